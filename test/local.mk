@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+include test/abi/local.mk
+include test/lint/local.mk
+include test/unit/local.mk
+include test/registry/local.mk
+include test/conform/local.mk
+include test/stock/local.mk
+include test/vm/local.mk
+include test/bench/local.mk
+include test/fuzz/local.mk
