@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* device.h - the only door from dapl/core down to a device, and back up.
+ *
+ * Core speaks verbs. The data path (ibv_post_send, ibv_post_recv, ibv_post_srq_recv,
+ * ibv_poll_cq, ibv_req_notify_cq, ibv_bind_mw) goes through the inline functions of
+ * <infiniband/verbs.h>, that is through the ops of the struct ibv_context behind each
+ * object; a device without libibverbs fabricates that struct. Everything else goes
+ * through the one table here. DAT types do not appear: a device knows no DAT object.
+ *
+ * Every operation returns 0 or a positive errno. Only what is said to be an upcall
+ * target calls back into core, always on the service thread (service.h), with no
+ * device lock held. */
+#ifndef DAPL_DEVICE_H
+#define DAPL_DEVICE_H
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct dapl_device;	/* an open device: one port, one address. The device's own */
+struct dapl_listener;	/* something that hands up connection requests */
+struct dapl_conn;	/* one connection, from its first step until it's released */
+
+/* What a device is and can do. 0 or false means it cannot. */
+struct dapl_device_attr {
+	char device[64];		/* "rxe0" */
+	char netdev[64];		/* "eth0"; "" when there is none */
+	char vendor[64];
+	struct sockaddr_storage address;	/* of this IA, port 0 */
+	struct ibv_device_attr limits;	/* as ibv_query_device tells them, made honest */
+	union ibv_gid gid;
+	unsigned port;			/* 1.. */
+	unsigned mtu;			/* active path MTU, bytes */
+	bool port_active;
+	bool iwarp;			/* else InfiniBand or RoCE */
+	bool atomics;			/* fetch-add and compare-swap on 64 bits */
+	bool write_immediate;
+	bool send_invalidate;		/* and tells the receiver what was invalidated */
+	bool ud;			/* datagram QPs */
+	bool windows_1, windows_2;	/* memory windows */
+	bool bind_access;		/* MRs must carry IBV_ACCESS_MW_BIND for windows */
+	bool delayed_ack;		/* completes writes only when they are in memory */
+	bool read_sink_remote;		/* the sink of an RDMA read needs remote write */
+	unsigned max_read_sge;		/* segments of an RDMA read */
+	unsigned max_inline;		/* bytes; what create_qp can grant */
+	uint32_t max_message;		/* bytes, send or RDMA */
+	/* Private data that reaches the peer whole and with its exact length, bytes. */
+	unsigned pdata_connect, pdata_accept, pdata_reject;
+};
+
+/* Quality of service asked for, mapped by the device to what it has (TOS, SL). */
+enum dapl_qos { DAPL_QOS_DEFAULT, DAPL_QOS_THROUGHPUT, DAPL_QOS_LATENCY, DAPL_QOS_ECONOMY,
+	DAPL_QOS_PREMIUM };
+
+struct dapl_conn_params {
+	struct ibv_qp *qp;		/* in INIT; RC, or UD when ud */
+	void *owner;			/* given back in upcalls */
+	const struct sockaddr *remote;	/* connect only: address and port */
+	const void *pdata;		/* copied */
+	size_t pdata_len;
+	uint8_t reads_out, reads_in;	/* wanted; the device lowers them to the peer's */
+	bool srq;			/* the QP receives from an SRQ */
+	bool ud;
+	bool delayed_ack;
+	enum dapl_qos qos;
+};
+
+/* The other end of a UD "connection": where to send to. */
+struct dapl_ud_peer {
+	struct ibv_ah *ah;		/* belongs to core, freed with destroy_ah */
+	uint32_t qpn, qkey;
+};
+
+struct dapl_request {
+	struct sockaddr_storage local, remote;	/* with ports */
+	const void *pdata;		/* valid during the upcall */
+	size_t pdata_len;
+	bool ud;
+};
+
+struct dapl_established {
+	const void *pdata;		/* the acceptor's; valid during the upcall */
+	size_t pdata_len;
+	struct sockaddr_storage local, remote;	/* with ports, as far as known */
+	const struct dapl_ud_peer *ud;	/* UD only, else NULL */
+};
+
+/* Why a connection did not come about. */
+enum dapl_conn_failure {
+	DAPL_CONN_REJECTED,		/* the peer's consumer said no; has private data */
+	DAPL_CONN_REFUSED,		/* nobody listens, backlog full, transport refusal */
+	DAPL_CONN_UNREACHABLE,		/* no route, no address */
+	DAPL_CONN_TIMED_OUT,		/* the transport gave up waiting */
+};
+
+struct dapl_device_ops {
+	const char *name;		/* "verbs", "soft" */
+
+	/* Opens what an entry's ia_params name (dat.conf field 7). What is wrong is said
+	 * in one log line by the device; ENODEV when it is absent, at once. `ia` is
+	 * handed to dapl_up_async. */
+	int (*open)(const char *params, void *ia, struct dapl_device **dev);
+	/* All objects are gone and all connections released. Waits for what is still
+	 * under way on the service thread; no upcall comes afterwards. */
+	void (*close)(struct dapl_device *dev);
+	int (*query)(struct dapl_device *dev, struct dapl_device_attr *attr);
+
+	int (*alloc_pd)(struct dapl_device *dev, struct ibv_pd **pd);
+	int (*dealloc_pd)(struct ibv_pd *pd);
+
+	/* access: IBV_ACCESS_*. `name` (40 bytes, or NULL): memory shared between
+	 * processes under this name; a device may register it once physically. */
+	int (*reg_mr)(struct ibv_pd *pd, void *addr, size_t length, int access,
+		      const void *name, struct ibv_mr **mr);
+	int (*dereg_mr)(struct ibv_mr *mr);
+	int (*alloc_mw)(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw);
+	int (*dealloc_mw)(struct ibv_mw *mw);
+
+	/* channel->fd is non-blocking and close-on-exec; readable when a CQ of it has an
+	 * event. get_cq_event takes one and acknowledges it, or EAGAIN. */
+	int (*create_channel)(struct dapl_device *dev, struct ibv_comp_channel **channel);
+	int (*destroy_channel)(struct ibv_comp_channel *channel);
+	int (*get_cq_event)(struct ibv_comp_channel *channel, struct ibv_cq **cq);
+	/* context comes back in dapl_up_async as element.cq->cq_context. */
+	int (*create_cq)(struct dapl_device *dev, int cqe, void *context,
+			 struct ibv_comp_channel *channel, struct ibv_cq **cq);
+	int (*resize_cq)(struct ibv_cq *cq, int cqe);	/* EOPNOTSUPP: cannot */
+	int (*destroy_cq)(struct ibv_cq *cq);
+
+	int (*create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq);
+	int (*modify_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
+	int (*destroy_srq)(struct ibv_srq *srq);
+
+	/* Leaves the QP in INIT, so that receives can be posted, with remote read,
+	 * write and (where there are) atomics allowed. attr->cap comes back as granted.
+	 * UD QPs are left in RTS. */
+	int (*create_qp)(struct dapl_device *dev, struct ibv_pd *pd,
+			 struct ibv_qp_init_attr *attr, struct ibv_qp **qp);
+	int (*reset_qp)(struct dapl_device *dev, struct ibv_qp *qp);	/* empty, INIT again */
+	int (*error_qp)(struct ibv_qp *qp);	/* to ERR: everything posted flushes */
+	int (*destroy_qp)(struct ibv_qp *qp);
+
+	int (*destroy_ah)(struct ibv_ah *ah);
+
+	/* Connection requests to *port (0: a free unprivileged one, returned) come up by
+	 * dapl_up_request(sp). addr NULL: this device's address. EADDRINUSE: taken. */
+	int (*listen)(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *port,
+		      bool ud, int backlog, void *sp, struct dapl_listener **listener);
+	/* When it returns, no upcall for this listener runs or will come, and the port
+	 * is free. Requests already handed up live on. */
+	void (*unlisten)(struct dapl_listener *listener);
+
+	/* Asynchronous: one of dapl_up_established and dapl_up_failed follows, unless
+	 * the connection is released before. */
+	int (*connect)(struct dapl_device *dev, const struct dapl_conn_params *params,
+		       struct dapl_conn **conn);
+	/* Answers a request; the same upcalls follow. */
+	int (*accept)(struct dapl_conn *conn, const struct dapl_conn_params *params);
+	/* by_consumer false: refused by the provider itself (DAPL_CONN_REFUSED at the
+	 * peer). conn is released by this call. */
+	int (*reject)(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len);
+	/* Tells the peer that the connection ends. The QP is core's to move to ERR,
+	 * before. dapl_up_disconnected may or may not follow. */
+	int (*disconnect)(struct dapl_conn *conn);
+	/* Core is done with conn, whatever its state: pending set-up is abandoned, a
+	 * request unanswered is refused. Never blocks, callable from any thread with
+	 * core locks held. The device calls dapl_up_released(owner) once, on the service
+	 * thread, when no other upcall for it can come any more; not for a request that
+	 * never had an owner. The QP may be destroyed as soon as release returned. */
+	void (*release)(struct dapl_conn *conn);
+};
+
+/* The device that this library is made of. Its users call it through here only. */
+extern const struct dapl_device_ops dapl_device_ops;
+
+/* --- upcalls: core implements them, devices call them on the service thread --- */
+
+/* A request; conn is core's from here on (accept, reject or release). */
+void dapl_up_request(void *sp, struct dapl_conn *conn, const struct dapl_request *request);
+void dapl_up_established(void *owner, struct dapl_conn *conn,
+			 const struct dapl_established *info);
+void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure why,
+		    const void *pdata, size_t pdata_len);
+/* The peer closed, or the transport broke (orderly false). */
+void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly);
+void dapl_up_released(void *owner);
+/* Asynchronous verbs events; the device acknowledges them after the call. Objects are
+ * named by the contexts given at creation: qp_context, cq_context, srq_context. */
+void dapl_up_async(void *ia, const struct ibv_async_event *event);
+
+#endif
