@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* config.h - the provider's environment variables (spec/extensions.md 6), read once,
+/* settings.h - the provider's environment variables (spec/extensions.md 6), read once,
  * validated, with their defaults. A bad value gives one line and the default. */
-#ifndef DAPL_CONFIG_H
-#define DAPL_CONFIG_H
+#ifndef DAPL_SETTINGS_H
+#define DAPL_SETTINGS_H
 #include <stdbool.h>
 #include <stdint.h>
 
-struct dapl_config {
+struct dapl_settings {
 	unsigned max_inline;		/* DAPL_MAX_INLINE, bytes */
 	unsigned wr_max;		/* DAPL_WR_MAX, 0: the device's limit */
 	unsigned ib_mtu;		/* DAPL_IB_MTU, bytes, 0: the path's */
@@ -24,8 +24,8 @@ struct dapl_config {
 	int tos;			/* DAPL_CM_TOS, -1: unset */
 	unsigned cm_response_time, cm_retries;	/* DAPL_MAX_CM_RESPONSE_TIME, _RETRIES */
 };
-extern struct dapl_config dapl_config;
+extern struct dapl_settings dapl_settings;
 
-void dapl_config_read(void);
+void dapl_settings_read(void);
 
 #endif
