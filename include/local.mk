@@ -1,1 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The public headers, under both names: <dat2/udat.h> is what programs for the old stack
+# say, <dat/udat.h> what the uDAPL documents say. They include each other by bare name.
+# In the tree include/dat2 is a link to include/dat.
+dat_headers = \
+	include/dat/udat_config.h \
+	include/dat/dat_platform_specific.h \
+	include/dat/dat_error.h \
+	include/dat/dat.h \
+	include/dat/dat_vendor_specific.h \
+	include/dat/udat_vendor_specific.h \
+	include/dat/udat.h \
+	include/dat/dat_redirection.h \
+	include/dat/udat_redirection.h \
+	include/dat/dat_registry.h \
+	include/dat/dat_ib_extensions.h \
+	include/dat/dat_trace.h
+
+datincludedir = $(includedir)/dat
+dat2includedir = $(includedir)/dat2
+datinclude_HEADERS = $(dat_headers)
+dat2include_HEADERS = $(dat_headers)
+
+# A tarball has files, not the link.
+dist-hook: dist-dat2-link
+dist-dat2-link:
+	cd $(distdir)/include && rm -rf dat2 && ln -s dat dat2
