@@ -21,7 +21,7 @@ dat2includedir = $(includedir)/dat2
 datinclude_HEADERS = $(dat_headers)
 dat2include_HEADERS = $(dat_headers)
 
-# A tarball has files, not the link.
+# Of the link, automake knows nothing.
 dist-hook: dist-dat2-link
 dist-dat2-link:
 	cd $(distdir)/include && rm -rf dat2 && ln -s dat dat2
