@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* cno.c - consumer notification objects: triggers from many EVDs, delivered to threads
+ * in dat_cno_wait, to a proxy agent, or to a descriptor.
+ *
+ * Triggered EVDs stand in a list, each once. wake_fd is readable exactly while the list
+ * is not empty (or the CNO closes): it is what waiters sleep on and what an fd CNO hands
+ * out. Without a proxy the channels of the EVDs are in the epoll set beside wake_fd, so
+ * that a completion wakes the waiter itself, with no thread in between; the waiter turns
+ * it into a trigger. With a proxy nobody may be waiting, so the service thread watches
+ * the channels. */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+#include "dapl/core/cno.h"
+#include "dapl/core/evd.h"
+
+/* --- wake_fd; cno->mutex held --- */
+
+static void raise_fd(struct dapl_cno *cno)
+{
+	uint64_t one = 1;
+
+	while (write(cno->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+		;
+}
+
+static void lower_fd(struct dapl_cno *cno)
+{
+	uint64_t n;
+
+	while (read(cno->wake_fd, &n, sizeof n) < 0 && errno == EINTR)
+		;
+}
+
+static struct dapl_evd *take_triggered(struct dapl_cno *cno)
+{
+	struct dapl_evd *evd = cno->first;
+
+	if (!evd)
+		return NULL;
+	cno->first = evd->next_triggered;
+	if (!cno->first)
+		cno->last = &cno->first;
+	evd->triggered = false;
+	if (!cno->first && !cno->closing)
+		lower_fd(cno);
+	return evd;
+}
+
+/* --- triggers ---------------------------------------------------------------- */
+
+static void call_agent(struct dapl_task *task)
+{
+	struct dapl_cno *cno = container_of(task, struct dapl_cno, agent_task);
+	DAT_OS_WAIT_PROXY_AGENT agent;
+	struct dapl_evd *evd;
+
+	pthread_mutex_lock(&cno->mutex);
+	agent = cno->agent;
+	evd = cno->agent_evd;
+	cno->agent_evd = NULL;
+	pthread_mutex_unlock(&cno->mutex);
+	if (agent.proxy_agent_func && (evd || cno->closing))
+		agent.proxy_agent_func(agent.instance_data, (DAT_EVD_HANDLE)evd);
+}
+
+void dapl_cno_trigger(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	pthread_mutex_lock(&cno->mutex);
+	if (!evd->triggered) {
+		evd->triggered = true;
+		evd->next_triggered = NULL;
+		*cno->last = evd;
+		cno->last = &evd->next_triggered;
+		raise_fd(cno);
+	}
+	if (cno->proxy == DAT_PROXY_TYPE_AGENT) {
+		cno->agent_evd = evd;
+		dapl_task_queue(&cno->agent_task, call_agent);
+	}
+	pthread_mutex_unlock(&cno->mutex);
+}
+
+/* A waiter saw channels readable. The EVDs may be freed meanwhile: those still attached
+ * are, so hold them under the mutex first. */
+static void take_channels(struct dapl_cno *cno, struct epoll_event *events, int n)
+{
+	for (int i = 0; i < n; i++) {
+		struct dapl_evd *evd = events[i].data.ptr;
+		bool ours;
+
+		if (!evd)
+			continue;
+		pthread_mutex_lock(&cno->mutex);
+		ours = evd->cno == cno && !evd->dying;
+		if (ours)
+			dapl_object_get(&evd->obj);
+		pthread_mutex_unlock(&cno->mutex);
+		if (ours) {
+			dapl_evd_cq_event(evd);
+			dapl_object_put(&evd->obj);
+		}
+	}
+}
+
+/* --- EVDs come and go ------------------------------------------------------------ */
+
+static bool by_service(const struct dapl_cno *cno)
+{
+	return cno->proxy != DAT_PROXY_TYPE_NONE;
+}
+
+static int watch_channel(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = evd };
+
+	if (!evd->channel)
+		return 0;
+	if (by_service(cno))
+		return dapl_evd_watch(evd);
+	return epoll_ctl(cno->epfd, EPOLL_CTL_ADD, evd->channel->fd, &event) ? errno : 0;
+}
+
+static void unwatch_channel(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	if (!evd->channel)
+		return;
+	epoll_ctl(cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
+	if (!evd->spill && !evd->discard)
+		dapl_evd_unwatch(evd);
+}
+
+int dapl_cno_attach(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	int err = watch_channel(cno, evd);
+
+	if (err)
+		return err;
+	dapl_use(&cno->obj);
+	pthread_mutex_lock(&evd->mutex);
+	pthread_mutex_lock(&cno->mutex);
+	evd->cno = cno;
+	pthread_mutex_unlock(&cno->mutex);
+	dapl_spin_lock(&evd->lock);
+	dapl_evd_arm(evd);
+	dapl_spin_unlock(&evd->lock);
+	pthread_mutex_unlock(&evd->mutex);
+	return 0;
+}
+
+static void forget(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	struct dapl_evd **p;
+
+	if (cno->agent_evd == evd)
+		cno->agent_evd = NULL;
+	if (!evd->triggered)
+		return;
+	for (p = &cno->first; *p != evd; p = &(*p)->next_triggered)
+		;
+	*p = evd->next_triggered;
+	if (!*p)
+		cno->last = p;
+	evd->triggered = false;
+	if (!cno->first && !cno->closing)
+		lower_fd(cno);
+}
+
+void dapl_cno_detach(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	unwatch_channel(cno, evd);
+	pthread_mutex_lock(&evd->mutex);
+	pthread_mutex_lock(&cno->mutex);
+	evd->cno = NULL;
+	forget(cno, evd);
+	dapl_unuse(&cno->obj);
+	if (!dapl_in_use(&cno->obj) && cno->waiters) {
+		cno->orphaned++;	/* nothing can trigger it now: waiters leave */
+		raise_fd(cno);
+	}
+	pthread_mutex_unlock(&cno->mutex);
+	pthread_mutex_unlock(&evd->mutex);
+}
+
+/* --- making and ending --------------------------------------------------------------- */
+
+static void end_cno(struct dapl_object *obj)
+{
+	struct dapl_cno *cno = (struct dapl_cno *)obj;
+
+	if (cno->epfd >= 0)
+		close(cno->epfd);
+	if (cno->wake_fd >= 0)
+		close(cno->wake_fd);
+	pthread_mutex_destroy(&cno->mutex);
+	pthread_cond_destroy(&cno->left);
+}
+
+static DAT_RETURN make_cno(struct dapl_ia *ia, DAT_PROXY_TYPE proxy,
+			   const DAT_OS_WAIT_PROXY_AGENT *agent, struct dapl_cno **made)
+{
+	struct dapl_cno *cno = dapl_object_new(DAPL_CNO, sizeof *cno, ia, end_cno);
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = NULL };
+
+	if (!cno)
+		return NO_RESOURCE(MEMORY);
+	pthread_mutex_init(&cno->mutex, NULL);
+	pthread_cond_init(&cno->left, NULL);
+	cno->proxy = proxy;
+	if (agent)
+		cno->agent = *agent;
+	cno->last = &cno->first;
+	cno->epfd = epoll_create1(EPOLL_CLOEXEC);
+	cno->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (cno->epfd < 0 || cno->wake_fd < 0 ||
+	    epoll_ctl(cno->epfd, EPOLL_CTL_ADD, cno->wake_fd, &event)) {
+		int err = errno;
+
+		dapl_object_put(&cno->obj);
+		return dapl_status(err, DAT_RESOURCE_DEVICE);
+	}
+	*made = cno;
+	return DAT_SUCCESS;
+}
+
+static DAT_PROXY_TYPE proxy_of(const DAT_OS_WAIT_PROXY_AGENT *agent)
+{
+	return agent->proxy_agent_func ? DAT_PROXY_TYPE_AGENT : DAT_PROXY_TYPE_NONE;
+}
+
+/* dat_cno_create (spec/calls.md 3). The agent stays until it's modified, and is called on
+ * the service thread for every batch of triggers, beside the local delivery. */
+DAT_RETURN dapl_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
+			   DAT_CNO_HANDLE *handle)
+{
+	struct dapl_ia *ia = dapl_ia_from(ia_handle);
+	struct dapl_cno *cno;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return BAD_HANDLE(IA);
+	if (!handle)
+		return BAD_PARAM(3);
+	ret = make_cno(ia, proxy_of(&agent), &agent, &cno);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	dapl_object_publish(&cno->obj);
+	*handle = (DAT_CNO_HANDLE)cno;
+	return DAT_SUCCESS;
+}
+
+/* dat_cno_fd_create: *fd is readable while the CNO is triggered; closed by dat_cno_free. */
+DAT_RETURN dapl_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDLE *handle)
+{
+	struct dapl_ia *ia = dapl_ia_from(ia_handle);
+	struct dapl_cno *cno;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return BAD_HANDLE(IA);
+	if (!fd)
+		return BAD_PARAM(2);
+	if (!handle)
+		return BAD_PARAM(3);
+	ret = make_cno(ia, DAT_PROXY_TYPE_FD, NULL, &cno);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	dapl_object_publish(&cno->obj);
+	*fd = cno->wake_fd;
+	*handle = (DAT_CNO_HANDLE)cno;
+	return DAT_SUCCESS;
+}
+
+/* dat_cno_trigger (DAT 2.0): fetches the EVD that triggered, without waiting. */
+DAT_RETURN dapl_cno_fetch(DAT_CNO_HANDLE handle, DAT_EVD_HANDLE *evd_handle)
+{
+	struct dapl_cno *cno = dapl_cno_from(handle);
+	struct dapl_evd *evd;
+
+	if (!cno)
+		return BAD_HANDLE(CNO);
+	if (!evd_handle)
+		return BAD_PARAM(2);
+	pthread_mutex_lock(&cno->mutex);
+	evd = take_triggered(cno);
+	pthread_mutex_unlock(&cno->mutex);
+	*evd_handle = (DAT_EVD_HANDLE)evd;
+	return evd ? DAT_SUCCESS : DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
+}
+
+DAT_RETURN dapl_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
+{
+	struct dapl_cno *cno = dapl_cno_from(handle);
+
+	if (!cno)
+		return BAD_HANDLE(CNO);
+	if (mask & ~7)	/* the mask's values overlap (values.md 4.2): 0 to 7 are good */
+		return BAD_PARAM(2);
+	if (!param)
+		return BAD_PARAM(3);
+	pthread_mutex_lock(&cno->mutex);
+	memset(param, 0, sizeof *param);
+	param->ia_handle = dapl_ia_handle(cno->obj.ia);
+	param->proxy_type = cno->proxy;
+	if (cno->proxy == DAT_PROXY_TYPE_AGENT)
+		param->proxy.agent = cno->agent;
+	else if (cno->proxy == DAT_PROXY_TYPE_FD)
+		param->proxy.fd = cno->wake_fd;
+	pthread_mutex_unlock(&cno->mutex);
+	return DAT_SUCCESS;
+}
+
+/* Calls fn(cno, evd) for every EVD of the CNO. */
+static void each_evd(struct dapl_cno *cno, void (*fn)(struct dapl_cno *, struct dapl_evd *))
+{
+	struct dapl_ia *ia = cno->obj.ia;
+
+	pthread_mutex_lock(&ia->lock);
+	for (struct dapl_object *o = ia->objects[DAPL_EVD]; o; o = o->next) {
+		struct dapl_evd *evd = (struct dapl_evd *)o;
+
+		if (evd->cno == cno)
+			fn(cno, evd);
+	}
+	pthread_mutex_unlock(&ia->lock);
+}
+
+static void to_service(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	if (!evd->channel)
+		return;
+	epoll_ctl(cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
+	dapl_evd_watch(evd);
+}
+
+/* dat_cno_modify_agent. Channels that the service thread has begun to watch stay with it:
+ * its triggers reach waiters as well. */
+DAT_RETURN dapl_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT agent)
+{
+	struct dapl_cno *cno = dapl_cno_from(handle);
+
+	if (!cno)
+		return BAD_HANDLE(CNO);
+	pthread_mutex_lock(&cno->mutex);
+	if (cno->proxy == DAT_PROXY_TYPE_FD) {
+		pthread_mutex_unlock(&cno->mutex);
+		return BAD_PARAM(2);
+	}
+	cno->agent = agent;
+	cno->proxy = proxy_of(&agent);
+	pthread_mutex_unlock(&cno->mutex);
+	if (cno->proxy == DAT_PROXY_TYPE_AGENT)
+		each_evd(cno, to_service);
+	return DAT_SUCCESS;
+}
+
+/* Lets everybody go; ia_close uses it while EVDs are still attached. */
+void dapl_cno_close(struct dapl_cno *cno)
+{
+	bool tell_agent;
+
+	pthread_mutex_lock(&cno->mutex);
+	cno->closing = true;
+	raise_fd(cno);
+	tell_agent = cno->proxy == DAT_PROXY_TYPE_AGENT;
+	while (cno->waiters)
+		pthread_cond_wait(&cno->left, &cno->mutex);
+	pthread_mutex_unlock(&cno->mutex);
+	if (tell_agent)
+		dapl_task_queue(&cno->agent_task, call_agent);
+}
+
+void dapl_cno_destroy(struct dapl_cno *cno)
+{
+	dapl_service_flush();	/* the agent's task */
+	dapl_object_wait_alone(&cno->obj);
+	dapl_object_put(&cno->obj);
+}
+
+DAT_RETURN dapl_cno_free(DAT_CNO_HANDLE handle)
+{
+	struct dapl_cno *cno = dapl_cno_from(handle);
+	bool busy;
+
+	if (!cno)
+		return BAD_HANDLE(CNO);
+	pthread_mutex_lock(&cno->mutex);
+	busy = dapl_in_use(&cno->obj) || cno->waiters;
+	if (!busy && !dapl_object_kill(&cno->obj)) {
+		pthread_mutex_unlock(&cno->mutex);
+		return BAD_HANDLE(CNO);
+	}
+	pthread_mutex_unlock(&cno->mutex);
+	if (busy)
+		return BAD_STATE(CNO_IN_USE);
+	dapl_cno_destroy(cno);
+	return DAT_SUCCESS;
+}
+
+/* --- waiting ---------------------------------------------------------------------------- */
+
+/* Milliseconds that epoll_wait may sleep: rounded up, so that a wait is never short. */
+static int left_ms(uint64_t deadline)
+{
+	struct timespec t;
+	uint64_t now, ms;
+
+	if (deadline == UINT64_MAX)
+		return -1;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now = t.tv_sec * 1000000000ull + t.tv_nsec;
+	if (now >= deadline)
+		return 0;
+	ms = (deadline - now + 999999) / 1000000;
+	return ms > 3600000 ? 3600000 : (int)ms;
+}
+
+static uint64_t deadline_of(DAT_TIMEOUT timeout)
+{
+	struct timespec t;
+
+	if (timeout == DAT_TIMEOUT_INFINITE)
+		return UINT64_MAX;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec + timeout * 1000ull;
+}
+
+/* cno->mutex held at entry and exit; counted as a waiter. */
+static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct dapl_evd **evd)
+{
+	unsigned orphaned = cno->orphaned;
+	struct epoll_event events[8];
+	bool last = false;
+	int n, ms;
+
+	for (;;) {
+		*evd = take_triggered(cno);
+		if (*evd || cno->closing)
+			return DAT_SUCCESS;
+		if (cno->orphaned != orphaned) {
+			if (!cno->first && cno->waiters == 1)
+				lower_fd(cno);
+			return DAT_SUCCESS;
+		}
+		if (last)
+			return DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
+		pthread_mutex_unlock(&cno->mutex);
+		ms = left_ms(deadline);
+		last = ms == 0;
+		n = epoll_wait(cno->epfd, events, 8, ms);
+		if (n > 0)
+			take_channels(cno, events, n);
+		pthread_mutex_lock(&cno->mutex);
+		if (n < 0 && errno == EINTR)
+			return DAT_ERROR(DAT_INTERRUPTED_CALL, DAT_NO_SUBTYPE);
+	}
+}
+
+/* dat_cno_wait (spec/calls.md 3). timeout in microseconds. */
+DAT_RETURN dapl_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle)
+{
+	struct dapl_cno *cno = dapl_cno_from(handle);
+	struct dapl_evd *evd = NULL;
+	DAT_RETURN ret;
+
+	if (!cno)
+		return BAD_HANDLE(CNO);
+	if (!evd_handle)
+		return BAD_PARAM(3);
+	pthread_mutex_lock(&cno->mutex);
+	cno->waiters++;
+	ret = wait_trigger(cno, deadline_of(timeout), &evd);
+	cno->waiters--;
+	pthread_cond_broadcast(&cno->left);
+	pthread_mutex_unlock(&cno->mutex);
+	*evd_handle = (DAT_EVD_HANDLE)evd;
+	return ret;
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* dapl.h - the objects of core, field by field, with the lock that guards each; and the
+ * few calls that the object files make on each other.
+ *
+ * Lock order, outermost first (doc/design/locking.md):
+ *   ep->lock -> evd->mutex -> evd->lock -> queue->lock, srq->lock
+ *               evd->mutex -> cno->mutex
+ *   ep->lock -> ia->lock
+ *   evd->post_lock, ia->qp_lock and the service's lock are innermost
+ * Under evd->lock no mutex is taken: what must happen then is noted and done after.
+ * The device's own locks come after ep->lock. Upcalls arrive with none held. */
+#ifndef DAPL_DAPL_H
+#define DAPL_DAPL_H
+#include <dat/udat.h>
+#include <dat/dat_registry.h>
+#include <infiniband/verbs.h>
+#include <dat/dat_ib_extensions.h>
+#include "common/log.h"
+#include "common/trace.h"
+#include "dapl/core/device.h"
+#include "dapl/core/lock.h"
+#include "dapl/core/object.h"
+#include "dapl/core/request.h"
+#include "dapl/core/ring.h"
+#include "dapl/core/service.h"
+#include "dapl/core/status.h"
+
+/* Bits of DAPL_DBG_TYPE (spec/extensions.md 6). */
+enum {
+	DBG_ERR = 0x1, DBG_WARN = 0x2, DBG_EVD = 0x4, DBG_CM = 0x8, DBG_EP = 0x10,
+	DBG_UTIL = 0x20, DBG_CALLBACK = 0x40, DBG_DTO_COMP_ERR = 0x80, DBG_API = 0x100,
+	DBG_EXCEPTION = 0x400, DBG_SRQ = 0x800, DBG_CNTR = 0x1000, DBG_CM_EST = 0x8000,
+	DBG_CM_WARN = 0x10000, DBG_EXTENSION = 0x20000, DBG_VER = 0x1000000,
+};
+
+/* Limits of our own, where a device's are larger or unknown. */
+enum {
+	DAPL_EVD_MAX = 1 << 20,		/* events of an EVD without a CQ */
+	DAPL_CQ_SPARE = 64,		/* CQ entries beyond evd_qlen: the provider's markers */
+	DAPL_POLL_BATCH = 16,
+	DAPL_CONN_PDATA_MAX = 512,
+};
+
+/* One ia_name: a row of dat.conf that the registry has handed to dat_provider_init.
+ * Never freed before the library goes, since stale handles point at the table. */
+struct dapl_entry {
+	DAT_PROVIDER table;	/* first: DAT_PROVIDER * is struct dapl_entry * */
+	DAT_PROVIDER_INFO info;
+	char *params;
+	int inits;		/* guarded by the list's lock in provider.c */
+	struct dapl_entry *next;
+};
+
+struct dapl_named_attrs {
+	DAT_NAMED_ATTR *attr;
+	int count;
+};
+
+struct dapl_ia {
+	struct dapl_object obj;
+	struct dapl_device *dev;
+	struct dapl_device_attr attr;	/* constant after open */
+	DAT_IA_ATTR ia_attr;		/* prepared at open (attr.c) */
+	DAT_PROVIDER_ATTR provider_attr;
+	struct dapl_named_attrs vendor, specific, transport;
+	char text[24][80];		/* values of the named attributes */
+
+	pthread_mutex_t lock;		/* guards objects */
+	struct dapl_object *objects[DAPL_KINDS];
+	struct dapl_spin qp_lock;	/* guards qps and their qpn_next; innermost */
+	struct dapl_ep *qps[256];	/* by QP number: SRQ completions */
+
+	struct dapl_evd *async_evd;	/* NULL: none (DAT_EVD_ASYNC_EXISTS) */
+	bool async_ours;		/* made by this open, goes with it */
+	bool dead;			/* IA_CATASTROPHIC was told */
+	uint64_t counters[DCNT_IA_ALL_COUNTERS];	/* atomic adds */
+};
+
+struct dapl_pz {
+	struct dapl_object obj;
+	struct ibv_pd *pd;
+};
+
+struct dapl_lmr {
+	struct dapl_object obj;
+	struct ibv_mr *mr;
+	struct dapl_pz *pz;
+	struct dapl_lmr *base;		/* DAT_MEM_TYPE_LMR: made from this one */
+	DAT_LMR_PARAM param;
+	char cookie[DAT_LMR_COOKIE_SIZE];
+	struct dapl_lmr *by_key, *by_key_next;	/* lmr.c: contexts -> LMRs */
+};
+
+struct dapl_rmr {
+	struct dapl_object obj;
+	struct ibv_mw *mw;
+	struct dapl_pz *pz;
+	DAT_RMR_SCOPE scope;
+	pthread_mutex_t lock;		/* guards what follows */
+	struct dapl_lmr *lmr;		/* bound to (a use of it), NULL when unbound */
+	DAT_RMR_PARAM param;
+};
+
+struct dapl_srq {
+	struct dapl_object obj;
+	struct ibv_srq *srq;
+	struct dapl_pz *pz;
+	struct dapl_spin lock;		/* guards what follows */
+	struct dapl_dto *pool, *free;	/* records, and those not posted */
+	uint32_t max, posted;		/* posted: records in use */
+	int low_watermark;		/* 0: off */
+	DAT_SRQ_STATE state;
+	int max_iov;
+};
+
+struct dapl_cno {
+	struct dapl_object obj;
+	int epfd;			/* wake_fd, and the channels of its EVDs */
+	int wake_fd;			/* readable while an EVD is triggered; the CNO's fd */
+	pthread_mutex_t mutex;		/* guards what follows */
+	pthread_cond_t left;		/* a waiter left */
+	DAT_PROXY_TYPE proxy;
+	DAT_OS_WAIT_PROXY_AGENT agent;
+	struct dapl_evd *first, **last;	/* triggered EVDs, in order, each once */
+	int waiters;
+	unsigned orphaned;		/* how often its last EVD went away */
+	bool closing;
+	struct dapl_evd *agent_evd;	/* what the agent is to be told */
+	struct dapl_task agent_task;
+};
+
+struct dapl_evd {
+	struct dapl_object obj;
+
+	/* --- the consumer side: dequeue, polling. Guarded by lock unless said --- */
+	struct dapl_spin lock;
+	bool waiting;			/* a thread is in dat_evd_wait; written under lock
+					 * and mutex both, read under either */
+	bool inspect;			/* every completion is looked at when it's polled */
+	bool solicited;			/* the CQ is armed for solicited completions only */
+	bool quiet;			/* unsignalled completions do not notify */
+	bool armed;			/* the CQ will make an event */
+	struct ibv_cq *cq;		/* NULL: takes no completions */
+	struct ibv_wc *wc;		/* polled, not yet dequeued: [wc_head, wc_tail) */
+	uint32_t wc_head, wc_tail, wc_size;
+	struct dapl_ring ring;
+	uint32_t notices;		/* inspect: notification events among the polled */
+	uint64_t counters[DCNT_EVD_ALL_COUNTERS];
+
+	struct dapl_spin post_lock;	/* producers of ring */
+
+	/* --- control --- */
+	pthread_mutex_t mutex;		/* guards what follows, to the end */
+	pthread_cond_t left;		/* the waiter left */
+	DAT_EVD_FLAGS flags;
+	int qlen;
+	bool disabled, unwaitable, dying;
+	bool discard;			/* nobody reads it: an endpoint's missing EVD */
+	bool spill;			/* the service thread empties the CQ (no resize) */
+	bool watched;			/* watch is started */
+	struct dapl_cno *cno;
+	struct dapl_evd *next_triggered;	/* guarded by cno->mutex */
+	bool triggered;				/* likewise */
+	struct ibv_comp_channel *channel;
+	int wake_fd;			/* wakes the waiter */
+	struct dapl_watch watch;	/* of the channel: proxies, spill */
+	/* How the streams that feed it complete (calls.md 5, completion flags). */
+	int feeds;			/* endpoint streams */
+	DAT_COMPLETION_FLAGS feed_flags;
+};
+
+/* One direction's limits of an endpoint. */
+struct dapl_ep {
+	struct dapl_object obj;
+
+	/* --- posting --- */
+	struct ibv_qp *qp;		/* written under lock and both queue locks */
+	DAT_EP_STATE state;		/* written by ep_state.c under lock; read by posters */
+	uint32_t max_message, max_rdma, max_inline;
+	uint16_t max_send_iov, max_recv_iov, max_read_iov, max_write_iov;
+	uint8_t request_flags, recv_flags;	/* what a post may not carry: mask */
+	bool quiet_requests;		/* request_completion_flags has UNSIGNALLED */
+	bool deferred;			/* a terminal event waits for completions (conn.c) */
+	struct dapl_queue sq, rq;
+	uint64_t counters[DCNT_EP_ALL_COUNTERS];	/* posts: queue locks; rest: EVD's */
+
+	/* --- control --- */
+	pthread_mutex_t lock;		/* guards what follows, and every state change */
+	DAT_EP_ATTR attr;
+	struct dapl_pz *pz;
+	struct dapl_evd *recv_evd, *request_evd, *connect_evd;
+	struct dapl_evd *recv_sink, *request_sink;	/* in place of missing ones */
+	struct dapl_srq *srq;
+	struct dapl_conn *conn;		/* NULL: none */
+	struct dapl_cr *cr;		/* PASSIVE or TENTATIVE: the request it is for */
+	struct dapl_sp *rsp;		/* RESERVED */
+	bool by_provider;		/* made for a PSP_PROVIDER request, not accepted yet */
+	bool is_ud;
+	bool delayed_ack;
+	struct sockaddr_storage local, remote;	/* with ports; family 0: unknown */
+	DAT_CONN_QUAL remote_qual;
+	DAT_CONNECT_FLAGS connect_flags;
+	DAT_EVENT_NUMBER terminal;	/* what is deferred */
+	DAT_COMM comm;
+	char pdata[DAPL_CONN_PDATA_MAX];	/* of the ESTABLISHED or reject event */
+	int pdata_len;
+	int soft_hw, hard_hw;		/* watermarks of an SRQ endpoint, -1: none */
+	int held;			/* SRQ buffers polled, not dequeued; under EVD lock */
+	struct dapl_timer timer;	/* connect timeout; drain of a graceful disconnect */
+	struct dapl_task task;		/* work for the service thread (conn.c) */
+	uint32_t work;			/* atomic: what the task has to do */
+	struct dapl_ep *qpn_next;	/* ia->qps */
+	struct dapl_ud *ud;		/* UD: its peers (ud.c) */
+	DAT_NAMED_ATTR provider_attr[1];
+};
+
+struct dapl_sp {	/* PSP, RSP and CSP */
+	struct dapl_object obj;
+	struct dapl_listener *listener, *ud_listener;
+	DAT_CONN_QUAL qual;
+	struct dapl_evd *evd;
+	DAT_PSP_FLAGS flags;
+	struct dapl_ep *ep;		/* RSP: reserved, or NULL */
+	bool used;			/* RSP: its one request came; under ia->lock */
+	DAT_COMM comm;			/* CSP */
+	struct sockaddr_storage address;
+	struct dapl_task task;
+};
+
+struct dapl_cr {
+	struct dapl_object obj;
+	struct dapl_conn *conn;
+	struct dapl_ep *ep;		/* RSP's or provider's, else NULL (a reference) */
+	bool from_rsp;
+	bool busy;			/* atomic: somebody accepts, rejects, hands off */
+	bool ud;
+	struct sockaddr_storage local, remote;
+	int pdata_len;
+	char pdata[DAPL_CONN_PDATA_MAX];
+};
+
+#define DAPL_FROM(name, type, kind) \
+	static inline struct type *dapl_##name##_from(DAT_HANDLE handle) \
+	{ \
+		return dapl_object_from(handle, kind); \
+	}
+DAPL_FROM(ia, dapl_ia, DAPL_IA)
+DAPL_FROM(pz, dapl_pz, DAPL_PZ)
+DAPL_FROM(lmr, dapl_lmr, DAPL_LMR)
+DAPL_FROM(rmr, dapl_rmr, DAPL_RMR)
+DAPL_FROM(srq, dapl_srq, DAPL_SRQ)
+DAPL_FROM(cno, dapl_cno, DAPL_CNO)
+DAPL_FROM(evd, dapl_evd, DAPL_EVD)
+DAPL_FROM(ep, dapl_ep, DAPL_EP)
+DAPL_FROM(cr, dapl_cr, DAPL_CR)
+#undef DAPL_FROM
+
+#define container_of(ptr, type, member) \
+	((type *)((char *)(ptr) - offsetof(type, member)))
+
+#define BAD_PARAM(n) DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
+#define BAD_HANDLE(what) DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##what)
+#define BAD_STATE(what) DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_##what)
+#define NO_RESOURCE(what) DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_##what)
+#define NOT_SUPPORTED DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE)
+
+static inline void dapl_count(struct dapl_ia *ia, unsigned counter)
+{
+	__atomic_add_fetch(&ia->counters[counter], 1, __ATOMIC_RELAXED);
+}
+
+/* The IA handle as the consumer knows it (registry.md 3). */
+DAT_IA_HANDLE dapl_ia_handle(const struct dapl_ia *ia);
+
+/* --- evd.c and event.c --- */
+DAT_RETURN dapl_evd_make(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags,
+			 struct dapl_cno *cno, bool discard, struct dapl_evd **evd);
+/* Sends the waiter away and ends an EVD (killed before) that nothing feeds any more. */
+void dapl_evd_destroy(struct dapl_evd *evd);
+/* Queues an event (evd_handle is filled in) and tells the waiter or the CNO. A full EVD
+ * loses it and tells the IA's async EVD. */
+bool dapl_evd_post(struct dapl_evd *evd, const DAT_EVENT *event);
+/* Room for that many more events? */
+bool dapl_evd_has_room(struct dapl_evd *evd, unsigned events);
+/* Whoever finds the channel readable calls this: takes the CQ's event, tells the waiter
+ * or the CNO. */
+void dapl_evd_cq_event(struct dapl_evd *evd);
+/* evd->lock held: polls all there is into wc; grows nothing. Returns how many are new. */
+unsigned dapl_evd_fill(struct dapl_evd *evd);
+/* Takes every trace of an endpoint's requests out of the polled completions. The QP is
+ * reset or gone. */
+void dapl_evd_purge(struct dapl_evd *evd, const struct dapl_ep *ep);
+/* Retires successful suppressed requests that nobody will dequeue. True if it found any. */
+bool dapl_evd_reap_suppressed(struct dapl_evd *evd);
+/* An endpoint stream with these completion flags begins or ceases to feed it. */
+DAT_RETURN dapl_evd_feed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags);
+void dapl_evd_unfeed(struct dapl_evd *evd);
+/* Arms the CQ for the CNO, the service thread or a waiter; evd->lock held. */
+void dapl_evd_arm(struct dapl_evd *evd);
+/* The async EVD of the IA gets one event. */
+void dapl_ia_async(struct dapl_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle, int reason);
+
+/* --- cno.c --- */
+void dapl_cno_trigger(struct dapl_cno *cno, struct dapl_evd *evd);
+int dapl_cno_attach(struct dapl_cno *cno, struct dapl_evd *evd);	/* errno */
+void dapl_cno_detach(struct dapl_cno *cno, struct dapl_evd *evd);
+void dapl_cno_destroy(struct dapl_cno *cno);
+
+/* --- ep.c, conn.c, ud.c --- */
+DAT_RETURN dapl_ep_make(struct dapl_ia *ia, struct dapl_pz *pz, struct dapl_evd *recv,
+			struct dapl_evd *request, struct dapl_evd *connect,
+			struct dapl_srq *srq, const DAT_EP_ATTR *attr, int attr_arg,
+			struct dapl_ep **ep);
+/* ep->lock held: makes the QP if there is none yet. */
+DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep);
+void dapl_ep_destroy(struct dapl_ep *ep);
+/* The endpoint's EVDs as completions see them: the consumer's, or the sink. */
+static inline struct dapl_evd *dapl_ep_recv_evd(const struct dapl_ep *ep)
+{
+	return ep->recv_evd ? ep->recv_evd : ep->recv_sink;
+}
+static inline struct dapl_evd *dapl_ep_request_evd(const struct dapl_ep *ep)
+{
+	return ep->request_evd ? ep->request_evd : ep->request_sink;
+}
+struct dapl_ep *dapl_ep_by_qpn(struct dapl_ia *ia, uint32_t qpn);
+/* An SRQ buffer of this endpoint was polled: counts it against the watermarks. */
+void dapl_ep_took_buffer(struct dapl_ep *ep);
+/* A failed completion was dequeued: the connection is broken. Takes ep->lock. */
+void dapl_ep_broken(struct dapl_ep *ep);
+/* A receive succeeded before the connection was told to be up. Takes ep->lock. True when
+ * ESTABLISHED is on its EVD now. */
+bool dapl_ep_comm_established(struct dapl_ep *ep);
+/* The last outstanding request was dequeued and something waits for that. */
+void dapl_ep_drained(struct dapl_ep *ep);
+/* Breaks the connection off for good: no more upcalls matter. ep->lock held. */
+void dapl_ep_drop_conn(struct dapl_ep *ep);
+/* What dat_ep_connect, dup_connect and common_connect share. */
+DAT_RETURN dapl_ep_start_connect(struct dapl_ep *ep, const struct sockaddr *to,
+				 DAT_TIMEOUT timeout, int len, const void *data, DAT_QOS qos,
+				 DAT_CONNECT_FLAGS flags);
+/* Posts a signaled request of the provider's own behind all others. ep->lock held. */
+int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing);
+struct dapl_ep *dapl_ep_ref(DAT_EP_HANDLE handle);
+
+/* --- srq.c --- */
+void dapl_srq_give_back(struct dapl_dto *req);
+
+/* --- sp.c, cr.c --- */
+void dapl_sp_destroy(struct dapl_sp *sp);
+void dapl_cr_destroy(struct dapl_cr *cr);
+DAT_RETURN dapl_cr_deliver(struct dapl_sp *sp, struct dapl_cr *cr);
+
+/* --- lmr.c --- */
+/* True when [va, va + len) lies in a live LMR of the IA with this context. */
+bool dapl_lmr_covers(struct dapl_ia *ia, DAT_LMR_CONTEXT context, DAT_VADDR va, uint64_t len);
+
+/* --- extensions --- */
+DAT_RETURN dapl_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* evd.h - what evd.c offers to the other object files; the table entries are in
+ * provider.h. */
+#ifndef DAPL_EVD_H
+#define DAPL_EVD_H
+#include "dapl/core/dapl.h"
+
+/* Looks at the queue before a waiter sleeps: about a microsecond on real hardware. */
+enum { EVD_SPINS = 32 };
+
+/* The service thread takes the CQ's events from now on (idempotent); or stops that. The
+ * caller holds evd->mutex, or nobody else knows the EVD. errno. */
+int dapl_evd_watch(struct dapl_evd *evd);
+void dapl_evd_unwatch(struct dapl_evd *evd);
+/* From now on every completion is looked at when it's polled. */
+void dapl_evd_inspect(struct dapl_evd *evd);
+
+#endif

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* event.c - HOT: taking events out of an EVD. One completion becomes one DAT_EVENT.
+ * Making, resizing and waiting is evd.c's job.
+ *
+ * Two sources: the ring (connection, request, software, asynchronous events) first, then
+ * completions. Ring first is right since a terminal connection event enters the ring of
+ * an EVD that also takes the endpoint's completions only when the last of those has been
+ * dequeued (conn.c), and ESTABLISHED must overtake receives that came early.
+ * See doc/design/event-path.md. */
+#include <string.h>
+#include "dapl/core/dapl.h"
+#include "dapl/core/event.h"
+
+/* Bit 2 is what rxe sets for "with invalidate" (the kernel's flag, not the library's);
+ * on a connected QP the bit has no other meaning. */
+#define WC_INVALIDATED (IBV_WC_WITH_INV | IBV_WC_IP_CSUM_OK)
+
+static void inspect(struct dapl_evd *evd, uint32_t from);
+
+static inline bool refill(struct dapl_evd *evd)
+{
+	int n;
+
+	if (!evd->cq)
+		return false;
+	evd->counters[DCNT_EVD_DEQUEUE_POLL]++;
+	n = ibv_poll_cq(evd->cq, DAPL_POLL_BATCH, evd->wc);
+	if (n <= 0) {
+		evd->wc_head = evd->wc_tail = 0;
+		return false;
+	}
+	evd->wc_head = 0;
+	evd->wc_tail = n;
+	evd->counters[DCNT_EVD_DEQUEUE_POLL_FOUND]++;
+	if (unlikely(evd->inspect))
+		inspect(evd, 0);
+	return true;
+}
+
+static inline void dto_event(DAT_EVENT *event, DAT_EVENT_NUMBER number, struct dapl_ep *ep,
+			     const struct dapl_dto *req, DAT_DTO_COMPLETION_STATUS status,
+			     uint32_t length, int op)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
+
+	event->event_number = number;
+	dto->ep_handle = (DAT_EP_HANDLE)ep;
+	dto->user_cookie = req->cookie;
+	dto->status = status;
+	dto->transfered_length = length;
+	dto->operation = (DAT_DTOS)op;
+	dto->rmr_context = 0;
+	memset(event->event_extension_data, 0, sizeof event->event_extension_data);
+}
+
+static DAT_IB_EXTENSION_EVENT_DATA *extension(DAT_EVENT *event, DAT_IB_EXT_TYPE type, bool ok)
+{
+	DAT_IB_EXTENSION_EVENT_DATA *ext = (void *)event->event_extension_data;
+
+	event->event_number = (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT;
+	ext->type = type;
+	ext->status = ok ? DAT_OP_SUCCESS : DAT_IB_OP_ERR;
+	return ext;
+}
+
+static DAT_IB_EXT_TYPE request_extension(int op)
+{
+	switch (op) {
+	case DAT_IB_DTO_FETCH_ADD:	return DAT_IB_FETCH_AND_ADD;
+	case DAT_IB_DTO_CMP_SWAP:	return DAT_IB_CMP_AND_SWAP;
+	case DAT_IB_DTO_SEND_UD:	return DAT_IB_UD_SEND;
+	case DAT_IB_DTO_RECV_UD:	return DAT_IB_UD_RECV;
+	default:			return DAT_IB_RDMA_WRITE_IMMED;
+	}
+}
+
+static void bind_event(DAT_EVENT *event, const struct dapl_dto *req,
+		       DAT_DTO_COMPLETION_STATUS status)
+{
+	DAT_RMR_BIND_COMPLETION_EVENT_DATA *bind = &event->event_data.rmr_completion_event_data;
+
+	event->event_number = DAT_RMR_BIND_COMPLETION_EVENT;
+	bind->rmr_handle = req->rmr;
+	bind->user_cookie = req->cookie;
+	bind->status = status;
+	memset(event->event_extension_data, 0, sizeof event->event_extension_data);
+}
+
+/* A request's completion that is not a plain successful one. False: nothing to tell. */
+static bool odd_request(struct dapl_ep *ep, const struct dapl_dto *req,
+			const struct ibv_wc *wc, DAT_EVENT *event)
+{
+	DAT_DTO_COMPLETION_STATUS status = dapl_dto_status(wc->status);
+	bool ok = status == DAT_DTO_SUCCESS;
+
+	if ((req->flags & REQ_MARKER) || (ok && (req->flags & REQ_SUPPRESS)))
+		return false;
+	if (req->flags & REQ_BIND)
+		bind_event(event, req, status);
+	else
+		dto_event(event, DAT_DTO_COMPLETION_EVENT, ep, req, status,
+			  ok ? req->length : 0, req->op);
+	if (req->flags & REQ_EXTENSION)
+		extension(event, request_extension(req->op), ok);
+	return true;
+}
+
+/* A receive's completion that carries more than data, or failed. */
+static void odd_receive(struct dapl_ep *ep, const struct dapl_dto *req,
+			const struct ibv_wc *wc, DAT_EVENT *event)
+{
+	bool ok = wc->status == IBV_WC_SUCCESS;
+	int op = DAT_DTO_RECEIVE;
+
+	dto_event(event, DAT_DTO_COMPLETION_EVENT, ep, req, dapl_dto_status(wc->status),
+		  ok ? wc->byte_len : 0, op);
+	if (ep->is_ud) {
+		event->event_data.dto_completion_event_data.operation =
+			(DAT_DTOS)DAT_IB_DTO_RECV_UD;
+		extension(event, DAT_IB_UD_RECV, ok);
+		ep->counters[DCNT_EP_RECV_UD]++;
+		ep->counters[DCNT_EP_RECV_UD_DATA] += ok ? wc->byte_len : 0;
+		return;
+	}
+	if (!ok)
+		return;
+	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
+		op = DAT_IB_DTO_RECV_IMMED;
+		extension(event, DAT_IB_RDMA_WRITE_IMMED_DATA, true)->val.immed.data =
+			ntohl(wc->imm_data);
+		ep->counters[DCNT_EP_RECV_RDMA_IMM]++;
+		ep->counters[DCNT_EP_RECV_RDMA_IMM_DATA] += wc->byte_len;
+	} else if (wc->wc_flags & IBV_WC_WITH_IMM) {
+		op = DAT_IB_DTO_RECV_MSG_IMMED;
+		extension(event, DAT_IB_RECV_IMMED_DATA, true)->val.immed.data =
+			ntohl(wc->imm_data);
+		ep->counters[DCNT_EP_RECV_IMM]++;
+		ep->counters[DCNT_EP_RECV_IMM_DATA] += wc->byte_len;
+	} else if (wc->wc_flags & WC_INVALIDATED) {
+		op = DAT_DTO_RECEIVE_WITH_INVALIDATE;
+		event->event_data.dto_completion_event_data.rmr_context = wc->invalidated_rkey;
+	}
+	event->event_data.dto_completion_event_data.operation = (DAT_DTOS)op;
+}
+
+/* True when a waiter or a CNO may be told about it (spec/calls.md, dat_evd_wait 3). */
+static bool is_notice(const struct dapl_dto *req, const struct ibv_wc *wc)
+{
+	if (wc->status != IBV_WC_SUCCESS)
+		return !(req->flags & REQ_MARKER);
+	return !(req->flags & (REQ_QUIET | REQ_SUPPRESS | REQ_MARKER));
+}
+
+/* Endpoint and queue of a receive completion; NULL for an SRQ buffer whose endpoint is
+ * gone. */
+static inline struct dapl_ep *receiver(struct dapl_evd *evd, const struct dapl_dto *req,
+				       const struct ibv_wc *wc)
+{
+	if (unlikely(req->flags & REQ_SRQ))
+		return dapl_ep_by_qpn(evd->obj.ia, wc->qp_num);
+	return req->ep;
+}
+
+/* The receive is the consumer's again. */
+static inline void retire_receive(struct dapl_evd *evd, struct dapl_ep *ep,
+				  struct dapl_dto *req)
+{
+	if (unlikely(req->flags & REQ_SRQ)) {
+		dapl_srq_give_back(req);
+		if (ep && evd->inspect && ep->held > 0)
+			ep->held--;
+	} else {
+		dapl_queue_retire(&ep->rq, req);
+	}
+}
+
+static void note(struct dapl_after *after, struct dapl_ep *ep, unsigned what)
+{
+	if (!after->ep) {
+		after->ep = ep;
+		dapl_object_get(&ep->obj);
+	}
+	after->what |= what;
+}
+
+static inline void after_completion(struct dapl_ep *ep, const struct ibv_wc *wc,
+				    struct dapl_after *after)
+{
+	if (unlikely(__atomic_load_n(&ep->deferred, __ATOMIC_RELAXED)))
+		note(after, ep, AFTER_DRAINED);
+	if (unlikely(wc->status != IBV_WC_SUCCESS && wc->status != IBV_WC_WR_FLUSH_ERR))
+		note(after, ep, AFTER_BROKEN);
+}
+
+/* A receive that overtook the event that says the connection is up. */
+static bool early(struct dapl_ep *ep, struct dapl_after *after)
+{
+	DAT_EP_STATE state = __atomic_load_n(&ep->state, __ATOMIC_ACQUIRE);
+
+	if (state == DAT_EP_STATE_COMPLETION_PENDING)
+		note(after, ep, AFTER_COMM_ESTABLISHED);
+	return state == DAT_EP_STATE_COMPLETION_PENDING ||
+		state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+}
+
+enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl_after *after)
+{
+	for (;;) {
+		const DAT_EVENT *queued = ring_peek(&evd->ring);
+		struct dapl_dto *req;
+		struct dapl_ep *ep;
+		struct ibv_wc *wc;
+		bool told = true;
+
+		if (unlikely(queued)) {
+			*event = *queued;
+			ring_drop(&evd->ring);
+			break;
+		}
+		if (evd->wc_head == evd->wc_tail && !refill(evd))
+			return TAKE_EMPTY;
+		wc = &evd->wc[evd->wc_head];
+		req = (struct dapl_dto *)(uintptr_t)wc->wr_id;
+		if (req->op != DAT_DTO_RECEIVE) {
+			ep = req->ep;
+			if (likely(wc->status == IBV_WC_SUCCESS &&
+				   !(req->flags & ~(REQ_QUIET | REQ_UNSIGNALED))))
+				dto_event(event, DAT_DTO_COMPLETION_EVENT, ep, req,
+					  DAT_DTO_SUCCESS, req->length, req->op);
+			else
+				told = odd_request(ep, req, wc, event);
+			if (unlikely(evd->inspect) && is_notice(req, wc))
+				evd->notices--;
+			dapl_queue_retire(&ep->sq, req);
+		} else {
+			ep = receiver(evd, req, wc);
+			if (unlikely(!ep)) {
+				told = false;
+			} else if (likely(wc->status == IBV_WC_SUCCESS)) {
+				if (unlikely(ep->state != DAT_EP_STATE_CONNECTED) &&
+				    early(ep, after))
+					return after->ep ? TAKE_AGAIN : TAKE_HELD;
+				ep->counters[DCNT_EP_RECV]++;
+				ep->counters[DCNT_EP_RECV_DATA] += wc->byte_len;
+				if (likely(wc->opcode == IBV_WC_RECV && !ep->is_ud &&
+					   !(wc->wc_flags & (IBV_WC_WITH_IMM | WC_INVALIDATED))))
+					dto_event(event, DAT_DTO_COMPLETION_EVENT, ep, req,
+						  DAT_DTO_SUCCESS, wc->byte_len, DAT_DTO_RECEIVE);
+				else
+					odd_receive(ep, req, wc, event);
+			} else {
+				odd_receive(ep, req, wc, event);
+			}
+			if (unlikely(evd->inspect) && is_notice(req, wc))
+				evd->notices--;
+			retire_receive(evd, ep, req);
+		}
+		if (likely(ep != NULL))
+			after_completion(ep, wc, after);
+		evd->wc_head++;
+		if (likely(told))
+			break;
+		if (after->ep)
+			return TAKE_AGAIN;
+	}
+	event->evd_handle = (DAT_EVD_HANDLE)evd;
+	return TAKE_EVENT;
+}
+
+void dapl_after_run(struct dapl_after *after)
+{
+	struct dapl_ep *ep = after->ep;
+
+	if (after->what & AFTER_COMM_ESTABLISHED)
+		dapl_ep_comm_established(ep);
+	if (after->what & AFTER_BROKEN)
+		dapl_ep_broken(ep);
+	if (after->what & AFTER_DRAINED)
+		dapl_ep_drained(ep);
+	dapl_object_put(&ep->obj);
+	after->ep = NULL;
+	after->what = 0;
+}
+
+/* dat_evd_dequeue (spec/calls.md 4): the oldest event, without blocking. */
+DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
+{
+	struct dapl_evd *evd = dapl_evd_from(handle);
+	struct dapl_after after = { NULL, 0 };
+	enum dapl_take took;
+
+	if (unlikely(!evd))
+		return BAD_HANDLE(EVD_REQUEST);
+	if (unlikely(!event))
+		return BAD_PARAM(2);
+	do {
+		dapl_spin_lock(&evd->lock);
+		if (unlikely(evd->waiting)) {
+			dapl_spin_unlock(&evd->lock);
+			return BAD_STATE(EVD_WAITER);
+		}
+		evd->counters[DCNT_EVD_DEQUEUE]++;
+		took = dapl_evd_take(evd, event, &after);
+		evd->counters[took == TAKE_EVENT ? DCNT_EVD_DEQUEUE_FOUND :
+			      DCNT_EVD_DEQUEUE_NOT_FOUND]++;
+		dapl_spin_unlock(&evd->lock);
+		if (unlikely(after.ep))
+			dapl_after_run(&after);
+	} while (unlikely(took == TAKE_AGAIN));
+	return likely(took == TAKE_EVENT) ? DAT_SUCCESS : DAT_ERROR(DAT_QUEUE_EMPTY, 0);
+}
+
+/* --- the polled completions as a list: counting, inspecting, purging. Not hot. --- */
+
+static struct dapl_dto *request_of(const struct ibv_wc *wc)
+{
+	return (struct dapl_dto *)(uintptr_t)wc->wr_id;
+}
+
+static bool makes_event(const struct ibv_wc *wc)
+{
+	const struct dapl_dto *req = request_of(wc);
+
+	return !(req->flags & REQ_MARKER) &&
+		!(wc->status == IBV_WC_SUCCESS && (req->flags & REQ_SUPPRESS));
+}
+
+/* Watermarks and notification events of the completions in [from, wc_tail). */
+static void inspect(struct dapl_evd *evd, uint32_t from)
+{
+	for (uint32_t i = from; i < evd->wc_tail; i++) {
+		struct ibv_wc *wc = &evd->wc[i];
+		struct dapl_dto *req = request_of(wc);
+
+		if (is_notice(req, wc))
+			evd->notices++;
+		if (req->flags & REQ_SRQ) {
+			struct dapl_ep *ep = dapl_ep_by_qpn(evd->obj.ia, wc->qp_num);
+
+			if (ep)
+				dapl_ep_took_buffer(ep);
+		}
+	}
+}
+
+unsigned dapl_evd_fill(struct dapl_evd *evd)
+{
+	uint32_t before;
+	int n = 1;
+
+	if (!evd->cq)
+		return 0;
+	if (evd->wc_head) {
+		memmove(evd->wc, evd->wc + evd->wc_head,
+			(evd->wc_tail - evd->wc_head) * sizeof *evd->wc);
+		evd->wc_tail -= evd->wc_head;
+		evd->wc_head = 0;
+	}
+	before = evd->wc_tail;
+	while (n > 0 && evd->wc_tail < evd->wc_size) {
+		n = ibv_poll_cq(evd->cq, evd->wc_size - evd->wc_tail, evd->wc + evd->wc_tail);
+		if (n > 0)
+			evd->wc_tail += n;
+	}
+	if (evd->inspect)
+		inspect(evd, before);
+	return evd->wc_tail - before;
+}
+
+unsigned dapl_evd_count(struct dapl_evd *evd)
+{
+	unsigned n = ring_count(&evd->ring);
+
+	for (uint32_t i = evd->wc_head; i < evd->wc_tail; i++)
+		n += makes_event(&evd->wc[i]);
+	return n;
+}
+
+void dapl_evd_inspect_all(struct dapl_evd *evd)
+{
+	evd->notices = 0;
+	inspect(evd, evd->wc_head);
+}
+
+/* Keeps the polled completions that `keep` wants, in order. */
+static unsigned filter(struct dapl_evd *evd, bool (*keep)(struct dapl_evd *, struct ibv_wc *,
+							  const void *), const void *arg)
+{
+	uint32_t to = evd->wc_head, from = to;
+
+	for (; from < evd->wc_tail; from++)
+		if (keep(evd, &evd->wc[from], arg))
+			evd->wc[to++] = evd->wc[from];
+	evd->wc_tail = to;
+	return from - to;
+}
+
+static bool of_another(struct dapl_evd *evd, struct ibv_wc *wc, const void *arg)
+{
+	const struct dapl_ep *ep = arg;
+	struct dapl_dto *req = request_of(wc);
+
+	if (req->flags & REQ_SRQ) {
+		if (!ep->qp || wc->qp_num != ep->qp->qp_num)
+			return true;
+		dapl_srq_give_back(req);
+	} else if (req->ep != ep) {
+		return true;
+	}
+	if (evd->inspect && is_notice(req, wc))
+		evd->notices--;
+	return false;
+}
+
+void dapl_evd_purge(struct dapl_evd *evd, const struct dapl_ep *ep)
+{
+	dapl_spin_lock(&evd->lock);
+	dapl_evd_fill(evd);
+	filter(evd, of_another, ep);
+	dapl_spin_unlock(&evd->lock);
+}
+
+/* A suppressed success, or a marker, is retired without an event; but only if nothing
+ * of its queue that is still to be dequeued stands before it, since records are given
+ * back in order. */
+static bool not_suppressed(struct dapl_evd *evd, struct ibv_wc *wc, const void *arg)
+{
+	struct dapl_dto *req = request_of(wc);
+
+	(void)arg;
+	if (makes_event(wc) || req->op == DAT_DTO_RECEIVE)
+		return true;
+	for (const struct ibv_wc *w = evd->wc + evd->wc_head; w < wc; w++)
+		if (makes_event(w) && !(request_of(w)->flags & REQ_SRQ) &&
+		    request_of(w)->ep == req->ep && request_of(w)->op != DAT_DTO_RECEIVE)
+			return true;
+	dapl_queue_retire(&req->ep->sq, req);
+	return false;
+}
+
+bool dapl_evd_reap_suppressed(struct dapl_evd *evd)
+{
+	bool found;
+
+	dapl_spin_lock(&evd->lock);
+	dapl_evd_fill(evd);
+	found = filter(evd, not_suppressed, NULL) > 0;
+	dapl_spin_unlock(&evd->lock);
+	return found;
+}
+
+bool dapl_evd_holds(struct dapl_evd *evd, bool (*is)(const struct dapl_dto *, const void *),
+		    const void *arg)
+{
+	bool found = false;
+
+	dapl_spin_lock(&evd->lock);
+	dapl_evd_fill(evd);
+	for (uint32_t i = evd->wc_head; i < evd->wc_tail && !found; i++)
+		found = is(request_of(&evd->wc[i]), arg);
+	dapl_spin_unlock(&evd->lock);
+	return found;
+}

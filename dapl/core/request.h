@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* request.h - HOT: records of posted requests. A record holds what the completion must
+ * tell the consumer and verbs won't: cookie, operation, length. wr_id is its address.
+ *
+ * A queue pair direction has a ring of them. Completions of one direction come in
+ * posting order, so records are taken at head and given back at tail:
+ *   head moves under queue->lock (posters);
+ *   tail moves under the lock of the EVD that the queue completes to (one at a time),
+ *   and is stored with release: a poster that sees room sees a record nobody uses.
+ * An SRQ completes in any order: its records form a free list instead (srq.c). */
+#ifndef DAPL_REQUEST_H
+#define DAPL_REQUEST_H
+#include <dat/udat.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "dapl/core/lock.h"
+
+struct dapl_ep;
+struct dapl_srq;
+
+enum dapl_request_flags {
+	REQ_SUPPRESS = 1,	/* no event when it succeeds */
+	REQ_QUIET = 2,		/* an event, but not a notification event */
+	REQ_MARKER = 4,		/* the provider's own: retires what is before it */
+	REQ_BIND = 8,		/* tells DAT_RMR_BIND_COMPLETION_EVENT */
+	REQ_EXTENSION = 16,	/* tells DAT_IB_DTO_EVENT */
+	REQ_SRQ = 32,		/* belongs to an SRQ, not to an endpoint's queue */
+	REQ_UNSIGNALED = 64,	/* no completion when it succeeds */
+};
+
+struct dapl_dto {
+	DAT_DTO_COOKIE cookie;
+	union {
+		struct dapl_ep *ep;
+		struct dapl_srq *srq;		/* REQ_SRQ */
+	};
+	union {
+		DAT_RMR_HANDLE rmr;		/* REQ_BIND */
+		struct dapl_dto *next;	/* free list of an SRQ */
+	};
+	uint32_t length;	/* posted bytes; what a send or write transfers */
+	uint32_t seq;		/* its place in the queue: head when it was posted */
+	uint8_t op;		/* DAT_DTOS or DAT_IB_DTOS */
+	uint8_t flags;
+};
+
+struct dapl_queue {
+	struct dapl_spin lock;	/* guards head, quiet and the posting itself */
+	uint32_t head;
+	uint32_t limit;		/* the consumer's, of max_request_dtos or max_recv_dtos */
+	uint32_t mask;		/* ring size - 1; the ring has room for a marker too */
+	uint32_t unsignaled;	/* posted since the last signaled one */
+	struct dapl_dto *ring;
+	uint32_t tail __attribute__((aligned(64)));	/* the completing side's line */
+};
+
+/* Posts not yet given back. */
+static inline uint32_t dapl_queue_used(const struct dapl_queue *q)
+{
+	return __atomic_load_n(&q->head, __ATOMIC_RELAXED) -
+		__atomic_load_n(&q->tail, __ATOMIC_ACQUIRE);
+}
+
+/* Poster, holding q->lock, with room. Becomes valid with dapl_queue_commit. */
+static inline struct dapl_dto *dapl_queue_next(struct dapl_queue *q)
+{
+	return &q->ring[q->head & q->mask];
+}
+
+static inline void dapl_queue_commit(struct dapl_queue *q)
+{
+	__atomic_store_n(&q->head, q->head + 1, __ATOMIC_RELAXED);
+}
+
+/* Completing side, holding the EVD's lock: this request and all before it are done. */
+static inline void dapl_queue_retire(struct dapl_queue *q, const struct dapl_dto *req)
+{
+	__atomic_store_n(&q->tail, req->seq + 1, __ATOMIC_RELEASE);
+}
+
+#endif

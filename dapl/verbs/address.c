@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* address.c - from an entry's ia_params to the local addresses that may be meant.
+ *
+ * Many a dat.conf names devices that the machine lacks, and a program tries them all:
+ * so "not here" is decided from the interface list and sysfs alone, which takes
+ * microseconds. A name server is asked only for what cannot be a device's name. */
+#include "address.h"
+#include "hw.h"
+#include "common/log.h"
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RDMA_CLASS "/sys/class/infiniband"
+
+const char *hw_printable(const char *text, char *buf, size_t size)
+{
+	size_t i;
+
+	for (i = 0; text[i] && i < size - 4; i++)
+		buf[i] = isascii((unsigned char)text[i]) && isprint((unsigned char)text[i]) ?
+			text[i] : '?';
+	strcpy(buf + i, text[i] ? "..." : "");
+	return buf;
+}
+
+const char *hw_params_read(struct hw_params *params, const char *text)
+{
+	const char *blank = " \t\r\n";
+	size_t n;
+	char *end;
+
+	memset(params, 0, sizeof(*params));
+	text += strspn(text, blank);
+	n = strcspn(text, blank);
+	if (n == 0)
+		return "it is empty";
+	if (n >= sizeof(params->name))
+		return "the name is too long";
+	for (size_t i = 0; i < n; i++)
+		if (!isascii((unsigned char)text[i]) || !isgraph((unsigned char)text[i]) ||
+		    text[i] == '/')
+			return "the name has a character that no name has";
+	memcpy(params->name, text, n);
+	text += n;
+	text += strspn(text, blank);
+	if (!*text)
+		return NULL;
+	if (!isdigit((unsigned char)*text))
+		return "the port is not a number";
+	errno = 0;
+	unsigned long port = strtoul(text, &end, 10);
+	if (end[strspn(end, blank)])
+		return "something follows the port";
+	if (errno || port > 255)
+		return "the port is out of range";
+	params->port = port;
+	return NULL;
+}
+
+socklen_t hw_address_size(const struct sockaddr *a)
+{
+	return a->sa_family == AF_INET ? sizeof(struct sockaddr_in) :
+	       a->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : 0;
+}
+
+void hw_address_copy(struct sockaddr_storage *to, const struct sockaddr *from)
+{
+	memset(to, 0, sizeof(*to));
+	memcpy(to, from, hw_address_size(from));
+}
+
+uint16_t hw_address_port(const struct sockaddr *a)
+{
+	return a->sa_family == AF_INET ? ntohs(((const struct sockaddr_in *)a)->sin_port) :
+	       a->sa_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)a)->sin6_port) : 0;
+}
+
+void hw_address_set_port(struct sockaddr *a, uint16_t port)
+{
+	if (a->sa_family == AF_INET)
+		((struct sockaddr_in *)a)->sin_port = htons(port);
+	else if (a->sa_family == AF_INET6)
+		((struct sockaddr_in6 *)a)->sin6_port = htons(port);
+}
+
+static const struct in6_addr *in6(const struct sockaddr *a)
+{
+	return &((const struct sockaddr_in6 *)a)->sin6_addr;
+}
+
+static in_addr_t in4(const struct sockaddr *a)
+{
+	return ((const struct sockaddr_in *)a)->sin_addr.s_addr;
+}
+
+static uint32_t scope(const struct sockaddr *a)
+{
+	return ((const struct sockaddr_in6 *)a)->sin6_scope_id;
+}
+
+bool hw_same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+	if (a->sa_family != b->sa_family)
+		return false;
+	if (a->sa_family == AF_INET)
+		return in4(a) == in4(b);
+	if (a->sa_family != AF_INET6 || memcmp(in6(a), in6(b), sizeof(struct in6_addr)) != 0)
+		return false;
+	return !IN6_IS_ADDR_LINKLOCAL(in6(a)) || !scope(a) || !scope(b) || scope(a) == scope(b);
+}
+
+const char *hw_address_text(const struct sockaddr *a, char *buf, size_t size)
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	if (a->sa_family == AF_INET)
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)a)->sin_addr, host, sizeof(host));
+	else if (a->sa_family == AF_INET6)
+		inet_ntop(AF_INET6, in6(a), host, sizeof(host));
+	if (hw_address_port(a))
+		snprintf(buf, size, "%s port %u", host, hw_address_port(a));
+	else
+		snprintf(buf, size, "%s", host);
+	return buf;
+}
+
+void hw_address_gid(const struct sockaddr *a, uint8_t gid[16])
+{
+	memset(gid, 0, 16);
+	if (a->sa_family == AF_INET6) {
+		memcpy(gid, in6(a), 16);
+	} else if (a->sa_family == AF_INET) {
+		gid[10] = gid[11] = 0xff;
+		memcpy(gid + 12, &((const struct sockaddr_in *)a)->sin_addr, 4);
+	}
+}
+
+static bool loopback(const struct sockaddr *a)
+{
+	return a->sa_family == AF_INET ? ntohl(in4(a)) >> 24 == IN_LOOPBACKNET :
+		IN6_IS_ADDR_LOOPBACK(in6(a));
+}
+
+/* IPv4 before global IPv6 before link-local. */
+static int rank(const struct sockaddr *a)
+{
+	return a->sa_family == AF_INET ? 0 : IN6_IS_ADDR_LINKLOCAL(in6(a)) ? 2 : 1;
+}
+
+static void add_place(struct hw_places *p, const struct sockaddr *a, const char *netdev)
+{
+	unsigned i = p->n;
+
+	if (p->n == HW_PLACES)
+		return;
+	while (i && rank((struct sockaddr *)&p->place[i - 1].address) > rank(a)) {
+		p->place[i] = p->place[i - 1];
+		i--;
+	}
+	hw_address_copy(&p->place[i].address, a);
+	hw_address_set_port((struct sockaddr *)&p->place[i].address, 0);
+	snprintf(p->place[i].netdev, sizeof(p->place[i].netdev), "%s", netdev);
+	p->n++;
+}
+
+/* Adds what fits: of this network device (NULL: any), with this address (NULL: any). */
+static void add_places(struct hw_places *p, const struct ifaddrs *all, const char *netdev,
+		       const struct sockaddr *address)
+{
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+		if (!i->ifa_addr || !hw_address_size(i->ifa_addr) || loopback(i->ifa_addr))
+			continue;
+		if (netdev && strcmp(netdev, i->ifa_name) != 0)
+			continue;
+		if (address && !hw_same_address(address, i->ifa_addr))
+			continue;
+		add_place(p, i->ifa_addr, i->ifa_name);
+	}
+}
+
+static bool is_netdev(const struct ifaddrs *all, const char *name)
+{
+	for (; all; all = all->ifa_next)
+		if (strcmp(all->ifa_name, name) == 0)
+			return true;
+	return false;
+}
+
+/* An address in digits, with or without a %scope. */
+static bool is_numeric(const char *name, struct sockaddr_storage *address)
+{
+	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM }, *found;
+
+	if (name[strspn(name, "0123456789.")] && !strchr(name, ':'))
+		return false;
+	if (getaddrinfo(name, NULL, &hints, &found))
+		return false;
+	hw_address_copy(address, found->ai_addr);
+	freeaddrinfo(found);
+	return true;
+}
+
+/* Appends the names in a directory to a list in words. */
+static void list_directory(char *list, size_t size, const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *e;
+	size_t n = 0;
+
+	list[0] = 0;
+	while (dir && (e = readdir(dir)) && n < size)
+		if (e->d_name[0] != '.')
+			n += snprintf(list + n, size - n, "%s%s", n ? " " : "", e->d_name);
+	if (dir)
+		closedir(dir);
+	if (!n)
+		snprintf(list, size, "none");
+}
+
+/* Adds the addresses of the network devices behind a RoCE port's GIDs. */
+static void add_gid_places(struct hw_places *p, const struct ifaddrs *all, unsigned port)
+{
+	char path[256], name[IF_NAMESIZE + 1], seen[IF_NAMESIZE + 1] = "";
+	struct dirent *e;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), RDMA_CLASS "/%s/ports/%u/gid_attrs/ndevs", p->device, port);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir)) && e->d_name[0]) {
+		char file[600];
+		FILE *f;
+
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(file, sizeof(file), "%s/%s", path, e->d_name);
+		f = fopen(file, "re");
+		if (f && fgets(name, sizeof(name), f)) {
+			name[strcspn(name, "\n")] = 0;
+			if (strcmp(name, seen) != 0)
+				add_places(p, all, name, NULL);
+			strcpy(seen, name);
+		}
+		if (f)
+			fclose(f);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static int find_rdma_device(struct hw_places *p, const struct ifaddrs *all,
+			    const struct hw_params *params, const char *said)
+{
+	char path[256], list[256];
+
+	snprintf(p->device, sizeof(p->device), "%s", params->name);
+	p->port = params->port ? params->port : 1;
+	snprintf(path, sizeof(path), RDMA_CLASS "/%s/ports/%u", p->device, p->port);
+	if (access(path, F_OK)) {
+		snprintf(path, sizeof(path), RDMA_CLASS "/%s/ports", p->device);
+		list_directory(list, sizeof(list), path);
+		log_line(HW_LOG_ERR, "\"%s\": RDMA device %s has no port %u; its ports: %s",
+			 said, p->device, p->port, list);
+		return ENODEV;
+	}
+	add_gid_places(p, all, p->port);
+	if (!p->n)	/* InfiniBand, iWARP: librdmacm will know which is the one */
+		add_places(p, all, NULL, NULL);
+	if (p->n)
+		return 0;
+	log_line(HW_LOG_ERR, "\"%s\": no network device of RDMA device %s has an IP address",
+		 said, p->device);
+	return ENODEV;
+}
+
+/* The first address that /etc/hosts has for a name. */
+static bool in_hosts_file(const char *name, struct sockaddr_storage *address)
+{
+	FILE *f = fopen("/etc/hosts", "re");
+	char line[1024], *word, *rest;
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "#\n")] = 0;
+		word = strtok_r(line, " \t\r", &rest);
+		if (!word || !is_numeric(word, address) || loopback((struct sockaddr *)address))
+			continue;
+		while (!found && (word = strtok_r(NULL, " \t\r", &rest)))
+			found = strcasecmp(word, name) == 0;
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* All local addresses of a host name. One that looks like a device's ("eth7", "mlx5_9")
+ * is looked up in /etc/hosts only: a name server may take seconds to say no. */
+static void add_host_places(struct hw_places *p, const struct ifaddrs *all, const char *name)
+{
+	struct addrinfo hints = { .ai_flags = AI_ADDRCONFIG, .ai_socktype = SOCK_STREAM }, *found;
+	struct sockaddr_storage address;
+	char self[256] = "";
+
+	if (in_hosts_file(name, &address))
+		add_places(p, all, NULL, (struct sockaddr *)&address);
+	gethostname(self, sizeof(self) - 1);
+	if (p->n || (!strpbrk(name, ".-") && strcmp(name, self) != 0))
+		return;
+	if (getaddrinfo(name, NULL, &hints, &found))
+		return;
+	for (struct addrinfo *i = found; i; i = i->ai_next)
+		if (hw_address_size(i->ai_addr))
+			add_places(p, all, NULL, i->ai_addr);
+	freeaddrinfo(found);
+}
+
+static int find(struct hw_places *p, const struct ifaddrs *all, const struct hw_params *params,
+		const char *said)
+{
+	const char *name = params->name;
+	struct sockaddr_storage address;
+	char path[256], list[256];
+
+	list_directory(list, sizeof(list), RDMA_CLASS);
+	if (strcmp(list, "none") == 0) {
+		log_line(HW_LOG_ERR, "\"%s\": this machine has no RDMA device (%s is empty)",
+			 said, RDMA_CLASS);
+		return ENODEV;
+	}
+	if (is_netdev(all, name)) {
+		add_places(p, all, name, NULL);
+		if (p->n)
+			return 0;
+		log_line(HW_LOG_ERR, "\"%s\": network device %s has no IP address that RDMA "
+			 "could use", said, name);
+		return ENODEV;
+	}
+	if (is_numeric(name, &address)) {
+		add_places(p, all, NULL, (struct sockaddr *)&address);
+		if (p->n)
+			return 0;
+		log_line(HW_LOG_ERR, "\"%s\": no network device here has the address %s",
+			 said, name);
+		return ENODEV;
+	}
+	snprintf(path, sizeof(path), RDMA_CLASS "/%s", name);
+	if (access(path, F_OK) == 0)
+		return find_rdma_device(p, all, params, said);
+	add_host_places(p, all, name);
+	if (p->n)
+		return 0;
+	log_line(HW_LOG_ERR, "\"%s\": %s is no network device, local address, host name or RDMA "
+		 "device here; RDMA devices: %s", said, name, list);
+	return ENODEV;
+}
+
+int hw_places_find(struct hw_places *places, const struct hw_params *params, const char *said)
+{
+	struct ifaddrs *all;
+	int err;
+
+	memset(places, 0, sizeof(*places));
+	if (getifaddrs(&all)) {
+		err = errno;
+		log_line(HW_LOG_ERR, "\"%s\": getifaddrs: %s", said, strerror(err));
+		return err;
+	}
+	err = find(places, all, params, said);
+	freeifaddrs(all);
+	return err;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* address.h - from an entry's ia_params to the local addresses that may be meant. Reads
+ * the text, the network interfaces and sysfs; opens no device and calls no librdmacm. */
+#ifndef HW_ADDRESS_H
+#define HW_ADDRESS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct hw_params {
+	char name[64];		/* network device, address, host or RDMA device */
+	unsigned port;		/* of the RDMA device; 0: not said */
+};
+
+/* Reads "name [port]". NULL, or what is wrong with it. */
+const char *hw_params_read(struct hw_params *params, const char *text);
+
+enum { HW_PLACES = 32 };
+struct hw_place {
+	struct sockaddr_storage address;
+	char netdev[64];
+};
+
+/* Where the device may be: addresses of this host, the preferred first. */
+struct hw_places {
+	struct hw_place place[HW_PLACES];
+	unsigned n;
+	char device[64];	/* if an RDMA device was named: it must be this one */
+	unsigned port;		/* and this port of it; 0: any */
+};
+
+/* ENODEV or EINVAL after one log line about `text`. */
+int hw_places_find(struct hw_places *places, const struct hw_params *params, const char *text);
+
+/* Same address, whatever the ports are. */
+bool hw_same_address(const struct sockaddr *a, const struct sockaddr *b);
+socklen_t hw_address_size(const struct sockaddr *a);
+/* Copies by family; a foreign family gives all zeros. */
+void hw_address_copy(struct sockaddr_storage *to, const struct sockaddr *from);
+uint16_t hw_address_port(const struct sockaddr *a);
+void hw_address_set_port(struct sockaddr *a, uint16_t port);
+/* "10.0.0.1 port 4000" into buf, which is returned. */
+const char *hw_address_text(const struct sockaddr *a, char *buf, size_t size);
+/* The GID that RoCE makes of an address. */
+void hw_address_gid(const struct sockaddr *a, uint8_t gid[16]);
+
+/* The text with everything that is not printable as '?', cut to a line's length. */
+const char *hw_printable(const char *text, char *buf, size_t size);
+
+#endif

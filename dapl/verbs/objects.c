@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* objects.c - protection domains, memory, completion and receive queues, queue pairs:
+ * one libibverbs call each, with its errors made uniform. Connected queue pairs go no
+ * further than INIT here; the rest of their life is cm.c's. */
+#include "hw.h"
+#include "common/log.h"
+#include "dapl/core/settings.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+int hw_errno(int rc)
+{
+	if (rc == -1)
+		return errno ? errno : EIO;
+	return rc < 0 ? -rc : rc;
+}
+
+/* The errno of a call that returned NULL. */
+static int failed(void)
+{
+	return errno ? errno : EIO;
+}
+
+int hw_alloc_pd(struct dapl_device *dev, struct ibv_pd **pd)
+{
+	*pd = ibv_alloc_pd(dev->verbs);
+	return *pd ? 0 : failed();
+}
+
+int hw_dealloc_pd(struct ibv_pd *pd)
+{
+	return hw_errno(ibv_dealloc_pd(pd));
+}
+
+int hw_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,
+	      struct ibv_mr **mr)
+{
+	(void)name;	/* the device maps pages, whoever else may map them */
+	*mr = ibv_reg_mr(pd, addr, length, access);
+	return *mr ? 0 : failed();
+}
+
+int hw_dereg_mr(struct ibv_mr *mr)
+{
+	return hw_errno(ibv_dereg_mr(mr));
+}
+
+int hw_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw)
+{
+	*mw = ibv_alloc_mw(pd, type);
+	return *mw ? 0 : failed();
+}
+
+int hw_dealloc_mw(struct ibv_mw *mw)
+{
+	return hw_errno(ibv_dealloc_mw(mw));
+}
+
+int hw_create_channel(struct dapl_device *dev, struct ibv_comp_channel **channel)
+{
+	struct ibv_comp_channel *c = ibv_create_comp_channel(dev->verbs);
+
+	if (!c)
+		return failed();
+	if (fcntl(c->fd, F_SETFL, O_NONBLOCK) || fcntl(c->fd, F_SETFD, FD_CLOEXEC)) {
+		int err = errno;
+
+		ibv_destroy_comp_channel(c);
+		return err;
+	}
+	*channel = c;
+	return 0;
+}
+
+int hw_destroy_channel(struct ibv_comp_channel *channel)
+{
+	return hw_errno(ibv_destroy_comp_channel(channel));
+}
+
+int hw_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq)
+{
+	void *context;
+
+	if (ibv_get_cq_event(channel, cq, &context))
+		return failed();
+	ibv_ack_cq_events(*cq, 1);
+	return 0;
+}
+
+int hw_create_cq(struct dapl_device *dev, int cqe, void *context,
+		 struct ibv_comp_channel *channel, struct ibv_cq **cq)
+{
+	unsigned vectors = dev->verbs->num_comp_vectors > 0 ? dev->verbs->num_comp_vectors : 1;
+	unsigned vector = __atomic_fetch_add(&dev->next_vector, 1, __ATOMIC_RELAXED) % vectors;
+
+	*cq = ibv_create_cq(dev->verbs, cqe, context, channel, channel ? vector : 0);
+	return *cq ? 0 : failed();
+}
+
+int hw_resize_cq(struct ibv_cq *cq, int cqe)
+{
+	int err = hw_errno(ibv_resize_cq(cq, cqe));
+
+	return err == ENOSYS || err == ENOTSUP ? EOPNOTSUPP : err;
+}
+
+int hw_destroy_cq(struct ibv_cq *cq)
+{
+	return hw_errno(ibv_destroy_cq(cq));
+}
+
+int hw_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq)
+{
+	*srq = ibv_create_srq(pd, attr);
+	return *srq ? 0 : failed();
+}
+
+int hw_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
+{
+	return hw_errno(ibv_modify_srq(srq, attr, mask));
+}
+
+int hw_destroy_srq(struct ibv_srq *srq)
+{
+	return hw_errno(ibv_destroy_srq(srq));
+}
+
+/* A queue pair without a connection: only the application can move it to INIT, because
+ * it belongs to no rdma_cm_id yet. iWARP has neither P_Keys nor ports. */
+static int to_init(struct dapl_device *dev, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = dev->attr.port,
+		.pkey_index = dev->pkey_index,
+		.qp_access_flags = dev->qp_access,
+		.qkey = RDMA_UDP_QKEY,
+	};
+	int mask = IBV_QP_STATE;
+
+	if (qp->qp_type == IBV_QPT_UD)
+		mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
+	else if (dev->attr.iwarp)
+		mask |= IBV_QP_ACCESS_FLAGS;
+	else
+		mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+	return hw_errno(ibv_modify_qp(qp, &attr, mask));
+}
+
+/* Datagrams need no connection. */
+static int to_datagrams(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
+	int err = hw_errno(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
+
+	if (err)
+		return err;
+	attr.qp_state = IBV_QPS_RTS;
+	return hw_errno(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN));
+}
+
+static int make_ready(struct dapl_device *dev, struct ibv_qp *qp)
+{
+	int err = to_init(dev, qp);
+
+	if (!err && qp->qp_type == IBV_QPT_UD)
+		err = to_datagrams(qp);
+	return err;
+}
+
+int hw_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
+		 struct ibv_qp **out)
+{
+	struct ibv_qp_init_attr want = *attr;
+	uint32_t inline_data = attr->cap.max_inline_data;
+	struct ibv_qp *qp;
+	int err;
+
+	/* No call tells what inline size goes together with the other sizes. */
+	while (!(qp = ibv_create_qp(pd, &want))) {
+		err = failed();
+		if (!inline_data || err == EMFILE || err == EPERM)
+			return err;
+		inline_data /= 2;
+		want = *attr;
+		want.cap.max_inline_data = inline_data;
+	}
+	err = make_ready(dev, qp);
+	if (err) {
+		log_line(HW_LOG_ERR, "%s: a new queue pair does not go to INIT: %s",
+			 dev->attr.device, strerror(err));
+		ibv_destroy_qp(qp);
+		return err;
+	}
+	*attr = want;
+	*out = qp;
+	return 0;
+}
+
+int hw_reset_qp(struct dapl_device *dev, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	int err;
+
+	if (dev->attr.iwarp)	/* siw says yes, and leaves it in ERR */
+		return EOPNOTSUPP;
+	err = hw_errno(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
+	return err ? err : make_ready(dev, qp);
+}
+
+int hw_error_qp(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	return hw_errno(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
+}
+
+int hw_destroy_qp(struct ibv_qp *qp)
+{
+	return hw_errno(ibv_destroy_qp(qp));
+}
+
+int hw_destroy_ah(struct ibv_ah *ah)
+{
+	return hw_errno(ibv_destroy_ah(ah));
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* probe.c - what a device is and can do. Drivers' own words are taken where they can be
+ * believed, and tried where they cannot. */
+#include "hw.h"
+#include "address.h"
+#include "pdata.h"
+#include "common/log.h"
+#include "dapl/core/settings.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+static unsigned mtu_bytes(enum ibv_mtu mtu)
+{
+	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 1024;
+}
+
+/* Some drivers fill an int with a number that does not fit, or with -1 for "plenty". */
+static void honest(int *limit, int most)
+{
+	if (*limit < 0 || *limit > most)
+		*limit = most;
+}
+
+static void make_limits_honest(struct ibv_device_attr *l)
+{
+	honest(&l->max_qp, 1 << 24);
+	honest(&l->max_qp_wr, 1 << 20);
+	honest(&l->max_sge, 256);
+	honest(&l->max_sge_rd, l->max_sge);
+	honest(&l->max_cq, 1 << 24);
+	honest(&l->max_cqe, 1 << 24);
+	honest(&l->max_mr, INT_MAX);
+	honest(&l->max_pd, INT_MAX);
+	honest(&l->max_mw, INT_MAX);
+	honest(&l->max_ah, INT_MAX);
+	honest(&l->max_srq, INT_MAX);
+	honest(&l->max_srq_wr, 1 << 20);
+	honest(&l->max_srq_sge, 256);
+	honest(&l->max_qp_rd_atom, 254);	/* 255 means "as many as can be" to librdmacm */
+	honest(&l->max_qp_init_rd_atom, 254);
+}
+
+static bool can_make_window(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(pd, type);
+
+	if (mw)
+		ibv_dealloc_mw(mw);
+	return mw != NULL;
+}
+
+/* The inline size that a small queue pair gets, up to the one that is wanted. */
+static unsigned try_inline(struct ibv_pd *pd, struct ibv_cq *cq, unsigned want)
+{
+	for (;; want /= 2) {
+		struct ibv_qp_init_attr attr = {
+			.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
+			.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1,
+				 .max_recv_sge = 1, .max_inline_data = want },
+		};
+		struct ibv_qp *qp = ibv_create_qp(pd, &attr);
+
+		if (qp) {
+			ibv_destroy_qp(qp);
+			return attr.cap.max_inline_data;
+		}
+		if (!want)
+			return 0;
+	}
+}
+
+/* What takes objects to find out. */
+static int try_things(struct dapl_device *dev)
+{
+	struct dapl_device_attr *a = &dev->attr;
+	struct ibv_pd *pd = ibv_alloc_pd(dev->verbs);
+	struct ibv_cq *cq = ibv_create_cq(dev->verbs, 1, NULL, NULL, 0);
+	int err = 0;
+
+	if (pd && cq) {
+		a->windows_1 = can_make_window(pd, IBV_MW_TYPE_1);
+		a->windows_2 = can_make_window(pd, IBV_MW_TYPE_2);
+		a->max_inline = try_inline(pd, cq, dapl_settings.max_inline);
+	} else {
+		err = errno ? errno : EIO;
+	}
+	if (cq)
+		ibv_destroy_cq(cq);
+	if (pd)
+		ibv_dealloc_pd(pd);
+	return err;
+}
+
+void hw_probe_port(struct dapl_device *dev, struct dapl_device_attr *a)
+{
+	struct ibv_port_attr port;
+
+	if (ibv_query_port(dev->verbs, a->port, &port))
+		return;
+	a->port_active = port.state == IBV_PORT_ACTIVE;
+	a->mtu = mtu_bytes(port.active_mtu);
+	a->max_message = port.max_msg_sz ? port.max_msg_sz : 1u << 31;
+}
+
+/* Index 0, what rdma_cm derives from the network device (an IPoIB child has its own
+ * P_Key), or what DAPL_IB_PKEY asks for. */
+static int find_pkey(struct dapl_device *dev, struct rdma_cm_id *bound)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
+	int mask = 0, index;
+
+	if (dev->attr.iwarp)
+		return 0;
+	if (dapl_settings.ib_pkey >= 0) {
+		index = ibv_get_pkey_index(dev->verbs, dev->attr.port, htons(dapl_settings.ib_pkey));
+		if (index < 0) {
+			log_line(HW_LOG_ERR, "%s port %u: DAPL_IB_PKEY is 0x%x, which is not in the "
+				 "port's P_Key table", dev->attr.device, dev->attr.port,
+				 dapl_settings.ib_pkey);
+			return ENODEV;
+		}
+		dev->pkey_index = index;
+	} else if (!rdma_init_qp_attr(bound, &attr, &mask) && mask & IBV_QP_PKEY_INDEX) {
+		dev->pkey_index = attr.pkey_index;
+	}
+	return 0;
+}
+
+/* rdma_cm knows the GID of an address, except on iWARP. */
+static void find_gid(struct dapl_device *dev, struct rdma_cm_id *bound)
+{
+	dev->attr.gid = bound->route.addr.addr.ibaddr.sgid;
+	if (dev->attr.iwarp || !dev->attr.gid.global.interface_id)
+		ibv_query_gid(dev->verbs, dev->attr.port, 0, &dev->attr.gid);
+}
+
+int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
+{
+	struct dapl_device_attr *a = &dev->attr;
+	struct ibv_device_attr *l = &a->limits;
+	enum hw_wire wire;
+	int err;
+
+	snprintf(a->device, sizeof(a->device), "%s", ibv_get_device_name(dev->verbs->device));
+	a->port = bound->port_num;
+	a->iwarp = dev->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+	err = hw_errno(ibv_query_device(dev->verbs, l));
+	if (err)
+		return err;
+	snprintf(a->vendor, sizeof(a->vendor), "vendor 0x%06x part %u", l->vendor_id,
+		 l->vendor_part_id);
+	make_limits_honest(l);
+	hw_probe_port(dev, a);
+	find_gid(dev, bound);
+	err = try_things(dev);
+	if (!err)
+		err = find_pkey(dev, bound);
+	if (err)
+		return err;
+
+	if (!a->windows_1 && !a->windows_2)
+		l->max_mw = 0;
+	a->atomics = !a->iwarp && l->atomic_cap != IBV_ATOMIC_NONE;
+	a->write_immediate = !a->iwarp;
+	a->ud = !a->iwarp;
+	a->send_invalidate = a->windows_2 && l->device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS;
+	a->bind_access = a->windows_1 || a->windows_2;
+	a->read_sink_remote = a->iwarp;
+	a->max_read_sge = l->max_sge_rd ? l->max_sge_rd : a->iwarp ? 1 : l->max_sge;
+	wire = a->iwarp ? HW_WIRE_IWARP : HW_WIRE_IB;
+	a->pdata_connect = hw_pdata_room(wire, HW_REQUEST);
+	a->pdata_accept = hw_pdata_room(wire, HW_ACCEPT);
+	a->pdata_reject = hw_pdata_room(wire, HW_REJECT);
+
+	dev->qp_access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE;
+	if (a->atomics)
+		dev->qp_access |= IBV_ACCESS_REMOTE_ATOMIC;
+	if (a->bind_access)	/* cxgb4 will not bind without */
+		dev->qp_access |= IBV_ACCESS_MW_BIND;
+	return 0;
+}
