@@ -145,6 +145,15 @@ void hw_address_gid(const struct sockaddr *a, uint8_t gid[16])
 	}
 }
 
+void hw_address_fill_scope(struct sockaddr *a, const struct sockaddr *like)
+{
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)a;
+
+	if (a->sa_family == AF_INET6 && like->sa_family == AF_INET6 &&
+	    IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) && !six->sin6_scope_id)
+		six->sin6_scope_id = scope(like);
+}
+
 static bool loopback(const struct sockaddr *a)
 {
 	return a->sa_family == AF_INET ? ntohl(in4(a)) >> 24 == IN_LOOPBACKNET :
@@ -230,14 +239,14 @@ static void list_directory(char *list, size_t size, const char *path)
 /* Adds the addresses of the network devices behind a RoCE port's GIDs. */
 static void add_gid_places(struct hw_places *p, const struct ifaddrs *all, unsigned port)
 {
-	char path[256], name[IF_NAMESIZE + 1], seen[IF_NAMESIZE + 1] = "";
+	char path[512], name[IF_NAMESIZE + 1], seen[IF_NAMESIZE + 1] = "";
 	struct dirent *e;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), RDMA_CLASS "/%s/ports/%u/gid_attrs/ndevs", p->device, port);
 	dir = opendir(path);
 	while (dir && (e = readdir(dir)) && e->d_name[0]) {
-		char file[600];
+		char file[800];
 		FILE *f;
 
 		if (e->d_name[0] == '.')
@@ -260,7 +269,7 @@ static void add_gid_places(struct hw_places *p, const struct ifaddrs *all, unsig
 static int find_rdma_device(struct hw_places *p, const struct ifaddrs *all,
 			    const struct hw_params *params, const char *said)
 {
-	char path[256], list[256];
+	char path[512], list[256];
 
 	snprintf(p->device, sizeof(p->device), "%s", params->name);
 	p->port = params->port ? params->port : 1;
@@ -328,7 +337,7 @@ static int find(struct hw_places *p, const struct ifaddrs *all, const struct hw_
 {
 	const char *name = params->name;
 	struct sockaddr_storage address;
-	char path[256], list[256];
+	char path[512], list[256];
 
 	list_directory(list, sizeof(list), RDMA_CLASS);
 	if (strcmp(list, "none") == 0) {

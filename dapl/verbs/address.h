@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 struct hw_params {
-	char name[64];		/* network device, address, host or RDMA device */
+	char name[256];	/* network device, address, host or RDMA device */
 	unsigned port;		/* of the RDMA device; 0: not said */
 };
 
@@ -26,7 +26,7 @@ struct hw_place {
 struct hw_places {
 	struct hw_place place[HW_PLACES];
 	unsigned n;
-	char device[64];	/* if an RDMA device was named: it must be this one */
+	char device[256];	/* if an RDMA device was named: it must be this one */
 	unsigned port;		/* and this port of it; 0: any */
 };
 
@@ -42,6 +42,8 @@ uint16_t hw_address_port(const struct sockaddr *a);
 void hw_address_set_port(struct sockaddr *a, uint16_t port);
 /* "10.0.0.1 port 4000" into buf, which is returned. */
 const char *hw_address_text(const struct sockaddr *a, char *buf, size_t size);
+/* Gives a link-local address without a scope the scope of the other. */
+void hw_address_fill_scope(struct sockaddr *a, const struct sockaddr *like);
 /* The GID that RoCE makes of an address. */
 void hw_address_gid(const struct sockaddr *a, uint8_t gid[16]);
 

@@ -5,37 +5,38 @@
 #include "hw.h"
 #include "address.h"
 #include "pdata.h"
-#include "common/log.h"
 #include "dapl/core/settings.h"
-#include <arpa/inet.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* GID tables are a few dozen entries long; rxe's and mlx5's limits are 256 to 1024. */
-enum { GIDS = 1024 };
+enum { GIDS = 1024 };	/* more than any port's table has */
 
-/* Where our GID stands now; RoCE v2 preferred, and our network device. */
+/* The better the lower; 3: of no use. */
+static int gid_rank(uint32_t type)
+{
+	return type == IBV_GID_TYPE_ROCE_V2 ? 0 : type == IBV_GID_TYPE_ROCE_V1 ? 1 :
+	       type == IBV_GID_TYPE_IB ? 2 : 3;
+}
+
+/* Where our GID stands now: tables change when addresses come and go. */
 static int gid_index(struct dapl_device *dev)
 {
-	static const uint32_t preferred[] = { IBV_GID_TYPE_ROCE_V2, IBV_GID_TYPE_ROCE_V1,
-		IBV_GID_TYPE_IB };
-	struct ibv_gid_entry entry;
-	struct ibv_port_attr port;
-	int best = -1, best_rank = 3;
+	struct ibv_gid_entry *table = calloc(GIDS, sizeof(*table));
+	int best = 0, best_rank = 3;
+	ssize_t n;
 
-	if (ibv_query_port(dev->verbs, dev->attr.port, &port))
+	if (!table)
 		return 0;
-	for (int i = 0; i < port.gid_tbl_len && i < GIDS; i++) {
-		if (ibv_query_gid_ex(dev->verbs, dev->attr.port, i, &entry, 0) ||
-		    memcmp(&entry.gid, &dev->attr.gid, sizeof(entry.gid)) != 0)
-			continue;
-		for (int r = 0; r < best_rank; r++)
-			if (entry.gid_type == preferred[r]) {
-				best = i;
-				best_rank = r;
-			}
-	}
-	return best < 0 ? 0 : best;
+	n = ibv_query_gid_table(dev->verbs, table, GIDS, 0);
+	for (ssize_t i = 0; i < n; i++)
+		if (table[i].port_num == dev->attr.port && gid_rank(table[i].gid_type) < best_rank &&
+		    memcmp(&table[i].gid, &dev->attr.gid, sizeof(dev->attr.gid)) == 0) {
+			best = table[i].gid_index;
+			best_rank = gid_rank(table[i].gid_type);
+		}
+	free(table);
+	return best;
 }
 
 void hw_ud_self(struct dapl_device *dev, struct ibv_qp *qp, struct hw_ud_self *self)

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* cm.c - the channel of connection events of a device, and its listeners. What an event
+ * means to a connection is conn.c's business.
+ *
+ * Threads. Events are read and handled on the service thread only, one after the other.
+ * An event is copied and acknowledged before it is handled: rdma_destroy_id waits for
+ * the acknowledgement of events that were read, so a handler may destroy any id, and
+ * another thread that destroys a listener's waits for no handler of ours.
+ *
+ * Lifetimes. The id of a connection is destroyed, and the connection freed, on the
+ * service thread only (or by hw_cm_stop, when nothing runs there any more). So an event
+ * that was read refers to a live connection until its handler is done. Calls from core
+ * (accept, reject, disconnect, release) refer to a live one because core makes none
+ * after release or reject, and these two only queue the task that destroys it. A
+ * listener is destroyed by whoever calls unlisten: its id first, after which no event
+ * for it is read; then dapl_service_flush waits for the handler that may be running.
+ *
+ * Locks, outermost first: a device's `lock` (the list of its connections), a
+ * connection's `lock` (its state, and that its queue pair lives: release takes it, so a
+ * queue pair seen under it cannot be destroyed before it is let go). None is held over
+ * an upcall, nor while librdmacm waits for something. */
+#include "cm.h"
+#include "address.h"
+#include "common/log.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EVENTS_AT_ONCE = 64, PORT_TRIES = 16, FIRST_FREE_PORT = 1024 };
+
+static void device_removed(struct dapl_device *dev)
+{
+	struct ibv_async_event event = { .event_type = IBV_EVENT_DEVICE_FATAL };
+
+	if (dev->removed)
+		return;
+	dev->removed = true;
+	log_line(HW_LOG_ERR, "%s port %u: the device was removed", dev->attr.device,
+		 dev->attr.port);
+	dapl_up_async(dev->ia, &event);
+}
+
+static void request_event(struct dapl_listener *listener, const struct rdma_cm_event *event,
+			  const uint8_t *bytes, size_t len)
+{
+	struct dapl_device *dev = listener->dev;
+	struct dapl_request request = { .ud = listener->ud };
+	struct hw_pdata pdata;
+	struct dapl_conn *conn;
+	enum hw_wire wire = listener->ud ? HW_WIRE_UD :
+		dev->attr.iwarp ? HW_WIRE_IWARP : HW_WIRE_IB;
+
+	hw_pdata_unpack(&pdata, wire, HW_REQUEST, bytes, len);
+	/* A UD peer that does not say where it is could not be answered. */
+	if (__atomic_load_n(&listener->dead, __ATOMIC_ACQUIRE) ||
+	    (listener->ud && !pdata.has_self) ||
+	    hw_conn_from_request(dev, event->id, listener->ud, &pdata, event, &conn)) {
+		hw_refuse(event->id, wire);
+		rdma_destroy_id(event->id);
+		return;
+	}
+	hw_address_copy(&request.local, rdma_get_local_addr(event->id));
+	hw_address_copy(&request.remote, rdma_get_peer_addr(event->id));
+	request.pdata = pdata.data;
+	request.pdata_len = pdata.len;
+	dapl_up_request(listener->sp, conn, &request);
+}
+
+static void handle(struct dapl_device *dev, const struct rdma_cm_event *event,
+		   const uint8_t *pdata, size_t len)
+{
+	struct cm_target *target = event->id->context;
+
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		struct cm_target *l = event->listen_id->context;
+
+		request_event(container_of(l, struct dapl_listener, target), event, pdata, len);
+		return;
+	}
+	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		device_removed(dev);
+	if (!target->is_listener)
+		hw_conn_event(container_of(target, struct dapl_conn, target), event, pdata, len);
+}
+
+static void cm_ready(struct dapl_watch *watch)
+{
+	struct dapl_device *dev = container_of(watch, struct dapl_device, cm_watch);
+	struct rdma_cm_event *event, copy;
+	uint8_t pdata[256];
+
+	for (int i = 0; i < EVENTS_AT_ONCE; i++) {
+		const void *data;
+		size_t len;
+
+		if (rdma_get_cm_event(dev->channel, &event))
+			return;
+		copy = *event;
+		if (copy.id->ps == RDMA_PS_UDP) {
+			data = copy.param.ud.private_data;
+			len = copy.param.ud.private_data_len;
+		} else {
+			data = copy.param.conn.private_data;
+			len = copy.param.conn.private_data_len;
+		}
+		if (data && len)
+			memcpy(pdata, data, len);
+		else
+			len = 0;
+		rdma_ack_cm_event(event);
+		handle(dev, &copy, pdata, len);
+	}
+}
+
+int hw_cm_start(struct dapl_device *dev)
+{
+	return dapl_watch_start(&dev->cm_watch, dev->channel->fd, cm_ready);
+}
+
+static void force_out(struct dapl_task *task)
+{
+	struct dapl_device *dev = container_of(task, struct dapl_device, close_task);
+
+	while (dev->conns)
+		hw_conn_destroy(dev->conns);
+}
+
+/* The first flush lets the tasks run that release queued; what is left then waits for a
+ * peer's answer to a disconnect, or for a time-out. */
+void hw_cm_stop(struct dapl_device *dev)
+{
+	dapl_service_flush();
+	dapl_watch_stop(&dev->cm_watch);
+	dapl_task_queue(&dev->close_task, force_out);
+	dapl_service_flush();
+}
+
+/* A queue pair got data before the peer's last handshake message came: the message may
+ * be lost, but the connection is up. */
+void hw_cm_notify(struct dapl_device *dev, struct ibv_qp *qp)
+{
+	pthread_mutex_lock(&dev->lock);
+	for (struct dapl_conn *c = dev->conns; c; c = c->next) {
+		pthread_mutex_lock(&c->lock);
+		if (c->qp == qp && c->state == CONN_ACCEPTING)
+			rdma_notify(c->id, IBV_EVENT_COMM_EST);
+		pthread_mutex_unlock(&c->lock);
+	}
+	pthread_mutex_unlock(&dev->lock);
+}
+
+/* Binds and listens. An id whose bind or listen failed is of no further use. */
+static int listen_on(struct dapl_listener *l, struct sockaddr *addr, int backlog)
+{
+	struct dapl_device *dev = l->dev;
+
+	if (rdma_create_id(dev->channel, &l->id, &l->target, l->ud ? RDMA_PS_UDP : RDMA_PS_TCP))
+		return errno;
+	if (rdma_bind_addr(l->id, addr))
+		goto fail;
+	if (!l->id->verbs || l->id->port_num != dev->attr.port ||
+	    strcmp(ibv_get_device_name(l->id->verbs->device), dev->attr.device) != 0) {
+		errno = EADDRNOTAVAIL;	/* of this host, but not of this device */
+		goto fail;
+	}
+	if (hw_address_port(addr) == 0 && ntohs(rdma_get_src_port(l->id)) < FIRST_FREE_PORT) {
+		errno = EAGAIN;
+		goto fail;
+	}
+	if (rdma_listen(l->id, backlog))
+		goto fail;
+	return 0;
+
+fail:	;
+	int err = errno;
+
+	rdma_destroy_id(l->id);
+	return err;
+}
+
+static bool any_address(const struct sockaddr *a)
+{
+	struct sockaddr_storage any = { .ss_family = a->sa_family };
+
+	return hw_same_address(a, (struct sockaddr *)&any);
+}
+
+int hw_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *port, bool ud,
+	      int backlog, void *sp, struct dapl_listener **listener)
+{
+	struct sockaddr_storage where = dev->attr.address;
+	struct dapl_listener *l;
+	int err = EAGAIN;
+
+	if (ud && !dev->attr.ud)
+		return EOPNOTSUPP;
+	if (addr && !hw_address_size(addr))
+		return EAFNOSUPPORT;
+	if (addr && !any_address(addr))
+		hw_address_copy(&where, addr);
+	hw_address_set_port((struct sockaddr *)&where, *port);
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return ENOMEM;
+	*l = (struct dapl_listener){ .target = { .is_listener = true }, .dev = dev, .sp = sp,
+		.ud = ud };
+	for (int i = 0; i < PORT_TRIES && err == EAGAIN; i++)
+		err = listen_on(l, (struct sockaddr *)&where, backlog);
+	if (err) {
+		free(l);
+		return err == EAGAIN ? EADDRNOTAVAIL : err;
+	}
+	*port = ntohs(rdma_get_src_port(l->id));
+	*listener = l;
+	return 0;
+}
+
+void hw_unlisten(struct dapl_listener *listener)
+{
+	__atomic_store_n(&listener->dead, true, __ATOMIC_RELEASE);
+	rdma_destroy_id(listener->id);
+	dapl_service_flush();
+	free(listener);
+}

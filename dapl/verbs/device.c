@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* device.c - the device over libibverbs and librdmacm: opening, closing, asynchronous
+ * events, and the table of its operations. Which address is meant is address.c's
+ * business, what the device can do probe.c's. */
+#include "hw.h"
+#include "address.h"
+#include "common/log.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int set_private(int fd)
+{
+	return fcntl(fd, F_SETFL, O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC) ? errno : 0;
+}
+
+static void async_ready(struct dapl_watch *watch)
+{
+	struct dapl_device *dev = container_of(watch, struct dapl_device, async_watch);
+	struct ibv_async_event event;
+
+	while (ibv_get_async_event(dev->verbs, &event) == 0) {
+		if (event.event_type == IBV_EVENT_COMM_EST)
+			hw_cm_notify(dev, event.element.qp);
+		dapl_up_async(dev->ia, &event);
+		ibv_ack_async_event(&event);
+	}
+	if (errno != EAGAIN && errno != EINTR)	/* removed: readable for ever */
+		dapl_watch_stop(watch);
+}
+
+/* An rdma_cm_id bound to the first of the places that has an RDMA device, and the one
+ * that was named, if one was. */
+static int bind_somewhere(struct dapl_device *dev, struct hw_places *places, const char *said,
+			  struct rdma_cm_id **bound)
+{
+	char text[64] = "";
+
+	for (unsigned i = 0; i < places->n; i++) {
+		struct sockaddr *a = (struct sockaddr *)&places->place[i].address;
+		struct rdma_cm_id *id;
+
+		if (rdma_create_id(dev->channel, &id, NULL, RDMA_PS_TCP)) {
+			int err = errno;
+
+			log_line(HW_LOG_ERR, "\"%s\": rdma_create_id: %s", said, strerror(err));
+			return err;
+		}
+		if (rdma_bind_addr(id, a) == 0 && id->verbs &&
+		    (!places->device[0] ||
+		     (strcmp(places->device, ibv_get_device_name(id->verbs->device)) == 0 &&
+		      places->port == id->port_num))) {
+			hw_address_copy(&dev->attr.address, a);
+			snprintf(dev->attr.netdev, sizeof(dev->attr.netdev), "%s",
+				 places->place[i].netdev);
+			*bound = id;
+			return 0;
+		}
+		rdma_destroy_id(id);
+	}
+	if (places->device[0])
+		log_line(HW_LOG_ERR, "\"%s\": no network device with an IP address belongs to port "
+			 "%u of RDMA device %s", said, places->port, places->device);
+	else
+		log_line(HW_LOG_ERR, "\"%s\": %s (%s) has no RDMA device", said,
+			 places->place[0].netdev,
+			 hw_address_text((struct sockaddr *)&places->place[0].address, text,
+					 sizeof(text)));
+	return ENODEV;
+}
+
+/* Everything from here on exists: says what fails. */
+static int open_places(struct dapl_device *dev, struct hw_places *places, const char *said)
+{
+	struct rdma_cm_id *bound = NULL;
+	const char *what = "rdma_create_event_channel";
+	int err;
+
+	dev->channel = rdma_create_event_channel();
+	if (!dev->channel) {
+		err = errno ? errno : ENODEV;
+		goto fail;
+	}
+	err = bind_somewhere(dev, places, said, &bound);
+	if (err)
+		goto destroy_channel;
+	what = "ibv_open_device";
+	dev->verbs = ibv_open_device(bound->verbs->device);
+	if (!dev->verbs) {
+		err = errno ? errno : EIO;
+		goto destroy_id;
+	}
+	what = "fcntl";
+	err = set_private(dev->verbs->async_fd);
+	if (!err)
+		err = set_private(dev->channel->fd);
+	if (err)
+		goto close_verbs;
+	what = "cannot find out what the device can do";
+	err = hw_probe(dev, bound);
+	if (err)
+		goto close_verbs;
+	rdma_destroy_id(bound);
+	return 0;
+
+close_verbs:
+	ibv_close_device(dev->verbs);
+destroy_id:
+	rdma_destroy_id(bound);
+	log_line(HW_LOG_ERR, "\"%s\": %s: %s", said, what, strerror(err));
+destroy_channel:
+	rdma_destroy_event_channel(dev->channel);
+	return err;
+fail:
+	log_line(HW_LOG_ERR, "\"%s\": %s: %s", said, what, strerror(err));
+	return err;
+}
+
+static void close_device(struct dapl_device *dev)
+{
+	dapl_watch_stop(&dev->async_watch);
+	dapl_watch_stop(&dev->cm_watch);
+	rdma_destroy_event_channel(dev->channel);
+	ibv_close_device(dev->verbs);
+	pthread_mutex_destroy(&dev->lock);
+	free(dev);
+}
+
+static int hw_open(const char *params_text, void *ia, struct dapl_device **out)
+{
+	struct hw_params params;
+	struct hw_places places;
+	struct dapl_device *dev;
+	char said[80];
+	const char *wrong;
+	int err;
+
+	hw_printable(params_text, said, sizeof(said));
+	wrong = hw_params_read(&params, params_text);
+	if (wrong) {
+		log_line(HW_LOG_ERR, "device \"%s\": %s; expected \"netdev 0\", \"address 0\", "
+			 "\"hostname 0\" or \"ibdevice port\"", said, wrong);
+		return EINVAL;
+	}
+	err = hw_places_find(&places, &params, said);
+	if (err)
+		return err;
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return ENOMEM;
+	dev->ia = ia;
+	err = open_places(dev, &places, said);
+	if (err) {
+		free(dev);
+		return err;
+	}
+	pthread_mutex_init(&dev->lock, NULL);
+	err = hw_cm_start(dev);
+	if (!err)
+		err = dapl_watch_start(&dev->async_watch, dev->verbs->async_fd, async_ready);
+	if (err) {
+		log_line(HW_LOG_ERR, "\"%s\": cannot watch its events: %s", said, strerror(err));
+		close_device(dev);
+		return err;
+	}
+	*out = dev;
+	return 0;
+}
+
+static void hw_close(struct dapl_device *dev)
+{
+	hw_cm_stop(dev);
+	close_device(dev);
+}
+
+static int hw_query(struct dapl_device *dev, struct dapl_device_attr *attr)
+{
+	*attr = dev->attr;
+	hw_probe_port(dev, attr);
+	return 0;
+}
+
+const struct dapl_device_ops dapl_device_ops = {
+	.name = "verbs",
+	.open = hw_open,
+	.close = hw_close,
+	.query = hw_query,
+	.alloc_pd = hw_alloc_pd,
+	.dealloc_pd = hw_dealloc_pd,
+	.reg_mr = hw_reg_mr,
+	.dereg_mr = hw_dereg_mr,
+	.alloc_mw = hw_alloc_mw,
+	.dealloc_mw = hw_dealloc_mw,
+	.create_channel = hw_create_channel,
+	.destroy_channel = hw_destroy_channel,
+	.get_cq_event = hw_get_cq_event,
+	.create_cq = hw_create_cq,
+	.resize_cq = hw_resize_cq,
+	.destroy_cq = hw_destroy_cq,
+	.create_srq = hw_create_srq,
+	.modify_srq = hw_modify_srq,
+	.destroy_srq = hw_destroy_srq,
+	.create_qp = hw_create_qp,
+	.reset_qp = hw_reset_qp,
+	.error_qp = hw_error_qp,
+	.destroy_qp = hw_destroy_qp,
+	.destroy_ah = hw_destroy_ah,
+	.listen = hw_listen,
+	.unlisten = hw_unlisten,
+	.connect = hw_connect,
+	.accept = hw_accept,
+	.reject = hw_reject,
+	.disconnect = hw_disconnect,
+	.release = hw_release,
+};
