@@ -1,1 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The conformance suite: a file for each DAT object, statements by number.
+check_PROGRAMS += test/conform/conform
+test_conform_conform_SOURCES = \
+	test/conform/main.c test/conform/run.h \
+	test/conform/expect.c test/conform/conform.h \
+	test/conform/names.c \
+	test/conform/pair.c test/conform/pair.h \
+	test/conform/actors.c test/conform/actors.h \
+	test/conform/hnd.c \
+	test/conform/ia.c \
+	test/conform/pz.c \
+	test/conform/lmr.c \
+	test/conform/evd.c \
+	test/conform/cno.c \
+	test/conform/ep.c
+test_conform_conform_LDADD = dat/libdat2.la -lpthread -ldl
+EXTRA_DIST += test/conform/run

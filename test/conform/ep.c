@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ep.c - endpoints as objects: creating, asking, changing, resetting, freeing. Connecting
+ * them is in conn.c; every call in every state in states.c. */
+#include "pair.h"
+#include <string.h>
+
+/* The usual endpoint with other attributes; what dat_ep_create says. */
+static DAT_RETURN create(const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep)
+{
+	return dat_ep_create(ia(), a_pz(), an_evd(DAT_EVD_DTO_FLAG), an_evd(DAT_EVD_DTO_FLAG),
+			     an_evd(DAT_EVD_CONNECTION_FLAG), attr, ep);
+}
+
+TEST("EP-1", an_ep_is_created_with_default_attributes)
+{
+	DAT_EP_HANDLE ep;
+
+	OK(create(NULL, &ep));
+	STATE(ep, DAT_EP_STATE_UNCONNECTED);
+}
+
+TEST("EP-2", ep_create_wants_room_for_the_handle)
+{
+	DAT_EP_ATTR attr = ep_attr();
+
+	FAILS(create(&attr, NULL), DAT_INVALID_PARAMETER | DAT_INVALID_ARG7);
+}
+
+TEST("EP-3", receives_complete_on_a_dto_evd)
+{
+	DAT_EP_ATTR attr = ep_attr();
+	DAT_EP_HANDLE ep;
+
+	FAILS(dat_ep_create(ia(), a_pz(), an_evd(DAT_EVD_CR_FLAG), an_evd(DAT_EVD_DTO_FLAG),
+			    an_evd(DAT_EVD_CONNECTION_FLAG), &attr, &ep),
+	      DAT_INVALID_HANDLE | DAT_INVALID_HANDLE_EVD_RECV);
+}
+
+TEST("EP-4", an_ep_connects_on_a_connection_evd)
+{
+	DAT_EP_ATTR attr = ep_attr();
+	DAT_EP_HANDLE ep;
+
+	FAILS(dat_ep_create(ia(), a_pz(), an_evd(DAT_EVD_DTO_FLAG), an_evd(DAT_EVD_DTO_FLAG),
+			    an_evd(DAT_EVD_CR_FLAG), &attr, &ep),
+	      DAT_INVALID_HANDLE | DAT_INVALID_HANDLE_EVD_CONN);
+}
+
+TEST("EP-5", zeroed_attributes_are_no_requirements)
+{
+	DAT_EP_ATTR attr = { .max_rdma_size = 4096, .max_recv_dtos = 8, .max_request_dtos = 8,
+			     .max_recv_iov = 1, .max_request_iov = 1 };
+	struct end a = AN_END(.attr = &attr), b = AN_END(.attr = &attr);
+
+	connect_ends(&a, &b);
+	WORKS(a, b);
+	memset(&attr, 0, sizeof(attr));
+	attr.max_rdma_size = 4096;
+	OK(create(&attr, &a.ep));
+}
+
+TEST("EP-6", a_service_type_that_does_not_exist_is_refused)
+{
+	DAT_EP_ATTR attr = ep_attr();
+	DAT_EP_HANDLE ep;
+
+	attr.service_type = (DAT_SERVICE_TYPE)99;
+	FAILS(create(&attr, &ep), DAT_INVALID_PARAMETER | DAT_INVALID_ARG6);
+}
+
+TEST("EP-7", receive_completions_are_not_suppressed)
+{
+	DAT_EP_ATTR attr = ep_attr();
+	DAT_EP_HANDLE ep;
+
+	attr.recv_completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
+	FAILS(create(&attr, &ep), DAT_INVALID_PARAMETER | DAT_INVALID_ARG6);
+}
+
+TEST("EP-8", an_ep_has_no_more_receives_than_the_ia_allows)
+{
+	DAT_EP_ATTR attr = ep_attr();
+	DAT_EP_HANDLE ep;
+
+	attr.max_recv_dtos = ia_attr()->max_dto_per_ep + 1;
+	FAILS(create(&attr, &ep), DAT_INVALID_PARAMETER, DAT_INSUFFICIENT_RESOURCES);
+}
+
+TEST("EP-9", eps_that_share_an_evd_agree_on_completion_flags)
+{
+	needs_completion_flag(DAT_COMPLETION_UNSIGNALLED_FLAG);
+	struct end first = AN_END();
+	DAT_EP_ATTR attr = ep_attr();
+	DAT_EP_HANDLE ep;
+
+	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	FAILS(dat_ep_create(ia(), first.pz, first.recv, first.request, first.conn, &attr, &ep),
+	      DAT_INVALID_PARAMETER);
+}
+
+TEST("EP-10", an_ep_tells_how_it_was_created)
+{
+	DAT_EP_ATTR attr = ep_attr();
+	struct end end = AN_END(.attr = &attr);
+	DAT_EP_PARAM param = ep_param(end.ep);
+
+	EQUAL(param.ia_handle, ia());
+	EQUAL(param.ep_state, DAT_EP_STATE_UNCONNECTED);
+	EQUAL(param.pz_handle, end.pz);
+	EQUAL(param.recv_evd_handle, end.recv);
+	EQUAL(param.request_evd_handle, end.request);
+	EQUAL(param.connect_evd_handle, end.conn);
+	EQUAL(param.srq_handle, DAT_HANDLE_NULL);
+	EQUAL(param.ep_attr.service_type, attr.service_type);
+	HOLDS(param.ep_attr.max_message_size >= attr.max_message_size);
+	HOLDS(param.ep_attr.max_rdma_size >= attr.max_rdma_size);
+	EQUAL(param.ep_attr.qos, attr.qos);
+	EQUAL(param.ep_attr.recv_completion_flags, attr.recv_completion_flags);
+	EQUAL(param.ep_attr.request_completion_flags, attr.request_completion_flags);
+	HOLDS(param.ep_attr.max_recv_dtos >= attr.max_recv_dtos);
+	HOLDS(param.ep_attr.max_request_dtos >= attr.max_request_dtos);
+	HOLDS(param.ep_attr.max_recv_iov >= attr.max_recv_iov);
+	HOLDS(param.ep_attr.max_request_iov >= attr.max_request_iov);
+	HOLDS(param.ep_attr.max_rdma_read_in >= attr.max_rdma_read_in);
+	HOLDS(param.ep_attr.max_rdma_read_out >= attr.max_rdma_read_out);
+}
+
+TEST("EP-11", an_ep_has_31_fields)
+{
+	struct end end = AN_END();
+	DAT_EP_PARAM param;
+
+	FAILS(dat_ep_query(end.ep, DAT_EP_FIELD_ALL + 1, &param), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
+}
+
+TEST("EP-12", ep_query_wants_room)
+{
+	struct end end = AN_END();
+
+	FAILS(dat_ep_query(end.ep, DAT_EP_FIELD_ALL, NULL), DAT_INVALID_PARAMETER | DAT_INVALID_ARG3);
+}
+
+TEST("EP-13", a_new_ep_is_idle)
+{
+	struct end end = AN_END();
+	DAT_EP_STATE state;
+	DAT_BOOLEAN recv_idle = (DAT_BOOLEAN)77, request_idle = (DAT_BOOLEAN)77;
+
+	OK(dat_ep_get_status(end.ep, &state, &recv_idle, &request_idle));
+	EQUAL(state, DAT_EP_STATE_UNCONNECTED);
+	EQUAL(recv_idle, DAT_TRUE);
+	EQUAL(request_idle, DAT_TRUE);
+}
+
+TEST("EP-14", the_status_of_an_ep_may_be_asked_in_part)
+{
+	struct end end = AN_END();
+	DAT_BOOLEAN idle;
+
+	OK(dat_ep_get_status(end.ep, NULL, NULL, NULL));
+	OK(dat_ep_get_status(end.ep, NULL, &idle, NULL));
+	OK(dat_ep_get_status(end.ep, NULL, NULL, &idle));
+}
+
+TEST("EP-15", an_ep_with_a_receive_posted_is_not_idle)
+{
+	struct end end = AN_END();
+	DAT_BOOLEAN recv_idle = (DAT_BOOLEAN)77, request_idle = (DAT_BOOLEAN)77;
+
+	post_recv(&end, 0, 64, 1);
+	OK(dat_ep_get_status(end.ep, NULL, &recv_idle, &request_idle));
+	EQUAL(recv_idle, DAT_FALSE);
+	EQUAL(request_idle, DAT_TRUE);
+}
+
+TEST("EP-16", an_unconnected_ep_is_modified_in_everything)
+{
+	struct end end = AN_END(), peer = AN_END();
+	DAT_EP_PARAM param, after;
+
+	memset(&param, 0, sizeof(param));
+	param.pz_handle = a_pz();
+	param.recv_evd_handle = an_evd(DAT_EVD_DTO_FLAG);
+	param.request_evd_handle = an_evd(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
+	param.connect_evd_handle = an_evd(DAT_EVD_CONNECTION_FLAG);
+	param.ep_attr = ep_attr();
+	param.ep_attr.max_recv_dtos = 24;
+	param.ep_attr.max_request_dtos = 23;
+	param.ep_attr.max_message_size = 8192;
+	param.ep_attr.max_rdma_read_in = 1;
+	param.ep_attr.max_rdma_read_out = 1;
+	OK(dat_ep_modify(end.ep, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
+			 DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE |
+			 DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE | DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE |
+			 DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE | DAT_EP_FIELD_EP_ATTR_QOS |
+			 DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS |
+			 DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS |
+			 DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS |
+			 DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV |
+			 DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN | DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT,
+			 &param));
+	after = ep_param(end.ep);
+	EQUAL(after.pz_handle, param.pz_handle);
+	EQUAL(after.recv_evd_handle, param.recv_evd_handle);
+	EQUAL(after.request_evd_handle, param.request_evd_handle);
+	EQUAL(after.connect_evd_handle, param.connect_evd_handle);
+	HOLDS(after.ep_attr.max_recv_dtos >= 24);
+	HOLDS(after.ep_attr.max_request_dtos >= 23);
+	HOLDS(after.ep_attr.max_message_size >= 8192);
+	/* What it had is free again, and what it has works. */
+	OK(dat_evd_free(end.recv));
+	OK(dat_evd_free(end.request));
+	OK(dat_evd_free(end.conn));
+	OK(dat_lmr_free(end.mem.lmr));
+	OK(dat_pz_free(end.pz));
+	struct end changed = { .pz = param.pz_handle, .recv = param.recv_evd_handle,
+			       .request = param.request_evd_handle, .conn = param.connect_evd_handle,
+			       .ep = end.ep, .mem = a_region(param.pz_handle, END_MEMORY, ALL_RIGHTS) };
+	for (int i = 0; i < 24; i++)
+		post_recv(&changed, i * 64, 64, i);
+	connect_ends(&peer, &changed);
+	post_send(&peer, 0, 64, 100);
+	COMPLETES(changed.recv, 0, DAT_DTO_SUCCESS);
+}
+
+TEST("EP-17", the_ia_and_the_state_of_an_ep_are_not_modified)
+{
+	struct end end = AN_END();
+	DAT_EP_PARAM param = ep_param(end.ep);
+
+	FAILS(dat_ep_modify(end.ep, DAT_EP_FIELD_IA_HANDLE, &param), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
+	FAILS(dat_ep_modify(end.ep, DAT_EP_FIELD_EP_STATE, &param), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
+	FAILS(dat_ep_modify(end.ep, DAT_EP_FIELD_SRQ_HANDLE, &param), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
+	FAILS(dat_ep_modify(end.ep, DAT_EP_FIELD_ALL + 1, &param), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
+
+	struct pair p = CONNECTED_PAIR();
+	FAILS(dat_ep_modify(p.a.ep, DAT_EP_FIELD_IA_HANDLE, &param), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
+}
+
+TEST("EP-18", a_connected_ep_keeps_its_evds)
+{
+	struct pair p = CONNECTED_PAIR();
+	DAT_EP_PARAM param = { .recv_evd_handle = an_evd(DAT_EVD_DTO_FLAG) };
+
+	FAILS(dat_ep_modify(p.a.ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &param),
+	      DAT_INVALID_STATE | DAT_INVALID_STATE_EP_CONNECTED);
+	WORKS(p.a, p.b);
+}
+
+TEST("EP-19", a_reserved_ep_keeps_its_pz)
+{
+	struct end end = AN_END();
+	DAT_EP_PARAM param = { .pz_handle = a_pz() };
+
+	a_reservation(end.ep);
+	FAILS(dat_ep_modify(end.ep, DAT_EP_FIELD_PZ_HANDLE, &param),
+	      DAT_INVALID_STATE | DAT_INVALID_STATE_EP_RESERVED);
+	EQUAL(ep_param(end.ep).pz_handle, end.pz);
+}
+
+TEST("EP-20", with_receives_posted_their_completion_flags_stay)
+{
+	needs_completion_flag(DAT_COMPLETION_EVD_THRESHOLD_FLAG);
+	struct end end = AN_END();
+	DAT_EP_PARAM param = { .ep_attr.recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG };
+
+	post_recv(&end, 0, 64, 1);
+	FAILS(dat_ep_modify(end.ep, DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS, &param),
+	      DAT_INVALID_STATE, DAT_INVALID_PARAMETER);
+	EQUAL(ep_param(end.ep).ep_attr.recv_completion_flags, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+TEST("EP-21", a_modification_is_made_whole_or_not_at_all)
+{
+	struct end end = AN_END();
+	DAT_EP_PARAM param = { .pz_handle = a_pz(), .connect_evd_handle = an_evd(DAT_EVD_CR_FLAG) };
+
+	FAILS(dat_ep_modify(end.ep, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param),
+	      DAT_INVALID_HANDLE | DAT_INVALID_HANDLE_EVD_CONN, DAT_INVALID_PARAMETER | DAT_INVALID_ARG3);
+	EQUAL(ep_param(end.ep).pz_handle, end.pz);
+	EQUAL(ep_param(end.ep).connect_evd_handle, end.conn);
+	OK(dat_pz_free(param.pz_handle));
+	OK(dat_evd_free(param.connect_evd_handle));
+}
+
+TEST("EP-22", a_modification_without_parameters_fails)
+{
+	struct end end = AN_END();
+
+	FAILS(dat_ep_modify(end.ep, DAT_EP_FIELD_PZ_HANDLE, NULL), DAT_INVALID_PARAMETER);
+}
+
+TEST("EP-23", an_unconnected_ep_is_freed)
+{
+	OK(dat_ep_free(AN_END().ep));
+}
+
+TEST("EP-24", a_reserved_ep_is_not_freed)
+{
+	struct end end = AN_END();
+
+	a_reservation(end.ep);
+	FAILS(dat_ep_free(end.ep), DAT_INVALID_STATE | DAT_INVALID_STATE_EP_RESERVED);
+	STATE(end.ep, DAT_EP_STATE_RESERVED);
+}
+
+TEST("EP-25", freeing_a_connected_ep_disconnects_the_peer)
+{
+	struct pair p = CONNECTED_PAIR();
+
+	OK(dat_ep_free(p.a.ep));
+	ENDS(p.b.conn);
+	STATE(p.b.ep, DAT_EP_STATE_DISCONNECTED);
+}
+
+TEST("EP-26", resetting_an_unconnected_ep_keeps_its_receives)
+{
+	struct end a = AN_END(), b = AN_END();
+
+	post_recv(&b, 0, 64, 1);
+	OK(dat_ep_reset(b.ep));
+	STATE(b.ep, DAT_EP_STATE_UNCONNECTED);
+	connect_ends(&a, &b);
+	post_send(&a, 0, 64, 2);
+	COMPLETES(b.recv, 1, DAT_DTO_SUCCESS);
+}
+
+TEST("EP-27", a_disconnected_ep_is_reset_and_connected_again)
+{
+	struct pair p = CONNECTED_PAIR();
+
+	for (int i = 0; i < 3; i++) {
+		WORKS(p.a, p.b);
+		hang_up(&p.a);
+		ENDS(p.a.conn);
+		ENDS(p.b.conn);
+		OK(dat_ep_reset(p.a.ep));
+		OK(dat_ep_reset(p.b.ep));
+		STATE(p.a.ep, DAT_EP_STATE_UNCONNECTED);
+		if (i % 2)
+			connect_ends(&p.a, &p.b);
+		else
+			connect_ends(&p.b, &p.a);
+	}
+	WORKS(p.a, p.b);
+}
+
+TEST("EP-28", a_connected_ep_is_not_reset)
+{
+	struct pair p = CONNECTED_PAIR();
+
+	FAILS(dat_ep_reset(p.a.ep), DAT_INVALID_STATE | DAT_INVALID_STATE_EP_CONNECTED);
+	WORKS(p.a, p.b);
+}
+
+TEST("EP-29", watermarks_of_an_ep_can_be_infinite)
+{
+	needs_srq();
+	if (!provider_attr()->srq_watermarks_supported)
+		skip("srq_watermarks_supported is 0");
+	DAT_PZ_HANDLE pz = a_pz();
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = 8, .max_recv_iov = 1 };
+	DAT_SRQ_HANDLE srq;
+
+	OK(dat_srq_create(ia(), pz, &attr, &srq));
+	struct end end = AN_END(.pz = pz, .srq = srq);
+	OPTIONAL(dat_ep_set_watermark(end.ep, DAT_WATERMARK_INFINITE, DAT_WATERMARK_INFINITE));
+}
+
+TEST("EP-30", the_receives_of_an_ep_are_counted)
+{
+	if (!provider_attr()->ep_recv_info_supported)
+		skip("ep_recv_info_supported is 0");
+	struct end end = AN_END();
+	DAT_COUNT n = 77, span = 77;
+
+	for (int i = 0; i < 3; i++)
+		post_recv(&end, i * 64, 64, i);
+	OPTIONAL(dat_ep_recv_query(end.ep, &n, &span));
+	HOLDS(n == 3 || n == DAT_VALUE_UNKNOWN);
+	HOLDS(span >= n || span == DAT_VALUE_UNKNOWN);
+	OK(dat_ep_recv_query(end.ep, NULL, &span));
+	OK(dat_ep_recv_query(end.ep, &n, NULL));
+}

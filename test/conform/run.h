@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* run.h - what the runner (main.c) and the expectations (expect.c) share: the options and
+ * the page through which a test's process tells its verdict. Tests do not include it. */
+#ifndef CONFORM_RUN_H
+#define CONFORM_RUN_H
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct options {
+	char *ia;
+	const char *address;	/* NULL: what the IA says */
+	double limit;		/* seconds for a statement */
+	bool types_only;	/* compare neither subtypes nor the error class */
+	bool verbose;
+	uint32_t seed;
+};
+extern struct options options;
+
+enum verdict { UNDECIDED, PASSED, FAILED, SKIPPED };
+
+/* One page, shared with the process of the running test and with the processes that it
+ * starts itself. The pointers are to string literals: the same in all of them. */
+struct report {
+	_Atomic enum verdict verdict;
+	char text[800];
+	const char *file, *what;	/* the last place passed */
+	int line;
+	bool by_chance;
+	bool closing;			/* the test is through, its IA is being closed */
+	int index;			/* of the test, in the list */
+	int process;			/* the test's own process */
+};
+extern struct report *report;
+
+/* Closes what ia() opened; part of every test. */
+void close_ia(void);
+
+#endif
