@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* env.h - the environment, not listened to in set-user-id programs. */
+#ifndef COMMON_ENV_H
+#define COMMON_ENV_H
+#include "config.h"
+#include <stdlib.h>
+#include <unistd.h>
+
+static inline const char *env_get(const char *name)
+{
+#ifdef HAVE_SECURE_GETENV
+	return secure_getenv(name);
+#else
+	if (getuid() != geteuid() || getgid() != getegid())
+		return NULL;
+	return getenv(name);
+#endif
+}
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* trace.c - keeps the last trace records of every thread and prints them.
+ *
+ * Each thread has a ring of finished lines. Only its thread writes a ring; trace_dump()
+ * reads all of them, perhaps in a signal handler of a thread that was interrupted in
+ * the middle of a write. So a ring has a spin lock, held for one copy of a line, which
+ * the dump waits for only briefly.
+ *
+ * A ring outlives its thread (its records are part of the story) and is handed to the
+ * next new thread. */
+#include "common/trace.h"
+#include "common/log.h"
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RING_RECORDS 256	/* a power of two */
+#define RECORD_TEXT 152
+#define DUMP_SPINS 10000
+
+struct record {
+	uint64_t order;		/* 1, 2, 3... over all rings */
+	unsigned length;
+	char text[RECORD_TEXT];
+};
+
+struct ring {
+	struct ring *next;
+	bool taken;		/* has a thread */
+	bool lock;		/* guards count and records */
+	uint64_t count;		/* records ever written */
+	struct record records[RING_RECORDS];
+};
+
+unsigned trace_level;
+
+static uint64_t last_order;
+static struct ring *rings;	/* grows at its head only, until trace_fini() */
+static unsigned generation;	/* trace_fini() calls so far: outdates my_ring */
+static pthread_mutex_t key_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t ring_key;	/* its destructor frees a thread's ring */
+static bool have_key;
+
+static __thread struct ring *my_ring;
+static __thread unsigned my_generation;
+
+void trace_set_level(unsigned level)
+{
+	__atomic_store_n(&trace_level, level > TRC_LVL_MAX ? TRC_LVL_MAX : level,
+			 __ATOMIC_RELAXED);
+}
+
+void trace_init(const char *level_var)
+{
+	unsigned long level = TRC_LVL_OFF;
+
+	log_env_number(level_var, TRC_LVL_OFF, TRC_LVL_MAX, &level);
+	trace_set_level(level);
+}
+
+static bool ring_trylock(struct ring *ring)
+{
+	return !__atomic_test_and_set(&ring->lock, __ATOMIC_ACQUIRE);
+}
+
+static void ring_unlock(struct ring *ring)
+{
+	__atomic_clear(&ring->lock, __ATOMIC_RELEASE);
+}
+
+static void ring_release(void *ring)
+{
+	__atomic_store_n(&((struct ring *)ring)->taken, false, __ATOMIC_RELEASE);
+}
+
+static struct ring *ring_take_old(void)
+{
+	struct ring *ring = __atomic_load_n(&rings, __ATOMIC_ACQUIRE);
+
+	for (; ring; ring = ring->next) {
+		bool taken = false;
+
+		if (__atomic_compare_exchange_n(&ring->taken, &taken, true, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return ring;
+	}
+	return NULL;
+}
+
+static struct ring *ring_add(void)
+{
+	struct ring *ring = calloc(1, sizeof(*ring));
+
+	if (!ring)
+		return NULL;
+	ring->taken = true;
+	ring->next = __atomic_load_n(&rings, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&rings, &ring->next, ring, true,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	return ring;
+}
+
+/* Without a key a ring stays with its dead thread: a loss, not an error. */
+static void release_at_thread_exit(struct ring *ring)
+{
+	pthread_mutex_lock(&key_lock);
+	if (!have_key)
+		have_key = !pthread_key_create(&ring_key, ring_release);
+	if (have_key)
+		pthread_setspecific(ring_key, ring);
+	pthread_mutex_unlock(&key_lock);
+}
+
+/* This thread's ring; NULL without memory. */
+static struct ring *ring_mine(void)
+{
+	unsigned now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+
+	if (likely(my_ring && my_generation == now))
+		return my_ring;
+	my_ring = ring_take_old();
+	if (!my_ring)
+		my_ring = ring_add();
+	my_generation = now;
+	if (my_ring)
+		release_at_thread_exit(my_ring);
+	return my_ring;
+}
+
+static void ring_keep(struct ring *ring, const struct record *record)
+{
+	while (!ring_trylock(ring))
+		;
+	ring->records[ring->count++ % RING_RECORDS] = *record;
+	ring_unlock(ring);
+}
+
+static void record_format(struct record *record, enum trace_class class, const char *kind,
+			  const void *object, const char *state, const char *fmt,
+			  va_list args)
+{
+	const int room = sizeof(record->text) - 1;	/* the last byte is the newline's */
+	struct timespec now;
+	int n;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	record->order = __atomic_add_fetch(&last_order, 1, __ATOMIC_RELAXED);
+	n = snprintf(record->text, room, "%X %lld.%06ld %ld %s %p %s ", class,
+		     (long long)now.tv_sec, now.tv_nsec / 1000, (long)syscall(SYS_gettid),
+		     kind, object, state ? state : "-");
+	if (n < room) {
+		int more = vsnprintf(record->text + n, room - n, fmt, args);
+
+		n += more > 0 ? more : 0;
+	}
+	if (n >= room)
+		n = room - 1;
+	record->text[n++] = '\n';
+	record->length = n;
+}
+
+void trace_record(enum trace_class class, const char *kind, const void *object,
+		  const char *state, const char *fmt, ...)
+{
+	int saved_errno = errno;
+	struct record record;
+	struct ring *ring;
+	va_list args;
+
+	va_start(args, fmt);
+	record_format(&record, class, kind, object, state, fmt, args);
+	va_end(args);
+	ring = ring_mine();
+	if (ring)
+		ring_keep(ring, &record);
+	while (write(STDERR_FILENO, record.text, record.length) < 0 && errno == EINTR)
+		;
+	errno = saved_errno;
+}
+
+/* Waits for a writer in another thread; a writer that this signal handler interrupted
+ * would never finish, so the wait ends and the ring is read as it is. */
+static bool ring_lock_briefly(struct ring *ring)
+{
+	for (int i = 0; i < DUMP_SPINS; i++)
+		if (ring_trylock(ring))
+			return true;
+	return false;
+}
+
+/* The oldest record of `ring` that comes after `order`. */
+static bool ring_next(struct ring *ring, uint64_t order, struct record *next)
+{
+	bool locked = ring_lock_briefly(ring), found = false;
+	uint64_t i = ring->count > RING_RECORDS ? ring->count - RING_RECORDS : 0;
+
+	for (; i < ring->count && !found; i++) {
+		*next = ring->records[i % RING_RECORDS];
+		found = next->order > order;
+	}
+	if (locked)
+		ring_unlock(ring);
+	return found;
+}
+
+/* The oldest record of all rings that comes after `order`. */
+static bool rings_next(uint64_t order, struct record *next)
+{
+	struct ring *ring = __atomic_load_n(&rings, __ATOMIC_ACQUIRE);
+	struct record candidate;
+
+	next->order = UINT64_MAX;
+	for (; ring; ring = ring->next)
+		if (ring_next(ring, order, &candidate) && candidate.order < next->order)
+			*next = candidate;
+	return next->order != UINT64_MAX;
+}
+
+void trace_dump(int fd)
+{
+	struct record record = { .order = 0 };
+	int saved_errno = errno;
+
+	while (rings_next(record.order, &record))
+		while (write(fd, record.text, record.length) < 0 && errno == EINTR)
+			;
+	errno = saved_errno;
+}
+
+void trace_fini(void)
+{
+	struct ring *ring;
+
+	pthread_mutex_lock(&key_lock);
+	if (have_key)
+		pthread_key_delete(ring_key);
+	have_key = false;
+	pthread_mutex_unlock(&key_lock);
+	__atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
+	ring = __atomic_exchange_n(&rings, NULL, __ATOMIC_ACQUIRE);
+	while (ring) {
+		struct ring *next = ring->next;
+
+		free(ring);
+		ring = next;
+	}
+}
