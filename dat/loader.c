@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* loader.c - dlopen and what belongs to it.
+ *
+ * A bare name is looked for as the dynamic linker does it, and then beside libdat2
+ * itself: a stack that is installed away from the system's directories works without
+ * LD_LIBRARY_PATH. */
+#include "dat/loader.h"
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* libdat2's own file. */
+static const char *own_path(void)
+{
+	Dl_info info;
+
+	return dladdr((void *)own_path, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
+static bool beside_us(const char *name, char *path, size_t size)
+{
+	const char *own = own_path(), *slash = strrchr(own, '/');
+
+	return slash && !strchr(name, '/') &&
+	       (size_t)snprintf(path, size, "%.*s/%s", (int)(slash - own), own, name) < size &&
+	       !access(path, R_OK);
+}
+
+/* Providers need not link to libdat2, they expect to find it loaded. In a program that
+ * loaded it as a part of a plug-in (RTLD_LOCAL) they would not: make it visible. */
+static void show_ourselves(void)
+{
+	void *self = dlopen(own_path(), RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+
+	if (self)
+		dlclose(self);
+}
+
+/* RTLD_GLOBAL because the reference library did so and providers may rely on it. */
+static void *load(const char *name)
+{
+	void *handle = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+
+	if (!handle) {
+		show_ourselves();
+		handle = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+	}
+	return handle;
+}
+
+static void keep_reason(char *why, size_t size)
+{
+	const char *reason = dlerror();
+
+	snprintf(why, size, "%s", reason ? reason : "unknown reason");
+}
+
+bool loader_open(struct library *library, const char *name, char *why, size_t size)
+{
+	char path[PATH_MAX];
+
+	library->handle = load(name);
+	if (!library->handle) {
+		keep_reason(why, size);
+		if (beside_us(name, path, sizeof(path)))
+			library->handle = load(path);
+		if (!library->handle)
+			return false;
+	}
+	library->init = (DAT_PROVIDER_INIT_FUNC)dlsym(library->handle,
+						      DAT_PROVIDER_INIT_FUNC_STR);
+	library->fini = (DAT_PROVIDER_FINI_FUNC)dlsym(library->handle,
+						      DAT_PROVIDER_FINI_FUNC_STR);
+	if (library->init && library->fini)
+		return true;
+	snprintf(why, size, "%s has no %s: it is not a provider", name, library->init ?
+		 DAT_PROVIDER_FINI_FUNC_STR : DAT_PROVIDER_INIT_FUNC_STR);
+	loader_close(library);
+	return false;
+}
+
+void loader_close(struct library *library)
+{
+	dlclose(library->handle);
+	*library = (struct library){ .handle = NULL };
+}
+
+#ifdef RTLD_DI_SERINFO
+static bool in_dirs(const Dl_serinfo *dirs, const char *name)
+{
+	char path[PATH_MAX];
+
+	for (unsigned i = 0; i < dirs->dls_cnt; i++)
+		if ((size_t)snprintf(path, sizeof(path), "%s/%s", dirs->dls_serpath[i].dls_name,
+				     name) < sizeof(path) && !access(path, R_OK))
+			return true;
+	return false;
+}
+
+static bool on_search_path(void *self, const char *name)
+{
+	Dl_serinfo size, *dirs;
+	bool found;
+
+	if (dlinfo(self, RTLD_DI_SERINFOSIZE, &size))
+		return false;
+	dirs = malloc(size.dls_size);
+	if (!dirs)
+		return false;
+	*dirs = size;
+	found = !dlinfo(self, RTLD_DI_SERINFO, dirs) && in_dirs(dirs, name);
+	free(dirs);
+	return found;
+}
+#else
+static bool on_search_path(void *self, const char *name)
+{
+	(void)self, (void)name;
+	return false;
+}
+#endif
+
+bool loader_finds(const char *name)
+{
+	char path[PATH_MAX];
+	bool found = beside_us(name, path, sizeof(path));
+	void *self;
+
+	if (found)
+		return true;
+	self = dlopen(own_path(), RTLD_NOW | RTLD_NOLOAD);
+	if (self) {
+		found = on_search_path(self, name);
+		dlclose(self);
+	}
+	return found;
+}

@@ -1,0 +1,655 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* registry.c - the static registry (entries of dat.conf), the dynamic one (providers
+ * registered by code), and the only code that decides to load or unload a library.
+ *
+ * One lock guards both. It is never held while foreign code runs: an entry whose library
+ * is being loaded or unloaded is `busy`, and whoever needs it waits for `idle`. The
+ * thread that made it busy does not wait for itself: what its own call has not finished
+ * does not exist yet. A provider and its entry count their users; users are counted
+ * before the lock is dropped, so an unload cannot pull the code away from under an open.
+ *
+ * The lock may be taken in a constructor, that is under the dynamic linker's lock, but
+ * never the other way round. */
+#include "dat/registry.h"
+#include "common/log.h"
+#include "common/trace.h"
+#include "dat/debug.h"
+#include "dat/error.h"
+#include "dat/ia_handle.h"
+#include "dat/loader.h"
+#include "dat/sources.h"
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An entry of dat.conf, and what became of its library. */
+struct entry {
+	const struct conf_entry *conf;
+	struct entry *next_in_bucket;	/* in the order of the file */
+	struct entry *next_busy;
+	pthread_t busy_thread;
+	bool busy, loaded;
+	bool repeated;		/* an earlier entry has the same key */
+	bool complained;	/* its library's fault has been told */
+	unsigned users;		/* of all providers that its library registered */
+	struct library library;
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct sources sources;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards all below */
+static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* an entry is not busy any more */
+static struct entry *entries;
+static size_t entry_count;
+static struct entry **buckets;		/* entries by name */
+static size_t bucket_count;		/* a power of two */
+static struct entry *busy_entries;	/* the latest first */
+static struct provider *providers;	/* in the order of registration */
+
+/* --- keys --------------------------------------------------------------------- */
+
+static bool same_key(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
+{
+	return a->dapl_version_major == b->dapl_version_major &&
+	       a->dapl_version_minor == b->dapl_version_minor &&
+	       !a->is_thread_safe == !b->is_thread_safe && !strcmp(a->ia_name, b->ia_name);
+}
+
+static const char *thread_word(DAT_BOOLEAN thread_safe)
+{
+	return thread_safe ? "threadsafe" : "nonthreadsafe";
+}
+
+/* For messages: "name" u2.0 nonthreadsafe. */
+#define KEY_FMT "\"%s\" u%u.%u %s"
+#define KEY_ARGS(info) (info)->ia_name, (info)->dapl_version_major, \
+	(info)->dapl_version_minor, thread_word((info)->is_thread_safe)
+
+static struct entry **bucket_of(const char *name)
+{
+	unsigned hash = 5381;
+
+	for (; *name; name++)
+		hash = hash * 33 ^ (unsigned char)*name;
+	return &buckets[hash & (bucket_count - 1)];
+}
+
+/* The next entry with this key that may be opened: the first, for a NULL `after`. */
+static struct entry *entry_next(const DAT_PROVIDER_INFO *key, struct entry *after)
+{
+	struct entry *e;
+
+	if (!entry_count)
+		return NULL;
+	for (e = after ? after->next_in_bucket : *bucket_of(key->ia_name); e;
+	     e = e->next_in_bucket)
+		if (e->conf->is_default && same_key(&e->conf->info, key))
+			return e;
+	return NULL;
+}
+
+static struct provider *provider_find(const DAT_PROVIDER_INFO *key)
+{
+	struct provider *p = providers;
+
+	while (p && !same_key(&p->info, key))
+		p = p->next;
+	return p;
+}
+
+/* --- start and end ------------------------------------------------------------ */
+
+static void index_entry(struct entry *e)
+{
+	struct entry **at = bucket_of(e->conf->info.ia_name);
+
+	for (; *at; at = &(*at)->next_in_bucket)
+		if ((*at)->conf->is_default && same_key(&(*at)->conf->info, &e->conf->info))
+			e->repeated = true;
+	*at = e;
+}
+
+static bool index_make(size_t count)
+{
+	for (bucket_count = 16; bucket_count < 2 * count; bucket_count *= 2)
+		;
+	entries = calloc(count, sizeof(*entries));
+	buckets = calloc(bucket_count, sizeof(*buckets));
+	if (entries && buckets)
+		return true;
+	free(entries);
+	free(buckets);
+	entries = NULL;
+	buckets = NULL;
+	return false;
+}
+
+/* Where the entry stands, for messages. */
+struct where {
+	char text[PATH_MAX + 16];
+};
+
+static const char *where(const struct entry *e, struct where *w)
+{
+	if (!e->conf->file)
+		return "devices present";
+	snprintf(w->text, sizeof(w->text), "%s:%u", e->conf->file, e->conf->line);
+	return w->text;
+}
+
+static void tell_entry(const struct entry *e)
+{
+	struct where w;
+
+	if (log_on(DBG_STATIC))
+		log_line(DBG_STATIC, "%s: " KEY_FMT " %s \"%s\"", where(e, &w),
+			 KEY_ARGS(&e->conf->info), e->conf->library, e->conf->ia_params);
+}
+
+static void start(void)
+{
+	size_t count;
+
+	log_init("dat", "DAT_DBG_TYPE", NULL, "DAT_DBG_DEST", DBG_ERROR);
+	trace_init("DAT_TRACE_LEVEL");
+	sources_read(&sources);
+	count = sources.conf.count;
+	pthread_mutex_lock(&lock);
+	if (count && index_make(count)) {
+		for (size_t i = 0; i < count; i++) {
+			entries[i].conf = &sources.conf.entries[i];
+			index_entry(&entries[i]);
+			tell_entry(&entries[i]);
+		}
+		entry_count = count;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void registry_start(void)
+{
+	pthread_once(&once, start);
+}
+
+static bool in_use(void)
+{
+	bool used = busy_entries != NULL;
+
+	for (size_t i = 0; i < entry_count; i++)
+		used |= entries[i].loaded;
+	for (struct provider *p = providers; p; p = p->next)
+		used |= p->users > 0;
+	return used;
+}
+
+/* At process exit IAs may be open and threads be in the middle of calls: then everything
+ * stays as it is. Unloaded by dlclose(), nothing of ours stays behind. */
+static void __attribute__((destructor)) registry_end(void)
+{
+	pthread_mutex_lock(&lock);
+	if (!in_use()) {
+		while (providers) {
+			struct provider *p = providers;
+
+			providers = p->next;
+			free(p);
+		}
+		entry_count = 0;
+		free(entries);
+		free(buckets);
+		entries = NULL;
+		buckets = NULL;
+		sources_free(&sources);
+		ia_handle_fini();
+		trace_fini();
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* --- loading and unloading; called with the lock held --------------------------- */
+
+/* Drops the lock, so that foreign code may run. */
+static void busy_begin(struct entry *e)
+{
+	e->busy = true;
+	e->busy_thread = pthread_self();
+	e->next_busy = busy_entries;
+	busy_entries = e;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Takes the lock again. */
+static void busy_end(struct entry *e)
+{
+	struct entry **at = &busy_entries;
+
+	pthread_mutex_lock(&lock);
+	while (*at != e)
+		at = &(*at)->next_busy;
+	*at = e->next_busy;
+	e->busy = false;
+	pthread_cond_broadcast(&idle);
+}
+
+static bool busy_by_other(const struct entry *e)
+{
+	return e && e->busy && !pthread_equal(e->busy_thread, pthread_self());
+}
+
+static bool busy_by_us(const struct entry *e)
+{
+	return e && e->busy && pthread_equal(e->busy_thread, pthread_self());
+}
+
+/* Once for a library, however many entries name it. */
+static bool first_complaint(struct entry *entry)
+{
+	for (size_t i = 0; i < entry_count; i++)
+		if (entries[i].complained &&
+		    !strcmp(entries[i].conf->library, entry->conf->library))
+			return false;
+	entry->complained = true;
+	return true;
+}
+
+static void complain_load(struct entry *e, const char *why)
+{
+	struct where w;
+
+	trace(TRC_LVL_ERROR, TRC_DAT_ERROR, "library", e, NULL, "cannot load %s",
+	      e->conf->library);
+	if (first_complaint(e))
+		log_line(DBG_ERROR, "%s: \"%s\": cannot load %s: %s", where(e, &w),
+			 e->conf->info.ia_name, e->conf->library, why);
+}
+
+static bool entry_load(struct entry *e)
+{
+	char why[512];
+	bool loaded;
+
+	busy_begin(e);
+	loaded = loader_open(&e->library, e->conf->library, why, sizeof(why));
+	if (loaded) {
+		log_line(DBG_STATIC, "\"%s\": loaded %s, calling its dat_provider_init(\"%s\")",
+			 e->conf->info.ia_name, e->conf->library, e->conf->ia_params);
+		trace(TRC_LVL_NORMAL, TRC_DAT_EVENT, "library", e, NULL, "loaded %s",
+		      e->conf->library);
+		e->library.init(&e->conf->info, e->conf->ia_params);
+	}
+	busy_end(e);
+	e->loaded = loaded;
+	if (!loaded)
+		complain_load(e, why);
+	return loaded;
+}
+
+static void provider_unlink(struct provider *provider)
+{
+	struct provider **at = &providers;
+
+	while (*at != provider)
+		at = &(*at)->next;
+	*at = provider->next;
+	free(provider);
+}
+
+/* Registrations that dat_provider_fini forgot would point into unmapped memory. */
+static void forget_providers_of(const struct entry *e)
+{
+	struct provider *p, *next;
+
+	for (p = providers; p; p = next) {
+		next = p->next;
+		if (p->owner == e)
+			provider_unlink(p);
+	}
+}
+
+static void entry_unload(struct entry *e)
+{
+	busy_begin(e);
+	log_line(DBG_STATIC, "\"%s\": calling dat_provider_fini of %s, and unloading it",
+		 e->conf->info.ia_name, e->conf->library);
+	e->library.fini(&e->conf->info);
+	pthread_mutex_lock(&lock);
+	forget_providers_of(e);
+	pthread_mutex_unlock(&lock);
+	loader_close(&e->library);
+	trace(TRC_LVL_NORMAL, TRC_DAT_EVENT, "library", e, NULL, "unloaded %s",
+	      e->conf->library);
+	busy_end(e);
+	e->loaded = false;
+}
+
+/* --- get and put -------------------------------------------------------------- */
+
+enum search { FOUND, ABSENT, BUSY };
+
+/* Among the registered ones. Those of a library that this very thread is loading or
+ * unloading serve nobody. */
+static enum search search_providers(const DAT_PROVIDER_INFO *key, struct provider **found)
+{
+	struct provider *p = provider_find(key);
+
+	if (!p || busy_by_us(p->owner))
+		return ABSENT;
+	if (busy_by_other(p->owner))
+		return BUSY;
+	*found = p;
+	return FOUND;
+}
+
+static void complain_init(struct entry *e)
+{
+	struct where w;
+
+	if (!e->complained)
+		log_line(DBG_ERROR, "%s: dat_provider_init of %s registered no " KEY_FMT,
+			 where(e, &w), e->conf->library, KEY_ARGS(&e->conf->info));
+	e->complained = true;
+}
+
+/* Loads the first library that can be, of the entries with this key. */
+static enum search search_entries(const DAT_PROVIDER_INFO *key, struct provider **found)
+{
+	struct entry *e = NULL;
+	enum search result;
+
+	while ((e = entry_next(key, e))) {
+		if (busy_by_other(e))
+			return BUSY;
+		if (busy_by_us(e) || (!e->loaded && !entry_load(e)))
+			continue;
+		result = search_providers(key, found);
+		if (result == ABSENT)
+			complain_init(e);	/* stays loaded: it may have started threads */
+		return result;
+	}
+	return ABSENT;
+}
+
+static bool get_exact(const DAT_PROVIDER_INFO *key, struct provider **found)
+{
+	enum search result;
+
+	for (;;) {
+		result = search_providers(key, found);
+		if (result == ABSENT)
+			result = search_entries(key, found);
+		if (result != BUSY)
+			return result == FOUND;
+		pthread_cond_wait(&idle, &lock);
+	}
+}
+
+struct nearness {
+	bool name, major, minor;
+};
+
+static void compare(struct nearness *near, const DAT_PROVIDER_INFO *key,
+		    const DAT_PROVIDER_INFO *info)
+{
+	if (strcmp(info->ia_name, key->ia_name))
+		return;
+	near->name = true;
+	if (info->dapl_version_major != key->dapl_version_major)
+		return;
+	near->major = true;
+	if (info->dapl_version_minor == key->dapl_version_minor)
+		near->minor = true;
+}
+
+static struct nearness nearest(const DAT_PROVIDER_INFO *key)
+{
+	struct nearness near = { .name = false };
+
+	for (struct entry *e = entry_count ? *bucket_of(key->ia_name) : NULL; e;
+	     e = e->next_in_bucket)
+		if (e->conf->is_default)
+			compare(&near, key, &e->conf->info);
+	for (struct provider *p = providers; p; p = p->next)
+		compare(&near, key, &p->info);
+	return near;
+}
+
+static bool key_exists(const DAT_PROVIDER_INFO *key)
+{
+	return entry_next(key, NULL) || provider_find(key);
+}
+
+/* Which part of the key nobody has. All are there: the library was the problem. */
+static DAT_RETURN why_absent(const DAT_PROVIDER_INFO *key)
+{
+	struct nearness near = nearest(key);
+
+	if (!near.name || key_exists(key))
+		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	if (!near.major)
+		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_MAJOR_NOT_FOUND);
+	if (!near.minor)
+		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_MINOR_NOT_FOUND);
+	return key->is_thread_safe ?
+		DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_THREAD_SAFETY_NOT_FOUND) :
+		DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+}
+
+/* A thread-safe provider also serves those who did not ask for that, after all that
+ * match exactly (registry.md 5). */
+static DAT_RETURN get(DAT_PROVIDER_INFO *key, struct provider **found)
+{
+	DAT_BOOLEAN asked = key->is_thread_safe;
+
+	if (get_exact(key, found))
+		return DAT_SUCCESS;
+	key->is_thread_safe = DAT_TRUE;
+	if (!asked && get_exact(key, found))
+		return DAT_SUCCESS;
+	key->is_thread_safe = asked;
+	return why_absent(key);
+}
+
+DAT_RETURN registry_get(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
+			DAT_BOOLEAN thread_safe, struct provider **provider)
+{
+	DAT_PROVIDER_INFO key = {
+		.dapl_version_major = major,
+		.dapl_version_minor = minor,
+		.is_thread_safe = thread_safe ? DAT_TRUE : DAT_FALSE,
+	};
+	DAT_RETURN ret;
+
+	registry_start();
+	strncpy(key.ia_name, name, sizeof(key.ia_name) - 1);
+	pthread_mutex_lock(&lock);
+	ret = get(&key, provider);
+	if (!ret) {
+		(*provider)->users++;
+		if ((*provider)->owner)
+			(*provider)->owner->users++;
+	}
+	pthread_mutex_unlock(&lock);
+	if (ret)
+		log_line(DBG_CONSUMER_API, "no provider for " KEY_FMT, KEY_ARGS(&key));
+	return ret;
+}
+
+void registry_put(struct provider *provider)
+{
+	struct entry *owner;
+
+	pthread_mutex_lock(&lock);
+	owner = provider->owner;
+	provider->users--;
+	if (owner && !--owner->users)
+		entry_unload(owner);
+	pthread_mutex_unlock(&lock);
+}
+
+bool registry_knows(const char *name)
+{
+	DAT_PROVIDER_INFO key = { .ia_name = "" };
+	bool known;
+
+	registry_start();
+	strncpy(key.ia_name, name, sizeof(key.ia_name) - 1);
+	pthread_mutex_lock(&lock);
+	known = nearest(&key).name;
+	pthread_mutex_unlock(&lock);
+	return known;
+}
+
+/* --- what providers call -------------------------------------------------------- */
+
+/* The entry on whose behalf the calling code runs: the one this thread is loading; else
+ * one with this key that another thread is loading (an init that starts a thread). */
+static struct entry *entry_of_caller(const DAT_PROVIDER_INFO *info)
+{
+	struct entry *e;
+
+	for (e = busy_entries; e; e = e->next_busy)
+		if (busy_by_us(e))
+			return e;
+	for (e = busy_entries; e; e = e->next_busy)
+		if (same_key(&e->conf->info, info))
+			return e;
+	return NULL;
+}
+
+static DAT_RETURN add(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info)
+{
+	struct provider **at, *p;
+
+	if (provider_find(info))
+		return DAT_ERROR(DAT_PROVIDER_ALREADY_REGISTERED, 0);
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	p->info = *info;
+	p->table = table;
+	p->owner = entry_of_caller(info);
+	for (at = &providers; *at; at = &(*at)->next)
+		;
+	*at = p;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN remove_provider(const DAT_PROVIDER_INFO *info)
+{
+	struct provider *p = provider_find(info);
+
+	if (!p)
+		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	if (p->users)
+		return DAT_ERROR(DAT_PROVIDER_IN_USE, 0);
+	provider_unlink(p);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN check(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info)
+{
+	if (!table)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+	if (!info || !memchr(info->ia_name, '\0', sizeof(info->ia_name)))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	registry_start();
+	return DAT_SUCCESS;
+}
+
+/* registry.md 8, calls.md 9 */
+EXPORT DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *table,
+					    const DAT_PROVIDER_INFO *info)
+{
+	DAT_RETURN ret = check(table, info);
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&lock);
+	ret = add(table, info);
+	pthread_mutex_unlock(&lock);
+	log_line(DBG_DYNAMIC | DBG_PROVIDER_API, "add provider " KEY_FMT ": 0x%x",
+		 KEY_ARGS(info), ret);
+	return ret;
+}
+
+EXPORT DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *table,
+					       const DAT_PROVIDER_INFO *info)
+{
+	DAT_RETURN ret = check(table, info);
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&lock);
+	ret = remove_provider(info);
+	pthread_mutex_unlock(&lock);
+	log_line(DBG_DYNAMIC | DBG_PROVIDER_API, "remove provider " KEY_FMT ": 0x%x",
+		 KEY_ARGS(info), ret);
+	return ret;
+}
+
+/* --- the list ----------------------------------------------------------------- */
+
+struct listing {
+	DAT_PROVIDER_INFO **list;
+	DAT_COUNT max, total;
+};
+
+static void list_one(struct listing *l, const DAT_PROVIDER_INFO *info)
+{
+	if (l->total < l->max && l->list[l->total])
+		*l->list[l->total] = *info;
+	l->total++;
+}
+
+/* Entries in the order of the file, then the providers that no entry names. */
+static void list_all(struct listing *l)
+{
+	for (size_t i = 0; i < entry_count; i++)
+		if (entries[i].conf->is_default && !entries[i].repeated)
+			list_one(l, &entries[i].conf->info);
+	for (struct provider *p = providers; p; p = p->next)
+		if (!entry_next(&p->info, NULL))
+			list_one(l, &p->info);
+}
+
+/* calls.md 9: a list that is too short gets what fits; no list, the number. */
+EXPORT DAT_RETURN dat_registry_list_providers(DAT_COUNT max, DAT_COUNT *returned,
+					      DAT_PROVIDER_INFO *list[])
+{
+	struct listing l = { .list = list, .max = max };
+
+	if (!returned)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (max > 0 && !list)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	registry_start();
+	pthread_mutex_lock(&lock);
+	list_all(&l);
+	pthread_mutex_unlock(&lock);
+	if (!max) {
+		*returned = l.total;
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+	}
+	*returned = max < 0 ? 0 : max < l.total ? max : l.total;
+	return DAT_SUCCESS;
+}
+
+/* No provider of ours or known to us spans two IAs, and names alone tell nothing. */
+EXPORT DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR name1,
+						 const DAT_NAME_PTR name2,
+						 DAT_HA_RELATIONSHIP *answer)
+{
+	if (!name1)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+	if (!name2)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!answer)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (!registry_knows(name1) || !registry_knows(name2))
+		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	*answer = DAT_HA_UNKNOWN;
+	return DAT_SUCCESS;
+}

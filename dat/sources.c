@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* sources.c - reads the files and puts the made-up entries in their place.
+ *
+ * DAT_OVERRIDE names the one file to use, and when that cannot be read there are no
+ * entries (registry.md 4.1). Without it: dat.conf, then dat.conf.d/NAME.conf in the order
+ * of the names; without dat.conf, the devices present. */
+#include "dat/sources.h"
+#include "common/env.h"
+#include "common/log.h"
+#include "dat/debug.h"
+#include "dat/devices.h"
+#include "dat/loader.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_SIZE_MAX (16u << 20)	/* larger than any dat.conf: a device, or a mistake */
+#define DEFAULT_FILE SYSCONFDIR "/dat.conf"
+#define DROP_IN_DIR DEFAULT_FILE ".d"
+
+/* --- one file ----------------------------------------------------------------- */
+
+struct text {
+	char *bytes;
+	size_t length, room;
+};
+
+static int text_read(struct text *text, int fd)
+{
+	ssize_t n;
+
+	do {
+		if (text->length == text->room) {
+			size_t room = text->room ? 2 * text->room : 16384;
+			char *grown = realloc(text->bytes, room);
+
+			if (!grown)
+				return ENOMEM;
+			text->bytes = grown;
+			text->room = room;
+		}
+		n = read(fd, text->bytes + text->length, text->room - text->length);
+		if (n > 0)
+			text->length += n;
+		if (text->length > FILE_SIZE_MAX)
+			return EFBIG;
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	return n < 0 ? errno : 0;
+}
+
+static void tell(void *arg, const char *file, unsigned line, const char *message)
+{
+	(void)arg;
+	log_line(DBG_ERROR, "%s:%u: %s", file, line, message);
+}
+
+/* The copy of `file` that entries may point to. */
+static const char *keep_name(struct sources *sources, const char *file)
+{
+	size_t room = (sources->file_count + 1) * sizeof(*sources->files);
+	char **grown = realloc(sources->files, room), *copy;
+
+	if (!grown)
+		return NULL;
+	sources->files = grown;
+	copy = strdup(file);
+	if (copy)
+		sources->files[sources->file_count++] = copy;
+	return copy;
+}
+
+/* 0 or why the file could not be used. */
+static int read_file(struct sources *sources, const char *file)
+{
+	struct text text = { .bytes = NULL };
+	const char *name;
+	int fd = open(file, O_RDONLY | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return errno;
+	err = text_read(&text, fd);
+	close(fd);
+	if (!err) {
+		name = keep_name(sources, file);
+		err = name ? conf_parse(&sources->conf, text.bytes, text.length, name, tell,
+					NULL) : ENOMEM;
+	}
+	free(text.bytes);
+	return err;
+}
+
+/* --- the default files -------------------------------------------------------- */
+
+/* Tests put a directory in front of the system's; "" otherwise. */
+static const char *root(void)
+{
+	const char *dir = env_get("DAT_TEST_ROOT");
+
+	return dir ? dir : "";
+}
+
+static int is_drop_in(const struct dirent *entry)
+{
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return entry->d_name[0] != '.' && dot && !strcmp(dot, ".conf");
+}
+
+/* Not alphasort: the order must not depend on the locale. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static void read_drop_ins(struct sources *sources)
+{
+	struct dirent **names;
+	char dir[PATH_MAX], file[PATH_MAX];
+	int count, err;
+
+	if ((size_t)snprintf(dir, sizeof(dir), "%s%s", root(), DROP_IN_DIR) >= sizeof(dir))
+		return;
+	count = scandir(dir, &names, is_drop_in, by_name);
+	for (int i = 0; i < count; i++) {
+		err = (size_t)snprintf(file, sizeof(file), "%s/%s", dir, names[i]->d_name) >=
+		      sizeof(file) ? ENAMETOOLONG : read_file(sources, file);
+		if (err)
+			log_line(DBG_ERROR, "cannot read %s: %s; file ignored", file,
+				 strerror(err));
+		free(names[i]);
+	}
+	if (count >= 0)
+		free(names);
+}
+
+static void read_default(struct sources *sources)
+{
+	char file[PATH_MAX];
+	int err;
+
+	if ((size_t)snprintf(file, sizeof(file), "%s%s", root(), DEFAULT_FILE) >= sizeof(file))
+		return;
+	err = read_file(sources, file);
+	if (err == ENOENT || err == ENOTDIR)
+		sources->conf.wants_auto = true;
+	else if (err)
+		log_line(DBG_ERROR, "cannot read %s: %s; file ignored", file, strerror(err));
+	read_drop_ins(sources);
+}
+
+/* --- made-up entries ---------------------------------------------------------- */
+
+static bool names_ia(const struct conf *conf, const char *name)
+{
+	for (size_t i = 0; i < conf->count; i++)
+		if (conf->entries[i].info.dapl_version_major == DAT_VERSION_MAJOR &&
+		    !strcmp(conf->entries[i].info.ia_name, name))
+			return true;
+	return false;
+}
+
+/* Moves the made-up entries that no file names to `wants_auto`'s place. */
+static int merge(struct conf *conf, struct conf *made_up)
+{
+	size_t tail = conf->count - conf->auto_at;
+	struct conf_entry *grown;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < made_up->count; i++) {
+		struct conf_entry entry = made_up->entries[i];
+
+		if (names_ia(conf, entry.info.ia_name))
+			continue;
+		made_up->entries[i] = made_up->entries[kept];
+		made_up->entries[kept++] = entry;
+	}
+	if (!kept)
+		return 0;
+	grown = realloc(conf->entries, (conf->count + kept) * sizeof(*grown));
+	if (!grown)
+		return ENOMEM;
+	memmove(grown + conf->auto_at + kept, grown + conf->auto_at, tail * sizeof(*grown));
+	memcpy(grown + conf->auto_at, made_up->entries, kept * sizeof(*grown));
+	conf->entries = grown;
+	conf->count = conf->room = conf->count + kept;
+	made_up->count -= kept;		/* these are not made_up's any more */
+	memmove(made_up->entries, made_up->entries + kept,
+		made_up->count * sizeof(*grown));
+	return 0;
+}
+
+static void read_devices(struct sources *sources)
+{
+	struct conf made_up = { .entries = NULL };
+	char sysfs[PATH_MAX];
+
+	if ((size_t)snprintf(sysfs, sizeof(sysfs), "%s/sys", root()) >= sizeof(sysfs))
+		return;
+	if (devices_make_entries(&made_up, sysfs, loader_finds(SOFT_LIBRARY)) ||
+	    merge(&sources->conf, &made_up))
+		log_line(DBG_ERROR, "no memory for the entries of the devices present");
+	conf_free(&made_up);
+}
+
+void sources_read(struct sources *sources)
+{
+	const char *override = env_get("DAT_OVERRIDE");
+	int err;
+
+	if (!override) {
+		read_default(sources);
+	} else {
+		err = read_file(sources, override);
+		if (err)
+			log_line(DBG_ERROR, "cannot read the file that DAT_OVERRIDE names, "
+				 "\"%s\": %s; no interface adapter is configured", override,
+				 strerror(err));
+	}
+	if (sources->conf.wants_auto)
+		read_devices(sources);
+}
+
+void sources_free(struct sources *sources)
+{
+	conf_free(&sources->conf);
+	for (size_t i = 0; i < sources->file_count; i++)
+		free(sources->files[i]);
+	free(sources->files);
+	*sources = (struct sources){ .files = NULL };
+}

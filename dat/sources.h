@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* sources.h - where the entries of the static registry come from: DAT_OVERRIDE, or
+ * dat.conf with dat.conf.d, and the devices present. Their grammar is conf.h's. */
+#ifndef DAT_SOURCES_H
+#define DAT_SOURCES_H
+#include "dat/conf.h"
+
+struct sources {
+	struct conf conf;
+	char **files;		/* the names that conf's entries point to */
+	size_t file_count;
+};
+
+/* Reads everything; what is wrong becomes a message. Out of memory, what was read so far. */
+void sources_read(struct sources *sources);
+void sources_free(struct sources *sources);
+
+#endif
