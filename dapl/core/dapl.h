@@ -200,15 +200,17 @@ struct dapl_ep {
 	struct sockaddr_storage local, remote;	/* with ports; family 0: unknown */
 	DAT_CONN_QUAL remote_qual;
 	DAT_CONNECT_FLAGS connect_flags;
-	DAT_EVENT_NUMBER terminal;	/* what is deferred */
+	DAT_EVENT_NUMBER terminal;	/* told when its completions are dequeued; 0: none */
+	bool owes_last_buffer;		/* SRQ: EP_BROKEN once its buffers are returned */
+	uint32_t qpn;			/* of qp, also after it's gone */
 	DAT_COMM comm;
 	char pdata[DAPL_CONN_PDATA_MAX];	/* of the ESTABLISHED or reject event */
 	int pdata_len;
 	int soft_hw, hard_hw;		/* watermarks of an SRQ endpoint, -1: none */
 	int held;			/* SRQ buffers polled, not dequeued; under EVD lock */
 	struct dapl_timer timer;	/* connect timeout; drain of a graceful disconnect */
-	struct dapl_task task;		/* work for the service thread (conn.c) */
-	uint32_t work;			/* atomic: what the task has to do */
+	struct dapl_task task;		/* watermark passed (srq.c) */
+	uint32_t marks;			/* atomic: which */
 	struct dapl_ep *qpn_next;	/* ia->qps */
 	struct dapl_ud *ud;		/* UD: its peers (ud.c) */
 	DAT_NAMED_ATTR provider_attr[1];
@@ -335,13 +337,19 @@ bool dapl_ep_comm_established(struct dapl_ep *ep);
 void dapl_ep_drained(struct dapl_ep *ep);
 /* Breaks the connection off for good: no more upcalls matter. ep->lock held. */
 void dapl_ep_drop_conn(struct dapl_ep *ep);
+/* ep->lock held, the state is DISCONNECTED: flushes, drops the connection, tells `number`
+ * (0: nothing) as soon as what must come before it has been dequeued. */
+void dapl_ep_terminate(struct dapl_ep *ep, DAT_EVENT_NUMBER number);
+/* ep->lock held: stops a connect timeout or a drain. */
+void dapl_ep_disarm(struct dapl_ep *ep);
+/* ep->lock held: an event for the connect EVD, with the private data in ep->pdata. */
+void dapl_ep_tell(struct dapl_ep *ep, DAT_EVENT_NUMBER number);
 /* What dat_ep_connect, dup_connect and common_connect share. */
 DAT_RETURN dapl_ep_start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 				 DAT_TIMEOUT timeout, int len, const void *data, DAT_QOS qos,
 				 DAT_CONNECT_FLAGS flags);
 /* Posts a signaled request of the provider's own behind all others. ep->lock held. */
 int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing);
-struct dapl_ep *dapl_ep_ref(DAT_EP_HANDLE handle);
 
 /* --- srq.c --- */
 void dapl_srq_give_back(struct dapl_dto *req);
@@ -349,11 +357,14 @@ void dapl_srq_give_back(struct dapl_dto *req);
 /* --- sp.c, cr.c --- */
 void dapl_sp_destroy(struct dapl_sp *sp);
 void dapl_cr_destroy(struct dapl_cr *cr);
-DAT_RETURN dapl_cr_deliver(struct dapl_sp *sp, struct dapl_cr *cr);
 
 /* --- lmr.c --- */
 /* True when [va, va + len) lies in a live LMR of the IA with this context. */
 bool dapl_lmr_covers(struct dapl_ia *ia, DAT_LMR_CONTEXT context, DAT_VADDR va, uint64_t len);
+
+/* The LMR that an RMR triplet names as the sink of a read, as a local triplet. */
+bool dapl_lmr_sink(struct dapl_ia *ia, struct dapl_pz *pz, const DAT_RMR_TRIPLET *remote,
+		   DAT_LMR_TRIPLET *local);
 
 /* --- extensions --- */
 DAT_RETURN dapl_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);

@@ -401,7 +401,7 @@ static bool of_another(struct dapl_evd *evd, struct ibv_wc *wc, const void *arg)
 	struct dapl_dto *req = request_of(wc);
 
 	if (req->flags & REQ_SRQ) {
-		if (!ep->qp || wc->qp_num != ep->qp->qp_num)
+		if (wc->qp_num != ep->qpn)
 			return true;
 		dapl_srq_give_back(req);
 	} else if (req->ep != ep) {
@@ -449,7 +449,8 @@ bool dapl_evd_reap_suppressed(struct dapl_evd *evd)
 	return found;
 }
 
-bool dapl_evd_holds(struct dapl_evd *evd, bool (*is)(const struct dapl_dto *, const void *),
+bool dapl_evd_holds(struct dapl_evd *evd, bool (*is)(const struct dapl_dto *,
+						     const struct ibv_wc *, const void *),
 		    const void *arg)
 {
 	bool found = false;
@@ -457,7 +458,7 @@ bool dapl_evd_holds(struct dapl_evd *evd, bool (*is)(const struct dapl_dto *, co
 	dapl_spin_lock(&evd->lock);
 	dapl_evd_fill(evd);
 	for (uint32_t i = evd->wc_head; i < evd->wc_tail && !found; i++)
-		found = is(request_of(&evd->wc[i]), arg);
+		found = is(request_of(&evd->wc[i]), &evd->wc[i], arg);
 	dapl_spin_unlock(&evd->lock);
 	return found;
 }

@@ -28,7 +28,8 @@ unsigned dapl_evd_count(struct dapl_evd *evd);
 /* evd->inspect was just switched on: counts what is there. */
 void dapl_evd_inspect_all(struct dapl_evd *evd);
 /* Without evd->lock: polls; is there a completion whose request satisfies `is`? */
-bool dapl_evd_holds(struct dapl_evd *evd, bool (*is)(const struct dapl_dto *, const void *),
+bool dapl_evd_holds(struct dapl_evd *evd, bool (*is)(const struct dapl_dto *,
+						     const struct ibv_wc *, const void *),
 		    const void *arg);
 
 DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event);

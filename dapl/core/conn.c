@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* conn.c - an endpoint on the network: connecting, disconnecting, what the device tells
+ * about the connection, and the events owed for it. Requests that come in are sp.c's and
+ * cr.c's job, the state table ep_state.c's.
+ *
+ * A connection holds a reference of its endpoint from connect or accept until
+ * dapl_up_released. An upcall for a connection that the endpoint has dropped meanwhile is
+ * recognised by ep->conn under ep->lock, and ignored.
+ *
+ * Terminal events (DISCONNECTED, BROKEN, ...) come after the flushed completions when both
+ * go to one EVD: then the event is kept in ep->terminal, ep->deferred makes the dequeuing
+ * side call dapl_ep_drained, and the last completion releases it. */
+#include <string.h>
+#include "dapl/core/conn.h"
+#include "dapl/core/ep_state.h"
+#include "dapl/core/event.h"
+#include "dapl/core/ud.h"
+
+/* --- events ----------------------------------------------------------------------------- */
+
+void dapl_ep_tell(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
+{
+	DAT_EVENT event;
+	bool has_data = number == DAT_CONNECTION_EVENT_ESTABLISHED ||
+		number == DAT_CONNECTION_EVENT_PEER_REJECTED;
+
+	if (!ep->connect_evd || !number)
+		return;
+	memset(&event, 0, sizeof event);
+	event.event_number = number;
+	event.event_data.connect_event_data.ep_handle = (DAT_EP_HANDLE)ep;
+	if (has_data && ep->pdata_len > 0) {
+		event.event_data.connect_event_data.private_data_size = ep->pdata_len;
+		event.event_data.connect_event_data.private_data = ep->pdata;
+	}
+	ep->connect_evd->counters[DCNT_EVD_CONN_CALLBACK]++;
+	dapl_evd_post(ep->connect_evd, &event);
+}
+
+/* Completions of this endpoint that go to its connect EVD and are not dequeued yet. */
+static bool must_wait(const struct dapl_ep *ep)
+{
+	if (!ep->connect_evd)
+		return false;
+	return (ep->connect_evd == ep->request_evd && dapl_queue_used(&ep->sq)) ||
+		(ep->connect_evd == ep->recv_evd && dapl_queue_used(&ep->rq));
+}
+
+static bool of_this_ep(const struct dapl_dto *dto, const struct ibv_wc *wc, const void *arg)
+{
+	const struct dapl_ep *ep = arg;
+
+	return (dto->flags & REQ_SRQ) && wc->qp_num == ep->qpn;
+}
+
+/* No device here tells when an SRQ endpoint has returned its last buffer, but consumers
+ * wait for it before they free the SRQ. */
+static void tell_last_buffer(struct dapl_ep *ep)
+{
+	if (!ep->owes_last_buffer || dapl_evd_holds(dapl_ep_recv_evd(ep), of_this_ep, ep))
+		return;
+	ep->owes_last_buffer = false;
+	dapl_ia_async(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
+}
+
+/* Tells what waited, if it need not wait any more. */
+static void tell_deferred(struct dapl_ep *ep)
+{
+	DAT_EVENT_NUMBER number = ep->terminal;
+
+	if (number && !must_wait(ep)) {
+		ep->terminal = 0;
+		dapl_ep_tell(ep, number);
+	}
+	tell_last_buffer(ep);
+	if (!ep->terminal && !ep->owes_last_buffer && ep->state == DAT_EP_STATE_DISCONNECTED)
+		__atomic_store_n(&ep->deferred, false, __ATOMIC_SEQ_CST);
+}
+
+void dapl_ep_settle(struct dapl_ep *ep)
+{
+	DAT_EVENT_NUMBER number = ep->terminal;
+
+	__atomic_store_n(&ep->deferred, false, __ATOMIC_SEQ_CST);
+	ep->owes_last_buffer = false;
+	ep->terminal = 0;
+	dapl_ep_tell(ep, number);
+}
+
+void dapl_ep_terminate(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
+{
+	dapl_ep_disarm(ep);
+	if (ep->qp) {
+		dapl_device_ops.error_qp(ep->qp);
+		/* Successful suppressed requests made no completion and now never will:
+		 * a marker that flushes behind them gives their records back. */
+		if (ep->sq.unsignaled)
+			dapl_ep_post_marker(ep, true);
+	}
+	dapl_ep_drop_conn(ep);
+	ep->terminal = number;
+	ep->owes_last_buffer = ep->srq != NULL && ep->qp != NULL;
+	__atomic_store_n(&ep->deferred, true, __ATOMIC_SEQ_CST);
+	tell_deferred(ep);	/* after the store: a dequeue from now on sees the flag */
+}
+
+void dapl_ep_drop_conn(struct dapl_ep *ep)
+{
+	struct dapl_conn *conn = ep->conn;
+
+	if (!conn)
+		return;
+	ep->conn = NULL;
+	dapl_device_ops.disconnect(conn);
+	dapl_device_ops.release(conn);
+}
+
+/* A step that the network made, with its event. */
+static bool happened(struct dapl_ep *ep, enum dapl_ep_event event)
+{
+	DAT_EVENT_NUMBER tell;
+
+	if (!dapl_ep_step(ep, event, &tell))
+		return false;
+	if (ep->state == DAT_EP_STATE_DISCONNECTED)
+		dapl_ep_terminate(ep, tell);
+	else
+		dapl_ep_tell(ep, tell);
+	return true;
+}
+
+/* --- timers ----------------------------------------------------------------------------- */
+
+static void arm(struct dapl_ep *ep, uint64_t delay_us, void (*fire)(struct dapl_timer *))
+{
+	dapl_ep_disarm(ep);
+	dapl_object_get(&ep->obj);
+	dapl_timer_start(&ep->timer, delay_us, fire);
+}
+
+void dapl_ep_disarm(struct dapl_ep *ep)
+{
+	if (dapl_timer_stop(&ep->timer))
+		dapl_object_put(&ep->obj);
+}
+
+static void connect_timeout(struct dapl_timer *timer)
+{
+	struct dapl_ep *ep = container_of(timer, struct dapl_ep, timer);
+
+	pthread_mutex_lock(&ep->lock);
+	if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) {
+		dapl_count(ep->obj.ia, DCNT_IA_CM_ERR_TIMEOUT);
+		happened(ep, EP_TIMED_OUT);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	dapl_object_put(&ep->obj);
+}
+
+/* --- connecting --------------------------------------------------------------------------- */
+
+static enum dapl_qos device_qos(DAT_QOS qos)
+{
+	if (qos & DAT_QOS_PREMIUM)
+		return DAPL_QOS_PREMIUM;
+	if (qos & DAT_QOS_LOW_LATENCY)
+		return DAPL_QOS_LATENCY;
+	if (qos & DAT_QOS_HIGH_THROUGHPUT)
+		return DAPL_QOS_THROUGHPUT;
+	if (qos & DAT_QOS_ECONOMY)
+		return DAPL_QOS_ECONOMY;
+	return DAPL_QOS_DEFAULT;
+}
+
+void dapl_conn_params(struct dapl_ep *ep, struct dapl_conn_params *params, const void *pdata,
+		      int len)
+{
+	*params = (struct dapl_conn_params){
+		.qp = ep->qp, .owner = ep, .pdata = pdata, .pdata_len = len,
+		.reads_out = ep->attr.max_rdma_read_out, .reads_in = ep->attr.max_rdma_read_in,
+		.srq = ep->srq != NULL, .ud = ep->is_ud, .delayed_ack = ep->delayed_ack,
+		.qos = device_qos(ep->attr.qos),
+	};
+}
+
+DAT_RETURN dapl_ep_ready(struct dapl_ep *ep)
+{
+	if (!ep->connect_evd)
+		return BAD_HANDLE(EVD_CONN);
+	if (!ep->pz)
+		return BAD_STATE(EP_NOTREADY);
+	return dapl_ep_need_qp(ep);
+}
+
+static bool same_family(const struct dapl_ep *ep, const struct sockaddr *to)
+{
+	return to->sa_family == ep->obj.ia->attr.address.ss_family;
+}
+
+static void remember_remote(struct dapl_ep *ep, const struct sockaddr *to, DAT_CONNECT_FLAGS flags)
+{
+	memset(&ep->remote, 0, sizeof ep->remote);
+	memcpy(&ep->remote, to, to->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+	       sizeof(struct sockaddr_in));
+	ep->remote_qual = dapl_port_of(&ep->remote);
+	ep->connect_flags = flags;
+	ep->pdata_len = 0;
+}
+
+/* ep->lock held, all arguments good. */
+static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to, DAT_TIMEOUT timeout,
+				int len, const void *data, DAT_QOS qos, DAT_CONNECT_FLAGS flags)
+{
+	struct dapl_ia *ia = ep->obj.ia;
+	struct dapl_conn_params params;
+	DAT_RETURN ret;
+	int err;
+
+	if (!dapl_ep_may(ep, EP_DO_CONNECT))
+		return dapl_bad_ep_state(ep->state);
+	if ((ret = dapl_ep_ready(ep)))
+		return ret;
+	if (!same_family(ep, to))
+		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+	remember_remote(ep, to, flags);
+	dapl_conn_params(ep, &params, data, len);
+	params.remote = (struct sockaddr *)&ep->remote;
+	if (qos != DAT_QOS_BEST_EFFORT)
+		params.qos = device_qos(qos);
+	dapl_object_get(&ep->obj);	/* the connection's */
+	err = dapl_device_ops.connect(ia->dev, &params, &ep->conn);
+	if (err) {
+		ep->conn = NULL;
+		dapl_object_put(&ep->obj);
+		return dapl_status(err, DAT_RESOURCE_MEMORY);
+	}
+	DAPL_PROBE2(connect, ep, ep->remote_qual);
+	ep->counters[DCNT_EP_CONNECT]++;
+	dapl_count(ia, DCNT_IA_CM_REQ_TX);
+	dapl_ep_step(ep, EP_DO_CONNECT, NULL);
+	if (timeout != DAT_TIMEOUT_INFINITE)
+		arm(ep, timeout, connect_timeout);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_ep_start_connect(struct dapl_ep *ep, const struct sockaddr *to,
+				 DAT_TIMEOUT timeout, int len, const void *data, DAT_QOS qos,
+				 DAT_CONNECT_FLAGS flags)
+{
+	DAT_RETURN ret;
+
+	pthread_mutex_lock(&ep->lock);
+	ret = ep->is_ud ? dapl_ud_connect(ep, to, timeout, len, data) :
+		start_connect(ep, to, timeout, len, data, qos, flags);
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+/* An IA address with a connection qualifier: what the device connects to. */
+static DAT_RETURN with_port(const struct sockaddr *address, DAT_CONN_QUAL qual,
+			    struct sockaddr_storage *to)
+{
+	if (qual == 0 || qual > 65535)
+		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+	memset(to, 0, sizeof *to);
+	if (address->sa_family == AF_INET) {
+		memcpy(to, address, sizeof(struct sockaddr_in));
+		((struct sockaddr_in *)to)->sin_port = htons(qual);
+	} else if (address->sa_family == AF_INET6) {
+		memcpy(to, address, sizeof(struct sockaddr_in6));
+		((struct sockaddr_in6 *)to)->sin6_port = htons(qual);
+	} else {
+		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+	}
+	return DAT_SUCCESS;
+}
+
+static bool pdata_fits(const struct dapl_ep *ep, DAT_COUNT len)
+{
+	return len >= 0 && len <= ep->obj.ia->provider_attr.max_private_data_size;
+}
+
+/* dat_ep_connect (spec/calls.md 5). timeout in microseconds. */
+DAT_RETURN dapl_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR address, DAT_CONN_QUAL qual,
+			   DAT_TIMEOUT timeout, DAT_COUNT len, const DAT_PVOID data, DAT_QOS qos,
+			   DAT_CONNECT_FLAGS flags)
+{
+	struct dapl_ep *ep = dapl_ep_from(handle);
+	struct sockaddr_storage to;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return BAD_HANDLE(EP);
+	if (!address)
+		return BAD_PARAM(2);
+	if (!timeout)
+		return BAD_PARAM(4);
+	if (!pdata_fits(ep, len))
+		return BAD_PARAM(5);
+	if (len && !data)
+		return BAD_PARAM(6);
+	if (qos & ~ep->obj.ia->provider_attr.dat_qos_supported)
+		return BAD_PARAM(7);
+	if (flags & ~(DAT_CONNECT_MULTIPATH_FLAG | DAT_CONNECT_MULTIPATH_REQUIRED_FLAG))
+		return BAD_PARAM(8);
+	if (flags & DAT_CONNECT_MULTIPATH_REQUIRED_FLAG)
+		return NOT_SUPPORTED;
+	if ((ret = with_port((const struct sockaddr *)address, qual, &to)))
+		return ret;
+	return dapl_ep_start_connect(ep, (struct sockaddr *)&to, timeout, len, data, qos, flags);
+}
+
+/* dat_ep_common_connect (DAT 2.0): the address has the port. */
+DAT_RETURN dapl_ep_common_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR address,
+				  DAT_TIMEOUT timeout, DAT_COUNT len, const DAT_PVOID data)
+{
+	struct dapl_ep *ep = dapl_ep_from(handle);
+	struct sockaddr_storage to;
+	DAT_CONN_QUAL qual;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return BAD_HANDLE(EP);
+	if (!address)
+		return BAD_PARAM(2);
+	if (!timeout)
+		return BAD_PARAM(3);
+	if (!pdata_fits(ep, len))
+		return BAD_PARAM(4);
+	if (len && !data)
+		return BAD_PARAM(5);
+	/* the port is at the same place in both families */
+	qual = ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
+	if ((ret = with_port((const struct sockaddr *)address, qual, &to)))
+		return ret;
+	return dapl_ep_start_connect(ep, (struct sockaddr *)&to, timeout, len, data,
+				     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
+}
+
+/* dat_ep_dup_connect: to where another endpoint is connected. */
+DAT_RETURN dapl_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, DAT_TIMEOUT timeout,
+			       DAT_COUNT len, const DAT_PVOID data, DAT_QOS qos)
+{
+	struct dapl_ep *ep = dapl_ep_from(handle), *dup = dapl_ep_from(dup_handle);
+	struct sockaddr_storage to;
+	DAT_CONNECT_FLAGS flags;
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!ep || !dup)
+		return BAD_HANDLE(EP);
+	if (!timeout)
+		return BAD_PARAM(3);
+	if (!pdata_fits(ep, len))
+		return BAD_PARAM(4);
+	if (len && !data)
+		return BAD_PARAM(5);
+	if (qos & ~ep->obj.ia->provider_attr.dat_qos_supported)
+		return BAD_PARAM(6);
+	pthread_mutex_lock(&dup->lock);
+	if (dup->state != DAT_EP_STATE_CONNECTED)
+		ret = dapl_bad_ep_state(dup->state);
+	to = dup->remote;
+	flags = dup->connect_flags;
+	pthread_mutex_unlock(&dup->lock);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	return dapl_ep_start_connect(ep, (struct sockaddr *)&to, timeout, len, data, qos, flags);
+}
+
+/* --- disconnecting -------------------------------------------------------------------------- */
+
+static bool is_marker_of(const struct dapl_dto *dto, const struct ibv_wc *wc, const void *arg)
+{
+	(void)wc;
+	return (dto->flags & REQ_MARKER) && dto->ep == arg;
+}
+
+/* DISCONNECT_PENDING: has the device done all that was posted? Nobody may be dequeuing. */
+static bool drained(struct dapl_ep *ep)
+{
+	return !dapl_queue_used(&ep->sq) ||
+		dapl_evd_holds(dapl_ep_request_evd(ep), is_marker_of, ep);
+}
+
+enum { DRAIN_FIRST_US = 200, DRAIN_LATER_US = 2000 };
+
+static void look_drained(struct dapl_timer *timer)
+{
+	struct dapl_ep *ep = container_of(timer, struct dapl_ep, timer);
+
+	pthread_mutex_lock(&ep->lock);
+	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING) {
+		if (drained(ep))
+			happened(ep, EP_DRAINED);
+		else
+			arm(ep, DRAIN_LATER_US, look_drained);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	dapl_object_put(&ep->obj);
+}
+
+static void disconnect_gracefully(struct dapl_ep *ep)
+{
+	if (!dapl_queue_used(&ep->sq)) {
+		happened(ep, EP_DRAINED);
+		return;
+	}
+	dapl_ep_post_marker(ep, false);
+	__atomic_store_n(&ep->deferred, true, __ATOMIC_SEQ_CST);
+	if (drained(ep))
+		happened(ep, EP_DRAINED);
+	else
+		arm(ep, DRAIN_FIRST_US, look_drained);
+}
+
+/* dat_ep_disconnect (spec/calls.md 5). */
+DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
+{
+	struct dapl_ep *ep = dapl_ep_from(handle);
+	enum dapl_ep_event event = flags == DAT_CLOSE_GRACEFUL_FLAG ? EP_DO_DISCONNECT_GRACEFUL :
+		EP_DO_DISCONNECT;
+	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_EP_STATE before;
+
+	if (!ep)
+		return BAD_HANDLE(EP);
+	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+		return BAD_PARAM(2);
+	pthread_mutex_lock(&ep->lock);
+	before = ep->state;
+	DAPL_PROBE2(disconnect, ep, before);
+	if (ep->is_ud) {
+		ret = dapl_ud_disconnect(ep);
+	} else if (!dapl_ep_may(ep, event)) {
+		ret = dapl_bad_ep_state(before);
+	} else if (before != DAT_EP_STATE_DISCONNECTED) {
+		ep->counters[DCNT_EP_DISCONNECT]++;
+		dapl_count(ep->obj.ia, DCNT_IA_CM_DREQ_TX);
+		if (before == DAT_EP_STATE_CONNECTED && event == EP_DO_DISCONNECT_GRACEFUL) {
+			dapl_ep_step(ep, event, NULL);
+			disconnect_gracefully(ep);
+		} else if (before != DAT_EP_STATE_DISCONNECT_PENDING ||
+			   event == EP_DO_DISCONNECT) {
+			happened(ep, event);
+		}
+	}
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+/* --- what the dequeuing side has noticed ------------------------------------------------------ */
+
+void dapl_ep_broken(struct dapl_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	DAPL_PROBE1(error, ep);
+	if (!ep->is_ud)
+		happened(ep, EP_BROKEN);
+	pthread_mutex_unlock(&ep->lock);
+}
+
+bool dapl_ep_comm_established(struct dapl_ep *ep)
+{
+	bool now;
+
+	pthread_mutex_lock(&ep->lock);
+	now = ep->state == DAT_EP_STATE_COMPLETION_PENDING && happened(ep, EP_ESTABLISHED);
+	pthread_mutex_unlock(&ep->lock);
+	return now;
+}
+
+void dapl_ep_drained(struct dapl_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && drained(ep))
+		happened(ep, EP_DRAINED);
+	else
+		tell_deferred(ep);
+	pthread_mutex_unlock(&ep->lock);
+}
+
+/* --- upcalls ------------------------------------------------------------------------------------ */
+
+static void keep_pdata(struct dapl_ep *ep, const void *pdata, size_t len)
+{
+	ep->pdata_len = len < sizeof ep->pdata ? len : sizeof ep->pdata;
+	if (ep->pdata_len)
+		memcpy(ep->pdata, pdata, ep->pdata_len);
+}
+
+void dapl_up_established(void *owner, struct dapl_conn *conn, const struct dapl_established *info)
+{
+	struct dapl_ep *ep = owner;
+	bool active;
+
+	pthread_mutex_lock(&ep->lock);
+	if (ep->is_ud) {
+		dapl_ud_established(ep, conn, info);
+	} else if (ep->conn == conn) {
+		active = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+		dapl_ep_disarm(ep);
+		if (active)
+			keep_pdata(ep, info->pdata, info->pdata_len);
+		if (info->local.ss_family)
+			ep->local = info->local;
+		if (info->remote.ss_family)
+			ep->remote = info->remote;
+		dapl_count(ep->obj.ia, active ? DCNT_IA_CM_ACTIVE_EST : DCNT_IA_CM_PASSIVE_EST);
+		happened(ep, EP_ESTABLISHED);
+	}
+	pthread_mutex_unlock(&ep->lock);
+}
+
+static const enum dapl_ep_event failure_event[] = {
+	[DAPL_CONN_REJECTED] = EP_REJECTED, [DAPL_CONN_REFUSED] = EP_REFUSED,
+	[DAPL_CONN_UNREACHABLE] = EP_UNREACHABLE, [DAPL_CONN_TIMED_OUT] = EP_TIMED_OUT,
+};
+
+void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure why,
+		    const void *pdata, size_t pdata_len)
+{
+	struct dapl_ep *ep = owner;
+
+	pthread_mutex_lock(&ep->lock);
+	if (ep->is_ud) {
+		dapl_ud_failed(ep, conn, why, pdata, pdata_len);
+	} else if (ep->conn == conn) {
+		dapl_ep_disarm(ep);
+		keep_pdata(ep, pdata, why == DAPL_CONN_REJECTED ? pdata_len : 0);
+		dapl_count(ep->obj.ia, why == DAPL_CONN_REJECTED ? DCNT_IA_CM_USER_REJ_RX :
+			   why == DAPL_CONN_REFUSED ? DCNT_IA_CM_ERR_REFUSED :
+			   DCNT_IA_CM_ERR_TIMEOUT);
+		happened(ep, failure_event[why]);
+	}
+	pthread_mutex_unlock(&ep->lock);
+}
+
+void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
+{
+	struct dapl_ep *ep = owner;
+
+	pthread_mutex_lock(&ep->lock);
+	if (ep->conn == conn && !ep->is_ud) {
+		dapl_count(ep->obj.ia, DCNT_IA_CM_DREQ_RX);
+		happened(ep, orderly ? EP_PEER_CLOSED : EP_BROKEN);
+	}
+	pthread_mutex_unlock(&ep->lock);
+}
+
+void dapl_up_released(void *owner)
+{
+	struct dapl_ep *ep = owner;
+
+	dapl_object_put(&ep->obj);
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* post.c - HOT: send, receive, RDMA read and write -> ibv_post_*. Budget: no system call
+ * of our own, no allocation, no mutex; at most 60 instructions beyond verbs for a send of
+ * one segment (doc/performance.md). What a completion becomes is event.c's job.
+ *
+ * A DAT_LMR_TRIPLET has the layout of a struct ibv_sge, and an LMR context is an lkey: the
+ * consumer's iov is the scatter list. Only lists with empty segments (whose address and
+ * context the consumer may leave undefined) are copied without them. */
+#include <errno.h>
+#include <string.h>
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include "dapl/core/dapl.h"
+#include "dapl/core/post.h"
+
+_Static_assert(sizeof(DAT_LMR_TRIPLET) == sizeof(struct ibv_sge), "a triplet is an sge");
+_Static_assert(offsetof(DAT_LMR_TRIPLET, virtual_address) == offsetof(struct ibv_sge, addr),
+	       "a triplet is an sge");
+_Static_assert(offsetof(DAT_LMR_TRIPLET, segment_length) == offsetof(struct ibv_sge, length),
+	       "a triplet is an sge");
+_Static_assert(offsetof(DAT_LMR_TRIPLET, lmr_context) == offsetof(struct ibv_sge, lkey),
+	       "a triplet is an sge");
+
+enum { MAX_SEGMENTS = 256 };	/* more than any device has; bounds the copies below */
+
+/* --- cold: what went wrong ------------------------------------------------------ */
+
+#define COLD __attribute__((noinline, cold))
+
+static COLD DAT_RETURN bad_request_state(struct dapl_ep *ep)
+{
+	return dapl_bad_ep_state(__atomic_load_n(&ep->state, __ATOMIC_RELAXED));
+}
+
+/* The queue is full, or only of suppressed successes that nobody reaps. */
+static COLD bool make_room(struct dapl_ep *ep, struct dapl_queue *q)
+{
+	struct dapl_evd *evd;
+	bool room;
+
+	if (q != &ep->sq)
+		return false;
+	dapl_spin_unlock(&q->lock);
+	evd = dapl_ep_request_evd(ep);
+	if (evd)
+		dapl_evd_reap_suppressed(evd);
+	dapl_spin_lock(&q->lock);
+	room = dapl_queue_used(q) < q->limit;
+	if (!room)
+		trace(TRC_LVL_DETAIL, TRC_DAPL_EVENT, "ep", ep, NULL, "queue full, %u posted",
+		      q->limit);
+	return room;
+}
+
+static COLD DAT_RETURN post_refused(struct dapl_ep *ep, int err)
+{
+	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "post: %s", strerror(abs(err)));
+	return dapl_status(err, DAT_RESOURCE_MEMORY);
+}
+
+/* Copies the segments that are not empty; *n becomes their number. */
+static COLD struct ibv_sge *squeeze(const DAT_LMR_TRIPLET *iov, int *n, struct ibv_sge *to)
+{
+	int used = 0;
+
+	for (int i = 0; i < *n && used < MAX_SEGMENTS; i++)
+		if (iov[i].segment_length)
+			to[used++] = (struct ibv_sge){ iov[i].virtual_address,
+				iov[i].segment_length, iov[i].lmr_context };
+	*n = used;
+	return to;
+}
+
+/* RDMA read: as much as the remote segment holds, so the list is cut there. */
+static COLD struct ibv_sge *trim(const DAT_LMR_TRIPLET *iov, int *n, uint32_t length,
+				 struct ibv_sge *to)
+{
+	int used = 0;
+
+	for (int i = 0; i < *n && length && used < MAX_SEGMENTS; i++) {
+		uint32_t len = iov[i].segment_length < length ? iov[i].segment_length : length;
+
+		if (len)
+			to[used++] = (struct ibv_sge){ iov[i].virtual_address, len,
+				iov[i].lmr_context };
+		length -= len;
+	}
+	*n = used;
+	return to;
+}
+
+/* Sums the lengths. True if a segment is empty. */
+static inline bool sum(const DAT_LMR_TRIPLET *iov, int n, uint64_t *total)
+{
+	bool empty = false;
+
+	*total = 0;
+	for (int i = 0; i < n; i++) {
+		*total += iov[i].segment_length;
+		empty |= iov[i].segment_length == 0;
+	}
+	return empty;
+}
+
+/* --- the request queue ------------------------------------------------------------ */
+
+#define POST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
+		    DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG)
+
+static inline bool may_request(const struct dapl_ep *ep)
+{
+	DAT_EP_STATE state = __atomic_load_n(&ep->state, __ATOMIC_RELAXED);
+
+	return likely(state == DAT_EP_STATE_CONNECTED) || state == DAT_EP_STATE_DISCONNECTED;
+}
+
+/* SUPPRESS posts make no completion, but every half a queue one does, so that records
+ * come back. */
+static inline unsigned suppressed(struct dapl_queue *q, struct dapl_dto *dto)
+{
+	dto->flags |= REQ_SUPPRESS;
+	if (++q->unsignaled * 2 > q->limit) {
+		q->unsignaled = 0;
+		return IBV_SEND_SIGNALED;
+	}
+	dto->flags |= REQ_UNSIGNALED;
+	return 0;
+}
+
+static inline unsigned send_flags(struct dapl_ep *ep, struct dapl_dto *dto,
+				  DAT_COMPLETION_FLAGS flags)
+{
+	unsigned to = IBV_SEND_SIGNALED;
+
+	if (likely(flags == 0)) {
+		ep->sq.unsignaled = 0;
+		return to;
+	}
+	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG)
+		dto->flags |= REQ_QUIET;
+	if (flags & DAT_COMPLETION_SUPPRESS_FLAG)
+		to = suppressed(&ep->sq, dto);
+	else
+		ep->sq.unsignaled = 0;
+	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		to |= IBV_SEND_SOLICITED;
+	if (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
+		to |= IBV_SEND_FENCE;
+	return to;
+}
+
+/* ep->sq.lock held; wr complete but for what is set here. Unlocks. */
+static inline DAT_RETURN post_locked(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
+				     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
+				     unsigned dto_flags, unsigned counter)
+{
+	struct dapl_queue *q = &ep->sq;
+	struct dapl_dto *dto;
+	struct ibv_send_wr *bad;
+	int err;
+
+	if (unlikely(dapl_queue_used(q) >= q->limit) && !make_room(ep, q)) {
+		dapl_spin_unlock(&q->lock);
+		return NO_RESOURCE(MEMORY);
+	}
+	dto = dapl_queue_next(q);
+	dto->cookie = cookie;
+	dto->ep = ep;
+	dto->length = length;
+	dto->seq = q->head;
+	dto->op = op;
+	dto->flags = dto_flags;
+	wr->wr_id = (uintptr_t)dto;
+	wr->next = NULL;
+	wr->send_flags |= send_flags(ep, dto, flags);
+	DAPL_PROBE3(post, ep, op, length);
+	err = ibv_post_send(ep->qp, wr, &bad);
+	if (likely(!err)) {
+		dapl_queue_commit(q);
+		ep->counters[counter]++;
+		ep->counters[counter + 1] += length;
+	}
+	dapl_spin_unlock(&q->lock);
+	return likely(!err) ? DAT_SUCCESS : post_refused(ep, err);
+}
+
+DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
+				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
+				unsigned dto_flags, unsigned counter)
+{
+	if (unlikely(flags & ~(POST_FLAGS & ~ep->request_flags)))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE);
+	if (unlikely(!may_request(ep)) && !ep->is_ud)
+		return bad_request_state(ep);
+	dapl_spin_lock(&ep->sq.lock);
+	if (unlikely(!ep->qp)) {
+		dapl_spin_unlock(&ep->sq.lock);
+		return bad_request_state(ep);
+	}
+	return post_locked(ep, wr, length, cookie, flags, op, dto_flags, counter);
+}
+
+/* What send and RDMA write share. */
+static inline DAT_RETURN post_gather(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+				     struct ibv_send_wr *wr, uint32_t max, uint64_t room, int op,
+				     unsigned dto_flags, unsigned counter)
+{
+	struct ibv_sge copy[MAX_SEGMENTS];
+	uint64_t total;
+
+	wr->sg_list = (struct ibv_sge *)iov;
+	if (unlikely(sum(iov, n, &total)))
+		wr->sg_list = squeeze(iov, &n, copy);
+	if (unlikely(total > max || total > room))
+		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	wr->num_sge = n;
+	wr->send_flags = total - 1 < ep->max_inline ? IBV_SEND_INLINE : 0;	/* not when 0 */
+	return dapl_ep_post_request(ep, wr, (uint32_t)total, cookie, flags, op, dto_flags, counter);
+}
+
+/* dat_ep_post_send (spec/calls.md 5). */
+DAT_RETURN dapl_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct dapl_ep *ep = dapl_ep_from(handle);
+	struct ibv_send_wr wr;
+
+	if (unlikely(!ep))
+		return BAD_HANDLE(EP);
+	if (unlikely(n < 0 || n > ep->max_send_iov))
+		return BAD_PARAM(2);
+	if (unlikely(!iov && n))
+		return BAD_PARAM(3);
+	if (unlikely(ep->is_ud))
+		return bad_request_state(ep);
+	wr.opcode = IBV_WR_SEND;
+	return post_gather(ep, n, iov, cookie, flags, &wr, ep->max_message, UINT64_MAX,
+			   DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
+}
+
+/* dat_ep_post_send_with_invalidate (DAT 2.0). */
+DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n,
+					     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					     DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
+					     DAT_RMR_CONTEXT context)
+{
+	struct dapl_ep *ep = dapl_ep_from(handle);
+	struct ibv_send_wr wr;
+
+	if (!ep)
+		return BAD_HANDLE(EP);
+	if (!invalidate)
+		return dapl_ep_post_send(handle, n, iov, cookie, flags);
+	if (n < 0 || n > ep->max_send_iov)
+		return BAD_PARAM(2);
+	if (!iov && n)
+		return BAD_PARAM(3);
+	if (ep->is_ud)
+		return bad_request_state(ep);
+	if (!ep->obj.ia->attr.send_invalidate)
+		return NOT_SUPPORTED;
+	wr.opcode = IBV_WR_SEND_WITH_INV;
+	wr.invalidate_rkey = context;
+	return post_gather(ep, n, iov, cookie, flags, &wr, ep->max_message, UINT64_MAX,
+			   DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
+}
+
+/* RDMA write, with or without immediate data. */
+static inline DAT_RETURN write_to(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				  DAT_COMPLETION_FLAGS flags, struct ibv_send_wr *wr, int op,
+				  unsigned dto_flags, unsigned counter)
+{
+	if (unlikely(n < 0 || n > ep->max_write_iov))
+		return BAD_PARAM(2);
+	if (unlikely(!iov && n))
+		return BAD_PARAM(3);
+	if (unlikely(!remote))
+		return BAD_PARAM(5);
+	if (unlikely(ep->is_ud))
+		return bad_request_state(ep);
+	wr->wr.rdma.remote_addr = remote->virtual_address;
+	wr->wr.rdma.rkey = remote->rmr_context;
+	return post_gather(ep, n, iov, cookie, flags, wr, ep->max_rdma, remote->segment_length, op,
+			   dto_flags, counter);
+}
+
+/* dat_ep_post_rdma_write: what is transferred is the local total. */
+DAT_RETURN dapl_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				   DAT_COMPLETION_FLAGS flags)
+{
+	struct dapl_ep *ep = dapl_ep_from(handle);
+	struct ibv_send_wr wr;
+
+	if (unlikely(!ep))
+		return BAD_HANDLE(EP);
+	wr.opcode = IBV_WR_RDMA_WRITE;
+	return write_to(ep, n, iov, cookie, remote, flags, &wr, DAT_DTO_RDMA_WRITE, 0,
+			DCNT_EP_POST_WRITE);
+}
+
+DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				    DAT_UINT32 immediate, DAT_COMPLETION_FLAGS flags)
+{
+	struct ibv_send_wr wr;
+
+	wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+	wr.imm_data = htonl(immediate);
+	return write_to(ep, n, iov, cookie, remote, flags, &wr, DAT_IB_DTO_RDMA_WRITE_IMMED,
+			REQ_EXTENSION, DCNT_EP_POST_WRITE_IMM);
+}
+
+/* dat_ep_post_rdma_read: what is transferred is the remote length. */
+DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				  DAT_COMPLETION_FLAGS flags)
+{
+	struct dapl_ep *ep = dapl_ep_from(handle);
+	struct ibv_sge copy[MAX_SEGMENTS];
+	struct ibv_send_wr wr;
+	uint64_t total;
+	bool empty;
+
+	if (unlikely(!ep))
+		return BAD_HANDLE(EP);
+	if (unlikely(n < 0 || n > ep->max_read_iov))
+		return BAD_PARAM(2);
+	if (unlikely(!iov && n))
+		return BAD_PARAM(3);
+	if (unlikely(!remote))
+		return BAD_PARAM(5);
+	if (unlikely(ep->is_ud))
+		return bad_request_state(ep);
+	wr.sg_list = (struct ibv_sge *)iov;
+	empty = sum(iov, n, &total);
+	if (unlikely(total < remote->segment_length || remote->segment_length > ep->max_rdma))
+		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	if (unlikely(empty || total > remote->segment_length))
+		wr.sg_list = trim(iov, &n, remote->segment_length, copy);
+	wr.num_sge = n;
+	wr.opcode = IBV_WR_RDMA_READ;
+	wr.send_flags = 0;
+	wr.wr.rdma.remote_addr = remote->virtual_address;
+	wr.wr.rdma.rkey = remote->rmr_context;
+	return dapl_ep_post_request(ep, &wr, remote->segment_length, cookie, flags,
+				    DAT_DTO_RDMA_READ, 0, DCNT_EP_POST_READ);
+}
+
+/* dat_ep_post_rdma_read_to_rmr (DAT 2.0): the sink is named by an RMR context, as iWARP
+ * has it on the wire. Through verbs the sink is a local key: an LMR's rmr_context is one
+ * wherever it equals its lmr_context; a memory window is not. */
+DAT_RETURN dapl_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIPLET *local,
+					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					 DAT_COMPLETION_FLAGS flags)
+{
+	struct dapl_ep *ep = dapl_ep_from(handle);
+	DAT_LMR_TRIPLET sink;
+
+	if (!ep)
+		return BAD_HANDLE(EP);
+	if (!local)
+		return BAD_PARAM(2);
+	if (!remote)
+		return BAD_PARAM(4);
+	if (!dapl_lmr_sink(ep->obj.ia, ep->pz, local, &sink))
+		return DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_RDMA_WRITE);
+	return dapl_ep_post_rdma_read(handle, 1, &sink, cookie, remote, flags);
+}
+
+/* --- the receive queue --------------------------------------------------------------- */
+
+static COLD DAT_RETURN no_qp_for_receive(struct dapl_ep *ep)
+{
+	DAT_RETURN ret;
+
+	pthread_mutex_lock(&ep->lock);
+	ret = dapl_ep_need_qp(ep);
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+/* dat_ep_post_recv (spec/calls.md 5): in any state, as long as there is a PZ. */
+DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct dapl_ep *ep = dapl_ep_from(handle);
+	struct ibv_sge copy[MAX_SEGMENTS];
+	struct ibv_recv_wr wr, *bad;
+	struct dapl_queue *q;
+	struct dapl_dto *dto;
+	DAT_RETURN ret;
+	uint64_t total;
+	int err;
+
+	if (unlikely(!ep))
+		return BAD_HANDLE(EP);
+	if (unlikely(ep->srq != NULL))
+		return dapl_bad_ep_state(ep->state);
+	if (unlikely(n < 0 || n > ep->max_recv_iov))
+		return BAD_PARAM(2);
+	if (unlikely(!iov && n))
+		return BAD_PARAM(3);
+	if (unlikely(flags & ~(DAT_COMPLETION_UNSIGNALLED_FLAG & ~ep->recv_flags)))
+		return BAD_PARAM(5);
+	if (unlikely(!ep->qp) && (ret = no_qp_for_receive(ep)))
+		return ret;
+	wr.sg_list = (struct ibv_sge *)iov;
+	if (unlikely(sum(iov, n, &total)))
+		wr.sg_list = squeeze(iov, &n, copy);
+	wr.num_sge = n;
+	wr.next = NULL;
+	q = &ep->rq;
+	dapl_spin_lock(&q->lock);
+	if (unlikely(dapl_queue_used(q) >= q->limit)) {
+		dapl_spin_unlock(&q->lock);
+		return NO_RESOURCE(MEMORY);
+	}
+	dto = dapl_queue_next(q);
+	dto->cookie = cookie;
+	dto->ep = ep;
+	dto->length = (uint32_t)total;
+	dto->seq = q->head;
+	dto->op = DAT_DTO_RECEIVE;
+	dto->flags = flags ? REQ_QUIET : 0;
+	wr.wr_id = (uintptr_t)dto;
+	err = ibv_post_recv(ep->qp, &wr, &bad);
+	if (likely(!err)) {
+		dapl_queue_commit(q);
+		ep->counters[DCNT_EP_POST_RECV]++;
+		ep->counters[DCNT_EP_POST_RECV_DATA] += total;
+	}
+	dapl_spin_unlock(&q->lock);
+	return likely(!err) ? DAT_SUCCESS : post_refused(ep, err);
+}
+
+/* --- the provider's own ---------------------------------------------------------------- */
+
+int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing)
+{
+	struct dapl_queue *q = &ep->sq;
+	struct ibv_send_wr wr = { .opcode = flushing ? IBV_WR_SEND : IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct dapl_dto *dto;
+	int err = ENOSPC;
+
+	dapl_spin_lock(&q->lock);
+	if (dapl_queue_used(q) <= q->mask) {
+		dto = dapl_queue_next(q);
+		*dto = (struct dapl_dto){ .ep = ep, .seq = q->head, .op = DAT_DTO_SEND,
+			.flags = REQ_MARKER };
+		wr.wr_id = (uintptr_t)dto;
+		err = ibv_post_send(ep->qp, &wr, &bad);
+		if (!err)
+			dapl_queue_commit(q);
+	}
+	dapl_spin_unlock(&q->lock);
+	return err;
+}

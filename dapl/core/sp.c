@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* sp.c - service points: persistent (PSP), reserved (RSP) and common (CSP). They listen;
+ * what comes in becomes a connection request (cr.c) on their EVD. */
+#include <errno.h>
+#include <string.h>
+#include "dapl/core/conn.h"
+#include "dapl/core/cr.h"
+#include "dapl/core/ep_state.h"
+
+enum { BACKLOG = 1024 };	/* of the transport; DAT's own backlog is the EVD's room */
+
+/* --- making and ending --------------------------------------------------------------- */
+
+static void end_listening(struct dapl_sp *sp)
+{
+	if (sp->listener)
+		dapl_device_ops.unlisten(sp->listener);
+	if (sp->ud_listener)
+		dapl_device_ops.unlisten(sp->ud_listener);
+	sp->listener = sp->ud_listener = NULL;
+}
+
+static int start_listening(struct dapl_sp *sp, const struct sockaddr *address)
+{
+	struct dapl_ia *ia = sp->obj.ia;
+	uint16_t port = (uint16_t)sp->qual;
+	int err;
+
+	err = dapl_device_ops.listen(ia->dev, address, &port, false, BACKLOG, sp, &sp->listener);
+	if (err)
+		return err;
+	sp->qual = port;
+	if (ia->attr.ud && (err = dapl_device_ops.listen(ia->dev, address, &port, true, BACKLOG, sp,
+							 &sp->ud_listener)))
+		trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "sp", sp, NULL, "no UD listener on %u: %s",
+		      port, strerror(err));
+	return 0;
+}
+
+void dapl_sp_destroy(struct dapl_sp *sp)
+{
+	struct dapl_ep *ep = sp->ep;
+
+	end_listening(sp);
+	if (ep && !sp->used) {
+		pthread_mutex_lock(&ep->lock);
+		ep->rsp = NULL;
+		dapl_ep_step(ep, EP_DO_RELEASE, NULL);
+		pthread_mutex_unlock(&ep->lock);
+	}
+	if (ep)
+		dapl_object_put(&ep->obj);
+	dapl_unuse(&sp->evd->obj);
+	dapl_object_put(&sp->obj);
+}
+
+static struct dapl_sp *new_sp(struct dapl_ia *ia, enum dapl_kind kind, DAT_CONN_QUAL qual,
+			      struct dapl_evd *evd, DAT_PSP_FLAGS flags)
+{
+	struct dapl_sp *sp = dapl_object_new(kind, sizeof *sp, ia, NULL);
+
+	if (!sp)
+		return NULL;
+	sp->qual = qual;
+	sp->evd = evd;
+	sp->flags = flags;
+	dapl_use(&evd->obj);
+	return sp;
+}
+
+/* The handle must be good before the first request comes. */
+static DAT_RETURN publish(struct dapl_sp *sp, const struct sockaddr *address)
+{
+	int err;
+
+	dapl_object_publish(&sp->obj);
+	err = start_listening(sp, address);
+	if (!err) {
+		dapl_count(sp->obj.ia, DCNT_IA_CM_LISTEN);
+		return DAT_SUCCESS;
+	}
+	dapl_object_kill(&sp->obj);
+	dapl_sp_destroy(sp);
+	if (err == EADDRNOTAVAIL)
+		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE);
+	return dapl_status(err, DAT_RESOURCE_DEVICE);
+}
+
+static bool good_qual(DAT_CONN_QUAL qual)
+{
+	return qual >= 1 && qual <= 65535;	/* a port */
+}
+
+static struct dapl_evd *cr_evd(struct dapl_ia *ia, DAT_EVD_HANDLE handle)
+{
+	struct dapl_evd *evd = dapl_evd_from(handle);
+
+	return evd && evd->obj.ia == ia && (evd->flags & DAT_EVD_CR_FLAG) ? evd : NULL;
+}
+
+static DAT_RETURN create_psp(struct dapl_ia *ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd_handle,
+			     DAT_PSP_FLAGS flags, struct dapl_sp **made)
+{
+	struct dapl_evd *evd = cr_evd(ia, evd_handle);
+	struct dapl_sp *sp;
+	DAT_RETURN ret;
+
+	if (!evd)
+		return BAD_HANDLE(EVD_CR);
+	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
+		return BAD_PARAM(4);
+	if (!(sp = new_sp(ia, DAPL_PSP, qual, evd, flags)))
+		return NO_RESOURCE(MEMORY);
+	if ((ret = publish(sp, NULL)))
+		return ret;
+	*made = sp;
+	return DAT_SUCCESS;
+}
+
+/* dat_psp_create (spec/calls.md 7). */
+DAT_RETURN dapl_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
+			   DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *handle)
+{
+	struct dapl_ia *ia = dapl_ia_from(ia_handle);
+	struct dapl_sp *sp;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return BAD_HANDLE(IA);
+	if (!good_qual(qual))
+		return BAD_PARAM(2);
+	if (!handle)
+		return BAD_PARAM(5);
+	if ((ret = create_psp(ia, qual, evd, flags, &sp)))
+		return ret;
+	dapl_count(ia, DCNT_IA_PSP_CREATE);
+	*handle = (DAT_PSP_HANDLE)sp;
+	return DAT_SUCCESS;
+}
+
+/* dat_psp_create_any: the device chooses a port beyond the privileged ones. */
+DAT_RETURN dapl_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual, DAT_EVD_HANDLE evd,
+			       DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *handle)
+{
+	struct dapl_ia *ia = dapl_ia_from(ia_handle);
+	struct dapl_sp *sp;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return BAD_HANDLE(IA);
+	if (!qual)
+		return BAD_PARAM(2);
+	if (!handle)
+		return BAD_PARAM(5);
+	ret = create_psp(ia, 0, evd, flags, &sp);
+	if (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE)
+		return DAT_ERROR(DAT_CONN_QUAL_UNAVAILABLE, DAT_NO_SUBTYPE);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	dapl_count(ia, DCNT_IA_PSP_CREATE_ANY);
+	*qual = sp->qual;
+	*handle = (DAT_PSP_HANDLE)sp;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_psp_query(DAT_PSP_HANDLE handle, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param)
+{
+	struct dapl_sp *sp = dapl_object_from(handle, DAPL_PSP);
+
+	if (!sp)
+		return BAD_HANDLE(PSP);
+	if (mask & ~DAT_PSP_FIELD_ALL)
+		return BAD_PARAM(2);
+	if (!param)
+		return BAD_PARAM(3);
+	param->ia_handle = dapl_ia_handle(sp->obj.ia);
+	param->conn_qual = sp->qual;
+	param->evd_handle = (DAT_EVD_HANDLE)sp->evd;
+	param->psp_flags = sp->flags;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_psp_free(DAT_PSP_HANDLE handle)
+{
+	struct dapl_sp *sp = dapl_object_from(handle, DAPL_PSP);
+
+	if (!sp || !dapl_object_kill(&sp->obj))
+		return BAD_HANDLE(PSP);
+	dapl_count(sp->obj.ia, DCNT_IA_PSP_FREE);
+	dapl_sp_destroy(sp);
+	return DAT_SUCCESS;
+}
+
+/* --- reserved ---------------------------------------------------------------------------- */
+
+static DAT_RETURN reserve(struct dapl_sp *sp, struct dapl_ep *ep)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	pthread_mutex_lock(&ep->lock);
+	if (dapl_ep_step(ep, EP_DO_RESERVE, NULL)) {
+		ep->rsp = sp;
+		sp->ep = ep;
+		dapl_object_get(&ep->obj);
+	} else {
+		ret = dapl_bad_ep_state(ep->state);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+/* dat_rsp_create (spec/calls.md 7): one request, for one endpoint. */
+DAT_RETURN dapl_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep_handle,
+			   DAT_EVD_HANDLE evd_handle, DAT_RSP_HANDLE *handle)
+{
+	struct dapl_ia *ia = dapl_ia_from(ia_handle);
+	struct dapl_evd *evd;
+	struct dapl_ep *ep = NULL;
+	struct dapl_sp *sp;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return BAD_HANDLE(IA);
+	if (!good_qual(qual))
+		return BAD_PARAM(2);
+	if (ep_handle && (!(ep = dapl_ep_from(ep_handle)) || ep->obj.ia != ia))
+		return BAD_HANDLE(EP);
+	if (!(evd = cr_evd(ia, evd_handle)))
+		return BAD_HANDLE(EVD_CR);
+	if (!handle)
+		return BAD_PARAM(5);
+	if (!(sp = new_sp(ia, DAPL_RSP, qual, evd, DAT_PSP_CONSUMER_FLAG)))
+		return NO_RESOURCE(MEMORY);
+	if (ep && (ret = reserve(sp, ep))) {
+		dapl_sp_destroy(sp);
+		return ret;
+	}
+	*handle = (DAT_RSP_HANDLE)sp;	/* good before its request may come */
+	if ((ret = publish(sp, NULL))) {
+		*handle = DAT_HANDLE_NULL;
+		return ret;
+	}
+	dapl_count(ia, DCNT_IA_RSP_CREATE);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_rsp_query(DAT_RSP_HANDLE handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param)
+{
+	struct dapl_sp *sp = dapl_object_from(handle, DAPL_RSP);
+
+	if (!sp)
+		return BAD_HANDLE(RSP);
+	if (mask & ~DAT_RSP_FIELD_ALL)
+		return BAD_PARAM(2);
+	if (!param)
+		return BAD_PARAM(3);
+	param->ia_handle = dapl_ia_handle(sp->obj.ia);
+	param->conn_qual = sp->qual;
+	param->evd_handle = (DAT_EVD_HANDLE)sp->evd;
+	param->ep_handle = (DAT_EP_HANDLE)sp->ep;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_rsp_free(DAT_RSP_HANDLE handle)
+{
+	struct dapl_sp *sp = dapl_object_from(handle, DAPL_RSP);
+
+	if (!sp || !dapl_object_kill(&sp->obj))
+		return BAD_HANDLE(RSP);
+	dapl_count(sp->obj.ia, DCNT_IA_RSP_FREE);
+	dapl_sp_destroy(sp);
+	return DAT_SUCCESS;
+}
+
+/* --- common -------------------------------------------------------------------------------- */
+
+static bool good_comm(const DAT_COMM *comm, const struct sockaddr *address)
+{
+	return (comm->domain == AF_INET || comm->domain == AF_INET6) &&
+		comm->domain == address->sa_family && comm->type == SOCK_STREAM &&
+		(comm->protocol == 0 || comm->protocol == IPPROTO_TCP);
+}
+
+/* dat_csp_create (DAT 2.0): a listener at a socket address; port 0 lets the device choose. */
+DAT_RETURN dapl_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRESS_PTR address,
+			   DAT_EVD_HANDLE evd_handle, DAT_CSP_HANDLE *handle)
+{
+	struct dapl_ia *ia = dapl_ia_from(ia_handle);
+	const struct sockaddr *at = (const struct sockaddr *)address;
+	struct dapl_evd *evd;
+	struct dapl_sp *sp;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return BAD_HANDLE(IA);
+	if (!comm)
+		return BAD_PARAM(2);
+	if (!address)
+		return BAD_PARAM(3);
+	if (!(evd = cr_evd(ia, evd_handle)))
+		return BAD_HANDLE(EVD_CR);
+	if (!handle)
+		return BAD_PARAM(5);
+	if (!good_comm(comm, at))
+		return DAT_ERROR(DAT_COMM_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	if (!(sp = new_sp(ia, DAPL_CSP, 0, evd, DAT_PSP_CONSUMER_FLAG)))
+		return NO_RESOURCE(MEMORY);
+	sp->comm = *comm;
+	memcpy(&sp->address, at, at->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+	       sizeof(struct sockaddr_in));
+	sp->qual = dapl_port_of(&sp->address);
+	ret = publish(sp, (struct sockaddr *)&sp->address);
+	if (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE)
+		return DAT_ERROR(DAT_PORT_IN_USE, DAT_NO_SUBTYPE);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	((struct sockaddr_in *)&sp->address)->sin_port = htons(sp->qual);
+	*handle = (DAT_CSP_HANDLE)sp;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_csp_query(DAT_CSP_HANDLE handle, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param)
+{
+	struct dapl_sp *sp = dapl_object_from(handle, DAPL_CSP);
+
+	if (!sp)
+		return BAD_HANDLE(CSP);
+	if (mask & ~DAT_CSP_FIELD_ALL)
+		return BAD_PARAM(2);
+	if (!param)
+		return BAD_PARAM(3);
+	param->ia_handle = dapl_ia_handle(sp->obj.ia);
+	param->comm = &sp->comm;
+	param->address_ptr = (DAT_IA_ADDRESS_PTR)&sp->address;
+	param->evd_handle = (DAT_EVD_HANDLE)sp->evd;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_csp_free(DAT_CSP_HANDLE handle)
+{
+	struct dapl_sp *sp = dapl_object_from(handle, DAPL_CSP);
+
+	if (!sp || !dapl_object_kill(&sp->obj))
+		return BAD_HANDLE(CSP);
+	dapl_sp_destroy(sp);
+	return DAT_SUCCESS;
+}
+
+/* --- requests -------------------------------------------------------------------------------- */
+
+static void tell_request(struct dapl_sp *sp, struct dapl_cr *cr)
+{
+	DAT_CR_ARRIVAL_EVENT_DATA *data;
+	DAT_EVENT event;
+
+	memset(&event, 0, sizeof event);
+	event.event_number = cr->ud ? (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT :
+		DAT_CONNECTION_REQUEST_EVENT;
+	data = &event.event_data.cr_arrival_event_data;
+	if (sp->obj.kind != DAPL_RSP)
+		data->sp_handle.psp_handle = (DAT_PSP_HANDLE)sp;
+	data->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&cr->local;
+	data->conn_qual = sp->qual;
+	data->cr_handle = (DAT_CR_HANDLE)cr;
+	data->truncate_flag = DAT_FALSE;
+	if (cr->ud)
+		((DAT_IB_EXTENSION_EVENT_DATA *)(void *)event.event_extension_data)->type =
+			DAT_IB_UD_CONNECT_REQUEST;
+	dapl_count(sp->obj.ia, DCNT_IA_SP_CR);
+	dapl_evd_post(sp->evd, &event);
+}
+
+/* The provider's own endpoint for a request; the consumer configures it before it accepts. */
+static struct dapl_ep *provider_ep(struct dapl_ia *ia, struct dapl_cr *cr)
+{
+	DAT_EP_ATTR attr;
+	struct dapl_ep *ep;
+
+	dapl_ep_default_attr(ia, &attr);
+	if (cr->ud)
+		attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
+	if (dapl_ep_make(ia, NULL, NULL, NULL, NULL, NULL, &attr, 6, &ep) != DAT_SUCCESS)
+		return NULL;
+	dapl_ep_begin_tentative(ep);
+	ep->by_provider = true;
+	ep->cr = cr;
+	dapl_object_publish(&ep->obj);
+	dapl_count(ia, DCNT_IA_EP_CREATE);
+	return ep;
+}
+
+static bool give_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
+{
+	bool reserved = sp->obj.kind == DAPL_RSP && sp->ep;
+
+	if (reserved) {
+		struct dapl_ep *ep = sp->ep;
+
+		pthread_mutex_lock(&ep->lock);
+		reserved = dapl_ep_step(ep, EP_REQUEST_ARRIVED, NULL);
+		ep->rsp = NULL;
+		ep->cr = cr;
+		pthread_mutex_unlock(&ep->lock);
+		cr->ep = ep;
+		cr->from_rsp = true;
+		dapl_object_get(&ep->obj);
+		return reserved;
+	}
+	if (sp->obj.kind != DAPL_RSP && sp->flags != DAT_PSP_PROVIDER_FLAG)
+		return true;
+	cr->ep = provider_ep(sp->obj.ia, cr);
+	if (cr->ep)
+		dapl_object_get(&cr->ep->obj);
+	return cr->ep != NULL;
+}
+
+static void end_used_rsp(struct dapl_task *task)
+{
+	dapl_sp_destroy(container_of(task, struct dapl_sp, task));
+}
+
+bool dapl_sp_deliver(struct dapl_sp *sp, struct dapl_cr *cr)
+{
+	bool one_shot = sp->obj.kind == DAPL_RSP;
+
+	if (!dapl_evd_has_room(sp->evd, 1))
+		return false;
+	if (one_shot) {
+		if (!dapl_object_kill(&sp->obj))
+			return false;	/* its request came before, or it is being freed */
+		sp->used = true;
+	}
+	if (give_endpoint(sp, cr))
+		tell_request(sp, cr);
+	if (one_shot)
+		dapl_task_queue(&sp->task, end_used_rsp);
+	return true;
+}
+
+static struct dapl_sp *find_in(struct dapl_object *list, DAT_CONN_QUAL qual)
+{
+	for (; list; list = list->next) {
+		struct dapl_sp *sp = (struct dapl_sp *)list;
+
+		if (sp->qual == qual) {
+			dapl_object_get(&sp->obj);
+			return sp;
+		}
+	}
+	return NULL;
+}
+
+struct dapl_sp *dapl_sp_find(struct dapl_ia *ia, DAT_CONN_QUAL qual)
+{
+	struct dapl_sp *sp;
+
+	pthread_mutex_lock(&ia->lock);
+	if (!(sp = find_in(ia->objects[DAPL_PSP], qual)) &&
+	    !(sp = find_in(ia->objects[DAPL_RSP], qual)))
+		sp = find_in(ia->objects[DAPL_CSP], qual);
+	pthread_mutex_unlock(&ia->lock);
+	return sp;
+}
+
+void dapl_up_request(void *owner, struct dapl_conn *conn, const struct dapl_request *request)
+{
+	struct dapl_sp *sp = owner;
+	struct dapl_cr *cr = dapl_cr_new(sp->obj.ia, conn, request);
+
+	dapl_count(sp->obj.ia, request->ud ? DCNT_IA_CM_AH_REQ_RX : DCNT_IA_CM_REQ_RX);
+	if (cr && dapl_sp_deliver(sp, cr))
+		return;
+	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "sp", sp, NULL, "request refused on %llu: %s",
+	      (unsigned long long)sp->qual, cr ? "no room" : "no memory");
+	dapl_count(sp->obj.ia, DCNT_IA_CM_ERR_REJ_TX);
+	if (cr) {
+		cr->conn = NULL;
+		dapl_object_kill(&cr->obj);
+		dapl_object_put(&cr->obj);
+	}
+	dapl_device_ops.reject(conn, false, NULL, 0);
+}
