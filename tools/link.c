@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* link.c - see link.h. What is measured, and how, is measure.c's job. */
+#include "link.h"
+#include <endian.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* What each side tells the other as private data. Network byte order. */
+struct hello {
+	uint32_t magic;
+	uint32_t context;
+	uint64_t target;
+};
+enum { MAGIC = 0x64706631 };
+
+void fail(const char *fmt, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	fputs("datperf: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+	exit(1);
+}
+
+void good(DAT_RETURN rc, const char *call)
+{
+	const char *major = "?", *minor = "";
+
+	if (rc == DAT_SUCCESS)
+		return;
+	dat_strerror(rc, &major, &minor);
+	fail("%s: %s %s", call, major, minor);
+}
+
+double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+/* --- opening ----------------------------------------------------------------- */
+
+static void list_adapters(const char *wanted)
+{
+	enum { MANY = 64 };
+	static DAT_PROVIDER_INFO info[MANY];
+	DAT_PROVIDER_INFO *list[MANY];
+	DAT_COUNT n = 0;
+
+	for (int i = 0; i < MANY; i++)
+		list[i] = &info[i];
+	if (dat_registry_list_providers(MANY, &n, list) != DAT_SUCCESS || n == 0)
+		fail("no interface adapter %s, nor any other: see dat.conf(5)", wanted);
+	fprintf(stderr, "datperf: the interface adapters configured are:");
+	for (int i = 0; i < n && i < MANY; i++)
+		fprintf(stderr, " %s", list[i]->ia_name);
+	fputc('\n', stderr);
+}
+
+static void create_memory(struct link *l)
+{
+	DAT_REGION_DESCRIPTION region;
+	DAT_VLEN length;
+	DAT_VADDR start;
+
+	l->out = aligned_alloc(4096, 3 * LINK_BLOCK);
+	if (!l->out)
+		fail("no memory");
+	memset(l->out, 0, 3 * LINK_BLOCK);
+	l->in = l->out + LINK_BLOCK;
+	l->target = l->in + LINK_BLOCK;
+	region.for_va = l->out;
+	good(dat_lmr_create(l->ia, DAT_MEM_TYPE_VIRTUAL, region, 3 * LINK_BLOCK, l->pz,
+			    DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &l->lmr, &l->lmr_context,
+			    &l->rmr_context, &length, &start),
+	     "dat_lmr_create");
+}
+
+static DAT_EVD_HANDLE create_evd(struct link *l, DAT_COUNT length, DAT_EVD_FLAGS flags)
+{
+	DAT_EVD_HANDLE evd;
+
+	good(dat_evd_create(l->ia, length, DAT_HANDLE_NULL, flags, &evd), "dat_evd_create");
+	return evd;
+}
+
+void link_open(struct link *l, const char *ia)
+{
+	DAT_RETURN rc;
+
+	*l = (struct link){ .name = ia };
+	rc = dat_ia_open((char *)ia, 8, &l->async, &l->ia);
+	if (DAT_GET_TYPE(rc) == DAT_PROVIDER_NOT_FOUND)
+		list_adapters(ia);
+	if (rc != DAT_SUCCESS) {
+		char call[DAT_NAME_MAX_LENGTH + 32];
+		snprintf(call, sizeof call, "dat_ia_open of %s", ia);
+		good(rc, call);
+	}
+	good(dat_pz_create(l->ia, &l->pz), "dat_pz_create");
+	l->cr = create_evd(l, 8, DAT_EVD_CR_FLAG);
+	l->conn = create_evd(l, 8, DAT_EVD_CONNECTION_FLAG);
+	l->request = create_evd(l, 2 * LINK_DEPTH, DAT_EVD_DTO_FLAG);
+	l->recv = create_evd(l, 2 * LINK_DEPTH, DAT_EVD_DTO_FLAG);
+	create_memory(l);
+}
+
+void link_address(struct link *l, struct sockaddr_storage *address)
+{
+	DAT_IA_ATTR attr;
+	const struct sockaddr *own;
+
+	good(dat_ia_query(l->ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL), "dat_ia_query");
+	own = (const struct sockaddr *)attr.ia_address_ptr;
+	memset(address, 0, sizeof *address);
+	memcpy(address, own, own->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+							: sizeof(struct sockaddr_in));
+}
+
+void link_close(struct link *l)
+{
+	good(dat_lmr_free(l->lmr), "dat_lmr_free");
+	if (l->psp)
+		good(dat_psp_free(l->psp), "dat_psp_free");
+	good(dat_evd_free(l->recv), "dat_evd_free");
+	good(dat_evd_free(l->request), "dat_evd_free");
+	good(dat_evd_free(l->conn), "dat_evd_free");
+	good(dat_evd_free(l->cr), "dat_evd_free");
+	good(dat_pz_free(l->pz), "dat_pz_free");
+	good(dat_ia_close(l->ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close");
+	free(l->out);
+}
+
+/* --- posting and reaping ----------------------------------------------------- */
+
+static DAT_LMR_TRIPLET local(struct link *l, const char *from, size_t size)
+{
+	return (DAT_LMR_TRIPLET){ .virtual_address = (DAT_VADDR)(uintptr_t)from,
+				  .segment_length = size,
+				  .lmr_context = l->lmr_context };
+}
+
+static DAT_RMR_TRIPLET remote(struct link *l, size_t size)
+{
+	return (DAT_RMR_TRIPLET){ .virtual_address = l->peer_target,
+				  .segment_length = size,
+				  .rmr_context = l->peer_context };
+}
+
+static const DAT_DTO_COMPLETION_EVENT_DATA *completed(const DAT_EVENT *e, const char *what)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &e->event_data.dto_completion_event_data;
+
+	if (e->event_number != DAT_DTO_COMPLETION_EVENT)
+		fail("%s: event 0x%x instead of a completion", what, e->event_number);
+	if (dto->status != DAT_DTO_SUCCESS)
+		fail("%s: completed with status %d", what, dto->status);
+	return dto;
+}
+
+/* Lets another process run, and gives up in the end, when polling finds nothing. */
+static void idle(unsigned long *polls, double *since, const char *what)
+{
+	if (++*polls % 4096)
+		return;
+	if (*polls == 4096)
+		*since = now();
+	else if (now() - *since > LINK_TIMEOUT)
+		fail("%s: nothing came within %d s", what, LINK_TIMEOUT);
+	sched_yield();
+}
+
+static void poll_event(DAT_EVD_HANDLE evd, DAT_EVENT *event, const char *what)
+{
+	unsigned long polls = 0;
+	double since = 0;
+	DAT_RETURN rc;
+
+	while ((rc = dat_evd_dequeue(evd, event)) != DAT_SUCCESS) {
+		if (DAT_GET_TYPE(rc) != DAT_QUEUE_EMPTY)
+			good(rc, "dat_evd_dequeue");
+		idle(&polls, &since, what);
+	}
+}
+
+static void reap_request(struct link *l)
+{
+	DAT_EVENT event;
+
+	poll_event(l->request, &event, "request");
+	completed(&event, "request");
+	l->unfinished--;
+}
+
+static void make_room(struct link *l)
+{
+	while (l->unfinished >= LINK_DEPTH)
+		reap_request(l);
+	l->unfinished++;
+}
+
+void link_finish(struct link *l)
+{
+	while (l->unfinished)
+		reap_request(l);
+}
+
+static const DAT_DTO_COOKIE no_cookie;
+
+void link_send(struct link *l, size_t size)
+{
+	DAT_LMR_TRIPLET from = local(l, l->out, size);
+
+	make_room(l);
+	good(dat_ep_post_send(l->ep, 1, &from, no_cookie, DAT_COMPLETION_DEFAULT_FLAG),
+	     "dat_ep_post_send");
+}
+
+void link_write(struct link *l, size_t size)
+{
+	DAT_LMR_TRIPLET from = local(l, l->out, size);
+	DAT_RMR_TRIPLET to = remote(l, size);
+
+	make_room(l);
+	good(dat_ep_post_rdma_write(l->ep, 1, &from, no_cookie, &to, DAT_COMPLETION_DEFAULT_FLAG),
+	     "dat_ep_post_rdma_write");
+}
+
+void link_read(struct link *l, size_t size)
+{
+	DAT_LMR_TRIPLET to = local(l, l->target, size);
+	DAT_RMR_TRIPLET from = remote(l, size);
+
+	make_room(l);
+	good(dat_ep_post_rdma_read(l->ep, 1, &to, no_cookie, &from, DAT_COMPLETION_DEFAULT_FLAG),
+	     "dat_ep_post_rdma_read");
+}
+
+static void post_receive(struct link *l)
+{
+	DAT_LMR_TRIPLET to = local(l, l->in, LINK_BLOCK);
+
+	good(dat_ep_post_recv(l->ep, 1, &to, no_cookie, DAT_COMPLETION_DEFAULT_FLAG),
+	     "dat_ep_post_recv");
+}
+
+size_t link_receive(struct link *l)
+{
+	DAT_EVENT event;
+
+	poll_event(l->recv, &event, "receive");
+	post_receive(l);
+	return completed(&event, "receive")->transfered_length;
+}
+
+bool link_wait(struct link *l, size_t *size)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	good(dat_evd_wait(l->recv, LINK_TIMEOUT * 1000000, 1, &event, &more), "dat_evd_wait");
+	if (event.event_data.dto_completion_event_data.status == DAT_DTO_ERR_FLUSHED)
+		return false;
+	*size = completed(&event, "receive")->transfered_length;
+	post_receive(l);
+	return true;
+}
+
+void link_spin(const volatile uint64_t *word, uint64_t value)
+{
+	unsigned long polls = 0;
+	double since = 0;
+
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
+		idle(&polls, &since, "RDMA write of the peer");
+}
+
+/* --- connecting -------------------------------------------------------------- */
+
+static void create_endpoint(struct link *l)
+{
+	DAT_EP_ATTR attr = {
+		.service_type = DAT_SERVICE_TYPE_RC,
+		.max_message_size = LINK_BLOCK,
+		.max_rdma_size = LINK_BLOCK,
+		.qos = DAT_QOS_BEST_EFFORT,
+		.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
+		.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
+		.max_recv_dtos = LINK_DEPTH,
+		.max_request_dtos = LINK_DEPTH,
+		.max_recv_iov = 1,
+		.max_request_iov = 1,
+		.max_rdma_read_in = 1,
+		.max_rdma_read_out = 1,
+		.max_rdma_read_iov = 1,
+		.max_rdma_write_iov = 1,
+	};
+
+	good(dat_ep_create(l->ia, l->pz, l->recv, l->request, l->conn, &attr, &l->ep),
+	     "dat_ep_create");
+	for (int i = 0; i < LINK_DEPTH; i++)
+		post_receive(l);
+}
+
+static struct hello our_hello(struct link *l)
+{
+	return (struct hello){ .magic = htobe32(MAGIC),
+			       .context = htobe32(l->rmr_context),
+			       .target = htobe64((uintptr_t)l->target) };
+}
+
+static void take_hello(struct link *l, const void *data, DAT_COUNT size)
+{
+	struct hello h;
+
+	if (!data || size < (DAT_COUNT)sizeof h)
+		fail("the peer is not datperf: it sent %d bytes of private data", size);
+	memcpy(&h, data, sizeof h);
+	if (be32toh(h.magic) != MAGIC)
+		fail("the peer is not datperf, or another version of it");
+	l->peer_context = be32toh(h.context);
+	l->peer_target = be64toh(h.target);
+}
+
+static DAT_EVENT wait_connection(struct link *l, DAT_EVENT_NUMBER expected, const char *what)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	good(dat_evd_wait(l->conn, LINK_TIMEOUT * 1000000, 1, &event, &more), what);
+	if (event.event_number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED && event.event_number != expected)
+		fail("%s: refused; does datperf run there, on this port?", what);
+	if (event.event_number != expected)
+		fail("%s: event 0x%x, expected 0x%x", what, event.event_number, expected);
+	return event;
+}
+
+void link_listen(struct link *l, DAT_CONN_QUAL port)
+{
+	good(dat_psp_create(l->ia, port, l->cr, DAT_PSP_CONSUMER_FLAG, &l->psp), "dat_psp_create");
+}
+
+void link_accept(struct link *l)
+{
+	struct hello ours = our_hello(l);
+	DAT_CR_PARAM cr;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	DAT_CR_HANDLE handle;
+
+	create_endpoint(l);
+	good(dat_evd_wait(l->cr, DAT_TIMEOUT_INFINITE, 1, &event, &more), "dat_evd_wait");
+	handle = event.event_data.cr_arrival_event_data.cr_handle;
+	good(dat_cr_query(handle, DAT_CR_FIELD_ALL, &cr), "dat_cr_query");
+	take_hello(l, cr.private_data, cr.private_data_size);
+	good(dat_cr_accept(handle, l->ep, sizeof ours, &ours), "dat_cr_accept");
+	wait_connection(l, DAT_CONNECTION_EVENT_ESTABLISHED, "accepting");
+}
+
+void link_connect(struct link *l, const struct sockaddr *to, DAT_CONN_QUAL port)
+{
+	struct hello ours = our_hello(l);
+	DAT_EVENT event;
+
+	create_endpoint(l);
+	good(dat_ep_connect(l->ep, (DAT_IA_ADDRESS_PTR)to, port, LINK_TIMEOUT * 1000000, sizeof ours,
+			    &ours, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+	     "dat_ep_connect");
+	event = wait_connection(l, DAT_CONNECTION_EVENT_ESTABLISHED, "connecting");
+	take_hello(l, event.event_data.connect_event_data.private_data,
+		   event.event_data.connect_event_data.private_data_size);
+}
+
+void link_disconnect(struct link *l)
+{
+	DAT_EVENT event;
+
+	good(dat_ep_disconnect(l->ep, DAT_CLOSE_ABRUPT_FLAG), "dat_ep_disconnect");
+	wait_connection(l, DAT_CONNECTION_EVENT_DISCONNECTED, "disconnecting");
+	good(dat_ep_free(l->ep), "dat_ep_free");
+	while (dat_evd_dequeue(l->recv, &event) == DAT_SUCCESS)
+		;
+	while (dat_evd_dequeue(l->request, &event) == DAT_SUCCESS)
+		;
+	l->unfinished = 0;
+}

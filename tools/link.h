@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* link.h - one connected endpoint with its memory, on the public DAT interface
+ * alone. A call that fails ends the program with the call's name and the DAT code;
+ * so does an answer that does not come within LINK_TIMEOUT seconds. */
+#ifndef TOOLS_LINK_H
+#define TOOLS_LINK_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <dat/udat.h>
+#include <sys/socket.h>
+
+enum {
+	LINK_DEPTH = 32,		/* operations under way at a time */
+	LINK_BLOCK = 1 << 20,		/* bytes of each of the three areas below */
+	LINK_TIMEOUT = 20,		/* seconds */
+};
+
+struct link {
+	DAT_IA_HANDLE ia;
+	DAT_EVD_HANDLE async, cr, conn, request, recv;
+	DAT_PZ_HANDLE pz;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+	char *out;		/* what we send and write from */
+	char *in;		/* where every receive lands */
+	char *target;		/* what the peer writes to and reads from */
+	DAT_VADDR peer_target;
+	DAT_RMR_CONTEXT peer_context;
+	unsigned unfinished;	/* requests posted, completion not taken */
+	const char *name;	/* of the IA */
+};
+
+/* Ends the program with a message: errors of the caller's own making. */
+void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* Ends it when rc is not DAT_SUCCESS, naming the call and the code. */
+void good(DAT_RETURN rc, const char *call);
+double now(void);	/* seconds, monotonic */
+
+void link_open(struct link *l, const char *ia);
+/* The IA's own address, as a peer would name it. */
+void link_address(struct link *l, struct sockaddr_storage *address);
+void link_close(struct link *l);
+
+void link_listen(struct link *l, DAT_CONN_QUAL port);
+/* Waits, without limit, for a peer; connected on return. */
+void link_accept(struct link *l);
+void link_connect(struct link *l, const struct sockaddr *to, DAT_CONN_QUAL port);
+void link_disconnect(struct link *l);
+
+/* Posting waits (polling) while LINK_DEPTH requests are under way. */
+void link_send(struct link *l, size_t size);
+void link_write(struct link *l, size_t size);
+void link_read(struct link *l, size_t size);	/* the peer's target into ours */
+void link_finish(struct link *l);		/* polls until all requests are complete */
+
+/* Polls for a receive and posts the next one; returns the length. Up to LINK_DEPTH
+ * receives are posted always. */
+size_t link_receive(struct link *l);
+/* The same, but sleeps. False when the peer has disconnected. */
+bool link_wait(struct link *l, size_t *size);
+
+/* Spins until *word, which the peer writes, is value. */
+void link_spin(const volatile uint64_t *word, uint64_t value);
+#endif
