@@ -1,1 +1,60 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The providers: one core, a device below each.
+noinst_LTLIBRARIES += libdaplcore.la
+libdaplcore_la_SOURCES = \
+	dapl/core/provider.c dapl/core/provider.h \
+	dapl/core/device.h \
+	dapl/core/dapl.h \
+	dapl/core/object.c dapl/core/object.h \
+	dapl/core/ia.c dapl/core/ia.h \
+	dapl/core/attr.c dapl/core/attr.h \
+	dapl/core/pz.c \
+	dapl/core/lmr.c dapl/core/lmr.h \
+	dapl/core/rmr.c dapl/core/rmr.h \
+	dapl/core/srq.c dapl/core/srq.h \
+	dapl/core/cno.c dapl/core/cno.h \
+	dapl/core/evd.c dapl/core/evd.h \
+	dapl/core/ep.c \
+	dapl/core/ep_state.c dapl/core/ep_state.h \
+	dapl/core/conn.c dapl/core/conn.h \
+	dapl/core/sp.c \
+	dapl/core/cr.c dapl/core/cr.h \
+	dapl/core/ud.c dapl/core/ud.h \
+	dapl/core/ext.c \
+	dapl/core/counters.c dapl/core/counters.h \
+	dapl/core/status.c dapl/core/status.h \
+	dapl/core/service.c dapl/core/service.h \
+	dapl/core/settings.c dapl/core/settings.h \
+	dapl/core/post.c dapl/core/post.h \
+	dapl/core/event.c dapl/core/event.h \
+	dapl/core/request.h dapl/core/ring.h dapl/core/lock.h
+
+provider_ldflags = $(AM_LDFLAGS) -version-info 2:0:0 -no-undefined -Wl,-z,defs -Wl,-z,now
+EXTRA_DIST += dapl/libdaplofa.map dapl/libdaplsoft.map
+
+if VERBS
+lib_LTLIBRARIES += libdaplofa.la
+libdaplofa_la_SOURCES = \
+	dapl/verbs/hw.h \
+	dapl/verbs/device.c \
+	dapl/verbs/address.c dapl/verbs/address.h \
+	dapl/verbs/probe.c \
+	dapl/verbs/objects.c \
+	dapl/verbs/cm.c dapl/verbs/cm.h \
+	dapl/verbs/conn.c \
+	dapl/verbs/pdata.c dapl/verbs/pdata.h \
+	dapl/verbs/ud.c
+libdaplofa_la_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS)
+libdaplofa_la_LIBADD = libdaplcore.la libcommon.la libdat2.la $(VERBS_LIBS)
+libdaplofa_la_LDFLAGS = $(provider_ldflags) -Wl,--version-script=$(srcdir)/dapl/libdaplofa.map
+
+# Shipped dat.conf files name these.
+install-exec-hook: libdaplofa-links
+libdaplofa-links:
+	cd $(DESTDIR)$(libdir) && for l in scm ucm; do \
+		rm -f libdaplo$$l.so.2 && $(LN_S) libdaplofa.so.2 libdaplo$$l.so.2 || exit 1; done
+uninstall-hook: libdaplofa-unlink
+libdaplofa-unlink:
+	cd $(DESTDIR)$(libdir) && rm -f libdaploscm.so.2 libdaploucm.so.2
+.PHONY: libdaplofa-links libdaplofa-unlink
+endif

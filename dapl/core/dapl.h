@@ -63,7 +63,7 @@ struct dapl_ia {
 	DAT_IA_ATTR ia_attr;		/* prepared at open (attr.c) */
 	DAT_PROVIDER_ATTR provider_attr;
 	struct dapl_named_attrs vendor, specific, transport;
-	char text[24][80];		/* values of the named attributes */
+	struct dapl_attr_text *text;	/* values of the named attributes (attr.c) */
 
 	pthread_mutex_t lock;		/* guards objects */
 	struct dapl_object *objects[DAPL_KINDS];
@@ -74,6 +74,10 @@ struct dapl_ia {
 	bool async_ours;		/* made by this open, goes with it */
 	bool dead;			/* IA_CATASTROPHIC was told */
 	uint64_t counters[DCNT_IA_ALL_COUNTERS];	/* atomic adds */
+	uint64_t port_base[DCNT_IA_ALL_COUNTERS];	/* counters.c: of the device's own */
+	unsigned counting;		/* counters.c: which groups of those run */
+	pid_t pid;			/* who opened it: a forked child must not touch it */
+	struct dapl_ia *next_ia;	/* ia.c's list */
 };
 
 struct dapl_pz {
@@ -88,7 +92,6 @@ struct dapl_lmr {
 	struct dapl_lmr *base;		/* DAT_MEM_TYPE_LMR: made from this one */
 	DAT_LMR_PARAM param;
 	char cookie[DAT_LMR_COOKIE_SIZE];
-	struct dapl_lmr *by_key, *by_key_next;	/* lmr.c: contexts -> LMRs */
 };
 
 struct dapl_rmr {
@@ -106,8 +109,9 @@ struct dapl_srq {
 	struct ibv_srq *srq;
 	struct dapl_pz *pz;
 	struct dapl_spin lock;		/* guards what follows */
-	struct dapl_dto *pool, *free;	/* records, and those not posted */
-	uint32_t max, posted;		/* posted: records in use */
+	struct dapl_srq_chunk *chunks;	/* the memory of the records */
+	struct dapl_dto *free;		/* records not posted */
+	uint32_t records, max, posted;	/* there are; the consumer's limit; in use */
 	int low_watermark;		/* 0: off */
 	DAT_SRQ_STATE state;
 	int max_iov;
@@ -359,8 +363,6 @@ void dapl_sp_destroy(struct dapl_sp *sp);
 void dapl_cr_destroy(struct dapl_cr *cr);
 
 /* --- lmr.c --- */
-/* True when [va, va + len) lies in a live LMR of the IA with this context. */
-bool dapl_lmr_covers(struct dapl_ia *ia, DAT_LMR_CONTEXT context, DAT_VADDR va, uint64_t len);
 
 /* The LMR that an RMR triplet names as the sink of a read, as a local triplet. */
 bool dapl_lmr_sink(struct dapl_ia *ia, struct dapl_pz *pz, const DAT_RMR_TRIPLET *remote,

@@ -149,20 +149,17 @@ static inline unsigned send_flags(struct dapl_ep *ep, struct dapl_dto *dto,
 	return to;
 }
 
-/* ep->sq.lock held; wr complete but for what is set here. Unlocks. */
-static inline DAT_RETURN post_locked(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
-				     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
-				     unsigned dto_flags, unsigned counter)
+/* ep->sq.lock held. The record of the next request, and in *to its send flags; NULL when
+ * the queue is full. */
+static inline struct dapl_dto *take_record(struct dapl_ep *ep, uint32_t length,
+					   DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+					   int op, unsigned dto_flags, unsigned *to)
 {
 	struct dapl_queue *q = &ep->sq;
 	struct dapl_dto *dto;
-	struct ibv_send_wr *bad;
-	int err;
 
-	if (unlikely(dapl_queue_used(q) >= q->limit) && !make_room(ep, q)) {
-		dapl_spin_unlock(&q->lock);
-		return NO_RESOURCE(MEMORY);
-	}
+	if (unlikely(dapl_queue_used(q) >= q->limit) && !make_room(ep, q))
+		return NULL;
 	dto = dapl_queue_next(q);
 	dto->cookie = cookie;
 	dto->ep = ep;
@@ -170,17 +167,37 @@ static inline DAT_RETURN post_locked(struct dapl_ep *ep, struct ibv_send_wr *wr,
 	dto->seq = q->head;
 	dto->op = op;
 	dto->flags = dto_flags;
+	*to = send_flags(ep, dto, flags);
+	return dto;
+}
+
+/* ep->sq.lock held; wr complete but for what is set here. Unlocks. */
+static inline DAT_RETURN post_locked(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
+				     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
+				     unsigned dto_flags, unsigned counter)
+{
+	struct dapl_dto *dto;
+	struct ibv_send_wr *bad;
+	unsigned to;
+	int err;
+
+	dto = take_record(ep, length, cookie, flags, op, dto_flags, &to);
+	if (unlikely(!dto)) {
+		dapl_spin_unlock(&ep->sq.lock);
+		return NO_RESOURCE(MEMORY);
+	}
 	wr->wr_id = (uintptr_t)dto;
 	wr->next = NULL;
-	wr->send_flags |= send_flags(ep, dto, flags);
+	wr->send_flags |= to;
 	DAPL_PROBE3(post, ep, op, length);
 	err = ibv_post_send(ep->qp, wr, &bad);
 	if (likely(!err)) {
-		dapl_queue_commit(q);
+		dapl_queue_commit(&ep->sq);
 		ep->counters[counter]++;
-		ep->counters[counter + 1] += length;
+		if (counter < DCNT_EP_POST_CMP_SWAP)
+			ep->counters[counter + 1] += length;
 	}
-	dapl_spin_unlock(&q->lock);
+	dapl_spin_unlock(&ep->sq.lock);
 	return likely(!err) ? DAT_SUCCESS : post_refused(ep, err);
 }
 
@@ -189,7 +206,7 @@ DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint
 				unsigned dto_flags, unsigned counter)
 {
 	if (unlikely(flags & ~(POST_FLAGS & ~ep->request_flags)))
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE);
+		return op == DAT_DTO_SEND ? BAD_PARAM(5) : BAD_PARAM(6);
 	if (unlikely(!may_request(ep)) && !ep->is_ud)
 		return bad_request_state(ep);
 	dapl_spin_lock(&ep->sq.lock);
@@ -458,4 +475,58 @@ int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing)
 	}
 	dapl_spin_unlock(&q->lock);
 	return err;
+}
+
+/* A window of type 1 has a verb of its own; type 2 binds, and both invalidate, through
+ * work requests. */
+static int post_window(struct dapl_ep *ep, struct dapl_dto *dto, const struct dapl_bind *bind,
+		       unsigned to)
+{
+	struct ibv_mw_bind type_1 = { .wr_id = (uintptr_t)dto, .send_flags = to,
+		.bind_info = bind->info };
+	struct ibv_send_wr wr = { .wr_id = (uintptr_t)dto, .send_flags = to }, *bad;
+	int err;
+
+	if (bind->mw->type == IBV_MW_TYPE_1)
+		return ibv_bind_mw(ep->qp, bind->mw, &type_1);
+	if (bind->invalidate) {
+		wr.opcode = IBV_WR_LOCAL_INV;
+		wr.invalidate_rkey = bind->mw->rkey;
+		return ibv_post_send(ep->qp, &wr, &bad);
+	}
+	wr.opcode = IBV_WR_BIND_MW;
+	wr.bind_mw.mw = bind->mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(bind->mw->rkey);
+	wr.bind_mw.bind_info = bind->info;
+	err = ibv_post_send(ep->qp, &wr, &bad);
+	if (!err)
+		bind->mw->rkey = wr.bind_mw.rkey;
+	return err;
+}
+
+DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
+			     DAT_RMR_HANDLE rmr, DAT_RMR_COOKIE cookie,
+			     DAT_COMPLETION_FLAGS flags, bool silent)
+{
+	struct dapl_dto *dto;
+	unsigned to;
+	int err;
+
+	if (flags & ~(POST_FLAGS & ~ep->request_flags))
+		return BAD_PARAM(8);
+	if (!may_request(ep))
+		return bad_request_state(ep);
+	dapl_spin_lock(&ep->sq.lock);
+	dto = take_record(ep, 0, cookie, flags, DAT_DTO_BIND_MW, silent ? REQ_MARKER : REQ_BIND,
+			  &to);
+	if (!dto) {
+		dapl_spin_unlock(&ep->sq.lock);
+		return NO_RESOURCE(MEMORY);
+	}
+	dto->rmr = rmr;
+	err = post_window(ep, dto, bind, to);
+	if (!err)
+		dapl_queue_commit(&ep->sq);
+	dapl_spin_unlock(&ep->sq.lock);
+	return err ? post_refused(ep, err) : DAT_SUCCESS;
 }

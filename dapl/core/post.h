@@ -13,4 +13,15 @@ DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRI
 				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				    DAT_UINT32 immediate, DAT_COMPLETION_FLAGS flags);
 
+/* Binding a memory window, or (length 0 for type 1, `invalidate` for type 2) unbinding. */
+struct dapl_bind {
+	struct ibv_mw *mw;
+	struct ibv_mw_bind_info info;
+	bool invalidate;
+};
+/* `silent`: no event of its own. The new rkey is in bind->mw->rkey on return. */
+DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
+			     DAT_RMR_HANDLE rmr, DAT_RMR_COOKIE cookie,
+			     DAT_COMPLETION_FLAGS flags, bool silent);
+
 #endif

@@ -12,7 +12,7 @@ struct dapl_settings {
 	unsigned ib_mtu;		/* DAPL_IB_MTU, bytes, 0: the path's */
 	int ib_pkey;			/* DAPL_IB_PKEY, -1: index 0 */
 	unsigned ib_sl;			/* DAPL_IB_SL */
-	bool global_routing;		/* DAPL_GLOBAL_ROUTING */
+	unsigned global_routing;	/* DAPL_GLOBAL_ROUTING */
 	unsigned hop_limit;		/* DAPL_HOP_LIMIT, 0: unset */
 	int tclass;			/* DAPL_TCLASS, -1: unset */
 	unsigned ack_retry;		/* DAPL_ACK_RETRY, 0-7 */
