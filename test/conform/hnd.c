@@ -3,6 +3,14 @@
  * handle that queries tell. Freed and wrong-type handles are in rob.c. */
 #include "pair.h"
 
+/* The calls are expected to succeed on every object there is. */
+static void expect_ok(DAT_RETURN ret, const char *call, int i)
+{
+	if (ret != DAT_SUCCESS)
+		fail("expected DAT_SUCCESS of %s on a %s, found %s", call, handle_type_name(zoo_type(i)),
+		     return_name(ret));
+}
+
 TEST("HND-1", every_kind_of_object_has_its_handle_type)
 {
 	struct zoo zoo = a_zoo();
@@ -12,7 +20,7 @@ TEST("HND-1", every_kind_of_object_has_its_handle_type)
 		if (!zoo_handle(&zoo, i))
 			continue;
 		type = (DAT_HANDLE_TYPE)99;
-		OK(dat_get_handle_type(zoo_handle(&zoo, i), &type));
+		expect_ok(dat_get_handle_type(zoo_handle(&zoo, i), &type), "dat_get_handle_type", i);
 		if (type != zoo_type(i))
 			fail("expected %s, found %s", handle_type_name(zoo_type(i)),
 			     handle_type_name(type));
@@ -48,11 +56,13 @@ TEST("HND-5", a_consumer_context_is_kept)
 
 	for (int i = 0; i < ZOO_SIZE; i++)
 		if (zoo_handle(&zoo, i))
-			OK(dat_set_consumer_context(zoo_handle(&zoo, i), COOKIE(0xa11ce000beefull + i)));
+			expect_ok(dat_set_consumer_context(zoo_handle(&zoo, i), COOKIE(0xa11ce000beefull + i)),
+				  "dat_set_consumer_context", i);
 	for (int i = 0; i < ZOO_SIZE; i++) {
 		if (!zoo_handle(&zoo, i))
 			continue;
-		OK(dat_get_consumer_context(zoo_handle(&zoo, i), &context));
+		expect_ok(dat_get_consumer_context(zoo_handle(&zoo, i), &context),
+			  "dat_get_consumer_context", i);
 		EQUAL(context.as_64, 0xa11ce000beefull + i);
 	}
 }
@@ -76,7 +86,8 @@ TEST("HND-7", a_consumer_context_never_set_is_zero)
 		DAT_CONTEXT context = { .as_64 = 77 };
 		if (!zoo_handle(&zoo, i))
 			continue;
-		OK(dat_get_consumer_context(zoo_handle(&zoo, i), &context));
+		expect_ok(dat_get_consumer_context(zoo_handle(&zoo, i), &context),
+			  "dat_get_consumer_context", i);
 		EQUAL(context.as_64, 0);
 	}
 }

@@ -13,6 +13,14 @@ test_conform_conform_SOURCES = \
 	test/conform/lmr.c \
 	test/conform/evd.c \
 	test/conform/cno.c \
-	test/conform/ep.c
+	test/conform/ep.c \
+	test/conform/conn.c \
+	test/conform/dto.c \
+	test/conform/sp.c \
+	test/conform/rmr.c \
+	test/conform/srq.c \
+	test/conform/ext.c \
+	test/conform/err.c \
+	test/conform/reg.c
 test_conform_conform_LDADD = dat/libdat2.la -lpthread -ldl
 EXTRA_DIST += test/conform/run

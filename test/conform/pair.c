@@ -234,8 +234,9 @@ struct listener a_listener_on(DAT_IA_HANDLE on, DAT_EVD_HANDLE evd, DAT_PSP_FLAG
 		listener.qual = new_qual();
 		ret = dat_psp_create(on, listener.qual, evd, flags, &listener.psp);
 	}
+	AT("dat_psp_create");
 	if (flags == DAT_PSP_PROVIDER_FLAG)
-		OPTIONAL(ret);
+		expect_supported("dat_psp_create with DAT_PSP_PROVIDER_FLAG", ret);
 	OK(ret);
 	return listener;
 }

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* err.c - return values, and the words that dat_strerror has for them. */
+#include "pair.h"
+#include <string.h>
+
+struct named {
+	DAT_RETURN value;
+	const char *name;
+};
+#define NAME(value) { value, #value }
+
+static const struct named types[] = {
+	NAME(DAT_SUCCESS), NAME(DAT_ABORT), NAME(DAT_CONN_QUAL_IN_USE),
+	NAME(DAT_INSUFFICIENT_RESOURCES), NAME(DAT_INTERNAL_ERROR), NAME(DAT_INVALID_HANDLE),
+	NAME(DAT_INVALID_PARAMETER), NAME(DAT_INVALID_STATE), NAME(DAT_LENGTH_ERROR),
+	NAME(DAT_MODEL_NOT_SUPPORTED), NAME(DAT_PROVIDER_NOT_FOUND),
+	NAME(DAT_PRIVILEGES_VIOLATION), NAME(DAT_PROTECTION_VIOLATION), NAME(DAT_QUEUE_EMPTY),
+	NAME(DAT_QUEUE_FULL), NAME(DAT_TIMEOUT_EXPIRED), NAME(DAT_PROVIDER_ALREADY_REGISTERED),
+	NAME(DAT_PROVIDER_IN_USE), NAME(DAT_INVALID_ADDRESS), NAME(DAT_INTERRUPTED_CALL),
+	NAME(DAT_CONN_QUAL_UNAVAILABLE), NAME(DAT_RESERVED_LMR), NAME(DAT_PORT_IN_USE),
+	NAME(DAT_COMM_NOT_SUPPORTED), NAME(DAT_NOT_IMPLEMENTED),
+};
+static const struct named subtypes[] = {
+	NAME(DAT_NO_SUBTYPE), NAME(DAT_SUB_INTERRUPTED), NAME(DAT_RESOURCE_MEMORY),
+	NAME(DAT_RESOURCE_DEVICE), NAME(DAT_RESOURCE_TEP), NAME(DAT_RESOURCE_TEVD),
+	NAME(DAT_RESOURCE_PROTECTION_DOMAIN), NAME(DAT_RESOURCE_MEMORY_REGION),
+	NAME(DAT_RESOURCE_ERROR_HANDLER), NAME(DAT_RESOURCE_CREDITS), NAME(DAT_RESOURCE_SRQ),
+	NAME(DAT_INVALID_HANDLE_IA), NAME(DAT_INVALID_HANDLE_EP), NAME(DAT_INVALID_HANDLE_LMR),
+	NAME(DAT_INVALID_HANDLE_RMR), NAME(DAT_INVALID_HANDLE_PZ), NAME(DAT_INVALID_HANDLE_PSP),
+	NAME(DAT_INVALID_HANDLE_RSP), NAME(DAT_INVALID_HANDLE_CR), NAME(DAT_INVALID_HANDLE_CNO),
+	NAME(DAT_INVALID_HANDLE_EVD_CR), NAME(DAT_INVALID_HANDLE_EVD_REQUEST),
+	NAME(DAT_INVALID_HANDLE_EVD_RECV), NAME(DAT_INVALID_HANDLE_EVD_CONN),
+	NAME(DAT_INVALID_HANDLE_EVD_ASYNC), NAME(DAT_INVALID_HANDLE_SRQ),
+	NAME(DAT_INVALID_HANDLE_CSP), NAME(DAT_INVALID_HANDLE1), NAME(DAT_INVALID_HANDLE2),
+	NAME(DAT_INVALID_HANDLE3), NAME(DAT_INVALID_HANDLE4), NAME(DAT_INVALID_HANDLE5),
+	NAME(DAT_INVALID_HANDLE6), NAME(DAT_INVALID_HANDLE7), NAME(DAT_INVALID_HANDLE8),
+	NAME(DAT_INVALID_HANDLE9), NAME(DAT_INVALID_HANDLE10), NAME(DAT_INVALID_ARG1),
+	NAME(DAT_INVALID_ARG2), NAME(DAT_INVALID_ARG3), NAME(DAT_INVALID_ARG4),
+	NAME(DAT_INVALID_ARG5), NAME(DAT_INVALID_ARG6), NAME(DAT_INVALID_ARG7),
+	NAME(DAT_INVALID_ARG8), NAME(DAT_INVALID_ARG9), NAME(DAT_INVALID_ARG10),
+	NAME(DAT_INVALID_STATE_EP_UNCONNECTED), NAME(DAT_INVALID_STATE_EP_ACTCONNPENDING),
+	NAME(DAT_INVALID_STATE_EP_PASSCONNPENDING), NAME(DAT_INVALID_STATE_EP_TENTCONNPENDING),
+	NAME(DAT_INVALID_STATE_EP_CONNECTED), NAME(DAT_INVALID_STATE_EP_DISCONNECTED),
+	NAME(DAT_INVALID_STATE_EP_RESERVED), NAME(DAT_INVALID_STATE_EP_COMPLPENDING),
+	NAME(DAT_INVALID_STATE_EP_DISCPENDING), NAME(DAT_INVALID_STATE_EP_PROVIDERCONTROL),
+	NAME(DAT_INVALID_STATE_EP_NOTREADY), NAME(DAT_INVALID_STATE_EP_RECV_WATERMARK),
+	NAME(DAT_INVALID_STATE_EP_PZ), NAME(DAT_INVALID_STATE_EP_EVD_REQUEST),
+	NAME(DAT_INVALID_STATE_EP_EVD_RECV), NAME(DAT_INVALID_STATE_EP_EVD_CONNECT),
+	NAME(DAT_INVALID_STATE_EP_UNCONFIGURED), NAME(DAT_INVALID_STATE_EP_UNCONFRESERVED),
+	NAME(DAT_INVALID_STATE_EP_UNCONFPASSIVE), NAME(DAT_INVALID_STATE_EP_UNCONFTENTATIVE),
+	NAME(DAT_INVALID_STATE_CNO_IN_USE), NAME(DAT_INVALID_STATE_CNO_DEAD),
+	NAME(DAT_INVALID_STATE_EVD_OPEN), NAME(DAT_INVALID_STATE_EVD_ENABLED),
+	NAME(DAT_INVALID_STATE_EVD_DISABLED), NAME(DAT_INVALID_STATE_EVD_WAITABLE),
+	NAME(DAT_INVALID_STATE_EVD_UNWAITABLE), NAME(DAT_INVALID_STATE_EVD_IN_USE),
+	NAME(DAT_INVALID_STATE_EVD_CONFIG_NOTIFY), NAME(DAT_INVALID_STATE_EVD_CONFIG_SOLICITED),
+	NAME(DAT_INVALID_STATE_EVD_CONFIG_THRESHOLD), NAME(DAT_INVALID_STATE_EVD_WAITER),
+	NAME(DAT_INVALID_STATE_EVD_ASYNC), NAME(DAT_INVALID_STATE_IA_IN_USE),
+	NAME(DAT_INVALID_STATE_LMR_IN_USE), NAME(DAT_INVALID_STATE_LMR_FREE),
+	NAME(DAT_INVALID_STATE_PZ_IN_USE), NAME(DAT_INVALID_STATE_PZ_FREE),
+	NAME(DAT_INVALID_STATE_SRQ_OPERATIONAL), NAME(DAT_INVALID_STATE_SRQ_ERROR),
+	NAME(DAT_INVALID_STATE_SRQ_IN_USE), NAME(DAT_INVALID_STATE_SRQ_SHUTDOWN),
+	NAME(DAT_PRIVILEGES_READ), NAME(DAT_PRIVILEGES_WRITE), NAME(DAT_PRIVILEGES_RDMA_READ),
+	NAME(DAT_PRIVILEGES_RDMA_WRITE), NAME(DAT_PROTECTION_READ), NAME(DAT_PROTECTION_WRITE),
+	NAME(DAT_PROTECTION_RDMA_READ), NAME(DAT_PROTECTION_RDMA_WRITE),
+	NAME(DAT_INVALID_ADDRESS_UNSUPPORTED), NAME(DAT_INVALID_ADDRESS_UNREACHABLE),
+	NAME(DAT_INVALID_ADDRESS_MALFORMED), NAME(DAT_NAME_NOT_REGISTERED),
+	NAME(DAT_MAJOR_NOT_FOUND), NAME(DAT_MINOR_NOT_FOUND), NAME(DAT_THREAD_SAFETY_NOT_FOUND),
+};
+#define N(array) (sizeof(array) / sizeof(*(array)))
+
+static void expect_words(DAT_RETURN ret, const char *major, const char *minor)
+{
+	const char *found_major = "(untouched)", *found_minor = "(untouched)";
+	DAT_RETURN status = dat_strerror(ret, &found_major, &found_minor);
+
+	if (status != DAT_SUCCESS)
+		fail("expected DAT_SUCCESS of dat_strerror(0x%08x), found 0x%08x", ret, status);
+	if (strcmp(found_major, major) || strcmp(found_minor, minor))
+		fail("expected \"%s\", \"%s\" for 0x%08x, found \"%s\", \"%s\"", major, minor, ret,
+		     found_major, found_minor);
+}
+
+TEST("ERR-1", the_type_of_a_return_value_is_masked_out)
+{
+	EQUAL(DAT_GET_TYPE(0x800A0064), 0x000A0000);
+	EQUAL(DAT_GET_TYPE(0x800A0064), DAT_PROVIDER_NOT_FOUND);
+}
+
+TEST("ERR-2", the_subtype_of_a_return_value_is_masked_out)
+{
+	EQUAL(DAT_GET_SUBTYPE(0x800A0064), 0x64);
+	EQUAL(DAT_GET_SUBTYPE(0x800A0064), DAT_NAME_NOT_REGISTERED);
+}
+
+static void expect_error_class(DAT_RETURN ret)
+{
+	HOLDS(ret & DAT_CLASS_ERROR);
+	HOLDS(ret != DAT_GET_TYPE(ret));
+}
+
+TEST("ERR-3", an_error_carries_the_error_class)
+{
+	DAT_PZ_HANDLE pz = a_pz();
+	DAT_PZ_PARAM pz_param;
+	struct end end = AN_END();
+	DAT_EP_HANDLE ep;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	DAT_EVD_HANDLE evd = an_evd(DAT_EVD_SOFTWARE_FLAG), cno_evd;
+	DAT_EP_ATTR attr = ep_attr();
+
+	expect_error_class(dat_ia_query(DAT_HANDLE_NULL, NULL, 0, NULL, 0, NULL));
+	expect_error_class(dat_pz_query(pz, (DAT_PZ_PARAM_MASK)1, NULL));
+	expect_error_class(dat_pz_query(DAT_HANDLE_NULL, (DAT_PZ_PARAM_MASK)1, &pz_param));
+	expect_error_class(dat_evd_dequeue(evd, &event));
+	expect_error_class(dat_evd_dequeue(end.recv, &event));
+	expect_error_class(dat_evd_wait(evd, 0, 1, &event, &more));
+	expect_error_class(dat_cno_wait(a_cno(), 0, &cno_evd));
+	expect_error_class(dat_ep_disconnect(end.ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_error_class(dat_ep_post_send(end.ep, 0, NULL, COOKIE(1), DAT_COMPLETION_DEFAULT_FLAG));
+	attr.max_recv_dtos = -1;
+	expect_error_class(dat_ep_create(ia(), pz, end.recv, end.request, end.conn, &attr, &ep));
+	expect_error_class(register_memory(NULL, 0, pz, LOCAL_RIGHTS, &end.mem.lmr));
+	expect_error_class(dat_evd_free(end.recv));
+	expect_error_class(dat_ia_close(ia(), DAT_CLOSE_GRACEFUL_FLAG));
+}
+
+TEST("ERR-4", success_has_a_name)
+{
+	expect_words(DAT_SUCCESS, "DAT_SUCCESS", "");
+}
+
+TEST("ERR-5", an_error_has_two_names)
+{
+	expect_words(0x80060025, "DAT_INVALID_PARAMETER", "DAT_INVALID_ARG1");
+}
+
+TEST("ERR-6", every_type_and_subtype_has_its_name)
+{
+	for (size_t i = 0; i < N(types); i++)
+		for (size_t j = 0; j < N(subtypes); j++)
+			expect_words(DAT_CLASS_ERROR | types[i].value | subtypes[j].value, types[i].name,
+				     subtypes[j].value ? subtypes[j].name : "");
+}
+
+TEST("ERR-7", the_types_of_2_0_have_names)
+{
+	expect_words(0x80140000, "DAT_CONN_QUAL_UNAVAILABLE", "");
+	expect_words(0x80150000, "DAT_RESERVED_LMR", "");
+	expect_words(0x80160000, "DAT_PORT_IN_USE", "");
+	expect_words(0x80170000, "DAT_COMM_NOT_SUPPORTED", "");
+}
+
+TEST("ERR-8", the_states_of_an_srq_have_names)
+{
+	expect_words(0x80070055, "DAT_INVALID_STATE", "DAT_INVALID_STATE_SRQ_OPERATIONAL");
+	expect_words(0x80070056, "DAT_INVALID_STATE", "DAT_INVALID_STATE_SRQ_ERROR");
+	expect_words(0x80070057, "DAT_INVALID_STATE", "DAT_INVALID_STATE_SRQ_IN_USE");
+	expect_words(0x80070058, "DAT_INVALID_STATE", "DAT_INVALID_STATE_SRQ_SHUTDOWN");
+}
+
+TEST("ERR-9", a_type_that_does_not_exist_is_unknown)
+{
+	const char *major = NULL, *minor = "";
+
+	EQUAL(DAT_GET_TYPE(dat_strerror(0x003E0000, &major, &minor)), DAT_INVALID_PARAMETER);
+	HOLDS(!strcmp(major, "unknown error"));
+}
+
+TEST("ERR-10", a_subtype_that_does_not_exist_is_unknown)
+{
+	const char *major = NULL, *minor = NULL;
+
+	EQUAL(DAT_GET_TYPE(dat_strerror(DAT_CLASS_ERROR | DAT_INVALID_STATE | 104, &major, &minor)),
+	      DAT_INVALID_PARAMETER);
+	HOLDS(!strcmp(major, "DAT_INVALID_STATE"));
+	HOLDS(!strcmp(minor, "unknown minor error"));
+}
+
+TEST("ERR-11", the_minor_name_need_not_be_asked)
+{
+	const char *major = NULL;
+
+	OK(dat_strerror(0x80060025, &major, NULL));
+	HOLDS(!strcmp(major, "DAT_INVALID_PARAMETER"));
+}
+
+TEST("ERR-12", the_major_name_need_not_be_asked)
+{
+	const char *minor = NULL;
+
+	AT("dat_strerror without room for the major name");
+	dat_strerror(0x80060025, NULL, &minor);
+}
+
+TEST("ERR-13", the_class_of_a_return_value_has_no_part_in_its_name)
+{
+	expect_words(DAT_INVALID_STATE | DAT_INVALID_STATE_PZ_IN_USE, "DAT_INVALID_STATE",
+		     "DAT_INVALID_STATE_PZ_IN_USE");
+	expect_words(DAT_CLASS_WARNING | DAT_INVALID_STATE | DAT_INVALID_STATE_PZ_IN_USE,
+		     "DAT_INVALID_STATE", "DAT_INVALID_STATE_PZ_IN_USE");
+	expect_words(DAT_CLASS_ERROR | DAT_INVALID_STATE | DAT_INVALID_STATE_PZ_IN_USE,
+		     "DAT_INVALID_STATE", "DAT_INVALID_STATE_PZ_IN_USE");
+}
+
+TEST("ERR-14", not_implemented_has_a_name)
+{
+	expect_words(0xBFFF0000, "DAT_NOT_IMPLEMENTED", "");
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ext.c - extensions: atomics, writes with immediate data, counters, datagrams, asking
+ * without opening, vendor attributes. */
+#include "pair.h"
+#include <string.h>
+
+#define DEFAULT DAT_COMPLETION_DEFAULT_FLAG
+
+static void needs_extensions(void)
+{
+	if (ia_attr()->extension_supported == DAT_EXTENSION_NONE)
+		skip("extension_supported is DAT_EXTENSION_NONE");
+}
+
+static DAT_IB_EXTENSION_EVENT_DATA *extension(DAT_EVENT *event)
+{
+	return (DAT_IB_EXTENSION_EVENT_DATA *)event->event_extension_data;
+}
+
+TEST("EXT-1", without_an_open_ia_there_are_no_extensions)
+{
+	FAILS(dat_extension_op((DAT_HANDLE)1, DAT_IB_FETCH_AND_ADD_OP), DAT_NOT_IMPLEMENTED);
+}
+
+TEST("EXT-2", null_has_no_extensions)
+{
+	needs_extensions();
+	FAILS(dat_extension_op(DAT_HANDLE_NULL, DAT_IB_FETCH_AND_ADD_OP),
+	      DAT_INVALID_HANDLE | DAT_INVALID_HANDLE1);
+}
+
+TEST("EXT-3", extensions_are_listed_as_attributes)
+{
+	needs_extensions();
+	const DAT_PROVIDER_ATTR *p = provider_attr();
+
+	HOLDS(p->num_provider_specific_attr > 0);
+	HOLDS(p->provider_specific_attr != NULL);
+	for (int i = 0; i < p->num_provider_specific_attr; i++) {
+		HOLDS(p->provider_specific_attr[i].name && p->provider_specific_attr[i].name[0]);
+		HOLDS(p->provider_specific_attr[i].value != NULL);
+	}
+	HOLDS(named_attr("DAT_EXTENSION_INTERFACE") != NULL);
+}
+
+/* Two ends whose memory takes atomics; the word is b's first, the answer comes to a's. */
+static struct pair an_atomic_pair(const char *attr)
+{
+	needs_attr(attr);
+	struct pair p = CONNECTED_PAIR();
+
+	p.b.mem = a_region(p.b.pz, 4096, (DAT_MEM_PRIV_FLAGS)(ALL_RIGHTS | DAT_IB_MEM_PRIV_REMOTE_ATOMIC));
+	return p;
+}
+
+static uint64_t *word(const struct end *end)
+{
+	return (uint64_t *)end->mem.at;
+}
+
+static void expect_atomic(const struct end *a, DAT_IB_EXT_TYPE type, DAT_DTOS operation)
+{
+	DAT_EVENT event = EVENT(a->request, DAT_IB_DTO_EVENT);
+
+	EQUAL(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
+	EQUAL(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+	EQUAL(event.event_data.dto_completion_event_data.operation, operation);
+	EQUAL(extension(&event)->type, type);
+	EQUAL(extension(&event)->status, DAT_OP_SUCCESS);
+}
+
+TEST("EXT-4", fetch_and_add_adds_and_tells_what_was_there)
+{
+	struct pair p = an_atomic_pair(DAT_IB_ATTR_FETCH_AND_ADD);
+
+	*word(&p.b) = 5;
+	OK(dat_ib_post_fetch_and_add(p.a.ep, 3, SEGMENT(&p.a.mem, 0, 8), COOKIE(1), TARGET(&p.b.mem, 0, 8),
+				     DEFAULT));
+	expect_atomic(&p.a, DAT_IB_FETCH_AND_ADD, (DAT_DTOS)DAT_IB_DTO_FETCH_ADD);
+	EQUAL(*word(&p.a), 5);
+	EQUAL(*word(&p.b), 8);
+}
+
+static void swap(struct pair *p, uint64_t compare, uint64_t to)
+{
+	*word(&p->b) = 8;
+	OK(dat_ib_post_cmp_and_swap(p->a.ep, compare, to, SEGMENT(&p->a.mem, 0, 8), COOKIE(1),
+				    TARGET(&p->b.mem, 0, 8), DEFAULT));
+	expect_atomic(&p->a, DAT_IB_CMP_AND_SWAP, (DAT_DTOS)DAT_IB_DTO_CMP_SWAP);
+}
+
+TEST("EXT-5", compare_and_swap_swaps_what_it_expects)
+{
+	struct pair p = an_atomic_pair(DAT_IB_ATTR_CMP_AND_SWAP);
+
+	swap(&p, 8, 20);
+	EQUAL(*word(&p.a), 8);
+	EQUAL(*word(&p.b), 20);
+}
+
+TEST("EXT-6", compare_and_swap_leaves_what_it_does_not_expect)
+{
+	struct pair p = an_atomic_pair(DAT_IB_ATTR_CMP_AND_SWAP);
+
+	swap(&p, 9, 20);
+	EQUAL(*word(&p.a), 8);
+	EQUAL(*word(&p.b), 8);
+}
+
+TEST("EXT-7", atomics_need_their_own_right)
+{
+	struct pair p = an_atomic_pair(DAT_IB_ATTR_FETCH_AND_ADD);
+	struct region plain = a_region(p.b.pz, 4096, ALL_RIGHTS);
+
+	OK(dat_ib_post_fetch_and_add(p.a.ep, 3, SEGMENT(&p.a.mem, 0, 8), COOKIE(1), TARGET(&plain, 0, 8),
+				     DEFAULT));
+	COMPLETES(p.a.request, 1, DAT_DTO_ERR_REMOTE_ACCESS);
+	EQUAL(*(uint64_t *)plain.at, 0);
+}
+
+static void write_immediate(struct pair *p, size_t length, DAT_UINT32 data)
+{
+	OK(dat_ib_post_rdma_write_immed(p->a.ep, 1, SEGMENT(&p->a.mem, 0, length), COOKIE(1),
+					TARGET(&p->b.mem, 0, length), data, DEFAULT));
+}
+
+static void expect_immediate(struct pair *p, uint64_t cookie, size_t length, DAT_UINT32 data)
+{
+	DAT_EVENT event = EVENT(p->b.recv, DAT_IB_DTO_EVENT);
+
+	EQUAL(event.event_data.dto_completion_event_data.user_cookie.as_64, cookie);
+	EQUAL(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+	EQUAL(event.event_data.dto_completion_event_data.transfered_length, length);
+	EQUAL(extension(&event)->type, DAT_IB_RDMA_WRITE_IMMED_DATA);
+	EQUAL(extension(&event)->val.immed.data, data);
+}
+
+TEST("EXT-8", a_write_with_immediate_data_tells_the_peer)
+{
+	needs_attr(DAT_IB_ATTR_IMMED_DATA);
+	struct pair p = CONNECTED_PAIR();
+
+	post_recv(&p.b, 8192, 64, 2);
+	fill(p.a.mem.at, 1000, 1);
+	write_immediate(&p, 1000, 0x7777);
+	DAT_EVENT event = EVENT(p.a.request, DAT_IB_DTO_EVENT);
+	EQUAL(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
+	EQUAL(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+	EQUAL(event.event_data.dto_completion_event_data.transfered_length, 1000);
+	EQUAL(extension(&event)->type, DAT_IB_RDMA_WRITE_IMMED);
+	expect_immediate(&p, 2, 1000, 0x7777);
+	HOLDS(is_filled(p.b.mem.at, 1000, 1));
+	HOLDS(is_zero(p.b.mem.at + 8192, 64));
+	/* Order with messages is kept, and a message is a message. */
+	post_recv(&p.b, 8192, 64, 3);
+	post_recv(&p.b, 8192, 64, 4);
+	write_immediate(&p, 0, 0xfeedf00d);
+	post_send(&p.a, 0, 64, 5);
+	expect_immediate(&p, 3, 0, 0xfeedf00d);
+	event = EVENT(p.b.recv, DAT_DTO_COMPLETION_EVENT);
+	EQUAL(event.event_data.dto_completion_event_data.user_cookie.as_64, 4);
+}
+
+TEST("EXT-9", a_write_with_immediate_data_waits_for_a_receive)
+{
+	needs_attr(DAT_IB_ATTR_IMMED_DATA);
+	struct pair p = CONNECTED_PAIR();
+	DAT_EVENT event;
+
+	write_immediate(&p, 64, 0x1234);
+	NO_EVENT(p.b.recv);
+	if (dat_evd_dequeue(p.a.request, &event) == DAT_SUCCESS &&
+	    event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS) {
+		EQUAL(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_RECEIVER_NOT_READY);
+		return;
+	}
+	post_recv(&p.b, 8192, 64, 2);
+	expect_immediate(&p, 2, 64, 0x1234);
+}
+
+TEST("EXT-10", an_ia_is_asked_without_being_opened)
+{
+	needs_extensions();
+	DAT_HANDLE query = DAT_HANDLE_NULL;
+	DAT_IA_ATTR attr;
+	DAT_PROVIDER_ATTR provider;
+
+	memset(&attr, 0, sizeof(attr));
+	OK(dat_ib_open_query(ia_name(), &query, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL, &provider));
+	HOLDS(query != DAT_HANDLE_NULL);
+	EQUAL(attr.max_eps, ia_attr()->max_eps);
+	EQUAL(attr.max_message_size, ia_attr()->max_message_size);
+	HOLDS(!strcmp(provider.provider_name, provider_attr()->provider_name));
+	OK(dat_ib_close_query(query));
+}
+
+TEST("EXT-11", an_unknown_ia_is_not_asked)
+{
+	needs_extensions();
+	DAT_HANDLE query = DAT_HANDLE_NULL;
+	DAT_IA_ATTR attr;
+	DAT_PROVIDER_ATTR provider;
+
+	FAILS(dat_ib_open_query("no such adapter", &query, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL,
+				&provider), DAT_PROVIDER_NOT_FOUND);
+}
+
+TEST("EXT-12", an_operation_that_does_not_exist_is_refused)
+{
+	needs_extensions();
+	FAILS(dat_extension_op(AN_END().ep, 999), DAT_NOT_IMPLEMENTED, DAT_INVALID_PARAMETER);
+	FAILS(dat_extension_op(ia(), 999), DAT_NOT_IMPLEMENTED, DAT_INVALID_PARAMETER);
+}
+
+TEST("EXT-13", counters_count)
+{
+	needs_attr(DAT_IB_ATTR_COUNTERS);
+	struct pair p = CONNECTED_PAIR();
+	DAT_UINT64 before = 0, after = 0, all[DCNT_EP_ALL_COUNTERS];
+
+	OK(dat_ib_query_counters(p.a.ep, DCNT_EP_POST_SEND, &before, 0));
+	post_recv(&p.b, 0, 64, 1);
+	post_send(&p.a, 0, 64, 2);
+	COMPLETES(p.a.request, 2, DAT_DTO_SUCCESS);
+	OK(dat_ib_query_counters(p.a.ep, DCNT_EP_POST_SEND, &after, 1));
+	EQUAL(after, before + 1);
+	OK(dat_ib_query_counters(p.a.ep, DCNT_EP_POST_SEND, &after, 0));
+	EQUAL(after, 0);
+	OK(dat_ib_query_counters(p.b.ep, DCNT_EP_ALL_COUNTERS, all, 0));
+	EQUAL(all[DCNT_EP_POST_RECV], 1);
+	FAILS(dat_ib_query_counters(p.a.ep, 999, all, 0), DAT_INVALID_PARAMETER);
+}
+
+TEST("EXT-14", without_counters_nothing_is_counted)
+{
+	needs_extensions();
+	DAT_UINT64 all[DCNT_EP_ALL_COUNTERS];
+
+	if (named_attr(DAT_IB_ATTR_COUNTERS))
+		skip("there is an attribute %s", DAT_IB_ATTR_COUNTERS);
+	FAILS(dat_ib_query_counters(AN_END().ep, DCNT_EP_ALL_COUNTERS, all, 0), DAT_NOT_IMPLEMENTED);
+}
+
+/* A datagram endpoint: connecting gives addresses to send to. */
+static struct end a_ud_end(void)
+{
+	DAT_EP_ATTR attr = ep_attr();
+
+	attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
+	attr.max_message_size = 1024;
+	attr.max_rdma_size = 0;
+	attr.max_rdma_read_in = attr.max_rdma_read_out = 0;
+	attr.max_rdma_read_iov = attr.max_rdma_write_iov = 0;
+	return AN_END(.attr = &attr, .request = an_evd((DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_IB_EVD_EXTENSION_FLAG)),
+		      .recv = an_evd((DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_IB_EVD_EXTENSION_FLAG)),
+		      .conn = an_evd((DAT_EVD_FLAGS)(DAT_EVD_CONNECTION_FLAG | DAT_IB_EVD_EXTENSION_FLAG)));
+}
+
+TEST("EXT-15", a_datagram_is_received_behind_its_header)
+{
+	needs_attr(DAT_IB_ATTR_UD);
+	struct end a = a_ud_end(), b = a_ud_end();
+	struct listener listener = a_listener_on(ia(),
+		an_evd((DAT_EVD_FLAGS)(DAT_EVD_CR_FLAG | DAT_IB_EVD_EXTENSION_FLAG)), DAT_PSP_CONSUMER_FLAG);
+
+	post_recv(&b, 0, 1024, 1);
+	dial(a.ep, listener.qual);
+	DAT_EVENT event = EVENT(listener.evd, DAT_IB_UD_CONNECTION_REQUEST_EVENT);
+	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, b.ep, 0, NULL));
+	event = EVENT(a.conn, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+	EQUAL(extension(&event)->type, DAT_IB_UD_REMOTE_AH);
+	DAT_IB_ADDR_HANDLE to = extension(&event)->remote_ah;
+	fill(a.mem.at, 100, 1);
+	OK(dat_ib_post_send_ud(a.ep, 1, SEGMENT(&a.mem, 0, 100), &to, COOKIE(2), DEFAULT));
+	event = EVENT(b.recv, DAT_IB_DTO_EVENT);
+	EQUAL(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+	EQUAL(event.event_data.dto_completion_event_data.transfered_length, 140);
+	EQUAL(extension(&event)->type, DAT_IB_UD_RECV);
+	HOLDS(is_filled(b.mem.at + 40, 100, 1));
+}
+
+static DAT_EVENT event_into_noise(DAT_EVD_HANDLE evd)
+{
+	DAT_EVENT event;
+
+	memset(&event, 0xee, sizeof(event));
+	UNTIL(dat_evd_dequeue(evd, &event) == DAT_SUCCESS, "an event");
+	return event;
+}
+
+TEST("EXT-16", a_plain_event_has_zeroed_extension_data)
+{
+	struct pair p = CONNECTED_PAIR();
+	DAT_EVD_HANDLE soft = an_evd(DAT_EVD_SOFTWARE_FLAG);
+	DAT_EVENT event;
+
+	post_recv(&p.b, 0, 64, 1);
+	post_send(&p.a, 0, 64, 2);
+	event = event_into_noise(p.a.request);
+	HOLDS(is_zero((char *)event.event_extension_data, sizeof(event.event_extension_data)));
+	event = event_into_noise(p.b.recv);
+	HOLDS(is_zero((char *)event.event_extension_data, sizeof(event.event_extension_data)));
+	OK(post_number(soft, 1));
+	event = event_into_noise(soft);
+	HOLDS(is_zero((char *)event.event_extension_data, sizeof(event.event_extension_data)));
+	hang_up(&p.a);
+	event = event_into_noise(p.b.conn);
+	HOLDS(is_zero((char *)event.event_extension_data, sizeof(event.event_extension_data)));
+}
+
+static const char *vendor_attr(const char *name)
+{
+	const DAT_IA_ATTR *attr = ia_attr();
+
+	for (int i = 0; attr->vendor_attr && i < attr->num_vendor_attr; i++)
+		if (!strcmp(attr->vendor_attr[i].name, name))
+			return attr->vendor_attr[i].value;
+	return NULL;
+}
+
+TEST("EXT-17", delayed_acknowledgement_is_switched_on_where_it_exists)
+{
+	const char *supported = vendor_attr("delayed_ack_supported");
+	DAT_NAMED_ATTR on = { "delayed_ack", "true" };
+	DAT_EP_PARAM param;
+	struct end end = AN_END();
+
+	if (!supported)
+		skip("there is no attribute delayed_ack_supported");
+	memset(&param, 0, sizeof(param));
+	param.ep_attr.ep_provider_specific_count = 1;
+	param.ep_attr.ep_provider_specific = &on;
+	if (strcmp(supported, "true")) {
+		FAILS(dat_ep_modify(end.ep, DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR |
+				    DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR, &param),
+		      DAT_MODEL_NOT_SUPPORTED, DAT_INVALID_PARAMETER);
+		skip("delayed_ack_supported is \"%s\"", supported);
+	}
+	OK(dat_ep_modify(end.ep, DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR |
+			 DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR, &param));
+}
+
+TEST("EXT-18", tracing_is_controlled_where_it_is_announced)
+{
+	if (!vendor_attr("vendor_extension")) {
+		HOLDS(!vendor_attr("debug_query"));
+		HOLDS(!vendor_attr("debug_modify"));
+		return;
+	}
+	HOLDS(!strcmp(vendor_attr("vendor_extension"), "1.0"));
+	HOLDS(vendor_attr("debug_query") != NULL);
+	HOLDS(vendor_attr("debug_modify") != NULL);
+}
