@@ -1,1 +1,28 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+
+if CMOCKA
+# libdat2 and what both libraries share.
+dat_unit_tests = \
+	test/unit/test_common_log \
+	test/unit/test_common_trace \
+	test/unit/test_dat_conf \
+	test/unit/test_dat_ia_handle \
+	test/unit/test_dat_strerror
+check_PROGRAMS += $(dat_unit_tests)
+TESTS += $(dat_unit_tests)
+test_unit_test_common_log_SOURCES = test/unit/test_common_log.c
+test_unit_test_common_log_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_common_log_LDADD = libcommon.la $(CMOCKA_LIBS)
+test_unit_test_common_trace_SOURCES = test/unit/test_common_trace.c
+test_unit_test_common_trace_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_common_trace_LDADD = libcommon.la $(CMOCKA_LIBS)
+test_unit_test_dat_conf_SOURCES = test/unit/test_dat_conf.c dat/conf.c
+test_unit_test_dat_conf_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_dat_conf_LDADD = $(CMOCKA_LIBS)
+test_unit_test_dat_ia_handle_SOURCES = test/unit/test_dat_ia_handle.c dat/ia_handle.c
+test_unit_test_dat_ia_handle_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_dat_ia_handle_LDADD = $(CMOCKA_LIBS)
+test_unit_test_dat_strerror_SOURCES = test/unit/test_dat_strerror.c
+test_unit_test_dat_strerror_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_dat_strerror_LDADD = libdat2.la $(CMOCKA_LIBS)
+endif
