@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The default files, and entries made up from the devices present, on a root directory
+ * of the test's own: CFG-4 and registry.md 4.1. */
+#include "test/registry/scenario.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static struct outcome outcome;
+static char root[] = "/tmp/test_devices.XXXXXX";
+
+/* Writes ROOT/path, making its directories. */
+static void put(const char *path, const char *text)
+{
+	char full[512];
+	FILE *f;
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	for (char *at = full + strlen(root) + 1; (at = strchr(at, '/')); at++) {
+		*at = '\0';
+		assert_true(!mkdir(full, 0755) || errno == EEXIST);
+		*at = '/';
+	}
+	f = fopen(full, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static int new_root(void **state)
+{
+	(void)state;
+	strcpy(root + strlen(root) - 6, "XXXXXX");
+	if (!mkdtemp(root))
+		return -1;
+	setenv("DAT_TEST_ROOT", root, 1);
+	return unsetenv("DAT_OVERRIDE");
+}
+
+static int remove_root(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	return system(command);
+}
+
+#define CONF SYSCONFDIR "/dat.conf"
+#define ENTRY(name, params) name " u2.0 nonthreadsafe default ./mock.so mock.1.0 \"" params "\" \"\"\n"
+#define PORT(device, port) "/sys/class/infiniband/" device "/ports/" port
+
+static void infiniband(void)
+{
+	put("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n");
+	put(PORT("mlx5_0", "1") "/link_layer", "InfiniBand\n");
+	put(PORT("mlx5_0", "2") "/link_layer", "InfiniBand\n");
+	put("/sys/class/infiniband/mlx5_0/device/net/ib0/type", "32\n");
+	put("/sys/class/infiniband/mlx5_0/device/net/eth5/type", "1\n");
+}
+
+static void roce(void)
+{
+	put("/sys/class/infiniband/mlx5_10/node_type", "1: CA\n");
+	put(PORT("mlx5_10", "1") "/link_layer", "Ethernet\n");
+	put(PORT("mlx5_10", "1") "/gid_attrs/ndevs/0", "eth2\n");
+	put(PORT("mlx5_10", "1") "/gid_attrs/ndevs/1", "eth2\n");
+	put(PORT("mlx5_10", "1") "/gid_attrs/ndevs/2", "");
+	put(PORT("mlx5_10", "1") "/gid_attrs/ndevs/3", "eth2.7\n");
+}
+
+static void iwarp(void)
+{
+	put("/sys/class/infiniband/siw0/node_type", "4: RNIC\n");
+	put(PORT("siw0", "1") "/link_layer", "Ethernet\n");
+	put(PORT("siw0", "1") "/gids/0", "0a1b:2c3d:4e5f:0000:0000:0000:0000:0000\n");
+	put("/sys/class/net/eth0/address", "0a:1b:2c:3d:4e:50\n");
+	put("/sys/class/net/eth1/address", "0a:1b:2c:3d:4e:5f\n");
+	put("/sys/class/net/lo/address", "00:00:00:00:00:00\n");
+}
+
+static void print_list(void)
+{
+	printf("%s", listed());
+}
+
+/* libdaplsoft may be installed on this machine, or not; see test_load.c. */
+static void take_away(const char *name)
+{
+	char *at = strstr(outcome.out, name);
+
+	if (at)
+		memmove(at, at + strlen(name), strlen(at + strlen(name)) + 1);
+}
+
+static void lists(const char *names)
+{
+	scenario(&outcome, NULL, print_list);
+	take_away("ofa-v2-soft ");
+	assert_int_equal(outcome.status, 0);
+	assert_string_equal(outcome.err, "");
+	assert_string_equal(outcome.out, names);
+}
+
+static void CFG_4_the_default_file(void **state)
+{
+	(void)state;
+	put(CONF, ENTRY("one", "") ENTRY("two", ""));
+	roce();
+	lists("one two ");
+}
+
+static void no_file_is_the_devices_present(void **state)
+{
+	(void)state;
+	lists("");
+	infiniband();
+	lists("ofa-v2-ib0 ofa-v2-mlx5_0-1 ofa-v2-mlx5_0-2 ofa-v2-mlx5_0-1s ofa-v2-mlx5_0-2s "
+	      "ofa-v2-mlx5_0-1u ofa-v2-mlx5_0-2u ");
+}
+
+static void roce_and_iwarp_devices(void **state)
+{
+	(void)state;
+	put(CONF, "include auto\n");
+	roce();
+	iwarp();
+	lists("ofa-v2-eth2 ofa-v2-eth2.7 ofa-v2-eth1 ofa-v2-mlx5_10-1 ofa-v2-siw0-1 "
+	      "ofa-v2-mlx5_10-1s ofa-v2-siw0-1s ofa-v2-mlx5_10-1u ofa-v2-siw0-1u "
+	      "ofa-v2-cma-roe-eth2 ofa-v2-cma-roe-eth2.7 ");
+}
+
+static void devices_are_in_the_order_of_their_numbers(void **state)
+{
+	(void)state;
+	roce();
+	infiniband();
+	scenario(&outcome, NULL, print_list);
+	assert_non_null(strstr(outcome.out, "ofa-v2-mlx5_0-1 ofa-v2-mlx5_0-2 ofa-v2-mlx5_10-1 "));
+}
+
+static void include_auto_has_a_place(void **state)
+{
+	(void)state;
+	roce();
+	put(CONF, ENTRY("first", "") "include auto\n" ENTRY("last", "") "include auto\n");
+	lists("first ofa-v2-eth2 ofa-v2-eth2.7 ofa-v2-mlx5_10-1 ofa-v2-mlx5_10-1s "
+	      "ofa-v2-mlx5_10-1u ofa-v2-cma-roe-eth2 ofa-v2-cma-roe-eth2.7 last ");
+}
+
+/* Also one that comes later, stands in another file, or is nondefault, which hides. */
+static void an_entry_wins_over_a_made_up_one(void **state)
+{
+	(void)state;
+	roce();
+	put(CONF, "include auto\n" ENTRY("ofa-v2-eth2", "mine"));
+	put(CONF ".d/more.conf", ENTRY("ofa-v2-mlx5_10-1", "mine")
+	    "ofa-v2-eth2.7 u2.0 nonthreadsafe nondefault ./mock.so mock.1.0 \"\" \"\"\n");
+	lists("ofa-v2-mlx5_10-1s ofa-v2-mlx5_10-1u ofa-v2-cma-roe-eth2 ofa-v2-cma-roe-eth2.7 "
+	      "ofa-v2-eth2 ofa-v2-mlx5_10-1 ");
+}
+
+static void drop_in_files_follow_in_the_order_of_their_names(void **state)
+{
+	(void)state;
+	put(CONF, ENTRY("main", ""));
+	put(CONF ".d/b.conf", ENTRY("b", ""));
+	put(CONF ".d/B.conf", ENTRY("B", ""));
+	put(CONF ".d/a.conf", ENTRY("a", "") ENTRY("main", "late"));
+	put(CONF ".d/c.conf.rpmsave", ENTRY("saved", ""));
+	put(CONF ".d/.hidden.conf", ENTRY("hidden", ""));
+	lists("main B a b ");
+}
+
+static void an_override_is_the_only_file(void **state)
+{
+	(void)state;
+	put(CONF, ENTRY("main", ""));
+	put(CONF ".d/a.conf", ENTRY("a", ""));
+	scenario(&outcome, "good.conf", print_list);
+	assert_string_equal(outcome.out, "good ");
+}
+
+static void open_first(void)
+{
+	DAT_IA_HANDLE ia;
+
+	OK(open_ia("main", &ia));
+	CHECK(noted("init main 2.0 nonthreadsafe [early]") == 1);
+	OK(dat_ia_close(ia, DAT_CLOSE_DEFAULT));
+}
+
+static void the_main_file_wins_over_drop_ins(void **state)
+{
+	(void)state;
+	put(CONF, ENTRY("main", "early"));
+	put(CONF ".d/a.conf", ENTRY("main", "late"));
+	silent(NULL, open_first);
+}
+
+static void the_file_at_fault_is_named(void **state)
+{
+	(void)state;
+	put(CONF, ENTRY("main", ""));
+	put(CONF ".d/a.conf", "\nshort line\n");
+	scenario(&outcome, NULL, print_list);
+	assert_string_equal(outcome.out, "main ");
+	assert_non_null(strstr(outcome.err, CONF ".d/a.conf:2: \"short\": 2 fields; expected 8"));
+}
+
+/* What we install must be understood, and list the devices. */
+static void the_shipped_file(void **state)
+{
+	(void)state;
+	roce();
+	scenario(&outcome, SHIPPED_CONF, print_list);
+	assert_int_equal(outcome.status, 0);
+	assert_string_equal(outcome.err, "");
+	assert_memory_equal(outcome.out, "ofa-v2-eth2 ", strlen("ofa-v2-eth2 "));
+}
+
+/* Its examples too, with the comment sign taken away. */
+static void the_examples_in_the_shipped_file(void **state)
+{
+	char text[16384] = "", line[1024];
+	FILE *f = fopen(SHIPPED_CONF, "r");
+
+	(void)state;
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		strcat(text, !strncmp(line, "#ofa", 4) ? line + 1 : "");
+	fclose(f);
+	put(CONF, text);
+	lists("ofa-v2-ib0 ofa-v2-storage ofa-v2-mlx5_0-1 ofa-v2-eth0 ");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, new_root, remove_root)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(CFG_4_the_default_file),
+		TEST(no_file_is_the_devices_present),
+		TEST(roce_and_iwarp_devices),
+		TEST(devices_are_in_the_order_of_their_numbers),
+		TEST(include_auto_has_a_place),
+		TEST(an_entry_wins_over_a_made_up_one),
+		TEST(drop_in_files_follow_in_the_order_of_their_names),
+		TEST(an_override_is_the_only_file),
+		TEST(the_main_file_wins_over_drop_ins),
+		TEST(the_file_at_fault_is_named),
+		TEST(the_shipped_file),
+		TEST(the_examples_in_the_shipped_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
