@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* conf_fuzz.c - any bytes as a dat.conf: no crash, and what comes out keeps its promises. */
+#include "dat/conf.h"
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void demand(bool good)
+{
+	if (!good)
+		abort();
+}
+
+/* Messages go to terminals and logs. */
+static void check_message(void *arg, const char *file, unsigned line, const char *message)
+{
+	demand(arg == check_message && !strcmp(file, "fuzz") && line > 0);
+	for (; *message; message++)
+		demand(*message >= ' ' && *message <= '~');
+}
+
+static void check_entry(const struct conf_entry *e)
+{
+	size_t length = strnlen(e->info.ia_name, sizeof(e->info.ia_name));
+
+	demand(length > 0 && length < sizeof(e->info.ia_name));
+	demand(e->info.is_thread_safe == DAT_TRUE || e->info.is_thread_safe == DAT_FALSE);
+	demand(e->library && *e->library && e->ia_params);
+	demand(!strcmp(e->file, "fuzz") && e->line > 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct conf conf = { .entries = NULL };
+
+	demand(!conf_parse(&conf, (const char *)data, size, "fuzz", check_message,
+			   check_message));
+	for (size_t i = 0; i < conf.count; i++) {
+		check_entry(&conf.entries[i]);
+		demand(!i || conf.entries[i - 1].line < conf.entries[i].line);
+	}
+	demand(!conf.wants_auto || conf.auto_at <= conf.count);
+	conf_free(&conf);
+	return 0;
+}
