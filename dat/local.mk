@@ -24,10 +24,10 @@ pkgconfig_DATA += dat/dat2.pc dat/dat.pc
 dist_sysconf_DATA += etc/dat.conf
 
 # Programs for older stacks say -ldat.
-install-exec-hook: libdat2-dat-link
-libdat2-dat-link:
+install-exec-local: install-libdat-link
+install-libdat-link:
+	$(MKDIR_P) $(DESTDIR)$(libdir)
 	cd $(DESTDIR)$(libdir) && rm -f libdat.so && $(LN_S) libdat2.so.2 libdat.so
-uninstall-hook: libdat2-dat-unlink
-libdat2-dat-unlink:
+uninstall-local: uninstall-libdat-link
+uninstall-libdat-link:
 	rm -f $(DESTDIR)$(libdir)/libdat.so
-.PHONY: libdat2-dat-link libdat2-dat-unlink
