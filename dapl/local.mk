@@ -32,9 +32,10 @@ libdaplcore_la_SOURCES = \
 provider_ldflags = $(AM_LDFLAGS) -version-info 2:0:0 -no-undefined -Wl,-z,defs -Wl,-z,now
 EXTRA_DIST += dapl/libdaplofa.map dapl/libdaplsoft.map
 
+# The device over libibverbs and librdmacm.
 if VERBS
-lib_LTLIBRARIES += libdaplofa.la
-libdaplofa_la_SOURCES = \
+noinst_LTLIBRARIES += libdaplverbs.la
+libdaplverbs_la_SOURCES = \
 	dapl/verbs/hw.h \
 	dapl/verbs/device.c \
 	dapl/verbs/address.c dapl/verbs/address.h \
@@ -44,17 +45,19 @@ libdaplofa_la_SOURCES = \
 	dapl/verbs/conn.c \
 	dapl/verbs/pdata.c dapl/verbs/pdata.h \
 	dapl/verbs/ud.c
-libdaplofa_la_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS)
-libdaplofa_la_LIBADD = libdaplcore.la libcommon.la libdat2.la $(VERBS_LIBS)
+libdaplverbs_la_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS)
+
+lib_LTLIBRARIES += libdaplofa.la
+libdaplofa_la_SOURCES =
+libdaplofa_la_LIBADD = libdaplcore.la libdaplverbs.la libcommon.la libdat2.la $(VERBS_LIBS)
 libdaplofa_la_LDFLAGS = $(provider_ldflags) -Wl,--version-script=$(srcdir)/dapl/libdaplofa.map
 
 # Shipped dat.conf files name these.
-install-exec-hook: libdaplofa-links
+install_exec_hooks += libdaplofa-links
 libdaplofa-links:
 	cd $(DESTDIR)$(libdir) && for l in scm ucm; do \
 		rm -f libdaplo$$l.so.2 && $(LN_S) libdaplofa.so.2 libdaplo$$l.so.2 || exit 1; done
-uninstall-hook: libdaplofa-unlink
+uninstall_hooks += libdaplofa-unlink
 libdaplofa-unlink:
 	cd $(DESTDIR)$(libdir) && rm -f libdaploscm.so.2 libdaploucm.so.2
-.PHONY: libdaplofa-links libdaplofa-unlink
 endif

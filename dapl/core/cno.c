@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "dapl/core/cno.h"
 #include "dapl/core/evd.h"
+#include "dapl/core/provider.h"
 
 /* --- wake_fd; cno->mutex held --- */
 

@@ -14,6 +14,7 @@
 #include "dapl/core/conn.h"
 #include "dapl/core/ep_state.h"
 #include "dapl/core/event.h"
+#include "dapl/core/provider.h"
 #include "dapl/core/ud.h"
 
 /* --- events ----------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include "dapl/core/conn.h"
 #include "dapl/core/cr.h"
 #include "dapl/core/ep_state.h"
+#include "dapl/core/provider.h"
 #include "dapl/core/ud.h"
 
 struct dapl_cr *dapl_cr_new(struct dapl_ia *ia, struct dapl_conn *conn,

@@ -10,6 +10,7 @@
 #include "dapl/core/conn.h"
 #include "dapl/core/ep_state.h"
 #include "dapl/core/evd.h"
+#include "dapl/core/provider.h"
 #include "dapl/core/settings.h"
 #include "dapl/core/ud.h"
 

@@ -14,8 +14,9 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
-#include "dapl/core/event.h"
 #include "dapl/core/evd.h"
+#include "dapl/core/event.h"
+#include "dapl/core/provider.h"
 
 static uint32_t power_of_two(uint32_t n)
 {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "dapl/core/dapl.h"
 #include "dapl/core/event.h"
+#include "dapl/core/provider.h"
 
 /* Bit 2 is what rxe sets for "with invalidate" (the kernel's flag, not the library's);
  * on a connected QP the bit has no other meaning. */

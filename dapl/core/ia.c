@@ -9,6 +9,7 @@
 #include "dapl/core/cno.h"
 #include "dapl/core/ia.h"
 #include "dapl/core/lmr.h"
+#include "dapl/core/provider.h"
 #include "dapl/core/rmr.h"
 #include "dapl/core/srq.h"
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "dapl/core/lmr.h"
+#include "dapl/core/provider.h"
 
 #define PRIVILEGES (DAT_MEM_PRIV_ALL_FLAG | (int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
 #define REMOTE_PRIVILEGES (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | \

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include "dapl/core/dapl.h"
 #include "dapl/core/post.h"
+#include "dapl/core/provider.h"
 
 _Static_assert(sizeof(DAT_LMR_TRIPLET) == sizeof(struct ibv_sge), "a triplet is an sge");
 _Static_assert(offsetof(DAT_LMR_TRIPLET, virtual_address) == offsetof(struct ibv_sge, addr),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* pz.c - protection zones: a protection domain and who uses it. */
 #include "dapl/core/dapl.h"
+#include "dapl/core/provider.h"
 
 static void end_pz(struct dapl_object *obj)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "dapl/core/lmr.h"
 #include "dapl/core/post.h"
+#include "dapl/core/provider.h"
 #include "dapl/core/rmr.h"
 
 static void end_rmr(struct dapl_object *obj)

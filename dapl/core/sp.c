@@ -6,6 +6,7 @@
 #include "dapl/core/conn.h"
 #include "dapl/core/cr.h"
 #include "dapl/core/ep_state.h"
+#include "dapl/core/provider.h"
 
 enum { BACKLOG = 1024 };	/* of the transport; DAT's own backlog is the EVD's room */
 

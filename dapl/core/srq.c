@@ -7,8 +7,9 @@
 #include <string.h>
 #include "dapl/core/conn.h"
 #include "dapl/core/ep_state.h"
-#include "dapl/core/event.h"
 #include "dapl/core/evd.h"
+#include "dapl/core/event.h"
+#include "dapl/core/provider.h"
 #include "dapl/core/srq.h"
 
 struct dapl_srq_chunk {

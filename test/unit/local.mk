@@ -26,3 +26,22 @@ test_unit_test_dat_strerror_SOURCES = test/unit/test_dat_strerror.c
 test_unit_test_dat_strerror_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_dat_strerror_LDADD = libdat2.la $(CMOCKA_LIBS)
 endif
+
+if VERBS
+# The device over libibverbs: what is pure runs here, the rest in the test machine.
+if CMOCKA
+verbs_unit_tests = \
+	test/unit/test_verbs_address \
+	test/unit/test_verbs_pdata
+check_PROGRAMS += $(verbs_unit_tests)
+TESTS += $(verbs_unit_tests)
+test_unit_test_verbs_address_SOURCES = test/unit/test_verbs_address.c
+test_unit_test_verbs_address_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
+test_unit_test_verbs_pdata_SOURCES = test/unit/test_verbs_pdata.c
+test_unit_test_verbs_pdata_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
+endif
+# verbs_device_probe "NETDEV 0", in the test machine: no TESTS, it needs a device.
+check_PROGRAMS += test/unit/verbs_device_probe
+test_unit_verbs_device_probe_SOURCES = test/unit/verbs_device_probe.c
+test_unit_verbs_device_probe_LDADD = libdaplverbs.la libdaplcore.la libcommon.la $(VERBS_LIBS)
+endif
