@@ -22,5 +22,5 @@ test_conform_conform_SOURCES = \
 	test/conform/ext.c \
 	test/conform/err.c \
 	test/conform/reg.c
-test_conform_conform_LDADD = dat/libdat2.la -lpthread -ldl
+test_conform_conform_LDADD = libdat2.la -lpthread -ldl
 EXTRA_DIST += test/conform/run
