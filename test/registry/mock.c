@@ -89,10 +89,7 @@ static DAT_RETURN ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDL
 /* True the first time. */
 static bool fails_once(struct mock *m, const char *word)
 {
-	bool fails = is(m, word) && !m->failed_once;
-
-	m->failed_once |= fails;
-	return fails;
+	return is(m, word) && !__atomic_exchange_n(&m->failed_once, true, __ATOMIC_RELAXED);
 }
 
 static DAT_RETURN query_provider(struct object *o, DAT_PROVIDER_ATTR *attr)
