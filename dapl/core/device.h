@@ -45,7 +45,8 @@ struct dapl_device_attr {
 	unsigned max_read_sge;		/* segments of an RDMA read */
 	unsigned max_inline;		/* bytes; what create_qp can grant */
 	uint32_t max_message;		/* bytes, send or RDMA */
-	/* Private data that reaches the peer whole and with its exact length, bytes. */
+	/* Private data that reaches the peer whole and with its exact length, bytes. UD may
+	 * have less room for some; connect, accept and reject give EMSGSIZE for too much. */
 	unsigned pdata_connect, pdata_accept, pdata_reject;
 };
 
@@ -102,7 +103,8 @@ struct dapl_device_ops {
 	 * handed to dapl_up_async. */
 	int (*open)(const char *params, void *ia, struct dapl_device **dev);
 	/* All objects are gone and all connections released. Waits for what is still
-	 * under way on the service thread; no upcall comes afterwards. */
+	 * under way on the service thread, so not to be called on it; no upcall comes
+	 * afterwards. */
 	void (*close)(struct dapl_device *dev);
 	int (*query)(struct dapl_device *dev, struct dapl_device_attr *attr);
 
@@ -137,7 +139,8 @@ struct dapl_device_ops {
 	 * UD QPs are left in RTS. */
 	int (*create_qp)(struct dapl_device *dev, struct ibv_pd *pd,
 			 struct ibv_qp_init_attr *attr, struct ibv_qp **qp);
-	int (*reset_qp)(struct dapl_device *dev, struct ibv_qp *qp);	/* empty, INIT again */
+	/* Empty and in INIT again. EOPNOTSUPP (iWARP): cannot, make a new one. */
+	int (*reset_qp)(struct dapl_device *dev, struct ibv_qp *qp);
 	int (*error_qp)(struct ibv_qp *qp);	/* to ERR: everything posted flushes */
 	int (*destroy_qp)(struct ibv_qp *qp);
 
@@ -158,7 +161,7 @@ struct dapl_device_ops {
 	/* Answers a request; the same upcalls follow. */
 	int (*accept)(struct dapl_conn *conn, const struct dapl_conn_params *params);
 	/* by_consumer false: refused by the provider itself (DAPL_CONN_REFUSED at the
-	 * peer). conn is released by this call. */
+	 * peer). conn is released by this call, unless it fails (EMSGSIZE). */
 	int (*reject)(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len);
 	/* Tells the peer that the connection ends. The QP is core's to move to ERR,
 	 * before. dapl_up_disconnected may or may not follow. */

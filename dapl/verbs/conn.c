@@ -89,12 +89,15 @@ void hw_conn_destroy(struct dapl_conn *conn)
 	free(conn);
 }
 
+/* The only other reason than "consumer" that librdmacm can give is what ECE uses; it
+ * tells OFA's provider, too, that no consumer was asked. Older kernels refuse it. */
 void hw_refuse(struct rdma_cm_id *id, enum hw_wire wire)
 {
 	uint8_t bytes[256];
 	int len = hw_pdata_pack(bytes, wire, HW_REJECT, NULL, 0, 0, true, NULL);
 
-	rdma_reject(id, bytes, len);
+	if (wire != HW_WIRE_IB || rdma_reject_ece(id, bytes, len))
+		rdma_reject(id, bytes, len);
 }
 
 static uint8_t least(uint8_t a, uint8_t b)
@@ -347,8 +350,8 @@ static void response(struct dapl_conn *conn, const struct hw_pdata *pdata)
 
 	conn->peer_mtu = pdata->mtu;
 	if (qp_to_rts(conn, &peer_gone) || rdma_establish(conn->id)) {
-		hw_refuse(conn->id, conn->wire);
-		tell_failed(conn, DAPL_CONN_UNREACHABLE, NULL, 0);
+		hw_refuse(conn->id, conn->wire);	/* or it took its answer back */
+		tell_failed(conn, DAPL_CONN_REFUSED, NULL, 0);
 		return;
 	}
 	tell_established(conn, pdata->data, pdata->len, NULL);
@@ -746,13 +749,16 @@ int hw_accept(struct dapl_conn *conn, const struct dapl_conn_params *params)
 int hw_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len)
 {
 	uint8_t bytes[256];
-	int n = hw_pdata_pack(bytes, conn->wire, HW_REJECT, pdata, len, 0, !by_consumer, NULL);
+	int n = hw_pdata_pack(bytes, conn->wire, HW_REJECT, pdata, len, 0, false, NULL);
 
 	if (n < 0)
 		return EMSGSIZE;
 	pthread_mutex_lock(&conn->lock);
-	if (conn->state == CONN_REQUESTED) {
-		rdma_reject(conn->id, bytes, n);	/* fails if the peer is gone: fine */
+	if (conn->state == CONN_REQUESTED) {	/* a failure means that the peer is gone */
+		if (by_consumer)
+			rdma_reject(conn->id, bytes, n);
+		else
+			hw_refuse(conn->id, conn->wire);
 		set_state(conn, CONN_OVER);
 	}
 	pthread_mutex_unlock(&conn->lock);

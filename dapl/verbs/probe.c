@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MESSAGE_MAX (1u << 31)	/* InfiniBand's; siw says -1 */
+
 static unsigned mtu_bytes(enum ibv_mtu mtu)
 {
 	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 1024;
@@ -102,7 +104,8 @@ void hw_probe_port(struct dapl_device *dev, struct dapl_device_attr *a)
 		return;
 	a->port_active = port.state == IBV_PORT_ACTIVE;
 	a->mtu = mtu_bytes(port.active_mtu);
-	a->max_message = port.max_msg_sz ? port.max_msg_sz : 1u << 31;
+	a->max_message = port.max_msg_sz && port.max_msg_sz < MESSAGE_MAX ? port.max_msg_sz :
+		MESSAGE_MAX;
 }
 
 /* Index 0, what rdma_cm derives from the network device (an IPoIB child has its own
