@@ -1,0 +1,1074 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* engine.c - executes messages: the target's side of sends, writes, reads and atomics,
+ * the initiator's side of answers and acknowledgements; and makes progress, by whoever
+ * polls or else by the service thread. Framing is tcp.c's job, connection set-up cm.c's.
+ *
+ * Who drives, and why nothing sleeps for ever: doc/design/soft-progress.md. */
+#include "dapl/soft/soft.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum {
+	FINE = -1,
+	EVENTS = 32,
+	HANDOVER_US = 1000,		/* no poll for that long: the service thread serves */
+	HOT_TURNS = 4,			/* polls of the last busy socket for one of all */
+	ACKS_MAX = 32,			/* messages that may wait for their acknowledgement */
+};
+
+/* --- the target: sends ------------------------------------------------------------- */
+
+static struct soft_late *late_new(struct dapl_conn *conn, uint8_t op, uint32_t word)
+{
+	struct soft_late *late = calloc(1, sizeof *late);
+
+	if (!late)
+		return NULL;
+	late->op = op;
+	late->word = word;
+	TAILQ_INSERT_TAIL(&conn->late, late, link);
+	conn->late_bytes += SOFT_CHARGE;
+	return late;
+}
+
+static void late_free(struct dapl_conn *conn, struct soft_late *late)
+{
+	TAILQ_REMOVE(&conn->late, late, link);
+	conn->late_bytes -= SOFT_CHARGE + late->length;
+	free(late->data);
+	free(late);
+}
+
+/* More messages without a receive than there is memory for: ours have been told, a
+ * foreign peer is stopped by not reading on. */
+static int late_full(struct dapl_conn *conn)
+{
+	if (conn->late_bytes <= SOFT_WINDOW)
+		return FINE;
+	if (conn->ours)
+		return WIRE_TERM_NO_BUFFER;
+	if (!conn->rx.paused) {
+		conn->rx.paused = true;
+		soft_engine_interest(conn);
+	}
+	return FINE;
+}
+
+static bool late_reserve(struct soft_late *late, uint32_t size)
+{
+	uint32_t capacity = late->capacity ? late->capacity : 256;
+	uint8_t *data;
+
+	if (size <= late->capacity)
+		return true;
+	while (capacity < size)
+		capacity *= 2;
+	data = realloc(late->data, capacity);
+	if (!data)
+		return false;
+	late->data = data;
+	late->capacity = capacity;
+	return true;
+}
+
+static const struct ibv_pd *receive_pd(const struct soft_qp *qp)
+{
+	return qp->srq ? qp->srq->srq.pd : qp->qp.pd;
+}
+
+/* The taken receive fails; why goes to the peer. */
+static int receive_failed(struct soft_qp *qp, enum ibv_wc_status status, int term)
+{
+	static const struct ibv_wc receive = { .opcode = IBV_WC_RECV };
+
+	soft_qp_received(qp, status, &receive, false);
+	return term;
+}
+
+int soft_target_send_begin(struct soft_qp *qp, struct dapl_conn *conn)
+{
+	struct soft_rx *rx = &conn->rx;
+
+	if (!rx->send_open) {
+		rx->send_open = true;
+		rx->send_op = rx->seg.op;
+		rx->send_word = rx->seg.stag;
+		rx->send_offset = 0;
+		rx->late = NULL;
+		if (TAILQ_EMPTY(&conn->late) && soft_qp_take_receive(qp)) {
+			conn->consumed += SOFT_CHARGE;
+		} else {
+			soft_trace(TRC_LVL_DETAIL, "qp", qp, "send without a receive");
+			rx->late = late_new(conn, rx->send_op, rx->send_word);
+			if (!rx->late)
+				return WIRE_TERM_LOCAL;
+			if (qp->srq)	/* it may be empty: ask to be called back */
+				soft_qp_take_receive(qp);
+		}
+	}
+	if (rx->send_offset + (uint64_t)rx->payload_left > SOFT_MAX_MESSAGE)
+		return WIRE_TERM_TOO_LONG;
+	rx->sink = rx->late ? SOFT_SINK_LATE : SOFT_SINK_RECV;
+	if (rx->late)
+		return late_full(conn);
+	if (rx->send_offset + (uint64_t)rx->payload_left > qp->taken->length)
+		return receive_failed(qp, IBV_WC_LOC_LEN_ERR, WIRE_TERM_TOO_LONG);
+	return FINE;
+}
+
+/* The taken receive holds its whole message. */
+static int deliver(struct soft_qp *qp, struct dapl_conn *conn, uint8_t op, uint32_t word,
+		   uint32_t length)
+{
+	struct ibv_wc wc = { .opcode = IBV_WC_RECV, .byte_len = length };
+	bool solicited = false;
+
+	switch (op) {
+	case WIRE_SEND_SE_INV:
+		solicited = true;	/* fall through */
+	case WIRE_SEND_INV:
+		if (soft_mw_invalidate(qp, word) != IBV_WC_SUCCESS)
+			return WIRE_TERM_INVALIDATE;
+		wc.wc_flags = IBV_WC_WITH_INV;
+		wc.invalidated_rkey = word;
+		break;
+	case WIRE_SEND_SE_IMM:
+		solicited = true;	/* fall through */
+	case WIRE_SEND_IMM:
+		wc.wc_flags = IBV_WC_WITH_IMM;
+		wc.imm_data = htonl(word);
+		break;
+	case WIRE_IMMEDIATE_SE:
+		solicited = true;	/* fall through */
+	case WIRE_IMMEDIATE:
+		wc.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+		wc.wc_flags = IBV_WC_WITH_IMM;
+		wc.imm_data = htonl(word);
+		break;
+	case WIRE_SEND_SE:
+		solicited = true;
+		break;
+	}
+	conn->delivered++;
+	soft_qp_received(qp, IBV_WC_SUCCESS, &wc, solicited);
+	return FINE;
+}
+
+int soft_target_send_end(struct soft_qp *qp, struct dapl_conn *conn)
+{
+	struct soft_rx *rx = &conn->rx;
+
+	rx->send_open = false;
+	conn->arrived++;
+	if (rx->late) {
+		rx->late->complete = true;
+		rx->late = NULL;
+		soft_target_receives(qp);
+		return FINE;
+	}
+	return deliver(qp, conn, rx->send_op, rx->send_word, rx->send_offset);
+}
+
+int soft_target_immediate(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body)
+{
+	uint32_t word = wire_get32(body), length = wire_get32(body + 4);
+	struct soft_late *late;
+
+	conn->arrived++;
+	if (TAILQ_EMPTY(&conn->late) && soft_qp_take_receive(qp)) {
+		conn->consumed += SOFT_CHARGE;
+		return deliver(qp, conn, conn->rx.seg.op, word, length);
+	}
+	late = late_new(conn, conn->rx.seg.op, word);
+	if (!late)
+		return WIRE_TERM_LOCAL;
+	late->write_length = length;
+	late->complete = true;
+	soft_target_receives(qp);
+	return late_full(conn);
+}
+
+/* Copies what came of a late message into the taken receive. */
+static int late_copy(struct soft_qp *qp, const struct soft_late *late)
+{
+	struct iovec iov[SOFT_MAX_SGE];
+	const uint8_t *from = late->data;
+	int n;
+
+	if (late->length > qp->taken->length)
+		return receive_failed(qp, IBV_WC_LOC_LEN_ERR, WIRE_TERM_TOO_LONG);
+	n = soft_mem_slice(qp->dev, receive_pd(qp), qp->taken->sge, qp->taken->sges, 0,
+			   late->length, IBV_ACCESS_LOCAL_WRITE, iov, SOFT_MAX_SGE);
+	if (n < 0)
+		return receive_failed(qp, IBV_WC_LOC_PROT_ERR, WIRE_TERM_LOCAL);
+	for (int i = 0; i < n; from += iov[i++].iov_len)
+		memcpy(iov[i].iov_base, from, iov[i].iov_len);
+	return FINE;
+}
+
+static int late_deliver(struct soft_qp *qp, struct dapl_conn *conn, struct soft_late *late)
+{
+	bool immediate = late->op == WIRE_IMMEDIATE || late->op == WIRE_IMMEDIATE_SE;
+	int term = late_copy(qp, late);
+
+	if (term == FINE && late->complete)
+		term = deliver(qp, conn, late->op, late->word,
+			       immediate ? late->write_length : late->length);
+	if (term != FINE)
+		return term;
+	conn->consumed += SOFT_CHARGE + late->length;
+	if (late->complete)
+		conn->delivered += late->writes_after;
+	else
+		conn->rx.late = NULL;	/* what follows goes straight into the receive */
+	if (conn->rx.sink == SOFT_SINK_LATE && !late->complete)
+		conn->rx.sink = SOFT_SINK_RECV;
+	late_free(conn, late);
+	return FINE;
+}
+
+static void terminate(struct soft_qp *qp, struct dapl_conn *conn, int term, bool read,
+		      uint32_t index, const char *check);
+
+void soft_target_receives(struct soft_qp *qp)
+{
+	struct dapl_conn *conn = qp->conn;
+	struct soft_late *late;
+	int term = FINE;
+
+	if (!conn || qp->state != IBV_QPS_RTS || conn->tx.terminate || conn->tx.goodbye)
+		return;
+	while (term == FINE && (late = TAILQ_FIRST(&conn->late)) && soft_qp_take_receive(qp))
+		term = late_deliver(qp, conn, late);
+	if (term != FINE) {
+		terminate(qp, conn, term, false, conn->delivered + 1, "delivery of a late send");
+		return;
+	}
+	if (conn->rx.paused && conn->late_bytes <= SOFT_WINDOW / 2) {
+		conn->rx.paused = false;
+		soft_engine_interest(conn);
+	}
+	soft_engine_want_ack(conn);
+}
+
+/* --- the target: writes, reads, atomics ----------------------------------------------- */
+
+static int write_term(enum soft_check check)
+{
+	switch (check) {
+	case SOFT_BAD_STAG:
+		return WIRE_TERM_DDP_STAG;
+	case SOFT_BOUNDS:
+		return WIRE_TERM_DDP_BOUNDS;
+	case SOFT_OTHER_STREAM:
+		return WIRE_TERM_DDP_STREAM;
+	case SOFT_WRAP:
+		return WIRE_TERM_DDP_WRAP;
+	default:
+		return WIRE_TERM_ACCESS;
+	}
+}
+
+int soft_target_write_begin(struct soft_qp *qp, struct dapl_conn *conn)
+{
+	struct soft_rx *rx = &conn->rx;
+	struct soft_region *held;
+	enum soft_check check;
+	uintptr_t end;
+	char *at;
+
+	if (!rx->write_open)
+		rx->write_length = 0;
+	rx->write_open = true;
+	rx->write_stag = rx->seg.stag;
+	rx->write_to = rx->seg.to;
+	rx->write_length += rx->payload_left;
+	rx->tail_length = 0;
+	rx->sink = SOFT_SINK_WRITE;
+	if (!rx->payload_left)
+		return FINE;
+	check = soft_mem_remote(qp, rx->seg.stag, rx->seg.to, rx->payload_left,
+				IBV_ACCESS_REMOTE_WRITE, &at, &held);
+	if (check != SOFT_FINE)
+		return write_term(check);
+	soft_mem_done(held);
+	if (rx->seg.last) {
+		end = (uintptr_t)at + rx->payload_left;
+		rx->tail_length = end - ((end - 1) & ~(uintptr_t)7);
+		if (rx->tail_length > rx->payload_left)
+			rx->tail_length = rx->payload_left;
+	}
+	return FINE;
+}
+
+void soft_target_write_end(struct dapl_conn *conn)
+{
+	struct soft_late *last = TAILQ_LAST(&conn->late, soft_late_head);
+
+	conn->rx.write_open = false;
+	conn->arrived++;
+	if (last)
+		last->writes_after++;
+	else
+		conn->delivered++;
+}
+
+/* Room to answer? The peer must not have more reads out than was agreed. */
+static struct soft_answer *answer_room(struct dapl_conn *conn)
+{
+	if (conn->answer_tail - conn->tx.cursor.answer >= conn->reads_in)
+		return NULL;
+	return &conn->answers[conn->answer_tail % conn->reads_in];
+}
+
+int soft_target_read(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body)
+{
+	struct soft_answer *answer = answer_room(conn);
+	struct soft_region *held = NULL;
+	enum soft_check check = SOFT_FINE;
+	char *at;
+
+	if (!answer)
+		return WIRE_TERM_NO_BUFFER;
+	*answer = (struct soft_answer){
+		.sink_stag = wire_get32(body), .sink_to = wire_get64(body + 4),
+		.length = wire_get32(body + 12), .stag = wire_get32(body + 16),
+		.from = wire_get64(body + 20), .msn = conn->rx.seg.msn,
+	};
+	if (answer->length)
+		check = soft_mem_remote(qp, answer->stag, answer->from, answer->length,
+					IBV_ACCESS_REMOTE_READ, &at, &held);
+	soft_mem_done(held);
+	if (check != SOFT_FINE)
+		return WIRE_TERM(0, 1, check);
+	conn->answer_tail++;
+	return FINE;
+}
+
+int soft_target_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body)
+{
+	struct soft_answer *answer = answer_room(conn);
+	uint64_t data = wire_get64(body + 20), data_mask = wire_get64(body + 28);
+	uint64_t compare = wire_get64(body + 36), compare_mask = wire_get64(body + 44);
+	uint32_t code = wire_get32(body);
+	struct soft_region *held;
+	enum soft_check check;
+	char *at;
+
+	if (!answer)
+		return WIRE_TERM_NO_BUFFER;
+	if (code == WIRE_ATOMIC_CMP_SWAP ? data_mask != ~0ull || compare_mask != ~0ull
+					 : code != WIRE_ATOMIC_FETCH_ADD || data_mask)
+		return WIRE_TERM_UNSPECIFIED;
+	check = soft_mem_remote(qp, wire_get32(body + 8), wire_get64(body + 12), 8,
+				IBV_ACCESS_REMOTE_ATOMIC, &at, &held);
+	if (check != SOFT_FINE)
+		return WIRE_TERM(0, 1, check);
+	if ((uintptr_t)at % 8) {
+		soft_mem_done(held);
+		return WIRE_TERM_CATASTROPHIC;
+	}
+	if (code == WIRE_ATOMIC_FETCH_ADD)
+		compare = __atomic_fetch_add((uint64_t *)at, data, __ATOMIC_SEQ_CST);
+	else
+		__atomic_compare_exchange_n((uint64_t *)at, &compare, data, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	soft_mem_done(held);
+	*answer = (struct soft_answer){
+		.atomic = true, .sink_stag = wire_get32(body + 4), .sink_to = compare,
+		.msn = conn->rx.seg.msn,
+	};
+	conn->answer_tail++;
+	return FINE;
+}
+
+/* --- where payload goes ------------------------------------------------------------------ */
+
+static int place_recv(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
+		      struct iovec *iov, int max, int *term)
+{
+	int n = soft_mem_slice(qp->dev, receive_pd(qp), qp->taken->sge, qp->taken->sges,
+			       conn->rx.send_offset, length, IBV_ACCESS_LOCAL_WRITE, iov, max);
+
+	if (n < 0)
+		*term = receive_failed(qp, IBV_WC_LOC_PROT_ERR, WIRE_TERM_LOCAL);
+	return n;
+}
+
+static int place_late(struct dapl_conn *conn, uint32_t length, struct iovec *iov, int *term)
+{
+	struct soft_late *late = conn->rx.late;
+
+	if (!late_reserve(late, late->length + length)) {
+		*term = WIRE_TERM_LOCAL;
+		return -1;
+	}
+	iov[0] = (struct iovec){ late->data + late->length, length };
+	return 1;
+}
+
+/* The last bytes of a write wait in rx->tail until the rest is there. */
+static int place_write(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
+		       struct iovec *iov, int max, struct soft_region **held, int *term)
+{
+	struct soft_rx *rx = &conn->rx;
+	uint32_t body = rx->payload_left - rx->tail_length, part;
+	enum soft_check check;
+	char *at = NULL;
+	int n = 0;
+
+	if (rx->payload_left < rx->tail_length)
+		body = 0;
+	check = soft_mem_remote(qp, rx->write_stag, rx->write_to, rx->payload_left,
+				IBV_ACCESS_REMOTE_WRITE, &at, held);
+	if (check != SOFT_FINE) {
+		*term = write_term(check);
+		return -1;
+	}
+	if (body) {
+		part = body < length ? body : length;
+		iov[n++] = (struct iovec){ at, part };
+		length -= part;
+	}
+	if (length && n < max) {
+		part = rx->payload_left - body;		/* of the tail, still to come */
+		iov[n++] = (struct iovec){ rx->tail + rx->tail_length - part, length };
+	}
+	rx->tail_at = at + rx->payload_left - rx->tail_length;
+	return n;
+}
+
+static int place_read(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
+		      struct iovec *iov, int max, int *term)
+{
+	const struct soft_swqe *wqe = soft_swqe(qp, conn->rx.read_wqe);
+	int n = soft_mem_slice(qp->dev, qp->qp.pd, wqe->sge, wqe->sges, conn->rx.read_offset,
+			       length, IBV_ACCESS_LOCAL_WRITE, iov, max);
+
+	if (n < 0) {
+		soft_qp_flush(qp, conn->rx.read_wqe, IBV_WC_LOC_PROT_ERR);
+		*term = WIRE_TERM_LOCAL;
+	}
+	return n;
+}
+
+int soft_target_place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
+		      struct iovec *iov, int max, struct soft_region **held, int *term)
+{
+	*held = NULL;
+	switch (conn->rx.sink) {
+	case SOFT_SINK_RECV:
+		return place_recv(qp, conn, length, iov, max, term);
+	case SOFT_SINK_LATE:
+		return place_late(conn, length, iov, term);
+	case SOFT_SINK_WRITE:
+		return place_write(qp, conn, length, iov, max, held, term);
+	case SOFT_SINK_READ:
+		return place_read(qp, conn, length, iov, max, term);
+	default:
+		*term = WIRE_TERM_UNSPECIFIED;
+		return -1;
+	}
+}
+
+/* Everything before is visible; now the tail, at once where it's an aligned word. */
+static void store_tail(const struct soft_rx *rx)
+{
+	uint64_t word;
+
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	if (rx->tail_length == 8 && (uintptr_t)rx->tail_at % 8 == 0) {
+		memcpy(&word, rx->tail, 8);
+		__atomic_store_n((uint64_t *)rx->tail_at, word, __ATOMIC_RELEASE);
+		return;
+	}
+	for (uint32_t i = 0; i < rx->tail_length; i++)
+		__atomic_store_n(rx->tail_at + i, rx->tail[i], __ATOMIC_RELEASE);
+}
+
+void soft_target_placed(struct dapl_conn *conn, uint32_t length)
+{
+	struct soft_rx *rx = &conn->rx;
+
+	rx->payload_left -= length;
+	rx->payload_done += length;
+	switch (rx->sink) {
+	case SOFT_SINK_RECV:
+		rx->send_offset += length;
+		conn->consumed += length;
+		break;
+	case SOFT_SINK_LATE:
+		rx->send_offset += length;
+		rx->late->length += length;
+		conn->late_bytes += length;
+		break;
+	case SOFT_SINK_WRITE:
+		rx->write_to += length;
+		if (!rx->payload_left && rx->tail_length)
+			store_tail(rx);
+		break;
+	case SOFT_SINK_READ:
+		rx->read_offset += length;
+		break;
+	default:
+		break;
+	}
+}
+
+/* --- the initiator ------------------------------------------------------------------------- */
+
+/* The oldest read or atomic that is not answered. */
+static struct soft_swqe *oldest_read(struct soft_qp *qp, const struct dapl_conn *conn,
+				     uint32_t *index)
+{
+	uint32_t end = conn->tx.cursor.wqe;
+
+	if ((int32_t)(qp->sq_head - qp->read_next) > 0)
+		qp->read_next = qp->sq_head;
+	for (; (int32_t)(end - qp->read_next) > 0; qp->read_next++) {
+		struct soft_swqe *wqe = soft_swqe(qp, qp->read_next);
+
+		if (wqe->state == SOFT_SENT && (wqe->opcode == IBV_WR_RDMA_READ ||
+						wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+						wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)) {
+			*index = qp->read_next;
+			return wqe;
+		}
+	}
+	return NULL;
+}
+
+static void read_done(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
+{
+	wqe->state = SOFT_DONE;
+	conn->reads_done++;
+	qp->read_next++;
+	soft_qp_complete_sends(qp);
+}
+
+int soft_initiator_response_begin(struct soft_qp *qp, struct dapl_conn *conn)
+{
+	struct soft_rx *rx = &conn->rx;
+	struct soft_swqe *wqe;
+	uint64_t end;
+
+	if (!rx->read_open) {
+		wqe = oldest_read(qp, conn, &rx->read_wqe);
+		if (!wqe || wqe->opcode != IBV_WR_RDMA_READ)
+			return WIRE_TERM_OPCODE;
+		rx->read_open = true;
+		rx->read_offset = 0;
+	}
+	wqe = soft_swqe(qp, rx->read_wqe);
+	if (rx->seg.stag != conn->sink_key + wqe->seq)
+		return WIRE_TERM_DDP_STAG;
+	end = rx->read_offset + (uint64_t)rx->payload_left;
+	if (rx->seg.to != rx->read_offset || end > wqe->length ||
+	    (rx->seg.last && end != wqe->length))
+		return WIRE_TERM_DDP_BOUNDS;
+	rx->sink = SOFT_SINK_READ;
+	return FINE;
+}
+
+void soft_initiator_response_end(struct soft_qp *qp, struct dapl_conn *conn)
+{
+	conn->rx.read_open = false;
+	read_done(qp, conn, soft_swqe(qp, conn->rx.read_wqe));
+}
+
+int soft_initiator_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body)
+{
+	uint64_t value = wire_get64(body + 4);
+	struct soft_swqe *wqe;
+	uint32_t index;
+	char *at;
+
+	wqe = oldest_read(qp, conn, &index);
+	if (!wqe || wqe->opcode == IBV_WR_RDMA_READ || conn->rx.read_open ||
+	    wire_get32(body) != wqe->seq)
+		return WIRE_TERM_OPCODE;
+	if (soft_mem_local(qp->dev, qp->qp.pd, wqe->sge, IBV_ACCESS_LOCAL_WRITE, &at) !=
+	    SOFT_FINE) {
+		soft_qp_flush(qp, index, IBV_WC_LOC_PROT_ERR);
+		return WIRE_TERM_LOCAL;
+	}
+	memcpy(at, &value, sizeof value);
+	read_done(qp, conn, wqe);
+	return FINE;
+}
+
+int soft_initiator_acked(struct soft_qp *qp, struct dapl_conn *conn, uint32_t delivered,
+			 uint64_t consumed)
+{
+	if ((int32_t)(delivered - conn->peer_delivered) < 0 ||
+	    (int32_t)(conn->tx.cursor.seq - delivered) < 0 ||
+	    consumed < conn->peer_consumed || consumed > conn->tx.cursor.charged)
+		return WIRE_TERM_UNSPECIFIED;
+	conn->peer_delivered = delivered;
+	conn->peer_consumed = consumed;
+	soft_qp_complete_sends(qp);
+	return FINE;
+}
+
+/* --- ends -------------------------------------------------------------------------------------- */
+
+/* What the peer's completion will say. */
+static enum ibv_wc_status term_status(int term)
+{
+	int layer = term >> 12, type = term >> 8 & 15;
+
+	if ((layer == 0 && type == 1) || (layer == 1 && type == 1))
+		return IBV_WC_REM_ACCESS_ERR;
+	if (layer == 1 && type == 2)
+		return IBV_WC_REM_INV_REQ_ERR;
+	if (term == WIRE_TERM_CATASTROPHIC || term == WIRE_TERM_UNSPECIFIED)
+		return IBV_WC_REM_INV_REQ_ERR;
+	return IBV_WC_REM_OP_ERR;
+}
+
+/* Core learns of the end once. */
+static void tell_over(struct dapl_conn *conn, bool orderly)
+{
+	if (!__atomic_exchange_n(&conn->over, true, __ATOMIC_RELAXED))
+		soft_cm_tell(conn, orderly ? SOFT_UP_CLOSED : SOFT_UP_BROKEN);
+}
+
+static void terminate(struct soft_qp *qp, struct dapl_conn *conn, int term, bool read,
+		      uint32_t index, const char *check)
+{
+	struct soft_tx *tx = &conn->tx;
+	uint8_t *p = tx->term;
+
+	if (tx->terminate || tx->goodbye)
+		return;
+	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "conn", conn, NULL,
+	      "terminate %d/%d/%d: %s, op %d msn %u, qp %06x", term >> 12, term >> 8 & 15,
+	      term & 255, check, conn->rx.seg.op, conn->rx.seg.msn, qp->qp.qp_num);
+	wire_terminate_put(p, term);
+	tx->term_length = 4;
+	if (conn->ours) {
+		memset(p + 4, 0, WIRE_TERMINATE_EXTRA);
+		p[4] = read;
+		p[5] = term_status(term);
+		wire_put32(p + 8, index);
+		wire_put32(p + 12, conn->delivered);
+		tx->term_length += WIRE_TERMINATE_EXTRA;
+	}
+	tx->terminate = true;
+	soft_qp_flush(qp, 0, IBV_WC_SUCCESS);
+	tell_over(conn, false);
+	soft_tcp_send(conn);
+}
+
+void soft_stream_fail(struct soft_qp *qp, struct dapl_conn *conn, int term, const char *check)
+{
+	uint8_t op = conn->rx.seg.op;
+	bool read = op == WIRE_READ_REQUEST || op == WIRE_ATOMIC_REQUEST;
+	uint32_t index = read ? conn->rx.seg.msn : conn->arrived + 1;
+
+	if (op == WIRE_SEND_INV || op == WIRE_SEND_SE_INV)
+		index -= term == WIRE_TERM_INVALIDATE;	/* it had arrived */
+	terminate(qp, conn, term, read, index, check);
+}
+
+void soft_stream_answer_fail(struct soft_qp *qp, struct dapl_conn *conn, int term,
+			     const char *check)
+{
+	uint32_t answer = conn->tx.cursor.answer;
+
+	terminate(qp, conn, term, true, conn->answers[answer % conn->reads_in].msn, check);
+}
+
+void soft_stream_abort(struct soft_qp *qp, struct dapl_conn *conn, const char *check)
+{
+	terminate(qp, conn, WIRE_TERM_LOCAL, false, 0, check);
+}
+
+/* The request that the peer's Terminate is about. */
+static uint32_t find_culprit(const struct soft_qp *qp, bool read, uint32_t index)
+{
+	for (uint32_t i = qp->sq_head; i != qp->sq_tail; i++) {
+		const struct soft_swqe *wqe = soft_swqe(qp, i);
+		bool reads = wqe->opcode == IBV_WR_RDMA_READ ||
+			     wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+			     wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+
+		if (wqe->opcode == IBV_WR_BIND_MW || wqe->opcode == IBV_WR_LOCAL_INV ||
+		    wqe->state == SOFT_DONE || reads != read)
+			continue;
+		if (wqe->state == SOFT_POSTED)
+			return i;	/* under way: nothing behind it was sent */
+		if (wqe->seq == index || (!read && (int32_t)(wqe->seq - index) >= 0))
+			return i;
+	}
+	return qp->sq_tail;
+}
+
+void soft_initiator_terminated(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body,
+			       uint32_t length)
+{
+	unsigned term = wire_terminate_get(body, conn->swaps);
+	enum ibv_wc_status status = term_status(term);
+	uint32_t culprit = qp->sq_tail;
+
+	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "conn", conn, NULL,
+	      "peer terminated %d/%d/%d, qp %06x", term >> 12, term >> 8 & 15, term & 255,
+	      qp->qp.qp_num);
+	if (conn->ours && length >= 4 + WIRE_TERMINATE_EXTRA) {
+		soft_initiator_acked(qp, conn, wire_get32(body + 12), conn->peer_consumed);
+		if (body[5] == IBV_WC_REM_ACCESS_ERR || body[5] == IBV_WC_REM_INV_REQ_ERR ||
+		    body[5] == IBV_WC_REM_OP_ERR)
+			status = body[5];
+		if (wire_get32(body + 8))	/* 0: no message of ours */
+			culprit = find_culprit(qp, body[4], wire_get32(body + 8));
+	} else if (conn->reads_done != conn->tx.cursor.reads) {
+		oldest_read(qp, conn, &culprit);
+	}
+	soft_qp_flush(qp, culprit, status);
+	conn->tx.goodbye = true;	/* nothing more but our FIN */
+	tell_over(conn, false);
+	soft_tcp_send(conn);
+}
+
+void soft_stream_over(struct soft_qp *qp, struct dapl_conn *conn, bool orderly)
+{
+	bool sent;
+
+	if (qp && qp->state == IBV_QPS_RTS) {
+		sent = qp->sq_head != qp->sq_tail &&
+		       soft_swqe(qp, qp->sq_head)->state != SOFT_POSTED;
+		soft_qp_flush(qp, qp->sq_head, !orderly && sent ? IBV_WC_RETRY_EXC_ERR
+								: IBV_WC_SUCCESS);
+	}
+	if (!conn->tx.goodbye)
+		tell_over(conn, orderly);
+	soft_cm_stream_over(conn);
+}
+
+void soft_stream_free(struct dapl_conn *conn)
+{
+	struct soft_late *late;
+
+	while ((late = TAILQ_FIRST(&conn->late)))
+		late_free(conn, late);
+	conn->rx.late = NULL;
+	free(conn->rx.whole);
+	conn->rx.whole = NULL;
+	conn->rx.whole_size = 0;
+	free(conn->tx.rest);
+	conn->tx.rest = NULL;
+	free(conn->answers);
+	conn->answers = NULL;
+}
+
+/* --- progress ------------------------------------------------------------------------------------- */
+
+void soft_engine_lock(struct dapl_device *dev)
+{
+	__atomic_add_fetch(&dev->engine_waiting, 1, __ATOMIC_RELAXED);
+	dapl_spin_lock(&dev->engine);
+	__atomic_sub_fetch(&dev->engine_waiting, 1, __ATOMIC_RELAXED);
+}
+
+void soft_engine_unlock(struct dapl_device *dev)
+{
+	dapl_spin_unlock(&dev->engine);
+}
+
+/* Pollers give way to those who wait. */
+static bool engine_try(struct dapl_device *dev)
+{
+	return !__atomic_load_n(&dev->engine_waiting, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&dev->engine.held, __ATOMIC_RELAXED) &&
+	       !__atomic_exchange_n(&dev->engine.held, 1, __ATOMIC_ACQUIRE);
+}
+
+void soft_engine_interest(struct dapl_conn *conn)
+{
+	uint32_t interest = (conn->rx.paused ? 0 : EPOLLIN) | (conn->tx.blocked ? EPOLLOUT : 0);
+	struct epoll_event event = { .events = interest, .data.ptr = conn };
+
+	if (!conn->in_data || conn->interest == interest)
+		return;
+	conn->interest = interest;
+	epoll_ctl(conn->dev->data_epoll, EPOLL_CTL_MOD, conn->fd, &event);
+}
+
+void soft_engine_add(struct dapl_conn *conn)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = conn };
+
+	if (conn->tx.blocked)
+		event.events |= EPOLLOUT;
+	conn->interest = event.events;
+	conn->in_data = true;
+	__atomic_add_fetch(&conn->dev->streams, 1, __ATOMIC_RELAXED);
+	if (epoll_ctl(conn->dev->data_epoll, EPOLL_CTL_ADD, conn->fd, &event))
+		log_line(SOFT_LOG_ERR, "soft: epoll_ctl: %s", strerror(errno));
+}
+
+static void unlist_ack(struct dapl_conn *conn)
+{
+	if (conn->ack_listed)
+		TAILQ_REMOVE(&conn->dev->acks, conn, ack_link);
+	conn->ack_listed = false;
+}
+
+void soft_engine_del(struct dapl_conn *conn)
+{
+	struct dapl_device *dev = conn->dev;
+
+	unlist_ack(conn);
+	if (dev->hot == conn)
+		dev->hot = NULL;
+	if (!conn->in_data)
+		return;
+	epoll_ctl(dev->data_epoll, EPOLL_CTL_DEL, conn->fd, NULL);
+	conn->in_data = false;
+	__atomic_sub_fetch(&dev->streams, 1, __ATOMIC_RELAXED);
+}
+
+static bool owes_ack(const struct dapl_conn *conn)
+{
+	return conn->ours && (conn->delivered != conn->tx.cursor.told_seq ||
+			      conn->consumed != conn->tx.cursor.told_consumed);
+}
+
+static bool ack_urgent(const struct dapl_conn *conn)
+{
+	return conn->delivered - conn->tx.cursor.told_seq >= ACKS_MAX ||
+	       conn->consumed - conn->tx.cursor.told_consumed >= SOFT_WINDOW / 4;
+}
+
+/* Outside the engine: at once. */
+void soft_engine_want_ack(struct dapl_conn *conn)
+{
+	if (!owes_ack(conn))
+		return;
+	conn->tx.ack_now = true;
+	soft_tcp_send(conn);
+}
+
+/* Engine lock held: acknowledgements that found nothing to ride on go alone now. */
+static void flush_acks(struct dapl_device *dev)
+{
+	struct dapl_conn *conn;
+
+	while ((conn = TAILQ_FIRST(&dev->acks))) {
+		struct soft_qp *qp = conn->qp;
+
+		unlist_ack(conn);
+		if (!qp)
+			continue;
+		dapl_spin_lock(&qp->lock);
+		soft_engine_want_ack(conn);
+		dapl_spin_unlock(&qp->lock);
+	}
+}
+
+/* May the acknowledgement wait for something to ride on? Only while somebody polls, who
+ * will come back, or the timer that watches the pollers runs. */
+static void settle_acks(struct dapl_conn *conn, bool polling)
+{
+	struct dapl_device *dev = conn->dev;
+
+	if (!owes_ack(conn))
+		return;
+	if (!polling || ack_urgent(conn) || !__atomic_load_n(&dev->polled, __ATOMIC_RELAXED)) {
+		conn->tx.ack_now = true;
+	} else if (!conn->ack_listed) {
+		conn->ack_listed = true;
+		TAILQ_INSERT_TAIL(&dev->acks, conn, ack_link);
+	}
+}
+
+static void serve_stream(struct dapl_conn *conn, uint32_t events, bool polling)
+{
+	struct soft_qp *qp = conn->qp;
+	bool alive = true;
+
+	if (qp)
+		dapl_spin_lock(&qp->lock);
+	if (events & EPOLLOUT)
+		conn->tx.blocked = false;
+	if (conn->rx.paused && (events & (EPOLLERR | EPOLLHUP))) {
+		soft_stream_over(qp, conn, false);
+		alive = false;
+	}
+	if (alive && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
+		alive = soft_tcp_receive(conn);
+	if (alive) {
+		settle_acks(conn, polling);
+		soft_tcp_send(conn);
+		if (events & EPOLLOUT)
+			soft_engine_interest(conn);
+	}
+	if (qp)
+		dapl_spin_unlock(&qp->lock);
+}
+
+/* Engine lock held. */
+static void serve(struct dapl_device *dev, bool polling)
+{
+	struct epoll_event event[EVENTS];
+	int n;
+
+	flush_acks(dev);
+	if (polling && dev->hot) {
+		serve_stream(dev->hot, EPOLLIN, true);
+		if (++dev->turn % HOT_TURNS)
+			return;
+	}
+	n = epoll_wait(dev->data_epoll, event, EVENTS, 0);
+	for (int i = 0; i < n; i++) {
+		if (!event[i].data.ptr) {
+			soft_ud_receive(dev);
+			continue;
+		}
+		dev->hot = event[i].data.ptr;
+		serve_stream(event[i].data.ptr, event[i].events, polling);
+	}
+}
+
+void soft_engine_poll(struct dapl_device *dev)
+{
+	if (unlikely(dev->dead) || !__atomic_load_n(&dev->streams, __ATOMIC_RELAXED))
+		return;
+	if (!engine_try(dev))
+		return;
+	__atomic_store_n(&dev->polls, dev->polls + 1, __ATOMIC_RELAXED);
+	serve(dev, true);
+	soft_engine_unlock(dev);
+}
+
+void soft_engine_srq_posted(struct soft_srq *srq)
+{
+	struct dapl_device *dev = srq->dev;
+	struct soft_qp *qp;
+
+	soft_engine_lock(dev);	/* so that no QP goes */
+	do {
+		dapl_spin_lock(&srq->lock);
+		qp = srq->rq.head != srq->rq.tail ? TAILQ_FIRST(&srq->waiting) : NULL;
+		if (qp) {
+			TAILQ_REMOVE(&srq->waiting, qp, srq_link);
+			qp->srq_waiting = false;
+		}
+		dapl_spin_unlock(&srq->lock);
+		if (qp) {
+			dapl_spin_lock(&qp->lock);
+			soft_target_receives(qp);
+			dapl_spin_unlock(&qp->lock);
+		}
+	} while (qp);
+	soft_engine_unlock(dev);
+}
+
+/* --- who serves: pollers or the service thread -------------------------------------------------------- */
+
+static void watch_data(struct dapl_device *dev, bool on)
+{
+	struct epoll_event event = { .events = on ? EPOLLIN : 0 };
+
+	epoll_ctl(dev->service_epoll, EPOLL_CTL_MOD, dev->data_epoll, &event);
+}
+
+/* The service thread serves again; what is there wakes it. */
+static void service_resumes(struct dapl_device *dev)
+{
+	dapl_spin_lock(&dev->handover);
+	if (dev->polled) {
+		__atomic_store_n(&dev->polled, false, __ATOMIC_RELAXED);
+		watch_data(dev, true);
+	}
+	dapl_spin_unlock(&dev->handover);
+}
+
+static uint32_t polls_now(struct dapl_device *dev)
+{
+	return __atomic_load_n(&dev->polls, __ATOMIC_RELAXED);
+}
+
+/* Every HANDOVER_US while pollers serve: are they still there? */
+static void handover_check(struct dapl_timer *timer)
+{
+	struct dapl_device *dev = container_of(timer, struct dapl_device, handover_timer);
+	uint32_t polls;
+	bool stay;
+
+	soft_engine_lock(dev);
+	flush_acks(dev);
+	polls = polls_now(dev);
+	stay = __atomic_load_n(&dev->polled, __ATOMIC_RELAXED) &&
+	       polls != __atomic_load_n(&dev->polls_seen, __ATOMIC_RELAXED);
+	__atomic_store_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
+	if (stay)
+		dapl_timer_start(timer, HANDOVER_US, handover_check);
+	else
+		service_resumes(dev);
+	soft_engine_unlock(dev);
+}
+
+/* Data is there, and the service thread was the one to be woken. */
+static void data_ready(struct dapl_watch *watch)
+{
+	struct dapl_device *dev = container_of(watch, struct dapl_device, data_watch);
+	uint32_t polls = polls_now(dev);
+
+	if (polls != __atomic_load_n(&dev->polls_seen, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
+		dapl_spin_lock(&dev->handover);
+		__atomic_store_n(&dev->polled, true, __ATOMIC_RELAXED);
+		watch_data(dev, false);
+		dapl_spin_unlock(&dev->handover);
+		dapl_timer_start(&dev->handover_timer, HANDOVER_US, handover_check);
+		return;
+	}
+	soft_engine_lock(dev);
+	serve(dev, false);
+	soft_engine_unlock(dev);
+}
+
+void soft_engine_sleep(struct dapl_device *dev)
+{
+	if (unlikely(dev->dead))
+		return;
+	__atomic_store_n(&dev->polls_seen, polls_now(dev), __ATOMIC_RELAXED);
+	if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
+		return;
+	service_resumes(dev);
+	if (!engine_try(dev))
+		return;			/* the timer still runs, and flushes */
+	flush_acks(dev);
+	soft_engine_unlock(dev);
+}
+
+int soft_engine_open(struct dapl_device *dev)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int err;
+
+	TAILQ_INIT(&dev->acks);
+	dev->scratch = malloc(SOFT_SCRATCH);
+	dev->data_epoll = epoll_create1(EPOLL_CLOEXEC);
+	dev->service_epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (!dev->scratch || dev->data_epoll < 0 || dev->service_epoll < 0)
+		return dev->scratch ? errno : ENOMEM;
+	if (epoll_ctl(dev->service_epoll, EPOLL_CTL_ADD, dev->data_epoll, &event))
+		return errno;
+	err = dapl_watch_start(&dev->data_watch, dev->service_epoll, data_ready);
+	return err;
+}
+
+void soft_engine_close(struct dapl_device *dev)
+{
+	dapl_watch_stop(&dev->data_watch);
+	dapl_timer_drain(&dev->handover_timer);
+	if (dev->service_epoll >= 0)
+		close(dev->service_epoll);
+	if (dev->data_epoll >= 0)
+		close(dev->data_epoll);
+	free(dev->scratch);
+}
