@@ -1,0 +1,1244 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* cm.c - connections from their first step to their last: listening, the MPA exchange,
+ * accepting and rejecting, disconnecting, and the release of what core is done with.
+ * What flows once both sides may send is tcp.c's and engine.c's job.
+ *
+ * Sockets in the exchange are in the device's cm epoll set, served by the service thread
+ * under the engine lock; when both directions carry FPDUs they move to the data set.
+ * Upcalls are noted in conn->up and made by conn_work, a task, with no lock held. A
+ * connection is freed by that task only, after it was taken from every list and set: so
+ * events that were fetched before still find it. */
+#include "dapl/soft/soft.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	SWEEP_US = 250000,
+	EVENTS = 64,
+	ACCEPT_BATCH = 64,
+	MULPDU_LARGE = 65490,		/* ours and siw: 64 KiB less a cache line of payload */
+	MULPDU_LEAST = 128,
+	CLOSE_FLUSH_MS = 1000,
+};
+
+static void conn_work(struct dapl_task *task);
+
+void soft_cm_tell(struct dapl_conn *conn, uint32_t what)
+{
+	__atomic_or_fetch(&conn->up, what, __ATOMIC_RELEASE);
+	dapl_task_queue(&conn->task, conn_work);
+}
+
+static void sweep(struct dapl_timer *timer);
+
+static void set_deadline(struct dapl_conn *conn, unsigned seconds)
+{
+	struct dapl_device *dev = conn->dev;
+
+	conn->deadline_ns = soft_now_ns() + seconds * 1000000000ull;
+	if (!dev->sweeping)
+		dapl_timer_start(&dev->sweep_timer, SWEEP_US, sweep);
+	dev->sweeping = true;
+}
+
+/* --- sockets -------------------------------------------------------------------------- */
+
+static void set_options(const struct dapl_conn *conn)
+{
+	static const int tos[] = {
+		[DAPL_QOS_THROUGHPUT] = 0x08, [DAPL_QOS_LATENCY] = 0x10,
+		[DAPL_QOS_ECONOMY] = 0x02, [DAPL_QOS_PREMIUM] = 0x10,
+	};
+	int on = 1, idle = 30, interval = 10, count = 3, class = dapl_settings.tos;
+
+	setsockopt(conn->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	setsockopt(conn->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+	setsockopt(conn->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+	setsockopt(conn->fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+	setsockopt(conn->fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+	if (class < 0 && conn->qos != DAPL_QOS_DEFAULT)
+		class = tos[conn->qos];
+	if (class < 0)
+		return;
+	if (conn->remote.ss_family == AF_INET6)
+		setsockopt(conn->fd, IPPROTO_IPV6, IPV6_TCLASS, &class, sizeof class);
+	else
+		setsockopt(conn->fd, IPPROTO_IP, IP_TOS, &class, sizeof class);
+}
+
+static void cm_watch(struct dapl_conn *conn, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.ptr = conn };
+	int op = conn->in_cm ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+
+	if (epoll_ctl(conn->dev->cm_epoll, op, conn->fd, &event))
+		log_line(SOFT_LOG_ERR, "soft: epoll_ctl: %s", strerror(errno));
+	conn->in_cm = true;
+}
+
+static void cm_unwatch(struct dapl_conn *conn)
+{
+	if (conn->in_cm)
+		epoll_ctl(conn->dev->cm_epoll, EPOLL_CTL_DEL, conn->fd, NULL);
+	conn->in_cm = false;
+}
+
+static void leave_handshake(struct dapl_conn *conn)
+{
+	if (conn->state == SOFT_WAIT_REQUEST)
+		conn->dev->handshakes--;
+	conn->deadline_ns = 0;
+}
+
+/* Engine lock held, and the QP's if there is one. */
+static void close_socket(struct dapl_conn *conn)
+{
+	leave_handshake(conn);
+	cm_unwatch(conn);
+	soft_engine_del(conn);
+	if (conn->fd >= 0)
+		close(conn->fd);
+	conn->fd = -1;
+	conn->tx.shut = true;
+	conn->state = SOFT_CLOSED;
+}
+
+static struct dapl_conn *conn_new(struct dapl_device *dev, int fd)
+{
+	struct dapl_conn *conn = calloc(1, sizeof *conn);
+
+	if (conn)
+		conn->frame = malloc(WIRE_MPA_MAX);
+	if (!conn || !conn->frame) {
+		free(conn);
+		return NULL;
+	}
+	conn->dev = dev;
+	conn->fd = fd;
+	conn->frame_need = WIRE_MPA_HEADER;
+	TAILQ_INIT(&conn->late);
+	return conn;
+}
+
+static void conn_free(struct dapl_conn *conn)
+{
+	soft_stream_free(conn);
+	free(conn->frame);
+	free(conn->pdata);
+	free(conn);
+}
+
+/* Engine lock held: nothing refers to it any more but its task. */
+static void conn_bury(struct dapl_conn *conn)
+{
+	close_socket(conn);
+	LIST_REMOVE(conn, link);
+	soft_cm_tell(conn, SOFT_UP_DEAD);
+}
+
+/* --- the service thread tells core ------------------------------------------------------ */
+
+static void go_live(struct dapl_conn *conn);
+
+static void tell_established(struct dapl_conn *conn)
+{
+	struct dapl_established info = {
+		.pdata = conn->up_pdata, .pdata_len = conn->up_pdata_length,
+		.local = conn->local, .remote = conn->remote,
+		.ud = conn->ud ? &conn->peer : NULL,
+	};
+
+	dapl_up_established(conn->owner, conn, &info);
+}
+
+static void drop_frame(struct dapl_conn *conn)
+{
+	free(conn->frame);
+	free(conn->pdata);
+	conn->frame = conn->pdata = NULL;
+	conn->up_pdata = NULL;
+	conn->up_pdata_length = 0;
+}
+
+static void conn_work(struct dapl_task *task)
+{
+	struct dapl_conn *conn = container_of(task, struct dapl_conn, task);
+	struct dapl_device *dev = conn->dev;
+	uint32_t up = __atomic_exchange_n(&conn->up, 0, __ATOMIC_ACQUIRE);
+	bool tell;
+
+	if (conn->buried) {
+		conn_free(conn);
+		return;
+	}
+	soft_engine_lock(dev);
+	tell = !conn->released;
+	soft_engine_unlock(dev);
+	if ((up & SOFT_UP_ESTABLISHED) && tell)
+		tell_established(conn);
+	else if ((up & SOFT_UP_ESTABLISHED) && conn->peer.ah)
+		soft_ah_destroy(conn->peer.ah);
+	if (up & SOFT_UP_ESTABLISHED) {
+		drop_frame(conn);
+		go_live(conn);
+	}
+	if ((up & SOFT_UP_FAILED) && tell)
+		dapl_up_failed(conn->owner, conn, conn->failure, conn->up_pdata,
+			       conn->up_pdata_length);
+	if ((up & (SOFT_UP_CLOSED | SOFT_UP_BROKEN)) && tell)
+		dapl_up_disconnected(conn->owner, conn, up & SOFT_UP_CLOSED);
+	if (up & SOFT_UP_RELEASED)
+		dapl_up_released(conn->owner);
+	if (up & SOFT_UP_DEAD) {	/* the task may be queued again already */
+		conn->buried = true;
+		dapl_task_queue(&conn->task, conn_work);
+	}
+}
+
+/* --- the stream begins ---------------------------------------------------------------------- */
+
+static uint8_t lesser(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+static uint32_t choose_mulpdu(const struct dapl_conn *conn)
+{
+	int mss = 536;
+	socklen_t length = sizeof mss;
+
+	if (conn->ours || conn->swaps)
+		return MULPDU_LARGE;
+	getsockopt(conn->fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &length);
+	mss -= 6 + mss % 4;
+	return mss < MULPDU_LEAST ? MULPDU_LEAST : mss > WIRE_ULPDU_MAX ? WIRE_ULPDU_MAX : mss;
+}
+
+static void get_addresses(struct dapl_conn *conn)
+{
+	socklen_t length = sizeof conn->local;
+
+	getsockname(conn->fd, (struct sockaddr *)&conn->local, &length);
+	length = sizeof conn->remote;
+	getpeername(conn->fd, (struct sockaddr *)&conn->remote, &length);
+}
+
+/* Engine lock held. Both streams carry FPDUs from here on. */
+static bool open_stream(struct dapl_conn *conn)
+{
+	struct soft_qp *qp = conn->qp;
+
+	conn->mulpdu = choose_mulpdu(conn);
+	conn->sink_key = soft_random();
+	if (conn->reads_in) {
+		conn->answers = calloc(conn->reads_in, sizeof *conn->answers);
+		if (!conn->answers)
+			return false;
+	}
+	conn->tx.cursor.msn_send = conn->tx.cursor.msn_read = 1;
+	conn->tx.cursor.msn_atomic = conn->tx.cursor.msn_ours = 1;
+	conn->rx.msn_send = conn->rx.msn_read = conn->rx.msn_atomic = conn->rx.msn_ours = 1;
+	conn->rx.part_need = 4;
+	if (!qp)
+		return true;
+	dapl_spin_lock(&qp->lock);
+	conn->tx.cursor.wqe = qp->sq_tail;
+	qp->read_next = qp->sq_tail;
+	conn->tx.open = !conn->passive || conn->ours;	/* ours: its first FPDU is here */
+	conn->tx.first = !conn->passive && conn->ours;
+	if (qp->state == IBV_QPS_INIT)
+		qp->state = qp->qp.state = IBV_QPS_RTS;
+	soft_tcp_send(conn);
+	dapl_spin_unlock(&qp->lock);
+	return true;
+}
+
+static void fail(struct dapl_conn *conn, enum dapl_conn_failure why)
+{
+	close_socket(conn);
+	conn->failure = why;
+	soft_cm_tell(conn, SOFT_UP_FAILED);
+}
+
+static void established(struct dapl_conn *conn)
+{
+	leave_handshake(conn);
+	cm_unwatch(conn);
+	get_addresses(conn);
+	if (!open_stream(conn)) {
+		fail(conn, DAPL_CONN_REFUSED);
+		return;
+	}
+	conn->state = SOFT_OPEN;
+	soft_cm_tell(conn, SOFT_UP_ESTABLISHED);
+}
+
+/* Core knows that the connection is up: completions may come now. */
+static void go_live(struct dapl_conn *conn)
+{
+	struct dapl_device *dev = conn->dev;
+	struct soft_qp *qp;
+
+	soft_engine_lock(dev);
+	qp = conn->qp;
+	if (qp)
+		dapl_spin_lock(&qp->lock);
+	if ((conn->state == SOFT_OPEN || conn->state == SOFT_CLOSING) && !conn->in_data)
+		soft_engine_add(conn);
+	if (qp)
+		dapl_spin_unlock(&qp->lock);
+	soft_engine_unlock(dev);
+}
+
+void soft_cm_stream_over(struct dapl_conn *conn)
+{
+	close_socket(conn);
+	if (conn->released)
+		conn_bury(conn);
+}
+
+/* --- MPA frames ---------------------------------------------------------------------------------- */
+
+/* Frames are small and the socket is fresh: it takes them whole, or it's broken. */
+static bool send_frame(const struct dapl_conn *conn, const struct wire_mpa *mpa,
+		       const struct wire_trailer *trailer, const void *pdata, size_t length)
+{
+	uint8_t frame[WIRE_MPA_MAX];
+	size_t n = WIRE_MPA_HEADER;
+	struct wire_mpa full = *mpa;
+
+	if (full.flags & WIRE_MPA_S) {
+		wire_enhanced_put(frame + n, &full);
+		n += WIRE_MPA_ENHANCED;
+	}
+	if (trailer) {
+		wire_trailer_put(frame + n, trailer);
+		n += WIRE_TRAILER;
+	}
+	if (length)
+		memcpy(frame + n, pdata, length);
+	n += length;
+	full.length = n - WIRE_MPA_HEADER;
+	wire_mpa_put(frame, &full);
+	return send(conn->fd, frame, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n;
+}
+
+enum got { GOT_PART, GOT_ALL, GOT_END, GOT_BAD };
+
+/* Reads exactly the frame, no byte of the stream behind it. */
+static enum got receive_frame(struct dapl_conn *conn)
+{
+	while (conn->frame_length < conn->frame_need) {
+		ssize_t n = recv(conn->fd, conn->frame + conn->frame_length,
+				 conn->frame_need - conn->frame_length, MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return GOT_PART;
+		if (n <= 0)
+			return n || conn->frame_length ? GOT_BAD : GOT_END;
+		conn->frame_length += n;
+		if (conn->frame_need != WIRE_MPA_HEADER || conn->frame_length != WIRE_MPA_HEADER)
+			continue;
+		if (!wire_mpa_get(conn->frame, !conn->passive, &conn->mpa) ||
+		    conn->mpa.length > WIRE_MPA_MAX - WIRE_MPA_HEADER)
+			return GOT_BAD;
+		conn->frame_need += conn->mpa.length;
+	}
+	return GOT_ALL;
+}
+
+/* The frame's data behind the enhanced bytes, which are decoded. NULL: malformed. */
+static const uint8_t *frame_data(struct dapl_conn *conn, size_t *length)
+{
+	const uint8_t *p = conn->frame + WIRE_MPA_HEADER;
+
+	*length = conn->mpa.length;
+	conn->mpa.ird = conn->mpa.ord = WIRE_ORD_NONE;
+	if (!(conn->mpa.flags & WIRE_MPA_S))
+		return p;
+	if (conn->mpa.revision < 2 || *length < WIRE_MPA_ENHANCED)
+		return NULL;
+	wire_enhanced_get(p, &conn->mpa);
+	*length -= WIRE_MPA_ENHANCED;
+	return p + WIRE_MPA_ENHANCED;
+}
+
+static void reply(struct dapl_conn *conn, uint8_t flags, const struct wire_trailer *trailer,
+		  const void *pdata, size_t length, bool *sent)
+{
+	struct wire_mpa mpa = {
+		.reply = true, .revision = conn->mpa.revision,
+		.flags = flags | (conn->mpa.flags & WIRE_MPA_S),
+		.ird = conn->reads_in, .ord = conn->reads_out,
+	};
+
+	if (conn->ours)
+		mpa.flags |= WIRE_OURS_REPLY;
+	if (conn->mpa.p2p) {
+		mpa.p2p = true;
+		mpa.p2p_write = conn->mpa.p2p_write;
+		mpa.p2p_read = !conn->mpa.p2p_write;
+	}
+	*sent = send_frame(conn, &mpa, trailer, pdata, length);
+}
+
+/* The provider says no. A foreign peer has no bit for that and just sees the end. */
+static void refuse(struct dapl_conn *conn)
+{
+	bool sent;
+
+	if (conn->ours)
+		reply(conn, WIRE_MPA_REJECT | WIRE_OURS_REFUSED, NULL, NULL, 0, &sent);
+}
+
+/* --- passive: a Request ------------------------------------------------------------------------------ */
+
+static const char *request_fault(const struct dapl_conn *conn)
+{
+	const struct wire_mpa *mpa = &conn->mpa;
+
+	if (mpa->revision != 1 && mpa->revision != 2)
+		return "revision";
+	if (mpa->flags & WIRE_MPA_MARKERS)
+		return "markers wanted";
+	if (mpa->p2p && !mpa->p2p_write && !mpa->p2p_read)
+		return "first frame of a kind we refuse";
+	return NULL;
+}
+
+/* True: core is to be asked; *request and *sp are filled in. */
+static bool request_complete(struct dapl_conn *conn, struct dapl_request *request, void **sp)
+{
+	const uint8_t *data = frame_data(conn, &request->pdata_len);
+	const char *fault = data ? request_fault(conn) : "length";
+	struct dapl_listener *listener;
+	bool sent;
+
+	if (fault) {
+		soft_trace(TRC_LVL_ERROR, "conn", conn, "MPA Request: %s", fault);
+		if (data && conn->mpa.revision <= 2)
+			reply(conn, WIRE_MPA_REJECT, NULL, NULL, 0, &sent);
+		conn_bury(conn);
+		return false;
+	}
+	conn->ours = conn->mpa.flags & WIRE_OURS_REQUEST;
+	conn->ud = conn->ours && (conn->mpa.flags & WIRE_OURS_UD);
+	listener = conn->ud ? conn->port->ud : conn->port->rc;
+	if (!listener) {
+		refuse(conn);
+		conn_bury(conn);
+		return false;
+	}
+	leave_handshake(conn);
+	cm_unwatch(conn);
+	conn->state = SOFT_REQUESTED;
+	get_addresses(conn);
+	request->local = conn->local;
+	request->remote = conn->remote;
+	request->pdata = data;
+	request->ud = conn->ud;
+	*sp = listener->sp;
+	return true;
+}
+
+static bool request_readable(struct dapl_conn *conn, struct dapl_request *request, void **sp)
+{
+	switch (receive_frame(conn)) {
+	case GOT_PART:
+		return false;
+	case GOT_ALL:
+		return request_complete(conn, request, sp);
+	default:
+		soft_trace(TRC_LVL_ERROR, "conn", conn, "no MPA Request, closed");
+		conn_bury(conn);
+		return false;
+	}
+}
+
+static struct dapl_conn *accept_one(struct soft_port *port)
+{
+	struct dapl_device *dev = port->dev;
+	struct dapl_conn *conn;
+	int fd = accept4(port->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return NULL;
+	conn = dev->handshakes < SOFT_HANDSHAKES_MAX ? conn_new(dev, fd) : NULL;
+	if (!conn) {
+		close(fd);
+		errno = ENOMEM;
+		return NULL;
+	}
+	conn->passive = true;
+	conn->port = port;
+	conn->state = SOFT_WAIT_REQUEST;
+	dev->handshakes++;
+	LIST_INSERT_HEAD(&dev->conns, conn, link);
+	set_options(conn);
+	set_deadline(conn, SOFT_HANDSHAKE_S);
+	return conn;
+}
+
+static void port_watch(struct soft_port *port, bool on)
+{
+	struct epoll_event event = { .events = EPOLLIN,
+		.data.u64 = (uintptr_t)port | 1 };
+
+	epoll_ctl(port->dev->cm_epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, port->fd, &event);
+	port->paused = !on;
+}
+
+/* Without descriptors or memory the listener rests until the next sweep. */
+static void port_rest(struct soft_port *port)
+{
+	struct dapl_device *dev = port->dev;
+
+	soft_trace(TRC_LVL_ERROR, "port", port, "accept: %s", strerror(errno));
+	port_watch(port, false);
+	if (!dev->sweeping)
+		dapl_timer_start(&dev->sweep_timer, SWEEP_US, sweep);
+	dev->sweeping = true;
+}
+
+static void take_request(struct dapl_conn *conn);
+
+/* Engine lock held; it's dropped around the upcall for a Request that is there already. */
+static void port_ready(struct soft_port *port)
+{
+	for (int i = 0; i < ACCEPT_BATCH && port->fd >= 0; i++) {
+		struct dapl_conn *conn = accept_one(port);
+
+		if (!conn && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			      errno == ENOMEM))
+			port_rest(port);
+		if (!conn)
+			return;
+		cm_watch(conn, EPOLLIN);
+		take_request(conn);
+	}
+}
+
+/* --- active ----------------------------------------------------------------------------------------------- */
+
+static enum dapl_conn_failure why_failed(int err)
+{
+	switch (err) {
+	case ETIMEDOUT:
+		return DAPL_CONN_TIMED_OUT;
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+	case ENETDOWN:
+	case EHOSTDOWN:
+	case EADDRNOTAVAIL:
+	case EAFNOSUPPORT:
+	case EACCES:
+	case EPERM:
+	case EINVAL:
+		return DAPL_CONN_UNREACHABLE;
+	default:
+		return DAPL_CONN_REFUSED;
+	}
+}
+
+/* A socket bound to this device's address, on its way. 0 or errno of a local failure;
+ * what the network says comes later. */
+static int start_tcp(struct dapl_conn *conn, int *network)
+{
+	const struct sockaddr *remote = (struct sockaddr *)&conn->remote;
+	struct sockaddr_storage local = conn->dev->address;
+	int on = 1;
+
+	*network = 0;
+	conn->fd = socket(remote->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (conn->fd < 0)
+		return errno;
+	set_options(conn);
+	if (local.ss_family == remote->sa_family) {
+		soft_address_set_port(&local, 0);
+		setsockopt(conn->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+		if (bind(conn->fd, (struct sockaddr *)&local,
+			 soft_address_length((struct sockaddr *)&local)))
+			*network = errno;
+	}
+	if (!*network && connect(conn->fd, remote, soft_address_length(remote)) &&
+	    errno != EINPROGRESS)
+		*network = errno;
+	return 0;
+}
+
+static bool send_request(struct dapl_conn *conn)
+{
+	struct wire_mpa mpa = {
+		.revision = conn->rev, .ird = conn->reads_in, .ord = conn->reads_out,
+		.flags = conn->dev->want_crc ? WIRE_MPA_CRC : 0,
+	};
+
+	if (conn->rev == 2)
+		mpa.flags |= WIRE_MPA_S | WIRE_OURS_REQUEST;
+	if (conn->ud)
+		mpa.flags |= WIRE_OURS_UD;
+	return send_frame(conn, &mpa, NULL, conn->pdata, conn->pdata_length);
+}
+
+/* Once more, as RFC 5044 had it. */
+static bool fall_back(struct dapl_conn *conn)
+{
+	int network;
+
+	if (conn->fell_back || conn->ud)
+		return false;
+	conn->fell_back = true;
+	conn->rev = 1;
+	cm_unwatch(conn);
+	close(conn->fd);
+	if (start_tcp(conn, &network) || network)
+		return false;
+	conn->frame_length = 0;
+	conn->frame_need = WIRE_MPA_HEADER;
+	conn->state = SOFT_CONNECTING;
+	conn->deadline_ns = 0;
+	cm_watch(conn, EPOLLOUT);
+	return true;
+}
+
+static void connecting_ready(struct dapl_conn *conn)
+{
+	int err = 0;
+	socklen_t length = sizeof err;
+
+	getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &err, &length);
+	if (err) {
+		fail(conn, why_failed(err));
+		return;
+	}
+	if (!send_request(conn)) {
+		fail(conn, DAPL_CONN_REFUSED);
+		return;
+	}
+	conn->state = SOFT_WAIT_REPLY;
+	cm_watch(conn, EPOLLIN);
+}
+
+static void rejected(struct dapl_conn *conn, const uint8_t *data, size_t length)
+{
+	bool by_provider = (conn->mpa.flags & WIRE_OURS_REPLY) &&
+			   (conn->mpa.flags & WIRE_OURS_REFUSED);
+
+	conn->up_pdata = data;
+	conn->up_pdata_length = length;
+	fail(conn, by_provider ? DAPL_CONN_REFUSED : DAPL_CONN_REJECTED);
+}
+
+/* The datagram association: our half goes out, then TCP has done its work. */
+static bool associate(struct dapl_conn *conn, const struct wire_trailer *peer)
+{
+	struct sockaddr *remote = (struct sockaddr *)&conn->remote;
+
+	conn->peer.qpn = peer->qpn;
+	conn->peer.qkey = peer->qkey;
+	return conn->qp && !soft_ah_create(conn->qp->qp.pd, remote, peer->udp_port,
+					   &conn->peer.ah);
+}
+
+static struct wire_trailer our_trailer(const struct dapl_conn *conn)
+{
+	struct wire_trailer trailer = {
+		.version = WIRE_TRAILER_VERSION, .max_fpdu = MULPDU_LARGE,
+	};
+
+	if (conn->ud && conn->qp) {
+		trailer.qpn = conn->qp->qp.qp_num;
+		trailer.qkey = conn->qp->qkey;
+		trailer.udp_port = conn->dev->udp_port;
+	}
+	return trailer;
+}
+
+static void associated(struct dapl_conn *conn, const struct wire_trailer *peer)
+{
+	get_addresses(conn);
+	if (!associate(conn, peer)) {
+		fail(conn, DAPL_CONN_REFUSED);
+		return;
+	}
+	close_socket(conn);
+	soft_cm_tell(conn, SOFT_UP_ESTABLISHED);
+}
+
+static void associate_active(struct dapl_conn *conn, const struct wire_trailer *peer)
+{
+	struct wire_trailer trailer = our_trailer(conn);
+	uint8_t bytes[WIRE_TRAILER];
+
+	wire_trailer_put(bytes, &trailer);
+	if (send(conn->fd, bytes, sizeof bytes, MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof bytes)
+		fail(conn, DAPL_CONN_REFUSED);
+	else
+		associated(conn, peer);
+}
+
+static void reply_complete(struct dapl_conn *conn)
+{
+	struct wire_trailer trailer;
+	size_t length;
+	const uint8_t *data = frame_data(conn, &length);
+	const struct wire_mpa *mpa = &conn->mpa;
+
+	if (data && mpa->revision == 1 && conn->rev == 2 && (mpa->flags & WIRE_MPA_REJECT) &&
+	    fall_back(conn))
+		return;
+	if (!data || mpa->revision > conn->rev) {
+		soft_trace(TRC_LVL_ERROR, "conn", conn, "malformed MPA Reply");
+		fail(conn, DAPL_CONN_REFUSED);
+		return;
+	}
+	if (mpa->flags & WIRE_MPA_REJECT) {
+		rejected(conn, data, length);
+		return;
+	}
+	conn->ours = conn->rev == 2 && (mpa->flags & WIRE_OURS_REPLY);
+	conn->swaps = conn->rev == 2 && !conn->ours && (mpa->flags & WIRE_OURS_REQUEST);
+	if (conn->ours) {
+		if (length < WIRE_TRAILER || !wire_trailer_get(data, &trailer)) {
+			fail(conn, DAPL_CONN_REFUSED);
+			return;
+		}
+		data += WIRE_TRAILER;
+		length -= WIRE_TRAILER;
+	}
+	if ((mpa->flags & WIRE_MPA_MARKERS) || (conn->ud && !conn->ours)) {
+		fail(conn, DAPL_CONN_REFUSED);
+		return;
+	}
+	conn->crc = (mpa->flags & WIRE_MPA_CRC) || conn->dev->want_crc;
+	if (mpa->ird != WIRE_ORD_NONE)
+		conn->reads_out = lesser(conn->reads_out, mpa->ird);
+	conn->up_pdata = data;
+	conn->up_pdata_length = length;
+	if (conn->ud)
+		associate_active(conn, &trailer);
+	else
+		established(conn);
+}
+
+static void reply_readable(struct dapl_conn *conn)
+{
+	switch (receive_frame(conn)) {
+	case GOT_PART:
+		if (!conn->deadline_ns && conn->frame_length)
+			set_deadline(conn, SOFT_HANDSHAKE_S);
+		break;
+	case GOT_ALL:
+		reply_complete(conn);
+		break;
+	case GOT_END:
+		if (fall_back(conn))
+			break;
+		/* fall through */
+	default:
+		fail(conn, DAPL_CONN_REFUSED);
+	}
+}
+
+/* --- passive: the initiator's first FPDU, or its half of an association --------------------------------------- */
+
+static void first_readable(struct dapl_conn *conn)
+{
+	struct wire_trailer peer;
+	uint8_t byte;
+	ssize_t n;
+
+	if (!conn->ud) {
+		n = recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+		if (n == 1)
+			established(conn);
+		else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+			fail(conn, DAPL_CONN_REFUSED);
+		return;
+	}
+	switch (receive_frame(conn)) {
+	case GOT_PART:
+		return;
+	case GOT_ALL:
+		if (wire_trailer_get(conn->frame, &peer)) {
+			associated(conn, &peer);
+			return;
+		}
+		/* fall through */
+	default:
+		fail(conn, DAPL_CONN_REFUSED);
+	}
+}
+
+/* --- the service thread ------------------------------------------------------------------------------------------ */
+
+static void take_request(struct dapl_conn *conn)
+{
+	struct dapl_device *dev = conn->dev;
+	struct dapl_request request;
+	void *sp;
+
+	if (!request_readable(conn, &request, &sp))
+		return;
+	soft_engine_unlock(dev);
+	dapl_up_request(sp, conn, &request);
+	soft_engine_lock(dev);
+}
+
+/* Engine lock held. Events may be stale: the state says what is expected now. */
+static void conn_ready(struct dapl_conn *conn)
+{
+	if (!conn->in_cm)
+		return;
+	switch (conn->state) {
+	case SOFT_CONNECTING:
+		connecting_ready(conn);
+		break;
+	case SOFT_WAIT_REPLY:
+		reply_readable(conn);
+		break;
+	case SOFT_WAIT_REQUEST:
+		take_request(conn);
+		break;
+	case SOFT_WAIT_FIRST:
+		first_readable(conn);
+		break;
+	default:
+		break;
+	}
+}
+
+static void cm_ready(struct dapl_watch *watch)
+{
+	struct dapl_device *dev = container_of(watch, struct dapl_device, cm_watch);
+	struct epoll_event event[EVENTS];
+	int n = epoll_wait(dev->cm_epoll, event, EVENTS, 0);
+
+	soft_engine_lock(dev);
+	for (int i = 0; i < n; i++) {
+		uintptr_t p = event[i].data.u64;
+
+		if (p & 1)
+			port_ready((struct soft_port *)(p & ~(uintptr_t)1));
+		else
+			conn_ready((struct dapl_conn *)p);
+	}
+	soft_engine_unlock(dev);
+}
+
+static void conn_expired(struct dapl_conn *conn)
+{
+	soft_trace(TRC_LVL_ERROR, "conn", conn, "expired in state %d", conn->state);
+	switch (conn->state) {
+	case SOFT_WAIT_REQUEST:
+		conn_bury(conn);
+		break;
+	case SOFT_WAIT_REPLY:
+	case SOFT_WAIT_FIRST:
+		fail(conn, DAPL_CONN_TIMED_OUT);
+		break;
+	default:		/* released, and the peer does not close */
+		if (conn->released)
+			conn_bury(conn);
+	}
+}
+
+static void sweep(struct dapl_timer *timer)
+{
+	struct dapl_device *dev = container_of(timer, struct dapl_device, sweep_timer);
+	uint64_t now = soft_now_ns();
+	struct dapl_conn *conn, *next;
+	struct soft_port *port;
+	bool more = false;
+
+	soft_engine_lock(dev);
+	for (conn = LIST_FIRST(&dev->conns); conn; conn = next) {
+		next = LIST_NEXT(conn, link);
+		if (conn->deadline_ns && conn->deadline_ns <= now)
+			conn_expired(conn);
+		else if (conn->deadline_ns)
+			more = true;
+	}
+	LIST_FOREACH(port, &dev->ports, link)
+		if (port->paused)
+			port_watch(port, true);
+	dev->sweeping = more;
+	if (more)
+		dapl_timer_start(timer, SWEEP_US, sweep);
+	soft_engine_unlock(dev);
+}
+
+/* --- operations: listening ------------------------------------------------------------------------------------------- */
+
+static int port_open(struct dapl_device *dev, const struct sockaddr *addr, uint16_t number,
+		     int backlog, struct soft_port **out)
+{
+	struct sockaddr_storage local = dev->address;
+	socklen_t length;
+	struct soft_port *port;
+	int on = 1, err;
+
+	if (addr)
+		memcpy(&local, addr, soft_address_length(addr));
+	soft_address_set_port(&local, number);
+	port = calloc(1, sizeof *port);
+	if (!port)
+		return ENOMEM;
+	port->dev = dev;
+	port->fd = socket(local.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (port->fd < 0)
+		goto failed;
+	setsockopt(port->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	length = soft_address_length((struct sockaddr *)&local);
+	if (bind(port->fd, (struct sockaddr *)&local, length) || listen(port->fd, backlog))
+		goto failed;
+	getsockname(port->fd, (struct sockaddr *)&local, &length);
+	port->number = soft_address_port((struct sockaddr *)&local);
+	*out = port;
+	return 0;
+failed:
+	err = errno;
+	if (port->fd >= 0)
+		close(port->fd);
+	free(port);
+	return err;
+}
+
+/* Engine lock held. A port of ours that the other kind of listener has opened. */
+static struct soft_port *port_find(struct dapl_device *dev, uint16_t number, bool ud)
+{
+	struct soft_port *port;
+
+	LIST_FOREACH(port, &dev->ports, link)
+		if (number && port->number == number && !(ud ? port->ud : port->rc))
+			return port;
+	return NULL;
+}
+
+int soft_cm_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *number,
+		   bool ud, int backlog, void *sp, struct dapl_listener **listener)
+{
+	struct dapl_listener *new = calloc(1, sizeof *new);
+	struct soft_port *port;
+	bool opened;
+	int err = 0;
+
+	if (!new)
+		return ENOMEM;
+	new->sp = sp;
+	new->ud = ud;
+	soft_engine_lock(dev);
+	port = addr ? NULL : port_find(dev, *number, ud);
+	opened = !port;
+	if (opened)
+		err = port_open(dev, addr, *number, backlog < 128 ? 128 : backlog, &port);
+	if (!err) {
+		new->port = port;
+		*(ud ? &port->ud : &port->rc) = new;
+		*number = port->number;
+	}
+	if (!err && opened) {
+		LIST_INSERT_HEAD(&dev->ports, port, link);
+		port_watch(port, true);
+	}
+	soft_engine_unlock(dev);
+	if (err)
+		free(new);
+	else
+		*listener = new;
+	return err;
+}
+
+static void port_free(struct dapl_task *task)
+{
+	free(container_of(task, struct soft_port, task));
+}
+
+/* Engine lock held: nobody listens any more. */
+static void port_close(struct soft_port *port)
+{
+	struct dapl_conn *conn, *next;
+
+	for (conn = LIST_FIRST(&port->dev->conns); conn; conn = next) {
+		next = LIST_NEXT(conn, link);
+		if (conn->state == SOFT_WAIT_REQUEST && conn->port == port)
+			conn_bury(conn);
+	}
+	LIST_REMOVE(port, link);
+	if (!port->paused)
+		port_watch(port, false);
+	close(port->fd);
+	port->fd = -1;
+	dapl_task_queue(&port->task, port_free);
+}
+
+void soft_cm_unlisten(struct dapl_listener *listener)
+{
+	struct soft_port *port = listener->port;
+	struct dapl_device *dev = port->dev;
+
+	soft_engine_lock(dev);
+	*(listener->ud ? &port->ud : &port->rc) = NULL;
+	if (!port->ud && !port->rc)
+		port_close(port);
+	soft_engine_unlock(dev);
+	dapl_service_flush();	/* an upcall that runs is over then */
+	free(listener);
+}
+
+/* --- operations: connections --------------------------------------------------------------------------------------------- */
+
+/* Engine lock held. */
+static int attach(struct dapl_conn *conn, const struct dapl_conn_params *params)
+{
+	struct soft_qp *qp = (struct soft_qp *)params->qp;
+	int err = 0;
+
+	dapl_spin_lock(&qp->lock);
+	if (!params->ud && (qp->conn || qp->state != IBV_QPS_INIT))
+		err = EINVAL;
+	if (!err && !params->ud)
+		qp->conn = conn;
+	dapl_spin_unlock(&qp->lock);
+	if (err)
+		return err;
+	conn->qp = qp;
+	conn->owner = params->owner;
+	conn->reads_in = params->reads_in;
+	conn->reads_out = params->reads_out;
+	conn->qos = params->qos;
+	return 0;
+}
+
+void soft_cm_detach(struct soft_qp *qp)
+{
+	struct dapl_device *dev = qp->dev;
+	struct dapl_conn *conn = qp->conn;
+
+	if (qp->qp.qp_type == IBV_QPT_UD) {	/* associations under way */
+		LIST_FOREACH(conn, &dev->conns, link)
+			if (conn->qp == qp)
+				conn->qp = NULL;
+		return;
+	}
+	if (!conn)
+		return;
+	dapl_spin_lock(&qp->lock);
+	if (qp->state == IBV_QPS_RTS)
+		soft_qp_flush(qp, 0, IBV_WC_SUCCESS);
+	conn->qp = NULL;
+	qp->conn = NULL;
+	dapl_spin_unlock(&qp->lock);
+}
+
+int soft_cm_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
+		    struct dapl_conn **out)
+{
+	struct dapl_conn *conn;
+	int err = EINVAL, network;
+
+	if (params->pdata_len > WIRE_PDATA_MAX)
+		return EMSGSIZE;
+	conn = conn_new(dev, -1);
+	if (!conn)
+		return ENOMEM;
+	memcpy(&conn->remote, params->remote, soft_address_length(params->remote));
+	conn->rev = 2;
+	conn->ud = params->ud;
+	conn->qos = params->qos;
+	conn->state = SOFT_CONNECTING;
+	if (params->pdata_len) {
+		conn->pdata = malloc(params->pdata_len);
+		if (!conn->pdata) {
+			err = ENOMEM;
+			goto failed;
+		}
+		memcpy(conn->pdata, params->pdata, params->pdata_len);
+		conn->pdata_length = params->pdata_len;
+	}
+	err = start_tcp(conn, &network);
+	if (err)
+		goto failed;
+	soft_engine_lock(dev);
+	err = attach(conn, params);
+	if (!err) {
+		*out = conn;
+		LIST_INSERT_HEAD(&dev->conns, conn, link);
+		if (network)
+			fail(conn, why_failed(network));
+		else
+			cm_watch(conn, EPOLLOUT);
+	}
+	soft_engine_unlock(dev);
+	if (!err)
+		return 0;
+failed:
+	if (conn->fd >= 0)
+		close(conn->fd);
+	conn_free(conn);
+	return err;
+}
+
+/* Engine lock held: our Reply says yes. */
+static void send_accept(struct dapl_conn *conn, const struct dapl_conn_params *params)
+{
+	struct wire_trailer trailer = our_trailer(conn);
+	uint8_t flags = 0;
+	bool sent;
+
+	if (conn->mpa.ird != WIRE_ORD_NONE)
+		conn->reads_out = lesser(conn->reads_out, conn->mpa.ird);
+	conn->crc = (conn->mpa.flags & WIRE_MPA_CRC) || conn->dev->want_crc;
+	if (conn->crc)
+		flags = WIRE_MPA_CRC;
+	reply(conn, flags, conn->ours ? &trailer : NULL, params->pdata, params->pdata_len, &sent);
+	if (!sent) {
+		fail(conn, DAPL_CONN_REFUSED);
+		return;
+	}
+	if (!conn->ours) {
+		established(conn);
+		return;
+	}
+	conn->state = SOFT_WAIT_FIRST;
+	conn->frame_length = 0;
+	conn->frame_need = WIRE_TRAILER;
+	conn->up_pdata = NULL;
+	set_deadline(conn, SOFT_HANDSHAKE_S);
+	cm_watch(conn, EPOLLIN);
+}
+
+int soft_cm_accept(struct dapl_conn *conn, const struct dapl_conn_params *params)
+{
+	struct dapl_device *dev = conn->dev;
+	int err;
+
+	if (params->pdata_len > WIRE_PDATA_MAX)
+		return EMSGSIZE;
+	if (params->ud != conn->ud)
+		return EINVAL;
+	soft_engine_lock(dev);
+	err = conn->state == SOFT_REQUESTED ? attach(conn, params) : EINVAL;
+	if (!err)
+		send_accept(conn, params);
+	soft_engine_unlock(dev);
+	return err;
+}
+
+int soft_cm_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len)
+{
+	struct dapl_device *dev = conn->dev;
+	bool sent;
+
+	if (len > WIRE_PDATA_MAX)
+		return EMSGSIZE;
+	soft_engine_lock(dev);
+	if (by_consumer)
+		reply(conn, WIRE_MPA_REJECT, NULL, pdata, len, &sent);
+	else
+		refuse(conn);
+	conn_bury(conn);
+	soft_engine_unlock(dev);
+	return 0;
+}
+
+/* Engine lock held. */
+static void say_goodbye(struct dapl_conn *conn)
+{
+	struct soft_qp *qp = conn->qp;
+
+	if (qp)
+		dapl_spin_lock(&qp->lock);
+	conn->tx.goodbye = true;
+	soft_tcp_send(conn);
+	conn->state = SOFT_CLOSING;
+	if (qp)
+		dapl_spin_unlock(&qp->lock);
+}
+
+int soft_cm_disconnect(struct dapl_conn *conn)
+{
+	struct dapl_device *dev = conn->dev;
+
+	soft_engine_lock(dev);
+	if (conn->state == SOFT_OPEN)
+		say_goodbye(conn);
+	soft_engine_unlock(dev);
+	return 0;
+}
+
+void soft_cm_release(struct dapl_conn *conn)
+{
+	struct dapl_device *dev = conn->dev;
+
+	soft_engine_lock(dev);
+	conn->released = true;
+	if (conn->state == SOFT_OPEN)
+		say_goodbye(conn);
+	if (conn->state == SOFT_REQUESTED)
+		refuse(conn);
+	if (conn->qp && conn->qp->conn == conn)
+		soft_cm_detach(conn->qp);
+	conn->qp = NULL;
+	if (conn->owner)
+		soft_cm_tell(conn, SOFT_UP_RELEASED);
+	if (conn->state != SOFT_CLOSING) {
+		conn_bury(conn);
+	} else {		/* what we sent is to arrive: no close before the peer's FIN */
+		if (!conn->in_data)
+			soft_engine_add(conn);
+		set_deadline(conn, SOFT_LINGER_S);
+	}
+	soft_engine_unlock(dev);
+}
+
+/* --- the device opens and closes ------------------------------------------------------------------------------------------- */
+
+int soft_cm_open(struct dapl_device *dev)
+{
+	LIST_INIT(&dev->conns);
+	LIST_INIT(&dev->ports);
+	dev->cm_epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (dev->cm_epoll < 0)
+		return errno;
+	return dapl_watch_start(&dev->cm_watch, dev->cm_epoll, cm_ready);
+}
+
+/* What the socket has not taken yet gets a moment. */
+static void flush_last(struct dapl_conn *conn, uint64_t until)
+{
+	struct pollfd p = { .fd = conn->fd, .events = POLLOUT };
+
+	while (conn->fd >= 0 && !conn->tx.shut && soft_now_ns() < until) {
+		poll(&p, 1, 10);
+		conn->tx.blocked = false;
+		soft_tcp_send(conn);
+	}
+}
+
+void soft_cm_close(struct dapl_device *dev)
+{
+	uint64_t until = soft_now_ns() + CLOSE_FLUSH_MS * 1000000ull;
+	struct dapl_conn *conn;
+
+	dapl_watch_stop(&dev->cm_watch);
+	soft_engine_lock(dev);
+	while ((conn = LIST_FIRST(&dev->conns))) {
+		if (conn->state == SOFT_CLOSING)
+			flush_last(conn, until);
+		conn_bury(conn);
+	}
+	soft_engine_unlock(dev);
+	dapl_timer_drain(&dev->sweep_timer);
+	dapl_service_flush();
+	if (dev->cm_epoll >= 0)
+		close(dev->cm_epoll);
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* device.c - opens and closes a software RNIC, says what it can do, carries asynchronous
+ * events to core, and is the table of operations. A device is one local address. */
+#include "dapl/soft/soft.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t soft_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+uint32_t soft_random(void)
+{
+	static struct dapl_spin lock;
+	static uint32_t pool[64];
+	static unsigned left;
+	uint32_t value;
+
+	dapl_spin_lock(&lock);
+	if (!left && getrandom(pool, sizeof pool, 0) == sizeof pool)
+		left = 64;
+	value = left ? pool[--left] : (uint32_t)soft_now_ns() * 0x9e3779b1u;
+	dapl_spin_unlock(&lock);
+	return value;
+}
+
+/* --- addresses ------------------------------------------------------------------------- */
+
+socklen_t soft_address_length(const struct sockaddr *address)
+{
+	return address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					      : sizeof(struct sockaddr_in);
+}
+
+uint16_t soft_address_port(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)address)->sin6_port);
+	return ntohs(((const struct sockaddr_in *)address)->sin_port);
+}
+
+void soft_address_set_port(struct sockaddr_storage *address, uint16_t port)
+{
+	if (address->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)address)->sin_port = htons(port);
+}
+
+static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
+{
+	if (!a || a->sa_family != b->sa_family)
+		return false;
+	if (a->sa_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	return a->sa_family == AF_INET6 &&
+	       !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+		       &((const struct sockaddr_in6 *)b)->sin6_addr, 16);
+}
+
+static bool is_link_local(const struct sockaddr *address)
+{
+	return address->sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)address)->sin6_addr);
+}
+
+/* How good an address is for a device named by its interface: IPv4 first. */
+static int rank(const struct ifaddrs *i, const char *name)
+{
+	if (!i->ifa_addr || strcmp(i->ifa_name, name))
+		return 0;
+	if (i->ifa_addr->sa_family == AF_INET)
+		return 3;
+	if (i->ifa_addr->sa_family != AF_INET6)
+		return 0;
+	return is_link_local(i->ifa_addr) ? 1 : 2;
+}
+
+static const struct ifaddrs *find_netdev(const struct ifaddrs *all, const char *name)
+{
+	const struct ifaddrs *best = NULL;
+
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next)
+		if (rank(i, name) > (best ? rank(best, name) : 0))
+			best = i;
+	return best;
+}
+
+static const struct ifaddrs *find_host(const struct ifaddrs *all, const char *name)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
+	const struct ifaddrs *match = NULL;
+
+	if (getaddrinfo(name, NULL, &hints, &found))
+		return NULL;
+	for (const struct addrinfo *a = found; a && !match; a = a->ai_next)
+		for (const struct ifaddrs *i = all; i && !match; i = i->ifa_next)
+			if (same_host(i->ifa_addr, a->ai_addr))
+				match = i;
+	freeaddrinfo(found);
+	return match;
+}
+
+/* The address that ia_params name: an interface, an address, or a host name of ours. */
+static int find_address(struct dapl_device *dev, const char *params)
+{
+	char name[256] = "";
+	const struct ifaddrs *found;
+	struct ifaddrs *all;
+
+	if (sscanf(params, " %255s", name) != 1) {
+		log_line(SOFT_LOG_ERR, "soft: ia_params \"%s\": expected \"netdev|address|"
+			 "hostname port\"", params);
+		return EINVAL;
+	}
+	if (getifaddrs(&all))
+		return errno;
+	found = find_netdev(all, name);
+	if (!found)
+		found = find_host(all, name);
+	if (found) {
+		memcpy(&dev->address, found->ifa_addr, soft_address_length(found->ifa_addr));
+		snprintf(dev->netdev, sizeof dev->netdev, "%s", found->ifa_name);
+	}
+	freeifaddrs(all);
+	if (found)
+		return 0;
+	log_line(SOFT_LOG_WARN, "soft: ia_params \"%s\": no such interface or local address",
+		 params);
+	return ENODEV;
+}
+
+static bool interface_request(const struct dapl_device *dev, unsigned long request,
+			      struct ifreq *ifr)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool done;
+
+	memset(ifr, 0, sizeof *ifr);
+	memcpy(ifr->ifr_name, dev->netdev, IF_NAMESIZE);
+	done = fd >= 0 && !ioctl(fd, request, ifr);
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+/* --- fork: the child's copies are dead --------------------------------------------------- */
+
+static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, dapl_device) devices = LIST_HEAD_INITIALIZER(devices);
+
+static void fork_prepare(void)
+{
+	struct dapl_device *dev;
+
+	pthread_mutex_lock(&devices_lock);
+	LIST_FOREACH(dev, &devices, link)
+		soft_engine_lock(dev);
+}
+
+static void fork_parent(void)
+{
+	struct dapl_device *dev;
+
+	LIST_FOREACH(dev, &devices, link)
+		soft_engine_unlock(dev);
+	pthread_mutex_unlock(&devices_lock);
+}
+
+/* Drops the child's descriptors, so that the parent's death is seen by its peers. */
+static void fork_child(void)
+{
+	struct dapl_device *dev;
+	struct dapl_conn *conn;
+	struct soft_port *port;
+
+	LIST_FOREACH(dev, &devices, link) {
+		dev->dead = true;
+		LIST_FOREACH(conn, &dev->conns, link) {
+			if (conn->fd >= 0)
+				close(conn->fd);
+			conn->fd = -1;
+			conn->in_cm = conn->in_data = false;
+			conn->tx.shut = true;
+		}
+		LIST_FOREACH(port, &dev->ports, link) {
+			close(port->fd);
+			port->fd = -1;
+		}
+		soft_ud_close(dev);
+	}
+	fork_parent();
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+/* --- asynchronous events ------------------------------------------------------------------ */
+
+static const void *event_object(const struct ibv_async_event *event)
+{
+	return event->element.cq;	/* one union of pointers */
+}
+
+static void tell_events(struct dapl_task *task)
+{
+	struct dapl_device *dev = container_of(task, struct dapl_device, event_task);
+	struct soft_event *event;
+
+	pthread_mutex_lock(&dev->events_lock);
+	while ((event = TAILQ_FIRST(&dev->events))) {
+		TAILQ_REMOVE(&dev->events, event, link);
+		dev->event_running = event_object(&event->event);
+		pthread_mutex_unlock(&dev->events_lock);
+		dapl_up_async(dev->ia, &event->event);
+		free(event);
+		pthread_mutex_lock(&dev->events_lock);
+		dev->event_running = NULL;
+		pthread_cond_broadcast(&dev->events_told);
+	}
+	pthread_mutex_unlock(&dev->events_lock);
+}
+
+void soft_event_post(struct dapl_device *dev, enum ibv_event_type type, void *object)
+{
+	struct soft_event *event = calloc(1, sizeof *event);
+
+	if (!event)
+		return;
+	event->event.event_type = type;
+	event->event.element.cq = object;
+	pthread_mutex_lock(&dev->events_lock);
+	TAILQ_INSERT_TAIL(&dev->events, event, link);
+	pthread_mutex_unlock(&dev->events_lock);
+	dapl_task_queue(&dev->event_task, tell_events);
+}
+
+void soft_event_forget(struct dapl_device *dev, const void *object)
+{
+	struct soft_event *event, *next;
+
+	pthread_mutex_lock(&dev->events_lock);
+	for (event = TAILQ_FIRST(&dev->events); event; event = next) {
+		next = TAILQ_NEXT(event, link);
+		if (event_object(&event->event) != object)
+			continue;
+		TAILQ_REMOVE(&dev->events, event, link);
+		free(event);
+	}
+	while (dev->event_running == object && !dapl_service_here())
+		pthread_cond_wait(&dev->events_told, &dev->events_lock);
+	pthread_mutex_unlock(&dev->events_lock);
+}
+
+/* --- open, close, query ---------------------------------------------------------------------- */
+
+static int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	return soft_qp_bind_mw(qp, mw, bind);
+}
+
+static void fabricate_verbs(struct dapl_device *dev)
+{
+	dev->identity.node_type = IBV_NODE_RNIC;
+	dev->identity.transport_type = IBV_TRANSPORT_IWARP;
+	snprintf(dev->identity.name, sizeof dev->identity.name, "soft_%s", dev->netdev);
+	dev->verbs.device = &dev->identity;
+	dev->verbs.cmd_fd = dev->verbs.async_fd = -1;
+	dev->verbs.num_comp_vectors = 1;
+	dev->verbs.ops.post_send = soft_qp_post_send;
+	dev->verbs.ops.post_recv = soft_qp_post_recv;
+	dev->verbs.ops.post_srq_recv = soft_srq_post;
+	dev->verbs.ops.poll_cq = soft_cq_poll;
+	dev->verbs.ops.req_notify_cq = soft_cq_arm;
+	dev->verbs.ops.alloc_mw = soft_verbs_alloc_mw;
+	dev->verbs.ops.bind_mw = verbs_bind_mw;
+	dev->verbs.ops.dealloc_mw = soft_mw_dealloc;
+}
+
+static void read_settings(struct dapl_device *dev)
+{
+	unsigned long crc = 0;
+
+	log_env_number("DAPL_SOFT_CRC", 0, 1, &crc);
+	dev->want_crc = crc;
+}
+
+static void soft_close(struct dapl_device *dev)
+{
+	pthread_mutex_lock(&devices_lock);
+	LIST_REMOVE(dev, link);
+	pthread_mutex_unlock(&devices_lock);
+	soft_cm_close(dev);
+	soft_engine_close(dev);
+	dapl_service_flush();
+	soft_ud_close(dev);
+	soft_mem_fini(dev);
+	dapl_service_put();
+	free(dev);
+}
+
+static int soft_open(const char *params, void *ia, struct dapl_device **out)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct dapl_device *dev = calloc(1, sizeof *dev);
+	struct ifreq ifr;
+	int err;
+
+	if (!dev)
+		return ENOMEM;
+	err = find_address(dev, params);
+	if (!err)
+		err = dapl_service_get();
+	if (err) {
+		free(dev);
+		return err;
+	}
+	dev->ia = ia;
+	dev->udp = dev->data_epoll = dev->service_epoll = dev->cm_epoll = -1;
+	dev->mtu = interface_request(dev, SIOCGIFMTU, &ifr) ? ifr.ifr_mtu : 1500;
+	pthread_mutex_init(&dev->qps_lock, NULL);
+	pthread_mutex_init(&dev->events_lock, NULL);
+	pthread_cond_init(&dev->events_told, NULL);
+	TAILQ_INIT(&dev->events);
+	fabricate_verbs(dev);
+	read_settings(dev);
+	pthread_once(&once, watch_forks);
+	pthread_mutex_lock(&devices_lock);
+	LIST_INSERT_HEAD(&devices, dev, link);
+	pthread_mutex_unlock(&devices_lock);
+	err = soft_mem_init(dev);
+	if (!err)
+		err = soft_engine_open(dev);
+	if (!err)
+		err = soft_cm_open(dev);
+	if (err) {
+		log_line(SOFT_LOG_ERR, "soft: open %s: %s", params, strerror(err));
+		soft_close(dev);
+		return err;
+	}
+	*out = dev;
+	return 0;
+}
+
+static void fill_limits(struct ibv_device_attr *limits)
+{
+	struct rlimit files;
+	int connections = 1024;
+
+	if (!getrlimit(RLIMIT_NOFILE, &files))
+		connections = files.rlim_cur < 1 << 20 ? (int)files.rlim_cur : 1 << 20;
+	*limits = (struct ibv_device_attr){
+		.fw_ver = "3.0.0", .max_mr_size = INT64_MAX, .page_size_cap = 4096,
+		.max_qp = connections, .max_qp_wr = SOFT_MAX_WR,
+		.device_cap_flags = IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
+				    IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+				    IBV_DEVICE_MEM_MGT_EXTENSIONS,
+		.max_sge = SOFT_MAX_SGE, .max_sge_rd = SOFT_MAX_SGE,
+		.max_cq = connections, .max_cqe = SOFT_MAX_CQE, .max_mr = 1 << 22,
+		.max_pd = 1 << 16, .max_qp_rd_atom = SOFT_MAX_READS,
+		.max_res_rd_atom = INT32_MAX, .max_qp_init_rd_atom = SOFT_MAX_READS,
+		.atomic_cap = IBV_ATOMIC_GLOB, .max_mw = 1 << 22, .max_ah = 1 << 20,
+		.max_srq = 1 << 16, .max_srq_wr = SOFT_MAX_WR, .max_srq_sge = SOFT_MAX_SGE,
+		.max_pkeys = 1, .phys_port_cnt = 1,
+	};
+}
+
+static void fill_gid(const struct dapl_device *dev, union ibv_gid *gid)
+{
+	memset(gid, 0, sizeof *gid);
+	if (dev->address.ss_family == AF_INET6) {
+		memcpy(gid->raw, &((struct sockaddr_in6 *)&dev->address)->sin6_addr, 16);
+		return;
+	}
+	gid->raw[10] = gid->raw[11] = 0xff;
+	memcpy(gid->raw + 12, &((struct sockaddr_in *)&dev->address)->sin_addr, 4);
+}
+
+static int soft_query(struct dapl_device *dev, struct dapl_device_attr *attr)
+{
+	struct ifreq ifr;
+
+	*attr = (struct dapl_device_attr){
+		.vendor = "software RNIC", .address = dev->address, .port = 1,
+		.mtu = dev->mtu < SOFT_UD_MTU ? dev->mtu : SOFT_UD_MTU,
+		.iwarp = true, .atomics = true, .write_immediate = true,
+		.send_invalidate = true, .ud = true, .windows_1 = true, .windows_2 = true,
+		.bind_access = true, .delayed_ack = true, .max_read_sge = SOFT_MAX_SGE,
+		.max_inline = SOFT_MAX_INLINE, .max_message = SOFT_MAX_MESSAGE,
+		.pdata_connect = WIRE_PDATA_MAX, .pdata_accept = WIRE_PDATA_MAX,
+		.pdata_reject = WIRE_PDATA_MAX,
+	};
+	snprintf(attr->device, sizeof attr->device, "%s", dev->identity.name);
+	snprintf(attr->netdev, sizeof attr->netdev, "%s", dev->netdev);
+	soft_address_set_port(&attr->address, 0);
+	fill_limits(&attr->limits);
+	fill_gid(dev, &attr->gid);
+	memcpy(&attr->limits.node_guid, attr->gid.raw + 8, 8);
+	attr->limits.sys_image_guid = attr->limits.node_guid;
+	attr->port_active = interface_request(dev, SIOCGIFFLAGS, &ifr) &&
+			    (ifr.ifr_flags & IFF_UP) && (ifr.ifr_flags & IFF_RUNNING);
+	return 0;
+}
+
+const struct dapl_device_ops dapl_device_ops = {
+	.name = "soft",
+	.open = soft_open, .close = soft_close, .query = soft_query,
+	.alloc_pd = soft_pd_alloc, .dealloc_pd = soft_pd_dealloc,
+	.reg_mr = soft_mr_reg, .dereg_mr = soft_mr_dereg,
+	.alloc_mw = soft_mw_alloc, .dealloc_mw = soft_mw_dealloc,
+	.create_channel = soft_channel_create, .destroy_channel = soft_channel_destroy,
+	.get_cq_event = soft_channel_get,
+	.create_cq = soft_cq_create, .resize_cq = soft_cq_resize,
+	.destroy_cq = soft_cq_destroy,
+	.create_srq = soft_srq_create, .modify_srq = soft_srq_modify,
+	.destroy_srq = soft_srq_destroy,
+	.create_qp = soft_qp_create, .reset_qp = soft_qp_reset, .error_qp = soft_qp_error,
+	.destroy_qp = soft_qp_destroy,
+	.destroy_ah = soft_ah_destroy,
+	.listen = soft_cm_listen, .unlisten = soft_cm_unlisten,
+	.connect = soft_cm_connect, .accept = soft_cm_accept, .reject = soft_cm_reject,
+	.disconnect = soft_cm_disconnect, .release = soft_cm_release,
+};
