@@ -169,6 +169,7 @@ struct dapl_evd {
 	int wake_fd;			/* wakes the waiter */
 	struct dapl_watch watch;	/* of the channel: proxies, spill */
 	/* How the streams that feed it complete (calls.md 5, completion flags). */
+	int holds;			/* atomic: dapl_evd_hold */
 	int feeds;			/* endpoint streams */
 	DAT_COMPLETION_FLAGS feed_flags;
 };

@@ -353,8 +353,10 @@ static DAT_RETURN feed_evds(struct dapl_evd *recv, struct dapl_evd *request,
 			dapl_evd_unfeed(recv);
 		return ret;
 	}
-	if (connect)
+	if (connect) {
 		dapl_use(&connect->obj);
+		dapl_evd_hold(connect);
+	}
 	return DAT_SUCCESS;
 }
 
@@ -365,8 +367,10 @@ static void unfeed_evds(struct dapl_evd *recv, struct dapl_evd *request,
 		dapl_evd_unfeed(recv);
 	if (request)
 		dapl_evd_unfeed(request);
-	if (connect)
+	if (connect) {
 		dapl_unuse(&connect->obj);
+		dapl_evd_drop(connect);
+	}
 }
 
 static void end_ep(struct dapl_object *obj)
@@ -441,17 +445,22 @@ fail:
 	return ret;
 }
 
-/* NULL stays NULL; a handle that is no EVD of this IA with this stream is an error. */
+/* NULL stays NULL; a handle that is no EVD of this IA with this stream is an error. The
+ * connect EVD may belong to another open of the same adapter, as programs have it. */
 static DAT_RETURN evd_argument(struct dapl_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS stream,
 			       DAT_RETURN_SUBTYPE which, struct dapl_evd **evd)
 {
+	bool ours;
+
 	*evd = NULL;
 	if (!handle)
 		return DAT_SUCCESS;
 	*evd = dapl_evd_from(handle);
-	if (!*evd || (*evd)->obj.ia != ia || !((*evd)->flags & stream))
+	if (!*evd || !((*evd)->flags & stream))
 		return DAT_ERROR(DAT_INVALID_HANDLE, which);
-	return DAT_SUCCESS;
+	ours = (*evd)->obj.ia == ia || (stream == DAT_EVD_CONNECTION_FLAG &&
+					(*evd)->obj.provider == ia->obj.provider);
+	return ours ? DAT_SUCCESS : DAT_ERROR(DAT_INVALID_HANDLE, which);
 }
 
 static DAT_RETURN evd_arguments(struct dapl_ia *ia, DAT_EVD_HANDLE recv_handle,

@@ -212,14 +212,22 @@ static int make_cq(struct dapl_evd *evd, int qlen)
 	return evd->wc ? 0 : ENOMEM;
 }
 
-static void end_evd(struct dapl_object *obj)
+/* What belongs to the device goes before the device does. */
+static void end_cq(struct dapl_evd *evd)
 {
-	struct dapl_evd *evd = (struct dapl_evd *)obj;
-
 	if (evd->cq)
 		dapl_device_ops.destroy_cq(evd->cq);
 	if (evd->channel)
 		dapl_device_ops.destroy_channel(evd->channel);
+	evd->cq = NULL;
+	evd->channel = NULL;
+}
+
+static void end_evd(struct dapl_object *obj)
+{
+	struct dapl_evd *evd = (struct dapl_evd *)obj;
+
+	end_cq(evd);
 	if (evd->wake_fd >= 0)
 		close(evd->wake_fd);
 	free(evd->wc);
@@ -286,7 +294,22 @@ void dapl_evd_destroy(struct dapl_evd *evd)
 	dapl_evd_unwatch(evd);
 	if (cno)
 		dapl_cno_detach(cno, evd);
-	dapl_object_wait_alone(&evd->obj);
+	while (__atomic_load_n(&evd->obj.refs, __ATOMIC_ACQUIRE) >
+	       1 + __atomic_load_n(&evd->holds, __ATOMIC_ACQUIRE))
+		sched_yield();	/* a CNO's waiter looks at it */
+	end_cq(evd);
+	dapl_object_put(&evd->obj);
+}
+
+void dapl_evd_hold(struct dapl_evd *evd)
+{
+	__atomic_add_fetch(&evd->holds, 1, __ATOMIC_ACQ_REL);
+	dapl_object_get(&evd->obj);
+}
+
+void dapl_evd_drop(struct dapl_evd *evd)
+{
+	__atomic_sub_fetch(&evd->holds, 1, __ATOMIC_ACQ_REL);
 	dapl_object_put(&evd->obj);
 }
 

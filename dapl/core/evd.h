@@ -15,4 +15,9 @@ void dapl_evd_unwatch(struct dapl_evd *evd);
 /* From now on every completion is looked at when it's polled. */
 void dapl_evd_inspect(struct dapl_evd *evd);
 
+/* An endpoint, perhaps of another open of the adapter, posts connection events to it: its
+ * memory stays until dropped, even if its IA closes. */
+void dapl_evd_hold(struct dapl_evd *evd);
+void dapl_evd_drop(struct dapl_evd *evd);
+
 #endif

@@ -283,6 +283,13 @@ void dapl_after_run(struct dapl_after *after)
 	after->what = 0;
 }
 
+/* An EVD that takes completions says QUEUE_EMPTY without the error class, as the old
+ * providers did: programs that poll compare the whole value. */
+static inline DAT_RETURN queue_empty(const struct dapl_evd *evd)
+{
+	return evd->cq ? (DAT_RETURN)DAT_QUEUE_EMPTY : DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
+}
+
 /* dat_evd_dequeue (spec/calls.md 4): the oldest event, without blocking. */
 DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 {
@@ -308,7 +315,7 @@ DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 		if (unlikely(after.ep))
 			dapl_after_run(&after);
 	} while (unlikely(took == TAKE_AGAIN));
-	return likely(took == TAKE_EVENT) ? DAT_SUCCESS : DAT_ERROR(DAT_QUEUE_EMPTY, 0);
+	return likely(took == TAKE_EVENT) ? DAT_SUCCESS : queue_empty(evd);
 }
 
 /* --- the polled completions as a list: counting, inspecting, purging. Not hot. --- */

@@ -111,7 +111,9 @@ static DAT_RETURN resolve(struct dapl_ia *ia, DAT_MEM_TYPE type, DAT_REGION_DESC
 	default:
 		return BAD_PARAM(2);
 	}
-	if (!*length || *length > ia->ia_attr.max_lmr_block_size)
+	if (!*length)	/* what dapltest has always asked for */
+		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	if (*length > ia->ia_attr.max_lmr_block_size)
 		return BAD_PARAM(4);
 	if (*name && !name_fits(ia, *name, *length))
 		return BAD_PARAM(4);

@@ -358,8 +358,8 @@ static void tell_request(struct dapl_sp *sp, struct dapl_cr *cr)
 	event.event_number = cr->ud ? (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT :
 		DAT_CONNECTION_REQUEST_EVENT;
 	data = &event.event_data.cr_arrival_event_data;
-	if (sp->obj.kind != DAPL_RSP)
-		data->sp_handle.psp_handle = (DAT_PSP_HANDLE)sp;
+	/* An RSP is named too, though its handle is dead by now: programs compare it. */
+	data->sp_handle.psp_handle = (DAT_PSP_HANDLE)sp;
 	data->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&cr->local;
 	data->conn_qual = sp->qual;
 	data->cr_handle = (DAT_CR_HANDLE)cr;
