@@ -61,3 +61,22 @@ uninstall_hooks += libdaplofa-unlink
 libdaplofa-unlink:
 	cd $(DESTDIR)$(libdir) && rm -f libdaploscm.so.2 libdaploucm.so.2
 endif
+
+# The software RNIC. Needs nothing at run time but libc.
+noinst_LTLIBRARIES += libdaplsoftdev.la
+libdaplsoftdev_la_SOURCES = \
+	dapl/soft/soft.h \
+	dapl/soft/device.c \
+	dapl/soft/mem.c \
+	dapl/soft/cq.c \
+	dapl/soft/qp.c \
+	dapl/soft/cm.c \
+	dapl/soft/ud.c \
+	dapl/soft/wire.c dapl/soft/wire.h \
+	dapl/soft/tcp.c \
+	dapl/soft/engine.c
+
+lib_LTLIBRARIES += libdaplsoft.la
+libdaplsoft_la_SOURCES =
+libdaplsoft_la_LIBADD = libdaplcore.la libdaplsoftdev.la libcommon.la libdat2.la
+libdaplsoft_la_LDFLAGS = $(provider_ldflags) -Wl,--version-script=$(srcdir)/dapl/libdaplsoft.map
