@@ -228,7 +228,8 @@ struct dapl_sp {	/* PSP, RSP and CSP */
 	struct dapl_evd *evd;
 	DAT_PSP_FLAGS flags;
 	struct dapl_ep *ep;		/* RSP: reserved, or NULL */
-	bool used;			/* RSP: its one request came; under ia->lock */
+	bool used;			/* atomic. RSP: its one request came */
+	bool spent;			/* atomic. Listens no more */
 	DAT_COMM comm;			/* CSP */
 	struct sockaddr_storage address;
 	struct dapl_task task;

@@ -318,6 +318,14 @@ static void end_everything(struct dapl_ia *ia)
 	}
 }
 
+/* Objects that the consumer need not free: the asynchronous EVD, RSPs that did their work. */
+static bool goes_by_itself(const struct dapl_ia *ia, const struct dapl_object *obj)
+{
+	if (obj->kind == DAPL_RSP)
+		return ((const struct dapl_sp *)obj)->used;
+	return obj == (struct dapl_object *)ia->async_evd && ia->async_ours;
+}
+
 static bool is_idle(struct dapl_ia *ia)
 {
 	bool idle = true;
@@ -325,7 +333,7 @@ static bool is_idle(struct dapl_ia *ia)
 	pthread_mutex_lock(&ia->lock);
 	for (int kind = 0; kind < DAPL_KINDS; kind++)
 		for (struct dapl_object *o = ia->objects[kind]; o; o = o->next)
-			idle &= o == (struct dapl_object *)ia->async_evd && ia->async_ours;
+			idle &= goes_by_itself(ia, o);
 	pthread_mutex_unlock(&ia->lock);
 	return idle;
 }

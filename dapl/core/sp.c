@@ -38,12 +38,15 @@ static int start_listening(struct dapl_sp *sp, const struct sockaddr *address)
 	return 0;
 }
 
-void dapl_sp_destroy(struct dapl_sp *sp)
+/* It listens no more, and holds on to neither its EVD nor its endpoint. Once. */
+static void spend(struct dapl_sp *sp)
 {
 	struct dapl_ep *ep = sp->ep;
 
+	if (__atomic_exchange_n(&sp->spent, true, __ATOMIC_ACQ_REL))
+		return;
 	end_listening(sp);
-	if (ep && !sp->used) {
+	if (ep && !__atomic_load_n(&sp->used, __ATOMIC_ACQUIRE)) {
 		pthread_mutex_lock(&ep->lock);
 		ep->rsp = NULL;
 		dapl_ep_step(ep, EP_DO_RELEASE, NULL);
@@ -52,6 +55,11 @@ void dapl_sp_destroy(struct dapl_sp *sp)
 	if (ep)
 		dapl_object_put(&ep->obj);
 	dapl_unuse(&sp->evd->obj);
+}
+
+void dapl_sp_destroy(struct dapl_sp *sp)
+{
+	spend(sp);
 	dapl_object_put(&sp->obj);
 }
 
@@ -258,7 +266,7 @@ DAT_RETURN dapl_rsp_query(DAT_RSP_HANDLE handle, DAT_RSP_PARAM_MASK mask, DAT_RS
 	param->ia_handle = dapl_ia_handle(sp->obj.ia);
 	param->conn_qual = sp->qual;
 	param->evd_handle = (DAT_EVD_HANDLE)sp->evd;
-	param->ep_handle = (DAT_EP_HANDLE)sp->ep;
+	param->ep_handle = sp->used ? DAT_HANDLE_NULL : (DAT_EP_HANDLE)sp->ep;
 	return DAT_SUCCESS;
 }
 
@@ -358,7 +366,8 @@ static void tell_request(struct dapl_sp *sp, struct dapl_cr *cr)
 	event.event_number = cr->ud ? (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT :
 		DAT_CONNECTION_REQUEST_EVENT;
 	data = &event.event_data.cr_arrival_event_data;
-	/* An RSP is named too, though its handle is dead by now: programs compare it. */
+	/* An RSP is named too: programs compare it. It has done its work, but its handle
+	 * stays good until dat_rsp_free, which programs call. */
 	data->sp_handle.psp_handle = (DAT_PSP_HANDLE)sp;
 	data->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&cr->local;
 	data->conn_qual = sp->qual;
@@ -417,7 +426,10 @@ static bool give_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 
 static void end_used_rsp(struct dapl_task *task)
 {
-	dapl_sp_destroy(container_of(task, struct dapl_sp, task));
+	struct dapl_sp *sp = container_of(task, struct dapl_sp, task);
+
+	spend(sp);
+	dapl_object_put(&sp->obj);
 }
 
 bool dapl_sp_deliver(struct dapl_sp *sp, struct dapl_cr *cr)
@@ -426,15 +438,14 @@ bool dapl_sp_deliver(struct dapl_sp *sp, struct dapl_cr *cr)
 
 	if (!dapl_evd_has_room(sp->evd, 1))
 		return false;
-	if (one_shot) {
-		if (!dapl_object_kill(&sp->obj))
-			return false;	/* its request came before, or it is being freed */
-		sp->used = true;
-	}
+	if (one_shot && __atomic_exchange_n(&sp->used, true, __ATOMIC_ACQ_REL))
+		return false;	/* its request came before */
 	if (give_endpoint(sp, cr))
 		tell_request(sp, cr);
-	if (one_shot)
+	if (one_shot) {
+		dapl_object_get(&sp->obj);	/* the task's */
 		dapl_task_queue(&sp->task, end_used_rsp);
+	}
 	return true;
 }
 
