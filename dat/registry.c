@@ -8,12 +8,13 @@
  * does not exist yet. A provider and its entry count their users; users are counted
  * before the lock is dropped, so an unload cannot pull the code away from under an open.
  *
- * The lock may be taken in a constructor, that is under the dynamic linker's lock, but
- * never the other way round. */
+ * The lock, and the one-time start, may be entered in a constructor, that is under the
+ * dynamic linker's lock. So nothing in here may call the linker while it holds either. */
 #include "dat/registry.h"
 #include "common/log.h"
 #include "common/trace.h"
 #include "dat/debug.h"
+#include "dat/devices.h"
 #include "dat/error.h"
 #include "dat/ia_handle.h"
 #include "dat/loader.h"
@@ -38,6 +39,8 @@ struct entry {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool started;		/* the short way past `once` */
+static bool have_soft;		/* the software provider is installed */
 static struct sources sources;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards all below */
@@ -155,7 +158,7 @@ static void start(void)
 
 	log_init("dat", "DAT_DBG_TYPE", NULL, "DAT_DBG_DEST", DBG_ERROR);
 	trace_init("DAT_TRACE_LEVEL");
-	sources_read(&sources);
+	sources_read(&sources, __atomic_load_n(&have_soft, __ATOMIC_RELAXED));
 	count = sources.conf.count;
 	pthread_mutex_lock(&lock);
 	if (count && index_make(count)) {
@@ -169,9 +172,14 @@ static void start(void)
 	pthread_mutex_unlock(&lock);
 }
 
+/* Asking the linker where it would look comes before `once`. */
 void registry_start(void)
 {
+	if (__atomic_load_n(&started, __ATOMIC_ACQUIRE))
+		return;
+	__atomic_store_n(&have_soft, loader_finds(SOFT_LIBRARY), __ATOMIC_RELAXED);
 	pthread_once(&once, start);
+	__atomic_store_n(&started, true, __ATOMIC_RELEASE);
 }
 
 static bool in_use(void)
@@ -185,11 +193,12 @@ static bool in_use(void)
 	return used;
 }
 
-/* At process exit IAs may be open and threads be in the middle of calls: then everything
- * stays as it is. Unloaded by dlclose(), nothing of ours stays behind. */
+/* At process exit IAs may be open and threads be in the middle of calls, which may never
+ * continue: then everything stays as it is. After dlclose() nothing of ours stays behind. */
 static void __attribute__((destructor)) registry_end(void)
 {
-	pthread_mutex_lock(&lock);
+	if (pthread_mutex_trylock(&lock))
+		return;
 	if (!in_use()) {
 		while (providers) {
 			struct provider *p = providers;
@@ -259,8 +268,6 @@ static void complain_load(struct entry *e, const char *why)
 {
 	struct where w;
 
-	trace(TRC_LVL_ERROR, TRC_DAT_ERROR, "library", e, NULL, "cannot load %s",
-	      e->conf->library);
 	if (first_complaint(e))
 		log_line(DBG_ERROR, "%s: \"%s\": cannot load %s: %s", where(e, &w),
 			 e->conf->info.ia_name, e->conf->library, why);
@@ -279,6 +286,9 @@ static bool entry_load(struct entry *e)
 		trace(TRC_LVL_NORMAL, TRC_DAT_EVENT, "library", e, NULL, "loaded %s",
 		      e->conf->library);
 		e->library.init(&e->conf->info, e->conf->ia_params);
+	} else {
+		trace(TRC_LVL_ERROR, TRC_DAT_ERROR, "library", e, NULL, "cannot load %s",
+		      e->conf->library);
 	}
 	busy_end(e);
 	e->loaded = loaded;

@@ -9,7 +9,6 @@
 #include "common/log.h"
 #include "dat/debug.h"
 #include "dat/devices.h"
-#include "dat/loader.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -195,20 +194,20 @@ static int merge(struct conf *conf, struct conf *made_up)
 	return 0;
 }
 
-static void read_devices(struct sources *sources)
+static void read_devices(struct sources *sources, bool with_soft)
 {
 	struct conf made_up = { .entries = NULL };
 	char sysfs[PATH_MAX];
 
 	if ((size_t)snprintf(sysfs, sizeof(sysfs), "%s/sys", root()) >= sizeof(sysfs))
 		return;
-	if (devices_make_entries(&made_up, sysfs, loader_finds(SOFT_LIBRARY)) ||
+	if (devices_make_entries(&made_up, sysfs, with_soft) ||
 	    merge(&sources->conf, &made_up))
 		log_line(DBG_ERROR, "no memory for the entries of the devices present");
 	conf_free(&made_up);
 }
 
-void sources_read(struct sources *sources)
+void sources_read(struct sources *sources, bool with_soft)
 {
 	const char *override = env_get("DAT_OVERRIDE");
 	int err;
@@ -223,7 +222,7 @@ void sources_read(struct sources *sources)
 				 strerror(err));
 	}
 	if (sources->conf.wants_auto)
-		read_devices(sources);
+		read_devices(sources, with_soft);
 }
 
 void sources_free(struct sources *sources)

@@ -11,8 +11,9 @@ struct sources {
 	size_t file_count;
 };
 
-/* Reads everything; what is wrong becomes a message. Out of memory, what was read so far. */
-void sources_read(struct sources *sources);
+/* Reads everything; what is wrong becomes a message. Out of memory, what was read so far.
+ * `with_soft`: the made-up entries include the software device. */
+void sources_read(struct sources *sources, bool with_soft);
 void sources_free(struct sources *sources);
 
 #endif

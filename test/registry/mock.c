@@ -26,6 +26,7 @@ struct mock {
 	DAT_PROVIDER_INFO other_info;
 	char params[128];
 	bool failed_once;
+	bool ready;		/* between the end of init and the begin of fini */
 };
 
 /* IAs, PZs and queries alike. */
@@ -77,6 +78,8 @@ static DAT_RETURN ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDL
 
 	(void)evd;
 	note("open %s %d", name, qlen);
+	if (!__atomic_load_n(&m->ready, __ATOMIC_ACQUIRE))
+		note("open outside init and fini");
 	if (is(m, "open-fails"))
 		return ERROR(DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_TEP);
 	if (is(m, "open-gives-nothing"))
@@ -279,15 +282,18 @@ EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
 	mocks = m;
 	pthread_mutex_unlock(&lock);
 	if (is(m, "slow"))
-		usleep(100000);
-	if (is(m, "opens-itself"))
-		open_itself(m);
+		usleep(20000);
 	if (is(m, "registers-two") || is(m, "registers-other-name"))
 		register_other(m);
 	if (is(m, "registers-in-thread"))
 		register_in_thread(m);
 	else if (!is(m, "registers-nothing") && !is(m, "registers-other-name"))
 		register_it(m);
+	if (is(m, "opens-itself"))
+		open_itself(m);
+	if (is(m, "slow"))
+		usleep(20000);
+	__atomic_store_n(&m->ready, true, __ATOMIC_RELEASE);
 }
 
 EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info);
@@ -296,6 +302,7 @@ EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 	struct mock **at, *m = mock_of_name(info->ia_name);
 
 	note("fini %s", info->ia_name);
+	__atomic_store_n(&m->ready, false, __ATOMIC_RELEASE);
 	if (is(m, "slow"))
 		usleep(20000);
 	if (!is(m, "forgets-to-remove"))

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define THREADS 8
@@ -43,6 +44,7 @@ static void open_together(void)
 	in_threads(open_and_wait);
 	CHECK(noted("init slow 2.0 nonthreadsafe [slow]") == 1);
 	CHECK(noted("open slow 8") == THREADS);
+	CHECK(noted("open outside init and fini") == 0);
 	CHECK(noted("fini slow") == 1);
 }
 
@@ -81,6 +83,33 @@ static void REG_51_opens_and_closes_race(void **state)
 {
 	(void)state;
 	silent("behaviours.conf", open_and_close_all);
+}
+
+/* Init and fini take longer than anything else: most opens meet one of them. */
+static void *open_and_close_slowly(void *arg)
+{
+	DAT_IA_HANDLE ia;
+
+	for (int i = 0; i < 5; i++) {
+		OK(open_ia("slow", &ia));
+		usleep((intptr_t)arg * 1000);
+		OK(dat_ia_close(ia, DAT_CLOSE_DEFAULT));
+		usleep((intptr_t)arg * 5000);
+	}
+	return NULL;
+}
+
+static void open_and_close_all_slowly(void)
+{
+	in_threads(open_and_close_slowly);
+	CHECK(noted("init slow 2.0 nonthreadsafe [slow]") == noted("fini slow"));
+	CHECK(noted("open outside init and fini") == 0);
+}
+
+static void no_open_outside_init_and_fini(void **state)
+{
+	(void)state;
+	silent("behaviours.conf", open_and_close_all_slowly);
 }
 
 static DAT_IA_HANDLE shared;
@@ -169,6 +198,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(REG_49_one_load_and_one_init_for_all),
 		cmocka_unit_test(REG_51_opens_and_closes_race),
+		cmocka_unit_test(no_open_outside_init_and_fini),
 		cmocka_unit_test(only_one_of_many_closes_succeeds),
 		cmocka_unit_test(lists_and_queries_race_with_opens),
 		cmocka_unit_test(failing_opens_race),
