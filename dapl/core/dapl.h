@@ -72,6 +72,7 @@ struct dapl_ia {
 
 	struct dapl_evd *async_evd;	/* NULL: none (DAT_EVD_ASYNC_EXISTS) */
 	bool async_ours;		/* made by this open, goes with it */
+	int unreadable;			/* atomic. LMRs without local read (lmr.c) */
 	bool dead;			/* IA_CATASTROPHIC was told */
 	uint64_t counters[DCNT_IA_ALL_COUNTERS];	/* atomic adds */
 	uint64_t port_base[DCNT_IA_ALL_COUNTERS];	/* counters.c: of the device's own */
@@ -369,6 +370,10 @@ void dapl_cr_destroy(struct dapl_cr *cr);
 /* The LMR that an RMR triplet names as the sink of a read, as a local triplet. */
 bool dapl_lmr_sink(struct dapl_ia *ia, struct dapl_pz *pz, const DAT_RMR_TRIPLET *remote,
 		   DAT_LMR_TRIPLET *local);
+
+/* Is every segment in memory with the right of local read? Only worth asking while
+ * ia->unreadable. */
+bool dapl_lmr_readable(struct dapl_ia *ia, const DAT_LMR_TRIPLET *iov, int n);
 
 /* --- extensions --- */
 DAT_RETURN dapl_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);

@@ -232,6 +232,9 @@ static inline DAT_RETURN post_gather(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TR
 		wr->sg_list = squeeze(iov, &n, copy);
 	if (unlikely(total > max || total > room))
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	if (unlikely(ep->obj.ia->unreadable) &&
+	    !dapl_lmr_readable(ep->obj.ia, (DAT_LMR_TRIPLET *)wr->sg_list, n))
+		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ);
 	wr->num_sge = n;
 	wr->send_flags = total - 1 < ep->max_inline ? IBV_SEND_INLINE : 0;	/* not when 0 */
 	return dapl_ep_post_request(ep, wr, (uint32_t)total, cookie, flags, op, dto_flags, counter);

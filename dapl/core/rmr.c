@@ -216,3 +216,23 @@ DAT_RETURN dapl_rmr_free(DAT_RMR_HANDLE handle)
 	dapl_rmr_destroy(rmr);
 	return DAT_SUCCESS;
 }
+
+struct dapl_lmr *dapl_rmr_target(struct dapl_ia *ia, const DAT_RMR_TRIPLET *range)
+{
+	struct dapl_lmr *lmr = NULL;
+
+	pthread_mutex_lock(&ia->lock);
+	for (struct dapl_object *o = ia->objects[DAPL_RMR]; o && !lmr; o = o->next) {
+		struct dapl_rmr *rmr = (struct dapl_rmr *)o;
+		const DAT_LMR_TRIPLET *bound = &rmr->param.lmr_triplet;
+		uint64_t from = range->virtual_address - bound->virtual_address;
+
+		if (rmr->lmr && rmr->param.rmr_context == range->rmr_context &&
+		    (rmr->param.mem_priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG) &&
+		    from <= bound->segment_length &&
+		    range->segment_length <= bound->segment_length - from)
+			lmr = rmr->lmr;
+	}
+	pthread_mutex_unlock(&ia->lock);
+	return lmr;
+}

@@ -7,4 +7,7 @@
 /* Of a killed RMR. */
 void dapl_rmr_destroy(struct dapl_rmr *rmr);
 
+/* The LMR behind the RMR whose binding holds this range and may be written, or NULL. */
+struct dapl_lmr *dapl_rmr_target(struct dapl_ia *ia, const DAT_RMR_TRIPLET *range);
+
 #endif
