@@ -115,22 +115,37 @@ static const struct ifaddrs *find_host(const struct ifaddrs *all, const char *na
 	return match;
 }
 
+/* What an entry without ia_params gets: an interface that is up, loopback at worst. */
+static const struct ifaddrs *find_any(const struct ifaddrs *all)
+{
+	const struct ifaddrs *best = NULL;
+	int most = 0, score;
+
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+		score = rank(i, i->ifa_name);
+		if (!score || !(i->ifa_flags & IFF_UP) || !(i->ifa_flags & IFF_RUNNING))
+			continue;
+		score += i->ifa_flags & IFF_LOOPBACK ? 0 : 10;
+		if (score > most) {
+			most = score;
+			best = i;
+		}
+	}
+	return best;
+}
+
 /* The address that ia_params name: an interface, an address, or a host name of ours. */
 static int find_address(struct dapl_device *dev, const char *params)
 {
-	char name[256] = "";
-	const struct ifaddrs *found;
+	const struct ifaddrs *found = NULL;
 	struct ifaddrs *all;
+	char name[256];
 
-	if (sscanf(params, " %255s", name) != 1) {
-		log_line(SOFT_LOG_ERR, "soft: ia_params \"%s\": expected \"netdev|address|"
-			 "hostname port\"", params);
-		return EINVAL;
-	}
 	if (getifaddrs(&all))
 		return errno;
-	found = find_netdev(all, name);
-	if (!found)
+	if (sscanf(params, " %255s", name) != 1)
+		found = find_any(all);
+	else if (!(found = find_netdev(all, name)))
 		found = find_host(all, name);
 	if (found) {
 		memcpy(&dev->address, found->ifa_addr, soft_address_length(found->ifa_addr));

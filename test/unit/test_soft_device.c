@@ -433,7 +433,8 @@ static void device_opens_by_interface_address_and_name(void **state)
 	}
 	assert_int_equal(ops->open("nosuchdev0 0", &ia, &dev), ENODEV);
 	assert_int_equal(ops->open("203.0.113.7 0", &ia, &dev), ENODEV);
-	assert_int_equal(ops->open("", &ia, &dev), EINVAL);
+	OK(ops->open("", &ia, &dev));		/* any interface that is up */
+	ops->close(dev);
 }
 
 static void private_data_arrives_whole_and_exact(void **state)
