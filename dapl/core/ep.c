@@ -5,6 +5,7 @@
  * The QP exists as soon as the endpoint has a PZ and its EVDs, since receives may be posted
  * before connecting. An endpoint made without them gets its QP when it's first needed, with
  * a sink for completions that the consumer has no EVD for. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/core/conn.h"
@@ -820,13 +821,37 @@ DAT_RETURN dapl_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_CO
 
 /* --- reset and free ------------------------------------------------------------------------- */
 
+/* The QP as new: the same one, or where the device cannot reset one (EOPNOTSUPP) another.
+ * ep->lock is held, and released while a QP is destroyed: see end_qp. */
+static DAT_RETURN empty_qp(struct dapl_ep *ep)
+{
+	int err;
+
+	if (!ep->qp)
+		return DAT_SUCCESS;
+	err = dapl_device_ops.reset_qp(ep->obj.ia->dev, ep->qp);
+	if (err == EOPNOTSUPP) {
+		pthread_mutex_unlock(&ep->lock);
+		end_qp(ep);
+		pthread_mutex_lock(&ep->lock);
+		return dapl_ep_need_qp(ep);
+	}
+	if (err)
+		return dapl_status(err, DAT_RESOURCE_TEP);
+	dapl_evd_purge(dapl_ep_request_evd(ep), ep);
+	dapl_evd_purge(dapl_ep_recv_evd(ep), ep);
+	empty_queue(&ep->sq);
+	empty_queue(&ep->rq);
+	return DAT_SUCCESS;
+}
+
 /* dat_ep_reset: DISCONNECTED -> UNCONNECTED with an empty QP. What waited for completions
  * that vanish now is told first. */
 DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 {
 	struct dapl_ep *ep = dapl_ep_from(handle);
+	DAT_RETURN ret = DAT_SUCCESS;
 	DAT_EP_STATE before;
-	int err = 0;
 
 	if (!ep)
 		return BAD_HANDLE(EP);
@@ -838,15 +863,8 @@ DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 	}
 	if (before == DAT_EP_STATE_DISCONNECTED) {
 		dapl_ep_settle(ep);
-		if (ep->qp)
-			err = dapl_device_ops.reset_qp(ep->obj.ia->dev, ep->qp);
-		if (!err && ep->qp) {
-			dapl_evd_purge(dapl_ep_request_evd(ep), ep);
-			dapl_evd_purge(dapl_ep_recv_evd(ep), ep);
-			empty_queue(&ep->sq);
-			empty_queue(&ep->rq);
-		}
-		if (!err) {
+		ret = empty_qp(ep);
+		if (ret == DAT_SUCCESS) {
 			ep->held = 0;
 			ep->pdata_len = 0;
 			ep->remote.ss_family = ep->local.ss_family = AF_UNSPEC;
@@ -854,7 +872,7 @@ DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 		}
 	}
 	pthread_mutex_unlock(&ep->lock);
-	return dapl_status(err, DAT_RESOURCE_TEP);
+	return ret;
 }
 
 void dapl_ep_destroy(struct dapl_ep *ep)
