@@ -29,7 +29,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/event.c dapl/core/event.h \
 	dapl/core/request.h dapl/core/ring.h dapl/core/lock.h
 
-provider_ldflags = $(AM_LDFLAGS) -version-info 2:0:0 -no-undefined -Wl,-z,defs -Wl,-z,now
+provider_ldflags = $(AM_LDFLAGS) -version-info 2:0:0 -no-undefined $(ZDEFS) -Wl,-z,now
 EXTRA_DIST += dapl/libdaplofa.map dapl/libdaplsoft.map
 
 # The device over libibverbs and librdmacm.

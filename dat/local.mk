@@ -16,7 +16,7 @@ libdat2_la_SOURCES = \
 libdat2_la_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR='"$(sysconfdir)"'
 libdat2_la_LIBADD = libcommon.la
 libdat2_la_LDFLAGS = $(AM_LDFLAGS) -version-info 2:0:0 -no-undefined \
-	-Wl,--version-script=$(srcdir)/dat/libdat2.map -Wl,-z,defs -Wl,-z,now -Wl,-z,relro
+	-Wl,--version-script=$(srcdir)/dat/libdat2.map $(ZDEFS) -Wl,-z,now -Wl,-z,relro
 EXTRA_libdat2_la_DEPENDENCIES = dat/libdat2.map
 EXTRA_DIST += dat/libdat2.map dat/libdat2.symbols
 pkgconfig_DATA += dat/dat2.pc dat/dat.pc
