@@ -765,6 +765,9 @@ static int check_control(const struct dapl_conn *conn, struct soft_rx *rx, const
 	uint32_t head = head_length(tagged) - WIRE_FPDU_LENGTH;
 	int body;
 
+	*check = "ULPDU length";
+	if (ulpdu < WIRE_TAGGED)
+		return WIRE_TERM_LENGTH;
 	*check = "DDP version";
 	if ((first & 3) != 1)
 		return tagged ? WIRE_TERM_TAGGED_VERSION : WIRE_TERM_UNTAGGED_VERSION;

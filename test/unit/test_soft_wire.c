@@ -1,0 +1,975 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_soft_wire.c - the software RNIC against a peer that is not one of ours: a plain
+ * socket that speaks MPA, DDP and RDMAP by hand, well or badly. In both roles, with CRC
+ * and without, FPDUs cut anywhere; every bad frame must end in the right Terminate. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "dapl/core/device.h"
+#include "dapl/core/settings.h"
+#include "dapl/soft/wire.h"
+
+static const struct dapl_device_ops *ops = &dapl_device_ops;
+
+#define OK(call) assert_int_equal((call), 0)
+
+/* --- upcalls: the last one of each kind ------------------------------------------------- */
+
+enum kind { REQUEST, ESTABLISHED, FAILED, DISCONNECTED, RELEASED, KINDS };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int came[KINDS], detail[KINDS];
+static struct dapl_conn *requested;
+static char data[600];
+static size_t data_length;
+
+static void note(enum kind kind, int what, struct dapl_conn *conn, const void *pdata, size_t n)
+{
+	pthread_mutex_lock(&lock);
+	came[kind]++;
+	detail[kind] = what;
+	if (kind == REQUEST)
+		requested = conn;
+	if (n)
+		memcpy(data, pdata, n);
+	data_length = n;
+	pthread_mutex_unlock(&lock);
+}
+
+void dapl_up_request(void *sp, struct dapl_conn *conn, const struct dapl_request *r)
+{
+	(void)sp;
+	note(REQUEST, 0, conn, r->pdata, r->pdata_len);
+}
+
+void dapl_up_established(void *owner, struct dapl_conn *conn, const struct dapl_established *i)
+{
+	(void)owner;
+	note(ESTABLISHED, 0, conn, i->pdata, i->pdata_len);
+}
+
+void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure why,
+		    const void *pdata, size_t n)
+{
+	(void)owner;
+	note(FAILED, why, conn, pdata, n);
+}
+
+void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
+{
+	(void)owner;
+	note(DISCONNECTED, orderly, conn, NULL, 0);
+}
+
+void dapl_up_released(void *owner)
+{
+	(void)owner;
+	note(RELEASED, 0, NULL, NULL, 0);
+}
+
+void dapl_up_async(void *ia, const struct ibv_async_event *event)
+{
+	(void)ia;
+	(void)event;
+}
+
+static int times(enum kind kind)
+{
+	int n;
+
+	pthread_mutex_lock(&lock);
+	n = came[kind];
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+static void await(enum kind kind)
+{
+	for (int i = 0; i < 10000 && !times(kind); i++)
+		usleep(1000);
+	assert_int_equal(times(kind), 1);
+}
+
+/* --- our end ------------------------------------------------------------------------------ */
+
+enum { BUFFER = 1 << 20 };
+
+static struct {
+	struct dapl_device *dev;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	struct dapl_conn *conn;
+	struct dapl_listener *listener;
+	uint16_t port;
+	char *buf;
+} we;
+
+static void open_us(void)
+{
+	struct ibv_qp_init_attr attr = { .cap = { 64, 64, 4, 4, 64 }, .qp_type = IBV_QPT_RC };
+
+	memset(came, 0, sizeof came);
+	memset(&we, 0, sizeof we);
+	OK(ops->open("127.0.0.1 0", &we, &we.dev));
+	OK(ops->alloc_pd(we.dev, &we.pd));
+	OK(ops->create_cq(we.dev, 1000, NULL, NULL, &we.cq));
+	attr.send_cq = attr.recv_cq = we.cq;
+	OK(ops->create_qp(we.dev, we.pd, &attr, &we.qp));
+	we.buf = calloc(1, BUFFER);
+	OK(ops->reg_mr(we.pd, we.buf, BUFFER, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+		       IBV_ACCESS_REMOTE_WRITE, NULL, &we.mr));
+	OK(ops->listen(we.dev, NULL, &we.port, false, 8, &we, &we.listener));
+}
+
+static void close_us(void)
+{
+	if (we.conn) {
+		ops->release(we.conn);
+		await(RELEASED);
+	}
+	ops->unlisten(we.listener);
+	OK(ops->destroy_qp(we.qp));
+	OK(ops->dereg_mr(we.mr));
+	OK(ops->destroy_cq(we.cq));
+	OK(ops->dealloc_pd(we.pd));
+	ops->close(we.dev);
+	free(we.buf);
+}
+
+static struct dapl_conn_params params(const struct sockaddr_in *to)
+{
+	return (struct dapl_conn_params){ .qp = we.qp, .owner = &we, .reads_in = 4,
+		.reads_out = 4, .remote = (const struct sockaddr *)to };
+}
+
+static void post_recv(uint64_t id, uint32_t offset, uint32_t length)
+{
+	struct ibv_sge sge = { (uintptr_t)we.buf + offset, length, we.mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	OK(ibv_post_recv(we.qp, &wr, &bad));
+}
+
+static void post(uint64_t id, enum ibv_wr_opcode op, uint32_t offset, uint32_t length,
+		 uint64_t remote, uint32_t rkey)
+{
+	struct ibv_sge sge = { (uintptr_t)we.buf + offset, length, we.mr->lkey };
+	struct ibv_send_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = op,
+		.send_flags = IBV_SEND_SIGNALED, .wr.rdma = { remote, rkey } }, *bad;
+
+	OK(ibv_post_send(we.qp, &wr, &bad));
+}
+
+static struct ibv_wc completion(uint64_t id, enum ibv_wc_status status)
+{
+	struct ibv_wc wc = { 0 };
+
+	for (int i = 0; i < 100000 && !ibv_poll_cq(we.cq, 1, &wc); i++)
+		usleep(100);
+	assert_int_equal(wc.wr_id, id);
+	assert_int_equal(wc.status, status);
+	return wc;
+}
+
+/* --- the stranger ------------------------------------------------------------------------------ */
+
+static int s;			/* its socket */
+static bool crc_on;
+static int cut;			/* bytes per send; 0: all */
+
+static void sleep_a_little(void)
+{
+	usleep(200);
+}
+
+static void put(const void *p, size_t n)
+{
+	const char *at = p;
+	size_t part;
+
+	for (; n; at += part, n -= part) {
+		part = cut && n > (size_t)cut ? (size_t)cut : n;
+		assert_int_equal(send(s, at, part, MSG_NOSIGNAL), part);
+		if (cut)
+			sleep_a_little();
+	}
+}
+
+static bool get(void *p, size_t n)
+{
+	struct pollfd in = { .fd = s, .events = POLLIN };
+	char *at = p;
+
+	while (n) {
+		ssize_t k;
+
+		if (poll(&in, 1, 10000) != 1)
+			fail_msg("the device sends nothing");
+		k = recv(s, at, n, 0);
+		if (k <= 0)
+			return false;
+		at += k;
+		n -= k;
+	}
+	return true;
+}
+
+/* An FPDU around a ULPDU. */
+static void put_fpdu(const uint8_t *ulpdu, uint16_t n)
+{
+	uint8_t *fpdu = calloc(1, n + 16);
+	size_t pad = -(2 + n) & 3;
+
+	wire_put16(fpdu, n);
+	memcpy(fpdu + 2, ulpdu, n);
+	if (crc_on)
+		wire_crc_put(fpdu + 2 + n + pad,
+			     wire_crc(WIRE_CRC_START, fpdu, 2 + n + pad));
+	put(fpdu, 2 + n + pad + 4);
+	free(fpdu);
+}
+
+static void put_segment(struct wire_segment seg, const void *body, uint16_t n)
+{
+	uint8_t *ulpdu = malloc(n + 32);
+	unsigned head = wire_segment_put(ulpdu, &seg);
+
+	if (n)
+		memcpy(ulpdu + head, body, n);
+	put_fpdu(ulpdu, head + n);
+	free(ulpdu);
+}
+
+/* The next FPDU of the device; false at its end. */
+static bool get_fpdu(uint8_t *ulpdu, uint16_t *n)
+{
+	uint8_t head[2], *rest, crc[4];
+	size_t pad;
+
+	if (!get(head, 2))
+		return false;
+	*n = wire_get16(head);
+	pad = -(2 + *n) & 3;
+	rest = malloc(*n + pad + 4);
+	assert_true(get(rest, *n + pad + 4));
+	memcpy(ulpdu, rest, *n);
+	if (crc_on) {
+		uint32_t sum = wire_crc(WIRE_CRC_START, head, 2);
+
+		wire_crc_put(crc, wire_crc(sum, rest, *n + pad));
+		assert_memory_equal(crc, rest + *n + pad, 4);
+	}
+	free(rest);
+	return true;
+}
+
+static void reset_stranger(bool crc)
+{
+	crc_on = crc;
+	cut = 0;
+}
+
+static struct sockaddr_in loopback(uint16_t port)
+{
+	return (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+}
+
+static void dial(void)
+{
+	struct sockaddr_in to = loopback(we.port);
+
+	s = socket(AF_INET, SOCK_STREAM, 0);
+	OK(connect(s, (struct sockaddr *)&to, sizeof to));
+}
+
+static void put_mpa(bool reply, uint8_t flags, uint8_t revision, const struct wire_mpa *enhanced,
+		    const void *pdata, uint16_t n)
+{
+	uint8_t frame[WIRE_MPA_MAX + 100];
+	struct wire_mpa mpa = { .reply = reply, .flags = flags, .revision = revision };
+	size_t at = WIRE_MPA_HEADER;
+
+	if (enhanced) {
+		wire_enhanced_put(frame + at, enhanced);
+		at += WIRE_MPA_ENHANCED;
+	}
+	if (n)
+		memcpy(frame + at, pdata, n);
+	at += n;
+	mpa.length = at - WIRE_MPA_HEADER;
+	wire_mpa_put(frame, &mpa);
+	put(frame, at);
+}
+
+/* False at the end of the stream. */
+static bool get_mpa(bool reply, struct wire_mpa *mpa, uint8_t *pdata, size_t *n)
+{
+	uint8_t frame[WIRE_MPA_MAX];
+
+	if (!get(frame, WIRE_MPA_HEADER))
+		return false;
+	assert_true(wire_mpa_get(frame, reply, mpa));
+	*n = mpa->length;
+	assert_true(*n <= 512);
+	assert_true(get(frame, *n));
+	if (mpa->flags & WIRE_MPA_S) {
+		wire_enhanced_get(frame, mpa);
+		*n -= 4;
+		memcpy(pdata, frame + 4, *n);
+	} else {
+		memcpy(pdata, frame, *n);
+	}
+	return true;
+}
+
+static const struct wire_mpa four_reads = { .ird = 4, .ord = 4 };
+
+/* The stranger connects; the device accepts. */
+static struct wire_mpa passive_up(uint8_t flags, uint8_t revision, const struct wire_mpa *enhanced)
+{
+	struct dapl_conn_params p = params(NULL);
+	uint8_t pdata[600];
+	struct wire_mpa mpa;
+	size_t n;
+
+	dial();
+	put_mpa(false, flags, revision, enhanced, "hello", 5);
+	await(REQUEST);
+	assert_int_equal(data_length, 5);
+	assert_memory_equal(data, "hello", 5);
+	we.conn = requested;
+	p.pdata = "world";
+	p.pdata_len = 5;
+	OK(ops->accept(we.conn, &p));
+	await(ESTABLISHED);
+	assert_true(get_mpa(true, &mpa, pdata, &n));
+	assert_false(mpa.flags & WIRE_MPA_REJECT);
+	assert_int_equal(mpa.flags & 15, 0);
+	assert_int_equal(mpa.revision, revision);
+	assert_int_equal(n, 5);
+	assert_memory_equal(pdata, "world", 5);
+	return mpa;
+}
+
+static void stranger_up(bool crc)
+{
+	struct wire_mpa mpa;
+
+	reset_stranger(crc);
+	open_us();
+	mpa = passive_up(WIRE_MPA_S | (crc ? WIRE_MPA_CRC : 0), 2, &four_reads);
+	assert_int_equal(!!(mpa.flags & WIRE_MPA_CRC), crc);
+	assert_int_equal(mpa.ird, 4);
+	assert_int_equal(mpa.ord, 4);
+}
+
+static void stranger_down(void)
+{
+	close(s);
+	close_us();
+}
+
+static struct wire_segment send_seg(uint32_t msn, uint32_t mo, bool last)
+{
+	return (struct wire_segment){ .op = WIRE_SEND, .last = last, .qn = 0, .msn = msn, .mo = mo };
+}
+
+/* --- tests: talking --------------------------------------------------------------------------------- */
+
+/* Sends, writes and reads, both ways. */
+static void talk(void)
+{
+	struct wire_segment seg = send_seg(1, 0, true);
+	uint8_t ulpdu[65536], body[28];
+	char text[5000];
+	uint16_t n;
+	size_t at;
+
+	for (size_t i = 0; i < sizeof text; i++)
+		text[i] = (char)(i * 13);
+	post_recv(1, 0, 100);
+	post_recv(2, 1000, 10000);
+	/* before the initiator's first FPDU the device may not send */
+	post(10, IBV_WR_SEND, 0, 50, 0, 0);
+	put_segment(seg, "0123456789", 10);
+	assert_int_equal(completion(1, 0).byte_len, 10);
+	assert_int_equal(completion(10, 0).opcode, IBV_WC_SEND);
+	assert_memory_equal(we.buf, "0123456789", 10);
+	assert_true(get_fpdu(ulpdu, &n));
+	assert_int_equal(n, 18 + 50);
+	assert_int_equal(ulpdu[0], 0x41);
+	assert_int_equal(ulpdu[1], 0x43);
+	/* a message in three segments */
+	put_segment(send_seg(2, 0, false), text, 1);
+	put_segment(send_seg(2, 1, false), text + 1, 3000);
+	put_segment(send_seg(2, 3001, true), text + 3001, 1999);
+	assert_int_equal(completion(2, 0).byte_len, 5000);
+	assert_memory_equal(we.buf + 1000, text, 5000);
+	/* write, then read it back */
+	seg = (struct wire_segment){ .tagged = true, .last = true, .op = WIRE_WRITE,
+		.stag = we.mr->rkey, .to = (uintptr_t)we.buf + 20000 };
+	put_segment(seg, text, 5000);
+	wire_put32(body, 77);
+	wire_put64(body + 4, 0x1000);
+	wire_put32(body + 12, 5000);
+	wire_put32(body + 16, we.mr->rkey);
+	wire_put64(body + 20, (uintptr_t)we.buf + 20000);
+	put_segment((struct wire_segment){ .last = true, .op = WIRE_READ_REQUEST, .qn = 1,
+		.msn = 1 }, body, sizeof body);
+	for (at = 0; at < 5000; at += n - 14) {
+		assert_true(get_fpdu(ulpdu, &n));
+		assert_int_equal(ulpdu[1], 0x42);
+		assert_int_equal(wire_get32(ulpdu + 2), 77);
+		assert_true(wire_get64(ulpdu + 6) == 0x1000 + at);
+		assert_memory_equal(ulpdu + 14, text + at, n - 14);
+		assert_int_equal(!!(ulpdu[0] & 0x40), at + n - 14 == 5000);
+	}
+	/* the device reads from us, and writes */
+	post(20, IBV_WR_RDMA_READ, 40000, 3000, 0x123456789, 42);
+	post(21, IBV_WR_RDMA_WRITE, 40000, 10, 0x5555, 43);
+	assert_true(get_fpdu(ulpdu, &n));
+	assert_int_equal(n, 46);
+	assert_int_equal(ulpdu[1], 0x41);
+	assert_int_equal(wire_get32(ulpdu + 18 + 12), 3000);
+	assert_int_equal(wire_get32(ulpdu + 18 + 16), 42);
+	assert_true(wire_get64(ulpdu + 18 + 20) == 0x123456789);
+	seg = (struct wire_segment){ .tagged = true, .op = WIRE_READ_RESPONSE,
+		.stag = wire_get32(ulpdu + 18), .to = wire_get64(ulpdu + 22) };
+	put_segment(seg, text, 1234);
+	seg.to += 1234;
+	seg.last = true;
+	put_segment(seg, text + 1234, 3000 - 1234);
+	assert_int_equal(completion(20, 0).byte_len, 3000);
+	completion(21, 0);
+	assert_memory_equal(we.buf + 40000, text, 3000);
+	assert_true(get_fpdu(ulpdu, &n));
+	assert_int_equal(ulpdu[1], 0x40);
+	assert_int_equal(n, 24);
+}
+
+static void as_responder(void **state)
+{
+	static const int cuts[] = { 0, 1, 7, 1000 };
+
+	(void)state;
+	for (int crc = 0; crc < 2; crc++)
+		for (int i = 0; i < 4; i++) {
+			stranger_up(crc);
+			cut = cuts[i];
+			talk();
+			/* the end: FIN at a boundary is a disconnect */
+			post_recv(5, 0, 8);
+			shutdown(s, SHUT_WR);
+			await(DISCONNECTED);
+			assert_int_equal(detail[DISCONNECTED], true);
+			completion(5, IBV_WC_WR_FLUSH_ERR);
+			stranger_down();
+		}
+}
+
+static void as_initiator(void **state)
+{
+	struct sockaddr_in at = loopback(0);
+	socklen_t length = sizeof at;
+	struct dapl_conn_params p;
+	struct wire_mpa mpa;
+	uint8_t pdata[600], ulpdu[65536];
+	uint16_t n16;
+	size_t n;
+	int l;
+
+	(void)state;
+	for (int crc = 0; crc < 2; crc++) {
+		reset_stranger(crc);
+		open_us();
+		l = socket(AF_INET, SOCK_STREAM, 0);
+		at = loopback(0);
+		OK(bind(l, (struct sockaddr *)&at, sizeof at));
+		OK(listen(l, 5));
+		OK(getsockname(l, (struct sockaddr *)&at, &length));
+		p = params(&at);
+		p.pdata = "hello";
+		p.pdata_len = 5;
+		OK(ops->connect(we.dev, &p, &we.conn));
+		s = accept(l, NULL, NULL);
+		assert_true(get_mpa(false, &mpa, pdata, &n));
+		assert_int_equal(mpa.flags, WIRE_MPA_S | WIRE_OURS_REQUEST);
+		assert_int_equal(mpa.revision, 2);
+		assert_false(mpa.p2p);
+		assert_int_equal(mpa.ird, 4);
+		assert_int_equal(n, 5);
+		put_mpa(true, WIRE_MPA_S | (crc ? WIRE_MPA_CRC : 0), 2,
+			&(struct wire_mpa){ .ird = 1, .ord = 1 }, "you", 4);
+		await(ESTABLISHED);
+		assert_string_equal(data, "you");
+		post(1, IBV_WR_SEND, 0, 10, 0, 0);
+		completion(1, 0);
+		assert_true(get_fpdu(ulpdu, &n16));
+		assert_int_equal(n16, 28);
+		/* one read at a time, as the Reply said */
+		post(2, IBV_WR_RDMA_READ, 0, 8, 1, 1);
+		post(3, IBV_WR_RDMA_READ, 8, 8, 2, 2);
+		for (int i = 0; i < 2; i++) {
+			struct pollfd in = { .fd = s, .events = POLLIN };
+
+			assert_true(get_fpdu(ulpdu, &n16));
+			assert_int_equal(n16, 46);
+			assert_int_equal(poll(&in, 1, 20), 0);
+			put_segment((struct wire_segment){ .tagged = true, .last = true,
+				.op = WIRE_READ_RESPONSE, .stag = wire_get32(ulpdu + 18),
+				.to = wire_get64(ulpdu + 22) }, "abcdefgh", 8);
+			completion(2 + i, 0);
+		}
+		post_recv(9, 0, 100);
+		put_segment(send_seg(1, 0, true), "x", 1);
+		completion(9, 0);
+		/* our side ends it: FIN, nothing foreign before it */
+		OK(ops->error_qp(we.qp));
+		OK(ops->disconnect(we.conn));
+		assert_false(get(pdata, 1));
+		close(l);
+		stranger_down();
+	}
+}
+
+static void replies_that_do_not_accept(void **state)
+{
+	struct sockaddr_in at;
+	socklen_t length = sizeof at;
+	struct dapl_conn_params p;
+	struct wire_mpa mpa;
+	uint8_t pdata[600];
+	size_t n;
+	int l;
+
+	(void)state;
+	for (int kind = 0; kind < 5; kind++) {
+		reset_stranger(false);
+		open_us();
+		l = socket(AF_INET, SOCK_STREAM, 0);
+		at = loopback(0);
+		OK(bind(l, (struct sockaddr *)&at, sizeof at));
+		OK(listen(l, 5));
+		OK(getsockname(l, (struct sockaddr *)&at, &length));
+		p = params(&at);
+		OK(ops->connect(we.dev, &p, &we.conn));
+		s = accept(l, NULL, NULL);
+		assert_true(get_mpa(false, &mpa, pdata, &n));
+		switch (kind) {
+		case 0:		/* rejected, with data */
+			put_mpa(true, WIRE_MPA_S | WIRE_MPA_REJECT, 2, &four_reads, "no", 3);
+			break;
+		case 1:		/* markers wanted */
+			put_mpa(true, WIRE_MPA_S | WIRE_MPA_MARKERS, 2, &four_reads, "", 0);
+			break;
+		case 2:		/* not a Reply at all */
+			put_mpa(false, WIRE_MPA_S, 2, &four_reads, "", 0);
+			break;
+		case 3:		/* the end without a Reply: once more with revision 1 */
+			close(s);
+			s = accept(l, NULL, NULL);
+			assert_true(get_mpa(false, &mpa, pdata, &n));
+			assert_int_equal(mpa.revision, 1);
+			assert_int_equal(mpa.flags, 0);
+			close(s);
+			s = -1;
+			break;
+		case 4:		/* claims to be ours, but has no trailer */
+			put_mpa(true, WIRE_MPA_S | WIRE_OURS_REPLY, 2, &four_reads, "", 0);
+			break;
+		}
+		await(FAILED);
+		assert_int_equal(detail[FAILED], kind ? DAPL_CONN_REFUSED : DAPL_CONN_REJECTED);
+		if (!kind)
+			assert_string_equal(data, "no");
+		close(l);
+		stranger_down();
+	}
+}
+
+static void peer_to_peer_and_revision_1(void **state)
+{
+	struct wire_mpa want = { .p2p = true, .p2p_write = true, .p2p_read = true, .ird = 4,
+		.ord = 4 }, mpa;
+	uint8_t ulpdu[65536];
+	uint16_t n;
+
+	(void)state;
+	reset_stranger(false);
+	open_us();
+	mpa = passive_up(WIRE_MPA_S, 2, &want);
+	assert_true(mpa.p2p && mpa.p2p_write && !mpa.p2p_read && !mpa.p2p_send);
+	post(1, IBV_WR_SEND, 0, 10, 0, 0);
+	put_segment((struct wire_segment){ .tagged = true, .last = true, .op = WIRE_WRITE }, "", 0);
+	completion(1, 0);
+	assert_true(get_fpdu(ulpdu, &n));
+	stranger_down();
+
+	reset_stranger(true);
+	open_us();
+	passive_up(WIRE_MPA_CRC, 1, NULL);
+	talk();
+	stranger_down();
+}
+
+/* --- tests: bad Requests ------------------------------------------------------------------------------ */
+
+static void requests_that_are_refused(void **state)
+{
+	static const struct wire_mpa send_only = { .p2p = true, .p2p_send = true };
+	uint8_t pdata[600], junk[1024];
+	struct wire_mpa mpa;
+	size_t n;
+
+	(void)state;
+	reset_stranger(false);
+	open_us();
+	/* with a Reply that says so */
+	for (int kind = 0; kind < 2; kind++) {
+		dial();
+		if (!kind)
+			put_mpa(false, WIRE_MPA_S | WIRE_MPA_MARKERS, 2, &four_reads, "", 0);
+		else
+			put_mpa(false, WIRE_MPA_S, 2, &send_only, "", 0);
+		assert_true(get_mpa(true, &mpa, pdata, &n));
+		assert_true(mpa.flags & WIRE_MPA_REJECT);
+		assert_false(get(pdata, 1));
+		close(s);
+	}
+	/* with the end of the connection */
+	for (int kind = 0; kind < 5; kind++) {
+		dial();
+		memset(junk, 'x', sizeof junk);
+		switch (kind) {
+		case 0:
+			put(junk, 20);
+			break;
+		case 1:
+			put_mpa(true, 0, 2, NULL, "", 0);
+			break;
+		case 2:
+			put_mpa(false, 0, 3, NULL, "", 0);
+			break;
+		case 3:		/* enhanced data promised, not there */
+			put_mpa(false, WIRE_MPA_S, 2, NULL, "ab", 2);
+			break;
+		case 4:		/* too long */
+			put_mpa(false, 0, 1, NULL, junk, 513);
+			break;
+		}
+		assert_false(get(pdata, 1));
+		close(s);
+	}
+	assert_int_equal(times(REQUEST), 0);
+	stranger_down();
+}
+
+static void silent_connections_do_not_keep_others_out(void **state)
+{
+	int silent[100];
+
+	(void)state;
+	reset_stranger(false);
+	open_us();
+	for (int i = 0; i < 100; i++) {
+		dial();
+		silent[i] = s;
+		if (i % 2)
+			put("MPA", 3);
+	}
+	passive_up(WIRE_MPA_S, 2, &four_reads);
+	for (int i = 0; i < 100; i++)
+		close(silent[i]);
+	stranger_down();
+}
+
+/* --- tests: bad frames ---------------------------------------------------------------------------------- */
+
+static void bad_frame(int kind)
+{
+	struct wire_segment write = { .tagged = true, .last = true, .op = WIRE_WRITE,
+		.stag = we.mr->rkey, .to = (uintptr_t)we.buf };
+	struct wire_segment read = { .last = true, .op = WIRE_READ_REQUEST, .qn = 1, .msn = 1 };
+	struct wire_segment seg = send_seg(1, 0, true);
+	uint8_t ulpdu[64] = { 0 }, body[64] = { 0 };
+	unsigned n;
+
+	switch (kind) {
+	case 0:
+		write.stag ^= 0x100;
+		put_segment(write, "12345678", 8);
+		break;
+	case 1:
+		write.to += BUFFER - 7;
+		put_segment(write, "12345678", 8);
+		break;
+	case 2:
+		write.to = UINT64_MAX - 2;
+		put_segment(write, "12345678", 8);
+		break;
+	case 3:		/* DDP version */
+		n = wire_segment_put(ulpdu, &write);
+		ulpdu[0] ^= 3;
+		put_fpdu(ulpdu, n);
+		break;
+	case 4:
+		n = wire_segment_put(ulpdu, &seg);
+		ulpdu[0] ^= 3;
+		put_fpdu(ulpdu, n);
+		break;
+	case 5:		/* RDMAP version */
+		n = wire_segment_put(ulpdu, &seg);
+		ulpdu[1] ^= 0xc0;
+		put_fpdu(ulpdu, n);
+		break;
+	case 6:		/* what only ours may say */
+		seg.op = WIRE_IMMEDIATE;
+		put_segment(seg, "12345678", 8);
+		break;
+	case 7:
+		seg.op = WIRE_ATOMIC_REQUEST;
+		seg.qn = 1;
+		put_segment(seg, body, 52);
+		break;
+	case 8:		/* tagged send */
+		write.op = WIRE_SEND;
+		put_segment(write, "", 0);
+		break;
+	case 9:
+		seg.qn = 1;
+		put_segment(seg, "", 0);
+		break;
+	case 10:
+		seg.msn = 2;
+		put_segment(seg, "", 0);
+		break;
+	case 11:
+		seg.mo = 4;
+		put_segment(seg, "", 0);
+		break;
+	case 12:	/* a hole in a message */
+		seg.last = false;
+		put_segment(seg, "1234", 4);
+		seg.mo = 8;
+		put_segment(seg, "1234", 4);
+		break;
+	case 13:	/* longer than the receive */
+		put_segment(seg, body, 64);
+		break;
+	case 14:	/* shorter than any header */
+		put_fpdu(ulpdu, 3);
+		break;
+	case 15:
+		ulpdu[0] = 0x41;
+		ulpdu[1] = 0x43;
+		put_fpdu(ulpdu, 17);
+		break;
+	case 16:	/* read request of a wrong length */
+		put_segment(read, body, 27);
+		break;
+	case 17:	/* read of what is not there */
+		wire_put32(body + 12, 8);
+		wire_put32(body + 16, we.mr->rkey ^ 0x10000);
+		put_segment(read, body, 28);
+		break;
+	case 18:
+		wire_put32(body + 12, BUFFER + 1);
+		wire_put32(body + 16, we.mr->rkey);
+		wire_put64(body + 20, (uintptr_t)we.buf);
+		put_segment(read, body, 28);
+		break;
+	case 19:	/* response nobody asked for */
+		write.op = WIRE_READ_RESPONSE;
+		put_segment(write, "12345678", 8);
+		break;
+	case 20:	/* invalidates what may not be invalidated */
+		seg.op = WIRE_SEND_INV;
+		seg.stag = we.mr->rkey;
+		put_segment(seg, "", 0);
+		break;
+	case 21:	/* wrong CRC (only where it's on) */
+		n = 4;
+		put("\0\x12\x41\x43" "................" "\0\0" "....", 26);
+		break;
+	}
+}
+
+static const struct {
+	int term, crc;
+} wants[] = {
+	{ WIRE_TERM_DDP_STAG, -1 }, { WIRE_TERM_DDP_BOUNDS, -1 }, { WIRE_TERM_DDP_WRAP, -1 },
+	{ WIRE_TERM_TAGGED_VERSION, -1 }, { WIRE_TERM_UNTAGGED_VERSION, -1 },
+	{ WIRE_TERM_RDMAP_VERSION, -1 }, { WIRE_TERM_OPCODE, -1 }, { WIRE_TERM_OPCODE, -1 },
+	{ WIRE_TERM_OPCODE, -1 }, { WIRE_TERM_QN, -1 }, { WIRE_TERM_MSN, -1 },
+	{ WIRE_TERM_MO, -1 }, { WIRE_TERM_MO, -1 }, { WIRE_TERM_TOO_LONG, -1 },
+	{ WIRE_TERM_LENGTH, -1 }, { WIRE_TERM_LENGTH, -1 }, { WIRE_TERM_LENGTH, -1 },
+	{ WIRE_TERM_STAG, -1 }, { WIRE_TERM_BOUNDS, -1 }, { WIRE_TERM_OPCODE, -1 },
+	{ WIRE_TERM_INVALIDATE, -1 }, { WIRE_TERM_CRC, 1 },
+};
+
+static void every_bad_frame_gets_its_terminate(void **state)
+{
+	uint8_t ulpdu[65536];
+	uint16_t n;
+
+	(void)state;
+	for (int crc = 0; crc < 2; crc++)
+		for (int kind = 0; kind < (int)(sizeof wants / sizeof wants[0]); kind++) {
+			if (wants[kind].crc >= 0 && wants[kind].crc != crc)
+				continue;
+			stranger_up(crc);
+			post_recv(1, 0, 32);
+			bad_frame(kind);
+			assert_true(get_fpdu(ulpdu, &n));
+			assert_int_equal(ulpdu[1], 0x47);
+			assert_int_equal(wire_get32(ulpdu + 6), 2);
+			assert_int_equal(wire_get32(ulpdu + 10), 1);
+			if (wire_get16(ulpdu + 18) != wants[kind].term)
+				print_message("bad frame %d, crc %d\n", kind, crc);
+			assert_int_equal(wire_get16(ulpdu + 18), wants[kind].term);
+			assert_int_equal(n, 22);
+			assert_false(get(ulpdu, 1));
+			await(DISCONNECTED);
+			assert_int_equal(detail[DISCONNECTED], false);
+			completion(1, kind == 13 ? IBV_WC_LOC_LEN_ERR : IBV_WC_WR_FLUSH_ERR);
+			stranger_down();
+		}
+}
+
+static void more_reads_than_agreed(void **state)
+{
+	uint8_t ulpdu[65536], body[28] = { 0 };
+	bool terminated = false;
+	uint16_t n;
+
+	(void)state;
+	stranger_up(false);
+	wire_put32(body + 12, BUFFER);		/* too much for the socket to take at once */
+	wire_put32(body + 16, we.mr->rkey);
+	wire_put64(body + 20, (uintptr_t)we.buf);
+	for (int i = 0; i < 40; i++)
+		put_segment((struct wire_segment){ .last = true, .op = WIRE_READ_REQUEST,
+			.qn = 1, .msn = i + 1 }, body, sizeof body);
+	while (get_fpdu(ulpdu, &n) && !terminated)
+		if (ulpdu[1] == 0x47) {
+			assert_int_equal(wire_get16(ulpdu + 18), WIRE_TERM_NO_BUFFER);
+			terminated = true;
+		}
+	assert_true(terminated);
+	stranger_down();
+}
+
+static void the_peers_terminate_ends_it(void **state)
+{
+	static const uint8_t layouts[2][4] = { { 0x01, 0x02, 0, 0 }, { 0x10, 0x02, 0x07, 0 } };
+	uint8_t ulpdu[65536];
+	uint16_t n;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		stranger_up(false);
+		post_recv(1, 0, 100);
+		put_segment(send_seg(1, 0, true), "a", 1);
+		completion(1, 0);
+		post_recv(2, 0, 100);
+		post(3, IBV_WR_RDMA_READ, 0, 8, 0, 0);
+		assert_true(get_fpdu(ulpdu, &n));
+		put_segment((struct wire_segment){ .last = true, .op = WIRE_TERMINATE, .qn = 2,
+			.msn = 1 }, layouts[i], 4);
+		completion(3, IBV_WC_REM_ACCESS_ERR);
+		completion(2, IBV_WC_WR_FLUSH_ERR);
+		await(DISCONNECTED);
+		assert_int_equal(detail[DISCONNECTED], false);
+		stranger_down();
+	}
+}
+
+static void ends_that_are_not_orderly(void **state)
+{
+	struct linger reset = { 1, 0 };
+
+	(void)state;
+	for (int kind = 0; kind < 3; kind++) {
+		stranger_up(kind == 2);
+		post_recv(1, 0, 100);
+		if (kind == 0) {
+			put("\0\x20\x41", 3);		/* FIN inside an FPDU */
+		} else if (kind == 1) {
+			setsockopt(s, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+		} else {
+			put_segment(send_seg(1, 0, false), "abc", 3);	/* inside a message */
+		}
+		close(s);
+		await(DISCONNECTED);
+		assert_int_equal(detail[DISCONNECTED], false);
+		completion(1, IBV_WC_WR_FLUSH_ERR);
+		s = -1;
+		stranger_down();
+	}
+}
+
+static void sends_without_receives_stop_a_stranger(void **state)
+{
+	char block[32768];
+	long sent = 0;
+	int got = 0;
+
+	(void)state;
+	stranger_up(false);
+	memset(block, 'b', sizeof block);
+	/* fill what device and sockets hold, without blocking for ever */
+	struct timeval limit = { 0, 300000 };
+
+	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+	for (int i = 0; i < 2000; i++) {
+		uint8_t fpdu[18 + 2 + 32768 + 8] = { 0 };
+		struct wire_segment seg = send_seg(i + 1, 0, true);
+
+		wire_put16(fpdu, 18 + 32768);
+		wire_segment_put(fpdu + 2, &seg);
+		memcpy(fpdu + 20, block, 32768);
+		if (send(s, fpdu, 20 + 32768 + 4, MSG_NOSIGNAL) != 20 + 32768 + 4)
+			break;
+		sent++;
+	}
+	assert_true(sent > 20 && sent < 2000);
+	for (; got < sent; got++) {
+		post_recv(got, 0, 32768);
+		assert_int_equal(completion(got, 0).byte_len, 32768);
+	}
+	stranger_down();
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(as_responder),
+		cmocka_unit_test(as_initiator),
+		cmocka_unit_test(replies_that_do_not_accept),
+		cmocka_unit_test(peer_to_peer_and_revision_1),
+		cmocka_unit_test(requests_that_are_refused),
+		cmocka_unit_test(silent_connections_do_not_keep_others_out),
+		cmocka_unit_test(every_bad_frame_gets_its_terminate),
+		cmocka_unit_test(more_reads_than_agreed),
+		cmocka_unit_test(the_peers_terminate_ends_it),
+		cmocka_unit_test(ends_that_are_not_orderly),
+		cmocka_unit_test(sends_without_receives_stop_a_stranger),
+	};
+
+	alarm(300);
+	dapl_settings_read();
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests_name("soft_wire", tests, NULL, NULL);
+}
