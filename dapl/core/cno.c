@@ -58,13 +58,15 @@ static void call_agent(struct dapl_task *task)
 	struct dapl_cno *cno = container_of(task, struct dapl_cno, agent_task);
 	DAT_OS_WAIT_PROXY_AGENT agent;
 	struct dapl_evd *evd;
+	bool due;
 
 	pthread_mutex_lock(&cno->mutex);
 	agent = cno->agent;
 	evd = cno->agent_evd;
 	cno->agent_evd = NULL;
+	due = evd || cno->closing;
 	pthread_mutex_unlock(&cno->mutex);
-	if (agent.proxy_agent_func && (evd || cno->closing))
+	if (agent.proxy_agent_func && due)
 		agent.proxy_agent_func(agent.instance_data, (DAT_EVD_HANDLE)evd);
 }
 

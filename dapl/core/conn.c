@@ -90,12 +90,17 @@ void dapl_ep_settle(struct dapl_ep *ep)
 
 void dapl_ep_terminate(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
 {
+	bool unsignaled;
+
 	dapl_ep_disarm(ep);
 	if (ep->qp) {
 		dapl_device_ops.error_qp(ep->qp);
 		/* Successful suppressed requests made no completion and now never will:
 		 * a marker that flushes behind them gives their records back. */
-		if (ep->sq.unsignaled)
+		dapl_spin_lock(&ep->sq.lock);
+		unsignaled = ep->sq.unsignaled != 0;
+		dapl_spin_unlock(&ep->sq.lock);
+		if (unsignaled)
 			dapl_ep_post_marker(ep, true);
 	}
 	dapl_ep_drop_conn(ep);

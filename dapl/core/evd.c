@@ -279,7 +279,7 @@ DAT_RETURN dapl_evd_make(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags,
 static void send_waiter_away(struct dapl_evd *evd)
 {
 	pthread_mutex_lock(&evd->mutex);
-	evd->dying = true;
+	__atomic_store_n(&evd->dying, true, __ATOMIC_RELEASE);
 	signal_fd(evd->wake_fd);
 	while (evd->waiting)
 		pthread_cond_wait(&evd->left, &evd->mutex);

@@ -287,7 +287,8 @@ void dapl_after_run(struct dapl_after *after)
  * providers did: programs that poll compare the whole value. */
 static inline DAT_RETURN queue_empty(const struct dapl_evd *evd)
 {
-	return evd->cq ? (DAT_RETURN)DAT_QUEUE_EMPTY : DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
+	return evd->flags & (DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG) ?
+		(DAT_RETURN)DAT_QUEUE_EMPTY : DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
 }
 
 /* dat_evd_dequeue (spec/calls.md 4): the oldest event, without blocking. */
