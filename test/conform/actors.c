@@ -212,6 +212,7 @@ void expect_peer_done(const struct peer *peer)
 void kill_peer(const struct peer *peer, int signal)
 {
 	kill(peer->pid, signal);
-	if (signal == SIGKILL)
-		waitpid(peer->pid, NULL, 0);
+	/* It has ended, or all of it has stopped. */
+	if (signal == SIGKILL || signal == SIGSTOP)
+		waitpid(peer->pid, NULL, WUNTRACED);
 }

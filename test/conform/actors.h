@@ -52,6 +52,6 @@ struct peer a_peer(void (*body)(struct peer *self, void *arg), void *arg);
 void tell(const struct peer *peer, const void *message, size_t size);
 void hear(const struct peer *peer, void *message, size_t size);
 void expect_peer_done(const struct peer *peer);	/* it ends, with status 0 */
-void kill_peer(const struct peer *peer, int signal);	/* SIGKILL is waited for */
+void kill_peer(const struct peer *peer, int signal);	/* SIGKILL and SIGSTOP take effect first */
 
 #endif

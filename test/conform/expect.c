@@ -321,7 +321,7 @@ DAT_IA_ADDRESS_PTR address(void)
  * and apart from what other tests, and other runs, have just used. */
 DAT_CONN_QUAL new_qual(void)
 {
-	static unsigned used;
+	static _Atomic unsigned used;
 	return 10000 + (options.seed % 19001 + report->index * 24 + used++) % 20000;
 }
 

@@ -21,6 +21,10 @@ test_conform_conform_SOURCES = \
 	test/conform/srq.c \
 	test/conform/ext.c \
 	test/conform/err.c \
-	test/conform/reg.c
+	test/conform/reg.c \
+	test/conform/states.c \
+	test/conform/race.c \
+	test/conform/peer.c \
+	test/conform/rob.c
 test_conform_conform_LDADD = libdat2.la -lpthread -ldl
 EXTRA_DIST += test/conform/run

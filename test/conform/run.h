@@ -24,9 +24,9 @@ enum verdict { UNDECIDED, PASSED, FAILED, SKIPPED };
 struct report {
 	_Atomic enum verdict verdict;
 	char text[800];
-	const char *file, *what;	/* the last place passed */
-	int line;
-	bool by_chance;
+	_Atomic(const char *) file, what;	/* the last place passed */
+	_Atomic int line;
+	_Atomic bool by_chance;
 	bool closing;			/* the test is through, its IA is being closed */
 	int index;			/* of the test, in the list */
 	int process;			/* the test's own process */
