@@ -14,6 +14,8 @@ enum {
 	FINE = -1,
 	EVENTS = 32,
 	HANDOVER_US = 1000,		/* no poll for that long: the service thread serves */
+	LAZY_POLLS = 50,		/* a poller who polls less in that time, and leaves data */
+	GRIP_MS = 64,			/* at most so long the service thread then stays */
 	HOT_TURNS = 4,			/* polls of the last busy socket for one of all */
 	ACKS_MAX = 32,			/* messages that may wait for their acknowledgement */
 };
@@ -991,20 +993,36 @@ static uint32_t polls_now(struct dapl_device *dev)
 	return __atomic_load_n(&dev->polls, __ATOMIC_RELAXED);
 }
 
+/* Who polls now and then, and looks at memory or computes between, does not do for the
+ * peer: data waits. The service thread then keeps serving for a while, the longer the
+ * more often it had to. */
+static bool pollers_are_lazy(struct dapl_device *dev, uint32_t polls)
+{
+	struct epoll_event event;
+
+	if (polls >= LAZY_POLLS || epoll_wait(dev->data_epoll, &event, 1, 0) != 1) {
+		dev->grip_ms = 0;
+		return false;
+	}
+	dev->grip_ms = dev->grip_ms ? 2 * dev->grip_ms : 4;
+	if (dev->grip_ms > GRIP_MS)
+		dev->grip_ms = GRIP_MS;
+	dev->hold_until_ns = soft_now_ns() + dev->grip_ms * 1000000ull;
+	return true;
+}
+
 /* Every HANDOVER_US while pollers serve: are they still there? */
 static void handover_check(struct dapl_timer *timer)
 {
 	struct dapl_device *dev = container_of(timer, struct dapl_device, handover_timer);
-	uint32_t polls;
-	bool stay;
+	uint32_t polls, since;
 
 	soft_engine_lock(dev);
 	flush_acks(dev);
 	polls = polls_now(dev);
-	stay = __atomic_load_n(&dev->polled, __ATOMIC_RELAXED) &&
-	       polls != __atomic_load_n(&dev->polls_seen, __ATOMIC_RELAXED);
-	__atomic_store_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
-	if (stay)
+	since = polls - __atomic_exchange_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
+	if (since && __atomic_load_n(&dev->polled, __ATOMIC_RELAXED) &&
+	    !pollers_are_lazy(dev, since))
 		dapl_timer_start(timer, HANDOVER_US, handover_check);
 	else
 		service_resumes(dev);
@@ -1017,7 +1035,8 @@ static void data_ready(struct dapl_watch *watch)
 	struct dapl_device *dev = container_of(watch, struct dapl_device, data_watch);
 	uint32_t polls = polls_now(dev);
 
-	if (polls != __atomic_load_n(&dev->polls_seen, __ATOMIC_RELAXED)) {
+	if (polls != __atomic_load_n(&dev->polls_seen, __ATOMIC_RELAXED) &&
+	    (!dev->grip_ms || soft_now_ns() >= dev->hold_until_ns)) {
 		__atomic_store_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
 		dapl_spin_lock(&dev->handover);
 		__atomic_store_n(&dev->polled, true, __ATOMIC_RELAXED);
