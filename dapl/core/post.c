@@ -112,12 +112,13 @@ static inline bool may_request(const struct dapl_ep *ep)
 {
 	DAT_EP_STATE state = __atomic_load_n(&ep->state, __ATOMIC_RELAXED);
 
-	return likely(state == DAT_EP_STATE_CONNECTED) || state == DAT_EP_STATE_DISCONNECTED;
+	return likely(state == DAT_EP_STATE_CONNECTED) || state == DAT_EP_STATE_DISCONNECTED ||
+		ep->is_ud;
 }
 
 /* SUPPRESS posts make no completion, but every half a queue one does, so that records
  * come back. */
-static inline unsigned suppressed(struct dapl_queue *q, struct dapl_dto *dto)
+static unsigned suppressed(struct dapl_queue *q, struct dapl_dto *dto)
 {
 	dto->flags |= REQ_SUPPRESS;
 	if (++q->unsignaled * 2 > q->limit) {
@@ -128,21 +129,18 @@ static inline unsigned suppressed(struct dapl_queue *q, struct dapl_dto *dto)
 	return 0;
 }
 
-static inline unsigned send_flags(struct dapl_ep *ep, struct dapl_dto *dto,
-				  DAT_COMPLETION_FLAGS flags)
+/* What other completion flags than DEFAULT mean for the record and for verbs. */
+static __attribute__((noinline)) unsigned flagged(struct dapl_queue *q, struct dapl_dto *dto,
+						  DAT_COMPLETION_FLAGS flags)
 {
 	unsigned to = IBV_SEND_SIGNALED;
 
-	if (likely(flags == 0)) {
-		ep->sq.unsignaled = 0;
-		return to;
-	}
 	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG)
 		dto->flags |= REQ_QUIET;
 	if (flags & DAT_COMPLETION_SUPPRESS_FLAG)
-		to = suppressed(&ep->sq, dto);
+		to = suppressed(q, dto);
 	else
-		ep->sq.unsignaled = 0;
+		q->unsignaled = 0;
 	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		to |= IBV_SEND_SOLICITED;
 	if (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
@@ -152,9 +150,9 @@ static inline unsigned send_flags(struct dapl_ep *ep, struct dapl_dto *dto,
 
 /* ep->sq.lock held. The record of the next request, and in *to its send flags; NULL when
  * the queue is full. */
-static inline struct dapl_dto *take_record(struct dapl_ep *ep, uint32_t length,
-					   DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-					   int op, unsigned dto_flags, unsigned *to)
+static inline __attribute__((always_inline))
+struct dapl_dto *take_record(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie,
+			     DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags, unsigned *to)
 {
 	struct dapl_queue *q = &ep->sq;
 	struct dapl_dto *dto;
@@ -168,24 +166,36 @@ static inline struct dapl_dto *take_record(struct dapl_ep *ep, uint32_t length,
 	dto->seq = q->head;
 	dto->op = op;
 	dto->flags = dto_flags;
-	*to = send_flags(ep, dto, flags);
+	if (likely(flags == 0)) {
+		q->unsignaled = 0;
+		*to = IBV_SEND_SIGNALED;
+	} else {
+		*to = flagged(q, dto, flags);
+	}
 	return dto;
 }
 
-/* ep->sq.lock held; wr complete but for what is set here. Unlocks. */
-static inline DAT_RETURN post_locked(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
-				     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
-				     unsigned dto_flags, unsigned counter)
+/* wr complete but for what is set here. */
+static inline __attribute__((always_inline))
+DAT_RETURN post(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
+		DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags,
+		unsigned counter)
 {
-	struct dapl_dto *dto;
 	struct ibv_send_wr *bad;
+	struct dapl_dto *dto;
 	unsigned to;
 	int err;
 
-	dto = take_record(ep, length, cookie, flags, op, dto_flags, &to);
+	if (unlikely(flags & ~(POST_FLAGS & ~ep->request_flags)))
+		return op == DAT_DTO_SEND ? BAD_PARAM(5) : BAD_PARAM(6);
+	if (unlikely(!may_request(ep)))
+		return bad_request_state(ep);
+	dapl_spin_lock(&ep->sq.lock);
+	dto = likely(ep->qp != NULL) ?
+		take_record(ep, length, cookie, flags, op, dto_flags, &to) : NULL;
 	if (unlikely(!dto)) {
 		dapl_spin_unlock(&ep->sq.lock);
-		return NO_RESOURCE(MEMORY);
+		return ep->qp ? NO_RESOURCE(MEMORY) : bad_request_state(ep);
 	}
 	wr->wr_id = (uintptr_t)dto;
 	wr->next = NULL;
@@ -206,38 +216,60 @@ DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint
 				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
 				unsigned dto_flags, unsigned counter)
 {
-	if (unlikely(flags & ~(POST_FLAGS & ~ep->request_flags)))
-		return op == DAT_DTO_SEND ? BAD_PARAM(5) : BAD_PARAM(6);
-	if (unlikely(!may_request(ep)) && !ep->is_ud)
-		return bad_request_state(ep);
-	dapl_spin_lock(&ep->sq.lock);
-	if (unlikely(!ep->qp)) {
-		dapl_spin_unlock(&ep->sq.lock);
-		return bad_request_state(ep);
-	}
-	return post_locked(ep, wr, length, cookie, flags, op, dto_flags, counter);
+	return post(ep, wr, length, cookie, flags, op, dto_flags, counter);
+}
+
+/* What sends a list that needs more than a look: empty segments, or memory that may not be
+ * read. */
+struct gather {
+	struct dapl_ep *ep;
+	struct ibv_send_wr *wr;
+	DAT_COMPLETION_FLAGS flags;
+	uint32_t length;
+	int op;
+	unsigned dto_flags, counter;
+};
+
+static COLD DAT_RETURN post_odd_list(const struct gather *g, int n, const DAT_LMR_TRIPLET *iov,
+				     DAT_DTO_COOKIE cookie)
+{
+	struct dapl_ia *ia = g->ep->obj.ia;
+	struct ibv_sge copy[MAX_SEGMENTS];
+
+	if (ia->unreadable && !dapl_lmr_readable(ia, iov, n))
+		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ);
+	g->wr->sg_list = squeeze(iov, &n, copy);
+	g->wr->num_sge = n;
+	return dapl_ep_post_request(g->ep, g->wr, g->length, cookie, g->flags, g->op, g->dto_flags,
+				    g->counter);
 }
 
 /* What send and RDMA write share. */
-static inline DAT_RETURN post_gather(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-				     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-				     struct ibv_send_wr *wr, uint32_t max, uint64_t room, int op,
-				     unsigned dto_flags, unsigned counter)
+static inline __attribute__((always_inline))
+DAT_RETURN post_gather(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+		       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, struct ibv_send_wr *wr,
+		       uint32_t max, uint64_t room, int op, unsigned dto_flags, unsigned counter)
 {
-	struct ibv_sge copy[MAX_SEGMENTS];
 	uint64_t total;
+	bool odd;
 
-	wr->sg_list = (struct ibv_sge *)iov;
-	if (unlikely(sum(iov, n, &total)))
-		wr->sg_list = squeeze(iov, &n, copy);
+	if (likely(n == 1)) {
+		total = iov->segment_length;
+		odd = total == 0;
+	} else {
+		odd = sum(iov, n, &total);
+	}
 	if (unlikely(total > max || total > room))
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-	if (unlikely(ep->obj.ia->unreadable) &&
-	    !dapl_lmr_readable(ep->obj.ia, (DAT_LMR_TRIPLET *)wr->sg_list, n))
-		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ);
-	wr->num_sge = n;
 	wr->send_flags = total - 1 < ep->max_inline ? IBV_SEND_INLINE : 0;	/* not when 0 */
-	return dapl_ep_post_request(ep, wr, (uint32_t)total, cookie, flags, op, dto_flags, counter);
+	if (unlikely(odd || ep->obj.ia->unreadable)) {
+		struct gather g = { ep, wr, flags, (uint32_t)total, op, dto_flags, counter };
+
+		return post_odd_list(&g, n, iov, cookie);
+	}
+	wr->sg_list = (struct ibv_sge *)iov;
+	wr->num_sge = n;
+	return post(ep, wr, (uint32_t)total, cookie, flags, op, dto_flags, counter);
 }
 
 /* dat_ep_post_send (spec/calls.md 5). */
@@ -288,7 +320,7 @@ DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n,
 }
 
 /* RDMA write, with or without immediate data. */
-static inline DAT_RETURN write_to(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+static inline __attribute__((always_inline)) DAT_RETURN write_to(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				  DAT_COMPLETION_FLAGS flags, struct ibv_send_wr *wr, int op,
 				  unsigned dto_flags, unsigned counter)
@@ -334,13 +366,24 @@ DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRI
 			REQ_EXTENSION, DCNT_EP_POST_WRITE_IMM);
 }
 
+static COLD DAT_RETURN post_trimmed_read(struct dapl_ep *ep, struct ibv_send_wr *wr, int n,
+					 const DAT_LMR_TRIPLET *iov, uint32_t length,
+					 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct ibv_sge copy[MAX_SEGMENTS];
+
+	wr->sg_list = trim(iov, &n, length, copy);
+	wr->num_sge = n;
+	return dapl_ep_post_request(ep, wr, length, cookie, flags, DAT_DTO_RDMA_READ, 0,
+				    DCNT_EP_POST_READ);
+}
+
 /* dat_ep_post_rdma_read: what is transferred is the remote length. */
 DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				  DAT_COMPLETION_FLAGS flags)
 {
 	struct dapl_ep *ep = dapl_ep_from(handle);
-	struct ibv_sge copy[MAX_SEGMENTS];
 	struct ibv_send_wr wr;
 	uint64_t total;
 	bool empty;
@@ -355,19 +398,19 @@ DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRI
 		return BAD_PARAM(5);
 	if (unlikely(ep->is_ud))
 		return bad_request_state(ep);
-	wr.sg_list = (struct ibv_sge *)iov;
 	empty = sum(iov, n, &total);
 	if (unlikely(total < remote->segment_length || remote->segment_length > ep->max_rdma))
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-	if (unlikely(empty || total > remote->segment_length))
-		wr.sg_list = trim(iov, &n, remote->segment_length, copy);
-	wr.num_sge = n;
 	wr.opcode = IBV_WR_RDMA_READ;
 	wr.send_flags = 0;
 	wr.wr.rdma.remote_addr = remote->virtual_address;
 	wr.wr.rdma.rkey = remote->rmr_context;
-	return dapl_ep_post_request(ep, &wr, remote->segment_length, cookie, flags,
-				    DAT_DTO_RDMA_READ, 0, DCNT_EP_POST_READ);
+	if (unlikely(empty || total > remote->segment_length))
+		return post_trimmed_read(ep, &wr, n, iov, remote->segment_length, cookie, flags);
+	wr.sg_list = (struct ibv_sge *)iov;
+	wr.num_sge = n;
+	return post(ep, &wr, remote->segment_length, cookie, flags, DAT_DTO_RDMA_READ, 0,
+		    DCNT_EP_POST_READ);
 }
 
 /* dat_ep_post_rdma_read_to_rmr (DAT 2.0): the sink is named by an RMR context, as iWARP
@@ -403,37 +446,16 @@ static COLD DAT_RETURN no_qp_for_receive(struct dapl_ep *ep)
 	return ret;
 }
 
-/* dat_ep_post_recv (spec/calls.md 5): in any state, as long as there is a PZ. */
-DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+static inline __attribute__((always_inline))
+DAT_RETURN post_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
+			DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	struct dapl_ep *ep = dapl_ep_from(handle);
-	struct ibv_sge copy[MAX_SEGMENTS];
-	struct ibv_recv_wr wr, *bad;
-	struct dapl_queue *q;
+	struct dapl_queue *q = &ep->rq;
+	struct ibv_recv_wr *bad;
 	struct dapl_dto *dto;
-	DAT_RETURN ret;
-	uint64_t total;
 	int err;
 
-	if (unlikely(!ep))
-		return BAD_HANDLE(EP);
-	if (unlikely(ep->srq != NULL))
-		return dapl_bad_ep_state(ep->state);
-	if (unlikely(n < 0 || n > ep->max_recv_iov))
-		return BAD_PARAM(2);
-	if (unlikely(!iov && n))
-		return BAD_PARAM(3);
-	if (unlikely(flags & ~(DAT_COMPLETION_UNSIGNALLED_FLAG & ~ep->recv_flags)))
-		return BAD_PARAM(5);
-	if (unlikely(!ep->qp) && (ret = no_qp_for_receive(ep)))
-		return ret;
-	wr.sg_list = (struct ibv_sge *)iov;
-	if (unlikely(sum(iov, n, &total)))
-		wr.sg_list = squeeze(iov, &n, copy);
-	wr.num_sge = n;
-	wr.next = NULL;
-	q = &ep->rq;
+	wr->next = NULL;
 	dapl_spin_lock(&q->lock);
 	if (unlikely(dapl_queue_used(q) >= q->limit)) {
 		dapl_spin_unlock(&q->lock);
@@ -442,19 +464,58 @@ DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	dto = dapl_queue_next(q);
 	dto->cookie = cookie;
 	dto->ep = ep;
-	dto->length = (uint32_t)total;
+	dto->length = length;
 	dto->seq = q->head;
 	dto->op = DAT_DTO_RECEIVE;
 	dto->flags = flags ? REQ_QUIET : 0;
-	wr.wr_id = (uintptr_t)dto;
-	err = ibv_post_recv(ep->qp, &wr, &bad);
+	wr->wr_id = (uintptr_t)dto;
+	err = ibv_post_recv(ep->qp, wr, &bad);
 	if (likely(!err)) {
 		dapl_queue_commit(q);
 		ep->counters[DCNT_EP_POST_RECV]++;
-		ep->counters[DCNT_EP_POST_RECV_DATA] += total;
+		ep->counters[DCNT_EP_POST_RECV_DATA] += length;
 	}
 	dapl_spin_unlock(&q->lock);
 	return likely(!err) ? DAT_SUCCESS : post_refused(ep, err);
+}
+
+static COLD DAT_RETURN post_odd_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, int n,
+					const DAT_LMR_TRIPLET *iov, uint32_t length,
+					DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct ibv_sge copy[MAX_SEGMENTS];
+
+	wr->sg_list = squeeze(iov, &n, copy);
+	wr->num_sge = n;
+	return post_receive(ep, wr, length, cookie, flags);
+}
+
+/* dat_ep_post_recv (spec/calls.md 5): in any state, as long as there is a PZ. */
+DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct dapl_ep *ep = dapl_ep_from(handle);
+	struct ibv_recv_wr wr;
+	DAT_RETURN ret;
+	uint64_t total;
+
+	if (unlikely(!ep))
+		return BAD_HANDLE(EP);
+	if (unlikely(ep->srq != NULL))
+		return bad_request_state(ep);
+	if (unlikely(n < 0 || n > ep->max_recv_iov))
+		return BAD_PARAM(2);
+	if (unlikely(!iov && n))
+		return BAD_PARAM(3);
+	if (unlikely(flags & ~(DAT_COMPLETION_UNSIGNALLED_FLAG & ~ep->recv_flags)))
+		return BAD_PARAM(5);
+	if (unlikely(!ep->qp) && (ret = no_qp_for_receive(ep)))
+		return ret;
+	if (unlikely(sum(iov, n, &total)))
+		return post_odd_receive(ep, &wr, n, iov, (uint32_t)total, cookie, flags);
+	wr.sg_list = (struct ibv_sge *)iov;
+	wr.num_sge = n;
+	return post_receive(ep, &wr, (uint32_t)total, cookie, flags);
 }
 
 /* --- the provider's own ---------------------------------------------------------------- */
