@@ -29,6 +29,9 @@ libdaplcore_la_SOURCES = \
 	dapl/core/event.c dapl/core/event.h \
 	dapl/core/request.h dapl/core/ring.h dapl/core/lock.h
 
+# gcc 12 packs two stores of a record into vector code that is longer.
+libdaplcore_la_CFLAGS = $(AM_CFLAGS) -fno-tree-slp-vectorize
+
 provider_ldflags = $(AM_LDFLAGS) -version-info 2:0:0 -no-undefined $(ZDEFS) -Wl,-z,now
 EXTRA_DIST += dapl/libdaplofa.map dapl/libdaplsoft.map
 

@@ -182,6 +182,7 @@ struct dapl_ep {
 	/* --- posting --- */
 	struct ibv_qp *qp;		/* written under lock and both queue locks */
 	DAT_EP_STATE state;		/* written by ep_state.c under lock; read by posters */
+	bool may_request;		/* state, QP and type allow requests (ep_state.c) */
 	uint32_t max_message, max_rdma, max_inline;
 	uint16_t max_send_iov, max_recv_iov, max_read_iov, max_write_iov;
 	uint8_t request_flags, recv_flags;	/* what a post may not carry: mask */

@@ -161,8 +161,9 @@ static void set_post_limits(struct dapl_ep *ep)
 {
 	const DAT_EP_ATTR *attr = &ep->attr;
 
-	ep->max_message = attr->max_message_size;
-	ep->max_rdma = attr->max_rdma_size;
+	/* The sizes asked for are needs, not limits: programs write more than they said. */
+	ep->max_message = ep->obj.ia->ia_attr.max_message_size;
+	ep->max_rdma = ep->obj.ia->ia_attr.max_rdma_size;
 	ep->max_send_iov = attr->max_request_iov;
 	ep->max_recv_iov = attr->max_recv_iov;
 	ep->max_read_iov = attr->max_rdma_read_iov;
@@ -305,6 +306,7 @@ DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep)
 	if (ep->srq)
 		list_qp(ep);
 	__atomic_store_n(&ep->qp, qp, __ATOMIC_RELEASE);
+	dapl_ep_set_may_request(ep);
 	return DAT_SUCCESS;
 }
 
@@ -318,6 +320,7 @@ static void end_qp(struct dapl_ep *ep)
 	dapl_spin_lock(&ep->rq.lock);
 	qp = ep->qp;
 	__atomic_store_n(&ep->qp, NULL, __ATOMIC_RELEASE);
+	dapl_ep_set_may_request(ep);
 	dapl_spin_unlock(&ep->rq.lock);
 	dapl_spin_unlock(&ep->sq.lock);
 	if (!qp)

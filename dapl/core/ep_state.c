@@ -81,6 +81,15 @@ static void set_state(struct dapl_ep *ep, DAT_EP_STATE next, const char *why)
 	      "ep", ep, dapl_ep_state_name(next), "%s -> %s (%s)", dapl_ep_state_name(ep->state),
 	      dapl_ep_state_name(next), why);
 	__atomic_store_n(&ep->state, next, __ATOMIC_RELEASE);
+	dapl_ep_set_may_request(ep);
+}
+
+void dapl_ep_set_may_request(struct dapl_ep *ep)
+{
+	bool may = ep->qp && (ep->is_ud || ep->state == DAT_EP_STATE_CONNECTED ||
+			      ep->state == DAT_EP_STATE_DISCONNECTED);
+
+	__atomic_store_n(&ep->may_request, may, __ATOMIC_RELEASE);
 }
 
 bool dapl_ep_step(struct dapl_ep *ep, enum dapl_ep_event event, DAT_EVENT_NUMBER *tell)

@@ -20,6 +20,8 @@ enum dapl_ep_event {
 bool dapl_ep_step(struct dapl_ep *ep, enum dapl_ep_event event, DAT_EVENT_NUMBER *tell);
 /* Would it be legal? */
 bool dapl_ep_may(const struct dapl_ep *ep, enum dapl_ep_event event);
+/* Works out ep->may_request anew: the state or the QP changed. */
+void dapl_ep_set_may_request(struct dapl_ep *ep);
 /* A provider-made endpoint begins here instead of in UNCONNECTED. */
 void dapl_ep_begin_tentative(struct dapl_ep *ep);
 

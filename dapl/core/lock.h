@@ -21,7 +21,8 @@ static inline void dapl_pause(void)
 #endif
 }
 
-static inline void dapl_spin_wait(struct dapl_spin *lock)
+/* Out of line: the callers are hot, this is not. */
+static __attribute__((noinline, cold, unused)) void dapl_spin_wait(struct dapl_spin *lock)
 {
 	for (unsigned i = 1;; i++) {
 		if (!__atomic_load_n(&lock->held, __ATOMIC_RELAXED) &&

@@ -30,6 +30,7 @@ enum { MAX_SEGMENTS = 256 };	/* more than any device has; bounds the copies belo
 
 static COLD DAT_RETURN bad_request_state(struct dapl_ep *ep)
 {
+	/* a connected operation on a UD endpoint is as wrong as one on an unconnected one */
 	return dapl_bad_ep_state(__atomic_load_n(&ep->state, __ATOMIC_RELAXED));
 }
 
@@ -110,10 +111,7 @@ static inline bool sum(const DAT_LMR_TRIPLET *iov, int n, uint64_t *total)
 
 static inline bool may_request(const struct dapl_ep *ep)
 {
-	DAT_EP_STATE state = __atomic_load_n(&ep->state, __ATOMIC_RELAXED);
-
-	return likely(state == DAT_EP_STATE_CONNECTED) || state == DAT_EP_STATE_DISCONNECTED ||
-		ep->is_ud;
+	return __atomic_load_n(&ep->may_request, __ATOMIC_RELAXED);
 }
 
 /* SUPPRESS posts make no completion, but every half a queue one does, so that records
@@ -155,15 +153,17 @@ struct dapl_dto *take_record(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE
 			     DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags, unsigned *to)
 {
 	struct dapl_queue *q = &ep->sq;
+	uint32_t head = q->head;
 	struct dapl_dto *dto;
 
-	if (unlikely(dapl_queue_used(q) >= q->limit) && !make_room(ep, q))
+	if (unlikely(head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) >= q->limit) &&
+	    !make_room(ep, q))
 		return NULL;
-	dto = dapl_queue_next(q);
+	dto = &q->ring[head & q->mask];
 	dto->cookie = cookie;
 	dto->ep = ep;
 	dto->length = length;
-	dto->seq = q->head;
+	dto->seq = head;
 	dto->op = op;
 	dto->flags = dto_flags;
 	if (likely(flags == 0)) {
@@ -186,16 +186,17 @@ DAT_RETURN post(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
 	unsigned to;
 	int err;
 
-	if (unlikely(flags & ~(POST_FLAGS & ~ep->request_flags)))
+	if (unlikely(flags) && (flags & ~(POST_FLAGS & ~ep->request_flags)))
 		return op == DAT_DTO_SEND ? BAD_PARAM(5) : BAD_PARAM(6);
-	if (unlikely(!may_request(ep)))
-		return bad_request_state(ep);
 	dapl_spin_lock(&ep->sq.lock);
-	dto = likely(ep->qp != NULL) ?
-		take_record(ep, length, cookie, flags, op, dto_flags, &to) : NULL;
+	if (unlikely(!may_request(ep))) {
+		dapl_spin_unlock(&ep->sq.lock);
+		return bad_request_state(ep);
+	}
+	dto = take_record(ep, length, cookie, flags, op, dto_flags, &to);
 	if (unlikely(!dto)) {
 		dapl_spin_unlock(&ep->sq.lock);
-		return ep->qp ? NO_RESOURCE(MEMORY) : bad_request_state(ep);
+		return NO_RESOURCE(MEMORY);
 	}
 	wr->wr_id = (uintptr_t)dto;
 	wr->next = NULL;
@@ -281,7 +282,7 @@ DAT_RETURN dapl_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 
 	if (unlikely(!ep))
 		return BAD_HANDLE(EP);
-	if (unlikely(n < 0 || n > ep->max_send_iov))
+	if (unlikely((unsigned)n > ep->max_send_iov))
 		return BAD_PARAM(2);
 	if (unlikely(!iov && n))
 		return BAD_PARAM(3);
@@ -325,7 +326,7 @@ static inline __attribute__((always_inline)) DAT_RETURN write_to(struct dapl_ep 
 				  DAT_COMPLETION_FLAGS flags, struct ibv_send_wr *wr, int op,
 				  unsigned dto_flags, unsigned counter)
 {
-	if (unlikely(n < 0 || n > ep->max_write_iov))
+	if (unlikely((unsigned)n > ep->max_write_iov))
 		return BAD_PARAM(2);
 	if (unlikely(!iov && n))
 		return BAD_PARAM(3);
@@ -390,7 +391,7 @@ DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRI
 
 	if (unlikely(!ep))
 		return BAD_HANDLE(EP);
-	if (unlikely(n < 0 || n > ep->max_read_iov))
+	if (unlikely((unsigned)n > ep->max_read_iov))
 		return BAD_PARAM(2);
 	if (unlikely(!iov && n))
 		return BAD_PARAM(3);
@@ -453,19 +454,21 @@ DAT_RETURN post_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t len
 	struct dapl_queue *q = &ep->rq;
 	struct ibv_recv_wr *bad;
 	struct dapl_dto *dto;
+	uint32_t head;
 	int err;
 
 	wr->next = NULL;
 	dapl_spin_lock(&q->lock);
-	if (unlikely(dapl_queue_used(q) >= q->limit)) {
+	head = q->head;
+	if (unlikely(head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) >= q->limit)) {
 		dapl_spin_unlock(&q->lock);
 		return NO_RESOURCE(MEMORY);
 	}
-	dto = dapl_queue_next(q);
+	dto = &q->ring[head & q->mask];
 	dto->cookie = cookie;
 	dto->ep = ep;
 	dto->length = length;
-	dto->seq = q->head;
+	dto->seq = head;
 	dto->op = DAT_DTO_RECEIVE;
 	dto->flags = flags ? REQ_QUIET : 0;
 	wr->wr_id = (uintptr_t)dto;
@@ -503,15 +506,17 @@ DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 		return BAD_HANDLE(EP);
 	if (unlikely(ep->srq != NULL))
 		return bad_request_state(ep);
-	if (unlikely(n < 0 || n > ep->max_recv_iov))
+	if (unlikely((unsigned)n > ep->max_recv_iov))
 		return BAD_PARAM(2);
 	if (unlikely(!iov && n))
 		return BAD_PARAM(3);
-	if (unlikely(flags & ~(DAT_COMPLETION_UNSIGNALLED_FLAG & ~ep->recv_flags)))
+	if (unlikely(flags) && (flags & ~(DAT_COMPLETION_UNSIGNALLED_FLAG & ~ep->recv_flags)))
 		return BAD_PARAM(5);
 	if (unlikely(!ep->qp) && (ret = no_qp_for_receive(ep)))
 		return ret;
-	if (unlikely(sum(iov, n, &total)))
+	if (likely(n == 1) && likely(iov->segment_length))
+		total = iov->segment_length;
+	else if (sum(iov, n, &total))
 		return post_odd_receive(ep, &wr, n, iov, (uint32_t)total, cookie, flags);
 	wr.sg_list = (struct ibv_sge *)iov;
 	wr.num_sge = n;
@@ -579,9 +584,11 @@ DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
 
 	if (flags & ~(POST_FLAGS & ~ep->request_flags))
 		return BAD_PARAM(8);
-	if (!may_request(ep))
-		return bad_request_state(ep);
 	dapl_spin_lock(&ep->sq.lock);
+	if (!may_request(ep)) {
+		dapl_spin_unlock(&ep->sq.lock);
+		return bad_request_state(ep);
+	}
 	dto = take_record(ep, 0, cookie, flags, DAT_DTO_BIND_MW, silent ? REQ_MARKER : REQ_BIND,
 			  &to);
 	if (!dto) {
