@@ -1,3 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-dist_check_SCRIPTS += test/lint/symbols test/lint/symbols-libdat2
-TESTS += test/lint/symbols-libdat2
+# Rules that a script can check.
+lint_tests = \
+	test/lint/symbols-libdat2 \
+	test/lint/symbols-providers \
+	test/lint/layers \
+	test/lint/spdx
+dist_check_SCRIPTS += test/lint/symbols $(lint_tests)
+TESTS += $(lint_tests)
+EXTRA_DIST += dapl/libdaplofa.symbols dapl/libdaplsoft.symbols
