@@ -27,6 +27,21 @@ test_unit_test_dat_strerror_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_dat_strerror_LDADD = libdat2.la $(CMOCKA_LIBS)
 endif
 
+if CMOCKA
+# The software RNIC, without DAT objects: the tests have the upcalls.
+soft_unit_tests = \
+	test/unit/test_soft_device \
+	test/unit/test_soft_wire
+check_PROGRAMS += $(soft_unit_tests)
+TESTS += $(soft_unit_tests)
+test_unit_test_soft_device_SOURCES = test/unit/test_soft_device.c
+test_unit_test_soft_device_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_soft_device_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
+test_unit_test_soft_wire_SOURCES = test/unit/test_soft_wire.c
+test_unit_test_soft_wire_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_soft_wire_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
+endif
+
 if VERBS
 # The device over libibverbs: what is pure runs here, the rest in the test machine.
 if CMOCKA
