@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Manual pages for users, design papers for who changes the code, example programs that
 # are built with everything else so that they stay true.
-dist_man_MANS += doc/man/dat.conf.5
+dist_man_MANS += doc/man/dat.conf.5 doc/man/dapl.7
 
 EXTRA_DIST += \
 	doc/design/soft-progress.md \
