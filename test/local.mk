@@ -4,6 +4,7 @@ include test/lint/local.mk
 include test/unit/local.mk
 include test/registry/local.mk
 include test/conform/local.mk
+include test/life/local.mk
 include test/stock/local.mk
 include test/vm/local.mk
 include test/bench/local.mk

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# What befalls a process that uses DAT: fork, exec, exit, unload, limits, mistakes in its
+# environment, many threads. Natively, on the software device, through the public API.
+life_tests = \
+	test/life/process
+check_PROGRAMS += $(life_tests)
+TESTS += $(life_tests)
+life_common = test/life/life.c test/life/life.h
+test_life_process_SOURCES = test/life/process.c $(life_common)
+test_life_process_LDADD = libdat2.la -lpthread

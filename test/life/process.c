@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* process.c - what happens to open IAs when their process forks, executes a program, or
+ * ends with everything open. */
+#include "life.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct session *connected(void)
+{
+	struct session *s = malloc(sizeof *s);
+	DAT_RETURN ret = session_open(s, MOMENT);
+
+	if (ret != DAT_SUCCESS)
+		fail("%s gives %s", s->step, life_return(ret));
+	return s;
+}
+
+static void works(struct session *s)
+{
+	double begin = life_now();
+
+	for (unsigned i = 0; i < 50; i++)
+		if (!session_exchange(s, i))
+			fail("exchange %u ended at %s", i, s->step);
+	if (life_now() - begin > 2 * SLOWER)
+		fail("50 exchanges took %.1f s", life_now() - begin);
+}
+
+/* --- fork ------------------------------------------------------------------------------------- */
+
+static void leave_at_once(const void *s) { (void)s; _exit(0); }
+static void leave(const void *s) { (void)s; exit(0); }
+
+static void close_and_leave(const void *arg)
+{
+	struct session s = *(const struct session *)arg;
+
+	OK(session_close(&s));
+}
+
+static void use_another(const void *arg)
+{
+	(void)arg;
+	whole_session();
+}
+
+static void close_and_use_another(const void *arg)
+{
+	close_and_leave(arg);
+	whole_session();
+}
+
+static void after_fork(void (*child)(const void *))
+{
+	struct session *s = connected();
+
+	works(s);
+	for (int i = 0; i < 3; i++) {
+		struct told told = run(child, s);
+
+		expect_quiet(&told, 0);
+		if (told.seconds > 2 * SLOWER)
+			fail("the child took %.1f s", told.seconds);
+		works(s);
+	}
+	OK(session_close(s));
+	free(s);
+}
+
+static void a_child_that_leaves_at_once(void) { after_fork(leave_at_once); }
+static void a_child_that_exits(void) { after_fork(leave); }
+static void a_child_that_closes(void) { after_fork(close_and_leave); }
+static void a_child_with_an_ia_of_its_own(void) { after_fork(use_another); }
+static void a_child_that_closes_and_opens(void) { after_fork(close_and_use_another); }
+
+/* The child's copies of descriptors must not keep connections open. */
+static void an_idle_child_delays_no_disconnect(void)
+{
+	struct session *s = connected();
+	double begin;
+	pid_t pid = fork();
+
+	if (!pid) {
+		sleep(60);
+		_exit(0);
+	}
+	works(s);
+	begin = life_now();
+	OK(dat_ep_disconnect(s->a.ep, DAT_CLOSE_ABRUPT_FLAG));
+	OK(await(s->b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, MOMENT, NULL));
+	EXPECT(life_now() - begin < 1 * SLOWER);
+	OK(session_close(s));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	free(s);
+}
+
+static bool enough;
+
+static void *traffic(void *arg)
+{
+	struct session *s = arg;
+
+	for (unsigned i = 0; !__atomic_load_n(&enough, __ATOMIC_RELAXED); i++)
+		if (!session_exchange(s, i))
+			fail("exchange %u ended at %s", i, s->step);
+	return NULL;
+}
+
+/* Whatever locks are held at that moment, the child can go on. */
+static void forks_in_the_midst_of_traffic(void)
+{
+	struct session *s = connected();
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, traffic, s);
+	for (int i = 0; i < 20; i++) {
+		struct told told = run(i & 1 ? close_and_use_another : leave, s);
+
+		expect_quiet(&told, 0);
+	}
+	__atomic_store_n(&enough, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	OK(session_close(s));
+	free(s);
+}
+
+/* --- exec --------------------------------------------------------------------------------------- */
+
+static void list_descriptors(const void *arg)
+{
+	(void)arg;
+	execlp("ls", "ls", "-l", "/proc/self/fd", (char *)NULL);
+	fail("ls: %s", strerror(errno));
+}
+
+static void no_descriptor_is_inherited_by_exec(void)
+{
+	struct session *s = connected();
+	DAT_CNO_HANDLE cno;
+	struct told told;
+
+	OK(dat_cno_create(s->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	works(s);
+	told = run(list_descriptors, NULL);
+	/* "total 0", 0, 1, 2, and the directory that ls reads. */
+	if (told.status || told.lines != 5)
+		fail("expected 0, 1, 2 and the directory, found %s", told.text);
+	OK(session_close(s));
+	free(s);
+}
+
+/* --- exit ----------------------------------------------------------------------------------------- */
+
+static void no_agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
+{
+	(void)data;
+	(void)evd;
+}
+
+static void *wait_on_evd(void *evd)
+{
+	DAT_EVENT event;
+	DAT_COUNT n;
+
+	dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &n);
+	return NULL;
+}
+
+static void *wait_on_cno(void *cno)
+{
+	DAT_EVD_HANDLE evd;
+
+	dat_cno_wait(cno, DAT_TIMEOUT_INFINITE, &evd);
+	return NULL;
+}
+
+static struct session *everything(void)
+{
+	struct session *s = connected();
+	DAT_OS_WAIT_PROXY_AGENT agent = { .proxy_agent_func = no_agent };
+	DAT_LMR_TRIPLET in = { .lmr_context = s->a.local, .segment_length = 64,
+		.virtual_address = (uintptr_t)s->a.memory };
+	DAT_CNO_HANDLE cno, with_agent;
+	DAT_EVD_HANDLE evd, evd2;
+	pthread_t thread;
+
+	OK(dat_cno_create(s->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	OK(dat_cno_create(s->ia, agent, &with_agent));
+	OK(dat_evd_create(s->ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
+	OK(dat_evd_create(s->ia, 8, with_agent, DAT_EVD_SOFTWARE_FLAG, &evd2));
+	for (uint64_t i = 0; i < 4; i++)
+		OK(dat_ep_post_recv(s->a.ep, 1, &in, (DAT_DTO_COOKIE){ .as_64 = i }, DAT_COMPLETION_DEFAULT_FLAG));
+	pthread_create(&thread, NULL, wait_on_evd, s->a.recv);
+	pthread_create(&thread, NULL, wait_on_evd, s->a.conn);
+	pthread_create(&thread, NULL, wait_on_cno, cno);
+	OK(dat_evd_post_se(evd2, &(DAT_EVENT){ .event_number = DAT_SOFTWARE_EVENT }));
+	usleep(20000);
+	return s;
+}
+
+static struct session *last;	/* reachable: no leak in the eyes of a sanitizer */
+
+static void exit_37(const void *arg)
+{
+	(void)arg;
+	last = everything();
+	exit(37);
+}
+
+static void *exit_38(void *arg)
+{
+	(void)arg;
+	exit(38);
+}
+
+static void exit_in_a_thread(const void *arg)
+{
+	pthread_t thread;
+
+	(void)arg;
+	last = everything();
+	pthread_create(&thread, NULL, exit_38, NULL);
+	for (;;)
+		pause();
+}
+
+static void exit_in_traffic(const void *arg)
+{
+	pthread_t thread;
+
+	last = connected();
+	pthread_create(&thread, NULL, traffic, last);
+	usleep(10000 + *(const int *)arg * 500);
+	exit(39);
+}
+
+static void exit_with_everything_open(void)
+{
+	struct told told = run(exit_37, NULL);
+
+	expect_quiet(&told, 37);
+	EXPECT(told.seconds < 2 * SLOWER);
+}
+
+static void exit_in_another_thread(void)
+{
+	struct told told = run(exit_in_a_thread, NULL);
+
+	expect_quiet(&told, 38);
+}
+
+static void exit_in_the_midst_of_traffic(void)
+{
+	for (int i = 0; i < 40; i++) {
+		struct told told = run(exit_in_traffic, &i);
+
+		expect_quiet(&told, 39);
+	}
+}
+
+static const struct life_case cases[] = {
+	CASE(a_child_that_leaves_at_once),
+	CASE(a_child_that_exits),
+	CASE(a_child_that_closes),
+	CASE(a_child_with_an_ia_of_its_own),
+	CASE(a_child_that_closes_and_opens),
+	CASE(an_idle_child_delays_no_disconnect),
+	CASE(forks_in_the_midst_of_traffic),
+	CASE(no_descriptor_is_inherited_by_exec),
+	CASE(exit_with_everything_open),
+	CASE(exit_in_another_thread),
+	CASE(exit_in_the_midst_of_traffic),
+};
+
+int main(int argc, char **argv)
+{
+	return life_main(argc, argv, cases, sizeof cases / sizeof *cases);
+}
