@@ -36,14 +36,24 @@ static void learn_extensions(DAT_IA_HANDLE ia)
 		__atomic_store_n(&extensions_seen, true, __ATOMIC_RELAXED);
 }
 
+/* What the registry itself calls. Registering does not ask for it: the reference accepts
+ * an empty table, and nobody may ever open it. */
+static bool can_open(const DAT_PROVIDER *table)
+{
+	return table->ia_open_func && table->ia_query_func && table->ia_close_func;
+}
+
 /* The handle is reserved first: after the provider's open nothing can fail any more. */
 static DAT_RETURN open_with(struct provider *provider, const DAT_NAME_PTR name,
 			    DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			    DAT_IA_HANDLE *ia_handle)
 {
-	DAT_IA_HANDLE handle = ia_handle_reserve(), ia = NULL;
+	DAT_IA_HANDLE handle, ia = NULL;
 	DAT_RETURN ret;
 
+	if (!can_open(provider->table))
+		return DAT_ERROR(DAT_NOT_IMPLEMENTED, 0);
+	handle = ia_handle_reserve();
 	if (!handle)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	ret = provider->table->ia_open_func(name, qlen, async_evd, &ia);

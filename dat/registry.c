@@ -9,7 +9,9 @@
  * before the lock is dropped, so an unload cannot pull the code away from under an open.
  *
  * The lock, and the one-time start, may be entered in a constructor, that is under the
- * dynamic linker's lock. So nothing in here may call the linker while it holds either. */
+ * dynamic linker's lock. So nothing in here may call the linker while it holds either.
+ * What stays impossible: a constructor that opens an IA while another thread loads that
+ * IA's library. It waits for the other thread, which waits for the linker. */
 #include "dat/registry.h"
 #include "common/log.h"
 #include "common/trace.h"

@@ -132,6 +132,7 @@ static void run(const char *conf, void (*body)(void), int out, int err, int note
 	}
 	if (chdir(MODULES))
 		abort();
+	alarm(300);	/* a deadlock is a failure, also under valgrind */
 	body();
 	free(notes);
 	notes = NULL;

@@ -3,12 +3,14 @@
  * called by constructors (REG-50). This program is not linked to it. */
 #include "test/registry/scenario.h"
 #include <dlfcn.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 static void *load(const char *name)
@@ -97,6 +99,41 @@ static void REG_50_a_constructor_opens_an_ia(void **state)
 	silent("good.conf", let_construct);
 }
 
+/* One thread makes the first call, while another is inside the dynamic linker and makes
+ * its own from there: neither may wait for what the other has. */
+static DAT_RETURN (*list_providers)(DAT_COUNT, DAT_COUNT *, DAT_PROVIDER_INFO **);
+
+static void *list(void *arg)
+{
+	DAT_COUNT count;
+
+	usleep(10000);	/* the constructor runs, and takes its time */
+	RETURNS(list_providers(0, &count, NULL),
+		FAILURE(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
+	CHECK(count == 1);
+	return arg;
+}
+
+static void first_calls_race(void)
+{
+	void *libdat2 = load(LIBDAT2), *library;
+	pthread_t thread;
+
+	list_providers = (void *)dlsym(libdat2, "dat_registry_list_providers");
+	setenv("CONSTRUCTOR_SLEEPS", "", 1);
+	CHECK(!pthread_create(&thread, NULL, list, NULL));
+	library = load("./opens_in_constructor.so");
+	pthread_join(thread, NULL);
+	dlclose(library);
+	dlclose(libdat2);
+}
+
+static void a_constructor_and_a_thread_make_the_first_calls(void **state)
+{
+	(void)state;
+	silent("good.conf", first_calls_race);
+}
+
 /* --- a stack that is installed away from the system's directories --------------------- */
 
 static char dir[] = "/tmp/test_load.XXXXXX";
@@ -151,6 +188,7 @@ int main(void)
 		cmocka_unit_test(a_plug_in_brings_libdat2_along),
 		cmocka_unit_test(libdat2_can_be_unloaded_and_loaded_again),
 		cmocka_unit_test(tracing_ends_with_the_library),
+		cmocka_unit_test(a_constructor_and_a_thread_make_the_first_calls),
 		cmocka_unit_test(providers_are_found_beside_libdat2),
 		cmocka_unit_test(REG_50_a_constructor_opens_an_ia),
 	};

@@ -88,6 +88,22 @@ static void REG_27_to_33_add_and_remove(void **state)
 	silent("/dev/null", add_and_remove);
 }
 
+static void open_nothing(void)
+{
+	static const DAT_PROVIDER empty;
+	DAT_IA_HANDLE ia;
+
+	OK(dat_registry_add_provider(&empty, &info));
+	RETURNS(open_ia("dynamic", &ia), FAILURE(DAT_NOT_IMPLEMENTED, 0));
+	OK(dat_registry_remove_provider(&empty, &info));
+}
+
+static void an_empty_table_cannot_be_opened(void **state)
+{
+	(void)state;
+	silent("/dev/null", open_nothing);
+}
+
 /* A provider registered by code comes before an entry of the same key. */
 static void shadow_an_entry(void)
 {
@@ -274,6 +290,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(REG_27_to_33_add_and_remove),
+		cmocka_unit_test(an_empty_table_cannot_be_opened),
 		cmocka_unit_test(the_dynamic_registry_comes_first),
 		cmocka_unit_test(REG_34_to_39_the_list),
 		cmocka_unit_test(whether_ias_are_related_is_unknown),
