@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -62,10 +61,8 @@ static struct waiter *start(struct waiter *w)
 
 static struct waiter *new_waiter(void)
 {
-	struct waiter *w = calloc(1, sizeof(*w));
+	struct waiter *w = lasting(sizeof(*w));
 
-	if (!w)
-		fail("no memory for the test");
 	w->nmore = -77;
 	w->woken_by = (DAT_EVD_HANDLE)-77;
 	return w;

@@ -182,6 +182,8 @@ TEST("CNO-13", a_cno_with_a_waiter_is_in_use)
 
 	FAILS(dat_cno_free(cno), DAT_INVALID_STATE | DAT_INVALID_STATE_CNO_IN_USE);
 	BLOCKED(w);
+	OK(post_number(evd_of(cno), 1));
+	OK(released(w));
 }
 
 TEST("CNO-14", a_freed_cno_is_not_waited_for)

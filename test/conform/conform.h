@@ -39,6 +39,9 @@ void test_register(struct test *test);
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Zeroed memory that lasts as long as the test. */
+void *lasting(size_t size);
+
 /* --- what is expected of a call ------------------------------------------------------- */
 
 /* Where the test is: told when it crashes or hangs. */

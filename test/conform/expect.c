@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,6 +47,17 @@ void skip(const char *format, ...)
 	va_list args;
 	va_start(args, format);
 	decide(SKIPPED, format, args);
+}
+
+void *lasting(size_t size)
+{
+	static _Atomic(void **) kept;	/* a list, so that a search for leaks finds it used */
+	void **memory = calloc(1, sizeof(*memory) + 8 + size);
+
+	if (!memory)
+		fail("no memory for the test");
+	*memory = atomic_exchange(&kept, memory);
+	return memory + 2;
 }
 
 /* --- calls --------------------------------------------------------------------------- */

@@ -152,7 +152,8 @@ static void judge(const struct test *test, int status, int output)
 			 strsignal(WTERMSIG(status)), where);
 	} else if (verdict == PASSED && WEXITSTATUS(status)) {
 		verdict = FAILED;
-		snprintf(told, sizeof(told), "expected exit status 0, found %d", WEXITSTATUS(status));
+		snprintf(told, sizeof(told), "expected exit status 0 of a test that passed, found %d",
+			 WEXITSTATUS(status));
 	} else if (verdict == UNDECIDED) {
 		verdict = FAILED;
 		snprintf(told, sizeof(told), "expected an end, found exit status %d [%s]",
@@ -171,7 +172,7 @@ static void judge(const struct test *test, int status, int output)
 			skipped++;
 		} else {
 			printf("FAIL %s %s: %s%s%s\n", id, test->name,
-			       report->closing ? "after the test, closing the IA: " : "", told, seed);
+			       report->closing && report->verdict != PASSED ? "after the test, closing the IA: " : "", told, seed);
 			failed++;
 		}
 	}

@@ -6,7 +6,6 @@
 #include "pair.h"
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FOR_EVER DAT_TIMEOUT_INFINITE
@@ -59,7 +58,7 @@ static void drain(struct queue *q)
 
 static struct queue *a_queue(DAT_COUNT qlen, DAT_CNO_HANDLE cno)
 {
-	struct queue *q = calloc(1, sizeof(*q));
+	struct queue *q = lasting(sizeof(*q));
 
 	q->cno = cno;
 	q->evd = an_evd_of(qlen, cno, DAT_EVD_SOFTWARE_FLAG);
@@ -69,6 +68,21 @@ static struct queue *a_queue(DAT_COUNT qlen, DAT_CNO_HANDLE cno)
 static bool all_taken(struct queue *q)
 {
 	return q->taken == THREADS * EACH;
+}
+
+/* One more look at a count that grows: patience begins anew whenever it has grown. */
+struct look {
+	struct patience patience;
+	int count;
+};
+
+static void look_again(struct look *look, int count)
+{
+	if (count != look->count)
+		look->patience.looks = 0;
+	look->count = count;
+	if (!waiting(&look->patience))
+		fail("expected all events, found %d and no more in %.0f s", count, patience());
 }
 
 /* Threads below THREADS post, the others do `consume` until all is taken. */
@@ -101,12 +115,11 @@ static void run_queue(struct queue *q, int consumers, void (*consume)(struct que
 
 static void dequeue_until_done(struct queue *q)
 {
-	struct patience p = { 0 };
+	struct look look = { 0 };
 
 	while (!all_taken(q)) {
 		drain(q);
-		if (!waiting(&p))
-			fail("expected all events, found %d", q->taken);
+		look_again(&look, q->taken);
 	}
 }
 
@@ -136,7 +149,7 @@ TEST("EVD-R2", one_waits_and_finds_the_events_of_each_poster_in_order)
 /* Of several who wait, one does; the others are told so, and try again. */
 static void wait_among_others(struct queue *q)
 {
-	struct patience p = { 0 };
+	struct look look = { 0 };
 	DAT_COUNT more;
 	DAT_EVENT event;
 
@@ -146,8 +159,7 @@ static void wait_among_others(struct queue *q)
 			take(q, &event);
 		else
 			FAILS(ret, DAT_TIMEOUT_EXPIRED, DAT_INVALID_STATE | DAT_INVALID_STATE_EVD_WAITER);
-		if (!waiting(&p))
-			fail("expected all events, found %d", q->taken);
+		look_again(&look, q->taken);
 	}
 }
 
@@ -158,7 +170,7 @@ TEST("EVD-R3", several_wait_by_turns)
 
 static void wait_in_a_hurry(struct queue *q)
 {
-	struct patience p = { 0 };
+	struct look look = { 0 };
 	DAT_COUNT more;
 	DAT_EVENT event;
 
@@ -171,8 +183,7 @@ static void wait_in_a_hurry(struct queue *q)
 		/* Less than the threshold may be left at the end. */
 		if (ret != DAT_SUCCESS && dat_evd_dequeue(q->evd, &event) == DAT_SUCCESS)
 			take(q, &event);
-		if (!waiting(&p))
-			fail("expected all events, found %d", q->taken);
+		look_again(&look, q->taken);
 	}
 }
 
@@ -183,16 +194,15 @@ TEST("EVD-R4", a_timeout_that_races_with_an_event_loses_none)
 
 static void change_waitability(struct queue *q)
 {
+	struct look look = { 0 };
 	DAT_COUNT more;
 	DAT_EVENT event;
-	struct patience p = { 0 };
 
 	/* One of each pair of consumers waits, the other disturbs it. */
 	static _Atomic int turn;
 	bool disturb = turn++ % 2;
 	while (!all_taken(q)) {
-		if (!waiting(&p))
-			fail("expected all events, found %d", q->taken);
+		look_again(&look, q->taken);
 		if (disturb) {
 			OK(dat_evd_set_unwaitable(q->evd));
 			OK(dat_evd_clear_unwaitable(q->evd));
@@ -215,13 +225,12 @@ TEST("EVD-R5 MT-3", an_evd_that_becomes_unwaitable_and_waitable_loses_no_event)
 
 static void resize_and_dequeue(struct queue *q)
 {
-	struct patience p = { 0 };
+	struct look look = { 0 };
 	static _Atomic int turn;
 	bool resize = turn++ == 0;
 
 	for (unsigned i = 0; !all_taken(q); i++) {
-		if (!waiting(&p))
-			fail("expected all events, found %d", q->taken);
+		look_again(&look, q->taken);
 		drain(q);
 		if (!resize)
 			continue;
@@ -243,7 +252,6 @@ TEST("EVD-R7", an_evd_is_freed_under_its_waiter_time_and_again)
 		struct waiter *w = waiter_on_evd(evd, FOR_EVER, 1);
 		OK(dat_evd_free(evd));
 		FAILS(released(w), DAT_ABORT);
-		free(w);
 	}
 }
 
@@ -270,7 +278,6 @@ TEST("EVD-R8", signals_lose_no_event)
 			OK(dat_evd_dequeue(evd, &event));
 			EQUAL(NUMBER(event), i);
 		}
-		free(w);
 	}
 }
 
@@ -337,7 +344,7 @@ struct many {
 static void write_or_dequeue(void *arg, int me)
 {
 	struct many *m = arg;
-	struct patience p = { 0 };
+	struct look look = { 0 };
 	DAT_EVENT event;
 
 	if (!me) {
@@ -348,8 +355,7 @@ static void write_or_dequeue(void *arg, int me)
 		return;
 	}
 	while (m->taken < 1000) {
-		if (!waiting(&p))
-			fail("expected all completions, found %d", m->taken);
+		look_again(&look, m->taken);
 		if (dat_evd_dequeue(m->p.a.request, &event) != DAT_SUCCESS)
 			continue;
 		EQUAL(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
@@ -360,7 +366,7 @@ static void write_or_dequeue(void *arg, int me)
 
 TEST("EVD-R10", many_threads_dequeue_completions)
 {
-	struct many *m = calloc(1, sizeof(*m));
+	struct many *m = lasting(sizeof(*m));
 
 	m->p = CONNECTED_PAIR();
 	crew(1 + THREADS, write_or_dequeue, m);
@@ -375,7 +381,9 @@ static void write_or_resize(void *arg, int me)
 		write_or_dequeue(m, me);
 		return;
 	}
+	struct look look = { 0 };
 	for (unsigned i = 0; m->taken < 1000; i++) {
+		look_again(&look, m->taken);
 		DAT_RETURN ret = dat_evd_resize(m->p.a.request, i % 2 ? 64 : 200);
 		if (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES || DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED)
 			skip("dat_evd_resize of completions answers %s", return_name(ret));
@@ -386,7 +394,7 @@ static void write_or_resize(void *arg, int me)
 
 TEST("EVD-R11", completions_survive_resizing)
 {
-	struct many *m = calloc(1, sizeof(*m));
+	struct many *m = lasting(sizeof(*m));
 
 	m->p = CONNECTED_PAIR();
 	crew(3, write_or_resize, m);
@@ -501,11 +509,10 @@ TEST("CNO-R5", a_descriptor_that_is_polled_misses_nothing)
 static void move_between(struct queue *q)
 {
 	DAT_CNO_HANDLE other = a_cno();
-	struct patience p = { 0 };
+	struct look look = { 0 };
 
 	for (unsigned i = 0; !all_taken(q); i++) {
-		if (!waiting(&p))
-			fail("expected all events, found %d", q->taken);
+		look_again(&look, q->taken);
 		OK(dat_evd_modify_cno(q->evd, i % 3 == 0 ? other : i % 3 == 1 ? DAT_HANDLE_NULL : q->cno));
 		drain(q);
 	}
@@ -783,7 +790,7 @@ static void post_on_one(void *arg, int me)
 TEST("MT-4", many_threads_post_on_one_ep)
 {
 	needs_thread_safety();
-	struct many *m = calloc(1, sizeof(*m));
+	struct many *m = lasting(sizeof(*m));
 
 	m->p = CONNECTED_PAIR();
 	crew(THREADS, post_on_one, m);
@@ -821,7 +828,7 @@ static void post_or_hang_up(void *arg, int me)
 TEST("MT-5", a_connection_ends_under_the_posts_of_many_threads)
 {
 	needs_thread_safety();
-	struct many *m = calloc(1, sizeof(*m));
+	struct many *m = lasting(sizeof(*m));
 	DAT_EVENT event;
 
 	m->p = CONNECTED_PAIR();
