@@ -4,6 +4,9 @@
 dist_man_MANS += doc/man/dat.conf.5 doc/man/dapl.7
 
 EXTRA_DIST += \
+	doc/design/ep-states.md \
+	doc/design/event-path.md \
+	doc/design/locking.md \
 	doc/design/soft-progress.md \
 	doc/design/soft-wire.md
 
