@@ -382,11 +382,21 @@ DAT_RETURN dapl_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 	return DAT_SUCCESS;
 }
 
-void dapl_ia_abandon_all(void)
+void dapl_ia_fork(bool begins)
 {
-	while (ias) {
-		if (ias->pid == getpid())
-			dapl_service_put();
-		ias = ias->next_ia;
-	}
+	if (begins)
+		pthread_mutex_lock(&ias_lock);
+	else
+		pthread_mutex_unlock(&ias_lock);
+}
+
+bool dapl_ia_any(void)
+{
+	bool any = false;
+
+	pthread_mutex_lock(&ias_lock);
+	for (struct dapl_ia *ia = ias; ia; ia = ia->next_ia)
+		any |= ia->pid == getpid();
+	pthread_mutex_unlock(&ias_lock);
+	return any;
 }

@@ -7,8 +7,10 @@
 /* The slot of the provider table; the entry is found by its name. */
 DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_HANDLE *handle);
-/* Library unload or exit with IAs open: stops the service thread, touches nothing else. */
-void dapl_ia_abandon_all(void);
+/* Around a fork: nobody else is changing the list of IAs then. */
+void dapl_ia_fork(bool begins);
+/* Has this process IAs open? Those that a parent had open at the fork do not count. */
+bool dapl_ia_any(void);
 /* The entry that the registry initialised for this name; NULL: none. (provider.c) */
 struct dapl_entry *dapl_entry_find(const char *name);
 

@@ -116,6 +116,14 @@ struct dapl_object *dapl_object_any(DAT_HANDLE handle)
 		obj : NULL;
 }
 
+void dapl_object_fork(bool begins)
+{
+	if (begins)
+		pthread_mutex_lock(&dead_lock);
+	else
+		pthread_mutex_unlock(&dead_lock);
+}
+
 void dapl_object_fini(void)
 {
 	pthread_mutex_lock(&dead_lock);

@@ -86,5 +86,7 @@ struct dapl_object *dapl_object_any(DAT_HANDLE handle);
 
 /* Frees all memory of dead objects: library unload. */
 void dapl_object_fini(void);
+/* Around a fork, as dapl_ia_fork. */
+void dapl_object_fork(bool begins);
 
 #endif

@@ -213,8 +213,24 @@ static struct dapl_entry *use_entry(const DAT_PROVIDER_INFO *info, const char *p
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* A child that opens its own IA must find no lock held by a thread it does not have. */
+static void before_fork(void)
+{
+	pthread_mutex_lock(&entries_lock);
+	dapl_ia_fork(true);
+	dapl_object_fork(true);
+}
+
+static void after_fork(void)
+{
+	dapl_object_fork(false);
+	dapl_ia_fork(false);
+	pthread_mutex_unlock(&entries_lock);
+}
+
 static void start_library(void)
 {
+	pthread_atfork(before_fork, after_fork, after_fork);
 	log_init("dapl", "DAPL_DBG_TYPE", "DAPL_DBG_LEVEL", "DAPL_DBG_DEST", DBG_ERR | DBG_WARN);
 	trace_init("DAPL_TRACE_LEVEL");
 	dapl_settings_read();
@@ -262,13 +278,16 @@ DAT_RETURN dapl_extensions(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 	return dapl_extension_op(handle, op, args);
 }
 
-/* Unload, or exit. With IAs still open only the thread is stopped: devices and objects go
- * with the process. */
+/* Unload, or exit. With IAs still open it is exit, and the application's other threads may
+ * be in calls of ours: only our thread is stopped, all else goes with the process. */
 __attribute__((destructor)) static void stop_library(void)
 {
 	struct dapl_entry *entry;
 
-	dapl_ia_abandon_all();
+	if (dapl_ia_any()) {
+		dapl_service_abandon();
+		return;
+	}
 	dapl_object_fini();
 	while ((entry = entries)) {
 		entries = entry->next;

@@ -188,8 +188,9 @@ static void forget_in_child(void)
 	tasks_end = &tasks;
 	tasks_queued = tasks_done = 0;
 	running = NULL;
-	for (uint32_t i = 0; i < slot_count; i++)
-		slots[i].watch = NULL;
+	free(slots);
+	slots = NULL;
+	slot_count = 0;
 }
 
 static void close_fds(void)
@@ -269,6 +270,28 @@ void dapl_service_put(void)
 	pthread_mutex_lock(&users_lock);
 	if (users > 0 && !--users)
 		stop();
+	pthread_mutex_unlock(&users_lock);
+}
+
+void dapl_service_abandon(void)
+{
+	struct timespec end;
+
+	pthread_mutex_lock(&users_lock);
+	users = 0;
+	pthread_mutex_lock(&lock);
+	stopping = true;
+	if (started)
+		wake();
+	pthread_mutex_unlock(&lock);
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec++;
+	if (started && !dapl_service_here())
+		pthread_timedjoin_np(thread, NULL, &end);
+	pthread_mutex_lock(&lock);
+	started = false;
+	pthread_cond_broadcast(&idle);
+	pthread_mutex_unlock(&lock);
 	pthread_mutex_unlock(&users_lock);
 }
 

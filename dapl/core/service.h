@@ -14,6 +14,9 @@
 /* First get starts the thread (errno on failure), last put joins it. */
 int dapl_service_get(void);
 void dapl_service_put(void);
+/* Exit: no callback from now on, unless one does not return within a second. Other
+ * threads may still call what is declared here. */
+void dapl_service_abandon(void);
 /* True on the service thread itself. */
 bool dapl_service_here(void);
 
