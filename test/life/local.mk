@@ -2,9 +2,15 @@
 # What befalls a process that uses DAT: fork, exec, exit, unload, limits, mistakes in its
 # environment, many threads. Natively, on the software device, through the public API.
 life_tests = \
-	test/life/process
+	test/life/process \
+	test/life/reload \
+	test/life/limits
 check_PROGRAMS += $(life_tests)
 TESTS += $(life_tests)
 life_common = test/life/life.c test/life/life.h
 test_life_process_SOURCES = test/life/process.c $(life_common)
 test_life_process_LDADD = libdat2.la -lpthread
+test_life_reload_SOURCES = test/life/reload.c $(life_common)
+test_life_reload_LDADD = -ldl -lpthread
+test_life_limits_SOURCES = test/life/limits.c $(life_common)
+test_life_limits_LDADD = libdat2.la -lpthread

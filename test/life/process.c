@@ -131,6 +131,41 @@ static void forks_in_the_midst_of_traffic(void)
 	free(s);
 }
 
+static void *churn(void *arg)
+{
+	const struct session *s = arg;
+
+	while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
+		struct session other = { 0 };
+		DAT_PZ_HANDLE pz;
+
+		for (int i = 0; i < 50; i++) {
+			OK(dat_pz_create(s->ia, &pz));
+			OK(dat_pz_free(pz));
+		}
+		OK(dat_ia_open((DAT_NAME_PTR)SOFT, 8, &other.async, &other.ia));
+		OK(session_close(&other));
+	}
+	return NULL;
+}
+
+static void forks_while_objects_come_and_go(void)
+{
+	struct session *s = connected();
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, churn, s);
+	for (int i = 0; i < 60; i++) {
+		struct told told = run(use_another, s);
+
+		expect_quiet(&told, 0);
+	}
+	__atomic_store_n(&enough, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	OK(session_close(s));
+	free(s);
+}
+
 /* --- exec --------------------------------------------------------------------------------------- */
 
 static void list_descriptors(const void *arg)
@@ -231,6 +266,38 @@ static void exit_in_a_thread(const void *arg)
 		pause();
 }
 
+static void agent_that_stays(DAT_PVOID data, DAT_EVD_HANDLE evd)
+{
+	(void)evd;
+	__atomic_store_n((bool *)data, true, __ATOMIC_RELAXED);
+	for (;;)
+		pause();
+}
+
+static void agent_that_exits(DAT_PVOID data, DAT_EVD_HANDLE evd)
+{
+	(void)data;
+	(void)evd;
+	exit(40);
+}
+
+static void exit_by_agent(const void *arg)
+{
+	static bool there;
+	DAT_OS_WAIT_PROXY_AGENT agent = { .instance_data = &there,
+		.proxy_agent_func = arg ? agent_that_stays : agent_that_exits };
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+
+	last = connected();
+	OK(dat_cno_create(last->ia, agent, &cno));
+	OK(dat_evd_create(last->ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
+	OK(dat_evd_post_se(evd, &(DAT_EVENT){ .event_number = DAT_SOFTWARE_EVENT }));
+	while (!__atomic_load_n(&there, __ATOMIC_RELAXED))
+		usleep(1000);
+	exit(40);
+}
+
 static void exit_in_traffic(const void *arg)
 {
 	pthread_t thread;
@@ -256,6 +323,21 @@ static void exit_in_another_thread(void)
 	expect_quiet(&told, 38);
 }
 
+static void exit_while_an_agent_does_not_return(void)
+{
+	struct told told = run(exit_by_agent, "");
+
+	expect_quiet(&told, 40);
+	EXPECT(told.seconds < 3 * SLOWER);
+}
+
+static void exit_in_an_agent(void)
+{
+	struct told told = run(exit_by_agent, NULL);
+
+	expect_quiet(&told, 40);
+}
+
 static void exit_in_the_midst_of_traffic(void)
 {
 	for (int i = 0; i < 40; i++) {
@@ -273,9 +355,12 @@ static const struct life_case cases[] = {
 	CASE(a_child_that_closes_and_opens),
 	CASE(an_idle_child_delays_no_disconnect),
 	CASE(forks_in_the_midst_of_traffic),
+	CASE(forks_while_objects_come_and_go),
 	CASE(no_descriptor_is_inherited_by_exec),
 	CASE(exit_with_everything_open),
 	CASE(exit_in_another_thread),
+	CASE(exit_in_an_agent),
+	CASE(exit_while_an_agent_does_not_return),
 	CASE(exit_in_the_midst_of_traffic),
 };
 

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* limits.c - when the system has no more: descriptors at every count from too few
+ * upwards, locked memory, threads. Calls fail with a documented error, nothing leaks, and
+ * all works again when there is enough. */
+#include "life.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static void limit(int resource, rlim_t value)
+{
+	struct rlimit both;
+
+	getrlimit(resource, &both);
+	both.rlim_cur = value < both.rlim_max ? value : both.rlim_max;
+	if (setrlimit(resource, &both))
+		fail("setrlimit");
+}
+
+/* A failure for want of something, said in the manual's words. */
+static bool documented(DAT_RETURN ret)
+{
+	switch (DAT_GET_TYPE(ret)) {
+	case DAT_INSUFFICIENT_RESOURCES: case DAT_TIMEOUT_EXPIRED: case DAT_PROVIDER_NOT_FOUND:
+		return true;
+	case DAT_ABORT:		/* await: another event */
+		switch (ret & 0xffff) {
+		case DAT_CONNECTION_EVENT_TIMED_OUT: case DAT_CONNECTION_EVENT_UNREACHABLE:
+		case DAT_CONNECTION_EVENT_NON_PEER_REJECTED: case DAT_CONNECTION_EVENT_BROKEN:
+		case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR: case DAT_CONNECTION_EVENT_DISCONNECTED:
+			return true;
+		}
+	}
+	return false;
+}
+
+static void starve(const void *arg)
+{
+	struct session *s = calloc(1, sizeof *s);
+	int descriptors = open_descriptors(), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	rlim_t more = *(const int *)arg;
+	DAT_RETURN ret;
+
+	/* The messages are not what this is about. */
+	dup2(null, 2);
+	close(null);
+	limit(RLIMIT_NOFILE, descriptors + more);
+	ret = session_open(s, 300000 * SLOWER);
+	if (ret != DAT_SUCCESS && !documented(ret))
+		fail("%d descriptors: %s gives %s", (int)more, s->step, life_return(ret));
+	if (ret == DAT_SUCCESS && !session_exchange(s, 1))
+		fail("%d descriptors: connected, but no exchange: %s", (int)more, s->step);
+	limit(RLIMIT_NOFILE, 1024);
+	OK(session_close(s));
+	if (open_descriptors() != descriptors)
+		fail("%d descriptors: %d were not closed", (int)more, open_descriptors() - descriptors);
+	whole_session();
+	free(s);
+	exit(ret == DAT_SUCCESS ? 0 : 1);
+}
+
+static void descriptors_from_none_upwards(void)
+{
+	int more, worked = 0;
+
+	for (more = 0; worked < 2 && more < 64; more++) {
+		struct told told = run(starve, &more);
+
+		if (told.status && told.status != 1 << 8)
+			fail("%d descriptors: status 0x%x: %s", more, told.status, told.text);
+		worked += !told.status;
+	}
+	EXPECT(worked == 2);
+	EXPECT(more > 5);
+}
+
+/* The limit falls when the IA is open and in use. */
+static void starve_in_use(const void *arg)
+{
+	struct session *s = calloc(1, sizeof *s), *t = calloc(1, sizeof *t);
+	int descriptors, null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	rlim_t more = *(const int *)arg;
+	DAT_EVD_HANDLE evd[64];
+	DAT_EP_HANDLE ep[64];
+	DAT_RETURN ret;
+
+	dup2(null, 2);
+	close(null);
+	OK(session_open(s, MOMENT));
+	descriptors = open_descriptors();
+	limit(RLIMIT_NOFILE, descriptors + more);
+	for (int i = 0; i < 64; i++) {
+		ret = dat_evd_create(s->ia, 8, DAT_HANDLE_NULL,
+				     DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, &evd[i]);
+		if (ret != DAT_SUCCESS && !documented(ret))
+			fail("EVD %d gives %s", i, life_return(ret));
+		ep[i] = evd[i] = ret == DAT_SUCCESS ? evd[i] : DAT_HANDLE_NULL;
+		if (!evd[i])
+			continue;
+		ret = dat_ep_create(s->ia, s->a.pz, evd[i], evd[i], evd[i], NULL, &ep[i]);
+		if (ret != DAT_SUCCESS && !documented(ret))
+			fail("EP %d gives %s", i, life_return(ret));
+		ep[i] = ret == DAT_SUCCESS ? ep[i] : DAT_HANDLE_NULL;
+	}
+	*t = *s;	/* two more endpoints of this IA, connected or not */
+	if (ep[0] && ep[1]) {
+		t->a.ep = ep[0];
+		t->a.conn = evd[0];
+		t->b.ep = ep[1];
+		t->b.conn = evd[1];
+		ret = session_connect(t, 300000 * SLOWER);
+		if (ret != DAT_SUCCESS && !documented(ret))
+			fail("%d descriptors: %s gives %s", (int)more, t->step, life_return(ret));
+	}
+	if (!session_exchange(s, 3))	/* who was there before is not harmed */
+		fail("%d descriptors: the first connection fails at %s", (int)more, s->step);
+	limit(RLIMIT_NOFILE, 1024);
+	for (int i = 0; i < 64; i++) {
+		if (ep[i])
+			OK(dat_ep_free(ep[i]));
+		if (evd[i])
+			OK(dat_evd_free(evd[i]));
+	}
+	for (int i = 0; open_descriptors() > descriptors && i < 1000; i++)
+		usleep(1000);
+	if (open_descriptors() > descriptors)
+		fail("%d descriptors: %d were not closed", (int)more, open_descriptors() - descriptors);
+	OK(session_close(s));
+	whole_session();
+	free(s);
+	free(t);
+}
+
+static void descriptors_run_out_in_use(void)
+{
+	for (int more = 0; more < 9; more++) {
+		struct told told = run(starve_in_use, &more);
+
+		expect_quiet(&told, 0);
+	}
+}
+
+/* The software device pins nothing. */
+static void no_locked_memory_is_needed(void)
+{
+	size_t size = 64 << 20;
+	char *memory = malloc(size);
+	DAT_REGION_DESCRIPTION region = { .for_va = memory };
+	struct session *s = calloc(1, sizeof *s);
+	DAT_LMR_HANDLE lmr;
+
+	limit(RLIMIT_MEMLOCK, 0);
+	OK(session_open(s, MOMENT));
+	OK(dat_lmr_create(s->ia, DAT_MEM_TYPE_VIRTUAL, region, size, s->a.pz, DAT_MEM_PRIV_ALL_FLAG,
+			  DAT_VA_TYPE_VA, &lmr, NULL, NULL, NULL, NULL));
+	EXPECT(session_exchange(s, 1));
+	OK(dat_lmr_free(lmr));
+	OK(session_close(s));
+	free(s);
+	free(memory);
+}
+
+static const struct life_case cases[] = {
+	CASE(descriptors_from_none_upwards),
+	CASE(descriptors_run_out_in_use),
+	CASE(no_locked_memory_is_needed),
+};
+
+int main(int argc, char **argv)
+{
+	return life_main(argc, argv, cases, sizeof cases / sizeof *cases);
+}
