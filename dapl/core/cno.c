@@ -138,12 +138,15 @@ static void unwatch_channel(struct dapl_cno *cno, struct dapl_evd *evd)
 
 int dapl_cno_attach(struct dapl_cno *cno, struct dapl_evd *evd)
 {
-	int err = watch_channel(cno, evd);
+	int err;
 
-	if (err)
-		return err;
-	dapl_use(&cno->obj);
 	pthread_mutex_lock(&evd->mutex);
+	err = watch_channel(cno, evd);
+	if (err) {
+		pthread_mutex_unlock(&evd->mutex);
+		return err;
+	}
+	dapl_use(&cno->obj);
 	pthread_mutex_lock(&cno->mutex);
 	evd->cno = cno;
 	pthread_mutex_unlock(&cno->mutex);
@@ -336,7 +339,9 @@ static void to_service(struct dapl_cno *cno, struct dapl_evd *evd)
 	if (!evd->channel)
 		return;
 	epoll_ctl(cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
+	pthread_mutex_lock(&evd->mutex);
 	dapl_evd_watch(evd);
+	pthread_mutex_unlock(&evd->mutex);
 }
 
 /* dat_cno_modify_agent. Channels that the service thread has begun to watch stay with it:

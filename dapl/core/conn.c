@@ -88,6 +88,20 @@ void dapl_ep_settle(struct dapl_ep *ep)
 	dapl_ep_tell(ep, number);
 }
 
+/* From now on the dequeuing side calls dapl_ep_drained after each completion. A dequeue that
+ * looked at the flag before has given its record back once its EVD's lock was free. */
+static void defer(struct dapl_ep *ep)
+{
+	struct dapl_evd *evds[2] = { dapl_ep_request_evd(ep), dapl_ep_recv_evd(ep) };
+
+	__atomic_store_n(&ep->deferred, true, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < 2; i++)
+		if (evds[i]) {
+			dapl_spin_lock(&evds[i]->lock);
+			dapl_spin_unlock(&evds[i]->lock);
+		}
+}
+
 void dapl_ep_terminate(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
 {
 	bool unsignaled;
@@ -106,8 +120,8 @@ void dapl_ep_terminate(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
 	dapl_ep_drop_conn(ep);
 	ep->terminal = number;
 	ep->owes_last_buffer = ep->srq != NULL && ep->qp != NULL;
-	__atomic_store_n(&ep->deferred, true, __ATOMIC_SEQ_CST);
-	tell_deferred(ep);	/* after the store: a dequeue from now on sees the flag */
+	defer(ep);
+	tell_deferred(ep);
 }
 
 void dapl_ep_drop_conn(struct dapl_ep *ep)
@@ -124,6 +138,7 @@ void dapl_ep_drop_conn(struct dapl_ep *ep)
 /* A step that the network made, with its event. */
 static bool happened(struct dapl_ep *ep, enum dapl_ep_event event)
 {
+	struct dapl_evd *recv_evd = dapl_ep_recv_evd(ep);
 	DAT_EVENT_NUMBER tell;
 
 	if (!dapl_ep_step(ep, event, &tell))
@@ -132,6 +147,8 @@ static bool happened(struct dapl_ep *ep, enum dapl_ep_event event)
 		dapl_ep_terminate(ep, tell);
 	else
 		dapl_ep_tell(ep, tell);
+	if (event == EP_ESTABLISHED && recv_evd)
+		dapl_evd_unhold(recv_evd);
 	return true;
 }
 
@@ -412,7 +429,7 @@ static void disconnect_gracefully(struct dapl_ep *ep)
 		return;
 	}
 	dapl_ep_post_marker(ep, false);
-	__atomic_store_n(&ep->deferred, true, __ATOMIC_SEQ_CST);
+	defer(ep);
 	if (drained(ep))
 		happened(ep, EP_DRAINED);
 	else

@@ -104,6 +104,12 @@ static bool peer_is_gone(int err)
 	}
 }
 
+/* A device may take less private data in some replies than in others. */
+static DAT_RETURN accept_error(int err)
+{
+	return err == EMSGSIZE ? BAD_PARAM(3) : dapl_status(err, DAT_RESOURCE_TEP);
+}
+
 /* ep->lock held. */
 static DAT_RETURN accept_on(struct dapl_cr *cr, struct dapl_ep *ep, int len, const void *data)
 {
@@ -123,7 +129,7 @@ static DAT_RETURN accept_on(struct dapl_cr *cr, struct dapl_ep *ep, int len, con
 	if (err && !peer_is_gone(err)) {
 		ep->conn = NULL;
 		dapl_object_put(&ep->obj);
-		return dapl_status(err, DAT_RESOURCE_TEP);
+		return accept_error(err);
 	}
 	DAPL_PROBE2(accept, ep, cr);
 	ep->cr = NULL;
@@ -205,10 +211,14 @@ DAT_RETURN dapl_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT len, const DAT_PVOID d
 		return BAD_PARAM(2);
 	if (len && !data)
 		return BAD_PARAM(3);
-	if (!claim(cr) || !dapl_object_kill(&cr->obj))
+	if (!claim(cr))
 		return BAD_HANDLE(CR);
-	dapl_device_ops.reject(cr->conn, true, data, len);
+	if (dapl_device_ops.reject(cr->conn, true, data, len) == EMSGSIZE) {
+		unclaim(cr);
+		return BAD_PARAM(2);
+	}
 	cr->conn = NULL;
+	dapl_object_kill(&cr->obj);
 	dapl_count(ia, DCNT_IA_SP_CR_REJECTED);
 	dapl_count(ia, DCNT_IA_CM_USER_REJ_TX);
 	return_endpoint(cr);

@@ -144,6 +144,7 @@ struct dapl_evd {
 	bool inspect;			/* every completion is looked at when it's polled */
 	bool solicited;			/* the CQ is armed for solicited completions only */
 	bool quiet;			/* unsignalled completions do not notify */
+	bool held_back;			/* a receive waits for its endpoint's ESTABLISHED */
 	bool armed;			/* the CQ will make an event */
 	struct ibv_cq *cq;		/* NULL: takes no completions */
 	struct ibv_wc *wc;		/* polled, not yet dequeued: [wc_head, wc_tail) */
@@ -295,6 +296,8 @@ bool dapl_evd_has_room(struct dapl_evd *evd, unsigned events);
 /* Whoever finds the channel readable calls this: takes the CQ's event, tells the waiter
  * or the CNO. */
 void dapl_evd_cq_event(struct dapl_evd *evd);
+/* An endpoint that completes to it is established: a receive that was held back may go. */
+void dapl_evd_unhold(struct dapl_evd *evd);
 /* evd->lock held: polls all there is into wc; grows nothing. Returns how many are new. */
 unsigned dapl_evd_fill(struct dapl_evd *evd);
 /* Takes every trace of an endpoint's requests out of the polled completions. The QP is

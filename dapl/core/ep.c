@@ -341,6 +341,29 @@ static void end_sink(struct dapl_evd **sink)
 	*sink = NULL;
 }
 
+/* ep->lock is held, and released meanwhile: both wait for callbacks that take it. */
+static void end_qp_unlocked(struct dapl_ep *ep)
+{
+	pthread_mutex_unlock(&ep->lock);
+	end_qp(ep);
+	pthread_mutex_lock(&ep->lock);
+}
+
+static void end_sinks_unlocked(struct dapl_ep *ep)
+{
+	struct dapl_evd *recv = ep->recv_evd ? ep->recv_sink : NULL;
+	struct dapl_evd *request = ep->request_evd ? ep->request_sink : NULL;
+
+	if (recv)
+		ep->recv_sink = NULL;
+	if (request)
+		ep->request_sink = NULL;
+	pthread_mutex_unlock(&ep->lock);
+	end_sink(&recv);
+	end_sink(&request);
+	pthread_mutex_lock(&ep->lock);
+}
+
 /* --- holding on to what an endpoint refers to --------------------------------------------- */
 
 static DAT_RETURN feed_evds(struct dapl_evd *recv, struct dapl_evd *request,
@@ -737,7 +760,7 @@ static DAT_RETURN replace_parts(struct dapl_ep *ep, const struct parts *new, boo
 		return ret;
 	}
 	if (new_qp)
-		end_qp(ep);
+		end_qp_unlocked(ep);
 	set_parts(ep, new);
 	if (new_qp && new->pz && new->recv && new->request)
 		ret = dapl_ep_need_qp(ep);
@@ -750,10 +773,7 @@ static DAT_RETURN replace_parts(struct dapl_ep *ep, const struct parts *new, boo
 		return ret;
 	}
 	swap_uses(old.pz, new->pz);
-	if (ep->recv_evd)
-		end_sink(&ep->recv_sink);
-	if (ep->request_evd)
-		end_sink(&ep->request_sink);
+	end_sinks_unlocked(ep);
 	return DAT_SUCCESS;
 }
 
@@ -834,9 +854,7 @@ static DAT_RETURN empty_qp(struct dapl_ep *ep)
 		return DAT_SUCCESS;
 	err = dapl_device_ops.reset_qp(ep->obj.ia->dev, ep->qp);
 	if (err == EOPNOTSUPP) {
-		pthread_mutex_unlock(&ep->lock);
-		end_qp(ep);
-		pthread_mutex_lock(&ep->lock);
+		end_qp_unlocked(ep);
 		return dapl_ep_need_qp(ep);
 	}
 	if (err)

@@ -56,6 +56,18 @@ static void tell(struct dapl_evd *evd)
 	pthread_mutex_unlock(&evd->mutex);
 }
 
+void dapl_evd_unhold(struct dapl_evd *evd)
+{
+	bool held;
+
+	dapl_spin_lock(&evd->lock);
+	held = evd->held_back;
+	evd->held_back = false;
+	dapl_spin_unlock(&evd->lock);
+	if (held)
+		tell(evd);
+}
+
 bool dapl_evd_has_room(struct dapl_evd *evd, unsigned events)
 {
 	return evd->ring.slot && ring_count(&evd->ring) + events <= evd->ring.size;

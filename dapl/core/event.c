@@ -204,6 +204,15 @@ static bool early(struct dapl_ep *ep, struct dapl_after *after)
 		state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 }
 
+/* Either the endpoint is told now, or whoever is about to tell it wakes this EVD. */
+static enum dapl_take hold(struct dapl_evd *evd, const struct dapl_after *after)
+{
+	if (after->ep)
+		return TAKE_AGAIN;
+	evd->held_back = true;
+	return TAKE_HELD;
+}
+
 enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl_after *after)
 {
 	for (;;) {
@@ -241,7 +250,7 @@ enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl
 				if (unlikely(__atomic_load_n(&ep->state, __ATOMIC_RELAXED) !=
 					     DAT_EP_STATE_CONNECTED) &&
 				    early(ep, after))
-					return after->ep ? TAKE_AGAIN : TAKE_HELD;
+					return hold(evd, after);
 				ep->counters[DCNT_EP_RECV]++;
 				ep->counters[DCNT_EP_RECV_DATA] += wc->byte_len;
 				if (likely(wc->opcode == IBV_WC_RECV && !ep->is_ud &&

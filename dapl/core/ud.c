@@ -149,7 +149,7 @@ DAT_RETURN dapl_ud_accept(struct dapl_ep *ep, struct dapl_conn *conn, int len, c
 		forget(ep, peer);
 		dapl_object_put(&ep->obj);
 	}
-	return dapl_status(err, DAT_RESOURCE_MEMORY);
+	return err == EMSGSIZE ? BAD_PARAM(3) : dapl_status(err, DAT_RESOURCE_MEMORY);
 }
 
 /* There is no connection to end: the communication identifiers go, address handles stay. */
