@@ -100,12 +100,21 @@ static const struct ifaddrs *find_netdev(const struct ifaddrs *all, const char *
 	return best;
 }
 
+/* A name server is not asked for what looks like a device that is absent. */
+static bool is_host_name(const char *name)
+{
+	char self[256] = "";
+
+	gethostname(self, sizeof self - 1);
+	return strpbrk(name, ".:") || !strcmp(name, "localhost") || !strcmp(name, self);
+}
+
 static const struct ifaddrs *find_host(const struct ifaddrs *all, const char *name)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
 	const struct ifaddrs *match = NULL;
 
-	if (getaddrinfo(name, NULL, &hints, &found))
+	if (!is_host_name(name) || getaddrinfo(name, NULL, &hints, &found))
 		return NULL;
 	for (const struct addrinfo *a = found; a && !match; a = a->ai_next)
 		for (const struct ifaddrs *i = all; i && !match; i = i->ifa_next)
@@ -134,16 +143,54 @@ static const struct ifaddrs *find_any(const struct ifaddrs *all)
 	return best;
 }
 
+/* ia_params are a name and a port, which means nothing here. Either may be missing. NULL,
+ * or what is wrong. */
+static const char *read_params(const char *params, char name[256])
+{
+	char port[8];
+	int end = 0;
+
+	*name = *port = '\0';
+	if (sscanf(params, " %255s%n", name, &end) == 1 && strlen(name) == 255)
+		return "the name is too long";
+	for (const char *p = name; *p; p++)
+		if (*p <= ' ' || *p > '~' || *p == '/' || *p == '"' || *p == '\\')
+			return "the name has a character that no name has";
+	params += end;
+	end = 0;
+	if (sscanf(params, " %7s %n", port, &end) == 1 && params[end])
+		return "something follows the port";
+	if (strspn(port, "0123456789") != strlen(port) || atoi(port) > 255)
+		return "the port is not a number from 0 to 255";
+	return NULL;
+}
+
+static const char *printable(const char *text, char buf[80])
+{
+	int i;
+
+	for (i = 0; text[i] && i < 76; i++)
+		buf[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+	strcpy(buf + i, text[i] ? "..." : "");
+	return buf;
+}
+
 /* The address that ia_params name: an interface, an address, or a host name of ours. */
 static int find_address(struct dapl_device *dev, const char *params)
 {
 	const struct ifaddrs *found = NULL;
+	char name[256], said[80];
 	struct ifaddrs *all;
-	char name[256];
+	const char *wrong = read_params(params, name);
 
+	if (wrong) {
+		log_line(SOFT_LOG_ERR, "soft: ia_params \"%s\": %s; expected \"interface 0\", "
+			 "\"address 0\" or \"hostname 0\"", printable(params, said), wrong);
+		return EINVAL;
+	}
 	if (getifaddrs(&all))
 		return errno;
-	if (sscanf(params, " %255s", name) != 1)
+	if (!*name)
 		found = find_any(all);
 	else if (!(found = find_netdev(all, name)))
 		found = find_host(all, name);
@@ -155,7 +202,7 @@ static int find_address(struct dapl_device *dev, const char *params)
 	if (found)
 		return 0;
 	log_line(SOFT_LOG_WARN, "soft: ia_params \"%s\": no such interface or local address",
-		 params);
+		 printable(params, said));
 	return ENODEV;
 }
 
