@@ -18,8 +18,8 @@
 
 #ifdef __SANITIZE_THREAD__
 /* Children of processes with threads start threads here. */
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void) { return "die_after_fork=0"; }
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) { return "die_after_fork=0:atexit_sleep_ms=0"; }
 #endif
 
 enum { LIMIT = 120 };	/* seconds for a case */
@@ -99,16 +99,26 @@ static struct told wait_for(pid_t pid, int output, double limit)
 
 /* The leak sanitizer knows the parent's threads and looks for them in the child. */
 static bool had_threads;
-int __lsan_is_turned_off(void);
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void) { return had_threads; }
 
-int count_threads(void)
+int count_threads(const char *name)
 {
 	DIR *dir = opendir("/proc/self/task");
-	int n = -2;
+	struct dirent *task;
+	int n = 0;
 
-	while (readdir(dir))
-		n++;
+	while ((task = readdir(dir))) {
+		char path[300], comm[20] = "";
+		FILE *file;
+
+		snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+		file = task->d_name[0] != '.' ? fopen(path, "re") : NULL;
+		if (file && fscanf(file, "%19s", comm) == 1)
+			n += !name || !strcmp(comm, name);
+		if (file)
+			fclose(file);
+	}
 	closedir(dir);
 	return n;
 }
@@ -116,7 +126,7 @@ int count_threads(void)
 static pid_t fork_into(int output)
 {
 	pid_t pid, parent = getpid();
-	bool threads = count_threads() > 1;
+	bool threads = count_threads(NULL) > 1;
 
 	fflush(NULL);
 	pid = fork();

@@ -51,7 +51,7 @@ struct told run(void (*what)(const void *), const void *arg);
 /* It ended with this status, and said nothing. */
 void expect_quiet(const struct told *told, int status);
 int open_descriptors(void);
-int count_threads(void);
+int count_threads(const char *name);	/* NULL: all */
 
 /* --- the registry ----------------------------------------------------------------------- */
 

@@ -4,7 +4,10 @@
 life_tests = \
 	test/life/process \
 	test/life/reload \
-	test/life/limits
+	test/life/limits \
+	test/life/messages \
+	test/life/threads \
+	test/life/counters
 check_PROGRAMS += $(life_tests)
 TESTS += $(life_tests)
 life_common = test/life/life.c test/life/life.h
@@ -14,3 +17,9 @@ test_life_reload_SOURCES = test/life/reload.c $(life_common)
 test_life_reload_LDADD = -ldl -lpthread
 test_life_limits_SOURCES = test/life/limits.c $(life_common)
 test_life_limits_LDADD = libdat2.la -lpthread
+test_life_messages_SOURCES = test/life/messages.c $(life_common)
+test_life_messages_LDADD = libdat2.la -lpthread
+test_life_threads_SOURCES = test/life/threads.c $(life_common)
+test_life_threads_LDADD = libdat2.la -lpthread
+test_life_counters_SOURCES = test/life/counters.c $(life_common)
+test_life_counters_LDADD = libdat2.la -lpthread

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* messages.c - what the libraries say, and when: nothing on success; one line that names
+ * what was found and what was expected for each mistake in dat.conf or the environment;
+ * trace records when asked for. */
+#include "life.h"
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <dat/dat_trace.h>
+
+static void use(const void *arg)
+{
+	(void)arg;
+	whole_session();
+}
+
+static void success_is_silent(void)
+{
+	whole_session();
+	whole_session();
+}
+
+/* --- dat.conf's ia_params ------------------------------------------------------------------ */
+
+static void open_it(const void *arg)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia;
+	DAT_RETURN ret = dat_ia_open((DAT_NAME_PTR)"hostile", 8, &async, &ia);
+
+	(void)arg;
+	if (ret == DAT_SUCCESS) {
+		OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+		exit(1);
+	}
+	switch (DAT_GET_TYPE(ret)) {
+	case DAT_PROVIDER_NOT_FOUND: case DAT_INVALID_PARAMETER: case DAT_INVALID_ADDRESS:
+	case DAT_INSUFFICIENT_RESOURCES:
+		return;
+	}
+	fail("open gives %s", life_return(ret));
+}
+
+static void hostile(const char *library, const char *params, const char *named)
+{
+	struct told told;
+
+	life_entry("hostile", library, params);
+	told = run(open_it, NULL);
+	if (told.status == 1 << 8)
+		fail("%s: \"%.60s\" opens", library, params);
+	if (told.status)
+		fail("%s: \"%.60s\": status 0x%x: %s", library, params, told.status, told.text);
+	if (told.lines != 1)
+		fail("%s: \"%.60s\": expected one line, found %d: %s", library, params, told.lines,
+		     told.text);
+	if (!strstr(told.text, named))
+		fail("%s: \"%.60s\": the line does not name it: %s", library, params, told.text);
+	if (!strstr(told.text, "expected") && !strstr(told.text, "no such") &&
+	    !strstr(told.text, "has no RDMA device"))
+		fail("%s: \"%.60s\": the line does not say what was expected: %s", library, params,
+		     told.text);
+	for (const char *p = told.text; p[1]; p++)
+		if ((unsigned char)*p < ' ' || *p == 127)
+			fail("%s: \"%.60s\": control characters in the message", library, params);
+	if (told.seconds > 3 * SLOWER)
+		fail("%s: \"%.60s\" took %.1f s", library, params, told.seconds);
+}
+
+static void hostile_params(const char *library)
+{
+	static char *longs[] = { NULL, NULL };
+
+	for (int i = 0; i < 2; i++) {
+		longs[i] = malloc(100000);
+		memset(longs[i], 'a' + i, 99999);
+		longs[i][i ? 99999 : 300] = '\0';
+	}
+	hostile(library, "nosuchdev 0", "nosuchdev");
+	hostile(library, "nosuchdev", "nosuchdev");
+	hostile(library, "lo -1", "lo -1");
+	hostile(library, "lo 99999", "lo 99999");
+	hostile(library, "lo zero", "lo zero");
+	hostile(library, "lo 0 more", "lo 0 more");
+	hostile(library, "\x01\x02\x1b[31m\x7f\xff\xfe 0", "[31m");
+	hostile(library, "\"lo\" 0", "lo");
+	hostile(library, "lo\\ 0", "lo");
+	hostile(library, "%s%n%x 0", "%n");
+	hostile(library, "../../etc/passwd 0", "etc/passwd");
+	hostile(library, "203.0.113.9 0", "203.0.113.9");
+	hostile(library, longs[0], "aaaaaaaa");
+	hostile(library, longs[1], "bbbbbbbb");
+	free(longs[0]);
+	free(longs[1]);
+}
+
+static void hostile_params_of_the_software_device(void)
+{
+	hostile_params("libdaplsoft.so.2");
+}
+
+static void hostile_params_of_rdma_devices(void)
+{
+	if (!life_library("libdaplofa.so.2"))
+		return;		/* not built */
+	hostile_params("libdaplofa.so.2");
+	hostile("libdaplofa.so.2", "", "");
+}
+
+/* --- the environment ----------------------------------------------------------------------------- */
+
+static void bad_value(const char *variable, const char *value)
+{
+	char quoted[80];
+	struct told told;
+
+	setenv(variable, value, 1);
+	told = run(use, NULL);
+	unsetenv(variable);
+	snprintf(quoted, sizeof quoted, "%s is \"%s\"", variable, value);
+	if (told.status)
+		fail("%s: status 0x%x: %s", quoted, told.status, told.text);
+	if (told.lines != 1 || !strstr(told.text, quoted) || !strstr(told.text, "expected a number from"))
+		fail("%s: expected one line that says so, found: %s", quoted, told.text);
+}
+
+static void bad_values_of_all_variables(void)
+{
+	static const char *const variables[] = {
+		"DAPL_MAX_INLINE", "DAPL_WR_MAX", "DAPL_IB_MTU", "DAPL_IB_PKEY", "DAPL_IB_SL",
+		"DAPL_GLOBAL_ROUTING", "DAPL_HOP_LIMIT", "DAPL_TCLASS", "DAPL_ACK_RETRY",
+		"DAPL_ACK_TIMER", "DAPL_RNR_RETRY", "DAPL_RNR_TIMER", "DAPL_CM_ARP_TIMEOUT_MS",
+		"DAPL_CM_ARP_RETRY_COUNT", "DAPL_CM_ROUTE_TIMEOUT_MS", "DAPL_CM_ROUTE_RETRY_COUNT",
+		"DAPL_CM_TOS", "DAPL_MAX_CM_RESPONSE_TIME", "DAPL_MAX_CM_RETRIES", "DAPL_SOFT_CRC",
+		"DAPL_TRACE_LEVEL", "DAPL_DBG_TYPE", "DAPL_DBG_LEVEL", "DAPL_DBG_DEST",
+		"DAT_TRACE_LEVEL", "DAT_DBG_TYPE", "DAT_DBG_DEST",
+	};
+	static const char *const values[] = {
+		"", "many", "-1", " 1", "1x", "0x", "+1", "4294967296", "99999999999999999999999",
+	};
+
+	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+		for (size_t j = 0; j < sizeof values / sizeof *values; j++)
+			bad_value(variables[i], values[j]);
+}
+
+static void depth_is(const void *depth)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_ATTR attr;
+	DAT_IA_HANDLE ia;
+
+	OK(dat_ia_open((DAT_NAME_PTR)SOFT, 8, &async, &ia));
+	OK(dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+	printf("%d\n", attr.max_dto_per_ep);
+	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+	if (*(const int *)depth && attr.max_dto_per_ep != *(const int *)depth)
+		fail("max_dto_per_ep is %d, expected %d", attr.max_dto_per_ep, *(const int *)depth);
+}
+
+static void a_bad_value_leaves_the_default(void)
+{
+	int depth = 0;
+	struct told told = run(depth_is, &depth);
+
+	EXPECT(!told.status);
+	depth = atoi(told.text);
+	setenv("DAPL_WR_MAX", "0", 1);
+	EXPECT(!run(depth_is, &depth).status);
+	setenv("DAPL_WR_MAX", "17", 1);
+	depth = 17;
+	EXPECT(!run(depth_is, &depth).status);
+	setenv("DAPL_WR_MAX", "0x13", 1);
+	depth = 19;
+	EXPECT(!run(depth_is, &depth).status);
+}
+
+/* --- messages by kind and destination ----------------------------------------------------------- */
+
+static void use_without(const void *fd)
+{
+	FILE *null = freopen("/dev/null", "w", *(const int *)fd == 1 ? stdout : stderr);
+
+	(void)null;
+	whole_session();
+}
+
+static void messages_go_where_they_are_sent(void)
+{
+	static const struct {
+		const char *dest;
+		int out, err;
+	} rows[] = { { NULL, 0, 1 }, { "1", 1, 0 }, { "2", 0, 0 }, { "3", 1, 0 }, { "0", 0, 1 } };
+	int one = 1, two = 2;
+
+	setenv("DAPL_WR_MAX", "bad", 1);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct told told;
+
+		if (rows[i].dest)
+			setenv("DAPL_DBG_DEST", rows[i].dest, 1);
+		told = run(use_without, &two);
+		if (told.status || told.lines != rows[i].out)
+			fail("DAPL_DBG_DEST %s: standard output has: %s", rows[i].dest, told.text);
+		told = run(use_without, &one);
+		if (told.status || told.lines != rows[i].err)
+			fail("DAPL_DBG_DEST %s: standard error has: %s", rows[i].dest, told.text);
+	}
+}
+
+static void every_kind_of_message_has_its_prefix(void)
+{
+	struct told told;
+
+	setenv("DAPL_DBG_TYPE", "0xffffffff", 1);
+	setenv("DAT_DBG_TYPE", "0xffffffff", 1);
+	told = run(use, NULL);
+	EXPECT(!told.status);
+	for (char *line = strtok(told.text, "\n"); line; line = strtok(NULL, "\n"))
+		if (strncmp(line, "dapl: ", 6) && strncmp(line, "dat: ", 5))
+			fail("a line without a prefix: %s", line);
+}
+
+/* --- trace ------------------------------------------------------------------------------------------ */
+
+/* Every line is a record: class, time, thread, kind, object, state, text. */
+static void only_records(char *text, const char *classes)
+{
+	char pattern[200];
+	regex_t record;
+
+	snprintf(pattern, sizeof pattern, "^(%s) [0-9]+\\.[0-9]{6} [0-9]+ [a-z_]+ (0x[0-9a-f]+|\\(nil\\)) "
+		 "[a-z_-]+( .*)?$", classes);
+	EXPECT(!regcomp(&record, pattern, REG_EXTENDED | REG_NOSUB));
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		if (regexec(&record, line, 0, NULL, 0))
+			fail("not a trace record: %s", line);
+	regfree(&record);
+}
+
+static void trace_records_by_level(void)
+{
+	int lines = 0;
+
+	for (int level = 0; level <= 10; level++) {
+		struct told told;
+		char number[8];
+
+		snprintf(number, sizeof number, "%d", level);
+		setenv("DAPL_TRACE_LEVEL", number, 1);
+		told = run(use, NULL);
+		EXPECT(!told.status);
+		if (!level)
+			EXPECT(!told.lines);
+		if (level == 3)
+			EXPECT(told.lines > 0);
+		if (level == 10) {
+			EXPECT(strstr(told.text, " connected "));
+			EXPECT(strstr(told.text, " ep 0x"));
+			EXPECT(strstr(told.text, " ia 0x"));
+		}
+		EXPECT(told.lines >= lines - 4);	/* races decide about a few */
+		lines = told.lines;
+		only_records(told.text, "5C3|5C4");
+	}
+}
+
+static void the_registry_traces_too(void)
+{
+	struct told told;
+
+	setenv("DAT_TRACE_LEVEL", "10", 1);
+	told = run(use, NULL);
+	EXPECT(!told.status);
+	EXPECT(told.lines > 0);
+	only_records(told.text, "5C7|5C8");
+}
+
+static void *attribute(DAT_IA_HANDLE ia, const char *name)
+{
+	DAT_IA_ATTR attr;
+
+	OK(dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+	for (int i = 0; i < attr.num_vendor_attr; i++)
+		if (!strcmp(attr.vendor_attr[i].name, name))
+			return (void *)(uintptr_t)attr.vendor_attr[i].value;
+	fail("no attribute %s", name);
+}
+
+static void trace_for_a_while(const void *arg)
+{
+	struct session *s = malloc(sizeof *s);
+	DAT_TRCLVL_QUERY_FUNC query;
+	DAT_TRCLVL_MODIFY_FUNC modify;
+	DAT_UINT32 level = 99;
+
+	(void)arg;
+	OK(session_open(s, MOMENT));
+	EXPECT(!strcmp(attribute(s->ia, DAT_ATTR_VENDOR_EXTENSION), "1.0"));
+	query = (DAT_TRCLVL_QUERY_FUNC)attribute(s->ia, DAT_ATTR_DEBUG_QUERY);
+	modify = (DAT_TRCLVL_MODIFY_FUNC)attribute(s->ia, DAT_ATTR_DEBUG_MODIFY);
+	OK(query(DAT_TRC_DAPL, &level));
+	EXPECT(level == 0);
+	EXPECT(session_exchange(s, 1));
+	dprintf(2, "on\n");
+	for (int i = 0; i < 2; i++) {
+		OK(modify(DAT_TRC_DAPL, DAT_TRC_LVL_MAX));
+		OK(query(DAT_TRC_DAPL, &level));
+		EXPECT(level == DAT_TRC_LVL_MAX);
+		EXPECT(session_exchange(s, 1));
+		OK(dat_ep_disconnect(s->a.ep, DAT_CLOSE_ABRUPT_FLAG));
+		OK(await(s->a.conn, DAT_CONNECTION_EVENT_DISCONNECTED, MOMENT, NULL));
+		OK(await(s->b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, MOMENT, NULL));
+		OK(dat_ep_reset(s->a.ep));
+		OK(dat_ep_reset(s->b.ep));
+		OK(session_connect(s, MOMENT));
+		OK(modify(DAT_TRC_DAPL, 0));
+	}
+	usleep(20000);
+	dprintf(2, "off\n");
+	EXPECT(modify(DAT_TRC_DAPL, 11) == (DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG2));
+	EXPECT(modify((DAT_TRC_COMPONENT)7, 1) == (DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG1));
+	EXPECT(DAT_GET_TYPE(query(DAT_TRC_DAPL, NULL)) == DAT_INVALID_PARAMETER);
+	OK(query(DAT_TRC_DAT, &level));
+	OK(query(DAT_TRC_DAPL, &level));
+	EXPECT(level == 0);
+	EXPECT(session_exchange(s, 1));
+	OK(session_close(s));
+	free(s);
+}
+
+static void trace_levels_change_at_run_time(void)
+{
+	struct told told = run(trace_for_a_while, NULL);
+	char *on = strstr(told.text, "on\n"), *off = strstr(told.text, "off\n");
+
+	EXPECT(!told.status);
+	EXPECT(on == told.text);	/* nothing before */
+	EXPECT(off && !off[4]);		/* nor after */
+	*off = '\0';
+	EXPECT(strstr(on, "5C3 "));
+	only_records(on + 3, "5C3|5C4");
+}
+
+static const struct life_case cases[] = {
+	CASE(success_is_silent),
+	CASE(hostile_params_of_the_software_device),
+	CASE(hostile_params_of_rdma_devices),
+	CASE(bad_values_of_all_variables),
+	CASE(a_bad_value_leaves_the_default),
+	CASE(messages_go_where_they_are_sent),
+	CASE(every_kind_of_message_has_its_prefix),
+	CASE(trace_records_by_level),
+	CASE(the_registry_traces_too),
+	CASE(trace_levels_change_at_run_time),
+};
+
+int main(int argc, char **argv)
+{
+	return life_main(argc, argv, cases, sizeof cases / sizeof *cases);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* threads.c - many threads at once: opening and closing the same IA name, making and
+ * freeing objects of every kind, sending. What is left at the end is nothing. */
+#include "life.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { THREADS = 8 };
+#define SECONDS (SANITIZED ? 4.0 : 1.5)
+
+static double end;
+static unsigned seed;
+
+static bool going(void)
+{
+	return life_now() < end;
+}
+
+static void start_clock(void)
+{
+	const char *given = getenv("LIFE_SEED");
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	seed = given ? (unsigned)strtoul(given, NULL, 0) : (unsigned)(t.tv_nsec ^ t.tv_sec);
+	end = life_now() + SECONDS;
+}
+/* LIFE_SEED repeats the choices, though not their interleaving. */
+#define DO(call) do { DAT_RETURN ret_ = (call); if (ret_ != DAT_SUCCESS) \
+		fail("seed %u, line %d: %s gives %s", seed, __LINE__, #call, life_return(ret_)); } while (0)
+
+static void run_threads(void *(*what)(void *), void *arg)
+{
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, what, arg);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* --- one name --------------------------------------------------------------------------- */
+
+static void *open_and_close(void *arg)
+{
+	(void)arg;
+	while (going()) {
+		DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+		DAT_IA_HANDLE ia;
+		DAT_IA_ATTR attr;
+
+		DO(dat_ia_open((DAT_NAME_PTR)SOFT, 8, &async, &ia));
+		DO(dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+		if (strcmp(attr.adapter_name, SOFT))
+			fail("adapter_name is %s", attr.adapter_name);
+		DO(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+	}
+	return NULL;
+}
+
+static void opens_and_closes_of_one_name(void)
+{
+	int descriptors = open_descriptors();
+
+	start_clock();
+	run_threads(open_and_close, NULL);
+	EXPECT(open_descriptors() == descriptors);
+}
+
+static void *sessions(void *arg)
+{
+	(void)arg;
+	while (going())
+		whole_session();
+	return NULL;
+}
+
+static void sessions_side_by_side(void)
+{
+	int descriptors = open_descriptors();
+
+	start_clock();
+	run_threads(sessions, NULL);
+	EXPECT(open_descriptors() == descriptors);
+}
+
+/* --- objects of every kind, in one IA ---------------------------------------------------- */
+
+static DAT_IA_HANDLE shared;
+static DAT_PZ_HANDLE shared_pz;
+
+static void one_lmr(unsigned choice, char *memory)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = memory };
+	DAT_LMR_PARAM param;
+	DAT_LMR_HANDLE lmr;
+	DAT_RMR_HANDLE rmr;
+
+	DO(dat_lmr_create(shared, DAT_MEM_TYPE_VIRTUAL, region, SIDE_MEMORY, shared_pz,
+			  DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr, NULL, NULL, NULL, NULL));
+	DO(dat_lmr_query(lmr, DAT_LMR_FIELD_ALL, &param));
+	if (choice & 1) {
+		DO(dat_rmr_create(shared_pz, &rmr));
+		DO(dat_rmr_free(rmr));
+	}
+	DO(dat_lmr_free(lmr));
+}
+
+static void one_evd(unsigned choice)
+{
+	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd, woken;
+	DAT_COUNT more;
+
+	DO(dat_cno_create(shared, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	DO(dat_evd_create(shared, 16, choice & 1 ? cno : DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &evd));
+	DO(dat_evd_post_se(evd, &event));
+	if (choice & 1) {
+		DO(dat_cno_wait(cno, MOMENT, &woken));
+		if (woken != evd)
+			fail("seed %u: the CNO names another EVD", seed);
+		DO(dat_evd_dequeue(evd, &event));
+	} else {
+		DO(dat_evd_resize(evd, 32));
+		DO(dat_evd_wait(evd, MOMENT, 1, &event, &more));
+	}
+	DO(dat_evd_free(evd));
+	DO(dat_cno_free(cno));
+}
+
+static void one_ep(unsigned choice)
+{
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = 8, .max_recv_iov = 1,
+		.low_watermark = DAT_SRQ_LW_DEFAULT };
+	DAT_EP_ATTR with_srq = { .max_recv_dtos = 4, .max_request_dtos = 4, .max_request_iov = 1 };
+	DAT_SRQ_HANDLE srq = DAT_HANDLE_NULL;
+	DAT_EVD_HANDLE evd, cr;
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep;
+	DAT_EP_PARAM param;
+
+	DO(dat_evd_create(shared, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, &evd));
+	if (choice & 1) {
+		DO(dat_srq_create(shared, shared_pz, &attr, &srq));
+		DO(dat_ep_create_with_srq(shared, shared_pz, evd, evd, evd, srq, &with_srq, &ep));
+	} else {
+		DO(dat_ep_create(shared, shared_pz, evd, evd, evd, NULL, &ep));
+	}
+	DO(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	DO(dat_evd_create(shared, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &cr));
+	DO(dat_psp_create_any(shared, &qual, cr, DAT_PSP_CONSUMER_FLAG, &psp));
+	if (choice & 2) {	/* to itself, abandoned at once */
+		DAT_IA_ATTR ia;
+
+		DO(dat_ia_query(shared, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &ia, 0, NULL));
+		DO(dat_ep_connect(ep, ia.ia_address_ptr, qual, MOMENT, 0, NULL, DAT_QOS_BEST_EFFORT,
+				  DAT_CONNECT_DEFAULT_FLAG));
+	}
+	DO(dat_ep_free(ep));
+	DO(dat_psp_free(psp));
+	if (srq)
+		DO(dat_srq_free(srq));
+	DO(dat_evd_free(evd));
+	if (choice & 2) {	/* the request may have come: it goes with the IA */
+		DAT_EVENT event;
+
+		while (dat_evd_dequeue(cr, &event) == DAT_SUCCESS)
+			DO(dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
+	}
+	DO(dat_evd_free(cr));
+}
+
+static void *objects(void *arg)
+{
+	static unsigned last;
+	unsigned choice = seed + __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+	char *memory = malloc(SIDE_MEMORY);
+	DAT_PZ_HANDLE pz;
+
+	(void)arg;
+	while (going()) {
+		unsigned roll = (unsigned)rand_r(&choice);
+
+		switch (roll % 4) {
+		case 0: one_lmr(roll >> 4, memory); break;
+		case 1: one_evd(roll >> 4); break;
+		case 2: one_ep(roll >> 4); break;
+		case 3:
+			DO(dat_pz_create(shared, &pz));
+			DO(dat_pz_free(pz));
+			break;
+		}
+	}
+	free(memory);
+	return NULL;
+}
+
+static void objects_of_every_kind(void)
+{
+	int descriptors = open_descriptors();
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+
+	start_clock();
+	DO(dat_ia_open((DAT_NAME_PTR)SOFT, 8, &async, &shared));
+	DO(dat_pz_create(shared, &shared_pz));
+	run_threads(objects, NULL);
+	DO(dat_pz_free(shared_pz));
+	DO(dat_ia_close(shared, DAT_CLOSE_GRACEFUL_FLAG));
+	EXPECT(open_descriptors() == descriptors);
+}
+
+/* Objects come and go while others of the IA are at work, and then the IA goes. */
+static void *at_work(void *arg)
+{
+	struct session *s = arg;
+
+	for (unsigned i = 0; going(); i++)
+		if (!session_exchange(s, i))
+			fail("seed %u: exchange %u ended at %s", seed, i, s->step);
+	return NULL;
+}
+
+static void objects_beside_traffic(void)
+{
+	struct session *s = malloc(sizeof *s);
+	pthread_t worker;
+
+	start_clock();
+	OK(session_open(s, MOMENT));
+	shared = s->ia;
+	shared_pz = s->a.pz;
+	pthread_create(&worker, NULL, at_work, s);
+	run_threads(objects, NULL);
+	pthread_join(worker, NULL);
+	OK(session_close(s));
+	free(s);
+}
+
+static const struct life_case cases[] = {
+	CASE(opens_and_closes_of_one_name),
+	CASE(sessions_side_by_side),
+	CASE(objects_of_every_kind),
+	CASE(objects_beside_traffic),
+};
+
+int main(int argc, char **argv)
+{
+	return life_main(argc, argv, cases, sizeof cases / sizeof *cases);
+}
