@@ -169,6 +169,14 @@ void ia_handle_keep(DAT_IA_HANDLE handle)
 	pthread_mutex_unlock(&lock);
 }
 
+void ia_handle_fork(bool begins)
+{
+	if (begins)
+		pthread_mutex_lock(&lock);
+	else
+		pthread_mutex_unlock(&lock);
+}
+
 void ia_handle_fini(void)
 {
 	for (unsigned i = 0; i < CHUNKS; i++)

@@ -37,5 +37,7 @@ void ia_handle_keep(DAT_IA_HANDLE handle);
 
 /* At unload, with no IA open. */
 void ia_handle_fini(void);
+/* Around a fork: no other thread is in the middle of a change. */
+void ia_handle_fork(bool begins);
 
 #endif

@@ -154,9 +154,40 @@ static void tell_entry(const struct entry *e)
 			 KEY_ARGS(&e->conf->info), e->conf->library, e->conf->ia_params);
 }
 
+/* --- fork: the child finds the locks free, and no entry busy for a thread it lacks --- */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+	ia_handle_fork(true);
+}
+
+static void after_fork(void)
+{
+	ia_handle_fork(false);
+	pthread_mutex_unlock(&lock);
+}
+
+static void after_fork_in_child(void)
+{
+	struct entry **at = &busy_entries, *e;
+
+	while ((e = *at)) {
+		if (pthread_equal(e->busy_thread, pthread_self())) {
+			at = &e->next_busy;
+		} else {
+			e->busy = false;
+			*at = e->next_busy;
+		}
+	}
+	after_fork();
+}
+
 static void start(void)
 {
 	size_t count;
+
+	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 
 	log_init("dat", "DAT_DBG_TYPE", NULL, "DAT_DBG_DEST", DBG_ERROR);
 	trace_init("DAT_TRACE_LEVEL");

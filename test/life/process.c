@@ -166,6 +166,34 @@ static void forks_while_objects_come_and_go(void)
 	free(s);
 }
 
+static void *load_and_unload(void *arg)
+{
+	(void)arg;
+	while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
+		struct session other = { 0 };
+
+		OK(dat_ia_open((DAT_NAME_PTR)SOFT, 8, &other.async, &other.ia));
+		OK(session_close(&other));
+	}
+	return NULL;
+}
+
+static void forks_while_the_provider_comes_and_goes(void)
+{
+	pthread_t thread[2];
+
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, load_and_unload, NULL);
+	for (int i = 0; i < 100; i++) {
+		struct told told = run(use_another, NULL);
+
+		expect_quiet(&told, 0);
+	}
+	__atomic_store_n(&enough, true, __ATOMIC_RELAXED);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+}
+
 /* --- exec --------------------------------------------------------------------------------------- */
 
 static void list_descriptors(const void *arg)
@@ -356,6 +384,7 @@ static const struct life_case cases[] = {
 	CASE(an_idle_child_delays_no_disconnect),
 	CASE(forks_in_the_midst_of_traffic),
 	CASE(forks_while_objects_come_and_go),
+	CASE(forks_while_the_provider_comes_and_goes),
 	CASE(no_descriptor_is_inherited_by_exec),
 	CASE(exit_with_everything_open),
 	CASE(exit_in_another_thread),
