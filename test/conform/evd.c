@@ -471,9 +471,8 @@ TEST("EVD-38", an_unsolicited_message_wakes_nobody)
 	post_send(&p.a, 0, 64, 1);
 	COMPLETES(p.a.request, 1, DAT_DTO_SUCCESS);
 	BLOCKED(w);
-	OK(dat_evd_set_unwaitable(p.b.recv));
-	FAILS(released(w), DAT_INVALID_STATE);
-	COMPLETES(p.b.recv, 1, DAT_DTO_SUCCESS);
+	send_with(&p.a, 2, DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	OK(released(w));
 }
 
 TEST("EVD-39", a_solicited_message_wakes_the_waiter_who_finds_the_older_ones)

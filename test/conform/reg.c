@@ -218,6 +218,19 @@ TEST("REG-40 REG-42", handles_of_ias_are_translated_both_ways)
 	EQUAL(number, ia());
 }
 
+TEST("ABI-16 ABI-17", every_object_begins_with_a_table_that_has_no_hole)
+{
+	struct zoo zoo = a_zoo();
+	void **table = *(void ***)zoo.pz;
+
+	for (int i = 1; i < ZOO_SIZE; i++)	/* the IA is a number */
+		if (zoo_handle(&zoo, i))
+			EQUAL(*(void ***)zoo_handle(&zoo, i), table);
+	for (int slot = 2; slot < 81; slot++)	/* behind the device's name and the extension */
+		if (!table[slot])
+			fail("expected a function in slot %d of the provider's table, found NULL", slot);
+}
+
 TEST("REG-41 REG-43", handles_of_closed_ias_are_not_translated)
 {
 	DAT_IA_HANDLE instance, object, out;
