@@ -122,6 +122,17 @@ struct set {
 	const char *kind;
 };
 
+/* The data path counts what it found and what it did not; the sums are made here. */
+static void add_up_evd(struct dapl_evd *evd)
+{
+	uint64_t *c = evd->counters;
+
+	dapl_spin_lock(&evd->lock);
+	c[DCNT_EVD_DEQUEUE] = c[DCNT_EVD_DEQUEUE_FOUND] + c[DCNT_EVD_DEQUEUE_NOT_FOUND];
+	c[DCNT_EVD_DEQUEUE_POLL] = c[DCNT_EVD_DEQUEUE_POLL_FOUND] + evd->polled_empty;
+	dapl_spin_unlock(&evd->lock);
+}
+
 static bool set_of(struct dapl_object *obj, struct set *set)
 {
 	switch (obj->kind) {
@@ -137,6 +148,7 @@ static bool set_of(struct dapl_object *obj, struct set *set)
 	case DAPL_EVD:
 		*set = (struct set){ ((struct dapl_evd *)obj)->counters, evd_names,
 			DCNT_EVD_ALL_COUNTERS, "evd" };
+		add_up_evd((struct dapl_evd *)obj);
 		return true;
 	default:
 		return false;

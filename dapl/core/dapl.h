@@ -72,7 +72,6 @@ struct dapl_ia {
 
 	struct dapl_evd *async_evd;	/* NULL: none (DAT_EVD_ASYNC_EXISTS) */
 	bool async_ours;		/* made by this open, goes with it */
-	int unreadable;			/* atomic. LMRs without local read (lmr.c) */
 	bool dead;			/* IA_CATASTROPHIC was told */
 	uint64_t counters[DCNT_IA_ALL_COUNTERS];	/* atomic adds */
 	uint64_t port_base[DCNT_IA_ALL_COUNTERS];	/* counters.c: of the device's own */
@@ -152,6 +151,7 @@ struct dapl_evd {
 	struct dapl_ring ring;
 	uint32_t notices;		/* inspect: notification events among the polled */
 	uint64_t counters[DCNT_EVD_ALL_COUNTERS];
+	uint64_t polled_empty;		/* with ..._FOUND: DEQUEUE_POLL (counters.c) */
 
 	struct dapl_spin post_lock;	/* producers of ring */
 
@@ -183,7 +183,7 @@ struct dapl_ep {
 	/* --- posting --- */
 	struct ibv_qp *qp;		/* written under lock and both queue locks */
 	DAT_EP_STATE state;		/* written by ep_state.c under lock; read by posters */
-	bool may_request;		/* state, QP and type allow requests (ep_state.c) */
+	bool may_request;		/* state and QP allow connected requests (ep_state.c) */
 	uint32_t max_message, max_rdma, max_inline;
 	uint16_t max_send_iov, max_recv_iov, max_read_iov, max_write_iov;
 	uint8_t request_flags, recv_flags;	/* what a post may not carry: mask */
@@ -374,10 +374,6 @@ void dapl_cr_destroy(struct dapl_cr *cr);
 /* The LMR that an RMR triplet names as the sink of a read, as a local triplet. */
 bool dapl_lmr_sink(struct dapl_ia *ia, struct dapl_pz *pz, const DAT_RMR_TRIPLET *remote,
 		   DAT_LMR_TRIPLET *local);
-
-/* Is every segment in memory with the right of local read? Only worth asking while
- * ia->unreadable. */
-bool dapl_lmr_readable(struct dapl_ia *ia, const DAT_LMR_TRIPLET *iov, int n);
 
 /* --- extensions --- */
 DAT_RETURN dapl_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);

@@ -24,10 +24,10 @@ static inline bool refill(struct dapl_evd *evd)
 
 	if (!evd->cq)
 		return false;
-	evd->counters[DCNT_EVD_DEQUEUE_POLL]++;
 	n = ibv_poll_cq(evd->cq, DAPL_POLL_BATCH, evd->wc);
 	if (n <= 0) {
 		evd->wc_head = evd->wc_tail = 0;
+		evd->polled_empty++;
 		return false;
 	}
 	evd->wc_head = 0;
@@ -368,17 +368,16 @@ static __attribute__((noinline)) DAT_RETURN dequeue_odd(struct dapl_evd *evd, DA
 DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 {
 	struct dapl_evd *evd = dapl_evd_from(handle);
-	enum dapl_take took = TAKE_AGAIN;
+	enum dapl_take took;
 
 	if (unlikely(!evd))
 		return BAD_HANDLE(EVD_REQUEST);
 	if (unlikely(!event))
 		return BAD_PARAM(2);
-	dapl_spin_lock(&evd->lock);
-	evd->counters[DCNT_EVD_DEQUEUE]++;
-	if (likely(!evd->waiting))
-		took = take_plain(evd, event);
-	if (took == TAKE_EVENT) {
+	if (unlikely(!dapl_spin_try(&evd->lock)))
+		return dequeue_odd(evd, event);
+	took = likely(!evd->waiting) ? take_plain(evd, event) : TAKE_AGAIN;
+	if (likely(took == TAKE_EVENT)) {
 		evd->counters[DCNT_EVD_DEQUEUE_FOUND]++;
 		dapl_spin_unlock(&evd->lock);
 		return DAT_SUCCESS;

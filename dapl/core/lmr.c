@@ -36,17 +36,8 @@ static void end_lmr(struct dapl_object *obj)
 		dapl_device_ops.dereg_mr(lmr->mr);
 }
 
-/* Devices let everything registered be read locally, so posts are checked here while there
- * is an LMR without that right; there hardly ever is. */
-static void count_unreadable(struct dapl_ia *ia, DAT_MEM_PRIV_FLAGS priv, int n)
-{
-	if (!(priv & DAT_MEM_PRIV_LOCAL_READ_FLAG))
-		__atomic_add_fetch(&ia->unreadable, n, __ATOMIC_RELAXED);
-}
-
 void dapl_lmr_destroy(struct dapl_lmr *lmr)
 {
-	count_unreadable(lmr->obj.ia, lmr->param.mem_priv, -1);
 	dapl_unuse(&lmr->pz->obj);
 	if (lmr->base) {
 		dapl_unuse(&lmr->base->obj);
@@ -123,7 +114,8 @@ static DAT_RETURN resolve(struct dapl_ia *ia, DAT_MEM_TYPE type, DAT_REGION_DESC
 	}
 	if (!*length)	/* what dapltest has always asked for */
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-	if (*length > ia->ia_attr.max_lmr_block_size)
+	if (*length > ia->ia_attr.max_lmr_block_size ||
+	    (uintptr_t)*start + *length < (uintptr_t)*start)	/* goes round the address space */
 		return BAD_PARAM(4);
 	if (*name && !name_fits(ia, *name, *length))
 		return BAD_PARAM(4);
@@ -175,7 +167,6 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 	}
 	lmr->pz = pz;
 	dapl_use(&pz->obj);
-	count_unreadable(ia, priv, 1);
 	if (base) {
 		lmr->base = base;
 		dapl_use(&base->obj);
@@ -284,19 +275,6 @@ bool dapl_lmr_sink(struct dapl_ia *ia, struct dapl_pz *pz, const DAT_RMR_TRIPLET
 		return false;
 	*local = (DAT_LMR_TRIPLET){ .virtual_address = remote->virtual_address,
 		.segment_length = remote->segment_length, .lmr_context = lmr->param.lmr_context };
-	return true;
-}
-
-static bool has_unreadable(const struct dapl_lmr *lmr, const void *arg)
-{
-	return !(lmr->param.mem_priv & DAT_MEM_PRIV_LOCAL_READ_FLAG) && has_local(lmr, arg);
-}
-
-bool dapl_lmr_readable(struct dapl_ia *ia, const DAT_LMR_TRIPLET *iov, int n)
-{
-	for (int i = 0; i < n; i++)
-		if (iov[i].segment_length && find(ia, has_unreadable, &iov[i], NULL))
-			return false;
 	return true;
 }
 

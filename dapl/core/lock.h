@@ -5,6 +5,7 @@
 #ifndef DAPL_LOCK_H
 #define DAPL_LOCK_H
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include "common/trace.h"	/* likely, unlikely */
 
@@ -39,6 +40,12 @@ static inline void dapl_spin_lock(struct dapl_spin *lock)
 {
 	if (unlikely(__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE)))
 		dapl_spin_wait(lock);
+}
+
+/* False: somebody holds it. */
+static inline bool dapl_spin_try(struct dapl_spin *lock)
+{
+	return !__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE);
 }
 
 static inline void dapl_spin_unlock(struct dapl_spin *lock)

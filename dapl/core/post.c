@@ -148,22 +148,20 @@ static __attribute__((noinline)) unsigned flagged(struct dapl_queue *q, struct d
 
 /* ep->sq.lock held. The record of the next request, and in *to its send flags; NULL when
  * the queue is full. */
-static inline __attribute__((always_inline))
-struct dapl_dto *take_record(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie,
-			     DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags, unsigned *to)
+static struct dapl_dto *take_record(struct dapl_ep *ep, uint32_t length,
+				    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+				    int op, unsigned dto_flags, unsigned *to)
 {
 	struct dapl_queue *q = &ep->sq;
-	uint32_t head = q->head;
 	struct dapl_dto *dto;
 
-	if (unlikely(head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) >= q->limit) &&
-	    !make_room(ep, q))
+	if (unlikely(dapl_queue_used(q) >= q->limit) && !make_room(ep, q))
 		return NULL;
-	dto = &q->ring[head & q->mask];
+	dto = dapl_queue_next(q);	/* after make_room, which lets others post */
 	dto->cookie = cookie;
 	dto->ep = ep;
 	dto->length = length;
-	dto->seq = head;
+	dto->seq = q->head;
 	dto->op = op;
 	dto->flags = dto_flags;
 	if (likely(flags == 0)) {
@@ -175,26 +173,26 @@ struct dapl_dto *take_record(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE
 	return dto;
 }
 
-/* wr complete but for what is set here. */
-static inline __attribute__((always_inline))
-DAT_RETURN post(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
-		DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags,
-		unsigned counter)
+/* Any request, on any endpoint, with any flags: wr lacks wr_id and what flags stand for. */
+__attribute__((noinline))
+DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
+				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
+				unsigned dto_flags, unsigned counter)
 {
 	struct ibv_send_wr *bad;
 	struct dapl_dto *dto;
 	unsigned to;
 	int err;
 
-	if (unlikely(flags) && (flags & ~(POST_FLAGS & ~ep->request_flags)))
+	if (flags & ~(POST_FLAGS & ~ep->request_flags))
 		return op == DAT_DTO_SEND ? BAD_PARAM(5) : BAD_PARAM(6);
 	dapl_spin_lock(&ep->sq.lock);
-	if (unlikely(!may_request(ep))) {
+	if (!may_request(ep) && !(op == DAT_IB_DTO_SEND_UD && ep->qp)) {
 		dapl_spin_unlock(&ep->sq.lock);
 		return bad_request_state(ep);
 	}
 	dto = take_record(ep, length, cookie, flags, op, dto_flags, &to);
-	if (unlikely(!dto)) {
+	if (!dto) {
 		dapl_spin_unlock(&ep->sq.lock);
 		return NO_RESOURCE(MEMORY);
 	}
@@ -203,25 +201,70 @@ DAT_RETURN post(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
 	wr->send_flags |= to;
 	DAPL_PROBE3(post, ep, op, length);
 	err = ibv_post_send(ep->qp, wr, &bad);
-	if (likely(!err)) {
+	if (!err) {
 		dapl_queue_commit(&ep->sq);
 		ep->counters[counter]++;
 		if (counter < DCNT_EP_POST_CMP_SWAP)
 			ep->counters[counter + 1] += length;
 	}
 	dapl_spin_unlock(&ep->sq.lock);
-	return likely(!err) ? DAT_SUCCESS : post_refused(ep, err);
+	return err ? post_refused(ep, err) : DAT_SUCCESS;
 }
 
-DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
-				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
-				unsigned dto_flags, unsigned counter)
+/* The same for what nearly all requests are: default flags, nobody else posting, room in
+ * the queue. Everything else is handed on, so that nothing need be kept over a call but
+ * ibv_post_send. wr->send_flags is ours. */
+static inline __attribute__((always_inline))
+DAT_RETURN post(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
+		DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags,
+		unsigned counter)
 {
-	return post(ep, wr, length, cookie, flags, op, dto_flags, counter);
+	unsigned is_inline = length - 1 < ep->max_inline ? IBV_SEND_INLINE : 0;	/* not when 0 */
+	struct dapl_queue *q = &ep->sq;
+	struct ibv_send_wr *bad;
+	struct dapl_dto *dto;
+	uint32_t head;
+	int err;
+
+	if (op == DAT_DTO_RDMA_READ)
+		is_inline = 0;
+	if (unlikely(flags) || unlikely(!dapl_spin_try(&q->lock)))
+		goto otherwise;
+	head = q->head;
+	if (unlikely(!may_request(ep)) ||
+	    unlikely(head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) >= q->limit)) {
+		dapl_spin_unlock(&q->lock);
+		goto otherwise;
+	}
+	dto = &q->ring[head & q->mask];
+	dto->cookie = cookie;
+	dto->ep = ep;
+	dto->length = length;
+	dto->seq = head;
+	dto->op = op;
+	dto->flags = dto_flags;
+	q->unsignaled = 0;
+	wr->wr_id = (uintptr_t)dto;
+	wr->next = NULL;
+	wr->send_flags = is_inline | IBV_SEND_SIGNALED;
+	DAPL_PROBE3(post, ep, op, length);
+	err = ibv_post_send(ep->qp, wr, &bad);
+	if (unlikely(err)) {
+		dapl_spin_unlock(&q->lock);
+		return post_refused(ep, err);
+	}
+	__atomic_store_n(&q->head, q->head + 1, __ATOMIC_RELAXED);
+	ep->counters[counter]++;
+	ep->counters[counter + 1] += length;
+	dapl_spin_unlock(&q->lock);
+	return DAT_SUCCESS;
+
+otherwise:
+	wr->send_flags = is_inline;
+	return dapl_ep_post_request(ep, wr, length, cookie, flags, op, dto_flags, counter);
 }
 
-/* What sends a list that needs more than a look: empty segments, or memory that may not be
- * read. */
+/* A list with empty segments. */
 struct gather {
 	struct dapl_ep *ep;
 	struct ibv_send_wr *wr;
@@ -234,13 +277,11 @@ struct gather {
 static COLD DAT_RETURN post_odd_list(const struct gather *g, int n, const DAT_LMR_TRIPLET *iov,
 				     DAT_DTO_COOKIE cookie)
 {
-	struct dapl_ia *ia = g->ep->obj.ia;
 	struct ibv_sge copy[MAX_SEGMENTS];
 
-	if (ia->unreadable && !dapl_lmr_readable(ia, iov, n))
-		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ);
 	g->wr->sg_list = squeeze(iov, &n, copy);
 	g->wr->num_sge = n;
+	g->wr->send_flags = g->length - 1 < g->ep->max_inline ? IBV_SEND_INLINE : 0;
 	return dapl_ep_post_request(g->ep, g->wr, g->length, cookie, g->flags, g->op, g->dto_flags,
 				    g->counter);
 }
@@ -254,16 +295,17 @@ DAT_RETURN post_gather(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 	uint64_t total;
 	bool odd;
 
-	if (likely(n == 1)) {
+	if (likely(n == 1) && likely(iov != NULL)) {
 		total = iov->segment_length;
 		odd = total == 0;
+	} else if (n && !iov) {
+		return BAD_PARAM(3);
 	} else {
 		odd = sum(iov, n, &total);
 	}
 	if (unlikely(total > max || total > room))
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-	wr->send_flags = total - 1 < ep->max_inline ? IBV_SEND_INLINE : 0;	/* not when 0 */
-	if (unlikely(odd || ep->obj.ia->unreadable)) {
+	if (unlikely(odd)) {
 		struct gather g = { ep, wr, flags, (uint32_t)total, op, dto_flags, counter };
 
 		return post_odd_list(&g, n, iov, cookie);
@@ -284,10 +326,6 @@ DAT_RETURN dapl_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 		return BAD_HANDLE(EP);
 	if (unlikely((unsigned)n > ep->max_send_iov))
 		return BAD_PARAM(2);
-	if (unlikely(!iov && n))
-		return BAD_PARAM(3);
-	if (unlikely(ep->is_ud))
-		return bad_request_state(ep);
 	wr.opcode = IBV_WR_SEND;
 	return post_gather(ep, n, iov, cookie, flags, &wr, ep->max_message, UINT64_MAX,
 			   DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
@@ -310,8 +348,6 @@ DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n,
 		return BAD_PARAM(2);
 	if (!iov && n)
 		return BAD_PARAM(3);
-	if (ep->is_ud)
-		return bad_request_state(ep);
 	if (!ep->obj.ia->attr.send_invalidate)
 		return NOT_SUPPORTED;
 	wr.opcode = IBV_WR_SEND_WITH_INV;
@@ -328,12 +364,8 @@ static inline __attribute__((always_inline)) DAT_RETURN write_to(struct dapl_ep 
 {
 	if (unlikely((unsigned)n > ep->max_write_iov))
 		return BAD_PARAM(2);
-	if (unlikely(!iov && n))
-		return BAD_PARAM(3);
 	if (unlikely(!remote))
 		return BAD_PARAM(5);
-	if (unlikely(ep->is_ud))
-		return bad_request_state(ep);
 	wr->wr.rdma.remote_addr = remote->virtual_address;
 	wr->wr.rdma.rkey = remote->rmr_context;
 	return post_gather(ep, n, iov, cookie, flags, wr, ep->max_rdma, remote->segment_length, op,
@@ -375,6 +407,7 @@ static COLD DAT_RETURN post_trimmed_read(struct dapl_ep *ep, struct ibv_send_wr 
 
 	wr->sg_list = trim(iov, &n, length, copy);
 	wr->num_sge = n;
+	wr->send_flags = 0;
 	return dapl_ep_post_request(ep, wr, length, cookie, flags, DAT_DTO_RDMA_READ, 0,
 				    DCNT_EP_POST_READ);
 }
@@ -397,13 +430,10 @@ DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRI
 		return BAD_PARAM(3);
 	if (unlikely(!remote))
 		return BAD_PARAM(5);
-	if (unlikely(ep->is_ud))
-		return bad_request_state(ep);
 	empty = sum(iov, n, &total);
 	if (unlikely(total < remote->segment_length || remote->segment_length > ep->max_rdma))
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 	wr.opcode = IBV_WR_RDMA_READ;
-	wr.send_flags = 0;
 	wr.wr.rdma.remote_addr = remote->virtual_address;
 	wr.wr.rdma.rkey = remote->rmr_context;
 	if (unlikely(empty || total > remote->segment_length))
@@ -458,7 +488,7 @@ DAT_RETURN post_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t len
 	int err;
 
 	wr->next = NULL;
-	dapl_spin_lock(&q->lock);
+	dapl_spin_lock(&q->lock);	/* contention is out of line */
 	head = q->head;
 	if (unlikely(head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) >= q->limit)) {
 		dapl_spin_unlock(&q->lock);

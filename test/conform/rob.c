@@ -32,27 +32,36 @@ static void prepare(void)
 /* A handle of each kind whose object is freed. */
 static DAT_HANDLE freed(DAT_HANDLE_TYPE type)
 {
-	struct zoo zoo = a_zoo();
-	DAT_EP_HANDLE ep = AN_END().ep;
-	DAT_EVD_HANDLE evd = an_evd(DAT_EVD_DTO_FLAG);
-	DAT_CNO_HANDLE cno = a_cno();
-	DAT_PZ_HANDLE pz = a_pz();
-	struct region region = a_region(zoo.pz, 4096, ALL_RIGHTS);
+	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 8, .max_recv_iov = 1 };
+	struct sockaddr_storage where;
+	DAT_COMM comm;
+	DAT_HANDLE h = DAT_HANDLE_NULL;
 
 	switch (type) {
-	case DAT_HANDLE_TYPE_CR: OK(dat_cr_reject(zoo.cr, 0, NULL)); return zoo.cr;
-	case DAT_HANDLE_TYPE_EP: OK(dat_ep_free(ep)); return ep;
-	case DAT_HANDLE_TYPE_EVD: OK(dat_evd_free(evd)); return evd;
-	case DAT_HANDLE_TYPE_LMR: OK(dat_lmr_free(region.lmr)); return region.lmr;
-	case DAT_HANDLE_TYPE_PSP: OK(dat_psp_free(zoo.psp)); return zoo.psp;
-	case DAT_HANDLE_TYPE_PZ: OK(dat_pz_free(pz)); return pz;
-	case DAT_HANDLE_TYPE_RMR: OK(dat_rmr_free(zoo.rmr)); return zoo.rmr;
-	case DAT_HANDLE_TYPE_RSP: OK(dat_rsp_free(zoo.rsp)); return zoo.rsp;
-	case DAT_HANDLE_TYPE_CNO: OK(dat_cno_free(cno)); return cno;
-	case DAT_HANDLE_TYPE_SRQ: OK(dat_srq_free(zoo.srq)); return zoo.srq;
-	case DAT_HANDLE_TYPE_CSP: OK(FIND(dat_csp_free)(zoo.csp)); return zoo.csp;
+	case DAT_HANDLE_TYPE_CR: OK(dat_cr_reject(h = live.zoo.cr, 0, NULL)); break;
+	case DAT_HANDLE_TYPE_EP: OK(dat_ep_free(h = AN_END().ep)); break;
+	case DAT_HANDLE_TYPE_EVD: OK(dat_evd_free(h = an_evd(DAT_EVD_DTO_FLAG))); break;
+	case DAT_HANDLE_TYPE_LMR: OK(dat_lmr_free(h = a_region(a_pz(), 4096, ALL_RIGHTS).lmr)); break;
+	case DAT_HANDLE_TYPE_PSP: OK(dat_psp_free(h = a_listener().psp)); break;
+	case DAT_HANDLE_TYPE_PZ: OK(dat_pz_free(h = a_pz())); break;
+	case DAT_HANDLE_TYPE_RSP: OK(dat_rsp_free(h = a_reservation(AN_END().ep).rsp)); break;
+	case DAT_HANDLE_TYPE_CNO: OK(dat_cno_free(h = a_cno())); break;
+	case DAT_HANDLE_TYPE_RMR:
+		OK(dat_rmr_create(a_pz(), &h));
+		OK(dat_rmr_free(h));
+		break;
+	case DAT_HANDLE_TYPE_SRQ:
+		OK(dat_srq_create(ia(), a_pz(), &srq_attr, &h));
+		OK(dat_srq_free(h));
+		break;
+	case DAT_HANDLE_TYPE_CSP:
+		OK(FIND(dat_csp_create)(ia(), csp_comm(&comm), csp_address(&where, new_qual()),
+					an_evd(DAT_EVD_CR_FLAG), &h));
+		OK(FIND(dat_csp_free)(h));
+		break;
 	default: fail("no handle of that kind");
 	}
+	return h;
 }
 
 /* --- calls, by the handle that is bad ------------------------------------------------------------- */
@@ -309,7 +318,8 @@ __attribute__((constructor)) static void register_victims(void)
 	for (size_t i = 0; i < sizeof(victims) / sizeof(*victims); i++) {
 		add("freed", &victims[i], with_freed);
 		add("wrong", &victims[i], with_other_kinds);
-		if (is_secondary(&victims[i]))
+		/* a connect EVD may be foreign: see DOUBTS.md */
+		if (is_secondary(&victims[i]) && strcmp(victims[i].name, "ep_create_conn"))
 			add("foreign", &victims[i], with_another_ia);
 	}
 }
@@ -321,9 +331,9 @@ TEST("ROB-1", freed_objects_have_no_type_and_no_context)
 	DAT_HANDLE_TYPE type;
 	DAT_CONTEXT context;
 
+	live.zoo = a_zoo();
 	for (int i = 1; i < ZOO_SIZE; i++) {
-		struct zoo zoo = a_zoo();
-		if (!zoo_handle(&zoo, i))
+		if (!zoo_handle(&live.zoo, i))
 			continue;
 		DAT_HANDLE h = freed(zoo_type(i));
 		FAILS(dat_get_handle_type(h, &type), DAT_INVALID_HANDLE);
