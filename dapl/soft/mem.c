@@ -10,6 +10,8 @@
 #include "dapl/soft/soft.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 struct stag_entry {
 	struct stag_entry *next;
@@ -184,6 +186,15 @@ int soft_pd_dealloc(struct ibv_pd *pd)
 
 /* --- memory regions ---------------------------------------------------------- */
 
+/* No page of it may be missing. The call looks at the mappings only. */
+static bool is_mapped(const void *addr, size_t length)
+{
+	uintptr_t page = sysconf(_SC_PAGESIZE), first = (uintptr_t)addr & -page;
+
+	return !length || !msync((void *)first, (uintptr_t)addr + length - first, MS_ASYNC) ||
+	       errno != ENOMEM;
+}
+
 int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,
 		struct ibv_mr **mr)
 {
@@ -195,8 +206,8 @@ int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const 
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
 	    !(access & IBV_ACCESS_LOCAL_WRITE))
 		return EINVAL;
-	if ((uintptr_t)addr + length < (uintptr_t)addr)
-		return EINVAL;
+	if ((uintptr_t)addr + length < (uintptr_t)addr || !is_mapped(addr, length))
+		return EFAULT;
 	new = calloc(1, sizeof *new);
 	if (!new)
 		return ENOMEM;
