@@ -28,3 +28,7 @@ test_conform_conform_SOURCES = \
 	test/conform/rob.c
 test_conform_conform_LDADD = libdat2.la -lpthread -ldl
 EXTRA_DIST += test/conform/run
+# Natively, on the software device.
+dist_check_SCRIPTS += test/conform/on-soft
+TESTS += test/conform/on-soft
+CLEANFILES += test/conform/on-soft.conf
