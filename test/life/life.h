@@ -22,6 +22,8 @@ int life_main(int argc, char **argv, const struct life_case *cases, int n);
 
 /* Ends the process: its case has failed, and why. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Ends the process: the case cannot be told here, and why. */
+_Noreturn void skip(const char *why);
 #define EXPECT(condition) do { if (!(condition)) \
 		fail("line %d: %s does not hold", __LINE__, #condition); } while (0)
 #define OK(call) life_ok(__LINE__, #call, (call))
