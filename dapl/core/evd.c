@@ -786,10 +786,10 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 			return DAT_SUCCESS;
 	}
 	for (;;) {
+		if ((ret = refused(evd)))	/* first: an event must not hide it */
+			return ret;
 		if (look(w, event, true))
 			return DAT_SUCCESS;
-		if ((ret = refused(evd)))
-			return ret;
 		if (last)
 			return DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
 		switch (sleep_on(w)) {

@@ -477,6 +477,16 @@ static COLD DAT_RETURN no_qp_for_receive(struct dapl_ep *ep)
 	return ret;
 }
 
+/* rxe flushes what is on the receive queue when the QP goes to ERR, and not what is posted
+ * later, unless it's told again. Elsewhere it's harmless. */
+static COLD void flush_again(struct dapl_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	if (ep->qp && ep->state == DAT_EP_STATE_DISCONNECTED)
+		dapl_device_ops.error_qp(ep->qp);
+	pthread_mutex_unlock(&ep->lock);
+}
+
 static inline __attribute__((always_inline))
 DAT_RETURN post_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
 			DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
@@ -509,6 +519,8 @@ DAT_RETURN post_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t len
 		ep->counters[DCNT_EP_POST_RECV_DATA] += length;
 	}
 	dapl_spin_unlock(&q->lock);
+	if (unlikely(__atomic_load_n(&ep->state, __ATOMIC_RELAXED) == DAT_EP_STATE_DISCONNECTED))
+		flush_again(ep);
 	return likely(!err) ? DAT_SUCCESS : post_refused(ep, err);
 }
 
