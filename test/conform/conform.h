@@ -102,6 +102,9 @@ DAT_IA_HANDLE ia(void);
 DAT_EVD_HANDLE async_evd(void);		/* the one made by that open */
 const DAT_IA_ATTR *ia_attr(void);
 const DAT_PROVIDER_ATTR *provider_attr(void);
+/* Is the IA's device of this driver ("rxe", "siw")? For what a device tells in its own way:
+ * each use stands in DOUBTS.md. */
+bool device_is(const char *driver);
 /* The value of a provider-specific named attribute, or NULL. */
 const char *named_attr(const char *name);
 /* Another instance of the same IA. Not closed by anybody. */

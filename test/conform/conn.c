@@ -156,7 +156,9 @@ TEST("CONN-12", an_address_without_a_route_is_unreachable)
 		FAILS(ret, DAT_INVALID_ADDRESS);
 		STATE(a.ep, DAT_EP_STATE_UNCONNECTED);
 	} else {
-		EVENT(a.conn, DAT_CONNECTION_EVENT_UNREACHABLE);
+		/* rdma_cm asks ARP for longer than the time-out allows: see DOUBTS.md */
+		EVENT(a.conn, device_is("rxe") || device_is("siw") ?
+		      DAT_CONNECTION_EVENT_TIMED_OUT : DAT_CONNECTION_EVENT_UNREACHABLE);
 		STATE(a.ep, DAT_EP_STATE_DISCONNECTED);
 	}
 }

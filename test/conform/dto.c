@@ -60,7 +60,7 @@ TEST("DTO-4", a_message_too_long_breaks_the_connection)
 
 	post_recv(&p.b, 0, 64, 1);
 	post_send(&p.a, 0, 65, 2);
-	COMPLETES(p.b.recv, 1, DAT_DTO_ERR_LOCAL_LENGTH);
+	COMPLETES(p.b.recv, 1, device_is("rxe") ? DAT_DTO_ERR_LOCAL_EP : DAT_DTO_ERR_LOCAL_LENGTH);
 	ENDS(p.b.conn);
 	ENDS(p.a.conn);
 	HOLDS(is_zero(p.b.mem.at + 64, 64));
@@ -194,7 +194,8 @@ static void expect_local_failure(struct pair *p, DAT_RETURN ret, DAT_RETURN at_o
 	if (ret != DAT_SUCCESS)
 		FAILS(ret, at_once);
 	else
-		COMPLETES(p->a.request, cookie, DAT_DTO_ERR_LOCAL_PROTECTION);
+		COMPLETES(p->a.request, cookie, device_is("rxe") ? DAT_DTO_ERR_LOCAL_EP :
+			  DAT_DTO_ERR_LOCAL_PROTECTION);
 }
 
 TEST("DTO-15", memory_of_another_pz_is_not_sent)

@@ -305,6 +305,13 @@ const DAT_PROVIDER_ATTR *provider_attr(void)
 	return &adapter.provider;
 }
 
+bool device_is(const char *driver)
+{
+	const char *device = named_attr("DAT_IB_DEVICE_NAME");
+
+	return device && !strncmp(device, driver, strlen(driver));
+}
+
 const char *named_attr(const char *name)
 {
 	const DAT_PROVIDER_ATTR *attr = provider_attr();

@@ -275,7 +275,8 @@ TEST("LMR-16", a_freed_lmr_does_not_work_for_local_use)
 	DAT_RETURN ret = dat_ep_post_send(p.a.ep, 1, SEGMENT(&region, 0, 4096), COOKIE(2),
 					  DAT_COMPLETION_DEFAULT_FLAG);
 	if (ret == DAT_SUCCESS)
-		COMPLETES(p.a.request, 2, DAT_DTO_ERR_LOCAL_PROTECTION);
+		COMPLETES(p.a.request, 2, device_is("rxe") ? DAT_DTO_ERR_LOCAL_EP :
+			  DAT_DTO_ERR_LOCAL_PROTECTION);
 	else
 		FAILS(ret, DAT_PRIVILEGES_VIOLATION, DAT_PROTECTION_VIOLATION, DAT_INVALID_PARAMETER);
 }

@@ -27,7 +27,7 @@ test_conform_conform_SOURCES = \
 	test/conform/peer.c \
 	test/conform/rob.c
 test_conform_conform_LDADD = libdat2.la -lpthread -ldl
-EXTRA_DIST += test/conform/run
+EXTRA_DIST += test/conform/run test/conform/known-rxe test/conform/known-siw
 # Natively, on the software device.
 dist_check_SCRIPTS += test/conform/on-soft
 TESTS += test/conform/on-soft

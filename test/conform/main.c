@@ -39,13 +39,17 @@ static const char *base_name(const char *path)
 
 #define MAX_PATTERNS 64
 static const char *patterns[MAX_PATTERNS];
+static const char *excepted[MAX_PATTERNS];
+static int n_excepted;
 static int n_patterns;
 
-static void add_patterns(char *list)
+static void add_patterns(const char **to, int *n, char *list)
 {
-	for (char *p = strtok(list, ", "); p; p = strtok(NULL, ", "))
-		if (n_patterns < MAX_PATTERNS)
-			patterns[n_patterns++] = p;
+	char *save;
+
+	for (char *p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save))
+		if (*n < MAX_PATTERNS)
+			to[(*n)++] = p;
 }
 
 /* "EVD-7" is that statement, "EVD" the whole area; shell patterns match ids and names. */
@@ -59,6 +63,9 @@ static bool matches(const char *pattern, const char *id, const char *name)
 
 static bool chosen(const char *id, const char *name)
 {
+	for (int i = 0; i < n_excepted; i++)
+		if (matches(excepted[i], id, name))
+			return false;
 	for (int i = 0; i < n_patterns; i++)
 		if (matches(patterns[i], id, name))
 			return true;
@@ -241,6 +248,7 @@ static int usage(void)
 	      "  --ia NAME       the interface adapter to test, as dat.conf names it\n"
 	      "  --addr ADDRESS  connect to this address (default: what dat_ia_query says)\n"
 	      "  --only LIST     statements (EVD-7), areas (EVD) or shell patterns, by commas\n"
+	      "  --except LIST   not these, named likewise\n"
 	      "  --limit S       seconds for one statement (default 60)\n"
 	      "  --seed N        repeat the random choices of an earlier run\n"
 	      "  --types-only    compare the types of return values only: no subtype, no class\n"
@@ -253,6 +261,7 @@ int main(int argc, char **argv)
 {
 	static const struct option known[] = {
 		{ "ia", 1, NULL, 'i' }, { "addr", 1, NULL, 'a' }, { "only", 1, NULL, 'o' },
+		{ "except", 1, NULL, 'x' },
 		{ "limit", 1, NULL, 'l' }, { "seed", 1, NULL, 's' }, { "list", 0, NULL, 'L' },
 		{ "types-only", 0, NULL, 't' }, { "verbose", 0, NULL, 'v' }, { 0 },
 	};
@@ -264,7 +273,8 @@ int main(int argc, char **argv)
 		switch (c) {
 		case 'i': options.ia = optarg; break;
 		case 'a': options.address = optarg; break;
-		case 'o': add_patterns(optarg); break;
+		case 'o': add_patterns(patterns, &n_patterns, optarg); break;
+		case 'x': add_patterns(excepted, &n_excepted, optarg); break;
 		case 'l': options.limit = atof(optarg); break;
 		case 's': options.seed = strtoul(optarg, NULL, 0); break;
 		case 'L': list = true; break;
