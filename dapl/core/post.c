@@ -487,6 +487,39 @@ static COLD void flush_again(struct dapl_ep *ep)
 	pthread_mutex_unlock(&ep->lock);
 }
 
+/* Any receive. */
+static __attribute__((noinline))
+DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
+			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct dapl_queue *q = &ep->rq;
+	struct ibv_recv_wr *bad;
+	struct dapl_dto *dto;
+	int err;
+
+	dapl_spin_lock(&q->lock);
+	if (dapl_queue_used(q) >= q->limit) {
+		dapl_spin_unlock(&q->lock);
+		return NO_RESOURCE(MEMORY);
+	}
+	dto = dapl_queue_next(q);
+	*dto = (struct dapl_dto){ .cookie = cookie, .ep = ep, .length = length, .seq = q->head,
+		.op = DAT_DTO_RECEIVE, .flags = flags ? REQ_QUIET : 0 };
+	wr->wr_id = (uintptr_t)dto;
+	wr->next = NULL;
+	err = ibv_post_recv(ep->qp, wr, &bad);
+	if (!err) {
+		dapl_queue_commit(q);
+		ep->counters[DCNT_EP_POST_RECV]++;
+		ep->counters[DCNT_EP_POST_RECV_DATA] += length;
+	}
+	dapl_spin_unlock(&q->lock);
+	if (__atomic_load_n(&ep->state, __ATOMIC_RELAXED) == DAT_EP_STATE_DISCONNECTED)
+		flush_again(ep);
+	return err ? post_refused(ep, err) : DAT_SUCCESS;
+}
+
+/* What nearly all are, as with post(). */
 static inline __attribute__((always_inline))
 DAT_RETURN post_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
 			DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
@@ -497,8 +530,10 @@ DAT_RETURN post_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t len
 	uint32_t head;
 	int err;
 
-	wr->next = NULL;
-	dapl_spin_lock(&q->lock);	/* contention is out of line */
+	if (unlikely(flags) ||
+	    unlikely(__atomic_load_n(&ep->state, __ATOMIC_RELAXED) == DAT_EP_STATE_DISCONNECTED) ||
+	    unlikely(!dapl_spin_try(&q->lock)))
+		return post_any_receive(ep, wr, length, cookie, flags);
 	head = q->head;
 	if (unlikely(head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) >= q->limit)) {
 		dapl_spin_unlock(&q->lock);
@@ -510,18 +545,19 @@ DAT_RETURN post_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t len
 	dto->length = length;
 	dto->seq = head;
 	dto->op = DAT_DTO_RECEIVE;
-	dto->flags = flags ? REQ_QUIET : 0;
+	dto->flags = 0;
 	wr->wr_id = (uintptr_t)dto;
+	wr->next = NULL;
 	err = ibv_post_recv(ep->qp, wr, &bad);
-	if (likely(!err)) {
-		dapl_queue_commit(q);
-		ep->counters[DCNT_EP_POST_RECV]++;
-		ep->counters[DCNT_EP_POST_RECV_DATA] += length;
+	if (unlikely(err)) {
+		dapl_spin_unlock(&q->lock);
+		return post_refused(ep, err);
 	}
+	__atomic_store_n(&q->head, q->head + 1, __ATOMIC_RELAXED);
+	ep->counters[DCNT_EP_POST_RECV]++;
+	ep->counters[DCNT_EP_POST_RECV_DATA] += length;
 	dapl_spin_unlock(&q->lock);
-	if (unlikely(__atomic_load_n(&ep->state, __ATOMIC_RELAXED) == DAT_EP_STATE_DISCONNECTED))
-		flush_again(ep);
-	return likely(!err) ? DAT_SUCCESS : post_refused(ep, err);
+	return DAT_SUCCESS;
 }
 
 static COLD DAT_RETURN post_odd_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, int n,
@@ -532,7 +568,7 @@ static COLD DAT_RETURN post_odd_receive(struct dapl_ep *ep, struct ibv_recv_wr *
 
 	wr->sg_list = squeeze(iov, &n, copy);
 	wr->num_sge = n;
-	return post_receive(ep, wr, length, cookie, flags);
+	return post_any_receive(ep, wr, length, cookie, flags);
 }
 
 /* dat_ep_post_recv (spec/calls.md 5): in any state, as long as there is a PZ. */
