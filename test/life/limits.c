@@ -124,7 +124,7 @@ static void starve_in_use(const void *arg)
 		if (evd[i])
 			OK(dat_evd_free(evd[i]));
 	}
-	for (int i = 0; open_descriptors() > descriptors && i < 1000; i++)
+	for (int i = 0; open_descriptors() > descriptors && i < 20000; i++)
 		usleep(1000);
 	if (open_descriptors() > descriptors)
 		fail("%d descriptors: %d were not closed", (int)more, open_descriptors() - descriptors);
