@@ -3,7 +3,7 @@
 # are built with everything else so that they stay true.
 dist_man_MANS += doc/man/dat.conf.5 doc/man/dapl.7
 
-EXTRA_DIST += \
+EXTRA_DIST += doc/performance.md \
 	doc/design/ep-states.md \
 	doc/design/event-path.md \
 	doc/design/locking.md \
