@@ -135,13 +135,19 @@ void dapl_ep_drop_conn(struct dapl_ep *ep)
 	dapl_device_ops.release(conn);
 }
 
+/* Freed by the consumer, and kept only by who just looks at it: nothing happens to it. */
+static bool is_freed(const struct dapl_ep *ep)
+{
+	return __atomic_load_n(&ep->obj.magic, __ATOMIC_ACQUIRE) == 0;
+}
+
 /* A step that the network made, with its event. */
 static bool happened(struct dapl_ep *ep, enum dapl_ep_event event)
 {
 	struct dapl_evd *recv_evd = dapl_ep_recv_evd(ep);
 	DAT_EVENT_NUMBER tell;
 
-	if (!dapl_ep_step(ep, event, &tell))
+	if (is_freed(ep) || !dapl_ep_step(ep, event, &tell))
 		return false;
 	if (ep->state == DAT_EP_STATE_DISCONNECTED)
 		dapl_ep_terminate(ep, tell);
@@ -412,7 +418,7 @@ static void look_drained(struct dapl_timer *timer)
 	struct dapl_ep *ep = container_of(timer, struct dapl_ep, timer);
 
 	pthread_mutex_lock(&ep->lock);
-	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING) {
+	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && !is_freed(ep)) {
 		if (drained(ep))
 			happened(ep, EP_DRAINED);
 		else
@@ -495,7 +501,9 @@ bool dapl_ep_comm_established(struct dapl_ep *ep)
 void dapl_ep_drained(struct dapl_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
-	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && drained(ep))
+	if (is_freed(ep))
+		;	/* nobody is owed anything */
+	else if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && drained(ep))
 		happened(ep, EP_DRAINED);
 	else
 		tell_deferred(ep);

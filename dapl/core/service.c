@@ -396,9 +396,11 @@ bool dapl_timer_stop(struct dapl_timer *timer)
 void dapl_timer_drain(struct dapl_timer *timer)
 {
 	pthread_mutex_lock(&lock);
-	if (timer->due_ns)
-		unlink_timer(timer);
-	wait_returned(timer);
+	do {	/* the callback that was waited for may have started it again */
+		if (timer->due_ns)
+			unlink_timer(timer);
+		wait_returned(timer);
+	} while (timer->due_ns);
 	pthread_mutex_unlock(&lock);
 }
 

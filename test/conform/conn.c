@@ -157,7 +157,7 @@ TEST("CONN-12", an_address_without_a_route_is_unreachable)
 		STATE(a.ep, DAT_EP_STATE_UNCONNECTED);
 	} else {
 		/* rdma_cm asks ARP for longer than the time-out allows: see DOUBTS.md */
-		EVENT(a.conn, device_is("rxe") || device_is("siw") ?
+		EVENT(a.conn, device_is("rxe") ?
 		      DAT_CONNECTION_EVENT_TIMED_OUT : DAT_CONNECTION_EVENT_UNREACHABLE);
 		STATE(a.ep, DAT_EP_STATE_DISCONNECTED);
 	}
