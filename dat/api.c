@@ -10,6 +10,7 @@
  * library may have left one. */
 #include "dat/error.h"
 #include "dat/ia.h"
+#include "dat/loader.h"
 
 #define BAD_HANDLE(kind) DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE##kind)
 #define LACKING DAT_ERROR(DAT_NOT_IMPLEMENTED, 0)
@@ -295,9 +296,14 @@ EXPORT DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd, DAT_EVENT *event)
 EXPORT DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout,
 			       DAT_COUNT threshold, DAT_EVENT *event, DAT_COUNT *more)
 {
+	DAT_RETURN ret;
+
 	if (no_object(evd))
 		return BAD_HANDLE(_EVD_REQUEST);
-	return provider_of(evd)->evd_wait_func(evd, timeout, threshold, event, more);
+	loader_enter();
+	ret = provider_of(evd)->evd_wait_func(evd, timeout, threshold, event, more);
+	loader_leave();
+	return ret;
 }
 
 /* --- endpoints --------------------------------------------------------------------- */
@@ -482,9 +488,14 @@ EXPORT DAT_RETURN dat_cno_modify_agent(DAT_CNO_HANDLE cno, DAT_OS_WAIT_PROXY_AGE
 EXPORT DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno, DAT_TIMEOUT timeout,
 			       DAT_EVD_HANDLE *evd)
 {
+	DAT_RETURN ret;
+
 	if (no_object(cno))
 		return BAD_HANDLE(_CNO);
-	return provider_of(cno)->cno_wait_func(cno, timeout, evd);
+	loader_enter();
+	ret = provider_of(cno)->cno_wait_func(cno, timeout, evd);
+	loader_leave();
+	return ret;
 }
 
 EXPORT DAT_RETURN dat_cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd)

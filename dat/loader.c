@@ -83,8 +83,29 @@ bool loader_open(struct library *library, const char *name, char *why, size_t si
 	return false;
 }
 
+/* Threads that are in a sleeping call of any provider. */
+static int inside;
+
+void loader_enter(void)
+{
+	__atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+}
+
+void loader_leave(void)
+{
+	__atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Sleepers of another provider may stay for ever: after 100 ms whoever is left is theirs. */
+static void let_leave(void)
+{
+	for (int i = 0; i < 100 && __atomic_load_n(&inside, __ATOMIC_SEQ_CST); i++)
+		usleep(1000);
+}
+
 void loader_close(struct library *library)
 {
+	let_leave();
 	dlclose(library->handle);
 	*library = (struct library){ .handle = NULL };
 }

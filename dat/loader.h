@@ -18,6 +18,11 @@ struct library {
 bool loader_open(struct library *library, const char *name, char *why, size_t size);
 void loader_close(struct library *library);
 
+/* Around a call that sleeps in a provider: an abrupt dat_ia_close() releases the sleeper,
+ * and its library must outlast the way out. loader_close() gives it that time. */
+void loader_enter(void);
+void loader_leave(void);
+
 /* Whether loader_open() would find a file for this name without a slash. Loads nothing. */
 bool loader_finds(const char *name);
 
