@@ -28,10 +28,16 @@ struct found {
 	struct names netdevs;	/* each once, in the order of the devices */
 	struct names roce;	/* those of them with RoCE */
 	struct names ports;	/* "<device> <port>" */
-	bool no_memory;
+	int err;		/* ENOMEM, EMFILE, ENFILE */
 	const char *sysfs;
 	char gid[64];		/* that netdev_with_gid() looks for */
 };
+
+static void note(struct found *found, int err)
+{
+	if (err)
+		found->err = err;
+}
 
 /* --- lists of names ----------------------------------------------------------- */
 
@@ -101,7 +107,8 @@ static bool read_value(char *value, size_t size, const char *dir, const char *fi
 	return value[0] != '\0';
 }
 
-/* The names in a directory, sorted; none when there is no such directory. */
+/* The names in a directory, sorted; none when there is no such directory. 0 or what there
+ * was not enough of. */
 static int list_dir(struct names *list, const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -109,7 +116,7 @@ static int list_dir(struct names *list, const char *dir)
 	int err = 0;
 
 	if (!d)
-		return 0;
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : 0;
 	while (!err && (entry = readdir(d)))
 		if (entry->d_name[0] != '.')
 			err = names_add(list, entry->d_name);
@@ -128,8 +135,7 @@ static void for_each(struct found *found, const char *dir, const char *sub,
 
 	if ((size_t)snprintf(path, sizeof(path), "%s%s", dir, sub) >= sizeof(path))
 		return;
-	if (list_dir(&list, path))
-		found->no_memory = true;
+	note(found, list_dir(&list, path));
 	for (size_t i = 0; i < list.count; i++)
 		each(found, path, list.names[i]);
 	names_free(&list);
@@ -137,8 +143,9 @@ static void for_each(struct found *found, const char *dir, const char *sub,
 
 static void found_netdev(struct found *found, const char *name, bool roce)
 {
-	if (names_add(&found->netdevs, name) || (roce && names_add(&found->roce, name)))
-		found->no_memory = true;
+	note(found, names_add(&found->netdevs, name));
+	if (roce)
+		note(found, names_add(&found->roce, name));
 }
 
 /* The network devices of a port's GIDs. A table has up to a thousand places, filled from
@@ -212,8 +219,7 @@ static void found_port(struct found *found, const char *ports, const char *port)
 	while (device[-1] != '/')
 		device--;
 	snprintf(name, sizeof(name), "%.*s %s", (int)(end - device), device, port);
-	if (names_add(&found->ports, name))
-		found->no_memory = true;
+	note(found, names_add(&found->ports, name));
 }
 
 static void port_of_device(struct found *found, const char *ports, const char *port)
@@ -307,7 +313,7 @@ int devices_make_entries(struct conf *conf, const char *sysfs, bool with_soft)
 	int err;
 
 	for_each(&found, sysfs, "/class/infiniband", device_of_class);
-	err = found.no_memory ? ENOMEM : add_all(conf, &found, with_soft);
+	err = found.err ? found.err : add_all(conf, &found, with_soft);
 	names_free(&found.netdevs);
 	names_free(&found.roce);
 	names_free(&found.ports);

@@ -8,8 +8,11 @@
  * does not exist yet. A provider and its entry count their users; users are counted
  * before the lock is dropped, so an unload cannot pull the code away from under an open.
  *
- * The lock, and the one-time start, may be entered in a constructor, that is under the
- * dynamic linker's lock. So nothing in here may call the linker while it holds either.
+ * The files are read once; but a process that was short of descriptors or memory just
+ * then reads them again at its next call, rather than having no adapters till it ends.
+ *
+ * The locks, and the one-time start, may be entered in a constructor, that is under the
+ * dynamic linker's lock. So nothing in here may call the linker while it holds any.
  * What stays impossible: a constructor that opens an IA while another thread loads that
  * IA's library. It waits for the other thread, which waits for the linker. */
 #include "dat/registry.h"
@@ -41,7 +44,8 @@ struct entry {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool started;		/* the short way past `once` */
+static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;	/* the files; taken before `lock` */
+static bool started;		/* the files were read: the short way past both */
 static bool have_soft;		/* the software provider is installed */
 static struct sources sources;
 
@@ -158,6 +162,7 @@ static void tell_entry(const struct entry *e)
 
 static void before_fork(void)
 {
+	pthread_mutex_lock(&reading);
 	pthread_mutex_lock(&lock);
 	ia_handle_fork(true);
 }
@@ -166,6 +171,7 @@ static void after_fork(void)
 {
 	ia_handle_fork(false);
 	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&reading);
 }
 
 static void after_fork_in_child(void)
@@ -185,16 +191,24 @@ static void after_fork_in_child(void)
 
 static void start(void)
 {
-	size_t count;
-
 	pthread_atfork(before_fork, after_fork, after_fork_in_child);
-
 	log_init("dat", "DAT_DBG_TYPE", NULL, "DAT_DBG_DEST", DBG_ERROR);
 	trace_init("DAT_TRACE_LEVEL");
-	sources_read(&sources, __atomic_load_n(&have_soft, __ATOMIC_RELAXED));
+}
+
+/* false: there was not enough memory, or no descriptor. */
+static bool read_entries(void)
+{
+	bool made = true;
+	size_t count;
+
+	if (sources_read(&sources, __atomic_load_n(&have_soft, __ATOMIC_RELAXED)))
+		return false;
 	count = sources.conf.count;
 	pthread_mutex_lock(&lock);
-	if (count && index_make(count)) {
+	if (count)
+		made = index_make(count);
+	if (made) {
 		for (size_t i = 0; i < count; i++) {
 			entries[i].conf = &sources.conf.entries[i];
 			index_entry(&entries[i]);
@@ -203,16 +217,22 @@ static void start(void)
 		entry_count = count;
 	}
 	pthread_mutex_unlock(&lock);
+	if (!made)
+		sources_free(&sources);
+	return made;
 }
 
-/* Asking the linker where it would look comes before `once`. */
+/* Asking the linker where it would look comes before any lock. */
 void registry_start(void)
 {
 	if (__atomic_load_n(&started, __ATOMIC_ACQUIRE))
 		return;
 	__atomic_store_n(&have_soft, loader_finds(SOFT_LIBRARY), __ATOMIC_RELAXED);
 	pthread_once(&once, start);
-	__atomic_store_n(&started, true, __ATOMIC_RELEASE);
+	pthread_mutex_lock(&reading);
+	if (!__atomic_load_n(&started, __ATOMIC_RELAXED) && read_entries())
+		__atomic_store_n(&started, true, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&reading);
 }
 
 static bool in_use(void)
@@ -469,6 +489,8 @@ static DAT_RETURN why_absent(const DAT_PROVIDER_INFO *key)
 {
 	struct nearness near = nearest(key);
 
+	if (!near.name && !__atomic_load_n(&started, __ATOMIC_RELAXED))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0);	/* it may be in the files */
 	if (!near.name || key_exists(key))
 		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 	if (!near.major)

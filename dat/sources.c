@@ -23,6 +23,13 @@
 #define DEFAULT_FILE SYSCONFDIR "/dat.conf"
 #define DROP_IN_DIR DEFAULT_FILE ".d"
 
+/* The last shortage wins: a file that has something else wrong with it is wrong for good. */
+static void note_shortage(struct sources *sources, int err)
+{
+	if (err == ENOMEM || err == EMFILE || err == ENFILE)
+		sources->shortage = err;
+}
+
 /* --- one file ----------------------------------------------------------------- */
 
 struct text {
@@ -74,8 +81,7 @@ static const char *keep_name(struct sources *sources, const char *file)
 	return copy;
 }
 
-/* 0 or why the file could not be used. */
-static int read_file(struct sources *sources, const char *file)
+static int read_and_parse(struct sources *sources, const char *file)
 {
 	struct text text = { .bytes = NULL };
 	const char *name;
@@ -91,6 +97,15 @@ static int read_file(struct sources *sources, const char *file)
 					NULL) : ENOMEM;
 	}
 	free(text.bytes);
+	return err;
+}
+
+/* 0 or why the file could not be used. */
+static int read_file(struct sources *sources, const char *file)
+{
+	int err = read_and_parse(sources, file);
+
+	note_shortage(sources, err);
 	return err;
 }
 
@@ -126,6 +141,8 @@ static void read_drop_ins(struct sources *sources)
 	if ((size_t)snprintf(dir, sizeof(dir), "%s%s", root(), DROP_IN_DIR) >= sizeof(dir))
 		return;
 	count = scandir(dir, &names, is_drop_in, by_name);
+	if (count < 0)
+		note_shortage(sources, errno);
 	for (int i = 0; i < count; i++) {
 		err = (size_t)snprintf(file, sizeof(file), "%s/%s", dir, names[i]->d_name) >=
 		      sizeof(file) ? ENAMETOOLONG : read_file(sources, file);
@@ -198,16 +215,21 @@ static void read_devices(struct sources *sources, bool with_soft)
 {
 	struct conf made_up = { .entries = NULL };
 	char sysfs[PATH_MAX];
+	int err;
 
 	if ((size_t)snprintf(sysfs, sizeof(sysfs), "%s/sys", root()) >= sizeof(sysfs))
 		return;
-	if (devices_make_entries(&made_up, sysfs, with_soft) ||
-	    merge(&sources->conf, &made_up))
-		log_line(DBG_ERROR, "no memory for the entries of the devices present");
+	err = devices_make_entries(&made_up, sysfs, with_soft);
+	if (!err)
+		err = merge(&sources->conf, &made_up);
+	if (err)
+		log_line(DBG_ERROR, "cannot make up entries for the devices present: %s",
+			 strerror(err));
+	note_shortage(sources, err);
 	conf_free(&made_up);
 }
 
-void sources_read(struct sources *sources, bool with_soft)
+int sources_read(struct sources *sources, bool with_soft)
 {
 	const char *override = env_get("DAT_OVERRIDE");
 	int err;
@@ -223,6 +245,10 @@ void sources_read(struct sources *sources, bool with_soft)
 	}
 	if (sources->conf.wants_auto)
 		read_devices(sources, with_soft);
+	err = sources->shortage;
+	if (err)
+		sources_free(sources);
+	return err;
 }
 
 void sources_free(struct sources *sources)

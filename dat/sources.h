@@ -9,11 +9,14 @@ struct sources {
 	struct conf conf;
 	char **files;		/* the names that conf's entries point to */
 	size_t file_count;
+	int shortage;		/* an error number, while reading */
 };
 
-/* Reads everything; what is wrong becomes a message. Out of memory, what was read so far.
- * `with_soft`: the made-up entries include the software device. */
-void sources_read(struct sources *sources, bool with_soft);
+/* Reads everything; what is wrong becomes a message. `with_soft`: the made-up entries
+ * include the software device. 0, or the error number of what the process or the system
+ * had run out of (memory, descriptors): then nothing was kept, and a later call may find
+ * more. */
+int sources_read(struct sources *sources, bool with_soft);
 void sources_free(struct sources *sources);
 
 #endif
