@@ -39,6 +39,9 @@ struct ring {
 };
 
 unsigned trace_level;
+unsigned trace_gate;
+
+static const struct trace_logged *logged;	/* NULL: none; set once */
 
 static uint64_t last_order;
 static struct ring *rings;	/* grows at its head only, until trace_fini() */
@@ -50,10 +53,36 @@ static bool have_key;
 static __thread struct ring *my_ring;
 static __thread unsigned my_generation;
 
+static void set_gate(void)
+{
+	unsigned level = __atomic_load_n(&trace_level, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&trace_gate, logged ? TRC_LVL_MAX : level, __ATOMIC_RELAXED);
+}
+
 void trace_set_level(unsigned level)
 {
 	__atomic_store_n(&trace_level, level > TRC_LVL_MAX ? TRC_LVL_MAX : level,
 			 __ATOMIC_RELAXED);
+	set_gate();
+}
+
+void trace_log_kinds(const struct trace_logged *table)
+{
+	logged = NULL;
+	for (const struct trace_logged *row = table; row->kind; row++)
+		if (log_on(row->bit))
+			logged = table;
+	set_gate();
+}
+
+static unsigned log_bits(const char *kind)
+{
+	const struct trace_logged *row = logged;
+
+	while (row && row->kind && strcmp(row->kind, kind))
+		row++;
+	return row ? row->bit : 0;
 }
 
 void trace_init(const char *level_var)
@@ -166,22 +195,33 @@ static void record_format(struct record *record, enum trace_class class, const c
 	record->length = n;
 }
 
-void trace_record(enum trace_class class, const char *kind, const void *object,
+static void keep_and_print(const struct record *record)
+{
+	struct ring *ring = ring_mine();
+
+	if (ring)
+		ring_keep(ring, record);
+	while (write(STDERR_FILENO, record->text, record->length) < 0 && errno == EINTR)
+		;
+}
+
+void trace_record(unsigned level, enum trace_class class, const char *kind, const void *object,
 		  const char *state, const char *fmt, ...)
 {
+	bool wanted = __atomic_load_n(&trace_level, __ATOMIC_RELAXED) >= level;
+	unsigned bits = log_bits(kind);
 	int saved_errno = errno;
 	struct record record;
-	struct ring *ring;
 	va_list args;
 
+	if (!wanted && !log_on(bits))
+		return;
 	va_start(args, fmt);
 	record_format(&record, class, kind, object, state, fmt, args);
 	va_end(args);
-	ring = ring_mine();
-	if (ring)
-		ring_keep(ring, &record);
-	while (write(STDERR_FILENO, record.text, record.length) < 0 && errno == EINTR)
-		;
+	if (wanted)
+		keep_and_print(&record);
+	log_line(bits, "%.*s", (int)record.length - 1, record.text);
 	errno = saved_errno;
 }
 

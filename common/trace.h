@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* trace.h - trace records with the AIX hook classes and levels (seeds: AIX uDAPL).
+/* trace.h - trace records with the AIX hook classes and levels (the AIX uDAPL manual).
  * A record is kept in a ring in memory, one ring a thread, and is printed as one line
  * when the level says so. Off costs one predictable branch. Messages for people are
  * log.h's job. Each library has its own copy of the level (hidden symbol). */
@@ -21,6 +21,16 @@ enum trace_level { TRC_LVL_OFF = 0, TRC_LVL_ERROR = 1, TRC_LVL_NORMAL = 3, TRC_L
 	TRC_LVL_MAX = 10 };
 
 extern unsigned trace_level;
+extern unsigned trace_gate;	/* trace_level, or all when some kinds are logged as well */
+
+/* What a bit of the log's mask shows: the records of a kind of object, as messages. */
+struct trace_logged {
+	const char *kind;
+	unsigned bit;
+};
+
+/* `table` ends with a NULL kind and stays the caller's. Call it after log_init(). */
+void trace_log_kinds(const struct trace_logged *table);
 
 /* Reads `level_var` (DAT_TRACE_LEVEL or DAPL_TRACE_LEVEL), 0 to 10. */
 void trace_init(const char *level_var);
@@ -28,19 +38,19 @@ void trace_set_level(unsigned level);	/* 0 to 10; other values are clamped */
 
 static inline bool trace_on(unsigned level)
 {
-	return unlikely(__atomic_load_n(&trace_level, __ATOMIC_RELAXED) >= level);
+	return unlikely(__atomic_load_n(&trace_gate, __ATOMIC_RELAXED) >= level);
 }
 
-/* One record: class, the object's kind and address, its state by name (NULL: none), and
+/* One record: level, class, the object's kind and address, its state by name (NULL: none), and
  * a short text. `fmt` must be a string literal; its arguments are formatted at once, so
  * call it only behind trace_on(); the macros below do. */
-void trace_record(enum trace_class class, const char *kind, const void *object,
-		  const char *state, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+void trace_record(unsigned level, enum trace_class class, const char *kind, const void *object,
+		  const char *state, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
 #define trace(level, class, kind, object, state, ...) \
 	do { \
 		if (trace_on(level)) \
-			trace_record(class, kind, object, state, __VA_ARGS__); \
+			trace_record(level, class, kind, object, state, __VA_ARGS__); \
 	} while (0)
 
 /* Writes the last records of all threads, oldest first, one line each, to fd. Safe to

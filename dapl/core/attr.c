@@ -65,6 +65,11 @@ static DAT_RETURN trclvl_modify(DAT_TRC_COMPONENT component, DAT_UINT32 level)
 	return DAT_SUCCESS;
 }
 
+static void trace_dump_to(int fd)
+{
+	trace_dump(fd);
+}
+
 /* --- named attributes ------------------------------------------------------------------------ */
 
 static const char *format(struct dapl_attr_text *text, const char *fmt, ...)
@@ -87,9 +92,10 @@ static void vendor_attrs(struct dapl_ia *ia)
 		ia->attr.delayed_ack ? "true" : "false" };
 	a[n++] = (DAT_NAMED_ATTR){ DAT_ATTR_VENDOR_EXTENSION, "1.0" };
 	a[n++] = (DAT_NAMED_ATTR){ DAT_ATTR_VENDOR_EXT_VERSION, "1.0" };
-	/* the values of these two are functions, not texts */
+	/* the values of these are functions, not texts */
 	a[n++] = (DAT_NAMED_ATTR){ DAT_ATTR_DEBUG_QUERY, (const char *)(uintptr_t)trclvl_query };
 	a[n++] = (DAT_NAMED_ATTR){ DAT_ATTR_DEBUG_MODIFY, (const char *)(uintptr_t)trclvl_modify };
+	a[n++] = (DAT_NAMED_ATTR){ DAT_ATTR_DEBUG_DUMP, (const char *)(uintptr_t)trace_dump_to };
 	ia->ia_attr.num_vendor_attr = n;
 	ia->ia_attr.vendor_attr = a;
 }

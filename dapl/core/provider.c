@@ -228,11 +228,19 @@ static void after_fork(void)
 	pthread_mutex_unlock(&entries_lock);
 }
 
+/* What the bits of DAPL_DBG_TYPE beyond errors and warnings show. */
+static const struct trace_logged kinds[] = {
+	{ "ep", DBG_EP }, { "qp", DBG_EP }, { "evd", DBG_EVD }, { "cq", DBG_EVD },
+	{ "conn", DBG_CM }, { "sp", DBG_CM }, { "port", DBG_CM }, { "srq", DBG_SRQ },
+	{ "ia", DBG_UTIL }, { "provider", DBG_UTIL }, { NULL, 0 },
+};
+
 static void start_library(void)
 {
 	pthread_atfork(before_fork, after_fork, after_fork);
 	log_init("dapl", "DAPL_DBG_TYPE", "DAPL_DBG_LEVEL", "DAPL_DBG_DEST", DBG_ERR | DBG_WARN);
 	trace_init("DAPL_TRACE_LEVEL");
+	trace_log_kinds(kinds);
 	dapl_settings_read();
 }
 

@@ -22,6 +22,7 @@ extern "C" {
 #define DAT_ATTR_VENDOR_EXT_VERSION "vendor_ext_version"
 #define DAT_ATTR_DEBUG_QUERY        "debug_query"
 #define DAT_ATTR_DEBUG_MODIFY       "debug_modify"
+#define DAT_ATTR_DEBUG_DUMP         "debug_dump"
 
 /* "true" or "false": may endpoints set DAT_ATTR_DELAYED_ACK, their provider-specific
  * attribute, to "true" with dat_ep_modify()? */
@@ -49,6 +50,11 @@ typedef DAT_RETURN (DAT_API *DAT_TRCLVL_QUERY_FUNC)(IN DAT_TRC_COMPONENT compone
 	OUT DAT_UINT32 *level);
 typedef DAT_RETURN (DAT_API *DAT_TRCLVL_MODIFY_FUNC)(IN DAT_TRC_COMPONENT component,
 	IN DAT_UINT32 level);
+
+/* The value of DAT_ATTR_DEBUG_DUMP: writes the last trace records of the provider, those of
+ * all its threads in their order, a line each, to a file descriptor. A signal handler may
+ * call it. Ours, not AIX's: absent from other providers. */
+typedef void (DAT_API *DAT_TRC_DUMP_FUNC)(IN int fd);
 
 #ifdef __cplusplus
 }

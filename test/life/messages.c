@@ -297,7 +297,6 @@ static void trace_for_a_while(const void *arg)
 	DAT_TRCLVL_MODIFY_FUNC modify;
 	DAT_UINT32 level = 99;
 
-	(void)arg;
 	OK(session_open(s, MOMENT));
 	EXPECT(!strcmp(attribute(s->ia, DAT_ATTR_VENDOR_EXTENSION), "1.0"));
 	query = (DAT_TRCLVL_QUERY_FUNC)attribute(s->ia, DAT_ATTR_DEBUG_QUERY);
@@ -328,6 +327,8 @@ static void trace_for_a_while(const void *arg)
 	OK(query(DAT_TRC_DAPL, &level));
 	EXPECT(level == 0);
 	EXPECT(session_exchange(s, 1));
+	if (arg)
+		((DAT_TRC_DUMP_FUNC)attribute(s->ia, DAT_ATTR_DEBUG_DUMP))(2);
 	OK(session_close(s));
 	free(s);
 }
@@ -345,6 +346,47 @@ static void trace_levels_change_at_run_time(void)
 	only_records(on + 3, "5C3|5C4");
 }
 
+/* What was printed as it happened comes once more, in the same order. */
+static void trace_records_are_dumped_on_request(void)
+{
+	struct told told = run(trace_for_a_while, "dump");
+	char *off = strstr(told.text, "off\n"), *on = told.text + 3;
+
+	EXPECT(!told.status);
+	EXPECT(off && off[4]);
+	*off = '\0';
+	off += 4;
+	EXPECT(strlen(off) <= strlen(on));
+	EXPECT(!strcmp(off, on + strlen(on) - strlen(off)));
+	only_records(off, "5C3|5C4");
+}
+
+static void bits_choose_kinds_of_messages(void)
+{
+	static const struct {
+		const char *mask, *kinds;
+	} rows[] = {
+		{ "0x3", "none" }, { "0x10", "ep|qp" }, { "0x20", "ia|provider" }, { "0x38", "ep|qp|conn|sp|port|ia|provider" },
+	};
+	char pattern[200];
+	regex_t line_of;
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct told told;
+
+		setenv("DAPL_DBG_TYPE", rows[i].mask, 1);
+		told = run(use, NULL);
+		EXPECT(!told.status);
+		EXPECT(i ? told.lines > 0 : !told.lines);
+		snprintf(pattern, sizeof pattern, "^dapl: 5C[34] [0-9.]+ [0-9]+ (%s) 0x", rows[i].kinds);
+		EXPECT(!regcomp(&line_of, pattern, REG_EXTENDED | REG_NOSUB));
+		for (char *line = strtok(told.text, "\n"); line; line = strtok(NULL, "\n"))
+			if (regexec(&line_of, line, 0, NULL, 0))
+				fail("DAPL_DBG_TYPE %s gives: %s", rows[i].mask, line);
+		regfree(&line_of);
+	}
+}
+
 static const struct life_case cases[] = {
 	CASE(success_is_silent),
 	CASE(hostile_params_of_the_software_device),
@@ -356,6 +398,8 @@ static const struct life_case cases[] = {
 	CASE(trace_records_by_level),
 	CASE(the_registry_traces_too),
 	CASE(trace_levels_change_at_run_time),
+	CASE(trace_records_are_dumped_on_request),
+	CASE(bits_choose_kinds_of_messages),
 };
 
 int main(int argc, char **argv)
