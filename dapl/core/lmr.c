@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lmr.c - local memory regions: registered memory. Windows onto it are rmr.c's job. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include "dapl/core/lmr.h"
 #include "dapl/core/provider.h"
 #include "dapl/core/rmr.h"
@@ -125,6 +127,24 @@ static DAT_RETURN resolve(struct dapl_ia *ia, DAT_MEM_TYPE type, DAT_REGION_DESC
 }
 
 /* dat_lmr_create (spec/calls.md 6). The memory stays the consumer's. */
+/* A kernel that may lock nothing at all says EPERM, which is about the limit, not about
+ * rights; one that may not lock so much says ENOMEM. Both want a word about the limit, the
+ * most frequent trouble there is with registration. */
+static DAT_RETURN cannot_register(const struct dapl_ia *ia, DAT_VLEN length, int err)
+{
+	struct rlimit locked;
+
+	if ((err == EPERM || err == ENOMEM) && !getrlimit(RLIMIT_MEMLOCK, &locked) &&
+	    locked.rlim_cur < RLIM_INFINITY)
+		log_line(DBG_ERR, "%s: cannot register %llu bytes of memory: %s; this process may "
+			 "lock %llu bytes (ulimit -l)", ia->ia_attr.adapter_name,
+			 (unsigned long long)length, strerror(err),
+			 (unsigned long long)locked.rlim_cur);
+	if (err == EPERM)
+		err = ENOMEM;
+	return dapl_status(err, DAT_RESOURCE_MEMORY_REGION);
+}
+
 DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
 			   DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_LMR_HANDLE *handle,
@@ -163,7 +183,7 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 		      start, (unsigned long long)length, strerror(err));
 		lmr->mr = NULL;
 		dapl_object_put(&lmr->obj);
-		return dapl_status(err, DAT_RESOURCE_MEMORY_REGION);
+		return cannot_register(ia, length, err);
 	}
 	lmr->pz = pz;
 	dapl_use(&pz->obj);

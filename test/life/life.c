@@ -80,6 +80,22 @@ int open_descriptors(void)
 	return n - 2;
 }
 
+const char *what_is_open(void)
+{
+	static char text[1000];
+	char path[32], target[100];
+	size_t used = 0;
+
+	for (int fd = 3; fd < 1024 && used + 120 < sizeof text; fd++) {
+		ssize_t n;
+
+		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		if ((n = readlink(path, target, sizeof target)) > 0)
+			used += snprintf(text + used, sizeof text - used, " %d %.*s", fd, (int)n, target);
+	}
+	return text;
+}
+
 static struct told wait_for(pid_t pid, int output, double limit)
 {
 	struct told told = { .status = -1 };
@@ -216,6 +232,29 @@ static bool named(int argc, char **argv, const char *name)
 	return argc < 2;
 }
 
+static const char *device(void)
+{
+	const char *named = getenv("LIFE_DEVICE");
+
+	return named ? named : "libdaplsoft.so.2 lo 0";
+}
+
+bool life_on_soft(void)
+{
+	return !strncmp(device(), "libdaplsoft", strlen("libdaplsoft"));
+}
+
+static void make_device_entry(void)
+{
+	const char *params = strchr(device(), ' ');
+	char library[64];
+
+	if (!params)
+		fail("LIFE_DEVICE is \"%s\"; expected \"LIBRARY IA-PARAMS\"", device());
+	snprintf(library, sizeof library, "%.*s", (int)(params - device()), device());
+	life_entry(LIFE_IA, library, params + 1);
+}
+
 int life_main(int argc, char **argv, const struct life_case *cases, int n)
 {
 	int failed = 0, passed = 0;
@@ -233,7 +272,7 @@ int life_main(int argc, char **argv, const struct life_case *cases, int n)
 			e++;
 		}
 	verdict = mmap(NULL, VERDICT, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	life_entry(SOFT, "libdaplsoft.so.2", "lo 0");
+	make_device_entry();
 	for (int i = 0; i < n; i++)
 		if (named(argc, argv, cases[i].name))
 			*(run_case(&cases[i]) ? &passed : &failed) += 1;
@@ -338,7 +377,7 @@ DAT_RETURN session_open(struct session *s, DAT_TIMEOUT timeout)
 
 	memset(s, 0, sizeof *s);
 	s->async = DAT_HANDLE_NULL;
-	STEP(dat_ia_open((DAT_NAME_PTR)SOFT, 8, &s->async, &s->ia));
+	STEP(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &s->async, &s->ia));
 	STEP(dat_evd_create(s->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &s->cr));
 	STEP(dat_psp_create_any(s->ia, &s->qual, s->cr, DAT_PSP_CONSUMER_FLAG, &s->psp));
 	if ((ret = make_side(s, &s->a)) || (ret = make_side(s, &s->b)))

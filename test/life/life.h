@@ -53,6 +53,7 @@ struct told run(void (*what)(const void *), const void *arg);
 /* It ended with this status, and said nothing. */
 void expect_quiet(const struct told *told, int status);
 int open_descriptors(void);
+const char *what_is_open(void);	/* to say it when they are too many */
 int count_threads(const char *name);	/* NULL: all */
 
 /* --- the registry ----------------------------------------------------------------------- */
@@ -63,7 +64,10 @@ const char *life_library(const char *name);
 void life_conf(const char *text);
 /* dat.conf has an entry, of this name, of that library, with these ia_params. */
 void life_entry(const char *name, const char *library, const char *params);
-#define SOFT "ofa-v2-soft"	/* the software device on lo: there from the beginning */
+/* There from the beginning: the software device on lo, or the library and ia_params that
+ * the environment's LIFE_DEVICE names: "libdaplofa.so.2 rxe0 1". */
+#define LIFE_IA "ofa-v2-life"
+bool life_on_soft(void);
 
 /* --- a session ----------------------------------------------------------------------------- */
 
@@ -85,7 +89,7 @@ struct session {
 	struct side a, b;
 	const char *step;	/* the call that failed, of those below */
 };
-/* Opens SOFT, makes two endpoints, connects them. The first failure is returned; what was
+/* Opens LIFE_IA, makes two endpoints, connects them. The first failure is returned; what was
  * made until then goes with session_close. */
 DAT_RETURN session_open(struct session *s, DAT_TIMEOUT timeout);
 DAT_RETURN session_connect(struct session *s, DAT_TIMEOUT timeout);

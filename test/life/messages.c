@@ -153,7 +153,7 @@ static void depth_is(const void *depth)
 	DAT_IA_ATTR attr;
 	DAT_IA_HANDLE ia;
 
-	OK(dat_ia_open((DAT_NAME_PTR)SOFT, 8, &async, &ia));
+	OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &async, &ia));
 	OK(dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
 	printf("%d\n", attr.max_dto_per_ep);
 	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));

@@ -146,7 +146,7 @@ static void *churn(void *arg)
 			OK(dat_pz_create(s->ia, &pz));
 			OK(dat_pz_free(pz));
 		}
-		OK(dat_ia_open((DAT_NAME_PTR)SOFT, 8, &other.async, &other.ia));
+		OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &other.async, &other.ia));
 		OK(session_close(&other));
 	}
 	return NULL;
@@ -184,7 +184,7 @@ static void *load_and_unload(void *arg)
 	while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
 		struct session other = { 0 };
 
-		OK(dat_ia_open((DAT_NAME_PTR)SOFT, 8, &other.async, &other.ia));
+		OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &other.async, &other.ia));
 		OK(session_close(&other));
 	}
 	return NULL;

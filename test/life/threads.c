@@ -53,9 +53,9 @@ static void *open_and_close(void *arg)
 		DAT_IA_HANDLE ia;
 		DAT_IA_ATTR attr;
 
-		DO(dat_ia_open((DAT_NAME_PTR)SOFT, 8, &async, &ia));
+		DO(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &async, &ia));
 		DO(dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
-		if (strcmp(attr.adapter_name, SOFT))
+		if (strcmp(attr.adapter_name, LIFE_IA))
 			fail("adapter_name is %s", attr.adapter_name);
 		DO(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
 	}
@@ -207,7 +207,7 @@ static void objects_of_every_kind(void)
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 
 	start_clock();
-	DO(dat_ia_open((DAT_NAME_PTR)SOFT, 8, &async, &shared));
+	DO(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &async, &shared));
 	DO(dat_pz_create(shared, &shared_pz));
 	run_threads(objects, NULL);
 	DO(dat_pz_free(shared_pz));
