@@ -71,6 +71,13 @@ static int bind_somewhere(struct dapl_device *dev, struct hw_places *places, con
 	return ENODEV;
 }
 
+static void close_verbs(struct dapl_device *dev)
+{
+	if (dev->siw_filler)
+		ibv_destroy_cq(dev->siw_filler);
+	ibv_close_device(dev->verbs);
+}
+
 /* Everything from here on exists: says what fails. */
 static int open_places(struct dapl_device *dev, struct hw_places *places, const char *said)
 {
@@ -106,7 +113,7 @@ static int open_places(struct dapl_device *dev, struct hw_places *places, const 
 	return 0;
 
 close_verbs:
-	ibv_close_device(dev->verbs);
+	close_verbs(dev);
 destroy_id:
 	rdma_destroy_id(bound);
 	log_line(HW_LOG_ERR, "\"%s\": %s: %s", said, what, strerror(err));
@@ -123,7 +130,7 @@ static void close_device(struct dapl_device *dev)
 	dapl_watch_stop(&dev->async_watch);
 	dapl_watch_stop(&dev->cm_watch);
 	rdma_destroy_event_channel(dev->channel);
-	ibv_close_device(dev->verbs);
+	close_verbs(dev);
 	pthread_mutex_destroy(&dev->lock);
 	free(dev);
 }

@@ -19,6 +19,7 @@ struct dapl_device {
 	struct dapl_device_attr attr;		/* constant once open */
 	uint16_t pkey_index;
 	int qp_access;				/* what peers may do through a queue pair */
+	struct ibv_cq *siw_filler;		/* hw_probe(); NULL on other devices */
 	unsigned next_vector;			/* atomic; spreads CQs over interrupts */
 	struct dapl_task close_task;
 	pthread_mutex_t lock;			/* guards conns */

@@ -140,6 +140,19 @@ static void find_gid(struct dapl_device *dev, struct rdma_cm_id *bound)
 		ibv_query_gid(dev->verbs, dev->attr.port, 0, &dev->attr.gid);
 }
 
+#define SIW_VENDOR 0x626d74
+#define SIW_FILLER_CQES 16385	/* more than the pages before that offset */
+
+/* libsiw maps each queue at the offset that the kernel tells, which takes the first free
+ * pages, and believes that offset 0x90000 means an error. So a process could not make any
+ * more objects once those in use filled the pages before. One large CQ, the first object
+ * of all, covers the offset: no other can begin there. */
+static void avoid_the_offset(struct dapl_device *dev)
+{
+	if (dev->attr.iwarp && dev->attr.limits.vendor_id == SIW_VENDOR)
+		dev->siw_filler = ibv_create_cq(dev->verbs, SIW_FILLER_CQES, NULL, NULL, 0);
+}
+
 int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 {
 	struct dapl_device_attr *a = &dev->attr;
@@ -153,6 +166,7 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 	err = hw_errno(ibv_query_device(dev->verbs, l));
 	if (err)
 		return err;
+	avoid_the_offset(dev);
 	snprintf(a->vendor, sizeof(a->vendor), "vendor 0x%06x part %u", l->vendor_id,
 		 l->vendor_part_id);
 	make_limits_honest(l);

@@ -680,6 +680,19 @@ TEST("CONN-R4", connecting_eps_are_freed_at_any_moment)
 	WORKS(a, b);
 }
 
+/* Each small queue is a page or two of a device: they pass any offset that it treats in a
+ * way of its own. */
+TEST("EVD-R12", two_hundred_evds_exist_at_once)
+{
+	DAT_EVD_HANDLE evd[200];
+	int n = ia_attr()->max_evds < 200 ? ia_attr()->max_evds / 2 : 200;
+
+	for (int i = 0; i < n; i++)
+		evd[i] = an_evd_of(8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG);
+	for (int i = 0; i < n; i++)
+		OK(dat_evd_free(evd[i]));
+}
+
 /* --- calls that may be made at once ------------------------------------------------------------------- */
 
 static void create_everything(void *arg __attribute__((unused)), int me)
