@@ -45,6 +45,13 @@ struct dapl_device_attr {
 	unsigned max_read_sge;		/* segments of an RDMA read */
 	unsigned max_inline;		/* bytes; what create_qp can grant */
 	uint32_t max_message;		/* bytes, send or RDMA */
+	/* What verbs promise and this device does not keep; core makes up for it. */
+	bool no_late_flush;		/* what is posted to a QP in ERR never completes; what
+					 * post_send refuses with -1 is posted all the same */
+	bool overtakes_reads;		/* without a fence requests complete before RDMA reads
+					 * that were posted earlier; a read takes no fence */
+	bool no_solicited;		/* arming for solicited completions is never answered */
+	bool no_empty_receive;		/* a receive must have a segment, if an empty one */
 	/* Private data that reaches the peer whole and with its exact length, bytes. UD may
 	 * have less room for some; connect, accept and reject give EMSGSIZE for too much. */
 	unsigned pdata_connect, pdata_accept, pdata_reject;

@@ -140,7 +140,6 @@ static void find_gid(struct dapl_device *dev, struct rdma_cm_id *bound)
 		ibv_query_gid(dev->verbs, dev->attr.port, 0, &dev->attr.gid);
 }
 
-#define SIW_VENDOR 0x626d74
 #define SIW_FILLER_CQES 16385	/* more than the pages before that offset */
 
 /* libsiw maps each queue at the offset that the kernel tells, which takes the first free
@@ -149,8 +148,25 @@ static void find_gid(struct dapl_device *dev, struct rdma_cm_id *bound)
  * of all, covers the offset: no other can begin there. */
 static void avoid_the_offset(struct dapl_device *dev)
 {
-	if (dev->attr.iwarp && dev->attr.limits.vendor_id == SIW_VENDOR)
-		dev->siw_filler = ibv_create_cq(dev->verbs, SIW_FILLER_CQES, NULL, NULL, 0);
+	dev->siw_filler = ibv_create_cq(dev->verbs, SIW_FILLER_CQES, NULL, NULL, 0);
+}
+
+/* The kernel's Soft-iWARP, seen in Linux 6.1: its queues are memory that the library writes and
+ * the kernel reads. Going to ERR flushes what stands there once, and nobody looks again; the
+ * doorbell may fail when the request stands there already. Requests complete as they are sent,
+ * reads as they are answered. Received messages never count as solicited. */
+static void know_siw(struct dapl_device *dev)
+{
+	enum { SIW_VENDOR = 0x626d74 };
+	struct dapl_device_attr *a = &dev->attr;
+
+	if (!a->iwarp || a->limits.vendor_id != SIW_VENDOR)
+		return;
+	avoid_the_offset(dev);
+	a->no_late_flush = true;
+	a->overtakes_reads = true;
+	a->no_solicited = true;
+	a->no_empty_receive = true;
 }
 
 int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
@@ -166,7 +182,7 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 	err = hw_errno(ibv_query_device(dev->verbs, l));
 	if (err)
 		return err;
-	avoid_the_offset(dev);
+	know_siw(dev);
 	snprintf(a->vendor, sizeof(a->vendor), "vendor 0x%06x part %u", l->vendor_id,
 		 l->vendor_part_id);
 	make_limits_honest(l);
