@@ -188,6 +188,7 @@ struct dapl_ep {
 	uint16_t max_send_iov, max_recv_iov, max_read_iov, max_write_iov;
 	uint8_t request_flags, recv_flags;	/* what a post may not carry: mask */
 	bool quiet_requests;		/* request_completion_flags has UNSIGNALLED */
+	uint8_t signaled;		/* send_flags of a plain request that is no read */
 	bool deferred;			/* a terminal event waits for completions (conn.c) */
 	struct dapl_queue sq, rq;
 	uint64_t counters[DCNT_EP_ALL_COUNTERS];	/* posts: queue locks; rest: EVD's */

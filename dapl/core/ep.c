@@ -172,6 +172,9 @@ static void set_post_limits(struct dapl_ep *ep)
 	ep->request_flags = ep->quiet_requests ? 0 : DAT_COMPLETION_UNSIGNALLED_FLAG;
 	ep->recv_flags = attr->recv_completion_flags & DAT_COMPLETION_UNSIGNALLED_FLAG ?
 		0 : DAT_COMPLETION_UNSIGNALLED_FLAG;
+	ep->signaled = IBV_SEND_SIGNALED;
+	if (ep->obj.ia->attr.overtakes_reads)
+		ep->signaled |= IBV_SEND_FENCE;
 	ep->is_ud = (int)attr->service_type == (int)DAT_IB_SERVICE_TYPE_UD;
 	ep->sq.limit = attr->max_request_dtos;
 	ep->rq.limit = attr->max_recv_dtos;

@@ -246,7 +246,8 @@ DAT_RETURN post(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
 	q->unsignaled = 0;
 	wr->wr_id = (uintptr_t)dto;
 	wr->next = NULL;
-	wr->send_flags = is_inline | IBV_SEND_SIGNALED;
+	wr->send_flags = is_inline |
+		(op == DAT_DTO_RDMA_READ ? (unsigned)IBV_SEND_SIGNALED : ep->signaled);
 	DAPL_PROBE3(post, ep, op, length);
 	err = ibv_post_send(ep->qp, wr, &bad);
 	if (unlikely(err)) {
@@ -267,6 +268,11 @@ otherwise:
 /* A list with empty segments. */
 struct gather {
 	struct dapl_ep *ep;
+	if (ep->obj.ia->attr.overtakes_reads) {
+		wr->send_flags |= IBV_SEND_FENCE;
+		if (op == DAT_DTO_RDMA_READ)
+			wr->send_flags &= ~IBV_SEND_FENCE;
+	}
 	struct ibv_send_wr *wr;
 	DAT_COMPLETION_FLAGS flags;
 	uint32_t length;
@@ -607,7 +613,7 @@ int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing)
 {
 	struct dapl_queue *q = &ep->sq;
 	struct ibv_send_wr wr = { .opcode = flushing ? IBV_WR_SEND : IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED }, *bad;
+		.send_flags = ep->signaled }, *bad;
 	struct dapl_dto *dto;
 	int err = ENOSPC;
 
