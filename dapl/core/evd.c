@@ -108,7 +108,7 @@ void dapl_evd_arm(struct dapl_evd *evd)
 	if (!evd->cq || evd->armed)
 		return;
 	evd->armed = true;
-	ibv_req_notify_cq(evd->cq, evd->solicited);
+	ibv_req_notify_cq(evd->cq, evd->solicited && !evd->obj.ia->attr.no_solicited);
 }
 
 /* An endpoint without an EVD: its completions go nowhere, their consequences don't. */
