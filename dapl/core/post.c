@@ -600,7 +600,7 @@ DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 		return ret;
 	if (likely(n == 1) && likely(iov->segment_length))
 		total = iov->segment_length;
-	else if (sum(iov, n, &total))
+	else if (sum(iov, n, &total) || !n)
 		return post_odd_receive(ep, &wr, n, iov, (uint32_t)total, cookie, flags);
 	wr.sg_list = (struct ibv_sge *)iov;
 	wr.num_sge = n;
@@ -660,6 +660,8 @@ static int post_window(struct dapl_ep *ep, struct dapl_dto *dto, const struct da
 
 DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
 			     DAT_RMR_HANDLE rmr, DAT_RMR_COOKIE cookie,
+	if (!n && ep->obj.ia->attr.no_empty_receive)
+		copy[n++] = (struct ibv_sge){ .length = 0 };
 			     DAT_COMPLETION_FLAGS flags, bool silent)
 {
 	struct dapl_dto *dto;

@@ -173,6 +173,8 @@ DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	wr.wr_id = (uintptr_t)dto;
 	err = ibv_post_srq_recv(srq->srq, &wr, &bad);
 	if (err) {
+	if (!wr.num_sge && srq->obj.ia->attr.no_empty_receive)
+		list[wr.num_sge++] = (struct ibv_sge){ .length = 0 };
 		dto->next = srq->free;
 		srq->free = dto;
 	} else {
