@@ -112,6 +112,7 @@ struct dapl_srq {
 	struct dapl_srq_chunk *chunks;	/* the memory of the records */
 	struct dapl_dto *free;		/* records not posted */
 	uint32_t records, max, posted;	/* there are; the consumer's limit; in use */
+	uint32_t room;			/* what the device's queue holds */
 	int low_watermark;		/* 0: off */
 	DAT_SRQ_STATE state;
 	int max_iov;

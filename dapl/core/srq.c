@@ -69,6 +69,18 @@ void dapl_srq_destroy(struct dapl_srq *srq)
 	dapl_object_put(&srq->obj);
 }
 
+/* Where a queue cannot grow it is made larger than asked for. */
+static uint32_t room_for(const struct dapl_ia *ia, uint32_t dtos)
+{
+	enum { GROWTH = 4, AT_LEAST = 256 };
+	uint32_t room = dtos < AT_LEAST / GROWTH ? AT_LEAST : dtos * GROWTH;
+	uint32_t most = ia->ia_attr.max_recv_per_srq;
+
+	if (ia->attr.limits.device_cap_flags & IBV_DEVICE_SRQ_RESIZE)
+		return dtos;
+	return dtos > most / GROWTH || room > most ? most : room;
+}
+
 /* dat_srq_create (spec/calls.md 8). */
 DAT_RETURN dapl_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
 			   DAT_SRQ_HANDLE *handle)
@@ -94,8 +106,9 @@ DAT_RETURN dapl_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 		return BAD_PARAM(3);
 	if (!(srq = dapl_object_new(DAPL_SRQ, sizeof *srq, ia, end_srq)))
 		return NO_RESOURCE(MEMORY);
+	srq->room = room_for(ia, attr->max_recv_dtos);
 	init = (struct ibv_srq_init_attr){ .srq_context = srq,
-		.attr = { .max_wr = attr->max_recv_dtos, .max_sge = attr->max_recv_iov } };
+		.attr = { .max_wr = srq->room, .max_sge = attr->max_recv_iov } };
 	err = add_records(srq, attr->max_recv_dtos);
 	if (!err)
 		err = dapl_device_ops.create_srq(pz->pd, &init, &srq->srq);
@@ -160,6 +173,8 @@ DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	if (!iov && n)
 		return BAD_PARAM(3);
 	wr.num_sge = without_empty(iov, n, list);
+	if (!wr.num_sge && srq->obj.ia->attr.no_empty_receive)
+		list[wr.num_sge++] = (struct ibv_sge){ .length = 0 };
 	wr.sg_list = list;
 	dapl_spin_lock(&srq->lock);
 	dto = srq->posted < srq->max ? srq->free : NULL;
@@ -173,8 +188,6 @@ DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	wr.wr_id = (uintptr_t)dto;
 	err = ibv_post_srq_recv(srq->srq, &wr, &bad);
 	if (err) {
-	if (!wr.num_sge && srq->obj.ia->attr.no_empty_receive)
-		list[wr.num_sge++] = (struct ibv_sge){ .length = 0 };
 		dto->next = srq->free;
 		srq->free = dto;
 	} else {
@@ -269,7 +282,8 @@ DAT_RETURN dapl_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 	return DAT_SUCCESS;
 }
 
-/* dat_srq_resize: growing may be beyond the device; shrinking only lowers our own limit. */
+/* dat_srq_resize: growing may be beyond the device and the room it has been given; shrinking
+ * only lowers our own limit. */
 DAT_RETURN dapl_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max)
 {
 	struct dapl_srq *srq = dapl_srq_from(handle);
@@ -288,11 +302,13 @@ DAT_RETURN dapl_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max)
 	dapl_spin_unlock(&srq->lock);
 	if (small)
 		return BAD_STATE(SRQ_IN_USE);
-	if ((uint32_t)max > records) {
+	if ((uint32_t)max > srq->room) {
 		err = dapl_device_ops.modify_srq(srq->srq, &attr, IBV_SRQ_MAX_WR);
 		if (!err)
-			err = add_records(srq, max - records);
+			srq->room = max;
 	}
+	if (!err && (uint32_t)max > records)
+		err = add_records(srq, max - records);
 	if (!err) {
 		dapl_spin_lock(&srq->lock);
 		srq->max = max;
