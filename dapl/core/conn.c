@@ -102,21 +102,54 @@ static void defer(struct dapl_ep *ep)
 		}
 }
 
-void dapl_ep_terminate(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
+/* What the device has not completed when error_qp returned, it never will (no_late_flush). */
+static void sweep(struct dapl_ep *ep, struct dapl_queue *q, struct dapl_evd *evd, bool first)
+{
+	if (dapl_evd_sweep(evd, ep, q, first))
+		dapl_evd_tell(evd);
+}
+
+void dapl_ep_flush_late(struct dapl_ep *ep, struct dapl_queue *q)
+{
+	sweep(ep, q, q == &ep->sq ? dapl_ep_request_evd(ep) : dapl_ep_recv_evd(ep), false);
+}
+
+/* When it returns, posters know that the QP is dead: what they gave it came before. */
+static void end_posting(struct dapl_queue *q)
+{
+	dapl_spin_lock(&q->lock);
+	q->over = true;
+	dapl_spin_unlock(&q->lock);
+}
+
+/* Everything posted completes. */
+static void flush(struct dapl_ep *ep)
 {
 	bool unsignaled;
 
-	dapl_ep_disarm(ep);
-	if (ep->qp) {
-		dapl_device_ops.error_qp(ep->qp);
-		/* Successful suppressed requests made no completion and now never will:
-		 * a marker that flushes behind them gives their records back. */
-		dapl_spin_lock(&ep->sq.lock);
-		unsignaled = ep->sq.unsignaled != 0;
-		dapl_spin_unlock(&ep->sq.lock);
-		if (unsignaled)
-			dapl_ep_post_marker(ep, true);
+	dapl_device_ops.error_qp(ep->qp);
+	if (ep->obj.ia->attr.no_late_flush) {
+		sweep(ep, &ep->sq, dapl_ep_request_evd(ep), true);
+		if (!ep->srq)
+			sweep(ep, &ep->rq, dapl_ep_recv_evd(ep), true);
+		return;
 	}
+	/* Successful suppressed requests made no completion and now never will:
+	 * a marker that flushes behind them gives their records back. */
+	dapl_spin_lock(&ep->sq.lock);
+	unsignaled = ep->sq.unsignaled != 0;
+	dapl_spin_unlock(&ep->sq.lock);
+	if (unsignaled)
+		dapl_ep_post_marker(ep, true);
+}
+
+void dapl_ep_terminate(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
+{
+	dapl_ep_disarm(ep);
+	end_posting(&ep->sq);
+	end_posting(&ep->rq);
+	if (ep->qp)
+		flush(ep);
 	dapl_ep_drop_conn(ep);
 	ep->terminal = number;
 	ep->owes_last_buffer = ep->srq != NULL && ep->qp != NULL;

@@ -188,8 +188,8 @@ struct dapl_ep {
 	uint32_t max_message, max_rdma, max_inline;
 	uint16_t max_send_iov, max_recv_iov, max_read_iov, max_write_iov;
 	uint8_t request_flags, recv_flags;	/* what a post may not carry: mask */
-	bool quiet_requests;		/* request_completion_flags has UNSIGNALLED */
 	uint8_t signaled;		/* send_flags of a plain request that is no read */
+	bool quiet_requests;		/* request_completion_flags has UNSIGNALLED */
 	bool deferred;			/* a terminal event waits for completions (conn.c) */
 	struct dapl_queue sq, rq;
 	uint64_t counters[DCNT_EP_ALL_COUNTERS];	/* posts: queue locks; rest: EVD's */
@@ -293,6 +293,11 @@ void dapl_evd_destroy(struct dapl_evd *evd);
 /* Queues an event (evd_handle is filled in) and tells the waiter or the CNO. A full EVD
  * loses it and tells the IA's async EVD. */
 bool dapl_evd_post(struct dapl_evd *evd, const DAT_EVENT *event);
+/* Something was queued, or a flag changed: tells the waiter or the CNO. No lock held but
+ * perhaps ep->lock. */
+void dapl_evd_tell(struct dapl_evd *evd);
+/* An endpoint without an EVD: its completions go nowhere, their consequences don't. */
+void dapl_evd_discard(struct dapl_evd *evd);
 /* Room for that many more events? */
 bool dapl_evd_has_room(struct dapl_evd *evd, unsigned events);
 /* Whoever finds the channel readable calls this: takes the CQ's event, tells the waiter
@@ -302,9 +307,9 @@ void dapl_evd_cq_event(struct dapl_evd *evd);
 void dapl_evd_unhold(struct dapl_evd *evd);
 /* evd->lock held: polls all there is into wc; grows nothing. Returns how many are new. */
 unsigned dapl_evd_fill(struct dapl_evd *evd);
-/* Takes every trace of an endpoint's requests out of the polled completions. The QP is
- * reset or gone. */
-void dapl_evd_purge(struct dapl_evd *evd, const struct dapl_ep *ep);
+/* Takes every trace of an endpoint's requests out of the polled completions, and empties the
+ * queue that completes to it. The QP is reset or gone. */
+void dapl_evd_purge(struct dapl_evd *evd, const struct dapl_ep *ep, struct dapl_queue *q);
 /* Retires successful suppressed requests that nobody will dequeue. True if it found any. */
 bool dapl_evd_reap_suppressed(struct dapl_evd *evd);
 /* An endpoint stream with these completion flags begins or ceases to feed it. */
@@ -361,6 +366,8 @@ void dapl_ep_tell(struct dapl_ep *ep, DAT_EVENT_NUMBER number);
 DAT_RETURN dapl_ep_start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 				 DAT_TIMEOUT timeout, int len, const void *data, DAT_QOS qos,
 				 DAT_CONNECT_FLAGS flags);
+/* ep->lock held, the queue is over: completes what was posted since. */
+void dapl_ep_flush_late(struct dapl_ep *ep, struct dapl_queue *q);
 /* Posts a signaled request of the provider's own behind all others. ep->lock held. */
 int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing);
 

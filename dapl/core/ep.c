@@ -196,15 +196,6 @@ static int make_queue(struct dapl_queue *q, uint32_t entries)
 	return q->ring ? 0 : -1;
 }
 
-static void empty_queue(struct dapl_queue *q)
-{
-	dapl_spin_lock(&q->lock);
-	__atomic_store_n(&q->head, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&q->tail, 0, __ATOMIC_RELEASE);
-	q->unsignaled = 0;
-	dapl_spin_unlock(&q->lock);
-}
-
 static unsigned hash(uint32_t qpn)
 {
 	return (qpn ^ qpn >> 8) & 255;
@@ -313,6 +304,13 @@ DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep)
 	return DAT_SUCCESS;
 }
 
+/* The QP is empty or gone, and so is every trace of its requests. */
+static void empty_queues(struct dapl_ep *ep)
+{
+	dapl_evd_purge(dapl_ep_request_evd(ep), ep, &ep->sq);
+	dapl_evd_purge(dapl_ep_recv_evd(ep), ep, &ep->rq);
+}
+
 /* The QP and every trace of its requests go. ep->lock is not held: destroying waits for
  * asynchronous events that are being handled. */
 static void end_qp(struct dapl_ep *ep)
@@ -331,10 +329,7 @@ static void end_qp(struct dapl_ep *ep)
 	dapl_device_ops.destroy_qp(qp);
 	if (ep->srq)
 		unlist_qp(ep);
-	dapl_evd_purge(dapl_ep_request_evd(ep), ep);
-	dapl_evd_purge(dapl_ep_recv_evd(ep), ep);
-	empty_queue(&ep->sq);
-	empty_queue(&ep->rq);
+	empty_queues(ep);
 }
 
 static void end_sink(struct dapl_evd **sink)
@@ -853,20 +848,19 @@ static DAT_RETURN empty_qp(struct dapl_ep *ep)
 {
 	int err;
 
-	if (!ep->qp)
+	if (!ep->qp) {
+		dapl_queue_empty(&ep->sq);
+		dapl_queue_empty(&ep->rq);
 		return DAT_SUCCESS;
+	}
 	err = dapl_device_ops.reset_qp(ep->obj.ia->dev, ep->qp);
 	if (err == EOPNOTSUPP) {
 		end_qp_unlocked(ep);
 		return dapl_ep_need_qp(ep);
 	}
-	if (err)
-		return dapl_status(err, DAT_RESOURCE_TEP);
-	dapl_evd_purge(dapl_ep_request_evd(ep), ep);
-	dapl_evd_purge(dapl_ep_recv_evd(ep), ep);
-	empty_queue(&ep->sq);
-	empty_queue(&ep->rq);
-	return DAT_SUCCESS;
+	if (!err)
+		empty_queues(ep);
+	return dapl_status(err, DAT_RESOURCE_TEP);
 }
 
 /* dat_ep_reset: DISCONNECTED -> UNCONNECTED with an empty QP. What waited for completions

@@ -86,8 +86,10 @@ static void set_state(struct dapl_ep *ep, DAT_EP_STATE next, const char *why)
 
 void dapl_ep_set_may_request(struct dapl_ep *ep)
 {
-	bool may = ep->qp && !ep->is_ud && (ep->state == DAT_EP_STATE_CONNECTED ||
-					    ep->state == DAT_EP_STATE_DISCONNECTED);
+	bool flushes = !ep->obj.ia->attr.no_late_flush;
+	bool may = ep->qp && !ep->is_ud &&
+		(ep->state == DAT_EP_STATE_CONNECTED ||
+		 (ep->state == DAT_EP_STATE_DISCONNECTED && flushes));
 
 	__atomic_store_n(&ep->may_request, may, __ATOMIC_RELEASE);
 }

@@ -45,8 +45,7 @@ static void clear_fd(int fd)
 
 /* --- telling ------------------------------------------------------------------ */
 
-/* Something was queued, or a flag changed. No lock held but perhaps ep->lock. */
-static void tell(struct dapl_evd *evd)
+void dapl_evd_tell(struct dapl_evd *evd)
 {
 	pthread_mutex_lock(&evd->mutex);
 	if (evd->waiting)
@@ -65,7 +64,7 @@ void dapl_evd_unhold(struct dapl_evd *evd)
 	evd->held_back = false;
 	dapl_spin_unlock(&evd->lock);
 	if (held)
-		tell(evd);
+		dapl_evd_tell(evd);
 }
 
 bool dapl_evd_has_room(struct dapl_evd *evd, unsigned events)
@@ -93,7 +92,7 @@ bool dapl_evd_post(struct dapl_evd *evd, const DAT_EVENT *event)
 
 	if (put_event(evd, event)) {
 		DAPL_PROBE2(event, evd, event->event_number);
-		tell(evd);
+		dapl_evd_tell(evd);
 		return true;
 	}
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "evd", evd, "full", "event 0x%x lost, qlen %d",
@@ -111,8 +110,7 @@ void dapl_evd_arm(struct dapl_evd *evd)
 	ibv_req_notify_cq(evd->cq, evd->solicited && !evd->obj.ia->attr.no_solicited);
 }
 
-/* An endpoint without an EVD: its completions go nowhere, their consequences don't. */
-static void discard_all(struct dapl_evd *evd)
+void dapl_evd_discard(struct dapl_evd *evd)
 {
 	struct dapl_after after = { NULL, 0 };
 	enum dapl_take took;
@@ -151,9 +149,9 @@ void dapl_evd_cq_event(struct dapl_evd *evd)
 	if (!got)
 		return;
 	if (evd->discard)
-		discard_all(evd);
+		dapl_evd_discard(evd);
 	else if (worth_telling)
-		tell(evd);
+		dapl_evd_tell(evd);
 }
 
 static void channel_ready(struct dapl_watch *watch)
@@ -565,7 +563,7 @@ DAT_RETURN dapl_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
 	copy.event_data.software_event_data = event->event_data.software_event_data;
 	if (!put_event(evd, &copy))
 		return DAT_ERROR(DAT_QUEUE_FULL, DAT_NO_SUBTYPE);
-	tell(evd);
+	dapl_evd_tell(evd);
 	return DAT_SUCCESS;
 }
 

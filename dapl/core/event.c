@@ -7,6 +7,7 @@
  * an EVD that also takes the endpoint's completions only when the last of those has been
  * dequeued (conn.c), and ESTABLISHED must overtake receives that came early.
  * See doc/design/event-path.md. */
+#include <stdlib.h>
 #include <string.h>
 #include "dapl/core/dapl.h"
 #include "dapl/core/event.h"
@@ -489,12 +490,90 @@ static bool of_another(struct dapl_evd *evd, struct ibv_wc *wc, const void *arg)
 	return false;
 }
 
-void dapl_evd_purge(struct dapl_evd *evd, const struct dapl_ep *ep)
+/* Both at once: a post that completes by dapl_evd_sweep is either purged, or made after. */
+void dapl_evd_purge(struct dapl_evd *evd, const struct dapl_ep *ep, struct dapl_queue *q)
 {
 	dapl_spin_lock(&evd->lock);
 	dapl_evd_fill(evd);
 	filter(evd, of_another, ep);
+	dapl_queue_empty(q);
 	dapl_spin_unlock(&evd->lock);
+}
+
+/* --- flushing what the device does not (no_late_flush) --- */
+
+static bool grow(struct dapl_evd *evd)
+{
+	struct ibv_wc *wc = realloc(evd->wc, 2 * evd->wc_size * sizeof *wc);
+
+	if (!wc) {
+		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "evd", evd, NULL, "no memory to flush to");
+		return false;
+	}
+	evd->wc = wc;
+	evd->wc_size *= 2;
+	return true;
+}
+
+/* Everything in the CQ is moved to wc, which has room for one more. */
+static bool fill_and_one(struct dapl_evd *evd)
+{
+	do
+		dapl_evd_fill(evd);
+	while (evd->wc_tail == evd->wc_size && grow(evd));
+	return evd->wc_tail < evd->wc_size;
+}
+
+/* q->lock held too. How far the device came; *failed: it flushed the last of those. */
+static uint32_t completed_to(const struct dapl_evd *evd, const struct dapl_ep *ep,
+			     const struct dapl_queue *q, bool *failed)
+{
+	uint32_t to = q->tail;
+
+	for (uint32_t i = evd->wc_head; i < evd->wc_tail; i++) {
+		const struct dapl_dto *req = request_of(&evd->wc[i]);
+
+		if ((req->flags & REQ_SRQ) || req->ep != ep ||
+		    (req->op == DAT_DTO_RECEIVE) != (q == &ep->rq))
+			continue;
+		to = req->seq + 1;
+		*failed = evd->wc[i].status != IBV_WC_SUCCESS;
+	}
+	return to;
+}
+
+/* An unsignalled request that nothing failed before has succeeded, as far as anybody can know. */
+static void flush_one(struct dapl_evd *evd, const struct dapl_ep *ep, const struct dapl_dto *req,
+		      bool *failed)
+{
+	*failed |= !(req->flags & REQ_UNSIGNALED);
+	evd->wc[evd->wc_tail++] = (struct ibv_wc){
+		.wr_id = (uintptr_t)req, .qp_num = ep->qpn,
+		.status = *failed ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS,
+	};
+}
+
+bool dapl_evd_sweep(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_queue *q, bool first)
+{
+	bool room, failed = !first;
+	uint32_t before;
+
+	dapl_spin_lock(&evd->lock);
+	room = fill_and_one(evd);
+	before = evd->wc_tail;
+	dapl_spin_lock(&q->lock);
+	if (first)
+		q->swept_to = completed_to(evd, ep, q, &failed);
+	for (; q->over && room && q->swept_to != q->head; q->swept_to++) {
+		flush_one(evd, ep, &q->ring[q->swept_to & q->mask], &failed);
+		room = evd->wc_tail < evd->wc_size || grow(evd);
+	}
+	dapl_spin_unlock(&q->lock);
+	if (evd->inspect)
+		inspect(evd, before);
+	before = evd->wc_tail - before;
+	dapl_spin_unlock(&evd->lock);
+	return before != 0;
 }
 
 /* A suppressed success, or a marker, is retired without an event; but only if nothing

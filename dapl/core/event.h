@@ -32,6 +32,11 @@ bool dapl_evd_holds(struct dapl_evd *evd, bool (*is)(const struct dapl_dto *,
 						     const struct ibv_wc *, const void *),
 		    const void *arg);
 
+/* Without evd->lock: makes flushed completions of an endpoint's posts that the device will not
+ * complete any more, behind those that it made. `first`: the device has just said its last.
+ * True if there are new ones: the EVD must be told. */
+bool dapl_evd_sweep(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_queue *q, bool first);
+
 DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event);
 
 #endif

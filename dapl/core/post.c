@@ -60,6 +60,12 @@ static COLD DAT_RETURN post_refused(struct dapl_ep *ep, int err)
 	return dapl_status(err, DAT_RESOURCE_MEMORY);
 }
 
+/* Refused by a device whose queue it stands in all the same: its completion will tell. */
+static bool stands_anyway(const struct dapl_ep *ep, int err)
+{
+	return err == -1 && ep->obj.ia->attr.no_late_flush;
+}
+
 /* Copies the segments that are not empty; *n becomes their number. */
 static COLD struct ibv_sge *squeeze(const DAT_LMR_TRIPLET *iov, int *n, struct ibv_sge *to)
 {
@@ -173,6 +179,68 @@ static struct dapl_dto *take_record(struct dapl_ep *ep, uint32_t length,
 	return dto;
 }
 
+/* q->lock held. NOT_COUNTED is no counter. */
+enum { NOT_COUNTED = DCNT_EP_ALL_COUNTERS };
+
+static void commit(struct dapl_ep *ep, struct dapl_queue *q, unsigned counter, uint32_t length)
+{
+	dapl_queue_commit(q);
+	if (counter != NOT_COUNTED)
+		ep->counters[counter]++;
+	if (counter < DCNT_EP_POST_CMP_SWAP)
+		ep->counters[counter + 1] += length;
+}
+
+/* --- posts to a dead queue pair that the device would never complete --- */
+
+/* The endpoint is disconnected, and posts complete without the device. ep->lock is held then,
+ * so that the queue has been flushed before and is not emptied yet. */
+static COLD bool begin_late_post(struct dapl_ep *ep, struct dapl_queue *q)
+{
+	if (!ep->obj.ia->attr.no_late_flush || ep->is_ud)
+		return false;
+	pthread_mutex_lock(&ep->lock);
+	dapl_spin_lock(&q->lock);
+	if (ep->state == DAT_EP_STATE_DISCONNECTED && ep->qp && q->over)
+		return true;
+	dapl_spin_unlock(&q->lock);
+	pthread_mutex_unlock(&ep->lock);
+	return false;
+}
+
+static COLD DAT_RETURN end_late_post(struct dapl_ep *ep, struct dapl_queue *q, bool posted)
+{
+	struct dapl_evd *evd = q == &ep->sq ? dapl_ep_request_evd(ep) : dapl_ep_recv_evd(ep);
+
+	dapl_spin_unlock(&q->lock);
+	if (posted)
+		dapl_ep_flush_late(ep, q);
+	dapl_object_get(&evd->obj);
+	pthread_mutex_unlock(&ep->lock);
+	if (evd->discard)
+		dapl_evd_discard(evd);
+	dapl_object_put(&evd->obj);
+	return posted ? DAT_SUCCESS : NO_RESOURCE(MEMORY);
+}
+
+static COLD DAT_RETURN post_late(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie,
+				 DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags,
+				 unsigned counter, DAT_RMR_HANDLE rmr)
+{
+	struct dapl_dto *dto;
+	unsigned to;
+
+	if (!begin_late_post(ep, &ep->sq))
+		return bad_request_state(ep);
+	dto = take_record(ep, length, cookie, flags, op, dto_flags, &to);
+	if (dto) {
+		dto->flags &= ~REQ_UNSIGNALED;
+		dto->rmr = rmr;
+		commit(ep, &ep->sq, counter, length);
+	}
+	return end_late_post(ep, &ep->sq, dto != NULL);
+}
+
 /* Any request, on any endpoint, with any flags: wr lacks wr_id and what flags stand for. */
 __attribute__((noinline))
 DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
@@ -189,7 +257,7 @@ DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint
 	dapl_spin_lock(&ep->sq.lock);
 	if (!may_request(ep) && !(op == DAT_IB_DTO_SEND_UD && ep->qp)) {
 		dapl_spin_unlock(&ep->sq.lock);
-		return bad_request_state(ep);
+		return post_late(ep, length, cookie, flags, op, dto_flags, counter, NULL);
 	}
 	dto = take_record(ep, length, cookie, flags, op, dto_flags, &to);
 	if (!dto) {
@@ -199,14 +267,17 @@ DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint
 	wr->wr_id = (uintptr_t)dto;
 	wr->next = NULL;
 	wr->send_flags |= to;
+	if (ep->obj.ia->attr.overtakes_reads) {
+		wr->send_flags |= IBV_SEND_FENCE;
+		if (op == DAT_DTO_RDMA_READ)
+			wr->send_flags &= ~IBV_SEND_FENCE;
+	}
 	DAPL_PROBE3(post, ep, op, length);
 	err = ibv_post_send(ep->qp, wr, &bad);
-	if (!err) {
-		dapl_queue_commit(&ep->sq);
-		ep->counters[counter]++;
-		if (counter < DCNT_EP_POST_CMP_SWAP)
-			ep->counters[counter + 1] += length;
-	}
+	if (err && stands_anyway(ep, err))
+		err = 0;
+	if (!err)
+		commit(ep, &ep->sq, counter, length);
 	dapl_spin_unlock(&ep->sq.lock);
 	return err ? post_refused(ep, err) : DAT_SUCCESS;
 }
@@ -250,7 +321,7 @@ DAT_RETURN post(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
 		(op == DAT_DTO_RDMA_READ ? (unsigned)IBV_SEND_SIGNALED : ep->signaled);
 	DAPL_PROBE3(post, ep, op, length);
 	err = ibv_post_send(ep->qp, wr, &bad);
-	if (unlikely(err)) {
+	if (unlikely(err) && !stands_anyway(ep, err)) {
 		dapl_spin_unlock(&q->lock);
 		return post_refused(ep, err);
 	}
@@ -268,11 +339,6 @@ otherwise:
 /* A list with empty segments. */
 struct gather {
 	struct dapl_ep *ep;
-	if (ep->obj.ia->attr.overtakes_reads) {
-		wr->send_flags |= IBV_SEND_FENCE;
-		if (op == DAT_DTO_RDMA_READ)
-			wr->send_flags &= ~IBV_SEND_FENCE;
-	}
 	struct ibv_send_wr *wr;
 	DAT_COMPLETION_FLAGS flags;
 	uint32_t length;
@@ -483,6 +549,25 @@ static COLD DAT_RETURN no_qp_for_receive(struct dapl_ep *ep)
 	return ret;
 }
 
+/* A receive for a queue pair in ERR that gets no device to see it. */
+static COLD DAT_RETURN post_late_receive(struct dapl_ep *ep, uint32_t length,
+					 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct dapl_queue *q = &ep->rq;
+	bool room;
+
+	if (!begin_late_post(ep, q))
+		return bad_request_state(ep);
+	room = dapl_queue_used(q) < q->limit;
+	if (room) {
+		*dapl_queue_next(q) = (struct dapl_dto){ .cookie = cookie, .ep = ep,
+			.length = length, .seq = q->head, .op = DAT_DTO_RECEIVE,
+			.flags = flags ? REQ_QUIET : 0 };
+		commit(ep, q, DCNT_EP_POST_RECV, length);
+	}
+	return end_late_post(ep, q, room);
+}
+
 /* rxe flushes what is on the receive queue when the QP goes to ERR, and not what is posted
  * later, unless it's told again. Elsewhere it's harmless. */
 static COLD void flush_again(struct dapl_ep *ep)
@@ -501,9 +586,15 @@ DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t
 	struct dapl_queue *q = &ep->rq;
 	struct ibv_recv_wr *bad;
 	struct dapl_dto *dto;
+	bool over;
 	int err;
 
 	dapl_spin_lock(&q->lock);
+	over = q->over;
+	if (over && ep->obj.ia->attr.no_late_flush) {
+		dapl_spin_unlock(&q->lock);
+		return post_late_receive(ep, length, cookie, flags);
+	}
 	if (dapl_queue_used(q) >= q->limit) {
 		dapl_spin_unlock(&q->lock);
 		return NO_RESOURCE(MEMORY);
@@ -514,13 +605,10 @@ DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t
 	wr->wr_id = (uintptr_t)dto;
 	wr->next = NULL;
 	err = ibv_post_recv(ep->qp, wr, &bad);
-	if (!err) {
-		dapl_queue_commit(q);
-		ep->counters[DCNT_EP_POST_RECV]++;
-		ep->counters[DCNT_EP_POST_RECV_DATA] += length;
-	}
+	if (!err)
+		commit(ep, q, DCNT_EP_POST_RECV, length);
 	dapl_spin_unlock(&q->lock);
-	if (__atomic_load_n(&ep->state, __ATOMIC_RELAXED) == DAT_EP_STATE_DISCONNECTED)
+	if (over)
 		flush_again(ep);
 	return err ? post_refused(ep, err) : DAT_SUCCESS;
 }
@@ -536,14 +624,13 @@ DAT_RETURN post_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t len
 	uint32_t head;
 	int err;
 
-	if (unlikely(flags) ||
-	    unlikely(__atomic_load_n(&ep->state, __ATOMIC_RELAXED) == DAT_EP_STATE_DISCONNECTED) ||
-	    unlikely(!dapl_spin_try(&q->lock)))
+	if (unlikely(flags) || unlikely(!dapl_spin_try(&q->lock)))
 		return post_any_receive(ep, wr, length, cookie, flags);
 	head = q->head;
-	if (unlikely(head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) >= q->limit)) {
+	if (unlikely(q->over) ||
+	    unlikely(head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) >= q->limit)) {
 		dapl_spin_unlock(&q->lock);
-		return NO_RESOURCE(MEMORY);
+		return post_any_receive(ep, wr, length, cookie, flags);
 	}
 	dto = &q->ring[head & q->mask];
 	dto->cookie = cookie;
@@ -573,6 +660,8 @@ static COLD DAT_RETURN post_odd_receive(struct dapl_ep *ep, struct ibv_recv_wr *
 	struct ibv_sge copy[MAX_SEGMENTS];
 
 	wr->sg_list = squeeze(iov, &n, copy);
+	if (!n && ep->obj.ia->attr.no_empty_receive)
+		copy[n++] = (struct ibv_sge){ .length = 0 };
 	wr->num_sge = n;
 	return post_any_receive(ep, wr, length, cookie, flags);
 }
@@ -624,6 +713,8 @@ int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing)
 			.flags = REQ_MARKER };
 		wr.wr_id = (uintptr_t)dto;
 		err = ibv_post_send(ep->qp, &wr, &bad);
+		if (err && stands_anyway(ep, err))
+			err = 0;
 		if (!err)
 			dapl_queue_commit(q);
 	}
@@ -660,12 +751,10 @@ static int post_window(struct dapl_ep *ep, struct dapl_dto *dto, const struct da
 
 DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
 			     DAT_RMR_HANDLE rmr, DAT_RMR_COOKIE cookie,
-	if (!n && ep->obj.ia->attr.no_empty_receive)
-		copy[n++] = (struct ibv_sge){ .length = 0 };
 			     DAT_COMPLETION_FLAGS flags, bool silent)
 {
+	unsigned to, dto_flags = silent ? REQ_MARKER : REQ_BIND;
 	struct dapl_dto *dto;
-	unsigned to;
 	int err;
 
 	if (flags & ~(POST_FLAGS & ~ep->request_flags))
@@ -673,10 +762,10 @@ DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
 	dapl_spin_lock(&ep->sq.lock);
 	if (!may_request(ep)) {
 		dapl_spin_unlock(&ep->sq.lock);
-		return bad_request_state(ep);
+		return post_late(ep, 0, cookie, flags, DAT_DTO_BIND_MW, dto_flags,
+				 NOT_COUNTED, rmr);
 	}
-	dto = take_record(ep, 0, cookie, flags, DAT_DTO_BIND_MW, silent ? REQ_MARKER : REQ_BIND,
-			  &to);
+	dto = take_record(ep, 0, cookie, flags, DAT_DTO_BIND_MW, dto_flags, &to);
 	if (!dto) {
 		dapl_spin_unlock(&ep->sq.lock);
 		return NO_RESOURCE(MEMORY);

@@ -45,11 +45,13 @@ struct dapl_dto {
 };
 
 struct dapl_queue {
-	struct dapl_spin lock;	/* guards head, quiet and the posting itself */
+	struct dapl_spin lock;	/* guards head to swept_to, and the posting itself */
 	uint32_t head;
 	uint32_t limit;		/* the consumer's, of max_request_dtos or max_recv_dtos */
 	uint32_t mask;		/* ring size - 1; the ring has room for a marker too */
 	uint32_t unsignaled;	/* posted since the last signaled one */
+	bool over;		/* the QP went to ERR, or is about to (conn.c) */
+	uint32_t swept_to;	/* over: up to here there are completions (dapl_evd_sweep) */
 	struct dapl_dto *ring;
 	uint32_t tail __attribute__((aligned(64)));	/* the completing side's line */
 };
@@ -76,6 +78,17 @@ static inline void dapl_queue_commit(struct dapl_queue *q)
 static inline void dapl_queue_retire(struct dapl_queue *q, const struct dapl_dto *req)
 {
 	__atomic_store_n(&q->tail, req->seq + 1, __ATOMIC_RELEASE);
+}
+
+/* The QP is empty, and so is its EVD of them. */
+static inline void dapl_queue_empty(struct dapl_queue *q)
+{
+	dapl_spin_lock(&q->lock);
+	__atomic_store_n(&q->head, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->tail, 0, __ATOMIC_RELEASE);
+	q->unsignaled = q->swept_to = 0;
+	q->over = false;
+	dapl_spin_unlock(&q->lock);
 }
 
 #endif
