@@ -715,8 +715,11 @@ int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing)
 		err = ibv_post_send(ep->qp, &wr, &bad);
 		if (err && stands_anyway(ep, err))
 			err = 0;
-		if (!err)
+		if (!err) {
 			dapl_queue_commit(q);
+			q->markers++;
+			q->limit++;
+		}
 	}
 	dapl_spin_unlock(&q->lock);
 	return err;

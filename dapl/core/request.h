@@ -48,7 +48,8 @@ struct dapl_queue {
 	struct dapl_spin lock;	/* guards head to swept_to, and the posting itself */
 	uint32_t head;
 	uint32_t limit;		/* the consumer's, of max_request_dtos or max_recv_dtos */
-	uint32_t mask;		/* ring size - 1; the ring has room for a marker too */
+	uint32_t markers;	/* of the provider: they have raised limit since the reset */
+	uint32_t mask;		/* ring size - 1; the ring has room for markers too */
 	uint32_t unsignaled;	/* posted since the last signaled one */
 	bool over;		/* the QP went to ERR, or is about to (conn.c) */
 	uint32_t swept_to;	/* over: up to here there are completions (dapl_evd_sweep) */
@@ -87,6 +88,8 @@ static inline void dapl_queue_empty(struct dapl_queue *q)
 	__atomic_store_n(&q->head, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->tail, 0, __ATOMIC_RELEASE);
 	q->unsignaled = q->swept_to = 0;
+	q->limit -= q->markers;
+	q->markers = 0;
 	q->over = false;
 	dapl_spin_unlock(&q->lock);
 }

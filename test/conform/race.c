@@ -865,6 +865,150 @@ TEST("MT-5", a_connection_ends_under_the_posts_of_many_threads)
 		HOLDS(m->seen[i] == 0 || m->seen[i] == 11);
 }
 
+/* Two threads post on one end, receives and requests, while a third ends the connection. */
+enum { POSTS = 16, LAST = POSTS - 1 };
+struct ending {
+	struct pair p;
+	bool by_peer;
+	unsigned pause[POSTS], before_end;
+};
+
+static void spin(unsigned n)
+{
+	while (n--)
+		__asm__ volatile("");
+}
+
+static bool is_suppressed(int cookie)
+{
+	return cookie % 3 == 1 && cookie != LAST;
+}
+
+static void post_under_the_end(void *arg, int me)
+{
+	struct ending *e = arg;
+
+	if (me == 2) {
+		spin(e->before_end);
+		hang_up(e->by_peer ? &e->p.b : &e->p.a);
+		return;
+	}
+	for (int i = 0; i < POSTS; i++) {
+		spin(e->pause[i]);
+		if (me)
+			OK(dat_ep_post_rdma_write(e->p.a.ep, 1, SEGMENT(&e->p.a.mem, 0, 64), COOKIE(i),
+						  TARGET(&e->p.b.mem, 0, 64), is_suppressed(i) ?
+						  DAT_COMPLETION_SUPPRESS_FLAG :
+						  DAT_COMPLETION_DEFAULT_FLAG));
+		else
+			post_recv(&e->p.a, 0, 64, i);
+	}
+}
+
+/* In order, each once; but successes that were suppressed are not told. */
+static void expect_requests(DAT_EVD_HANDLE evd)
+{
+	DAT_EVENT event;
+
+	for (int next = 0, cookie; next < POSTS; next = cookie + 1) {
+		event = EVENT(evd, DAT_DTO_COMPLETION_EVENT);
+		cookie = event.event_data.dto_completion_event_data.user_cookie.as_64;
+		HOLDS(cookie >= next && cookie < POSTS);
+		for (int i = next; i < cookie; i++)
+			HOLDS(is_suppressed(i));
+	}
+}
+
+TEST("CONN-R5", posts_while_the_connection_ends_complete_once_and_in_order)
+{
+	needs_thread_safety();
+	struct ending *e = lasting(sizeof(*e));
+
+	e->p = (struct pair){ AN_END(), AN_END() };
+	for (int round = 0; round < 30; round++) {
+		connect_ends(&e->p.a, &e->p.b);
+		e->by_peer = chance(2);
+		e->before_end = chance(200000);
+		for (int i = 0; i < POSTS; i++)
+			e->pause[i] = chance(30000);
+		crew(3, post_under_the_end, e);
+		ENDS(e->p.a.conn);
+		ENDS(e->p.b.conn);
+		for (int i = 0; i < POSTS; i++)
+			COMPLETES(e->p.a.recv, i, DAT_DTO_ERR_FLUSHED);
+		expect_requests(e->p.a.request);
+		NO_EVENT(e->p.a.recv);
+		NO_EVENT(e->p.a.request);
+		OK(dat_ep_reset(e->p.a.ep));
+		OK(dat_ep_reset(e->p.b.ep));
+	}
+}
+
+static struct pair an_ended_pair(DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request)
+{
+	struct pair p = { AN_END(.recv = recv, .request = request), AN_END() };
+
+	connect_ends(&p.a, &p.b);
+	hang_up(&p.b);
+	ENDS(p.a.conn);
+	ENDS(p.b.conn);
+	return p;
+}
+
+TEST("CONN-R6", a_post_after_the_end_wakes_who_waits_for_it)
+{
+	struct pair p = an_ended_pair(an_evd(DAT_EVD_DTO_FLAG), an_evd(DAT_EVD_DTO_FLAG));
+	struct waiter *w = waiter_on_evd(p.a.recv, DAT_TIMEOUT_INFINITE, 1);
+
+	post_recv(&p.a, 0, 64, 1);
+	OK(released(w));
+	EQUAL(w->event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
+	w = waiter_on_evd(p.a.request, DAT_TIMEOUT_INFINITE, 1);
+	post_write(&p.a, 0, 64, &p.b.mem, 0, 2);
+	OK(released(w));
+	EQUAL(w->event.event_data.dto_completion_event_data.user_cookie.as_64, 2);
+
+	DAT_CNO_HANDLE cno = a_cno();
+	DAT_EVD_HANDLE evd = an_evd_of(64, cno, DAT_EVD_DTO_FLAG);
+	p = an_ended_pair(evd, evd);
+	w = waiter_on_cno(cno, DAT_TIMEOUT_INFINITE);
+	post_recv(&p.a, 0, 64, 3);
+	OK(released(w));
+	EQUAL(w->woken_by, evd);
+	COMPLETES(evd, 3, DAT_DTO_ERR_FLUSHED);
+	w = waiter_on_cno(cno, DAT_TIMEOUT_INFINITE);
+	post_write(&p.a, 0, 64, &p.b.mem, 0, 4);
+	OK(released(w));
+	COMPLETES(evd, 4, DAT_DTO_ERR_FLUSHED);
+}
+
+TEST("CONN-R7", what_was_posted_after_the_end_does_not_outlive_a_reset)
+{
+	struct pair p = an_ended_pair(DAT_HANDLE_NULL, DAT_HANDLE_NULL);
+
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < POSTS; i++) {
+			post_recv(&p.a, 0, 64, i);
+			post_write(&p.a, 0, 64, &p.b.mem, 0, i);
+		}
+		FAILS(dat_ep_post_recv(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 64), COOKIE(99),
+				       DAT_COMPLETION_DEFAULT_FLAG), DAT_INSUFFICIENT_RESOURCES);
+		for (int i = 0; i < 5 * round; i++) {
+			COMPLETES(p.a.recv, i, DAT_DTO_ERR_FLUSHED);
+			COMPLETES(p.a.request, i, DAT_DTO_ERR_FLUSHED);
+		}
+		OK(dat_ep_reset(p.a.ep));
+		OK(dat_ep_reset(p.b.ep));
+		NO_EVENT(p.a.recv);
+		NO_EVENT(p.a.request);
+		connect_ends(&p.a, &p.b);
+		WORKS(p.a, p.b);
+		hang_up(&p.a);
+		ENDS(p.a.conn);
+		ENDS(p.b.conn);
+	}
+}
+
 static void wait_on_cno_forever(void *arg, int me)
 {
 	struct queue *q = arg;
