@@ -57,15 +57,16 @@ static void survive(void)
 	struct end b;
 	struct peer peer = a_toiler(&b, &its);
 	uint64_t posted = 0, done = 0, moment = 1 + chance(100);
+	int sent = 0;	/* no more than it has receives: a message that finds none may end all */
 	DAT_EVENT event;
 
 	/* Work of our own, until the moment comes. */
 	while (done < moment) {
 		if (posted - done < 8) {
-			switch (chance(3)) {
+			switch (chance(sent < 16 ? 3 : 2)) {
 			case 0: post_write(&b, 32768, 1000, &its, 32768, posted++); break;
 			case 1: post_read(&b, 36864, 1000, &its, 32768, posted++); break;
-			default: post_send(&b, 40960, 64, posted++); break;
+			default: post_send(&b, 40960, 64, posted++); sent++; break;
 			}
 		}
 		if (dat_evd_dequeue(b.request, &event) == DAT_SUCCESS) {
