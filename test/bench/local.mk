@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # `make bench` measures in the virtual machine what we cost, beside the stock library.
-EXTRA_PROGRAMS += test/bench/dat_pp test/bench/verbs_pp test/bench/dat_conn
+EXTRA_PROGRAMS += test/bench/dat_pp test/bench/verbs_pp test/bench/dat_conn test/bench/dat_self
 test_bench_dat_pp_SOURCES = test/bench/dat_pp.c test/bench/common.h
 test_bench_dat_pp_LDADD = libdat2.la
 test_bench_dat_conn_SOURCES = test/bench/dat_conn.c
 test_bench_dat_conn_LDADD = libdat2.la
+test_bench_dat_self_SOURCES = test/bench/dat_self.c
+test_bench_dat_self_LDADD = libdat2.la
 test_bench_verbs_pp_SOURCES = test/bench/verbs_pp.c test/bench/common.h
 test_bench_verbs_pp_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
-test_bench_verbs_pp_LDADD = $(VERBS_LIBS)
-EXTRA_DIST += test/bench/measure test/bench/run
+test_bench_verbs_pp_LDADD = $(VERBS_LIBS) -lpthread
+EXTRA_DIST += test/bench/measure test/bench/run test/bench/instructions
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 # BENCH_OPTIONS: those of test/bench/run
 .PHONY: bench
 bench: all test/bench/dat_pp test/bench/verbs_pp test/bench/dat_conn
 	$(srcdir)/test/bench/run $(BENCH_OPTIONS) $(abs_builddir)
+
+# Natively: instructions above the software device.
+.PHONY: bench-instructions
+bench-instructions: all test/bench/dat_self
+	$(srcdir)/test/bench/instructions $(BENCH_OPTIONS)

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* verbs_pp.c - the same 8-byte ping-pong straight on libibverbs and librdmacm; see common.h.
- * WHERE is the local address. */
+ * WHERE is the local address.
+ *
+ * It has a second thread that does nothing: a process that uses DAT has one, and glibc's
+ * write(), a doorbell of software devices, is longer where there are two. */
 #include "common.h"
+#include <pthread.h>
+#include <unistd.h>
 #include <rdma/rdma_cma.h>
 
 static struct rdma_cm_id *id, *listener;
@@ -40,13 +45,22 @@ OP static int op_reap_recv(void)
 	return n;
 }
 
+static void *do_nothing(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
 static void setup(const char *where, const char *addr, int port)
 {
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *info;
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .sq_sig_all = 0,
 		.cap = { 64, 64, 1, 1, MESSAGE } };
 	char service[16];
+	pthread_t idle;
 
+	CHECK(!pthread_create(&idle, NULL, do_nothing, NULL), "pthread_create");
 	snprintf(service, sizeof service, "%d", port);
 	if (!addr)
 		hints.ai_flags = RAI_PASSIVE;
