@@ -39,12 +39,12 @@ void dapl_ep_tell(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
 }
 
 /* Completions of this endpoint that go to its connect EVD and are not dequeued yet. */
-static bool must_wait(const struct dapl_ep *ep)
+static bool must_wait(struct dapl_ep *ep)
 {
 	if (!ep->connect_evd)
 		return false;
-	return (ep->connect_evd == ep->request_evd && dapl_queue_used(&ep->sq)) ||
-		(ep->connect_evd == ep->recv_evd && dapl_queue_used(&ep->rq));
+	return (ep->connect_evd == ep->request_evd && dapl_queue_count(&ep->sq)) ||
+		(ep->connect_evd == ep->recv_evd && dapl_queue_count(&ep->rq));
 }
 
 static bool of_this_ep(const struct dapl_dto *dto, const struct ibv_wc *wc, const void *arg)
@@ -119,6 +119,7 @@ static void end_posting(struct dapl_queue *q)
 {
 	dapl_spin_lock(&q->lock);
 	q->over = true;
+	q->room = 0;
 	dapl_spin_unlock(&q->lock);
 }
 
@@ -186,8 +187,11 @@ static bool happened(struct dapl_ep *ep, enum dapl_ep_event event)
 		dapl_ep_terminate(ep, tell);
 	else
 		dapl_ep_tell(ep, tell);
-	if (event == EP_ESTABLISHED && recv_evd)
-		dapl_evd_unhold(recv_evd);
+	if (event == EP_ESTABLISHED) {
+		__atomic_store_n(&ep->up, true, __ATOMIC_RELEASE);
+		if (recv_evd)
+			dapl_evd_unhold(recv_evd);
+	}
 	return true;
 }
 
@@ -440,7 +444,7 @@ static bool is_marker_of(const struct dapl_dto *dto, const struct ibv_wc *wc, co
 /* DISCONNECT_PENDING: has the device done all that was posted? Nobody may be dequeuing. */
 static bool drained(struct dapl_ep *ep)
 {
-	return !dapl_queue_used(&ep->sq) ||
+	return !dapl_queue_count(&ep->sq) ||
 		dapl_evd_holds(dapl_ep_request_evd(ep), is_marker_of, ep);
 }
 
@@ -463,7 +467,7 @@ static void look_drained(struct dapl_timer *timer)
 
 static void disconnect_gracefully(struct dapl_ep *ep)
 {
-	if (!dapl_queue_used(&ep->sq)) {
+	if (!dapl_queue_count(&ep->sq)) {
 		happened(ep, EP_DRAINED);
 		return;
 	}

@@ -139,9 +139,15 @@ struct dapl_evd {
 
 	/* --- the consumer side: dequeue, polling. Guarded by lock unless said --- */
 	struct dapl_spin lock;
-	bool waiting;			/* a thread is in dat_evd_wait; written under lock
+	union {
+		struct {
+			bool waiting;	/* a thread is in dat_evd_wait; written under lock
 					 * and mutex both, read under either */
-	bool inspect;			/* every completion is looked at when it's polled */
+			bool inspect;	/* every completion is looked at when it's polled */
+			bool queued;	/* atomic. The ring is not empty: producers set it */
+		};
+		uint32_t odd;		/* atomic. One of these: the straight way is barred */
+	};
 	bool solicited;			/* the CQ is armed for solicited completions only */
 	bool quiet;			/* unsignalled completions do not notify */
 	bool held_back;			/* a receive waits for its endpoint's ESTABLISHED */
@@ -184,11 +190,12 @@ struct dapl_ep {
 	/* --- posting --- */
 	struct ibv_qp *qp;		/* written under lock and both queue locks */
 	DAT_EP_STATE state;		/* written by ep_state.c under lock; read by posters */
-	bool may_request;		/* state and QP allow connected requests (ep_state.c) */
+	bool up;			/* ESTABLISHED was told, and nothing since: completions
+					 * need only be handed out. Written under lock */
 	uint32_t max_message, max_rdma, max_inline;
+	uint32_t signaled;		/* send_flags of a plain request that is no read */
 	uint16_t max_send_iov, max_recv_iov, max_read_iov, max_write_iov;
 	uint8_t request_flags, recv_flags;	/* what a post may not carry: mask */
-	uint8_t signaled;		/* send_flags of a plain request that is no read */
 	bool quiet_requests;		/* request_completion_flags has UNSIGNALLED */
 	bool deferred;			/* a terminal event waits for completions (conn.c) */
 	struct dapl_queue sq, rq;
@@ -256,6 +263,11 @@ struct dapl_cr {
 	static inline struct type *dapl_##name##_from(DAT_HANDLE handle) \
 	{ \
 		return dapl_object_from(handle, kind); \
+	} \
+	/* HOT: of a handle that the registry has looked into, so it is not NULL. */ \
+	static inline bool dapl_##name##_is_live(const struct type *object) \
+	{ \
+		return __atomic_load_n(&object->obj.magic, __ATOMIC_RELAXED) == DAPL_MAGIC(kind); \
 	}
 DAPL_FROM(ia, dapl_ia, DAPL_IA)
 DAPL_FROM(pz, dapl_pz, DAPL_PZ)

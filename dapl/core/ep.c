@@ -182,7 +182,8 @@ static void set_post_limits(struct dapl_ep *ep)
 
 /* --- queues and the QP ------------------------------------------------------------------ */
 
-static int make_queue(struct dapl_queue *q, uint32_t entries)
+/* The records know their endpoint, for good. */
+static int make_queue(struct dapl_ep *ep, struct dapl_queue *q, uint32_t entries)
 {
 	uint32_t size = 1;
 
@@ -192,8 +193,12 @@ static int make_queue(struct dapl_queue *q, uint32_t entries)
 		return 0;
 	free(q->ring);
 	q->ring = calloc(size, sizeof *q->ring);
+	if (!q->ring)
+		return -1;
 	q->mask = size - 1;
-	return q->ring ? 0 : -1;
+	for (uint32_t i = 0; i < size; i++)
+		q->ring[i].ep = ep;
+	return 0;
 }
 
 static unsigned hash(uint32_t qpn)
@@ -284,8 +289,8 @@ DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep)
 	if ((ret = make_sink(ep, ep->request_evd, &ep->request_sink, ep->attr.max_request_dtos)) ||
 	    (ret = make_sink(ep, ep->recv_evd, &ep->recv_sink, ep->attr.max_recv_dtos)))
 		return ret;
-	if (make_queue(&ep->sq, ep->attr.max_request_dtos + MARKERS) ||
-	    (!ep->srq && make_queue(&ep->rq, ep->attr.max_recv_dtos)))
+	if (make_queue(ep, &ep->sq, ep->attr.max_request_dtos + MARKERS) ||
+	    (!ep->srq && make_queue(ep, &ep->rq, ep->attr.max_recv_dtos)))
 		return NO_RESOURCE(MEMORY);
 	wanted_qp(ep, &init);
 	err = dapl_device_ops.create_qp(ia->dev, ep->pz->pd, &init, &qp);
@@ -299,8 +304,12 @@ DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep)
 	ep->qpn = qp->qp_num;
 	if (ep->srq)
 		list_qp(ep);
+	dapl_spin_lock(&ep->sq.lock);
+	dapl_spin_lock(&ep->rq.lock);
 	__atomic_store_n(&ep->qp, qp, __ATOMIC_RELEASE);
-	dapl_ep_set_may_request(ep);
+	dapl_spin_unlock(&ep->rq.lock);
+	dapl_spin_unlock(&ep->sq.lock);
+	dapl_ep_set_room(ep);
 	return DAT_SUCCESS;
 }
 
@@ -309,6 +318,7 @@ static void empty_queues(struct dapl_ep *ep)
 {
 	dapl_evd_purge(dapl_ep_request_evd(ep), ep, &ep->sq);
 	dapl_evd_purge(dapl_ep_recv_evd(ep), ep, &ep->rq);
+	dapl_ep_set_room(ep);
 }
 
 /* The QP and every trace of its requests go. ep->lock is not held: destroying waits for
@@ -321,7 +331,7 @@ static void end_qp(struct dapl_ep *ep)
 	dapl_spin_lock(&ep->rq.lock);
 	qp = ep->qp;
 	__atomic_store_n(&ep->qp, NULL, __ATOMIC_RELEASE);
-	dapl_ep_set_may_request(ep);
+	ep->sq.room = ep->rq.room = 0;
 	dapl_spin_unlock(&ep->rq.lock);
 	dapl_spin_unlock(&ep->sq.lock);
 	if (!qp)
@@ -733,7 +743,7 @@ static DAT_RETURN new_parts(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask, const DA
 static bool pinned(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask)
 {
 	return (mask & (QP_FIELDS | DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS)) &&
-		dapl_queue_used(&ep->rq) > 0;
+		dapl_queue_count(&ep->rq) > 0;
 }
 
 static void swap_uses(struct dapl_pz *old, struct dapl_pz *new)
@@ -815,10 +825,10 @@ DAT_RETURN dapl_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOO
 	if (state)
 		*state = __atomic_load_n(&ep->state, __ATOMIC_ACQUIRE);
 	if (recv_idle)
-		*recv_idle = (ep->srq ? ep->held <= 0 : !dapl_queue_used(&ep->rq)) ?
+		*recv_idle = (ep->srq ? ep->held <= 0 : !dapl_queue_count(&ep->rq)) ?
 			DAT_TRUE : DAT_FALSE;
 	if (request_idle)
-		*request_idle = dapl_queue_used(&ep->sq) ? DAT_FALSE : DAT_TRUE;
+		*request_idle = dapl_queue_count(&ep->sq) ? DAT_FALSE : DAT_TRUE;
 	return DAT_SUCCESS;
 }
 
@@ -832,7 +842,7 @@ DAT_RETURN dapl_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_CO
 		return BAD_HANDLE(EP);
 	if (!allocated && !span)
 		return BAD_PARAM(2);
-	posted = ep->srq ? DAT_VALUE_UNKNOWN : (DAT_COUNT)dapl_queue_used(&ep->rq);
+	posted = ep->srq ? DAT_VALUE_UNKNOWN : (DAT_COUNT)dapl_queue_count(&ep->rq);
 	if (allocated)
 		*allocated = posted;
 	if (span)

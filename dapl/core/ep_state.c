@@ -81,17 +81,30 @@ static void set_state(struct dapl_ep *ep, DAT_EP_STATE next, const char *why)
 	      "ep", ep, dapl_ep_state_name(next), "%s -> %s (%s)", dapl_ep_state_name(ep->state),
 	      dapl_ep_state_name(next), why);
 	__atomic_store_n(&ep->state, next, __ATOMIC_RELEASE);
-	dapl_ep_set_may_request(ep);
+	if (next != DAT_EP_STATE_CONNECTED)
+		__atomic_store_n(&ep->up, false, __ATOMIC_RELEASE);
+	dapl_ep_set_room(ep);
 }
 
-void dapl_ep_set_may_request(struct dapl_ep *ep)
+/* What is posted to a disconnected endpoint flushes, if the device sees to it. */
+bool dapl_ep_may_request(const struct dapl_ep *ep)
 {
+	DAT_EP_STATE state = __atomic_load_n(&ep->state, __ATOMIC_RELAXED);
 	bool flushes = !ep->obj.ia->attr.no_late_flush;
-	bool may = ep->qp && !ep->is_ud &&
-		(ep->state == DAT_EP_STATE_CONNECTED ||
-		 (ep->state == DAT_EP_STATE_DISCONNECTED && flushes));
 
-	__atomic_store_n(&ep->may_request, may, __ATOMIC_RELEASE);
+	return ep->qp && !ep->is_ud &&
+		(state == DAT_EP_STATE_CONNECTED ||
+		 (state == DAT_EP_STATE_DISCONNECTED && flushes));
+}
+
+void dapl_ep_set_room(struct dapl_ep *ep)
+{
+	dapl_spin_lock(&ep->sq.lock);
+	ep->sq.room = dapl_ep_may_request(ep) ? ep->sq.limit : 0;
+	dapl_spin_unlock(&ep->sq.lock);
+	dapl_spin_lock(&ep->rq.lock);
+	ep->rq.room = ep->qp && !ep->srq && !ep->is_ud && !ep->rq.over ? ep->rq.limit : 0;
+	dapl_spin_unlock(&ep->rq.lock);
 }
 
 bool dapl_ep_step(struct dapl_ep *ep, enum dapl_ep_event event, DAT_EVENT_NUMBER *tell)

@@ -20,8 +20,11 @@ enum dapl_ep_event {
 bool dapl_ep_step(struct dapl_ep *ep, enum dapl_ep_event event, DAT_EVENT_NUMBER *tell);
 /* Would it be legal? */
 bool dapl_ep_may(const struct dapl_ep *ep, enum dapl_ep_event event);
-/* Works out ep->may_request anew: the state or the QP changed. */
-void dapl_ep_set_may_request(struct dapl_ep *ep);
+/* May connected requests be posted? sq.lock held. */
+bool dapl_ep_may_request(const struct dapl_ep *ep);
+/* Works out anew what may be posted without looking closer: the state, the QP or a queue
+ * changed. */
+void dapl_ep_set_room(struct dapl_ep *ep);
 /* A provider-made endpoint begins here instead of in UNCONNECTED. */
 void dapl_ep_begin_tentative(struct dapl_ep *ep);
 

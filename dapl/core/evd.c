@@ -81,6 +81,7 @@ static bool put_event(struct dapl_evd *evd, const DAT_EVENT *event)
 		*slot = *event;
 		slot->evd_handle = (DAT_EVD_HANDLE)evd;
 		ring_commit(&evd->ring);
+		__atomic_store_n(&evd->queued, true, __ATOMIC_RELEASE);
 	}
 	dapl_spin_unlock(&evd->post_lock);
 	return slot != NULL;

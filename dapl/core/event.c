@@ -202,7 +202,8 @@ static bool early(struct dapl_ep *ep, struct dapl_after *after)
 	if (state == DAT_EP_STATE_COMPLETION_PENDING)
 		note(after, ep, AFTER_COMM_ESTABLISHED);
 	return state == DAT_EP_STATE_COMPLETION_PENDING ||
-		state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+		state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ||
+		(state == DAT_EP_STATE_CONNECTED && !ep->is_ud);	/* being told just now */
 }
 
 /* Either the endpoint is told now, or whoever is about to tell it wakes this EVD. */
@@ -214,10 +215,25 @@ static enum dapl_take hold(struct dapl_evd *evd, const struct dapl_after *after)
 	return TAKE_HELD;
 }
 
+/* The oldest event of the ring. An empty ring opens the straight way again: what a producer
+ * has put there before he set `queued` is seen here, what he sets later stays set. */
+static const DAT_EVENT *next_queued(struct dapl_evd *evd)
+{
+	const DAT_EVENT *event = ring_peek(&evd->ring);
+
+	if (event || !__atomic_load_n(&evd->queued, __ATOMIC_RELAXED) ||
+	    !__atomic_exchange_n(&evd->queued, false, __ATOMIC_ACQ_REL))
+		return event;
+	event = ring_peek(&evd->ring);
+	if (event)
+		__atomic_store_n(&evd->queued, true, __ATOMIC_RELEASE);
+	return event;
+}
+
 enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl_after *after)
 {
 	for (;;) {
-		const DAT_EVENT *queued = ring_peek(&evd->ring);
+		const DAT_EVENT *queued = next_queued(evd);
 		struct dapl_dto *req;
 		struct dapl_ep *ep;
 		struct ibv_wc *wc;
@@ -248,8 +264,7 @@ enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl
 			if (unlikely(!ep)) {
 				told = false;
 			} else if (likely(wc->status == IBV_WC_SUCCESS)) {
-				if (unlikely(__atomic_load_n(&ep->state, __ATOMIC_RELAXED) !=
-					     DAT_EP_STATE_CONNECTED) &&
+				if (unlikely(!__atomic_load_n(&ep->up, __ATOMIC_ACQUIRE)) &&
 				    early(ep, after))
 					return hold(evd, after);
 				ep->counters[DCNT_EP_RECV]++;
@@ -307,38 +322,58 @@ static inline DAT_RETURN queue_empty(const struct dapl_evd *evd)
 static inline __attribute__((always_inline))
 enum dapl_take take_plain(struct dapl_evd *evd, DAT_EVENT *event)
 {
+	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
+	uint32_t length;
 	struct dapl_dto *req;
 	struct dapl_queue *q;
 	struct dapl_ep *ep;
 	struct ibv_wc *wc;
-	uint32_t length;
+	int n;
 
-	if (unlikely(evd->inspect || ring_peek(&evd->ring)))
+	if (unlikely(__atomic_load_n(&evd->odd, __ATOMIC_ACQUIRE)))
 		return TAKE_AGAIN;
-	if (evd->wc_head == evd->wc_tail && !refill(evd))
-		return TAKE_EMPTY;
-	wc = &evd->wc[evd->wc_head];
+	if (likely(evd->wc_head == evd->wc_tail)) {
+		if (unlikely(!evd->cq))
+			return TAKE_EMPTY;
+		n = ibv_poll_cq(evd->cq, DAPL_POLL_BATCH, evd->wc);
+		if (n <= 0) {
+			evd->polled_empty++;
+			return TAKE_EMPTY;
+		}
+		evd->wc_head = 0;
+		evd->wc_tail = n;
+		evd->counters[DCNT_EVD_DEQUEUE_POLL_FOUND]++;
+		wc = evd->wc;
+	} else {
+		wc = &evd->wc[evd->wc_head];
+	}
 	req = (struct dapl_dto *)(uintptr_t)wc->wr_id;
 	if (unlikely(wc->status != IBV_WC_SUCCESS || (req->flags & ~(REQ_QUIET | REQ_UNSIGNALED))))
 		return TAKE_AGAIN;
 	ep = req->ep;
-	if (unlikely(__atomic_load_n(&ep->deferred, __ATOMIC_RELAXED)))
+	if (unlikely(!__atomic_load_n(&ep->up, __ATOMIC_ACQUIRE)))
 		return TAKE_AGAIN;
-	q = &ep->sq;
-	length = req->length;
+	data->operation = (DAT_DTOS)req->op;
 	if (req->op == DAT_DTO_RECEIVE) {
-		if (unlikely(wc->opcode != IBV_WC_RECV || ep->is_ud ||
-			     (wc->wc_flags & (IBV_WC_WITH_IMM | WC_INVALIDATED)) ||
-			     __atomic_load_n(&ep->state, __ATOMIC_RELAXED) !=
-			     DAT_EP_STATE_CONNECTED))
+		/* immediate data comes with this flag, of a message or of an RDMA write */
+		if (unlikely(wc->wc_flags & (IBV_WC_WITH_IMM | WC_INVALIDATED)))
 			return TAKE_AGAIN;
 		q = &ep->rq;
 		length = wc->byte_len;
 		ep->counters[DCNT_EP_RECV]++;
 		ep->counters[DCNT_EP_RECV_DATA] += length;
+	} else {
+		q = &ep->sq;
+		length = req->length;
 	}
-	dto_event(event, DAT_DTO_COMPLETION_EVENT, ep, req, DAT_DTO_SUCCESS, length, req->op);
+	data->transfered_length = length;
+	data->ep_handle = (DAT_EP_HANDLE)ep;
+	data->user_cookie = req->cookie;
+	data->status = DAT_DTO_SUCCESS;
+	data->rmr_context = 0;
+	event->event_number = DAT_DTO_COMPLETION_EVENT;
 	event->evd_handle = (DAT_EVD_HANDLE)evd;
+	memset(event->event_extension_data, 0, sizeof event->event_extension_data);
 	dapl_queue_retire(q, req);
 	evd->wc_head++;
 	return TAKE_EVENT;
@@ -368,16 +403,16 @@ static __attribute__((noinline)) DAT_RETURN dequeue_odd(struct dapl_evd *evd, DA
 /* dat_evd_dequeue (spec/calls.md 4): the oldest event, without blocking. */
 DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 {
-	struct dapl_evd *evd = dapl_evd_from(handle);
+	struct dapl_evd *evd = (struct dapl_evd *)handle;
 	enum dapl_take took;
 
-	if (unlikely(!evd))
+	if (unlikely(!dapl_evd_is_live(evd)))
 		return BAD_HANDLE(EVD_REQUEST);
 	if (unlikely(!event))
 		return BAD_PARAM(2);
 	if (unlikely(!dapl_spin_try(&evd->lock)))
 		return dequeue_odd(evd, event);
-	took = likely(!evd->waiting) ? take_plain(evd, event) : TAKE_AGAIN;
+	took = take_plain(evd, event);
 	if (likely(took == TAKE_EVENT)) {
 		evd->counters[DCNT_EVD_DEQUEUE_FOUND]++;
 		dapl_spin_unlock(&evd->lock);
@@ -536,7 +571,7 @@ static uint32_t completed_to(const struct dapl_evd *evd, const struct dapl_ep *e
 		if ((req->flags & REQ_SRQ) || req->ep != ep ||
 		    (req->op == DAT_DTO_RECEIVE) != (q == &ep->rq))
 			continue;
-		to = req->seq + 1;
+		to = req->end;
 		*failed = evd->wc[i].status != IBV_WC_SUCCESS;
 	}
 	return to;

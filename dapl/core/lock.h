@@ -10,7 +10,7 @@
 #include "common/trace.h"	/* likely, unlikely */
 
 struct dapl_spin {
-	uint32_t held;
+	uint8_t held;
 };
 
 static inline void dapl_pause(void)
@@ -45,7 +45,7 @@ static inline void dapl_spin_lock(struct dapl_spin *lock)
 /* False: somebody holds it. */
 static inline bool dapl_spin_try(struct dapl_spin *lock)
 {
-	return !__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE);
+	return likely(!__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE));
 }
 
 static inline void dapl_spin_unlock(struct dapl_spin *lock)

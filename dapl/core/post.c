@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include "dapl/core/dapl.h"
+#include "dapl/core/ep_state.h"
 #include "dapl/core/post.h"
 #include "dapl/core/provider.h"
 
@@ -115,13 +116,8 @@ static inline bool sum(const DAT_LMR_TRIPLET *iov, int n, uint64_t *total)
 #define POST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
 		    DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG)
 
-static inline bool may_request(const struct dapl_ep *ep)
-{
-	return __atomic_load_n(&ep->may_request, __ATOMIC_RELAXED);
-}
-
-/* SUPPRESS posts make no completion, but every half a queue one does, so that records
- * come back. */
+/* SUPPRESS posts make no completion, but of every half a queue of them one does, so that
+ * records come back. */
 static unsigned suppressed(struct dapl_queue *q, struct dapl_dto *dto)
 {
 	dto->flags |= REQ_SUPPRESS;
@@ -143,8 +139,6 @@ static __attribute__((noinline)) unsigned flagged(struct dapl_queue *q, struct d
 		dto->flags |= REQ_QUIET;
 	if (flags & DAT_COMPLETION_SUPPRESS_FLAG)
 		to = suppressed(q, dto);
-	else
-		q->unsignaled = 0;
 	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		to |= IBV_SEND_SOLICITED;
 	if (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
@@ -167,15 +161,10 @@ static struct dapl_dto *take_record(struct dapl_ep *ep, uint32_t length,
 	dto->cookie = cookie;
 	dto->ep = ep;
 	dto->length = length;
-	dto->seq = q->head;
+	dto->end = q->head + 1;
 	dto->op = op;
 	dto->flags = dto_flags;
-	if (likely(flags == 0)) {
-		q->unsignaled = 0;
-		*to = IBV_SEND_SIGNALED;
-	} else {
-		*to = flagged(q, dto, flags);
-	}
+	*to = likely(flags == 0) ? (unsigned)IBV_SEND_SIGNALED : flagged(q, dto, flags);
 	return dto;
 }
 
@@ -255,7 +244,7 @@ DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint
 	if (flags & ~(POST_FLAGS & ~ep->request_flags))
 		return op == DAT_DTO_SEND ? BAD_PARAM(5) : BAD_PARAM(6);
 	dapl_spin_lock(&ep->sq.lock);
-	if (!may_request(ep) && !(op == DAT_IB_DTO_SEND_UD && ep->qp)) {
+	if (!dapl_ep_may_request(ep) && !(op == DAT_IB_DTO_SEND_UD && ep->qp)) {
 		dapl_spin_unlock(&ep->sq.lock);
 		return post_late(ep, length, cookie, flags, op, dto_flags, counter, NULL);
 	}
@@ -282,125 +271,140 @@ DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint
 	return err ? post_refused(ep, err) : DAT_SUCCESS;
 }
 
-/* The same for what nearly all requests are: default flags, nobody else posting, room in
- * the queue. Everything else is handed on, so that nothing need be kept over a call but
- * ibv_post_send. wr->send_flags is ours. */
+/* --- the straight line: one segment, default flags, nobody else posting, room in the queue.
+ * Everything else is handed on with the call's own arguments, so that nothing is kept over
+ * ibv_post_send but `ep`. What is counted is counted before: nobody sees it till the lock is
+ * free. --- */
+
+/* NULL: somebody posts, or q->room has none; else the record, and q->lock is held. */
 static inline __attribute__((always_inline))
-DAT_RETURN post(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
-		DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags,
-		unsigned counter)
+struct dapl_dto *take_plain(struct dapl_ep *ep, struct dapl_queue *q, uint32_t length,
+			    DAT_DTO_COOKIE cookie, int op, unsigned counter)
 {
-	unsigned is_inline = length - 1 < ep->max_inline ? IBV_SEND_INLINE : 0;	/* not when 0 */
-	struct dapl_queue *q = &ep->sq;
-	struct ibv_send_wr *bad;
 	struct dapl_dto *dto;
 	uint32_t head;
-	int err;
 
-	if (op == DAT_DTO_RDMA_READ)
-		is_inline = 0;
-	if (unlikely(flags) || unlikely(!dapl_spin_try(&q->lock)))
-		goto otherwise;
+	if (unlikely(!dapl_spin_try(&q->lock)))
+		return NULL;
 	head = q->head;
-	if (unlikely(!may_request(ep)) ||
-	    unlikely(head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) >= q->limit)) {
+	if (unlikely(head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) >= q->room)) {
 		dapl_spin_unlock(&q->lock);
-		goto otherwise;
+		return NULL;
 	}
-	dto = &q->ring[head & q->mask];
+	dto = &q->ring[head & q->mask];	/* dto->ep is set for good */
 	dto->cookie = cookie;
-	dto->ep = ep;
 	dto->length = length;
-	dto->seq = head;
+	dto->end = head + 1;
 	dto->op = op;
-	dto->flags = dto_flags;
-	q->unsignaled = 0;
-	wr->wr_id = (uintptr_t)dto;
-	wr->next = NULL;
-	wr->send_flags = is_inline |
-		(op == DAT_DTO_RDMA_READ ? (unsigned)IBV_SEND_SIGNALED : ep->signaled);
-	DAPL_PROBE3(post, ep, op, length);
-	err = ibv_post_send(ep->qp, wr, &bad);
-	if (unlikely(err) && !stands_anyway(ep, err)) {
-		dapl_spin_unlock(&q->lock);
-		return post_refused(ep, err);
-	}
-	__atomic_store_n(&q->head, q->head + 1, __ATOMIC_RELAXED);
+	dto->flags = 0;
+	q->head = dto->end;
 	ep->counters[counter]++;
 	ep->counters[counter + 1] += length;
-	dapl_spin_unlock(&q->lock);
-	return DAT_SUCCESS;
-
-otherwise:
-	wr->send_flags = is_inline;
-	return dapl_ep_post_request(ep, wr, length, cookie, flags, op, dto_flags, counter);
+	return dto;
 }
 
-/* A list with empty segments. */
-struct gather {
-	struct dapl_ep *ep;
-	struct ibv_send_wr *wr;
-	DAT_COMPLETION_FLAGS flags;
-	uint32_t length;
-	int op;
-	unsigned dto_flags, counter;
-};
+/* q->lock held. Takes back what take_plain gave. */
+static COLD DAT_RETURN post_failed(struct dapl_ep *ep, unsigned counter, int err)
+{
+	struct dapl_queue *q = counter == DCNT_EP_POST_RECV ? &ep->rq : &ep->sq;
+	bool stands = stands_anyway(ep, err);
 
-static COLD DAT_RETURN post_odd_list(const struct gather *g, int n, const DAT_LMR_TRIPLET *iov,
-				     DAT_DTO_COOKIE cookie)
+	if (!stands) {
+		q->head--;
+		ep->counters[counter]--;
+		ep->counters[counter + 1] -= dapl_queue_next(q)->length;
+	}
+	dapl_spin_unlock(&q->lock);
+	return stands ? DAT_SUCCESS : post_refused(ep, err);
+}
+
+/* wr lacks what is the same for all, and its flags. */
+static inline __attribute__((always_inline))
+DAT_RETURN post_plain(struct dapl_ep *ep, struct ibv_send_wr *wr, struct dapl_dto *dto,
+		      const DAT_LMR_TRIPLET *iov, uint32_t length, int op, unsigned send_flags,
+		      unsigned counter)
+{
+	struct ibv_send_wr *bad;
+	int err;
+
+	wr->wr_id = (uintptr_t)dto;
+	wr->next = NULL;
+	wr->sg_list = (struct ibv_sge *)iov;
+	wr->num_sge = 1;
+	wr->send_flags = send_flags;
+	DAPL_PROBE3(post, ep, op, length);
+	err = ibv_post_send(ep->qp, wr, &bad);
+	if (unlikely(err))
+		return post_failed(ep, counter, err);
+	dapl_spin_unlock(&ep->sq.lock);
+	return DAT_SUCCESS;
+}
+
+/* Not when length is 0. */
+static inline unsigned inline_flag(const struct dapl_ep *ep, uint32_t length)
+{
+	return -(unsigned)(length - 1 < ep->max_inline) & IBV_SEND_INLINE;
+}
+
+static COLD DAT_RETURN bad_ep(void)
+{
+	return BAD_HANDLE(EP);
+}
+
+/* --- the requests --- */
+
+/* What send and RDMA write share: any list of segments, `room` bytes at the target. */
+static DAT_RETURN post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+			      DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+			      struct ibv_send_wr *wr, int max_iov, uint64_t room, int op,
+			      unsigned dto_flags, unsigned counter)
 {
 	struct ibv_sge copy[MAX_SEGMENTS];
-
-	g->wr->sg_list = squeeze(iov, &n, copy);
-	g->wr->num_sge = n;
-	g->wr->send_flags = g->length - 1 < g->ep->max_inline ? IBV_SEND_INLINE : 0;
-	return dapl_ep_post_request(g->ep, g->wr, g->length, cookie, g->flags, g->op, g->dto_flags,
-				    g->counter);
-}
-
-/* What send and RDMA write share. */
-static inline __attribute__((always_inline))
-DAT_RETURN post_gather(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-		       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, struct ibv_send_wr *wr,
-		       uint32_t max, uint64_t room, int op, unsigned dto_flags, unsigned counter)
-{
 	uint64_t total;
 	bool odd;
 
-	if (likely(n == 1) && likely(iov != NULL)) {
-		total = iov->segment_length;
-		odd = total == 0;
-	} else if (n && !iov) {
+	if (n < 0 || n > max_iov)
+		return BAD_PARAM(2);
+	if (n && !iov)
 		return BAD_PARAM(3);
-	} else {
-		odd = sum(iov, n, &total);
-	}
-	if (unlikely(total > max || total > room))
+	odd = sum(iov, n, &total);
+	if (total > room)
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-	if (unlikely(odd)) {
-		struct gather g = { ep, wr, flags, (uint32_t)total, op, dto_flags, counter };
-
-		return post_odd_list(&g, n, iov, cookie);
-	}
-	wr->sg_list = (struct ibv_sge *)iov;
+	wr->sg_list = odd ? squeeze(iov, &n, copy) : (struct ibv_sge *)iov;
 	wr->num_sge = n;
-	return post(ep, wr, (uint32_t)total, cookie, flags, op, dto_flags, counter);
+	wr->send_flags = inline_flag(ep, (uint32_t)total);
+	return dapl_ep_post_request(ep, wr, (uint32_t)total, cookie, flags, op, dto_flags, counter);
+}
+
+static __attribute__((noinline))
+DAT_RETURN send_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+		    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+
+	return post_gather(ep, n, iov, cookie, flags, &wr, ep->max_send_iov, ep->max_message,
+			   DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
 }
 
 /* dat_ep_post_send (spec/calls.md 5). */
 DAT_RETURN dapl_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	struct dapl_ep *ep = dapl_ep_from(handle);
+	struct dapl_ep *ep = (struct dapl_ep *)handle;
 	struct ibv_send_wr wr;
+	struct dapl_dto *dto;
+	uint32_t length;
 
-	if (unlikely(!ep))
-		return BAD_HANDLE(EP);
-	if (unlikely((unsigned)n > ep->max_send_iov))
-		return BAD_PARAM(2);
+	if (unlikely(!dapl_ep_is_live(ep)))
+		return bad_ep();
+	if (unlikely(((unsigned)n - 1) | flags) || unlikely(!iov) ||
+	    unlikely((length = iov->segment_length) - 1 >= ep->max_message) ||
+	    unlikely(!(dto = take_plain(ep, &ep->sq, length, cookie, DAT_DTO_SEND,
+					DCNT_EP_POST_SEND))))
+		return send_any(ep, n, iov, cookie, flags);
 	wr.opcode = IBV_WR_SEND;
-	return post_gather(ep, n, iov, cookie, flags, &wr, ep->max_message, UINT64_MAX,
-			   DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
+	return post_plain(ep, &wr, dto, iov, length, DAT_DTO_SEND,
+			  inline_flag(ep, length) | ep->signaled, DCNT_EP_POST_SEND);
 }
 
 /* dat_ep_post_send_with_invalidate (DAT 2.0). */
@@ -409,8 +413,8 @@ DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n,
 					     DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
 					     DAT_RMR_CONTEXT context)
 {
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = context };
 	struct dapl_ep *ep = dapl_ep_from(handle);
-	struct ibv_send_wr wr;
 
 	if (!ep)
 		return BAD_HANDLE(EP);
@@ -422,26 +426,41 @@ DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n,
 		return BAD_PARAM(3);
 	if (!ep->obj.ia->attr.send_invalidate)
 		return NOT_SUPPORTED;
-	wr.opcode = IBV_WR_SEND_WITH_INV;
-	wr.invalidate_rkey = context;
-	return post_gather(ep, n, iov, cookie, flags, &wr, ep->max_message, UINT64_MAX,
+	return post_gather(ep, n, iov, cookie, flags, &wr, ep->max_send_iov, ep->max_message,
 			   DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
 }
 
-/* RDMA write, with or without immediate data. */
-static inline __attribute__((always_inline)) DAT_RETURN write_to(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-				  DAT_COMPLETION_FLAGS flags, struct ibv_send_wr *wr, int op,
-				  unsigned dto_flags, unsigned counter)
+/* What may be written: as much as the endpoint allows, and the target has. */
+static uint64_t write_room(const struct dapl_ep *ep, const DAT_RMR_TRIPLET *remote)
 {
-	if (unlikely((unsigned)n > ep->max_write_iov))
+	return remote->segment_length < ep->max_rdma ? remote->segment_length : ep->max_rdma;
+}
+
+/* RDMA write, with or without immediate data. */
+static DAT_RETURN write_to(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+			   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+			   DAT_COMPLETION_FLAGS flags, struct ibv_send_wr *wr, int op,
+			   unsigned dto_flags, unsigned counter)
+{
+	if (n < 0 || n > ep->max_write_iov)
 		return BAD_PARAM(2);
-	if (unlikely(!remote))
+	if (!remote)
 		return BAD_PARAM(5);
 	wr->wr.rdma.remote_addr = remote->virtual_address;
 	wr->wr.rdma.rkey = remote->rmr_context;
-	return post_gather(ep, n, iov, cookie, flags, wr, ep->max_rdma, remote->segment_length, op,
-			   dto_flags, counter);
+	return post_gather(ep, n, iov, cookie, flags, wr, ep->max_write_iov,
+			   write_room(ep, remote), op, dto_flags, counter);
+}
+
+static __attribute__((noinline))
+DAT_RETURN write_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+		     DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+		     DAT_COMPLETION_FLAGS flags)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
+
+	return write_to(ep, n, iov, cookie, remote, flags, &wr, DAT_DTO_RDMA_WRITE, 0,
+			DCNT_EP_POST_WRITE);
 }
 
 /* dat_ep_post_rdma_write: what is transferred is the local total. */
@@ -449,39 +468,64 @@ DAT_RETURN dapl_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TR
 				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				   DAT_COMPLETION_FLAGS flags)
 {
-	struct dapl_ep *ep = dapl_ep_from(handle);
+	struct dapl_ep *ep = (struct dapl_ep *)handle;
 	struct ibv_send_wr wr;
+	struct dapl_dto *dto;
+	uint32_t length;
 
-	if (unlikely(!ep))
-		return BAD_HANDLE(EP);
+	if (unlikely(!dapl_ep_is_live(ep)))
+		return bad_ep();
+	if (unlikely(((unsigned)n - 1) | flags) || unlikely(!iov) || unlikely(!remote) ||
+	    unlikely((length = iov->segment_length) - 1 >= ep->max_rdma) ||
+	    unlikely(length > remote->segment_length) ||
+	    unlikely(!(dto = take_plain(ep, &ep->sq, length, cookie, DAT_DTO_RDMA_WRITE,
+					DCNT_EP_POST_WRITE))))
+		return write_any(ep, n, iov, cookie, remote, flags);
 	wr.opcode = IBV_WR_RDMA_WRITE;
-	return write_to(ep, n, iov, cookie, remote, flags, &wr, DAT_DTO_RDMA_WRITE, 0,
-			DCNT_EP_POST_WRITE);
+	wr.wr.rdma.remote_addr = remote->virtual_address;
+	wr.wr.rdma.rkey = remote->rmr_context;
+	return post_plain(ep, &wr, dto, iov, length, DAT_DTO_RDMA_WRITE,
+			  inline_flag(ep, length) | ep->signaled, DCNT_EP_POST_WRITE);
 }
 
 DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				    DAT_UINT32 immediate, DAT_COMPLETION_FLAGS flags)
 {
-	struct ibv_send_wr wr;
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+		.imm_data = htonl(immediate) };
 
-	wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-	wr.imm_data = htonl(immediate);
 	return write_to(ep, n, iov, cookie, remote, flags, &wr, DAT_IB_DTO_RDMA_WRITE_IMMED,
 			REQ_EXTENSION, DCNT_EP_POST_WRITE_IMM);
 }
 
-static COLD DAT_RETURN post_trimmed_read(struct dapl_ep *ep, struct ibv_send_wr *wr, int n,
-					 const DAT_LMR_TRIPLET *iov, uint32_t length,
-					 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+/* As much as the remote segment holds: a longer list is cut there. */
+static __attribute__((noinline))
+DAT_RETURN read_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+		    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+		    DAT_COMPLETION_FLAGS flags)
 {
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ };
 	struct ibv_sge copy[MAX_SEGMENTS];
+	uint64_t total;
+	bool empty;
 
-	wr->sg_list = trim(iov, &n, length, copy);
-	wr->num_sge = n;
-	wr->send_flags = 0;
-	return dapl_ep_post_request(ep, wr, length, cookie, flags, DAT_DTO_RDMA_READ, 0,
-				    DCNT_EP_POST_READ);
+	if (n < 0 || n > ep->max_read_iov)
+		return BAD_PARAM(2);
+	if (!iov && n)
+		return BAD_PARAM(3);
+	if (!remote)
+		return BAD_PARAM(5);
+	empty = sum(iov, n, &total);
+	if (total < remote->segment_length || remote->segment_length > ep->max_rdma)
+		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	wr.wr.rdma.remote_addr = remote->virtual_address;
+	wr.wr.rdma.rkey = remote->rmr_context;
+	wr.sg_list = empty || total > remote->segment_length ?
+		trim(iov, &n, remote->segment_length, copy) : (struct ibv_sge *)iov;
+	wr.num_sge = n;
+	return dapl_ep_post_request(ep, &wr, remote->segment_length, cookie, flags,
+				    DAT_DTO_RDMA_READ, 0, DCNT_EP_POST_READ);
 }
 
 /* dat_ep_post_rdma_read: what is transferred is the remote length. */
@@ -489,31 +533,24 @@ DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRI
 				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				  DAT_COMPLETION_FLAGS flags)
 {
-	struct dapl_ep *ep = dapl_ep_from(handle);
+	struct dapl_ep *ep = (struct dapl_ep *)handle;
 	struct ibv_send_wr wr;
-	uint64_t total;
-	bool empty;
+	struct dapl_dto *dto;
+	uint32_t length;
 
-	if (unlikely(!ep))
-		return BAD_HANDLE(EP);
-	if (unlikely((unsigned)n > ep->max_read_iov))
-		return BAD_PARAM(2);
-	if (unlikely(!iov && n))
-		return BAD_PARAM(3);
-	if (unlikely(!remote))
-		return BAD_PARAM(5);
-	empty = sum(iov, n, &total);
-	if (unlikely(total < remote->segment_length || remote->segment_length > ep->max_rdma))
-		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	if (unlikely(!dapl_ep_is_live(ep)))
+		return bad_ep();
+	if (unlikely(((unsigned)n - 1) | flags) || unlikely(!iov) || unlikely(!remote) ||
+	    unlikely((length = iov->segment_length) - 1 >= ep->max_rdma) ||
+	    unlikely(length != remote->segment_length) ||
+	    unlikely(!(dto = take_plain(ep, &ep->sq, length, cookie, DAT_DTO_RDMA_READ,
+					DCNT_EP_POST_READ))))
+		return read_any(ep, n, iov, cookie, remote, flags);
 	wr.opcode = IBV_WR_RDMA_READ;
 	wr.wr.rdma.remote_addr = remote->virtual_address;
 	wr.wr.rdma.rkey = remote->rmr_context;
-	if (unlikely(empty || total > remote->segment_length))
-		return post_trimmed_read(ep, &wr, n, iov, remote->segment_length, cookie, flags);
-	wr.sg_list = (struct ibv_sge *)iov;
-	wr.num_sge = n;
-	return post(ep, &wr, remote->segment_length, cookie, flags, DAT_DTO_RDMA_READ, 0,
-		    DCNT_EP_POST_READ);
+	return post_plain(ep, &wr, dto, iov, length, DAT_DTO_RDMA_READ, IBV_SEND_SIGNALED,
+			  DCNT_EP_POST_READ);
 }
 
 /* dat_ep_post_rdma_read_to_rmr (DAT 2.0): the sink is named by an RMR context, as iWARP
@@ -549,6 +586,11 @@ static COLD DAT_RETURN no_qp_for_receive(struct dapl_ep *ep)
 	return ret;
 }
 
+static unsigned recv_dto_flags(const struct dapl_ep *ep, DAT_COMPLETION_FLAGS flags)
+{
+	return (flags ? REQ_QUIET : 0) | (ep->is_ud ? REQ_EXTENSION : 0);
+}
+
 /* A receive for a queue pair in ERR that gets no device to see it. */
 static COLD DAT_RETURN post_late_receive(struct dapl_ep *ep, uint32_t length,
 					 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
@@ -561,8 +603,8 @@ static COLD DAT_RETURN post_late_receive(struct dapl_ep *ep, uint32_t length,
 	room = dapl_queue_used(q) < q->limit;
 	if (room) {
 		*dapl_queue_next(q) = (struct dapl_dto){ .cookie = cookie, .ep = ep,
-			.length = length, .seq = q->head, .op = DAT_DTO_RECEIVE,
-			.flags = flags ? REQ_QUIET : 0 };
+			.length = length, .end = q->head + 1, .op = DAT_DTO_RECEIVE,
+			.flags = recv_dto_flags(ep, flags) };
 		commit(ep, q, DCNT_EP_POST_RECV, length);
 	}
 	return end_late_post(ep, q, room);
@@ -600,8 +642,8 @@ DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t
 		return NO_RESOURCE(MEMORY);
 	}
 	dto = dapl_queue_next(q);
-	*dto = (struct dapl_dto){ .cookie = cookie, .ep = ep, .length = length, .seq = q->head,
-		.op = DAT_DTO_RECEIVE, .flags = flags ? REQ_QUIET : 0 };
+	*dto = (struct dapl_dto){ .cookie = cookie, .ep = ep, .length = length, .end = q->head + 1,
+		.op = DAT_DTO_RECEIVE, .flags = recv_dto_flags(ep, flags) };
 	wr->wr_id = (uintptr_t)dto;
 	wr->next = NULL;
 	err = ibv_post_recv(ep->qp, wr, &bad);
@@ -613,87 +655,60 @@ DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t
 	return err ? post_refused(ep, err) : DAT_SUCCESS;
 }
 
-/* What nearly all are, as with post(). */
-static inline __attribute__((always_inline))
-DAT_RETURN post_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
-			DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
-{
-	struct dapl_queue *q = &ep->rq;
-	struct ibv_recv_wr *bad;
-	struct dapl_dto *dto;
-	uint32_t head;
-	int err;
-
-	if (unlikely(flags) || unlikely(!dapl_spin_try(&q->lock)))
-		return post_any_receive(ep, wr, length, cookie, flags);
-	head = q->head;
-	if (unlikely(q->over) ||
-	    unlikely(head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) >= q->limit)) {
-		dapl_spin_unlock(&q->lock);
-		return post_any_receive(ep, wr, length, cookie, flags);
-	}
-	dto = &q->ring[head & q->mask];
-	dto->cookie = cookie;
-	dto->ep = ep;
-	dto->length = length;
-	dto->seq = head;
-	dto->op = DAT_DTO_RECEIVE;
-	dto->flags = 0;
-	wr->wr_id = (uintptr_t)dto;
-	wr->next = NULL;
-	err = ibv_post_recv(ep->qp, wr, &bad);
-	if (unlikely(err)) {
-		dapl_spin_unlock(&q->lock);
-		return post_refused(ep, err);
-	}
-	__atomic_store_n(&q->head, q->head + 1, __ATOMIC_RELAXED);
-	ep->counters[DCNT_EP_POST_RECV]++;
-	ep->counters[DCNT_EP_POST_RECV_DATA] += length;
-	dapl_spin_unlock(&q->lock);
-	return DAT_SUCCESS;
-}
-
-static COLD DAT_RETURN post_odd_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, int n,
-					const DAT_LMR_TRIPLET *iov, uint32_t length,
-					DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+/* Any list: empty segments are left out. */
+static __attribute__((noinline))
+DAT_RETURN receive_any(struct dapl_ep *ep, int n, const DAT_LMR_TRIPLET *iov,
+		       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct ibv_sge copy[MAX_SEGMENTS];
-
-	wr->sg_list = squeeze(iov, &n, copy);
-	if (!n && ep->obj.ia->attr.no_empty_receive)
-		copy[n++] = (struct ibv_sge){ .length = 0 };
-	wr->num_sge = n;
-	return post_any_receive(ep, wr, length, cookie, flags);
-}
-
-/* dat_ep_post_recv (spec/calls.md 5): in any state, as long as there is a PZ. */
-DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
-{
-	struct dapl_ep *ep = dapl_ep_from(handle);
 	struct ibv_recv_wr wr;
 	DAT_RETURN ret;
 	uint64_t total;
 
-	if (unlikely(!ep))
-		return BAD_HANDLE(EP);
-	if (unlikely(ep->srq != NULL))
+	if (ep->srq)
 		return bad_request_state(ep);
-	if (unlikely((unsigned)n > ep->max_recv_iov))
+	if (n < 0 || n > ep->max_recv_iov)
 		return BAD_PARAM(2);
-	if (unlikely(!iov && n))
+	if (!iov && n)
 		return BAD_PARAM(3);
-	if (unlikely(flags) && (flags & ~(DAT_COMPLETION_UNSIGNALLED_FLAG & ~ep->recv_flags)))
+	if (flags & ~(DAT_COMPLETION_UNSIGNALLED_FLAG & ~ep->recv_flags))
 		return BAD_PARAM(5);
-	if (unlikely(!ep->qp) && (ret = no_qp_for_receive(ep)))
+	if (!ep->qp && (ret = no_qp_for_receive(ep)))
 		return ret;
-	if (likely(n == 1) && likely(iov->segment_length))
-		total = iov->segment_length;
-	else if (sum(iov, n, &total) || !n)
-		return post_odd_receive(ep, &wr, n, iov, (uint32_t)total, cookie, flags);
-	wr.sg_list = (struct ibv_sge *)iov;
+	wr.sg_list = sum(iov, n, &total) ? squeeze(iov, &n, copy) : (struct ibv_sge *)iov;
+	if (!n && ep->obj.ia->attr.no_empty_receive) {
+		copy[n++] = (struct ibv_sge){ .length = 0 };
+		wr.sg_list = copy;
+	}
 	wr.num_sge = n;
-	return post_receive(ep, &wr, (uint32_t)total, cookie, flags);
+	return post_any_receive(ep, &wr, (uint32_t)total, cookie, flags);
+}
+
+/* dat_ep_post_recv (spec/calls.md 5): in any state, as long as there is a PZ. In a straight
+ * line as the requests; rq.room is 0 where a receive is no plain one. */
+DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct dapl_ep *ep = (struct dapl_ep *)handle;
+	struct ibv_recv_wr wr, *bad;
+	struct dapl_dto *dto;
+	int err;
+
+	if (unlikely(!dapl_ep_is_live(ep)))
+		return bad_ep();
+	if (unlikely(((unsigned)n - 1) | flags) || unlikely(!iov) || unlikely(!iov->segment_length) ||
+	    unlikely(!(dto = take_plain(ep, &ep->rq, iov->segment_length, cookie,
+					DAT_DTO_RECEIVE, DCNT_EP_POST_RECV))))
+		return receive_any(ep, n, iov, cookie, flags);
+	wr.wr_id = (uintptr_t)dto;
+	wr.next = NULL;
+	wr.sg_list = (struct ibv_sge *)iov;
+	wr.num_sge = 1;
+	err = ibv_post_recv(ep->qp, &wr, &bad);
+	if (unlikely(err))
+		return post_failed(ep, DCNT_EP_POST_RECV, err);
+	dapl_spin_unlock(&ep->rq.lock);
+	return DAT_SUCCESS;
 }
 
 /* --- the provider's own ---------------------------------------------------------------- */
@@ -709,7 +724,7 @@ int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing)
 	dapl_spin_lock(&q->lock);
 	if (dapl_queue_used(q) <= q->mask) {
 		dto = dapl_queue_next(q);
-		*dto = (struct dapl_dto){ .ep = ep, .seq = q->head, .op = DAT_DTO_SEND,
+		*dto = (struct dapl_dto){ .ep = ep, .end = q->head + 1, .op = DAT_DTO_SEND,
 			.flags = REQ_MARKER };
 		wr.wr_id = (uintptr_t)dto;
 		err = ibv_post_send(ep->qp, &wr, &bad);
@@ -719,6 +734,7 @@ int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing)
 			dapl_queue_commit(q);
 			q->markers++;
 			q->limit++;
+			q->room += q->room != 0;
 		}
 	}
 	dapl_spin_unlock(&q->lock);
@@ -763,7 +779,7 @@ DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
 	if (flags & ~(POST_FLAGS & ~ep->request_flags))
 		return BAD_PARAM(8);
 	dapl_spin_lock(&ep->sq.lock);
-	if (!may_request(ep)) {
+	if (!dapl_ep_may_request(ep)) {
 		dapl_spin_unlock(&ep->sq.lock);
 		return post_late(ep, 0, cookie, flags, DAT_DTO_BIND_MW, dto_flags,
 				 NOT_COUNTED, rmr);

@@ -39,14 +39,15 @@ struct dapl_dto {
 		struct dapl_dto *next;	/* free list of an SRQ */
 	};
 	uint32_t length;	/* posted bytes; what a send or write transfers */
-	uint32_t seq;		/* its place in the queue: head when it was posted */
+	uint32_t end;		/* its place in the queue: head after it was posted */
 	uint8_t op;		/* DAT_DTOS or DAT_IB_DTOS */
 	uint8_t flags;
 };
 
 struct dapl_queue {
-	struct dapl_spin lock;	/* guards head to swept_to, and the posting itself */
+	struct dapl_spin lock;	/* guards what follows but tail, and the posting itself */
 	uint32_t head;
+	uint32_t room;		/* limit, or 0: posts must look closer (dapl_ep_set_room) */
 	uint32_t limit;		/* the consumer's, of max_request_dtos or max_recv_dtos */
 	uint32_t markers;	/* of the provider: they have raised limit since the reset */
 	uint32_t mask;		/* ring size - 1; the ring has room for markers too */
@@ -57,11 +58,21 @@ struct dapl_queue {
 	uint32_t tail __attribute__((aligned(64)));	/* the completing side's line */
 };
 
-/* Posts not yet given back. */
+/* q->lock held. Posts not yet given back. */
 static inline uint32_t dapl_queue_used(const struct dapl_queue *q)
 {
-	return __atomic_load_n(&q->head, __ATOMIC_RELAXED) -
-		__atomic_load_n(&q->tail, __ATOMIC_ACQUIRE);
+	return q->head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE);
+}
+
+/* The same for who does not hold it. */
+static inline uint32_t dapl_queue_count(struct dapl_queue *q)
+{
+	uint32_t used;
+
+	dapl_spin_lock(&q->lock);
+	used = dapl_queue_used(q);
+	dapl_spin_unlock(&q->lock);
+	return used;
 }
 
 /* Poster, holding q->lock, with room. Becomes valid with dapl_queue_commit. */
@@ -72,20 +83,20 @@ static inline struct dapl_dto *dapl_queue_next(struct dapl_queue *q)
 
 static inline void dapl_queue_commit(struct dapl_queue *q)
 {
-	__atomic_store_n(&q->head, q->head + 1, __ATOMIC_RELAXED);
+	q->head++;
 }
 
 /* Completing side, holding the EVD's lock: this request and all before it are done. */
 static inline void dapl_queue_retire(struct dapl_queue *q, const struct dapl_dto *req)
 {
-	__atomic_store_n(&q->tail, req->seq + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->tail, req->end, __ATOMIC_RELEASE);
 }
 
 /* The QP is empty, and so is its EVD of them. */
 static inline void dapl_queue_empty(struct dapl_queue *q)
 {
 	dapl_spin_lock(&q->lock);
-	__atomic_store_n(&q->head, 0, __ATOMIC_RELAXED);
+	q->head = 0;
 	__atomic_store_n(&q->tail, 0, __ATOMIC_RELEASE);
 	q->unsignaled = q->swept_to = 0;
 	q->limit -= q->markers;
