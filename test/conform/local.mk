@@ -32,3 +32,9 @@ EXTRA_DIST += test/conform/run test/conform/known-rxe test/conform/known-siw
 dist_check_SCRIPTS += test/conform/on-soft
 TESTS += test/conform/on-soft
 CLEANFILES += test/conform/on-soft.conf
+
+# Under valgrind, slowly. VALGRIND_OPTIONS: those of run, --only for instance.
+EXTRA_DIST += test/conform/on-valgrind
+.PHONY: check-valgrind
+check-valgrind: all test/conform/conform
+	$(srcdir)/test/conform/on-valgrind $(VALGRIND_OPTIONS)
