@@ -11,15 +11,18 @@
 #include "dapl/soft/soft.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
-	SWEEP_US = 250000,
+	SWEEP_LEAST_US = 10000,		/* deadlines are not kept closer than that */
+	RETRY_US = 250000,		/* a listener that rests tries again */
 	EVENTS = 64,
 	ACCEPT_BATCH = 64,
 	MULPDU_LARGE = 65490,		/* ours and siw: 64 KiB less a cache line of payload */
@@ -37,14 +40,21 @@ void soft_cm_tell(struct dapl_conn *conn, uint32_t what)
 
 static void sweep(struct dapl_timer *timer);
 
-static void set_deadline(struct dapl_conn *conn, unsigned seconds)
+/* Engine lock held: the next sweep is due in this time at the latest. */
+static void sweep_within(struct dapl_device *dev, uint64_t us)
 {
-	struct dapl_device *dev = conn->dev;
+	uint64_t due = soft_now_ns() + us * 1000;
 
-	conn->deadline_ns = soft_now_ns() + seconds * 1000000000ull;
-	if (!dev->sweeping)
-		dapl_timer_start(&dev->sweep_timer, SWEEP_US, sweep);
-	dev->sweeping = true;
+	if (dev->sweep_ns && dev->sweep_ns <= due)
+		return;
+	dev->sweep_ns = due;
+	dapl_timer_start(&dev->sweep_timer, us, sweep);
+}
+
+static void set_deadline(struct dapl_conn *conn, unsigned ms)
+{
+	conn->deadline_ns = soft_now_ns() + ms * 1000000ull;
+	sweep_within(conn->dev, ms * 1000ull);
 }
 
 /* --- sockets -------------------------------------------------------------------------- */
@@ -276,6 +286,8 @@ static void established(struct dapl_conn *conn)
 		return;
 	}
 	conn->state = SOFT_OPEN;
+	if (!conn->tx.open && !conn->mpa.p2p)
+		set_deadline(conn, SOFT_FIRST_MS);
 	soft_cm_tell(conn, SOFT_UP_ESTABLISHED);
 }
 
@@ -483,7 +495,7 @@ static struct dapl_conn *accept_one(struct soft_port *port)
 	dev->handshakes++;
 	LIST_INSERT_HEAD(&dev->conns, conn, link);
 	set_options(conn);
-	set_deadline(conn, SOFT_HANDSHAKE_S);
+	set_deadline(conn, SOFT_HANDSHAKE_MS);
 	return conn;
 }
 
@@ -503,9 +515,7 @@ static void port_rest(struct soft_port *port)
 
 	soft_trace(TRC_LVL_ERROR, "port", port, "accept: %s", strerror(errno));
 	port_watch(port, false);
-	if (!dev->sweeping)
-		dapl_timer_start(&dev->sweep_timer, SWEEP_US, sweep);
-	dev->sweeping = true;
+	sweep_within(dev, RETRY_US);
 }
 
 static void take_request(struct dapl_conn *conn);
@@ -734,7 +744,7 @@ static void reply_readable(struct dapl_conn *conn)
 	switch (receive_frame(conn)) {
 	case GOT_PART:
 		if (!conn->deadline_ns && conn->frame_length)
-			set_deadline(conn, SOFT_HANDSHAKE_S);
+			set_deadline(conn, SOFT_HANDSHAKE_MS);
 		break;
 	case GOT_ALL:
 		reply_complete(conn);
@@ -834,8 +844,32 @@ static void cm_ready(struct dapl_watch *watch)
 	soft_engine_unlock(dev);
 }
 
+/* A foreign initiator keeps silent, and may be waiting for us: DAT lets either side speak
+ * first. Its TCP has our Reply by now, so what we send does not come together with it. */
+static void speak_first(struct dapl_conn *conn)
+{
+	struct soft_qp *qp = conn->qp;
+	int unread = 0;
+
+	if (!qp)
+		return;
+	if (!ioctl(conn->fd, SIOCOUTQ, &unread) && unread) {
+		set_deadline(conn, SOFT_FIRST_MS);
+		return;
+	}
+	dapl_spin_lock(&qp->lock);
+	conn->tx.open = true;
+	soft_tcp_send(conn);
+	dapl_spin_unlock(&qp->lock);
+}
+
 static void conn_expired(struct dapl_conn *conn)
 {
+	conn->deadline_ns = 0;
+	if (conn->state == SOFT_OPEN) {
+		speak_first(conn);
+		return;
+	}
 	soft_trace(TRC_LVL_ERROR, "conn", conn, "expired in state %d", conn->state);
 	switch (conn->state) {
 	case SOFT_WAIT_REQUEST:
@@ -854,25 +888,25 @@ static void conn_expired(struct dapl_conn *conn)
 static void sweep(struct dapl_timer *timer)
 {
 	struct dapl_device *dev = container_of(timer, struct dapl_device, sweep_timer);
-	uint64_t now = soft_now_ns();
-	struct dapl_conn *conn, *next;
+	uint64_t now = soft_now_ns(), next = UINT64_MAX;
+	struct dapl_conn *conn, *after;
 	struct soft_port *port;
-	bool more = false;
 
 	soft_engine_lock(dev);
-	for (conn = LIST_FIRST(&dev->conns); conn; conn = next) {
-		next = LIST_NEXT(conn, link);
+	dev->sweep_ns = 0;
+	for (conn = LIST_FIRST(&dev->conns); conn; conn = after) {
+		after = LIST_NEXT(conn, link);
 		if (conn->deadline_ns && conn->deadline_ns <= now)
 			conn_expired(conn);
-		else if (conn->deadline_ns)
-			more = true;
+		else if (conn->deadline_ns && conn->deadline_ns < next)
+			next = conn->deadline_ns;
 	}
 	LIST_FOREACH(port, &dev->ports, link)
 		if (port->paused)
 			port_watch(port, true);
-	dev->sweeping = more;
-	if (more)
-		dapl_timer_start(timer, SWEEP_US, sweep);
+	if (next != UINT64_MAX)
+		sweep_within(dev, (next - now) / 1000 > SWEEP_LEAST_US ? (next - now) / 1000
+								      : SWEEP_LEAST_US);
 	soft_engine_unlock(dev);
 }
 
@@ -1112,7 +1146,7 @@ static void send_accept(struct dapl_conn *conn, const struct dapl_conn_params *p
 	conn->frame_length = 0;
 	conn->frame_need = WIRE_TRAILER;
 	conn->up_pdata = NULL;
-	set_deadline(conn, SOFT_HANDSHAKE_S);
+	set_deadline(conn, SOFT_HANDSHAKE_MS);
 	cm_watch(conn, EPOLLIN);
 }
 
@@ -1195,7 +1229,7 @@ void soft_cm_release(struct dapl_conn *conn)
 	} else {		/* what we sent is to arrive: no close before the peer's FIN */
 		if (!conn->in_data)
 			soft_engine_add(conn);
-		set_deadline(conn, SOFT_LINGER_S);
+		set_deadline(conn, SOFT_LINGER_MS);
 	}
 	soft_engine_unlock(dev);
 }

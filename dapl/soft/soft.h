@@ -44,8 +44,9 @@ enum {
 	SOFT_CHARGE = 64,		/* what a Send costs of the window beyond its bytes */
 	SOFT_SCRATCH = 64 << 10,
 	SOFT_HANDSHAKES_MAX = 4096,	/* accepted sockets without a whole Request */
-	SOFT_HANDSHAKE_S = 10,		/* time for a frame, once it may be expected */
-	SOFT_LINGER_S = 5,
+	SOFT_HANDSHAKE_MS = 10000,	/* time for a frame, once it may be expected */
+	SOFT_FIRST_MS = 100,		/* a foreign initiator's silence that ends ours */
+	SOFT_LINGER_MS = 5000,
 };
 #define SOFT_MAX_MESSAGE 0x80000000u
 
@@ -438,7 +439,7 @@ struct dapl_device {
 	uint32_t grip_ms;		/* the service thread's own: it does not hand over */
 	uint64_t hold_until_ns;		/* ... before */
 	struct dapl_spin handover;	/* guards polled and the service epoll set */
-	bool sweeping;
+	uint64_t sweep_ns;		/* engine lock: when sweep_timer is due; 0: it is not */
 	uint32_t turn;
 	unsigned streams;		/* sockets in data_epoll */
 	unsigned handshakes;

@@ -623,6 +623,37 @@ static void peer_to_peer_and_revision_1(void **state)
 	stranger_down();
 }
 
+/* DAT lets the acceptor speak first; the initiator is silent, as one that waits for it. But
+ * not if it has promised a frame. */
+static void a_silent_initiator_is_spoken_to(void **state)
+{
+	struct wire_mpa promise = { .p2p = true, .p2p_write = true, .ird = 4, .ord = 4 };
+	struct pollfd in = { .events = POLLIN };
+	uint8_t ulpdu[65536];
+	uint16_t n;
+
+	(void)state;
+	stranger_up(true);
+	post(1, IBV_WR_SEND, 0, 10, 0, 0);
+	assert_true(get_fpdu(ulpdu, &n));
+	assert_int_equal(ulpdu[1], 0x43);
+	completion(1, 0);
+	post_recv(2, 0, 8);
+	put_segment(send_seg(1, 0, true), "x", 1);
+	completion(2, 0);
+	stranger_down();
+
+	reset_stranger(false);
+	open_us();
+	passive_up(WIRE_MPA_S, 2, &promise);
+	post(1, IBV_WR_SEND, 0, 10, 0, 0);
+	in.fd = s;
+	assert_int_equal(poll(&in, 1, 300), 0);
+	put_segment((struct wire_segment){ .tagged = true, .last = true, .op = WIRE_WRITE }, "", 0);
+	completion(1, 0);
+	stranger_down();
+}
+
 /* --- tests: bad Requests ------------------------------------------------------------------------------ */
 
 static void requests_that_are_refused(void **state)
@@ -958,6 +989,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(as_initiator),
 		cmocka_unit_test(replies_that_do_not_accept),
 		cmocka_unit_test(peer_to_peer_and_revision_1),
+		cmocka_unit_test(a_silent_initiator_is_spoken_to),
 		cmocka_unit_test(requests_that_are_refused),
 		cmocka_unit_test(silent_connections_do_not_keep_others_out),
 		cmocka_unit_test(every_bad_frame_gets_its_terminate),
