@@ -31,12 +31,17 @@ if CMOCKA
 # The software RNIC, without DAT objects: the tests have the upcalls.
 soft_unit_tests = \
 	test/unit/test_soft_device \
+	test/unit/test_soft_stream \
 	test/unit/test_soft_wire
 check_PROGRAMS += $(soft_unit_tests)
 TESTS += $(soft_unit_tests)
 test_unit_test_soft_device_SOURCES = test/unit/test_soft_device.c
 test_unit_test_soft_device_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_device_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
+test_unit_test_soft_stream_SOURCES = test/unit/test_soft_stream.c \
+	test/unit/soft_stream.c test/unit/soft_stream.h
+test_unit_test_soft_stream_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_soft_stream_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_test_soft_wire_SOURCES = test/unit/test_soft_wire.c
 test_unit_test_soft_wire_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_wire_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)

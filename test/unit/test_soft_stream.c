@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_soft_stream.c - the software RNIC's receiver, byte by byte: a stream does the same
+ * wherever it is cut; and every check has its Terminate, its trace line, and ends the
+ * connection the same way. test_soft_wire.c does the same over TCP, with MPA before it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "soft_stream.h"
+
+/* --- upcalls --------------------------------------------------------------------------- */
+
+static int broken, orderly_ends;	/* atomic */
+
+void dapl_up_request(void *sp, struct dapl_conn *conn, const struct dapl_request *request)
+{
+	(void)sp, (void)conn, (void)request;
+}
+
+void dapl_up_established(void *owner, struct dapl_conn *conn, const struct dapl_established *i)
+{
+	(void)owner, (void)conn, (void)i;
+}
+
+void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure why,
+		    const void *pdata, size_t n)
+{
+	(void)owner, (void)conn, (void)why, (void)pdata, (void)n;
+}
+
+void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
+{
+	(void)owner, (void)conn;
+	__atomic_add_fetch(orderly ? &orderly_ends : &broken, 1, __ATOMIC_RELAXED);
+}
+
+void dapl_up_released(void *owner)
+{
+	(void)owner;
+}
+
+void dapl_up_async(void *ia, const struct ibv_async_event *event)
+{
+	(void)ia, (void)event;
+}
+
+/* --- a peer's stream ----------------------------------------------------------------------- */
+
+static uint8_t bytes[65536];
+static size_t length;
+
+static void add(const struct stream *s, struct wire_segment seg, const void *body, size_t n)
+{
+	uint8_t ulpdu[4096];
+	unsigned head = wire_segment_put(ulpdu, &seg);
+
+	if (n)
+		memcpy(ulpdu + head, body, n);
+	length += stream_frame(s, bytes + length, ulpdu, head + n);
+	assert_true(length < sizeof bytes - 8192);
+}
+
+static struct wire_segment send_of(uint8_t op, uint32_t msn, uint32_t mo, bool last)
+{
+	return (struct wire_segment){ .op = op, .last = last, .msn = msn, .mo = mo };
+}
+
+static struct wire_segment write_to(uint32_t stag, uint64_t to, bool last)
+{
+	return (struct wire_segment){ .tagged = true, .op = WIRE_WRITE, .last = last,
+		.stag = stag, .to = to };
+}
+
+static struct wire_segment control(uint8_t op, uint32_t qn, uint32_t msn)
+{
+	return (struct wire_segment){ .op = op, .last = true, .qn = qn, .msn = msn };
+}
+
+static void add_read(const struct stream *s, uint32_t msn, uint32_t stag, uint64_t from,
+		     uint32_t size)
+{
+	uint8_t body[WIRE_READ_REQUEST_LENGTH] = { 0 };
+
+	wire_put32(body, 0x7000 + msn);
+	wire_put32(body + 12, size);
+	wire_put32(body + 16, stag);
+	wire_put64(body + 20, from);
+	add(s, control(WIRE_READ_REQUEST, WIRE_QN_READ, msn), body, sizeof body);
+}
+
+static void add_atomic(const struct stream *s, uint32_t msn, uint32_t code, uint32_t stag,
+		       uint64_t to)
+{
+	uint8_t body[WIRE_ATOMIC_REQUEST_LENGTH] = { 0 };
+
+	wire_put32(body, code);
+	wire_put32(body + 4, 0x123);
+	wire_put32(body + 8, stag);
+	wire_put64(body + 12, to);
+	wire_put64(body + 20, 5);
+	add(s, control(WIRE_ATOMIC_REQUEST, WIRE_QN_READ, msn), body, sizeof body);
+}
+
+static void add_response(const struct stream *s, uint32_t offset, uint32_t size, bool last)
+{
+	uint8_t body[1024];
+
+	for (uint32_t i = 0; i < size; i++)
+		body[i] = (uint8_t)((offset + i) * 7);
+	add(s, (struct wire_segment){ .tagged = true, .op = WIRE_READ_RESPONSE, .last = last,
+		.stag = STREAM_SINK + 1, .to = offset }, body, size);
+}
+
+/* One of everything. Receives 1 to 3 and a read (id 10), an atomic (id 11) of ours are out. */
+static void compose(const struct stream *s, bool ours)
+{
+	struct wire_segment invalidate = send_of(WIRE_SEND_INV, 3, 0, true);
+	uint32_t open = stream_device.open->rkey;
+	uint8_t text[300], body[16] = { 0 };
+
+	length = 0;
+	for (size_t i = 0; i < sizeof text; i++)
+		text[i] = (uint8_t)(i * 13 + 1);
+	invalidate.stag = s->window->mw.rkey;
+	add(s, send_of(WIRE_SEND, 1, 0, true), text, 11);
+	add(s, write_to(open, 100, false), text, 37);
+	add(s, write_to(open, 137, true), text, 48);	/* ends on a word that comes last */
+	add(s, write_to(0, 0, true), "", 0);
+	add(s, send_of(WIRE_SEND_SE, 2, 0, false), text, 1);
+	add(s, send_of(WIRE_SEND_SE, 2, 1, false), text, 0);
+	add(s, send_of(WIRE_SEND_SE, 2, 1, true), text + 1, 70);
+	add_read(s, 1, open, 90, 120);
+	add_response(s, 0, 50, false);
+	add_response(s, 50, 250, true);
+	add(s, invalidate, text, 3);
+	if (!ours)
+		return;
+	add_atomic(s, 2, WIRE_ATOMIC_FETCH_ADD, open, 64);
+	wire_put32(body, 2);
+	wire_put64(body + 4, 777);
+	add(s, control(WIRE_ATOMIC_RESPONSE, WIRE_QN_ATOMIC, 1), body, 12);
+	memset(body, 0, sizeof body);
+	wire_put32(body, 99);
+	add(s, control(WIRE_IMMEDIATE, WIRE_QN_SEND, 4), body, 8);	/* no receive: late */
+	add(s, send_of(WIRE_SEND_SE_IMM, 5, 0, true), text, 20);
+	memset(body, 0, sizeof body);
+	add(s, control(WIRE_ACK, WIRE_QN_OURS, 1), body, 16);
+	add(s, control(WIRE_GOODBYE, WIRE_QN_OURS, 2), "", 0);
+}
+
+/* --- cut anywhere ----------------------------------------------------------------------------- */
+
+enum { MOST_WCS = 16 };
+struct outcome {
+	struct ibv_wc wc[MOST_WCS];
+	unsigned wcs;
+	char open[STREAM_REGION], local[STREAM_LOCAL];
+	uint8_t out[4096];		/* without acknowledgements: they come as they come */
+	size_t out_length;
+};
+
+static void keep_frames(const struct stream *s, struct outcome *o)
+{
+	const uint8_t *ulpdu;
+	size_t at = 0;
+	int n;
+
+	while ((ulpdu = stream_next(s, &at, &n))) {
+		if ((ulpdu[1] & 15) == WIRE_ACK)
+			continue;
+		memcpy(o->out + o->out_length, ulpdu, n);
+		o->out_length += n;
+		/* message numbers of a private queue count acknowledgements */
+		if ((ulpdu[1] & 15) == WIRE_GOODBYE)
+			memset(o->out + o->out_length - n + 10, 0, 4);
+	}
+	assert_int_equal(n, 0);
+	assert_int_equal(at, s->out_length);
+}
+
+/* The stream in two parts, or with `cut` in pieces of that size. */
+static struct outcome *run(const struct stream_options *options, size_t first, size_t cut)
+{
+	struct stream_memory *m = stream_device.memory;
+	struct outcome *o = calloc(1, sizeof *o);
+	struct stream s;
+
+	memset(m->open, 0, sizeof m->open);
+	memset(m->local, 0, sizeof m->local);
+	stream_open(&s, options);
+	for (int i = 1; i <= 3; i++)
+		assert_true(stream_receive(&s, i, i * 1000, 100));
+	assert_true(stream_bind(&s, 9, 0, 64));
+	assert_true(stream_request(&s, 10, IBV_WR_RDMA_READ, 8000, 300, 1, 0));
+	if (options->ours)
+		assert_true(stream_request(&s, 11, IBV_WR_ATOMIC_FETCH_AND_ADD, 9000, 8, 1, 0));
+	compose(&s, options->ours);
+	stream_put(&s, bytes, first, cut);
+	stream_put(&s, bytes + first, length - first, cut);
+	if (options->ours) {
+		assert_true(stream_receive(&s, 4, 4000, 100));
+		assert_true(stream_receive(&s, 5, 5000, 100));
+	}
+	stream_end(&s);
+	o->wcs = stream_poll(&s, o->wc, MOST_WCS);
+	memcpy(o->open, m->open, sizeof o->open);
+	memcpy(o->local, m->local, sizeof o->local);
+	keep_frames(&s, o);
+	stream_close(&s);
+	return o;
+}
+
+static void assert_same(const struct outcome *a, const struct outcome *b)
+{
+	assert_int_equal(a->wcs, b->wcs);
+	for (unsigned i = 0; i < a->wcs; i++) {
+		assert_int_equal(a->wc[i].wr_id, b->wc[i].wr_id);
+		assert_int_equal(a->wc[i].status, b->wc[i].status);
+		assert_int_equal(a->wc[i].byte_len, b->wc[i].byte_len);
+		assert_int_equal(a->wc[i].wc_flags, b->wc[i].wc_flags);
+	}
+	assert_memory_equal(a->open, b->open, sizeof a->open);
+	assert_memory_equal(a->local, b->local, sizeof a->local);
+	assert_int_equal(a->out_length, b->out_length);
+	assert_memory_equal(a->out, b->out, a->out_length);
+}
+
+static void cut_anywhere(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 4; kind++) {
+		struct stream_options options = { .ours = kind & 1, .crc = kind & 2 };
+		struct outcome *whole = run(&options, 0, 0), *cut;
+
+		/* all there, none failed: what the cuts are compared with says something */
+		assert_int_equal(whole->wcs, options.ours ? 8 : 5);
+		for (unsigned i = 0; i < whole->wcs; i++)
+			assert_int_equal(whole->wc[i].status, IBV_WC_SUCCESS);
+		for (size_t at = 1; at < length; at++) {
+			cut = run(&options, at, 0);
+			assert_same(whole, cut);
+			free(cut);
+		}
+		for (size_t piece = 1; piece <= 7; piece++) {
+			cut = run(&options, 0, piece);
+			assert_same(whole, cut);
+			free(cut);
+		}
+		free(whole);
+	}
+}
+
+/* Whatever byte is wrong, with CRC nothing of that frame happens. */
+static void any_wrong_byte_is_caught_by_the_crc(void **state)
+{
+	struct stream_options options = { .crc = true };
+	struct stream s;
+
+	(void)state;
+	for (int at = WIRE_FPDU_LENGTH; at < 2 + 14 + 40 + 4; at++) {
+		struct ibv_wc wc;
+		int n;
+		size_t from = 0;
+		const uint8_t *ulpdu;
+
+		memset(stream_device.memory->open, 0, STREAM_REGION);
+		stream_open(&s, &options);
+		assert_true(stream_receive(&s, 1, 0, 100));
+		length = 0;
+		add(&s, write_to(stream_device.open->rkey, 0, true),
+		    "0123456789012345678901234567890123456789", 40);
+		bytes[at] ^= 1 << at % 8;
+		stream_put(&s, bytes, length, 0);
+		ulpdu = stream_next(&s, &from, &n);
+		assert_non_null(ulpdu);
+		assert_int_equal(wire_get16(ulpdu + WIRE_UNTAGGED), WIRE_TERM_CRC);
+		assert_int_equal(stream_poll(&s, &wc, 1), 1);
+		assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+		for (int i = 0; i < STREAM_REGION; i++)
+			assert_int_equal(stream_device.memory->open[i], 0);
+		stream_close(&s);
+	}
+}
+
+/* --- every check --------------------------------------------------------------------------------- */
+
+/* What a bad peer sends; the name is what the trace calls the check. */
+struct bad {
+	const char *check;
+	int term;
+	void (*send)(const struct stream *s);
+	bool ours;
+};
+
+static void raw(const struct stream *s, const char *ulpdu, size_t n)
+{
+	length += stream_frame(s, bytes + length, (const uint8_t *)ulpdu, n);
+}
+
+#define BAD(name) static void name(const struct stream *s)
+
+BAD(too_short) { raw(s, "\x41\x43", 3); }
+BAD(shorter_than_header) { raw(s, "\x41\x43\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16); }
+BAD(version_tagged) { raw(s, "\xc2\x40\0\0\0\0\0\0\0\0\0\0\0", 14); }
+BAD(version_untagged) { raw(s, "\x42\x43\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 18); }
+BAD(version_rdmap) { raw(s, "\x41\x83\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 18); }
+BAD(tagged_send) { raw(s, "\xc1\x43\0\0\0\0\0\0\0\0\0\0\0", 14); }
+BAD(atomic_of_a_stranger) { add_atomic(s, 1, WIRE_ATOMIC_FETCH_ADD, stream_device.open->rkey, 0); }
+BAD(goodbye_of_a_stranger) { add(s, control(WIRE_GOODBYE, WIRE_QN_OURS, 1), "", 0); }
+BAD(queue) { add(s, control(WIRE_SEND, 1, 1), "", 0); }
+BAD(number) { add(s, send_of(WIRE_SEND, 2, 0, true), "", 0); }
+BAD(offset) { add(s, send_of(WIRE_SEND, 1, 1, true), "", 0); }
+BAD(hole)
+{
+	add(s, send_of(WIRE_SEND, 1, 0, false), "abcd", 4);
+	add(s, send_of(WIRE_SEND, 1, 8, true), "abcd", 4);
+}
+BAD(overlap)
+{
+	add(s, send_of(WIRE_SEND, 1, 0, false), "abcd", 4);
+	add(s, send_of(WIRE_SEND, 1, 2, true), "abcd", 4);
+}
+BAD(other_op)
+{
+	add(s, send_of(WIRE_SEND, 1, 0, false), "abcd", 4);
+	add(s, send_of(WIRE_SEND_SE, 1, 4, true), "abcd", 4);
+}
+BAD(too_long) { add(s, send_of(WIRE_SEND, 1, 0, true), bytes + 32768, 101); }
+BAD(read_length) { add(s, control(WIRE_READ_REQUEST, 1, 1), bytes + 32768, 29); }
+BAD(read_in_two)
+{
+	struct wire_segment seg = control(WIRE_READ_REQUEST, 1, 1);
+
+	seg.last = false;
+	add(s, seg, bytes + 32768, 28);
+}
+BAD(no_terminate_body) { add(s, control(WIRE_TERMINATE, WIRE_QN_TERMINATE, 1), "", 0); }
+BAD(write_stag) { add(s, write_to(0x10203040, 0, true), "x", 1); }
+BAD(write_bounds) { add(s, write_to(stream_device.open->rkey, STREAM_REGION - 1, true), "xy", 2); }
+BAD(write_wrap) { add(s, write_to(stream_device.open->rkey, UINT64_MAX, true), "xy", 2); }
+BAD(write_access) { add(s, write_to(stream_device.constant->rkey, 0, true), "x", 1); }
+BAD(write_local) { add(s, write_to(stream_device.local->rkey, 0, true), "x", 1); }
+BAD(write_foreign) { add(s, write_to(stream_device.foreign->rkey, 0, true), "x", 1); }
+BAD(write_unbound) { add(s, write_to(s->window->mw.rkey, 0, true), "x", 1); }
+BAD(read_stag) { add_read(s, 1, 0x10203040, 0, 1); }
+BAD(read_bounds) { add_read(s, 1, stream_device.open->rkey, STREAM_REGION, 1); }
+BAD(read_wrap) { add_read(s, 1, stream_device.open->rkey, UINT64_MAX, 2); }
+BAD(read_access) { add_read(s, 1, stream_device.local->rkey, 0, 1); }
+BAD(read_foreign) { add_read(s, 1, stream_device.foreign->rkey, 0, 1); }
+BAD(unasked) { add_response(s, 0, 8, true); }
+BAD(uninvited)
+{
+	struct wire_segment inv = send_of(WIRE_SEND_INV, 1, 0, true);
+
+	inv.stag = stream_device.open->rkey;
+	add(s, inv, "", 0);
+}
+BAD(atomic_unaligned) { add_atomic(s, 1, WIRE_ATOMIC_FETCH_ADD, stream_device.open->rkey, 4); }
+BAD(atomic_code) { add_atomic(s, 1, 1, stream_device.open->rkey, 0); }
+BAD(atomic_access) { add_atomic(s, 1, WIRE_ATOMIC_FETCH_ADD, stream_device.constant->rkey, 0); }
+BAD(atomic_unasked) { add(s, control(WIRE_ATOMIC_RESPONSE, WIRE_QN_ATOMIC, 1), bytes + 32768, 12); }
+BAD(ack_of_the_future)
+{
+	uint8_t body[16] = { 0, 0, 0, 9 };
+
+	add(s, control(WIRE_ACK, WIRE_QN_OURS, 1), body, 16);
+}
+BAD(window_overrun)
+{
+	uint8_t ulpdu[4096] = { 0 };
+	uint32_t msn = 1;
+
+	/* far beyond the megabyte that a sender of ours may have under way */
+	for (struct stream *w = (struct stream *)s; msn < 400 && w->alive; msn++) {
+		uint8_t fpdu[4112];
+		struct wire_segment seg = send_of(WIRE_SEND, msn, 0, true);
+
+		wire_segment_put(ulpdu, &seg);
+		stream_put(w, fpdu, stream_frame(w, fpdu, ulpdu, 4096), 0);
+	}
+}
+
+static const struct bad bad[] = {
+	{ "ULPDU length", WIRE_TERM_LENGTH, too_short, false },
+	{ "ULPDU length", WIRE_TERM_LENGTH, shorter_than_header, false },
+	{ "DDP version", WIRE_TERM_TAGGED_VERSION, version_tagged, false },
+	{ "DDP version", WIRE_TERM_UNTAGGED_VERSION, version_untagged, false },
+	{ "RDMAP version", WIRE_TERM_RDMAP_VERSION, version_rdmap, false },
+	{ "opcode", WIRE_TERM_OPCODE, tagged_send, false },
+	{ "opcode", WIRE_TERM_OPCODE, atomic_of_a_stranger, false },
+	{ "opcode", WIRE_TERM_OPCODE, goodbye_of_a_stranger, false },
+	{ "queue number", WIRE_TERM_QN, queue, false },
+	{ "message sequence number", WIRE_TERM_MSN, number, false },
+	{ "message offset", WIRE_TERM_MO, offset, false },
+	{ "message offset", WIRE_TERM_MO, hole, false },
+	{ "message offset", WIRE_TERM_MO, overlap, false },
+	{ "opcode within a message", WIRE_TERM_OPCODE, other_op, false },
+	{ "receive for a send", WIRE_TERM_TOO_LONG, too_long, false },
+	{ "ULPDU length", WIRE_TERM_LENGTH, read_length, false },
+	{ "last flag of a message of one segment", WIRE_TERM_UNSPECIFIED, read_in_two, false },
+	{ "ULPDU length", WIRE_TERM_LENGTH, no_terminate_body, false },
+	{ "target of a write", WIRE_TERM_DDP_STAG, write_stag, false },
+	{ "target of a write", WIRE_TERM_DDP_BOUNDS, write_bounds, false },
+	{ "target of a write", WIRE_TERM_DDP_WRAP, write_wrap, false },
+	{ "target of a write", WIRE_TERM_ACCESS, write_access, false },
+	{ "target of a write", WIRE_TERM_ACCESS, write_local, false },
+	{ "target of a write", WIRE_TERM_DDP_STREAM, write_foreign, false },
+	{ "target of a write", WIRE_TERM_DDP_STAG, write_unbound, false },
+	{ "read request", WIRE_TERM_STAG, read_stag, false },
+	{ "read request", WIRE_TERM_BOUNDS, read_bounds, false },
+	{ "read request", WIRE_TERM_WRAP, read_wrap, false },
+	{ "read request", WIRE_TERM_ACCESS, read_access, false },
+	{ "read request", WIRE_TERM_STREAM, read_foreign, false },
+	{ "read response", WIRE_TERM_OPCODE, unasked, false },
+	{ "delivery of a send", WIRE_TERM_INVALIDATE, uninvited, false },
+	{ "atomic request", WIRE_TERM_CATASTROPHIC, atomic_unaligned, true },
+	{ "atomic request", WIRE_TERM_UNSPECIFIED, atomic_code, true },
+	{ "atomic request", WIRE_TERM_ACCESS, atomic_access, true },
+	{ "atomic response", WIRE_TERM_OPCODE, atomic_unasked, true },
+	{ "acknowledgement", WIRE_TERM_UNSPECIFIED, ack_of_the_future, true },
+	{ "receive for a send", WIRE_TERM_NO_BUFFER, window_overrun, true },
+};
+
+/* The one trace line that says which check it was. */
+static void assert_traced(const struct bad *b)
+{
+	char text[8192] = "", line[128];
+	FILE *f = tmpfile();
+	size_t n;
+
+	assert_non_null(f);
+	trace_dump(fileno(f));
+	rewind(f);
+	n = fread(text, 1, sizeof text - 1, f);
+	text[n] = '\0';
+	fclose(f);
+	snprintf(line, sizeof line, "terminate %d/%d/%d: %s,", b->term >> 12, b->term >> 8 & 15,
+		 b->term & 255, b->check);
+	if (!strstr(text, line))
+		print_message("expected \"%s\" in \"%s\"\n", line, text);
+	assert_non_null(strstr(text, line));
+}
+
+/* The last frame, and nothing behind it. */
+static void assert_terminated(const struct stream *s, const struct bad *b)
+{
+	const uint8_t *ulpdu, *last = NULL;
+	int n, size = 0;
+	size_t at = 0;
+
+	while ((ulpdu = stream_next(s, &at, &n))) {
+		last = ulpdu;
+		size = n;
+	}
+	assert_non_null(last);
+	assert_int_equal(wire_get16(last), 0x4147);
+	assert_int_equal(wire_get32(last + 6), WIRE_QN_TERMINATE);
+	assert_int_equal(wire_get32(last + 10), 1);
+	assert_int_equal(wire_get32(last + 14), 0);
+	assert_int_equal(wire_get16(last + 18), b->term);
+	assert_int_equal(wire_get16(last + 20), 0);
+	assert_int_equal(size, WIRE_UNTAGGED + 4 + (b->ours ? WIRE_TERMINATE_EXTRA : 0));
+}
+
+static void every_check_has_its_terminate(void **state)
+{
+	struct stream s;
+	struct ibv_wc wc[8];
+	unsigned n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		for (int crc = 0; crc < 2; crc++) {
+			bool posts = bad[i].send != window_overrun;
+
+			trace_fini();
+			trace_set_level(TRC_LVL_ERROR);
+			broken = orderly_ends = 0;
+			memset(bytes, 0, sizeof bytes);
+			stream_open(&s, &(struct stream_options){ .ours = bad[i].ours,
+								  .crc = crc });
+			if (posts) {
+				assert_true(stream_receive(&s, 1, 0, 100));
+				assert_true(stream_receive(&s, 2, 100, 100));
+			}
+			length = 0;
+			bad[i].send(&s);
+			stream_put(&s, bytes, length, 0);
+			assert_traced(&bad[i]);
+			trace_set_level(TRC_LVL_OFF);
+			assert_terminated(&s, &bad[i]);
+			assert_int_equal(s.qp->state, IBV_QPS_ERR);
+			n = stream_poll(&s, wc, 8);
+			assert_int_equal(n, posts ? 2 : 0);
+			for (unsigned k = 0; k < n; k++)
+				assert_int_equal(wc[k].status,
+						 k == 0 && bad[i].send == too_long
+							 ? IBV_WC_LOC_LEN_ERR
+							 : IBV_WC_WR_FLUSH_ERR);
+			stream_close(&s);
+			assert_int_equal(broken, 1);
+			assert_int_equal(orderly_ends, 0);
+		}
+}
+
+/* More reads than were agreed: none can be answered while the socket takes nothing. */
+static void more_reads_than_agreed(void **state)
+{
+	struct bad b = { "read request", WIRE_TERM_NO_BUFFER, NULL, false };
+	struct stream s;
+
+	(void)state;
+	trace_fini();
+	trace_set_level(TRC_LVL_ERROR);
+	stream_open(&s, &(struct stream_options){ 0 });
+	length = 0;
+	for (int i = 1; i <= STREAM_READS + 1; i++)
+		add_read(&s, i, stream_device.open->rkey, 0, STREAM_REGION);
+	stream_put(&s, bytes, length, 0);
+	assert_traced(&b);
+	trace_set_level(TRC_LVL_OFF);
+	assert_terminated(&s, &b);
+	stream_close(&s);
+}
+
+/* --- the peer's Terminate ----------------------------------------------------------------------- */
+
+/* What a read of ours completes with, for each code that a peer may send. */
+static void every_terminate_is_understood(void **state)
+{
+	static const struct {
+		uint8_t layer_type, code, status;
+	} terms[] = {
+		{ 0x00, 0, IBV_WC_REM_OP_ERR },
+		{ 0x01, 0, IBV_WC_REM_ACCESS_ERR }, { 0x01, 1, IBV_WC_REM_ACCESS_ERR },
+		{ 0x01, 2, IBV_WC_REM_ACCESS_ERR }, { 0x01, 3, IBV_WC_REM_ACCESS_ERR },
+		{ 0x01, 4, IBV_WC_REM_ACCESS_ERR }, { 0x01, 9, IBV_WC_REM_ACCESS_ERR },
+		{ 0x02, 5, IBV_WC_REM_OP_ERR }, { 0x02, 6, IBV_WC_REM_OP_ERR },
+		{ 0x02, 7, IBV_WC_REM_INV_REQ_ERR }, { 0x02, 0xff, IBV_WC_REM_INV_REQ_ERR },
+		{ 0x11, 0, IBV_WC_REM_ACCESS_ERR }, { 0x11, 1, IBV_WC_REM_ACCESS_ERR },
+		{ 0x11, 2, IBV_WC_REM_ACCESS_ERR }, { 0x11, 3, IBV_WC_REM_ACCESS_ERR },
+		{ 0x11, 4, IBV_WC_REM_ACCESS_ERR },
+		{ 0x12, 1, IBV_WC_REM_INV_REQ_ERR }, { 0x12, 2, IBV_WC_REM_INV_REQ_ERR },
+		{ 0x12, 3, IBV_WC_REM_INV_REQ_ERR }, { 0x12, 4, IBV_WC_REM_INV_REQ_ERR },
+		{ 0x12, 5, IBV_WC_REM_INV_REQ_ERR }, { 0x12, 6, IBV_WC_REM_INV_REQ_ERR },
+		{ 0x20, 2, IBV_WC_REM_OP_ERR }, { 0x20, 3, IBV_WC_REM_OP_ERR },
+		{ 0x20, 6, IBV_WC_REM_OP_ERR },
+	};
+	struct stream s;
+	struct ibv_wc wc[4];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++) {
+		uint8_t body[32] = { terms[i].layer_type, terms[i].code, 0xe0 };
+
+		broken = orderly_ends = 0;
+		stream_open(&s, &(struct stream_options){ 0 });
+		assert_true(stream_receive(&s, 1, 0, 100));
+		assert_true(stream_request(&s, 2, IBV_WR_RDMA_READ, 200, 8, 1, 0));
+		length = 0;
+		add(&s, control(WIRE_TERMINATE, WIRE_QN_TERMINATE, 1), body, sizeof body);
+		stream_put(&s, bytes, length, 0);
+		assert_int_equal(stream_poll(&s, wc, 4), 2);
+		assert_int_equal(wc[0].wr_id, 2);
+		assert_int_equal(wc[0].status, terms[i].status);
+		assert_int_equal(wc[1].wr_id, 1);
+		assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
+		stream_close(&s);
+		assert_int_equal(broken, 1);
+		assert_int_equal(orderly_ends, 0);
+	}
+}
+
+static int open_device(void **state)
+{
+	(void)state;
+	stream_device_open();
+	return 0;
+}
+
+static int close_device(void **state)
+{
+	(void)state;
+	stream_device_close();
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cut_anywhere),
+		cmocka_unit_test(any_wrong_byte_is_caught_by_the_crc),
+		cmocka_unit_test(every_check_has_its_terminate),
+		cmocka_unit_test(more_reads_than_agreed),
+		cmocka_unit_test(every_terminate_is_understood),
+	};
+
+	alarm(300);
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests_name("soft_stream", tests, open_device, close_device);
+}
