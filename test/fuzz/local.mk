@@ -1,23 +1,48 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Inputs that a fuzzer found worth keeping, and the functions they are for. `make check`
-# replays them; `make fuzz-conf FUZZ_TIME=60` looks for more (needs clang).
-FUZZ_TIME = 60
+# The fuzz targets: a function each that takes any bytes, and inputs worth keeping. `make
+# check` replays those; `make fuzz FUZZ_SECONDS=60` looks for more with all targets side by
+# side (needs clang), `make fuzz-keep` adds what was found to the corpora.
+# A target is its name here, NAME_fuzz.c, and the sources it is about.
+FUZZ_SECONDS = 60
 FUZZ_CC = clang
-EXTRA_DIST += test/fuzz/corpus
+fuzz_targets = conf stream mpa pdata
+fuzz_soft = $(filter %.c,$(libdaplsoftdev_la_SOURCES)) $(filter %.c,$(libcommon_la_SOURCES)) \
+	dapl/core/service.c dapl/core/settings.c
+fuzz_conf = dat/conf.c
+fuzz_stream = test/unit/soft_stream.c $(fuzz_soft)
+fuzz_mpa = $(fuzz_soft)
+fuzz_pdata = dapl/verbs/pdata.c
 
-check_PROGRAMS += test/fuzz/conf_replay
+check_PROGRAMS += test/fuzz/conf_replay test/fuzz/stream_replay test/fuzz/mpa_replay \
+	test/fuzz/pdata_replay
 test_fuzz_conf_replay_SOURCES = test/fuzz/conf_fuzz.c test/fuzz/replay.c dat/conf.c
-dist_check_SCRIPTS += test/fuzz/replay-conf
-TESTS += test/fuzz/replay-conf
+test_fuzz_stream_replay_SOURCES = test/fuzz/stream_fuzz.c test/fuzz/replay.c \
+	test/unit/soft_stream.c test/unit/soft_stream.h
+test_fuzz_stream_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
+test_fuzz_mpa_replay_SOURCES = test/fuzz/mpa_fuzz.c test/fuzz/replay.c
+test_fuzz_mpa_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
+test_fuzz_pdata_replay_SOURCES = test/fuzz/pdata_fuzz.c test/fuzz/replay.c dapl/verbs/pdata.c
+dist_check_SCRIPTS += test/fuzz/replay-corpora
+TESTS += test/fuzz/replay-corpora
+EXTRA_DIST += test/fuzz/corpus test/fuzz/run
 
-fuzz-conf:
-	$(MKDIR_P) test/fuzz/found
-	$(FUZZ_CC) -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-		$(DEFS) -D_GNU_SOURCE -I. -I$(srcdir) -I$(srcdir)/include \
-		$(srcdir)/test/fuzz/conf_fuzz.c $(srcdir)/dat/conf.c -o test/fuzz/conf_fuzz
-	test/fuzz/conf_fuzz -max_total_time=$(FUZZ_TIME) -print_final_stats=1 \
-		test/fuzz/found $(srcdir)/test/fuzz/corpus/conf
+fuzz_flags = -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+	$(DEFS) $(AM_CPPFLAGS)
+define fuzz_rule
+test/fuzz/$(1)_fuzz: $$(addprefix $$(srcdir)/,test/fuzz/$(1)_fuzz.c $$(fuzz_$(1)))
+	$$(MKDIR_P) test/fuzz
+	$$(FUZZ_CC) $$(fuzz_flags) $$(filter %.c,$$^) -o $$@
+endef
+$(foreach target,$(fuzz_targets),$(eval $(call fuzz_rule,$(target))))
 
+.PHONY: fuzz fuzz-keep fuzz-clean
+fuzz: $(fuzz_targets:%=test/fuzz/%_fuzz)
+	$(srcdir)/test/fuzz/run $(FUZZ_SECONDS) $(fuzz_targets)
+fuzz-keep:
+	for target in $(fuzz_targets); do \
+		test/fuzz/$${target}_fuzz -detect_leaks=0 -merge=1 \
+			$(srcdir)/test/fuzz/corpus/$$target test/fuzz/found/$$target || exit 1; \
+	done
 fuzz-clean:
-	rm -rf test/fuzz/found test/fuzz/conf_fuzz
+	rm -rf test/fuzz/found $(fuzz_targets:%=test/fuzz/%_fuzz)
 clean-local: fuzz-clean

@@ -131,8 +131,8 @@ static void drain(struct stream *s)
 	ssize_t n;
 
 	do {
-		if (s->out_size - s->out_length < 65536) {
-			s->out_size += 131072;
+		if (s->out_size - s->out_length < 4096) {
+			s->out_size = 2 * s->out_size + 8192;
 			s->out = realloc(s->out, s->out_size);
 			demand(s->out, "memory");
 		}
@@ -202,14 +202,11 @@ void stream_close(struct stream *s)
 	if (s->alive)
 		stream_end(s);
 	close(s->peer);
-	dapl_service_flush();		/* core hears of the end before it lets go */
 	soft_cm_release(s->conn);
 	OK(soft_qp_destroy(&s->qp->qp));
 	if (s->srq)
 		OK(soft_srq_destroy(&s->srq->srq));
 	OK(soft_mw_dealloc(&s->window->mw));
-	dapl_service_flush();		/* its task ran, */
-	dapl_service_flush();		/* and ran again to free it */
 	free(s->out);
 }
 

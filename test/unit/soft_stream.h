@@ -49,7 +49,8 @@ struct stream_options {
 };
 
 void stream_open(struct stream *s, const struct stream_options *options);
-/* The peer closes; everything is taken down again. */
+/* The peer closes; everything is taken down again. The service thread frees the connection
+ * soon after; who wants to see its upcalls waits for it (dapl_service_flush) before. */
 void stream_close(struct stream *s);
 /* The device gets these bytes, at most `cut` at a time (0: all at once). */
 void stream_put(struct stream *s, const void *bytes, size_t length, size_t cut);

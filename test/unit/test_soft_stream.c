@@ -499,6 +499,7 @@ static void every_check_has_its_terminate(void **state)
 						 k == 0 && bad[i].send == too_long
 							 ? IBV_WC_LOC_LEN_ERR
 							 : IBV_WC_WR_FLUSH_ERR);
+			dapl_service_flush();
 			stream_close(&s);
 			assert_int_equal(broken, 1);
 			assert_int_equal(orderly_ends, 0);
@@ -567,6 +568,7 @@ static void every_terminate_is_understood(void **state)
 		assert_int_equal(wc[0].status, terms[i].status);
 		assert_int_equal(wc[1].wr_id, 1);
 		assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
+		dapl_service_flush();
 		stream_close(&s);
 		assert_int_equal(broken, 1);
 		assert_int_equal(orderly_ends, 0);
