@@ -11,6 +11,7 @@
 #include "dapl/soft/soft.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -57,6 +58,61 @@ static void set_deadline(struct dapl_conn *conn, unsigned ms)
 	sweep_within(conn->dev, ms * 1000ull);
 }
 
+/* --- peers that do not answer any more ------------------------------------------------- */
+
+/* How long a peer's TCP may be silent though it should answer. 0: for ever. The variables
+ * mean what they do on InfiniBand. */
+static unsigned patience_ms(void)
+{
+	unsigned timer = dapl_settings.ack_timer;
+	uint64_t ms = (4096ull << timer % 32) * (dapl_settings.ack_retry + 1) / 1000000;
+
+	if (dapl_settings.ack_timer < 0)
+		return SOFT_PATIENCE_MS;
+	return timer && ms < 1000 ? 1000 : timer && ms < INT_MAX ? ms : 0;
+}
+
+/* Engine lock held: streams are looked after from now on. */
+static void look_after(struct dapl_device *dev)
+{
+	if (patience_ms())
+		sweep_within(dev, patience_ms() / 4 * 1000ull);
+}
+
+/* Data, or a probe of the peer's window, is sent again and again, and its TCP says nothing.
+ * A peer that is alive and does not read (stopped, say) answers probes. TCP by itself gives
+ * up after a quarter of an hour; its own time limit would hit the peer that is stopped. */
+static bool peer_is_lost(struct dapl_conn *conn, uint64_t now)
+{
+	struct tcp_info info;
+	socklen_t length = sizeof info;
+
+	if (getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &length) ||
+	    !(info.tcpi_retransmits || info.tcpi_probes)) {
+		conn->silent_ns = 0;
+		return false;
+	}
+	if (!conn->silent_ns || info.tcpi_last_ack_recv < (now - conn->silent_ns) / 1000000)
+		conn->silent_ns = now;
+	return now - conn->silent_ns >= patience_ms() * 1000000ull;
+}
+
+/* Engine lock held. True: the stream goes on. */
+static bool stream_lives(struct dapl_conn *conn, uint64_t now)
+{
+	struct soft_qp *qp = conn->qp;
+
+	if (!peer_is_lost(conn, now))
+		return true;
+	soft_trace(TRC_LVL_ERROR, "conn", conn, "the peer does not answer any more");
+	if (qp)
+		dapl_spin_lock(&qp->lock);
+	soft_stream_over(qp, conn, false);
+	if (qp)
+		dapl_spin_unlock(&qp->lock);
+	return false;
+}
+
 /* --- sockets -------------------------------------------------------------------------- */
 
 static void set_options(const struct dapl_conn *conn)
@@ -65,10 +121,13 @@ static void set_options(const struct dapl_conn *conn)
 		[DAPL_QOS_THROUGHPUT] = 0x08, [DAPL_QOS_LATENCY] = 0x10,
 		[DAPL_QOS_ECONOMY] = 0x02, [DAPL_QOS_PREMIUM] = 0x10,
 	};
-	int on = 1, idle = 30, interval = 10, count = 3, class = dapl_settings.tos;
+	int idle = patience_ms() / 2000, interval = patience_ms() / 6000, count = 3;
+	int on = 1, off = 0, class = dapl_settings.tos;
 
+	idle = idle ? idle : 1;
+	interval = interval ? interval : 1;
 	setsockopt(conn->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	setsockopt(conn->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+	setsockopt(conn->fd, SOL_SOCKET, SO_KEEPALIVE, patience_ms() ? &on : &off, sizeof on);
 	setsockopt(conn->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
 	setsockopt(conn->fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
 	setsockopt(conn->fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
@@ -286,6 +345,7 @@ static void established(struct dapl_conn *conn)
 		return;
 	}
 	conn->state = SOFT_OPEN;
+	look_after(conn->dev);
 	if (!conn->tx.open && !conn->mpa.p2p)
 		set_deadline(conn, SOFT_FIRST_MS);
 	soft_cm_tell(conn, SOFT_UP_ESTABLISHED);
@@ -891,6 +951,7 @@ static void sweep(struct dapl_timer *timer)
 	uint64_t now = soft_now_ns(), next = UINT64_MAX;
 	struct dapl_conn *conn, *after;
 	struct soft_port *port;
+	bool streams = false;
 
 	soft_engine_lock(dev);
 	dev->sweep_ns = 0;
@@ -900,10 +961,14 @@ static void sweep(struct dapl_timer *timer)
 			conn_expired(conn);
 		else if (conn->deadline_ns && conn->deadline_ns < next)
 			next = conn->deadline_ns;
+		if (conn->in_data && patience_ms())
+			streams |= stream_lives(conn, now);
 	}
 	LIST_FOREACH(port, &dev->ports, link)
 		if (port->paused)
 			port_watch(port, true);
+	if (streams)
+		look_after(dev);
 	if (next != UINT64_MAX)
 		sweep_within(dev, (next - now) / 1000 > SWEEP_LEAST_US ? (next - now) / 1000
 								      : SWEEP_LEAST_US);

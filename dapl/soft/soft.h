@@ -47,6 +47,7 @@ enum {
 	SOFT_HANDSHAKE_MS = 10000,	/* time for a frame, once it may be expected */
 	SOFT_FIRST_MS = 100,		/* a foreign initiator's silence that ends ours */
 	SOFT_LINGER_MS = 5000,
+	SOFT_PATIENCE_MS = 60000,	/* with a peer's TCP that should answer and does not */
 };
 #define SOFT_MAX_MESSAGE 0x80000000u
 
@@ -343,6 +344,7 @@ struct dapl_conn {
 	bool crc;
 	bool released;
 	uint64_t deadline_ns;		/* 0: none */
+	uint64_t silent_ns;		/* since when the peer's TCP should have answered; 0: it did */
 	struct sockaddr_storage local, remote;
 	uint8_t reads_out, reads_in;
 	uint8_t rev;			/* MPA revision in use */

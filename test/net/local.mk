@@ -2,3 +2,9 @@
 # The network under the software device: what is on it, and what it does to us.
 dist_check_SCRIPTS += test/net/tshark
 TESTS += test/net/tshark
+
+# Both network namespaces are this program's own. The machine runs it too, for netem.
+check_PROGRAMS += test/net/namespaces
+TESTS += test/net/namespaces
+test_net_namespaces_SOURCES = test/net/namespaces.c test/life/life.c test/life/life.h
+test_net_namespaces_LDADD = libdat2.la -lpthread
