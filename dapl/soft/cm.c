@@ -160,8 +160,10 @@ static void cm_unwatch(struct dapl_conn *conn)
 
 static void leave_handshake(struct dapl_conn *conn)
 {
-	if (conn->state == SOFT_WAIT_REQUEST)
+	if (conn->state == SOFT_WAIT_REQUEST) {
+		TAILQ_REMOVE(&conn->dev->strangers, conn, stranger_link);
 		conn->dev->handshakes--;
+	}
 	conn->deadline_ns = 0;
 }
 
@@ -543,7 +545,9 @@ static struct dapl_conn *accept_one(struct soft_port *port)
 
 	if (fd < 0)
 		return NULL;
-	conn = dev->handshakes < SOFT_HANDSHAKES_MAX ? conn_new(dev, fd) : NULL;
+	if (dev->handshakes >= SOFT_HANDSHAKES_MAX)
+		conn_bury(TAILQ_FIRST(&dev->strangers));	/* its Request is overdue */
+	conn = conn_new(dev, fd);
 	if (!conn) {
 		close(fd);
 		errno = ENOMEM;
@@ -552,6 +556,7 @@ static struct dapl_conn *accept_one(struct soft_port *port)
 	conn->passive = true;
 	conn->port = port;
 	conn->state = SOFT_WAIT_REQUEST;
+	TAILQ_INSERT_TAIL(&dev->strangers, conn, stranger_link);
 	dev->handshakes++;
 	LIST_INSERT_HEAD(&dev->conns, conn, link);
 	set_options(conn);
@@ -1304,6 +1309,7 @@ void soft_cm_release(struct dapl_conn *conn)
 int soft_cm_open(struct dapl_device *dev)
 {
 	LIST_INIT(&dev->conns);
+	TAILQ_INIT(&dev->strangers);
 	LIST_INIT(&dev->ports);
 	dev->cm_epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (dev->cm_epoll < 0)

@@ -43,7 +43,8 @@ enum {
 	SOFT_WINDOW = 1 << 20,		/* bytes of Sends that wait for a receive, a QP */
 	SOFT_CHARGE = 64,		/* what a Send costs of the window beyond its bytes */
 	SOFT_SCRATCH = 64 << 10,
-	SOFT_HANDSHAKES_MAX = 4096,	/* accepted sockets without a whole Request */
+	SOFT_HANDSHAKES_MAX = 4096,	/* accepted sockets without a whole Request; then the
+					 * oldest goes */
 	SOFT_HANDSHAKE_MS = 10000,	/* time for a frame, once it may be expected */
 	SOFT_FIRST_MS = 100,		/* a foreign initiator's silence that ends ours */
 	SOFT_LINGER_MS = 5000,
@@ -365,6 +366,7 @@ struct dapl_conn {
 	struct dapl_ud_peer peer;
 	struct dapl_task task;
 	LIST_ENTRY(dapl_conn) link;	/* dev->conns */
+	TAILQ_ENTRY(dapl_conn) stranger_link;	/* dev->strangers */
 
 	/* the stream */
 	struct soft_tx tx;
@@ -444,7 +446,8 @@ struct dapl_device {
 	uint64_t sweep_ns;		/* engine lock: when sweep_timer is due; 0: it is not */
 	uint32_t turn;
 	unsigned streams;		/* sockets in data_epoll */
-	unsigned handshakes;
+	unsigned handshakes;		/* in `strangers` */
+	TAILQ_HEAD(, dapl_conn) strangers;	/* WAIT_REQUEST, the oldest first */
 	struct dapl_conn *hot;		/* had input last */
 	TAILQ_HEAD(, dapl_conn) acks;	/* owe an acknowledgement */
 	uint8_t *scratch;
