@@ -261,7 +261,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 4)
 		return 0;
 	options = (struct stream_options){
-		.ours = data[0] & 1, .crc = data[0] & 2, .srq = data[0] & 4,
+		.ours = data[0] & 1, .crc = data[0] & 2, .srq = data[0] & 4, .narrow = data[0] & 8,
 	};
 	stream_open(&r.s, &options);
 	for (int i = 0; i < (data[1] & 31); i++)

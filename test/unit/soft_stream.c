@@ -116,10 +116,12 @@ static void make_connection(struct stream *s, const struct stream_options *optio
 
 void stream_open(struct stream *s, const struct stream_options *options)
 {
-	int fd[2];
+	int fd[2], least = 1;
 
 	memset(s, 0, sizeof *s);
 	OK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd));
+	if (options->narrow)
+		OK(setsockopt(fd[0], SOL_SOCKET, SO_SNDBUF, &least, sizeof least));
 	make_queues(s, options->srq);
 	make_connection(s, options, fd[0]);
 	s->peer = fd[1];

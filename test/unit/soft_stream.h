@@ -46,6 +46,7 @@ struct stream {
 
 struct stream_options {
 	bool ours, crc, srq;
+	bool narrow;			/* the socket takes little at a time */
 };
 
 void stream_open(struct stream *s, const struct stream_options *options);

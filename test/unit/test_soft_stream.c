@@ -252,6 +252,59 @@ static void cut_anywhere(void **state)
 	}
 }
 
+/* What messages of one kind carry, one after the other. */
+static size_t payload_of(const struct stream *s, uint8_t op, uint8_t *to)
+{
+	const uint8_t *ulpdu;
+	size_t at = 0, total = 0, head;
+	int n;
+
+	while ((ulpdu = stream_next(s, &at, &n))) {
+		head = ulpdu[0] & 0x80 ? WIRE_TAGGED : WIRE_UNTAGGED;
+		if ((ulpdu[1] & 15) != op)
+			continue;
+		memcpy(to + total, ulpdu + head, n - head);
+		total += n - head;
+	}
+	assert_int_equal(n, 0);
+	assert_int_equal(at, s->out_length);
+	return total;
+}
+
+/* A socket that takes frames in parts: what arrives is whole. */
+static void sent_in_parts(void **state)
+{
+	static const struct stream_options wide = { .crc = true }, narrow = { .crc = true,
+		.narrow = true };
+	const struct stream_options *options[] = { &wide, &narrow };
+	struct stream s[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		for (int k = 0; k < STREAM_LOCAL; k++)
+			stream_device.memory->local[k] = (char)(k * 31 >> 3);
+		stream_open(&s[i], options[i]);
+		assert_true(stream_request(&s[i], 1, IBV_WR_RDMA_WRITE, 1, 30000, 1, 0));
+		assert_true(stream_request(&s[i], 2, IBV_WR_SEND, 7, 20000, 0, 0));
+		length = 0;
+		add_read(&s[i], 1, stream_device.open->rkey, 0, STREAM_REGION);
+		stream_put(&s[i], bytes, length, 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		static uint8_t sent[65536];
+		struct ibv_wc wc[2];
+
+		assert_int_equal(payload_of(&s[i], WIRE_WRITE, sent), 30000);
+		assert_memory_equal(sent, stream_device.memory->local + 1, 30000);
+		assert_int_equal(payload_of(&s[i], WIRE_SEND, sent), 20000);
+		assert_memory_equal(sent, stream_device.memory->local + 7, 20000);
+		assert_int_equal(payload_of(&s[i], WIRE_READ_RESPONSE, sent), STREAM_REGION);
+		assert_memory_equal(sent, stream_device.memory->open, STREAM_REGION);
+		assert_int_equal(stream_poll(&s[i], wc, 2), 2);
+		stream_close(&s[i]);
+	}
+}
+
 /* Whatever byte is wrong, with CRC nothing of that frame happens. */
 static void any_wrong_byte_is_caught_by_the_crc(void **state)
 {
@@ -593,6 +646,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cut_anywhere),
+		cmocka_unit_test(sent_in_parts),
 		cmocka_unit_test(any_wrong_byte_is_caught_by_the_crc),
 		cmocka_unit_test(every_check_has_its_terminate),
 		cmocka_unit_test(more_reads_than_agreed),
