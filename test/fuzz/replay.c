@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 
 static void replay(const char *name)
 {
@@ -29,6 +30,8 @@ static void replay(const char *name)
 
 int main(int argc, char **argv)
 {
+	if (LLVMFuzzerInitialize)
+		LLVMFuzzerInitialize(&argc, &argv);
 	for (int i = 1; i < argc; i++)
 		replay(argv[i]);
 	printf("%d inputs\n", argc - 1);
