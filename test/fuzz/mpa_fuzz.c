@@ -29,7 +29,7 @@ static void demand(bool good, const char *what)
 
 #define OK(call) demand(!(call), #call)
 
-/* --- upcalls --------------------------------------------------------------------------- */
+/* --- upcalls ----------------------------------------------------------------------- */
 
 static const struct dapl_device_ops *const ops = &dapl_device_ops;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -112,7 +112,7 @@ void dapl_up_async(void *ia, const struct ibv_async_event *event)
 	(void)ia, (void)event;
 }
 
-/* --- our end ------------------------------------------------------------------------------ */
+/* --- our end ----------------------------------------------------------------------- */
 
 static struct {
 	struct dapl_device *dev;
@@ -156,7 +156,7 @@ static struct ibv_qp *make_qp(bool ud)
 	return qp;
 }
 
-/* --- the peer -------------------------------------------------------------------------------- */
+/* --- the peer ---------------------------------------------------------------------- */
 
 struct peer {
 	uint8_t flags, cut;
@@ -278,7 +278,7 @@ static void as_reply(struct peer *p)
 	see_it_through(p, conn, params.qp);
 }
 
-/* --- decoders ----------------------------------------------------------------------------------- */
+/* --- decoders ---------------------------------------------------------------------- */
 
 static void check_decoders(const uint8_t *p, size_t size)
 {

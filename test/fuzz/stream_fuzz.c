@@ -24,7 +24,7 @@ static void demand(bool good, const char *what)
 	abort();
 }
 
-/* --- upcalls ----------------------------------------------------------------------------- */
+/* --- upcalls ----------------------------------------------------------------------- */
 
 static unsigned ended, released;	/* atomic */
 
@@ -64,7 +64,7 @@ void dapl_up_async(void *ia, const struct ibv_async_event *event)
 	(void)ia, (void)event;
 }
 
-/* --- records ----------------------------------------------------------------------------- */
+/* --- records ----------------------------------------------------------------------- */
 
 enum { FRAME, NUMBERED, ACT, RAW };
 
@@ -192,7 +192,7 @@ static void record(struct run *r, unsigned kind, const uint8_t *p, uint32_t leng
 	put(r, fpdu, stream_frame(&r->s, fpdu, ulpdu, length));
 }
 
-/* --- what must hold ---------------------------------------------------------------------- */
+/* --- what must hold ---------------------------------------------------------------- */
 
 static bool untouched(const char *p, size_t n)
 {

@@ -6,5 +6,11 @@ TESTS += test/net/tshark
 # Both network namespaces are this program's own. The machine runs it too, for netem.
 check_PROGRAMS += test/net/namespaces
 TESTS += test/net/namespaces
-test_net_namespaces_SOURCES = test/net/namespaces.c test/life/life.c test/life/life.h
+net_common = test/net/ends.c test/net/ends.h test/life/life.c test/life/life.h
+test_net_namespaces_SOURCES = test/net/namespaces.c $(net_common)
 test_net_namespaces_LDADD = libdat2.la -lpthread
+
+# Against kernel siw: in the machine, run by test/vm/suites.d/soft-siw.
+check_PROGRAMS += test/net/siw
+test_net_siw_SOURCES = test/net/siw.c $(net_common)
+test_net_siw_LDADD = libdat2.la -lpthread

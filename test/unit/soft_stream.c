@@ -212,7 +212,7 @@ void stream_close(struct stream *s)
 	free(s->out);
 }
 
-/* --- frames ---------------------------------------------------------------------------- */
+/* --- frames ------------------------------------------------------------------------ */
 
 size_t stream_frame(const struct stream *s, uint8_t *fpdu, const uint8_t *ulpdu, uint16_t length)
 {
@@ -246,7 +246,7 @@ const uint8_t *stream_next(const struct stream *s, size_t *at, int *length)
 	return *length < 0 ? NULL : p + WIRE_FPDU_LENGTH;
 }
 
-/* --- requests ---------------------------------------------------------------------------- */
+/* --- requests ---------------------------------------------------------------------- */
 
 bool stream_receive(struct stream *s, uint64_t id, uint32_t offset, uint32_t length)
 {

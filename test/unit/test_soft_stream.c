@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include "soft_stream.h"
 
-/* --- upcalls --------------------------------------------------------------------------- */
+/* --- upcalls ----------------------------------------------------------------------- */
 
 static int broken, orderly_ends;	/* atomic */
 
@@ -46,7 +46,7 @@ void dapl_up_async(void *ia, const struct ibv_async_event *event)
 	(void)ia, (void)event;
 }
 
-/* --- a peer's stream ----------------------------------------------------------------------- */
+/* --- a peer's stream --------------------------------------------------------------- */
 
 static uint8_t bytes[65536];
 static size_t length;
@@ -150,7 +150,7 @@ static void compose(const struct stream *s, bool ours)
 	add(s, control(WIRE_GOODBYE, WIRE_QN_OURS, 2), "", 0);
 }
 
-/* --- cut anywhere ----------------------------------------------------------------------------- */
+/* --- cut anywhere ------------------------------------------------------------------ */
 
 enum { MOST_WCS = 16 };
 struct outcome {
@@ -337,7 +337,7 @@ static void any_wrong_byte_is_caught_by_the_crc(void **state)
 	}
 }
 
-/* --- every check --------------------------------------------------------------------------------- */
+/* --- every check ------------------------------------------------------------------- */
 
 /* What a bad peer sends; the name is what the trace calls the check. */
 struct bad {
@@ -579,7 +579,7 @@ static void more_reads_than_agreed(void **state)
 	stream_close(&s);
 }
 
-/* --- the peer's Terminate ----------------------------------------------------------------------- */
+/* --- the peer's Terminate ---------------------------------------------------------- */
 
 /* What a read of ours completes with, for each code that a peer may send. */
 static void every_terminate_is_understood(void **state)

@@ -23,7 +23,7 @@ static const struct dapl_device_ops *ops = &dapl_device_ops;
 
 #define OK(call) assert_int_equal((call), 0)
 
-/* --- upcalls: the last one of each kind ------------------------------------------------- */
+/* --- upcalls: the last one of each kind -------------------------------------------- */
 
 enum kind { REQUEST, ESTABLISHED, FAILED, DISCONNECTED, RELEASED, KINDS };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -99,7 +99,7 @@ static void await(enum kind kind)
 	assert_int_equal(times(kind), 1);
 }
 
-/* --- our end ------------------------------------------------------------------------------ */
+/* --- our end ----------------------------------------------------------------------- */
 
 enum { BUFFER = 1 << 20 };
 
@@ -198,7 +198,7 @@ static void in_any_order(uint64_t a, uint64_t b)
 		    (wc[0].wr_id == b && wc[1].wr_id == a));
 }
 
-/* --- the stranger ------------------------------------------------------------------------------ */
+/* --- the stranger ------------------------------------------------------------------ */
 
 static int s;			/* its socket */
 static bool crc_on;
@@ -402,7 +402,7 @@ static struct wire_segment send_seg(uint32_t msn, uint32_t mo, bool last)
 	return (struct wire_segment){ .op = WIRE_SEND, .last = last, .qn = 0, .msn = msn, .mo = mo };
 }
 
-/* --- tests: talking --------------------------------------------------------------------------------- */
+/* --- tests: talking ---------------------------------------------------------------- */
 
 /* Sends, writes and reads, both ways. */
 static void talk(void)
@@ -670,7 +670,7 @@ static void a_silent_initiator_is_spoken_to(void **state)
 	stranger_down();
 }
 
-/* --- tests: bad Requests ------------------------------------------------------------------------------ */
+/* --- tests: bad Requests ----------------------------------------------------------- */
 
 static void requests_that_are_refused(void **state)
 {
@@ -722,7 +722,7 @@ static void requests_that_are_refused(void **state)
 	stranger_down();
 }
 
-/* --- tests: connections that do not get on ---------------------------------------------------- */
+/* --- tests: connections that do not get on ----------------------------------------- */
 
 static void allow_descriptors(rlim_t n)
 {
@@ -814,7 +814,7 @@ static void beyond_the_limit_the_oldest_goes(void **state)
 	stranger_down();
 }
 
-/* --- tests: bad frames ---------------------------------------------------------------------------------- */
+/* --- tests: bad frames ------------------------------------------------------------- */
 
 static void bad_frame(int kind)
 {
