@@ -52,10 +52,15 @@ static void sweep_within(struct dapl_device *dev, uint64_t us)
 	dapl_timer_start(&dev->sweep_timer, us, sweep);
 }
 
-static void set_deadline(struct dapl_conn *conn, unsigned ms)
+static void set_deadline_ms(struct dapl_conn *conn, unsigned ms)
 {
 	conn->deadline_ns = soft_now_ns() + ms * 1000000ull;
 	sweep_within(conn->dev, ms * 1000ull);
+}
+
+static void set_deadline(struct dapl_conn *conn, unsigned seconds)
+{
+	set_deadline_ms(conn, seconds * 1000);
 }
 
 /* --- peers that do not answer any more ------------------------------------------------- */
@@ -349,7 +354,7 @@ static void established(struct dapl_conn *conn)
 	conn->state = SOFT_OPEN;
 	look_after(conn->dev);
 	if (!conn->tx.open && !conn->mpa.p2p)
-		set_deadline(conn, SOFT_FIRST_MS);
+		set_deadline_ms(conn, SOFT_FIRST_MS);
 	soft_cm_tell(conn, SOFT_UP_ESTABLISHED);
 }
 
@@ -560,7 +565,7 @@ static struct dapl_conn *accept_one(struct soft_port *port)
 	dev->handshakes++;
 	LIST_INSERT_HEAD(&dev->conns, conn, link);
 	set_options(conn);
-	set_deadline(conn, SOFT_HANDSHAKE_MS);
+	set_deadline(conn, SOFT_HANDSHAKE_S);
 	return conn;
 }
 
@@ -809,7 +814,7 @@ static void reply_readable(struct dapl_conn *conn)
 	switch (receive_frame(conn)) {
 	case GOT_PART:
 		if (!conn->deadline_ns && conn->frame_length)
-			set_deadline(conn, SOFT_HANDSHAKE_MS);
+			set_deadline(conn, SOFT_HANDSHAKE_S);
 		break;
 	case GOT_ALL:
 		reply_complete(conn);
@@ -919,7 +924,7 @@ static void speak_first(struct dapl_conn *conn)
 	if (!qp)
 		return;
 	if (!ioctl(conn->fd, SIOCOUTQ, &unread) && unread) {
-		set_deadline(conn, SOFT_FIRST_MS);
+		set_deadline_ms(conn, SOFT_FIRST_MS);
 		return;
 	}
 	dapl_spin_lock(&qp->lock);
@@ -1216,7 +1221,7 @@ static void send_accept(struct dapl_conn *conn, const struct dapl_conn_params *p
 	conn->frame_length = 0;
 	conn->frame_need = WIRE_TRAILER;
 	conn->up_pdata = NULL;
-	set_deadline(conn, SOFT_HANDSHAKE_MS);
+	set_deadline(conn, SOFT_HANDSHAKE_S);
 	cm_watch(conn, EPOLLIN);
 }
 
@@ -1299,7 +1304,7 @@ void soft_cm_release(struct dapl_conn *conn)
 	} else {		/* what we sent is to arrive: no close before the peer's FIN */
 		if (!conn->in_data)
 			soft_engine_add(conn);
-		set_deadline(conn, SOFT_LINGER_MS);
+		set_deadline(conn, SOFT_LINGER_S);
 	}
 	soft_engine_unlock(dev);
 }

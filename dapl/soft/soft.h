@@ -45,9 +45,9 @@ enum {
 	SOFT_SCRATCH = 64 << 10,
 	SOFT_HANDSHAKES_MAX = 4096,	/* accepted sockets without a whole Request; then the
 					 * oldest goes */
-	SOFT_HANDSHAKE_MS = 10000,	/* time for a frame, once it may be expected */
+	SOFT_HANDSHAKE_S = 10,		/* time for a frame, once it may be expected */
+	SOFT_LINGER_S = 5,
 	SOFT_FIRST_MS = 100,		/* a foreign initiator's silence that ends ours */
-	SOFT_LINGER_MS = 5000,
 	SOFT_PATIENCE_MS = 60000,	/* with a peer's TCP that should answer and does not */
 };
 #define SOFT_MAX_MESSAGE 0x80000000u

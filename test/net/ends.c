@@ -145,6 +145,7 @@ void accept_one(struct end *e)
 	OK(await(e->cr, DAT_CONNECTION_REQUEST_EVENT, DEATH, &event));
 	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, e->ep, 0, NULL));
 	OK(await(e->conn, DAT_CONNECTION_EVENT_ESTABLISHED, DEATH, NULL));
+	__atomic_store_n(&server->connected, true, __ATOMIC_RELEASE);
 }
 
 /* Sends back what comes, checked, to the end of the connection. */

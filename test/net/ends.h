@@ -24,6 +24,7 @@ struct end {
 
 struct server {		/* shared by the two processes */
 	bool ready;	/* atomic: it listens */
+	bool connected;	/* atomic: its end is */
 	DAT_RMR_CONTEXT remote;
 	DAT_VADDR at;
 };

@@ -768,7 +768,7 @@ static void dial_and_be_silent(int *silent, int n)
 	}
 }
 
-/* They cost little, keep nobody out, and are dropped in time (SOFT_HANDSHAKE_MS). */
+/* They cost little, keep nobody out, and are dropped in time (SOFT_HANDSHAKE_S). */
 static void a_thousand_silent_connections(void **state)
 {
 	enum { N = 1000 };
