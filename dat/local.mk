@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # libdat2, the registry. Needs libc and nothing else at load time.
-lib_LTLIBRARIES += libdat2.la
-libdat2_la_SOURCES = \
+noinst_LTLIBRARIES += libregistry.la
+libregistry_la_SOURCES = \
 	dat/api.c dat/error.h \
 	dat/ia.c dat/ia.h \
 	dat/registry.c dat/registry.h \
@@ -13,8 +13,10 @@ libdat2_la_SOURCES = \
 	dat/strerror.c \
 	dat/trclvl.c \
 	dat/debug.h
-libdat2_la_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR='"$(sysconfdir)"'
-libdat2_la_LIBADD = libcommon.la
+libregistry_la_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR='"$(sysconfdir)"'
+lib_LTLIBRARIES += libdat2.la
+libdat2_la_SOURCES =
+libdat2_la_LIBADD = libregistry.la libcommon.la
 libdat2_la_LDFLAGS = $(AM_LDFLAGS) -version-info 2:0:0 -no-undefined \
 	-Wl,--version-script=$(srcdir)/dat/libdat2.map $(ZDEFS) -Wl,-z,now -Wl,-z,relro
 EXTRA_libdat2_la_DEPENDENCIES = dat/libdat2.map

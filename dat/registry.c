@@ -57,6 +57,7 @@ static struct entry **buckets;		/* entries by name */
 static size_t bucket_count;		/* a power of two */
 static struct entry *busy_entries;	/* the latest first */
 static struct provider *providers;	/* in the order of registration */
+static bool no_memory;		/* a provider could not be registered by its init */
 
 /* --- keys --------------------------------------------------------------------- */
 
@@ -491,6 +492,8 @@ static DAT_RETURN why_absent(const DAT_PROVIDER_INFO *key)
 
 	if (!near.name && !__atomic_load_n(&started, __ATOMIC_RELAXED))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0);	/* it may be in the files */
+	if (no_memory && key_exists(key))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	if (!near.name || key_exists(key))
 		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 	if (!near.major)
@@ -591,6 +594,8 @@ static DAT_RETURN add(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info)
 	if (provider_find(info))
 		return DAT_ERROR(DAT_PROVIDER_ALREADY_REGISTERED, 0);
 	p = calloc(1, sizeof(*p));
+	if (!p && entry_of_caller(info))
+		no_memory = true;	/* an init can't say it to the consumer */
 	if (!p)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	p->info = *info;

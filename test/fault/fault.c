@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fault.c - the wrappers that the linker puts in place of the calls (--wrap), the count of
+ * calls and the table of blocks (fault.h). The device's operations are device.c's. */
+#include <dirent.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include "fault.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards all below */
+static enum fault_kind armed;
+static unsigned at, calls;
+static bool lasts, happened;
+static struct fault fault;
+
+/* Inverted, so that a search for leaks does not take the table for a user. */
+enum { BLOCKS = 1 << 14 };
+static struct block {
+	uintptr_t inverted;	/* 0: never used; FREED */
+	void *caller;
+} blocks[BLOCKS];
+#define FREED 1
+
+void fault_arm(enum fault_kind kind, unsigned n, bool lasting)
+{
+	pthread_mutex_lock(&lock);
+	armed = kind;
+	at = n;
+	calls = 0;
+	lasts = lasting;
+	happened = false;
+	fault = (struct fault){ .caller = NULL };
+	memset(blocks, 0, sizeof blocks);
+	pthread_mutex_unlock(&lock);
+}
+
+void fault_disarm(void)
+{
+	pthread_mutex_lock(&lock);
+	armed = FAULT_NONE;
+	pthread_mutex_unlock(&lock);
+}
+
+bool fault_happened(struct fault *which)
+{
+	bool answer;
+
+	pthread_mutex_lock(&lock);
+	answer = happened;
+	*which = fault;
+	pthread_mutex_unlock(&lock);
+	return answer;
+}
+
+/* lock held. */
+static void note(const char *what, int error, void *caller)
+{
+	size_t i = 0;
+
+	if (!happened) {
+		happened = true;
+		fault.caller = caller;
+		strncpy(fault.what, what, sizeof fault.what - 1);	/* it may be unloaded */
+	}
+	while (i < sizeof fault.errors / sizeof *fault.errors - 1 && fault.errors[i] &&
+	       fault.errors[i] != error)
+		i++;
+	fault.errors[i] = error;
+}
+
+bool fault_here(enum fault_kind kind, const char *what, int error, void *caller)
+{
+	bool fails = false;
+
+	pthread_mutex_lock(&lock);
+	if (kind == armed && (++calls == at || (lasts && calls > at)))
+		fails = true;
+	if (fails)
+		note(what, error, caller);
+	pthread_mutex_unlock(&lock);
+	if (fails)
+		errno = error;
+	return fails;
+}
+
+static struct block *slot_of(const void *p)
+{
+	uintptr_t wanted = ~(uintptr_t)p;
+	size_t i = ((uintptr_t)p >> 4) * 2654435761u % BLOCKS;
+
+	while (blocks[i].inverted && blocks[i].inverted != wanted)
+		i = (i + 1) % BLOCKS;
+	return &blocks[i];
+}
+
+static void *remember(void *p, void *caller)
+{
+	if (!p)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	*slot_of(p) = (struct block){ ~(uintptr_t)p, caller };
+	pthread_mutex_unlock(&lock);
+	return p;
+}
+
+static void forget(const void *p)
+{
+	struct block *block;
+
+	if (!p)
+		return;
+	pthread_mutex_lock(&lock);
+	block = slot_of(p);
+	if (block->inverted)
+		block->inverted = FREED;
+	pthread_mutex_unlock(&lock);
+}
+
+size_t fault_blocks(void **caller)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < BLOCKS; i++)
+		if (blocks[i].inverted > FREED) {
+			n++;
+			*caller = blocks[i].caller;
+		}
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+/* --- memory ------------------------------------------------------------------------------ */
+
+#define HERE __builtin_return_address(0)
+#define FAILS(kind, what, error) fault_here(FAULT_##kind, #what, error, HERE)
+
+/* The linker's name for what stands in place of the call. */
+#define WRAP(type, name, ...) \
+	extern __typeof__(name) __wrap_##name; \
+	type __wrap_##name(__VA_ARGS__)
+
+WRAP(void *, malloc, size_t size)
+{
+	return FAILS(ALLOC, malloc, ENOMEM) ? NULL : remember(malloc(size), HERE);
+}
+WRAP(void *, calloc, size_t n, size_t size)
+{
+	return FAILS(ALLOC, calloc, ENOMEM) ? NULL : remember(calloc(n, size), HERE);
+}
+WRAP(void *, aligned_alloc, size_t alignment, size_t size)
+{
+	return FAILS(ALLOC, aligned_alloc, ENOMEM) ? NULL :
+		remember(aligned_alloc(alignment, size), HERE);
+}
+WRAP(char *, strdup, const char *s)
+{
+	return FAILS(ALLOC, strdup, ENOMEM) ? NULL : remember(strdup(s), HERE);
+}
+WRAP(void *, realloc, void *old, size_t size)
+{
+	void *new;
+
+	if (FAILS(ALLOC, realloc, ENOMEM))
+		return NULL;
+	forget(old);	/* before: another thread may get the same address */
+	new = realloc(old, size);
+	return remember(new, HERE);
+}
+WRAP(void, free, void *p)
+{
+	forget(p);
+	free(p);
+}
+
+/* --- the system ---------------------------------------------------------------------------- */
+
+#define WRAP_SYSTEM(type, name, error, failure, parameters, arguments) \
+	extern __typeof__(name) __wrap_##name; \
+	type __wrap_##name parameters \
+	{ return FAILS(SYSTEM, name, error) ? failure : name arguments; }
+
+WRAP_SYSTEM(int, pthread_create, EAGAIN, EAGAIN, (pthread_t *thread, const pthread_attr_t *attr,
+	    void *(*run)(void *), void *arg), (thread, attr, run, arg))
+WRAP_SYSTEM(int, epoll_create1, EMFILE, -1, (int flags), (flags))
+WRAP_SYSTEM(int, eventfd, EMFILE, -1, (unsigned int n, int flags), (n, flags))
+WRAP_SYSTEM(int, socket, EMFILE, -1, (int domain, int type, int protocol), (domain, type, protocol))
+WRAP_SYSTEM(int, accept4, EMFILE, -1, (int fd, struct sockaddr *addr, socklen_t *length, int flags),
+	    (fd, addr, length, flags))
+WRAP_SYSTEM(int, bind, ENOBUFS, -1, (int fd, const struct sockaddr *addr, socklen_t length),
+	    (fd, addr, length))
+WRAP_SYSTEM(int, listen, ENOBUFS, -1, (int fd, int backlog), (fd, backlog))
+WRAP_SYSTEM(int, connect, ENOBUFS, -1, (int fd, const struct sockaddr *addr, socklen_t length),
+	    (fd, addr, length))
+WRAP_SYSTEM(ssize_t, sendmsg, ECONNRESET, -1, (int fd, const struct msghdr *message, int flags),
+	    (fd, message, flags))
+WRAP_SYSTEM(ssize_t, send, ECONNRESET, -1, (int fd, const void *data, size_t length, int flags),
+	    (fd, data, length, flags))
+WRAP_SYSTEM(ssize_t, recvmsg, ECONNRESET, -1, (int fd, struct msghdr *message, int flags),
+	    (fd, message, flags))
+WRAP_SYSTEM(ssize_t, recv, ECONNRESET, -1, (int fd, void *data, size_t length, int flags),
+	    (fd, data, length, flags))
+WRAP_SYSTEM(int, getifaddrs, ENOMEM, -1, (struct ifaddrs **list), (list))
+WRAP_SYSTEM(int, getaddrinfo, ENOMEM, EAI_MEMORY, (const char *node, const char *service,
+	    const struct addrinfo *hints, struct addrinfo **list), (node, service, hints, list))
+WRAP_SYSTEM(FILE *, fopen, EMFILE, NULL, (const char *path, const char *mode), (path, mode))
+WRAP_SYSTEM(DIR *, opendir, EMFILE, NULL, (const char *path), (path))
+
+/* Taking something out of a set does not fail. */
+extern __typeof__(epoll_ctl) __wrap_epoll_ctl;
+int __wrap_epoll_ctl(int set, int op, int fd, struct epoll_event *event)
+{
+	if (op == EPOLL_CTL_ADD && FAILS(SYSTEM, epoll_ctl, ENOSPC))
+		return -1;
+	return epoll_ctl(set, op, fd, event);
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* faults.c - runs the program session.c again and again, each time in a process of its own
+ * in which another call fails, and judges: no crash, no hang, an error that names the cause
+ * or none and the work done, everything freed, and nothing left when the libraries are
+ * unloaded.
+ *
+ *   faults [KIND[:N]]...    alloc alloc-on system system-on device device-on; all without
+ *
+ * "alloc": the N-th allocation fails; "alloc-on": it and all after it. */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "fault.h"
+#include "session.h"
+
+#define PROVIDER BUILD "/test/fault/.libs/libdaplfault.so"
+
+enum { JOBS = 3, LIMIT = 60 /* s */, QUIET = 3 /* runs without a fault end a kind */ };
+
+static const struct kind {
+	const char *name;
+	enum fault_kind kind;
+	bool lasting;
+} kinds[] = {
+	{ "alloc", FAULT_ALLOC, false }, { "alloc-on", FAULT_ALLOC, true },
+	{ "system", FAULT_SYSTEM, false }, { "system-on", FAULT_SYSTEM, true },
+	{ "device", FAULT_DEVICE, false }, { "device-on", FAULT_DEVICE, true },
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* What a run tells. In memory shared with its process. */
+static struct run {
+	pid_t pid;
+	unsigned n;
+	double end;			/* it is killed then */
+	FILE *output;
+	struct outcome outcome;
+	bool happened;
+	struct fault fault;
+	char place[400], leak[400];
+	size_t blocks;
+	int descriptors, threads;	/* more than before */
+	bool whole;			/* it came to its end */
+} *runs;
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+/* --- the process in which it happens ------------------------------------------------------- */
+
+static int entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	int n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* Where the libraries were while they were loaded. */
+static struct object {
+	char path[300];
+	uintptr_t base, end;
+} objects[40];
+static int n_objects;
+
+static int keep_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct object *o = &objects[n_objects];
+
+	(void)size;
+	(void)arg;
+	if (n_objects == sizeof objects / sizeof *objects)
+		return 1;
+	snprintf(o->path, sizeof o->path, "%s", info->dlpi_name);
+	o->base = info->dlpi_addr;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD)
+			o->end = o->base + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
+	n_objects++;
+	return 0;
+}
+
+/* "OBJECT OFFSET", as addr2line wants them. */
+static void place_of(const void *caller, char *text, size_t size)
+{
+	uintptr_t at = (uintptr_t)caller;
+
+	for (int i = 0; i < n_objects; i++)
+		if (objects[i].path[0] && at >= objects[i].base && at < objects[i].end)
+			snprintf(text, size, "%.299s 0x%lx", objects[i].path, (long)(at - objects[i].base - 1));
+}
+
+static _Noreturn void befall(struct run *run, const struct kind *kind)
+{
+	int descriptors = entries("/proc/self/fd"), threads = entries("/proc/self/task");
+	session_function *session;
+	void *provider, *library, *caller;
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	dup2(fileno(run->output), 1);
+	dup2(fileno(run->output), 2);
+	/* Kept till the end, so that what failed in it can be told. */
+	provider = dlopen(PROVIDER, RTLD_NOW | RTLD_LOCAL);
+	fault_arm(kind->kind, run->n, kind->lasting);
+	library = dlopen(BUILD "/test/fault/.libs/session.so", RTLD_NOW | RTLD_LOCAL);
+	session = library ? (session_function *)dlsym(library, "fault_session") : NULL;
+	if (!session) {
+		fprintf(stderr, "%s\n", dlerror());
+		_exit(2);
+	}
+	session(&run->outcome);
+	fault_disarm();
+	run->happened = fault_happened(&run->fault);
+	dl_iterate_phdr(keep_object, NULL);
+	place_of(run->fault.caller, run->place, sizeof run->place);
+	dlclose(library);
+	if (provider)
+		dlclose(provider);
+	run->blocks = fault_blocks(&caller);
+	if (run->blocks)
+		place_of(caller, run->leak, sizeof run->leak);
+	run->descriptors = entries("/proc/self/fd") - descriptors;
+	run->threads = entries("/proc/self/task") - threads;
+	run->whole = true;
+	exit(0);	/* leaks are looked for when so built */
+}
+
+/* --- what is expected -------------------------------------------------------------------- */
+
+/* May a call return this type because of that errno? */
+static bool tells(int type, int error)
+{
+	switch (error) {
+	case EADDRINUSE:
+		return type == DAT_CONN_QUAL_IN_USE || type == DAT_CONN_QUAL_UNAVAILABLE ||
+		       type == DAT_PORT_IN_USE;
+	case EIO: case ECONNRESET:
+		return type == DAT_INTERNAL_ERROR;
+	default:
+		return type == DAT_INSUFFICIENT_RESOURCES;
+	}
+}
+
+static bool names_the_cause(const struct run *run)
+{
+	for (int i = 0; run->fault.errors[i]; i++)
+		if (tells(DAT_GET_TYPE(run->outcome.ret), run->fault.errors[i]))
+			return true;
+	return false;
+}
+
+static bool said(const struct run *run, const char *what)
+{
+	char line[1000];
+	bool found = false;
+
+	rewind(run->output);
+	while (fgets(line, sizeof line, run->output))
+		found |= strstr(line, what) != NULL;
+	return found;
+}
+
+/* A provider that registers nothing stays loaded, for it may have started threads. Ours had
+ * no memory for that. */
+static bool is_no_provider(const struct run *run)
+{
+	if (run->outcome.end != CALL_FAILED || !said(run, "registered no"))
+		return false;
+	return DAT_GET_TYPE(run->outcome.ret) == DAT_INSUFFICIENT_RESOURCES ||
+	       (DAT_GET_TYPE(run->outcome.ret) == DAT_PROVIDER_NOT_FOUND && said(run, "no memory"));
+}
+
+static const char *wrong(const struct run *run, int status)
+{
+	static char text[700];
+	const struct outcome *o = &run->outcome;
+
+	if (status == -1)
+		return "it hangs";
+	if (WIFSIGNALED(status))
+		return strsignal(WTERMSIG(status));
+	if (status || !run->whole)
+		return "it does not come to its end";
+	if (o->untidy[0])
+		return o->untidy;
+	if (is_no_provider(run))
+		return NULL;
+	if (run->blocks || run->descriptors > 0 || run->threads > 0) {
+		snprintf(text, sizeof text, "left behind: %zu blocks (%s), %d descriptors, %d threads",
+			 run->blocks, run->leak, run->descriptors, run->threads);
+		return text;
+	}
+	switch (o->end) {
+	case COMPLETE:
+	case EVENT_FAILED:
+	case LOST:
+		return NULL;
+	case NO_EVENT:
+		return "nothing is told";
+	case WRONG_DATA:
+		return "the data are wrong";
+	case CALL_FAILED:
+		break;
+	}
+	if (names_the_cause(run))
+		return NULL;
+	snprintf(text, sizeof text, "the error 0x%x is not what %s must become", (unsigned)o->ret,
+		 run->fault.errors[0] ? strerror(run->fault.errors[0]) : "no fault");
+	return text;
+}
+
+/* --- all of a kind ------------------------------------------------------------------------- */
+
+static void print_place(const char *label, const char *place)
+{
+	char command[600], line[300];
+	FILE *f;
+
+	snprintf(command, sizeof command, "set -- %s; addr2line -spfi -e $1 $2 2>/dev/null", place);
+	f = place[0] ? popen(command, "r") : NULL;
+	while (f && fgets(line, sizeof line, f))
+		printf("    %s %s", label, line);
+	if (f)
+		pclose(f);
+}
+
+static void tell(const struct kind *kind, const struct run *run, const char *why)
+{
+	const struct outcome *o = &run->outcome;
+	char line[300];
+
+	printf("FAIL %s:%u %s: %s\n", kind->name, run->n, run->fault.what, why);
+	printf("    after %s: end %d, return 0x%x, event 0x%x, status %d\n", o->step, o->end,
+	       (unsigned)o->ret, (unsigned)o->event, o->status);
+	print_place("failed in", run->place);
+	if (run->blocks)
+		print_place("allocated in", run->leak);
+	rewind(run->output);
+	for (int i = 0; i < 60 && fgets(line, sizeof line, run->output); i++)
+		printf("    | %s", line);
+}
+
+static void start(struct run *run, const struct kind *kind, unsigned n)
+{
+	pid_t pid;
+
+	memset(run, 0, sizeof *run);
+	run->n = n;
+	run->output = tmpfile();
+	run->end = now() + LIMIT;
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		befall(run, kind);
+	if (pid < 0) {
+		perror("faults: fork");
+		exit(2);
+	}
+	run->pid = pid;
+}
+
+/* Waits for it; its wait status, or -1. */
+static int finish(struct run *run)
+{
+	int status;
+
+	while (waitpid(run->pid, &status, WNOHANG) != run->pid) {
+		if (now() > run->end) {
+			kill(-run->pid, SIGKILL);
+			waitpid(run->pid, &status, 0);
+			return -1;
+		}
+		usleep(500);
+	}
+	return status;
+}
+
+struct sums {
+	int passed, failed, told, made_good;
+};
+
+/* False when no fault happened in it any more. */
+static bool judge(const struct kind *kind, struct run *run, struct sums *sums)
+{
+	int status = finish(run);
+	const char *why = wrong(run, status);
+	bool more = run->happened || status || !run->whole;
+
+	if (why) {
+		tell(kind, run, why);
+		sums->failed++;
+	} else if (run->happened) {
+		sums->passed++;
+		if (run->outcome.end == COMPLETE)
+			sums->made_good++;
+		else
+			sums->told++;
+	}
+	if (getenv("FAULTS_VERBOSE"))
+		printf("  %s:%u %s after %s: end %d return 0x%x event 0x%x\n", kind->name, run->n, run->fault.what,
+		       run->outcome.step, run->outcome.end, (unsigned)run->outcome.ret,
+		       (unsigned)run->outcome.event);
+	fclose(run->output);
+	return more;
+}
+
+/* Some runs at a time; which of them ends first does not matter. */
+static struct sums all_of(const struct kind *kind, unsigned first, unsigned last)
+{
+	struct sums sums = { 0 };
+	unsigned next = first, oldest = first;
+	int quiet = 0;
+
+	while ((next <= last && quiet < QUIET) || oldest < next) {
+		if (next <= last && quiet < QUIET && next - oldest < JOBS) {
+			start(&runs[next % JOBS], kind, next);
+			next++;
+			continue;
+		}
+		quiet = judge(kind, &runs[oldest % JOBS], &sums) ? 0 : quiet + 1;
+		oldest++;
+	}
+	return sums;
+}
+
+static void make_conf(char *path)
+{
+	int fd = mkstemp(path);
+
+	if (fd < 0) {
+		perror(path);
+		exit(2);
+	}
+	dprintf(fd, "ofa-v2-fault u2.0 nonthreadsafe default " PROVIDER " dapl.3.0 \"lo 0\" \"\"\n");
+	close(fd);
+	setenv("DAT_OVERRIDE", path, 1);
+}
+
+static bool wanted(const char *arg, const struct kind *kind, unsigned *first, unsigned *last)
+{
+	size_t length = strcspn(arg, ":");
+
+	if (strlen(kind->name) != length || strncmp(arg, kind->name, length))
+		return false;
+	if (arg[length])
+		*first = *last = (unsigned)atoi(arg + length + 1);
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	char conf[] = "/tmp/faults-conf-XXXXXX";
+	struct sums all = { 0 };
+
+	make_conf(conf);
+	runs = mmap(NULL, JOBS * sizeof *runs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (runs == MAP_FAILED)
+		return 2;
+	for (int k = 0; k < KINDS; k++) {
+		unsigned first = 1, last = 1000000;
+		bool chosen = argc < 2;
+		struct sums sums;
+		double begin = now();
+
+		for (int i = 1; i < argc; i++)
+			chosen |= wanted(argv[i], &kinds[k], &first, &last);
+		if (!chosen)
+			continue;
+		sums = all_of(&kinds[k], first, last);
+		printf("%s %s: %d faults, %d told, %d made good  %.1f s\n", sums.failed ? "FAIL" : "ok",
+		       kinds[k].name, sums.passed + sums.failed, sums.told, sums.made_good, now() - begin);
+		all.passed += sums.passed;
+		all.failed += sums.failed;
+	}
+	unlink(conf);
+	printf("%d passed, %d failed\n", all.passed, all.failed);
+	return all.failed || !all.passed;
+}

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Every allocation and every operation of the device made to fail, one after the other. The
+# libraries are linked once more for it: the linker puts our wrappers in place of the calls.
+fault_calls = malloc calloc realloc aligned_alloc strdup free \
+	pthread_create epoll_create1 epoll_ctl eventfd socket accept4 bind listen connect \
+	sendmsg send recvmsg recv getifaddrs getaddrinfo fopen opendir
+fault_wraps = $(fault_calls:%=-Wl,--wrap=%)
+fault_module_flags = $(AM_LDFLAGS) -shared -avoid-version -rpath /nowhere
+
+check_LTLIBRARIES += test/fault/libfault.la test/fault/libdat2fault.la \
+	test/fault/libdaplfault.la test/fault/session.la
+test_fault_libfault_la_SOURCES = test/fault/fault.c test/fault/fault.h
+test_fault_libfault_la_CFLAGS = $(WARN) $(SANITIZE) -fno-builtin
+test_fault_libfault_la_LDFLAGS = $(fault_module_flags)
+
+test_fault_libdat2fault_la_SOURCES =
+test_fault_libdat2fault_la_LIBADD = libregistry.la libcommon.la test/fault/libfault.la
+test_fault_libdat2fault_la_LDFLAGS = $(fault_module_flags) $(fault_wraps) \
+	-Wl,--version-script=$(srcdir)/dat/libdat2.map
+
+test_fault_libdaplfault_la_SOURCES = test/fault/device.c
+test_fault_libdaplfault_la_LIBADD = libdaplcore.la libdaplsoftdev.la libcommon.la \
+	test/fault/libdat2fault.la test/fault/libfault.la
+test_fault_libdaplfault_la_LDFLAGS = $(fault_module_flags) $(fault_wraps) \
+	-Wl,--wrap=dapl_device_ops -Wl,--version-script=$(srcdir)/dapl/libdaplsoft.map
+
+test_fault_session_la_SOURCES = test/fault/session.c test/fault/session.h
+test_fault_session_la_LIBADD = test/fault/libdat2fault.la
+test_fault_session_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+
+check_PROGRAMS += test/fault/faults
+TESTS += test/fault/faults
+test_fault_faults_SOURCES = test/fault/faults.c
+test_fault_faults_CPPFLAGS = $(AM_CPPFLAGS) -DBUILD='"$(abs_top_builddir)"'
+test_fault_faults_LDADD = test/fault/libfault.la
+EXTRA_test_fault_faults_DEPENDENCIES = test/fault/session.la test/fault/libdaplfault.la
