@@ -102,19 +102,26 @@ static bool peer_is_lost(struct dapl_conn *conn, uint64_t now)
 	return now - conn->silent_ns >= patience_ms() * 1000000ull;
 }
 
-/* Engine lock held. True: the stream goes on. */
-static bool stream_lives(struct dapl_conn *conn, uint64_t now)
+/* Engine lock held. */
+static void end_stream(struct dapl_conn *conn, const char *why)
 {
 	struct soft_qp *qp = conn->qp;
 
-	if (!peer_is_lost(conn, now))
-		return true;
-	soft_trace(TRC_LVL_ERROR, "conn", conn, "the peer does not answer any more");
+	soft_trace(TRC_LVL_ERROR, "conn", conn, "%s", why);
 	if (qp)
 		dapl_spin_lock(&qp->lock);
+	conn->tx.shut = true;
 	soft_stream_over(qp, conn, false);
 	if (qp)
 		dapl_spin_unlock(&qp->lock);
+}
+
+/* Engine lock held. True: the stream goes on. */
+static bool stream_lives(struct dapl_conn *conn, uint64_t now)
+{
+	if (!peer_is_lost(conn, now))
+		return true;
+	end_stream(conn, "the peer does not answer any more");
 	return false;
 }
 
@@ -146,13 +153,22 @@ static void set_options(const struct dapl_conn *conn)
 		setsockopt(conn->fd, IPPROTO_IP, IP_TOS, &class, sizeof class);
 }
 
+/* The sweep ends it: nobody would notice what happens to it. */
+static void give_up_watching(struct dapl_conn *conn)
+{
+	conn->unwatched = true;
+	set_deadline(conn, 0);
+}
+
 static void cm_watch(struct dapl_conn *conn, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.ptr = conn };
 	int op = conn->in_cm ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
-	if (epoll_ctl(conn->dev->cm_epoll, op, conn->fd, &event))
+	if (epoll_ctl(conn->dev->cm_epoll, op, conn->fd, &event)) {
 		log_line(SOFT_LOG_ERR, "soft: epoll_ctl: %s", strerror(errno));
+		give_up_watching(conn);
+	}
 	conn->in_cm = true;
 }
 
@@ -368,8 +384,9 @@ static void go_live(struct dapl_conn *conn)
 	qp = conn->qp;
 	if (qp)
 		dapl_spin_lock(&qp->lock);
-	if ((conn->state == SOFT_OPEN || conn->state == SOFT_CLOSING) && !conn->in_data)
-		soft_engine_add(conn);
+	if ((conn->state == SOFT_OPEN || conn->state == SOFT_CLOSING) && !conn->in_data &&
+	    !soft_engine_add(conn))
+		give_up_watching(conn);
 	if (qp)
 		dapl_spin_unlock(&qp->lock);
 	soft_engine_unlock(dev);
@@ -936,7 +953,7 @@ static void speak_first(struct dapl_conn *conn)
 static void conn_expired(struct dapl_conn *conn)
 {
 	conn->deadline_ns = 0;
-	if (conn->state == SOFT_OPEN) {
+	if (conn->state == SOFT_OPEN && !conn->unwatched) {
 		speak_first(conn);
 		return;
 	}
@@ -945,9 +962,13 @@ static void conn_expired(struct dapl_conn *conn)
 	case SOFT_WAIT_REQUEST:
 		conn_bury(conn);
 		break;
+	case SOFT_CONNECTING:
 	case SOFT_WAIT_REPLY:
 	case SOFT_WAIT_FIRST:
 		fail(conn, DAPL_CONN_TIMED_OUT);
+		break;
+	case SOFT_OPEN:
+		end_stream(conn, "no epoll set takes its socket");
 		break;
 	default:		/* released, and the peer does not close */
 		if (conn->released)

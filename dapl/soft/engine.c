@@ -798,7 +798,7 @@ void soft_engine_interest(struct dapl_conn *conn)
 	epoll_ctl(conn->dev->data_epoll, EPOLL_CTL_MOD, conn->fd, &event);
 }
 
-void soft_engine_add(struct dapl_conn *conn)
+bool soft_engine_add(struct dapl_conn *conn)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = conn };
 
@@ -807,8 +807,10 @@ void soft_engine_add(struct dapl_conn *conn)
 	conn->interest = event.events;
 	conn->in_data = true;
 	__atomic_add_fetch(&conn->dev->streams, 1, __ATOMIC_RELAXED);
-	if (epoll_ctl(conn->dev->data_epoll, EPOLL_CTL_ADD, conn->fd, &event))
-		log_line(SOFT_LOG_ERR, "soft: epoll_ctl: %s", strerror(errno));
+	if (!epoll_ctl(conn->dev->data_epoll, EPOLL_CTL_ADD, conn->fd, &event))
+		return true;
+	log_line(SOFT_LOG_ERR, "soft: epoll_ctl: %s", strerror(errno));
+	return false;
 }
 
 static void unlist_ack(struct dapl_conn *conn)

@@ -345,6 +345,7 @@ struct dapl_conn {
 	bool crc;
 	bool released;
 	uint64_t deadline_ns;		/* 0: none */
+	bool unwatched;			/* no epoll set took its socket: nobody sees its input */
 	uint64_t silent_ns;		/* since when the peer's TCP should have answered; 0: it did */
 	struct sockaddr_storage local, remote;
 	uint8_t reads_out, reads_in;
@@ -573,7 +574,7 @@ void soft_engine_sleep(struct dapl_device *dev);
 void soft_engine_want_ack(struct dapl_conn *conn);
 void soft_engine_srq_posted(struct soft_srq *srq);
 /* engine lock held */
-void soft_engine_add(struct dapl_conn *conn);
+bool soft_engine_add(struct dapl_conn *conn);	/* false: nobody would see its input */
 void soft_engine_del(struct dapl_conn *conn);
 /* qp->lock held, or the engine lock without QP */
 void soft_engine_interest(struct dapl_conn *conn);
