@@ -61,8 +61,8 @@ static void divert(struct ibv_context *context)
 OPERATION(open, ENOMEM, (const char *params, void *ia, struct dapl_device **dev), (params, ia, dev))
 OPERATION(query, EIO, (struct dapl_device *dev, struct dapl_device_attr *attr), (dev, attr))
 ENDING(dealloc_pd, EIO, (struct ibv_pd *pd), (pd))
-OPERATION(reg_mr, ENOMEM, (struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,
-	  struct ibv_mr **mr), (pd, addr, length, access, name, mr))
+OPERATION(reg_mr, ENOMEM, (struct ibv_pd *pd, void *addr, size_t length, int access,
+	  const void *name, struct ibv_mr **mr), (pd, addr, length, access, name, mr))
 ENDING(dereg_mr, EIO, (struct ibv_mr *mr), (mr))
 OPERATION(alloc_mw, ENOMEM, (struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw),
 	  (pd, type, mw))
@@ -75,13 +75,13 @@ OPERATION(create_cq, ENOMEM, (struct dapl_device *dev, int cqe, void *context,
 	  struct ibv_comp_channel *channel, struct ibv_cq **cq), (dev, cqe, context, channel, cq))
 OPERATION(resize_cq, ENOMEM, (struct ibv_cq *cq, int cqe), (cq, cqe))
 ENDING(destroy_cq, EIO, (struct ibv_cq *cq), (cq))
-OPERATION(create_srq, ENOMEM, (struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq),
-	  (pd, attr, srq))
+OPERATION(create_srq, ENOMEM, (struct ibv_pd *pd, struct ibv_srq_init_attr *attr,
+	  struct ibv_srq **srq), (pd, attr, srq))
 OPERATION(modify_srq, ENOMEM, (struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask),
 	  (srq, attr, mask))
 ENDING(destroy_srq, EIO, (struct ibv_srq *srq), (srq))
-OPERATION(create_qp, ENOMEM, (struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
-	  struct ibv_qp **qp), (dev, pd, attr, qp))
+OPERATION(create_qp, ENOMEM, (struct dapl_device *dev, struct ibv_pd *pd,
+	  struct ibv_qp_init_attr *attr, struct ibv_qp **qp), (dev, pd, attr, qp))
 OPERATION(reset_qp, EIO, (struct dapl_device *dev, struct ibv_qp *qp), (dev, qp))
 ENDING(error_qp, EIO, (struct ibv_qp *qp), (qp))
 ENDING(destroy_qp, EIO, (struct ibv_qp *qp), (qp))
@@ -91,7 +91,8 @@ OPERATION(listen, EADDRINUSE, (struct dapl_device *dev, const struct sockaddr *a
 	  (dev, addr, port, ud, backlog, sp, listener))
 OPERATION(connect, ENOMEM, (struct dapl_device *dev, const struct dapl_conn_params *params,
 	  struct dapl_conn **conn), (dev, params, conn))
-OPERATION(accept, ENOMEM, (struct dapl_conn *conn, const struct dapl_conn_params *params), (conn, params))
+OPERATION(accept, ENOMEM, (struct dapl_conn *conn, const struct dapl_conn_params *params),
+	  (conn, params))
 ENDING(reject, EIO, (struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len),
 	  (conn, by_consumer, pdata, len))
 OPERATION(disconnect, EIO, (struct dapl_conn *conn), (conn))

@@ -200,13 +200,26 @@ WRAP_SYSTEM(int, bind, ENOBUFS, -1, (int fd, const struct sockaddr *addr, sockle
 WRAP_SYSTEM(int, listen, ENOBUFS, -1, (int fd, int backlog), (fd, backlog))
 WRAP_SYSTEM(int, connect, ENOBUFS, -1, (int fd, const struct sockaddr *addr, socklen_t length),
 	    (fd, addr, length))
-WRAP_SYSTEM(ssize_t, sendmsg, ECONNRESET, -1, (int fd, const struct msghdr *message, int flags),
+
+/* A connection that was reset is so in both directions, and for good. */
+static bool reset(int fd)
+{
+	shutdown(fd, SHUT_RDWR);
+	errno = ECONNRESET;
+	return true;
+}
+#define WRAP_STREAM(name, parameters, arguments) \
+	extern __typeof__(name) __wrap_##name; \
+	ssize_t __wrap_##name parameters \
+	{ return FAILS(SYSTEM, name, ECONNRESET) && reset(fd) ? -1 : name arguments; }
+
+WRAP_STREAM(sendmsg, (int fd, const struct msghdr *message, int flags),
 	    (fd, message, flags))
-WRAP_SYSTEM(ssize_t, send, ECONNRESET, -1, (int fd, const void *data, size_t length, int flags),
+WRAP_STREAM(send, (int fd, const void *data, size_t length, int flags),
 	    (fd, data, length, flags))
-WRAP_SYSTEM(ssize_t, recvmsg, ECONNRESET, -1, (int fd, struct msghdr *message, int flags),
+WRAP_STREAM(recvmsg, (int fd, struct msghdr *message, int flags),
 	    (fd, message, flags))
-WRAP_SYSTEM(ssize_t, recv, ECONNRESET, -1, (int fd, void *data, size_t length, int flags),
+WRAP_STREAM(recv, (int fd, void *data, size_t length, int flags),
 	    (fd, data, length, flags))
 WRAP_SYSTEM(int, getifaddrs, ENOMEM, -1, (struct ifaddrs **list), (list))
 WRAP_SYSTEM(int, getaddrinfo, ENOMEM, EAI_MEMORY, (const char *node, const char *service,

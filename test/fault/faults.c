@@ -6,6 +6,8 @@
  *
  *   faults [KIND[:N]]...    alloc alloc-on system system-on device device-on; all without
  *
+ * With FAULTS_VERBOSE in the environment a line for each run.
+ *
  * "alloc": the N-th allocation fails; "alloc-on": it and all after it. */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -317,8 +319,8 @@ static bool judge(const struct kind *kind, struct run *run, struct sums *sums)
 			sums->told++;
 	}
 	if (getenv("FAULTS_VERBOSE"))
-		printf("  %s:%u %s after %s: end %d return 0x%x event 0x%x\n", kind->name, run->n, run->fault.what,
-		       run->outcome.step, run->outcome.end, (unsigned)run->outcome.ret,
+		printf("  %s:%u %s after %s: end %d return 0x%x event 0x%x\n", kind->name, run->n,
+		       run->fault.what, run->outcome.step, run->outcome.end, (unsigned)run->outcome.ret,
 		       (unsigned)run->outcome.event);
 	fclose(run->output);
 	return more;

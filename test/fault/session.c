@@ -91,7 +91,8 @@ static bool connection_ended(const char *step)
 	return false;
 }
 
-static bool await_within(const char *step, DAT_EVD_HANDLE evd, int expected, DAT_EVENT *event, int limit)
+static bool await_within(const char *step, DAT_EVD_HANDLE evd, int expected, DAT_EVENT *event,
+			 int limit)
 {
 	DAT_RETURN ret = DAT_TIMEOUT_EXPIRED;
 	DAT_COUNT more;
@@ -118,7 +119,7 @@ static bool await_event(const char *step, DAT_EVD_HANDLE evd, int expected, DAT_
 #define EVENT_IS(evd, number, event) \
 	DO(await_event(#number " on " #evd, evd, (int)number, event))
 
-/* --- pieces ------------------------------------------------------------------------------------ */
+/* --- pieces ------------------------------------------------------------------------------ */
 
 #define ALL_RIGHTS ((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC))
 #define EXTENDED(flags) ((DAT_EVD_FLAGS)((flags) | DAT_IB_EVD_EXTENSION_FLAG))
@@ -137,7 +138,8 @@ static DAT_LMR_TRIPLET *piece(const struct end *end, size_t offset, size_t lengt
 	return &segment;
 }
 
-static DAT_RMR_TRIPLET *there(const struct end *end, DAT_RMR_CONTEXT key, size_t offset, size_t length)
+static DAT_RMR_TRIPLET *there(const struct end *end, DAT_RMR_CONTEXT key, size_t offset,
+			      size_t length)
 {
 	static _Thread_local DAT_RMR_TRIPLET segment;
 
@@ -407,7 +409,8 @@ static bool ask_without_opening(void)
 	DAT_IA_ATTR attr;
 	DAT_PROVIDER_ATTR provider;
 
-	TRY(dat_ib_open_query(IA_NAME, &query, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL, &provider));
+	TRY(dat_ib_open_query(IA_NAME, &query, DAT_IA_FIELD_ALL, &attr,
+			      DAT_PROVIDER_FIELD_ALL, &provider));
 	TRY(dat_ib_close_query(query));
 	return true;
 }
