@@ -279,6 +279,146 @@ TEST("EXT-15", a_datagram_is_received_behind_its_header)
 	HOLDS(is_filled(b.mem.at + 40, 100, 1));
 }
 
+/* Two datagram endpoints, the first of which can send to the second. */
+struct ud_pair {
+	struct end a, b;
+	struct listener listener;
+	DAT_IB_EXTENSION_EVENT_DATA here, there;	/* of the ESTABLISHED events */
+};
+
+static DAT_CR_HANDLE call_for_datagrams(struct ud_pair *p)
+{
+	needs_attr(DAT_IB_ATTR_UD);
+	p->a = a_ud_end();
+	p->b = a_ud_end();
+	p->listener = a_listener_on(ia(), an_evd((DAT_EVD_FLAGS)(DAT_EVD_CR_FLAG | DAT_IB_EVD_EXTENSION_FLAG)),
+				    DAT_PSP_CONSUMER_FLAG);
+	dial(p->a.ep, p->listener.qual);
+	DAT_EVENT event = EVENT(p->listener.evd, DAT_IB_UD_CONNECTION_REQUEST_EVENT);
+	return event.event_data.cr_arrival_event_data.cr_handle;
+}
+
+static struct ud_pair a_ud_pair(void)
+{
+	struct ud_pair p;
+	DAT_EVENT event;
+	DAT_CR_HANDLE cr = call_for_datagrams(&p);
+
+	OK(dat_cr_accept(cr, p.b.ep, 0, NULL));
+	event = EVENT(p.a.conn, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+	p.here = *extension(&event);
+	event = EVENT(p.b.conn, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+	p.there = *extension(&event);
+	return p;
+}
+
+static void expect_datagram(const struct ud_pair *p, uint64_t cookie)
+{
+	DAT_IB_ADDR_HANDLE to = p->here.remote_ah;
+
+	post_recv(&p->b, 0, 1024, cookie);
+	OK(dat_ib_post_send_ud(p->a.ep, 1, SEGMENT(&p->a.mem, 0, 100), &to, COOKIE(cookie), DEFAULT));
+	DAT_EVENT event = EVENT(p->b.recv, DAT_IB_DTO_EVENT);
+	EQUAL(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+	EQUAL(event.event_data.dto_completion_event_data.user_cookie.as_64, cookie);
+	event = EVENT(p->a.request, DAT_IB_DTO_EVENT);
+	EQUAL(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+}
+
+TEST("EXT-19", an_address_handle_outlives_the_connection_that_told_it)
+{
+	struct ud_pair p = a_ud_pair();
+
+	expect_datagram(&p, 1);
+	OK(dat_ib_ud_cm_free(p.a.ep, p.here.context));
+	expect_datagram(&p, 2);
+	OK(dat_ep_disconnect(p.b.ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_datagram(&p, 3);
+}
+
+TEST("EXT-20", a_freed_address_handle_is_no_address)
+{
+	struct ud_pair p = a_ud_pair();
+	DAT_IB_ADDR_HANDLE to = p.here.remote_ah, freed = p.here.remote_ah;
+
+	OK(dat_ib_ud_ah_free(p.a.ep, &freed));
+	FAILS(dat_ib_post_send_ud(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 100), &to, COOKIE(1), DEFAULT),
+	      DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_ud_ah_free(p.a.ep, &to), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_ud_ah_free(p.a.ep, NULL), DAT_INVALID_PARAMETER);
+	OK(dat_ib_ud_cm_free(p.a.ep, p.here.context));
+	FAILS(dat_ib_ud_cm_free(p.a.ep, p.here.context), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_ud_cm_free(AN_END().ep, p.here.context), DAT_INVALID_PARAMETER, DAT_INVALID_HANDLE);
+}
+
+TEST("EXT-21", a_refused_request_for_datagrams_is_told_with_private_data)
+{
+	struct ud_pair p;
+	DAT_CR_HANDLE cr = call_for_datagrams(&p);
+
+	OK(dat_cr_reject(cr, 3, "no."));
+	DAT_EVENT event = EVENT(p.a.conn, DAT_IB_UD_CONNECTION_REJECT_EVENT);
+	EQUAL(extension(&event)->type, DAT_IB_UD_CONNECT_REJECT);
+	HOLDS(event.event_data.connect_event_data.private_data_size >= 3);
+	HOLDS(!memcmp(event.event_data.connect_event_data.private_data, "no.", 3));
+}
+
+TEST("EXT-22", a_request_for_datagrams_where_nobody_listens_fails)
+{
+	needs_attr(DAT_IB_ATTR_UD);
+	struct end a = a_ud_end();
+
+	dial(a.ep, new_qual());
+	DAT_EVENT event = next_event(a.conn);
+	HOLDS((int)event.event_number == (int)DAT_IB_UD_CONNECTION_ERROR_EVENT ||
+	      (int)event.event_number == (int)DAT_IB_UD_CONNECTION_REJECT_EVENT);
+}
+
+TEST("EXT-23", a_datagram_that_cannot_be_sent_is_refused)
+{
+	struct ud_pair p = a_ud_pair();
+	DAT_IB_ADDR_HANDLE to = p.here.remote_ah, none = { 0 };
+
+	FAILS(dat_ib_post_send_ud(AN_END().ep, 1, SEGMENT(&p.a.mem, 0, 100), &to, COOKIE(1), DEFAULT),
+	      DAT_INVALID_PARAMETER, DAT_INVALID_STATE, DAT_INVALID_HANDLE);
+	FAILS(dat_ib_post_send_ud(p.a.ep, -1, SEGMENT(&p.a.mem, 0, 100), &to, COOKIE(1), DEFAULT),
+	      DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_post_send_ud(p.a.ep, 1, NULL, &to, COOKIE(1), DEFAULT), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_post_send_ud(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 100), NULL, COOKIE(1), DEFAULT),
+	      DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_post_send_ud(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 100), &none, COOKIE(1), DEFAULT),
+	      DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_post_send_ud(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 16384), &to, COOKIE(1), DEFAULT),
+	      DAT_LENGTH_ERROR);
+}
+
+TEST("EXT-24", counters_are_printed_started_and_stopped)
+{
+	needs_attr(DAT_IB_ATTR_COUNTERS);
+	struct pair p = CONNECTED_PAIR();
+	DAT_UINT64 before = 0, after = 0;
+
+	WORKS(p.a, p.b);
+	OK(dat_ib_query_counters(p.a.ep, DCNT_EP_POST_SEND, &before, 0));
+	HOLDS(before > 0);
+	OK(dat_ib_print_counters(p.a.ep, DCNT_EP_POST_SEND, 0));
+	OK(dat_ib_print_counters(p.a.recv, DCNT_EVD_ALL_COUNTERS, 0));
+	OK(dat_ib_print_counters(ia(), DCNT_IA_ALL_COUNTERS, 0));
+	OK(dat_ib_print_counters(p.a.ep, DCNT_EP_ALL_COUNTERS, 1));
+	OK(dat_ib_query_counters(p.a.ep, DCNT_EP_POST_SEND, &after, 0));
+	EQUAL(after, 0);
+	FAILS(dat_ib_print_counters(p.a.ep, 999, 0), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_print_counters(p.a.pz, 0, 0), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_query_counters(p.a.ep, DCNT_EP_POST_SEND, NULL, 0), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_query_counters(p.a.pz, 0, &after, 0), DAT_INVALID_PARAMETER);
+	for (int group = DCNT_IA_CM; group <= DCNT_IA_DIAG; group++) {
+		OK(dat_ib_start_counter(ia(), group));
+		OK(dat_ib_stop_counter(ia(), group));
+	}
+	FAILS(dat_ib_start_counter(ia(), 999), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_stop_counter(p.a.ep, DCNT_IA_CM), DAT_INVALID_PARAMETER);
+}
+
 static DAT_EVENT event_into_noise(DAT_EVD_HANDLE evd)
 {
 	DAT_EVENT event;

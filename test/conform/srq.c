@@ -272,6 +272,59 @@ TEST("SRQ-15", receives_complete_in_the_order_of_the_sends)
 	}
 }
 
+static void send_some(struct pair *p, int n)
+{
+	for (int i = 0; i < n; i++)
+		post_send(&p->a, i * 64, 64, i);
+}
+
+static void expect_soft_mark(const struct pair *p)
+{
+	DAT_EVENT event = EVENT(async_evd(), DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR);
+
+	EQUAL(event.event_data.asynch_error_event_data.dat_handle, p->b.ep);
+	EQUAL(event.event_data.asynch_error_event_data.reason, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+}
+
+TEST("SRQ-17", an_ep_that_takes_more_than_its_soft_watermark_is_told_once)
+{
+	struct shared s = a_srq();
+	struct pair p = pair_on(&s);
+
+	OPTIONAL(dat_ep_set_watermark(p.b.ep, 2, DAT_WATERMARK_INFINITE));
+	post(&s, 1, 8);
+	send_some(&p, 2);
+	COMPLETES(p.a.request, 0, DAT_DTO_SUCCESS);
+	COMPLETES(p.a.request, 1, DAT_DTO_SUCCESS);
+	NO_EVENT(async_evd());
+	send_some(&p, 3);
+	expect_soft_mark(&p);
+	NO_EVENT(async_evd());
+	/* It holds five: set again, it is passed at once. */
+	OK(dat_ep_set_watermark(p.b.ep, 1, DAT_WATERMARK_INFINITE));
+	expect_soft_mark(&p);
+	FAILS(dat_ep_set_watermark(p.b.ep, DAT_WATERMARK_INFINITE, 1),
+	      DAT_INVALID_STATE | DAT_INVALID_STATE_EP_RECV_WATERMARK);
+	FAILS(dat_ep_set_watermark(p.b.ep, -2, 1), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
+	FAILS(dat_ep_set_watermark(p.b.ep, 1, -2), DAT_INVALID_PARAMETER | DAT_INVALID_ARG3);
+}
+
+TEST("SRQ-18", an_ep_that_takes_more_than_its_hard_watermark_loses_its_connection)
+{
+	struct shared s = a_srq();
+	struct pair p = pair_on(&s);
+
+	OPTIONAL(dat_ep_set_watermark(p.b.ep, DAT_WATERMARK_INFINITE, 2));
+	post(&s, 1, 8);
+	send_some(&p, 2);
+	COMPLETES(p.a.request, 0, DAT_DTO_SUCCESS);
+	COMPLETES(p.a.request, 1, DAT_DTO_SUCCESS);
+	EQUAL(ep_param(p.b.ep).ep_state, DAT_EP_STATE_CONNECTED);
+	send_some(&p, 1);
+	EVENT(p.b.conn, DAT_CONNECTION_EVENT_BROKEN);
+	EQUAL(ep_param(p.b.ep).ep_state, DAT_EP_STATE_DISCONNECTED);
+}
+
 TEST("SRQ-16", without_srqs_none_is_created)
 {
 	DAT_SRQ_HANDLE srq;
