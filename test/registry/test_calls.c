@@ -141,7 +141,8 @@ static DAT_IA_HANDLE open_calls(void)
 {
 	DAT_IA_HANDLE handle;
 
-#define FILL(name, ...) table.name##_func = slot_##name;
+	/* Each slot only tells its number, whatever it is given. */
+#define FILL(name, ...) table.name##_func = (__typeof__(table.name##_func))(void *)slot_##name;
 	ALL_CALLS(FILL)
 	table.device_name = "calls";
 	table.ia_open_func = ia_open;
