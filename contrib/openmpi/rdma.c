@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* rdma.c - registered memory, and what reads and writes the memory of peers: put, get, atomic
+ * operations, flush. They need no credits; when the connection has no room for another
+ * request, or is not there yet, they wait in endpoint->rdmas. */
+#include "udapl.h"
+
+/* --- registration ----------------------------------------------------------------------------- */
+
+struct registration {
+	mca_rcache_base_registration_t base;
+	DAT_LMR_HANDLE lmr;
+	mca_btl_base_registration_handle_t handle;
+};
+
+static DAT_MEM_PRIV_FLAGS privileges(const mca_btl_udapl_module_t *m, int access)
+{
+	unsigned p = DAT_MEM_PRIV_LOCAL_READ_FLAG;
+
+	if (access & MCA_RCACHE_ACCESS_LOCAL_WRITE) {
+		p |= DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+		/* iWARP: the answer to a read is a write of the peer */
+		if (m->provider.rdma_write_for_rdma_read_req)
+			p |= DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+	}
+	if (access & MCA_RCACHE_ACCESS_REMOTE_READ)
+		p |= DAT_MEM_PRIV_REMOTE_READ_FLAG;
+	if (access & MCA_RCACHE_ACCESS_REMOTE_WRITE)
+		p |= DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+	if (access & MCA_RCACHE_ACCESS_REMOTE_ATOMIC && m->atomics)
+		p |= DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
+	return (DAT_MEM_PRIV_FLAGS)p;
+}
+
+static int register_range(void *context, void *base, size_t size,
+			  mca_rcache_base_registration_t *reg)
+{
+	mca_btl_udapl_module_t *m = context;
+	struct registration *r = (struct registration *)reg;
+	DAT_REGION_DESCRIPTION region = { .for_va = base };
+	DAT_VADDR at;
+	DAT_VLEN length;
+	DAT_RETURN rc = dat_lmr_create(m->ia, DAT_MEM_TYPE_VIRTUAL, region, size, m->pz,
+				       privileges(m, reg->access_flags), DAT_VA_TYPE_VA, &r->lmr,
+				       &r->handle.lmr_context, &r->handle.rmr_context, &length,
+				       &at);
+
+	return rc == DAT_SUCCESS ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
+}
+
+static int deregister_range(void *context, mca_rcache_base_registration_t *reg)
+{
+	(void)context;
+	return dat_lmr_free(((struct registration *)reg)->lmr) == DAT_SUCCESS ? OPAL_SUCCESS
+									     : OPAL_ERROR;
+}
+
+int udapl_rcache_init(mca_btl_udapl_module_t *m)
+{
+	mca_rcache_base_resources_t how = {
+		.cache_name = m->name,
+		.reg_data = m,
+		.sizeof_reg = sizeof(struct registration),
+		.register_mem = register_range,
+		.deregister_mem = deregister_range,
+	};
+
+	m->rcache = mca_rcache_base_module_create("grdma", m, &how);
+	return m->rcache ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
+}
+
+mca_btl_base_registration_handle_t *udapl_register_mem(mca_btl_base_module_t *btl,
+						       mca_btl_base_endpoint_t *e, void *base,
+						       size_t size, uint32_t flags)
+{
+	mca_btl_udapl_module_t *m = (mca_btl_udapl_module_t *)btl;
+	mca_rcache_base_registration_t *reg = NULL;
+
+	(void)e;
+	if (m->rcache->rcache_register(m->rcache, base, size, 0,
+				       flags & MCA_BTL_REG_FLAG_ACCESS_ANY, &reg) != OPAL_SUCCESS)
+		return NULL;
+	return &((struct registration *)reg)->handle;
+}
+
+int udapl_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registration_handle_t *h)
+{
+	mca_btl_udapl_module_t *m = (mca_btl_udapl_module_t *)btl;
+	struct registration *r = CONTAINER_OF(h, struct registration, handle);
+
+	return m->rcache->rcache_deregister(m->rcache, &r->base);
+}
+
+/* The local context of the memory of an item of a free list. */
+uint32_t udapl_frag_lmr(const opal_free_list_item_t *item)
+{
+	return ((struct registration *)item->registration)->handle.lmr_context;
+}
+
+/* --- operations -------------------------------------------------------------------------------- */
+
+DAT_RETURN udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r)
+{
+	DAT_DTO_COOKIE cookie = { .as_ptr = &r->work };
+
+	switch (r->op) {
+	case UDAPL_PUT:
+		return dat_ep_post_rdma_write(c->ep, 1, &r->local, cookie, &r->remote,
+					      DAT_COMPLETION_DEFAULT_FLAG);
+	case UDAPL_GET:
+		return dat_ep_post_rdma_read(c->ep, 1, &r->local, cookie, &r->remote,
+					     DAT_COMPLETION_DEFAULT_FLAG);
+	case UDAPL_ADD:
+		return dat_ib_post_fetch_and_add(c->ep, r->operand, &r->local, cookie, &r->remote,
+						 DAT_COMPLETION_DEFAULT_FLAG);
+	case UDAPL_CSWAP:
+		return dat_ib_post_cmp_and_swap(c->ep, r->compare, r->operand, &r->local, cookie,
+						&r->remote, DAT_COMPLETION_DEFAULT_FLAG);
+	}
+	return UDAPL_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
+}
+
+void udapl_rdma_done(struct udapl_rdma *r, int status)
+{
+	mca_btl_base_endpoint_t *e = r->endpoint;
+	mca_btl_udapl_module_t *m = e->module;
+	struct udapl_rdma done = *r;
+
+	opal_free_list_return(&m->rdmas, &r->super);
+	OPAL_THREAD_ADD_FETCH32(&e->rdma_outstanding, -1);
+	if (done.cbfunc)
+		done.cbfunc(&m->super, e, done.local_address, done.local_handle, done.cbcontext,
+			    done.cbdata, status);
+}
+
+void udapl_rdma_completed(struct udapl_rdma *r, DAT_DTO_COMPLETION_STATUS status)
+{
+	struct udapl_conn *c = r->work.conn;
+	mca_btl_base_endpoint_t *e = r->endpoint;
+	bool waiting;
+
+	OPAL_THREAD_LOCK(&e->lock);
+	c->posted--;
+	c->room++;
+	waiting = udapl_has_waiting(e);
+	if (status != DAT_DTO_SUCCESS)
+		opal_list_append(&e->lost_rdmas, &r->super.super);
+	OPAL_THREAD_UNLOCK(&e->lock);
+	if (status == DAT_DTO_SUCCESS)
+		udapl_rdma_done(r, OPAL_SUCCESS);
+	if (waiting)
+		udapl_push(e);
+}
+
+static int start(mca_btl_base_endpoint_t *e, struct udapl_rdma *r)
+{
+	OPAL_THREAD_ADD_FETCH32(&e->rdma_outstanding, 1);
+	OPAL_THREAD_LOCK(&e->lock);
+	opal_list_append(&e->rdmas, &r->super.super);
+	if (e->state == UDAPL_IDLE)
+		udapl_connect(e);
+	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_push(e);
+	return OPAL_SUCCESS;
+}
+
+static struct udapl_rdma *new_rdma(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
+				   enum udapl_op op, uint64_t remote,
+				   const mca_btl_base_registration_handle_t *remote_handle,
+				   size_t size, mca_btl_base_rdma_completion_fn_t cbfunc,
+				   void *context, void *data)
+{
+	mca_btl_udapl_module_t *m = (mca_btl_udapl_module_t *)btl;
+	struct udapl_rdma *r = (struct udapl_rdma *)opal_free_list_get(&m->rdmas);
+
+	if (!r)
+		return NULL;
+	r->op = op;
+	r->endpoint = e;
+	r->remote = (DAT_RMR_TRIPLET){ .virtual_address = remote,
+				       .segment_length = size,
+				       .rmr_context = remote_handle->rmr_context };
+	r->cbfunc = cbfunc;
+	r->cbcontext = context;
+	r->cbdata = data;
+	return r;
+}
+
+static void set_local(struct udapl_rdma *r, void *local,
+		      mca_btl_base_registration_handle_t *handle, size_t size)
+{
+	r->local_address = local;
+	r->local_handle = handle;
+	r->local = (DAT_LMR_TRIPLET){ .virtual_address = (uintptr_t)local,
+				      .segment_length = size,
+				      .lmr_context = handle->lmr_context };
+}
+
+int udapl_put(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *local,
+	      uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
+	      mca_btl_base_registration_handle_t *remote_handle, size_t size, int flags,
+	      int order, mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data)
+{
+	struct udapl_rdma *r;
+
+	(void)flags;
+	(void)order;
+	if (size > btl->btl_put_limit)
+		return OPAL_ERR_NOT_AVAILABLE;
+	r = new_rdma(btl, e, UDAPL_PUT, remote, remote_handle, size, cbfunc, context, data);
+	if (!r)
+		return OPAL_ERR_OUT_OF_RESOURCE;
+	set_local(r, local, local_handle, size);
+	return start(e, r);
+}
+
+int udapl_get(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *local,
+	      uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
+	      mca_btl_base_registration_handle_t *remote_handle, size_t size, int flags,
+	      int order, mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data)
+{
+	struct udapl_rdma *r;
+
+	(void)flags;
+	(void)order;
+	if (size > btl->btl_get_limit)
+		return OPAL_ERR_NOT_AVAILABLE;
+	r = new_rdma(btl, e, UDAPL_GET, remote, remote_handle, size, cbfunc, context, data);
+	if (!r)
+		return OPAL_ERR_OUT_OF_RESOURCE;
+	set_local(r, local, local_handle, size);
+	return start(e, r);
+}
+
+/* DAT has two: fetch and add, compare and swap, of 64 bits. */
+static bool have_atomic(uint64_t remote, int flags)
+{
+	return !(remote & 7) && !(flags & (MCA_BTL_ATOMIC_FLAG_32BIT | MCA_BTL_ATOMIC_FLAG_FLOAT));
+}
+
+int udapl_atomic_op(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, uint64_t remote,
+		    mca_btl_base_registration_handle_t *remote_handle,
+		    mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
+		    mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data)
+{
+	struct udapl_rdma *r;
+
+	(void)order;
+	if (op != MCA_BTL_ATOMIC_ADD || !have_atomic(remote, flags))
+		return OPAL_ERR_NOT_AVAILABLE;
+	r = new_rdma(btl, e, UDAPL_ADD, remote, remote_handle, 8, cbfunc, context, data);
+	if (!r)
+		return OPAL_ERR_OUT_OF_RESOURCE;
+	r->operand = operand;
+	r->local_address = NULL;
+	r->local_handle = NULL;
+	r->local = (DAT_LMR_TRIPLET){ .virtual_address = (uintptr_t)r->super.ptr,
+				      .segment_length = 8,
+				      .lmr_context = udapl_frag_lmr(&r->super) };
+	return start(e, r);
+}
+
+int udapl_atomic_fop(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *local,
+		     uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
+		     mca_btl_base_registration_handle_t *remote_handle,
+		     mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
+		     mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data)
+{
+	struct udapl_rdma *r;
+
+	(void)order;
+	if (op != MCA_BTL_ATOMIC_ADD || !have_atomic(remote, flags))
+		return OPAL_ERR_NOT_AVAILABLE;
+	r = new_rdma(btl, e, UDAPL_ADD, remote, remote_handle, 8, cbfunc, context, data);
+	if (!r)
+		return OPAL_ERR_OUT_OF_RESOURCE;
+	r->operand = operand;
+	set_local(r, local, local_handle, 8);
+	return start(e, r);
+}
+
+int udapl_atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *local,
+		       uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
+		       mca_btl_base_registration_handle_t *remote_handle, uint64_t compare,
+		       uint64_t value, int flags, int order,
+		       mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data)
+{
+	struct udapl_rdma *r;
+
+	(void)order;
+	if (!have_atomic(remote, flags))
+		return OPAL_ERR_NOT_AVAILABLE;
+	r = new_rdma(btl, e, UDAPL_CSWAP, remote, remote_handle, 8, cbfunc, context, data);
+	if (!r)
+		return OPAL_ERR_OUT_OF_RESOURCE;
+	r->compare = compare;
+	r->operand = value;
+	set_local(r, local, local_handle, 8);
+	return start(e, r);
+}
+
+/* --- flush -------------------------------------------------------------------------------------- */
+
+static bool outstanding(mca_btl_udapl_module_t *m, const mca_btl_base_endpoint_t *e)
+{
+	mca_btl_base_endpoint_t *i;
+	bool some = false;
+
+	if (e)
+		return e->rdma_outstanding > 0;
+	OPAL_THREAD_LOCK(&m->lock);
+	OPAL_LIST_FOREACH(i, &m->endpoints, mca_btl_base_endpoint_t)
+		some |= i->rdma_outstanding > 0;
+	OPAL_THREAD_UNLOCK(&m->lock);
+	return some;
+}
+
+/* A request completes when it is carried out at the peer: so nothing but waiting is needed. */
+int udapl_flush(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e)
+{
+	mca_btl_udapl_module_t *m = (mca_btl_udapl_module_t *)btl;
+
+	while (outstanding(m, e))
+		opal_progress();
+	return OPAL_SUCCESS;
+}

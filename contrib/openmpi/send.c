@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* send.c - sending, and the flow control that goes with it.
+ *
+ * A message needs room for a request on our side, and on the peer's either a slot of the ring
+ * that he polls or a receive: a credit. What finds none waits in endpoint->sends and is pushed
+ * when a completion or news of credits come. Credits ride on every message; if there is none to
+ * ride on, half of them go alone, by a control message, which needs no credit
+ * (UDAPL_RESERVE). */
+#include "udapl.h"
+#include <string.h>
+
+bool udapl_has_waiting(mca_btl_base_endpoint_t *e)
+{
+	return !opal_list_is_empty(&e->sends) || !opal_list_is_empty(&e->rdmas);
+}
+
+static int32_t take_all(volatile int32_t *n)
+{
+	int32_t had = *n;
+
+	if (had > 0)
+		OPAL_THREAD_ADD_FETCH32(n, -had);
+	return had;
+}
+
+/* With e->lock held. */
+static void add_news(udapl_conn_t *c, struct udapl_header *h)
+{
+	h->credits = c->owed;
+	c->owed = 0;
+	h->eager_credits = take_all(&c->ring_in.owed);
+	h->reserved = 0;
+}
+
+static DAT_RETURN post_message(udapl_conn_t *c, udapl_frag_t *f, size_t length)
+{
+	DAT_LMR_TRIPLET from = { .virtual_address = (uintptr_t)f->header,
+				 .segment_length = length,
+				 .lmr_context = f->lmr_context };
+	DAT_DTO_COOKIE cookie = { .as_ptr = &f->work };
+
+	return dat_ep_post_send(c->ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static size_t length_of(const udapl_frag_t *f)
+{
+	return sizeof(struct udapl_header) + f->segment.seg_len;
+}
+
+static bool has_room(const udapl_conn_t *c, size_t length)
+{
+	return c->state == UDAPL_CONN_UP && c->room > 0 &&
+	       (c->credits > 0 || udapl_ring_has_room(c, length));
+}
+
+/* With e->lock held; has_room() said yes. */
+static bool post(udapl_conn_t *c, udapl_frag_t *f)
+{
+	size_t length = length_of(f);
+	DAT_RETURN rc;
+
+	add_news(c, f->header);
+	f->work.conn = c;
+	if (udapl_ring_has_room(c, length)) {
+		rc = udapl_ring_write(c, f, length);
+	} else {
+		rc = post_message(c, f, length);
+		c->credits--;
+	}
+	if (rc != DAT_SUCCESS) {
+		udapl_conn_refused(c, rc);
+		return false;
+	}
+	c->room--;
+	c->posted++;
+	return true;
+}
+
+/* With e->lock held. What can't be posted waits with the flushed requests for the verdict. */
+static bool post_or_lose(mca_btl_base_endpoint_t *e, udapl_frag_t *f)
+{
+	if (post(e->conn, f))
+		return true;
+	f->callback = true;
+	opal_list_append(&e->lost_sends, &f->base.super.super);
+	return false;
+}
+
+/* What waits and can go, goes. */
+void udapl_push(mca_btl_base_endpoint_t *e)
+{
+	udapl_conn_t *c;
+
+	OPAL_THREAD_LOCK(&e->lock);
+	c = e->conn;
+	while (c && !opal_list_is_empty(&e->sends) &&
+	       has_room(c, length_of((udapl_frag_t *)opal_list_get_first(&e->sends))))
+		if (!post_or_lose(e, (udapl_frag_t *)opal_list_remove_first(&e->sends)))
+			break;
+	while (c && !opal_list_is_empty(&e->rdmas) && c->state == UDAPL_CONN_UP && c->room > 0) {
+		udapl_rdma_t *r = (udapl_rdma_t *)opal_list_remove_first(&e->rdmas);
+		DAT_RETURN rc;
+
+		r->work.conn = c;
+		rc = udapl_rdma_post(c, r);
+		if (rc != DAT_SUCCESS) {
+			opal_list_append(&e->lost_rdmas, &r->super.super);
+			udapl_conn_refused(c, rc);
+			break;
+		}
+		c->room--;
+		c->posted++;
+	}
+	OPAL_THREAD_UNLOCK(&e->lock);
+}
+
+/* --- the interface --------------------------------------------------------------------------- */
+
+/* 1: it is on its way and ours to free, nobody need be told. */
+int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
+	       mca_btl_base_descriptor_t *des, mca_btl_base_tag_t tag)
+{
+	udapl_frag_t *f = (udapl_frag_t *)des;
+	int rc = OPAL_SUCCESS;
+
+	(void)btl;
+	f->endpoint = e;
+	f->header->kind = UDAPL_DATA;
+	f->header->tag = tag;
+	f->callback = true;
+	OPAL_THREAD_LOCK(&e->lock);
+	if (e->state == UDAPL_FAILED) {
+		rc = OPAL_ERR_UNREACH;
+	} else if (e->conn && opal_list_is_empty(&e->sends) && has_room(e->conn, length_of(f))) {
+		if ((des->des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP) &&
+		    !(des->des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK)) {
+			f->callback = false;
+			rc = 1;
+		}
+		if (!post_or_lose(e, f))
+			rc = OPAL_SUCCESS;
+	} else {
+		opal_list_append(&e->sends, &f->base.super.super);
+		if (e->state == UDAPL_IDLE)
+			udapl_connect(e);
+	}
+	OPAL_THREAD_UNLOCK(&e->lock);
+	return rc;
+}
+
+static bool pack(udapl_frag_t *f, opal_convertor_t *conv, const void *header, size_t header_size,
+		 size_t payload_size)
+{
+	struct iovec iov = { (char *)(f->header + 1) + header_size, payload_size };
+	size_t size = payload_size;
+	uint32_t count = 1;
+
+	memcpy(f->header + 1, header, header_size);
+	return !payload_size ||
+	       (opal_convertor_pack(conv, &iov, &count, &size) >= 0 && size == payload_size);
+}
+
+/* The convertor moves on when it packs, so it must be sure before that the message can go. */
+int udapl_sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_convertor_t *conv,
+		void *header, size_t header_size, size_t payload_size, uint8_t order,
+		uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **des)
+{
+	size_t length = sizeof(struct udapl_header) + header_size + payload_size;
+	mca_btl_base_descriptor_t *new =
+		udapl_alloc(btl, e, order, header_size + payload_size,
+			    flags | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+	udapl_frag_t *f = (udapl_frag_t *)new;
+	int rc = OPAL_ERR_RESOURCE_BUSY;
+
+	if (des)
+		*des = NULL;
+	if (!f)
+		return OPAL_ERR_OUT_OF_RESOURCE;
+	OPAL_THREAD_LOCK(&e->lock);
+	if (e->conn && opal_list_is_empty(&e->sends) && has_room(e->conn, length)) {
+		f->header->kind = UDAPL_DATA;
+		f->header->tag = tag;
+		f->callback = false;
+		rc = pack(f, conv, header, header_size, payload_size) ? OPAL_SUCCESS : OPAL_ERROR;
+		if (rc != OPAL_SUCCESS || !post(e->conn, f))
+			udapl_free(btl, new);	/* the verdict will tell */
+	} else if (e->state == UDAPL_IDLE) {
+		udapl_connect(e);
+	}
+	OPAL_THREAD_UNLOCK(&e->lock);
+	if (rc == OPAL_ERR_RESOURCE_BUSY) {
+		new->des_flags = flags;
+		if (des)
+			*des = new;
+		else
+			udapl_free(btl, new);
+	}
+	return rc;
+}
+
+/* --- completions ------------------------------------------------------------------------------ */
+
+/* The end of a fragment. With OPAL_SUCCESS for what was flushed after a goodbye. */
+void udapl_send_done(struct udapl_frag *f, int status)
+{
+	mca_btl_base_module_t *btl = &f->endpoint->module->super;
+	bool ours = !f->callback || (f->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+
+	if (f->callback && f->base.des_cbfunc)
+		f->base.des_cbfunc(btl, f->endpoint, &f->base, status);
+	if (ours)
+		udapl_free(btl, &f->base);
+}
+
+/* The completion of a send or of a write into a ring. */
+void udapl_sent(struct udapl_frag *f, DAT_DTO_COMPLETION_STATUS status)
+{
+	udapl_conn_t *c = f->work.conn;
+	mca_btl_base_endpoint_t *e = c->endpoint;
+	bool control = f->work.kind == UDAPL_CONTROL, lost = false, waiting;
+
+	OPAL_THREAD_LOCK(&e->lock);
+	c->posted--;
+	if (control)
+		c->control_room++;
+	else
+		c->room++;
+	waiting = udapl_has_waiting(e);
+	if (status != DAT_DTO_SUCCESS && !control && f->callback) {
+		opal_list_append(&e->lost_sends, &f->base.super.super);
+		lost = true;
+	}
+	OPAL_THREAD_UNLOCK(&e->lock);
+	if (!lost)
+		udapl_send_done(f, OPAL_SUCCESS);
+	if (waiting)
+		udapl_push(e);
+}
+
+/* --- control messages --------------------------------------------------------------------------- */
+
+/* With e->lock held. The last place is kept for the goodbye. What finds no room is tried again
+ * by the caller, when there is the next occasion. */
+bool udapl_control(struct udapl_conn *c, enum udapl_message kind, const void *data, size_t size)
+{
+	udapl_frag_t *f;
+
+	if (c->control_room <= (kind == UDAPL_GOODBYE ? 0 : 1))
+		return false;
+	f = (udapl_frag_t *)opal_free_list_get(&c->module->control_frags);
+	if (!f)
+		return false;
+	f->endpoint = c->endpoint;
+	f->work.conn = c;
+	f->callback = false;
+	f->segment.seg_len = size;
+	f->header->kind = kind;
+	f->header->tag = 0;
+	if (size)
+		memcpy(f->header + 1, data, size);
+	add_news(c, f->header);
+	if (post_message(c, f, length_of(f)) != DAT_SUCCESS) {
+		udapl_free(&c->module->super, &f->base);
+		return false;
+	}
+	c->control_room--;
+	c->posted++;
+	return true;
+}
+
+/* Tells the peer of credits, if it is time to. */
+void udapl_return_credits(struct udapl_conn *c)
+{
+	mca_btl_base_endpoint_t *e = c->endpoint;
+
+	OPAL_THREAD_LOCK(&e->lock);
+	if (c->state == UDAPL_CONN_UP &&
+	    (c->owed >= mca_btl_udapl_component.credits / 2 ||
+	     c->ring_in.owed >= mca_btl_udapl_component.eager_slots / 2))
+		udapl_control(c, UDAPL_CREDITS, NULL, 0);
+	OPAL_THREAD_UNLOCK(&e->lock);
+}
