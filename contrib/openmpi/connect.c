@@ -393,6 +393,7 @@ static void on_established(udapl_conn_t *c, const DAT_CONNECTION_EVENT_DATA *dat
 		}
 	}
 	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_return_credits(c);	/* of what came before we knew */
 	udapl_push(e);
 }
 

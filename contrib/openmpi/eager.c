@@ -72,21 +72,27 @@ static void poll_from_now_on(udapl_conn_t *c, int place)
 	OPAL_THREAD_UNLOCK(&m->lock);
 }
 
-/* With e->lock held. Without a ring messages come as before. */
+/* With e->lock held. Called with every message until `offered` is set. Without a ring messages
+ * come as before. */
 void udapl_ring_offer(struct udapl_conn *c)
 {
 	mca_btl_udapl_module_t *m = c->module;
 	struct udapl_ring_offer offer = { .slots = mca_btl_udapl_component.eager_slots,
 					  .slot_size = slot_size(m) };
-	int place;
+	int place = place_for(m);
 
-	if (!mca_btl_udapl_component.eager_rdma || c->state != UDAPL_CONN_UP || c->ring_in.base ||
-	    (place = place_for(m)) < 0 || !make_ring(c, (size_t)offer.slots * offer.slot_size))
+	if (c->state != UDAPL_CONN_UP)
 		return;
+	if (!c->ring_in.base) {
+		c->ring_in.offered = true;
+		if (!mca_btl_udapl_component.eager_rdma || place < 0 ||
+		    !make_ring(c, (size_t)offer.slots * offer.slot_size))
+			return;
+		poll_from_now_on(c, place);
+	}
 	offer.address = (uintptr_t)c->ring_in.base;
 	offer.rmr_context = c->ring_in.handle->rmr_context;
-	poll_from_now_on(c, place);
-	udapl_control(c, UDAPL_RING, &offer, sizeof offer);
+	c->ring_in.offered = udapl_control(c, UDAPL_RING, &offer, sizeof offer);
 }
 
 /* The connection is ending, nobody writes any more. */

@@ -128,15 +128,18 @@ void udapl_dispatch(struct udapl_conn *c, struct udapl_header *h, size_t length)
 		udapl_push(e);
 }
 
+/* A shared queue that has more than it wants, since a connection ended, has room for the peer's
+ * next message all the same. */
 static void post_again(udapl_conn_t *c, udapl_frag_t *f, bool owe)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
+	int rc = f->work.conn ? fill_own(c, f) : fill_srq(c->module, f);
 
-	if ((f->work.conn ? fill_own(c, f) : fill_srq(c->module, f)) == OPAL_SUCCESS && owe) {
+	if (owe && (rc == OPAL_SUCCESS || rc == OPAL_ERR_NOT_AVAILABLE)) {
 		OPAL_THREAD_LOCK(&e->lock);
 		c->owed++;
 		c->received++;
-		if (c->received == mca_btl_udapl_component.eager_threshold)
+		if (c->received >= mca_btl_udapl_component.eager_threshold && !c->ring_in.offered)
 			udapl_ring_offer(c);
 		OPAL_THREAD_UNLOCK(&e->lock);
 	}

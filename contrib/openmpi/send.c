@@ -233,14 +233,16 @@ void udapl_sent(struct udapl_frag *f, DAT_DTO_COMPLETION_STATUS status)
 	OPAL_THREAD_UNLOCK(&e->lock);
 	if (!lost)
 		udapl_send_done(f, OPAL_SUCCESS);
+	if (control)
+		udapl_return_credits(c);	/* for which there was no room */
 	if (waiting)
 		udapl_push(e);
 }
 
 /* --- control messages --------------------------------------------------------------------------- */
 
-/* With e->lock held. The last place is kept for the goodbye. What finds no room is tried again
- * by the caller, when there is the next occasion. */
+/* With e->lock held. The last place is kept for the goodbye. False: no room. Credits are tried
+ * again when there is, a ring with the next message. */
 bool udapl_control(struct udapl_conn *c, enum udapl_message kind, const void *data, size_t size)
 {
 	udapl_frag_t *f;
