@@ -19,6 +19,7 @@ mca_btl_udapl_la_SOURCES = \
 	contrib/openmpi/progress.c
 # Open MPI's headers have a config.h of their own, and warnings.
 mca_btl_udapl_la_CPPFLAGS = -D_GNU_SOURCE -I$(top_srcdir)/include $(OPENMPI_CPPFLAGS)
-mca_btl_udapl_la_CFLAGS = $(AM_CFLAGS) -std=gnu99
+mca_btl_udapl_la_CFLAGS = $(AM_CFLAGS) -std=gnu99 $(OPENMPI_CFLAGS)
 mca_btl_udapl_la_LIBADD = libdat2.la $(OPENMPI_LIBS)
-mca_btl_udapl_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined
+mca_btl_udapl_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined \
+	$(ZDEFS) -Wl,-z,now

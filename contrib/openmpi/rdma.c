@@ -231,10 +231,13 @@ int udapl_get(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *loca
 	return start(e, r);
 }
 
-/* DAT has two: fetch and add, compare and swap, of 64 bits. */
-static bool have_atomic(uint64_t remote, int flags)
+/* DAT has two: fetch and add, compare and swap, of 64 bits. osc/rdma tries them, without a handle,
+ * on memory that it shares with the peer; it has another way for the answer no. */
+static bool have_atomic(uint64_t remote, const mca_btl_base_registration_handle_t *remote_handle,
+			int flags)
 {
-	return !(remote & 7) && !(flags & (MCA_BTL_ATOMIC_FLAG_32BIT | MCA_BTL_ATOMIC_FLAG_FLOAT));
+	return remote_handle && !(remote & 7) &&
+	       !(flags & (MCA_BTL_ATOMIC_FLAG_32BIT | MCA_BTL_ATOMIC_FLAG_FLOAT));
 }
 
 int udapl_atomic_op(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, uint64_t remote,
@@ -245,7 +248,7 @@ int udapl_atomic_op(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, uint
 	struct udapl_rdma *r;
 
 	(void)order;
-	if (op != MCA_BTL_ATOMIC_ADD || !have_atomic(remote, flags))
+	if (op != MCA_BTL_ATOMIC_ADD || !have_atomic(remote, remote_handle, flags))
 		return OPAL_ERR_NOT_AVAILABLE;
 	r = new_rdma(btl, e, UDAPL_ADD, remote, remote_handle, 8, cbfunc, context, data);
 	if (!r)
@@ -268,7 +271,7 @@ int udapl_atomic_fop(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, voi
 	struct udapl_rdma *r;
 
 	(void)order;
-	if (op != MCA_BTL_ATOMIC_ADD || !have_atomic(remote, flags))
+	if (op != MCA_BTL_ATOMIC_ADD || !have_atomic(remote, remote_handle, flags))
 		return OPAL_ERR_NOT_AVAILABLE;
 	r = new_rdma(btl, e, UDAPL_ADD, remote, remote_handle, 8, cbfunc, context, data);
 	if (!r)
@@ -287,7 +290,7 @@ int udapl_atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, v
 	struct udapl_rdma *r;
 
 	(void)order;
-	if (!have_atomic(remote, flags))
+	if (!have_atomic(remote, remote_handle, flags))
 		return OPAL_ERR_NOT_AVAILABLE;
 	r = new_rdma(btl, e, UDAPL_CSWAP, remote, remote_handle, 8, cbfunc, context, data);
 	if (!r)
