@@ -2,6 +2,7 @@
 /* component.c - parameters, which adapters are opened, what peers are told of them.
  * What is done with an adapter is module.c's job. */
 #include "udapl.h"
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include "opal/mca/base/mca_base_var.h"
@@ -108,6 +109,22 @@ static int at_least(int value, int least, int most)
 	return value < least ? least : value > most ? most : value;
 }
 
+/* The texts for users are where the component is. */
+static void find_help(void)
+{
+	Dl_info info;
+	char *dir, *slash;
+
+	if (!dladdr(&mca_btl_udapl_component, &info) || !(dir = strdup(info.dli_fname)))
+		return;
+	slash = strrchr(dir, '/');
+	if (slash) {
+		*slash = '\0';
+		opal_show_help_add_dir(dir);
+	}
+	free(dir);
+}
+
 static int component_open(void)
 {
 	mca_btl_udapl_component_t *c = &mca_btl_udapl_component;
@@ -119,6 +136,7 @@ static int component_open(void)
 	c->free_list_inc = at_least(c->free_list_inc, 1, 4096);
 	c->modules = NULL;
 	c->num_modules = 0;
+	find_help();
 	return OPAL_SUCCESS;
 }
 

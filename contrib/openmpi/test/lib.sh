@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# lib.sh - for check and bench: a directory with the component, a dat.conf, and how to run a
+# program under mpirun. Sourced; needs $build (the top of the build tree) and MPICC.
+
+: "${MPICC:=mpicc}"
+work=$build/contrib/openmpi/try
+mkdir -p "$work/component" "$work/tmp"
+ln -sf "$build/.libs/mca_btl_udapl.so" "$here/../help-mpi-btl-udapl.txt" "$work/component/"
+system=$(ompi_info --path pkglibdir --parsable | cut -d: -f3)
+export OMPI_MCA_mca_base_component_path=$system:$work/component
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_orte_tmpdir_base=$work/tmp TMPDIR=$work/tmp
+# Other work on this machine, and more ranks than processors, must be able to run.
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1
+# Processes of ours are known by it.
+export BTL_UDAPL_CHECK=$$-$RANDOM
+
+dat_conf() {    # NAME IA_PARAMS ...: one entry each, of the software device
+    export DAT_OVERRIDE=$work/dat.conf
+    : > "$DAT_OVERRIDE"
+    while [ $# -gt 1 ]; do
+        echo "$1 u2.0 threadsafe default $build/.libs/libdaplsoft.so.2 dapl.2.0 \"$2\" \"\"" >> "$DAT_OVERRIDE"
+        shift 2
+    done
+}
+ours() {    # the process ids of what we started and is still there
+    local p
+    for p in /proc/[0-9]*; do
+        [ "${p#/proc/}" != $$ ] && [ "${p#/proc/}" != "$BASHPID" ] &&
+            tr '\0' '\n' 2>/dev/null < "$p/environ" | grep -qx "BTL_UDAPL_CHECK=$BTL_UDAPL_CHECK" &&
+            grep -q '^State:[[:space:]]*[^Z]' "$p/status" 2>/dev/null &&
+            [ "$(sed -n 's/^PPid:[[:space:]]*//p' "$p/status" 2>/dev/null)" != $$ ] && echo "${p#/proc/}"
+    done
+}
+mpi() {    # RANKS SECONDS PROGRAM-OR-OPTION...
+    local ranks=$1 seconds=$2; shift 2
+    timeout -k 5 "$seconds" mpirun --oversubscribe -np "$ranks" --mca pml ob1 "$@" < /dev/null
+}
+compile() {    # NAME...
+    local name
+    for name; do
+        "$MPICC" -O2 -g -Wall -Wextra -Werror -pthread -o "$work/$name" "$here/$name.c" || return
+    done
+}
