@@ -3,7 +3,8 @@
 if OPENMPI
 openmpidir = $(libdir)/dapl/openmpi
 openmpi_LTLIBRARIES = mca_btl_udapl.la
-dist_openmpi_DATA = contrib/openmpi/help-mpi-btl-udapl.txt
+dist_man_MANS += doc/man/mca_btl_udapl.7
+openmpi_DATA = contrib/openmpi/help-mpi-btl-udapl.txt
 endif
 mca_btl_udapl_la_SOURCES = \
 	contrib/openmpi/udapl.h \
@@ -23,3 +24,29 @@ mca_btl_udapl_la_CFLAGS = $(AM_CFLAGS) -std=gnu99 $(OPENMPI_CFLAGS)
 mca_btl_udapl_la_LIBADD = libdat2.la $(OPENMPI_LIBS)
 mca_btl_udapl_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined \
 	$(ZDEFS) -Wl,-z,now
+EXTRA_DIST += contrib/openmpi/help-mpi-btl-udapl.txt $(openmpi_tests)
+openmpi_tests = \
+	contrib/openmpi/test/check \
+	contrib/openmpi/test/bench \
+	contrib/openmpi/test/lib.sh \
+	contrib/openmpi/test/check.h \
+	contrib/openmpi/test/exchange.c \
+	contrib/openmpi/test/onesided.c \
+	contrib/openmpi/test/threads.c \
+	contrib/openmpi/test/killed.c \
+	contrib/openmpi/test/speed.c
+
+# MPI programs over the component, on the software device; -long with programs of others too.
+# CHECK_OPTIONS, BENCH_OPTIONS: those of the scripts.
+.PHONY: check-openmpi check-openmpi-long bench-openmpi
+check-openmpi: all
+	MPICC='$(MPICC)' $(srcdir)/contrib/openmpi/test/check $(CHECK_OPTIONS) $(abs_builddir)
+check-openmpi-long: all
+	MPICC='$(MPICC)' $(srcdir)/contrib/openmpi/test/check --long $(CHECK_OPTIONS) $(abs_builddir)
+bench-openmpi: all
+	MPICC='$(MPICC)' $(srcdir)/contrib/openmpi/test/bench $(BENCH_OPTIONS) $(abs_builddir)
+
+clean-local: clean-openmpi
+.PHONY: clean-openmpi
+clean-openmpi:
+	rm -rf contrib/openmpi/try

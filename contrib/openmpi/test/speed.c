@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* speed.c - how fast MPI is: half round trips of rank 0 and 1, messages in one direction, rate
+ * of short messages, all-to-all of all ranks. Each figure is the best of several batches, since
+ * other work on the machine only ever makes them worse.
+ *
+ *	speed		lines of: what size figure */
+#include "check.h"
+#include <time.h>
+
+enum { BATCHES = 9, MOST = 4 << 20, WINDOW = 64 };
+
+static uint8_t *out, *in;
+
+/* Not MPI_Wtime(): it may read a counter that differs between processors. */
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static int rounds_of(size_t n)
+{
+	return n <= 4096 ? 400 : n <= 65536 ? 80 : 10;
+}
+
+static double half_round_trip(size_t n)
+{
+	int rounds = rounds_of(n);
+	double best = 1e9;
+
+	for (int b = 0; b < BATCHES; b++) {
+		double start = now(), t;
+
+		for (int i = 0; i < rounds && rank < 2; i++) {
+			if (rank == 1)
+				MPI_Recv(in, n, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Send(out, n, MPI_BYTE, !rank, 0, MPI_COMM_WORLD);
+			if (rank == 0)
+				MPI_Recv(in, n, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		}
+		t = (now() - start) / rounds / 2;
+		best = t < best ? t : best;
+	}
+	return best;
+}
+
+/* Seconds for a message, when WINDOW of them are under way. */
+static double one_way(size_t n)
+{
+	int windows = n <= 4096 ? 40 : n <= 65536 ? 6 : 1;
+	MPI_Request requests[WINDOW];
+	double best = 1e9;
+
+	for (int b = 0; b < BATCHES; b++) {
+		double start = now(), t;
+
+		for (int w = 0; w < windows && rank < 2; w++) {
+			for (int i = 0; i < WINDOW; i++) {
+				if (rank == 0)
+					MPI_Isend(out, n, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &requests[i]);
+				else
+					MPI_Irecv(in, n, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &requests[i]);
+			}
+			MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+		}
+		if (rank == 0)
+			MPI_Recv(in, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		else if (rank == 1)
+			MPI_Send(out, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+		t = (now() - start) / windows / WINDOW;
+		best = t < best ? t : best;
+	}
+	return best;
+}
+
+static double all_to_all(size_t n)
+{
+	double best = 1e9;
+
+	for (int b = 0; b < BATCHES; b++) {
+		double start, t;
+
+		MPI_Barrier(MPI_COMM_WORLD);
+		start = now();
+		for (int i = 0; i < 20; i++)
+			MPI_Alltoall(out, n, MPI_BYTE, in, n, MPI_BYTE, MPI_COMM_WORLD);
+		t = (now() - start) / 20;
+		best = t < best ? t : best;
+	}
+	return best;
+}
+
+int main(int argc, char **argv)
+{
+	begin(&argc, &argv);
+	out = memory(MOST);
+	in = memory(MOST);
+	fill(out, MOST, rank);
+	memset(in, 0, MOST);
+	if (size > 2) {
+		for (size_t n = 8; n <= 65536; n *= 8) {
+			double t = all_to_all(n);
+			if (rank == 0)
+				printf("alltoall%d %zu %.1f\n", size, n, t * 1e6);
+		}
+		return end();
+	}
+	for (size_t n = 1; n <= MOST; n *= n < 8 ? 8 : n < 4096 ? 8 : 4) {
+		double t = half_round_trip(n);
+		if (rank == 0)
+			printf("latency %zu %.2f\n", n, t * 1e6);
+	}
+	for (size_t n = 8; n <= MOST; n *= n < 4096 ? 8 : 4) {
+		double t = one_way(n);
+		if (rank == 0)
+			printf("%s %zu %.1f\n", n == 8 ? "rate" : "bandwidth", n,
+			       n == 8 ? 1e-3 / t : n / t / 1e6);
+	}
+	return end();
+}
