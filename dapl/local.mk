@@ -77,6 +77,9 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/ud.c \
 	dapl/soft/wire.c dapl/soft/wire.h \
 	dapl/soft/tcp.c \
+	dapl/soft/ring.c dapl/soft/ring.h \
+	dapl/soft/pair.c \
+	dapl/soft/shm.c \
 	dapl/soft/engine.c
 
 lib_LTLIBRARIES += libdaplsoft.la

@@ -188,12 +188,24 @@ static void leave_handshake(struct dapl_conn *conn)
 	conn->deadline_ns = 0;
 }
 
+static void end_attach(struct dapl_conn *conn)
+{
+	if (conn->attach_fd < 0)
+		return;
+	epoll_ctl(conn->dev->cm_epoll, EPOLL_CTL_DEL, conn->attach_fd, NULL);
+	close(conn->attach_fd);
+	conn->attach_fd = -1;
+}
+
 /* Engine lock held, and the QP's if there is one. */
 static void close_socket(struct dapl_conn *conn)
 {
 	leave_handshake(conn);
 	cm_unwatch(conn);
 	soft_engine_del(conn);
+	end_attach(conn);
+	soft_segment_put(soft_offer_end(conn->offer));
+	conn->offer = NULL;
 	if (conn->fd >= 0)
 		close(conn->fd);
 	conn->fd = -1;
@@ -213,6 +225,7 @@ static struct dapl_conn *conn_new(struct dapl_device *dev, int fd)
 	}
 	conn->dev = dev;
 	conn->fd = fd;
+	conn->attach_fd = -1;
 	conn->frame_need = WIRE_MPA_HEADER;
 	TAILQ_INIT(&conn->late);
 	return conn;
@@ -293,6 +306,16 @@ static void conn_work(struct dapl_task *task)
 	}
 }
 
+enum { SWITCH_STAG = 2, SWITCH_LENGTH = WIRE_FPDU_LENGTH + WIRE_TAGGED + WIRE_CRC };
+
+static void switch_frame(uint8_t frame[SWITCH_LENGTH])
+{
+	wire_put16(frame, WIRE_TAGGED);
+	wire_segment_put(frame + WIRE_FPDU_LENGTH,
+			 &(struct wire_segment){ .tagged = true, .last = true, .op = WIRE_WRITE,
+						 .stag = SWITCH_STAG });
+}
+
 /* --- the stream begins ---------------------------------------------------------------------- */
 
 static uint8_t lesser(unsigned a, unsigned b)
@@ -305,6 +328,8 @@ static uint32_t choose_mulpdu(const struct dapl_conn *conn)
 	int mss = 536;
 	socklen_t length = sizeof mss;
 
+	if (conn->pair)
+		return RING_CHUNK + WIRE_UNTAGGED;
 	if (conn->ours || conn->swaps)
 		return MULPDU_LARGE;
 	getsockopt(conn->fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &length);
@@ -343,7 +368,7 @@ static bool open_stream(struct dapl_conn *conn)
 	conn->tx.cursor.wqe = qp->sq_tail;
 	qp->read_next = qp->sq_tail;
 	conn->tx.open = !conn->passive || conn->ours;	/* ours: its first FPDU is here */
-	conn->tx.first = !conn->passive && conn->ours;
+	conn->tx.first = !conn->passive && conn->ours && !conn->pair;
 	if (qp->state == IBV_QPS_INIT)
 		qp->state = qp->qp.state = IBV_QPS_RTS;
 	soft_tcp_send(conn);
@@ -358,12 +383,23 @@ static void fail(struct dapl_conn *conn, enum dapl_conn_failure why)
 	soft_cm_tell(conn, SOFT_UP_FAILED);
 }
 
+/* The initiator's first frame when it has the memory: a zero-length write that names
+ * another STag. From here on both directions are in the rings. */
+static bool send_switch(const struct dapl_conn *conn)
+{
+	uint8_t frame[SWITCH_LENGTH] = { 0 };
+
+	switch_frame(frame);
+	return send(conn->fd, frame, sizeof frame, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+	       sizeof frame;
+}
+
 static void established(struct dapl_conn *conn)
 {
 	leave_handshake(conn);
 	cm_unwatch(conn);
 	get_addresses(conn);
-	if (!open_stream(conn)) {
+	if ((conn->pair && !conn->passive && !send_switch(conn)) || !open_stream(conn)) {
 		fail(conn, DAPL_CONN_REFUSED);
 		return;
 	}
@@ -371,6 +407,8 @@ static void established(struct dapl_conn *conn)
 	look_after(conn->dev);
 	if (!conn->tx.open && !conn->mpa.p2p)
 		set_deadline_ms(conn, SOFT_FIRST_MS);
+	soft_trace(TRC_LVL_DETAIL, "conn", conn, "data goes %s",
+		   conn->pair ? "through shared memory" : "over TCP");
 	soft_cm_tell(conn, SOFT_UP_ESTABLISHED);
 }
 
@@ -745,6 +783,26 @@ static bool associate(struct dapl_conn *conn, const struct wire_trailer *peer)
 					   &conn->peer.ah);
 }
 
+/* Could the peer be on this host? If so it's worth an offer. */
+static bool is_local(const struct dapl_conn *conn)
+{
+	const struct sockaddr *local = (struct sockaddr *)&conn->local;
+	struct sockaddr_storage remote = conn->remote;
+	bool bound;
+	int fd;
+
+	soft_address_set_port(&remote, soft_address_port(local));
+	if (!memcmp(&remote, local, soft_address_length(local)))
+		return true;
+	soft_address_set_port(&remote, 0);
+	fd = socket(remote.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bound = fd >= 0 && !bind(fd, (struct sockaddr *)&remote,
+				 soft_address_length((struct sockaddr *)&remote));
+	if (fd >= 0)
+		close(fd);
+	return bound;
+}
+
 static struct wire_trailer our_trailer(const struct dapl_conn *conn)
 {
 	struct wire_trailer trailer = {
@@ -780,6 +838,51 @@ static void associate_active(struct dapl_conn *conn, const struct wire_trailer *
 		fail(conn, DAPL_CONN_REFUSED);
 	else
 		associated(conn, peer);
+}
+
+/* Takes what the acceptor offers. True: an answer is to be waited for. */
+static bool attach_memory(struct dapl_conn *conn, const struct wire_trailer *trailer)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = conn };
+	struct soft_segment *segment;
+
+	if (conn->crc)
+		return false;
+	switch (soft_attach_begin(conn->dev, trailer->token, &conn->attach_fd, &segment)) {
+	case SOFT_ATTACH_DONE:
+		conn->pair = soft_pair_new(conn, segment);
+		return false;
+	case SOFT_ATTACH_WAIT:
+		break;
+	default:
+		return false;
+	}
+	if (epoll_ctl(conn->dev->cm_epoll, EPOLL_CTL_ADD, conn->attach_fd, &event)) {
+		close(conn->attach_fd);
+		conn->attach_fd = -1;
+		return false;
+	}
+	cm_unwatch(conn);
+	conn->state = SOFT_ATTACHING;
+	set_deadline(conn, SOFT_ATTACH_S);
+	return true;
+}
+
+static void attach_ready(struct dapl_conn *conn)
+{
+	struct soft_segment *segment;
+
+	switch (soft_attach_go_on(conn->dev, conn->attach_fd, &segment)) {
+	case SOFT_ATTACH_WAIT:
+		return;
+	case SOFT_ATTACH_DONE:
+		conn->pair = soft_pair_new(conn, segment);
+		break;
+	default:
+		soft_trace(TRC_LVL_DETAIL, "conn", conn, "no shared memory");
+	}
+	end_attach(conn);
+	established(conn);
 }
 
 static void reply_complete(struct dapl_conn *conn)
@@ -822,7 +925,7 @@ static void reply_complete(struct dapl_conn *conn)
 	conn->up_pdata_length = length;
 	if (conn->ud)
 		associate_active(conn, &trailer);
-	else
+	else if (!conn->ours || !attach_memory(conn, &trailer))
 		established(conn);
 }
 
@@ -847,18 +950,44 @@ static void reply_readable(struct dapl_conn *conn)
 
 /* --- passive: the initiator's first FPDU, or its half of an association --------------------------------------- */
 
+/* The first frame's form says where data goes. One that says "rings" is taken out, others
+ * stay in the stream. */
+static void first_frame(struct dapl_conn *conn)
+{
+	struct soft_segment *segment;
+	uint8_t expected[SWITCH_LENGTH] = { 0 }, frame[SWITCH_LENGTH];
+	ssize_t n = recv(conn->fd, frame, sizeof frame, MSG_PEEK | MSG_DONTWAIT);
+
+	switch_frame(expected);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0 && n < SWITCH_LENGTH && conn->offer && !memcmp(frame, expected, n))
+		return;			/* the rest is coming */
+	if (n <= 0) {
+		fail(conn, DAPL_CONN_REFUSED);
+		return;
+	}
+	segment = soft_offer_end(conn->offer);
+	conn->offer = NULL;
+	if (n == SWITCH_LENGTH && segment && !memcmp(frame, expected, n)) {
+		recv(conn->fd, frame, sizeof frame, MSG_DONTWAIT);
+		conn->pair = soft_pair_new(conn, segment);
+		segment = NULL;
+		if (!conn->pair) {
+			fail(conn, DAPL_CONN_REFUSED);
+			return;
+		}
+	}
+	soft_segment_put(segment);
+	established(conn);
+}
+
 static void first_readable(struct dapl_conn *conn)
 {
 	struct wire_trailer peer;
-	uint8_t byte;
-	ssize_t n;
 
 	if (!conn->ud) {
-		n = recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-		if (n == 1)
-			established(conn);
-		else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-			fail(conn, DAPL_CONN_REFUSED);
+		first_frame(conn);
 		return;
 	}
 	switch (receive_frame(conn)) {
@@ -893,9 +1022,12 @@ static void take_request(struct dapl_conn *conn)
 /* Engine lock held. Events may be stale: the state says what is expected now. */
 static void conn_ready(struct dapl_conn *conn)
 {
-	if (!conn->in_cm)
+	if (!conn->in_cm && conn->attach_fd < 0)
 		return;
 	switch (conn->state) {
+	case SOFT_ATTACHING:
+		attach_ready(conn);
+		break;
 	case SOFT_CONNECTING:
 		connecting_ready(conn);
 		break;
@@ -961,6 +1093,10 @@ static void conn_expired(struct dapl_conn *conn)
 	switch (conn->state) {
 	case SOFT_WAIT_REQUEST:
 		conn_bury(conn);
+		break;
+	case SOFT_ATTACHING:
+		end_attach(conn);
+		established(conn);
 		break;
 	case SOFT_CONNECTING:
 	case SOFT_WAIT_REPLY:
@@ -1229,6 +1365,8 @@ static void send_accept(struct dapl_conn *conn, const struct dapl_conn_params *p
 	conn->crc = (conn->mpa.flags & WIRE_MPA_CRC) || conn->dev->want_crc;
 	if (conn->crc)
 		flags = WIRE_MPA_CRC;
+	if (conn->ours && !conn->ud && !conn->crc && is_local(conn))
+		conn->offer = soft_offer_new(conn->dev, trailer.token);
 	reply(conn, flags, conn->ours ? &trailer : NULL, params->pdata, params->pdata_len, &sent);
 	if (!sent) {
 		fail(conn, DAPL_CONN_REFUSED);

@@ -232,12 +232,14 @@ static void fork_prepare(void)
 	pthread_mutex_lock(&devices_lock);
 	LIST_FOREACH(dev, &devices, link)
 		soft_engine_lock(dev);
+	soft_shm_fork_prepare();
 }
 
 static void fork_parent(void)
 {
 	struct dapl_device *dev;
 
+	soft_shm_fork_done();
 	LIST_FOREACH(dev, &devices, link)
 		soft_engine_unlock(dev);
 	pthread_mutex_unlock(&devices_lock);
@@ -250,13 +252,22 @@ static void fork_child(void)
 	struct dapl_conn *conn;
 	struct soft_port *port;
 
+	soft_shm_fork_child();
 	LIST_FOREACH(dev, &devices, link) {
 		dev->dead = true;
+		dev->station = NULL;
+		dev->uses_server = false;
+		TAILQ_INIT(&dev->pairs);
+		dev->pair_count = 0;
 		LIST_FOREACH(conn, &dev->conns, link) {
 			if (conn->fd >= 0)
 				close(conn->fd);
-			conn->fd = -1;
+			if (conn->attach_fd >= 0)
+				close(conn->attach_fd);
+			conn->fd = conn->attach_fd = -1;
 			conn->in_cm = conn->in_data = false;
+			conn->pair = NULL;
+			conn->offer = NULL;
 			conn->tx.shut = true;
 		}
 		LIST_FOREACH(port, &dev->ports, link) {
@@ -357,10 +368,12 @@ static void fabricate_verbs(struct dapl_device *dev)
 
 static void read_settings(struct dapl_device *dev)
 {
-	unsigned long crc = 0;
+	unsigned long crc = 0, shm = 1;
 
 	log_env_number("DAPL_SOFT_CRC", 0, 1, &crc);
+	log_env_number("DAPL_SOFT_SHM", 0, 1, &shm);
 	dev->want_crc = crc;
+	dev->want_shm = shm && !crc;
 }
 
 static void soft_close(struct dapl_device *dev)

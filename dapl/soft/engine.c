@@ -17,6 +17,10 @@ enum {
 	LAZY_POLLS = 50,		/* a poller who polls less in that time, and leaves data */
 	GRIP_MS = 64,			/* at most so long the service thread then stays */
 	HOT_TURNS = 4,			/* polls of the last busy socket for one of all */
+	RING_TURNS = 256,		/* polls of rings for one of sockets that say little */
+	MIXED_TURNS = 8,		/* ... when other sockets carry data */
+	IDLE_POLLS = 500,		/* empty polls until others get the processor, */
+	IDLE_TURNS = 16,		/* ... then now and then */
 	ACKS_MAX = 32,			/* messages that may wait for their acknowledgement */
 };
 
@@ -763,6 +767,8 @@ void soft_stream_free(struct dapl_conn *conn)
 	conn->tx.rest = NULL;
 	free(conn->answers);
 	conn->answers = NULL;
+	soft_pair_free(conn->pair);
+	conn->pair = NULL;
 }
 
 /* --- progress ------------------------------------------------------------------------------------- */
@@ -792,25 +798,49 @@ void soft_engine_interest(struct dapl_conn *conn)
 	uint32_t interest = (conn->rx.paused ? 0 : EPOLLIN) | (conn->tx.blocked ? EPOLLOUT : 0);
 	struct epoll_event event = { .events = interest, .data.ptr = conn };
 
-	if (!conn->in_data || conn->interest == interest)
+	if (!conn->in_data || conn->interest == interest || conn->pair)
 		return;
 	conn->interest = interest;
 	epoll_ctl(conn->dev->data_epoll, EPOLL_CTL_MOD, conn->fd, &event);
+}
+
+/* What came before nobody looked wakes whoever is to look. */
+static void add_pair(struct soft_pair *pair)
+{
+	struct dapl_device *dev = pair->conn->dev;
+
+	TAILQ_INSERT_TAIL(&dev->pairs, pair, link);
+	__atomic_add_fetch(&dev->pair_count, 1, __ATOMIC_RELAXED);
+	if (soft_pair_ready(pair))
+		soft_bell_again(dev->station);
 }
 
 bool soft_engine_add(struct dapl_conn *conn)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = conn };
 
-	if (conn->tx.blocked)
+	if (conn->tx.blocked && !conn->pair)
 		event.events |= EPOLLOUT;
 	conn->interest = event.events;
 	conn->in_data = true;
+	if (conn->pair)
+		add_pair(conn->pair);
 	__atomic_add_fetch(&conn->dev->streams, 1, __ATOMIC_RELAXED);
 	if (!epoll_ctl(conn->dev->data_epoll, EPOLL_CTL_ADD, conn->fd, &event))
 		return true;
 	log_line(SOFT_LOG_ERR, "soft: epoll_ctl: %s", strerror(errno));
 	return false;
+}
+
+/* The service thread serves, and looks at the rings after this. Whoever stores something
+ * there later than it looks rings the bell anew: so it is cleared first. */
+static void sleep_again(struct dapl_device *dev)
+{
+	if (!dev->station)
+		return;
+	soft_bell_clear(dev);
+	__atomic_add_fetch(dev->station->sleeps, 2, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 static void unlist_ack(struct dapl_conn *conn)
@@ -831,17 +861,24 @@ void soft_engine_del(struct dapl_conn *conn)
 		return;
 	epoll_ctl(dev->data_epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 	conn->in_data = false;
+	if (conn->pair) {
+		TAILQ_REMOVE(&dev->pairs, conn->pair, link);
+		__atomic_sub_fetch(&dev->pair_count, 1, __ATOMIC_RELAXED);
+	}
 	__atomic_sub_fetch(&dev->streams, 1, __ATOMIC_RELAXED);
 }
 
 static bool owes_ack(const struct dapl_conn *conn)
 {
 	return conn->ours && (conn->delivered != conn->tx.cursor.told_seq ||
-			      conn->consumed != conn->tx.cursor.told_consumed);
+			      conn->consumed != conn->tx.cursor.told_consumed ||
+			      (conn->pair && ring_tell_due(&conn->pair->rx)));
 }
 
 static bool ack_urgent(const struct dapl_conn *conn)
 {
+	if (conn->pair && ring_tell_due(&conn->pair->rx))
+		return true;
 	return conn->delivered - conn->tx.cursor.told_seq >= ACKS_MAX ||
 	       conn->consumed - conn->tx.cursor.told_consumed >= SOFT_WINDOW / 4;
 }
@@ -851,6 +888,10 @@ void soft_engine_want_ack(struct dapl_conn *conn)
 {
 	if (!owes_ack(conn))
 		return;
+	if (conn->pair) {
+		soft_pair_tell(conn);
+		return;
+	}
 	conn->tx.ack_now = true;
 	soft_tcp_send(conn);
 }
@@ -881,7 +922,10 @@ static void settle_acks(struct dapl_conn *conn, bool polling)
 	if (!owes_ack(conn))
 		return;
 	if (!polling || ack_urgent(conn) || !__atomic_load_n(&dev->polled, __ATOMIC_RELAXED)) {
-		conn->tx.ack_now = true;
+		if (conn->pair)
+			soft_pair_tell(conn);
+		else
+			conn->tx.ack_now = true;
 	} else if (!conn->ack_listed) {
 		conn->ack_listed = true;
 		TAILQ_INSERT_TAIL(&dev->acks, conn, ack_link);
@@ -913,38 +957,100 @@ static void serve_stream(struct dapl_conn *conn, uint32_t events, bool polling)
 		dapl_spin_unlock(&qp->lock);
 }
 
-/* Engine lock held. */
-static void serve(struct dapl_device *dev, bool polling)
+static void serve_pair(struct soft_pair *pair, bool polling)
+{
+	struct dapl_conn *conn = pair->conn;
+	struct soft_qp *qp = conn->qp;
+
+	if (qp)
+		dapl_spin_lock(&qp->lock);
+	soft_pair_receive(conn);
+	settle_acks(conn, polling);
+	soft_tcp_send(conn);
+	if (qp)
+		dapl_spin_unlock(&qp->lock);
+}
+
+/* True: there was something. */
+static bool serve_pairs(struct dapl_device *dev, bool polling)
+{
+	struct soft_pair *pair;
+	bool busy = false;
+
+	TAILQ_FOREACH(pair, &dev->pairs, link)
+		if (soft_pair_ready(pair)) {
+			serve_pair(pair, polling);
+			busy = true;
+		}
+	return busy;
+}
+
+static bool pairs_ready(struct dapl_device *dev)
+{
+	struct soft_pair *pair;
+
+	TAILQ_FOREACH(pair, &dev->pairs, link)
+		if (soft_pair_ready(pair))
+			return true;
+	return false;
+}
+
+/* Engine lock held. True: there was something. */
+static bool serve(struct dapl_device *dev, bool polling)
 {
 	struct epoll_event event[EVENTS];
+	bool busy = false;
 	int n;
 
 	flush_acks(dev);
-	if (polling && dev->hot) {
+	if (!polling)
+		sleep_again(dev);
+	if (dev->pair_count) {
+		bool mixed = dev->pair_count != __atomic_load_n(&dev->streams, __ATOMIC_RELAXED);
+
+		busy = serve_pairs(dev, polling);
+		if (polling && ++dev->turn % (mixed ? MIXED_TURNS : RING_TURNS))
+			return busy;
+	} else if (polling && dev->hot) {
 		serve_stream(dev->hot, EPOLLIN, true);
 		if (++dev->turn % HOT_TURNS)
-			return;
+			return true;
 	}
 	n = epoll_wait(dev->data_epoll, event, EVENTS, 0);
 	for (int i = 0; i < n; i++) {
-		if (!event[i].data.ptr) {
+		struct dapl_conn *conn = event[i].data.ptr;
+
+		if (!conn) {
 			soft_ud_receive(dev);
 			continue;
 		}
-		dev->hot = event[i].data.ptr;
-		serve_stream(event[i].data.ptr, event[i].events, polling);
+		if (event[i].data.ptr == &dev->station)
+			continue;	/* the bell is the service thread's */
+		if (!conn->pair)
+			dev->hot = conn;
+		serve_stream(conn, event[i].events, polling);
 	}
+	return busy || n > 0;
 }
 
+/* Who finds nothing for long lets others run: the peer may be waiting for this very
+ * processor. */
 void soft_engine_poll(struct dapl_device *dev)
 {
+	bool give_way = false;
+
 	if (unlikely(dev->dead) || !__atomic_load_n(&dev->streams, __ATOMIC_RELAXED))
 		return;
 	if (!engine_try(dev))
 		return;
 	__atomic_store_n(&dev->polls, dev->polls + 1, __ATOMIC_RELAXED);
-	serve(dev, true);
+	if (serve(dev, true))
+		dev->idle_polls = 0;
+	else
+		give_way = ++dev->idle_polls > IDLE_POLLS && !(dev->idle_polls % IDLE_TURNS);
 	soft_engine_unlock(dev);
+	if (unlikely(give_way))
+		sched_yield();
 }
 
 void soft_engine_srq_posted(struct soft_srq *srq)
@@ -979,15 +1085,32 @@ static void watch_data(struct dapl_device *dev, bool on)
 	epoll_ctl(dev->service_epoll, EPOLL_CTL_MOD, dev->data_epoll, &event);
 }
 
+/* handover held. Peers ring the bell, or don't. */
+static void set_polled(struct dapl_device *dev, bool polled)
+{
+	struct soft_station *station = __atomic_load_n(&dev->station, __ATOMIC_ACQUIRE);
+
+	__atomic_store_n(&dev->polled, polled, __ATOMIC_RELAXED);
+	watch_data(dev, !polled);
+	if (station && (__atomic_load_n(station->sleeps, __ATOMIC_RELAXED) & 1) == polled)
+		__atomic_add_fetch(station->sleeps, 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
 /* The service thread serves again; what is there wakes it. */
 static void service_resumes(struct dapl_device *dev)
 {
 	dapl_spin_lock(&dev->handover);
-	if (dev->polled) {
-		__atomic_store_n(&dev->polled, false, __ATOMIC_RELAXED);
-		watch_data(dev, true);
-	}
+	if (dev->polled)
+		set_polled(dev, false);
 	dapl_spin_unlock(&dev->handover);
+}
+
+/* Engine lock held, after service_resumes: what came to the rings before. */
+static void wake_for_pairs(struct dapl_device *dev)
+{
+	if (pairs_ready(dev))
+		soft_bell_again(dev->station);
 }
 
 static uint32_t polls_now(struct dapl_device *dev)
@@ -1002,7 +1125,8 @@ static bool pollers_are_lazy(struct dapl_device *dev, uint32_t polls)
 {
 	struct epoll_event event;
 
-	if (polls >= LAZY_POLLS || epoll_wait(dev->data_epoll, &event, 1, 0) != 1) {
+	if (polls >= LAZY_POLLS ||
+	    (!pairs_ready(dev) && epoll_wait(dev->data_epoll, &event, 1, 0) != 1)) {
 		dev->grip_ms = 0;
 		return false;
 	}
@@ -1028,6 +1152,8 @@ static void handover_check(struct dapl_timer *timer)
 		dapl_timer_start(timer, HANDOVER_US, handover_check);
 	else
 		service_resumes(dev);
+	if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
+		wake_for_pairs(dev);
 	soft_engine_unlock(dev);
 }
 
@@ -1040,10 +1166,12 @@ static void data_ready(struct dapl_watch *watch)
 	if (polls != __atomic_load_n(&dev->polls_seen, __ATOMIC_RELAXED) &&
 	    (!dev->grip_ms || soft_now_ns() >= dev->hold_until_ns)) {
 		__atomic_store_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
+		soft_engine_lock(dev);
 		dapl_spin_lock(&dev->handover);
-		__atomic_store_n(&dev->polled, true, __ATOMIC_RELAXED);
-		watch_data(dev, false);
+		set_polled(dev, true);
 		dapl_spin_unlock(&dev->handover);
+		soft_bell_clear(dev);
+		soft_engine_unlock(dev);
 		dapl_timer_start(&dev->handover_timer, HANDOVER_US, handover_check);
 		return;
 	}
@@ -1060,10 +1188,14 @@ void soft_engine_sleep(struct dapl_device *dev)
 	if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
 		return;
 	service_resumes(dev);
-	if (!engine_try(dev))
-		return;			/* the timer still runs, and flushes */
-	flush_acks(dev);
-	soft_engine_unlock(dev);
+	if (engine_try(dev)) {
+		flush_acks(dev);
+		wake_for_pairs(dev);
+		soft_engine_unlock(dev);
+	} else if (__atomic_load_n(&dev->pair_count, __ATOMIC_RELAXED)) {
+		/* Who serves may have looked at a ring before; acks: the timer still runs. */
+		soft_bell_again(dev->station);
+	}
 }
 
 int soft_engine_open(struct dapl_device *dev)
@@ -1072,6 +1204,7 @@ int soft_engine_open(struct dapl_device *dev)
 	int err;
 
 	TAILQ_INIT(&dev->acks);
+	TAILQ_INIT(&dev->pairs);
 	dev->scratch = malloc(SOFT_SCRATCH);
 	dev->data_epoll = epoll_create1(EPOLL_CLOEXEC);
 	dev->service_epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -1087,6 +1220,7 @@ void soft_engine_close(struct dapl_device *dev)
 {
 	dapl_watch_stop(&dev->data_watch);
 	dapl_timer_drain(&dev->handover_timer);
+	soft_shm_close(dev);
 	if (dev->service_epoll >= 0)
 		close(dev->service_epoll);
 	if (dev->data_epoll >= 0)

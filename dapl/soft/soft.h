@@ -4,6 +4,7 @@
  *
  * Lock order, outermost first:
  *   engine -> qp->lock -> region->lock (windows) -> srq->lock -> cq->lock -> channel->lock
+ *   engine -> shm.c's lock
  *   stags_lock -> qp->lock (quiescing)
  * The engine lock guards every connection's place in the epoll sets, its state, and
  * conn->qp. The stream of a connection (conn->tx, conn->rx) is guarded by the lock of the
@@ -26,6 +27,7 @@
 #include "dapl/core/lock.h"
 #include "dapl/core/service.h"
 #include "dapl/core/settings.h"
+#include "dapl/soft/ring.h"
 #include "dapl/soft/wire.h"
 
 enum {	/* bits of DAPL_DBG_TYPE that we use */
@@ -49,6 +51,7 @@ enum {
 	SOFT_LINGER_S = 5,
 	SOFT_FIRST_MS = 100,		/* a foreign initiator's silence that ends ours */
 	SOFT_PATIENCE_MS = 60000,	/* with a peer's TCP that should answer and does not */
+	SOFT_ATTACH_S = 2,		/* time for another process to share its memory */
 };
 #define SOFT_MAX_MESSAGE 0x80000000u
 
@@ -227,6 +230,7 @@ struct soft_ah {
 enum soft_conn_state {
 	SOFT_CONNECTING,	/* active: TCP is not up yet */
 	SOFT_WAIT_REPLY,	/* active: Request sent */
+	SOFT_ATTACHING,		/* active: has the Reply, asks for shared memory */
 	SOFT_WAIT_REQUEST,	/* passive: TCP is up */
 	SOFT_REQUESTED,		/* passive: core has it and has not answered */
 	SOFT_WAIT_FIRST,	/* passive: Reply sent; first FPDU of one of ours is due */
@@ -322,6 +326,39 @@ struct soft_rx {
 	bool paused;			/* no EPOLLIN: backpressure */
 };
 
+/* --- shared memory ----------------------------------------------------------- */
+
+/* Where a device is woken. Our own, or one of another process. */
+struct soft_station {
+	uint64_t id;
+	unsigned refs;			/* shm.c's lock */
+	int bell;			/* eventfd */
+	int file;			/* of sleeps, our own: to be passed on */
+	uint32_t *sleeps;		/* odd: nobody polls, ring; even: somebody does */
+	uint32_t rung;			/* atomic: the value of sleeps that it was rung for */
+	LIST_ENTRY(soft_station) link;
+};
+
+struct soft_segment {
+	unsigned refs;			/* atomic */
+	struct ring_memory *memory;
+	struct soft_station *station[2];	/* the initiator's, the acceptor's */
+};
+
+struct soft_offer;	/* shm.c */
+
+/* The rings of a connection whose data does not go over TCP. */
+struct soft_pair {
+	struct dapl_conn *conn;
+	struct ring_rx rx;		/* changes under both locks; either may look */
+	bool spoiled;			/* a malformed message is at the head; likewise */
+	uint32_t seen;			/* what was told last, engine lock */
+	struct ring_tx tx;		/* like conn->tx */
+	struct soft_segment *segment;
+	struct soft_station *peer;	/* the segment's */
+	TAILQ_ENTRY(soft_pair) link;	/* dev->pairs */
+};
+
 /* What the service thread has to tell core about a connection, in this order. */
 enum {
 	SOFT_UP_ESTABLISHED = 1, SOFT_UP_FAILED = 2, SOFT_UP_CLOSED = 4, SOFT_UP_BROKEN = 8,
@@ -357,6 +394,9 @@ struct dapl_conn {
 	uint8_t *pdata;			/* our private data, until sent */
 	uint32_t pdata_length;
 	uint32_t mulpdu;
+	struct soft_offer *offer;	/* passive: memory is offered until the first FPDU */
+	int attach_fd;			/* ATTACHING: where memory comes from, else -1 */
+	struct soft_pair *pair;		/* data goes this way, not over TCP; constant when open */
 
 	/* upcalls owed; the service thread makes them */
 	uint32_t up;			/* atomic: SOFT_UP_* */
@@ -421,7 +461,7 @@ struct dapl_device {
 	struct sockaddr_storage address;
 	char netdev[IF_NAMESIZE];
 	unsigned mtu;
-	bool want_crc;
+	bool want_crc, want_shm;
 	bool dead;			/* a forked child's copy */
 	LIST_ENTRY(dapl_device) link;
 
@@ -450,6 +490,11 @@ struct dapl_device {
 	unsigned handshakes;		/* in `strangers` */
 	TAILQ_HEAD(, dapl_conn) strangers;	/* WAIT_REQUEST, the oldest first */
 	struct dapl_conn *hot;		/* had input last */
+	TAILQ_HEAD(, soft_pair) pairs;	/* of streams: rings to look at */
+	unsigned pair_count;
+	uint32_t idle_polls;		/* that found nothing, in a row */
+	struct soft_station *station;	/* atomic: NULL until it is needed, then constant */
+	bool uses_server;		/* shm.c's lock */
 	TAILQ_HEAD(, dapl_conn) acks;	/* owe an acknowledgement */
 	uint8_t *scratch;
 	LIST_HEAD(, dapl_conn) conns;
@@ -613,7 +658,67 @@ void soft_stream_abort(struct soft_qp *qp, struct dapl_conn *conn, const char *c
 void soft_stream_over(struct soft_qp *qp, struct dapl_conn *conn, bool orderly);
 void soft_stream_free(struct dapl_conn *conn);
 
+/* --- shm.c -------------------------------------------------------------------- */
+enum soft_attach { SOFT_ATTACH_DONE, SOFT_ATTACH_WAIT, SOFT_ATTACH_NO };
+void soft_shm_close(struct dapl_device *dev);
+void soft_shm_fork_prepare(void);
+void soft_shm_fork_done(void);
+void soft_shm_fork_child(void);
+/* Engine lock held. The acceptor offers memory to who knows the token; NULL: it can't. */
+struct soft_offer *soft_offer_new(struct dapl_device *dev, uint8_t token[16]);
+/* Ends the offer; what it led to is the caller's. NULL: nobody came. */
+struct soft_segment *soft_offer_end(struct soft_offer *offer);
+/* Engine lock held. The initiator takes the offer: *segment is the caller's, or *fd is to
+ * be waited for. */
+enum soft_attach soft_attach_begin(struct dapl_device *dev, const uint8_t token[16], int *fd,
+				   struct soft_segment **segment);
+enum soft_attach soft_attach_go_on(struct dapl_device *dev, int fd,
+				   struct soft_segment **segment);
+void soft_segment_put(struct soft_segment *segment);
+void soft_bell_ring(struct soft_station *station, uint32_t sleeps);
+/* Our own: the service thread looks at the rings once more. */
+void soft_bell_again(struct soft_station *station);
+/* Engine lock held: a bell that was rung is silent again. */
+void soft_bell_clear(struct dapl_device *dev);
+
+/* What was stored for the peer before is seen by it: it polls, or has been woken. */
+static inline void soft_bell(struct soft_station *station)
+{
+	uint32_t sleeps;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	sleeps = __atomic_load_n(station->sleeps, __ATOMIC_RELAXED);
+	if (unlikely(sleeps & 1))
+		soft_bell_ring(station, sleeps);
+}
+
+/* --- pair.c ------------------------------------------------------------------- */
+/* Takes over the reference to the segment, also when it fails. */
+struct soft_pair *soft_pair_new(struct dapl_conn *conn, struct soft_segment *segment);
+void soft_pair_free(struct soft_pair *pair);
+/* Locks like soft_tcp_send's. */
+void soft_pair_put(struct dapl_conn *conn, const struct wire_segment *segment,
+		   const void *body, uint32_t body_length, const struct iovec *payload,
+		   int pieces, uint32_t length);
+void soft_pair_tell(struct dapl_conn *conn);
+/* Engine lock held. */
+static inline bool soft_pair_ready(const struct soft_pair *pair)
+{
+	return (ring_ready(&pair->rx) && !pair->spoiled) ||
+	       __atomic_load_n(&pair->tx.told->count, __ATOMIC_RELAXED) != pair->seen;
+}
+/* Executes what is in the ring, up to a budget, and takes note of what was told. Locks
+ * like soft_tcp_receive's. */
+void soft_pair_receive(struct dapl_conn *conn);
+
 /* --- tcp.c -------------------------------------------------------------------- */
+/* A message that came whole and in order begins: like the first half of what is done for
+ * an FPDU. Then payload is placed, then it ends. Term codes, or -1: fine. */
+int soft_segment_arrived(struct soft_qp *qp, struct dapl_conn *conn,
+			 const struct ring_message *message, const char **check);
+int soft_segment_end(struct soft_qp *qp, struct dapl_conn *conn, const char **check);
+/* What comes in is not executed any more. */
+bool soft_stream_dropping(const struct dapl_conn *conn);
 /* Sends what can be sent. qp->lock held (engine lock when conn has no QP). */
 void soft_tcp_send(struct dapl_conn *conn);
 /* Receives what is there, up to a budget. Engine lock and qp->lock held. False: the

@@ -23,6 +23,7 @@ enum {
 };
 
 struct batch {
+	struct dapl_conn *ring;		/* goes into its ring, not over the socket; or NULL */
 	int frames, iovs;
 	size_t used, total;
 	struct soft_region *held;	/* a window that a read response comes from */
@@ -52,8 +53,10 @@ static void push(struct batch *b, void *p, size_t length)
 	b->total += length;
 }
 
-static bool has_room(const struct batch *b, int pieces)
+static bool has_room(const struct batch *b, int pieces, uint32_t length)
 {
+	if (b->ring)
+		return ring_room(&b->ring->pair->tx, length);
 	return b->frames < BATCH_FRAMES && b->total < BATCH_LIMIT &&
 	       b->iovs + pieces + 2 <= BATCH_IOV &&
 	       b->used + WIRE_HEAD_MAX + 64 + COPY_MAX + 8 <= BATCH_BYTES;
@@ -68,6 +71,10 @@ static void frame(struct batch *b, bool crc_on, const struct wire_segment *seg,
 	uint32_t crc = WIRE_CRC_START, ulpdu, pad;
 	bool copy = length <= COPY_MAX;
 
+	if (b->ring) {
+		soft_pair_put(b->ring, seg, body, body_length, payload, pieces, length);
+		return;
+	}
 	p += wire_segment_put(p, seg);
 	if (body_length)
 		memcpy(p, body, body_length);
@@ -99,6 +106,10 @@ static void frame(struct batch *b, bool crc_on, const struct wire_segment *seg,
 
 static void framed(struct batch *b, const struct soft_tx_cursor *cursor)
 {
+	if (b->ring) {
+		b->frames++;
+		return;
+	}
 	b->frame[b->frames].end = b->total;
 	b->frame[b->frames++].cursor = *cursor;
 }
@@ -218,7 +229,7 @@ static enum step frame_send(struct batch *b, const struct dapl_conn *conn, struc
 	n = payload(qp, wqe, cur->offset, length, iov);
 	if (n < 0)
 		return memory_gone(b);
-	if (!has_room(b, n))
+	if (!has_room(b, n, length))
 		return FULL;
 	frame(b, conn->crc,
 	      &(struct wire_segment){ .last = length == left, .op = send_op(wqe),
@@ -246,7 +257,7 @@ static enum step frame_immediate(struct batch *b, const struct dapl_conn *conn,
 	window(conn, cur, SOFT_CHARGE, 0, &open);
 	if (!open)
 		return NOTHING;
-	if (!has_room(b, 0))
+	if (!has_room(b, 0, sizeof body))
 		return FULL;
 	wire_put32(body, wqe->word);
 	wire_put32(body + 4, wqe->length);
@@ -277,7 +288,7 @@ static enum step frame_write(struct batch *b, const struct dapl_conn *conn, stru
 	n = payload(qp, wqe, cur->offset, length, iov);
 	if (n < 0)
 		return memory_gone(b);
-	if (!has_room(b, n))
+	if (!has_room(b, n, length))
 		return FULL;
 	frame(b, conn->crc,
 	      &(struct wire_segment){ .tagged = true, .last = length == left, .op = WIRE_WRITE,
@@ -299,7 +310,7 @@ static enum step frame_read(struct batch *b, const struct dapl_conn *conn,
 {
 	uint8_t body[WIRE_READ_REQUEST_LENGTH];
 
-	if (!has_room(b, 0))
+	if (!has_room(b, 0, sizeof body))
 		return FULL;
 	wire_put32(body, conn->sink_key + cur->msn_read);
 	wire_put64(body + 4, 0);
@@ -319,7 +330,7 @@ static enum step frame_atomic(struct batch *b, const struct dapl_conn *conn,
 	bool swap = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
 	uint8_t body[WIRE_ATOMIC_REQUEST_LENGTH];
 
-	if (!has_room(b, 0))
+	if (!has_room(b, 0, sizeof body))
 		return FULL;
 	wire_put32(body, swap ? WIRE_ATOMIC_CMP_SWAP : WIRE_ATOMIC_FETCH_ADD);
 	wire_put32(body + 4, cur->msn_read);
@@ -385,7 +396,7 @@ static enum step frame_response(struct batch *b, const struct dapl_conn *conn,
 	enum soft_check check;
 	char *at = NULL;
 
-	if (b->held || b->bounce || !has_room(b, 1))
+	if (b->held || b->bounce || !has_room(b, 1, length))
 		return FULL;
 	if (length) {
 		check = soft_mem_remote(qp, answer->stag, answer->from + cur->answered, length,
@@ -410,6 +421,10 @@ static enum step frame_response(struct batch *b, const struct dapl_conn *conn,
 			.op = WIRE_READ_RESPONSE, .stag = answer->sink_stag,
 			.to = answer->sink_to + cur->answered },
 	      NULL, 0, &iov, length != 0, length);
+	if (b->ring) {			/* copied: it may go */
+		soft_mem_done(b->held);
+		b->held = NULL;
+	}
 	cur->answered += length;
 	if (length == left) {
 		cur->answered = 0;
@@ -430,7 +445,7 @@ static enum step frame_answer(struct batch *b, const struct dapl_conn *conn,
 	answer = &conn->answers[cur->answer % conn->reads_in];
 	if (!answer->atomic)
 		return frame_response(b, conn, qp, answer, cur);
-	if (!has_room(b, 0))
+	if (!has_room(b, 0, sizeof body))
 		return FULL;
 	wire_put32(body, answer->sink_stag);
 	wire_put64(body + 4, answer->sink_to);
@@ -449,6 +464,13 @@ static void frame_ack(struct batch *b, const struct dapl_conn *conn, struct soft
 {
 	uint8_t body[WIRE_ACK_LENGTH] = { 0 };
 
+	if (b->ring) {			/* each message carries it */
+		if (b->frames) {
+			cur->told_seq = conn->delivered;
+			cur->told_consumed = conn->consumed;
+		}
+		return;
+	}
 	if (!conn->ours || (cur->told_seq == conn->delivered &&
 			    cur->told_consumed == conn->consumed))
 		return;
@@ -661,6 +683,22 @@ static void broken(struct dapl_conn *conn, const struct batch *b)
 	}
 }
 
+/* The ring has what was framed. True: all there was room for, and there may be room. */
+static bool ring_took(struct dapl_conn *conn, const struct batch *b,
+		      const struct soft_tx_cursor *cur, enum step stop)
+{
+	uint32_t from = conn->tx.cursor.wqe;
+
+	conn->tx.cursor = *cur;
+	if (b->frames) {
+		soft_bell(conn->pair->peer);
+		passed(conn, from, cur->wqe);
+	}
+	if (stop == FULL && !ring_room(&conn->pair->tx, RING_CHUNK))
+		conn->tx.blocked = true;
+	return !conn->tx.blocked;
+}
+
 /* One batch. True: there may be more. */
 static bool send_some(struct dapl_conn *conn)
 {
@@ -669,6 +707,7 @@ static bool send_some(struct dapl_conn *conn)
 	enum step stop;
 	bool all = true;
 
+	b.ring = conn->pair ? conn : NULL;
 	b.frames = b.iovs = b.term = 0;
 	b.used = b.total = 0;
 	b.answer = false;
@@ -677,7 +716,9 @@ static bool send_some(struct dapl_conn *conn)
 	stop = fill(&b, conn, &cur);
 	frame_ack(&b, conn, &cur);
 	frame_last(&b, conn, &cur);
-	if (b.frames)
+	if (b.ring)
+		all = ring_took(conn, &b, &cur, stop);
+	else if (b.frames)
 		all = send_batch(conn, &b);
 	soft_mem_done(b.held);
 	free(b.bounce);
@@ -797,35 +838,28 @@ static int check_control(const struct dapl_conn *conn, struct soft_rx *rx, const
 	return FINE;
 }
 
-static int check_numbers(struct soft_rx *rx, const char **check)
+static uint32_t expected_msn(const struct soft_rx *rx, uint32_t qn)
+{
+	switch (qn) {
+	case WIRE_QN_SEND:
+		return rx->msn_send;
+	case WIRE_QN_READ:
+		return rx->msn_read;
+	case WIRE_QN_ATOMIC:
+		return rx->msn_atomic;
+	case WIRE_QN_OURS:
+		return rx->msn_ours;
+	default:
+		return 1;
+	}
+}
+
+/* Does the segment fit what came before? */
+static int check_order(const struct soft_rx *rx, const char **check)
 {
 	const struct wire_segment *seg = &rx->seg;
 	bool sends = form[seg->op].body < 0;
-	uint32_t expected = 1;
 
-	*check = "queue number";
-	if (seg->qn != form[seg->op].qn)
-		return WIRE_TERM_QN;
-	switch (seg->qn) {
-	case WIRE_QN_SEND:
-		expected = rx->msn_send;
-		break;
-	case WIRE_QN_READ:
-		expected = rx->msn_read;
-		break;
-	case WIRE_QN_ATOMIC:
-		expected = rx->msn_atomic;
-		break;
-	case WIRE_QN_OURS:
-		expected = rx->msn_ours;
-		break;
-	}
-	*check = "message sequence number";
-	if (seg->msn != expected)
-		return WIRE_TERM_MSN;
-	*check = "message offset";
-	if (seg->mo != (sends && rx->send_open ? rx->send_offset : 0))
-		return WIRE_TERM_MO;
 	*check = "last flag of a message of one segment";
 	if (!sends && !seg->last)
 		return WIRE_TERM_UNSPECIFIED;
@@ -833,6 +867,33 @@ static int check_numbers(struct soft_rx *rx, const char **check)
 	if (rx->send_open && seg->qn == WIRE_QN_SEND && (!sends || seg->op != rx->send_op))
 		return WIRE_TERM_OPCODE;
 	return FINE;
+}
+
+static int check_numbers(const struct soft_rx *rx, const char **check)
+{
+	const struct wire_segment *seg = &rx->seg;
+	bool sends = form[seg->op].body < 0;
+
+	*check = "queue number";
+	if (seg->qn != form[seg->op].qn)
+		return WIRE_TERM_QN;
+	*check = "message sequence number";
+	if (seg->msn != expected_msn(rx, seg->qn))
+		return WIRE_TERM_MSN;
+	*check = "message offset";
+	if (seg->mo != (sends && rx->send_open ? rx->send_offset : 0))
+		return WIRE_TERM_MO;
+	return check_order(rx, check);
+}
+
+static int begin_tagged(struct soft_qp *qp, struct dapl_conn *conn, const char **check)
+{
+	if (conn->rx.seg.op == WIRE_WRITE) {
+		*check = "target of a write";
+		return soft_target_write_begin(qp, conn);
+	}
+	*check = "read response";
+	return soft_initiator_response_begin(qp, conn);
 }
 
 /* The whole header is there: where does the payload go? */
@@ -847,9 +908,7 @@ static int begin_segment(struct soft_qp *qp, struct dapl_conn *conn, const char 
 	rx->sink = SOFT_SINK_NONE;
 	if (seg->tagged) {
 		seg->to = wire_get64(p + 4);
-		*check = seg->op == WIRE_WRITE ? "target of a write" : "read response";
-		return seg->op == WIRE_WRITE ? soft_target_write_begin(qp, conn)
-					     : soft_initiator_response_begin(qp, conn);
+		return begin_tagged(qp, conn, check);
 	}
 	seg->qn = wire_get32(p + 4);
 	seg->msn = wire_get32(p + 8);
@@ -861,8 +920,44 @@ static int begin_segment(struct soft_qp *qp, struct dapl_conn *conn, const char 
 	return soft_target_send_begin(qp, conn);
 }
 
+int soft_segment_arrived(struct soft_qp *qp, struct dapl_conn *conn,
+			 const struct ring_message *message, const char **check)
+{
+	struct soft_rx *rx = &conn->rx;
+	int body, term;
+
+	*check = "opcode";
+	if (message->op >= sizeof form / sizeof *form)
+		return WIRE_TERM_OPCODE;
+	body = form[message->op].body;
+	rx->seg = (struct wire_segment){
+		.tagged = form[message->op].tagged, .last = message->last,
+		.op = message->op, .stag = message->word, .to = message->to,
+		.qn = form[message->op].qn, .msn = expected_msn(rx, form[message->op].qn),
+	};
+	rx->sink = SOFT_SINK_NONE;
+	rx->payload_left = body < 0 ? message->length : 0;
+	rx->payload_done = 0;
+	if (rx->seg.tagged)
+		return begin_tagged(qp, conn, check);
+	term = check_order(rx, check);
+	if (term != FINE)
+		return term;
+	if (body < 0) {
+		*check = "receive for a send";
+		return soft_target_send_begin(qp, conn);
+	}
+	*check = "length of a message";
+	if (message->op == WIRE_TERMINATE ? message->length < 4 || message->length > 64
+					  : message->length != (uint32_t)body)
+		return WIRE_TERM_LENGTH;
+	memcpy(rx->part + WIRE_HEAD_MAX, message->data, message->length);
+	rx->part_need = WIRE_HEAD_MAX + message->length;
+	return FINE;
+}
+
 /* The segment is complete. */
-static int end_segment(struct soft_qp *qp, struct dapl_conn *conn, const char **check)
+int soft_segment_end(struct soft_qp *qp, struct dapl_conn *conn, const char **check)
 {
 	struct soft_rx *rx = &conn->rx;
 	const uint8_t *body = rx->part + WIRE_HEAD_MAX;
@@ -917,7 +1012,7 @@ static int end_segment(struct soft_qp *qp, struct dapl_conn *conn, const char **
 
 /* --- receiving: cutting the stream -------------------------------------------------------------- */
 
-static bool dropping(const struct dapl_conn *conn)
+bool soft_stream_dropping(const struct dapl_conn *conn)
 {
 	return !conn->qp || conn->qp->state != IBV_QPS_RTS || conn->tx.terminate ||
 	       conn->tx.goodbye || conn->rx.goodbye;
@@ -991,7 +1086,7 @@ static int consume_trailer(struct soft_qp *qp, struct dapl_conn *conn, const uin
 	rx->phase = SOFT_RX_HEAD;
 	rx->part_length = 0;
 	rx->part_need = 4;
-	return end_segment(qp, conn, check);
+	return soft_segment_end(qp, conn, check);
 }
 
 /* Takes bytes of the stream, in the order they came. */
@@ -1001,7 +1096,7 @@ static void consume(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *p
 	const char *check = "place for payload";
 	int term = FINE;
 
-	while (n && term == FINE && !dropping(conn)) {
+	while (n && term == FINE && !soft_stream_dropping(conn)) {
 		switch (rx->phase) {
 		case SOFT_RX_PAYLOAD:
 			term = consume_payload(qp, conn, &p, &n);
@@ -1039,7 +1134,7 @@ static void consume_checked(struct soft_qp *qp, struct dapl_conn *conn, const ui
 	uint32_t want, part;
 	uint8_t crc[4];
 
-	while (n && !dropping(conn)) {
+	while (n && !soft_stream_dropping(conn)) {
 		want = WIRE_FPDU_LENGTH;
 		if (rx->whole_length >= want)
 			want = ((WIRE_FPDU_LENGTH + wire_get16(rx->whole) + 3) & ~3u) + WIRE_CRC;
@@ -1114,7 +1209,7 @@ static ssize_t receive_scratch(struct soft_qp *qp, struct dapl_conn *conn, size_
 	/* Amid large segments only what follows next, so that the rest goes into place. */
 	*asked = conn->rx.payload_done > 8192 && !conn->crc ? 2048 : SOFT_SCRATCH;
 	n = recv(conn->fd, dev->scratch, *asked, MSG_DONTWAIT);
-	if (n <= 0 || dropping(conn))
+	if (n <= 0 || soft_stream_dropping(conn))
 		return n;
 	if (conn->crc)
 		consume_checked(qp, conn, dev->scratch, n);
@@ -1139,14 +1234,30 @@ static void ended(struct soft_qp *qp, struct dapl_conn *conn, bool reset)
 	soft_stream_over(qp, conn, orderly);
 }
 
+/* Where data goes through rings, the socket is there to say that the peer is gone. All
+ * that the peer sent before is in the ring by then. */
+static bool receive_end(struct dapl_conn *conn)
+{
+	ssize_t n = recv(conn->fd, conn->dev->scratch, SOFT_SCRATCH, MSG_DONTWAIT);
+
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		return true;
+	while (soft_pair_ready(conn->pair))
+		soft_pair_receive(conn);
+	ended(conn->qp, conn, n < 0);
+	return false;
+}
+
 bool soft_tcp_receive(struct dapl_conn *conn)
 {
 	struct soft_qp *qp = conn->qp;
 	size_t budget = RECEIVE_BUDGET, asked;
 	ssize_t n;
 
+	if (conn->pair)
+		return receive_end(conn);
 	while (!conn->rx.paused) {
-		if (!dropping(conn) && !conn->crc && conn->rx.phase == SOFT_RX_PAYLOAD &&
+		if (!soft_stream_dropping(conn) && !conn->crc && conn->rx.phase == SOFT_RX_PAYLOAD &&
 		    conn->rx.payload_left >= DIRECT_MIN)
 			n = receive_direct(qp, conn, &asked);
 		else

@@ -32,6 +32,7 @@ if CMOCKA
 soft_unit_tests = \
 	test/unit/test_soft_device \
 	test/unit/test_soft_stream \
+	test/unit/test_soft_ring \
 	test/unit/test_soft_wire
 check_PROGRAMS += $(soft_unit_tests)
 TESTS += $(soft_unit_tests)
@@ -42,6 +43,9 @@ test_unit_test_soft_stream_SOURCES = test/unit/test_soft_stream.c \
 	test/unit/soft_stream.c test/unit/soft_stream.h
 test_unit_test_soft_stream_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_stream_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
+test_unit_test_soft_ring_SOURCES = test/unit/test_soft_ring.c
+test_unit_test_soft_ring_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_soft_ring_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_test_soft_wire_SOURCES = test/unit/test_soft_wire.c
 test_unit_test_soft_wire_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_wire_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ring.c - puts messages into shared memory and takes them out (ring.h says in which
+ * order, and whom it trusts). No system calls, no waiting. */
+#include "dapl/soft/ring.h"
+#include <stddef.h>
+
+_Static_assert(sizeof(struct ring_slot) == RING_LINE, "a slot is a cache line");
+_Static_assert(offsetof(struct ring_memory, slot) == 4096, "slots begin a page");
+
+void ring_tx_init(struct ring_tx *tx, struct ring_memory *memory, unsigned direction)
+{
+	memset(tx, 0, sizeof *tx);
+	tx->slot = memory->slot[direction];
+	tx->told = &memory->told[direction];
+	tx->bulk = memory->bulk[direction];
+}
+
+void ring_rx_init(struct ring_rx *rx, struct ring_memory *memory, unsigned direction)
+{
+	memset(rx, 0, sizeof *rx);
+	rx->slot = memory->slot[direction];
+	rx->told = &memory->told[direction];
+	rx->bulk = memory->bulk[direction];
+}
+
+static uint32_t lines(uint32_t length)
+{
+	return (length + RING_LINE - 1) & ~(RING_LINE - 1u);
+}
+
+/* Bytes at the end of the area that are left out, so that a payload lies in one piece. */
+static uint32_t skipped(const struct ring_tx *tx, uint32_t size)
+{
+	uint32_t at = tx->bulk_tail % RING_BULK;
+
+	return at + size > RING_BULK ? RING_BULK - at : 0;
+}
+
+static bool bulk_room(const struct ring_tx *tx, uint32_t size)
+{
+	return tx->bulk_tail + skipped(tx, size) + size - tx->bulk_head <= RING_BULK;
+}
+
+/* Bulk starts anew when all of it was taken, so that light traffic stays in the same
+ * pages and in the cache. */
+static void look(struct ring_tx *tx)
+{
+	uint32_t head = __atomic_load_n(&tx->told->head, __ATOMIC_ACQUIRE);
+
+	if (head - tx->head > tx->tail - tx->head) {
+		tx->broken = true;
+		return;
+	}
+	if (head != tx->head)
+		tx->bulk_head = tx->bulk_end[(head - 1) % RING_SLOTS];
+	tx->head = head;
+	if (head == tx->tail)
+		tx->bulk_head = tx->bulk_tail = 0;
+}
+
+bool ring_room_again(struct ring_tx *tx, uint32_t length)
+{
+	uint32_t size = length > RING_INLINE ? lines(length) : 0;
+
+	if (size && tx->bulk_tail - tx->bulk_head > RING_TELL_BULK)
+		look(tx);
+	if (tx->tail - tx->head < RING_SLOTS - RING_SPARE && bulk_room(tx, size))
+		return !tx->broken;
+	look(tx);
+	return !tx->broken && tx->tail - tx->head < RING_SLOTS - RING_SPARE &&
+	       bulk_room(tx, size);
+}
+
+/* Where a payload goes that a slot does not hold. */
+static uint8_t *bulk_take(struct ring_tx *tx, struct ring_slot *slot, uint32_t length)
+{
+	uint32_t size = lines(length), at;
+
+	tx->bulk_tail += skipped(tx, size);
+	at = tx->bulk_tail % RING_BULK;
+	tx->bulk_tail += size;
+	slot->at = at;
+	return tx->bulk + at;
+}
+
+void ring_put(struct ring_tx *tx, const struct ring_message *message,
+	      const struct iovec *piece, int pieces)
+{
+	struct ring_slot *slot = &tx->slot[tx->tail % RING_SLOTS];
+	uint8_t *to = slot->data;
+
+	if (message->length > RING_INLINE)
+		to = bulk_take(tx, slot, message->length);
+	for (int i = 0; i < pieces; to += piece[i++].iov_len)
+		memcpy(to, piece[i].iov_base, piece[i].iov_len);
+	slot->op = message->op;
+	slot->last = message->last;
+	slot->zero = 0;
+	slot->length = message->length;
+	slot->word = message->word;
+	slot->delivered = message->delivered;
+	slot->consumed = message->consumed;
+	slot->to = message->to;
+	tx->bulk_end[tx->tail % RING_SLOTS] = tx->bulk_tail;
+	__atomic_store_n(&slot->seq, ++tx->tail, __ATOMIC_RELEASE);
+}
+
+#define ONCE(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+
+bool ring_get(const struct ring_rx *rx, struct ring_message *message)
+{
+	const struct ring_slot *slot = &rx->slot[rx->head % RING_SLOTS];
+	uint32_t at;
+
+	message->op = ONCE(slot->op);
+	message->last = ONCE(slot->last) != 0;
+	message->length = ONCE(slot->length);
+	message->word = ONCE(slot->word);
+	message->delivered = ONCE(slot->delivered);
+	message->consumed = ONCE(slot->consumed);
+	message->to = ONCE(slot->to);
+	message->data = slot->data;
+	if (message->length <= RING_INLINE)
+		return true;
+	at = ONCE(slot->at);
+	if (message->length > RING_CHUNK || at > RING_BULK - message->length)
+		return false;
+	message->data = rx->bulk + at;
+	return true;
+}
+
+void ring_tell(struct ring_rx *rx, uint32_t delivered, uint32_t consumed)
+{
+	struct ring_told *told = rx->told;
+
+	__atomic_store_n(&told->delivered, delivered, __ATOMIC_RELAXED);
+	__atomic_store_n(&told->consumed, consumed, __ATOMIC_RELAXED);
+	__atomic_store_n(&told->head, rx->head, __ATOMIC_RELEASE);
+	__atomic_store_n(&told->count, ++rx->tells, __ATOMIC_RELEASE);
+	rx->told_head = rx->head;
+	rx->bulk_untold = 0;
+}

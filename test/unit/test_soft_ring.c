@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_soft_ring.c - the ring by itself: wrap-around of slots and of bulk, a full ring, a
+ * producer and a consumer at the same time, and peers that store nonsense. What messages
+ * do is test_soft_device.c's matter.
+ *
+ * DAPL_TEST_SEED repeats a run, DAPL_TEST_MESSAGES sets how many go through. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sched.h>
+#include <cmocka.h>
+#include "dapl/soft/ring.h"
+
+static struct ring_memory *memory;
+static struct ring_tx tx;
+static struct ring_rx rx;
+static uint32_t seed;
+static uint8_t pattern[RING_CHUNK + 256];
+
+static int fresh(void **state)
+{
+	const char *given = getenv("DAPL_TEST_SEED");
+
+	(void)state;
+	memory = aligned_alloc(4096, sizeof *memory);
+	memset(memory, 0, sizeof *memory);
+	ring_tx_init(&tx, memory, 1);
+	ring_rx_init(&rx, memory, 1);
+	if (!seed) {
+		seed = given ? strtoul(given, NULL, 0) : (uint32_t)(uintptr_t)memory >> 4;
+		print_message("DAPL_TEST_SEED=%u\n", seed);
+	}
+	for (size_t i = 0; i < sizeof pattern; i++)
+		pattern[i] = i * 167 >> 3;
+	return 0;
+}
+
+static int gone(void **state)
+{
+	(void)state;
+	free(memory);
+	return 0;
+}
+
+static uint32_t next(uint32_t *random)
+{
+	*random = *random * 1664525 + 1013904223;
+	return *random >> 8;
+}
+
+/* Mostly small, now and then as large as it gets. */
+static uint32_t some_length(uint32_t *random)
+{
+	static const uint32_t below[] = { 1, 9, RING_INLINE + 1, RING_INLINE + 2, 200, 3000,
+		RING_CHUNK, RING_CHUNK + 1 };
+
+	return next(random) % below[next(random) % 8];
+}
+
+/* Message n in up to three pieces; everything in it follows from n and length. */
+static void put(uint32_t n, uint32_t length)
+{
+	uint8_t *at = pattern + n % 256;
+	struct iovec piece[3] = { { at, length / 3 }, { at + length / 3, length / 5 } };
+	struct ring_message message = {
+		.op = n % 200, .last = n & 1, .length = length, .word = n * 3, .to = n * 5ull << 20,
+		.delivered = n + 1, .consumed = n + 2,
+	};
+	size_t two = piece[0].iov_len + piece[1].iov_len;
+
+	piece[2] = (struct iovec){ at + two, length - two };
+	ring_put(&tx, &message, piece, 3);
+}
+
+static void take(uint32_t n, uint32_t length)
+{
+	struct ring_message message;
+
+	assert_true(ring_ready(&rx));
+	assert_true(ring_get(&rx, &message));
+	assert_int_equal(message.op, n % 200);
+	assert_int_equal(message.last, n & 1);
+	assert_int_equal(message.length, length);
+	assert_int_equal(message.word, n * 3);
+	assert_true(message.to == n * 5ull << 20);
+	assert_int_equal(message.delivered, n + 1);
+	assert_int_equal(message.consumed, n + 2);
+	assert_memory_equal(message.data, pattern + n % 256, length);
+	ring_done(&rx, &message);
+}
+
+/* Fills and empties at random: slots and bulk go round many times. */
+static void whatever_comes_is_what_went(void **state)
+{
+	uint32_t in = seed, out = seed, choice = seed, put_count = 0, taken = 0, held = 0;
+	uint32_t length = some_length(&in);
+
+	(void)state;
+	while (taken < 200000) {
+		if (next(&choice) % 3 && ring_room(&tx, length)) {
+			put(put_count++, length);
+			length = some_length(&in);
+			held++;
+		} else if (held) {
+			take(taken++, some_length(&out));
+			held--;
+			if (ring_tell_due(&rx) || !(next(&choice) % 4))
+				ring_tell(&rx, taken, taken);
+		} else {	/* nothing to take: then it must be possible to put */
+			assert_false(ring_ready(&rx));
+			ring_tell(&rx, taken, taken);
+			assert_true(ring_room(&tx, length));
+		}
+	}
+}
+
+static void a_full_ring_takes_two_last_messages(void **state)
+{
+	uint32_t n = 0;
+
+	(void)state;
+	while (ring_room(&tx, 8))
+		put(n++, 8);
+	assert_int_equal(n, RING_SLOTS - RING_SPARE);
+	put(n++, 8);
+	put(n++, RING_INLINE);
+	for (uint32_t i = 0; i < n; i++)
+		take(i, i < n - 1 ? 8 : RING_INLINE);
+	assert_false(ring_ready(&rx));
+	assert_false(ring_room(&tx, 0));	/* nobody has told */
+	ring_tell(&rx, 0, 0);
+	assert_true(ring_room(&tx, 0));
+}
+
+static void bulk_is_full_before_the_slots_are(void **state)
+{
+	uint32_t n = 0;
+
+	(void)state;
+	while (ring_room(&tx, RING_CHUNK))
+		put(n++, RING_CHUNK);
+	assert_int_equal(n, RING_BULK / RING_CHUNK);
+	assert_true(ring_room(&tx, RING_INLINE));
+	put(n, 8);
+	for (uint32_t i = 0; i < n; i++)
+		take(i, RING_CHUNK);
+	take(n, 8);
+	assert_true(ring_tell_due(&rx));
+	ring_tell(&rx, 0, 0);
+	assert_true(ring_room(&tx, RING_CHUNK));
+}
+
+/* Who never has much under way stays in a part of the bulk area: memory that is not used
+ * is not there. */
+static void light_traffic_stays_in_front(void **state)
+{
+	const uint8_t *end = memory->bulk[1];
+	struct ring_message message;
+
+	(void)state;
+	for (uint32_t n = 0; n < 1000; n++) {
+		assert_true(ring_room(&tx, 4000));
+		put(n, 4000);
+		assert_true(ring_get(&rx, &message));
+		if (message.data + message.length > end)
+			end = message.data + message.length;
+		take(n, 4000);
+		if (ring_tell_due(&rx))
+			ring_tell(&rx, 0, 0);
+	}
+	assert_true(end <= memory->bulk[1] + 2 * RING_TELL_BULK + RING_CHUNK);
+}
+
+/* --- at the same time ---------------------------------------------------------------- */
+
+static uint32_t messages = 300000;
+
+static void *producer(void *arg)
+{
+	uint32_t in = seed;
+
+	for (uint32_t n = 0; n < messages; n++) {
+		uint32_t length = some_length(&in);
+
+		while (!ring_room(&tx, length))
+			sched_yield();
+		put(n, length);
+	}
+	return arg;
+}
+
+static void producer_and_consumer_at_once(void **state)
+{
+	const char *given = getenv("DAPL_TEST_MESSAGES");
+	uint32_t out = seed;
+	pthread_t thread;
+
+	(void)state;
+	if (given)
+		messages = strtoul(given, NULL, 0);
+	assert_int_equal(pthread_create(&thread, NULL, producer, NULL), 0);
+	for (uint32_t n = 0; n < messages; n++) {
+		while (!ring_ready(&rx))
+			sched_yield();
+		take(n, some_length(&out));
+		if (ring_tell_due(&rx))
+			ring_tell(&rx, 0, 0);
+	}
+	pthread_join(thread, NULL);
+	assert_false(ring_ready(&rx));
+}
+
+/* --- hostile ---------------------------------------------------------------------------- */
+
+static void a_message_that_is_too_long_or_lies_elsewhere(void **state)
+{
+	static const struct {
+		uint32_t length, at;
+		bool good;
+	} bad[] = {
+		{ RING_CHUNK, 0, true }, { RING_CHUNK, RING_BULK - RING_CHUNK, true },
+		{ RING_CHUNK + 1, 0, false }, { UINT32_MAX, 0, false }, { 1u << 31, 0, false },
+		{ RING_CHUNK, RING_BULK - RING_CHUNK + 1, false }, { 33, UINT32_MAX, false },
+		{ 33, UINT32_MAX - 32, false }, { 33, RING_BULK, false },
+		{ 33, RING_BULK - 33, true }, { 33, RING_BULK - 32, false },
+	};
+	struct ring_slot *slot = &memory->slot[1][0];
+	struct ring_message message;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		slot->length = bad[i].length;
+		slot->at = bad[i].at;
+		slot->seq = 1;
+		assert_true(ring_ready(&rx));
+		assert_int_equal(ring_get(&rx, &message), bad[i].good);
+		if (!bad[i].good)
+			continue;
+		assert_true(message.data >= memory->bulk[1]);
+		assert_true(message.data + message.length <= memory->bulk[1] + RING_BULK);
+	}
+}
+
+/* Only the very next number is a message. */
+static void numbers_out_of_order_are_no_messages(void **state)
+{
+	static const uint32_t numbers[] = { 0, 2, RING_SLOTS, RING_SLOTS + 1, UINT32_MAX, 1u << 31 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		memory->slot[1][0].seq = numbers[i];
+		assert_false(ring_ready(&rx));
+	}
+}
+
+/* More taken than was sent, or less than before: no room, whatever is told later. */
+static void a_head_that_lies_makes_no_room(void **state)
+{
+	static const uint32_t heads[] = { RING_SLOTS - RING_SPARE + 1, UINT32_MAX, 1u << 31, 9 };
+
+	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+		gone(state);
+		fresh(state);
+		for (uint32_t n = 0; n < 10; n++)
+			put(n, 8);
+		memory->told[1].head = 10;
+		while (ring_room(&tx, 8))
+			put(0, 8);
+		assert_false(tx.broken);
+		memory->told[1].head = 10 + heads[i] - (heads[i] == 9 ? 10 : 0);
+		assert_false(ring_room(&tx, 8));
+		assert_true(tx.broken);
+		memory->told[1].head = 20;
+		assert_false(ring_room(&tx, 8));
+	}
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, fresh, gone)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(whatever_comes_is_what_went),
+		T(a_full_ring_takes_two_last_messages),
+		T(bulk_is_full_before_the_slots_are),
+		T(light_traffic_stays_in_front),
+		T(producer_and_consumer_at_once),
+		T(a_message_that_is_too_long_or_lies_elsewhere),
+		T(numbers_out_of_order_are_no_messages),
+		T(a_head_that_lies_makes_no_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
