@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -1118,6 +1119,19 @@ static uint32_t polls_now(struct dapl_device *dev)
 	return __atomic_load_n(&dev->polls, __ATOMIC_RELAXED);
 }
 
+/* Did others get the processor since last asked, though a thread of this process could
+ * run? Then few polls say nothing. */
+static bool was_preempted(struct dapl_device *dev)
+{
+	struct rusage usage;
+	bool more;
+
+	getrusage(RUSAGE_SELF, &usage);
+	more = usage.ru_nivcsw != dev->preemptions;
+	dev->preemptions = usage.ru_nivcsw;
+	return more;
+}
+
 /* Who polls now and then, and looks at memory or computes between, does not do for the
  * peer: data waits. The service thread then keeps serving for a while, the longer the
  * more often it had to. */
@@ -1125,6 +1139,8 @@ static bool pollers_are_lazy(struct dapl_device *dev, uint32_t polls)
 {
 	struct epoll_event event;
 
+	if (was_preempted(dev))
+		return false;
 	if (polls >= LAZY_POLLS ||
 	    (!pairs_ready(dev) && epoll_wait(dev->data_epoll, &event, 1, 0) != 1)) {
 		dev->grip_ms = 0;

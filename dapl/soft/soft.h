@@ -481,6 +481,7 @@ struct dapl_device {
 	struct dapl_timer handover_timer, sweep_timer;
 	uint32_t polls, polls_seen;	/* atomic */
 	bool polled;			/* atomic: pollers serve, the service thread does not */
+	long preemptions;		/* engine lock: involuntary switches seen */
 	uint32_t grip_ms;		/* the service thread's own: it does not hand over */
 	uint64_t hold_until_ns;		/* ... before */
 	struct dapl_spin handover;	/* guards polled and the service epoll set */

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # `make bench` measures in the virtual machine what we cost, beside the stock library.
 EXTRA_PROGRAMS += test/bench/dat_pp test/bench/verbs_pp test/bench/dat_conn test/bench/dat_self
+EXTRA_PROGRAMS += test/bench/soft
+test_bench_soft_SOURCES = test/bench/soft.c
+test_bench_soft_LDADD = libdat2.la
 test_bench_dat_pp_SOURCES = test/bench/dat_pp.c test/bench/common.h
 test_bench_dat_pp_LDADD = libdat2.la
 test_bench_dat_conn_SOURCES = test/bench/dat_conn.c

@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* soft.c - what the software device costs, beside what the machine can do. Two processes of
+ * one host, a processor each, both polling; the fastest of many short batches counts, so
+ * that what else runs disturbs little.
+ *
+ *   soft limits              hand-over of a cache line, memcpy, plain TCP
+ *   soft data IA             latency and bandwidth
+ *   soft connect IA N        connections a second, N endpoints at once, their memory
+ *
+ * A line of output: what, how much, unit, separated by tabs. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <dat/udat.h>
+
+enum {
+	BATCHES = 60, ROUNDS = 400, LARGE = 1 << 20, MIDDLE = 64 << 10, SMALL = 8,
+	STREAM = 200, DEPTH = 16, GIVE_UP_S = 120,
+};
+
+static int me;			/* 0: measures; 1: the other process */
+
+static struct shared {		/* between the two, for everything that is not measured */
+	_Alignas(128) uint64_t ping;
+	_Alignas(128) uint64_t pong;
+	_Alignas(128) uint32_t barrier[2];
+	uint64_t target[2];
+	uint32_t context[2];
+	uint16_t port;
+} *shared;
+
+static void fail(const char *what, const char *why)
+{
+	fprintf(stderr, "soft: %s: %s\n", what, why);
+	exit(1);
+}
+
+static void good(DAT_RETURN rc, const char *what)
+{
+	const char *major = "?", *minor = "?";
+
+	if (rc == DAT_SUCCESS)
+		return;
+	dat_strerror(rc, &major, &minor);
+	fail(what, major);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static void report(const char *what, double value, const char *unit)
+{
+	if (!me)
+		printf("%s\t%.3f\t%s\n", what, value, unit);
+	fflush(stdout);
+}
+
+/* Waits for the other process. */
+static void together(void)
+{
+	uint32_t mine = __atomic_add_fetch(&shared->barrier[me], 1, __ATOMIC_SEQ_CST);
+
+	while (__atomic_load_n(&shared->barrier[!me], __ATOMIC_SEQ_CST) < mine)
+		sched_yield();
+}
+
+/* Starts the other process; each has a processor of its own, if there are two. */
+static pid_t split(void)
+{
+	cpu_set_t all, one;
+	int cpu = 0, nth;
+	pid_t child;
+
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	child = fork();
+	if (child < 0)
+		fail("fork", strerror(errno));
+	me = !child;
+	alarm(GIVE_UP_S);
+	sched_getaffinity(0, sizeof all, &all);
+	nth = CPU_COUNT(&all) > 1 ? me : 0;
+	for (; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all) && !nth--)
+			break;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof one, &one);
+	return child;
+}
+
+static int join(pid_t child)
+{
+	int status = 0;
+
+	if (me)
+		exit(0);
+	waitpid(child, &status, 0);
+	return status != 0;
+}
+
+/* Runs one side's part of `rounds` round trips, over and over; the best half, in us. */
+static void ping_pong(const char *what, void (*round)(uint64_t), int rounds)
+{
+	double best = 1e9, took;
+	uint64_t n = 0;
+
+	together();
+	for (int batch = 0; batch < BATCHES; batch++) {
+		took = now();
+		for (int i = 0; i < rounds; i++)
+			round(++n);
+		took = now() - took;
+		if (took < best)
+			best = took;
+	}
+	report(what, best / rounds / 2 * 1e6, "us");
+}
+
+/* --- limits ---------------------------------------------------------------------------- */
+
+static void hand_over(uint64_t n)
+{
+	uint64_t *mine = me ? &shared->pong : &shared->ping;
+	uint64_t *other = me ? &shared->ping : &shared->pong;
+
+	if (!me)
+		__atomic_store_n(mine, n, __ATOMIC_RELEASE);
+	for (unsigned i = 1; __atomic_load_n(other, __ATOMIC_ACQUIRE) != n; i++)
+		if (i % 100000 == 0)
+			sched_yield();
+	if (me)
+		__atomic_store_n(mine, n, __ATOMIC_RELEASE);
+}
+
+static void copy_speed(void)
+{
+	char *from = malloc(LARGE), *to = malloc(LARGE);
+	double best = 1e9, took;
+
+	memset(from, 1, LARGE);
+	memset(to, 2, LARGE);
+	for (int i = 0; !me && i < 500; i++) {
+		took = now();
+		memcpy(to, from, LARGE);
+		__asm__ volatile("" : : "r"(to) : "memory");
+		took = now() - took;
+		if (took < best)
+			best = took;
+	}
+	report("memcpy of 1 MiB", LARGE / best / 1e9, "GB/s");
+	free(from);
+	free(to);
+}
+
+static int sock;
+static char *block;
+static size_t block_size;
+
+static void tcp_connect(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t length = sizeof a;
+	int on = 1, listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (!me) {
+		if (bind(listener, (struct sockaddr *)&a, sizeof a) || listen(listener, 1))
+			fail("listen", strerror(errno));
+		getsockname(listener, (struct sockaddr *)&a, &length);
+		shared->port = a.sin_port;
+	}
+	together();
+	a.sin_port = shared->port;
+	if (!me) {
+		sock = accept(listener, NULL, NULL);
+	} else {
+		sock = listener;
+		if (connect(sock, (struct sockaddr *)&a, sizeof a))
+			fail("connect", strerror(errno));
+	}
+	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	block = calloc(1, LARGE);
+}
+
+/* MSG_DONTWAIT: spinning. */
+static void tcp_take(size_t size, int flags)
+{
+	for (size_t got = 0; got < size;) {
+		ssize_t n = recv(sock, block + got, size - got, flags);
+
+		if (n > 0)
+			got += n;
+		else if (!n || errno != EAGAIN)
+			fail("recv", n ? strerror(errno) : "end");
+	}
+}
+
+static void tcp_give(size_t size)
+{
+	for (size_t sent = 0; sent < size;) {
+		ssize_t n = send(sock, block + sent, size - sent, 0);
+
+		if (n < 0)
+			fail("send", strerror(errno));
+		sent += n;
+	}
+}
+
+static void tcp_round(uint64_t n)
+{
+	(void)n;
+	if (!me)
+		tcp_give(block_size);
+	tcp_take(block_size, MSG_DONTWAIT);
+	if (me)
+		tcp_give(block_size);
+}
+
+static void tcp_stream(void)
+{
+	double best = 0, took;
+
+	for (int batch = 0; batch < 10; batch++) {
+		together();
+		took = now();
+		for (int i = 0; i < STREAM; i++) {
+			if (!me)
+				tcp_give(LARGE);
+			else
+				tcp_take(LARGE, 0);
+		}
+		if (me)
+			tcp_give(1);
+		else
+			tcp_take(1, 0);
+		took = STREAM * (double)LARGE / (now() - took) / 1e9;
+		if (took > best)
+			best = took;
+	}
+	report("plain TCP stream 1 MiB", best, "GB/s");
+}
+
+static int limits(void)
+{
+	pid_t child = split();
+
+	ping_pong("cache line hand-over", hand_over, 10000);
+	copy_speed();
+	tcp_connect();
+	block_size = SMALL;
+	ping_pong("plain TCP 8 B", tcp_round, ROUNDS);
+	block_size = MIDDLE;
+	ping_pong("plain TCP 64 KiB", tcp_round, 50);
+	tcp_stream();
+	return join(child);
+}
+
+/* --- DAT: objects -------------------------------------------------------------------------- */
+
+static DAT_IA_HANDLE ia;
+static DAT_EVD_HANDLE async_evd, conn_evd, evd;
+static DAT_PZ_HANDLE pz;
+static DAT_EP_HANDLE ep;
+static DAT_LMR_CONTEXT lmr_context;
+static char *out, *in, *target;
+static unsigned received, completed, posted;
+
+static void open_ia(const char *name, int depth)
+{
+	good(dat_ia_open((char *)name, 8, &async_evd, &ia), "dat_ia_open");
+	good(dat_pz_create(ia, &pz), "dat_pz_create");
+	good(dat_evd_create(ia, depth, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG,
+			    &conn_evd), "dat_evd_create");
+	good(dat_evd_create(ia, depth, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd),
+	     "dat_evd_create");
+}
+
+static void register_memory(void)
+{
+	DAT_REGION_DESCRIPTION region;
+	DAT_LMR_HANDLE lmr;
+	DAT_RMR_CONTEXT rmr_context;
+	DAT_VLEN size;
+	DAT_VADDR address;
+
+	out = aligned_alloc(4096, 3 * LARGE);
+	memset(out, 0, 3 * LARGE);
+	in = out + LARGE;
+	target = in + LARGE;
+	region.for_va = out;
+	good(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 3 * LARGE, pz,
+			    DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr, &lmr_context,
+			    &rmr_context, &size, &address), "dat_lmr_create");
+	shared->target[me] = (uintptr_t)target;
+	shared->context[me] = rmr_context;
+}
+
+static void post_receive(void)
+{
+	DAT_LMR_TRIPLET to = { .virtual_address = (uintptr_t)in, .segment_length = LARGE,
+			       .lmr_context = lmr_context };
+	static const DAT_DTO_COOKIE cookie;
+
+	good(dat_ep_post_recv(ep, 1, &to, cookie, DAT_COMPLETION_DEFAULT_FLAG),
+	     "dat_ep_post_recv");
+}
+
+static void post(size_t size, bool write)
+{
+	DAT_LMR_TRIPLET from = { .virtual_address = (uintptr_t)out, .segment_length = size,
+				 .lmr_context = lmr_context };
+	DAT_RMR_TRIPLET to = { .virtual_address = shared->target[!me], .segment_length = size,
+			       .rmr_context = shared->context[!me] };
+	static const DAT_DTO_COOKIE cookie;
+
+	posted++;
+	if (write)
+		good(dat_ep_post_rdma_write(ep, 1, &from, cookie, &to, DAT_COMPLETION_DEFAULT_FLAG),
+		     "dat_ep_post_rdma_write");
+	else
+		good(dat_ep_post_send(ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG),
+		     "dat_ep_post_send");
+}
+
+/* Takes what is there. */
+static void poll_once(void)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	DAT_EVENT event;
+
+	if (dat_evd_dequeue(evd, &event) != DAT_SUCCESS)
+		return;
+	dto = &event.event_data.dto_completion_event_data;
+	if (event.event_number != DAT_DTO_COMPLETION_EVENT || dto->status != DAT_DTO_SUCCESS)
+		fail("completion", "not a success");
+	if (dto->operation == DAT_DTO_RECEIVE) {
+		received++;
+		post_receive();
+	} else {
+		completed++;
+	}
+}
+
+static DAT_EVENT wait_for(DAT_EVENT_NUMBER number)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	good(dat_evd_wait(conn_evd, 20000000, 1, &event, &more), "dat_evd_wait");
+	if (event.event_number != number)
+		fail("connection", "not the event that was expected");
+	return event;
+}
+
+static void own_address(struct sockaddr_in *to)
+{
+	DAT_IA_ATTR attr;
+
+	good(dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL), "dat_ia_query");
+	memcpy(to, attr.ia_address_ptr, sizeof *to);
+}
+
+static void listen_any(DAT_PSP_HANDLE *psp)
+{
+	DAT_CONN_QUAL port;
+
+	good(dat_psp_create_any(ia, &port, conn_evd, DAT_PSP_CONSUMER_FLAG, psp),
+	     "dat_psp_create_any");
+	shared->port = port;
+}
+
+static void connect_ep(DAT_EP_HANDLE from)
+{
+	struct sockaddr_in to;
+
+	own_address(&to);
+	good(dat_ep_connect(from, (DAT_IA_ADDRESS_PTR)&to, shared->port, 20000000, 0, NULL,
+			    DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG), "dat_ep_connect");
+}
+
+/* --- DAT: data -------------------------------------------------------------------------------- */
+
+static size_t size;
+
+static void send_round(uint64_t n)
+{
+	if (!me)
+		post(size, false);
+	while (received < n)
+		poll_once();
+	if (me)
+		post(size, false);
+}
+
+/* The last 8 bytes of what is written are the number of the round. */
+static void write_round(uint64_t n)
+{
+	uint64_t *last = (uint64_t *)(out + size - 8), *seen = (uint64_t *)(target + size - 8);
+
+	*last = n;
+	if (!me)
+		post(size, true);
+	while (__atomic_load_n(seen, __ATOMIC_ACQUIRE) != n)
+		poll_once();
+	if (me)
+		post(size, true);
+}
+
+static void finish(void)
+{
+	while (completed < posted)
+		poll_once();
+	together();
+	received = completed = posted = 0;
+	memset(target, 0, LARGE);
+	together();
+}
+
+static void data_ping_pong(const char *what, size_t bytes, bool write, int rounds)
+{
+	size = bytes;
+	finish();
+	ping_pong(what, write ? write_round : send_round, rounds);
+	finish();
+}
+
+/* Until the last has completed, which says that it is in place. */
+static void stream(const char *what, size_t bytes, bool write, unsigned count)
+{
+	double best = 0, took;
+
+	for (int batch = 0; batch < 10; batch++) {
+		finish();
+		took = now();
+		for (unsigned i = 0; !me && i < count; i++) {
+			while (posted - completed >= DEPTH)
+				poll_once();
+			post(bytes, write);
+		}
+		while (!me && completed < posted)
+			poll_once();
+		took = count / (now() - took);
+		__atomic_store_n(&shared->ping, batch + 1, __ATOMIC_RELEASE);
+		while (me && __atomic_load_n(&shared->ping, __ATOMIC_ACQUIRE) != batch + 1u)
+			poll_once();
+		if (took > best)
+			best = took;
+		together();
+		if (!me)
+			__atomic_store_n(&shared->ping, 0, __ATOMIC_RELEASE);
+	}
+	report(what, bytes < 4096 ? best / 1e6 : best * bytes / 1e9,
+	       bytes < 4096 ? "million/s" : "GB/s");
+}
+
+/* Side 1 must not wait for a batch's end in `finish`, which does not poll: it polls until
+ * side 0 says so. */
+static int data(const char *name)
+{
+	pid_t child = split();
+	DAT_PSP_HANDLE psp;
+
+	open_ia(name, 4 * DEPTH);
+	register_memory();
+	if (me)
+		listen_any(&psp);
+	together();
+	good(dat_ep_create(ia, pz, evd, evd, conn_evd, NULL, &ep), "dat_ep_create");
+	for (int i = 0; i < DEPTH; i++)
+		post_receive();
+	if (!me)
+		connect_ep(ep);
+	else
+		good(dat_cr_accept(wait_for(DAT_CONNECTION_REQUEST_EVENT)
+					   .event_data.cr_arrival_event_data.cr_handle,
+				   ep, 0, NULL), "dat_cr_accept");
+	wait_for(DAT_CONNECTION_EVENT_ESTABLISHED);
+	data_ping_pong("send 8 B", SMALL, false, ROUNDS);
+	data_ping_pong("RDMA write 8 B until seen", SMALL, true, ROUNDS);
+	data_ping_pong("send 64 KiB", MIDDLE, false, 100);
+	data_ping_pong("RDMA write 64 KiB until seen", MIDDLE, true, 100);
+	stream("send 8 B stream", SMALL, false, 20000);
+	stream("send 1 MiB stream", LARGE, false, STREAM);
+	stream("RDMA write 1 MiB stream", LARGE, true, STREAM);
+	finish();
+	good(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close");
+	return join(child);
+}
+
+/* --- DAT: connections, in one process ------------------------------------------------------------ */
+
+static DAT_EP_HANDLE *eps;
+
+static void create(DAT_EP_HANDLE *new)
+{
+	good(dat_ep_create(ia, pz, evd, evd, conn_evd, NULL, new), "dat_ep_create");
+}
+
+static long resident(void)
+{
+	long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	if (!f || fscanf(f, "%*d %ld", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* Handles events until both ends of n connections have seen `number`. */
+static void both_ends(DAT_EVENT_NUMBER number, int n)
+{
+	static int accepted;
+	int seen = 0;
+
+	accepted = 0;
+	while (seen < 2 * n) {
+		DAT_EVENT event;
+		DAT_COUNT more;
+
+		good(dat_evd_wait(conn_evd, 20000000, 1, &event, &more), "dat_evd_wait");
+		if (event.event_number == DAT_CONNECTION_REQUEST_EVENT)
+			good(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle,
+					   eps[n + accepted++], 0, NULL), "dat_cr_accept");
+		else if (event.event_number == number)
+			seen++;
+		else
+			fail("connection", "not the event that was expected");
+	}
+}
+
+static void up(int n)
+{
+	for (int i = 0; i < n; i++)
+		connect_ep(eps[i]);
+	both_ends(DAT_CONNECTION_EVENT_ESTABLISHED, n);
+}
+
+static void down(int n)
+{
+	for (int i = 0; i < n; i++)
+		good(dat_ep_disconnect(eps[i], DAT_CLOSE_ABRUPT_FLAG), "dat_ep_disconnect");
+	both_ends(DAT_CONNECTION_EVENT_DISCONNECTED, n);
+	for (int i = 0; i < 2 * n; i++)
+		good(dat_ep_reset(eps[i]), "dat_ep_reset");
+}
+
+static void connection_rate(int at_once)
+{
+	double best = 0, took;
+	char what[80];
+
+	for (int batch = 0; batch < 10; batch++) {
+		took = now();
+		for (int i = 0; i < 512 / at_once; i++) {
+			up(at_once);
+			down(at_once);
+		}
+		took = 512 / at_once * at_once / (now() - took);
+		if (took > best)
+			best = took;
+	}
+	snprintf(what, sizeof what, "connect and disconnect, %d at once", at_once);
+	report(what, best, "/s");
+}
+
+static int connections(const char *name, int n)
+{
+	struct rlimit files;
+	DAT_PSP_HANDLE psp;
+	double took;
+	char what[80];
+	long before;
+
+	shared = calloc(1, sizeof *shared);
+	alarm(GIVE_UP_S);
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	open_ia(name, 4 * n + 64);
+	listen_any(&psp);
+	eps = calloc(2 * n, sizeof *eps);
+	for (int i = 0; i < 2 * n; i++)
+		create(&eps[i]);
+	connection_rate(1);
+	connection_rate(32);
+	before = resident();
+	took = now();
+	up(n);
+	took = now() - took;
+	snprintf(what, sizeof what, "%d endpoints connected to as many", n);
+	report(what, took, "s");
+	report("resident memory of a connected endpoint", (resident() - before) / (2.0 * n) / 1024,
+	       "KiB");
+	good(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "limits"))
+		return limits();
+	if (argc == 3 && !strcmp(argv[1], "data"))
+		return data(argv[2]);
+	if (argc == 4 && !strcmp(argv[1], "connect"))
+		return connections(argv[2], atoi(argv[3]));
+	fputs("usage: see soft.c\n", stderr);
+	return 2;
+}
