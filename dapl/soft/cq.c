@@ -222,7 +222,8 @@ int soft_cq_poll(struct ibv_cq *ibcq, int entries, struct ibv_wc *wc)
 
 	if (n || entries < 1)
 		return n;
-	soft_engine_poll(cq->dev);
+	if (!soft_engine_poll(cq->dev))
+		return 0;
 	return cq_take(cq, entries, wc);
 }
 

@@ -524,6 +524,75 @@ void soft_target_placed(struct dapl_conn *conn, uint32_t length)
 	}
 }
 
+/* --- the target: small messages in one straight line ---------------------------------------- */
+
+/* A whole Send into a receive of one segment that is the queue's next. */
+static bool quick_send(struct soft_qp *qp, struct dapl_conn *conn,
+		       const struct ring_message *m)
+{
+	const struct soft_rwqe *rwqe = soft_rwqe(&qp->rq, qp->rq.head);
+	char *at;
+
+	if (qp->srq || qp->taken_valid || qp->rq.head == qp->rq.tail || rwqe->sges != 1 ||
+	    m->length > rwqe->length || conn->rx.send_open || !TAILQ_EMPTY(&conn->late) ||
+	    soft_mem_local(qp->dev, qp->qp.pd, rwqe->sge, IBV_ACCESS_LOCAL_WRITE, &at) !=
+	    SOFT_FINE)
+		return false;
+	memcpy(at, m->data, m->length);
+	conn->rx.msn_send++;
+	conn->consumed += SOFT_CHARGE + m->length;
+	conn->arrived++;
+	conn->delivered++;
+	soft_qp_received_next(qp, m->length, m->op == WIRE_SEND_SE);
+	return true;
+}
+
+/* A whole write; up to 8 bytes that are an aligned word are stored at once. */
+static bool quick_write(struct soft_qp *qp, struct dapl_conn *conn,
+			const struct ring_message *m)
+{
+	struct soft_rx *rx = &conn->rx;
+	struct soft_region *held;
+	uint32_t body = m->length - 8;
+	char *at;
+
+	if (m->length < 8 || (m->to + m->length) % 8 || rx->write_open ||
+	    !TAILQ_EMPTY(&conn->late) ||
+	    soft_mem_remote(qp, m->word, m->to, m->length, IBV_ACCESS_REMOTE_WRITE, &at,
+			    &held) != SOFT_FINE)
+		return false;
+	if ((uintptr_t)(at + body) % 8) {	/* zero-based region */
+		soft_mem_done(held);
+		return false;
+	}
+	memcpy(at, m->data, body);
+	memcpy(rx->tail, m->data + body, 8);
+	rx->tail_at = at + body;
+	rx->tail_length = 8;
+	store_tail(rx);
+	soft_mem_done(held);
+	rx->write_length = m->length;
+	conn->arrived++;
+	conn->delivered++;
+	return true;
+}
+
+bool soft_target_quick(struct soft_qp *qp, struct dapl_conn *conn,
+		       const struct ring_message *m)
+{
+	if (!m->last)
+		return false;
+	switch (m->op) {
+	case WIRE_SEND:
+	case WIRE_SEND_SE:
+		return quick_send(qp, conn, m);
+	case WIRE_WRITE:
+		return quick_write(qp, conn, m);
+	default:
+		return false;
+	}
+}
+
 /* --- the initiator ------------------------------------------------------------------------- */
 
 /* The oldest read or atomic that is not answered. */
@@ -897,7 +966,24 @@ void soft_engine_want_ack(struct dapl_conn *conn)
 	soft_tcp_send(conn);
 }
 
-/* Engine lock held: acknowledgements that found nothing to ride on go alone now. */
+static void flush_pair(struct soft_pair *pair)
+{
+	struct soft_qp *qp = pair->conn->qp;
+
+	pair->owing = false;
+	if (!qp)
+		return;
+	dapl_spin_lock(&qp->lock);
+	if (pair->ack_waits) {
+		soft_pair_receive(pair->conn, false);
+		soft_tcp_send(pair->conn);	/* it may have opened the window */
+	}
+	soft_engine_want_ack(pair->conn);
+	dapl_spin_unlock(&qp->lock);
+}
+
+/* Engine lock held: acknowledgements that found nothing to ride on go alone now. Those of
+ * pairs go when the ring is looked at and found empty, or from flush_all. */
 static void flush_acks(struct dapl_device *dev)
 {
 	struct dapl_conn *conn;
@@ -914,6 +1000,16 @@ static void flush_acks(struct dapl_device *dev)
 	}
 }
 
+static void flush_all(struct dapl_device *dev)
+{
+	struct soft_pair *pair;
+
+	flush_acks(dev);
+	TAILQ_FOREACH(pair, &dev->pairs, link)
+		if (pair->owing)
+			flush_pair(pair);
+}
+
 /* May the acknowledgement wait for something to ride on? Only while somebody polls, who
  * will come back, or the timer that watches the pollers runs. */
 static void settle_acks(struct dapl_conn *conn, bool polling)
@@ -927,6 +1023,8 @@ static void settle_acks(struct dapl_conn *conn, bool polling)
 			soft_pair_tell(conn);
 		else
 			conn->tx.ack_now = true;
+	} else if (conn->pair) {
+		conn->pair->owing = true;
 	} else if (!conn->ack_listed) {
 		conn->ack_listed = true;
 		TAILQ_INSERT_TAIL(&dev->acks, conn, ack_link);
@@ -965,7 +1063,8 @@ static void serve_pair(struct soft_pair *pair, bool polling)
 
 	if (qp)
 		dapl_spin_lock(&qp->lock);
-	soft_pair_receive(conn);
+	soft_pair_receive(conn, polling && __atomic_load_n(&conn->dev->polled, __ATOMIC_RELAXED));
+	pair->owing |= pair->ack_waits;
 	settle_acks(conn, polling);
 	soft_tcp_send(conn);
 	if (qp)
@@ -982,6 +1081,8 @@ static bool serve_pairs(struct dapl_device *dev, bool polling)
 		if (soft_pair_ready(pair)) {
 			serve_pair(pair, polling);
 			busy = true;
+		} else if (unlikely(pair->owing)) {
+			flush_pair(pair);
 		}
 	return busy;
 }
@@ -1036,22 +1137,24 @@ static bool serve(struct dapl_device *dev, bool polling)
 
 /* Who finds nothing for long lets others run: the peer may be waiting for this very
  * processor. */
-void soft_engine_poll(struct dapl_device *dev)
+bool soft_engine_poll(struct dapl_device *dev)
 {
-	bool give_way = false;
+	bool give_way = false, busy;
 
 	if (unlikely(dev->dead) || !__atomic_load_n(&dev->streams, __ATOMIC_RELAXED))
-		return;
+		return false;
 	if (!engine_try(dev))
-		return;
+		return true;		/* whoever has it may find something */
 	__atomic_store_n(&dev->polls, dev->polls + 1, __ATOMIC_RELAXED);
-	if (serve(dev, true))
+	busy = serve(dev, true);
+	if (busy)
 		dev->idle_polls = 0;
 	else
 		give_way = ++dev->idle_polls > IDLE_POLLS && !(dev->idle_polls % IDLE_TURNS);
 	soft_engine_unlock(dev);
 	if (unlikely(give_way))
 		sched_yield();
+	return busy;
 }
 
 void soft_engine_srq_posted(struct soft_srq *srq)
@@ -1160,7 +1263,7 @@ static void handover_check(struct dapl_timer *timer)
 	uint32_t polls, since;
 
 	soft_engine_lock(dev);
-	flush_acks(dev);
+	flush_all(dev);
 	polls = polls_now(dev);
 	since = polls - __atomic_exchange_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
 	if (since && __atomic_load_n(&dev->polled, __ATOMIC_RELAXED) &&
@@ -1205,7 +1308,7 @@ void soft_engine_sleep(struct dapl_device *dev)
 		return;
 	service_resumes(dev);
 	if (engine_try(dev)) {
-		flush_acks(dev);
+		flush_all(dev);
 		wake_for_pairs(dev);
 		soft_engine_unlock(dev);
 	} else if (__atomic_load_n(&dev->pair_count, __ATOMIC_RELAXED)) {

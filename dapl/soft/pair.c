@@ -8,7 +8,10 @@
 #include "dapl/soft/soft.h"
 #include <stdlib.h>
 
-enum { FINE = -1 };
+enum {
+	FINE = -1,
+	ACKS_LATER = 4,		/* so few messages: their acknowledgement may wait */
+};
 
 struct soft_pair *soft_pair_new(struct dapl_conn *conn, struct soft_segment *segment)
 {
@@ -51,6 +54,82 @@ void soft_pair_put(struct dapl_conn *conn, const struct wire_segment *segment,
 		ring_put(&conn->pair->tx, &message, &whole, 1);
 	else
 		ring_put(&conn->pair->tx, &message, payload, pieces);
+}
+
+/* May the stream send at all, and has it nothing else to send? */
+static bool is_quiet(const struct dapl_conn *conn)
+{
+	const struct soft_tx *tx = &conn->tx;
+
+	return tx->open && !(tx->blocked | tx->busy | tx->shut | tx->goodbye | tx->terminate |
+			     tx->cursor.second) &&
+	       !tx->cursor.offset && tx->cursor.answer == conn->answer_tail;
+}
+
+/* Which message a request becomes; false: not a plain one. */
+static bool plain_message(const struct soft_swqe *wqe, struct ring_message *message)
+{
+	if (wqe->flags & IBV_SEND_FENCE)
+		return false;
+	switch (wqe->opcode) {
+	case IBV_WR_SEND:
+		message->op = wqe->flags & IBV_SEND_SOLICITED ? WIRE_SEND_SE : WIRE_SEND;
+		message->word = 0;
+		message->to = 0;
+		return true;
+	case IBV_WR_RDMA_WRITE:
+		message->op = WIRE_WRITE;
+		message->word = wqe->rkey;
+		message->to = wqe->remote;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The payload as one piece; false: it's not one, or not registered. */
+static bool one_piece(const struct soft_qp *qp, struct soft_swqe *wqe, struct iovec *piece)
+{
+	char *at = (char *)wqe->sge;
+
+	if (!(wqe->flags & IBV_SEND_INLINE) &&
+	    (wqe->sges != 1 || soft_mem_local(qp->dev, qp->qp.pd, wqe->sge, 0, &at) != SOFT_FINE))
+		return false;
+	*piece = (struct iovec){ at, wqe->length };
+	return true;
+}
+
+bool soft_pair_quick(struct soft_qp *qp, struct dapl_conn *conn)
+{
+	struct soft_tx_cursor *cur = &conn->tx.cursor;
+	struct ring_message message;
+	struct soft_swqe *wqe;
+	struct iovec piece;
+	uint32_t charge;
+
+	if (!conn->pair || cur->wqe + 1 != qp->sq_tail || qp->state != IBV_QPS_RTS ||
+	    !is_quiet(conn))
+		return false;
+	wqe = soft_swqe(qp, cur->wqe);
+	if (wqe->state != SOFT_POSTED || wqe->length > RING_CHUNK ||
+	    !plain_message(wqe, &message))
+		return false;
+	charge = wqe->opcode == IBV_WR_SEND ? SOFT_CHARGE + wqe->length : 0;
+	if (cur->charged - conn->peer_consumed + charge > SOFT_WINDOW ||
+	    !one_piece(qp, wqe, &piece) || !ring_room(&conn->pair->tx, wqe->length))
+		return false;
+	message.last = true;
+	message.length = wqe->length;
+	message.delivered = cur->told_seq = conn->delivered;
+	message.consumed = cur->told_consumed = conn->consumed;
+	ring_put(&conn->pair->tx, &message, &piece, 1);
+	cur->charged += charge;
+	cur->msn_send += wqe->opcode == IBV_WR_SEND;
+	cur->wqe++;
+	wqe->seq = ++cur->seq;
+	wqe->state = SOFT_SENT;
+	soft_bell(conn->pair->peer);
+	return true;
 }
 
 void soft_pair_tell(struct dapl_conn *conn)
@@ -99,12 +178,27 @@ static int place(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *from
 	return FINE;
 }
 
+static int take_ack(struct dapl_conn *conn)
+{
+	struct soft_pair *pair = conn->pair;
+
+	pair->ack_waits = false;
+	return acknowledged(conn->qp, conn, pair->ack_delivered, pair->ack_consumed);
+}
+
 static int execute(struct soft_qp *qp, struct dapl_conn *conn, const struct ring_message *message,
 		   const char **check)
 {
-	int term = acknowledged(qp, conn, message->delivered, message->consumed);
+	struct soft_pair *pair = conn->pair;
+	int term = FINE;
 
+	pair->ack_delivered = message->delivered;
+	pair->ack_consumed = message->consumed;
+	pair->ack_waits = true;
+	if (soft_target_quick(qp, conn, message))
+		return FINE;
 	*check = "acknowledgement";
+	term = take_ack(conn);
 	if (term != FINE || soft_stream_dropping(conn))
 		return term;
 	term = soft_segment_arrived(qp, conn, message, check);
@@ -156,11 +250,18 @@ static void take_note(struct dapl_conn *conn)
 		soft_stream_fail(conn->qp, conn, term, "acknowledgement");
 }
 
-void soft_pair_receive(struct dapl_conn *conn)
+void soft_pair_receive(struct dapl_conn *conn, bool later)
 {
 	struct soft_pair *pair = conn->pair;
+	int budget = RING_SLOTS, term;
 
 	take_note(conn);
-	for (int budget = RING_SLOTS; budget && !pair->spoiled && ring_ready(&pair->rx); budget--)
+	for (; budget && !pair->spoiled && ring_ready(&pair->rx); budget--)
 		receive_one(conn);
+	if (!pair->ack_waits || (later && budget > RING_SLOTS - ACKS_LATER) ||
+	    soft_stream_dropping(conn))
+		return;
+	term = take_ack(conn);
+	if (term != FINE)
+		soft_stream_fail(conn->qp, conn, term, "acknowledgement");
 }

@@ -294,6 +294,16 @@ void soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struc
 	soft_cq_add(soft_cq(qp->qp.recv_cq), &wc, solicited);
 }
 
+void soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool solicited)
+{
+	struct ibv_wc wc = {
+		.wr_id = soft_rwqe(&qp->rq, qp->rq.head++)->wr_id, .status = IBV_WC_SUCCESS,
+		.opcode = IBV_WC_RECV, .byte_len = length, .qp_num = qp->qp.qp_num,
+	};
+
+	soft_cq_add(soft_cq(qp->qp.recv_cq), &wc, solicited);
+}
+
 void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status status)
 {
 	static const struct ibv_wc receive = { .opcode = IBV_WC_RECV };
@@ -445,7 +455,7 @@ int soft_qp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_se
 			break;
 		}
 	}
-	if (likely(qp->conn))
+	if (likely(qp->conn) && !soft_pair_quick(qp, qp->conn))
 		soft_tcp_send(qp->conn);
 	dapl_spin_unlock(&qp->lock);
 	return err;

@@ -353,7 +353,10 @@ struct soft_pair {
 	struct ring_rx rx;		/* changes under both locks; either may look */
 	bool spoiled;			/* a malformed message is at the head; likewise */
 	uint32_t seen;			/* what was told last, engine lock */
-	struct ring_tx tx;		/* like conn->tx */
+	bool owing;			/* an acknowledgement waits, here or ours; ditto */
+	struct ring_tx tx;		/* like conn->tx, and so is what follows */
+	bool ack_waits;			/* the last message's is not taken note of */
+	uint32_t ack_delivered, ack_consumed;
 	struct soft_segment *segment;
 	struct soft_station *peer;	/* the segment's */
 	TAILQ_ENTRY(soft_pair) link;	/* dev->pairs */
@@ -601,6 +604,8 @@ bool soft_qp_take_receive(struct soft_qp *qp);
 /* Completes the taken receive. */
 void soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is,
 		      bool solicited);
+/* The next receive of the QP's own queue holds `length` bytes of a plain Send. */
+void soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool solicited);
 /* Completes, in order, what is done at the head of the send queue. */
 void soft_qp_complete_sends(struct soft_qp *qp);
 /* To ERR: request `culprit` (an SQ counter; with status SUCCESS nobody) completes with
@@ -613,8 +618,8 @@ int soft_engine_open(struct dapl_device *dev);
 void soft_engine_close(struct dapl_device *dev);
 void soft_engine_lock(struct dapl_device *dev);
 void soft_engine_unlock(struct dapl_device *dev);
-/* Called by who polls and finds nothing: moves data. */
-void soft_engine_poll(struct dapl_device *dev);
+/* Called by who polls and finds nothing: moves data. False: nothing has changed. */
+bool soft_engine_poll(struct dapl_device *dev);
 /* Called by who is about to sleep: the service thread takes over. */
 void soft_engine_sleep(struct dapl_device *dev);
 void soft_engine_want_ack(struct dapl_conn *conn);
@@ -633,6 +638,9 @@ void soft_target_write_end(struct dapl_conn *conn);
 int soft_target_read(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body);
 int soft_target_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body);
 int soft_target_immediate(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body);
+/* The common case of a small message. False: it's not that, and nothing was done. */
+bool soft_target_quick(struct soft_qp *qp, struct dapl_conn *conn,
+		       const struct ring_message *message);
 /* Where the next bytes of the segment's payload go: iovecs for at most `length`. Returns
  * their number and the region to give back, or -1 and *term. */
 int soft_target_place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
@@ -702,15 +710,19 @@ void soft_pair_put(struct dapl_conn *conn, const struct wire_segment *segment,
 		   const void *body, uint32_t body_length, const struct iovec *payload,
 		   int pieces, uint32_t length);
 void soft_pair_tell(struct dapl_conn *conn);
+/* The common case of posting: one request of one segment, nothing before it. False: it's
+ * not that, and nothing was done. */
+bool soft_pair_quick(struct soft_qp *qp, struct dapl_conn *conn);
 /* Engine lock held. */
 static inline bool soft_pair_ready(const struct soft_pair *pair)
 {
 	return (ring_ready(&pair->rx) && !pair->spoiled) ||
 	       __atomic_load_n(&pair->tx.told->count, __ATOMIC_RELAXED) != pair->seen;
 }
-/* Executes what is in the ring, up to a budget, and takes note of what was told. Locks
- * like soft_tcp_receive's. */
-void soft_pair_receive(struct dapl_conn *conn);
+/* Executes what is in the ring, up to a budget, and takes note of what was told. `later`: an
+ * acknowledgement that came along may stay behind in ack_waits, so that what was received
+ * is handed up first; then pair->owing must be set. Locks like soft_tcp_receive's. */
+void soft_pair_receive(struct dapl_conn *conn, bool later);
 
 /* --- tcp.c -------------------------------------------------------------------- */
 /* A message that came whole and in order begins: like the first half of what is done for

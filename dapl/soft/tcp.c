@@ -1243,7 +1243,7 @@ static bool receive_end(struct dapl_conn *conn)
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return true;
 	while (soft_pair_ready(conn->pair))
-		soft_pair_receive(conn);
+		soft_pair_receive(conn, false);
 	ended(conn->qp, conn, n < 0);
 	return false;
 }

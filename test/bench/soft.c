@@ -26,8 +26,8 @@
 #include <dat/udat.h>
 
 enum {
-	BATCHES = 60, ROUNDS = 400, LARGE = 1 << 20, MIDDLE = 64 << 10, SMALL = 8,
-	STREAM = 200, DEPTH = 16, GIVE_UP_S = 120,
+	BATCHES = 300, ROUNDS = 100, LARGE = 1 << 20, MIDDLE = 64 << 10, SMALL = 8,
+	STREAM = 64, STREAMS = 20, DEPTH = 16, GIVE_UP_S = 300,
 };
 
 static int me;			/* 0: measures; 1: the other process */
@@ -116,7 +116,8 @@ static int join(pid_t child)
 	return status != 0;
 }
 
-/* Runs one side's part of `rounds` round trips, over and over; the best half, in us. */
+/* Runs one side's part of `rounds` round trips, over and over; the best half, in us. The
+ * sides don't wait for one another between batches: on a busy machine that takes long. */
 static void ping_pong(const char *what, void (*round)(uint64_t), int rounds)
 {
 	double best = 1e9, took;
@@ -202,6 +203,8 @@ static void tcp_connect(void)
 /* MSG_DONTWAIT: spinning. */
 static void tcp_take(size_t size, int flags)
 {
+	unsigned empty = 0;
+
 	for (size_t got = 0; got < size;) {
 		ssize_t n = recv(sock, block + got, size - got, flags);
 
@@ -209,6 +212,8 @@ static void tcp_take(size_t size, int flags)
 			got += n;
 		else if (!n || errno != EAGAIN)
 			fail("recv", n ? strerror(errno) : "end");
+		else if (++empty % 500 == 0)
+			sched_yield();
 	}
 }
 
@@ -237,8 +242,8 @@ static void tcp_stream(void)
 {
 	double best = 0, took;
 
-	for (int batch = 0; batch < 10; batch++) {
-		together();
+	together();
+	for (int batch = 0; batch < STREAMS; batch++) {
 		took = now();
 		for (int i = 0; i < STREAM; i++) {
 			if (!me)
@@ -261,13 +266,14 @@ static int limits(void)
 {
 	pid_t child = split();
 
-	ping_pong("cache line hand-over", hand_over, 10000);
+	ping_pong("cache line hand-over", hand_over, 1000);
+	shared->ping = shared->pong = 0;
 	copy_speed();
 	tcp_connect();
 	block_size = SMALL;
 	ping_pong("plain TCP 8 B", tcp_round, ROUNDS);
 	block_size = MIDDLE;
-	ping_pong("plain TCP 64 KiB", tcp_round, 50);
+	ping_pong("plain TCP 64 KiB", tcp_round, 20);
 	tcp_stream();
 	return join(child);
 }
@@ -280,7 +286,7 @@ static DAT_PZ_HANDLE pz;
 static DAT_EP_HANDLE ep;
 static DAT_LMR_CONTEXT lmr_context;
 static char *out, *in, *target;
-static unsigned received, completed, posted;
+static unsigned received, completed, posted, spent;	/* receives to post again */
 
 static void open_ia(const char *name, int depth)
 {
@@ -352,10 +358,16 @@ static void poll_once(void)
 		fail("completion", "not a success");
 	if (dto->operation == DAT_DTO_RECEIVE) {
 		received++;
-		post_receive();
+		spent++;
 	} else {
 		completed++;
 	}
+}
+
+static void renew(void)
+{
+	for (; spent; spent--)
+		post_receive();
 }
 
 static DAT_EVENT wait_for(DAT_EVENT_NUMBER number)
@@ -398,6 +410,7 @@ static void connect_ep(DAT_EP_HANDLE from)
 /* --- DAT: data -------------------------------------------------------------------------------- */
 
 static size_t size;
+static uint64_t streams;	/* done; side 0 says so in shared->ping */
 
 static void send_round(uint64_t n)
 {
@@ -407,6 +420,7 @@ static void send_round(uint64_t n)
 		poll_once();
 	if (me)
 		post(size, false);
+	renew();
 }
 
 /* The last 8 bytes of what is written are the number of the round. */
@@ -446,32 +460,32 @@ static void stream(const char *what, size_t bytes, bool write, unsigned count)
 {
 	double best = 0, took;
 
-	for (int batch = 0; batch < 10; batch++) {
-		finish();
+	finish();
+	for (int batch = 0; !me && batch < STREAMS; batch++) {
 		took = now();
-		for (unsigned i = 0; !me && i < count; i++) {
+		for (unsigned i = 0; i < count; i++) {
 			while (posted - completed >= DEPTH)
 				poll_once();
 			post(bytes, write);
 		}
-		while (!me && completed < posted)
+		while (completed < posted)
 			poll_once();
 		took = count / (now() - took);
-		__atomic_store_n(&shared->ping, batch + 1, __ATOMIC_RELEASE);
-		while (me && __atomic_load_n(&shared->ping, __ATOMIC_ACQUIRE) != batch + 1u)
-			poll_once();
 		if (took > best)
 			best = took;
-		together();
-		if (!me)
-			__atomic_store_n(&shared->ping, 0, __ATOMIC_RELEASE);
 	}
+	if (!me)
+		__atomic_add_fetch(&shared->ping, 1, __ATOMIC_RELEASE);
+	while (me && __atomic_load_n(&shared->ping, __ATOMIC_ACQUIRE) == streams) {
+		poll_once();
+		renew();
+	}
+	streams++;
+	finish();
 	report(what, bytes < 4096 ? best / 1e6 : best * bytes / 1e9,
 	       bytes < 4096 ? "million/s" : "GB/s");
 }
 
-/* Side 1 must not wait for a batch's end in `finish`, which does not poll: it polls until
- * side 0 says so. */
 static int data(const char *name)
 {
 	pid_t child = split();
@@ -492,11 +506,13 @@ static int data(const char *name)
 					   .event_data.cr_arrival_event_data.cr_handle,
 				   ep, 0, NULL), "dat_cr_accept");
 	wait_for(DAT_CONNECTION_EVENT_ESTABLISHED);
+	ping_pong("cache line hand-over", hand_over, 1000);
+	shared->ping = shared->pong = 0;
 	data_ping_pong("send 8 B", SMALL, false, ROUNDS);
 	data_ping_pong("RDMA write 8 B until seen", SMALL, true, ROUNDS);
-	data_ping_pong("send 64 KiB", MIDDLE, false, 100);
-	data_ping_pong("RDMA write 64 KiB until seen", MIDDLE, true, 100);
-	stream("send 8 B stream", SMALL, false, 20000);
+	data_ping_pong("send 64 KiB", MIDDLE, false, 20);
+	data_ping_pong("RDMA write 64 KiB until seen", MIDDLE, true, 20);
+	stream("send 8 B stream", SMALL, false, 2000);
 	stream("send 1 MiB stream", LARGE, false, STREAM);
 	stream("RDMA write 1 MiB stream", LARGE, true, STREAM);
 	finish();
@@ -568,13 +584,13 @@ static void connection_rate(int at_once)
 	double best = 0, took;
 	char what[80];
 
-	for (int batch = 0; batch < 10; batch++) {
+	for (int batch = 0; batch < STREAMS; batch++) {
 		took = now();
-		for (int i = 0; i < 512 / at_once; i++) {
+		for (int i = 0; i < 256 / at_once; i++) {
 			up(at_once);
 			down(at_once);
 		}
-		took = 512 / at_once * at_once / (now() - took);
+		took = 256 / at_once * at_once / (now() - took);
 		if (took > best)
 			best = took;
 	}
