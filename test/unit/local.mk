@@ -33,9 +33,11 @@ soft_unit_tests = \
 	test/unit/test_soft_device \
 	test/unit/test_soft_stream \
 	test/unit/test_soft_ring \
+	test/unit/test_soft_shm \
 	test/unit/test_soft_wire
 check_PROGRAMS += $(soft_unit_tests)
-TESTS += $(soft_unit_tests)
+TESTS += $(soft_unit_tests) test/unit/soft-over-tcp
+dist_check_SCRIPTS += test/unit/soft-over-tcp
 test_unit_test_soft_device_SOURCES = test/unit/test_soft_device.c
 test_unit_test_soft_device_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_device_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
@@ -46,6 +48,9 @@ test_unit_test_soft_stream_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_unit_test_soft_ring_SOURCES = test/unit/test_soft_ring.c
 test_unit_test_soft_ring_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_ring_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
+test_unit_test_soft_shm_SOURCES = test/unit/test_soft_shm.c
+test_unit_test_soft_shm_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_soft_shm_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_test_soft_wire_SOURCES = test/unit/test_soft_wire.c
 test_unit_test_soft_wire_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_wire_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
