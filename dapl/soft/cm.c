@@ -127,22 +127,29 @@ static bool stream_lives(struct dapl_conn *conn, uint64_t now)
 
 /* --- sockets -------------------------------------------------------------------------- */
 
-static void set_options(const struct dapl_conn *conn)
+/* Sockets inherit these from the listening one. */
+static void set_keepalive(int fd)
+{
+	int idle = patience_ms() / 2000, interval = patience_ms() / 6000, count = 3;
+	int on = 1, off = 0;
+
+	idle = idle ? idle : 1;
+	interval = interval ? interval : 1;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, patience_ms() ? &on : &off, sizeof on);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
+
+static void set_class(const struct dapl_conn *conn)
 {
 	static const int tos[] = {
 		[DAPL_QOS_THROUGHPUT] = 0x08, [DAPL_QOS_LATENCY] = 0x10,
 		[DAPL_QOS_ECONOMY] = 0x02, [DAPL_QOS_PREMIUM] = 0x10,
 	};
-	int idle = patience_ms() / 2000, interval = patience_ms() / 6000, count = 3;
-	int on = 1, off = 0, class = dapl_settings.tos;
+	int class = dapl_settings.tos;
 
-	idle = idle ? idle : 1;
-	interval = interval ? interval : 1;
-	setsockopt(conn->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	setsockopt(conn->fd, SOL_SOCKET, SO_KEEPALIVE, patience_ms() ? &on : &off, sizeof on);
-	setsockopt(conn->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-	setsockopt(conn->fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
-	setsockopt(conn->fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 	if (class < 0 && conn->qos != DAPL_QOS_DEFAULT)
 		class = tos[conn->qos];
 	if (class < 0)
@@ -337,13 +344,12 @@ static uint32_t choose_mulpdu(const struct dapl_conn *conn)
 	return mss < MULPDU_LEAST ? MULPDU_LEAST : mss > WIRE_ULPDU_MAX ? WIRE_ULPDU_MAX : mss;
 }
 
-static void get_addresses(struct dapl_conn *conn)
+static void get_address(struct dapl_conn *conn)
 {
 	socklen_t length = sizeof conn->local;
 
-	getsockname(conn->fd, (struct sockaddr *)&conn->local, &length);
-	length = sizeof conn->remote;
-	getpeername(conn->fd, (struct sockaddr *)&conn->remote, &length);
+	if (conn->local.ss_family == AF_UNSPEC)
+		getsockname(conn->fd, (struct sockaddr *)&conn->local, &length);
 }
 
 /* Engine lock held. Both streams carry FPDUs from here on. */
@@ -398,7 +404,7 @@ static void established(struct dapl_conn *conn)
 {
 	leave_handshake(conn);
 	cm_unwatch(conn);
-	get_addresses(conn);
+	get_address(conn);
 	if ((conn->pair && !conn->passive && !send_switch(conn)) || !open_stream(conn)) {
 		fail(conn, DAPL_CONN_REFUSED);
 		return;
@@ -574,7 +580,7 @@ static bool request_complete(struct dapl_conn *conn, struct dapl_request *reques
 	leave_handshake(conn);
 	cm_unwatch(conn);
 	conn->state = SOFT_REQUESTED;
-	get_addresses(conn);
+	get_address(conn);
 	request->local = conn->local;
 	request->remote = conn->remote;
 	request->pdata = data;
@@ -601,7 +607,10 @@ static struct dapl_conn *accept_one(struct soft_port *port)
 {
 	struct dapl_device *dev = port->dev;
 	struct dapl_conn *conn;
-	int fd = accept4(port->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct sockaddr_storage remote;
+	socklen_t length = sizeof remote;
+	int fd = accept4(port->fd, (struct sockaddr *)&remote, &length,
+			 SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (fd < 0)
 		return NULL;
@@ -619,7 +628,8 @@ static struct dapl_conn *accept_one(struct soft_port *port)
 	TAILQ_INSERT_TAIL(&dev->strangers, conn, stranger_link);
 	dev->handshakes++;
 	LIST_INSERT_HEAD(&dev->conns, conn, link);
-	set_options(conn);
+	conn->remote = remote;
+	set_class(conn);
 	set_deadline(conn, SOFT_HANDSHAKE_S);
 	return conn;
 }
@@ -695,7 +705,9 @@ static int start_tcp(struct dapl_conn *conn, int *network)
 	conn->fd = socket(remote->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (conn->fd < 0)
 		return errno;
-	set_options(conn);
+	set_keepalive(conn->fd);
+	set_class(conn);
+	conn->local.ss_family = AF_UNSPEC;
 	if (local.ss_family == remote->sa_family) {
 		soft_address_set_port(&local, 0);
 		setsockopt(conn->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
@@ -819,7 +831,7 @@ static struct wire_trailer our_trailer(const struct dapl_conn *conn)
 
 static void associated(struct dapl_conn *conn, const struct wire_trailer *peer)
 {
-	get_addresses(conn);
+	get_address(conn);
 	if (!associate(conn, peer)) {
 		fail(conn, DAPL_CONN_REFUSED);
 		return;
@@ -1163,6 +1175,7 @@ static int port_open(struct dapl_device *dev, const struct sockaddr *addr, uint1
 	if (port->fd < 0)
 		goto failed;
 	setsockopt(port->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	set_keepalive(port->fd);
 	length = soft_address_length((struct sockaddr *)&local);
 	if (bind(port->fd, (struct sockaddr *)&local, length) || listen(port->fd, backlog))
 		goto failed;
