@@ -27,7 +27,7 @@
 
 enum {
 	BATCHES = 300, ROUNDS = 100, LARGE = 1 << 20, MIDDLE = 64 << 10, SMALL = 8,
-	STREAM = 64, STREAMS = 20, DEPTH = 16, GIVE_UP_S = 300,
+	STREAM = 64, STREAMS = 20, DEPTH = 16, AT_ONCE = 32, GIVE_UP_S = 300,
 };
 
 static int me;			/* 0: measures; 1: the other process */
@@ -606,6 +606,8 @@ static int connections(const char *name, int n)
 	char what[80];
 	long before;
 
+	if (n < AT_ONCE)
+		n = AT_ONCE;
 	shared = calloc(1, sizeof *shared);
 	alarm(GIVE_UP_S);
 	getrlimit(RLIMIT_NOFILE, &files);
@@ -617,7 +619,7 @@ static int connections(const char *name, int n)
 	for (int i = 0; i < 2 * n; i++)
 		create(&eps[i]);
 	connection_rate(1);
-	connection_rate(32);
+	connection_rate(AT_ONCE);
 	before = resident();
 	took = now();
 	up(n);
