@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROUNDS = 150 };
+enum { ROUNDS = 80 };
 #define ADDRESS "10.95.0.2"
 
 /* --- the two processes ------------------------------------------------------------- */
