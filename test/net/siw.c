@@ -4,6 +4,7 @@
  * In the test machine, where soft-siw has made the link: siw on vsiw0 here, vsoft0 in the
  * network namespace "soft". No TESTS: it needs that. */
 #include "ends.h"
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -35,6 +36,64 @@ static void open_siw(struct end *e)
 	open_end(e, "libdaplofa.so.2", "vsiw0");
 }
 
+/* --- private data ------------------------------------------------------------------- */
+
+static int room_for_pdata(const struct end *e)
+{
+	DAT_PROVIDER_ATTR attr;
+
+	OK(dat_ia_query(e->ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_MAX_PRIVATE_DATA_SIZE, &attr));
+	return attr.max_private_data_size;
+}
+
+static void expect_pdata(const void *p, int length, int expected, int seed)
+{
+	if (length != expected)
+		fail("%d bytes of private data, expected %d", length, expected);
+	for (int i = 0; i < length; i++)
+		if (((const unsigned char *)p)[i] != ((i + seed) & 255))
+			fail("byte %d of private data is wrong", i);
+}
+
+static void *make_pdata(int length, int seed)
+{
+	unsigned char *p = malloc(length);
+
+	for (int i = 0; i < length; i++)
+		p[i] = i + seed;
+	return p;
+}
+
+/* As accept_one, with all the private data that there is room for; `at` is how much of it
+ * the client sent, and then how much it gets. */
+static void accept_with_pdata(struct end *e)
+{
+	int room = room_for_pdata(e);
+	void *pdata = make_pdata(room, 7);
+	DAT_CR_HANDLE cr;
+	DAT_PSP_HANDLE psp;
+	DAT_CR_PARAM param;
+	DAT_EVENT event;
+
+	OK(dat_psp_create(e->ia, PORT, e->cr, DAT_PSP_CONSUMER_FLAG, &psp));
+	__atomic_store_n(&server->ready, true, __ATOMIC_RELEASE);
+	OK(await(e->cr, DAT_CONNECTION_REQUEST_EVENT, DEATH, &event));
+	cr = event.event_data.cr_arrival_event_data.cr_handle;
+	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	expect_pdata(param.private_data, param.private_data_size, server->at, 3);
+	server->at = room;
+	OK(dat_cr_accept(cr, e->ep, room, pdata));
+	OK(await(e->conn, DAT_CONNECTION_EVENT_ESTABLISHED, DEATH, NULL));
+	free(pdata);
+}
+
+static void see_it_disconnected(struct end *e)
+{
+	OK(await(e->conn, DAT_CONNECTION_EVENT_DISCONNECTED, DEATH, NULL));
+}
+
+static void (*accept_how)(struct end *) = accept_one;
+
 static pid_t start_server(void (*job)(struct end *))
 {
 	struct end e;
@@ -45,7 +104,7 @@ static pid_t start_server(void (*job)(struct end *))
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		soft_calls ? open_siw(&e) : open_soft(&e);
-		accept_one(&e);
+		accept_how(&e);
 		job(&e);
 		close_end(&e);
 		exit(0);
@@ -96,6 +155,39 @@ static void exchange_and_end(const char *crc)
 	OK(await(e.conn, DAT_CONNECTION_EVENT_DISCONNECTED, DEATH, NULL));
 	expect_good_end(pid);
 	close_end(&e);
+}
+
+static void private_data_of_the_largest_size(void)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	const DAT_CONNECTION_EVENT_DATA *data;
+	DAT_EVENT event;
+	struct end e;
+	void *pdata;
+	pid_t pid;
+	int room;
+
+	accept_how = accept_with_pdata;
+	pid = start_server(see_it_disconnected);
+	soft_calls ? open_soft(&e) : open_siw(&e);
+	room = room_for_pdata(&e);
+	pdata = make_pdata(room + 1, 3);
+	inet_pton(AF_INET, soft_calls ? SIW : SOFT, &to.sin_addr);
+	if (DAT_GET_TYPE(dat_ep_connect(e.ep, (DAT_IA_ADDRESS_PTR)&to, PORT, DEATH, room + 1, pdata,
+					DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG)) !=
+	    DAT_INVALID_PARAMETER)
+		fail("more private data than there is room for was taken");
+	server->at = room;
+	OK(dat_ep_connect(e.ep, (DAT_IA_ADDRESS_PTR)&to, PORT, DEATH, room, pdata,
+			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	OK(await(e.conn, DAT_CONNECTION_EVENT_ESTABLISHED, DEATH, &event));
+	data = &event.event_data.connect_event_data;
+	expect_pdata(data->private_data, data->private_data_size, server->at, 7);
+	OK(dat_ep_disconnect(e.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	OK(await(e.conn, DAT_CONNECTION_EVENT_DISCONNECTED, DEATH, NULL));
+	expect_good_end(pid);
+	close_end(&e);
+	free(pdata);
 }
 
 static void data_both_ways(void) { exchange_and_end("0"); }
@@ -164,6 +256,7 @@ static void a_message_longer_than_its_receive(void) { refused(post_long_send, fa
 int main(int argc, char **argv)
 {
 	static const struct life_case cases[] = {
+		CASE(private_data_of_the_largest_size),
 		CASE(data_both_ways),
 		CASE(data_both_ways_with_crc),
 		CASE(a_write_to_a_wrong_context),
