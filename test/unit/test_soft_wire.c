@@ -806,6 +806,7 @@ static void beyond_the_limit_the_oldest_goes(void **state)
 	open_us();
 	dial_and_be_silent(silent, LIMIT + MORE);
 	passive_up(WIRE_MPA_S, 2, &four_reads);
+	assert_false(at_end(silent[LIMIT + MORE - 1], 0));
 	for (int i = 0; i < MORE; i++)
 		assert_true(at_end(silent[i], 60000));
 	talk();
