@@ -6,6 +6,7 @@
  *
  * The first byte of an input says which, the second how the bytes are cut. */
 #include "dapl/soft/soft.h"
+#include "test/unit/own_network.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
@@ -129,6 +130,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	socklen_t length = sizeof us.peer_at;
 
 	(void)argc, (void)argv;
+	own_network();
 	dapl_settings_read();
 	wake = eventfd(0, EFD_NONBLOCK);
 	OK(ops->open("127.0.0.1 0", &us, &us.dev));

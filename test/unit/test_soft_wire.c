@@ -18,6 +18,7 @@
 #include "dapl/core/device.h"
 #include "dapl/core/settings.h"
 #include "dapl/soft/wire.h"
+#include "own_network.h"
 
 static const struct dapl_device_ops *ops = &dapl_device_ops;
 
@@ -777,6 +778,7 @@ static void a_thousand_silent_connections(void **state)
 
 	(void)state;
 	allow_descriptors(2 * N + 100);
+	own_network();
 	reset_stranger(false);
 	open_us();
 	before = resident_bytes();
@@ -802,6 +804,7 @@ static void beyond_the_limit_the_oldest_goes(void **state)
 
 	(void)state;
 	allow_descriptors(2 * (LIMIT + MORE) + 100);
+	own_network();
 	reset_stranger(false);
 	open_us();
 	dial_and_be_silent(silent, LIMIT + MORE);
