@@ -134,19 +134,22 @@ struct dapl_cno {
 	struct dapl_task agent_task;
 };
 
+_Static_assert(sizeof(struct dapl_spin) == 1, "the gate is the lock and three flags");
+
 struct dapl_evd {
 	struct dapl_object obj;
 
 	/* --- the consumer side: dequeue, polling. Guarded by lock unless said --- */
-	struct dapl_spin lock;
 	union {
 		struct {
+			struct dapl_spin lock;
 			bool waiting;	/* a thread is in dat_evd_wait; written under lock
 					 * and mutex both, read under either */
 			bool inspect;	/* every completion is looked at when it's polled */
 			bool queued;	/* atomic. The ring is not empty: producers set it */
 		};
-		uint32_t odd;		/* atomic. One of these: the straight way is barred */
+		uint32_t gate;		/* atomic, as the flags are (dapl_flag): who holds no
+					 * lock looks at all four. 0: free, the way is open */
 	};
 	bool solicited;			/* the CQ is armed for solicited completions only */
 	bool quiet;			/* unsignalled completions do not notify */
@@ -183,7 +186,16 @@ struct dapl_evd {
 	DAT_COMPLETION_FLAGS feed_flags;
 };
 
-/* One direction's limits of an endpoint. */
+static inline bool dapl_flag(const bool *flag)
+{
+	return __atomic_load_n(flag, __ATOMIC_RELAXED);
+}
+
+static inline void dapl_flag_set(bool *flag, bool to)
+{
+	__atomic_store_n(flag, to, __ATOMIC_RELAXED);
+}
+
 struct dapl_ep {
 	struct dapl_object obj;
 

@@ -48,7 +48,7 @@ static void clear_fd(int fd)
 void dapl_evd_tell(struct dapl_evd *evd)
 {
 	pthread_mutex_lock(&evd->mutex);
-	if (evd->waiting)
+	if (dapl_flag(&evd->waiting))
 		signal_fd(evd->wake_fd);
 	else if (evd->cno && !evd->disabled && !evd->dying)
 		dapl_cno_trigger(evd->cno, evd);
@@ -292,7 +292,7 @@ static void send_waiter_away(struct dapl_evd *evd)
 	pthread_mutex_lock(&evd->mutex);
 	__atomic_store_n(&evd->dying, true, __ATOMIC_RELEASE);
 	signal_fd(evd->wake_fd);
-	while (evd->waiting)
+	while (dapl_flag(&evd->waiting))
 		pthread_cond_wait(&evd->left, &evd->mutex);
 	pthread_mutex_unlock(&evd->mutex);
 }
@@ -439,8 +439,8 @@ void dapl_evd_unfeed(struct dapl_evd *evd)
 void dapl_evd_inspect(struct dapl_evd *evd)
 {
 	dapl_spin_lock(&evd->lock);
-	if (!evd->inspect) {
-		evd->inspect = true;
+	if (!dapl_flag(&evd->inspect)) {
+		dapl_flag_set(&evd->inspect, true);
 		dapl_evd_inspect_all(evd);
 	}
 	dapl_spin_unlock(&evd->lock);
@@ -532,7 +532,7 @@ static DAT_RETURN set_unwaitable(DAT_EVD_HANDLE handle, bool unwaitable)
 		return BAD_HANDLE(EVD_REQUEST);
 	pthread_mutex_lock(&evd->mutex);
 	__atomic_store_n(&evd->unwaitable, unwaitable, __ATOMIC_RELEASE);
-	if (unwaitable && evd->waiting)
+	if (unwaitable && dapl_flag(&evd->waiting))
 		signal_fd(evd->wake_fd);
 	pthread_mutex_unlock(&evd->mutex);
 	return DAT_SUCCESS;
@@ -806,7 +806,7 @@ static DAT_RETURN begin_wait(struct dapl_evd *evd, int threshold)
 
 	pthread_mutex_lock(&evd->mutex);
 	ret = refused(evd);
-	if (!ret && evd->waiting)
+	if (!ret && dapl_flag(&evd->waiting))
 		ret = BAD_STATE(EVD_WAITER);
 	if (!ret && threshold > 1 && evd->solicited)
 		ret = BAD_STATE(EVD_CONFIG_SOLICITED);
@@ -814,7 +814,7 @@ static DAT_RETURN begin_wait(struct dapl_evd *evd, int threshold)
 		ret = BAD_STATE(EVD_CONFIG_NOTIFY);
 	if (!ret) {
 		dapl_spin_lock(&evd->lock);
-		evd->waiting = true;
+		dapl_flag_set(&evd->waiting, true);
 		evd->counters[DCNT_EVD_WAIT]++;
 		dapl_spin_unlock(&evd->lock);
 	}
@@ -826,7 +826,7 @@ static void end_wait(struct dapl_evd *evd)
 {
 	pthread_mutex_lock(&evd->mutex);
 	dapl_spin_lock(&evd->lock);
-	evd->waiting = false;
+	dapl_flag_set(&evd->waiting, false);
 	if (evd->cno || evd->watched)
 		dapl_evd_arm(evd);	/* the waiter may have used up its event */
 	dapl_spin_unlock(&evd->lock);

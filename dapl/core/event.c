@@ -34,7 +34,7 @@ static inline bool refill(struct dapl_evd *evd)
 	evd->wc_head = 0;
 	evd->wc_tail = n;
 	evd->counters[DCNT_EVD_DEQUEUE_POLL_FOUND]++;
-	if (unlikely(evd->inspect))
+	if (unlikely(dapl_flag(&evd->inspect)))
 		inspect(evd, 0);
 	return true;
 }
@@ -169,7 +169,7 @@ static inline void retire_receive(struct dapl_evd *evd, struct dapl_ep *ep,
 {
 	if (unlikely(req->flags & REQ_SRQ)) {
 		dapl_srq_give_back(req);
-		if (ep && evd->inspect && ep->held > 0)
+		if (ep && dapl_flag(&evd->inspect) && ep->held > 0)
 			ep->held--;
 	} else {
 		dapl_queue_retire(&ep->rq, req);
@@ -256,7 +256,7 @@ enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl
 					  DAT_DTO_SUCCESS, req->length, req->op);
 			else
 				told = odd_request(ep, req, wc, event);
-			if (unlikely(evd->inspect) && is_notice(req, wc))
+			if (unlikely(dapl_flag(&evd->inspect)) && is_notice(req, wc))
 				evd->notices--;
 			dapl_queue_retire(&ep->sq, req);
 		} else {
@@ -278,7 +278,7 @@ enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl
 			} else {
 				odd_receive(ep, req, wc, event);
 			}
-			if (unlikely(evd->inspect) && is_notice(req, wc))
+			if (unlikely(dapl_flag(&evd->inspect)) && is_notice(req, wc))
 				evd->notices--;
 			retire_receive(evd, ep, req);
 		}
@@ -317,21 +317,27 @@ static inline DAT_RETURN queue_empty(const struct dapl_evd *evd)
 		(DAT_RETURN)DAT_QUEUE_EMPTY : DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
 }
 
-/* evd->lock held. The completion that is next, if it is a plain success that only has to
+/* Takes evd->lock if nobody holds it, waits, inspects or has queued: one comparison. */
+static inline bool pass_gate(struct dapl_evd *evd)
+{
+	const union { uint8_t byte[4]; uint32_t word; } held = { { 1 } };
+	uint32_t free = 0;
+
+	return likely(__atomic_compare_exchange_n(&evd->gate, &free, held.word, false,
+						  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+}
+
+/* Behind the gate. The completion that is next, if it is a plain success that only has to
  * be told: what all but a few completions are. TAKE_AGAIN: dapl_evd_take must look. */
 static inline __attribute__((always_inline))
 enum dapl_take take_plain(struct dapl_evd *evd, DAT_EVENT *event)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
-	uint32_t length;
 	struct dapl_dto *req;
-	struct dapl_queue *q;
 	struct dapl_ep *ep;
 	struct ibv_wc *wc;
 	int n;
 
-	if (unlikely(__atomic_load_n(&evd->odd, __ATOMIC_ACQUIRE)))
-		return TAKE_AGAIN;
 	if (likely(evd->wc_head == evd->wc_tail)) {
 		if (unlikely(!evd->cq))
 			return TAKE_EMPTY;
@@ -348,33 +354,32 @@ enum dapl_take take_plain(struct dapl_evd *evd, DAT_EVENT *event)
 		wc = &evd->wc[evd->wc_head];
 	}
 	req = (struct dapl_dto *)(uintptr_t)wc->wr_id;
-	if (unlikely(wc->status != IBV_WC_SUCCESS || (req->flags & ~(REQ_QUIET | REQ_UNSIGNALED))))
+	if (unlikely(wc->status != IBV_WC_SUCCESS || (req->flags & REQ_NOT_PLAIN)))
 		return TAKE_AGAIN;
 	ep = req->ep;
 	if (unlikely(!__atomic_load_n(&ep->up, __ATOMIC_ACQUIRE)))
 		return TAKE_AGAIN;
-	data->operation = (DAT_DTOS)req->op;
+	data->user_cookie = req->cookie;
 	if (req->op == DAT_DTO_RECEIVE) {
 		/* immediate data comes with this flag, of a message or of an RDMA write */
 		if (unlikely(wc->wc_flags & (IBV_WC_WITH_IMM | WC_INVALIDATED)))
 			return TAKE_AGAIN;
-		q = &ep->rq;
-		length = wc->byte_len;
+		data->operation = DAT_DTO_RECEIVE;
+		data->transfered_length = wc->byte_len;
 		ep->counters[DCNT_EP_RECV]++;
-		ep->counters[DCNT_EP_RECV_DATA] += length;
+		ep->counters[DCNT_EP_RECV_DATA] += wc->byte_len;
+		dapl_queue_retire(&ep->rq, req);
 	} else {
-		q = &ep->sq;
-		length = req->length;
+		data->operation = (DAT_DTOS)req->op;
+		data->transfered_length = req->length;
+		dapl_queue_retire(&ep->sq, req);
 	}
-	data->transfered_length = length;
 	data->ep_handle = (DAT_EP_HANDLE)ep;
-	data->user_cookie = req->cookie;
 	data->status = DAT_DTO_SUCCESS;
 	data->rmr_context = 0;
 	event->event_number = DAT_DTO_COMPLETION_EVENT;
 	event->evd_handle = (DAT_EVD_HANDLE)evd;
 	memset(event->event_extension_data, 0, sizeof event->event_extension_data);
-	dapl_queue_retire(q, req);
 	evd->wc_head++;
 	return TAKE_EVENT;
 }
@@ -386,7 +391,7 @@ static __attribute__((noinline)) DAT_RETURN dequeue_odd(struct dapl_evd *evd, DA
 
 	do {
 		dapl_spin_lock(&evd->lock);
-		if (unlikely(evd->waiting)) {
+		if (unlikely(dapl_flag(&evd->waiting))) {
 			dapl_spin_unlock(&evd->lock);
 			return BAD_STATE(EVD_WAITER);
 		}
@@ -410,7 +415,7 @@ DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 		return BAD_HANDLE(EVD_REQUEST);
 	if (unlikely(!event))
 		return BAD_PARAM(2);
-	if (unlikely(!dapl_spin_try(&evd->lock)))
+	if (unlikely(!pass_gate(evd)))
 		return dequeue_odd(evd, event);
 	took = take_plain(evd, event);
 	if (likely(took == TAKE_EVENT)) {
@@ -475,7 +480,7 @@ unsigned dapl_evd_fill(struct dapl_evd *evd)
 		if (n > 0)
 			evd->wc_tail += n;
 	}
-	if (evd->inspect)
+	if (dapl_flag(&evd->inspect))
 		inspect(evd, before);
 	return evd->wc_tail - before;
 }
@@ -520,7 +525,7 @@ static bool of_another(struct dapl_evd *evd, struct ibv_wc *wc, const void *arg)
 	} else if (req->ep != ep) {
 		return true;
 	}
-	if (evd->inspect && is_notice(req, wc))
+	if (dapl_flag(&evd->inspect) && is_notice(req, wc))
 		evd->notices--;
 	return false;
 }
@@ -604,7 +609,7 @@ bool dapl_evd_sweep(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_queue 
 		room = evd->wc_tail < evd->wc_size || grow(evd);
 	}
 	dapl_spin_unlock(&q->lock);
-	if (evd->inspect)
+	if (dapl_flag(&evd->inspect))
 		inspect(evd, before);
 	before = evd->wc_tail - before;
 	dapl_spin_unlock(&evd->lock);

@@ -26,6 +26,8 @@ enum dapl_request_flags {
 	REQ_EXTENSION = 16,	/* tells DAT_IB_DTO_EVENT */
 	REQ_SRQ = 32,		/* belongs to an SRQ, not to an endpoint's queue */
 	REQ_UNSIGNALED = 64,	/* no completion when it succeeds */
+	/* A success of one of these is more than an event to hand out. */
+	REQ_NOT_PLAIN = REQ_SUPPRESS | REQ_MARKER | REQ_BIND | REQ_EXTENSION | REQ_SRQ,
 };
 
 struct dapl_dto {
