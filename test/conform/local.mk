@@ -34,7 +34,7 @@ TESTS += test/conform/on-soft
 CLEANFILES += test/conform/on-soft.conf
 
 # Under valgrind, slowly. VALGRIND_OPTIONS: those of run, --only for instance.
-EXTRA_DIST += test/conform/on-valgrind
+EXTRA_DIST += test/conform/on-valgrind test/conform/valgrind.supp
 .PHONY: check-valgrind
 check-valgrind: all test/conform/conform
 	$(srcdir)/test/conform/on-valgrind $(VALGRIND_OPTIONS)
