@@ -391,7 +391,7 @@ static void expect_no_wc(struct ibv_cq *cq)
 
 /* Changes the other end's memory, whose device has done with it as we know through a
  * socket: an order that a race detector cannot see. */
-const char *__tsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {
 	return "race:touch_peer\n";
