@@ -21,6 +21,7 @@
 
 static pthread_mutex_t users_lock = PTHREAD_MUTEX_INITIALIZER;	/* start and stop */
 static int users;						/* guarded by users_lock */
+static pid_t home;		/* whose threads hold our locks; 0 before the first user */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards what follows */
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* a callback returned */
@@ -173,6 +174,7 @@ static void *loop(void *arg)
  * watched is forgotten, and the next first user starts anew. */
 static void forget_in_child(void)
 {
+	__atomic_store_n(&home, getpid(), __ATOMIC_RELAXED);
 	pthread_mutex_init(&users_lock, NULL);
 	pthread_mutex_init(&lock, NULL);
 	pthread_cond_init(&idle, NULL);
@@ -205,12 +207,9 @@ static void close_fds(void)
 static int start(void)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
-	static bool prepared;
 	sigset_t all, old;
 	int err;
 
-	if (!prepared && !pthread_atfork(NULL, NULL, forget_in_child))
-		prepared = true;
 	epfd = epoll_create1(EPOLL_CLOEXEC);
 	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (epfd < 0 || wake_fd < 0 || epoll_ctl(epfd, EPOLL_CTL_ADD, wake_fd, &event)) {
@@ -231,10 +230,23 @@ static int start(void)
 	return err;
 }
 
+/* Before users_lock is taken. A fork that had begun when the handler was registered does not
+ * run it in the child; another thread may hold our locks there, for ever. */
+static void notice_fork(void)
+{
+	pid_t was = 0, here = getpid();
+
+	if (__atomic_compare_exchange_n(&home, &was, here, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		pthread_atfork(NULL, NULL, forget_in_child);
+	else if (was != here)
+		forget_in_child();
+}
+
 int dapl_service_get(void)
 {
 	int err = 0;
 
+	notice_fork();
 	pthread_mutex_lock(&users_lock);
 	if (!users)
 		err = start();
