@@ -127,7 +127,7 @@ void udapl_rdma_done(struct udapl_rdma *r, int status)
 
 	opal_free_list_return(&m->rdmas, &r->super);
 	OPAL_THREAD_ADD_FETCH32(&e->rdma_outstanding, -1);
-	if (done.cbfunc)
+	if (done.cbfunc && !m->closing)
 		done.cbfunc(&m->super, e, done.local_address, done.local_handle, done.cbcontext,
 			    done.cbdata, status);
 }

@@ -100,7 +100,7 @@ static void deliver(mca_btl_udapl_module_t *m, struct udapl_header *h, size_t le
 	mca_btl_base_descriptor_t des = { .des_segments = &segment, .des_segment_count = 1 };
 	mca_btl_active_message_callback_t *to;
 
-	if (h->tag >= MCA_BTL_TAG_MAX)
+	if (h->tag >= MCA_BTL_TAG_MAX || m->closing)
 		return;
 	to = &mca_btl_base_active_message_trigger[h->tag];
 	if (to->cbfunc)

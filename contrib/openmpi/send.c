@@ -204,9 +204,11 @@ int udapl_sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_con
 void udapl_send_done(struct udapl_frag *f, int status)
 {
 	mca_btl_base_module_t *btl = &f->endpoint->module->super;
-	bool ours = !f->callback || (f->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+	bool closing = f->endpoint->module->closing;
+	bool ours = closing || !f->callback ||
+		    (f->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
 
-	if (f->callback && f->base.des_cbfunc)
+	if (f->callback && f->base.des_cbfunc && !closing)
 		f->base.des_cbfunc(btl, f->endpoint, &f->base, status);
 	if (ours)
 		udapl_free(btl, &f->base);

@@ -251,7 +251,7 @@ struct mca_btl_udapl_module_t {
 	int srq_wanted, srq_posted;	/* receives */
 
 	mca_btl_base_module_error_cb_fn_t error_cb;
-	bool closing;
+	bool closing;	/* in finalize: what callbacks lead to may be unloaded already */
 };
 typedef struct mca_btl_udapl_module_t mca_btl_udapl_module_t;
 

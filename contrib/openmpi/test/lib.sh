@@ -15,6 +15,13 @@ export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1
 # Processes of ours are known by it.
 export BTL_UDAPL_CHECK=$$-$RANDOM
 
+# A sanitised component needs the runtime in programs that are not.
+sanitised=()
+runtime=$(ldd "$build/.libs/mca_btl_udapl.so" | sed -n 's/.*lib[aut]*san\.so[.0-9]* => \([^ ]*\).*/\1/p;s/.*libubsan\.so[.0-9]* => \([^ ]*\).*/\1/p' | sort -u | tr '\n' ':')
+if [ -n "$runtime" ]; then
+    sanitised=(-x "LD_PRELOAD=${runtime%:}" -x "ASAN_OPTIONS=detect_leaks=0:handle_segv=1:abort_on_error=0")
+fi
+
 dat_conf() {    # NAME IA_PARAMS ...: one entry each, of the software device
     export DAT_OVERRIDE=$work/dat.conf
     : > "$DAT_OVERRIDE"
@@ -34,11 +41,12 @@ ours() {    # the process ids of what we started and is still there
 }
 mpi() {    # RANKS SECONDS PROGRAM-OR-OPTION...
     local ranks=$1 seconds=$2; shift 2
-    timeout -k 5 "$seconds" mpirun --oversubscribe -np "$ranks" --mca pml ob1 "$@" < /dev/null
+    timeout -k 5 "$seconds" mpirun --oversubscribe -np "$ranks" ${sanitised[@]+"${sanitised[@]}"} --mca pml ob1 "$@" < /dev/null
 }
 compile() {    # NAME...
     local name
     for name; do
+        [ ! "$work/$name" -nt "$here/$name.c" ] || [ ! "$work/$name" -nt "$here/check.h" ] || continue
         "$MPICC" -O2 -g -Wall -Wextra -Werror -pthread -o "$work/$name" "$here/$name.c" || return
     done
 }
