@@ -28,6 +28,9 @@ test_conform_conform_SOURCES = \
 	test/conform/rob.c
 test_conform_conform_LDADD = libdat2.la -lpthread -ldl
 EXTRA_DIST += test/conform/run test/conform/known-rxe test/conform/known-siw
+EXTRA_DIST += test/conform/table test/conform/DOUBTS.md doc/conformance.md \
+	test/conform/results/soft.txt test/conform/results/rxe.txt \
+	test/conform/results/siw.txt test/conform/results/stock-rxe.txt
 # Natively, on the software device.
 dist_check_SCRIPTS += test/conform/on-soft
 TESTS += test/conform/on-soft

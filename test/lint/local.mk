@@ -8,5 +8,5 @@ lint_tests = \
 dist_check_SCRIPTS += test/lint/symbols $(lint_tests)
 TESTS += $(lint_tests)
 EXTRA_DIST += dapl/libdaplofa.symbols dapl/libdaplsoft.symbols
-dist_check_SCRIPTS += test/lint/man-examples test/lint/statements
-TESTS += test/lint/man-examples test/lint/statements
+dist_check_SCRIPTS += test/lint/man-examples test/lint/statements test/lint/conformance-page
+TESTS += test/lint/man-examples test/lint/statements test/lint/conformance-page
