@@ -11,3 +11,4 @@ include test/stock/local.mk
 include test/vm/local.mk
 include test/bench/local.mk
 include test/fuzz/local.mk
+include test/model/local.mk

@@ -1286,10 +1286,10 @@ static void data_ready(struct dapl_watch *watch)
 	    (!dev->grip_ms || soft_now_ns() >= dev->hold_until_ns)) {
 		__atomic_store_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
 		soft_engine_lock(dev);
+		soft_bell_clear(dev);	/* before: later it may be rung for a sleeper */
 		dapl_spin_lock(&dev->handover);
 		set_polled(dev, true);
 		dapl_spin_unlock(&dev->handover);
-		soft_bell_clear(dev);
 		soft_engine_unlock(dev);
 		dapl_timer_start(&dev->handover_timer, HANDOVER_US, handover_check);
 		return;

@@ -25,3 +25,9 @@ bench: all test/bench/dat_pp test/bench/verbs_pp test/bench/dat_conn
 .PHONY: bench-instructions
 bench-instructions: all test/bench/dat_self
 	$(srcdir)/test/bench/instructions $(BENCH_OPTIONS)
+
+# Natively: latency, bandwidth and connections of the software device, beside others.
+EXTRA_DIST += test/bench/soft-run
+.PHONY: bench-soft
+bench-soft: all test/bench/soft
+	$(srcdir)/test/bench/soft-run $(abs_builddir)

@@ -82,6 +82,7 @@ enum { BUFFER = 3 << 20, HALF = BUFFER / 2, LIMIT_S = 20 };
 struct end {
 	struct dapl_device *dev;
 	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
@@ -122,7 +123,8 @@ static void open_end(struct end *e)
 	memset(came[e == &ends[1]], 0, sizeof came[0]);
 	OK(ops->open("lo 0", e, &e->dev));
 	OK(ops->alloc_pd(e->dev, &e->pd));
-	OK(ops->create_cq(e->dev, 256, e, NULL, &e->cq));
+	OK(ops->create_channel(e->dev, &e->channel));
+	OK(ops->create_cq(e->dev, 256, e, e->channel, &e->cq));
 	attr.send_cq = attr.recv_cq = e->cq;
 	OK(ops->create_qp(e->dev, e->pd, &attr, &e->qp));
 	e->buf = aligned_alloc(4096, BUFFER);
@@ -140,6 +142,7 @@ static void close_end(struct end *e)
 	OK(ops->dereg_mr(e->mr));
 	OK(ops->destroy_qp(e->qp));
 	OK(ops->destroy_cq(e->cq));
+	OK(ops->destroy_channel(e->channel));
 	OK(ops->dealloc_pd(e->pd));
 	ops->close(e->dev);
 	free(e->buf);
@@ -382,6 +385,96 @@ static void one_process_unless_a_side_refuses(void **state)
 	}
 }
 
+/* --- whoever sleeps is woken ------------------------------------------------------------------------------- */
+
+static uint32_t seed;
+static unsigned handovers = 4000;
+
+static uint32_t next_random(uint32_t *random)
+{
+	*random = *random * 1664525 + 1013904223;
+	return *random >> 8;
+}
+
+/* Sleeps until there may be something. */
+static void sleep_on(struct end *e)
+{
+	struct pollfd p = { .fd = e->channel->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+
+	if (poll(&p, 1, LIMIT_S * 1000) != 1) {
+		fprintf(stderr, "not woken, DAPL_TEST_SEED=%u\n", seed);
+		abort();
+	}
+	ops->get_cq_event(e->channel, &cq);
+}
+
+/* One completion, got in one of many ways. False: it is a send's. */
+static bool take_somehow(struct end *e, uint32_t *random)
+{
+	struct timespec nap = { 0, next_random(random) % 64 * 1000 };
+	unsigned way = next_random(random) % 8, polls = next_random(random) % 300;
+	struct ibv_wc wc;
+
+	if (way == 7)
+		nanosleep(&nap, NULL);
+	for (;;) {
+		for (unsigned i = 0; i <= polls; i++)
+			if (ibv_poll_cq(e->cq, 1, &wc))
+				goto got;
+		if (way < 3)
+			continue;
+		ibv_req_notify_cq(e->cq, 0);
+		if (ibv_poll_cq(e->cq, 1, &wc))
+			goto got;
+		sleep_on(e);
+	}
+got:
+	if (wc.status != IBV_WC_SUCCESS)
+		abort();
+	return wc.opcode & IBV_WC_RECV;
+}
+
+static void *play(void *arg)
+{
+	struct end *e = arg;
+	uint32_t random = seed + (e == &ends[1]);
+
+	for (unsigned i = 0; i < handovers; i++) {
+		if (i || e == &ends[0])
+			post(e, IBV_WR_SEND, next_random(&random) % 100, 0, 0);
+		while (!take_somehow(e, &random))
+			;
+		post_receive(e);
+	}
+	if (e == &ends[1])	/* the last answer */
+		post(e, IBV_WR_SEND, 1, 0, 0);
+	return NULL;
+}
+
+/* A ball that goes to and fro between two threads, who poll, sleep or are busy elsewhere at
+ * random: each time that it is not handed over, the game hangs. */
+static void nobody_sleeps_through_a_message(void **state)
+{
+	const char *s = getenv("DAPL_TEST_SEED"), *n = getenv("DAPL_TEST_HANDOVERS");
+	pthread_t thread[2];
+
+	(void)state;
+	seed = s ? strtoul(s, NULL, 0) : (uint32_t)getpid() * 2654435761u;
+	handovers = n ? strtoul(n, NULL, 0) : handovers;
+	print_message("DAPL_TEST_SEED=%u\n", seed);
+	open_two(0);
+	for (int i = 0; i < 16; i++) {
+		post_receive(&ends[0]);
+		post_receive(&ends[1]);
+	}
+	for (int i = 0; i < 2; i++)
+		OK(pthread_create(&thread[i], NULL, play, &ends[i]));
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	close_two();
+}
+
 /* --- a peer that stores nonsense -------------------------------------------------------------------------- */
 
 static void bad_opcode(struct ring_slot *slot)
@@ -588,6 +681,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_between_processes_and_a_killed_peer),
 		cmocka_unit_test(one_process_unless_a_side_refuses),
+		cmocka_unit_test(nobody_sleeps_through_a_message),
 		cmocka_unit_test(nonsense_in_a_ring_ends_its_connection),
 		cmocka_unit_test(strangers_get_no_memory),
 	};

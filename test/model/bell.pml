@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* bell.pml - who is woken for a message in a ring, as doc/design/soft-progress.md has it: a
+ * producer, the consumer's service thread with its timer, a poller that may stop at any
+ * moment, and a thread that arms a CQ. Memory is sequentially consistent here, which is
+ * what the two full fences are for; the label of each step is that of the document.
+ *
+ * Claim: when nothing can move any more, no message is left (the monitor's assertion).
+ *
+ *   spin -run bell.pml           finds no error
+ *   spin -run -DNO_LOOK bell.pml leaves S4 out, and must find one; likewise -DLATE_CLEAR
+ *                                and -DLATE_HANDOVER, which clear the bell too late */
+
+#define MESSAGES 3
+#define POLLS 2
+#define ARMS 2
+
+byte ring;		/* messages stored and not taken */
+byte sleeps = 1;	/* odd: ring the bell */
+byte rung;		/* the value the producer rang for */
+bool bell;		/* the eventfd */
+bool polled;		/* the service thread has stepped aside, the timer is due */
+bool timer;
+bool engine;		/* the lock */
+byte polls, seen;
+
+#define LOCK(l) d_step { !l -> l = true }
+#define UNLOCK(l) l = false
+
+#ifdef NO_LOOK
+#define LOOK skip
+#else
+#define LOOK if :: ring > 0 -> bell = true :: else fi
+#endif
+
+active proctype producer()
+{
+	byte i, s;
+
+	for (i : 1 .. MESSAGES) {
+		ring++;					/* P1, P2 */
+		s = sleeps;				/* P3 */
+		if					/* P4 */
+		:: s % 2 == 1 && rung != s -> rung = s; bell = true
+		:: else
+		fi
+	}
+}
+
+active proctype service()
+{
+end:	do
+	:: bell && !polled ->
+		if
+		:: polls != seen ->		/* hands over to the pollers */
+			seen = polls;
+			LOCK(engine);
+#ifdef LATE_HANDOVER
+			d_step { polled = true; sleeps++ };
+			bell = false;
+#else
+			bell = false;
+			d_step { polled = true; sleeps++ };
+#endif
+			UNLOCK(engine);
+			timer = true
+		:: polls == seen ->		/* serves */
+			LOCK(engine);
+#ifdef LATE_CLEAR
+			sleeps = sleeps + 2; ring = 0; bell = false;
+#else
+			bell = false;				/* S1 */
+			sleeps = sleeps + 2;			/* S2, S3 */
+			ring = 0;				/* S4 */
+#endif
+			UNLOCK(engine)
+		fi
+	:: timer ->
+		timer = false;
+		LOCK(engine);
+		if
+		:: polls != seen && polled -> seen = polls; timer = true
+		:: else ->
+			d_step { if :: polled -> polled = false; sleeps++ :: else fi };
+			LOOK
+		fi;
+		UNLOCK(engine)
+	od
+}
+
+/* Polls a few times, whenever it likes, then never again. */
+active proctype poller()
+{
+	byte i;
+
+	for (i : 1 .. POLLS) {
+		if
+		:: d_step { !engine -> engine = true };
+			polls++;
+			ring = 0;
+			UNLOCK(engine)
+		:: engine			/* somebody else does the work */
+		fi
+	}
+}
+
+/* Arms a CQ, and would sleep then. */
+active proctype waiter()
+{
+	byte i;
+
+	for (i : 1 .. ARMS) {
+		seen = polls;
+		if
+		:: polled ->
+			d_step { if :: polled -> polled = false; sleeps++ :: else fi };
+			if
+			:: d_step { !engine -> engine = true };
+				LOOK;
+				UNLOCK(engine)
+			:: engine -> bell = true
+			fi
+		:: !polled
+		fi
+	}
+}
+
+active proctype monitor()
+{
+	timeout -> assert(ring == 0)
+}

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Protocols that spin has gone through.
+TESTS += test/model/check
+dist_check_SCRIPTS += test/model/check
+EXTRA_DIST += test/model/bell.pml
