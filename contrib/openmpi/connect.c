@@ -17,7 +17,10 @@
 
 /* Seconds. Both go by in the rarest of cases only. */
 static const double RETRY_AFTER = 0.5;	/* a refusal, if the peer's own request does not come */
-static const double VERDICT_AFTER = 0.05;	/* the end, if the peer's goodbye does not come */
+static const double BROKEN_AFTER = 0.05;	/* a break, if the peer's goodbye does not come */
+/* An orderly end without goodbye: the kernel closes so for a process that died, but siw also may
+ * lose a goodbye to the close behind it; then we are about to finalize ourselves. */
+static const double ENDED_AFTER = 5;
 
 static void conn_construct(udapl_conn_t *c)
 {
@@ -436,7 +439,8 @@ static void on_end(udapl_conn_t *c, DAT_EVENT_NUMBER event)
 		}
 	} else if (c->state == UDAPL_CONN_UP) {
 		c->state = UDAPL_CONN_ENDED;
-		c->ended = udapl_now();
+		c->verdict = udapl_now() + (event == DAT_CONNECTION_EVENT_DISCONNECTED ? ENDED_AFTER
+											: BROKEN_AFTER);
 	}
 	OPAL_THREAD_UNLOCK(&e->lock);
 }
@@ -477,7 +481,7 @@ static void settle(udapl_conn_t *c, opal_list_t *sends, opal_list_t *rdmas)
 		}
 		opal_list_join(sends, opal_list_get_end(sends), &e->lost_sends);
 		opal_list_join(rdmas, opal_list_get_end(rdmas), &e->lost_rdmas);
-	} else if (udapl_now() >= c->ended + VERDICT_AFTER) {
+	} else if (udapl_now() >= c->verdict) {
 		broken(c, "the connection broke");
 		c->state = UDAPL_CONN_DOWN;
 	}

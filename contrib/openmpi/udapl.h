@@ -176,7 +176,7 @@ struct udapl_conn {
 	bool active;			/* we asked for it */
 	bool srq;			/* receives come from the module's queue */
 	bool goodbye;			/* the peer said so */
-	double ended;			/* when, in UDAPL_CONN_ENDED */
+	double verdict;			/* when it is given, in UDAPL_CONN_ENDED */
 	int posted;			/* requests not completed, control messages too */
 	volatile int32_t receives;	/* own receives not completed */
 	int room;			/* requests that data may post yet */
