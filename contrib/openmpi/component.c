@@ -3,6 +3,8 @@
  * What is done with an adapter is module.c's job. */
 #include "udapl.h"
 #include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "opal/mca/base/mca_base_var.h"
@@ -184,6 +186,19 @@ static void open_adapter(const char *name)
 		c->modules[c->num_modules++] = m;
 }
 
+void udapl_tell(const char *topic, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, topic);
+	text = opal_show_help_vstring("help-mpi-btl-udapl.txt", topic, true, args);
+	va_end(args);
+	if (text)
+		fputs(text, stderr);
+	free(text);
+}
+
 static void complain_of_missing(char **wanted, DAT_PROVIDER_INFO **known, int n)
 {
 	for (; wanted && *wanted; wanted++) {
@@ -191,9 +206,8 @@ static void complain_of_missing(char **wanted, DAT_PROVIDER_INFO **known, int n)
 
 		for (int i = 0; i < n; i++)
 			found |= !strcmp(known[i]->ia_name, *wanted);
-		if (!found)
-			opal_show_help("help-mpi-btl-udapl.txt", "no such adapter", true,
-				       opal_process_info.nodename, *wanted);
+		if (!found && udapl_speaks_for_node())
+			udapl_tell("no such adapter", opal_process_info.nodename, *wanted);
 	}
 }
 
@@ -249,9 +263,11 @@ static mca_btl_base_module_t **component_init(int *n, bool progress_threads, boo
 	(void)progress_threads;
 	(void)mpi_threads;
 	*n = 0;
-	if (include && exclude)
-		opal_show_help("help-mpi-btl-udapl.txt", "include and exclude", true);
-	else if ((c->modules = calloc(MAX_IAS, sizeof *c->modules)) != NULL)
+	if (!include || !exclude)
+		c->modules = calloc(MAX_IAS, sizeof *c->modules);
+	else if (udapl_speaks_for_node())
+		udapl_tell("include and exclude");
+	if (c->modules)
 		open_adapters(include, exclude);
 	opal_argv_free(include);
 	opal_argv_free(exclude);

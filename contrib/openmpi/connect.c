@@ -13,7 +13,6 @@
 #include <string.h>
 #include <time.h>
 #include "opal/util/output.h"
-#include "opal/util/show_help.h"
 
 /* Seconds. Both go by in the rarest of cases only. */
 static const double RETRY_AFTER = 0.5;	/* a refusal, if the peer's own request does not come */
@@ -505,9 +504,7 @@ static void tell_trouble(mca_btl_base_endpoint_t *e, const char *why)
 	char peer[64];
 
 	snprintf(peer, sizeof peer, "%s", OPAL_NAME_PRINT(e->name));
-	if (opal_show_help)
-		opal_show_help("help-mpi-btl-udapl.txt", topic, true, opal_process_info.nodename,
-			       m->name, peer, why);
+	udapl_tell(topic, opal_process_info.nodename, m->name, peer, why);
 	if (m->error_cb)
 		m->error_cb(&m->super, MCA_BTL_ERROR_FLAGS_FATAL, e->proc, (char *)why);
 }

@@ -9,7 +9,6 @@
 #include "opal/mca/pmix/pmix.h"
 #include "opal/util/argv.h"
 #include "opal/util/output.h"
-#include "opal/util/show_help.h"
 
 /* Seconds that finalize waits for connections to end in an orderly way. */
 static const double PARTING = 3;
@@ -151,9 +150,9 @@ static DAT_RETURN open_objects(mca_btl_udapl_module_t *m)
 static void could_not_open(const char *name, DAT_RETURN rc)
 {
 	/* That one of all the names in dat.conf can't be opened here is no news. */
-	if (mca_btl_udapl_component.include && *mca_btl_udapl_component.include)
-		opal_show_help("help-mpi-btl-udapl.txt", "cannot open", true,
-			       opal_process_info.nodename, name, udapl_error(rc));
+	if (mca_btl_udapl_component.include && *mca_btl_udapl_component.include &&
+	    udapl_speaks_for_node())
+		udapl_tell("cannot open", opal_process_info.nodename, name, udapl_error(rc));
 	else
 		opal_output_verbose(10, opal_btl_base_framework.framework_output,
 				    "btl:udapl: %s is not used: %s", name, udapl_error(rc));

@@ -277,6 +277,16 @@ extern mca_btl_udapl_module_t mca_btl_udapl_template;
  * half of them, and then we need news from him), a ring, a goodbye. */
 enum { UDAPL_RESERVE = 6, UDAPL_CONTROL_ROOM = 6 };
 
+/* What concerns the node is told by one process of it. */
+static inline bool udapl_speaks_for_node(void)
+{
+	return opal_process_info.my_local_rank == 0;
+}
+
+/* Prints a topic of the help file to standard error, from here: opal_show_help() has mpirun
+ * print, and what mpirun of Open MPI 4.1 gets is now and then garbled and lost. */
+void udapl_tell(const char *topic, ...);
+
 /* module.c */
 mca_btl_udapl_module_t *udapl_module_open(const char *name);
 int udapl_add_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
