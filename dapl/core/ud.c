@@ -13,6 +13,11 @@
 
 struct peer {
 	struct peer *next;
+	struct dapl_ep *ep;
+	struct dapl_timer timer;	/* of a connect; holds a reference of the endpoint */
+	bool timed;			/* ... it was started, and has not fired nor been stopped */
+	bool gone;			/* forgotten: freed when the timer has fired */
+	bool answered;
 	struct dapl_conn *conn;		/* NULL once released */
 	struct dapl_ud_peer to;		/* to.ah NULL: not resolved, or freed */
 	struct sockaddr_storage address;
@@ -31,8 +36,17 @@ DAT_RETURN dapl_ud_begin(struct dapl_ep *ep)
 	return ep->ud ? DAT_SUCCESS : NO_RESOURCE(MEMORY);
 }
 
+static void stop_timer(struct peer *peer)
+{
+	if (!peer->timed || !dapl_timer_stop(&peer->timer))
+		return;
+	peer->timed = false;
+	dapl_object_put(&peer->ep->obj);
+}
+
 static void drop_conn(struct peer *peer)
 {
+	stop_timer(peer);
 	if (peer->conn)
 		dapl_device_ops.release(peer->conn);
 	peer->conn = NULL;
@@ -45,6 +59,15 @@ static void drop_ah(struct peer *peer)
 	peer->to.ah = NULL;
 }
 
+/* A timer that could not be stopped is waiting for the lock, and frees it. */
+static void free_peer(struct peer *peer)
+{
+	stop_timer(peer);
+	peer->gone = true;
+	if (!peer->timed)
+		free(peer);
+}
+
 void dapl_ud_end(struct dapl_ep *ep)
 {
 	struct peer *peer;
@@ -55,7 +78,7 @@ void dapl_ud_end(struct dapl_ep *ep)
 		ep->ud->peers = peer->next;
 		drop_conn(peer);
 		drop_ah(peer);
-		free(peer);
+		free_peer(peer);
 	}
 	free(ep->ud);
 	ep->ud = NULL;
@@ -68,7 +91,7 @@ static void forget(struct dapl_ep *ep, struct peer *peer)
 	for (p = &ep->ud->peers; *p != peer; p = &(*p)->next)
 		;
 	*p = peer->next;
-	free(peer);
+	free_peer(peer);
 }
 
 static struct peer *new_peer(struct dapl_ep *ep, bool active)
@@ -77,6 +100,7 @@ static struct peer *new_peer(struct dapl_ep *ep, bool active)
 
 	if (!peer)
 		return NULL;
+	peer->ep = ep;
 	peer->active = active;
 	peer->next = ep->ud->peers;
 	ep->ud->peers = peer;
@@ -101,6 +125,23 @@ static struct peer *by_ah(struct dapl_ep *ep, const struct ibv_ah *ah)
 	return peer;
 }
 
+static void connect_timeout(struct dapl_timer *timer)
+{
+	struct peer *peer = container_of(timer, struct peer, timer);
+	struct dapl_ep *ep = peer->ep;
+
+	pthread_mutex_lock(&ep->lock);
+	peer->timed = false;
+	if (peer->gone) {
+		free(peer);
+	} else if (peer->conn && !peer->answered) {
+		dapl_count(ep->obj.ia, DCNT_IA_CM_ERR_TIMEOUT);
+		dapl_ud_failed(ep, peer->conn, DAPL_CONN_TIMED_OUT, NULL, 0);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	dapl_object_put(&ep->obj);
+}
+
 DAT_RETURN dapl_ud_connect(struct dapl_ep *ep, const struct sockaddr *to, DAT_TIMEOUT timeout,
 			   int len, const void *data)
 {
@@ -109,7 +150,6 @@ DAT_RETURN dapl_ud_connect(struct dapl_ep *ep, const struct sockaddr *to, DAT_TI
 	DAT_RETURN ret;
 	int err;
 
-	(void)timeout;	/* the address and route timeouts of the settings bound it */
 	if ((ret = dapl_ep_ready(ep)))
 		return ret;
 	if (!(peer = new_peer(ep, true)))
@@ -123,6 +163,11 @@ DAT_RETURN dapl_ud_connect(struct dapl_ep *ep, const struct sockaddr *to, DAT_TI
 		forget(ep, peer);
 		dapl_object_put(&ep->obj);
 		return dapl_status(err, DAT_RESOURCE_MEMORY);
+	}
+	if (timeout != DAT_TIMEOUT_INFINITE) {
+		peer->timed = true;
+		dapl_object_get(&ep->obj);
+		dapl_timer_start(&peer->timer, timeout, connect_timeout);
 	}
 	ep->counters[DCNT_EP_CONNECT]++;
 	dapl_count(ep->obj.ia, DCNT_IA_CM_AH_REQ_TX);
@@ -196,6 +241,8 @@ void dapl_ud_established(struct dapl_ep *ep, struct dapl_conn *conn,
 			dapl_device_ops.destroy_ah(info->ud->ah);
 		return;
 	}
+	peer->answered = true;
+	stop_timer(peer);
 	peer->to = *info->ud;
 	peer->address = info->remote;
 	if (peer->active && info->pdata_len <= sizeof peer->pdata) {

@@ -286,13 +286,18 @@ struct ud_pair {
 	DAT_IB_EXTENSION_EVENT_DATA here, there;	/* of the ESTABLISHED events */
 };
 
+static struct listener a_ud_listener(void)
+{
+	return a_listener_on(ia(), an_evd((DAT_EVD_FLAGS)(DAT_EVD_CR_FLAG | DAT_IB_EVD_EXTENSION_FLAG)),
+			     DAT_PSP_CONSUMER_FLAG);
+}
+
 static DAT_CR_HANDLE call_for_datagrams(struct ud_pair *p)
 {
 	needs_attr(DAT_IB_ATTR_UD);
 	p->a = a_ud_end();
 	p->b = a_ud_end();
-	p->listener = a_listener_on(ia(), an_evd((DAT_EVD_FLAGS)(DAT_EVD_CR_FLAG | DAT_IB_EVD_EXTENSION_FLAG)),
-				    DAT_PSP_CONSUMER_FLAG);
+	p->listener = a_ud_listener();
 	dial(p->a.ep, p->listener.qual);
 	DAT_EVENT event = EVENT(p->listener.evd, DAT_IB_UD_CONNECTION_REQUEST_EVENT);
 	return event.event_data.cr_arrival_event_data.cr_handle;
@@ -478,6 +483,19 @@ TEST("EXT-17", delayed_acknowledgement_is_switched_on_where_it_exists)
 	}
 	OK(dat_ep_modify(end.ep, DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR |
 			 DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR, &param));
+}
+
+TEST("EXT-25", a_call_for_datagrams_that_nobody_answers_times_out)
+{
+	needs_attr(DAT_IB_ATTR_UD);
+	struct end a = a_ud_end();
+	struct listener listener = a_ud_listener();
+
+	OK(dat_ep_connect(a.ep, address(), listener.qual, 300000, 0, NULL,
+			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	EVENT(listener.evd, DAT_IB_UD_CONNECTION_REQUEST_EVENT);
+	DAT_EVENT event = EVENT(a.conn, DAT_IB_UD_CONNECTION_ERROR_EVENT);
+	EQUAL(extension(&event)->type, DAT_IB_UD_CONNECT_ERROR);
 }
 
 TEST("EXT-18", tracing_is_controlled_where_it_is_announced)
