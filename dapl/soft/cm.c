@@ -593,8 +593,6 @@ static bool request_readable(struct dapl_conn *conn, struct dapl_request *reques
 {
 	switch (receive_frame(conn)) {
 	case GOT_PART:
-		if (!conn->in_cm)
-			cm_watch(conn, EPOLLIN);
 		return false;
 	case GOT_ALL:
 		return request_complete(conn, request, sp);
@@ -668,6 +666,7 @@ static void port_ready(struct soft_port *port)
 			port_rest(port);
 		if (!conn)
 			return;
+		cm_watch(conn, EPOLLIN);
 		take_request(conn);
 	}
 }
@@ -755,19 +754,6 @@ static bool fall_back(struct dapl_conn *conn)
 	conn->deadline_ns = 0;
 	cm_watch(conn, EPOLLOUT);
 	return true;
-}
-
-/* Within one host the connection is there when connect() returns, often, or refused. */
-static void await_connection(struct dapl_conn *conn)
-{
-	if (send_request(conn)) {
-		conn->state = SOFT_WAIT_REPLY;
-		cm_watch(conn, EPOLLIN);
-	} else if (errno == EAGAIN || errno == EINTR || errno == ENOTCONN) {
-		cm_watch(conn, EPOLLOUT);
-	} else {
-		fail(conn, why_failed(errno));
-	}
 }
 
 static void connecting_ready(struct dapl_conn *conn)
@@ -1368,7 +1354,7 @@ int soft_cm_connect(struct dapl_device *dev, const struct dapl_conn_params *para
 		if (network)
 			fail(conn, why_failed(network));
 		else
-			await_connection(conn);
+			cm_watch(conn, EPOLLOUT);
 	}
 	soft_engine_unlock(dev);
 	if (!err)
