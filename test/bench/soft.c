@@ -36,7 +36,7 @@ static struct shared {		/* between the two, for everything that is not measured 
 	_Alignas(128) uint64_t ping;
 	_Alignas(128) uint64_t pong;
 	_Alignas(128) uint32_t barrier[2];
-	uint64_t last;			/* round of a row; 0: not known yet */
+	uint64_t last;			/* round of a row; UINT64_MAX: not known yet */
 	uint64_t target[2];
 	uint32_t context[2];
 	uint16_t port;
@@ -127,7 +127,7 @@ static void ping_pong(const char *what, void (*round)(uint64_t), int rounds)
 	uint64_t n = 0;
 
 	if (!me)
-		__atomic_store_n(&shared->last, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&shared->last, UINT64_MAX, __ATOMIC_RELEASE);
 	together();
 	for (int batch = 1; !me && !last; batch++) {
 		last = batch == BATCHES || now() - begin > ROW_S;
