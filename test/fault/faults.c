@@ -24,6 +24,7 @@
 #include <unistd.h>
 #include "fault.h"
 #include "session.h"
+#include "test/unit/own_network.h"
 
 #define PROVIDER BUILD "/test/fault/.libs/libdaplfault.so"
 
@@ -280,8 +281,10 @@ static void start(struct run *run, const struct kind *kind, unsigned n)
 	run->end = now() + LIMIT;
 	fflush(NULL);
 	pid = fork();
-	if (!pid)
+	if (!pid) {
+		own_network();	/* so that nobody else takes a port that was just freed */
 		befall(run, kind);
+	}
 	if (pid < 0) {
 		perror("faults: fork");
 		exit(2);
