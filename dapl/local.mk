@@ -24,6 +24,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/counters.c dapl/core/counters.h \
 	dapl/core/status.c dapl/core/status.h \
 	dapl/core/service.c dapl/core/service.h \
+	dapl/core/fork.c dapl/core/fork.h \
 	dapl/core/settings.c dapl/core/settings.h \
 	dapl/core/post.c dapl/core/post.h \
 	dapl/core/event.c dapl/core/event.h \

@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* An entry of dat.conf, and what became of its library. */
 struct entry {
@@ -161,10 +162,27 @@ static void tell_entry(const struct entry *e)
 
 /* --- fork: the child finds the locks free, and no entry busy for a thread it lacks --- */
 
+static bool busy_elsewhere(void)
+{
+	struct entry *e = busy_entries;
+
+	while (e && pthread_equal(e->busy_thread, pthread_self()))
+		e = e->next_busy;
+	return e != NULL;
+}
+
+/* A child made while another thread is in dlopen() or dlclose() would have a linker in the
+ * middle of something. A provider that takes longer than a second is not waited for. */
 static void before_fork(void)
 {
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
 	pthread_mutex_lock(&reading);
 	pthread_mutex_lock(&lock);
+	while (busy_elsewhere() && !pthread_cond_timedwait(&idle, &lock, &until))
+		;
 	ia_handle_fork(true);
 }
 

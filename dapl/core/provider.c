@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/core/event.h"
+#include "dapl/core/fork.h"
 #include "dapl/core/ia.h"
 #include "dapl/core/provider.h"
 #include "dapl/core/settings.h"
@@ -216,16 +217,20 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* A child that opens its own IA must find no lock held by a thread it does not have. */
 static void before_fork(void)
 {
+	dapl_fork_enter();
 	pthread_mutex_lock(&entries_lock);
 	dapl_ia_fork(true);
 	dapl_object_fork(true);
+	dapl_fork_leave();
 }
 
 static void after_fork(void)
 {
+	dapl_fork_enter();
 	dapl_object_fork(false);
 	dapl_ia_fork(false);
 	pthread_mutex_unlock(&entries_lock);
+	dapl_fork_leave();
 }
 
 /* What the bits of DAPL_DBG_TYPE beyond errors and warnings show. */
@@ -303,4 +308,5 @@ __attribute__((destructor)) static void stop_library(void)
 		free(entry);
 	}
 	trace_fini();
+	dapl_fork_wait();
 }

@@ -2,6 +2,7 @@
 /* device.c - opens and closes a software RNIC, says what it can do, carries asynchronous
  * events to core, and is the table of operations. A device is one local address. */
 #include "dapl/soft/soft.h"
+#include "dapl/core/fork.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -229,20 +230,24 @@ static void fork_prepare(void)
 {
 	struct dapl_device *dev;
 
+	dapl_fork_enter();
 	pthread_mutex_lock(&devices_lock);
 	LIST_FOREACH(dev, &devices, link)
 		soft_engine_lock(dev);
 	soft_shm_fork_prepare();
+	dapl_fork_leave();
 }
 
 static void fork_parent(void)
 {
 	struct dapl_device *dev;
 
+	dapl_fork_enter();
 	soft_shm_fork_done();
 	LIST_FOREACH(dev, &devices, link)
 		soft_engine_unlock(dev);
 	pthread_mutex_unlock(&devices_lock);
+	dapl_fork_leave();
 }
 
 /* Drops the child's descriptors, so that the parent's death is seen by its peers. */

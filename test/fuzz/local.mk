@@ -7,7 +7,7 @@ FUZZ_SECONDS = 60
 FUZZ_CC = clang
 fuzz_targets = conf stream mpa pdata
 fuzz_soft = $(filter %.c,$(libdaplsoftdev_la_SOURCES)) $(filter %.c,$(libcommon_la_SOURCES)) \
-	dapl/core/service.c dapl/core/settings.c
+	dapl/core/service.c dapl/core/settings.c dapl/core/fork.c
 fuzz_conf = dat/conf.c
 fuzz_stream = test/unit/soft_stream.c $(fuzz_soft)
 fuzz_mpa = $(fuzz_soft)
