@@ -962,6 +962,22 @@ static void reply_readable(struct dapl_conn *conn)
 
 /* --- passive: the initiator's first FPDU, or its half of an association --------------------------------------- */
 
+/* Wakes us when there are so many bytes to read, or no more will come. */
+static void wake_at(struct dapl_conn *conn, int bytes)
+{
+	if ((bytes > 1) == conn->wakes_late)
+		return;
+	setsockopt(conn->fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes);
+	conn->wakes_late = bytes > 1;
+}
+
+static bool no_more_comes(const struct dapl_conn *conn)
+{
+	struct pollfd on = { .fd = conn->fd, .events = POLLRDHUP };
+
+	return poll(&on, 1, 0) > 0 && on.revents;
+}
+
 /* The first frame's form says where data goes. One that says "rings" is taken out, others
  * stay in the stream. */
 static void first_frame(struct dapl_conn *conn)
@@ -973,8 +989,12 @@ static void first_frame(struct dapl_conn *conn)
 	switch_frame(expected);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n > 0 && n < SWITCH_LENGTH && conn->offer && !memcmp(frame, expected, n))
-		return;			/* the rest is coming */
+	if (n > 0 && n < SWITCH_LENGTH && conn->offer && !memcmp(frame, expected, n) &&
+	    !no_more_comes(conn)) {
+		wake_at(conn, SWITCH_LENGTH);
+		return;
+	}
+	wake_at(conn, 1);
 	if (n <= 0) {
 		fail(conn, DAPL_CONN_REFUSED);
 		return;

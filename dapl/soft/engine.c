@@ -197,14 +197,18 @@ int soft_target_immediate(struct soft_qp *qp, struct dapl_conn *conn, const uint
 	return late_full(conn);
 }
 
-/* Copies what came of a late message into the taken receive. */
-static int late_copy(struct soft_qp *qp, const struct soft_late *late)
+/* Copies what came of a late message into the taken receive; the rest of a segment that is
+ * coming just now must find room there too. */
+static int late_copy(struct soft_qp *qp, const struct dapl_conn *conn,
+		     const struct soft_late *late)
 {
+	bool coming = !late->complete && conn->rx.sink == SOFT_SINK_LATE;
+	uint64_t length = late->length + (uint64_t)(coming ? conn->rx.payload_left : 0);
 	struct iovec iov[SOFT_MAX_SGE];
 	const uint8_t *from = late->data;
 	int n;
 
-	if (late->length > qp->taken->length)
+	if (length > qp->taken->length)
 		return receive_failed(qp, IBV_WC_LOC_LEN_ERR, WIRE_TERM_TOO_LONG);
 	n = soft_mem_slice(qp->dev, receive_pd(qp), qp->taken->sge, qp->taken->sges, 0,
 			   late->length, IBV_ACCESS_LOCAL_WRITE, iov, SOFT_MAX_SGE);
@@ -218,7 +222,7 @@ static int late_copy(struct soft_qp *qp, const struct soft_late *late)
 static int late_deliver(struct soft_qp *qp, struct dapl_conn *conn, struct soft_late *late)
 {
 	bool immediate = late->op == WIRE_IMMEDIATE || late->op == WIRE_IMMEDIATE_SE;
-	int term = late_copy(qp, late);
+	int term = late_copy(qp, conn, late);
 
 	if (term == FINE && late->complete)
 		term = deliver(qp, conn, late->op, late->word,
@@ -461,10 +465,9 @@ static int place_read(struct soft_qp *qp, struct dapl_conn *conn, uint32_t lengt
 	return n;
 }
 
-int soft_target_place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
-		      struct iovec *iov, int max, struct soft_region **held, int *term)
+static int place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
+		 struct iovec *iov, int max, struct soft_region **held, int *term)
 {
-	*held = NULL;
 	switch (conn->rx.sink) {
 	case SOFT_SINK_RECV:
 		return place_recv(qp, conn, length, iov, max, term);
@@ -478,6 +481,22 @@ int soft_target_place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t lengt
 		*term = WIRE_TERM_UNSPECIFIED;
 		return -1;
 	}
+}
+
+/* No place at all for something is an error too, or its receiver would try for ever. */
+int soft_target_place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
+		      struct iovec *iov, int max, struct soft_region **held, int *term)
+{
+	int n;
+
+	*held = NULL;
+	n = place(qp, conn, length, iov, max, held, term);
+	if (n || !length)
+		return n;
+	soft_mem_done(*held);
+	*held = NULL;
+	*term = WIRE_TERM_LOCAL;
+	return -1;
 }
 
 /* Everything before is visible; now the tail, at once where it's an aligned word. */

@@ -385,6 +385,7 @@ struct dapl_conn {
 	bool crc;
 	bool released;
 	uint64_t deadline_ns;		/* 0: none */
+	bool wakes_late;		/* its socket waits for more than a byte */
 	bool unwatched;			/* no epoll set took its socket: nobody sees its input */
 	uint64_t silent_ns;		/* since when the peer's TCP should have answered; 0: it did */
 	struct sockaddr_storage local, remote;
