@@ -195,22 +195,31 @@ static void set_local(struct udapl_rdma *r, void *local,
 				      .lmr_context = handle->lmr_context };
 }
 
+static int transfer(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, enum udapl_op op,
+		    void *local, uint64_t remote,
+		    mca_btl_base_registration_handle_t *local_handle,
+		    mca_btl_base_registration_handle_t *remote_handle, size_t size,
+		    mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data)
+{
+	struct udapl_rdma *r = new_rdma(btl, e, op, remote, remote_handle, size, cbfunc,
+					context, data);
+
+	if (!r)
+		return OPAL_ERR_OUT_OF_RESOURCE;
+	set_local(r, local, local_handle, size);
+	return start(e, r);
+}
+
 int udapl_put(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *local,
 	      uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
 	      mca_btl_base_registration_handle_t *remote_handle, size_t size, int flags,
 	      int order, mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data)
 {
-	struct udapl_rdma *r;
-
-	(void)flags;
-	(void)order;
+	(void)flags, (void)order;
 	if (size > btl->btl_put_limit)
 		return OPAL_ERR_NOT_AVAILABLE;
-	r = new_rdma(btl, e, UDAPL_PUT, remote, remote_handle, size, cbfunc, context, data);
-	if (!r)
-		return OPAL_ERR_OUT_OF_RESOURCE;
-	set_local(r, local, local_handle, size);
-	return start(e, r);
+	return transfer(btl, e, UDAPL_PUT, local, remote, local_handle, remote_handle, size,
+			cbfunc, context, data);
 }
 
 int udapl_get(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *local,
@@ -218,17 +227,11 @@ int udapl_get(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *loca
 	      mca_btl_base_registration_handle_t *remote_handle, size_t size, int flags,
 	      int order, mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data)
 {
-	struct udapl_rdma *r;
-
-	(void)flags;
-	(void)order;
+	(void)flags, (void)order;
 	if (size > btl->btl_get_limit)
 		return OPAL_ERR_NOT_AVAILABLE;
-	r = new_rdma(btl, e, UDAPL_GET, remote, remote_handle, size, cbfunc, context, data);
-	if (!r)
-		return OPAL_ERR_OUT_OF_RESOURCE;
-	set_local(r, local, local_handle, size);
-	return start(e, r);
+	return transfer(btl, e, UDAPL_GET, local, remote, local_handle, remote_handle, size,
+			cbfunc, context, data);
 }
 
 /* DAT has two: fetch and add, compare and swap, of 64 bits. osc/rdma tries them, without a handle,
