@@ -549,11 +549,14 @@ void soft_target_placed(struct dapl_conn *conn, uint32_t length)
 static bool quick_send(struct soft_qp *qp, struct dapl_conn *conn,
 		       const struct ring_message *m)
 {
-	const struct soft_rwqe *rwqe = soft_rwqe(&qp->rq, qp->rq.head);
+	const struct soft_rwqe *rwqe;
 	char *at;
 
-	if (qp->srq || qp->taken_valid || qp->rq.head == qp->rq.tail || rwqe->sges != 1 ||
-	    m->length > rwqe->length || conn->rx.send_open || !TAILQ_EMPTY(&conn->late) ||
+	if (qp->srq || qp->taken_valid || qp->rq.head == qp->rq.tail)
+		return false;
+	rwqe = soft_rwqe(&qp->rq, qp->rq.head);
+	if (rwqe->sges != 1 || m->length > rwqe->length || conn->rx.send_open ||
+	    !TAILQ_EMPTY(&conn->late) ||
 	    soft_mem_local(qp->dev, qp->qp.pd, rwqe->sge, IBV_ACCESS_LOCAL_WRITE, &at) !=
 	    SOFT_FINE)
 		return false;
