@@ -415,15 +415,16 @@ static int receive_with(int fd, void *data, size_t length, int *fds, int count)
 
 			memcpy(&each, CMSG_DATA(c) + i * sizeof each, sizeof each);
 			if (got < count)
-				fds[got++] = each;
+				fds[got] = each;
 			else
 				close(each);
+			got++;
 		}
 	}
 	if ((size_t)n == length && got == count && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return 1;
-	while (got)
-		close(fds[--got]);
+	for (int i = 0; i < got && i < count; i++)
+		close(fds[i]);
 	return -1;
 }
 
