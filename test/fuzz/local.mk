@@ -5,18 +5,19 @@
 # A target is its name here, NAME_fuzz.c, and the sources it is about.
 FUZZ_SECONDS = 60
 FUZZ_CC = clang
-fuzz_targets = conf stream ring mpa pdata
+fuzz_targets = conf stream ring attach mpa pdata
 fuzz_soft = $(filter %.c,$(libdaplsoftdev_la_SOURCES)) $(filter %.c,$(libcommon_la_SOURCES)) \
 	dapl/core/service.c dapl/core/settings.c dapl/core/fork.c
 fuzz_conf = dat/conf.c
 fuzz_side = test/fuzz/soft_side.c test/unit/soft_stream.c
 fuzz_stream = $(fuzz_side) $(fuzz_soft)
 fuzz_ring = $(fuzz_side) $(fuzz_soft)
+fuzz_attach = $(fuzz_side) $(fuzz_soft)
 fuzz_mpa = $(fuzz_soft)
 fuzz_pdata = dapl/verbs/pdata.c
 
 check_PROGRAMS += test/fuzz/conf_replay test/fuzz/stream_replay test/fuzz/ring_replay \
-	test/fuzz/mpa_replay test/fuzz/pdata_replay
+	test/fuzz/attach_replay test/fuzz/mpa_replay test/fuzz/pdata_replay
 test_fuzz_conf_replay_SOURCES = test/fuzz/conf_fuzz.c test/fuzz/replay.c dat/conf.c
 test_fuzz_stream_replay_SOURCES = test/fuzz/stream_fuzz.c test/fuzz/replay.c \
 	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft_stream.c \
@@ -26,6 +27,10 @@ test_fuzz_ring_replay_SOURCES = test/fuzz/ring_fuzz.c test/fuzz/replay.c \
 	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft_stream.c \
 	test/unit/soft_stream.h
 test_fuzz_ring_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
+test_fuzz_attach_replay_SOURCES = test/fuzz/attach_fuzz.c test/fuzz/replay.c \
+	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft_stream.c \
+	test/unit/soft_stream.h
+test_fuzz_attach_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_fuzz_mpa_replay_SOURCES = test/fuzz/mpa_fuzz.c test/fuzz/replay.c
 test_fuzz_mpa_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_fuzz_pdata_replay_SOURCES = test/fuzz/pdata_fuzz.c test/fuzz/replay.c dapl/verbs/pdata.c
