@@ -1235,15 +1235,15 @@ static void ended(struct soft_qp *qp, struct dapl_conn *conn, bool reset)
 }
 
 /* Where data goes through rings, the socket is there to say that the peer is gone. All
- * that the peer sent before is in the ring by then. */
+ * that the peer sent before is in the ring by then, and is received in one go; what
+ * somebody stores later is nobody's. */
 static bool receive_end(struct dapl_conn *conn)
 {
 	ssize_t n = recv(conn->fd, conn->dev->scratch, SOFT_SCRATCH, MSG_DONTWAIT);
 
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return true;
-	while (soft_pair_ready(conn->pair))
-		soft_pair_receive(conn, false);
+	soft_pair_receive(conn, false);
 	ended(conn->qp, conn, n < 0);
 	return false;
 }

@@ -565,6 +565,47 @@ static void nonsense_in_a_ring_ends_its_connection(void **state)
 	}
 }
 
+/* Each time that something was received, a peer has stored on meanwhile. */
+enum { STORES_MAX = 1000 };
+static bool stores_on;		/* atomic, like stores */
+static unsigned stores;
+
+/* What its peer does. */
+static void tell_nothing(struct dapl_conn *conn)
+{
+	struct ring_told *told = (struct ring_told *)conn->pair->tx.told;
+
+	__atomic_add_fetch(&told->count, 1, __ATOMIC_RELEASE);
+}
+
+void __real_soft_pair_receive(struct dapl_conn *conn, bool later);
+void __wrap_soft_pair_receive(struct dapl_conn *conn, bool later);
+void __wrap_soft_pair_receive(struct dapl_conn *conn, bool later)
+{
+	__real_soft_pair_receive(conn, later);
+	if (conn->owner != &ends[1] || !__atomic_load_n(&stores_on, __ATOMIC_RELAXED) ||
+	    __atomic_load_n(&stores, __ATOMIC_RELAXED) == STORES_MAX)
+		return;
+	__atomic_add_fetch(&stores, 1, __ATOMIC_RELAXED);
+	tell_nothing(conn);
+}
+
+/* It closes its socket and goes on storing: its end is seen all the same. */
+static void who_stores_on_after_its_end_is_not_waited_for(void **state)
+{
+	(void)state;
+	open_two(0);
+	__atomic_store_n(&stores_on, true, __ATOMIC_RELAXED);
+	soft_engine_lock(ends[0].dev);
+	tell_nothing(ends[1].conn);
+	OK(shutdown(ends[0].conn->fd, SHUT_WR));
+	soft_engine_unlock(ends[0].dev);
+	wait_up(&ends[1], BROKEN);
+	__atomic_store_n(&stores_on, false, __ATOMIC_RELAXED);
+	assert_in_range(__atomic_load_n(&stores, __ATOMIC_RELAXED), 1, STORES_MAX - 1);
+	close_two();
+}
+
 /* --- strangers at the socket ---------------------------------------------------------------------------------- */
 
 struct fetch_request {
@@ -694,6 +735,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(one_process_unless_a_side_refuses),
 		cmocka_unit_test(nobody_sleeps_through_a_message),
 		cmocka_unit_test(nonsense_in_a_ring_ends_its_connection),
+		cmocka_unit_test(who_stores_on_after_its_end_is_not_waited_for),
 		cmocka_unit_test(strangers_get_no_memory),
 	};
 
