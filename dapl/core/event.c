@@ -129,13 +129,13 @@ static void odd_receive(struct dapl_ep *ep, const struct dapl_dto *req,
 	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
 		op = DAT_IB_DTO_RECV_IMMED;
 		extension(event, DAT_IB_RDMA_WRITE_IMMED_DATA, true)->val.immed.data =
-			ntohl(wc->imm_data);
+			wc->imm_data;
 		ep->counters[DCNT_EP_RECV_RDMA_IMM]++;
 		ep->counters[DCNT_EP_RECV_RDMA_IMM_DATA] += wc->byte_len;
 	} else if (wc->wc_flags & IBV_WC_WITH_IMM) {
 		op = DAT_IB_DTO_RECV_MSG_IMMED;
 		extension(event, DAT_IB_RECV_IMMED_DATA, true)->val.immed.data =
-			ntohl(wc->imm_data);
+			wc->imm_data;
 		ep->counters[DCNT_EP_RECV_IMM]++;
 		ep->counters[DCNT_EP_RECV_IMM_DATA] += wc->byte_len;
 	} else if (wc->wc_flags & WC_INVALIDATED) {

@@ -8,7 +8,6 @@
  * context the consumer may leave undefined) are copied without them. */
 #include <errno.h>
 #include <string.h>
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include "dapl/core/dapl.h"
 #include "dapl/core/ep_state.h"
@@ -493,7 +492,7 @@ DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRI
 				    DAT_UINT32 immediate, DAT_COMPLETION_FLAGS flags)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-		.imm_data = htonl(immediate) };
+		.imm_data = immediate };	/* not in network order: as OFA DAPL sends it */
 
 	return write_to(ep, n, iov, cookie, remote, flags, &wr, DAT_IB_DTO_RDMA_WRITE_IMMED,
 			REQ_EXTENSION, DCNT_EP_POST_WRITE_IMM);
