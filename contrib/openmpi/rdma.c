@@ -265,23 +265,35 @@ int udapl_atomic_op(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, uint
 	return start(e, r);
 }
 
+/* What was there before comes to `local`. */
+static int fetch(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, enum udapl_op op, void *local,
+		 uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
+		 mca_btl_base_registration_handle_t *remote_handle, uint64_t compare,
+		 uint64_t operand, mca_btl_base_rdma_completion_fn_t cbfunc, void *context,
+		 void *data)
+{
+	struct udapl_rdma *r = new_rdma(btl, e, op, remote, remote_handle, 8, cbfunc, context,
+					data);
+
+	if (!r)
+		return OPAL_ERR_OUT_OF_RESOURCE;
+	r->compare = compare;
+	r->operand = operand;
+	set_local(r, local, local_handle, 8);
+	return start(e, r);
+}
+
 int udapl_atomic_fop(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *local,
 		     uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
 		     mca_btl_base_registration_handle_t *remote_handle,
 		     mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
 		     mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data)
 {
-	struct udapl_rdma *r;
-
 	(void)order;
 	if (op != MCA_BTL_ATOMIC_ADD || !have_atomic(remote, remote_handle, flags))
 		return OPAL_ERR_NOT_AVAILABLE;
-	r = new_rdma(btl, e, UDAPL_ADD, remote, remote_handle, 8, cbfunc, context, data);
-	if (!r)
-		return OPAL_ERR_OUT_OF_RESOURCE;
-	r->operand = operand;
-	set_local(r, local, local_handle, 8);
-	return start(e, r);
+	return fetch(btl, e, UDAPL_ADD, local, remote, local_handle, remote_handle, 0, operand,
+		     cbfunc, context, data);
 }
 
 int udapl_atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *local,
@@ -290,18 +302,11 @@ int udapl_atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, v
 		       uint64_t value, int flags, int order,
 		       mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data)
 {
-	struct udapl_rdma *r;
-
 	(void)order;
 	if (!have_atomic(remote, remote_handle, flags))
 		return OPAL_ERR_NOT_AVAILABLE;
-	r = new_rdma(btl, e, UDAPL_CSWAP, remote, remote_handle, 8, cbfunc, context, data);
-	if (!r)
-		return OPAL_ERR_OUT_OF_RESOURCE;
-	r->compare = compare;
-	r->operand = value;
-	set_local(r, local, local_handle, 8);
-	return start(e, r);
+	return fetch(btl, e, UDAPL_CSWAP, local, remote, local_handle, remote_handle, compare,
+		     value, cbfunc, context, data);
 }
 
 /* --- flush -------------------------------------------------------------------------------------- */
