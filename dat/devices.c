@@ -4,6 +4,7 @@
  * A port's network devices are named by its GID table (RoCE, iWARP), or have its address
  * (iWARP on older kernels), or are children of the same PCI device (IP over InfiniBand). */
 #include "dat/devices.h"
+#include "dat/shortage.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -116,7 +117,7 @@ static int list_dir(struct names *list, const char *dir)
 	int err = 0;
 
 	if (!d)
-		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : 0;
+		return is_shortage(errno) ? errno : 0;
 	while (!err && (entry = readdir(d)))
 		if (entry->d_name[0] != '.')
 			err = names_add(list, entry->d_name);

@@ -5,7 +5,7 @@ libregistry_la_SOURCES = \
 	dat/api.c dat/error.h \
 	dat/ia.c dat/ia.h \
 	dat/registry.c dat/registry.h \
-	dat/sources.c dat/sources.h \
+	dat/sources.c dat/sources.h dat/shortage.h \
 	dat/conf.c dat/conf.h \
 	dat/devices.c dat/devices.h \
 	dat/loader.c dat/loader.h \

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "dat/debug.h"
 #include "dat/devices.h"
+#include "dat/shortage.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@
 /* The last shortage wins: a file that has something else wrong with it is wrong for good. */
 static void note_shortage(struct sources *sources, int err)
 {
-	if (err == ENOMEM || err == EMFILE || err == ENFILE)
+	if (is_shortage(err))
 		sources->shortage = err;
 }
 
