@@ -714,6 +714,8 @@ EXPORT DAT_RETURN dat_registry_list_providers(DAT_COUNT max, DAT_COUNT *returned
 	if (max > 0 && !list)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	registry_start();
+	if (!__atomic_load_n(&started, __ATOMIC_ACQUIRE))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0);	/* the files are not read */
 	pthread_mutex_lock(&lock);
 	list_all(&l);
 	pthread_mutex_unlock(&lock);
