@@ -399,6 +399,7 @@ static struct dapl_ep *provider_ep(struct dapl_ia *ia, struct dapl_cr *cr)
 	return ep;
 }
 
+/* False: there is no memory for one, or the reserved one was lost. */
 static bool give_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 {
 	bool reserved = sp->obj.kind == DAPL_RSP && sp->ep;
@@ -408,12 +409,14 @@ static bool give_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 
 		pthread_mutex_lock(&ep->lock);
 		reserved = dapl_ep_step(ep, EP_REQUEST_ARRIVED, NULL);
-		ep->rsp = NULL;
-		ep->cr = cr;
+		if (reserved) {
+			ep->rsp = NULL;
+			ep->cr = cr;
+			cr->ep = ep;
+			cr->from_rsp = true;
+			dapl_object_get(&ep->obj);
+		}
 		pthread_mutex_unlock(&ep->lock);
-		cr->ep = ep;
-		cr->from_rsp = true;
-		dapl_object_get(&ep->obj);
 		return reserved;
 	}
 	if (sp->obj.kind != DAPL_RSP && sp->flags != DAT_PSP_PROVIDER_FLAG)
@@ -440,8 +443,12 @@ bool dapl_sp_deliver(struct dapl_sp *sp, struct dapl_cr *cr)
 		return false;
 	if (one_shot && __atomic_exchange_n(&sp->used, true, __ATOMIC_ACQ_REL))
 		return false;	/* its request came before */
-	if (give_endpoint(sp, cr))
-		tell_request(sp, cr);
+	if (!give_endpoint(sp, cr)) {
+		if (one_shot)
+			__atomic_store_n(&sp->used, false, __ATOMIC_RELEASE);
+		return false;
+	}
+	tell_request(sp, cr);
 	if (one_shot) {
 		dapl_object_get(&sp->obj);	/* the task's */
 		dapl_task_queue(&sp->task, end_used_rsp);
@@ -483,7 +490,7 @@ void dapl_up_request(void *owner, struct dapl_conn *conn, const struct dapl_requ
 	if (cr && dapl_sp_deliver(sp, cr))
 		return;
 	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "sp", sp, NULL, "request refused on %llu: %s",
-	      (unsigned long long)sp->qual, cr ? "no room" : "no memory");
+	      (unsigned long long)sp->qual, cr ? "no room, or no endpoint" : "no memory");
 	dapl_count(sp->obj.ia, DCNT_IA_CM_ERR_REJ_TX);
 	if (cr) {
 		cr->conn = NULL;

@@ -214,47 +214,60 @@ static bool count_one(const struct dapl_dto *dto, const struct ibv_wc *wc, const
 	return false;	/* look at all */
 }
 
-/* The EVDs that buffers of this SRQ complete to, each once and with a reference. */
-static struct dapl_evd **recv_evds(struct dapl_srq *srq, unsigned *n)
+/* Adds it with a reference, unless it is there. */
+static bool add_once(struct dapl_evd ***evds, unsigned *n, struct dapl_evd *evd)
+{
+	struct dapl_evd **more;
+
+	for (unsigned i = 0; i < *n; i++)
+		if ((*evds)[i] == evd)
+			return true;
+	more = realloc(*evds, (*n + 1) * sizeof *more);
+	if (!more)
+		return false;
+	*evds = more;
+	more[(*n)++] = evd;
+	dapl_object_get(&evd->obj);
+	return true;
+}
+
+/* The EVDs that buffers of this SRQ complete to, each once. False: not all, for want of
+ * memory. */
+static bool recv_evds(struct dapl_srq *srq, struct dapl_evd ***evds, unsigned *n)
 {
 	struct dapl_ia *ia = srq->obj.ia;
-	struct dapl_evd **evds = NULL, **more;
-	unsigned i;
+	bool all = true;
 
+	*evds = NULL;
 	*n = 0;
 	pthread_mutex_lock(&ia->lock);
-	for (struct dapl_object *o = ia->objects[DAPL_EP]; o; o = o->next) {
+	for (struct dapl_object *o = ia->objects[DAPL_EP]; o && all; o = o->next) {
 		struct dapl_ep *ep = (struct dapl_ep *)o;
 		struct dapl_evd *evd = dapl_ep_recv_evd(ep);
 
-		if (ep->srq != srq || !evd)
-			continue;
-		for (i = 0; i < *n && evds[i] != evd; i++)
-			;
-		if (i < *n || !(more = realloc(evds, (*n + 1) * sizeof *evds)))
-			continue;
-		evds = more;
-		evds[(*n)++] = evd;
-		dapl_object_get(&evd->obj);
+		if (ep->srq == srq && evd)
+			all = add_once(evds, n, evd);
 	}
 	pthread_mutex_unlock(&ia->lock);
-	return evds;
+	return all;
 }
 
-/* Buffers that a message has arrived in and whose completions are not dequeued. */
-static uint32_t arrived(struct dapl_srq *srq)
+/* Buffers that a message has arrived in and whose completions are not dequeued. False: they
+ * cannot be counted now, for want of memory. */
+static bool count_arrived(struct dapl_srq *srq, uint32_t *count)
 {
-	uint32_t count = 0;
-	struct tally t = { srq, &count };
+	struct tally t = { srq, count };
+	struct dapl_evd **evds;
 	unsigned n;
-	struct dapl_evd **evds = recv_evds(srq, &n);
+	bool all = recv_evds(srq, &evds, &n);
 
+	*count = 0;
 	for (unsigned i = 0; i < n; i++) {
 		dapl_evd_holds(evds[i], count_one, &t);
 		dapl_object_put(&evds[i]->obj);
 	}
 	free(evds);
-	return count;
+	return all;
 }
 
 DAT_RETURN dapl_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param)
@@ -268,7 +281,8 @@ DAT_RETURN dapl_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 		return BAD_PARAM(2);
 	if (!param)
 		return BAD_PARAM(3);
-	taken = arrived(srq);
+	if (!count_arrived(srq, &taken))
+		return NO_RESOURCE(MEMORY);
 	dapl_spin_lock(&srq->lock);
 	param->srq_state = srq->state;
 	param->pz_handle = (DAT_PZ_HANDLE)srq->pz;
@@ -344,16 +358,17 @@ DAT_RETURN dapl_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low)
 {
 	struct dapl_srq *srq = dapl_srq_from(handle);
 	struct ibv_srq_attr attr = { .srq_limit = low };
-	uint32_t left;
+	uint32_t taken, left;
 	int err;
 
 	if (!srq)
 		return BAD_HANDLE(SRQ);
 	if (low < 0 || (uint32_t)low > srq->max)
 		return BAD_PARAM(2);
-	left = arrived(srq);
+	if (!count_arrived(srq, &taken))
+		return NO_RESOURCE(MEMORY);
 	dapl_spin_lock(&srq->lock);
-	left = srq->posted > left ? srq->posted - left : 0;
+	left = srq->posted > taken ? srq->posted - taken : 0;
 	srq->low_watermark = low;
 	dapl_spin_unlock(&srq->lock);
 	if (low && left < (uint32_t)low) {
