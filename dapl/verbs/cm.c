@@ -208,6 +208,8 @@ int hw_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *po
 		err = listen_on(l, (struct sockaddr *)&where, backlog);
 	if (err) {
 		free(l);
+		if (err == ENODEV && addr && !any_address(addr))
+			err = EADDRNOTAVAIL;	/* of this host, but of no device just now */
 		return err == EAGAIN ? EADDRNOTAVAIL : err;
 	}
 	*port = ntohs(rdma_get_src_port(l->id));

@@ -400,6 +400,12 @@ static void broken(struct dapl_conn *conn, const struct rdma_cm_event *event,
 		rejected(conn, status == REJ_BY_CONSUMER || status == -ECONNRESET, bytes, len);
 	} else if (conn->state == CONN_CONNECTING && conn->ud && status > 0) {
 		rejected(conn, status == SIDR_REJECT, bytes, len);
+	} else if (conn->state == CONN_CONNECTING && event->event == RDMA_CM_EVENT_CONNECT_ERROR &&
+		   conn->wire == HW_WIRE_IWARP) {
+		/* The peer answered, but not in a way that the driver takes for an answer. siw
+		 * also says so when it finds the peer's first message behind the answer. */
+		tell_failed(conn, status == -ETIMEDOUT ? DAPL_CONN_TIMED_OUT : DAPL_CONN_REFUSED,
+			    NULL, 0);
 	} else if (pending(conn->state)) {
 		tell_failed(conn, event->event == RDMA_CM_EVENT_REJECTED ? DAPL_CONN_REFUSED :
 			    failure_of(-status), NULL, 0);
