@@ -34,7 +34,9 @@ void dapl_ep_tell(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
 		event.event_data.connect_event_data.private_data_size = ep->pdata_len;
 		event.event_data.connect_event_data.private_data = ep->pdata;
 	}
-	ep->connect_evd->counters[DCNT_EVD_CONN_CALLBACK]++;
+	/* other endpoints tell it theirs at the same time */
+	__atomic_add_fetch(&ep->connect_evd->counters[DCNT_EVD_CONN_CALLBACK], 1,
+			   __ATOMIC_RELAXED);
 	dapl_evd_post(ep->connect_evd, &event);
 }
 

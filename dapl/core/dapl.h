@@ -164,6 +164,7 @@ struct dapl_evd {
 	uint64_t polled_empty;		/* with ..._FOUND: DEQUEUE_POLL (counters.c) */
 
 	struct dapl_spin post_lock;	/* producers of ring */
+	bool told, asleep;		/* atomic: see dapl_evd_tell */
 
 	/* --- control --- */
 	pthread_mutex_t mutex;		/* guards what follows, to the end */
@@ -243,6 +244,7 @@ struct dapl_ep {
 	struct dapl_ep *qpn_next;	/* ia->qps */
 	struct dapl_ud *ud;		/* UD: its peers (ud.c) */
 	DAT_NAMED_ATTR provider_attr[1];
+	struct dapl_early *early, *early_last;	/* receives posted so far (early.h); rq.lock */
 };
 
 struct dapl_sp {	/* PSP, RSP and CSP */
@@ -334,6 +336,9 @@ unsigned dapl_evd_fill(struct dapl_evd *evd);
 /* Takes every trace of an endpoint's requests out of the polled completions, and empties the
  * queue that completes to it. The QP is reset or gone. */
 void dapl_evd_purge(struct dapl_evd *evd, const struct dapl_ep *ep, struct dapl_queue *q);
+/* ep->lock held, the endpoint receives into `evd` and nothing of it has completed: `qp` of it
+ * won't complete anything when it's destroyed. */
+void dapl_evd_silence(struct dapl_evd *evd, const struct dapl_ep *ep, struct ibv_qp *qp);
 /* Retires successful suppressed requests that nobody will dequeue. True if it found any. */
 bool dapl_evd_reap_suppressed(struct dapl_evd *evd);
 /* An endpoint stream with these completion flags begins or ceases to feed it. */

@@ -136,6 +136,10 @@ struct dapl_device_ops {
 			 struct ibv_comp_channel *channel, struct ibv_cq **cq);
 	int (*resize_cq)(struct ibv_cq *cq, int cqe);	/* EOPNOTSUPP: cannot */
 	int (*destroy_cq)(struct ibv_cq *cq);
+	/* NULL: no need. For the thread that polled in vain, with no lock held (so any object
+	 * may be gone): the device may let others have the processor. (Inside of poll_cq it must
+	 * not: the EVD's lock is held, and whoever waits for that would run and find it so.) */
+	void (*idle)(void);
 
 	int (*create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq);
 	int (*modify_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);

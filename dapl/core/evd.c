@@ -45,14 +45,35 @@ static void clear_fd(int fd)
 
 /* --- telling ------------------------------------------------------------------ */
 
+/* A waiter says `asleep` and then looks once more; who tells it has put the event, says `told`,
+ * and then looks whether it's asleep: with a full fence between, one sees the other, and one
+ * that is awake costs no system call. */
+static void wake_waiter(struct dapl_evd *evd)
+{
+	__atomic_store_n(&evd->told, true, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&evd->asleep, __ATOMIC_RELAXED) &&
+	    __atomic_exchange_n(&evd->asleep, false, __ATOMIC_RELAXED))
+		signal_fd(evd->wake_fd);
+}
+
+/* The waiter is woken when the mutex is free, for it takes it at once: dapl_evd_destroy waits
+ * for the reference. */
 void dapl_evd_tell(struct dapl_evd *evd)
 {
+	bool waiting;
+
 	pthread_mutex_lock(&evd->mutex);
-	if (dapl_flag(&evd->waiting))
-		signal_fd(evd->wake_fd);
+	waiting = dapl_flag(&evd->waiting);
+	if (waiting)
+		dapl_object_get(&evd->obj);
 	else if (evd->cno && !evd->disabled && !evd->dying)
 		dapl_cno_trigger(evd->cno, evd);
 	pthread_mutex_unlock(&evd->mutex);
+	if (waiting) {
+		wake_waiter(evd);
+		dapl_object_put(&evd->obj);
+	}
 }
 
 void dapl_evd_unhold(struct dapl_evd *evd)
@@ -307,7 +328,7 @@ void dapl_evd_destroy(struct dapl_evd *evd)
 		dapl_cno_detach(cno, evd);
 	while (__atomic_load_n(&evd->obj.refs, __ATOMIC_ACQUIRE) >
 	       1 + __atomic_load_n(&evd->holds, __ATOMIC_ACQUIRE))
-		sched_yield();	/* a CNO's waiter looks at it */
+		sched_yield();	/* a CNO's waiter looks at it, or who tells a waiter */
 	end_cq(evd);
 	dapl_object_put(&evd->obj);
 }
@@ -698,6 +719,10 @@ static bool look(struct wait *w, DAT_EVENT *event, bool arm)
 	struct dapl_after after = { NULL, 0 };
 	enum dapl_take took;
 
+	if (__atomic_load_n(&evd->told, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&evd->told, false, __ATOMIC_RELAXED);
+		w->notified = true;
+	}
 	do {
 		took = TAKE_EMPTY;
 		dapl_spin_lock(&evd->lock);
@@ -787,6 +812,8 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 	for (;;) {
 		if ((ret = refused(evd)))	/* first: an event must not hide it */
 			return ret;
+		__atomic_store_n(&evd->asleep, true, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		if (look(w, event, true))
 			return DAT_SUCCESS;
 		if (last)
@@ -815,6 +842,7 @@ static DAT_RETURN begin_wait(struct dapl_evd *evd, int threshold)
 	if (!ret) {
 		dapl_spin_lock(&evd->lock);
 		dapl_flag_set(&evd->waiting, true);
+		__atomic_store_n(&evd->told, false, __ATOMIC_RELAXED);
 		evd->counters[DCNT_EVD_WAIT]++;
 		dapl_spin_unlock(&evd->lock);
 	}
@@ -827,6 +855,7 @@ static void end_wait(struct dapl_evd *evd)
 	pthread_mutex_lock(&evd->mutex);
 	dapl_spin_lock(&evd->lock);
 	dapl_flag_set(&evd->waiting, false);
+	__atomic_store_n(&evd->asleep, false, __ATOMIC_RELAXED);
 	if (evd->cno || evd->watched)
 		dapl_evd_arm(evd);	/* the waiter may have used up its event */
 	dapl_spin_unlock(&evd->lock);

@@ -317,6 +317,14 @@ static inline DAT_RETURN queue_empty(const struct dapl_evd *evd)
 		(DAT_RETURN)DAT_QUEUE_EMPTY : DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
 }
 
+/* No lock held. */
+static inline DAT_RETURN polled_in_vain(const struct dapl_evd *evd)
+{
+	if (dapl_device_ops.idle)
+		dapl_device_ops.idle();
+	return queue_empty(evd);
+}
+
 /* Takes evd->lock if nobody holds it, waits, inspects or has queued: one comparison. */
 static inline bool pass_gate(struct dapl_evd *evd)
 {
@@ -364,19 +372,20 @@ enum dapl_take take_plain(struct dapl_evd *evd, DAT_EVENT *event)
 		/* immediate data comes with this flag, of a message or of an RDMA write */
 		if (unlikely(wc->wc_flags & (IBV_WC_WITH_IMM | WC_INVALIDATED)))
 			return TAKE_AGAIN;
-		data->operation = DAT_DTO_RECEIVE;
+		data->operation = DAT_DTO_RECEIVE;	/* together one store */
+		data->rmr_context = 0;
 		data->transfered_length = wc->byte_len;
 		ep->counters[DCNT_EP_RECV]++;
 		ep->counters[DCNT_EP_RECV_DATA] += wc->byte_len;
 		dapl_queue_retire(&ep->rq, req);
 	} else {
 		data->operation = (DAT_DTOS)req->op;
+		data->rmr_context = 0;
 		data->transfered_length = req->length;
 		dapl_queue_retire(&ep->sq, req);
 	}
 	data->ep_handle = (DAT_EP_HANDLE)ep;
 	data->status = DAT_DTO_SUCCESS;
-	data->rmr_context = 0;
 	event->event_number = DAT_DTO_COMPLETION_EVENT;
 	event->evd_handle = (DAT_EVD_HANDLE)evd;
 	memset(event->event_extension_data, 0, sizeof event->event_extension_data);
@@ -402,7 +411,7 @@ static __attribute__((noinline)) DAT_RETURN dequeue_odd(struct dapl_evd *evd, DA
 		if (after.ep)
 			dapl_after_run(&after);
 	} while (took == TAKE_AGAIN);
-	return took == TAKE_EVENT ? DAT_SUCCESS : queue_empty(evd);
+	return took == TAKE_EVENT ? DAT_SUCCESS : polled_in_vain(evd);
 }
 
 /* dat_evd_dequeue (spec/calls.md 4): the oldest event, without blocking. */
@@ -425,7 +434,7 @@ DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 	}
 	evd->counters[DCNT_EVD_DEQUEUE_NOT_FOUND] += took == TAKE_EMPTY;
 	dapl_spin_unlock(&evd->lock);
-	return likely(took == TAKE_EMPTY) ? queue_empty(evd) : dequeue_odd(evd, event);
+	return likely(took == TAKE_EMPTY) ? polled_in_vain(evd) : dequeue_odd(evd, event);
 }
 
 /* --- the polled completions as a list: counting, inspecting, purging. Not hot. --- */
@@ -537,6 +546,18 @@ void dapl_evd_purge(struct dapl_evd *evd, const struct dapl_ep *ep, struct dapl_
 	dapl_evd_fill(evd);
 	filter(evd, of_another, ep);
 	dapl_queue_empty(q);
+	dapl_spin_unlock(&evd->lock);
+}
+
+/* siw flushes when it destroys, too; elsewhere a QP that never left INIT ends in silence. */
+void dapl_evd_silence(struct dapl_evd *evd, const struct dapl_ep *ep, struct ibv_qp *qp)
+{
+	if (!ep->obj.ia->attr.no_late_flush)
+		return;
+	dapl_spin_lock(&evd->lock);
+	dapl_device_ops.error_qp(qp);
+	dapl_evd_fill(evd);
+	filter(evd, of_another, ep);
 	dapl_spin_unlock(&evd->lock);
 }
 

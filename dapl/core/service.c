@@ -27,6 +27,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards what follows 
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* a callback returned */
 static pthread_t thread;
 static bool started, stopping;
+static bool asleep;		/* the loop waits, or is about to, and nobody has woken it */
 static int epfd = -1, wake_fd = -1;
 static struct slot {
 	struct dapl_watch *watch;
@@ -51,10 +52,15 @@ bool dapl_service_here(void)
 	return started && pthread_equal(pthread_self(), thread);
 }
 
+/* `lock` held. A loop that is awake looks at tasks, timers and `stopping` before it waits.
+ * The eventfd is watched for edges: nobody reads it. */
 static void wake(void)
 {
 	uint64_t one = 1;
 
+	if (!asleep)
+		return;
+	asleep = false;
 	while (write(wake_fd, &one, sizeof one) < 0 && errno == EINTR)
 		;
 }
@@ -150,17 +156,15 @@ static void *loop(void *arg)
 	pthread_mutex_lock(&lock);
 	while (!stopping || tasks) {
 		int n, ms = sleep_ms();
-		uint64_t count;
 
+		asleep = ms != 0;
 		pthread_mutex_unlock(&lock);
 		n = epoll_wait(epfd, events, 16, ms);
 		pthread_mutex_lock(&lock);
-		for (int i = 0; i < n; i++) {
+		asleep = false;
+		for (int i = 0; i < n; i++)
 			if (events[i].data.u64 != UINT64_MAX)
 				run_watch(events[i].data.u64);
-			else if (read(wake_fd, &count, sizeof count) < 0)
-				continue;
-		}
 		run_tasks();
 		run_timers();
 	}
@@ -179,7 +183,7 @@ static void forget_in_child(void)
 	pthread_mutex_init(&lock, NULL);
 	pthread_cond_init(&idle, NULL);
 	users = 0;
-	started = stopping = false;
+	started = stopping = asleep = false;
 	if (epfd >= 0)
 		close(epfd);
 	if (wake_fd >= 0)
@@ -206,7 +210,7 @@ static void close_fds(void)
 
 static int start(void)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = UINT64_MAX };
 	sigset_t all, old;
 	int err;
 
