@@ -16,6 +16,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/evd.c dapl/core/evd.h \
 	dapl/core/ep.c \
 	dapl/core/ep_state.c dapl/core/ep_state.h \
+	dapl/core/early.c dapl/core/early.h \
 	dapl/core/conn.c dapl/core/conn.h \
 	dapl/core/sp.c \
 	dapl/core/cr.c dapl/core/cr.h \

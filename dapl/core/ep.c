@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/core/conn.h"
+#include "dapl/core/early.h"
 #include "dapl/core/ep_state.h"
 #include "dapl/core/evd.h"
 #include "dapl/core/provider.h"
@@ -274,16 +275,13 @@ static void wanted_qp(const struct dapl_ep *ep, struct ibv_qp_init_attr *init)
 	};
 }
 
-DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep)
+/* A QP and rings of what the endpoint is made of; nobody sees it yet. */
+static DAT_RETURN make_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 {
-	struct dapl_ia *ia = ep->obj.ia;
 	struct ibv_qp_init_attr init;
-	struct ibv_qp *qp;
 	DAT_RETURN ret;
 	int err;
 
-	if (ep->qp)
-		return DAT_SUCCESS;
 	if (!ep->pz)
 		return BAD_STATE(EP_PZ);
 	if ((ret = make_sink(ep, ep->request_evd, &ep->request_sink, ep->attr.max_request_dtos)) ||
@@ -293,7 +291,7 @@ DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep)
 	    (!ep->srq && make_queue(ep, &ep->rq, ep->attr.max_recv_dtos)))
 		return NO_RESOURCE(MEMORY);
 	wanted_qp(ep, &init);
-	err = dapl_device_ops.create_qp(ia->dev, ep->pz->pd, &init, &qp);
+	err = dapl_device_ops.create_qp(ep->obj.ia->dev, ep->pz->pd, &init, qp);
 	if (err) {
 		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL,
 		      "create qp, %u sends %u receives: %s", init.cap.max_send_wr,
@@ -301,7 +299,20 @@ DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep)
 		return err == EINVAL ? NO_RESOURCE(TEP) : dapl_status(err, DAT_RESOURCE_TEP);
 	}
 	ep->max_inline = init.cap.max_inline_data;
-	ep->qpn = qp->qp_num;
+	ep->qpn = (*qp)->qp_num;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep)
+{
+	struct ibv_qp *qp;
+	DAT_RETURN ret;
+
+	if (ep->qp)
+		return DAT_SUCCESS;
+	ret = make_qp(ep, &qp);
+	if (ret != DAT_SUCCESS)
+		return ret;
 	if (ep->srq)
 		list_qp(ep);
 	dapl_spin_lock(&ep->sq.lock);
@@ -414,6 +425,7 @@ static void end_ep(struct dapl_object *obj)
 
 	free(ep->sq.ring);
 	free(ep->rq.ring);
+	dapl_early_free(ep->early);
 	pthread_mutex_destroy(&ep->lock);
 }
 
@@ -641,16 +653,10 @@ DAT_RETURN dapl_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 
 static bool may_modify(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask)
 {
-	switch (ep->state) {
-	case DAT_EP_STATE_UNCONNECTED:
-	case DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING:
-		return true;
-	case DAT_EP_STATE_RESERVED:
-	case DAT_EP_STATE_PASSIVE_CONNECTION_PENDING:
-		return !(mask & DAT_EP_FIELD_PZ_HANDLE);
-	default:
-		return false;
-	}
+	bool is_ours = ep->state == DAT_EP_STATE_UNCONNECTED ||
+		ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
+
+	return dapl_ep_is_modifiable(ep) && (is_ours || !(mask & DAT_EP_FIELD_PZ_HANDLE));
 }
 
 static void merge_attr(DAT_EP_ATTR *to, const DAT_EP_ATTR *from, DAT_EP_PARAM_MASK mask)
@@ -739,11 +745,16 @@ static DAT_RETURN new_parts(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask, const DA
 	return DAT_SUCCESS;
 }
 
-/* Receives that are posted pin the QP, the receive EVD and how it is told. */
+/* Receives that are posted pin the receive EVD and how it is told; and those of a UD endpoint,
+ * which may complete at any time, pin the QP. */
 static bool pinned(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask)
 {
-	return (mask & (QP_FIELDS | DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS)) &&
-		dapl_queue_count(&ep->rq) > 0;
+	DAT_EP_PARAM_MASK pins = DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE |
+		DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS;
+
+	if (ep->is_ud)
+		pins |= QP_FIELDS;
+	return (mask & pins) && dapl_queue_count(&ep->rq) > 0;
 }
 
 static void swap_uses(struct dapl_pz *old, struct dapl_pz *new)
@@ -754,30 +765,144 @@ static void swap_uses(struct dapl_pz *old, struct dapl_pz *new)
 		dapl_unuse(&old->obj);
 }
 
+/* What a QP consists of here, while another one takes its place. */
+struct body {
+	struct ibv_qp *qp;
+	struct dapl_dto *sq_ring, *rq_ring;
+	uint32_t sq_mask, rq_mask, max_inline, qpn;
+};
+
+/* ep->lock held. Posts wait for that lock then, for there is no QP. */
+static struct body take_body(struct dapl_ep *ep)
+{
+	struct body body;
+
+	dapl_spin_lock(&ep->sq.lock);
+	dapl_spin_lock(&ep->rq.lock);
+	body = (struct body){ ep->qp, ep->sq.ring, ep->rq.ring, ep->sq.mask, ep->rq.mask,
+		ep->max_inline, ep->qpn };
+	__atomic_store_n(&ep->qp, NULL, __ATOMIC_RELEASE);
+	ep->sq.ring = ep->rq.ring = NULL;
+	ep->sq.room = ep->rq.room = 0;
+	dapl_spin_unlock(&ep->rq.lock);
+	dapl_spin_unlock(&ep->sq.lock);
+	return body;
+}
+
+static void set_body(struct dapl_ep *ep, const struct body *body)
+{
+	dapl_spin_lock(&ep->sq.lock);
+	dapl_spin_lock(&ep->rq.lock);
+	ep->sq.ring = body->sq_ring;
+	ep->sq.mask = body->sq_mask;
+	ep->rq.ring = body->rq_ring;
+	ep->rq.mask = body->rq_mask;
+	ep->max_inline = body->max_inline;
+	ep->qpn = body->qpn;
+	__atomic_store_n(&ep->qp, body->qp, __ATOMIC_RELEASE);
+	dapl_spin_unlock(&ep->rq.lock);
+	dapl_spin_unlock(&ep->sq.lock);
+	dapl_ep_set_room(ep);
+}
+
+/* ep->lock held: receives that another QP has as well are not to be told as flushed. */
+static void silence_body(struct dapl_ep *ep, const struct body *body)
+{
+	if (body->qp)
+		dapl_evd_silence(dapl_ep_recv_evd(ep), ep, body->qp);
+}
+
+static void end_body(struct body *body)
+{
+	if (body->qp)
+		dapl_device_ops.destroy_qp(body->qp);
+	free(body->sq_ring);
+	free(body->rq_ring);
+}
+
+/* The records of the receives move to the new ring, and they are posted to the new QP. */
+static DAT_RETURN carry_receives(struct dapl_ep *ep, const struct body *old, struct ibv_qp *qp)
+{
+	struct dapl_queue *q = &ep->rq;
+	int err;
+
+	dapl_spin_lock(&q->lock);
+	for (uint32_t i = q->tail; i != q->head; i++)
+		q->ring[i & q->mask] = old->rq_ring[i & old->rq_mask];
+	err = dapl_early_repost(ep, qp, ep->attr.max_recv_iov);
+	dapl_spin_unlock(&q->lock);
+	if (err == E2BIG)
+		return BAD_PARAM(3);
+	if (err == ENODATA)
+		return dapl_bad_ep_state(ep->state);
+	return dapl_status(err, DAT_RESOURCE_MEMORY);
+}
+
+/* Another QP, into which the receives that are posted are posted again. ep->lock held; the old
+ * one is destroyed without it. All or nothing. Not for UD: nothing has completed. */
+static DAT_RETURN exchange_qp(struct dapl_ep *ep)
+{
+	struct body old = take_body(ep), new = { 0 };
+	DAT_RETURN ret = make_qp(ep, &new.qp);
+
+	if (ret == DAT_SUCCESS)
+		ret = carry_receives(ep, &old, new.qp);
+	new.sq_ring = ep->sq.ring;
+	new.rq_ring = ep->rq.ring;
+	new.sq_mask = ep->sq.mask;
+	new.rq_mask = ep->rq.mask;
+	new.max_inline = ep->max_inline;
+	new.qpn = ep->qpn;
+	if (ret != DAT_SUCCESS) {
+		silence_body(ep, &new);
+		set_body(ep, &old);
+		end_body(&new);
+		return ret;
+	}
+	silence_body(ep, &old);
+	set_body(ep, &new);
+	pthread_mutex_unlock(&ep->lock);
+	end_body(&old);
+	pthread_mutex_lock(&ep->lock);
+	return DAT_SUCCESS;
+}
+
+/* ep->lock held. The QP of the new parts; one that holds no receives is made when its time
+ * comes, if the endpoint lacks something. */
+static DAT_RETURN new_body(struct dapl_ep *ep, bool carry)
+{
+	if (carry)
+		return exchange_qp(ep);
+	return ep->pz && ep->recv_evd && ep->request_evd ? dapl_ep_need_qp(ep) : DAT_SUCCESS;
+}
+
 /* ep->lock held; all or nothing. */
 static DAT_RETURN replace_parts(struct dapl_ep *ep, const struct parts *new, bool new_qp)
 {
 	struct parts old = parts_of(ep);
-	bool had_qp = ep->qp != NULL;
+	bool had_qp = ep->qp != NULL, carry = new_qp && had_qp && dapl_queue_count(&ep->rq) > 0;
 	DAT_RETURN ret;
 
+	if (carry && (uint32_t)new->attr.max_recv_dtos < dapl_queue_count(&ep->rq))
+		return BAD_PARAM(3);
 	unfeed_evds(old.recv, old.request, old.connect);
 	ret = feed_evds(new->recv, new->request, new->connect, &new->attr);
 	if (ret != DAT_SUCCESS) {
 		feed_evds(old.recv, old.request, old.connect, &old.attr);
 		return ret;
 	}
-	if (new_qp)
+	if (new_qp && !carry)
 		end_qp_unlocked(ep);
 	set_parts(ep, new);
-	if (new_qp && new->pz && new->recv && new->request)
-		ret = dapl_ep_need_qp(ep);
+	if (new_qp)
+		ret = new_body(ep, carry);
 	if (ret != DAT_SUCCESS) {
 		unfeed_evds(new->recv, new->request, new->connect);
 		set_parts(ep, &old);
 		feed_evds(old.recv, old.request, old.connect, &old.attr);
 		if (had_qp)
 			dapl_ep_need_qp(ep);
+		dapl_ep_set_room(ep);
 		return ret;
 	}
 	swap_uses(old.pz, new->pz);
@@ -786,7 +911,7 @@ static DAT_RETURN replace_parts(struct dapl_ep *ep, const struct parts *new, boo
 }
 
 /* dat_ep_modify (spec/calls.md 5): all or nothing. Where the QP is made of what changes, it
- * is made anew, which posted receives forbid: INVALID_STATE. */
+ * is made anew, and receives that are posted are posted to it again. */
 DAT_RETURN dapl_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask,
 			  const DAT_EP_PARAM *param)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ep_state.c - the endpoint state table (spec/states.md 1.1). The only code that writes
  * ep->state. Posting events to EVDs is conn.c's job; talking to the wire is the device's. */
+#include "dapl/core/early.h"
 #include "dapl/core/ep_state.h"
 
 /* Short names are bits, one per DAT_EP_STATE. */
@@ -97,14 +98,33 @@ bool dapl_ep_may_request(const struct dapl_ep *ep)
 		 (state == DAT_EP_STATE_DISCONNECTED && flushes));
 }
 
+bool dapl_ep_is_modifiable(const struct dapl_ep *ep)
+{
+	switch (__atomic_load_n(&ep->state, __ATOMIC_RELAXED)) {
+	case DAT_EP_STATE_UNCONNECTED:
+	case DAT_EP_STATE_RESERVED:
+	case DAT_EP_STATE_PASSIVE_CONNECTION_PENDING:
+	case DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING:
+		return true;
+	default:
+		return false;
+	}
+}
+
 void dapl_ep_set_room(struct dapl_ep *ep)
 {
+	bool modifiable = dapl_ep_is_modifiable(ep);
+	struct dapl_early *needless;
+
 	dapl_spin_lock(&ep->sq.lock);
 	ep->sq.room = dapl_ep_may_request(ep) ? ep->sq.limit : 0;
 	dapl_spin_unlock(&ep->sq.lock);
 	dapl_spin_lock(&ep->rq.lock);
-	ep->rq.room = ep->qp && !ep->srq && !ep->is_ud && !ep->rq.over ? ep->rq.limit : 0;
+	ep->rq.room = ep->qp && !ep->srq && !ep->is_ud && !ep->rq.over && !modifiable ?
+		ep->rq.limit : 0;
+	needless = modifiable ? NULL : dapl_early_detach(ep);
 	dapl_spin_unlock(&ep->rq.lock);
+	dapl_early_free(needless);
 }
 
 bool dapl_ep_step(struct dapl_ep *ep, enum dapl_ep_event event, DAT_EVENT_NUMBER *tell)

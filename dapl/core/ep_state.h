@@ -20,6 +20,9 @@ enum dapl_ep_event {
 bool dapl_ep_step(struct dapl_ep *ep, enum dapl_ep_event event, DAT_EVENT_NUMBER *tell);
 /* Would it be legal? */
 bool dapl_ep_may(const struct dapl_ep *ep, enum dapl_ep_event event);
+/* May attributes be modified (all but the PZ)? Then rq.room is 0, and what is received into is
+ * kept (early.h). */
+bool dapl_ep_is_modifiable(const struct dapl_ep *ep);
 /* May connected requests be posted? sq.lock held. */
 bool dapl_ep_may_request(const struct dapl_ep *ep);
 /* Works out anew what may be posted without looking closer: the state, the QP or a queue

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <stdlib.h>
 #include "dapl/core/dapl.h"
+#include "dapl/core/early.h"
 #include "dapl/core/ep_state.h"
 #include "dapl/core/post.h"
 #include "dapl/core/provider.h"
@@ -619,27 +620,19 @@ static COLD void flush_again(struct dapl_ep *ep)
 	pthread_mutex_unlock(&ep->lock);
 }
 
-/* Any receive. */
-static __attribute__((noinline))
-DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
-			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+/* q->lock held. ENOSPC: the queue is full. ENOTCONN: the QP has just gone. */
+static int put_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
+		       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dapl_queue *q = &ep->rq;
 	struct ibv_recv_wr *bad;
 	struct dapl_dto *dto;
-	bool over;
 	int err;
 
-	dapl_spin_lock(&q->lock);
-	over = q->over;
-	if (over && ep->obj.ia->attr.no_late_flush) {
-		dapl_spin_unlock(&q->lock);
-		return post_late_receive(ep, length, cookie, flags);
-	}
-	if (dapl_queue_used(q) >= q->limit) {
-		dapl_spin_unlock(&q->lock);
-		return NO_RESOURCE(MEMORY);
-	}
+	if (!ep->qp)
+		return ENOTCONN;
+	if (dapl_queue_used(q) >= q->limit)
+		return ENOSPC;
 	dto = dapl_queue_next(q);
 	*dto = (struct dapl_dto){ .cookie = cookie, .ep = ep, .length = length, .end = q->head + 1,
 		.op = DAT_DTO_RECEIVE, .flags = recv_dto_flags(ep, flags) };
@@ -648,9 +641,46 @@ DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t
 	err = ibv_post_recv(ep->qp, wr, &bad);
 	if (!err)
 		commit(ep, q, DCNT_EP_POST_RECV, length);
+	return err;
+}
+
+/* A UD endpoint receives in any state: nothing could be posted again. */
+static bool keeps_receives(const struct dapl_ep *ep)
+{
+	return !ep->is_ud && dapl_ep_is_modifiable(ep);
+}
+
+/* Any receive. */
+static __attribute__((noinline))
+DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
+			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct dapl_queue *q = &ep->rq;
+	struct dapl_early *early = NULL;
+	bool over, late;
+	int err = 0;
+
+	if (keeps_receives(ep) && !(early = dapl_early_new(wr)))
+		return NO_RESOURCE(MEMORY);
+	dapl_spin_lock(&q->lock);
+	over = q->over;
+	late = over && ep->obj.ia->attr.no_late_flush;
+	if (!late)
+		err = put_receive(ep, wr, length, cookie, flags);
+	if (early && !late && !err && keeps_receives(ep)) {
+		dapl_early_add(ep, early);
+		early = NULL;
+	}
 	dapl_spin_unlock(&q->lock);
+	dapl_early_free(early);
+	if (late)
+		return post_late_receive(ep, length, cookie, flags);
 	if (over)
 		flush_again(ep);
+	if (err == ENOTCONN)
+		return bad_request_state(ep);
+	if (err == ENOSPC)
+		return NO_RESOURCE(MEMORY);
 	return err ? post_refused(ep, err) : DAT_SUCCESS;
 }
 

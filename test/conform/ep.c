@@ -382,3 +382,119 @@ TEST("EP-30", the_receives_of_an_ep_are_counted)
 	OK(dat_ep_recv_query(end.ep, NULL, &span));
 	OK(dat_ep_recv_query(end.ep, &n, NULL));
 }
+
+/* --- modifying with receives posted ------------------------------------------------------- */
+
+/* The first n receives, posted with cookies 0, 1.. for 64 bytes each, take what the peer sends. */
+static void expect_receives(const struct end *end, const struct end *peer, int n)
+{
+	for (int i = 0; i < n; i++) {
+		fill(peer->mem.at, 64, i);
+		post_send(peer, 0, 64, 100 + i);
+		COMPLETES(peer->request, 100 + i, DAT_DTO_SUCCESS);
+		COMPLETES(end->recv, i, DAT_DTO_SUCCESS);
+		HOLDS(is_filled(end->mem.at + i * 64, 64, i));
+	}
+}
+
+TEST("EP-R1", receives_that_are_posted_stay_when_queues_grow_and_shrink)
+{
+	struct end end = AN_END(), peer = AN_END();
+	DAT_EP_PARAM param = { .ep_attr = ep_attr() };
+	DAT_EP_PARAM_MASK mask = DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
+		DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS | DAT_EP_FIELD_REQUEST_EVD_HANDLE;
+
+	for (int i = 0; i < 3; i++)
+		post_recv(&end, i * 64, 64, i);
+	/* A list, and an empty segment in it. */
+	DAT_LMR_TRIPLET list[] = { segment(&end.mem, 3 * 64, 16), segment(&end.mem, 0, 0),
+				   segment(&end.mem, 3 * 64 + 16, 48) };
+	OK(dat_ep_post_recv(end.ep, 3, list, COOKIE(3), DAT_COMPLETION_DEFAULT_FLAG));
+	for (int round = 0; round < 2; round++) {
+		param.request_evd_handle = an_evd(DAT_EVD_DTO_FLAG);
+		param.ep_attr.max_recv_dtos = round ? 8 : 40;
+		param.ep_attr.max_request_dtos = round ? 4 : 40;
+		OK(dat_ep_modify(end.ep, mask, &param));
+		OK(dat_evd_free(end.request));
+		end.request = param.request_evd_handle;
+		post_recv(&end, (4 + round) * 64, 64, 4 + round);
+	}
+	EQUAL(ep_param(end.ep).request_evd_handle, end.request);
+	NO_EVENT(end.recv);
+	connect_ends(&peer, &end);
+	expect_receives(&end, &peer, 6);
+	WORKS(end, peer);
+}
+
+TEST("EP-R2", receives_that_are_posted_go_with_the_ep_to_another_pz)
+{
+	struct end end = AN_END(), peer = AN_END();
+	DAT_EP_PARAM param = { .pz_handle = a_pz() };
+
+	/* Memory of the PZ that the endpoint has when they are filled is what counts. */
+	struct region mine = a_region(param.pz_handle, END_MEMORY, ALL_RIGHTS), old = end.mem;
+	end.mem = mine;
+	for (int i = 0; i < 3; i++)
+		post_recv(&end, i * 64, 64, i);
+	end.mem = old;
+	post_recv(&end, 0, 64, 3);
+	end.mem = mine;
+	OK(dat_ep_modify(end.ep, DAT_EP_FIELD_PZ_HANDLE, &param));
+	EQUAL(ep_param(end.ep).pz_handle, param.pz_handle);
+	connect_ends(&peer, &end);
+	expect_receives(&end, &peer, 3);
+	post_send(&peer, 0, 64, 103);
+	COMPLETES(end.recv, 3, device_is("rxe") ? DAT_DTO_ERR_LOCAL_EP :
+		  device_is("siw") ? DAT_DTO_ERR_TRANSPORT : DAT_DTO_ERR_LOCAL_PROTECTION);
+}
+
+TEST("EP-R3", a_modification_that_posted_receives_forbid_changes_nothing)
+{
+	struct end end = AN_END(), peer = AN_END();
+	DAT_EP_PARAM param = { .ep_attr = ep_attr(), .recv_evd_handle = an_evd(DAT_EVD_DTO_FLAG) };
+	DAT_LMR_TRIPLET list[] = { segment(&end.mem, 0, 32), segment(&end.mem, 32, 32) };
+
+	OK(dat_ep_post_recv(end.ep, 2, list, COOKIE(0), DAT_COMPLETION_DEFAULT_FLAG));
+	for (int i = 1; i < 5; i++)
+		post_recv(&end, i * 64, 64, i);
+	param.ep_attr.max_recv_dtos = 4;
+	FAILS(dat_ep_modify(end.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param),
+	      DAT_INVALID_STATE | DAT_INVALID_STATE_EP_UNCONNECTED, DAT_INVALID_PARAMETER | DAT_INVALID_ARG3);
+	param.ep_attr.max_recv_iov = 1;
+	FAILS(dat_ep_modify(end.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV, &param),
+	      DAT_INVALID_STATE | DAT_INVALID_STATE_EP_UNCONNECTED, DAT_INVALID_PARAMETER | DAT_INVALID_ARG3);
+	FAILS(dat_ep_modify(end.ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &param),
+	      DAT_INVALID_STATE | DAT_INVALID_STATE_EP_UNCONNECTED, DAT_INVALID_PARAMETER | DAT_INVALID_ARG3);
+	EQUAL(ep_param(end.ep).recv_evd_handle, end.recv);
+	EQUAL(ep_param(end.ep).ep_attr.max_recv_dtos, ep_attr().max_recv_dtos);
+	EQUAL(ep_param(end.ep).ep_attr.max_recv_iov, ep_attr().max_recv_iov);
+	OK(dat_evd_free(param.recv_evd_handle));
+	connect_ends(&peer, &end);
+	expect_receives(&end, &peer, 5);
+	WORKS(end, peer);
+}
+
+TEST("EP-R4", an_ep_that_was_connected_before_is_modified_with_receives_posted)
+{
+	struct pair p = CONNECTED_PAIR();
+	DAT_EP_PARAM param = { .ep_attr = ep_attr() };
+
+	post_recv(&p.a, 0, 64, 7);
+	hang_up(&p.b);
+	ENDS(p.a.conn);
+	ENDS(p.b.conn);
+	COMPLETES(p.a.recv, 7, DAT_DTO_ERR_FLUSHED);
+	OK(dat_ep_reset(p.a.ep));
+	OK(dat_ep_reset(p.b.ep));
+	for (int i = 0; i < 2; i++)
+		post_recv(&p.a, i * 64, 64, i);
+	param.ep_attr.max_request_dtos = 40;
+	OK(dat_ep_modify(p.a.ep, DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param));
+	connect_ends(&p.a, &p.b);
+	/* Its new request queue is as long as it was asked for. */
+	for (int i = 0; i < 40; i++)
+		post_write(&p.a, 1024, 64, &p.b.mem, 1024, i);
+	for (int i = 0; i < 40; i++)
+		COMPLETES(p.a.request, i, DAT_DTO_SUCCESS);
+	expect_receives(&p.a, &p.b, 2);
+}
