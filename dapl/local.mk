@@ -82,6 +82,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/ring.c dapl/soft/ring.h \
 	dapl/soft/pair.c \
 	dapl/soft/shm.c \
+	dapl/soft/direct.c dapl/soft/direct.h \
 	dapl/soft/engine.c
 
 lib_LTLIBRARIES += libdaplsoft.la

@@ -7,6 +7,7 @@ EXTRA_DIST += doc/performance.md \
 	doc/design/ep-states.md \
 	doc/design/event-path.md \
 	doc/design/locking.md \
+	doc/design/soft-direct.md \
 	doc/design/soft-progress.md \
 	doc/design/soft-wire.md
 

@@ -4,7 +4,8 @@
  * What flows once both sides may send is tcp.c's and engine.c's job.
  *
  * Sockets in the exchange are in the device's cm epoll set, served by the service thread
- * under the engine lock; when both directions carry FPDUs they move to the data set.
+ * under the engine lock; when both directions carry FPDUs they move to the data set. Where data
+ * goes through rings they stay: all that a socket says then is that the peer is gone.
  * Upcalls are noted in conn->up and made by conn_work, a task, with no lock held. A
  * connection is freed by that task only, after it was taken from every list and set: so
  * events that were fetched before still find it. */
@@ -127,7 +128,13 @@ static bool stream_lives(struct dapl_conn *conn, uint64_t now)
 
 /* --- sockets -------------------------------------------------------------------------- */
 
-/* Sockets inherit these from the listening one. */
+static void set_no_delay(int fd)
+{
+	int on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
 static void set_keepalive(int fd)
 {
 	int idle = patience_ms() / 2000, interval = patience_ms() / 6000, count = 3;
@@ -135,11 +142,20 @@ static void set_keepalive(int fd)
 
 	idle = idle ? idle : 1;
 	interval = interval ? interval : 1;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, patience_ms() ? &on : &off, sizeof on);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
+
+/* But for the port. Different scopes, or what lies in padding, make a difference, too. */
+static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	struct sockaddr_storage other = *b;
+
+	soft_address_set_port(&other, soft_address_port((const struct sockaddr *)a));
+	return a->ss_family == b->ss_family &&
+	       !memcmp(a, &other, soft_address_length((const struct sockaddr *)a));
 }
 
 static void set_class(const struct dapl_conn *conn)
@@ -220,7 +236,7 @@ static void close_socket(struct dapl_conn *conn)
 	conn->state = SOFT_CLOSED;
 }
 
-static struct dapl_conn *conn_new(struct dapl_device *dev, int fd)
+static struct dapl_conn *conn_new(struct dapl_device *dev)
 {
 	struct dapl_conn *conn = calloc(1, sizeof *conn);
 
@@ -231,7 +247,7 @@ static struct dapl_conn *conn_new(struct dapl_device *dev, int fd)
 		return NULL;
 	}
 	conn->dev = dev;
-	conn->fd = fd;
+	conn->fd = -1;
 	conn->attach_fd = -1;
 	conn->frame_need = WIRE_MPA_HEADER;
 	TAILQ_INIT(&conn->late);
@@ -377,6 +393,7 @@ static bool open_stream(struct dapl_conn *conn)
 	conn->tx.first = !conn->passive && conn->ours && !conn->pair;
 	if (qp->state == IBV_QPS_INIT)
 		qp->state = qp->qp.state = IBV_QPS_RTS;
+	soft_door_open(qp, conn);
 	soft_tcp_send(conn);
 	dapl_spin_unlock(&qp->lock);
 	return true;
@@ -400,12 +417,21 @@ static bool send_switch(const struct dapl_conn *conn)
 	       sizeof frame;
 }
 
+/* True: the peer knows, or will, which way data goes. */
+static bool tell_peer(struct dapl_conn *conn)
+{
+	return !conn->pair || conn->passive || conn->acceptor || send_switch(conn);
+}
+
 static void established(struct dapl_conn *conn)
 {
 	leave_handshake(conn);
-	cm_unwatch(conn);
+	if (!conn->pair)
+		cm_unwatch(conn);
+	else if (!conn->in_cm)
+		cm_watch(conn, EPOLLIN);
 	get_address(conn);
-	if ((conn->pair && !conn->passive && !send_switch(conn)) || !open_stream(conn)) {
+	if (!tell_peer(conn) || !open_stream(conn)) {
 		fail(conn, DAPL_CONN_REFUSED);
 		return;
 	}
@@ -416,6 +442,16 @@ static void established(struct dapl_conn *conn)
 	soft_trace(TRC_LVL_DETAIL, "conn", conn, "data goes %s",
 		   conn->pair ? "through shared memory" : "over TCP");
 	soft_cm_tell(conn, SOFT_UP_ESTABLISHED);
+}
+
+/* The acceptor has the memory now, and its peer takes it for agreed. */
+static void rings_agreed(struct dapl_conn *conn, struct soft_segment *segment)
+{
+	conn->pair = soft_pair_new(conn, segment);
+	if (conn->pair)
+		established(conn);
+	else
+		fail(conn, DAPL_CONN_REFUSED);
 }
 
 /* Core knows that the connection is up: completions may come now. */
@@ -445,13 +481,15 @@ void soft_cm_stream_over(struct dapl_conn *conn)
 
 /* --- MPA frames ---------------------------------------------------------------------------------- */
 
-/* Frames are small and the socket is fresh: it takes them whole, or it's broken. */
+/* Frames are small and the socket is fresh: it takes them whole, or it's broken, or TCP is
+ * not up yet (EAGAIN). */
 static bool send_frame(const struct dapl_conn *conn, const struct wire_mpa *mpa,
 		       const struct wire_trailer *trailer, const void *pdata, size_t length)
 {
 	uint8_t frame[WIRE_MPA_MAX];
 	size_t n = WIRE_MPA_HEADER;
 	struct wire_mpa full = *mpa;
+	ssize_t sent;
 
 	if (full.flags & WIRE_MPA_S) {
 		wire_enhanced_put(frame + n, &full);
@@ -466,7 +504,10 @@ static bool send_frame(const struct dapl_conn *conn, const struct wire_mpa *mpa,
 	n += length;
 	full.length = n - WIRE_MPA_HEADER;
 	wire_mpa_put(frame, &full);
-	return send(conn->fd, frame, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n;
+	sent = send(conn->fd, frame, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent >= 0)
+		errno = EMSGSIZE;
+	return sent == (ssize_t)n;
 }
 
 enum got { GOT_PART, GOT_ALL, GOT_END, GOT_BAD };
@@ -593,6 +634,8 @@ static bool request_readable(struct dapl_conn *conn, struct dapl_request *reques
 {
 	switch (receive_frame(conn)) {
 	case GOT_PART:
+		if (!conn->in_cm)
+			cm_watch(conn, EPOLLIN);
 		return false;
 	case GOT_ALL:
 		return request_complete(conn, request, sp);
@@ -603,25 +646,30 @@ static bool request_readable(struct dapl_conn *conn, struct dapl_request *reques
 	}
 }
 
+/* Memory first: a caller that is not accepted waits in the backlog, one that is accepted and
+ * closed takes us for an old implementation and does without what only ours do. */
 static struct dapl_conn *accept_one(struct soft_port *port)
 {
 	struct dapl_device *dev = port->dev;
-	struct dapl_conn *conn;
+	struct dapl_conn *conn = conn_new(dev);
 	struct sockaddr_storage remote;
 	socklen_t length = sizeof remote;
-	int fd = accept4(port->fd, (struct sockaddr *)&remote, &length,
-			 SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int err;
 
-	if (fd < 0)
-		return NULL;
-	if (dev->handshakes >= SOFT_HANDSHAKES_MAX)
-		conn_bury(TAILQ_FIRST(&dev->strangers));	/* its Request is overdue */
-	conn = conn_new(dev, fd);
 	if (!conn) {
-		close(fd);
 		errno = ENOMEM;
 		return NULL;
 	}
+	conn->fd = accept4(port->fd, (struct sockaddr *)&remote, &length,
+			   SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (conn->fd < 0) {
+		err = errno;
+		conn_free(conn);
+		errno = err;
+		return NULL;
+	}
+	if (dev->handshakes >= SOFT_HANDSHAKES_MAX)
+		conn_bury(TAILQ_FIRST(&dev->strangers));	/* its Request is overdue */
 	conn->passive = true;
 	conn->port = port;
 	conn->state = SOFT_WAIT_REQUEST;
@@ -629,18 +677,27 @@ static struct dapl_conn *accept_one(struct soft_port *port)
 	dev->handshakes++;
 	LIST_INSERT_HEAD(&dev->conns, conn, link);
 	conn->remote = remote;
+	conn->local = port->local;
 	set_class(conn);
 	set_deadline(conn, SOFT_HANDSHAKE_S);
 	return conn;
 }
 
-static void port_watch(struct soft_port *port, bool on)
+/* 0, or errno: it stays paused then. */
+static int port_watch(struct soft_port *port)
 {
 	struct epoll_event event = { .events = EPOLLIN,
 		.data.u64 = (uintptr_t)port | 1 };
 
-	epoll_ctl(port->dev->cm_epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, port->fd, &event);
-	port->paused = !on;
+	port->paused = epoll_ctl(port->dev->cm_epoll, EPOLL_CTL_ADD, port->fd, &event) != 0;
+	return port->paused ? errno : 0;
+}
+
+static void port_unwatch(struct soft_port *port)
+{
+	if (!port->paused)
+		epoll_ctl(port->dev->cm_epoll, EPOLL_CTL_DEL, port->fd, NULL);
+	port->paused = true;
 }
 
 /* Without descriptors or memory the listener rests until the next sweep. */
@@ -649,8 +706,16 @@ static void port_rest(struct soft_port *port)
 	struct dapl_device *dev = port->dev;
 
 	soft_trace(TRC_LVL_ERROR, "port", port, "accept: %s", strerror(errno));
-	port_watch(port, false);
+	port_unwatch(port);
 	sweep_within(dev, RETRY_US);
+}
+
+/* Cheaper than an accept4 that finds nobody. */
+static bool another_waits(const struct soft_port *port)
+{
+	struct pollfd on = { .fd = port->fd, .events = POLLIN };
+
+	return port->fd >= 0 && poll(&on, 1, 0) > 0;
 }
 
 static void take_request(struct dapl_conn *conn);
@@ -658,7 +723,7 @@ static void take_request(struct dapl_conn *conn);
 /* Engine lock held; it's dropped around the upcall for a Request that is there already. */
 static void port_ready(struct soft_port *port)
 {
-	for (int i = 0; i < ACCEPT_BATCH && port->fd >= 0; i++) {
+	for (int i = 0; port->fd >= 0 && i < ACCEPT_BATCH; i++) {
 		struct dapl_conn *conn = accept_one(port);
 
 		if (!conn && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
@@ -666,8 +731,9 @@ static void port_ready(struct soft_port *port)
 			port_rest(port);
 		if (!conn)
 			return;
-		cm_watch(conn, EPOLLIN);
 		take_request(conn);
+		if (!another_waits(port))
+			return;
 	}
 }
 
@@ -705,7 +771,9 @@ static int start_tcp(struct dapl_conn *conn, int *network)
 	conn->fd = socket(remote->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (conn->fd < 0)
 		return errno;
-	set_keepalive(conn->fd);
+	set_no_delay(conn->fd);
+	if (!same_address(&conn->remote, &local))
+		set_keepalive(conn->fd);	/* this host's own TCP tells every end */
 	set_class(conn);
 	conn->local.ss_family = AF_UNSPEC;
 	if (local.ss_family == remote->sa_family) {
@@ -756,22 +824,29 @@ static bool fall_back(struct dapl_conn *conn)
 	return true;
 }
 
+/* TCP is up, or has failed, or neither: within a host it is up by the time connect returns. */
+static void begin_exchange(struct dapl_conn *conn)
+{
+	if (send_request(conn)) {
+		conn->state = SOFT_WAIT_REPLY;
+		cm_watch(conn, EPOLLIN);
+	} else if (errno == EAGAIN) {
+		cm_watch(conn, EPOLLOUT);
+	} else {
+		fail(conn, why_failed(errno));
+	}
+}
+
 static void connecting_ready(struct dapl_conn *conn)
 {
 	int err = 0;
 	socklen_t length = sizeof err;
 
 	getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &err, &length);
-	if (err) {
+	if (err)
 		fail(conn, why_failed(err));
-		return;
-	}
-	if (!send_request(conn)) {
-		fail(conn, DAPL_CONN_REFUSED);
-		return;
-	}
-	conn->state = SOFT_WAIT_REPLY;
-	cm_watch(conn, EPOLLIN);
+	else
+		begin_exchange(conn);
 }
 
 static void rejected(struct dapl_conn *conn, const uint8_t *data, size_t length)
@@ -798,13 +873,11 @@ static bool associate(struct dapl_conn *conn, const struct wire_trailer *peer)
 /* Could the peer be on this host? If so it's worth an offer. */
 static bool is_local(const struct dapl_conn *conn)
 {
-	const struct sockaddr *local = (struct sockaddr *)&conn->local;
 	struct sockaddr_storage remote = conn->remote;
 	bool bound;
 	int fd;
 
-	soft_address_set_port(&remote, soft_address_port(local));
-	if (!memcmp(&remote, local, soft_address_length(local)))
+	if (same_address(&conn->remote, &conn->local))
 		return true;
 	soft_address_set_port(&remote, 0);
 	fd = socket(remote.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -860,7 +933,8 @@ static bool attach_memory(struct dapl_conn *conn, const struct wire_trailer *tra
 
 	if (conn->crc)
 		return false;
-	switch (soft_attach_begin(conn->dev, trailer->token, &conn->attach_fd, &segment)) {
+	switch (soft_attach_begin(conn->dev, trailer->token, &conn->attach_fd, &segment,
+				  &conn->acceptor)) {
 	case SOFT_ATTACH_DONE:
 		conn->pair = soft_pair_new(conn, segment);
 		return false;
@@ -878,6 +952,21 @@ static bool attach_memory(struct dapl_conn *conn, const struct wire_trailer *tra
 	conn->state = SOFT_ATTACHING;
 	set_deadline(conn, SOFT_ATTACH_S);
 	return true;
+}
+
+/* An acceptor of this device need not hear from the socket what lies in its own table. */
+static void both_established(struct dapl_conn *conn)
+{
+	struct dapl_conn *acceptor = conn->acceptor;
+	struct soft_offer *offer;
+
+	established(conn);
+	conn->acceptor = NULL;
+	if (!acceptor || !conn->pair || conn->state != SOFT_OPEN)
+		return;
+	offer = acceptor->offer;
+	acceptor->offer = NULL;
+	rings_agreed(acceptor, soft_offer_end(offer));
 }
 
 static void attach_ready(struct dapl_conn *conn)
@@ -938,7 +1027,7 @@ static void reply_complete(struct dapl_conn *conn)
 	if (conn->ud)
 		associate_active(conn, &trailer);
 	else if (!conn->ours || !attach_memory(conn, &trailer))
-		established(conn);
+		both_established(conn);
 }
 
 static void reply_readable(struct dapl_conn *conn)
@@ -1003,12 +1092,8 @@ static void first_frame(struct dapl_conn *conn)
 	conn->offer = NULL;
 	if (n == SWITCH_LENGTH && segment && !memcmp(frame, expected, n)) {
 		recv(conn->fd, frame, sizeof frame, MSG_DONTWAIT);
-		conn->pair = soft_pair_new(conn, segment);
-		segment = NULL;
-		if (!conn->pair) {
-			fail(conn, DAPL_CONN_REFUSED);
-			return;
-		}
+		rings_agreed(conn, segment);
+		return;
 	}
 	soft_segment_put(segment);
 	established(conn);
@@ -1072,7 +1157,9 @@ static void conn_ready(struct dapl_conn *conn)
 	case SOFT_WAIT_FIRST:
 		first_readable(conn);
 		break;
-	default:
+	default:		/* of a pair, once core knows that it is up */
+		if (conn->in_data)
+			soft_engine_end(conn);
 		break;
 	}
 }
@@ -1164,8 +1251,8 @@ static void sweep(struct dapl_timer *timer)
 			streams |= stream_lives(conn, now);
 	}
 	LIST_FOREACH(port, &dev->ports, link)
-		if (port->paused)
-			port_watch(port, true);
+		if (port->paused && port_watch(port))
+			sweep_within(dev, RETRY_US);
 	if (streams)
 		look_after(dev);
 	if (next != UINT64_MAX)
@@ -1176,6 +1263,14 @@ static void sweep(struct dapl_timer *timer)
 
 /* --- operations: listening ------------------------------------------------------------------------------------------- */
 
+static bool is_any(const struct sockaddr_storage *address)
+{
+	if (address->ss_family == AF_INET6)
+		return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr);
+	return !((const struct sockaddr_in *)address)->sin_addr.s_addr;
+}
+
+/* Engine lock held. */
 static int port_open(struct dapl_device *dev, const struct sockaddr *addr, uint16_t number,
 		     int backlog, struct soft_port **out)
 {
@@ -1195,12 +1290,16 @@ static int port_open(struct dapl_device *dev, const struct sockaddr *addr, uint1
 	if (port->fd < 0)
 		goto failed;
 	setsockopt(port->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	set_no_delay(port->fd);		/* what it accepts inherits these */
 	set_keepalive(port->fd);
 	length = soft_address_length((struct sockaddr *)&local);
-	if (bind(port->fd, (struct sockaddr *)&local, length) || listen(port->fd, backlog))
+	if (bind(port->fd, (struct sockaddr *)&local, length) || listen(port->fd, backlog) ||
+	    port_watch(port))
 		goto failed;
 	getsockname(port->fd, (struct sockaddr *)&local, &length);
 	port->number = soft_address_port((struct sockaddr *)&local);
+	if (!is_any(&local))
+		port->local = local;
 	*out = port;
 	return 0;
 failed:
@@ -1244,10 +1343,8 @@ int soft_cm_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_
 		*(ud ? &port->ud : &port->rc) = new;
 		*number = port->number;
 	}
-	if (!err && opened) {
+	if (!err && opened)
 		LIST_INSERT_HEAD(&dev->ports, port, link);
-		port_watch(port, true);
-	}
 	soft_engine_unlock(dev);
 	if (err)
 		free(new);
@@ -1272,8 +1369,7 @@ static void port_close(struct soft_port *port)
 			conn_bury(conn);
 	}
 	LIST_REMOVE(port, link);
-	if (!port->paused)
-		port_watch(port, false);
+	port_unwatch(port);
 	close(port->fd);
 	port->fd = -1;
 	dapl_task_queue(&port->task, port_free);
@@ -1346,7 +1442,7 @@ int soft_cm_connect(struct dapl_device *dev, const struct dapl_conn_params *para
 
 	if (params->pdata_len > WIRE_PDATA_MAX)
 		return EMSGSIZE;
-	conn = conn_new(dev, -1);
+	conn = conn_new(dev);
 	if (!conn)
 		return ENOMEM;
 	memcpy(&conn->remote, params->remote, soft_address_length(params->remote));
@@ -1374,7 +1470,7 @@ int soft_cm_connect(struct dapl_device *dev, const struct dapl_conn_params *para
 		if (network)
 			fail(conn, why_failed(network));
 		else
-			cm_watch(conn, EPOLLOUT);
+			begin_exchange(conn);
 	}
 	soft_engine_unlock(dev);
 	if (!err)
@@ -1399,7 +1495,7 @@ static void send_accept(struct dapl_conn *conn, const struct dapl_conn_params *p
 	if (conn->crc)
 		flags = WIRE_MPA_CRC;
 	if (conn->ours && !conn->ud && !conn->crc && is_local(conn))
-		conn->offer = soft_offer_new(conn->dev, trailer.token);
+		conn->offer = soft_offer_new(conn->dev, conn, trailer.token);
 	reply(conn, flags, conn->ours ? &trailer : NULL, params->pdata, params->pdata_len, &sent);
 	if (!sent) {
 		fail(conn, DAPL_CONN_REFUSED);
@@ -1459,6 +1555,7 @@ static void say_goodbye(struct dapl_conn *conn)
 	if (qp)
 		dapl_spin_lock(&qp->lock);
 	conn->tx.goodbye = true;
+	soft_door_close(conn);
 	soft_tcp_send(conn);
 	conn->state = SOFT_CLOSING;
 	if (qp)
@@ -1491,8 +1588,8 @@ void soft_cm_release(struct dapl_conn *conn)
 	conn->qp = NULL;
 	if (conn->owner)
 		soft_cm_tell(conn, SOFT_UP_RELEASED);
-	if (conn->state != SOFT_CLOSING) {
-		conn_bury(conn);
+	if (conn->state != SOFT_CLOSING || (conn->pair && conn->tx.shut)) {
+		conn_bury(conn);	/* what the peer's ring has it can read without us */
 	} else {		/* what we sent is to arrive: no close before the peer's FIN */
 		if (!conn->in_data)
 			soft_engine_add(conn);

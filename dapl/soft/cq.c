@@ -167,13 +167,11 @@ int soft_cq_resize(struct ibv_cq *ibcq, int cqe)
 		old = ring;
 		err = EINVAL;
 	} else {
-		for (uint32_t i = 0; i < used; i++)
-			ring[i] = cq->ring[(cq->head + i) & cq->mask];
+		for (uint32_t i = cq->head; i != cq->tail; i++)
+			ring[i & (size - 1)] = cq->ring[i & cq->mask];
 		old = cq->ring;
 		cq->ring = ring;
 		cq->mask = size - 1;
-		__atomic_store_n(&cq->head, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&cq->tail, used, __ATOMIC_RELAXED);
 		ibcq->cqe = size;
 	}
 	dapl_spin_unlock(&cq->lock);
@@ -187,7 +185,7 @@ int soft_cq_destroy(struct ibv_cq *ibcq)
 
 	if (__atomic_load_n(&cq->refs, __ATOMIC_ACQUIRE))
 		return EBUSY;
-	soft_event_forget(cq->dev, ibcq);
+	soft_event_forget(cq->dev, &cq->overran, ibcq);
 	if (ibcq->channel) {
 		channel_forget(soft_channel(ibcq->channel), cq);
 		__atomic_sub_fetch(&soft_channel(ibcq->channel)->refs, 1, __ATOMIC_RELEASE);
@@ -197,6 +195,8 @@ int soft_cq_destroy(struct ibv_cq *ibcq)
 	free(cq);
 	return 0;
 }
+
+__thread struct soft_direct soft_direct;
 
 /* Completions that are there; none: 0. */
 static int cq_take(struct soft_cq *cq, int entries, struct ibv_wc *wc)
@@ -219,12 +219,20 @@ int soft_cq_poll(struct ibv_cq *ibcq, int entries, struct ibv_wc *wc)
 {
 	struct soft_cq *cq = soft_cq(ibcq);
 	int n = cq_take(cq, entries, wc);
+	bool more;
 
 	if (n || entries < 1)
 		return n;
-	if (!soft_engine_poll(cq->dev))
-		return 0;
-	return cq_take(cq, entries, wc);
+	soft_direct.cq = cq;
+	soft_direct.wc = wc;
+	soft_direct.n = 0;
+	soft_direct.room = entries;
+	more = soft_engine_poll(cq->dev);
+	soft_direct.cq = NULL;
+	n = soft_direct.n;
+	if (more && n < entries)
+		n += cq_take(cq, entries - n, wc + n);
+	return n;
 }
 
 int soft_cq_arm(struct ibv_cq *ibcq, int solicited_only)
@@ -232,10 +240,8 @@ int soft_cq_arm(struct ibv_cq *ibcq, int solicited_only)
 	struct soft_cq *cq = soft_cq(ibcq);
 
 	dapl_spin_lock(&cq->lock);
-	if (solicited_only)
-		cq->armed_solicited = true;
-	else
-		cq->armed = true;
+	__atomic_store_n(&cq->armed, cq->armed | (solicited_only ? SOFT_ARMED_SOLICITED
+								 : SOFT_ARMED), __ATOMIC_RELAXED);
 	dapl_spin_unlock(&cq->lock);
 	soft_engine_sleep(cq->dev);
 	return 0;
@@ -253,17 +259,17 @@ void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited)
 		cq->ring[cq->tail & cq->mask] = *wc;
 		__atomic_store_n(&cq->tail, cq->tail + 1, __ATOMIC_RELAXED);
 	}
-	if (unlikely(cq->armed || cq->armed_solicited)) {
-		tell = cq->armed || solicited || wc->status != IBV_WC_SUCCESS;
+	if (unlikely(cq->armed)) {
+		tell = (cq->armed & SOFT_ARMED) || solicited || wc->status != IBV_WC_SUCCESS;
 		if (tell)
-			cq->armed = cq->armed_solicited = false;
+			__atomic_store_n(&cq->armed, 0, __ATOMIC_RELAXED);
 	}
 	if (tell && cq->cq.channel)
 		channel_put(soft_channel(cq->cq.channel), cq);
 	dapl_spin_unlock(&cq->lock);
 	if (unlikely(overrun)) {
 		soft_trace(TRC_LVL_ERROR, "cq", cq, "overrun, %d entries", cq->cq.cqe);
-		soft_event_post(cq->dev, IBV_EVENT_CQ_ERR, &cq->cq);
+		soft_event_post(cq->dev, &cq->overran, IBV_EVENT_CQ_ERR, &cq->cq);
 	}
 }
 

@@ -23,18 +23,23 @@ uint64_t soft_now_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
+static struct {
+	struct dapl_spin lock;		/* guards what follows */
+	uint32_t pool[64];
+	unsigned left;
+} randoms;
+
 uint32_t soft_random(void)
 {
-	static struct dapl_spin lock;
-	static uint32_t pool[64];
-	static unsigned left;
 	uint32_t value;
 
-	dapl_spin_lock(&lock);
-	if (!left && getrandom(pool, sizeof pool, 0) == sizeof pool)
-		left = 64;
-	value = left ? pool[--left] : (uint32_t)soft_now_ns() * 0x9e3779b1u;
-	dapl_spin_unlock(&lock);
+	dapl_spin_lock(&randoms.lock);
+	if (!randoms.left &&
+	    getrandom(randoms.pool, sizeof randoms.pool, 0) == sizeof randoms.pool)
+		randoms.left = 64;
+	value = randoms.left ? randoms.pool[--randoms.left]
+			     : (uint32_t)soft_now_ns() * 0x9e3779b1u;
+	dapl_spin_unlock(&randoms.lock);
 	return value;
 }
 
@@ -257,6 +262,7 @@ static void fork_child(void)
 	struct dapl_conn *conn;
 	struct soft_port *port;
 
+	memset(&randoms, 0, sizeof randoms);	/* the parent takes the same numbers */
 	soft_shm_fork_child();
 	LIST_FOREACH(dev, &devices, link) {
 		dev->dead = true;
@@ -291,23 +297,27 @@ static void watch_forks(void)
 
 /* --- asynchronous events ------------------------------------------------------------------ */
 
-static const void *event_object(const struct ibv_async_event *event)
+/* dev->events_lock held. */
+static void end_event(struct dapl_device *dev, struct soft_event *event)
 {
-	return event->element.cq;	/* one union of pointers */
+	TAILQ_REMOVE(&dev->events, event, link);
+	event->times = 0;
 }
 
 static void tell_events(struct dapl_task *task)
 {
 	struct dapl_device *dev = container_of(task, struct dapl_device, event_task);
+	struct ibv_async_event told;
 	struct soft_event *event;
 
 	pthread_mutex_lock(&dev->events_lock);
 	while ((event = TAILQ_FIRST(&dev->events))) {
-		TAILQ_REMOVE(&dev->events, event, link);
-		dev->event_running = event_object(&event->event);
+		told = event->event;
+		if (!--event->times)
+			end_event(dev, event);
+		dev->event_running = told.element.cq;	/* one union of pointers */
 		pthread_mutex_unlock(&dev->events_lock);
-		dapl_up_async(dev->ia, &event->event);
-		free(event);
+		dapl_up_async(dev->ia, &told);	/* the object may be gone then */
 		pthread_mutex_lock(&dev->events_lock);
 		dev->event_running = NULL;
 		pthread_cond_broadcast(&dev->events_told);
@@ -315,32 +325,23 @@ static void tell_events(struct dapl_task *task)
 	pthread_mutex_unlock(&dev->events_lock);
 }
 
-void soft_event_post(struct dapl_device *dev, enum ibv_event_type type, void *object)
+void soft_event_post(struct dapl_device *dev, struct soft_event *event, enum ibv_event_type type,
+		     void *object)
 {
-	struct soft_event *event = calloc(1, sizeof *event);
-
-	if (!event)
-		return;
+	pthread_mutex_lock(&dev->events_lock);
 	event->event.event_type = type;
 	event->event.element.cq = object;
-	pthread_mutex_lock(&dev->events_lock);
-	TAILQ_INSERT_TAIL(&dev->events, event, link);
+	if (!event->times++)
+		TAILQ_INSERT_TAIL(&dev->events, event, link);
 	pthread_mutex_unlock(&dev->events_lock);
 	dapl_task_queue(&dev->event_task, tell_events);
 }
 
-void soft_event_forget(struct dapl_device *dev, const void *object)
+void soft_event_forget(struct dapl_device *dev, struct soft_event *event, const void *object)
 {
-	struct soft_event *event, *next;
-
 	pthread_mutex_lock(&dev->events_lock);
-	for (event = TAILQ_FIRST(&dev->events); event; event = next) {
-		next = TAILQ_NEXT(event, link);
-		if (event_object(&event->event) != object)
-			continue;
-		TAILQ_REMOVE(&dev->events, event, link);
-		free(event);
-	}
+	if (event->times)
+		end_event(dev, event);
 	while (dev->event_running == object && !dapl_service_here())
 		pthread_cond_wait(&dev->events_told, &dev->events_lock);
 	pthread_mutex_unlock(&dev->events_lock);
@@ -373,12 +374,14 @@ static void fabricate_verbs(struct dapl_device *dev)
 
 static void read_settings(struct dapl_device *dev)
 {
-	unsigned long crc = 0, shm = 1;
+	unsigned long crc = 0, shm = 1, direct = 1;
 
 	log_env_number("DAPL_SOFT_CRC", 0, 1, &crc);
 	log_env_number("DAPL_SOFT_SHM", 0, 1, &shm);
+	log_env_number("DAPL_SOFT_DIRECT", 0, 1, &direct);
 	dev->want_crc = crc;
 	dev->want_shm = shm && !crc;
+	dev->want_direct = direct;
 }
 
 static void soft_close(struct dapl_device *dev)
@@ -506,6 +509,7 @@ const struct dapl_device_ops dapl_device_ops = {
 	.alloc_mw = soft_mw_alloc, .dealloc_mw = soft_mw_dealloc,
 	.create_channel = soft_channel_create, .destroy_channel = soft_channel_destroy,
 	.get_cq_event = soft_channel_get,
+	.idle = soft_engine_idle,
 	.create_cq = soft_cq_create, .resize_cq = soft_cq_resize,
 	.destroy_cq = soft_cq_destroy,
 	.create_srq = soft_srq_create, .modify_srq = soft_srq_modify,

@@ -6,6 +6,7 @@
  * Who drives, and why nothing sleeps for ever: doc/design/soft-progress.md. */
 #include "dapl/soft/soft.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -17,9 +18,11 @@ enum {
 	HANDOVER_US = 1000,		/* no poll for that long: the service thread serves */
 	LAZY_POLLS = 50,		/* a poller who polls less in that time, and leaves data */
 	GRIP_MS = 64,			/* at most so long the service thread then stays */
-	HOT_TURNS = 4,			/* polls of the last busy socket for one of all */
-	RING_TURNS = 256,		/* polls of rings for one of sockets that say little */
-	MIXED_TURNS = 8,		/* ... when other sockets carry data */
+	HOT_TURNS = 4,			/* polls of the last busy socket for one of all, */
+	ALONE_TURNS = 64,		/* ... which is the only one */
+	MIXED_TURNS = 8,		/* polls of rings for one of the sockets that carry data */
+	PAIRS_BUSY = 8,			/* rings that each poll looks at, */
+	PAIRS_IN_TURN = 8,		/* ... and those of the others */
 	IDLE_POLLS = 500,		/* empty polls until others get the processor, */
 	IDLE_TURNS = 16,		/* ... then now and then */
 	ACKS_MAX = 32,			/* messages that may wait for their acknowledgement */
@@ -560,7 +563,10 @@ static bool quick_send(struct soft_qp *qp, struct dapl_conn *conn,
 	    soft_mem_local(qp->dev, qp->qp.pd, rwqe->sge, IBV_ACCESS_LOCAL_WRITE, &at) !=
 	    SOFT_FINE)
 		return false;
-	memcpy(at, m->data, m->length);
+	if (likely(m->length <= RING_INLINE))
+		ring_copy((uint8_t *)at, m->data, m->length);
+	else
+		memcpy(at, m->data, m->length);
 	conn->rx.msn_send++;
 	conn->consumed += SOFT_CHARGE + m->length;
 	conn->arrived++;
@@ -911,13 +917,16 @@ bool soft_engine_add(struct dapl_conn *conn)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = conn };
 
-	if (conn->tx.blocked && !conn->pair)
+	if (conn->tx.blocked)
 		event.events |= EPOLLOUT;
 	conn->interest = event.events;
 	conn->in_data = true;
+	conn->dev->turns = 0;		/* they are counted anew */
 	if (conn->pair)
 		add_pair(conn->pair);
 	__atomic_add_fetch(&conn->dev->streams, 1, __ATOMIC_RELAXED);
+	if (conn->pair)			/* cm.c watches its socket */
+		return !conn->unwatched;
 	if (!epoll_ctl(conn->dev->data_epoll, EPOLL_CTL_ADD, conn->fd, &event))
 		return true;
 	log_line(SOFT_LOG_ERR, "soft: epoll_ctl: %s", strerror(errno));
@@ -951,11 +960,15 @@ void soft_engine_del(struct dapl_conn *conn)
 		dev->hot = NULL;
 	if (!conn->in_data)
 		return;
-	epoll_ctl(dev->data_epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 	conn->in_data = false;
+	dev->turns = 0;
 	if (conn->pair) {
+		if (dev->next_pair == conn->pair)
+			dev->next_pair = TAILQ_NEXT(conn->pair, link);
 		TAILQ_REMOVE(&dev->pairs, conn->pair, link);
 		__atomic_sub_fetch(&dev->pair_count, 1, __ATOMIC_RELAXED);
+	} else {
+		epoll_ctl(dev->data_epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 	}
 	__atomic_sub_fetch(&dev->streams, 1, __ATOMIC_RELAXED);
 }
@@ -1053,10 +1066,11 @@ static void settle_acks(struct dapl_conn *conn, bool polling)
 	}
 }
 
-static void serve_stream(struct dapl_conn *conn, uint32_t events, bool polling)
+/* True: the socket takes no more; epoll says when it does. */
+static bool serve_stream(struct dapl_conn *conn, uint32_t events, bool polling)
 {
 	struct soft_qp *qp = conn->qp;
-	bool alive = true;
+	bool alive = true, came = true, blocked;
 
 	if (qp)
 		dapl_spin_lock(&qp->lock);
@@ -1067,46 +1081,95 @@ static void serve_stream(struct dapl_conn *conn, uint32_t events, bool polling)
 		alive = false;
 	}
 	if (alive && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
-		alive = soft_tcp_receive(conn);
-	if (alive) {
+		alive = soft_tcp_receive(conn, &came);
+	if (alive && (came || (events & ~EPOLLIN))) {
 		settle_acks(conn, polling);
 		soft_tcp_send(conn);
 		if (events & EPOLLOUT)
 			soft_engine_interest(conn);
 	}
+	blocked = conn->tx.blocked;
 	if (qp)
 		dapl_spin_unlock(&qp->lock);
+	return blocked;
+}
+
+void soft_engine_end(struct dapl_conn *conn)
+{
+	serve_stream(conn, EPOLLIN, false);
 }
 
 static void serve_pair(struct soft_pair *pair, bool polling)
 {
 	struct dapl_conn *conn = pair->conn;
 	struct soft_qp *qp = conn->qp;
+	bool more;
 
 	if (qp)
 		dapl_spin_lock(&qp->lock);
-	soft_pair_receive(conn, polling && __atomic_load_n(&conn->dev->polled, __ATOMIC_RELAXED));
+	more = soft_pair_receive(conn, polling &&
+				 __atomic_load_n(&conn->dev->polled, __ATOMIC_RELAXED));
 	pair->owing |= pair->ack_waits;
 	settle_acks(conn, polling);
-	soft_tcp_send(conn);
+	if (more)
+		soft_tcp_send(conn);
 	if (qp)
 		dapl_spin_unlock(&qp->lock);
 }
 
 /* True: there was something. */
-static bool serve_pairs(struct dapl_device *dev, bool polling)
+static bool look_at_pair(struct soft_pair *pair, bool polling)
+{
+	if (soft_pair_ready(pair)) {
+		serve_pair(pair, polling);
+		return true;
+	}
+	if (unlikely(pair->owing))
+		flush_pair(pair);
+	return false;
+}
+
+static bool serve_all_pairs(struct dapl_device *dev, bool polling)
 {
 	struct soft_pair *pair;
 	bool busy = false;
 
 	TAILQ_FOREACH(pair, &dev->pairs, link)
-		if (soft_pair_ready(pair)) {
-			serve_pair(pair, polling);
-			busy = true;
-		} else if (unlikely(pair->owing)) {
-			flush_pair(pair);
-		}
+		busy |= look_at_pair(pair, polling);
 	return busy;
+}
+
+/* Of many, a poll looks at those that had something last, which are in front, and at some of
+ * the others in their turn. */
+static bool serve_some_pairs(struct dapl_device *dev)
+{
+	struct soft_pair *pair = TAILQ_FIRST(&dev->pairs), *next;
+	bool busy = false;
+
+	for (int i = 0; i < PAIRS_BUSY && pair; i++, pair = next) {
+		next = TAILQ_NEXT(pair, link);
+		busy |= look_at_pair(pair, true);
+	}
+	for (int i = 0; i < PAIRS_IN_TURN; i++) {
+		pair = dev->next_pair ? dev->next_pair : TAILQ_FIRST(&dev->pairs);
+		if (!pair)
+			break;
+		dev->next_pair = TAILQ_NEXT(pair, link);
+		if (!look_at_pair(pair, true))
+			continue;
+		busy = true;
+		if (pair->conn->in_data) {
+			TAILQ_REMOVE(&dev->pairs, pair, link);
+			TAILQ_INSERT_HEAD(&dev->pairs, pair, link);
+		}
+	}
+	return busy;
+}
+
+static bool serve_pairs(struct dapl_device *dev, bool polling)
+{
+	return polling && unlikely(dev->pair_count > PAIRS_BUSY + PAIRS_IN_TURN) ?
+	       serve_some_pairs(dev) : serve_all_pairs(dev, polling);
 }
 
 static bool pairs_ready(struct dapl_device *dev)
@@ -1119,6 +1182,19 @@ static bool pairs_ready(struct dapl_device *dev)
 	return false;
 }
 
+/* Polls that only look at rings, or at the last busy socket, before one looks at all sockets.
+ * Beside nothing but rings there is the bell only, which is the service thread's. */
+static unsigned turns_until_sockets(const struct dapl_device *dev)
+{
+	unsigned streams = __atomic_load_n(&dev->streams, __ATOMIC_RELAXED);
+
+	if (!dev->pair_count)
+		return (streams == 1 ? ALONE_TURNS : HOT_TURNS) - 1;
+	if (dev->pair_count == streams)
+		return UINT_MAX;
+	return MIXED_TURNS - 1;
+}
+
 /* Engine lock held. True: there was something. */
 static bool serve(struct dapl_device *dev, bool polling)
 {
@@ -1126,20 +1202,21 @@ static bool serve(struct dapl_device *dev, bool polling)
 	bool busy = false;
 	int n;
 
-	flush_acks(dev);
+	if (unlikely(!TAILQ_EMPTY(&dev->acks)))
+		flush_acks(dev);
 	if (!polling)
 		sleep_again(dev);
-	if (dev->pair_count) {
-		bool mixed = dev->pair_count != __atomic_load_n(&dev->streams, __ATOMIC_RELAXED);
-
+	if (likely(dev->pair_count)) {
 		busy = serve_pairs(dev, polling);
-		if (polling && ++dev->turn % (mixed ? MIXED_TURNS : RING_TURNS))
-			return busy;
+		if (polling && dev->turns)
+			return dev->turns--, busy;
 	} else if (polling && dev->hot) {
-		serve_stream(dev->hot, EPOLLIN, true);
-		if (++dev->turn % HOT_TURNS)
-			return true;
+		if (serve_stream(dev->hot, EPOLLIN, true) && dev->turns >= HOT_TURNS)
+			dev->turns = HOT_TURNS - 1;
+		if (dev->turns)
+			return dev->turns--, true;
 	}
+	dev->turns = turns_until_sockets(dev);
 	n = epoll_wait(dev->data_epoll, event, EVENTS, 0);
 	for (int i = 0; i < n; i++) {
 		struct dapl_conn *conn = event[i].data.ptr;
@@ -1149,9 +1226,8 @@ static bool serve(struct dapl_device *dev, bool polling)
 			continue;
 		}
 		if (event[i].data.ptr == &dev->station)
-			continue;	/* the bell is the service thread's */
-		if (!conn->pair)
-			dev->hot = conn;
+			continue;	/* the bell */
+		dev->hot = conn;
 		serve_stream(conn, event[i].events, polling);
 	}
 	return busy || n > 0;
@@ -1159,9 +1235,15 @@ static bool serve(struct dapl_device *dev, bool polling)
 
 /* Who finds nothing for long lets others run: the peer may be waiting for this very
  * processor. */
+static void count_idle(struct dapl_device *dev, bool busy)
+{
+	dev->idle_polls = busy ? 0 : dev->idle_polls + 1;
+	soft_direct.tired = dev->idle_polls > IDLE_POLLS && !(dev->idle_polls % IDLE_TURNS);
+}
+
 bool soft_engine_poll(struct dapl_device *dev)
 {
-	bool give_way = false, busy;
+	bool busy;
 
 	if (unlikely(dev->dead) || !__atomic_load_n(&dev->streams, __ATOMIC_RELAXED))
 		return false;
@@ -1169,14 +1251,17 @@ bool soft_engine_poll(struct dapl_device *dev)
 		return true;		/* whoever has it may find something */
 	__atomic_store_n(&dev->polls, dev->polls + 1, __ATOMIC_RELAXED);
 	busy = serve(dev, true);
-	if (busy)
-		dev->idle_polls = 0;
-	else
-		give_way = ++dev->idle_polls > IDLE_POLLS && !(dev->idle_polls % IDLE_TURNS);
+	count_idle(dev, busy);
 	soft_engine_unlock(dev);
-	if (unlikely(give_way))
-		sched_yield();
 	return busy;
+}
+
+void soft_engine_idle(void)
+{
+	if (likely(!soft_direct.tired))
+		return;
+	soft_direct.tired = false;
+	sched_yield();
 }
 
 void soft_engine_srq_posted(struct soft_srq *srq)

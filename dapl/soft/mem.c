@@ -120,6 +120,8 @@ static int stag_add(struct dapl_device *dev, struct soft_region *region)
 		region->stag = soft_random();
 	} while (!(region->stag >> 8) || stag_find(dev, region->stag));
 	done = stags_insert(dev->stags, region->stag >> 8, region);
+	if (done)
+		soft_board_publish(dev->station, region);
 	pthread_mutex_unlock(&dev->stags_lock);
 	return done ? 0 : ENOMEM;
 }
@@ -136,6 +138,7 @@ static void stag_del(struct dapl_device *dev, uint32_t stag)
 		link = &e->next;
 	__atomic_store_n(link, e->next, __ATOMIC_RELEASE);
 	table->count--;
+	soft_board_withdraw(dev->station, e->region);
 	quiesce(dev);
 	pthread_mutex_unlock(&dev->stags_lock);
 	free(e);
@@ -156,6 +159,16 @@ void soft_mem_fini(struct dapl_device *dev)
 	pthread_mutex_destroy(&dev->stags_lock);
 }
 
+void soft_mem_station(struct dapl_device *dev, struct soft_station *station)
+{
+	pthread_mutex_lock(&dev->stags_lock);
+	for (uint32_t i = 0; i <= dev->stags->mask; i++)
+		for (struct stag_entry *e = dev->stags->bucket[i]; e; e = e->next)
+			soft_board_publish(station, e->region);
+	__atomic_store_n(&dev->station, station, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&dev->stags_lock);
+}
+
 /* --- protection domains ------------------------------------------------------ */
 
 static struct soft_pd *soft_pd(struct ibv_pd *pd)
@@ -165,10 +178,12 @@ static struct soft_pd *soft_pd(struct ibv_pd *pd)
 
 int soft_pd_alloc(struct dapl_device *dev, struct ibv_pd **pd)
 {
+	static uint64_t last;
 	struct soft_pd *new = calloc(1, sizeof *new);
 
 	if (!new)
 		return ENOMEM;
+	new->id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 	new->pd.context = &dev->verbs;
 	__atomic_add_fetch(&dev->objects, 1, __ATOMIC_RELAXED);
 	*pd = &new->pd;

@@ -24,6 +24,7 @@ struct soft_pair *soft_pair_new(struct dapl_conn *conn, struct soft_segment *seg
 	pair->conn = conn;
 	pair->segment = segment;
 	pair->peer = segment->station[!conn->passive];
+	pair->own = segment->station[conn->passive];
 	ring_tx_init(&pair->tx, segment->memory, conn->passive);
 	ring_rx_init(&pair->rx, segment->memory, !conn->passive);
 	return pair;
@@ -33,6 +34,7 @@ void soft_pair_free(struct soft_pair *pair)
 {
 	if (!pair)
 		return;
+	soft_direct_free(pair);
 	soft_segment_put(pair->segment);
 	free(pair);
 }
@@ -67,69 +69,98 @@ static bool is_quiet(const struct dapl_conn *conn)
 }
 
 /* Which message a request becomes; false: not a plain one. */
-static bool plain_message(const struct soft_swqe *wqe, struct ring_message *message)
+static bool plain_message(const struct ibv_send_wr *wr, struct ring_message *message)
 {
-	if (wqe->flags & IBV_SEND_FENCE)
+	if (wr->num_sge != 1 || wr->next || (wr->send_flags & IBV_SEND_FENCE))
 		return false;
-	switch (wqe->opcode) {
+	message->last = true;
+	message->length = wr->sg_list->length;
+	switch (wr->opcode) {
 	case IBV_WR_SEND:
-		message->op = wqe->flags & IBV_SEND_SOLICITED ? WIRE_SEND_SE : WIRE_SEND;
+		message->op = wr->send_flags & IBV_SEND_SOLICITED ? WIRE_SEND_SE : WIRE_SEND;
 		message->word = 0;
 		message->to = 0;
 		return true;
 	case IBV_WR_RDMA_WRITE:
 		message->op = WIRE_WRITE;
-		message->word = wqe->rkey;
-		message->to = wqe->remote;
+		message->word = wr->wr.rdma.rkey;
+		message->to = wr->wr.rdma.remote_addr;
 		return true;
 	default:
 		return false;
 	}
 }
 
-/* The payload as one piece; false: it's not one, or not registered. */
-static bool one_piece(const struct soft_qp *qp, struct soft_swqe *wqe, struct iovec *piece)
+/* Where the payload is; false: it may not be sent. */
+static bool payload_at(const struct soft_qp *qp, const struct ibv_send_wr *wr, char **at)
 {
-	char *at = (char *)wqe->sge;
+	if (!(wr->send_flags & IBV_SEND_INLINE))
+		return soft_mem_local(qp->dev, qp->qp.pd, wr->sg_list, 0, at) == SOFT_FINE;
+	*at = (char *)(uintptr_t)wr->sg_list->addr;
+	return wr->sg_list->length <= qp->max_inline;
+}
 
-	if (!(wqe->flags & IBV_SEND_INLINE) &&
-	    (wqe->sges != 1 || soft_mem_local(qp->dev, qp->qp.pd, wqe->sge, 0, &at) != SOFT_FINE))
+static bool is_asleep(const struct soft_station *station)
+{
+	return __atomic_load_n(station->sleeps, __ATOMIC_RELAXED) & 1;
+}
+
+/* Gets a copy, so that the message of the common case is never in memory. */
+static __attribute__((noinline)) void put_large(struct ring_tx *tx, struct ring_message message,
+						char *at)
+{
+	ring_put(tx, &message, &(struct iovec){ at, message.length }, 1);
+}
+
+bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
+{
+	struct soft_tx_cursor *cur = &conn->tx.cursor;
+	struct soft_pair *pair = conn->pair;
+	struct ring_message message;
+	struct soft_swqe *wqe;
+	uint32_t charge;
+	char *at;
+
+	if (cur->wqe != qp->sq_tail || qp->sq_tail - qp->sq_head == qp->sq_size ||
+	    qp->state != IBV_QPS_RTS || !is_quiet(conn) || !plain_message(wr, &message) ||
+	    message.length > RING_CHUNK)
 		return false;
-	*piece = (struct iovec){ at, wqe->length };
+	if (message.op == WIRE_WRITE && unlikely(is_asleep(pair->peer)) &&
+	    soft_direct_suits(qp, conn, wr->send_flags))
+		return false;		/* soft_pair_direct's */
+	charge = wr->opcode == IBV_WR_SEND ? SOFT_CHARGE + message.length : 0;
+	if (cur->charged - conn->peer_consumed + charge > SOFT_WINDOW ||
+	    !payload_at(qp, wr, &at) || !ring_room(&pair->tx, message.length))
+		return false;
+	message.delivered = cur->told_seq = conn->delivered;
+	message.consumed = cur->told_consumed = conn->consumed;
+	if (likely(message.length <= RING_INLINE))
+		ring_put_small(&pair->tx, &message, at);
+	else
+		put_large(&pair->tx, message, at);
+	cur->charged += charge;
+	cur->msn_send += wr->opcode == IBV_WR_SEND;
+	cur->wqe++;
+	wqe = soft_swqe(qp, qp->sq_tail++);
+	wqe->wr_id = wr->wr_id;
+	wqe->length = message.length;
+	wqe->opcode = wr->opcode;
+	wqe->flags = wr->send_flags;
+	wqe->state = SOFT_SENT;
+	wqe->status = IBV_WC_SUCCESS;
+	wqe->seq = ++cur->seq;
+	soft_bell(pair->peer);
 	return true;
 }
 
-bool soft_pair_quick(struct soft_qp *qp, struct dapl_conn *conn)
+bool soft_pair_direct(struct soft_qp *qp, struct dapl_conn *conn)
 {
-	struct soft_tx_cursor *cur = &conn->tx.cursor;
-	struct ring_message message;
-	struct soft_swqe *wqe;
-	struct iovec piece;
-	uint32_t charge;
+	struct soft_swqe *wqe = soft_swqe(qp, conn->tx.cursor.wqe);
 
-	if (!conn->pair || cur->wqe + 1 != qp->sq_tail || qp->state != IBV_QPS_RTS ||
-	    !is_quiet(conn))
-		return false;
-	wqe = soft_swqe(qp, cur->wqe);
-	if (wqe->state != SOFT_POSTED || wqe->length > RING_CHUNK ||
-	    !plain_message(wqe, &message))
-		return false;
-	charge = wqe->opcode == IBV_WR_SEND ? SOFT_CHARGE + wqe->length : 0;
-	if (cur->charged - conn->peer_consumed + charge > SOFT_WINDOW ||
-	    !one_piece(qp, wqe, &piece) || !ring_room(&conn->pair->tx, wqe->length))
-		return false;
-	message.last = true;
-	message.length = wqe->length;
-	message.delivered = cur->told_seq = conn->delivered;
-	message.consumed = cur->told_consumed = conn->consumed;
-	ring_put(&conn->pair->tx, &message, &piece, 1);
-	cur->charged += charge;
-	cur->msn_send += wqe->opcode == IBV_WR_SEND;
-	cur->wqe++;
-	wqe->seq = ++cur->seq;
-	wqe->state = SOFT_SENT;
-	soft_bell(conn->pair->peer);
-	return true;
+	return conn->pair && conn->tx.cursor.wqe + 1 == qp->sq_tail && qp->state == IBV_QPS_RTS &&
+	       (wqe->opcode == IBV_WR_RDMA_WRITE || wqe->opcode == IBV_WR_RDMA_READ) &&
+	       is_asleep(conn->pair->peer) && is_quiet(conn) &&
+	       soft_direct_execute(qp, conn, wqe);
 }
 
 void soft_pair_tell(struct dapl_conn *conn)
@@ -186,17 +217,12 @@ static int take_ack(struct dapl_conn *conn)
 	return acknowledged(conn->qp, conn, pair->ack_delivered, pair->ack_consumed);
 }
 
+/* A message that is not one of the quick ones. */
 static int execute(struct soft_qp *qp, struct dapl_conn *conn, const struct ring_message *message,
 		   const char **check)
 {
-	struct soft_pair *pair = conn->pair;
-	int term = FINE;
+	int term;
 
-	pair->ack_delivered = message->delivered;
-	pair->ack_consumed = message->consumed;
-	pair->ack_waits = true;
-	if (soft_target_quick(qp, conn, message))
-		return FINE;
 	*check = "acknowledgement";
 	term = take_ack(conn);
 	if (term != FINE || soft_stream_dropping(conn))
@@ -209,37 +235,43 @@ static int execute(struct soft_qp *qp, struct dapl_conn *conn, const struct ring
 	return term == FINE ? soft_segment_end(qp, conn, check) : term;
 }
 
-static void receive_one(struct dapl_conn *conn)
+/* True: more than something to be handed up may have come of it. */
+static bool receive_one(struct dapl_conn *conn)
 {
 	struct soft_pair *pair = conn->pair;
 	const char *check = "form of a message";
 	struct ring_message message;
+	bool quick = false;
 	int term = FINE;
 
-	if (!ring_get(&pair->rx, &message)) {
+	if (unlikely(!ring_get(&pair->rx, &message))) {
 		pair->spoiled = true;
 		term = WIRE_TERM_LENGTH;
 	}
-	if (!soft_stream_dropping(conn)) {
-		if (term == FINE)
-			term = execute(conn->qp, conn, &message, &check);
+	if (likely(!soft_stream_dropping(conn))) {
+		if (likely(term == FINE)) {
+			pair->ack_delivered = message.delivered;
+			pair->ack_consumed = message.consumed;
+			pair->ack_waits = true;
+			quick = soft_target_quick(conn->qp, conn, &message);
+			if (!quick)
+				term = execute(conn->qp, conn, &message, &check);
+		}
 		if (unlikely(term != FINE))
 			soft_stream_fail(conn->qp, conn, term, check);
 	}
-	if (!pair->spoiled)
+	if (likely(!pair->spoiled))
 		ring_done(&pair->rx, &message);
+	return !quick;
 }
 
 /* What the peer told: acknowledgements, and that there is room again. */
-static void take_note(struct dapl_conn *conn)
+static void take_note(struct dapl_conn *conn, uint32_t count)
 {
 	struct soft_pair *pair = conn->pair;
 	const struct ring_told *told = pair->tx.told;
-	uint32_t count = __atomic_load_n(&told->count, __ATOMIC_ACQUIRE);
 	int term;
 
-	if (count == pair->seen)
-		return;
 	pair->seen = count;
 	conn->tx.blocked = false;
 	if (soft_stream_dropping(conn))
@@ -250,18 +282,22 @@ static void take_note(struct dapl_conn *conn)
 		soft_stream_fail(conn->qp, conn, term, "acknowledgement");
 }
 
-void soft_pair_receive(struct dapl_conn *conn, bool later)
+bool soft_pair_receive(struct dapl_conn *conn, bool later)
 {
 	struct soft_pair *pair = conn->pair;
+	uint32_t count = __atomic_load_n(&pair->tx.told->count, __ATOMIC_ACQUIRE);
 	int budget = RING_SLOTS, term;
+	bool more = count != pair->seen;
 
-	take_note(conn);
+	if (more)
+		take_note(conn, count);
 	for (; budget && !pair->spoiled && ring_ready(&pair->rx); budget--)
-		receive_one(conn);
+		more |= receive_one(conn);
 	if (!pair->ack_waits || (later && budget > RING_SLOTS - ACKS_LATER) ||
 	    soft_stream_dropping(conn))
-		return;
+		return more;
 	term = take_ack(conn);
 	if (term != FINE)
 		soft_stream_fail(conn->qp, conn, term, "acknowledgement");
+	return true;
 }

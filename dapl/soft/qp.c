@@ -116,7 +116,7 @@ static void srq_check_limit(struct soft_srq *srq)
 	if (likely(srq->rq.tail - srq->rq.head >= srq->limit))
 		return;
 	srq->limit = 0;
-	soft_event_post(srq->dev, IBV_EVENT_SRQ_LIMIT_REACHED, &srq->srq);
+	soft_event_post(srq->dev, &srq->below_limit, IBV_EVENT_SRQ_LIMIT_REACHED, &srq->srq);
 }
 
 int soft_srq_modify(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
@@ -146,7 +146,7 @@ int soft_srq_destroy(struct ibv_srq *ibsrq)
 
 	if (__atomic_load_n(&srq->refs, __ATOMIC_ACQUIRE))
 		return EBUSY;
-	soft_event_forget(srq->dev, ibsrq);
+	soft_event_forget(srq->dev, &srq->below_limit, ibsrq);
 	__atomic_sub_fetch(&((struct soft_pd *)ibsrq->pd)->refs, 1, __ATOMIC_RELEASE);
 	free(srq->rq.ring);
 	free(srq);
@@ -226,15 +226,25 @@ static enum ibv_wc_opcode wc_opcode(enum ibv_wr_opcode opcode)
 	}
 }
 
+/* In place: a completion that is made elsewhere and then copied waits for its own stores. */
+static inline void fill_wc(struct ibv_wc *wc, const struct soft_qp *qp, uint64_t wr_id,
+			   enum ibv_wc_status status, enum ibv_wc_opcode opcode, uint32_t length)
+{
+	*wc = (struct ibv_wc){
+		.wr_id = wr_id, .status = status, .opcode = opcode, .byte_len = length,
+		.qp_num = qp->qp.qp_num,
+	};
+}
+
 static void complete_send(struct soft_qp *qp, uint64_t wr_id, enum ibv_wr_opcode opcode,
 			  enum ibv_wc_status status, uint32_t length)
 {
-	struct ibv_wc wc = {
-		.wr_id = wr_id, .status = status, .opcode = wc_opcode(opcode),
-		.byte_len = length, .qp_num = qp->qp.qp_num,
-	};
+	struct soft_cq *cq = soft_cq(qp->qp.send_cq);
+	struct ibv_wc *direct = soft_cq_direct(cq), wc;
 
-	soft_cq_add(soft_cq(qp->qp.send_cq), &wc, false);
+	fill_wc(direct ? direct : &wc, qp, wr_id, status, wc_opcode(opcode), length);
+	if (!direct)
+		soft_cq_add(cq, &wc, false);
 }
 
 static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
@@ -285,23 +295,28 @@ bool soft_qp_take_receive(struct soft_qp *qp)
 void soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is,
 		      bool solicited)
 {
-	struct ibv_wc wc = *is;
+	struct soft_cq *cq = soft_cq(qp->qp.recv_cq);
+	struct ibv_wc *direct = soft_cq_direct(cq), wc = *is;
 
 	wc.wr_id = qp->taken->wr_id;
 	wc.status = status;
 	wc.qp_num = qp->qp.qp_num;
 	qp->taken_valid = false;
-	soft_cq_add(soft_cq(qp->qp.recv_cq), &wc, solicited);
+	if (direct)
+		*direct = wc;
+	else
+		soft_cq_add(cq, &wc, solicited);
 }
 
 void soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool solicited)
 {
-	struct ibv_wc wc = {
-		.wr_id = soft_rwqe(&qp->rq, qp->rq.head++)->wr_id, .status = IBV_WC_SUCCESS,
-		.opcode = IBV_WC_RECV, .byte_len = length, .qp_num = qp->qp.qp_num,
-	};
+	const struct soft_rwqe *rwqe = soft_rwqe(&qp->rq, qp->rq.head++);
+	struct soft_cq *cq = soft_cq(qp->qp.recv_cq);
+	struct ibv_wc *direct = soft_cq_direct(cq), wc;
 
-	soft_cq_add(soft_cq(qp->qp.recv_cq), &wc, solicited);
+	fill_wc(direct ? direct : &wc, qp, rwqe->wr_id, IBV_WC_SUCCESS, IBV_WC_RECV, length);
+	if (unlikely(!direct))
+		soft_cq_add(cq, &wc, solicited);
 }
 
 void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status status)
@@ -311,6 +326,8 @@ void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status stat
 	if (qp->state == IBV_QPS_ERR)
 		return;
 	qp->state = qp->qp.state = IBV_QPS_ERR;
+	if (qp->conn)
+		soft_door_close(qp->conn);
 	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
 		const struct soft_swqe *wqe = soft_swqe(qp, qp->sq_head);
 		bool guilty = status != IBV_WC_SUCCESS && qp->sq_head == culprit;
@@ -322,7 +339,8 @@ void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status stat
 		soft_qp_received(qp, IBV_WC_WR_FLUSH_ERR, &receive, false);
 	if (qp->srq) {
 		srq_stop_waiting(qp);
-		soft_event_post(qp->dev, IBV_EVENT_QP_LAST_WQE_REACHED, &qp->qp);
+		soft_event_post(qp->dev, &qp->last_receive, IBV_EVENT_QP_LAST_WQE_REACHED,
+				&qp->qp);
 		return;
 	}
 	while (soft_qp_take_receive(qp))
@@ -448,6 +466,10 @@ int soft_qp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_se
 	int err = 0;
 
 	dapl_spin_lock(&qp->lock);
+	if (likely(qp->conn && qp->conn->pair) && likely(soft_pair_post(qp, qp->conn, wr))) {
+		dapl_spin_unlock(&qp->lock);
+		return 0;
+	}
 	for (; wr; wr = wr->next) {
 		err = post_one(qp, wr);
 		if (unlikely(err)) {
@@ -455,7 +477,7 @@ int soft_qp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_se
 			break;
 		}
 	}
-	if (likely(qp->conn) && !soft_pair_quick(qp, qp->conn))
+	if (likely(qp->conn) && !soft_pair_direct(qp, qp->conn))
 		soft_tcp_send(qp->conn);
 	dapl_spin_unlock(&qp->lock);
 	return err;
@@ -681,7 +703,7 @@ int soft_qp_destroy(struct ibv_qp *ibqp)
 	soft_engine_unlock(dev);
 	srq_stop_waiting(qp);
 	soft_mem_forget_qp(qp);
-	soft_event_forget(dev, ibqp);
+	soft_event_forget(dev, &qp->last_receive, ibqp);
 	purge(qp);
 	hold_objects(qp, -1);
 	free_qp(qp);

@@ -23,6 +23,24 @@ void ring_rx_init(struct ring_rx *rx, struct ring_memory *memory, unsigned direc
 	rx->bulk = memory->bulk[direction];
 }
 
+/* Slots are used from the first on, so those behind an unused one are untouched. */
+bool ring_memory_clean(struct ring_memory *memory)
+{
+	bool bulk = false;
+
+	memset(memory->told, 0, sizeof memory->told);
+	memset(memory->door, 0, sizeof memory->door);
+	for (int direction = 0; direction < 2; direction++) {
+		struct ring_slot *slot = memory->slot[direction];
+
+		for (int i = 0; i < RING_SLOTS && slot[i].seq; i++) {
+			bulk |= slot[i].length > RING_INLINE;
+			slot[i].seq = 0;
+		}
+	}
+	return bulk;
+}
+
 static uint32_t lines(uint32_t length)
 {
 	return (length + RING_LINE - 1) & ~(RING_LINE - 1u);
@@ -93,40 +111,7 @@ void ring_put(struct ring_tx *tx, const struct ring_message *message,
 		to = bulk_take(tx, slot, message->length);
 	for (int i = 0; i < pieces; to += piece[i++].iov_len)
 		memcpy(to, piece[i].iov_base, piece[i].iov_len);
-	slot->op = message->op;
-	slot->last = message->last;
-	slot->zero = 0;
-	slot->length = message->length;
-	slot->word = message->word;
-	slot->delivered = message->delivered;
-	slot->consumed = message->consumed;
-	slot->to = message->to;
-	tx->bulk_end[tx->tail % RING_SLOTS] = tx->bulk_tail;
-	__atomic_store_n(&slot->seq, ++tx->tail, __ATOMIC_RELEASE);
-}
-
-#define ONCE(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
-
-bool ring_get(const struct ring_rx *rx, struct ring_message *message)
-{
-	const struct ring_slot *slot = &rx->slot[rx->head % RING_SLOTS];
-	uint32_t at;
-
-	message->op = ONCE(slot->op);
-	message->last = ONCE(slot->last) != 0;
-	message->length = ONCE(slot->length);
-	message->word = ONCE(slot->word);
-	message->delivered = ONCE(slot->delivered);
-	message->consumed = ONCE(slot->consumed);
-	message->to = ONCE(slot->to);
-	message->data = slot->data;
-	if (message->length <= RING_INLINE)
-		return true;
-	at = ONCE(slot->at);
-	if (message->length > RING_CHUNK || at > RING_BULK - message->length)
-		return false;
-	message->data = rx->bulk + at;
-	return true;
+	ring_publish(tx, slot, message);
 }
 
 void ring_tell(struct ring_rx *rx, uint32_t delivered, uint32_t consumed)

@@ -53,14 +53,27 @@ struct ring_told {
 	uint32_t delivered, consumed;
 } __attribute__((aligned(128)));
 
+/* What the consumer of a direction says to a producer who would access its memory (direct.c),
+ * and the producer says once that it does. */
+struct ring_door {
+	uint64_t pd;			/* whose regions; 0: closed */
+	uint32_t place;
+	uint32_t knocked;		/* the producer's */
+} __attribute__((aligned(64)));
+
 /* Both directions, as they lie in the segment: 0 is from the initiator. Pages are used
  * from the front, and bulk only for what does not fit a slot. */
 struct ring_memory {
 	struct ring_told told[2];
-	uint8_t pad[4096 - 2 * sizeof(struct ring_told)];
+	struct ring_door door[2];
+	uint8_t pad[4096 - 2 * sizeof(struct ring_told) - 2 * sizeof(struct ring_door)];
 	struct ring_slot slot[2][RING_SLOTS];
 	uint8_t bulk[2][RING_BULK];
 };
+
+/* What both sides have left becomes like new: nothing of it is seen by who uses it next. True:
+ * bulk was used, too, and still has its pages. Both sides were to be trusted. */
+bool ring_memory_clean(struct ring_memory *memory);
 
 /* The producer's own. */
 struct ring_tx {
@@ -107,12 +120,61 @@ static inline bool ring_room(struct ring_tx *tx, uint32_t length)
 	return ring_room_again(tx, length);
 }
 
+/* Copies up to RING_INLINE bytes, and touches none beyond: a call of memcpy costs more. */
+static inline void ring_copy(uint8_t *to, const uint8_t *from, uint32_t length)
+{
+	struct { uint64_t word[2]; } first, last;
+
+	if (length >= 16) {
+		memcpy(&first, from, 16);
+		memcpy(&last, from + length - 16, 16);
+		memcpy(to, &first, 16);
+		memcpy(to + length - 16, &last, 16);
+	} else if (length >= 8) {
+		memcpy(&first, from, 8);
+		memcpy(&last, from + length - 8, 8);
+		memcpy(to, &first, 8);
+		memcpy(to + length - 8, &last, 8);
+	} else {
+		for (uint32_t i = 0; i < length; i++)
+			to[i] = from[i];
+	}
+}
+
+/* The payload is in its place: the rest of the slot, and it's the consumer's. */
+static inline void ring_publish(struct ring_tx *tx, struct ring_slot *slot,
+				const struct ring_message *message)
+{
+	slot->op = message->op;
+	slot->last = message->last;
+	slot->zero = 0;
+	slot->length = message->length;
+	slot->word = message->word;
+	slot->delivered = message->delivered;
+	slot->consumed = message->consumed;
+	slot->to = message->to;
+	tx->bulk_end[tx->tail % RING_SLOTS] = tx->bulk_tail;
+	__atomic_store_n(&slot->seq, ++tx->tail, __ATOMIC_RELEASE);
+}
+
+/* Puts a message of at most RING_INLINE bytes. ring_room was true. */
+static inline void ring_put_small(struct ring_tx *tx, const struct ring_message *message,
+				  const void *payload)
+{
+	struct ring_slot *slot = &tx->slot[tx->tail % RING_SLOTS];
+
+	ring_copy(slot->data, payload, message->length);
+	ring_publish(tx, slot, message);
+}
+
 /* Puts a message whose payload is `length` bytes of the pieces. ring_room was true, or it
  * is one of the RING_SPARE last messages and fits a slot. */
 void ring_put(struct ring_tx *tx, const struct ring_message *message,
 	      const struct iovec *piece, int pieces);
 
 /* --- the consumer ------------------------------------------------------------- */
+
+#define RING_ONCE(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
 static inline bool ring_ready(const struct ring_rx *rx)
 {
@@ -121,7 +183,27 @@ static inline bool ring_ready(const struct ring_rx *rx)
 }
 
 /* The message at the head, of which ring_ready is true. False: it's malformed. */
-bool ring_get(const struct ring_rx *rx, struct ring_message *message);
+static inline bool ring_get(const struct ring_rx *rx, struct ring_message *message)
+{
+	const struct ring_slot *slot = &rx->slot[rx->head % RING_SLOTS];
+	uint32_t at;
+
+	message->op = RING_ONCE(slot->op);
+	message->last = RING_ONCE(slot->last) != 0;
+	message->length = RING_ONCE(slot->length);
+	message->word = RING_ONCE(slot->word);
+	message->delivered = RING_ONCE(slot->delivered);
+	message->consumed = RING_ONCE(slot->consumed);
+	message->to = RING_ONCE(slot->to);
+	message->data = slot->data;
+	if (likely(message->length <= RING_INLINE))
+		return true;
+	at = RING_ONCE(slot->at);
+	if (message->length > RING_CHUNK || at > RING_BULK - message->length)
+		return false;
+	message->data = rx->bulk + at;
+	return true;
+}
 
 /* The message is done with: its slot and bulk may be told. */
 static inline void ring_done(struct ring_rx *rx, const struct ring_message *message)

@@ -10,7 +10,7 @@
  * eventfds that are the bells. Nothing of it has a name in a file system; when the
  * processes are gone, so is all of it. Whatever fails here leaves the data on TCP.
  *
- * shm_lock guards the offers, the stations' list and the server. It is innermost. */
+ * shm_lock guards the offers, the stations' list, the spares and the server. It is innermost. */
 #include "dapl/soft/soft.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -29,11 +29,12 @@
 #endif
 
 enum {
-	STATION_SIZE = 4096,
+	STATION_SIZE = sizeof(struct soft_board),
 	FETCHES_MAX = 256,		/* of other processes, that have not said what they want */
 	FETCH_US = 2000000,
 	BACKLOG = 4096,
 	FDS_MAX = 3,
+	SPARES_MAX = 64,
 };
 
 static const char greeting[8] = "daplshm1";	/* also the version of ring.h's layout */
@@ -52,6 +53,7 @@ struct fetch_reply {
 /* An acceptor's readiness to share memory with who knows the key. */
 struct soft_offer {
 	uint64_t key;
+	struct dapl_conn *conn;		/* whose it is */
 	struct soft_station *station;
 	struct soft_segment *segment;	/* somebody came */
 	bool taken;
@@ -82,6 +84,11 @@ static pthread_mutex_t shm_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, soft_offer) offers = LIST_HEAD_INITIALIZER(offers);
 static LIST_HEAD(, soft_station) stations = LIST_HEAD_INITIALIZER(stations);
 static struct server *server;
+
+/* Memory of segments within this process, as good as new: to map it anew, with the page faults
+ * and the other processors' TLBs, takes longer than anything else of a connection but TCP. */
+static struct ring_memory *spare[SPARES_MAX];
+static unsigned spares;
 
 static uint64_t random64(void)
 {
@@ -142,8 +149,9 @@ static struct soft_station *station_find(uint64_t id)
 
 static void station_free(struct soft_station *station)
 {
-	if (station->sleeps)
-		munmap(station->sleeps, STATION_SIZE);
+	soft_board_close(station);
+	if (station->board)
+		munmap(station->board, STATION_SIZE);
 	if (station->bell >= 0)
 		close(station->bell);
 	if (station->file >= 0)
@@ -167,7 +175,7 @@ static void station_put(struct soft_station *station)
 }
 
 /* Our own: peers may look at it, and write to it only as long as they can't seal. */
-static struct soft_station *station_new(void)
+static struct soft_station *station_new(bool direct)
 {
 	struct soft_station *station = calloc(1, sizeof *station);
 	int fd;
@@ -175,18 +183,22 @@ static struct soft_station *station_new(void)
 	if (!station)
 		return NULL;
 	station->refs = 1;
+	station->gate_file = station->process = -1;
 	station->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	station->file = fd = memfd_create("dapl-soft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd >= 0 && !ftruncate(fd, STATION_SIZE))
-		station->sleeps = map(fd, STATION_SIZE, PROT_READ | PROT_WRITE);
-	if (!station->sleeps || station->bell < 0 ||
+		station->board = map(fd, STATION_SIZE, PROT_READ | PROT_WRITE);
+	if (!station->board || station->bell < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW)) {
 		station_free(station);
 		return NULL;
 	}
 	fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);	/* Linux 5.1 */
 	station->id = random64();
+	station->sleeps = &station->board->sleeps;
 	*station->sleeps = 1;				/* asleep */
+	if (direct)
+		soft_board_open(station);
 	pthread_mutex_lock(&shm_lock);
 	LIST_INSERT_HEAD(&stations, station, link);
 	pthread_mutex_unlock(&shm_lock);
@@ -221,9 +233,9 @@ static struct soft_station *station_of_peer(uint64_t id, int bell, int file)
 	}
 	station = calloc(1, sizeof *station);
 	if (station && is_bell(bell) && is_sealed(file, STATION_SIZE))
-		station->sleeps = map(file, STATION_SIZE, PROT_READ);
+		station->board = map(file, STATION_SIZE, PROT_READ);
 	close(file);
-	if (!station || !station->sleeps) {
+	if (!station || !station->board) {
 		close(bell);
 		free(station);
 		return NULL;
@@ -231,7 +243,8 @@ static struct soft_station *station_of_peer(uint64_t id, int bell, int file)
 	station->refs = 1;
 	station->id = id;
 	station->bell = bell;
-	station->file = -1;
+	station->file = station->gate_file = station->process = -1;
+	station->sleeps = &station->board->sleeps;
 	pthread_mutex_lock(&shm_lock);
 	other = station_find(id);
 	if (!other)
@@ -276,12 +289,13 @@ static struct soft_station *own_station(struct dapl_device *dev)
 
 	if (station)
 		return station;
-	station = station_new();
+	station = station_new(dev->want_direct);
 	if (station && epoll_ctl(dev->data_epoll, EPOLL_CTL_ADD, station->bell, &event)) {
 		station_put(station);
 		station = NULL;
 	}
-	__atomic_store_n(&dev->station, station, __ATOMIC_RELEASE);
+	if (station)
+		soft_mem_station(dev, station);
 	return station;
 }
 
@@ -294,13 +308,49 @@ static void station_get(struct soft_station *station)
 
 /* --- segments ------------------------------------------------------------------------------ */
 
+static struct ring_memory *spare_take(void)
+{
+	struct ring_memory *memory = NULL;
+
+	pthread_mutex_lock(&shm_lock);
+	if (spares)
+		memory = spare[--spares];
+	pthread_mutex_unlock(&shm_lock);
+	return memory;
+}
+
+/* False: there are enough. */
+static bool spare_give(struct ring_memory *memory)
+{
+	bool room;
+
+	if (ring_memory_clean(memory))
+		madvise(memory->bulk, sizeof memory->bulk, MADV_DONTNEED);
+	pthread_mutex_lock(&shm_lock);
+	room = spares < SPARES_MAX;
+	if (room)
+		spare[spares++] = memory;
+	pthread_mutex_unlock(&shm_lock);
+	return room;
+}
+
+static void spares_drop(void)
+{
+	struct ring_memory *memory;
+
+	while ((memory = spare_take()))
+		munmap(memory, sizeof *memory);
+}
+
 /* fd -1: for this process alone. Takes over the references to the stations. */
 static struct soft_segment *segment_new(int fd, struct soft_station *initiator,
 					struct soft_station *acceptor)
 {
 	struct soft_segment *segment = calloc(1, sizeof *segment);
 
-	if (segment)
+	if (segment && fd < 0)
+		segment->memory = spare_take();
+	if (segment && !segment->memory)
 		segment->memory = map(fd, sizeof(struct ring_memory), PROT_READ | PROT_WRITE);
 	if (!segment || !segment->memory) {
 		free(segment);
@@ -309,6 +359,7 @@ static struct soft_segment *segment_new(int fd, struct soft_station *initiator,
 		return NULL;
 	}
 	segment->refs = 1;
+	segment->here = fd < 0;
 	segment->station[0] = initiator;
 	segment->station[1] = acceptor;
 	return segment;
@@ -318,7 +369,8 @@ void soft_segment_put(struct soft_segment *segment)
 {
 	if (!segment || __atomic_sub_fetch(&segment->refs, 1, __ATOMIC_ACQ_REL))
 		return;
-	munmap(segment->memory, sizeof *segment->memory);
+	if (!segment->here || !spare_give(segment->memory))
+		munmap(segment->memory, sizeof *segment->memory);
 	station_put(segment->station[0]);
 	station_put(segment->station[1]);
 	free(segment);
@@ -326,8 +378,10 @@ void soft_segment_put(struct soft_segment *segment)
 
 /* --- the acceptor ---------------------------------------------------------------------------- */
 
-/* The station of who made the offer, or NULL. A key is good for once. */
-static struct soft_station *offer_take(uint64_t key)
+/* The station of who made the offer, or NULL. A key is good for once. `dev`, if not NULL, is the
+ * initiator's: *conn is set if it is the acceptor's, too. */
+static struct soft_station *offer_take(uint64_t key, struct dapl_device *dev,
+				       struct dapl_conn **conn)
 {
 	struct soft_station *station = NULL;
 	struct soft_offer *offer;
@@ -338,6 +392,8 @@ static struct soft_station *offer_take(uint64_t key)
 			offer->taken = true;
 			station = offer->station;
 			station->refs++;
+			if (dev && dev->station == station)
+				*conn = offer->conn;
 		}
 	pthread_mutex_unlock(&shm_lock);
 	return station;
@@ -453,7 +509,7 @@ static void fetch_expired(struct dapl_timer *timer)
 static void answer(int fd, const struct fetch_request *request, struct soft_station *initiator)
 {
 	struct fetch_reply reply = { { 0 }, 0 };
-	struct soft_station *acceptor = offer_take(request->key);
+	struct soft_station *acceptor = offer_take(request->key, NULL, NULL);
 	struct soft_segment *segment;
 	int file = acceptor ? sealed_file(sizeof(struct ring_memory)) : -1;
 
@@ -569,7 +625,8 @@ static bool server_use(struct dapl_device *dev)
 	return dev->uses_server;
 }
 
-struct soft_offer *soft_offer_new(struct dapl_device *dev, uint8_t token[16])
+struct soft_offer *soft_offer_new(struct dapl_device *dev, struct dapl_conn *conn,
+				  uint8_t token[16])
 {
 	struct soft_offer *offer;
 
@@ -579,6 +636,7 @@ struct soft_offer *soft_offer_new(struct dapl_device *dev, uint8_t token[16])
 	if (!offer)
 		return NULL;
 	offer->key = random64() | 1;
+	offer->conn = conn;
 	offer->station = dev->station;
 	pthread_mutex_lock(&shm_lock);
 	LIST_INSERT_HEAD(&offers, offer, link);
@@ -607,9 +665,10 @@ struct soft_segment *soft_offer_end(struct soft_offer *offer)
 /* --- the initiator ----------------------------------------------------------------------------- */
 
 /* The acceptor is in this process: both get the same segment. */
-static struct soft_segment *take_here(struct dapl_device *dev, uint64_t key)
+static struct soft_segment *take_here(struct dapl_device *dev, uint64_t key,
+				      struct dapl_conn **conn)
 {
-	struct soft_station *acceptor = offer_take(key);
+	struct soft_station *acceptor = offer_take(key, dev, conn);
 	struct soft_segment *segment;
 
 	if (!acceptor)
@@ -640,10 +699,11 @@ static int ask(struct dapl_device *dev, uint64_t name, uint64_t key)
 }
 
 enum soft_attach soft_attach_begin(struct dapl_device *dev, const uint8_t token[16], int *fd,
-				   struct soft_segment **segment)
+				   struct soft_segment **segment, struct dapl_conn **acceptor)
 {
 	uint64_t name, key, here;
 
+	*acceptor = NULL;
 	memcpy(&name, token, 8);
 	memcpy(&key, token + 8, 8);
 	if (!key || !dev->want_shm || !own_station(dev))
@@ -652,7 +712,7 @@ enum soft_attach soft_attach_begin(struct dapl_device *dev, const uint8_t token[
 	here = server ? server->name : 0;
 	pthread_mutex_unlock(&shm_lock);
 	if (name && name == here) {
-		*segment = take_here(dev, key);
+		*segment = take_here(dev, key, acceptor);
 		return *segment ? SOFT_ATTACH_DONE : SOFT_ATTACH_NO;
 	}
 	*fd = ask(dev, name, key);
@@ -699,6 +759,7 @@ void soft_shm_close(struct dapl_device *dev)
 	}
 	dev->uses_server = false;
 	pthread_mutex_unlock(&shm_lock);
+	spares_drop();
 	station_put(dev->station);
 	dev->station = NULL;
 }
@@ -723,10 +784,12 @@ void soft_shm_fork_child(void)
 		close(station->bell);
 		if (station->file >= 0)
 			close(station->file);
+		soft_board_close(station);
 	}
 	if (server)
 		close(server->watch.fd);
 	server = NULL;
+	spares = 0;
 	LIST_INIT(&stations);
 	LIST_INIT(&offers);
 }

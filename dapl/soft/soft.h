@@ -5,7 +5,8 @@
  * Lock order, outermost first:
  *   engine -> qp->lock -> region->lock (windows) -> srq->lock -> cq->lock -> channel->lock
  *   engine -> shm.c's lock
- *   stags_lock -> qp->lock (quiescing)
+ *   engine -> stags_lock -> qp->lock (quiescing)
+ *   stags_lock, qp->lock -> station->reach_lock
  * The engine lock guards every connection's place in the epoll sets, its state, and
  * conn->qp. The stream of a connection (conn->tx, conn->rx) is guarded by the lock of the
  * QP it's attached to, and by the engine lock once it has none. Upcalls are made by the
@@ -27,6 +28,7 @@
 #include "dapl/core/lock.h"
 #include "dapl/core/service.h"
 #include "dapl/core/settings.h"
+#include "dapl/soft/direct.h"
 #include "dapl/soft/ring.h"
 #include "dapl/soft/wire.h"
 
@@ -65,6 +67,7 @@ struct soft_region;
 
 struct soft_pd {
 	struct ibv_pd pd;
+	uint64_t id;			/* never 0, never used again */
 	unsigned refs;			/* atomic: objects made in it */
 };
 
@@ -115,18 +118,30 @@ struct soft_channel {
 	unsigned refs;
 };
 
+enum { SOFT_ARMED = 1, SOFT_ARMED_SOLICITED = 2 };
+
+/* What may have to be told of an object, asynchronously: part of it, so that there is always
+ * room. Guarded by dev->events_lock. */
+struct soft_event {
+	TAILQ_ENTRY(soft_event) link;
+	struct ibv_async_event event;
+	unsigned times;			/* yet to be told; in dev->events unless 0 */
+};
+
 struct soft_cq {
 	struct ibv_cq cq;
 	struct dapl_device *dev;
 	struct dapl_spin lock;		/* guards what follows */
 	struct ibv_wc *ring;
-	uint32_t mask, head, tail;	/* head and tail are peeked at without the lock */
-	bool armed, armed_solicited;
+	uint32_t mask, head, tail;	/* head and tail are peeked at without the lock, */
+	uint8_t armed;			/* ... and so is this: SOFT_ARMED* */
 	bool overrun;			/* told once */
 	unsigned refs;			/* atomic: queues that complete here */
 
 	unsigned events;		/* not taken yet; guarded by channel->lock */
 	TAILQ_ENTRY(soft_cq) ready_link;
+
+	struct soft_event overran;
 };
 
 /* --- queues ------------------------------------------------------------------ */
@@ -152,6 +167,8 @@ struct soft_srq {
 	uint32_t limit;			/* armed when not 0 */
 	TAILQ_HEAD(, soft_qp) waiting;	/* QPs with a message and no receive */
 	unsigned refs;
+
+	struct soft_event below_limit;
 };
 
 enum soft_swqe_state { SOFT_POSTED, SOFT_SENT, SOFT_DONE };
@@ -207,6 +224,8 @@ struct soft_qp {
 
 	LIST_ENTRY(soft_qp) link;	/* dev->qps */
 	LIST_ENTRY(soft_qp) number_link;	/* dev->by_number */
+
+	struct soft_event last_receive;
 };
 
 static inline struct soft_swqe *soft_swqe(const struct soft_qp *qp, uint32_t index)
@@ -333,15 +352,26 @@ struct soft_station {
 	uint64_t id;
 	unsigned refs;			/* shm.c's lock */
 	int bell;			/* eventfd */
-	int file;			/* of sleeps, our own: to be passed on */
-	uint32_t *sleeps;		/* odd: nobody polls, ring; even: somebody does */
+	int file;			/* of the board, our own: to be passed on */
+	struct soft_board *board;
+	uint32_t *sleeps;		/* the board's */
 	uint32_t rung;			/* atomic: the value of sleeps that it was rung for */
+
+	/* direct access; a peer's: until it is reached nothing of it is open */
+	struct dapl_spin reach_lock;	/* guards what follows, and our own gate */
+	enum { SOFT_REACH_UNTRIED, SOFT_REACH_YES, SOFT_REACH_NO } reach;	/* peeked at */
+	int gate_file;			/* constant once it is reached, or our own; else -1 */
+	int process;			/* pidfd */
+	pid_t pid;			/* constant once it is reached */
+	uint64_t seen_ns;		/* when it was alive */
+
 	LIST_ENTRY(soft_station) link;
 };
 
 struct soft_segment {
 	unsigned refs;			/* atomic */
 	struct ring_memory *memory;
+	bool here;			/* both ends are in this process */
 	struct soft_station *station[2];	/* the initiator's, the acceptor's */
 };
 
@@ -358,7 +388,12 @@ struct soft_pair {
 	bool ack_waits;			/* the last message's is not taken note of */
 	uint32_t ack_delivered, ack_consumed;
 	struct soft_segment *segment;
-	struct soft_station *peer;	/* the segment's */
+	struct soft_station *peer, *own;	/* the segment's */
+	bool door_open;			/* the peer may access our memory */
+	uint32_t direct;		/* accesses made in the peer's */
+	bool knocked;			/* the peer was told that we do */
+	char *place;			/* a part of the peer's gate, mapped ... */
+	uint64_t place_at;		/* ... from this offset on */
 	TAILQ_ENTRY(soft_pair) link;	/* dev->pairs */
 };
 
@@ -373,7 +408,8 @@ struct dapl_conn {
 	/* guarded by the engine lock */
 	enum soft_conn_state state;
 	int fd;
-	bool in_cm, in_data;		/* which epoll set has fd */
+	bool in_cm;			/* the cm epoll set has fd */
+	bool in_data;			/* the data set has it, or of a pair, its ring is served */
 	uint32_t interest;		/* EPOLL* asked for */
 	struct soft_qp *qp;
 	void *owner;
@@ -401,6 +437,7 @@ struct dapl_conn {
 	struct soft_offer *offer;	/* passive: memory is offered until the first FPDU */
 	int attach_fd;			/* ATTACHING: where memory comes from, else -1 */
 	struct soft_pair *pair;		/* data goes this way, not over TCP; constant when open */
+	struct dapl_conn *acceptor;	/* of this device, to be told of the pair; else by a frame */
 
 	/* upcalls owed; the service thread makes them */
 	uint32_t up;			/* atomic: SOFT_UP_* */
@@ -437,6 +474,7 @@ struct soft_port {
 	struct dapl_device *dev;
 	int fd;
 	uint16_t number;
+	struct sockaddr_storage local;	/* of what it accepts; AF_UNSPEC: the socket tells */
 	bool paused;			/* out of descriptors: not in the epoll set */
 	struct dapl_listener *rc, *ud;
 	struct dapl_task task;		/* frees it */
@@ -447,11 +485,6 @@ struct dapl_listener {
 	struct soft_port *port;
 	void *sp;
 	bool ud;
-};
-
-struct soft_event {
-	struct ibv_async_event event;
-	TAILQ_ENTRY(soft_event) link;
 };
 
 /* --- device ------------------------------------------------------------------ */
@@ -465,7 +498,7 @@ struct dapl_device {
 	struct sockaddr_storage address;
 	char netdev[IF_NAMESIZE];
 	unsigned mtu;
-	bool want_crc, want_shm;
+	bool want_crc, want_shm, want_direct;
 	bool dead;			/* a forked child's copy */
 	LIST_ENTRY(dapl_device) link;
 
@@ -490,12 +523,14 @@ struct dapl_device {
 	uint64_t hold_until_ns;		/* ... before */
 	struct dapl_spin handover;	/* guards polled and the service epoll set */
 	uint64_t sweep_ns;		/* engine lock: when sweep_timer is due; 0: it is not */
-	uint32_t turn;
-	unsigned streams;		/* sockets in data_epoll */
+	unsigned turns;			/* polls until one looks at all sockets */
+	unsigned streams;		/* sockets in data_epoll, and pairs */
 	unsigned handshakes;		/* in `strangers` */
 	TAILQ_HEAD(, dapl_conn) strangers;	/* WAIT_REQUEST, the oldest first */
 	struct dapl_conn *hot;		/* had input last */
-	TAILQ_HEAD(, soft_pair) pairs;	/* of streams: rings to look at */
+	TAILQ_HEAD(, soft_pair) pairs;	/* of streams: rings to look at; when there are many,
+					 * those that had something last are in front */
+	struct soft_pair *next_pair;	/* whose turn it is among many; NULL: the first's */
 	unsigned pair_count;
 	uint32_t idle_polls;		/* that found nothing, in a row */
 	struct soft_station *station;	/* atomic: NULL until it is needed, then constant */
@@ -530,14 +565,17 @@ socklen_t soft_address_length(const struct sockaddr *address);
 uint16_t soft_address_port(const struct sockaddr *address);
 void soft_address_set_port(struct sockaddr_storage *address, uint16_t port);
 uint64_t soft_now_ns(void);
-/* Queues an asynchronous event; forgotten when memory is out. */
-void soft_event_post(struct dapl_device *dev, enum ibv_event_type type, void *object);
-/* No upcall about this object comes, or runs, afterwards. */
-void soft_event_forget(struct dapl_device *dev, const void *object);
+/* Queues the asynchronous event of an object, which always is of the same type. */
+void soft_event_post(struct dapl_device *dev, struct soft_event *event, enum ibv_event_type type,
+		     void *object);
+/* No upcall about its object comes, or runs, afterwards. */
+void soft_event_forget(struct dapl_device *dev, struct soft_event *event, const void *object);
 
 /* --- mem.c -------------------------------------------------------------------- */
 int soft_mem_init(struct dapl_device *dev);
 void soft_mem_fini(struct dapl_device *dev);
+/* The device has its station from now on, and its regions stand there. Engine lock held. */
+void soft_mem_station(struct dapl_device *dev, struct soft_station *station);
 int soft_pd_alloc(struct dapl_device *dev, struct ibv_pd **pd);
 int soft_pd_dealloc(struct ibv_pd *pd);
 int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,
@@ -584,6 +622,29 @@ int soft_cq_destroy(struct ibv_cq *cq);
 int soft_cq_poll(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
 int soft_cq_arm(struct ibv_cq *cq, int solicited_only);
 void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited);
+
+/* Of a thread: where, while it polls, it takes completions of one CQ without putting them into
+ * that CQ first: two locks and a copy less on a message's way. */
+struct soft_direct {
+	bool tired;			/* it has long polled in vain */
+	const struct soft_cq *cq;	/* NULL: does not poll */
+	struct ibv_wc *wc;
+	int n, room;
+};
+extern __thread struct soft_direct soft_direct __attribute__((tls_model("initial-exec")));
+
+/* Where one more completion is to be stored, which is then the poller's; NULL: it goes into
+ * the CQ, by soft_cq_add. A queue's completions are made in order and under its lock: so one
+ * that went into the ring before is seen there, and the next goes behind it. */
+static inline struct ibv_wc *soft_cq_direct(const struct soft_cq *cq)
+{
+	if (soft_direct.cq != cq || soft_direct.n == soft_direct.room ||
+	    __atomic_load_n(&cq->head, __ATOMIC_RELAXED) !=
+	    __atomic_load_n(&cq->tail, __ATOMIC_RELAXED) ||
+	    __atomic_load_n(&cq->armed, __ATOMIC_RELAXED))
+		return NULL;
+	return &soft_direct.wc[soft_direct.n++];
+}
 void soft_cq_purge(struct soft_cq *cq, uint32_t qp_num);
 
 /* --- qp.c --------------------------------------------------------------------- */
@@ -621,6 +682,8 @@ void soft_engine_lock(struct dapl_device *dev);
 void soft_engine_unlock(struct dapl_device *dev);
 /* Called by who polls and finds nothing: moves data. False: nothing has changed. */
 bool soft_engine_poll(struct dapl_device *dev);
+/* Called by who found nothing, with no lock held: may let others run. */
+void soft_engine_idle(void);
 /* Called by who is about to sleep: the service thread takes over. */
 void soft_engine_sleep(struct dapl_device *dev);
 void soft_engine_want_ack(struct dapl_conn *conn);
@@ -628,6 +691,7 @@ void soft_engine_srq_posted(struct soft_srq *srq);
 /* engine lock held */
 bool soft_engine_add(struct dapl_conn *conn);	/* false: nobody would see its input */
 void soft_engine_del(struct dapl_conn *conn);
+void soft_engine_end(struct dapl_conn *conn);	/* of a pair: its socket says something */
 /* qp->lock held, or the engine lock without QP */
 void soft_engine_interest(struct dapl_conn *conn);
 
@@ -675,13 +739,14 @@ void soft_shm_fork_prepare(void);
 void soft_shm_fork_done(void);
 void soft_shm_fork_child(void);
 /* Engine lock held. The acceptor offers memory to who knows the token; NULL: it can't. */
-struct soft_offer *soft_offer_new(struct dapl_device *dev, uint8_t token[16]);
+struct soft_offer *soft_offer_new(struct dapl_device *dev, struct dapl_conn *conn,
+				  uint8_t token[16]);
 /* Ends the offer; what it led to is the caller's. NULL: nobody came. */
 struct soft_segment *soft_offer_end(struct soft_offer *offer);
 /* Engine lock held. The initiator takes the offer: *segment is the caller's, or *fd is to
- * be waited for. */
+ * be waited for. *acceptor, if not NULL, is a connection of this very device, whose offer it was. */
 enum soft_attach soft_attach_begin(struct dapl_device *dev, const uint8_t token[16], int *fd,
-				   struct soft_segment **segment);
+				   struct soft_segment **segment, struct dapl_conn **acceptor);
 enum soft_attach soft_attach_go_on(struct dapl_device *dev, int fd,
 				   struct soft_segment **segment);
 void soft_segment_put(struct soft_segment *segment);
@@ -711,9 +776,12 @@ void soft_pair_put(struct dapl_conn *conn, const struct wire_segment *segment,
 		   const void *body, uint32_t body_length, const struct iovec *payload,
 		   int pieces, uint32_t length);
 void soft_pair_tell(struct dapl_conn *conn);
-/* The common case of posting: one request of one segment, nothing before it. False: it's
- * not that, and nothing was done. */
-bool soft_pair_quick(struct soft_qp *qp, struct dapl_conn *conn);
+/* The common case of posting: one request of one segment, nothing before it, room in the
+ * ring: it's sent. False: it's not that, and nothing was done. conn->pair is there. */
+bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr);
+/* The request just posted is a write or a read that nothing is before, and was executed in
+ * the memory of a peer who sleeps. False: it's not that, and nothing was done. */
+bool soft_pair_direct(struct soft_qp *qp, struct dapl_conn *conn);
 /* Engine lock held. */
 static inline bool soft_pair_ready(const struct soft_pair *pair)
 {
@@ -722,8 +790,9 @@ static inline bool soft_pair_ready(const struct soft_pair *pair)
 }
 /* Executes what is in the ring, up to a budget, and takes note of what was told. `later`: an
  * acknowledgement that came along may stay behind in ack_waits, so that what was received
- * is handed up first; then pair->owing must be set. Locks like soft_tcp_receive's. */
-void soft_pair_receive(struct dapl_conn *conn, bool later);
+ * is handed up first; then pair->owing must be set. Locks like soft_tcp_receive's. False:
+ * nothing of it lets us send more. */
+bool soft_pair_receive(struct dapl_conn *conn, bool later);
 
 /* --- tcp.c -------------------------------------------------------------------- */
 /* A message that came whole and in order begins: like the first half of what is done for
@@ -732,12 +801,16 @@ int soft_segment_arrived(struct soft_qp *qp, struct dapl_conn *conn,
 			 const struct ring_message *message, const char **check);
 int soft_segment_end(struct soft_qp *qp, struct dapl_conn *conn, const char **check);
 /* What comes in is not executed any more. */
-bool soft_stream_dropping(const struct dapl_conn *conn);
+static inline bool soft_stream_dropping(const struct dapl_conn *conn)
+{
+	return !conn->qp || conn->qp->state != IBV_QPS_RTS || conn->tx.terminate ||
+	       conn->tx.goodbye || conn->rx.goodbye;
+}
 /* Sends what can be sent. qp->lock held (engine lock when conn has no QP). */
 void soft_tcp_send(struct dapl_conn *conn);
 /* Receives what is there, up to a budget. Engine lock and qp->lock held. False: the
- * stream is over (soft_stream_over was called). */
-bool soft_tcp_receive(struct dapl_conn *conn);
+ * stream is over (soft_stream_over was called). *came: it may have changed something. */
+bool soft_tcp_receive(struct dapl_conn *conn, bool *came);
 
 /* --- cm.c --------------------------------------------------------------------- */
 int soft_cm_open(struct dapl_device *dev);

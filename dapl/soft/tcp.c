@@ -630,15 +630,25 @@ static bool send_rest(struct dapl_conn *conn)
 	return true;
 }
 
+/* Small messages lie in one piece, which spares the kernel a list. */
+static ssize_t send_pieces(const struct dapl_conn *conn, struct batch *b)
+{
+	struct msghdr msg = { .msg_iov = b->iov, .msg_iovlen = b->iovs };
+	int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+
+	if (b->iovs == 1)
+		return send(conn->fd, b->iov->iov_base, b->iov->iov_len, flags);
+	return sendmsg(conn->fd, &msg, flags);
+}
+
 /* Sends the batch. True: all of it. */
 static bool send_batch(struct dapl_conn *conn, struct batch *b)
 {
-	struct msghdr msg = { .msg_iov = b->iov, .msg_iovlen = b->iovs };
 	uint32_t from = conn->tx.cursor.wqe;
 	ssize_t n;
 
 	do
-		n = sendmsg(conn->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+		n = send_pieces(conn, b);
 	while (n < 0 && send_failed(conn));
 	if (n < 0)
 		return false;
@@ -1012,12 +1022,6 @@ int soft_segment_end(struct soft_qp *qp, struct dapl_conn *conn, const char **ch
 
 /* --- receiving: cutting the stream -------------------------------------------------------------- */
 
-bool soft_stream_dropping(const struct dapl_conn *conn)
-{
-	return !conn->qp || conn->qp->state != IBV_QPS_RTS || conn->tx.terminate ||
-	       conn->tx.goodbye || conn->rx.goodbye;
-}
-
 static int consume_head(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t **p,
 			size_t *n, const char **check)
 {
@@ -1248,14 +1252,16 @@ static bool receive_end(struct dapl_conn *conn)
 	return false;
 }
 
-bool soft_tcp_receive(struct dapl_conn *conn)
+bool soft_tcp_receive(struct dapl_conn *conn, bool *came)
 {
 	struct soft_qp *qp = conn->qp;
 	size_t budget = RECEIVE_BUDGET, asked;
 	ssize_t n;
 
+	*came = true;
 	if (conn->pair)
 		return receive_end(conn);
+	*came = false;
 	while (!conn->rx.paused) {
 		if (!soft_stream_dropping(conn) && !conn->crc && conn->rx.phase == SOFT_RX_PAYLOAD &&
 		    conn->rx.payload_left >= DIRECT_MIN)
@@ -1266,6 +1272,7 @@ bool soft_tcp_receive(struct dapl_conn *conn)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return true;
+		*came = true;
 		if (n <= 0) {
 			ended(qp, conn, n < 0);
 			return false;

@@ -64,14 +64,14 @@ static void make_files(void)
 	OK(pipe2(pipes, O_NONBLOCK | O_CLOEXEC));
 	files[BELL] = eventfd(0, EFD_NONBLOCK);
 	files[COUNTER] = eventfd(3, EFD_NONBLOCK | EFD_SEMAPHORE);
-	files[STATION] = memory(4096, sealed);
-	files[STATION_READ] = memory(4096, sealed | F_SEAL_WRITE);
+	files[STATION] = memory(sizeof(struct soft_board), sealed);
+	files[STATION_READ] = memory(sizeof(struct soft_board), sealed | F_SEAL_WRITE);
 	files[SEGMENT] = memory(size, sealed);
 	files[5] = eventfd(0, 0);
 	files[6] = pipes[0];
 	files[7] = pipes[1];
 	files[8] = open("/dev/zero", O_RDWR | O_NONBLOCK);
-	files[9] = memory(4096, F_SEAL_GROW);
+	files[9] = memory(sizeof(struct soft_board), F_SEAL_GROW);
 	files[10] = memory(100, sealed);
 	files[11] = memory(size, F_SEAL_SHRINK);
 	files[12] = memory(size - 4096, sealed);
@@ -263,7 +263,7 @@ static void as_initiator(const uint8_t *p, size_t left)
 	uint8_t token[16];
 
 	soft_engine_lock(dev);
-	offer = soft_offer_new(dev, token);
+	offer = soft_offer_new(dev, NULL, token);
 	soft_engine_unlock(dev);
 	side_demand(offer, "no offer");
 	memcpy(&name, token, 8);
@@ -304,6 +304,7 @@ static void as_acceptor(const uint8_t *p, size_t left)
 	struct soft_segment *segment = NULL;
 	enum verdict verdict = REFUSED;
 	uint64_t key = 0x1234567;
+	struct dapl_conn *conn;
 	struct request request;
 	uint8_t token[16];
 	int fd, peer, fds;
@@ -312,7 +313,7 @@ static void as_acceptor(const uint8_t *p, size_t left)
 	memcpy(token, &our_name, 8);
 	memcpy(token + 8, &key, 8);
 	soft_engine_lock(dev);
-	OK(soft_attach_begin(dev, token, &fd, &segment) != SOFT_ATTACH_WAIT);
+	OK(soft_attach_begin(dev, token, &fd, &segment, &conn) != SOFT_ATTACH_WAIT);
 	peer = accept(listener, NULL, NULL);
 	side_demand(peer >= 0, "accept");
 	side_demand(hear(peer, &request, sizeof request, &fds) == sizeof request && fds == 2 &&
@@ -362,7 +363,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	OK(bind(listener, (struct sockaddr *)&address, address_of(&address, our_name)));
 	OK(listen(listener, 8));
 	soft_engine_lock(stream_device.dev);	/* from here on there are a station and a server */
-	offer = soft_offer_new(stream_device.dev, token);
+	offer = soft_offer_new(stream_device.dev, NULL, token);
 	side_demand(offer && !soft_offer_end(offer), "no offer");
 	soft_engine_unlock(stream_device.dev);
 	return 0;

@@ -43,15 +43,16 @@ static void make_segment(void)
 	struct dapl_device *dev = stream_device.dev;
 	size_t size = sizeof(struct ring_memory);
 	struct soft_offer *offer;
+	struct dapl_conn *conn;
 	uint8_t token[16];
 	char *at;
 	int fd;
 
 	dev->want_shm = true;
 	soft_engine_lock(dev);
-	offer = soft_offer_new(dev, token);
-	side_demand(offer && soft_attach_begin(dev, token, &fd, &segment) == SOFT_ATTACH_DONE,
-		    "no segment");
+	offer = soft_offer_new(dev, NULL, token);
+	side_demand(offer && soft_attach_begin(dev, token, &fd, &segment, &conn) ==
+		    SOFT_ATTACH_DONE, "no segment");
 	soft_segment_put(soft_offer_end(offer));
 	soft_engine_unlock(dev);
 	munmap(segment->memory, size);
@@ -78,7 +79,7 @@ static void open_run(struct run *r, uint8_t how)
 	r->pair = conn->pair = soft_pair_new(conn, segment);
 	side_demand(r->pair, "memory");
 	soft_engine_lock(dev);
-	dev->turn = dev->idle_polls = 0;
+	dev->turns = dev->idle_polls = 0;
 	__atomic_store_n(&dev->polled, false, __ATOMIC_RELAXED);
 	side_demand(soft_engine_add(conn), "epoll");
 	soft_engine_unlock(dev);

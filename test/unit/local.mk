@@ -33,6 +33,7 @@ soft_unit_tests = \
 	test/unit/test_soft_device \
 	test/unit/test_soft_stream \
 	test/unit/test_soft_ring \
+	test/unit/test_soft_cq \
 	test/unit/test_soft_shm \
 	test/unit/test_soft_wire
 check_PROGRAMS += $(soft_unit_tests)
@@ -41,6 +42,7 @@ dist_check_SCRIPTS += test/unit/soft-over-tcp
 test_unit_test_soft_device_SOURCES = test/unit/test_soft_device.c
 test_unit_test_soft_device_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_device_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
+test_unit_test_soft_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 test_unit_test_soft_stream_SOURCES = test/unit/test_soft_stream.c \
 	test/unit/soft_stream.c test/unit/soft_stream.h
 test_unit_test_soft_stream_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
@@ -48,9 +50,16 @@ test_unit_test_soft_stream_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_unit_test_soft_ring_SOURCES = test/unit/test_soft_ring.c
 test_unit_test_soft_ring_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_ring_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
+test_unit_test_soft_cq_SOURCES = test/unit/test_soft_cq.c
+test_unit_test_soft_cq_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_soft_cq_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=soft_engine_poll,--wrap=soft_engine_sleep \
+	-Wl,--wrap=soft_event_post,--wrap=soft_event_forget
+test_unit_test_soft_cq_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_test_soft_shm_SOURCES = test/unit/test_soft_shm.c
 test_unit_test_soft_shm_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-test_unit_test_soft_shm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_pair_receive
+test_unit_test_soft_shm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_pair_receive \
+	-Wl,--wrap=process_vm_writev -Wl,--wrap=process_vm_readv
 test_unit_test_soft_shm_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_test_soft_wire_SOURCES = test/unit/test_soft_wire.c test/unit/own_network.h
 test_unit_test_soft_wire_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

@@ -148,14 +148,14 @@ static void drain(struct stream *s)
 /* What the engine does for a socket that is readable, or writable again. */
 static void serve(struct stream *s)
 {
-	bool blocked;
+	bool blocked, came;
 
 	do {
 		soft_engine_lock(stream_device.dev);
 		dapl_spin_lock(&s->qp->lock);
 		s->conn->tx.blocked = false;
 		if (s->alive)
-			s->alive = soft_tcp_receive(s->conn);
+			s->alive = soft_tcp_receive(s->conn, &came);
 		if (s->alive) {
 			s->conn->tx.ack_now = true;
 			soft_tcp_send(s->conn);

@@ -1339,6 +1339,38 @@ static int write_to(struct end *a, uint64_t id, uint64_t addr, uint32_t rkey, ui
 	return post_wr(a, &wr);
 }
 
+/* The next one of the service thread fails. */
+static _Atomic bool no_memory;
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+	bool fails = no_memory && dapl_service_here();
+
+	if (fails)
+		no_memory = false;
+	return fails ? NULL : __real_calloc(n, size);
+}
+
+/* And it is one of ours then: only they are told of a write that is refused. */
+static void a_caller_waits_while_the_acceptor_has_no_memory(void **state)
+{
+	struct end a, b;
+
+	(void)state;
+	open_end(&a, &plain);
+	open_end(&b, &plain);
+	no_memory = true;
+	connect_ends(&a, &b, &plain);
+	assert_false(no_memory);
+	OK(write_to(&a, 1, (uintptr_t)b.buf, b.mr->rkey + 1, 8));
+	expect_wc(a.scq, 1, IBV_WC_REM_ACCESS_ERR);
+	expect_up(BROKEN, &a);
+	expect_up(BROKEN, &b);
+	close_pair(&a, &b);
+}
+
 static void windows_of_type_1(void **state)
 {
 	struct end a, b;
@@ -1802,16 +1834,16 @@ static void a_process_that_sleeps_serves_and_its_death_is_seen(void **state)
 	done(a.scq, 3);
 	OK(post_atomic(&a, 4, false, 1, 0, 8, &peer, 64));
 	done(a.scq, 4);
-	/* stopped it answers nothing, and goes on later */
+	/* stopped it answers nothing, and goes on later; small reads don't ask it */
 	stop(child);
-	OK(post(&a, 5, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, 0, 1000, &peer, 0));
+	OK(post(&a, 5, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, 0, 20000, &peer, 0));
 	expect_no_wc(a.scq);
 	kill(child, SIGCONT);
 	done(a.scq, 5);
 	/* killed: what is outstanding ends */
 	stop(child);
 	OK(post_recv(&a, 9, 0, 8));
-	OK(post(&a, 6, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, 0, 1000, &peer, 0));
+	OK(post(&a, 6, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, 0, 20000, &peer, 0));
 	OK(post(&a, 7, IBV_WR_RDMA_READ, 0, 0, 1000, &peer, 0));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
@@ -1986,6 +2018,7 @@ int main(int argc, char **argv)
 		T(local_protection),
 		T(reads_not_agreed_on_fail),
 		T(deregistered_memory_is_out_of_reach),
+		T(a_caller_waits_while_the_acceptor_has_no_memory),
 		T(windows_of_type_1),
 		T(windows_of_type_2),
 		T(shared_receive_queue),

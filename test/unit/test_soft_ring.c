@@ -278,6 +278,35 @@ static void a_head_that_lies_makes_no_room(void **state)
 	}
 }
 
+/* What one use left is not seen by the next, however far it went. */
+static void cleaned_memory_is_like_new(void **state)
+{
+	static const uint32_t messages[] = { 0, 1, 2, RING_SLOTS - 1, RING_SLOTS, 300 };
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * sizeof messages / sizeof *messages; i++) {
+		uint32_t count = messages[i / 2], length = i % 2 ? RING_INLINE + 1 : RING_INLINE;
+
+		ring_tx_init(&tx, memory, i % 2);
+		ring_rx_init(&rx, memory, i % 2);
+		assert_false(ring_ready(&rx));
+		for (uint32_t n = 0; n < count; n++) {
+			assert_true(ring_room(&tx, length));
+			put(n, length);
+			take(n, length);
+			assert_false(ring_ready(&rx));
+			ring_tell(&rx, n, n);
+		}
+		assert_int_equal(ring_memory_clean(memory), count && length > RING_INLINE);
+		for (int direction = 0; direction < 2; direction++) {
+			assert_int_equal(memory->told[direction].count, 0);
+			assert_int_equal(memory->told[direction].head, 0);
+			for (int slot = 0; slot < RING_SLOTS; slot++)
+				assert_int_equal(memory->slot[direction][slot].seq, 0);
+		}
+	}
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, fresh, gone)
 
 int main(void)
@@ -291,6 +320,7 @@ int main(void)
 		T(a_message_that_is_too_long_or_lies_elsewhere),
 		T(numbers_out_of_order_are_no_messages),
 		T(a_head_that_lies_makes_no_room),
+		T(cleaned_memory_is_like_new),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

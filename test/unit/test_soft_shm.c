@@ -5,6 +5,7 @@
  * goes. What messages do is test_soft_device.c's matter. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -14,7 +15,9 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -115,13 +118,15 @@ static void wait_up(const struct end *e, enum kind kind)
 	}
 }
 
+/* Without a device the end opens one. */
 static void open_end(struct end *e)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .sq_sig_all = 1,
 					 .cap = { 64, 64, 2, 2, 64 } };
 
 	memset(came[e == &ends[1]], 0, sizeof came[0]);
-	OK(ops->open("lo 0", e, &e->dev));
+	if (!e->dev)
+		OK(ops->open("lo 0", e, &e->dev));
 	OK(ops->alloc_pd(e->dev, &e->pd));
 	OK(ops->create_channel(e->dev, &e->channel));
 	OK(ops->create_cq(e->dev, 256, e, e->channel, &e->cq));
@@ -133,19 +138,30 @@ static void open_end(struct end *e)
 		       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC, NULL, &e->mr));
 }
 
-static void close_end(struct end *e)
+static void release_end(struct end *e)
 {
-	if (e->conn) {
-		ops->release(e->conn);
-		wait_up(e, RELEASED);
-	}
+	if (!e->conn)
+		return;
+	ops->release(e->conn);
+	wait_up(e, RELEASED);
+	e->conn = NULL;
+}
+
+static void close_objects(struct end *e)
+{
+	release_end(e);
 	OK(ops->dereg_mr(e->mr));
 	OK(ops->destroy_qp(e->qp));
 	OK(ops->destroy_cq(e->cq));
 	OK(ops->destroy_channel(e->channel));
 	OK(ops->dealloc_pd(e->pd));
-	ops->close(e->dev);
 	free(e->buf);
+}
+
+static void close_end(struct end *e)
+{
+	close_objects(e);
+	ops->close(e->dev);
 	memset(e, 0, sizeof *e);
 }
 
@@ -301,59 +317,84 @@ static void expect_byte(int fd, char c)
 	assert_int_equal(got, c);
 }
 
-static void data_between_processes_and_a_killed_peer(void **state)
-{
+/* A process that connects to ends[1], and plays a part until it's killed. */
+struct caller {
+	pid_t pid;
+	int down[2], up[2], go[2];
 	struct dapl_listener *listener;
-	struct end *e = &ends[1];
-	int down[2], up[2], go[2], status;
-	uint16_t port = 0;
-	pid_t child;
+};
 
-	(void)state;
-	OK(pipe(down) | pipe(up) | pipe(go));
-	child = fork();			/* before this process has a device */
-	if (!child) {
-		DIE_UNLESS(read(go[0], &port, sizeof port) == sizeof port);
-		close(up[0]);
-		child_part(port, down[0], up[1]);
+static struct caller a_caller(void (*part)(uint16_t port, int from, int to))
+{
+	struct end *e = &ends[1];
+	struct caller o;
+	uint16_t port = 0;
+
+	OK(pipe(o.down) | pipe(o.up) | pipe(o.go));
+	o.pid = fork();			/* before this process has a device */
+	if (!o.pid) {
+		DIE_UNLESS(read(o.go[0], &port, sizeof port) == sizeof port);
+		close(o.up[0]);
+		part(port, o.down[0], o.up[1]);
 		_exit(1);
 	}
-	close(up[1]);
+	close(o.up[1]);
 	open_end(e);
-	OK(ops->listen(e->dev, NULL, &port, false, 8, e, &listener));
-	assert_int_equal(write(go[1], &port, sizeof port), sizeof port);
+	OK(ops->listen(e->dev, NULL, &port, false, 8, e, &o.listener));
+	assert_int_equal(write(o.go[1], &port, sizeof port), sizeof port);
 	accept_it(e);
+	return o;
+}
+
+static void kill_caller(struct caller *o)
+{
+	int status;
+
+	kill(o->pid, SIGKILL);
+	waitpid(o->pid, &status, 0);
+	assert_true(WIFSIGNALED(status));
+	wait_up(&ends[1], BROKEN);
+}
+
+static void end_caller(struct caller *o)
+{
+	ops->unlisten(o->listener);
+	close_end(&ends[1]);
+	for (int i = 0; i < 2; i++) {
+		close(o->down[i]);
+		close(o->go[i]);
+	}
+	close(o->up[0]);
+}
+
+static void data_between_processes_and_a_killed_peer(void **state)
+{
+	struct end *e = &ends[1];
+	struct caller o = a_caller(child_part);
+
+	(void)state;
 	assert_true(uses_rings(e));
 	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
 		post_receive(e);
-	tell(down[1], e);
+	tell(o.down[1], e);
 	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
 		done(e);
-		expect_byte(up[0], 'x');	/* RDMA: the service thread alone serves it */
+		expect_byte(o.up[0], 'x');	/* RDMA: the service thread alone serves it */
 		settle(e);
 		assert_true(has_pattern(e->buf + HALF, lengths[i], i));
 		assert_true(has_pattern(e->buf, lengths[i], i));
 		memset(e->buf, 0, BUFFER);
 		*(uint64_t *)e->buf = 37;
 		settle(e);
-		tell(down[1], e);
+		tell(o.down[1], e);
 	}
-	expect_byte(up[0], 'y');
+	expect_byte(o.up[0], 'y');
 	settle(e);
 	assert_int_equal(*(uint64_t *)e->buf, 42);
 	post_receive(e);
-	kill(child, SIGKILL);
-	waitpid(child, &status, 0);
-	assert_true(WIFSIGNALED(status));
-	wait_up(e, BROKEN);
+	kill_caller(&o);
 	assert_int_equal(next_status(e), IBV_WC_WR_FLUSH_ERR);
-	ops->unlisten(listener);
-	close_end(e);
-	for (int i = 0; i < 2; i++) {
-		close(down[i]);
-		close(go[i]);
-	}
-	close(up[0]);
+	end_caller(&o);
 }
 
 /* --- one process --------------------------------------------------------------------------------------- */
@@ -394,6 +435,87 @@ static void one_process_unless_a_side_refuses(void **state)
 		done(&ends[1]);
 		close_two();
 	}
+}
+
+static const struct ring_memory *memory_of(const struct end *e)
+{
+	const struct ring_memory *memory;
+
+	soft_engine_lock(e->dev);
+	memory = e->conn->pair ? e->conn->pair->segment->memory : NULL;
+	soft_engine_unlock(e->dev);
+	return memory;
+}
+
+/* How many segments with data the end's TCP has sent. */
+static unsigned frames_sent(const struct end *e)
+{
+	struct tcp_info info;
+	socklen_t length = sizeof info;
+
+	memset(&info, 0, sizeof info);
+	soft_engine_lock(e->dev);
+	OK(getsockopt(e->conn->fd, IPPROTO_TCP, TCP_INFO, &info, &length));
+	soft_engine_unlock(e->dev);
+	return info.tcpi_data_segs_out;
+}
+
+static void send_and_check(struct end *from, struct end *to, uint32_t length, unsigned seed)
+{
+	pattern(from->buf, length, seed);
+	memset(to->buf + HALF, 0, length);
+	post_receive(to);
+	post(from, IBV_WR_SEND, length, 0, 0);
+	done(from);
+	done(to);
+	assert_true(has_pattern(to->buf + HALF, length, seed));
+}
+
+/* One device, the same memory from one connection to the next, and nothing of what the last
+ * has left there. The initiator says nothing over TCP but its Request. */
+static void a_device_by_itself_uses_memory_again(void **state)
+{
+	enum { ROUNDS = 4 };
+	const struct ring_memory *memory = NULL;
+	struct dapl_listener *listener;
+	void *in_between[ROUNDS];	/* would take the place of what was unmapped */
+	uint16_t port = 0;
+
+	(void)state;
+	setenv("DAPL_SOFT_SHM", "1", 1);
+	open_end(&ends[0]);
+	ends[1].dev = ends[0].dev;
+	open_end(&ends[1]);
+	OK(ops->listen(ends[1].dev, NULL, &port, false, 8, &ends[1], &listener));
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		start_connect(&ends[0], port);
+		accept_it(&ends[1]);
+		wait_up(&ends[0], ESTABLISHED);
+		assert_non_null(memory_of(&ends[0]));
+		assert_ptr_equal(memory_of(&ends[0]), memory_of(&ends[1]));
+		if (memory)
+			assert_ptr_equal(memory_of(&ends[0]), memory);
+		memory = memory_of(&ends[0]);
+		assert_int_equal(frames_sent(&ends[0]), 1);
+		for (unsigned i = 0; i < 200; i++) {
+			send_and_check(&ends[0], &ends[1], round % 2 ? 5000 : 8, i + round);
+			send_and_check(&ends[1], &ends[0], round % 2 ? 8 : 5000, i + round);
+		}
+		release_end(&ends[round / 2]);
+		wait_up(&ends[!(round / 2)], CLOSED);
+		release_end(&ends[!(round / 2)]);
+		for (int i = 0; i < 2; i++)
+			OK(ops->reset_qp(ends[i].dev, ends[i].qp));
+		memset(came, 0, sizeof came);
+		in_between[round] = mmap(NULL, sizeof *memory, PROT_NONE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	}
+	for (unsigned round = 0; round < ROUNDS; round++)
+		munmap(in_between[round], sizeof *memory);
+	ops->unlisten(listener);
+	close_objects(&ends[1]);
+	memset(&ends[1], 0, sizeof ends[1]);
+	close_end(&ends[0]);
 }
 
 /* --- whoever sleeps is woken ------------------------------------------------------------------------------- */
@@ -484,6 +606,381 @@ static void nobody_sleeps_through_a_message(void **state)
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
 	close_two();
+}
+
+/* By such numbers parent and child know each other when they connect. */
+static void parent_and_child_have_different_random_numbers(void **state)
+{
+	uint32_t its = 0, ours;
+	int fds[2], status;
+	pid_t child;
+
+	(void)state;
+	open_end(&ends[0]);
+	OK(pipe(fds));
+	soft_random();
+	child = fork();
+	if (!child) {
+		its = soft_random();
+		_exit(write(fds[1], &its, sizeof its) != sizeof its);
+	}
+	ours = soft_random();
+	assert_int_equal(read(fds[0], &its, sizeof its), sizeof its);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_not_equal(its, ours);
+	close(fds[0]);
+	close(fds[1]);
+	close_end(&ends[0]);
+}
+
+/* --- a peer that sleeps is not woken: direct access ------------------------------------------------ */
+
+/* What happens just before the nth copy that the kernel is asked for, and how often it was
+ * asked; copies of a pid's memory by us, so of one thread. */
+static void (*meanwhile)(void);
+static unsigned meanwhile_at, copies;
+static bool copies_refused;
+
+static bool copy_refused(void)
+{
+	copies++;
+	if (meanwhile && copies == meanwhile_at)
+		meanwhile();
+	errno = EPERM;
+	return copies_refused;
+}
+
+ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+				 const struct iovec *there, unsigned long m, unsigned long flags);
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+				 const struct iovec *there, unsigned long m, unsigned long flags);
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+				 const struct iovec *there, unsigned long m, unsigned long flags)
+{
+	return copy_refused() ? -1 : __real_process_vm_writev(pid, here, n, there, m, flags);
+}
+
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+				const struct iovec *there, unsigned long m, unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+				const struct iovec *there, unsigned long m, unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+				const struct iovec *there, unsigned long m, unsigned long flags)
+{
+	return copy_refused() ? -1 : __real_process_vm_readv(pid, here, n, there, m, flags);
+}
+
+static uint32_t sleeps_of_peer(const struct end *e)
+{
+	return __atomic_load_n(e->conn->pair->peer->sleeps, __ATOMIC_RELAXED);
+}
+
+/* Until the other end sleeps, and has nothing to do. */
+static uint32_t wait_asleep(const struct end *e)
+{
+	uint32_t before, after = sleeps_of_peer(e);
+	time_t end = now() + LIMIT_S;
+
+	do {
+		before = after;
+		usleep(10000);
+		after = sleeps_of_peer(e);
+		if (now() > end)
+			fail_msg("the peer does not go to sleep");
+	} while (before != after || !(after & 1));
+	return after;
+}
+
+/* Direct access does not reach a process that sanitizers or the system keep away from. */
+static bool direct_works(void)
+{
+	uint64_t from = 1, to = 0;
+	struct iovec here = { &from, 8 }, there = { &to, 8 };
+
+	return __real_process_vm_writev(getpid(), &here, 1, &there, 1, 0) == 8;
+}
+
+static void open_sleeper(void)
+{
+	if (!direct_works())
+		skip();
+	open_two(0);
+	meanwhile = NULL;
+	copies = meanwhile_at = 0;
+	copies_refused = false;
+	wait_asleep(&ends[0]);
+}
+
+static void post_to_other(enum ibv_wr_opcode opcode, uint32_t length, uint32_t offset)
+{
+	post(&ends[0], opcode, length, (uintptr_t)ends[1].buf + offset, ends[1].mr->rkey);
+}
+
+static const uint32_t direct_lengths[] = { 1, 7, 8, 9, 16, 63, 64, 4096, 5001, DIRECT_MAX };
+
+/* The child's part: writes and reads the memory of its parent, who sleeps in read(). */
+static void child_who_lets_sleep(uint16_t port, int from, int to)
+{
+	struct end *e = &ends[0];
+	uint32_t sleeps, expected = 0;
+	struct other o;
+
+	alarm(60);
+	open_end(e);
+	start_connect(e, port);
+	wait_up(e, ESTABLISHED);
+	DIE_UNLESS(read(from, &o, sizeof o) == sizeof o);
+	sleeps = wait_asleep(e);
+	for (size_t i = 0; i < sizeof direct_lengths / sizeof *direct_lengths; i++) {
+		uint32_t length = direct_lengths[i], offset = i % 3 ? 0 : 4091;
+
+		pattern(e->buf, length, i);
+		post(e, IBV_WR_RDMA_WRITE, length, o.address + offset, o.rkey);
+		DIE_UNLESS(next_status(e) == IBV_WC_SUCCESS);
+		DIE_UNLESS(e->conn->pair->direct == ++expected);
+		memset(e->buf, 0, length);
+		post(e, IBV_WR_RDMA_READ, length, o.address + offset, o.rkey);
+		DIE_UNLESS(next_status(e) == IBV_WC_SUCCESS);
+		DIE_UNLESS(e->conn->pair->direct == ++expected);
+		DIE_UNLESS(has_pattern(e->buf, length, i));
+	}
+	DIE_UNLESS(sleeps == sleeps_of_peer(e));
+	DIE_UNLESS(write(to, "z", 1) == 1);
+	pause();
+}
+
+static void a_process_that_sleeps_is_not_woken(void **state)
+{
+	enum { LAST = sizeof direct_lengths / sizeof *direct_lengths - 1 };
+	struct end *e = &ends[1];
+	struct caller o;
+
+	(void)state;
+	if (!direct_works())
+		skip();
+	o = a_caller(child_who_lets_sleep);
+	tell(o.down[1], e);
+	expect_byte(o.up[0], 'z');
+	assert_true(has_pattern(e->buf + (LAST % 3 ? 0 : 4091), direct_lengths[LAST], LAST));
+	kill_caller(&o);
+	end_caller(&o);
+}
+
+static void deregister(void)
+{
+	OK(ops->dereg_mr(ends[1].mr));
+	memset(ends[1].buf, 0x55, HALF);
+}
+
+static void fail_qp(void)
+{
+	OK(ops->error_qp(ends[1].qp));
+	memset(ends[1].buf, 0x55, HALF);
+}
+
+/* For close_end, and the STag is another one. */
+static void register_anew(void)
+{
+	OK(ops->reg_mr(ends[1].pd, ends[1].buf, BUFFER, IBV_ACCESS_LOCAL_WRITE, NULL,
+		       &ends[1].mr));
+}
+
+/* What the initiator found is taken back before the kernel copies, at each copy there is:
+ * the first asks for the station's id. Not a byte is stored afterwards, and what was read
+ * afterwards is no success. */
+static void what_is_taken_back_is_not_accessed(void **state)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
+
+	(void)state;
+	for (unsigned way = 0; way < 8; way++) {
+		bool write = !(way & 1), dereg = way & 2;
+
+		open_sleeper();
+		post_to_other(opcodes[way & 1], 8, 0);		/* the pages are there */
+		done(&ends[0]);
+		assert_int_equal(ends[0].conn->pair->direct, 1);
+		memset(ends[0].buf, 0x33, 100);
+		meanwhile = dereg ? deregister : fail_qp;
+		meanwhile_at = copies + (write && way & 4 ? 2 : 1);	/* the body, the tail */
+		post_to_other(opcodes[way & 1], 100, 0);
+		assert_true(copies >= meanwhile_at);
+		if (dereg)
+			assert_int_equal(next_status(&ends[0]), IBV_WC_REM_ACCESS_ERR);
+		for (unsigned i = 0; i < 100; i++)
+			assert_int_equal(ends[1].buf[i], 0x55);
+		assert_int_equal(ends[0].conn->pair->direct, 1);
+		meanwhile = NULL;
+		if (dereg)
+			register_anew();
+		close_two();
+	}
+}
+
+struct sleeper {
+	uint16_t port;
+	struct other memory;
+};
+
+/* A process that is connected to, and then sleeps. */
+static void child_who_sleeps(int to)
+{
+	struct end *e = &ends[1];
+	struct dapl_listener *listener;
+	struct sleeper is = { 0 };
+
+	alarm(60);
+	open_end(e);
+	OK(ops->listen(e->dev, NULL, &is.port, false, 8, e, &listener));
+	is.memory = (struct other){ (uintptr_t)e->buf, e->mr->rkey };
+	DIE_UNLESS(write(to, &is, sizeof is) == sizeof is);
+	accept_it(e);
+	pause();
+}
+
+static pid_t sleeper;
+
+static void kill_sleeper(void)
+{
+	kill(sleeper, SIGKILL);
+	waitpid(sleeper, NULL, 0);
+}
+
+/* The target is there no more when the kernel is to copy. */
+static void a_target_that_is_killed_meanwhile(void **state)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
+	struct end *e = &ends[0];
+	struct sleeper other;
+	int up[2];
+
+	(void)state;
+	if (!direct_works())
+		skip();
+	for (int way = 0; way < 2; way++) {
+		OK(pipe(up));
+		sleeper = fork();
+		if (!sleeper) {
+			child_who_sleeps(up[1]);
+			_exit(1);
+		}
+		assert_int_equal(read(up[0], &other, sizeof other), sizeof other);
+		open_end(e);
+		start_connect(e, other.port);
+		wait_up(e, ESTABLISHED);
+		wait_asleep(e);
+		post(e, opcodes[way], 8, other.memory.address, other.memory.rkey);
+		done(e);
+		assert_int_equal(e->conn->pair->direct, 1);
+		copies = 0;
+		meanwhile = kill_sleeper;
+		meanwhile_at = 1;
+		post(e, opcodes[way], 100, other.memory.address, other.memory.rkey);
+		assert_int_equal(e->conn->pair->direct, 1);
+		assert_int_not_equal(next_status(e), IBV_WC_SUCCESS);
+		wait_up(e, BROKEN);
+		meanwhile = NULL;
+		close_end(e);
+		close(up[0]);
+		close(up[1]);
+	}
+}
+
+/* Before the last aligned 8 bytes are written, everything else is in place. */
+static void look_at_body(void)
+{
+	assert_true(has_pattern(ends[1].buf, 96, 7));
+	assert_int_equal(*(uint64_t *)(ends[1].buf + 96), 0);
+}
+
+static void the_tail_is_written_last(void **state)
+{
+	(void)state;
+	open_sleeper();
+	pattern(ends[0].buf, 100, 7);
+	meanwhile = look_at_body;
+	meanwhile_at = 3;		/* id, body, tail */
+	post_to_other(IBV_WR_RDMA_WRITE, 100, 0);
+	assert_int_equal(copies, 3);
+	done(&ends[0]);
+	assert_true(has_pattern(ends[1].buf, 100, 7));
+	close_two();
+}
+
+static void what_is_not_permitted_is_refused(void **state)
+{
+	struct ibv_mr *mr;
+	struct ibv_pd *pd;
+
+	(void)state;
+	for (int way = 0; way < 6; way++) {
+		uint64_t address;
+		bool read = way == 1;
+
+		open_sleeper();
+		OK(ops->alloc_pd(ends[1].dev, &pd));
+		OK(ops->reg_mr(way == 4 ? pd : ends[1].pd, ends[1].buf, 4096,
+			       IBV_ACCESS_LOCAL_WRITE |
+			       (way == 0 ? IBV_ACCESS_REMOTE_READ : way == 1
+				? IBV_ACCESS_REMOTE_WRITE
+				: IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE), NULL, &mr));
+		address = (uintptr_t)ends[1].buf;
+		address += way == 2 ? 4089 : way == 3 ? -1 : 0;
+		post(&ends[0], read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, 8, address,
+		     mr->rkey ^ (way == 5));
+		assert_int_equal(next_status(&ends[0]), IBV_WC_REM_ACCESS_ERR);
+		assert_int_equal(ends[0].conn->pair->direct, 0);
+		wait_up(&ends[1], BROKEN);
+		OK(ops->dereg_mr(mr));
+		OK(ops->dealloc_pd(pd));
+		close_two();
+	}
+}
+
+/* Files of this process may have so many bytes; more ends it. */
+static void limit_files(rlim_t size)
+{
+	struct rlimit limit;
+
+	OK(getrlimit(RLIMIT_FSIZE, &limit));
+	limit.rlim_cur = size;
+	OK(setrlimit(RLIMIT_FSIZE, &limit));
+}
+
+/* Refused by the system, by either side's setting, or out of turn: through the ring. */
+static void what_cannot_go_directly_goes_through_the_ring(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 8; way++) {
+		if (way < 2)
+			setenv("DAPL_SOFT_DIRECT", "0", 1);
+		if (way == 6)
+			limit_files(1 << 30);
+		open_sleeper();
+		if (way == 7)
+			limit_files(1 << 30);
+		unsetenv("DAPL_SOFT_DIRECT");
+		ends[way == 0].dev->want_direct = true;	/* the other one's 0 does it too */
+		copies_refused = way == 2;
+		pattern(ends[0].buf, 20000, way);
+		if (way == 3)
+			post(&ends[0], IBV_WR_SEND, 8, 0, 0);	/* without a receive */
+		if (way == 4)
+			post(&ends[0], IBV_WR_RDMA_WRITE, 0, 0, 0);
+		post_to_other(IBV_WR_RDMA_WRITE, way == 5 ? DIRECT_MAX + 1 : 100, 0);
+		if (way == 3)
+			post_receive(&ends[1]);
+		if (way == 3 || way == 4)
+			done(&ends[0]);
+		done(&ends[0]);
+		settle(&ends[1]);
+		assert_true(has_pattern(ends[1].buf, 100, way));
+		assert_int_equal(ends[0].conn->pair->direct, 0);
+		copies_refused = false;
+		close_two();
+		limit_files(RLIM_INFINITY);
+	}
 }
 
 /* --- a peer that stores nonsense -------------------------------------------------------------------------- */
@@ -578,16 +1075,18 @@ static void tell_nothing(struct dapl_conn *conn)
 	__atomic_add_fetch(&told->count, 1, __ATOMIC_RELEASE);
 }
 
-void __real_soft_pair_receive(struct dapl_conn *conn, bool later);
-void __wrap_soft_pair_receive(struct dapl_conn *conn, bool later);
-void __wrap_soft_pair_receive(struct dapl_conn *conn, bool later)
+bool __real_soft_pair_receive(struct dapl_conn *conn, bool later);
+bool __wrap_soft_pair_receive(struct dapl_conn *conn, bool later);
+bool __wrap_soft_pair_receive(struct dapl_conn *conn, bool later)
 {
-	__real_soft_pair_receive(conn, later);
+	bool more = __real_soft_pair_receive(conn, later);
+
 	if (conn->owner != &ends[1] || !__atomic_load_n(&stores_on, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&stores, __ATOMIC_RELAXED) == STORES_MAX)
-		return;
+		return more;
 	__atomic_add_fetch(&stores, 1, __ATOMIC_RELAXED);
 	tell_nothing(conn);
+	return more;
 }
 
 /* It closes its socket and goes on storing: its end is seen all the same. */
@@ -667,11 +1166,11 @@ static void strangers_get_no_memory(void **state)
 	uint8_t token[16];
 
 	(void)state;
-	OK(pipe(pipes) | ftruncate(file, 4096) | ftruncate(small, 100));
+	OK(pipe(pipes) | ftruncate(file, sizeof(struct soft_board)) | ftruncate(small, 100));
 	OK(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
 	open_end(&ends[1]);
 	soft_engine_lock(ends[1].dev);
-	offer = soft_offer_new(ends[1].dev, token);
+	offer = soft_offer_new(ends[1].dev, NULL, token);
 	soft_engine_unlock(ends[1].dev);
 	assert_non_null(offer);
 	memcpy(&request.key, token + 8, 8);
@@ -733,7 +1232,15 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_between_processes_and_a_killed_peer),
 		cmocka_unit_test(one_process_unless_a_side_refuses),
+		cmocka_unit_test(a_device_by_itself_uses_memory_again),
 		cmocka_unit_test(nobody_sleeps_through_a_message),
+		cmocka_unit_test(parent_and_child_have_different_random_numbers),
+		cmocka_unit_test(a_process_that_sleeps_is_not_woken),
+		cmocka_unit_test(what_is_taken_back_is_not_accessed),
+		cmocka_unit_test(a_target_that_is_killed_meanwhile),
+		cmocka_unit_test(the_tail_is_written_last),
+		cmocka_unit_test(what_is_not_permitted_is_refused),
+		cmocka_unit_test(what_cannot_go_directly_goes_through_the_ring),
 		cmocka_unit_test(nonsense_in_a_ring_ends_its_connection),
 		cmocka_unit_test(who_stores_on_after_its_end_is_not_waited_for),
 		cmocka_unit_test(strangers_get_no_memory),
@@ -743,6 +1250,7 @@ int main(int argc, char **argv)
 		cmocka_set_test_filter(argv[1]);
 	unsetenv("DAPL_SOFT_CRC");
 	unsetenv("DAPL_SOFT_SHM");
+	unsetenv("DAPL_SOFT_DIRECT");
 	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* direct.c - writes and reads the memory of a process on this host that sleeps, without
+ * waking it: the initiator checks what the target would have checked, and has the kernel
+ * copy (process_vm_writev and readv, which the kernel's rules for debuggers must allow).
+ * Whatever can't be done this way goes through the ring, and errors are found there.
+ *
+ * A target takes back its permission at once, and waits for nobody, who may be stopped or
+ * dead. Reads look afterwards whether it still held. What is written is copied from a
+ * window, a piece of a file of the target's, which the target cuts off: then the kernel
+ * finds nothing to copy. doc/design/soft-direct.md has the argument. */
+#include "dapl/soft/soft.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+/* The gate's file: windows, each with a place for every QP number. The last one is open; the
+ * file is made shorter by one to close it, and nobody can make it longer. */
+#define PLACE_SHIFT 14
+#define WINDOW (1ull << (24 + PLACE_SHIFT))
+#define GATE_SIZE (1ull << 62)
+
+enum { ALIVE_NS = 10000000 };	/* a process number is not used again so soon */
+
+_Static_assert(DIRECT_MAX == 1 << PLACE_SHIFT, "a place holds an access");
+
+#define ONCE(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#define STORE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+
+/* Offsets in the gate are beyond any limit that a process may have for its files, and what
+ * exceeds one is answered by a deadly signal. */
+static bool has_file_limit(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur != RLIM_INFINITY;
+}
+
+/* --- the target: the board --------------------------------------------------------------- */
+
+void soft_board_open(struct soft_station *station)
+{
+	struct soft_board *board = station->board;
+	int fd;
+
+	if (has_file_limit())
+		return;
+	fd = memfd_create("dapl-soft-gate", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return;
+	if (ftruncate(fd, GATE_SIZE) || fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SEAL)) {
+		close(fd);
+		return;
+	}
+	station->gate_file = fd;
+	board->fd = fd;
+	board->id = station->id;
+	board->self = (uintptr_t)board;
+	board->gate = GATE_SIZE - WINDOW;
+	__atomic_store_n(&board->pid, getpid(), __ATOMIC_RELEASE);
+}
+
+void soft_board_close(struct soft_station *station)
+{
+	if (station->gate_file >= 0)
+		close(station->gate_file);
+	if (station->process >= 0)
+		close(station->process);
+	station->gate_file = station->process = -1;
+}
+
+/* Whoever found a permission before it was withdrawn has nothing to write from any more. */
+static void close_window(struct soft_station *station)
+{
+	struct soft_board *board = station->board;
+	uint64_t end;
+
+	dapl_spin_lock(&station->reach_lock);
+	end = board->gate;
+	if (end) {
+		__atomic_store_n(&board->gate, end > WINDOW ? end - WINDOW : 0,
+				 __ATOMIC_SEQ_CST);
+		if (ftruncate(station->gate_file, end))
+			log_line(SOFT_LOG_ERR, "soft: ftruncate: %s", strerror(errno));
+	}
+	dapl_spin_unlock(&station->reach_lock);
+}
+
+static struct board_entry *entries(struct soft_board *board, uint32_t stag)
+{
+	return board->entry[(stag >> 8) % BOARD_SETS];
+}
+
+static bool is_public(const struct soft_station *station, const struct soft_region *region)
+{
+	return station && station->gate_file >= 0 && region->kind == SOFT_MR &&
+	       (region->access & (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE));
+}
+
+void soft_board_publish(struct soft_station *station, const struct soft_region *region)
+{
+	struct board_entry *e, *end;
+
+	if (!is_public(station, region))
+		return;
+	e = entries(station->board, region->stag);
+	for (end = e + BOARD_WAYS; e < end && e->version & 1; e++)
+		;
+	if (e == end)
+		return;
+	STORE(e->stag, region->stag);
+	STORE(e->access, region->access);
+	STORE(e->pd, region->pd->id);
+	STORE(e->first, region->first);
+	STORE(e->length, region->length);
+	STORE(e->base, (uintptr_t)region->base);
+	__atomic_store_n(&e->version, e->version + 1, __ATOMIC_RELEASE);
+}
+
+void soft_board_withdraw(struct soft_station *station, const struct soft_region *region)
+{
+	struct board_entry *e, *end;
+
+	if (!is_public(station, region))
+		return;
+	e = entries(station->board, region->stag);
+	for (end = e + BOARD_WAYS; e < end; e++) {
+		if (!(e->version & 1) || e->stag != region->stag)
+			continue;
+		STORE(e->version, e->version + 1);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (region->access & IBV_ACCESS_REMOTE_WRITE)
+			close_window(station);
+		return;
+	}
+}
+
+/* --- the target: doors, one for each connection -------------------------------------------- */
+
+static struct ring_door *own_door(const struct soft_pair *pair)
+{
+	return &pair->segment->memory->door[!pair->conn->passive];
+}
+
+void soft_door_open(struct soft_qp *qp, struct dapl_conn *conn)
+{
+	struct ring_door *door;
+
+	if (!conn->pair || !conn->dev->want_direct || qp->state != IBV_QPS_RTS)
+		return;
+	door = own_door(conn->pair);
+	STORE(door->place, qp->qp.qp_num);
+	__atomic_store_n(&door->pd, ((struct soft_pd *)qp->qp.pd)->id, __ATOMIC_RELEASE);
+	conn->pair->door_open = true;
+}
+
+void soft_door_close(struct dapl_conn *conn)
+{
+	struct soft_pair *pair = conn->pair;
+
+	if (!pair || !pair->door_open)
+		return;
+	pair->door_open = false;
+	STORE(own_door(pair)->pd, 0);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (ONCE(own_door(pair)->knocked) && pair->own->gate_file >= 0)
+		close_window(pair->own);
+}
+
+/* --- the initiator: can the peer be reached at all? ------------------------------------------ */
+
+/* The process with this number lives, and had, when it was looked at, the station. Without
+ * a pidfd it is our own. */
+static bool lives(struct soft_station *peer)
+{
+	struct pollfd ended = { .fd = peer->process, .events = POLLIN };
+	uint64_t now = soft_now_ns();
+
+	if (peer->process < 0 || now - peer->seen_ns < ALIVE_NS)
+		return true;
+	peer->seen_ns = now;
+	return poll(&ended, 1, 0) == 0;
+}
+
+/* The memory of process pid has the station's id where the station says. */
+static bool has_id(const struct soft_station *peer, pid_t pid)
+{
+	uint64_t id = 0;
+	struct iovec here = { &id, sizeof id };
+	struct iovec there = { (char *)(uintptr_t)peer->board->self +
+			       offsetof(struct soft_board, id), sizeof id };
+
+	return process_vm_readv(pid, &here, 1, &there, 1, 0) == sizeof id && id == peer->id;
+}
+
+/* Its gate, opened anew by the name that /proc has for it. */
+static int open_gate(pid_t pid, int number)
+{
+	char path[64];
+	int fd, seals;
+
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, number);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	seals = fd >= 0 ? fcntl(fd, F_GET_SEALS) : 0;
+	if (seals >= 0 && (seals & F_SEAL_GROW) && (seals & F_SEAL_SEAL))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* reach_lock held, once for each station. */
+static bool try_to_reach(struct soft_station *peer)
+{
+	pid_t pid = __atomic_load_n(&peer->board->pid, __ATOMIC_ACQUIRE);
+
+	if (pid <= 0)
+		return false;
+	if (peer->file < 0) {		/* another process's */
+		peer->process = syscall(SYS_pidfd_open, pid, 0);
+		if (peer->process < 0)
+			return false;
+	}
+	if (!has_id(peer, pid) || !lives(peer))
+		return false;
+	if (peer->file < 0)		/* only now: to open another's file may do anything */
+		peer->gate_file = open_gate(pid, peer->board->fd);
+	peer->pid = pid;
+	soft_trace(TRC_LVL_DETAIL, "station", peer, "process %d can be accessed", pid);
+	return peer->gate_file >= 0;
+}
+
+static bool is_reached(struct soft_station *peer)
+{
+	bool reached;
+
+	dapl_spin_lock(&peer->reach_lock);
+	if (unlikely(peer->reach == SOFT_REACH_UNTRIED))
+		STORE(peer->reach, try_to_reach(peer) ? SOFT_REACH_YES : SOFT_REACH_NO);
+	if (peer->reach == SOFT_REACH_YES && unlikely(!lives(peer)))
+		STORE(peer->reach, SOFT_REACH_NO);
+	reached = peer->reach == SOFT_REACH_YES;
+	dapl_spin_unlock(&peer->reach_lock);
+	return reached;
+}
+
+/* --- the initiator: what may be accessed -------------------------------------------------------- */
+
+/* A permission, as it was found. */
+struct permit {
+	const struct ring_door *door;
+	uint64_t pd;
+	const struct board_entry *entry;
+	uint32_t version;
+	char *at;			/* in the target's memory */
+};
+
+static bool still_holds(const struct permit *permit)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return ONCE(permit->entry->version) == permit->version &&
+	       ONCE(permit->door->pd) == permit->pd;
+}
+
+/* The entry of an STag, in one state. */
+static bool find_entry(const struct soft_board *board, uint32_t stag, struct permit *permit,
+		       struct board_entry *copy)
+{
+	const struct board_entry *e = entries((struct soft_board *)board, stag), *end;
+
+	for (end = e + BOARD_WAYS; e < end; e++) {
+		permit->version = __atomic_load_n(&e->version, __ATOMIC_ACQUIRE);
+		if (!(permit->version & 1) || ONCE(e->stag) != stag)
+			continue;
+		permit->entry = e;
+		copy->access = ONCE(e->access);
+		copy->pd = ONCE(e->pd);
+		copy->first = ONCE(e->first);
+		copy->length = ONCE(e->length);
+		copy->base = ONCE(e->base);
+		return still_holds(permit);
+	}
+	return false;
+}
+
+/* What mem.c checks at the target. */
+static bool is_permitted(const struct soft_station *peer, const struct soft_swqe *wqe,
+			 struct permit *permit)
+{
+	uint32_t needed = wqe->opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ
+							  : IBV_ACCESS_REMOTE_WRITE;
+	struct board_entry e;
+
+	permit->pd = __atomic_load_n(&permit->door->pd, __ATOMIC_ACQUIRE);
+	if (!permit->pd || !find_entry(peer->board, wqe->rkey, permit, &e) ||
+	    e.pd != permit->pd || !(e.access & needed) ||
+	    wqe->remote + wqe->length < wqe->remote || wqe->remote < e.first ||
+	    wqe->length > e.length || wqe->remote - e.first > e.length - wqe->length)
+		return false;
+	permit->at = (char *)(uintptr_t)(e.base + (wqe->remote - e.first));
+	return true;
+}
+
+/* --- the initiator: access ------------------------------------------------------------------------ */
+
+/* The part of the target's file at this offset, mapped. */
+static char *map_place(struct soft_pair *pair, uint64_t offset)
+{
+	void *p;
+
+	if (pair->place && pair->place_at == offset)
+		return pair->place;
+	p = mmap(pair->place, DIRECT_MAX, PROT_READ, MAP_SHARED | (pair->place ? MAP_FIXED : 0),
+		 pair->peer->gate_file, offset);
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, DIRECT_MAX, MADV_DONTFORK);
+	pair->place = p;
+	pair->place_at = offset;
+	return p;
+}
+
+void soft_direct_free(struct soft_pair *pair)
+{
+	if (pair->place)
+		munmap(pair->place, DIRECT_MAX);
+}
+
+/* The kernel copied less than it should. It may not any more, or there is nothing: for good? */
+static bool copy_failed(struct soft_station *peer)
+{
+	if (errno != EPERM && errno != ESRCH && errno != ENOSYS)
+		return false;
+	dapl_spin_lock(&peer->reach_lock);
+	STORE(peer->reach, SOFT_REACH_NO);
+	dapl_spin_unlock(&peer->reach_lock);
+	return false;
+}
+
+/* The last aligned 8 bytes are copied when all else is in place. */
+static bool copy_out(struct soft_station *peer, char *from, char *at, uint32_t length)
+{
+	uint32_t tail = (uintptr_t)(at + length - 1) % 8 + 1, body;
+	struct iovec here, there;
+
+	body = tail < length ? length - tail : 0;
+	here = (struct iovec){ from, body };
+	there = (struct iovec){ at, body };
+	if (body && process_vm_writev(peer->pid, &here, 1, &there, 1, 0) != body)
+		return copy_failed(peer);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	here = (struct iovec){ from + body, length - body };
+	there = (struct iovec){ at + body, length - body };
+	return process_vm_writev(peer->pid, &here, 1, &there, 1, 0) == length - body ||
+	       copy_failed(peer);
+}
+
+static ssize_t put(int file, const struct iovec *iov, int pieces, uint64_t offset)
+{
+	if (likely(pieces == 1))	/* cheaper */
+		return pwrite(file, iov->iov_base, iov->iov_len, offset);
+	return pwritev(file, iov, pieces, offset);
+}
+
+/* Before the first write the target is told that closing its door is to close a window. */
+static void knock(struct soft_pair *pair)
+{
+	if (likely(pair->knocked))
+		return;
+	pair->knocked = true;
+	STORE(pair->segment->memory->door[pair->conn->passive].knocked, 1);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* The gate is looked at first: a window that is opened later than the permission was
+ * withdrawn is not found with the permission. */
+static bool write_to(struct soft_pair *pair, const struct soft_swqe *wqe, struct permit *permit,
+		     const struct iovec *iov, int pieces)
+{
+	struct soft_station *peer = pair->peer;
+	uint64_t gate, offset;
+	char *place;
+
+	knock(pair);
+	gate = __atomic_load_n(&peer->board->gate, __ATOMIC_ACQUIRE);
+	if (!gate || gate % WINDOW || !is_permitted(peer, wqe, permit) || has_file_limit())
+		return false;
+	offset = gate + ((uint64_t)(ONCE(permit->door->place) & 0xffffff) << PLACE_SHIFT);
+	place = map_place(pair, offset);
+	return place && put(peer->gate_file, iov, pieces, offset) == (ssize_t)wqe->length &&
+	       copy_out(peer, place, permit->at, wqe->length);
+}
+
+static bool read_from(struct soft_pair *pair, const struct soft_swqe *wqe, struct permit *permit,
+		      const struct iovec *iov, int pieces)
+{
+	struct iovec there;
+
+	if (!is_permitted(pair->peer, wqe, permit))
+		return false;
+	there = (struct iovec){ permit->at, wqe->length };
+	if (process_vm_readv(pair->peer->pid, iov, pieces, &there, 1, 0) != (ssize_t)wqe->length)
+		return copy_failed(pair->peer);
+	return still_holds(permit);
+}
+
+/* Where the request's own memory is. 0: not registered (any more). */
+static int own_memory(const struct soft_qp *qp, struct soft_swqe *wqe, struct iovec *iov)
+{
+	int access = wqe->opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_LOCAL_WRITE : 0, n;
+
+	if (wqe->flags & IBV_SEND_INLINE) {
+		iov[0] = (struct iovec){ wqe->sge, wqe->length };
+		return 1;
+	}
+	n = soft_mem_slice(qp->dev, qp->qp.pd, wqe->sge, wqe->sges, 0, wqe->length, access, iov,
+			   SOFT_MAX_SGE);
+	return n > 0 ? n : 0;
+}
+
+/* Order: all that was posted before is complete, so the target has executed it. And who posts
+ * on without having looked for the last completion, or wants none, does not wait for this
+ * one: then a ring carries more. */
+bool soft_direct_suits(const struct soft_qp *qp, const struct dapl_conn *conn,
+		       unsigned send_flags)
+{
+	const struct soft_cq *cq = (struct soft_cq *)qp->qp.send_cq;
+
+	return conn->dev->want_direct && ONCE(conn->pair->peer->reach) != SOFT_REACH_NO &&
+	       qp->sq_head == conn->tx.cursor.wqe &&
+	       (qp->sig_all || (send_flags & IBV_SEND_SIGNALED)) &&
+	       ONCE(cq->head) == ONCE(cq->tail);
+}
+
+bool soft_direct_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
+{
+	struct soft_pair *pair = conn->pair;
+	bool read = wqe->opcode == IBV_WR_RDMA_READ;
+	struct iovec iov[SOFT_MAX_SGE];
+	struct permit permit;
+	int pieces;
+
+	if (wqe->state != SOFT_POSTED || !wqe->length || wqe->length > DIRECT_MAX ||
+	    (read && !conn->reads_out) || !soft_direct_suits(qp, conn, wqe->flags) ||
+	    !is_reached(pair->peer))
+		return false;
+	pieces = own_memory(qp, wqe, iov);
+	permit.door = &pair->segment->memory->door[conn->passive];
+	if (!pieces || !(read ? read_from(pair, wqe, &permit, iov, pieces)
+			      : write_to(pair, wqe, &permit, iov, pieces)))
+		return false;
+	pair->direct++;
+	wqe->state = SOFT_DONE;
+	conn->tx.cursor.wqe++;
+	soft_qp_complete_sends(qp);
+	return true;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* direct.h - what a device tells its peers on this host, so that they can write and read its
+ * memory themselves while nobody here polls: the board, the first part of a station's file.
+ * Who uses it how is direct.c's matter; doc/design/soft-direct.md argues why it is safe. */
+#ifndef SOFT_DIRECT_H
+#define SOFT_DIRECT_H
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dapl_conn;
+struct soft_pair;
+struct soft_qp;
+struct soft_region;
+struct soft_station;
+struct soft_swqe;
+
+enum {
+	BOARD_SETS = 256, BOARD_WAYS = 4,	/* regions; one that finds no place is left out */
+	DIRECT_MAX = 16 << 10,			/* bytes of an access */
+};
+
+/* A memory region. Written under stags_lock; odd versions are valid. */
+struct board_entry {
+	uint32_t version;		/* changes first and last */
+	uint32_t stag, access;		/* IBV_ACCESS_* */
+	uint64_t pd, first, length, base;
+} __attribute__((aligned(64)));
+
+/* Written by its owner, mapped read-only by peers. */
+struct soft_board {
+	uint32_t sleeps;		/* odd: nobody polls, ring; even: somebody does */
+	uint32_t pid;			/* 0: nobody may access us */
+	uint64_t id, self;		/* the station's id, and where this lies in our memory */
+	int32_t fd;			/* our number of the gate's file */
+	uint64_t gate __attribute__((aligned(64)));	/* offset of the open window; 0: none */
+	struct board_entry entry[BOARD_SETS][BOARD_WAYS] __attribute__((aligned(4096)));
+};
+
+/* Our own: other processes may access our memory from now on. Whatever fails, they may not. */
+void soft_board_open(struct soft_station *station);
+/* Closes what the station has open for direct access, its own or a peer's. */
+void soft_board_close(struct soft_station *station);
+/* stags_lock held. After the withdrawal nobody accesses the region any more. */
+void soft_board_publish(struct soft_station *station, const struct soft_region *region);
+void soft_board_withdraw(struct soft_station *station, const struct soft_region *region);
+
+/* qp->lock held: from now on, or no more, the peer of the connection may access what the QP
+ * could. Nobody does any more when soft_door_close returns. */
+void soft_door_open(struct soft_qp *qp, struct dapl_conn *conn);
+void soft_door_close(struct dapl_conn *conn);
+void soft_direct_free(struct soft_pair *pair);
+
+/* qp->lock held: may it be worth while with a request of these flags that is posted now? */
+bool soft_direct_suits(const struct soft_qp *qp, const struct dapl_conn *conn,
+		       unsigned send_flags);
+/* qp->lock held; the request is the next and last, and its peer is asleep. Executes it in the
+ * peer's memory. False: not this one, it may not or did not come to its end: it is to be
+ * sent. */
+bool soft_direct_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe);
+
+#endif
