@@ -7,7 +7,8 @@ life_tests = \
 	test/life/limits \
 	test/life/messages \
 	test/life/threads \
-	test/life/counters
+	test/life/counters \
+	test/life/many
 check_PROGRAMS += $(life_tests)
 TESTS += $(life_tests)
 life_common = test/life/life.c test/life/life.h
@@ -21,5 +22,7 @@ test_life_messages_SOURCES = test/life/messages.c $(life_common)
 test_life_messages_LDADD = libdat2.la -lpthread
 test_life_threads_SOURCES = test/life/threads.c $(life_common)
 test_life_threads_LDADD = libdat2.la -lpthread
+test_life_many_SOURCES = test/life/many.c $(life_common)
+test_life_many_LDADD = libdat2.la
 test_life_counters_SOURCES = test/life/counters.c $(life_common)
 test_life_counters_LDADD = libdat2.la -lpthread

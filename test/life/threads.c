@@ -242,11 +242,60 @@ static void objects_beside_traffic(void)
 	free(s);
 }
 
+/* --- waiters ------------------------------------------------------------------------------ */
+
+/* Two threads throw a ball to and fro, each waiting for it: a wake-up that is lost stops both. How
+ * long a ball is held varies, so that it comes to waiters that look, that are about to sleep, and
+ * that sleep. */
+enum { PLAYERS = 2, THROWS = SANITIZED ? 5000 : 50000 };
+static DAT_EVD_HANDLE player[PLAYERS];
+
+static void throw_to(unsigned other)
+{
+	DAT_EVENT ball = { .event_number = DAT_SOFTWARE_EVENT };
+
+	DO(dat_evd_post_se(player[other], &ball));
+}
+
+static void *plays(void *arg)
+{
+	unsigned me = (unsigned)(uintptr_t)arg, random = seed + me;
+	DAT_EVENT ball;
+	DAT_COUNT more;
+
+	for (int i = 0; i < THROWS; i++) {
+		DO(dat_evd_wait(player[me], MOMENT, 1, &ball, &more));
+		for (volatile int held = rand_r(&random) % 16384; held > 0; held--)
+			;
+		throw_to(me ^ 1);
+	}
+	return NULL;
+}
+
+static void no_waiter_is_forgotten(void)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	pthread_t threads[PLAYERS];
+	DAT_IA_HANDLE ia;
+
+	start_clock();
+	DO(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &async, &ia));
+	for (int i = 0; i < PLAYERS; i++)
+		DO(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &player[i]));
+	for (uintptr_t i = 0; i < PLAYERS; i++)
+		pthread_create(&threads[i], NULL, plays, (void *)i);
+	throw_to(0);
+	for (int i = 0; i < PLAYERS; i++)
+		pthread_join(threads[i], NULL);
+	DO(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
 static const struct life_case cases[] = {
 	CASE(opens_and_closes_of_one_name),
 	CASE(sessions_side_by_side),
 	CASE(objects_of_every_kind),
 	CASE(objects_beside_traffic),
+	CASE(no_waiter_is_forgotten),
 };
 
 int main(int argc, char **argv)
