@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # The conformance suite: a file for each DAT object, statements by number.
 check_PROGRAMS += test/conform/conform
-test_conform_conform_SOURCES = \
-	test/conform/main.c test/conform/run.h \
+test_conform_conform_SOURCES = test/conform/main.c $(conform_statements)
+conform_statements = \
+	test/conform/run.h \
+	test/conform/choose.c \
 	test/conform/expect.c test/conform/conform.h \
 	test/conform/names.c \
 	test/conform/pair.c test/conform/pair.h \
@@ -35,6 +37,12 @@ EXTRA_DIST += test/conform/table test/conform/DOUBTS.md doc/conformance.md \
 dist_check_SCRIPTS += test/conform/on-soft
 TESTS += test/conform/on-soft
 CLEANFILES += test/conform/on-soft.conf
+
+# A hundred times.
+EXTRA_DIST += test/conform/repeat
+.PHONY: check-repeated
+check-repeated: all test/conform/conform
+	$(srcdir)/test/conform/repeat
 
 # Under valgrind, slowly. VALGRIND_OPTIONS: those of run, --only for instance.
 EXTRA_DIST += test/conform/on-valgrind test/conform/valgrind.supp

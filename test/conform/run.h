@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* run.h - what the runner (main.c) and the expectations (expect.c) share: the options and
- * the page through which a test's process tells its verdict. Tests do not include it. */
+/* run.h - what a runner (main.c, or test/fault/statements.c) and the expectations (expect.c)
+ * share: the tests, the options, and the page through which a test's process tells its
+ * verdict. Tests do not include it. */
 #ifndef CONFORM_RUN_H
 #define CONFORM_RUN_H
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+extern struct test **tests;
+extern int n_tests;
+
+/* Which: "EVD-7" is a statement, "EVD" an area; shell patterns match ids and names; by
+ * commas, in a list that is changed and must last. */
+void choose(char *list);
+void except(char *list);
+bool is_chosen(const char *id, const char *name);
 
 struct options {
 	char *ia;
@@ -35,5 +45,12 @@ extern struct report *report;
 
 /* Closes what ia() opened; part of every test. */
 void close_ia(void);
+
+/* --- what the runner adds ---------------------------------------------------------------- */
+
+/* Ends the process, that of the test or one that it started, once it has decided. */
+_Noreturn void end_test(enum verdict verdict);
+/* Asked again and again while a test waits: is there no hope left? */
+bool in_vain(void);
 
 #endif

@@ -3,6 +3,7 @@
  * calls and the table of blocks (fault.h). The device's operations are device.c's. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <pthread.h>
@@ -12,33 +13,42 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include "fault.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards all below */
 static enum fault_kind armed;
-static unsigned at, calls;
-static bool lasts, happened;
-static struct fault fault;
+static unsigned at, calls[FAULT_KINDS];
+static bool lasts;
+static struct fault_page own_page, *page = &own_page;
 
-/* Inverted, so that a search for leaks does not take the table for a user. */
-enum { BLOCKS = 1 << 14 };
+/* Blocks by address, with linear probing and no gaps. Inverted, so that a search for leaks
+ * does not take the table for a user. */
+enum { BLOCKS = 1 << 16 };
 static struct block {
-	uintptr_t inverted;	/* 0: never used; FREED */
+	uintptr_t inverted;	/* 0: free */
 	void *caller;
 } blocks[BLOCKS];
-#define FREED 1
+static size_t n_blocks;
+
+void fault_tell(struct fault_page *to)
+{
+	page = to;
+}
 
 void fault_arm(enum fault_kind kind, unsigned n, bool lasting)
 {
 	pthread_mutex_lock(&lock);
 	armed = kind;
 	at = n;
-	calls = 0;
 	lasts = lasting;
-	happened = false;
-	fault = (struct fault){ .caller = NULL };
-	memset(blocks, 0, sizeof blocks);
+	memset(calls, 0, sizeof calls);
+	memset(page, 0, sizeof *page);
+	if (n_blocks)
+		memset(blocks, 0, sizeof blocks);
+	n_blocks = 0;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -51,38 +61,45 @@ void fault_disarm(void)
 
 bool fault_happened(struct fault *which)
 {
-	bool answer;
-
-	pthread_mutex_lock(&lock);
-	answer = happened;
-	*which = fault;
-	pthread_mutex_unlock(&lock);
-	return answer;
+	*which = page->fault;
+	return page->happened;
 }
 
 /* lock held. */
 static void note(const char *what, int error, void *caller)
 {
+	struct fault *fault = &page->fault;
 	size_t i = 0;
 
-	if (!happened) {
-		happened = true;
-		fault.caller = caller;
-		strncpy(fault.what, what, sizeof fault.what - 1);	/* it may be unloaded */
+	if (!fault->caller) {
+		fault->caller = caller;
+		strncpy(fault->what, what, sizeof fault->what - 1);	/* it may be unloaded */
 	}
-	while (i < sizeof fault.errors / sizeof *fault.errors - 1 && fault.errors[i] &&
-	       fault.errors[i] != error)
+	while (i < sizeof fault->errors / sizeof *fault->errors - 1 && fault->errors[i] &&
+	       fault->errors[i] != error)
 		i++;
-	fault.errors[i] = error;
+	fault->errors[i] = error;
+	page->happened = true;
+}
+
+/* lock held. */
+static unsigned count(enum fault_kind kind)
+{
+	unsigned n = ++calls[kind];
+
+	if (page->calls[kind] < n)
+		page->calls[kind] = n;
+	return n;
 }
 
 bool fault_here(enum fault_kind kind, const char *what, int error, void *caller)
 {
-	bool fails = false;
+	bool fails;
+	unsigned n;
 
 	pthread_mutex_lock(&lock);
-	if (kind == armed && (++calls == at || (lasts && calls > at)))
-		fails = true;
+	n = count(kind);
+	fails = kind == armed && (n == at || (lasts && n > at));
 	if (fails)
 		note(what, error, caller);
 	pthread_mutex_unlock(&lock);
@@ -91,10 +108,15 @@ bool fault_here(enum fault_kind kind, const char *what, int error, void *caller)
 	return fails;
 }
 
+static size_t home_of(uintptr_t inverted)
+{
+	return (~inverted >> 4) * 2654435761u % BLOCKS;
+}
+
 static struct block *slot_of(const void *p)
 {
 	uintptr_t wanted = ~(uintptr_t)p;
-	size_t i = ((uintptr_t)p >> 4) * 2654435761u % BLOCKS;
+	size_t i = home_of(wanted);
 
 	while (blocks[i].inverted && blocks[i].inverted != wanted)
 		i = (i + 1) % BLOCKS;
@@ -103,12 +125,33 @@ static struct block *slot_of(const void *p)
 
 static void *remember(void *p, void *caller)
 {
+	struct block *block;
+
 	if (!p)
 		return NULL;
 	pthread_mutex_lock(&lock);
-	*slot_of(p) = (struct block){ ~(uintptr_t)p, caller };
+	block = slot_of(p);
+	if (!block->inverted && ++n_blocks == BLOCKS) {
+		fprintf(stderr, "fault: more than %d blocks\n", BLOCKS);
+		abort();
+	}
+	*block = (struct block){ ~(uintptr_t)p, caller };
 	pthread_mutex_unlock(&lock);
 	return p;
+}
+
+/* lock held. Fills the gap with who would not be found behind it. */
+static void close_gap(size_t gap)
+{
+	for (size_t i = (gap + 1) % BLOCKS; blocks[i].inverted; i = (i + 1) % BLOCKS) {
+		size_t home = home_of(blocks[i].inverted);
+
+		if ((i + BLOCKS - home) % BLOCKS < (i + BLOCKS - gap) % BLOCKS)
+			continue;
+		blocks[gap] = blocks[i];
+		gap = i;
+	}
+	blocks[gap].inverted = 0;
 }
 
 static void forget(const void *p)
@@ -119,23 +162,48 @@ static void forget(const void *p)
 		return;
 	pthread_mutex_lock(&lock);
 	block = slot_of(p);
-	if (block->inverted)
-		block->inverted = FREED;
+	if (block->inverted) {
+		n_blocks--;
+		close_gap((size_t)(block - blocks));
+	}
 	pthread_mutex_unlock(&lock);
 }
 
 size_t fault_blocks(void **caller)
 {
-	size_t n = 0;
+	size_t n;
 
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < BLOCKS; i++)
-		if (blocks[i].inverted > FREED) {
-			n++;
+	n = n_blocks;
+	for (size_t i = 0; n && i < BLOCKS; i++)
+		if (blocks[i].inverted)
 			*caller = blocks[i].caller;
-		}
 	pthread_mutex_unlock(&lock);
 	return n;
+}
+
+/* --- fork and unload ----------------------------------------------------------------------- */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+__attribute__((constructor)) static void begin(void)
+{
+	pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+/* Those that were linked with this one are unloaded before it. */
+__attribute__((destructor)) static void end(void)
+{
+	if (page->process != getpid())
+		return;
+	page->blocks = fault_blocks(&page->owner);
+	page->unloaded = true;
 }
 
 /* --- memory ------------------------------------------------------------------------------ */
@@ -226,6 +294,23 @@ WRAP_SYSTEM(int, getaddrinfo, ENOMEM, EAI_MEMORY, (const char *node, const char 
 	    const struct addrinfo *hints, struct addrinfo **list), (node, service, hints, list))
 WRAP_SYSTEM(FILE *, fopen, EMFILE, NULL, (const char *path, const char *mode), (path, mode))
 WRAP_SYSTEM(DIR *, opendir, EMFILE, NULL, (const char *path), (path))
+
+WRAP_SYSTEM(int, memfd_create, EMFILE, -1, (const char *name, unsigned int flags), (name, flags))
+WRAP_SYSTEM(int, ftruncate, ENOMEM, -1, (int fd, off_t length), (fd, length))
+WRAP_SYSTEM(void *, mmap, ENOMEM, MAP_FAILED, (void *addr, size_t length, int protection, int flags,
+	    int fd, off_t offset), (addr, length, protection, flags, fd, offset))
+WRAP_SYSTEM(int, pthread_key_create, EAGAIN, EAGAIN, (pthread_key_t *key, void (*end)(void *)),
+	    (key, end))
+WRAP_SYSTEM(int, scandir, ENOMEM, -1, (const char *path, struct dirent ***list,
+	    int (*wanted)(const struct dirent *), int (*order)(const struct dirent **, const struct dirent **)),
+	    (path, list, wanted, order))
+
+/* Nothing is created. */
+extern __typeof__(open) __wrap_open;
+int __wrap_open(const char *path, int flags, ...)
+{
+	return FAILS(SYSTEM, open, EMFILE) ? -1 : open(path, flags);
+}
 
 /* Taking something out of a set does not fail. */
 extern __typeof__(epoll_ctl) __wrap_epoll_ctl;

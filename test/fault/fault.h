@@ -8,17 +8,30 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum fault_kind { FAULT_NONE, FAULT_ALLOC, FAULT_SYSTEM, FAULT_DEVICE };
+enum fault_kind { FAULT_NONE, FAULT_ALLOC, FAULT_SYSTEM, FAULT_DEVICE, FAULT_KINDS };
+
+/* What happened in a process, and in those that it forked: each counts for itself. */
+struct fault {
+	char what[32];		/* what failed first: "calloc", "create_cq" */
+	void *caller;		/* of the first */
+	int errors[8];		/* the errnos given, each once; 0 ends them */
+};
+struct fault_page {
+	_Atomic bool happened;
+	struct fault fault;
+	_Atomic unsigned calls[FAULT_KINDS];	/* of the process that made most of them */
+	int process;		/* whose blocks are counted when its libraries are unloaded: */
+	_Atomic bool unloaded;
+	size_t blocks;		/* as fault_blocks says */
+	void *owner;
+};
+/* From now on that is where it is told: memory shared with who wants to know. */
+void fault_tell(struct fault_page *page);
 
 /* Counts from 1 again. `lasting`: all later calls fail too. */
 void fault_arm(enum fault_kind kind, unsigned n, bool lasting);
 void fault_disarm(void);
 /* What failed: false if nothing did. */
-struct fault {
-	char what[32];		/* the first: "calloc", "create_cq" */
-	void *caller;		/* of the first */
-	int errors[8];		/* the errnos given, each once; 0 ends them */
-};
 bool fault_happened(struct fault *fault);
 
 /* For the wrappers: shall this call fail, with that error? */

@@ -9,10 +9,8 @@
  * With FAULTS_VERBOSE in the environment a line for each run.
  *
  * "alloc": the N-th allocation fails; "alloc-on": it and all after it. */
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "fault.h"
+#include "runs.h"
 #include "session.h"
 #include "test/unit/own_network.h"
-
-#define PROVIDER BUILD "/test/fault/.libs/libdaplfault.so"
 
 enum { JOBS = 3, LIMIT = 60 /* s */, QUIET = 3 /* runs without a fault end a kind */ };
 
@@ -41,18 +38,10 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* The thread sanitizer starts one beside the first of ours. */
-#ifdef __SANITIZE_THREAD__
-#define THREADS_OF_OTHERS 1
-#else
-#define THREADS_OF_OTHERS 0
-#endif
-
 /* What a run tells. In memory shared with its process. */
 static struct run {
 	pid_t pid;
 	unsigned n;
-	double end;			/* it is killed then */
 	FILE *output;
 	struct outcome outcome;
 	bool happened;
@@ -73,52 +62,6 @@ static double now(void)
 
 /* --- the process in which it happens ------------------------------------------------------- */
 
-static int entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	int n = 0;
-
-	while (dir && readdir(dir))
-		n++;
-	if (dir)
-		closedir(dir);
-	return n;
-}
-
-/* Where the libraries were while they were loaded. */
-static struct object {
-	char path[300];
-	uintptr_t base, end;
-} objects[40];
-static int n_objects;
-
-static int keep_object(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	struct object *o = &objects[n_objects];
-
-	(void)size;
-	(void)arg;
-	if (n_objects == sizeof objects / sizeof *objects)
-		return 1;
-	snprintf(o->path, sizeof o->path, "%s", info->dlpi_name);
-	o->base = info->dlpi_addr;
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_LOAD)
-			o->end = o->base + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
-	n_objects++;
-	return 0;
-}
-
-/* "OBJECT OFFSET", as addr2line wants them. */
-static void place_of(const void *caller, char *text, size_t size)
-{
-	uintptr_t at = (uintptr_t)caller;
-
-	for (int i = 0; i < n_objects; i++)
-		if (objects[i].path[0] && at >= objects[i].base && at < objects[i].end)
-			snprintf(text, size, "%.299s 0x%lx", objects[i].path, (long)(at - objects[i].base - 1));
-}
-
 static _Noreturn void befall(struct run *run, const struct kind *kind)
 {
 	int descriptors = entries("/proc/self/fd"), threads = entries("/proc/self/task");
@@ -130,7 +73,7 @@ static _Noreturn void befall(struct run *run, const struct kind *kind)
 	dup2(fileno(run->output), 1);
 	dup2(fileno(run->output), 2);
 	/* Kept till the end, so that what failed in it can be told. */
-	provider = dlopen(PROVIDER, RTLD_NOW | RTLD_LOCAL);
+	provider = dlopen(provider_path(), RTLD_NOW | RTLD_LOCAL);
 	fault_arm(kind->kind, run->n, kind->lasting);
 	library = dlopen(BUILD "/test/fault/.libs/session.so", RTLD_NOW | RTLD_LOCAL);
 	session = library ? (session_function *)dlsym(library, "fault_session") : NULL;
@@ -141,7 +84,7 @@ static _Noreturn void befall(struct run *run, const struct kind *kind)
 	session(&run->outcome);
 	fault_disarm();
 	run->happened = fault_happened(&run->fault);
-	dl_iterate_phdr(keep_object, NULL);
+	keep_objects();
 	place_of(run->fault.caller, run->place, sizeof run->place);
 	dlclose(library);
 	if (provider)
@@ -151,7 +94,7 @@ static _Noreturn void befall(struct run *run, const struct kind *kind)
 		place_of(caller, run->leak, sizeof run->leak);
 	run->descriptors = entries("/proc/self/fd") - descriptors;
 	if (!THREADS_OF_OTHERS)
-		run->threads = entries("/proc/self/task") - threads;
+		run->threads = threads_left(threads);
 	run->whole = true;
 	exit(0);	/* leaks are looked for when so built */
 }
@@ -242,19 +185,6 @@ static const char *wrong(const struct run *run, int status)
 
 /* --- all of a kind ------------------------------------------------------------------------- */
 
-static void print_place(const char *label, const char *place)
-{
-	char command[600], line[300];
-	FILE *f;
-
-	snprintf(command, sizeof command, "set -- %s; addr2line -spfi -e $1 $2 2>/dev/null", place);
-	f = place[0] ? popen(command, "r") : NULL;
-	while (f && fgets(line, sizeof line, f))
-		printf("    %s %s", label, line);
-	if (f)
-		pclose(f);
-}
-
 static void tell(const struct kind *kind, const struct run *run, const char *why)
 {
 	const struct outcome *o = &run->outcome;
@@ -263,9 +193,9 @@ static void tell(const struct kind *kind, const struct run *run, const char *why
 	printf("FAIL %s:%u %s: %s\n", kind->name, run->n, run->fault.what, why);
 	printf("    after %s: end %d, return 0x%x, event 0x%x, status %d\n", o->step, o->end,
 	       (unsigned)o->ret, (unsigned)o->event, o->status);
-	print_place("failed in", run->place);
+	print_place(stdout, "failed in", run->place);
 	if (run->blocks)
-		print_place("allocated in", run->leak);
+		print_place(stdout, "allocated in", run->leak);
 	rewind(run->output);
 	for (int i = 0; i < 60 && fgets(line, sizeof line, run->output); i++)
 		printf("    | %s", line);
@@ -278,7 +208,6 @@ static void start(struct run *run, const struct kind *kind, unsigned n)
 	memset(run, 0, sizeof *run);
 	run->n = n;
 	run->output = tmpfile();
-	run->end = now() + LIMIT;
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {
@@ -292,22 +221,6 @@ static void start(struct run *run, const struct kind *kind, unsigned n)
 	run->pid = pid;
 }
 
-/* Waits for it; its wait status, or -1. */
-static int finish(struct run *run)
-{
-	int status;
-
-	while (waitpid(run->pid, &status, WNOHANG) != run->pid) {
-		if (now() > run->end) {
-			kill(-run->pid, SIGKILL);
-			waitpid(run->pid, &status, 0);
-			return -1;
-		}
-		usleep(500);
-	}
-	return status;
-}
-
 struct sums {
 	int passed, failed, told, made_good;
 };
@@ -315,7 +228,7 @@ struct sums {
 /* False when no fault happened in it any more. */
 static bool judge(const struct kind *kind, struct run *run, struct sums *sums)
 {
-	int status = finish(run);
+	int status = await_end(run->pid, LIMIT);
 	const char *why = wrong(run, status);
 	bool more = run->happened || status || !run->whole;
 
@@ -356,19 +269,6 @@ static struct sums all_of(const struct kind *kind, unsigned first, unsigned last
 	return sums;
 }
 
-static void make_conf(char *path)
-{
-	int fd = mkstemp(path);
-
-	if (fd < 0) {
-		perror(path);
-		exit(2);
-	}
-	dprintf(fd, "ofa-v2-fault u2.0 nonthreadsafe default " PROVIDER " dapl.3.0 \"lo 0\" \"\"\n");
-	close(fd);
-	setenv("DAT_OVERRIDE", path, 1);
-}
-
 static bool wanted(const char *arg, const struct kind *kind, unsigned *first, unsigned *last)
 {
 	size_t length = strcspn(arg, ":");
@@ -382,10 +282,9 @@ static bool wanted(const char *arg, const struct kind *kind, unsigned *first, un
 
 int main(int argc, char **argv)
 {
-	char conf[] = "/tmp/faults-conf-XXXXXX";
+	const char *conf = make_conf();
 	struct sums all = { 0 };
 
-	make_conf(conf);
 	runs = mmap(NULL, JOBS * sizeof *runs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (runs == MAP_FAILED)
 		return 2;

@@ -3,7 +3,8 @@
 # libraries are linked once more for it: the linker puts our wrappers in place of the calls.
 fault_calls = malloc calloc realloc aligned_alloc strdup free \
 	pthread_create epoll_create1 epoll_ctl eventfd socket accept4 bind listen connect \
-	sendmsg send recvmsg recv getifaddrs getaddrinfo fopen opendir
+	sendmsg send recvmsg recv getifaddrs getaddrinfo fopen opendir open scandir \
+	memfd_create ftruncate mmap pthread_key_create
 fault_wraps = $(fault_calls:%=-Wl,--wrap=%)
 fault_module_flags = $(AM_LDFLAGS) -shared -avoid-version -rpath /nowhere
 
@@ -30,7 +31,26 @@ test_fault_session_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rp
 
 check_PROGRAMS += test/fault/faults
 TESTS += test/fault/faults
-test_fault_faults_SOURCES = test/fault/faults.c
+test_fault_faults_SOURCES = test/fault/faults.c test/fault/runs.c test/fault/runs.h
 test_fault_faults_CPPFLAGS = $(AM_CPPFLAGS) -DBUILD='"$(abs_top_builddir)"'
 test_fault_faults_LDADD = test/fault/libfault.la
 EXTRA_test_fault_faults_DEPENDENCIES = test/fault/session.la test/fault/libdaplfault.la
+
+# The same with the conformance suite: some of it in check; all of it here, bounded. What was
+# done is not done again the next time, unless the libraries are new.
+check_PROGRAMS += test/fault/statements
+test_fault_statements_SOURCES = test/fault/statements.c test/fault/runs.c test/fault/runs.h \
+	$(conform_statements)
+test_fault_statements_LDADD = test/fault/libdat2fault.la test/fault/libfault.la -lpthread -ldl
+test_fault_statements_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dat_evd_create -Wl,--wrap=dat_evd_free \
+	-Wl,--wrap=dat_evd_dequeue -Wl,--wrap=dat_evd_wait \
+	-Wl,--wrap=dat_ia_openv -Wl,--wrap=dat_ia_close -Wl,--wrap=pthread_create -Wl,--wrap=pthread_join \
+	-Wl,--wrap=fork
+EXTRA_test_fault_statements_DEPENDENCIES = test/fault/libdaplfault.la
+dist_check_SCRIPTS += test/fault/some-statements
+TESTS += test/fault/some-statements
+.PHONY: check-faults
+check-faults: all test/fault/statements test/fault/libdaplfault.la
+	test/fault/statements --seconds 7200 --resume faults.done
+	rm -f faults.done
+CLEANFILES += faults.done

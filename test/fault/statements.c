@@ -1,0 +1,765 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* statements.c - runs each test of the conformance suite again and again, each time in a
+ * process of its own in which another call fails, and judges: no crash, no hang, nothing
+ * left behind, and an error that names the cause or an event that tells of it. The statement
+ * itself may fail then. Tests and their expectations are test/conform's, that of a program
+ * which tells what it is told is faults.c's.
+ *
+ *   statements [--only LIST] [--except LIST] [--kinds alloc,system,device]
+ *              [--one KIND:N] [--sample SECONDS] [--seed N] [--jobs N]
+ *              [--seconds S] [--resume FILE] [--verbose]
+ *
+ * Without --sample all calls that a test makes fail in turn. --seconds ends it early, and
+ * --resume goes on where it ended: FILE names the tests that are done. */
+#include "test/conform/conform.h"
+#include "test/conform/run.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "fault.h"
+#include "runs.h"
+#include "test/unit/own_network.h"
+
+/* A wait without hope is cut short, so patience may be short too; what waited in vain, or did
+ * not end, gets a second chance with more. */
+enum { PATIENCE = 3, LONG_PATIENCE = 20, LIMIT = 40, LONG_LIMIT = 120 /* s */ };
+enum { MAX_JOBS = 16, SAMPLES_OF_A_TEST = 12 };
+
+struct options options;
+struct report *report;
+
+static const struct kind {
+	const char *name;
+	enum fault_kind kind;
+	bool lasting;
+} kinds[] = {
+	{ "alloc", FAULT_ALLOC, false }, { "system", FAULT_SYSTEM, false },
+	{ "device", FAULT_DEVICE, false }, { "alloc-on", FAULT_ALLOC, true },
+	{ "system-on", FAULT_SYSTEM, true }, { "device-on", FAULT_DEVICE, true },
+	{ "none", FAULT_NONE, false },
+};
+enum { KINDS = sizeof kinds / sizeof *kinds - 1, PLAIN = 3 };
+static const struct kind *const none = &kinds[KINDS];
+
+/* One run, in memory shared with its process. */
+static struct run {
+	const struct kind *kind;
+	struct fault_page page;
+	_Atomic bool told;		/* an event told of an error */
+	_Atomic bool crowd;		/* the test started other processes: they may be told */
+	bool tidied;			/* all IAs were closed, and then there were */
+	int descriptors, threads;
+	char untidy[100];
+} *run;
+
+/* What all lanes share. */
+static struct {
+	_Atomic int next;		/* test */
+	_Atomic unsigned passed, failed, told, made_good, tests, unfinished;
+	_Atomic unsigned untidied;	/* not looked at for what they left behind */
+} *sums;
+
+static int output = -1;		/* a file with what the process says */
+static unsigned failures;	/* of this lane */
+static double end_of_time;	/* on now()'s clock */
+static bool verbose;
+
+/* --- the process in which it happens: events that tell ------------------------------------- */
+
+#define MAX_EVDS 4096
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards evds */
+static struct {
+	DAT_EVD_HANDLE evd;
+	DAT_IA_HANDLE ia;
+} evds[MAX_EVDS];
+static int n_evds;
+static _Atomic int helpers;	/* threads that the test has started and not joined */
+
+static void add_evd(DAT_IA_HANDLE ia, DAT_EVD_HANDLE evd)
+{
+	pthread_mutex_lock(&lock);
+	if (n_evds < MAX_EVDS) {
+		evds[n_evds].ia = ia;
+		evds[n_evds++].evd = evd;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* Before the call that may free them: nobody looks at an EVD that is being freed. */
+static void drop_evds(DAT_IA_HANDLE ia, DAT_EVD_HANDLE evd)
+{
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < n_evds;)
+		if (evds[i].evd == evd || (ia && evds[i].ia == ia))
+			evds[i] = evds[--n_evds];
+		else
+			i++;
+	pthread_mutex_unlock(&lock);
+}
+
+static bool tells_of_an_error(const DAT_EVENT *event)
+{
+	switch ((int)event->event_number) {
+	case DAT_DTO_COMPLETION_EVENT:
+	case (int)DAT_IB_DTO_EVENT:
+		return event->event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS;
+	case DAT_RMR_BIND_COMPLETION_EVENT:
+		return event->event_data.rmr_completion_event_data.status != DAT_RMR_BIND_SUCCESS;
+	case DAT_CONNECTION_EVENT_ESTABLISHED:
+	case DAT_CONNECTION_REQUEST_EVENT:
+	case (int)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED:
+	case (int)DAT_IB_UD_CONNECTION_REQUEST_EVENT:
+	case DAT_SOFTWARE_EVENT:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static bool is_request(const DAT_EVENT *event)
+{
+	return event->event_number == DAT_CONNECTION_REQUEST_EVENT ||
+	       event->event_number == (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT;
+}
+
+static void note_event(DAT_RETURN ret, const DAT_EVENT *event)
+{
+	if (ret == DAT_SUCCESS && run->page.happened && tells_of_an_error(event))
+		run->told = true;
+}
+
+/* The linker's names for what stands in place of the tests' calls, and for the calls. */
+#define WRAP(type, name, parameters) \
+	extern __typeof__(name) __real_##name, __wrap_##name; \
+	type __wrap_##name parameters
+
+WRAP(DAT_RETURN, dat_evd_create, (DAT_IA_HANDLE ia, DAT_COUNT qlen, DAT_CNO_HANDLE cno,
+     DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd))
+{
+	DAT_RETURN ret = __real_dat_evd_create(ia, qlen, cno, flags, evd);
+
+	if (ret == DAT_SUCCESS)
+		add_evd(ia, *evd);
+	return ret;
+}
+WRAP(DAT_RETURN, dat_evd_free, (DAT_EVD_HANDLE evd))
+{
+	DAT_RETURN ret;
+
+	drop_evds(DAT_HANDLE_NULL, evd);
+	ret = __real_dat_evd_free(evd);
+	return ret;
+}
+WRAP(DAT_RETURN, dat_evd_dequeue, (DAT_EVD_HANDLE evd, DAT_EVENT *event))
+{
+	DAT_RETURN ret = __real_dat_evd_dequeue(evd, event);
+
+	note_event(ret, event);
+	return ret;
+}
+WRAP(DAT_RETURN, dat_evd_wait, (DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+     DAT_EVENT *event, DAT_COUNT *more))
+{
+	DAT_RETURN ret = __real_dat_evd_wait(evd, timeout, threshold, event, more);
+
+	note_event(ret, event);
+	return ret;
+}
+WRAP(DAT_RETURN, dat_ia_openv, (const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async,
+     DAT_IA_HANDLE *ia, DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEAN safe))
+{
+	bool given = async && *async != DAT_HANDLE_NULL;
+	DAT_RETURN ret = __real_dat_ia_openv(name, qlen, async, ia, major, minor, safe);
+
+	if (ret == DAT_SUCCESS && !given)
+		add_evd(*ia, *async);
+	return ret;
+}
+WRAP(DAT_RETURN, dat_ia_close, (DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags))
+{
+	drop_evds(ia, (DAT_EVD_HANDLE)-1);
+	return __real_dat_ia_close(ia, flags);
+}
+WRAP(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *),
+     void *arg))
+{
+	int err = __real_pthread_create(thread, attr, body, arg);
+
+	helpers += !err;
+	return err;
+}
+WRAP(int, pthread_join, (pthread_t thread, void **value))
+{
+	int err = __real_pthread_join(thread, value);
+
+	helpers -= !err;
+	return err;
+}
+
+WRAP(pid_t, fork, (void))
+{
+	run->crowd = true;
+	return __real_fork();
+}
+
+/* Takes what lies on the event dispatchers. A request that nobody looks for says that the
+ * caller tried again. */
+static bool something_tells(void)
+{
+	DAT_EVENT event;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < n_evds && !run->told; i++)
+		while (!run->told && __real_dat_evd_dequeue(evds[i].evd, &event) == DAT_SUCCESS)
+			run->told = tells_of_an_error(&event) || is_request(&event);
+	pthread_mutex_unlock(&lock);
+	return run->told;
+}
+
+/* After a while: what is under way without a fault is not disturbed. */
+bool in_vain(void)
+{
+	static _Thread_local double begin, last;
+	double t = now();
+
+	if (report->verdict != UNDECIDED)
+		return true;
+	if (t - last > 0.1)
+		begin = t;
+	last = t;
+	return run->page.happened && t - begin > patience() / 10 && something_tells();
+}
+
+/* --- what is expected of an error ------------------------------------------------------------ */
+
+/* May a call return this because of that errno? */
+static bool names(const char *found, int error)
+{
+	static const char *const in_use[] = { "DAT_CONN_QUAL_IN_USE", "DAT_CONN_QUAL_UNAVAILABLE",
+					      "DAT_PORT_IN_USE" };
+
+	switch (error) {
+	case EADDRINUSE:
+		for (int i = 0; i < 3; i++)
+			if (!strncmp(found, in_use[i], strlen(in_use[i])))
+				return true;
+		return false;
+	case EIO: case ECONNRESET:
+		return !strncmp(found, "DAT_INTERNAL_ERROR", 18);
+	default:
+		return !strncmp(found, "DAT_INSUFFICIENT_RESOURCES", 26);
+	}
+}
+
+/* The test says what it found: a return value, an event, a completion's status. */
+static bool names_the_cause(const char *text)
+{
+	const char *found = strstr(text, "found ");
+
+	if (run->told || !found)
+		return run->told;
+	found += strlen("found ");
+	if (strstr(found, "with DAT_DTO_ERR") || strstr(text, "status 0, found"))
+		return true;
+	if (!strncmp(found, "DAT_", 4) && strstr(found, "_EVENT"))
+		return strncmp(found, "DAT_CONNECTION_EVENT_ESTABLISHED", 32) != 0;
+	for (int i = 0; run->page.fault.errors[i]; i++)
+		if (names(found, run->page.fault.errors[i]))
+			return true;
+	return false;
+}
+
+static bool said(const char *what)
+{
+	FILE *f = fdopen(dup(output), "r");
+	char line[1000];
+	bool found = false;
+
+	rewind(f);
+	while (fgets(line, sizeof line, f))
+		found |= strstr(line, what) != NULL;
+	fclose(f);
+	return found;
+}
+
+/* A provider that registers nothing stays loaded, for it may have started threads, and with
+ * it what is known of it. Ours had no memory for that, and said so. */
+static bool is_no_provider(void)
+{
+	return said("registered no");
+}
+
+static bool waited_in_vain(void)
+{
+	return report->verdict == FAILED && !run->told && !run->crowd &&
+	       (strstr(report->text, "in vain") || strstr(report->text, "found no event"));
+}
+
+/* A connection that ends before the Reply is made anew, as one with a foreign peer, where a
+ * request completes when TCP has taken it; what was to wait, or to fail, then does not.
+ * Datagrams get lost. */
+static bool is_network(const char *text)
+{
+	bool reset = false;
+
+	for (int i = 0; run->page.fault.errors[i]; i++)
+		reset |= run->page.fault.errors[i] == ECONNRESET || run->page.fault.errors[i] == ENOSPC;
+	if (waited_in_vain())
+		return reset && strstr(text, "DAT_IB_DTO_EVENT");
+	return reset && !strstr(text, "is_filled");
+}
+
+static bool is_excused(const char *text)
+{
+	if (names_the_cause(text) || is_network(text) || (is_no_provider() && said("no memory")))
+		return true;
+	return run->kind->lasting && waited_in_vain();	/* it is told at the caller's time limit */
+}
+
+/* --- the process in which it happens: its end ---------------------------------------------- */
+
+/* Handles of IAs are small numbers. */
+static void close_all(void)
+{
+	for (uintptr_t i = 1; i < 1024; i++) {
+		DAT_RETURN ret = dat_ia_close((DAT_IA_HANDLE)i, DAT_CLOSE_ABRUPT_FLAG);
+
+		if (ret != DAT_SUCCESS && DAT_GET_TYPE(ret) != DAT_INVALID_HANDLE)
+			snprintf(run->untidy, sizeof run->untidy, "dat_ia_close gives %s", return_name(ret));
+	}
+}
+
+/* Threads that the test left in calls would meet freed objects, or the libraries' end. */
+static _Noreturn void leave(void)
+{
+	if (helpers || (pid_t)syscall(SYS_gettid) != getpid())
+		_exit(0);
+	fflush(NULL);
+	/* It may be under way. */
+	for (int i = 0; report->verdict == FAILED && run->page.happened && !something_tells() &&
+	     i < 30 && !is_excused(report->text); i++)
+		usleep(10000);
+	fault_disarm();
+	close_all();
+	run->descriptors = entries("/proc/self/fd");
+	if (!THREADS_OF_OTHERS)
+		run->threads = threads_left(1);
+	run->tidied = true;
+	exit(0);	/* the libraries' destructors run, and leaks are looked for when so built */
+}
+
+_Noreturn void end_test(enum verdict verdict)
+{
+	if (getpid() != report->process)
+		_exit(verdict == FAILED);
+	leave();
+}
+
+static _Noreturn void befall(const struct test *test, const struct kind *kind, unsigned n)
+{
+	enum verdict undecided = UNDECIDED;
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	dup2(output, 1);
+	dup2(output, 2);
+	report->process = getpid();
+	reached(test->file, test->line, "the beginning");
+	fault_arm(kind->kind, n, kind->lasting);
+	run->page.process = getpid();
+	test->run(test->arg);
+	report->closing = true;
+	close_ia();
+	atomic_compare_exchange_strong(&report->verdict, &undecided, PASSED);
+	leave();
+}
+
+/* --- what is expected ------------------------------------------------------------------------ */
+
+static const char *left_behind(const struct run *clean)
+{
+	static char text[700];
+	char place[400] = "";
+
+	if (!run->tidied || is_no_provider())
+		return NULL;	/* not tidied: threads were in the way */
+	if (run->untidy[0])
+		return run->untidy;
+	if (!run->page.unloaded)
+		return "the libraries were not unloaded";
+	if (run->page.blocks)
+		place_of(run->page.owner, place, sizeof place);
+	if (run->page.blocks || run->threads > 0 || (clean && run->descriptors > clean->descriptors)) {
+		snprintf(text, sizeof text, "left behind: %zu blocks (%s), %d descriptors, %d threads",
+			 run->page.blocks, place, clean ? run->descriptors - clean->descriptors : 0,
+			 run->threads);
+		return text;
+	}
+	return NULL;
+}
+
+/* `clean` is NULL for a run without a fault. */
+static const char *wrong(int status, const struct run *clean)
+{
+	static char text[1000];
+	const char *left;
+
+	if (status == -1)
+		return "it hangs";
+	if (WIFSIGNALED(status))
+		return strsignal(WTERMSIG(status));
+	if (status) {
+		snprintf(text, sizeof text, "exit status %d", WEXITSTATUS(status));
+		return text;
+	}
+	left = left_behind(clean);
+	if (left)
+		return left;
+	if (report->verdict != FAILED)
+		return NULL;
+	if (!run->page.happened) {
+		snprintf(text, sizeof text, "without a fault: %s", report->text);
+		return text;
+	}
+	if (run->crowd || is_excused(report->text))
+		return NULL;
+	snprintf(text, sizeof text, "%s: %s", waited_in_vain() ? "nothing is told" : "the cause is not told",
+		 report->text);
+	return text;
+}
+
+/* --- one test ---------------------------------------------------------------------------------- */
+
+static void tell(const struct test *test, const struct kind *kind, unsigned n, const char *why)
+{
+	char place[400] = "", line[300], *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size), *from = fdopen(dup(output), "r");
+
+	place_of(run->page.fault.caller, place, sizeof place);
+	fprintf(to, "FAIL --only %.*s --one %s:%u %s %s: %s\n", (int)strcspn(test->ids, " "), test->ids,
+		kind->name, n, test->name, run->page.fault.what, why);
+	fprintf(to, "    reached %s:%d %s\n", report->file, report->line, report->what);
+	print_place(to, "failed in", place);
+	if (run->page.blocks) {
+		place_of(run->page.owner, place, sizeof place);
+		print_place(to, "allocated in", place);
+	}
+	rewind(from);
+	for (int i = 0; i < 60 && fgets(line, sizeof line, from); i++)
+		fprintf(to, "    | %s%s", line, strchr(line, '\n') ? "" : "\n");
+	fclose(from);
+	fclose(to);
+	if (write(1, text, size) < 0)	/* whole, beside other lanes */
+		perror("statements");
+	failures++;
+	sums->failed++;
+	free(text);
+}
+
+static int start(const struct test *test, const struct kind *kind, unsigned n, bool patient)
+{
+	pid_t pid;
+
+	memset(report, 0, sizeof *report);
+	memset(run, 0, sizeof *run);
+	run->kind = kind;
+	for (report->index = 0; tests[report->index] != test;)
+		report->index++;
+	options.limit = 3 * (patient ? LONG_PATIENCE : PATIENCE);
+	if (ftruncate(output, 0) || lseek(output, 0, SEEK_SET))
+		perror("statements: memfd");
+	pid = __real_fork();
+	if (!pid)
+		befall(test, kind, n);
+	if (pid < 0) {
+		perror("statements: fork");
+		exit(2);
+	}
+	setpgid(pid, pid);
+	int status = await_end(pid, patient ? LONG_LIMIT : LIMIT);
+	kill(-pid, SIGKILL);	/* whom it started, and left */
+	return status;
+}
+
+/* False when no fault happened in it any more. */
+static bool try(const struct test *test, const struct kind *kind, unsigned n, const struct run *clean)
+{
+	int status = start(test, kind, n, false);
+	const char *why = wrong(status, clean);
+
+	if (why && (status == -1 || waited_in_vain())) {	/* perhaps it was but slow */
+		status = start(test, kind, n, true);
+		why = wrong(status, clean);
+	}
+	if (verbose)
+		printf("  %s %s:%u %s: verdict %d, told %d: %s\n", test->name, kind->name, n,
+		       run->page.fault.what, report->verdict, run->told, report->text);
+	if (why) {
+		tell(test, kind, n, why);
+	} else if (run->page.happened) {
+		sums->passed++;
+		sums->untidied += !run->tidied;
+		if (report->verdict == FAILED)
+			sums->told++;
+		else
+			sums->made_good++;
+	}
+	return run->page.happened || status;
+}
+
+/* Without a fault: how many calls it makes of each kind, how many descriptors it leaves. */
+static bool measure(const struct test *test, struct run *clean)
+{
+	int status = start(test, none, 0, true);
+	const char *why = wrong(status, NULL);
+
+	if (why) {
+		tell(test, none, 0, why);
+		return false;
+	}
+	memcpy((void *)clean, run, sizeof *clean);
+	return true;
+}
+
+/* --- all, or some ------------------------------------------------------------------------------ */
+
+static bool kind_chosen[KINDS] = { true, true, true };
+
+static void all_of(const struct test *test, const char *resume)
+{
+	unsigned before = failures;
+	double begin = now();
+	struct run clean;
+
+	if (!measure(test, &clean))
+		return;
+	for (int k = 0; k < KINDS; k++)
+		for (unsigned n = 1; kind_chosen[k]; n++) {
+			if (now() > end_of_time) {
+				sums->unfinished++;
+				return;
+			}
+			if (!try(test, &kinds[k], n, &clean) && n >= clean.page.calls[kinds[k].kind])
+				break;
+		}
+	sums->tests++;
+	printf("%s %s %s: %u allocations, %u system calls, %u operations of the device  %.1f s\n",
+	       failures > before ? "FAIL" : "ok", test->ids, test->name, clean.page.calls[FAULT_ALLOC],
+	       clean.page.calls[FAULT_SYSTEM], clean.page.calls[FAULT_DEVICE], now() - begin);
+	if (resume && failures == before) {
+		FILE *f = fopen(resume, "a");
+
+		if (f) {
+			fprintf(f, "%s %s\n", test->ids, test->name);
+			fclose(f);
+		}
+	}
+}
+
+static uint64_t sequence;
+
+static unsigned any_below(unsigned n)
+{
+	sequence ^= sequence << 13;	/* xorshift64 */
+	sequence ^= sequence >> 7;
+	sequence ^= sequence << 17;
+	return (unsigned)((sequence >> 32) % n);
+}
+
+static void some_of(const struct test *test)
+{
+	struct run clean;
+	double begin = now();
+
+	if (!measure(test, &clean))
+		return;
+	sums->tests++;
+	for (int i = 0; i < SAMPLES_OF_A_TEST && now() < end_of_time && now() < begin + 1; i++) {
+		const struct kind *kind = &kinds[any_below(KINDS)];
+		unsigned calls = clean.page.calls[kind->kind];
+
+		if (calls)
+			try(test, kind, 1 + any_below(calls), &clean);
+	}
+}
+
+static bool wanted(const struct test *test)
+{
+	char ids[100], *save;
+	bool any = false;
+
+	snprintf(ids, sizeof ids, "%s", test->ids);
+	for (char *id = strtok_r(ids, " ", &save); id; id = strtok_r(NULL, " ", &save))
+		any |= is_chosen(id, test->name);
+	return any;
+}
+
+static bool is_done(const struct test *test, const char *resume)
+{
+	FILE *f = resume ? fopen(resume, "r") : NULL;
+	char line[300], name[300];
+	bool found = false;
+
+	snprintf(name, sizeof name, "%s %s\n", test->ids, test->name);
+	while (f && !found && fgets(line, sizeof line, f))
+		found = !strcmp(line, name);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Older than what it was tested with: nothing is done. */
+static void forget_if_old(const char *resume)
+{
+	struct stat done, library;
+
+	if (!stat(resume, &done) && !stat(provider_path(), &library) && done.st_mtime < library.st_mtime)
+		unlink(resume);
+}
+
+static struct {
+	const char *resume, *one;
+	double seconds, sample;
+	int jobs;
+} asked = { .jobs = 2 };
+
+static void one_of(const struct test *test)
+{
+	struct run clean;
+
+	for (int k = 0; k < KINDS; k++) {
+		size_t length = strlen(kinds[k].name);
+
+		if (!strncmp(asked.one, kinds[k].name, length) && asked.one[length] == ':' &&
+		    measure(test, &clean))
+			try(test, &kinds[k], (unsigned)atoi(asked.one + length + 1), &clean);
+	}
+}
+
+/* A lane has a network of its own, so that ports which were just freed stay so. */
+static _Noreturn void lane(int which)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	own_network();
+	output = memfd_create("statements-output", MFD_CLOEXEC);
+	run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	report = mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (run == MAP_FAILED || report == MAP_FAILED)
+		exit(2);
+	fault_tell(&run->page);
+	sequence = ((uint64_t)options.seed << 16) + (unsigned)which + 1;
+	while (now() < end_of_time) {
+		int i = asked.sample ? (int)any_below((unsigned)n_tests) : sums->next++;
+
+		if (i >= n_tests)
+			break;
+		if (!wanted(tests[i]) || is_done(tests[i], asked.resume))
+			continue;
+		if (asked.one)
+			one_of(tests[i]);
+		else if (asked.sample)
+			some_of(tests[i]);
+		else
+			all_of(tests[i], asked.resume);
+	}
+	exit(0);
+}
+
+static int usage(void)
+{
+	fputs("usage: statements [--only LIST] [--except LIST] [--kinds LIST] [--one KIND:N]\n"
+	      "       [--sample SECONDS] [--seed N] [--jobs N] [--seconds S] [--resume FILE] [--verbose]\n"
+	      "kinds: alloc system device, and alloc-on and so on: all later calls fail too\n", stderr);
+	return 2;
+}
+
+static void choose_kinds(const char *list)
+{
+	char padded[200], name[40];
+
+	snprintf(padded, sizeof padded, ",%s,", list);
+	for (int k = 0; k < KINDS; k++) {
+		snprintf(name, sizeof name, ",%s,", kinds[k].name);
+		kind_chosen[k] = strstr(padded, name) != NULL;
+	}
+}
+
+static bool understood(int argc, char **argv)
+{
+	static const struct option known[] = {
+		{ "only", 1, NULL, 'o' }, { "except", 1, NULL, 'x' }, { "kinds", 1, NULL, 'k' },
+		{ "one", 1, NULL, '1' }, { "sample", 1, NULL, 'p' }, { "seed", 1, NULL, 's' },
+		{ "jobs", 1, NULL, 'j' }, { "seconds", 1, NULL, 't' }, { "resume", 1, NULL, 'r' },
+		{ "verbose", 0, NULL, 'v' }, { 0 },
+	};
+
+	for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;)
+		switch (c) {
+		case 'o': choose(optarg); break;
+		case 'x': except(optarg); break;
+		case 'k': choose_kinds(optarg); break;
+		case '1': asked.one = optarg; break;
+		case 'p': asked.sample = atof(optarg); break;
+		case 's': options.seed = (uint32_t)strtoul(optarg, NULL, 0); break;
+		case 'j': asked.jobs = atoi(optarg); break;
+		case 't': asked.seconds = atof(optarg); break;
+		case 'r': asked.resume = optarg; break;
+		case 'v': verbose = true; break;
+		default: return false;
+		}
+	return optind == argc && asked.jobs > 0 && asked.jobs <= MAX_JOBS;
+}
+
+int main(int argc, char **argv)
+{
+	const char *conf;
+	double begin = now();
+	int status, bad = 0;
+
+	options.seed = (uint32_t)time(NULL) * 31 + (uint32_t)getpid();
+	options.ia = FAULT_IA;
+	if (!understood(argc, argv))
+		return usage();
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	sums = mmap(NULL, sizeof *sums, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (sums == MAP_FAILED)
+		return 2;
+	if (asked.resume)
+		forget_if_old(asked.resume);
+	end_of_time = begin + (asked.sample ? asked.sample : asked.seconds ? asked.seconds : 1e9);
+	conf = make_conf();
+	/* Kept, so that what failed in it can be told. */
+	if (!dlopen(provider_path(), RTLD_NOW | RTLD_LOCAL)) {
+		fprintf(stderr, "statements: %s\n", dlerror());
+		return 2;
+	}
+	keep_objects();
+	for (int i = 0; i < asked.jobs; i++)
+		if (!__real_fork())
+			lane(i);
+	while (wait(&status) > 0)
+		bad |= status;
+	unlink(conf);
+	for (int i = sums->next; !asked.sample && i < n_tests; i++)	/* the time was over */
+		sums->unfinished += wanted(tests[i]) && !is_done(tests[i], asked.resume);
+	if (asked.sample)
+		printf("seed %u\n", options.seed);
+	printf("%u tests, %u faults told, %u made good; %u left threads, which hid what else they left; "
+	       "%u tests not finished  %.1f s\n", sums->tests, sums->told, sums->made_good, sums->untidied,
+	       sums->unfinished, now() - begin);
+	printf("%u passed, %u failed\n", sums->passed, sums->failed);
+	return bad || sums->failed || sums->unfinished || (!sums->passed && !asked.resume);
+}
