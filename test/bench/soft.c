@@ -6,12 +6,15 @@
  *   soft limits              hand-over of a cache line, memcpy, plain TCP
  *   soft data IA             latency and bandwidth
  *   soft connect IA N        connections a second, N endpoints at once, their memory
+ *   soft endpoints IA N      latency between two processes that share N connections
+ *   soft processes IA N      round trips of N pairs of processes at once
  *
  * A line of output: what, how much, unit, separated by tabs. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +31,7 @@
 
 enum {
 	BATCHES = 300, ROUNDS = 100, LARGE = 1 << 20, MIDDLE = 64 << 10, SMALL = 8,
-	STREAM = 16, STREAMS = 60, DEPTH = 16, AT_ONCE = 32, ROW_S = 8, GIVE_UP_S = 300,
+	ASLEEP_US = 20000, ACCESSES = 1000, PAUSE_US = 500, STREAM = 16, STREAMS = 60, DEPTH = 16, AT_ONCE = 32, ROW_S = 8, GIVE_UP_S = 300,
 };
 
 static int me;			/* 0: measures; 1: the other process */
@@ -40,6 +44,10 @@ static struct shared {		/* between the two, for everything that is not measured 
 	uint64_t target[2];
 	uint32_t context[2];
 	uint16_t port;
+	sem_t over;			/* the other one may wake up */
+	long wakes;			/* it woke up so often before */
+	pid_t other;
+	char *block;			/* of the other */
 } *shared;
 
 static void fail(const char *what, const char *why)
@@ -82,20 +90,18 @@ static void together(void)
 		sched_yield();
 }
 
-/* Starts the other process; each has a processor of its own, if there are two. */
-static pid_t split(void)
+static struct shared *share(unsigned n)
+{
+	return mmap(NULL, n * sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		    -1, 0);
+}
+
+/* Each side has a processor of its own, if there are two. */
+static void settle_on_processor(void)
 {
 	cpu_set_t all, one;
 	int cpu = 0, nth;
-	pid_t child;
 
-	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		      -1, 0);
-	child = fork();
-	if (child < 0)
-		fail("fork", strerror(errno));
-	me = !child;
-	alarm(GIVE_UP_S);
 	sched_getaffinity(0, sizeof all, &all);
 	nth = CPU_COUNT(&all) > 1 ? me : 0;
 	for (; cpu < CPU_SETSIZE; cpu++)
@@ -104,6 +110,21 @@ static pid_t split(void)
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
 	sched_setaffinity(0, sizeof one, &one);
+}
+
+/* Starts the other process. */
+static pid_t split(void)
+{
+	pid_t child;
+
+	shared = share(1);
+	sem_init(&shared->over, 1, 0);
+	child = fork();
+	if (child < 0)
+		fail("fork", strerror(errno));
+	me = !child;
+	alarm(GIVE_UP_S);
+	settle_on_processor();
 	return child;
 }
 
@@ -160,6 +181,15 @@ static void hand_over(uint64_t n)
 			sched_yield();
 	if (me)
 		__atomic_store_n(mine, n, __ATOMIC_RELEASE);
+}
+
+/* Both have seen the last round when the words are used anew. */
+static void hand_overs(void)
+{
+	ping_pong("cache line hand-over", hand_over, 1000);
+	together();
+	shared->ping = shared->pong = 0;
+	together();
 }
 
 static void copy_speed(void)
@@ -273,12 +303,77 @@ static void tcp_stream(void)
 	report("plain TCP stream 1 MiB", best, "GB/s");
 }
 
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The other process sleeps until we are done, and counts how often a thread of it ran. */
+static void sleep_meanwhile(void)
+{
+	struct rusage before, after;
+
+	usleep(ASLEEP_US);
+	getrusage(RUSAGE_SELF, &before);
+	while (sem_wait(&shared->over))
+		;
+	getrusage(RUSAGE_SELF, &after);
+	shared->wakes = after.ru_nvcsw - before.ru_nvcsw - 1;
+}
+
+/* The median time that something takes, done now and then while the other process sleeps. */
+static double while_it_sleeps(void (*act)(size_t), size_t bytes)
+{
+	static double took[ACCESSES];
+	double begin;
+
+	if (me) {
+		sleep_meanwhile();
+		return 0;
+	}
+	usleep(2 * ASLEEP_US);
+	for (int i = 0; i < ACCESSES; i++) {
+		for (begin = now(); now() - begin < PAUSE_US / 1e6;)
+			;
+		begin = now();
+		act(bytes);
+		took[i] = now() - begin;
+	}
+	qsort(took, ACCESSES, sizeof *took, by_size);
+	sem_post(&shared->over);
+	return took[ACCESSES / 2] * 1e6;
+}
+
+/* Into the other's memory, by the kernel. */
+static void copy_over(size_t bytes)
+{
+	struct iovec from = { block, bytes }, to = { shared->block, bytes };
+
+	if (process_vm_writev(shared->other, &from, 1, &to, 1, 0) != (ssize_t)bytes)
+		fail("process_vm_writev", strerror(errno));
+}
+
+static void kernel_copy(void)
+{
+	double took;
+
+	if (me) {
+		shared->other = getpid();
+		shared->block = block;
+	}
+	together();
+	took = while_it_sleeps(copy_over, SMALL);
+	together();
+	report("process_vm_writev 8 B to who sleeps", took, "us");
+}
+
 static int limits(void)
 {
 	pid_t child = split();
 
-	ping_pong("cache line hand-over", hand_over, 1000);
-	shared->ping = shared->pong = 0;
+	hand_overs();
 	copy_speed();
 	tcp_connect();
 	block_size = SMALL;
@@ -286,6 +381,7 @@ static int limits(void)
 	block_size = MIDDLE;
 	ping_pong("plain TCP 64 KiB", tcp_round, 20);
 	tcp_stream();
+	kernel_copy();
 	return join(child);
 }
 
@@ -434,11 +530,14 @@ static void send_round(uint64_t n)
 	renew();
 }
 
-/* The last 8 bytes of what is written are the number of the round. */
+/* The last 8 bytes of what is written are the number of the round. They may be there without
+ * a poll of ours: completions must be taken all the same. */
 static void write_round(uint64_t n)
 {
 	uint64_t *last = (uint64_t *)(out + size - 8), *seen = (uint64_t *)(target + size - 8);
 
+	while (posted - completed >= DEPTH)
+		poll_once();
 	*last = n;
 	if (!me)
 		post(size, true);
@@ -497,6 +596,45 @@ static void stream(const char *what, size_t bytes, bool write, unsigned count)
 	       bytes < 4096 ? "million/s" : "GB/s");
 }
 
+static void read_back(size_t bytes)
+{
+	DAT_LMR_TRIPLET to = { .virtual_address = (uintptr_t)in, .segment_length = bytes,
+			       .lmr_context = lmr_context };
+	DAT_RMR_TRIPLET from = { .virtual_address = shared->target[!me], .segment_length = bytes,
+				 .rmr_context = shared->context[!me] };
+	static const DAT_DTO_COOKIE cookie;
+
+	posted++;
+	good(dat_ep_post_rdma_read(ep, 1, &to, cookie, &from, DAT_COMPLETION_DEFAULT_FLAG),
+	     "dat_ep_post_rdma_read");
+}
+
+static void write_and_wait(size_t bytes)
+{
+	post(bytes, true);
+	while (completed < posted)
+		poll_once();
+}
+
+static void read_and_wait(size_t bytes)
+{
+	read_back(bytes);
+	while (completed < posted)
+		poll_once();
+}
+
+/* Time until the completion of one access. */
+static void to_sleeper(const char *what, void (*act)(size_t), size_t bytes)
+{
+	double took;
+
+	finish();
+	took = while_it_sleeps(act, bytes);
+	finish();
+	report(what, took, "us");
+	report("  and it woke up", shared->wakes, "times");
+}
+
 static int data(const char *name)
 {
 	pid_t child = split();
@@ -517,8 +655,7 @@ static int data(const char *name)
 					   .event_data.cr_arrival_event_data.cr_handle,
 				   ep, 0, NULL), "dat_cr_accept");
 	wait_for(DAT_CONNECTION_EVENT_ESTABLISHED);
-	ping_pong("cache line hand-over", hand_over, 1000);
-	shared->ping = shared->pong = 0;
+	hand_overs();
 	data_ping_pong("send 8 B", SMALL, false, ROUNDS);
 	data_ping_pong("RDMA write 8 B until seen", SMALL, true, ROUNDS);
 	data_ping_pong("send 64 KiB", MIDDLE, false, 20);
@@ -526,6 +663,10 @@ static int data(const char *name)
 	stream("send 8 B stream", SMALL, false, 2000);
 	stream("send 1 MiB stream", LARGE, false, STREAM);
 	stream("RDMA write 1 MiB stream", LARGE, true, STREAM);
+	to_sleeper("RDMA write 8 B to who sleeps", write_and_wait, SMALL);
+	to_sleeper("RDMA read 8 B from who sleeps", read_and_wait, SMALL);
+	to_sleeper("RDMA write 16 KiB to who sleeps", write_and_wait, 16 << 10);
+	to_sleeper("RDMA read 16 KiB from who sleeps", read_and_wait, 16 << 10);
 	finish();
 	good(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close");
 	return join(child);
@@ -534,6 +675,15 @@ static int data(const char *name)
 /* --- DAT: connections, in one process ------------------------------------------------------------ */
 
 static DAT_EP_HANDLE *eps;
+
+static void want_files(void)
+{
+	struct rlimit files;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
 
 static void create(DAT_EP_HANDLE *new)
 {
@@ -611,7 +761,6 @@ static void connection_rate(int at_once)
 
 static int connections(const char *name, int n)
 {
-	struct rlimit files;
 	DAT_PSP_HANDLE psp;
 	double took;
 	char what[80];
@@ -621,9 +770,7 @@ static int connections(const char *name, int n)
 		n = AT_ONCE;
 	shared = calloc(1, sizeof *shared);
 	alarm(GIVE_UP_S);
-	getrlimit(RLIMIT_NOFILE, &files);
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
+	want_files();
 	open_ia(name, 4 * n + 64);
 	listen_any(&psp);
 	eps = calloc(2 * n, sizeof *eps);
@@ -643,6 +790,147 @@ static int connections(const char *name, int n)
 	return 0;
 }
 
+/* --- DAT: many connections between two processes --------------------------------------------- */
+
+static unsigned eps_used;
+
+static void turn_round(uint64_t n)
+{
+	ep = eps[n % eps_used];
+	send_round(n);
+}
+
+/* The other end may ask for the next connection before this one is told here. */
+static void accept_all(int n)
+{
+	for (int taken = 0, is_up = 0; is_up < n;) {
+		DAT_EVENT event;
+		DAT_COUNT more;
+
+		good(dat_evd_wait(conn_evd, 20000000, 1, &event, &more), "dat_evd_wait");
+		if (event.event_number == DAT_CONNECTION_REQUEST_EVENT)
+			good(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle,
+					   eps[taken++], 0, NULL), "dat_cr_accept");
+		else if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+			is_up++;
+		else
+			fail("connection", "not the event that was expected");
+	}
+}
+
+/* Side 0 connects its endpoints, one after the other, to those of side 1. */
+static void connect_to_other(int n)
+{
+	eps = calloc(n, sizeof *eps);
+	for (int i = 0; i < n; i++) {
+		create(&eps[i]);
+		ep = eps[i];
+		post_receive();
+		post_receive();
+	}
+	together();
+	if (me)
+		accept_all(n);
+	for (int i = 0; !me && i < n; i++) {
+		connect_ep(eps[i]);
+		wait_for(DAT_CONNECTION_EVENT_ESTABLISHED);
+	}
+	together();
+}
+
+static void in_turn(const char *what, unsigned n, int rounds)
+{
+	finish();
+	eps_used = n;
+	ping_pong(what, turn_round, rounds);
+	finish();
+}
+
+static int endpoints(const char *name, int n)
+{
+	pid_t child = split();
+	DAT_PSP_HANDLE psp;
+	char what[80];
+
+	n = n < 1 ? 1 : n;
+	want_files();
+	open_ia(name, 4 * n + 64);
+	register_memory();
+	if (me)
+		listen_any(&psp);
+	together();
+	connect_to_other(n);
+	size = SMALL;
+	snprintf(what, sizeof what, "send 8 B over one of %d endpoints", n);
+	in_turn(what, 1, ROUNDS);
+	snprintf(what, sizeof what, "send 8 B over all %d in turn", n);
+	in_turn(what, n, ROUNDS);
+	good(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close");
+	return join(child);
+}
+
+/* --- DAT: many pairs of processes ------------------------------------------------------------ */
+
+/* Round trips a second, of this pair, in shared->target[0]. */
+static void pair_of_many(const char *name)
+{
+	DAT_PSP_HANDLE psp;
+	uint64_t n = 0;
+	double begin;
+
+	open_ia(name, 64);
+	register_memory();
+	if (me)
+		listen_any(&psp);
+	together();
+	connect_to_other(1);
+	size = SMALL;
+	begin = now();
+	if (!me)
+		__atomic_store_n(&shared->last, UINT64_MAX, __ATOMIC_RELEASE);
+	together();
+	while (n != __atomic_load_n(&shared->last, __ATOMIC_ACQUIRE)) {
+		if (!me && !(n % 16) && now() - begin > 2)
+			__atomic_store_n(&shared->last, n + 1, __ATOMIC_RELEASE);
+		send_round(++n);
+	}
+	finish();
+	if (!me)
+		shared->target[0] = n / (now() - begin);
+	good(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close");
+	exit(0);
+}
+
+static int processes(const char *name, int n)
+{
+	struct shared *all = share(n = n < 1 ? 1 : n);
+	int status, failed = 0;
+	double sum = 0;
+	char what[80];
+
+	for (int i = 0; i < 2 * n; i++) {
+		shared = &all[i / 2];
+		me = i % 2;
+		switch (fork()) {
+		case -1:
+			fail("fork", strerror(errno));
+			break;
+		case 0:
+			alarm(GIVE_UP_S);
+			settle_on_processor();
+			pair_of_many(name);
+		}
+	}
+	while (wait(&status) > 0)
+		failed |= status;
+	for (int i = 0; i < n; i++)
+		sum += all[i].target[0];
+	me = 0;
+	snprintf(what, sizeof what, "round trips of %d pairs of processes", n);
+	report(what, sum / 1e6, "million/s");
+	return failed != 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "limits"))
@@ -651,6 +939,10 @@ int main(int argc, char **argv)
 		return data(argv[2]);
 	if (argc == 4 && !strcmp(argv[1], "connect"))
 		return connections(argv[2], atoi(argv[3]));
+	if (argc == 4 && !strcmp(argv[1], "endpoints"))
+		return endpoints(argv[2], atoi(argv[3]));
+	if (argc == 4 && !strcmp(argv[1], "processes"))
+		return processes(argv[2], atoi(argv[3]));
 	fputs("usage: see soft.c\n", stderr);
 	return 2;
 }
