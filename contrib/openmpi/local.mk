@@ -28,6 +28,7 @@ EXTRA_DIST += contrib/openmpi/help-mpi-btl-udapl.txt $(openmpi_tests)
 openmpi_tests = \
 	contrib/openmpi/test/check \
 	contrib/openmpi/test/bench \
+	contrib/openmpi/test/mpich \
 	contrib/openmpi/test/lib.sh \
 	contrib/openmpi/test/check.h \
 	contrib/openmpi/test/exchange.c \
