@@ -95,6 +95,7 @@ static bool odd_request(struct dapl_ep *ep, const struct dapl_dto *req,
 	DAT_DTO_COMPLETION_STATUS status = dapl_dto_status(wc->status);
 	bool ok = status == DAT_DTO_SUCCESS;
 
+	ep->sq.failed |= !ok;
 	if ((req->flags & REQ_MARKER) || (ok && (req->flags & REQ_SUPPRESS)))
 		return false;
 	if (req->flags & REQ_BIND)
@@ -585,12 +586,13 @@ static bool fill_and_one(struct dapl_evd *evd)
 	return evd->wc_tail < evd->wc_size;
 }
 
-/* q->lock held too. How far the device came; *failed: it flushed the last of those. */
+/* q->lock held too. How far the device came; *failed: the last of those, or one before, did. */
 static uint32_t completed_to(const struct dapl_evd *evd, const struct dapl_ep *ep,
 			     const struct dapl_queue *q, bool *failed)
 {
 	uint32_t to = q->tail;
 
+	*failed = q->failed;
 	for (uint32_t i = evd->wc_head; i < evd->wc_tail; i++) {
 		const struct dapl_dto *req = request_of(&evd->wc[i]);
 
@@ -598,7 +600,7 @@ static uint32_t completed_to(const struct dapl_evd *evd, const struct dapl_ep *e
 		    (req->op == DAT_DTO_RECEIVE) != (q == &ep->rq))
 			continue;
 		to = req->end;
-		*failed = evd->wc[i].status != IBV_WC_SUCCESS;
+		*failed |= evd->wc[i].status != IBV_WC_SUCCESS;
 	}
 	return to;
 }

@@ -58,6 +58,7 @@ struct dapl_queue {
 	uint32_t swept_to;	/* over: up to here there are completions (dapl_evd_sweep) */
 	struct dapl_dto *ring;
 	uint32_t tail __attribute__((aligned(64)));	/* the completing side's line */
+	bool failed;		/* one has, and was dequeued; the EVD's lock */
 };
 
 /* q->lock held. Posts not yet given back. */
@@ -103,7 +104,7 @@ static inline void dapl_queue_empty(struct dapl_queue *q)
 	q->unsignaled = q->swept_to = 0;
 	q->limit -= q->markers;
 	q->markers = 0;
-	q->over = false;
+	q->over = q->failed = false;
 	dapl_spin_unlock(&q->lock);
 }
 

@@ -258,15 +258,6 @@ TEST("DTO-18", a_suppressed_completion_is_not_told_of_when_it_succeeds)
 	}
 }
 
-/* A region that the peer does not have. */
-static struct region forged(const struct region *real)
-{
-	struct region region = *real;
-
-	region.remote ^= 0x00ffff00;
-	return region;
-}
-
 TEST("DTO-19", a_suppressed_completion_is_told_of_when_it_fails)
 {
 	struct pair p = CONNECTED_PAIR();

@@ -40,6 +40,14 @@ struct region a_region(DAT_PZ_HANDLE pz, DAT_VLEN size, DAT_MEM_PRIV_FLAGS right
 	return a_region_at(some_memory(size), size, pz, rights);
 }
 
+struct region forged(const struct region *real)
+{
+	struct region region = *real;
+
+	region.remote ^= 0x00ffff00;
+	return region;
+}
+
 DAT_LMR_TRIPLET segment(const struct region *region, size_t offset, size_t length)
 {
 	return (DAT_LMR_TRIPLET){ .virtual_address = (uintptr_t)region->at + offset,

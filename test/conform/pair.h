@@ -25,6 +25,8 @@ struct region a_region_at(char *at, DAT_VLEN size, DAT_PZ_HANDLE pz, DAT_MEM_PRI
 DAT_RETURN register_memory(void *at, DAT_VLEN size, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS rights,
 			   DAT_LMR_HANDLE *lmr);
 
+/* The same, with a remote context that the peer does not know. */
+struct region forged(const struct region *real);
 DAT_LMR_TRIPLET segment(const struct region *region, size_t offset, size_t length);
 DAT_RMR_TRIPLET target(const struct region *region, size_t offset, size_t length);
 /* The arguments of posts. */

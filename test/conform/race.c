@@ -1029,6 +1029,28 @@ static void wait_on_cno_forever(void *arg, int me)
 		FAILS(ret, DAT_INVALID_HANDLE);
 }
 
+/* The second is posted while the first fails, has failed, or has been dequeued: whoever then
+ * completes it, the device or the provider, it can't have succeeded. */
+TEST("CONN-R8", a_suppressed_request_behind_one_that_failed_is_told_of)
+{
+	struct pair p = { AN_END(), AN_END() };
+	struct region nobodys = forged(&p.b.mem);
+
+	for (int round = 0; round < 30; round++) {
+		connect_ends(&p.a, &p.b);
+		post_read(&p.a, 0, 64, &nobodys, 0, 1);
+		spin(chance(500000));
+		OK(dat_ep_post_send(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 64), COOKIE(2),
+				    DAT_COMPLETION_SUPPRESS_FLAG));
+		EVENT(p.a.request, DAT_DTO_COMPLETION_EVENT);
+		COMPLETES(p.a.request, 2, DAT_DTO_ERR_FLUSHED);
+		ENDS(p.a.conn);
+		ENDS(p.b.conn);
+		OK(dat_ep_reset(p.a.ep));
+		OK(dat_ep_reset(p.b.ep));
+	}
+}
+
 TEST("MT-6", a_close_releases_all_who_wait_for_a_cno)
 {
 	struct queue *q = a_queue(8, a_cno());
