@@ -772,6 +772,12 @@ struct body {
 	uint32_t sq_mask, rq_mask, max_inline, qpn;
 };
 
+static struct body body_of(const struct dapl_ep *ep, struct ibv_qp *qp)
+{
+	return (struct body){ qp, ep->sq.ring, ep->rq.ring, ep->sq.mask, ep->rq.mask,
+		ep->max_inline, ep->qpn };
+}
+
 /* ep->lock held. Posts wait for that lock then, for there is no QP. */
 static struct body take_body(struct dapl_ep *ep)
 {
@@ -779,8 +785,7 @@ static struct body take_body(struct dapl_ep *ep)
 
 	dapl_spin_lock(&ep->sq.lock);
 	dapl_spin_lock(&ep->rq.lock);
-	body = (struct body){ ep->qp, ep->sq.ring, ep->rq.ring, ep->sq.mask, ep->rq.mask,
-		ep->max_inline, ep->qpn };
+	body = body_of(ep, ep->qp);
 	__atomic_store_n(&ep->qp, NULL, __ATOMIC_RELEASE);
 	ep->sq.ring = ep->rq.ring = NULL;
 	ep->sq.room = ep->rq.room = 0;
@@ -842,17 +847,13 @@ static DAT_RETURN carry_receives(struct dapl_ep *ep, const struct body *old, str
  * one is destroyed without it. All or nothing. Not for UD: nothing has completed. */
 static DAT_RETURN exchange_qp(struct dapl_ep *ep)
 {
-	struct body old = take_body(ep), new = { 0 };
-	DAT_RETURN ret = make_qp(ep, &new.qp);
+	struct body old = take_body(ep), new;
+	struct ibv_qp *qp = NULL;
+	DAT_RETURN ret = make_qp(ep, &qp);
 
 	if (ret == DAT_SUCCESS)
-		ret = carry_receives(ep, &old, new.qp);
-	new.sq_ring = ep->sq.ring;
-	new.rq_ring = ep->rq.ring;
-	new.sq_mask = ep->sq.mask;
-	new.rq_mask = ep->rq.mask;
-	new.max_inline = ep->max_inline;
-	new.qpn = ep->qpn;
+		ret = carry_receives(ep, &old, qp);
+	new = body_of(ep, qp);
 	if (ret != DAT_SUCCESS) {
 		silence_body(ep, &new);
 		set_body(ep, &old);

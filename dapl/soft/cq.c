@@ -196,7 +196,7 @@ int soft_cq_destroy(struct ibv_cq *ibcq)
 	return 0;
 }
 
-__thread struct soft_direct soft_direct;
+__thread struct soft_poller soft_poller;
 
 /* Completions that are there; none: 0. */
 static int cq_take(struct soft_cq *cq, int entries, struct ibv_wc *wc)
@@ -223,13 +223,13 @@ int soft_cq_poll(struct ibv_cq *ibcq, int entries, struct ibv_wc *wc)
 
 	if (n || entries < 1)
 		return n;
-	soft_direct.cq = cq;
-	soft_direct.wc = wc;
-	soft_direct.n = 0;
-	soft_direct.room = entries;
+	soft_poller.cq = cq;
+	soft_poller.wc = wc;
+	soft_poller.n = 0;
+	soft_poller.room = entries;
 	more = soft_engine_poll(cq->dev);
-	soft_direct.cq = NULL;
-	n = soft_direct.n;
+	soft_poller.cq = NULL;
+	n = soft_poller.n;
 	if (more && n < entries)
 		n += cq_take(cq, entries - n, wc + n);
 	return n;

@@ -1238,7 +1238,7 @@ static bool serve(struct dapl_device *dev, bool polling)
 static void count_idle(struct dapl_device *dev, bool busy)
 {
 	dev->idle_polls = busy ? 0 : dev->idle_polls + 1;
-	soft_direct.tired = dev->idle_polls > IDLE_POLLS && !(dev->idle_polls % IDLE_TURNS);
+	soft_poller.tired = dev->idle_polls > IDLE_POLLS && !(dev->idle_polls % IDLE_TURNS);
 }
 
 bool soft_engine_poll(struct dapl_device *dev)
@@ -1258,9 +1258,9 @@ bool soft_engine_poll(struct dapl_device *dev)
 
 void soft_engine_idle(void)
 {
-	if (likely(!soft_direct.tired))
+	if (likely(!soft_poller.tired))
 		return;
-	soft_direct.tired = false;
+	soft_poller.tired = false;
 	sched_yield();
 }
 

@@ -226,25 +226,26 @@ static enum ibv_wc_opcode wc_opcode(enum ibv_wr_opcode opcode)
 	}
 }
 
-/* In place: a completion that is made elsewhere and then copied waits for its own stores. */
-static inline void fill_wc(struct ibv_wc *wc, const struct soft_qp *qp, uint64_t wr_id,
-			   enum ibv_wc_status status, enum ibv_wc_opcode opcode, uint32_t length)
+/* Made in its place: one that is made elsewhere and then copied waits for its own stores. */
+static inline void complete(const struct soft_qp *qp, struct ibv_cq *to, uint64_t wr_id,
+			    enum ibv_wc_status status, enum ibv_wc_opcode opcode, uint32_t length,
+			    bool solicited)
 {
-	*wc = (struct ibv_wc){
+	struct soft_cq *cq = soft_cq(to);
+	struct ibv_wc *place = soft_cq_place(cq), wc;
+
+	*(place ? place : &wc) = (struct ibv_wc){
 		.wr_id = wr_id, .status = status, .opcode = opcode, .byte_len = length,
 		.qp_num = qp->qp.qp_num,
 	};
+	if (unlikely(!place))
+		soft_cq_add(cq, &wc, solicited);
 }
 
 static void complete_send(struct soft_qp *qp, uint64_t wr_id, enum ibv_wr_opcode opcode,
 			  enum ibv_wc_status status, uint32_t length)
 {
-	struct soft_cq *cq = soft_cq(qp->qp.send_cq);
-	struct ibv_wc *direct = soft_cq_direct(cq), wc;
-
-	fill_wc(direct ? direct : &wc, qp, wr_id, status, wc_opcode(opcode), length);
-	if (!direct)
-		soft_cq_add(cq, &wc, false);
+	complete(qp, qp->qp.send_cq, wr_id, status, wc_opcode(opcode), length, false);
 }
 
 static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
@@ -296,14 +297,14 @@ void soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struc
 		      bool solicited)
 {
 	struct soft_cq *cq = soft_cq(qp->qp.recv_cq);
-	struct ibv_wc *direct = soft_cq_direct(cq), wc = *is;
+	struct ibv_wc *place = soft_cq_place(cq), wc = *is;
 
 	wc.wr_id = qp->taken->wr_id;
 	wc.status = status;
 	wc.qp_num = qp->qp.qp_num;
 	qp->taken_valid = false;
-	if (direct)
-		*direct = wc;
+	if (place)
+		*place = wc;
 	else
 		soft_cq_add(cq, &wc, solicited);
 }
@@ -311,12 +312,8 @@ void soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struc
 void soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool solicited)
 {
 	const struct soft_rwqe *rwqe = soft_rwqe(&qp->rq, qp->rq.head++);
-	struct soft_cq *cq = soft_cq(qp->qp.recv_cq);
-	struct ibv_wc *direct = soft_cq_direct(cq), wc;
 
-	fill_wc(direct ? direct : &wc, qp, rwqe->wr_id, IBV_WC_SUCCESS, IBV_WC_RECV, length);
-	if (unlikely(!direct))
-		soft_cq_add(cq, &wc, solicited);
+	complete(qp, qp->qp.recv_cq, rwqe->wr_id, IBV_WC_SUCCESS, IBV_WC_RECV, length, solicited);
 }
 
 void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status status)

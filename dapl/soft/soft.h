@@ -625,25 +625,25 @@ void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited);
 
 /* Of a thread: where, while it polls, it takes completions of one CQ without putting them into
  * that CQ first: two locks and a copy less on a message's way. */
-struct soft_direct {
+struct soft_poller {
 	bool tired;			/* it has long polled in vain */
 	const struct soft_cq *cq;	/* NULL: does not poll */
 	struct ibv_wc *wc;
 	int n, room;
 };
-extern __thread struct soft_direct soft_direct __attribute__((tls_model("initial-exec")));
+extern __thread struct soft_poller soft_poller __attribute__((tls_model("initial-exec")));
 
 /* Where one more completion is to be stored, which is then the poller's; NULL: it goes into
  * the CQ, by soft_cq_add. A queue's completions are made in order and under its lock: so one
  * that went into the ring before is seen there, and the next goes behind it. */
-static inline struct ibv_wc *soft_cq_direct(const struct soft_cq *cq)
+static inline struct ibv_wc *soft_cq_place(const struct soft_cq *cq)
 {
-	if (soft_direct.cq != cq || soft_direct.n == soft_direct.room ||
+	if (soft_poller.cq != cq || soft_poller.n == soft_poller.room ||
 	    __atomic_load_n(&cq->head, __ATOMIC_RELAXED) !=
 	    __atomic_load_n(&cq->tail, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&cq->armed, __ATOMIC_RELAXED))
 		return NULL;
-	return &soft_direct.wc[soft_direct.n++];
+	return &soft_poller.wc[soft_poller.n++];
 }
 void soft_cq_purge(struct soft_cq *cq, uint32_t qp_num);
 

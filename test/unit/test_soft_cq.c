@@ -65,10 +65,10 @@ static int gone(void **state)
 
 static void add(struct ibv_cq *to, uint64_t id)
 {
-	struct ibv_wc wc = { .wr_id = id }, *direct = soft_cq_direct((struct soft_cq *)to);
+	struct ibv_wc wc = { .wr_id = id }, *place = soft_cq_place((struct soft_cq *)to);
 
-	if (direct)
-		*direct = wc;
+	if (place)
+		*place = wc;
 	else
 		soft_cq_add((struct soft_cq *)to, &wc, false);
 }
