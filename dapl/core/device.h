@@ -150,7 +150,7 @@ struct dapl_device_ops {
 	 * UD QPs are left in RTS. */
 	int (*create_qp)(struct dapl_device *dev, struct ibv_pd *pd,
 			 struct ibv_qp_init_attr *attr, struct ibv_qp **qp);
-	/* Empty and in INIT again. EOPNOTSUPP (iWARP): cannot, make a new one. */
+	/* Empty and in INIT again. EOPNOTSUPP: cannot, make a new one. */
 	int (*reset_qp)(struct dapl_device *dev, struct ibv_qp *qp);
 	int (*error_qp)(struct ibv_qp *qp);	/* to ERR: everything posted flushes */
 	int (*destroy_qp)(struct ibv_qp *qp);

@@ -198,12 +198,15 @@ int hw_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_
 	return 0;
 }
 
+/* A connected QP is not used again. The connection managers of both ends know the number of its
+ * peer's until they have heard the last of the old connection, and refuse a new one of that number
+ * until then as stale (IB CM's REJ reason 10); and siw leaves it in ERR. */
 int hw_reset_qp(struct dapl_device *dev, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 	int err;
 
-	if (dev->attr.iwarp)	/* siw says yes, and leaves it in ERR */
+	if (qp->qp_type != IBV_QPT_UD)
 		return EOPNOTSUPP;
 	err = hw_errno(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
 	return err ? err : make_ready(dev, qp);
