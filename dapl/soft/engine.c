@@ -25,6 +25,7 @@ enum {
 	PAIRS_IN_TURN = 8,		/* ... and those of the others */
 	IDLE_POLLS = 500,		/* empty polls until others get the processor, */
 	IDLE_TURNS = 16,		/* ... then now and then */
+	REFUSED_POLLS = 16,		/* that another kept from serving, until he gets the processor */
 	ACKS_MAX = 32,			/* messages that may wait for their acknowledgement */
 };
 
@@ -1239,6 +1240,13 @@ static void count_idle(struct dapl_device *dev, bool busy)
 {
 	dev->idle_polls = busy ? 0 : dev->idle_polls + 1;
 	soft_poller.tired = dev->idle_polls > IDLE_POLLS && !(dev->idle_polls % IDLE_TURNS);
+	soft_poller.refused = 0;
+}
+
+/* Somebody serves, or is about to. He may need this processor for that. */
+static void count_refused(void)
+{
+	soft_poller.tired = ++soft_poller.refused % REFUSED_POLLS == 0;
 }
 
 bool soft_engine_poll(struct dapl_device *dev)
@@ -1247,8 +1255,10 @@ bool soft_engine_poll(struct dapl_device *dev)
 
 	if (unlikely(dev->dead) || !__atomic_load_n(&dev->streams, __ATOMIC_RELAXED))
 		return false;
-	if (!engine_try(dev))
+	if (!engine_try(dev)) {
+		count_refused();
 		return true;		/* whoever has it may find something */
+	}
 	__atomic_store_n(&dev->polls, dev->polls + 1, __ATOMIC_RELAXED);
 	busy = serve(dev, true);
 	count_idle(dev, busy);

@@ -627,6 +627,7 @@ void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited);
  * that CQ first: two locks and a copy less on a message's way. */
 struct soft_poller {
 	bool tired;			/* it has long polled in vain */
+	unsigned refused;		/* polls in a row that could not serve */
 	const struct soft_cq *cq;	/* NULL: does not poll */
 	struct ibv_wc *wc;
 	int n, room;

@@ -4,7 +4,7 @@
  * that what else runs disturbs little.
  *
  *   soft limits              hand-over of a cache line, memcpy, plain TCP
- *   soft data IA             latency and bandwidth
+ *   soft data IA [TEXT]      latency and bandwidth; or only the rows whose name has TEXT in it
  *   soft connect IA N        connections a second, N endpoints at once, their memory
  *   soft endpoints IA N      latency between two processes that share N connections
  *   soft processes IA N      round trips of N pairs of processes at once
@@ -516,6 +516,13 @@ static void connect_ep(DAT_EP_HANDLE from)
 
 /* --- DAT: data -------------------------------------------------------------------------------- */
 
+static const char *only = "";	/* rows with that in their name */
+
+static bool wanted(const char *what)
+{
+	return strstr(what, only) != NULL;
+}
+
 static size_t size;
 static uint64_t streams;	/* done; side 0 says so in shared->ping */
 
@@ -559,6 +566,8 @@ static void finish(void)
 
 static void data_ping_pong(const char *what, size_t bytes, bool write, int rounds)
 {
+	if (!wanted(what))
+		return;
 	size = bytes;
 	finish();
 	ping_pong(what, write ? write_round : send_round, rounds);
@@ -570,6 +579,8 @@ static void stream(const char *what, size_t bytes, bool write, unsigned count)
 {
 	double best = 0, took, begin = now();
 
+	if (!wanted(what))
+		return;
 	finish();
 	for (int batch = 0; !me && batch < STREAMS && now() - begin < ROW_S; batch++) {
 		took = now();
@@ -628,6 +639,8 @@ static void to_sleeper(const char *what, void (*act)(size_t), size_t bytes)
 {
 	double took;
 
+	if (!wanted(what))
+		return;
 	finish();
 	took = while_it_sleeps(act, bytes);
 	finish();
@@ -935,8 +948,10 @@ int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "limits"))
 		return limits();
-	if (argc == 3 && !strcmp(argv[1], "data"))
+	if ((argc == 3 || argc == 4) && !strcmp(argv[1], "data")) {
+		only = argc == 4 ? argv[3] : only;
 		return data(argv[2]);
+	}
 	if (argc == 4 && !strcmp(argv[1], "connect"))
 		return connections(argv[2], atoi(argv[3]));
 	if (argc == 4 && !strcmp(argv[1], "endpoints"))

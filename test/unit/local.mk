@@ -42,7 +42,7 @@ dist_check_SCRIPTS += test/unit/soft-over-tcp
 test_unit_test_soft_device_SOURCES = test/unit/test_soft_device.c
 test_unit_test_soft_device_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_device_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
-test_unit_test_soft_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
+test_unit_test_soft_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=sched_yield
 test_unit_test_soft_stream_SOURCES = test/unit/test_soft_stream.c \
 	test/unit/soft_stream.c test/unit/soft_stream.h
 test_unit_test_soft_stream_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "dapl/core/device.h"
+#include "dapl/soft/soft.h"
 #include "dapl/core/service.h"
 #include "dapl/core/settings.h"
 
@@ -1876,6 +1876,35 @@ static void an_idle_process_uses_no_cpu(void **state)
 	close_pair(&a, &b);
 }
 
+static __thread unsigned yields;
+int __real_sched_yield(void);
+int __wrap_sched_yield(void);
+int __wrap_sched_yield(void)
+{
+	yields++;
+	return __real_sched_yield();
+}
+
+/* The service thread may wait on the poller's own processor: it would wait until the scheduler
+ * takes that away, and the poller would poll in vain all the time. */
+static void who_is_kept_from_serving_lets_others_run(void **state)
+{
+	struct end a, b;
+	struct ibv_wc wc;
+
+	(void)state;
+	open_pair(&a, &b, &plain);
+	soft_engine_lock(a.dev);
+	yields = 0;
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(ibv_poll_cq(a.scq, 1, &wc), 0);
+		ops->idle();
+	}
+	soft_engine_unlock(a.dev);
+	assert_true(yields > 0);
+	close_pair(&a, &b);
+}
+
 static void a_fork_leaves_the_parent_unharmed(void **state)
 {
 	struct end a, b;
@@ -2028,6 +2057,7 @@ int main(int argc, char **argv)
 		T(cq_goes_with_the_qps_completions),
 		T(datagrams),
 		T(an_idle_process_uses_no_cpu),
+		T(who_is_kept_from_serving_lets_others_run),
 		T(a_fork_leaves_the_parent_unharmed),
 		T(threads_on_both_sides),
 	};
