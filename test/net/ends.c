@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 struct server *server;
 
@@ -148,6 +149,15 @@ void accept_one(struct end *e)
 	__atomic_store_n(&server->connected, true, __ATOMIC_RELEASE);
 }
 
+void await_server(pid_t pid)
+{
+	while (!__atomic_load_n(&server->ready, __ATOMIC_ACQUIRE)) {
+		if (waitpid(pid, NULL, WNOHANG))
+			fail("the server ended");
+		usleep(1000);
+	}
+}
+
 /* Sends back what comes, checked, to the end of the connection. */
 void echo(struct end *e)
 {
@@ -206,5 +216,5 @@ void expect_good_end(pid_t pid)
 
 	waitpid(pid, &status, 0);
 	if (status)
-		fail("the server ended with status 0x%x", status);
+		fail("the other process ended with status 0x%x", status);
 }

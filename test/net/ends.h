@@ -50,6 +50,7 @@ DAT_RETURN connect_to(struct end *e, const char *address, DAT_TIMEOUT timeout,
 		      DAT_EVENT_NUMBER expected);
 void exchange(struct end *e, unsigned rounds);
 
+void await_server(pid_t pid);		/* till it is ready */
 void expect_good_end(pid_t pid);
 bool try_quietly(const char *command);
 void must(const char *command);

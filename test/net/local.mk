@@ -12,5 +12,6 @@ test_net_namespaces_LDADD = libdat2.la -lpthread
 
 # Against kernel siw: in the machine, run by test/vm/suites.d/soft-siw.
 check_PROGRAMS += test/net/siw
-test_net_siw_SOURCES = test/net/siw.c $(net_common)
+net_link = test/net/link.c test/net/link.h $(net_common)
+test_net_siw_SOURCES = test/net/siw.c $(net_link)
 test_net_siw_LDADD = libdat2.la -lpthread

@@ -74,11 +74,7 @@ static pid_t start_server(void (*job)(struct end *))
 		skip("no veth in this kernel");
 	for (int i = 0; i < 3; i++)
 		must(ours[i]);
-	while (!__atomic_load_n(&server->ready, __ATOMIC_ACQUIRE)) {
-		if (waitpid(pid, NULL, WNOHANG))
-			fail("the server ended");
-		usleep(1000);
-	}
+	await_server(pid);
 	return pid;
 }
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* siw.c - the software device at one end and the kernel's Soft-iWARP at the other: data, in
  * both roles, with CRC and without; and what one end refuses ends the connection at both.
- * In the test machine, where soft-siw has made the link: siw on vsiw0 here, vsoft0 in the
- * network namespace "soft". No TESTS: it needs that. */
-#include "ends.h"
+ * In the test machine, over the link that soft-siw makes. No TESTS: it needs that. */
+#include "link.h"
 #include <arpa/inet.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,26 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SIW "10.96.0.1"
-#define SOFT "10.96.0.2"
 enum { ROUNDS = 20 };
 
 static bool soft_calls;		/* else it serves */
-
-static void open_soft(struct end *e)
-{
-	int ns = open("/run/netns/soft", O_RDONLY | O_CLOEXEC);
-
-	if (ns < 0 || setns(ns, CLONE_NEWNET))
-		skip("no network namespace \"soft\" here: see soft-siw");
-	close(ns);
-	open_end(e, "libdaplsoft.so.2", "vsoft0");
-}
-
-static void open_siw(struct end *e)
-{
-	open_end(e, "libdaplofa.so.2", "vsiw0");
-}
 
 /* --- private data ------------------------------------------------------------------- */
 
@@ -109,11 +89,7 @@ static pid_t start_server(void (*job)(struct end *))
 		close_end(&e);
 		exit(0);
 	}
-	while (!__atomic_load_n(&server->ready, __ATOMIC_ACQUIRE)) {
-		if (waitpid(pid, NULL, WNOHANG))
-			fail("the server ended");
-		usleep(1000);
-	}
+	await_server(pid);
 	return pid;
 }
 
