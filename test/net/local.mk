@@ -11,7 +11,9 @@ test_net_namespaces_SOURCES = test/net/namespaces.c $(net_common)
 test_net_namespaces_LDADD = libdat2.la -lpthread
 
 # Against kernel siw: in the machine, run by test/vm/suites.d/soft-siw.
-check_PROGRAMS += test/net/siw
+check_PROGRAMS += test/net/siw test/net/rping
 net_link = test/net/link.c test/net/link.h $(net_common)
 test_net_siw_SOURCES = test/net/siw.c $(net_link)
 test_net_siw_LDADD = libdat2.la -lpthread
+test_net_rping_SOURCES = test/net/rping.c $(net_link)
+test_net_rping_LDADD = libdat2.la -lpthread
