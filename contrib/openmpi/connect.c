@@ -7,6 +7,10 @@
  * refuses it if his name is the higher one, else he accepts it and lets go of his own. A request
  * may come before Open MPI has told us of the process; its name is in the private data.
  *
+ * Who asked speaks first, as MPA wants it of iWARP: an acceptor's message that comes together with
+ * its answer may cost the asker the connection. Until the acceptor hears something it sends nothing,
+ * so of a connection that its peer never had nothing is lost; that peer asks again.
+ *
  * A process may be asked by another adapter of the peer than the one it would ask itself, or by
  * itself. Such a connection is accepted, and serves the peer's requests only. */
 #include "udapl.h"
@@ -208,7 +212,7 @@ void udapl_conn_release(struct udapl_conn *c)
 /* With e->lock held. The peer is told that we mean it. */
 void udapl_conn_leave(struct udapl_conn *c)
 {
-	if (c->state == UDAPL_CONN_UP) {
+	if (c->state == UDAPL_CONN_UP || c->state == UDAPL_CONN_SILENT) {
 		udapl_control(c, UDAPL_GOODBYE, NULL, 0);
 		c->state = UDAPL_CONN_LEAVING;
 		dat_ep_disconnect(c->ep, DAT_CLOSE_GRACEFUL_FLAG);
@@ -324,6 +328,9 @@ static enum answer answer_to(const mca_btl_base_endpoint_t *e, const struct udap
 		return ACCEPT_AS_SECOND;
 	if (e->state == UDAPL_CONNECTING && e->conn->active && order < 0)
 		return ACCEPT;
+	/* That he asks again means that he has not got what we accepted. */
+	if (!e->conn->active && !e->conn->heard)
+		return ACCEPT;
 	return REFUSE;
 }
 
@@ -372,6 +379,26 @@ static void on_request(mca_btl_udapl_module_t *m, DAT_CR_HANDLE cr)
 
 /* --- events ------------------------------------------------------------------------------------------ */
 
+/* With e->lock held. */
+static void up(udapl_conn_t *c)
+{
+	c->state = UDAPL_CONN_UP;
+	if (c->endpoint->conn == c) {
+		c->endpoint->state = UDAPL_CONNECTED;
+		c->endpoint->attempts = 0;
+	}
+}
+
+/* With e->lock held. The first message came; true if from now on we may send. */
+bool udapl_conn_heard_first(struct udapl_conn *c)
+{
+	c->heard = true;
+	if (c->state != UDAPL_CONN_SILENT)
+		return false;
+	up(c);
+	return true;
+}
+
 static void on_established(udapl_conn_t *c, const DAT_CONNECTION_EVENT_DATA *data)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
@@ -383,15 +410,17 @@ static void on_established(udapl_conn_t *c, const DAT_CONNECTION_EVENT_DATA *dat
 	if (c->state == UDAPL_CONN_PENDING) {
 		if (c->active && good)
 			c->credits += h.credits;
-		c->state = UDAPL_CONN_UP;
+		c->state = UDAPL_CONN_SILENT;
 		if (e->conn != c && c->active) {
 			udapl_conn_leave(c);	/* the peer's request came in between */
 		} else if (!good) {
 			fail(e, "the peer has other sizes or another version");
 			udapl_conn_leave(c);
-		} else if (e->conn == c) {
-			e->state = UDAPL_CONNECTED;
-			e->attempts = 0;
+		} else if (c->active) {
+			up(c);
+			udapl_control(c, UDAPL_CREDITS, NULL, 0);
+		} else if (c->heard) {
+			up(c);
 		}
 	}
 	OPAL_THREAD_UNLOCK(&e->lock);
@@ -436,7 +465,7 @@ static void on_end(udapl_conn_t *c, DAT_EVENT_NUMBER event)
 			e->conn = NULL;
 			e->state = UDAPL_IDLE;
 		}
-	} else if (c->state == UDAPL_CONN_UP) {
+	} else if (c->state == UDAPL_CONN_UP || c->state == UDAPL_CONN_SILENT) {
 		c->state = UDAPL_CONN_ENDED;
 		c->verdict = udapl_now() + (event == DAT_CONNECTION_EVENT_DISCONNECTED ? ENDED_AFTER
 											: BROKEN_AFTER);
@@ -464,7 +493,8 @@ void udapl_conn_event(mca_btl_udapl_module_t *m, const DAT_EVENT *event)
 
 /* --- what takes time ------------------------------------------------------------------------------------ */
 
-/* A connection ended. With a goodbye it was meant, and what was flushed is of no interest. */
+/* A connection ended. With a goodbye it was meant, and what was flushed is of no interest. Of one
+ * that was accepted and never heard of nothing was sent. */
 static void settle(udapl_conn_t *c, opal_list_t *sends, opal_list_t *rdmas)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
@@ -480,6 +510,10 @@ static void settle(udapl_conn_t *c, opal_list_t *sends, opal_list_t *rdmas)
 		}
 		opal_list_join(sends, opal_list_get_end(sends), &e->lost_sends);
 		opal_list_join(rdmas, opal_list_get_end(rdmas), &e->lost_rdmas);
+	} else if (!c->active && !c->heard) {
+		c->state = UDAPL_CONN_DOWN;
+		if (e->conn == c)
+			lost_attempt(e, "the connection ended as soon as it was made");
 	} else if (udapl_now() >= c->verdict) {
 		broken(c, "the connection broke");
 		c->state = UDAPL_CONN_DOWN;

@@ -114,6 +114,8 @@ void udapl_dispatch(struct udapl_conn *c, struct udapl_header *h, size_t length)
 	bool news = h->credits || h->eager_credits, waiting;
 
 	OPAL_THREAD_LOCK(&e->lock);
+	if (!c->heard)
+		news |= udapl_conn_heard_first(c);
 	c->credits += h->credits;
 	c->ring_out.free += h->eager_credits;
 	if (h->kind == UDAPL_RING)

@@ -159,6 +159,7 @@ struct udapl_ring_out {
 
 enum udapl_conn_state {
 	UDAPL_CONN_PENDING,	/* asked for, or accepted */
+	UDAPL_CONN_SILENT,	/* accepted and there; who asked for it has said nothing yet */
 	UDAPL_CONN_UP,
 	UDAPL_CONN_LEAVING,	/* we said goodbye, and wait for the end */
 	UDAPL_CONN_ENDED,	/* the end was told; was it meant? */
@@ -175,6 +176,7 @@ struct udapl_conn {
 	enum udapl_conn_state state;
 	bool active;			/* we asked for it */
 	bool srq;			/* receives come from the module's queue */
+	bool heard;			/* the peer said something */
 	bool goodbye;			/* the peer said so */
 	double verdict;			/* when it is given, in UDAPL_CONN_ENDED */
 	int posted;			/* requests not completed, control messages too */
@@ -274,7 +276,8 @@ extern mca_btl_udapl_module_t mca_btl_udapl_template;
 
 /* Receives beyond the credits, for control messages, which need none. Between two looks of a
  * peer at his receives he gets at most: two UDAPL_CREDITS for each kind of credits (one tells
- * half of them, and then we need news from him), a ring, a goodbye. */
+ * half of them, and then we need news from him), a ring, a goodbye. The UDAPL_CREDITS that opens a
+ * connection comes before there is anything to tell. */
 enum { UDAPL_RESERVE = 6, UDAPL_CONTROL_ROOM = 6 };
 
 /* What concerns the node is told by one process of it. */
@@ -308,6 +311,7 @@ void udapl_connect(mca_btl_base_endpoint_t *e);
 void udapl_conn_event(mca_btl_udapl_module_t *m, const DAT_EVENT *event);
 void udapl_conn_look_after(mca_btl_udapl_module_t *m);
 void udapl_conn_leave(struct udapl_conn *c);
+bool udapl_conn_heard_first(struct udapl_conn *c);
 void udapl_conn_broken(struct udapl_conn *c, const char *why);
 void udapl_conn_refused(struct udapl_conn *c, DAT_RETURN rc);
 void udapl_conn_release(struct udapl_conn *c);
