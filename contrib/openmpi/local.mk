@@ -30,6 +30,7 @@ openmpi_tests = \
 	contrib/openmpi/test/bench \
 	contrib/openmpi/test/mpich \
 	contrib/openmpi/test/lib.sh \
+	contrib/openmpi/test/on-host \
 	contrib/openmpi/test/check.h \
 	contrib/openmpi/test/exchange.c \
 	contrib/openmpi/test/onesided.c \

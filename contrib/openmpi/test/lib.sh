@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # lib.sh - for check and bench: a directory with the component, a dat.conf, and how to run a
-# program under mpirun. Sourced; needs $build (the top of the build tree) and MPICC.
+# program under mpirun, on this host or on two. Sourced; needs $build (the top of the build tree),
+# $here (this directory) and MPICC.
 
 : "${MPICC:=mpicc}"
 work=$build/contrib/openmpi/try
@@ -30,6 +31,10 @@ dat_conf() {    # NAME IA_PARAMS ...: one entry each, of the software device
         shift 2
     done
 }
+verbs_conf() {    # IA_PARAMS: one entry, "node", of kernel RDMA
+    export DAT_OVERRIDE=$work/dat.conf
+    echo "node u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"$1\" \"\"" > "$DAT_OVERRIDE"
+}
 ours() {    # the process ids of what we started and is still there
     local p
     for p in /proc/[0-9]*; do
@@ -39,9 +44,26 @@ ours() {    # the process ids of what we started and is still there
             [ "$(sed -n 's/^PPid:[[:space:]]*//p' "$p/status" 2>/dev/null)" != $$ ] && echo "${p#/proc/}"
     done
 }
+show_ours() { local all; all=$(ours); [ -z "$all" ] || ps -o pid,args -p "${all//$'\n'/,}"; }
+
+# The other node of a machine with two, where test/vm/agent runs and this host's files are at the
+# same paths. With it every second rank is there.
+hosts=()
+with_peer() {    # ADDRESS
+    hosts=(--host "$(hostname):64,$1:64" --map-by node --mca plm_rsh_agent "$here/on-host"
+           -x LD_LIBRARY_PATH -x DAT_OVERRIDE)
+}
+on_peer() {    # COMMAND-LINE, of what is defined here
+    local line
+    printf -v line 'here=%q build=%q; . %q; BTL_UDAPL_CHECK=%q; ' "$here" "$build" "$here/lib.sh" "$BTL_UDAPL_CHECK"
+    "$here/../../../test/vm/on-peer" "$line$*"
+}
+everywhere() { "$@" && { [ ${#hosts[@]} = 0 ] || on_peer "$*"; }; }    # COMMAND WORD...
+
 mpi() {    # RANKS SECONDS PROGRAM-OR-OPTION...
     local ranks=$1 seconds=$2; shift 2
-    timeout -k 5 "$seconds" mpirun --oversubscribe -np "$ranks" ${sanitised[@]+"${sanitised[@]}"} --mca pml ob1 "$@" < /dev/null
+    timeout -k 5 "$seconds" mpirun --oversubscribe -np "$ranks" ${hosts[@]+"${hosts[@]}"} \
+        ${sanitised[@]+"${sanitised[@]}"} --mca pml ob1 "$@" < /dev/null
 }
 compile() {    # NAME...
     local name
