@@ -3,12 +3,14 @@
  * of short messages, all-to-all of all ranks. Each figure is the best of several batches, since
  * other work on the machine only ever makes them worse.
  *
- *	speed		lines of: what size figure */
+ *	speed		lines of: what size figure
+ *	speed few	fewer sizes and rounds, where all takes long */
 #include "check.h"
 #include <time.h>
 
-enum { BATCHES = 9, MOST = 4 << 20, WINDOW = 64 };
+enum { WINDOW = 64 };
 
+static int few;
 static uint8_t *out, *in;
 
 /* Not MPI_Wtime(): it may read a counter that differs between processors. */
@@ -20,9 +22,35 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
+static size_t most(void)
+{
+	return few ? 1 << 20 : 4 << 20;
+}
+
+static int batches(void)
+{
+	return few ? 3 : 9;
+}
+
 static int rounds_of(size_t n)
 {
-	return n <= 4096 ? 400 : n <= 65536 ? 80 : 10;
+	int rounds = n <= 4096 ? 400 : n <= 65536 ? 80 : 10;
+
+	return few ? rounds / 5 : rounds;
+}
+
+static int windows_of(size_t n)
+{
+	int windows = n <= 4096 ? 40 : n <= 65536 ? 6 : 1;
+
+	return few ? (windows + 4) / 5 : windows;
+}
+
+static size_t next_size(size_t n)
+{
+	if (few)
+		return n * 16;
+	return n * (n < 4096 ? 8 : 4);
 }
 
 static double half_round_trip(size_t n)
@@ -30,7 +58,7 @@ static double half_round_trip(size_t n)
 	int rounds = rounds_of(n);
 	double best = 1e9;
 
-	for (int b = 0; b < BATCHES; b++) {
+	for (int b = 0; b < batches(); b++) {
 		double start = now(), t;
 
 		for (int i = 0; i < rounds && rank < 2; i++) {
@@ -49,11 +77,11 @@ static double half_round_trip(size_t n)
 /* Seconds for a message, when WINDOW of them are under way. */
 static double one_way(size_t n)
 {
-	int windows = n <= 4096 ? 40 : n <= 65536 ? 6 : 1;
+	int windows = windows_of(n);
 	MPI_Request requests[WINDOW];
 	double best = 1e9;
 
-	for (int b = 0; b < BATCHES; b++) {
+	for (int b = 0; b < batches(); b++) {
 		double start = now(), t;
 
 		for (int w = 0; w < windows && rank < 2; w++) {
@@ -79,7 +107,7 @@ static double all_to_all(size_t n)
 {
 	double best = 1e9;
 
-	for (int b = 0; b < BATCHES; b++) {
+	for (int b = 0; b < batches(); b++) {
 		double start, t;
 
 		MPI_Barrier(MPI_COMM_WORLD);
@@ -95,10 +123,11 @@ static double all_to_all(size_t n)
 int main(int argc, char **argv)
 {
 	begin(&argc, &argv);
-	out = memory(MOST);
-	in = memory(MOST);
-	fill(out, MOST, rank);
-	memset(in, 0, MOST);
+	few = argc > 1 && !strcmp(argv[1], "few");
+	out = memory(most());
+	in = memory(most());
+	fill(out, most(), rank);
+	memset(in, 0, most());
 	if (size > 2) {
 		for (size_t n = 8; n <= 65536; n *= 8) {
 			double t = all_to_all(n);
@@ -107,12 +136,12 @@ int main(int argc, char **argv)
 		}
 		return end();
 	}
-	for (size_t n = 1; n <= MOST; n *= n < 8 ? 8 : n < 4096 ? 8 : 4) {
+	for (size_t n = 1; n <= most(); n = next_size(n)) {
 		double t = half_round_trip(n);
 		if (rank == 0)
 			printf("latency %zu %.2f\n", n, t * 1e6);
 	}
-	for (size_t n = 8; n <= MOST; n *= n < 4096 ? 8 : 4) {
+	for (size_t n = 8; n <= most(); n = few && n == 8 ? 4096 : next_size(n)) {
 		double t = one_way(n);
 		if (rank == 0)
 			printf("%s %zu %.1f\n", n == 8 ? "rate" : "bandwidth", n,
