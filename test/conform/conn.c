@@ -538,7 +538,10 @@ TEST("CONN-33", an_acceptance_not_yet_completed_is_disconnected)
 	if (state_of(b.ep) != DAT_EP_STATE_COMPLETION_PENDING)
 		skip("an acceptance completes without the peer on this device");
 	hang_up(&b);
-	EVENT(b.conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+	DAT_EVENT event = next_event(b.conn);
+	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)	/* in between */
+		skip("an acceptance completes without the peer on this device");
+	EQUAL(event.event_number, DAT_CONNECTION_EVENT_DISCONNECTED);
 	STATE(b.ep, DAT_EP_STATE_DISCONNECTED);
 	COMPLETES(b.recv, 1, DAT_DTO_ERR_FLUSHED);
 	kill_peer(&peer, SIGKILL);
