@@ -50,6 +50,7 @@ struct dapl_device_attr {
 					 * post_send refuses with -1 is posted all the same */
 	bool overtakes_reads;		/* without a fence requests complete before RDMA reads
 					 * that were posted earlier; a read takes no fence */
+	bool repeats_reads;		/* may flush a read twice; nothing comes in between */
 	bool no_solicited;		/* arming for solicited completions is never answered */
 	bool no_empty_receive;		/* a receive must have a segment, if an empty one */
 	/* Private data that reaches the peer whole and with its exact length, bytes. UD may

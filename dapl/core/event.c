@@ -18,6 +18,7 @@
 #define WC_INVALIDATED (IBV_WC_WITH_INV | IBV_WC_IP_CSUM_OK)
 
 static void inspect(struct dapl_evd *evd, uint32_t from);
+static bool is_first(struct dapl_evd *evd, struct ibv_wc *wc, const void *arg);
 
 static inline bool refill(struct dapl_evd *evd)
 {
@@ -249,6 +250,12 @@ enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl
 			return TAKE_EMPTY;
 		wc = &evd->wc[evd->wc_head];
 		req = (struct dapl_dto *)(uintptr_t)wc->wr_id;
+		if (unlikely(evd->repeats) && !is_first(evd, wc, NULL)) {
+			if (dapl_flag(&evd->inspect))
+				evd->notices--;
+			evd->wc_head++;
+			continue;
+		}
 		if (req->op != DAT_DTO_RECEIVE) {
 			ep = req->ep;
 			if (likely(wc->status == IBV_WC_SUCCESS &&
@@ -471,6 +478,36 @@ static void inspect(struct dapl_evd *evd, uint32_t from)
 	}
 }
 
+/* Keeps the completions in [from, wc_tail) that `keep` wants, in order. */
+static unsigned filter(struct dapl_evd *evd, uint32_t from,
+		       bool (*keep)(struct dapl_evd *, struct ibv_wc *, const void *),
+		       const void *arg)
+{
+	uint32_t to = from;
+
+	for (; from < evd->wc_tail; from++)
+		if (keep(evd, &evd->wc[from], arg))
+			evd->wc[to++] = evd->wc[from];
+	evd->wc_tail = to;
+	return from - to;
+}
+
+/* Of what a device with repeats_reads completes twice. The completion before is in wc still, or
+ * its record was given back; no other has taken the record since, as nothing of its queue was
+ * dequeued in between. */
+static bool is_first(struct dapl_evd *evd, struct ibv_wc *wc, const void *arg)
+{
+	const struct dapl_dto *req = request_of(wc);
+
+	(void)arg;
+	if (wc->status != IBV_WC_WR_FLUSH_ERR || req->op != DAT_DTO_RDMA_READ)
+		return true;
+	for (const struct ibv_wc *w = evd->wc + evd->wc_head; w < wc; w++)
+		if (w->wr_id == wc->wr_id)
+			return false;
+	return (int32_t)(req->end - req->ep->sq.tail) > 0;
+}
+
 unsigned dapl_evd_fill(struct dapl_evd *evd)
 {
 	uint32_t before;
@@ -490,6 +527,8 @@ unsigned dapl_evd_fill(struct dapl_evd *evd)
 		if (n > 0)
 			evd->wc_tail += n;
 	}
+	if (evd->repeats)
+		filter(evd, before, is_first, NULL);
 	if (dapl_flag(&evd->inspect))
 		inspect(evd, before);
 	return evd->wc_tail - before;
@@ -508,19 +547,6 @@ void dapl_evd_inspect_all(struct dapl_evd *evd)
 {
 	evd->notices = 0;
 	inspect(evd, evd->wc_head);
-}
-
-/* Keeps the polled completions that `keep` wants, in order. */
-static unsigned filter(struct dapl_evd *evd, bool (*keep)(struct dapl_evd *, struct ibv_wc *,
-							  const void *), const void *arg)
-{
-	uint32_t to = evd->wc_head, from = to;
-
-	for (; from < evd->wc_tail; from++)
-		if (keep(evd, &evd->wc[from], arg))
-			evd->wc[to++] = evd->wc[from];
-	evd->wc_tail = to;
-	return from - to;
 }
 
 static bool of_another(struct dapl_evd *evd, struct ibv_wc *wc, const void *arg)
@@ -545,7 +571,7 @@ void dapl_evd_purge(struct dapl_evd *evd, const struct dapl_ep *ep, struct dapl_
 {
 	dapl_spin_lock(&evd->lock);
 	dapl_evd_fill(evd);
-	filter(evd, of_another, ep);
+	filter(evd, evd->wc_head, of_another, ep);
 	dapl_queue_empty(q);
 	dapl_spin_unlock(&evd->lock);
 }
@@ -558,7 +584,7 @@ void dapl_evd_silence(struct dapl_evd *evd, const struct dapl_ep *ep, struct ibv
 	dapl_spin_lock(&evd->lock);
 	dapl_device_ops.error_qp(qp);
 	dapl_evd_fill(evd);
-	filter(evd, of_another, ep);
+	filter(evd, evd->wc_head, of_another, ep);
 	dapl_spin_unlock(&evd->lock);
 }
 
@@ -663,7 +689,7 @@ bool dapl_evd_reap_suppressed(struct dapl_evd *evd)
 
 	dapl_spin_lock(&evd->lock);
 	dapl_evd_fill(evd);
-	found = filter(evd, not_suppressed, NULL) > 0;
+	found = filter(evd, evd->wc_head, not_suppressed, NULL) > 0;
 	dapl_spin_unlock(&evd->lock);
 	return found;
 }

@@ -154,7 +154,8 @@ static void avoid_the_offset(struct dapl_device *dev)
 /* The kernel's Soft-iWARP, seen in Linux 6.1: its queues are memory that the library writes and
  * the kernel reads. Going to ERR flushes what stands there once, and nobody looks again; the
  * doorbell may fail when the request stands there already. Requests complete as they are sent,
- * reads as they are answered. Received messages never count as solicited. */
+ * reads as they are answered. A read that is about to be sent stands among those that are out,
+ * too, and the flush takes it for both. Received messages never count as solicited. */
 static void know_siw(struct dapl_device *dev)
 {
 	enum { SIW_VENDOR = 0x626d74 };
@@ -165,6 +166,7 @@ static void know_siw(struct dapl_device *dev)
 	avoid_the_offset(dev);
 	a->no_late_flush = true;
 	a->overtakes_reads = true;
+	a->repeats_reads = true;
 	a->no_solicited = true;
 	a->no_empty_receive = true;
 }

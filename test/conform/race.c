@@ -1052,6 +1052,31 @@ TEST("CONN-R8", a_suppressed_request_behind_one_that_failed_is_told_of)
 	}
 }
 
+/* More reads than may be out at once: when the connection ends, some are answered, some out, one
+ * is about to be sent, others are only posted. */
+TEST("CONN-R9", reads_that_are_under_way_at_the_end_complete_once)
+{
+	enum { READS = POSTS / 2 };
+	struct pair p = { AN_END(), AN_END() };
+
+	for (int round = 0; round < 30; round++) {
+		connect_ends(&p.a, &p.b);
+		for (int i = 0; i < READS; i++)
+			post_read(&p.a, 0, 4096, &p.b.mem, 0, i);
+		spin(chance(500000));
+		OK(dat_ep_disconnect(p.b.ep, DAT_CLOSE_ABRUPT_FLAG));
+		for (int i = 0; i < READS; i++) {
+			DAT_EVENT event = EVENT(p.a.request, DAT_DTO_COMPLETION_EVENT);
+			EQUAL(event.event_data.dto_completion_event_data.user_cookie.as_64, i);
+		}
+		ENDS(p.a.conn);
+		ENDS(p.b.conn);
+		NO_EVENT(p.a.request);
+		OK(dat_ep_reset(p.a.ep));
+		OK(dat_ep_reset(p.b.ep));
+	}
+}
+
 TEST("MT-6", a_close_releases_all_who_wait_for_a_cno)
 {
 	struct queue *q = a_queue(8, a_cno());
