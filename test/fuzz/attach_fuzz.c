@@ -172,7 +172,8 @@ static ssize_t hear(int fd, void *data, size_t size, int *fds)
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	ssize_t n;
 
-	side_demand(poll(&p, 1, WAIT_MS) == 1, "nothing is heard");
+	/* libFuzzer's alarm clock may ring meanwhile */
+	side_demand(TEMP_FAILURE_RETRY(poll(&p, 1, WAIT_MS)) == 1, "nothing is heard");
 	n = recvmsg(fd, &msg, 0);
 	*fds = 0;
 	for (struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL; c; c = CMSG_NXTHDR(&msg, c))

@@ -199,7 +199,8 @@ static void wait_a_little(struct peer *p)
 	uint64_t count;
 
 	errno = 0;
-	demand(poll(poll_on, 3, 60000) > 0, "a connection that does not end");
+	/* libFuzzer's alarm clock may ring meanwhile */
+	demand(TEMP_FAILURE_RETRY(poll(poll_on, 3, 60000)) > 0, "a connection that does not end");
 	if (poll_on[0].revents)
 		demand(read(wake, &count, sizeof count) == sizeof count, "eventfd");
 	if (poll_on[2].revents)
