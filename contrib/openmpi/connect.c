@@ -209,10 +209,15 @@ void udapl_conn_release(struct udapl_conn *c)
 	OBJ_RELEASE(c);
 }
 
+static bool is_established(const struct udapl_conn *c)
+{
+	return c->state == UDAPL_CONN_UP || c->state == UDAPL_CONN_SILENT;
+}
+
 /* With e->lock held. The peer is told that we mean it. */
 void udapl_conn_leave(struct udapl_conn *c)
 {
-	if (c->state == UDAPL_CONN_UP || c->state == UDAPL_CONN_SILENT) {
+	if (is_established(c)) {
 		udapl_control(c, UDAPL_GOODBYE, NULL, 0);
 		c->state = UDAPL_CONN_LEAVING;
 		dat_ep_disconnect(c->ep, DAT_CLOSE_GRACEFUL_FLAG);
@@ -465,7 +470,7 @@ static void on_end(udapl_conn_t *c, DAT_EVENT_NUMBER event)
 			e->conn = NULL;
 			e->state = UDAPL_IDLE;
 		}
-	} else if (c->state == UDAPL_CONN_UP || c->state == UDAPL_CONN_SILENT) {
+	} else if (is_established(c)) {
 		c->state = UDAPL_CONN_ENDED;
 		c->verdict = udapl_now() + (event == DAT_CONNECTION_EVENT_DISCONNECTED ? ENDED_AFTER
 											: BROKEN_AFTER);
