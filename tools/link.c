@@ -169,12 +169,23 @@ static const DAT_DTO_COMPLETION_EVENT_DATA *completed(const DAT_EVENT *e, const 
 	return dto;
 }
 
+/* Polls in vain until another process may run: few where the peer has no other processor. */
+static unsigned long patience(void)
+{
+	static unsigned long polls;
+	cpu_set_t ours;
+
+	if (!polls)
+		polls = !sched_getaffinity(0, sizeof ours, &ours) && CPU_COUNT(&ours) == 1 ? 16 : 4096;
+	return polls;
+}
+
 /* Lets another process run, and gives up in the end, when polling finds nothing. */
 static void idle(unsigned long *polls, double *since, const char *what)
 {
-	if (++*polls % 4096)
+	if (++*polls % patience())
 		return;
-	if (*polls == 4096)
+	if (*polls == patience())
 		*since = now();
 	else if (now() - *since > LINK_TIMEOUT)
 		fail("%s: nothing came within %d s", what, LINK_TIMEOUT);
