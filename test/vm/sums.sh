@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# sums.sh - for suites of several programs: adds up what their last lines say. Sourced.
+# shellcheck shell=bash
+passed=0 failed=0
+count() {    # LABEL FILE, what it printed
+    if [[ $(tail -n 1 "$2") =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ [0-9]+\ skipped)?$ ]]; then
+        passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
+    else
+        echo "FAIL $1: it ended without a result: $(tail -n 3 "$2")"; failed=$((failed + 1))
+    fi
+}
+end() { echo "$passed passed, $failed failed"; [ $failed = 0 ]; }
