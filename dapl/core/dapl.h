@@ -155,7 +155,6 @@ struct dapl_evd {
 	bool quiet;			/* unsignalled completions do not notify */
 	bool held_back;			/* a receive waits for its endpoint's ESTABLISHED */
 	bool armed;			/* the CQ will make an event */
-	bool repeats;			/* the device's repeats_reads; set once */
 	struct ibv_cq *cq;		/* NULL: takes no completions */
 	struct ibv_wc *wc;		/* polled, not yet dequeued: [wc_head, wc_tail) */
 	uint32_t wc_head, wc_tail, wc_size;

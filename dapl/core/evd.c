@@ -237,7 +237,6 @@ static int make_cq(struct dapl_evd *evd, int qlen)
 	err = dapl_device_ops.create_cq(ia->dev, cq_entries(ia, qlen), evd, evd->channel, &evd->cq);
 	if (err)
 		return err;
-	evd->repeats = ia->attr.repeats_reads;
 	evd->wc_size = evd->cq->cqe > qlen ? evd->cq->cqe : qlen;
 	if (evd->wc_size < DAPL_POLL_BATCH)
 		evd->wc_size = DAPL_POLL_BATCH;

@@ -250,7 +250,7 @@ enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl
 			return TAKE_EMPTY;
 		wc = &evd->wc[evd->wc_head];
 		req = (struct dapl_dto *)(uintptr_t)wc->wr_id;
-		if (unlikely(evd->repeats) && !is_first(evd, wc, NULL)) {
+		if (unlikely(wc->status != IBV_WC_SUCCESS) && !is_first(evd, wc, NULL)) {
 			if (dapl_flag(&evd->inspect))
 				evd->notices--;
 			evd->wc_head++;
@@ -500,7 +500,8 @@ static bool is_first(struct dapl_evd *evd, struct ibv_wc *wc, const void *arg)
 	const struct dapl_dto *req = request_of(wc);
 
 	(void)arg;
-	if (wc->status != IBV_WC_WR_FLUSH_ERR || req->op != DAT_DTO_RDMA_READ)
+	if (wc->status != IBV_WC_WR_FLUSH_ERR || req->op != DAT_DTO_RDMA_READ ||
+	    !evd->obj.ia->attr.repeats_reads)
 		return true;
 	for (const struct ibv_wc *w = evd->wc + evd->wc_head; w < wc; w++)
 		if (w->wr_id == wc->wr_id)
@@ -527,7 +528,7 @@ unsigned dapl_evd_fill(struct dapl_evd *evd)
 		if (n > 0)
 			evd->wc_tail += n;
 	}
-	if (evd->repeats)
+	if (evd->obj.ia->attr.repeats_reads)
 		filter(evd, before, is_first, NULL);
 	if (dapl_flag(&evd->inspect))
 		inspect(evd, before);
