@@ -799,7 +799,9 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 	DAT_RETURN ret;
 	bool last = false;
 
-	/* A solicited event between the look and the arming would be missed: arm first. */
+	/* Who finds an event leaves the CQ as it is, so that the next wait arms it when it is about
+	 * to sleep: devices take that for a sign. But a solicited event between the look and the
+	 * arming would be missed: arm first. */
 	if (look(w, event, evd->solicited))
 		return DAT_SUCCESS;
 	if (w->deadline == 0)
@@ -823,6 +825,10 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 			return DAT_ERROR(DAT_INTERRUPTED_CALL, DAT_NO_SUBTYPE);
 		case ETIMEDOUT:
 			last = true;
+			break;
+		default:
+			if (look(w, event, evd->solicited))
+				return DAT_SUCCESS;
 		}
 	}
 }

@@ -3,8 +3,10 @@
 #include "life.h"
 #include <netinet/in.h>
 #include <infiniband/verbs.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <dat/dat_ib_extensions.h>
 
 static uint64_t read_counter(DAT_HANDLE handle, int counter)
@@ -81,6 +83,58 @@ static void dequeues_are_counted(void)
 	free(s);
 }
 
+static void message_to_b(struct session *s)
+{
+	DAT_LMR_TRIPLET to = { .lmr_context = s->b.local, .segment_length = 8,
+		.virtual_address = (uintptr_t)s->b.memory };
+	DAT_LMR_TRIPLET from = { .lmr_context = s->a.local, .segment_length = 8,
+		.virtual_address = (uintptr_t)s->a.memory };
+	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+	DAT_EVENT event;
+
+	OK(dat_ep_post_recv(s->b.ep, 1, &to, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	OK(dat_ep_post_send(s->a.ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	OK(await(s->a.request, DAT_DTO_COMPLETION_EVENT, MOMENT, &event));
+}
+
+static void *await_receive(void *evd)
+{
+	DAT_EVENT event;
+
+	OK(await(evd, DAT_DTO_COMPLETION_EVENT, MOMENT, &event));
+	return NULL;
+}
+
+static void wake_a_waiter(struct session *s)
+{
+	uint64_t blocked = read_counter((DAT_HANDLE)s->b.recv, DCNT_EVD_WAIT_BLOCKED);
+	pthread_t thread;
+
+	EXPECT(!pthread_create(&thread, NULL, await_receive, s->b.recv));
+	while (read_counter((DAT_HANDLE)s->b.recv, DCNT_EVD_WAIT_BLOCKED) == blocked)
+		usleep(1000);
+	usleep(10000);
+	message_to_b(s);
+	pthread_join(thread, NULL);
+}
+
+/* If who is woken asked for another notification, that of the next message, which nobody
+ * waits for, would wake the one who waits for the message after it. */
+static void nobody_is_woken_in_vain(void)
+{
+	struct session *s = malloc(sizeof *s);
+
+	OK(session_open(s, MOMENT));
+	wake_a_waiter(s);
+	message_to_b(s);
+	await_receive(s->b.recv);
+	wake_a_waiter(s);
+	IS(s->b.recv, DCNT_EVD_WAIT_BLOCKED, 2);
+	IS(s->b.recv, DCNT_EVD_WAIT_NOTIFY, 2);
+	OK(session_close(s));
+	free(s);
+}
+
 static void all_at_once_and_reset(void)
 {
 	DAT_UINT64 all[DCNT_EP_ALL_COUNTERS + 1], value;
@@ -125,6 +179,7 @@ static void a_counter_is_printed_in_a_line(void)
 static const struct life_case cases[] = {
 	CASE(counters_after_a_known_exchange),
 	CASE(dequeues_are_counted),
+	CASE(nobody_is_woken_in_vain),
 	CASE(all_at_once_and_reset),
 	CASE(a_counter_is_printed_in_a_line),
 };
