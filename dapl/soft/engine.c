@@ -1249,6 +1249,12 @@ static void count_refused(void)
 	soft_poller.tired = ++soft_poller.refused % REFUSED_POLLS == 0;
 }
 
+/* The look of a waiter who has armed the CQ: the service thread must not step aside for him. */
+static bool is_about_to_sleep(void)
+{
+	return soft_poller.cq && __atomic_load_n(&soft_poller.cq->armed, __ATOMIC_RELAXED);
+}
+
 bool soft_engine_poll(struct dapl_device *dev)
 {
 	bool busy;
@@ -1259,7 +1265,8 @@ bool soft_engine_poll(struct dapl_device *dev)
 		count_refused();
 		return true;		/* whoever has it may find something */
 	}
-	__atomic_store_n(&dev->polls, dev->polls + 1, __ATOMIC_RELAXED);
+	if (likely(!is_about_to_sleep()))
+		__atomic_store_n(&dev->polls, dev->polls + 1, __ATOMIC_RELAXED);
 	busy = serve(dev, true);
 	count_idle(dev, busy);
 	soft_engine_unlock(dev);

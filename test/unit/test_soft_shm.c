@@ -760,6 +760,22 @@ static void child_who_lets_sleep(uint16_t port, int from, int to)
 	pause();
 }
 
+/* The service thread steps aside for who polls, for a millisecond at least. */
+static void who_is_about_to_sleep_is_no_poller(void **state)
+{
+	struct end *e = &ends[1];
+	struct ibv_wc wc;
+
+	(void)state;
+	open_two(0);
+	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+	assert_int_not_equal(e->dev->polls, e->dev->polls_seen);
+	OK(ibv_req_notify_cq(e->cq, 0));
+	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+	assert_int_equal(e->dev->polls, e->dev->polls_seen);
+	close_two();
+}
+
 static void a_process_that_sleeps_is_not_woken(void **state)
 {
 	enum { LAST = sizeof direct_lengths / sizeof *direct_lengths - 1 };
@@ -1244,6 +1260,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(one_process_unless_a_side_refuses),
 		cmocka_unit_test(a_device_by_itself_uses_memory_again),
 		cmocka_unit_test(nobody_sleeps_through_a_message),
+		cmocka_unit_test(who_is_about_to_sleep_is_no_poller),
 		cmocka_unit_test(parent_and_child_have_different_random_numbers),
 		cmocka_unit_test(a_process_that_sleeps_is_not_woken),
 		cmocka_unit_test(what_is_taken_back_is_not_accessed),
