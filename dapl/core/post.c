@@ -273,8 +273,8 @@ DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint
 
 /* --- the straight line: one segment, default flags, nobody else posting, room in the queue.
  * Everything else is handed on with the call's own arguments, so that nothing is kept over
- * ibv_post_send but `ep`. What is counted is counted before: nobody sees it till the lock is
- * free. --- */
+ * ibv_post_send but `ep`: first to a second straight line, for SUPPRESS. What is counted is counted
+ * before: nobody sees it till the lock is free. --- */
 
 /* NULL: somebody posts, or q->room has none; else the record, and q->lock is held. */
 static inline __attribute__((always_inline))
@@ -340,6 +340,22 @@ DAT_RETURN post_plain(struct dapl_ep *ep, struct ibv_send_wr *wr, struct dapl_dt
 	return DAT_SUCCESS;
 }
 
+/* The send flags of the two lines. */
+static inline __attribute__((always_inline))
+unsigned plain_flags(struct dapl_ep *ep, struct dapl_dto *dto, bool suppress)
+{
+	if (!suppress)
+		return ep->signaled;
+	return (ep->signaled & ~IBV_SEND_SIGNALED) | suppressed(&ep->sq, dto);
+}
+
+/* Not one segment, or not the flags of this line? */
+static inline __attribute__((always_inline))
+bool is_odd(DAT_COUNT n, DAT_COMPLETION_FLAGS flags, bool suppress)
+{
+	return ((unsigned)n - 1) | (flags ^ (suppress ? DAT_COMPLETION_SUPPRESS_FLAG : 0));
+}
+
 /* Not when length is 0. */
 static inline unsigned inline_flag(const struct dapl_ep *ep, uint32_t length)
 {
@@ -386,25 +402,44 @@ DAT_RETURN send_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			   DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
 }
 
+static DAT_RETURN send_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+
+static inline __attribute__((always_inline))
+DAT_RETURN send_line(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+		     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, bool suppress)
+{
+	struct ibv_send_wr wr;
+	struct dapl_dto *dto;
+	uint32_t length;
+
+	if (unlikely(is_odd(n, flags, suppress)) || unlikely(!iov) ||
+	    unlikely((length = iov->segment_length) - 1 >= ep->max_message) ||
+	    unlikely(!(dto = take_plain(ep, &ep->sq, length, cookie, DAT_DTO_SEND,
+					DCNT_EP_POST_SEND))))
+		return (suppress ? send_any : send_suppressed)(ep, n, iov, cookie, flags);
+	wr.opcode = IBV_WR_SEND;
+	return post_plain(ep, &wr, dto, iov, length, DAT_DTO_SEND,
+			  inline_flag(ep, length) | plain_flags(ep, dto, suppress),
+			  DCNT_EP_POST_SEND);
+}
+
+static __attribute__((noinline))
+DAT_RETURN send_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+			   DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	return send_line(ep, n, iov, cookie, flags, true);
+}
+
 /* dat_ep_post_send (spec/calls.md 5). */
 DAT_RETURN dapl_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dapl_ep *ep = (struct dapl_ep *)handle;
-	struct ibv_send_wr wr;
-	struct dapl_dto *dto;
-	uint32_t length;
 
 	if (unlikely(!dapl_ep_is_live(ep)))
 		return bad_ep();
-	if (unlikely(((unsigned)n - 1) | flags) || unlikely(!iov) ||
-	    unlikely((length = iov->segment_length) - 1 >= ep->max_message) ||
-	    unlikely(!(dto = take_plain(ep, &ep->sq, length, cookie, DAT_DTO_SEND,
-					DCNT_EP_POST_SEND))))
-		return send_any(ep, n, iov, cookie, flags);
-	wr.opcode = IBV_WR_SEND;
-	return post_plain(ep, &wr, dto, iov, length, DAT_DTO_SEND,
-			  inline_flag(ep, length) | ep->signaled, DCNT_EP_POST_SEND);
+	return send_line(ep, n, iov, cookie, flags, false);
 }
 
 /* dat_ep_post_send_with_invalidate (DAT 2.0). */
@@ -463,29 +498,51 @@ DAT_RETURN write_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov
 			DCNT_EP_POST_WRITE);
 }
 
+static DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				   DAT_COMPLETION_FLAGS flags);
+
+static inline __attribute__((always_inline))
+DAT_RETURN write_line(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+		      DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+		      DAT_COMPLETION_FLAGS flags, bool suppress)
+{
+	struct ibv_send_wr wr;
+	struct dapl_dto *dto;
+	uint32_t length;
+
+	if (unlikely(is_odd(n, flags, suppress)) || unlikely(!iov) || unlikely(!remote) ||
+	    unlikely((length = iov->segment_length) - 1 >= ep->max_rdma) ||
+	    unlikely(length > remote->segment_length) ||
+	    unlikely(!(dto = take_plain(ep, &ep->sq, length, cookie, DAT_DTO_RDMA_WRITE,
+					DCNT_EP_POST_WRITE))))
+		return (suppress ? write_any : write_suppressed)(ep, n, iov, cookie, remote, flags);
+	wr.opcode = IBV_WR_RDMA_WRITE;
+	wr.wr.rdma.remote_addr = remote->virtual_address;
+	wr.wr.rdma.rkey = remote->rmr_context;
+	return post_plain(ep, &wr, dto, iov, length, DAT_DTO_RDMA_WRITE,
+			  inline_flag(ep, length) | plain_flags(ep, dto, suppress),
+			  DCNT_EP_POST_WRITE);
+}
+
+static __attribute__((noinline))
+DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+			    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+			    DAT_COMPLETION_FLAGS flags)
+{
+	return write_line(ep, n, iov, cookie, remote, flags, true);
+}
+
 /* dat_ep_post_rdma_write: what is transferred is the local total. */
 DAT_RETURN dapl_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				   DAT_COMPLETION_FLAGS flags)
 {
 	struct dapl_ep *ep = (struct dapl_ep *)handle;
-	struct ibv_send_wr wr;
-	struct dapl_dto *dto;
-	uint32_t length;
 
 	if (unlikely(!dapl_ep_is_live(ep)))
 		return bad_ep();
-	if (unlikely(((unsigned)n - 1) | flags) || unlikely(!iov) || unlikely(!remote) ||
-	    unlikely((length = iov->segment_length) - 1 >= ep->max_rdma) ||
-	    unlikely(length > remote->segment_length) ||
-	    unlikely(!(dto = take_plain(ep, &ep->sq, length, cookie, DAT_DTO_RDMA_WRITE,
-					DCNT_EP_POST_WRITE))))
-		return write_any(ep, n, iov, cookie, remote, flags);
-	wr.opcode = IBV_WR_RDMA_WRITE;
-	wr.wr.rdma.remote_addr = remote->virtual_address;
-	wr.wr.rdma.rkey = remote->rmr_context;
-	return post_plain(ep, &wr, dto, iov, length, DAT_DTO_RDMA_WRITE,
-			  inline_flag(ep, length) | ep->signaled, DCNT_EP_POST_WRITE);
+	return write_line(ep, n, iov, cookie, remote, flags, false);
 }
 
 DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
