@@ -594,7 +594,10 @@ static bool quick_write(struct soft_qp *qp, struct dapl_conn *conn,
 		soft_mem_done(held);
 		return false;
 	}
-	memcpy(at, m->data, body);
+	if (likely(body <= RING_INLINE))
+		ring_copy((uint8_t *)at, m->data, body);
+	else
+		memcpy(at, m->data, body);
 	memcpy(rx->tail, m->data + body, 8);
 	rx->tail_at = at + body;
 	rx->tail_length = 8;
