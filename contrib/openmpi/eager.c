@@ -4,13 +4,19 @@
  * bytes; who receives polls the place where the next tail will be. DAT providers store the last
  * 8 bytes of a write last.
  *
- *	slot:	| unused | header, payload | padding to 8 | tail |
+ *	slot:	| unused | payload | padding to 8 | tail |
  *
  * A tail names the lap, so what an earlier lap left is not taken for news. Slots that were read
- * are told like credits, with messages. */
+ * are told like credits, with messages.
+ *
+ * What sendi is given is packed into the stage and written from there; that a place of the stage is
+ * free again follows from the slot's being read, so most of these writes need not tell us that they
+ * completed. */
 #include "udapl.h"
 #include <stdlib.h>
 #include <string.h>
+
+enum { STAGE_PLACE = 512 };	/* ob1 sends up to 256 bytes, and its header, by sendi */
 
 static size_t padded(size_t length)
 {
@@ -19,8 +25,7 @@ static size_t padded(size_t length)
 
 static size_t slot_size(const mca_btl_udapl_module_t *m)
 {
-	size_t size = padded(sizeof(struct udapl_header) + m->super.btl_eager_limit) +
-		      sizeof(struct udapl_tail);
+	size_t size = padded(m->super.btl_eager_limit) + sizeof(struct udapl_tail);
 
 	return (size + 63) & ~(size_t)63;
 }
@@ -40,23 +45,30 @@ static int place_for(mca_btl_udapl_module_t *m)
 	return place;
 }
 
-static bool make_ring(udapl_conn_t *c, size_t size)
+/* NULL: there is none. */
+static char *registered(udapl_conn_t *c, size_t size, uint32_t flags,
+			mca_btl_base_registration_handle_t **handle)
 {
-	mca_btl_udapl_module_t *m = c->module;
 	void *base;
 
 	if (posix_memalign(&base, 4096, size))
-		return false;
+		return NULL;
 	memset(base, 0, size);
-	c->ring_in.handle = udapl_register_mem(&m->super, c->endpoint, base, size,
-					       MCA_BTL_REG_FLAG_LOCAL_WRITE |
-					       MCA_BTL_REG_FLAG_REMOTE_WRITE);
-	if (!c->ring_in.handle) {
+	*handle = udapl_register_mem(&c->module->super, c->endpoint, base, size, flags);
+	if (!*handle) {
 		free(base);
-		return false;
+		return NULL;
 	}
-	c->ring_in.base = base;
-	return true;
+	return base;
+}
+
+static void unregistered(udapl_conn_t *c, char **base, mca_btl_base_registration_handle_t *handle)
+{
+	if (*base) {
+		udapl_deregister_mem(&c->module->super, handle);
+		free(*base);
+		*base = NULL;
+	}
 }
 
 static void poll_from_now_on(udapl_conn_t *c, int place)
@@ -85,8 +97,12 @@ void udapl_ring_offer(struct udapl_conn *c)
 		return;
 	if (!c->ring_in.base) {
 		c->ring_in.offered = true;
-		if (!mca_btl_udapl_component.eager_rdma || place < 0 ||
-		    !make_ring(c, (size_t)offer.slots * offer.slot_size))
+		if (!mca_btl_udapl_component.eager_rdma || place < 0)
+			return;
+		c->ring_in.base = registered(c, (size_t)offer.slots * offer.slot_size,
+					     MCA_BTL_REG_FLAG_LOCAL_WRITE |
+					     MCA_BTL_REG_FLAG_REMOTE_WRITE, &c->ring_in.handle);
+		if (!c->ring_in.base)
 			return;
 		poll_from_now_on(c, place);
 	}
@@ -100,16 +116,13 @@ void udapl_ring_free(struct udapl_conn *c)
 {
 	mca_btl_udapl_module_t *m = c->module;
 
-	if (!c->ring_in.base)
-		return;
 	OPAL_THREAD_LOCK(&m->lock);
 	for (int i = 0; i < m->num_rings; i++)
 		if (m->rings[i] == c)
 			m->rings[i] = NULL;
 	OPAL_THREAD_UNLOCK(&m->lock);
-	udapl_deregister_mem(&m->super, c->ring_in.handle);
-	free(c->ring_in.base);
-	c->ring_in.base = NULL;
+	unregistered(c, &c->ring_in.base, c->ring_in.handle);
+	unregistered(c, &c->ring_out.stage, c->ring_out.stage_handle);
 }
 
 static volatile uint64_t *next_tail(const udapl_conn_t *c, size_t size)
@@ -130,11 +143,12 @@ static void read_slot(udapl_conn_t *c, size_t size, struct udapl_tail tail)
 {
 	struct udapl_ring_in *r = &c->ring_in;
 	char *end = (char *)(uintptr_t)next_tail(c, size);
-	struct udapl_header *h = (struct udapl_header *)(end - padded(tail.length));
+	struct udapl_header h = { .kind = UDAPL_DATA, .tag = tail.tag, .credits = tail.credits,
+				  .eager_credits = tail.eager_credits };
 
 	opal_atomic_rmb();
-	if (tail.length >= sizeof *h && tail.length + sizeof tail <= size)
-		udapl_dispatch(c, h, tail.length - sizeof *h);
+	if (padded(tail.length) + sizeof tail <= size)
+		udapl_dispatch(c, &h, end - padded(tail.length), tail.length);
 	if (++r->next == (uint32_t)mca_btl_udapl_component.eager_slots) {
 		r->next = 0;
 		r->lap++;
@@ -173,37 +187,74 @@ int udapl_rings_poll(mca_btl_udapl_module_t *m)
 
 /* --- the peer's, which we write -------------------------------------------------------------- */
 
-/* With e->lock held. */
+/* With e->lock held. Without a stage sendi needs fragments, as everything else. */
 void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offer)
 {
-	c->ring_out.offer = *offer;
-	c->ring_out.free = offer->slots;
+	struct udapl_ring_out *r = &c->ring_out;
+
+	r->offer = *offer;
+	r->free = offer->slots;
+	r->work = (struct udapl_work){ UDAPL_STAGED, c };
+	r->stage = registered(c, (size_t)offer->slots * STAGE_PLACE, 0, &r->stage_handle);
 }
 
 bool udapl_ring_has_room(const struct udapl_conn *c, size_t length)
 {
-	return c->ring_out.free > 0 &&
+	return c->ring_out.free > 0 && length <= UINT16_MAX &&
 	       padded(length) + sizeof(struct udapl_tail) <= c->ring_out.offer.slot_size;
 }
 
-/* With e->lock held. The fragment's buffer has room for the tail behind its payload. */
-DAT_RETURN udapl_ring_write(struct udapl_conn *c, struct udapl_frag *f, size_t length)
+/* Behind the payload at `data` there is room for the tail. */
+static DAT_RETURN write_slot(struct udapl_conn *c, const struct udapl_header *h, char *data,
+			     size_t length, uint32_t lmr_context, struct udapl_work *work,
+			     DAT_COMPLETION_FLAGS flags)
 {
 	struct udapl_ring_out *r = &c->ring_out;
 	size_t size = padded(length) + sizeof(struct udapl_tail);
-	struct udapl_tail tail = { .length = length, .lap = r->lap };
-	DAT_LMR_TRIPLET from = { .virtual_address = (uintptr_t)f->header,
-				 .segment_length = size, .lmr_context = f->lmr_context };
+	struct udapl_tail tail = { .length = length, .credits = h->credits,
+				   .eager_credits = h->eager_credits, .tag = h->tag,
+				   .lap = r->lap };
+	DAT_LMR_TRIPLET from = { .virtual_address = (uintptr_t)data, .segment_length = size,
+				 .lmr_context = lmr_context };
 	DAT_RMR_TRIPLET to = { .virtual_address = r->offer.address +
 				       (uint64_t)(r->next + 1) * r->offer.slot_size - size,
 			       .segment_length = size, .rmr_context = r->offer.rmr_context };
-	DAT_DTO_COOKIE cookie = { .as_ptr = &f->work };
+	DAT_DTO_COOKIE cookie = { .as_ptr = work };
 
-	memcpy((char *)f->header + padded(length), &tail, sizeof tail);
+	memcpy(data + padded(length), &tail, sizeof tail);
 	r->free--;
 	if (++r->next == r->offer.slots) {
 		r->next = 0;
 		r->lap++;
 	}
-	return dat_ep_post_rdma_write(c->ep, 1, &from, cookie, &to, DAT_COMPLETION_DEFAULT_FLAG);
+	return dat_ep_post_rdma_write(c->ep, 1, &from, cookie, &to, flags);
+}
+
+/* With e->lock held, and so are the next ones; udapl_ring_has_room() said yes. */
+DAT_RETURN udapl_ring_write(struct udapl_conn *c, struct udapl_frag *f)
+{
+	return write_slot(c, f->header, (char *)(f->header + 1), f->segment.seg_len,
+			  f->lmr_context, &f->work, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+/* Where a payload for the next slot is put together. NULL: not on the stage. */
+void *udapl_ring_stage(const struct udapl_conn *c, size_t length)
+{
+	const struct udapl_ring_out *r = &c->ring_out;
+
+	if (!r->stage || padded(length) + sizeof(struct udapl_tail) > STAGE_PLACE ||
+	    !udapl_ring_has_room(c, length))
+		return NULL;
+	return r->stage + (size_t)r->next * STAGE_PLACE;
+}
+
+/* Writes what is there. */
+DAT_RETURN udapl_ring_write_staged(struct udapl_conn *c, const struct udapl_header *h,
+				   size_t length, bool tells)
+{
+	struct udapl_ring_out *r = &c->ring_out;
+
+	return write_slot(c, h, udapl_ring_stage(c, length), length, r->stage_handle->lmr_context,
+			  tells ? &r->work : &c->module->untold,
+			  tells ? DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG);
 }

@@ -41,6 +41,11 @@ static void completion(mca_btl_udapl_module_t *m, const DAT_EVENT *event)
 		failed(work->conn, dto->status);
 		udapl_sent(CONTAINER_OF(work, udapl_frag_t, work), dto->status);
 		break;
+	case UDAPL_STAGED:
+		failed(work->conn ? work->conn : udapl_conn_from(dto->ep_handle), dto->status);
+		if (work->conn)
+			udapl_sent_staged(work->conn);
+		break;
 	case UDAPL_RDMA:
 		failed(work->conn, dto->status);
 		udapl_rdma_completed(CONTAINER_OF(work, udapl_rdma_t, work), dto->status);

@@ -94,9 +94,10 @@ void udapl_receives_drop(struct udapl_conn *c)
 
 /* --- what comes ------------------------------------------------------------------------------- */
 
-static void deliver(mca_btl_udapl_module_t *m, struct udapl_header *h, size_t length)
+static void deliver(mca_btl_udapl_module_t *m, const struct udapl_header *h, void *payload,
+		    size_t length)
 {
-	mca_btl_base_segment_t segment = { .seg_addr.pval = h + 1, .seg_len = length };
+	mca_btl_base_segment_t segment = { .seg_addr.pval = payload, .seg_len = length };
 	mca_btl_base_descriptor_t des = { .des_segments = &segment, .des_segment_count = 1 };
 	mca_btl_active_message_callback_t *to;
 
@@ -108,7 +109,8 @@ static void deliver(mca_btl_udapl_module_t *m, struct udapl_header *h, size_t le
 }
 
 /* A message, by a receive or by the ring. */
-void udapl_dispatch(struct udapl_conn *c, struct udapl_header *h, size_t length)
+void udapl_dispatch(struct udapl_conn *c, const struct udapl_header *h, void *payload,
+		    size_t length)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 	bool news = h->credits || h->eager_credits, waiting;
@@ -119,13 +121,13 @@ void udapl_dispatch(struct udapl_conn *c, struct udapl_header *h, size_t length)
 	c->credits += h->credits;
 	c->ring_out.free += h->eager_credits;
 	if (h->kind == UDAPL_RING)
-		udapl_ring_accept(c, (const struct udapl_ring_offer *)(h + 1));
+		udapl_ring_accept(c, payload);
 	else if (h->kind == UDAPL_GOODBYE)
 		c->goodbye = true;
 	waiting = news && udapl_has_waiting(e);
 	OPAL_THREAD_UNLOCK(&e->lock);
 	if (h->kind == UDAPL_DATA)
-		deliver(c->module, h, length);
+		deliver(c->module, h, payload, length);
 	if (waiting)
 		udapl_push(e);
 }
@@ -167,7 +169,7 @@ void udapl_received(mca_btl_udapl_module_t *m, struct udapl_frag *f,
 		drop(m, f);
 		return;
 	}
-	udapl_dispatch(c, f->header, length - sizeof *f->header);
+	udapl_dispatch(c, f->header, f->header + 1, length - sizeof *f->header);
 	post_again(c, f, f->header->kind == UDAPL_DATA);
 	udapl_return_credits(c);
 }

@@ -32,21 +32,17 @@ static void add_news(udapl_conn_t *c, struct udapl_header *h)
 	h->reserved = 0;
 }
 
-static DAT_RETURN post_message(udapl_conn_t *c, udapl_frag_t *f, size_t length)
+static DAT_RETURN post_message(udapl_conn_t *c, udapl_frag_t *f)
 {
 	DAT_LMR_TRIPLET from = { .virtual_address = (uintptr_t)f->header,
-				 .segment_length = length,
+				 .segment_length = sizeof *f->header + f->segment.seg_len,
 				 .lmr_context = f->lmr_context };
 	DAT_DTO_COOKIE cookie = { .as_ptr = &f->work };
 
 	return dat_ep_post_send(c->ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-static size_t length_of(const udapl_frag_t *f)
-{
-	return sizeof(struct udapl_header) + f->segment.seg_len;
-}
-
+/* For a request with so much payload. */
 static bool has_room(const udapl_conn_t *c, size_t length)
 {
 	return c->state == UDAPL_CONN_UP && c->room > 0 &&
@@ -56,15 +52,14 @@ static bool has_room(const udapl_conn_t *c, size_t length)
 /* With e->lock held; has_room() said yes. */
 static bool post(udapl_conn_t *c, udapl_frag_t *f)
 {
-	size_t length = length_of(f);
 	DAT_RETURN rc;
 
 	add_news(c, f->header);
 	f->work.conn = c;
-	if (udapl_ring_has_room(c, length)) {
-		rc = udapl_ring_write(c, f, length);
+	if (udapl_ring_has_room(c, f->segment.seg_len)) {
+		rc = udapl_ring_write(c, f);
 	} else {
-		rc = post_message(c, f, length);
+		rc = post_message(c, f);
 		c->credits--;
 	}
 	if (rc != DAT_SUCCESS) {
@@ -86,6 +81,11 @@ static bool post_or_lose(mca_btl_base_endpoint_t *e, udapl_frag_t *f)
 	return false;
 }
 
+static udapl_frag_t *first_waiting(mca_btl_base_endpoint_t *e)
+{
+	return (udapl_frag_t *)opal_list_get_first(&e->sends);
+}
+
 /* What waits and can go, goes. */
 void udapl_push(mca_btl_base_endpoint_t *e)
 {
@@ -94,7 +94,7 @@ void udapl_push(mca_btl_base_endpoint_t *e)
 	OPAL_THREAD_LOCK(&e->lock);
 	c = e->conn;
 	while (c && !opal_list_is_empty(&e->sends) &&
-	       has_room(c, length_of((udapl_frag_t *)opal_list_get_first(&e->sends))))
+	       has_room(c, first_waiting(e)->segment.seg_len))
 		if (!post_or_lose(e, (udapl_frag_t *)opal_list_remove_first(&e->sends)))
 			break;
 	while (c && !opal_list_is_empty(&e->rdmas) && c->state == UDAPL_CONN_UP && c->room > 0) {
@@ -131,7 +131,7 @@ int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 	OPAL_THREAD_LOCK(&e->lock);
 	if (e->state == UDAPL_FAILED) {
 		rc = OPAL_ERR_UNREACH;
-	} else if (e->conn && opal_list_is_empty(&e->sends) && has_room(e->conn, length_of(f))) {
+	} else if (e->conn && opal_list_is_empty(&e->sends) && has_room(e->conn, f->segment.seg_len)) {
 		if ((des->des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP) &&
 		    !(des->des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK)) {
 			f->callback = false;
@@ -148,16 +148,62 @@ int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 	return rc;
 }
 
-static bool pack(udapl_frag_t *f, opal_convertor_t *conv, const void *header, size_t header_size,
+static bool pack(void *to, opal_convertor_t *conv, const void *header, size_t header_size,
 		 size_t payload_size)
 {
-	struct iovec iov = { (char *)(f->header + 1) + header_size, payload_size };
+	struct iovec iov = { (char *)to + header_size, payload_size };
 	size_t size = payload_size;
 	uint32_t count = 1;
 
-	memcpy(f->header + 1, header, header_size);
+	memcpy(to, header, header_size);
 	return !payload_size ||
 	       (opal_convertor_pack(conv, &iov, &count, &size) >= 0 && size == payload_size);
+}
+
+/* Writes of the stage tell of their completion, one of so many, and that of all. */
+static int batch(void)
+{
+	return mca_btl_udapl_component.requests / 4;
+}
+
+/* With e->lock held. What can't be posted is lost, the verdict will tell. */
+static void post_staged(udapl_conn_t *c, mca_btl_base_tag_t tag, size_t length)
+{
+	struct udapl_header h = { .kind = UDAPL_DATA, .tag = tag };
+	bool tells = ++c->ring_out.untold == batch();
+	DAT_RETURN rc;
+
+	add_news(c, &h);
+	rc = udapl_ring_write_staged(c, &h, length, tells);
+	if (rc != DAT_SUCCESS) {
+		udapl_conn_refused(c, rc);
+		return;
+	}
+	c->room--;
+	if (tells) {
+		c->ring_out.untold = 0;
+		c->posted++;
+	}
+}
+
+/* The quick way: no fragment. OPAL_ERR_RESOURCE_BUSY: not now, or not for this message. */
+static int send_staged(mca_btl_base_endpoint_t *e, opal_convertor_t *conv, const void *header,
+		       size_t header_size, size_t payload_size, mca_btl_base_tag_t tag)
+{
+	size_t length = header_size + payload_size;
+	int rc = OPAL_ERR_RESOURCE_BUSY;
+	void *stage;
+
+	OPAL_THREAD_LOCK(&e->lock);
+	if (e->conn && opal_list_is_empty(&e->sends) && has_room(e->conn, length) &&
+	    (stage = udapl_ring_stage(e->conn, length)) != NULL) {
+		rc = pack(stage, conv, header, header_size, payload_size) ? OPAL_SUCCESS
+									  : OPAL_ERROR;
+		if (rc == OPAL_SUCCESS)
+			post_staged(e->conn, tag, length);
+	}
+	OPAL_THREAD_UNLOCK(&e->lock);
+	return rc;
 }
 
 /* The convertor moves on when it packs, so it must be sure before that the message can go. */
@@ -165,23 +211,27 @@ int udapl_sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_con
 		void *header, size_t header_size, size_t payload_size, uint8_t order,
 		uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **des)
 {
-	size_t length = sizeof(struct udapl_header) + header_size + payload_size;
-	mca_btl_base_descriptor_t *new =
-		udapl_alloc(btl, e, order, header_size + payload_size,
-			    flags | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
-	udapl_frag_t *f = (udapl_frag_t *)new;
-	int rc = OPAL_ERR_RESOURCE_BUSY;
+	int rc = send_staged(e, conv, header, header_size, payload_size, tag);
+	mca_btl_base_descriptor_t *new;
+	udapl_frag_t *f;
 
 	if (des)
 		*des = NULL;
+	if (rc != OPAL_ERR_RESOURCE_BUSY)
+		return rc;
+	new = udapl_alloc(btl, e, order, header_size + payload_size,
+			  flags | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+	f = (udapl_frag_t *)new;
 	if (!f)
 		return OPAL_ERR_OUT_OF_RESOURCE;
 	OPAL_THREAD_LOCK(&e->lock);
-	if (e->conn && opal_list_is_empty(&e->sends) && has_room(e->conn, length)) {
+	if (e->conn && opal_list_is_empty(&e->sends) &&
+	    has_room(e->conn, header_size + payload_size)) {
 		f->header->kind = UDAPL_DATA;
 		f->header->tag = tag;
 		f->callback = false;
-		rc = pack(f, conv, header, header_size, payload_size) ? OPAL_SUCCESS : OPAL_ERROR;
+		rc = pack(f->header + 1, conv, header, header_size, payload_size) ? OPAL_SUCCESS
+										  : OPAL_ERROR;
 		if (rc != OPAL_SUCCESS || !post(e->conn, f))
 			udapl_free(btl, new);	/* the verdict will tell */
 	} else if (e->state == UDAPL_IDLE) {
@@ -241,6 +291,21 @@ void udapl_sent(struct udapl_frag *f, DAT_DTO_COMPLETION_STATUS status)
 		udapl_push(e);
 }
 
+/* The completion of a staged write that tells, and those before it with it. */
+void udapl_sent_staged(struct udapl_conn *c)
+{
+	mca_btl_base_endpoint_t *e = c->endpoint;
+	bool waiting;
+
+	OPAL_THREAD_LOCK(&e->lock);
+	c->posted--;
+	c->room += batch();
+	waiting = udapl_has_waiting(e);
+	OPAL_THREAD_UNLOCK(&e->lock);
+	if (waiting)
+		udapl_push(e);
+}
+
 /* --- control messages --------------------------------------------------------------------------- */
 
 /* With e->lock held. The last place is kept for the goodbye. False: no room. Credits are tried
@@ -263,7 +328,7 @@ bool udapl_control(struct udapl_conn *c, enum udapl_message kind, const void *da
 	if (size)
 		memcpy(f->header + 1, data, size);
 	add_news(c, f->header);
-	if (post_message(c, f, length_of(f)) != DAT_SUCCESS) {
+	if (post_message(c, f) != DAT_SUCCESS) {
 		udapl_free(&c->module->super, &f->base);
 		return false;
 	}

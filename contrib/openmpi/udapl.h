@@ -53,11 +53,14 @@ enum udapl_message {
 	UDAPL_GOODBYE		/* the disconnect that follows is meant */
 };
 
-/* The last 8 bytes of a slot of an eager ring. A message ends here, wherever it begins, so
- * nothing but tails is ever written to this place, and no slot needs to be cleared. */
+/* The last 8 bytes of a slot of an eager ring, and all that goes with the payload of a
+ * UDAPL_DATA there. A message ends here, wherever it begins, so nothing but tails is ever written
+ * to this place, and no slot needs to be cleared. */
 struct udapl_tail {
-	uint32_t length;	/* of header and payload, which end before this, padded to 8 */
-	uint32_t lap;		/* of the writer through the ring, from 1 */
+	uint16_t length;	/* of the payload, which ends before this, padded to 8 */
+	uint16_t credits, eager_credits;
+	mca_btl_base_tag_t tag;
+	uint8_t lap;		/* of the writer through the ring, from 1; wraps */
 };
 
 struct udapl_ring_offer {
@@ -97,13 +100,15 @@ struct mca_btl_base_registration_handle_t {
 enum udapl_kind {
 	UDAPL_SEND,	/* a fragment, sent or written into a ring */
 	UDAPL_CONTROL,	/* the same, of our own */
+	UDAPL_STAGED,	/* a write into a ring, from the stage */
 	UDAPL_RECEIVE,
 	UDAPL_RDMA	/* put, get, atomic */
 };
 
 struct udapl_work {
 	enum udapl_kind kind;
-	struct udapl_conn *conn;	/* that it was posted on; NULL for a receive of an SRQ */
+	struct udapl_conn *conn;	/* that it was posted on; NULL for a receive of an SRQ, and
+					 * what tells no success */
 };
 
 struct udapl_frag {
@@ -144,17 +149,24 @@ OBJ_CLASS_DECLARATION(udapl_rdma_t);
 struct udapl_ring_in {
 	char *base;
 	mca_btl_base_registration_handle_t *handle;
-	uint32_t next, lap;		/* what is read next */
+	uint32_t next;			/* what is read next */
+	uint8_t lap;
 	volatile int32_t owed;		/* slots read and not told */
 	opal_atomic_lock_t busy;	/* one thread reads at a time */
 	bool offered;
 };
 
-/* The ring of the peer that we write. */
+/* The ring of the peer that we write. The stage has a small place for each of its slots; when the
+ * peer has read a slot, both can be used again. */
 struct udapl_ring_out {
 	struct udapl_ring_offer offer;	/* slots 0: none */
-	uint32_t next, lap;
+	uint32_t next;
+	uint8_t lap;
 	uint32_t free;
+	char *stage;			/* NULL: none */
+	mca_btl_base_registration_handle_t *stage_handle;
+	struct udapl_work work;		/* of the staged write that tells, of a batch */
+	int untold;			/* staged writes since that one */
 };
 
 enum udapl_conn_state {
@@ -246,6 +258,7 @@ struct mca_btl_udapl_module_t {
 	opal_list_t endpoints;
 	opal_list_t conns;
 	int dto_length, dto_needed;	/* of dto_evd: has, should have */
+	struct udapl_work untold;	/* of staged writes that tell no success */
 	struct udapl_conn **rings;	/* conns whose ring_in is polled; appended, never removed */
 	volatile int32_t num_rings;
 
@@ -338,6 +351,7 @@ void udapl_push(mca_btl_base_endpoint_t *e);
 bool udapl_control(struct udapl_conn *c, enum udapl_message kind, const void *data, size_t size);
 void udapl_return_credits(struct udapl_conn *c);
 void udapl_sent(struct udapl_frag *f, DAT_DTO_COMPLETION_STATUS status);
+void udapl_sent_staged(struct udapl_conn *c);
 void udapl_send_done(struct udapl_frag *f, int status);
 bool udapl_has_waiting(mca_btl_base_endpoint_t *e);
 
@@ -345,13 +359,17 @@ bool udapl_has_waiting(mca_btl_base_endpoint_t *e);
 int udapl_receives_post(struct udapl_conn *c);
 void udapl_received(mca_btl_udapl_module_t *m, struct udapl_frag *f,
 		    const DAT_DTO_COMPLETION_EVENT_DATA *dto);
-void udapl_dispatch(struct udapl_conn *c, struct udapl_header *h, size_t length);
+void udapl_dispatch(struct udapl_conn *c, const struct udapl_header *h, void *payload,
+		    size_t length);
 void udapl_receives_drop(struct udapl_conn *c);
 
 /* eager.c */
 void udapl_ring_offer(struct udapl_conn *c);
 void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offer);
-DAT_RETURN udapl_ring_write(struct udapl_conn *c, struct udapl_frag *f, size_t length);
+DAT_RETURN udapl_ring_write(struct udapl_conn *c, struct udapl_frag *f);
+void *udapl_ring_stage(const struct udapl_conn *c, size_t length);
+DAT_RETURN udapl_ring_write_staged(struct udapl_conn *c, const struct udapl_header *h,
+				   size_t length, bool tells);
 bool udapl_ring_has_room(const struct udapl_conn *c, size_t length);
 int udapl_rings_poll(mca_btl_udapl_module_t *m);
 void udapl_ring_free(struct udapl_conn *c);
