@@ -234,8 +234,10 @@ int udapl_get(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *loca
 			cbfunc, context, data);
 }
 
-/* DAT has two: fetch and add, compare and swap, of 64 bits. osc/rdma tries them, without a handle,
- * on memory that it shares with the peer; it has another way for the answer no. */
+/* DAT has two: fetch and add, compare and swap, of 64 bits. osc/rdma asks for others too, and for
+ * these without a handle, on memory that it shares with the peer; it has another way for the answer
+ * OPAL_ERR_NOT_SUPPORTED. At any other, as the interface's OPAL_ERR_NOT_AVAILABLE, it asks again for
+ * ever. */
 static bool have_atomic(uint64_t remote, const mca_btl_base_registration_handle_t *remote_handle,
 			int flags)
 {
@@ -252,7 +254,7 @@ int udapl_atomic_op(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, uint
 
 	(void)order;
 	if (op != MCA_BTL_ATOMIC_ADD || !have_atomic(remote, remote_handle, flags))
-		return OPAL_ERR_NOT_AVAILABLE;
+		return OPAL_ERR_NOT_SUPPORTED;
 	r = new_rdma(btl, e, UDAPL_ADD, remote, remote_handle, 8, cbfunc, context, data);
 	if (!r)
 		return OPAL_ERR_OUT_OF_RESOURCE;
@@ -291,7 +293,7 @@ int udapl_atomic_fop(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, voi
 {
 	(void)order;
 	if (op != MCA_BTL_ATOMIC_ADD || !have_atomic(remote, remote_handle, flags))
-		return OPAL_ERR_NOT_AVAILABLE;
+		return OPAL_ERR_NOT_SUPPORTED;
 	return fetch(btl, e, UDAPL_ADD, local, remote, local_handle, remote_handle, 0, operand,
 		     cbfunc, context, data);
 }
@@ -304,7 +306,7 @@ int udapl_atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, v
 {
 	(void)order;
 	if (!have_atomic(remote, remote_handle, flags))
-		return OPAL_ERR_NOT_AVAILABLE;
+		return OPAL_ERR_NOT_SUPPORTED;
 	return fetch(btl, e, UDAPL_CSWAP, local, remote, local_handle, remote_handle, compare,
 		     value, cbfunc, context, data);
 }

@@ -128,6 +128,36 @@ static void accumulates(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* What the device has no operation for. Of what each replaced and what remained nothing is lost. */
+static void other_operations(void)
+{
+	int64_t mine = rank + 1, old, taken = 0, all;
+
+	if (rank == 0) {
+		MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+		mem[0] = mem[1] = 0;
+		MPI_Win_unlock(0, win);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Win_lock_all(0, win);
+	for (int r = 0; r < 10; r++) {
+		MPI_Accumulate(&mine, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, MPI_MAX, win);
+		MPI_Fetch_and_op(&mine, &old, MPI_INT64_T, 0, 8, MPI_REPLACE, win);
+		MPI_Win_flush(0, win);
+		taken += old;
+	}
+	MPI_Win_unlock_all(win);
+	MPI_Reduce(&taken, &all, 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+	if (rank == 0) {
+		MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+		CHECK(mem[0] == size, "the greatest of %d is %lld", size, (long long)mem[0]);
+		CHECK(all + mem[1] == 10 * size * (size + 1) / 2, "replaced %lld, left %lld",
+		      (long long)all, (long long)mem[1]);
+		MPI_Win_unlock(0, win);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* A counter that each raises by compare and swap, and a lock around one that isn't atomic. */
 static void swaps_and_exclusion(void)
 {
@@ -225,6 +255,7 @@ int main(int argc, char **argv)
 	odd_sizes_and_places();
 	locks();
 	accumulates();
+	other_operations();
 	swaps_and_exclusion();
 	post_start_complete_wait();
 	large();
