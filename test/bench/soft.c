@@ -452,13 +452,18 @@ static void post(size_t size, bool write)
 		     "dat_ep_post_send");
 }
 
-/* Takes what is there. */
+static bool waits;		/* in dat_evd_wait, and does not poll */
+
+/* Takes what is there, or waits for it. */
 static void poll_once(void)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
 	DAT_EVENT event;
+	DAT_COUNT more;
 
-	if (dat_evd_dequeue(evd, &event) != DAT_SUCCESS)
+	if (waits)
+		good(dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &more), "dat_evd_wait");
+	else if (dat_evd_dequeue(evd, &event) != DAT_SUCCESS)
 		return;
 	dto = &event.event_data.dto_completion_event_data;
 	if (event.event_number != DAT_DTO_COMPLETION_EVENT || dto->status != DAT_DTO_SUCCESS)
@@ -524,6 +529,7 @@ static bool wanted(const char *what)
 }
 
 static size_t size;
+static double answer_after;	/* seconds: one that computes meanwhile */
 static uint64_t streams;	/* done; side 0 says so in shared->ping */
 
 static void send_round(uint64_t n)
@@ -532,8 +538,11 @@ static void send_round(uint64_t n)
 		post(size, false);
 	while (received < n)
 		poll_once();
-	if (me)
+	if (me) {
+		for (double begin = now(); now() - begin < answer_after;)
+			;
 		post(size, false);
+	}
 	renew();
 }
 
@@ -572,6 +581,30 @@ static void data_ping_pong(const char *what, size_t bytes, bool write, int round
 	finish();
 	ping_pong(what, write ? write_round : send_round, rounds);
 	finish();
+}
+
+/* The median round trip between two who wait; without the time that the answer takes. */
+static void both_wait(const char *what, double us)
+{
+	static double took[ACCESSES];
+
+	if (!wanted(what))
+		return;
+	size = SMALL;
+	answer_after = us / 1e6;
+	finish();
+	waits = true;
+	for (int i = 0; i < ACCESSES; i++) {
+		double begin = now();
+
+		send_round(i + 1);
+		took[i] = now() - begin - answer_after;
+	}
+	waits = false;
+	answer_after = 0;
+	finish();
+	qsort(took, ACCESSES, sizeof *took, by_size);
+	report(what, took[ACCESSES / 2] * 1e6, "us");
 }
 
 /* Until the last has completed, which says that it is in place. */
@@ -673,6 +706,8 @@ static int data(const char *name)
 	data_ping_pong("RDMA write 8 B until seen", SMALL, true, ROUNDS);
 	data_ping_pong("send 64 KiB", MIDDLE, false, 20);
 	data_ping_pong("RDMA write 64 KiB until seen", MIDDLE, true, 20);
+	both_wait("send 8 B and back, both in dat_evd_wait", 0);
+	both_wait("  if the other computes for 100 us", 100);
 	stream("send 8 B stream", SMALL, false, 2000);
 	stream("send 1 MiB stream", LARGE, false, STREAM);
 	stream("RDMA write 1 MiB stream", LARGE, true, STREAM);
