@@ -131,7 +131,8 @@ int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 	OPAL_THREAD_LOCK(&e->lock);
 	if (e->state == UDAPL_FAILED) {
 		rc = OPAL_ERR_UNREACH;
-	} else if (e->conn && opal_list_is_empty(&e->sends) && has_room(e->conn, f->segment.seg_len)) {
+	} else if (e->conn && opal_list_is_empty(&e->sends) &&
+		   has_room(e->conn, f->segment.seg_len)) {
 		if ((des->des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP) &&
 		    !(des->des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK)) {
 			f->callback = false;
