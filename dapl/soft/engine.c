@@ -549,19 +549,26 @@ void soft_target_placed(struct dapl_conn *conn, uint32_t length)
 
 /* --- the target: small messages in one straight line ---------------------------------------- */
 
-/* A whole Send into a receive of one segment that is the queue's next. */
+/* The receive that the next Send goes into, or NULL; of a shared queue it is taken with that. */
+static const struct soft_rwqe *next_receive(struct soft_qp *qp)
+{
+	if (qp->srq)
+		return soft_qp_take_receive(qp) ? qp->taken : NULL;
+	if (qp->taken_valid || qp->rq.head == qp->rq.tail)
+		return NULL;
+	return soft_rwqe(&qp->rq, qp->rq.head);
+}
+
+/* A whole Send into a receive of one segment. */
 static bool quick_send(struct soft_qp *qp, struct dapl_conn *conn,
 		       const struct ring_message *m)
 {
 	const struct soft_rwqe *rwqe;
 	char *at;
 
-	if (qp->srq || qp->taken_valid || qp->rq.head == qp->rq.tail)
-		return false;
-	rwqe = soft_rwqe(&qp->rq, qp->rq.head);
-	if (rwqe->sges != 1 || m->length > rwqe->length || conn->rx.send_open ||
-	    !TAILQ_EMPTY(&conn->late) ||
-	    soft_mem_local(qp->dev, qp->qp.pd, rwqe->sge, IBV_ACCESS_LOCAL_WRITE, &at) !=
+	if (conn->rx.send_open || !TAILQ_EMPTY(&conn->late) || !(rwqe = next_receive(qp)) ||
+	    rwqe->sges != 1 || m->length > rwqe->length ||
+	    soft_mem_local(qp->dev, receive_pd(qp), rwqe->sge, IBV_ACCESS_LOCAL_WRITE, &at) !=
 	    SOFT_FINE)
 		return false;
 	if (likely(m->length <= RING_INLINE))
@@ -571,6 +578,8 @@ static bool quick_send(struct soft_qp *qp, struct dapl_conn *conn,
 	conn->rx.msn_send++;
 	conn->consumed += SOFT_CHARGE + m->length;
 	conn->arrived++;
+	if (qp->srq)
+		return deliver(qp, conn, m->op, 0, m->length) == FINE;
 	conn->delivered++;
 	soft_qp_received_next(qp, m->length, m->op == WIRE_SEND_SE);
 	return true;
