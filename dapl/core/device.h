@@ -141,6 +141,9 @@ struct dapl_device_ops {
 	 * may be gone): the device may let others have the processor. (Inside of poll_cq it must
 	 * not: the EVD's lock is held, and whoever waits for that would run and find it so.) */
 	void (*idle)(void);
+	/* NULL: no need. For a thread that is about to sleep until a channel has an event, with no
+	 * lock held: what the device leaves to those who poll is to be done without them. */
+	void (*sleep)(struct dapl_device *dev);
 
 	int (*create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq);
 	int (*modify_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);

@@ -772,6 +772,7 @@ static int sleep_on(struct wait *w)
 		timeout = &left;
 	}
 	__atomic_add_fetch(&evd->counters[DCNT_EVD_WAIT_BLOCKED], 1, __ATOMIC_RELAXED);
+	dapl_about_to_sleep(evd->obj.ia);
 	n = ppoll(fds, 2, timeout, NULL);
 	if (n < 0)
 		return errno == EINTR ? EINTR : 0;

@@ -8,6 +8,13 @@
 /* Looks at the queue before a waiter sleeps: about a microsecond on real hardware. */
 enum { EVD_SPINS = 32 };
 
+/* A consumer's thread is, until a channel has an event; it holds no lock. */
+static inline void dapl_about_to_sleep(struct dapl_ia *ia)
+{
+	if (dapl_device_ops.sleep)
+		dapl_device_ops.sleep(ia->dev);
+}
+
 /* The service thread takes the CQ's events from now on (idempotent); or stops that. The
  * caller holds evd->mutex, or nobody else knows the EVD. errno. */
 int dapl_evd_watch(struct dapl_evd *evd);

@@ -453,18 +453,23 @@ static void post(size_t size, bool write)
 }
 
 static bool waits;		/* in dat_evd_wait, and does not poll */
+static DAT_CNO_HANDLE cno;	/* NULL, or evd's: who has polled in vain waits for it */
 
 /* Takes what is there, or waits for it. */
 static void poll_once(void)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	DAT_EVD_HANDLE triggered;
 	DAT_EVENT event;
 	DAT_COUNT more;
 
-	if (waits)
+	if (waits) {
 		good(dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &more), "dat_evd_wait");
-	else if (dat_evd_dequeue(evd, &event) != DAT_SUCCESS)
+	} else if (dat_evd_dequeue(evd, &event) != DAT_SUCCESS) {
+		if (cno)
+			good(dat_cno_wait(cno, DAT_TIMEOUT_INFINITE, &triggered), "dat_cno_wait");
 		return;
+	}
 	dto = &event.event_data.dto_completion_event_data;
 	if (event.event_number != DAT_DTO_COMPLETION_EVENT || dto->status != DAT_DTO_SUCCESS)
 		fail("completion", "not a success");
@@ -584,7 +589,7 @@ static void data_ping_pong(const char *what, size_t bytes, bool write, int round
 }
 
 /* The median round trip between two who wait; without the time that the answer takes. */
-static void both_wait(const char *what, double us)
+static void both_wait(const char *what, double us, bool for_cno)
 {
 	static double took[ACCESSES];
 
@@ -593,12 +598,21 @@ static void both_wait(const char *what, double us)
 	size = SMALL;
 	answer_after = us / 1e6;
 	finish();
-	waits = true;
+	waits = !for_cno;
+	if (for_cno) {
+		good(dat_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno), "dat_cno_create");
+		good(dat_evd_modify_cno(evd, cno), "dat_evd_modify_cno");
+	}
 	for (int i = 0; i < ACCESSES; i++) {
 		double begin = now();
 
 		send_round(i + 1);
 		took[i] = now() - begin - answer_after;
+	}
+	if (for_cno) {
+		good(dat_evd_modify_cno(evd, DAT_HANDLE_NULL), "dat_evd_modify_cno");
+		good(dat_cno_free(cno), "dat_cno_free");
+		cno = DAT_HANDLE_NULL;
 	}
 	waits = false;
 	answer_after = 0;
@@ -706,8 +720,10 @@ static int data(const char *name)
 	data_ping_pong("RDMA write 8 B until seen", SMALL, true, ROUNDS);
 	data_ping_pong("send 64 KiB", MIDDLE, false, 20);
 	data_ping_pong("RDMA write 64 KiB until seen", MIDDLE, true, 20);
-	both_wait("send 8 B and back, both in dat_evd_wait", 0);
-	both_wait("  if the other computes for 100 us", 100);
+	both_wait("send 8 B and back, both in dat_evd_wait", 0, false);
+	both_wait("  if the other computes for 100 us", 100, false);
+	both_wait("send 8 B and back, both in dat_cno_wait", 0, true);
+	both_wait("  if the other computes for 100 us", 100, true);
 	stream("send 8 B stream", SMALL, false, 2000);
 	stream("send 1 MiB stream", LARGE, false, STREAM);
 	stream("RDMA write 1 MiB stream", LARGE, true, STREAM);
