@@ -770,6 +770,10 @@ static void who_is_about_to_sleep_is_no_poller(void **state)
 	open_two(0);
 	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
 	assert_int_not_equal(e->dev->polls, e->dev->polls_seen);
+	ops->sleep(e->dev);
+	assert_int_equal(e->dev->polls, e->dev->polls_seen);
+	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+	assert_int_not_equal(e->dev->polls, e->dev->polls_seen);
 	OK(ibv_req_notify_cq(e->cq, 0));
 	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
 	assert_int_equal(e->dev->polls, e->dev->polls_seen);
