@@ -2,8 +2,10 @@
 # sums.sh - for suites of several programs: adds up what their last lines say. Sourced.
 # shellcheck shell=bash
 passed=0 failed=0
-count() {    # LABEL FILE, what it printed
-    if [[ $(tail -n 1 "$2") =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ [0-9]+\ skipped)?$ ]]; then
+count() {    # LABEL FILE [skips]: what it printed; does it tell what it skipped?
+    local skipped=''
+    [ -z "${3-}" ] || skipped='(, [0-9]+ skipped)?'
+    if [[ $(tail -n 1 "$2") =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed$skipped$ ]]; then
         passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
     else
         echo "FAIL $1: it ended without a result: $(tail -n 3 "$2")"; failed=$((failed + 1))
