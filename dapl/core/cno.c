@@ -458,7 +458,8 @@ static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct d
 		pthread_mutex_unlock(&cno->mutex);
 		ms = left_ms(deadline);
 		last = ms == 0;
-		dapl_about_to_sleep(cno->obj.ia);
+		if (!last)
+			dapl_about_to_sleep(cno->obj.ia);
 		n = epoll_wait(cno->epfd, events, 8, ms);
 		if (n > 0)
 			take_channels(cno, events, n);
