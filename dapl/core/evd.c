@@ -800,9 +800,9 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 	DAT_RETURN ret;
 	bool last = false;
 
-	/* Who finds an event leaves the CQ as it is, so that the next wait arms it when it is about
-	 * to sleep: devices take that for a sign. But a solicited event between the look and the
-	 * arming would be missed: arm first. */
+	/* Who finds an event leaves the CQ as it is: a notification that nobody sleeps for would wake
+	 * the next one who does, in vain. But a solicited event between the look and the arming
+	 * would be missed: arm first. */
 	if (look(w, event, evd->solicited))
 		return DAT_SUCCESS;
 	if (w->deadline == 0)

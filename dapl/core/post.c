@@ -597,7 +597,7 @@ DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRI
 
 	if (unlikely(!dapl_ep_is_live(ep)))
 		return bad_ep();
-	if (unlikely(((unsigned)n - 1) | flags) || unlikely(!iov) || unlikely(!remote) ||
+	if (unlikely(is_odd(n, flags, false)) || unlikely(!iov) || unlikely(!remote) ||
 	    unlikely((length = iov->segment_length) - 1 >= ep->max_rdma) ||
 	    unlikely(length != remote->segment_length) ||
 	    unlikely(!(dto = take_plain(ep, &ep->sq, length, cookie, DAT_DTO_RDMA_READ,
@@ -782,7 +782,7 @@ DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 
 	if (unlikely(!dapl_ep_is_live(ep)))
 		return bad_ep();
-	if (unlikely(((unsigned)n - 1) | flags) || unlikely(!iov) || unlikely(!iov->segment_length) ||
+	if (unlikely(is_odd(n, flags, false)) || unlikely(!iov) || unlikely(!iov->segment_length) ||
 	    unlikely(!(dto = take_plain(ep, &ep->rq, iov->segment_length, cookie,
 					DAT_DTO_RECEIVE, DCNT_EP_POST_RECV))))
 		return receive_any(ep, n, iov, cookie, flags);
