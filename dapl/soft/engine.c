@@ -549,6 +549,14 @@ void soft_target_placed(struct dapl_conn *conn, uint32_t length)
 
 /* --- the target: small messages in one straight line ---------------------------------------- */
 
+static inline void copy_quickly(char *to, const uint8_t *from, uint32_t length)
+{
+	if (likely(length <= RING_INLINE))
+		ring_copy((uint8_t *)to, from, length);
+	else
+		memcpy(to, from, length);
+}
+
 /* The receive that the next Send goes into, or NULL; of a shared queue it is taken with that. */
 static const struct soft_rwqe *next_receive(struct soft_qp *qp)
 {
@@ -571,10 +579,7 @@ static bool quick_send(struct soft_qp *qp, struct dapl_conn *conn,
 	    soft_mem_local(qp->dev, receive_pd(qp), rwqe->sge, IBV_ACCESS_LOCAL_WRITE, &at) !=
 	    SOFT_FINE)
 		return false;
-	if (likely(m->length <= RING_INLINE))
-		ring_copy((uint8_t *)at, m->data, m->length);
-	else
-		memcpy(at, m->data, m->length);
+	copy_quickly(at, m->data, m->length);
 	conn->rx.msn_send++;
 	conn->consumed += SOFT_CHARGE + m->length;
 	conn->arrived++;
@@ -603,10 +608,7 @@ static bool quick_write(struct soft_qp *qp, struct dapl_conn *conn,
 		soft_mem_done(held);
 		return false;
 	}
-	if (likely(body <= RING_INLINE))
-		ring_copy((uint8_t *)at, m->data, body);
-	else
-		memcpy(at, m->data, body);
+	copy_quickly(at, m->data, body);
 	memcpy(rx->tail, m->data + body, 8);
 	rx->tail_at = at + body;
 	rx->tail_length = 8;
