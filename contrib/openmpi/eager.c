@@ -248,13 +248,13 @@ void *udapl_ring_stage(const struct udapl_conn *c, size_t length)
 	return r->stage + (size_t)r->next * STAGE_PLACE;
 }
 
-/* Writes what is there. */
+/* Writes what was put together there. */
 DAT_RETURN udapl_ring_write_staged(struct udapl_conn *c, const struct udapl_header *h,
-				   size_t length, bool tells)
+				   void *stage, size_t length, bool tells)
 {
 	struct udapl_ring_out *r = &c->ring_out;
 
-	return write_slot(c, h, udapl_ring_stage(c, length), length, r->stage_handle->lmr_context,
+	return write_slot(c, h, stage, length, r->stage_handle->lmr_context,
 			  tells ? &r->work : &c->module->untold,
 			  tells ? DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG);
 }

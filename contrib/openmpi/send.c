@@ -42,11 +42,16 @@ static DAT_RETURN post_message(udapl_conn_t *c, udapl_frag_t *f)
 	return dat_ep_post_send(c->ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-/* For a request with so much payload. */
+/* What needs nothing of the peer, or has it. */
+static bool may_post(const udapl_conn_t *c)
+{
+	return c->state == UDAPL_CONN_UP && c->room > 0;
+}
+
+/* For a message with so much payload. */
 static bool has_room(const udapl_conn_t *c, size_t length)
 {
-	return c->state == UDAPL_CONN_UP && c->room > 0 &&
-	       (c->credits > 0 || udapl_ring_has_room(c, length));
+	return may_post(c) && (c->credits > 0 || udapl_ring_has_room(c, length));
 }
 
 /* With e->lock held; has_room() said yes. */
@@ -97,7 +102,7 @@ void udapl_push(mca_btl_base_endpoint_t *e)
 	       has_room(c, first_waiting(e)->segment.seg_len))
 		if (!post_or_lose(e, (udapl_frag_t *)opal_list_remove_first(&e->sends)))
 			break;
-	while (c && !opal_list_is_empty(&e->rdmas) && c->state == UDAPL_CONN_UP && c->room > 0) {
+	while (c && !opal_list_is_empty(&e->rdmas) && may_post(c)) {
 		udapl_rdma_t *r = (udapl_rdma_t *)opal_list_remove_first(&e->rdmas);
 		DAT_RETURN rc;
 
@@ -168,14 +173,14 @@ static int batch(void)
 }
 
 /* With e->lock held. What can't be posted is lost, the verdict will tell. */
-static void post_staged(udapl_conn_t *c, mca_btl_base_tag_t tag, size_t length)
+static void post_staged(udapl_conn_t *c, mca_btl_base_tag_t tag, void *stage, size_t length)
 {
 	struct udapl_header h = { .kind = UDAPL_DATA, .tag = tag };
 	bool tells = ++c->ring_out.untold == batch();
 	DAT_RETURN rc;
 
 	add_news(c, &h);
-	rc = udapl_ring_write_staged(c, &h, length, tells);
+	rc = udapl_ring_write_staged(c, &h, stage, length, tells);
 	if (rc != DAT_SUCCESS) {
 		udapl_conn_refused(c, rc);
 		return;
@@ -196,12 +201,12 @@ static int send_staged(mca_btl_base_endpoint_t *e, opal_convertor_t *conv, const
 	void *stage;
 
 	OPAL_THREAD_LOCK(&e->lock);
-	if (e->conn && opal_list_is_empty(&e->sends) && has_room(e->conn, length) &&
+	if (e->conn && opal_list_is_empty(&e->sends) && may_post(e->conn) &&
 	    (stage = udapl_ring_stage(e->conn, length)) != NULL) {
 		rc = pack(stage, conv, header, header_size, payload_size) ? OPAL_SUCCESS
 									  : OPAL_ERROR;
 		if (rc == OPAL_SUCCESS)
-			post_staged(e->conn, tag, length);
+			post_staged(e->conn, tag, stage, length);
 	}
 	OPAL_THREAD_UNLOCK(&e->lock);
 	return rc;

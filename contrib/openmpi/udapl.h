@@ -369,7 +369,7 @@ void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offe
 DAT_RETURN udapl_ring_write(struct udapl_conn *c, struct udapl_frag *f);
 void *udapl_ring_stage(const struct udapl_conn *c, size_t length);
 DAT_RETURN udapl_ring_write_staged(struct udapl_conn *c, const struct udapl_header *h,
-				   size_t length, bool tells);
+				   void *stage, size_t length, bool tells);
 bool udapl_ring_has_room(const struct udapl_conn *c, size_t length);
 int udapl_rings_poll(mca_btl_udapl_module_t *m);
 void udapl_ring_free(struct udapl_conn *c);
