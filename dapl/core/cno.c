@@ -103,7 +103,8 @@ static void take_channels(struct dapl_cno *cno, struct epoll_event *events, int 
 			dapl_object_get(&evd->obj);
 		pthread_mutex_unlock(&cno->mutex);
 		if (ours) {
-			dapl_evd_cq_event(evd);
+			if (!dapl_evd_cq_event(evd))
+				epoll_ctl(cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
 			dapl_object_put(&evd->obj);
 		}
 	}
@@ -436,6 +437,12 @@ static uint64_t deadline_of(DAT_TIMEOUT timeout)
 	return t.tv_sec * 1000000000ull + t.tv_nsec + timeout * 1000ull;
 }
 
+/* A deaf EVD triggered when it became so: there may be nothing on it. */
+static DAT_RETURN triggered(const struct dapl_evd *evd)
+{
+	return evd && dapl_evd_deaf(evd) ? DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE) : DAT_SUCCESS;
+}
+
 /* cno->mutex held at entry and exit; counted as a waiter. */
 static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct dapl_evd **evd)
 {
@@ -447,7 +454,7 @@ static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct d
 	for (;;) {
 		*evd = take_triggered(cno);
 		if (*evd || cno->closing)
-			return DAT_SUCCESS;
+			return triggered(*evd);
 		if (cno->orphaned != orphaned) {
 			if (!cno->first && cno->waiters == 1)
 				lower_fd(cno);
@@ -469,7 +476,8 @@ static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct d
 	}
 }
 
-/* dat_cno_wait (spec/calls.md 3). timeout in microseconds. */
+/* dat_cno_wait (spec/calls.md 3). timeout in microseconds. INTERNAL_ERROR with an EVD: it can't
+ * tell of completions any more. */
 DAT_RETURN dapl_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle)
 {
 	struct dapl_cno *cno = dapl_cno_from(handle);

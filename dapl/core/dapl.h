@@ -165,6 +165,7 @@ struct dapl_evd {
 
 	struct dapl_spin post_lock;	/* producers of ring */
 	bool told, asleep;		/* atomic: see dapl_evd_tell */
+	bool deaf;			/* atomic: its channel can't be read, and will not be */
 
 	/* --- control --- */
 	pthread_mutex_t mutex;		/* guards what follows, to the end */
@@ -327,8 +328,8 @@ void dapl_evd_discard(struct dapl_evd *evd);
 /* Room for that many more events? */
 bool dapl_evd_has_room(struct dapl_evd *evd, unsigned events);
 /* Whoever finds the channel readable calls this: takes the CQ's event, tells the waiter
- * or the CNO. */
-void dapl_evd_cq_event(struct dapl_evd *evd);
+ * or the CNO. False: it can't be read, and must be watched no more. */
+bool dapl_evd_cq_event(struct dapl_evd *evd);
 /* An endpoint that completes to it is established: a receive that was held back may go. */
 void dapl_evd_unhold(struct dapl_evd *evd);
 /* evd->lock held: polls all there is into wc; grows nothing. Returns how many are new. */

@@ -147,17 +147,43 @@ void dapl_evd_discard(struct dapl_evd *evd)
 	} while (took == TAKE_EVENT || took == TAKE_AGAIN);
 }
 
-void dapl_evd_cq_event(struct dapl_evd *evd)
+/* evd->lock held. Takes the CQ's events from the channel; 0, or why it can't be read. */
+static int take_cq_events(struct dapl_evd *evd, bool *got)
 {
-	uint32_t notices;
 	struct ibv_cq *cq;
-	bool got = false, worth_telling;
+	int err;
+
+	*got = false;
+	while (!(err = dapl_device_ops.get_cq_event(evd->channel, &cq)))
+		*got = true;
+	if (*got)
+		evd->armed = false;
+	return err == EAGAIN || err == EINTR ? 0 : err;
+}
+
+/* A channel that can't be read, for its device is gone, stays readable and never tells of an
+ * event: who slept on it would not sleep, or for ever. All who wait are told, and who waits
+ * later: dat_evd_wait returns an error where the queue is empty. Polling works on. */
+static void lose_channel(struct dapl_evd *evd, int err)
+{
+	if (!__atomic_exchange_n(&evd->deaf, true, __ATOMIC_ACQ_REL)) {
+		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "evd", evd, "deaf", "its channel can't be read: %s",
+		      strerror(err));
+		dapl_ia_async(evd->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
+			      evd->discard ? NULL : evd, DAT_EVD_OTHER_ERROR);
+	}
+	dapl_evd_tell(evd);
+}
+
+bool dapl_evd_cq_event(struct dapl_evd *evd)
+{
+	bool got, worth_telling = false;
+	uint32_t notices;
+	int err;
 
 	dapl_spin_lock(&evd->lock);
-	while (!dapl_device_ops.get_cq_event(evd->channel, &cq))
-		got = true;
+	err = take_cq_events(evd, &got);
 	if (got) {
-		evd->armed = false;
 		notices = evd->notices;
 		if (!evd->discard)
 			dapl_evd_fill(evd);
@@ -168,17 +194,19 @@ void dapl_evd_cq_event(struct dapl_evd *evd)
 		evd->counters[DCNT_EVD_DTO_CALLBACK]++;
 	}
 	dapl_spin_unlock(&evd->lock);
-	if (!got)
-		return;
-	if (evd->discard)
+	if (got && evd->discard)
 		dapl_evd_discard(evd);
 	else if (worth_telling)
 		dapl_evd_tell(evd);
+	if (err)
+		lose_channel(evd, err);
+	return !err;
 }
 
 static void channel_ready(struct dapl_watch *watch)
 {
-	dapl_evd_cq_event(container_of(watch, struct dapl_evd, watch));
+	if (!dapl_evd_cq_event(container_of(watch, struct dapl_evd, watch)))
+		dapl_watch_stop(watch);
 }
 
 /* The service thread takes the CQ's events: proxies, spilling, sinks, watermarks. */
@@ -761,7 +789,8 @@ static int sleep_on(struct wait *w)
 	};
 	struct timespec left, *timeout = NULL;
 	uint64_t now;
-	int n;
+	bool got;
+	int n, err;
 
 	if (w->deadline != UINT64_MAX) {
 		now = now_ns();
@@ -781,15 +810,13 @@ static int sleep_on(struct wait *w)
 		w->notified = true;
 	}
 	if (fds[1].revents) {
-		struct ibv_cq *cq;
-
 		dapl_spin_lock(&evd->lock);
-		while (!dapl_device_ops.get_cq_event(evd->channel, &cq)) {
-			evd->armed = false;
-			w->notified = true;
-		}
+		err = take_cq_events(evd, &got);
 		dapl_spin_unlock(&evd->lock);
+		w->notified |= got;
 		__atomic_add_fetch(&evd->counters[DCNT_EVD_WAIT_NOTIFY], 1, __ATOMIC_RELAXED);
+		if (err)
+			lose_channel(evd, err);
 	}
 	return 0;
 }
@@ -821,6 +848,8 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 			return DAT_SUCCESS;
 		if (last)
 			return DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
+		if (dapl_evd_deaf(evd))
+			return DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
 		switch (sleep_on(w)) {
 		case EINTR:
 			return DAT_ERROR(DAT_INTERRUPTED_CALL, DAT_NO_SUBTYPE);
@@ -870,7 +899,8 @@ static void end_wait(struct dapl_evd *evd)
 	pthread_mutex_unlock(&evd->mutex);
 }
 
-/* dat_evd_wait (spec/calls.md 4). timeout in microseconds. */
+/* dat_evd_wait (spec/calls.md 4). timeout in microseconds. INTERNAL_ERROR: no completion would
+ * end the wait (lose_channel). */
 DAT_RETURN dapl_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
 			 DAT_EVENT *event, DAT_COUNT *nmore)
 {

@@ -15,6 +15,12 @@ static inline void dapl_about_to_sleep(struct dapl_ia *ia)
 		dapl_device_ops.sleep(ia->dev);
 }
 
+/* Its channel is lost: completions come, but nobody is told. */
+static inline bool dapl_evd_deaf(const struct dapl_evd *evd)
+{
+	return __atomic_load_n(&evd->deaf, __ATOMIC_ACQUIRE);
+}
+
 /* The service thread takes the CQ's events from now on (idempotent); or stops that. The
  * caller holds evd->mutex, or nobody else knows the EVD. errno. */
 int dapl_evd_watch(struct dapl_evd *evd);

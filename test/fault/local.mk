@@ -36,6 +36,13 @@ test_fault_faults_CPPFLAGS = $(AM_CPPFLAGS) -DBUILD='"$(abs_top_builddir)"'
 test_fault_faults_LDADD = test/fault/libfault.la
 EXTRA_test_fault_faults_DEPENDENCIES = test/fault/session.la test/fault/libdaplfault.la
 
+check_PROGRAMS += test/fault/lost_channel
+TESTS += test/fault/lost_channel
+test_fault_lost_channel_SOURCES = test/fault/lost_channel.c test/fault/runs.c test/fault/runs.h \
+	$(life_common)
+test_fault_lost_channel_LDADD = test/fault/libdat2fault.la test/fault/libfault.la -lpthread -ldl
+EXTRA_test_fault_lost_channel_DEPENDENCIES = test/fault/libdaplfault.la
+
 # The same with the conformance suite: some of it in check; all of it here, bounded. What was
 # done is not done again the next time, unless the libraries are new.
 check_PROGRAMS += test/fault/statements
