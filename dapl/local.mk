@@ -83,6 +83,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/pair.c \
 	dapl/soft/shm.c \
 	dapl/soft/direct.c dapl/soft/direct.h \
+	dapl/soft/choice.c dapl/soft/choice.h \
 	dapl/soft/engine.c
 
 lib_LTLIBRARIES += libdaplsoft.la

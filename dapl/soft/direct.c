@@ -440,7 +440,8 @@ bool soft_direct_suits(const struct soft_qp *qp, const struct dapl_conn *conn,
 	       ONCE(cq->head) == ONCE(cq->tail);
 }
 
-bool soft_direct_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
+/* Nothing is before it that the target has not executed. */
+static bool access_memory(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
 {
 	struct soft_pair *pair = conn->pair;
 	bool read = wqe->opcode == IBV_WR_RDMA_READ;
@@ -448,9 +449,7 @@ bool soft_direct_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft
 	struct permit permit;
 	int pieces;
 
-	if (wqe->state != SOFT_POSTED || !wqe->length || wqe->length > DIRECT_MAX ||
-	    (read && !conn->reads_out) || !soft_direct_suits(qp, conn, wqe->flags) ||
-	    !is_reached(pair->peer))
+	if (!is_reached(pair->peer))
 		return false;
 	pieces = own_memory(qp, wqe, iov);
 	permit.door = &pair->segment->memory->door[conn->passive];
@@ -458,8 +457,50 @@ bool soft_direct_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft
 			      : write_to(pair, wqe, &permit, iov, pieces)))
 		return false;
 	pair->direct++;
+	return true;
+}
+
+bool soft_direct_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
+{
+	bool read = wqe->opcode == IBV_WR_RDMA_READ;
+
+	if (wqe->state != SOFT_POSTED || !wqe->length || wqe->length > DIRECT_MAX ||
+	    (read && !conn->reads_out) || !soft_direct_suits(qp, conn, wqe->flags) ||
+	    !access_memory(qp, conn, wqe))
+		return false;
 	wqe->state = SOFT_DONE;
 	conn->tx.cursor.wqe++;
 	soft_qp_complete_sends(qp);
 	return true;
+}
+
+/* --- the initiator: large reads -------------------------------------------------------------- */
+
+enum { NEVER_NS = 1000000000 };		/* what fails is to be chosen seldom */
+
+void soft_direct_choose(const struct dapl_conn *conn, struct soft_swqe *wqe)
+{
+	const struct soft_station *peer = conn->pair->peer;
+	bool probe = false;
+
+	wqe->read.way = SOFT_WAY_RING;
+	if (conn->dev->want_direct && wqe->length <= CHOICE_MAX &&
+	    ONCE(peer->reach) != SOFT_REACH_NO)
+		wqe->read.way = soft_is_asleep(peer) ? SOFT_WAY_KERNEL :
+				soft_choice_make(&conn->dev->choice, wqe->length, &probe);
+	wqe->read.probe = probe;
+}
+
+bool soft_direct_read(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
+{
+	uint64_t begun = soft_now_ns();
+	bool done = access_memory(qp, conn, wqe);
+
+	soft_choice_learn(&conn->dev->choice, SOFT_WAY_KERNEL, wqe->length,
+			  done ? soft_now_ns() - begun : NEVER_NS);
+	if (!done) {
+		wqe->read.way = SOFT_WAY_RING;
+		wqe->read.probe = false;
+	}
+	return done;
 }

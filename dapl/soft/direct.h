@@ -58,4 +58,10 @@ bool soft_direct_suits(const struct soft_qp *qp, const struct dapl_conn *conn,
  * sent. */
 bool soft_direct_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe);
 
+/* A read of CHOICE_MIN bytes and more, over a ring: chooses its way. */
+void soft_direct_choose(const struct dapl_conn *conn, struct soft_swqe *wqe);
+/* qp->lock held; all before the read has been executed. The kernel copies. False: it did not, and
+ * the read is the ring's now. */
+bool soft_direct_read(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe);
+
 #endif

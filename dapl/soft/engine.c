@@ -693,8 +693,13 @@ int soft_initiator_response_begin(struct soft_qp *qp, struct dapl_conn *conn)
 
 void soft_initiator_response_end(struct soft_qp *qp, struct dapl_conn *conn)
 {
+	struct soft_swqe *wqe = soft_swqe(qp, conn->rx.read_wqe);
+
 	conn->rx.read_open = false;
-	read_done(qp, conn, soft_swqe(qp, conn->rx.read_wqe));
+	if (wqe->read.begun)
+		soft_choice_learn(&conn->dev->choice, SOFT_WAY_RING, wqe->length,
+				  soft_now_ns() - wqe->read.begun);
+	read_done(qp, conn, wqe);
 }
 
 int soft_initiator_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body)

@@ -100,11 +100,6 @@ static bool payload_at(const struct soft_qp *qp, const struct ibv_send_wr *wr, c
 	return wr->sg_list->length <= qp->max_inline;
 }
 
-static bool is_asleep(const struct soft_station *station)
-{
-	return __atomic_load_n(station->sleeps, __ATOMIC_RELAXED) & 1;
-}
-
 /* Gets a copy, so that the message of the common case is never in memory. */
 static __attribute__((noinline)) void put_large(struct ring_tx *tx, struct ring_message message,
 						char *at)
@@ -125,7 +120,7 @@ bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv
 	    qp->state != IBV_QPS_RTS || !is_quiet(conn) || !plain_message(wr, &message) ||
 	    message.length > RING_CHUNK)
 		return false;
-	if (message.op == WIRE_WRITE && unlikely(is_asleep(pair->peer)) &&
+	if (message.op == WIRE_WRITE && unlikely(soft_is_asleep(pair->peer)) &&
 	    soft_direct_suits(qp, conn, wr->send_flags))
 		return false;		/* soft_pair_direct's */
 	charge = wr->opcode == IBV_WR_SEND ? SOFT_CHARGE + message.length : 0;
@@ -159,7 +154,7 @@ bool soft_pair_direct(struct soft_qp *qp, struct dapl_conn *conn)
 
 	return conn->pair && conn->tx.cursor.wqe + 1 == qp->sq_tail && qp->state == IBV_QPS_RTS &&
 	       (wqe->opcode == IBV_WR_RDMA_WRITE || wqe->opcode == IBV_WR_RDMA_READ) &&
-	       is_asleep(conn->pair->peer) && is_quiet(conn) &&
+	       soft_is_asleep(conn->pair->peer) && is_quiet(conn) &&
 	       soft_direct_execute(qp, conn, wqe);
 }
 

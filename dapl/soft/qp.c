@@ -386,6 +386,8 @@ static int fill_swqe(struct soft_qp *qp, struct soft_swqe *wqe, const struct ibv
 		wqe->rkey = wr->wr.rdma.rkey;
 		return gather(qp, wqe, wr);
 	case IBV_WR_RDMA_READ:
+		wqe->read.way = SOFT_WAY_OPEN;
+		wqe->read.begun = 0;
 		wqe->remote = wr->wr.rdma.remote_addr;
 		wqe->rkey = wr->wr.rdma.rkey;
 		return wr->send_flags & IBV_SEND_INLINE ? EINVAL : gather(qp, wqe, wr);

@@ -28,6 +28,7 @@
 #include "dapl/core/lock.h"
 #include "dapl/core/service.h"
 #include "dapl/core/settings.h"
+#include "dapl/soft/choice.h"
 #include "dapl/soft/direct.h"
 #include "dapl/soft/ring.h"
 #include "dapl/soft/wire.h"
@@ -194,6 +195,11 @@ struct soft_swqe {
 			uint64_t addr, length;
 			int access;
 		} bind;
+		struct {
+			uint8_t way;	/* enum soft_way */
+			bool probe;	/* nothing may be before it */
+			uint64_t begun;	/* ns; 0: is not measured */
+		} read;
 	};
 	struct ibv_sge sge[];		/* or inline data */
 };
@@ -499,6 +505,7 @@ struct dapl_device {
 	char netdev[IF_NAMESIZE];
 	unsigned mtu;
 	bool want_crc, want_shm, want_direct;
+	struct soft_choice choice;	/* how large reads go */
 	bool dead;			/* a forked child's copy */
 	LIST_ENTRY(dapl_device) link;
 
@@ -756,6 +763,11 @@ void soft_bell_ring(struct soft_station *station, uint32_t sleeps);
 void soft_bell_again(struct soft_station *station);
 /* Engine lock held: a bell that was rung is silent again. */
 void soft_bell_clear(struct dapl_device *dev);
+
+static inline bool soft_is_asleep(const struct soft_station *station)
+{
+	return __atomic_load_n(station->sleeps, __ATOMIC_RELAXED) & 1;
+}
 
 /* What was stored for the peer before is seen by it: it polls, or has been woken. */
 static inline void soft_bell(struct soft_station *station)

@@ -151,9 +151,26 @@ static enum ibv_wc_status fault(const struct soft_qp *qp, const struct dapl_conn
 	return IBV_WC_SUCCESS;
 }
 
+/* It is chosen only now, when those before it are under way, which way a large read goes. What
+ * the kernel copies it copies at once: all before it is to be executed first. */
+static enum step start_large_read(const struct soft_qp *qp, const struct dapl_conn *conn,
+				  struct soft_swqe *wqe, const struct soft_tx_cursor *cur)
+{
+	bool alone = qp->sq_head == cur->wqe;
+
+	if (wqe->read.way == SOFT_WAY_OPEN)
+		soft_direct_choose(conn, wqe);
+	if (!alone && (wqe->read.way == SOFT_WAY_KERNEL || wqe->read.probe))
+		return NOTHING;
+	if (wqe->read.way == SOFT_WAY_KERNEL)
+		return LOCAL;
+	wqe->read.begun = alone ? soft_now_ns() : 0;
+	return FRAMED;
+}
+
 /* May the request at the cursor begin? */
 static enum step may_start(const struct soft_qp *qp, const struct dapl_conn *conn,
-			   const struct soft_swqe *wqe, const struct soft_tx_cursor *cur)
+			   struct soft_swqe *wqe, const struct soft_tx_cursor *cur)
 {
 	uint32_t outstanding = cur->reads - conn->reads_done;
 
@@ -167,6 +184,8 @@ static enum step may_start(const struct soft_qp *qp, const struct dapl_conn *con
 		return LOCAL;
 	if (is_read(wqe) && outstanding >= conn->reads_out)
 		return NOTHING;
+	if (wqe->opcode == IBV_WR_RDMA_READ && wqe->length >= CHOICE_MIN && conn->pair)
+		return start_large_read(qp, conn, wqe, cur);
 	return FRAMED;
 }
 
@@ -665,7 +684,8 @@ static bool send_batch(struct dapl_conn *conn, struct batch *b)
 	return (size_t)n == b->total;
 }
 
-/* A request that nothing is sent for: a bind, an invalidate, or one that is wrong. */
+/* A request that nothing is sent for: a bind, an invalidate, a read that the kernel copies, or
+ * one that is wrong. */
 static void execute_local(struct dapl_conn *conn)
 {
 	struct soft_qp *qp = conn->qp;
@@ -677,6 +697,9 @@ static void execute_local(struct dapl_conn *conn)
 		wqe->status = soft_mw_invalidate(qp, wqe->word);
 	else
 		wqe->status = fault(qp, conn, wqe);
+	if (wqe->opcode == IBV_WR_RDMA_READ && wqe->status == IBV_WC_SUCCESS &&
+	    !soft_direct_read(qp, conn, wqe))
+		return;
 	wqe->state = SOFT_DONE;
 	if (wqe->status == IBV_WC_SUCCESS)
 		conn->tx.cursor.wqe++;

@@ -34,6 +34,7 @@ soft_unit_tests = \
 	test/unit/test_soft_stream \
 	test/unit/test_soft_ring \
 	test/unit/test_soft_cq \
+	test/unit/test_soft_choice \
 	test/unit/test_soft_shm \
 	test/unit/test_soft_wire
 check_PROGRAMS += $(soft_unit_tests)
@@ -50,6 +51,9 @@ test_unit_test_soft_stream_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_unit_test_soft_ring_SOURCES = test/unit/test_soft_ring.c
 test_unit_test_soft_ring_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_ring_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
+test_unit_test_soft_choice_SOURCES = test/unit/test_soft_choice.c
+test_unit_test_soft_choice_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_soft_choice_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_test_soft_cq_SOURCES = test/unit/test_soft_cq.c
 test_unit_test_soft_cq_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_cq_LDFLAGS = $(AM_LDFLAGS) \

@@ -1013,6 +1013,156 @@ static void what_cannot_go_directly_goes_through_the_ring(void **state)
 	}
 }
 
+/* --- large reads ------------------------------------------------------------------------------ */
+
+static const uint32_t large[] = { CHOICE_MIN, DIRECT_MAX + 1, 100001, 1 << 20, HALF };
+enum { LARGE = sizeof large / sizeof *large };
+
+/* ends[0]'s device has found this way to be the faster one. */
+static void let_win(enum soft_way way)
+{
+	struct soft_choice *choice = &ends[0].dev->choice;
+
+	for (int i = 0; i < CHOICE_SIZES; i++) {
+		choice->size[i].turn = 101;	/* not one to try the other */
+		choice->size[i].ns[0] = way == SOFT_WAY_RING ? 1 : 1 << 20;
+		choice->size[i].ns[1] = way == SOFT_WAY_KERNEL ? 1 : 1 << 20;
+	}
+}
+
+/* The other end polls, from another thread: its device does not sleep. */
+static _Atomic bool poll_on;
+
+static void *poll_for(void *arg)
+{
+	const struct end *e = arg;
+	struct ibv_wc wc;
+
+	while (poll_on)
+		ibv_poll_cq(e->cq, 1, &wc);
+	return NULL;
+}
+
+static void wait_awake(const struct end *e)
+{
+	time_t end = now() + LIMIT_S;
+
+	while (sleeps_of_peer(e) & 1) {
+		post_to_other(IBV_WR_RDMA_WRITE, 20000, 0);	/* something to serve */
+		done(&ends[0]);
+		if (now() > end)
+			fail_msg("the peer does not stay awake");
+	}
+}
+
+static void read_large(uint32_t length, unsigned i)
+{
+	pattern(ends[1].buf, length, i);
+	memset(ends[0].buf, 0, length);
+	post_to_other(IBV_WR_RDMA_READ, length, 0);
+	done(&ends[0]);
+	assert_true(has_pattern(ends[0].buf, length, i));
+}
+
+/* Whoever polls is read from the way that was faster, and a sleeper without waking it. */
+static void large_reads_go_the_faster_way(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	for (int way = 0; way < 3; way++) {
+		uint32_t direct, sleeps;
+
+		open_sleeper();
+		sleeps = sleeps_of_peer(&ends[0]);
+		let_win(way == 0 ? SOFT_WAY_KERNEL : SOFT_WAY_RING);
+		if (way < 2) {
+			poll_on = true;
+			OK(pthread_create(&thread, NULL, poll_for, &ends[1]));
+			wait_awake(&ends[0]);
+		}
+		direct = ends[0].conn->pair->direct;
+		for (unsigned i = 0; i < LARGE; i++)
+			read_large(large[i], i);
+		if (way == 2)
+			assert_int_equal(sleeps_of_peer(&ends[0]), sleeps);
+		if (way != 1)
+			direct += LARGE;
+		assert_int_equal(ends[0].conn->pair->direct, direct);
+		if (way < 2) {
+			poll_on = false;
+			pthread_join(thread, NULL);
+		}
+		close_two();
+	}
+}
+
+/* What was posted before has been executed: a read sees what a write left. */
+static void a_large_read_waits_for_its_turn(void **state)
+{
+	(void)state;
+	open_sleeper();
+	for (unsigned i = 0; i < 100; i++) {
+		uint32_t length = large[i % LARGE];
+
+		pattern(ends[0].buf, length, i);
+		post(&ends[0], IBV_WR_RDMA_WRITE, length, (uintptr_t)ends[1].buf, ends[1].mr->rkey);
+		post_to_other(IBV_WR_RDMA_READ, length, 0);
+		done(&ends[0]);
+		done(&ends[0]);
+		assert_true(has_pattern(ends[0].buf, length, i));
+		assert_true(has_pattern(ends[1].buf, length, i));
+	}
+	assert_true(ends[0].conn->pair->direct > 0);
+	close_two();
+}
+
+/* What the kernel does not do the ring does, or finds what is wrong. */
+static void a_large_read_that_the_kernel_refuses(void **state)
+{
+	(void)state;
+	open_sleeper();
+	let_win(SOFT_WAY_KERNEL);
+	copies_refused = true;
+	read_large(100000, 1);
+	copies_refused = false;
+	assert_int_equal(ends[0].conn->pair->direct, 0);
+	close_two();
+
+	open_sleeper();
+	post_to_other(IBV_WR_RDMA_READ, 8, 0);
+	done(&ends[0]);
+	meanwhile = deregister;
+	meanwhile_at = copies + 1;
+	post_to_other(IBV_WR_RDMA_READ, 100000, 0);
+	assert_int_equal(next_status(&ends[0]), IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(ends[0].conn->pair->direct, 1);
+	meanwhile = NULL;
+	register_anew();
+	close_two();
+}
+
+static void reads_beyond_the_largest_take_the_ring(void **state)
+{
+	(void)state;
+	open_sleeper();
+	OK(ops->dereg_mr(ends[0].mr));
+	free(ends[0].buf);
+	ends[0].buf = aligned_alloc(4096, 2 * CHOICE_MAX);
+	OK(ops->reg_mr(ends[0].pd, ends[0].buf, 2 * CHOICE_MAX, IBV_ACCESS_LOCAL_WRITE, NULL,
+		       &ends[0].mr));
+	OK(ops->dereg_mr(ends[1].mr));
+	free(ends[1].buf);
+	ends[1].buf = aligned_alloc(4096, 2 * CHOICE_MAX);
+	OK(ops->reg_mr(ends[1].pd, ends[1].buf, 2 * CHOICE_MAX, IBV_ACCESS_LOCAL_WRITE |
+		       IBV_ACCESS_REMOTE_READ, NULL, &ends[1].mr));
+	read_large(CHOICE_MAX, 1);
+	assert_int_equal(ends[0].conn->pair->direct, 1);
+	read_large(CHOICE_MAX + 1, 2);
+	assert_int_equal(ends[0].conn->pair->direct, 1);
+	close_two();
+}
+
 /* --- a peer that stores nonsense -------------------------------------------------------------------------- */
 
 static void bad_opcode(struct ring_slot *slot)
@@ -1272,6 +1422,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_tail_is_written_last),
 		cmocka_unit_test(what_is_not_permitted_is_refused),
 		cmocka_unit_test(what_cannot_go_directly_goes_through_the_ring),
+		cmocka_unit_test(large_reads_go_the_faster_way),
+		cmocka_unit_test(a_large_read_waits_for_its_turn),
+		cmocka_unit_test(a_large_read_that_the_kernel_refuses),
+		cmocka_unit_test(reads_beyond_the_largest_take_the_ring),
 		cmocka_unit_test(nonsense_in_a_ring_ends_its_connection),
 		cmocka_unit_test(who_stores_on_after_its_end_is_not_waited_for),
 		cmocka_unit_test(strangers_get_no_memory),

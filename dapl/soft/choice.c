@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* choice.c - see choice.h. Both ways are tried in turn at first, and the slower one again every
+ * now and then. What is kept is near the shortest times seen lately: a thread that was preempted
+ * meanwhile, or polled late, says nothing of the way. */
+#include "dapl/soft/choice.h"
+
+enum {
+	FIRST = 16,			/* turns in which they alternate */
+	AGAIN = 64,			/* turns from one try of the slower way to the next ... */
+	SELDOM = 1024,			/* ... and if it is so much slower: */
+	MUCH = 4,
+};
+
+#define LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#define STORE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+
+static unsigned size_of(uint64_t length)
+{
+	unsigned size = 63 - __builtin_clzll(length / CHOICE_MIN | 1);
+
+	return size < CHOICE_SIZES ? size : CHOICE_SIZES - 1;
+}
+
+enum soft_way soft_choice_make(struct soft_choice *choice, uint64_t length, bool *probe)
+{
+	unsigned size = size_of(length);
+	uint32_t turn = LOAD(choice->size[size].turn);
+	uint32_t ring = LOAD(choice->size[size].ns[0]), kernel = LOAD(choice->size[size].ns[1]);
+	uint32_t best = ring < kernel ? ring : kernel, worst = ring < kernel ? kernel : ring;
+	bool slower;
+
+	STORE(choice->size[size].turn, turn + 1);
+	*probe = true;
+	if (turn < FIRST || !best)
+		return turn & 1 ? SOFT_WAY_RING : SOFT_WAY_KERNEL;
+	slower = turn % (worst / MUCH > best ? SELDOM : AGAIN) == 0;
+	*probe = slower;
+	return (kernel < ring) ^ slower ? SOFT_WAY_KERNEL : SOFT_WAY_RING;
+}
+
+void soft_choice_learn(struct soft_choice *choice, enum soft_way way, uint64_t length, uint64_t ns)
+{
+	uint32_t *kept = &choice->size[size_of(length)].ns[way == SOFT_WAY_KERNEL];
+	uint64_t known = LOAD(*kept), seen = (ns * 65536 + length - 1) / length | 1;
+
+	if (seen > UINT32_MAX / 2)
+		seen = UINT32_MAX / 2;
+	if (known && seen > known)
+		seen = known + ((seen - known < known ? seen - known : known) + 7) / 8;
+	STORE(*kept, seen);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_soft_choice.c - which way large reads take, from times that are given. That they take it
+ * is test_soft_shm.c's matter. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "dapl/soft/choice.h"
+
+enum { K = 1024 };
+static const uint64_t lengths[] = { 8 * K, 16 * K - 1, 100 * K, 1024 * K, CHOICE_MAX };
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+/* `n` reads, which take so long by the ring and by the kernel. How many the kernel copied; and how
+ * many were to see how long it takes. */
+static unsigned reads(struct soft_choice *choice, uint64_t length, unsigned n, uint64_t ring,
+		      uint64_t kernel, unsigned *probes)
+{
+	unsigned by_kernel = 0;
+
+	*probes = 0;
+	for (unsigned i = 0; i < n; i++) {
+		bool probe;
+		enum soft_way way = soft_choice_make(choice, length, &probe);
+
+		assert_true(way == SOFT_WAY_KERNEL || way == SOFT_WAY_RING);
+		*probes += probe;
+		by_kernel += way == SOFT_WAY_KERNEL;
+		soft_choice_learn(choice, way, length, way == SOFT_WAY_KERNEL ? kernel : ring);
+	}
+	return by_kernel;
+}
+
+static void both_are_tried_in_turn(void **state)
+{
+	unsigned probes;
+
+	(void)state;
+	for (int i = 0; i < LENGTHS; i++) {
+		struct soft_choice choice = { 0 };
+
+		assert_int_equal(reads(&choice, lengths[i], 16, 1000, 2000, &probes), 8);
+		assert_int_equal(probes, 16);
+	}
+}
+
+/* Nor is a way that nothing is known of forgotten. */
+static void until_both_are_known(void **state)
+{
+	struct soft_choice choice = { 0 };
+	unsigned by_kernel = 0;
+	bool probe;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		if (soft_choice_make(&choice, 65536, &probe) != SOFT_WAY_KERNEL)
+			continue;
+		by_kernel++;
+		soft_choice_learn(&choice, SOFT_WAY_KERNEL, 65536, 1000);
+	}
+	assert_int_equal(by_kernel, 500);
+}
+
+static void the_faster_one_is_taken(void **state)
+{
+	struct soft_choice choice = { 0 };
+	unsigned probes;
+
+	(void)state;
+	for (int i = 0; i < LENGTHS; i++) {
+		reads(&choice, lengths[i], 16, 3000, 2000, &probes);
+		assert_int_equal(reads(&choice, lengths[i], 640, 3000, 2000, &probes), 630);
+		assert_int_equal(probes, 10);
+	}
+}
+
+static void each_length_has_its_own(void **state)
+{
+	struct soft_choice choice = { 0 };
+	unsigned probes;
+
+	(void)state;
+	reads(&choice, 8 * K, 1000, 1000, 3000, &probes);
+	reads(&choice, 1024 * K, 1000, 300000, 100000, &probes);
+	assert_true(reads(&choice, 8 * K, 640, 1000, 3000, &probes) < 20);
+	assert_true(reads(&choice, 1024 * K, 640, 300000, 100000, &probes) > 620);
+}
+
+static void what_is_far_slower_is_tried_seldom(void **state)
+{
+	struct soft_choice choice = { 0 };
+	unsigned probes;
+
+	(void)state;
+	reads(&choice, 65536, 1024, 1000, 1000000000, &probes);
+	assert_int_equal(reads(&choice, 65536, 2048, 1000, 1000000000, &probes), 2);
+}
+
+/* A thread was preempted, in one of ten. */
+static void a_long_time_now_and_then_says_nothing(void **state)
+{
+	struct soft_choice choice = { 0 };
+	unsigned probes, by_kernel = 0;
+
+	(void)state;
+	reads(&choice, 65536, 100, 3000, 2000, &probes);
+	for (int i = 0; i < 100; i++) {
+		by_kernel += reads(&choice, 65536, 9, 3000, 2000, &probes);
+		by_kernel += reads(&choice, 65536, 1, 3000, 4000000, &probes);
+	}
+	assert_true(by_kernel > 950);
+}
+
+static void what_changes_is_noticed(void **state)
+{
+	struct soft_choice choice = { 0 };
+	unsigned probes;
+
+	(void)state;
+	reads(&choice, 65536, 1000, 3000, 2000, &probes);
+	reads(&choice, 65536, 1000, 3000, 6000, &probes);
+	assert_true(reads(&choice, 65536, 640, 3000, 6000, &probes) < 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_are_tried_in_turn),
+		cmocka_unit_test(until_both_are_known),
+		cmocka_unit_test(the_faster_one_is_taken),
+		cmocka_unit_test(each_length_has_its_own),
+		cmocka_unit_test(what_is_far_slower_is_tried_seldom),
+		cmocka_unit_test(a_long_time_now_and_then_says_nothing),
+		cmocka_unit_test(what_changes_is_noticed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
