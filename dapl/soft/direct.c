@@ -474,21 +474,26 @@ bool soft_direct_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft
 	return true;
 }
 
-/* --- the initiator: large reads -------------------------------------------------------------- */
+/* --- what is large: reads by the initiator, writes and sends by the target -------------------- */
 
 enum { NEVER_NS = 1000000000 };		/* what fails is to be chosen seldom */
 
 void soft_direct_choose(const struct dapl_conn *conn, struct soft_swqe *wqe)
 {
 	const struct soft_station *peer = conn->pair->peer;
-	bool probe = false;
+	bool read = wqe->opcode == IBV_WR_RDMA_READ, possible, probe = false;
 
-	wqe->read.way = SOFT_WAY_RING;
-	if (conn->dev->want_direct && wqe->length <= CHOICE_MAX &&
-	    ONCE(peer->reach) != SOFT_REACH_NO)
-		wqe->read.way = soft_is_asleep(peer) ? SOFT_WAY_KERNEL :
-				soft_choice_make(&conn->dev->choice, wqe->length, &probe);
-	wqe->read.probe = probe;
+	possible = conn->dev->want_direct &&
+		   (read ? wqe->length <= CHOICE_MAX && ONCE(peer->reach) != SOFT_REACH_NO
+			 : !conn->pair->wanted);
+	if (!possible)
+		wqe->large.way = SOFT_WAY_RING;
+	else if (read && soft_is_asleep(peer))
+		wqe->large.way = SOFT_WAY_KERNEL;
+	else
+		wqe->large.way = soft_choice_make(read ? &conn->dev->reads : &conn->dev->writes,
+						  wqe->length, &probe);
+	wqe->large.probe = probe;
 }
 
 bool soft_direct_read(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
@@ -496,11 +501,44 @@ bool soft_direct_read(const struct soft_qp *qp, struct dapl_conn *conn, struct s
 	uint64_t begun = soft_now_ns();
 	bool done = access_memory(qp, conn, wqe);
 
-	soft_choice_learn(&conn->dev->choice, SOFT_WAY_KERNEL, wqe->length,
+	soft_choice_learn(&conn->dev->reads, SOFT_WAY_KERNEL, wqe->length,
 			  done ? soft_now_ns() - begun : NEVER_NS);
 	if (!done) {
-		wqe->read.way = SOFT_WAY_RING;
-		wqe->read.probe = false;
+		wqe->large.way = SOFT_WAY_RING;
+		wqe->large.probe = false;
 	}
 	return done;
+}
+
+void soft_direct_lend(struct soft_pair *pair)
+{
+	STORE(own_door(pair)->lends, 1);
+}
+
+void soft_direct_recall(struct soft_pair *pair)
+{
+	STORE(own_door(pair)->lends, 0);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+bool soft_direct_recalled(const struct dapl_conn *conn)
+{
+	return !ONCE(conn->pair->segment->memory->door[conn->passive].lends);
+}
+
+/* Like a read: what it copied counts if it's still lent afterwards. */
+bool soft_direct_fetch(struct dapl_conn *conn, uint64_t address, const struct iovec *to, int pieces,
+		       uint32_t length)
+{
+	struct iovec there = { (char *)(uintptr_t)address, length };
+	struct soft_pair *pair = conn->pair;
+
+	if (!conn->dev->want_direct || !is_reached(pair->peer) ||
+	    process_vm_readv(pair->peer->pid, to, pieces, &there, 1, 0) != (ssize_t)length)
+		return false;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (soft_direct_recalled(conn))
+		return false;
+	STORE(pair->fetched, pair->fetched + 1);
+	return true;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct dapl_conn;
+struct iovec;
 struct soft_pair;
 struct soft_qp;
 struct soft_region;
@@ -58,10 +59,19 @@ bool soft_direct_suits(const struct soft_qp *qp, const struct dapl_conn *conn,
  * sent. */
 bool soft_direct_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe);
 
-/* A read of CHOICE_MIN bytes and more, over a ring: chooses its way. */
+/* A request of CHOICE_MIN bytes and more, over a ring: chooses its way. */
 void soft_direct_choose(const struct dapl_conn *conn, struct soft_swqe *wqe);
 /* qp->lock held; all before the read has been executed. The kernel copies. False: it did not, and
  * the read is the ring's now. */
 bool soft_direct_read(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe);
+/* The peer may copy what requests lend; or no more, and what it copies after the return it does not
+ * take for the payload. qp->lock held. */
+void soft_direct_lend(struct soft_pair *pair);
+void soft_direct_recall(struct soft_pair *pair);
+/* Copies what the peer has lent from its memory. False: this process may not, or it isn't there, */
+bool soft_direct_fetch(struct dapl_conn *conn, uint64_t address, const struct iovec *to, int pieces,
+		       uint32_t length);
+/* ... as when the peer recalled it. */
+bool soft_direct_recalled(const struct dapl_conn *conn);
 
 #endif

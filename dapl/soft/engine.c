@@ -416,6 +416,10 @@ static int place_late(struct dapl_conn *conn, uint32_t length, struct iovec *iov
 {
 	struct soft_late *late = conn->rx.late;
 
+	if (conn->ours && conn->late_bytes + length > SOFT_WINDOW + SOFT_CHARGE + RING_CHUNK) {
+		*term = WIRE_TERM_NO_BUFFER;	/* far more than we have told */
+		return -1;
+	}
 	if (!late_reserve(late, late->length + length)) {
 		*term = WIRE_TERM_LOCAL;
 		return -1;
@@ -623,7 +627,7 @@ static bool quick_write(struct soft_qp *qp, struct dapl_conn *conn,
 bool soft_target_quick(struct soft_qp *qp, struct dapl_conn *conn,
 		       const struct ring_message *m)
 {
-	if (!m->last)
+	if (!m->last || m->lent)
 		return false;
 	switch (m->op) {
 	case WIRE_SEND:
@@ -696,9 +700,9 @@ void soft_initiator_response_end(struct soft_qp *qp, struct dapl_conn *conn)
 	struct soft_swqe *wqe = soft_swqe(qp, conn->rx.read_wqe);
 
 	conn->rx.read_open = false;
-	if (wqe->read.begun)
-		soft_choice_learn(&conn->dev->choice, SOFT_WAY_RING, wqe->length,
-				  soft_now_ns() - wqe->read.begun);
+	if (wqe->large.begun)
+		soft_choice_learn(&conn->dev->reads, SOFT_WAY_RING, wqe->length,
+				  soft_now_ns() - wqe->large.begun);
 	read_done(qp, conn, wqe);
 }
 
@@ -1133,6 +1137,8 @@ static void serve_pair(struct soft_pair *pair, bool polling)
 	settle_acks(conn, polling);
 	if (more)
 		soft_tcp_send(conn);
+	if (!polling && soft_pair_ready(pair))	/* not all at once: its bell was rung before */
+		soft_bell_again(conn->dev->station);
 	if (qp)
 		dapl_spin_unlock(&qp->lock);
 }

@@ -9,9 +9,12 @@
 #include <stdlib.h>
 
 enum {
-	FINE = -1,
+	FINE = -1, HALT = -2,
 	ACKS_LATER = 4,		/* so few messages: their acknowledgement may wait */
 };
+
+#define ONCE(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#define STORE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 
 struct soft_pair *soft_pair_new(struct dapl_conn *conn, struct soft_segment *segment)
 {
@@ -27,6 +30,8 @@ struct soft_pair *soft_pair_new(struct dapl_conn *conn, struct soft_segment *seg
 	pair->own = segment->station[conn->passive];
 	ring_tx_init(&pair->tx, segment->memory, conn->passive);
 	ring_rx_init(&pair->rx, segment->memory, !conn->passive);
+	pair->aid_out = segment->memory->aid[conn->passive];
+	pair->aid_in = segment->memory->aid[!conn->passive];
 	return pair;
 }
 
@@ -35,6 +40,7 @@ void soft_pair_free(struct soft_pair *pair)
 	if (!pair)
 		return;
 	soft_direct_free(pair);
+	free(pair->loans);
 	soft_segment_put(pair->segment);
 	free(pair);
 }
@@ -58,6 +64,41 @@ void soft_pair_put(struct dapl_conn *conn, const struct wire_segment *segment,
 		ring_put(&conn->pair->tx, &message, payload, pieces);
 }
 
+bool soft_pair_may_lend(struct soft_pair *pair)
+{
+	if (pair->wanted)
+		return false;
+	if (unlikely(!pair->loans))
+		pair->loans = calloc(RING_SLOTS, sizeof *pair->loans);
+	return pair->loans != NULL;
+}
+
+void soft_pair_lend(struct dapl_conn *conn, const struct wire_segment *segment, uint32_t wqe,
+		    uint64_t offset, const struct iovec *payload)
+{
+	struct soft_pair *pair = conn->pair;
+	struct ring_message message = {
+		.op = segment->op, .last = segment->last, .lent = true, .length = payload->iov_len,
+		.word = segment->stag, .to = segment->to, .address = (uintptr_t)payload->iov_base,
+		.delivered = conn->delivered, .consumed = conn->consumed,
+	};
+
+	pair->loans[pair->tx.tail % RING_SLOTS] = (struct soft_loan){
+		.slot = pair->tx.tail, .wqe = wqe, .length = message.length, .offset = offset,
+	};
+	soft_direct_lend(pair);
+	ring_lend(&pair->tx, &message);
+}
+
+/* The peer may be waiting for one: it's told. */
+void soft_pair_recall(struct dapl_conn *conn)
+{
+	if (!conn->pair->loans)
+		return;
+	soft_direct_recall(conn->pair);
+	soft_pair_tell(conn);
+}
+
 /* May the stream send at all, and has it nothing else to send? */
 static bool is_quiet(const struct dapl_conn *conn)
 {
@@ -74,6 +115,7 @@ static bool plain_message(const struct ibv_send_wr *wr, struct ring_message *mes
 	if (wr->num_sge != 1 || wr->next || (wr->send_flags & IBV_SEND_FENCE))
 		return false;
 	message->last = true;
+	message->lent = false;
 	message->length = wr->sg_list->length;
 	switch (wr->opcode) {
 	case IBV_WR_SEND:
@@ -181,25 +223,52 @@ static int acknowledged(struct soft_qp *qp, struct dapl_conn *conn, uint32_t del
 				    conn->peer_consumed + (bytes > 0 ? bytes : 0));
 }
 
-static int place(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *from)
+/* Payload from where it is: in shared memory, or lent, in the peer's. */
+struct source {
+	const uint8_t *data;		/* NULL: lent */
+	uint64_t address;
+};
+
+static bool copy_from(struct dapl_conn *conn, struct source *from, const struct iovec *iov, int n,
+		      uint32_t length)
+{
+	if (!from->data) {
+		if (!soft_direct_fetch(conn, from->address, iov, n, length))
+			return false;
+		from->address += length;
+		return true;
+	}
+	for (int i = 0; i < n; from->data += iov[i++].iov_len)
+		memcpy(iov[i].iov_base, from->data, iov[i].iov_len);
+	return true;
+}
+
+/* The next `most` bytes of payload, or less if that's all. */
+static int place(struct soft_qp *qp, struct dapl_conn *conn, struct source from, uint32_t most)
 {
 	struct soft_region *held;
 	struct iovec iov[8];
 	uint32_t length;
 	int n, term = FINE;
+	bool copied;
 
-	while (conn->rx.payload_left) {
-		n = soft_target_place(qp, conn, conn->rx.payload_left, iov, 8, &held, &term);
+	while (most && conn->rx.payload_left) {
+		n = soft_target_place(qp, conn, most < conn->rx.payload_left ? most : conn->rx.payload_left,
+				      iov, 8, &held, &term);
 		if (n < 0)
 			return term;
 		length = 0;
-		for (int i = 0; i < n; length += iov[i++].iov_len)
-			memcpy(iov[i].iov_base, from + length, iov[i].iov_len);
-		soft_target_placed(conn, length);
+		for (int i = 0; i < n; i++)
+			length += iov[i].iov_len;
+		copied = copy_from(conn, &from, iov, n, length);
+		if (copied)
+			soft_target_placed(conn, length);
 		soft_mem_done(held);
-		from += length;
+		if (!copied)
+			return HALT;
 		if (!length)
 			return WIRE_TERM_LOCAL;
+		most -= length;
 	}
 	return FINE;
 }
@@ -226,8 +295,107 @@ static int execute(struct soft_qp *qp, struct dapl_conn *conn, const struct ring
 	if (term != FINE)
 		return term;
 	*check = "place for payload";
-	term = place(qp, conn, message->data);
+	term = place(qp, conn, (struct source){ message->lent ? NULL : message->data, message->address },
+		     message->length);
 	return term == FINE ? soft_segment_end(qp, conn, check) : term;
+}
+
+/* --- what was lent and can't be copied ---------------------------------------------------- */
+
+/* It will not be there any more, so nothing that was posted after it is to be executed either. */
+static void lose(struct dapl_conn *conn, const struct ring_message *message)
+{
+	conn->pair->halted = false;
+	conn->pair->lost = true;
+	ring_done(&conn->pair->rx, message);
+}
+
+static bool tells_of_the_end(const struct ring_message *message)
+{
+	return message->op == WIRE_GOODBYE || message->op == WIRE_TERMINATE;
+}
+
+/* The rest of what is at the head is wanted. */
+static void ask(struct dapl_conn *conn)
+{
+	struct soft_pair *pair = conn->pair;
+
+	pair->halted = true;
+	STORE(pair->rx.told->wanted_at, conn->rx.payload_done);
+	STORE(pair->rx.told->wanted, ++pair->asked);
+	soft_pair_tell(conn);
+}
+
+/* The peer put it into aid: a piece, or all. Then the ring goes on. */
+static void resume(struct dapl_conn *conn)
+{
+	struct soft_pair *pair = conn->pair;
+	const char *check = "place for payload";
+	int term = FINE;
+
+	if (!soft_stream_dropping(conn)) {
+		term = place(conn->qp, conn, (struct source){ .data = pair->aid_in }, RING_CHUNK);
+		if (term == FINE && conn->rx.payload_left) {
+			ask(conn);
+			return;
+		}
+		if (term == FINE)
+			term = soft_segment_end(conn->qp, conn, &check);
+		if (term != FINE)
+			soft_stream_fail(conn->qp, conn, term, check);
+	}
+	pair->halted = false;
+	ring_done(&pair->rx, &pair->waiting);
+}
+
+/* The loan that the peer asks for; NULL: there is none of that kind. */
+static const struct soft_loan *find_loan(const struct soft_qp *qp, const struct soft_pair *pair,
+					 uint32_t offset)
+{
+	uint32_t slot = __atomic_load_n(&pair->tx.told->head, __ATOMIC_ACQUIRE);
+	const struct soft_loan *loan;
+
+	if (!pair->loans || pair->tx.tail - slot - 1 >= RING_SLOTS)
+		return NULL;
+	loan = &pair->loans[slot % RING_SLOTS];
+	if (loan->slot != slot || !loan->length || offset >= loan->length ||
+	    loan->wqe - qp->sq_head >= qp->sq_tail - qp->sq_head)
+		return NULL;
+	return loan;
+}
+
+/* The peer can't copy what is lent to it. */
+static void give(struct dapl_conn *conn)
+{
+	struct soft_pair *pair = conn->pair;
+	struct soft_qp *qp = conn->qp;
+	uint32_t offset = ONCE(pair->tx.told->wanted_at), length, at = 0;
+	const struct soft_loan *loan = find_loan(qp, pair, offset);
+	struct iovec iov[SOFT_MAX_SGE];
+	struct soft_swqe *wqe;
+	int n;
+
+	if (!loan) {
+		soft_stream_fail(qp, conn, WIRE_TERM_UNSPECIFIED, "loan of a payload");
+		return;
+	}
+	wqe = soft_swqe(qp, loan->wqe);
+	length = loan->length - offset < RING_CHUNK ? loan->length - offset : RING_CHUNK;
+	n = soft_mem_slice(qp->dev, qp->qp.pd, wqe->sge, wqe->sges, loan->offset + offset, length, 0, iov,
+			   SOFT_MAX_SGE);
+	if (n <= 0) {
+		soft_qp_flush(qp, loan->wqe, IBV_WC_LOC_PROT_ERR);
+		soft_stream_abort(qp, conn, "memory was deregistered while it was sent");
+		return;
+	}
+	for (int i = 0; i < n; at += iov[i++].iov_len)
+		memcpy(pair->aid_out + at, iov[i].iov_base, iov[i].iov_len);
+	if (!pair->wanted)
+		soft_trace(TRC_LVL_DETAIL, "conn", conn, "the peer can't copy from this process");
+	pair->wanted = true;
+	wqe->large.begun = 0;
+	STORE(pair->rx.told->given, ++pair->given);
+	soft_pair_tell(conn);
 }
 
 /* True: more than something to be handed up may have come of it. */
@@ -243,7 +411,7 @@ static bool receive_one(struct dapl_conn *conn)
 		pair->spoiled = true;
 		term = WIRE_TERM_LENGTH;
 	}
-	if (likely(!soft_stream_dropping(conn))) {
+	if (likely(!soft_stream_dropping(conn)) && likely(!pair->lost || tells_of_the_end(&message))) {
 		if (likely(term == FINE)) {
 			pair->ack_delivered = message.delivered;
 			pair->ack_consumed = message.consumed;
@@ -251,6 +419,14 @@ static bool receive_one(struct dapl_conn *conn)
 			quick = soft_target_quick(conn->qp, conn, &message);
 			if (!quick)
 				term = execute(conn->qp, conn, &message, &check);
+		}
+		if (unlikely(term == HALT)) {
+			pair->waiting = message;
+			if (soft_direct_recalled(conn))
+				lose(conn, &message);
+			else
+				ask(conn);
+			return true;
 		}
 		if (unlikely(term != FINE))
 			soft_stream_fail(conn->qp, conn, term, check);
@@ -273,8 +449,16 @@ static void take_note(struct dapl_conn *conn, uint32_t count)
 		return;
 	term = acknowledged(conn->qp, conn, __atomic_load_n(&told->delivered, __ATOMIC_RELAXED),
 			    __atomic_load_n(&told->consumed, __ATOMIC_RELAXED));
-	if (term != FINE)
+	if (term != FINE) {
 		soft_stream_fail(conn->qp, conn, term, "acknowledgement");
+		return;
+	}
+	if (unlikely(ONCE(told->wanted) != pair->given))
+		give(conn);
+	if (unlikely(pair->halted) && ONCE(told->given) == pair->asked)
+		resume(conn);
+	if (unlikely(pair->halted) && soft_direct_recalled(conn))
+		lose(conn, &pair->waiting);
 }
 
 bool soft_pair_receive(struct dapl_conn *conn, bool later)
@@ -283,10 +467,13 @@ bool soft_pair_receive(struct dapl_conn *conn, bool later)
 	uint32_t count = __atomic_load_n(&pair->tx.told->count, __ATOMIC_ACQUIRE);
 	int budget = RING_SLOTS, term;
 	bool more = count != pair->seen;
+	uint32_t fetched = pair->fetched;
 
 	if (more)
 		take_note(conn, count);
-	for (; budget && !pair->spoiled && ring_ready(&pair->rx); budget--)
+	/* What was lent takes long: its sender is told, and locks are free, before the next. */
+	for (; budget && !(pair->spoiled | pair->halted) && pair->fetched == fetched &&
+	       ring_ready(&pair->rx); budget--)
 		more |= receive_one(conn);
 	if (!pair->ack_waits || (later && budget > RING_SLOTS - ACKS_LATER) ||
 	    soft_stream_dropping(conn))

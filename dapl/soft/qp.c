@@ -274,6 +274,10 @@ void soft_qp_complete_sends(struct soft_qp *qp)
 				soft_stream_abort(qp, qp->conn, "a request failed here");
 			return;
 		}
+		if (unlikely(wqe->length > RING_CHUNK && wqe->opcode != IBV_WR_RDMA_READ &&
+			     wqe->large.begun))
+			soft_choice_learn(&qp->dev->writes, wqe->large.way, wqe->length,
+					  soft_now_ns() - wqe->large.begun);
 		if (qp->sig_all || (wqe->flags & IBV_SEND_SIGNALED))
 			complete_send(qp, wqe->wr_id, wqe->opcode, IBV_WC_SUCCESS,
 				      wqe->length);
@@ -325,6 +329,8 @@ void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status stat
 	qp->state = qp->qp.state = IBV_QPS_ERR;
 	if (qp->conn)
 		soft_door_close(qp->conn);
+	if (qp->conn && qp->conn->pair)
+		soft_pair_recall(qp->conn);
 	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
 		const struct soft_swqe *wqe = soft_swqe(qp, qp->sq_head);
 		bool guilty = status != IBV_WC_SUCCESS && qp->sq_head == culprit;
@@ -378,6 +384,8 @@ static int fill_swqe(struct soft_qp *qp, struct soft_swqe *wqe, const struct ibv
 	wqe->status = IBV_WC_SUCCESS;
 	wqe->length = 0;
 	wqe->sges = 0;
+	wqe->large.way = SOFT_WAY_OPEN;
+	wqe->large.begun = 0;
 	switch (wr->opcode) {
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -386,8 +394,6 @@ static int fill_swqe(struct soft_qp *qp, struct soft_swqe *wqe, const struct ibv
 		wqe->rkey = wr->wr.rdma.rkey;
 		return gather(qp, wqe, wr);
 	case IBV_WR_RDMA_READ:
-		wqe->read.way = SOFT_WAY_OPEN;
-		wqe->read.begun = 0;
 		wqe->remote = wr->wr.rdma.remote_addr;
 		wqe->rkey = wr->wr.rdma.rkey;
 		return wr->send_flags & IBV_SEND_INLINE ? EINVAL : gather(qp, wqe, wr);

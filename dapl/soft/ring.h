@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ring.h - one direction of a pair of queue pairs in shared memory: slots of a cache line
- * each, from one producer to one consumer, and a bulk area for what a slot does not hold.
+ * each, from one producer to one consumer, and a bulk area for what a slot does not hold. A
+ * payload may also be lent: it stays in the producer's memory, and the slot says where.
  * Knows nothing of what the messages mean (pair.c) or of where the memory is from (shm.c).
  *
  * Order. The producer fills a slot (and its bulk), then stores seq with release; the
@@ -25,7 +26,8 @@ enum {
 	RING_SLOTS = 128,
 	RING_SPARE = 2,			/* slots that only a last message may use */
 	RING_INLINE = 32,		/* payload in the slot itself */
-	RING_CHUNK = 16 << 10,		/* most payload of a message */
+	RING_CHUNK = 16 << 10,		/* most payload of a message, */
+	RING_LENT = 1 << 20,		/* ... or of one whose payload is lent */
 	RING_BULK = 256 << 10,
 	RING_LINE = 64,
 	RING_TELL_SLOTS = RING_SLOTS / 4, RING_TELL_BULK = RING_BULK / 4,
@@ -34,23 +36,29 @@ enum {
 struct ring_slot {
 	uint32_t seq;			/* written last */
 	uint8_t op;
-	uint8_t last;
+	uint8_t flags;			/* RING_IS_* */
 	uint16_t zero;
-	uint32_t length;		/* of the payload; more than RING_INLINE: in bulk */
+	uint32_t length;		/* of the payload; more than RING_INLINE: in bulk, or lent */
 	uint32_t word;
 	uint32_t delivered, consumed;	/* acknowledgement that rides along */
 	uint64_t to;
 	union {
 		uint8_t data[RING_INLINE];
 		uint32_t at;		/* offset in bulk */
+		uint64_t address;	/* lent: in the producer's memory */
 	};
 } __attribute__((aligned(64)));
+
+enum { RING_IS_LAST = 1, RING_IS_LENT = 2 };
 
 /* What the consumer tells the producer. */
 struct ring_told {
 	uint32_t count;			/* changes with every telling; written last */
 	uint32_t head;			/* slots done with */
 	uint32_t delivered, consumed;
+	/* Of the payload lent at `head` the consumer can't get what begins here, and asks for it, for
+	 * the so many-th time; in the other direction's, the producer has put it into aid so often. */
+	uint32_t wanted_at, wanted, given;
 } __attribute__((aligned(128)));
 
 /* What the consumer of a direction says to a producer who would access its memory (direct.c),
@@ -59,6 +67,7 @@ struct ring_door {
 	uint64_t pd;			/* whose regions; 0: closed */
 	uint32_t place;
 	uint32_t knocked;		/* the producer's */
+	uint32_t lends;			/* what it has lent itself is there to be copied */
 } __attribute__((aligned(64)));
 
 /* Both directions, as they lie in the segment: 0 is from the initiator. Pages are used
@@ -69,6 +78,7 @@ struct ring_memory {
 	uint8_t pad[4096 - 2 * sizeof(struct ring_told) - 2 * sizeof(struct ring_door)];
 	struct ring_slot slot[2][RING_SLOTS];
 	uint8_t bulk[2][RING_BULK];
+	uint8_t aid[2][RING_CHUNK];	/* what was wanted */
 };
 
 /* What both sides have left becomes like new: nothing of it is seen by who uses it next. True:
@@ -93,15 +103,16 @@ struct ring_rx {
 	const uint8_t *bulk;
 	uint32_t head;			/* slots taken */
 	uint32_t told_head, tells;
-	uint32_t bulk_untold;		/* bytes taken since */
+	uint32_t bulk_untold;		/* bytes taken since, of bulk or lent */
 };
 
 struct ring_message {
 	uint8_t op;
-	bool last;
+	bool last, lent;
 	uint32_t length, word, delivered, consumed;
 	uint64_t to;
 	const uint8_t *data;		/* of the consumer: still in shared memory */
+	uint64_t address;		/* instead, where it's lent */
 };
 
 void ring_tx_init(struct ring_tx *tx, struct ring_memory *memory, unsigned direction);
@@ -146,7 +157,7 @@ static inline void ring_publish(struct ring_tx *tx, struct ring_slot *slot,
 				const struct ring_message *message)
 {
 	slot->op = message->op;
-	slot->last = message->last;
+	slot->flags = message->last * RING_IS_LAST | message->lent * RING_IS_LENT;
 	slot->zero = 0;
 	slot->length = message->length;
 	slot->word = message->word;
@@ -172,6 +183,16 @@ static inline void ring_put_small(struct ring_tx *tx, const struct ring_message 
 void ring_put(struct ring_tx *tx, const struct ring_message *message,
 	      const struct iovec *piece, int pieces);
 
+/* Puts a message whose payload is lent, of RING_CHUNK bytes to RING_LENT. There is room for one
+ * without a payload. */
+static inline void ring_lend(struct ring_tx *tx, const struct ring_message *message)
+{
+	struct ring_slot *slot = &tx->slot[tx->tail % RING_SLOTS];
+
+	slot->address = message->address;
+	ring_publish(tx, slot, message);
+}
+
 /* --- the consumer ------------------------------------------------------------- */
 
 #define RING_ONCE(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
@@ -186,10 +207,12 @@ static inline bool ring_ready(const struct ring_rx *rx)
 static inline bool ring_get(const struct ring_rx *rx, struct ring_message *message)
 {
 	const struct ring_slot *slot = &rx->slot[rx->head % RING_SLOTS];
+	uint8_t flags = RING_ONCE(slot->flags);
 	uint32_t at;
 
 	message->op = RING_ONCE(slot->op);
-	message->last = RING_ONCE(slot->last) != 0;
+	message->last = flags & RING_IS_LAST;
+	message->lent = false;
 	message->length = RING_ONCE(slot->length);
 	message->word = RING_ONCE(slot->word);
 	message->delivered = RING_ONCE(slot->delivered);
@@ -198,6 +221,11 @@ static inline bool ring_get(const struct ring_rx *rx, struct ring_message *messa
 	message->data = slot->data;
 	if (likely(message->length <= RING_INLINE))
 		return true;
+	if (flags & RING_IS_LENT) {
+		message->lent = true;
+		message->address = RING_ONCE(slot->address);
+		return message->length > RING_CHUNK && message->length <= RING_LENT;
+	}
 	at = RING_ONCE(slot->at);
 	if (message->length > RING_CHUNK || at > RING_BULK - message->length)
 		return false;

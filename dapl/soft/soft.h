@@ -195,11 +195,11 @@ struct soft_swqe {
 			uint64_t addr, length;
 			int access;
 		} bind;
-		struct {
+		struct {		/* reads, writes and sends */
 			uint8_t way;	/* enum soft_way */
 			bool probe;	/* nothing may be before it */
 			uint64_t begun;	/* ns; 0: is not measured */
-		} read;
+		} large;
 	};
 	struct ibv_sge sge[];		/* or inline data */
 };
@@ -388,6 +388,7 @@ struct soft_pair {
 	struct dapl_conn *conn;
 	struct ring_rx rx;		/* changes under both locks; either may look */
 	bool spoiled;			/* a malformed message is at the head; likewise */
+	bool halted;			/* ... or one that can't be executed yet; ditto */
 	uint32_t seen;			/* what was told last, engine lock */
 	bool owing;			/* an acknowledgement waits, here or ours; ditto */
 	struct ring_tx tx;		/* like conn->tx, and so is what follows */
@@ -395,8 +396,22 @@ struct soft_pair {
 	uint32_t ack_delivered, ack_consumed;
 	struct soft_segment *segment;
 	struct soft_station *peer, *own;	/* the segment's */
+	uint8_t *aid_out;		/* likewise */
+	const uint8_t *aid_in;
 	bool door_open;			/* the peer may access our memory */
 	uint32_t direct;		/* accesses made in the peer's */
+	/* Payloads lent: our own, as the slots have them; or the peer's, at the head, for which
+	 * one waits that the peer copies it. */
+	struct soft_loan {
+		uint32_t slot, wqe, length;
+		uint64_t offset;	/* in the request */
+	} *loans;			/* NULL: none yet */
+	bool wanted;			/* the peer asked for one: it gets no more of them */
+	uint32_t given;			/* as often as it asked */
+	uint32_t asked;
+	uint32_t fetched;		/* payloads copied from the peer's memory */
+	struct ring_message waiting;	/* halted: the message at the head */
+	bool lost;			/* the peer recalled it: nothing but its end is to come */
 	bool knocked;			/* the peer was told that we do */
 	char *place;			/* a part of the peer's gate, mapped ... */
 	uint64_t place_at;		/* ... from this offset on */
@@ -505,7 +520,7 @@ struct dapl_device {
 	char netdev[IF_NAMESIZE];
 	unsigned mtu;
 	bool want_crc, want_shm, want_direct;
-	struct soft_choice choice;	/* how large reads go */
+	struct soft_choice reads, writes;	/* how large ones go; sends are like writes */
 	bool dead;			/* a forked child's copy */
 	LIST_ENTRY(dapl_device) link;
 
@@ -788,6 +803,13 @@ void soft_pair_free(struct soft_pair *pair);
 void soft_pair_put(struct dapl_conn *conn, const struct wire_segment *segment,
 		   const void *body, uint32_t body_length, const struct iovec *payload,
 		   int pieces, uint32_t length);
+/* Puts a message whose payload, this part of the request from the offset on, the peer is to copy. It
+ * may be lent, and there is room for a message without a payload. */
+bool soft_pair_may_lend(struct soft_pair *pair);
+void soft_pair_lend(struct dapl_conn *conn, const struct wire_segment *segment, uint32_t wqe,
+		    uint64_t offset, const struct iovec *payload);
+/* qp->lock held: what was lent may change from now on. */
+void soft_pair_recall(struct dapl_conn *conn);
 void soft_pair_tell(struct dapl_conn *conn);
 /* The common case of posting: one request of one segment, nothing before it, room in the
  * ring: it's sent. False: it's not that, and nothing was done. conn->pair is there. */
@@ -798,7 +820,7 @@ bool soft_pair_direct(struct soft_qp *qp, struct dapl_conn *conn);
 /* Engine lock held. */
 static inline bool soft_pair_ready(const struct soft_pair *pair)
 {
-	return (ring_ready(&pair->rx) && !pair->spoiled) ||
+	return (ring_ready(&pair->rx) && !(pair->spoiled | pair->halted)) ||
 	       __atomic_load_n(&pair->tx.told->count, __ATOMIC_RELAXED) != pair->seen;
 }
 /* Executes what is in the ring, up to a budget, and takes note of what was told. `later`: an

@@ -151,20 +151,29 @@ static enum ibv_wc_status fault(const struct soft_qp *qp, const struct dapl_conn
 	return IBV_WC_SUCCESS;
 }
 
-/* It is chosen only now, when those before it are under way, which way a large read goes. What
- * the kernel copies it copies at once: all before it is to be executed first. */
-static enum step start_large_read(const struct soft_qp *qp, const struct dapl_conn *conn,
-				  struct soft_swqe *wqe, const struct soft_tx_cursor *cur)
+/* Can it go by the ring or by the kernel's copy? Of reads we make that, of others the peer. */
+static bool has_two_ways(const struct dapl_conn *conn, const struct soft_swqe *wqe)
 {
-	bool alone = qp->sq_head == cur->wqe;
+	uint32_t least = wqe->opcode == IBV_WR_RDMA_READ ? CHOICE_MIN : RING_CHUNK + 1;
 
-	if (wqe->read.way == SOFT_WAY_OPEN)
+	return conn->pair && wqe->length >= least;
+}
+
+/* It is chosen only now, when those before it are under way, which way a large request goes. A read
+ * that the kernel copies it copies at once: all before it is to be executed first. */
+static enum step start_large(const struct soft_qp *qp, const struct dapl_conn *conn,
+			     struct soft_swqe *wqe, const struct soft_tx_cursor *cur)
+{
+	bool alone = qp->sq_head == cur->wqe, now;
+
+	if (wqe->large.way == SOFT_WAY_OPEN)
 		soft_direct_choose(conn, wqe);
-	if (!alone && (wqe->read.way == SOFT_WAY_KERNEL || wqe->read.probe))
+	now = wqe->large.way == SOFT_WAY_KERNEL && wqe->opcode == IBV_WR_RDMA_READ;
+	if (!alone && (now || wqe->large.probe))
 		return NOTHING;
-	if (wqe->read.way == SOFT_WAY_KERNEL)
+	if (now)
 		return LOCAL;
-	wqe->read.begun = alone ? soft_now_ns() : 0;
+	wqe->large.begun = alone ? soft_now_ns() : 0;
 	return FRAMED;
 }
 
@@ -184,8 +193,8 @@ static enum step may_start(const struct soft_qp *qp, const struct dapl_conn *con
 		return LOCAL;
 	if (is_read(wqe) && outstanding >= conn->reads_out)
 		return NOTHING;
-	if (wqe->opcode == IBV_WR_RDMA_READ && wqe->length >= CHOICE_MIN && conn->pair)
-		return start_large_read(qp, conn, wqe, cur);
+	if (has_two_ways(conn, wqe))
+		return start_large(qp, conn, wqe, cur);
 	return FRAMED;
 }
 
@@ -233,28 +242,62 @@ static enum step memory_gone(struct batch *b)
 	return BROKEN;
 }
 
+/* A part of a request's payload, from the cursor's offset on, that one message can carry. */
+struct part {
+	uint32_t length;
+	int pieces;		/* negative: its memory is gone */
+	bool lent;		/* the peer copies it */
+	struct iovec iov[SOFT_MAX_SGE];
+};
+
+static void find_part(struct part *part, const struct dapl_conn *conn, const struct soft_qp *qp,
+		      const struct soft_swqe *wqe, uint32_t offset, uint32_t want, uint32_t most)
+{
+	bool may_lend = want > RING_CHUNK && conn->pair && wqe->large.way == SOFT_WAY_KERNEL &&
+			soft_pair_may_lend(conn->pair);
+
+	part->length = may_lend && want > RING_LENT ? RING_LENT : may_lend || want < most ? want : most;
+	part->pieces = payload(qp, wqe, offset, part->length, part->iov);
+	part->lent = may_lend && part->pieces == 1;
+	if (part->lent || part->length <= most || part->pieces < 0)
+		return;
+	part->length = most;
+	part->pieces = payload(qp, wqe, offset, most, part->iov);
+}
+
+/* False: no room. */
+static bool put_part(struct batch *b, const struct dapl_conn *conn, const struct part *part,
+		     const struct soft_tx_cursor *cur, const struct wire_segment *segment)
+{
+	if (!has_room(b, part->pieces, part->lent ? 0 : part->length))
+		return false;
+	if (part->lent)
+		soft_pair_lend(b->ring, segment, cur->wqe, cur->offset, part->iov);
+	else
+		frame(b, conn->crc, segment, NULL, 0, part->iov, part->pieces, part->length);
+	return true;
+}
+
 static enum step frame_send(struct batch *b, const struct dapl_conn *conn, struct soft_qp *qp,
 			    struct soft_swqe *wqe, struct soft_tx_cursor *cur)
 {
-	uint32_t left = wqe->length - cur->offset, most = most_payload(conn, WIRE_UNTAGGED);
+	uint32_t left = wqe->length - cur->offset;
 	uint32_t charge = cur->offset ? 0 : SOFT_CHARGE, length;
-	struct iovec iov[SOFT_MAX_SGE];
+	struct part part;
 	bool open;
-	int n;
 
-	length = window(conn, cur, charge, left < most ? left : most, &open);
+	length = window(conn, cur, charge, left, &open);
 	if (!open)
 		return NOTHING;
-	n = payload(qp, wqe, cur->offset, length, iov);
-	if (n < 0)
+	find_part(&part, conn, qp, wqe, cur->offset, length, most_payload(conn, WIRE_UNTAGGED));
+	if (part.pieces < 0)
 		return memory_gone(b);
-	if (!has_room(b, n, length))
-		return FULL;
-	frame(b, conn->crc,
-	      &(struct wire_segment){ .last = length == left, .op = send_op(wqe),
+	length = part.length;
+	if (!put_part(b, conn, &part, cur,
+		      &(struct wire_segment){ .last = length == left, .op = send_op(wqe),
 			.stag = wqe->opcode == IBV_WR_SEND ? 0 : wqe->word,
-			.qn = WIRE_QN_SEND, .msn = cur->msn_send, .mo = cur->offset },
-	      NULL, 0, iov, n, length);
+			.qn = WIRE_QN_SEND, .msn = cur->msn_send, .mo = cur->offset }))
+		return FULL;
 	cur->charged += charge + length;
 	cur->offset += length;
 	if (length == left) {
@@ -297,22 +340,19 @@ static enum step frame_immediate(struct batch *b, const struct dapl_conn *conn,
 static enum step frame_write(struct batch *b, const struct dapl_conn *conn, struct soft_qp *qp,
 			     struct soft_swqe *wqe, struct soft_tx_cursor *cur)
 {
-	uint32_t left = wqe->length - cur->offset, most = most_payload(conn, WIRE_TAGGED);
-	uint32_t length = left < most ? left : most;
-	struct iovec iov[SOFT_MAX_SGE];
-	int n;
+	uint32_t left = wqe->length - cur->offset, length;
+	struct part part;
 
 	if (cur->second)
 		return frame_immediate(b, conn, wqe, cur);
-	n = payload(qp, wqe, cur->offset, length, iov);
-	if (n < 0)
+	find_part(&part, conn, qp, wqe, cur->offset, left, most_payload(conn, WIRE_TAGGED));
+	if (part.pieces < 0)
 		return memory_gone(b);
-	if (!has_room(b, n, length))
+	length = part.length;
+	if (!put_part(b, conn, &part, cur,
+		      &(struct wire_segment){ .tagged = true, .last = length == left, .op = WIRE_WRITE,
+			.stag = wqe->rkey, .to = wqe->remote + cur->offset }))
 		return FULL;
-	frame(b, conn->crc,
-	      &(struct wire_segment){ .tagged = true, .last = length == left, .op = WIRE_WRITE,
-			.stag = wqe->rkey, .to = wqe->remote + cur->offset },
-	      NULL, 0, iov, n, length);
 	cur->offset += length;
 	if (length == left) {
 		wqe->seq = ++cur->seq;
@@ -1267,10 +1307,13 @@ static void ended(struct soft_qp *qp, struct dapl_conn *conn, bool reset)
 static bool receive_end(struct dapl_conn *conn)
 {
 	ssize_t n = recv(conn->fd, conn->dev->scratch, SOFT_SCRATCH, MSG_DONTWAIT);
+	int turns = 0;
 
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return true;
-	soft_pair_receive(conn, false);
+	do
+		soft_pair_receive(conn, false);
+	while (soft_pair_ready(conn->pair) && ++turns < RING_SLOTS);
 	ended(conn->qp, conn, n < 0);
 	return false;
 }

@@ -552,20 +552,26 @@ static void send_round(uint64_t n)
 }
 
 /* The last 8 bytes of what is written are the number of the round. They may be there without
- * a poll of ours: completions must be taken all the same. */
+ * a poll of ours: completions must be taken all the same. The other has seen the number before when
+ * it's overwritten, so that write is done with our memory. */
+static void write_number(uint64_t n)
+{
+	*(uint64_t *)(out + size - 8) = n;
+	post(size, true);
+}
+
 static void write_round(uint64_t n)
 {
-	uint64_t *last = (uint64_t *)(out + size - 8), *seen = (uint64_t *)(target + size - 8);
+	uint64_t *seen = (uint64_t *)(target + size - 8);
 
 	while (posted - completed >= DEPTH)
 		poll_once();
-	*last = n;
 	if (!me)
-		post(size, true);
+		write_number(n);
 	while (__atomic_load_n(seen, __ATOMIC_ACQUIRE) != n)
 		poll_once();
 	if (me)
-		post(size, true);
+		write_number(n);
 }
 
 static void finish(void)

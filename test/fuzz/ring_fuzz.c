@@ -152,10 +152,11 @@ static uint32_t fill(uint8_t *to, const uint8_t *from, uint32_t length, unsigned
 }
 
 /* how: 1 last, 2 names our STags, 4 much payload, 8 the payload begins with a false length
- * and place, 16 and 32 which acknowledgement rides along. */
+ * and place, 16 and 32 which acknowledgement rides along, 64 the payload is lent: where it is, or
+ * nowhere if 8 is set, too; 128: and recalled. */
 static void put(struct run *r, const uint8_t *p, uint32_t length)
 {
-	static uint8_t payload[RING_CHUNK];
+	static uint8_t payload[RING_CHUNK], lent[2 * RING_CHUNK];
 	struct ring_slot *slot = &segment->memory->slot[theirs(r)][r->tail % RING_SLOTS];
 	uint8_t *bulk = segment->memory->bulk[theirs(r)], how, stag[4];
 
@@ -166,7 +167,7 @@ static void put(struct run *r, const uint8_t *p, uint32_t length)
 	if (how & 2)
 		side_name(&r->s, stag);
 	slot->op = p[0];
-	slot->last = how & 1;
+	slot->flags = (how & 1 ? RING_IS_LAST : 0) | (how & 64 ? RING_IS_LENT : 0);
 	slot->word = wire_get32(stag);
 	slot->to = wire_get64(p + 6);
 	acknowledge(r, how >> 4 & 3, &slot->delivered, &slot->consumed);
@@ -174,7 +175,11 @@ static void put(struct run *r, const uint8_t *p, uint32_t length)
 	if (how & 2)
 		side_name_body(&r->s, slot->op, payload, length);
 	slot->length = length;
-	if (how & 8 && length >= 8) {
+	if (how & 64) {
+		segment->memory->door[theirs(r)].lends = !(how & 128);
+		slot->length = how & 8 ? wire_get32(stag) : RING_CHUNK + 1 + length;
+		slot->address = (uintptr_t)(how & 8 ? NULL : lent);
+	} else if (how & 8 && length >= 8) {
 		slot->length = wire_get32(payload);
 		slot->at = wire_get32(payload + 4);
 	} else if (length > RING_INLINE) {
@@ -195,6 +200,8 @@ static void tell(struct run *r, const uint8_t *p, uint32_t length)
 	acknowledge(r, p[0] & 3, &told->delivered, &told->consumed);
 	told->head = p[0] & 4 ? r->pair->tx.tail : r->pair->tx.head;
 	told->head += (int8_t)p[1];
+	told->wanted += p[0] >> 3 & 1;
+	told->given += p[0] >> 4 & 1;
 	told->count++;
 }
 
@@ -206,13 +213,14 @@ static void store(const uint8_t *p, uint32_t length)
 		uint32_t size;
 	} areas[] = {
 		{ m->told, sizeof m->told }, { m->slot, sizeof m->slot }, { m->bulk, sizeof m->bulk },
+		{ m->aid, sizeof m->aid },
 	}, *area;
 	uint32_t offset;
 
 	if (length < 4)
 		return;
-	area = &areas[p[0] % 3];
-	offset = (p[0] / 3u << 16 | wire_get16(p + 1)) * 4 % area->size;
+	area = &areas[p[0] % 4];
+	offset = (p[0] / 4u << 16 | wire_get16(p + 1)) * 4 % area->size;
 	length -= 3;
 	if (length > area->size - offset)
 		length = area->size - offset;
@@ -234,8 +242,11 @@ static void check_sent(struct run *r)
 		side_demand(!r->over, "a message after a Terminate");
 		side_demand(slot->seq == r->checked + 1 && slot->op <= WIRE_GOODBYE && !slot->zero,
 			    "a malformed message was sent");
-		side_demand(slot->length <= RING_CHUNK && (slot->length <= RING_INLINE ||
-			    slot->at <= RING_BULK - slot->length), "a payload that lies elsewhere");
+		if (slot->flags & RING_IS_LENT)
+			side_demand(slot->length > RING_CHUNK && slot->length <= RING_LENT, "a false loan");
+		else
+			side_demand(slot->length <= RING_CHUNK && (slot->length <= RING_INLINE ||
+				    slot->at <= RING_BULK - slot->length), "a payload that lies elsewhere");
 		r->over = slot->op == WIRE_TERMINATE;
 	}
 }

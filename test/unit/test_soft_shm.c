@@ -223,14 +223,19 @@ static void post_receive(struct end *e)
 	OK(ibv_post_recv(e->qp, &wr, &bad));
 }
 
+static const struct end *served;	/* NULL, or whose device needs polls meanwhile */
+
 static enum ibv_wc_status next_status(struct end *e)
 {
 	time_t end = now() + LIMIT_S;
 	struct ibv_wc wc;
 
-	while (!ibv_poll_cq(e->cq, 1, &wc))
+	while (!ibv_poll_cq(e->cq, 1, &wc)) {
+		if (served)
+			soft_engine_poll(served->dev);
 		if (now() > end)
 			fail_msg("no completion");
+	}
 	return wc.status;
 }
 
@@ -1019,10 +1024,8 @@ static const uint32_t large[] = { CHOICE_MIN, DIRECT_MAX + 1, 100001, 1 << 20, H
 enum { LARGE = sizeof large / sizeof *large };
 
 /* ends[0]'s device has found this way to be the faster one. */
-static void let_win(enum soft_way way)
+static void let_win(struct soft_choice *choice, enum soft_way way)
 {
-	struct soft_choice *choice = &ends[0].dev->choice;
-
 	for (int i = 0; i < CHOICE_SIZES; i++) {
 		choice->size[i].turn = 101;	/* not one to try the other */
 		choice->size[i].ns[0] = way == SOFT_WAY_RING ? 1 : 1 << 20;
@@ -1030,29 +1033,18 @@ static void let_win(enum soft_way way)
 	}
 }
 
-/* The other end polls, from another thread: its device does not sleep. */
-static _Atomic bool poll_on;
-
-static void *poll_for(void *arg)
+/* Says that the other end's device is awake, or asleep again: then it's served by polls, ours. */
+static void let_poll(void)
 {
-	const struct end *e = arg;
-	struct ibv_wc wc;
-
-	while (poll_on)
-		ibv_poll_cq(e->cq, 1, &wc);
-	return NULL;
+	wait_asleep(&ends[0]);
+	served = &ends[1];
+	__atomic_add_fetch(ends[1].dev->station->sleeps, 1, __ATOMIC_RELAXED);
 }
 
-static void wait_awake(const struct end *e)
+static void let_sleep(void)
 {
-	time_t end = now() + LIMIT_S;
-
-	while (sleeps_of_peer(e) & 1) {
-		post_to_other(IBV_WR_RDMA_WRITE, 20000, 0);	/* something to serve */
-		done(&ends[0]);
-		if (now() > end)
-			fail_msg("the peer does not stay awake");
-	}
+	served = NULL;
+	__atomic_add_fetch(ends[1].dev->station->sleeps, 1, __ATOMIC_RELAXED);
 }
 
 static void read_large(uint32_t length, unsigned i)
@@ -1067,32 +1059,22 @@ static void read_large(uint32_t length, unsigned i)
 /* Whoever polls is read from the way that was faster, and a sleeper without waking it. */
 static void large_reads_go_the_faster_way(void **state)
 {
-	pthread_t thread;
-
 	(void)state;
 	for (int way = 0; way < 3; way++) {
-		uint32_t direct, sleeps;
+		uint32_t sleeps;
 
 		open_sleeper();
 		sleeps = sleeps_of_peer(&ends[0]);
-		let_win(way == 0 ? SOFT_WAY_KERNEL : SOFT_WAY_RING);
-		if (way < 2) {
-			poll_on = true;
-			OK(pthread_create(&thread, NULL, poll_for, &ends[1]));
-			wait_awake(&ends[0]);
-		}
-		direct = ends[0].conn->pair->direct;
+		let_win(&ends[0].dev->reads, way == 0 ? SOFT_WAY_KERNEL : SOFT_WAY_RING);
+		if (way < 2)
+			let_poll();
 		for (unsigned i = 0; i < LARGE; i++)
 			read_large(large[i], i);
 		if (way == 2)
 			assert_int_equal(sleeps_of_peer(&ends[0]), sleeps);
-		if (way != 1)
-			direct += LARGE;
-		assert_int_equal(ends[0].conn->pair->direct, direct);
-		if (way < 2) {
-			poll_on = false;
-			pthread_join(thread, NULL);
-		}
+		assert_int_equal(ends[0].conn->pair->direct, way == 1 ? 0 : LARGE);
+		if (way < 2)
+			let_sleep();
 		close_two();
 	}
 }
@@ -1122,7 +1104,7 @@ static void a_large_read_that_the_kernel_refuses(void **state)
 {
 	(void)state;
 	open_sleeper();
-	let_win(SOFT_WAY_KERNEL);
+	let_win(&ends[0].dev->reads, SOFT_WAY_KERNEL);
 	copies_refused = true;
 	read_large(100000, 1);
 	copies_refused = false;
@@ -1163,6 +1145,144 @@ static void reads_beyond_the_largest_take_the_ring(void **state)
 	close_two();
 }
 
+/* --- large writes and sends: the target copies what is lent to it ------------------------------- */
+
+/* A write or send of so much and its completion. */
+static void give_large(enum ibv_wr_opcode opcode, uint32_t length, unsigned i)
+{
+	char *at = ends[1].buf + (opcode == IBV_WR_SEND ? HALF : 0);
+
+	pattern(ends[0].buf, length, i);
+	memset(at, 0, length);
+	if (opcode == IBV_WR_SEND)
+		post_receive(&ends[1]);
+	post_to_other(opcode, length, 0);
+	done(&ends[0]);
+	if (opcode == IBV_WR_SEND)
+		done(&ends[1]);
+	assert_true(has_pattern(at, length, i));
+}
+
+static const enum ibv_wr_opcode givers[] = { IBV_WR_RDMA_WRITE, IBV_WR_SEND };
+
+static void large_payloads_are_lent(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 4; way++) {
+		uint32_t before, parts = 0;
+
+		open_sleeper();
+		let_win(&ends[0].dev->writes, way & 2 ? SOFT_WAY_RING : SOFT_WAY_KERNEL);
+		give_large(givers[way & 1], RING_CHUNK, 99);	/* one message of the ring */
+		before = ends[1].conn->pair->fetched;
+		for (unsigned i = 1; i < LARGE; i++) {
+			give_large(givers[way & 1], large[i], i);
+			parts += (large[i] + RING_LENT - 1) / RING_LENT;
+		}
+		if (way & 2)
+			assert_int_equal(ends[1].conn->pair->fetched, 0);
+		else
+			assert_true(!before && ends[1].conn->pair->fetched >= parts);
+		close_two();
+	}
+}
+
+/* A message that comes before its receive. */
+static void what_is_late_is_copied_at_once(void **state)
+{
+	time_t end = now() + LIMIT_S;
+
+	(void)state;
+	open_sleeper();
+	let_win(&ends[0].dev->writes, SOFT_WAY_KERNEL);
+	pattern(ends[0].buf, 100000, 3);
+	post_to_other(IBV_WR_SEND, 100000, 0);
+	while (!__atomic_load_n(&ends[1].conn->pair->fetched, __ATOMIC_RELAXED))
+		if (now() > end)
+			fail_msg("it is not copied before there is a receive");
+	settle(&ends[1]);
+	post_receive(&ends[1]);
+	done(&ends[0]);
+	done(&ends[1]);
+	assert_true(has_pattern(ends[1].buf + HALF, 100000, 3));
+	close_two();
+}
+
+/* The target asks for it then, piece by piece, and nothing is lent any more. */
+static void what_can_not_be_copied_is_given(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 4; way++) {
+		open_sleeper();
+		let_win(&ends[0].dev->writes, SOFT_WAY_KERNEL);
+		if (way & 2)		/* may be reached, and then no more */
+			give_large(givers[way & 1], 100001, 1);
+		copies_refused = true;
+		give_large(givers[way & 1], 100001, 2);
+		assert_true(ends[0].conn->pair->wanted);
+		assert_int_equal(ends[1].conn->pair->asked, 100001 / RING_CHUNK + 1);
+		copies_refused = false;
+		for (unsigned i = 1; i < LARGE; i++)
+			give_large(givers[way & 1], large[i], i);
+		assert_int_equal(ends[1].conn->pair->fetched, way >> 1);
+		assert_int_equal(ends[1].conn->pair->asked, 100001 / RING_CHUNK + 1);
+		close_two();
+	}
+}
+
+static void take_back(void)
+{
+	OK(ops->error_qp(ends[0].qp));
+	memset(ends[0].buf, 0x55, HALF);
+}
+
+/* The sender's completions say that its memory is its own again: what is copied afterwards is
+ * nobody's message, nor is what was posted after it. It may still end in order. */
+static void what_was_recalled_is_not_delivered(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 2; way++) {
+		open_sleeper();
+		let_win(&ends[0].dev->writes, SOFT_WAY_KERNEL);
+		post_receive(&ends[1]);
+		post_receive(&ends[1]);
+		give_large(IBV_WR_RDMA_WRITE, 100000, 1);
+		meanwhile = take_back;
+		meanwhile_at = copies + 1;
+		copies_refused = way == 1;
+		post_to_other(IBV_WR_SEND, 100000, 0);
+		post_to_other(IBV_WR_SEND, 8, 0);
+		assert_int_equal(next_status(&ends[0]), IBV_WC_WR_FLUSH_ERR);
+		meanwhile = NULL;
+		OK(ops->disconnect(ends[0].conn));
+		wait_up(&ends[1], CLOSED);
+		OK(ops->error_qp(ends[1].qp));
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(next_status(&ends[1]), IBV_WC_WR_FLUSH_ERR);
+		copies_refused = false;
+		close_two();
+	}
+}
+
+/* Its memory is not registered any more: nobody gives it. */
+static void what_is_gone_is_not_given(void **state)
+{
+	(void)state;
+	open_sleeper();
+	let_win(&ends[0].dev->writes, SOFT_WAY_KERNEL);
+	give_large(IBV_WR_RDMA_WRITE, 100000, 1);
+	copies_refused = true;
+	dapl_spin_lock(&ends[1].dev->engine);
+	post_to_other(IBV_WR_RDMA_WRITE, 100000, 0);
+	OK(ops->dereg_mr(ends[0].mr));
+	dapl_spin_unlock(&ends[1].dev->engine);
+	assert_int_equal(next_status(&ends[0]), IBV_WC_LOC_PROT_ERR);
+	wait_up(&ends[1], BROKEN);
+	copies_refused = false;
+	OK(ops->reg_mr(ends[0].pd, ends[0].buf, BUFFER, IBV_ACCESS_LOCAL_WRITE, NULL, &ends[0].mr));
+	close_two();
+}
+
 /* --- a peer that stores nonsense -------------------------------------------------------------------------- */
 
 static void bad_opcode(struct ring_slot *slot)
@@ -1184,24 +1304,46 @@ static void elsewhere(struct ring_slot *slot)
 	slot->at = UINT32_MAX - 100;
 }
 
+static void lent_too_little(struct ring_slot *slot)
+{
+	slot->op = WIRE_SEND;
+	slot->flags = RING_IS_LAST | RING_IS_LENT;
+	slot->length = RING_CHUNK;
+}
+
+static void lent_too_much(struct ring_slot *slot)
+{
+	lent_too_little(slot);
+	slot->length = RING_LENT + 1;
+}
+
+/* The sender knows nothing of it when it's asked. */
+static void lent_nowhere(struct ring_slot *slot)
+{
+	lent_too_little(slot);
+	slot->length = RING_CHUNK + 1;
+	slot->address = 4096;
+	soft_direct_lend(ends[0].conn->pair);
+}
+
 static void request_too_short(struct ring_slot *slot)
 {
 	slot->op = WIRE_READ_REQUEST;
-	slot->last = 1;
+	slot->flags = RING_IS_LAST;
 	slot->length = 20;
 }
 
 static void answer_unasked(struct ring_slot *slot)
 {
 	slot->op = WIRE_READ_RESPONSE;
-	slot->last = 1;
+	slot->flags = RING_IS_LAST;
 	slot->length = 8;
 }
 
 static void foreign_stag(struct ring_slot *slot)
 {
 	slot->op = WIRE_WRITE;
-	slot->last = 1;
+	slot->flags = RING_IS_LAST;
 	slot->length = 8;
 	slot->word = 0x12345678;
 }
@@ -1209,7 +1351,7 @@ static void foreign_stag(struct ring_slot *slot)
 static void acknowledges_too_much(struct ring_slot *slot)
 {
 	slot->op = WIRE_ACK;
-	slot->last = 1;
+	slot->flags = RING_IS_LAST;
 	slot->delivered = 1000;
 }
 
@@ -1219,7 +1361,7 @@ static void nonsense_in_a_ring_ends_its_connection(void **state)
 {
 	static void (*const bad[])(struct ring_slot *) = {
 		bad_opcode, too_long, elsewhere, request_too_short, answer_unasked, foreign_stag,
-		acknowledges_too_much,
+		acknowledges_too_much, lent_too_little, lent_too_much, lent_nowhere,
 	};
 
 	(void)state;
@@ -1338,7 +1480,7 @@ static ssize_t hears(int fd)
 
 static void strangers_get_no_memory(void **state)
 {
-	struct fetch_request request = { "daplshm1", 0, 77 }, other;
+	struct fetch_request request = { "daplshm2", 0, 77 }, other;
 	int bell = eventfd(0, EFD_NONBLOCK), blocking = eventfd(0, 0), fd, pipes[2];
 	int file = memfd_create("t", MFD_ALLOW_SEALING), small = memfd_create("t", 0);
 	struct soft_segment *segment;
@@ -1426,6 +1568,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_large_read_waits_for_its_turn),
 		cmocka_unit_test(a_large_read_that_the_kernel_refuses),
 		cmocka_unit_test(reads_beyond_the_largest_take_the_ring),
+		cmocka_unit_test(large_payloads_are_lent),
+		cmocka_unit_test(what_is_late_is_copied_at_once),
+		cmocka_unit_test(what_can_not_be_copied_is_given),
+		cmocka_unit_test(what_was_recalled_is_not_delivered),
+		cmocka_unit_test(what_is_gone_is_not_given),
 		cmocka_unit_test(nonsense_in_a_ring_ends_its_connection),
 		cmocka_unit_test(who_stores_on_after_its_end_is_not_waited_for),
 		cmocka_unit_test(strangers_get_no_memory),
