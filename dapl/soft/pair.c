@@ -109,6 +109,11 @@ static bool is_quiet(const struct dapl_conn *conn)
 	       !tx->cursor.offset && tx->cursor.answer == conn->answer_tail;
 }
 
+bool soft_pair_idle(const struct dapl_conn *conn)
+{
+	return is_quiet(conn) && conn->qp && conn->tx.cursor.wqe == conn->qp->sq_tail;
+}
+
 /* Which message a request becomes; false: not a plain one. */
 static bool plain_message(const struct ibv_send_wr *wr, struct ring_message *message)
 {

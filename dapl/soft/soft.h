@@ -808,6 +808,8 @@ void soft_pair_put(struct dapl_conn *conn, const struct wire_segment *segment,
 bool soft_pair_may_lend(struct soft_pair *pair);
 void soft_pair_lend(struct dapl_conn *conn, const struct wire_segment *segment, uint32_t wqe,
 		    uint64_t offset, const struct iovec *payload);
+/* Locks like soft_tcp_send's, which has nothing to do then. */
+bool soft_pair_idle(const struct dapl_conn *conn);
 /* qp->lock held: what was lent may change from now on. */
 void soft_pair_recall(struct dapl_conn *conn);
 void soft_pair_tell(struct dapl_conn *conn);

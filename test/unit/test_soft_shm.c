@@ -8,6 +8,7 @@
 #include <linux/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -526,7 +527,9 @@ static void a_device_by_itself_uses_memory_again(void **state)
 /* --- whoever sleeps is woken ------------------------------------------------------------------------------- */
 
 static uint32_t seed;
-static unsigned handovers = 4000;
+static unsigned handovers;		/* there and back */
+static bool restless;			/* nobody really sleeps, so they are many */
+static unsigned slept[2];		/* restless: would have */
 
 static uint32_t next_random(uint32_t *random)
 {
@@ -540,6 +543,27 @@ static void __attribute__((noreturn)) game_over(const char *why)
 	abort();
 }
 
+/* Does what the service thread would, without being woken for it: that takes 100 times as long as
+ * all else, and would hide who meets whom in between. */
+static void stay_awake(struct end *e)
+{
+	struct pollfd p[] = { { .fd = e->channel->fd, .events = POLLIN },
+			      { .fd = e->dev->service_epoll, .events = POLLIN } };
+	time_t last = now() + LIMIT_S;
+
+	slept[e == &ends[1]]++;
+	for (unsigned vain = 0; !(p[0].revents & POLLIN); vain++) {
+		poll(p, 2, 0);
+		if (p[1].revents & POLLIN)
+			e->dev->data_watch.ready(&e->dev->data_watch);
+		if (vain % 64 < 63)
+			continue;
+		sched_yield();		/* there may be one processor */
+		if (now() > last)
+			game_over("not woken");
+	}
+}
+
 /* Sleeps until there may be something. Who slept long has not been forgotten if there is nothing
  * for him: the other may have been kept from the processor. */
 static void sleep_on(struct end *e)
@@ -548,6 +572,8 @@ static void sleep_on(struct end *e)
 	struct ibv_cq *cq;
 	struct ibv_wc wc;
 
+	if (restless)
+		stay_awake(e);
 	for (int slept = 0; poll(&p, 1, LIMIT_S * 1000) != 1; slept++) {
 		if (ibv_poll_cq(e->cq, 1, &wc))
 			game_over("not woken for what is here");
@@ -564,8 +590,14 @@ static bool take_somehow(struct end *e, uint32_t *random)
 	unsigned way = next_random(random) % 8, polls = next_random(random) % 300;
 	struct ibv_wc wc;
 
-	if (way == 7)
+	if (restless) {			/* one is late by about what the other takes to go to sleep */
+		for (unsigned i = way < 4 ? polls : 0; i; i--)
+			dapl_pause();
+		polls %= 4;
+		way = 3 + way % 4;
+	} else if (way == 7) {
 		nanosleep(&nap, NULL);
+	}
 	for (;;) {
 		for (unsigned i = 0; i <= polls; i++)
 			if (ibv_poll_cq(e->cq, 1, &wc))
@@ -602,16 +634,17 @@ static void *play(void *arg)
 
 /* A ball that goes to and fro between two threads, who poll, sleep or are busy elsewhere at
  * random: each time that it is not handed over, the game hangs. */
-static void nobody_sleeps_through_a_message(void **state)
+static void play_ball(unsigned times)
 {
 	const char *s = getenv("DAPL_TEST_SEED"), *n = getenv("DAPL_TEST_HANDOVERS");
 	pthread_t thread[2];
 
-	(void)state;
 	seed = s ? strtoul(s, NULL, 0) : (uint32_t)getpid() * 2654435761u;
-	handovers = n ? strtoul(n, NULL, 0) : handovers;
+	handovers = n ? strtoul(n, NULL, 0) : times;
 	print_message("DAPL_TEST_SEED=%u\n", seed);
 	open_two(0);
+	for (int i = 0; restless && i < 2; i++)
+		dapl_watch_stop(&ends[i].dev->data_watch);
 	for (int i = 0; i < 16; i++) {
 		post_receive(&ends[0]);
 		post_receive(&ends[1]);
@@ -621,6 +654,23 @@ static void nobody_sleeps_through_a_message(void **state)
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
 	close_two();
+}
+
+static void nobody_sleeps_through_a_message(void **state)
+{
+	(void)state;
+	restless = false;
+	play_ball(4000);
+}
+
+static void nor_who_would_sleep(void **state)
+{
+	(void)state;
+	restless = true;
+	slept[0] = slept[1] = 0;
+	play_ball(50000);
+	print_message("%u of %u times somebody would have slept\n", slept[0] + slept[1], 2 * handovers);
+	assert_in_range(slept[0] + slept[1], handovers / 100, 2 * handovers);
 }
 
 /* By such numbers parent and child know each other when they connect. */
@@ -1556,6 +1606,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(one_process_unless_a_side_refuses),
 		cmocka_unit_test(a_device_by_itself_uses_memory_again),
 		cmocka_unit_test(nobody_sleeps_through_a_message),
+		cmocka_unit_test(nor_who_would_sleep),
 		cmocka_unit_test(who_is_about_to_sleep_is_no_poller),
 		cmocka_unit_test(parent_and_child_have_different_random_numbers),
 		cmocka_unit_test(a_process_that_sleeps_is_not_woken),
