@@ -4,7 +4,7 @@
 #include "dapl/soft/ring.h"
 #include <stddef.h>
 
-_Static_assert(sizeof(struct ring_slot) == RING_LINE, "a slot is a cache line");
+_Static_assert(sizeof(struct ring_slot) == 2 * RING_LINE, "a slot is two cache lines");
 _Static_assert(offsetof(struct ring_memory, slot) == 4096, "slots begin a page");
 
 void ring_tx_init(struct ring_tx *tx, struct ring_memory *memory, unsigned direction)

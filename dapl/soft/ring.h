@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ring.h - one direction of a pair of queue pairs in shared memory: slots of a cache line
+/* ring.h - one direction of a pair of queue pairs in shared memory: slots of two cache lines
  * each, from one producer to one consumer, and a bulk area for what a slot does not hold. A
  * payload may also be lent: it stays in the producer's memory, and the slot says where.
  * Knows nothing of what the messages mean (pair.c) or of where the memory is from (shm.c).
@@ -7,7 +7,7 @@
  * Order. The producer fills a slot (and its bulk), then stores seq with release; the
  * consumer loads seq with acquire: a slot seen is a message complete. seq is the number of
  * the message, so nothing is ever cleared, and a small message is one cache line on its
- * way. The consumer says in `told` how many slots it is done with, with release; the
+ * way, the slot's first. The consumer says in `told` how many slots it is done with, with release; the
  * producer loads that with acquire before it uses a slot or bulk again.
  *
  * Trust. The other side may store anything at any time. What it wrote is loaded once, into
@@ -25,7 +25,7 @@
 enum {
 	RING_SLOTS = 128,
 	RING_SPARE = 2,			/* slots that only a last message may use */
-	RING_INLINE = 32,		/* payload in the slot itself */
+	RING_INLINE = 96,		/* payload in the slot itself; 32 of it in the first line */
 	RING_CHUNK = 16 << 10,		/* most payload of a message, */
 	RING_LENT = 1 << 20,		/* ... or of one whose payload is lent */
 	RING_BULK = 256 << 10,
@@ -47,7 +47,7 @@ struct ring_slot {
 		uint32_t at;		/* offset in bulk */
 		uint64_t address;	/* lent: in the producer's memory */
 	};
-} __attribute__((aligned(64)));
+} __attribute__((aligned(128)));
 
 enum { RING_IS_LAST = 1, RING_IS_LENT = 2 };
 
@@ -136,6 +136,10 @@ static inline void ring_copy(uint8_t *to, const uint8_t *from, uint32_t length)
 {
 	struct { uint64_t word[2]; } first, last;
 
+	for (; unlikely(length > 32); to += 16, from += 16, length -= 16) {
+		memcpy(&first, from, 16);
+		memcpy(to, &first, 16);
+	}
 	if (length >= 16) {
 		memcpy(&first, from, 16);
 		memcpy(&last, from + length - 16, 16);

@@ -217,15 +217,16 @@ static void producer_and_consumer_at_once(void **state)
 
 static void a_message_that_is_too_long_or_lies_elsewhere(void **state)
 {
+	enum { LEAST = RING_INLINE + 1 };	/* that lies in bulk */
 	static const struct {
 		uint32_t length, at;
 		bool good;
 	} bad[] = {
 		{ RING_CHUNK, 0, true }, { RING_CHUNK, RING_BULK - RING_CHUNK, true },
 		{ RING_CHUNK + 1, 0, false }, { UINT32_MAX, 0, false }, { 1u << 31, 0, false },
-		{ RING_CHUNK, RING_BULK - RING_CHUNK + 1, false }, { 33, UINT32_MAX, false },
-		{ 33, UINT32_MAX - 32, false }, { 33, RING_BULK, false },
-		{ 33, RING_BULK - 33, true }, { 33, RING_BULK - 32, false },
+		{ RING_CHUNK, RING_BULK - RING_CHUNK + 1, false }, { LEAST, UINT32_MAX, false },
+		{ LEAST, UINT32_MAX - RING_INLINE, false }, { LEAST, RING_BULK, false },
+		{ LEAST, RING_BULK - LEAST, true }, { LEAST, RING_BULK - RING_INLINE, false },
 	};
 	struct ring_slot *slot = &memory->slot[1][0];
 	struct ring_message message;
@@ -278,6 +279,35 @@ static void a_head_that_lies_makes_no_room(void **state)
 	}
 }
 
+/* What is lent takes a slot and no bulk; and how long it may be. */
+static void a_payload_may_be_lent(void **state)
+{
+	static const uint32_t lengths[] = { RING_CHUNK + 1, RING_LENT, RING_CHUNK, RING_LENT + 1, UINT32_MAX };
+	struct ring_message m = { .op = 3, .last = true, .lent = true, .word = 7, .address = 0x123456789ab };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		struct ring_message got;
+
+		m.length = lengths[i];
+		assert_true(ring_room(&tx, 0));
+		ring_lend(&tx, &m);
+		assert_true(ring_ready(&rx));
+		assert_int_equal(ring_get(&rx, &got), i < 2);
+		if (i >= 2) {
+			gone(state);
+			fresh(state);
+			continue;
+		}
+		assert_true(got.lent && got.last && got.op == 3 && got.word == 7);
+		assert_int_equal(got.length, lengths[i]);
+		assert_true(got.address == m.address);
+		ring_done(&rx, &got);
+		assert_int_equal(tx.bulk_tail, 0);
+		assert_int_equal(ring_tell_due(&rx), got.length + (i ? lengths[0] : 0) >= RING_TELL_BULK);
+	}
+}
+
 /* What one use left is not seen by the next, however far it went. */
 static void cleaned_memory_is_like_new(void **state)
 {
@@ -320,6 +350,7 @@ int main(void)
 		T(a_message_that_is_too_long_or_lies_elsewhere),
 		T(numbers_out_of_order_are_no_messages),
 		T(a_head_that_lies_makes_no_room),
+		T(a_payload_may_be_lent),
 		T(cleaned_memory_is_like_new),
 	};
 

@@ -670,7 +670,7 @@ static void nor_who_would_sleep(void **state)
 	slept[0] = slept[1] = 0;
 	play_ball(50000);
 	print_message("%u of %u times somebody would have slept\n", slept[0] + slept[1], 2 * handovers);
-	assert_in_range(slept[0] + slept[1], handovers / 100, 2 * handovers);
+	assert_true(slept[0] + slept[1] > handovers / 100);
 }
 
 /* By such numbers parent and child know each other when they connect. */
