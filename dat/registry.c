@@ -57,6 +57,7 @@ static size_t entry_count;
 static struct entry **buckets;		/* entries by name */
 static size_t bucket_count;		/* a power of two */
 static struct entry *busy_entries;	/* the latest first */
+static unsigned forking;		/* threads that wait to fork: they come first */
 static struct provider *providers;	/* in the order of registration */
 static bool no_memory;		/* a provider could not be registered by its init */
 
@@ -181,8 +182,11 @@ static void before_fork(void)
 	until.tv_sec++;
 	pthread_mutex_lock(&reading);
 	pthread_mutex_lock(&lock);
+	forking++;
 	while (busy_elsewhere() && !pthread_cond_timedwait(&idle, &lock, &until))
 		;
+	forking--;
+	pthread_cond_broadcast(&idle);
 	ia_handle_fork(true);
 }
 
@@ -325,6 +329,18 @@ static bool busy_by_us(const struct entry *e)
 	return e && e->busy && pthread_equal(e->busy_thread, pthread_self());
 }
 
+/* Before anything is loaded or unloaded, or threads that do so by turns would keep one who is to
+ * fork waiting. But not from within: that is what he waits for. */
+static void let_forks_pass(void)
+{
+	struct entry *e = busy_entries;
+
+	while (e && !busy_by_us(e))
+		e = e->next_busy;
+	while (!e && forking)
+		pthread_cond_wait(&idle, &lock);
+}
+
 /* Once for a library, however many entries name it. */
 static bool first_complaint(struct entry *entry)
 {
@@ -459,6 +475,7 @@ static bool get_exact(const DAT_PROVIDER_INFO *key, struct provider **found)
 	enum search result;
 
 	for (;;) {
+		let_forks_pass();
 		result = search_providers(key, found);
 		if (result == ABSENT)
 			result = search_entries(key, found);
@@ -568,6 +585,7 @@ void registry_put(struct provider *provider)
 	struct entry *owner;
 
 	pthread_mutex_lock(&lock);
+	let_forks_pass();
 	owner = provider->owner;
 	provider->users--;
 	if (owner && !--owner->users)
