@@ -329,15 +329,21 @@ static bool busy_by_us(const struct entry *e)
 	return e && e->busy && pthread_equal(e->busy_thread, pthread_self());
 }
 
-/* Before anything is loaded or unloaded, or threads that do so by turns would keep one who is to
- * fork waiting. But not from within: that is what he waits for. */
-static void let_forks_pass(void)
+/* The last entry that this thread made busy, and has not finished. */
+static struct entry *busy_here(void)
 {
 	struct entry *e = busy_entries;
 
 	while (e && !busy_by_us(e))
 		e = e->next_busy;
-	while (!e && forking)
+	return e;
+}
+
+/* Before anything is loaded or unloaded, or threads that do so by turns would keep one who is to
+ * fork waiting. But not from within: that is what he waits for. */
+static void let_forks_pass(void)
+{
+	while (forking && !busy_here())
 		pthread_cond_wait(&idle, &lock);
 }
 
@@ -612,11 +618,10 @@ bool registry_knows(const char *name)
  * one with this key that another thread is loading (an init that starts a thread). */
 static struct entry *entry_of_caller(const DAT_PROVIDER_INFO *info)
 {
-	struct entry *e;
+	struct entry *e = busy_here();
 
-	for (e = busy_entries; e; e = e->next_busy)
-		if (busy_by_us(e))
-			return e;
+	if (e)
+		return e;
 	for (e = busy_entries; e; e = e->next_busy)
 		if (same_key(&e->conf->info, info))
 			return e;

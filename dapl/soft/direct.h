@@ -68,10 +68,10 @@ bool soft_direct_read(const struct soft_qp *qp, struct dapl_conn *conn, struct s
  * take for the payload. qp->lock held. */
 void soft_direct_lend(struct soft_pair *pair);
 void soft_direct_recall(struct soft_pair *pair);
-/* Copies what the peer has lent from its memory. False: this process may not, or it isn't there, */
+/* Copies what the peer has lent from its memory. False: this process may not, or it isn't there. */
 bool soft_direct_fetch(struct dapl_conn *conn, uint64_t address, const struct iovec *to, int pieces,
 		       uint32_t length);
-/* ... as when the peer recalled it. */
+/* The peer has recalled what it lent: it never will be there. */
 bool soft_direct_recalled(const struct dapl_conn *conn);
 
 #endif

@@ -1035,8 +1035,7 @@ static void flush_pair(struct soft_pair *pair)
 	dapl_spin_lock(&qp->lock);
 	if (pair->ack_waits) {
 		soft_pair_receive(pair->conn, false);
-		if (!soft_pair_idle(pair->conn))
-			soft_tcp_send(pair->conn);	/* it may have opened the window */
+		soft_tcp_send(pair->conn);	/* it may have opened the window */
 	}
 	soft_engine_want_ack(pair->conn);
 	dapl_spin_unlock(&qp->lock);
@@ -1136,7 +1135,7 @@ static void serve_pair(struct soft_pair *pair, bool polling)
 				 __atomic_load_n(&conn->dev->polled, __ATOMIC_RELAXED));
 	pair->owing |= pair->ack_waits;
 	settle_acks(conn, polling);
-	if (more && !soft_pair_idle(conn))
+	if (more)
 		soft_tcp_send(conn);
 	if (!polling && soft_pair_ready(pair))	/* not all at once: its bell was rung before */
 		soft_bell_again(conn->dev->station);

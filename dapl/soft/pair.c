@@ -93,7 +93,7 @@ void soft_pair_lend(struct dapl_conn *conn, const struct wire_segment *segment, 
 /* The peer may be waiting for one: it's told. */
 void soft_pair_recall(struct dapl_conn *conn)
 {
-	if (!conn->pair->loans)
+	if (!conn->pair || !conn->pair->loans)
 		return;
 	soft_direct_recall(conn->pair);
 	soft_pair_tell(conn);

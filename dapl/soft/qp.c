@@ -327,10 +327,10 @@ void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status stat
 	if (qp->state == IBV_QPS_ERR)
 		return;
 	qp->state = qp->qp.state = IBV_QPS_ERR;
-	if (qp->conn)
+	if (qp->conn) {
 		soft_door_close(qp->conn);
-	if (qp->conn && qp->conn->pair)
 		soft_pair_recall(qp->conn);
+	}
 	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
 		const struct soft_swqe *wqe = soft_swqe(qp, qp->sq_head);
 		bool guilty = status != IBV_WC_SUCCESS && qp->sq_head == culprit;

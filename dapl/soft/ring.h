@@ -7,8 +7,8 @@
  * Order. The producer fills a slot (and its bulk), then stores seq with release; the
  * consumer loads seq with acquire: a slot seen is a message complete. seq is the number of
  * the message, so nothing is ever cleared, and a small message is one cache line on its
- * way, the slot's first. The consumer says in `told` how many slots it is done with, with release; the
- * producer loads that with acquire before it uses a slot or bulk again.
+ * way, the slot's first. The consumer says in `told` how many slots it is done with, with
+ * release; the producer loads that with acquire before it uses a slot or bulk again.
  *
  * Trust. The other side may store anything at any time. What it wrote is loaded once, into
  * locals, and checked there. The producer keeps its own record of what bulk belongs to

@@ -400,16 +400,16 @@ struct soft_pair {
 	const uint8_t *aid_in;
 	bool door_open;			/* the peer may access our memory */
 	uint32_t direct;		/* accesses made in the peer's */
-	/* Payloads lent: our own, as the slots have them; or the peer's, at the head, for which
-	 * one waits that the peer copies it. */
+	/* Our own payloads that the peer is to copy, by slot. */
 	struct soft_loan {
 		uint32_t slot, wqe, length;
 		uint64_t offset;	/* in the request */
 	} *loans;			/* NULL: none yet */
 	bool wanted;			/* the peer asked for one: it gets no more of them */
 	uint32_t given;			/* as often as it asked */
-	uint32_t asked;
-	uint32_t fetched;		/* payloads copied from the peer's memory */
+	/* The peer's, that we are to copy. */
+	uint32_t fetched;
+	uint32_t asked;			/* it was to give what could not be copied */
 	struct ring_message waiting;	/* halted: the message at the head */
 	bool lost;			/* the peer recalled it: nothing but its end is to come */
 	bool knocked;			/* the peer was told that we do */
@@ -808,7 +808,7 @@ void soft_pair_put(struct dapl_conn *conn, const struct wire_segment *segment,
 bool soft_pair_may_lend(struct soft_pair *pair);
 void soft_pair_lend(struct dapl_conn *conn, const struct wire_segment *segment, uint32_t wqe,
 		    uint64_t offset, const struct iovec *payload);
-/* Locks like soft_tcp_send's, which has nothing to do then. */
+/* Locks like soft_tcp_send's: is there nothing to be sent? */
 bool soft_pair_idle(const struct dapl_conn *conn);
 /* qp->lock held: what was lent may change from now on. */
 void soft_pair_recall(struct dapl_conn *conn);

@@ -164,14 +164,14 @@ static bool has_two_ways(const struct dapl_conn *conn, const struct soft_swqe *w
 static enum step start_large(const struct soft_qp *qp, const struct dapl_conn *conn,
 			     struct soft_swqe *wqe, const struct soft_tx_cursor *cur)
 {
-	bool alone = qp->sq_head == cur->wqe, now;
+	bool alone = qp->sq_head == cur->wqe, by_us;
 
 	if (wqe->large.way == SOFT_WAY_OPEN)
 		soft_direct_choose(conn, wqe);
-	now = wqe->large.way == SOFT_WAY_KERNEL && wqe->opcode == IBV_WR_RDMA_READ;
-	if (!alone && (now || wqe->large.probe))
+	by_us = wqe->large.way == SOFT_WAY_KERNEL && wqe->opcode == IBV_WR_RDMA_READ;
+	if (!alone && (by_us || wqe->large.probe))
 		return NOTHING;
-	if (now)
+	if (by_us)
 		return LOCAL;
 	wqe->large.begun = alone ? soft_now_ns() : 0;
 	return FRAMED;
@@ -255,8 +255,9 @@ static void find_part(struct part *part, const struct dapl_conn *conn, const str
 {
 	bool may_lend = want > RING_CHUNK && conn->pair && wqe->large.way == SOFT_WAY_KERNEL &&
 			soft_pair_may_lend(conn->pair);
+	uint32_t limit = may_lend ? RING_LENT : most;
 
-	part->length = may_lend && want > RING_LENT ? RING_LENT : may_lend || want < most ? want : most;
+	part->length = want < limit ? want : limit;
 	part->pieces = payload(qp, wqe, offset, part->length, part->iov);
 	part->lent = may_lend && part->pieces == 1;
 	if (part->lent || part->length <= most || part->pieces < 0)
@@ -823,7 +824,8 @@ void soft_tcp_send(struct dapl_conn *conn)
 		tx->again = true;
 		return;
 	}
-	if (tx->shut || tx->blocked || !(tx->open || tx->goodbye || tx->terminate))
+	if (tx->shut || tx->blocked || !(tx->open || tx->goodbye || tx->terminate) ||
+	    (conn->pair && soft_pair_idle(conn)))
 		return;
 	tx->busy = true;
 	do {
