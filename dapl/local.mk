@@ -80,6 +80,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/wire.c dapl/soft/wire.h \
 	dapl/soft/tcp.c \
 	dapl/soft/ring.c dapl/soft/ring.h \
+	dapl/soft/relaxed.h \
 	dapl/soft/pair.c \
 	dapl/soft/shm.c \
 	dapl/soft/direct.c dapl/soft/direct.h \

@@ -3,6 +3,7 @@
  * now and then. What is kept is near the shortest times seen lately: a thread that was preempted
  * meanwhile, or polled late, says nothing of the way. */
 #include "dapl/soft/choice.h"
+#include "dapl/soft/relaxed.h"
 
 enum {
 	FIRST = 16,			/* turns in which they alternate */
@@ -10,9 +11,6 @@ enum {
 	SELDOM = 1024,			/* ... and if it is so much slower: */
 	MUCH = 4,
 };
-
-#define LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
-#define STORE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 
 static unsigned size_of(uint64_t length)
 {
@@ -24,8 +22,8 @@ static unsigned size_of(uint64_t length)
 enum soft_way soft_choice_make(struct soft_choice *choice, uint64_t length, bool *probe)
 {
 	unsigned size = size_of(length);
-	uint32_t turn = LOAD(choice->size[size].turn);
-	uint32_t ring = LOAD(choice->size[size].ns[0]), kernel = LOAD(choice->size[size].ns[1]);
+	uint32_t turn = ONCE(choice->size[size].turn);
+	uint32_t ring = ONCE(choice->size[size].ns[0]), kernel = ONCE(choice->size[size].ns[1]);
 	uint32_t best = ring < kernel ? ring : kernel, worst = ring < kernel ? kernel : ring;
 	bool slower;
 
@@ -41,7 +39,7 @@ enum soft_way soft_choice_make(struct soft_choice *choice, uint64_t length, bool
 void soft_choice_learn(struct soft_choice *choice, enum soft_way way, uint64_t length, uint64_t ns)
 {
 	uint32_t *kept = &choice->size[size_of(length)].ns[way == SOFT_WAY_KERNEL];
-	uint64_t known = LOAD(*kept), seen = (ns * 65536 + length - 1) / length | 1;
+	uint64_t known = ONCE(*kept), seen = (ns * 65536 + length - 1) / length | 1;
 
 	if (seen > UINT32_MAX / 2)
 		seen = UINT32_MAX / 2;

@@ -32,9 +32,6 @@ enum { ALIVE_NS = 10000000 };	/* a process number is not used again so soon */
 
 _Static_assert(DIRECT_MAX == 1 << PLACE_SHIFT, "a place holds an access");
 
-#define ONCE(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
-#define STORE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
-
 /* Offsets in the gate are beyond any limit that a process may have for its files, and what
  * exceeds one is answered by a deadly signal. */
 static bool has_file_limit(void)

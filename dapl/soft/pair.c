@@ -13,9 +13,6 @@ enum {
 	ACKS_LATER = 4,		/* so few messages: their acknowledgement may wait */
 };
 
-#define ONCE(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
-#define STORE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
-
 struct soft_pair *soft_pair_new(struct dapl_conn *conn, struct soft_segment *segment)
 {
 	struct soft_pair *pair = calloc(1, sizeof *pair);

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/uio.h>
 #include "common/trace.h"	/* likely, unlikely */
+#include "dapl/soft/relaxed.h"
 
 enum {
 	RING_SLOTS = 128,
@@ -199,8 +200,6 @@ static inline void ring_lend(struct ring_tx *tx, const struct ring_message *mess
 
 /* --- the consumer ------------------------------------------------------------- */
 
-#define RING_ONCE(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
-
 static inline bool ring_ready(const struct ring_rx *rx)
 {
 	return __atomic_load_n(&rx->slot[rx->head % RING_SLOTS].seq, __ATOMIC_ACQUIRE) ==
@@ -211,26 +210,26 @@ static inline bool ring_ready(const struct ring_rx *rx)
 static inline bool ring_get(const struct ring_rx *rx, struct ring_message *message)
 {
 	const struct ring_slot *slot = &rx->slot[rx->head % RING_SLOTS];
-	uint8_t flags = RING_ONCE(slot->flags);
+	uint8_t flags = ONCE(slot->flags);
 	uint32_t at;
 
-	message->op = RING_ONCE(slot->op);
+	message->op = ONCE(slot->op);
 	message->last = flags & RING_IS_LAST;
 	message->lent = false;
-	message->length = RING_ONCE(slot->length);
-	message->word = RING_ONCE(slot->word);
-	message->delivered = RING_ONCE(slot->delivered);
-	message->consumed = RING_ONCE(slot->consumed);
-	message->to = RING_ONCE(slot->to);
+	message->length = ONCE(slot->length);
+	message->word = ONCE(slot->word);
+	message->delivered = ONCE(slot->delivered);
+	message->consumed = ONCE(slot->consumed);
+	message->to = ONCE(slot->to);
 	message->data = slot->data;
 	if (likely(message->length <= RING_INLINE))
 		return true;
 	if (flags & RING_IS_LENT) {
 		message->lent = true;
-		message->address = RING_ONCE(slot->address);
+		message->address = ONCE(slot->address);
 		return message->length > RING_CHUNK && message->length <= RING_LENT;
 	}
-	at = RING_ONCE(slot->at);
+	at = ONCE(slot->at);
 	if (message->length > RING_CHUNK || at > RING_BULK - message->length)
 		return false;
 	message->data = rx->bulk + at;
