@@ -4,4 +4,5 @@ noinst_LTLIBRARIES += libcommon.la
 libcommon_la_SOURCES = \
 	common/env.h \
 	common/log.c common/log.h \
+	common/mapping.c common/mapping.h \
 	common/trace.c common/trace.h

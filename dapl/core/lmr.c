@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include "common/mapping.h"
 #include "dapl/core/lmr.h"
 #include "dapl/core/provider.h"
 #include "dapl/core/rmr.h"
@@ -52,21 +53,19 @@ void dapl_lmr_destroy(struct dapl_lmr *lmr)
  * be registered under a shared name. Where the kernel does not tell, yes. */
 static bool is_shared(uintptr_t start, uint64_t length)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
-	unsigned long from, to;
+	FILE *list = mapping_open();
 	uintptr_t at = start;
-	char line[512], shared;
+	struct mapping m;
 
-	if (!maps)
+	if (!list)
 		return true;
-	while (at < start + length && fgets(line, sizeof line, maps))
-		if (sscanf(line, "%lx-%lx %*c%*c%*c%c", &from, &to, &shared) == 3 &&
-		    from <= at && at < to) {
-			if (shared != 's')
+	while (at < start + length && mapping_next(list, &m))
+		if (m.from <= at && at < m.to) {
+			if (!m.shared)
 				break;
-			at = to;
+			at = m.to;
 		}
-	fclose(maps);
+	fclose(list);
 	return at >= start + length;
 }
 

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* mapping.c - reads /proc/self/maps. What the mappings are good for is the callers' matter. */
+#include "common/mapping.h"
+#include <sys/sysmacros.h>
+
+FILE *mapping_open(void)
+{
+	return fopen("/proc/self/maps", "re");
+}
+
+/* The path at the end may be longer than a piece. */
+static void skip_line(FILE *list)
+{
+	int c;
+
+	do
+		c = getc(list);
+	while (c != EOF && c != '\n');
+}
+
+bool mapping_next(FILE *list, struct mapping *m)
+{
+	unsigned long from, to, inode;
+	unsigned major, minor;
+	unsigned long long offset;
+	char shared;
+
+	if (fscanf(list, "%lx-%lx %*c%*c%*c%c %llx %x:%x %lu", &from, &to, &shared, &offset, &major,
+		   &minor, &inode) != 7)
+		return false;
+	skip_line(list);
+	*m = (struct mapping){
+		.from = from, .to = to, .shared = shared == 's', .offset = offset,
+		.device = makedev(major, minor), .inode = inode,
+	};
+	return true;
+}

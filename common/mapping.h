@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* mapping.h - what the kernel tells of this process's memory, mapping by mapping. */
+#ifndef COMMON_MAPPING_H
+#define COMMON_MAPPING_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+struct mapping {
+	uintptr_t from, to;		/* the bytes [from, to) */
+	bool shared;
+	dev_t device;			/* the file it's of; inode 0: none */
+	ino_t inode;
+	uint64_t offset;		/* of `from` in it */
+};
+
+/* Opens the list, for fclose; NULL: the kernel does not tell (errno). */
+FILE *mapping_open(void);
+/* The next one, in the order of addresses; false: that was all. */
+bool mapping_next(FILE *list, struct mapping *m);
+
+#endif
