@@ -60,7 +60,8 @@ test_unit_test_soft_cq_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_engine_poll,--wrap=soft_engine_sleep \
 	-Wl,--wrap=soft_event_post,--wrap=soft_event_forget
 test_unit_test_soft_cq_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
-test_unit_test_soft_shm_SOURCES = test/unit/test_soft_shm.c
+soft_ends = test/unit/soft_ends.c test/unit/soft_ends.h
+test_unit_test_soft_shm_SOURCES = test/unit/test_soft_shm.c $(soft_ends)
 test_unit_test_soft_shm_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_shm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_pair_receive \
 	-Wl,--wrap=process_vm_writev -Wl,--wrap=process_vm_readv

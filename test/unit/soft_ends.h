@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* soft_ends.h - two ends, each a device with one of everything, that a test of shared memory
+ * connects: both in its process, or one in a child. It says what came up, posts and waits. */
+#ifndef TEST_SOFT_ENDS_H
+#define TEST_SOFT_ENDS_H
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "dapl/soft/soft.h"
+
+#define OK(call) assert_int_equal((call), 0)
+/* In a child, whose parent sees the line. */
+#define DIE_UNLESS(ok) do { if (!(ok)) _exit(__LINE__ % 250 + 1); } while (0)
+
+enum kind { REQUEST, ESTABLISHED, FAILED, CLOSED, BROKEN, RELEASED, KINDS };
+enum { BUFFER = 3 << 20, HALF = BUFFER / 2, LIMIT_S = 20 };
+
+struct end {
+	struct dapl_device *dev;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	struct dapl_conn *conn;
+	char *buf;
+};
+
+struct other {			/* what a child is told and tells, over pipes */
+	uint64_t address;
+	uint32_t rkey;
+};
+
+/* A process that connects to ends[1], and plays a part until it's killed. */
+struct caller {
+	pid_t pid;
+	int down[2], up[2], go[2];
+	struct dapl_listener *listener;
+};
+
+extern const struct dapl_device_ops *ops;
+extern unsigned came[2][KINDS];		/* upcalls, of each end, atomic */
+extern struct end ends[2];		/* 0 connects, 1 listens */
+extern const struct end *served;	/* NULL, or whose device needs polls meanwhile */
+
+time_t now(void);
+void wait_up(const struct end *e, enum kind kind);
+
+/* Without a device the end opens one. */
+void open_end(struct end *e);
+void release_end(struct end *e);
+void close_objects(struct end *e);
+void close_end(struct end *e);
+void start_connect(struct end *e, uint16_t port);
+void accept_it(struct end *e);
+/* `without`: bits of the ends that are told to use TCP. */
+void open_two(int without);
+void close_two(void);
+
+struct caller a_caller(void (*part)(uint16_t port, int from, int to));
+void kill_caller(struct caller *o);
+void end_caller(struct caller *o);
+void tell(int fd, struct end *e);
+void expect_byte(int fd, char c);
+
+bool uses_rings(const struct end *e);
+/* What the device's threads did, and what they will do, is in order with what we do: they
+ * hold this lock, and the pipes are no order that a sanitizer knows. */
+void settle(struct end *e);
+uint32_t sleeps_of_peer(const struct end *e);
+/* Until the other end sleeps, and has nothing to do. */
+uint32_t wait_asleep(const struct end *e);
+/* Direct access does not reach a process that sanitizers or the system keep away from. */
+bool direct_works(void);
+
+void post(struct end *e, enum ibv_wr_opcode opcode, uint32_t length, uint64_t remote, uint32_t rkey);
+/* From ends[0] to ends[1]'s buffer. */
+void post_to_other(enum ibv_wr_opcode opcode, uint32_t length, uint32_t offset);
+void post_receive(struct end *e);
+enum ibv_wc_status next_status(struct end *e);
+void done(struct end *e);
+
+void pattern(char *at, size_t length, unsigned seed);
+bool has_pattern(const char *at, size_t length, unsigned seed);
+
+#endif
