@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -62,6 +63,7 @@ void soft_board_open(struct soft_station *station)
 	board->id = station->id;
 	board->self = (uintptr_t)board;
 	board->gate = GATE_SIZE - WINDOW;
+	board->fences = soft_mapped_can_fence();
 	__atomic_store_n(&board->pid, getpid(), __ATOMIC_RELEASE);
 }
 
@@ -119,6 +121,8 @@ void soft_board_publish(struct soft_station *station, const struct soft_region *
 	STORE(e->first, region->first);
 	STORE(e->length, region->length);
 	STORE(e->base, (uintptr_t)region->base);
+	STORE(e->file, region->file);
+	STORE(e->offset, region->offset);
 	__atomic_store_n(&e->version, e->version + 1, __ATOMIC_RELEASE);
 }
 
@@ -168,6 +172,7 @@ void soft_door_close(struct dapl_conn *conn)
 	pair->door_open = false;
 	STORE(own_door(pair)->pd, 0);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	soft_mapped_settle(conn);
 	if (ONCE(own_door(pair)->knocked) && pair->own->gate_file >= 0)
 		close_window(pair->own);
 }
@@ -198,15 +203,19 @@ static bool has_id(const struct soft_station *peer, pid_t pid)
 	return process_vm_readv(pid, &here, 1, &there, 1, 0) == sizeof id && id == peer->id;
 }
 
-/* Its gate, opened anew by the name that /proc has for it. */
-static int open_gate(pid_t pid, int number)
+int soft_direct_open(pid_t pid, int number)
 {
 	char path[64];
-	int fd, seals;
 
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, number);
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	seals = fd >= 0 ? fcntl(fd, F_GET_SEALS) : 0;
+	return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+static int open_gate(pid_t pid, int number)
+{
+	int fd = soft_direct_open(pid, number);
+	int seals = fd >= 0 ? fcntl(fd, F_GET_SEALS) : 0;
+
 	if (seals >= 0 && (seals & F_SEAL_GROW) && (seals & F_SEAL_SEAL))
 		return fd;
 	if (fd >= 0)
@@ -235,7 +244,7 @@ static bool try_to_reach(struct soft_station *peer)
 	return peer->gate_file >= 0;
 }
 
-static bool is_reached(struct soft_station *peer)
+bool soft_direct_reaches(struct soft_station *peer)
 {
 	bool reached;
 
@@ -249,61 +258,67 @@ static bool is_reached(struct soft_station *peer)
 	return reached;
 }
 
-/* --- the initiator: what may be accessed -------------------------------------------------------- */
-
-/* A permission, as it was found. */
-struct permit {
-	const struct ring_door *door;
-	uint64_t pd;
-	const struct board_entry *entry;
-	uint32_t version;
-	char *at;			/* in the target's memory */
-};
-
-static bool still_holds(const struct permit *permit)
+bool soft_direct_has_ended(struct soft_station *peer)
 {
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return ONCE(permit->entry->version) == permit->version &&
-	       ONCE(permit->door->pd) == permit->pd;
+	struct pollfd ended = { .events = POLLIN };
+	pid_t pid = ONCE(peer->board->pid);
+
+	soft_direct_reaches(peer);	/* opens the pidfd, the first time, if there is a process */
+	ended.fd = peer->process;
+	if (ended.fd >= 0)
+		return poll(&ended, 1, 0) > 0;
+	return peer->file < 0 && pid > 0 && kill(pid, 0) && errno == ESRCH;
 }
 
+/* --- the initiator: what may be accessed -------------------------------------------------------- */
+
 /* The entry of an STag, in one state. */
-static bool find_entry(const struct soft_board *board, uint32_t stag, struct permit *permit,
-		       struct board_entry *copy)
+static bool find_entry(const struct soft_board *board, uint32_t stag, struct soft_permit *permit)
 {
 	const struct board_entry *e = entries((struct soft_board *)board, stag), *end;
+	struct board_entry *is = &permit->is;
 
 	for (end = e + BOARD_WAYS; e < end; e++) {
-		permit->version = __atomic_load_n(&e->version, __ATOMIC_ACQUIRE);
-		if (!(permit->version & 1) || ONCE(e->stag) != stag)
+		is->version = __atomic_load_n(&e->version, __ATOMIC_ACQUIRE);
+		if (!(is->version & 1) || ONCE(e->stag) != stag)
 			continue;
 		permit->entry = e;
-		copy->access = ONCE(e->access);
-		copy->pd = ONCE(e->pd);
-		copy->first = ONCE(e->first);
-		copy->length = ONCE(e->length);
-		copy->base = ONCE(e->base);
-		return still_holds(permit);
+		is->stag = stag;
+		is->access = ONCE(e->access);
+		is->pd = ONCE(e->pd);
+		is->first = ONCE(e->first);
+		is->length = ONCE(e->length);
+		is->base = ONCE(e->base);
+		is->file = ONCE(e->file);
+		is->offset = ONCE(e->offset);
+		return true;
 	}
 	return false;
 }
 
-/* What mem.c checks at the target. */
-static bool is_permitted(const struct soft_station *peer, const struct soft_swqe *wqe,
-			 struct permit *permit)
+/* What mem.c checks at the target, but for the range. */
+bool soft_permit_find(const struct dapl_conn *conn, uint32_t stag, uint32_t needed,
+		      struct soft_permit *permit)
+{
+	uint64_t pd;
+
+	permit->door = &conn->pair->segment->memory->door[conn->passive];
+	pd = __atomic_load_n(&permit->door->pd, __ATOMIC_ACQUIRE);
+	return pd && find_entry(conn->pair->peer->board, stag, permit) && permit->is.pd == pd &&
+	       (permit->is.access & needed) && soft_permit_holds(permit);
+}
+
+/* Where the request goes in the target's memory; NULL: it may not. */
+static char *permitted(const struct dapl_conn *conn, const struct soft_swqe *wqe,
+		       struct soft_permit *permit)
 {
 	uint32_t needed = wqe->opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ
 							  : IBV_ACCESS_REMOTE_WRITE;
-	struct board_entry e;
 
-	permit->pd = __atomic_load_n(&permit->door->pd, __ATOMIC_ACQUIRE);
-	if (!permit->pd || !find_entry(peer->board, wqe->rkey, permit, &e) ||
-	    e.pd != permit->pd || !(e.access & needed) ||
-	    wqe->remote + wqe->length < wqe->remote || wqe->remote < e.first ||
-	    wqe->length > e.length || wqe->remote - e.first > e.length - wqe->length)
-		return false;
-	permit->at = (char *)(uintptr_t)(e.base + (wqe->remote - e.first));
-	return true;
+	if (!soft_permit_find(conn, wqe->rkey, needed, permit) ||
+	    !soft_permit_covers(permit, wqe->remote, wqe->length))
+		return NULL;
+	return (char *)(uintptr_t)(permit->is.base + (wqe->remote - permit->is.first));
 }
 
 /* --- the initiator: access ------------------------------------------------------------------------ */
@@ -379,34 +394,40 @@ static void knock(struct soft_pair *pair)
 
 /* The gate is looked at first: a window that is opened later than the permission was
  * withdrawn is not found with the permission. */
-static bool write_to(struct soft_pair *pair, const struct soft_swqe *wqe, struct permit *permit,
+static bool write_to(const struct dapl_conn *conn, const struct soft_swqe *wqe,
 		     const struct iovec *iov, int pieces)
 {
+	struct soft_pair *pair = conn->pair;
 	struct soft_station *peer = pair->peer;
+	struct soft_permit permit;
 	uint64_t gate, offset;
-	char *place;
+	char *place, *at;
 
 	knock(pair);
 	gate = __atomic_load_n(&peer->board->gate, __ATOMIC_ACQUIRE);
-	if (!gate || gate % WINDOW || !is_permitted(peer, wqe, permit) || has_file_limit())
+	if (!gate || gate % WINDOW || has_file_limit())
 		return false;
-	offset = gate + ((uint64_t)(ONCE(permit->door->place) & 0xffffff) << PLACE_SHIFT);
+	at = permitted(conn, wqe, &permit);
+	if (!at)
+		return false;
+	offset = gate + ((uint64_t)(ONCE(permit.door->place) & 0xffffff) << PLACE_SHIFT);
 	place = map_place(pair, offset);
 	return place && put(peer->gate_file, iov, pieces, offset) == (ssize_t)wqe->length &&
-	       copy_out(peer, place, permit->at, wqe->length);
+	       copy_out(peer, place, at, wqe->length);
 }
 
-static bool read_from(struct soft_pair *pair, const struct soft_swqe *wqe, struct permit *permit,
+static bool read_from(const struct dapl_conn *conn, const struct soft_swqe *wqe,
 		      const struct iovec *iov, int pieces)
 {
-	struct iovec there;
+	struct soft_station *peer = conn->pair->peer;
+	struct soft_permit permit;
+	struct iovec there = { permitted(conn, wqe, &permit), wqe->length };
 
-	if (!is_permitted(pair->peer, wqe, permit))
+	if (!there.iov_base)
 		return false;
-	there = (struct iovec){ permit->at, wqe->length };
-	if (process_vm_readv(pair->peer->pid, iov, pieces, &there, 1, 0) != (ssize_t)wqe->length)
-		return copy_failed(pair->peer);
-	return still_holds(permit);
+	if (process_vm_readv(peer->pid, iov, pieces, &there, 1, 0) != (ssize_t)wqe->length)
+		return copy_failed(peer);
+	return soft_permit_holds(&permit);
 }
 
 /* Where the request's own memory is. 0: not registered (any more). */
@@ -443,15 +464,13 @@ static bool access_memory(const struct soft_qp *qp, struct dapl_conn *conn, stru
 	struct soft_pair *pair = conn->pair;
 	bool read = wqe->opcode == IBV_WR_RDMA_READ;
 	struct iovec iov[SOFT_MAX_SGE];
-	struct permit permit;
 	int pieces;
 
-	if (!is_reached(pair->peer))
+	if (!soft_direct_reaches(pair->peer))
 		return false;
 	pieces = own_memory(qp, wqe, iov);
-	permit.door = &pair->segment->memory->door[conn->passive];
-	if (!pieces || !(read ? read_from(pair, wqe, &permit, iov, pieces)
-			      : write_to(pair, wqe, &permit, iov, pieces)))
+	if (!pieces || !(read ? read_from(conn, wqe, iov, pieces)
+			      : write_to(conn, wqe, iov, pieces)))
 		return false;
 	pair->direct++;
 	return true;
@@ -530,7 +549,7 @@ bool soft_direct_fetch(struct dapl_conn *conn, uint64_t address, const struct io
 	struct iovec there = { (char *)(uintptr_t)address, length };
 	struct soft_pair *pair = conn->pair;
 
-	if (!conn->dev->want_direct || !is_reached(pair->peer) ||
+	if (!conn->dev->want_direct || !soft_direct_reaches(pair->peer) ||
 	    process_vm_readv(pair->peer->pid, to, pieces, &there, 1, 0) != (ssize_t)length)
 		return false;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -6,6 +6,9 @@
 #define SOFT_DIRECT_H
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include "dapl/soft/relaxed.h"
+#include "dapl/soft/ring.h"
 
 struct dapl_conn;
 struct iovec;
@@ -24,7 +27,9 @@ enum {
 struct board_entry {
 	uint32_t version;		/* changes first and last */
 	uint32_t stag, access;		/* IBV_ACCESS_* */
+	int32_t file;			/* our number of the file that it's a mapping of, or -1 */
 	uint64_t pd, first, length, base;
+	uint64_t offset;		/* in the file */
 } __attribute__((aligned(64)));
 
 /* Written by its owner, mapped read-only by peers. */
@@ -33,6 +38,7 @@ struct soft_board {
 	uint32_t pid;			/* 0: nobody may access us */
 	uint64_t id, self;		/* the station's id, and where this lies in our memory */
 	int32_t fd;			/* our number of the gate's file */
+	uint32_t fences;		/* it does so for those who write to mapped regions */
 	uint64_t gate __attribute__((aligned(64)));	/* offset of the open window; 0: none */
 	struct board_entry entry[BOARD_SETS][BOARD_WAYS] __attribute__((aligned(4096)));
 };
@@ -50,6 +56,47 @@ void soft_board_withdraw(struct soft_station *station, const struct soft_region 
 void soft_door_open(struct soft_qp *qp, struct dapl_conn *conn);
 void soft_door_close(struct dapl_conn *conn);
 void soft_direct_free(struct soft_pair *pair);
+
+/* --- the initiator: a permission of the peer's, as it was found ------------------------------- */
+
+struct soft_permit {
+	const struct ring_door *door;
+	const struct board_entry *entry;
+	struct board_entry is;		/* what it said */
+};
+
+/* False: there is none now. `needed`: IBV_ACCESS_REMOTE_* */
+bool soft_permit_find(const struct dapl_conn *conn, uint32_t stag, uint32_t needed,
+		      struct soft_permit *permit);
+
+static inline bool soft_permit_is_there(const struct soft_permit *permit)
+{
+	return __atomic_load_n(&permit->entry->version, __ATOMIC_ACQUIRE) == permit->is.version &&
+	       __atomic_load_n(&permit->door->pd, __ATOMIC_ACQUIRE) == permit->is.pd;
+}
+
+/* ... after all that was done before? */
+static inline bool soft_permit_holds(const struct soft_permit *permit)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return soft_permit_is_there(permit);
+}
+
+static inline bool soft_permit_covers(const struct soft_permit *permit, uint64_t remote,
+				      uint64_t length)
+{
+	const struct board_entry *is = &permit->is;
+
+	return remote + length >= remote && remote >= is->first && length <= is->length &&
+	       remote - is->first <= is->length - length;
+}
+
+/* Can the peer's memory be accessed? Found out once; false also when its process has ended. */
+bool soft_direct_reaches(struct soft_station *peer);
+/* The process that the station is of has ended, as far as can be told. */
+bool soft_direct_has_ended(struct soft_station *peer);
+/* Opens a file anew that a process has open under this number. -1: it can't be. */
+int soft_direct_open(pid_t pid, int number);
 
 /* qp->lock held: may it be worth while with a request of these flags that is posted now? */
 bool soft_direct_suits(const struct soft_qp *qp, const struct dapl_conn *conn,

@@ -507,21 +507,6 @@ int soft_target_place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t lengt
 	return -1;
 }
 
-/* Everything before is visible; now the tail, at once where it's an aligned word. */
-static void store_tail(const struct soft_rx *rx)
-{
-	uint64_t word;
-
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	if (rx->tail_length == 8 && (uintptr_t)rx->tail_at % 8 == 0) {
-		memcpy(&word, rx->tail, 8);
-		__atomic_store_n((uint64_t *)rx->tail_at, word, __ATOMIC_RELEASE);
-		return;
-	}
-	for (uint32_t i = 0; i < rx->tail_length; i++)
-		__atomic_store_n(rx->tail_at + i, rx->tail[i], __ATOMIC_RELEASE);
-}
-
 void soft_target_placed(struct dapl_conn *conn, uint32_t length)
 {
 	struct soft_rx *rx = &conn->rx;
@@ -541,7 +526,7 @@ void soft_target_placed(struct dapl_conn *conn, uint32_t length)
 	case SOFT_SINK_WRITE:
 		rx->write_to += length;
 		if (!rx->payload_left && rx->tail_length)
-			store_tail(rx);
+			soft_store_tail(rx->tail_at, rx->tail, rx->tail_length);
 		break;
 	case SOFT_SINK_READ:
 		rx->read_offset += length;
@@ -613,10 +598,7 @@ static bool quick_write(struct soft_qp *qp, struct dapl_conn *conn,
 		return false;
 	}
 	copy_quickly(at, m->data, body);
-	memcpy(rx->tail, m->data + body, 8);
-	rx->tail_at = at + body;
-	rx->tail_length = 8;
-	store_tail(rx);
+	soft_store_tail(at + body, m->data + body, 8);
 	soft_mem_done(held);
 	rx->write_length = m->length;
 	conn->arrived++;
@@ -1263,8 +1245,10 @@ static bool serve(struct dapl_device *dev, bool polling)
  * processor. */
 static void count_idle(struct dapl_device *dev, bool busy)
 {
-	dev->idle_polls = busy ? 0 : dev->idle_polls + 1;
-	soft_poller.tired = dev->idle_polls > IDLE_POLLS && !(dev->idle_polls % IDLE_TURNS);
+	uint32_t idle = busy ? 0 : ONCE(dev->idle_polls) + 1;
+
+	STORE(dev->idle_polls, idle);
+	soft_poller.tired = idle > IDLE_POLLS && !(idle % IDLE_TURNS);
 	soft_poller.refused = 0;
 }
 

@@ -43,14 +43,17 @@ static struct soft_region *stag_find(const struct dapl_device *dev, uint32_t sta
 	return e ? e->region : NULL;
 }
 
-/* Waits until nobody who may have seen the table's old contents still looks. */
-static void quiesce(struct dapl_device *dev)
+/* Waits until nobody who may have seen the table's old contents still looks; nor a peer who
+ * writes to a region that was `mapped`. */
+static void quiesce(struct dapl_device *dev, bool mapped)
 {
 	struct soft_qp *qp;
 
 	pthread_mutex_lock(&dev->qps_lock);
 	LIST_FOREACH(qp, &dev->qps, link) {
 		dapl_spin_lock(&qp->lock);
+		if (mapped && qp->conn && qp->conn->pair)
+			soft_mapped_settle(qp->conn);
 		dapl_spin_unlock(&qp->lock);
 	}
 	pthread_mutex_unlock(&dev->qps_lock);
@@ -105,7 +108,7 @@ static void stags_grow(struct dapl_device *dev)
 	if (!table)
 		return;
 	__atomic_store_n(&dev->stags, table, __ATOMIC_RELEASE);
-	quiesce(dev);
+	quiesce(dev, false);
 	stags_free(old);
 }
 
@@ -139,7 +142,7 @@ static void stag_del(struct dapl_device *dev, uint32_t stag)
 	__atomic_store_n(link, e->next, __ATOMIC_RELEASE);
 	table->count--;
 	soft_board_withdraw(dev->station, e->region);
-	quiesce(dev);
+	quiesce(dev, e->region->file >= 0);
 	pthread_mutex_unlock(&dev->stags_lock);
 	free(e);
 }
@@ -210,6 +213,13 @@ static bool is_mapped(const void *addr, size_t length)
 	       errno != ENOMEM;
 }
 
+static void mr_free(struct soft_mr *mr)
+{
+	if (mr->region.file >= 0)
+		close(mr->region.file);
+	free(mr);
+}
+
 int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,
 		struct ibv_mr **mr)
 {
@@ -217,7 +227,6 @@ int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const 
 	struct soft_mr *new;
 	int err;
 
-	(void)name;	/* every process registers what it sees at its own address */
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
 	    !(access & IBV_ACCESS_LOCAL_WRITE))
 		return EINVAL;
@@ -230,10 +239,14 @@ int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const 
 		.kind = SOFT_MR, .pd = soft_pd(pd), .valid = true, .length = length,
 		.base = addr, .access = access,
 		.first = access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr,
+		.file = -1,
 	};
+	/* Every process registers what it sees at its own address; the name says that it's shared. */
+	if (name && (access & IBV_ACCESS_REMOTE_WRITE) && dev->want_direct)
+		new->region.file = soft_mapped_file(addr, length, &new->region.offset);
 	err = stag_add(dev, &new->region);
 	if (err) {
-		free(new);
+		mr_free(new);
 		return err;
 	}
 	new->mr = (struct ibv_mr){
@@ -253,7 +266,7 @@ int soft_mr_dereg(struct ibv_mr *ibmr)
 		return EBUSY;
 	stag_del(soft_device(ibmr->context), mr->region.stag);
 	__atomic_sub_fetch(&soft_pd(ibmr->pd)->refs, 1, __ATOMIC_RELEASE);
-	free(mr);
+	mr_free(mr);
 	return 0;
 }
 
@@ -367,6 +380,7 @@ int soft_mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw)
 	if (!new)
 		return ENOMEM;
 	new->region.kind = type == IBV_MW_TYPE_1 ? SOFT_WINDOW_1 : SOFT_WINDOW_2;
+	new->region.file = -1;
 	new->region.pd = soft_pd(pd);
 	err = stag_add(soft_device(pd->context), &new->region);
 	if (err) {

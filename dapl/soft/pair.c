@@ -37,6 +37,7 @@ void soft_pair_free(struct soft_pair *pair)
 	if (!pair)
 		return;
 	soft_direct_free(pair);
+	soft_mapped_free(pair);
 	free(pair->loans);
 	soft_segment_put(pair->segment);
 	free(pair);
@@ -151,6 +152,27 @@ static __attribute__((noinline)) void put_large(struct ring_tx *tx, struct ring_
 	ring_put(tx, &message, &(struct iovec){ at, message.length }, 1);
 }
 
+/* A write that nothing is before, to a region that is mapped. False: it's not that. */
+static inline bool store_ourselves(struct soft_qp *qp, struct dapl_conn *conn,
+				   const struct ibv_send_wr *wr)
+{
+	const struct soft_tx *tx = &conn->tx;
+	char *at;
+
+	if (qp->sq_head != qp->sq_tail || wr->wr.rdma.rkey == conn->pair->unmapped ||
+	    qp->state != IBV_QPS_RTS || !tx->open || (tx->shut | tx->goodbye | tx->terminate) ||
+	    wr->num_sge != 1 || wr->next || wr->sg_list->length > CHOICE_MAX ||
+	    !payload_at(qp, wr, &at) ||
+	    !soft_mapped_write(conn, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, at,
+			       wr->sg_list->length))
+		return false;
+	if (qp->sig_all || (wr->send_flags & IBV_SEND_SIGNALED))
+		soft_qp_executed(qp, wr);
+	if (ONCE(qp->dev->idle_polls))
+		STORE(qp->dev->idle_polls, 0);	/* the answer, too, may come without us */
+	return true;
+}
+
 bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
 {
 	struct soft_tx_cursor *cur = &conn->tx.cursor;
@@ -160,9 +182,12 @@ bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv
 	uint32_t charge;
 	char *at;
 
+	if (wr->opcode == IBV_WR_RDMA_WRITE && store_ourselves(qp, conn, wr))
+		return true;
 	if (cur->wqe != qp->sq_tail || qp->sq_tail - qp->sq_head == qp->sq_size ||
-	    qp->state != IBV_QPS_RTS || !is_quiet(conn) || !plain_message(wr, &message) ||
-	    message.length > RING_CHUNK)
+	    qp->state != IBV_QPS_RTS || !is_quiet(conn) || !plain_message(wr, &message))
+		return false;
+	if (message.length > RING_CHUNK)
 		return false;
 	if (message.op == WIRE_WRITE && unlikely(soft_is_asleep(pair->peer)) &&
 	    soft_direct_suits(qp, conn, wr->send_flags))

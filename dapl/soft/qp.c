@@ -248,6 +248,11 @@ static void complete_send(struct soft_qp *qp, uint64_t wr_id, enum ibv_wr_opcode
 	complete(qp, qp->qp.send_cq, wr_id, status, wc_opcode(opcode), length, false);
 }
 
+void soft_qp_executed(struct soft_qp *qp, const struct ibv_send_wr *wr)
+{
+	complete_send(qp, wr->wr_id, wr->opcode, IBV_WC_SUCCESS, wr->sg_list->length);
+}
+
 static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
 {
 	if (wqe->state != SOFT_SENT)

@@ -30,6 +30,7 @@ bool ring_memory_clean(struct ring_memory *memory)
 
 	memset(memory->told, 0, sizeof memory->told);
 	memset(memory->door, 0, sizeof memory->door);
+	memset(memory->writer, 0, sizeof memory->writer);
 	for (int direction = 0; direction < 2; direction++) {
 		struct ring_slot *slot = memory->slot[direction];
 

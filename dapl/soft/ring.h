@@ -71,12 +71,20 @@ struct ring_door {
 	uint32_t lends;			/* what it has lent itself is there to be copied */
 } __attribute__((aligned(64)));
 
+/* What a producer says, who stores into the consumer's memory itself (mapped.c). */
+struct ring_writer {
+	uint32_t maps;			/* regions; 0: it has not begun to */
+	uint32_t within;		/* a write: permission to it holds till it's 0 again */
+} __attribute__((aligned(128)));	/* lines are fetched in pairs */
+
 /* Both directions, as they lie in the segment: 0 is from the initiator. Pages are used
  * from the front, and bulk only for what does not fit a slot. */
 struct ring_memory {
 	struct ring_told told[2];
 	struct ring_door door[2];
-	uint8_t pad[4096 - 2 * sizeof(struct ring_told) - 2 * sizeof(struct ring_door)];
+	struct ring_writer writer[2];
+	uint8_t pad[4096 - 2 * sizeof(struct ring_told) - 2 * sizeof(struct ring_door) -
+		    2 * sizeof(struct ring_writer)];
 	struct ring_slot slot[2][RING_SLOTS];
 	uint8_t bulk[2][RING_BULK];
 	uint8_t aid[2][RING_CHUNK];	/* what was wanted */

@@ -37,7 +37,7 @@ enum {
 	SPARES_MAX = 64,
 };
 
-static const char greeting[8] = "daplshm2";	/* also the version of ring.h's layout */
+static const char greeting[8] = "daplshm3";	/* also the version of ring.h's layout */
 
 /* What goes over the Unix socket, with the descriptors beside it. */
 struct fetch_request {

@@ -30,6 +30,7 @@
 #include "dapl/core/settings.h"
 #include "dapl/soft/choice.h"
 #include "dapl/soft/direct.h"
+#include "dapl/soft/mapped.h"
 #include "dapl/soft/ring.h"
 #include "dapl/soft/wire.h"
 
@@ -84,6 +85,8 @@ struct soft_region {
 	uint64_t first;			/* address of the first byte as peers count it */
 	uint64_t length;
 	char *base;			/* where it is */
+	int file;			/* MR: which it's a mapping of, that peers map, too; or -1 */
+	uint64_t offset;		/* in the file */
 	int access;			/* IBV_ACCESS_* */
 	struct soft_qp *qp;		/* type 2: bound to this QP only */
 	struct soft_region *parent;	/* windows: the MR bound to */
@@ -399,7 +402,11 @@ struct soft_pair {
 	uint8_t *aid_out;		/* likewise */
 	const uint8_t *aid_in;
 	bool door_open;			/* the peer may access our memory */
-	uint32_t direct;		/* accesses made in the peer's */
+	bool unsettled;			/* it was within a write for too long */
+	uint32_t direct;		/* accesses made in the peer's, by the kernel, */
+	uint32_t mapped;		/* ... and by ourselves */
+	struct soft_view *views;	/* regions of the peer's that are mapped; NULL: none */
+	uint32_t unmapped;		/* the last STag that could not be */
 	/* Our own payloads that the peer is to copy, by slot. */
 	struct soft_loan {
 		uint32_t slot, wqe, length;
@@ -691,6 +698,9 @@ void soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struc
 		      bool solicited);
 /* The next receive of the QP's own queue holds `length` bytes of a plain Send. */
 void soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool solicited);
+/* Completes a write of one segment that was executed when it was posted, before it had a place
+ * in the queue, which is empty. */
+void soft_qp_executed(struct soft_qp *qp, const struct ibv_send_wr *wr);
 /* Completes, in order, what is done at the head of the send queue. */
 void soft_qp_complete_sends(struct soft_qp *qp);
 /* To ERR: request `culprit` (an SQ counter; with status SUCCESS nobody) completes with
@@ -734,6 +744,23 @@ bool soft_target_quick(struct soft_qp *qp, struct dapl_conn *conn,
 int soft_target_place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
 		      struct iovec *iov, int max, struct soft_region **held, int *term);
 void soft_target_placed(struct dapl_conn *conn, uint32_t length);
+
+/* The end of a write, up to 8 bytes: visible after all before, and at once where it's an
+ * aligned word. */
+static inline void soft_store_tail(char *at, const void *bytes, uint32_t length)
+{
+	uint64_t word;
+
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	if (likely(length == 8) && likely((uintptr_t)at % 8 == 0)) {
+		memcpy(&word, bytes, 8);
+		__atomic_store_n((uint64_t *)at, word, __ATOMIC_RELEASE);
+		return;
+	}
+	for (uint32_t i = 0; i < length; i++)
+		__atomic_store_n(at + i, ((const char *)bytes)[i], __ATOMIC_RELEASE);
+}
+
 /* Receives were posted: messages that wait go into them. */
 void soft_target_receives(struct soft_qp *qp);
 /* The initiator's side. */

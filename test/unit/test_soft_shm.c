@@ -1159,7 +1159,7 @@ static ssize_t hears(int fd)
 
 static void strangers_get_no_memory(void **state)
 {
-	struct fetch_request request = { "daplshm2", 0, 77 }, other;
+	struct fetch_request request = { "daplshm3", 0, 77 }, other;
 	int bell = eventfd(0, EFD_NONBLOCK), blocking = eventfd(0, 0), fd, pipes[2];
 	int file = memfd_create("t", MFD_ALLOW_SEALING), small = memfd_create("t", 0);
 	struct soft_segment *segment;

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* mapped.c - memory that a consumer shares between processes anyway is mapped by peers, who
+ * store what they write there: no message, no system call, and the target has nothing to
+ * do. Whether a peer may is checked as for every direct access (direct.c).
+ *
+ * The target takes back its permission first and waits then for who is within a write; the
+ * initiator says that it is, and looks at the permission only then. Between the two is a full
+ * fence on either side, so one of them sees the other. The initiator's is in the way of every
+ * write, and of those before it; so, where both can, the target has the kernel make it
+ * (membarrier). */
+#include "dapl/soft/soft.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+#include "common/mapping.h"
+
+enum {
+	VIEWS = 4,			/* regions of the peer's, a connection; more are not mapped */
+	SETTLE_SPINS = 1000,
+	SETTLE_NAP_NS = 50000, SETTLE_NS = 1000000000,
+};
+
+/* A region of the peer's, mapped. */
+struct soft_view {
+	struct soft_permit permit;
+	char *memory;			/* where its first byte is; NULL: the place is free */
+	void *map;			/* the mapping; NULL: the region is of this process */
+	size_t size;
+	bool fenced;			/* the target fences for us */
+};
+
+/* --- the target: which memory ---------------------------------------------------------------- */
+
+/* The mapping that all of it is in. */
+static bool find_mapping(uintptr_t start, size_t length, struct mapping *m)
+{
+	FILE *list = mapping_open();
+	bool found = false;
+
+	while (list && !found && mapping_next(list, m))
+		found = m->from <= start && start < m->to;
+	if (list)
+		fclose(list);
+	return found && length <= m->to - start;
+}
+
+/* Its size stays, and no page of it can fail to be there: hugetlbfs may run out of them. */
+static bool is_lasting(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct statfs fs;
+
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && !fstatfs(fd, &fs) &&
+	       fs.f_type == TMPFS_MAGIC;
+}
+
+static bool is_file(int fd, const struct mapping *m)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_dev == m->device && st.st_ino == m->inode;
+}
+
+/* Any descriptor of this file that the process has, once more; -1: it has none. */
+static int find_descriptor(const struct mapping *m)
+{
+	DIR *all = opendir("/proc/self/fd");
+	struct dirent *each;
+	int fd = -1;
+
+	while (all && fd < 0 && (each = readdir(all)) != NULL) {
+		int candidate = atoi(each->d_name);
+
+		if (each->d_name[0] != '.' && is_file(candidate, m) && is_lasting(candidate))
+			fd = fcntl(candidate, F_DUPFD_CLOEXEC, 0);
+	}
+	if (all)
+		closedir(all);
+	if (fd < 0 || is_file(fd, m))
+		return fd;
+	close(fd);		/* another thread put something else in its place */
+	return -1;
+}
+
+int soft_mapped_file(const void *memory, size_t length, uint64_t *offset)
+{
+	uintptr_t start = (uintptr_t)memory;
+	struct mapping m;
+
+	if (!find_mapping(start, length, &m) || !m.shared || !m.inode)
+		return -1;
+	*offset = m.offset + (start - m.from);
+	return find_descriptor(&m);
+}
+
+/* --- the target: taking back ----------------------------------------------------------------- */
+
+static int barrier(int command)
+{
+	return syscall(SYS_membarrier, command, 0);
+}
+
+bool soft_mapped_can_fence(void)
+{
+	int commands = barrier(MEMBARRIER_CMD_QUERY);
+
+	return commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+}
+
+static uint64_t nap(uint64_t since)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NAP_NS }, NULL);
+	return soft_now_ns() - since;
+}
+
+void soft_mapped_settle(struct dapl_conn *conn)
+{
+	struct soft_pair *pair = conn->pair;
+	const struct ring_writer *writer = &pair->segment->memory->writer[!conn->passive];
+	const uint32_t *within = &writer->within;
+	uint64_t begun;
+
+	if (likely(!ONCE(writer->maps)))
+		return;
+	barrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+	for (int i = 0; i < SETTLE_SPINS; i++) {
+		if (likely(!__atomic_load_n(within, __ATOMIC_ACQUIRE)))
+			return;
+		dapl_pause();
+	}
+	begun = soft_now_ns();
+	while (!pair->unsettled && __atomic_load_n(within, __ATOMIC_ACQUIRE)) {
+		if (soft_direct_has_ended(pair->peer))
+			return;
+		if (nap(begun) < SETTLE_NS)
+			continue;
+		pair->unsettled = true;
+		log_line(SOFT_LOG_ERR, "soft: a peer has been within a write to memory that is "
+			 "being taken back for a second; not waiting any longer");
+	}
+}
+
+/* --- the initiator: a view of a region --------------------------------------------------------- */
+
+static void drop(struct soft_view *view)
+{
+	if (view->map)
+		munmap(view->map, view->size);
+	view->memory = view->map = NULL;
+}
+
+void soft_mapped_free(struct soft_pair *pair)
+{
+	for (int i = 0; pair->views && i < VIEWS; i++)
+		drop(&pair->views[i]);
+	free(pair->views);
+}
+
+/* Does the file have what the peer says? */
+static bool has_region(int fd, const struct board_entry *is)
+{
+	struct stat st;
+
+	return is_lasting(fd) && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	       is->offset <= (uint64_t)st.st_size &&
+	       is->length <= (uint64_t)st.st_size - is->offset;
+}
+
+static bool map_file(struct soft_view *view, int fd)
+{
+	const struct board_entry *is = &view->permit.is;
+	uint64_t before = is->offset % sysconf(_SC_PAGESIZE);
+	void *map;
+
+	view->size = before + is->length;
+	map = mmap(NULL, view->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, is->offset - before);
+	if (map == MAP_FAILED)
+		return false;
+	madvise(map, view->size, MADV_DONTFORK);
+	view->map = map;
+	view->memory = (char *)map + before;
+	return true;
+}
+
+static bool map_region(struct soft_view *view, struct soft_station *peer)
+{
+	bool mapped;
+	int fd;
+
+	if (peer->file >= 0) {		/* this process's */
+		view->memory = (char *)(uintptr_t)view->permit.is.base;
+		return true;
+	}
+	fd = soft_direct_open(peer->pid, view->permit.is.file);
+	if (fd < 0)
+		return false;
+	mapped = has_region(fd, &view->permit.is) && map_file(view, fd);
+	close(fd);
+	return mapped;
+}
+
+/* Of a region that is gone, the place can be used again. */
+static struct soft_view *free_place(struct soft_pair *pair)
+{
+	if (!pair->views)
+		pair->views = calloc(VIEWS, sizeof *pair->views);
+	for (int i = 0; pair->views && i < VIEWS; i++) {
+		struct soft_view *view = &pair->views[i];
+
+		if (view->memory && !soft_permit_holds(&view->permit))
+			drop(view);
+		if (!view->memory)
+			return view;
+	}
+	return NULL;
+}
+
+/* This process wants to be fenced by others. */
+static bool is_registered(void)
+{
+	static int state;		/* 0: not yet; 1: it is; -1: it can't be */
+
+	if (!ONCE(state))
+		STORE(state, barrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) ? -1 : 1);
+	return ONCE(state) > 0;
+}
+
+/* What does not become a view is remembered, and not tried again before another was. */
+static __attribute__((noinline)) struct soft_view *make_view(struct dapl_conn *conn, uint32_t stag)
+{
+	struct soft_pair *pair = conn->pair;
+	struct soft_permit permit;
+	struct soft_view *view;
+
+	if (!conn->dev->want_direct ||
+	    !soft_permit_find(conn, stag, IBV_ACCESS_REMOTE_WRITE, &permit))
+		return NULL;
+	STORE(pair->segment->memory->writer[conn->passive].maps, 1);
+	if (!soft_permit_holds(&permit))		/* full fence before */
+		return NULL;
+	view = permit.is.file >= 0 && soft_direct_reaches(pair->peer) ? free_place(pair) : NULL;
+	if (view) {
+		view->permit = permit;
+		view->fenced = pair->peer->board->fences && is_registered();
+		if (map_region(view, pair->peer))
+			return view;
+	}
+	pair->unmapped = stag;
+	return NULL;
+}
+
+static inline struct soft_view *find_view(const struct soft_pair *pair, uint32_t stag)
+{
+	for (int i = 0; pair->views && i < VIEWS; i++)
+		if (pair->views[i].memory && pair->views[i].permit.is.stag == stag)
+			return &pair->views[i];
+	return NULL;
+}
+
+/* --- the initiator: writing -------------------------------------------------------------------- */
+
+/* The last aligned 8 bytes become visible last. */
+static void store(char *at, const char *from, uint32_t length)
+{
+	uint32_t tail = (uintptr_t)(at + length - 1) % 8 + 1, body;
+
+	if (tail > length)
+		tail = length;
+	body = length - tail;
+	if (likely(body <= RING_INLINE))
+		ring_copy((uint8_t *)at, (const uint8_t *)from, body);
+	else
+		memcpy(at, from, body);
+	soft_store_tail(at + body, from + body, tail);
+}
+
+bool soft_mapped_write(struct dapl_conn *conn, uint32_t stag, uint64_t remote, const char *from,
+		       uint32_t length)
+{
+	struct soft_pair *pair = conn->pair;
+	struct soft_view *view;
+	uint32_t *within;
+	bool may;
+
+	if (!length)
+		return false;
+	view = find_view(pair, stag);
+	if (unlikely(!view))
+		view = make_view(conn, stag);
+	if (!view || unlikely(!soft_permit_covers(&view->permit, remote, length)))
+		return false;
+	within = &pair->segment->memory->writer[conn->passive].within;
+	STORE(*within, 1);
+	if (likely(view->fenced))
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	else
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	may = soft_permit_is_there(&view->permit);
+	if (likely(may))
+		store(view->memory + (remote - view->permit.is.first), from, length);
+	__atomic_store_n(within, 0, __ATOMIC_RELEASE);
+	if (unlikely(!may))
+		drop(view);
+	else
+		pair->mapped++;
+	return may;
+}
