@@ -178,7 +178,6 @@ static udapl_conn_t *new_conn(mca_btl_base_endpoint_t *e, bool active)
 	c->active = active;
 	c->room = mca_btl_udapl_component.requests;
 	c->control_room = UDAPL_CONTROL_ROOM;
-	c->ring_in.lap = c->ring_out.lap = 1;
 	reserve_receives(m, c);
 	OPAL_THREAD_LOCK(&m->lock);
 	opal_list_append(&m->conns, &c->super);

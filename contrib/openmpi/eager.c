@@ -1,36 +1,81 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eager.c - rings for short messages. Who receives much from a peer gives it a ring of slots in
- * his memory. The peer writes a message so that it ends with its slot, with the tail as the last 8
- * bytes; who receives polls the place where the next tail will be. DAT providers store the last
- * 8 bytes of a write last.
+/* eager.c - rings for short messages. Who receives much from a peer gives it a ring in his
+ * memory. DAT providers store the last 8 bytes of a write last, so a message ends with its tail, and
+ * who receives polls the place where the next tail will be. Where a message begins its tail says: the
+ * ring is filled from its top down, and what ends where one begins is the next.
  *
- *	slot:	| unused | payload | padding to 8 | tail |
+ *	... | next message | tail | payload | padding to 8 | tail | read already ...
+ *	                     ^ polled when what is above has been read
  *
- * A tail names the lap, so what an earlier lap left is not taken for news. Slots that were read
- * are told like credits, with messages.
+ * A message takes whole cache lines; what its first one has before it is unused. Where the
+ * largest would not fit any more, both sides go on at the top, for another lap; so no message ends
+ * in the lines that are left out. The last 8 bytes of a line that has been read are the tail of this
+ * lap, or zero: the reader clears them where payload was. So nothing old is taken for a tail, and a
+ * message of one line makes the reader write nothing. Lines that were read are told like credits, with
+ * messages.
  *
- * What sendi is given is packed into the stage and written from there; that a place of the stage is
- * free again follows from the slot's being read, so most of these writes need not tell us that they
- * completed. */
+ * What sendi is given is packed into the stage, the ring's image, and written from there; that a place
+ * of the stage is free again follows from the ring's being read there, so most of these writes need
+ * not tell us that they completed. */
 #include "udapl.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { STAGE_PLACE = 512 };	/* ob1 sends up to 256 bytes, and its header, by sendi */
+enum {
+	LINE = 64,
+	RING_LINES = UINT16_MAX,	/* at most: they are told in 16 bits */
+	IN_A_ROW = 64			/* messages read before others have their turn */
+};
 
-static size_t padded(size_t length)
+static uint32_t padded(size_t length)
 {
 	return (length + 7) & ~(size_t)7;
 }
 
-static size_t slot_size(const mca_btl_udapl_module_t *m)
+/* Bytes of a ring for so much payload. */
+static uint32_t lines_for(size_t length)
 {
-	size_t size = padded(m->super.btl_eager_limit) + sizeof(struct udapl_tail);
+	return (padded(length) + sizeof(struct udapl_tail) + LINE - 1) & ~(size_t)(LINE - 1);
+}
 
-	return (size + 63) & ~(size_t)63;
+/* A message of `size` bytes that ends here is the last of its lap. */
+static bool is_last(const struct udapl_ring_shape *shape, uint32_t end, uint32_t size)
+{
+	return end - size < shape->largest;
+}
+
+/* Lines that it takes from the ring, with those that are left out at the bottom. */
+static uint32_t taken(const struct udapl_ring_shape *shape, uint32_t end, uint32_t size)
+{
+	return (is_last(shape, end, size) ? end : size) / LINE;
+}
+
+/* Goes on to where the next message ends. */
+static void pass(const struct udapl_ring_shape *shape, struct udapl_ring_place *at, uint32_t size)
+{
+	if (is_last(shape, at->end, size)) {
+		at->end = shape->size;
+		at->lap = at->lap % UINT8_MAX + 1;
+	} else {
+		at->end -= size;
+	}
+}
+
+static struct udapl_ring_place first_place(const struct udapl_ring_shape *shape)
+{
+	return (struct udapl_ring_place){ .end = shape->size, .lap = 1 };
 }
 
 /* --- ours, which we read ---------------------------------------------------------------------- */
+
+static struct udapl_ring_shape own_shape(const mca_btl_udapl_module_t *m)
+{
+	struct udapl_ring_shape shape = { .largest = lines_for(m->super.btl_eager_limit) };
+	uint64_t size = (uint64_t)mca_btl_udapl_component.eager_messages * shape.largest;
+
+	shape.size = size < RING_LINES * LINE ? size : RING_LINES * LINE;
+	return shape;
+}
 
 /* With e->lock held. */
 static int place_for(mca_btl_udapl_module_t *m)
@@ -43,32 +88,6 @@ static int place_for(mca_btl_udapl_module_t *m)
 			place = i;
 	OPAL_THREAD_UNLOCK(&m->lock);
 	return place;
-}
-
-/* NULL: there is none. */
-static char *registered(udapl_conn_t *c, size_t size, uint32_t flags,
-			mca_btl_base_registration_handle_t **handle)
-{
-	void *base;
-
-	if (posix_memalign(&base, 4096, size))
-		return NULL;
-	memset(base, 0, size);
-	*handle = udapl_register_mem(&c->module->super, c->endpoint, base, size, flags);
-	if (!*handle) {
-		free(base);
-		return NULL;
-	}
-	return base;
-}
-
-static void unregistered(udapl_conn_t *c, char **base, mca_btl_base_registration_handle_t *handle)
-{
-	if (*base) {
-		udapl_deregister_mem(&c->module->super, handle);
-		free(*base);
-		*base = NULL;
-	}
 }
 
 static void poll_from_now_on(udapl_conn_t *c, int place)
@@ -89,25 +108,23 @@ static void poll_from_now_on(udapl_conn_t *c, int place)
 void udapl_ring_offer(struct udapl_conn *c)
 {
 	mca_btl_udapl_module_t *m = c->module;
-	struct udapl_ring_offer offer = { .slots = mca_btl_udapl_component.eager_slots,
-					  .slot_size = slot_size(m) };
+	struct udapl_ring_offer offer = { .shape = own_shape(m) };
 	int place = place_for(m);
 
 	if (c->state != UDAPL_CONN_UP)
 		return;
-	if (!c->ring_in.base) {
+	if (!c->ring_in.memory.base) {
 		c->ring_in.offered = true;
 		if (!mca_btl_udapl_component.eager_rdma || place < 0)
 			return;
-		c->ring_in.base = registered(c, (size_t)offer.slots * offer.slot_size,
-					     MCA_BTL_REG_FLAG_LOCAL_WRITE |
-					     MCA_BTL_REG_FLAG_REMOTE_WRITE, &c->ring_in.handle);
-		if (!c->ring_in.base)
+		if (!udapl_memory_get(m, &c->ring_in.memory, offer.shape.size, true))
 			return;
+		c->ring_in.shape = offer.shape;
+		c->ring_in.at = first_place(&offer.shape);
 		poll_from_now_on(c, place);
 	}
-	offer.address = (uintptr_t)c->ring_in.base;
-	offer.rmr_context = c->ring_in.handle->rmr_context;
+	offer.address = (uintptr_t)c->ring_in.memory.base;
+	offer.rmr_context = c->ring_in.memory.rmr_context;
 	c->ring_in.offered = udapl_control(c, UDAPL_RING, &offer, sizeof offer);
 }
 
@@ -121,50 +138,55 @@ void udapl_ring_free(struct udapl_conn *c)
 		if (m->rings[i] == c)
 			m->rings[i] = NULL;
 	OPAL_THREAD_UNLOCK(&m->lock);
-	unregistered(c, &c->ring_in.base, c->ring_in.handle);
-	unregistered(c, &c->ring_out.stage, c->ring_out.stage_handle);
+	udapl_memory_put(&c->ring_in.memory);
+	udapl_memory_put(&c->ring_out.stage);
 }
 
-static volatile uint64_t *next_tail(const udapl_conn_t *c, size_t size)
+/* Is the next message there? Then it is whole. */
+static inline bool has_come(const udapl_conn_t *c, struct udapl_tail *tail)
 {
-	return (volatile uint64_t *)(c->ring_in.base + (c->ring_in.next + 1) * size -
-				     sizeof(struct udapl_tail));
-}
-
-static bool has_come(const udapl_conn_t *c, size_t size, struct udapl_tail *tail)
-{
-	uint64_t word = *next_tail(c, size);
+	const char *at = c->ring_in.memory.base + c->ring_in.at.end - sizeof *tail;
+	uint64_t word = *(const volatile uint64_t *)at;
 
 	memcpy(tail, &word, sizeof *tail);
-	return tail->lap == c->ring_in.lap;
+	return tail->lap == c->ring_in.at.lap;
 }
 
-static void read_slot(udapl_conn_t *c, size_t size, struct udapl_tail tail)
+/* So that none of these lines looks like the end of a message. */
+static void clear(char *from, char *to)
+{
+	for (; to > from; to -= LINE)
+		memset(to - sizeof(struct udapl_tail), 0, sizeof(struct udapl_tail));
+}
+
+static void read_message(udapl_conn_t *c, struct udapl_tail tail)
 {
 	struct udapl_ring_in *r = &c->ring_in;
-	char *end = (char *)(uintptr_t)next_tail(c, size);
+	uint32_t size = lines_for(tail.length);
+	char *end = r->memory.base + r->at.end;
 	struct udapl_header h = { .kind = UDAPL_DATA, .tag = tail.tag, .credits = tail.credits,
 				  .eager_credits = tail.eager_credits };
 
 	opal_atomic_rmb();
-	if (padded(tail.length) + sizeof tail <= size)
-		udapl_dispatch(c, &h, end - padded(tail.length), tail.length);
-	if (++r->next == (uint32_t)mca_btl_udapl_component.eager_slots) {
-		r->next = 0;
-		r->lap++;
-	}
-	OPAL_THREAD_ADD_FETCH32(&r->owed, 1);
+	if (size <= r->shape.largest)
+		udapl_dispatch(c, &h, end - sizeof tail - padded(tail.length), tail.length);
+	else
+		size = LINE;		/* not a writer of ours */
+	clear(end - size, end - LINE);
+	opal_atomic_wmb();
+	OPAL_THREAD_ADD_FETCH32(&r->owed, taken(&r->shape, r->at.end, size));
+	pass(&r->shape, &r->at, size);
 }
 
-static int read_ring(udapl_conn_t *c, size_t size)
+static int read_ring(udapl_conn_t *c)
 {
 	struct udapl_tail tail;
 	int n = 0;
 
 	if (opal_atomic_trylock(&c->ring_in.busy))
 		return 0;
-	while (n < mca_btl_udapl_component.eager_slots && has_come(c, size, &tail)) {
-		read_slot(c, size, tail);
+	while (n < IN_A_ROW && has_come(c, &tail)) {
+		read_message(c, tail);
 		n++;
 	}
 	opal_atomic_unlock(&c->ring_in.busy);
@@ -175,77 +197,90 @@ static int read_ring(udapl_conn_t *c, size_t size)
 
 int udapl_rings_poll(mca_btl_udapl_module_t *m)
 {
-	size_t size = slot_size(m);
 	struct udapl_tail tail;
 	int n = 0;
 
 	for (int i = 0; i < m->num_rings; i++)
-		if (m->rings[i] && has_come(m->rings[i], size, &tail))
-			n += read_ring(m->rings[i], size);
+		if (m->rings[i] && has_come(m->rings[i], &tail))
+			n += read_ring(m->rings[i]);
 	return n;
 }
 
+/* As many as should be told, if nothing else goes where they could ride on. */
+bool udapl_ring_owes(const struct udapl_conn *c)
+{
+	return c->ring_in.owed * LINE >= (int32_t)c->ring_in.shape.size / 2 && c->ring_in.owed;
+}
+
 /* --- the peer's, which we write -------------------------------------------------------------- */
+
+static bool is_ring(const struct udapl_ring_shape *shape)
+{
+	return shape->size % LINE == 0 && shape->size <= RING_LINES * LINE && shape->largest &&
+	       shape->largest % LINE == 0 && shape->largest <= shape->size;
+}
 
 /* With e->lock held. Without a stage sendi needs fragments, as everything else. */
 void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offer)
 {
 	struct udapl_ring_out *r = &c->ring_out;
 
+	if (!is_ring(&offer->shape))
+		return;
 	r->offer = *offer;
-	r->free = offer->slots;
+	r->at = first_place(&offer->shape);
+	r->free = offer->shape.size / LINE;
 	r->work = (struct udapl_work){ UDAPL_STAGED, c };
-	r->stage = registered(c, (size_t)offer->slots * STAGE_PLACE, 0, &r->stage_handle);
+	udapl_memory_get(c->module, &r->stage, offer->shape.size, false);
 }
 
 bool udapl_ring_has_room(const struct udapl_conn *c, size_t length)
 {
-	return c->ring_out.free > 0 && length <= UINT16_MAX &&
-	       padded(length) + sizeof(struct udapl_tail) <= c->ring_out.offer.slot_size;
+	const struct udapl_ring_out *r = &c->ring_out;
+	uint32_t size = lines_for(length);
+
+	return length <= UINT16_MAX && size <= r->offer.shape.largest &&
+	       taken(&r->offer.shape, r->at.end, size) <= r->free;
 }
 
 /* Behind the payload at `data` there is room for the tail. */
-static DAT_RETURN write_slot(struct udapl_conn *c, const struct udapl_header *h, char *data,
-			     size_t length, uint32_t lmr_context, struct udapl_work *work,
-			     DAT_COMPLETION_FLAGS flags)
+static DAT_RETURN write_message(struct udapl_conn *c, const struct udapl_header *h, char *data,
+				size_t length, uint32_t lmr_context, struct udapl_work *work,
+				DAT_COMPLETION_FLAGS flags)
 {
 	struct udapl_ring_out *r = &c->ring_out;
-	size_t size = padded(length) + sizeof(struct udapl_tail);
+	const struct udapl_ring_shape *shape = &r->offer.shape;
+	uint32_t size = padded(length) + sizeof(struct udapl_tail), lines = lines_for(length);
 	struct udapl_tail tail = { .length = length, .credits = h->credits,
 				   .eager_credits = h->eager_credits, .tag = h->tag,
-				   .lap = r->lap };
+				   .lap = r->at.lap };
 	DAT_LMR_TRIPLET from = { .virtual_address = (uintptr_t)data, .segment_length = size,
 				 .lmr_context = lmr_context };
-	DAT_RMR_TRIPLET to = { .virtual_address = r->offer.address +
-				       (uint64_t)(r->next + 1) * r->offer.slot_size - size,
+	DAT_RMR_TRIPLET to = { .virtual_address = r->offer.address + r->at.end - size,
 			       .segment_length = size, .rmr_context = r->offer.rmr_context };
 	DAT_DTO_COOKIE cookie = { .as_ptr = work };
 
 	memcpy(data + padded(length), &tail, sizeof tail);
-	r->free--;
-	if (++r->next == r->offer.slots) {
-		r->next = 0;
-		r->lap++;
-	}
+	r->free -= taken(shape, r->at.end, lines);
+	pass(shape, &r->at, lines);
 	return dat_ep_post_rdma_write(c->ep, 1, &from, cookie, &to, flags);
 }
 
 /* With e->lock held, and so are the next ones; udapl_ring_has_room() said yes. */
 DAT_RETURN udapl_ring_write(struct udapl_conn *c, struct udapl_frag *f)
 {
-	return write_slot(c, f->header, (char *)(f->header + 1), f->segment.seg_len,
-			  f->lmr_context, &f->work, DAT_COMPLETION_DEFAULT_FLAG);
+	return write_message(c, f->header, (char *)(f->header + 1), f->segment.seg_len,
+			     f->lmr_context, &f->work, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-/* Where a payload for the next slot is put together. NULL: not on the stage. */
+/* Where a payload for the next message is put together. NULL: not on the stage. */
 void *udapl_ring_stage(const struct udapl_conn *c, size_t length)
 {
 	const struct udapl_ring_out *r = &c->ring_out;
 
-	if (!r->stage || padded(length) + sizeof(struct udapl_tail) > STAGE_PLACE ||
-	    !udapl_ring_has_room(c, length))
+	if (!r->stage.base || !udapl_ring_has_room(c, length))
 		return NULL;
-	return r->stage + (size_t)r->next * STAGE_PLACE;
+	return r->stage.base + r->at.end - sizeof(struct udapl_tail) - padded(length);
 }
 
 /* Writes what was put together there. */
@@ -254,7 +289,7 @@ DAT_RETURN udapl_ring_write_staged(struct udapl_conn *c, const struct udapl_head
 {
 	struct udapl_ring_out *r = &c->ring_out;
 
-	return write_slot(c, h, stage, length, r->stage_handle->lmr_context,
-			  tells ? &r->work : &c->module->untold,
-			  tells ? DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG);
+	return write_message(c, h, stage, length, r->stage.lmr_context,
+			     tells ? &r->work : &c->module->untold,
+			     tells ? DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG);
 }

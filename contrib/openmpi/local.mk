@@ -16,6 +16,7 @@ mca_btl_udapl_la_SOURCES = \
 	contrib/openmpi/send.c \
 	contrib/openmpi/receive.c \
 	contrib/openmpi/eager.c \
+	contrib/openmpi/memory.c \
 	contrib/openmpi/rdma.c \
 	contrib/openmpi/progress.c
 # Open MPI's headers have a config.h of their own, and warnings.
@@ -36,6 +37,7 @@ openmpi_tests = \
 	contrib/openmpi/test/onesided.c \
 	contrib/openmpi/test/threads.c \
 	contrib/openmpi/test/killed.c \
+	contrib/openmpi/test/laps.c \
 	contrib/openmpi/test/speed.c
 
 # MPI programs over the component, on the software device; -long with programs of others too.

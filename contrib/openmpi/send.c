@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* send.c - sending, and the flow control that goes with it.
  *
- * A message needs room for a request on our side, and on the peer's either a slot of the ring
+ * A message needs room for a request on our side, and on the peer's either a place in the ring
  * that he polls or a receive: a credit. What finds none waits in endpoint->sends and is pushed
  * when a completion or news of credits come. Credits ride on every message; if there is none to
  * ride on, half of them go alone, by a control message, which needs no credit
@@ -351,7 +351,7 @@ void udapl_return_credits(struct udapl_conn *c)
 	OPAL_THREAD_LOCK(&e->lock);
 	if (c->state == UDAPL_CONN_UP &&
 	    (c->owed >= mca_btl_udapl_component.credits / 2 ||
-	     c->ring_in.owed >= mca_btl_udapl_component.eager_slots / 2))
+	     udapl_ring_owes(c)))
 		udapl_control(c, UDAPL_CREDITS, NULL, 0);
 	OPAL_THREAD_UNLOCK(&e->lock);
 }

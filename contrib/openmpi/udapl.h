@@ -42,7 +42,7 @@ struct udapl_header {
 	uint8_t kind;			/* enum udapl_message */
 	mca_btl_base_tag_t tag;
 	uint16_t credits;		/* receives posted again since the last message */
-	uint16_t eager_credits;		/* slots of the eager ring, read since then */
+	uint16_t eager_credits;		/* lines of the eager ring, read since then */
 	uint16_t reserved;
 };
 
@@ -53,21 +53,31 @@ enum udapl_message {
 	UDAPL_GOODBYE		/* the disconnect that follows is meant */
 };
 
-/* The last 8 bytes of a slot of an eager ring, and all that goes with the payload of a
- * UDAPL_DATA there. A message ends here, wherever it begins, so nothing but tails is ever written
- * to this place, and no slot needs to be cleared. */
+/* The last 8 bytes of a message in an eager ring, and all that goes with the payload of a
+ * UDAPL_DATA there. */
 struct udapl_tail {
 	uint16_t length;	/* of the payload, which ends before this, padded to 8 */
 	uint16_t credits, eager_credits;
 	mca_btl_base_tag_t tag;
-	uint8_t lap;		/* of the writer through the ring, from 1; wraps */
+	uint8_t lap;		/* of the writer through the ring, from 1 to 255 and again */
+};
+
+/* In bytes, whole lines. */
+struct udapl_ring_shape {
+	uint32_t size;
+	uint32_t largest;	/* what the largest message takes */
+};
+
+/* Where the next message ends. */
+struct udapl_ring_place {
+	uint32_t end;
+	uint8_t lap;
 };
 
 struct udapl_ring_offer {
 	uint64_t address;
 	uint32_t rmr_context;
-	uint32_t slots;
-	uint32_t slot_size;
+	struct udapl_ring_shape shape;
 	uint32_t reserved;
 };
 
@@ -79,7 +89,7 @@ struct udapl_hello {
 	uint32_t message_size;		/* of his receives */
 	uint32_t credits;		/* of those, posted for this connection */
 };
-enum { UDAPL_MAGIC = 0x75444101 };
+enum { UDAPL_MAGIC = 0x75444102 };
 
 /* An address of a process, in the modex. */
 struct udapl_address {
@@ -145,26 +155,32 @@ OBJ_CLASS_DECLARATION(udapl_rdma_t);
 
 /* --- connections ----------------------------------------------------------------------------- */
 
+/* Registered memory of our own, in pages that nothing else is in. */
+struct udapl_memory {
+	char *base;			/* NULL: none */
+	size_t size;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+};
+
 /* A ring that we poll: the peer writes, we read. */
 struct udapl_ring_in {
-	char *base;
-	mca_btl_base_registration_handle_t *handle;
-	uint32_t next;			/* what is read next */
-	uint8_t lap;
-	volatile int32_t owed;		/* slots read and not told */
+	struct udapl_memory memory;
+	struct udapl_ring_shape shape;
+	struct udapl_ring_place at;	/* what is read next */
+	volatile int32_t owed;		/* lines read and not told */
 	opal_atomic_lock_t busy;	/* one thread reads at a time */
 	bool offered;
 };
 
-/* The ring of the peer that we write. The stage has a small place for each of its slots; when the
- * peer has read a slot, both can be used again. */
+/* The ring of the peer that we write, and the stage, its image: when the peer has read a place, both
+ * can be used again. */
 struct udapl_ring_out {
-	struct udapl_ring_offer offer;	/* slots 0: none */
-	uint32_t next;
-	uint8_t lap;
-	uint32_t free;
-	char *stage;			/* NULL: none */
-	mca_btl_base_registration_handle_t *stage_handle;
+	struct udapl_ring_offer offer;	/* size 0: none */
+	struct udapl_ring_place at;	/* what is written next */
+	uint32_t free;			/* lines */
+	struct udapl_memory stage;
 	struct udapl_work work;		/* of the staged write that tells, of a batch */
 	int untold;			/* staged writes since that one */
 };
@@ -261,6 +277,7 @@ struct mca_btl_udapl_module_t {
 	struct udapl_work untold;	/* of staged writes that tell no success */
 	struct udapl_conn **rings;	/* conns whose ring_in is polled; appended, never removed */
 	volatile int32_t num_rings;
+	volatile int32_t rdma_outstanding;	/* of all endpoints */
 
 	opal_mutex_t recv_lock;
 	int srq_wanted, srq_posted;	/* receives */
@@ -280,7 +297,7 @@ struct mca_btl_udapl_component_t {
 	char *include, *exclude;
 	bool any_network, use_srq, eager_rdma;
 	int credits, requests, srq_depth, connect_timeout, connect_retries;
-	int eager_slots, eager_threshold, eager_peers;
+	int eager_messages, eager_threshold, eager_peers;
 	int free_list_inc;
 };
 typedef struct mca_btl_udapl_component_t mca_btl_udapl_component_t;
@@ -366,6 +383,7 @@ void udapl_receives_drop(struct udapl_conn *c);
 /* eager.c */
 void udapl_ring_offer(struct udapl_conn *c);
 void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offer);
+bool udapl_ring_owes(const struct udapl_conn *c);
 DAT_RETURN udapl_ring_write(struct udapl_conn *c, struct udapl_frag *f);
 void *udapl_ring_stage(const struct udapl_conn *c, size_t length);
 DAT_RETURN udapl_ring_write_staged(struct udapl_conn *c, const struct udapl_header *h,
@@ -407,6 +425,13 @@ int udapl_flush(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e);
 DAT_RETURN udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r);
 void udapl_rdma_completed(struct udapl_rdma *r, DAT_DTO_COMPLETION_STATUS status);
 void udapl_rdma_done(struct udapl_rdma *r, int status);
+
+/* memory.c */
+/* Fills *memory; `remote`: peers write there. False: there is none, and base is NULL. */
+bool udapl_memory_get(mca_btl_udapl_module_t *m, struct udapl_memory *memory, size_t size,
+		      bool remote);
+/* No peer writes there any more when it returns. Nothing if there is none. */
+void udapl_memory_put(struct udapl_memory *memory);
 
 /* progress.c */
 int udapl_progress(void);
