@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* progress.c - polling: completions and rings each time, connections now and then. */
+/* progress.c - polling: rings each time; completions as often, while an RDMA operation is under way or
+ * there are no rings, else less often; connections now and then. */
 #include "udapl.h"
 #include <time.h>
 #include "opal/util/output.h"
 
 enum {
 	BATCH = 16,	/* completions taken at a time */
-	SELDOM = 8	/* polls for one look at connections */
+	OFTEN = 8,	/* polls of rings for one look at completions, */
+	SELDOM = 32	/* ... and at connections */
 };
 
 /* Held by the thread that handles connections. */
@@ -97,7 +99,7 @@ static int look_at_connections(mca_btl_udapl_module_t *m)
 
 int udapl_progress_module(mca_btl_udapl_module_t *m, bool all)
 {
-	int n = take_completions(m, BATCH) + udapl_rings_poll(m);
+	int n = udapl_rings_poll(m) + take_completions(m, BATCH);
 
 	if (all && !opal_atomic_trylock(&connecting)) {
 		n += look_at_connections(m);
@@ -109,10 +111,16 @@ int udapl_progress_module(mca_btl_udapl_module_t *m, bool all)
 int udapl_progress(void)
 {
 	mca_btl_udapl_component_t *c = &mca_btl_udapl_component;
-	bool all = ++c->polls % SELDOM == 0;
+	unsigned polls = ++c->polls;
 	int n = 0;
 
-	for (int i = 0; i < c->num_modules; i++)
-		n += udapl_progress_module(c->modules[i], all);
+	for (int i = 0; i < c->num_modules; i++) {
+		mca_btl_udapl_module_t *m = c->modules[i];
+
+		if (polls % OFTEN == 0 || !m->num_rings || m->rdma_outstanding > 0)
+			n += udapl_progress_module(m, polls % SELDOM == 0);
+		else
+			n += udapl_rings_poll(m);
+	}
 	return n;
 }

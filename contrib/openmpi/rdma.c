@@ -127,6 +127,7 @@ void udapl_rdma_done(struct udapl_rdma *r, int status)
 
 	opal_free_list_return(&m->rdmas, &r->super);
 	OPAL_THREAD_ADD_FETCH32(&e->rdma_outstanding, -1);
+	OPAL_THREAD_ADD_FETCH32(&m->rdma_outstanding, -1);
 	if (done.cbfunc && !m->closing)
 		done.cbfunc(&m->super, e, done.local_address, done.local_handle, done.cbcontext,
 			    done.cbdata, status);
@@ -154,6 +155,7 @@ void udapl_rdma_completed(struct udapl_rdma *r, DAT_DTO_COMPLETION_STATUS status
 static int start(mca_btl_base_endpoint_t *e, struct udapl_rdma *r)
 {
 	OPAL_THREAD_ADD_FETCH32(&e->rdma_outstanding, 1);
+	OPAL_THREAD_ADD_FETCH32(&e->module->rdma_outstanding, 1);
 	OPAL_THREAD_LOCK(&e->lock);
 	opal_list_append(&e->rdmas, &r->super.super);
 	if (e->state == UDAPL_IDLE)

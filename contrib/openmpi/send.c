@@ -160,8 +160,14 @@ static bool pack(void *to, opal_convertor_t *conv, const void *header, size_t he
 	struct iovec iov = { (char *)to + header_size, payload_size };
 	size_t size = payload_size;
 	uint32_t count = 1;
+	void *data;
 
 	memcpy(to, header, header_size);
+	if (payload_size && !opal_convertor_need_buffers(conv)) {
+		opal_convertor_get_current_pointer(conv, &data);
+		memcpy(iov.iov_base, data, payload_size);
+		return true;
+	}
 	return !payload_size ||
 	       (opal_convertor_pack(conv, &iov, &count, &size) >= 0 && size == payload_size);
 }
@@ -212,6 +218,15 @@ static int send_staged(mca_btl_base_endpoint_t *e, opal_convertor_t *conv, const
 	return rc;
 }
 
+/* Who sends without ever waiting has room again only when he looks for completions and credits. */
+static bool is_crammed(mca_btl_base_endpoint_t *e, size_t length)
+{
+	const udapl_conn_t *c = e->conn;
+
+	return c && c->state == UDAPL_CONN_UP && c->ring_out.stage.base &&
+	       (c->room <= 0 || !udapl_ring_has_room(c, length));
+}
+
 /* The convertor moves on when it packs, so it must be sure before that the message can go. */
 int udapl_sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_convertor_t *conv,
 		void *header, size_t header_size, size_t payload_size, uint8_t order,
@@ -223,6 +238,10 @@ int udapl_sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_con
 
 	if (des)
 		*des = NULL;
+	if (rc == OPAL_ERR_RESOURCE_BUSY && is_crammed(e, header_size + payload_size)) {
+		udapl_progress_module((mca_btl_udapl_module_t *)btl, false);
+		rc = send_staged(e, conv, header, header_size, payload_size, tag);
+	}
 	if (rc != OPAL_ERR_RESOURCE_BUSY)
 		return rc;
 	new = udapl_alloc(btl, e, order, header_size + payload_size,
