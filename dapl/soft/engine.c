@@ -994,6 +994,14 @@ static bool ack_urgent(const struct dapl_conn *conn)
 	       conn->consumed - conn->tx.cursor.told_consumed >= SOFT_WINDOW / 4;
 }
 
+/* All that is new over TCP is that a Send which is coming in takes part of the window: that is
+ * told a quarter of the window at a time. A sender who waits has three quarters under way, which
+ * make that quarter as they come, or wait for receives, and then it is told at once. */
+static bool is_midway(const struct dapl_conn *conn)
+{
+	return !conn->pair && conn->delivered == conn->tx.cursor.told_seq && !ack_urgent(conn);
+}
+
 /* Outside the engine: at once. */
 void soft_engine_want_ack(struct dapl_conn *conn)
 {
@@ -1057,7 +1065,7 @@ static void settle_acks(struct dapl_conn *conn, bool polling)
 {
 	struct dapl_device *dev = conn->dev;
 
-	if (!owes_ack(conn))
+	if (!owes_ack(conn) || is_midway(conn))
 		return;
 	if (!polling || ack_urgent(conn) || !__atomic_load_n(&dev->polled, __ATOMIC_RELAXED)) {
 		if (conn->pair)

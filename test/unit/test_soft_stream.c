@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "soft_stream.h"
@@ -579,6 +580,43 @@ static void more_reads_than_agreed(void **state)
 	stream_close(&s);
 }
 
+/* --- acknowledgements ---------------------------------------------------------------- */
+
+/* What the service thread does when bytes have come; nothing but that asks for an acknowledgement. */
+static size_t sent_for(struct stream *s, const void *p, size_t n)
+{
+	uint8_t out[256];
+	ssize_t got;
+
+	assert_int_equal(send(s->peer, p, n, 0), n);
+	soft_engine_lock(stream_device.dev);
+	soft_engine_end(s->conn);
+	soft_engine_unlock(stream_device.dev);
+	got = recv(s->peer, out, sizeof out, MSG_DONTWAIT);
+	return got > 0 ? got : 0;
+}
+
+/* A Send under way is not acknowledged piece by piece. */
+static void no_acknowledgement_midway(void **state)
+{
+	size_t at[4] = { 0 };
+	struct stream s;
+
+	(void)state;
+	stream_open(&s, &(struct stream_options){ .ours = true });
+	assert_true(stream_receive(&s, 1, 0, 100));
+	length = 0;
+	for (int i = 0; i < 3; i++) {
+		add(&s, send_of(WIRE_SEND, 1, 10 * i, i == 2), "0123456789", 10);
+		at[i + 1] = length;
+	}
+	assert_int_equal(sent_for(&s, bytes, at[1]), 0);
+	s.conn->consumed += SOFT_WINDOW / 4;		/* as if so much had come */
+	assert_int_not_equal(sent_for(&s, bytes + at[1], at[2] - at[1]), 0);
+	assert_int_not_equal(sent_for(&s, bytes + at[2], at[3] - at[2]), 0);
+	stream_close(&s);
+}
+
 /* --- the peer's Terminate ---------------------------------------------------------- */
 
 /* What a read of ours completes with, for each code that a peer may send. */
@@ -650,6 +688,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(any_wrong_byte_is_caught_by_the_crc),
 		cmocka_unit_test(every_check_has_its_terminate),
 		cmocka_unit_test(more_reads_than_agreed),
+		cmocka_unit_test(no_acknowledgement_midway),
 		cmocka_unit_test(every_terminate_is_understood),
 	};
 
