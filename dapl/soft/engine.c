@@ -268,6 +268,17 @@ void soft_target_receives(struct soft_qp *qp)
 	soft_engine_want_ack(conn);
 }
 
+/* Those of a shared queue don't count: others may take them. While messages wait there is none. */
+uint32_t soft_target_ready(const struct dapl_conn *conn)
+{
+	const struct soft_qp *qp = conn->qp;
+	uint32_t come = conn->rx.msn_send - 1;
+
+	if (!qp || !TAILQ_EMPTY(&conn->late))
+		return come;
+	return come + conn->rx.send_open + (qp->rq.tail - qp->rq.head);
+}
+
 /* --- the target: writes, reads, atomics ----------------------------------------------- */
 
 static int write_term(enum soft_check check)

@@ -485,6 +485,7 @@ struct dapl_conn {
 	uint64_t consumed;		/* window bytes taken, told to ours */
 	uint64_t peer_consumed;		/* told by ours */
 	uint32_t peer_delivered;
+	uint32_t peer_ready;		/* told by ours: Sends up to this one have a receive */
 	uint32_t reads_done;		/* our reads and atomics answered */
 	uint32_t sink_key;		/* makes the STags of our read sinks */
 	uint32_t arrived;		/* acknowledged messages that came in */
@@ -761,6 +762,8 @@ static inline void soft_store_tail(char *at, const void *bytes, uint32_t length)
 		__atomic_store_n(at + i, ((const char *)bytes)[i], __ATOMIC_RELEASE);
 }
 
+/* The number of the last Send that surely finds a receive, or of one that has come. */
+uint32_t soft_target_ready(const struct dapl_conn *conn);
 /* Receives were posted: messages that wait go into them. */
 void soft_target_receives(struct soft_qp *qp);
 /* The initiator's side. */

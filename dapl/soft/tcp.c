@@ -198,15 +198,27 @@ static enum step may_start(const struct soft_qp *qp, const struct dapl_conn *con
 	return FRAMED;
 }
 
-/* How much of `want` the peer's window lets through; ours only. */
+/* Does the peer have a receive for the next Send? It never tells of more than a queue holds. 0 says
+ * nothing: rings and older devices tell no more, when numbers come round again, too. */
+static bool is_expected(const struct dapl_conn *conn, const struct soft_tx_cursor *cur)
+{
+	return conn->peer_ready && conn->peer_ready - cur->msn_send < SOFT_MAX_WR;
+}
+
+/* How much of `want` the peer's window lets through; ours only. Not held by it is what the peer
+ * need not keep. */
 static uint32_t window(const struct dapl_conn *conn, const struct soft_tx_cursor *cur,
 		       uint32_t charge, uint32_t want, bool *open)
 {
-	uint64_t left = SOFT_WINDOW - (cur->charged - conn->peer_consumed);
+	uint64_t used = cur->charged - conn->peer_consumed;
+	uint64_t left = used < SOFT_WINDOW ? SOFT_WINDOW - used : 0;
 	uint32_t least = want < 4096 ? want : 4096;
 
-	*open = !conn->ours || left >= charge + least;
-	return !conn->ours || left >= charge + want ? want : *open ? left - charge : 0;
+	*open = true;
+	if (!conn->ours || is_expected(conn, cur) || left >= charge + want)
+		return want;
+	*open = left >= charge + least;
+	return *open ? left - charge : 0;
 }
 
 /* `length` bytes of the request's payload from the cursor's offset on. */
@@ -537,6 +549,7 @@ static void frame_ack(struct batch *b, const struct dapl_conn *conn, struct soft
 	if (!b->frames && !conn->tx.ack_now && !conn->tx.goodbye && !conn->tx.terminate)
 		return;
 	wire_put32(body, conn->delivered);
+	wire_put32(body + 4, soft_target_ready(conn));
 	wire_put64(body + 8, conn->consumed);
 	frame(b, conn->crc,
 	      &(struct wire_segment){ .last = true, .op = WIRE_ACK, .qn = WIRE_QN_OURS,
@@ -1067,6 +1080,7 @@ int soft_segment_end(struct soft_qp *qp, struct dapl_conn *conn, const char **ch
 	case WIRE_ACK:
 		rx->msn_ours++;
 		*check = "acknowledgement";
+		conn->peer_ready = wire_get32(body + 4);
 		return soft_initiator_acked(qp, conn, wire_get32(body), wire_get64(body + 8));
 	case WIRE_GOODBYE:
 		rx->msn_ours++;

@@ -582,6 +582,127 @@ static void more_reads_than_agreed(void **state)
 
 /* --- acknowledgements ---------------------------------------------------------------- */
 
+static void put_ack(struct stream *s, uint32_t msn, uint32_t ready)
+{
+	uint8_t body[WIRE_ACK_LENGTH] = { 0 };
+
+	wire_put32(body + 4, ready);
+	length = 0;
+	add(s, control(WIRE_ACK, WIRE_QN_OURS, msn), body, sizeof body);
+	stream_put(s, bytes, length, 0);
+}
+
+/* Sends that went out whole. */
+static unsigned sends_out(const struct stream *s)
+{
+	const uint8_t *ulpdu;
+	unsigned whole = 0;
+	size_t at = 0;
+	int n;
+
+	while ((ulpdu = stream_next(s, &at, &n)))
+		whole += (ulpdu[1] & 15) == WIRE_SEND && (ulpdu[0] & 0x40);
+	assert_int_equal(n, 0);
+	return whole;
+}
+
+/* So many of the largest, and some more. */
+enum { IN_WINDOW = SOFT_WINDOW / (STREAM_LOCAL + SOFT_CHARGE), ALL = IN_WINDOW + 20 };
+
+/* An older device tells 0, also when 0 is the number of a Send that is not far. */
+static void nothing_told_is_nothing_expected(void **state)
+{
+	struct stream s;
+
+	(void)state;
+	stream_open(&s, &(struct stream_options){ .ours = true });
+	s.conn->tx.cursor.msn_send = -ALL;
+	for (int i = 1; i <= ALL; i++)
+		assert_true(stream_request(&s, i, IBV_WR_SEND, 0, STREAM_LOCAL, 0, 0));
+	put_ack(&s, 1, 0);
+	assert_int_equal(sends_out(&s), IN_WINDOW);
+	stream_close(&s);
+}
+
+/* Those that the peer has receives for go out; the others wait while it may have to keep a MiB. */
+static void window_is_for_the_unexpected(void **state)
+{
+	struct stream s;
+
+	(void)state;
+	stream_open(&s, &(struct stream_options){ .ours = true });
+	for (int i = 1; i <= ALL; i++)
+		assert_true(stream_request(&s, i, IBV_WR_SEND, 0, STREAM_LOCAL, 0, 0));
+	put_ack(&s, 1, 0);
+	assert_int_equal(sends_out(&s), IN_WINDOW);
+	put_ack(&s, 2, 5);		/* these have gone already */
+	assert_int_equal(sends_out(&s), IN_WINDOW);
+	put_ack(&s, 3, IN_WINDOW + 7);
+	assert_int_equal(sends_out(&s), IN_WINDOW + 7);
+	put_ack(&s, 4, INT32_MAX);	/* more than any queue holds */
+	assert_int_equal(sends_out(&s), IN_WINDOW + 7);
+	put_ack(&s, 5, ALL);
+	assert_int_equal(sends_out(&s), ALL);
+	stream_close(&s);
+}
+
+/* Of the last acknowledgement: messages delivered, and the Sends that have a receive. */
+static void assert_told(const struct stream *s, uint32_t delivered, uint32_t ready)
+{
+	const uint8_t *ulpdu, *last = NULL;
+	size_t at = 0;
+	int n;
+
+	while ((ulpdu = stream_next(s, &at, &n)))
+		if ((ulpdu[1] & 15) == WIRE_ACK)
+			last = ulpdu + WIRE_UNTAGGED;
+	assert_non_null(last);
+	assert_int_equal(wire_get32(last), delivered);
+	assert_int_equal(wire_get32(last + 4), ready);
+}
+
+static void put_send(struct stream *s, uint32_t msn, uint32_t mo, bool last)
+{
+	length = 0;
+	add(s, send_of(WIRE_SEND, msn, mo, last), "0123456789", 10);
+	stream_put(s, bytes, length, 0);
+}
+
+/* The peer is told of receives that nobody can take from its Sends. */
+static void receives_are_told(void **state)
+{
+	struct stream s;
+
+	(void)state;
+	stream_open(&s, &(struct stream_options){ .ours = true });
+	for (int i = 1; i <= 3; i++)
+		assert_true(stream_receive(&s, i, 0, 100));
+	put_send(&s, 1, 0, true);
+	assert_told(&s, 1, 3);
+	put_send(&s, 2, 0, false);	/* has one, and leaves one */
+	assert_told(&s, 1, 3);
+	put_send(&s, 2, 10, true);
+	put_send(&s, 3, 0, true);
+	assert_told(&s, 3, 3);
+	put_send(&s, 4, 0, true);	/* without */
+	put_send(&s, 5, 0, false);
+	assert_true(stream_receive(&s, 4, 0, 100));
+	stream_put(&s, bytes, 0, 0);
+	assert_told(&s, 4, 4);
+	assert_true(stream_receive(&s, 5, 0, 100));
+	assert_true(stream_receive(&s, 6, 0, 100));
+	put_send(&s, 5, 10, true);
+	assert_told(&s, 5, 6);
+	stream_close(&s);
+
+	stream_open(&s, &(struct stream_options){ .ours = true, .srq = true });
+	assert_true(stream_receive(&s, 1, 0, 100));
+	assert_true(stream_receive(&s, 2, 0, 100));
+	put_send(&s, 1, 0, true);
+	assert_told(&s, 1, 1);		/* another QP may take the other */
+	stream_close(&s);
+}
+
 /* What the service thread does when bytes have come; nothing but that asks for an acknowledgement. */
 static size_t sent_for(struct stream *s, const void *p, size_t n)
 {
@@ -688,6 +809,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(any_wrong_byte_is_caught_by_the_crc),
 		cmocka_unit_test(every_check_has_its_terminate),
 		cmocka_unit_test(more_reads_than_agreed),
+		cmocka_unit_test(window_is_for_the_unexpected),
+		cmocka_unit_test(nothing_told_is_nothing_expected),
+		cmocka_unit_test(receives_are_told),
 		cmocka_unit_test(no_acknowledgement_midway),
 		cmocka_unit_test(every_terminate_is_understood),
 	};
