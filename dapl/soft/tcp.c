@@ -18,7 +18,7 @@
 
 enum {
 	BATCH_FRAMES = 32, BATCH_IOV = 160, BATCH_BYTES = 12 << 10,
-	BATCH_LIMIT = 512 << 10,	/* payload bytes */
+	BATCH_LIMIT = 1 << 20,		/* payload bytes */
 	COPY_MAX = 256,			/* payloads up to this are copied beside their header */
 };
 
