@@ -333,6 +333,7 @@ struct soft_rx {
 	struct wire_segment seg;
 	uint32_t payload_left, payload_done;	/* of the segment */
 	uint32_t trailer_left;
+	bool bulk;			/* messages are large of late */
 
 	enum soft_sink sink;
 	uint8_t tail[8];		/* last bytes of a write, placed last */

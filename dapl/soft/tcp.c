@@ -854,7 +854,11 @@ void soft_tcp_send(struct dapl_conn *conn)
 
 /* --- receiving: the form of a segment -------------------------------------------------------- */
 
-enum { FINE = -1 };
+enum {
+	FINE = -1,
+	BULK_MIN = 8192,		/* payload of a segment that's large, */
+	BULK_HEAD = 2048,		/* ... and what is read of one before it goes into place */
+};
 
 /* What an opcode looks like: queue, exact length of its body (-1: streaming payload). */
 static const struct {
@@ -984,6 +988,18 @@ static int begin_tagged(struct soft_qp *qp, struct dapl_conn *conn, const char *
 	return soft_initiator_response_begin(qp, conn);
 }
 
+/* A message of one small segment says that no large ones come; the small end of a large one
+ * doesn't. */
+static void note_size(struct soft_rx *rx)
+{
+	bool begun = rx->seg.tagged ? rx->write_open || rx->read_open : rx->send_open;
+
+	if (rx->payload_left >= BULK_MIN)
+		rx->bulk = true;
+	else if (rx->payload_left && !begun)
+		rx->bulk = false;
+}
+
 /* The whole header is there: where does the payload go? */
 static int begin_segment(struct soft_qp *qp, struct dapl_conn *conn, const char **check)
 {
@@ -994,6 +1010,7 @@ static int begin_segment(struct soft_qp *qp, struct dapl_conn *conn, const char 
 
 	seg->stag = wire_get32(p);
 	rx->sink = SOFT_SINK_NONE;
+	note_size(rx);
 	if (seg->tagged) {
 		seg->to = wire_get64(p + 4);
 		return begin_tagged(qp, conn, check);
@@ -1289,8 +1306,8 @@ static ssize_t receive_scratch(struct soft_qp *qp, struct dapl_conn *conn, size_
 	struct dapl_device *dev = conn->dev;
 	ssize_t n;
 
-	/* Amid large segments only what follows next, so that the rest goes into place. */
-	*asked = conn->rx.payload_done > 8192 && !conn->crc ? 2048 : SOFT_SCRATCH;
+	/* Of large messages only the beginning, so that the rest goes into place. */
+	*asked = conn->rx.bulk && !conn->crc ? BULK_HEAD : SOFT_SCRATCH;
 	n = recv(conn->fd, dev->scratch, *asked, MSG_DONTWAIT);
 	if (n <= 0 || soft_stream_dropping(conn))
 		return n;

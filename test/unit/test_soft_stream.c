@@ -306,6 +306,61 @@ static void sent_in_parts(void **state)
 	}
 }
 
+/* Was more of the scratch buffer filled than the beginning of a large message takes? */
+static bool scratch_used(void)
+{
+	for (int i = 4096; i < SOFT_SCRATCH; i++)
+		if (stream_device.dev->scratch[i])
+			return true;
+	return false;
+}
+
+enum { LARGE = 12000 };
+
+/* Its end is in a small segment. */
+static void put_large(struct stream *s, uint32_t msn, uint8_t fill)
+{
+	enum { FIRST = LARGE - 1000 };
+	static uint8_t ulpdu[WIRE_UNTAGGED + FIRST];
+	struct wire_segment seg = send_of(WIRE_SEND, msn, 0, false);
+
+	wire_segment_put(ulpdu, &seg);
+	memset(ulpdu + WIRE_UNTAGGED, fill, FIRST);
+	length = stream_frame(s, bytes, ulpdu, sizeof ulpdu);
+	add(s, send_of(WIRE_SEND, msn, FIRST, true), ulpdu + WIRE_UNTAGGED, LARGE - FIRST);
+	memset(stream_device.dev->scratch, 0, SOFT_SCRATCH);
+	stream_put(s, bytes, length, 0);
+	for (int i = 0; i < LARGE; i++)
+		assert_int_equal((uint8_t)stream_device.memory->local[i], fill);
+}
+
+/* The second of two large messages is copied by the kernel only; small ones are read many at once. */
+static void large_ones_go_into_place(void **state)
+{
+	enum { SMALL = 61 };
+	uint8_t text[100];
+	struct stream s;
+
+	(void)state;
+	stream_open(&s, &(struct stream_options){ .ours = true });
+	for (int i = 0; i < SMALL + 3; i++)
+		assert_true(stream_receive(&s, i, 0, LARGE));
+	put_large(&s, 1, 1);
+	assert_true(scratch_used());
+	put_large(&s, 2, 2);
+	assert_false(scratch_used());
+	length = 0;
+	memset(text, 3, sizeof text);
+	add(&s, send_of(WIRE_SEND, 3, 0, true), text, sizeof text);
+	stream_put(&s, bytes, length, 0);
+	length = 0;
+	for (uint32_t i = 0; i < SMALL; i++)
+		add(&s, send_of(WIRE_SEND, 4 + i, 0, true), text, sizeof text);
+	stream_put(&s, bytes, length, 0);
+	assert_true(scratch_used());
+	stream_close(&s);
+}
+
 /* Whatever byte is wrong, with CRC nothing of that frame happens. */
 static void any_wrong_byte_is_caught_by_the_crc(void **state)
 {
@@ -806,6 +861,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cut_anywhere),
 		cmocka_unit_test(sent_in_parts),
+		cmocka_unit_test(large_ones_go_into_place),
 		cmocka_unit_test(any_wrong_byte_is_caught_by_the_crc),
 		cmocka_unit_test(every_check_has_its_terminate),
 		cmocka_unit_test(more_reads_than_agreed),
