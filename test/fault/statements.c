@@ -266,11 +266,14 @@ static bool names(const char *found, int error)
 /* The test says what it found: a return value, an event, a completion's status. */
 static bool names_the_cause(const char *text)
 {
+	static const char returned[] = "that it returned ";
 	const char *found = strstr(text, "found ");
 
 	if (run->told || !found)
 		return run->told;
 	found += strlen("found ");
+	if (!strncmp(found, returned, strlen(returned)))	/* who was to stay blocked */
+		found += strlen(returned);
 	if (strstr(found, "with DAT_DTO_ERR") || strstr(text, "status 0, found"))
 		return true;
 	if (!strncmp(found, "DAT_", 4) && strstr(found, "_EVENT"))
