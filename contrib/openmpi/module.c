@@ -19,15 +19,16 @@ static int register_error(mca_btl_base_module_t *btl, mca_btl_base_module_error_
 	return OPAL_SUCCESS;
 }
 
-/* 4 KiB of data and what the PML puts before them: with 4096 those of 4 KiB took three messages. */
-enum { EAGER = 4096 + 128 };
+/* 8 KiB of data and what the PML puts before them: with 8192 those of 8 KiB took three messages. To
+ * copy them costs less than to agree on a read and make it; with 16 KiB it's even. */
+enum { PML = 128, EAGER = 8192 + PML };
 
 /* What each module starts from; mca_btl_base_param_register() lets users change the numbers. */
 mca_btl_udapl_module_t mca_btl_udapl_template = {
 	.super = {
 		.btl_component = &mca_btl_udapl_component.super,
 		.btl_eager_limit = EAGER,
-		.btl_rndv_eager_limit = EAGER,
+		.btl_rndv_eager_limit = 4096 + PML,
 		.btl_max_send_size = 16384,
 		.btl_rdma_pipeline_send_length = 256 * 1024,
 		.btl_rdma_pipeline_frag_size = 1024 * 1024,

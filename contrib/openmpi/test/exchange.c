@@ -5,7 +5,7 @@
  *	exchange ring|pingpong|alltoall|flood|types [largest size] */
 #include "check.h"
 
-static const size_t sizes[] = { 0,    1,    8,     100,   1000,  4040,   4096,    4200,   5000,
+static const size_t sizes[] = { 0,    1,    8,     100,   1000,  4096,   5000,    8192,   8300,
 				16300, 16384, 16400, 65536, 70000, 262144, 300001, 1048576, 4194304 };
 enum { SIZES = sizeof sizes / sizeof *sizes, TAG = 7 };
 
