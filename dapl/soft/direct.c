@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -206,8 +207,11 @@ static bool has_id(const struct soft_station *peer, pid_t pid)
 int soft_direct_open(pid_t pid, int number)
 {
 	char path[64];
+	struct stat st;
 
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, number);
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return -1;	/* to open what is no file may do anything */
 	return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
@@ -237,7 +241,7 @@ static bool try_to_reach(struct soft_station *peer)
 	}
 	if (!has_id(peer, pid) || !lives(peer))
 		return false;
-	if (peer->file < 0)		/* only now: to open another's file may do anything */
+	if (peer->file < 0)		/* only now that it's known whose it is */
 		peer->gate_file = open_gate(pid, peer->board->fd);
 	peer->pid = pid;
 	soft_trace(TRC_LVL_DETAIL, "station", peer, "process %d can be accessed", pid);

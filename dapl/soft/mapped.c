@@ -224,14 +224,19 @@ static struct soft_view *free_place(struct soft_pair *pair)
 	return NULL;
 }
 
-/* This process wants to be fenced by others. */
+/* This process wants to be fenced by others. 0: not yet; 1: it is; -1: it can't be. */
+static int registered;
+
 static bool is_registered(void)
 {
-	static int state;		/* 0: not yet; 1: it is; -1: it can't be */
+	if (!ONCE(registered))
+		STORE(registered, barrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) ? -1 : 1);
+	return ONCE(registered) > 0;
+}
 
-	if (!ONCE(state))
-		STORE(state, barrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) ? -1 : 1);
-	return ONCE(state) > 0;
+void soft_mapped_fork_child(void)
+{
+	registered = 0;
 }
 
 /* What does not become a view is remembered, and not tried again before another was. */

@@ -26,5 +26,6 @@ void soft_mapped_settle(struct dapl_conn *conn);
 bool soft_mapped_write(struct dapl_conn *conn, uint32_t stag, uint64_t remote, const char *from,
 		       uint32_t length);
 void soft_mapped_free(struct soft_pair *pair);
+void soft_mapped_fork_child(void);
 
 #endif

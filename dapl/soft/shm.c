@@ -792,4 +792,5 @@ void soft_shm_fork_child(void)
 	spares = 0;
 	LIST_INIT(&stations);
 	LIST_INIT(&offers);
+	soft_mapped_fork_child();
 }
