@@ -5,6 +5,7 @@
  *
  *   soft limits              hand-over of a cache line, memcpy, plain TCP
  *   soft data IA [TEXT]      latency and bandwidth; or only the rows whose name has TEXT in it
+ *   soft mapped IA           writes to memory that the other maps
  *   soft connect IA N        connections a second, N endpoints at once, their memory
  *   soft endpoints IA N      latency between two processes that share N connections
  *   soft processes IA N      round trips of N pairs of processes at once
@@ -12,6 +13,7 @@
  * A line of output: what, how much, unit, separated by tabs. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -425,6 +427,32 @@ static void register_memory(void)
 	shared->context[me] = rmr_context;
 }
 
+/* What is written to is a shared mapping from now on, such as peers map. */
+static void target_mapped(void)
+{
+	int fd = memfd_create("bench", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	char name[DAT_LMR_COOKIE_SIZE] = "bench";
+	DAT_REGION_DESCRIPTION region;
+	DAT_LMR_CONTEXT context;
+	DAT_LMR_HANDLE lmr;
+	DAT_VLEN size;
+	DAT_VADDR address;
+
+	if (fd < 0 || ftruncate(fd, LARGE) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		fail("memfd_create", strerror(errno));
+	target = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (target == MAP_FAILED)
+		fail("mmap", strerror(errno));
+	name[sizeof name - 1] = (char)('0' + me);
+	region.for_shared_memory = (DAT_SHARED_MEMORY){ target, &name };
+	good(dat_lmr_create(ia, DAT_MEM_TYPE_SHARED_VIRTUAL, region, LARGE, pz,
+			    DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr, &context,
+			    &shared->context[me], &size, &address), "dat_lmr_create");
+	shared->target[me] = (uintptr_t)target;
+	close(fd);
+	together();
+}
+
 static void post_receive(void)
 {
 	DAT_LMR_TRIPLET to = { .virtual_address = (uintptr_t)in, .segment_length = LARGE,
@@ -701,7 +729,38 @@ static void to_sleeper(const char *what, void (*act)(size_t), size_t bytes)
 	report("  and it woke up", shared->wakes, "times");
 }
 
-static int data(const char *name)
+static void data_rows(void)
+{
+	hand_overs();
+	data_ping_pong("send 8 B", SMALL, false, ROUNDS);
+	data_ping_pong("RDMA write 8 B until seen", SMALL, true, ROUNDS);
+	data_ping_pong("send 64 KiB", MIDDLE, false, 20);
+	data_ping_pong("RDMA write 64 KiB until seen", MIDDLE, true, 20);
+	both_wait("send 8 B and back, both in dat_evd_wait", 0, false);
+	both_wait("  if the other computes for 100 us", 100, false);
+	both_wait("send 8 B and back, both in dat_cno_wait", 0, true);
+	both_wait("  if the other computes for 100 us", 100, true);
+	stream("send 8 B stream", SMALL, false, 2000);
+	stream("send 1 MiB stream", LARGE, false, STREAM);
+	stream("RDMA write 1 MiB stream", LARGE, true, STREAM);
+	to_sleeper("RDMA write 8 B to who sleeps", write_and_wait, SMALL);
+	to_sleeper("RDMA read 8 B from who sleeps", read_and_wait, SMALL);
+	to_sleeper("RDMA write 16 KiB to who sleeps", write_and_wait, 16 << 10);
+	to_sleeper("RDMA read 16 KiB from who sleeps", read_and_wait, 16 << 10);
+}
+
+static void mapped_rows(void)
+{
+	target_mapped();
+	data_ping_pong("RDMA write 8 B until seen", SMALL, true, ROUNDS);
+	data_ping_pong("RDMA write 64 KiB until seen", MIDDLE, true, 20);
+	stream("RDMA write 8 B stream", SMALL, true, 2000);
+	stream("RDMA write 1 MiB stream", LARGE, true, STREAM);
+	to_sleeper("RDMA write 8 B to who sleeps", write_and_wait, SMALL);
+	to_sleeper("RDMA write 16 KiB to who sleeps", write_and_wait, 16 << 10);
+}
+
+static int data(const char *name, void (*rows)(void))
 {
 	pid_t child = split();
 	DAT_PSP_HANDLE psp;
@@ -721,22 +780,7 @@ static int data(const char *name)
 					   .event_data.cr_arrival_event_data.cr_handle,
 				   ep, 0, NULL), "dat_cr_accept");
 	wait_for(DAT_CONNECTION_EVENT_ESTABLISHED);
-	hand_overs();
-	data_ping_pong("send 8 B", SMALL, false, ROUNDS);
-	data_ping_pong("RDMA write 8 B until seen", SMALL, true, ROUNDS);
-	data_ping_pong("send 64 KiB", MIDDLE, false, 20);
-	data_ping_pong("RDMA write 64 KiB until seen", MIDDLE, true, 20);
-	both_wait("send 8 B and back, both in dat_evd_wait", 0, false);
-	both_wait("  if the other computes for 100 us", 100, false);
-	both_wait("send 8 B and back, both in dat_cno_wait", 0, true);
-	both_wait("  if the other computes for 100 us", 100, true);
-	stream("send 8 B stream", SMALL, false, 2000);
-	stream("send 1 MiB stream", LARGE, false, STREAM);
-	stream("RDMA write 1 MiB stream", LARGE, true, STREAM);
-	to_sleeper("RDMA write 8 B to who sleeps", write_and_wait, SMALL);
-	to_sleeper("RDMA read 8 B from who sleeps", read_and_wait, SMALL);
-	to_sleeper("RDMA write 16 KiB to who sleeps", write_and_wait, 16 << 10);
-	to_sleeper("RDMA read 16 KiB from who sleeps", read_and_wait, 16 << 10);
+	rows();
 	finish();
 	good(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close");
 	return join(child);
@@ -1007,8 +1051,10 @@ int main(int argc, char **argv)
 		return limits();
 	if ((argc == 3 || argc == 4) && !strcmp(argv[1], "data")) {
 		only = argc == 4 ? argv[3] : only;
-		return data(argv[2]);
+		return data(argv[2], data_rows);
 	}
+	if (argc == 3 && !strcmp(argv[1], "mapped"))
+		return data(argv[2], mapped_rows);
 	if (argc == 4 && !strcmp(argv[1], "connect"))
 		return connections(argv[2], atoi(argv[3]));
 	if (argc == 4 && !strcmp(argv[1], "endpoints"))
