@@ -63,11 +63,21 @@ static bool is_lasting(int fd)
 	       fs.f_type == TMPFS_MAGIC;
 }
 
-static bool is_file(int fd, const struct mapping *m)
+static bool is_of(const struct stat *st, const struct mapping *m)
 {
+	return st->st_dev == m->device && st->st_ino == m->inode;
+}
+
+/* A descriptor of our own; another thread may have put something else in its place meanwhile. */
+static int take(int fd, const struct mapping *m)
+{
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	struct stat st;
 
-	return !fstat(fd, &st) && st.st_dev == m->device && st.st_ino == m->inode;
+	if (own < 0 || (!fstat(own, &st) && is_of(&st, m) && is_lasting(own)))
+		return own;
+	close(own);
+	return -1;
 }
 
 /* Any descriptor of this file that the process has, once more; -1: it has none. */
@@ -75,20 +85,16 @@ static int find_descriptor(const struct mapping *m)
 {
 	DIR *all = opendir("/proc/self/fd");
 	struct dirent *each;
+	struct stat st;
 	int fd = -1;
 
-	while (all && fd < 0 && (each = readdir(all)) != NULL) {
-		int candidate = atoi(each->d_name);
-
-		if (each->d_name[0] != '.' && is_file(candidate, m) && is_lasting(candidate))
-			fd = fcntl(candidate, F_DUPFD_CLOEXEC, 0);
-	}
+	while (all && fd < 0 && (each = readdir(all)) != NULL)
+		if (each->d_name[0] != '.' && !fstatat(dirfd(all), each->d_name, &st, 0) &&
+		    is_of(&st, m))
+			fd = take(atoi(each->d_name), m);
 	if (all)
 		closedir(all);
-	if (fd < 0 || is_file(fd, m))
-		return fd;
-	close(fd);		/* another thread put something else in its place */
-	return -1;
+	return fd;
 }
 
 int soft_mapped_file(const void *memory, size_t length, uint64_t *offset)
