@@ -16,7 +16,7 @@ struct options {
 	const char *device, *server;
 	unsigned port;
 	double seconds;		/* a line of a table takes about so long */
-	bool both, once, json;
+	bool both, once, json, private;
 };
 
 static const char usage_text[] =
@@ -30,6 +30,7 @@ static const char usage_text[] =
 	"  -p, --port N           connection qualifier (default 45290)\n"
 	"  -t, --time SECONDS     for each line of the tables (default 0.5)\n"
 	"      --once             serve one client, then end\n"
+	"      --private          memory of this process alone (see datperf(1))\n"
 	"      --json             the results as JSON\n"
 	"  -h, --help\n";
 
@@ -45,12 +46,13 @@ static double positive(const char *text, double most, const char *option)
 
 static struct options parse(int argc, char **argv)
 {
-	enum { FORK = 256, ONCE, JSON };
+	enum { FORK = 256, ONCE, JSON, PRIVATE };
 	static const struct option names[] = {
 		{ "device", required_argument, NULL, 'D' }, { "server", required_argument, NULL, 's' },
 		{ "port", required_argument, NULL, 'p' },   { "time", required_argument, NULL, 't' },
 		{ "help", no_argument, NULL, 'h' },	    { "fork", no_argument, NULL, FORK },
 		{ "once", no_argument, NULL, ONCE },	    { "json", no_argument, NULL, JSON },
+		{ "private", no_argument, NULL, PRIVATE },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct options o = { .port = 45290, .seconds = 0.5 };
@@ -65,6 +67,7 @@ static struct options parse(int argc, char **argv)
 		case FORK: o.both = true; break;
 		case ONCE: o.once = true; break;
 		case JSON: o.json = true; break;
+		case PRIVATE: o.private = true; break;
 		case 'h': fputs(usage_text, stdout); exit(0);
 		default: fputs(usage_text, stderr); exit(2);
 		}
@@ -108,7 +111,7 @@ static void run_server(const struct options *o, int ready_fd)
 	struct sockaddr_storage own;
 	struct link l;
 
-	link_open(&l, o->device);
+	link_open(&l, o->device, o->private);
 	link_listen(&l, o->port);
 	link_address(&l, &own);
 	if (ready_fd >= 0) {
@@ -196,7 +199,7 @@ static void run_client(const struct options *o)
 	struct sockaddr_storage to;
 	struct link l;
 
-	link_open(&l, o->device);
+	link_open(&l, o->device, o->private);
 	if (o->server)
 		resolve(o->server, &to);
 	else

@@ -2,13 +2,16 @@
 /* link.c - see link.h. What is measured, and how, is measure.c's job. */
 #include "link.h"
 #include <endian.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 /* What each side tells the other as private data. Network byte order. */
 struct hello {
@@ -16,7 +19,7 @@ struct hello {
 	uint32_t context;
 	uint64_t target;
 };
-enum { MAGIC = 0x64706631 };
+enum { MAGIC = 0x64706631, MEMORY = 3 * LINK_BLOCK };
 
 void fail(const char *fmt, ...)
 {
@@ -68,23 +71,56 @@ static void list_adapters(const char *wanted)
 	fputc('\n', stderr);
 }
 
-static void create_memory(struct link *l)
+/* Of a file without a name that can't shrink, for a shared mapping; -1: there is none. */
+static int nameless_file(void)
 {
-	DAT_REGION_DESCRIPTION region;
+	int fd = memfd_create("datperf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd >= 0 && !ftruncate(fd, MEMORY) && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static DAT_RETURN register_memory(struct link *l, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region)
+{
 	DAT_VLEN length;
 	DAT_VADDR start;
 
-	l->out = aligned_alloc(4096, 3 * LINK_BLOCK);
-	if (!l->out)
+	return dat_lmr_create(l->ia, type, region, MEMORY, l->pz, DAT_MEM_PRIV_ALL_FLAG,
+			      DAT_VA_TYPE_VA, &l->lmr, &l->lmr_context, &l->rmr_context, &length,
+			      &start);
+}
+
+/* Under a name that no other process has. */
+static DAT_RETURN register_shared(struct link *l)
+{
+	char name[DAT_LMR_COOKIE_SIZE] = "";
+	DAT_REGION_DESCRIPTION region = { .for_shared_memory = { l->out, &name } };
+
+	snprintf(name, sizeof name, "datperf %ld", (long)getpid());
+	return register_memory(l, DAT_MEM_TYPE_SHARED_VIRTUAL, region);
+}
+
+/* What an adapter does not take as shared memory is registered as any other. */
+static void create_memory(struct link *l, bool private)
+{
+	int fd = private ? -1 : nameless_file();
+	DAT_REGION_DESCRIPTION region;
+
+	l->out = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE,
+		      fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+	if (l->out == MAP_FAILED)
 		fail("no memory");
-	memset(l->out, 0, 3 * LINK_BLOCK);
+	memset(l->out, 0, MEMORY);
 	l->in = l->out + LINK_BLOCK;
 	l->target = l->in + LINK_BLOCK;
 	region.for_va = l->out;
-	good(dat_lmr_create(l->ia, DAT_MEM_TYPE_VIRTUAL, region, 3 * LINK_BLOCK, l->pz,
-			    DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &l->lmr, &l->lmr_context,
-			    &l->rmr_context, &length, &start),
-	     "dat_lmr_create");
+	if (fd < 0 || register_shared(l) != DAT_SUCCESS)
+		good(register_memory(l, DAT_MEM_TYPE_VIRTUAL, region), "dat_lmr_create");
+	if (fd >= 0)
+		close(fd);
 }
 
 static DAT_EVD_HANDLE create_evd(struct link *l, DAT_COUNT length, DAT_EVD_FLAGS flags)
@@ -95,7 +131,7 @@ static DAT_EVD_HANDLE create_evd(struct link *l, DAT_COUNT length, DAT_EVD_FLAGS
 	return evd;
 }
 
-void link_open(struct link *l, const char *ia)
+void link_open(struct link *l, const char *ia, bool private)
 {
 	DAT_RETURN rc;
 
@@ -113,7 +149,7 @@ void link_open(struct link *l, const char *ia)
 	l->conn = create_evd(l, 8, DAT_EVD_CONNECTION_FLAG);
 	l->request = create_evd(l, 2 * LINK_DEPTH, DAT_EVD_DTO_FLAG);
 	l->recv = create_evd(l, 2 * LINK_DEPTH, DAT_EVD_DTO_FLAG);
-	create_memory(l);
+	create_memory(l, private);
 }
 
 void link_address(struct link *l, struct sockaddr_storage *address)
@@ -139,7 +175,7 @@ void link_close(struct link *l)
 	good(dat_evd_free(l->cr), "dat_evd_free");
 	good(dat_pz_free(l->pz), "dat_pz_free");
 	good(dat_ia_close(l->ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close");
-	free(l->out);
+	munmap(l->out, MEMORY);
 }
 
 /* --- posting and reaping ----------------------------------------------------- */

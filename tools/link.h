@@ -40,7 +40,8 @@ void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 void good(DAT_RETURN rc, const char *call);
 double now(void);	/* seconds, monotonic */
 
-void link_open(struct link *l, const char *ia);
+/* private: not memory that peers on this host may map. */
+void link_open(struct link *l, const char *ia, bool private);
 /* The IA's own address, as a peer would name it. */
 void link_address(struct link *l, struct sockaddr_storage *address);
 void link_close(struct link *l);

@@ -10,7 +10,8 @@ life_tests = \
 	test/life/counters \
 	test/life/many
 check_PROGRAMS += $(life_tests)
-TESTS += $(life_tests)
+TESTS += $(life_tests) test/life/datperf
+dist_check_SCRIPTS += test/life/datperf
 life_common = test/life/life.c test/life/life.h
 test_life_process_SOURCES = test/life/process.c $(life_common)
 test_life_process_LDADD = libdat2.la -lpthread
