@@ -309,6 +309,47 @@ void end_caller(struct caller *o)
 	close(o->up[0]);
 }
 
+struct offer {
+	uint16_t port;
+	struct other memory;
+};
+
+/* In the child: says where to connect to and to write, and accepts. */
+void be_target(int to, const void *memory, const struct ibv_mr *mr)
+{
+	struct end *e = &ends[1];
+	struct dapl_listener *listener;
+	struct offer is = { .memory = { (uintptr_t)memory, mr->rkey } };
+
+	OK(ops->listen(e->dev, NULL, &is.port, false, 8, e, &listener));
+	DIE_UNLESS(write(to, &is, sizeof is) == sizeof is);
+	accept_it(e);
+}
+
+struct target a_target(void (*part)(int to))
+{
+	struct target t;
+	struct offer is;
+	int up[2];
+
+	OK(pipe(up));
+	t.pid = fork();
+	if (!t.pid) {
+		alarm(60);
+		part(up[1]);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(up[0], &is, sizeof is), sizeof is);
+	open_end(&ends[0]);
+	start_connect(&ends[0], is.port);
+	wait_up(&ends[0], ESTABLISHED);
+	close(up[0]);
+	close(up[1]);
+	t.memory = is.memory;
+	return t;
+}
+
 uint32_t sleeps_of_peer(const struct end *e)
 {
 	return __atomic_load_n(e->conn->pair->peer->sleeps, __ATOMIC_RELAXED);

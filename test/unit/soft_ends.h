@@ -43,6 +43,12 @@ struct caller {
 	struct dapl_listener *listener;
 };
 
+/* A process that ends[0] connects to, and that plays a part until it's killed. */
+struct target {
+	pid_t pid;
+	struct other memory;
+};
+
 extern const struct dapl_device_ops *ops;
 extern unsigned came[2][KINDS];		/* upcalls, of each end, atomic */
 extern struct end ends[2];		/* 0 connects, 1 listens */
@@ -65,6 +71,9 @@ void close_two(void);
 struct caller a_caller(void (*part)(uint16_t port, int from, int to));
 void kill_caller(struct caller *o);
 void end_caller(struct caller *o);
+/* `part` opens ends[1], and calls be_target. */
+struct target a_target(void (*part)(int to));
+void be_target(int to, const void *memory, const struct ibv_mr *mr);
 void tell(int fd, struct end *e);
 void expect_byte(int fd, char c);
 

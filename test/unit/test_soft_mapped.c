@@ -152,53 +152,23 @@ static void a_write_behind_others_goes_their_way(void **state)
 
 static struct shared of_child;		/* made before there is a child */
 
-struct target {
-	uint16_t port;
-	struct other memory;
-};
-
 static void child_who_has_it(int to)
 {
-	struct end *e = &ends[1];
-	struct dapl_listener *listener;
-	struct target is = { 0 };
-
-	alarm(60);
-	open_end(e);
-	of_child.mr = registered(e, of_child.at, SIZE, WRITABLE, name);
-	OK(ops->listen(e->dev, NULL, &is.port, false, 8, e, &listener));
-	is.memory = (struct other){ (uintptr_t)of_child.at, of_child.mr->rkey };
-	DIE_UNLESS(write(to, &is, sizeof is) == sizeof is);
-	accept_it(e);
+	open_end(&ends[1]);
+	of_child.mr = registered(&ends[1], of_child.at, SIZE, WRITABLE, name);
+	be_target(to, of_child.at, of_child.mr);
 }
 
-/* A child that plays a part, and ends[0] connected to it. */
-static pid_t a_target(void (*part)(int to), struct target *is)
+static struct target a_target_with(void (*part)(int to))
 {
-	int up[2];
-	pid_t pid;
-
-	OK(pipe(up));
 	of_child = shared_memory(SEALS);
-	pid = fork();
-	if (!pid) {
-		part(up[1]);
-		for (;;)
-			pause();
-	}
-	assert_int_equal(read(up[0], is, sizeof *is), sizeof *is);
-	open_end(&ends[0]);
-	start_connect(&ends[0], is->port);
-	wait_up(&ends[0], ESTABLISHED);
-	close(up[0]);
-	close(up[1]);
-	return pid;
+	return a_target(part);
 }
 
-static void end_target(pid_t pid)
+static void end_target(const struct target *t)
 {
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	kill(t->pid, SIGKILL);
+	waitpid(t->pid, NULL, 0);
 	wait_up(&ends[0], BROKEN);
 	close_end(&ends[0]);
 	free_shared(&of_child);
@@ -225,15 +195,14 @@ static void until_it_is_mapped(const struct target *is)
 static void a_process_that_is_stopped_is_written_to(void **state)
 {
 	struct target is;
-	pid_t pid;
 
 	(void)state;
 	if (!direct_works())
 		skip();
-	pid = a_target(child_who_has_it, &is);
+	is = a_target_with(child_who_has_it);
 	until_it_is_mapped(&is);
-	kill(pid, SIGSTOP);
-	waitpid(pid, NULL, WUNTRACED);
+	kill(is.pid, SIGSTOP);
+	waitpid(is.pid, NULL, WUNTRACED);
 	for (unsigned i = 0; i < KINDS_OF_SIZES; i++) {
 		unsigned before = mapped();
 
@@ -241,7 +210,7 @@ static void a_process_that_is_stopped_is_written_to(void **state)
 		assert_int_equal(mapped(), before + 1);
 		assert_true(has_pattern(of_child.at + 4091, sizes[i], i));
 	}
-	end_target(pid);
+	end_target(&is);
 }
 
 /* Polls the last 8 bytes, and when they are new checks all the others: the child dies if not. */
@@ -266,12 +235,11 @@ static void child_who_polls(int to)
 static void the_tail_is_stored_last(void **state)
 {
 	struct target is;
-	pid_t pid;
 
 	(void)state;
 	if (!direct_works())
 		skip();
-	pid = a_target(child_who_polls, &is);
+	is = a_target_with(child_who_polls);
 	for (uint64_t round = 1; round <= ROUNDS; round++) {
 		time_t end = now() + LIMIT_S;
 
@@ -283,7 +251,7 @@ static void the_tail_is_stored_last(void **state)
 			assert_true(now() <= end);	/* it has died */
 	}
 	assert_true(mapped() > 0);
-	end_target(pid);
+	end_target(&is);
 }
 
 /* --- which memory ----------------------------------------------------------------------------------- */
@@ -592,15 +560,15 @@ static void a_target_that_lies_gets_it_by_the_ring(void **state)
 	if (!direct_works())
 		skip();
 	for (lie = 0; lie < LIES; lie++) {
-		pid_t pid = a_target(child_who_lies, &is);
 		time_t end = now() + LIMIT_S;
 
+		is = a_target_with(child_who_lies);
 		while (!__atomic_load_n(&of_child.at[SIZE - 1], __ATOMIC_ACQUIRE))
 			assert_true(now() <= end);
 		write_to_child(&is, 100, 0, lie);
 		assert_true(has_pattern(of_child.at, 100, lie));
 		assert_int_equal(mapped(), 0);
-		end_target(pid);
+		end_target(&is);
 	}
 }
 

@@ -532,33 +532,19 @@ static void what_is_taken_back_is_not_accessed(void **state)
 	}
 }
 
-struct sleeper {
-	uint16_t port;
-	struct other memory;
-};
-
 /* A process that is connected to, and then sleeps. */
 static void child_who_sleeps(int to)
 {
-	struct end *e = &ends[1];
-	struct dapl_listener *listener;
-	struct sleeper is = { 0 };
-
-	alarm(60);
-	open_end(e);
-	OK(ops->listen(e->dev, NULL, &is.port, false, 8, e, &listener));
-	is.memory = (struct other){ (uintptr_t)e->buf, e->mr->rkey };
-	DIE_UNLESS(write(to, &is, sizeof is) == sizeof is);
-	accept_it(e);
-	pause();
+	open_end(&ends[1]);
+	be_target(to, ends[1].buf, ends[1].mr);
 }
 
-static pid_t sleeper;
+static struct target sleeper;
 
 static void kill_sleeper(void)
 {
-	kill(sleeper, SIGKILL);
-	waitpid(sleeper, NULL, 0);
+	kill(sleeper.pid, SIGKILL);
+	waitpid(sleeper.pid, NULL, 0);
 }
 
 /* The target is there no more when the kernel is to copy. */
@@ -566,38 +552,25 @@ static void a_target_that_is_killed_meanwhile(void **state)
 {
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
 	struct end *e = &ends[0];
-	struct sleeper other;
-	int up[2];
 
 	(void)state;
 	if (!direct_works())
 		skip();
 	for (int way = 0; way < 2; way++) {
-		OK(pipe(up));
-		sleeper = fork();
-		if (!sleeper) {
-			child_who_sleeps(up[1]);
-			_exit(1);
-		}
-		assert_int_equal(read(up[0], &other, sizeof other), sizeof other);
-		open_end(e);
-		start_connect(e, other.port);
-		wait_up(e, ESTABLISHED);
+		sleeper = a_target(child_who_sleeps);
 		wait_asleep(e);
-		post(e, opcodes[way], 8, other.memory.address, other.memory.rkey);
+		post(e, opcodes[way], 8, sleeper.memory.address, sleeper.memory.rkey);
 		done(e);
 		assert_int_equal(e->conn->pair->direct, 1);
 		copies = 0;
 		meanwhile = kill_sleeper;
 		meanwhile_at = 1;
-		post(e, opcodes[way], 100, other.memory.address, other.memory.rkey);
+		post(e, opcodes[way], 100, sleeper.memory.address, sleeper.memory.rkey);
 		assert_int_equal(e->conn->pair->direct, 1);
 		assert_int_not_equal(next_status(e), IBV_WC_SUCCESS);
 		wait_up(e, BROKEN);
 		meanwhile = NULL;
 		close_end(e);
-		close(up[0]);
-		close(up[1]);
 	}
 }
 
