@@ -458,7 +458,7 @@ bool soft_direct_suits(const struct soft_qp *qp, const struct dapl_conn *conn,
 
 	return conn->dev->want_direct && ONCE(conn->pair->peer->reach) != SOFT_REACH_NO &&
 	       qp->sq_head == conn->tx.cursor.wqe &&
-	       (qp->sig_all || (send_flags & IBV_SEND_SIGNALED)) &&
+	       soft_is_signalled(qp, send_flags) &&
 	       ONCE(cq->head) == ONCE(cq->tail);
 }
 

@@ -166,7 +166,7 @@ static inline bool store_ourselves(struct soft_qp *qp, struct dapl_conn *conn,
 	    !soft_mapped_write(conn, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, at,
 			       wr->sg_list->length))
 		return false;
-	if (qp->sig_all || (wr->send_flags & IBV_SEND_SIGNALED))
+	if (soft_is_signalled(qp, wr->send_flags))
 		soft_qp_executed(qp, wr);
 	if (ONCE(qp->dev->idle_polls))
 		STORE(qp->dev->idle_polls, 0);	/* the answer, too, may come without us */

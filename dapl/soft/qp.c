@@ -283,7 +283,7 @@ void soft_qp_complete_sends(struct soft_qp *qp)
 			     wqe->large.begun))
 			soft_choice_learn(&qp->dev->writes, wqe->large.way, wqe->length,
 					  soft_now_ns() - wqe->large.begun);
-		if (qp->sig_all || (wqe->flags & IBV_SEND_SIGNALED))
+		if (soft_is_signalled(qp, wqe->flags))
 			complete_send(qp, wqe->wr_id, wqe->opcode, IBV_WC_SUCCESS,
 				      wqe->length);
 	}
@@ -445,7 +445,7 @@ static int post_ud(struct soft_qp *qp, const struct ibv_send_wr *wr)
 		err = soft_ud_send(qp, wr, &status);
 	if (err)
 		return err;
-	if (qp->sig_all || (wr->send_flags & IBV_SEND_SIGNALED) || status != IBV_WC_SUCCESS)
+	if (soft_is_signalled(qp, wr->send_flags) || status != IBV_WC_SUCCESS)
 		complete_send(qp, wr->wr_id, wr->opcode, status, 0);
 	return 0;
 }

@@ -237,6 +237,12 @@ struct soft_qp {
 	struct soft_event last_receive;
 };
 
+/* Does a request with these flags tell of its success? */
+static inline bool soft_is_signalled(const struct soft_qp *qp, unsigned send_flags)
+{
+	return qp->sig_all || (send_flags & IBV_SEND_SIGNALED);
+}
+
 static inline struct soft_swqe *soft_swqe(const struct soft_qp *qp, uint32_t index)
 {
 	return (struct soft_swqe *)(qp->sq + (size_t)(index & (qp->sq_size - 1)) *
