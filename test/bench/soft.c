@@ -407,48 +407,47 @@ static void open_ia(const char *name, int depth)
 	     "dat_evd_create");
 }
 
+/* Peers may write to and read what is registered last: from `at` on, which lies in it. */
+static void register_target(DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region, DAT_VLEN length, char *at,
+			    DAT_LMR_CONTEXT *context)
+{
+	DAT_LMR_HANDLE lmr;
+	DAT_VLEN size;
+	DAT_VADDR address;
+
+	good(dat_lmr_create(ia, type, region, length, pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr,
+			    context, &shared->context[me], &size, &address), "dat_lmr_create");
+	target = at;
+	shared->target[me] = (uintptr_t)at;
+}
+
 static void register_memory(void)
 {
 	DAT_REGION_DESCRIPTION region;
-	DAT_LMR_HANDLE lmr;
-	DAT_RMR_CONTEXT rmr_context;
-	DAT_VLEN size;
-	DAT_VADDR address;
 
 	out = aligned_alloc(4096, 3 * LARGE);
 	memset(out, 0, 3 * LARGE);
 	in = out + LARGE;
-	target = in + LARGE;
 	region.for_va = out;
-	good(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 3 * LARGE, pz,
-			    DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr, &lmr_context,
-			    &rmr_context, &size, &address), "dat_lmr_create");
-	shared->target[me] = (uintptr_t)target;
-	shared->context[me] = rmr_context;
+	register_target(DAT_MEM_TYPE_VIRTUAL, region, 3 * LARGE, in + LARGE, &lmr_context);
 }
 
 /* What is written to is a shared mapping from now on, such as peers map. */
 static void target_mapped(void)
 {
 	int fd = memfd_create("bench", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	char name[DAT_LMR_COOKIE_SIZE] = "bench";
+	char name[DAT_LMR_COOKIE_SIZE] = "bench", *at;
 	DAT_REGION_DESCRIPTION region;
 	DAT_LMR_CONTEXT context;
-	DAT_LMR_HANDLE lmr;
-	DAT_VLEN size;
-	DAT_VADDR address;
 
 	if (fd < 0 || ftruncate(fd, LARGE) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
 		fail("memfd_create", strerror(errno));
-	target = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (target == MAP_FAILED)
+	at = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
 		fail("mmap", strerror(errno));
 	name[sizeof name - 1] = (char)('0' + me);
-	region.for_shared_memory = (DAT_SHARED_MEMORY){ target, &name };
-	good(dat_lmr_create(ia, DAT_MEM_TYPE_SHARED_VIRTUAL, region, LARGE, pz,
-			    DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr, &context,
-			    &shared->context[me], &size, &address), "dat_lmr_create");
-	shared->target[me] = (uintptr_t)target;
+	region.for_shared_memory = (DAT_SHARED_MEMORY){ at, &name };
+	register_target(DAT_MEM_TYPE_SHARED_VIRTUAL, region, LARGE, at, &context);
 	close(fd);
 	together();
 }
