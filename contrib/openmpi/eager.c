@@ -18,7 +18,6 @@
  * of the stage is free again follows from the ring's being read there, so most of these writes need
  * not tell us that they completed. */
 #include "udapl.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -32,8 +31,8 @@ static uint32_t padded(size_t length)
 	return (length + 7) & ~(size_t)7;
 }
 
-/* Bytes of a ring for so much payload. */
-static uint32_t lines_for(size_t length)
+/* Bytes of a ring that so much payload takes: whole lines. */
+static uint32_t room_for(size_t length)
 {
 	return (padded(length) + sizeof(struct udapl_tail) + LINE - 1) & ~(size_t)(LINE - 1);
 }
@@ -70,7 +69,7 @@ static struct udapl_ring_place first_place(const struct udapl_ring_shape *shape)
 
 static struct udapl_ring_shape own_shape(const mca_btl_udapl_module_t *m)
 {
-	struct udapl_ring_shape shape = { .largest = lines_for(m->super.btl_eager_limit) };
+	struct udapl_ring_shape shape = { .largest = room_for(m->super.btl_eager_limit) };
 	uint64_t size = (uint64_t)mca_btl_udapl_component.eager_messages * shape.largest;
 
 	shape.size = size < RING_LINES * LINE ? size : RING_LINES * LINE;
@@ -162,7 +161,7 @@ static void clear(char *from, char *to)
 static void read_message(udapl_conn_t *c, struct udapl_tail tail)
 {
 	struct udapl_ring_in *r = &c->ring_in;
-	uint32_t size = lines_for(tail.length);
+	uint32_t size = room_for(tail.length);
 	char *end = r->memory.base + r->at.end;
 	struct udapl_header h = { .kind = UDAPL_DATA, .tag = tail.tag, .credits = tail.credits,
 				  .eager_credits = tail.eager_credits };
@@ -237,7 +236,7 @@ void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offe
 bool udapl_ring_has_room(const struct udapl_conn *c, size_t length)
 {
 	const struct udapl_ring_out *r = &c->ring_out;
-	uint32_t size = lines_for(length);
+	uint32_t size = room_for(length);
 
 	return length <= UINT16_MAX && size <= r->offer.shape.largest &&
 	       taken(&r->offer.shape, r->at.end, size) <= r->free;
@@ -250,7 +249,7 @@ static DAT_RETURN write_message(struct udapl_conn *c, const struct udapl_header 
 {
 	struct udapl_ring_out *r = &c->ring_out;
 	const struct udapl_ring_shape *shape = &r->offer.shape;
-	uint32_t size = padded(length) + sizeof(struct udapl_tail), lines = lines_for(length);
+	uint32_t size = padded(length) + sizeof(struct udapl_tail), room = room_for(length);
 	struct udapl_tail tail = { .length = length, .credits = h->credits,
 				   .eager_credits = h->eager_credits, .tag = h->tag,
 				   .lap = r->at.lap };
@@ -261,8 +260,8 @@ static DAT_RETURN write_message(struct udapl_conn *c, const struct udapl_header 
 	DAT_DTO_COOKIE cookie = { .as_ptr = work };
 
 	memcpy(data + padded(length), &tail, sizeof tail);
-	r->free -= taken(shape, r->at.end, lines);
-	pass(shape, &r->at, lines);
+	r->free -= taken(shape, r->at.end, room);
+	pass(shape, &r->at, room);
 	return dat_ep_post_rdma_write(c->ep, 1, &from, cookie, &to, flags);
 }
 
