@@ -84,6 +84,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/pair.c \
 	dapl/soft/shm.c \
 	dapl/soft/direct.c dapl/soft/direct.h \
+	dapl/soft/gate.c dapl/soft/gate.h \
 	dapl/soft/mapped.c dapl/soft/mapped.h \
 	dapl/soft/choice.c dapl/soft/choice.h \
 	dapl/soft/engine.c

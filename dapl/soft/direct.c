@@ -4,10 +4,8 @@
  * copy (process_vm_writev and readv, which the kernel's rules for debuggers must allow).
  * Whatever can't be done this way goes through the ring, and errors are found there.
  *
- * A target takes back its permission at once, and waits for nobody, who may be stopped or
- * dead. Reads look afterwards whether it still held. What is written is copied from a
- * window, a piece of a file of the target's, which the target cuts off: then the kernel
- * finds nothing to copy. doc/design/soft-direct.md has the argument. */
+ * When a target takes back its permission, reads look afterwards whether it still held; writes
+ * are waited for, or cut off (gate.c). doc/design/soft-direct.md has the argument. */
 #include "dapl/soft/soft.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +13,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,47 +21,19 @@
 #define SYS_pidfd_open 434
 #endif
 
-/* The gate's file: windows, each with a place for every QP number. The last one is open; the
- * file is made shorter by one to close it, and nobody can make it longer. */
-#define PLACE_SHIFT 14
-#define WINDOW (1ull << (24 + PLACE_SHIFT))
-#define GATE_SIZE (1ull << 62)
-
 enum { ALIVE_NS = 10000000 };	/* a process number is not used again so soon */
-
-_Static_assert(DIRECT_MAX == 1 << PLACE_SHIFT, "a place holds an access");
-
-/* Offsets in the gate are beyond any limit that a process may have for its files, and what
- * exceeds one is answered by a deadly signal. */
-static bool has_file_limit(void)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur != RLIM_INFINITY;
-}
 
 /* --- the target: the board --------------------------------------------------------------- */
 
 void soft_board_open(struct soft_station *station)
 {
 	struct soft_board *board = station->board;
-	int fd;
 
-	if (has_file_limit())
+	if (!soft_gate_open(station))
 		return;
-	fd = memfd_create("dapl-soft-gate", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return;
-	if (ftruncate(fd, GATE_SIZE) || fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SEAL)) {
-		close(fd);
-		return;
-	}
-	station->gate_file = fd;
-	board->fd = fd;
 	board->id = station->id;
 	board->self = (uintptr_t)board;
-	board->gate = GATE_SIZE - WINDOW;
-	board->fences = soft_mapped_can_fence();
+	board->fences = soft_gate_can_fence();
 	__atomic_store_n(&board->pid, getpid(), __ATOMIC_RELEASE);
 }
 
@@ -75,23 +44,6 @@ void soft_board_close(struct soft_station *station)
 	if (station->process >= 0)
 		close(station->process);
 	station->gate_file = station->process = -1;
-}
-
-/* Whoever found a permission before it was withdrawn has nothing to write from any more. */
-static void close_window(struct soft_station *station)
-{
-	struct soft_board *board = station->board;
-	uint64_t end;
-
-	dapl_spin_lock(&station->reach_lock);
-	end = board->gate;
-	if (end) {
-		__atomic_store_n(&board->gate, end > WINDOW ? end - WINDOW : 0,
-				 __ATOMIC_SEQ_CST);
-		if (ftruncate(station->gate_file, end))
-			log_line(SOFT_LOG_ERR, "soft: ftruncate: %s", strerror(errno));
-	}
-	dapl_spin_unlock(&station->reach_lock);
 }
 
 static struct board_entry *entries(struct soft_board *board, uint32_t stag)
@@ -127,22 +79,23 @@ void soft_board_publish(struct soft_station *station, const struct soft_region *
 	__atomic_store_n(&e->version, e->version + 1, __ATOMIC_RELEASE);
 }
 
-void soft_board_withdraw(struct soft_station *station, const struct soft_region *region)
+bool soft_board_withdraw(struct soft_station *station, const struct soft_region *region)
 {
 	struct board_entry *e, *end;
 
 	if (!is_public(station, region))
-		return;
+		return false;
 	e = entries(station->board, region->stag);
 	for (end = e + BOARD_WAYS; e < end; e++) {
 		if (!(e->version & 1) || e->stag != region->stag)
 			continue;
 		STORE(e->version, e->version + 1);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		if (region->access & IBV_ACCESS_REMOTE_WRITE)
-			close_window(station);
-		return;
+		if (region->file >= 0)
+			soft_gate_fence();
+		return region->access & IBV_ACCESS_REMOTE_WRITE;
 	}
+	return false;
 }
 
 /* --- the target: doors, one for each connection -------------------------------------------- */
@@ -159,7 +112,6 @@ void soft_door_open(struct soft_qp *qp, struct dapl_conn *conn)
 	if (!conn->pair || !conn->dev->want_direct || qp->state != IBV_QPS_RTS)
 		return;
 	door = own_door(conn->pair);
-	STORE(door->place, qp->qp.qp_num);
 	__atomic_store_n(&door->pd, ((struct soft_pd *)qp->qp.pd)->id, __ATOMIC_RELEASE);
 	conn->pair->door_open = true;
 }
@@ -173,9 +125,9 @@ void soft_door_close(struct dapl_conn *conn)
 	pair->door_open = false;
 	STORE(own_door(pair)->pd, 0);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	soft_mapped_settle(conn);
-	if (ONCE(own_door(pair)->knocked) && pair->own->gate_file >= 0)
-		close_window(pair->own);
+	if (unlikely(ONCE(soft_peers_writer(conn)->maps)))
+		soft_gate_fence();
+	soft_gate_settle(conn);
 }
 
 /* --- the initiator: can the peer be reached at all? ------------------------------------------ */
@@ -327,29 +279,6 @@ static char *permitted(const struct dapl_conn *conn, const struct soft_swqe *wqe
 
 /* --- the initiator: access ------------------------------------------------------------------------ */
 
-/* The part of the target's file at this offset, mapped. */
-static char *map_place(struct soft_pair *pair, uint64_t offset)
-{
-	void *p;
-
-	if (pair->place && pair->place_at == offset)
-		return pair->place;
-	p = mmap(pair->place, DIRECT_MAX, PROT_READ, MAP_SHARED | (pair->place ? MAP_FIXED : 0),
-		 pair->peer->gate_file, offset);
-	if (p == MAP_FAILED)
-		return NULL;
-	madvise(p, DIRECT_MAX, MADV_DONTFORK);
-	pair->place = p;
-	pair->place_at = offset;
-	return p;
-}
-
-void soft_direct_free(struct soft_pair *pair)
-{
-	if (pair->place)
-		munmap(pair->place, DIRECT_MAX);
-}
-
 /* The kernel copied less than it should. It may not any more, or there is nothing: for good? */
 static bool copy_failed(struct soft_station *peer)
 {
@@ -361,63 +290,69 @@ static bool copy_failed(struct soft_station *peer)
 	return false;
 }
 
-/* The last aligned 8 bytes are copied when all else is in place. */
-static bool copy_out(struct soft_station *peer, char *from, char *at, uint32_t length)
+/* Does a copy that the kernel makes later become visible later? */
+#ifdef __x86_64__
+enum { COPIES_IN_ORDER = true };
+#else
+enum { COPIES_IN_ORDER = false };
+#endif
+
+/* What is in the bounce buffer. The last aligned 8 bytes are copied when all else is in place. */
+static bool copy_out(struct soft_pair *pair, const struct iovec *source, char *at, uint32_t length)
 {
 	uint32_t tail = (uintptr_t)(at + length - 1) % 8 + 1, body;
-	struct iovec here, there;
+	struct iovec there[2];
 
 	body = tail < length ? length - tail : 0;
-	here = (struct iovec){ from, body };
-	there = (struct iovec){ at, body };
-	if (body && process_vm_writev(peer->pid, &here, 1, &there, 1, 0) != body)
-		return copy_failed(peer);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	here = (struct iovec){ from + body, length - body };
-	there = (struct iovec){ at + body, length - body };
-	return process_vm_writev(peer->pid, &here, 1, &there, 1, 0) == length - body ||
-	       copy_failed(peer);
+	there[0] = (struct iovec){ at, body };
+	there[1] = (struct iovec){ at + body, length - body };
+	if (body && !COPIES_IN_ORDER) {
+		if (process_vm_writev(pair->peer->pid, source, 1, there, 1, 0) != body)
+			return copy_failed(pair->peer);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		length -= body;
+		memmove(pair->bounce, pair->bounce + body, length);
+		body = 0;
+	}
+	return process_vm_writev(pair->peer->pid, source, 1, there + !body, 1 + !!body, 0) ==
+		       (ssize_t)length ||
+	       copy_failed(pair->peer);
 }
 
-static ssize_t put(int file, const struct iovec *iov, int pieces, uint64_t offset)
+static void gather(char *to, const struct iovec *iov, int pieces)
 {
-	if (likely(pieces == 1))	/* cheaper */
-		return pwrite(file, iov->iov_base, iov->iov_len, offset);
-	return pwritev(file, iov, pieces, offset);
-}
-
-/* Before the first write the target is told that closing its door is to close a window. */
-static void knock(struct soft_pair *pair)
-{
-	if (likely(pair->knocked))
-		return;
-	pair->knocked = true;
-	STORE(pair->segment->memory->door[pair->conn->passive].knocked, 1);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (int i = 0; i < pieces; to += iov[i++].iov_len)
+		memcpy(to, iov[i].iov_base, iov[i].iov_len);
 }
 
 /* The gate is looked at first: a window that is opened later than the permission was
  * withdrawn is not found with the permission. */
-static bool write_to(const struct dapl_conn *conn, const struct soft_swqe *wqe,
-		     const struct iovec *iov, int pieces)
+static bool write_within(const struct dapl_conn *conn, const struct soft_swqe *wqe,
+			 const struct iovec *iov, int pieces)
 {
 	struct soft_pair *pair = conn->pair;
-	struct soft_station *peer = pair->peer;
+	uint64_t window = soft_gate_look(pair->peer);
 	struct soft_permit permit;
-	uint64_t gate, offset;
-	char *place, *at;
+	const struct iovec *source;
+	char *at = window ? permitted(conn, wqe, &permit) : NULL;
 
-	knock(pair);
-	gate = __atomic_load_n(&peer->board->gate, __ATOMIC_ACQUIRE);
-	if (!gate || gate % WINDOW || has_file_limit())
+	source = at ? soft_gate_source(pair, window) : NULL;
+	if (!source)
 		return false;
-	at = permitted(conn, wqe, &permit);
-	if (!at)
-		return false;
-	offset = gate + ((uint64_t)(ONCE(permit.door->place) & 0xffffff) << PLACE_SHIFT);
-	place = map_place(pair, offset);
-	return place && put(peer->gate_file, iov, pieces, offset) == (ssize_t)wqe->length &&
-	       copy_out(peer, place, at, wqe->length);
+	gather(pair->bounce, iov, pieces);
+	return copy_out(pair, source, at, wqe->length);
+}
+
+static bool write_to(struct dapl_conn *conn, const struct soft_swqe *wqe,
+		     const struct iovec *iov, int pieces)
+{
+	struct ring_writer *own = soft_own_writer(conn);
+	bool written;
+
+	soft_gate_enter(own, false);
+	written = write_within(conn, wqe, iov, pieces);
+	soft_gate_leave(own);
+	return written;
 }
 
 static bool read_from(const struct dapl_conn *conn, const struct soft_swqe *wqe,

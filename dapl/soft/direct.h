@@ -47,15 +47,15 @@ struct soft_board {
 void soft_board_open(struct soft_station *station);
 /* Closes what the station has open for direct access, its own or a peer's. */
 void soft_board_close(struct soft_station *station);
-/* stags_lock held. After the withdrawal nobody accesses the region any more. */
+/* stags_lock held. After the withdrawal nobody finds the region any more; true: there may be peers who
+ * did, and are within a write to it (soft_gate_settle). */
 void soft_board_publish(struct soft_station *station, const struct soft_region *region);
-void soft_board_withdraw(struct soft_station *station, const struct soft_region *region);
+bool soft_board_withdraw(struct soft_station *station, const struct soft_region *region);
 
 /* qp->lock held: from now on, or no more, the peer of the connection may access what the QP
  * could. Nobody does any more when soft_door_close returns. */
 void soft_door_open(struct soft_qp *qp, struct dapl_conn *conn);
 void soft_door_close(struct dapl_conn *conn);
-void soft_direct_free(struct soft_pair *pair);
 
 /* --- the initiator: a permission of the peer's, as it was found ------------------------------- */
 

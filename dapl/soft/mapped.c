@@ -3,11 +3,9 @@
  * store what they write there: no message, no system call, and the target has nothing to
  * do. Whether a peer may is checked as for every direct access (direct.c).
  *
- * The target takes back its permission first and waits then for who is within a write; the
- * initiator says that it is, and looks at the permission only then. Between the two is a full
- * fence on either side, so one of them sees the other. The initiator's is in the way of every
- * write, and of those before it; so, where both can, the target has the kernel make it
- * (membarrier). */
+ * The initiator says that it is within a write, and the target waits for it (gate.c). The fence
+ * between that and the look at the permission is in the way of every write, and of those
+ * before it; so, where both can, the target has the kernel make it (membarrier). */
 #include "dapl/soft/soft.h"
 #include <dirent.h>
 #include <errno.h>
@@ -25,8 +23,6 @@
 
 enum {
 	VIEWS = 4,			/* regions of the peer's, a connection; more are not mapped */
-	SETTLE_SPINS = 1000,
-	SETTLE_NAP_NS = 50000, SETTLE_NS = 1000000000,
 };
 
 /* A region of the peer's, mapped. */
@@ -108,53 +104,6 @@ int soft_mapped_file(const void *memory, size_t length, uint64_t *offset)
 	return find_descriptor(&m);
 }
 
-/* --- the target: taking back ----------------------------------------------------------------- */
-
-static int barrier(int command)
-{
-	return syscall(SYS_membarrier, command, 0);
-}
-
-bool soft_mapped_can_fence(void)
-{
-	int commands = barrier(MEMBARRIER_CMD_QUERY);
-
-	return commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
-}
-
-static uint64_t nap(uint64_t since)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NAP_NS }, NULL);
-	return soft_now_ns() - since;
-}
-
-void soft_mapped_settle(struct dapl_conn *conn)
-{
-	struct soft_pair *pair = conn->pair;
-	const struct ring_writer *writer = &pair->segment->memory->writer[!conn->passive];
-	const uint32_t *within = &writer->within;
-	uint64_t begun;
-
-	if (likely(!ONCE(writer->maps)))
-		return;
-	barrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
-	for (int i = 0; i < SETTLE_SPINS; i++) {
-		if (likely(!__atomic_load_n(within, __ATOMIC_ACQUIRE)))
-			return;
-		dapl_pause();
-	}
-	begun = soft_now_ns();
-	while (!pair->unsettled && __atomic_load_n(within, __ATOMIC_ACQUIRE)) {
-		if (soft_direct_has_ended(pair->peer))
-			return;
-		if (nap(begun) < SETTLE_NS)
-			continue;
-		pair->unsettled = true;
-		log_line(SOFT_LOG_ERR, "soft: a peer has been within a write to memory that is "
-			 "being taken back for a second; not waiting any longer");
-	}
-}
-
 /* --- the initiator: a view of a region --------------------------------------------------------- */
 
 static void drop(struct soft_view *view)
@@ -230,21 +179,6 @@ static struct soft_view *free_place(struct soft_pair *pair)
 	return NULL;
 }
 
-/* This process wants to be fenced by others. 0: not yet; 1: it is; -1: it can't be. */
-static int registered;
-
-static bool is_registered(void)
-{
-	if (!ONCE(registered))
-		STORE(registered, barrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) ? -1 : 1);
-	return ONCE(registered) > 0;
-}
-
-void soft_mapped_fork_child(void)
-{
-	registered = 0;
-}
-
 /* What does not become a view is remembered, and not tried again before another was. */
 static __attribute__((noinline)) struct soft_view *make_view(struct dapl_conn *conn, uint32_t stag)
 {
@@ -255,13 +189,13 @@ static __attribute__((noinline)) struct soft_view *make_view(struct dapl_conn *c
 	if (!conn->dev->want_direct ||
 	    !soft_permit_find(conn, stag, IBV_ACCESS_REMOTE_WRITE, &permit))
 		return NULL;
-	STORE(pair->segment->memory->writer[conn->passive].maps, 1);
+	STORE(soft_own_writer(conn)->maps, 1);
 	if (!soft_permit_holds(&permit))		/* full fence before */
 		return NULL;
 	view = permit.is.file >= 0 && soft_direct_reaches(pair->peer) ? free_place(pair) : NULL;
 	if (view) {
 		view->permit = permit;
-		view->fenced = pair->peer->board->fences && is_registered();
+		view->fenced = pair->peer->board->fences && soft_gate_is_fenced();
 		if (map_region(view, pair->peer))
 			return view;
 	}
@@ -299,7 +233,7 @@ bool soft_mapped_write(struct dapl_conn *conn, uint32_t stag, uint64_t remote, c
 {
 	struct soft_pair *pair = conn->pair;
 	struct soft_view *view;
-	uint32_t *within;
+	struct ring_writer *own = soft_own_writer(conn);
 	bool may;
 
 	if (!length)
@@ -309,16 +243,11 @@ bool soft_mapped_write(struct dapl_conn *conn, uint32_t stag, uint64_t remote, c
 		view = make_view(conn, stag);
 	if (!view || unlikely(!soft_permit_covers(&view->permit, remote, length)))
 		return false;
-	within = &pair->segment->memory->writer[conn->passive].within;
-	STORE(*within, 1);
-	if (likely(view->fenced))
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	else
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	soft_gate_enter(own, view->fenced);
 	may = soft_permit_is_there(&view->permit);
 	if (likely(may))
 		store(view->memory + (remote - view->permit.is.first), from, length);
-	__atomic_store_n(within, 0, __ATOMIC_RELEASE);
+	soft_gate_leave(own);
 	if (unlikely(!may))
 		drop(view);
 	else

@@ -15,17 +15,11 @@ struct soft_pair;
  * that can't shrink and of which this process has a descriptor. Returns a new descriptor,
  * to be closed, and where in the file the memory begins; -1: it's not like that. */
 int soft_mapped_file(const void *memory, size_t length, uint64_t *offset);
-/* Can soft_mapped_settle fence for the initiators? */
-bool soft_mapped_can_fence(void);
-/* qp->lock held, what the peer may do has been taken back: returns when it is no more within a
- * write that it began before. A peer that stays in it for a second is not waited for. */
-void soft_mapped_settle(struct dapl_conn *conn);
 
 /* The initiator; qp->lock held, and nothing is before the write that the target has not executed.
  * False: the region is not mapped, or the write is not permitted, and nothing was stored. */
 bool soft_mapped_write(struct dapl_conn *conn, uint32_t stag, uint64_t remote, const char *from,
 		       uint32_t length);
 void soft_mapped_free(struct soft_pair *pair);
-void soft_mapped_fork_child(void);
 
 #endif

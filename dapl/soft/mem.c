@@ -43,17 +43,17 @@ static struct soft_region *stag_find(const struct dapl_device *dev, uint32_t sta
 	return e ? e->region : NULL;
 }
 
-/* Waits until nobody who may have seen the table's old contents still looks; nor a peer who
- * writes to a region that was `mapped`. */
-static void quiesce(struct dapl_device *dev, bool mapped)
+/* Waits until nobody who may have seen the table's old contents still looks; nor, if there may be
+ * one, a peer `within` a write to what was withdrawn from the board. */
+static void quiesce(struct dapl_device *dev, bool within)
 {
 	struct soft_qp *qp;
 
 	pthread_mutex_lock(&dev->qps_lock);
 	LIST_FOREACH(qp, &dev->qps, link) {
 		dapl_spin_lock(&qp->lock);
-		if (mapped && qp->conn && qp->conn->pair)
-			soft_mapped_settle(qp->conn);
+		if (within && qp->conn && qp->conn->pair)
+			soft_gate_settle(qp->conn);
 		dapl_spin_unlock(&qp->lock);
 	}
 	pthread_mutex_unlock(&dev->qps_lock);
@@ -141,8 +141,7 @@ static void stag_del(struct dapl_device *dev, uint32_t stag)
 		link = &e->next;
 	__atomic_store_n(link, e->next, __ATOMIC_RELEASE);
 	table->count--;
-	soft_board_withdraw(dev->station, e->region);
-	quiesce(dev, e->region->file >= 0);
+	quiesce(dev, soft_board_withdraw(dev->station, e->region));
 	pthread_mutex_unlock(&dev->stags_lock);
 	free(e);
 }

@@ -36,7 +36,7 @@ void soft_pair_free(struct soft_pair *pair)
 {
 	if (!pair)
 		return;
-	soft_direct_free(pair);
+	soft_gate_free(pair);
 	soft_mapped_free(pair);
 	free(pair->loans);
 	soft_segment_put(pair->segment);

@@ -62,18 +62,15 @@ struct ring_told {
 	uint32_t wanted_at, wanted, given;
 } __attribute__((aligned(128)));
 
-/* What the consumer of a direction says to a producer who would access its memory (direct.c),
- * and the producer says once that it does. */
+/* What the consumer of a direction says to a producer who would access its memory (direct.c). */
 struct ring_door {
 	uint64_t pd;			/* whose regions; 0: closed */
-	uint32_t place;
-	uint32_t knocked;		/* the producer's */
 	uint32_t lends;			/* what it has lent itself is there to be copied */
 } __attribute__((aligned(64)));
 
-/* What a producer says, who stores into the consumer's memory itself (mapped.c). */
+/* What a producer says, who writes to the consumer's memory itself (gate.c). */
 struct ring_writer {
-	uint32_t maps;			/* regions; 0: it has not begun to */
+	uint32_t maps;			/* regions, and stores into them; 0: it has not begun to */
 	uint32_t within;		/* a write: permission to it holds till it's 0 again */
 } __attribute__((aligned(128)));	/* lines are fetched in pairs */
 

@@ -19,6 +19,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -37,7 +38,7 @@ enum {
 	SPARES_MAX = 64,
 };
 
-static const char greeting[8] = "daplshm3";	/* also the version of ring.h's layout */
+static const char greeting[8] = "daplshm4";	/* also the version of ring.h's layout */
 
 /* What goes over the Unix socket, with the descriptors beside it. */
 struct fetch_request {
@@ -108,15 +109,21 @@ static void *map(int fd, size_t size, int protection)
 	return p;
 }
 
-/* A nameless file whose size nobody can change any more. */
-static int sealed_file(size_t size)
+uint64_t soft_file_limit(void)
 {
-	int fd = memfd_create("dapl-soft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) ? 0 : limit.rlim_cur;
+}
+
+int soft_sealed_file(uint64_t size, int seals)
+{
+	int fd = size <= soft_file_limit()
+		 ? memfd_create("dapl-soft", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
 
 	if (fd < 0)
 		return -1;
-	if (!ftruncate(fd, size) &&
-	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+	if (!ftruncate(fd, size) && !fcntl(fd, F_ADD_SEALS, seals))
 		return fd;
 	close(fd);
 	return -1;
@@ -185,11 +192,10 @@ static struct soft_station *station_new(bool direct)
 	station->refs = 1;
 	station->gate_file = station->process = -1;
 	station->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	station->file = fd = memfd_create("dapl-soft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd >= 0 && !ftruncate(fd, STATION_SIZE))
+	station->file = fd = soft_sealed_file(STATION_SIZE, F_SEAL_SHRINK | F_SEAL_GROW);
+	if (fd >= 0)
 		station->board = map(fd, STATION_SIZE, PROT_READ | PROT_WRITE);
-	if (!station->board || station->bell < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW)) {
+	if (!station->board || station->bell < 0) {
 		station_free(station);
 		return NULL;
 	}
@@ -511,7 +517,8 @@ static void answer(int fd, const struct fetch_request *request, struct soft_stat
 	struct fetch_reply reply = { { 0 }, 0 };
 	struct soft_station *acceptor = offer_take(request->key, NULL, NULL);
 	struct soft_segment *segment;
-	int file = acceptor ? sealed_file(sizeof(struct ring_memory)) : -1;
+	int file = acceptor ? soft_sealed_file(sizeof(struct ring_memory),
+					    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) : -1;
 
 	if (file < 0) {
 		station_put(acceptor);
@@ -792,5 +799,5 @@ void soft_shm_fork_child(void)
 	spares = 0;
 	LIST_INIT(&stations);
 	LIST_INIT(&offers);
-	soft_mapped_fork_child();
+	soft_gate_fork_child();
 }

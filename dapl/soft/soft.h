@@ -30,6 +30,7 @@
 #include "dapl/core/settings.h"
 #include "dapl/soft/choice.h"
 #include "dapl/soft/direct.h"
+#include "dapl/soft/gate.h"
 #include "dapl/soft/mapped.h"
 #include "dapl/soft/ring.h"
 #include "dapl/soft/wire.h"
@@ -426,9 +427,9 @@ struct soft_pair {
 	uint32_t asked;			/* it was to give what could not be copied */
 	struct ring_message waiting;	/* halted: the message at the head */
 	bool lost;			/* the peer recalled it: nothing but its end is to come */
-	bool knocked;			/* the peer was told that we do */
-	char *place;			/* a part of the peer's gate, mapped ... */
-	uint64_t place_at;		/* ... from this offset on */
+	struct iovec *window;		/* of the peer's gate, mapped; what it says is at bounce */
+	uint64_t window_at;		/* its offset; 0: it says nothing */
+	char *bounce;			/* DIRECT_MAX bytes; NULL: not yet */
 	TAILQ_ENTRY(soft_pair) link;	/* dev->pairs */
 };
 
@@ -798,6 +799,10 @@ void soft_shm_close(struct dapl_device *dev);
 void soft_shm_fork_prepare(void);
 void soft_shm_fork_done(void);
 void soft_shm_fork_child(void);
+/* The bytes that a file of this process may have: more is answered by a deadly signal. */
+uint64_t soft_file_limit(void);
+/* A nameless file of so many bytes, with these seals (F_SEAL_*). -1: it can't be had. */
+int soft_sealed_file(uint64_t size, int seals);
 /* Engine lock held. The acceptor offers memory to who knows the token; NULL: it can't. */
 struct soft_offer *soft_offer_new(struct dapl_device *dev, struct dapl_conn *conn,
 				  uint8_t token[16]);
@@ -830,6 +835,17 @@ static inline void soft_bell(struct soft_station *station)
 	sleeps = __atomic_load_n(station->sleeps, __ATOMIC_RELAXED);
 	if (unlikely(sleeps & 1))
 		soft_bell_ring(station, sleeps);
+}
+
+/* What we, and what the peer says of writes to the other's memory (gate.h). */
+static inline struct ring_writer *soft_own_writer(const struct dapl_conn *conn)
+{
+	return &conn->pair->segment->memory->writer[conn->passive];
+}
+
+static inline const struct ring_writer *soft_peers_writer(const struct dapl_conn *conn)
+{
+	return &conn->pair->segment->memory->writer[!conn->passive];
 }
 
 /* --- pair.c ------------------------------------------------------------------- */

@@ -135,7 +135,7 @@ static void put_right(struct message *m, size_t length, uint64_t key)
 		m->length = length;
 	}
 	if (m->how & RIGHT_GREETING && m->length >= 8)
-		memcpy(m->bytes, "daplshm3", 8);
+		memcpy(m->bytes, "daplshm4", 8);
 	if (m->how & RIGHT_KEY && key && m->length >= 16)
 		memcpy(m->bytes + 8, &key, 8);
 	if (m->how & OUR_STATION && m->length >= station + 8)
@@ -208,7 +208,7 @@ static enum verdict judge_station(const struct message *m, size_t at, unsigned b
 
 static bool well_formed(const struct message *m, size_t length, unsigned fds)
 {
-	return m->length == length && m->fds == fds && !memcmp(m->bytes, "daplshm3", 8);
+	return m->length == length && m->fds == fds && !memcmp(m->bytes, "daplshm4", 8);
 }
 
 static void check_verdict(enum verdict verdict, bool shared)
@@ -246,7 +246,7 @@ static bool ask_server(uint64_t name, const struct message *m)
 	shutdown(fd, SHUT_WR);
 	answered = hear(fd, &reply, sizeof reply, &fds) > 0;
 	if (answered) {
-		side_demand(fds == 3 && !memcmp(reply.greeting, "daplshm3", 8), "a wrong answer");
+		side_demand(fds == 3 && !memcmp(reply.greeting, "daplshm4", 8), "a wrong answer");
 		side_demand(hear(fd, &reply, sizeof reply, &fds) < 0, "two answers");
 	}
 	close(fd);

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* gate.pml - how direct access ends, as doc/design/soft-direct.md has it: an initiator who
- * writes and reads, each step of his as late as he likes, and a target who withdraws a
- * region and closes a door, and does not wait. Memory is sequentially consistent here,
- * which is what the fences are for; the label of each step is that of the document.
+ * writes and reads, each step of his as late as he likes, and a target who withdraws a region
+ * or closes a door, and waits, but not for ever: only what the kernel has begun comes to its
+ * end in the time. Memory is sequentially consistent here, which is what the fences are
+ * for; the label of each step is that of the document.
  *
  * Claims: once the target has taken back its permission it finds no byte stored (the
  * monitor's assertion), and what was read afterwards is no success.
  *
  *   spin -run gate.pml           finds no error
- *   spin -run -DNO_CUT gate.pml  leaves T4 out, and must find one; likewise -DGATE_LATE and
- *                                -DKNOCK_LATE, where the initiator looks in another order,
- *                                -DGATE_FIRST, where the target opens the next window
- *                                before it withdraws, and -DNO_SECOND_LOOK */
+ *   spin -run -DNO_CUT gate.pml  leaves T4 out, and must find one; likewise -DNO_WAIT (T5),
+ *                                -DGATE_LATE and -DWITHIN_LATE, where the initiator looks in
+ *                                another order, -DGATE_FIRST, where the target closes the
+ *                                window before it withdraws, and -DNO_SECOND_LOOK */
 
 #define WRITES 3
 #define WINDOWS 4
 
 bool region = true;	/* on the board */
 bool door = true;
-bool knocked;
+bool within;
+bool copies;		/* the kernel does, with words that it found */
 byte gate = WINDOWS;	/* the window that is open; the file has those from 1 to `size` */
 byte size = WINDOWS;
 bool gone;		/* the target uses the memory for something else */
@@ -32,8 +34,8 @@ active proctype writer()
 	bool may;
 
 	for (i : 1 .. WRITES) {
-#ifndef KNOCK_LATE
-		knocked = true;				/* W1 */
+#ifndef WITHIN_LATE
+		within = true;				/* W1 */
 #endif
 #ifdef GATE_LATE
 		may = door; may = may && region;
@@ -42,21 +44,20 @@ active proctype writer()
 		g = gate;				/* W2 */
 		may = door; may = may && region;	/* W3 */
 #endif
-#ifdef KNOCK_LATE
-		knocked = true;
+#ifdef WITHIN_LATE
+		within = true;
 #endif
 		if
 		:: may && g > 0 ->
-			if				/* W4: the file can't grow */
-			:: g <= size ->
-				if			/* W5: the kernel copies, or finds nothing */
-				:: d_step { g <= size -> spoiled = spoiled || gone }
-				:: g > size
-				fi
+			if				/* W4: the kernel finds the words, or nothing */
+			:: d_step { g <= size -> copies = true };
+				spoiled = spoiled || gone;	/* W5 */
+				copies = false
 			:: g > size
 			fi
 		:: else
-		fi
+		fi;
+		within = false				/* W6 */
 	}
 }
 
@@ -85,23 +86,33 @@ inline close_window()
 #endif
 }
 
+inline settle()
+{
+	if
+	:: within ->					/* T2 */
+		close_window();
+#ifndef NO_WAIT
+		if					/* T5 */
+		:: !within
+		:: !copies				/* a second has passed */
+		fi
+#endif
+	:: !within
+	fi
+}
+
 active proctype target()
 {
-	if						/* T1: either */
-	:: 
 #ifdef GATE_FIRST
-		close_window();
-		region = false
-#else
-		region = false;
-		close_window()
+	settle();
 #endif
-	:: door = false;
-		if					/* T2 */
-		:: knocked -> close_window()
-		:: !knocked
-		fi
+	if						/* T1: either */
+	:: region = false
+	:: door = false
 	fi;
+#ifndef GATE_FIRST
+	settle();
+#endif
 	d_step { gone = true; fresh = true }
 }
 

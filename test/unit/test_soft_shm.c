@@ -370,6 +370,8 @@ static void parent_and_child_have_different_random_numbers(void **state)
 static void (*meanwhile)(void);
 static unsigned meanwhile_at, copies;
 static bool copies_refused;
+static struct iovec stored[8];		/* where the kernel stored, in this order */
+static unsigned stores;
 
 static bool copy_refused(void)
 {
@@ -387,7 +389,11 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned l
 ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
 				 const struct iovec *there, unsigned long m, unsigned long flags)
 {
-	return copy_refused() ? -1 : __real_process_vm_writev(pid, here, n, there, m, flags);
+	if (copy_refused())
+		return -1;
+	for (unsigned long i = 0; i < m && stores < sizeof stored / sizeof *stored; i++)
+		stored[stores++] = there[i];
+	return __real_process_vm_writev(pid, here, n, there, m, flags);
 }
 
 ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
@@ -406,7 +412,7 @@ static void open_sleeper(void)
 		skip();
 	open_two(0);
 	meanwhile = NULL;
-	copies = meanwhile_at = 0;
+	copies = meanwhile_at = stores = 0;
 	copies_refused = false;
 	wait_asleep(&ends[0]);
 }
@@ -481,6 +487,19 @@ static void a_process_that_sleeps_is_not_woken(void **state)
 	end_caller(&o);
 }
 
+/* A region goes while somebody says that he is within a write. */
+static void cut_off_the_writer(void)
+{
+	struct ring_writer *writer = soft_own_writer(ends[0].conn);
+	struct ibv_mr *mr;
+
+	OK(ops->reg_mr(ends[1].pd, ends[1].buf, 64, IBV_ACCESS_LOCAL_WRITE |
+		       IBV_ACCESS_REMOTE_WRITE, NULL, &mr));
+	STORE(writer->within, 1);
+	OK(ops->dereg_mr(mr));
+	STORE(writer->within, 0);
+}
+
 static void deregister(void)
 {
 	OK(ops->dereg_mr(ends[1].mr));
@@ -500,31 +519,34 @@ static void register_anew(void)
 		       &ends[1].mr));
 }
 
-/* What the initiator found is taken back before the kernel copies, at each copy there is:
- * the first asks for the station's id. Not a byte is stored afterwards, and what was read
- * afterwards is no success. */
+/* What the initiator found is taken back before the kernel copies, at each copy there is: the
+ * first asks for the station's id, the first write to a window is preceded by one that says
+ * where from. Not a byte is stored afterwards, and what was read afterwards is no success. The
+ * target waits for a second in vain: it's the same thread that is within the write. */
 static void what_is_taken_back_is_not_accessed(void **state)
 {
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
 
 	(void)state;
 	for (unsigned way = 0; way < 8; way++) {
-		bool write = !(way & 1), dereg = way & 2;
+		bool first = way & 4, dereg = way & 2;
 
 		open_sleeper();
-		post_to_other(opcodes[way & 1], 8, 0);		/* the pages are there */
-		done(&ends[0]);
-		assert_int_equal(ends[0].conn->pair->direct, 1);
+		if (!first) {
+			post_to_other(opcodes[way & 1], 8, 0);
+			done(&ends[0]);
+		}
+		assert_int_equal(ends[0].conn->pair->direct, !first);
 		memset(ends[0].buf, 0x33, 100);
 		meanwhile = dereg ? deregister : fail_qp;
-		meanwhile_at = copies + (write && way & 4 ? 2 : 1);	/* the body, the tail */
+		meanwhile_at = first ? 2 : copies + 1;
 		post_to_other(opcodes[way & 1], 100, 0);
 		assert_true(copies >= meanwhile_at);
 		if (dereg)
 			assert_int_equal(next_status(&ends[0]), IBV_WC_REM_ACCESS_ERR);
 		for (unsigned i = 0; i < 100; i++)
 			assert_int_equal(ends[1].buf[i], 0x55);
-		assert_int_equal(ends[0].conn->pair->direct, 1);
+		assert_int_equal(ends[0].conn->pair->direct, !first);
 		meanwhile = NULL;
 		if (dereg)
 			register_anew();
@@ -574,23 +596,21 @@ static void a_target_that_is_killed_meanwhile(void **state)
 	}
 }
 
-/* Before the last aligned 8 bytes are written, everything else is in place. */
-static void look_at_body(void)
-{
-	assert_true(has_pattern(ends[1].buf, 96, 7));
-	assert_int_equal(*(uint64_t *)(ends[1].buf + 96), 0);
-}
-
 static void the_tail_is_written_last(void **state)
 {
 	(void)state;
 	open_sleeper();
 	pattern(ends[0].buf, 100, 7);
-	meanwhile = look_at_body;
-	meanwhile_at = 3;		/* id, body, tail */
-	post_to_other(IBV_WR_RDMA_WRITE, 100, 0);
-	assert_int_equal(copies, 3);
+	post_to_other(IBV_WR_RDMA_WRITE, 8, 0);
 	done(&ends[0]);
+	stores = 0;
+	post_to_other(IBV_WR_RDMA_WRITE, 100, 0);
+	done(&ends[0]);
+	assert_int_equal(stores, 2);
+	assert_ptr_equal(stored[0].iov_base, ends[1].buf);
+	assert_int_equal(stored[0].iov_len, 96);
+	assert_ptr_equal(stored[1].iov_base, ends[1].buf + 96);
+	assert_int_equal(stored[1].iov_len, 4);
 	assert_true(has_pattern(ends[1].buf, 100, 7));
 	close_two();
 }
@@ -639,14 +659,10 @@ static void limit_files(rlim_t size)
 static void what_cannot_go_directly_goes_through_the_ring(void **state)
 {
 	(void)state;
-	for (int way = 0; way < 8; way++) {
+	for (int way = 0; way < 6; way++) {
 		if (way < 2)
 			setenv("DAPL_SOFT_DIRECT", "0", 1);
-		if (way == 6)
-			limit_files(1 << 30);
 		open_sleeper();
-		if (way == 7)
-			limit_files(1 << 30);
 		unsetenv("DAPL_SOFT_DIRECT");
 		ends[way == 0].dev->want_direct = true;	/* the other one's 0 does it too */
 		copies_refused = way == 2;
@@ -666,8 +682,84 @@ static void what_cannot_go_directly_goes_through_the_ring(void **state)
 		assert_int_equal(ends[0].conn->pair->direct, 0);
 		copies_refused = false;
 		close_two();
-		limit_files(RLIM_INFINITY);
 	}
+}
+
+/* The gate is as long as the limit lets it be, which may become less afterwards. */
+static void a_limit_for_files_leaves_direct_access(void **state)
+{
+	(void)state;
+	limit_files(1 << 20);
+	open_sleeper();
+	limit_files(1 << 19);		/* our own output may be in a file, too */
+	post_to_other(IBV_WR_RDMA_WRITE, 100, 0);
+	done(&ends[0]);
+	assert_int_equal(ends[0].conn->pair->direct, 1);
+	meanwhile = deregister;
+	meanwhile_at = copies + 1;
+	post_to_other(IBV_WR_RDMA_WRITE, 100, 0);
+	assert_int_equal(next_status(&ends[0]), IBV_WC_REM_ACCESS_ERR);
+	meanwhile = NULL;
+	limit_files(RLIM_INFINITY);
+	register_anew();
+	close_two();
+}
+
+/* What the kernel copies from is nobody's business but the initiator's: it isn't in the file. */
+static void nobody_else_says_what_is_copied(void **state)
+{
+	static const char nothing[64];
+	const struct soft_station *target;
+	char words[sizeof nothing];
+
+	(void)state;
+	open_sleeper();
+	post_to_other(IBV_WR_RDMA_WRITE, 8, 0);
+	done(&ends[0]);
+	assert_int_equal(ends[0].conn->pair->direct, 1);
+	target = ends[1].dev->station;
+	assert_int_equal(pread(target->gate_file, words, sizeof words, target->board->gate),
+			 sizeof words);
+	assert_memory_equal(words, nothing, sizeof words);
+	close_two();
+}
+
+/* Each window serves until it's closed, the last one, too; then there is the ring. */
+static void a_gate_is_used_up(void **state)
+{
+	uint64_t window;
+
+	(void)state;
+	limit_files(3 * 65536 - 1);		/* a window that opens, and what is below it */
+	open_sleeper();
+	limit_files(RLIM_INFINITY);
+	window = ends[1].dev->station->board->gate;
+	assert_int_equal(window, 65536);
+	for (int way = 0; way < 2; way++) {
+		post_to_other(IBV_WR_RDMA_WRITE, 8, 0);
+		done(&ends[0]);
+		assert_int_equal(ends[0].conn->pair->direct, 1);
+		if (way == 0)
+			cut_off_the_writer();
+	}
+	assert_int_equal(ends[1].dev->station->board->gate, 0);
+	close_two();
+}
+
+/* Not even the board fits: no shared memory then, and no deadly signal either. */
+static void a_small_limit_for_files_leaves_tcp(void **state)
+{
+	(void)state;
+	limit_files(60000);
+	open_two(0);
+	limit_files(RLIM_INFINITY);
+	assert_null(ends[0].conn->pair);
+	pattern(ends[0].buf, 100, 7);
+	post_to_other(IBV_WR_RDMA_WRITE, 100, 0);
+	done(&ends[0]);
+	settle(&ends[1]);
+	assert_true(has_pattern(ends[1].buf, 100, 7));
+	close_two();
 }
 
 /* --- large reads ------------------------------------------------------------------------------ */
@@ -1132,7 +1224,7 @@ static ssize_t hears(int fd)
 
 static void strangers_get_no_memory(void **state)
 {
-	struct fetch_request request = { "daplshm3", 0, 77 }, other;
+	struct fetch_request request = { "daplshm4", 0, 77 }, other;
 	int bell = eventfd(0, EFD_NONBLOCK), blocking = eventfd(0, 0), fd, pipes[2];
 	int file = memfd_create("t", MFD_ALLOW_SEALING), small = memfd_create("t", 0);
 	struct soft_segment *segment;
@@ -1217,6 +1309,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_tail_is_written_last),
 		cmocka_unit_test(what_is_not_permitted_is_refused),
 		cmocka_unit_test(what_cannot_go_directly_goes_through_the_ring),
+		cmocka_unit_test(a_limit_for_files_leaves_direct_access),
+		cmocka_unit_test(nobody_else_says_what_is_copied),
+		cmocka_unit_test(a_gate_is_used_up),
+		cmocka_unit_test(a_small_limit_for_files_leaves_tcp),
 		cmocka_unit_test(large_reads_go_the_faster_way),
 		cmocka_unit_test(a_large_read_waits_for_its_turn),
 		cmocka_unit_test(a_large_read_that_the_kernel_refuses),
