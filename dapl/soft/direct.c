@@ -54,7 +54,7 @@ static struct board_entry *entries(struct soft_board *board, uint32_t stag)
 static bool is_public(const struct soft_station *station, const struct soft_region *region)
 {
 	return station && station->gate_file >= 0 && region->kind == SOFT_MR &&
-	       (region->access & (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE));
+	       (region->access & SOFT_REMOTE_ACCESS);
 }
 
 void soft_board_publish(struct soft_station *station, const struct soft_region *region)
@@ -93,7 +93,7 @@ bool soft_board_withdraw(struct soft_station *station, const struct soft_region 
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		if (region->file >= 0)
 			soft_gate_fence();
-		return region->access & IBV_ACCESS_REMOTE_WRITE;
+		return region->access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
 	}
 	return false;
 }

@@ -377,7 +377,7 @@ int soft_target_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t
 {
 	struct soft_answer *answer = answer_room(conn);
 	uint64_t data = wire_get64(body + 20), data_mask = wire_get64(body + 28);
-	uint64_t compare = wire_get64(body + 36), compare_mask = wire_get64(body + 44);
+	uint64_t compare = wire_get64(body + 36), compare_mask = wire_get64(body + 44), before;
 	uint32_t code = wire_get32(body);
 	struct soft_region *held;
 	enum soft_check check;
@@ -396,14 +396,10 @@ int soft_target_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t
 		soft_mem_done(held);
 		return WIRE_TERM_CATASTROPHIC;
 	}
-	if (code == WIRE_ATOMIC_FETCH_ADD)
-		compare = __atomic_fetch_add((uint64_t *)at, data, __ATOMIC_SEQ_CST);
-	else
-		__atomic_compare_exchange_n((uint64_t *)at, &compare, data, false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	before = soft_execute_atomic(at, code == WIRE_ATOMIC_CMP_SWAP, data, compare);
 	soft_mem_done(held);
 	*answer = (struct soft_answer){
-		.atomic = true, .sink_stag = wire_get32(body + 4), .sink_to = compare,
+		.atomic = true, .sink_stag = wire_get32(body + 4), .sink_to = before,
 		.msn = conn->rx.seg.msn,
 	};
 	conn->answer_tail++;

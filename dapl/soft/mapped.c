@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mapped.c - memory that a consumer shares between processes anyway is mapped by peers, who
- * store what they write there: no message, no system call, and the target has nothing to
- * do. Whether a peer may is checked as for every direct access (direct.c).
+ * store what they write there, and load what they read: no message, no system call, and the
+ * target has nothing to do. Whether a peer may is checked as for every direct access (direct.c).
  *
- * The initiator says that it is within a write, and the target waits for it (gate.c). The fence
+ * Who writes, or executes an atomic, says that it is within that, and the target waits for it (gate.c). The fence
  * between that and the look at the permission is in the way of every write, and of those
  * before it; so, where both can, the target has the kernel make it (membarrier). */
 #include "dapl/soft/soft.h"
@@ -184,15 +184,17 @@ static __attribute__((noinline)) struct soft_view *make_view(struct dapl_conn *c
 {
 	struct soft_pair *pair = conn->pair;
 	struct soft_permit permit;
-	struct soft_view *view;
+	struct soft_view *view = NULL;
 
 	if (!conn->dev->want_direct ||
-	    !soft_permit_find(conn, stag, IBV_ACCESS_REMOTE_WRITE, &permit))
+	    !soft_permit_find(conn, stag, SOFT_REMOTE_ACCESS, &permit))
 		return NULL;
-	STORE(soft_own_writer(conn)->maps, 1);
-	if (!soft_permit_holds(&permit))		/* full fence before */
-		return NULL;
-	view = permit.is.file >= 0 && soft_direct_reaches(pair->peer) ? free_place(pair) : NULL;
+	if (permit.is.file >= 0) {
+		STORE(soft_own_writer(conn)->maps, 1);
+		if (!soft_permit_holds(&permit))	/* full fence before */
+			return NULL;
+		view = soft_direct_reaches(pair->peer) ? free_place(pair) : NULL;
+	}
 	if (view) {
 		view->permit = permit;
 		view->fenced = pair->peer->board->fences && soft_gate_is_fenced();
@@ -211,7 +213,7 @@ static inline struct soft_view *find_view(const struct soft_pair *pair, uint32_t
 	return NULL;
 }
 
-/* --- the initiator: writing -------------------------------------------------------------------- */
+/* --- the initiator: access --------------------------------------------------------------------- */
 
 /* The last aligned 8 bytes become visible last. */
 static void store(char *at, const char *from, uint32_t length)
@@ -228,29 +230,82 @@ static void store(char *at, const char *from, uint32_t length)
 	soft_store_tail(at + body, from + body, tail);
 }
 
+/* The region that all of this lies in and that this may be done to, as far as is known. */
+static inline struct soft_view *view_of(struct dapl_conn *conn, uint32_t stag, uint32_t needed,
+					uint64_t remote, uint32_t length)
+{
+	struct soft_view *view = find_view(conn->pair, stag);
+
+	if (unlikely(!view))
+		view = make_view(conn, stag);
+	if (!view || !length || unlikely(!soft_permit_covers(&view->permit, remote, length)) ||
+	    unlikely(!(view->permit.is.access & needed)))
+		return NULL;
+	return view;
+}
+
+static inline char *place_of(const struct soft_view *view, uint64_t remote)
+{
+	return view->memory + (remote - view->permit.is.first);
+}
+
+/* What was to be done has been, if it still might. */
+static inline bool done_with(struct soft_pair *pair, struct soft_view *view, bool might)
+{
+	if (unlikely(!might))
+		drop(view);
+	else
+		pair->mapped++;
+	return might;
+}
+
 bool soft_mapped_write(struct dapl_conn *conn, uint32_t stag, uint64_t remote, const char *from,
 		       uint32_t length)
 {
-	struct soft_pair *pair = conn->pair;
-	struct soft_view *view;
+	struct soft_view *view = view_of(conn, stag, IBV_ACCESS_REMOTE_WRITE, remote, length);
 	struct ring_writer *own = soft_own_writer(conn);
 	bool may;
 
-	if (!length)
-		return false;
-	view = find_view(pair, stag);
-	if (unlikely(!view))
-		view = make_view(conn, stag);
-	if (!view || unlikely(!soft_permit_covers(&view->permit, remote, length)))
+	if (!view)
 		return false;
 	soft_gate_enter(own, view->fenced);
 	may = soft_permit_is_there(&view->permit);
 	if (likely(may))
-		store(view->memory + (remote - view->permit.is.first), from, length);
+		store(place_of(view, remote), from, length);
 	soft_gate_leave(own);
-	if (unlikely(!may))
-		drop(view);
-	else
-		pair->mapped++;
-	return may;
+	return done_with(conn->pair, view, may);
+}
+
+/* Nobody has to wait for who reads: what was read is thrown away if the permission is gone. */
+bool soft_mapped_read(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *to,
+		      uint32_t length)
+{
+	struct soft_view *view = view_of(conn, stag, IBV_ACCESS_REMOTE_READ, remote, length);
+
+	if (!view)
+		return false;
+	memcpy(to, place_of(view, remote), length);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return done_with(conn->pair, view, soft_permit_is_there(&view->permit));
+}
+
+bool soft_mapped_atomic(struct dapl_conn *conn, const struct ibv_send_wr *wr, char *to)
+{
+	bool swap = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP, may;
+	uint64_t remote = wr->wr.atomic.remote_addr, data = wr->wr.atomic.compare_add, before = 0;
+	struct ring_writer *own = soft_own_writer(conn);
+	struct soft_view *view;
+
+	view = view_of(conn, wr->wr.atomic.rkey, IBV_ACCESS_REMOTE_ATOMIC, remote, sizeof before);
+	if (!view || (uintptr_t)place_of(view, remote) % sizeof before)
+		return false;
+	soft_gate_enter(own, view->fenced);
+	may = soft_permit_is_there(&view->permit);
+	if (likely(may))
+		before = soft_execute_atomic(place_of(view, remote), swap,
+					     swap ? wr->wr.atomic.swap : data, data);
+	soft_gate_leave(own);
+	if (likely(may))
+		memcpy(to, &before, sizeof before);
+	return done_with(conn->pair, view, may);
 }

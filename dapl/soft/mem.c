@@ -241,7 +241,7 @@ int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const 
 		.file = -1,
 	};
 	/* Every process registers what it sees at its own address; the name says that it's shared. */
-	if (name && (access & IBV_ACCESS_REMOTE_WRITE) && dev->want_direct)
+	if (name && (access & SOFT_REMOTE_ACCESS) && dev->want_direct)
 		new->region.file = soft_mapped_file(addr, length, &new->region.offset);
 	err = stag_add(dev, &new->region);
 	if (err) {

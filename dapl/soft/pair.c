@@ -152,25 +152,72 @@ static __attribute__((noinline)) void put_large(struct ring_tx *tx, struct ring_
 	ring_put(tx, &message, &(struct iovec){ at, message.length }, 1);
 }
 
-/* A write that nothing is before, to a region that is mapped. False: it's not that. */
-static inline bool store_ourselves(struct soft_qp *qp, struct dapl_conn *conn,
-				   const struct ibv_send_wr *wr)
+/* One request, before which nothing is that the target has not executed, and of a size that the
+ * lock may be held for. */
+static inline bool is_next(const struct soft_qp *qp, const struct dapl_conn *conn,
+			   const struct ibv_send_wr *wr)
 {
 	const struct soft_tx *tx = &conn->tx;
-	char *at;
 
-	if (qp->sq_head != qp->sq_tail || wr->wr.rdma.rkey == conn->pair->unmapped ||
-	    qp->state != IBV_QPS_RTS || !tx->open || (tx->shut | tx->goodbye | tx->terminate) ||
-	    wr->num_sge != 1 || wr->next || wr->sg_list->length > CHOICE_MAX ||
-	    !payload_at(qp, wr, &at) ||
-	    !soft_mapped_write(conn, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, at,
-			       wr->sg_list->length))
-		return false;
+	return qp->sq_head == qp->sq_tail && qp->state == IBV_QPS_RTS && tx->open &&
+	       !(tx->shut | tx->goodbye | tx->terminate) && wr->num_sge == 1 && !wr->next &&
+	       wr->sg_list->length <= CHOICE_MAX;
+}
+
+static inline bool executed(struct soft_qp *qp, const struct ibv_send_wr *wr)
+{
 	if (soft_is_signalled(qp, wr->send_flags))
 		soft_qp_executed(qp, wr);
 	if (ONCE(qp->dev->idle_polls))
 		STORE(qp->dev->idle_polls, 0);	/* the answer, too, may come without us */
 	return true;
+}
+
+/* A write to a region that is mapped. False: it's not that. */
+static inline bool store_ourselves(struct soft_qp *qp, struct dapl_conn *conn,
+				   const struct ibv_send_wr *wr)
+{
+	char *at;
+
+	return wr->wr.rdma.rkey != conn->pair->unmapped && is_next(qp, conn, wr) &&
+	       payload_at(qp, wr, &at) &&
+	       soft_mapped_write(conn, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, at,
+				 wr->sg_list->length) &&
+	       executed(qp, wr);
+}
+
+/* A read or an atomic; likewise. */
+static __attribute__((noinline)) bool load_ourselves(struct soft_qp *qp, struct dapl_conn *conn,
+						     const struct ibv_send_wr *wr)
+{
+	bool read = wr->opcode == IBV_WR_RDMA_READ;
+	uint32_t rkey = read ? wr->wr.rdma.rkey : wr->wr.atomic.rkey;
+	char *at;
+
+	return rkey != conn->pair->unmapped && conn->reads_out && is_next(qp, conn, wr) &&
+	       !(wr->send_flags & IBV_SEND_INLINE) &&
+	       soft_mem_local(qp->dev, qp->qp.pd, wr->sg_list, IBV_ACCESS_LOCAL_WRITE,
+			      &at) == SOFT_FINE &&
+	       (read ? soft_mapped_read(conn, rkey, wr->wr.rdma.remote_addr, at,
+					wr->sg_list->length)
+		     : wr->sg_list->length == 8 && soft_mapped_atomic(conn, wr, at)) &&
+	       executed(qp, wr);
+}
+
+/* The common cases of what needs no message. */
+static inline bool access_ourselves(struct soft_qp *qp, struct dapl_conn *conn,
+				    const struct ibv_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IBV_WR_RDMA_WRITE:
+		return store_ourselves(qp, conn, wr);
+	case IBV_WR_RDMA_READ:
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return load_ourselves(qp, conn, wr);
+	default:
+		return false;
+	}
 }
 
 bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
@@ -182,7 +229,7 @@ bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv
 	uint32_t charge;
 	char *at;
 
-	if (wr->opcode == IBV_WR_RDMA_WRITE && store_ourselves(qp, conn, wr))
+	if (access_ourselves(qp, conn, wr))
 		return true;
 	if (cur->wqe != qp->sq_tail || qp->sq_tail - qp->sq_head == qp->sq_size ||
 	    qp->state != IBV_QPS_RTS || !is_quiet(conn) || !plain_message(wr, &message))

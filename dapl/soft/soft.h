@@ -60,6 +60,12 @@ enum {
 };
 #define SOFT_MAX_MESSAGE 0x80000000u
 
+/* What a region lets peers do. */
+enum {
+	SOFT_REMOTE_ACCESS = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+			     IBV_ACCESS_REMOTE_ATOMIC,
+};
+
 #define container_of(ptr, type, member) \
 	((type *)((char *)(ptr) - offsetof(type, member)))
 
@@ -753,6 +759,16 @@ bool soft_target_quick(struct soft_qp *qp, struct dapl_conn *conn,
 int soft_target_place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
 		      struct iovec *iov, int max, struct soft_region **held, int *term);
 void soft_target_placed(struct dapl_conn *conn, uint32_t length);
+
+/* Both kinds of atomics, at an aligned place; the value that was there. `compare`: for a swap. */
+static inline uint64_t soft_execute_atomic(char *at, bool swap, uint64_t data, uint64_t compare)
+{
+	if (!swap)
+		return __atomic_fetch_add((uint64_t *)at, data, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n((uint64_t *)at, &compare, data, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return compare;
+}
 
 /* The end of a write, up to 8 bytes: visible after all before, and at once where it's an
  * aligned word. */

@@ -5,7 +5,7 @@
  *
  *   soft limits              hand-over of a cache line, memcpy, plain TCP
  *   soft data IA [TEXT]      latency and bandwidth; or only the rows whose name has TEXT in it
- *   soft mapped IA           writes to memory that the other maps
+ *   soft mapped IA           writes to and reads of memory that the other maps
  *   soft connect IA N        connections a second, N endpoints at once, their memory
  *   soft endpoints IA N      latency between two processes that share N connections
  *   soft processes IA N      round trips of N pairs of processes at once
@@ -756,7 +756,9 @@ static void mapped_rows(void)
 	stream("RDMA write 8 B stream", SMALL, true, 2000);
 	stream("RDMA write 1 MiB stream", LARGE, true, STREAM);
 	to_sleeper("RDMA write 8 B to who sleeps", write_and_wait, SMALL);
+	to_sleeper("RDMA read 8 B from who sleeps", read_and_wait, SMALL);
 	to_sleeper("RDMA write 16 KiB to who sleeps", write_and_wait, 16 << 10);
+	to_sleeper("RDMA read 16 KiB from who sleeps", read_and_wait, 16 << 10);
 }
 
 static int data(const char *name, void (*rows)(void))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_soft_mapped.c - regions that peers map: which memory that is, that a write is there when
- * it's posted, that nobody writes there after it was taken back, and that a hostile target
+/* test_soft_mapped.c - regions that peers map: which memory that is, that a write, a read and an
+ * atomic is executed when it's posted, that nobody writes there after it was taken back, and that a hostile target
  * spoils nothing. What goes through the ring or the kernel is test_soft_shm.c's matter. */
 #include "test/unit/soft_ends.h"
 #include <fcntl.h>
@@ -43,7 +43,10 @@ static struct ibv_mr *registered(const struct end *e, void *at, size_t length, i
 	return mr;
 }
 
-enum { WRITABLE = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE };
+enum {
+	WRITABLE = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+	ALL = WRITABLE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+};
 
 static void free_shared(struct shared *s)
 {
@@ -61,7 +64,7 @@ static struct shared open_shared(void)
 	if (!direct_works())
 		skip();
 	open_two(0);
-	s.mr = registered(&ends[1], s.at, SIZE, WRITABLE, name);
+	s.mr = registered(&ends[1], s.at, SIZE, ALL, name);
 	return s;
 }
 
@@ -109,6 +112,72 @@ static void a_write_is_there_when_it_is_posted(void **state)
 		assert_int_equal(wc.opcode, IBV_WC_RDMA_WRITE);
 	}
 	assert_int_equal(sleeps_of_peer(&ends[0]), sleeps);
+	close_shared(&s);
+}
+
+static void expect_done(enum ibv_wc_opcode opcode)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_poll_cq(ends[0].cq, 1, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, opcode);
+}
+
+static void a_read_is_there_when_it_is_posted(void **state)
+{
+	struct shared s = open_shared();
+	uint32_t sleeps = wait_asleep(&ends[0]);
+
+	(void)state;
+	for (unsigned i = 0; i < KINDS_OF_SIZES; i++) {
+		memset(ends[0].buf, 0x77, sizes[i] + 1);
+		pattern(s.at + 100 + i, sizes[i], i);
+		post(&ends[0], IBV_WR_RDMA_READ, sizes[i], (uintptr_t)s.at + 100 + i, s.mr->rkey);
+		assert_true(has_pattern(ends[0].buf, sizes[i], i));
+		assert_int_equal(ends[0].buf[sizes[i]], 0x77);
+		assert_int_equal(mapped(), i + 1);
+		expect_done(IBV_WC_RDMA_READ);
+	}
+	assert_int_equal(sleeps_of_peer(&ends[0]), sleeps);
+	close_shared(&s);
+}
+
+static uint64_t swap(const struct shared *s, uint64_t compare, uint64_t with)
+{
+	struct ibv_sge sge = { (uintptr_t)ends[0].buf, 8, ends[0].mr->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
+		.wr.atomic = { .remote_addr = (uintptr_t)s->at + 8, .compare_add = compare,
+			       .swap = with, .rkey = s->mr->rkey },
+	};
+
+	OK(ibv_post_send(ends[0].qp, &wr, &bad));
+	expect_done(IBV_WC_COMP_SWAP);
+	return *(uint64_t *)ends[0].buf;
+}
+
+static void an_atomic_is_executed_when_it_is_posted(void **state)
+{
+	struct shared s = open_shared();
+	uint32_t sleeps = wait_asleep(&ends[0]);
+	uint64_t *at = (uint64_t *)s.at + 1;
+
+	(void)state;
+	*at = 7;
+	post(&ends[0], IBV_WR_ATOMIC_FETCH_AND_ADD, 8, (uintptr_t)at, s.mr->rkey);
+	assert_int_equal(*at, 12);				/* post adds 5 */
+	expect_done(IBV_WC_FETCH_ADD);
+	assert_int_equal(*(uint64_t *)ends[0].buf, 7);
+	assert_int_equal(swap(&s, 11, 3), 12);
+	assert_int_equal(*at, 12);
+	assert_int_equal(swap(&s, 12, 3), 12);
+	assert_int_equal(*at, 3);
+	assert_int_equal(mapped(), 3);
+	assert_int_equal(sleeps_of_peer(&ends[0]), sleeps);
+	post(&ends[0], IBV_WR_ATOMIC_FETCH_AND_ADD, 8, (uintptr_t)at + 4, s.mr->rkey);
+	assert_int_not_equal(next_status(&ends[0]), IBV_WC_SUCCESS);	/* not aligned */
+	assert_int_equal(mapped(), 3);
 	close_shared(&s);
 }
 
@@ -369,18 +438,62 @@ static void nothing_is_stored_beyond_a_region(void **state)
 	}
 }
 
-static void memory_that_is_not_to_be_written(void **state)
+/* Each right is one of its own, also in a region that is mapped for another. */
+static void what_a_region_is_not_for(void **state)
 {
-	struct shared s = open_shared();
-	struct ibv_mr *mr = registered(&ends[1], s.at, SIZE,
-				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, name);
+	static const struct { enum ibv_wr_opcode opcode; int right; } accesses[] = {
+		{ IBV_WR_RDMA_WRITE, IBV_ACCESS_REMOTE_WRITE },
+		{ IBV_WR_RDMA_READ, IBV_ACCESS_REMOTE_READ },
+		{ IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_ACCESS_REMOTE_ATOMIC },
+	};
 
 	(void)state;
-	post(&ends[0], IBV_WR_RDMA_WRITE, 8, (uintptr_t)s.at, mr->rkey);
-	assert_int_equal(next_status(&ends[0]), IBV_WC_REM_ACCESS_ERR);
-	assert_int_equal(mapped(), 0);
-	OK(ops->dereg_mr(mr));
-	close_shared(&s);
+	for (int i = 0; i < 9; i++) {
+		struct shared s = open_shared();
+		struct ibv_mr *mr = registered(&ends[1], s.at, SIZE, IBV_ACCESS_LOCAL_WRITE |
+					       accesses[i / 3].right, name);
+
+		memset(s.at, 0x77, 16);
+		memset(ends[0].buf, 0x55, 16);
+		post(&ends[0], accesses[i / 3].opcode, 8, (uintptr_t)s.at, mr->rkey);
+		done(&ends[0]);
+		assert_int_equal(mapped(), 1);
+		memset(s.at, 0x77, 16);
+		memset(ends[0].buf, 0x55, 16);
+		post(&ends[0], accesses[i % 3].opcode, 8, (uintptr_t)s.at, mr->rkey);
+		assert_int_equal(next_status(&ends[0]),
+				 i / 3 == i % 3 ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR);
+		assert_int_equal(mapped(), i / 3 == i % 3 ? 2 : 1);
+		if (i / 3 != i % 3) {
+			assert_int_equal(s.at[0], 0x77);
+			assert_int_equal(ends[0].buf[0], 0x55);
+		}
+		OK(ops->dereg_mr(mr));
+		close_shared(&s);
+	}
+}
+
+/* Nothing is loaded into memory that the consumer of the read has not registered for that. */
+static void a_sink_that_is_not_to_be_written(void **state)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD };
+
+	(void)state;
+	for (int way = 0; way < 2; way++) {
+		struct shared s = open_shared();
+		struct ibv_mr *mr = ends[0].mr;
+
+		assert_true(is_mapped_by_us(s.mr, s.at));
+		ends[0].mr = registered(&ends[0], ends[0].buf, HALF, 0, NULL);
+		memset(ends[0].buf, 0x55, 8);
+		post(&ends[0], opcodes[way], 8, (uintptr_t)s.at, s.mr->rkey);
+		assert_int_equal(next_status(&ends[0]), IBV_WC_LOC_PROT_ERR);
+		assert_int_equal(ends[0].buf[0], 0x55);
+		assert_int_equal(mapped(), 1);
+		OK(ops->dereg_mr(ends[0].mr));
+		ends[0].mr = mr;
+		close_shared(&s);
+	}
 }
 
 /* --- taking back ---------------------------------------------------------------------------------------- */
@@ -410,6 +523,63 @@ static void what_was_taken_back_is_not_written(void **state)
 		assert_int_equal(mapped(), 1);
 		close_shared(&s);
 	}
+}
+
+static char *sink;
+static unsigned faults, taken_back;
+
+/* The sink is not there when the read comes to it: meanwhile the region goes. */
+static void wait_in_fault(int signal)
+{
+	(void)signal;
+	if (__atomic_add_fetch(&faults, 1, __ATOMIC_RELEASE) > 1)
+		abort();
+	while (!__atomic_load_n(&taken_back, __ATOMIC_ACQUIRE))
+		;
+}
+
+static void *take_back(void *shared)
+{
+	struct shared *s = shared;
+
+	for (int ms = 0; ms < 1000 * LIMIT_S && !__atomic_load_n(&faults, __ATOMIC_ACQUIRE); ms++)
+		usleep(1000);
+	OK(ops->dereg_mr(s->mr));
+	s->mr = NULL;
+	memset(s->at, 0x55, PAGE);
+	OK(mprotect(sink, PAGE, PROT_READ | PROT_WRITE));
+	__atomic_store_n(&taken_back, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void what_was_taken_back_meanwhile_is_not_given_out(void **state)
+{
+	struct shared s = open_shared();
+	struct ibv_mr *mr = ends[0].mr;
+	char *buf = ends[0].buf;
+	struct sigaction old, fault = { .sa_handler = wait_in_fault };
+	pthread_t thread;
+
+	(void)state;
+	assert_true(is_mapped_by_us(s.mr, s.at));
+	sink = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(sink != MAP_FAILED);
+	ends[0].buf = sink;
+	ends[0].mr = registered(&ends[0], sink, PAGE, IBV_ACCESS_LOCAL_WRITE, NULL);
+	OK(mprotect(sink, PAGE, PROT_NONE));
+	OK(sigaction(SIGSEGV, &fault, &old));
+	OK(pthread_create(&thread, NULL, take_back, &s));
+	post(&ends[0], IBV_WR_RDMA_READ, 64, (uintptr_t)s.at, s.mr->rkey);
+	OK(pthread_join(thread, NULL));
+	OK(sigaction(SIGSEGV, &old, NULL));
+	assert_int_equal(faults, 1);
+	assert_int_equal(mapped(), 1);
+	assert_int_equal(next_status(&ends[0]), IBV_WC_REM_ACCESS_ERR);
+	OK(ops->dereg_mr(ends[0].mr));
+	munmap(sink, PAGE);
+	ends[0].mr = mr;
+	ends[0].buf = buf;
+	close_shared(&s);
 }
 
 /* Where ends[0] says that it's within a write. */
@@ -576,6 +746,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_write_is_there_when_it_is_posted),
+		cmocka_unit_test(a_read_is_there_when_it_is_posted),
+		cmocka_unit_test(an_atomic_is_executed_when_it_is_posted),
 		cmocka_unit_test(a_part_of_a_page_that_counts_from_zero),
 		cmocka_unit_test(a_write_behind_others_goes_their_way),
 		cmocka_unit_test(a_process_that_is_stopped_is_written_to),
@@ -584,8 +756,10 @@ int main(void)
 		cmocka_unit_test(either_side_may_switch_it_off),
 		cmocka_unit_test(more_regions_than_are_mapped),
 		cmocka_unit_test(nothing_is_stored_beyond_a_region),
-		cmocka_unit_test(memory_that_is_not_to_be_written),
+		cmocka_unit_test(what_a_region_is_not_for),
+		cmocka_unit_test(a_sink_that_is_not_to_be_written),
 		cmocka_unit_test(what_was_taken_back_is_not_written),
+		cmocka_unit_test(what_was_taken_back_meanwhile_is_not_given_out),
 		cmocka_unit_test(who_is_within_a_write_is_waited_for),
 		cmocka_unit_test(who_stays_within_is_given_up),
 		cmocka_unit_test(who_is_dead_is_not_waited_for),
