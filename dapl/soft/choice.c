@@ -10,6 +10,7 @@ enum {
 	AGAIN = 64,			/* turns from one try of the slower way to the next ... */
 	SELDOM = 1024,			/* ... and if it is so much slower: */
 	MUCH = 4,
+	MEASURED = 8,			/* one in so many, a divisor of the two */
 };
 
 static unsigned size_of(uint64_t length)
@@ -34,6 +35,18 @@ enum soft_way soft_choice_make(struct soft_choice *choice, uint64_t length, bool
 	slower = turn % (worst / MUCH > best ? SELDOM : AGAIN) == 0;
 	*probe = slower;
 	return (kernel < ring) ^ slower ? SOFT_WAY_KERNEL : SOFT_WAY_RING;
+}
+
+bool soft_choice_is_kernel(struct soft_choice *choice, uint64_t length)
+{
+	unsigned size = size_of(length);
+	uint32_t turn = ONCE(choice->size[size].turn);
+	uint32_t ring = ONCE(choice->size[size].ns[0]), kernel = ONCE(choice->size[size].ns[1]);
+
+	if (turn < FIRST || !kernel || kernel >= ring || turn % MEASURED == 0)
+		return false;
+	STORE(choice->size[size].turn, turn + 1);
+	return true;
 }
 
 void soft_choice_learn(struct soft_choice *choice, enum soft_way way, uint64_t length, uint64_t ns)

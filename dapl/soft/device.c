@@ -15,12 +15,22 @@
 #include <time.h>
 #include <unistd.h>
 
-uint64_t soft_now_ns(void)
+static uint64_t clock_ns(clockid_t id)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(id, &now);
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+uint64_t soft_now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t soft_lately_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
 static struct {

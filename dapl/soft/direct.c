@@ -132,16 +132,20 @@ void soft_door_close(struct dapl_conn *conn)
 
 /* --- the initiator: can the peer be reached at all? ------------------------------------------ */
 
-/* The process with this number lives, and had, when it was looked at, the station. Without
- * a pidfd it is our own. */
+/* Without a pidfd it's our own process. */
+static bool was_seen_lately(const struct soft_station *peer)
+{
+	return peer->process < 0 || soft_lately_ns() - ONCE(peer->seen_ns) < ALIVE_NS;
+}
+
+/* The process with this number lives, and had, when it was looked at, the station. */
 static bool lives(struct soft_station *peer)
 {
 	struct pollfd ended = { .fd = peer->process, .events = POLLIN };
-	uint64_t now = soft_now_ns();
 
-	if (peer->process < 0 || now - peer->seen_ns < ALIVE_NS)
+	if (was_seen_lately(peer))
 		return true;
-	peer->seen_ns = now;
+	STORE(peer->seen_ns, soft_lately_ns());
 	return poll(&ended, 1, 0) == 0;
 }
 
@@ -204,9 +208,15 @@ bool soft_direct_reaches(struct soft_station *peer)
 {
 	bool reached;
 
+	if (likely(__atomic_load_n(&peer->reach, __ATOMIC_ACQUIRE) == SOFT_REACH_YES) &&
+	    likely(was_seen_lately(peer)))
+		return true;
 	dapl_spin_lock(&peer->reach_lock);
-	if (unlikely(peer->reach == SOFT_REACH_UNTRIED))
-		STORE(peer->reach, try_to_reach(peer) ? SOFT_REACH_YES : SOFT_REACH_NO);
+	if (unlikely(peer->reach == SOFT_REACH_UNTRIED)) {
+		reached = try_to_reach(peer);
+		__atomic_store_n(&peer->reach, reached ? SOFT_REACH_YES : SOFT_REACH_NO,
+				 __ATOMIC_RELEASE);
+	}
 	if (peer->reach == SOFT_REACH_YES && unlikely(!lives(peer)))
 		STORE(peer->reach, SOFT_REACH_NO);
 	reached = peer->reach == SOFT_REACH_YES;
@@ -264,17 +274,20 @@ bool soft_permit_find(const struct dapl_conn *conn, uint32_t stag, uint32_t need
 	       (permit->is.access & needed) && soft_permit_holds(permit);
 }
 
-/* Where the request goes in the target's memory; NULL: it may not. */
-static char *permitted(const struct dapl_conn *conn, const struct soft_swqe *wqe,
+/* Memory of the target's, as a request names it. */
+struct target {
+	uint32_t stag, length;
+	uint64_t remote;
+};
+
+/* Where that is in the target's process; NULL: it may not be accessed. */
+static char *permitted(const struct dapl_conn *conn, struct target target, uint32_t needed,
 		       struct soft_permit *permit)
 {
-	uint32_t needed = wqe->opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ
-							  : IBV_ACCESS_REMOTE_WRITE;
-
-	if (!soft_permit_find(conn, wqe->rkey, needed, permit) ||
-	    !soft_permit_covers(permit, wqe->remote, wqe->length))
+	if (!soft_permit_find(conn, target.stag, needed, permit) ||
+	    !soft_permit_covers(permit, target.remote, target.length))
 		return NULL;
-	return (char *)(uintptr_t)(permit->is.base + (wqe->remote - permit->is.first));
+	return (char *)(uintptr_t)(permit->is.base + (target.remote - permit->is.first));
 }
 
 /* --- the initiator: access ------------------------------------------------------------------------ */
@@ -327,44 +340,45 @@ static void gather(char *to, const struct iovec *iov, int pieces)
 
 /* The gate is looked at first: a window that is opened later than the permission was
  * withdrawn is not found with the permission. */
-static bool write_within(const struct dapl_conn *conn, const struct soft_swqe *wqe,
+static bool write_within(const struct dapl_conn *conn, struct target target,
 			 const struct iovec *iov, int pieces)
 {
 	struct soft_pair *pair = conn->pair;
 	uint64_t window = soft_gate_look(pair->peer);
 	struct soft_permit permit;
 	const struct iovec *source;
-	char *at = window ? permitted(conn, wqe, &permit) : NULL;
+	char *at = window ? permitted(conn, target, IBV_ACCESS_REMOTE_WRITE, &permit) : NULL;
 
 	source = at ? soft_gate_source(pair, window) : NULL;
 	if (!source)
 		return false;
 	gather(pair->bounce, iov, pieces);
-	return copy_out(pair, source, at, wqe->length);
+	return copy_out(pair, source, at, target.length);
 }
 
-static bool write_to(struct dapl_conn *conn, const struct soft_swqe *wqe,
-		     const struct iovec *iov, int pieces)
+static bool write_to(struct dapl_conn *conn, struct target target, const struct iovec *iov,
+		     int pieces)
 {
 	struct ring_writer *own = soft_own_writer(conn);
 	bool written;
 
 	soft_gate_enter(own, false);
-	written = write_within(conn, wqe, iov, pieces);
+	written = write_within(conn, target, iov, pieces);
 	soft_gate_leave(own);
 	return written;
 }
 
-static bool read_from(const struct dapl_conn *conn, const struct soft_swqe *wqe,
-		      const struct iovec *iov, int pieces)
+static bool read_from(const struct dapl_conn *conn, struct target target, const struct iovec *iov,
+		      int pieces)
 {
 	struct soft_station *peer = conn->pair->peer;
 	struct soft_permit permit;
-	struct iovec there = { permitted(conn, wqe, &permit), wqe->length };
+	struct iovec there = { permitted(conn, target, IBV_ACCESS_REMOTE_READ, &permit),
+			       target.length };
 
 	if (!there.iov_base)
 		return false;
-	if (process_vm_readv(peer->pid, iov, pieces, &there, 1, 0) != (ssize_t)wqe->length)
+	if (process_vm_readv(peer->pid, iov, pieces, &there, 1, 0) != (ssize_t)target.length)
 		return copy_failed(peer);
 	return soft_permit_holds(&permit);
 }
@@ -401,6 +415,7 @@ bool soft_direct_suits(const struct soft_qp *qp, const struct dapl_conn *conn,
 static bool access_memory(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
 {
 	struct soft_pair *pair = conn->pair;
+	struct target target = { wqe->rkey, wqe->length, wqe->remote };
 	bool read = wqe->opcode == IBV_WR_RDMA_READ;
 	struct iovec iov[SOFT_MAX_SGE];
 	int pieces;
@@ -408,8 +423,8 @@ static bool access_memory(const struct soft_qp *qp, struct dapl_conn *conn, stru
 	if (!soft_direct_reaches(pair->peer))
 		return false;
 	pieces = own_memory(qp, wqe, iov);
-	if (!pieces || !(read ? read_from(conn, wqe, iov, pieces)
-			      : write_to(conn, wqe, iov, pieces)))
+	if (!pieces || !(read ? read_from(conn, target, iov, pieces)
+			      : write_to(conn, target, iov, pieces)))
 		return false;
 	pair->direct++;
 	return true;
@@ -463,6 +478,22 @@ bool soft_direct_read(const struct soft_qp *qp, struct dapl_conn *conn, struct s
 		wqe->large.probe = false;
 	}
 	return done;
+}
+
+bool soft_direct_read_now(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *to,
+			  uint32_t length)
+{
+	struct target target = { stag, length, remote };
+	struct soft_pair *pair = conn->pair;
+
+	if (length < CHOICE_MIN || !conn->dev->want_direct ||
+	    !(soft_is_asleep(pair->peer) ||
+	      soft_choice_is_kernel(&conn->dev->reads, length)) ||
+	    !soft_direct_reaches(pair->peer) ||
+	    !read_from(conn, target, &(struct iovec){ to, length }, 1))
+		return false;
+	pair->direct++;
+	return true;
 }
 
 void soft_direct_lend(struct soft_pair *pair)

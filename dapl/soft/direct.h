@@ -75,10 +75,10 @@ static inline bool soft_permit_is_there(const struct soft_permit *permit)
 	       __atomic_load_n(&permit->door->pd, __ATOMIC_ACQUIRE) == permit->is.pd;
 }
 
-/* ... after all that was done before? */
+/* ... after all that was read before? */
 static inline bool soft_permit_holds(const struct soft_permit *permit)
 {
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return soft_permit_is_there(permit);
 }
 
@@ -111,6 +111,10 @@ void soft_direct_choose(const struct dapl_conn *conn, struct soft_swqe *wqe);
 /* qp->lock held; all before the read has been executed. The kernel copies. False: it did not, and
  * the read is the ring's now. */
 bool soft_direct_read(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe);
+/* qp->lock held; nothing is before it. Reads into `to`, our own, if that is to go by the kernel in any
+ * case. False: it did not, and nothing is known. */
+bool soft_direct_read_now(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *to,
+			  uint32_t length);
 /* The peer may copy what requests lend; or no more, and what it copies after the return it does not
  * take for the payload. qp->lock held. */
 void soft_direct_lend(struct soft_pair *pair);

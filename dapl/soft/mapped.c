@@ -191,7 +191,8 @@ static __attribute__((noinline)) struct soft_view *make_view(struct dapl_conn *c
 		return NULL;
 	if (permit.is.file >= 0) {
 		STORE(soft_own_writer(conn)->maps, 1);
-		if (!soft_permit_holds(&permit))	/* full fence before */
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (!soft_permit_is_there(&permit))
 			return NULL;
 		view = soft_direct_reaches(pair->peer) ? free_place(pair) : NULL;
 	}

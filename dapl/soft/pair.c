@@ -186,21 +186,33 @@ static inline bool store_ourselves(struct soft_qp *qp, struct dapl_conn *conn,
 	       executed(qp, wr);
 }
 
+/* From memory that is mapped, or that the kernel is to copy. */
+static bool read_ourselves(struct dapl_conn *conn, const struct ibv_send_wr *wr, char *to)
+{
+	uint32_t rkey = wr->wr.rdma.rkey, length = wr->sg_list->length;
+	uint64_t from = wr->wr.rdma.remote_addr;
+
+	return (rkey != conn->pair->unmapped && soft_mapped_read(conn, rkey, from, to, length)) ||
+	       soft_direct_read_now(conn, rkey, from, to, length);
+}
+
+static bool change_ourselves(struct dapl_conn *conn, const struct ibv_send_wr *wr, char *to)
+{
+	return wr->wr.atomic.rkey != conn->pair->unmapped && wr->sg_list->length == 8 &&
+	       soft_mapped_atomic(conn, wr, to);
+}
+
 /* A read or an atomic; likewise. */
 static __attribute__((noinline)) bool load_ourselves(struct soft_qp *qp, struct dapl_conn *conn,
 						     const struct ibv_send_wr *wr)
 {
-	bool read = wr->opcode == IBV_WR_RDMA_READ;
-	uint32_t rkey = read ? wr->wr.rdma.rkey : wr->wr.atomic.rkey;
 	char *at;
 
-	return rkey != conn->pair->unmapped && conn->reads_out && is_next(qp, conn, wr) &&
-	       !(wr->send_flags & IBV_SEND_INLINE) &&
+	return conn->reads_out && is_next(qp, conn, wr) && !(wr->send_flags & IBV_SEND_INLINE) &&
 	       soft_mem_local(qp->dev, qp->qp.pd, wr->sg_list, IBV_ACCESS_LOCAL_WRITE,
 			      &at) == SOFT_FINE &&
-	       (read ? soft_mapped_read(conn, rkey, wr->wr.rdma.remote_addr, at,
-					wr->sg_list->length)
-		     : wr->sg_list->length == 8 && soft_mapped_atomic(conn, wr, at)) &&
+	       (wr->opcode == IBV_WR_RDMA_READ ? read_ourselves(conn, wr, at)
+					       : change_ourselves(conn, wr, at)) &&
 	       executed(qp, wr);
 }
 

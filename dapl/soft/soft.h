@@ -609,6 +609,8 @@ socklen_t soft_address_length(const struct sockaddr *address);
 uint16_t soft_address_port(const struct sockaddr *address);
 void soft_address_set_port(struct sockaddr_storage *address, uint16_t port);
 uint64_t soft_now_ns(void);
+/* ... or a few ms earlier, but cheaper. */
+uint64_t soft_lately_ns(void);
 /* Queues the asynchronous event of an object, which always is of the same type. */
 void soft_event_post(struct dapl_device *dev, struct soft_event *event, enum ibv_event_type type,
 		     void *object);

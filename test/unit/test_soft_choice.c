@@ -122,6 +122,32 @@ static void what_changes_is_noticed(void **state)
 	assert_true(reads(&choice, 65536, 640, 3000, 6000, &probes) < 20);
 }
 
+/* Reads of which nothing is to be learned, among `n`: the others ask as ever. */
+static unsigned without_measure(struct soft_choice *choice, unsigned n, uint64_t ring, uint64_t kernel)
+{
+	unsigned by_kernel = 0, probes;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (soft_choice_is_kernel(choice, 65536))
+			by_kernel++;
+		else
+			reads(choice, 65536, 1, ring, kernel, &probes);
+	}
+	return by_kernel;
+}
+
+static void few_are_measured_once_the_kernel_is_faster(void **state)
+{
+	struct soft_choice slow = { 0 }, fast = { 0 };
+
+	(void)state;
+	assert_int_equal(without_measure(&fast, 16, 3000, 2000), 0);	/* both are tried */
+	assert_int_equal(without_measure(&fast, 800, 3000, 2000), 700);
+	assert_int_equal(without_measure(&slow, 800, 2000, 3000), 0);
+	assert_true(without_measure(&fast, 2000, 2000, 6000) < 1900);	/* it's not any more */
+	assert_int_equal(without_measure(&fast, 800, 2000, 6000), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +158,7 @@ int main(void)
 		cmocka_unit_test(what_is_far_slower_is_tried_seldom),
 		cmocka_unit_test(a_long_time_now_and_then_says_nothing),
 		cmocka_unit_test(what_changes_is_noticed),
+		cmocka_unit_test(few_are_measured_once_the_kernel_is_faster),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
