@@ -8,12 +8,14 @@ openmpi_DATA = contrib/openmpi/help-mpi-btl-udapl.txt
 endif
 mca_btl_udapl_la_SOURCES = \
 	contrib/openmpi/udapl.h \
+	contrib/openmpi/ring.h \
 	contrib/openmpi/component.c \
 	contrib/openmpi/module.c \
 	contrib/openmpi/address.c \
 	contrib/openmpi/connect.c \
 	contrib/openmpi/frag.c \
 	contrib/openmpi/send.c \
+	contrib/openmpi/stage.c \
 	contrib/openmpi/receive.c \
 	contrib/openmpi/eager.c \
 	contrib/openmpi/memory.c \

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* progress.c - polling: rings each time; completions as often, while an RDMA operation is under way or
- * there are no rings, else less often; connections now and then. */
+ * there are no rings, else less often; connections now and then.
+ *
+ * Where peers map our rings, a look at completions only delays the message that comes meanwhile. Where
+ * they do not, it is what brings the messages. So a module that finds messages without having looked
+ * is patient, and one that finds something by looking looks more often. */
 #include "udapl.h"
 #include <time.h>
 #include "opal/util/output.h"
 
 enum {
 	BATCH = 16,	/* completions taken at a time */
-	OFTEN = 8,	/* polls of rings for one look at completions, */
-	SELDOM = 32	/* ... and at connections */
+	PATIENT = 32,	/* polls of rings for one look at completions, at most, */
+	SELDOM = 128	/* ... and for one at connections, about */
 };
 
 /* Held by the thread that handles connections. */
@@ -57,16 +61,30 @@ static void completion(mca_btl_udapl_module_t *m, const DAT_EVENT *event)
 
 static int take_completions(mca_btl_udapl_module_t *m, int most)
 {
+	bool taking = m->taking;
 	DAT_EVENT event;
 	int n = 0;
 
+	m->taking = true;
 	while (n < most && dat_evd_dequeue(m->dto_evd, &event) == DAT_SUCCESS) {
 		if (event.event_number == DAT_DTO_COMPLETION_EVENT ||
 		    event.event_number == (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT)
 			completion(m, &event);
 		n++;
 	}
+	m->taking = taking;
 	return n;
+}
+
+/* The only RDMA operation under way may have completed when it was posted; then its consumer is told
+ * before he goes on, so that what he does next is not late. Not with threads, as he may hold locks;
+ * and not from within completions, which are being taken already. */
+void udapl_take_rdma(mca_btl_udapl_module_t *m)
+{
+	if (opal_using_threads() || m->taking)
+		return;
+	while (m->rdma_outstanding > 0 && take_completions(m, 1))
+		;
 }
 
 static void take_async(mca_btl_udapl_module_t *m)
@@ -97,30 +115,59 @@ static int look_at_connections(mca_btl_udapl_module_t *m)
 	return n;
 }
 
-int udapl_progress_module(mca_btl_udapl_module_t *m, bool all)
+static int poll_rings(mca_btl_udapl_module_t *m)
 {
-	int n = udapl_rings_poll(m) + take_completions(m, BATCH);
+	int n = udapl_rings_poll(m);
 
-	if (all && !opal_atomic_trylock(&connecting)) {
+	if (n)
+		m->patience = PATIENT;
+	return n;
+}
+
+/* Looks at completions. What they bring may be in a ring. */
+static int look(mca_btl_udapl_module_t *m, bool connections)
+{
+	int n = take_completions(m, BATCH);
+
+	if (connections && !opal_atomic_trylock(&connecting)) {
 		n += look_at_connections(m);
 		opal_atomic_unlock(&connecting);
 	}
+	n += udapl_rings_poll(m);
+	if (n)
+		m->patience /= 2;
 	return n;
+}
+
+int udapl_progress_module(mca_btl_udapl_module_t *m, bool connections)
+{
+	int n = poll_rings(m);
+
+	return n + look(m, connections);
+}
+
+static int look_when_due(mca_btl_udapl_module_t *m)
+{
+	bool connections;
+
+	if (++m->polls <= m->patience && !m->rdma_outstanding)
+		return 0;
+	m->polls_before += m->polls;
+	m->polls = 0;
+	connections = m->polls_before >= SELDOM;
+	if (connections)
+		m->polls_before = 0;
+	return look(m, connections);
 }
 
 int udapl_progress(void)
 {
 	mca_btl_udapl_component_t *c = &mca_btl_udapl_component;
-	unsigned polls = ++c->polls;
 	int n = 0;
 
 	for (int i = 0; i < c->num_modules; i++) {
-		mca_btl_udapl_module_t *m = c->modules[i];
-
-		if (polls % OFTEN == 0 || !m->num_rings || m->rdma_outstanding > 0)
-			n += udapl_progress_module(m, polls % SELDOM == 0);
-		else
-			n += udapl_rings_poll(m);
+		n += poll_rings(c->modules[i]);
+		n += look_when_due(c->modules[i]);
 	}
 	return n;
 }

@@ -98,7 +98,7 @@ uint32_t udapl_frag_lmr(const opal_free_list_item_t *item)
 
 /* --- operations -------------------------------------------------------------------------------- */
 
-DAT_RETURN udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r)
+static DAT_RETURN post(struct udapl_conn *c, struct udapl_rdma *r)
 {
 	DAT_DTO_COOKIE cookie = { .as_ptr = &r->work };
 
@@ -117,6 +117,23 @@ DAT_RETURN udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r)
 						&r->remote, DAT_COMPLETION_DEFAULT_FLAG);
 	}
 	return UDAPL_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
+}
+
+/* With e->lock held. False: it waits with the flushed requests for the verdict. */
+bool udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r)
+{
+	DAT_RETURN rc;
+
+	r->work.conn = c;
+	rc = post(c, r);
+	if (rc != DAT_SUCCESS) {
+		opal_list_append(&r->endpoint->lost_rdmas, &r->super.super);
+		udapl_conn_refused(c, rc);
+		return false;
+	}
+	c->room--;
+	c->posted++;
+	return true;
 }
 
 void udapl_rdma_done(struct udapl_rdma *r, int status)
@@ -157,11 +174,14 @@ static int start(mca_btl_base_endpoint_t *e, struct udapl_rdma *r)
 	OPAL_THREAD_ADD_FETCH32(&e->rdma_outstanding, 1);
 	OPAL_THREAD_ADD_FETCH32(&e->module->rdma_outstanding, 1);
 	OPAL_THREAD_LOCK(&e->lock);
-	opal_list_append(&e->rdmas, &r->super.super);
-	if (e->state == UDAPL_IDLE)
-		udapl_connect(e);
+	if (e->conn && opal_list_is_empty(&e->rdmas) && udapl_may_post(e->conn)) {
+		udapl_rdma_post(e->conn, r);
+	} else {
+		opal_list_append(&e->rdmas, &r->super.super);
+		if (e->state == UDAPL_IDLE)
+			udapl_connect(e);
+	}
 	OPAL_THREAD_UNLOCK(&e->lock);
-	udapl_push(e);
 	return OPAL_SUCCESS;
 }
 
@@ -229,11 +249,17 @@ int udapl_get(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *loca
 	      mca_btl_base_registration_handle_t *remote_handle, size_t size, int flags,
 	      int order, mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data)
 {
+	mca_btl_udapl_module_t *m = (mca_btl_udapl_module_t *)btl;
+	int rc;
+
 	(void)flags, (void)order;
 	if (size > btl->btl_get_limit)
 		return OPAL_ERR_NOT_AVAILABLE;
-	return transfer(btl, e, UDAPL_GET, local, remote, local_handle, remote_handle, size,
-			cbfunc, context, data);
+	rc = transfer(btl, e, UDAPL_GET, local, remote, local_handle, remote_handle, size, cbfunc,
+		      context, data);
+	if (rc == OPAL_SUCCESS && m->rdma_outstanding == 1)
+		udapl_take_rdma(m);
+	return rc;
 }
 
 /* DAT has two: fetch and add, compare and swap, of 64 bits. osc/rdma asks for others too, and for

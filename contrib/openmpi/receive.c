@@ -94,40 +94,45 @@ void udapl_receives_drop(struct udapl_conn *c)
 
 /* --- what comes ------------------------------------------------------------------------------- */
 
-static void deliver(mca_btl_udapl_module_t *m, const struct udapl_header *h, void *payload,
-		    size_t length)
+/* With e->lock held. True: something may go that waited. */
+static bool add_news(udapl_conn_t *c, int credits, uint32_t eager_credits)
 {
-	mca_btl_base_segment_t segment = { .seg_addr.pval = payload, .seg_len = length };
-	mca_btl_base_descriptor_t des = { .des_segments = &segment, .des_segment_count = 1 };
-	mca_btl_active_message_callback_t *to;
+	bool news = credits || eager_credits;
 
-	if (h->tag >= MCA_BTL_TAG_MAX || m->closing)
-		return;
-	to = &mca_btl_base_active_message_trigger[h->tag];
-	if (to->cbfunc)
-		to->cbfunc(&m->super, h->tag, &des, to->cbdata);
-}
-
-/* A message, by a receive or by the ring. */
-void udapl_dispatch(struct udapl_conn *c, const struct udapl_header *h, void *payload,
-		    size_t length)
-{
-	mca_btl_base_endpoint_t *e = c->endpoint;
-	bool news = h->credits || h->eager_credits, waiting;
-
-	OPAL_THREAD_LOCK(&e->lock);
 	if (!c->heard)
 		news |= udapl_conn_heard_first(c);
-	c->credits += h->credits;
-	c->ring_out.free += h->eager_credits;
+	c->credits += credits;
+	c->ring_out.free += eager_credits;
+	return news && udapl_has_waiting(c->endpoint);
+}
+
+/* What comes with a message from the ring. */
+void udapl_take_news(struct udapl_conn *c, int credits, uint32_t eager_credits)
+{
+	mca_btl_base_endpoint_t *e = c->endpoint;
+	bool waiting;
+
+	OPAL_THREAD_LOCK(&e->lock);
+	waiting = add_news(c, credits, eager_credits);
+	OPAL_THREAD_UNLOCK(&e->lock);
+	if (waiting)
+		udapl_push(e);
+}
+
+static void dispatch(udapl_conn_t *c, const struct udapl_header *h, void *payload, size_t length)
+{
+	mca_btl_base_endpoint_t *e = c->endpoint;
+	bool waiting;
+
+	OPAL_THREAD_LOCK(&e->lock);
+	waiting = add_news(c, h->credits, h->eager_credits);
 	if (h->kind == UDAPL_RING)
 		udapl_ring_accept(c, payload);
 	else if (h->kind == UDAPL_GOODBYE)
 		c->goodbye = true;
-	waiting = news && udapl_has_waiting(e);
 	OPAL_THREAD_UNLOCK(&e->lock);
 	if (h->kind == UDAPL_DATA)
-		deliver(c->module, h, payload, length);
+		udapl_deliver(c->module, h->tag, payload, length);
 	if (waiting)
 		udapl_push(e);
 }
@@ -169,7 +174,7 @@ void udapl_received(mca_btl_udapl_module_t *m, struct udapl_frag *f,
 		drop(m, f);
 		return;
 	}
-	udapl_dispatch(c, f->header, f->header + 1, length - sizeof *f->header);
+	dispatch(c, f->header, f->header + 1, length - sizeof *f->header);
 	post_again(c, f, f->header->kind == UDAPL_DATA);
 	udapl_return_credits(c);
 }

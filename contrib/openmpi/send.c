@@ -6,29 +6,16 @@
  * when a completion or news of credits come. Credits ride on every message; if there is none to
  * ride on, half of them go alone, by a control message, which needs no credit
  * (UDAPL_RESERVE). */
-#include "udapl.h"
-#include <string.h>
+#include "ring.h"
 
-bool udapl_has_waiting(mca_btl_base_endpoint_t *e)
-{
-	return !opal_list_is_empty(&e->sends) || !opal_list_is_empty(&e->rdmas);
-}
-
-static int32_t take_all(volatile int32_t *n)
-{
-	int32_t had = *n;
-
-	if (had > 0)
-		OPAL_THREAD_ADD_FETCH32(n, -had);
-	return had;
-}
+enum { SHORT = 1024 };
 
 /* With e->lock held. */
 static void add_news(udapl_conn_t *c, struct udapl_header *h)
 {
 	h->credits = c->owed;
 	c->owed = 0;
-	h->eager_credits = take_all(&c->ring_in.owed);
+	h->eager_credits = udapl_take_all(&c->ring_in.owed);
 	h->reserved = 0;
 }
 
@@ -42,16 +29,20 @@ static DAT_RETURN post_message(udapl_conn_t *c, udapl_frag_t *f)
 	return dat_ep_post_send(c->ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-/* What needs nothing of the peer, or has it. */
-static bool may_post(const udapl_conn_t *c)
+static DAT_RETURN write_message(udapl_conn_t *c, udapl_frag_t *f)
 {
-	return c->state == UDAPL_CONN_UP && c->room > 0;
+	const struct udapl_header *h = f->header;
+	struct udapl_tail tail = { .length = f->segment.seg_len, .credits = h->credits,
+				   .eager_credits = h->eager_credits, .tag = h->tag };
+
+	return udapl_ring_write(c, (char *)(f->header + 1), f->lmr_context, tail, &f->work,
+				DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 /* For a message with so much payload. */
 static bool has_room(const udapl_conn_t *c, size_t length)
 {
-	return may_post(c) && (c->credits > 0 || udapl_ring_has_room(c, length));
+	return udapl_may_post(c) && (c->credits > 0 || udapl_ring_has_room(c, length));
 }
 
 /* With e->lock held; has_room() said yes. */
@@ -62,7 +53,7 @@ static bool post(udapl_conn_t *c, udapl_frag_t *f)
 	add_news(c, f->header);
 	f->work.conn = c;
 	if (udapl_ring_has_room(c, f->segment.seg_len)) {
-		rc = udapl_ring_write(c, f);
+		rc = write_message(c, f);
 	} else {
 		rc = post_message(c, f);
 		c->credits--;
@@ -102,33 +93,35 @@ void udapl_push(mca_btl_base_endpoint_t *e)
 	       has_room(c, first_waiting(e)->segment.seg_len))
 		if (!post_or_lose(e, (udapl_frag_t *)opal_list_remove_first(&e->sends)))
 			break;
-	while (c && !opal_list_is_empty(&e->rdmas) && may_post(c)) {
-		udapl_rdma_t *r = (udapl_rdma_t *)opal_list_remove_first(&e->rdmas);
-		DAT_RETURN rc;
-
-		r->work.conn = c;
-		rc = udapl_rdma_post(c, r);
-		if (rc != DAT_SUCCESS) {
-			opal_list_append(&e->lost_rdmas, &r->super.super);
-			udapl_conn_refused(c, rc);
+	while (c && !opal_list_is_empty(&e->rdmas) && udapl_may_post(c))
+		if (!udapl_rdma_post(c, (udapl_rdma_t *)opal_list_remove_first(&e->rdmas)))
 			break;
-		}
-		c->room--;
-		c->posted++;
-	}
 	OPAL_THREAD_UNLOCK(&e->lock);
 }
 
 /* --- the interface --------------------------------------------------------------------------- */
 
-/* 1: it is on its way and ours to free, nobody need be told. */
+/* Nobody need be told that it was sent. */
+static bool is_ours(const mca_btl_base_descriptor_t *des)
+{
+	return (des->des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP) &&
+	       !(des->des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK);
+}
+
+/* 1: it is on its way and ours to free, nobody need be told. A short one is copied: that takes less
+ * than its completion would. */
 int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 	       mca_btl_base_descriptor_t *des, mca_btl_base_tag_t tag)
 {
 	udapl_frag_t *f = (udapl_frag_t *)des;
+	bool ours = is_ours(des);
 	int rc = OPAL_SUCCESS;
 
-	(void)btl;
+	if (ours && f->segment.seg_len <= SHORT &&
+	    udapl_send_copy(e, f->header + 1, f->segment.seg_len, tag)) {
+		udapl_free(btl, des);
+		return 1;
+	}
 	f->endpoint = e;
 	f->header->kind = UDAPL_DATA;
 	f->header->tag = tag;
@@ -138,13 +131,9 @@ int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 		rc = OPAL_ERR_UNREACH;
 	} else if (e->conn && opal_list_is_empty(&e->sends) &&
 		   has_room(e->conn, f->segment.seg_len)) {
-		if ((des->des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP) &&
-		    !(des->des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK)) {
-			f->callback = false;
+		f->callback = !ours;
+		if (post_or_lose(e, f) && ours)
 			rc = 1;
-		}
-		if (!post_or_lose(e, f))
-			rc = OPAL_SUCCESS;
 	} else {
 		opal_list_append(&e->sends, &f->base.super.super);
 		if (e->state == UDAPL_IDLE)
@@ -154,109 +143,40 @@ int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 	return rc;
 }
 
-static bool pack(void *to, opal_convertor_t *conv, const void *header, size_t header_size,
-		 size_t payload_size)
+bool udapl_pack(void *to, opal_convertor_t *conv, const void *header, size_t header_size,
+		size_t payload_size)
 {
 	struct iovec iov = { (char *)to + header_size, payload_size };
 	size_t size = payload_size;
 	uint32_t count = 1;
-	void *data;
 
 	memcpy(to, header, header_size);
-	if (payload_size && !opal_convertor_need_buffers(conv)) {
-		opal_convertor_get_current_pointer(conv, &data);
-		memcpy(iov.iov_base, data, payload_size);
-		return true;
-	}
 	return !payload_size ||
 	       (opal_convertor_pack(conv, &iov, &count, &size) >= 0 && size == payload_size);
 }
 
-/* Writes of the stage tell of their completion, one of so many, and that of all. */
-static int batch(void)
-{
-	return mca_btl_udapl_component.requests / 4;
-}
-
-/* With e->lock held. What can't be posted is lost, the verdict will tell. */
-static void post_staged(udapl_conn_t *c, mca_btl_base_tag_t tag, void *stage, size_t length)
-{
-	struct udapl_header h = { .kind = UDAPL_DATA, .tag = tag };
-	bool tells = ++c->ring_out.untold == batch();
-	DAT_RETURN rc;
-
-	add_news(c, &h);
-	rc = udapl_ring_write_staged(c, &h, stage, length, tells);
-	if (rc != DAT_SUCCESS) {
-		udapl_conn_refused(c, rc);
-		return;
-	}
-	c->room--;
-	if (tells) {
-		c->ring_out.untold = 0;
-		c->posted++;
-	}
-}
-
-/* The quick way: no fragment. OPAL_ERR_RESOURCE_BUSY: not now, or not for this message. */
-static int send_staged(mca_btl_base_endpoint_t *e, opal_convertor_t *conv, const void *header,
-		       size_t header_size, size_t payload_size, mca_btl_base_tag_t tag)
+/* What sendi could not put on the stage. The convertor moves on when it packs, so it must be sure
+ * before that the message can go. */
+int udapl_sendi_frag(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_convertor_t *conv,
+		     const void *header, size_t header_size, size_t payload_size, uint8_t order,
+		     uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **des)
 {
 	size_t length = header_size + payload_size;
+	mca_btl_base_descriptor_t *new = udapl_alloc(btl, e, order, length,
+						     flags | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+	udapl_frag_t *f = (udapl_frag_t *)new;
 	int rc = OPAL_ERR_RESOURCE_BUSY;
-	void *stage;
 
-	OPAL_THREAD_LOCK(&e->lock);
-	if (e->conn && opal_list_is_empty(&e->sends) && may_post(e->conn) &&
-	    (stage = udapl_ring_stage(e->conn, length)) != NULL) {
-		rc = pack(stage, conv, header, header_size, payload_size) ? OPAL_SUCCESS
-									  : OPAL_ERROR;
-		if (rc == OPAL_SUCCESS)
-			post_staged(e->conn, tag, stage, length);
-	}
-	OPAL_THREAD_UNLOCK(&e->lock);
-	return rc;
-}
-
-/* Who sends without ever waiting has room again only when he looks for completions and credits. */
-static bool is_crammed(mca_btl_base_endpoint_t *e, size_t length)
-{
-	const udapl_conn_t *c = e->conn;
-
-	return c && c->state == UDAPL_CONN_UP && c->ring_out.stage.base &&
-	       (c->room <= 0 || !udapl_ring_has_room(c, length));
-}
-
-/* The convertor moves on when it packs, so it must be sure before that the message can go. */
-int udapl_sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_convertor_t *conv,
-		void *header, size_t header_size, size_t payload_size, uint8_t order,
-		uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **des)
-{
-	int rc = send_staged(e, conv, header, header_size, payload_size, tag);
-	mca_btl_base_descriptor_t *new;
-	udapl_frag_t *f;
-
-	if (des)
-		*des = NULL;
-	if (rc == OPAL_ERR_RESOURCE_BUSY && is_crammed(e, header_size + payload_size)) {
-		udapl_progress_module((mca_btl_udapl_module_t *)btl, false);
-		rc = send_staged(e, conv, header, header_size, payload_size, tag);
-	}
-	if (rc != OPAL_ERR_RESOURCE_BUSY)
-		return rc;
-	new = udapl_alloc(btl, e, order, header_size + payload_size,
-			  flags | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
-	f = (udapl_frag_t *)new;
 	if (!f)
 		return OPAL_ERR_OUT_OF_RESOURCE;
 	OPAL_THREAD_LOCK(&e->lock);
-	if (e->conn && opal_list_is_empty(&e->sends) &&
-	    has_room(e->conn, header_size + payload_size)) {
+	if (e->conn && opal_list_is_empty(&e->sends) && has_room(e->conn, length)) {
 		f->header->kind = UDAPL_DATA;
 		f->header->tag = tag;
 		f->callback = false;
-		rc = pack(f->header + 1, conv, header, header_size, payload_size) ? OPAL_SUCCESS
-										  : OPAL_ERROR;
+		rc = udapl_pack(f->header + 1, conv, header, header_size, payload_size)
+			     ? OPAL_SUCCESS
+			     : OPAL_ERROR;
 		if (rc != OPAL_SUCCESS || !post(e->conn, f))
 			udapl_free(btl, new);	/* the verdict will tell */
 	} else if (e->state == UDAPL_IDLE) {
@@ -316,21 +236,6 @@ void udapl_sent(struct udapl_frag *f, DAT_DTO_COMPLETION_STATUS status)
 		udapl_push(e);
 }
 
-/* The completion of a staged write that tells, and those before it with it. */
-void udapl_sent_staged(struct udapl_conn *c)
-{
-	mca_btl_base_endpoint_t *e = c->endpoint;
-	bool waiting;
-
-	OPAL_THREAD_LOCK(&e->lock);
-	c->posted--;
-	c->room += batch();
-	waiting = udapl_has_waiting(e);
-	OPAL_THREAD_UNLOCK(&e->lock);
-	if (waiting)
-		udapl_push(e);
-}
-
 /* --- control messages --------------------------------------------------------------------------- */
 
 /* With e->lock held. The last place is kept for the goodbye. False: no room. Credits are tried
@@ -368,9 +273,7 @@ void udapl_return_credits(struct udapl_conn *c)
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
 	OPAL_THREAD_LOCK(&e->lock);
-	if (c->state == UDAPL_CONN_UP &&
-	    (c->owed >= mca_btl_udapl_component.credits / 2 ||
-	     udapl_ring_owes(c)))
+	if (c->state == UDAPL_CONN_UP && udapl_owes(c))
 		udapl_control(c, UDAPL_CREDITS, NULL, 0);
 	OPAL_THREAD_UNLOCK(&e->lock);
 }

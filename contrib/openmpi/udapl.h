@@ -180,6 +180,7 @@ struct udapl_ring_out {
 	struct udapl_ring_offer offer;	/* size 0: none */
 	struct udapl_ring_place at;	/* what is written next */
 	uint32_t free;			/* lines */
+	uint32_t most;			/* payload of a message; 0: there is no ring */
 	struct udapl_memory stage;
 	struct udapl_work work;		/* of the staged write that tells, of a batch */
 	int untold;			/* staged writes since that one */
@@ -277,6 +278,10 @@ struct mca_btl_udapl_module_t {
 	struct udapl_work untold;	/* of staged writes that tell no success */
 	struct udapl_conn **rings;	/* conns whose ring_in is polled; appended, never removed */
 	volatile int32_t num_rings;
+	bool taking;			/* completions */
+	/* Polls of rings: since the last look at completions; from one to the next; since the last look at
+	 * connections, but for the first of these. Not exact with threads. */
+	int polls, patience, polls_before;
 	volatile int32_t rdma_outstanding;	/* of all endpoints */
 
 	opal_mutex_t recv_lock;
@@ -291,7 +296,6 @@ struct mca_btl_udapl_component_t {
 	mca_btl_base_component_3_0_0_t super;
 	mca_btl_udapl_module_t **modules;
 	int num_modules;
-	unsigned polls;
 
 	/* parameters */
 	char *include, *exclude;
@@ -309,6 +313,26 @@ extern mca_btl_udapl_module_t mca_btl_udapl_template;
  * half of them, and then we need news from him), a ring, a goodbye. The UDAPL_CREDITS that opens a
  * connection comes before there is anything to tell. */
 enum { UDAPL_RESERVE = 6, UDAPL_CONTROL_ROOM = 6 };
+
+static inline bool udapl_has_waiting(mca_btl_base_endpoint_t *e)
+{
+	return !opal_list_is_empty(&e->sends) || !opal_list_is_empty(&e->rdmas);
+}
+
+/* Of what needs nothing of the peer, or has it. */
+static inline bool udapl_may_post(const struct udapl_conn *c)
+{
+	return c->state == UDAPL_CONN_UP && c->room > 0;
+}
+
+static inline int32_t udapl_take_all(volatile int32_t *n)
+{
+	int32_t had = *n;
+
+	if (had > 0)
+		OPAL_THREAD_ADD_FETCH32(n, -had);
+	return had;
+}
 
 /* What concerns the node is told by one process of it. */
 static inline bool udapl_speaks_for_node(void)
@@ -336,6 +360,25 @@ const struct udapl_address *udapl_address_match(mca_btl_udapl_module_t *m,
 						const opal_proc_t *proc,
 						const struct udapl_address *of, size_t n);
 
+/* Hands a message to who receives what has this tag. He looks at the segment only. */
+static inline void udapl_deliver(mca_btl_udapl_module_t *m, mca_btl_base_tag_t tag, void *payload,
+				 size_t length)
+{
+	mca_btl_base_segment_t segment;
+	mca_btl_base_descriptor_t des;
+	mca_btl_active_message_callback_t *to = &mca_btl_base_active_message_trigger[tag];
+
+	if (OPAL_UNLIKELY(tag >= MCA_BTL_TAG_MAX || m->closing || !to->cbfunc))
+		return;
+	segment.seg_addr.pval = payload;
+	segment.seg_len = length;
+	des.des_segments = &segment;
+	des.des_segment_count = 1;
+	des.des_cbfunc = NULL;
+	des.des_flags = 0;
+	to->cbfunc(&m->super, tag, &des, to->cbdata);
+}
+
 /* connect.c */
 void udapl_connect(mca_btl_base_endpoint_t *e);
 void udapl_conn_event(mca_btl_udapl_module_t *m, const DAT_EVENT *event);
@@ -361,34 +404,35 @@ mca_btl_base_descriptor_t *udapl_prepare_src(mca_btl_base_module_t *btl,
 /* send.c */
 int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 	       mca_btl_base_descriptor_t *des, mca_btl_base_tag_t tag);
-int udapl_sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_convertor_t *conv,
-		void *header, size_t header_size, size_t payload_size, uint8_t order,
-		uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **des);
+int udapl_sendi_frag(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_convertor_t *conv,
+		     const void *header, size_t header_size, size_t payload_size, uint8_t order,
+		     uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **des);
 void udapl_push(mca_btl_base_endpoint_t *e);
 bool udapl_control(struct udapl_conn *c, enum udapl_message kind, const void *data, size_t size);
 void udapl_return_credits(struct udapl_conn *c);
 void udapl_sent(struct udapl_frag *f, DAT_DTO_COMPLETION_STATUS status);
-void udapl_sent_staged(struct udapl_conn *c);
 void udapl_send_done(struct udapl_frag *f, int status);
-bool udapl_has_waiting(mca_btl_base_endpoint_t *e);
+bool udapl_pack(void *to, opal_convertor_t *conv, const void *header, size_t header_size,
+		size_t payload_size);
+
+/* stage.c */
+int udapl_sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_convertor_t *conv,
+		void *header, size_t header_size, size_t payload_size, uint8_t order,
+		uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **des);
+bool udapl_send_copy(mca_btl_base_endpoint_t *e, const void *payload, size_t length,
+		     mca_btl_base_tag_t tag);
+void udapl_sent_staged(struct udapl_conn *c);
 
 /* receive.c */
 int udapl_receives_post(struct udapl_conn *c);
 void udapl_received(mca_btl_udapl_module_t *m, struct udapl_frag *f,
 		    const DAT_DTO_COMPLETION_EVENT_DATA *dto);
-void udapl_dispatch(struct udapl_conn *c, const struct udapl_header *h, void *payload,
-		    size_t length);
+void udapl_take_news(struct udapl_conn *c, int credits, uint32_t eager_credits);
 void udapl_receives_drop(struct udapl_conn *c);
 
 /* eager.c */
 void udapl_ring_offer(struct udapl_conn *c);
 void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offer);
-bool udapl_ring_owes(const struct udapl_conn *c);
-DAT_RETURN udapl_ring_write(struct udapl_conn *c, struct udapl_frag *f);
-void *udapl_ring_stage(const struct udapl_conn *c, size_t length);
-DAT_RETURN udapl_ring_write_staged(struct udapl_conn *c, const struct udapl_header *h,
-				   void *stage, size_t length, bool tells);
-bool udapl_ring_has_room(const struct udapl_conn *c, size_t length);
 int udapl_rings_poll(mca_btl_udapl_module_t *m);
 void udapl_ring_free(struct udapl_conn *c);
 
@@ -422,7 +466,7 @@ int udapl_atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, v
 		       uint64_t value, int flags, int order,
 		       mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data);
 int udapl_flush(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e);
-DAT_RETURN udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r);
+bool udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r);
 void udapl_rdma_completed(struct udapl_rdma *r, DAT_DTO_COMPLETION_STATUS status);
 void udapl_rdma_done(struct udapl_rdma *r, int status);
 
@@ -435,7 +479,8 @@ void udapl_memory_put(struct udapl_memory *memory);
 
 /* progress.c */
 int udapl_progress(void);
-int udapl_progress_module(mca_btl_udapl_module_t *m, bool all);
+int udapl_progress_module(mca_btl_udapl_module_t *m, bool connections);
+void udapl_take_rdma(mca_btl_udapl_module_t *m);
 double udapl_now(void);
 
 #endif
