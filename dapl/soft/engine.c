@@ -20,6 +20,7 @@ enum {
 	GRIP_MS = 64,			/* at most so long the service thread then stays */
 	HOT_TURNS = 4,			/* polls of the last busy socket for one of all, */
 	ALONE_TURNS = 64,		/* ... which is the only one */
+	QUIET_AFTER = 32,		/* messages of one socket, until it wakes nobody */
 	MIXED_TURNS = 8,		/* polls of rings for one of the sockets that carry data */
 	PAIRS_BUSY = 8,			/* rings that each poll looks at, */
 	PAIRS_IN_TURN = 8,		/* ... and those of the others */
@@ -920,10 +921,21 @@ static void add_pair(struct soft_pair *pair)
 {
 	struct dapl_device *dev = pair->conn->dev;
 
+	soft_quiet_end(dev);		/* beside rings the last busy socket is not read at each poll */
 	TAILQ_INSERT_TAIL(&dev->pairs, pair, link);
 	__atomic_add_fetch(&dev->pair_count, 1, __ATOMIC_RELAXED);
 	if (soft_pair_ready(pair))
 		soft_bell_again(dev->station);
+}
+
+/* Polls read its socket first from now on. */
+static void make_hot(struct dapl_device *dev, struct dapl_conn *conn)
+{
+	if (dev->hot == conn)
+		return;
+	soft_quiet_end(dev);
+	dev->hot = conn;
+	dev->hot_run = 0;
 }
 
 bool soft_engine_add(struct dapl_conn *conn)
@@ -970,7 +982,7 @@ void soft_engine_del(struct dapl_conn *conn)
 
 	unlist_ack(conn);
 	if (dev->hot == conn)
-		dev->hot = NULL;
+		make_hot(dev, NULL);
 	if (!conn->in_data)
 		return;
 	conn->in_data = false;
@@ -1103,6 +1115,7 @@ static bool serve_stream(struct dapl_conn *conn, uint32_t events, bool polling)
 	}
 	if (alive && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
 		alive = soft_tcp_receive(conn, &came);
+	conn->dev->hot_run += alive && came;
 	if (alive && (came || (events & ~EPOLLIN))) {
 		settle_acks(conn, polling);
 		soft_tcp_send(conn);
@@ -1236,6 +1249,8 @@ static bool serve(struct dapl_device *dev, bool polling)
 	} else if (polling && dev->hot) {
 		if (serve_stream(dev->hot, EPOLLIN, true) && dev->turns >= HOT_TURNS)
 			dev->turns = HOT_TURNS - 1;
+		if (unlikely(dev->hot_run >= QUIET_AFTER))
+			soft_quiet_begin(dev);
 		if (dev->turns)
 			return dev->turns--, true;
 	}
@@ -1250,7 +1265,7 @@ static bool serve(struct dapl_device *dev, bool polling)
 		}
 		if (event[i].data.ptr == &dev->station)
 			continue;	/* the bell */
-		dev->hot = conn;
+		make_hot(dev, conn);
 		serve_stream(conn, event[i].events, polling);
 	}
 	return busy || n > 0;
@@ -1343,6 +1358,7 @@ static void set_polled(struct dapl_device *dev, bool polled)
 	struct soft_station *station = __atomic_load_n(&dev->station, __ATOMIC_ACQUIRE);
 
 	__atomic_store_n(&dev->polled, polled, __ATOMIC_RELAXED);
+	soft_quiet_over(dev);
 	watch_data(dev, !polled);
 	if (station && (__atomic_load_n(station->sleeps, __ATOMIC_RELAXED) & 1) == polled)
 		__atomic_add_fetch(station->sleeps, 1, __ATOMIC_RELAXED);
@@ -1392,6 +1408,8 @@ static bool pollers_are_lazy(struct dapl_device *dev, uint32_t polls)
 
 	if (was_preempted(dev))
 		return false;
+	if (polls < LAZY_POLLS)
+		soft_quiet_end(dev);	/* so that the set tells all */
 	if (polls >= LAZY_POLLS ||
 	    (!pairs_ready(dev) && epoll_wait(dev->data_epoll, &event, 1, 0) != 1)) {
 		dev->grip_ms = 0;

@@ -7,6 +7,7 @@
  *   engine -> shm.c's lock
  *   engine -> stags_lock -> qp->lock (quiescing)
  *   stags_lock, qp->lock -> station->reach_lock
+ *   engine, qp->lock -> handover
  * The engine lock guards every connection's place in the epoll sets, its state, and
  * conn->qp. The stream of a connection (conn->tx, conn->rx) is guarded by the lock of the
  * QP it's attached to, and by the engine lock once it has none. Upcalls are made by the
@@ -565,13 +566,15 @@ struct dapl_device {
 	long preemptions;		/* engine lock: involuntary switches seen */
 	uint32_t grip_ms;		/* the service thread's own: it does not hand over */
 	uint64_t hold_until_ns;		/* ... before */
-	struct dapl_spin handover;	/* guards polled and the service epoll set */
+	struct dapl_spin handover;	/* guards polled, quiet and the service epoll set */
 	uint64_t sweep_ns;		/* engine lock: when sweep_timer is due; 0: it is not */
 	unsigned turns;			/* polls until one looks at all sockets */
 	unsigned streams;		/* sockets in data_epoll, and pairs */
 	unsigned handshakes;		/* in `strangers` */
 	TAILQ_HEAD(, dapl_conn) strangers;	/* WAIT_REQUEST, the oldest first */
-	struct dapl_conn *hot;		/* had input last */
+	struct dapl_conn *hot;		/* had input last, */
+	unsigned hot_run;		/* ... so often in a row */
+	struct dapl_conn *quiet;	/* handover: hot, whose socket wakes nobody; or NULL. Peeked at */
 	TAILQ_HEAD(, soft_pair) pairs;	/* of streams: rings to look at; when there are many,
 					 * those that had something last are in front */
 	struct soft_pair *next_pair;	/* whose turn it is among many; NULL: the first's */
@@ -810,6 +813,14 @@ void soft_stream_abort(struct soft_qp *qp, struct dapl_conn *conn, const char *c
 /* The peer's stream is at its end, or broken. Engine lock held. */
 void soft_stream_over(struct soft_qp *qp, struct dapl_conn *conn, bool orderly);
 void soft_stream_free(struct dapl_conn *conn);
+
+/* --- quiet.c ------------------------------------------------------------------ */
+/* Engine lock held: the socket of dev->hot wakes nobody, while there are pollers. */
+void soft_quiet_begin(struct dapl_device *dev);
+/* Likewise: it does again. */
+void soft_quiet_end(struct dapl_device *dev);
+/* The same, by who holds dev->handover. */
+void soft_quiet_over(struct dapl_device *dev);
 
 /* --- shm.c -------------------------------------------------------------------- */
 enum soft_attach { SOFT_ATTACH_DONE, SOFT_ATTACH_WAIT, SOFT_ATTACH_NO };
