@@ -82,6 +82,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/ring.c dapl/soft/ring.h \
 	dapl/soft/relaxed.h \
 	dapl/soft/pair.c \
+	dapl/soft/plain.h \
 	dapl/soft/quiet.c \
 	dapl/soft/shm.c \
 	dapl/soft/direct.c dapl/soft/direct.h \

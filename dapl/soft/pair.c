@@ -6,6 +6,7 @@
  * A message is one segment: its place in the ring is its number, so there are no sequence
  * numbers to check. What a segment says beyond that is checked as on TCP. */
 #include "dapl/soft/soft.h"
+#include "dapl/soft/plain.h"
 #include <stdlib.h>
 
 enum {
@@ -97,54 +98,6 @@ void soft_pair_recall(struct dapl_conn *conn)
 	soft_pair_tell(conn);
 }
 
-/* May the stream send at all, and has it nothing else to send? */
-static bool is_quiet(const struct dapl_conn *conn)
-{
-	const struct soft_tx *tx = &conn->tx;
-
-	return tx->open && !(tx->blocked | tx->busy | tx->shut | tx->goodbye | tx->terminate |
-			     tx->cursor.second) &&
-	       !tx->cursor.offset && tx->cursor.answer == conn->answer_tail;
-}
-
-bool soft_pair_idle(const struct dapl_conn *conn)
-{
-	return is_quiet(conn) && conn->qp && conn->tx.cursor.wqe == conn->qp->sq_tail;
-}
-
-/* Which message a request becomes; false: not a plain one. */
-static bool plain_message(const struct ibv_send_wr *wr, struct ring_message *message)
-{
-	if (wr->num_sge != 1 || wr->next || (wr->send_flags & IBV_SEND_FENCE))
-		return false;
-	message->last = true;
-	message->lent = false;
-	message->length = wr->sg_list->length;
-	switch (wr->opcode) {
-	case IBV_WR_SEND:
-		message->op = wr->send_flags & IBV_SEND_SOLICITED ? WIRE_SEND_SE : WIRE_SEND;
-		message->word = 0;
-		message->to = 0;
-		return true;
-	case IBV_WR_RDMA_WRITE:
-		message->op = WIRE_WRITE;
-		message->word = wr->wr.rdma.rkey;
-		message->to = wr->wr.rdma.remote_addr;
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Where the payload is; false: it may not be sent. */
-static bool payload_at(const struct soft_qp *qp, const struct ibv_send_wr *wr, char **at)
-{
-	if (!(wr->send_flags & IBV_SEND_INLINE))
-		return soft_mem_local(qp->dev, qp->qp.pd, wr->sg_list, 0, at) == SOFT_FINE;
-	*at = (char *)(uintptr_t)wr->sg_list->addr;
-	return wr->sg_list->length <= qp->max_inline;
-}
-
 /* Gets a copy, so that the message of the common case is never in memory. */
 static __attribute__((noinline)) void put_large(struct ring_tx *tx, struct ring_message message,
 						char *at)
@@ -180,7 +133,7 @@ static inline bool store_ourselves(struct soft_qp *qp, struct dapl_conn *conn,
 	char *at;
 
 	return wr->wr.rdma.rkey != conn->pair->unmapped && is_next(qp, conn, wr) &&
-	       payload_at(qp, wr, &at) &&
+	       plain_payload(qp, wr, &at) &&
 	       soft_mapped_write(conn, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, at,
 				 wr->sg_list->length) &&
 	       executed(qp, wr);
@@ -237,14 +190,13 @@ bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv
 	struct soft_tx_cursor *cur = &conn->tx.cursor;
 	struct soft_pair *pair = conn->pair;
 	struct ring_message message;
-	struct soft_swqe *wqe;
 	uint32_t charge;
 	char *at;
 
 	if (access_ourselves(qp, conn, wr))
 		return true;
 	if (cur->wqe != qp->sq_tail || qp->sq_tail - qp->sq_head == qp->sq_size ||
-	    qp->state != IBV_QPS_RTS || !is_quiet(conn) || !plain_message(wr, &message))
+	    qp->state != IBV_QPS_RTS || !plain_idle(conn) || !plain_message(wr, &message))
 		return false;
 	if (message.length > RING_CHUNK)
 		return false;
@@ -253,7 +205,7 @@ bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv
 		return false;		/* soft_pair_direct's */
 	charge = wr->opcode == IBV_WR_SEND ? SOFT_CHARGE + message.length : 0;
 	if (cur->charged - conn->peer_consumed + charge > SOFT_WINDOW ||
-	    !payload_at(qp, wr, &at) || !ring_room(&pair->tx, message.length))
+	    !plain_payload(qp, wr, &at) || !ring_room(&pair->tx, message.length))
 		return false;
 	message.delivered = cur->told_seq = conn->delivered;
 	message.consumed = cur->told_consumed = conn->consumed;
@@ -264,14 +216,7 @@ bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv
 	cur->charged += charge;
 	cur->msn_send += wr->opcode == IBV_WR_SEND;
 	cur->wqe++;
-	wqe = soft_swqe(qp, qp->sq_tail++);
-	wqe->wr_id = wr->wr_id;
-	wqe->length = message.length;
-	wqe->opcode = wr->opcode;
-	wqe->flags = wr->send_flags;
-	wqe->state = SOFT_SENT;
-	wqe->status = IBV_WC_SUCCESS;
-	wqe->seq = ++cur->seq;
+	plain_queue(qp, wr, SOFT_SENT, ++cur->seq);
 	soft_bell(pair->peer);
 	return true;
 }
@@ -282,7 +227,7 @@ bool soft_pair_direct(struct soft_qp *qp, struct dapl_conn *conn)
 
 	return conn->pair && conn->tx.cursor.wqe + 1 == qp->sq_tail && qp->state == IBV_QPS_RTS &&
 	       (wqe->opcode == IBV_WR_RDMA_WRITE || wqe->opcode == IBV_WR_RDMA_READ) &&
-	       soft_is_asleep(conn->pair->peer) && is_quiet(conn) &&
+	       soft_is_asleep(conn->pair->peer) && plain_idle(conn) &&
 	       soft_direct_execute(qp, conn, wqe);
 }
 

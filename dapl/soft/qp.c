@@ -476,7 +476,8 @@ int soft_qp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_se
 	int err = 0;
 
 	dapl_spin_lock(&qp->lock);
-	if (likely(qp->conn && qp->conn->pair) && likely(soft_pair_post(qp, qp->conn, wr))) {
+	if (likely(qp->conn) && likely(qp->conn->pair ? soft_pair_post(qp, qp->conn, wr)
+						      : soft_tcp_post(qp, qp->conn, wr))) {
 		dapl_spin_unlock(&qp->lock);
 		return 0;
 	}

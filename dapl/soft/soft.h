@@ -890,8 +890,6 @@ void soft_pair_put(struct dapl_conn *conn, const struct wire_segment *segment,
 bool soft_pair_may_lend(struct soft_pair *pair);
 void soft_pair_lend(struct dapl_conn *conn, const struct wire_segment *segment, uint32_t wqe,
 		    uint64_t offset, const struct iovec *payload);
-/* Locks like soft_tcp_send's: is there nothing to be sent? */
-bool soft_pair_idle(const struct dapl_conn *conn);
 /* qp->lock held: what was lent may change from now on. */
 void soft_pair_recall(struct dapl_conn *conn);
 void soft_pair_tell(struct dapl_conn *conn);
@@ -927,6 +925,9 @@ static inline bool soft_stream_dropping(const struct dapl_conn *conn)
 }
 /* Sends what can be sent. qp->lock held (engine lock when conn has no QP). */
 void soft_tcp_send(struct dapl_conn *conn);
+/* The common case of posting: one small request of one segment, nothing before it: it's sent. False:
+ * it's not that, or the socket takes nothing, and nothing was done. No conn->pair. */
+bool soft_tcp_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr);
 /* Receives what is there, up to a budget. Engine lock and qp->lock held. False: the
  * stream is over (soft_stream_over was called). *came: it may have changed something. */
 bool soft_tcp_receive(struct dapl_conn *conn, bool *came);

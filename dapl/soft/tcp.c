@@ -8,6 +8,7 @@
  * the cursor of the frame that was cut counts, and the rest of that frame is copied.
  * So no consumer's memory is referenced between two calls. */
 #include "dapl/soft/soft.h"
+#include "dapl/soft/plain.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
@@ -684,6 +685,12 @@ static bool send_failed(struct dapl_conn *conn)
 	return false;
 }
 
+/* Does something come before all that is framed anew? */
+static bool has_rest(const struct soft_tx *tx)
+{
+	return tx->rest || (tx->first && !tx->cursor.first_sent);
+}
+
 static bool send_rest(struct dapl_conn *conn)
 {
 	struct soft_tx *tx = &conn->tx;
@@ -714,18 +721,12 @@ static ssize_t send_pieces(const struct dapl_conn *conn, struct batch *b)
 	return sendmsg(conn->fd, &msg, flags);
 }
 
-/* Sends the batch. True: all of it. */
-static bool send_batch(struct dapl_conn *conn, struct batch *b)
+/* The socket took n bytes of the batch. True: all of it. */
+static bool socket_took(struct dapl_conn *conn, const struct batch *b, size_t n)
 {
 	uint32_t from = conn->tx.cursor.wqe;
-	ssize_t n;
 
-	do
-		n = send_pieces(conn, b);
-	while (n < 0 && send_failed(conn));
-	if (n < 0)
-		return false;
-	if (likely((size_t)n == b->total)) {
+	if (likely(n == b->total)) {
 		conn->tx.cursor = b->frame[b->frames - 1].cursor;
 	} else if (!keep_rest(conn, b, n)) {
 		conn->tx.shut = true;
@@ -735,7 +736,18 @@ static bool send_batch(struct dapl_conn *conn, struct batch *b)
 		block(conn);
 	}
 	passed(conn, from, conn->tx.cursor.wqe);
-	return (size_t)n == b->total;
+	return n == b->total;
+}
+
+/* Sends the batch. True: all of it. */
+static bool send_batch(struct dapl_conn *conn, struct batch *b)
+{
+	ssize_t n;
+
+	do
+		n = send_pieces(conn, b);
+	while (n < 0 && send_failed(conn));
+	return n >= 0 && socket_took(conn, b, n);
 }
 
 /* A request that nothing is sent for: a bind, an invalidate, a read that the kernel copies, or
@@ -786,6 +798,16 @@ static bool ring_took(struct dapl_conn *conn, const struct batch *b,
 	return !conn->tx.blocked;
 }
 
+static void begin_batch(struct batch *b, struct dapl_conn *ring)
+{
+	b->ring = ring;
+	b->frames = b->iovs = b->term = 0;
+	b->used = b->total = 0;
+	b->answer = false;
+	b->held = NULL;
+	b->bounce = NULL;
+}
+
 /* One batch. True: there may be more. */
 static bool send_some(struct dapl_conn *conn)
 {
@@ -794,12 +816,7 @@ static bool send_some(struct dapl_conn *conn)
 	enum step stop;
 	bool all = true;
 
-	b.ring = conn->pair ? conn : NULL;
-	b.frames = b.iovs = b.term = 0;
-	b.used = b.total = 0;
-	b.answer = false;
-	b.held = NULL;
-	b.bounce = NULL;
+	begin_batch(&b, conn->pair ? conn : NULL);
 	stop = fill(&b, conn, &cur);
 	frame_ack(&b, conn, &cur);
 	frame_last(&b, conn, &cur);
@@ -829,6 +846,16 @@ static void finish(struct dapl_conn *conn)
 	shutdown(conn->fd, SHUT_WR);
 }
 
+/* Is there nothing to be sent? */
+static bool is_idle(const struct dapl_conn *conn)
+{
+	const struct soft_tx *tx = &conn->tx;
+
+	if (!plain_idle(conn) || !conn->qp || tx->cursor.wqe != conn->qp->sq_tail)
+		return false;
+	return conn->pair || !(tx->ack_now | has_rest(tx));
+}
+
 void soft_tcp_send(struct dapl_conn *conn)
 {
 	struct soft_tx *tx = &conn->tx;
@@ -838,7 +865,7 @@ void soft_tcp_send(struct dapl_conn *conn)
 		return;
 	}
 	if (tx->shut || tx->blocked || !(tx->open || tx->goodbye || tx->terminate) ||
-	    (conn->pair && soft_pair_idle(conn)))
+	    is_idle(conn))
 		return;
 	tx->busy = true;
 	do {
@@ -850,6 +877,55 @@ void soft_tcp_send(struct dapl_conn *conn)
 	} while (tx->again && !tx->blocked && !tx->shut);
 	tx->busy = false;
 	finish(conn);
+}
+
+/* --- sending: a small message in one straight line --------------------------------------------- */
+
+/* What the request becomes, with the acknowledgement that is due. */
+static void frame_plain(struct batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur,
+			const struct ring_message *m, char *at)
+{
+	bool write = m->op == WIRE_WRITE;
+	struct iovec payload = { at, m->length };
+
+	begin_batch(b, NULL);
+	frame(b, conn->crc,
+	      &(struct wire_segment){ .tagged = write, .last = true, .op = m->op, .stag = m->word,
+			.to = m->to, .qn = WIRE_QN_SEND, .msn = cur->msn_send },
+	      NULL, 0, &payload, 1, m->length);
+	if (!write) {
+		cur->msn_send++;
+		cur->charged += SOFT_CHARGE + m->length;
+	}
+	cur->seq++;
+	cur->wqe++;
+	framed(b, cur);
+	frame_ack(b, conn, cur);
+}
+
+bool soft_tcp_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
+{
+	struct soft_tx *tx = &conn->tx;
+	struct soft_tx_cursor cur = tx->cursor;
+	struct ring_message message;
+	struct batch b;
+	ssize_t n;
+	char *at;
+
+	if (cur.wqe != qp->sq_tail || qp->sq_tail - qp->sq_head == qp->sq_size ||
+	    qp->state != IBV_QPS_RTS || !plain_idle(conn) || has_rest(tx) ||
+	    !plain_message(wr, &message) || message.length > COPY_MAX ||
+	    cur.charged - conn->peer_consumed + SOFT_CHARGE + message.length > SOFT_WINDOW ||
+	    !plain_payload(qp, wr, &at))
+		return false;
+	frame_plain(&b, conn, &cur, &message, at);
+	n = send_pieces(conn, &b);
+	if (unlikely(n < 0))
+		return false;		/* it's tried again, and waits */
+	plain_queue(qp, wr, SOFT_POSTED, cur.seq);
+	if (likely(socket_took(conn, &b, n)))
+		tx->ack_now = false;
+	return true;
 }
 
 /* --- receiving: the form of a segment -------------------------------------------------------- */
@@ -1061,6 +1137,13 @@ int soft_segment_arrived(struct soft_qp *qp, struct dapl_conn *conn,
 	return FINE;
 }
 
+static int acknowledged(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body)
+{
+	conn->rx.msn_ours++;
+	conn->peer_ready = wire_get32(body + 4);
+	return soft_initiator_acked(qp, conn, wire_get32(body), wire_get64(body + 8));
+}
+
 /* The segment is complete. */
 int soft_segment_end(struct soft_qp *qp, struct dapl_conn *conn, const char **check)
 {
@@ -1095,10 +1178,8 @@ int soft_segment_end(struct soft_qp *qp, struct dapl_conn *conn, const char **ch
 		*check = "receive for an immediate";
 		return soft_target_immediate(qp, conn, body);
 	case WIRE_ACK:
-		rx->msn_ours++;
 		*check = "acknowledgement";
-		conn->peer_ready = wire_get32(body + 4);
-		return soft_initiator_acked(qp, conn, wire_get32(body), wire_get64(body + 8));
+		return acknowledged(qp, conn, body);
 	case WIRE_GOODBYE:
 		rx->msn_ours++;
 		rx->goodbye = true;
@@ -1189,6 +1270,86 @@ static int consume_trailer(struct soft_qp *qp, struct dapl_conn *conn, const uin
 	return soft_segment_end(qp, conn, check);
 }
 
+/* --- receiving: small messages in one straight line ---------------------------------------------- */
+
+enum {
+	NOT_QUICK = -2,			/* it's nothing of that, and nothing was done */
+	FIRST_UNTAGGED = 0x41,		/* the first control byte: DDP version 1, last segment */
+	FIRST_TAGGED = 0xc1,
+	SECOND = 0x40,			/* the second: RDMAP version 1; and the opcode */
+	AT_WORD = 4, AT_TO = 8, AT_QN = 8, AT_MSN = 12, AT_MO = 16,
+};
+
+static int quick_ack(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *p, uint32_t length,
+		     const char **check)
+{
+	if (!conn->ours || length != WIRE_ACK_LENGTH || wire_get32(p + AT_QN) != WIRE_QN_OURS ||
+	    wire_get32(p + AT_MSN) != conn->rx.msn_ours)
+		return NOT_QUICK;
+	conn->rx.seg = (struct wire_segment){ .op = WIRE_ACK, .last = true };
+	*check = "acknowledgement";
+	return acknowledged(qp, conn, p + WIRE_HEAD_MAX);
+}
+
+static int quick_message(struct soft_qp *qp, struct dapl_conn *conn,
+			 const struct ring_message *message)
+{
+	if (message->length >= BULK_MIN || !soft_target_quick(qp, conn, message))
+		return NOT_QUICK;
+	conn->rx.bulk &= !message->length;
+	return FINE;
+}
+
+/* The FPDU at p, of which all but the length was looked at by nobody: a whole Send, write or
+ * acknowledgement? `length` is what its ULPDU has beyond an untagged header. */
+static int quick_segment(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *p,
+			 uint32_t length, const char **check)
+{
+	struct ring_message message = {
+		.op = p[3] & 15, .last = true, .length = length, .word = wire_get32(p + AT_WORD),
+		.data = p + WIRE_HEAD_MAX,
+	};
+
+	if ((p[3] & 0xf0) != SECOND)
+		return NOT_QUICK;
+	if (p[2] == FIRST_TAGGED && message.op == WIRE_WRITE) {
+		message.to = wire_get64(p + AT_TO);
+		message.length += WIRE_UNTAGGED - WIRE_TAGGED;
+		message.data -= WIRE_UNTAGGED - WIRE_TAGGED;
+		return quick_message(qp, conn, &message);
+	}
+	if (p[2] != FIRST_UNTAGGED || wire_get32(p + AT_MO))
+		return NOT_QUICK;
+	if (message.op == WIRE_ACK)
+		return quick_ack(qp, conn, p, length, check);
+	if ((message.op != WIRE_SEND && message.op != WIRE_SEND_SE) ||
+	    wire_get32(p + AT_QN) != WIRE_QN_SEND || wire_get32(p + AT_MSN) != conn->rx.msn_send)
+		return NOT_QUICK;
+	return quick_message(qp, conn, &message);
+}
+
+/* What comes next is to begin with an FPDU. */
+static int consume_quickly(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t **p, size_t *n,
+			   const char **check)
+{
+	uint32_t ulpdu, size;
+	int term;
+
+	if (conn->rx.part_length || *n < WIRE_HEAD_MAX + WIRE_CRC)
+		return NOT_QUICK;
+	ulpdu = wire_get16(*p);
+	size = ((WIRE_FPDU_LENGTH + ulpdu + 3) & ~3u) + WIRE_CRC;
+	if (ulpdu < WIRE_UNTAGGED || size > *n)
+		return NOT_QUICK;
+	term = quick_segment(qp, conn, *p, ulpdu - WIRE_UNTAGGED, check);
+	if (term == NOT_QUICK)
+		return term;
+	conn->tx.open = true;		/* the initiator's first FPDU opens our side */
+	*p += size;
+	*n -= size;
+	return term;
+}
+
 /* Takes bytes of the stream, in the order they came. */
 static void consume(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *p, size_t n)
 {
@@ -1205,7 +1366,9 @@ static void consume(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *p
 			term = consume_trailer(qp, conn, &p, &n, &check);
 			break;
 		default:
-			term = consume_head(qp, conn, &p, &n, &check);
+			term = consume_quickly(qp, conn, &p, &n, &check);
+			if (term == NOT_QUICK)
+				term = consume_head(qp, conn, &p, &n, &check);
 		}
 	}
 	if (unlikely(term != FINE))

@@ -37,6 +37,7 @@ soft_unit_tests = \
 	test/unit/test_soft_choice \
 	test/unit/test_soft_shm \
 	test/unit/test_soft_quiet \
+	test/unit/test_soft_plain \
 	test/unit/test_soft_mapped \
 	test/unit/test_soft_wire
 check_PROGRAMS += $(soft_unit_tests)
@@ -74,6 +75,10 @@ test_unit_test_soft_shm_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(
 test_unit_test_soft_quiet_SOURCES = test/unit/test_soft_quiet.c $(soft_ends)
 test_unit_test_soft_quiet_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_quiet_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
+test_unit_test_soft_plain_SOURCES = test/unit/test_soft_plain.c $(soft_ends)
+test_unit_test_soft_plain_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_soft_plain_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send
+test_unit_test_soft_plain_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_test_soft_wire_SOURCES = test/unit/test_soft_wire.c test/unit/own_network.h
 test_unit_test_soft_wire_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_wire_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
