@@ -74,7 +74,7 @@ static void a_send_that_is_cut_anywhere(void **state)
 		assert_true(has_pattern(a->buf + HALF, 8, most + 1));
 		cut_nothing();
 	}
-	assert_true(cut.cuts > MESSAGE);
+	assert_true(cut.cuts >= MESSAGE);	/* more, where an acknowledgement came along */
 	close_two();
 }
 
