@@ -920,7 +920,7 @@ bool soft_tcp_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_
 		return false;
 	frame_plain(&b, conn, &cur, &message, at);
 	n = send_pieces(conn, &b);
-	if (unlikely(n < 0))
+	if (unlikely(n <= 0))
 		return false;		/* it's tried again, and waits */
 	plain_queue(qp, wr, SOFT_POSTED, cur.seq);
 	if (likely(socket_took(conn, &b, n)))
