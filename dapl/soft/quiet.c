@@ -11,7 +11,7 @@
 #include "dapl/soft/soft.h"
 #include <sys/socket.h>
 
-enum { QUIET_BYTES = 4096 };
+enum { QUIET_BYTES = 256 << 10 };
 
 static bool set_mark(const struct dapl_conn *conn, int bytes)
 {
