@@ -1300,8 +1300,8 @@ static int quick_message(struct soft_qp *qp, struct dapl_conn *conn,
 	return FINE;
 }
 
-/* The FPDU at p, of which all but the length was looked at by nobody: a whole Send, write or
- * acknowledgement? `length` is what its ULPDU has beyond an untagged header. */
+/* The FPDU at p is there whole; nothing but its length was checked. Is it a Send or a write of one
+ * segment, or an acknowledgement? `length` is what its ULPDU has beyond an untagged header. */
 static int quick_segment(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *p,
 			 uint32_t length, const char **check)
 {
@@ -1328,7 +1328,7 @@ static int quick_segment(struct soft_qp *qp, struct dapl_conn *conn, const uint8
 	return quick_message(qp, conn, &message);
 }
 
-/* What comes next is to begin with an FPDU. */
+/* What does not fit goes the general way, which says what is wrong with it. */
 static int consume_quickly(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t **p, size_t *n,
 			   const char **check)
 {
