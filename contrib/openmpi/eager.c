@@ -139,6 +139,7 @@ static inline void read_message(udapl_conn_t *c, struct udapl_tail tail)
 	char *end = r->memory.base + r->at.end;
 
 	opal_atomic_rmb();
+	__builtin_prefetch(end - size - sizeof tail);	/* the next tail, if it's in this lap */
 	if (tail.credits || tail.eager_credits || OPAL_UNLIKELY(!c->heard))
 		udapl_take_news(c, tail.credits, tail.eager_credits);
 	if (OPAL_LIKELY(size <= r->shape.largest))
