@@ -2,7 +2,9 @@
 /* exchange.c - data goes round in a ring, to and fro between pairs, from all to all, and in
  * floods, in sizes on both sides of every limit; every byte is checked.
  *
- *	exchange ring|pingpong|alltoall|flood|types [largest size] */
+ *	exchange ring|pingpong|alltoall|flood|types|remap [largest size] */
+#define _GNU_SOURCE
+#include <sys/mman.h>
 #include "check.h"
 
 static const size_t sizes[] = { 0,    1,    8,     100,   1000,  4096,   5000,    8192,   8300,
@@ -141,11 +143,48 @@ static void types(size_t n)
 	free(got);
 }
 
+/* There, if nobody else has taken the place; or anywhere. */
+static uint8_t *map_at(uint8_t *at, size_t n)
+{
+	uint8_t *p = mmap(at, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED, "no memory for %zu bytes", n);
+	return p;
+}
+
+/* Much memory is under way at once; then it is given back, which Open MPI has to notice, and
+ * other memory is at the same addresses. */
+static void remap(size_t n)
+{
+	enum { AREAS = 20, ROUNDS = 4 };
+	size_t area = (n + 32767) / 32768 * 32768 + 32768;
+	MPI_Request requests[2 * AREAS];
+	uint8_t *out[AREAS], *got[AREAS];
+	int peer = rank ^ 1;
+
+	for (int round = 0; round < ROUNDS && peer < size; round++) {
+		for (int i = 0; i < AREAS; i++) {
+			out[i] = map_at(round ? out[i] : NULL, area);
+			got[i] = map_at(round ? got[i] : NULL, area);
+			fill(out[i], n, rank + round + i);
+			MPI_Irecv(got[i], n, MPI_BYTE, peer, i, MPI_COMM_WORLD, &requests[i]);
+		}
+		for (int i = 0; i < AREAS; i++)
+			MPI_Isend(out[i], n, MPI_BYTE, peer, i, MPI_COMM_WORLD, &requests[AREAS + i]);
+		MPI_Waitall(2 * AREAS, requests, MPI_STATUSES_IGNORE);
+		for (int i = 0; i < AREAS; i++) {
+			check_filled(got[i], n, peer + round + i);
+			munmap(out[i], area);
+			munmap(got[i], area);
+		}
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(size_t); } kinds[] = {
 		{ "ring", ring }, { "pingpong", pingpong }, { "alltoall", alltoall },
-		{ "flood", flood }, { "types", types },
+		{ "flood", flood }, { "types", types }, { "remap", remap },
 	};
 	const char *kind = argc > 1 ? argv[1] : "";
 	size_t most = argc > 2 ? strtoul(argv[2], NULL, 0) : 4194304;
