@@ -278,9 +278,10 @@ struct mca_btl_udapl_module_t {
 	struct udapl_work untold;	/* of staged writes that tell no success */
 	struct udapl_conn **rings;	/* conns whose ring_in is polled; appended, never removed */
 	volatile int32_t num_rings;
-	bool taking;			/* completions */
-	/* Polls of rings: since the last look at completions; from one to the next; since the last look at
-	 * connections, but for the first of these. Not exact with threads. */
+	/* These are not exact with threads. Completions are being taken; polls of rings: since the last
+	 * look at completions, from one to the next, and since the last look at connections, but for the
+	 * first of these. */
+	bool taking;
 	int polls, patience, polls_before;
 	volatile int32_t rdma_outstanding;	/* of all endpoints */
 
