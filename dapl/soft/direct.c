@@ -320,14 +320,14 @@ static bool copy_out(struct soft_pair *pair, const struct iovec *source, char *a
 	there[0] = (struct iovec){ at, body };
 	there[1] = (struct iovec){ at + body, length - body };
 	if (body && !COPIES_IN_ORDER) {
-		if (process_vm_writev(pair->peer->pid, source, 1, there, 1, 0) != body)
+		if (soft_gate_copy(pair->peer->pid, source, there, 1) != body)
 			return copy_failed(pair->peer);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		length -= body;
 		memmove(pair->bounce, pair->bounce + body, length);
 		body = 0;
 	}
-	return process_vm_writev(pair->peer->pid, source, 1, there + !body, 1 + !!body, 0) ==
+	return soft_gate_copy(pair->peer->pid, source, there + !body, 1 + !!body) ==
 		       (ssize_t)length ||
 	       copy_failed(pair->peer);
 }

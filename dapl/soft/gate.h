@@ -6,6 +6,7 @@
 #define SOFT_GATE_H
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include "dapl/soft/relaxed.h"
 #include "dapl/soft/ring.h"
 
@@ -54,6 +55,8 @@ uint64_t soft_gate_look(const struct soft_station *peer);
 /* What the kernel is to copy from, DIRECT_MAX bytes at pair->bounce, said in memory that is gone
  * when the target has closed the window. NULL: it has, or there is no memory. */
 const struct iovec *soft_gate_source(struct soft_pair *pair, uint64_t window);
+/* process_vm_writev(2) from there. */
+ssize_t soft_gate_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int pieces);
 void soft_gate_free(struct soft_pair *pair);
 
 #endif

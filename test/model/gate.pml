@@ -89,14 +89,17 @@ inline close_window()
 inline settle()
 {
 	if
-	:: within ->					/* T2 */
-		close_window();
-#ifndef NO_WAIT
-		if					/* T5 */
+	:: within ->					/* T2: waits for a while */
+		if
 		:: !within
-		:: !copies				/* a second has passed */
-		fi
+		:: close_window();
+#ifndef NO_WAIT
+			if				/* T5 */
+			:: !within
+			:: !copies			/* time has passed */
+			fi
 #endif
+		fi
 	:: !within
 	fi
 }

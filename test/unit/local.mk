@@ -70,7 +70,7 @@ test_unit_test_soft_mapped_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_unit_test_soft_shm_SOURCES = test/unit/test_soft_shm.c $(soft_ends)
 test_unit_test_soft_shm_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_shm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_pair_receive \
-	-Wl,--wrap=process_vm_writev -Wl,--wrap=process_vm_readv
+	-Wl,--wrap=process_vm_writev -Wl,--wrap=process_vm_readv -Wl,--wrap=soft_gate_copy
 test_unit_test_soft_shm_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_test_soft_quiet_SOURCES = test/unit/test_soft_quiet.c $(soft_ends)
 test_unit_test_soft_quiet_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

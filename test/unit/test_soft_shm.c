@@ -389,11 +389,18 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned l
 ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
 				 const struct iovec *there, unsigned long m, unsigned long flags)
 {
+	return copy_refused() ? -1 : __real_process_vm_writev(pid, here, n, there, m, flags);
+}
+
+ssize_t __real_soft_gate_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int n);
+ssize_t __wrap_soft_gate_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int n);
+ssize_t __wrap_soft_gate_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int n)
+{
 	if (copy_refused())
 		return -1;
-	for (unsigned long i = 0; i < m && stores < sizeof stored / sizeof *stored; i++)
+	for (int i = 0; i < n && stores < sizeof stored / sizeof *stored; i++)
 		stored[stores++] = there[i];
-	return __real_process_vm_writev(pid, here, n, there, m, flags);
+	return __real_soft_gate_copy(pid, source, there, n);
 }
 
 ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
