@@ -332,12 +332,6 @@ static bool copy_out(struct soft_pair *pair, const struct iovec *source, char *a
 	       copy_failed(pair->peer);
 }
 
-static void gather(char *to, const struct iovec *iov, int pieces)
-{
-	for (int i = 0; i < pieces; to += iov[i++].iov_len)
-		memcpy(to, iov[i].iov_base, iov[i].iov_len);
-}
-
 /* The gate is looked at first: a window that is opened later than the permission was
  * withdrawn is not found with the permission. */
 static bool write_within(const struct dapl_conn *conn, struct target target,
@@ -352,7 +346,7 @@ static bool write_within(const struct dapl_conn *conn, struct target target,
 	source = at ? soft_gate_source(pair, window) : NULL;
 	if (!source)
 		return false;
-	gather(pair->bounce, iov, pieces);
+	ring_gather((uint8_t *)pair->bounce, iov, pieces);
 	return copy_out(pair, source, at, target.length);
 }
 

@@ -400,7 +400,7 @@ static void give(struct dapl_conn *conn)
 {
 	struct soft_pair *pair = conn->pair;
 	struct soft_qp *qp = conn->qp;
-	uint32_t offset = ONCE(pair->tx.told->wanted_at), length, at = 0;
+	uint32_t offset = ONCE(pair->tx.told->wanted_at), length;
 	const struct soft_loan *loan = find_loan(qp, pair, offset);
 	struct iovec iov[SOFT_MAX_SGE];
 	struct soft_swqe *wqe;
@@ -419,8 +419,7 @@ static void give(struct dapl_conn *conn)
 		soft_stream_abort(qp, conn, "memory was deregistered while it was sent");
 		return;
 	}
-	for (int i = 0; i < n; at += iov[i++].iov_len)
-		memcpy(pair->aid_out + at, iov[i].iov_base, iov[i].iov_len);
+	ring_gather(pair->aid_out, iov, n);
 	if (!pair->wanted)
 		soft_trace(TRC_LVL_DETAIL, "conn", conn, "the peer can't copy from this process");
 	pair->wanted = true;

@@ -110,8 +110,7 @@ void ring_put(struct ring_tx *tx, const struct ring_message *message,
 
 	if (message->length > RING_INLINE)
 		to = bulk_take(tx, slot, message->length);
-	for (int i = 0; i < pieces; to += piece[i++].iov_len)
-		memcpy(to, piece[i].iov_base, piece[i].iov_len);
+	ring_gather(to, piece, pieces);
 	ring_publish(tx, slot, message);
 }
 

@@ -137,6 +137,14 @@ static inline bool ring_room(struct ring_tx *tx, uint32_t length)
 	return ring_room_again(tx, length);
 }
 
+/* Copies all pieces to one place; what is behind it. */
+static inline uint8_t *ring_gather(uint8_t *to, const struct iovec *piece, int pieces)
+{
+	for (int i = 0; i < pieces; to += piece[i++].iov_len)
+		memcpy(to, piece[i].iov_base, piece[i].iov_len);
+	return to;
+}
+
 /* Copies up to RING_INLINE bytes, and touches none beyond: a call of memcpy costs more. */
 static inline void ring_copy(uint8_t *to, const uint8_t *from, uint32_t length)
 {

@@ -83,10 +83,8 @@ static void frame(struct batch *b, bool crc_on, const struct wire_segment *seg,
 	ulpdu = p - start - WIRE_FPDU_LENGTH + length;
 	pad = -(WIRE_FPDU_LENGTH + ulpdu) & 3;
 	wire_put16(start, ulpdu);
-	if (copy) {
-		for (int i = 0; i < pieces; p += payload[i++].iov_len)
-			memcpy(p, payload[i].iov_base, payload[i].iov_len);
-	}
+	if (copy)
+		p = ring_gather(p, payload, pieces);
 	push(b, start, p - start);
 	if (crc_on)
 		crc = wire_crc(crc, start, p - start);

@@ -597,7 +597,7 @@ static void what_was_taken_back_meanwhile_is_not_given_out(void **state)
 /* Where ends[0] says that it's within a write. */
 static uint32_t *within(void)
 {
-	return &ends[0].conn->pair->segment->memory->writer[0].within;
+	return &soft_own_writer(ends[0].conn)->within;
 }
 
 static bool left;
