@@ -1427,6 +1427,13 @@ enum {
 	RECEIVE_BUDGET = 1 << 20,
 };
 
+/* How much is read beyond a segment's payload: among large ones the next header and no more, so that
+ * all of the next payload goes into place, too. */
+static size_t beyond_payload(const struct soft_rx *rx)
+{
+	return rx->bulk ? rx->trailer_left + head_length(rx->seg.tagged) : 4096;
+}
+
 /* One recvmsg straight into place, and what follows into the scratch buffer. */
 static ssize_t receive_direct(struct soft_qp *qp, struct dapl_conn *conn, size_t *asked)
 {
@@ -1447,9 +1454,9 @@ static ssize_t receive_direct(struct soft_qp *qp, struct dapl_conn *conn, size_t
 	}
 	for (int i = 0; i < pieces; i++)
 		placed += iov[i].iov_len;
-	iov[pieces] = (struct iovec){ dev->scratch, 4096 };
+	iov[pieces] = (struct iovec){ dev->scratch, beyond_payload(&conn->rx) };
 	msg.msg_iovlen = pieces + 1;
-	*asked = placed + 4096;
+	*asked = placed + iov[pieces].iov_len;
 	n = recvmsg(conn->fd, &msg, MSG_DONTWAIT);
 	direct = n > 0 ? (size_t)n < placed ? (size_t)n : placed : 0;
 	soft_target_placed(conn, direct);
