@@ -89,7 +89,8 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/gate.c dapl/soft/gate.h \
 	dapl/soft/mapped.c dapl/soft/mapped.h \
 	dapl/soft/choice.c dapl/soft/choice.h \
-	dapl/soft/engine.c
+	dapl/soft/engine.c \
+	dapl/soft/handover.c
 
 lib_LTLIBRARIES += libdaplsoft.la
 libdaplsoft_la_SOURCES =

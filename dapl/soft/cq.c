@@ -243,7 +243,7 @@ int soft_cq_arm(struct ibv_cq *ibcq, int solicited_only)
 	__atomic_store_n(&cq->armed, cq->armed | (solicited_only ? SOFT_ARMED_SOLICITED
 								 : SOFT_ARMED), __ATOMIC_RELAXED);
 	dapl_spin_unlock(&cq->lock);
-	soft_engine_sleep(cq->dev);
+	soft_handover_sleep(cq->dev);
 	return 0;
 }
 

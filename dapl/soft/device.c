@@ -519,7 +519,7 @@ const struct dapl_device_ops dapl_device_ops = {
 	.alloc_mw = soft_mw_alloc, .dealloc_mw = soft_mw_dealloc,
 	.create_channel = soft_channel_create, .destroy_channel = soft_channel_destroy,
 	.get_cq_event = soft_channel_get,
-	.idle = soft_engine_idle, .sleep = soft_engine_sleep,
+	.idle = soft_engine_idle, .sleep = soft_handover_sleep,
 	.create_cq = soft_cq_create, .resize_cq = soft_cq_resize,
 	.destroy_cq = soft_cq_destroy,
 	.create_srq = soft_srq_create, .modify_srq = soft_srq_modify,

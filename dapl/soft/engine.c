@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* engine.c - executes messages: the target's side of sends, writes, reads and atomics,
- * the initiator's side of answers and acknowledgements; and makes progress, by whoever
- * polls or else by the service thread. Framing is tcp.c's job, connection set-up cm.c's.
- *
- * Who drives, and why nothing sleeps for ever: doc/design/soft-progress.md. */
+ * the initiator's side of answers and acknowledgements; and makes progress for whoever
+ * serves. Framing is tcp.c's job, connection set-up cm.c's, who serves handover.c's. */
 #include "dapl/soft/soft.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
 	FINE = -1,
 	EVENTS = 32,
-	HANDOVER_US = 1000,		/* no poll for that long: the service thread serves */
-	LAZY_POLLS = 50,		/* a poller who polls less in that time, and leaves data */
-	GRIP_MS = 64,			/* at most so long the service thread then stays */
 	HOT_TURNS = 4,			/* polls of the last busy socket for one of all, */
 	ALONE_TURNS = 64,		/* ... which is the only one */
 	QUIET_AFTER = 32,		/* messages of one socket, until it wakes nobody */
@@ -898,7 +892,7 @@ void soft_engine_unlock(struct dapl_device *dev)
 }
 
 /* Pollers give way to those who wait. */
-static bool engine_try(struct dapl_device *dev)
+bool soft_engine_try(struct dapl_device *dev)
 {
 	return !__atomic_load_n(&dev->engine_waiting, __ATOMIC_RELAXED) &&
 	       !__atomic_load_n(&dev->engine.held, __ATOMIC_RELAXED) &&
@@ -1068,7 +1062,7 @@ static void flush_acks(struct dapl_device *dev)
 	}
 }
 
-static void flush_all(struct dapl_device *dev)
+void soft_engine_flush(struct dapl_device *dev)
 {
 	struct soft_pair *pair;
 
@@ -1208,7 +1202,7 @@ static bool serve_pairs(struct dapl_device *dev, bool polling)
 	       serve_some_pairs(dev) : serve_all_pairs(dev, polling);
 }
 
-static bool pairs_ready(struct dapl_device *dev)
+bool soft_engine_pairs_ready(struct dapl_device *dev)
 {
 	struct soft_pair *pair;
 
@@ -1232,7 +1226,7 @@ static unsigned turns_until_sockets(const struct dapl_device *dev)
 }
 
 /* Engine lock held. True: there was something. */
-static bool serve(struct dapl_device *dev, bool polling)
+bool soft_engine_serve(struct dapl_device *dev, bool polling)
 {
 	struct epoll_event event[EVENTS];
 	bool busy = false;
@@ -1300,13 +1294,13 @@ bool soft_engine_poll(struct dapl_device *dev)
 
 	if (unlikely(dev->dead) || !__atomic_load_n(&dev->streams, __ATOMIC_RELAXED))
 		return false;
-	if (!engine_try(dev)) {
+	if (!soft_engine_try(dev)) {
 		count_refused();
 		return true;		/* whoever has it may find something */
 	}
 	if (likely(!is_about_to_sleep()))
 		__atomic_store_n(&dev->polls, dev->polls + 1, __ATOMIC_RELAXED);
-	busy = serve(dev, true);
+	busy = soft_engine_serve(dev, true);
 	count_idle(dev, busy);
 	soft_engine_unlock(dev);
 	return busy;
@@ -1343,168 +1337,20 @@ void soft_engine_srq_posted(struct soft_srq *srq)
 	soft_engine_unlock(dev);
 }
 
-/* --- who serves: pollers or the service thread -------------------------------------------------------- */
-
-static void watch_data(struct dapl_device *dev, bool on)
-{
-	struct epoll_event event = { .events = on ? EPOLLIN : 0 };
-
-	epoll_ctl(dev->service_epoll, EPOLL_CTL_MOD, dev->data_epoll, &event);
-}
-
-/* handover held. Peers ring the bell, or don't. */
-static void set_polled(struct dapl_device *dev, bool polled)
-{
-	struct soft_station *station = __atomic_load_n(&dev->station, __ATOMIC_ACQUIRE);
-
-	__atomic_store_n(&dev->polled, polled, __ATOMIC_RELAXED);
-	soft_quiet_over(dev);
-	watch_data(dev, !polled);
-	if (station && (__atomic_load_n(station->sleeps, __ATOMIC_RELAXED) & 1) == polled)
-		__atomic_add_fetch(station->sleeps, 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-
-/* The service thread serves again; what is there wakes it. */
-static void service_resumes(struct dapl_device *dev)
-{
-	dapl_spin_lock(&dev->handover);
-	if (dev->polled)
-		set_polled(dev, false);
-	dapl_spin_unlock(&dev->handover);
-}
-
-/* Engine lock held, after service_resumes: what came to the rings before. */
-static void wake_for_pairs(struct dapl_device *dev)
-{
-	if (pairs_ready(dev))
-		soft_bell_again(dev->station);
-}
-
-static uint32_t polls_now(struct dapl_device *dev)
-{
-	return __atomic_load_n(&dev->polls, __ATOMIC_RELAXED);
-}
-
-/* Did others get the processor since last asked, though a thread of this process could
- * run? Then few polls say nothing. */
-static bool was_preempted(struct dapl_device *dev)
-{
-	struct rusage usage;
-	bool more;
-
-	getrusage(RUSAGE_SELF, &usage);
-	more = usage.ru_nivcsw != dev->preemptions;
-	dev->preemptions = usage.ru_nivcsw;
-	return more;
-}
-
-/* Who polls now and then, and looks at memory or computes between, does not do for the
- * peer: data waits. The service thread then keeps serving for a while, the longer the
- * more often it had to. */
-static bool pollers_are_lazy(struct dapl_device *dev, uint32_t polls)
-{
-	struct epoll_event event;
-
-	if (was_preempted(dev))
-		return false;
-	if (polls < LAZY_POLLS)
-		soft_quiet_end(dev);	/* so that the set tells all */
-	if (polls >= LAZY_POLLS ||
-	    (!pairs_ready(dev) && epoll_wait(dev->data_epoll, &event, 1, 0) != 1)) {
-		dev->grip_ms = 0;
-		return false;
-	}
-	dev->grip_ms = dev->grip_ms ? 2 * dev->grip_ms : 4;
-	if (dev->grip_ms > GRIP_MS)
-		dev->grip_ms = GRIP_MS;
-	dev->hold_until_ns = soft_now_ns() + dev->grip_ms * 1000000ull;
-	return true;
-}
-
-/* Every HANDOVER_US while pollers serve: are they still there? */
-static void handover_check(struct dapl_timer *timer)
-{
-	struct dapl_device *dev = container_of(timer, struct dapl_device, handover_timer);
-	uint32_t polls, since;
-
-	soft_engine_lock(dev);
-	flush_all(dev);
-	polls = polls_now(dev);
-	since = polls - __atomic_exchange_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
-	if (since && __atomic_load_n(&dev->polled, __ATOMIC_RELAXED) &&
-	    !pollers_are_lazy(dev, since))
-		dapl_timer_start(timer, HANDOVER_US, handover_check);
-	else
-		service_resumes(dev);
-	if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
-		wake_for_pairs(dev);
-	soft_engine_unlock(dev);
-}
-
-/* Data is there, and the service thread was the one to be woken. */
-static void data_ready(struct dapl_watch *watch)
-{
-	struct dapl_device *dev = container_of(watch, struct dapl_device, data_watch);
-	uint32_t polls = polls_now(dev);
-
-	if (polls != __atomic_load_n(&dev->polls_seen, __ATOMIC_RELAXED) &&
-	    (!dev->grip_ms || soft_now_ns() >= dev->hold_until_ns)) {
-		__atomic_store_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
-		soft_engine_lock(dev);
-		soft_bell_clear(dev);	/* before: later it may be rung for a sleeper */
-		dapl_spin_lock(&dev->handover);
-		set_polled(dev, true);
-		dapl_spin_unlock(&dev->handover);
-		soft_engine_unlock(dev);
-		dapl_timer_start(&dev->handover_timer, HANDOVER_US, handover_check);
-		return;
-	}
-	soft_engine_lock(dev);
-	serve(dev, false);
-	soft_engine_unlock(dev);
-}
-
-void soft_engine_sleep(struct dapl_device *dev)
-{
-	if (unlikely(dev->dead))
-		return;
-	__atomic_store_n(&dev->polls_seen, polls_now(dev), __ATOMIC_RELAXED);
-	if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
-		return;
-	service_resumes(dev);
-	if (engine_try(dev)) {
-		flush_all(dev);
-		wake_for_pairs(dev);
-		soft_engine_unlock(dev);
-	} else if (__atomic_load_n(&dev->pair_count, __ATOMIC_RELAXED)) {
-		/* Who serves may have looked at a ring before; acks: the timer still runs. */
-		soft_bell_again(dev->station);
-	}
-}
-
 int soft_engine_open(struct dapl_device *dev)
 {
-	struct epoll_event event = { .events = EPOLLIN };
-	int err;
-
 	TAILQ_INIT(&dev->acks);
 	TAILQ_INIT(&dev->pairs);
 	dev->scratch = malloc(SOFT_SCRATCH);
+	if (!dev->scratch)
+		return ENOMEM;
 	dev->data_epoll = epoll_create1(EPOLL_CLOEXEC);
-	dev->service_epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (!dev->scratch || dev->data_epoll < 0 || dev->service_epoll < 0)
-		return dev->scratch ? errno : ENOMEM;
-	if (epoll_ctl(dev->service_epoll, EPOLL_CTL_ADD, dev->data_epoll, &event))
-		return errno;
-	err = dapl_watch_start(&dev->data_watch, dev->service_epoll, data_ready);
-	return err;
+	return dev->data_epoll < 0 ? errno : soft_handover_open(dev);
 }
 
 void soft_engine_close(struct dapl_device *dev)
 {
-	dapl_watch_stop(&dev->data_watch);
-	dapl_timer_drain(&dev->handover_timer);
+	soft_handover_close(dev);
 	soft_shm_close(dev);
 	if (dev->service_epoll >= 0)
 		close(dev->service_epoll);

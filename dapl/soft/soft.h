@@ -737,11 +737,14 @@ void soft_engine_unlock(struct dapl_device *dev);
 bool soft_engine_poll(struct dapl_device *dev);
 /* Called by who found nothing, with no lock held: may let others run. */
 void soft_engine_idle(void);
-/* Called by who is about to sleep: the service thread takes over. */
-void soft_engine_sleep(struct dapl_device *dev);
 void soft_engine_want_ack(struct dapl_conn *conn);
 void soft_engine_srq_posted(struct soft_srq *srq);
+/* Takes the engine lock, unless somebody has it or waits for it. */
+bool soft_engine_try(struct dapl_device *dev);
 /* engine lock held */
+bool soft_engine_serve(struct dapl_device *dev, bool polling);	/* true: there was something */
+bool soft_engine_pairs_ready(struct dapl_device *dev);	/* a ring has something */
+void soft_engine_flush(struct dapl_device *dev);	/* acknowledgements that are owed */
 bool soft_engine_add(struct dapl_conn *conn);	/* false: nobody would see its input */
 void soft_engine_del(struct dapl_conn *conn);
 void soft_engine_end(struct dapl_conn *conn);	/* of a pair: its socket says something */
@@ -813,6 +816,12 @@ void soft_stream_abort(struct soft_qp *qp, struct dapl_conn *conn, const char *c
 /* The peer's stream is at its end, or broken. Engine lock held. */
 void soft_stream_over(struct soft_qp *qp, struct dapl_conn *conn, bool orderly);
 void soft_stream_free(struct dapl_conn *conn);
+
+/* --- handover.c --------------------------------------------------------------- */
+int soft_handover_open(struct dapl_device *dev);	/* errno; the service thread serves */
+void soft_handover_close(struct dapl_device *dev);
+/* Called by who is about to sleep: the service thread takes over. */
+void soft_handover_sleep(struct dapl_device *dev);
 
 /* --- quiet.c ------------------------------------------------------------------ */
 /* Engine lock held: the socket of dev->hot wakes nobody, while there are pollers. */

@@ -97,7 +97,7 @@ static void serve(struct run *r, uint8_t how)
 		soft_engine_poll(dev);
 		break;
 	case 1:		/* the service thread, once nobody polls */
-		soft_engine_sleep(dev);
+		soft_handover_sleep(dev);
 		dev->data_watch.ready(&dev->data_watch);
 		break;
 	case 2:		/* somebody polls: acknowledgements may wait */

@@ -60,7 +60,7 @@ test_unit_test_soft_choice_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_unit_test_soft_cq_SOURCES = test/unit/test_soft_cq.c
 test_unit_test_soft_cq_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_cq_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=soft_engine_poll,--wrap=soft_engine_sleep \
+	-Wl,--wrap=soft_engine_poll,--wrap=soft_handover_sleep \
 	-Wl,--wrap=soft_event_post,--wrap=soft_event_forget
 test_unit_test_soft_cq_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 soft_ends = test/unit/soft_ends.c test/unit/soft_ends.h

@@ -28,8 +28,8 @@ bool __wrap_soft_engine_poll(struct dapl_device *device)
 	return now != NULL;
 }
 
-void __wrap_soft_engine_sleep(struct dapl_device *device);
-void __wrap_soft_engine_sleep(struct dapl_device *device)
+void __wrap_soft_handover_sleep(struct dapl_device *device);
+void __wrap_soft_handover_sleep(struct dapl_device *device)
 {
 	assert_ptr_equal(device, &dev);
 }
