@@ -10,6 +10,7 @@
  * the channels. */
 #include <errno.h>
 #include <string.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -443,13 +444,35 @@ static DAT_RETURN triggered(const struct dapl_evd *evd)
 	return evd && dapl_evd_deaf(evd) ? DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE) : DAT_SUCCESS;
 }
 
+/* Like epoll_wait, and does for the device meanwhile what is to be done. */
+static int sleep_on(struct dapl_cno *cno, struct epoll_event *events, int max, uint64_t deadline)
+{
+	struct pollfd fds[2] = {
+		{ .fd = cno->epfd, .events = POLLIN },
+		{ .fd = dapl_about_to_sleep(cno->obj.ia), .events = POLLIN },
+	};
+	int n;
+
+	if (fds[1].fd < 0)
+		return epoll_wait(cno->epfd, events, max, left_ms(deadline));
+	do {
+		n = poll(fds, 2, left_ms(deadline));
+		if (n > 0 && fds[1].revents)
+			dapl_works_asleep(cno->obj.ia, &fds[1].fd);
+		if (n > 0)
+			n = epoll_wait(cno->epfd, events, max, 0);
+	} while (!n && left_ms(deadline));
+	dapl_sleeps_no_more(cno->obj.ia, fds[1].fd);
+	return n;
+}
+
 /* cno->mutex held at entry and exit; counted as a waiter. */
 static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct dapl_evd **evd)
 {
 	unsigned orphaned = cno->orphaned;
 	struct epoll_event events[8];
 	bool last = false;
-	int n, ms;
+	int n;
 
 	for (;;) {
 		*evd = take_triggered(cno);
@@ -463,11 +486,8 @@ static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct d
 		if (last)
 			return DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
 		pthread_mutex_unlock(&cno->mutex);
-		ms = left_ms(deadline);
-		last = ms == 0;
-		if (!last)
-			dapl_about_to_sleep(cno->obj.ia);
-		n = epoll_wait(cno->epfd, events, 8, ms);
+		last = left_ms(deadline) == 0;
+		n = last ? epoll_wait(cno->epfd, events, 8, 0) : sleep_on(cno, events, 8, deadline);
 		if (n > 0)
 			take_channels(cno, events, n);
 		pthread_mutex_lock(&cno->mutex);

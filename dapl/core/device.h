@@ -142,8 +142,14 @@ struct dapl_device_ops {
 	 * not: the EVD's lock is held, and whoever waits for that would run and find it so.) */
 	void (*idle)(void);
 	/* NULL: no need. For a thread that is about to sleep until a channel has an event, with no
-	 * lock held: what the device leaves to those who poll is to be done without them. */
-	void (*sleep)(struct dapl_device *dev);
+	 * lock held: what the device leaves to those who poll is to be done without them. Returns a
+	 * descriptor that the thread has to watch, too; or -1. */
+	int (*sleep)(struct dapl_device *dev);
+	/* It's readable: the thread does what is to be done, with no lock held, and sleeps again if
+	 * its channel has no event. False: and watches the descriptor no more. */
+	bool (*work)(struct dapl_device *dev);
+	/* The thread that watches its descriptor does so no more. */
+	void (*awake)(struct dapl_device *dev);
 
 	int (*create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq);
 	int (*modify_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);

@@ -779,46 +779,88 @@ static DAT_RETURN refused(const struct dapl_evd *evd)
 	return DAT_SUCCESS;
 }
 
+/* How long the wait may last yet; NULL: for ever. False: it's over. */
+static bool time_left(const struct wait *w, struct timespec *left, struct timespec **timeout)
+{
+	uint64_t now;
+
+	*timeout = NULL;
+	if (w->deadline == UINT64_MAX)
+		return true;
+	now = now_ns();
+	if (now >= w->deadline)
+		return false;
+	left->tv_sec = (w->deadline - now) / 1000000000;
+	left->tv_nsec = (w->deadline - now) % 1000000000;
+	*timeout = left;
+	return true;
+}
+
+/* True: the channel had an event, or can't be read. */
+static bool was_notified(struct wait *w)
+{
+	struct dapl_evd *evd = w->evd;
+	bool got;
+	int err;
+
+	dapl_spin_lock(&evd->lock);
+	err = take_cq_events(evd, &got);
+	dapl_spin_unlock(&evd->lock);
+	w->notified |= got;
+	__atomic_add_fetch(&evd->counters[DCNT_EVD_WAIT_NOTIFY], got, __ATOMIC_RELAXED);
+	if (err)
+		lose_channel(evd, err);
+	return got || err;
+}
+
+enum { WAKE, CHANNEL, DEVICE, FDS };
+
+/* Until somebody tells, the channel has an event, or there is something to do for the device, which
+ * is done. True: the wait is not over. */
+static bool sleeps_on(struct wait *w, struct pollfd *fds)
+{
+	struct dapl_evd *evd = w->evd;
+
+	if (fds[WAKE].revents) {
+		clear_fd(evd->wake_fd);
+		w->notified = true;
+		return false;
+	}
+	if (fds[CHANNEL].revents) {
+		was_notified(w);
+		return false;
+	}
+	if (fds[DEVICE].revents) {
+		dapl_works_asleep(evd->obj.ia, &fds[DEVICE].fd);
+		return !evd->channel || !was_notified(w);
+	}
+	return false;
+}
+
 /* 0, EINTR, or ETIMEDOUT. */
 static int sleep_on(struct wait *w)
 {
 	struct dapl_evd *evd = w->evd;
-	struct pollfd fds[2] = {
-		{ .fd = evd->wake_fd, .events = POLLIN },
-		{ .fd = evd->channel ? evd->channel->fd : -1, .events = POLLIN },
+	struct pollfd fds[FDS] = {
+		[WAKE] = { .fd = evd->wake_fd, .events = POLLIN },
+		[CHANNEL] = { .fd = evd->channel ? evd->channel->fd : -1, .events = POLLIN },
+		[DEVICE] = { .fd = -1, .events = POLLIN },
 	};
-	struct timespec left, *timeout = NULL;
-	uint64_t now;
-	bool got;
-	int n, err;
+	struct timespec left, *timeout;
+	int err = 0;
 
-	if (w->deadline != UINT64_MAX) {
-		now = now_ns();
-		if (now >= w->deadline)
-			return ETIMEDOUT;
-		left.tv_sec = (w->deadline - now) / 1000000000;
-		left.tv_nsec = (w->deadline - now) % 1000000000;
-		timeout = &left;
-	}
+	if (!time_left(w, &left, &timeout))
+		return ETIMEDOUT;
 	__atomic_add_fetch(&evd->counters[DCNT_EVD_WAIT_BLOCKED], 1, __ATOMIC_RELAXED);
-	dapl_about_to_sleep(evd->obj.ia);
-	n = ppoll(fds, 2, timeout, NULL);
-	if (n < 0)
-		return errno == EINTR ? EINTR : 0;
-	if (fds[0].revents) {
-		clear_fd(evd->wake_fd);
-		w->notified = true;
-	}
-	if (fds[1].revents) {
-		dapl_spin_lock(&evd->lock);
-		err = take_cq_events(evd, &got);
-		dapl_spin_unlock(&evd->lock);
-		w->notified |= got;
-		__atomic_add_fetch(&evd->counters[DCNT_EVD_WAIT_NOTIFY], 1, __ATOMIC_RELAXED);
-		if (err)
-			lose_channel(evd, err);
-	}
-	return 0;
+	fds[DEVICE].fd = dapl_about_to_sleep(evd->obj.ia);
+	do {
+		if (ppoll(fds, FDS, timeout, NULL) < 0) {
+			err = errno == EINTR ? EINTR : 0;
+			break;
+		}
+	} while (sleeps_on(w, fds) && time_left(w, &left, &timeout));
+	dapl_sleeps_no_more(evd->obj.ia, fds[DEVICE].fd);
+	return err;
 }
 
 static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)

@@ -8,11 +8,24 @@
 /* Looks at the queue before a waiter sleeps: about a microsecond on real hardware. */
 enum { EVD_SPINS = 32 };
 
-/* A consumer's thread is, until a channel has an event; it holds no lock. */
-static inline void dapl_about_to_sleep(struct dapl_ia *ia)
+/* A consumer's thread is, until a channel has an event; it holds no lock. Returns what it has to
+ * watch for the device meanwhile, or -1. */
+static inline int dapl_about_to_sleep(struct dapl_ia *ia)
 {
-	if (dapl_device_ops.sleep)
-		dapl_device_ops.sleep(ia->dev);
+	return dapl_device_ops.sleep ? dapl_device_ops.sleep(ia->dev) : -1;
+}
+
+/* It's readable. Leaves -1 where it's not to be watched any more. */
+static inline void dapl_works_asleep(struct dapl_ia *ia, int *watched)
+{
+	if (!dapl_device_ops.work(ia->dev))
+		*watched = -1;
+}
+
+static inline void dapl_sleeps_no_more(struct dapl_ia *ia, int watched)
+{
+	if (watched >= 0)
+		dapl_device_ops.awake(ia->dev);
 }
 
 /* Its channel is lost: completions come, but nobody is told. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* handover.c - who serves: those who poll, or the service thread; and that one of them always does.
- * What serving is, is engine.c's business.
+/* handover.c - who serves: those who poll, one who sleeps in a wait and is woken for data, or the
+ * service thread; and that one of them always does. What serving is, is engine.c's business.
  *
  * Why nothing sleeps for ever: doc/design/soft-progress.md. */
 #include "dapl/soft/soft.h"
@@ -14,10 +14,15 @@ enum {
 	GRIP_MS = 64,			/* at most so long the service thread then stays */
 };
 
-static void watch_data(struct dapl_device *dev, bool on)
+/* handover held. The service thread is woken for data if nobody else is to look. */
+static void watch_data(struct dapl_device *dev)
 {
+	bool on = !dev->polled && !dev->led;
 	struct epoll_event event = { .events = on ? EPOLLIN : 0 };
 
+	if (on == dev->watched)
+		return;
+	dev->watched = on;
 	epoll_ctl(dev->service_epoll, EPOLL_CTL_MOD, dev->data_epoll, &event);
 }
 
@@ -28,7 +33,7 @@ static void set_polled(struct dapl_device *dev, bool polled)
 
 	__atomic_store_n(&dev->polled, polled, __ATOMIC_RELAXED);
 	soft_quiet_over(dev);
-	watch_data(dev, !polled);
+	watch_data(dev);
 	if (station && (__atomic_load_n(station->sleeps, __ATOMIC_RELAXED) & 1) == polled)
 		__atomic_add_fetch(station->sleeps, 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -111,27 +116,41 @@ static void handover_check(struct dapl_timer *timer)
 	soft_engine_unlock(dev);
 }
 
-/* Data is there, and the service thread was the one to be woken. */
-static void data_ready(struct dapl_watch *watch)
+/* Engine lock held. True: somebody polled since this was last asked, and may go on. */
+static bool pollers_are_there(struct dapl_device *dev)
 {
-	struct dapl_device *dev = container_of(watch, struct dapl_device, data_watch);
 	uint32_t polls = polls_now(dev);
 
-	if (polls != __atomic_load_n(&dev->polls_seen, __ATOMIC_RELAXED) &&
-	    (!dev->grip_ms || soft_now_ns() >= dev->hold_until_ns)) {
-		__atomic_store_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
-		soft_engine_lock(dev);
+	if (polls == __atomic_load_n(&dev->polls_seen, __ATOMIC_RELAXED) ||
+	    (dev->grip_ms && soft_now_ns() < dev->hold_until_ns))
+		return false;
+	__atomic_store_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Data is there, and the service thread or a sleeper was the one to be woken. */
+static void serve_or_hand_over(struct dapl_device *dev)
+{
+	bool over;
+
+	soft_engine_lock(dev);
+	over = pollers_are_there(dev);
+	if (over) {
 		soft_bell_clear(dev);	/* before: later it may be rung for a sleeper */
 		dapl_spin_lock(&dev->handover);
 		set_polled(dev, true);
 		dapl_spin_unlock(&dev->handover);
-		soft_engine_unlock(dev);
-		dapl_timer_start(&dev->handover_timer, HANDOVER_US, handover_check);
-		return;
+	} else {
+		soft_engine_serve(dev, false);
 	}
-	soft_engine_lock(dev);
-	soft_engine_serve(dev, false);
 	soft_engine_unlock(dev);
+	if (over)
+		dapl_timer_start(&dev->handover_timer, HANDOVER_US, handover_check);
+}
+
+static void data_ready(struct dapl_watch *watch)
+{
+	serve_or_hand_over(container_of(watch, struct dapl_device, data_watch));
 }
 
 void soft_handover_sleep(struct dapl_device *dev)
@@ -152,6 +171,41 @@ void soft_handover_sleep(struct dapl_device *dev)
 	}
 }
 
+int soft_handover_lead(struct dapl_device *dev)
+{
+	bool mine;
+
+	if (unlikely(dev->dead))
+		return -1;
+	soft_handover_sleep(dev);
+	dapl_spin_lock(&dev->handover);
+	mine = !dev->led && !dev->polled;
+	if (mine)
+		dev->led = true;
+	watch_data(dev);
+	dapl_spin_unlock(&dev->handover);
+	return mine ? dev->data_epoll : -1;
+}
+
+/* Where pollers serve, it may be the service thread that handed over to them meanwhile. */
+bool soft_handover_work(struct dapl_device *dev)
+{
+	if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
+		serve_or_hand_over(dev);
+	if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
+		return true;
+	soft_handover_awake(dev);
+	return false;
+}
+
+void soft_handover_awake(struct dapl_device *dev)
+{
+	dapl_spin_lock(&dev->handover);
+	dev->led = false;
+	watch_data(dev);
+	dapl_spin_unlock(&dev->handover);
+}
+
 int soft_handover_open(struct dapl_device *dev)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -160,6 +214,7 @@ int soft_handover_open(struct dapl_device *dev)
 	if (dev->service_epoll < 0 ||
 	    epoll_ctl(dev->service_epoll, EPOLL_CTL_ADD, dev->data_epoll, &event))
 		return errno;
+	dev->watched = true;
 	return dapl_watch_start(&dev->data_watch, dev->service_epoll, data_ready);
 }
 

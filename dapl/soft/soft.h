@@ -564,9 +564,11 @@ struct dapl_device {
 	uint32_t polls, polls_seen;	/* atomic */
 	bool polled;			/* atomic: pollers serve, the service thread does not */
 	long preemptions;		/* engine lock: involuntary switches seen */
-	uint32_t grip_ms;		/* the service thread's own: it does not hand over */
+	uint32_t grip_ms;		/* engine lock: nobody hands over to pollers */
 	uint64_t hold_until_ns;		/* ... before */
-	struct dapl_spin handover;	/* guards polled, quiet and the service epoll set */
+	struct dapl_spin handover;	/* guards polled, led, watched, quiet and the service epoll set */
+	bool led;			/* a sleeper watches data_epoll, and serves; it's his to clear */
+	bool watched;			/* the service thread does */
 	uint64_t sweep_ns;		/* engine lock: when sweep_timer is due; 0: it is not */
 	unsigned turns;			/* polls until one looks at all sockets */
 	unsigned streams;		/* sockets in data_epoll, and pairs */
@@ -820,8 +822,14 @@ void soft_stream_free(struct dapl_conn *conn);
 /* --- handover.c --------------------------------------------------------------- */
 int soft_handover_open(struct dapl_device *dev);	/* errno; the service thread serves */
 void soft_handover_close(struct dapl_device *dev);
-/* Called by who is about to sleep: the service thread takes over. */
+/* Called by who may sleep from now on: the service thread takes over. */
 void soft_handover_sleep(struct dapl_device *dev);
+/* ... and by who does: the descriptor that he has to watch meanwhile, for he serves in its stead;
+ * or -1. When it's readable he calls work; false: he does not any more, others serve. Otherwise,
+ * awake afterwards: the service thread takes over. */
+int soft_handover_lead(struct dapl_device *dev);
+bool soft_handover_work(struct dapl_device *dev);
+void soft_handover_awake(struct dapl_device *dev);
 
 /* --- quiet.c ------------------------------------------------------------------ */
 /* Engine lock held: the socket of dev->hot wakes nobody, while there are pollers. */

@@ -7,12 +7,15 @@ life_tests = \
 	test/life/limits \
 	test/life/messages \
 	test/life/threads \
+	test/life/waiters \
 	test/life/counters \
 	test/life/many
 check_PROGRAMS += $(life_tests)
 TESTS += $(life_tests) test/life/datperf
 dist_check_SCRIPTS += test/life/datperf
 life_common = test/life/life.c test/life/life.h
+test_life_waiters_SOURCES = test/life/waiters.c $(life_common)
+test_life_waiters_LDADD = libdat2.la
 test_life_process_SOURCES = test/life/process.c $(life_common)
 test_life_process_LDADD = libdat2.la -lpthread
 test_life_reload_SOURCES = test/life/reload.c $(life_common)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* bell.pml - who is woken for a message in a ring, as doc/design/soft-progress.md has it: a
  * producer, the consumer's service thread with its timer, a poller that may stop at any
- * moment, and a thread that arms a CQ. Memory is sequentially consistent here, which is
+ * moment, and a thread that arms a CQ, and may sleep and serve. Memory is sequentially consistent here, which is
  * what the two full fences are for; the label of each step is that of the document.
  *
  * Claim: when nothing can move any more, no message is left (the monitor's assertion).
  *
  *   spin -run bell.pml           finds no error
  *   spin -run -DNO_LOOK bell.pml leaves S4 out, and must find one; likewise -DLATE_CLEAR
- *                                and -DLATE_HANDOVER, which clear the bell too late */
+ *                                and -DLATE_HANDOVER, which clear the bell too late, and
+ *                                -DLED_STAYS: who served asleep gives it back to nobody */
 
 #define MESSAGES 3
 #define POLLS 2
@@ -20,6 +21,7 @@ byte rung;		/* the value the producer rang for */
 bool bell;		/* the eventfd */
 bool polled;		/* the service thread has stepped aside, the timer is due */
 bool timer;
+bool led;		/* a sleeper watches the bell, and the service thread does not */
 bool engine;		/* the lock */
 byte polls, seen;
 
@@ -46,34 +48,43 @@ active proctype producer()
 	}
 }
 
+/* The bell is rung, and woke the service thread or a sleeper. */
+inline serve_or_hand_over(over)
+{
+	LOCK(engine);
+	over = polls != seen;
+	if
+	:: over ->				/* to the pollers */
+		seen = polls;
+#ifdef LATE_HANDOVER
+		d_step { if :: !polled -> polled = true; sleeps++ :: else fi };
+		bell = false;
+#else
+		bell = false;
+		d_step { if :: !polled -> polled = true; sleeps++ :: else fi };
+#endif
+	:: !over ->
+#ifdef LATE_CLEAR
+		sleeps = sleeps + 2; ring = 0; bell = false;
+#else
+		bell = false;				/* S1 */
+		sleeps = sleeps + 2;			/* S2, S3 */
+		ring = 0;				/* S4 */
+#endif
+	fi;
+	UNLOCK(engine);
+	if
+	:: over -> timer = true
+	:: else
+	fi
+}
+
 active proctype service()
 {
+	bool over;
+
 end:	do
-	:: bell && !polled ->
-		if
-		:: polls != seen ->		/* hands over to the pollers */
-			seen = polls;
-			LOCK(engine);
-#ifdef LATE_HANDOVER
-			d_step { polled = true; sleeps++ };
-			bell = false;
-#else
-			bell = false;
-			d_step { polled = true; sleeps++ };
-#endif
-			UNLOCK(engine);
-			timer = true
-		:: polls == seen ->		/* serves */
-			LOCK(engine);
-#ifdef LATE_CLEAR
-			sleeps = sleeps + 2; ring = 0; bell = false;
-#else
-			bell = false;				/* S1 */
-			sleeps = sleeps + 2;			/* S2, S3 */
-			ring = 0;				/* S4 */
-#endif
-			UNLOCK(engine)
-		fi
+	:: bell && !polled && !led -> serve_or_hand_over(over)
 	:: timer ->
 		timer = false;
 		LOCK(engine);
@@ -106,9 +117,10 @@ active proctype poller()
 	}
 }
 
-/* Arms a CQ, and would sleep then. */
+/* Arms a CQ, and would sleep then; or does sleep, and serves until something wakes it. */
 active proctype waiter()
 {
+	bool over, mine, woken;
 	byte i;
 
 	for (i : 1 .. ARMS) {
@@ -123,7 +135,19 @@ active proctype waiter()
 			:: engine -> bell = true
 			fi
 		:: !polled
-		fi
+		fi;
+		d_step { mine = !led && !polled; if :: mine -> led = true :: else fi };
+		if :: woken = true :: woken = false fi;	/* some time, or never */
+end:		do
+		:: !mine -> break
+		:: mine && polled -> d_step { led = false; mine = false }
+		:: mine && !polled && bell -> serve_or_hand_over(over)
+#ifdef LED_STAYS
+		:: mine && woken -> mine = false
+#else
+		:: mine && woken -> d_step { led = false; mine = false }
+#endif
+		od
 	}
 }
 

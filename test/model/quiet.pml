@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* quiet.pml - who is woken for data in a socket whose low-water mark a poller has raised, as
  * doc/design/soft-progress.md has it: a peer that sends, the service thread with its timer, a
- * poller that may stop at any moment, and a thread that arms a CQ. What the kernel does under the
- * socket's lock is one step; that it looks at the sets' members is not.
+ * poller that may stop at any moment, and a thread that arms a CQ, and may sleep and serve. What the
+ * kernel does under the socket's lock is one step; that it looks at the sets' members is not.
  *
  * Claim: when nothing can move any more, no message is left (the monitor's assertion).
  *
  *   spin -run quiet.pml                finds no error
  *   spin -run -DMARK_STAYS quiet.pml   leaves the mark where it is when pollers are gone, and must
  *                                      find one; likewise -DNOT_ASKED, which raises it without
- *                                      asking whether pollers still serve */
+ *                                      asking whether pollers still serve, and -DLED_STAYS: who
+ *                                      served asleep gives it back to nobody */
 
 #define MESSAGES 3
 #define POLLS 3
@@ -20,6 +21,7 @@ bool high;		/* the mark */
 bool ready;		/* data_epoll's list has the socket */
 bool polled;		/* service_epoll does not watch data_epoll, the timer is due */
 bool timer;
+bool led;		/* a sleeper watches data_epoll, and service_epoll does not */
 bool engine, handover;	/* locks */
 byte polls, seen;
 
@@ -69,25 +71,34 @@ active proctype peer()
 	}
 }
 
+/* data_epoll has something, and woke the service thread or a sleeper. */
+inline serve_or_hand_over(over)
+{
+	LOCK(engine);
+	over = polls != seen;
+	if
+	:: over ->				/* to the pollers */
+		seen = polls;
+		LOCK(handover);
+		polled = true;
+		UNLOCK(handover)
+	:: !over ->
+		SCAN;
+		data = 0
+	fi;
+	UNLOCK(engine);
+	if
+	:: over -> timer = true
+	:: else
+	fi
+}
+
 active proctype service()
 {
+	bool over;
+
 end:	do
-	:: ready && !polled ->
-		if
-		:: polls != seen ->		/* hands over to the pollers */
-			seen = polls;
-			LOCK(engine);
-			LOCK(handover);
-			polled = true;
-			UNLOCK(handover);
-			UNLOCK(engine);
-			timer = true
-		:: polls == seen ->		/* serves */
-			LOCK(engine);
-			SCAN;
-			data = 0;
-			UNLOCK(engine)
-		fi
+	:: ready && !polled && !led -> serve_or_hand_over(over)
 	:: timer ->
 		timer = false;
 		LOCK(engine);
@@ -126,9 +137,10 @@ active proctype poller()
 	}
 }
 
-/* Arms a CQ, and would sleep then. */
+/* Arms a CQ, and would sleep then; or does sleep, and serves until something wakes it. */
 active proctype waiter()
 {
+	bool over, mine, woken;
 	byte i;
 
 	for (i : 1 .. ARMS) {
@@ -136,7 +148,19 @@ active proctype waiter()
 		if
 		:: polled -> resume()
 		:: !polled
-		fi
+		fi;
+		d_step { mine = !led && !polled; if :: mine -> led = true :: else fi };
+		if :: woken = true :: woken = false fi;	/* some time, or never */
+end:		do
+		:: !mine -> break
+		:: mine && polled -> d_step { led = false; mine = false }
+		:: mine && !polled && ready -> serve_or_hand_over(over)
+#ifdef LED_STAYS
+		:: mine && woken -> mine = false
+#else
+		:: mine && woken -> d_step { led = false; mine = false }
+#endif
+		od
 	}
 }
 

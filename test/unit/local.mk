@@ -37,6 +37,7 @@ soft_unit_tests = \
 	test/unit/test_soft_choice \
 	test/unit/test_soft_shm \
 	test/unit/test_soft_quiet \
+	test/unit/test_soft_handover \
 	test/unit/test_soft_plain \
 	test/unit/test_soft_mapped \
 	test/unit/test_soft_wire
@@ -72,6 +73,9 @@ test_unit_test_soft_shm_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_shm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_pair_receive \
 	-Wl,--wrap=process_vm_writev -Wl,--wrap=process_vm_readv -Wl,--wrap=soft_gate_copy
 test_unit_test_soft_shm_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
+test_unit_test_soft_handover_SOURCES = test/unit/test_soft_handover.c $(soft_ends)
+test_unit_test_soft_handover_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_soft_handover_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_test_soft_quiet_SOURCES = test/unit/test_soft_quiet.c $(soft_ends)
 test_unit_test_soft_quiet_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_quiet_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)

@@ -188,155 +188,6 @@ static void a_device_by_itself_uses_memory_again(void **state)
 	close_end(&ends[0]);
 }
 
-/* --- whoever sleeps is woken ------------------------------------------------------------------------------- */
-
-static uint32_t seed;
-static unsigned handovers;		/* there and back */
-static bool restless;			/* nobody really sleeps, so they are many */
-static unsigned slept[2];		/* restless: would have */
-
-static uint32_t next_random(uint32_t *random)
-{
-	*random = *random * 1664525 + 1013904223;
-	return *random >> 8;
-}
-
-static void __attribute__((noreturn)) game_over(const char *why)
-{
-	fprintf(stderr, "%s, DAPL_TEST_SEED=%u\n", why, seed);
-	abort();
-}
-
-/* Does what the service thread would, without being woken for it: that takes 100 times as long as
- * all else, and would hide who meets whom in between. */
-static void stay_awake(struct end *e)
-{
-	struct pollfd p[] = { { .fd = e->channel->fd, .events = POLLIN },
-			      { .fd = e->dev->service_epoll, .events = POLLIN } };
-	time_t last = now() + LIMIT_S;
-
-	slept[e == &ends[1]]++;
-	for (unsigned vain = 0; !(p[0].revents & POLLIN); vain++) {
-		poll(p, 2, 0);
-		if (p[1].revents & POLLIN)
-			e->dev->data_watch.ready(&e->dev->data_watch);
-		if (vain % 64 < 63)
-			continue;
-		sched_yield();		/* there may be one processor */
-		if (now() > last)
-			game_over("not woken");
-	}
-}
-
-/* Sleeps until there may be something. Who slept long has not been forgotten if there is nothing
- * for him: the other may have been kept from the processor. */
-static void sleep_on(struct end *e)
-{
-	struct pollfd p = { .fd = e->channel->fd, .events = POLLIN };
-	struct ibv_cq *cq;
-	struct ibv_wc wc;
-
-	if (restless)
-		stay_awake(e);
-	for (int slept = 0; poll(&p, 1, LIMIT_S * 1000) != 1; slept++) {
-		if (ibv_poll_cq(e->cq, 1, &wc))
-			game_over("not woken for what is here");
-		if (slept == 30)
-			game_over("nothing comes");
-	}
-	ops->get_cq_event(e->channel, &cq);
-}
-
-/* One completion, got in one of many ways. False: it is a send's. */
-static bool take_somehow(struct end *e, uint32_t *random)
-{
-	struct timespec nap = { 0, next_random(random) % 64 * 1000 };
-	unsigned way = next_random(random) % 8, polls = next_random(random) % 300;
-	struct ibv_wc wc;
-
-	if (restless) {			/* one is late by about what the other takes to go to sleep */
-		for (unsigned i = way < 4 ? polls : 0; i; i--)
-			dapl_pause();
-		polls %= 4;
-		way = 3 + way % 4;
-	} else if (way == 7) {
-		nanosleep(&nap, NULL);
-	}
-	for (;;) {
-		for (unsigned i = 0; i <= polls; i++)
-			if (ibv_poll_cq(e->cq, 1, &wc))
-				goto got;
-		if (way < 3)
-			continue;
-		ibv_req_notify_cq(e->cq, 0);
-		if (ibv_poll_cq(e->cq, 1, &wc))
-			goto got;
-		sleep_on(e);
-	}
-got:
-	if (wc.status != IBV_WC_SUCCESS)
-		abort();
-	return wc.opcode & IBV_WC_RECV;
-}
-
-static void *play(void *arg)
-{
-	struct end *e = arg;
-	uint32_t random = seed + (e == &ends[1]);
-
-	for (unsigned i = 0; i < handovers; i++) {
-		if (i || e == &ends[0])
-			post(e, IBV_WR_SEND, next_random(&random) % 100, 0, 0);
-		while (!take_somehow(e, &random))
-			;
-		post_receive(e);
-	}
-	if (e == &ends[1])	/* the last answer */
-		post(e, IBV_WR_SEND, 1, 0, 0);
-	return NULL;
-}
-
-/* A ball that goes to and fro between two threads, who poll, sleep or are busy elsewhere at
- * random: each time that it is not handed over, the game hangs. */
-static void play_ball(unsigned times)
-{
-	const char *s = getenv("DAPL_TEST_SEED"), *n = getenv("DAPL_TEST_HANDOVERS");
-	pthread_t thread[2];
-
-	seed = s ? strtoul(s, NULL, 0) : (uint32_t)getpid() * 2654435761u;
-	handovers = n ? strtoul(n, NULL, 0) : times;
-	print_message("DAPL_TEST_SEED=%u\n", seed);
-	open_two(0);
-	for (int i = 0; restless && i < 2; i++)
-		dapl_watch_stop(&ends[i].dev->data_watch);
-	for (int i = 0; i < 16; i++) {
-		post_receive(&ends[0]);
-		post_receive(&ends[1]);
-	}
-	for (int i = 0; i < 2; i++)
-		OK(pthread_create(&thread[i], NULL, play, &ends[i]));
-	for (int i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
-	close_two();
-}
-
-static void nobody_sleeps_through_a_message(void **state)
-{
-	(void)state;
-	restless = false;
-	play_ball(4000);
-}
-
-static void nor_who_would_sleep(void **state)
-{
-	(void)state;
-	restless = true;
-	slept[0] = slept[1] = 0;
-	play_ball(50000);
-	print_message("%u of %u times somebody would have slept\n", slept[0] + slept[1], 2 * handovers);
-	assert_true(slept[0] + slept[1] > handovers / 100);
-}
-
 /* By such numbers parent and child know each other when they connect. */
 static void parent_and_child_have_different_random_numbers(void **state)
 {
@@ -455,26 +306,6 @@ static void child_who_lets_sleep(uint16_t port, int from, int to)
 	DIE_UNLESS(sleeps == sleeps_of_peer(e));
 	DIE_UNLESS(write(to, "z", 1) == 1);
 	pause();
-}
-
-/* The service thread steps aside for who polls, for a millisecond at least. */
-static void who_is_about_to_sleep_is_no_poller(void **state)
-{
-	struct end *e = &ends[1];
-	struct ibv_wc wc;
-
-	(void)state;
-	open_two(0);
-	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
-	assert_int_not_equal(e->dev->polls, e->dev->polls_seen);
-	ops->sleep(e->dev);
-	assert_int_equal(e->dev->polls, e->dev->polls_seen);
-	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
-	assert_int_not_equal(e->dev->polls, e->dev->polls_seen);
-	OK(ibv_req_notify_cq(e->cq, 0));
-	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
-	assert_int_equal(e->dev->polls, e->dev->polls_seen);
-	close_two();
 }
 
 static void a_process_that_sleeps_is_not_woken(void **state)
@@ -1306,9 +1137,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(data_between_processes_and_a_killed_peer),
 		cmocka_unit_test(one_process_unless_a_side_refuses),
 		cmocka_unit_test(a_device_by_itself_uses_memory_again),
-		cmocka_unit_test(nobody_sleeps_through_a_message),
-		cmocka_unit_test(nor_who_would_sleep),
-		cmocka_unit_test(who_is_about_to_sleep_is_no_poller),
 		cmocka_unit_test(parent_and_child_have_different_random_numbers),
 		cmocka_unit_test(a_process_that_sleeps_is_not_woken),
 		cmocka_unit_test(what_is_taken_back_is_not_accessed),

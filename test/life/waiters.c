@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* waiters.c - who sleeps in dat_evd_wait or dat_cno_wait gets his messages from the device himself:
+ * the provider's thread is not woken for them. The peer is another process. */
+#include "life.h"
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MESSAGES = 60, PAUSE_US = 3000, LENGTH = 8, AHEAD = 4 };
+
+/* One process's part of the connection. */
+struct part {
+	DAT_IA_HANDLE ia;
+	DAT_EVD_HANDLE async, conn, dto;
+	DAT_CNO_HANDLE cno;
+	DAT_PZ_HANDLE pz;
+	DAT_EP_HANDLE ep;
+	DAT_LMR_CONTEXT lmr;
+	char memory[LENGTH];
+};
+
+static void open_part(struct part *p, bool for_cno)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = p->memory };
+	DAT_LMR_HANDLE lmr;
+	DAT_RMR_CONTEXT rmr;
+
+	p->async = DAT_HANDLE_NULL;
+	p->cno = DAT_HANDLE_NULL;
+	OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &p->async, &p->ia));
+	if (for_cno)
+		OK(dat_cno_create(p->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &p->cno));
+	OK(dat_pz_create(p->ia, &p->pz));
+	OK(dat_evd_create(p->ia, 2 * MESSAGES, p->cno, DAT_EVD_DTO_FLAG, &p->dto));
+	OK(dat_evd_create(p->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG,
+			  &p->conn));
+	OK(dat_lmr_create(p->ia, DAT_MEM_TYPE_VIRTUAL, region, LENGTH, p->pz, DAT_MEM_PRIV_ALL_FLAG,
+			  DAT_VA_TYPE_VA, &lmr, &p->lmr, &rmr, NULL, NULL));
+	OK(dat_ep_create(p->ia, p->pz, p->dto, p->dto, p->conn, NULL, &p->ep));
+}
+
+static void post(struct part *p, bool receive)
+{
+	DAT_LMR_TRIPLET all = { .lmr_context = p->lmr, .segment_length = LENGTH,
+		.virtual_address = (uintptr_t)p->memory };
+	DAT_DTO_COOKIE cookie = { .as_64 = receive };
+
+	OK((receive ? dat_ep_post_recv : dat_ep_post_send)(p->ep, 1, &all, cookie,
+							   DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+/* The peer: a message now and then, so that the other has fallen asleep. */
+static void send_all(int from)
+{
+	DAT_CONN_QUAL qual;
+	DAT_IA_ATTR attr;
+	DAT_EVENT event;
+	struct part p;
+
+	EXPECT(read(from, &qual, sizeof qual) == sizeof qual);
+	open_part(&p, false);
+	OK(dat_ia_query(p.ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
+	OK(dat_ep_connect(p.ep, attr.ia_address_ptr, qual, MOMENT, 0, NULL, DAT_QOS_BEST_EFFORT,
+			  DAT_CONNECT_DEFAULT_FLAG));
+	OK(await(p.conn, DAT_CONNECTION_EVENT_ESTABLISHED, MOMENT, &event));
+	for (int i = 0; i < MESSAGES; i++) {
+		usleep(PAUSE_US);
+		post(&p, false);
+		OK(await(p.dto, DAT_DTO_COMPLETION_EVENT, MOMENT, &event));
+	}
+	OK(await(p.conn, DAT_CONNECTION_EVENT_DISCONNECTED, MOMENT, &event));
+	OK(dat_ia_close(p.ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+/* How often the provider's threads went to sleep. */
+static long sleeps_of_provider(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	char path[300], line[200];
+	struct dirent *entry;
+	long n, sum = 0;
+
+	EXPECT(dir);
+	while ((entry = readdir(dir))) {
+		bool provider = false;
+		FILE *f;
+
+		snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
+		if (entry->d_name[0] == '.' || !(f = fopen(path, "r")))
+			continue;
+		while (fgets(line, sizeof line, f)) {
+			provider |= !strcmp(line, "Name:\tdapl\n");
+			if (provider && sscanf(line, "voluntary_ctxt_switches: %ld", &n) == 1)
+				sum += n;
+		}
+		fclose(f);
+	}
+	closedir(dir);
+	return sum;
+}
+
+static void wait_for_event(struct part *p, DAT_EVENT *event)
+{
+	DAT_EVD_HANDLE evd;
+
+	if (p->cno == DAT_HANDLE_NULL) {
+		OK(await(p->dto, DAT_DTO_COMPLETION_EVENT, MOMENT, event));
+		return;
+	}
+	while (dat_evd_dequeue(p->dto, event) != DAT_SUCCESS)
+		OK(dat_cno_wait(p->cno, MOMENT, &evd));
+}
+
+static void accept_peer(struct part *p)
+{
+	DAT_EVENT event;
+
+	OK(await(p->conn, DAT_CONNECTION_REQUEST_EVENT, MOMENT, &event));
+	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, p->ep, 0, NULL));
+	OK(await(p->conn, DAT_CONNECTION_EVENT_ESTABLISHED, MOMENT, &event));
+}
+
+/* Forks the peer, which ends with us. */
+static pid_t start_peer(int *tell)
+{
+	int ends[2];
+	pid_t pid;
+
+	EXPECT(!pipe(ends));
+	pid = fork();
+	EXPECT(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(ends[1]);
+		send_all(ends[0]);
+		exit(0);
+	}
+	close(ends[0]);
+	*tell = ends[1];
+	return pid;
+}
+
+static void provider_sleeps_through(bool cno)
+{
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+	int tell, status;
+	DAT_EVENT event;
+	struct part p;
+	long sleeps;
+	pid_t peer;
+
+	peer = start_peer(&tell);
+	open_part(&p, cno);
+	OK(dat_psp_create_any(p.ia, &qual, p.conn, DAT_PSP_CONSUMER_FLAG, &psp));
+	for (int i = 0; i < AHEAD; i++)
+		post(&p, true);
+	EXPECT(write(tell, &qual, sizeof qual) == sizeof qual);
+	accept_peer(&p);
+	sleeps = sleeps_of_provider();
+	for (int i = 0; i < MESSAGES; i++) {
+		wait_for_event(&p, &event);
+		post(&p, true);
+	}
+	sleeps = sleeps_of_provider() - sleeps;
+	OK(dat_ep_disconnect(p.ep, DAT_CLOSE_ABRUPT_FLAG));
+	EXPECT(waitpid(peer, &status, 0) == peer && !status);
+	OK(dat_ia_close(p.ia, DAT_CLOSE_ABRUPT_FLAG));
+	if (sleeps > MESSAGES / 2)
+		fail("the provider's thread woke up %ld times for %d messages", sleeps, MESSAGES);
+}
+
+static void in_dat_evd_wait(void) { provider_sleeps_through(false); }
+static void in_dat_cno_wait(void) { provider_sleeps_through(true); }
+
+static const struct life_case cases[] = {
+	CASE(in_dat_evd_wait),
+	CASE(in_dat_cno_wait),
+};
+
+int main(int argc, char **argv)
+{
+	return life_main(argc, argv, cases, sizeof cases / sizeof *cases);
+}
