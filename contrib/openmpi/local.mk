@@ -19,6 +19,7 @@ mca_btl_udapl_la_SOURCES = \
 	contrib/openmpi/receive.c \
 	contrib/openmpi/eager.c \
 	contrib/openmpi/memory.c \
+	contrib/openmpi/region.c \
 	contrib/openmpi/rdma.c \
 	contrib/openmpi/progress.c
 # Open MPI's headers have a config.h of their own, and warnings.
@@ -40,6 +41,7 @@ openmpi_tests = \
 	contrib/openmpi/test/threads.c \
 	contrib/openmpi/test/killed.c \
 	contrib/openmpi/test/laps.c \
+	contrib/openmpi/test/registered.c \
 	contrib/openmpi/test/speed.c
 
 # MPI programs over the component, on the software device; -long with programs of others too.

@@ -252,6 +252,8 @@ OBJ_CLASS_DECLARATION(mca_btl_base_endpoint_t);
 
 /* --- module and component ---------------------------------------------------------------------- */
 
+enum { UDAPL_RECENT = 256 };	/* a power of two */
+
 struct mca_btl_udapl_module_t {
 	mca_btl_base_module_t super;
 	char name[DAT_NAME_MAX_LENGTH];
@@ -268,6 +270,7 @@ struct mca_btl_udapl_module_t {
 	struct udapl_address address;
 	size_t message_size;		/* of a receive: header and payload */
 	mca_rcache_base_module_t *rcache;
+	struct udapl_region *recent[UDAPL_RECENT];	/* registered and asked for lately; without threads */
 	opal_free_list_t eager_frags, max_frags, control_frags, recv_frags, rdmas;
 
 	opal_mutex_t lock;
@@ -437,13 +440,15 @@ void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offe
 int udapl_rings_poll(mca_btl_udapl_module_t *m);
 void udapl_ring_free(struct udapl_conn *c);
 
-/* rdma.c */
+/* region.c */
 int udapl_rcache_init(mca_btl_udapl_module_t *m);
 mca_btl_base_registration_handle_t *udapl_register_mem(mca_btl_base_module_t *btl,
 						       mca_btl_base_endpoint_t *e, void *base,
 						       size_t size, uint32_t flags);
 int udapl_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registration_handle_t *h);
 uint32_t udapl_frag_lmr(const opal_free_list_item_t *item);
+
+/* rdma.c */
 int udapl_put(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *local,
 	      uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
 	      mca_btl_base_registration_handle_t *remote_handle, size_t size, int flags,

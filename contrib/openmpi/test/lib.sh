@@ -65,10 +65,12 @@ mpi() {    # RANKS SECONDS PROGRAM-OR-OPTION...
     timeout -k 5 "$seconds" mpirun --oversubscribe -np "$ranks" ${hosts[@]+"${hosts[@]}"} \
         ${sanitised[@]+"${sanitised[@]}"} --mca pml ob1 "$@" < /dev/null
 }
+# registered.c takes the place of calls to libdat2.
 compile() {    # NAME...
     local name
     for name; do
         [ ! "$work/$name" -nt "$here/$name.c" ] || [ ! "$work/$name" -nt "$here/check.h" ] || continue
-        "$MPICC" -O2 -g -Wall -Wextra -Werror -pthread -o "$work/$name" "$here/$name.c" || return
+        "$MPICC" -O2 -g -Wall -Wextra -Werror -pthread -rdynamic \
+            -I"$here/../../../include" -o "$work/$name" "$here/$name.c" -ldl || return
     done
 }
