@@ -7,10 +7,10 @@
 
 enum {
 	FIRST = 16,			/* turns in which they alternate */
-	AGAIN = 64,			/* turns from one try of the slower way to the next ... */
-	SELDOM = 1024,			/* ... and if it is so much slower: */
+	AGAIN = 512,			/* turns from one try of the slower way to the next ... */
+	SELDOM = 4096,			/* ... and if it is so much slower: */
 	MUCH = 4,
-	MEASURED = 8,			/* one in so many, a divisor of the two */
+	MEASURED = 32,			/* one in so many, a divisor of the two */
 };
 
 static unsigned size_of(uint64_t length)

@@ -69,7 +69,7 @@ static void the_faster_one_is_taken(void **state)
 	(void)state;
 	for (int i = 0; i < LENGTHS; i++) {
 		reads(&choice, lengths[i], 16, 3000, 2000, &probes);
-		assert_int_equal(reads(&choice, lengths[i], 640, 3000, 2000, &probes), 630);
+		assert_int_equal(reads(&choice, lengths[i], 5120, 3000, 2000, &probes), 5110);
 		assert_int_equal(probes, 10);
 	}
 }
@@ -92,8 +92,8 @@ static void what_is_far_slower_is_tried_seldom(void **state)
 	unsigned probes;
 
 	(void)state;
-	reads(&choice, 65536, 1024, 1000, 1000000000, &probes);
-	assert_int_equal(reads(&choice, 65536, 2048, 1000, 1000000000, &probes), 2);
+	reads(&choice, 65536, 4096, 1000, 1000000000, &probes);
+	assert_int_equal(reads(&choice, 65536, 8192, 1000, 1000000000, &probes), 2);
 }
 
 /* A thread was preempted, in one of ten. */
@@ -142,7 +142,7 @@ static void few_are_measured_once_the_kernel_is_faster(void **state)
 
 	(void)state;
 	assert_int_equal(without_measure(&fast, 16, 3000, 2000), 0);	/* both are tried */
-	assert_int_equal(without_measure(&fast, 800, 3000, 2000), 700);
+	assert_int_equal(without_measure(&fast, 3200, 3000, 2000), 3100);
 	assert_int_equal(without_measure(&slow, 800, 2000, 3000), 0);
 	assert_true(without_measure(&fast, 2000, 2000, 6000) < 1900);	/* it's not any more */
 	assert_int_equal(without_measure(&fast, 800, 2000, 6000), 0);
