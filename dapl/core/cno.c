@@ -449,7 +449,7 @@ static int sleep_on(struct dapl_cno *cno, struct epoll_event *events, int max, u
 {
 	struct pollfd fds[2] = {
 		{ .fd = cno->epfd, .events = POLLIN },
-		{ .fd = dapl_about_to_sleep(cno->obj.ia), .events = POLLIN },
+		{ .fd = dapl_about_to_sleep(cno->obj.ia, true), .events = POLLIN },
 	};
 	int n;
 

@@ -141,10 +141,10 @@ struct dapl_device_ops {
 	 * may be gone): the device may let others have the processor. (Inside of poll_cq it must
 	 * not: the EVD's lock is held, and whoever waits for that would run and find it so.) */
 	void (*idle)(void);
-	/* NULL: no need. For a thread that is about to sleep until a channel has an event, with no
-	 * lock held: what the device leaves to those who poll is to be done without them. Returns a
-	 * descriptor that the thread has to watch, too; or -1. */
-	int (*sleep)(struct dapl_device *dev);
+	/* NULL: no need. For a thread that is about to sleep, with no lock held: what the device
+	 * leaves to those who poll is to be done without them. Returns a descriptor that the thread
+	 * has to watch, too, if it's for a channel's event that it sleeps (for_data); or -1. */
+	int (*sleep)(struct dapl_device *dev, bool for_data);
 	/* It's readable: the thread does what is to be done, with no lock held, and sleeps again if
 	 * its channel has no event. False: and watches the descriptor no more. */
 	bool (*work)(struct dapl_device *dev);

@@ -852,7 +852,7 @@ static int sleep_on(struct wait *w)
 	if (!time_left(w, &left, &timeout))
 		return ETIMEDOUT;
 	__atomic_add_fetch(&evd->counters[DCNT_EVD_WAIT_BLOCKED], 1, __ATOMIC_RELAXED);
-	fds[DEVICE].fd = dapl_about_to_sleep(evd->obj.ia);
+	fds[DEVICE].fd = dapl_about_to_sleep(evd->obj.ia, evd->channel);
 	do {
 		if (ppoll(fds, FDS, timeout, NULL) < 0) {
 			err = errno == EINTR ? EINTR : 0;

@@ -8,11 +8,11 @@
 /* Looks at the queue before a waiter sleeps: about a microsecond on real hardware. */
 enum { EVD_SPINS = 32 };
 
-/* A consumer's thread is, until a channel has an event; it holds no lock. Returns what it has to
- * watch for the device meanwhile, or -1. */
-static inline int dapl_about_to_sleep(struct dapl_ia *ia)
+/* A consumer's thread is; it holds no lock. Returns what it has to watch for the device meanwhile,
+ * where it sleeps for completions; or -1. */
+static inline int dapl_about_to_sleep(struct dapl_ia *ia, bool for_data)
 {
-	return dapl_device_ops.sleep ? dapl_device_ops.sleep(ia->dev) : -1;
+	return dapl_device_ops.sleep ? dapl_device_ops.sleep(ia->dev, for_data) : -1;
 }
 
 /* It's readable. Leaves -1 where it's not to be watched any more. */

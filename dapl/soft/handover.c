@@ -171,13 +171,15 @@ void soft_handover_sleep(struct dapl_device *dev)
 	}
 }
 
-int soft_handover_lead(struct dapl_device *dev)
+int soft_handover_lead(struct dapl_device *dev, bool for_data)
 {
 	bool mine;
 
 	if (unlikely(dev->dead))
 		return -1;
 	soft_handover_sleep(dev);
+	if (!for_data)
+		return -1;
 	dapl_spin_lock(&dev->handover);
 	mine = !dev->led && !dev->polled;
 	if (mine)

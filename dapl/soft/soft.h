@@ -824,10 +824,10 @@ int soft_handover_open(struct dapl_device *dev);	/* errno; the service thread se
 void soft_handover_close(struct dapl_device *dev);
 /* Called by who may sleep from now on: the service thread takes over. */
 void soft_handover_sleep(struct dapl_device *dev);
-/* ... and by who does: the descriptor that he has to watch meanwhile, for he serves in its stead;
- * or -1. When it's readable he calls work; false: he does not any more, others serve. Otherwise,
+/* ... and by who does: the descriptor that he has to watch meanwhile, for he serves in its stead
+ * if it's completions that he sleeps for; or -1. When it's readable he calls work; false: he does not any more, others serve. Otherwise,
  * awake afterwards: the service thread takes over. */
-int soft_handover_lead(struct dapl_device *dev);
+int soft_handover_lead(struct dapl_device *dev, bool for_data);
 bool soft_handover_work(struct dapl_device *dev);
 void soft_handover_awake(struct dapl_device *dev);
 

@@ -85,7 +85,7 @@ static void sleep_on(struct end *e, bool serves)
 {
 	struct pollfd p[WATCHED] = {
 		[CHANNEL] = { .fd = e->channel->fd, .events = POLLIN },
-		[DATA] = { .fd = serves ? ops->sleep(e->dev) : -1, .events = POLLIN },
+		[DATA] = { .fd = serves ? ops->sleep(e->dev, true) : -1, .events = POLLIN },
 		[SERVICE] = { .fd = restless ? e->dev->service_epoll : -1, .events = POLLIN },
 	};
 	struct ibv_cq *cq;
@@ -279,9 +279,10 @@ static void a_sleeper_serves(bool tcp)
 
 	open_two(tcp ? 3 : 0);
 	OK(ibv_req_notify_cq(e->cq, 0));
-	data = ops->sleep(e->dev);
+	assert_int_equal(ops->sleep(e->dev, false), -1);
+	data = ops->sleep(e->dev, true);
 	assert_true(data >= 0);
-	assert_int_equal(ops->sleep(e->dev), -1);
+	assert_int_equal(ops->sleep(e->dev, true), -1);
 	message();
 	while (!readable(e->channel->fd, 0)) {
 		assert_true(readable(data, LIMIT_S * 1000));
@@ -313,12 +314,12 @@ static void who_sleeps_gives_way_to_pollers(void **state)
 
 	(void)state;
 	open_two(3);
-	data = ops->sleep(e->dev);
+	data = ops->sleep(e->dev, true);
 	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
 	message();
 	assert_true(readable(data, LIMIT_S * 1000));
 	assert_false(ops->work(e->dev));
-	data = ops->sleep(e->dev);	/* anybody may */
+	data = ops->sleep(e->dev, true);	/* anybody may */
 	assert_true(data >= 0);
 	ops->awake(e->dev);
 	await_completion(e);
@@ -335,7 +336,7 @@ static void who_is_about_to_sleep_is_no_poller(void **state)
 	open_two(0);
 	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
 	assert_int_not_equal(e->dev->polls, e->dev->polls_seen);
-	assert_true(ops->sleep(e->dev) >= 0);
+	assert_true(ops->sleep(e->dev, true) >= 0);
 	ops->awake(e->dev);
 	assert_int_equal(e->dev->polls, e->dev->polls_seen);
 	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
