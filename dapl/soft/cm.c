@@ -135,6 +135,14 @@ static void set_no_delay(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
+/* The handshake's last acknowledgement goes along with our Request, which follows at once. */
+static void set_quiet_handshake(int fd)
+{
+	int off = 0;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof off);
+}
+
 static void set_keepalive(int fd)
 {
 	int idle = patience_ms() / 2000, interval = patience_ms() / 6000, count = 3;
@@ -772,6 +780,7 @@ static int start_tcp(struct dapl_conn *conn, int *network)
 	if (conn->fd < 0)
 		return errno;
 	set_no_delay(conn->fd);
+	set_quiet_handshake(conn->fd);
 	if (!same_address(&conn->remote, &local))
 		set_keepalive(conn->fd);	/* this host's own TCP tells every end */
 	set_class(conn);
