@@ -156,6 +156,14 @@ static void set_keepalive(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
+/* To close it is one packet, and leaves nothing behind: neither side will look for data there. */
+static void set_abrupt(int fd)
+{
+	struct linger none = { .l_onoff = 1 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+}
+
 /* But for the port. Different scopes, or what lies in padding, make a difference, too. */
 static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
@@ -237,8 +245,11 @@ static void close_socket(struct dapl_conn *conn)
 	end_attach(conn);
 	soft_segment_put(soft_offer_end(conn->offer));
 	conn->offer = NULL;
-	if (conn->fd >= 0)
+	if (conn->fd >= 0) {
+		if (conn->pair && conn->rx.goodbye)
+			set_abrupt(conn->fd);
 		close(conn->fd);
+	}
 	conn->fd = -1;
 	conn->tx.shut = true;
 	conn->state = SOFT_CLOSED;
@@ -302,6 +313,20 @@ static void drop_frame(struct dapl_conn *conn)
 	conn->up_pdata_length = 0;
 }
 
+/* Engine lock held: the peer's ring brought its goodbye, and nothing follows. */
+static void end_pair(struct dapl_conn *conn)
+{
+	struct soft_qp *qp = conn->qp;
+
+	if (conn->state != SOFT_OPEN && conn->state != SOFT_CLOSING)
+		return;
+	if (qp)
+		dapl_spin_lock(&qp->lock);
+	soft_stream_over(qp, conn, true);
+	if (qp)
+		dapl_spin_unlock(&qp->lock);
+}
+
 static void conn_work(struct dapl_task *task)
 {
 	struct dapl_conn *conn = container_of(task, struct dapl_conn, task);
@@ -315,6 +340,8 @@ static void conn_work(struct dapl_task *task)
 	}
 	soft_engine_lock(dev);
 	tell = !conn->released;
+	if (up & SOFT_UP_GOODBYE)
+		end_pair(conn);
 	soft_engine_unlock(dev);
 	if ((up & SOFT_UP_ESTABLISHED) && tell)
 		tell_established(conn);

@@ -443,7 +443,7 @@ struct soft_pair {
 /* What the service thread has to tell core about a connection, in this order. */
 enum {
 	SOFT_UP_ESTABLISHED = 1, SOFT_UP_FAILED = 2, SOFT_UP_CLOSED = 4, SOFT_UP_BROKEN = 8,
-	SOFT_UP_RELEASED = 16, SOFT_UP_DEAD = 32,
+	SOFT_UP_RELEASED = 16, SOFT_UP_DEAD = 32, SOFT_UP_GOODBYE = 64,
 };
 
 struct dapl_conn {

@@ -834,6 +834,7 @@ static bool send_some(struct dapl_conn *conn)
 	return stop != NOTHING;
 }
 
+/* Of a pair the ring has told; its socket is closed then. */
 static void finish(struct dapl_conn *conn)
 {
 	struct soft_tx *tx = &conn->tx;
@@ -841,7 +842,8 @@ static void finish(struct dapl_conn *conn)
 	if (tx->shut || tx->blocked || (!tx->terminate && !tx->goodbye))
 		return;
 	tx->shut = true;
-	shutdown(conn->fd, SHUT_WR);
+	if (!conn->pair || tx->terminate)
+		shutdown(conn->fd, SHUT_WR);
 }
 
 /* Is there nothing to be sent? */
@@ -1181,6 +1183,8 @@ int soft_segment_end(struct soft_qp *qp, struct dapl_conn *conn, const char **ch
 	case WIRE_GOODBYE:
 		rx->msn_ours++;
 		rx->goodbye = true;
+		if (conn->pair)
+			soft_cm_tell(conn, SOFT_UP_GOODBYE);
 		return FINE;
 	case WIRE_TERMINATE:
 		soft_initiator_terminated(qp, conn, body,
