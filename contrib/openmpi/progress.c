@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* progress.c - polling: rings each time; completions as often, while an RDMA operation is under way or
- * there are no rings, else less often; connections now and then.
+/* progress.c - polling: rings each time; completions as often, while an RDMA operation is under way, of
+ * ours or on memory of ours, or there are no rings, else less often; connections now and then.
  *
  * Where peers map our rings, a look at completions only delays the message that comes meanwhile. Where
  * they do not, it is what brings the messages. So a module that finds messages without having looked
@@ -150,7 +150,7 @@ static int look_when_due(mca_btl_udapl_module_t *m)
 {
 	bool connections;
 
-	if (++m->polls <= m->patience && !m->rdma_outstanding)
+	if (++m->polls <= m->patience && !m->rdma_outstanding && !m->exposed)
 		return 0;
 	m->polls_before += m->polls;
 	m->polls = 0;

@@ -17,6 +17,7 @@ struct udapl_region {
 	mca_btl_base_registration_handle_t handle;
 	DAT_LMR_HANDLE lmr;
 	mca_rcache_base_registration_t *cached;	/* NULL: the cache has dropped it */
+	bool exposes;				/* a message's, to a peer */
 	int uses;				/* that the cache doesn't know of */
 };
 
@@ -51,6 +52,13 @@ static DAT_MEM_PRIV_FLAGS privileges(const mca_btl_udapl_module_t *m, int access
 	return (DAT_MEM_PRIV_FLAGS)p;
 }
 
+/* A window of one-sided programs allows everything. */
+static bool is_for_a_message(int access)
+{
+	return (access & (MCA_RCACHE_ACCESS_REMOTE_READ | MCA_RCACHE_ACCESS_REMOTE_WRITE)) &&
+	       !(access & MCA_RCACHE_ACCESS_REMOTE_ATOMIC);
+}
+
 static int register_range(void *context, void *base, size_t size,
 			  mca_rcache_base_registration_t *reg)
 {
@@ -70,6 +78,7 @@ static int register_range(void *context, void *base, size_t size,
 		return OPAL_ERR_OUT_OF_RESOURCE;
 	}
 	r->cached = reg;
+	r->exposes = is_for_a_message(reg->access_flags);
 	((struct registration *)reg)->region = r;
 	return OPAL_SUCCESS;
 }
@@ -155,12 +164,15 @@ mca_btl_base_registration_handle_t *udapl_register_mem(mca_btl_base_module_t *bt
 	struct udapl_region *r = opal_using_threads() ? NULL : *place(m, base);
 
 	(void)e;
-	if (r && serves(r, base, size, access)) {
+	if (r && serves(r, base, size, access))
 		r->uses++;
-		return &r->handle;
-	}
-	r = ask_cache(m, base, size, access);
-	return r ? &r->handle : NULL;
+	else
+		r = ask_cache(m, base, size, access);
+	if (!r)
+		return NULL;
+	if (r->exposes)
+		OPAL_THREAD_ADD_FETCH32(&m->exposed, 1);
+	return &r->handle;
 }
 
 /* It's all the same by which way it is returned: in the end the cache has all its own back. */
@@ -169,6 +181,8 @@ int udapl_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registration_h
 	mca_btl_udapl_module_t *m = (mca_btl_udapl_module_t *)btl;
 	struct udapl_region *r = CONTAINER_OF(h, struct udapl_region, handle);
 
+	if (r->exposes)
+		OPAL_THREAD_ADD_FETCH32(&m->exposed, -1);
 	if (!r->uses)
 		return m->rcache->rcache_deregister(m->rcache, r->cached);
 	r->uses--;

@@ -287,6 +287,7 @@ struct mca_btl_udapl_module_t {
 	bool taking;
 	int polls, patience, polls_before;
 	volatile int32_t rdma_outstanding;	/* of all endpoints */
+	volatile int32_t exposed;	/* regions for which the program has no other use than peers' access */
 
 	opal_mutex_t recv_lock;
 	int srq_wanted, srq_posted;	/* receives */

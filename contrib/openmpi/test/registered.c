@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* registered.c - what the component registers, and for how long. It calls libdat2 through
- * functions of this program, which note it. For two ranks.
+/* registered.c - what the component registers, and for how long; and that it looks for what peers do
+ * there. It calls libdat2 through functions of this program, which note it. For two ranks.
  *
  *	registered remapped	memory that was given back is registered anew
  *	registered returned	memory is registered for what it's needed for
- *	registered widened	what is replaced while it's in use goes when it isn't */
+ *	registered widened	what is replaced while it's in use goes when it isn't
+ *	registered exposed	while a message lies ready for a peer, completions are looked for */
 #include "check.h"
 #include <dat/udat.h>
 #include <dlfcn.h>
 #include <sys/mman.h>
 
-enum { TAG = 1, LATER, GO, LARGE = 1 << 17, SOME = 20000, PART = 1 << 14, ROUNDS = 5 };
+enum { TAG = 1, LATER, GO, LARGE = 1 << 17, SOME = 20000, PART = 1 << 14, ROUNDS = 5, MANY = 1000 };
 
 /* --- what is noted --------------------------------------------------------------------------- */
 
@@ -21,7 +22,7 @@ static struct noted {
 	DAT_LMR_CONTEXT context;
 	int freed;
 } noted[1000];
-static int registrations;
+static int registrations, looks;
 static DAT_LMR_CONTEXT last_read;	/* into this memory */
 
 static void *original(const char *name)
@@ -69,6 +70,16 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET 
 		f = (__typeof__(f))original("dat_ep_post_rdma_read");
 	last_read = local->lmr_context;
 	return f(ep, n, local, cookie, remote, flags);
+}
+
+DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd, DAT_EVENT *event)
+{
+	static __typeof__(&dat_evd_dequeue) f;
+
+	if (!f)
+		f = (__typeof__(f))original("dat_evd_dequeue");
+	looks++;
+	return f(evd, event);
 }
 
 /* The last registration that this is in. */
@@ -187,6 +198,36 @@ static void widened(void)
 		receive_late(data, elsewhere);
 }
 
+/* Short messages have come without a look at completions, so few are made while nothing else goes on.
+ * Our device is polled by that: a peer that reads from us may have to wait for it. */
+static void exposed(void)
+{
+	uint8_t *data = map_at(NULL, LARGE);
+	MPI_Request request;
+	int done = 0, before;
+
+	for (int i = 0; i < MANY && rank < 2; i++) {
+		if (rank == 1)
+			MPI_Recv(data, 1, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Send(data, 1, MPI_BYTE, !rank, TAG, MPI_COMM_WORLD);
+		if (rank == 0)
+			MPI_Recv(data, 1, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	}
+	if (rank == 1) {
+		MPI_Recv(data, 1, MPI_BYTE, 0, GO, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Recv(data, LARGE, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	} else if (rank == 0) {
+		MPI_Isend(data, LARGE, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &request);
+		before = looks;
+		for (int i = 0; i < MANY; i++)
+			MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+		CHECK(!done, "received before it was asked for");
+		CHECK(looks - before >= MANY, "%d looks in %d tests", looks - before, MANY);
+		MPI_Send(data, 1, MPI_BYTE, 1, GO, MPI_COMM_WORLD);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *kind = argc > 1 ? argv[1] : "";
@@ -196,6 +237,8 @@ int main(int argc, char **argv)
 		remapped();
 	else if (!strcmp(kind, "returned"))
 		returned();
+	else if (!strcmp(kind, "exposed"))
+		exposed();
 	else
 		widened();
 	return end();
