@@ -21,7 +21,11 @@
 #define SYS_pidfd_open 434
 #endif
 
-enum { ALIVE_NS = 10000000 };	/* a process number is not used again so soon */
+enum {
+	ALIVE_NS = 10000000,		/* a process number is not used again so soon */
+	LOOK_NS = 100000,		/* how much a peer polls is looked at as often, at most */
+	POLL_NS = 20000,		/* who polls so often serves his peers */
+};
 
 /* --- the target: the board --------------------------------------------------------------- */
 
@@ -391,6 +395,20 @@ static int own_memory(const struct soft_qp *qp, struct soft_swqe *wqe, struct io
 	return n > 0 ? n : 0;
 }
 
+bool soft_direct_nobody_polls(struct soft_pair *pair)
+{
+	uint64_t now = soft_now_ns(), since = now - pair->looked_ns;
+	uint32_t polls;
+
+	if (since >= LOOK_NS) {
+		polls = ONCE(pair->peer->board->polls);
+		pair->polls_much = (polls - pair->polls) * (uint64_t)POLL_NS > since;
+		pair->polls = polls;
+		pair->looked_ns = now;
+	}
+	return !pair->polls_much;
+}
+
 /* Order: all that was posted before is complete, so the target has executed it. And who posts
  * on without having looked for the last completion, or wants none, does not wait for this
  * one: then a ring carries more. */
@@ -442,6 +460,7 @@ bool soft_direct_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft
 
 enum { NEVER_NS = 1000000000 };		/* what fails is to be chosen seldom */
 
+
 void soft_direct_choose(const struct dapl_conn *conn, struct soft_swqe *wqe)
 {
 	const struct soft_station *peer = conn->pair->peer;
@@ -452,7 +471,7 @@ void soft_direct_choose(const struct dapl_conn *conn, struct soft_swqe *wqe)
 			 : !conn->pair->wanted);
 	if (!possible)
 		wqe->large.way = SOFT_WAY_RING;
-	else if (read && soft_is_asleep(peer))
+	else if (read && soft_direct_at_rest(conn->pair))
 		wqe->large.way = SOFT_WAY_KERNEL;
 	else
 		wqe->large.way = soft_choice_make(read ? &conn->dev->reads : &conn->dev->writes,
@@ -481,7 +500,7 @@ bool soft_direct_read_now(struct dapl_conn *conn, uint32_t stag, uint64_t remote
 	struct soft_pair *pair = conn->pair;
 
 	if (length < CHOICE_MIN || !conn->dev->want_direct ||
-	    !(soft_is_asleep(pair->peer) ||
+	    !(soft_direct_at_rest(pair) ||
 	      soft_choice_is_kernel(&conn->dev->reads, length)) ||
 	    !soft_direct_reaches(pair->peer) ||
 	    !read_from(conn, target, &(struct iovec){ to, length }, 1))

@@ -40,6 +40,7 @@ struct soft_board {
 	int32_t fd;			/* our number of the gate's file */
 	uint32_t fences;		/* it does so for those who write to mapped regions */
 	uint64_t gate __attribute__((aligned(64)));	/* offset of the open window; 0: none */
+	uint32_t polls __attribute__((aligned(128)));	/* counted, whoever serves */
 	struct board_entry entry[BOARD_SETS][BOARD_WAYS] __attribute__((aligned(4096)));
 };
 
@@ -98,6 +99,8 @@ bool soft_direct_has_ended(struct soft_station *peer);
 /* Opens a file anew that a process has open under this number. -1: it can't be. */
 int soft_direct_open(pid_t pid, int number);
 
+/* qp->lock held: the peer's service thread serves, and nobody else looks for what comes. */
+bool soft_direct_nobody_polls(struct soft_pair *pair);
 /* qp->lock held: may it be worth while with a request of these flags that is posted now? */
 bool soft_direct_suits(const struct soft_qp *qp, const struct dapl_conn *conn,
 		       unsigned send_flags);

@@ -1288,6 +1288,16 @@ static bool is_about_to_sleep(void)
 	return soft_poller.cq && __atomic_load_n(&soft_poller.cq->armed, __ATOMIC_RELAXED);
 }
 
+/* Engine lock held. Peers may know of it, too. */
+static void count_poll(struct dapl_device *dev)
+{
+	uint32_t polls = dev->polls + 1;
+
+	STORE(dev->polls, polls);
+	if (likely(dev->station))
+		STORE(dev->station->board->polls, polls);
+}
+
 bool soft_engine_poll(struct dapl_device *dev)
 {
 	bool busy;
@@ -1299,7 +1309,7 @@ bool soft_engine_poll(struct dapl_device *dev)
 		return true;		/* whoever has it may find something */
 	}
 	if (likely(!is_about_to_sleep()))
-		__atomic_store_n(&dev->polls, dev->polls + 1, __ATOMIC_RELAXED);
+		count_poll(dev);
 	busy = soft_engine_serve(dev, true);
 	count_idle(dev, busy);
 	soft_engine_unlock(dev);

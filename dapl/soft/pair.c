@@ -200,7 +200,7 @@ bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv
 		return false;
 	if (message.length > RING_CHUNK)
 		return false;
-	if (message.op == WIRE_WRITE && unlikely(soft_is_asleep(pair->peer)) &&
+	if (message.op == WIRE_WRITE && unlikely(soft_direct_at_rest(pair)) &&
 	    soft_direct_suits(qp, conn, wr->send_flags))
 		return false;		/* soft_pair_direct's */
 	charge = wr->opcode == IBV_WR_SEND ? SOFT_CHARGE + message.length : 0;
@@ -227,7 +227,7 @@ bool soft_pair_direct(struct soft_qp *qp, struct dapl_conn *conn)
 
 	return conn->pair && conn->tx.cursor.wqe + 1 == qp->sq_tail && qp->state == IBV_QPS_RTS &&
 	       (wqe->opcode == IBV_WR_RDMA_WRITE || wqe->opcode == IBV_WR_RDMA_READ) &&
-	       soft_is_asleep(conn->pair->peer) && plain_idle(conn) &&
+	       soft_direct_at_rest(conn->pair) && plain_idle(conn) &&
 	       soft_direct_execute(qp, conn, wqe);
 }
 

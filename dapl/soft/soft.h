@@ -418,6 +418,9 @@ struct soft_pair {
 	const uint8_t *aid_in;
 	bool door_open;			/* the peer may access our memory */
 	bool unsettled;			/* it was within a write for too long */
+	uint64_t looked_ns;		/* when we last looked how much the peer polls, */
+	uint32_t polls;			/* ... how often it had, */
+	bool polls_much;		/* ... and whether that was much since the time before */
 	uint32_t direct;		/* accesses made in the peer's, by the kernel, */
 	uint32_t mapped;		/* ... and by ourselves */
 	struct soft_view *views;	/* regions of the peer's that are mapped; NULL: none */
@@ -870,6 +873,13 @@ void soft_bell_clear(struct dapl_device *dev);
 static inline bool soft_is_asleep(const struct soft_station *station)
 {
 	return __atomic_load_n(station->sleeps, __ATOMIC_RELAXED) & 1;
+}
+
+/* qp->lock held. Is the peer better not woken? Who polls looks asleep, too, while nothing comes through
+ * his rings; when something does, the service thread hands over to him. */
+static inline bool soft_direct_at_rest(struct soft_pair *pair)
+{
+	return unlikely(soft_is_asleep(pair->peer)) && soft_direct_nobody_polls(pair);
 }
 
 /* What was stored for the peer before is seen by it: it polls, or has been woken. */

@@ -681,6 +681,39 @@ static void large_reads_go_the_faster_way(void **state)
 	}
 }
 
+/* While all is read directly no data comes to whom the service thread could hand over; so how much he
+ * polls decides, and whether he still does. */
+static void who_polls_is_no_sleeper(void **state)
+{
+	const uint32_t *direct;
+	time_t until = now() + LIMIT_S;
+	uint32_t before;
+
+	(void)state;
+	open_sleeper();
+	direct = &ends[0].conn->pair->direct;
+	let_win(&ends[0].dev->reads, SOFT_WAY_RING);
+	read_large(CHOICE_MIN, 0);
+	read_large(64, 1);
+	assert_int_equal(*direct, 2);
+	served = &ends[1];
+	do {
+		before = *direct;
+		for (int i = 0; i < 100; i++)
+			soft_engine_poll(ends[1].dev);
+		read_large(CHOICE_MIN, 2);
+		read_large(64, 3);
+	} while (*direct != before && now() < until);
+	assert_int_equal(*direct, before);
+	served = NULL;
+	wait_asleep(&ends[0]);
+	do
+		read_large(64, 4);
+	while (*direct == before && now() < until);
+	assert_int_not_equal(*direct, before);
+	close_two();
+}
+
 /* What was posted before has been executed: a read sees what a write left. */
 static void a_large_read_waits_for_its_turn(void **state)
 {
@@ -1169,6 +1202,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_gate_is_used_up),
 		cmocka_unit_test(a_small_limit_for_files_leaves_tcp),
 		cmocka_unit_test(large_reads_go_the_faster_way),
+		cmocka_unit_test(who_polls_is_no_sleeper),
 		cmocka_unit_test(a_large_read_waits_for_its_turn),
 		cmocka_unit_test(a_large_read_that_the_kernel_refuses),
 		cmocka_unit_test(reads_beyond_the_largest_take_the_ring),
