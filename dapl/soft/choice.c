@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* choice.c - see choice.h. Both ways are tried in turn at first, and the slower one again every
- * now and then. What is kept is near the shortest times seen lately: a thread that was preempted
+ * now and then; the ring a few times in a row, as it carries several at once, and the kernel does not.
+ * What is kept is near the shortest times seen lately: a thread that was preempted
  * meanwhile, or polled late, says nothing of the way. */
 #include "dapl/soft/choice.h"
 #include "dapl/soft/relaxed.h"
 
 enum {
 	FIRST = 16,			/* turns in which they alternate */
-	AGAIN = 512,			/* turns from one try of the slower way to the next ... */
+	IN_A_ROW = 4,			/* by the ring */
+	AGAIN = 1024,			/* turns from one try of the slower way to the next ... */
 	SELDOM = 4096,			/* ... and if it is so much slower: */
 	MUCH = 4,
 	MEASURED = 32,			/* one in so many, a divisor of the two */
@@ -20,19 +22,26 @@ static unsigned size_of(uint64_t length)
 	return size < CHOICE_SIZES ? size : CHOICE_SIZES - 1;
 }
 
+/* Is this turn for the slower way? */
+static bool is_try(uint32_t turn, uint32_t ring, uint32_t kernel)
+{
+	uint32_t best = ring < kernel ? ring : kernel, worst = ring < kernel ? kernel : ring;
+
+	return turn % (worst / MUCH > best ? SELDOM : AGAIN) < (kernel < ring ? IN_A_ROW : 1);
+}
+
 enum soft_way soft_choice_make(struct soft_choice *choice, uint64_t length, bool *probe)
 {
 	unsigned size = size_of(length);
 	uint32_t turn = ONCE(choice->size[size].turn);
 	uint32_t ring = ONCE(choice->size[size].ns[0]), kernel = ONCE(choice->size[size].ns[1]);
-	uint32_t best = ring < kernel ? ring : kernel, worst = ring < kernel ? kernel : ring;
 	bool slower;
 
 	STORE(choice->size[size].turn, turn + 1);
 	*probe = true;
-	if (turn < FIRST || !best)
-		return turn & 1 ? SOFT_WAY_RING : SOFT_WAY_KERNEL;
-	slower = turn % (worst / MUCH > best ? SELDOM : AGAIN) == 0;
+	if (turn < FIRST || !ring || !kernel)
+		return turn & IN_A_ROW ? SOFT_WAY_RING : SOFT_WAY_KERNEL;
+	slower = is_try(turn, ring, kernel);
 	*probe = slower;
 	return (kernel < ring) ^ slower ? SOFT_WAY_KERNEL : SOFT_WAY_RING;
 }
@@ -43,7 +52,8 @@ bool soft_choice_is_kernel(struct soft_choice *choice, uint64_t length)
 	uint32_t turn = ONCE(choice->size[size].turn);
 	uint32_t ring = ONCE(choice->size[size].ns[0]), kernel = ONCE(choice->size[size].ns[1]);
 
-	if (turn < FIRST || !kernel || kernel >= ring || turn % MEASURED == 0)
+	if (turn < FIRST || !kernel || kernel >= ring || turn % MEASURED == 0 ||
+	    is_try(turn, ring, kernel))
 		return false;
 	STORE(choice->size[size].turn, turn + 1);
 	return true;

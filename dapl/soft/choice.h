@@ -24,13 +24,12 @@ struct soft_choice {
 	} size[CHOICE_SIZES];
 };
 
-/* The way of a read of CHOICE_MIN to CHOICE_MAX bytes. *probe: it's taken to see how long it takes;
- * let nothing be before it. */
+/* The way of a read of CHOICE_MIN to CHOICE_MAX bytes. *probe: it's taken to see how long it takes. */
 enum soft_way soft_choice_make(struct soft_choice *choice, uint64_t length, bool *probe);
 /* Nobody has to measure each of them. True: this read goes by the kernel, which is faster, and nothing
  * is to be learned. False: soft_choice_make knows. */
 bool soft_choice_is_kernel(struct soft_choice *choice, uint64_t length);
-/* It took so long, from when nothing was before it until the data was there. */
+/* It took so long, from when it was posted, or the one before it was done, until the data was there. */
 void soft_choice_learn(struct soft_choice *choice, enum soft_way way, uint64_t length, uint64_t ns);
 
 #endif

@@ -318,6 +318,7 @@ static int execute(struct soft_qp *qp, struct dapl_conn *conn, const struct ring
 {
 	int term;
 
+	ring_look_fresh(&conn->pair->rx, message);
 	*check = "acknowledgement";
 	term = take_ack(conn);
 	if (term != FINE || soft_stream_dropping(conn))

@@ -266,6 +266,19 @@ static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
 	return qp->conn && (int32_t)(qp->conn->peer_delivered - wqe->seq) >= 0;
 }
 
+/* Which way is the faster one, if memory was not what took the time. */
+static __attribute__((noinline)) void learn(const struct soft_qp *qp, const struct soft_swqe *wqe)
+{
+	struct soft_pair *pair = qp->conn ? qp->conn->pair : NULL;
+
+	if (!pair)
+		return;
+	if (!pair->tx.fresh)
+		soft_choice_learn(&qp->dev->writes, wqe->large.way, wqe->length,
+				  soft_now_ns() - wqe->large.begun);
+	pair->tx.fresh = false;
+}
+
 void soft_qp_complete_sends(struct soft_qp *qp)
 {
 	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
@@ -281,8 +294,7 @@ void soft_qp_complete_sends(struct soft_qp *qp)
 		}
 		if (unlikely(wqe->length > RING_CHUNK && wqe->opcode != IBV_WR_RDMA_READ &&
 			     wqe->large.begun))
-			soft_choice_learn(&qp->dev->writes, wqe->large.way, wqe->length,
-					  soft_now_ns() - wqe->large.begun);
+			learn(qp, wqe);
 		if (soft_is_signalled(qp, wqe->flags))
 			complete_send(qp, wqe->wr_id, wqe->opcode, IBV_WC_SUCCESS,
 				      wqe->length);

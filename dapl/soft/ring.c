@@ -98,6 +98,7 @@ static uint8_t *bulk_take(struct ring_tx *tx, struct ring_slot *slot, uint32_t l
 	tx->bulk_tail += skipped(tx, size);
 	at = tx->bulk_tail % RING_BULK;
 	tx->bulk_tail += size;
+	ring_touch(&tx->touched, at + size, &tx->fresh);
 	slot->at = at;
 	return tx->bulk + at;
 }

@@ -99,6 +99,8 @@ struct ring_tx {
 	uint32_t tail, head;		/* slots used; done with, as last told */
 	uint32_t bulk_tail, bulk_head;	/* bytes; counters that wrap, 0 when it's empty */
 	uint32_t bulk_end[RING_SLOTS];	/* bulk_tail behind each slot */
+	uint32_t touched;		/* of bulk; behind it no memory is yet */
+	bool fresh;			/* some was used for the first time, which takes long */
 	bool broken;			/* the consumer told nonsense */
 };
 
@@ -110,6 +112,8 @@ struct ring_rx {
 	uint32_t head;			/* slots taken */
 	uint32_t told_head, tells;
 	uint32_t bulk_untold;		/* bytes taken since, of bulk or lent */
+	uint32_t touched;		/* like the producer's, */
+	bool fresh;			/* ... as far as ring_look_fresh was called */
 };
 
 struct ring_message {
@@ -120,6 +124,14 @@ struct ring_message {
 	const uint8_t *data;		/* of the consumer: still in shared memory */
 	uint64_t address;		/* instead, where it's lent */
 };
+
+static inline void ring_touch(uint32_t *touched, uint32_t end, bool *fresh)
+{
+	if (unlikely(end > *touched)) {
+		*touched = end;
+		*fresh = true;
+	}
+}
 
 void ring_tx_init(struct ring_tx *tx, struct ring_memory *memory, unsigned direction);
 void ring_rx_init(struct ring_rx *rx, struct ring_memory *memory, unsigned direction);
@@ -247,6 +259,13 @@ static inline bool ring_get(const struct ring_rx *rx, struct ring_message *messa
 		return false;
 	message->data = rx->bulk + at;
 	return true;
+}
+
+/* Takes note of it in rx->fresh if its payload lies where none did before. */
+static inline void ring_look_fresh(struct ring_rx *rx, const struct ring_message *message)
+{
+	if (message->length > RING_INLINE && !message->lent)
+		ring_touch(&rx->touched, message->data - rx->bulk + message->length, &rx->fresh);
 }
 
 /* The message is done with: its slot and bulk may be told. */

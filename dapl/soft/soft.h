@@ -418,6 +418,7 @@ struct soft_pair {
 	const uint8_t *aid_in;
 	bool door_open;			/* the peer may access our memory */
 	bool unsettled;			/* it was within a write for too long */
+	uint64_t read_ns;		/* when a large read by the ring was last done */
 	uint64_t looked_ns;		/* when we last looked how much the peer polls, */
 	uint32_t polls;			/* ... how often it had, */
 	bool polls_much;		/* ... and whether that was much since the time before */

@@ -159,20 +159,21 @@ static bool has_two_ways(const struct dapl_conn *conn, const struct soft_swqe *w
 }
 
 /* It is chosen only now, when those before it are under way, which way a large request goes. A read
- * that the kernel copies it copies at once: all before it is to be executed first. */
+ * that the kernel copies it copies at once: all before it is to be executed first. Others of a try are
+ * measured from when nothing is before them, reads by the ring from the one before. */
 static enum step start_large(const struct soft_qp *qp, const struct dapl_conn *conn,
 			     struct soft_swqe *wqe, const struct soft_tx_cursor *cur)
 {
-	bool alone = qp->sq_head == cur->wqe, by_us;
+	bool alone = qp->sq_head == cur->wqe, read = wqe->opcode == IBV_WR_RDMA_READ, by_us;
 
 	if (wqe->large.way == SOFT_WAY_OPEN)
 		soft_direct_choose(conn, wqe);
-	by_us = wqe->large.way == SOFT_WAY_KERNEL && wqe->opcode == IBV_WR_RDMA_READ;
-	if (!alone && (by_us || wqe->large.probe))
+	by_us = wqe->large.way == SOFT_WAY_KERNEL && read;
+	if (!alone && (read ? by_us : wqe->large.probe))
 		return NOTHING;
 	if (by_us)
 		return LOCAL;
-	wqe->large.begun = alone ? soft_now_ns() : 0;
+	wqe->large.begun = alone || read ? soft_now_ns() : 0;
 	return FRAMED;
 }
 

@@ -135,6 +135,38 @@ static void a_full_ring_takes_two_last_messages(void **state)
 	assert_true(ring_room(&tx, 0));
 }
 
+/* Both sides see when a payload lies where none did. */
+static bool is_fresh(uint32_t n, uint32_t length)
+{
+	struct ring_message message;
+
+	tx.fresh = rx.fresh = false;
+	put(n, length);
+	assert_true(ring_get(&rx, &message));
+	ring_look_fresh(&rx, &message);
+	take(n, length);
+	assert_int_equal(rx.fresh, tx.fresh);
+	return tx.fresh;
+}
+
+static void new_memory_is_noticed(void **state)
+{
+	uint32_t n = 0;
+
+	(void)state;
+	assert_false(is_fresh(n++, RING_INLINE));
+	while (n <= RING_TELL_BULK / RING_CHUNK)
+		assert_true(is_fresh(n++, RING_CHUNK));
+	assert_true(ring_tell_due(&rx));
+	ring_tell(&rx, 0, 0);
+	assert_true(ring_room(&tx, RING_CHUNK));
+	assert_true(is_fresh(n++, RING_CHUNK));	/* more than that is used before it begins anew */
+	ring_tell(&rx, 0, 0);
+	assert_true(ring_room(&tx, RING_CHUNK));
+	for (int i = 0; i < 4; i++)
+		assert_false(is_fresh(n++, RING_CHUNK));
+}
+
 static void bulk_is_full_before_the_slots_are(void **state)
 {
 	uint32_t n = 0;
@@ -344,6 +376,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(whatever_comes_is_what_went),
 		T(a_full_ring_takes_two_last_messages),
+		T(new_memory_is_noticed),
 		T(bulk_is_full_before_the_slots_are),
 		T(light_traffic_stays_in_front),
 		T(producer_and_consumer_at_once),

@@ -714,6 +714,28 @@ static void who_polls_is_no_sleeper(void **state)
 	close_two();
 }
 
+/* Memory of the ring that is used for the first time takes long: that says nothing of the way. */
+static void what_is_fresh_teaches_nothing(void **state)
+{
+	const uint32_t *ns;
+
+	(void)state;
+	open_sleeper();
+	ns = ends[0].dev->reads.size[1].ns;
+	let_poll();
+	for (unsigned i = 0; i < 8; i++)
+		read_large(RING_CHUNK, i);
+	assert_int_equal(ends[0].dev->reads.size[1].turn, 8);
+	assert_int_equal(ends[0].conn->pair->direct, 4);
+	assert_int_equal(ns[0], 0);
+	assert_int_not_equal(ns[1], 0);
+	for (unsigned i = 0; i < 64 && !ns[0]; i++)
+		read_large(RING_CHUNK, i);
+	assert_int_not_equal(ns[0], 0);
+	let_sleep();
+	close_two();
+}
+
 /* What was posted before has been executed: a read sees what a write left. */
 static void a_large_read_waits_for_its_turn(void **state)
 {
@@ -1203,6 +1225,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_small_limit_for_files_leaves_tcp),
 		cmocka_unit_test(large_reads_go_the_faster_way),
 		cmocka_unit_test(who_polls_is_no_sleeper),
+		cmocka_unit_test(what_is_fresh_teaches_nothing),
 		cmocka_unit_test(a_large_read_waits_for_its_turn),
 		cmocka_unit_test(a_large_read_that_the_kernel_refuses),
 		cmocka_unit_test(reads_beyond_the_largest_take_the_ring),
