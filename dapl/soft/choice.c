@@ -8,7 +8,6 @@
 
 enum {
 	FIRST = 16,			/* turns in which they alternate */
-	IN_A_ROW = 4,			/* by the ring */
 	AGAIN = 1024,			/* turns from one try of the slower way to the next ... */
 	SELDOM = 4096,			/* ... and if it is so much slower: */
 	MUCH = 4,
@@ -27,23 +26,19 @@ static bool is_try(uint32_t turn, uint32_t ring, uint32_t kernel)
 {
 	uint32_t best = ring < kernel ? ring : kernel, worst = ring < kernel ? kernel : ring;
 
-	return turn % (worst / MUCH > best ? SELDOM : AGAIN) < (kernel < ring ? IN_A_ROW : 1);
+	return turn % (worst / MUCH > best ? SELDOM : AGAIN) < (kernel < ring ? CHOICE_SERIES : 1);
 }
 
-enum soft_way soft_choice_make(struct soft_choice *choice, uint64_t length, bool *probe)
+enum soft_way soft_choice_make(struct soft_choice *choice, uint64_t length)
 {
 	unsigned size = size_of(length);
 	uint32_t turn = ONCE(choice->size[size].turn);
 	uint32_t ring = ONCE(choice->size[size].ns[0]), kernel = ONCE(choice->size[size].ns[1]);
-	bool slower;
 
 	STORE(choice->size[size].turn, turn + 1);
-	*probe = true;
 	if (turn < FIRST || !ring || !kernel)
-		return turn & IN_A_ROW ? SOFT_WAY_RING : SOFT_WAY_KERNEL;
-	slower = is_try(turn, ring, kernel);
-	*probe = slower;
-	return (kernel < ring) ^ slower ? SOFT_WAY_KERNEL : SOFT_WAY_RING;
+		return turn & CHOICE_SERIES ? SOFT_WAY_RING : SOFT_WAY_KERNEL;
+	return (kernel < ring) ^ is_try(turn, ring, kernel) ? SOFT_WAY_KERNEL : SOFT_WAY_RING;
 }
 
 bool soft_choice_is_kernel(struct soft_choice *choice, uint64_t length)

@@ -14,6 +14,8 @@ enum {
 	CHOICE_SIZES = 10,		/* by powers of two */
 };
 
+enum { CHOICE_SERIES = 4 };		/* requests in a row are measured together, at most */
+
 enum soft_way { SOFT_WAY_OPEN, SOFT_WAY_RING, SOFT_WAY_KERNEL };
 
 /* Of a device. All atomic, and no harm done when two threads count as one. */
@@ -24,12 +26,49 @@ struct soft_choice {
 	} size[CHOICE_SIZES];
 };
 
-/* The way of a read of CHOICE_MIN to CHOICE_MAX bytes. *probe: it's taken to see how long it takes. */
-enum soft_way soft_choice_make(struct soft_choice *choice, uint64_t length, bool *probe);
+/* The way of a request of CHOICE_MIN to CHOICE_MAX bytes. */
+enum soft_way soft_choice_make(struct soft_choice *choice, uint64_t length);
 /* Nobody has to measure each of them. True: this read goes by the kernel, which is faster, and nothing
  * is to be learned. False: soft_choice_make knows. */
 bool soft_choice_is_kernel(struct soft_choice *choice, uint64_t length);
-/* It took so long, from when it was posted, or the one before it was done, until the data was there. */
+/* It took so long, from when nothing was before it until it was done; or that is its share of what a
+ * series took. */
 void soft_choice_learn(struct soft_choice *choice, enum soft_way way, uint64_t length, uint64_t ns);
+
+/* Requests that went one way, one after the other, the first with nothing before it: the ring carries
+ * several at once. */
+struct soft_series {
+	uint64_t begun_ns;		/* 0: it says nothing */
+	uint64_t bytes;			/* of those that are done */
+	unsigned room, under_way;
+};
+
+/* A request begins, `alone` or not. True: it belongs to the series. */
+static inline bool soft_series_join(struct soft_series *s, bool alone, uint64_t now_ns)
+{
+	if (alone)
+		*s = (struct soft_series){ .begun_ns = now_ns, .room = CHOICE_SERIES };
+	if (!s->room)
+		return false;
+	s->room--;
+	s->under_way++;
+	return true;
+}
+
+/* One of it is done. True: no other is under way, so it is over. */
+static inline bool soft_series_ends(struct soft_series *s, uint64_t length)
+{
+	s->bytes += length;
+	if (--s->under_way)
+		return false;
+	s->room = 0;
+	return true;
+}
+
+/* What it took for one of this length. */
+static inline uint64_t soft_series_share(const struct soft_series *s, uint64_t length, uint64_t now_ns)
+{
+	return (now_ns - s->begun_ns) * length / s->bytes;
+}
 
 #endif

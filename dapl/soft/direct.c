@@ -464,7 +464,7 @@ enum { NEVER_NS = 1000000000 };		/* what fails is to be chosen seldom */
 void soft_direct_choose(const struct dapl_conn *conn, struct soft_swqe *wqe)
 {
 	const struct soft_station *peer = conn->pair->peer;
-	bool read = wqe->opcode == IBV_WR_RDMA_READ, possible, probe = false;
+	bool read = wqe->opcode == IBV_WR_RDMA_READ, possible;
 
 	possible = conn->dev->want_direct &&
 		   (read ? wqe->length <= CHOICE_MAX && ONCE(peer->reach) != SOFT_REACH_NO
@@ -475,8 +475,7 @@ void soft_direct_choose(const struct dapl_conn *conn, struct soft_swqe *wqe)
 		wqe->large.way = SOFT_WAY_KERNEL;
 	else
 		wqe->large.way = soft_choice_make(read ? &conn->dev->reads : &conn->dev->writes,
-						  wqe->length, &probe);
-	wqe->large.probe = probe;
+						  wqe->length);
 }
 
 bool soft_direct_read(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
@@ -486,10 +485,8 @@ bool soft_direct_read(const struct soft_qp *qp, struct dapl_conn *conn, struct s
 
 	soft_choice_learn(&conn->dev->reads, SOFT_WAY_KERNEL, wqe->length,
 			  done ? soft_now_ns() - begun : NEVER_NS);
-	if (!done) {
+	if (!done)
 		wqe->large.way = SOFT_WAY_RING;
-		wqe->large.probe = false;
-	}
 	return done;
 }
 

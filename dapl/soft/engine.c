@@ -679,17 +679,17 @@ int soft_initiator_response_begin(struct soft_qp *qp, struct dapl_conn *conn)
 	return FINE;
 }
 
-/* What a read by the ring took, if memory was not what took the time. */
+/* A read by the ring is done. What it took is told, if memory was not what took the time. */
 static void learn(struct dapl_conn *conn, const struct soft_swqe *wqe)
 {
 	struct soft_pair *pair = conn->pair;
-	uint64_t now = soft_now_ns();
-	uint64_t from = wqe->large.begun > pair->read_ns ? wqe->large.begun : pair->read_ns;
 
+	if (!soft_series_ends(&pair->reads, wqe->length))
+		return;
 	if (!pair->rx.fresh)
-		soft_choice_learn(&conn->dev->reads, SOFT_WAY_RING, wqe->length, now - from);
+		soft_choice_learn(&conn->dev->reads, SOFT_WAY_RING, wqe->length,
+				  soft_series_share(&pair->reads, wqe->length, soft_now_ns()));
 	pair->rx.fresh = false;
-	pair->read_ns = now;
 }
 
 void soft_initiator_response_end(struct soft_qp *qp, struct dapl_conn *conn)
@@ -697,7 +697,7 @@ void soft_initiator_response_end(struct soft_qp *qp, struct dapl_conn *conn)
 	struct soft_swqe *wqe = soft_swqe(qp, conn->rx.read_wqe);
 
 	conn->rx.read_open = false;
-	if (wqe->large.begun)
+	if (wqe->large.counts)
 		learn(conn, wqe);
 	read_done(qp, conn, wqe);
 }

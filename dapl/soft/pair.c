@@ -424,7 +424,7 @@ static void give(struct dapl_conn *conn)
 	if (!pair->wanted)
 		soft_trace(TRC_LVL_DETAIL, "conn", conn, "the peer can't copy from this process");
 	pair->wanted = true;
-	wqe->large.begun = 0;
+	pair->writes.begun_ns = 0;
 	STORE(pair->rx.told->given, ++pair->given);
 	soft_pair_tell(conn);
 }

@@ -266,16 +266,17 @@ static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
 	return qp->conn && (int32_t)(qp->conn->peer_delivered - wqe->seq) >= 0;
 }
 
-/* Which way is the faster one, if memory was not what took the time. */
+/* A large write or send, at the head, is done. What it took tells which way is the faster one, if memory
+ * was not what took the time. */
 static __attribute__((noinline)) void learn(const struct soft_qp *qp, const struct soft_swqe *wqe)
 {
 	struct soft_pair *pair = qp->conn ? qp->conn->pair : NULL;
 
-	if (!pair)
+	if (!pair || !soft_series_ends(&pair->writes, wqe->length))
 		return;
-	if (!pair->tx.fresh)
+	if (pair->writes.begun_ns && !pair->tx.fresh)
 		soft_choice_learn(&qp->dev->writes, wqe->large.way, wqe->length,
-				  soft_now_ns() - wqe->large.begun);
+				  soft_series_share(&pair->writes, wqe->length, soft_now_ns()));
 	pair->tx.fresh = false;
 }
 
@@ -293,7 +294,7 @@ void soft_qp_complete_sends(struct soft_qp *qp)
 			return;
 		}
 		if (unlikely(wqe->length > RING_CHUNK && wqe->opcode != IBV_WR_RDMA_READ &&
-			     wqe->large.begun))
+			     wqe->large.counts))
 			learn(qp, wqe);
 		if (soft_is_signalled(qp, wqe->flags))
 			complete_send(qp, wqe->wr_id, wqe->opcode, IBV_WC_SUCCESS,
@@ -402,7 +403,7 @@ static int fill_swqe(struct soft_qp *qp, struct soft_swqe *wqe, const struct ibv
 	wqe->length = 0;
 	wqe->sges = 0;
 	wqe->large.way = SOFT_WAY_OPEN;
-	wqe->large.begun = 0;
+	wqe->large.counts = false;
 	switch (wr->opcode) {
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:

@@ -208,8 +208,7 @@ struct soft_swqe {
 		} bind;
 		struct {		/* reads, writes and sends */
 			uint8_t way;	/* enum soft_way */
-			bool probe;	/* nothing may be before it */
-			uint64_t begun;	/* ns; 0: is not measured */
+			bool counts;	/* it belongs to its kind's series */
 		} large;
 	};
 	struct ibv_sge sge[];		/* or inline data */
@@ -418,7 +417,8 @@ struct soft_pair {
 	const uint8_t *aid_in;
 	bool door_open;			/* the peer may access our memory */
 	bool unsettled;			/* it was within a write for too long */
-	uint64_t read_ns;		/* when a large read by the ring was last done */
+	struct soft_series reads, writes;	/* large ones that are measured */
+	enum soft_way way;		/* of the last large write */
 	uint64_t looked_ns;		/* when we last looked how much the peer polls, */
 	uint32_t polls;			/* ... how often it had, */
 	bool polls_much;		/* ... and whether that was much since the time before */

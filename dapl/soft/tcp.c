@@ -159,8 +159,8 @@ static bool has_two_ways(const struct dapl_conn *conn, const struct soft_swqe *w
 }
 
 /* It is chosen only now, when those before it are under way, which way a large request goes. A read
- * that the kernel copies it copies at once: all before it is to be executed first. Others of a try are
- * measured from when nothing is before them, reads by the ring from the one before. */
+ * that the kernel copies it copies at once: all before it is to be executed first. So that it can be
+ * told what writes take, those that go different ways are not under way at once. */
 static enum step start_large(const struct soft_qp *qp, const struct dapl_conn *conn,
 			     struct soft_swqe *wqe, const struct soft_tx_cursor *cur)
 {
@@ -169,11 +169,15 @@ static enum step start_large(const struct soft_qp *qp, const struct dapl_conn *c
 	if (wqe->large.way == SOFT_WAY_OPEN)
 		soft_direct_choose(conn, wqe);
 	by_us = wqe->large.way == SOFT_WAY_KERNEL && read;
-	if (!alone && (read ? by_us : wqe->large.probe))
+	if (!alone && (read ? by_us : wqe->large.way != conn->pair->way))
 		return NOTHING;
 	if (by_us)
 		return LOCAL;
-	wqe->large.begun = alone || read ? soft_now_ns() : 0;
+	if (!read)
+		conn->pair->way = wqe->large.way;
+	if (!wqe->large.counts)		/* it may have been here before, and found no room */
+		wqe->large.counts = soft_series_join(read ? &conn->pair->reads : &conn->pair->writes,
+						     alone, alone ? soft_now_ns() : 0);
 	return FRAMED;
 }
 
@@ -259,6 +263,7 @@ struct part {
 	uint32_t length;
 	int pieces;		/* negative: its memory is gone */
 	bool lent;		/* the peer copies it */
+	bool split;		/* ... and could not, as it's in pieces */
 	struct iovec iov[SOFT_MAX_SGE];
 };
 
@@ -272,6 +277,7 @@ static void find_part(struct part *part, const struct dapl_conn *conn, const str
 	part->length = want < limit ? want : limit;
 	part->pieces = payload(qp, wqe, offset, part->length, part->iov);
 	part->lent = may_lend && part->pieces == 1;
+	part->split = may_lend && part->pieces > 1;
 	if (part->lent || part->length <= most || part->pieces < 0)
 		return;
 	part->length = most;
@@ -284,6 +290,8 @@ static bool put_part(struct batch *b, const struct dapl_conn *conn, const struct
 {
 	if (!has_room(b, part->pieces, part->lent ? 0 : part->length))
 		return false;
+	if (part->split)
+		conn->pair->writes.begun_ns = 0;	/* it goes both ways */
 	if (part->lent)
 		soft_pair_lend(b->ring, segment, cur->wqe, cur->offset, part->iov);
 	else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_soft_choice.c - which way large reads take, from times that are given. That they take it
- * is test_soft_shm.c's matter. */
+/* test_soft_choice.c - which way large requests take, from times that are given, and what a series of
+ * them took. That they take it is test_soft_shm.c's matter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,20 +11,16 @@ enum { K = 1024 };
 static const uint64_t lengths[] = { 8 * K, 16 * K - 1, 100 * K, 1024 * K, CHOICE_MAX };
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
-/* `n` reads, which take so long by the ring and by the kernel. How many the kernel copied; and how
- * many were to see how long it takes. */
+/* `n` reads, which take so long by the ring and by the kernel. How many the kernel copied. */
 static unsigned reads(struct soft_choice *choice, uint64_t length, unsigned n, uint64_t ring,
-		      uint64_t kernel, unsigned *probes)
+		      uint64_t kernel)
 {
 	unsigned by_kernel = 0;
 
-	*probes = 0;
 	for (unsigned i = 0; i < n; i++) {
-		bool probe;
-		enum soft_way way = soft_choice_make(choice, length, &probe);
+		enum soft_way way = soft_choice_make(choice, length);
 
 		assert_true(way == SOFT_WAY_KERNEL || way == SOFT_WAY_RING);
-		*probes += probe;
 		by_kernel += way == SOFT_WAY_KERNEL;
 		soft_choice_learn(choice, way, length, way == SOFT_WAY_KERNEL ? kernel : ring);
 	}
@@ -33,14 +29,11 @@ static unsigned reads(struct soft_choice *choice, uint64_t length, unsigned n, u
 
 static void both_are_tried_in_turn(void **state)
 {
-	unsigned probes;
-
 	(void)state;
 	for (int i = 0; i < LENGTHS; i++) {
 		struct soft_choice choice = { 0 };
 
-		assert_int_equal(reads(&choice, lengths[i], 16, 1000, 2000, &probes), 8);
-		assert_int_equal(probes, 16);
+		assert_int_equal(reads(&choice, lengths[i], 16, 1000, 2000), 8);
 	}
 }
 
@@ -49,11 +42,10 @@ static void until_both_are_known(void **state)
 {
 	struct soft_choice choice = { 0 };
 	unsigned by_kernel = 0;
-	bool probe;
 
 	(void)state;
 	for (int i = 0; i < 1000; i++) {
-		if (soft_choice_make(&choice, 65536, &probe) != SOFT_WAY_KERNEL)
+		if (soft_choice_make(&choice, 65536) != SOFT_WAY_KERNEL)
 			continue;
 		by_kernel++;
 		soft_choice_learn(&choice, SOFT_WAY_KERNEL, 65536, 1000);
@@ -64,13 +56,11 @@ static void until_both_are_known(void **state)
 static void the_faster_one_is_taken(void **state)
 {
 	struct soft_choice choice = { 0 };
-	unsigned probes;
 
 	(void)state;
 	for (int i = 0; i < LENGTHS; i++) {
-		reads(&choice, lengths[i], 16, 3000, 2000, &probes);
-		assert_int_equal(reads(&choice, lengths[i], 5120, 3000, 2000, &probes), 5100);
-		assert_int_equal(probes, 20);
+		reads(&choice, lengths[i], 16, 3000, 2000);
+		assert_int_equal(reads(&choice, lengths[i], 5120, 3000, 2000), 5100);
 	}
 }
 
@@ -78,50 +68,47 @@ static void the_faster_one_is_taken(void **state)
 static void the_ring_is_tried_several_times_in_a_row(void **state)
 {
 	struct soft_choice choice = { 0 };
-	unsigned probes;
 
 	(void)state;
-	reads(&choice, 65536, 1024, 3000, 2000, &probes);
-	assert_int_equal(reads(&choice, 65536, 4, 3000, 2000, &probes), 0);
-	assert_int_equal(reads(&choice, 65536, 4, 3000, 2000, &probes), 4);
+	reads(&choice, 65536, 1024, 3000, 2000);
+	assert_int_equal(reads(&choice, 65536, 4, 3000, 2000), 0);
+	assert_int_equal(reads(&choice, 65536, 4, 3000, 2000), 4);
 	choice = (struct soft_choice){ 0 };
-	reads(&choice, 65536, 1024, 2000, 3000, &probes);
-	assert_int_equal(reads(&choice, 65536, 4, 2000, 3000, &probes), 1);
+	reads(&choice, 65536, 1024, 2000, 3000);
+	assert_int_equal(reads(&choice, 65536, 4, 2000, 3000), 1);
 }
 
 static void each_length_has_its_own(void **state)
 {
 	struct soft_choice choice = { 0 };
-	unsigned probes;
 
 	(void)state;
-	reads(&choice, 8 * K, 1000, 1000, 3000, &probes);
-	reads(&choice, 1024 * K, 1000, 300000, 100000, &probes);
-	assert_true(reads(&choice, 8 * K, 640, 1000, 3000, &probes) < 20);
-	assert_true(reads(&choice, 1024 * K, 640, 300000, 100000, &probes) > 620);
+	reads(&choice, 8 * K, 1000, 1000, 3000);
+	reads(&choice, 1024 * K, 1000, 300000, 100000);
+	assert_true(reads(&choice, 8 * K, 640, 1000, 3000) < 20);
+	assert_true(reads(&choice, 1024 * K, 640, 300000, 100000) > 620);
 }
 
 static void what_is_far_slower_is_tried_seldom(void **state)
 {
 	struct soft_choice choice = { 0 };
-	unsigned probes;
 
 	(void)state;
-	reads(&choice, 65536, 4096, 1000, 1000000000, &probes);
-	assert_int_equal(reads(&choice, 65536, 8192, 1000, 1000000000, &probes), 2);
+	reads(&choice, 65536, 4096, 1000, 1000000000);
+	assert_int_equal(reads(&choice, 65536, 8192, 1000, 1000000000), 2);
 }
 
 /* A thread was preempted, in one of ten. */
 static void a_long_time_now_and_then_says_nothing(void **state)
 {
 	struct soft_choice choice = { 0 };
-	unsigned probes, by_kernel = 0;
+	unsigned by_kernel = 0;
 
 	(void)state;
-	reads(&choice, 65536, 100, 3000, 2000, &probes);
+	reads(&choice, 65536, 100, 3000, 2000);
 	for (int i = 0; i < 100; i++) {
-		by_kernel += reads(&choice, 65536, 9, 3000, 2000, &probes);
-		by_kernel += reads(&choice, 65536, 1, 3000, 4000000, &probes);
+		by_kernel += reads(&choice, 65536, 9, 3000, 2000);
+		by_kernel += reads(&choice, 65536, 1, 3000, 4000000);
 	}
 	assert_true(by_kernel > 950);
 }
@@ -129,24 +116,23 @@ static void a_long_time_now_and_then_says_nothing(void **state)
 static void what_changes_is_noticed(void **state)
 {
 	struct soft_choice choice = { 0 };
-	unsigned probes;
 
 	(void)state;
-	reads(&choice, 65536, 1000, 3000, 2000, &probes);
-	reads(&choice, 65536, 1000, 3000, 6000, &probes);
-	assert_true(reads(&choice, 65536, 640, 3000, 6000, &probes) < 20);
+	reads(&choice, 65536, 1000, 3000, 2000);
+	reads(&choice, 65536, 1000, 3000, 6000);
+	assert_true(reads(&choice, 65536, 640, 3000, 6000) < 20);
 }
 
 /* Reads of which nothing is to be learned, among `n`: the others ask as ever. */
 static unsigned without_measure(struct soft_choice *choice, unsigned n, uint64_t ring, uint64_t kernel)
 {
-	unsigned by_kernel = 0, probes;
+	unsigned by_kernel = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		if (soft_choice_is_kernel(choice, 65536))
 			by_kernel++;
 		else
-			reads(choice, 65536, 1, ring, kernel, &probes);
+			reads(choice, 65536, 1, ring, kernel);
 	}
 	return by_kernel;
 }
@@ -163,6 +149,40 @@ static void few_are_measured_once_the_kernel_is_faster(void **state)
 	assert_int_equal(without_measure(&fast, 800, 2000, 6000), 0);
 }
 
+static void a_series_is_measured_as_one(void **state)
+{
+	struct soft_series s = { 0 };
+
+	(void)state;
+	assert_false(soft_series_join(&s, false, 500));		/* others are under way */
+	assert_true(soft_series_join(&s, true, 1000));
+	for (int i = 1; i < CHOICE_SERIES; i++)
+		assert_true(soft_series_join(&s, false, 2000));
+	assert_false(soft_series_join(&s, false, 2000));
+	for (int i = 1; i < CHOICE_SERIES; i++)
+		assert_false(soft_series_ends(&s, 100));
+	assert_true(soft_series_ends(&s, 100));
+	assert_int_equal(soft_series_share(&s, 100, 1000 + 40 * CHOICE_SERIES), 40);
+	assert_false(soft_series_join(&s, false, 9000));
+}
+
+static void a_series_may_be_short(void **state)
+{
+	struct soft_series s = { 0 };
+
+	(void)state;
+	assert_true(soft_series_join(&s, true, 1000));
+	assert_true(soft_series_ends(&s, 100));
+	assert_int_equal(soft_series_share(&s, 100, 1030), 30);
+	assert_false(soft_series_join(&s, false, 1500));
+	assert_true(soft_series_join(&s, true, 2000));
+	assert_true(soft_series_join(&s, false, 2100));
+	assert_false(soft_series_ends(&s, 300));
+	assert_true(soft_series_ends(&s, 100));
+	assert_int_equal(soft_series_share(&s, 100, 2400), 100);
+	assert_false(soft_series_join(&s, false, 9000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +195,8 @@ int main(void)
 		cmocka_unit_test(a_long_time_now_and_then_says_nothing),
 		cmocka_unit_test(what_changes_is_noticed),
 		cmocka_unit_test(few_are_measured_once_the_kernel_is_faster),
+		cmocka_unit_test(a_series_is_measured_as_one),
+		cmocka_unit_test(a_series_may_be_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

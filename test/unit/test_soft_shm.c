@@ -844,6 +844,37 @@ static void large_payloads_are_lent(void **state)
 	}
 }
 
+/* What they took is told of all of them; those that go another way wait for them. */
+static void large_writes_in_a_row_are_a_series(void **state)
+{
+	enum { LENGTH = 20000, N = 3 };
+	const struct soft_pair *pair;
+	const struct soft_qp *qp;
+
+	(void)state;
+	open_sleeper();
+	let_poll();
+	pair = ends[0].conn->pair;
+	qp = ends[0].conn->qp;
+	ends[0].conn->pair->tx.touched = RING_BULK;
+	let_win(&ends[0].dev->writes, SOFT_WAY_RING);
+	for (int i = 0; i < N; i++)
+		post_to_other(IBV_WR_RDMA_WRITE, LENGTH, i * LENGTH);
+	assert_int_equal(pair->writes.under_way, N);
+	let_win(&ends[0].dev->writes, SOFT_WAY_KERNEL);		/* of the ring it knows 1 << 20 */
+	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, N * LENGTH);
+	assert_int_equal(ends[0].conn->tx.cursor.wqe, qp->sq_tail - 1);
+	for (int i = 0; i < N; i++)
+		done(&ends[0]);
+	assert_int_equal(pair->writes.under_way, 1);
+	assert_int_equal(pair->writes.bytes, 0);
+	assert_int_not_equal(ends[0].dev->writes.size[1].ns[0], 1 << 20);
+	done(&ends[0]);
+	assert_int_equal(pair->writes.bytes, LENGTH);
+	let_sleep();
+	close_two();
+}
+
 /* A message that comes before its receive. */
 static void what_is_late_is_copied_at_once(void **state)
 {
@@ -1230,6 +1261,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_large_read_that_the_kernel_refuses),
 		cmocka_unit_test(reads_beyond_the_largest_take_the_ring),
 		cmocka_unit_test(large_payloads_are_lent),
+		cmocka_unit_test(large_writes_in_a_row_are_a_series),
 		cmocka_unit_test(what_is_late_is_copied_at_once),
 		cmocka_unit_test(what_can_not_be_copied_is_given),
 		cmocka_unit_test(what_was_recalled_is_not_delivered),
