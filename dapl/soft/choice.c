@@ -29,16 +29,18 @@ static bool is_try(uint32_t turn, uint32_t ring, uint32_t kernel)
 	return turn % (worst / MUCH > best ? SELDOM : AGAIN) < (kernel < ring ? CHOICE_SERIES : 1);
 }
 
-enum soft_way soft_choice_make(struct soft_choice *choice, uint64_t length)
+enum soft_way soft_choice_make(struct soft_choice *choice, uint64_t length, bool *try)
 {
 	unsigned size = size_of(length);
 	uint32_t turn = ONCE(choice->size[size].turn);
 	uint32_t ring = ONCE(choice->size[size].ns[0]), kernel = ONCE(choice->size[size].ns[1]);
 
 	STORE(choice->size[size].turn, turn + 1);
+	*try = true;
 	if (turn < FIRST || !ring || !kernel)
 		return turn & CHOICE_SERIES ? SOFT_WAY_RING : SOFT_WAY_KERNEL;
-	return (kernel < ring) ^ is_try(turn, ring, kernel) ? SOFT_WAY_KERNEL : SOFT_WAY_RING;
+	*try = is_try(turn, ring, kernel);
+	return (kernel < ring) ^ *try ? SOFT_WAY_KERNEL : SOFT_WAY_RING;
 }
 
 bool soft_choice_is_kernel(struct soft_choice *choice, uint64_t length)

@@ -26,8 +26,8 @@ struct soft_choice {
 	} size[CHOICE_SIZES];
 };
 
-/* The way of a request of CHOICE_MIN to CHOICE_MAX bytes. */
-enum soft_way soft_choice_make(struct soft_choice *choice, uint64_t length);
+/* The way of a request of CHOICE_MIN to CHOICE_MAX bytes. *try: it's taken to see how long it takes. */
+enum soft_way soft_choice_make(struct soft_choice *choice, uint64_t length, bool *try);
 /* Nobody has to measure each of them. True: this read goes by the kernel, which is faster, and nothing
  * is to be learned. False: soft_choice_make knows. */
 bool soft_choice_is_kernel(struct soft_choice *choice, uint64_t length);
@@ -53,6 +53,12 @@ static inline bool soft_series_join(struct soft_series *s, bool alone, uint64_t 
 	s->room--;
 	s->under_way++;
 	return true;
+}
+
+/* It says nothing, and takes no more. */
+static inline void soft_series_spoil(struct soft_series *s)
+{
+	s->begun_ns = s->room = 0;
 }
 
 /* One of it is done. True: no other is under way, so it is over. */

@@ -464,7 +464,7 @@ enum { NEVER_NS = 1000000000 };		/* what fails is to be chosen seldom */
 void soft_direct_choose(const struct dapl_conn *conn, struct soft_swqe *wqe)
 {
 	const struct soft_station *peer = conn->pair->peer;
-	bool read = wqe->opcode == IBV_WR_RDMA_READ, possible;
+	bool read = wqe->opcode == IBV_WR_RDMA_READ, possible, try = false;
 
 	possible = conn->dev->want_direct &&
 		   (read ? wqe->length <= CHOICE_MAX && ONCE(peer->reach) != SOFT_REACH_NO
@@ -475,7 +475,8 @@ void soft_direct_choose(const struct dapl_conn *conn, struct soft_swqe *wqe)
 		wqe->large.way = SOFT_WAY_KERNEL;
 	else
 		wqe->large.way = soft_choice_make(read ? &conn->dev->reads : &conn->dev->writes,
-						  wqe->length);
+						  wqe->length, &try);
+	wqe->large.try = try;
 }
 
 bool soft_direct_read(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)

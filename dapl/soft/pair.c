@@ -424,7 +424,7 @@ static void give(struct dapl_conn *conn)
 	if (!pair->wanted)
 		soft_trace(TRC_LVL_DETAIL, "conn", conn, "the peer can't copy from this process");
 	pair->wanted = true;
-	pair->writes.begun_ns = 0;
+	soft_series_spoil(&pair->writes);
 	STORE(pair->rx.told->given, ++pair->given);
 	soft_pair_tell(conn);
 }

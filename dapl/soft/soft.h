@@ -208,6 +208,7 @@ struct soft_swqe {
 		} bind;
 		struct {		/* reads, writes and sends */
 			uint8_t way;	/* enum soft_way */
+			bool try;	/* ... which is chosen to measure it */
 			bool counts;	/* it belongs to its kind's series */
 		} large;
 	};
@@ -418,7 +419,8 @@ struct soft_pair {
 	bool door_open;			/* the peer may access our memory */
 	bool unsettled;			/* it was within a write for too long */
 	struct soft_series reads, writes;	/* large ones that are measured */
-	enum soft_way way;		/* of the last large write */
+	enum soft_way way;		/* of the last large write, */
+	bool trying;			/* ... which was a try */
 	uint64_t looked_ns;		/* when we last looked how much the peer polls, */
 	uint32_t polls;			/* ... how often it had, */
 	bool polls_much;		/* ... and whether that was much since the time before */

@@ -158,9 +158,23 @@ static bool has_two_ways(const struct dapl_conn *conn, const struct soft_swqe *w
 	return conn->pair && wqe->length >= least;
 }
 
+static bool must_wait(const struct soft_pair *pair, const struct soft_swqe *wqe)
+{
+	return wqe->large.way != pair->way && (wqe->large.try || pair->trying);
+}
+
+/* What goes the other way meanwhile spoils the series. */
+static void note_way(struct soft_pair *pair, const struct soft_swqe *wqe, bool alone)
+{
+	if (!alone && wqe->large.way != pair->way)
+		soft_series_spoil(&pair->writes);
+	pair->way = wqe->large.way;
+	pair->trying = wqe->large.try;
+}
+
 /* It is chosen only now, when those before it are under way, which way a large request goes. A read
- * that the kernel copies it copies at once: all before it is to be executed first. So that it can be
- * told what writes take, those that go different ways are not under way at once. */
+ * that the kernel copies it copies at once: all before it is to be executed first. Writes of a try, and
+ * those that follow, wait for what goes the other way, so that it can be told what they took. */
 static enum step start_large(const struct soft_qp *qp, const struct dapl_conn *conn,
 			     struct soft_swqe *wqe, const struct soft_tx_cursor *cur)
 {
@@ -169,12 +183,12 @@ static enum step start_large(const struct soft_qp *qp, const struct dapl_conn *c
 	if (wqe->large.way == SOFT_WAY_OPEN)
 		soft_direct_choose(conn, wqe);
 	by_us = wqe->large.way == SOFT_WAY_KERNEL && read;
-	if (!alone && (read ? by_us : wqe->large.way != conn->pair->way))
+	if (!alone && (read ? by_us : must_wait(conn->pair, wqe)))
 		return NOTHING;
 	if (by_us)
 		return LOCAL;
 	if (!read)
-		conn->pair->way = wqe->large.way;
+		note_way(conn->pair, wqe, alone);
 	if (!wqe->large.counts)		/* it may have been here before, and found no room */
 		wqe->large.counts = soft_series_join(read ? &conn->pair->reads : &conn->pair->writes,
 						     alone, alone ? soft_now_ns() : 0);
@@ -291,7 +305,7 @@ static bool put_part(struct batch *b, const struct dapl_conn *conn, const struct
 	if (!has_room(b, part->pieces, part->lent ? 0 : part->length))
 		return false;
 	if (part->split)
-		conn->pair->writes.begun_ns = 0;	/* it goes both ways */
+		soft_series_spoil(&conn->pair->writes);	/* it goes both ways */
 	if (part->lent)
 		soft_pair_lend(b->ring, segment, cur->wqe, cur->offset, part->iov);
 	else

@@ -18,7 +18,8 @@ static unsigned reads(struct soft_choice *choice, uint64_t length, unsigned n, u
 	unsigned by_kernel = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		enum soft_way way = soft_choice_make(choice, length);
+		bool try;
+		enum soft_way way = soft_choice_make(choice, length, &try);
 
 		assert_true(way == SOFT_WAY_KERNEL || way == SOFT_WAY_RING);
 		by_kernel += way == SOFT_WAY_KERNEL;
@@ -45,7 +46,9 @@ static void until_both_are_known(void **state)
 
 	(void)state;
 	for (int i = 0; i < 1000; i++) {
-		if (soft_choice_make(&choice, 65536) != SOFT_WAY_KERNEL)
+		bool try;
+
+		if (soft_choice_make(&choice, 65536, &try) != SOFT_WAY_KERNEL)
 			continue;
 		by_kernel++;
 		soft_choice_learn(&choice, SOFT_WAY_KERNEL, 65536, 1000);
@@ -76,6 +79,21 @@ static void the_ring_is_tried_several_times_in_a_row(void **state)
 	choice = (struct soft_choice){ 0 };
 	reads(&choice, 65536, 1024, 2000, 3000);
 	assert_int_equal(reads(&choice, 65536, 4, 2000, 3000), 1);
+}
+
+static void who_tries_is_told(void **state)
+{
+	struct soft_choice choice = { 0 };
+	unsigned tries = 0;
+
+	(void)state;
+	for (int i = 0; i < 2048; i++) {
+		bool try;
+
+		soft_choice_learn(&choice, soft_choice_make(&choice, 65536, &try), 65536, 1000);
+		tries += try;
+	}
+	assert_in_range(tries, 16 + 1, 16 + CHOICE_SERIES);
 }
 
 static void each_length_has_its_own(void **state)
@@ -190,6 +208,7 @@ int main(void)
 		cmocka_unit_test(until_both_are_known),
 		cmocka_unit_test(the_faster_one_is_taken),
 		cmocka_unit_test(the_ring_is_tried_several_times_in_a_row),
+		cmocka_unit_test(who_tries_is_told),
 		cmocka_unit_test(each_length_has_its_own),
 		cmocka_unit_test(what_is_far_slower_is_tried_seldom),
 		cmocka_unit_test(a_long_time_now_and_then_says_nothing),

@@ -861,16 +861,25 @@ static void large_writes_in_a_row_are_a_series(void **state)
 	for (int i = 0; i < N; i++)
 		post_to_other(IBV_WR_RDMA_WRITE, LENGTH, i * LENGTH);
 	assert_int_equal(pair->writes.under_way, N);
-	let_win(&ends[0].dev->writes, SOFT_WAY_KERNEL);		/* of the ring it knows 1 << 20 */
+	let_win(&ends[0].dev->writes, SOFT_WAY_RING);		/* the kernel's turn to be tried */
+	ends[0].dev->writes.size[1].turn = 1 << 20;
 	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, N * LENGTH);
 	assert_int_equal(ends[0].conn->tx.cursor.wqe, qp->sq_tail - 1);
 	for (int i = 0; i < N; i++)
 		done(&ends[0]);
 	assert_int_equal(pair->writes.under_way, 1);
 	assert_int_equal(pair->writes.bytes, 0);
-	assert_int_not_equal(ends[0].dev->writes.size[1].ns[0], 1 << 20);
+	assert_int_not_equal(ends[0].dev->writes.size[1].ns[0], 1);	/* it was learned from */
 	done(&ends[0]);
 	assert_int_equal(pair->writes.bytes, LENGTH);
+	let_win(&ends[0].dev->writes, SOFT_WAY_RING);		/* no tries: nothing waits, or is told */
+	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, 0);
+	let_win(&ends[0].dev->writes, SOFT_WAY_KERNEL);
+	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, LENGTH);
+	assert_int_equal(ends[0].conn->tx.cursor.wqe, qp->sq_tail);
+	done(&ends[0]);
+	done(&ends[0]);
+	assert_int_equal(ends[0].dev->writes.size[1].ns[0], 1 << 20);
 	let_sleep();
 	close_two();
 }
