@@ -74,7 +74,7 @@ static inline bool soft_series_ends(struct soft_series *s, uint64_t length)
 /* What it took for one of this length. */
 static inline uint64_t soft_series_share(const struct soft_series *s, uint64_t length, uint64_t now_ns)
 {
-	return (now_ns - s->begun_ns) * length / s->bytes;
+	return (double)(now_ns - s->begun_ns) * length / s->bytes;	/* the product may not fit 64 bits */
 }
 
 #endif

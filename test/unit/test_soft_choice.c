@@ -182,6 +182,8 @@ static void a_series_is_measured_as_one(void **state)
 	assert_true(soft_series_ends(&s, 100));
 	assert_int_equal(soft_series_share(&s, 100, 1000 + 40 * CHOICE_SERIES), 40);
 	assert_false(soft_series_join(&s, false, 9000));
+	s = (struct soft_series){ .begun_ns = 1, .bytes = 4ull << 30 };
+	assert_true(soft_series_share(&s, 4ull << 30, 60000000001) == 60000000000);	/* a minute */
 }
 
 static void a_series_may_be_short(void **state)
