@@ -104,18 +104,13 @@ bool soft_board_withdraw(struct soft_station *station, const struct soft_region 
 
 /* --- the target: doors, one for each connection -------------------------------------------- */
 
-static struct ring_door *own_door(const struct soft_pair *pair)
-{
-	return &pair->segment->memory->door[!pair->conn->passive];
-}
-
 void soft_door_open(struct soft_qp *qp, struct dapl_conn *conn)
 {
 	struct ring_door *door;
 
 	if (!conn->pair || !conn->dev->want_direct || qp->state != IBV_QPS_RTS)
 		return;
-	door = own_door(conn->pair);
+	door = soft_own_door(conn->pair);
 	__atomic_store_n(&door->pd, ((struct soft_pd *)qp->qp.pd)->id, __ATOMIC_RELEASE);
 	conn->pair->door_open = true;
 }
@@ -127,7 +122,7 @@ void soft_door_close(struct dapl_conn *conn)
 	if (!pair || !pair->door_open)
 		return;
 	pair->door_open = false;
-	STORE(own_door(pair)->pd, 0);
+	STORE(soft_own_door(pair)->pd, 0);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (unlikely(ONCE(soft_peers_writer(conn)->maps)))
 		soft_gate_fence();
@@ -272,7 +267,7 @@ bool soft_permit_find(const struct dapl_conn *conn, uint32_t stag, uint32_t need
 {
 	uint64_t pd;
 
-	permit->door = &conn->pair->segment->memory->door[conn->passive];
+	permit->door = conn->pair->door;
 	pd = __atomic_load_n(&permit->door->pd, __ATOMIC_ACQUIRE);
 	return pd && find_entry(conn->pair->peer->board, stag, permit) && permit->is.pd == pd &&
 	       (permit->is.access & needed) && soft_permit_holds(permit);
@@ -509,18 +504,18 @@ bool soft_direct_read_now(struct dapl_conn *conn, uint32_t stag, uint64_t remote
 
 void soft_direct_lend(struct soft_pair *pair)
 {
-	STORE(own_door(pair)->lends, 1);
+	STORE(soft_own_door(pair)->lends, 1);
 }
 
 void soft_direct_recall(struct soft_pair *pair)
 {
-	STORE(own_door(pair)->lends, 0);
+	STORE(soft_own_door(pair)->lends, 0);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 bool soft_direct_recalled(const struct dapl_conn *conn)
 {
-	return !ONCE(conn->pair->segment->memory->door[conn->passive].lends);
+	return !ONCE(conn->pair->door->lends);
 }
 
 /* Like a read: what it copied counts if it's still lent afterwards. */

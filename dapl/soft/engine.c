@@ -17,7 +17,10 @@ enum {
 	QUIET_AFTER = 32,		/* messages of one socket, until it wakes nobody */
 	MIXED_TURNS = 8,		/* polls of rings for one of the sockets that carry data */
 	PAIRS_BUSY = 8,			/* rings that each poll looks at, */
-	PAIRS_IN_TURN = 8,		/* ... and those of the others */
+	PAIRS_IN_TURN = 8,		/* ... and those of the others, */
+	CALLING_POLLS = 8,		/* ... or one in so many polls where their peers call */
+	PAIRS_FEW = PAIRS_BUSY + PAIRS_IN_TURN,
+	REGULAR = 4,			/* messages found without a call, till the peer need not */
 	IDLE_POLLS = 500,		/* empty polls until others get the processor, */
 	IDLE_TURNS = 16,		/* ... then now and then */
 	REFUSED_POLLS = 16,		/* that another kept from serving, until he gets the processor */
@@ -922,6 +925,43 @@ void soft_engine_interest(struct dapl_conn *conn)
 	epoll_ctl(conn->dev->data_epoll, EPOLL_CTL_MOD, conn->fd, &event);
 }
 
+/* The first that a poll looks at only when it's called, or in its turn. */
+static struct soft_pair *behind_busy(const struct dapl_device *dev)
+{
+	struct soft_pair *pair = TAILQ_FIRST(&dev->pairs);
+
+	for (int i = 0; i < PAIRS_BUSY && pair; i++)
+		pair = TAILQ_NEXT(pair, link);
+	return pair;
+}
+
+/* The last one is one of many, or has just made them many. */
+static void have_call(struct dapl_device *dev, struct soft_pair *last)
+{
+	struct soft_pair *pair;
+
+	if (dev->pair_count > PAIRS_FEW + 1) {
+		soft_calls_join(last);
+		soft_calls_ask(last);
+		return;
+	}
+	TAILQ_FOREACH(pair, &dev->pairs, link)
+		soft_calls_join(pair);
+	for (pair = behind_busy(dev); pair; pair = TAILQ_NEXT(pair, link))
+		soft_calls_ask(pair);
+}
+
+/* One has gone. Of few, each is looked at. */
+static void need_not_call(struct dapl_device *dev, struct soft_pair *gone)
+{
+	struct soft_pair *pair;
+
+	soft_calls_leave(gone);
+	if (dev->pair_count == PAIRS_FEW)
+		TAILQ_FOREACH(pair, &dev->pairs, link)
+			soft_calls_leave(pair);
+}
+
 /* What came before nobody looked wakes whoever is to look. */
 static void add_pair(struct soft_pair *pair)
 {
@@ -930,6 +970,8 @@ static void add_pair(struct soft_pair *pair)
 	soft_quiet_end(dev);		/* beside rings the last busy socket is not read at each poll */
 	TAILQ_INSERT_TAIL(&dev->pairs, pair, link);
 	__atomic_add_fetch(&dev->pair_count, 1, __ATOMIC_RELAXED);
+	if (dev->pair_count > PAIRS_FEW)
+		have_call(dev, pair);
 	if (soft_pair_ready(pair))
 		soft_bell_again(dev->station);
 }
@@ -998,6 +1040,7 @@ void soft_engine_del(struct dapl_conn *conn)
 			dev->next_pair = TAILQ_NEXT(conn->pair, link);
 		TAILQ_REMOVE(&dev->pairs, conn->pair, link);
 		__atomic_sub_fetch(&dev->pair_count, 1, __ATOMIC_RELAXED);
+		need_not_call(dev, conn->pair);
 	} else {
 		epoll_ctl(dev->data_epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 	}
@@ -1181,37 +1224,89 @@ static bool serve_all_pairs(struct dapl_device *dev, bool polling)
 	return busy;
 }
 
-/* Of many, a poll looks at those that had something last, which are in front, and at some of
- * the others in their turn. */
-static bool serve_some_pairs(struct dapl_device *dev)
+/* Of many: it had something last, so it comes to the front. Who leaves the front is to call again. */
+static void make_busy(struct dapl_device *dev, struct soft_pair *pair)
+{
+	struct soft_pair *other;
+
+	TAILQ_REMOVE(&dev->pairs, pair, link);
+	TAILQ_INSERT_HEAD(&dev->pairs, pair, link);
+	pair->hits = 0;
+	other = dev->uncalled ? behind_busy(dev) : NULL;
+	if (other && !other->called)
+		soft_calls_ask(other);
+}
+
+static bool look_behind(struct dapl_device *dev, struct soft_pair *pair)
+{
+	if (!look_at_pair(pair, true))
+		return false;
+	if (pair->conn->in_data)
+		make_busy(dev, pair);
+	return true;
+}
+
+static bool serve_busy_pairs(struct dapl_device *dev)
 {
 	struct soft_pair *pair = TAILQ_FIRST(&dev->pairs), *next;
 	bool busy = false;
 
 	for (int i = 0; i < PAIRS_BUSY && pair; i++, pair = next) {
 		next = TAILQ_NEXT(pair, link);
-		busy |= look_at_pair(pair, true);
-	}
-	for (int i = 0; i < PAIRS_IN_TURN; i++) {
-		pair = dev->next_pair ? dev->next_pair : TAILQ_FIRST(&dev->pairs);
-		if (!pair)
-			break;
-		dev->next_pair = TAILQ_NEXT(pair, link);
 		if (!look_at_pair(pair, true))
 			continue;
 		busy = true;
-		if (pair->conn->in_data) {
-			TAILQ_REMOVE(&dev->pairs, pair, link);
-			TAILQ_INSERT_HEAD(&dev->pairs, pair, link);
-		}
+		if (pair->called && ++pair->hits == REGULAR)
+			soft_calls_waive(pair);
 	}
 	return busy;
 }
 
+static bool serve_calling_pairs(struct dapl_device *dev)
+{
+	unsigned word = 0;
+	uint64_t calls = soft_calls_take(dev, &word);
+	bool busy = false;
+
+	for (; calls; calls &= calls - 1) {
+		struct soft_pair *pair = soft_calls_pair(dev, word * 64 + __builtin_ctzll(calls));
+
+		busy |= pair && look_behind(dev, pair);
+	}
+	return busy;
+}
+
+static bool serve_pairs_in_turn(struct dapl_device *dev, int most)
+{
+	bool busy = false;
+
+	for (int i = 0; i < most; i++) {
+		struct soft_pair *pair = dev->next_pair ? dev->next_pair : TAILQ_FIRST(&dev->pairs);
+
+		if (!pair)
+			break;
+		dev->next_pair = TAILQ_NEXT(pair, link);
+		busy |= look_behind(dev, pair);
+	}
+	return busy;
+}
+
+/* Of many, a poll looks at those that had something last, which are in front, at those whose peers
+ * call, and at some of the others in their turn. */
+static bool serve_some_pairs(struct dapl_device *dev)
+{
+	bool busy = serve_busy_pairs(dev);
+
+	busy |= serve_calling_pairs(dev);
+	if (likely(dev->numbered == dev->pair_count))
+		return busy | serve_pairs_in_turn(dev, dev->polls % CALLING_POLLS == 0);
+	return busy | serve_pairs_in_turn(dev, PAIRS_IN_TURN);
+}
+
 static bool serve_pairs(struct dapl_device *dev, bool polling)
 {
-	return polling && unlikely(dev->pair_count > PAIRS_BUSY + PAIRS_IN_TURN) ?
-	       serve_some_pairs(dev) : serve_all_pairs(dev, polling);
+	return polling && unlikely(dev->pair_count > PAIRS_FEW) ? serve_some_pairs(dev)
+								: serve_all_pairs(dev, polling);
 }
 
 bool soft_engine_pairs_ready(struct dapl_device *dev)
@@ -1378,5 +1473,6 @@ void soft_engine_close(struct dapl_device *dev)
 		close(dev->service_epoll);
 	if (dev->data_epoll >= 0)
 		close(dev->data_epoll);
+	free(dev->callers);
 	free(dev->scratch);
 }

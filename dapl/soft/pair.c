@@ -26,6 +26,7 @@ struct soft_pair *soft_pair_new(struct dapl_conn *conn, struct soft_segment *seg
 	pair->segment = segment;
 	pair->peer = segment->station[!conn->passive];
 	pair->own = segment->station[conn->passive];
+	pair->door = &segment->memory->door[conn->passive];
 	ring_tx_init(&pair->tx, segment->memory, conn->passive);
 	ring_rx_init(&pair->rx, segment->memory, !conn->passive);
 	pair->aid_out = segment->memory->aid[conn->passive];
@@ -217,7 +218,7 @@ bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv
 	cur->msn_send += wr->opcode == IBV_WR_SEND;
 	cur->wqe++;
 	plain_queue(qp, wr, SOFT_SENT, ++cur->seq);
-	soft_bell(pair->peer);
+	soft_bell(pair);
 	return true;
 }
 
@@ -236,7 +237,7 @@ void soft_pair_tell(struct dapl_conn *conn)
 	ring_tell(&conn->pair->rx, conn->delivered, conn->consumed);
 	conn->tx.cursor.told_seq = conn->delivered;
 	conn->tx.cursor.told_consumed = conn->consumed;
-	soft_bell(conn->pair->peer);
+	soft_bell(conn->pair);
 }
 
 /* --- from the peer ---------------------------------------------------------------------- */

@@ -62,10 +62,11 @@ struct ring_told {
 	uint32_t wanted_at, wanted, given;
 } __attribute__((aligned(128)));
 
-/* What the consumer of a direction says to a producer who would access its memory (direct.c). */
+/* What the consumer of a direction says to its producer, and seldom changes. */
 struct ring_door {
-	uint64_t pd;			/* whose regions; 0: closed */
+	uint64_t pd;			/* whose regions it may access (direct.c); 0: closed */
 	uint32_t lends;			/* what it has lent itself is there to be copied */
+	uint32_t call;			/* by this when something is in the ring (calls.h); 0: don't */
 } __attribute__((aligned(64)));
 
 /* What a producer says, who writes to the consumer's memory itself (gate.c). */

@@ -30,15 +30,15 @@
 #endif
 
 enum {
-	STATION_SIZE = sizeof(struct soft_board),
+	STATION_SIZE = sizeof(struct soft_board), CALLS_SIZE = sizeof(struct soft_calls),
 	FETCHES_MAX = 256,		/* of other processes, that have not said what they want */
 	FETCH_US = 2000000,
 	BACKLOG = 4096,
-	FDS_MAX = 3,
+	REQUEST_FDS = 3, REPLY_FDS = 4,	/* beside a request; beside a reply */
 	SPARES_MAX = 64,
 };
 
-static const char greeting[8] = "daplshm4";	/* also the version of ring.h's layout */
+static const char greeting[8] = "daplshm5";	/* also the version of ring.h's layout */
 
 /* What goes over the Unix socket, with the descriptors beside it. */
 struct fetch_request {
@@ -154,15 +154,24 @@ static struct soft_station *station_find(uint64_t id)
 	return NULL;
 }
 
+static void close_files(struct soft_station *station)
+{
+	if (station->file >= 0)
+		close(station->file);
+	if (station->calls_file >= 0)
+		close(station->calls_file);
+}
+
 static void station_free(struct soft_station *station)
 {
 	soft_board_close(station);
 	if (station->board)
 		munmap(station->board, STATION_SIZE);
+	if (station->calls)
+		munmap(station->calls, CALLS_SIZE);
 	if (station->bell >= 0)
 		close(station->bell);
-	if (station->file >= 0)
-		close(station->file);
+	close_files(station);
 	free(station);
 }
 
@@ -181,25 +190,30 @@ static void station_put(struct soft_station *station)
 		station_free(station);
 }
 
-/* Our own: peers may look at it, and write to it only as long as they can't seal. */
+/* The file's number becomes *fd. NULL: there is no memory. */
+static void *map_new(size_t size, int *fd)
+{
+	*fd = soft_sealed_file(size, F_SEAL_SHRINK | F_SEAL_GROW);
+	return *fd >= 0 ? map(*fd, size, PROT_READ | PROT_WRITE) : NULL;
+}
+
+/* Our own: peers may look at the board, and write to it only as long as they can't seal. */
 static struct soft_station *station_new(bool direct)
 {
 	struct soft_station *station = calloc(1, sizeof *station);
-	int fd;
 
 	if (!station)
 		return NULL;
 	station->refs = 1;
 	station->gate_file = station->process = -1;
 	station->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	station->file = fd = soft_sealed_file(STATION_SIZE, F_SEAL_SHRINK | F_SEAL_GROW);
-	if (fd >= 0)
-		station->board = map(fd, STATION_SIZE, PROT_READ | PROT_WRITE);
-	if (!station->board || station->bell < 0) {
+	station->board = map_new(STATION_SIZE, &station->file);
+	station->calls = map_new(CALLS_SIZE, &station->calls_file);
+	if (!station->board || !station->calls || station->bell < 0) {
 		station_free(station);
 		return NULL;
 	}
-	fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);	/* Linux 5.1 */
+	fcntl(station->file, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);	/* Linux 5.1 */
 	station->id = random64();
 	station->sleeps = &station->board->sleeps;
 	*station->sleeps = 1;				/* asleep */
@@ -224,33 +238,51 @@ static bool is_bell(int fd)
 	       (fcntl(fd, F_GETFL) & O_NONBLOCK);
 }
 
-/* A peer's station, with its descriptors, which are ours from now on. */
-static struct soft_station *station_of_peer(uint64_t id, int bell, int file)
+/* Maps what a peer sent. NULL: it is not such a file, or there is no memory. */
+static void *map_sent(int fd, size_t size, int protection)
 {
-	struct soft_station *station, *other;
+	return is_sealed(fd, size) ? map(fd, size, protection) : NULL;
+}
 
-	pthread_mutex_lock(&shm_lock);
-	station = station_find(id);
-	pthread_mutex_unlock(&shm_lock);
-	if (station) {
-		close(bell);
-		close(file);
-		return station;
-	}
-	station = calloc(1, sizeof *station);
-	if (station && is_bell(bell) && is_sealed(file, STATION_SIZE))
-		station->board = map(file, STATION_SIZE, PROT_READ);
-	close(file);
-	if (!station || !station->board) {
-		close(bell);
-		free(station);
+/* A station that is new to us. */
+static struct soft_station *station_sent(uint64_t id, int bell, int file, int calls_file)
+{
+	struct soft_station *station = calloc(1, sizeof *station);
+
+	if (!station)
 		return NULL;
-	}
 	station->refs = 1;
 	station->id = id;
+	station->bell = station->file = station->calls_file = station->gate_file =
+		station->process = -1;
+	if (is_bell(bell)) {
+		station->board = map_sent(file, STATION_SIZE, PROT_READ);
+		station->calls = map_sent(calls_file, CALLS_SIZE, PROT_READ | PROT_WRITE);
+	}
+	if (!station->board || !station->calls) {
+		station_free(station);
+		return NULL;
+	}
 	station->bell = bell;
-	station->file = station->gate_file = station->process = -1;
 	station->sleeps = &station->board->sleeps;
+	return station;
+}
+
+/* A peer's station, with its descriptors: bell, board, calls; ours from now on. */
+static struct soft_station *station_of_peer(uint64_t id, const int *fds)
+{
+	struct soft_station *station, *other = NULL;
+
+	pthread_mutex_lock(&shm_lock);
+	other = station_find(id);
+	pthread_mutex_unlock(&shm_lock);
+	station = other ? NULL : station_sent(id, fds[0], fds[1], fds[2]);
+	if (!station)
+		close(fds[0]);
+	close(fds[1]);
+	close(fds[2]);
+	if (!station)
+		return other;
 	pthread_mutex_lock(&shm_lock);
 	other = station_find(id);
 	if (!other)
@@ -438,7 +470,7 @@ static bool same_user(int fd)
 
 static bool send_with(int fd, const void *data, size_t length, const int *fds, int count)
 {
-	char control[CMSG_SPACE(FDS_MAX * sizeof(int))] __attribute__((aligned(8))) = { 0 };
+	char control[CMSG_SPACE(REPLY_FDS * sizeof(int))] __attribute__((aligned(8))) = { 0 };
 	struct iovec iov = { (void *)data, length };
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
@@ -451,6 +483,12 @@ static bool send_with(int fd, const void *data, size_t length, const int *fds, i
 	c->cmsg_len = CMSG_LEN(count * sizeof(int));
 	memcpy(CMSG_DATA(c), fds, count * sizeof(int));
 	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)length;
+}
+
+static void close_all(const int *fds, int count)
+{
+	for (int i = 0; i < count; i++)
+		close(fds[i]);
 }
 
 /* 1: a message of just that length with just that many descriptors; 0: nothing yet; -1. */
@@ -485,8 +523,7 @@ static int receive_with(int fd, void *data, size_t length, int *fds, int count)
 	}
 	if ((size_t)n == length && got == count && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return 1;
-	for (int i = 0; i < got && i < count; i++)
-		close(fds[i]);
+	close_all(fds, got < count ? got : count);
 	return -1;
 }
 
@@ -531,7 +568,8 @@ static void answer(int fd, const struct fetch_request *request, struct soft_stat
 		reply.station = acceptor->id;
 		offer_give(request->key, segment);
 		send_with(fd, &reply, sizeof reply,
-			  (int[]){ file, acceptor->bell, acceptor->file }, 3);
+			  (int[]){ file, acceptor->bell, acceptor->file, acceptor->calls_file },
+			  REPLY_FDS);
 		soft_segment_put(segment);
 	}
 	close(file);
@@ -542,16 +580,14 @@ static void fetch_ready(struct dapl_watch *watch)
 	struct fetch *fetch = container_of(watch, struct fetch, watch);
 	struct soft_station *initiator = NULL;
 	struct fetch_request request;
-	int fds[2], got = receive_with(watch->fd, &request, sizeof request, fds, 2);
+	int fds[REQUEST_FDS], got = receive_with(watch->fd, &request, sizeof request, fds, REQUEST_FDS);
 
 	if (!got)
 		return;
-	if (got > 0 && memcmp(request.greeting, greeting, sizeof greeting)) {
-		close(fds[0]);
-		close(fds[1]);
-	} else if (got > 0) {
-		initiator = station_of_peer(request.station, fds[0], fds[1]);
-	}
+	if (got > 0 && memcmp(request.greeting, greeting, sizeof greeting))
+		close_all(fds, REQUEST_FDS);
+	else if (got > 0)
+		initiator = station_of_peer(request.station, fds);
 	if (initiator)
 		answer(watch->fd, &request, initiator);
 	fetch_end(fetch);
@@ -699,7 +735,8 @@ static int ask(struct dapl_device *dev, uint64_t name, uint64_t key)
 	if (!connect(fd, (struct sockaddr *)&address, server_address(&address, name)) &&
 	    same_user(fd) &&
 	    send_with(fd, &request, sizeof request,
-		      (int[]){ dev->station->bell, dev->station->file }, 2))
+		      (int[]){ dev->station->bell, dev->station->file, dev->station->calls_file },
+		      REQUEST_FDS))
 		return fd;
 	close(fd);
 	return -1;
@@ -731,19 +768,17 @@ enum soft_attach soft_attach_go_on(struct dapl_device *dev, int fd,
 {
 	struct soft_station *acceptor = NULL;
 	struct fetch_reply reply;
-	int fds[3], got = receive_with(fd, &reply, sizeof reply, fds, 3);
+	int fds[REPLY_FDS], got = receive_with(fd, &reply, sizeof reply, fds, REPLY_FDS);
 
 	if (!got)
 		return SOFT_ATTACH_WAIT;
 	if (got < 0)
 		return SOFT_ATTACH_NO;
 	*segment = NULL;
-	if (memcmp(reply.greeting, greeting, sizeof greeting)) {
-		close(fds[1]);
-		close(fds[2]);
-	} else {
-		acceptor = station_of_peer(reply.station, fds[1], fds[2]);
-	}
+	if (memcmp(reply.greeting, greeting, sizeof greeting))
+		close_all(fds + 1, REPLY_FDS - 1);
+	else
+		acceptor = station_of_peer(reply.station, fds + 1);
 	if (acceptor && is_sealed(fds[0], sizeof(struct ring_memory))) {
 		station_get(dev->station);
 		*segment = segment_new(fds[0], dev->station, acceptor);
@@ -789,8 +824,7 @@ void soft_shm_fork_child(void)
 
 	LIST_FOREACH(station, &stations, link) {
 		close(station->bell);
-		if (station->file >= 0)
-			close(station->file);
+		close_files(station);
 		soft_board_close(station);
 	}
 	if (server)

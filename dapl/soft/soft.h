@@ -29,6 +29,7 @@
 #include "dapl/core/lock.h"
 #include "dapl/core/service.h"
 #include "dapl/core/settings.h"
+#include "dapl/soft/calls.h"
 #include "dapl/soft/choice.h"
 #include "dapl/soft/direct.h"
 #include "dapl/soft/gate.h"
@@ -376,8 +377,9 @@ struct soft_station {
 	uint64_t id;
 	unsigned refs;			/* shm.c's lock */
 	int bell;			/* eventfd */
-	int file;			/* of the board, our own: to be passed on */
+	int file, calls_file;		/* of the board and the calls, our own: to be passed on */
 	struct soft_board *board;
+	struct soft_calls *calls;
 	uint32_t *sleeps;		/* the board's */
 	uint32_t rung;			/* atomic: the value of sleeps that it was rung for */
 
@@ -414,6 +416,10 @@ struct soft_pair {
 	uint32_t ack_delivered, ack_consumed;
 	struct soft_segment *segment;
 	struct soft_station *peer, *own;	/* the segment's */
+	const struct ring_door *door;	/* the peer's */
+	uint32_t call;			/* our number and 1, while there are many; 0: none */
+	bool called;			/* the peer is asked to call; engine lock, like the last */
+	uint32_t hits;			/* looks that found something, in a row of no calls; ditto */
 	uint8_t *aid_out;		/* likewise */
 	const uint8_t *aid_in;
 	bool door_open;			/* the peer may access our memory */
@@ -587,6 +593,9 @@ struct dapl_device {
 					 * those that had something last are in front */
 	struct soft_pair *next_pair;	/* whose turn it is among many; NULL: the first's */
 	unsigned pair_count;
+	struct soft_callers *callers;	/* engine lock: by number; NULL: there were never many */
+	unsigned next_call;		/* ... where to look for calls first */
+	unsigned numbered, uncalled;	/* ... who has one, and of them, whose peers are not asked */
 	uint32_t idle_polls;		/* that found nothing, in a row */
 	struct soft_station *station;	/* atomic: NULL until it is needed, then constant */
 	bool uses_server;		/* shm.c's lock */
@@ -886,14 +895,23 @@ static inline bool soft_direct_at_rest(struct soft_pair *pair)
 }
 
 /* What was stored for the peer before is seen by it: it polls, or has been woken. */
-static inline void soft_bell(struct soft_station *station)
+static inline void soft_bell(const struct soft_pair *pair)
 {
-	uint32_t sleeps;
+	struct soft_station *station = pair->peer;
+	uint32_t sleeps, call;
 
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	sleeps = __atomic_load_n(station->sleeps, __ATOMIC_RELAXED);
+	call = ONCE(pair->door->call);
+	if (unlikely(call))
+		soft_call(station->calls, call);
 	if (unlikely(sleeps & 1))
 		soft_bell_ring(station, sleeps);
+}
+
+static inline struct ring_door *soft_own_door(const struct soft_pair *pair)
+{
+	return &pair->segment->memory->door[!pair->conn->passive];
 }
 
 /* What we, and what the peer says of writes to the other's memory (gate.h). */

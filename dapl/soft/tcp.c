@@ -811,7 +811,7 @@ static bool ring_took(struct dapl_conn *conn, const struct batch *b,
 
 	conn->tx.cursor = *cur;
 	if (b->frames) {
-		soft_bell(conn->pair->peer);
+		soft_bell(conn->pair);
 		passed(conn, from, cur->wqe);
 	}
 	if (stop == FULL && !ring_room(&conn->pair->tx, RING_CHUNK))

@@ -26,8 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define OK(call) side_demand(!(call), #call)
 
-enum { FILES = 16, MOST_FDS = 12, MOST_BYTES = 64, WAIT_MS = 60000, LIMIT_FD = 256 };
-enum { BELL = 0, COUNTER = 1, STATION = 2, STATION_READ = 3, SEGMENT = 4 };	/* of files[] */
+enum { FILES = 20, MOST_FDS = 12, MOST_BYTES = 64, WAIT_MS = 60000, LIMIT_FD = 256 };
+enum { BELL = 0, COUNTER = 1, STATION = 2, STATION_READ = 3, SEGMENT = 4, CALLS = 16 };	/* of files[] */
 
 /* How a message is made: a right one, then spoiled by what follows in it. */
 enum { RIGHT_GREETING = 1, RIGHT_KEY = 2, OUR_STATION = 4, OTHER_LENGTH = 8 };
@@ -78,6 +78,10 @@ static void make_files(void)
 	files[13] = memory(size, sealed | F_SEAL_WRITE);
 	files[14] = epoll_create1(0);
 	files[15] = open("/", O_RDONLY | O_DIRECTORY);
+	files[CALLS] = memory(sizeof(struct soft_calls), sealed);
+	files[17] = memory(sizeof(struct soft_calls), F_SEAL_SHRINK);
+	files[18] = memory(sizeof(struct soft_calls), sealed | F_SEAL_WRITE);
+	files[19] = memory(2 * sizeof(struct soft_calls), sealed);
 	for (int i = 0; i < FILES; i++)
 		side_demand(files[i] >= 0, "a file");
 }
@@ -135,7 +139,7 @@ static void put_right(struct message *m, size_t length, uint64_t key)
 		m->length = length;
 	}
 	if (m->how & RIGHT_GREETING && m->length >= 8)
-		memcpy(m->bytes, "daplshm4", 8);
+		memcpy(m->bytes, "daplshm5", 8);
 	if (m->how & RIGHT_KEY && key && m->length >= 16)
 		memcpy(m->bytes + 8, &key, 8);
 	if (m->how & OUR_STATION && m->length >= station + 8)
@@ -191,15 +195,16 @@ static ssize_t hear(int fd, void *data, size_t size, int *fds)
 
 enum verdict { REFUSED, SHARED, PERHAPS };
 
-static enum verdict judge_station(const struct message *m, size_t at, unsigned bell,
-				  unsigned file)
+/* Its descriptors begin with `first`. */
+static enum verdict judge_station(const struct message *m, size_t at, unsigned first)
 {
+	unsigned bell = m->file[first], file = m->file[first + 1], calls = m->file[first + 2];
 	uint64_t id;
 
 	memcpy(&id, m->bytes + at, 8);
 	if (id == stream_device.dev->station->id)
 		return SHARED;		/* it is known, and the descriptors are of no use */
-	if (bell != BELL && bell != COUNTER)
+	if ((bell != BELL && bell != COUNTER) || calls != CALLS)
 		return REFUSED;
 	if (file == STATION_READ)	/* it depends on the kernel whether that can be mapped */
 		return PERHAPS;
@@ -208,7 +213,7 @@ static enum verdict judge_station(const struct message *m, size_t at, unsigned b
 
 static bool well_formed(const struct message *m, size_t length, unsigned fds)
 {
-	return m->length == length && m->fds == fds && !memcmp(m->bytes, "daplshm4", 8);
+	return m->length == length && m->fds == fds && !memcmp(m->bytes, "daplshm5", 8);
 }
 
 static void check_verdict(enum verdict verdict, bool shared)
@@ -226,6 +231,7 @@ static void touch(struct soft_segment *segment)
 		p[at] = p[at] + 1;
 	for (int i = 0; i < 2; i++) {
 		(void)__atomic_load_n(segment->station[i]->sleeps, __ATOMIC_RELAXED);
+		soft_call(segment->station[i]->calls, CALLS_MAX);
 		soft_bell_again(segment->station[i]);
 	}
 	soft_segment_put(segment);
@@ -246,7 +252,7 @@ static bool ask_server(uint64_t name, const struct message *m)
 	shutdown(fd, SHUT_WR);
 	answered = hear(fd, &reply, sizeof reply, &fds) > 0;
 	if (answered) {
-		side_demand(fds == 3 && !memcmp(reply.greeting, "daplshm4", 8), "a wrong answer");
+		side_demand(fds == 4 && !memcmp(reply.greeting, "daplshm5", 8), "a wrong answer");
 		side_demand(hear(fd, &reply, sizeof reply, &fds) < 0, "two answers");
 	}
 	close(fd);
@@ -275,8 +281,8 @@ static void as_initiator(const uint8_t *p, size_t left)
 
 		put_right(&m, sizeof(struct request), key);
 		memcpy(&said, m.bytes + 8, 8);
-		if (well_formed(&m, sizeof(struct request), 2) && said == key && !shared)
-			verdict = judge_station(&m, 16, m.file[0], m.file[1]);
+		if (well_formed(&m, sizeof(struct request), 3) && said == key && !shared)
+			verdict = judge_station(&m, 16, 0);
 		answered = ask_server(name, &m);
 		check_verdict(verdict, answered);
 		shared |= answered;
@@ -293,9 +299,9 @@ static void as_initiator(const uint8_t *p, size_t left)
 
 static enum verdict judge_reply(const struct message *m)
 {
-	if (!well_formed(m, sizeof(struct reply), 3) || m->file[0] != SEGMENT)
+	if (!well_formed(m, sizeof(struct reply), 4) || m->file[0] != SEGMENT)
 		return REFUSED;
-	return judge_station(m, 8, m->file[1], m->file[2]);
+	return judge_station(m, 8, 1);
 }
 
 static void as_acceptor(const uint8_t *p, size_t left)
@@ -317,7 +323,7 @@ static void as_acceptor(const uint8_t *p, size_t left)
 	OK(soft_attach_begin(dev, token, &fd, &segment, &conn) != SOFT_ATTACH_WAIT);
 	peer = accept(listener, NULL, NULL);
 	side_demand(peer >= 0, "accept");
-	side_demand(hear(peer, &request, sizeof request, &fds) == sizeof request && fds == 2 &&
+	side_demand(hear(peer, &request, sizeof request, &fds) == sizeof request && fds == 3 &&
 		    request.key == key, "a wrong request");
 	side_demand(soft_attach_go_on(dev, fd, &segment) == SOFT_ATTACH_WAIT, "no answer yet");
 	if (take(&p, &left, &m)) {

@@ -202,6 +202,8 @@ static void tell(struct run *r, const uint8_t *p, uint32_t length)
 	told->head += (int8_t)p[1];
 	told->wanted += p[0] >> 3 & 1;
 	told->given += p[0] >> 4 & 1;
+	if (p[0] & 32)			/* to be called by this */
+		segment->memory->door[theirs(r)].call = (int8_t)p[1] * 64;
 	told->count++;
 }
 

@@ -40,6 +40,7 @@ soft_unit_tests = \
 	test/unit/test_soft_handover \
 	test/unit/test_soft_plain \
 	test/unit/test_soft_mapped \
+	test/unit/test_soft_calls \
 	test/unit/test_soft_wire
 check_PROGRAMS += $(soft_unit_tests)
 TESTS += $(soft_unit_tests) test/unit/soft-over-tcp
@@ -68,6 +69,9 @@ soft_ends = test/unit/soft_ends.c test/unit/soft_ends.h
 test_unit_test_soft_mapped_SOURCES = test/unit/test_soft_mapped.c $(soft_ends)
 test_unit_test_soft_mapped_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_mapped_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
+test_unit_test_soft_calls_SOURCES = test/unit/test_soft_calls.c $(soft_ends)
+test_unit_test_soft_calls_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_soft_calls_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_test_soft_shm_SOURCES = test/unit/test_soft_shm.c $(soft_ends)
 test_unit_test_soft_shm_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_shm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_pair_receive \

@@ -1146,21 +1146,22 @@ static int knock(const uint8_t token[16])
 	return fd;
 }
 
-static void say(int fd, const void *data, size_t length, int first, int second)
+/* With three descriptors, unless the first is negative. */
+static void say(int fd, const void *data, size_t length, int bell, int board, int calls)
 {
-	char control[CMSG_SPACE(2 * sizeof(int))] __attribute__((aligned(8))) = { 0 };
+	char control[CMSG_SPACE(3 * sizeof(int))] __attribute__((aligned(8))) = { 0 };
 	struct iovec iov = { (void *)data, length };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct cmsghdr *c;
 
-	if (first >= 0) {
+	if (bell >= 0) {
 		msg.msg_control = control;
 		msg.msg_controllen = sizeof control;
 		c = CMSG_FIRSTHDR(&msg);
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(2 * sizeof(int));
-		memcpy(CMSG_DATA(c), (int[]){ first, second }, 2 * sizeof(int));
+		c->cmsg_len = CMSG_LEN(3 * sizeof(int));
+		memcpy(CMSG_DATA(c), (int[]){ bell, board, calls }, 3 * sizeof(int));
 	}
 	assert_int_equal(sendmsg(fd, &msg, MSG_NOSIGNAL), length);
 }
@@ -1177,61 +1178,67 @@ static ssize_t hears(int fd)
 
 static void strangers_get_no_memory(void **state)
 {
-	struct fetch_request request = { "daplshm4", 0, 77 }, other;
+	struct fetch_request request = { "daplshm5", 0, 77 }, other;
 	int bell = eventfd(0, EFD_NONBLOCK), blocking = eventfd(0, 0), fd, pipes[2];
 	int file = memfd_create("t", MFD_ALLOW_SEALING), small = memfd_create("t", 0);
+	int calls = memfd_create("t", MFD_ALLOW_SEALING);
 	struct soft_segment *segment;
 	struct soft_offer *offer;
 	uint8_t token[16];
 
 	(void)state;
 	OK(pipe(pipes) | ftruncate(file, sizeof(struct soft_board)) | ftruncate(small, 100));
+	OK(ftruncate(calls, sizeof(struct soft_calls)));
 	OK(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
+	OK(fcntl(calls, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
 	open_end(&ends[1]);
 	soft_engine_lock(ends[1].dev);
 	offer = soft_offer_new(ends[1].dev, NULL, token);
 	soft_engine_unlock(ends[1].dev);
 	assert_non_null(offer);
 	memcpy(&request.key, token + 8, 8);
-	for (int way = 0; way < 8; way++) {
+	for (int way = 0; way < 9; way++) {
 		other = request;
 		fd = knock(token);
 		switch (way) {
 		case 0:			/* does not know the key */
 			other.key ^= 1ull << 40;
-			say(fd, &other, sizeof other, bell, file);
+			say(fd, &other, sizeof other, bell, file, calls);
 			break;
 		case 1:			/* another version */
 			other.greeting[7]++;
-			say(fd, &other, sizeof other, bell, file);
+			say(fd, &other, sizeof other, bell, file, calls);
 			break;
 		case 2:			/* no descriptors */
-			say(fd, &other, sizeof other, -1, -1);
+			say(fd, &other, sizeof other, -1, -1, -1);
 			break;
 		case 3:			/* a bell that is none */
-			say(fd, &other, sizeof other, pipes[1], file);
+			say(fd, &other, sizeof other, pipes[1], file, calls);
 			break;
 		case 4:			/* one that may block */
-			say(fd, &other, sizeof other, blocking, file);
+			say(fd, &other, sizeof other, blocking, file, calls);
 			break;
 		case 5:			/* a file that may shrink */
-			say(fd, &other, sizeof other, bell, small);
+			say(fd, &other, sizeof other, bell, small, calls);
 			break;
 		case 6:			/* half a request */
-			say(fd, &other, 12, bell, file);
+			say(fd, &other, 12, bell, file, calls);
 			break;
-		case 7:			/* nothing: time runs out */
+		case 7:			/* a page for calls that may shrink */
+			say(fd, &other, sizeof other, bell, file, small);
+			break;
+		case 8:			/* nothing: time runs out */
 			break;
 		}
 		assert_int_equal(hears(fd), 0);
 		close(fd);
 	}
 	fd = knock(token);		/* all is right: and only once */
-	say(fd, &request, sizeof request, bell, file);
+	say(fd, &request, sizeof request, bell, file, calls);
 	assert_true(hears(fd) > 0);
 	close(fd);
 	fd = knock(token);
-	say(fd, &request, sizeof request, bell, file);
+	say(fd, &request, sizeof request, bell, file, calls);
 	assert_int_equal(hears(fd), 0);
 	close(fd);
 	segment = soft_offer_end(offer);
@@ -1241,6 +1248,7 @@ static void strangers_get_no_memory(void **state)
 	close(bell);
 	close(blocking);
 	close(file);
+	close(calls);
 	close(small);
 	close(pipes[0]);
 	close(pipes[1]);
