@@ -10,8 +10,8 @@
  * number, then that of the word in `any`; who is called clears them the other way round, and looks at
  * the ring after both.
  *
- * Trust. Any peer may set any bit at any time: then a ring is looked at in vain, of so many at a time
- * as a word has bits. */
+ * Trust. Any peer may set or clear any bit at any time: then a ring is looked at in vain, of so many at
+ * a time as a word has bits, or not before its turn comes. */
 #ifndef SOFT_CALLS_H
 #define SOFT_CALLS_H
 #include <stdbool.h>

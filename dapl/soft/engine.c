@@ -207,7 +207,6 @@ static int late_copy(struct soft_qp *qp, const struct dapl_conn *conn,
 	bool coming = !late->complete && conn->rx.sink == SOFT_SINK_LATE;
 	uint64_t length = late->length + (uint64_t)(coming ? conn->rx.payload_left : 0);
 	struct iovec iov[SOFT_MAX_SGE];
-	const uint8_t *from = late->data;
 	int n;
 
 	if (length > qp->taken->length)
@@ -216,8 +215,7 @@ static int late_copy(struct soft_qp *qp, const struct dapl_conn *conn,
 			   late->length, IBV_ACCESS_LOCAL_WRITE, iov, SOFT_MAX_SGE);
 	if (n < 0)
 		return receive_failed(qp, IBV_WC_LOC_PROT_ERR, WIRE_TERM_LOCAL);
-	for (int i = 0; i < n; from += iov[i++].iov_len)
-		memcpy(iov[i].iov_base, from, iov[i].iov_len);
+	ring_scatter(iov, n, late->data);
 	return FINE;
 }
 

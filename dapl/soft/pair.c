@@ -270,8 +270,7 @@ static bool copy_from(struct dapl_conn *conn, struct source *from, const struct 
 		from->address += length;
 		return true;
 	}
-	for (int i = 0; i < n; from->data += iov[i++].iov_len)
-		memcpy(iov[i].iov_base, from->data, iov[i].iov_len);
+	from->data = ring_scatter(iov, n, from->data);
 	return true;
 }
 

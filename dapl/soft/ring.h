@@ -158,6 +158,14 @@ static inline uint8_t *ring_gather(uint8_t *to, const struct iovec *piece, int p
 	return to;
 }
 
+/* The other way round. What follows what was taken. */
+static inline const uint8_t *ring_scatter(const struct iovec *piece, int pieces, const uint8_t *from)
+{
+	for (int i = 0; i < pieces; from += piece[i++].iov_len)
+		memcpy(piece[i].iov_base, from, piece[i].iov_len);
+	return from;
+}
+
 /* Copies up to RING_INLINE bytes, and touches none beyond: a call of memcpy costs more. */
 static inline void ring_copy(uint8_t *to, const uint8_t *from, uint32_t length)
 {

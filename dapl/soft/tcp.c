@@ -1264,13 +1264,9 @@ static int consume_payload(struct soft_qp *qp, struct dapl_conn *conn, const uin
 	pieces = soft_target_place(qp, conn, length, iov, 8, &held, &term);
 	if (pieces < 0)
 		return term;
-	length = 0;
-	for (int i = 0; i < pieces; i++) {
-		memcpy(iov[i].iov_base, *p, iov[i].iov_len);
-		*p += iov[i].iov_len;
-		*n -= iov[i].iov_len;
-		length += iov[i].iov_len;
-	}
+	length = ring_scatter(iov, pieces, *p) - *p;
+	*p += length;
+	*n -= length;
 	soft_target_placed(conn, length);
 	soft_mem_done(held);
 	if (!rx->payload_left)

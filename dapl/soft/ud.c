@@ -186,8 +186,6 @@ static void deliver(struct soft_qp *qp, const uint8_t *header, const uint8_t *gr
 		return;
 	}
 	for (int half = 0; half < 2; half++) {
-		const uint8_t *from = half ? data : grh;
-
 		part = half ? length : SOFT_GRH;
 		n = soft_mem_slice(qp->dev, pd, qp->taken->sge, qp->taken->sges,
 				   half ? SOFT_GRH : 0, part, IBV_ACCESS_LOCAL_WRITE, iov,
@@ -196,8 +194,7 @@ static void deliver(struct soft_qp *qp, const uint8_t *header, const uint8_t *gr
 			soft_qp_received(qp, IBV_WC_LOC_PROT_ERR, &wc, false);
 			return;
 		}
-		for (int i = 0; i < n; from += iov[i++].iov_len)
-			memcpy(iov[i].iov_base, from, iov[i].iov_len);
+		ring_scatter(iov, n, half ? data : grh);
 	}
 	soft_qp_received(qp, IBV_WC_SUCCESS, &wc, flags & UD_SOLICITED);
 }
