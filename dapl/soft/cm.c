@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* cm.c - connections from their first step to their last: listening, the MPA exchange,
  * accepting and rejecting, disconnecting, and the release of what core is done with.
- * What flows once both sides may send is tcp.c's and engine.c's job.
+ * What flows once both sides may send is tcp.c's and execute.c's job.
  *
  * Sockets in the exchange are in the device's cm epoll set, served by the service thread
  * under the engine lock; when both directions carry FPDUs they move to the data set. Where data

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* cq.c - completion queues and completion channels. Who puts completions in, and in which
- * order, is decided in qp.c and engine.c. */
+ * order, is decided in qp.c and execute.c. */
 #include "dapl/soft/soft.h"
 #include <errno.h>
 #include <stdlib.h>

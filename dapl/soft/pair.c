@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* pair.c - the rings of a connection: what tcp.c would frame goes into one as it is, what
- * the other brings is executed by engine.c like what comes over TCP. When to look, and
+ * the other brings is executed by execute.c like what comes over TCP. When to look, and
  * when to acknowledge, is engine.c's matter.
  *
  * A message is one segment: its place in the ring is its number, so there are no sequence

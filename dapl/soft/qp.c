@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* qp.c - queue pairs and shared receive queues: their life, posting, flushing, and
- * completions in posting order. Executing requests is tcp.c's and engine.c's job. */
+ * completions in posting order. Executing requests is tcp.c's and execute.c's job. */
 #include "dapl/soft/soft.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -768,6 +768,7 @@ void soft_engine_end(struct dapl_conn *conn);	/* of a pair: its socket says some
 /* qp->lock held, or the engine lock without QP */
 void soft_engine_interest(struct dapl_conn *conn);
 
+/* --- execute.c ---------------------------------------------------------------- */
 /* The target's side of a message; qp->lock held. Term codes, or -1: fine. */
 int soft_target_send_begin(struct soft_qp *qp, struct dapl_conn *conn);
 int soft_target_send_end(struct soft_qp *qp, struct dapl_conn *conn);

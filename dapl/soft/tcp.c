@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* tcp.c - the byte stream: frames requests and answers into FPDUs and sends them, cuts
  * what arrives into FPDUs and checks their form. What a message does to memory and queues
- * is engine.c's job; sockets are opened and closed by cm.c.
+ * is execute.c's job; sockets are opened and closed by cm.c.
  *
  * Sending builds a batch of whole FPDUs on the stack, for one sendmsg, working on a copy
  * of the cursor. Every frame remembers the cursor behind it; when the socket takes less,
