@@ -5,7 +5,7 @@
  * is one soft_engine_serve. */
 #include "test/unit/soft_ends.h"
 
-enum { MANY = 100, FEW = 16, BUSY = 8, REGULAR = 4 };
+enum { MANY = 100, FEW = 16, BUSY = 8, REGULAR = 4, SELDOM = 8 };
 
 static struct end all[MANY][2];		/* share all but queue pair and connection */
 
@@ -225,6 +225,43 @@ static void who_calls_all_the_time_drowns_nobody(void **state)
 	close_many(MANY);
 }
 
+/* Nobody calls for this message, which is found after so many polls at most. */
+static void found_in_turn(void (*quieten)(struct soft_pair *pair), int most)
+{
+	int polls = 0;
+
+	open_many(MANY);
+	soft_engine_lock(target());
+	drain();
+	use(MANY / 2);
+	quieten(ends[1].conn->pair);
+	post_receive(&ends[1]);
+	post(&ends[0], IBV_WR_SEND, 8, 0, 0);
+	assert_int_equal(target()->station->calls->any, 0);
+	do {
+		__atomic_add_fetch(&target()->polls, 1, __ATOMIC_RELAXED);
+		assert_true(polls++ <= most);
+	} while (!soft_engine_serve(target(), true));
+	done(&ends[1]);
+	soft_engine_unlock(target());
+	reap(1);
+	close_many(MANY);
+}
+
+/* As if a stranger had taken the call back. */
+static void who_is_not_heard_is_found_in_turn(void **state)
+{
+	(void)state;
+	found_in_turn(soft_calls_waive, SELDOM * (MANY + 1));
+}
+
+/* As those beyond CALLS_MAX: then each poll looks at several. */
+static void who_has_no_number_is_found_in_turn(void **state)
+{
+	(void)state;
+	found_in_turn(soft_calls_leave, MANY / BUSY + 1);
+}
+
 /* Asked to call after it has stored: what it stored is looked for all the same. */
 static void who_is_asked_late_is_found(void **state)
 {
@@ -253,6 +290,8 @@ int main(void)
 		cmocka_unit_test(few_need_not_call),
 		cmocka_unit_test(strangers_call_in_vain),
 		cmocka_unit_test(who_calls_all_the_time_drowns_nobody),
+		cmocka_unit_test(who_is_not_heard_is_found_in_turn),
+		cmocka_unit_test(who_has_no_number_is_found_in_turn),
 		cmocka_unit_test(who_is_asked_late_is_found),
 	};
 
