@@ -4,12 +4,6 @@
 #include "dapl/soft/soft.h"
 #include <stdlib.h>
 
-/* Of a device with many rings: who has which number. */
-struct soft_callers {
-	uint64_t taken[CALLS_WORDS];
-	struct soft_pair *pair[CALLS_MAX];
-};
-
 _Static_assert(sizeof(struct soft_calls) == 4096, "calls are one page");
 
 static uint64_t bit(unsigned n)
@@ -20,12 +14,13 @@ static uint64_t bit(unsigned n)
 /* --- who is called ------------------------------------------------------------------------------ */
 
 /* CALLS_MAX: none is left. */
-static unsigned free_number(const struct soft_callers *callers)
+static unsigned free_number(struct soft_pair *const *callers)
 {
-	for (unsigned i = 0; i < CALLS_WORDS; i++)
-		if (~callers->taken[i])
-			return i * 64 + __builtin_ctzll(~callers->taken[i]);
-	return CALLS_MAX;
+	unsigned n = 0;
+
+	while (n < CALLS_MAX && callers[n])
+		n++;
+	return n;
 }
 
 void soft_calls_join(struct soft_pair *pair)
@@ -34,12 +29,11 @@ void soft_calls_join(struct soft_pair *pair)
 	unsigned n;
 
 	if (!dev->callers)
-		dev->callers = calloc(1, sizeof *dev->callers);
+		dev->callers = calloc(CALLS_MAX, sizeof *dev->callers);
 	n = dev->callers ? free_number(dev->callers) : CALLS_MAX;
 	if (n == CALLS_MAX)
 		return;
-	dev->callers->taken[n / 64] |= bit(n);
-	dev->callers->pair[n] = pair;
+	dev->callers[n] = pair;
 	pair->call = n + 1;
 	dev->numbered++;
 	dev->uncalled++;
@@ -57,8 +51,7 @@ void soft_calls_leave(struct soft_pair *pair)
 	pair->call = 0;
 	dev->numbered--;
 	dev->uncalled--;
-	dev->callers->pair[n] = NULL;
-	dev->callers->taken[n / 64] &= ~bit(n);
+	dev->callers[n] = NULL;
 }
 
 void soft_calls_ask(struct soft_pair *pair)
@@ -97,7 +90,7 @@ uint64_t soft_calls_take(struct dapl_device *dev, unsigned *word)
 
 struct soft_pair *soft_calls_pair(const struct dapl_device *dev, unsigned number)
 {
-	return dev->callers ? dev->callers->pair[number] : NULL;
+	return dev->callers ? dev->callers[number] : NULL;
 }
 
 /* --- who calls ------------------------------------------------------------------------------------ */

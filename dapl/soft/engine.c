@@ -437,12 +437,12 @@ static bool serve_pairs_in_turn(struct dapl_device *dev, int most)
  * call, and at some of the others in their turn. */
 static bool serve_some_pairs(struct dapl_device *dev)
 {
+	bool all_call = dev->numbered == dev->pair_count;
+	int in_turn = likely(all_call) ? dev->polls % CALLING_POLLS == 0 : PAIRS_IN_TURN;
 	bool busy = serve_busy_pairs(dev);
 
 	busy |= serve_calling_pairs(dev);
-	if (likely(dev->numbered == dev->pair_count))
-		return busy | serve_pairs_in_turn(dev, dev->polls % CALLING_POLLS == 0);
-	return busy | serve_pairs_in_turn(dev, PAIRS_IN_TURN);
+	return busy | serve_pairs_in_turn(dev, in_turn);
 }
 
 static bool serve_pairs(struct dapl_device *dev, bool polling)

@@ -3,7 +3,6 @@
  * the initiator's side of answers and acknowledgements, and how a stream ends. Framing is tcp.c's
  * job, connection set-up cm.c's, when to look for messages engine.c's. */
 #include "dapl/soft/soft.h"
-#include <errno.h>
 #include <stdlib.h>
 
 enum { FINE = -1 };

@@ -190,6 +190,19 @@ static void station_put(struct soft_station *station)
 		station_free(station);
 }
 
+/* One that has nothing yet. */
+static struct soft_station *station_blank(void)
+{
+	struct soft_station *station = calloc(1, sizeof *station);
+
+	if (!station)
+		return NULL;
+	station->refs = 1;
+	station->bell = station->file = station->calls_file = station->gate_file =
+		station->process = -1;
+	return station;
+}
+
 /* The file's number becomes *fd. NULL: there is no memory. */
 static void *map_new(size_t size, int *fd)
 {
@@ -200,12 +213,10 @@ static void *map_new(size_t size, int *fd)
 /* Our own: peers may look at the board, and write to it only as long as they can't seal. */
 static struct soft_station *station_new(bool direct)
 {
-	struct soft_station *station = calloc(1, sizeof *station);
+	struct soft_station *station = station_blank();
 
 	if (!station)
 		return NULL;
-	station->refs = 1;
-	station->gate_file = station->process = -1;
 	station->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	station->board = map_new(STATION_SIZE, &station->file);
 	station->calls = map_new(CALLS_SIZE, &station->calls_file);
@@ -223,6 +234,12 @@ static struct soft_station *station_new(bool direct)
 	LIST_INSERT_HEAD(&stations, station, link);
 	pthread_mutex_unlock(&shm_lock);
 	return station;
+}
+
+static void close_all(const int *fds, int count)
+{
+	for (int i = 0; i < count; i++)
+		close(fds[i]);
 }
 
 /* Only an eventfd is written to, and only one that does not block. */
@@ -244,26 +261,23 @@ static void *map_sent(int fd, size_t size, int protection)
 	return is_sealed(fd, size) ? map(fd, size, protection) : NULL;
 }
 
-/* A station that is new to us. */
-static struct soft_station *station_sent(uint64_t id, int bell, int file, int calls_file)
+/* A station that is new to us. The bell becomes its own. */
+static struct soft_station *station_sent(uint64_t id, const int *fds)
 {
-	struct soft_station *station = calloc(1, sizeof *station);
+	struct soft_station *station = station_blank();
 
 	if (!station)
 		return NULL;
-	station->refs = 1;
 	station->id = id;
-	station->bell = station->file = station->calls_file = station->gate_file =
-		station->process = -1;
-	if (is_bell(bell)) {
-		station->board = map_sent(file, STATION_SIZE, PROT_READ);
-		station->calls = map_sent(calls_file, CALLS_SIZE, PROT_READ | PROT_WRITE);
+	if (is_bell(fds[0])) {
+		station->board = map_sent(fds[1], STATION_SIZE, PROT_READ);
+		station->calls = map_sent(fds[2], CALLS_SIZE, PROT_READ | PROT_WRITE);
 	}
 	if (!station->board || !station->calls) {
 		station_free(station);
 		return NULL;
 	}
-	station->bell = bell;
+	station->bell = fds[0];
 	station->sleeps = &station->board->sleeps;
 	return station;
 }
@@ -271,16 +285,15 @@ static struct soft_station *station_sent(uint64_t id, int bell, int file, int ca
 /* A peer's station, with its descriptors: bell, board, calls; ours from now on. */
 static struct soft_station *station_of_peer(uint64_t id, const int *fds)
 {
-	struct soft_station *station, *other = NULL;
+	struct soft_station *station, *other;
 
 	pthread_mutex_lock(&shm_lock);
 	other = station_find(id);
 	pthread_mutex_unlock(&shm_lock);
-	station = other ? NULL : station_sent(id, fds[0], fds[1], fds[2]);
+	station = other ? NULL : station_sent(id, fds);
 	if (!station)
 		close(fds[0]);
-	close(fds[1]);
-	close(fds[2]);
+	close_all(fds + 1, 2);
 	if (!station)
 		return other;
 	pthread_mutex_lock(&shm_lock);
@@ -483,12 +496,6 @@ static bool send_with(int fd, const void *data, size_t length, const int *fds, i
 	c->cmsg_len = CMSG_LEN(count * sizeof(int));
 	memcpy(CMSG_DATA(c), fds, count * sizeof(int));
 	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)length;
-}
-
-static void close_all(const int *fds, int count)
-{
-	for (int i = 0; i < count; i++)
-		close(fds[i]);
 }
 
 /* 1: a message of just that length with just that many descriptors; 0: nothing yet; -1. */

@@ -416,12 +416,12 @@ struct soft_pair {
 	uint32_t ack_delivered, ack_consumed;
 	struct soft_segment *segment;
 	struct soft_station *peer, *own;	/* the segment's */
-	const struct ring_door *door;	/* the peer's */
-	uint32_t call;			/* our number and 1, while there are many; 0: none */
-	bool called;			/* the peer is asked to call; engine lock, like the last */
-	uint32_t hits;			/* looks that found something, in a row of no calls; ditto */
 	uint8_t *aid_out;		/* likewise */
 	const uint8_t *aid_in;
+	const struct ring_door *door;	/* ... the peer's */
+	uint32_t call;			/* our number and 1, while there are many; 0: none. Engine lock, */
+	bool called;			/* ... that the peer is asked to call, */
+	uint32_t hits;			/* ... and messages found in front since it came there */
 	bool door_open;			/* the peer may access our memory */
 	bool unsettled;			/* it was within a write for too long */
 	struct soft_series reads, writes;	/* large ones that are measured */
@@ -593,7 +593,7 @@ struct dapl_device {
 					 * those that had something last are in front */
 	struct soft_pair *next_pair;	/* whose turn it is among many; NULL: the first's */
 	unsigned pair_count;
-	struct soft_callers *callers;	/* engine lock: by number; NULL: there were never many */
+	struct soft_pair **callers;	/* engine lock: by number; NULL: there were never many */
 	unsigned next_call;		/* ... where to look for calls first */
 	unsigned numbered, uncalled;	/* ... who has one, and of them, whose peers are not asked */
 	uint32_t idle_polls;		/* that found nothing, in a row */

@@ -80,13 +80,19 @@ static void drain(void)
 		soft_engine_serve(target(), true);
 }
 
-/* One message goes out, and after one poll it is here. */
-static void send_and_poll(int i)
+/* One message goes out. */
+static void send_one(int i)
 {
-	drain();
 	use(i);
 	post_receive(&ends[1]);
 	post(&ends[0], IBV_WR_SEND, 8, 0, 0);
+}
+
+/* ... and after one poll it is here. */
+static void send_and_poll(int i)
+{
+	drain();
+	send_one(i);
 	soft_engine_serve(target(), true);
 	done(&ends[1]);
 }
@@ -97,9 +103,7 @@ static bool calls(int i)
 	bool called;
 
 	drain();
-	use(i);
-	post_receive(&ends[1]);
-	post(&ends[0], IBV_WR_SEND, 8, 0, 0);
+	send_one(i);
 	called = __atomic_load_n(&target()->station->calls->any, __ATOMIC_RELAXED) != 0;
 	while (!soft_engine_serve(target(), true))
 		;
@@ -210,9 +214,7 @@ static void who_calls_all_the_time_drowns_nobody(void **state)
 	soft_engine_lock(target());
 	calls_page = target()->station->calls;
 	for (int i = 70; i < MANY; i++) {
-		use(i);
-		post_receive(&ends[1]);
-		post(&ends[0], IBV_WR_SEND, 8, 0, 0);
+		send_one(i);
 		for (int turn = 0; turn < 2; turn++) {
 			__atomic_store_n(&calls_page->word[0], UINT64_MAX, __ATOMIC_RELAXED);
 			__atomic_fetch_or(&calls_page->any, 1, __ATOMIC_RELAXED);
@@ -225,27 +227,40 @@ static void who_calls_all_the_time_drowns_nobody(void **state)
 	close_many(MANY);
 }
 
-/* Nobody calls for this message, which is found after so many polls at most. */
-static void found_in_turn(void (*quieten)(struct soft_pair *pair), int most)
+/* A message that nobody calls for, and where it goes. The engine lock is held when it returns. */
+static struct soft_pair *send_unheard(void (*quieten)(struct soft_pair *pair))
 {
-	int polls = 0;
+	struct soft_pair *pair;
 
 	open_many(MANY);
 	soft_engine_lock(target());
 	drain();
-	use(MANY / 2);
-	quieten(ends[1].conn->pair);
-	post_receive(&ends[1]);
-	post(&ends[0], IBV_WR_SEND, 8, 0, 0);
+	pair = all[MANY / 2][1].conn->pair;
+	quieten(pair);
+	send_one(MANY / 2);
 	assert_int_equal(target()->station->calls->any, 0);
-	do {
-		__atomic_add_fetch(&target()->polls, 1, __ATOMIC_RELAXED);
-		assert_true(polls++ <= most);
-	} while (!soft_engine_serve(target(), true));
+	return pair;
+}
+
+static void receive_and_close(void)
+{
 	done(&ends[1]);
 	soft_engine_unlock(target());
 	reap(1);
 	close_many(MANY);
+}
+
+/* ... which is found after so many polls at most. */
+static void found_in_turn(void (*quieten)(struct soft_pair *pair), int most)
+{
+	int polls = 0;
+
+	send_unheard(quieten);
+	do {
+		__atomic_add_fetch(&target()->polls, 1, __ATOMIC_RELAXED);
+		assert_true(polls++ <= most);
+	} while (!soft_engine_serve(target(), true));
+	receive_and_close();
 }
 
 /* As if a stranger had taken the call back. */
@@ -266,20 +281,9 @@ static void who_has_no_number_is_found_in_turn(void **state)
 static void who_is_asked_late_is_found(void **state)
 {
 	(void)state;
-	open_many(MANY);
-	soft_engine_lock(target());
-	drain();
-	use(MANY / 2);
-	soft_calls_waive(ends[1].conn->pair);
-	post_receive(&ends[1]);
-	post(&ends[0], IBV_WR_SEND, 8, 0, 0);
-	assert_int_equal(target()->station->calls->any, 0);
-	soft_calls_ask(ends[1].conn->pair);
+	soft_calls_ask(send_unheard(soft_calls_waive));
 	soft_engine_serve(target(), true);
-	done(&ends[1]);
-	soft_engine_unlock(target());
-	reap(1);
-	close_many(MANY);
+	receive_and_close();
 }
 
 int main(void)
