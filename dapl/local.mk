@@ -21,6 +21,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/sp.c \
 	dapl/core/cr.c dapl/core/cr.h \
 	dapl/core/ud.c dapl/core/ud.h \
+	dapl/core/map.c dapl/core/map.h \
 	dapl/core/ext.c \
 	dapl/core/counters.c dapl/core/counters.h \
 	dapl/core/status.c dapl/core/status.h \

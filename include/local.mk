@@ -14,6 +14,7 @@ dat_headers = \
 	include/dat/udat_redirection.h \
 	include/dat/dat_registry.h \
 	include/dat/dat_ib_extensions.h \
+	include/dat/dat_map_extensions.h \
 	include/dat/dat_trace.h
 
 datincludedir = $(includedir)/dat

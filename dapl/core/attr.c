@@ -126,6 +126,8 @@ static void specific_attrs(struct dapl_ia *ia)
 		add(ia, DAT_IB_ATTR_UD, "TRUE");
 	add(ia, "DAT_IB_RDMA_READ", "TRUE");
 	add(ia, DAT_IB_ATTR_COUNTERS, "TRUE");
+	if (dapl_device_ops.map_remote)
+		add(ia, DAT_MAP_ATTR_RMR, "TRUE");
 	add(ia, "DAT_IB_TRANSPORT_MTU", format(t, "%u", d->mtu));
 	add(ia, "DAT_IB_PORT_NUMBER", format(t, "%u", d->port));
 	add(ia, "DAT_IB_PORT_STATUS", d->port_active ? "PORT_ACTIVE" : "PORT_DOWN");

@@ -15,6 +15,7 @@
 #include <dat/dat_registry.h>
 #include <infiniband/verbs.h>
 #include <dat/dat_ib_extensions.h>
+#include <dat/dat_map_extensions.h>
 #include "common/log.h"
 #include "common/trace.h"
 #include "dapl/core/device.h"
@@ -244,6 +245,7 @@ struct dapl_ep {
 	uint32_t marks;			/* atomic: which */
 	struct dapl_ep *qpn_next;	/* ia->qps */
 	struct dapl_ud *ud;		/* UD: its peers (ud.c) */
+	struct dapl_map *maps;		/* memory of the peer's that the consumer has mapped (map.c) */
 	DAT_NAMED_ATTR provider_attr[1];
 	struct dapl_early *early, *early_last;	/* receives posted so far (early.h); rq.lock */
 };

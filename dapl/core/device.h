@@ -103,6 +103,13 @@ enum dapl_conn_failure {
 	DAPL_CONN_TIMED_OUT,		/* the transport gave up waiting */
 };
 
+/* Memory of a peer's, mapped: `at` lies in these pages. */
+struct dapl_mapping {
+	char *at;
+	void *pages;
+	size_t size;
+};
+
 struct dapl_device_ops {
 	const char *name;		/* "verbs", "soft" */
 
@@ -164,6 +171,11 @@ struct dapl_device_ops {
 	int (*reset_qp)(struct dapl_device *dev, struct ibv_qp *qp);
 	int (*error_qp)(struct ibv_qp *qp);	/* to ERR: everything posted flushes */
 	int (*destroy_qp)(struct ibv_qp *qp);
+	/* NULL: cannot. The QP is connected: so much memory of the peer's, which could be written by
+	 * RDMA, is mapped, for core to unmap (munmap) whenever it likes. EOPNOTSUPP: there, or for
+	 * this memory, it can't be done; EACCES: not permitted. */
+	int (*map_remote)(struct ibv_qp *qp, uint32_t rkey, uint64_t remote, uint64_t length,
+			  struct dapl_mapping *mapping);
 
 	int (*destroy_ah)(struct ibv_ah *ah);
 

@@ -12,6 +12,7 @@
 #include "dapl/core/early.h"
 #include "dapl/core/ep_state.h"
 #include "dapl/core/evd.h"
+#include "dapl/core/map.h"
 #include "dapl/core/provider.h"
 #include "dapl/core/settings.h"
 #include "dapl/core/ud.h"
@@ -426,6 +427,7 @@ static void end_ep(struct dapl_object *obj)
 	free(ep->sq.ring);
 	free(ep->rq.ring);
 	dapl_early_free(ep->early);
+	dapl_map_end(ep);
 	pthread_mutex_destroy(&ep->lock);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ext.c - dat_extension_op: atomics, RDMA write with immediate, UD, counters, open-query
- * (spec/extensions.md). The collective operations (6 to 25) are NOT_IMPLEMENTED. */
+ * (spec/extensions.md), mapped memory (dat_map_extensions.h). The collective operations (6 to 25) are NOT_IMPLEMENTED. */
 #include <stdarg.h>
 #include <string.h>
 #include "dapl/core/attr.h"
 #include "dapl/core/counters.h"
 #include "dapl/core/ia.h"
+#include "dapl/core/map.h"
 #include "dapl/core/post.h"
 #include "dapl/core/ud.h"
 
@@ -109,6 +110,20 @@ static DAT_RETURN ep_op(struct dapl_ep *ep, DAT_EXTENDED_OP op, va_list args)
 	}
 }
 
+static DAT_RETURN map_op(struct dapl_ep *ep, DAT_EXTENDED_OP op, va_list args)
+{
+	const DAT_RMR_TRIPLET *rmr;
+
+	if (!ep)
+		return BAD_HANDLE(EP);
+	if (!dapl_device_ops.map_remote)
+		return NOT_IMPLEMENTED;
+	if ((int)op == DAT_MAP_UNMAP_OP)
+		return dapl_map_unmap(ep, va_arg(args, DAT_PVOID));
+	rmr = va_arg(args, const DAT_RMR_TRIPLET *);
+	return dapl_map_rmr(ep, rmr, va_arg(args, DAT_PVOID *));
+}
+
 static DAT_RETURN counter_op(struct dapl_object *obj, DAT_EXTENDED_OP op, va_list args)
 {
 	int which = va_arg(args, int);
@@ -202,6 +217,8 @@ DAT_RETURN dapl_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 	case DAT_IB_RDMA_WRITE_IMMED_OP: case DAT_IB_UD_SEND_OP:
 	case DAT_IB_UD_CM_FREE_OP: case DAT_IB_UD_AH_FREE_OP:
 		return ep_op(dapl_ep_from(handle), op, args);
+	case DAT_MAP_RMR_OP: case DAT_MAP_UNMAP_OP:
+		return map_op(dapl_ep_from(handle), op, args);
 	case DAT_IB_QUERY_COUNTERS_OP: case DAT_IB_PRINT_COUNTERS_OP:
 	case DAT_IB_START_COUNTERS_OP: case DAT_IB_STOP_COUNTERS_OP:
 		return counter_op(dapl_object_any(handle), op, args);

@@ -526,7 +526,7 @@ const struct dapl_device_ops dapl_device_ops = {
 	.create_srq = soft_srq_create, .modify_srq = soft_srq_modify,
 	.destroy_srq = soft_srq_destroy,
 	.create_qp = soft_qp_create, .reset_qp = soft_qp_reset, .error_qp = soft_qp_error,
-	.destroy_qp = soft_qp_destroy,
+	.destroy_qp = soft_qp_destroy, .map_remote = soft_qp_map_remote,
 	.destroy_ah = soft_ah_destroy,
 	.listen = soft_cm_listen, .unlisten = soft_cm_unlisten,
 	.connect = soft_cm_connect, .accept = soft_cm_accept, .reject = soft_cm_reject,

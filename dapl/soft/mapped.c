@@ -28,9 +28,8 @@ enum {
 /* A region of the peer's, mapped. */
 struct soft_view {
 	struct soft_permit permit;
-	char *memory;			/* where its first byte is; NULL: the place is free */
-	void *map;			/* the mapping; NULL: the region is of this process */
-	size_t size;
+	struct dapl_mapping in;		/* .at: its first byte; NULL: the place is free. .pages: NULL:
+					 * the region is of this process */
 	bool fenced;			/* the target fences for us */
 };
 
@@ -108,9 +107,9 @@ int soft_mapped_file(const void *memory, size_t length, uint64_t *offset)
 
 static void drop(struct soft_view *view)
 {
-	if (view->map)
-		munmap(view->map, view->size);
-	view->memory = view->map = NULL;
+	if (view->in.pages)
+		munmap(view->in.pages, view->in.size);
+	view->in.at = view->in.pages = NULL;
 }
 
 void soft_mapped_free(struct soft_pair *pair)
@@ -130,37 +129,41 @@ static bool has_region(int fd, const struct board_entry *is)
 	       is->length <= (uint64_t)st.st_size - is->offset;
 }
 
-static bool map_file(struct soft_view *view, int fd)
+static int map_file(int fd, const struct board_entry *is, struct dapl_mapping *in)
 {
-	const struct board_entry *is = &view->permit.is;
 	uint64_t before = is->offset % sysconf(_SC_PAGESIZE);
-	void *map;
+	void *pages = mmap(NULL, before + is->length, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			   is->offset - before);
 
-	view->size = before + is->length;
-	map = mmap(NULL, view->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, is->offset - before);
-	if (map == MAP_FAILED)
-		return false;
-	madvise(map, view->size, MADV_DONTFORK);
-	view->map = map;
-	view->memory = (char *)map + before;
-	return true;
+	if (pages == MAP_FAILED)
+		return ENOMEM;
+	in->pages = pages;
+	in->size = before + is->length;
+	in->at = (char *)pages + before;
+	madvise(pages, in->size, MADV_DONTFORK);
+	return 0;
 }
 
-static bool map_region(struct soft_view *view, struct soft_station *peer)
+/* All of the region, in whole pages. */
+static int map_region(const struct soft_station *peer, const struct board_entry *is,
+		      struct dapl_mapping *in)
 {
-	bool mapped;
-	int fd;
+	int fd = soft_direct_open(peer->pid, is->file);
+	int err;
 
-	if (peer->file >= 0) {		/* this process's */
-		view->memory = (char *)(uintptr_t)view->permit.is.base;
-		return true;
-	}
-	fd = soft_direct_open(peer->pid, view->permit.is.file);
 	if (fd < 0)
-		return false;
-	mapped = has_region(fd, &view->permit.is) && map_file(view, fd);
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : EOPNOTSUPP;
+	err = has_region(fd, is) ? map_file(fd, is, in) : EOPNOTSUPP;
 	close(fd);
-	return mapped;
+	return err;
+}
+
+static bool fill_view(struct soft_view *view, const struct soft_station *peer)
+{
+	if (peer->file < 0)
+		return !map_region(peer, &view->permit.is, &view->in);
+	view->in.at = (char *)(uintptr_t)view->permit.is.base;	/* this process's */
+	return true;
 }
 
 /* Of a region that is gone, the place can be used again. */
@@ -171,9 +174,9 @@ static struct soft_view *free_place(struct soft_pair *pair)
 	for (int i = 0; pair->views && i < VIEWS; i++) {
 		struct soft_view *view = &pair->views[i];
 
-		if (view->memory && !soft_permit_holds(&view->permit))
+		if (view->in.at && !soft_permit_holds(&view->permit))
 			drop(view);
-		if (!view->memory)
+		if (!view->in.at)
 			return view;
 	}
 	return NULL;
@@ -199,7 +202,7 @@ static __attribute__((noinline)) struct soft_view *make_view(struct dapl_conn *c
 	if (view) {
 		view->permit = permit;
 		view->fenced = pair->peer->board->fences && soft_gate_is_fenced();
-		if (map_region(view, pair->peer))
+		if (fill_view(view, pair->peer))
 			return view;
 	}
 	pair->unmapped = stag;
@@ -209,7 +212,7 @@ static __attribute__((noinline)) struct soft_view *make_view(struct dapl_conn *c
 static inline struct soft_view *find_view(const struct soft_pair *pair, uint32_t stag)
 {
 	for (int i = 0; pair->views && i < VIEWS; i++)
-		if (pair->views[i].memory && pair->views[i].permit.is.stag == stag)
+		if (pair->views[i].in.at && pair->views[i].permit.is.stag == stag)
 			return &pair->views[i];
 	return NULL;
 }
@@ -247,7 +250,7 @@ static inline struct soft_view *view_of(struct dapl_conn *conn, uint32_t stag, u
 
 static inline char *place_of(const struct soft_view *view, uint64_t remote)
 {
-	return view->memory + (remote - view->permit.is.first);
+	return view->in.at + (remote - view->permit.is.first);
 }
 
 /* What was to be done has been, if it still might. */
@@ -309,4 +312,24 @@ bool soft_mapped_atomic(struct dapl_conn *conn, const struct ibv_send_wr *wr, ch
 	if (likely(may))
 		memcpy(to, &before, sizeof before);
 	return done_with(conn->pair, view, may);
+}
+
+/* --- for the consumer himself -------------------------------------------------------------------- */
+
+int soft_mapped_for_consumer(const struct dapl_conn *conn, uint32_t stag, uint64_t remote,
+			     uint64_t length, struct dapl_mapping *mapping)
+{
+	struct soft_permit permit;
+	int err;
+
+	if (!conn->dev->want_direct || !conn->pair || !soft_direct_reaches(conn->pair->peer) ||
+	    !soft_permit_find(conn, stag, SOFT_REMOTE_ACCESS, &permit) || permit.is.file < 0)
+		return EOPNOTSUPP;
+	if (!(permit.is.access & IBV_ACCESS_REMOTE_WRITE) ||
+	    !soft_permit_covers(&permit, remote, length))
+		return EACCES;
+	err = map_region(conn->pair->peer, &permit.is, mapping);
+	if (!err)
+		mapping->at += remote - permit.is.first;
+	return err;
 }

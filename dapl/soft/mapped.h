@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct dapl_conn;
+struct dapl_mapping;
 struct ibv_send_wr;
 struct soft_pair;
 
@@ -27,5 +28,9 @@ bool soft_mapped_read(struct dapl_conn *conn, uint32_t stag, uint64_t remote, ch
 /* Fetch-add or compare-swap; the 8 bytes that were there. */
 bool soft_mapped_atomic(struct dapl_conn *conn, const struct ibv_send_wr *wr, char *to);
 void soft_mapped_free(struct soft_pair *pair);
+/* Maps what may be written by RDMA, for the consumer to do with as he likes. EOPNOTSUPP: it can't be;
+ * EACCES: he may not. */
+int soft_mapped_for_consumer(const struct dapl_conn *conn, uint32_t stag, uint64_t remote,
+			     uint64_t length, struct dapl_mapping *mapping);
 
 #endif

@@ -685,6 +685,19 @@ static void purge(struct soft_qp *qp)
 	soft_cq_purge(soft_cq(qp->qp.recv_cq), qp->qp.qp_num);
 }
 
+int soft_qp_map_remote(struct ibv_qp *ibqp, uint32_t rkey, uint64_t remote, uint64_t length,
+		       struct dapl_mapping *mapping)
+{
+	struct soft_qp *qp = soft_qp(ibqp);
+	int err = EOPNOTSUPP;
+
+	dapl_spin_lock(&qp->lock);
+	if (qp->conn)
+		err = soft_mapped_for_consumer(qp->conn, rkey, remote, length, mapping);
+	dapl_spin_unlock(&qp->lock);
+	return err;
+}
+
 int soft_qp_error(struct ibv_qp *ibqp)
 {
 	struct soft_qp *qp = soft_qp(ibqp);

@@ -723,6 +723,8 @@ int soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_ini
 		   struct ibv_qp **qp);
 int soft_qp_reset(struct dapl_device *dev, struct ibv_qp *qp);
 int soft_qp_error(struct ibv_qp *qp);
+int soft_qp_map_remote(struct ibv_qp *qp, uint32_t rkey, uint64_t remote, uint64_t length,
+		       struct dapl_mapping *mapping);
 int soft_qp_destroy(struct ibv_qp *qp);
 int soft_qp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int soft_qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);

@@ -9,6 +9,7 @@ life_tests = \
 	test/life/threads \
 	test/life/waiters \
 	test/life/counters \
+	test/life/mapped \
 	test/life/many
 check_PROGRAMS += $(life_tests)
 TESTS += $(life_tests) test/life/datperf
@@ -28,5 +29,7 @@ test_life_threads_SOURCES = test/life/threads.c $(life_common)
 test_life_threads_LDADD = libdat2.la -lpthread
 test_life_many_SOURCES = test/life/many.c $(life_common)
 test_life_many_LDADD = libdat2.la
+test_life_mapped_SOURCES = test/life/mapped.c $(life_common)
+test_life_mapped_LDADD = libdat2.la
 test_life_counters_SOURCES = test/life/counters.c $(life_common)
 test_life_counters_LDADD = libdat2.la -lpthread

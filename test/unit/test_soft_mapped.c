@@ -283,6 +283,28 @@ static void a_process_that_is_stopped_is_written_to(void **state)
 	end_target(&is);
 }
 
+/* Not before the child has a door (until_it_is_mapped). */
+static void a_consumer_maps_it_himself(void **state)
+{
+	struct dapl_mapping mapping;
+	struct target is;
+
+	(void)state;
+	if (!direct_works())
+		skip();
+	is = a_target_with(child_who_has_it);
+	until_it_is_mapped(&is);
+	OK(ops->map_remote(ends[0].qp, is.memory.rkey, is.memory.address + 100, SIZE - 100, &mapping));
+	assert_true(mapping.at != of_child.at + 100);
+	pattern(mapping.at, SIZE - 100, 5);
+	assert_true(has_pattern(of_child.at + 100, SIZE - 100, 5));
+	assert_int_equal(ops->map_remote(ends[0].qp, is.memory.rkey, is.memory.address + 1, SIZE,
+					 &mapping), EACCES);
+	end_target(&is);
+	memset(mapping.at, 1, SIZE - 100);
+	OK(munmap(mapping.pages, mapping.size));
+}
+
 /* Polls the last 8 bytes, and when they are new checks all the others: the child dies if not. */
 enum { ROUNDS = 20000, ROUND = 1000, ROUNDS_S = LIMIT_S / 2 };
 
@@ -763,6 +785,7 @@ int main(void)
 		cmocka_unit_test(a_part_of_a_page_that_counts_from_zero),
 		cmocka_unit_test(a_write_behind_others_goes_their_way),
 		cmocka_unit_test(a_process_that_is_stopped_is_written_to),
+		cmocka_unit_test(a_consumer_maps_it_himself),
 		cmocka_unit_test(the_tail_is_stored_last),
 		cmocka_unit_test(which_memory_is_mapped),
 		cmocka_unit_test(either_side_may_switch_it_off),

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* dat_map_extensions.h - memory of a peer on the same host, mapped: what an RDMA write could
+ * write there is stored by the processor's own instructions, with no call into the provider. An
+ * addition of these providers; the old stack has nothing like it.
+ *
+ * An IA that may be able to says so by the provider-specific attribute DAT_MAP_ATTR_RMR, whose value
+ * is then "TRUE". Like all extensions it goes through dat_extension_op(): the casts below fix the types
+ * of its variable arguments. */
+#ifndef _DAT_MAP_EXTENSIONS_H_
+#define _DAT_MAP_EXTENSIONS_H_
+
+#include "udat.h"
+
+#define DAT_MAP_ATTR_RMR "DAT_MAP_RMR"
+
+/* Beyond the numbers of dat_ib_extensions.h. */
+typedef enum dat_map_op {
+	DAT_MAP_RMR_OP = 0x400,
+	DAT_MAP_UNMAP_OP
+} DAT_MAP_OP;
+
+/* dat_map_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *rmr, DAT_PVOID *address)
+ *
+ * Maps the memory that `rmr` names, of the peer that `ep` is connected to. On success *address is
+ * where its first byte is in this process; otherwise it is left alone. For this the peer registered
+ * it as DAT_MEM_TYPE_SHARED_VIRTUAL, with DAT_MEM_PRIV_REMOTE_WRITE_FLAG, and it lies in a shared
+ * mapping of a memfd that is sealed against shrinking and that the peer had open then. If that can't
+ * be, now, RDMA is the way: a program must have it anyway, for peers on other hosts.
+ *
+ * What is stored is the peer's at once: stores, loads and atomic instructions are ordered among
+ * each other as those of two threads are. Requests on `ep` that have completed were executed before;
+ * with others there is no order. The peer is neither woken nor told.
+ *
+ * The mapping is the caller's until dat_map_unmap() or dat_ep_free(). It outlives the connection, the
+ * registration, and the peer: then what is stored concerns nobody, and does no harm to the caller. So
+ * dat_lmr_free() at the peer does not wait for it, as it does for RDMA; who offers memory for this
+ * hears from its users when they are done, or uses the memory for nothing else. A child made by
+ * fork() does not have it.
+ *
+ * DAT_INVALID_HANDLE		ep is no endpoint
+ * DAT_INVALID_PARAMETER	rmr or address is NULL, or the length is 0
+ * DAT_INVALID_STATE		ep is not connected
+ * DAT_PRIVILEGES_VIOLATION	the peer's region has no room for the range, or no remote write
+ * DAT_MODEL_NOT_SUPPORTED	the peer is not on this host, or its memory is not like that, or
+ *				not known; a datagram endpoint; DAPL_SOFT_DIRECT=0
+ * DAT_INSUFFICIENT_RESOURCES	no memory, descriptors or address space
+ * DAT_NOT_IMPLEMENTED		the provider can't map at all */
+#define dat_map_rmr(ep, rmr, address) \
+	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_MAP_RMR_OP, \
+		(const DAT_RMR_TRIPLET *)(rmr), (DAT_PVOID *)(address))
+
+/* dat_map_unmap(DAT_EP_HANDLE ep, DAT_PVOID address)
+ *
+ * `address` is as dat_map_rmr() on this endpoint gave it; nothing is there any more. In any state.
+ *
+ * DAT_INVALID_HANDLE		ep is no endpoint
+ * DAT_INVALID_PARAMETER	nothing is mapped there
+ * DAT_NOT_IMPLEMENTED		the provider can't map at all */
+#define dat_map_unmap(ep, address) \
+	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_MAP_UNMAP_OP, \
+		(DAT_PVOID)(address))
+
+#endif
