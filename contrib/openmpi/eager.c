@@ -7,18 +7,24 @@
  *	... | next message | tail | payload | padding to 8 | tail | read already ...
  *	                     ^ polled when what is above has been read
  *
- * A message takes whole cache lines; what its first one has before it is unused. Where the
+ * A message takes whole slots; what its first one has before it is unused. Where the
  * largest would not fit any more, both sides go on at the top, for another lap; so no message ends
- * in the lines that are left out. The last 8 bytes of a line that has been read are the tail of this
+ * in the slots that are left out. The last 8 bytes of a slot that has been read are the tail of this
  * lap, or zero: the reader clears them where payload was. So nothing old is taken for a tail, and a
- * message of one line makes the reader write nothing. Lines that were read are told like credits, with
+ * message of one slot makes the reader write nothing. Slots that were read are told like credits, with
  * messages.
  *
- * Most are written from the stage (stage.c). */
+ * A writer who can maps the ring. Then nobody has to tell him what was read: he finds out, when he has
+ * no room. What he has to post when there is none he notes, so that the reader looks for it, and it's not
+ * much later than what was stored before. And it's he who clears: where the next tail will be looked for, and only if what is there
+ * looks like it. That takes him one load, of memory that he wrote last himself.
+ *
+ * Most messages are written by stage.c. */
 #include "ring.h"
+#include "opal/util/output.h"
 
 enum {
-	RING_LINES = UINT16_MAX,	/* at most: they are told in 16 bits */
+	RING_SLOTS = UINT16_MAX - 1,	/* at most: they are told in 16 bits */
 	IN_A_ROW = 64			/* messages read before others have their turn */
 };
 
@@ -31,10 +37,11 @@ static struct udapl_ring_place first_place(const struct udapl_ring_shape *shape)
 
 static struct udapl_ring_shape own_shape(const mca_btl_udapl_module_t *m)
 {
-	struct udapl_ring_shape shape = { .largest = udapl_room_for(m->super.btl_eager_limit) };
+	uint32_t largest = m->super.btl_eager_limit + UDAPL_SPARE + UDAPL_LINE - 1;
+	struct udapl_ring_shape shape = { .largest = largest & ~(UDAPL_LINE - 1u) };
 	uint64_t size = (uint64_t)mca_btl_udapl_component.eager_messages * shape.largest;
 
-	shape.size = size < RING_LINES * UDAPL_LINE ? size : RING_LINES * UDAPL_LINE;
+	shape.size = size < RING_SLOTS * UDAPL_SLOT ? size : RING_SLOTS * UDAPL_SLOT;
 	return shape;
 }
 
@@ -78,8 +85,10 @@ void udapl_ring_offer(struct udapl_conn *c)
 		c->ring_in.offered = true;
 		if (!mca_btl_udapl_component.eager_rdma || place < 0)
 			return;
-		if (!udapl_memory_get(m, &c->ring_in.memory, offer.shape.size, true))
+		if (!udapl_memory_get(m, &c->ring_in.memory,
+				      offer.shape.size + sizeof(struct udapl_ring_notes), true))
 			return;
+		c->ring_in.notes = (void *)(c->ring_in.memory.base + offer.shape.size);
 		c->ring_in.shape = offer.shape;
 		c->ring_in.at = first_place(&offer.shape);
 		poll_from_now_on(c, place);
@@ -103,20 +112,10 @@ void udapl_ring_free(struct udapl_conn *c)
 	udapl_memory_put(&c->ring_out.stage);
 }
 
-/* Is the next message there? Then it is whole. */
-static inline bool has_come(const udapl_conn_t *c, struct udapl_tail *tail)
-{
-	const char *at = c->ring_in.memory.base + c->ring_in.at.end - sizeof *tail;
-	uint64_t word = *(const volatile uint64_t *)at;
-
-	memcpy(tail, &word, sizeof *tail);
-	return tail->lap == c->ring_in.at.lap;
-}
-
-/* So that none of these lines looks like the end of a message. */
+/* So that none of these slots looks like the end of a message. */
 static void clear(char *from, char *to)
 {
-	for (; to > from; to -= UDAPL_LINE)
+	for (; to > from; to -= UDAPL_SLOT)
 		memset(to - sizeof(struct udapl_tail), 0, sizeof(struct udapl_tail));
 }
 
@@ -132,52 +131,74 @@ static inline bool begin_reading(struct udapl_ring_in *r)
 	return true;
 }
 
+/* The message that ended there has been read. */
+static inline void pass(struct udapl_ring_in *r, char *end, uint32_t size)
+{
+	uint32_t slots = udapl_ring_pass(&r->shape, &r->at, size);
+
+	if (OPAL_LIKELY(r->notes->mapped)) {
+		__atomic_store_n(&r->notes->read, r->notes->read + slots, __ATOMIC_RELEASE);
+		return;
+	}
+	clear(end - size, end - UDAPL_SLOT);
+	opal_atomic_wmb();
+	OPAL_THREAD_ADD_FETCH32(&r->owed, slots);
+}
+
+/* All lines at once: who copies asks for them one after the other. */
+static inline void fetch(const char *from, const char *to)
+{
+	for (; from < to; from += UDAPL_LINE)
+		__builtin_prefetch(from);
+}
+
 static inline void read_message(udapl_conn_t *c, struct udapl_tail tail)
 {
 	struct udapl_ring_in *r = &c->ring_in;
-	uint32_t size = udapl_room_for(tail.length);
+	struct udapl_extent extent = udapl_ring_extent(r->at.end, tail.length);
 	char *end = r->memory.base + r->at.end;
+	uint32_t size = extent.size;
 
 	opal_atomic_rmb();
 	__builtin_prefetch(end - size - sizeof tail);	/* the next tail, if it's in this lap */
-	if (tail.credits || tail.eager_credits || OPAL_UNLIKELY(!c->heard))
+	if (OPAL_UNLIKELY(tail.credits | tail.eager_credits))
 		udapl_take_news(c, tail.credits, tail.eager_credits);
-	if (OPAL_LIKELY(size <= r->shape.largest))
-		udapl_deliver(c->module, tail.tag, end - sizeof tail - udapl_padded(tail.length),
-			      tail.length);
-	else
-		size = UDAPL_LINE;	/* not a writer of ours */
-	clear(end - size, end - UDAPL_LINE);
-	opal_atomic_wmb();
-	OPAL_THREAD_ADD_FETCH32(&r->owed, udapl_ring_taken(&r->shape, r->at.end, size));
-	udapl_ring_pass(&r->shape, &r->at, size);
+	if (OPAL_LIKELY(size <= r->shape.largest)) {
+		fetch(end - size, end - UDAPL_LINE);
+		udapl_deliver(c->module, tail.tag, r->memory.base + extent.begin, tail.length);
+	} else {
+		size = UDAPL_SLOT;	/* not a writer of ours */
+	}
+	pass(r, end, size);
 }
 
-static int read_ring(udapl_conn_t *c)
+/* Has the peer posted something that should not be much later than what was read here? */
+static inline void look_for_posted(udapl_conn_t *c)
 {
+	struct udapl_ring_in *r = &c->ring_in;
+
+	if (OPAL_LIKELY(r->notes->posted == r->posted))
+		return;
+	r->posted = r->notes->posted;
+	c->module->due = true;
+}
+
+int udapl_ring_read(struct udapl_conn *c)
+{
+	struct udapl_ring_in *r = &c->ring_in;
 	struct udapl_tail tail;
 	int n = 0;
 
-	if (!begin_reading(&c->ring_in))
+	if (!begin_reading(r))
 		return 0;
-	while (n < IN_A_ROW && has_come(c, &tail)) {
+	while (n < IN_A_ROW && udapl_ring_has(r, &tail)) {
 		read_message(c, tail);
 		n++;
 	}
-	opal_atomic_unlock(&c->ring_in.busy);
-	if (udapl_owes(c))
+	look_for_posted(c);
+	opal_atomic_unlock(&r->busy);
+	if (OPAL_UNLIKELY(c->owed | r->owed) && udapl_owes(c))
 		udapl_return_credits(c);
-	return n;
-}
-
-int udapl_rings_poll(mca_btl_udapl_module_t *m)
-{
-	struct udapl_tail tail;
-	int n = 0;
-
-	for (int i = 0; i < m->num_rings; i++)
-		if (m->rings[i] && has_come(m->rings[i], &tail))
-			n += read_ring(m->rings[i]);
 	return n;
 }
 
@@ -185,16 +206,33 @@ int udapl_rings_poll(mca_btl_udapl_module_t *m)
 
 static bool is_ring(const struct udapl_ring_shape *shape)
 {
-	return shape->size % UDAPL_LINE == 0 && shape->size <= RING_LINES * UDAPL_LINE && shape->largest &&
-	       shape->largest % UDAPL_LINE == 0 && shape->largest <= shape->size;
+	return shape->size % UDAPL_LINE == 0 && shape->size <= RING_SLOTS * UDAPL_SLOT &&
+	       shape->largest % UDAPL_LINE == 0 && shape->largest > UDAPL_SPARE && shape->largest <= shape->size;
 }
 
 /* That a place holds, and a tail can say. */
 static uint32_t most_payload(const struct udapl_ring_shape *shape)
 {
-	uint32_t most = shape->largest - sizeof(struct udapl_tail);
+	uint32_t most = shape->largest - UDAPL_SPARE;
 
 	return most < UINT16_MAX ? most : UINT16_MAX;
+}
+
+static bool map_ring(struct udapl_conn *c)
+{
+	struct udapl_ring_out *r = &c->ring_out;
+	DAT_RMR_TRIPLET all = {
+		.virtual_address = r->offer.address, .rmr_context = r->offer.rmr_context,
+		.segment_length = r->offer.shape.size + sizeof *r->notes,
+	};
+	DAT_PVOID at;
+
+	if (dat_map_rmr(c->ep, &all, &at) != DAT_SUCCESS)
+		return false;
+	r->image = at;
+	r->notes = (void *)(r->image + r->offer.shape.size);
+	r->notes->mapped = 1;
+	return true;
 }
 
 /* With e->lock held. Without a stage sendi needs fragments, as everything else. */
@@ -206,8 +244,13 @@ void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offe
 		return;
 	r->offer = *offer;
 	r->at = first_place(&offer->shape);
-	r->free = offer->shape.size / UDAPL_LINE;
+	r->free = offer->shape.size / UDAPL_SLOT;
 	r->most = most_payload(&offer->shape);
 	r->work = (struct udapl_work){ UDAPL_STAGED, c };
-	udapl_memory_get(c->module, &r->stage, offer->shape.size, false);
+	if (!map_ring(c) && udapl_memory_get(c->module, &r->stage, offer->shape.size, false))
+		r->image = r->stage.base;
+	opal_output_verbose(30, opal_btl_base_framework.framework_output,
+			    "btl:udapl: %s: the ring of %s is %s", c->module->name,
+			    OPAL_NAME_PRINT(c->endpoint->name),
+			    r->notes ? "mapped" : "written by RDMA");
 }

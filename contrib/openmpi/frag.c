@@ -16,8 +16,8 @@ static void frag_construct(udapl_frag_t *f)
 OBJ_CLASS_INSTANCE(udapl_frag_t, mca_btl_base_descriptor_t, frag_construct, NULL);
 OBJ_CLASS_INSTANCE(udapl_rdma_t, opal_free_list_item_t, NULL, NULL);
 
-/* Buffers end with room for the tail of a message in a ring, and what pads to it. */
-enum { TAIL_ROOM = 8 + sizeof(struct udapl_tail) };
+/* Buffers end with room for the tail of a message in a ring, and what pads to it (ring.h). */
+enum { TAIL_ROOM = 72 };
 
 struct list_of {
 	opal_free_list_t *list;

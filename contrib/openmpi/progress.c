@@ -3,16 +3,17 @@
  * ours or on memory of ours, or there are no rings, else less often; connections now and then.
  *
  * Where peers map our rings, a look at completions only delays the message that comes meanwhile. Where
- * they do not, it is what brings the messages. So a module that finds messages without having looked
- * is patient, and one that finds something by looking looks more often. */
-#include "udapl.h"
+ * they do not, it is what brings the messages. So a module that looks in vain while messages come
+ * is more patient the next time, and one that finds something by looking is less. */
+#include "ring.h"
 #include <time.h>
 #include "opal/util/output.h"
 
 enum {
 	BATCH = 16,	/* completions taken at a time */
-	PATIENT = 32,	/* polls of rings for one look at completions, at most, */
-	SELDOM = 128	/* ... and for one at connections, about */
+	PATIENT = 2048,	/* polls of rings for one look at completions, at most, */
+	IN_VAIN = 64,	/* ... or so many in a row that found nothing, */
+	SELDOM = 2 * IN_VAIN	/* ... and for one at connections, about */
 };
 
 /* Held by the thread that handles connections. */
@@ -115,13 +116,9 @@ static int look_at_connections(mca_btl_udapl_module_t *m)
 	return n;
 }
 
-static int poll_rings(mca_btl_udapl_module_t *m)
+static int more_patient(int patience)
 {
-	int n = udapl_rings_poll(m);
-
-	if (n)
-		m->patience = PATIENT;
-	return n;
+	return patience < PATIENT / 2 ? 2 * patience + 1 : PATIENT;
 }
 
 /* Looks at completions. What they bring may be in a ring. */
@@ -136,28 +133,42 @@ static int look(mca_btl_udapl_module_t *m, bool connections)
 	n += udapl_rings_poll(m);
 	if (n)
 		m->patience /= 2;
+	else if (m->came)
+		m->patience = more_patient(m->patience);
+	m->came = 0;
 	return n;
 }
 
 int udapl_progress_module(mca_btl_udapl_module_t *m, bool connections)
 {
-	int n = poll_rings(m);
+	int n = udapl_rings_poll(m);
 
 	return n + look(m, connections);
 }
 
-static int look_when_due(mca_btl_udapl_module_t *m)
+static __attribute__((noinline)) int look_now(mca_btl_udapl_module_t *m)
 {
 	bool connections;
 
-	if (++m->polls <= m->patience && !m->rdma_outstanding && !m->exposed)
-		return 0;
-	m->polls_before += m->polls;
-	m->polls = 0;
+	m->polls_before += m->polls < IN_VAIN ? m->polls : IN_VAIN;
+	m->polls = m->vain = 0;
+	m->due = false;
 	connections = m->polls_before >= SELDOM;
 	if (connections)
 		m->polls_before = 0;
 	return look(m, connections);
+}
+
+static inline int progress(mca_btl_udapl_module_t *m)
+{
+	int n = udapl_rings_poll(m);
+
+	m->came += n;
+	m->vain = n ? 0 : m->vain + 1;
+	if (OPAL_LIKELY(++m->polls <= m->patience && m->vain < IN_VAIN &&
+			!(m->rdma_outstanding | m->exposed | m->due)))
+		return n;
+	return n + look_now(m);
 }
 
 int udapl_progress(void)
@@ -165,9 +176,7 @@ int udapl_progress(void)
 	mca_btl_udapl_component_t *c = &mca_btl_udapl_component;
 	int n = 0;
 
-	for (int i = 0; i < c->num_modules; i++) {
-		n += poll_rings(c->modules[i]);
-		n += look_when_due(c->modules[i]);
-	}
+	for (int i = 0; i < c->num_modules; i++)
+		n += progress(c->modules[i]);
 	return n;
 }

@@ -26,6 +26,8 @@ static DAT_RETURN post_message(udapl_conn_t *c, udapl_frag_t *f)
 				 .lmr_context = f->lmr_context };
 	DAT_DTO_COOKIE cookie = { .as_ptr = &f->work };
 
+	if (c->ring_out.notes)
+		c->ring_out.notes->posted++;
 	return dat_ep_post_send(c->ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
@@ -40,9 +42,9 @@ static DAT_RETURN write_message(udapl_conn_t *c, udapl_frag_t *f)
 }
 
 /* For a message with so much payload. */
-static bool has_room(const udapl_conn_t *c, size_t length)
+static bool has_room(udapl_conn_t *c, size_t length)
 {
-	return udapl_may_post(c) && (c->credits > 0 || udapl_ring_has_room(c, length));
+	return udapl_may_post(c) && (c->credits > 0 || udapl_ring_takes_posts(c, length));
 }
 
 /* With e->lock held; has_room() said yes. */
@@ -52,7 +54,7 @@ static bool post(udapl_conn_t *c, udapl_frag_t *f)
 
 	add_news(c, f->header);
 	f->work.conn = c;
-	if (udapl_ring_has_room(c, f->segment.seg_len)) {
+	if (udapl_ring_takes_posts(c, f->segment.seg_len)) {
 		rc = write_message(c, f);
 	} else {
 		rc = post_message(c, f);
@@ -108,8 +110,21 @@ static bool is_ours(const mca_btl_base_descriptor_t *des)
 	       !(des->des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK);
 }
 
-/* 1: it is on its way and ours to free, nobody need be told. A short one is copied: that takes less
- * than its completion would. */
+/* Copied into a ring, that is, sent. */
+static int copied(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
+		  mca_btl_base_descriptor_t *des)
+{
+	bool ours = des->des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+
+	if ((des->des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK) && des->des_cbfunc)
+		des->des_cbfunc(btl, e, des, OPAL_SUCCESS);
+	if (ours)
+		udapl_free(btl, des);
+	return 1;
+}
+
+/* 1: it is on its way, and was ours to free or is the caller's again; he was told if he wanted to be in
+ * any case. A short one is copied: that takes less than its completion would. */
 int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 	       mca_btl_base_descriptor_t *des, mca_btl_base_tag_t tag)
 {
@@ -117,11 +132,8 @@ int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 	bool ours = is_ours(des);
 	int rc = OPAL_SUCCESS;
 
-	if (ours && f->segment.seg_len <= SHORT &&
-	    udapl_send_copy(e, f->header + 1, f->segment.seg_len, tag)) {
-		udapl_free(btl, des);
-		return 1;
-	}
+	if (udapl_send_copy(e, f->header + 1, f->segment.seg_len, tag, ours ? SHORT : 0))
+		return copied(btl, e, des);
 	f->endpoint = e;
 	f->header->kind = UDAPL_DATA;
 	f->header->tag = tag;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* stage.c - the quick way of a short message: it is put together on the stage, the image of the
- * peer's ring, and written from there, without a fragment. That a place of the stage is free again
- * follows from the ring's being read there, so most of these writes need not tell us that they
- * completed. */
+/* stage.c - the quick way of a short message, without a fragment. Where the peer's ring is mapped it
+ * is put together there, and its tail stored. Else that is done on the stage, the image of the ring,
+ * and written from there. That a place of the stage is free again follows from the ring's being read
+ * there, so most of these writes need not tell us that they completed. */
 #include "ring.h"
+
+enum { TRIES = 256 };	/* to get room in a mapped ring, before another way is taken */
 
 /* One write of so many tells of its completion, and that of all. */
 static int batch(void)
@@ -11,17 +13,41 @@ static int batch(void)
 	return (unsigned)mca_btl_udapl_component.requests / 4;
 }
 
+static inline bool may_write(const udapl_conn_t *c)
+{
+	return c->state == UDAPL_CONN_UP && c->ring_out.image && (c->ring_out.notes || c->room > 0);
+}
+
 /* With e->lock held, as below. Where a payload for the next message is put together. NULL: not now,
- * or not on the stage. */
+ * or not here. */
 static inline char *place(mca_btl_base_endpoint_t *e, size_t length)
 {
-	const udapl_conn_t *c = e->conn;
+	udapl_conn_t *c = e->conn;
 
-	if (!c || !opal_list_is_empty(&e->sends) || !udapl_may_post(c) || !c->ring_out.stage.base ||
-	    !udapl_ring_has_room(c, length))
+	if (!c || !opal_list_is_empty(&e->sends) || !may_write(c) || !udapl_ring_has_room(c, length))
 		return NULL;
-	return c->ring_out.stage.base + c->ring_out.at.end - sizeof(struct udapl_tail) -
-	       udapl_padded(length);
+	return c->ring_out.image + udapl_ring_extent(c->ring_out.at.end, length).begin;
+}
+
+/* memcpy, without a call for what is short: two pieces that overlap, if need be. */
+static inline void copy(char *to, const char *from, size_t n)
+{
+	uint64_t first, last;
+	uint32_t first4, last4;
+
+	if (OPAL_UNLIKELY(n > 16 || n < 4)) {
+		memcpy(to, from, n);
+	} else if (OPAL_LIKELY(n >= 8)) {
+		memcpy(&first, from, 8);
+		memcpy(&last, from + n - 8, 8);
+		memcpy(to, &first, 8);
+		memcpy(to + n - 8, &last, 8);
+	} else {
+		memcpy(&first4, from, 4);
+		memcpy(&last4, from + n - 4, 4);
+		memcpy(to, &first4, 4);
+		memcpy(to + n - 4, &last4, 4);
+	}
 }
 
 static inline bool pack(char *to, opal_convertor_t *conv, const void *header, size_t header_size,
@@ -31,9 +57,9 @@ static inline bool pack(char *to, opal_convertor_t *conv, const void *header, si
 
 	if (!payload_size || opal_convertor_need_buffers(conv))
 		return udapl_pack(to, conv, header, header_size, payload_size);
-	memcpy(to, header, header_size);
+	copy(to, header, header_size);
 	opal_convertor_get_current_pointer(conv, &data);
-	memcpy(to + header_size, data, payload_size);
+	copy(to + header_size, data, payload_size);
 	return true;
 }
 
@@ -43,17 +69,23 @@ static inline void prepare_next(const struct udapl_ring_out *r)
 	__builtin_prefetch(r->stage.base + r->at.end - UDAPL_LINE, 1);
 }
 
+static inline struct udapl_tail make_tail(udapl_conn_t *c, mca_btl_base_tag_t tag, size_t length)
+{
+	struct udapl_tail tail = { .length = length, .credits = c->owed, .tag = tag };
+
+	c->owed = 0;
+	if (OPAL_UNLIKELY(udapl_ring_owes(c, UDAPL_TELL_ALONG)))
+		tail.eager_credits = udapl_take_all(&c->ring_in.owed);
+	return tail;
+}
+
 /* What was put together there. What can't be posted is lost, the verdict will tell. */
-static inline void post(udapl_conn_t *c, mca_btl_base_tag_t tag, char *payload, size_t length)
+static void post(udapl_conn_t *c, struct udapl_tail tail, char *payload)
 {
 	struct udapl_ring_out *r = &c->ring_out;
-	struct udapl_tail tail = { .length = length, .credits = c->owed, .tag = tag };
 	bool tells = ++r->untold >= batch();
 	DAT_RETURN rc;
 
-	c->owed = 0;
-	if (udapl_ring_owes(c, UDAPL_TELL_ALONG))
-		tail.eager_credits = udapl_take_all(&c->ring_in.owed);
 	rc = udapl_ring_write(c, payload, r->stage.lmr_context, tail,
 			      tells ? &r->work : &c->module->untold,
 			      tells ? DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG);
@@ -69,24 +101,37 @@ static inline void post(udapl_conn_t *c, mca_btl_base_tag_t tag, char *payload, 
 	}
 }
 
+static inline __opal_attribute_always_inline__
+void publish(udapl_conn_t *c, mca_btl_base_tag_t tag, char *payload, size_t length)
+{
+	struct udapl_tail tail = make_tail(c, tag, length);
+
+	if (OPAL_LIKELY(c->ring_out.notes))
+		udapl_ring_store(&c->ring_out, tail);
+	else
+		post(c, tail, payload);
+}
+
 /* Sends a copy. False: not now, or not this message. */
 bool udapl_send_copy(mca_btl_base_endpoint_t *e, const void *payload, size_t length,
-		     mca_btl_base_tag_t tag)
+		     mca_btl_base_tag_t tag, size_t most)
 {
-	char *copy;
+	char *copy = NULL;
 
 	OPAL_THREAD_LOCK(&e->lock);
-	copy = place(e, length);
+	if (length <= most || (e->conn && e->conn->ring_out.notes))
+		copy = place(e, length);
 	if (copy) {
 		memcpy(copy, payload, length);
-		post(e->conn, tag, copy, length);
+		publish(e->conn, tag, copy, length);
 	}
 	OPAL_THREAD_UNLOCK(&e->lock);
 	return copy != NULL;
 }
 
 /* OPAL_ERR_RESOURCE_BUSY: not now, or not this message. */
-static inline int send_staged(mca_btl_base_endpoint_t *e, opal_convertor_t *conv, const void *header,
+static inline __opal_attribute_always_inline__
+int send_staged(mca_btl_base_endpoint_t *e, opal_convertor_t *conv, const void *header,
 			      size_t header_size, size_t payload_size, mca_btl_base_tag_t tag)
 {
 	size_t length = header_size + payload_size;
@@ -96,7 +141,7 @@ static inline int send_staged(mca_btl_base_endpoint_t *e, opal_convertor_t *conv
 	OPAL_THREAD_LOCK(&e->lock);
 	payload = place(e, length);
 	if (payload && pack(payload, conv, header, header_size, payload_size)) {
-		post(e->conn, tag, payload, length);
+		publish(e->conn, tag, payload, length);
 		rc = OPAL_SUCCESS;
 	} else if (payload) {
 		rc = OPAL_ERROR;
@@ -105,13 +150,26 @@ static inline int send_staged(mca_btl_base_endpoint_t *e, opal_convertor_t *conv
 	return rc;
 }
 
-/* Who sends without ever waiting has room again only when he looks for completions and credits. */
+/* Who sends without ever waiting has room again only when he looks for completions and credits; or,
+ * where the ring is mapped, as soon as the peer has read something. */
 static bool is_crammed(mca_btl_base_endpoint_t *e, size_t length)
 {
-	const udapl_conn_t *c = e->conn;
+	udapl_conn_t *c = e->conn;
 
-	return c && c->state == UDAPL_CONN_UP && c->ring_out.stage.base &&
-	       (c->room <= 0 || !udapl_ring_has_room(c, length));
+	return c && c->state == UDAPL_CONN_UP && c->ring_out.image && opal_list_is_empty(&e->sends) &&
+	       !(may_write(c) && udapl_ring_has_room(c, length));
+}
+
+/* As many tries. A peer who is there has read something before any other way would be shorter; he may
+ * be waiting for us to do so, too. */
+static int make_room(mca_btl_udapl_module_t *m, const udapl_conn_t *c)
+{
+	if (c->ring_out.notes) {
+		udapl_rings_poll(m);
+		return 1;
+	}
+	udapl_progress_module(m, false);
+	return TRIES;
 }
 
 static __attribute__((noinline))
@@ -121,8 +179,9 @@ int send_otherwise(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_
 {
 	int rc = OPAL_ERR_RESOURCE_BUSY;
 
-	if (is_crammed(e, header_size + payload_size)) {
-		udapl_progress_module((mca_btl_udapl_module_t *)btl, false);
+	for (int tries = 0; tries < TRIES && rc == OPAL_ERR_RESOURCE_BUSY &&
+			    is_crammed(e, header_size + payload_size);) {
+		tries += make_room((mca_btl_udapl_module_t *)btl, e->conn);
 		rc = send_staged(e, conv, header, header_size, payload_size, tag);
 	}
 	return rc != OPAL_ERR_RESOURCE_BUSY ? rc

@@ -27,6 +27,7 @@
 #include "opal/util/proc.h"
 #include <dat/udat.h>
 #include <dat/dat_ib_extensions.h>
+#include <dat/dat_map_extensions.h>
 
 #define CONTAINER_OF(pointer, type, member) \
 	((type *)((char *)(pointer) - offsetof(type, member)))
@@ -42,7 +43,7 @@ struct udapl_header {
 	uint8_t kind;			/* enum udapl_message */
 	mca_btl_base_tag_t tag;
 	uint16_t credits;		/* receives posted again since the last message */
-	uint16_t eager_credits;		/* lines of the eager ring, read since then */
+	uint16_t eager_credits;		/* slots of the eager ring, read since then */
 	uint16_t reserved;
 };
 
@@ -56,16 +57,25 @@ enum udapl_message {
 /* The last 8 bytes of a message in an eager ring, and all that goes with the payload of a
  * UDAPL_DATA there. */
 struct udapl_tail {
-	uint16_t length;	/* of the payload, which ends before this, padded to 8 */
+	uint16_t length;	/* of the payload; ring.h says where that is */
 	uint16_t credits, eager_credits;
 	mca_btl_base_tag_t tag;
 	uint8_t lap;		/* of the writer through the ring, from 1 to 255 and again */
 };
 
-/* In bytes, whole lines. */
+/* In bytes, whole lines of the cache. */
 struct udapl_ring_shape {
 	uint32_t size;
 	uint32_t largest;	/* what the largest message takes */
+};
+
+/* Behind the ring, for a writer who has it mapped. */
+struct udapl_ring_notes {
+	/* He writes: that he has, and looks at `read`; and messages that he posted in spite of that. */
+	volatile uint32_t mapped, posted;
+	uint32_t pad1[14];
+	uint32_t read;			/* who reads writes: slots, all in all */
+	uint32_t pad2[15];
 };
 
 /* Where the next message ends. */
@@ -169,18 +179,25 @@ struct udapl_ring_in {
 	struct udapl_memory memory;
 	struct udapl_ring_shape shape;
 	struct udapl_ring_place at;	/* what is read next */
-	volatile int32_t owed;		/* lines read and not told */
+	struct udapl_ring_notes *notes;
+	uint32_t posted;		/* of the notes, as far as known */
+	volatile int32_t owed;		/* slots read and not told, to who has not mapped it */
 	opal_atomic_lock_t busy;	/* one thread reads at a time */
 	bool offered;
 };
 
-/* The ring of the peer that we write, and the stage, its image: when the peer has read a place, both
- * can be used again. */
+/* The ring of the peer that we write: mapped, or by way of the stage, its image: when the peer has read
+ * a place, both can be used again. */
 struct udapl_ring_out {
 	struct udapl_ring_offer offer;	/* size 0: none */
 	struct udapl_ring_place at;	/* what is written next */
-	uint32_t free;			/* lines */
+	uint32_t free;			/* slots */
 	uint32_t most;			/* payload of a message; 0: there is no ring */
+	char *image;			/* where messages are put together: mapped, or the stage; or NULL */
+
+	struct udapl_ring_notes *notes;	/* of the peer; NULL: it's not mapped */
+	uint32_t seen;			/* of notes->read */
+
 	struct udapl_memory stage;
 	struct udapl_work work;		/* of the staged write that tells, of a batch */
 	int untold;			/* staged writes since that one */
@@ -281,11 +298,13 @@ struct mca_btl_udapl_module_t {
 	struct udapl_work untold;	/* of staged writes that tell no success */
 	struct udapl_conn **rings;	/* conns whose ring_in is polled; appended, never removed */
 	volatile int32_t num_rings;
-	/* These are not exact with threads. Completions are being taken; polls of rings: since the last
-	 * look at completions, from one to the next, and since the last look at connections, but for the
-	 * first of these. */
-	bool taking;
-	int polls, patience, polls_before;
+	/* These are not exact with threads. Completions are being taken; some wait to be. Polls of rings:
+	 * since the last look at completions, and since the last message; from one look to the next;
+	 * since the last look at connections, at most, but for the first of these. Messages since the last
+	 * look. */
+	bool taking, due;
+	int polls, vain, patience, polls_before;
+	int came;
 	volatile int32_t rdma_outstanding;	/* of all endpoints */
 	volatile int32_t exposed;	/* regions for which the program has no other use than peers' access */
 
@@ -424,8 +443,9 @@ bool udapl_pack(void *to, opal_convertor_t *conv, const void *header, size_t hea
 int udapl_sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_convertor_t *conv,
 		void *header, size_t header_size, size_t payload_size, uint8_t order,
 		uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **des);
+/* Nothing that is longer than `most` goes by the stage. */
 bool udapl_send_copy(mca_btl_base_endpoint_t *e, const void *payload, size_t length,
-		     mca_btl_base_tag_t tag);
+		     mca_btl_base_tag_t tag, size_t most);
 void udapl_sent_staged(struct udapl_conn *c);
 
 /* receive.c */
@@ -438,7 +458,8 @@ void udapl_receives_drop(struct udapl_conn *c);
 /* eager.c */
 void udapl_ring_offer(struct udapl_conn *c);
 void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offer);
-int udapl_rings_poll(mca_btl_udapl_module_t *m);
+/* What has come, if anything; as many messages. */
+int udapl_ring_read(struct udapl_conn *c);
 void udapl_ring_free(struct udapl_conn *c);
 
 /* region.c */

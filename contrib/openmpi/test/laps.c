@@ -20,14 +20,14 @@ static uint32_t draw(uint32_t below)
 	return (uint32_t)(state * 2685821657736338717ull >> 32) % below;
 }
 
-/* A message of 24 bytes with the tag of a match, for the 255 laps in turn. Payload is behind a
- * header, so that is where words of the ring begin. */
+/* A message of 24 bytes with the tag of a match, for the 255 laps in turn. Words of the ring begin
+ * where the header of a message does, or, in long messages, behind it. */
 static void fill_with_tails(uint8_t *to, size_t n, unsigned seed)
 {
 	for (size_t i = 0; i < n; i++)
 		to[i] = (const uint8_t[8]){ [0] = 24, [6] = PML_MATCH,
 					    [7] = (uint8_t)((i / 8 + seed) % 255 + 1),
-					    }[(i + PML_HEADER) % 8];
+					    }[(i + (seed & 1) * PML_HEADER) % 8];
 }
 
 static size_t next_size(void)
