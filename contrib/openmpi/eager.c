@@ -180,7 +180,7 @@ static inline void look_for_posted(udapl_conn_t *c)
 	if (OPAL_LIKELY(r->notes->posted == r->posted))
 		return;
 	r->posted = r->notes->posted;
-	c->module->due = true;
+	udapl_look_soon(c->module);
 }
 
 int udapl_ring_read(struct udapl_conn *c)

@@ -11,9 +11,9 @@
 
 enum {
 	BATCH = 16,	/* completions taken at a time */
-	PATIENT = 2048,	/* polls of rings for one look at completions, at most, */
-	IN_VAIN = 64,	/* ... or so many in a row that found nothing, */
-	SELDOM = 2 * IN_VAIN	/* ... and for one at connections, about */
+	PATIENT = 256,	/* messages from rings for one look at completions, at most, */
+	IN_VAIN = 256,	/* ... or polls in a row that found none, */
+	SELDOM = IN_VAIN	/* ... and for one at connections, about */
 };
 
 /* Held by the thread that handles connections. */
@@ -149,26 +149,36 @@ int udapl_progress_module(mca_btl_udapl_module_t *m, bool connections)
 static __attribute__((noinline)) int look_now(mca_btl_udapl_module_t *m)
 {
 	bool connections;
+	int n;
 
-	m->polls_before += m->polls < IN_VAIN ? m->polls : IN_VAIN;
-	m->polls = m->vain = 0;
-	m->due = false;
+	m->polls_before += m->vain_polls;
 	connections = m->polls_before >= SELDOM;
 	if (connections)
 		m->polls_before = 0;
-	return look(m, connections);
+	n = look(m, connections);
+	if (m->rdma_outstanding | m->exposed)
+		m->vain_polls = 1;
+	else
+		m->vain_polls = 1 + (m->patience < IN_VAIN ? m->patience : IN_VAIN);
+	m->polls_left = m->vain_polls;
+	return n;
+}
+
+/* So many messages came: is it time to look at completions all the same? */
+static inline bool is_due(mca_btl_udapl_module_t *m, int n)
+{
+	m->came += n;
+	m->polls_left = m->vain_polls;
+	return m->vain_polls == 1 || m->came > m->patience;
 }
 
 static inline int progress(mca_btl_udapl_module_t *m)
 {
 	int n = udapl_rings_poll(m);
 
-	m->came += n;
-	m->vain = n ? 0 : m->vain + 1;
-	if (OPAL_LIKELY(++m->polls <= m->patience && m->vain < IN_VAIN &&
-			!(m->rdma_outstanding | m->exposed | m->due)))
-		return n;
-	return n + look_now(m);
+	if (n ? OPAL_UNLIKELY(is_due(m, n)) : OPAL_UNLIKELY(--m->polls_left <= 0))
+		n += look_now(m);
+	return n;
 }
 
 int udapl_progress(void)

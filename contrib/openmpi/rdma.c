@@ -81,6 +81,7 @@ static int start(mca_btl_base_endpoint_t *e, struct udapl_rdma *r)
 {
 	OPAL_THREAD_ADD_FETCH32(&e->rdma_outstanding, 1);
 	OPAL_THREAD_ADD_FETCH32(&e->module->rdma_outstanding, 1);
+	udapl_look_soon(e->module);
 	OPAL_THREAD_LOCK(&e->lock);
 	if (e->conn && opal_list_is_empty(&e->rdmas) && udapl_may_post(e->conn)) {
 		udapl_rdma_post(e->conn, r);

@@ -170,8 +170,10 @@ mca_btl_base_registration_handle_t *udapl_register_mem(mca_btl_base_module_t *bt
 		r = ask_cache(m, base, size, access);
 	if (!r)
 		return NULL;
-	if (r->exposes)
+	if (r->exposes) {
 		OPAL_THREAD_ADD_FETCH32(&m->exposed, 1);
+		udapl_look_soon(m);
+	}
 	return &r->handle;
 }
 

@@ -298,13 +298,13 @@ struct mca_btl_udapl_module_t {
 	struct udapl_work untold;	/* of staged writes that tell no success */
 	struct udapl_conn **rings;	/* conns whose ring_in is polled; appended, never removed */
 	volatile int32_t num_rings;
-	/* These are not exact with threads. Completions are being taken; some wait to be. Polls of rings:
-	 * since the last look at completions, and since the last message; from one look to the next;
-	 * since the last look at connections, at most, but for the first of these. Messages since the last
-	 * look. */
-	bool taking, due;
-	int polls, vain, patience, polls_before;
-	int came;
+	/* These are not exact with threads, nor need they be. */
+	bool taking;		/* completions are being taken */
+	int vain_polls;		/* polls of rings in a row that find nothing, until completions are looked
+				 * at; 1: that does every poll, whatever it finds */
+	int polls_left;		/* ... and so many yet */
+	int patience, came;	/* messages from rings until then, at most, and those that came */
+	int polls_before;	/* about the polls of rings since the last look at connections */
 	volatile int32_t rdma_outstanding;	/* of all endpoints */
 	volatile int32_t exposed;	/* regions for which the program has no other use than peers' access */
 
@@ -356,6 +356,12 @@ static inline int32_t udapl_take_all(volatile int32_t *n)
 	if (had > 0)
 		OPAL_THREAD_ADD_FETCH32(n, -had);
 	return had;
+}
+
+/* The next poll looks at completions, too, whatever it finds in rings. */
+static inline void udapl_look_soon(struct mca_btl_udapl_module_t *m)
+{
+	m->polls_left = m->vain_polls = 1;
 }
 
 /* What concerns the node is told by one process of it. */
