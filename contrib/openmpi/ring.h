@@ -10,6 +10,7 @@
 enum {
 	UDAPL_SLOT = 32,	/* a message takes a multiple of it */
 	UDAPL_LINE = 64,	/* of the cache */
+	UDAPL_ALONG = 3,	/* lines before the last that are polled, too */
 	UDAPL_LONG = 512,	/* payloads that are longer begin ... */
 	UDAPL_AHEAD = 14,	/* ... so much before a line */
 	UDAPL_SPARE = 103,	/* bytes beyond the payload, at most, in a message that ends a slot */
@@ -79,11 +80,15 @@ static inline bool udapl_owes(const struct udapl_conn *c)
 	       udapl_ring_owes(c, UDAPL_TELL_ALONE);
 }
 
-/* Is the next message there? Then it is whole. */
+/* Is the next message there? Then it is whole. The lines before its last are asked for as often as that:
+ * so they come at the same time, not one after the other. */
 static inline bool udapl_ring_has(const struct udapl_ring_in *r, struct udapl_tail *tail)
 {
-	uint64_t word = *(const volatile uint64_t *)(r->memory.base + r->at.end - sizeof word);
+	const char *end = r->memory.base + r->at.end;
+	uint64_t word = *(const volatile uint64_t *)(end - sizeof word);
 
+	for (int i = 1; i <= UDAPL_ALONG; i++)
+		__builtin_prefetch(end - i * UDAPL_LINE - 1);
 	memcpy(tail, &word, sizeof *tail);
 	return tail->lap == r->at.lap;
 }
