@@ -88,8 +88,8 @@ static int component_register(void)
 	yes_no("eager_rdma", "Whether short messages of busy peers are written into a ring in "
 	       "memory, which the receiver polls, instead of being sent", &c->eager_rdma);
 	c->eager_messages = 16;
-	number("eager_rdma_num", "Room of such a ring, in messages as large as the eager limit "
-	       "(at least 4)", &c->eager_messages);
+	number("eager_rdma_num", "Room of the first such ring, in messages as large as the eager limit "
+	       "(at least 4); the next have less", &c->eager_messages);
 	c->eager_threshold = 16;
 	number("eager_rdma_threshold", "Messages of a peer after which it gets a ring",
 	       &c->eager_threshold);
@@ -133,7 +133,7 @@ static int component_open(void)
 
 	c->credits = at_least(c->credits, 4, 0x7fff);
 	c->requests = at_least(c->requests, 4, 0x7fff);
-	c->eager_messages = at_least(c->eager_messages, 4, 0x7fff);
+	c->eager_messages = at_least(c->eager_messages, UDAPL_LEAST_IN_RING, 0x7fff);
 	c->connect_timeout = at_least(c->connect_timeout, 1, 2000);
 	c->free_list_inc = at_least(c->free_list_inc, 1, 4096);
 	c->modules = NULL;

@@ -35,12 +35,17 @@ static struct udapl_ring_place first_place(const struct udapl_ring_shape *shape)
 
 /* --- ours, which we read ---------------------------------------------------------------------- */
 
-static struct udapl_ring_shape own_shape(const mca_btl_udapl_module_t *m)
+/* The more rings there are the smaller is the next: they should stay in a processor's cache. */
+static struct udapl_ring_shape own_shape(const mca_btl_udapl_module_t *m, int others)
 {
 	uint32_t largest = m->super.btl_eager_limit + UDAPL_SPARE + UDAPL_LINE - 1;
 	struct udapl_ring_shape shape = { .largest = largest & ~(UDAPL_LINE - 1u) };
-	uint64_t size = (uint64_t)mca_btl_udapl_component.eager_messages * shape.largest;
+	int messages = mca_btl_udapl_component.eager_messages / (others + 1);
+	uint64_t size;
 
+	if (messages < UDAPL_LEAST_IN_RING)
+		messages = UDAPL_LEAST_IN_RING;
+	size = (uint64_t)messages * shape.largest;
 	shape.size = size < RING_SLOTS * UDAPL_SLOT ? size : RING_SLOTS * UDAPL_SLOT;
 	return shape;
 }
@@ -71,31 +76,40 @@ static void poll_from_now_on(udapl_conn_t *c, int place)
 	OPAL_THREAD_UNLOCK(&m->lock);
 }
 
+static bool make_ring(struct udapl_conn *c)
+{
+	mca_btl_udapl_module_t *m = c->module;
+	struct udapl_ring_in *r = &c->ring_in;
+	int place = place_for(m);
+
+	if (!mca_btl_udapl_component.eager_rdma || place < 0)
+		return false;
+	r->shape = own_shape(m, place);
+	if (!udapl_memory_get(m, &r->memory, r->shape.size + sizeof *r->notes, true))
+		return false;
+	r->notes = (void *)(r->memory.base + r->shape.size);
+	r->at = first_place(&r->shape);
+	poll_from_now_on(c, place);
+	return true;
+}
+
 /* With e->lock held. Called with every message until `offered` is set. Without a ring messages
  * come as before. */
 void udapl_ring_offer(struct udapl_conn *c)
 {
-	mca_btl_udapl_module_t *m = c->module;
-	struct udapl_ring_offer offer = { .shape = own_shape(m) };
-	int place = place_for(m);
+	struct udapl_ring_in *r = &c->ring_in;
+	struct udapl_ring_offer offer;
 
 	if (c->state != UDAPL_CONN_UP)
 		return;
-	if (!c->ring_in.memory.base) {
-		c->ring_in.offered = true;
-		if (!mca_btl_udapl_component.eager_rdma || place < 0)
-			return;
-		if (!udapl_memory_get(m, &c->ring_in.memory,
-				      offer.shape.size + sizeof(struct udapl_ring_notes), true))
-			return;
-		c->ring_in.notes = (void *)(c->ring_in.memory.base + offer.shape.size);
-		c->ring_in.shape = offer.shape;
-		c->ring_in.at = first_place(&offer.shape);
-		poll_from_now_on(c, place);
+	if (!r->memory.base && !make_ring(c)) {
+		r->offered = true;
+		return;
 	}
-	offer.address = (uintptr_t)c->ring_in.memory.base;
-	offer.rmr_context = c->ring_in.memory.rmr_context;
-	c->ring_in.offered = udapl_control(c, UDAPL_RING, &offer, sizeof offer);
+	offer = (struct udapl_ring_offer){ .address = (uintptr_t)r->memory.base,
+					   .rmr_context = r->memory.rmr_context,
+					   .shape = r->shape };
+	r->offered = udapl_control(c, UDAPL_RING, &offer, sizeof offer);
 }
 
 /* The connection is ending, nobody writes any more. */

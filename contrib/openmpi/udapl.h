@@ -63,6 +63,8 @@ struct udapl_tail {
 	uint8_t lap;		/* of the writer through the ring, from 1 to 255 and again */
 };
 
+enum { UDAPL_LEAST_IN_RING = 4 };	/* of the largest messages */
+
 /* In bytes, whole lines of the cache. */
 struct udapl_ring_shape {
 	uint32_t size;
