@@ -52,6 +52,8 @@ static struct offer *new_offer(void)
 {
 	struct offer *o = calloc(1, sizeof *o);
 
+	if (!life_on_soft())
+		skip("this provider maps nothing");
 	OK(session_open(&o->s, MOMENT));
 	share(o);
 	offer_page(o, o->memory + PAGE, DAT_MEM_PRIV_ALL_FLAG);
@@ -89,22 +91,13 @@ static char *map(const struct offer *o)
 	return at;
 }
 
-static void only_on_the_software_device(void)
-{
-	if (!life_on_soft())
-		skip("this provider maps nothing");
-}
-
 /* --- what it is for -------------------------------------------------------------------------------- */
 
 static void what_is_stored_is_the_peers(void)
 {
-	struct offer *o;
-	char *at;
+	struct offer *o = new_offer();
+	char *at = map(o);
 
-	only_on_the_software_device();
-	o = new_offer();
-	at = map(o);
 	EXPECT(at != o->memory + PAGE);
 	memset(at, 0x5a, PAGE);
 	for (int i = 0; i < SIZE; i++)
@@ -119,11 +112,9 @@ static void what_is_stored_is_the_peers(void)
 
 static void a_part_of_a_region(void)
 {
-	struct offer *o;
+	struct offer *o = new_offer();
 	char *at;
 
-	only_on_the_software_device();
-	o = new_offer();
 	o->rmr.virtual_address += 100;
 	o->rmr.segment_length = PAGE - 100;
 	at = map(o);
@@ -137,15 +128,10 @@ static void a_part_of_a_region(void)
 
 static void until_it_is_unmapped(void)
 {
-	struct offer *o;
-	char *one, *other;
-	int before;
+	struct offer *o = new_offer();
+	int before = mappings();
+	char *one = map(o), *other = map(o);
 
-	only_on_the_software_device();
-	o = new_offer();
-	before = mappings();
-	one = map(o);
-	other = map(o);
 	EXPECT(one != other);
 	EXPECT(mappings() == before + 2);
 	OK(dat_map_unmap(o->s.a.ep, one));
@@ -160,12 +146,9 @@ static void until_it_is_unmapped(void)
 
 static void until_the_endpoint_is_freed(void)
 {
-	struct offer *o;
-	int before;
+	struct offer *o = new_offer();
+	int before = mappings();
 
-	only_on_the_software_device();
-	o = new_offer();
-	before = mappings();
 	map(o);
 	map(o);
 	OK(dat_ep_disconnect(o->s.a.ep, DAT_CLOSE_ABRUPT_FLAG));
@@ -179,12 +162,9 @@ static void until_the_endpoint_is_freed(void)
 /* The connection, the registration, and the peer's own mapping and descriptor are gone. */
 static void longer_than_all_else(void)
 {
-	struct offer *o;
-	char *at;
+	struct offer *o = new_offer();
+	char *at = map(o);
 
-	only_on_the_software_device();
-	o = new_offer();
-	at = map(o);
 	OK(dat_ep_disconnect(o->s.b.ep, DAT_CLOSE_ABRUPT_FLAG));
 	OK(await(o->s.a.conn, DAT_CONNECTION_EVENT_DISCONNECTED, MOMENT, NULL));
 	OK(dat_lmr_free(o->lmr));
@@ -210,10 +190,8 @@ static void refused(int line, const struct offer *o, const DAT_RMR_TRIPLET *rmr,
 
 static void what_is_not_of_the_region(void)
 {
-	struct offer *o;
+	struct offer *o = new_offer();
 
-	only_on_the_software_device();
-	o = new_offer();
 	o->rmr.segment_length = PAGE + 1;
 	REFUSED(o, &o->rmr, DAT_PRIVILEGES_VIOLATION);
 	o->rmr.segment_length = UINT32_MAX;
@@ -230,10 +208,8 @@ static void what_is_not_of_the_region(void)
 
 static void what_may_not_be_written(void)
 {
-	struct offer *o;
+	struct offer *o = new_offer();
 
-	only_on_the_software_device();
-	o = new_offer();
 	offer_page(o, o->memory, DAT_MEM_PRIV_READ_FLAG);
 	REFUSED(o, &o->rmr, DAT_PRIVILEGES_VIOLATION);
 	OK(dat_lmr_free(o->lmr));
@@ -244,10 +220,8 @@ static void what_may_not_be_written(void)
 static void what_is_not_shared(void)
 {
 	DAT_RMR_TRIPLET rmr = { .segment_length = 8 };
-	struct offer *o;
+	struct offer *o = new_offer();
 
-	only_on_the_software_device();
-	o = new_offer();
 	rmr.virtual_address = (uintptr_t)o->s.b.memory;
 	rmr.rmr_context = o->s.b.remote;
 	REFUSED(o, &rmr, DAT_MODEL_NOT_SUPPORTED);
@@ -260,7 +234,6 @@ static void where_it_is_switched_off(void)
 {
 	static const char *const by[] = { "DAPL_SOFT_DIRECT", "DAPL_SOFT_SHM" };
 
-	only_on_the_software_device();
 	for (int i = 0; i < 2; i++) {
 		struct offer *o;
 
@@ -274,11 +247,9 @@ static void where_it_is_switched_off(void)
 
 static void mistakes(void)
 {
-	struct offer *o;
+	struct offer *o = new_offer();
 	DAT_PVOID at;
 
-	only_on_the_software_device();
-	o = new_offer();
 	EXPECT(DAT_GET_TYPE(dat_map_rmr(o->s.ia, &o->rmr, &at)) == DAT_INVALID_HANDLE);
 	EXPECT(DAT_GET_TYPE(dat_map_unmap(o->s.a.pz, NULL)) == DAT_INVALID_HANDLE);
 	EXPECT(dat_map_rmr(o->s.a.ep, &o->rmr, NULL) ==
