@@ -300,6 +300,9 @@ static void a_consumer_maps_it_himself(void **state)
 	assert_true(has_pattern(of_child.at + 100, SIZE - 100, 5));
 	assert_int_equal(ops->map_remote(ends[0].qp, is.memory.rkey, is.memory.address + 1, SIZE,
 					 &mapping), EACCES);
+	ends[0].dev->want_direct = false;
+	assert_int_equal(ops->map_remote(ends[0].qp, is.memory.rkey, is.memory.address, 8, &mapping),
+			 EOPNOTSUPP);
 	end_target(&is);
 	memset(mapping.at, 1, SIZE - 100);
 	OK(munmap(mapping.pages, mapping.size));
