@@ -13,7 +13,8 @@ enum {
 	BATCH = 16,	/* completions taken at a time */
 	PATIENT = 256,	/* messages from rings for one look at completions, at most, */
 	IN_VAIN = 256,	/* ... or polls in a row that found none, */
-	SELDOM = IN_VAIN	/* ... and for one at connections, about */
+	AGAIN = 32,	/* ... or so many more, for to look is to let others have the processor, too, */
+	SELDOM = 128	/* ... and for one at connections, about */
 };
 
 /* Held by the thread that handles connections. */
@@ -148,10 +149,10 @@ int udapl_progress_module(mca_btl_udapl_module_t *m, bool connections)
 
 static __attribute__((noinline)) int look_now(mca_btl_udapl_module_t *m)
 {
-	bool connections;
+	bool connections, idle = !m->came;
 	int n;
 
-	m->polls_before += m->vain_polls;
+	m->polls_before += m->vain_polls < AGAIN ? m->vain_polls : AGAIN;
 	connections = m->polls_before >= SELDOM;
 	if (connections)
 		m->polls_before = 0;
@@ -160,7 +161,7 @@ static __attribute__((noinline)) int look_now(mca_btl_udapl_module_t *m)
 		m->vain_polls = 1;
 	else
 		m->vain_polls = 1 + (m->patience < IN_VAIN ? m->patience : IN_VAIN);
-	m->polls_left = m->vain_polls;
+	m->polls_left = idle && !n && m->vain_polls > AGAIN ? AGAIN : m->vain_polls;
 	return n;
 }
 
