@@ -16,8 +16,8 @@
  *
  * A writer who can maps the ring. Then nobody has to tell him what was read: he finds out, when he has
  * no room. What he has to post when there is none he notes, so that the reader looks for it, and it's not
- * much later than what was stored before. And it's he who clears: where the next tail will be looked for, and only if what is there
- * looks like it. That takes him one load, of memory that he wrote last himself.
+ * much later than what was stored before. And it's he who clears: where the next tail will be looked
+ * for, and only if what is there looks like it. That takes him one load, of memory that he wrote last.
  *
  * Most messages are written by stage.c. */
 #include "ring.h"

@@ -13,7 +13,7 @@ enum {
 	UDAPL_ALONG = 3,	/* lines before the last that are polled, too */
 	UDAPL_LONG = 512,	/* payloads that are longer begin ... */
 	UDAPL_AHEAD = 14,	/* ... so much before a line */
-	UDAPL_SPARE = 103,	/* bytes beyond the payload, at most, in a message that ends a slot */
+	UDAPL_SPARE = 103,	/* bytes of a message beyond its payload, at most, but for its last line */
 	UDAPL_TELL_ALONE = 2,	/* this part of a ring is owed: it is told by a message of its own, */
 	UDAPL_TELL_ALONG = 16	/* ... or this part, along with the next one from the stage */
 };

@@ -132,7 +132,7 @@ bool udapl_send_copy(mca_btl_base_endpoint_t *e, const void *payload, size_t len
 /* OPAL_ERR_RESOURCE_BUSY: not now, or not this message. */
 static inline __opal_attribute_always_inline__
 int send_staged(mca_btl_base_endpoint_t *e, opal_convertor_t *conv, const void *header,
-			      size_t header_size, size_t payload_size, mca_btl_base_tag_t tag)
+		size_t header_size, size_t payload_size, mca_btl_base_tag_t tag)
 {
 	size_t length = header_size + payload_size;
 	int rc = OPAL_ERR_RESOURCE_BUSY;
@@ -152,19 +152,25 @@ int send_staged(mca_btl_base_endpoint_t *e, opal_convertor_t *conv, const void *
 
 /* Who sends without ever waiting has room again only when he looks for completions and credits; or,
  * where the ring is mapped, as soon as the peer has read something. */
-static bool is_crammed(mca_btl_base_endpoint_t *e, size_t length)
+static bool is_crammed(mca_btl_base_endpoint_t *e, size_t length, bool *mapped)
 {
-	udapl_conn_t *c = e->conn;
+	udapl_conn_t *c;
+	bool crammed;
 
-	return c && c->state == UDAPL_CONN_UP && c->ring_out.image && opal_list_is_empty(&e->sends) &&
-	       !(may_write(c) && udapl_ring_has_room(c, length));
+	OPAL_THREAD_LOCK(&e->lock);
+	c = e->conn;
+	crammed = c && c->state == UDAPL_CONN_UP && c->ring_out.image &&
+		  opal_list_is_empty(&e->sends) && !(may_write(c) && udapl_ring_has_room(c, length));
+	*mapped = crammed && c->ring_out.notes;
+	OPAL_THREAD_UNLOCK(&e->lock);
+	return crammed;
 }
 
 /* As many tries. A peer who is there has read something before any other way would be shorter; he may
  * be waiting for us to do so, too. */
-static int make_room(mca_btl_udapl_module_t *m, const udapl_conn_t *c)
+static int make_room(mca_btl_udapl_module_t *m, bool mapped)
 {
-	if (c->ring_out.notes) {
+	if (mapped) {
 		udapl_rings_poll(m);
 		return 1;
 	}
@@ -178,10 +184,11 @@ int send_otherwise(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_
 		   uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **des)
 {
 	int rc = OPAL_ERR_RESOURCE_BUSY;
+	bool mapped;
 
 	for (int tries = 0; tries < TRIES && rc == OPAL_ERR_RESOURCE_BUSY &&
-			    is_crammed(e, header_size + payload_size);) {
-		tries += make_room((mca_btl_udapl_module_t *)btl, e->conn);
+			    is_crammed(e, header_size + payload_size, &mapped);) {
+		tries += make_room((mca_btl_udapl_module_t *)btl, mapped);
 		rc = send_staged(e, conv, header, header_size, payload_size, tag);
 	}
 	return rc != OPAL_ERR_RESOURCE_BUSY ? rc
