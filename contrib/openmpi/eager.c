@@ -19,14 +19,11 @@
  * much later than what was stored before. And it's he who clears: where the next tail will be looked
  * for, and only if what is there looks like it. That takes him one load, of memory that he wrote last.
  *
- * Most messages are written by stage.c. */
+ * Most messages are written by stage.c; poll.c reads. */
 #include "ring.h"
 #include "opal/util/output.h"
 
-enum {
-	RING_SLOTS = UINT16_MAX - 1,	/* at most: they are told in 16 bits */
-	IN_A_ROW = 64			/* messages read before others have their turn */
-};
+enum { RING_SLOTS = UINT16_MAX - 1 };	/* at most: they are told in 16 bits */
 
 static struct udapl_ring_place first_place(const struct udapl_ring_shape *shape)
 {
@@ -89,6 +86,7 @@ static bool make_ring(struct udapl_conn *c)
 		return false;
 	r->notes = (void *)(r->memory.base + r->shape.size);
 	r->at = first_place(&r->shape);
+	udapl_describe(&r->des, &r->segment);
 	poll_from_now_on(c, place);
 	return true;
 }
@@ -124,96 +122,6 @@ void udapl_ring_free(struct udapl_conn *c)
 	OPAL_THREAD_UNLOCK(&m->lock);
 	udapl_memory_put(&c->ring_in.memory);
 	udapl_memory_put(&c->ring_out.stage);
-}
-
-/* So that none of these slots looks like the end of a message. */
-static void clear(char *from, char *to)
-{
-	for (; to > from; to -= UDAPL_SLOT)
-		memset(to - sizeof(struct udapl_tail), 0, sizeof(struct udapl_tail));
-}
-
-/* One thread reads at a time, and not from what it was called by when a message came. Where there is
- * one thread, it does without the locked instruction: that waits for all stores before it. */
-static inline bool begin_reading(struct udapl_ring_in *r)
-{
-	if (opal_using_threads())
-		return !opal_atomic_trylock(&r->busy);
-	if (r->busy.u.lock == OPAL_ATOMIC_LOCK_LOCKED)
-		return false;
-	r->busy.u.lock = OPAL_ATOMIC_LOCK_LOCKED;
-	return true;
-}
-
-/* The message that ended there has been read. */
-static inline void pass(struct udapl_ring_in *r, char *end, uint32_t size)
-{
-	uint32_t slots = udapl_ring_pass(&r->shape, &r->at, size);
-
-	if (OPAL_LIKELY(r->notes->mapped)) {
-		__atomic_store_n(&r->notes->read, r->notes->read + slots, __ATOMIC_RELEASE);
-		return;
-	}
-	clear(end - size, end - UDAPL_SLOT);
-	opal_atomic_wmb();
-	OPAL_THREAD_ADD_FETCH32(&r->owed, slots);
-}
-
-/* All lines at once: who copies asks for them one after the other. */
-static inline void fetch(const char *from, const char *to)
-{
-	for (; from < to; from += UDAPL_LINE)
-		__builtin_prefetch(from);
-}
-
-static inline void read_message(udapl_conn_t *c, struct udapl_tail tail)
-{
-	struct udapl_ring_in *r = &c->ring_in;
-	struct udapl_extent extent = udapl_ring_extent(r->at.end, tail.length);
-	char *end = r->memory.base + r->at.end;
-	uint32_t size = extent.size;
-
-	opal_atomic_rmb();
-	__builtin_prefetch(end - size - sizeof tail);	/* the next tail, if it's in this lap */
-	if (OPAL_UNLIKELY(tail.credits | tail.eager_credits))
-		udapl_take_news(c, tail.credits, tail.eager_credits);
-	if (OPAL_LIKELY(size <= r->shape.largest)) {
-		fetch(end - size, end - UDAPL_LINE);
-		udapl_deliver(c->module, tail.tag, r->memory.base + extent.begin, tail.length);
-	} else {
-		size = UDAPL_SLOT;	/* not a writer of ours */
-	}
-	pass(r, end, size);
-}
-
-/* Has the peer posted something that should not be much later than what was read here? */
-static inline void look_for_posted(udapl_conn_t *c)
-{
-	struct udapl_ring_in *r = &c->ring_in;
-
-	if (OPAL_LIKELY(r->notes->posted == r->posted))
-		return;
-	r->posted = r->notes->posted;
-	udapl_look_soon(c->module);
-}
-
-int udapl_ring_read(struct udapl_conn *c)
-{
-	struct udapl_ring_in *r = &c->ring_in;
-	struct udapl_tail tail;
-	int n = 0;
-
-	if (!begin_reading(r))
-		return 0;
-	while (n < IN_A_ROW && udapl_ring_has(r, &tail)) {
-		read_message(c, tail);
-		n++;
-	}
-	look_for_posted(c);
-	opal_atomic_unlock(&r->busy);
-	if (OPAL_UNLIKELY(c->owed | r->owed) && udapl_owes(c))
-		udapl_return_credits(c);
-	return n;
 }
 
 /* --- the peer's, which we write -------------------------------------------------------------- */

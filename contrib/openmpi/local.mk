@@ -21,6 +21,7 @@ mca_btl_udapl_la_SOURCES = \
 	contrib/openmpi/memory.c \
 	contrib/openmpi/region.c \
 	contrib/openmpi/rdma.c \
+	contrib/openmpi/poll.c \
 	contrib/openmpi/progress.c
 # Open MPI's headers have a config.h of their own, and warnings.
 mca_btl_udapl_la_CPPFLAGS = -D_GNU_SOURCE -I$(top_srcdir)/include $(OPENMPI_CPPFLAGS)

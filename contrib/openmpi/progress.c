@@ -5,7 +5,7 @@
  * Where peers map our rings, a look at completions only delays the message that comes meanwhile. Where
  * they do not, it is what brings the messages. So a module that looks in vain while messages come
  * is more patient the next time, and one that finds something by looking is less. */
-#include "ring.h"
+#include "udapl.h"
 #include <time.h>
 #include "opal/util/output.h"
 
@@ -117,9 +117,23 @@ static int look_at_connections(mca_btl_udapl_module_t *m)
 	return n;
 }
 
+static bool came(const mca_btl_udapl_module_t *m)
+{
+	return m->may_come < m->granted;
+}
+
 static int more_patient(int patience)
 {
 	return patience < PATIENT / 2 ? 2 * patience + 1 : PATIENT;
+}
+
+/* When is the next look? */
+static void plan(mca_btl_udapl_module_t *m)
+{
+	bool soon = m->rdma_outstanding | m->exposed;
+
+	m->granted = m->may_come = soon ? 0 : m->patience;
+	m->vain_polls = 1 + (m->granted < IN_VAIN ? m->granted : IN_VAIN);
 }
 
 /* Looks at completions. What they bring may be in a ring. */
@@ -134,9 +148,9 @@ static int look(mca_btl_udapl_module_t *m, bool connections)
 	n += udapl_rings_poll(m);
 	if (n)
 		m->patience /= 2;
-	else if (m->came)
+	else if (came(m))
 		m->patience = more_patient(m->patience);
-	m->came = 0;
+	plan(m);
 	return n;
 }
 
@@ -147,9 +161,9 @@ int udapl_progress_module(mca_btl_udapl_module_t *m, bool connections)
 	return n + look(m, connections);
 }
 
-static __attribute__((noinline)) int look_now(mca_btl_udapl_module_t *m)
+int udapl_look_now(mca_btl_udapl_module_t *m)
 {
-	bool connections, idle = !m->came;
+	bool connections, idle = !came(m);
 	int n;
 
 	m->polls_before += m->vain_polls < AGAIN ? m->vain_polls : AGAIN;
@@ -157,37 +171,6 @@ static __attribute__((noinline)) int look_now(mca_btl_udapl_module_t *m)
 	if (connections)
 		m->polls_before = 0;
 	n = look(m, connections);
-	if (m->rdma_outstanding | m->exposed)
-		m->vain_polls = 1;
-	else
-		m->vain_polls = 1 + (m->patience < IN_VAIN ? m->patience : IN_VAIN);
 	m->polls_left = idle && !n && m->vain_polls > AGAIN ? AGAIN : m->vain_polls;
-	return n;
-}
-
-/* So many messages came: is it time to look at completions all the same? */
-static inline bool is_due(mca_btl_udapl_module_t *m, int n)
-{
-	m->came += n;
-	m->polls_left = m->vain_polls;
-	return m->vain_polls == 1 || m->came > m->patience;
-}
-
-static inline int progress(mca_btl_udapl_module_t *m)
-{
-	int n = udapl_rings_poll(m);
-
-	if (n ? OPAL_UNLIKELY(is_due(m, n)) : OPAL_UNLIKELY(--m->polls_left <= 0))
-		n += look_now(m);
-	return n;
-}
-
-int udapl_progress(void)
-{
-	mca_btl_udapl_component_t *c = &mca_btl_udapl_component;
-	int n = 0;
-
-	for (int i = 0; i < c->num_modules; i++)
-		n += progress(c->modules[i]);
 	return n;
 }

@@ -122,8 +122,11 @@ void udapl_take_news(struct udapl_conn *c, int credits, uint32_t eager_credits)
 static void dispatch(udapl_conn_t *c, const struct udapl_header *h, void *payload, size_t length)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
+	mca_btl_base_segment_t segment = { .seg_addr.pval = payload, .seg_len = length };
+	mca_btl_base_descriptor_t des;
 	bool waiting;
 
+	udapl_describe(&des, &segment);
 	OPAL_THREAD_LOCK(&e->lock);
 	waiting = add_news(c, h->credits, h->eager_credits);
 	if (h->kind == UDAPL_RING)
@@ -132,7 +135,7 @@ static void dispatch(udapl_conn_t *c, const struct udapl_header *h, void *payloa
 		c->goodbye = true;
 	OPAL_THREAD_UNLOCK(&e->lock);
 	if (h->kind == UDAPL_DATA)
-		udapl_deliver(c->module, h->tag, payload, length);
+		udapl_deliver(c->module, h->tag, &des);
 	if (waiting)
 		udapl_push(e);
 }

@@ -23,17 +23,29 @@ struct udapl_extent {
 	uint32_t size;		/* of the message: what it takes */
 };
 
+/* Does so much payload fit into a slot, with its tail? */
+static inline bool udapl_ring_is_slot(uint32_t length)
+{
+	return length <= UDAPL_SLOT - sizeof(struct udapl_tail);
+}
+
+/* Where it begins, unless it is a long one. */
+static inline uint32_t udapl_ring_begin(uint32_t end, uint32_t length)
+{
+	return (end - sizeof(struct udapl_tail) - length) & ~7u;
+}
+
 /* Of a message with so much payload whose tail ends there. What is behind a header of ob1's in a long one
  * begins a line: to copy it there is quicker; and it shares no line with the next. */
 static inline struct udapl_extent udapl_ring_extent(uint32_t end, uint32_t length)
 {
-	uint32_t begin = end - sizeof(struct udapl_tail) - length;
+	uint32_t begin;
 
 	if (OPAL_LIKELY(length <= UDAPL_LONG)) {
-		begin &= ~7u;
+		begin = udapl_ring_begin(end, length);
 		return (struct udapl_extent){ begin, end - (begin & ~(UDAPL_SLOT - 1u)) };
 	}
-	begin = ((begin + UDAPL_AHEAD) & ~(UDAPL_LINE - 1u)) - UDAPL_AHEAD;
+	begin = ((end - sizeof(struct udapl_tail) - length + UDAPL_AHEAD) & ~(UDAPL_LINE - 1u)) - UDAPL_AHEAD;
 	return (struct udapl_extent){ begin, end - (begin & ~(UDAPL_LINE - 1u)) };
 }
 
@@ -80,31 +92,6 @@ static inline bool udapl_owes(const struct udapl_conn *c)
 	       udapl_ring_owes(c, UDAPL_TELL_ALONE);
 }
 
-/* Is the next message there? Then it is whole. The lines before its last are asked for as often as that:
- * so they come at the same time, not one after the other. */
-static inline bool udapl_ring_has(const struct udapl_ring_in *r, struct udapl_tail *tail)
-{
-	const char *end = r->memory.base + r->at.end;
-	uint64_t word = *(const volatile uint64_t *)(end - sizeof word);
-
-	for (int i = 1; i <= UDAPL_ALONG; i++)
-		__builtin_prefetch(end - i * UDAPL_LINE - 1);
-	memcpy(tail, &word, sizeof *tail);
-	return tail->lap == r->at.lap;
-}
-
-/* Reads what has come; as many messages. */
-static inline int udapl_rings_poll(mca_btl_udapl_module_t *m)
-{
-	struct udapl_tail tail;
-	int n = 0;
-
-	for (int i = 0; i < m->num_rings; i++)
-		if (m->rings[i] && udapl_ring_has(&m->rings[i]->ring_in, &tail))
-			n += udapl_ring_read(m->rings[i]);
-	return n;
-}
-
 /* --- the peer's; with e->lock held --------------------------------------------------------- */
 
 /* What was read of a ring that is mapped. */
@@ -116,15 +103,21 @@ static inline void udapl_ring_look(struct udapl_ring_out *r)
 	r->seen = read;
 }
 
-static inline bool udapl_ring_has_room(struct udapl_conn *c, size_t length)
+/* For a message that takes so much, and is no longer than `most`. */
+static inline bool udapl_ring_fits(struct udapl_ring_out *r, uint32_t size)
 {
-	struct udapl_ring_out *r = &c->ring_out;
-	uint32_t taken = udapl_ring_taken(&r->offer.shape, r->at.end,
-					  udapl_ring_extent(r->at.end, length).size);
+	uint32_t taken = udapl_ring_taken(&r->offer.shape, r->at.end, size);
 
 	if (OPAL_UNLIKELY(taken > r->free) && r->notes)
 		udapl_ring_look(r);
-	return length <= r->most && taken <= r->free;
+	return taken <= r->free;
+}
+
+static inline bool udapl_ring_has_room(struct udapl_conn *c, size_t length)
+{
+	struct udapl_ring_out *r = &c->ring_out;
+
+	return length <= r->most && udapl_ring_fits(r, udapl_ring_extent(r->at.end, length).size);
 }
 
 /* Has it room for a message that is not on the stage, to be posted? */
@@ -133,9 +126,9 @@ static inline bool udapl_ring_takes_posts(struct udapl_conn *c, size_t length)
 	return !c->ring_out.notes && udapl_ring_has_room(c, length);
 }
 
-/* The mapped ring: the payload is there; with its tail it's the peer's. What is where the next tail will
+/* The mapped ring: the payload is there; with its tail it's the peer's message of that size. What is where the next tail will
  * be looked for is of the lap before: something read, or, if there is no slot left, a tail. */
-static inline void udapl_ring_store(struct udapl_ring_out *r, struct udapl_tail tail)
+static inline void udapl_ring_store(struct udapl_ring_out *r, struct udapl_tail tail, uint32_t size)
 {
 	uint32_t end = r->at.end, taken;
 	struct udapl_tail *next;
@@ -143,7 +136,7 @@ static inline void udapl_ring_store(struct udapl_ring_out *r, struct udapl_tail 
 
 	tail.lap = r->at.lap;
 	memcpy(&word, &tail, sizeof word);
-	taken = udapl_ring_pass(&r->offer.shape, &r->at, udapl_ring_extent(end, tail.length).size);
+	taken = udapl_ring_pass(&r->offer.shape, &r->at, size);
 	next = (struct udapl_tail *)(r->image + r->at.end) - 1;
 	if (OPAL_UNLIKELY(next->lap == r->at.lap))
 		next->lap = 0;

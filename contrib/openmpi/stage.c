@@ -18,15 +18,24 @@ static inline bool may_write(const udapl_conn_t *c)
 	return c->state == UDAPL_CONN_UP && c->ring_out.image && (c->ring_out.notes || c->room > 0);
 }
 
-/* With e->lock held, as below. Where a payload for the next message is put together. NULL: not now,
- * or not here. */
-static inline char *place(mca_btl_base_endpoint_t *e, size_t length)
+struct place {
+	udapl_conn_t *conn;
+	char *payload;	/* put together there */
+	uint32_t size;	/* of the message */
+};
+
+/* With e->lock held, as below. For the next message. False: not now, or not here. */
+static inline __opal_attribute_always_inline__
+bool find_place(mca_btl_base_endpoint_t *e, size_t length, struct place *at)
 {
 	udapl_conn_t *c = e->conn;
+	struct udapl_extent extent;
 
-	if (!c || !opal_list_is_empty(&e->sends) || !may_write(c) || !udapl_ring_has_room(c, length))
-		return NULL;
-	return c->ring_out.image + udapl_ring_extent(c->ring_out.at.end, length).begin;
+	if (!c || !opal_list_is_empty(&e->sends) || !may_write(c) || length > c->ring_out.most)
+		return false;
+	extent = udapl_ring_extent(c->ring_out.at.end, length);
+	*at = (struct place){ c, c->ring_out.image + extent.begin, extent.size };
+	return udapl_ring_fits(&c->ring_out, extent.size);
 }
 
 /* memcpy, without a call for what is short: two pieces that overlap, if need be. */
@@ -71,11 +80,14 @@ static inline void prepare_next(const struct udapl_ring_out *r)
 
 static inline struct udapl_tail make_tail(udapl_conn_t *c, mca_btl_base_tag_t tag, size_t length)
 {
-	struct udapl_tail tail = { .length = length, .credits = c->owed, .tag = tag };
+	struct udapl_tail tail = { .length = length, .tag = tag };
 
-	c->owed = 0;
-	if (OPAL_UNLIKELY(udapl_ring_owes(c, UDAPL_TELL_ALONG)))
-		tail.eager_credits = udapl_take_all(&c->ring_in.owed);
+	if (OPAL_UNLIKELY(c->owed | c->ring_in.owed)) {
+		tail.credits = c->owed;
+		c->owed = 0;
+		if (udapl_ring_owes(c, UDAPL_TELL_ALONG))
+			tail.eager_credits = udapl_take_all(&c->ring_in.owed);
+	}
 	return tail;
 }
 
@@ -102,31 +114,32 @@ static void post(udapl_conn_t *c, struct udapl_tail tail, char *payload)
 }
 
 static inline __opal_attribute_always_inline__
-void publish(udapl_conn_t *c, mca_btl_base_tag_t tag, char *payload, size_t length)
+void publish(struct place at, mca_btl_base_tag_t tag, size_t length)
 {
-	struct udapl_tail tail = make_tail(c, tag, length);
+	struct udapl_tail tail = make_tail(at.conn, tag, length);
 
-	if (OPAL_LIKELY(c->ring_out.notes))
-		udapl_ring_store(&c->ring_out, tail);
+	if (OPAL_LIKELY(at.conn->ring_out.notes))
+		udapl_ring_store(&at.conn->ring_out, tail, at.size);
 	else
-		post(c, tail, payload);
+		post(at.conn, tail, at.payload);
 }
 
 /* Sends a copy. False: not now, or not this message. */
 bool udapl_send_copy(mca_btl_base_endpoint_t *e, const void *payload, size_t length,
 		     mca_btl_base_tag_t tag, size_t most)
 {
-	char *copy = NULL;
+	struct place at;
+	bool copied;
 
 	OPAL_THREAD_LOCK(&e->lock);
-	if (length <= most || (e->conn && e->conn->ring_out.notes))
-		copy = place(e, length);
-	if (copy) {
-		memcpy(copy, payload, length);
-		publish(e->conn, tag, copy, length);
+	copied = (length <= most || (e->conn && e->conn->ring_out.notes)) &&
+		 find_place(e, length, &at);
+	if (copied) {
+		memcpy(at.payload, payload, length);
+		publish(at, tag, length);
 	}
 	OPAL_THREAD_UNLOCK(&e->lock);
-	return copy != NULL;
+	return copied;
 }
 
 /* OPAL_ERR_RESOURCE_BUSY: not now, or not this message. */
@@ -136,15 +149,15 @@ int send_staged(mca_btl_base_endpoint_t *e, opal_convertor_t *conv, const void *
 {
 	size_t length = header_size + payload_size;
 	int rc = OPAL_ERR_RESOURCE_BUSY;
-	char *payload;
+	struct place at;
 
 	OPAL_THREAD_LOCK(&e->lock);
-	payload = place(e, length);
-	if (payload && pack(payload, conv, header, header_size, payload_size)) {
-		publish(e->conn, tag, payload, length);
-		rc = OPAL_SUCCESS;
-	} else if (payload) {
+	if (OPAL_LIKELY(find_place(e, length, &at))) {
 		rc = OPAL_ERROR;
+		if (OPAL_LIKELY(pack(at.payload, conv, header, header_size, payload_size))) {
+			publish(at, tag, length);
+			rc = OPAL_SUCCESS;
+		}
 	}
 	OPAL_THREAD_UNLOCK(&e->lock);
 	return rc;
@@ -186,6 +199,8 @@ int send_otherwise(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_
 	int rc = OPAL_ERR_RESOURCE_BUSY;
 	bool mapped;
 
+	if (des)
+		*des = NULL;
 	for (int tries = 0; tries < TRIES && rc == OPAL_ERR_RESOURCE_BUSY &&
 			    is_crammed(e, header_size + payload_size, &mapped);) {
 		tries += make_room((mca_btl_udapl_module_t *)btl, mapped);
@@ -202,8 +217,6 @@ int udapl_sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_con
 {
 	int rc = send_staged(e, conv, header, header_size, payload_size, tag);
 
-	if (des)
-		*des = NULL;
 	if (OPAL_LIKELY(rc != OPAL_ERR_RESOURCE_BUSY))
 		return rc;
 	return send_otherwise(btl, e, conv, header, header_size, payload_size, order, flags, tag,

@@ -57,8 +57,13 @@ enum udapl_message {
 /* The last 8 bytes of a message in an eager ring, and all that goes with the payload of a
  * UDAPL_DATA there. */
 struct udapl_tail {
+	union {
+		struct {
+			uint16_t credits, eager_credits;
+		};
+		uint32_t news;	/* both */
+	};
 	uint16_t length;	/* of the payload; ring.h says where that is */
-	uint16_t credits, eager_credits;
 	mca_btl_base_tag_t tag;
 	uint8_t lap;		/* of the writer through the ring, from 1 to 255 and again */
 };
@@ -186,6 +191,8 @@ struct udapl_ring_in {
 	volatile int32_t owed;		/* slots read and not told, to who has not mapped it */
 	opal_atomic_lock_t busy;	/* one thread reads at a time */
 	bool offered;
+	mca_btl_base_segment_t segment;	/* the payload that is delivered, ... */
+	mca_btl_base_descriptor_t des;	/* ... and what tells of it */
 };
 
 /* The ring of the peer that we write: mapped, or by way of the stage, its image: when the peer has read
@@ -305,7 +312,8 @@ struct mca_btl_udapl_module_t {
 	int vain_polls;		/* polls of rings in a row that find nothing, until completions are looked
 				 * at; 1: that does every poll, whatever it finds */
 	int polls_left;		/* ... and so many yet */
-	int patience, came;	/* messages from rings until then, at most, and those that came */
+	int patience;		/* messages from rings until then, at most; */
+	int granted, may_come;	/* ... so many they were this time, and so many may come yet */
 	int polls_before;	/* about the polls of rings since the last look at connections */
 	volatile int32_t rdma_outstanding;	/* of all endpoints */
 	volatile int32_t exposed;	/* regions for which the program has no other use than peers' access */
@@ -364,6 +372,8 @@ static inline int32_t udapl_take_all(volatile int32_t *n)
 static inline void udapl_look_soon(struct mca_btl_udapl_module_t *m)
 {
 	m->polls_left = m->vain_polls = 1;
+	m->granted -= m->may_come;
+	m->may_come = 0;
 }
 
 /* What concerns the node is told by one process of it. */
@@ -392,23 +402,24 @@ const struct udapl_address *udapl_address_match(mca_btl_udapl_module_t *m,
 						const opal_proc_t *proc,
 						const struct udapl_address *of, size_t n);
 
-/* Hands a message to who receives what has this tag. He looks at the segment only. */
-static inline void udapl_deliver(mca_btl_udapl_module_t *m, mca_btl_base_tag_t tag, void *payload,
-				 size_t length)
+/* Of a message that came: who receives it looks at the segment only. */
+static inline void udapl_describe(mca_btl_base_descriptor_t *des, mca_btl_base_segment_t *segment)
 {
-	mca_btl_base_segment_t segment;
-	mca_btl_base_descriptor_t des;
+	des->des_segments = segment;
+	des->des_segment_count = 1;
+	des->des_cbfunc = NULL;
+	des->des_flags = 0;
+}
+
+/* Hands a message to who receives what has this tag. */
+static inline void udapl_deliver(mca_btl_udapl_module_t *m, mca_btl_base_tag_t tag,
+				 mca_btl_base_descriptor_t *des)
+{
 	mca_btl_active_message_callback_t *to = &mca_btl_base_active_message_trigger[tag];
 
 	if (OPAL_UNLIKELY(tag >= MCA_BTL_TAG_MAX || m->closing || !to->cbfunc))
 		return;
-	segment.seg_addr.pval = payload;
-	segment.seg_len = length;
-	des.des_segments = &segment;
-	des.des_segment_count = 1;
-	des.des_cbfunc = NULL;
-	des.des_flags = 0;
-	to->cbfunc(&m->super, tag, &des, to->cbdata);
+	to->cbfunc(&m->super, tag, des, to->cbdata);
 }
 
 /* connect.c */
@@ -466,8 +477,6 @@ void udapl_receives_drop(struct udapl_conn *c);
 /* eager.c */
 void udapl_ring_offer(struct udapl_conn *c);
 void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offer);
-/* What has come, if anything; as many messages. */
-int udapl_ring_read(struct udapl_conn *c);
 void udapl_ring_free(struct udapl_conn *c);
 
 /* region.c */
@@ -514,9 +523,13 @@ bool udapl_memory_get(mca_btl_udapl_module_t *m, struct udapl_memory *memory, si
 void udapl_memory_put(struct udapl_memory *memory);
 
 /* progress.c */
-int udapl_progress(void);
+int udapl_look_now(mca_btl_udapl_module_t *m);
 int udapl_progress_module(mca_btl_udapl_module_t *m, bool connections);
 void udapl_take_rdma(mca_btl_udapl_module_t *m);
 double udapl_now(void);
+
+/* poll.c */
+int udapl_progress(void);
+int udapl_rings_poll(mca_btl_udapl_module_t *m);
 
 #endif

@@ -25,7 +25,7 @@ static uint32_t draw(uint32_t below)
 static void fill_with_tails(uint8_t *to, size_t n, unsigned seed)
 {
 	for (size_t i = 0; i < n; i++)
-		to[i] = (const uint8_t[8]){ [0] = 24, [6] = PML_MATCH,
+		to[i] = (const uint8_t[8]){ [4] = 24, [6] = PML_MATCH,
 					    [7] = (uint8_t)((i / 8 + seed) % 255 + 1),
 					    }[(i + (seed & 1) * PML_HEADER) % 8];
 }
