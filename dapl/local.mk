@@ -90,6 +90,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/gate.c dapl/soft/gate.h \
 	dapl/soft/mapped.c dapl/soft/mapped.h \
 	dapl/soft/choice.c dapl/soft/choice.h \
+	dapl/soft/lag.c dapl/soft/lag.h \
 	dapl/soft/calls.c dapl/soft/calls.h \
 	dapl/soft/execute.c \
 	dapl/soft/engine.c \

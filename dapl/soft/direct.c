@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* direct.c - writes and reads the memory of a process on this host that sleeps, without
- * waking it: the initiator checks what the target would have checked, and has the kernel
+/* direct.c - writes and reads the memory of a process on this host that sleeps, or does not run,
+ * without waking it: the initiator checks what the target would have checked, and has the kernel
  * copy (process_vm_writev and readv, which the kernel's rules for debuggers must allow).
  * Whatever can't be done this way goes through the ring, and errors are found there.
  *

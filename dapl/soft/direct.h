@@ -104,7 +104,7 @@ bool soft_direct_nobody_polls(struct soft_pair *pair);
 /* qp->lock held: may it be worth while with a request of these flags that is posted now? */
 bool soft_direct_suits(const struct soft_qp *qp, const struct dapl_conn *conn,
 		       unsigned send_flags);
-/* qp->lock held; the request is the next and last, and its peer is asleep. Executes it in the
+/* qp->lock held; the request is the next and last, and its peer does not run. Executes it in the
  * peer's memory. False: not this one, it may not or did not come to its end: it is to be
  * sent. */
 bool soft_direct_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe);

@@ -681,6 +681,8 @@ void soft_initiator_response_end(struct soft_qp *qp, struct dapl_conn *conn)
 	if (wqe->large.counts)
 		learn(conn, wqe);
 	read_done(qp, conn, wqe);
+	if (conn->pair)
+		soft_pair_done(qp, conn);
 }
 
 int soft_initiator_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body)

@@ -186,6 +186,19 @@ static inline bool access_ourselves(struct soft_qp *qp, struct dapl_conn *conn,
 	}
 }
 
+/* Is a write, posted now, to be looked at by soft_pair_direct? */
+static inline bool may_be_direct(const struct soft_qp *qp, struct dapl_conn *conn, unsigned send_flags)
+{
+	struct soft_pair *pair = conn->pair;
+
+	if (soft_lag_passes(&pair->lag) && likely(!soft_direct_at_rest(pair)))
+		return false;
+	if (soft_direct_suits(qp, conn, send_flags))
+		return true;
+	soft_lag_skip(&pair->lag);
+	return false;
+}
+
 bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
 {
 	struct soft_tx_cursor *cur = &conn->tx.cursor;
@@ -201,8 +214,7 @@ bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv
 		return false;
 	if (message.length > RING_CHUNK)
 		return false;
-	if (message.op == WIRE_WRITE && unlikely(soft_direct_at_rest(pair)) &&
-	    soft_direct_suits(qp, conn, wr->send_flags))
+	if (message.op == WIRE_WRITE && may_be_direct(qp, conn, wr->send_flags))
 		return false;		/* soft_pair_direct's */
 	charge = wr->opcode == IBV_WR_SEND ? SOFT_CHARGE + message.length : 0;
 	if (cur->charged - conn->peer_consumed + charge > SOFT_WINDOW ||
@@ -222,14 +234,41 @@ bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv
 	return true;
 }
 
+/* The peer polls. Is it better not waited for? If the request is to be timed, that begins. Of the
+ * large it's found out what they take in another way (choice.h). */
+static bool is_late(const struct soft_qp *qp, struct dapl_conn *conn, const struct soft_swqe *wqe)
+{
+	struct soft_lag *lag = &conn->pair->lag;
+
+	if (soft_lag_passes(lag))
+		return false;
+	if (wqe->length >= CHOICE_MIN || !soft_direct_suits(qp, conn, wqe->flags)) {
+		soft_lag_skip(lag);
+		return false;
+	}
+	if (soft_lag_decide(lag))
+		return true;
+	soft_lag_begin(lag, conn->tx.cursor.wqe, soft_now_ns());
+	return false;
+}
+
 bool soft_pair_direct(struct soft_qp *qp, struct dapl_conn *conn)
 {
 	struct soft_swqe *wqe = soft_swqe(qp, conn->tx.cursor.wqe);
 
 	return conn->pair && conn->tx.cursor.wqe + 1 == qp->sq_tail && qp->state == IBV_QPS_RTS &&
 	       (wqe->opcode == IBV_WR_RDMA_WRITE || wqe->opcode == IBV_WR_RDMA_READ) &&
-	       soft_direct_at_rest(conn->pair) && plain_idle(conn) &&
+	       plain_idle(conn) && (soft_direct_at_rest(conn->pair) || is_late(qp, conn, wqe)) &&
 	       soft_direct_execute(qp, conn, wqe);
+}
+
+/* Requests are done. Was the one that is timed? */
+void soft_pair_done(const struct soft_qp *qp, struct dapl_conn *conn)
+{
+	struct soft_lag *lag = &conn->pair->lag;
+
+	if (soft_lag_is_over(lag, qp->sq_head))
+		soft_lag_end(lag, soft_now_ns());
 }
 
 void soft_pair_tell(struct dapl_conn *conn)
@@ -248,11 +287,14 @@ static int acknowledged(struct soft_qp *qp, struct dapl_conn *conn, uint32_t del
 {
 	int32_t messages = delivered - conn->peer_delivered;
 	int32_t bytes = consumed - (uint32_t)conn->peer_consumed;
+	int rc;
 
 	if (messages <= 0 && bytes <= 0)
 		return FINE;
-	return soft_initiator_acked(qp, conn, conn->peer_delivered + (messages > 0 ? messages : 0),
-				    conn->peer_consumed + (bytes > 0 ? bytes : 0));
+	rc = soft_initiator_acked(qp, conn, conn->peer_delivered + (messages > 0 ? messages : 0),
+				  conn->peer_consumed + (bytes > 0 ? bytes : 0));
+	soft_pair_done(qp, conn);
+	return rc;
 }
 
 /* Payload from where it is: in shared memory, or lent, in the peer's. */

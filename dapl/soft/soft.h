@@ -31,6 +31,7 @@
 #include "dapl/core/settings.h"
 #include "dapl/soft/calls.h"
 #include "dapl/soft/choice.h"
+#include "dapl/soft/lag.h"
 #include "dapl/soft/direct.h"
 #include "dapl/soft/gate.h"
 #include "dapl/soft/mapped.h"
@@ -430,6 +431,7 @@ struct soft_pair {
 	uint64_t looked_ns;		/* when we last looked how much the peer polls, */
 	uint32_t polls;			/* ... how often it had, */
 	bool polls_much;		/* ... and whether that was much since the time before */
+	struct soft_lag lag;		/* ... or answers in time */
 	uint32_t direct;		/* accesses made in the peer's, by the kernel, */
 	uint32_t mapped;		/* ... and by ourselves */
 	struct soft_view *views;	/* regions of the peer's that are mapped; NULL: none */
@@ -950,6 +952,8 @@ bool soft_pair_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv
 /* The request just posted is a write or a read that nothing is before, and was executed in
  * the memory of a peer who sleeps. False: it's not that, and nothing was done. */
 bool soft_pair_direct(struct soft_qp *qp, struct dapl_conn *conn);
+/* qp->lock held; over a ring: requests have become complete. */
+void soft_pair_done(const struct soft_qp *qp, struct dapl_conn *conn);
 /* Engine lock held. */
 static inline bool soft_pair_ready(const struct soft_pair *pair)
 {

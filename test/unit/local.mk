@@ -35,6 +35,7 @@ soft_unit_tests = \
 	test/unit/test_soft_ring \
 	test/unit/test_soft_cq \
 	test/unit/test_soft_choice \
+	test/unit/test_soft_lag \
 	test/unit/test_soft_shm \
 	test/unit/test_soft_quiet \
 	test/unit/test_soft_handover \
@@ -59,6 +60,9 @@ test_unit_test_soft_ring_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $
 test_unit_test_soft_choice_SOURCES = test/unit/test_soft_choice.c
 test_unit_test_soft_choice_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_choice_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
+test_unit_test_soft_lag_SOURCES = test/unit/test_soft_lag.c
+test_unit_test_soft_lag_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_soft_lag_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_test_soft_cq_SOURCES = test/unit/test_soft_cq.c
 test_unit_test_soft_cq_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_cq_LDFLAGS = $(AM_LDFLAGS) \

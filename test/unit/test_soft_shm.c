@@ -702,6 +702,7 @@ static void who_polls_is_no_sleeper(void **state)
 		for (int i = 0; i < 100; i++)
 			soft_engine_poll(ends[1].dev);
 		read_large(CHOICE_MIN, 2);
+		ends[0].conn->pair->lag = (struct soft_lag){ 0 };	/* that is another reason */
 		read_large(64, 3);
 	} while (*direct != before && now() < until);
 	assert_int_equal(*direct, before);
@@ -712,6 +713,45 @@ static void who_polls_is_no_sleeper(void **state)
 	while (*direct == before && now() < until);
 	assert_int_not_equal(*direct, before);
 	close_two();
+}
+
+/* Posts it, and serves the other end only when that is late. */
+static void post_to_laggard(enum ibv_wr_opcode opcode, unsigned i)
+{
+	pattern(ends[opcode == IBV_WR_RDMA_READ].buf, 64, i);
+	memset(ends[opcode == IBV_WR_RDMA_WRITE].buf, 0, 64);
+	served = NULL;
+	post_to_other(opcode, 64, 0);
+	usleep(50);
+	served = &ends[1];
+	done(&ends[0]);
+	assert_true(has_pattern(ends[opcode == IBV_WR_RDMA_WRITE].buf, 64, i));
+}
+
+/* Somebody polls there, but he has no processor, so that each answer takes long. */
+static void who_answers_late_is_not_waited_for(void **state)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
+
+	(void)state;
+	for (int way = 0; way < 2; way++) {
+		const uint32_t *direct;
+
+		open_sleeper();
+		direct = &ends[0].conn->pair->direct;
+		let_poll();
+		for (unsigned i = 0; i < 17; i++)
+			post_to_laggard(opcodes[way], i);
+		assert_int_equal(*direct, 0);
+		for (unsigned i = 0; i < 16; i++)
+			post_to_laggard(opcodes[way], i);
+		assert_int_equal(*direct, 16);
+		ends[0].dev->want_direct = false;
+		post_to_laggard(opcodes[way], 0);
+		assert_int_equal(*direct, 16);
+		let_sleep();
+		close_two();
+	}
 }
 
 /* Memory of the ring that is used for the first time takes long: that says nothing of the way. */
@@ -1273,6 +1313,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_small_limit_for_files_leaves_tcp),
 		cmocka_unit_test(large_reads_go_the_faster_way),
 		cmocka_unit_test(who_polls_is_no_sleeper),
+		cmocka_unit_test(who_answers_late_is_not_waited_for),
 		cmocka_unit_test(what_is_fresh_teaches_nothing),
 		cmocka_unit_test(a_large_read_waits_for_its_turn),
 		cmocka_unit_test(a_large_read_that_the_kernel_refuses),
