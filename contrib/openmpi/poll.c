@@ -73,7 +73,7 @@ void fetch(const char *from, const char *to)
 }
 
 /* More than one slot, or news. */
-static __attribute__((noinline)) void read_other(struct udapl_conn *c, struct udapl_tail tail)
+static inline __opal_attribute_always_inline__ void read_other(struct udapl_conn *c, struct udapl_tail tail)
 {
 	struct udapl_ring_in *r = &c->ring_in;
 	struct udapl_extent extent = udapl_ring_extent(r->at.end, tail.length);
@@ -106,7 +106,7 @@ static inline void read_message(struct udapl_conn *c, struct udapl_tail tail)
 	}
 }
 
-/* Has the peer posted something that should not be much later than what was read here? */
+/* Has the peer posted something? It should not be much later than what is in the ring. */
 static inline void look_for_posted(struct udapl_conn *c)
 {
 	struct udapl_ring_in *r = &c->ring_in;
@@ -165,6 +165,7 @@ int poll_ring(struct udapl_conn *c)
 
 	if (!is_there(r, &tail)) {
 		ask_for_more(r);
+		look_for_posted(c);
 		return 0;
 	}
 	if (OPAL_UNLIKELY(opal_using_threads()))

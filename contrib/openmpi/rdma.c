@@ -41,6 +41,7 @@ bool udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r)
 	}
 	c->room--;
 	c->posted++;
+	udapl_note_post(c);
 	return true;
 }
 
@@ -132,13 +133,18 @@ static int transfer(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, enum
 		    mca_btl_base_registration_handle_t *remote_handle, size_t size,
 		    mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data)
 {
+	mca_btl_udapl_module_t *m = (mca_btl_udapl_module_t *)btl;
 	struct udapl_rdma *r = new_rdma(btl, e, op, remote, remote_handle, size, cbfunc,
 					context, data);
+	int rc;
 
 	if (!r)
 		return OPAL_ERR_OUT_OF_RESOURCE;
 	set_local(r, local, local_handle, size);
-	return start(e, r);
+	rc = start(e, r);
+	if (rc == OPAL_SUCCESS && m->rdma_outstanding == 1)
+		udapl_take_rdma(m);
+	return rc;
 }
 
 int udapl_put(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *local,
@@ -158,17 +164,11 @@ int udapl_get(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *loca
 	      mca_btl_base_registration_handle_t *remote_handle, size_t size, int flags,
 	      int order, mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data)
 {
-	mca_btl_udapl_module_t *m = (mca_btl_udapl_module_t *)btl;
-	int rc;
-
 	(void)flags, (void)order;
 	if (size > btl->btl_get_limit)
 		return OPAL_ERR_NOT_AVAILABLE;
-	rc = transfer(btl, e, UDAPL_GET, local, remote, local_handle, remote_handle, size, cbfunc,
-		      context, data);
-	if (rc == OPAL_SUCCESS && m->rdma_outstanding == 1)
-		udapl_take_rdma(m);
-	return rc;
+	return transfer(btl, e, UDAPL_GET, local, remote, local_handle, remote_handle, size, cbfunc,
+			context, data);
 }
 
 /* DAT has two: fetch and add, compare and swap, of 64 bits. osc/rdma asks for others too, and for

@@ -26,8 +26,7 @@ static DAT_RETURN post_message(udapl_conn_t *c, udapl_frag_t *f)
 				 .lmr_context = f->lmr_context };
 	DAT_DTO_COOKIE cookie = { .as_ptr = &f->work };
 
-	if (c->ring_out.notes)
-		c->ring_out.notes->posted++;
+	udapl_note_post(c);
 	return dat_ep_post_send(c->ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }
 

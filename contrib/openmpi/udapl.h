@@ -78,7 +78,8 @@ struct udapl_ring_shape {
 
 /* Behind the ring, for a writer who has it mapped. */
 struct udapl_ring_notes {
-	/* He writes: that he has, and looks at `read`; and messages that he posted in spite of that. */
+	/* He writes: that he has, and looks at `read`; and what he posted in spite of that, messages
+	 * and RDMA operations. */
 	volatile uint32_t mapped, posted;
 	uint32_t pad1[14];
 	uint32_t read;			/* who reads writes: slots, all in all */
@@ -357,6 +358,13 @@ static inline bool udapl_has_waiting(mca_btl_base_endpoint_t *e)
 static inline bool udapl_may_post(const struct udapl_conn *c)
 {
 	return c->state == UDAPL_CONN_UP && c->room > 0;
+}
+
+/* With e->lock held. So that the peer looks at his completions, by which he serves what is posted, too. */
+static inline void udapl_note_post(struct udapl_conn *c)
+{
+	if (c->ring_out.notes)
+		c->ring_out.notes->posted++;
 }
 
 static inline int32_t udapl_take_all(volatile int32_t *n)
