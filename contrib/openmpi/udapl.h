@@ -188,7 +188,7 @@ struct udapl_ring_in {
 	struct udapl_ring_shape shape;
 	struct udapl_ring_place at;	/* what is read next */
 	struct udapl_ring_notes *notes;
-	uint32_t posted;		/* of the notes, as far as known */
+	uint32_t posted;		/* of the notes, as far as known; not exact with threads, nor need it be */
 	volatile int32_t owed;		/* slots read and not told, to who has not mapped it */
 	opal_atomic_lock_t busy;	/* one thread reads at a time */
 	bool offered;
