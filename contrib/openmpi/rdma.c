@@ -41,7 +41,6 @@ bool udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r)
 	}
 	c->room--;
 	c->posted++;
-	udapl_note_post(c);
 	return true;
 }
 
@@ -78,11 +77,22 @@ void udapl_rdma_completed(struct udapl_rdma *r, DAT_DTO_COMPLETION_STATUS status
 		udapl_push(e);
 }
 
+/* What did not complete when it was posted the peer has to serve. */
+static void tell(mca_btl_base_endpoint_t *e)
+{
+	OPAL_THREAD_LOCK(&e->lock);
+	if (e->conn)
+		udapl_note_post(e->conn);
+	OPAL_THREAD_UNLOCK(&e->lock);
+}
+
 static int start(mca_btl_base_endpoint_t *e, struct udapl_rdma *r)
 {
+	mca_btl_udapl_module_t *m = e->module;
+
 	OPAL_THREAD_ADD_FETCH32(&e->rdma_outstanding, 1);
-	OPAL_THREAD_ADD_FETCH32(&e->module->rdma_outstanding, 1);
-	udapl_look_soon(e->module);
+	OPAL_THREAD_ADD_FETCH32(&m->rdma_outstanding, 1);
+	udapl_look_soon(m);
 	OPAL_THREAD_LOCK(&e->lock);
 	if (e->conn && opal_list_is_empty(&e->rdmas) && udapl_may_post(e->conn)) {
 		udapl_rdma_post(e->conn, r);
@@ -92,6 +102,10 @@ static int start(mca_btl_base_endpoint_t *e, struct udapl_rdma *r)
 			udapl_connect(e);
 	}
 	OPAL_THREAD_UNLOCK(&e->lock);
+	if (m->rdma_outstanding == 1)
+		udapl_take_rdma(m);
+	if (m->rdma_outstanding > 0)
+		tell(e);
 	return OPAL_SUCCESS;
 }
 
@@ -133,18 +147,13 @@ static int transfer(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, enum
 		    mca_btl_base_registration_handle_t *remote_handle, size_t size,
 		    mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data)
 {
-	mca_btl_udapl_module_t *m = (mca_btl_udapl_module_t *)btl;
 	struct udapl_rdma *r = new_rdma(btl, e, op, remote, remote_handle, size, cbfunc,
 					context, data);
-	int rc;
 
 	if (!r)
 		return OPAL_ERR_OUT_OF_RESOURCE;
 	set_local(r, local, local_handle, size);
-	rc = start(e, r);
-	if (rc == OPAL_SUCCESS && m->rdma_outstanding == 1)
-		udapl_take_rdma(m);
-	return rc;
+	return start(e, r);
 }
 
 int udapl_put(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *local,

@@ -95,7 +95,9 @@ void udapl_push(mca_btl_base_endpoint_t *e)
 		if (!post_or_lose(e, (udapl_frag_t *)opal_list_remove_first(&e->sends)))
 			break;
 	while (c && !opal_list_is_empty(&e->rdmas) && udapl_may_post(c))
-		if (!udapl_rdma_post(c, (udapl_rdma_t *)opal_list_remove_first(&e->rdmas)))
+		if (udapl_rdma_post(c, (udapl_rdma_t *)opal_list_remove_first(&e->rdmas)))
+			udapl_note_post(c);
+		else
 			break;
 	OPAL_THREAD_UNLOCK(&e->lock);
 }
