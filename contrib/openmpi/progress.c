@@ -130,17 +130,19 @@ static int more_patient(int patience)
 /* When is the next look? */
 static void plan(mca_btl_udapl_module_t *m)
 {
-	bool soon = m->rdma_outstanding | m->exposed;
+	bool soon = m->asked | m->rdma_outstanding | m->exposed;
 
 	m->granted = m->may_come = soon ? 0 : m->patience;
 	m->vain_polls = 1 + (m->granted < IN_VAIN ? m->granted : IN_VAIN);
 }
 
-/* Looks at completions. What they bring may be in a ring. */
+/* Looks at completions. What they bring may be in a ring. What is noted meanwhile is for the next look. */
 static int look(mca_btl_udapl_module_t *m, bool connections)
 {
-	int n = take_completions(m, BATCH);
+	int n;
 
+	m->asked = false;
+	n = take_completions(m, BATCH);
 	if (connections && !opal_atomic_trylock(&connecting)) {
 		n += look_at_connections(m);
 		opal_atomic_unlock(&connecting);

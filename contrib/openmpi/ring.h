@@ -126,8 +126,8 @@ static inline bool udapl_ring_takes_posts(struct udapl_conn *c, size_t length)
 	return !c->ring_out.notes && udapl_ring_has_room(c, length);
 }
 
-/* The mapped ring: the payload is there; with its tail it's the peer's message of that size. What is where the next tail will
- * be looked for is of the lap before: something read, or, if there is no slot left, a tail. */
+/* The mapped ring: the payload is there; with its tail it's the peer's message of that size. What is where the
+ * next tail will be looked for is of the lap before: something read, or, if there is no slot left, a tail. */
 static inline void udapl_ring_store(struct udapl_ring_out *r, struct udapl_tail tail, uint32_t size)
 {
 	uint32_t end = r->at.end, taken;

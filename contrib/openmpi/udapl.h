@@ -310,6 +310,7 @@ struct mca_btl_udapl_module_t {
 	volatile int32_t num_rings;
 	/* These are not exact with threads, nor need they be. */
 	bool taking;		/* completions are being taken */
+	bool asked;		/* to look at them soon, since the last look began */
 	int vain_polls;		/* polls of rings in a row that find nothing, until completions are looked
 				 * at; 1: that does every poll, whatever it finds */
 	int polls_left;		/* ... and so many yet */
@@ -379,6 +380,7 @@ static inline int32_t udapl_take_all(volatile int32_t *n)
 /* The next poll looks at completions, too, whatever it finds in rings. */
 static inline void udapl_look_soon(struct mca_btl_udapl_module_t *m)
 {
+	m->asked = true;
 	m->polls_left = m->vain_polls = 1;
 	m->granted -= m->may_come;
 	m->may_come = 0;
