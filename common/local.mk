@@ -2,7 +2,15 @@
 # What both libraries need and neither owns; each links its own hidden copy.
 noinst_LTLIBRARIES += libcommon.la
 libcommon_la_SOURCES = \
+	common/address.c common/address.h \
+	common/clock.h common/container_of.h common/once.h \
+	common/ia_params.c common/ia_params.h \
+	common/descriptors.c common/descriptors.h \
 	common/env.h \
+	common/journal.c common/journal.h \
 	common/log.c common/log.h \
 	common/mapping.c common/mapping.h \
-	common/trace.c common/trace.h
+	common/message_ids.h \
+	common/rate.c common/rate.h \
+	common/trace.c common/trace.h \
+	common/variables.h

@@ -5,11 +5,18 @@
  * DAPL_DBG_DEST. Records for machines and for post-mortems are trace.h's job. */
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
+#include "common/message_ids.h"
 #include <stdbool.h>
 
-/* Where lines go. The default is standard error; 1, 2 and 3 are the values of
- * DAT_DBG_DEST and DAPL_DBG_DEST (spec/extensions.md 6, spec/registry.md 11). */
-enum log_dest { LOG_TO_STDERR = 0, LOG_TO_STDOUT = 1, LOG_TO_SYSLOG = 2, LOG_TO_BOTH = 3 };
+/* Where lines go: the values of DAT_DBG_DEST and DAPL_DBG_DEST. */
+enum log_dest {
+	LOG_TO_STDERR = 0,	/* the default */
+	LOG_TO_STDOUT = 1,
+	LOG_TO_SYSLOG = 2,
+	LOG_TO_BOTH = 3,	/* standard output and syslog */
+	LOG_TO_JOURNAL = 4,	/* with fields; without a journal standard error */
+	LOG_TO_JOURNAL_AND_STDERR = 5,
+};
 
 /* Names the library ("dat", "dapl"), reads its variables; unset or bad values give
  * default_mask (a bad value also gives one line). Callable again: reads anew. */
@@ -25,6 +32,32 @@ static inline bool log_on(unsigned bit)
 
 /* Prints "prefix: text\n" as one write when one of `bits` is on. */
 void log_line(unsigned bits, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* What a failure is about. Members that are 0 or NULL are not known. */
+struct log_fields {
+	const char *ia;		/* the adapter's name */
+	unsigned class;		/* trace class; 0: the library's, by the message's priority */
+	const char *kind;	/* of the object, as in trace records: "ep" */
+	const void *object;
+	const char *peer;	/* "192.0.2.7 port 45290" */
+	int err;		/* an errno value */
+	const char *result;	/* what the program gets, by its name in the DAT headers */
+};
+#define LOG_FIELDS(...) (&(const struct log_fields){ __VA_ARGS__ })
+
+/* Reports a failure that an administrator can mend (message_ids.h): prints "prefix: text\n"
+ * as log_line() does; the priority says by which bit: LOG_ERR and worse are errors (bit 1),
+ * others are warnings (bit 2) in a library whose default mask has that bit. The text must
+ * be complete without the fields, which may be NULL. Of one id RATE_BURST messages a second
+ * are printed; the others are counted, and the next message of that id, or log_flush(), tells
+ * how many there were. May be called by any thread, with locks held; errno survives. */
+void log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Tells how many messages were counted and not printed: at the end of an operation that may
+ * report much. */
+void log_flush(void);
+/* The library is about to be unloaded: flushes, and closes what the log keeps open. */
+void log_fini(void);
 
 /* Reads an unsigned number (decimal, or hex with 0x) from the environment through
  * secure_getenv. Unset: *value stays, returns false. Not a number, or outside

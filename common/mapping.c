@@ -23,14 +23,15 @@ bool mapping_next(FILE *list, struct mapping *m)
 	unsigned long from, to, inode;
 	unsigned major, minor;
 	unsigned long long offset;
-	char shared;
+	char readable, writable, shared;
 
-	if (fscanf(list, "%lx-%lx %*c%*c%*c%c %llx %x:%x %lu", &from, &to, &shared, &offset, &major,
-		   &minor, &inode) != 7)
+	if (fscanf(list, "%lx-%lx %c%c%*c%c %llx %x:%x %lu", &from, &to, &readable, &writable,
+		   &shared, &offset, &major, &minor, &inode) != 9)
 		return false;
 	skip_line(list);
 	*m = (struct mapping){
 		.from = from, .to = to, .shared = shared == 's', .offset = offset,
+		.readable = readable == 'r', .writable = writable == 'w',
 		.device = makedev(major, minor), .inode = inode,
 	};
 	return true;

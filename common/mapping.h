@@ -9,7 +9,7 @@
 
 struct mapping {
 	uintptr_t from, to;		/* the bytes [from, to) */
-	bool shared;
+	bool shared, readable, writable;
 	dev_t device;			/* the file it's of; inode 0: none */
 	ino_t inode;
 	uint64_t offset;		/* of `from` in it */

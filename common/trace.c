@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define RING_RECORDS 256	/* a power of two */
-#define RECORD_TEXT 152
+#define RECORD_TEXT 280	/* a connection's line has two addresses and a cause */
 #define DUMP_SPINS 10000
 
 struct record {

@@ -2,35 +2,46 @@
 # The providers: one core, a device below each.
 noinst_LTLIBRARIES += libdaplcore.la
 libdaplcore_la_SOURCES = \
-	dapl/core/provider.c dapl/core/provider.h \
+	dapl/core/ia/provider.c dapl/core/ia/provider.h \
 	dapl/core/device.h \
 	dapl/core/dapl.h \
-	dapl/core/object.c dapl/core/object.h \
-	dapl/core/ia.c dapl/core/ia.h \
-	dapl/core/attr.c dapl/core/attr.h \
-	dapl/core/pz.c \
-	dapl/core/lmr.c dapl/core/lmr.h \
-	dapl/core/rmr.c dapl/core/rmr.h \
-	dapl/core/srq.c dapl/core/srq.h \
-	dapl/core/cno.c dapl/core/cno.h \
-	dapl/core/evd.c dapl/core/evd.h \
-	dapl/core/ep.c \
-	dapl/core/ep_state.c dapl/core/ep_state.h \
-	dapl/core/early.c dapl/core/early.h \
-	dapl/core/conn.c dapl/core/conn.h \
-	dapl/core/sp.c \
-	dapl/core/cr.c dapl/core/cr.h \
-	dapl/core/ud.c dapl/core/ud.h \
-	dapl/core/map.c dapl/core/map.h \
-	dapl/core/ext.c \
-	dapl/core/counters.c dapl/core/counters.h \
-	dapl/core/status.c dapl/core/status.h \
-	dapl/core/service.c dapl/core/service.h \
-	dapl/core/fork.c dapl/core/fork.h \
-	dapl/core/settings.c dapl/core/settings.h \
-	dapl/core/post.c dapl/core/post.h \
-	dapl/core/event.c dapl/core/event.h \
-	dapl/core/request.h dapl/core/ring.h dapl/core/lock.h
+	dapl/core/base/object.c dapl/core/base/object.h \
+	dapl/core/ia/ia.c dapl/core/ia/ia.h \
+	dapl/core/ia/attr.c dapl/core/ia/attr.h \
+	dapl/core/mem/pz.c \
+	dapl/core/mem/lmr.c dapl/core/mem/lmr.h \
+	dapl/core/mem/rmr.c dapl/core/mem/rmr.h \
+	dapl/core/ep/srq.c dapl/core/ep/srq.h \
+	dapl/core/event/cno.c dapl/core/event/cno.h \
+	dapl/core/event/evd.c dapl/core/event/evd.h \
+	dapl/core/event/evd_feed.c \
+	dapl/core/event/evd_notify.c dapl/core/event/evd_notify.h \
+	dapl/core/event/evd_wait.c \
+	dapl/core/ep/ep.c \
+	dapl/core/ep/ep_attr.c dapl/core/ep/ep_attr.h \
+	dapl/core/ep/ep_evds.c dapl/core/ep/ep_evds.h \
+	dapl/core/ep/ep_qp.c dapl/core/ep/ep_qp.h \
+	dapl/core/ep/ep_modify.c \
+	dapl/core/ep/ep_state.c dapl/core/ep/ep_state.h \
+	dapl/core/ep/recv_repost.c dapl/core/ep/recv_repost.h \
+	dapl/core/conn/conn.c dapl/core/conn/conn.h \
+	dapl/core/conn/service_point.c dapl/core/base/qual.h \
+	dapl/core/conn/cr.c dapl/core/conn/cr.h \
+	dapl/core/conn/ud.c dapl/core/conn/ud.h \
+	dapl/core/mem/rmr_map.c dapl/core/mem/rmr_map.h \
+	dapl/core/conn/diag.c dapl/core/conn/diag.h \
+	dapl/core/conn/failure.c dapl/core/conn/failure.h \
+	dapl/core/ia/ext.c \
+	dapl/core/ia/counters.c dapl/core/ia/counters.h \
+	dapl/core/base/ia_handle.c \
+	dapl/core/base/qp_table.c dapl/core/base/qp_table.h \
+	dapl/core/base/status.c dapl/core/base/status.h \
+	dapl/core/base/service.c dapl/core/base/service.h \
+	dapl/core/ia/fork.c dapl/core/ia/fork.h \
+	dapl/core/base/settings.c dapl/core/base/settings.h \
+	dapl/core/ep/post.c dapl/core/ep/post.h \
+	dapl/core/event/event.c dapl/core/event/event.h \
+	dapl/core/ep/request.h dapl/core/event/ring.h dapl/core/base/lock.h
 
 # gcc 12 packs two stores of a record into vector code that is longer.
 libdaplcore_la_CFLAGS = $(AM_CFLAGS) -fno-tree-slp-vectorize
@@ -46,10 +57,12 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/device.c \
 	dapl/verbs/address.c dapl/verbs/address.h \
 	dapl/verbs/probe.c \
+	dapl/verbs/siw.c dapl/verbs/siw.h \
 	dapl/verbs/objects.c \
 	dapl/verbs/cm.c dapl/verbs/cm.h \
 	dapl/verbs/conn.c \
 	dapl/verbs/pdata.c dapl/verbs/pdata.h \
+	dapl/verbs/resident.c \
 	dapl/verbs/ud.c
 libdaplverbs_la_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS)
 
@@ -71,30 +84,43 @@ endif
 # The software RNIC. Needs nothing at run time but libc.
 noinst_LTLIBRARIES += libdaplsoftdev.la
 libdaplsoftdev_la_SOURCES = \
-	dapl/soft/soft.h \
+	dapl/soft/soft.h dapl/soft/tunables.h \
 	dapl/soft/device.c \
-	dapl/soft/mem.c \
-	dapl/soft/cq.c \
-	dapl/soft/qp.c \
-	dapl/soft/cm.c \
-	dapl/soft/ud.c \
-	dapl/soft/wire.c dapl/soft/wire.h \
-	dapl/soft/tcp.c \
-	dapl/soft/ring.c dapl/soft/ring.h \
-	dapl/soft/relaxed.h \
-	dapl/soft/pair.c \
-	dapl/soft/plain.h \
-	dapl/soft/quiet.c \
-	dapl/soft/shm.c \
-	dapl/soft/direct.c dapl/soft/direct.h \
-	dapl/soft/gate.c dapl/soft/gate.h \
-	dapl/soft/mapped.c dapl/soft/mapped.h \
-	dapl/soft/choice.c dapl/soft/choice.h \
-	dapl/soft/lag.c dapl/soft/lag.h \
-	dapl/soft/calls.c dapl/soft/calls.h \
-	dapl/soft/execute.c \
-	dapl/soft/engine.c \
-	dapl/soft/handover.c
+	dapl/soft/obj/mem.c \
+	dapl/soft/obj/populate.c dapl/soft/obj/populate.h \
+	dapl/soft/obj/random.c dapl/soft/obj/random.h \
+	dapl/soft/obj/async_event.c \
+	dapl/soft/obj/cq.c \
+	dapl/soft/obj/qp.c \
+	dapl/soft/obj/srq.c dapl/soft/obj/srq.h \
+	dapl/soft/cm/conn.c \
+	dapl/soft/cm/shm_fallback.c dapl/soft/cm/shm_fallback.h \
+	dapl/soft/cm/half_open.c dapl/soft/cm/half_open.h \
+	dapl/soft/obj/shortage.c dapl/soft/obj/shortage.h \
+	dapl/soft/cm/ud.c \
+	dapl/soft/tcp/wire.c dapl/soft/tcp/wire.h \
+	dapl/soft/tcp/fpdu_tx.c dapl/soft/tcp/fpdu_tx.h \
+	dapl/soft/tcp/fpdu_rx.c dapl/soft/tcp/fpdu_rx.h \
+	dapl/soft/shm/ring.c dapl/soft/shm/ring.h \
+	dapl/soft/shm/shm_conn.c dapl/soft/shm/shm_conn.h \
+	dapl/soft/rdmap/fastpath.h \
+	dapl/soft/rdmap/transport.h dapl/soft/rdmap/store.h \
+	dapl/soft/rdmap/requester.c dapl/soft/rdmap/requester.h \
+	dapl/soft/rdmap/requester_done.c dapl/soft/rdmap/requester_done.h \
+	dapl/soft/rdmap/segment.c dapl/soft/rdmap/segment.h \
+	dapl/soft/rdmap/stream.c dapl/soft/rdmap/stream.h \
+	dapl/soft/progress/wakeup.c dapl/soft/progress/wakeup.h \
+	dapl/soft/shm/attach.c dapl/soft/shm/attach.h \
+	dapl/soft/shm/attach_socket.c dapl/soft/shm/attach_socket.h \
+	dapl/soft/shm/cma.c dapl/soft/shm/cma.h \
+	dapl/soft/shm/revoke.c dapl/soft/shm/revoke.h \
+	dapl/soft/shm/rmem_map.c dapl/soft/shm/rmem_map.h \
+	dapl/soft/shm/proto.c dapl/soft/shm/proto.h \
+	dapl/soft/shm/desched.c dapl/soft/shm/desched.h \
+	dapl/soft/shm/pending.c dapl/soft/shm/pending.h \
+	dapl/soft/rdmap/responder.c dapl/soft/rdmap/responder.h \
+	dapl/soft/progress/progress.c dapl/soft/progress/progress.h \
+	dapl/soft/progress/owner.c dapl/soft/progress/owner.h
 
 lib_LTLIBRARIES += libdaplsoft.la
 libdaplsoft_la_SOURCES =

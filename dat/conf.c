@@ -21,6 +21,7 @@ struct token {
 struct line {
 	char *at, *end;		/* what is left of it */
 	bool unterminated;	/* ended inside a quoted field */
+	const char *opened;	/* the quotation mark of the last quoted field */
 };
 
 struct parser {
@@ -44,7 +45,9 @@ static bool is_blank(char c)
 /* Takes away the quotes and backslashes in place: the result is never longer. */
 static bool next_quoted(struct line *line, struct token *token)
 {
-	char *out = ++line->at;
+	char *out = line->at + 1;
+
+	line->opened = line->at++;
 
 	token->text = out;
 	for (; line->at < line->end && *line->at != '"'; line->at++) {
@@ -246,14 +249,16 @@ static void complain_count(const struct parser *parser, const struct token *word
 	complain(parser, message);
 }
 
+/* The mark that is missing may be another one than that of the last field. */
 static void complain_unterminated(const struct parser *parser, const struct token *words,
-				  size_t count)
+				  size_t count, size_t column)
 {
 	char name[PRINTABLE_SIZE], message[512];
 
-	snprintf(message, sizeof(message), "\"%s\": a quoted field is not closed before the "
-		 "end of the line; expected \"; entry ignored",
-		 count ? printable(&words[F_NAME], name) : "");
+	snprintf(message, sizeof(message), "%s%s%sa quoted field is not closed before the end of "
+		 "the line: the quotation mark in column %zu has no partner; line ignored",
+		 count ? "\"" : "", count ? printable(&words[F_NAME], name) : "",
+		 count ? "\": " : "", column);
 	complain(parser, message);
 }
 
@@ -319,6 +324,14 @@ static void parse_include(struct parser *parser, const struct token *what)
 	complain(parser, message);
 }
 
+/* An entry has eight fields, also one named "include". */
+static void complain_include(const struct parser *parser, size_t count)
+{
+	complain(parser, count == 1 ?
+		 "include is alone on its line; expected \"include auto\"; line ignored" :
+		 "include has more than one word after it; expected \"include auto\"; line ignored");
+}
+
 static int parse_line(struct parser *parser, char *text, size_t length)
 {
 	struct line line = { .at = text, .end = text + length };
@@ -332,11 +345,13 @@ static int parse_line(struct parser *parser, char *text, size_t length)
 	while (count <= FIELDS && next_token(&line, &words[count]))
 		count++;
 	if (line.unterminated)
-		complain_unterminated(parser, words, count);
+		complain_unterminated(parser, words, count, line.opened - text + 1);
 	else if (count == 2 && token_is(&words[0], "include"))
 		parse_include(parser, &words[1]);
 	else if (count == FIELDS)
 		return parse_entry(parser, words);
+	else if (count && count < FIELDS && token_is(&words[0], "include"))
+		complain_include(parser, count);
 	else if (count)
 		complain_count(parser, words, count);
 	return 0;

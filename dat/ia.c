@@ -89,10 +89,15 @@ EXPORT DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_
 	DAT_RETURN ret = check_open(name, async_evd_handle, ia_handle);
 	struct provider *provider;
 
-	if (!ret)
-		ret = registry_get(name, major, minor, thread_safety, &provider);
 	if (ret)
 		return ret;
+	ret = registry_get(name, major, minor, thread_safety, &provider);
+	if (ret) {
+		trace(TRC_LVL_ERROR, TRC_DAT_ERROR, "ia", NULL, NULL, "no provider for %s: 0x%x",
+		      name, ret);
+		registry_report_unknown(name);
+		return ret;
+	}
 	ret = open_with(provider, name, async_evd_min_qlen, async_evd_handle, ia_handle);
 	log_line(DBG_CONSUMER_API, "open \"%s\" u%u.%u: 0x%x", name, major, minor, ret);
 	if (ret) {

@@ -7,9 +7,12 @@ libregistry_la_SOURCES = \
 	dat/registry.c dat/registry.h \
 	dat/sources.c dat/sources.h dat/shortage.h \
 	dat/conf.c dat/conf.h \
+	dat/environment.c dat/environment.h \
 	dat/devices.c dat/devices.h \
 	dat/loader.c dat/loader.h \
+	dat/unknown_ia.c dat/unknown_ia.h \
 	dat/ia_handle.c dat/ia_handle.h \
+	dat/closed.c dat/closed.h \
 	dat/strerror.c \
 	dat/trclvl.c \
 	dat/debug.h
@@ -25,11 +28,25 @@ pkgconfig_DATA += dat/dat2.pc dat/dat.pc
 
 dist_sysconf_DATA += etc/dat.conf
 
-# Programs for older stacks say -ldat.
-install-exec-local: install-libdat-link
-install-libdat-link:
-	$(MKDIR_P) $(DESTDIR)$(libdir)
-	cd $(DESTDIR)$(libdir) && rm -f libdat.so && $(LN_S) libdat2.so.2 libdat.so
-uninstall-local: uninstall-libdat-link
-uninstall-libdat-link:
-	rm -f $(DESTDIR)$(libdir)/libdat.so
+# What journalctl -x shows of messages.
+catalogdir = $(prefix)/lib/systemd/catalog
+dist_catalog_DATA = etc/dapl.catalog
+
+# Says when the dynamic linker does not find the libraries yet.
+EXTRA_DIST += dat/after-install
+install-data-hook:
+	@test -n '$(DESTDIR)' || $(srcdir)/dat/after-install '$(libdir)'
+
+# Programs for older stacks say -ldat: a linker script, not a link to the library. A DAT 1.2
+# program that loads libdat.so by dlopen() would get structures of other sizes; this way the
+# dynamic linker refuses, since the file is no library.
+install_exec_hooks += install-libdat-script
+install-libdat-script:
+	rm -f $(DESTDIR)$(libdir)/libdat.so $(DESTDIR)$(libdir)/libdat.a
+	for kind in so a; do \
+		test ! -f $(DESTDIR)$(libdir)/libdat2.$$kind || \
+		printf '%s\n' '/* GNU ld script: the library is libdat2, for DAT 2.0 programs only. */' \
+			"INPUT(libdat2.$$kind)" > $(DESTDIR)$(libdir)/libdat.$$kind || exit 1; done
+uninstall_hooks += uninstall-libdat-script
+uninstall-libdat-script:
+	rm -f $(DESTDIR)$(libdir)/libdat.so $(DESTDIR)$(libdir)/libdat.a

@@ -15,15 +15,18 @@
  * dynamic linker's lock. So nothing in here may call the linker while it holds any.
  * What stays impossible: a constructor that opens an IA while another thread loads that
  * IA's library. It waits for the other thread, which waits for the linker. */
+#include "dat/closed.h"
 #include "dat/registry.h"
 #include "common/log.h"
 #include "common/trace.h"
 #include "dat/debug.h"
 #include "dat/devices.h"
+#include "dat/environment.h"
 #include "dat/error.h"
 #include "dat/ia_handle.h"
 #include "dat/loader.h"
 #include "dat/sources.h"
+#include "dat/unknown_ia.h"
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -217,6 +220,7 @@ static void start(void)
 	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 	log_init("dat", "DAT_DBG_TYPE", NULL, "DAT_DBG_DEST", DBG_ERROR);
 	trace_init("DAT_TRACE_LEVEL");
+	environment_check();
 }
 
 /* false: there was not enough memory, or no descriptor. */
@@ -255,6 +259,7 @@ void registry_start(void)
 	pthread_mutex_lock(&reading);
 	if (!__atomic_load_n(&started, __ATOMIC_RELAXED) && read_entries())
 		__atomic_store_n(&started, true, __ATOMIC_RELEASE);
+	log_flush();
 	pthread_mutex_unlock(&reading);
 }
 
@@ -273,6 +278,7 @@ static bool in_use(void)
  * continue: then everything stays as it is. After dlclose() nothing of ours stays behind. */
 static void __attribute__((destructor)) registry_end(void)
 {
+	log_flush();
 	if (pthread_mutex_trylock(&lock))
 		return;
 	if (!in_use()) {
@@ -289,6 +295,8 @@ static void __attribute__((destructor)) registry_end(void)
 		buckets = NULL;
 		sources_free(&sources);
 		ia_handle_fini();
+		closed_fini();
+		log_fini();
 		trace_fini();
 	}
 	pthread_mutex_unlock(&lock);
@@ -363,8 +371,10 @@ static void complain_load(struct entry *e, const char *why)
 	struct where w;
 
 	if (first_complaint(e))
-		log_line(DBG_ERROR, "%s: \"%s\": cannot load %s: %s", where(e, &w),
-			 e->conf->info.ia_name, e->conf->library, why);
+		log_report(REPORT_LIBRARY_NOT_LOADED, LOG_FIELDS(.ia = e->conf->info.ia_name,
+			   .result = "DAT_PROVIDER_NOT_FOUND"),
+			   "%s: \"%s\": cannot load %s: %s", where(e, &w),
+			   e->conf->info.ia_name, e->conf->library, why);
 }
 
 static bool entry_load(struct entry *e)
@@ -452,8 +462,10 @@ static void complain_init(struct entry *e)
 	struct where w;
 
 	if (!e->complained)
-		log_line(DBG_ERROR, "%s: dat_provider_init of %s registered no " KEY_FMT,
-			 where(e, &w), e->conf->library, KEY_ARGS(&e->conf->info));
+		log_report(REPORT_NOT_REGISTERED, LOG_FIELDS(.ia = e->conf->info.ia_name,
+			   .result = "DAT_PROVIDER_NOT_FOUND"),
+			   "%s: dat_provider_init of %s registered no " KEY_FMT,
+			   where(e, &w), e->conf->library, KEY_ARGS(&e->conf->info));
 	e->complained = true;
 }
 
@@ -596,6 +608,43 @@ void registry_put(struct provider *provider)
 	provider->users--;
 	if (owner && !--owner->users)
 		entry_unload(owner);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Whether an earlier entry that can be opened has this name too. */
+static bool is_listed(const struct entry *entry)
+{
+	const struct entry *e = *bucket_of(entry->conf->info.ia_name);
+
+	while (e != entry && !(e->conf->is_default &&
+			       !strcmp(e->conf->info.ia_name, entry->conf->info.ia_name)))
+		e = e->next_in_bucket;
+	return e != entry;
+}
+
+static void list_names(struct name_list *list)
+{
+	for (size_t i = 0; i < entry_count; i++)
+		if (entries[i].conf->is_default && !is_listed(&entries[i]))
+			name_list_add(list, entries[i].conf->info.ia_name);
+	for (struct provider *p = providers; p; p = p->next)
+		if (!p->owner)	/* others have an entry */
+			name_list_add(list, p->info.ia_name);
+}
+
+/* A file that could not be read has been told, and is the cause. */
+void registry_report_unknown(const char *name)
+{
+	DAT_PROVIDER_INFO key = { .ia_name = "" };
+	struct name_list list = { .length = 0 };
+
+	strncpy(key.ia_name, name, sizeof(key.ia_name) - 1);
+	pthread_mutex_lock(&lock);
+	if (__atomic_load_n(&started, __ATOMIC_ACQUIRE) && !nearest(&key).name) {
+		list_names(&list);
+		if ((list.length || !sources.unreadable) && unknown_ia_is_new(name))
+			unknown_ia_report(name, sources.origin ? sources.origin : "", &list);
+	}
 	pthread_mutex_unlock(&lock);
 }
 

@@ -26,6 +26,9 @@ DAT_RETURN registry_get(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
 /* The last user of a library unloads it. */
 void registry_put(struct provider *provider);
 
+/* Reports a name that no open can find, with the names there are (unknown_ia.h). */
+void registry_report_unknown(const char *name);
+
 /* Whether an open could find something by this name. */
 bool registry_knows(const char *name);
 

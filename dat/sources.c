@@ -64,7 +64,7 @@ static int text_read(struct text *text, int fd)
 static void tell(void *arg, const char *file, unsigned line, const char *message)
 {
 	(void)arg;
-	log_line(DBG_ERROR, "%s:%u: %s", file, line, message);
+	log_report(REPORT_CONF_LINE, NULL, "%s:%u: %s", file, line, message);
 }
 
 /* The copy of `file` that entries may point to. */
@@ -133,6 +133,20 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+static void cannot_read(const char *file, int err)
+{
+	log_report(REPORT_CONF_FILE, LOG_FIELDS(.err = err), "cannot read %s: %s; file ignored",
+		   file, strerror(err));
+}
+
+/* There need be no drop-in directory. A file of its name is a mistake, and told. */
+static bool is_absent(const char *path, int err)
+{
+	struct stat status;
+
+	return err == ENOENT || (err == ENOTDIR && lstat(path, &status));
+}
+
 static void read_drop_ins(struct sources *sources)
 {
 	struct dirent **names;
@@ -142,18 +156,31 @@ static void read_drop_ins(struct sources *sources)
 	if ((size_t)snprintf(dir, sizeof(dir), "%s%s", root(), DROP_IN_DIR) >= sizeof(dir))
 		return;
 	count = scandir(dir, &names, is_drop_in, by_name);
-	if (count < 0)
-		note_shortage(sources, errno);
+	err = count < 0 ? errno : 0;
+	if (err && !is_absent(dir, err)) {
+		note_shortage(sources, err);
+		log_report(REPORT_CONF_FILE, LOG_FIELDS(.err = err),
+			   "cannot read the directory %s: %s; its files are ignored", dir,
+			   strerror(err));
+	}
 	for (int i = 0; i < count; i++) {
 		err = (size_t)snprintf(file, sizeof(file), "%s/%s", dir, names[i]->d_name) >=
 		      sizeof(file) ? ENAMETOOLONG : read_file(sources, file);
 		if (err)
-			log_line(DBG_ERROR, "cannot read %s: %s; file ignored", file,
-				 strerror(err));
+			cannot_read(file, err);
 		free(names[i]);
 	}
 	if (count >= 0)
 		free(names);
+}
+
+static void keep_origin(struct sources *sources, const char *before, const char *file)
+{
+	char text[PATH_MAX + 64];
+
+	snprintf(text, sizeof(text), "%s%s", before, file);
+	free(sources->origin);
+	sources->origin = strdup(text);
 }
 
 static void read_default(struct sources *sources)
@@ -164,10 +191,14 @@ static void read_default(struct sources *sources)
 	if ((size_t)snprintf(file, sizeof(file), "%s%s", root(), DEFAULT_FILE) >= sizeof(file))
 		return;
 	err = read_file(sources, file);
-	if (err == ENOENT || err == ENOTDIR)
+	keep_origin(sources, "in ", file);
+	if (err == ENOENT || err == ENOTDIR) {
 		sources->conf.wants_auto = true;
-	else if (err)
-		log_line(DBG_ERROR, "cannot read %s: %s; file ignored", file, strerror(err));
+		keep_origin(sources, "among the devices present, without ", file);
+	} else if (err) {
+		sources->unreadable = true;
+		cannot_read(file, err);
+	}
 	read_drop_ins(sources);
 }
 
@@ -224,8 +255,8 @@ static void read_devices(struct sources *sources, bool with_soft)
 	if (!err)
 		err = merge(&sources->conf, &made_up);
 	if (err)
-		log_line(DBG_ERROR, "cannot make up entries for the devices present: %s",
-			 strerror(err));
+		log_report(REPORT_NO_MEMORY, LOG_FIELDS(.err = err),
+			   "cannot make up entries for the devices present: %s", strerror(err));
 	note_shortage(sources, err);
 	conf_free(&made_up);
 }
@@ -239,10 +270,12 @@ int sources_read(struct sources *sources, bool with_soft)
 		read_default(sources);
 	} else {
 		err = read_file(sources, override);
+		keep_origin(sources, "in ", override);
+		sources->unreadable = err;
 		if (err)
-			log_line(DBG_ERROR, "cannot read the file that DAT_OVERRIDE names, "
-				 "\"%s\": %s; no interface adapter is configured", override,
-				 strerror(err));
+			log_report(REPORT_CONF_FILE, LOG_FIELDS(.err = err),
+				   "cannot read the file that DAT_OVERRIDE names, \"%s\": %s; no "
+				   "interface adapter is configured", override, strerror(err));
 	}
 	if (sources->conf.wants_auto)
 		read_devices(sources, with_soft);
@@ -258,5 +291,6 @@ void sources_free(struct sources *sources)
 	for (size_t i = 0; i < sources->file_count; i++)
 		free(sources->files[i]);
 	free(sources->files);
+	free(sources->origin);
 	*sources = (struct sources){ .files = NULL };
 }

@@ -9,6 +9,8 @@ struct sources {
 	struct conf conf;
 	char **files;		/* the names that conf's entries point to */
 	size_t file_count;
+	char *origin;		/* for messages: "in /etc/dat.conf"; NULL: without memory */
+	bool unreadable;	/* the main file; that has been told */
 	int shortage;		/* an error number, while reading */
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* datperf.c - latency and bandwidth between two processes over DAT: options, the
  * two processes of --fork, the tables. See datperf(1). */
+#include "cli.h"
 #include "measure.h"
-#include <arpa/inet.h>
+#include "names.h"
 #include <getopt.h>
 #include <netdb.h>
 #include <signal.h>
@@ -32,50 +33,42 @@ static const char usage_text[] =
 	"      --once             serve one client, then end\n"
 	"      --private          memory of this process alone (see datperf(1))\n"
 	"      --json             the results as JSON\n"
-	"  -h, --help\n";
-
-static double positive(const char *text, double most, const char *option)
-{
-	char *end;
-	double value = strtod(text, &end);
-
-	if (end == text || *end || value <= 0 || value > most)
-		fail("%s: \"%s\" found, a number up to %g expected", option, text, most);
-	return value;
-}
+	"  -h, --help             this text\n"
+	"      --version          the version\n";
 
 static struct options parse(int argc, char **argv)
 {
-	enum { FORK = 256, ONCE, JSON, PRIVATE };
+	enum { FORK = 256, ONCE, JSON, PRIVATE, VERSION };
 	static const struct option names[] = {
 		{ "device", required_argument, NULL, 'D' }, { "server", required_argument, NULL, 's' },
 		{ "port", required_argument, NULL, 'p' },   { "time", required_argument, NULL, 't' },
 		{ "help", no_argument, NULL, 'h' },	    { "fork", no_argument, NULL, FORK },
 		{ "once", no_argument, NULL, ONCE },	    { "json", no_argument, NULL, JSON },
-		{ "private", no_argument, NULL, PRIVATE },
+		{ "private", no_argument, NULL, PRIVATE }, { "version", no_argument, NULL, VERSION },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct options o = { .port = 45290, .seconds = 0.5 };
 	int c;
 
-	while ((c = getopt_long(argc, argv, "D:s:p:t:h", names, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":D:s:p:t:h", names, NULL)) != -1) {
 		switch (c) {
 		case 'D': o.device = optarg; break;
 		case 's': o.server = optarg; break;
-		case 'p': o.port = (unsigned)positive(optarg, 65535, "--port"); break;
-		case 't': o.seconds = positive(optarg, 3600, "--time"); break;
+		case 'p': o.port = (unsigned)cli_number("--port", optarg, 1, 65535); break;
+		case 't': o.seconds = cli_positive("--time", optarg, 3600); break;
 		case FORK: o.both = true; break;
 		case ONCE: o.once = true; break;
 		case JSON: o.json = true; break;
 		case PRIVATE: o.private = true; break;
-		case 'h': fputs(usage_text, stdout); exit(0);
-		default: fputs(usage_text, stderr); exit(2);
+		case 'h': cli_print_help(); break;
+		case VERSION: cli_print_version(); break;
+		default: usage_error_option(argv, c);
 		}
 	}
-	if (!o.device || optind != argc) {
-		fputs(usage_text, stderr);
-		exit(2);
-	}
+	if (optind != argc)
+		usage_error("\"%s\" found, only options expected", argv[optind]);
+	if (!o.device)
+		usage_error("-D, the interface adapter, is missing");
 	return o;
 }
 
@@ -93,22 +86,23 @@ static void resolve(const char *name, struct sockaddr_storage *address)
 	freeaddrinfo(found);
 }
 
-static const char *text_of(const struct sockaddr_storage *address)
-{
-	static char text[INET6_ADDRSTRLEN];
-	const void *bytes = address->ss_family == AF_INET6
-				    ? (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr
-				    : (const void *)&((const struct sockaddr_in *)address)->sin_addr;
-
-	return inet_ntop(address->ss_family, bytes, text, sizeof text) ? text : "?";
-}
-
 /* --- the two sides ----------------------------------------------------------- */
 
-/* ready_fd: told with one byte when a client may connect, or -1. */
+static void serve_client(void *arg)
+{
+	struct link *l = arg;
+
+	link_accept(l);
+	serve(l);
+	link_disconnect(l);
+}
+
+/* A client that fails, or a peer that is no datperf, costs one line; the next one is served.
+ * ready_fd: gets one byte when a client may connect, or -1. */
 static void run_server(const struct options *o, int ready_fd)
 {
 	struct sockaddr_storage own;
+	char address[ADDRESS_TEXT];
 	struct link l;
 
 	link_open(&l, o->device, o->private);
@@ -118,14 +112,15 @@ static void run_server(const struct options *o, int ready_fd)
 		if (write(ready_fd, "", 1) != 1)
 			fail("the other process has gone");
 	} else {
-		printf("serving on %s, address %s, port %u\n", o->device, text_of(&own), o->port);
+		printf("serving on %s, address %s, port %u\n", o->device,
+		       address_text((struct sockaddr *)&own, address), o->port);
 		fflush(stdout);
 	}
-	do {
-		link_accept(&l);
-		serve(&l);
-		link_disconnect(&l);
-	} while (!o->once);
+	if (o->once)
+		serve_client(&l);
+	while (!o->once)
+		if (!cli_attempt(serve_client, &l))
+			link_drop(&l);
 	link_close(&l);
 }
 
@@ -197,6 +192,7 @@ static void print_json(struct link *l, double seconds)
 static void run_client(const struct options *o)
 {
 	struct sockaddr_storage to;
+	char address[ADDRESS_TEXT];
 	struct link l;
 
 	link_open(&l, o->device, o->private);
@@ -208,10 +204,11 @@ static void run_client(const struct options *o)
 	if (o->json) {
 		print_json(&l, o->seconds);
 	} else {
-		printf("datperf: %s, connected to %s\n", o->device, text_of(&to));
+		printf("datperf: %s, connected to %s\n", o->device,
+		       address_text((struct sockaddr *)&to, address));
 		print_tables(&l, o->seconds);
 	}
-	say_goodbye(&l);
+	end_service(&l);
 	link_disconnect(&l);
 	link_close(&l);
 }
@@ -226,9 +223,33 @@ static void end_server(void)
 		kill(server_pid, SIGKILL);
 }
 
+/* Waits for the server; true if it failed. It has printed why then. */
+static bool server_failed(void)
+{
+	int status = 0;
+
+	while (server_pid > 0 && waitpid(server_pid, &status, 0) < 0)
+		;
+	server_pid = 0;
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "datperf: the serving process was ended by signal %d\n", WTERMSIG(status));
+	return status != 0;
+}
+
+/* When the server has failed already, the client's failure is its consequence: one line is enough. */
+static bool server_failed_first(void)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	if (server_pid <= 0 || waitid(P_PID, (id_t)server_pid, &info, WEXITED | WNOHANG | WNOWAIT) ||
+	    !info.si_pid)
+		return false;
+	return server_failed();
+}
+
 static void run_both(struct options o)
 {
-	int ready[2], status;
+	int ready[2];
 	char byte;
 
 	o.once = true;
@@ -244,24 +265,24 @@ static void run_both(struct options o)
 	}
 	close(ready[1]);
 	atexit(end_server);
+	cli_on_failure(server_failed_first);
 	if (read(ready[0], &byte, 1) == 1)
 		run_client(&o);
-	while (waitpid(server_pid, &status, 0) < 0)
-		;
-	server_pid = 0;
-	if (!WIFEXITED(status) || WEXITSTATUS(status))
-		fail("the serving process failed");
+	if (server_failed())
+		exit(CLI_FAILURE);
 }
 
 int main(int argc, char **argv)
 {
-	struct options o = parse(argc, argv);
+	struct options o;
 
+	cli_init("datperf", usage_text);
+	o = parse(argc, argv);
 	if (o.both)
 		run_both(o);
 	else if (o.server)
 		run_client(&o);
 	else
 		run_server(&o, -1);
-	return 0;
+	cli_finish();
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* link.c - see link.h. What is measured, and how, is measure.c's job. */
 #include "link.h"
+#include "cli.h"
+#include "names.h"
 #include <endian.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,19 +21,6 @@ struct hello {
 	uint64_t target;
 };
 enum { MAGIC = 0x64706631, MEMORY = 3 * LINK_BLOCK };
-
-void fail(const char *fmt, ...)
-{
-	va_list args;
-
-	fflush(stdout);
-	fputs("datperf: ", stderr);
-	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
-	va_end(args);
-	fputc('\n', stderr);
-	exit(1);
-}
 
 void good(DAT_RETURN rc, const char *call)
 {
@@ -53,23 +41,6 @@ double now(void)
 }
 
 /* --- opening ----------------------------------------------------------------- */
-
-static void list_adapters(const char *wanted)
-{
-	enum { MANY = 64 };
-	static DAT_PROVIDER_INFO info[MANY];
-	DAT_PROVIDER_INFO *list[MANY];
-	DAT_COUNT n = 0;
-
-	for (int i = 0; i < MANY; i++)
-		list[i] = &info[i];
-	if (dat_registry_list_providers(MANY, &n, list) != DAT_SUCCESS || n == 0)
-		fail("no interface adapter %s, nor any other: see dat.conf(5)", wanted);
-	fprintf(stderr, "datperf: the interface adapters configured are:");
-	for (int i = 0; i < n && i < MANY; i++)
-		fprintf(stderr, " %s", list[i]->ia_name);
-	fputc('\n', stderr);
-}
 
 /* Of a file without a name that can't shrink, for a shared mapping; -1: there is none. */
 static int nameless_file(void)
@@ -137,8 +108,6 @@ void link_open(struct link *l, const char *ia, bool private)
 
 	*l = (struct link){ .name = ia };
 	rc = dat_ia_open((char *)ia, 8, &l->async, &l->ia);
-	if (DAT_GET_TYPE(rc) == DAT_PROVIDER_NOT_FOUND)
-		list_adapters(ia);
 	if (rc != DAT_SUCCESS) {
 		char call[DAT_NAME_MAX_LENGTH + 32];
 		snprintf(call, sizeof call, "dat_ia_open of %s", ia);
@@ -199,13 +168,14 @@ static const DAT_DTO_COMPLETION_EVENT_DATA *completed(const DAT_EVENT *e, const 
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &e->event_data.dto_completion_event_data;
 
 	if (e->event_number != DAT_DTO_COMPLETION_EVENT)
-		fail("%s: event 0x%x instead of a completion", what, e->event_number);
+		fail("%s: %s instead of a completion", what, event_name(e->event_number));
 	if (dto->status != DAT_DTO_SUCCESS)
-		fail("%s: completed with status %d", what, dto->status);
+		fail("%s failed: %s%s", what, dto_status_name(dto->status),
+		     dto->status == DAT_DTO_ERR_FLUSHED ? " (the connection broke: has the peer ended?)" : "");
 	return dto;
 }
 
-/* Polls in vain until another process may run: few where the peer has no other processor. */
+/* Empty polls until another process may run: few where the peer has no processor of its own. */
 static unsigned long patience(void)
 {
 	static unsigned long polls;
@@ -316,7 +286,7 @@ bool link_wait(struct link *l, size_t *size)
 	DAT_EVENT event;
 	DAT_COUNT more;
 
-	good(dat_evd_wait(l->recv, LINK_TIMEOUT * 1000000, 1, &event, &more), "dat_evd_wait");
+	good(dat_evd_wait(l->recv, DAT_TIMEOUT_INFINITE, 1, &event, &more), "dat_evd_wait");
 	if (event.event_data.dto_completion_event_data.status == DAT_DTO_ERR_FLUSHED)
 		return false;
 	*size = completed(&event, "receive")->transfered_length;
@@ -367,29 +337,36 @@ static struct hello our_hello(struct link *l)
 			       .target = htobe64((uintptr_t)l->target) };
 }
 
-static void take_hello(struct link *l, const void *data, DAT_COUNT size)
+/* Why the peer's private data is none of datperf's; NULL if it is. */
+static const char *take_hello(struct link *l, const void *data, DAT_COUNT size)
 {
 	struct hello h;
 
 	if (!data || size < (DAT_COUNT)sizeof h)
-		fail("the peer is not datperf: it sent %d bytes of private data", size);
+		return "the peer is not datperf: its private data is too short";
 	memcpy(&h, data, sizeof h);
 	if (be32toh(h.magic) != MAGIC)
-		fail("the peer is not datperf, or another version of it");
+		return "the peer is not datperf, or another version of it";
 	l->peer_context = be32toh(h.context);
 	l->peer_target = be64toh(h.target);
+	return NULL;
 }
 
 static DAT_EVENT wait_connection(struct link *l, DAT_EVENT_NUMBER expected, const char *what)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
+	DAT_RETURN rc = dat_evd_wait(l->conn, LINK_TIMEOUT * 1000000, 1, &event, &more);
 
-	good(dat_evd_wait(l->conn, LINK_TIMEOUT * 1000000, 1, &event, &more), what);
-	if (event.event_number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED && event.event_number != expected)
-		fail("%s: refused; does datperf run there, on this port?", what);
-	if (event.event_number != expected)
-		fail("%s: event 0x%x, expected 0x%x", what, event.event_number, expected);
+	if (DAT_GET_TYPE(rc) == DAT_TIMEOUT_EXPIRED)
+		fail("%s: no answer within %d s", what, LINK_TIMEOUT);
+	good(rc, what);
+	if (event.event_number != expected) {
+		const char *hint = connection_hint(event.event_number);
+
+		fail("%s: %s%s%s%s", what, event_name(event.event_number), *hint ? " (" : "", hint,
+		     *hint ? ")" : "");
+	}
 	return event;
 }
 
@@ -405,40 +382,72 @@ void link_accept(struct link *l)
 	DAT_EVENT event;
 	DAT_COUNT more;
 	DAT_CR_HANDLE handle;
+	const char *fault;
 
 	create_endpoint(l);
 	good(dat_evd_wait(l->cr, DAT_TIMEOUT_INFINITE, 1, &event, &more), "dat_evd_wait");
 	handle = event.event_data.cr_arrival_event_data.cr_handle;
 	good(dat_cr_query(handle, DAT_CR_FIELD_ALL, &cr), "dat_cr_query");
-	take_hello(l, cr.private_data, cr.private_data_size);
+	fault = take_hello(l, cr.private_data, cr.private_data_size);
+	if (fault) {
+		char address[ADDRESS_TEXT];
+
+		address_text((const struct sockaddr *)cr.remote_ia_address_ptr, address);
+		good(dat_cr_reject(handle, 0, NULL), "dat_cr_reject");
+		fail("request from %s rejected: %s", address, fault);
+	}
 	good(dat_cr_accept(handle, l->ep, sizeof ours, &ours), "dat_cr_accept");
-	wait_connection(l, DAT_CONNECTION_EVENT_ESTABLISHED, "accepting");
+	wait_connection(l, DAT_CONNECTION_EVENT_ESTABLISHED, "accept");
 }
 
 void link_connect(struct link *l, const struct sockaddr *to, DAT_CONN_QUAL port)
 {
 	struct hello ours = our_hello(l);
+	char address[ADDRESS_TEXT], what[ADDRESS_TEXT + 64];
+	const char *fault;
 	DAT_EVENT event;
 
 	create_endpoint(l);
+	snprintf(what, sizeof what, "connect to %s port %llu", address_text(to, address),
+		 (unsigned long long)port);
 	good(dat_ep_connect(l->ep, (DAT_IA_ADDRESS_PTR)to, port, LINK_TIMEOUT * 1000000, sizeof ours,
 			    &ours, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
 	     "dat_ep_connect");
-	event = wait_connection(l, DAT_CONNECTION_EVENT_ESTABLISHED, "connecting");
-	take_hello(l, event.event_data.connect_event_data.private_data,
-		   event.event_data.connect_event_data.private_data_size);
+	event = wait_connection(l, DAT_CONNECTION_EVENT_ESTABLISHED, what);
+	fault = take_hello(l, event.event_data.connect_event_data.private_data,
+			   event.event_data.connect_event_data.private_data_size);
+	if (fault)
+		fail("%s: %s", what, fault);
+}
+
+static void drain(DAT_EVD_HANDLE evd)
+{
+	DAT_EVENT event;
+
+	while (dat_evd_dequeue(evd, &event) == DAT_SUCCESS)
+		;
+}
+
+static void free_endpoint(struct link *l)
+{
+	good(dat_ep_free(l->ep), "dat_ep_free");
+	l->ep = DAT_HANDLE_NULL;
+	drain(l->recv);
+	drain(l->request);
+	l->unfinished = 0;
 }
 
 void link_disconnect(struct link *l)
 {
-	DAT_EVENT event;
-
 	good(dat_ep_disconnect(l->ep, DAT_CLOSE_ABRUPT_FLAG), "dat_ep_disconnect");
-	wait_connection(l, DAT_CONNECTION_EVENT_DISCONNECTED, "disconnecting");
-	good(dat_ep_free(l->ep), "dat_ep_free");
-	while (dat_evd_dequeue(l->recv, &event) == DAT_SUCCESS)
-		;
-	while (dat_evd_dequeue(l->request, &event) == DAT_SUCCESS)
-		;
-	l->unfinished = 0;
+	wait_connection(l, DAT_CONNECTION_EVENT_DISCONNECTED, "disconnect");
+	free_endpoint(l);
+}
+
+void link_drop(struct link *l)
+{
+	if (!l->ep)
+		return;
+	free_endpoint(l);
+	drain(l->conn);
 }

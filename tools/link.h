@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* link.h - one connected endpoint with its memory, on the public DAT interface
- * alone. A call that fails ends the program with the call's name and the DAT code;
+ * alone. A call that fails calls fail() (cli.h) with the call's name and the DAT code;
  * so does an answer that does not come within LINK_TIMEOUT seconds. */
 #ifndef TOOLS_LINK_H
 #define TOOLS_LINK_H
@@ -34,9 +34,7 @@ struct link {
 	const char *name;	/* of the IA */
 };
 
-/* Ends the program with a message: errors of the caller's own making. */
-void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* Ends it when rc is not DAT_SUCCESS, naming the call and the code. */
+/* Calls fail() when rc is not DAT_SUCCESS, naming the call and the code. */
 void good(DAT_RETURN rc, const char *call);
 double now(void);	/* seconds, monotonic */
 
@@ -47,10 +45,13 @@ void link_address(struct link *l, struct sockaddr_storage *address);
 void link_close(struct link *l);
 
 void link_listen(struct link *l, DAT_CONN_QUAL port);
-/* Waits, without limit, for a peer; connected on return. */
+/* Waits, without limit, for a peer; connected on return. A peer that is not datperf is rejected, and
+ * fail() called. */
 void link_accept(struct link *l);
 void link_connect(struct link *l, const struct sockaddr *to, DAT_CONN_QUAL port);
 void link_disconnect(struct link *l);
+/* After a failure: frees the endpoint whatever its state, so that link_accept can be called again. */
+void link_drop(struct link *l);
 
 /* Posting waits (polling) while LINK_DEPTH requests are under way. */
 void link_send(struct link *l, size_t size);
@@ -61,7 +62,7 @@ void link_finish(struct link *l);		/* polls until all requests are complete */
 /* Polls for a receive and posts the next one; returns the length. Up to LINK_DEPTH
  * receives are posted always. */
 size_t link_receive(struct link *l);
-/* The same, but sleeps. False when the peer has disconnected. */
+/* The same, but sleeps, without limit. False when the peer has disconnected. */
 bool link_wait(struct link *l, size_t *size);
 
 /* Spins until *word, which the peer writes, is value. */

@@ -4,6 +4,8 @@ bin_PROGRAMS += datperf
 datperf_SOURCES = \
 	tools/datperf.c \
 	tools/measure.c tools/measure.h \
-	tools/link.c tools/link.h
+	tools/link.c tools/link.h \
+	tools/cli.c tools/cli.h \
+	tools/names.c tools/names.h
 datperf_LDADD = libdat2.la
 dist_man_MANS += doc/man/datperf.1

@@ -3,6 +3,7 @@
  * it is ready, then both do their part; all receives of a side land in one place,
  * so neither side sends anything the other doesn't wait for. */
 #include "measure.h"
+#include "cli.h"
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,7 +290,7 @@ struct bandwidth measure_bandwidth(struct link *l, enum way way, size_t size, do
 	return (struct bandwidth){ (double)n * size / took, n / took };
 }
 
-void say_goodbye(struct link *l)
+void end_service(struct link *l)
 {
 	command(l, OP_BYE, 0, 0, 0);
 }

@@ -15,12 +15,12 @@ struct bandwidth {
 	double bytes, messages;		/* a second */
 };
 
-/* Serves one client until it says goodbye. */
+/* Serves one client until it ends the service. */
 void serve(struct link *l);
 
 /* Each ends the program when a byte that arrived differs from what was sent. */
 void check_data(struct link *l, size_t size);
 struct latency measure_latency(struct link *l, enum way way, double seconds);
 struct bandwidth measure_bandwidth(struct link *l, enum way way, size_t size, double seconds);
-void say_goodbye(struct link *l);
+void end_service(struct link *l);
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* address.c - which address of a peer an adapter can reach. Decided by networks alone: DAT knows
- * no routes. Both sides must come to the same pairs, so nothing else enters. */
-#include "udapl.h"
+/* address.c - decides which address of a peer an adapter can reach, by network prefixes alone:
+ * DAT knows no routes. Both sides must choose the same pairs, so nothing else is considered. */
+#include "address.h"
 #include <ifaddrs.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,8 @@ static uint32_t ones(struct bytes mask)
 	return n;
 }
 
-/* The length of the prefix of the interface that has this address; all of it if none has. */
+/* Prefix length of the interface with this address; the full length if there is no such
+ * interface. */
 static uint32_t prefix_of(const void *address)
 {
 	struct bytes own = bytes_of(address);
@@ -76,7 +77,7 @@ static uint32_t prefix_of(const void *address)
 	return prefix;
 }
 
-/* Fills in module->address, but for the qualifier. */
+/* Fills in module->address, except the qualifier. */
 bool udapl_address_own(mca_btl_udapl_module_t *m)
 {
 	const void *own = m->attr.ia_address_ptr;
@@ -116,8 +117,8 @@ static bool reachable(const struct udapl_address *own, const struct udapl_addres
 	       same_prefix(&own->at, &to->at, own->prefix);
 }
 
-/* The address of the process that this module connects to: of an adapter of the same name if
- * there is one, else the first. NULL if none can be reached. */
+/* Returns the address to which this module connects: that of an adapter of the same name, or
+ * else the first reachable one. NULL if none is reachable. */
 const struct udapl_address *udapl_address_match(mca_btl_udapl_module_t *m,
 						const opal_proc_t *proc,
 						const struct udapl_address *of, size_t n)

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* component.c - parameters, which adapters are opened, what peers are told of them.
- * What is done with an adapter is module.c's job. */
-#include "udapl.h"
-#include <dlfcn.h>
-#include <stdarg.h>
-#include <stdio.h>
+/* component.c - MCA parameters, the choice of adapters, and the addresses that are published to
+ * peers. module.c opens an adapter. */
+#include "module.h"
+#include "help.h"
+#include "ring_poll.h"
 #include <stdlib.h>
 #include <string.h>
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/pmix/pmix.h"
 #include "opal/util/argv.h"
 #include "opal/util/output.h"
-#include "opal/util/show_help.h"
-
-/* The length of the lists of names that are asked for. */
-enum { MAX_IAS = 64 };
 
 static int component_register(void);
 static int component_open(void);
@@ -45,14 +40,14 @@ static void text(const char *name, const char *help, char **value)
 					MCA_BASE_VAR_SCOPE_READONLY, value);
 }
 
-static void number(const char *name, const char *help, int *value)
+static void param_int(const char *name, const char *help, int *value)
 {
 	mca_base_component_var_register(&mca_btl_udapl_component.super.btl_version, name, help,
 					MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_4,
 					MCA_BASE_VAR_SCOPE_READONLY, value);
 }
 
-static void yes_no(const char *name, const char *help, bool *value)
+static void param_bool(const char *name, const char *help, bool *value)
 {
 	mca_base_component_var_register(&mca_btl_udapl_component.super.btl_version, name, help,
 					MCA_BASE_VAR_TYPE_BOOL, NULL, 0, 0, OPAL_INFO_LVL_4,
@@ -70,75 +65,59 @@ static int component_register(void)
 	text("if_exclude", "Comma-separated list of the interface adapters of dat.conf not to use. "
 	     "Excludes btl_udapl_if_include", &c->exclude);
 	c->any_network = false;
-	yes_no("any_network", "Whether a peer is thought reachable though its address is not in "
-	       "the network of the adapter, as over routers", &c->any_network);
+	param_bool("any_network", "Whether a peer counts as reachable although its address is outside "
+	       "the network of the adapter, as behind routers", &c->any_network);
 	c->use_srq = true;
-	yes_no("use_srq", "Whether the connections of an adapter receive from a shared receive "
+	param_bool("use_srq", "Whether the connections of an adapter receive from a shared receive "
 	       "queue, where the device has one", &c->use_srq);
 	c->srq_depth = 4096;
-	number("srq_depth", "Receives that a shared receive queue can hold; connections for "
+	param_int("srq_depth", "Receives that a shared receive queue can hold; connections for "
 	       "which it has no room have receives of their own", &c->srq_depth);
 	c->credits = 24;
-	number("credits", "Receives posted for a connection: messages that may be sent before "
+	param_int("credits", "Receives posted for a connection: messages that may be sent before "
 	       "the peer has processed one (at least 4)", &c->credits);
 	c->requests = 64;
-	number("requests", "Sends and RDMA operations that a connection can have under way "
+	param_int("requests", "Sends and RDMA operations that a connection can have under way "
 	       "(at least 4)", &c->requests);
 	c->eager_rdma = true;
-	yes_no("eager_rdma", "Whether short messages of busy peers are written into a ring in "
+	param_bool("eager_rdma", "Whether short messages of busy peers are written into a ring in "
 	       "memory, which the receiver polls, instead of being sent", &c->eager_rdma);
 	c->eager_messages = 16;
-	number("eager_rdma_num", "Room of the first such ring, in messages as large as the eager limit "
+	param_int("eager_rdma_num", "Room of the first such ring, in messages as large as the eager limit "
 	       "(at least 4); the next have less", &c->eager_messages);
 	c->eager_threshold = 16;
-	number("eager_rdma_threshold", "Messages of a peer after which it gets a ring",
+	param_int("eager_rdma_threshold", "Messages of a peer after which it gets a ring",
 	       &c->eager_threshold);
 	c->eager_peers = 16;
-	number("max_eager_rdma", "Peers that get a ring, for each adapter", &c->eager_peers);
+	param_int("max_eager_rdma", "Peers that get a ring, for each adapter", &c->eager_peers);
 	c->connect_timeout = 30;
-	number("connect_timeout", "Seconds until an attempt to connect is given up",
+	param_int("connect_timeout", "Seconds until an attempt to connect is given up",
 	       &c->connect_timeout);
 	c->connect_retries = 3;
-	number("connect_retries", "Attempts to connect that follow a failed one",
+	param_int("connect_retries", "Attempts to connect that follow a failed one",
 	       &c->connect_retries);
 	c->free_list_inc = 32;
-	number("free_list_inc", "Buffers by which a list grows", &c->free_list_inc);
+	param_int("free_list_inc", "Buffers by which a list grows", &c->free_list_inc);
 	return mca_btl_base_param_register(&c->super.btl_version, &mca_btl_udapl_template.super);
 }
 
-static int at_least(int value, int least, int most)
+static int clamp(int value, int least, int most)
 {
 	return value < least ? least : value > most ? most : value;
-}
-
-/* The texts for users are where the component is. */
-static void find_help(void)
-{
-	Dl_info info;
-	char *dir, *slash;
-
-	if (!dladdr(&mca_btl_udapl_component, &info) || !(dir = strdup(info.dli_fname)))
-		return;
-	slash = strrchr(dir, '/');
-	if (slash) {
-		*slash = '\0';
-		opal_show_help_add_dir(dir);
-	}
-	free(dir);
 }
 
 static int component_open(void)
 {
 	mca_btl_udapl_component_t *c = &mca_btl_udapl_component;
 
-	c->credits = at_least(c->credits, 4, 0x7fff);
-	c->requests = at_least(c->requests, 4, 0x7fff);
-	c->eager_messages = at_least(c->eager_messages, UDAPL_LEAST_IN_RING, 0x7fff);
-	c->connect_timeout = at_least(c->connect_timeout, 1, 2000);
-	c->free_list_inc = at_least(c->free_list_inc, 1, 4096);
+	c->credits = clamp(c->credits, 4, 0x7fff);
+	c->requests = clamp(c->requests, 4, 0x7fff);
+	c->eager_messages = clamp(c->eager_messages, UDAPL_RING_MIN_MESSAGES, 0x7fff);
+	c->connect_timeout = clamp(c->connect_timeout, 1, 2000);
+	c->free_list_inc = clamp(c->free_list_inc, 1, 4096);
 	c->modules = NULL;
 	c->num_modules = 0;
-	find_help();
+	udapl_add_help_dir();
 	return OPAL_SUCCESS;
 }
 
@@ -186,41 +165,28 @@ static void open_adapter(const char *name)
 		c->modules[c->num_modules++] = m;
 }
 
-void udapl_tell(const char *topic, ...)
-{
-	va_list args;
-	char *text;
-
-	va_start(args, topic);
-	text = opal_show_help_vstring("help-mpi-btl-udapl.txt", topic, true, args);
-	va_end(args);
-	if (text)
-		fputs(text, stderr);
-	free(text);
-}
-
-static void complain_of_missing(char **wanted, DAT_PROVIDER_INFO **known, int n)
+static void report_missing(char **wanted, DAT_PROVIDER_INFO **known, int n)
 {
 	for (; wanted && *wanted; wanted++) {
 		bool found = false;
 
 		for (int i = 0; i < n; i++)
 			found |= !strcmp(known[i]->ia_name, *wanted);
-		if (!found && udapl_speaks_for_node())
-			udapl_tell("no such adapter", opal_process_info.nodename, *wanted);
+		if (!found && udapl_is_first_on_node())
+			udapl_show_help("no such adapter", opal_process_info.nodename, *wanted);
 	}
 }
 
 static void open_adapters(char **include, char **exclude)
 {
-	DAT_PROVIDER_INFO *info = calloc(MAX_IAS, sizeof *info), *list[MAX_IAS];
+	DAT_PROVIDER_INFO *info = calloc(UDAPL_MAX_IAS, sizeof *info), *list[UDAPL_MAX_IAS];
 	DAT_COUNT n = 0;
 
-	for (int i = 0; info && i < MAX_IAS; i++)
+	for (int i = 0; info && i < UDAPL_MAX_IAS; i++)
 		list[i] = &info[i];
-	if (info && dat_registry_list_providers(MAX_IAS, &n, list) == DAT_SUCCESS) {
-		n = n < MAX_IAS ? n : MAX_IAS;
-		complain_of_missing(include, list, n);
+	if (info && dat_registry_list_providers(UDAPL_MAX_IAS, &n, list) == DAT_SUCCESS) {
+		n = n < UDAPL_MAX_IAS ? n : UDAPL_MAX_IAS;
+		report_missing(include, list, n);
 		for (int i = 0; i < n; i++)
 			if (include ? in_list(include, info[i].ia_name)
 				    : !in_list(exclude, info[i].ia_name))
@@ -229,7 +195,7 @@ static void open_adapters(char **include, char **exclude)
 	free(info);
 }
 
-static int tell_addresses(void)
+static int publish_addresses(void)
 {
 	mca_btl_udapl_component_t *c = &mca_btl_udapl_component;
 	struct udapl_address *all = calloc(c->num_modules, sizeof *all);
@@ -264,14 +230,14 @@ static mca_btl_base_module_t **component_init(int *n, bool progress_threads, boo
 	(void)mpi_threads;
 	*n = 0;
 	if (!include || !exclude)
-		c->modules = calloc(MAX_IAS, sizeof *c->modules);
-	else if (udapl_speaks_for_node())
-		udapl_tell("include and exclude");
+		c->modules = calloc(UDAPL_MAX_IAS, sizeof *c->modules);
+	else if (udapl_is_first_on_node())
+		udapl_show_help("include and exclude");
 	if (c->modules)
 		open_adapters(include, exclude);
 	opal_argv_free(include);
 	opal_argv_free(exclude);
-	if (c->num_modules > 0 && tell_addresses() == OPAL_SUCCESS)
+	if (c->num_modules > 0 && publish_addresses() == OPAL_SUCCESS)
 		result = malloc(c->num_modules * sizeof *result);
 	if (!result) {
 		close_all();

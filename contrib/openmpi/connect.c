@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* connect.c - connections: when they are made, which of two counts, how they end. The only code
- * that changes the state of an endpoint or a connection. Open MPI is told of trouble here.
+/* connect.c - connections: when they are made, which one of two is used, how they end. Only this
+ * file changes the state of an endpoint or a connection (state.h), and reports failures to Open MPI.
  *
- * An endpoint connects when something is to be sent. If both sides ask at once, the request of
- * the process with the higher name counts: who gets a request while his own is under way
- * refuses it if his name is the higher one, else he accepts it and lets go of his own. A request
- * may come before Open MPI has told us of the process; its name is in the private data.
+ * An endpoint connects when something is to be sent. If both processes request a connection at the
+ * same time, the request of the process with the higher name is used. A process whose own request
+ * is pending refuses the peer's request if its own name is higher; otherwise it accepts it and
+ * drops its own. A request may arrive before add_procs; the private data names the process.
  *
- * Who asked speaks first, as MPA wants it of iWARP: an acceptor's message that comes together with
- * its answer may cost the asker the connection. Until the acceptor hears something it sends nothing,
- * so of a connection that its peer never had nothing is lost; that peer asks again.
+ * The requester sends the first message, as MPA requires for iWARP: a message of the acceptor that
+ * arrives together with its MPA reply can break the connection. The acceptor sends nothing before
+ * it has received something. So nothing is lost on a connection that the peer never got, and the
+ * peer requests another.
  *
- * A process may be asked by another adapter of the peer than the one it would ask itself, or by
- * itself. Such a connection is accepted, and serves the peer's requests only. */
-#include "udapl.h"
+ * A process may be asked by another adapter of the peer than the one it would choose, or by
+ * itself. It accepts such a connection, but only the peer sends on it. */
+#include "connect.h"
+#include "clock.h"
+#include "endpoint.h"
+#include "help.h"
+#include "memory.h"
+#include "rdma.h"
+#include "receive.h"
+#include "ring_setup.h"
+#include "send.h"
+#include "state.h"
 #include <string.h>
-#include <time.h>
 #include "opal/util/output.h"
-
-/* Seconds. Both go by in the rarest of cases only. */
-static const double RETRY_AFTER = 0.5;	/* a refusal, if the peer's own request does not come */
-static const double BROKEN_AFTER = 0.05;	/* a break, if the peer's goodbye does not come */
-/* An orderly end without goodbye: the kernel closes so for a process that died, but siw also may
- * lose a goodbye to the close behind it; then we are about to finalize ourselves. */
-static const double ENDED_AFTER = 5;
 
 static void conn_construct(udapl_conn_t *c)
 {
@@ -31,34 +33,9 @@ static void conn_construct(udapl_conn_t *c)
 }
 OBJ_CLASS_INSTANCE(udapl_conn_t, opal_list_item_t, conn_construct, NULL);
 
-static void endpoint_construct(mca_btl_base_endpoint_t *e)
-{
-	memset((char *)e + sizeof e->super, 0, sizeof *e - sizeof e->super);
-	OBJ_CONSTRUCT(&e->lock, opal_mutex_t);
-	OBJ_CONSTRUCT(&e->sends, opal_list_t);
-	OBJ_CONSTRUCT(&e->rdmas, opal_list_t);
-	OBJ_CONSTRUCT(&e->lost_sends, opal_list_t);
-	OBJ_CONSTRUCT(&e->lost_rdmas, opal_list_t);
-}
+/* --- private data ---------------------------------------------------------------------------- */
 
-static void endpoint_destruct(mca_btl_base_endpoint_t *e)
-{
-	/* Items belong to free lists, which free them. */
-	while (opal_list_remove_first(&e->sends) || opal_list_remove_first(&e->rdmas) ||
-	       opal_list_remove_first(&e->lost_sends) || opal_list_remove_first(&e->lost_rdmas))
-		;
-	OBJ_DESTRUCT(&e->sends);
-	OBJ_DESTRUCT(&e->rdmas);
-	OBJ_DESTRUCT(&e->lost_sends);
-	OBJ_DESTRUCT(&e->lost_rdmas);
-	OBJ_DESTRUCT(&e->lock);
-}
-OBJ_CLASS_INSTANCE(mca_btl_base_endpoint_t, opal_list_item_t, endpoint_construct,
-		   endpoint_destruct);
-
-/* --- the private data ---------------------------------------------------------------------- */
-
-static struct udapl_hello our_hello(const mca_btl_udapl_module_t *m)
+static struct udapl_hello own_hello(const mca_btl_udapl_module_t *m)
 {
 	return (struct udapl_hello){
 		.magic = htonl(UDAPL_MAGIC),
@@ -70,8 +47,8 @@ static struct udapl_hello our_hello(const mca_btl_udapl_module_t *m)
 	};
 }
 
-/* False if whoever speaks is no component like us. */
-static bool take_hello(const mca_btl_udapl_module_t *m, const void *data, DAT_COUNT size,
+/* Returns false if the private data is not that of a compatible component. */
+static bool parse_hello(const mca_btl_udapl_module_t *m, const void *data, DAT_COUNT size,
 		       struct udapl_hello *h)
 {
 	if (!data || size < (DAT_COUNT)sizeof *h)
@@ -86,16 +63,16 @@ static bool take_hello(const mca_btl_udapl_module_t *m, const void *data, DAT_CO
 	return h->magic == UDAPL_MAGIC && h->message_size == m->message_size;
 }
 
-/* --- the life of a connection -------------------------------------------------------------- */
+/* --- life of a connection -------------------------------------------------------------------- */
 
-static int receives_of_a_conn(void)
+static int conn_receives(void)
 {
-	return mca_btl_udapl_component.credits + UDAPL_RESERVE;
+	return mca_btl_udapl_component.credits + UDAPL_CONTROL_RECEIVES;
 }
 
-static DAT_COUNT reads_of(DAT_COUNT most)
+static DAT_COUNT limit_reads(DAT_COUNT most)
 {
-	return most < 16 ? most : 16;
+	return most < UDAPL_MAX_READS ? most : UDAPL_MAX_READS;
 }
 
 static DAT_RETURN create_ep(mca_btl_udapl_module_t *m, udapl_conn_t *c)
@@ -107,12 +84,12 @@ static DAT_RETURN create_ep(mca_btl_udapl_module_t *m, udapl_conn_t *c)
 		.qos = DAT_QOS_BEST_EFFORT,
 		.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
 		.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
-		.max_recv_dtos = receives_of_a_conn(),
-		.max_request_dtos = mca_btl_udapl_component.requests + UDAPL_CONTROL_ROOM,
+		.max_recv_dtos = conn_receives(),
+		.max_request_dtos = mca_btl_udapl_component.requests + UDAPL_CONTROL_REQUESTS,
 		.max_recv_iov = 1,
 		.max_request_iov = 1,
-		.max_rdma_read_in = reads_of(m->attr.max_rdma_read_per_ep_in),
-		.max_rdma_read_out = reads_of(m->attr.max_rdma_read_per_ep_out),
+		.max_rdma_read_in = limit_reads(m->attr.max_rdma_read_per_ep_in),
+		.max_rdma_read_out = limit_reads(m->attr.max_rdma_read_per_ep_out),
 		.max_rdma_read_iov = 1,
 		.max_rdma_write_iov = 1,
 	};
@@ -123,14 +100,14 @@ static DAT_RETURN create_ep(mca_btl_udapl_module_t *m, udapl_conn_t *c)
 	return dat_ep_create(m->ia, m->pz, m->dto_evd, m->dto_evd, m->conn_evd, &attr, &c->ep);
 }
 
-/* All completions that there can be must have room. */
-static DAT_RETURN make_event_room(mca_btl_udapl_module_t *m)
+/* Makes room in the EVD for all completions that can be outstanding. */
+static DAT_RETURN grow_dto_evd(mca_btl_udapl_module_t *m)
 {
 	DAT_RETURN rc = DAT_SUCCESS;
 
 	OPAL_THREAD_LOCK(&m->lock);
-	m->dto_needed += receives_of_a_conn() + mca_btl_udapl_component.requests +
-			 UDAPL_CONTROL_ROOM;
+	m->dto_needed += conn_receives() + mca_btl_udapl_component.requests +
+			 UDAPL_CONTROL_REQUESTS;
 	if (m->dto_needed > m->dto_length) {
 		int length = 2 * m->dto_needed;
 
@@ -151,9 +128,9 @@ static void reserve_receives(mca_btl_udapl_module_t *m, udapl_conn_t *c)
 	if (!m->srq || dat_srq_query(m->srq, DAT_SRQ_FIELD_ALL, &param) != DAT_SUCCESS)
 		return;
 	OPAL_THREAD_LOCK(&m->recv_lock);
-	c->srq = m->srq_wanted + receives_of_a_conn() <= param.max_recv_dtos;
+	c->srq = m->srq_wanted + conn_receives() <= param.max_recv_dtos;
 	if (c->srq)
-		m->srq_wanted += receives_of_a_conn();
+		m->srq_wanted += conn_receives();
 	OPAL_THREAD_UNLOCK(&m->recv_lock);
 }
 
@@ -164,7 +141,7 @@ struct udapl_conn *udapl_conn_from(DAT_EP_HANDLE ep)
 	return dat_get_consumer_context(ep, &context) == DAT_SUCCESS ? context.as_ptr : NULL;
 }
 
-/* Receives posted, not connected. NULL if it can't be made. */
+/* Returns a connection with receives posted, not connected. NULL on failure. */
 static udapl_conn_t *new_conn(mca_btl_base_endpoint_t *e, bool active)
 {
 	mca_btl_udapl_module_t *m = e->module;
@@ -176,22 +153,22 @@ static udapl_conn_t *new_conn(mca_btl_base_endpoint_t *e, bool active)
 	c->module = m;
 	c->endpoint = e;
 	c->active = active;
-	c->room = mca_btl_udapl_component.requests;
-	c->control_room = UDAPL_CONTROL_ROOM;
+	c->sq_free = mca_btl_udapl_component.requests;
+	c->control_free = UDAPL_CONTROL_REQUESTS;
 	reserve_receives(m, c);
 	OPAL_THREAD_LOCK(&m->lock);
 	opal_list_append(&m->conns, &c->super);
 	OPAL_THREAD_UNLOCK(&m->lock);
-	if (make_event_room(m) != DAT_SUCCESS || create_ep(m, c) != DAT_SUCCESS ||
+	if (grow_dto_evd(m) != DAT_SUCCESS || create_ep(m, c) != DAT_SUCCESS ||
 	    dat_set_consumer_context(c->ep, context) != DAT_SUCCESS ||
 	    udapl_receives_post(c) != OPAL_SUCCESS) {
-		c->state = UDAPL_CONN_DOWN;
+		udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
 		return NULL;
 	}
 	return c;
 }
 
-/* Nothing may be posted on it any more, or the adapter be about to be closed. */
+/* Called when nothing is posted on the connection, or when the adapter is about to be closed. */
 void udapl_conn_release(struct udapl_conn *c)
 {
 	mca_btl_udapl_module_t *m = c->module;
@@ -199,66 +176,67 @@ void udapl_conn_release(struct udapl_conn *c)
 	if (c->ep)
 		dat_ep_free(c->ep);
 	udapl_ring_free(c);
-	udapl_receives_drop(c);
+	udapl_receives_release(c);
 	OPAL_THREAD_LOCK(&m->lock);
 	opal_list_remove_item(&m->conns, &c->super);
-	m->dto_needed -= receives_of_a_conn() + mca_btl_udapl_component.requests +
-			 UDAPL_CONTROL_ROOM;
+	m->dto_needed -= conn_receives() + mca_btl_udapl_component.requests +
+			 UDAPL_CONTROL_REQUESTS;
 	OPAL_THREAD_UNLOCK(&m->lock);
 	OBJ_RELEASE(c);
 }
 
 static bool is_established(const struct udapl_conn *c)
 {
-	return c->state == UDAPL_CONN_UP || c->state == UDAPL_CONN_SILENT;
+	return c->state == UDAPL_CONN_ESTABLISHED || c->state == UDAPL_CONN_ACCEPTED;
 }
 
-/* With e->lock held. The peer is told that we mean it. */
-void udapl_conn_leave(struct udapl_conn *c)
+/* Called with e->lock held. The close notification tells the peer that the disconnect is
+ * intended. */
+void udapl_conn_close(struct udapl_conn *c)
 {
 	if (is_established(c)) {
-		udapl_control(c, UDAPL_GOODBYE, NULL, 0);
-		c->state = UDAPL_CONN_LEAVING;
+		udapl_control(c, UDAPL_CLOSE, NULL, 0);
+		udapl_conn_set_state(c, UDAPL_CONN_CLOSING);
 		dat_ep_disconnect(c->ep, DAT_CLOSE_GRACEFUL_FLAG);
-	} else if (c->state == UDAPL_CONN_PENDING) {
-		c->state = UDAPL_CONN_LEAVING;
+	} else if (c->state == UDAPL_CONN_CONNECTING) {
+		udapl_conn_set_state(c, UDAPL_CONN_CLOSING);
 		if (dat_ep_disconnect(c->ep, DAT_CLOSE_ABRUPT_FLAG) != DAT_SUCCESS)
-			c->state = UDAPL_CONN_DOWN;
+			udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
 	}
 }
 
-/* --- the state of an endpoint -------------------------------------------------------------------- */
+/* --- state of an endpoint -------------------------------------------------------------------- */
 
-/* With e->lock held. Told to Open MPI by udapl_conn_look_after(), as no lock may be held then. */
+/* Called with e->lock held. udapl_conn_housekeep() reports it to Open MPI without the lock. */
 static void fail(mca_btl_base_endpoint_t *e, const char *why)
 {
 	e->conn = NULL;
 	if (e->state == UDAPL_FAILED)
 		return;
-	e->state = UDAPL_FAILED;
-	e->trouble = why;
+	udapl_endpoint_set_state(e, UDAPL_FAILED);
+	e->failure = why;
 }
 
-/* With e->lock held. A connection that is not there any more: another attempt, or none. */
-static void lost_attempt(mca_btl_base_endpoint_t *e, const char *why)
+/* Called with e->lock held. The connection is gone: schedules another attempt, or fails. */
+static void retry_or_fail(mca_btl_base_endpoint_t *e, const char *why)
 {
 	e->conn = NULL;
-	e->state = UDAPL_IDLE;
+	udapl_endpoint_set_state(e, UDAPL_IDLE);
 	if (!e->proc || !udapl_has_waiting(e))
-		return;	/* nothing is lost, it connects when there is something to send */
+		return;	/* nothing is lost; the next send connects */
 	if (e->attempts++ >= mca_btl_udapl_component.connect_retries) {
 		fail(e, why);
 		return;
 	}
-	e->state = UDAPL_AWAITING;
-	e->deadline = udapl_now() + RETRY_AFTER;
+	udapl_endpoint_set_state(e, UDAPL_RETRY_WAIT);
+	e->deadline = udapl_now() + UDAPL_RETRY_AFTER;
 }
 
-/* With e->lock held; state UDAPL_IDLE. */
+/* Called with e->lock held, in state UDAPL_IDLE. */
 void udapl_connect(mca_btl_base_endpoint_t *e)
 {
 	mca_btl_udapl_module_t *m = e->module;
-	struct udapl_hello hello = our_hello(m);
+	struct udapl_hello hello = own_hello(m);
 	udapl_conn_t *c;
 	DAT_RETURN rc;
 
@@ -270,22 +248,22 @@ void udapl_connect(mca_btl_base_endpoint_t *e)
 		return;
 	}
 	e->conn = c;
-	e->state = UDAPL_CONNECTING;
+	udapl_endpoint_set_state(e, UDAPL_CONNECTING);
 	rc = dat_ep_connect(c->ep, (DAT_IA_ADDRESS_PTR)&e->address.at, e->address.qualifier,
 			    mca_btl_udapl_component.connect_timeout * 1000000u, sizeof hello, &hello,
 			    DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
 	if (rc != DAT_SUCCESS) {
-		c->state = UDAPL_CONN_DOWN;
+		udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
 		fail(e, "dat_ep_connect failed");
 	}
 }
 
-/* With e->lock held. A request failed, or the verdict is: not meant. */
-static void broken(udapl_conn_t *c, const char *why)
+/* Called with e->lock held. A request failed, or the disconnect was not intended. */
+static void fail_if_in_use(udapl_conn_t *c, const char *why)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
-	if (e->conn == c || c->state == UDAPL_CONN_UP || c->state == UDAPL_CONN_ENDED)
+	if (e->conn == c || c->state == UDAPL_CONN_ESTABLISHED || c->state == UDAPL_CONN_DISCONNECTED)
 		fail(e, why);
 }
 
@@ -294,20 +272,20 @@ void udapl_conn_broken(struct udapl_conn *c, const char *why)
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
 	OPAL_THREAD_LOCK(&e->lock);
-	if (c->state == UDAPL_CONN_UP && !c->goodbye && !c->module->closing)
-		broken(c, why);
+	if (c->state == UDAPL_CONN_ESTABLISHED && !c->close_received && !c->module->closing)
+		fail_if_in_use(c, why);
 	OPAL_THREAD_UNLOCK(&e->lock);
 }
 
-/* With e->lock held. A post failed. The endpoint may have left the connected state, of which an
- * event tells more; anything else is an error that nobody else would tell of. */
-void udapl_conn_refused(struct udapl_conn *c, DAT_RETURN rc)
+/* Called with e->lock held after a failed post. If the endpoint has left the connected state,
+ * an event reports the reason. Any other error is reported here. */
+void udapl_conn_post_failed(struct udapl_conn *c, DAT_RETURN rc)
 {
 	if (DAT_GET_TYPE(rc) != DAT_INVALID_STATE)
-		broken(c, "a request could not be posted");
+		fail_if_in_use(c, "a request could not be posted");
 }
 
-/* --- requests of peers ----------------------------------------------------------------------------- */
+/* --- requests of peers ----------------------------------------------------------------------- */
 
 static int compare_names(opal_process_name_t a, opal_process_name_t b)
 {
@@ -318,8 +296,8 @@ static int compare_names(opal_process_name_t a, opal_process_name_t b)
 
 enum answer { REFUSE, ACCEPT, ACCEPT_AS_SECOND };
 
-/* With e->lock held. */
-static enum answer answer_to(const mca_btl_base_endpoint_t *e, const struct udapl_hello *h)
+/* Called with e->lock held. */
+static enum answer decide_answer(const mca_btl_base_endpoint_t *e, const struct udapl_hello *h)
 {
 	int order = compare_names(OPAL_PROC_MY_NAME, e->name);
 
@@ -327,34 +305,34 @@ static enum answer answer_to(const mca_btl_base_endpoint_t *e, const struct udap
 		return REFUSE;
 	if (!e->conn)
 		return order ? ACCEPT : ACCEPT_AS_SECOND;
-	/* Is it asked by whom we asked, or have a connection with? */
+	/* Is the requester another adapter than the one that this endpoint connects to? */
 	if (order == 0 || !e->proc || h->qualifier != e->address.qualifier)
 		return ACCEPT_AS_SECOND;
 	if (e->state == UDAPL_CONNECTING && e->conn->active && order < 0)
 		return ACCEPT;
-	/* That he asks again means that he has not got what we accepted. */
-	if (!e->conn->active && !e->conn->heard)
+	/* The peer requests again: it did not get the connection that was accepted. */
+	if (!e->conn->active && !e->conn->received_any)
 		return ACCEPT;
 	return REFUSE;
 }
 
-/* With e->lock held. */
+/* Called with e->lock held. */
 static bool accept_request(mca_btl_base_endpoint_t *e, DAT_CR_HANDLE cr,
 			   const struct udapl_hello *theirs, bool second)
 {
-	struct udapl_hello ours = our_hello(e->module);
+	struct udapl_hello ours = own_hello(e->module);
 	udapl_conn_t *c = new_conn(e, false);
 
 	if (!c)
 		return false;
 	c->credits = theirs->credits;
 	if (dat_cr_accept(cr, c->ep, sizeof ours, &ours) != DAT_SUCCESS) {
-		c->state = UDAPL_CONN_DOWN;
+		udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
 		return false;
 	}
 	if (!second) {
-		e->conn = c;	/* what was there is refused by the peer */
-		e->state = UDAPL_CONNECTING;
+		e->conn = c;	/* the peer refuses the previous request */
+		udapl_endpoint_set_state(e, UDAPL_CONNECTING);
 	}
 	return true;
 }
@@ -368,11 +346,11 @@ static void on_request(mca_btl_udapl_module_t *m, DAT_CR_HANDLE cr)
 	bool accepted = false;
 
 	if (dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) == DAT_SUCCESS &&
-	    take_hello(m, param.private_data, param.private_data_size, &h))
+	    parse_hello(m, param.private_data, param.private_data_size, &h))
 		e = udapl_endpoint_of(m, (opal_process_name_t){ .jobid = h.jobid, .vpid = h.vpid });
 	if (e) {
 		OPAL_THREAD_LOCK(&e->lock);
-		answer = answer_to(e, &h);
+		answer = decide_answer(e, &h);
 		if (answer != REFUSE)
 			accepted = accept_request(e, cr, &h, answer == ACCEPT_AS_SECOND);
 		OPAL_THREAD_UNLOCK(&e->lock);
@@ -381,25 +359,26 @@ static void on_request(mca_btl_udapl_module_t *m, DAT_CR_HANDLE cr)
 		dat_cr_reject(cr, 0, NULL);
 }
 
-/* --- events ------------------------------------------------------------------------------------------ */
+/* --- events ---------------------------------------------------------------------------------- */
 
-/* With e->lock held. */
-static void up(udapl_conn_t *c)
+/* Called with e->lock held. */
+static void set_established(udapl_conn_t *c)
 {
-	c->state = UDAPL_CONN_UP;
+	udapl_conn_set_state(c, UDAPL_CONN_ESTABLISHED);
 	if (c->endpoint->conn == c) {
-		c->endpoint->state = UDAPL_CONNECTED;
+		udapl_endpoint_set_state(c->endpoint, UDAPL_CONNECTED);
 		c->endpoint->attempts = 0;
 	}
 }
 
-/* With e->lock held. The first message came; true if from now on we may send. */
-bool udapl_conn_heard_first(struct udapl_conn *c)
+/* Called with e->lock held for the first message. Returns true if sending is possible from now
+ * on. */
+bool udapl_conn_first_message(struct udapl_conn *c)
 {
-	c->heard = true;
-	if (c->state != UDAPL_CONN_SILENT)
+	c->received_any = true;
+	if (c->state != UDAPL_CONN_ACCEPTED)
 		return false;
-	up(c);
+	set_established(c);
 	return true;
 }
 
@@ -408,71 +387,71 @@ static void on_established(udapl_conn_t *c, const DAT_CONNECTION_EVENT_DATA *dat
 	mca_btl_base_endpoint_t *e = c->endpoint;
 	struct udapl_hello h;
 	bool good = !c->active ||
-		    take_hello(c->module, data->private_data, data->private_data_size, &h);
+		    parse_hello(c->module, data->private_data, data->private_data_size, &h);
 
 	OPAL_THREAD_LOCK(&e->lock);
-	if (c->state == UDAPL_CONN_PENDING) {
+	if (c->state == UDAPL_CONN_CONNECTING) {
 		if (c->active && good)
 			c->credits += h.credits;
-		c->state = UDAPL_CONN_SILENT;
+		udapl_conn_set_state(c, UDAPL_CONN_ACCEPTED);
 		if (e->conn != c && c->active) {
-			udapl_conn_leave(c);	/* the peer's request came in between */
+			udapl_conn_close(c);	/* the peer's request was accepted meanwhile */
 		} else if (!good) {
 			fail(e, "the peer has other sizes or another version");
-			udapl_conn_leave(c);
+			udapl_conn_close(c);
 		} else if (c->active) {
-			up(c);
+			set_established(c);
 			udapl_control(c, UDAPL_CREDITS, NULL, 0);
-		} else if (c->heard) {
-			up(c);
+		} else if (c->received_any) {
+			set_established(c);
 		}
 	}
 	OPAL_THREAD_UNLOCK(&e->lock);
-	udapl_return_credits(c);	/* of what came before we knew */
+	udapl_return_credits(c);	/* credits of messages that arrived before the event */
 	udapl_push(e);
 }
 
-/* With e->lock held. An attempt that came to nothing. */
+/* Called with e->lock held. An attempt failed. */
 static void attempt_failed(udapl_conn_t *c, DAT_EVENT_NUMBER event)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
-	c->state = UDAPL_CONN_DOWN;
+	udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
 	if (e->conn != c)
 		return;
 	switch (event) {
 	case DAT_CONNECTION_EVENT_PEER_REJECTED:
-		lost_attempt(e, "the peer refuses");
+		retry_or_fail(e, "the peer refuses the connection");
 		break;
 	case DAT_CONNECTION_EVENT_TIMED_OUT:
-		lost_attempt(e, "it does not answer in time");
+		retry_or_fail(e, "it does not answer in time");
 		break;
 	case DAT_CONNECTION_EVENT_UNREACHABLE:
-		lost_attempt(e, "there is no way to its address");
+		retry_or_fail(e, "its address is unreachable");
 		break;
 	default:
-		lost_attempt(e, "nobody listens there");
+		retry_or_fail(e, "nothing listens there");
 		break;
 	}
 }
 
-static void on_end(udapl_conn_t *c, DAT_EVENT_NUMBER event)
+static void on_disconnect(udapl_conn_t *c, DAT_EVENT_NUMBER event)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
 	OPAL_THREAD_LOCK(&e->lock);
-	if (c->state == UDAPL_CONN_PENDING) {
+	if (c->state == UDAPL_CONN_CONNECTING) {
 		attempt_failed(c, event);
-	} else if (c->state == UDAPL_CONN_LEAVING) {
-		c->state = UDAPL_CONN_DOWN;
+	} else if (c->state == UDAPL_CONN_CLOSING) {
+		udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
 		if (e->conn == c) {
 			e->conn = NULL;
-			e->state = UDAPL_IDLE;
+			udapl_endpoint_set_state(e, UDAPL_IDLE);
 		}
 	} else if (is_established(c)) {
-		c->state = UDAPL_CONN_ENDED;
-		c->verdict = udapl_now() + (event == DAT_CONNECTION_EVENT_DISCONNECTED ? ENDED_AFTER
-											: BROKEN_AFTER);
+		udapl_conn_set_state(c, UDAPL_CONN_DISCONNECTED);
+		c->break_deadline = udapl_now() + (event == DAT_CONNECTION_EVENT_DISCONNECTED ? UDAPL_DISCONNECTED_AFTER
+											: UDAPL_BROKEN_AFTER);
 	}
 	OPAL_THREAD_UNLOCK(&e->lock);
 }
@@ -492,40 +471,40 @@ void udapl_conn_event(mca_btl_udapl_module_t *m, const DAT_EVENT *event)
 	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
 		on_established(c, data);
 	else
-		on_end(c, event->event_number);
+		on_disconnect(c, event->event_number);
 }
 
-/* --- what takes time ------------------------------------------------------------------------------------ */
+/* --- housekeeping ---------------------------------------------------------------------------- */
 
-/* A connection ended. With a goodbye it was meant, and what was flushed is of no interest. Of one
- * that was accepted and never heard of nothing was sent. */
-static void settle(udapl_conn_t *c, opal_list_t *sends, opal_list_t *rdmas)
+/* After a close notification the disconnect was intended, and flushed requests are of no
+ * interest. On an accepted connection without a received message nothing was sent. */
+static void resolve_disconnect(udapl_conn_t *c, opal_list_t *sends, opal_list_t *rdmas)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
 	OPAL_THREAD_LOCK(&e->lock);
-	if (c->goodbye || c->module->closing) {
-		c->state = UDAPL_CONN_DOWN;
+	if (c->close_received || c->module->closing) {
+		udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
 		if (e->conn == c) {
 			e->conn = NULL;
-			e->state = UDAPL_IDLE;
-			if (udapl_has_waiting(e) && !e->left && !c->module->closing)
+			udapl_endpoint_set_state(e, UDAPL_IDLE);
+			if (udapl_has_waiting(e) && !e->removed && !c->module->closing)
 				udapl_connect(e);
 		}
-		opal_list_join(sends, opal_list_get_end(sends), &e->lost_sends);
-		opal_list_join(rdmas, opal_list_get_end(rdmas), &e->lost_rdmas);
-	} else if (!c->active && !c->heard) {
-		c->state = UDAPL_CONN_DOWN;
+		opal_list_join(sends, opal_list_get_end(sends), &e->flushed_sends);
+		opal_list_join(rdmas, opal_list_get_end(rdmas), &e->flushed_rdmas);
+	} else if (!c->active && !c->received_any) {
+		udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
 		if (e->conn == c)
-			lost_attempt(e, "the connection ended as soon as it was made");
-	} else if (udapl_now() >= c->verdict) {
-		broken(c, "the connection broke");
-		c->state = UDAPL_CONN_DOWN;
+			retry_or_fail(e, "the connection ended as soon as it was made");
+	} else if (udapl_now() >= c->break_deadline) {
+		fail_if_in_use(c, "the connection broke");
+		udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
 	}
 	OPAL_THREAD_UNLOCK(&e->lock);
 }
 
-static void finish(opal_list_t *sends, opal_list_t *rdmas, int status)
+static void complete_all(opal_list_t *sends, opal_list_t *rdmas, int status)
 {
 	opal_list_item_t *item;
 
@@ -535,19 +514,19 @@ static void finish(opal_list_t *sends, opal_list_t *rdmas, int status)
 		udapl_rdma_done((udapl_rdma_t *)item, status);
 }
 
-static void tell_trouble(mca_btl_base_endpoint_t *e, const char *why)
+static void report_failure(mca_btl_base_endpoint_t *e, const char *why)
 {
 	mca_btl_udapl_module_t *m = e->module;
 	const char *topic = e->attempts ? "cannot connect" : "connection lost";
 	char peer[64];
 
 	snprintf(peer, sizeof peer, "%s", OPAL_NAME_PRINT(e->name));
-	udapl_tell(topic, opal_process_info.nodename, m->name, peer, why);
+	udapl_show_help(topic, opal_process_info.nodename, m->name, peer, why);
 	if (m->error_cb)
 		m->error_cb(&m->super, MCA_BTL_ERROR_FLAGS_FATAL, e->proc, (char *)why);
 }
 
-static void look_after_endpoint(mca_btl_base_endpoint_t *e)
+static void housekeep_endpoint(mca_btl_base_endpoint_t *e)
 {
 	opal_list_t sends, rdmas;
 	const char *why;
@@ -555,36 +534,36 @@ static void look_after_endpoint(mca_btl_base_endpoint_t *e)
 	OBJ_CONSTRUCT(&sends, opal_list_t);
 	OBJ_CONSTRUCT(&rdmas, opal_list_t);
 	OPAL_THREAD_LOCK(&e->lock);
-	if (e->state == UDAPL_AWAITING && udapl_now() >= e->deadline) {
-		e->state = UDAPL_IDLE;
+	if (e->state == UDAPL_RETRY_WAIT && udapl_now() >= e->deadline) {
+		udapl_endpoint_set_state(e, UDAPL_IDLE);
 		udapl_connect(e);
 	}
-	why = e->trouble;
-	e->trouble = NULL;
+	why = e->failure;
+	e->failure = NULL;
 	if (e->state == UDAPL_FAILED) {
 		opal_list_join(&sends, opal_list_get_end(&sends), &e->sends);
-		opal_list_join(&sends, opal_list_get_end(&sends), &e->lost_sends);
+		opal_list_join(&sends, opal_list_get_end(&sends), &e->flushed_sends);
 		opal_list_join(&rdmas, opal_list_get_end(&rdmas), &e->rdmas);
-		opal_list_join(&rdmas, opal_list_get_end(&rdmas), &e->lost_rdmas);
+		opal_list_join(&rdmas, opal_list_get_end(&rdmas), &e->flushed_rdmas);
 	}
 	OPAL_THREAD_UNLOCK(&e->lock);
 	if (why && !e->module->closing)
-		tell_trouble(e, why);
-	finish(&sends, &rdmas, OPAL_ERR_UNREACH);
+		report_failure(e, why);
+	complete_all(&sends, &rdmas, OPAL_ERR_UNREACH);
 	OBJ_DESTRUCT(&sends);
 	OBJ_DESTRUCT(&rdmas);
 }
 
-/* With threads another one may still handle a completion that names the connection: then they
- * are kept until finalize. Without, the caller has just found no completion. */
+/* With threads, another thread may still handle a completion that names the connection; then
+ * connections are kept until finalize. Without threads, the caller has just found the CQ empty. */
 static bool may_release(const udapl_conn_t *c)
 {
-	return c->state == UDAPL_CONN_DOWN && c->posted == 0 && c->receives == 0 &&
+	return c->state == UDAPL_CONN_CLOSED && c->posted == 0 && c->receives == 0 &&
 	       !opal_using_threads() && !c->module->closing;
 }
 
-/* Called by one thread at a time, after all completions were taken. */
-void udapl_conn_look_after(mca_btl_udapl_module_t *m)
+/* Called by one thread at a time, after all completions were dequeued. */
+void udapl_conn_housekeep(mca_btl_udapl_module_t *m)
 {
 	opal_list_t sends, rdmas;
 	mca_btl_base_endpoint_t *e;
@@ -593,15 +572,15 @@ void udapl_conn_look_after(mca_btl_udapl_module_t *m)
 	OBJ_CONSTRUCT(&sends, opal_list_t);
 	OBJ_CONSTRUCT(&rdmas, opal_list_t);
 	OPAL_LIST_FOREACH_SAFE(c, next, &m->conns, udapl_conn_t) {
-		if (c->state == UDAPL_CONN_ENDED)
-			settle(c, &sends, &rdmas);
+		if (c->state == UDAPL_CONN_DISCONNECTED)
+			resolve_disconnect(c, &sends, &rdmas);
 		if (may_release(c))
 			udapl_conn_release(c);
 	}
 	OPAL_LIST_FOREACH(e, &m->endpoints, mca_btl_base_endpoint_t)
-		if (e->state == UDAPL_AWAITING || e->state == UDAPL_FAILED)
-			look_after_endpoint(e);
-	finish(&sends, &rdmas, OPAL_SUCCESS);
+		if (e->state == UDAPL_RETRY_WAIT || e->state == UDAPL_FAILED)
+			housekeep_endpoint(e);
+	complete_all(&sends, &rdmas, OPAL_SUCCESS);
 	OBJ_DESTRUCT(&sends);
 	OBJ_DESTRUCT(&rdmas);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* frag.c - descriptors and their registered buffers. Posting them is send.c's and
- * receive.c's job. */
-#include "udapl.h"
+/* frag.c - descriptors and their registered buffers. send.c and receive.c post them. */
+#include "frag.h"
+#include "reg_cache.h"
 
 static void frag_construct(udapl_frag_t *f)
 {
@@ -15,9 +15,6 @@ static void frag_construct(udapl_frag_t *f)
 }
 OBJ_CLASS_INSTANCE(udapl_frag_t, mca_btl_base_descriptor_t, frag_construct, NULL);
 OBJ_CLASS_INSTANCE(udapl_rdma_t, opal_free_list_item_t, NULL, NULL);
-
-/* Buffers end with room for the tail of a message in a ring, and what pads to it (ring.h). */
-enum { TAIL_ROOM = 72 };
 
 struct list_of {
 	opal_free_list_t *list;
@@ -49,7 +46,7 @@ static int init_list(mca_btl_udapl_module_t *m, opal_free_list_t *list, size_t c
 	OBJ_CONSTRUCT(list, opal_free_list_t);
 	return opal_free_list_init(list, sizeof(udapl_frag_t), opal_cache_line_size,
 				   OBJ_CLASS(udapl_frag_t),
-				   sizeof(struct udapl_header) + capacity + TAIL_ROOM,
+				   sizeof(struct udapl_header) + capacity + UDAPL_TAIL_ROOM,
 				   opal_cache_line_size, first, -1,
 				   mca_btl_udapl_component.free_list_inc, NULL, 0, m->rcache,
 				   init_frag, of);
@@ -73,7 +70,7 @@ int udapl_frags_init(mca_btl_udapl_module_t *m)
 	    (rc = init_list(m, &m->recv_frags, m->super.btl_max_send_size, UDAPL_RECEIVE, 0)))
 		return rc;
 	OBJ_CONSTRUCT(&m->rdmas, opal_free_list_t);
-	/* The buffer takes the result of an operation whose result nobody wants. */
+	/* The buffer receives the result of an atomic operation whose result is not requested. */
 	return opal_free_list_init(&m->rdmas, sizeof(udapl_rdma_t), opal_cache_line_size,
 				   OBJ_CLASS(udapl_rdma_t), sizeof(uint64_t),
 				   opal_cache_line_size, 0, -1, inc, NULL, 0, m->rcache,
@@ -85,7 +82,7 @@ static void fini_list(opal_free_list_t *list)
 	void *of = list->ctx;
 
 	if (!list->super.super.obj_class)
-		return;	/* never made */
+		return;	/* never constructed */
 	OBJ_DESTRUCT(list);
 	free(of);
 }
@@ -131,7 +128,7 @@ int udapl_free(mca_btl_base_module_t *btl, mca_btl_base_descriptor_t *des)
 	return OPAL_SUCCESS;
 }
 
-/* Always copies: what is too long for a copy goes by put or get. */
+/* Always copies: longer data is transferred by put or get. */
 mca_btl_base_descriptor_t *udapl_prepare_src(mca_btl_base_module_t *btl,
 					     mca_btl_base_endpoint_t *e, opal_convertor_t *conv,
 					     uint8_t order, size_t reserve, size_t *size,

@@ -8,20 +8,41 @@ openmpi_DATA = contrib/openmpi/help-mpi-btl-udapl.txt
 endif
 mca_btl_udapl_la_SOURCES = \
 	contrib/openmpi/udapl.h \
+	contrib/openmpi/tunables.h \
 	contrib/openmpi/ring.h \
+	contrib/openmpi/clock.h \
 	contrib/openmpi/component.c \
+	contrib/openmpi/help.h \
+	contrib/openmpi/help.c \
+	contrib/openmpi/module.h \
 	contrib/openmpi/module.c \
+	contrib/openmpi/address.h \
 	contrib/openmpi/address.c \
+	contrib/openmpi/endpoint.h \
+	contrib/openmpi/endpoint.c \
+	contrib/openmpi/state.h \
+	contrib/openmpi/state.c \
+	contrib/openmpi/connect.h \
 	contrib/openmpi/connect.c \
+	contrib/openmpi/frag.h \
 	contrib/openmpi/frag.c \
+	contrib/openmpi/send.h \
 	contrib/openmpi/send.c \
-	contrib/openmpi/stage.c \
+	contrib/openmpi/staging.h \
+	contrib/openmpi/staging.c \
+	contrib/openmpi/receive.h \
 	contrib/openmpi/receive.c \
-	contrib/openmpi/eager.c \
+	contrib/openmpi/ring_setup.h \
+	contrib/openmpi/ring_setup.c \
+	contrib/openmpi/ring_poll.h \
+	contrib/openmpi/ring_poll.c \
+	contrib/openmpi/memory.h \
 	contrib/openmpi/memory.c \
-	contrib/openmpi/region.c \
+	contrib/openmpi/reg_cache.h \
+	contrib/openmpi/reg_cache.c \
+	contrib/openmpi/rdma.h \
 	contrib/openmpi/rdma.c \
-	contrib/openmpi/poll.c \
+	contrib/openmpi/progress.h \
 	contrib/openmpi/progress.c
 # Open MPI's headers have a config.h of their own, and warnings.
 mca_btl_udapl_la_CPPFLAGS = -D_GNU_SOURCE -I$(top_srcdir)/include $(OPENMPI_CPPFLAGS)
@@ -29,7 +50,7 @@ mca_btl_udapl_la_CFLAGS = $(AM_CFLAGS) -std=gnu99 $(OPENMPI_CFLAGS)
 mca_btl_udapl_la_LIBADD = libdat2.la $(OPENMPI_LIBS)
 mca_btl_udapl_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined \
 	$(ZDEFS) -Wl,-z,now
-EXTRA_DIST += contrib/openmpi/help-mpi-btl-udapl.txt $(openmpi_tests)
+EXTRA_DIST += contrib/openmpi/help-mpi-btl-udapl.txt doc/man/mca_btl_udapl.7 $(openmpi_tests)
 openmpi_tests = \
 	contrib/openmpi/test/check \
 	contrib/openmpi/test/bench \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* memory.c - registered memory of the component's own, that peers write to. It's registered as
- * memory shared between processes, from a file without a name: so a provider may let peers on
- * this host map it (libdaplsoft does). Providers that know no shared memory get it as any other. */
-#include "udapl.h"
+/* memory.c - registered memory of the component, to which peers write. It is registered as
+ * shared memory, from an anonymous file, so that a provider may let peers on this host map it
+ * (libdaplsoft does). Providers without shared memory register it as ordinary memory. */
+#include "memory.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #define MFD_ALLOW_SEALING 2u
 #endif
 
-/* The file's size is sealed; -1: there is none. */
-static int nameless_file(size_t size)
+/* Returns a file whose size is sealed, or -1. */
+static int create_memfd(size_t size)
 {
 	int fd = memfd_create("btl-udapl", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -35,7 +35,7 @@ static void *map(int fd, size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Under a name that nobody else uses. */
+/* The cookie is unique on this host. */
 static DAT_REGION_DESCRIPTION shared(const struct udapl_memory *memory, char (*name)[DAT_LMR_COOKIE_SIZE])
 {
 	static volatile int32_t last;
@@ -60,10 +60,10 @@ static bool register_as(mca_btl_udapl_module_t *m, struct udapl_memory *memory, 
 			      &memory->rmr_context, &length, &at) == DAT_SUCCESS;
 }
 
-bool udapl_memory_get(mca_btl_udapl_module_t *m, struct udapl_memory *memory, size_t size,
+bool udapl_memory_alloc(mca_btl_udapl_module_t *m, struct udapl_memory *memory, size_t size,
 		      bool remote)
 {
-	int fd = remote ? nameless_file(size) : -1;
+	int fd = remote ? create_memfd(size) : -1;
 	char name[DAT_LMR_COOKIE_SIZE];
 	DAT_REGION_DESCRIPTION region;
 	bool done = false;
@@ -85,7 +85,7 @@ bool udapl_memory_get(mca_btl_udapl_module_t *m, struct udapl_memory *memory, si
 	return done;
 }
 
-void udapl_memory_put(struct udapl_memory *memory)
+void udapl_memory_free(struct udapl_memory *memory)
 {
 	if (!memory->base)
 		return;

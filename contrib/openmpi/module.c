@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* module.c - an adapter: opened, given processes, closed. Its connections are made by
- * connect.c. */
-#include "udapl.h"
+/* module.c - an adapter: opening, adding and removing processes, closing. connect.c makes its
+ * connections. */
+#include "module.h"
+#include "address.h"
+#include "clock.h"
+#include "connect.h"
+#include "endpoint.h"
+#include "frag.h"
+#include "help.h"
+#include "progress.h"
+#include "rdma.h"
+#include "receive.h"
+#include "reg_cache.h"
+#include "send.h"
+#include "staging.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,26 +22,19 @@
 #include "opal/util/argv.h"
 #include "opal/util/output.h"
 
-/* Seconds that finalize waits for connections to end in an orderly way. */
-static const double PARTING = 3;
-
 static int register_error(mca_btl_base_module_t *btl, mca_btl_base_module_error_cb_fn_t cbfunc)
 {
 	((mca_btl_udapl_module_t *)btl)->error_cb = cbfunc;
 	return OPAL_SUCCESS;
 }
 
-/* 8 KiB of data and what the PML puts before them: with 8192 those of 8 KiB took three messages. To
- * copy them costs less than to agree on a read and make it; with 16 KiB it's even. */
-enum { PML = 128, EAGER = 8192 + PML };
-
-/* What each module starts from; mca_btl_base_param_register() lets users change the numbers. */
+/* Initial values of each module. mca_btl_base_param_register() lets users change the numbers. */
 mca_btl_udapl_module_t mca_btl_udapl_template = {
 	.super = {
 		.btl_component = &mca_btl_udapl_component.super,
-		.btl_eager_limit = EAGER,
-		.btl_rndv_eager_limit = 4096 + PML,
-		.btl_max_send_size = 16384,
+		.btl_eager_limit = UDAPL_EAGER_LIMIT,
+		.btl_rndv_eager_limit = UDAPL_RNDV_EAGER_LIMIT,
+		.btl_max_send_size = UDAPL_MAX_SEND_SIZE,
 		.btl_rdma_pipeline_send_length = 256 * 1024,
 		.btl_rdma_pipeline_frag_size = 1024 * 1024,
 		.btl_min_rdma_pipeline_size = 256 * 1024,
@@ -62,17 +67,6 @@ mca_btl_udapl_module_t mca_btl_udapl_template = {
 	},
 };
 
-/* "DAT_INVALID_STATE DAT_INVALID_STATE_EP_CONNECTED"; valid till the next call. */
-const char *udapl_error(DAT_RETURN rc)
-{
-	static __thread char buffer[128];
-	const char *major = "unknown error", *minor = "";
-
-	dat_strerror(rc, &major, &minor);
-	snprintf(buffer, sizeof buffer, "%s %s", major, minor);
-	return buffer;
-}
-
 /* --- opening -------------------------------------------------------------------------------- */
 
 static bool has_attr(const DAT_PROVIDER_ATTR *a, const char *name)
@@ -83,7 +77,7 @@ static bool has_attr(const DAT_PROVIDER_ATTR *a, const char *name)
 	return false;
 }
 
-static size_t smaller(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
@@ -92,11 +86,11 @@ static void apply_limits(mca_btl_udapl_module_t *m)
 {
 	mca_btl_base_module_t *b = &m->super;
 
-	b->btl_eager_limit = smaller(b->btl_eager_limit, b->btl_max_send_size);
-	b->btl_rndv_eager_limit = smaller(b->btl_rndv_eager_limit, b->btl_max_send_size);
+	b->btl_eager_limit = min_size(b->btl_eager_limit, b->btl_max_send_size);
+	b->btl_rndv_eager_limit = min_size(b->btl_rndv_eager_limit, b->btl_max_send_size);
 	m->message_size = sizeof(struct udapl_header) + b->btl_max_send_size;
-	b->btl_put_limit = smaller(b->btl_put_limit, m->attr.max_rdma_size);
-	b->btl_get_limit = smaller(b->btl_get_limit, m->attr.max_rdma_size);
+	b->btl_put_limit = min_size(b->btl_put_limit, m->attr.max_rdma_size);
+	b->btl_get_limit = min_size(b->btl_get_limit, m->attr.max_rdma_size);
 	m->atomics = has_attr(&m->provider, DAT_IB_ATTR_FETCH_AND_ADD) &&
 		     has_attr(&m->provider, DAT_IB_ATTR_CMP_AND_SWAP);
 	if (!m->atomics) {
@@ -108,7 +102,7 @@ static void apply_limits(mca_btl_udapl_module_t *m)
 	}
 }
 
-/* Without a shared queue every connection has receives of its own: no failure. */
+/* Without a shared queue every connection has receives of its own: not an error. */
 static void make_srq(mca_btl_udapl_module_t *m)
 {
 	DAT_SRQ_ATTR attr = { .max_recv_dtos = mca_btl_udapl_component.srq_depth,
@@ -134,11 +128,11 @@ static DAT_RETURN open_objects(mca_btl_udapl_module_t *m)
 	if (!udapl_address_own(m))
 		return UDAPL_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
 	apply_limits(m);
-	m->dto_length = 512;
+	m->dto_length = UDAPL_DTO_EVD_LENGTH;
 	if ((rc = dat_pz_create(m->ia, &m->pz)) != DAT_SUCCESS ||
 	    (rc = dat_evd_create(m->ia, m->dto_length, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG,
 				 &m->dto_evd)) != DAT_SUCCESS ||
-	    (rc = dat_evd_create(m->ia, 1024, DAT_HANDLE_NULL,
+	    (rc = dat_evd_create(m->ia, UDAPL_CONN_EVD_LENGTH, DAT_HANDLE_NULL,
 				 DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG, &m->conn_evd)) !=
 		    DAT_SUCCESS ||
 	    (rc = dat_psp_create_any(m->ia, &qualifier, m->conn_evd, DAT_PSP_CONSUMER_FLAG,
@@ -151,12 +145,12 @@ static DAT_RETURN open_objects(mca_btl_udapl_module_t *m)
 	return DAT_SUCCESS;
 }
 
-static void could_not_open(const char *name, DAT_RETURN rc)
+static void report_open_failure(const char *name, DAT_RETURN rc)
 {
-	/* That one of all the names in dat.conf can't be opened here is no news. */
+	/* Not every adapter of dat.conf must be usable on this host. */
 	if (mca_btl_udapl_component.include && *mca_btl_udapl_component.include &&
-	    udapl_speaks_for_node())
-		udapl_tell("cannot open", opal_process_info.nodename, name, udapl_error(rc));
+	    udapl_is_first_on_node())
+		udapl_show_help("cannot open", opal_process_info.nodename, name, udapl_error(rc));
 	else
 		opal_output_verbose(10, opal_btl_base_framework.framework_output,
 				    "btl:udapl: %s is not used: %s", name, udapl_error(rc));
@@ -172,50 +166,26 @@ mca_btl_udapl_module_t *udapl_module_open(const char *name)
 	memcpy(m, &mca_btl_udapl_template, sizeof *m);
 	snprintf(m->name, sizeof m->name, "%s", name);
 	m->rings = calloc(mca_btl_udapl_component.eager_peers + 1, sizeof *m->rings);
-	m->untold.kind = UDAPL_STAGED;
+	m->unsignalled_work.kind = UDAPL_STAGED;
 	OBJ_CONSTRUCT(&m->lock, opal_mutex_t);
 	OBJ_CONSTRUCT(&m->recv_lock, opal_mutex_t);
 	OBJ_CONSTRUCT(&m->endpoints, opal_list_t);
 	OBJ_CONSTRUCT(&m->conns, opal_list_t);
 	OBJ_CONSTRUCT(&m->by_name, opal_hash_table_t);
 	opal_hash_table_init(&m->by_name, 64);
-	rc = dat_ia_open(m->name, 8, &m->async_evd, &m->ia);
+	rc = dat_ia_open(m->name, UDAPL_ASYNC_EVD_LENGTH, &m->async_evd, &m->ia);
 	if (rc != DAT_SUCCESS)
 		m->ia = DAT_HANDLE_NULL;
 	else
 		rc = open_objects(m);
 	if (rc == DAT_SUCCESS && m->rings)
 		return m;
-	could_not_open(name, rc);
+	report_open_failure(name, rc);
 	udapl_finalize(&m->super);
 	return NULL;
 }
 
 /* --- processes -------------------------------------------------------------------------------- */
-
-static uint64_t key_of(opal_process_name_t name)
-{
-	return (uint64_t)name.jobid << 32 | name.vpid;
-}
-
-/* The endpoint of this process, made if it is new. NULL if there is no memory. */
-mca_btl_base_endpoint_t *udapl_endpoint_of(mca_btl_udapl_module_t *m, opal_process_name_t name)
-{
-	mca_btl_base_endpoint_t *e = NULL;
-	void *found;
-
-	OPAL_THREAD_LOCK(&m->lock);
-	if (opal_hash_table_get_value_uint64(&m->by_name, key_of(name), &found) == OPAL_SUCCESS) {
-		e = found;
-	} else if ((e = OBJ_NEW(mca_btl_base_endpoint_t)) != NULL) {
-		e->module = m;
-		e->name = name;
-		opal_hash_table_set_value_uint64(&m->by_name, key_of(name), e);
-		opal_list_append(&m->endpoints, &e->super);
-	}
-	OPAL_THREAD_UNLOCK(&m->lock);
-	return e;
-}
 
 static mca_btl_base_endpoint_t *add_proc(mca_btl_udapl_module_t *m, opal_proc_t *proc)
 {
@@ -228,13 +198,13 @@ static mca_btl_base_endpoint_t *add_proc(mca_btl_udapl_module_t *m, opal_proc_t 
 	OPAL_MODEX_RECV(rc, &mca_btl_udapl_component.super.btl_version, &proc->proc_name, &all,
 			&size);
 	if (rc != OPAL_SUCCESS || !all)
-		return NULL;	/* it does without uDAPL */
+		return NULL;	/* the process does not use uDAPL */
 	to = udapl_address_match(m, proc, (const struct udapl_address *)all, size / sizeof *to);
 	if (to && (e = udapl_endpoint_of(m, proc->proc_name)) != NULL) {
 		OPAL_THREAD_LOCK(&e->lock);
 		e->address = *to;
 		e->proc = proc;
-		e->left = false;
+		e->removed = false;
 		OPAL_THREAD_UNLOCK(&e->lock);
 	}
 	free(all);
@@ -254,19 +224,19 @@ int udapl_add_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
 	return OPAL_SUCCESS;
 }
 
-/* The end of the connections is awaited in finalize, or noticed by the way. */
-static void leave(mca_btl_base_endpoint_t *e)
+/* finalize waits for the end of the connections; before, housekeeping completes it. */
+static void close_endpoint(mca_btl_base_endpoint_t *e)
 {
 	mca_btl_udapl_module_t *m = e->module;
 	udapl_conn_t *c;
 
 	OPAL_THREAD_LOCK(&e->lock);
-	e->left = true;
+	e->removed = true;
 	e->proc = NULL;
 	OPAL_THREAD_LOCK(&m->lock);
 	OPAL_LIST_FOREACH(c, &m->conns, udapl_conn_t)
 		if (c->endpoint == e)
-			udapl_conn_leave(c);
+			udapl_conn_close(c);
 	OPAL_THREAD_UNLOCK(&m->lock);
 	OPAL_THREAD_UNLOCK(&e->lock);
 }
@@ -278,7 +248,7 @@ int udapl_del_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
 	(void)procs;
 	for (size_t i = 0; i < n; i++)
 		if (endpoints[i])
-			leave(endpoints[i]);
+			close_endpoint(endpoints[i]);
 	return OPAL_SUCCESS;
 }
 
@@ -289,18 +259,18 @@ static bool conns_remain(mca_btl_udapl_module_t *m)
 	udapl_conn_t *c;
 
 	OPAL_LIST_FOREACH(c, &m->conns, udapl_conn_t)
-		if (c->state != UDAPL_CONN_DOWN || c->posted > 0)
+		if (c->state != UDAPL_CONN_CLOSED || c->posted > 0)
 			return true;
 	return false;
 }
 
-static void part(mca_btl_udapl_module_t *m)
+static void close_connections(mca_btl_udapl_module_t *m)
 {
 	mca_btl_base_endpoint_t *e;
-	double end = udapl_now() + PARTING;
+	double end = udapl_now() + UDAPL_CLOSE_TIMEOUT;
 
 	OPAL_LIST_FOREACH(e, &m->endpoints, mca_btl_base_endpoint_t)
-		leave(e);
+		close_endpoint(e);
 	while (conns_remain(m) && udapl_now() < end)
 		udapl_progress_module(m, true);
 }
@@ -314,7 +284,7 @@ static void free_conns(mca_btl_udapl_module_t *m)
 		udapl_conn_release(c);
 }
 
-/* Receives that nobody will fill are given back to their lists: the lists free the memory. */
+/* Outstanding receives return to their free lists, which free the memory. */
 static void free_objects(mca_btl_udapl_module_t *m)
 {
 	mca_btl_base_endpoint_t *e;
@@ -329,11 +299,11 @@ static void free_objects(mca_btl_udapl_module_t *m)
 	udapl_frags_fini(m);
 	if (m->rcache)
 		mca_rcache_base_module_destroy(m->rcache);
-	/* What is left, the EVDs and the PZ, goes with it. */
+	/* Closing the adapter frees the EVDs and the PZ. */
 	dat_ia_close(m->ia, DAT_CLOSE_ABRUPT_FLAG);
 }
 
-static void forget_module(mca_btl_udapl_module_t *m)
+static void remove_module(mca_btl_udapl_module_t *m)
 {
 	mca_btl_udapl_component_t *c = &mca_btl_udapl_component;
 	int kept = 0;
@@ -350,8 +320,8 @@ int udapl_finalize(mca_btl_base_module_t *btl)
 
 	if (m->ia) {
 		m->closing = true;
-		part(m);
-		forget_module(m);
+		close_connections(m);
+		remove_module(m);
 		free_objects(m);
 	}
 	OBJ_DESTRUCT(&m->by_name);

@@ -1,95 +1,85 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* progress.c - polling: rings each time; completions as often, while an RDMA operation is under way, of
- * ours or on memory of ours, or there are no rings, else less often; connections now and then.
+/* progress.c - when to poll what: the rings at each call; the CQ as often, while an RDMA operation
+ * is outstanding on either side or there are no rings, otherwise less often; connections rarely.
  *
- * Where peers map our rings, a look at completions only delays the message that comes meanwhile. Where
- * they do not, it is what brings the messages. So a module that looks in vain while messages come
- * is more patient the next time, and one that finds something by looking is less. */
-#include "udapl.h"
-#include <time.h>
+ * If peers have mapped the rings, a poll of the CQ only delays the next message. If they have not,
+ * polling the CQ drives the device that delivers messages. So a module whose poll of the CQ was
+ * empty while messages arrived doubles its budget of messages until the next poll, and one that
+ * found something halves it. */
+#include "progress.h"
+#include "connect.h"
+#include "rdma.h"
+#include "receive.h"
+#include "ring_poll.h"
+#include "send.h"
+#include "staging.h"
 #include "opal/util/output.h"
 
-enum {
-	BATCH = 16,	/* completions taken at a time */
-	PATIENT = 256,	/* messages from rings for one look at completions, at most, */
-	IN_VAIN = 256,	/* ... or polls in a row that found none, */
-	AGAIN = 32,	/* ... or so many more, for to look is to let others have the processor, too, */
-	SELDOM = 128	/* ... and for one at connections, about */
-};
-
 /* Held by the thread that handles connections. */
-static opal_atomic_lock_t connecting = { .u.lock = OPAL_ATOMIC_LOCK_UNLOCKED };
+static opal_atomic_lock_t conn_lock = { .u.lock = OPAL_ATOMIC_LOCK_UNLOCKED };
 
-double udapl_now(void)
+static void check_status(struct udapl_conn *c, DAT_DTO_COMPLETION_STATUS status)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
-static void failed(struct udapl_conn *c, DAT_DTO_COMPLETION_STATUS status)
-{
-	/* Flushed means that the connection ended: an event tells. */
+	/* A flushed request means that the connection ended: an event reports that. */
 	if (c && status != DAT_DTO_SUCCESS && status != DAT_DTO_ERR_FLUSHED)
 		udapl_conn_broken(c, "a request failed");
 }
 
-static void completion(mca_btl_udapl_module_t *m, const DAT_EVENT *event)
+static void handle_completion(mca_btl_udapl_module_t *m, const DAT_EVENT *event)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
 	struct udapl_work *work = dto->user_cookie.as_ptr;
 
 	switch (work->kind) {
 	case UDAPL_RECEIVE:
-		udapl_received(m, CONTAINER_OF(work, udapl_frag_t, work), dto);
+		udapl_receive_completed(m, CONTAINER_OF(work, udapl_frag_t, work), dto);
 		break;
 	case UDAPL_SEND:
 	case UDAPL_CONTROL:
-		failed(work->conn, dto->status);
-		udapl_sent(CONTAINER_OF(work, udapl_frag_t, work), dto->status);
+		check_status(work->conn, dto->status);
+		udapl_send_completed(CONTAINER_OF(work, udapl_frag_t, work), dto->status);
 		break;
 	case UDAPL_STAGED:
-		failed(work->conn ? work->conn : udapl_conn_from(dto->ep_handle), dto->status);
+		check_status(work->conn ? work->conn : udapl_conn_from(dto->ep_handle), dto->status);
 		if (work->conn)
-			udapl_sent_staged(work->conn);
+			udapl_staged_completed(work->conn);
 		break;
 	case UDAPL_RDMA:
-		failed(work->conn, dto->status);
+		check_status(work->conn, dto->status);
 		udapl_rdma_completed(CONTAINER_OF(work, udapl_rdma_t, work), dto->status);
 		break;
 	}
 }
 
-static int take_completions(mca_btl_udapl_module_t *m, int most)
+static int dequeue_completions(mca_btl_udapl_module_t *m, int most)
 {
-	bool taking = m->taking;
+	bool in_completions = m->in_completions;
 	DAT_EVENT event;
 	int n = 0;
 
-	m->taking = true;
+	m->in_completions = true;
 	while (n < most && dat_evd_dequeue(m->dto_evd, &event) == DAT_SUCCESS) {
 		if (event.event_number == DAT_DTO_COMPLETION_EVENT ||
 		    event.event_number == (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT)
-			completion(m, &event);
+			handle_completion(m, &event);
 		n++;
 	}
-	m->taking = taking;
+	m->in_completions = in_completions;
 	return n;
 }
 
-/* The only RDMA operation under way may have completed when it was posted; then its consumer is told
- * before he goes on, so that what he does next is not late. Not with threads, as he may hold locks;
- * and not from within completions, which are being taken already. */
-void udapl_take_rdma(mca_btl_udapl_module_t *m)
+/* The only outstanding RDMA operation may have completed during the post. Then its callback
+ * runs before the caller continues, so that the next step is not delayed. Not with threads,
+ * since the caller may hold locks, and not while completions are being dequeued. */
+void udapl_reap_rdma(mca_btl_udapl_module_t *m)
 {
-	if (opal_using_threads() || m->taking)
+	if (opal_using_threads() || m->in_completions)
 		return;
-	while (m->rdma_outstanding > 0 && take_completions(m, 1))
+	while (m->rdma_outstanding > 0 && dequeue_completions(m, 1))
 		;
 }
 
-static void take_async(mca_btl_udapl_module_t *m)
+static void drain_async(mca_btl_udapl_module_t *m)
 {
 	DAT_EVENT event;
 
@@ -99,9 +89,9 @@ static void take_async(mca_btl_udapl_module_t *m)
 				    event.event_number);
 }
 
-/* A goodbye is among the completions that come before the end of a connection: all of them
- * are taken before ends are judged. */
-static int look_at_connections(mca_btl_udapl_module_t *m)
+/* The close notification is among the completions that precede the disconnect event. So all
+ * completions are dequeued before disconnects are judged. */
+static int poll_connections(mca_btl_udapl_module_t *m)
 {
 	DAT_EVENT event;
 	int n = 0;
@@ -110,49 +100,50 @@ static int look_at_connections(mca_btl_udapl_module_t *m)
 		udapl_conn_event(m, &event);
 		n++;
 	}
-	take_async(m);
-	while (take_completions(m, BATCH) == BATCH)
+	drain_async(m);
+	while (dequeue_completions(m, UDAPL_CQ_BATCH) == UDAPL_CQ_BATCH)
 		;
-	udapl_conn_look_after(m);
+	udapl_conn_housekeep(m);
 	return n;
 }
 
-static bool came(const mca_btl_udapl_module_t *m)
+static bool budget_used(const mca_btl_udapl_module_t *m)
 {
-	return m->may_come < m->granted;
+	return m->budget_left < m->budget;
 }
 
-static int more_patient(int patience)
+static int grow_budget(int max_budget)
 {
-	return patience < PATIENT / 2 ? 2 * patience + 1 : PATIENT;
+	return max_budget < UDAPL_MAX_BUDGET / 2 ? 2 * max_budget + 1 : UDAPL_MAX_BUDGET;
 }
 
-/* When is the next look? */
-static void plan(mca_btl_udapl_module_t *m)
+/* Computes when the next poll of the CQ is due. */
+static void schedule_next(mca_btl_udapl_module_t *m)
 {
-	bool soon = m->asked | m->rdma_outstanding | m->exposed;
+	bool soon = m->poll_requested | m->rdma_outstanding | m->exposed;
 
-	m->granted = m->may_come = soon ? 0 : m->patience;
-	m->vain_polls = 1 + (m->granted < IN_VAIN ? m->granted : IN_VAIN);
+	m->budget = m->budget_left = soon ? 0 : m->max_budget;
+	m->empty_polls_limit = 1 + (m->budget < UDAPL_MAX_EMPTY_POLLS ? m->budget : UDAPL_MAX_EMPTY_POLLS);
 }
 
-/* Looks at completions. What they bring may be in a ring. What is noted meanwhile is for the next look. */
-static int look(mca_btl_udapl_module_t *m, bool connections)
+/* Polls the CQ, then the rings, since a completion may announce a message there. A poll that is
+ * requested meanwhile takes place at the next call. */
+static int poll_cq(mca_btl_udapl_module_t *m, bool connections)
 {
 	int n;
 
-	m->asked = false;
-	n = take_completions(m, BATCH);
-	if (connections && !opal_atomic_trylock(&connecting)) {
-		n += look_at_connections(m);
-		opal_atomic_unlock(&connecting);
+	m->poll_requested = false;
+	n = dequeue_completions(m, UDAPL_CQ_BATCH);
+	if (connections && !opal_atomic_trylock(&conn_lock)) {
+		n += poll_connections(m);
+		opal_atomic_unlock(&conn_lock);
 	}
 	n += udapl_rings_poll(m);
 	if (n)
-		m->patience /= 2;
-	else if (came(m))
-		m->patience = more_patient(m->patience);
-	plan(m);
+		m->max_budget /= 2;
+	else if (budget_used(m))
+		m->max_budget = grow_budget(m->max_budget);
+	schedule_next(m);
 	return n;
 }
 
@@ -160,19 +151,21 @@ int udapl_progress_module(mca_btl_udapl_module_t *m, bool connections)
 {
 	int n = udapl_rings_poll(m);
 
-	return n + look(m, connections);
+	return n + poll_cq(m, connections);
 }
 
-int udapl_look_now(mca_btl_udapl_module_t *m)
+int udapl_poll_completions(mca_btl_udapl_module_t *m)
 {
-	bool connections, idle = !came(m);
+	bool connections, idle = !budget_used(m);
 	int n;
 
-	m->polls_before += m->vain_polls < AGAIN ? m->vain_polls : AGAIN;
-	connections = m->polls_before >= SELDOM;
+	m->polls_since_conn += m->empty_polls_limit < UDAPL_IDLE_EMPTY_POLLS ? m->empty_polls_limit : UDAPL_IDLE_EMPTY_POLLS;
+	connections = m->polls_since_conn >= UDAPL_CONN_POLLS;
 	if (connections)
-		m->polls_before = 0;
-	n = look(m, connections);
-	m->polls_left = idle && !n && m->vain_polls > AGAIN ? AGAIN : m->vain_polls;
+		m->polls_since_conn = 0;
+	n = poll_cq(m, connections);
+	m->empty_polls_left = idle && !n && m->empty_polls_limit > UDAPL_IDLE_EMPTY_POLLS
+				      ? UDAPL_IDLE_EMPTY_POLLS
+				      : m->empty_polls_limit;
 	return n;
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* rdma.c - what reads and writes the memory of peers: put, get, atomic operations, flush. They
- * need no credits; when the connection has no room for another request, or is not there yet,
- * they wait in endpoint->rdmas. */
-#include "udapl.h"
+/* rdma.c - access to the memory of peers: put, get, atomic operations, flush. They need no
+ * credits. If the connection has no free send-queue slot, or is not established, they wait in
+ * endpoint->rdmas. */
+#include "rdma.h"
+#include "connect.h"
+#include "progress.h"
+#include "reg_cache.h"
+#include "send.h"
 
 /* --- operations -------------------------------------------------------------------------------- */
 
@@ -27,7 +31,7 @@ static DAT_RETURN post(struct udapl_conn *c, struct udapl_rdma *r)
 	return UDAPL_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
 }
 
-/* With e->lock held. False: it waits with the flushed requests for the verdict. */
+/* Called with e->lock held. Returns false if the operation joined the flushed requests. */
 bool udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r)
 {
 	DAT_RETURN rc;
@@ -35,11 +39,11 @@ bool udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r)
 	r->work.conn = c;
 	rc = post(c, r);
 	if (rc != DAT_SUCCESS) {
-		opal_list_append(&r->endpoint->lost_rdmas, &r->super.super);
-		udapl_conn_refused(c, rc);
+		opal_list_append(&r->endpoint->flushed_rdmas, &r->super.super);
+		udapl_conn_post_failed(c, rc);
 		return false;
 	}
-	c->room--;
+	c->sq_free--;
 	c->posted++;
 	return true;
 }
@@ -66,10 +70,10 @@ void udapl_rdma_completed(struct udapl_rdma *r, DAT_DTO_COMPLETION_STATUS status
 
 	OPAL_THREAD_LOCK(&e->lock);
 	c->posted--;
-	c->room++;
+	c->sq_free++;
 	waiting = udapl_has_waiting(e);
 	if (status != DAT_DTO_SUCCESS)
-		opal_list_append(&e->lost_rdmas, &r->super.super);
+		opal_list_append(&e->flushed_rdmas, &r->super.super);
 	OPAL_THREAD_UNLOCK(&e->lock);
 	if (status == DAT_DTO_SUCCESS)
 		udapl_rdma_done(r, OPAL_SUCCESS);
@@ -77,12 +81,12 @@ void udapl_rdma_completed(struct udapl_rdma *r, DAT_DTO_COMPLETION_STATUS status
 		udapl_push(e);
 }
 
-/* What did not complete when it was posted the peer has to serve. */
-static void tell(mca_btl_base_endpoint_t *e)
+/* An operation that did not complete during the post needs progress at the peer. */
+static void count_posted(mca_btl_base_endpoint_t *e)
 {
 	OPAL_THREAD_LOCK(&e->lock);
 	if (e->conn)
-		udapl_note_post(e->conn);
+		udapl_count_post(e->conn);
 	OPAL_THREAD_UNLOCK(&e->lock);
 }
 
@@ -92,7 +96,7 @@ static int start(mca_btl_base_endpoint_t *e, struct udapl_rdma *r)
 
 	OPAL_THREAD_ADD_FETCH32(&e->rdma_outstanding, 1);
 	OPAL_THREAD_ADD_FETCH32(&m->rdma_outstanding, 1);
-	udapl_look_soon(m);
+	udapl_request_poll(m);
 	OPAL_THREAD_LOCK(&e->lock);
 	if (e->conn && opal_list_is_empty(&e->rdmas) && udapl_may_post(e->conn)) {
 		udapl_rdma_post(e->conn, r);
@@ -103,9 +107,9 @@ static int start(mca_btl_base_endpoint_t *e, struct udapl_rdma *r)
 	}
 	OPAL_THREAD_UNLOCK(&e->lock);
 	if (m->rdma_outstanding == 1)
-		udapl_take_rdma(m);
+		udapl_reap_rdma(m);
 	if (m->rdma_outstanding > 0)
-		tell(e);
+		count_posted(e);
 	return OPAL_SUCCESS;
 }
 
@@ -180,10 +184,10 @@ int udapl_get(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *loca
 			context, data);
 }
 
-/* DAT has two: fetch and add, compare and swap, of 64 bits. osc/rdma asks for others too, and for
- * these without a handle, on memory that it shares with the peer; it has another way for the answer
- * OPAL_ERR_NOT_SUPPORTED. At any other, as the interface's OPAL_ERR_NOT_AVAILABLE, it asks again for
- * ever. */
+/* DAT has two atomic operations, fetch and add, compare and swap, of 64 bits. osc/rdma also
+ * requests others, and these two without a handle on memory that it shares with the peer. It
+ * has a fallback for OPAL_ERR_NOT_SUPPORTED. After any other error, including
+ * OPAL_ERR_NOT_AVAILABLE of the interface, it retries for ever. */
 static bool have_atomic(uint64_t remote, const mca_btl_base_registration_handle_t *remote_handle,
 			int flags)
 {
@@ -213,7 +217,7 @@ int udapl_atomic_op(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, uint
 	return start(e, r);
 }
 
-/* What was there before comes to `local`. */
+/* The previous value is stored at `local`. */
 static int fetch(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, enum udapl_op op, void *local,
 		 uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
 		 mca_btl_base_registration_handle_t *remote_handle, uint64_t compare,
@@ -259,7 +263,7 @@ int udapl_atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, v
 
 /* --- flush -------------------------------------------------------------------------------------- */
 
-static bool outstanding(mca_btl_udapl_module_t *m, const mca_btl_base_endpoint_t *e)
+static bool is_outstanding(mca_btl_udapl_module_t *m, const mca_btl_base_endpoint_t *e)
 {
 	mca_btl_base_endpoint_t *i;
 	bool some = false;
@@ -273,12 +277,12 @@ static bool outstanding(mca_btl_udapl_module_t *m, const mca_btl_base_endpoint_t
 	return some;
 }
 
-/* A request completes when it is carried out at the peer: so nothing but waiting is needed. */
+/* A request completes when it has been executed at the peer, so flush only waits. */
 int udapl_flush(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e)
 {
 	mca_btl_udapl_module_t *m = (mca_btl_udapl_module_t *)btl;
 
-	while (outstanding(m, e))
+	while (is_outstanding(m, e))
 		opal_progress();
 	return OPAL_SUCCESS;
 }

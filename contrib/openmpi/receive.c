@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* receive.c - receives, and what is done with what comes. Each connection has credits +
- * UDAPL_RESERVE of them, in the adapter's shared queue or of its own: there is a receive for
- * whatever a peer may send, always, so the devices never have to make a sender wait or fail. */
-#include "udapl.h"
+/* receive.c - receives, and the handling of received messages. Each connection has credits +
+ * UDAPL_CONTROL_RECEIVES receives, in the shared queue of the adapter or of its own. There is
+ * always a receive for each message that a peer may send. So devices never have to delay or
+ * fail a sender. */
+#include "receive.h"
+#include "connect.h"
+#include "ring_setup.h"
+#include "send.h"
 
 static DAT_RETURN post_to(mca_btl_udapl_module_t *m, udapl_conn_t *own, udapl_frag_t *f)
 {
@@ -17,18 +21,18 @@ static DAT_RETURN post_to(mca_btl_udapl_module_t *m, udapl_conn_t *own, udapl_fr
 	return dat_srq_post_recv(m->srq, 1, &to, cookie);
 }
 
-static udapl_frag_t *new_frag(mca_btl_udapl_module_t *m)
+static udapl_frag_t *get_frag(mca_btl_udapl_module_t *m)
 {
 	return (udapl_frag_t *)opal_free_list_get(&m->recv_frags);
 }
 
-static void drop(mca_btl_udapl_module_t *m, udapl_frag_t *f)
+static void put_frag(mca_btl_udapl_module_t *m, udapl_frag_t *f)
 {
 	opal_free_list_return(&m->recv_frags, &f->base.super);
 }
 
-/* Posts f, or a new one if it is NULL, if the shared queue wants another. */
-static int fill_srq(mca_btl_udapl_module_t *m, udapl_frag_t *f)
+/* Posts f, or a new fragment if f is NULL, if the shared queue needs another receive. */
+static int post_srq(mca_btl_udapl_module_t *m, udapl_frag_t *f)
 {
 	bool wanted;
 
@@ -38,11 +42,11 @@ static int fill_srq(mca_btl_udapl_module_t *m, udapl_frag_t *f)
 		m->srq_posted++;
 	OPAL_THREAD_UNLOCK(&m->recv_lock);
 	if (wanted && !f)
-		f = new_frag(m);
+		f = get_frag(m);
 	if (wanted && f && post_to(m, NULL, f) == DAT_SUCCESS)
 		return OPAL_SUCCESS;
 	if (f)
-		drop(m, f);
+		put_frag(m, f);
 	if (!wanted)
 		return OPAL_ERR_NOT_AVAILABLE;
 	OPAL_THREAD_LOCK(&m->recv_lock);
@@ -51,69 +55,69 @@ static int fill_srq(mca_btl_udapl_module_t *m, udapl_frag_t *f)
 	return OPAL_ERR_OUT_OF_RESOURCE;
 }
 
-static int fill_own(udapl_conn_t *c, udapl_frag_t *f)
+static int post_own(udapl_conn_t *c, udapl_frag_t *f)
 {
 	if (!f)
-		f = new_frag(c->module);
+		f = get_frag(c->module);
 	if (!f)
 		return OPAL_ERR_OUT_OF_RESOURCE;
 	if (post_to(c->module, c, f) != DAT_SUCCESS) {
-		drop(c->module, f);
+		put_frag(c->module, f);
 		return OPAL_ERR_OUT_OF_RESOURCE;
 	}
 	OPAL_THREAD_ADD_FETCH32(&c->receives, 1);
 	return OPAL_SUCCESS;
 }
 
-/* The receives of a new connection. */
+/* Posts the receives of a new connection. */
 int udapl_receives_post(struct udapl_conn *c)
 {
-	int n = mca_btl_udapl_component.credits + UDAPL_RESERVE, rc;
+	int n = mca_btl_udapl_component.credits + UDAPL_CONTROL_RECEIVES, rc;
 
 	for (int i = 0; i < n; i++) {
-		rc = c->srq ? fill_srq(c->module, NULL) : fill_own(c, NULL);
+		rc = c->srq ? post_srq(c->module, NULL) : post_own(c, NULL);
 		if (rc == OPAL_ERR_NOT_AVAILABLE)
-			break;	/* left over from a connection that ended */
+			break;	/* receives remain from a connection that ended */
 		if (rc != OPAL_SUCCESS)
 			return rc;
 	}
 	return OPAL_SUCCESS;
 }
 
-/* The shared queue needs them no more; as they are filled they are not posted again. */
-void udapl_receives_drop(struct udapl_conn *c)
+/* The shared queue needs fewer receives: the surplus is not re-posted after completion. */
+void udapl_receives_release(struct udapl_conn *c)
 {
 	mca_btl_udapl_module_t *m = c->module;
 
 	if (!c->srq)
 		return;
 	OPAL_THREAD_LOCK(&m->recv_lock);
-	m->srq_wanted -= mca_btl_udapl_component.credits + UDAPL_RESERVE;
+	m->srq_wanted -= mca_btl_udapl_component.credits + UDAPL_CONTROL_RECEIVES;
 	OPAL_THREAD_UNLOCK(&m->recv_lock);
 }
 
-/* --- what comes ------------------------------------------------------------------------------- */
+/* --- received messages ----------------------------------------------------------------------- */
 
-/* With e->lock held. True: something may go that waited. */
-static bool add_news(udapl_conn_t *c, int credits, uint32_t eager_credits)
+/* Called with e->lock held. Returns true if waiting requests may now be sent. */
+static bool take_credits(udapl_conn_t *c, int credits, uint32_t eager_credits)
 {
-	bool news = credits || eager_credits;
+	bool gained = credits || eager_credits;
 
-	if (!c->heard)
-		news |= udapl_conn_heard_first(c);
+	if (!c->received_any)
+		gained |= udapl_conn_first_message(c);
 	c->credits += credits;
-	c->ring_out.free += eager_credits;
-	return news && udapl_has_waiting(c->endpoint);
+	c->ring_out.free_slots += eager_credits;
+	return gained && udapl_has_waiting(c->endpoint);
 }
 
-/* What comes with a message from the ring. */
-void udapl_take_news(struct udapl_conn *c, int credits, uint32_t eager_credits)
+/* Credits that came with a message in the ring. */
+void udapl_credits_received(struct udapl_conn *c, int credits, uint32_t eager_credits)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 	bool waiting;
 
 	OPAL_THREAD_LOCK(&e->lock);
-	waiting = add_news(c, credits, eager_credits);
+	waiting = take_credits(c, credits, eager_credits);
 	OPAL_THREAD_UNLOCK(&e->lock);
 	if (waiting)
 		udapl_push(e);
@@ -128,11 +132,11 @@ static void dispatch(udapl_conn_t *c, const struct udapl_header *h, void *payloa
 
 	udapl_describe(&des, &segment);
 	OPAL_THREAD_LOCK(&e->lock);
-	waiting = add_news(c, h->credits, h->eager_credits);
-	if (h->kind == UDAPL_RING)
+	waiting = take_credits(c, h->credits, h->eager_credits);
+	if (h->kind == UDAPL_RING_OFFER)
 		udapl_ring_accept(c, payload);
-	else if (h->kind == UDAPL_GOODBYE)
-		c->goodbye = true;
+	else if (h->kind == UDAPL_CLOSE)
+		c->close_received = true;
 	OPAL_THREAD_UNLOCK(&e->lock);
 	if (h->kind == UDAPL_DATA)
 		udapl_deliver(c->module, h->tag, &des);
@@ -140,16 +144,16 @@ static void dispatch(udapl_conn_t *c, const struct udapl_header *h, void *payloa
 		udapl_push(e);
 }
 
-/* A shared queue that has more than it wants, since a connection ended, has room for the peer's
- * next message all the same. */
-static void post_again(udapl_conn_t *c, udapl_frag_t *f, bool owe)
+/* After a connection ended the shared queue may hold a surplus, so a credit is returned even if
+ * the receive is not re-posted. */
+static void repost(udapl_conn_t *c, udapl_frag_t *f, bool consumed_credit)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
-	int rc = f->work.conn ? fill_own(c, f) : fill_srq(c->module, f);
+	int rc = f->work.conn ? post_own(c, f) : post_srq(c->module, f);
 
-	if (owe && (rc == OPAL_SUCCESS || rc == OPAL_ERR_NOT_AVAILABLE)) {
+	if (consumed_credit && (rc == OPAL_SUCCESS || rc == OPAL_ERR_NOT_AVAILABLE)) {
 		OPAL_THREAD_LOCK(&e->lock);
-		c->owed++;
+		c->credits_to_return++;
 		c->received++;
 		if (c->received >= mca_btl_udapl_component.eager_threshold && !c->ring_in.offered)
 			udapl_ring_offer(c);
@@ -157,8 +161,8 @@ static void post_again(udapl_conn_t *c, udapl_frag_t *f, bool owe)
 	}
 }
 
-/* The completion of a receive. */
-void udapl_received(mca_btl_udapl_module_t *m, struct udapl_frag *f,
+/* Completion of a receive. */
+void udapl_receive_completed(mca_btl_udapl_module_t *m, struct udapl_frag *f,
 		    const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
 	udapl_conn_t *c = f->work.conn ? f->work.conn : udapl_conn_from(dto->ep_handle);
@@ -174,10 +178,10 @@ void udapl_received(mca_btl_udapl_module_t *m, struct udapl_frag *f,
 	if (!c || dto->status != DAT_DTO_SUCCESS || length < sizeof *f->header) {
 		if (c && dto->status != DAT_DTO_ERR_FLUSHED)
 			udapl_conn_broken(c, "a receive failed");
-		drop(m, f);
+		put_frag(m, f);
 		return;
 	}
 	dispatch(c, f->header, f->header + 1, length - sizeof *f->header);
-	post_again(c, f, f->header->kind == UDAPL_DATA);
+	repost(c, f, f->header->kind == UDAPL_DATA);
 	udapl_return_credits(c);
 }

@@ -1,74 +1,75 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ring.h - where messages lie in an eager ring, and how one is written; eager.c says why so. All of
- * it is done for every short message, so it is inline. */
+/* ring.h - layout of messages in an eager ring, and how a message is written. ring_setup.c
+ * explains the design. All of this runs for every short message, so it is inline. */
 #ifndef BTL_UDAPL_RING_H
 #define BTL_UDAPL_RING_H
 
 #include <string.h>
+#include "tunables.h"
 #include "udapl.h"
 
-enum {
-	UDAPL_SLOT = 32,	/* a message takes a multiple of it */
-	UDAPL_LINE = 64,	/* of the cache */
-	UDAPL_ALONG = 3,	/* lines before the last that are polled, too */
-	UDAPL_LONG = 512,	/* payloads that are longer begin ... */
-	UDAPL_AHEAD = 14,	/* ... so much before a line */
-	UDAPL_SPARE = 103,	/* bytes of a message beyond its payload, at most, but for its last line */
-	UDAPL_TELL_ALONE = 2,	/* this part of a ring is owed: it is told by a message of its own, */
-	UDAPL_TELL_ALONG = 16	/* ... or this part, along with the next one from the stage */
-};
-
 struct udapl_extent {
-	uint32_t begin;		/* of the payload, in the ring */
-	uint32_t size;		/* of the message: what it takes */
+	uint32_t begin;		/* offset of the payload in the ring */
+	uint32_t size;		/* bytes that the message takes */
 };
 
-/* Does so much payload fit into a slot, with its tail? */
-static inline bool udapl_ring_is_slot(uint32_t length)
+static inline int32_t udapl_fetch_and_clear(volatile int32_t *n)
 {
-	return length <= UDAPL_SLOT - sizeof(struct udapl_tail);
+	int32_t had = *n;
+
+	if (had > 0)
+		OPAL_THREAD_ADD_FETCH32(n, -had);
+	return had;
 }
 
-/* Where it begins, unless it is a long one. */
+/* Whether the payload and its tail fit into one slot. */
+static inline bool udapl_ring_is_slot(uint32_t length)
+{
+	return length <= UDAPL_RING_SLOT - sizeof(struct udapl_tail);
+}
+
+/* Offset of a payload that is not aligned to a line. */
 static inline uint32_t udapl_ring_begin(uint32_t end, uint32_t length)
 {
 	return (end - sizeof(struct udapl_tail) - length) & ~7u;
 }
 
-/* Of a message with so much payload whose tail ends there. What is behind a header of ob1's in a long one
- * begins a line: to copy it there is quicker; and it shares no line with the next. */
+/* Extent of a message that ends at `end`. In a long message the data behind the header of ob1
+ * begins on a cache line: copying from there is faster, and the message shares no line with the
+ * next. */
 static inline struct udapl_extent udapl_ring_extent(uint32_t end, uint32_t length)
 {
 	uint32_t begin;
 
-	if (OPAL_LIKELY(length <= UDAPL_LONG)) {
+	if (OPAL_LIKELY(length <= UDAPL_ALIGN_ABOVE)) {
 		begin = udapl_ring_begin(end, length);
-		return (struct udapl_extent){ begin, end - (begin & ~(UDAPL_SLOT - 1u)) };
+		return (struct udapl_extent){ begin, end - (begin & ~(UDAPL_RING_SLOT - 1u)) };
 	}
-	begin = ((end - sizeof(struct udapl_tail) - length + UDAPL_AHEAD) & ~(UDAPL_LINE - 1u)) - UDAPL_AHEAD;
-	return (struct udapl_extent){ begin, end - (begin & ~(UDAPL_LINE - 1u)) };
+	begin = end - sizeof(struct udapl_tail) - length + UDAPL_ALIGN_SKIP;
+	begin = (begin & ~(UDAPL_CACHE_LINE - 1u)) - UDAPL_ALIGN_SKIP;
+	return (struct udapl_extent){ begin, end - (begin & ~(UDAPL_CACHE_LINE - 1u)) };
 }
 
-/* A message of `size` bytes that ends here is the last of its lap. */
-static inline bool udapl_ring_ends(const struct udapl_ring_shape *shape, uint32_t end, uint32_t size)
+/* Whether a message of `size` bytes that ends at `end` is the last of its lap. */
+static inline bool udapl_ring_wraps(const struct udapl_ring_shape *shape, uint32_t end, uint32_t size)
 {
 	return end - size < shape->largest;
 }
 
-/* Slots that it takes from the ring, with those that are left out at the bottom. */
-static inline uint32_t udapl_ring_taken(const struct udapl_ring_shape *shape, uint32_t end,
+/* Slots that the message takes, including the unused ones at the bottom of the ring. */
+static inline uint32_t udapl_ring_slots(const struct udapl_ring_shape *shape, uint32_t end,
 					uint32_t size)
 {
-	return (udapl_ring_ends(shape, end, size) ? end : size) / UDAPL_SLOT;
+	return (udapl_ring_wraps(shape, end, size) ? end : size) / UDAPL_RING_SLOT;
 }
 
-/* Goes on to where the next message ends. Returns the slots taken. */
-static inline uint32_t udapl_ring_pass(const struct udapl_ring_shape *shape,
-				       struct udapl_ring_place *at, uint32_t size)
+/* Advances the cursor to the next message. Returns the slots passed. */
+static inline uint32_t udapl_ring_advance(const struct udapl_ring_shape *shape,
+				       struct udapl_ring_cursor *at, uint32_t size)
 {
-	uint32_t taken = udapl_ring_taken(shape, at->end, size);
+	uint32_t taken = udapl_ring_slots(shape, at->end, size);
 
-	if (OPAL_UNLIKELY(udapl_ring_ends(shape, at->end, size))) {
+	if (OPAL_UNLIKELY(udapl_ring_wraps(shape, at->end, size))) {
 		at->end = shape->size;
 		at->lap = at->lap % UINT8_MAX + 1;
 	} else {
@@ -77,93 +78,96 @@ static inline uint32_t udapl_ring_pass(const struct udapl_ring_shape *shape,
 	return taken;
 }
 
-/* Slots of our ring that were read and not told are 1 / `part` of it, or more. */
-static inline bool udapl_ring_owes(const struct udapl_conn *c, uint32_t part)
+/* Whether at least 1/`part` of the incoming ring is released but not reported. */
+static inline bool udapl_ring_credits_due(const struct udapl_conn *c, uint32_t part)
 {
 	const struct udapl_ring_in *r = &c->ring_in;
 
-	return r->owed > 0 && (uint32_t)r->owed >= r->shape.size / (UDAPL_SLOT * part);
+	return r->slots_to_return > 0 && (uint32_t)r->slots_to_return >= r->shape.size / (UDAPL_RING_SLOT * part);
 }
 
-/* Credits of any kind that should be told alone, if nothing goes where they could ride on. */
-static inline bool udapl_owes(const struct udapl_conn *c)
+/* Whether credits of either kind need a message of their own, unless another message carries
+ * them. */
+static inline bool udapl_credits_due(const struct udapl_conn *c)
 {
-	return c->owed >= mca_btl_udapl_component.credits / 2 ||
-	       udapl_ring_owes(c, UDAPL_TELL_ALONE);
+	return c->credits_to_return >= mca_btl_udapl_component.credits / 2 ||
+	       udapl_ring_credits_due(c, UDAPL_CREDIT_ALONE);
 }
 
-/* --- the peer's; with e->lock held --------------------------------------------------------- */
+/* --- outgoing ring; called with e->lock held ------------------------------------------------ */
 
-/* What was read of a ring that is mapped. */
-static inline void udapl_ring_look(struct udapl_ring_out *r)
+/* Reads from a mapped ring how many slots the peer has released. */
+static inline void udapl_ring_update_free(struct udapl_ring_out *r)
 {
-	uint32_t read = __atomic_load_n(&r->notes->read, __ATOMIC_ACQUIRE);
+	uint32_t read = __atomic_load_n(&r->ctl->consumed, __ATOMIC_ACQUIRE);
 
-	r->free += read - r->seen;
-	r->seen = read;
+	r->free_slots += read - r->consumed_seen;
+	r->consumed_seen = read;
 }
 
-/* For a message that takes so much, and is no longer than `most`. */
+/* For a message of `size` bytes whose payload is no longer than max_payload. */
 static inline bool udapl_ring_fits(struct udapl_ring_out *r, uint32_t size)
 {
-	uint32_t taken = udapl_ring_taken(&r->offer.shape, r->at.end, size);
+	uint32_t taken = udapl_ring_slots(&r->offer.shape, r->cursor.end, size);
 
-	if (OPAL_UNLIKELY(taken > r->free) && r->notes)
-		udapl_ring_look(r);
-	return taken <= r->free;
+	if (OPAL_UNLIKELY(taken > r->free_slots) && r->ctl)
+		udapl_ring_update_free(r);
+	return taken <= r->free_slots;
 }
 
 static inline bool udapl_ring_has_room(struct udapl_conn *c, size_t length)
 {
 	struct udapl_ring_out *r = &c->ring_out;
 
-	return length <= r->most && udapl_ring_fits(r, udapl_ring_extent(r->at.end, length).size);
+	return length <= r->max_payload && udapl_ring_fits(r, udapl_ring_extent(r->cursor.end, length).size);
 }
 
-/* Has it room for a message that is not on the stage, to be posted? */
+/* Whether a message from a fragment can be written into the ring by RDMA. */
 static inline bool udapl_ring_takes_posts(struct udapl_conn *c, size_t length)
 {
-	return !c->ring_out.notes && udapl_ring_has_room(c, length);
+	return !c->ring_out.ctl && udapl_ring_has_room(c, length);
 }
 
-/* The mapped ring: the payload is there; with its tail it's the peer's message of that size. What is where the
- * next tail will be looked for is of the lap before: something read, or, if there is no slot left, a tail. */
+/* Completes a message in a mapped ring, whose payload is already stored, by storing its tail.
+ * The place of the next tail holds data of the previous lap: a released message, or a tail of
+ * this lap if no slot is free. It is cleared if it looks like a tail of this lap. */
 static inline void udapl_ring_store(struct udapl_ring_out *r, struct udapl_tail tail, uint32_t size)
 {
-	uint32_t end = r->at.end, taken;
+	uint32_t end = r->cursor.end, taken;
 	struct udapl_tail *next;
 	uint64_t word;
 
-	tail.lap = r->at.lap;
+	tail.lap = r->cursor.lap;
 	memcpy(&word, &tail, sizeof word);
-	taken = udapl_ring_pass(&r->offer.shape, &r->at, size);
-	next = (struct udapl_tail *)(r->image + r->at.end) - 1;
-	if (OPAL_UNLIKELY(next->lap == r->at.lap))
+	taken = udapl_ring_advance(&r->offer.shape, &r->cursor, size);
+	next = (struct udapl_tail *)(r->buffer + r->cursor.end) - 1;
+	if (OPAL_UNLIKELY(next->lap == r->cursor.lap))
 		next->lap = 0;
-	__atomic_store_n((uint64_t *)(r->image + end) - 1, word, __ATOMIC_RELEASE);
-	r->free -= taken;
+	__atomic_store_n((uint64_t *)(r->buffer + end) - 1, word, __ATOMIC_RELEASE);
+	r->free_slots -= taken;
 }
 
-/* Writes this payload; behind it is room for the tail. There is room for it in the ring. */
+/* Writes the payload by RDMA. The buffer has room for the tail behind the payload, and the ring
+ * has room for the message. */
 static inline DAT_RETURN udapl_ring_write(struct udapl_conn *c, char *payload, uint32_t lmr_context,
 					  struct udapl_tail tail, struct udapl_work *work,
 					  DAT_COMPLETION_FLAGS flags)
 {
 	struct udapl_ring_out *r = &c->ring_out;
-	struct udapl_extent extent = udapl_ring_extent(r->at.end, tail.length);
-	uint32_t size = r->at.end - extent.begin;
+	struct udapl_extent extent = udapl_ring_extent(r->cursor.end, tail.length);
+	uint32_t size = r->cursor.end - extent.begin;
 	DAT_LMR_TRIPLET from;
 	DAT_RMR_TRIPLET to;
 
-	tail.lap = r->at.lap;
+	tail.lap = r->cursor.lap;
 	memcpy(payload + size - sizeof tail, &tail, sizeof tail);
 	from.virtual_address = (uintptr_t)payload;
 	from.segment_length = size;
 	from.lmr_context = lmr_context;
-	to.virtual_address = r->offer.address + r->at.end - size;
+	to.virtual_address = r->offer.address + r->cursor.end - size;
 	to.segment_length = size;
 	to.rmr_context = r->offer.rmr_context;
-	r->free -= udapl_ring_pass(&r->offer.shape, &r->at, extent.size);
+	r->free_slots -= udapl_ring_advance(&r->offer.shape, &r->cursor, extent.size);
 	return dat_ep_post_rdma_write(c->ep, 1, &from, (DAT_DTO_COOKIE){ .as_ptr = work }, &to, flags);
 }
 

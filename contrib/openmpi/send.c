@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* send.c - sending, and the flow control that goes with it.
+/* send.c - sending and its flow control.
  *
- * A message needs room for a request on our side, and on the peer's either a place in the ring
- * that he polls or a receive: a credit. What finds none waits in endpoint->sends and is pushed
- * when a completion or news of credits come. Credits ride on every message; if there is none to
- * ride on, half of them go alone, by a control message, which needs no credit
- * (UDAPL_RESERVE). */
+ * A message needs a free send-queue slot, and at the peer either space in the ring or a posted
+ * receive: a credit. A message without them waits in endpoint->sends, until a completion or
+ * credits arrive. Credits ride on every message. If there is no message, half of the credits are
+ * returned by a control message, which needs no credit (UDAPL_CONTROL_RECEIVES). */
+#include "send.h"
+#include "connect.h"
+#include "frag.h"
+#include "rdma.h"
 #include "ring.h"
+#include "staging.h"
 
-enum { SHORT = 1024 };
-
-/* With e->lock held. */
-static void add_news(udapl_conn_t *c, struct udapl_header *h)
+/* Called with e->lock held. */
+static void put_credits(udapl_conn_t *c, struct udapl_header *h)
 {
-	h->credits = c->owed;
-	c->owed = 0;
-	h->eager_credits = udapl_take_all(&c->ring_in.owed);
+	h->credits = c->credits_to_return;
+	c->credits_to_return = 0;
+	h->eager_credits = udapl_fetch_and_clear(&c->ring_in.slots_to_return);
 	h->reserved = 0;
 }
 
@@ -26,7 +28,7 @@ static DAT_RETURN post_message(udapl_conn_t *c, udapl_frag_t *f)
 				 .lmr_context = f->lmr_context };
 	DAT_DTO_COOKIE cookie = { .as_ptr = &f->work };
 
-	udapl_note_post(c);
+	udapl_count_post(c);
 	return dat_ep_post_send(c->ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
@@ -40,18 +42,18 @@ static DAT_RETURN write_message(udapl_conn_t *c, udapl_frag_t *f)
 				DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-/* For a message with so much payload. */
+/* For a message with `length` bytes of payload. */
 static bool has_room(udapl_conn_t *c, size_t length)
 {
 	return udapl_may_post(c) && (c->credits > 0 || udapl_ring_takes_posts(c, length));
 }
 
-/* With e->lock held; has_room() said yes. */
+/* Called with e->lock held, after has_room() returned true. */
 static bool post(udapl_conn_t *c, udapl_frag_t *f)
 {
 	DAT_RETURN rc;
 
-	add_news(c, f->header);
+	put_credits(c, f->header);
 	f->work.conn = c;
 	if (udapl_ring_takes_posts(c, f->segment.seg_len)) {
 		rc = write_message(c, f);
@@ -60,21 +62,22 @@ static bool post(udapl_conn_t *c, udapl_frag_t *f)
 		c->credits--;
 	}
 	if (rc != DAT_SUCCESS) {
-		udapl_conn_refused(c, rc);
+		udapl_conn_post_failed(c, rc);
 		return false;
 	}
-	c->room--;
+	c->sq_free--;
 	c->posted++;
 	return true;
 }
 
-/* With e->lock held. What can't be posted waits with the flushed requests for the verdict. */
-static bool post_or_lose(mca_btl_base_endpoint_t *e, udapl_frag_t *f)
+/* Called with e->lock held. A fragment that cannot be posted joins the flushed requests, whose
+ * status is decided with that of the connection. */
+static bool post_or_flush(mca_btl_base_endpoint_t *e, udapl_frag_t *f)
 {
 	if (post(e->conn, f))
 		return true;
 	f->callback = true;
-	opal_list_append(&e->lost_sends, &f->base.super.super);
+	opal_list_append(&e->flushed_sends, &f->base.super.super);
 	return false;
 }
 
@@ -83,7 +86,7 @@ static udapl_frag_t *first_waiting(mca_btl_base_endpoint_t *e)
 	return (udapl_frag_t *)opal_list_get_first(&e->sends);
 }
 
-/* What waits and can go, goes. */
+/* Posts waiting requests as far as possible. */
 void udapl_push(mca_btl_base_endpoint_t *e)
 {
 	udapl_conn_t *c;
@@ -92,11 +95,11 @@ void udapl_push(mca_btl_base_endpoint_t *e)
 	c = e->conn;
 	while (c && !opal_list_is_empty(&e->sends) &&
 	       has_room(c, first_waiting(e)->segment.seg_len))
-		if (!post_or_lose(e, (udapl_frag_t *)opal_list_remove_first(&e->sends)))
+		if (!post_or_flush(e, (udapl_frag_t *)opal_list_remove_first(&e->sends)))
 			break;
 	while (c && !opal_list_is_empty(&e->rdmas) && udapl_may_post(c))
 		if (udapl_rdma_post(c, (udapl_rdma_t *)opal_list_remove_first(&e->rdmas)))
-			udapl_note_post(c);
+			udapl_count_post(c);
 		else
 			break;
 	OPAL_THREAD_UNLOCK(&e->lock);
@@ -104,37 +107,38 @@ void udapl_push(mca_btl_base_endpoint_t *e)
 
 /* --- the interface --------------------------------------------------------------------------- */
 
-/* Nobody need be told that it was sent. */
-static bool is_ours(const mca_btl_base_descriptor_t *des)
+/* Whether Open MPI needs no completion callback. */
+static bool is_btl_owned(const mca_btl_base_descriptor_t *des)
 {
 	return (des->des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP) &&
 	       !(des->des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK);
 }
 
-/* Copied into a ring, that is, sent. */
-static int copied(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
+/* The payload is copied into a ring, so the fragment is complete. */
+static int finish_copied(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 		  mca_btl_base_descriptor_t *des)
 {
-	bool ours = des->des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+	bool btl_owned = des->des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
 
 	if ((des->des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK) && des->des_cbfunc)
 		des->des_cbfunc(btl, e, des, OPAL_SUCCESS);
-	if (ours)
+	if (btl_owned)
 		udapl_free(btl, des);
 	return 1;
 }
 
-/* 1: it is on its way, and was ours to free or is the caller's again; he was told if he wanted to be in
- * any case. A short one is copied: that takes less than its completion would. */
+/* Returns 1 if the message is sent and the fragment belongs to the BTL or to the caller again;
+ * the callback has run if the caller always wants it. A short message is copied: that costs
+ * less than its completion. */
 int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 	       mca_btl_base_descriptor_t *des, mca_btl_base_tag_t tag)
 {
 	udapl_frag_t *f = (udapl_frag_t *)des;
-	bool ours = is_ours(des);
+	bool btl_owned = is_btl_owned(des);
 	int rc = OPAL_SUCCESS;
 
-	if (udapl_send_copy(e, f->header + 1, f->segment.seg_len, tag, ours ? SHORT : 0))
-		return copied(btl, e, des);
+	if (udapl_send_copy(e, f->header + 1, f->segment.seg_len, tag, btl_owned ? UDAPL_COPY_LIMIT : 0))
+		return finish_copied(btl, e, des);
 	f->endpoint = e;
 	f->header->kind = UDAPL_DATA;
 	f->header->tag = tag;
@@ -144,8 +148,8 @@ int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 		rc = OPAL_ERR_UNREACH;
 	} else if (e->conn && opal_list_is_empty(&e->sends) &&
 		   has_room(e->conn, f->segment.seg_len)) {
-		f->callback = !ours;
-		if (post_or_lose(e, f) && ours)
+		f->callback = !btl_owned;
+		if (post_or_flush(e, f) && btl_owned)
 			rc = 1;
 	} else {
 		opal_list_append(&e->sends, &f->base.super.super);
@@ -168,8 +172,8 @@ bool udapl_pack(void *to, opal_convertor_t *conv, const void *header, size_t hea
 	       (opal_convertor_pack(conv, &iov, &count, &size) >= 0 && size == payload_size);
 }
 
-/* What sendi could not put on the stage. The convertor moves on when it packs, so it must be sure
- * before that the message can go. */
+/* Sends what udapl_sendi() could not place in the ring. Packing advances the convertor, so
+ * whether the message can be sent is checked before. */
 int udapl_sendi_frag(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_convertor_t *conv,
 		     const void *header, size_t header_size, size_t payload_size, uint8_t order,
 		     uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **des)
@@ -191,7 +195,7 @@ int udapl_sendi_frag(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opa
 			     ? OPAL_SUCCESS
 			     : OPAL_ERROR;
 		if (rc != OPAL_SUCCESS || !post(e->conn, f))
-			udapl_free(btl, new);	/* the verdict will tell */
+			udapl_free(btl, new);	/* the broken connection is reported */
 	} else if (e->state == UDAPL_IDLE) {
 		udapl_connect(e);
 	}
@@ -208,56 +212,57 @@ int udapl_sendi_frag(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opa
 
 /* --- completions ------------------------------------------------------------------------------ */
 
-/* The end of a fragment. With OPAL_SUCCESS for what was flushed after a goodbye. */
+/* Completes a fragment. The status is OPAL_SUCCESS for a request flushed after a close
+ * notification. */
 void udapl_send_done(struct udapl_frag *f, int status)
 {
 	mca_btl_base_module_t *btl = &f->endpoint->module->super;
 	bool closing = f->endpoint->module->closing;
-	bool ours = closing || !f->callback ||
+	bool btl_owned = closing || !f->callback ||
 		    (f->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
 
 	if (f->callback && f->base.des_cbfunc && !closing)
 		f->base.des_cbfunc(btl, f->endpoint, &f->base, status);
-	if (ours)
+	if (btl_owned)
 		udapl_free(btl, &f->base);
 }
 
-/* The completion of a send or of a write into a ring. */
-void udapl_sent(struct udapl_frag *f, DAT_DTO_COMPLETION_STATUS status)
+/* Completion of a send or of a write into a ring. */
+void udapl_send_completed(struct udapl_frag *f, DAT_DTO_COMPLETION_STATUS status)
 {
 	udapl_conn_t *c = f->work.conn;
 	mca_btl_base_endpoint_t *e = c->endpoint;
-	bool control = f->work.kind == UDAPL_CONTROL, lost = false, waiting;
+	bool control = f->work.kind == UDAPL_CONTROL, flushed = false, waiting;
 
 	OPAL_THREAD_LOCK(&e->lock);
 	c->posted--;
 	if (control)
-		c->control_room++;
+		c->control_free++;
 	else
-		c->room++;
+		c->sq_free++;
 	waiting = udapl_has_waiting(e);
 	if (status != DAT_DTO_SUCCESS && !control && f->callback) {
-		opal_list_append(&e->lost_sends, &f->base.super.super);
-		lost = true;
+		opal_list_append(&e->flushed_sends, &f->base.super.super);
+		flushed = true;
 	}
 	OPAL_THREAD_UNLOCK(&e->lock);
-	if (!lost)
+	if (!flushed)
 		udapl_send_done(f, OPAL_SUCCESS);
 	if (control)
-		udapl_return_credits(c);	/* for which there was no room */
+		udapl_return_credits(c);	/* credits that found no free slot */
 	if (waiting)
 		udapl_push(e);
 }
 
 /* --- control messages --------------------------------------------------------------------------- */
 
-/* With e->lock held. The last place is kept for the goodbye. False: no room. Credits are tried
- * again when there is, a ring with the next message. */
+/* Called with e->lock held. The last slot is reserved for the close notification. Returns false
+ * if there is no slot: credits are sent when one is free, a ring offer with the next message. */
 bool udapl_control(struct udapl_conn *c, enum udapl_message kind, const void *data, size_t size)
 {
 	udapl_frag_t *f;
 
-	if (c->control_room <= (kind == UDAPL_GOODBYE ? 0 : 1))
+	if (c->control_free <= (kind == UDAPL_CLOSE ? 0 : 1))
 		return false;
 	f = (udapl_frag_t *)opal_free_list_get(&c->module->control_frags);
 	if (!f)
@@ -270,23 +275,23 @@ bool udapl_control(struct udapl_conn *c, enum udapl_message kind, const void *da
 	f->header->tag = 0;
 	if (size)
 		memcpy(f->header + 1, data, size);
-	add_news(c, f->header);
+	put_credits(c, f->header);
 	if (post_message(c, f) != DAT_SUCCESS) {
 		udapl_free(&c->module->super, &f->base);
 		return false;
 	}
-	c->control_room--;
+	c->control_free--;
 	c->posted++;
 	return true;
 }
 
-/* Tells the peer of credits, if it is time to. */
+/* Reports credits to the peer, if enough of them are unreported. */
 void udapl_return_credits(struct udapl_conn *c)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
 	OPAL_THREAD_LOCK(&e->lock);
-	if (c->state == UDAPL_CONN_UP && udapl_owes(c))
+	if (c->state == UDAPL_CONN_ESTABLISHED && udapl_credits_due(c))
 		udapl_control(c, UDAPL_CREDITS, NULL, 0);
 	OPAL_THREAD_UNLOCK(&e->lock);
 }

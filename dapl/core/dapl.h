@@ -3,8 +3,8 @@
  * few calls that the object files make on each other.
  *
  * Lock order, outermost first (doc/design/locking.md):
- *   ep->lock -> evd->mutex -> evd->lock -> queue->lock, srq->lock
- *               evd->mutex -> cno->mutex
+ *   ep->lock -> evd->change -> evd->mutex -> evd->lock -> queue->lock, srq->lock
+ *                              evd->mutex -> cno->mutex
  *   ep->lock -> ia->lock
  *   evd->post_lock, ia->qp_lock and the service's lock are innermost
  * Under evd->lock no mutex is taken: what must happen then is noted and done after.
@@ -16,17 +16,20 @@
 #include <infiniband/verbs.h>
 #include <dat/dat_ib_extensions.h>
 #include <dat/dat_map_extensions.h>
+#include "common/address.h"
+#include "common/container_of.h"
 #include "common/log.h"
 #include "common/trace.h"
 #include "dapl/core/device.h"
-#include "dapl/core/lock.h"
-#include "dapl/core/object.h"
-#include "dapl/core/request.h"
-#include "dapl/core/ring.h"
-#include "dapl/core/service.h"
-#include "dapl/core/status.h"
+#include "dapl/core/conn/diag.h"
+#include "dapl/core/base/lock.h"
+#include "dapl/core/base/object.h"
+#include "dapl/core/ep/request.h"
+#include "dapl/core/event/ring.h"
+#include "dapl/core/base/service.h"
+#include "dapl/core/base/status.h"
 
-/* Bits of DAPL_DBG_TYPE (spec/extensions.md 6). */
+/* Bits of DAPL_DBG_TYPE (doc/spec/extensions.md 6). */
 enum {
 	DBG_ERR = 0x1, DBG_WARN = 0x2, DBG_EVD = 0x4, DBG_CM = 0x8, DBG_EP = 0x10,
 	DBG_UTIL = 0x20, DBG_CALLBACK = 0x40, DBG_DTO_COMP_ERR = 0x80, DBG_API = 0x100,
@@ -60,24 +63,26 @@ struct dapl_named_attrs {
 struct dapl_ia {
 	struct dapl_object obj;
 	struct dapl_device *dev;
-	struct dapl_device_attr attr;	/* constant after open */
+	struct dapl_device_attr attr;	/* constant after open, but for mtu (atomic) */
 	DAT_IA_ATTR ia_attr;		/* prepared at open (attr.c) */
 	DAT_PROVIDER_ATTR provider_attr;
 	struct dapl_named_attrs vendor, specific, transport;
 	struct dapl_attr_text *text;	/* values of the named attributes (attr.c) */
 
-	pthread_mutex_t lock;		/* guards objects */
+	pthread_mutex_t lock;		/* guards objects, text, provider_attr's named attributes */
 	struct dapl_object *objects[DAPL_KINDS];
+	unsigned ending;		/* objects killed, not buried yet; guarded by lock */
 	struct dapl_spin qp_lock;	/* guards qps and their qpn_next; innermost */
 	struct dapl_ep *qps[256];	/* by QP number: SRQ completions */
 
 	struct dapl_evd *async_evd;	/* NULL: none (DAT_EVD_ASYNC_EXISTS) */
 	bool async_ours;		/* made by this open, goes with it */
-	bool dead;			/* IA_CATASTROPHIC was told */
+	bool dead;			/* IA_CATASTROPHIC was delivered */
 	uint64_t counters[DCNT_IA_ALL_COUNTERS];	/* atomic adds */
 	uint64_t port_base[DCNT_IA_ALL_COUNTERS];	/* counters.c: of the device's own */
 	unsigned counting;		/* counters.c: which groups of those run */
-	pid_t pid;			/* who opened it: a forked child must not touch it */
+	pid_t pid;			/* the process that opened it: a forked child must not
+					 * touch it */
 	struct dapl_ia *next_ia;	/* ia.c's list */
 };
 
@@ -149,13 +154,14 @@ struct dapl_evd {
 			bool inspect;	/* every completion is looked at when it's polled */
 			bool queued;	/* atomic. The ring is not empty: producers set it */
 		};
-		uint32_t gate;		/* atomic, as the flags are (dapl_flag): who holds no
-					 * lock looks at all four. 0: free, the way is open */
+		uint32_t gate;		/* lock and flags as one atomic word, for a reader that
+					 * holds no lock. 0: the fast path may take the lock */
 	};
 	bool solicited;			/* the CQ is armed for solicited completions only */
-	bool quiet;			/* unsignalled completions do not notify */
+	bool skip_unsignalled;			/* unsignalled completions do not notify */
+	bool fresh_notice;		/* inspect: polled since the last CQ event was told */
 	bool held_back;			/* a receive waits for its endpoint's ESTABLISHED */
-	bool armed;			/* the CQ will make an event */
+	bool armed;			/* the CQ was armed and has not notified yet */
 	struct ibv_cq *cq;		/* NULL: takes no completions */
 	struct ibv_wc *wc;		/* polled, not yet dequeued: [wc_head, wc_tail) */
 	uint32_t wc_head, wc_tail, wc_size;
@@ -165,28 +171,32 @@ struct dapl_evd {
 	uint64_t polled_empty;		/* with ..._FOUND: DEQUEUE_POLL (counters.c) */
 
 	struct dapl_spin post_lock;	/* producers of ring */
-	bool told, asleep;		/* atomic: see dapl_evd_tell */
-	bool deaf;			/* atomic: its channel can't be read, and will not be */
+	bool notified, wait_blocked;		/* atomic: see wake_waiter in evd_notify.c */
+	bool channel_lost;			/* atomic: the channel cannot be read any more */
 
 	/* --- control --- */
+	pthread_mutex_t change;		/* held to change `cno` and `watched`, over what waits for
+					 * a callback: no callback takes it */
 	pthread_mutex_t mutex;		/* guards what follows, to the end */
-	pthread_cond_t left;		/* the waiter left */
 	DAT_EVD_FLAGS flags;
 	int qlen;
 	bool disabled, unwaitable, dying;
-	bool discard;			/* nobody reads it: an endpoint's missing EVD */
+	bool discard;			/* a discard EVD: stands in for an EVD that the endpoint
+					 * lacks */
 	bool spill;			/* the service thread empties the CQ (no resize) */
-	bool watched;			/* watch is started */
-	struct dapl_cno *cno;
+	bool watched;			/* atomic. watch is started; `change` to write it */
+	struct dapl_cno *cno;		/* written under change, mutex and cno->mutex */
 	struct dapl_evd *next_triggered;	/* guarded by cno->mutex */
-	bool triggered;				/* likewise */
+	bool triggered;				/* guarded by cno->mutex */
 	struct ibv_comp_channel *channel;
 	int wake_fd;			/* wakes the waiter */
 	struct dapl_watch watch;	/* of the channel: proxies, spill */
-	/* How the streams that feed it complete (calls.md 5, completion flags). */
 	int holds;			/* atomic: dapl_evd_hold */
-	int feeds;			/* endpoint streams */
-	DAT_COMPLETION_FLAGS feed_flags;
+	/* Endpoint streams that feed it, counted by their completion flags (doc/spec/calls.md
+	 * 5). */
+	struct {
+		int all, unsignalled, solicited, threshold;
+	} feeds;
 };
 
 static inline bool dapl_flag(const bool *flag)
@@ -199,19 +209,24 @@ static inline void dapl_flag_set(bool *flag, bool to)
 	__atomic_store_n(flag, to, __ATOMIC_RELAXED);
 }
 
+/* The last failure of an endpoint's connection (failure.c). */
+struct dapl_failure {
+	DAT_EVENT_NUMBER event;		/* that the consumer got for it; 0: none yet */
+	struct dapl_diag diag;
+};
+
 struct dapl_ep {
 	struct dapl_object obj;
 
 	/* --- posting --- */
 	struct ibv_qp *qp;		/* written under lock and both queue locks */
 	DAT_EP_STATE state;		/* written by ep_state.c under lock; read by posters */
-	bool up;			/* ESTABLISHED was told, and nothing since: completions
-					 * need only be handed out. Written under lock */
+	bool up;			/* ESTABLISHED was delivered, and no event since:
+					 * completions may take the fast path. Written under lock */
 	uint32_t max_message, max_rdma, max_inline;
-	uint32_t signaled;		/* send_flags of a plain request that is no read */
 	uint16_t max_send_iov, max_recv_iov, max_read_iov, max_write_iov;
 	uint8_t request_flags, recv_flags;	/* what a post may not carry: mask */
-	bool quiet_requests;		/* request_completion_flags has UNSIGNALLED */
+	bool unsignalled_requests;		/* request_completion_flags has UNSIGNALLED */
 	bool deferred;			/* a terminal event waits for completions (conn.c) */
 	struct dapl_queue sq, rq;
 	uint64_t counters[DCNT_EP_ALL_COUNTERS];	/* posts: queue locks; rest: EVD's */
@@ -221,7 +236,8 @@ struct dapl_ep {
 	DAT_EP_ATTR attr;
 	struct dapl_pz *pz;
 	struct dapl_evd *recv_evd, *request_evd, *connect_evd;
-	struct dapl_evd *recv_sink, *request_sink;	/* in place of missing ones */
+	struct dapl_evd *recv_discard, *request_discard;	/* discard EVDs in place of
+								 * missing ones */
 	struct dapl_srq *srq;
 	struct dapl_conn *conn;		/* NULL: none */
 	struct dapl_cr *cr;		/* PASSIVE or TENTATIVE: the request it is for */
@@ -229,10 +245,12 @@ struct dapl_ep {
 	bool by_provider;		/* made for a PSP_PROVIDER request, not accepted yet */
 	bool is_ud;
 	bool delayed_ack;
+	bool changing;			/* its configuration is being changed, partly without the
+					 * lock: dapl_ep_lock_settled */
 	struct sockaddr_storage local, remote;	/* with ports; family 0: unknown */
-	DAT_CONN_QUAL remote_qual;
+	DAT_CONN_QUAL remote_qual;	/* asked for by the consumer; passive: the peer's port */
 	DAT_CONNECT_FLAGS connect_flags;
-	DAT_EVENT_NUMBER terminal;	/* told when its completions are dequeued; 0: none */
+	DAT_EVENT_NUMBER terminal;	/* delivered when its completions are dequeued; 0: none */
 	bool owes_last_buffer;		/* SRQ: EP_BROKEN once its buffers are returned */
 	uint32_t qpn;			/* of qp, also after it's gone */
 	DAT_COMM comm;
@@ -245,9 +263,13 @@ struct dapl_ep {
 	uint32_t marks;			/* atomic: which */
 	struct dapl_ep *qpn_next;	/* ia->qps */
 	struct dapl_ud *ud;		/* UD: its peers (ud.c) */
-	struct dapl_map *maps;		/* memory of the peer's that the consumer has mapped (map.c) */
+	struct dapl_map *maps;		/* memory of the peer's that the consumer has mapped
+					 * (rmr_map.c) */
 	DAT_NAMED_ATTR provider_attr[1];
-	struct dapl_early *early, *early_last;	/* receives posted so far (early.h); rq.lock */
+	struct dapl_saved_recv *saved_recvs, *saved_recvs_last;	/* receives posted so far
+								 * (recv_repost.h); rq.lock */
+	uint64_t began_ns;		/* when its state became pending, or CONNECTED */
+	struct dapl_failure failure;	/* of its last connection */
 };
 
 struct dapl_sp {	/* PSP, RSP and CSP */
@@ -258,7 +280,7 @@ struct dapl_sp {	/* PSP, RSP and CSP */
 	DAT_PSP_FLAGS flags;
 	struct dapl_ep *ep;		/* RSP: reserved, or NULL */
 	bool used;			/* atomic. RSP: its one request came */
-	bool spent;			/* atomic. Listens no more */
+	bool closed;			/* atomic. No longer listens */
 	DAT_COMM comm;			/* CSP */
 	struct sockaddr_storage address;
 	struct dapl_task task;
@@ -269,36 +291,35 @@ struct dapl_cr {
 	struct dapl_conn *conn;
 	struct dapl_ep *ep;		/* RSP's or provider's, else NULL (a reference) */
 	bool from_rsp;
-	bool busy;			/* atomic: somebody accepts, rejects, hands off */
+	bool busy;			/* atomic: a call accepts, rejects or hands it off */
 	bool ud;
 	struct sockaddr_storage local, remote;
 	int pdata_len;
 	char pdata[DAPL_CONN_PDATA_MAX];
 };
 
-#define DAPL_FROM(name, type, kind) \
-	static inline struct type *dapl_##name##_from(DAT_HANDLE handle) \
+/* NULL unless the handle is a live one of its kind; else to be left (DAPL_ENTERED). */
+#define DAPL_ENTER(name, type, kind) \
+	static inline struct type *dapl_##name##_enter(DAT_HANDLE handle) \
 	{ \
-		return dapl_object_from(handle, kind); \
+		return dapl_object_enter(handle, kind); \
 	} \
-	/* HOT: of a handle that the registry has looked into, so it is not NULL. */ \
+	/* HOT: of a handle that the registry has looked into, so it is not NULL. Not entered: \
+	 * it may be freed at any time. */ \
 	static inline bool dapl_##name##_is_live(const struct type *object) \
 	{ \
 		return __atomic_load_n(&object->obj.magic, __ATOMIC_RELAXED) == DAPL_MAGIC(kind); \
 	}
-DAPL_FROM(ia, dapl_ia, DAPL_IA)
-DAPL_FROM(pz, dapl_pz, DAPL_PZ)
-DAPL_FROM(lmr, dapl_lmr, DAPL_LMR)
-DAPL_FROM(rmr, dapl_rmr, DAPL_RMR)
-DAPL_FROM(srq, dapl_srq, DAPL_SRQ)
-DAPL_FROM(cno, dapl_cno, DAPL_CNO)
-DAPL_FROM(evd, dapl_evd, DAPL_EVD)
-DAPL_FROM(ep, dapl_ep, DAPL_EP)
-DAPL_FROM(cr, dapl_cr, DAPL_CR)
-#undef DAPL_FROM
-
-#define container_of(ptr, type, member) \
-	((type *)((char *)(ptr) - offsetof(type, member)))
+DAPL_ENTER(ia, dapl_ia, DAPL_IA)
+DAPL_ENTER(pz, dapl_pz, DAPL_PZ)
+DAPL_ENTER(lmr, dapl_lmr, DAPL_LMR)
+DAPL_ENTER(rmr, dapl_rmr, DAPL_RMR)
+DAPL_ENTER(srq, dapl_srq, DAPL_SRQ)
+DAPL_ENTER(cno, dapl_cno, DAPL_CNO)
+DAPL_ENTER(evd, dapl_evd, DAPL_EVD)
+DAPL_ENTER(ep, dapl_ep, DAPL_EP)
+DAPL_ENTER(cr, dapl_cr, DAPL_CR)
+#undef DAPL_ENTER
 
 #define BAD_PARAM(n) DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
 #define BAD_HANDLE(what) DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##what)
@@ -311,26 +332,30 @@ static inline void dapl_count(struct dapl_ia *ia, unsigned counter)
 	__atomic_add_fetch(&ia->counters[counter], 1, __ATOMIC_RELAXED);
 }
 
-/* The IA handle as the consumer knows it (registry.md 3). */
+/* The IA handle as the consumer knows it (doc/spec/registry.md 3). */
 DAT_IA_HANDLE dapl_ia_handle(const struct dapl_ia *ia);
 
 /* --- evd.c and event.c --- */
 DAT_RETURN dapl_evd_make(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags,
 			 struct dapl_cno *cno, bool discard, struct dapl_evd **evd);
-/* Sends the waiter away and ends an EVD (killed before) that nothing feeds any more. */
+/* Ends an EVD (killed before, no calls inside) that nothing feeds any more. */
 void dapl_evd_destroy(struct dapl_evd *evd);
+/* The EVD was killed before: makes a thread in dat_evd_wait return, and lets no other begin. */
+void dapl_evd_send_waiter_away(struct dapl_evd *evd);
 /* Queues an event (evd_handle is filled in) and tells the waiter or the CNO. A full EVD
  * loses it and tells the IA's async EVD. */
 bool dapl_evd_post(struct dapl_evd *evd, const DAT_EVENT *event);
-/* Something was queued, or a flag changed: tells the waiter or the CNO. No lock held but
- * perhaps ep->lock. */
+/* Queues an event and notifies, but a full EVD is no overflow: the caller handles the refusal. */
+bool dapl_evd_offer(struct dapl_evd *evd, const DAT_EVENT *event);
+/* Notifies the waiter or the CNO after an event was queued or a flag changed. No lock is held,
+ * except perhaps ep->lock. */
 void dapl_evd_tell(struct dapl_evd *evd);
-/* An endpoint without an EVD: its completions go nowhere, their consequences don't. */
+/* Takes all completions of a discard EVD. They make no events, but act on their endpoints. */
 void dapl_evd_discard(struct dapl_evd *evd);
-/* Room for that many more events? */
+/* True if there is room for that many more events. */
 bool dapl_evd_has_room(struct dapl_evd *evd, unsigned events);
-/* Whoever finds the channel readable calls this: takes the CQ's event, tells the waiter
- * or the CNO. False: it can't be read, and must be watched no more. */
+/* Called when the channel is readable: takes the CQ's event and notifies the waiter or the CNO.
+ * Returns false if the channel cannot be read; then it must no longer be watched. */
 bool dapl_evd_cq_event(struct dapl_evd *evd);
 /* An endpoint that completes to it is established: a receive that was held back may go. */
 void dapl_evd_unhold(struct dapl_evd *evd);
@@ -342,11 +367,13 @@ void dapl_evd_purge(struct dapl_evd *evd, const struct dapl_ep *ep, struct dapl_
 /* ep->lock held, the endpoint receives into `evd` and nothing of it has completed: `qp` of it
  * won't complete anything when it's destroyed. */
 void dapl_evd_silence(struct dapl_evd *evd, const struct dapl_ep *ep, struct ibv_qp *qp);
-/* Retires successful suppressed requests that nobody will dequeue. True if it found any. */
+/* Retires successful suppressed requests, which are never dequeued. Returns true if it found
+ * any. */
 bool dapl_evd_reap_suppressed(struct dapl_evd *evd);
-/* An endpoint stream with these completion flags begins or ceases to feed it. */
-DAT_RETURN dapl_evd_feed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags);
-void dapl_evd_unfeed(struct dapl_evd *evd);
+/* An endpoint stream with these completion flags begins or ceases to feed it. *why: the reason
+ * of a failure in words. */
+DAT_RETURN dapl_evd_feed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags, const char **why);
+void dapl_evd_unfeed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags);
 /* Arms the CQ for the CNO, the service thread or a waiter; evd->lock held. */
 void dapl_evd_arm(struct dapl_evd *evd);
 /* The async EVD of the IA gets one event. */
@@ -354,7 +381,12 @@ void dapl_ia_async(struct dapl_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handl
 
 /* --- cno.c --- */
 void dapl_cno_trigger(struct dapl_cno *cno, struct dapl_evd *evd);
-int dapl_cno_attach(struct dapl_cno *cno, struct dapl_evd *evd);	/* errno */
+/* evd->change held, or the EVD is not published yet. Returns 0 or an errno; EBADF: the CNO was
+ * freed. */
+int dapl_cno_attach(struct dapl_cno *cno, struct dapl_evd *evd);
+/* Starts or stops watching the EVD's channel, as the CNO's proxy needs it. */
+void dapl_cno_follow_agent(struct dapl_evd *evd);
+/* evd->change held. */
 void dapl_cno_detach(struct dapl_cno *cno, struct dapl_evd *evd);
 void dapl_cno_destroy(struct dapl_cno *cno);
 
@@ -363,29 +395,28 @@ DAT_RETURN dapl_ep_make(struct dapl_ia *ia, struct dapl_pz *pz, struct dapl_evd 
 			struct dapl_evd *request, struct dapl_evd *connect,
 			struct dapl_srq *srq, const DAT_EP_ATTR *attr, int attr_arg,
 			struct dapl_ep **ep);
-/* ep->lock held: makes the QP if there is none yet. */
-DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep);
 void dapl_ep_destroy(struct dapl_ep *ep);
-/* The endpoint's EVDs as completions see them: the consumer's, or the sink. */
+/* The endpoint's EVDs as completions see them: the consumer's, or the discard EVD. */
 static inline struct dapl_evd *dapl_ep_recv_evd(const struct dapl_ep *ep)
 {
-	return ep->recv_evd ? ep->recv_evd : ep->recv_sink;
+	return ep->recv_evd ? ep->recv_evd : ep->recv_discard;
 }
 static inline struct dapl_evd *dapl_ep_request_evd(const struct dapl_ep *ep)
 {
-	return ep->request_evd ? ep->request_evd : ep->request_sink;
+	return ep->request_evd ? ep->request_evd : ep->request_discard;
 }
-struct dapl_ep *dapl_ep_by_qpn(struct dapl_ia *ia, uint32_t qpn);
 /* An SRQ buffer of this endpoint was polled: counts it against the watermarks. */
 void dapl_ep_took_buffer(struct dapl_ep *ep);
-/* A failed completion was dequeued: the connection is broken. Takes ep->lock. */
-void dapl_ep_broken(struct dapl_ep *ep);
+/* The connection is broken, because of this code unless the device knows better: a failed
+ * completion was dequeued, an asynchronous event came. Takes ep->lock. */
+void dapl_ep_broken(struct dapl_ep *ep, enum dapl_code_kind kind, unsigned code,
+		    const char *text);
 /* A receive succeeded before the connection was told to be up. Takes ep->lock. True when
  * ESTABLISHED is on its EVD now. */
 bool dapl_ep_comm_established(struct dapl_ep *ep);
 /* The last outstanding request was dequeued and something waits for that. */
 void dapl_ep_drained(struct dapl_ep *ep);
-/* Breaks the connection off for good: no more upcalls matter. ep->lock held. */
+/* Drops the connection: later upcalls for it are ignored. ep->lock held. */
 void dapl_ep_drop_conn(struct dapl_ep *ep);
 /* ep->lock held, the state is DISCONNECTED: flushes, drops the connection, tells `number`
  * (0: nothing) as soon as what must come before it has been dequeued. */
@@ -394,11 +425,12 @@ void dapl_ep_terminate(struct dapl_ep *ep, DAT_EVENT_NUMBER number);
 void dapl_ep_disarm(struct dapl_ep *ep);
 /* ep->lock held: an event for the connect EVD, with the private data in ep->pdata. */
 void dapl_ep_tell(struct dapl_ep *ep, DAT_EVENT_NUMBER number);
-/* What dat_ep_connect, dup_connect and common_connect share. */
+/* What dat_ep_connect, dup_connect and common_connect share. The port in `to` is that of
+ * `qual`. */
 DAT_RETURN dapl_ep_start_connect(struct dapl_ep *ep, const struct sockaddr *to,
-				 DAT_TIMEOUT timeout, int len, const void *data, DAT_QOS qos,
-				 DAT_CONNECT_FLAGS flags);
-/* ep->lock held, the queue is over: completes what was posted since. */
+				 DAT_CONN_QUAL qual, DAT_TIMEOUT timeout, int len,
+				 const void *data, DAT_QOS qos, DAT_CONNECT_FLAGS flags);
+/* ep->lock held, the queue is in error: completes the posts made since. */
 void dapl_ep_flush_late(struct dapl_ep *ep, struct dapl_queue *q);
 /* Posts a signaled request of the provider's own behind all others. ep->lock held. */
 int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* device.h - the only door from dapl/core down to a device, and back up.
+/* device.h - the only interface from dapl/core down to a device, and back up.
  *
  * Core speaks verbs. The data path (ibv_post_send, ibv_post_recv, ibv_post_srq_recv,
  * ibv_poll_cq, ibv_req_notify_cq, ibv_bind_mw) goes through the inline functions of
@@ -28,7 +28,8 @@ struct dapl_device_attr {
 	char netdev[64];		/* "eth0"; "" when there is none */
 	char vendor[64];
 	struct sockaddr_storage address;	/* of this IA, port 0 */
-	struct ibv_device_attr limits;	/* as ibv_query_device tells them, made honest */
+	struct ibv_device_attr limits;	/* as ibv_query_device gives them, clamped to what the
+					 * device can do */
 	union ibv_gid gid;
 	unsigned port;			/* 1.. */
 	unsigned mtu;			/* active path MTU, bytes */
@@ -45,12 +46,9 @@ struct dapl_device_attr {
 	unsigned max_read_sge;		/* segments of an RDMA read */
 	unsigned max_inline;		/* bytes; what create_qp can grant */
 	uint32_t max_message;		/* bytes, send or RDMA */
-	/* What verbs promise and this device does not keep; core makes up for it. */
+	/* Deviations of the device from verbs, for which core compensates. */
 	bool no_late_flush;		/* what is posted to a QP in ERR never completes; what
 					 * post_send refuses with -1 is posted all the same */
-	bool overtakes_reads;		/* without a fence requests complete before RDMA reads
-					 * that were posted earlier; a read takes no fence */
-	bool repeats_reads;		/* may flush a read twice; nothing comes in between */
 	bool no_solicited;		/* arming for solicited completions is never answered */
 	bool no_empty_receive;		/* a receive must have a segment, if an empty one */
 	/* Private data that reaches the peer whole and with its exact length, bytes. UD may
@@ -98,9 +96,46 @@ struct dapl_established {
 /* Why a connection did not come about. */
 enum dapl_conn_failure {
 	DAPL_CONN_REJECTED,		/* the peer's consumer said no; has private data */
-	DAPL_CONN_REFUSED,		/* nobody listens, backlog full, transport refusal */
+	DAPL_CONN_REFUSED,		/* no listener, backlog full, transport refusal */
 	DAPL_CONN_UNREACHABLE,		/* no route, no address */
 	DAPL_CONN_TIMED_OUT,		/* the transport gave up waiting */
+};
+
+/* The step of a connection that failed, or that it is in. */
+enum dapl_conn_step {
+	DAPL_STEP_RESOLVE_ADDRESS,	/* active: the peer's address */
+	DAPL_STEP_RESOLVE_ROUTE,	/* active: the path to it */
+	DAPL_STEP_CONNECT,		/* active: TCP, or the CM request */
+	DAPL_STEP_REPLY,		/* active: the peer's MPA or CM reply */
+	DAPL_STEP_REQUEST,		/* passive: the peer's request, not answered yet */
+	DAPL_STEP_ACCEPT,		/* passive: our reply */
+	DAPL_STEP_READY,		/* passive: the peer's RTU, or its first frame */
+	DAPL_STEP_TRANSFER,		/* both: it was established */
+	DAPL_STEPS
+};
+
+/* What the code of a cause is. The numbers are public: dat_diag_extensions.h. */
+enum dapl_code_kind {
+	DAPL_CODE_NONE,
+	DAPL_CODE_IB_REJECT,		/* reason of an InfiniBand REJ */
+	DAPL_CODE_SIDR,			/* status of a SIDR reply */
+	DAPL_CODE_CM_STATUS,		/* status of an rdma_cm event, as an errno */
+	DAPL_CODE_MPA,			/* flags of an MPA reply */
+	DAPL_CODE_TERMINATE_SENT,	/* RDMAP Terminate: layer << 12 | type << 8 | code */
+	DAPL_CODE_TERMINATE_RECEIVED,	/* the same, from the peer */
+	DAPL_CODE_COMPLETION,		/* enum ibv_wc_status */
+	DAPL_CODE_ASYNC,		/* enum ibv_event_type */
+	DAPL_CODES
+};
+
+/* Why a connection failed or broke. */
+struct dapl_conn_cause {
+	enum dapl_conn_step step;
+	int err;			/* errno; 0: code and text say it */
+	enum dapl_code_kind code_kind;
+	unsigned code;
+	const char *text;		/* what the device adds; constant. NULL: nothing */
+	struct sockaddr_storage local, remote;	/* with ports; family 0: unknown */
 };
 
 /* Memory of a peer's, mapped: `at` lies in these pages. */
@@ -144,18 +179,20 @@ struct dapl_device_ops {
 			 struct ibv_comp_channel *channel, struct ibv_cq **cq);
 	int (*resize_cq)(struct ibv_cq *cq, int cqe);	/* EOPNOTSUPP: cannot */
 	int (*destroy_cq)(struct ibv_cq *cq);
-	/* NULL: no need. For the thread that polled in vain, with no lock held (so any object
-	 * may be gone): the device may let others have the processor. (Inside of poll_cq it must
-	 * not: the EVD's lock is held, and whoever waits for that would run and find it so.) */
+	/* NULL: not needed. Called after an empty poll, with no lock held, so any object may be
+	 * gone. The device may yield the processor. Inside poll_cq it must not yield, since the
+	 * EVD's lock is held and a thread that waits for it would run without progress. */
 	void (*idle)(void);
-	/* NULL: no need. For a thread that is about to sleep, with no lock held: what the device
-	 * leaves to those who poll is to be done without them. Returns a descriptor that the thread
-	 * has to watch, too, if it's for a channel's event that it sleeps (for_data); or -1. */
+	/* NULL: not needed. Called by a thread before it sleeps, with no lock held: work that
+	 * the device leaves to polling threads must be done without this one. Returns a
+	 * descriptor that the thread watches in addition if it sleeps for an event of a channel
+	 * (for_data), else -1. */
 	int (*sleep)(struct dapl_device *dev, bool for_data);
-	/* It's readable: the thread does what is to be done, with no lock held, and sleeps again if
-	 * its channel has no event. False: and watches the descriptor no more. */
+	/* Called when that descriptor is readable, with no lock held: does the device's work.
+	 * The thread sleeps again if its channel has no event. Returns false if the thread must
+	 * no longer watch the descriptor. */
 	bool (*work)(struct dapl_device *dev);
-	/* The thread that watches its descriptor does so no more. */
+	/* The thread no longer watches the descriptor. */
 	void (*awake)(struct dapl_device *dev);
 
 	int (*create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq);
@@ -199,11 +236,16 @@ struct dapl_device_ops {
 	/* Tells the peer that the connection ends. The QP is core's to move to ERR,
 	 * before. dapl_up_disconnected may or may not follow. */
 	int (*disconnect)(struct dapl_conn *conn);
-	/* Core is done with conn, whatever its state: pending set-up is abandoned, a
-	 * request unanswered is refused. Never blocks, callable from any thread with
-	 * core locks held. The device calls dapl_up_released(owner) once, on the service
-	 * thread, when no other upcall for it can come any more; not for a request that
-	 * never had an owner. The QP may be destroyed as soon as release returned. */
+	/* What is known of a connection that has failed, or is broken: step, error, code, text,
+	 * addresses. Of one that has not: the step it is in, err 0, no code, no text. Constant
+	 * from the first failure on, which the upcall follows. Callable from any thread with
+	 * core locks held, before release. */
+	void (*explain)(struct dapl_conn *conn, struct dapl_conn_cause *cause);
+	/* Core gives up conn in any state: a pending set-up is abandoned, an unanswered request
+	 * is refused. Never blocks, callable from any thread with core locks held. The device
+	 * calls dapl_up_released(owner) once, on the service thread, when no other upcall for it
+	 * can come any more; not for a request that never had an owner. The QP may be destroyed
+	 * as soon as release returned. */
 	void (*release)(struct dapl_conn *conn);
 };
 
@@ -216,6 +258,7 @@ extern const struct dapl_device_ops dapl_device_ops;
 void dapl_up_request(void *sp, struct dapl_conn *conn, const struct dapl_request *request);
 void dapl_up_established(void *owner, struct dapl_conn *conn,
 			 const struct dapl_established *info);
+/* `explain` knows the cause of these two. */
 void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure why,
 		    const void *pdata, size_t pdata_len);
 /* The peer closed, or the transport broke (orderly false). */

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device.c - opens and closes a software RNIC, says what it can do, carries asynchronous
  * events to core, and is the table of operations. A device is one local address. */
+#include "dapl/soft/cm/half_open.h"
 #include "dapl/soft/soft.h"
-#include "dapl/core/fork.h"
+#include "dapl/soft/obj/srq.h"
+#include "dapl/soft/shm/attach.h"
+#include "dapl/soft/progress/progress.h"
+#include "dapl/soft/progress/owner.h"
+#include "common/ia_params.h"
+#include "dapl/soft/obj/random.h"
+#include "dapl/core/ia/fork.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -10,83 +17,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec now;
-
-	clock_gettime(id, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
-}
-
-uint64_t soft_now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t soft_lately_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC_COARSE);
-}
-
-static struct {
-	struct dapl_spin lock;		/* guards what follows */
-	uint32_t pool[64];
-	unsigned left;
-} randoms;
-
-uint32_t soft_random(void)
-{
-	uint32_t value;
-
-	dapl_spin_lock(&randoms.lock);
-	if (!randoms.left &&
-	    getrandom(randoms.pool, sizeof randoms.pool, 0) == sizeof randoms.pool)
-		randoms.left = 64;
-	value = randoms.left ? randoms.pool[--randoms.left]
-			     : (uint32_t)soft_now_ns() * 0x9e3779b1u;
-	dapl_spin_unlock(&randoms.lock);
-	return value;
-}
-
 /* --- addresses ------------------------------------------------------------------------- */
-
-socklen_t soft_address_length(const struct sockaddr *address)
-{
-	return address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					      : sizeof(struct sockaddr_in);
-}
-
-uint16_t soft_address_port(const struct sockaddr *address)
-{
-	if (address->sa_family == AF_INET6)
-		return ntohs(((const struct sockaddr_in6 *)address)->sin6_port);
-	return ntohs(((const struct sockaddr_in *)address)->sin_port);
-}
-
-void soft_address_set_port(struct sockaddr_storage *address, uint16_t port)
-{
-	if (address->ss_family == AF_INET6)
-		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
-	else
-		((struct sockaddr_in *)address)->sin_port = htons(port);
-}
-
-static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
-{
-	if (!a || a->sa_family != b->sa_family)
-		return false;
-	if (a->sa_family == AF_INET)
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-	return a->sa_family == AF_INET6 &&
-	       !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
-		       &((const struct sockaddr_in6 *)b)->sin6_addr, 16);
-}
 
 static bool is_link_local(const struct sockaddr *address)
 {
@@ -134,7 +69,7 @@ static const struct ifaddrs *find_host(const struct ifaddrs *all, const char *na
 		return NULL;
 	for (const struct addrinfo *a = found; a && !match; a = a->ai_next)
 		for (const struct ifaddrs *i = all; i && !match; i = i->ifa_next)
-			if (same_host(i->ifa_addr, a->ai_addr))
+			if (i->ifa_addr && address_same_host(i->ifa_addr, a->ai_addr))
 				match = i;
 	freeaddrinfo(found);
 	return match;
@@ -159,67 +94,66 @@ static const struct ifaddrs *find_any(const struct ifaddrs *all)
 	return best;
 }
 
-/* ia_params are a name and a port, which means nothing here. Either may be missing. NULL,
- * or what is wrong. */
-static const char *read_params(const char *params, char name[256])
+static bool is_up(const struct ifaddrs *all, const char *name)
 {
-	char port[8];
-	int end = 0;
-
-	*name = *port = '\0';
-	if (sscanf(params, " %255s%n", name, &end) == 1 && strlen(name) == 255)
-		return "the name is too long";
-	for (const char *p = name; *p; p++)
-		if (*p <= ' ' || *p > '~' || *p == '/' || *p == '"' || *p == '\\')
-			return "the name has a character that no name has";
-	params += end;
-	end = 0;
-	if (sscanf(params, " %7s %n", port, &end) == 1 && params[end])
-		return "something follows the port";
-	if (strspn(port, "0123456789") != strlen(port) || atoi(port) > 255)
-		return "the port is not a number from 0 to 255";
-	return NULL;
+	for (; all; all = all->ifa_next)
+		if (!strcmp(all->ifa_name, name))
+			return all->ifa_flags & IFF_UP;
+	return false;
 }
 
-static const char *printable(const char *text, char buf[80])
+/* Why a name stands for no address of this host. */
+static void say_absent(const struct ifaddrs *all, const char *said, const char *name)
 {
-	int i;
+	struct in6_addr address;
+	bool digits = inet_pton(AF_INET, name, &address) == 1;
 
-	for (i = 0; text[i] && i < 76; i++)
-		buf[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
-	strcpy(buf + i, text[i] ? "..." : "");
-	return buf;
+	if (!*name)
+		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": no such interface: none that is "
+			 "up has an IP address", said);
+	else if (if_nametoindex(name))
+		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": interface %s %s no IP address",
+			 said, name, is_up(all, name) ? "has" : "is down and has");
+	else if (digits && !strncmp(name, "127.", 4))
+		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": no such local address; as an "
+			 "address of the loopback network it can be added to lo: ip address add "
+			 "%s/8 dev lo", said, name);
+	else if (digits || inet_pton(AF_INET6, name, &address) == 1)
+		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": no such local address; no "
+			 "interface of this host has it", said);
+	else
+		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": no such interface or local "
+			 "address", said);
 }
 
 /* The address that ia_params name: an interface, an address, or a host name of ours. */
 static int find_address(struct dapl_device *dev, const char *params)
 {
 	const struct ifaddrs *found = NULL;
-	char name[256], said[80];
+	struct ia_params wanted;
+	char said[80];
 	struct ifaddrs *all;
-	const char *wrong = read_params(params, name);
+	const char *wrong = ia_params_read(&wanted, params);
 
 	if (wrong) {
-		log_line(SOFT_LOG_ERR, "soft: ia_params \"%s\": %s; expected \"interface 0\", "
-			 "\"address 0\" or \"hostname 0\"", printable(params, said), wrong);
+		log_report(REPORT_BAD_PARAMS, NULL, "soft: ia_params \"%s\": %s; expected \"interface 0\", "
+			 "\"address 0\" or \"hostname 0\"", ia_params_printable(params, said, sizeof said), wrong);
 		return EINVAL;
 	}
 	if (getifaddrs(&all))
 		return errno;
-	if (!*name)
+	if (!*wanted.name)
 		found = find_any(all);
-	else if (!(found = find_netdev(all, name)))
-		found = find_host(all, name);
+	else if (!(found = find_netdev(all, wanted.name)))
+		found = find_host(all, wanted.name);
 	if (found) {
-		memcpy(&dev->address, found->ifa_addr, soft_address_length(found->ifa_addr));
+		memcpy(&dev->address, found->ifa_addr, address_length(found->ifa_addr));
 		snprintf(dev->netdev, sizeof dev->netdev, "%s", found->ifa_name);
 	}
+	else
+		say_absent(all, ia_params_printable(params, said, sizeof said), wanted.name);
 	freeifaddrs(all);
-	if (found)
-		return 0;
-	log_line(SOFT_LOG_WARN, "soft: ia_params \"%s\": no such interface or local address",
-		 printable(params, said));
-	return ENODEV;
+	return found ? 0 : ENODEV;
 }
 
 static bool interface_request(const struct dapl_device *dev, unsigned long request,
@@ -248,7 +182,7 @@ static void fork_prepare(void)
 	dapl_fork_enter();
 	pthread_mutex_lock(&devices_lock);
 	LIST_FOREACH(dev, &devices, link)
-		soft_engine_lock(dev);
+		soft_progress_lock(dev);
 	soft_shm_fork_prepare();
 	dapl_fork_leave();
 }
@@ -260,7 +194,7 @@ static void fork_parent(void)
 	dapl_fork_enter();
 	soft_shm_fork_done();
 	LIST_FOREACH(dev, &devices, link)
-		soft_engine_unlock(dev);
+		soft_progress_unlock(dev);
 	pthread_mutex_unlock(&devices_lock);
 	dapl_fork_leave();
 }
@@ -272,14 +206,15 @@ static void fork_child(void)
 	struct dapl_conn *conn;
 	struct soft_port *port;
 
-	memset(&randoms, 0, sizeof randoms);	/* the parent takes the same numbers */
+	soft_random_fork_child();
 	soft_shm_fork_child();
+	soft_half_open_fork_child();
 	LIST_FOREACH(dev, &devices, link) {
 		dev->dead = true;
-		dev->station = NULL;
+		dev->process = NULL;
 		dev->uses_server = false;
-		TAILQ_INIT(&dev->pairs);
-		dev->pair_count = 0;
+		TAILQ_INIT(&dev->shm_conns);
+		dev->shm_count = 0;
 		LIST_FOREACH(conn, &dev->conns, link) {
 			if (conn->fd >= 0)
 				close(conn->fd);
@@ -287,7 +222,7 @@ static void fork_child(void)
 				close(conn->attach_fd);
 			conn->fd = conn->attach_fd = -1;
 			conn->in_cm = conn->in_data = false;
-			conn->pair = NULL;
+			conn->shm = NULL;
 			conn->offer = NULL;
 			conn->tx.shut = true;
 		}
@@ -303,58 +238,6 @@ static void fork_child(void)
 static void watch_forks(void)
 {
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
-}
-
-/* --- asynchronous events ------------------------------------------------------------------ */
-
-/* dev->events_lock held. */
-static void end_event(struct dapl_device *dev, struct soft_event *event)
-{
-	TAILQ_REMOVE(&dev->events, event, link);
-	event->times = 0;
-}
-
-static void tell_events(struct dapl_task *task)
-{
-	struct dapl_device *dev = container_of(task, struct dapl_device, event_task);
-	struct ibv_async_event told;
-	struct soft_event *event;
-
-	pthread_mutex_lock(&dev->events_lock);
-	while ((event = TAILQ_FIRST(&dev->events))) {
-		told = event->event;
-		if (!--event->times)
-			end_event(dev, event);
-		dev->event_running = told.element.cq;	/* one union of pointers */
-		pthread_mutex_unlock(&dev->events_lock);
-		dapl_up_async(dev->ia, &told);	/* the object may be gone then */
-		pthread_mutex_lock(&dev->events_lock);
-		dev->event_running = NULL;
-		pthread_cond_broadcast(&dev->events_told);
-	}
-	pthread_mutex_unlock(&dev->events_lock);
-}
-
-void soft_event_post(struct dapl_device *dev, struct soft_event *event, enum ibv_event_type type,
-		     void *object)
-{
-	pthread_mutex_lock(&dev->events_lock);
-	event->event.event_type = type;
-	event->event.element.cq = object;
-	if (!event->times++)
-		TAILQ_INSERT_TAIL(&dev->events, event, link);
-	pthread_mutex_unlock(&dev->events_lock);
-	dapl_task_queue(&dev->event_task, tell_events);
-}
-
-void soft_event_forget(struct dapl_device *dev, struct soft_event *event, const void *object)
-{
-	pthread_mutex_lock(&dev->events_lock);
-	if (event->times)
-		end_event(dev, event);
-	while (dev->event_running == object && !dapl_service_here())
-		pthread_cond_wait(&dev->events_told, &dev->events_lock);
-	pthread_mutex_unlock(&dev->events_lock);
 }
 
 /* --- open, close, query ---------------------------------------------------------------------- */
@@ -384,14 +267,18 @@ static void fabricate_verbs(struct dapl_device *dev)
 
 static void read_settings(struct dapl_device *dev)
 {
-	unsigned long crc = 0, shm = 1, direct = 1;
+	unsigned long crc = 0, shm = 1, direct = 1, map = 1, guard = 0;
 
 	log_env_number("DAPL_SOFT_CRC", 0, 1, &crc);
 	log_env_number("DAPL_SOFT_SHM", 0, 1, &shm);
 	log_env_number("DAPL_SOFT_DIRECT", 0, 1, &direct);
+	log_env_number("DAPL_SOFT_MAP", 0, 1, &map);
+	log_env_number("DAPL_SOFT_GUARD", 0, 1, &guard);
+	dev->guards = guard;
 	dev->want_crc = crc;
 	dev->want_shm = shm && !crc;
 	dev->want_direct = direct;
+	dev->want_map = direct && map;
 }
 
 static void soft_close(struct dapl_device *dev)
@@ -400,7 +287,7 @@ static void soft_close(struct dapl_device *dev)
 	LIST_REMOVE(dev, link);
 	pthread_mutex_unlock(&devices_lock);
 	soft_cm_close(dev);
-	soft_engine_close(dev);
+	soft_progress_close(dev);
 	dapl_service_flush();
 	soft_ud_close(dev);
 	soft_mem_fini(dev);
@@ -439,11 +326,11 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 	pthread_mutex_unlock(&devices_lock);
 	err = soft_mem_init(dev);
 	if (!err)
-		err = soft_engine_open(dev);
+		err = soft_progress_open(dev);
 	if (!err)
 		err = soft_cm_open(dev);
 	if (err) {
-		log_line(SOFT_LOG_ERR, "soft: open %s: %s", params, strerror(err));
+		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "soft: open %s: %s", params, strerror(err));
 		soft_close(dev);
 		return err;
 	}
@@ -485,13 +372,21 @@ static void fill_gid(const struct dapl_device *dev, union ibv_gid *gid)
 	memcpy(gid->raw + 12, &((struct sockaddr_in *)&dev->address)->sin_addr, 4);
 }
 
+static unsigned present_mtu(const struct dapl_device *dev)
+{
+	struct ifreq ifr;
+	unsigned mtu = interface_request(dev, SIOCGIFMTU, &ifr) ? (unsigned)ifr.ifr_mtu : dev->mtu;
+
+	return mtu < SOFT_UD_MTU ? mtu : SOFT_UD_MTU;
+}
+
 static int soft_query(struct dapl_device *dev, struct dapl_device_attr *attr)
 {
 	struct ifreq ifr;
 
 	*attr = (struct dapl_device_attr){
 		.vendor = "software RNIC", .address = dev->address, .port = 1,
-		.mtu = dev->mtu < SOFT_UD_MTU ? dev->mtu : SOFT_UD_MTU,
+		.mtu = present_mtu(dev),
 		.iwarp = true, .atomics = true, .write_immediate = true,
 		.send_invalidate = true, .ud = true, .windows_1 = true, .windows_2 = true,
 		.bind_access = true, .delayed_ack = true, .max_read_sge = SOFT_MAX_SGE,
@@ -501,7 +396,7 @@ static int soft_query(struct dapl_device *dev, struct dapl_device_attr *attr)
 	};
 	snprintf(attr->device, sizeof attr->device, "%s", dev->identity.name);
 	snprintf(attr->netdev, sizeof attr->netdev, "%s", dev->netdev);
-	soft_address_set_port(&attr->address, 0);
+	address_set_port((struct sockaddr *)&attr->address, 0);
 	fill_limits(&attr->limits);
 	fill_gid(dev, &attr->gid);
 	memcpy(&attr->limits.node_guid, attr->gid.raw + 8, 8);
@@ -519,8 +414,8 @@ const struct dapl_device_ops dapl_device_ops = {
 	.alloc_mw = soft_mw_alloc, .dealloc_mw = soft_mw_dealloc,
 	.create_channel = soft_channel_create, .destroy_channel = soft_channel_destroy,
 	.get_cq_event = soft_channel_get,
-	.idle = soft_engine_idle, .sleep = soft_handover_lead, .work = soft_handover_work,
-	.awake = soft_handover_awake,
+	.idle = soft_progress_idle, .sleep = soft_owner_lead, .work = soft_owner_work,
+	.awake = soft_owner_awake,
 	.create_cq = soft_cq_create, .resize_cq = soft_cq_resize,
 	.destroy_cq = soft_cq_destroy,
 	.create_srq = soft_srq_create, .modify_srq = soft_srq_modify,
@@ -530,5 +425,6 @@ const struct dapl_device_ops dapl_device_ops = {
 	.destroy_ah = soft_ah_destroy,
 	.listen = soft_cm_listen, .unlisten = soft_cm_unlisten,
 	.connect = soft_cm_connect, .accept = soft_cm_accept, .reject = soft_cm_reject,
-	.disconnect = soft_cm_disconnect, .release = soft_cm_release,
+	.disconnect = soft_cm_disconnect, .explain = soft_cm_explain,
+	.release = soft_cm_release,
 };

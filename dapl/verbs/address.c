@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* address.c - from an entry's ia_params to the local addresses that may be meant.
  *
- * Many a dat.conf names devices that the machine lacks, and a program tries them all:
- * so "not here" is decided from the interface list and sysfs alone, which takes
+ * A dat.conf often names devices that the machine lacks, and a program tries them all. Whether a
+ * device is absent is therefore decided from the interface list and sysfs alone, which takes
  * microseconds. A name server is asked only for what cannot be a device's name. */
 #include "address.h"
 #include "hw.h"
@@ -22,77 +22,6 @@
 
 #define RDMA_CLASS "/sys/class/infiniband"
 
-const char *hw_printable(const char *text, char *buf, size_t size)
-{
-	size_t i;
-
-	for (i = 0; text[i] && i < size - 4; i++)
-		buf[i] = isascii((unsigned char)text[i]) && isprint((unsigned char)text[i]) ?
-			text[i] : '?';
-	strcpy(buf + i, text[i] ? "..." : "");
-	return buf;
-}
-
-const char *hw_params_read(struct hw_params *params, const char *text)
-{
-	const char *blank = " \t\r\n";
-	size_t n;
-	char *end;
-
-	memset(params, 0, sizeof(*params));
-	text += strspn(text, blank);
-	n = strcspn(text, blank);
-	if (n == 0)
-		return "it is empty";
-	if (n >= sizeof(params->name))
-		return "the name is too long";
-	for (size_t i = 0; i < n; i++)
-		if (!isascii((unsigned char)text[i]) || !isgraph((unsigned char)text[i]) ||
-		    text[i] == '/')
-			return "the name has a character that no name has";
-	memcpy(params->name, text, n);
-	text += n;
-	text += strspn(text, blank);
-	if (!*text)
-		return NULL;
-	if (!isdigit((unsigned char)*text))
-		return "the port is not a number";
-	errno = 0;
-	unsigned long port = strtoul(text, &end, 10);
-	if (end[strspn(end, blank)])
-		return "something follows the port";
-	if (errno || port > 255)
-		return "the port is out of range";
-	params->port = port;
-	return NULL;
-}
-
-socklen_t hw_address_size(const struct sockaddr *a)
-{
-	return a->sa_family == AF_INET ? sizeof(struct sockaddr_in) :
-	       a->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : 0;
-}
-
-void hw_address_copy(struct sockaddr_storage *to, const struct sockaddr *from)
-{
-	memset(to, 0, sizeof(*to));
-	memcpy(to, from, hw_address_size(from));
-}
-
-uint16_t hw_address_port(const struct sockaddr *a)
-{
-	return a->sa_family == AF_INET ? ntohs(((const struct sockaddr_in *)a)->sin_port) :
-	       a->sa_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)a)->sin6_port) : 0;
-}
-
-void hw_address_set_port(struct sockaddr *a, uint16_t port)
-{
-	if (a->sa_family == AF_INET)
-		((struct sockaddr_in *)a)->sin_port = htons(port);
-	else if (a->sa_family == AF_INET6)
-		((struct sockaddr_in6 *)a)->sin6_port = htons(port);
-}
-
 static const struct in6_addr *in6(const struct sockaddr *a)
 {
 	return &((const struct sockaddr_in6 *)a)->sin6_addr;
@@ -108,17 +37,6 @@ static uint32_t scope(const struct sockaddr *a)
 	return ((const struct sockaddr_in6 *)a)->sin6_scope_id;
 }
 
-bool hw_same_address(const struct sockaddr *a, const struct sockaddr *b)
-{
-	if (a->sa_family != b->sa_family)
-		return false;
-	if (a->sa_family == AF_INET)
-		return in4(a) == in4(b);
-	if (a->sa_family != AF_INET6 || memcmp(in6(a), in6(b), sizeof(struct in6_addr)) != 0)
-		return false;
-	return !IN6_IS_ADDR_LINKLOCAL(in6(a)) || !scope(a) || !scope(b) || scope(a) == scope(b);
-}
-
 const char *hw_address_text(const struct sockaddr *a, char *buf, size_t size)
 {
 	char host[INET6_ADDRSTRLEN] = "?";
@@ -127,8 +45,8 @@ const char *hw_address_text(const struct sockaddr *a, char *buf, size_t size)
 		inet_ntop(AF_INET, &((const struct sockaddr_in *)a)->sin_addr, host, sizeof(host));
 	else if (a->sa_family == AF_INET6)
 		inet_ntop(AF_INET6, in6(a), host, sizeof(host));
-	if (hw_address_port(a))
-		snprintf(buf, size, "%s port %u", host, hw_address_port(a));
+	if (address_port(a))
+		snprintf(buf, size, "%s port %u", host, address_port(a));
 	else
 		snprintf(buf, size, "%s", host);
 	return buf;
@@ -176,8 +94,8 @@ static void add_place(struct hw_places *p, const struct sockaddr *a, const char 
 		p->place[i] = p->place[i - 1];
 		i--;
 	}
-	hw_address_copy(&p->place[i].address, a);
-	hw_address_set_port((struct sockaddr *)&p->place[i].address, 0);
+	address_copy(&p->place[i].address, a);
+	address_set_port((struct sockaddr *)&p->place[i].address, 0);
 	snprintf(p->place[i].netdev, sizeof(p->place[i].netdev), "%s", netdev);
 	p->n++;
 }
@@ -187,11 +105,11 @@ static void add_places(struct hw_places *p, const struct ifaddrs *all, const cha
 		       const struct sockaddr *address)
 {
 	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-		if (!i->ifa_addr || !hw_address_size(i->ifa_addr) || loopback(i->ifa_addr))
+		if (!i->ifa_addr || !address_length(i->ifa_addr) || loopback(i->ifa_addr))
 			continue;
 		if (netdev && strcmp(netdev, i->ifa_name) != 0)
 			continue;
-		if (address && !hw_same_address(address, i->ifa_addr))
+		if (address && !address_same_host(address, i->ifa_addr))
 			continue;
 		add_place(p, i->ifa_addr, i->ifa_name);
 	}
@@ -214,7 +132,7 @@ static bool is_numeric(const char *name, struct sockaddr_storage *address)
 		return false;
 	if (getaddrinfo(name, NULL, &hints, &found))
 		return false;
-	hw_address_copy(address, found->ai_addr);
+	address_copy(address, found->ai_addr);
 	freeaddrinfo(found);
 	return true;
 }
@@ -267,7 +185,7 @@ static void add_gid_places(struct hw_places *p, const struct ifaddrs *all, unsig
 }
 
 static int find_rdma_device(struct hw_places *p, const struct ifaddrs *all,
-			    const struct hw_params *params, const char *said)
+			    const struct ia_params *params, const char *said)
 {
 	char path[512], list[256];
 
@@ -277,7 +195,8 @@ static int find_rdma_device(struct hw_places *p, const struct ifaddrs *all,
 	if (access(path, F_OK)) {
 		snprintf(path, sizeof(path), RDMA_CLASS "/%s/ports", p->device);
 		list_directory(list, sizeof(list), path);
-		log_line(HW_LOG_ERR, "\"%s\": RDMA device %s has no port %u; its ports: %s",
+		log_report(REPORT_NO_DEVICE, NULL,
+			   "\"%s\": RDMA device %s has no port %u; its ports: %s",
 			 said, p->device, p->port, list);
 		return ENODEV;
 	}
@@ -286,7 +205,8 @@ static int find_rdma_device(struct hw_places *p, const struct ifaddrs *all,
 		add_places(p, all, NULL, NULL);
 	if (p->n)
 		return 0;
-	log_line(HW_LOG_ERR, "\"%s\": no network device of RDMA device %s has an IP address",
+	log_report(REPORT_NO_ADDRESS, NULL,
+		   "\"%s\": no network device of RDMA device %s has an IP address",
 		 said, p->device);
 	return ENODEV;
 }
@@ -327,12 +247,12 @@ static void add_host_places(struct hw_places *p, const struct ifaddrs *all, cons
 	if (getaddrinfo(name, NULL, &hints, &found))
 		return;
 	for (struct addrinfo *i = found; i; i = i->ai_next)
-		if (hw_address_size(i->ai_addr))
+		if (address_length(i->ai_addr))
 			add_places(p, all, NULL, i->ai_addr);
 	freeaddrinfo(found);
 }
 
-static int find(struct hw_places *p, const struct ifaddrs *all, const struct hw_params *params,
+static int find(struct hw_places *p, const struct ifaddrs *all, const struct ia_params *params,
 		const char *said)
 {
 	const char *name = params->name;
@@ -341,7 +261,8 @@ static int find(struct hw_places *p, const struct ifaddrs *all, const struct hw_
 
 	list_directory(list, sizeof(list), RDMA_CLASS);
 	if (strcmp(list, "none") == 0) {
-		log_line(HW_LOG_ERR, "\"%s\": this machine has no RDMA device (%s is empty)",
+		log_report(REPORT_NO_DEVICE, NULL,
+			   "\"%s\": this machine has no RDMA device (%s is empty)",
 			 said, RDMA_CLASS);
 		return ENODEV;
 	}
@@ -349,7 +270,8 @@ static int find(struct hw_places *p, const struct ifaddrs *all, const struct hw_
 		add_places(p, all, name, NULL);
 		if (p->n)
 			return 0;
-		log_line(HW_LOG_ERR, "\"%s\": network device %s has no IP address that RDMA "
+		log_report(REPORT_NO_ADDRESS, NULL,
+			   "\"%s\": network device %s has no IP address that RDMA "
 			 "could use", said, name);
 		return ENODEV;
 	}
@@ -357,7 +279,7 @@ static int find(struct hw_places *p, const struct ifaddrs *all, const struct hw_
 		add_places(p, all, NULL, (struct sockaddr *)&address);
 		if (p->n)
 			return 0;
-		log_line(HW_LOG_ERR, "\"%s\": no network device here has the address %s",
+		log_report(REPORT_NO_ADDRESS, NULL, "\"%s\": no network device here has the address %s",
 			 said, name);
 		return ENODEV;
 	}
@@ -367,20 +289,26 @@ static int find(struct hw_places *p, const struct ifaddrs *all, const struct hw_
 	add_host_places(p, all, name);
 	if (p->n)
 		return 0;
-	log_line(HW_LOG_ERR, "\"%s\": %s is no network device, local address, host name or RDMA "
+	log_report(REPORT_NO_ADDRESS, NULL,
+		   "\"%s\": %s is no network device, local address, host name or RDMA "
 		 "device here; RDMA devices: %s", said, name, list);
 	return ENODEV;
 }
 
-int hw_places_find(struct hw_places *places, const struct hw_params *params, const char *said)
+int hw_places_find(struct hw_places *places, const struct ia_params *params, const char *said)
 {
 	struct ifaddrs *all;
 	int err;
 
 	memset(places, 0, sizeof(*places));
+	if (!*params->name) {
+		log_report(REPORT_BAD_PARAMS, NULL, "device \"%s\": no name; expected \"netdev 0\", \"address 0\", "
+			 "\"hostname 0\" or \"ibdevice port\"", said);
+		return EINVAL;
+	}
 	if (getifaddrs(&all)) {
 		err = errno;
-		log_line(HW_LOG_ERR, "\"%s\": getifaddrs: %s", said, strerror(err));
+		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "\"%s\": getifaddrs: %s", said, strerror(err));
 		return err;
 	}
 	err = find(places, all, params, said);

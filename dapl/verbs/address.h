@@ -7,14 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
-
-struct hw_params {
-	char name[256];	/* network device, address, host or RDMA device */
-	unsigned port;		/* of the RDMA device; 0: not said */
-};
-
-/* Reads "name [port]". NULL, or what is wrong with it. */
-const char *hw_params_read(struct hw_params *params, const char *text);
+#include "common/address.h"
+#include "common/ia_params.h"
 
 enum { HW_PLACES = 32 };
 struct hw_place {
@@ -31,23 +25,13 @@ struct hw_places {
 };
 
 /* ENODEV or EINVAL after one log line about `text`. */
-int hw_places_find(struct hw_places *places, const struct hw_params *params, const char *text);
+int hw_places_find(struct hw_places *places, const struct ia_params *params, const char *text);
 
-/* Same address, whatever the ports are. */
-bool hw_same_address(const struct sockaddr *a, const struct sockaddr *b);
-socklen_t hw_address_size(const struct sockaddr *a);
-/* Copies by family; a foreign family gives all zeros. */
-void hw_address_copy(struct sockaddr_storage *to, const struct sockaddr *from);
-uint16_t hw_address_port(const struct sockaddr *a);
-void hw_address_set_port(struct sockaddr *a, uint16_t port);
 /* "10.0.0.1 port 4000" into buf, which is returned. */
 const char *hw_address_text(const struct sockaddr *a, char *buf, size_t size);
 /* Gives a link-local address without a scope the scope of the other. */
 void hw_address_fill_scope(struct sockaddr *a, const struct sockaddr *like);
 /* The GID that RoCE makes of an address. */
 void hw_address_gid(const struct sockaddr *a, uint8_t gid[16]);
-
-/* The text with everything that is not printable as '?', cut to a line's length. */
-const char *hw_printable(const char *text, char *buf, size_t size);
 
 #endif

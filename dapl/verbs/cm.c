@@ -7,13 +7,13 @@
  * the acknowledgement of events that were read, so a handler may destroy any id, and
  * another thread that destroys a listener's waits for no handler of ours.
  *
- * Lifetimes. The id of a connection is destroyed, and the connection freed, on the
- * service thread only (or by hw_cm_stop, when nothing runs there any more). So an event
- * that was read refers to a live connection until its handler is done. Calls from core
- * (accept, reject, disconnect, release) refer to a live one because core makes none
- * after release or reject, and these two only queue the task that destroys it. A
- * listener is destroyed by whoever calls unlisten: its id first, after which no event
- * for it is read; then dapl_service_flush waits for the handler that may be running.
+ * Lifetimes. The id of a connection is destroyed, and the connection freed, on the service thread
+ * only (or by hw_cm_stop, when nothing runs there any more). So an event that was read refers to a
+ * live connection until its handler is done. Calls from core (accept, reject, disconnect, release)
+ * refer to a live one because core makes none after release or reject, and these two only queue the
+ * task that destroys it. A listener is destroyed by the thread that calls unlisten: its id first,
+ * after which no event for it is read; then dapl_service_flush waits for the handler that may be
+ * running.
  *
  * Locks, outermost first: a device's `lock` (the list of its connections), a
  * connection's `lock` (its state, and that its queue pair lives: release takes it, so a
@@ -22,6 +22,8 @@
 #include "cm.h"
 #include "address.h"
 #include "common/log.h"
+#include "common/trace.h"
+#include "dapl/core/conn/diag.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,9 +37,23 @@ static void device_removed(struct dapl_device *dev)
 	if (dev->removed)
 		return;
 	dev->removed = true;
-	log_line(HW_LOG_ERR, "%s port %u: the device was removed", dev->attr.device,
+	log_report(REPORT_DEVICE_LOST, NULL, "%s port %u: the device was removed", dev->attr.device,
 		 dev->attr.port);
 	dapl_up_async(dev->ia, &event);
+}
+
+static void trace_refused(const struct dapl_listener *listener, struct rdma_cm_id *id,
+			  const struct hw_pdata *pdata)
+{
+	bool dead = __atomic_load_n(&listener->dead, __ATOMIC_ACQUIRE);
+	struct sockaddr_storage from;
+	char remote[DIAG_ADDRESS];
+
+	address_copy(&from, rdma_get_peer_addr(id));
+	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "sp", listener->sp, NULL,
+	      "request from %s refused: %s", dapl_diag_address(&from, remote),
+	      dead ? "no listener any more" : listener->ud && !pdata->has_self ?
+	      "it does not say where its endpoint is" : strerror(ENOMEM));
 }
 
 static void request_event(struct dapl_listener *listener, const struct rdma_cm_event *event,
@@ -55,12 +71,13 @@ static void request_event(struct dapl_listener *listener, const struct rdma_cm_e
 	if (__atomic_load_n(&listener->dead, __ATOMIC_ACQUIRE) ||
 	    (listener->ud && !pdata.has_self) ||
 	    hw_conn_from_request(dev, event->id, listener->ud, &pdata, event, &conn)) {
+		trace_refused(listener, event->id, &pdata);
 		hw_refuse(event->id, wire);
 		rdma_destroy_id(event->id);
 		return;
 	}
-	hw_address_copy(&request.local, rdma_get_local_addr(event->id));
-	hw_address_copy(&request.remote, rdma_get_peer_addr(event->id));
+	address_copy(&request.local, rdma_get_local_addr(event->id));
+	address_copy(&request.remote, rdma_get_peer_addr(event->id));
 	request.pdata = pdata.data;
 	request.pdata_len = pdata.len;
 	dapl_up_request(listener->sp, conn, &request);
@@ -163,7 +180,7 @@ static int listen_on(struct dapl_listener *l, struct sockaddr *addr, int backlog
 		errno = EADDRNOTAVAIL;	/* of this host, but not of this device */
 		goto fail;
 	}
-	if (hw_address_port(addr) == 0 && ntohs(rdma_get_src_port(l->id)) < FIRST_FREE_PORT) {
+	if (address_port(addr) == 0 && ntohs(rdma_get_src_port(l->id)) < FIRST_FREE_PORT) {
 		errno = EAGAIN;
 		goto fail;
 	}
@@ -182,7 +199,7 @@ static bool any_address(const struct sockaddr *a)
 {
 	struct sockaddr_storage any = { .ss_family = a->sa_family };
 
-	return hw_same_address(a, (struct sockaddr *)&any);
+	return address_same_host(a, (struct sockaddr *)&any);
 }
 
 int hw_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *port, bool ud,
@@ -194,11 +211,11 @@ int hw_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *po
 
 	if (ud && !dev->attr.ud)
 		return EOPNOTSUPP;
-	if (addr && !hw_address_size(addr))
+	if (addr && !address_length(addr))
 		return EAFNOSUPPORT;
 	if (addr && !any_address(addr))
-		hw_address_copy(&where, addr);
-	hw_address_set_port((struct sockaddr *)&where, *port);
+		address_copy(&where, addr);
+	address_set_port((struct sockaddr *)&where, *port);
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return ENOMEM;

@@ -37,13 +37,16 @@ struct dapl_conn {
 	struct dapl_conn *next, **prev;	/* dev->lock */
 	bool ud;
 	enum hw_wire wire;
-	struct sockaddr_storage remote;	/* active side */
 
 	pthread_mutex_t lock;		/* guards all that follows */
 	enum conn_state state;
+	struct sockaddr_storage local, remote;	/* with ports, as far as known */
+	struct dapl_conn_cause cause;	/* of its end, without addresses */
+	bool caused;			/* the first cause stays */
+	bool request_sent;		/* CONNECTING: what is missing is the peer's answer */
 	bool released;
 	bool lingering;			/* service thread only: released, its id kept */
-	void *owner;			/* core's; NULL: a request nobody accepted */
+	void *owner;			/* core's; NULL: a request that was not accepted */
 	struct ibv_qp *qp;		/* NULL once released */
 	bool srq;
 	uint8_t reads_out, reads_in;

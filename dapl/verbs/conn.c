@@ -7,9 +7,11 @@
  * rdma_accept on the passive one); an iWARP driver does so itself in the kernel. */
 #include "cm.h"
 #include "address.h"
+#include "siw.h"
 #include "common/log.h"
 #include "common/trace.h"
-#include "dapl/core/settings.h"
+#include "dapl/core/conn/diag.h"
+#include "dapl/core/base/settings.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +20,9 @@ enum {
 	LINGER_US = 2000000,		/* for the answer to our disconnect */
 	HANDSHAKE_US = 30000000,	/* for an iWARP driver to give up a handshake */
 	RESTARTS = 8,
-	REJ_BY_CONSUMER = 28,		/* InfiniBand's code; REJ 8: nobody listens */
-	SIDR_REJECT = 2,		/* 1: nobody listens */
+	REJ_BY_CONSUMER = 28,		/* InfiniBand's code; REJ 8 means no listener */
+	REJ_ECE = 35,			/* what hw_refuse() gives */
+	SIDR_REJECT = 2,		/* 1 means no listener */
 };
 
 static const char *const state_name[] = {
@@ -34,12 +37,104 @@ static const char *const state_name[] = {
 	[CONN_OVER] = "over",
 };
 
+/* Lock held. */
+static void trace_state(struct dapl_conn *conn, const char *was)
+{
+	char local[DIAG_ADDRESS], remote[DIAG_ADDRESS], reason[DIAG_TEXT];
+
+	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "conn", conn, state_name[conn->state],
+	      "was %s%s, local %s, remote %s%s%s", was, conn->ud ? ", datagrams" : "",
+	      dapl_diag_address(&conn->local, local), dapl_diag_address(&conn->remote, remote),
+	      conn->caused ? ": " : "",
+	      conn->caused ? dapl_diag_reason(&conn->cause, reason) : "");
+}
+
 /* The only writer of conn->state after its making. Lock held. */
 static void set_state(struct dapl_conn *conn, enum conn_state state)
 {
-	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "conn", conn, state_name[state], "%s -> %s",
-	      state_name[conn->state], state_name[state]);
+	const char *was = state_name[conn->state];
+
 	conn->state = state;
+	trace_state(conn, was);
+}
+
+/* Lock held. */
+static enum dapl_conn_step step_of(const struct dapl_conn *conn)
+{
+	switch (conn->state) {
+	case CONN_REQUESTED:		return DAPL_STEP_REQUEST;
+	case CONN_RESOLVING_ADDRESS:	return DAPL_STEP_RESOLVE_ADDRESS;
+	case CONN_RESOLVING_ROUTE:	return DAPL_STEP_RESOLVE_ROUTE;
+	case CONN_CONNECTING:
+		return conn->request_sent ? DAPL_STEP_REPLY : DAPL_STEP_CONNECT;
+	case CONN_ACCEPTING:		return DAPL_STEP_READY;
+	default:			return DAPL_STEP_TRANSFER;
+	}
+}
+
+/* Lock held, before the state changes: why the connection fails, or breaks. */
+static void caused_in(struct dapl_conn *conn, enum dapl_conn_step step, int err,
+		      enum dapl_code_kind kind, unsigned code, const char *text)
+{
+	if (conn->caused)
+		return;
+	conn->caused = true;
+	conn->cause = (struct dapl_conn_cause){ .step = step, .err = err, .code_kind = kind,
+		.code = code, .text = text };
+}
+
+static void caused(struct dapl_conn *conn, int err, enum dapl_code_kind kind, unsigned code,
+		   const char *text)
+{
+	caused_in(conn, step_of(conn), err, kind, code, text);
+}
+
+static void caused_by_errno(struct dapl_conn *conn, int err)
+{
+	caused(conn, err, DAPL_CODE_NONE, 0, NULL);
+}
+
+static const char *event_text(enum rdma_cm_event_type type)
+{
+	switch (type) {
+	case RDMA_CM_EVENT_CONNECT_ERROR:	return "CM connect error";
+	case RDMA_CM_EVENT_UNREACHABLE:		return "CM unreachable";
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:	return "the device was removed";
+	case RDMA_CM_EVENT_DISCONNECTED:	return "the peer disconnected";
+	default:				return NULL;
+	}
+}
+
+/* What an event of the CM says: a reason of the CM's protocol, an errno, or nothing. */
+static void caused_by_event(struct dapl_conn *conn, const struct rdma_cm_event *event)
+{
+	const char *text = event_text(event->event);
+	int status = event->status;
+
+	if (status < 0 && event->event == RDMA_CM_EVENT_REJECTED && conn->wire == HW_WIRE_IWARP)
+		caused(conn, -status, DAPL_CODE_CM_STATUS, (unsigned)status, NULL);
+	else if (status < 0)
+		caused(conn, -status, DAPL_CODE_CM_STATUS, (unsigned)status, text);
+	else if (status && conn->ud)
+		caused(conn, 0, DAPL_CODE_SIDR, (unsigned)status, NULL);
+	else if (status && event->event == RDMA_CM_EVENT_REJECTED)
+		caused(conn, 0, DAPL_CODE_IB_REJECT, (unsigned)status, NULL);
+	else if (status)
+		caused(conn, 0, DAPL_CODE_CM_STATUS, (unsigned)status, text);
+	else
+		caused(conn, 0, DAPL_CODE_NONE, 0, text);
+}
+
+/* Lock held, service thread: the id knows its addresses now. */
+static void learn_addresses(struct dapl_conn *conn)
+{
+	struct sockaddr *local = conn->id ? rdma_get_local_addr(conn->id) : NULL;
+	struct sockaddr *remote = conn->id ? rdma_get_peer_addr(conn->id) : NULL;
+
+	if (local && address_length(local))
+		address_copy(&conn->local, local);
+	if (remote && address_length(remote))
+		address_copy(&conn->remote, remote);
 }
 
 static enum hw_wire wire_of(const struct dapl_device *dev, bool ud)
@@ -58,6 +153,7 @@ static struct dapl_conn *conn_new(struct dapl_device *dev, bool ud, enum conn_st
 	conn->wire = wire_of(dev, ud);
 	conn->state = state;
 	conn->restarts = RESTARTS;
+	conn->local = dev->attr.address;
 	pthread_mutex_init(&conn->lock, NULL);
 	pthread_mutex_lock(&dev->lock);
 	conn->next = dev->conns;
@@ -66,8 +162,6 @@ static struct dapl_conn *conn_new(struct dapl_device *dev, bool ud, enum conn_st
 		conn->next->prev = &conn->next;
 	dev->conns = conn;
 	pthread_mutex_unlock(&dev->lock);
-	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "conn", conn, state_name[state], "%s",
-	      ud ? "new, datagrams" : "new");
 	return conn;
 }
 
@@ -173,15 +267,12 @@ static int qp_to_rts(struct dapl_conn *conn, bool *peer_gone)
 
 	if (!err)
 		err = to_rts(conn, peer_gone);
-	if (err && !*peer_gone)
-		log_line(HW_LOG_ERR, "%s: queue pair 0x%x does not go to RTS: %s",
-			 conn->dev->attr.device, conn->qp->qp_num, strerror(err));
 	return err;
 }
 
 /* --- upcalls --- */
 
-/* Lock held on entry, not on return. Service thread. */
+/* Lock held on entry, not on return. Service thread. The cause was noted. */
 static void tell_failed(struct dapl_conn *conn, enum dapl_conn_failure why, const void *pdata,
 			size_t len)
 {
@@ -190,15 +281,16 @@ static void tell_failed(struct dapl_conn *conn, enum dapl_conn_failure why, cons
 	dapl_up_failed(conn->owner, conn, why, pdata, len);
 }
 
-/* As above. */
+/* Lock held on entry, not on return. Service thread. */
 static void tell_established(struct dapl_conn *conn, const void *pdata, size_t len,
 			     const struct dapl_ud_peer *peer)
 {
 	struct dapl_established info = { .pdata = pdata, .pdata_len = len, .ud = peer };
 
+	learn_addresses(conn);
 	set_state(conn, CONN_ESTABLISHED);
-	hw_address_copy(&info.local, rdma_get_local_addr(conn->id));
-	hw_address_copy(&info.remote, rdma_get_peer_addr(conn->id));
+	info.local = conn->local;
+	info.remote = conn->remote;
 	pthread_mutex_unlock(&conn->lock);
 	dapl_up_established(conn->owner, conn, &info);
 }
@@ -231,7 +323,7 @@ static int resolve_address(struct dapl_conn *conn)
 				 dapl_settings.arp_timeout_ms) ? errno : 0;
 }
 
-/* Both options are wishes: an older kernel may know them not. */
+/* Both options may fail: older kernels do not know them. */
 static void set_options(struct dapl_conn *conn)
 {
 	uint8_t timer = dapl_settings.ack_timer;
@@ -268,20 +360,26 @@ static int start_again(struct dapl_conn *conn)
 
 static void address_failed(struct dapl_conn *conn, int status)
 {
+	int err = abs(status);
+
 	if (status == -ETIMEDOUT && conn->retries) {
 		conn->retries--;
-		if (resolve_address(conn) == 0) {
+		err = resolve_address(conn);
+		if (!err) {
 			pthread_mutex_unlock(&conn->lock);
 			return;
 		}
 	}
+	caused(conn, err, DAPL_CODE_CM_STATUS, (unsigned)status, NULL);
 	tell_failed(conn, DAPL_CONN_UNREACHABLE, NULL, 0);
 }
 
 static void address_resolved(struct dapl_conn *conn)
 {
+	learn_addresses(conn);
 	conn->retries = dapl_settings.route_retries;
 	if (rdma_resolve_route(conn->id, dapl_settings.route_timeout_ms)) {
+		caused_in(conn, DAPL_STEP_RESOLVE_ROUTE, errno, DAPL_CODE_NONE, 0, NULL);
 		tell_failed(conn, DAPL_CONN_UNREACHABLE, NULL, 0);
 		return;
 	}
@@ -291,13 +389,17 @@ static void address_resolved(struct dapl_conn *conn)
 
 static void route_failed(struct dapl_conn *conn, int status)
 {
+	int err = abs(status);
+
 	if (status == -ETIMEDOUT && conn->retries) {
 		conn->retries--;
 		if (rdma_resolve_route(conn->id, dapl_settings.route_timeout_ms) == 0) {
 			pthread_mutex_unlock(&conn->lock);
 			return;
 		}
+		err = errno;
 	}
+	caused(conn, err, DAPL_CODE_CM_STATUS, (unsigned)status, NULL);
 	tell_failed(conn, DAPL_CONN_UNREACHABLE, NULL, 0);
 }
 
@@ -317,14 +419,18 @@ static void route_resolved(struct dapl_conn *conn)
 	};
 	int err;
 
+	hw_siw_qp_reads(conn->qp, param.initiator_depth);
 	set_state(conn, CONN_CONNECTING);
 	pthread_mutex_unlock(&conn->lock);
 	/* Without the lock: siw waits in here until TCP is connected. The id is safe, it is
 	 * this thread that destroys it, and of the queue pair only the number is used. */
 	err = rdma_connect(conn->id, &param) ? errno : 0;
-	if (!err)
-		return;
 	pthread_mutex_lock(&conn->lock);
+	conn->request_sent = !err;
+	if (!err) {
+		pthread_mutex_unlock(&conn->lock);
+		return;
+	}
 	if (conn->released) {
 		set_state(conn, CONN_OVER);
 		pthread_mutex_unlock(&conn->lock);
@@ -337,9 +443,7 @@ static void route_resolved(struct dapl_conn *conn)
 			return;
 		}
 	}
-	if (err != ECONNREFUSED && err != ECONNRESET && err != ETIMEDOUT &&
-	    err != EHOSTUNREACH && err != ENETUNREACH)
-		log_line(HW_LOG_ERR, "%s: rdma_connect: %s", conn->dev->attr.device, strerror(err));
+	caused_by_errno(conn, err);
 	tell_failed(conn, failure_of(err), NULL, 0);
 }
 
@@ -347,10 +451,18 @@ static void route_resolved(struct dapl_conn *conn)
 static void response(struct dapl_conn *conn, const struct hw_pdata *pdata)
 {
 	bool peer_gone = false;
+	int err;
 
 	conn->peer_mtu = pdata->mtu;
-	if (qp_to_rts(conn, &peer_gone) || rdma_establish(conn->id)) {
-		hw_refuse(conn->id, conn->wire);	/* or it took its answer back */
+	err = qp_to_rts(conn, &peer_gone);
+	if (err && !peer_gone)
+		caused_in(conn, DAPL_STEP_READY, err, DAPL_CODE_NONE, 0,
+			  "the queue pair does not go to RTS");
+	else if (!err && rdma_establish(conn->id))
+		err = errno;
+	if (err) {
+		caused_in(conn, DAPL_STEP_READY, err, DAPL_CODE_NONE, 0, NULL);
+		hw_refuse(conn->id, conn->wire);	/* or the peer took its answer back */
 		tell_failed(conn, DAPL_CONN_REFUSED, NULL, 0);
 		return;
 	}
@@ -364,19 +476,39 @@ static void ud_established(struct dapl_conn *conn, const struct rdma_cm_event *e
 	int err = hw_ud_peer_active(conn->dev, conn->qp->pd, &event->param.ud, &peer);
 
 	if (err) {
-		log_line(HW_LOG_ERR, "%s: no address handle for a UD peer: %s",
-			 conn->dev->attr.device, strerror(err));
+		caused_in(conn, DAPL_STEP_READY, err, DAPL_CODE_NONE, 0, "address handle");
 		tell_failed(conn, DAPL_CONN_UNREACHABLE, NULL, 0);
 		return;
 	}
 	tell_established(conn, pdata->data, pdata->len, &peer);
 }
 
-static void rejected(struct dapl_conn *conn, bool by_consumer, const uint8_t *bytes, size_t len)
+/* The active side. rdma_cm tells the two depths that were agreed on, but names them differently for
+ * different drivers: the smaller one allows no read too many. 0 is no limit, for reads go one way
+ * only then. */
+static void iwarp_established(struct dapl_conn *conn, const struct rdma_cm_event *event,
+			      const struct hw_pdata *pdata)
+{
+	const struct rdma_conn_param *agreed = &event->param.conn;
+
+	hw_siw_qp_reads(conn->qp, least(agreed->initiator_depth, agreed->responder_resources));
+	tell_established(conn, pdata->data, pdata->len, NULL);
+}
+
+static void rejected(struct dapl_conn *conn, const struct rdma_cm_event *event,
+		     bool by_consumer, const uint8_t *bytes, size_t len)
 {
 	struct hw_pdata pdata;
 
 	hw_pdata_unpack(&pdata, conn->wire, HW_REJECT, bytes, len);
+	if (by_consumer ? pdata.refused : event->status == REJ_ECE)
+		caused_in(conn, DAPL_STEP_REPLY, 0, DAPL_CODE_MPA, 0,
+			  "refused by the peer's provider");
+	else if (by_consumer)
+		caused_in(conn, DAPL_STEP_REPLY, 0, DAPL_CODE_MPA, 0,
+			  "rejected by the peer's program");
+	else
+		caused_by_event(conn, event);
 	if (!by_consumer || pdata.refused)
 		tell_failed(conn, DAPL_CONN_REFUSED, NULL, 0);
 	else
@@ -390,28 +522,33 @@ static bool pending(enum conn_state state)
 	return state >= CONN_RESOLVING_ADDRESS && state <= CONN_ACCEPTING;
 }
 
-/* The connection will not be, or is no more, other than by a disconnect. */
+/* The connection failed or broke, other than by a disconnect. */
 static void broken(struct dapl_conn *conn, const struct rdma_cm_event *event,
 		   const uint8_t *bytes, size_t len)
 {
 	int status = event->status;
 
 	if (conn->state == CONN_CONNECTING && event->event == RDMA_CM_EVENT_REJECTED) {
-		rejected(conn, status == REJ_BY_CONSUMER || status == -ECONNRESET, bytes, len);
+		rejected(conn, event, status == REJ_BY_CONSUMER || status == -ECONNRESET, bytes, len);
 	} else if (conn->state == CONN_CONNECTING && conn->ud && status > 0) {
-		rejected(conn, status == SIDR_REJECT, bytes, len);
+		rejected(conn, event, status == SIDR_REJECT, bytes, len);
 	} else if (conn->state == CONN_CONNECTING && event->event == RDMA_CM_EVENT_CONNECT_ERROR &&
 		   conn->wire == HW_WIRE_IWARP) {
 		/* The peer answered, but not in a way that the driver takes for an answer. siw
 		 * also says so when it finds the peer's first message behind the answer. */
+		caused_in(conn, DAPL_STEP_REPLY, abs(status), DAPL_CODE_CM_STATUS,
+			  (unsigned)status, NULL);
 		tell_failed(conn, status == -ETIMEDOUT ? DAPL_CONN_TIMED_OUT : DAPL_CONN_REFUSED,
 			    NULL, 0);
 	} else if (pending(conn->state)) {
+		caused_by_event(conn, event);
 		tell_failed(conn, event->event == RDMA_CM_EVENT_REJECTED ? DAPL_CONN_REFUSED :
 			    failure_of(-status), NULL, 0);
 	} else if (conn->state == CONN_ESTABLISHED) {
+		caused_by_event(conn, event);
 		tell_disconnected(conn, CONN_OVER, false);
 	} else {
+		caused_by_event(conn, event);
 		set_state(conn, CONN_OVER);
 		pthread_mutex_unlock(&conn->lock);
 	}
@@ -428,15 +565,20 @@ static void disconnected(struct dapl_conn *conn, const struct rdma_cm_event *eve
 			break;
 		/* fall through */
 	case CONN_ESTABLISHED:
+		if (event->status)
+			caused(conn, abs(event->status), DAPL_CODE_CM_STATUS,
+			       (unsigned)event->status, NULL);
 		tell_disconnected(conn, CONN_PEER_CLOSED, event->status == 0);
 		return;
 	case CONN_DISCONNECTING:
 		tell_disconnected(conn, CONN_OVER, true);
 		return;
 	case CONN_CONNECTING:
+		caused_by_event(conn, event);
 		tell_failed(conn, DAPL_CONN_REFUSED, NULL, 0);
 		return;
 	case CONN_REQUESTED:
+		caused_by_event(conn, event);
 		set_state(conn, CONN_OVER);
 		break;
 	default:
@@ -445,7 +587,7 @@ static void disconnected(struct dapl_conn *conn, const struct rdma_cm_event *eve
 	pthread_mutex_unlock(&conn->lock);
 }
 
-/* Nobody cares any more, except for how much longer the id has to be kept. */
+/* After release only one question is left: how much longer the id must be kept. */
 static void event_after_release(struct dapl_conn *conn, enum rdma_cm_event_type type)
 {
 	bool lingering = conn->lingering;
@@ -500,8 +642,8 @@ void hw_conn_event(struct dapl_conn *conn, const struct rdma_cm_event *event,
 	case RDMA_CM_EVENT_ESTABLISHED:
 		if (conn->state == CONN_CONNECTING && conn->ud)
 			ud_established(conn, event, &pdata);
-		else if (conn->state == CONN_CONNECTING)	/* iWARP */
-			tell_established(conn, pdata.data, pdata.len, NULL);
+		else if (conn->state == CONN_CONNECTING)
+			iwarp_established(conn, event, &pdata);
 		else if (conn->state == CONN_ACCEPTING)
 			tell_established(conn, NULL, 0, NULL);
 		else
@@ -527,7 +669,7 @@ static void linger_over(struct dapl_timer *timer)
 	hw_conn_destroy(container_of(timer, struct dapl_conn, linger));
 }
 
-/* Service thread, released: nobody else knows it any more. */
+/* Service thread only. The connection was released, so no other thread refers to it. */
 static void finish(struct dapl_conn *conn)
 {
 	uint64_t wait = 0;
@@ -585,8 +727,10 @@ static void conn_task(struct dapl_task *task)
 }
 
 /* Lock held. Makes the upcall that is due on the service thread. */
-static void fail_later(struct dapl_conn *conn, enum dapl_conn_failure why)
+static void fail_later(struct dapl_conn *conn, enum dapl_conn_failure why, int err,
+		       const char *text)
 {
+	caused(conn, err, DAPL_CODE_NONE, 0, text);
 	conn->late = LATE_FAILED;
 	conn->why = why;
 	dapl_task_queue(&conn->task, conn_task);
@@ -626,7 +770,7 @@ int hw_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
 	struct hw_ud_self self = { 0 };
 	int err, len;
 
-	if (!hw_address_size(params->remote))
+	if (!address_length(params->remote))
 		return EAFNOSUPPORT;
 	if (params->ud && !dev->attr.ud)
 		return EOPNOTSUPP;
@@ -642,7 +786,7 @@ int hw_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
 		return EMSGSIZE;
 	}
 	conn->pdata_len = len;
-	hw_address_copy(&conn->remote, params->remote);
+	address_copy(&conn->remote, params->remote);
 	hw_address_fill_scope((struct sockaddr *)&conn->remote,
 			      (struct sockaddr *)&dev->attr.address);
 	adopt(conn, params);
@@ -657,8 +801,9 @@ int hw_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
 		hw_conn_destroy(conn);
 		return err;
 	}
+	trace_state(conn, "new");
 	if (err)
-		fail_later(conn, DAPL_CONN_UNREACHABLE);
+		fail_later(conn, DAPL_CONN_UNREACHABLE, err, NULL);
 	pthread_mutex_unlock(&conn->lock);
 	return 0;
 }
@@ -679,11 +824,15 @@ int hw_conn_from_request(struct dapl_device *dev, struct rdma_cm_id *id, bool ud
 		conn->reads_out = event->param.conn.initiator_depth;
 		conn->reads_in = event->param.conn.responder_resources;
 	}
+	pthread_mutex_lock(&conn->lock);
+	learn_addresses(conn);
+	trace_state(conn, "new");
+	pthread_mutex_unlock(&conn->lock);
 	*out = conn;
 	return 0;
 }
 
-/* Lock held. What the passive side says: yes. */
+/* Lock held. Accepts on the passive side. */
 static int answer(struct dapl_conn *conn, const void *bytes, int len)
 {
 	struct ibv_device_attr *l = &conn->dev->attr.limits;
@@ -698,6 +847,7 @@ static int answer(struct dapl_conn *conn, const void *bytes, int len)
 		.qp_num = conn->qp->qp_num,
 	};
 
+	hw_siw_qp_reads(conn->qp, param.initiator_depth);
 	return rdma_accept(conn->id, &param) ? errno : 0;
 }
 
@@ -721,6 +871,8 @@ static int accept_locked(struct dapl_conn *conn, const struct dapl_conn_params *
 		err = hw_ud_peer_passive(conn->dev, conn->qp->pd, rdma_get_peer_addr(conn->id),
 					 &conn->peer_self, &conn->late_peer);
 	if (err && !peer_gone) {
+		log_line(HW_LOG_ERR, "%s: accept of a request failed: queue pair 0x%x: %s",
+			 conn->dev->attr.device, conn->qp->qp_num, strerror(err));
 		conn->owner = NULL;
 		conn->qp = NULL;
 		conn->reads_out = peer_out;
@@ -728,8 +880,12 @@ static int accept_locked(struct dapl_conn *conn, const struct dapl_conn_params *
 		return err;
 	}
 	set_state(conn, CONN_ACCEPTING);
-	if (peer_gone || answer(conn, bytes, len)) {
-		fail_later(conn, DAPL_CONN_TIMED_OUT);
+	if (!peer_gone)
+		err = answer(conn, bytes, len);
+	if (peer_gone || err) {
+		caused_in(conn, DAPL_STEP_ACCEPT, err, DAPL_CODE_NONE, 0, peer_gone ?
+			  "the peer is gone" : NULL);
+		fail_later(conn, DAPL_CONN_TIMED_OUT, err, NULL);
 	} else if (conn->ud) {
 		conn->late = LATE_ESTABLISHED;
 		dapl_task_queue(&conn->task, conn_task);
@@ -786,6 +942,17 @@ int hw_disconnect(struct dapl_conn *conn)
 	}
 	pthread_mutex_unlock(&conn->lock);
 	return 0;
+}
+
+void hw_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
+{
+	pthread_mutex_lock(&conn->lock);
+	*cause = conn->cause;
+	if (!conn->caused)
+		cause->step = step_of(conn);
+	cause->local = conn->local;
+	cause->remote = conn->remote;
+	pthread_mutex_unlock(&conn->lock);
 }
 
 void hw_release(struct dapl_conn *conn)

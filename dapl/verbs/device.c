@@ -45,14 +45,15 @@ static int bind_somewhere(struct dapl_device *dev, struct hw_places *places, con
 		if (rdma_create_id(dev->channel, &id, NULL, RDMA_PS_TCP)) {
 			int err = errno;
 
-			log_line(HW_LOG_ERR, "\"%s\": rdma_create_id: %s", said, strerror(err));
+			log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err),
+				   "\"%s\": rdma_create_id: %s", said, strerror(err));
 			return err;
 		}
 		if (rdma_bind_addr(id, a) == 0 && id->verbs &&
 		    (!places->device[0] ||
 		     (strcmp(places->device, ibv_get_device_name(id->verbs->device)) == 0 &&
 		      places->port == id->port_num))) {
-			hw_address_copy(&dev->attr.address, a);
+			address_copy(&dev->attr.address, a);
 			snprintf(dev->attr.netdev, sizeof(dev->attr.netdev), "%s",
 				 places->place[i].netdev);
 			*bound = id;
@@ -61,10 +62,11 @@ static int bind_somewhere(struct dapl_device *dev, struct hw_places *places, con
 		rdma_destroy_id(id);
 	}
 	if (places->device[0])
-		log_line(HW_LOG_ERR, "\"%s\": no network device with an IP address belongs to port "
+		log_report(REPORT_NO_ADDRESS, NULL,
+			   "\"%s\": no network device with an IP address belongs to port "
 			 "%u of RDMA device %s", said, places->port, places->device);
 	else
-		log_line(HW_LOG_ERR, "\"%s\": %s (%s) has no RDMA device", said,
+		log_report(REPORT_NO_DEVICE, NULL, "\"%s\": %s (%s) has no RDMA device", said,
 			 places->place[0].netdev,
 			 hw_address_text((struct sockaddr *)&places->place[0].address, text,
 					 sizeof(text)));
@@ -78,7 +80,7 @@ static void close_verbs(struct dapl_device *dev)
 	ibv_close_device(dev->verbs);
 }
 
-/* Everything from here on exists: says what fails. */
+/* Opens the first place that works and reports a failure: the address exists on this host. */
 static int open_places(struct dapl_device *dev, struct hw_places *places, const char *said)
 {
 	struct rdma_cm_id *bound = NULL;
@@ -116,12 +118,14 @@ close_verbs:
 	close_verbs(dev);
 destroy_id:
 	rdma_destroy_id(bound);
-	log_line(HW_LOG_ERR, "\"%s\": %s: %s", said, what, strerror(err));
+	log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "\"%s\": %s: %s", said, what,
+		   strerror(err));
 destroy_channel:
 	rdma_destroy_event_channel(dev->channel);
 	return err;
 fail:
-	log_line(HW_LOG_ERR, "\"%s\": %s: %s", said, what, strerror(err));
+	log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "\"%s\": %s: %s", said, what,
+		   strerror(err));
 	return err;
 }
 
@@ -137,17 +141,18 @@ static void close_device(struct dapl_device *dev)
 
 static int hw_open(const char *params_text, void *ia, struct dapl_device **out)
 {
-	struct hw_params params;
+	struct ia_params params;
 	struct hw_places places;
 	struct dapl_device *dev;
 	char said[80];
 	const char *wrong;
 	int err;
 
-	hw_printable(params_text, said, sizeof(said));
-	wrong = hw_params_read(&params, params_text);
+	ia_params_printable(params_text, said, sizeof(said));
+	wrong = ia_params_read(&params, params_text);
 	if (wrong) {
-		log_line(HW_LOG_ERR, "device \"%s\": %s; expected \"netdev 0\", \"address 0\", "
+		log_report(REPORT_BAD_PARAMS, NULL,
+			   "device \"%s\": %s; expected \"netdev 0\", \"address 0\", "
 			 "\"hostname 0\" or \"ibdevice port\"", said, wrong);
 		return EINVAL;
 	}
@@ -168,10 +173,14 @@ static int hw_open(const char *params_text, void *ia, struct dapl_device **out)
 	if (!err)
 		err = dapl_watch_start(&dev->async_watch, dev->verbs->async_fd, async_ready);
 	if (err) {
-		log_line(HW_LOG_ERR, "\"%s\": cannot watch its events: %s", said, strerror(err));
+		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err),
+			   "\"%s\": cannot watch its events: %s", said, strerror(err));
 		close_device(dev);
 		return err;
 	}
+	/* Only after a success: libibverbs loads its drivers once, and does not try again those that it found no
+	 * descriptor for. */
+	hw_keep_librdmacm();
 	*out = dev;
 	return 0;
 }
@@ -220,5 +229,6 @@ const struct dapl_device_ops dapl_device_ops = {
 	.accept = hw_accept,
 	.reject = hw_reject,
 	.disconnect = hw_disconnect,
+	.explain = hw_explain,
 	.release = hw_release,
 };

@@ -3,8 +3,9 @@
  * that device.c puts in the table. Locks and lifetimes are explained in cm.c. */
 #ifndef HW_H
 #define HW_H
+#include "common/container_of.h"
 #include "dapl/core/device.h"
-#include "dapl/core/service.h"
+#include "dapl/core/base/service.h"
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 
@@ -12,7 +13,7 @@
 enum { HW_LOG_ERR = 0x1, HW_LOG_WARN = 0x2 };
 
 struct dapl_device {
-	struct ibv_context *verbs;		/* our own: nobody else reads its async_fd */
+	struct ibv_context *verbs;		/* our own, so no other code reads its async_fd */
 	struct rdma_event_channel *channel;
 	void *ia;
 	struct dapl_watch cm_watch, async_watch;
@@ -26,9 +27,6 @@ struct dapl_device {
 	struct dapl_conn *conns;
 	bool removed;				/* service thread only */
 };
-
-#define container_of(pointer, type, member) \
-	((type *)((char *)(pointer) - offsetof(type, member)))
 
 /* Verbs return 0, an errno, a negative errno (siw) or -1 and errno. */
 int hw_errno(int rc);
@@ -62,6 +60,9 @@ int hw_destroy_ah(struct ibv_ah *ah);
 int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound);
 void hw_probe_port(struct dapl_device *dev, struct dapl_device_attr *attr);
 
+/* resident.c: keeps librdmacm loaded until the process ends */
+void hw_keep_librdmacm(void);
+
 /* ud.c */
 struct hw_ud_self;
 void hw_ud_self(struct dapl_device *dev, struct ibv_qp *qp, struct hw_ud_self *self);
@@ -83,6 +84,7 @@ int hw_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
 int hw_accept(struct dapl_conn *conn, const struct dapl_conn_params *params);
 int hw_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len);
 int hw_disconnect(struct dapl_conn *conn);
+void hw_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause);
 void hw_release(struct dapl_conn *conn);
 
 #endif

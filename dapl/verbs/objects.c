@@ -3,8 +3,9 @@
  * one libibverbs call each, with its errors made uniform. Connected queue pairs go no
  * further than INIT here; the rest of their life is cm.c's. */
 #include "hw.h"
+#include "siw.h"
 #include "common/log.h"
-#include "dapl/core/settings.h"
+#include "dapl/core/base/settings.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -36,7 +37,7 @@ int hw_dealloc_pd(struct ibv_pd *pd)
 int hw_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,
 	      struct ibv_mr **mr)
 {
-	(void)name;	/* the device maps pages, whoever else may map them */
+	(void)name;	/* the device maps pages, shared or not */
 	*mr = ibv_reg_mr(pd, addr, length, access);
 	return *mr ? 0 : failed();
 }
@@ -93,9 +94,15 @@ int hw_create_cq(struct dapl_device *dev, int cqe, void *context,
 {
 	unsigned vectors = dev->verbs->num_comp_vectors > 0 ? dev->verbs->num_comp_vectors : 1;
 	unsigned vector = __atomic_fetch_add(&dev->next_vector, 1, __ATOMIC_RELAXED) % vectors;
+	int err;
 
 	*cq = ibv_create_cq(dev->verbs, cqe, context, channel, channel ? vector : 0);
-	return *cq ? 0 : failed();
+	if (!*cq)
+		return failed();
+	err = hw_siw_cq_add(*cq);
+	if (err)
+		ibv_destroy_cq(*cq);
+	return err;
 }
 
 int hw_resize_cq(struct ibv_cq *cq, int cqe)
@@ -107,7 +114,7 @@ int hw_resize_cq(struct ibv_cq *cq, int cqe)
 
 int hw_destroy_cq(struct ibv_cq *cq)
 {
-	return hw_errno(ibv_destroy_cq(cq));
+	return hw_errno(hw_siw_cq_destroy(cq));
 }
 
 int hw_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq)
@@ -193,6 +200,11 @@ int hw_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_
 		ibv_destroy_qp(qp);
 		return err;
 	}
+	err = hw_siw_qp_add(qp, &want);
+	if (err) {
+		ibv_destroy_qp(qp);
+		return err;
+	}
 	*attr = want;
 	*out = qp;
 	return 0;
@@ -215,13 +227,15 @@ int hw_reset_qp(struct dapl_device *dev, struct ibv_qp *qp)
 int hw_error_qp(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	int err = hw_errno(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
 
-	return hw_errno(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
+	hw_siw_qp_end(qp);
+	return err;
 }
 
 int hw_destroy_qp(struct ibv_qp *qp)
 {
-	return hw_errno(ibv_destroy_qp(qp));
+	return hw_errno(hw_siw_qp_destroy(qp));
 }
 
 int hw_destroy_ah(struct ibv_ah *ah)

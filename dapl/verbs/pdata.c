@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* pdata.c - private data as it goes over the wire, and back (format: pdata.h).
- * What comes in is hostile until it is proven to be ours; nothing here trusts it. */
+/* pdata.c - private data as it goes over the wire, and back (format: pdata.h). Received bytes
+ * are untrusted and checked in full. */
 #include "pdata.h"
 #include <string.h>
 
@@ -135,7 +135,8 @@ void hw_pdata_unpack(struct hw_pdata *p, enum hw_wire wire, enum hw_message mess
 		return;
 	mark = in + len - MARK;
 	room = hw_pdata_room(wire, message);
-	/* Two magic bytes could be a stranger's data; the padding must be right as well. */
+	/* Two magic bytes could be data of another implementation; the padding must be right as
+	 * well. */
 	if (mark[0] != MAGIC_0 || mark[1] != MAGIC_1 || mark[2] & ~FLAGS_MTU ||
 	    mark[3] > room || !zeros(in + mark[3], room - mark[3]))
 		return;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* probe.c - what a device is and can do. Drivers' own words are taken where they can be
- * believed, and tried where they cannot. */
+/* probe.c - what a device is and can do. Values that drivers report wrongly are probed instead. */
 #include "hw.h"
+#include "siw.h"
 #include "address.h"
 #include "pdata.h"
 #include "common/log.h"
-#include "dapl/core/settings.h"
+#include "dapl/core/base/settings.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
@@ -20,7 +20,7 @@ static unsigned mtu_bytes(enum ibv_mtu mtu)
 }
 
 /* Some drivers fill an int with a number that does not fit, or with -1 for "plenty". */
-static void honest(int *limit, int most)
+static void clamp_limit(int *limit, int most)
 {
 	if (*limit < 0 || *limit > most)
 		*limit = most;
@@ -28,21 +28,21 @@ static void honest(int *limit, int most)
 
 static void make_limits_honest(struct ibv_device_attr *l)
 {
-	honest(&l->max_qp, 1 << 24);
-	honest(&l->max_qp_wr, 1 << 20);
-	honest(&l->max_sge, 256);
-	honest(&l->max_sge_rd, l->max_sge);
-	honest(&l->max_cq, 1 << 24);
-	honest(&l->max_cqe, 1 << 24);
-	honest(&l->max_mr, INT_MAX);
-	honest(&l->max_pd, INT_MAX);
-	honest(&l->max_mw, INT_MAX);
-	honest(&l->max_ah, INT_MAX);
-	honest(&l->max_srq, INT_MAX);
-	honest(&l->max_srq_wr, 1 << 20);
-	honest(&l->max_srq_sge, 256);
-	honest(&l->max_qp_rd_atom, 254);	/* 255 means "as many as can be" to librdmacm */
-	honest(&l->max_qp_init_rd_atom, 254);
+	clamp_limit(&l->max_qp, 1 << 24);
+	clamp_limit(&l->max_qp_wr, 1 << 20);
+	clamp_limit(&l->max_sge, 256);
+	clamp_limit(&l->max_sge_rd, l->max_sge);
+	clamp_limit(&l->max_cq, 1 << 24);
+	clamp_limit(&l->max_cqe, 1 << 24);
+	clamp_limit(&l->max_mr, INT_MAX);
+	clamp_limit(&l->max_pd, INT_MAX);
+	clamp_limit(&l->max_mw, INT_MAX);
+	clamp_limit(&l->max_ah, INT_MAX);
+	clamp_limit(&l->max_srq, INT_MAX);
+	clamp_limit(&l->max_srq_wr, 1 << 20);
+	clamp_limit(&l->max_srq_sge, 256);
+	clamp_limit(&l->max_qp_rd_atom, 254);	/* 255 means "as many as can be" to librdmacm */
+	clamp_limit(&l->max_qp_init_rd_atom, 254);
 }
 
 static bool can_make_window(struct ibv_pd *pd, enum ibv_mw_type type)
@@ -74,7 +74,7 @@ static unsigned try_inline(struct ibv_pd *pd, struct ibv_cq *cq, unsigned want)
 	}
 }
 
-/* What takes objects to find out. */
+/* Probes limits that only an attempt with real objects shows. */
 static int try_things(struct dapl_device *dev)
 {
 	struct dapl_device_attr *a = &dev->attr;
@@ -120,7 +120,8 @@ static int find_pkey(struct dapl_device *dev, struct rdma_cm_id *bound)
 	if (dapl_settings.ib_pkey >= 0) {
 		index = ibv_get_pkey_index(dev->verbs, dev->attr.port, htons(dapl_settings.ib_pkey));
 		if (index < 0) {
-			log_line(HW_LOG_ERR, "%s port %u: DAPL_IB_PKEY is 0x%x, which is not in the "
+			log_report(REPORT_BAD_VALUE, NULL,
+				   "%s port %u: DAPL_IB_PKEY is 0x%x, which is not in the "
 				 "port's P_Key table", dev->attr.device, dev->attr.port,
 				 dapl_settings.ib_pkey);
 			return ENODEV;
@@ -152,10 +153,9 @@ static void avoid_the_offset(struct dapl_device *dev)
 }
 
 /* The kernel's Soft-iWARP, seen in Linux 6.1: its queues are memory that the library writes and
- * the kernel reads. Going to ERR flushes what stands there once, and nobody looks again; the
- * doorbell may fail when the request stands there already. Requests complete as they are sent,
- * reads as they are answered. A read that is about to be sent stands among those that are out,
- * too, and the flush takes it for both. Received messages never count as solicited. */
+ * the kernel reads. Going to ERR flushes the queued requests once and later posts are never
+ * looked at; the doorbell may fail when the request stands there already. Received messages
+ * never count as solicited. What its send queues lack siw.c makes up for. */
 static void know_siw(struct dapl_device *dev)
 {
 	enum { SIW_VENDOR = 0x626d74 };
@@ -164,9 +164,8 @@ static void know_siw(struct dapl_device *dev)
 	if (!a->iwarp || a->limits.vendor_id != SIW_VENDOR)
 		return;
 	avoid_the_offset(dev);
+	hw_siw_adopt(dev->verbs);
 	a->no_late_flush = true;
-	a->overtakes_reads = true;
-	a->repeats_reads = true;
 	a->no_solicited = true;
 	a->no_empty_receive = true;
 }

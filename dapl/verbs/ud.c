@@ -5,7 +5,7 @@
 #include "hw.h"
 #include "address.h"
 #include "pdata.h"
-#include "dapl/core/settings.h"
+#include "dapl/core/base/settings.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,9 +79,10 @@ int hw_ud_peer_passive(struct dapl_device *dev, struct ibv_pd *pd,
 {
 	struct ibv_ah_attr attr = { .port_num = dev->attr.port };
 	struct ibv_port_attr port;
+	int err = hw_errno(ibv_query_port(dev->verbs, dev->attr.port, &port));
 
-	if (ibv_query_port(dev->verbs, dev->attr.port, &port))
-		return EIO;
+	if (err)
+		return err;
 	attr.grh.sgid_index = gid_index(dev);
 	attr.grh.hop_limit = 64;
 	if (port.link_layer == IBV_LINK_LAYER_ETHERNET) {

@@ -125,8 +125,8 @@ typedef enum dat_close_flags {
 #define DAT_CLOSE_DEFAULT DAT_CLOSE_ABRUPT_FLAG
 
 typedef enum dat_psp_flags {
-	DAT_PSP_CONSUMER_FLAG = 0x00,	/* who makes the endpoint of a request */
-	DAT_PSP_PROVIDER_FLAG = 0x01
+	DAT_PSP_CONSUMER_FLAG = 0x00,	/* the consumer makes the endpoint of a request */
+	DAT_PSP_PROVIDER_FLAG = 0x01	/* the provider makes it */
 } DAT_PSP_FLAGS;
 
 /* --- IA and provider attributes ---------------------------------------------- */

@@ -266,7 +266,7 @@ typedef enum dat_ia_counters {
 	DCNT_IA_CM_MRA_TX,
 	DCNT_IA_CM_MRA_RX,
 	DCNT_IA_CM_REQ_FULLQ_POLL,
-	/* ... and what went wrong there */
+	/* and what went wrong there */
 	DCNT_IA_CM_ERR,
 	DCNT_IA_CM_ERR_REQ_FULLQ,
 	DCNT_IA_CM_ERR_REQ_DUP,

@@ -32,17 +32,23 @@ typedef enum dat_map_op {
  * with others there is no order. The peer is neither woken nor told.
  *
  * The mapping is the caller's until dat_map_unmap() or dat_ep_free(). It outlives the connection, the
- * registration, and the peer: then what is stored concerns nobody, and does no harm to the caller. So
- * dat_lmr_free() at the peer does not wait for it, as it does for RDMA; who offers memory for this
- * hears from its users when they are done, or uses the memory for nothing else. A child made by
+ * registration, and the peer: then what is stored has no effect, and does no harm to the caller. So
+ * dat_lmr_free() at the peer does not wait for it, as it does for RDMA. A program that offers memory for this
+ * agrees with its users when they are done, or uses the memory for nothing else. A child made by
  * fork() does not have it.
+ *
+ * RDMA writes and atomics to memory that peers can map have a limit of the same kind: dat_lmr_free()
+ * waits one second for a peer that is within one. If the peer is stopped there for longer and is
+ * continued, the memory changes after dat_lmr_free(). Memory that is registered as
+ * DAT_MEM_TYPE_VIRTUAL, or by a process with DAPL_SOFT_MAP=0, is never mapped by peers.
  *
  * DAT_INVALID_HANDLE		ep is no endpoint
  * DAT_INVALID_PARAMETER	rmr or address is NULL, or the length is 0
  * DAT_INVALID_STATE		ep is not connected
  * DAT_PRIVILEGES_VIOLATION	the peer's region has no room for the range, or no remote write
  * DAT_MODEL_NOT_SUPPORTED	the peer is not on this host, or its memory is not like that, or
- *				not known; a datagram endpoint; DAPL_SOFT_DIRECT=0
+ *				not known; a datagram endpoint; DAPL_SOFT_DIRECT=0 or
+ *				DAPL_SOFT_MAP=0
  * DAT_INSUFFICIENT_RESOURCES	no memory, descriptors or address space
  * DAT_NOT_IMPLEMENTED		the provider can't map at all */
 #define dat_map_rmr(ep, rmr, address) \

@@ -6,7 +6,7 @@
  *
  * time: ROUNDS round trips of 8 bytes, polling; prints the median in us.
  * step: the same, but the client sleeps until a completion must be there, so
- *       that every op_* function below runs once a round and never in vain:
+ *       that every op_* function below runs once a round and always finds its event:
  *       their instruction counts (callgrind) then do not depend on timing.
  *       NAP_MS in the environment is how long it sleeps (default 30 ms).
  */
@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 		step_rounds(rounds);
 	else
 		time_rounds(rounds);
-	if (!client)	/* who steps has not looked at the last completions yet */
+	if (!client)	/* a stepping side has not looked at the last completions yet */
 		sleep(1);
 	finish();
 	return 0;

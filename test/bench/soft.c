@@ -393,7 +393,7 @@ static void kernel_copy(void)
 	together();
 	took = while_it_sleeps(copy_over, SMALL);
 	together();
-	report("process_vm_writev 8 B to who sleeps", took, "us");
+	report("process_vm_writev 8 B to a sleeping process", took, "us");
 }
 
 static int limits(void)
@@ -505,7 +505,7 @@ static void post(size_t size, bool write)
 }
 
 static bool waits;		/* in dat_evd_wait, and does not poll */
-static DAT_CNO_HANDLE cno;	/* NULL, or evd's: who has polled in vain waits for it */
+static DAT_CNO_HANDLE cno;	/* NULL, or evd's: a thread waits for it after empty polls */
 
 /* Takes what is there, or waits for it. */
 static void poll_once(void)
@@ -598,7 +598,7 @@ static void compute(void)
 		;
 }
 
-/* Who has been sent something answers first, and posts the receive again while that is under way, as
+/* The receiver of a message answers first, and posts the receive again while that is under way, as
  * ucx_perftest does. */
 static void send_round(uint64_t n)
 {
@@ -664,7 +664,7 @@ static void data_ping_pong(const char *what, size_t bytes, bool write, int round
 		report(what, data_half_round(bytes, write, rounds, BATCHES), "us");
 }
 
-/* The median round trip between two who wait; without the time that the answer takes. */
+/* The median round trip between two waiting threads, without the time that the answer takes. */
 static void both_wait(const char *what, double us, bool for_cno)
 {
 	static double took[ACCESSES];
@@ -791,10 +791,10 @@ static void data_rows(void)
 	stream("send 8 B stream", SMALL, false, 2000);
 	stream("send 1 MiB stream", LARGE, false, STREAM);
 	stream("RDMA write 1 MiB stream", LARGE, true, STREAM);
-	to_sleeper("RDMA write 8 B to who sleeps", write_and_wait, SMALL);
-	to_sleeper("RDMA read 8 B from who sleeps", read_and_wait, SMALL);
-	to_sleeper("RDMA write 16 KiB to who sleeps", write_and_wait, 16 << 10);
-	to_sleeper("RDMA read 16 KiB from who sleeps", read_and_wait, 16 << 10);
+	to_sleeper("RDMA write 8 B to a sleeping process", write_and_wait, SMALL);
+	to_sleeper("RDMA read 8 B from a sleeping process", read_and_wait, SMALL);
+	to_sleeper("RDMA write 16 KiB to a sleeping process", write_and_wait, 16 << 10);
+	to_sleeper("RDMA read 16 KiB from a sleeping process", read_and_wait, 16 << 10);
 }
 
 /* Each row once in its turn, over and over: so the two are compared while the machine runs at one
@@ -835,10 +835,10 @@ static void mapped_rows(void)
 	data_ping_pong("RDMA write 64 KiB until seen", MIDDLE, true, 20);
 	stream("RDMA write 8 B stream", SMALL, true, 2000);
 	stream("RDMA write 1 MiB stream", LARGE, true, STREAM);
-	to_sleeper("RDMA write 8 B to who sleeps", write_and_wait, SMALL);
-	to_sleeper("RDMA read 8 B from who sleeps", read_and_wait, SMALL);
-	to_sleeper("RDMA write 16 KiB to who sleeps", write_and_wait, 16 << 10);
-	to_sleeper("RDMA read 16 KiB from who sleeps", read_and_wait, 16 << 10);
+	to_sleeper("RDMA write 8 B to a sleeping process", write_and_wait, SMALL);
+	to_sleeper("RDMA read 8 B from a sleeping process", read_and_wait, SMALL);
+	to_sleeper("RDMA write 16 KiB to a sleeping process", write_and_wait, 16 << 10);
+	to_sleeper("RDMA read 16 KiB from a sleeping process", read_and_wait, 16 << 10);
 }
 
 static int data(const char *name, void (*rows)(void))

@@ -53,7 +53,7 @@ static struct waiter *start(struct waiter *w)
 		fail("no thread for the test");
 	while (seen < 5 && !w->done) {
 		if (!waiting(&patience_))
-			fail("expected a thread to block, waited %.0f s in vain", patience());
+			fail("expected a thread to block, waited %.0f s without it", patience());
 		seen = w->tid && asleep(w) ? seen + 1 : 0;
 	}
 	return w;
@@ -188,7 +188,7 @@ void hear(const struct peer *peer, void *message, size_t size)
 			ready = poll(&p, 1, (int)(patience() * 1000));
 		while (ready < 0 && errno == EINTR);
 		if (ready != 1)
-			fail("expected word from the other process, waited %.0f s in vain", patience());
+			fail("expected word from the other process, waited %.0f s without it", patience());
 		ssize_t n = recv(peer->socket, to, size, 0);
 		if (n <= 0)
 			fail("expected word from the other process, found that it ended");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* actors.h - who else acts in a test: threads that block in a call, and second processes.
+/* actors.h - the other actors of a test: threads that block in a call, and second processes.
  * Neither outlives the test. */
 #ifndef CONFORM_ACTORS_H
 #define CONFORM_ACTORS_H

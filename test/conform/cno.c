@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cno.c - consumer notification objects: what triggers them, who is woken. */
+/* cno.c - consumer notification objects: what triggers them, which threads wake. */
 #include "actors.h"
 #include "pair.h"
 #include <poll.h>

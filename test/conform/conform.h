@@ -97,7 +97,7 @@ DAT_EP_STATE state_of(DAT_EP_HANDLE ep);
 
 DAT_NAME_PTR ia_name(void);		/* --ia */
 /* The IA of this process, opened when it's first asked for, closed (ABRUPT) by the
- * runner, who expects that to succeed. */
+ * runner, which expects that to succeed. */
 DAT_IA_HANDLE ia(void);
 DAT_EVD_HANDLE async_evd(void);		/* the one made by that open */
 const DAT_IA_ATTR *ia_attr(void);
@@ -115,8 +115,11 @@ DAT_IA_HANDLE work_on(DAT_IA_HANDLE instance);
 void ia_is_gone(void);
 /* Where peers connect to: --addr, else ia_address_ptr. */
 DAT_IA_ADDRESS_PTR address(void);
-/* A qualifier that nobody here has used yet. */
+/* A qualifier that no test has used yet. */
 DAT_CONN_QUAL new_qual(void);
+/* One that takes more than 32 bits. Where a qualifier becomes a port, that of this one is above
+ * the ports that Linux gives to outgoing connections by default. */
+DAT_CONN_QUAL new_large_qual(void);
 
 /* Skips the test unless the device has it. */
 void needs_srq(void);
@@ -154,7 +157,7 @@ bool waiting(struct patience *patience);
 		AT(what); \
 		while (!(condition)) \
 			if (!waiting(&patience_)) \
-				fail("expected %s, waited %.0f s in vain", what, patience()); \
+				fail("expected %s, waited %.0f s without it", what, patience()); \
 	} while (0)
 /* Random numbers; the seed is told when the test fails (--seed repeats it). */
 uint32_t chance(uint32_t below);

@@ -127,7 +127,7 @@ TEST("CONN-10", an_ep_without_pz_does_not_connect)
 	STATE(ep, DAT_EP_STATE_UNCONNECTED);
 }
 
-TEST("CONN-11", where_nobody_listens_a_connection_is_refused)
+TEST("CONN-11", without_a_listener_a_connection_is_refused)
 {
 	struct end a = AN_END();
 
@@ -142,7 +142,7 @@ TEST("CONN-11", where_nobody_listens_a_connection_is_refused)
 TEST("CONN-12", an_address_without_a_route_is_unreachable)
 {
 	struct end a = AN_END();
-	/* Reserved for documentation: nobody is there. */
+	/* Reserved for documentation: no host has it. */
 	struct sockaddr_in four = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000201) };
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6,
 				    .sin6_addr.s6_addr = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 } };

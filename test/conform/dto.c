@@ -187,8 +187,7 @@ TEST("DTO-14", no_more_receives_are_posted_than_an_ep_holds)
 	      DAT_INSUFFICIENT_RESOURCES);
 }
 
-/* Refused at once, or by the completion. (Short messages may travel inline: then nobody
- * looks at the memory's context.) */
+/* Refused at once, or by the completion. */
 static void expect_local_failure(struct pair *p, DAT_RETURN ret, DAT_RETURN at_once, uint64_t cookie,
 				 DAT_DTO_COMPLETION_STATUS status)
 {
@@ -198,16 +197,36 @@ static void expect_local_failure(struct pair *p, DAT_RETURN ret, DAT_RETURN at_o
 		COMPLETES(p->a.request, cookie, status);
 }
 
+/* A send or an RDMA write from that memory fails. A short one may be inlined, and succeed. */
+static void expect_not_sent(struct pair *p, const struct region *from, uint32_t offset,
+			    uint32_t length, bool write, DAT_RETURN at_once,
+			    DAT_DTO_COMPLETION_STATUS status)
+{
+	DAT_RETURN ret;
+
+	AT(write ? "dat_ep_post_rdma_write from that memory" : "dat_ep_post_send from that memory");
+	if (write)
+		ret = dat_ep_post_rdma_write(p->a.ep, 1, SEGMENT(from, offset, length), COOKIE(2),
+					     TARGET(&p->b.mem, 0, length), DEFAULT);
+	else
+		ret = send_segments(&p->a, 1, SEGMENT(from, offset, length), 2);
+	if (ret == DAT_SUCCESS && may_be_inlined(length))
+		EVENT(p->a.request, DAT_DTO_COMPLETION_EVENT);
+	else
+		expect_local_failure(p, ret, at_once, 2, status);
+}
+
 TEST("DTO-15", memory_of_another_pz_is_not_sent)
 {
-	struct pair p = CONNECTED_PAIR();
-	struct region other = a_region(a_pz(), 4096, ALL_RIGHTS);
+	for (int i = 0; i < 2 * INLINE_LENGTHS; i++) {
+		struct pair p = CONNECTED_PAIR();
+		struct region other = a_region(a_pz(), 4096, ALL_RIGHTS);
 
-	post_recv(&p.b, 0, 4096, 1);
-	AT("dat_ep_post_send from another PZ");
-	expect_local_failure(&p, send_segments(&p.a, 1, SEGMENT(&other, 0, 4096), 2),
-			     DAT_PROTECTION_VIOLATION, 2,
-			     device_is("rxe") ? DAT_DTO_ERR_LOCAL_EP : DAT_DTO_ERR_LOCAL_PROTECTION);
+		post_recv(&p.b, 0, 4096, 1);
+		expect_not_sent(&p, &other, 0, inline_lengths[i / 2], i % 2,
+				DAT_PROTECTION_VIOLATION, device_is("rxe") ?
+				DAT_DTO_ERR_LOCAL_EP : DAT_DTO_ERR_LOCAL_PROTECTION);
+	}
 }
 
 TEST("DTO-16", memory_that_may_not_be_read_is_not_sent)
@@ -345,14 +364,20 @@ TEST("DTO-24", an_rdma_write_needs_room_for_what_it_puts)
 	EQUAL(COMPLETES(p.a.request, 2, DAT_DTO_SUCCESS).transfered_length, 100);
 }
 
+/* Behind its end, and with one byte before its beginning. */
 TEST("DTO-25", memory_outside_its_lmr_is_not_sent)
 {
-	struct pair p = CONNECTED_PAIR();
+	for (int i = 0; i < 4 * INLINE_LENGTHS; i++) {
+		struct pair p = CONNECTED_PAIR();
+		char *memory = some_memory(3 * 4096);
+		struct region region = a_region_at(memory + 4096, 4096, p.a.pz, ALL_RIGHTS);
+		uint32_t offset = i % 4 < 2 ? 2 * 4096 - 1 : 4096 - 1;
 
-	post_recv(&p.b, 0, 4096, 1);
-	AT("dat_ep_post_send from outside the LMR");
-	expect_local_failure(&p, send_segments(&p.a, 1, SEGMENT(&p.a.mem, END_MEMORY + 8192, 4096), 2),
-			     DAT_INVALID_PARAMETER, 2, DAT_DTO_ERR_LOCAL_PROTECTION);
+		region.at = memory;
+		post_recv(&p.b, 0, 4096, 1);
+		expect_not_sent(&p, &region, offset, inline_lengths[i / 4] + (i % 4 < 2), i % 2,
+				DAT_INVALID_PARAMETER, DAT_DTO_ERR_LOCAL_PROTECTION);
+	}
 }
 
 TEST("DTO-26", an_rdma_write_to_a_context_that_does_not_exist_breaks_the_connection)

@@ -86,15 +86,40 @@ TEST("EP-8", an_ep_has_no_more_receives_than_the_ia_allows)
 	FAILS(create(&attr, &ep), DAT_INVALID_PARAMETER, DAT_INSUFFICIENT_RESOURCES);
 }
 
-TEST("EP-9", eps_that_share_an_evd_agree_on_completion_flags)
+static DAT_RETURN create_on(const struct end *end, DAT_COMPLETION_FLAGS recv,
+			    DAT_COMPLETION_FLAGS request)
 {
-	needs_completion_flag(DAT_COMPLETION_UNSIGNALLED_FLAG);
-	struct end first = AN_END();
 	DAT_EP_ATTR attr = ep_attr();
 	DAT_EP_HANDLE ep;
 
-	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
-	FAILS(dat_ep_create(ia(), first.pz, first.recv, first.request, first.conn, &attr, &ep),
+	attr.recv_completion_flags = recv;
+	attr.request_completion_flags = request;
+	return dat_ep_create(ia(), end->pz, end->recv, end->request, end->conn, &attr, &ep);
+}
+
+TEST("EP-9", eps_share_an_evd_whatever_their_completion_flags)
+{
+	needs_completion_flag(DAT_COMPLETION_UNSIGNALLED_FLAG);
+	static const DAT_COMPLETION_FLAGS flags[] = { DAT_COMPLETION_DEFAULT_FLAG,
+		DAT_COMPLETION_EVD_THRESHOLD_FLAG, DAT_COMPLETION_UNSIGNALLED_FLAG };
+	struct end end = AN_END();
+
+	end.request = end.recv;
+	for (int recv = 0; recv < 3; recv++)
+		for (int request = 0; request < 3; request++)
+			OK(create_on(&end, flags[recv], flags[request]));
+	needs_completion_flag(DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	FAILS(create_on(&end, DAT_COMPLETION_SOLICITED_WAIT_FLAG, DAT_COMPLETION_DEFAULT_FLAG),
+	      DAT_INVALID_PARAMETER);
+	/* Its requests alone suffice; what was refused has left no trace of itself. */
+	end.recv = end.request = an_evd(DAT_EVD_DTO_FLAG);
+	FAILS(create_on(&end, DAT_COMPLETION_SOLICITED_WAIT_FLAG, DAT_COMPLETION_DEFAULT_FLAG),
+	      DAT_INVALID_PARAMETER);
+	OK(create_on(&end, DAT_COMPLETION_UNSIGNALLED_FLAG, DAT_COMPLETION_DEFAULT_FLAG));
+	end.recv = an_evd(DAT_EVD_DTO_FLAG);
+	OK(create_on(&end, DAT_COMPLETION_SOLICITED_WAIT_FLAG, DAT_COMPLETION_DEFAULT_FLAG));
+	end.request = end.recv;
+	FAILS(create_on(&end, DAT_COMPLETION_UNSIGNALLED_FLAG, DAT_COMPLETION_DEFAULT_FLAG),
 	      DAT_INVALID_PARAMETER);
 }
 

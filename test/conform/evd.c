@@ -155,7 +155,7 @@ TEST("EVD-13", dequeue_wants_room_for_the_event)
 	FAILS(dat_evd_dequeue(with_numbers(1), NULL), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
 }
 
-TEST("EVD-14", nobody_dequeues_while_a_thread_waits)
+TEST("EVD-14", dequeue_is_refused_while_a_thread_waits)
 {
 	DAT_EVD_HANDLE evd = an_evd(DAT_EVD_SOFTWARE_FLAG);
 	struct waiter *w = waiter_on_evd(evd, DAT_TIMEOUT_INFINITE, 1);
@@ -429,7 +429,7 @@ TEST("EVD-36", a_threshold_of_four_is_reached_by_the_fourth_completion)
 		COMPLETES(p.b.recv, i, DAT_DTO_SUCCESS);
 }
 
-TEST("EVD-37", an_unsignalled_completion_wakes_nobody)
+TEST("EVD-37", an_unsignalled_completion_wakes_no_thread)
 {
 	DAT_EP_ATTR attr = with_flags(DAT_COMPLETION_DEFAULT_FLAG, DAT_COMPLETION_UNSIGNALLED_FLAG);
 	struct pair p = CONNECTED_PAIR(.attr = &attr);
@@ -453,6 +453,115 @@ TEST("EVD-37", an_unsignalled_completion_wakes_nobody)
 	COMPLETES(p.a.request, 3, DAT_DTO_SUCCESS);
 }
 
+/* One EVD for receives and requests, whose flags differ; its peer has EVDs of its own. */
+static struct pair a_mixed_pair(DAT_EVD_HANDLE evd, DAT_COMPLETION_FLAGS recv)
+{
+	DAT_EP_ATTR attr = with_flags(recv, DAT_COMPLETION_UNSIGNALLED_FLAG);
+	struct pair p = { AN_END(.attr = &attr, .recv = evd, .request = evd), AN_END() };
+
+	connect_ends(&p.a, &p.b);
+	return p;
+}
+
+/* Two messages, one each way: the first completion at a does not notify, the second does. */
+static void send_quietly_then_receive(const struct pair *p, const char *what, struct waiter *w)
+{
+	post_recv(&p->a, 0, 64, 1);
+	post_recv(&p->b, 0, 64, 2);
+	send_with(&p->a, 3, DAT_COMPLETION_UNSIGNALLED_FLAG);
+	COMPLETES(p->b.recv, 2, DAT_DTO_SUCCESS);
+	expect_blocked(what, w);
+	post_send(&p->b, 0, 64, 4);
+	OK(released(w));
+	COMPLETES(p->b.request, 4, DAT_DTO_SUCCESS);
+}
+
+TEST("EVD-53", streams_that_share_an_evd_notify_each_by_its_own_flags)
+{
+	static const DAT_COMPLETION_FLAGS recv[] = { DAT_COMPLETION_DEFAULT_FLAG,
+		DAT_COMPLETION_EVD_THRESHOLD_FLAG };
+
+	for (int i = 0; i < 2; i++) {
+		DAT_EVD_HANDLE evd = an_evd(DAT_EVD_DTO_FLAG);
+		struct pair p = a_mixed_pair(evd, recv[i]);
+		struct waiter *w = waiter_on_evd(evd, DAT_TIMEOUT_INFINITE, 1);
+
+		send_quietly_then_receive(&p, "dat_evd_wait", w);
+		EQUAL(w->event.event_data.dto_completion_event_data.user_cookie.as_64, 3);
+		COMPLETES(evd, 1, DAT_DTO_SUCCESS);
+		/* a request that is to notify does */
+		post_recv(&p.b, 0, 64, 5);
+		w = waiter_on_evd(evd, DAT_TIMEOUT_INFINITE, 1);
+		send_with(&p.a, 6, DAT_COMPLETION_DEFAULT_FLAG);
+		OK(released(w));
+		EQUAL(w->event.event_data.dto_completion_event_data.user_cookie.as_64, 6);
+		COMPLETES(p.b.recv, 5, DAT_DTO_SUCCESS);
+	}
+}
+
+TEST("EVD-54", streams_that_share_an_evd_trigger_its_cno_each_by_its_own_flags)
+{
+	DAT_CNO_HANDLE cno = a_cno();
+	DAT_EVD_HANDLE evd = an_evd_of(64, cno, DAT_EVD_DTO_FLAG);
+	struct pair p = a_mixed_pair(evd, DAT_COMPLETION_DEFAULT_FLAG);
+	struct waiter *w = waiter_on_cno(cno, DAT_TIMEOUT_INFINITE);
+
+	send_quietly_then_receive(&p, "dat_cno_wait", w);
+	EQUAL(w->woken_by, evd);
+	COMPLETES(evd, 3, DAT_DTO_SUCCESS);
+	COMPLETES(evd, 1, DAT_DTO_SUCCESS);
+}
+
+TEST("EVD-55", the_last_unsignalled_stream_leaves_an_evd_that_always_notifies)
+{
+	DAT_EVD_HANDLE evd = an_evd(DAT_EVD_DTO_FLAG);
+	struct pair quiet = a_mixed_pair(evd, DAT_COMPLETION_DEFAULT_FLAG);
+	struct pair p = { AN_END(.recv = evd, .request = evd), AN_END() };
+	struct waiter *w;
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	connect_ends(&p.a, &p.b);
+	FAILS(dat_evd_wait(evd, 0, 2, &event, &more), DAT_INVALID_STATE);
+	/* beside a quiet endpoint, another notifies of all */
+	post_recv(&p.b, 0, 64, 1);
+	w = waiter_on_evd(evd, DAT_TIMEOUT_INFINITE, 1);
+	post_send(&p.a, 0, 64, 2);
+	OK(released(w));
+	COMPLETES(p.b.recv, 1, DAT_DTO_SUCCESS);
+	OK(dat_ep_free(quiet.a.ep));
+	FAILS(dat_evd_wait(evd, 0, 2, &event, &more), DAT_TIMEOUT_EXPIRED);
+	for (int i = 1; i <= 2; i++)
+		post_recv(&p.b, 0, 64, i);
+	w = waiter_on_evd(evd, DAT_TIMEOUT_INFINITE, 2);
+	for (int i = 3; i <= 4; i++)
+		post_send(&p.a, 0, 64, i);
+	OK(released(w));
+	COMPLETES(evd, 4, DAT_DTO_SUCCESS);
+	for (int i = 1; i <= 2; i++)
+		COMPLETES(p.b.recv, i, DAT_DTO_SUCCESS);
+}
+
+/* dat_evd_resize polls the completions, to count them, and tells nothing. */
+TEST("EVD-56", a_completion_that_another_call_has_polled_triggers_the_cno)
+{
+	DAT_CNO_HANDLE cno = a_cno();
+	DAT_EVD_HANDLE evd = an_evd_of(64, cno, DAT_EVD_DTO_FLAG), by = DAT_HANDLE_NULL;
+	struct pair p = a_mixed_pair(evd, DAT_COMPLETION_DEFAULT_FLAG);
+
+	for (int i = 1; i <= 2; i++) {
+		post_recv(&p.b, 0, 64, i);
+		send_with(&p.a, i + 2, DAT_COMPLETION_DEFAULT_FLAG);
+	}
+	UNTIL(dat_evd_resize(evd, 1) != DAT_SUCCESS, "two completions on the EVD");
+	OK(dat_cno_wait(cno, AMPLE_TIME, &by));
+	EQUAL(by, evd);
+	for (int i = 1; i <= 2; i++) {
+		COMPLETES(evd, i + 2, DAT_DTO_SUCCESS);
+		COMPLETES(p.b.recv, i, DAT_DTO_SUCCESS);
+	}
+}
+
 static struct pair a_solicited_pair(void)
 {
 	DAT_EP_ATTR attr = with_flags(DAT_COMPLETION_SOLICITED_WAIT_FLAG, DAT_COMPLETION_DEFAULT_FLAG);
@@ -463,7 +572,7 @@ static struct pair a_solicited_pair(void)
 	return p;
 }
 
-TEST("EVD-38", an_unsolicited_message_wakes_nobody)
+TEST("EVD-38", an_unsolicited_message_wakes_no_thread)
 {
 	struct pair p = a_solicited_pair();
 	struct waiter *w = waiter_on_evd(p.b.recv, DAT_TIMEOUT_INFINITE, 1);
@@ -475,7 +584,7 @@ TEST("EVD-38", an_unsolicited_message_wakes_nobody)
 	OK(released(w));
 }
 
-TEST("EVD-39", a_solicited_message_wakes_the_waiter_who_finds_the_older_ones)
+TEST("EVD-39", a_solicited_message_wakes_the_waiter_which_finds_the_older_ones)
 {
 	struct pair p = a_solicited_pair();
 	struct waiter *w = waiter_on_evd(p.b.recv, DAT_TIMEOUT_INFINITE, 1);

@@ -340,6 +340,13 @@ DAT_CONN_QUAL new_qual(void)
 	return 10000 + (options.seed % 19001 + report->index * 24 + used++) % 20000;
 }
 
+DAT_CONN_QUAL new_large_qual(void)
+{
+	static _Atomic unsigned used;
+	unsigned port = 61000 + (options.seed % 4001 + report->index * 8 + used++) % 4500;
+	return UINT64_C(0xfedcba987654) * 32001 + (port - 33534);
+}
+
 /* --- skips ---------------------------------------------------------------------------------- */
 
 void needs_srq(void)
@@ -408,7 +415,7 @@ bool waiting(struct patience *p)
 		return true;
 	}
 	nanosleep(&(struct timespec){ .tv_nsec = p->looks < 1000 ? 50000 : 1000000 }, NULL);
-	return now() < p->end && !in_vain();
+	return now() < p->end && !wait_is_hopeless();
 }
 
 uint32_t chance(uint32_t below)

@@ -279,6 +279,20 @@ TEST("EXT-15", a_datagram_is_received_behind_its_header)
 	HOLDS(is_filled(b.mem.at + 40, 100, 1));
 }
 
+TEST("EXT-26", a_qualifier_of_64_bits_is_called_for_datagrams)
+{
+	needs_attr(DAT_IB_ATTR_UD);
+	struct end a = a_ud_end(), b = a_ud_end();
+	struct listener listener =
+		a_large_listener(an_evd((DAT_EVD_FLAGS)(DAT_EVD_CR_FLAG | DAT_IB_EVD_EXTENSION_FLAG)));
+
+	dial(a.ep, listener.qual);
+	DAT_EVENT event = EVENT(listener.evd, DAT_IB_UD_CONNECTION_REQUEST_EVENT);
+	EQUAL(event.event_data.cr_arrival_event_data.conn_qual, listener.qual);
+	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, b.ep, 0, NULL));
+	EVENT(a.conn, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+}
+
 /* Two datagram endpoints, the first of which can send to the second. */
 struct ud_pair {
 	struct end a, b;
@@ -368,7 +382,67 @@ TEST("EXT-21", a_refused_request_for_datagrams_is_told_with_private_data)
 	HOLDS(!memcmp(event.event_data.connect_event_data.private_data, "no.", 3));
 }
 
-TEST("EXT-22", a_request_for_datagrams_where_nobody_listens_fails)
+/* b has accepted: it is an endpoint like any other. */
+static void expect_usual_ud_end(struct ud_pair *p)
+{
+	DAT_EVENT event = EVENT(p->a.conn, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+
+	p->here = *extension(&event);
+	EVENT(p->b.conn, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+	STATE(p->b.ep, DAT_EP_STATE_CONNECTED);
+	expect_datagram(p, 1);
+	OK(dat_ep_disconnect(p->b.ep, DAT_CLOSE_ABRUPT_FLAG));
+	OK(dat_ep_free(p->b.ep));
+}
+
+TEST("SP-12 EXT-27", a_psp_makes_endpoints_for_datagrams)
+{
+	needs_attr(DAT_IB_ATTR_UD);
+	struct ud_pair p = { .a = a_ud_end(), .b = a_ud_end() };
+	DAT_EP_PARAM param = { .pz_handle = p.b.pz, .recv_evd_handle = p.b.recv,
+			       .request_evd_handle = p.b.request, .connect_evd_handle = p.b.conn };
+	struct listener listener = a_listener_on(ia(),
+		an_evd((DAT_EVD_FLAGS)(DAT_EVD_CR_FLAG | DAT_IB_EVD_EXTENSION_FLAG)), DAT_PSP_PROVIDER_FLAG);
+	DAT_CR_HANDLE cr;
+	DAT_EVENT event;
+
+	dial(p.a.ep, listener.qual);
+	event = EVENT(listener.evd, DAT_IB_UD_CONNECTION_REQUEST_EVENT);
+	cr = event.event_data.cr_arrival_event_data.cr_handle;
+	p.b.ep = cr_param(cr).local_ep_handle;
+	STATE(p.b.ep, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
+	OK(dat_ep_modify(p.b.ep, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
+			 DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param));
+	OK(dat_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL));
+	expect_usual_ud_end(&p);
+}
+
+TEST("SP-16 EXT-28", a_reservation_takes_a_request_for_datagrams)
+{
+	needs_attr(DAT_IB_ATTR_UD);
+	struct ud_pair p = { .a = a_ud_end(), .b = a_ud_end() };
+	struct end other = a_ud_end();
+	struct reservation r = a_reservation(p.b.ep);
+	struct listener listener = a_ud_listener();
+	DAT_CR_HANDLE cr, elsewhere;
+	DAT_EVENT event;
+
+	dial(p.a.ep, r.qual);
+	event = EVENT(r.evd, DAT_IB_UD_CONNECTION_REQUEST_EVENT);
+	cr = event.event_data.cr_arrival_event_data.cr_handle;
+	STATE(p.b.ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	/* another request does not get the endpoint of this one */
+	dial(other.ep, listener.qual);
+	event = EVENT(listener.evd, DAT_IB_UD_CONNECTION_REQUEST_EVENT);
+	elsewhere = event.event_data.cr_arrival_event_data.cr_handle;
+	FAILS(dat_cr_accept(elsewhere, p.b.ep, 0, NULL), DAT_INVALID_STATE);
+	STATE(p.b.ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	OK(dat_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL));
+	expect_usual_ud_end(&p);
+	OK(dat_cr_reject(elsewhere, 0, NULL));
+}
+
+TEST("EXT-22", a_request_for_datagrams_without_a_listener_fails)
 {
 	needs_attr(DAT_IB_ATTR_UD);
 	struct end a = a_ud_end();
@@ -485,7 +559,7 @@ TEST("EXT-17", delayed_acknowledgement_is_switched_on_where_it_exists)
 			 DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR, &param));
 }
 
-TEST("EXT-25", a_call_for_datagrams_that_nobody_answers_times_out)
+TEST("EXT-25", a_request_for_datagrams_without_an_answer_times_out)
 {
 	needs_attr(DAT_IB_ATTR_UD);
 	struct end a = a_ud_end();

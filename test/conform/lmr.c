@@ -264,7 +264,7 @@ TEST("LMR-15", an_lmr_with_a_bound_rmr_is_in_use)
 	OK(dat_lmr_free(region.lmr));
 }
 
-TEST("LMR-16", a_freed_lmr_does_not_work_for_local_use)
+static void expect_freed_is_not_sent(uint32_t length)
 {
 	struct pair p = CONNECTED_PAIR();
 	struct region region = a_region(p.a.pz, 4096, ALL_RIGHTS);
@@ -272,13 +272,21 @@ TEST("LMR-16", a_freed_lmr_does_not_work_for_local_use)
 	post_recv(&p.b, 0, 4096, 1);
 	OK(dat_lmr_free(region.lmr));
 	AT("dat_ep_post_send with the freed LMR's context");
-	DAT_RETURN ret = dat_ep_post_send(p.a.ep, 1, SEGMENT(&region, 0, 4096), COOKIE(2),
+	DAT_RETURN ret = dat_ep_post_send(p.a.ep, 1, SEGMENT(&region, 0, length), COOKIE(2),
 					  DAT_COMPLETION_DEFAULT_FLAG);
-	if (ret == DAT_SUCCESS)
+	if (ret == DAT_SUCCESS && may_be_inlined(length))
+		EVENT(p.a.request, DAT_DTO_COMPLETION_EVENT);
+	else if (ret == DAT_SUCCESS)
 		COMPLETES(p.a.request, 2, device_is("rxe") ? DAT_DTO_ERR_LOCAL_EP :
 			  DAT_DTO_ERR_LOCAL_PROTECTION);
 	else
 		FAILS(ret, DAT_PRIVILEGES_VIOLATION, DAT_PROTECTION_VIOLATION, DAT_INVALID_PARAMETER);
+}
+
+TEST("LMR-16", a_freed_lmr_does_not_work_for_local_use)
+{
+	for (int i = 0; i < INLINE_LENGTHS; i++)
+		expect_freed_is_not_sent(inline_lengths[i]);
 }
 
 TEST("LMR-17", memory_is_synchronised_on_request)

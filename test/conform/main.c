@@ -35,7 +35,7 @@ _Noreturn void end_test(enum verdict verdict)
 	_exit(verdict == FAILED);
 }
 
-bool in_vain(void)
+bool wait_is_hopeless(void)
 {
 	return false;
 }
@@ -78,7 +78,7 @@ static int reap(pid_t pid, double limit)
 		struct timespec t = { (time_t)left, (long)((left - (time_t)left) * 1e9) };
 		sigtimedwait(&child, NULL, &t);
 	}
-	kill(-pid, SIGKILL);	/* whom it started, and left */
+	kill(-pid, SIGKILL);	/* processes that it started and left */
 	return status;
 }
 
@@ -214,7 +214,7 @@ static int usage(void)
 	      "  --ia NAME       the interface adapter to test, as dat.conf names it\n"
 	      "  --addr ADDRESS  connect to this address (default: what dat_ia_query says)\n"
 	      "  --only LIST     statements (EVD-7), areas (EVD) or shell patterns, by commas\n"
-	      "  --except LIST   not these, named likewise\n"
+	      "  --except LIST   not these, named the same way\n"
 	      "  --limit S       seconds for one statement (default 60)\n"
 	      "  --seed N        repeat the random choices of an earlier run\n"
 	      "  --types-only    compare the types of return values only: no subtype, no class\n"

@@ -40,6 +40,14 @@ struct region a_region(DAT_PZ_HANDLE pz, DAT_VLEN size, DAT_MEM_PRIV_FLAGS right
 	return a_region_at(some_memory(size), size, pz, rights);
 }
 
+const uint32_t inline_lengths[INLINE_LENGTHS] = { 1, 8, 64, 65, 1024, 1025, 4095 };
+
+/* Verbs do not look at the key of what they inline (DOUBTS.md); the software device does. */
+bool may_be_inlined(uint32_t length)
+{
+	return length <= 1024 && !device_is("soft_");
+}
+
 struct region forged(const struct region *real)
 {
 	struct region region = *real;
@@ -232,14 +240,15 @@ static bool taken(DAT_RETURN ret)
 	return DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE || DAT_GET_TYPE(ret) == DAT_PORT_IN_USE;
 }
 
-struct listener a_listener_on(DAT_IA_HANDLE on, DAT_EVD_HANDLE evd, DAT_PSP_FLAGS flags)
+static struct listener listen_on(DAT_IA_HANDLE on, DAT_EVD_HANDLE evd, DAT_PSP_FLAGS flags,
+				 DAT_CONN_QUAL (*choose)(void))
 {
 	struct listener listener = { .evd = evd };
 	DAT_RETURN ret = DAT_CONN_QUAL_IN_USE;
 
-	/* Somebody else on this host may use a qualifier. */
+	/* Another program on this host may use a qualifier. */
 	for (int i = 0; i < 20 && taken(ret); i++) {
-		listener.qual = new_qual();
+		listener.qual = choose();
 		ret = dat_psp_create(on, listener.qual, evd, flags, &listener.psp);
 	}
 	AT("dat_psp_create");
@@ -249,23 +258,43 @@ struct listener a_listener_on(DAT_IA_HANDLE on, DAT_EVD_HANDLE evd, DAT_PSP_FLAG
 	return listener;
 }
 
+struct listener a_listener_on(DAT_IA_HANDLE on, DAT_EVD_HANDLE evd, DAT_PSP_FLAGS flags)
+{
+	return listen_on(on, evd, flags, new_qual);
+}
+
+struct listener a_large_listener(DAT_EVD_HANDLE evd)
+{
+	return listen_on(ia(), evd, DAT_PSP_CONSUMER_FLAG, new_large_qual);
+}
+
 struct listener a_listener(void)
 {
 	return a_listener_on(ia(), an_evd(DAT_EVD_CR_FLAG), DAT_PSP_CONSUMER_FLAG);
 }
 
-struct reservation a_reservation(DAT_EP_HANDLE ep)
+static struct reservation reserve(DAT_EP_HANDLE ep, DAT_CONN_QUAL (*choose)(void))
 {
 	struct reservation r = { .evd = an_evd(DAT_EVD_CR_FLAG) };
 	DAT_RETURN ret = DAT_CONN_QUAL_IN_USE;
 
 	for (int i = 0; i < 20 && taken(ret); i++) {
-		r.qual = new_qual();
+		r.qual = choose();
 		ret = dat_rsp_create(ia(), r.qual, ep, r.evd, &r.rsp);
 	}
 	AT("dat_rsp_create");
 	OK(ret);
 	return r;
+}
+
+struct reservation a_reservation(DAT_EP_HANDLE ep)
+{
+	return reserve(ep, new_qual);
+}
+
+struct reservation a_large_reservation(DAT_EP_HANDLE ep)
+{
+	return reserve(ep, new_large_qual);
 }
 
 DAT_RETURN try_dial(DAT_EP_HANDLE ep, DAT_CONN_QUAL qual)

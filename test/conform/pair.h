@@ -39,6 +39,13 @@ void fill(char *at, size_t length, unsigned seed);
 bool is_filled(const char *at, size_t length, unsigned seed);
 bool is_zero(const char *at, size_t length);
 
+/* Lengths on both sides of the border up to which devices inline (DAPL_MAX_INLINE is 64, the
+ * software device inlines 1024 bytes). */
+enum { INLINE_LENGTHS = 7 };
+extern const uint32_t inline_lengths[INLINE_LENGTHS];
+/* Does the device send so few bytes without a look at their context? */
+bool may_be_inlined(uint32_t length);
+
 /* --- objects ----------------------------------------------------------------------------- */
 
 DAT_PZ_HANDLE a_pz(void);
@@ -90,6 +97,8 @@ struct listener {
 };
 struct listener a_listener(void);
 struct listener a_listener_on(DAT_IA_HANDLE ia, DAT_EVD_HANDLE evd, DAT_PSP_FLAGS flags);
+/* On a large qualifier (new_large_qual). */
+struct listener a_large_listener(DAT_EVD_HANDLE evd);
 /* An EP's one-shot service point, on a qualifier of its own. */
 struct reservation {
 	DAT_RSP_HANDLE rsp;
@@ -97,6 +106,7 @@ struct reservation {
 	DAT_CONN_QUAL qual;
 };
 struct reservation a_reservation(DAT_EP_HANDLE ep);
+struct reservation a_large_reservation(DAT_EP_HANDLE ep);
 /* dat_ep_connect without private data, with time enough. */
 void dial(DAT_EP_HANDLE ep, DAT_CONN_QUAL qual);
 DAT_RETURN try_dial(DAT_EP_HANDLE ep, DAT_CONN_QUAL qual);

@@ -7,7 +7,7 @@
 
 struct invitation {
 	DAT_CONN_QUAL qual;
-	struct region mem;	/* of the one who invites */
+	struct region mem;	/* of the inviting process */
 };
 
 /* Calls, and then works for ever: reads and writes the other's memory, sends to it. */

@@ -31,7 +31,7 @@ static void post_all(struct queue *q, int me)
 		while ((ret = post_number(q->evd, me * EACH + i)) != DAT_SUCCESS) {
 			FAILS(ret, DAT_QUEUE_FULL);
 			if (!waiting(&p))
-				fail("expected room on the EVD, waited %.0f s in vain", patience());
+				fail("expected room on the EVD, waited %.0f s without it", patience());
 		}
 	}
 }
@@ -146,7 +146,7 @@ TEST("EVD-R2", one_waits_and_finds_the_events_of_each_poster_in_order)
 	run_queue(a_queue(16, DAT_HANDLE_NULL), 1, wait_in_order);
 }
 
-/* Of several who wait, one does; the others are told so, and try again. */
+/* Of several threads one waits; the others get an error, and try again. */
 static void wait_among_others(struct queue *q)
 {
 	struct look look = { 0 };
@@ -281,7 +281,7 @@ TEST("EVD-R8", signals_lose_no_event)
 	}
 }
 
-/* Two threads that wake each other with messages: whoever misses one hangs. */
+/* Two threads that wake each other with messages: a thread that misses one hangs. */
 struct rally {
 	struct pair p;
 	bool by_cno;
@@ -407,7 +407,7 @@ static void drain_on_trigger(struct queue *q)
 {
 	DAT_EVD_HANDLE evd;
 
-	/* The last trigger may be somebody else's: look again now and then. */
+	/* The last trigger may be another thread's: look again now and then. */
 	while (!all_taken(q)) {
 		DAT_RETURN ret = dat_cno_wait(q->cno, 100000, &evd);
 		if (ret == DAT_SUCCESS)
@@ -433,7 +433,7 @@ static void drain_on_every_trigger(struct queue *q)
 	}
 }
 
-TEST("CNO-R2", one_who_drains_on_every_trigger_misses_nothing)
+TEST("CNO-R2", draining_on_every_trigger_misses_nothing)
 {
 	run_queue(a_queue(64, a_cno()), 1, drain_on_every_trigger);
 }
@@ -474,7 +474,7 @@ TEST("CNO-R4", an_agent_that_drains_misses_nothing)
 	agent.instance_data = q;
 	OK(dat_cno_create(ia(), agent, &q->cno));
 	OK(dat_evd_modify_cno(q->evd, q->cno));
-	/* Beside the agent, one who waits is woken too. */
+	/* Beside the agent a waiter is woken, too. */
 	struct waiter *w = waiter_on_cno(q->cno, FOR_EVER);
 	run_queue(q, 1, look_on);
 	OK(released(w));
@@ -836,7 +836,7 @@ static void post_or_hang_up(void *arg, int me)
 			m->taken++;
 		}
 	}
-	m->taken += 1000;	/* do not let the one who hangs up wait for nothing */
+	m->taken += 1000;	/* do not let the disconnecting thread wait for nothing */
 }
 
 TEST("MT-5", a_connection_ends_under_the_posts_of_many_threads)
@@ -956,7 +956,7 @@ static struct pair an_ended_pair(DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request)
 	return p;
 }
 
-TEST("CONN-R6", a_post_after_the_end_wakes_who_waits_for_it)
+TEST("CONN-R6", a_post_after_the_end_wakes_the_waiter)
 {
 	struct pair p = an_ended_pair(an_evd(DAT_EVD_DTO_FLAG), an_evd(DAT_EVD_DTO_FLAG));
 	struct waiter *w = waiter_on_evd(p.a.recv, DAT_TIMEOUT_INFINITE, 1);
@@ -1030,7 +1030,7 @@ static void wait_on_cno_forever(void *arg, int me)
 		FAILS(ret, DAT_INVALID_HANDLE);
 }
 
-/* The second is posted while the first fails, has failed, or has been dequeued: whoever then
+/* The second is posted while the first fails, has failed, or has been dequeued: whichever then
  * completes it, the device or the provider, it can't have succeeded. */
 TEST("CONN-R8", a_suppressed_request_behind_one_that_failed_is_told_of)
 {
@@ -1077,11 +1077,11 @@ TEST("CONN-R9", reads_that_are_under_way_at_the_end_complete_once)
 	}
 }
 
-TEST("MT-6", a_close_releases_all_who_wait_for_a_cno)
+TEST("MT-6", a_close_releases_all_waiters_of_a_cno)
 {
 	struct queue *q = a_queue(8, a_cno());
 
-	/* Keep the provider loaded: who comes too late must find it. */
+	/* Keep the provider loaded: a late call must find it. */
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 	open_ia(&async);
 	crew(THREADS + 1, wait_on_cno_forever, q);

@@ -537,8 +537,8 @@ TEST("ROB-12", qualifiers_out_of_range_are_refused)
 	struct end end = AN_END();
 
 	FAILS(dat_psp_create(ia(), 0, evd, DAT_PSP_CONSUMER_FLAG, &made), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
-	FAILS(dat_psp_create(ia(), ~(DAT_CONN_QUAL)0, evd, DAT_PSP_CONSUMER_FLAG, &made), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
-	FAILS(dat_rsp_create(ia(), ~(DAT_CONN_QUAL)0, end.ep, evd, &made), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
+	FAILS(dat_rsp_create(ia(), 0, end.ep, evd, &made), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
+	FAILS(try_dial(end.ep, 0), DAT_INVALID_ADDRESS | DAT_INVALID_ADDRESS_MALFORMED, DAT_INVALID_PARAMETER);
 	STATE(end.ep, DAT_EP_STATE_UNCONNECTED);
 	FAILS(dat_psp_create(ia(), new_qual(), evd, DAT_PSP_CONSUMER_FLAG, NULL), DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
 	FAILS(dat_rsp_create(ia(), new_qual(), end.ep, evd, NULL), DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);

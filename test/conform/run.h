@@ -51,6 +51,6 @@ void close_ia(void);
 /* Ends the process, that of the test or one that it started, once it has decided. */
 _Noreturn void end_test(enum verdict verdict);
 /* Asked again and again while a test waits: is there no hope left? */
-bool in_vain(void);
+bool wait_is_hopeless(void);
 
 #endif

@@ -109,7 +109,7 @@ static void leave_request_in_queue(struct listener *listener, const struct end *
 		if (more == 1)
 			return;
 		if (!waiting(&p))
-			fail("expected a request to be queued, waited %.0f s in vain", patience());
+			fail("expected a request to be queued, waited %.0f s without it", patience());
 	}
 }
 
@@ -412,7 +412,7 @@ TEST("SP-28", a_request_is_accepted_once)
 	EVENT(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
-TEST("SP-29", accepting_a_caller_who_gave_up_fails)
+TEST("SP-29", accepting_after_the_initiator_gave_up_fails)
 {
 	struct listener listener;
 	struct end a, b = AN_END();
@@ -555,4 +555,171 @@ TEST("SP-37", a_common_service_point_delivers_requests)
 	EVENT(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED);
 	WORKS(a, b);
 	OK(LATE(dat_csp_free)(csp));
+}
+
+TEST("SP-38", a_qualifier_of_64_bits_names_a_psp)
+{
+	struct end a = AN_END(), b = AN_END(), second_a = AN_END(), second_b = AN_END();
+	struct listener listener = a_large_listener(an_evd(DAT_EVD_CR_FLAG));
+	DAT_PSP_PARAM param;
+
+	OK(dat_psp_query(listener.psp, DAT_PSP_FIELD_ALL, &param));
+	EQUAL(param.conn_qual, listener.qual);
+	dial(a.ep, listener.qual);
+	DAT_EVENT event = EVENT(listener.evd, DAT_CONNECTION_REQUEST_EVENT);
+	EQUAL(event.event_data.cr_arrival_event_data.sp_handle.psp_handle, listener.psp);
+	EQUAL(event.event_data.cr_arrival_event_data.conn_qual, listener.qual);
+	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, b.ep, 0, NULL));
+	EVENT(a.conn, DAT_CONNECTION_EVENT_ESTABLISHED);
+	EVENT(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED);
+	EQUAL(ep_param(a.ep).remote_port_qual, listener.qual);
+	WORKS(a, b);
+	OK(dat_ep_dup_connect(second_a.ep, a.ep, AMPLE_TIME, 0, NULL, DAT_QOS_BEST_EFFORT));
+	event = EVENT(listener.evd, DAT_CONNECTION_REQUEST_EVENT);
+	EQUAL(event.event_data.cr_arrival_event_data.conn_qual, listener.qual);
+	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, second_b.ep, 0, NULL));
+	EVENT(second_a.conn, DAT_CONNECTION_EVENT_ESTABLISHED);
+	EVENT(second_b.conn, DAT_CONNECTION_EVENT_ESTABLISHED);
+	EQUAL(ep_param(second_a.ep).remote_port_qual, listener.qual);
+	WORKS(second_a, second_b);
+}
+
+TEST("SP-39", a_qualifier_of_64_bits_names_an_rsp)
+{
+	struct end a = AN_END(), b = AN_END();
+	struct reservation r = a_large_reservation(b.ep);
+	DAT_RSP_PARAM param;
+
+	OK(dat_rsp_query(r.rsp, DAT_RSP_FIELD_ALL, &param));
+	EQUAL(param.conn_qual, r.qual);
+	dial(a.ep, r.qual);
+	DAT_EVENT event = EVENT(r.evd, DAT_CONNECTION_REQUEST_EVENT);
+	EQUAL(event.event_data.cr_arrival_event_data.conn_qual, r.qual);
+	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, DAT_HANDLE_NULL, 0, NULL));
+	EVENT(a.conn, DAT_CONNECTION_EVENT_ESTABLISHED);
+	EVENT(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED);
+	WORKS(a, b);
+}
+
+TEST("SP-40", two_qualifiers_with_one_port_are_one_in_use)
+{
+	struct listener listener = a_large_listener(an_evd(DAT_EVD_CR_FLAG));
+	DAT_CONN_QUAL other = listener.qual - 32001;	/* the next one with the same port */
+	DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
+	struct end end = AN_END();
+
+	FAILS(listen_on(other, listener.evd, &psp), DAT_CONN_QUAL_IN_USE);
+	FAILS(dat_rsp_create(ia(), other, end.ep, listener.evd, &psp), DAT_CONN_QUAL_IN_USE);
+	STATE(end.ep, DAT_EP_STATE_UNCONNECTED);
+	OK(dat_psp_free(listener.psp));
+	OK(listen_on(other, listener.evd, &psp));
+	dial(end.ep, other);
+	DAT_EVENT event = EVENT(listener.evd, DAT_CONNECTION_REQUEST_EVENT);
+	EQUAL(event.event_data.cr_arrival_event_data.conn_qual, other);
+	OK(dat_psp_free(psp));
+}
+
+TEST("SP-41", a_request_is_handed_to_a_qualifier_of_64_bits)
+{
+	struct listener listener, other = a_large_listener(an_evd(DAT_EVD_CR_FLAG));
+	struct end a;
+	DAT_CR_HANDLE cr = a_request(&a, &listener);
+
+	OPTIONAL(dat_cr_handoff(cr, other.qual));
+	DAT_EVENT event = EVENT(other.evd, DAT_CONNECTION_REQUEST_EVENT);
+	EQUAL(event.event_data.cr_arrival_event_data.conn_qual, other.qual);
+	expect_usable(event.event_data.cr_arrival_event_data.cr_handle, &a);
+}
+
+/* A listener with a request on its EVD that no call has dequeued. */
+static struct listener a_queued_request(const struct end *a, DAT_PSP_FLAGS flags)
+{
+	struct listener listener = a_listener_on(ia(), an_evd(DAT_EVD_CR_FLAG), flags);
+
+	leave_request_in_queue(&listener, a);
+	OK(dat_psp_free(listener.psp));
+	return listener;
+}
+
+TEST("EVD-51 SP-42", freeing_an_evd_refuses_its_requests)
+{
+	static const DAT_PSP_FLAGS flags[] = { DAT_PSP_CONSUMER_FLAG, DAT_PSP_PROVIDER_FLAG };
+	bool provider = provider_attr()->ep_creator != DAT_PSP_CREATES_EP_NEVER;
+	DAT_IA_HANDLE callers = ia(), answerers;
+
+	for (int i = 0; i < 1 + provider; i++) {
+		DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+
+		work_on(callers);
+		struct end a = AN_END();
+		answerers = open_ia(&async);
+		work_on(answerers);
+		struct listener listener = a_queued_request(&a, flags[i]);
+		OK(dat_evd_free(listener.evd));
+		EVENT(a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		/* nothing is left that the consumer has no handle of */
+		OK(dat_ia_close(answerers, DAT_CLOSE_GRACEFUL_FLAG));
+	}
+	work_on(callers);
+}
+
+TEST("EVD-51 SP-43", freeing_an_evd_gives_the_reserved_ep_back)
+{
+	struct end a = AN_END(), b = AN_END();
+	struct reservation r = a_reservation(b.ep);
+	struct listener listener = { .evd = r.evd, .qual = r.qual };
+
+	leave_request_in_queue(&listener, &a);
+	STATE(b.ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	/* the reserved service point lets go of its EVD by itself */
+	UNTIL(dat_evd_free(r.evd) == DAT_SUCCESS, "the EVD to be free");
+	EVENT(a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	STATE(b.ep, DAT_EP_STATE_UNCONNECTED);
+	OK(dat_ep_reset(a.ep));
+	connect_ends(&a, &b);
+	WORKS(a, b);
+}
+
+TEST("IA-10 SP-44", closing_an_ia_refuses_its_requests)
+{
+	struct end a = AN_END();
+	DAT_IA_HANDLE callers = ia(), answerers;
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	struct listener listener;
+
+	answerers = open_ia(&async);
+	work_on(answerers);
+	listener = a_listener();
+	leave_request_in_queue(&listener, &a);
+	OK(dat_ia_close(answerers, DAT_CLOSE_ABRUPT_FLAG));
+	work_on(callers);
+	EVENT(a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+TEST("SP-36 SP-45", a_reservation_with_a_full_evd_stays_reserved)
+{
+	struct end a = AN_END(), b = AN_END();
+	DAT_EVD_HANDLE evd = an_evd_of(1, DAT_HANDLE_NULL,
+				       (DAT_EVD_FLAGS)(DAT_EVD_CR_FLAG | DAT_EVD_SOFTWARE_FLAG));
+	DAT_COUNT room = evd_param(evd).evd_qlen;
+	struct reservation r = { .evd = evd, .qual = new_qual() };
+	DAT_RSP_PARAM param;
+
+	OK(dat_rsp_create(ia(), r.qual, b.ep, evd, &r.rsp));
+	for (int i = 0; i < room; i++)
+		OK(post_number(evd, i));
+	dial(a.ep, r.qual);
+	EVENT(a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	STATE(b.ep, DAT_EP_STATE_RESERVED);
+	OK(dat_rsp_query(r.rsp, DAT_RSP_FIELD_ALL, &param));
+	EQUAL(param.ep_handle, b.ep);
+	NO_EVENT(async_evd());
+	for (int i = 0; i < room; i++)
+		EVENT(evd, DAT_SOFTWARE_EVENT);
+	OK(dat_ep_reset(a.ep));
+	dial(a.ep, r.qual);
+	OK(dat_cr_accept(request_on(evd), DAT_HANDLE_NULL, 0, NULL));
+	EVENT(a.conn, DAT_CONNECTION_EVENT_ESTABLISHED);
+	EVENT(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED);
+	WORKS(a, b);
 }

@@ -333,3 +333,34 @@ TEST("SRQ-16", without_srqs_none_is_created)
 		skip("max_srqs is %d", ia_attr()->max_srqs);
 	FAILS(try_srq(a_pz(), 10, 1, 0, &srq), DAT_NOT_IMPLEMENTED, DAT_MODEL_NOT_SUPPORTED);
 }
+
+static DAT_COUNT buffers_of(DAT_EP_HANDLE ep)
+{
+	DAT_COUNT n = 77, span = 77;
+
+	OPTIONAL(dat_ep_recv_query(ep, &n, &span));
+	HOLDS(span >= n);
+	return n;
+}
+
+TEST("EP-30 SRQ-19", an_ep_tells_how_many_buffers_it_has_taken)
+{
+	if (!provider_attr()->ep_recv_info_supported)
+		skip("ep_recv_info_supported is 0");
+	struct shared s = a_srq();
+	struct pair p = pair_on(&s);
+	struct end idle = AN_END(.pz = s.pz, .srq = s.srq, .recv = p.b.recv);
+
+	post(&s, 1, 5);
+	EQUAL(buffers_of(p.b.ep), 0);
+	for (int i = 1; i <= 3; i++)
+		post_send(&p.a, 0, 64, i);
+	for (int i = 1; i <= 3; i++)
+		COMPLETES(p.a.request, i, DAT_DTO_SUCCESS);
+	UNTIL(buffers_of(p.b.ep) == 3, "three buffers taken");
+	EQUAL(buffers_of(idle.ep), 0);
+	for (int left = 2; left >= 0; left--) {
+		EVENT(p.b.recv, DAT_DTO_COMPLETION_EVENT);
+		EQUAL(buffers_of(p.b.ep), left);
+	}
+}

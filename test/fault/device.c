@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device.c - stands between core and the device (core/device.h), and lets the n-th of all
  * operations fail (fault.h), those of the data path among them. Of what ends an object it
- * says that it failed after it was done, for nobody could do it again. */
+ * says that it failed after it was done, since it could not be done again. */
 #include <errno.h>
 #include "dapl/core/device.h"
 #include "fault.h"
@@ -113,6 +113,11 @@ static void just_unlisten(struct dapl_listener *listener)
 {
 	REAL.unlisten(listener);
 }
+static void just_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
+{
+	REAL.explain(conn, cause);
+}
+
 static void just_release(struct dapl_conn *conn)
 {
 	REAL.release(conn);
@@ -132,5 +137,6 @@ const struct dapl_device_ops __wrap_dapl_device_ops = {
 	.destroy_qp = try_destroy_qp, .destroy_ah = try_destroy_ah,
 	.listen = try_listen, .unlisten = just_unlisten,
 	.connect = try_connect, .accept = try_accept, .reject = try_reject,
-	.disconnect = try_disconnect, .release = just_release,
+	.disconnect = try_disconnect, .explain = just_explain,
+	.release = just_release,
 };

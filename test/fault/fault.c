@@ -140,7 +140,7 @@ static void *remember(void *p, void *caller)
 	return p;
 }
 
-/* lock held. Fills the gap with who would not be found behind it. */
+/* lock held. Fills the gap with an entry that would not be found behind it. */
 static void close_gap(size_t gap)
 {
 	for (size_t i = (gap + 1) % BLOCKS; blocks[i].inverted; i = (i + 1) % BLOCKS) {

@@ -25,7 +25,7 @@ struct fault_page {
 	size_t blocks;		/* as fault_blocks says */
 	void *owner;
 };
-/* From now on that is where it is told: memory shared with who wants to know. */
+/* From now on it is reported there: memory shared with the process that asks. */
 void fault_tell(struct fault_page *page);
 
 /* Counts from 1 again. `lasting`: all later calls fail too. */
@@ -37,7 +37,7 @@ bool fault_happened(struct fault *fault);
 /* For the wrappers: shall this call fail, with that error? */
 bool fault_here(enum fault_kind kind, const char *what, int error, void *caller);
 
-/* Blocks that were allocated since fault_arm and not freed; `caller` gets who allocated
+/* Blocks that were allocated since fault_arm and not freed; `caller` gets the address that allocated
  * one of them. */
 size_t fault_blocks(void **caller);
 

@@ -23,7 +23,7 @@
 #include "fault.h"
 #include "runs.h"
 #include "session.h"
-#include "test/unit/own_network.h"
+#include "test/own_network.h"
 
 enum { JOBS = 3, LIMIT = 60 /* s */, QUIET = 3 /* runs without a fault end a kind */ };
 
@@ -211,7 +211,7 @@ static void start(struct run *run, const struct kind *kind, unsigned n)
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {
-		own_network();	/* so that nobody else takes a port that was just freed */
+		own_network();	/* so that no other program takes a port that was just freed */
 		befall(run, kind);
 	}
 	if (pid < 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* lost_channel.c - what happens to who waits when the device's completion channel can't be
+/* lost_channel.c - what happens to a waiting thread when the device's completion channel can't be
  * read any more, as when it was pulled out: an error instead of an endless loop, in whatever
  * way the EVD is waited for. That every other call may fail is faults.c's business. */
 #include <poll.h>
@@ -64,7 +64,7 @@ static void finish(struct session *s)
 	free(s);
 }
 
-/* Processor time that the process uses while nothing happens: nobody runs in circles. */
+/* Processor time that the process uses while nothing happens: no thread runs in circles. */
 static void expect_rest(void)
 {
 	struct timespec before, after;
@@ -139,7 +139,7 @@ static void *wait_for_trigger(void *arg)
 	return NULL;
 }
 
-static void who_waits_for_a_cno_is_told(void)
+static void waiter_of_a_cno_gets_the_error(void)
 {
 	static const DAT_OS_WAIT_PROXY_AGENT none;
 	struct session *s = open_session();
@@ -182,7 +182,7 @@ static void a_descriptor_becomes_readable(void)
 static const struct life_case cases[] = {
 	CASE(a_wait_without_limit_ends),
 	CASE(a_later_wait_gives_what_there_is),
-	CASE(who_waits_for_a_cno_is_told),
+	CASE(waiter_of_a_cno_gets_the_error),
 	CASE(a_descriptor_becomes_readable),
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* runs.h - what those need who run a program again and again with faults (faults.c,
+/* runs.h - for programs that run another one again and again with faults (faults.c,
  * statements.c): an interface adapter with the libraries that were linked for it, an end in
  * bounded time, and the places in the code that an address stands for. */
 #ifndef FAULT_RUNS_H

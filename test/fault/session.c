@@ -79,7 +79,7 @@ static bool as_expected(const char *step, const DAT_EVENT *event, int expected)
 	return ((int)event->event_number == expected && !status) || stop(EVENT_FAILED, step);
 }
 
-/* Who waits for a completion looks at the connection as well. */
+/* A thread that waits for a completion looks at the connection as well. */
 static bool connection_ended(const char *step)
 {
 	DAT_EVD_HANDLE conns[] = { p.a.conn, p.b.conn };
@@ -382,7 +382,7 @@ static bool datagrams(void)
 	to = ((DAT_IB_EXTENSION_EVENT_DATA *)event.event_extension_data)->remote_ah;
 	TRY(dat_ib_post_send_ud(p.ud_a.ep, 1, piece(&p.ud_a, 0, 100), &to, COOKIE, NOTHING_SPECIAL));
 	EVENT(p.ud_a.request, DAT_IB_DTO_EVENT);
-	/* It may get lost, and nobody is told. */
+	/* It may get lost without a report. */
 	return await_within("a datagram", p.ud_b.recv, (int)DAT_IB_DTO_EVENT, &event, 500000) ||
 	       (p.outcome->end == NO_EVENT && stop(LOST, "a datagram"));
 }

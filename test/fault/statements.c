@@ -30,9 +30,9 @@
 #include <unistd.h>
 #include "fault.h"
 #include "runs.h"
-#include "test/unit/own_network.h"
+#include "test/own_network.h"
 
-/* A wait without hope is cut short, so patience may be short too; what waited in vain, or did
+/* A wait without hope is cut short, so patience may be short too; what waited without success, or did
  * not end, gets a second chance with more. */
 enum { PATIENCE = 3, LONG_PATIENCE = 20, LIMIT = 40, LONG_LIMIT = 120 /* s */ };
 enum { MAX_JOBS = 16, SAMPLES_OF_A_TEST = 12 };
@@ -97,7 +97,7 @@ static void add_evd(DAT_IA_HANDLE ia, DAT_EVD_HANDLE evd)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Before the call that may free them: nobody looks at an EVD that is being freed. */
+/* Before the call that may free them: no thread looks at an EVD that is being freed. */
 static void drop_evds(DAT_IA_HANDLE ia, DAT_EVD_HANDLE evd)
 {
 	pthread_mutex_lock(&lock);
@@ -214,7 +214,7 @@ WRAP(pid_t, fork, (void))
 	return __real_fork();
 }
 
-/* Takes what lies on the event dispatchers. A request that nobody looks for says that the
+/* Takes what lies on the event dispatchers. A request that no thread looks for says that the
  * caller tried again. */
 static bool something_tells(void)
 {
@@ -229,7 +229,7 @@ static bool something_tells(void)
 }
 
 /* After a while: what is under way without a fault is not disturbed. */
-bool in_vain(void)
+bool wait_is_hopeless(void)
 {
 	static _Thread_local double begin, last;
 	double t = now();
@@ -272,7 +272,7 @@ static bool names_the_cause(const char *text)
 	if (run->told || !found)
 		return run->told;
 	found += strlen("found ");
-	if (!strncmp(found, returned, strlen(returned)))	/* who was to stay blocked */
+	if (!strncmp(found, returned, strlen(returned)))	/* the thread that was to stay blocked */
 		found += strlen(returned);
 	if (strstr(found, "with DAT_DTO_ERR") || strstr(text, "status 0, found"))
 		return true;
@@ -304,10 +304,10 @@ static bool is_no_provider(void)
 	return said("registered no");
 }
 
-static bool waited_in_vain(void)
+static bool timed_out_waiting(void)
 {
 	return report->verdict == FAILED && !run->told && !run->crowd &&
-	       (strstr(report->text, "in vain") || strstr(report->text, "found no event"));
+	       (strstr(report->text, "without it") || strstr(report->text, "found no event"));
 }
 
 /* A connection that ends before the Reply is made anew, as one with a foreign peer, where a
@@ -319,7 +319,7 @@ static bool is_network(const char *text)
 
 	for (int i = 0; run->page.fault.errors[i]; i++)
 		reset |= run->page.fault.errors[i] == ECONNRESET || run->page.fault.errors[i] == ENOSPC;
-	if (waited_in_vain())
+	if (timed_out_waiting())
 		return reset && strstr(text, "DAT_IB_DTO_EVENT");
 	return reset && !strstr(text, "is_filled");
 }
@@ -328,7 +328,7 @@ static bool is_excused(const char *text)
 {
 	if (names_the_cause(text) || is_network(text) || (is_no_provider() && said("no memory")))
 		return true;
-	return run->kind->lasting && waited_in_vain();	/* it is told at the caller's time limit */
+	return run->kind->lasting && timed_out_waiting();	/* it is told at the caller's time limit */
 }
 
 /* --- the process in which it happens: its end ---------------------------------------------- */
@@ -438,7 +438,7 @@ static const char *wrong(int status, const struct run *clean)
 	}
 	if (run->crowd || is_excused(report->text))
 		return NULL;
-	snprintf(text, sizeof text, "%s: %s", waited_in_vain() ? "nothing is told" : "the cause is not told",
+	snprintf(text, sizeof text, "%s: %s", timed_out_waiting() ? "nothing is told" : "the cause is not told",
 		 report->text);
 	return text;
 }
@@ -493,7 +493,7 @@ static int start(const struct test *test, const struct kind *kind, unsigned n, b
 	}
 	setpgid(pid, pid);
 	int status = await_end(pid, patient ? LONG_LIMIT : LIMIT);
-	kill(-pid, SIGKILL);	/* whom it started, and left */
+	kill(-pid, SIGKILL);	/* processes that it started and left */
 	return status;
 }
 
@@ -503,7 +503,7 @@ static bool try(const struct test *test, const struct kind *kind, unsigned n, co
 	int status = start(test, kind, n, false);
 	const char *why = wrong(status, clean);
 
-	if (why && (status == -1 || waited_in_vain())) {	/* perhaps it was but slow */
+	if (why && (status == -1 || timed_out_waiting())) {	/* perhaps it was but slow */
 		status = start(test, kind, n, true);
 		why = wrong(status, clean);
 	}

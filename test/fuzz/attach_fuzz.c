@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* attach_fuzz.c - any bytes, and descriptors of any kind, as what another process says on the
  * Unix socket by which memory comes to be shared: to our server, or as a server's answer to
- * us. Nothing crashes or hangs, memory is shared with who says it right and with nobody
- * else, once a key, what is shared can be touched to its end, and no descriptor stays open.
+ * us. Nothing crashes or hangs, memory is shared with a process that says it right and with no
+ * other, once for each key, what is shared can be touched to its end, and no descriptor stays open.
  * The token's way here, in the Reply's trailer, is mpa_fuzz.c's matter.
  *
  * An input is a byte that says which side the peer is, and messages: a byte each of how it
  * is made and of how many descriptors, those (an index each into `files`), a byte of length
  * and so many bytes. */
 #include "test/fuzz/soft_side.h"
+#include "dapl/soft/shm/attach.h"
+#include "dapl/soft/progress/progress.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,7 +26,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define OK(call) side_demand(!(call), #call)
+#define OK(pending_nr) side_demand(!(pending_nr), #pending_nr)
 
 enum { FILES = 20, MOST_FDS = 12, MOST_BYTES = 64, WAIT_MS = 60000, LIMIT_FD = 256 };
 enum { BELL = 0, COUNTER = 1, STATION = 2, STATION_READ = 3, SEGMENT = 4, CALLS = 16 };	/* of files[] */
@@ -34,12 +36,12 @@ enum { RIGHT_GREETING = 1, RIGHT_KEY = 2, OUR_STATION = 4, OTHER_LENGTH = 8 };
 
 struct request {
 	char greeting[8];
-	uint64_t key, station;
+	uint64_t key, process;
 };
 
 struct reply {
 	char greeting[8];
-	uint64_t station;
+	uint64_t process;
 };
 
 static int files[FILES];
@@ -64,24 +66,24 @@ static void make_files(void)
 	OK(pipe2(pipes, O_NONBLOCK | O_CLOEXEC));
 	files[BELL] = eventfd(0, EFD_NONBLOCK);
 	files[COUNTER] = eventfd(3, EFD_NONBLOCK | EFD_SEMAPHORE);
-	files[STATION] = memory(sizeof(struct soft_board), sealed);
-	files[STATION_READ] = memory(sizeof(struct soft_board), sealed | F_SEAL_WRITE);
+	files[STATION] = memory(sizeof(struct shm_mr_dir), sealed);
+	files[STATION_READ] = memory(sizeof(struct shm_mr_dir), sealed | F_SEAL_WRITE);
 	files[SEGMENT] = memory(size, sealed);
 	files[5] = eventfd(0, 0);
 	files[6] = pipes[0];
 	files[7] = pipes[1];
 	files[8] = open("/dev/zero", O_RDWR | O_NONBLOCK);
-	files[9] = memory(sizeof(struct soft_board), F_SEAL_GROW);
+	files[9] = memory(sizeof(struct shm_mr_dir), F_SEAL_GROW);
 	files[10] = memory(100, sealed);
 	files[11] = memory(size, F_SEAL_SHRINK);
 	files[12] = memory(size - 4096, sealed);
 	files[13] = memory(size, sealed | F_SEAL_WRITE);
 	files[14] = epoll_create1(0);
 	files[15] = open("/", O_RDONLY | O_DIRECTORY);
-	files[CALLS] = memory(sizeof(struct soft_calls), sealed);
-	files[17] = memory(sizeof(struct soft_calls), F_SEAL_SHRINK);
-	files[18] = memory(sizeof(struct soft_calls), sealed | F_SEAL_WRITE);
-	files[19] = memory(2 * sizeof(struct soft_calls), sealed);
+	files[CALLS] = memory(sizeof(struct shm_pending), sealed);
+	files[17] = memory(sizeof(struct shm_pending), F_SEAL_SHRINK);
+	files[18] = memory(sizeof(struct shm_pending), sealed | F_SEAL_WRITE);
+	files[19] = memory(2 * sizeof(struct shm_pending), sealed);
 	for (int i = 0; i < FILES; i++)
 		side_demand(files[i] >= 0, "a file");
 }
@@ -130,8 +132,8 @@ static bool take(const uint8_t **p, size_t *left, struct message *m)
 /* The bytes, with what should be right in them put right. */
 static void put_right(struct message *m, size_t length, uint64_t key)
 {
-	uint64_t id = stream_device.dev->station->id;
-	size_t station = length - sizeof id;
+	uint64_t id = stream_device.dev->process->id;
+	size_t process = length - sizeof id;
 
 	if (!(m->how & OTHER_LENGTH)) {
 		if (m->length < length)
@@ -142,8 +144,8 @@ static void put_right(struct message *m, size_t length, uint64_t key)
 		memcpy(m->bytes, "daplshm5", 8);
 	if (m->how & RIGHT_KEY && key && m->length >= 16)
 		memcpy(m->bytes + 8, &key, 8);
-	if (m->how & OUR_STATION && m->length >= station + 8)
-		memcpy(m->bytes + station, &id, 8);
+	if (m->how & OUR_STATION && m->length >= process + 8)
+		memcpy(m->bytes + process, &id, 8);
 }
 
 static void say(int fd, const struct message *m)
@@ -198,13 +200,13 @@ enum verdict { REFUSED, SHARED, PERHAPS };
 /* Its descriptors begin with `first`. */
 static enum verdict judge_station(const struct message *m, size_t at, unsigned first)
 {
-	unsigned bell = m->file[first], file = m->file[first + 1], calls = m->file[first + 2];
+	unsigned wake_fd = m->file[first], file = m->file[first + 1], pending = m->file[first + 2];
 	uint64_t id;
 
 	memcpy(&id, m->bytes + at, 8);
-	if (id == stream_device.dev->station->id)
+	if (id == stream_device.dev->process->id)
 		return SHARED;		/* it is known, and the descriptors are of no use */
-	if ((bell != BELL && bell != COUNTER) || calls != CALLS)
+	if ((wake_fd != BELL && wake_fd != COUNTER) || pending != CALLS)
 		return REFUSED;
 	if (file == STATION_READ)	/* it depends on the kernel whether that can be mapped */
 		return PERHAPS;
@@ -218,23 +220,23 @@ static bool well_formed(const struct message *m, size_t length, unsigned fds)
 
 static void check_verdict(enum verdict verdict, bool shared)
 {
-	side_demand(verdict != SHARED || shared, "who said it right got nothing");
-	side_demand(verdict != REFUSED || !shared, "memory is shared with a stranger");
+	side_demand(verdict != SHARED || shared, "a correct request got nothing");
+	side_demand(verdict != REFUSED || !shared, "memory is shared with another process");
 }
 
 /* All of it is there. */
-static void touch(struct soft_segment *segment)
+static void touch(struct shm_segment *segment)
 {
 	volatile uint8_t *p = (volatile uint8_t *)segment->memory;
 
 	for (size_t at = 0; at < sizeof *segment->memory; at += 4096)
 		p[at] = p[at] + 1;
 	for (int i = 0; i < 2; i++) {
-		(void)__atomic_load_n(segment->station[i]->sleeps, __ATOMIC_RELAXED);
-		soft_call(segment->station[i]->calls, CALLS_MAX);
-		soft_bell_again(segment->station[i]);
+		(void)__atomic_load_n(segment->process[i]->sleep_count, __ATOMIC_RELAXED);
+		pending_mark(segment->process[i]->pending, PENDING_MAX);
+		shm_notify_self(segment->process[i]);
 	}
-	soft_segment_put(segment);
+	shm_segment_put(segment);
 }
 
 /* --- the peer connects to our server --------------------------------------------------------- */
@@ -262,16 +264,16 @@ static bool ask_server(uint64_t name, const struct message *m)
 static void as_initiator(const uint8_t *p, size_t left)
 {
 	struct dapl_device *dev = stream_device.dev;
-	struct soft_segment *segment;
-	struct soft_offer *offer;
+	struct shm_segment *segment;
+	struct attach_offer *offer;
 	uint64_t name, key, said;
 	bool shared = false;
 	struct message m;
 	uint8_t token[16];
 
-	soft_engine_lock(dev);
-	offer = soft_offer_new(dev, NULL, token);
-	soft_engine_unlock(dev);
+	soft_progress_lock(dev);
+	offer = attach_offer_new(dev, NULL, token);
+	soft_progress_unlock(dev);
 	side_demand(offer, "no offer");
 	memcpy(&name, token, 8);
 	memcpy(&key, token + 8, 8);
@@ -287,9 +289,9 @@ static void as_initiator(const uint8_t *p, size_t left)
 		check_verdict(verdict, answered);
 		shared |= answered;
 	}
-	soft_engine_lock(dev);
-	segment = soft_offer_end(offer);
-	soft_engine_unlock(dev);
+	soft_progress_lock(dev);
+	segment = attach_offer_end(offer);
+	soft_progress_unlock(dev);
 	side_demand(shared == (segment != NULL), "an offer that was taken leads to nothing");
 	if (segment)
 		touch(segment);
@@ -308,7 +310,7 @@ static void as_acceptor(const uint8_t *p, size_t left)
 {
 	struct dapl_device *dev = stream_device.dev;
 	enum soft_attach outcome = SOFT_ATTACH_WAIT;
-	struct soft_segment *segment = NULL;
+	struct shm_segment *segment = NULL;
 	enum verdict verdict = REFUSED;
 	uint64_t key = 0x1234567;
 	struct dapl_conn *conn;
@@ -319,7 +321,7 @@ static void as_acceptor(const uint8_t *p, size_t left)
 
 	memcpy(token, &our_name, 8);
 	memcpy(token + 8, &key, 8);
-	soft_engine_lock(dev);
+	soft_progress_lock(dev);
 	OK(soft_attach_begin(dev, token, &fd, &segment, &conn) != SOFT_ATTACH_WAIT);
 	peer = accept(listener, NULL, NULL);
 	side_demand(peer >= 0, "accept");
@@ -336,7 +338,7 @@ static void as_acceptor(const uint8_t *p, size_t left)
 		side_demand(i < 2, "the end of the peer is not seen");
 		outcome = soft_attach_go_on(dev, fd, &segment);
 	}
-	soft_engine_unlock(dev);
+	soft_progress_unlock(dev);
 	close(fd);
 	check_verdict(verdict, outcome == SOFT_ATTACH_DONE);
 	if (outcome == SOFT_ATTACH_DONE)
@@ -358,7 +360,7 @@ static unsigned open_files(void)
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	struct sockaddr_un address;
-	struct soft_offer *offer;
+	struct attach_offer *offer;
 	uint8_t token[16];
 
 	(void)argc, (void)argv;
@@ -369,10 +371,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	OK(bind(listener, (struct sockaddr *)&address, address_of(&address, our_name)));
 	OK(listen(listener, 8));
-	soft_engine_lock(stream_device.dev);	/* from here on there are a station and a server */
-	offer = soft_offer_new(stream_device.dev, NULL, token);
-	side_demand(offer && !soft_offer_end(offer), "no offer");
-	soft_engine_unlock(stream_device.dev);
+	soft_progress_lock(stream_device.dev);	/* from here on there are a station and a server */
+	offer = attach_offer_new(stream_device.dev, NULL, token);
+	side_demand(offer && !attach_offer_end(offer), "no offer");
+	soft_progress_unlock(stream_device.dev);
 	return 0;
 }
 

@@ -6,7 +6,8 @@
  *
  * The first byte of an input says which, the second how the bytes are cut. */
 #include "dapl/soft/soft.h"
-#include "test/unit/own_network.h"
+#include "dapl/soft/progress/progress.h"
+#include "test/own_network.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
@@ -28,7 +29,7 @@ static void demand(bool good, const char *what)
 	abort();
 }
 
-#define OK(call) demand(!(call), #call)
+#define OK(pending_nr) demand(!(pending_nr), #pending_nr)
 
 /* --- upcalls ----------------------------------------------------------------------- */
 
@@ -312,9 +313,9 @@ static bool all_gone(void)
 {
 	bool gone;
 
-	soft_engine_lock(us.dev);
+	soft_progress_lock(us.dev);
 	gone = LIST_EMPTY(&us.dev->conns);
-	soft_engine_unlock(us.dev);
+	soft_progress_unlock(us.dev);
 	return gone;
 }
 
@@ -344,6 +345,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		demand(i < 60000, "a connection is left");
 		usleep(i < 10 ? 50 : 1000);
 	}
-	demand(!us.dev->handshakes, "a handshake is counted that is over");
+	demand(!us.dev->half_open_count, "a handshake is counted that is over");
 	return 0;
 }

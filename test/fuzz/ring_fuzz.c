@@ -10,25 +10,29 @@
  *
  *   PUT    a message, in the next slot, as a peer would put it or with a lie in it
  *   TELL   what a consumer tells, relative to what is true
- *   STORE  bytes anywhere in the memory
+ *   WRITE_ONCE  bytes anywhere in the memory
  *   ACT    our consumer's, see soft_side.c
- *   SERVE  who looks at the rings */
+ *   SERVE  which thread looks at the rings */
 #include "test/fuzz/soft_side.h"
+#include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/shm/attach.h"
+#include "dapl/soft/progress/progress.h"
+#include "dapl/soft/progress/owner.h"
 #include <sys/mman.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { PUT, TELL, STORE, ACT, SERVE, KINDS };
+enum { PUT, TELL, WRITE_ONCE, ACT, SERVE, KINDS };
 enum { PASSIVE = 1, WITH_SRQ = 2, LAZY = 4, ROOMY = 8 };	/* of the first byte */
 enum { HEAD = 14, GUARD = 65536, TIMES = 16, UNPOLLED_MAX = 800 };
 
-static struct soft_segment *segment;	/* one for all, and all zeros for each input */
+static struct shm_segment *segment;	/* one for all, and all zeros for each input */
 
 struct run {
 	struct stream s;
-	struct soft_pair *pair;
-	bool lazy;			/* nobody looks but in SERVE */
+	struct shm_conn *shm;
+	bool lazy;			/* no thread looks except in SERVE */
 	uint32_t tail, bulk;		/* the peer's */
 	uint32_t checked;		/* slots of ours */
 	bool over;			/* our Terminate was seen */
@@ -36,25 +40,25 @@ struct run {
 
 /* --- the memory ---------------------------------------------------------------------- */
 
-/* Stations are real ones, got as two connections of a process get them. The memory has
- * nothing around it: whoever goes beyond it, dies. */
+/* Processes are real ones, made as two connections of a process get them. The memory has
+ * nothing around it: an access beyond it ends the process. */
 static void make_segment(void)
 {
 	struct dapl_device *dev = stream_device.dev;
 	size_t size = sizeof(struct ring_memory);
-	struct soft_offer *offer;
+	struct attach_offer *offer;
 	struct dapl_conn *conn;
 	uint8_t token[16];
 	char *at;
 	int fd;
 
 	dev->want_shm = true;
-	soft_engine_lock(dev);
-	offer = soft_offer_new(dev, NULL, token);
+	soft_progress_lock(dev);
+	offer = attach_offer_new(dev, NULL, token);
 	side_demand(offer && soft_attach_begin(dev, token, &fd, &segment, &conn) ==
 		    SOFT_ATTACH_DONE, "no segment");
-	soft_segment_put(soft_offer_end(offer));
-	soft_engine_unlock(dev);
+	shm_segment_put(attach_offer_end(offer));
+	soft_progress_unlock(dev);
 	munmap(segment->memory, size);
 	at = mmap(NULL, size + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	side_demand(at != MAP_FAILED && !mprotect(at + GUARD, size, PROT_READ | PROT_WRITE),
@@ -64,7 +68,7 @@ static void make_segment(void)
 
 static void open_run(struct run *r, uint8_t how)
 {
-	struct stream_options options = { .ours = true, .srq = how & WITH_SRQ };
+	struct stream_options options = { .peer_is_dapl = true, .srq = how & WITH_SRQ };
 	struct dapl_device *dev = stream_device.dev;
 	struct dapl_conn *conn;
 
@@ -76,13 +80,13 @@ static void open_run(struct run *r, uint8_t how)
 	conn->mulpdu = (how & ROOMY ? RING_CHUNK : 1024) + WIRE_UNTAGGED;
 	side_demand(!madvise(segment->memory, sizeof *segment->memory, MADV_DONTNEED), "madvise");
 	__atomic_add_fetch(&segment->refs, 1, __ATOMIC_RELAXED);
-	r->pair = conn->pair = soft_pair_new(conn, segment);
-	side_demand(r->pair, "memory");
-	soft_engine_lock(dev);
+	r->shm = conn->shm = shm_conn_new(conn, segment);
+	side_demand(r->shm, "memory");
+	soft_progress_lock(dev);
 	dev->turns = dev->idle_polls = 0;
 	__atomic_store_n(&dev->polled, false, __ATOMIC_RELAXED);
-	side_demand(soft_engine_add(conn), "epoll");
-	soft_engine_unlock(dev);
+	side_demand(soft_progress_add(conn), "epoll");
+	soft_progress_unlock(dev);
 }
 
 /* --- our side looks -------------------------------------------------------------------- */
@@ -94,15 +98,15 @@ static void serve(struct run *r, uint8_t how)
 
 	switch (how % 4) {
 	case 0:
-		soft_engine_poll(dev);
+		soft_progress_poll(dev);
 		break;
-	case 1:		/* the service thread, once nobody polls */
-		soft_handover_sleep(dev);
+	case 1:		/* the service thread, once no thread polls */
+		soft_owner_sleep(dev);
 		dev->data_watch.ready(&dev->data_watch);
 		break;
-	case 2:		/* somebody polls: acknowledgements may wait */
+	case 2:		/* a thread polls: acknowledgements may wait */
 		__atomic_store_n(&dev->polled, true, __ATOMIC_RELAXED);
-		soft_engine_poll(dev);
+		soft_progress_poll(dev);
 		break;
 	case 3:
 		stream_poll(&r->s, wc, 1 + how / 4 % 8);
@@ -117,7 +121,7 @@ static unsigned theirs(const struct run *r)
 	return !r->s.conn->passive;	/* index of what the peer produces */
 }
 
-/* What an honest peer has taken of ours by now, and less or more of it. */
+/* What a correct peer has taken of ours by now, and less or more of it. */
 static void acknowledge(const struct run *r, unsigned how, uint32_t *delivered,
 			uint32_t *consumed)
 {
@@ -156,7 +160,7 @@ static uint32_t fill(uint8_t *to, const uint8_t *from, uint32_t length, unsigned
  * nowhere if 8 is set, too; 128: and recalled. */
 static void put(struct run *r, const uint8_t *p, uint32_t length)
 {
-	static uint8_t payload[RING_CHUNK], lent[2 * RING_CHUNK];
+	static uint8_t payload[RING_CHUNK], rndv[2 * RING_CHUNK];
 	struct ring_slot *slot = &segment->memory->slot[theirs(r)][r->tail % RING_SLOTS];
 	uint8_t *bulk = segment->memory->bulk[theirs(r)], how, stag[4];
 
@@ -167,7 +171,7 @@ static void put(struct run *r, const uint8_t *p, uint32_t length)
 	if (how & 2)
 		side_name(&r->s, stag);
 	slot->op = p[0];
-	slot->flags = (how & 1 ? RING_IS_LAST : 0) | (how & 64 ? RING_IS_LENT : 0);
+	slot->flags = (how & 1 ? RING_IS_LAST : 0) | (how & 64 ? RING_IS_RNDV : 0);
 	slot->word = wire_get32(stag);
 	slot->to = wire_get64(p + 6);
 	acknowledge(r, how >> 4 & 3, &slot->delivered, &slot->consumed);
@@ -176,9 +180,9 @@ static void put(struct run *r, const uint8_t *p, uint32_t length)
 		side_name_body(&r->s, slot->op, payload, length);
 	slot->length = length;
 	if (how & 64) {
-		segment->memory->door[theirs(r)].lends = !(how & 128);
+		segment->memory->grant[theirs(r)].rndv_enabled = !(how & 128);
 		slot->length = how & 8 ? wire_get32(stag) : RING_CHUNK + 1 + length;
-		slot->address = (uintptr_t)(how & 8 ? NULL : lent);
+		slot->address = (uintptr_t)(how & 8 ? NULL : rndv);
 	} else if (how & 8 && length >= 8) {
 		slot->length = wire_get32(payload);
 		slot->at = wire_get32(payload + 4);
@@ -193,18 +197,18 @@ static void put(struct run *r, const uint8_t *p, uint32_t length)
 
 static void tell(struct run *r, const uint8_t *p, uint32_t length)
 {
-	struct ring_told *told = &segment->memory->told[!theirs(r)];
+	struct ring_ack *ack = &segment->memory->ack[!theirs(r)];
 
 	if (length < 2)
 		return;
-	acknowledge(r, p[0] & 3, &told->delivered, &told->consumed);
-	told->head = p[0] & 4 ? r->pair->tx.tail : r->pair->tx.head;
-	told->head += (int8_t)p[1];
-	told->wanted += p[0] >> 3 & 1;
-	told->given += p[0] >> 4 & 1;
+	acknowledge(r, p[0] & 3, &ack->delivered, &ack->consumed);
+	ack->head = p[0] & 4 ? r->shm->tx.tail : r->shm->tx.head;
+	ack->head += (int8_t)p[1];
+	ack->fallback_request += p[0] >> 3 & 1;
+	ack->fallback_done += p[0] >> 4 & 1;
 	if (p[0] & 32)			/* to be called by this */
-		segment->memory->door[theirs(r)].call = (int8_t)p[1] * 64;
-	told->count++;
+		segment->memory->grant[theirs(r)].pending_nr = (int8_t)p[1] * 64;
+	ack->count++;
 }
 
 static void store(const uint8_t *p, uint32_t length)
@@ -214,8 +218,8 @@ static void store(const uint8_t *p, uint32_t length)
 		void *at;
 		uint32_t size;
 	} areas[] = {
-		{ m->told, sizeof m->told }, { m->slot, sizeof m->slot }, { m->bulk, sizeof m->bulk },
-		{ m->aid, sizeof m->aid },
+		{ m->ack, sizeof m->ack }, { m->slot, sizeof m->slot }, { m->bulk, sizeof m->bulk },
+		{ m->fallback, sizeof m->fallback },
 	}, *area;
 	uint32_t offset;
 
@@ -234,7 +238,7 @@ static void store(const uint8_t *p, uint32_t length)
 /* What the device has put since the peer's last store. */
 static void check_sent(struct run *r)
 {
-	const struct ring_tx *tx = &r->pair->tx;
+	const struct ring_tx *tx = &r->shm->tx;
 	const struct ring_slot *slot;
 
 	side_demand(tx->tail - tx->head <= RING_SLOTS, "more slots are used than there are");
@@ -242,10 +246,10 @@ static void check_sent(struct run *r)
 	for (; r->checked != tx->tail; r->checked++) {
 		slot = &segment->memory->slot[!theirs(r)][r->checked % RING_SLOTS];
 		side_demand(!r->over, "a message after a Terminate");
-		side_demand(slot->seq == r->checked + 1 && slot->op <= WIRE_GOODBYE && !slot->zero,
+		side_demand(slot->seq == r->checked + 1 && slot->op <= WIRE_CLOSE && !slot->zero,
 			    "a malformed message was sent");
-		if (slot->flags & RING_IS_LENT)
-			side_demand(slot->length > RING_CHUNK && slot->length <= RING_LENT, "a false loan");
+		if (slot->flags & RING_IS_RNDV)
+			side_demand(slot->length > RING_CHUNK && slot->length <= RING_RNDV_MAX, "a false loan");
 		else
 			side_demand(slot->length <= RING_CHUNK && (slot->length <= RING_INLINE ||
 				    slot->at <= RING_BULK - slot->length), "a payload that lies elsewhere");
@@ -255,10 +259,10 @@ static void check_sent(struct run *r)
 
 static void check_room(const struct run *r)
 {
-	const struct soft_pair *pair = r->pair;
+	const struct shm_conn *shm = r->shm;
 
-	side_demand(pair->rx.head - pair->rx.told_head <= RING_SLOTS, "the peer is not told");
-	side_demand(r->s.conn->late_bytes <= SOFT_WINDOW + SOFT_CHARGE + RING_CHUNK,
+	side_demand(shm->rx.head - shm->rx.acked_head <= RING_SLOTS, "the peer is not told");
+	side_demand(r->s.conn->unexpected_bytes <= SOFT_WINDOW + SOFT_CHARGE + RING_CHUNK,
 		    "too much is kept for later");
 }
 
@@ -283,7 +287,7 @@ static void record(struct run *r, unsigned kind, const uint8_t *p, uint32_t leng
 	case TELL:
 		tell(r, p, length);
 		break;
-	case STORE:
+	case WRITE_ONCE:
 		store(p, length);
 		break;
 	case ACT:
@@ -304,7 +308,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc, (void)argv;
 	stream_device_open();
-	dapl_watch_stop(&stream_device.dev->data_watch);	/* nobody serves but we */
+	dapl_watch_stop(&stream_device.dev->data_watch);	/* only this thread serves */
 	make_segment();
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* soft_side.c - our side of a connection whose peer is a fuzzer (soft_side.h). */
 #include "test/fuzz/soft_side.h"
+#include "dapl/soft/progress/progress.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -111,8 +112,8 @@ void side_act(struct stream *s, const uint8_t *p, uint32_t length)
 		break;
 	case 11:
 		soft_cm_detach(s->qp);
-		soft_engine_lock(stream_device.dev);
-		soft_engine_unlock(stream_device.dev);
+		soft_progress_lock(stream_device.dev);
+		soft_progress_unlock(stream_device.dev);
 		break;
 	}
 }

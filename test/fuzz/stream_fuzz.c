@@ -37,7 +37,7 @@ static void number(struct run *r, uint8_t *ulpdu, uint32_t length)
 	static const uint8_t queues[16] = {
 		[WIRE_READ_REQUEST] = WIRE_QN_READ, [WIRE_TERMINATE] = WIRE_QN_TERMINATE,
 		[WIRE_ATOMIC_REQUEST] = WIRE_QN_READ, [WIRE_ATOMIC_RESPONSE] = WIRE_QN_ATOMIC,
-		[WIRE_ACK] = WIRE_QN_OURS, [WIRE_GOODBYE] = WIRE_QN_OURS,
+		[WIRE_ACK] = WIRE_QN_DAPL, [WIRE_CLOSE] = WIRE_QN_DAPL,
 	};
 	uint8_t queue;
 
@@ -91,7 +91,7 @@ static void check_answers(const struct stream *s)
 		side_demand(!over, "a frame after a Terminate");
 		side_demand(length >= WIRE_TAGGED && (ulpdu[0] & 0x3f) == 1 && ulpdu[1] >> 4 == 4,
 		       "a malformed frame was sent");
-		side_demand(s->conn->ours || (ulpdu[1] & 15) <= WIRE_TERMINATE,
+		side_demand(s->conn->peer_is_dapl || (ulpdu[1] & 15) <= WIRE_TERMINATE,
 		       "a frame that a stranger does not know");
 		over = (ulpdu[1] & 15) == WIRE_TERMINATE;
 	}
@@ -114,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 4)
 		return 0;
 	options = (struct stream_options){
-		.ours = data[0] & 1, .crc = data[0] & 2, .srq = data[0] & 4, .narrow = data[0] & 8,
+		.peer_is_dapl = data[0] & 1, .crc = data[0] & 2, .srq = data[0] & 4, .narrow = data[0] & 8,
 	};
 	stream_open(&r.s, &options);
 	for (int i = 0; i < (data[1] & 31); i++)

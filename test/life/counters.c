@@ -118,9 +118,9 @@ static void wake_a_waiter(struct session *s)
 	pthread_join(thread, NULL);
 }
 
-/* If who is woken asked for another notification, that of the next message, which nobody
- * waits for, would wake the one who waits for the message after it. */
-static void nobody_is_woken_in_vain(void)
+/* If the woken thread asked for another notification, that of the next message, which no thread
+ * waits for, would wake the waiter for the message after it. */
+static void no_thread_is_woken_without_an_event(void)
 {
 	struct session *s = malloc(sizeof *s);
 
@@ -179,7 +179,7 @@ static void a_counter_is_printed_in_a_line(void)
 static const struct life_case cases[] = {
 	CASE(counters_after_a_known_exchange),
 	CASE(dequeues_are_counted),
-	CASE(nobody_is_woken_in_vain),
+	CASE(no_thread_is_woken_without_an_event),
 	CASE(all_at_once_and_reset),
 	CASE(a_counter_is_printed_in_a_line),
 };

@@ -22,7 +22,14 @@ __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "die_after_fork=0:atexit_sleep_ms=0"; }
 #endif
 
-enum { LIMIT = 120 };	/* seconds for a case */
+/* Seconds for a case. LIFE_LIMIT raises them for long cases on an emulated machine. */
+static double limit(void)
+{
+	const char *given = getenv("LIFE_LIMIT");
+
+	return given ? atof(given) : 120;
+}
+
 static char *verdict;	/* shared: why the case failed */
 enum { VERDICT = 2000 };
 
@@ -173,7 +180,7 @@ struct told run(void (*what)(const void *), const void *arg)
 		what(arg);
 		exit(0);
 	}
-	return wait_for(pid, output, LIMIT / 2);
+	return wait_for(pid, output, limit() / 2);
 }
 
 void expect_quiet(const struct told *told, int status)
@@ -203,7 +210,7 @@ static bool run_case(const struct life_case *c)
 		c->run();
 		exit(0);
 	}
-	told = wait_for(pid, output, LIMIT);
+	told = wait_for(pid, output, limit());
 	good = !told.status && !*told.text && !*verdict;
 	if (WIFEXITED(told.status) && WEXITSTATUS(told.status) == 77) {
 		printf("skip %s: %s\n", c->name, verdict);

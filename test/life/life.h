@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* life.h - what the life tests share: cases, each in a process of its own under a time
  * limit, which must be silent; programs within a case whose output is looked at; and a
- * session, an IA with two endpoints connected to each other. What is expected of whom is
+ * session, an IA with two endpoints connected to each other. What is expected of each is
  * the business of the files next to this one. */
 #ifndef LIFE_H
 #define LIFE_H

@@ -146,7 +146,7 @@ static void starve_in_use(const void *arg)
 		if (ret != DAT_SUCCESS && !documented(ret))
 			fail("%d descriptors: %s gives %s", (int)more, t->step, life_return(ret));
 	}
-	if (!session_exchange(s, 3))	/* who was there before is not harmed */
+	if (!session_exchange(s, 3))	/* connections from before are not harmed */
 		fail("%d descriptors: the first connection fails at %s", (int)more, s->step);
 	limit(RLIMIT_NOFILE, 1024);
 	for (int i = 0; i < 64; i++) {

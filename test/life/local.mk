@@ -5,11 +5,17 @@ life_tests = \
 	test/life/process \
 	test/life/reload \
 	test/life/limits \
+	test/life/shortages \
 	test/life/messages \
+	test/life/diagnosis \
 	test/life/threads \
 	test/life/waiters \
 	test/life/counters \
+	test/life/present \
 	test/life/mapped \
+	test/life/memory \
+	test/life/calls \
+	test/life/mixed \
 	test/life/many
 check_PROGRAMS += $(life_tests)
 TESTS += $(life_tests) test/life/datperf
@@ -25,11 +31,29 @@ test_life_limits_SOURCES = test/life/limits.c $(life_common)
 test_life_limits_LDADD = libdat2.la -lpthread
 test_life_messages_SOURCES = test/life/messages.c $(life_common)
 test_life_messages_LDADD = libdat2.la -lpthread
+failures_common = test/life/failures.c test/life/failures.h $(life_common)
+test_life_diagnosis_SOURCES = test/life/diagnosis.c $(failures_common)
+test_life_diagnosis_LDADD = libdat2.la -lpthread
+test_life_shortages_SOURCES = test/life/shortages.c $(failures_common)
+test_life_shortages_LDADD = libdat2.la
+
+# On kernel RDMA, in the machine: test/vm/suites.d/diagnosis.
+check_PROGRAMS += test/life/diagnosis_rdma
+test_life_diagnosis_rdma_SOURCES = test/life/diagnosis_rdma.c $(failures_common)
+test_life_diagnosis_rdma_LDADD = libdat2.la
 test_life_threads_SOURCES = test/life/threads.c $(life_common)
 test_life_threads_LDADD = libdat2.la -lpthread
 test_life_many_SOURCES = test/life/many.c $(life_common)
 test_life_many_LDADD = libdat2.la
 test_life_mapped_SOURCES = test/life/mapped.c $(life_common)
 test_life_mapped_LDADD = libdat2.la
+test_life_memory_SOURCES = test/life/memory.c $(life_common)
+test_life_memory_LDADD = libdat2.la
+test_life_mixed_SOURCES = test/life/mixed.c $(life_common)
+test_life_mixed_LDADD = libdat2.la
 test_life_counters_SOURCES = test/life/counters.c $(life_common)
 test_life_counters_LDADD = libdat2.la -lpthread
+test_life_calls_SOURCES = test/life/calls.c $(life_common)
+test_life_calls_LDADD = libdat2.la -lpthread
+test_life_present_SOURCES = test/life/present.c test/own_network.h $(life_common)
+test_life_present_LDADD = libdat2.la -lpthread

@@ -152,7 +152,7 @@ static void seldom_used_beside_busy_ones(void)
 	free(m);
 }
 
-/* Who polls there is in the way of whoever could bring what he polls for. */
+/* A thread that polls there is in the way of the thread that could bring what it polls for. */
 static void on_one_processor(void)
 {
 	cpu_set_t all, one;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mapped.c - memory of a peer that the consumer maps (dat_map_extensions.h): what is stored there is
  * the peer's, which memory that is, how long the mapping is there, and what mistakes get. Both ends
- * are of one process, with mappings of their own; two processes are test_soft_mapped.c's matter. */
+ * are of one process, with mappings of their own; two processes are test_soft_rmem_map.c's matter. */
 #include "life.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -232,9 +232,9 @@ static void what_is_not_shared(void)
 
 static void where_it_is_switched_off(void)
 {
-	static const char *const by[] = { "DAPL_SOFT_DIRECT", "DAPL_SOFT_SHM" };
+	static const char *const by[] = { "DAPL_SOFT_DIRECT", "DAPL_SOFT_SHM", "DAPL_SOFT_MAP" };
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		struct offer *o;
 
 		setenv(by[i], "0", 1);
@@ -266,7 +266,7 @@ static void mistakes(void)
 	end_offer(o);
 }
 
-/* --- who can do it ---------------------------------------------------------------------------------- */
+/* --- which devices can do it ---------------------------------------------------------------------------------- */
 
 static bool says_so(DAT_IA_HANDLE ia)
 {

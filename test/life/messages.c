@@ -3,13 +3,20 @@
  * what was found and what was expected for each mistake in dat.conf or the environment;
  * trace records when asked for. */
 #include "life.h"
+#include <fcntl.h>
 #include <regex.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <dat/dat_trace.h>
+#include <dat/dat_ib_extensions.h>
 
 static void use(const void *arg)
 {
@@ -135,7 +142,8 @@ static void bad_values_of_all_variables(void)
 		"DAPL_ACK_TIMER", "DAPL_RNR_RETRY", "DAPL_RNR_TIMER", "DAPL_CM_ARP_TIMEOUT_MS",
 		"DAPL_CM_ARP_RETRY_COUNT", "DAPL_CM_ROUTE_TIMEOUT_MS", "DAPL_CM_ROUTE_RETRY_COUNT",
 		"DAPL_CM_TOS", "DAPL_MAX_CM_RESPONSE_TIME", "DAPL_MAX_CM_RETRIES", "DAPL_SOFT_CRC",
-		"DAPL_SOFT_SHM", "DAPL_SOFT_DIRECT",
+		"DAPL_SOFT_SHM", "DAPL_SOFT_DIRECT", "DAPL_SOFT_MAP",
+		"DAPL_SOFT_GUARD",
 		"DAPL_TRACE_LEVEL", "DAPL_DBG_TYPE", "DAPL_DBG_LEVEL", "DAPL_DBG_DEST",
 		"DAT_TRACE_LEVEL", "DAT_DBG_TYPE", "DAT_DBG_DEST",
 	};
@@ -266,6 +274,94 @@ static void trace_records_by_level(void)
 		EXPECT(told.lines >= lines - 4);	/* races decide about a few */
 		lines = told.lines;
 		only_records(told.text, "5C3|5C4");
+	}
+}
+
+/* What is wrong with the arguments of dat_ep_create, and the words that the record has for it. */
+enum mistake { BAD_PZ, BAD_EVD, BAD_DTOS, BAD_FLAGS, BAD_SHARING, BAD_NAMED_ATTR, MISTAKES };
+static const char *const words[MISTAKES] = {
+	[BAD_PZ] = "no PZ of this IA", [BAD_EVD] = "request_evd is no EVD of this IA for DTOs",
+	[BAD_DTOS] = "max_recv_dtos", [BAD_FLAGS] = "completion flags",
+	[BAD_SHARING] = "request_completion_flags 0x4 refused: the EVD takes SOLICITED_WAIT receives",
+	[BAD_NAMED_ATTR] = "ep_provider_specific",
+};
+
+static void create_wrongly(const void *arg)
+{
+	enum mistake mistake = *(const enum mistake *)arg;
+	DAT_NAMED_ATTR odd = { "odd", "true" };
+	DAT_EP_ATTR attr = { .max_recv_dtos = 4, .max_request_dtos = 4 };
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL, dto, conn;
+	DAT_EP_HANDLE ep;
+	DAT_IA_HANDLE ia;
+	DAT_PZ_HANDLE pz;
+
+	OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &async, &ia));
+	OK(dat_pz_create(ia, &pz));
+	OK(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &dto));
+	OK(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &conn));
+	if (mistake == BAD_DTOS)
+		attr.max_recv_dtos = -1;
+	if (mistake == BAD_FLAGS)
+		attr.recv_completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
+	if (mistake == BAD_SHARING) {
+		attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+		attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	}
+	if (mistake == BAD_NAMED_ATTR) {
+		attr.ep_provider_specific_count = 1;
+		attr.ep_provider_specific = &odd;
+	}
+	EXPECT(dat_ep_create(ia, mistake == BAD_PZ ? dto : pz, dto, mistake == BAD_EVD ? conn : dto,
+			     conn, &attr, &ep) != DAT_SUCCESS);
+	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+static void a_refused_ep_create_says_why(void)
+{
+	setenv("DAPL_TRACE_LEVEL", "1", 1);
+	for (enum mistake mistake = 0; mistake < MISTAKES; mistake++) {
+		struct told told = run(create_wrongly, &mistake);
+
+		EXPECT(!told.status);
+		if (told.lines != 1 || !strstr(told.text, words[mistake]))
+			fail("expected one line with \"%s\", found %d: %s", words[mistake], told.lines,
+			     told.text);
+		only_records(told.text, "5C4");
+	}
+}
+
+/* One counter is printed whatever it is; of all counters those that are not 0, or one line. */
+static void print_counters(const void *arg)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL, dto;
+	DAT_EP_HANDLE ep;
+	DAT_IA_HANDLE ia;
+
+	OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &async, &ia));
+	OK(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &dto));
+	OK(dat_ep_create(ia, DAT_HANDLE_NULL, dto, dto, DAT_HANDLE_NULL, NULL, &ep));
+	OK(dat_ib_print_counters(ep, *(const int *)arg, 0));
+	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+static void counters_of_zero_are_printed(void)
+{
+	static const struct {
+		int counter;
+		const char *words;
+	} rows[] = {
+		{ DCNT_EP_POST_SEND, " POST_SEND 0" },
+		{ DCNT_EP_ALL_COUNTERS, ": all 24 counters are 0" },
+	};
+
+	for (int i = 0; i < 2; i++) {
+		struct told told = run(print_counters, &rows[i].counter);
+
+		EXPECT(!told.status);
+		if (told.lines != 1 || !strstr(told.text, rows[i].words))
+			fail("expected one line with \"%s\", found %d: %s", rows[i].words, told.lines,
+			     told.text);
 	}
 }
 
@@ -429,6 +525,113 @@ static void bits_choose_kinds_of_messages(void)
 	}
 }
 
+/* --- the journal ------------------------------------------------------------------------------ */
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		skip("no user namespaces here");
+	close(fd);
+}
+
+/* From now on this process sees a /run of its own, in which it is the journal. */
+static int become_journal(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX,
+		.sun_path = "/run/systemd/journal/socket" };
+	char map[32];
+	int fd, on = 1;
+
+	snprintf(map, sizeof map, "0 %u 1", (unsigned)getuid());
+	if (unshare(CLONE_NEWNS)) {
+		if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
+			skip("no mount namespaces here");
+		write_file("/proc/self/uid_map", map);
+	}
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("run", "/run", "tmpfs", 0, NULL))
+		skip("no mounts in namespaces here");
+	mkdir("/run/systemd", 0755);
+	mkdir("/run/systemd/journal", 0755);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+	EXPECT(bind(fd, (struct sockaddr *)&address, sizeof address) == 0);
+	return fd;
+}
+
+/* The next entry, a line a field, and which process sent it. */
+static pid_t next_entry(int journal, char *text, size_t size)
+{
+	struct iovec iov = { text + 1, size - 2 };
+	struct ucred sender = { .pid = -1 };
+	char control[256];
+	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = sizeof control };
+	ssize_t n = recvmsg(journal, &message, MSG_DONTWAIT);
+
+	if (n < 0)
+		fail("the journal got nothing");
+	text[0] = '\n';
+	text[n + 1] = '\0';
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
+		if (c->cmsg_type == SCM_CREDENTIALS)
+			memcpy(&sender, CMSG_DATA(c), sizeof sender);
+	return sender.pid;
+}
+
+static void has_field(const char *entry, const char *field)
+{
+	char line[300];
+
+	snprintf(line, sizeof line, "\n%s\n", field);
+	if (!strstr(entry, line))
+		fail("no %s in the entry:%s", field, entry);
+}
+
+static void open_unknown_interface(const void *arg)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia;
+
+	(void)arg;
+	printf("%d", (int)getpid());
+	fflush(stdout);
+	if (dat_ia_open((DAT_NAME_PTR)"journal", 8, &async, &ia) == DAT_SUCCESS)
+		exit(1);
+}
+
+/* The registry's message of a wrong line, then the provider's of an interface. */
+static void both_libraries_write_to_the_journal(void)
+{
+	int journal = become_journal();
+	char entry[8192];
+	struct told told;
+	char conf[600];
+	pid_t pid;
+
+	snprintf(conf, sizeof conf, "short line\njournal u2.0 nonthreadsafe default %s dapl.2.0 "
+		 "\"nosuchdev 0\" \"\"\n", life_library("libdaplsoft.so.2"));
+	life_conf(conf);
+	setenv("DAT_DBG_DEST", "4", 1);
+	setenv("DAPL_DBG_DEST", "4", 1);
+	told = run(open_unknown_interface, NULL);
+	pid = atoi(told.text);
+	if (told.status || told.lines)
+		fail("status 0x%x: %s", told.status, told.text);
+	EXPECT(next_entry(journal, entry, sizeof entry) == pid);
+	has_field(entry, "MESSAGE_ID=708a2b90a3bc4f6ebf29da7574cbbdff");
+	has_field(entry, "PRIORITY=3");
+	has_field(entry, "DAPL_CLASS=5C8");
+	EXPECT(strstr(entry, "\nMESSAGE=dat: ") && strstr(entry, ":1: \"short\": 2 fields"));
+	EXPECT(next_entry(journal, entry, sizeof entry) == pid);
+	has_field(entry, "MESSAGE_ID=634a0ea0d5814483a88c726959cb488c");
+	has_field(entry, "DAPL_CLASS=5C4");
+	EXPECT(strstr(entry, "\nMESSAGE=dapl: ") && strstr(entry, "nosuchdev"));
+	EXPECT(recv(journal, entry, sizeof entry, MSG_DONTWAIT) < 0);
+}
+
 static const struct life_case cases[] = {
 	CASE(success_is_silent),
 	CASE(hostile_params_of_the_software_device),
@@ -438,10 +641,13 @@ static const struct life_case cases[] = {
 	CASE(messages_go_where_they_are_sent),
 	CASE(every_kind_of_message_has_its_prefix),
 	CASE(trace_records_by_level),
+	CASE(a_refused_ep_create_says_why),
+	CASE(counters_of_zero_are_printed),
 	CASE(the_registry_traces_too),
 	CASE(trace_levels_change_at_run_time),
 	CASE(trace_records_are_dumped_on_request),
 	CASE(bits_choose_kinds_of_messages),
+	CASE(both_libraries_write_to_the_journal),
 };
 
 int main(int argc, char **argv)

@@ -388,7 +388,29 @@ static void exit_in_the_midst_of_traffic(void)
 	}
 }
 
+/* Its last IA is closed: the provider is gone, and the handles of its objects are not good. */
+static void handles_of_a_closed_ia_are_refused(void)
+{
+	static struct session s;
+	DAT_EVENT event;
+	DAT_EP_PARAM param;
+
+	OK(session_open(&s, MOMENT));
+	OK(session_close(&s));
+	EXPECT(DAT_GET_TYPE(dat_lmr_free(s.a.lmr)) == DAT_INVALID_HANDLE);
+	EXPECT(DAT_GET_TYPE(dat_lmr_free(s.b.lmr)) == DAT_INVALID_HANDLE);
+	EXPECT(DAT_GET_TYPE(dat_ep_query(s.a.ep, DAT_EP_FIELD_ALL, &param)) == DAT_INVALID_HANDLE);
+	EXPECT(DAT_GET_TYPE(dat_ep_free(s.a.ep)) == DAT_INVALID_HANDLE);
+	EXPECT(DAT_GET_TYPE(dat_evd_dequeue(s.a.recv, &event)) == DAT_INVALID_HANDLE);
+	EXPECT(DAT_GET_TYPE(dat_evd_free(s.async)) == DAT_INVALID_HANDLE);
+	EXPECT(DAT_GET_TYPE(dat_pz_free(s.a.pz)) == DAT_INVALID_HANDLE);
+	EXPECT(DAT_GET_TYPE(dat_psp_free(s.psp)) == DAT_INVALID_HANDLE);
+	EXPECT(DAT_GET_TYPE(dat_ia_close(s.ia, DAT_CLOSE_ABRUPT_FLAG)) == DAT_INVALID_HANDLE);
+	whole_session();	/* and the provider comes back */
+}
+
 static const struct life_case cases[] = {
+	CASE(handles_of_a_closed_ia_are_refused),
 	CASE(a_child_that_leaves_at_once),
 	CASE(a_child_that_exits),
 	CASE(a_child_that_closes),

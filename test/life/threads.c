@@ -290,12 +290,46 @@ static void no_waiter_is_forgotten(void)
 	DO(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
+/* --- one object, many threads ------------------------------------------------------------- */
+
+static DAT_EVD_HANDLE moved;
+static DAT_CNO_HANDLE cnos[2];
+
+static void *moves_the_evd(void *arg)
+{
+	unsigned random = seed + (unsigned)(uintptr_t)arg;
+
+	while (going())
+		DO(dat_evd_modify_cno(moved, rand_r(&random) & 64 ? cnos[rand_r(&random) / 64 % 2] :
+				      DAT_HANDLE_NULL));
+	return NULL;
+}
+
+static void an_evd_changes_its_cno_in_many_threads(void)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia;
+
+	start_clock();
+	DO(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &async, &ia));
+	for (int i = 0; i < 2; i++)
+		DO(dat_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cnos[i]));
+	DO(dat_evd_create(ia, 8, cnos[0], DAT_EVD_DTO_FLAG, &moved));
+	run_threads(moves_the_evd, NULL);
+	DO(dat_evd_modify_cno(moved, DAT_HANDLE_NULL));
+	for (int i = 0; i < 2; i++)	/* each attachment has been undone once */
+		DO(dat_cno_free(cnos[i]));
+	DO(dat_evd_free(moved));
+	DO(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
 static const struct life_case cases[] = {
 	CASE(opens_and_closes_of_one_name),
 	CASE(sessions_side_by_side),
 	CASE(objects_of_every_kind),
 	CASE(objects_beside_traffic),
 	CASE(no_waiter_is_forgotten),
+	CASE(an_evd_changes_its_cno_in_many_threads),
 };
 
 int main(int argc, char **argv)

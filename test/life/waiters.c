@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* waiters.c - who sleeps in dat_evd_wait or dat_cno_wait gets his messages from the device himself:
+/* waiters.c - a thread that blocks in dat_evd_wait or dat_cno_wait serves the device itself:
  * the provider's thread is not woken for them. The peer is another process. */
 #include "life.h"
 #include <dirent.h>

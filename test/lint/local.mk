@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Rules that a script can check.
 lint_tests = \
+	test/lint/after-install \
+	test/lint/paths \
+	test/lint/man \
 	test/lint/symbols-libdat2 \
 	test/lint/symbols-providers \
+	test/lint/catalogue \
 	test/lint/layers \
-	test/lint/spdx
+	test/lint/spdx \
+	test/lint/variables
 dist_check_SCRIPTS += test/lint/symbols $(lint_tests)
 TESTS += $(lint_tests)
-EXTRA_DIST += dapl/libdaplofa.symbols dapl/libdaplsoft.symbols
-dist_check_SCRIPTS += test/lint/man-examples test/lint/statements test/lint/conformance-page
-TESTS += test/lint/man-examples test/lint/statements test/lint/conformance-page
+EXTRA_DIST += test/lint/layers-upward dapl/libdaplofa.symbols dapl/libdaplsoft.symbols
+dist_check_SCRIPTS += test/lint/man-examples test/lint/statements test/lint/conformance-page test/lint/words
+TESTS += test/lint/man-examples test/lint/statements test/lint/conformance-page test/lint/words

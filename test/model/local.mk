@@ -2,4 +2,4 @@
 # Protocols that spin has gone through.
 TESTS += test/model/check
 dist_check_SCRIPTS += test/model/check
-EXTRA_DIST += test/model/bell.pml test/model/quiet.pml test/model/gate.pml test/model/mapped.pml
+EXTRA_DIST += test/model/notify.pml test/model/wakeup.pml test/model/revoke.pml test/model/rmem_map.pml

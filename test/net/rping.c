@@ -35,7 +35,7 @@ struct play {
 	pid_t rping;
 };
 
-static bool soft_calls;		/* else it serves */
+static bool soft_connects;		/* else it serves */
 static struct play *play;	/* shared by the processes */
 
 /* --- both parts --------------------------------------------------------------------- */
@@ -210,7 +210,7 @@ static void become_rping(const void *unused)
 	(void)unused;
 	play->rping = getpid();
 	snprintf(line, sizeof line, "exec stdbuf -oL rping %s -p %d -S %u -C %u -V %s %s",
-		 soft_calls ? "-s -a " SIW : "-c -a " SOFT, PORT, play->size, play->rounds,
+		 soft_connects ? "-s -a " SIW : "-c -a " SOFT, PORT, play->size, play->rounds,
 		 is_shown() ? "-v" : "", play->options ? play->options : "");
 	execl("/bin/sh", "sh", "-c", line, (char *)NULL);
 	fail("no /bin/sh");
@@ -221,11 +221,11 @@ static void expect_shown(const char *text)
 {
 	char *line = malloc(play->size + 40), *data;
 
-	data = line + sprintf(line, "%sping data: ", soft_calls ? "server " : "");
+	data = line + sprintf(line, "%sping data: ", soft_connects ? "server " : "");
 	for (unsigned i = 0; i < play->rounds * play->clients; i++) {
 		unsigned round = i % play->rounds;
 
-		soft_calls ? make_our_data(data, round) : make_rpings_data(data, round);
+		soft_connects ? make_our_data(data, round) : make_rpings_data(data, round);
 		data[play->size - 1] = '\n';
 		data[play->size] = '\0';
 		if (!(text = strstr(text, line)))
@@ -256,7 +256,7 @@ static pid_t start_our_end(void)
 
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		soft_calls ? be_client(&e) : be_server(&e);
+		soft_connects ? be_client(&e) : be_server(&e);
 		close_end(&e);
 		exit(0);
 	}
@@ -272,7 +272,7 @@ static void play_out(struct play p)
 	play = mmap(NULL, sizeof *play, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	*play = p;
 	pid = start_our_end();
-	if (!soft_calls)
+	if (!soft_connects)
 		await_server(pid);
 	told = run(become_rping, NULL);
 	expect_of_rping(&told);
@@ -355,7 +355,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: rping calls|serves [CASE...]\n");
 		return 2;
 	}
-	soft_calls = !strcmp(argv[1], "calls");
-	return soft_calls ? life_main(argc - 1, argv + 1, calls, sizeof calls / sizeof calls[0]) :
+	soft_connects = !strcmp(argv[1], "calls");
+	return soft_connects ? life_main(argc - 1, argv + 1, calls, sizeof calls / sizeof calls[0]) :
 			    life_main(argc - 1, argv + 1, serves, sizeof serves / sizeof serves[0]);
 }

@@ -14,7 +14,7 @@
 
 enum { ROUNDS = 20 };
 
-static bool soft_calls;		/* else it serves */
+static bool soft_connects;		/* else it serves */
 
 /* --- private data ------------------------------------------------------------------- */
 
@@ -83,7 +83,7 @@ static pid_t start_server(void (*job)(struct end *))
 	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		soft_calls ? open_siw(&e) : open_soft(&e);
+		soft_connects ? open_siw(&e) : open_soft(&e);
 		accept_how(&e);
 		job(&e);
 		close_end(&e);
@@ -95,8 +95,8 @@ static pid_t start_server(void (*job)(struct end *))
 
 static void start_client(struct end *e)
 {
-	soft_calls ? open_soft(e) : open_siw(e);
-	OK(connect_to(e, soft_calls ? SIW : SOFT, DEATH, DAT_CONNECTION_EVENT_ESTABLISHED));
+	soft_connects ? open_soft(e) : open_siw(e);
+	OK(connect_to(e, soft_connects ? SIW : SOFT, DEATH, DAT_CONNECTION_EVENT_ESTABLISHED));
 }
 
 /* siw does not tell one kind of end from the other. */
@@ -113,7 +113,7 @@ static void see_it_end(struct end *e, bool soft)
 
 static void served_to_the_end(struct end *e)
 {
-	see_it_end(e, !soft_calls);
+	see_it_end(e, !soft_connects);
 	if (done(e->recv, NULL) == DAT_DTO_SUCCESS)
 		fail("a receive succeeded");
 }
@@ -145,10 +145,10 @@ static void private_data_of_the_largest_size(void)
 
 	accept_how = accept_with_pdata;
 	pid = start_server(see_it_disconnected);
-	soft_calls ? open_soft(&e) : open_siw(&e);
+	soft_connects ? open_soft(&e) : open_siw(&e);
 	room = room_for_pdata(&e);
 	pdata = make_pdata(room + 1, 3);
-	inet_pton(AF_INET, soft_calls ? SIW : SOFT, &to.sin_addr);
+	inet_pton(AF_INET, soft_connects ? SIW : SOFT, &to.sin_addr);
 	if (DAT_GET_TYPE(dat_ep_connect(e.ep, (DAT_IA_ADDRESS_PTR)&to, PORT, DEATH, room + 1, pdata,
 					DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG)) !=
 	    DAT_INVALID_PARAMETER)
@@ -181,8 +181,11 @@ static void refused(void (*post)(struct end *), bool must_fail)
 {
 	DAT_DTO_COMPLETION_STATUS status;
 	struct end e;
-	pid_t pid = start_server(served_to_the_end);
+	pid_t pid;
 
+	/* test/life/diagnosis checks the lines about connections that break */
+	setenv("DAPL_DBG_TYPE", "1", 1);
+	pid = start_server(served_to_the_end);
 	start_client(&e);
 	/* siw tells an acceptor nothing of a connection that ended at once but that it failed */
 	while (!__atomic_load_n(&server->connected, __ATOMIC_ACQUIRE) && runs(pid))
@@ -191,7 +194,7 @@ static void refused(void (*post)(struct end *), bool must_fail)
 	status = done(e.request, NULL);
 	if (must_fail && status == DAT_DTO_SUCCESS)
 		fail("it succeeded");
-	see_it_end(&e, soft_calls);
+	see_it_end(&e, soft_connects);
 	expect_good_end(pid);
 	close_end(&e);
 }
@@ -246,6 +249,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: siw calls|serves [CASE...]\n");
 		return 2;
 	}
-	soft_calls = !strcmp(argv[1], "calls");
+	soft_connects = !strcmp(argv[1], "calls");
 	return life_main(argc - 1, argv + 1, cases, sizeof cases / sizeof cases[0]);
 }

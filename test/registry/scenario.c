@@ -169,3 +169,18 @@ void silent(const char *conf, void (*body)(void))
 	assert_string_equal(outcome->err, "");
 	free(outcome);
 }
+
+void silent_but_unknown(const char *conf, void (*body)(void), int names)
+{
+	static const char start[] = "dat: no interface adapter \"";
+	struct outcome *outcome = malloc(sizeof(*outcome));
+	int lines = 0;
+
+	scenario(outcome, conf, body);
+	assert_int_equal(outcome->status, 0);
+	assert_string_equal(outcome->out, "");
+	for (const char *at = outcome->err; *at; at = strchr(at, '\n') + 1, lines++)
+		assert_memory_equal(at, start, strlen(start));
+	assert_int_equal(lines, names);
+	free(outcome);
+}

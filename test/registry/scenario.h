@@ -23,6 +23,9 @@ void scenario(struct outcome *outcome, const char *conf, void (*body)(void));
 /* scenario() that must succeed, and print nothing on either stream. */
 void silent(const char *conf, void (*body)(void));
 
+/* scenario() that must succeed, and print nothing but `names` lines about unknown adapters. */
+void silent_but_unknown(const char *conf, void (*body)(void), int names);
+
 /* In a body: how often a note was made until now. */
 int noted(const char *note);
 /* In a test: how often it was made in all. */

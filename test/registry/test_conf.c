@@ -253,7 +253,10 @@ static void open_hidden(void)
 static void CFG_23_nondefault_is_not_opened(void **state)
 {
 	(void)state;
-	silent("nondefault.conf", open_hidden);
+	scenario(&outcome, "nondefault.conf", open_hidden);
+	assert_int_equal(outcome.status, 0);
+	assert_int_equal(complaints(), 1);
+	complains("nondefault.conf; there are: after\n");
 }
 
 static void open_first_that_loads(void)
@@ -335,11 +338,98 @@ static void a_library_that_cannot_be_loaded_is_told_once(void **state)
 	complains("cannot-load.conf:4: \"program\": cannot load ./not-a-library.so: ");
 }
 
+static void open_unknown(void)
+{
+	static const char *const names[] = { "foo", "foo", "bar", "foo", "a", "b", "c", "foo", "d" };
+	DAT_IA_HANDLE ia;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		RETURNS(open_ia(names[i], &ia), NOT_FOUND);
+}
+
+/* Once for each name, and for four of them. */
+static void an_unknown_name_is_told_with_the_known_ones(void **state)
+{
+	(void)state;
+	scenario(&outcome, "duplicates.conf", open_unknown);
+	assert_int_equal(outcome.status, 0);
+	assert_int_equal(complaints(), 4);
+	assert_string_equal(strstr(outcome.err, "dat: no"), outcome.err);
+	assert_memory_equal(outcome.err, "dat: no interface adapter \"foo\" in /",
+			    strlen("dat: no interface adapter \"foo\" in /"));
+	complains("/duplicates.conf; there are: x y\ndat: no interface adapter \"bar\" in ");
+	complains("dat: no interface adapter \"b\" in ");
+	scenario(&outcome, "/dev/null", open_unknown);
+	complains("dat: no interface adapter \"foo\" in /dev/null; there is none\n");
+}
+
+static void a_long_list_of_names_is_cut(void **state)
+{
+	(void)state;
+	scenario(&outcome, "thousand.conf", open_unknown);
+	assert_int_equal(outcome.status, 0);
+	complains("/thousand.conf; there are: ia-0 ia-1 ia-2 ");
+	complains(" ia-66 ia-67, and 932 more\n");
+	assert_int_equal(complaints(), 4);
+}
+
 /* --- variables -------------------------------------------------------------------- */
 
 static void open_good(void)
 {
 	opens("good");
+}
+
+static void set_misspelt(void)
+{
+	setenv("DAT_OVERIDE", "1", 1);			/* a letter is missing */
+	setenv("DAPL_SOFT_SHN", "1", 1);		/* another letter */
+	setenv("DAPL_UCM_REP_TIME", "1", 1);		/* nothing like it */
+	setenv("DATA_OVERRIDE", "1", 1);		/* not our prefix */
+	setenv("DAPL_ACK_RETRY", "1", 1);		/* known */
+}
+
+static void open_good_misspelt(void)
+{
+	set_misspelt();
+	opens("good");
+}
+
+static void traced_open(void)
+{
+	setenv("DAT_TRACE_LEVEL", "3", 1);
+	open_good_misspelt();
+	opens("good");
+}
+
+static void providers_traced_open(void)
+{
+	setenv("DAPL_TRACE_LEVEL", "3", 1);
+	open_good_misspelt();
+	opens("good");
+}
+
+static int variables_told(void)
+{
+	int count = 0;
+
+	for (const char *at = outcome.err; (at = strstr(at, "the variable ")); at++)
+		count++;
+	return count;
+}
+
+static void misspelt_variables_are_told_once_at_trace_level_3(void **state)
+{
+	(void)state;
+	silent("good.conf", open_good_misspelt);
+	for (int i = 0; i < 2; i++) {
+		scenario(&outcome, "good.conf", i ? providers_traced_open : traced_open);
+		assert_int_equal(outcome.status, 0);
+		assert_int_equal(variables_told(), 3);
+		complains("dat: the variable DAT_OVERIDE has no meaning; is DAT_OVERRIDE meant?\n");
+		complains("dat: the variable DAPL_SOFT_SHN has no meaning; is DAPL_SOFT_SHM meant?\n");
+		complains("dat: the variable DAPL_UCM_REP_TIME has no meaning\n");
+	}
 }
 
 static void REG_52_no_output_when_told_so(void **state)
@@ -411,6 +501,9 @@ int main(void)
 		cmocka_unit_test(a_threadsafe_entry_after_exact_ones_that_fail),
 		cmocka_unit_test(CFG_29_other_versions_do_not_match),
 		cmocka_unit_test(a_library_that_cannot_be_loaded_is_told_once),
+		cmocka_unit_test(misspelt_variables_are_told_once_at_trace_level_3),
+		cmocka_unit_test(an_unknown_name_is_told_with_the_known_ones),
+		cmocka_unit_test(a_long_list_of_names_is_cut),
 		cmocka_unit_test(REG_52_no_output_when_told_so),
 		cmocka_unit_test(REG_53_everything_on_standard_output),
 		cmocka_unit_test(a_wrong_variable_is_told),

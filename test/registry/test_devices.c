@@ -215,6 +215,58 @@ static void the_file_at_fault_is_named(void **state)
 	assert_non_null(strstr(outcome.err, CONF ".d/a.conf:2: \"short\": 2 fields; expected 8"));
 }
 
+/* The list is the main file's, and one line names the directory and the reason. */
+static void tells_of_drop_in_directory(void (*body)(void), const char *reason)
+{
+	char line[1024];
+
+	scenario(&outcome, NULL, body);
+	assert_int_equal(outcome.status, 0);
+	assert_string_equal(outcome.out, "main ");
+	snprintf(line, sizeof(line), "dat: cannot read the directory %s%s.d: %s; its files are "
+		 "ignored\n", root, CONF, reason);
+	assert_string_equal(outcome.err, line);
+}
+
+static void a_drop_in_directory_that_is_a_file_is_told(void **state)
+{
+	(void)state;
+	put(CONF, ENTRY("main", ""));
+	put(CONF ".d", ENTRY("a", ""));
+	tells_of_drop_in_directory(print_list, "Not a directory");
+}
+
+static void a_drop_in_directory_that_leads_nowhere_is_told(void **state)
+{
+	char path[512];
+
+	(void)state;
+	put(CONF, ENTRY("main", ""));
+	snprintf(path, sizeof(path), "%s%s.d", root, CONF);
+	assert_int_equal(symlink("dat.conf.d", path), 0);
+	tells_of_drop_in_directory(print_list, "Too many levels of symbolic links");
+}
+
+static void print_list_unprivileged(void)
+{
+	CHECK(geteuid() || !setuid(65534));
+	print_list();
+}
+
+static void an_unreadable_drop_in_directory_is_told(void **state)
+{
+	char path[512];
+
+	(void)state;
+	put(CONF, ENTRY("main", ""));
+	put(CONF ".d/a.conf", ENTRY("a", ""));
+	snprintf(path, sizeof(path), "%s%s.d", root, CONF);
+	assert_int_equal(chmod(root, 0755), 0);
+	assert_int_equal(chmod(path, 0), 0);
+	tells_of_drop_in_directory(print_list_unprivileged, "Permission denied");
+	assert_int_equal(chmod(path, 0755), 0);
+}
+
 /* What we install must be understood, and list the devices. */
 static void the_shipped_file(void **state)
 {
@@ -256,6 +308,9 @@ int main(void)
 		TEST(an_override_is_the_only_file),
 		TEST(the_main_file_wins_over_drop_ins),
 		TEST(the_file_at_fault_is_named),
+		TEST(a_drop_in_directory_that_is_a_file_is_told),
+		TEST(a_drop_in_directory_that_leads_nowhere_is_told),
+		TEST(an_unreadable_drop_in_directory_is_told),
 		TEST(the_shipped_file),
 		TEST(the_examples_in_the_shipped_file),
 	};

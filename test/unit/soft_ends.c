@@ -2,6 +2,7 @@
 /* soft_ends.c - the two ends of soft_ends.h: opens, connects, posts, waits. It judges nothing but
  * that all of this works. */
 #include "test/unit/soft_ends.h"
+#include "dapl/soft/progress/progress.h"
 #include <signal.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -137,12 +138,12 @@ void start_connect(struct end *e, uint16_t port)
 					   .reads_in = 4 };
 
 	OK(ops->query(e->dev, &attr));
-	soft_address_set_port(&attr.address, port);
+	address_set_port((struct sockaddr *)&attr.address, port);
 	params.remote = (struct sockaddr *)&attr.address;
 	OK(ops->connect(e->dev, &params, &e->conn));
 }
 
-void accept_it(struct end *e)
+void send_accept(struct end *e)
 {
 	struct dapl_conn_params params = { .qp = e->qp, .owner = e, .reads_out = 4,
 					   .reads_in = 4 };
@@ -150,6 +151,11 @@ void accept_it(struct end *e)
 	wait_up(e, REQUEST);
 	e->conn = __atomic_load_n(&requested, __ATOMIC_ACQUIRE);
 	OK(ops->accept(e->conn, &params));
+}
+
+void accept_it(struct end *e)
+{
+	send_accept(e);
 	wait_up(e, ESTABLISHED);
 }
 
@@ -157,9 +163,9 @@ bool uses_rings(const struct end *e)
 {
 	bool rings;
 
-	soft_engine_lock(e->dev);
-	rings = e->conn->pair != NULL;
-	soft_engine_unlock(e->dev);
+	soft_progress_lock(e->dev);
+	rings = e->conn->shm != NULL;
+	soft_progress_unlock(e->dev);
 	return rings;
 }
 
@@ -197,7 +203,7 @@ enum ibv_wc_status next_status(struct end *e)
 
 	while (!ibv_poll_cq(e->cq, 1, &wc)) {
 		if (served)
-			soft_engine_poll(served->dev);
+			soft_progress_poll(served->dev);
 		if (now() > end)
 			fail_msg("no completion");
 	}
@@ -225,8 +231,8 @@ bool has_pattern(const char *at, size_t length, unsigned seed)
 
 void settle(struct end *e)
 {
-	soft_engine_lock(e->dev);
-	soft_engine_unlock(e->dev);
+	soft_progress_lock(e->dev);
+	soft_progress_unlock(e->dev);
 }
 
 void tell(int fd, struct end *e)
@@ -352,7 +358,7 @@ struct target a_target(void (*part)(int to))
 
 uint32_t sleeps_of_peer(const struct end *e)
 {
-	return __atomic_load_n(e->conn->pair->peer->sleeps, __ATOMIC_RELAXED);
+	return __atomic_load_n(e->conn->shm->peer->sleep_count, __ATOMIC_RELAXED);
 }
 
 uint32_t wait_asleep(const struct end *e)

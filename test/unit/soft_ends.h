@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include "dapl/soft/soft.h"
 
-#define OK(call) assert_int_equal((call), 0)
+#define OK(pending_nr) assert_int_equal((pending_nr), 0)
 /* In a child, whose parent sees the line. */
 #define DIE_UNLESS(ok) do { if (!(ok)) _exit(__LINE__ % 250 + 1); } while (0)
 
@@ -63,6 +63,8 @@ void release_end(struct end *e);
 void close_objects(struct end *e);
 void close_end(struct end *e);
 void start_connect(struct end *e, uint16_t port);
+/* Without waiting for ESTABLISHED. */
+void send_accept(struct end *e);
 void accept_it(struct end *e);
 /* `without`: bits of the ends that are told to use TCP. */
 void open_two(int without);

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* soft_stream.c - a connection of the software device in memory (soft_stream.h). */
 #include "soft_stream.h"
+#include "dapl/soft/progress/progress.h"
+#include "dapl/soft/obj/srq.h"
+#include "dapl/soft/rdmap/stream.h"
+#include "dapl/soft/tcp/fpdu_rx.h"
+#include "dapl/soft/tcp/fpdu_tx.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +22,7 @@ static void demand(bool good, const char *what)
 	abort();
 }
 
-#define OK(call) demand(!(call), #call)
+#define OK(pending_nr) demand(!(pending_nr), #pending_nr)
 
 void stream_device_open(void)
 {
@@ -89,28 +94,28 @@ static void make_connection(struct stream *s, const struct stream_options *optio
 	demand(conn, "memory");
 	conn->answers = calloc(STREAM_READS, sizeof *conn->answers);
 	demand(conn->answers, "memory");
-	TAILQ_INIT(&conn->late);
+	TAILQ_INIT(&conn->unexpected);
 	conn->dev = stream_device.dev;
 	conn->fd = fd;
 	conn->state = SOFT_OPEN;
 	conn->owner = s;
-	conn->ours = options->ours;
+	conn->peer_is_dapl = options->peer_is_dapl;
 	conn->crc = options->crc;
 	conn->reads_in = conn->reads_out = STREAM_READS;
 	conn->rev = 2;
 	conn->mulpdu = 1024;
 	conn->sink_key = STREAM_SINK;
 	conn->tx.cursor.msn_send = conn->tx.cursor.msn_read = 1;
-	conn->tx.cursor.msn_atomic = conn->tx.cursor.msn_ours = 1;
-	conn->rx.msn_send = conn->rx.msn_read = conn->rx.msn_atomic = conn->rx.msn_ours = 1;
+	conn->tx.cursor.msn_atomic = conn->tx.cursor.msn_dapl = 1;
+	conn->rx.msn_send = conn->rx.msn_read = conn->rx.msn_atomic = conn->rx.msn_dapl = 1;
 	conn->rx.part_need = 4;
 	conn->tx.open = true;
-	soft_engine_lock(stream_device.dev);
+	soft_progress_lock(stream_device.dev);
 	conn->qp = s->qp;
 	s->qp->conn = conn;
 	s->qp->state = s->qp->qp.state = IBV_QPS_RTS;
 	LIST_INSERT_HEAD(&stream_device.dev->conns, conn, link);
-	soft_engine_unlock(stream_device.dev);
+	soft_progress_unlock(stream_device.dev);
 	s->conn = conn;
 }
 
@@ -151,7 +156,7 @@ static void serve(struct stream *s)
 	bool blocked, came;
 
 	do {
-		soft_engine_lock(stream_device.dev);
+		soft_progress_lock(stream_device.dev);
 		dapl_spin_lock(&s->qp->lock);
 		s->conn->tx.blocked = false;
 		if (s->alive)
@@ -162,7 +167,7 @@ static void serve(struct stream *s)
 		}
 		blocked = s->alive && s->conn->tx.blocked;
 		dapl_spin_unlock(&s->qp->lock);
-		soft_engine_unlock(stream_device.dev);
+		soft_progress_unlock(stream_device.dev);
 		drain(s);
 	} while (blocked);
 }
@@ -191,11 +196,11 @@ void stream_end(struct stream *s)
 		serve(s);
 	if (!s->alive)
 		return;
-	soft_engine_lock(stream_device.dev);	/* paused: the engine sees the hang-up */
+	soft_progress_lock(stream_device.dev);	/* paused: the engine sees the hang-up */
 	dapl_spin_lock(&s->qp->lock);
 	soft_stream_over(s->qp, s->conn, false);
 	dapl_spin_unlock(&s->qp->lock);
-	soft_engine_unlock(stream_device.dev);
+	soft_progress_unlock(stream_device.dev);
 	s->alive = false;
 }
 

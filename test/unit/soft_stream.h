@@ -45,7 +45,7 @@ struct stream {
 };
 
 struct stream_options {
-	bool ours, crc, srq;
+	bool peer_is_dapl, crc, srq;
 	bool narrow;			/* the socket takes little at a time */
 };
 

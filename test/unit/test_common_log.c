@@ -166,6 +166,78 @@ static void a_long_line_is_cut(void **state)
 	assert_string_equal(err + 1023 - 7, "xxx...\n");
 }
 
+static void a_line_of_several_lines(void)
+{
+	log_line(1, "one\ntwo\tthree\x7f\xc3\xbc");
+}
+
+static void control_characters_are_blanks(void **state)
+{
+	(void)state;
+	catch(a_line_of_several_lines);
+	assert_string_equal(err, "t: one two three \xc3\xbc\n");
+}
+
+/* --- reports ---------------------------------------------------------------------- */
+
+static void an_error_and_a_warning(void)
+{
+	errno = ENODEV;
+	log_report(REPORT_NO_DEVICE, LOG_FIELDS(.ia = "x", .err = ENODEV), "one %d: %m", 1);
+	log_report(REPORT_REFUSED, NULL, "two");
+}
+
+static void reports_look_like_lines(void **state)
+{
+	(void)state;
+	catch(an_error_and_a_warning);
+	assert_string_equal(err, "t: one 1: No such device\nt: two\n");
+}
+
+static void priorities_have_bits(void **state)
+{
+	(void)state;
+	setenv("T_TYPE", "1", 1);
+	init();
+	catch(an_error_and_a_warning);
+	assert_string_equal(err, "t: one 1: No such device\n");
+	setenv("T_TYPE", "2", 1);
+	init();
+	catch(an_error_and_a_warning);
+	assert_string_equal(err, "t: two\n");
+	unsetenv("T_TYPE");
+	log_init("t", "T_TYPE", NULL, NULL, 1);		/* a library without warnings */
+	catch(an_error_and_a_warning);
+	assert_string_equal(err, "t: one 1: No such device\nt: two\n");
+}
+
+/* The clock may begin a new second once, at any of the 30. */
+static void thirty_of_one_kind(void)
+{
+	for (int i = 0; i < 30; i++)
+		log_report(REPORT_REFUSED, NULL, "number %d", i);
+	log_report(REPORT_PEER_LOST, NULL, "another");
+	log_flush();
+	log_flush();
+}
+
+static void repeated_reports_are_counted(void **state)
+{
+	int told = 0, counted = 0, n;
+
+	(void)state;
+	catch(thirty_of_one_kind);
+	for (char *line = strtok(err, "\n"); line; line = strtok(NULL, "\n"))
+		if (sscanf(line, "t: number %d", &n) == 1)
+			told++;
+		else if (sscanf(line, "t: %d more like this: a connection was refused", &n) == 1)
+			counted += n;
+		else
+			assert_string_equal(line, "t: another");
+	assert_int_equal(told + counted, 30);
+	assert_in_range(told, 10, 20);
+}
+
 static void errno_survives(void **state)
 {
 	(void)state;
@@ -178,6 +250,9 @@ static void errno_survives(void **state)
 	init();
 	assert_int_equal(errno, EBUSY);
 	log_line(1, "%m");
+	assert_int_equal(errno, EBUSY);
+	log_report(REPORT_REFUSED, NULL, "%m");
+	log_flush();
 	assert_int_equal(errno, EBUSY);
 }
 
@@ -193,6 +268,10 @@ int main(void)
 		TEST(wrong_values_are_told_and_ignored),
 		TEST(numbers_have_bounds),
 		TEST(a_long_line_is_cut),
+		TEST(control_characters_are_blanks),
+		TEST(reports_look_like_lines),
+		TEST(priorities_have_bits),
+		TEST(repeated_reports_are_counted),
 		TEST(errno_survives),
 	};
 

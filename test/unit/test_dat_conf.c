@@ -100,7 +100,8 @@ static void backslashes_count_inside_quotation_marks_only(void **state)
 	assert_string_equal(conf.entries[0].ia_params, "\\\"");
 	parse("name u2.0 nonthreadsafe default lib.so x.1.2 \"\" \"\\\"\n");
 	assert_int_equal(conf.count, 0);
-	assert_non_null(strstr(complaints, "f:1: \"name\": a quoted field is not closed"));
+	assert_non_null(strstr(complaints, "f:1: \"name\": a quoted field is not closed before the "
+			       "end of the line: the quotation mark in column 49 has no partner"));
 }
 
 static void hash_after_a_quotation_is_a_comment(void **state)
@@ -123,7 +124,8 @@ static void line_numbers_count_every_line(void **state)
 	assert_int_equal(conf.entries[1].line, 5);
 	assert_int_equal(conf.entries[2].line, 7);
 	assert_non_null(strstr(complaints, "f:4: \"wrong\": 1 field;"));
-	assert_non_null(strstr(complaints, "f:6: \"\": a quoted field is not closed"));
+	assert_non_null(strstr(complaints, "f:6: a quoted field is not closed before the end of "
+			       "the line: the quotation mark in column 1 has no partner"));
 }
 
 static void include_auto_remembers_the_first_place(void **state)
@@ -137,7 +139,11 @@ static void include_auto_remembers_the_first_place(void **state)
 	assert_false(conf.wants_auto);
 	assert_string_equal(conf.entries[0].info.ia_name, "include");
 	parse("include\n");
-	assert_non_null(strstr(complaints, "f:1: \"include\": 1 field;"));
+	assert_string_equal(complaints, "f:1: include is alone on its line; expected \"include "
+			    "auto\"; line ignored\n");
+	parse("include auto auto\n");
+	assert_false(conf.wants_auto);
+	assert_non_null(strstr(complaints, "f:1: include has more than one word after it;"));
 }
 
 static void found_values_are_safe_to_print(void **state)

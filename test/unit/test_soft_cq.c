@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_soft_cq.c - completion queues by themselves: the order of what comes directly and what
- * went into the ring, room, notification, and resizing. The engine is the test's: what it
- * does while somebody polls is the test's script. */
+/* test_soft_cq.c - completion queues alone: the order of completions that go to the polling thread
+ * and of those in the ring, room, notification, and resizing. Progress is replaced by a script of
+ * the test, which runs during a poll. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -14,10 +14,10 @@
 static struct dapl_device dev;
 static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq, *other;
-static void (*script)(void);		/* runs in the next poll of the engine */
+static void (*script)(void);		/* runs in the next call of soft_progress_poll() */
 
-bool __wrap_soft_engine_poll(struct dapl_device *device);
-bool __wrap_soft_engine_poll(struct dapl_device *device)
+bool __wrap_soft_progress_poll(struct dapl_device *device);
+bool __wrap_soft_progress_poll(struct dapl_device *device)
 {
 	void (*now)(void) = script;
 
@@ -28,8 +28,8 @@ bool __wrap_soft_engine_poll(struct dapl_device *device)
 	return now != NULL;
 }
 
-void __wrap_soft_handover_sleep(struct dapl_device *device);
-void __wrap_soft_handover_sleep(struct dapl_device *device)
+void __wrap_soft_owner_sleep(struct dapl_device *device);
+void __wrap_soft_owner_sleep(struct dapl_device *device)
 {
 	assert_ptr_equal(device, &dev);
 }
@@ -86,7 +86,7 @@ static void *adds_7(void *arg)
 	return NULL;
 }
 
-/* As when a thread posts on a queue whose lock the poller gets after it. */
+/* Adds completions like another thread that posts to a queue before the poller gets its lock. */
 static void adds_7_elsewhere_then_8_and_9(void)
 {
 	pthread_t thread;
@@ -103,7 +103,7 @@ static void adds_5_then_to_the_other(void)
 	add(other, 6);
 }
 
-/* Polls once for at most `entries`: exactly [first, last]. */
+/* Polls once for at most `entries` completions, and expects exactly [first, last]. */
 static void expect(struct ibv_cq *from, int entries, uint64_t first, uint64_t last)
 {
 	struct ibv_wc wc[32];
@@ -114,7 +114,7 @@ static void expect(struct ibv_cq *from, int entries, uint64_t first, uint64_t la
 		assert_int_equal(wc[i].wr_id, first + i);
 }
 
-static void one_poll_takes_what_it_made(void **state)
+static void a_poll_returns_the_completions_it_caused(void **state)
 {
 	(void)state;
 	script = adds_1_to_6;
@@ -122,17 +122,17 @@ static void one_poll_takes_what_it_made(void **state)
 	expect(cq, 8, 1, 0);
 }
 
-static void what_a_poll_has_no_room_for_is_next(void **state)
+static void completions_beyond_the_room_are_polled_next(void **state)
 {
 	(void)state;
 	script = adds_1_to_6;
 	expect(cq, 4, 1, 4);
-	script = adds_5_then_to_the_other;	/* not run before the ring is empty */
+	script = adds_5_then_to_the_other;	/* does not run before the ring is empty */
 	expect(cq, 8, 5, 6);
 	assert_ptr_equal(script, adds_5_then_to_the_other);
 }
 
-static void what_another_thread_put_in_stays_before(void **state)
+static void completions_of_other_threads_keep_their_order(void **state)
 {
 	(void)state;
 	script = adds_7_elsewhere_then_8_and_9;
@@ -140,7 +140,7 @@ static void what_another_thread_put_in_stays_before(void **state)
 	expect(cq, 8, 1, 0);
 }
 
-static void each_queue_gets_its_own(void **state)
+static void each_cq_gets_its_own_completions(void **state)
 {
 	(void)state;
 	script = adds_5_then_to_the_other;
@@ -148,21 +148,21 @@ static void each_queue_gets_its_own(void **state)
 	expect(other, 8, 6, 6);
 }
 
-/* Who armed it is told, though somebody else is just polling. */
-static void an_armed_queue_tells_what_is_polled(void **state)
+/* A thread that armed the CQ is notified, though another thread is polling. */
+static void an_armed_cq_notifies_during_a_poll(void **state)
 {
-	struct ibv_cq *told = NULL;
+	struct ibv_cq *ack = NULL;
 
 	(void)state;
 	assert_int_equal(soft_cq_arm(cq, 0), 0);
 	script = adds_1_to_6;
 	expect(cq, 8, 1, 6);
-	assert_int_equal(soft_channel_get(channel, &told), 0);
-	assert_ptr_equal(told, cq);
-	assert_int_equal(soft_channel_get(channel, &told), EAGAIN);
+	assert_int_equal(soft_channel_get(channel, &ack), 0);
+	assert_ptr_equal(ack, cq);
+	assert_int_equal(soft_channel_get(channel, &ack), EAGAIN);
 }
 
-/* Its counters stand at any place. */
+/* The counters of the CQ have any value. */
 static void resizing_keeps_the_order(void **state)
 {
 	static const int sizes[] = { 16, 64, 16, 256, 32 };
@@ -188,11 +188,11 @@ static void resizing_keeps_the_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(one_poll_takes_what_it_made),
-		T(what_a_poll_has_no_room_for_is_next),
-		T(what_another_thread_put_in_stays_before),
-		T(each_queue_gets_its_own),
-		T(an_armed_queue_tells_what_is_polled),
+		T(a_poll_returns_the_completions_it_caused),
+		T(completions_beyond_the_room_are_polled_next),
+		T(completions_of_other_threads_keep_their_order),
+		T(each_cq_gets_its_own_completions),
+		T(an_armed_cq_notifies_during_a_poll),
 		T(resizing_keeps_the_order),
 	};
 

@@ -17,8 +17,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "dapl/soft/soft.h"
-#include "dapl/core/service.h"
-#include "dapl/core/settings.h"
+#include "dapl/soft/progress/progress.h"
+#include "dapl/core/base/service.h"
+#include "dapl/core/base/settings.h"
 
 static const struct dapl_device_ops *ops = &dapl_device_ops;
 
@@ -180,7 +181,7 @@ struct options {
 static const struct options plain = { .device = "lo 0", .depth = 128, .sge = 8,
 	.inlines = 256, .cqe = 4096, .reads = 4 };
 
-#define OK(call) assert_int_equal((call), 0)
+#define OK(pending_nr) assert_int_equal((pending_nr), 0)
 
 static struct ibv_qp *make_qp(struct end *e, const struct options *o)
 {
@@ -821,21 +822,23 @@ static void segments_scatter_and_gather(void **state)
 static void inline_data_is_taken_at_the_post(void **state)
 {
 	struct end a, b;
-	char local[200];
-	struct ibv_sge sge[2] = { { (uintptr_t)local, 100, 0 }, { (uintptr_t)local + 100, 100, 0 } };
+	char expected[200];
+	struct ibv_sge sge[2];
 	struct ibv_send_wr wr = { .wr_id = 1, .sg_list = sge, .num_sge = 2,
 		.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE }, *bad;
 
 	(void)state;
 	open_pair(&a, &b, &plain);
-	fill(local, sizeof local, 77);
+	for (int i = 0; i < 2; i++)
+		sge[i] = (struct ibv_sge){ (uintptr_t)a.buf + i * 100, 100, a.mr->lkey };
+	fill(expected, sizeof expected, 77);
+	memcpy(a.buf, expected, sizeof expected);
 	OK(ibv_post_send(a.qp, &wr, &bad));	/* before the receive is there */
-	memset(local, 0, sizeof local);
+	memset(a.buf, 0, sizeof expected);
 	OK(post_recv(&b, 2, 0, 300));
 	assert_int_equal(done(b.rcq, 2).byte_len, 200);
 	done(a.scq, 1);
-	fill(local, sizeof local, 77);
-	assert_memory_equal(b.buf, local, 200);
+	assert_memory_equal(b.buf, expected, 200);
 	sge[0].length = 1000;
 	assert_int_not_equal(ibv_post_send(a.qp, &wr, &bad), 0);
 	assert_ptr_equal(bad, &wr);
@@ -1182,16 +1185,16 @@ static void receive_too_short(void **state)
 	struct end a, b;
 
 	(void)state;
-	for (int late = 0; late < 2; late++)
+	for (int unexpected = 0; unexpected < 2; unexpected++)
 		for (int big = 0; big < 2; big++) {
 			uint32_t n = big ? 100000 : 100;
 
 			open_pair(&a, &b, &plain);
-			if (!late)
+			if (!unexpected)
 				OK(post_recv(&b, 1, 0, n - 1));
 			OK(post(&a, 2, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, n, NULL, 0));
 			OK(post(&a, 3, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 1, NULL, 0));
-			if (late) {
+			if (unexpected) {
 				expect_no_wc(b.rcq);
 				OK(post_recv(&b, 1, 0, n - 1));
 			}
@@ -1894,13 +1897,13 @@ static void who_is_kept_from_serving_lets_others_run(void **state)
 
 	(void)state;
 	open_pair(&a, &b, &plain);
-	soft_engine_lock(a.dev);
+	soft_progress_lock(a.dev);
 	yields = 0;
 	for (int i = 0; i < 100; i++) {
 		assert_int_equal(ibv_poll_cq(a.scq, 1, &wc), 0);
 		ops->idle();
 	}
-	soft_engine_unlock(a.dev);
+	soft_progress_unlock(a.dev);
 	assert_true(yields > 0);
 	close_pair(&a, &b);
 }

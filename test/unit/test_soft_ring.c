@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <sched.h>
 #include <cmocka.h>
-#include "dapl/soft/ring.h"
+#include "dapl/soft/shm/ring.h"
 
 static struct ring_memory *memory;
 static struct ring_tx tx;
@@ -22,7 +22,7 @@ static uint8_t pattern[RING_CHUNK + 256];
 
 static int fresh(void **state)
 {
-	const char *given = getenv("DAPL_TEST_SEED");
+	const char *fallback_done = getenv("DAPL_TEST_SEED");
 
 	(void)state;
 	memory = aligned_alloc(4096, sizeof *memory);
@@ -30,7 +30,7 @@ static int fresh(void **state)
 	ring_tx_init(&tx, memory, 1);
 	ring_rx_init(&rx, memory, 1);
 	if (!seed) {
-		seed = given ? strtoul(given, NULL, 0) : (uint32_t)(uintptr_t)memory >> 4;
+		seed = fallback_done ? strtoul(fallback_done, NULL, 0) : (uint32_t)(uintptr_t)memory >> 4;
 		print_message("DAPL_TEST_SEED=%u\n", seed);
 	}
 	for (size_t i = 0; i < sizeof pattern; i++)
@@ -95,23 +95,23 @@ static void take(uint32_t n, uint32_t length)
 /* Fills and empties at random: slots and bulk go round many times. */
 static void whatever_comes_is_what_went(void **state)
 {
-	uint32_t in = seed, out = seed, choice = seed, put_count = 0, taken = 0, held = 0;
+	uint32_t in = seed, out = seed, table = seed, put_count = 0, taken = 0, held = 0;
 	uint32_t length = some_length(&in);
 
 	(void)state;
 	while (taken < 200000) {
-		if (next(&choice) % 3 && ring_room(&tx, length)) {
+		if (next(&table) % 3 && ring_room(&tx, length)) {
 			put(put_count++, length);
 			length = some_length(&in);
 			held++;
 		} else if (held) {
 			take(taken++, some_length(&out));
 			held--;
-			if (ring_tell_due(&rx) || !(next(&choice) % 4))
-				ring_tell(&rx, taken, taken);
+			if (ring_ack_due(&rx) || !(next(&table) % 4))
+				ring_send_ack(&rx, taken, taken);
 		} else {	/* nothing to take: then it must be possible to put */
 			assert_false(ring_ready(&rx));
-			ring_tell(&rx, taken, taken);
+			ring_send_ack(&rx, taken, taken);
 			assert_true(ring_room(&tx, length));
 		}
 	}
@@ -131,7 +131,7 @@ static void a_full_ring_takes_two_last_messages(void **state)
 		take(i, i < n - 1 ? 8 : RING_INLINE);
 	assert_false(ring_ready(&rx));
 	assert_false(ring_room(&tx, 0));	/* nobody has told */
-	ring_tell(&rx, 0, 0);
+	ring_send_ack(&rx, 0, 0);
 	assert_true(ring_room(&tx, 0));
 }
 
@@ -155,13 +155,13 @@ static void new_memory_is_noticed(void **state)
 
 	(void)state;
 	assert_false(is_fresh(n++, RING_INLINE));
-	while (n <= RING_TELL_BULK / RING_CHUNK)
+	while (n <= RING_ACK_BULK / RING_CHUNK)
 		assert_true(is_fresh(n++, RING_CHUNK));
-	assert_true(ring_tell_due(&rx));
-	ring_tell(&rx, 0, 0);
+	assert_true(ring_ack_due(&rx));
+	ring_send_ack(&rx, 0, 0);
 	assert_true(ring_room(&tx, RING_CHUNK));
 	assert_true(is_fresh(n++, RING_CHUNK));	/* more than that is used before it begins anew */
-	ring_tell(&rx, 0, 0);
+	ring_send_ack(&rx, 0, 0);
 	assert_true(ring_room(&tx, RING_CHUNK));
 	for (int i = 0; i < 4; i++)
 		assert_false(is_fresh(n++, RING_CHUNK));
@@ -180,8 +180,8 @@ static void bulk_is_full_before_the_slots_are(void **state)
 	for (uint32_t i = 0; i < n; i++)
 		take(i, RING_CHUNK);
 	take(n, 8);
-	assert_true(ring_tell_due(&rx));
-	ring_tell(&rx, 0, 0);
+	assert_true(ring_ack_due(&rx));
+	ring_send_ack(&rx, 0, 0);
 	assert_true(ring_room(&tx, RING_CHUNK));
 }
 
@@ -200,10 +200,10 @@ static void light_traffic_stays_in_front(void **state)
 		if (message.data + message.length > end)
 			end = message.data + message.length;
 		take(n, 4000);
-		if (ring_tell_due(&rx))
-			ring_tell(&rx, 0, 0);
+		if (ring_ack_due(&rx))
+			ring_send_ack(&rx, 0, 0);
 	}
-	assert_true(end <= memory->bulk[1] + 2 * RING_TELL_BULK + RING_CHUNK);
+	assert_true(end <= memory->bulk[1] + 2 * RING_ACK_BULK + RING_CHUNK);
 }
 
 /* --- at the same time ---------------------------------------------------------------- */
@@ -226,20 +226,20 @@ static void *producer(void *arg)
 
 static void producer_and_consumer_at_once(void **state)
 {
-	const char *given = getenv("DAPL_TEST_MESSAGES");
+	const char *fallback_done = getenv("DAPL_TEST_MESSAGES");
 	uint32_t out = seed;
 	pthread_t thread;
 
 	(void)state;
-	if (given)
-		messages = strtoul(given, NULL, 0);
+	if (fallback_done)
+		messages = strtoul(fallback_done, NULL, 0);
 	assert_int_equal(pthread_create(&thread, NULL, producer, NULL), 0);
 	for (uint32_t n = 0; n < messages; n++) {
 		while (!ring_ready(&rx))
 			sched_yield();
 		take(n, some_length(&out));
-		if (ring_tell_due(&rx))
-			ring_tell(&rx, 0, 0);
+		if (ring_ack_due(&rx))
+			ring_send_ack(&rx, 0, 0);
 	}
 	pthread_join(thread, NULL);
 	assert_false(ring_ready(&rx));
@@ -299,14 +299,14 @@ static void a_head_that_lies_makes_no_room(void **state)
 		fresh(state);
 		for (uint32_t n = 0; n < 10; n++)
 			put(n, 8);
-		memory->told[1].head = 10;
+		memory->ack[1].head = 10;
 		while (ring_room(&tx, 8))
 			put(0, 8);
 		assert_false(tx.broken);
-		memory->told[1].head = 10 + heads[i] - (heads[i] == 9 ? 10 : 0);
+		memory->ack[1].head = 10 + heads[i] - (heads[i] == 9 ? 10 : 0);
 		assert_false(ring_room(&tx, 8));
 		assert_true(tx.broken);
-		memory->told[1].head = 20;
+		memory->ack[1].head = 20;
 		assert_false(ring_room(&tx, 8));
 	}
 }
@@ -314,8 +314,8 @@ static void a_head_that_lies_makes_no_room(void **state)
 /* What is lent takes a slot and no bulk; and how long it may be. */
 static void a_payload_may_be_lent(void **state)
 {
-	static const uint32_t lengths[] = { RING_CHUNK + 1, RING_LENT, RING_CHUNK, RING_LENT + 1, UINT32_MAX };
-	struct ring_message m = { .op = 3, .last = true, .lent = true, .word = 7, .address = 0x123456789ab };
+	static const uint32_t lengths[] = { RING_CHUNK + 1, RING_RNDV_MAX, RING_CHUNK, RING_RNDV_MAX + 1, UINT32_MAX };
+	struct ring_message m = { .op = 3, .last = true, .rndv = true, .word = 7, .address = 0x123456789ab };
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -323,7 +323,7 @@ static void a_payload_may_be_lent(void **state)
 
 		m.length = lengths[i];
 		assert_true(ring_room(&tx, 0));
-		ring_lend(&tx, &m);
+		ring_put_rndv(&tx, &m);
 		assert_true(ring_ready(&rx));
 		assert_int_equal(ring_get(&rx, &got), i < 2);
 		if (i >= 2) {
@@ -331,12 +331,12 @@ static void a_payload_may_be_lent(void **state)
 			fresh(state);
 			continue;
 		}
-		assert_true(got.lent && got.last && got.op == 3 && got.word == 7);
+		assert_true(got.rndv && got.last && got.op == 3 && got.word == 7);
 		assert_int_equal(got.length, lengths[i]);
 		assert_true(got.address == m.address);
 		ring_done(&rx, &got);
 		assert_int_equal(tx.bulk_tail, 0);
-		assert_int_equal(ring_tell_due(&rx), got.length + (i ? lengths[0] : 0) >= RING_TELL_BULK);
+		assert_int_equal(ring_ack_due(&rx), got.length + (i ? lengths[0] : 0) >= RING_ACK_BULK);
 	}
 }
 
@@ -357,12 +357,12 @@ static void cleaned_memory_is_like_new(void **state)
 			put(n, length);
 			take(n, length);
 			assert_false(ring_ready(&rx));
-			ring_tell(&rx, n, n);
+			ring_send_ack(&rx, n, n);
 		}
 		assert_int_equal(ring_memory_clean(memory), count && length > RING_INLINE);
 		for (int direction = 0; direction < 2; direction++) {
-			assert_int_equal(memory->told[direction].count, 0);
-			assert_int_equal(memory->told[direction].head, 0);
+			assert_int_equal(memory->ack[direction].count, 0);
+			assert_int_equal(memory->ack[direction].head, 0);
 			for (int slot = 0; slot < RING_SLOTS; slot++)
 				assert_int_equal(memory->slot[direction][slot].seq, 0);
 		}

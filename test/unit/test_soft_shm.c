@@ -25,6 +25,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "test/unit/soft_ends.h"
+#include "dapl/soft/shm/attach.h"
+#include "dapl/soft/progress/progress.h"
 
 /* --- two processes --------------------------------------------------------------------------------- */
 
@@ -111,9 +113,9 @@ static const struct ring_memory *memory_of(const struct end *e)
 {
 	const struct ring_memory *memory;
 
-	soft_engine_lock(e->dev);
-	memory = e->conn->pair ? e->conn->pair->segment->memory : NULL;
-	soft_engine_unlock(e->dev);
+	soft_progress_lock(e->dev);
+	memory = e->conn->shm ? e->conn->shm->segment->memory : NULL;
+	soft_progress_unlock(e->dev);
 	return memory;
 }
 
@@ -124,9 +126,9 @@ static struct tcp_info sent_by(const struct end *e)
 	socklen_t length = sizeof info;
 
 	memset(&info, 0, sizeof info);
-	soft_engine_lock(e->dev);
+	soft_progress_lock(e->dev);
 	OK(getsockopt(e->conn->fd, IPPROTO_TCP, TCP_INFO, &info, &length));
-	soft_engine_unlock(e->dev);
+	soft_progress_unlock(e->dev);
 	return info;
 }
 
@@ -211,7 +213,7 @@ static void a_device_by_itself_uses_memory_again(void **state)
 /* By such numbers parent and child know each other when they connect. */
 static void parent_and_child_have_different_random_numbers(void **state)
 {
-	uint32_t its = 0, ours;
+	uint32_t its = 0, peer_is_dapl;
 	int fds[2], status;
 	pid_t child;
 
@@ -224,11 +226,11 @@ static void parent_and_child_have_different_random_numbers(void **state)
 		its = soft_random();
 		_exit(write(fds[1], &its, sizeof its) != sizeof its);
 	}
-	ours = soft_random();
+	peer_is_dapl = soft_random();
 	assert_int_equal(read(fds[0], &its, sizeof its), sizeof its);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	assert_int_not_equal(its, ours);
+	assert_int_not_equal(its, peer_is_dapl);
 	close(fds[0]);
 	close(fds[1]);
 	close_end(&ends[0]);
@@ -263,15 +265,15 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned l
 	return copy_refused() ? -1 : __real_process_vm_writev(pid, here, n, there, m, flags);
 }
 
-ssize_t __real_soft_gate_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int n);
-ssize_t __wrap_soft_gate_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int n);
-ssize_t __wrap_soft_gate_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int n)
+ssize_t __real_access_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int n);
+ssize_t __wrap_access_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int n);
+ssize_t __wrap_access_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int n)
 {
 	if (copy_refused())
 		return -1;
 	for (int i = 0; i < n && stores < sizeof stored / sizeof *stored; i++)
 		stored[stores++] = there[i];
-	return __real_soft_gate_copy(pid, source, there, n);
+	return __real_access_copy(pid, source, there, n);
 }
 
 ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
@@ -295,13 +297,13 @@ static void open_sleeper(void)
 	wait_asleep(&ends[0]);
 }
 
-static const uint32_t direct_lengths[] = { 1, 7, 8, 9, 16, 63, 64, 4096, 5001, DIRECT_MAX };
+static const uint32_t direct_lengths[] = { 1, 7, 8, 9, 16, 63, 64, 4096, 5001, CMA_SHORT_MAX };
 
 /* The child's part: writes and reads the memory of its parent, who sleeps in read(). */
 static void child_who_lets_sleep(uint16_t port, int from, int to)
 {
 	struct end *e = &ends[0];
-	uint32_t sleeps, expected = 0;
+	uint32_t sleep_count, expected = 0;
 	struct other o;
 
 	alarm(60);
@@ -309,21 +311,21 @@ static void child_who_lets_sleep(uint16_t port, int from, int to)
 	start_connect(e, port);
 	wait_up(e, ESTABLISHED);
 	DIE_UNLESS(read(from, &o, sizeof o) == sizeof o);
-	sleeps = wait_asleep(e);
+	sleep_count = wait_asleep(e);
 	for (size_t i = 0; i < sizeof direct_lengths / sizeof *direct_lengths; i++) {
 		uint32_t length = direct_lengths[i], offset = i % 3 ? 0 : 4091;
 
 		pattern(e->buf, length, i);
 		post(e, IBV_WR_RDMA_WRITE, length, o.address + offset, o.rkey);
 		DIE_UNLESS(next_status(e) == IBV_WC_SUCCESS);
-		DIE_UNLESS(e->conn->pair->direct == ++expected);
+		DIE_UNLESS(e->conn->shm->direct == ++expected);
 		memset(e->buf, 0, length);
 		post(e, IBV_WR_RDMA_READ, length, o.address + offset, o.rkey);
 		DIE_UNLESS(next_status(e) == IBV_WC_SUCCESS);
-		DIE_UNLESS(e->conn->pair->direct == ++expected);
+		DIE_UNLESS(e->conn->shm->direct == ++expected);
 		DIE_UNLESS(has_pattern(e->buf, length, i));
 	}
-	DIE_UNLESS(sleeps == sleeps_of_peer(e));
+	DIE_UNLESS(sleep_count == sleeps_of_peer(e));
 	DIE_UNLESS(write(to, "z", 1) == 1);
 	pause();
 }
@@ -348,14 +350,14 @@ static void a_process_that_sleeps_is_not_woken(void **state)
 /* A region goes while somebody says that he is within a write. */
 static void cut_off_the_writer(void)
 {
-	struct ring_writer *writer = soft_own_writer(ends[0].conn);
+	struct ring_writer *writer = shm_own_writer(ends[0].conn);
 	struct ibv_mr *mr;
 
 	OK(ops->reg_mr(ends[1].pd, ends[1].buf, 64, IBV_ACCESS_LOCAL_WRITE |
 		       IBV_ACCESS_REMOTE_WRITE, NULL, &mr));
-	STORE(writer->within, 1);
+	WRITE_ONCE(writer->within, 1);
 	OK(ops->dereg_mr(mr));
-	STORE(writer->within, 0);
+	WRITE_ONCE(writer->within, 0);
 }
 
 static void deregister(void)
@@ -386,25 +388,25 @@ static void what_is_taken_back_is_not_accessed(void **state)
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
 
 	(void)state;
-	for (unsigned way = 0; way < 8; way++) {
-		bool first = way & 4, dereg = way & 2;
+	for (unsigned proto = 0; proto < 8; proto++) {
+		bool first = proto & 4, dereg = proto & 2;
 
 		open_sleeper();
 		if (!first) {
-			post_to_other(opcodes[way & 1], 8, 0);
+			post_to_other(opcodes[proto & 1], 8, 0);
 			done(&ends[0]);
 		}
-		assert_int_equal(ends[0].conn->pair->direct, !first);
+		assert_int_equal(ends[0].conn->shm->direct, !first);
 		memset(ends[0].buf, 0x33, 100);
 		meanwhile = dereg ? deregister : fail_qp;
 		meanwhile_at = first ? 2 : copies + 1;
-		post_to_other(opcodes[way & 1], 100, 0);
+		post_to_other(opcodes[proto & 1], 100, 0);
 		assert_true(copies >= meanwhile_at);
 		if (dereg)
 			assert_int_equal(next_status(&ends[0]), IBV_WC_REM_ACCESS_ERR);
 		for (unsigned i = 0; i < 100; i++)
 			assert_int_equal(ends[1].buf[i], 0x55);
-		assert_int_equal(ends[0].conn->pair->direct, !first);
+		assert_int_equal(ends[0].conn->shm->direct, !first);
 		meanwhile = NULL;
 		if (dereg)
 			register_anew();
@@ -436,17 +438,17 @@ static void a_target_that_is_killed_meanwhile(void **state)
 	(void)state;
 	if (!direct_works())
 		skip();
-	for (int way = 0; way < 2; way++) {
+	for (int proto = 0; proto < 2; proto++) {
 		sleeper = a_target(child_who_sleeps);
 		wait_asleep(e);
-		post(e, opcodes[way], 8, sleeper.memory.address, sleeper.memory.rkey);
+		post(e, opcodes[proto], 8, sleeper.memory.address, sleeper.memory.rkey);
 		done(e);
-		assert_int_equal(e->conn->pair->direct, 1);
+		assert_int_equal(e->conn->shm->direct, 1);
 		copies = 0;
 		meanwhile = kill_sleeper;
 		meanwhile_at = 1;
-		post(e, opcodes[way], 100, sleeper.memory.address, sleeper.memory.rkey);
-		assert_int_equal(e->conn->pair->direct, 1);
+		post(e, opcodes[proto], 100, sleeper.memory.address, sleeper.memory.rkey);
+		assert_int_equal(e->conn->shm->direct, 1);
 		assert_int_not_equal(next_status(e), IBV_WC_SUCCESS);
 		wait_up(e, BROKEN);
 		meanwhile = NULL;
@@ -479,23 +481,23 @@ static void what_is_not_permitted_is_refused(void **state)
 	struct ibv_pd *pd;
 
 	(void)state;
-	for (int way = 0; way < 6; way++) {
+	for (int proto = 0; proto < 6; proto++) {
 		uint64_t address;
-		bool read = way == 1;
+		bool read = proto == 1;
 
 		open_sleeper();
 		OK(ops->alloc_pd(ends[1].dev, &pd));
-		OK(ops->reg_mr(way == 4 ? pd : ends[1].pd, ends[1].buf, 4096,
+		OK(ops->reg_mr(proto == 4 ? pd : ends[1].pd, ends[1].buf, 4096,
 			       IBV_ACCESS_LOCAL_WRITE |
-			       (way == 0 ? IBV_ACCESS_REMOTE_READ : way == 1
+			       (proto == 0 ? IBV_ACCESS_REMOTE_READ : proto == 1
 				? IBV_ACCESS_REMOTE_WRITE
 				: IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE), NULL, &mr));
 		address = (uintptr_t)ends[1].buf;
-		address += way == 2 ? 4089 : way == 3 ? -1 : 0;
+		address += proto == 2 ? 4089 : proto == 3 ? -1 : 0;
 		post(&ends[0], read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, 8, address,
-		     mr->rkey ^ (way == 5));
+		     mr->rkey ^ (proto == 5));
 		assert_int_equal(next_status(&ends[0]), IBV_WC_REM_ACCESS_ERR);
-		assert_int_equal(ends[0].conn->pair->direct, 0);
+		assert_int_equal(ends[0].conn->shm->direct, 0);
 		wait_up(&ends[1], BROKEN);
 		OK(ops->dereg_mr(mr));
 		OK(ops->dealloc_pd(pd));
@@ -517,27 +519,27 @@ static void limit_files(rlim_t size)
 static void what_cannot_go_directly_goes_through_the_ring(void **state)
 {
 	(void)state;
-	for (int way = 0; way < 6; way++) {
-		if (way < 2)
+	for (int proto = 0; proto < 6; proto++) {
+		if (proto < 2)
 			setenv("DAPL_SOFT_DIRECT", "0", 1);
 		open_sleeper();
 		unsetenv("DAPL_SOFT_DIRECT");
-		ends[way == 0].dev->want_direct = true;	/* the other one's 0 does it too */
-		copies_refused = way == 2;
-		pattern(ends[0].buf, 20000, way);
-		if (way == 3)
+		ends[proto == 0].dev->want_direct = true;	/* the other one's 0 does it too */
+		copies_refused = proto == 2;
+		pattern(ends[0].buf, 20000, proto);
+		if (proto == 3)
 			post(&ends[0], IBV_WR_SEND, 8, 0, 0);	/* without a receive */
-		if (way == 4)
+		if (proto == 4)
 			post(&ends[0], IBV_WR_RDMA_WRITE, 0, 0, 0);
-		post_to_other(IBV_WR_RDMA_WRITE, way == 5 ? DIRECT_MAX + 1 : 100, 0);
-		if (way == 3)
+		post_to_other(IBV_WR_RDMA_WRITE, proto == 5 ? CMA_SHORT_MAX + 1 : 100, 0);
+		if (proto == 3)
 			post_receive(&ends[1]);
-		if (way == 3 || way == 4)
+		if (proto == 3 || proto == 4)
 			done(&ends[0]);
 		done(&ends[0]);
 		settle(&ends[1]);
-		assert_true(has_pattern(ends[1].buf, 100, way));
-		assert_int_equal(ends[0].conn->pair->direct, 0);
+		assert_true(has_pattern(ends[1].buf, 100, proto));
+		assert_int_equal(ends[0].conn->shm->direct, 0);
 		copies_refused = false;
 		close_two();
 	}
@@ -552,7 +554,7 @@ static void a_limit_for_files_leaves_direct_access(void **state)
 	limit_files(1 << 19);		/* our own output may be in a file, too */
 	post_to_other(IBV_WR_RDMA_WRITE, 100, 0);
 	done(&ends[0]);
-	assert_int_equal(ends[0].conn->pair->direct, 1);
+	assert_int_equal(ends[0].conn->shm->direct, 1);
 	meanwhile = deregister;
 	meanwhile_at = copies + 1;
 	post_to_other(IBV_WR_RDMA_WRITE, 100, 0);
@@ -567,16 +569,16 @@ static void a_limit_for_files_leaves_direct_access(void **state)
 static void nobody_else_says_what_is_copied(void **state)
 {
 	static const char nothing[64];
-	const struct soft_station *target;
+	const struct shm_process *target;
 	char words[sizeof nothing];
 
 	(void)state;
 	open_sleeper();
 	post_to_other(IBV_WR_RDMA_WRITE, 8, 0);
 	done(&ends[0]);
-	assert_int_equal(ends[0].conn->pair->direct, 1);
-	target = ends[1].dev->station;
-	assert_int_equal(pread(target->gate_file, words, sizeof words, target->board->gate),
+	assert_int_equal(ends[0].conn->shm->direct, 1);
+	target = ends[1].dev->process;
+	assert_int_equal(pread(target->window_file, words, sizeof words, target->mr_dir->window),
 			 sizeof words);
 	assert_memory_equal(words, nothing, sizeof words);
 	close_two();
@@ -591,16 +593,16 @@ static void a_gate_is_used_up(void **state)
 	limit_files(3 * 65536 - 1);		/* a window that opens, and what is below it */
 	open_sleeper();
 	limit_files(RLIM_INFINITY);
-	window = ends[1].dev->station->board->gate;
+	window = ends[1].dev->process->mr_dir->window;
 	assert_int_equal(window, 65536);
-	for (int way = 0; way < 2; way++) {
+	for (int proto = 0; proto < 2; proto++) {
 		post_to_other(IBV_WR_RDMA_WRITE, 8, 0);
 		done(&ends[0]);
-		assert_int_equal(ends[0].conn->pair->direct, 1);
-		if (way == 0)
+		assert_int_equal(ends[0].conn->shm->direct, 1);
+		if (proto == 0)
 			cut_off_the_writer();
 	}
-	assert_int_equal(ends[1].dev->station->board->gate, 0);
+	assert_int_equal(ends[1].dev->process->mr_dir->window, 0);
 	close_two();
 }
 
@@ -611,7 +613,7 @@ static void a_small_limit_for_files_leaves_tcp(void **state)
 	limit_files(60000);
 	open_two(0);
 	limit_files(RLIM_INFINITY);
-	assert_null(ends[0].conn->pair);
+	assert_null(ends[0].conn->shm);
 	pattern(ends[0].buf, 100, 7);
 	post_to_other(IBV_WR_RDMA_WRITE, 100, 0);
 	done(&ends[0]);
@@ -622,16 +624,16 @@ static void a_small_limit_for_files_leaves_tcp(void **state)
 
 /* --- large reads ------------------------------------------------------------------------------ */
 
-static const uint32_t large[] = { CHOICE_MIN, DIRECT_MAX + 1, 100001, 1 << 20, HALF };
+static const uint32_t large[] = { PROTO_MIN, CMA_SHORT_MAX + 1, 100001, 1 << 20, HALF };
 enum { LARGE = sizeof large / sizeof *large };
 
 /* ends[0]'s device has found this way to be the faster one. */
-static void let_win(struct soft_choice *choice, enum soft_way way)
+static void let_win(struct shm_proto_table *table, enum shm_proto proto)
 {
-	for (int i = 0; i < CHOICE_SIZES; i++) {
-		choice->size[i].turn = 101;	/* not one to try the other */
-		choice->size[i].ns[0] = way == SOFT_WAY_RING ? 1 : 1 << 20;
-		choice->size[i].ns[1] = way == SOFT_WAY_KERNEL ? 1 : 1 << 20;
+	for (int i = 0; i < PROTO_SIZES; i++) {
+		table->size[i].turn = 101;	/* not one to try the other */
+		table->size[i].ns[0] = proto == PROTO_COPY ? 1 : 1 << 20;
+		table->size[i].ns[1] = proto == PROTO_CMA ? 1 : 1 << 20;
 	}
 }
 
@@ -640,13 +642,13 @@ static void let_poll(void)
 {
 	wait_asleep(&ends[0]);
 	served = &ends[1];
-	__atomic_add_fetch(ends[1].dev->station->sleeps, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(ends[1].dev->process->sleep_count, 1, __ATOMIC_RELAXED);
 }
 
 static void let_sleep(void)
 {
 	served = NULL;
-	__atomic_add_fetch(ends[1].dev->station->sleeps, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(ends[1].dev->process->sleep_count, 1, __ATOMIC_RELAXED);
 }
 
 static void read_large(uint32_t length, unsigned i)
@@ -662,20 +664,20 @@ static void read_large(uint32_t length, unsigned i)
 static void large_reads_go_the_faster_way(void **state)
 {
 	(void)state;
-	for (int way = 0; way < 3; way++) {
-		uint32_t sleeps;
+	for (int proto = 0; proto < 3; proto++) {
+		uint32_t sleep_count;
 
 		open_sleeper();
-		sleeps = sleeps_of_peer(&ends[0]);
-		let_win(&ends[0].dev->reads, way == 0 ? SOFT_WAY_KERNEL : SOFT_WAY_RING);
-		if (way < 2)
+		sleep_count = sleeps_of_peer(&ends[0]);
+		let_win(&ends[0].dev->reads, proto == 0 ? PROTO_CMA : PROTO_COPY);
+		if (proto < 2)
 			let_poll();
 		for (unsigned i = 0; i < LARGE; i++)
 			read_large(large[i], i);
-		if (way == 2)
-			assert_int_equal(sleeps_of_peer(&ends[0]), sleeps);
-		assert_int_equal(ends[0].conn->pair->direct, way == 1 ? 0 : LARGE);
-		if (way < 2)
+		if (proto == 2)
+			assert_int_equal(sleeps_of_peer(&ends[0]), sleep_count);
+		assert_int_equal(ends[0].conn->shm->direct, proto == 1 ? 0 : LARGE);
+		if (proto < 2)
 			let_sleep();
 		close_two();
 	}
@@ -691,18 +693,18 @@ static void who_polls_is_no_sleeper(void **state)
 
 	(void)state;
 	open_sleeper();
-	direct = &ends[0].conn->pair->direct;
-	let_win(&ends[0].dev->reads, SOFT_WAY_RING);
-	read_large(CHOICE_MIN, 0);
+	direct = &ends[0].conn->shm->direct;
+	let_win(&ends[0].dev->reads, PROTO_COPY);
+	read_large(PROTO_MIN, 0);
 	read_large(64, 1);
 	assert_int_equal(*direct, 2);
 	served = &ends[1];
 	do {
 		before = *direct;
 		for (int i = 0; i < 100; i++)
-			soft_engine_poll(ends[1].dev);
-		read_large(CHOICE_MIN, 2);
-		ends[0].conn->pair->lag = (struct soft_lag){ 0 };	/* that is another reason */
+			soft_progress_poll(ends[1].dev);
+		read_large(PROTO_MIN, 2);
+		ends[0].conn->shm->desched = (struct shm_desched){ 0 };	/* that is another reason */
 		read_large(64, 3);
 	} while (*direct != before && now() < until);
 	assert_int_equal(*direct, before);
@@ -734,20 +736,20 @@ static void who_answers_late_is_not_waited_for(void **state)
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
 
 	(void)state;
-	for (int way = 0; way < 2; way++) {
+	for (int proto = 0; proto < 2; proto++) {
 		const uint32_t *direct;
 
 		open_sleeper();
-		direct = &ends[0].conn->pair->direct;
+		direct = &ends[0].conn->shm->direct;
 		let_poll();
 		for (unsigned i = 0; i < 17; i++)
-			post_to_laggard(opcodes[way], i);
+			post_to_laggard(opcodes[proto], i);
 		assert_int_equal(*direct, 0);
 		for (unsigned i = 0; i < 16; i++)
-			post_to_laggard(opcodes[way], i);
+			post_to_laggard(opcodes[proto], i);
 		assert_int_equal(*direct, 16);
 		ends[0].dev->want_direct = false;
-		post_to_laggard(opcodes[way], 0);
+		post_to_laggard(opcodes[proto], 0);
 		assert_int_equal(*direct, 16);
 		let_sleep();
 		close_two();
@@ -766,7 +768,7 @@ static void what_is_fresh_teaches_nothing(void **state)
 	for (unsigned i = 0; i < 8; i++)
 		read_large(RING_CHUNK, i);
 	assert_int_equal(ends[0].dev->reads.size[1].turn, 8);
-	assert_int_equal(ends[0].conn->pair->direct, 4);
+	assert_int_equal(ends[0].conn->shm->direct, 4);
 	assert_int_equal(ns[0], 0);
 	assert_int_not_equal(ns[1], 0);
 	for (unsigned i = 0; i < 64 && !ns[0]; i++)
@@ -792,7 +794,7 @@ static void a_large_read_waits_for_its_turn(void **state)
 		assert_true(has_pattern(ends[0].buf, length, i));
 		assert_true(has_pattern(ends[1].buf, length, i));
 	}
-	assert_true(ends[0].conn->pair->direct > 0);
+	assert_true(ends[0].conn->shm->direct > 0);
 	close_two();
 }
 
@@ -801,11 +803,11 @@ static void a_large_read_that_the_kernel_refuses(void **state)
 {
 	(void)state;
 	open_sleeper();
-	let_win(&ends[0].dev->reads, SOFT_WAY_KERNEL);
+	let_win(&ends[0].dev->reads, PROTO_CMA);
 	copies_refused = true;
 	read_large(100000, 1);
 	copies_refused = false;
-	assert_int_equal(ends[0].conn->pair->direct, 0);
+	assert_int_equal(ends[0].conn->shm->direct, 0);
 	close_two();
 
 	open_sleeper();
@@ -815,7 +817,7 @@ static void a_large_read_that_the_kernel_refuses(void **state)
 	meanwhile_at = copies + 1;
 	post_to_other(IBV_WR_RDMA_READ, 100000, 0);
 	assert_int_equal(next_status(&ends[0]), IBV_WC_REM_ACCESS_ERR);
-	assert_int_equal(ends[0].conn->pair->direct, 1);
+	assert_int_equal(ends[0].conn->shm->direct, 1);
 	meanwhile = NULL;
 	register_anew();
 	close_two();
@@ -827,18 +829,18 @@ static void reads_beyond_the_largest_take_the_ring(void **state)
 	open_sleeper();
 	OK(ops->dereg_mr(ends[0].mr));
 	free(ends[0].buf);
-	ends[0].buf = aligned_alloc(4096, 2 * CHOICE_MAX);
-	OK(ops->reg_mr(ends[0].pd, ends[0].buf, 2 * CHOICE_MAX, IBV_ACCESS_LOCAL_WRITE, NULL,
+	ends[0].buf = aligned_alloc(4096, 2 * PROTO_MAX);
+	OK(ops->reg_mr(ends[0].pd, ends[0].buf, 2 * PROTO_MAX, IBV_ACCESS_LOCAL_WRITE, NULL,
 		       &ends[0].mr));
 	OK(ops->dereg_mr(ends[1].mr));
 	free(ends[1].buf);
-	ends[1].buf = aligned_alloc(4096, 2 * CHOICE_MAX);
-	OK(ops->reg_mr(ends[1].pd, ends[1].buf, 2 * CHOICE_MAX, IBV_ACCESS_LOCAL_WRITE |
+	ends[1].buf = aligned_alloc(4096, 2 * PROTO_MAX);
+	OK(ops->reg_mr(ends[1].pd, ends[1].buf, 2 * PROTO_MAX, IBV_ACCESS_LOCAL_WRITE |
 		       IBV_ACCESS_REMOTE_READ, NULL, &ends[1].mr));
-	read_large(CHOICE_MAX, 1);
-	assert_int_equal(ends[0].conn->pair->direct, 1);
-	read_large(CHOICE_MAX + 1, 2);
-	assert_int_equal(ends[0].conn->pair->direct, 1);
+	read_large(PROTO_MAX, 1);
+	assert_int_equal(ends[0].conn->shm->direct, 1);
+	read_large(PROTO_MAX + 1, 2);
+	assert_int_equal(ends[0].conn->shm->direct, 1);
 	close_two();
 }
 
@@ -865,21 +867,21 @@ static const enum ibv_wr_opcode givers[] = { IBV_WR_RDMA_WRITE, IBV_WR_SEND };
 static void large_payloads_are_lent(void **state)
 {
 	(void)state;
-	for (int way = 0; way < 4; way++) {
+	for (int proto = 0; proto < 4; proto++) {
 		uint32_t before, parts = 0;
 
 		open_sleeper();
-		let_win(&ends[0].dev->writes, way & 2 ? SOFT_WAY_RING : SOFT_WAY_KERNEL);
-		give_large(givers[way & 1], RING_CHUNK, 99);	/* one message of the ring */
-		before = ends[1].conn->pair->fetched;
+		let_win(&ends[0].dev->writes, proto & 2 ? PROTO_COPY : PROTO_CMA);
+		give_large(givers[proto & 1], RING_CHUNK, 99);	/* one message of the ring */
+		before = ends[1].conn->shm->fetched;
 		for (unsigned i = 1; i < LARGE; i++) {
-			give_large(givers[way & 1], large[i], i);
-			parts += (large[i] + RING_LENT - 1) / RING_LENT;
+			give_large(givers[proto & 1], large[i], i);
+			parts += (large[i] + RING_RNDV_MAX - 1) / RING_RNDV_MAX;
 		}
-		if (way & 2)
-			assert_int_equal(ends[1].conn->pair->fetched, 0);
+		if (proto & 2)
+			assert_int_equal(ends[1].conn->shm->fetched, 0);
 		else
-			assert_true(!before && ends[1].conn->pair->fetched >= parts);
+			assert_true(!before && ends[1].conn->shm->fetched >= parts);
 		close_two();
 	}
 }
@@ -888,33 +890,33 @@ static void large_payloads_are_lent(void **state)
 static void large_writes_in_a_row_are_a_series(void **state)
 {
 	enum { LENGTH = 20000, N = 3 };
-	const struct soft_pair *pair;
+	const struct shm_conn *shm;
 	const struct soft_qp *qp;
 
 	(void)state;
 	open_sleeper();
 	let_poll();
-	pair = ends[0].conn->pair;
+	shm = ends[0].conn->shm;
 	qp = ends[0].conn->qp;
-	ends[0].conn->pair->tx.touched = RING_BULK;
-	let_win(&ends[0].dev->writes, SOFT_WAY_RING);
+	ends[0].conn->shm->tx.touched = RING_BULK;
+	let_win(&ends[0].dev->writes, PROTO_COPY);
 	for (int i = 0; i < N; i++)
 		post_to_other(IBV_WR_RDMA_WRITE, LENGTH, i * LENGTH);
-	assert_int_equal(pair->writes.under_way, N);
-	let_win(&ends[0].dev->writes, SOFT_WAY_RING);		/* the kernel's turn to be tried */
+	assert_int_equal(shm->writes.under_way, N);
+	let_win(&ends[0].dev->writes, PROTO_COPY);		/* the kernel's turn to be tried */
 	ends[0].dev->writes.size[1].turn = 1 << 20;
 	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, N * LENGTH);
 	assert_int_equal(ends[0].conn->tx.cursor.wqe, qp->sq_tail - 1);
 	for (int i = 0; i < N; i++)
 		done(&ends[0]);
-	assert_int_equal(pair->writes.under_way, 1);
-	assert_int_equal(pair->writes.bytes, 0);
+	assert_int_equal(shm->writes.under_way, 1);
+	assert_int_equal(shm->writes.bytes, 0);
 	assert_int_not_equal(ends[0].dev->writes.size[1].ns[0], 1);	/* it was learned from */
 	done(&ends[0]);
-	assert_int_equal(pair->writes.bytes, LENGTH);
-	let_win(&ends[0].dev->writes, SOFT_WAY_RING);		/* no tries: nothing waits, or is told */
+	assert_int_equal(shm->writes.bytes, LENGTH);
+	let_win(&ends[0].dev->writes, PROTO_COPY);		/* no tries: nothing waits, or is told */
 	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, 0);
-	let_win(&ends[0].dev->writes, SOFT_WAY_KERNEL);
+	let_win(&ends[0].dev->writes, PROTO_CMA);
 	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, LENGTH);
 	assert_int_equal(ends[0].conn->tx.cursor.wqe, qp->sq_tail);
 	done(&ends[0]);
@@ -931,10 +933,10 @@ static void what_is_late_is_copied_at_once(void **state)
 
 	(void)state;
 	open_sleeper();
-	let_win(&ends[0].dev->writes, SOFT_WAY_KERNEL);
+	let_win(&ends[0].dev->writes, PROTO_CMA);
 	pattern(ends[0].buf, 100000, 3);
 	post_to_other(IBV_WR_SEND, 100000, 0);
-	while (!__atomic_load_n(&ends[1].conn->pair->fetched, __ATOMIC_RELAXED))
+	while (!__atomic_load_n(&ends[1].conn->shm->fetched, __ATOMIC_RELAXED))
 		if (now() > end)
 			fail_msg("it is not copied before there is a receive");
 	settle(&ends[1]);
@@ -949,20 +951,20 @@ static void what_is_late_is_copied_at_once(void **state)
 static void what_can_not_be_copied_is_given(void **state)
 {
 	(void)state;
-	for (int way = 0; way < 4; way++) {
+	for (int proto = 0; proto < 4; proto++) {
 		open_sleeper();
-		let_win(&ends[0].dev->writes, SOFT_WAY_KERNEL);
-		if (way & 2)		/* may be reached, and then no more */
-			give_large(givers[way & 1], 100001, 1);
+		let_win(&ends[0].dev->writes, PROTO_CMA);
+		if (proto & 2)		/* may be reached, and then no more */
+			give_large(givers[proto & 1], 100001, 1);
 		copies_refused = true;
-		give_large(givers[way & 1], 100001, 2);
-		assert_true(ends[0].conn->pair->wanted);
-		assert_int_equal(ends[1].conn->pair->asked, 100001 / RING_CHUNK + 1);
+		give_large(givers[proto & 1], 100001, 2);
+		assert_true(ends[0].conn->shm->fallback_request);
+		assert_int_equal(ends[1].conn->shm->asked, 100001 / RING_CHUNK + 1);
 		copies_refused = false;
 		for (unsigned i = 1; i < LARGE; i++)
-			give_large(givers[way & 1], large[i], i);
-		assert_int_equal(ends[1].conn->pair->fetched, way >> 1);
-		assert_int_equal(ends[1].conn->pair->asked, 100001 / RING_CHUNK + 1);
+			give_large(givers[proto & 1], large[i], i);
+		assert_int_equal(ends[1].conn->shm->fetched, proto >> 1);
+		assert_int_equal(ends[1].conn->shm->asked, 100001 / RING_CHUNK + 1);
 		close_two();
 	}
 }
@@ -978,15 +980,15 @@ static void take_back(void)
 static void what_was_recalled_is_not_delivered(void **state)
 {
 	(void)state;
-	for (int way = 0; way < 2; way++) {
+	for (int proto = 0; proto < 2; proto++) {
 		open_sleeper();
-		let_win(&ends[0].dev->writes, SOFT_WAY_KERNEL);
+		let_win(&ends[0].dev->writes, PROTO_CMA);
 		post_receive(&ends[1]);
 		post_receive(&ends[1]);
 		give_large(IBV_WR_RDMA_WRITE, 100000, 1);
 		meanwhile = take_back;
 		meanwhile_at = copies + 1;
-		copies_refused = way == 1;
+		copies_refused = proto == 1;
 		post_to_other(IBV_WR_SEND, 100000, 0);
 		post_to_other(IBV_WR_SEND, 8, 0);
 		assert_int_equal(next_status(&ends[0]), IBV_WC_WR_FLUSH_ERR);
@@ -1006,13 +1008,13 @@ static void what_is_gone_is_not_given(void **state)
 {
 	(void)state;
 	open_sleeper();
-	let_win(&ends[0].dev->writes, SOFT_WAY_KERNEL);
+	let_win(&ends[0].dev->writes, PROTO_CMA);
 	give_large(IBV_WR_RDMA_WRITE, 100000, 1);
 	copies_refused = true;
-	dapl_spin_lock(&ends[1].dev->engine);
+	dapl_spin_lock(&ends[1].dev->progress_lock);
 	post_to_other(IBV_WR_RDMA_WRITE, 100000, 0);
 	OK(ops->dereg_mr(ends[0].mr));
-	dapl_spin_unlock(&ends[1].dev->engine);
+	dapl_spin_unlock(&ends[1].dev->progress_lock);
 	assert_int_equal(next_status(&ends[0]), IBV_WC_LOC_PROT_ERR);
 	wait_up(&ends[1], BROKEN);
 	copies_refused = false;
@@ -1044,14 +1046,14 @@ static void elsewhere(struct ring_slot *slot)
 static void lent_too_little(struct ring_slot *slot)
 {
 	slot->op = WIRE_SEND;
-	slot->flags = RING_IS_LAST | RING_IS_LENT;
+	slot->flags = RING_IS_LAST | RING_IS_RNDV;
 	slot->length = RING_CHUNK;
 }
 
 static void lent_too_much(struct ring_slot *slot)
 {
 	lent_too_little(slot);
-	slot->length = RING_LENT + 1;
+	slot->length = RING_RNDV_MAX + 1;
 }
 
 /* The sender knows nothing of it when it's asked. */
@@ -1060,7 +1062,7 @@ static void lent_nowhere(struct ring_slot *slot)
 	lent_too_little(slot);
 	slot->length = RING_CHUNK + 1;
 	slot->address = 4096;
-	soft_direct_lend(ends[0].conn->pair);
+	rndv_enable(ends[0].conn->shm);
 }
 
 static void request_too_short(struct ring_slot *slot)
@@ -1108,13 +1110,13 @@ static void nonsense_in_a_ring_ends_its_connection(void **state)
 
 		open_two(0);
 		post_receive(&ends[1]);
-		tx = &ends[0].conn->pair->tx;
+		tx = &ends[0].conn->shm->tx;
 		slot = &tx->slot[tx->tail % RING_SLOTS];
 		bad[i](slot);
 		__atomic_store_n(&slot->seq, tx->tail + 1, __ATOMIC_RELEASE);
 		while (!__atomic_load_n(&came[1][BROKEN], __ATOMIC_ACQUIRE) &&
 		       !ibv_poll_cq(ends[1].cq, 0, NULL))
-			soft_engine_poll(ends[1].dev);
+			soft_progress_poll(ends[1].dev);
 		wait_up(&ends[1], BROKEN);
 		assert_int_equal(next_status(&ends[1]), IBV_WC_WR_FLUSH_ERR);
 		close_two();
@@ -1129,16 +1131,16 @@ static unsigned stores;
 /* What its peer does. */
 static void tell_nothing(struct dapl_conn *conn)
 {
-	struct ring_told *told = (struct ring_told *)conn->pair->tx.told;
+	struct ring_ack *ack = (struct ring_ack *)conn->shm->tx.ack;
 
-	__atomic_add_fetch(&told->count, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&ack->count, 1, __ATOMIC_RELEASE);
 }
 
-bool __real_soft_pair_receive(struct dapl_conn *conn, bool later);
-bool __wrap_soft_pair_receive(struct dapl_conn *conn, bool later);
-bool __wrap_soft_pair_receive(struct dapl_conn *conn, bool later)
+bool __real_shm_conn_receive(struct dapl_conn *conn, bool later);
+bool __wrap_shm_conn_receive(struct dapl_conn *conn, bool later);
+bool __wrap_shm_conn_receive(struct dapl_conn *conn, bool later)
 {
-	bool more = __real_soft_pair_receive(conn, later);
+	bool more = __real_shm_conn_receive(conn, later);
 
 	if (conn->owner != &ends[1] || !__atomic_load_n(&stores_on, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&stores, __ATOMIC_RELAXED) == STORES_MAX)
@@ -1154,10 +1156,10 @@ static void who_stores_on_after_its_end_is_not_waited_for(void **state)
 	(void)state;
 	open_two(0);
 	__atomic_store_n(&stores_on, true, __ATOMIC_RELAXED);
-	soft_engine_lock(ends[0].dev);
+	soft_progress_lock(ends[0].dev);
 	tell_nothing(ends[1].conn);
 	OK(shutdown(ends[0].conn->fd, SHUT_WR));
-	soft_engine_unlock(ends[0].dev);
+	soft_progress_unlock(ends[0].dev);
 	wait_up(&ends[1], BROKEN);
 	__atomic_store_n(&stores_on, false, __ATOMIC_RELAXED);
 	assert_in_range(__atomic_load_n(&stores, __ATOMIC_RELAXED), 1, STORES_MAX - 1);
@@ -1168,7 +1170,7 @@ static void who_stores_on_after_its_end_is_not_waited_for(void **state)
 
 struct fetch_request {
 	char greeting[8];
-	uint64_t key, station;
+	uint64_t key, process;
 };
 
 static int knock(const uint8_t token[16])
@@ -1187,21 +1189,21 @@ static int knock(const uint8_t token[16])
 }
 
 /* With three descriptors, unless the first is negative. */
-static void say(int fd, const void *data, size_t length, int bell, int board, int calls)
+static void say(int fd, const void *data, size_t length, int wake_fd, int mr_dir, int pending)
 {
 	char control[CMSG_SPACE(3 * sizeof(int))] __attribute__((aligned(8))) = { 0 };
 	struct iovec iov = { (void *)data, length };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct cmsghdr *c;
 
-	if (bell >= 0) {
+	if (wake_fd >= 0) {
 		msg.msg_control = control;
 		msg.msg_controllen = sizeof control;
 		c = CMSG_FIRSTHDR(&msg);
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
 		c->cmsg_len = CMSG_LEN(3 * sizeof(int));
-		memcpy(CMSG_DATA(c), (int[]){ bell, board, calls }, 3 * sizeof(int));
+		memcpy(CMSG_DATA(c), (int[]){ wake_fd, mr_dir, pending }, 3 * sizeof(int));
 	}
 	assert_int_equal(sendmsg(fd, &msg, MSG_NOSIGNAL), length);
 }
@@ -1219,53 +1221,53 @@ static ssize_t hears(int fd)
 static void strangers_get_no_memory(void **state)
 {
 	struct fetch_request request = { "daplshm5", 0, 77 }, other;
-	int bell = eventfd(0, EFD_NONBLOCK), blocking = eventfd(0, 0), fd, pipes[2];
+	int wake_fd = eventfd(0, EFD_NONBLOCK), blocking = eventfd(0, 0), fd, pipes[2];
 	int file = memfd_create("t", MFD_ALLOW_SEALING), small = memfd_create("t", 0);
-	int calls = memfd_create("t", MFD_ALLOW_SEALING);
-	struct soft_segment *segment;
-	struct soft_offer *offer;
+	int pending = memfd_create("t", MFD_ALLOW_SEALING);
+	struct shm_segment *segment;
+	struct attach_offer *offer;
 	uint8_t token[16];
 
 	(void)state;
-	OK(pipe(pipes) | ftruncate(file, sizeof(struct soft_board)) | ftruncate(small, 100));
-	OK(ftruncate(calls, sizeof(struct soft_calls)));
+	OK(pipe(pipes) | ftruncate(file, sizeof(struct shm_mr_dir)) | ftruncate(small, 100));
+	OK(ftruncate(pending, sizeof(struct shm_pending)));
 	OK(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
-	OK(fcntl(calls, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
+	OK(fcntl(pending, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
 	open_end(&ends[1]);
-	soft_engine_lock(ends[1].dev);
-	offer = soft_offer_new(ends[1].dev, NULL, token);
-	soft_engine_unlock(ends[1].dev);
+	soft_progress_lock(ends[1].dev);
+	offer = attach_offer_new(ends[1].dev, NULL, token);
+	soft_progress_unlock(ends[1].dev);
 	assert_non_null(offer);
 	memcpy(&request.key, token + 8, 8);
-	for (int way = 0; way < 9; way++) {
+	for (int proto = 0; proto < 9; proto++) {
 		other = request;
 		fd = knock(token);
-		switch (way) {
+		switch (proto) {
 		case 0:			/* does not know the key */
 			other.key ^= 1ull << 40;
-			say(fd, &other, sizeof other, bell, file, calls);
+			say(fd, &other, sizeof other, wake_fd, file, pending);
 			break;
 		case 1:			/* another version */
 			other.greeting[7]++;
-			say(fd, &other, sizeof other, bell, file, calls);
+			say(fd, &other, sizeof other, wake_fd, file, pending);
 			break;
 		case 2:			/* no descriptors */
 			say(fd, &other, sizeof other, -1, -1, -1);
 			break;
 		case 3:			/* a bell that is none */
-			say(fd, &other, sizeof other, pipes[1], file, calls);
+			say(fd, &other, sizeof other, pipes[1], file, pending);
 			break;
 		case 4:			/* one that may block */
-			say(fd, &other, sizeof other, blocking, file, calls);
+			say(fd, &other, sizeof other, blocking, file, pending);
 			break;
 		case 5:			/* a file that may shrink */
-			say(fd, &other, sizeof other, bell, small, calls);
+			say(fd, &other, sizeof other, wake_fd, small, pending);
 			break;
 		case 6:			/* half a request */
-			say(fd, &other, 12, bell, file, calls);
+			say(fd, &other, 12, wake_fd, file, pending);
 			break;
 		case 7:			/* a page for calls that may shrink */
-			say(fd, &other, sizeof other, bell, file, small);
+			say(fd, &other, sizeof other, wake_fd, file, small);
 			break;
 		case 8:			/* nothing: time runs out */
 			break;
@@ -1274,21 +1276,21 @@ static void strangers_get_no_memory(void **state)
 		close(fd);
 	}
 	fd = knock(token);		/* all is right: and only once */
-	say(fd, &request, sizeof request, bell, file, calls);
+	say(fd, &request, sizeof request, wake_fd, file, pending);
 	assert_true(hears(fd) > 0);
 	close(fd);
 	fd = knock(token);
-	say(fd, &request, sizeof request, bell, file, calls);
+	say(fd, &request, sizeof request, wake_fd, file, pending);
 	assert_int_equal(hears(fd), 0);
 	close(fd);
-	segment = soft_offer_end(offer);
+	segment = attach_offer_end(offer);
 	assert_non_null(segment);
-	soft_segment_put(segment);
+	shm_segment_put(segment);
 	close_end(&ends[1]);
-	close(bell);
+	close(wake_fd);
 	close(blocking);
 	close(file);
-	close(calls);
+	close(pending);
 	close(small);
 	close(pipes[0]);
 	close(pipes[1]);

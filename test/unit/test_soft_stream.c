@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_soft_stream.c - the software RNIC's receiver, byte by byte: a stream does the same
- * wherever it is cut; and every check has its Terminate, its trace line, and ends the
- * connection the same way. test_soft_wire.c does the same over TCP, with MPA before it. */
+/* test_soft_stream.c - the receiver of the software RNIC, byte by byte: a stream has the same effect
+ * wherever it is cut; each check has a Terminate and a trace line, and ends the connection in the
+ * same way. test_soft_wire.c tests the device over TCP, including the MPA handshake. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "soft_stream.h"
+#include "dapl/soft/progress/progress.h"
 
 /* --- upcalls ----------------------------------------------------------------------- */
 
@@ -114,8 +115,8 @@ static void add_response(const struct stream *s, uint32_t offset, uint32_t size,
 		.stag = STREAM_SINK + 1, .to = offset }, body, size);
 }
 
-/* One of everything. Receives 1 to 3 and a read (id 10), an atomic (id 11) of ours are out. */
-static void compose(const struct stream *s, bool ours)
+/* One message of each kind. Outstanding are receives 1 to 3, a read (id 10) and an atomic (id 11). */
+static void compose(const struct stream *s, bool peer_is_dapl)
 {
 	struct wire_segment invalidate = send_of(WIRE_SEND_INV, 3, 0, true);
 	uint32_t open = stream_device.open->rkey;
@@ -136,7 +137,7 @@ static void compose(const struct stream *s, bool ours)
 	add_response(s, 0, 50, false);
 	add_response(s, 50, 250, true);
 	add(s, invalidate, text, 3);
-	if (!ours)
+	if (!peer_is_dapl)
 		return;
 	add_atomic(s, 2, WIRE_ATOMIC_FETCH_ADD, open, 64);
 	wire_put32(body, 2);
@@ -144,11 +145,11 @@ static void compose(const struct stream *s, bool ours)
 	add(s, control(WIRE_ATOMIC_RESPONSE, WIRE_QN_ATOMIC, 1), body, 12);
 	memset(body, 0, sizeof body);
 	wire_put32(body, 99);
-	add(s, control(WIRE_IMMEDIATE, WIRE_QN_SEND, 4), body, 8);	/* no receive: late */
+	add(s, control(WIRE_IMMEDIATE, WIRE_QN_SEND, 4), body, 8);	/* no receive: unexpected */
 	add(s, send_of(WIRE_SEND_SE_IMM, 5, 0, true), text, 20);
 	memset(body, 0, sizeof body);
-	add(s, control(WIRE_ACK, WIRE_QN_OURS, 1), body, 16);
-	add(s, control(WIRE_GOODBYE, WIRE_QN_OURS, 2), "", 0);
+	add(s, control(WIRE_ACK, WIRE_QN_DAPL, 1), body, 16);
+	add(s, control(WIRE_CLOSE, WIRE_QN_DAPL, 2), "", 0);
 }
 
 /* --- cut anywhere ------------------------------------------------------------------ */
@@ -158,7 +159,7 @@ struct outcome {
 	struct ibv_wc wc[MOST_WCS];
 	unsigned wcs;
 	char open[STREAM_REGION], local[STREAM_LOCAL];
-	uint8_t out[4096];		/* without acknowledgements: they come as they come */
+	uint8_t out[4096];		/* without acknowledgements, whose times vary */
 	size_t out_length;
 };
 
@@ -174,7 +175,7 @@ static void keep_frames(const struct stream *s, struct outcome *o)
 		memcpy(o->out + o->out_length, ulpdu, n);
 		o->out_length += n;
 		/* message numbers of a private queue count acknowledgements */
-		if ((ulpdu[1] & 15) == WIRE_GOODBYE)
+		if ((ulpdu[1] & 15) == WIRE_CLOSE)
 			memset(o->out + o->out_length - n + 10, 0, 4);
 	}
 	assert_int_equal(n, 0);
@@ -195,12 +196,12 @@ static struct outcome *run(const struct stream_options *options, size_t first, s
 		assert_true(stream_receive(&s, i, i * 1000, 100));
 	assert_true(stream_bind(&s, 9, 0, 64));
 	assert_true(stream_request(&s, 10, IBV_WR_RDMA_READ, 8000, 300, 1, 0));
-	if (options->ours)
+	if (options->peer_is_dapl)
 		assert_true(stream_request(&s, 11, IBV_WR_ATOMIC_FETCH_AND_ADD, 9000, 8, 1, 0));
-	compose(&s, options->ours);
+	compose(&s, options->peer_is_dapl);
 	stream_put(&s, bytes, first, cut);
 	stream_put(&s, bytes + first, length - first, cut);
-	if (options->ours) {
+	if (options->peer_is_dapl) {
 		assert_true(stream_receive(&s, 4, 4000, 100));
 		assert_true(stream_receive(&s, 5, 5000, 100));
 	}
@@ -228,15 +229,15 @@ static void assert_same(const struct outcome *a, const struct outcome *b)
 	assert_memory_equal(a->out, b->out, a->out_length);
 }
 
-static void cut_anywhere(void **state)
+static void stream_may_be_cut_anywhere(void **state)
 {
 	(void)state;
 	for (int kind = 0; kind < 4; kind++) {
-		struct stream_options options = { .ours = kind & 1, .crc = kind & 2 };
+		struct stream_options options = { .peer_is_dapl = kind & 1, .crc = kind & 2 };
 		struct outcome *whole = run(&options, 0, 0), *cut;
 
-		/* all there, none failed: what the cuts are compared with says something */
-		assert_int_equal(whole->wcs, options.ours ? 8 : 5);
+		/* all completed, none failed: a valid reference for the cuts */
+		assert_int_equal(whole->wcs, options.peer_is_dapl ? 8 : 5);
 		for (unsigned i = 0; i < whole->wcs; i++)
 			assert_int_equal(whole->wc[i].status, IBV_WC_SUCCESS);
 		for (size_t at = 1; at < length; at++) {
@@ -253,7 +254,7 @@ static void cut_anywhere(void **state)
 	}
 }
 
-/* What messages of one kind carry, one after the other. */
+/* The payloads of all messages of one kind, joined. */
 static size_t payload_of(const struct stream *s, uint8_t op, uint8_t *to)
 {
 	const uint8_t *ulpdu;
@@ -272,8 +273,8 @@ static size_t payload_of(const struct stream *s, uint8_t op, uint8_t *to)
 	return total;
 }
 
-/* A socket that takes frames in parts: what arrives is whole. */
-static void sent_in_parts(void **state)
+/* The socket takes frames in parts; the peer receives whole frames. */
+static void frames_sent_in_parts_arrive_whole(void **state)
 {
 	static const struct stream_options wide = { .crc = true }, narrow = { .crc = true,
 		.narrow = true };
@@ -317,7 +318,7 @@ static bool scratch_used(void)
 
 enum { LARGE = 12000 };
 
-/* Its end is in a small segment. */
+/* A large message whose last segment is small. */
 static void put_large(struct stream *s, uint32_t msn, uint8_t fill)
 {
 	enum { FIRST = LARGE - 1000 };
@@ -334,15 +335,15 @@ static void put_large(struct stream *s, uint32_t msn, uint8_t fill)
 		assert_int_equal((uint8_t)stream_device.memory->local[i], fill);
 }
 
-/* The second of two large messages is copied by the kernel only; small ones are read many at once. */
-static void large_ones_go_into_place(void **state)
+/* The second of two large messages is received in place; small messages are read many at once. */
+static void large_messages_are_received_in_place(void **state)
 {
 	enum { SMALL = 61 };
 	uint8_t text[100];
 	struct stream s;
 
 	(void)state;
-	stream_open(&s, &(struct stream_options){ .ours = true });
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
 	for (int i = 0; i < SMALL + 3; i++)
 		assert_true(stream_receive(&s, i, 0, LARGE));
 	put_large(&s, 1, 1);
@@ -361,7 +362,7 @@ static void large_ones_go_into_place(void **state)
 	stream_close(&s);
 }
 
-/* Whatever byte is wrong, with CRC nothing of that frame happens. */
+/* With CRC, a frame with any wrong byte has no effect. */
 static void any_wrong_byte_is_caught_by_the_crc(void **state)
 {
 	struct stream_options options = { .crc = true };
@@ -395,12 +396,12 @@ static void any_wrong_byte_is_caught_by_the_crc(void **state)
 
 /* --- every check ------------------------------------------------------------------- */
 
-/* What a bad peer sends; the name is what the trace calls the check. */
+/* The messages of a faulty peer, one for each check. */
 struct bad {
 	const char *check;
 	int term;
 	void (*send)(const struct stream *s);
-	bool ours;
+	bool peer_is_dapl;
 };
 
 static void raw(const struct stream *s, const char *ulpdu, size_t n)
@@ -417,7 +418,7 @@ BAD(version_untagged) { raw(s, "\x42\x43\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 18); }
 BAD(version_rdmap) { raw(s, "\x41\x83\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 18); }
 BAD(tagged_send) { raw(s, "\xc1\x43\0\0\0\0\0\0\0\0\0\0\0", 14); }
 BAD(atomic_of_a_stranger) { add_atomic(s, 1, WIRE_ATOMIC_FETCH_ADD, stream_device.open->rkey, 0); }
-BAD(goodbye_of_a_stranger) { add(s, control(WIRE_GOODBYE, WIRE_QN_OURS, 1), "", 0); }
+BAD(close_from_other_implementation) { add(s, control(WIRE_CLOSE, WIRE_QN_DAPL, 1), "", 0); }
 BAD(queue) { add(s, control(WIRE_SEND, 1, 1), "", 0); }
 BAD(number) { add(s, send_of(WIRE_SEND, 2, 0, true), "", 0); }
 BAD(offset) { add(s, send_of(WIRE_SEND, 1, 1, true), "", 0); }
@@ -474,14 +475,14 @@ BAD(ack_of_the_future)
 {
 	uint8_t body[16] = { 0, 0, 0, 9 };
 
-	add(s, control(WIRE_ACK, WIRE_QN_OURS, 1), body, 16);
+	add(s, control(WIRE_ACK, WIRE_QN_DAPL, 1), body, 16);
 }
 BAD(window_overrun)
 {
 	uint8_t ulpdu[4096] = { 0 };
 	uint32_t msn = 1;
 
-	/* far beyond the megabyte that a sender of ours may have under way */
+	/* far beyond the window of a megabyte */
 	for (struct stream *w = (struct stream *)s; msn < 400 && w->alive; msn++) {
 		uint8_t fpdu[4112];
 		struct wire_segment seg = send_of(WIRE_SEND, msn, 0, true);
@@ -499,7 +500,7 @@ static const struct bad bad[] = {
 	{ "RDMAP version", WIRE_TERM_RDMAP_VERSION, version_rdmap, false },
 	{ "opcode", WIRE_TERM_OPCODE, tagged_send, false },
 	{ "opcode", WIRE_TERM_OPCODE, atomic_of_a_stranger, false },
-	{ "opcode", WIRE_TERM_OPCODE, goodbye_of_a_stranger, false },
+	{ "opcode", WIRE_TERM_OPCODE, close_from_other_implementation, false },
 	{ "queue number", WIRE_TERM_QN, queue, false },
 	{ "message sequence number", WIRE_TERM_MSN, number, false },
 	{ "message offset", WIRE_TERM_MO, offset, false },
@@ -532,7 +533,7 @@ static const struct bad bad[] = {
 	{ "receive for a send", WIRE_TERM_NO_BUFFER, window_overrun, true },
 };
 
-/* The one trace line that says which check it was. */
+/* The one trace line, which names the check. */
 static void assert_traced(const struct bad *b)
 {
 	char text[8192] = "", line[128];
@@ -552,7 +553,7 @@ static void assert_traced(const struct bad *b)
 	assert_non_null(strstr(text, line));
 }
 
-/* The last frame, and nothing behind it. */
+/* The Terminate is the last frame. */
 static void assert_terminated(const struct stream *s, const struct bad *b)
 {
 	const uint8_t *ulpdu, *last = NULL;
@@ -570,7 +571,7 @@ static void assert_terminated(const struct stream *s, const struct bad *b)
 	assert_int_equal(wire_get32(last + 14), 0);
 	assert_int_equal(wire_get16(last + 18), b->term);
 	assert_int_equal(wire_get16(last + 20), 0);
-	assert_int_equal(size, WIRE_UNTAGGED + 4 + (b->ours ? WIRE_TERMINATE_EXTRA : 0));
+	assert_int_equal(size, WIRE_UNTAGGED + 4 + (b->peer_is_dapl ? WIRE_TERMINATE_EXTRA : 0));
 }
 
 static void every_check_has_its_terminate(void **state)
@@ -588,7 +589,7 @@ static void every_check_has_its_terminate(void **state)
 			trace_set_level(TRC_LVL_ERROR);
 			broken = orderly_ends = 0;
 			memset(bytes, 0, sizeof bytes);
-			stream_open(&s, &(struct stream_options){ .ours = bad[i].ours,
+			stream_open(&s, &(struct stream_options){ .peer_is_dapl = bad[i].peer_is_dapl,
 								  .crc = crc });
 			if (posts) {
 				assert_true(stream_receive(&s, 1, 0, 100));
@@ -616,7 +617,7 @@ static void every_check_has_its_terminate(void **state)
 }
 
 /* More reads than were agreed: none can be answered while the socket takes nothing. */
-static void more_reads_than_agreed(void **state)
+static void more_reads_than_agreed_are_refused(void **state)
 {
 	struct bad b = { "read request", WIRE_TERM_NO_BUFFER, NULL, false };
 	struct stream s;
@@ -643,11 +644,11 @@ static void put_ack(struct stream *s, uint32_t msn, uint32_t ready)
 
 	wire_put32(body + 4, ready);
 	length = 0;
-	add(s, control(WIRE_ACK, WIRE_QN_OURS, msn), body, sizeof body);
+	add(s, control(WIRE_ACK, WIRE_QN_DAPL, msn), body, sizeof body);
 	stream_put(s, bytes, length, 0);
 }
 
-/* Sends that went out whole. */
+/* The number of Sends that were sent completely. */
 static unsigned sends_out(const struct stream *s)
 {
 	const uint8_t *ulpdu;
@@ -661,16 +662,16 @@ static unsigned sends_out(const struct stream *s)
 	return whole;
 }
 
-/* So many of the largest, and some more. */
+/* Posts that many of the largest Sends, and some more. */
 enum { IN_WINDOW = SOFT_WINDOW / (STREAM_LOCAL + SOFT_CHARGE), ALL = IN_WINDOW + 20 };
 
-/* An older device tells 0, also when 0 is the number of a Send that is not far. */
-static void nothing_told_is_nothing_expected(void **state)
+/* An older device announces 0, which must not count even if the next Sends are near number 0. */
+static void unknown_receives_do_not_open_the_window(void **state)
 {
 	struct stream s;
 
 	(void)state;
-	stream_open(&s, &(struct stream_options){ .ours = true });
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
 	s.conn->tx.cursor.msn_send = -ALL;
 	for (int i = 1; i <= ALL; i++)
 		assert_true(stream_request(&s, i, IBV_WR_SEND, 0, STREAM_LOCAL, 0, 0));
@@ -679,18 +680,18 @@ static void nothing_told_is_nothing_expected(void **state)
 	stream_close(&s);
 }
 
-/* Those that the peer has receives for go out; the others wait while it may have to keep a MiB. */
-static void window_is_for_the_unexpected(void **state)
+/* Sends with a receive at the peer are sent; the others wait while 1 MiB of them is unacknowledged. */
+static void window_counts_only_unexpected_sends(void **state)
 {
 	struct stream s;
 
 	(void)state;
-	stream_open(&s, &(struct stream_options){ .ours = true });
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
 	for (int i = 1; i <= ALL; i++)
 		assert_true(stream_request(&s, i, IBV_WR_SEND, 0, STREAM_LOCAL, 0, 0));
 	put_ack(&s, 1, 0);
 	assert_int_equal(sends_out(&s), IN_WINDOW);
-	put_ack(&s, 2, 5);		/* these have gone already */
+	put_ack(&s, 2, 5);		/* these are sent already */
 	assert_int_equal(sends_out(&s), IN_WINDOW);
 	put_ack(&s, 3, IN_WINDOW + 7);
 	assert_int_equal(sends_out(&s), IN_WINDOW + 7);
@@ -701,7 +702,7 @@ static void window_is_for_the_unexpected(void **state)
 	stream_close(&s);
 }
 
-/* Of the last acknowledgement: messages delivered, and the Sends that have a receive. */
+/* The contents of the last acknowledgement: messages delivered, and Sends that have a receive. */
 static void assert_told(const struct stream *s, uint32_t delivered, uint32_t ready)
 {
 	const uint8_t *ulpdu, *last = NULL;
@@ -723,23 +724,23 @@ static void put_send(struct stream *s, uint32_t msn, uint32_t mo, bool last)
 	stream_put(s, bytes, length, 0);
 }
 
-/* The peer is told of receives that nobody can take from its Sends. */
-static void receives_are_told(void **state)
+/* Acknowledgements announce only receives that no other QP can take. */
+static void acknowledgements_announce_receives(void **state)
 {
 	struct stream s;
 
 	(void)state;
-	stream_open(&s, &(struct stream_options){ .ours = true });
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
 	for (int i = 1; i <= 3; i++)
 		assert_true(stream_receive(&s, i, 0, 100));
 	put_send(&s, 1, 0, true);
 	assert_told(&s, 1, 3);
-	put_send(&s, 2, 0, false);	/* has one, and leaves one */
+	put_send(&s, 2, 0, false);	/* takes a receive, and leaves one */
 	assert_told(&s, 1, 3);
 	put_send(&s, 2, 10, true);
 	put_send(&s, 3, 0, true);
 	assert_told(&s, 3, 3);
-	put_send(&s, 4, 0, true);	/* without */
+	put_send(&s, 4, 0, true);	/* finds no receive */
 	put_send(&s, 5, 0, false);
 	assert_true(stream_receive(&s, 4, 0, 100));
 	stream_put(&s, bytes, 0, 0);
@@ -750,7 +751,7 @@ static void receives_are_told(void **state)
 	assert_told(&s, 5, 6);
 	stream_close(&s);
 
-	stream_open(&s, &(struct stream_options){ .ours = true, .srq = true });
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
 	assert_true(stream_receive(&s, 1, 0, 100));
 	assert_true(stream_receive(&s, 2, 0, 100));
 	put_send(&s, 1, 0, true);
@@ -758,28 +759,28 @@ static void receives_are_told(void **state)
 	stream_close(&s);
 }
 
-/* What the service thread does when bytes have come; nothing but that asks for an acknowledgement. */
+/* Receives like the service thread when bytes have arrived. Nothing else requests an acknowledgement. */
 static size_t sent_for(struct stream *s, const void *p, size_t n)
 {
 	uint8_t out[256];
 	ssize_t got;
 
 	assert_int_equal(send(s->peer, p, n, 0), n);
-	soft_engine_lock(stream_device.dev);
-	soft_engine_end(s->conn);
-	soft_engine_unlock(stream_device.dev);
+	soft_progress_lock(stream_device.dev);
+	soft_progress_end(s->conn);
+	soft_progress_unlock(stream_device.dev);
 	got = recv(s->peer, out, sizeof out, MSG_DONTWAIT);
 	return got > 0 ? got : 0;
 }
 
-/* A Send under way is not acknowledged piece by piece. */
-static void no_acknowledgement_midway(void **state)
+/* A Send is acknowledged once, not for each of its segments. */
+static void a_send_is_acknowledged_once(void **state)
 {
 	size_t at[4] = { 0 };
 	struct stream s;
 
 	(void)state;
-	stream_open(&s, &(struct stream_options){ .ours = true });
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
 	assert_true(stream_receive(&s, 1, 0, 100));
 	length = 0;
 	for (int i = 0; i < 3; i++) {
@@ -787,7 +788,7 @@ static void no_acknowledgement_midway(void **state)
 		at[i + 1] = length;
 	}
 	assert_int_equal(sent_for(&s, bytes, at[1]), 0);
-	s.conn->consumed += SOFT_WINDOW / 4;		/* as if so much had come */
+	s.conn->consumed += SOFT_WINDOW / 4;		/* as if as much had arrived */
 	assert_int_not_equal(sent_for(&s, bytes + at[1], at[2] - at[1]), 0);
 	assert_int_not_equal(sent_for(&s, bytes + at[2], at[3] - at[2]), 0);
 	stream_close(&s);
@@ -795,7 +796,7 @@ static void no_acknowledgement_midway(void **state)
 
 /* --- the peer's Terminate ---------------------------------------------------------- */
 
-/* What a read of ours completes with, for each code that a peer may send. */
+/* The status of a read, for each Terminate code that a peer may send. */
 static void every_terminate_is_understood(void **state)
 {
 	static const struct {
@@ -859,16 +860,16 @@ static int close_device(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cut_anywhere),
-		cmocka_unit_test(sent_in_parts),
-		cmocka_unit_test(large_ones_go_into_place),
+		cmocka_unit_test(stream_may_be_cut_anywhere),
+		cmocka_unit_test(frames_sent_in_parts_arrive_whole),
+		cmocka_unit_test(large_messages_are_received_in_place),
 		cmocka_unit_test(any_wrong_byte_is_caught_by_the_crc),
 		cmocka_unit_test(every_check_has_its_terminate),
-		cmocka_unit_test(more_reads_than_agreed),
-		cmocka_unit_test(window_is_for_the_unexpected),
-		cmocka_unit_test(nothing_told_is_nothing_expected),
-		cmocka_unit_test(receives_are_told),
-		cmocka_unit_test(no_acknowledgement_midway),
+		cmocka_unit_test(more_reads_than_agreed_are_refused),
+		cmocka_unit_test(window_counts_only_unexpected_sends),
+		cmocka_unit_test(unknown_receives_do_not_open_the_window),
+		cmocka_unit_test(acknowledgements_announce_receives),
+		cmocka_unit_test(a_send_is_acknowledged_once),
 		cmocka_unit_test(every_terminate_is_understood),
 	};
 

@@ -1,28 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_soft_wire.c - the software RNIC against a peer that is not one of ours: a plain
- * socket that speaks MPA, DDP and RDMAP by hand, well or badly. In both roles, with CRC
+/* test_soft_wire.c - the software RNIC against a peer of another implementation: a socket
+ * on which the test speaks MPA, DDP and RDMAP, correctly or not. In both roles, with CRC
  * and without, FPDUs cut anywhere; every bad frame must end in the right Terminate. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "common/trace.h"
 #include "dapl/core/device.h"
-#include "dapl/core/settings.h"
-#include "dapl/soft/wire.h"
-#include "own_network.h"
+#include "dapl/core/base/settings.h"
+#include "common/log.h"
+#include "dapl/soft/cm/half_open.h"
+#include "dapl/soft/tcp/wire.h"
+#include "test/own_network.h"
 
 static const struct dapl_device_ops *ops = &dapl_device_ops;
 
-#define OK(call) assert_int_equal((call), 0)
+#define OK(pending_nr) assert_int_equal((pending_nr), 0)
 
 /* --- upcalls: the last one of each kind -------------------------------------------- */
 
@@ -100,7 +106,7 @@ static void await(enum kind kind)
 	assert_int_equal(times(kind), 1);
 }
 
-/* --- our end ----------------------------------------------------------------------- */
+/* --- the device's end -------------------------------------------------------------- */
 
 enum { BUFFER = 1 << 20 };
 
@@ -146,6 +152,21 @@ static void close_us(void)
 	OK(ops->dealloc_pd(we.pd));
 	ops->close(we.dev);
 	free(we.buf);
+}
+
+/* Another endpoint in place of one whose connection has ended. */
+static void restart_us(void)
+{
+	struct ibv_qp_init_attr attr = { .cap = { 64, 64, 4, 4, 64 }, .qp_type = IBV_QPT_RC };
+
+	ops->release(we.conn);
+	await(RELEASED);
+	OK(ops->destroy_qp(we.qp));
+	attr.send_cq = attr.recv_cq = we.cq;
+	OK(ops->create_qp(we.dev, we.pd, &attr, &we.qp));
+	pthread_mutex_lock(&lock);
+	memset(came, 0, sizeof came);
+	pthread_mutex_unlock(&lock);
 }
 
 static struct dapl_conn_params params(const struct sockaddr_in *to)
@@ -199,7 +220,7 @@ static void in_any_order(uint64_t a, uint64_t b)
 		    (wc[0].wr_id == b && wc[1].wr_id == a));
 }
 
-/* --- the stranger ------------------------------------------------------------------ */
+/* --- the foreign peer -------------------------------------------------------------- */
 
 static int s;			/* its socket */
 static bool crc_on;
@@ -242,7 +263,7 @@ static bool get(void *p, size_t n)
 	return true;
 }
 
-/* An FPDU around a ULPDU. */
+/* Sends a ULPDU in an FPDU. */
 static void put_fpdu(const uint8_t *ulpdu, uint16_t n)
 {
 	uint8_t *fpdu = calloc(1, n + 16);
@@ -268,7 +289,7 @@ static void put_segment(struct wire_segment seg, const void *body, uint16_t n)
 	free(ulpdu);
 }
 
-/* The next FPDU of the device; false at its end. */
+/* Receives the next FPDU of the device. Returns false at the end of the stream. */
 static bool get_fpdu(uint8_t *ulpdu, uint16_t *n)
 {
 	uint8_t head[2], *rest, crc[4];
@@ -353,7 +374,7 @@ static bool get_mpa(bool reply, struct wire_mpa *mpa, uint8_t *pdata, size_t *n)
 
 static const struct wire_mpa four_reads = { .ird = 4, .ord = 4 };
 
-/* The stranger connects; the device accepts. */
+/* The foreign peer connects; the device accepts. */
 static struct wire_mpa passive_up(uint8_t flags, uint8_t revision, const struct wire_mpa *enhanced)
 {
 	struct dapl_conn_params p = params(NULL);
@@ -418,7 +439,7 @@ static void talk(void)
 		text[i] = (char)(i * 13);
 	post_recv(1, 0, 100);
 	post_recv(2, 1000, 10000);
-	/* goes out behind our first FPDU, or when the device is tired of waiting for it */
+	/* sent after the initiator's first FPDU, or after SOFT_FIRST_MS */
 	post(10, IBV_WR_SEND, 0, 50, 0, 0);
 	put_segment(seg, "0123456789", 10);
 	in_any_order(1, 10);
@@ -452,7 +473,7 @@ static void talk(void)
 		assert_memory_equal(ulpdu + 14, text + at, n - 14);
 		assert_int_equal(!!(ulpdu[0] & 0x40), at + n - 14 == 5000);
 	}
-	/* the device reads from us, and writes */
+	/* the device reads from the test, and writes */
 	post(20, IBV_WR_RDMA_READ, 40000, 3000, 0x123456789, 42);
 	post(21, IBV_WR_RDMA_WRITE, 40000, 10, 0x5555, 43);
 	assert_true(get_fpdu(ulpdu, &n));
@@ -475,7 +496,7 @@ static void talk(void)
 	assert_int_equal(n, 24);
 }
 
-static void as_responder(void **state)
+static void device_works_as_acceptor(void **state)
 {
 	static const int cuts[] = { 0, 1, 7, 1000 };
 
@@ -495,7 +516,7 @@ static void as_responder(void **state)
 		}
 }
 
-static void as_initiator(void **state)
+static void device_works_as_initiator(void **state)
 {
 	struct sockaddr_in at = loopback(0);
 	socklen_t length = sizeof at;
@@ -521,7 +542,7 @@ static void as_initiator(void **state)
 		OK(ops->connect(we.dev, &p, &we.conn));
 		s = accept(l, NULL, NULL);
 		assert_true(get_mpa(false, &mpa, pdata, &n));
-		assert_int_equal(mpa.flags, WIRE_MPA_S | WIRE_OURS_REQUEST);
+		assert_int_equal(mpa.flags, WIRE_MPA_S | WIRE_DAPL_REQUEST);
 		assert_int_equal(mpa.revision, 2);
 		assert_false(mpa.p2p);
 		assert_int_equal(mpa.ird, 4);
@@ -551,7 +572,7 @@ static void as_initiator(void **state)
 		post_recv(9, 0, 100);
 		put_segment(send_seg(1, 0, true), "x", 1);
 		completion(9, 0);
-		/* our side ends it: FIN, nothing foreign before it */
+		/* the device disconnects: FIN, without a private frame before it */
 		OK(ops->error_qp(we.qp));
 		OK(ops->disconnect(we.conn));
 		assert_false(get(pdata, 1));
@@ -560,7 +581,7 @@ static void as_initiator(void **state)
 	}
 }
 
-static void replies_that_do_not_accept(void **state)
+static void bad_replies_fail_the_connection(void **state)
 {
 	struct sockaddr_in at;
 	socklen_t length = sizeof at;
@@ -602,8 +623,8 @@ static void replies_that_do_not_accept(void **state)
 			close(s);
 			s = -1;
 			break;
-		case 4:		/* claims to be ours, but has no trailer */
-			put_mpa(true, WIRE_MPA_S | WIRE_OURS_REPLY, 2, &four_reads, "", 0);
+		case 4:		/* claims to be this implementation, but has no trailer */
+			put_mpa(true, WIRE_MPA_S | WIRE_DAPL_REPLY, 2, &four_reads, "", 0);
 			break;
 		}
 		await(FAILED);
@@ -615,7 +636,7 @@ static void replies_that_do_not_accept(void **state)
 	}
 }
 
-static void peer_to_peer_and_revision_1(void **state)
+static void peer_to_peer_and_revision_1_connect(void **state)
 {
 	struct wire_mpa want = { .p2p = true, .p2p_write = true, .p2p_read = true, .ird = 4,
 		.ord = 4 }, mpa;
@@ -640,9 +661,9 @@ static void peer_to_peer_and_revision_1(void **state)
 	stranger_down();
 }
 
-/* DAT lets the acceptor speak first; the initiator is silent, as one that waits for it. But
- * not if it has promised a frame. */
-static void a_silent_initiator_is_spoken_to(void **state)
+/* DAT lets the acceptor send first, to an initiator that waits for its data. An initiator that announced
+ * a frame is waited for. */
+static void acceptor_may_send_first(void **state)
 {
 	struct wire_mpa promise = { .p2p = true, .p2p_write = true, .ird = 4, .ord = 4 };
 	struct pollfd in = { .events = POLLIN };
@@ -673,7 +694,7 @@ static void a_silent_initiator_is_spoken_to(void **state)
 
 /* --- tests: bad Requests ----------------------------------------------------------- */
 
-static void requests_that_are_refused(void **state)
+static void bad_requests_are_refused(void **state)
 {
 	static const struct wire_mpa send_only = { .p2p = true, .p2p_send = true };
 	uint8_t pdata[600], junk[1024];
@@ -723,7 +744,7 @@ static void requests_that_are_refused(void **state)
 	stranger_down();
 }
 
-/* --- tests: connections that do not get on ----------------------------------------- */
+/* --- tests: half-open connections -------------------------------------------------- */
 
 static void allow_descriptors(rlim_t n)
 {
@@ -737,6 +758,19 @@ static void allow_descriptors(rlim_t n)
 	}
 	limit.rlim_cur = limit.rlim_cur < n ? n : limit.rlim_cur;
 	OK(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+/* Returns the previous limits. */
+static struct rlimit set_descriptors(rlim_t n)
+{
+	struct rlimit before, limit;
+
+	OK(getrlimit(RLIMIT_NOFILE, &before));
+	allow_descriptors(n);
+	limit = before;
+	limit.rlim_cur = n;
+	OK(setrlimit(RLIMIT_NOFILE, &limit));
+	return before;
 }
 
 static long resident_bytes(void)
@@ -758,7 +792,7 @@ static bool at_end(int socket, int timeout_ms)
 	return poll(&in, 1, timeout_ms) == 1 && recv(socket, &byte, 1, 0) <= 0;
 }
 
-/* Half of them say nothing, the others begin a Request and leave it there. */
+/* Half of them send nothing, the others only the beginning of a Request. */
 static void dial_and_be_silent(int *silent, int n)
 {
 	for (int i = 0; i < n; i++) {
@@ -769,8 +803,8 @@ static void dial_and_be_silent(int *silent, int n)
 	}
 }
 
-/* They cost little, keep nobody out, and are dropped in time (SOFT_HANDSHAKE_S). */
-static void a_thousand_silent_connections(void **state)
+/* Half-open connections cost little, do not keep other peers out, and are closed after SOFT_HANDSHAKE_S. */
+static void silent_connections_are_closed(void **state)
 {
 	enum { N = 1000 };
 	static int silent[N];
@@ -792,18 +826,19 @@ static void a_thousand_silent_connections(void **state)
 		assert_true(at_end(silent[i], 60000));
 		close(silent[i]);
 	}
-	talk();		/* the good one has not been dropped */
+	talk();		/* the complete connection is still open */
 	stranger_down();
 }
 
-/* No more than SOFT_HANDSHAKES_MAX: the oldest goes, the newest comes in. */
-static void beyond_the_limit_the_oldest_goes(void **state)
+/* One source address gets 1/8 of the descriptors: its oldest connection is closed for its newest. */
+static void beyond_the_limit_the_oldest_is_closed(void **state)
 {
-	enum { LIMIT = 4096, MORE = 20 };
+	enum { DESCRIPTORS = 4096, LIMIT = DESCRIPTORS / HALF_OPEN_FRACTION / HALF_OPEN_SOURCES, MORE = 20 };
 	static int silent[LIMIT + MORE];
+	struct rlimit before;
 
 	(void)state;
-	allow_descriptors(2 * (LIMIT + MORE) + 100);
+	before = set_descriptors(DESCRIPTORS);
 	own_network();
 	reset_stranger(false);
 	open_us();
@@ -811,11 +846,104 @@ static void beyond_the_limit_the_oldest_goes(void **state)
 	passive_up(WIRE_MPA_S, 2, &four_reads);
 	assert_false(at_end(silent[LIMIT + MORE - 1], 0));
 	for (int i = 0; i < MORE; i++)
-		assert_true(at_end(silent[i], 60000));
+		assert_true(at_end(silent[i], 1000));
 	talk();
 	for (int i = 0; i < LIMIT + MORE; i++)
 		close(silent[i]);
 	stranger_down();
+	OK(setrlimit(RLIMIT_NOFILE, &before));
+}
+
+/* Another process that makes connections and sends nothing, until it is killed. */
+static pid_t a_silent_process(int go, int done, int sources, int each)
+{
+	struct sockaddr_in to, from = loopback(0);
+	uint16_t port;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	if (read(go, &port, sizeof port) != sizeof port)
+		_exit(1);
+	to = loopback(port);
+	for (int i = 0; i < sources * each; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+		from.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + i % sources);
+		if (bind(fd, (struct sockaddr *)&from, sizeof from) ||
+		    connect(fd, (struct sockaddr *)&to, sizeof to))
+			_exit(2);
+	}
+	if (write(done, "d", 1) != 1)
+		_exit(3);
+	pause();
+	_exit(0);
+}
+
+static int open_descriptors(int limit)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < limit; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+/* The connections of the silent process are in the backlog before that of the test: once that one is
+ * accepted, all of them were. */
+static void half_open_connections_leave_descriptors(int sources, int most)
+{
+	enum { DESCRIPTORS = 400, EACH = 300 };
+	static int taken[DESCRIPTORS];
+	int go[2], done[2], before, n = 0, last;
+	struct rlimit rlimit;
+	char byte;
+	pid_t pid;
+
+	OK(pipe(go) | pipe(done));
+	pid = a_silent_process(go[0], done[1], sources, EACH);
+	assert_true(pid > 0);
+	rlimit = set_descriptors(DESCRIPTORS);
+	reset_stranger(false);
+	open_us();
+	before = open_descriptors(DESCRIPTORS);
+	assert_int_equal(write(go[1], &we.port, sizeof we.port), sizeof we.port);
+	assert_int_equal(read(done[0], &byte, 1), 1);
+	passive_up(WIRE_MPA_S, 2, &four_reads);
+	assert_in_range(open_descriptors(DESCRIPTORS) - before, 2, 2 + most);
+	close(s);
+	await(DISCONNECTED);
+	/* The application uses all other descriptors. A new peer gets the place of a silent one. */
+	while ((taken[n] = dup(0)) >= 0)
+		n++;
+	assert_true(n > 0);
+	last = taken[--n];
+	close(last);
+	restart_us();
+	passive_up(WIRE_MPA_S, 2, &four_reads);
+	while (n)
+		close(taken[--n]);
+	talk();
+	stranger_down();
+	OK(kill(pid, SIGKILL));
+	waitpid(pid, NULL, 0);
+	for (int i = 0; i < 2; i++) {
+		close(go[i]);
+		close(done[i]);
+	}
+	OK(setrlimit(RLIMIT_NOFILE, &rlimit));
+}
+
+static void one_source_gets_half_of_the_share(void **state)
+{
+	(void)state;
+	half_open_connections_leave_descriptors(1, 400 / HALF_OPEN_FRACTION / HALF_OPEN_SOURCES);
+}
+
+static void all_sources_get_a_share(void **state)
+{
+	(void)state;
+	half_open_connections_leave_descriptors(4, 400 / HALF_OPEN_FRACTION);
 }
 
 /* --- tests: bad frames ------------------------------------------------------------- */
@@ -857,7 +985,7 @@ static void bad_frame(int kind)
 		ulpdu[1] ^= 0xc0;
 		put_fpdu(ulpdu, n);
 		break;
-	case 6:		/* what only ours may say */
+	case 6:		/* an opcode between peers of this implementation */
 		seg.op = WIRE_IMMEDIATE;
 		put_segment(seg, "12345678", 8);
 		break;
@@ -913,7 +1041,7 @@ static void bad_frame(int kind)
 		wire_put64(body + 20, (uintptr_t)we.buf);
 		put_segment(read, body, 28);
 		break;
-	case 19:	/* response nobody asked for */
+	case 19:	/* a response without a request */
 		write.op = WIRE_READ_RESPONSE;
 		put_segment(write, "12345678", 8);
 		break;
@@ -922,7 +1050,7 @@ static void bad_frame(int kind)
 		seg.stag = we.mr->rkey;
 		put_segment(seg, "", 0);
 		break;
-	case 21:	/* wrong CRC (only where it's on) */
+	case 21:	/* wrong CRC (only with CRC) */
 		n = 4;
 		put("\0\x12\x41\x43" "................" "\0\0" "....", 26);
 		break;
@@ -971,7 +1099,7 @@ static void every_bad_frame_gets_its_terminate(void **state)
 		}
 }
 
-static void more_reads_than_agreed(void **state)
+static void more_reads_than_agreed_are_refused(void **state)
 {
 	uint8_t ulpdu[65536], body[28] = { 0 };
 	bool terminated = false;
@@ -979,7 +1107,7 @@ static void more_reads_than_agreed(void **state)
 
 	(void)state;
 	stranger_up(false);
-	wire_put32(body + 12, BUFFER);		/* too much for the socket to take at once */
+	wire_put32(body + 12, BUFFER);		/* more than the socket takes at once */
 	wire_put32(body + 16, we.mr->rkey);
 	wire_put64(body + 20, (uintptr_t)we.buf);
 	for (int i = 0; i < 40; i++)
@@ -994,7 +1122,7 @@ static void more_reads_than_agreed(void **state)
 	stranger_down();
 }
 
-static void the_peers_terminate_ends_it(void **state)
+static void terminate_of_the_peer_ends_the_connection(void **state)
 {
 	static const uint8_t layouts[2][4] = { { 0x01, 0x02, 0, 0 }, { 0x10, 0x02, 0x07, 0 } };
 	uint8_t ulpdu[65536];
@@ -1019,7 +1147,7 @@ static void the_peers_terminate_ends_it(void **state)
 	}
 }
 
-static void ends_that_are_not_orderly(void **state)
+static void disorderly_ends_break_the_connection(void **state)
 {
 	struct linger reset = { 1, 0 };
 
@@ -1043,30 +1171,34 @@ static void ends_that_are_not_orderly(void **state)
 	}
 }
 
-static void sends_without_receives_stop_a_stranger(void **state)
+/* Sends of 32 KiB until there are `most` of them or the device's socket takes no more. */
+static int send_without_receives(int most)
 {
-	char block[32768];
-	long sent = 0;
-	int got = 0;
-
-	(void)state;
-	stranger_up(false);
-	memset(block, 'b', sizeof block);
-	/* fill what device and sockets hold, without blocking for ever */
+	static const uint8_t block[32768] = { 'b' };
 	struct timeval limit = { 0, 300000 };
+	int sent = 0;
 
 	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-	for (int i = 0; i < 2000; i++) {
+	for (; sent < most; sent++) {
 		uint8_t fpdu[18 + 2 + 32768 + 8] = { 0 };
-		struct wire_segment seg = send_seg(i + 1, 0, true);
+		struct wire_segment seg = send_seg(sent + 1, 0, true);
 
 		wire_put16(fpdu, 18 + 32768);
 		wire_segment_put(fpdu + 2, &seg);
 		memcpy(fpdu + 20, block, 32768);
 		if (send(s, fpdu, 20 + 32768 + 4, MSG_NOSIGNAL) != 20 + 32768 + 4)
 			break;
-		sent++;
 	}
+	return sent;
+}
+
+static void sends_without_receives_stop_reading(void **state)
+{
+	int sent, got = 0;
+
+	(void)state;
+	stranger_up(false);
+	sent = send_without_receives(2000);
 	assert_true(sent > 20 && sent < 2000);
 	for (; got < sent; got++) {
 		post_recv(got, 0, 32768);
@@ -1075,22 +1207,125 @@ static void sends_without_receives_stop_a_stranger(void **state)
 	stranger_down();
 }
 
+/* The device stops reading at the Send beyond 1 MiB. That Send is short, so the socket has room for the FIN
+ * behind it, and the device is notified of the FIN without reading up to it. */
+static void end_of_a_stalled_peer_is_noticed(void **state)
+{
+	enum { A_MIB = 32 };
+
+	(void)state;
+	stranger_up(false);
+	assert_int_equal(send_without_receives(A_MIB), A_MIB);
+	put_segment(send_seg(A_MIB + 1, 0, true), "more", 4);
+	OK(shutdown(s, SHUT_WR));
+	await(DISCONNECTED);
+	assert_int_equal(detail[DISCONNECTED], false);
+	stranger_down();
+}
+
+/* Returns the class of the record in `records` that contains `text`; 0 if there is none. */
+static unsigned class_of_record(FILE *records, const char *text)
+{
+	unsigned class = 0, found;
+	char line[512];
+
+	rewind(records);
+	while (fgets(line, sizeof line, records))
+		if (strstr(line, text) && sscanf(line, "%X", &found) == 1)
+			class = found;
+	return class;
+}
+
+/* Runs `part` with all trace records enabled. They are written to a file. */
+static FILE *traced(void (*part)(void))
+{
+	FILE *records = tmpfile();
+	int terminal = dup(STDERR_FILENO);
+
+	assert_non_null(records);
+	dup2(fileno(records), STDERR_FILENO);
+	trace_set_level(TRC_LVL_MAX);
+	part();
+	trace_set_level(0);
+	dup2(terminal, STDERR_FILENO);
+	close(terminal);
+	return records;
+}
+
+static void one_more_than_a_source_may_have(void)
+{
+	enum { DESCRIPTORS = 128, LIMIT = DESCRIPTORS / HALF_OPEN_FRACTION / HALF_OPEN_SOURCES };
+	struct rlimit before = set_descriptors(DESCRIPTORS);
+	int silent[LIMIT + 1];
+
+	reset_stranger(false);
+	open_us();
+	dial_and_be_silent(silent, LIMIT + 1);
+	passive_up(WIRE_MPA_S, 2, &four_reads);
+	for (int i = 0; i < LIMIT + 1; i++)
+		close(silent[i]);
+	stranger_down();
+	OK(setrlimit(RLIMIT_NOFILE, &before));
+}
+
+static unsigned lines_with(FILE *records, const char *text)
+{
+	unsigned count = 0;
+	char line[512];
+
+	rewind(records);
+	while (fgets(line, sizeof line, records))
+		count += strstr(line, text) != NULL;
+	return count;
+}
+
+/* Two go: one for the last silent connection, one for ours. */
+static void evictions_are_one_line(void **state)
+{
+	unsigned mask = log_mask;
+	FILE *records;
+
+	(void)state;
+	log_mask = 3;
+	records = traced(one_more_than_a_source_may_have);
+	log_mask = mask;
+	assert_int_equal(lines_with(records, "half-open connection closed"), 2);
+	assert_int_equal(lines_with(records, "too many connections sent no request: closed the oldest, "
+				    "from 127.0.0.1"), 1);
+	fclose(records);
+}
+
+static void errors_have_the_error_class(void **state)
+{
+	FILE *records = traced(one_more_than_a_source_may_have);
+
+	(void)state;
+	assert_int_equal(class_of_record(records, "half-open connection closed"), TRC_DAPL_ERROR);
+	assert_int_equal(class_of_record(records, "data goes over TCP"), TRC_DAPL_EVENT);
+	fclose(records);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_responder),
-		cmocka_unit_test(as_initiator),
-		cmocka_unit_test(replies_that_do_not_accept),
-		cmocka_unit_test(peer_to_peer_and_revision_1),
-		cmocka_unit_test(a_silent_initiator_is_spoken_to),
-		cmocka_unit_test(requests_that_are_refused),
-		cmocka_unit_test(a_thousand_silent_connections),
-		cmocka_unit_test(beyond_the_limit_the_oldest_goes),
+		cmocka_unit_test(device_works_as_acceptor),
+		cmocka_unit_test(device_works_as_initiator),
+		cmocka_unit_test(bad_replies_fail_the_connection),
+		cmocka_unit_test(peer_to_peer_and_revision_1_connect),
+		cmocka_unit_test(acceptor_may_send_first),
+		cmocka_unit_test(bad_requests_are_refused),
+		cmocka_unit_test(silent_connections_are_closed),
+		cmocka_unit_test(beyond_the_limit_the_oldest_is_closed),
+		cmocka_unit_test(one_source_gets_half_of_the_share),
+		cmocka_unit_test(all_sources_get_a_share),
 		cmocka_unit_test(every_bad_frame_gets_its_terminate),
-		cmocka_unit_test(more_reads_than_agreed),
-		cmocka_unit_test(the_peers_terminate_ends_it),
-		cmocka_unit_test(ends_that_are_not_orderly),
-		cmocka_unit_test(sends_without_receives_stop_a_stranger),
+		cmocka_unit_test(more_reads_than_agreed_are_refused),
+		cmocka_unit_test(terminate_of_the_peer_ends_the_connection),
+		cmocka_unit_test(disorderly_ends_break_the_connection),
+		cmocka_unit_test(sends_without_receives_stop_reading),
+		cmocka_unit_test(end_of_a_stalled_peer_is_noticed),
+		cmocka_unit_test(evictions_are_one_line),
+		cmocka_unit_test(errors_have_the_error_class),
 	};
 
 	alarm(300);

@@ -4,8 +4,8 @@
  * Needs a real (or kernel software) RDMA device, so it runs in the test machine.
  * Prints "ok NAME" or "FAIL NAME: what", and "N passed, N failed" at the end. */
 #include "dapl/core/device.h"
-#include "dapl/core/service.h"
-#include "dapl/core/settings.h"
+#include "dapl/core/base/service.h"
+#include "dapl/core/base/settings.h"
 #include "common/log.h"
 #include "common/trace.h"
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* check.h - for the MPI test programs: data that can be checked, failures that are told. */
+/* check.h - for the MPI test programs: data that can be checked, failures that are reported. */
 #ifndef CHECK_H
 #define CHECK_H
 #include <mpi.h>
@@ -21,7 +21,7 @@ static int rank, size;
 		}                                                                                  \
 	} while (0)
 
-/* Bytes that depend on their place and on a seed. */
+/* A byte that depends on its offset and on a seed. */
 static inline uint8_t byte_at(size_t i, unsigned seed)
 {
 	return (uint8_t)((i * 2654435761u >> 7) + i + seed * 97);
@@ -55,7 +55,7 @@ static inline void begin(int *argc, char ***argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 }
 
-/* The last word: only a program that came here has passed. */
+/* Prints "passed": only a program that reaches this call has passed. */
 static inline int end(void)
 {
 	MPI_Barrier(MPI_COMM_WORLD);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* exchange.c - data goes round in a ring, to and fro between pairs, from all to all, and in
- * floods, in sizes on both sides of every limit; every byte is checked.
+/* exchange.c - sends data round a ring, between pairs, from all to all and in floods, in sizes
+ * on both sides of every limit. Every byte is checked.
  *
  *	exchange ring|pingpong|alltoall|flood|types|remap [largest size] */
 #define _GNU_SOURCE
@@ -11,7 +11,7 @@ static const size_t sizes[] = { 0,    1,    8,     100,   1000,  4096,   5000,  
 				16300, 16384, 16400, 65536, 70000, 262144, 300001, 1048576, 4194304 };
 enum { SIZES = sizeof sizes / sizeof *sizes, TAG = 7 };
 
-/* Each hop adds one, so nobody can be left out. */
+/* Each hop adds one, so no rank can be left out. */
 static void ring(size_t n)
 {
 	uint8_t *data = memory(n), *got = memory(n);
@@ -54,7 +54,7 @@ static void pingpong(size_t n)
 	free(got);
 }
 
-/* All connect to all at once, the first time. */
+/* In the first round all ranks connect to all others at once. */
 static void alltoall(size_t n)
 {
 	uint8_t *data = memory(n * size), *got = memory(n * size);
@@ -79,8 +79,8 @@ static void alltoall(size_t n)
 	free(requests);
 }
 
-/* More messages than there are credits, receives or requests; the receiver is late. All send to
- * rank 0, then to their neighbour in both directions. */
+/* More messages than there are credits, receives or requests; the receiver starts late. All ranks
+ * send to rank 0, then to their neighbours in both directions. */
 static void flood(size_t n)
 {
 	enum { MANY = 500 };
@@ -118,7 +118,7 @@ static void flood(size_t n)
 	free(requests);
 }
 
-/* Every second block of 24 bytes: has to be packed and unpacked. */
+/* Every second block of 24 bytes: the data must be packed and unpacked. */
 static void types(size_t n)
 {
 	enum { BLOCK = 24 };
@@ -143,7 +143,7 @@ static void types(size_t n)
 	free(got);
 }
 
-/* There, if nobody else has taken the place; or anywhere. */
+/* Maps at the given address if it is free, otherwise anywhere. */
 static uint8_t *map_at(uint8_t *at, size_t n)
 {
 	uint8_t *p = mmap(at, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -152,8 +152,8 @@ static uint8_t *map_at(uint8_t *at, size_t n)
 	return p;
 }
 
-/* Much memory is under way at once; then it is given back, which Open MPI has to notice, and
- * other memory is at the same addresses. */
+/* Sends much memory at once and unmaps it, which Open MPI must notice. Then other memory is mapped at the
+ * same addresses. */
 static void remap(size_t n)
 {
 	enum { AREAS = 20, ROUNDS = 4 };
@@ -198,6 +198,6 @@ int main(int argc, char **argv)
 		for (int i = 0; i < SIZES && sizes[i] <= most; i++)
 			kinds[k].run(sizes[i]);
 	}
-	CHECK(known, "what is \"%s\"?", kind);
+	CHECK(known, "unknown kind \"%s\"", kind);
 	return end();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* killed.c - the last rank dies in the middle of the traffic. The others must not wait for ever:
- * who runs this checks that all end, with an error, and that nothing is left. */
+ * the caller checks that all ranks end with an error and that no process is left. */
 #include "check.h"
 #include <signal.h>
 

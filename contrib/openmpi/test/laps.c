@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* laps.c - many messages of random sizes, some of them behind each other, whose payload looks like
- * the end of a message in an eager ring (struct udapl_tail): what an earlier message left in the ring
- * must not be taken for the next one. Between pairs of ranks; every byte is checked.
+/* laps.c - many messages of random sizes, alone and in bursts, whose payload looks like the tail of a
+ * message in an eager ring (struct udapl_tail). Data that an earlier lap left in the ring must not be taken
+ * for the next message. Messages are exchanged between pairs of ranks, and every byte is checked.
  *
  *	laps [messages [seed]] */
 #include "check.h"
@@ -20,8 +20,8 @@ static uint32_t draw(uint32_t below)
 	return (uint32_t)(state * 2685821657736338717ull >> 32) % below;
 }
 
-/* A message of 24 bytes with the tag of a match, for the 255 laps in turn. Words of the ring begin
- * where the header of a message does, or, in long messages, behind it. */
+/* Tails of a 24-byte message with the tag of a match, for each of the 255 laps in turn. Words of the ring
+ * are aligned to the header of a message or, in long messages, to the data behind the header. */
 static void fill_with_tails(uint8_t *to, size_t n, unsigned seed)
 {
 	for (size_t i = 0; i < n; i++)
@@ -66,7 +66,7 @@ static void from_peer(int peer, uint8_t *got, uint8_t *expected, int first, int 
 	}
 }
 
-/* Each sends what it draws, and the other draws the same. */
+/* Both ranks of a pair draw the same numbers, so the receiver knows what is sent. */
 int main(int argc, char **argv)
 {
 	int messages = argc > 1 ? atoi(argv[1]) : 100000, peer;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# lib.sh - for check and bench: a directory with the component, a dat.conf, and how to run a
-# program under mpirun, on this host or on two. Sourced; needs $build (the top of the build tree),
+# lib.sh - for check and bench: a directory with the component, a dat.conf, and functions that run
+# a program under mpirun, on this host or on two. Sourced; needs $build (the top of the build tree),
 # $here (this directory) and MPICC.
 
 : "${MPICC:=mpicc}"
@@ -11,12 +11,12 @@ system=$(ompi_info --path pkglibdir --parsable | cut -d: -f3)
 export OMPI_MCA_mca_base_component_path=$system:$work/component
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_orte_tmpdir_base=$work/tmp TMPDIR=$work/tmp
-# Other work on this machine, and more ranks than processors, must be able to run.
+# Other work on this host, and more ranks than processors, must be able to run.
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1
-# Processes of ours are known by it.
+# Marks the processes that this run starts.
 export BTL_UDAPL_CHECK=$$-$RANDOM
 
-# A sanitised component needs the runtime in programs that are not.
+# A component built with sanitizers needs their runtime preloaded into programs built without them.
 sanitised=()
 runtime=$(ldd "$build/.libs/mca_btl_udapl.so" | sed -n 's/.*lib[aut]*san\.so[.0-9]* => \([^ ]*\).*/\1/p;s/.*libubsan\.so[.0-9]* => \([^ ]*\).*/\1/p' | sort -u | tr '\n' ':')
 if [ -n "$runtime" ]; then
@@ -35,7 +35,7 @@ verbs_conf() {    # IA_PARAMS: one entry, "node", of kernel RDMA
     export DAT_OVERRIDE=$work/dat.conf
     echo "node u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"$1\" \"\"" > "$DAT_OVERRIDE"
 }
-ours() {    # the process ids of what we started and is still there
+own_processes() {    # process ids started by this run that still exist
     local p
     for p in /proc/[0-9]*; do
         [ "${p#/proc/}" != $$ ] && [ "${p#/proc/}" != "$BASHPID" ] &&
@@ -44,16 +44,16 @@ ours() {    # the process ids of what we started and is still there
             [ "$(sed -n 's/^PPid:[[:space:]]*//p' "$p/status" 2>/dev/null)" != $$ ] && echo "${p#/proc/}"
     done
 }
-show_ours() { local all; all=$(ours); [ -z "$all" ] || ps -o pid,args -p "${all//$'\n'/,}"; }
+show_own_processes() { local all; all=$(own_processes); [ -z "$all" ] || ps -o pid,args -p "${all//$'\n'/,}"; }
 
-# The other node of a machine with two, where test/vm/agent runs and this host's files are at the
-# same paths. With it every second rank is there.
+# The other node of a two-node machine. test/vm/agent runs there, and this host's files have the same paths.
+# Every second rank runs there.
 hosts=()
 with_peer() {    # ADDRESS
     hosts=(--host "$(hostname):64,$1:64" --map-by node --mca plm_rsh_agent "$here/on-host"
            -x LD_LIBRARY_PATH -x DAT_OVERRIDE)
 }
-on_peer() {    # COMMAND-LINE, of what is defined here
+on_peer() {    # COMMAND-LINE, may use the functions of this file
     local line
     printf -v line 'here=%q build=%q; . %q; BTL_UDAPL_CHECK=%q; ' "$here" "$build" "$here/lib.sh" "$BTL_UDAPL_CHECK"
     "$here/../../../test/vm/on-peer" "$line$*"
@@ -65,7 +65,7 @@ mpi() {    # RANKS SECONDS PROGRAM-OR-OPTION...
     timeout -k 5 "$seconds" mpirun --oversubscribe -np "$ranks" ${hosts[@]+"${hosts[@]}"} \
         ${sanitised[@]+"${sanitised[@]}"} --mca pml ob1 "$@" < /dev/null
 }
-# registered.c takes the place of calls to libdat2.
+# -rdynamic: registered.c intercepts calls to libdat2.
 compile() {    # NAME...
     local name
     for name; do

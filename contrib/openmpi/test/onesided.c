@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* onesided.c - one-sided communication: each kind of operation under each kind of
- * synchronisation, with results that can be foretold.
+ * synchronisation, with predictable results.
  *
  *	onesided [create|allocate] */
 #include "check.h"
@@ -67,7 +67,7 @@ static void odd_sizes_and_places(void)
 		for (int i = 0; i < n; i++)
 			CHECK(bytes[n + i] == byte_at(i, left), "byte %d of %d", i, n);
 		int64_t before = word(rank, 0, 2);
-		CHECK(!memcmp(bytes, &before, n < 8 ? n : 8), "what is before %d bytes", n);
+		CHECK(!memcmp(bytes, &before, n < 8 ? n : 8), "wrong data before %d bytes", n);
 		MPI_Barrier(MPI_COMM_WORLD);
 	}
 }
@@ -85,12 +85,12 @@ static void locks(void)
 	MPI_Win_flush(right, win);
 	MPI_Get(in, 64, MPI_INT64_T, right, 128 * 8, 64, MPI_INT64_T, win);
 	MPI_Win_unlock(right, win);
-	CHECK(!memcmp(in, out, sizeof in), "what was put is not what is got");
+	CHECK(!memcmp(in, out, sizeof in), "the data read is not the data written");
 	MPI_Barrier(MPI_COMM_WORLD);
 	check_own(left, 128, 64, 4);
 }
 
-/* Each adds to the same words of rank 0; nothing may be lost. */
+/* All ranks add to the same words of rank 0. No addition may be lost. */
 static void accumulates(void)
 {
 	enum { ROUNDS = 20 };
@@ -128,7 +128,7 @@ static void accumulates(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* What the device has no operation for. Of what each replaced and what remained nothing is lost. */
+/* Operations that the device does not have. The replaced values and the remaining one add up to all values. */
 static void other_operations(void)
 {
 	int64_t mine = rank + 1, old, taken = 0, all;
@@ -158,7 +158,7 @@ static void other_operations(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* A counter that each raises by compare and swap, and a lock around one that isn't atomic. */
+/* A counter that all ranks increment by compare and swap, and a plain counter guarded by a lock. */
 static void swaps_and_exclusion(void)
 {
 	enum { ROUNDS = 10 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* registered.c - what the component registers, and for how long; and that it looks for what peers do
- * there. It calls libdat2 through functions of this program, which note it. For two ranks.
+/* registered.c - what the component registers, for how long, and whether it polls for peers that access
+ * registered memory. Functions of this program intercept and record its calls to libdat2. For two ranks.
  *
- *	registered remapped	memory that was given back is registered anew
- *	registered returned	memory is registered for what it's needed for
- *	registered widened	what is replaced while it's in use goes when it isn't
- *	registered exposed	while a message lies ready for a peer, completions are looked for */
+ *	registered remapped	unmapped memory is registered again
+ *	registered returned	memory is registered for the access it needs
+ *	registered widened	a registration replaced while in use is freed after use
+ *	registered exposed	the CQ is polled while a message is exposed to a peer */
 #include "check.h"
 #include <dat/udat.h>
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 
 enum { TAG = 1, LATER, GO, LARGE = 1 << 17, SOME = 20000, PART = 1 << 14, ROUNDS = 5, MANY = 1000 };
 
-/* --- what is noted --------------------------------------------------------------------------- */
+/* --- recorded calls -------------------------------------------------------------------------- */
 
 static struct noted {
 	uint8_t *base;
@@ -22,7 +22,7 @@ static struct noted {
 	DAT_LMR_CONTEXT context;
 	int freed;
 } noted[1000];
-static int registrations, looks;
+static int registrations, cq_polls;
 static DAT_LMR_CONTEXT last_read;	/* into this memory */
 
 static void *original(const char *name)
@@ -78,11 +78,11 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd, DAT_EVENT *event)
 
 	if (!f)
 		f = (__typeof__(f))original("dat_evd_dequeue");
-	looks++;
+	cq_polls++;
 	return f(evd, event);
 }
 
-/* The last registration that this is in. */
+/* Returns the last registration that contains this address. */
 static struct noted *registration_of(const uint8_t *at)
 {
 	for (int i = registrations; i-- > 0;)
@@ -118,8 +118,8 @@ static void pass(uint8_t *data, size_t skip, unsigned seed)
 	}
 }
 
-/* Three times the same memory, then other memory at its place. What was registered for a part is dropped
- * when the whole is registered. */
+/* Uses the same memory three times, then other memory at the same address. The registration of a part is
+ * dropped when the whole is registered. */
 static void remapped(void)
 {
 	uint8_t *data = map_at(NULL, LARGE);
@@ -138,7 +138,7 @@ static void remapped(void)
 	}
 }
 
-/* Memory that was received into is sent from: that needs other access. */
+/* Memory is received into and then sent from: that needs other access. */
 static void returned(void)
 {
 	uint8_t *data = map_at(NULL, LARGE);
@@ -155,8 +155,8 @@ static void returned(void)
 	}
 }
 
-/* Memory that is being sent from is in the same registration as memory to receive into: that needs
- * another, for more access. What was received elsewhere has Open MPI drop the first. */
+/* Memory that is being sent from shares a registration with memory to receive into, which needs another one
+ * with more access. A receive elsewhere makes Open MPI drop the first. */
 static void send_and_widen(uint8_t *data, uint8_t *elsewhere)
 {
 	struct noted *first;
@@ -198,8 +198,8 @@ static void widened(void)
 		receive_late(data, elsewhere);
 }
 
-/* Short messages have come without a look at completions, so few are made while nothing else goes on.
- * Our device is polled by that: a peer that reads from us may have to wait for it. */
+/* After short messages that arrived without a poll of the CQ, the CQ is polled rarely. Polling it also drives
+ * the device: a peer that reads from this process may wait for that. */
 static void exposed(void)
 {
 	uint8_t *data = map_at(NULL, LARGE);
@@ -218,11 +218,11 @@ static void exposed(void)
 		MPI_Recv(data, LARGE, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	} else if (rank == 0) {
 		MPI_Isend(data, LARGE, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &request);
-		before = looks;
+		before = cq_polls;
 		for (int i = 0; i < MANY; i++)
 			MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-		CHECK(!done, "received before it was asked for");
-		CHECK(looks - before >= MANY, "%d looks in %d tests", looks - before, MANY);
+		CHECK(!done, "received before it was requested");
+		CHECK(cq_polls - before >= MANY, "%d polls of the CQ in %d tests", cq_polls - before, MANY);
 		MPI_Send(data, 1, MPI_BYTE, 1, GO, MPI_COMM_WORLD);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* speed.c - how fast MPI is: half round trips of rank 0 and 1, messages in one direction, rate
+/* speed.c - speed of MPI: half round trips between ranks 0 and 1, bandwidth in one direction, rate
  * of short messages, all-to-all of all ranks. Each figure is the median of several batches: the best
- * of them says how fast the machine can be, and swings with it.
+ * batch varies more than the median.
  *
- *	speed		lines of: what size figure
- *	speed few	fewer sizes and rounds, where all takes long */
+ *	speed		prints lines: benchmark size figure
+ *	speed few	fewer sizes and rounds, for slow devices */
 #include "check.h"
 #include <time.h>
 
@@ -86,7 +86,7 @@ static double half_round_trip(size_t n)
 	return median(took);
 }
 
-/* Seconds for a message, when WINDOW of them are under way. */
+/* Seconds for one message with WINDOW messages outstanding. */
 static double one_way(size_t n)
 {
 	int windows = windows_of(n);

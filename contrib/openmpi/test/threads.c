@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* threads.c - MPI_THREAD_MULTIPLE: threads of one process talk to threads of others at the same
- * time, in short and long messages; every byte is checked. */
+/* threads.c - MPI_THREAD_MULTIPLE: threads of one process exchange messages with threads of others
+ * at the same time, short and long ones. Every byte is checked. */
 #include "check.h"
 #include <pthread.h>
 
 enum { THREADS = 4, ROUNDS = 40 };
 static const size_t sizes[] = { 8, 900, 4000, 9000, 70000 };
 
-static void *talk(void *arg)
+static void *exchange(void *arg)
 {
 	int me = (int)(intptr_t)arg, peer = rank ^ 1;
 	uint8_t *out = memory(70000), *in = memory(70000);
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	CHECK(provided == MPI_THREAD_MULTIPLE, "provided is %d", provided);
 	for (intptr_t i = 0; i < THREADS; i++)
-		CHECK(!pthread_create(&threads[i], NULL, talk, (void *)i), "no thread");
+		CHECK(!pthread_create(&threads[i], NULL, exchange, (void *)i), "no thread");
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	return end();

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* address.h - what every file does with an IP socket address: length, port, copy, comparison.
+ * IPv4 and IPv6; another family has length 0 and port 0. */
+#ifndef COMMON_ADDRESS_H
+#define COMMON_ADDRESS_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+socklen_t address_length(const struct sockaddr *address);
+/* Zeroes what `from` does not fill. */
+void address_copy(struct sockaddr_storage *to, const struct sockaddr *from);
+uint16_t address_port(const struct sockaddr *address);	/* host byte order */
+void address_set_port(struct sockaddr *address, uint16_t port);
+/* Same family and IP address; ports are not compared. A link-local address without a scope equals
+ * the same address with any. */
+bool address_same_host(const struct sockaddr *a, const struct sockaddr *b);
+
+#endif

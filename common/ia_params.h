@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ia_params.h - reads the ia_params of an entry, dat.conf's seventh field: "name port". What the name
+ * stands for (interface, address, host, device) is the device's decision. */
+#ifndef COMMON_IA_PARAMS_H
+#define COMMON_IA_PARAMS_H
+#include <stddef.h>
+
+struct ia_params {
+	char name[256];		/* "" if the text is blank */
+	unsigned port;		/* 0 if none is given */
+};
+
+/* NULL, or what is wrong with `text`, for a message. */
+const char *ia_params_read(struct ia_params *params, const char *text);
+/* `text` for a message: '?' for what is not printable, "..." at the end if it is cut to `size`. */
+const char *ia_params_printable(const char *text, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* journal.h - sends entries to systemd's journal in its native protocol: one datagram of fields,
+ * or one sealed memory file where a datagram is too small.
+ *
+ * Not through libsystemd: the libraries must not need it at load time, and dlopen() is not
+ * possible where messages arise, under locks of ours that a library's constructor may want
+ * while it has the dynamic linker's. */
+#ifndef COMMON_JOURNAL_H
+#define COMMON_JOURNAL_H
+#include <stddef.h>
+
+struct journal_field {
+	const char *name;	/* capitals, digits and _ */
+	const char *value;	/* any bytes but NUL; NULL: the field is left out */
+};
+
+/* The journal's socket. Only tests set it, those that link this file into themselves. */
+extern const char *journal_path;
+
+/* Sends one entry. Never blocks. Returns 0 or an errno value: ENOENT or ECONNREFUSED without
+ * a journal, EAGAIN when its queue is full. errno does not survive. */
+int journal_send(const struct journal_field *fields, size_t count);
+/* Closes the socket that journal_send() keeps. */
+void journal_close(void);
+
+#endif

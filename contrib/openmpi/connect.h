@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* connect.h - connections, and what may be posted on them. */
+#ifndef BTL_UDAPL_CONNECT_H
+#define BTL_UDAPL_CONNECT_H
+
+#include "udapl.h"
+
+void udapl_connect(mca_btl_base_endpoint_t *e);
+void udapl_conn_event(mca_btl_udapl_module_t *m, const DAT_EVENT *event);
+void udapl_conn_housekeep(mca_btl_udapl_module_t *m);
+void udapl_conn_close(struct udapl_conn *c);
+bool udapl_conn_first_message(struct udapl_conn *c);
+void udapl_conn_broken(struct udapl_conn *c, const char *why);
+void udapl_conn_post_failed(struct udapl_conn *c, DAT_RETURN rc);
+void udapl_conn_release(struct udapl_conn *c);
+struct udapl_conn *udapl_conn_from(DAT_EP_HANDLE ep);
+
+static inline bool udapl_has_waiting(mca_btl_base_endpoint_t *e)
+{
+	return !opal_list_is_empty(&e->sends) || !opal_list_is_empty(&e->rdmas);
+}
+
+/* For requests that need no credit, or already have one. */
+static inline bool udapl_may_post(const struct udapl_conn *c)
+{
+	return c->state == UDAPL_CONN_ESTABLISHED && c->sq_free > 0;
+}
+
+/* Called with e->lock held. The count makes the peer poll its CQ, which also drives its device. */
+static inline void udapl_count_post(struct udapl_conn *c)
+{
+	if (c->ring_out.ctl)
+		c->ring_out.ctl->posted++;
+}
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* endpoint.c - the endpoints of a module, one for each process. connect.c connects them. */
+#include "endpoint.h"
+#include <string.h>
+
+static void endpoint_construct(mca_btl_base_endpoint_t *e)
+{
+	memset((char *)e + sizeof e->super, 0, sizeof *e - sizeof e->super);
+	OBJ_CONSTRUCT(&e->lock, opal_mutex_t);
+	OBJ_CONSTRUCT(&e->sends, opal_list_t);
+	OBJ_CONSTRUCT(&e->rdmas, opal_list_t);
+	OBJ_CONSTRUCT(&e->flushed_sends, opal_list_t);
+	OBJ_CONSTRUCT(&e->flushed_rdmas, opal_list_t);
+}
+
+static void endpoint_destruct(mca_btl_base_endpoint_t *e)
+{
+	/* The free lists own the items and free them. */
+	while (opal_list_remove_first(&e->sends) || opal_list_remove_first(&e->rdmas) ||
+	       opal_list_remove_first(&e->flushed_sends) || opal_list_remove_first(&e->flushed_rdmas))
+		;
+	OBJ_DESTRUCT(&e->sends);
+	OBJ_DESTRUCT(&e->rdmas);
+	OBJ_DESTRUCT(&e->flushed_sends);
+	OBJ_DESTRUCT(&e->flushed_rdmas);
+	OBJ_DESTRUCT(&e->lock);
+}
+OBJ_CLASS_INSTANCE(mca_btl_base_endpoint_t, opal_list_item_t, endpoint_construct,
+		   endpoint_destruct);
+
+static uint64_t key_of(opal_process_name_t name)
+{
+	return (uint64_t)name.jobid << 32 | name.vpid;
+}
+
+mca_btl_base_endpoint_t *udapl_endpoint_of(mca_btl_udapl_module_t *m, opal_process_name_t name)
+{
+	mca_btl_base_endpoint_t *e = NULL;
+	void *found;
+
+	OPAL_THREAD_LOCK(&m->lock);
+	if (opal_hash_table_get_value_uint64(&m->by_name, key_of(name), &found) == OPAL_SUCCESS) {
+		e = found;
+	} else if ((e = OBJ_NEW(mca_btl_base_endpoint_t)) != NULL) {
+		e->module = m;
+		e->name = name;
+		opal_hash_table_set_value_uint64(&m->by_name, key_of(name), e);
+		opal_list_append(&m->endpoints, &e->super);
+	}
+	OPAL_THREAD_UNLOCK(&m->lock);
+	return e;
+}

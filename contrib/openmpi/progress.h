@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* progress.h - polling of completions and connections. */
+#ifndef BTL_UDAPL_PROGRESS_H
+#define BTL_UDAPL_PROGRESS_H
+
+#include "udapl.h"
+
+int udapl_poll_completions(mca_btl_udapl_module_t *m);
+int udapl_progress_module(mca_btl_udapl_module_t *m, bool connections);
+void udapl_reap_rdma(mca_btl_udapl_module_t *m);
+
+/* The next poll of the rings is followed by a poll of the CQ. */
+static inline void udapl_request_poll(struct mca_btl_udapl_module_t *m)
+{
+	m->poll_requested = true;
+	m->empty_polls_left = m->empty_polls_limit = 1;
+	m->budget -= m->budget_left;
+	m->budget_left = 0;
+}
+
+#endif

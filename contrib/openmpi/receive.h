@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* receive.h - receives and the delivery of messages. */
+#ifndef BTL_UDAPL_RECEIVE_H
+#define BTL_UDAPL_RECEIVE_H
+
+#include "udapl.h"
+
+/* Descriptor of a received message. The callback only reads the segment. */
+static inline void udapl_describe(mca_btl_base_descriptor_t *des, mca_btl_base_segment_t *segment)
+{
+	des->des_segments = segment;
+	des->des_segment_count = 1;
+	des->des_cbfunc = NULL;
+	des->des_flags = 0;
+}
+
+/* Hands a message to the callback registered for its tag. */
+static inline void udapl_deliver(mca_btl_udapl_module_t *m, mca_btl_base_tag_t tag,
+				 mca_btl_base_descriptor_t *des)
+{
+	mca_btl_active_message_callback_t *to = &mca_btl_base_active_message_trigger[tag];
+
+	if (OPAL_UNLIKELY(tag >= MCA_BTL_TAG_MAX || m->closing || !to->cbfunc))
+		return;
+	to->cbfunc(&m->super, tag, des, to->cbdata);
+}
+
+int udapl_receives_post(struct udapl_conn *c);
+void udapl_receive_completed(mca_btl_udapl_module_t *m, struct udapl_frag *f,
+		    const DAT_DTO_COMPLETION_EVENT_DATA *dto);
+void udapl_credits_received(struct udapl_conn *c, int credits, uint32_t eager_credits);
+void udapl_receives_release(struct udapl_conn *c);
+
+#endif

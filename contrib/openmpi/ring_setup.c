@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ring_setup.c - eager rings for short messages. A process that receives many messages from a peer
+ * offers it a ring in its own memory. DAT providers store the last 8 bytes of a write last, so a
+ * message ends with its tail, and the consumer polls the place of the next tail. The tail says
+ * where its message begins: the ring is filled from the top down, and the next message ends where
+ * this one begins.
+ *
+ *	| next message | tail | payload | padding to 8 | tail | already read
+ *	                 ^ polled when everything above it has been read
+ *
+ * A message takes whole slots; the unused bytes precede its payload. Where the largest message no
+ * longer fits, both sides continue at the top with the next lap. So no message ends in the slots
+ * that are left over at the bottom. After a slot has been read, its last 8 bytes are the tail of
+ * this lap or zero: the consumer clears them where there was payload. So old data is never taken
+ * for a tail, and a message of one slot needs no store by the consumer. Released slots are
+ * reported like credits, with messages.
+ *
+ * A producer on the same host maps the ring if the provider can do that. It then reads the
+ * released slots from the control block when it has no free slot, so they need not be reported. It
+ * counts the messages that it posts instead in the control block: the consumer then polls its CQ,
+ * and they arrive little later than messages stored before. The producer also clears the place of
+ * the next tail, if its content looks like a tail of this lap. That costs one load from memory
+ * that it wrote last.
+ *
+ * staging.c writes most messages; ring_poll.c reads them. */
+#include "ring_setup.h"
+#include "memory.h"
+#include "receive.h"
+#include "ring.h"
+#include "send.h"
+#include "opal/util/output.h"
+
+static struct udapl_ring_cursor first_cursor(const struct udapl_ring_shape *shape)
+{
+	return (struct udapl_ring_cursor){ .end = shape->size, .lap = 1 };
+}
+
+/* --- incoming ring --------------------------------------------------------------------------- */
+
+/* The more rings exist, the smaller is the next: all rings should fit into the processor's
+ * cache. */
+static struct udapl_ring_shape ring_shape(const mca_btl_udapl_module_t *m, int others)
+{
+	uint32_t largest = m->super.btl_eager_limit + UDAPL_MESSAGE_OVERHEAD + UDAPL_CACHE_LINE - 1;
+	struct udapl_ring_shape shape = { .largest = largest & ~(UDAPL_CACHE_LINE - 1u) };
+	int messages = mca_btl_udapl_component.eager_messages / (others + 1);
+	uint64_t size;
+
+	if (messages < UDAPL_RING_MIN_MESSAGES)
+		messages = UDAPL_RING_MIN_MESSAGES;
+	size = (uint64_t)messages * shape.largest;
+	shape.size = size < UDAPL_RING_MAX_SLOTS * UDAPL_RING_SLOT ? size : UDAPL_RING_MAX_SLOTS * UDAPL_RING_SLOT;
+	return shape;
+}
+
+/* Called with e->lock held. */
+static int find_ring_index(mca_btl_udapl_module_t *m)
+{
+	int index = -1;
+
+	OPAL_THREAD_LOCK(&m->lock);
+	for (int i = 0; i < mca_btl_udapl_component.eager_peers && index < 0; i++)
+		if (!m->rings[i])
+			index = i;
+	OPAL_THREAD_UNLOCK(&m->lock);
+	return index;
+}
+
+static void start_polling(udapl_conn_t *c, int index)
+{
+	mca_btl_udapl_module_t *m = c->module;
+
+	opal_atomic_lock_init(&c->ring_in.busy, OPAL_ATOMIC_LOCK_UNLOCKED);
+	OPAL_THREAD_LOCK(&m->lock);
+	m->rings[index] = c;
+	opal_atomic_wmb();
+	if (index >= m->num_rings)
+		m->num_rings = index + 1;
+	OPAL_THREAD_UNLOCK(&m->lock);
+}
+
+static bool create_ring(struct udapl_conn *c)
+{
+	mca_btl_udapl_module_t *m = c->module;
+	struct udapl_ring_in *r = &c->ring_in;
+	int index = find_ring_index(m);
+
+	if (!mca_btl_udapl_component.eager_rdma || index < 0)
+		return false;
+	r->shape = ring_shape(m, index);
+	if (!udapl_memory_alloc(m, &r->memory, r->shape.size + sizeof *r->ctl, true))
+		return false;
+	r->ctl = (void *)(r->memory.base + r->shape.size);
+	r->cursor = first_cursor(&r->shape);
+	udapl_describe(&r->des, &r->segment);
+	start_polling(c, index);
+	return true;
+}
+
+/* Called with e->lock held for every message until `offered` is set. Without a ring messages
+ * continue to arrive in receives. */
+void udapl_ring_offer(struct udapl_conn *c)
+{
+	struct udapl_ring_in *r = &c->ring_in;
+	struct udapl_ring_offer offer;
+
+	if (c->state != UDAPL_CONN_ESTABLISHED)
+		return;
+	if (!r->memory.base && !create_ring(c)) {
+		r->offered = true;
+		return;
+	}
+	offer = (struct udapl_ring_offer){ .address = (uintptr_t)r->memory.base,
+					   .rmr_context = r->memory.rmr_context,
+					   .shape = r->shape };
+	r->offered = udapl_control(c, UDAPL_RING_OFFER, &offer, sizeof offer);
+}
+
+/* Called when the connection has ended and the peer can no longer write. */
+void udapl_ring_free(struct udapl_conn *c)
+{
+	mca_btl_udapl_module_t *m = c->module;
+
+	OPAL_THREAD_LOCK(&m->lock);
+	for (int i = 0; i < m->num_rings; i++)
+		if (m->rings[i] == c)
+			m->rings[i] = NULL;
+	OPAL_THREAD_UNLOCK(&m->lock);
+	udapl_memory_free(&c->ring_in.memory);
+	udapl_memory_free(&c->ring_out.staging);
+}
+
+/* --- outgoing ring --------------------------------------------------------------------------- */
+
+static bool is_ring(const struct udapl_ring_shape *shape)
+{
+	return shape->size % UDAPL_CACHE_LINE == 0 && shape->size <= UDAPL_RING_MAX_SLOTS * UDAPL_RING_SLOT &&
+	       shape->largest % UDAPL_CACHE_LINE == 0 && shape->largest > UDAPL_MESSAGE_OVERHEAD &&
+	       shape->largest <= shape->size;
+}
+
+/* Limited by the space in the ring and by the length field of the tail. */
+static uint32_t max_payload_of(const struct udapl_ring_shape *shape)
+{
+	uint32_t most = shape->largest - UDAPL_MESSAGE_OVERHEAD;
+
+	return most < UINT16_MAX ? most : UINT16_MAX;
+}
+
+static bool map_ring(struct udapl_conn *c)
+{
+	struct udapl_ring_out *r = &c->ring_out;
+	DAT_RMR_TRIPLET all = {
+		.virtual_address = r->offer.address, .rmr_context = r->offer.rmr_context,
+		.segment_length = r->offer.shape.size + sizeof *r->ctl,
+	};
+	DAT_PVOID at;
+
+	if (dat_map_rmr(c->ep, &all, &at) != DAT_SUCCESS)
+		return false;
+	r->buffer = at;
+	r->ctl = (void *)(r->buffer + r->offer.shape.size);
+	r->ctl->mapped = 1;
+	return true;
+}
+
+/* Called with e->lock held. Without a staging buffer udapl_sendi() uses fragments. */
+void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offer)
+{
+	struct udapl_ring_out *r = &c->ring_out;
+
+	if (!is_ring(&offer->shape))
+		return;
+	r->offer = *offer;
+	r->cursor = first_cursor(&offer->shape);
+	r->free_slots = offer->shape.size / UDAPL_RING_SLOT;
+	r->max_payload = max_payload_of(&offer->shape);
+	r->work = (struct udapl_work){ UDAPL_STAGED, c };
+	if (!map_ring(c) && udapl_memory_alloc(c->module, &r->staging, offer->shape.size, false))
+		r->buffer = r->staging.base;
+	opal_output_verbose(30, opal_btl_base_framework.framework_output,
+			    "btl:udapl: %s: the ring of %s is %s", c->module->name,
+			    OPAL_NAME_PRINT(c->endpoint->name),
+			    r->ctl ? "mapped" : "written by RDMA");
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ia_handle.c - the handle by which the consumer knows an IA: the registry gives handles of its
+ * own and keeps the provider's pointer behind them. */
+#include "dapl/core/dapl.h"
+
+extern DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia);
+
+DAT_IA_HANDLE dapl_ia_handle(const struct dapl_ia *ia)
+{
+	DAT_IA_HANDLE handle = DAT_HANDLE_NULL;
+
+	if (dats_get_ia_handle((DAT_IA_HANDLE)(uintptr_t)ia, &handle) != DAT_SUCCESS)
+		return DAT_HANDLE_NULL;
+	return handle;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* object.c - memory and life of objects (object.h). What an object is for is not known
+ * here, but for the locks that survive a reuse. */
+#include <sched.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "dapl/core/dapl.h"
+
+/* Dead objects by kind, oldest first: the longer a stale handle stays recognisable,
+ * the better. */
+static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	struct dapl_object *first, **last;
+	unsigned count;
+} dead[DAPL_KINDS];	/* guarded by dead_lock */
+enum { KEEP_DEAD = 32 };	/* of a kind, before the oldest is used again */
+
+static struct dapl_object *reuse(enum dapl_kind kind)
+{
+	struct dapl_object *obj = NULL;
+
+	pthread_mutex_lock(&dead_lock);
+	if (dead[kind].count > KEEP_DEAD) {
+		obj = dead[kind].first;
+		dead[kind].first = obj->next;
+		dead[kind].count--;
+	}
+	pthread_mutex_unlock(&dead_lock);
+	return obj;
+}
+
+static void (*end_of[DAPL_KINDS])(struct dapl_object *);	/* atomic */
+
+/* What a reuse must not touch, since a post or a dequeue with a stale handle may hold it. */
+struct spared {
+	size_t at, bytes;
+};
+static const struct spared spared[DAPL_KINDS][3] = {
+	[DAPL_EP] = {
+		{ offsetof(struct dapl_ep, sq.lock), sizeof(struct dapl_spin) },
+		{ offsetof(struct dapl_ep, rq.lock), sizeof(struct dapl_spin) } },
+	[DAPL_EVD] = { { offsetof(struct dapl_evd, gate), sizeof(uint32_t) } },
+	[DAPL_SRQ] = { { offsetof(struct dapl_srq, lock), sizeof(struct dapl_spin) } },
+};
+
+/* Zeroes all behind the head but what is spared. */
+static void clear(struct dapl_object *obj, size_t size)
+{
+	size_t from = sizeof *obj;
+
+	for (const struct spared *s = spared[obj->kind]; s->bytes; s++) {
+		memset((char *)obj + from, 0, s->at - from);
+		from = s->at + s->bytes;
+	}
+	memset((char *)obj + from, 0, size - from);
+}
+
+void *dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *ia,
+		      void (*end)(struct dapl_object *))
+{
+	struct dapl_object *obj = reuse(kind);
+
+	size = (size + 63) & ~(size_t)63;
+	if (obj) {
+		clear(obj, size);
+	} else {
+		if (!(obj = aligned_alloc(64, size)))
+			return NULL;
+		memset(obj, 0, size);
+	}
+	__atomic_store_n(&end_of[kind], end, __ATOMIC_RELAXED);
+	obj->kind = kind;
+	obj->refs = 1;
+	obj->users = 0;
+	obj->context = (DAT_CONTEXT){ .as_64 = 0 };
+	obj->condemned = false;
+	obj->next = NULL;
+	obj->prev = NULL;
+	obj->ia = ia;
+	if (ia && obj->provider != ia->obj.provider)	/* a stale handle may be looked into */
+		obj->provider = ia->obj.provider;
+	return obj;
+}
+
+/* The IA whose list an object is on, if it is to be on one. */
+static struct dapl_ia *list_of(const struct dapl_object *obj)
+{
+	return obj->ia == (const struct dapl_ia *)obj ? NULL : obj->ia;
+}
+
+void dapl_object_publish(struct dapl_object *obj)
+{
+	struct dapl_ia *ia = list_of(obj);
+
+	if (!ia) {
+		__atomic_store_n(&obj->magic, DAPL_MAGIC(obj->kind), __ATOMIC_RELEASE);
+		return;
+	}
+	pthread_mutex_lock(&ia->lock);
+	obj->next = ia->objects[obj->kind];
+	obj->prev = &ia->objects[obj->kind];
+	if (obj->next)
+		obj->next->prev = &obj->next;
+	*obj->prev = obj;
+	__atomic_store_n(&obj->magic, DAPL_MAGIC(obj->kind), __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&ia->lock);
+}
+
+/* --- killing --------------------------------------------------------------------------- */
+
+/* The caller has set DAPL_KILLED, so no other thread kills the object. */
+static void make_bad(struct dapl_object *obj)
+{
+	__atomic_exchange_n(&obj->magic, 0, __ATOMIC_SEQ_CST);
+}
+
+/* ia->lock held. */
+static void unlist(struct dapl_ia *ia, struct dapl_object *obj)
+{
+	*obj->prev = obj->next;
+	if (obj->next)
+		obj->next->prev = obj->prev;
+	ia->ending++;
+}
+
+static bool condemn(struct dapl_object *obj)
+{
+	if (__atomic_fetch_or(&obj->users, DAPL_KILLED, __ATOMIC_ACQ_REL) & DAPL_KILLED)
+		return false;
+	make_bad(obj);
+	return true;
+}
+
+void dapl_object_end_kill(struct dapl_object *obj)
+{
+	struct dapl_ia *ia = list_of(obj);
+
+	if (!ia)
+		return;
+	pthread_mutex_lock(&ia->lock);
+	unlist(ia, obj);
+	pthread_mutex_unlock(&ia->lock);
+}
+
+bool dapl_object_kill(struct dapl_object *obj)
+{
+	if (!condemn(obj))
+		return false;
+	dapl_object_end_kill(obj);
+	return true;
+}
+
+enum dapl_kill dapl_object_begin_kill_unused(struct dapl_object *obj)
+{
+	uint32_t users = 0;
+
+	if (!__atomic_compare_exchange_n(&obj->users, &users, DAPL_KILLED, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return users & DAPL_KILLED ? KILL_LOST : KILL_IN_USE;
+	make_bad(obj);
+	return KILL_DONE;
+}
+
+enum dapl_kill dapl_object_kill_unused(struct dapl_object *obj)
+{
+	enum dapl_kill killed = dapl_object_begin_kill_unused(obj);
+
+	if (killed == KILL_DONE)
+		dapl_object_end_kill(obj);
+	return killed;
+}
+
+bool dapl_use(struct dapl_object *obj)
+{
+	uint32_t users = __atomic_load_n(&obj->users, __ATOMIC_RELAXED);
+
+	do
+		if (users == DAPL_KILLED)
+			return false;
+	while (!__atomic_compare_exchange_n(&obj->users, &users, users + 1, true, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED));
+	return true;
+}
+
+void dapl_object_pause(unsigned i)
+{
+	struct timespec pause = { .tv_nsec = 50000 };
+
+	if (i < 100)
+		sched_yield();
+	else
+		nanosleep(&pause, NULL);
+}
+
+void dapl_object_wait_calls(struct dapl_object *obj, uint32_t own)
+{
+	for (unsigned i = 0; __atomic_load_n(&obj->calls, __ATOMIC_SEQ_CST) > own; i++)
+		dapl_object_pause(i);
+}
+
+void dapl_object_bury(struct dapl_object *obj)
+{
+	struct dapl_ia *ia = list_of(obj);
+	bool counted = ia && obj->prev;	/* it was listed once: not a discard EVD */
+
+	dapl_object_put(obj);
+	if (!counted)
+		return;
+	pthread_mutex_lock(&ia->lock);
+	ia->ending--;
+	pthread_mutex_unlock(&ia->lock);
+}
+
+/* An object that was killed can be entered no more. So one that is found without calls stays
+ * without, and where all are, no call of the IA runs that could publish another. */
+bool dapl_object_condemn_all(struct dapl_ia *ia)
+{
+	bool no_calls_inside = true;
+
+	pthread_mutex_lock(&ia->lock);
+	for (int kind = 0; kind < DAPL_KINDS; kind++)
+		for (struct dapl_object *o = ia->objects[kind]; o; o = o->next)
+			if (condemn(o)) {
+				o->condemned = true;
+				no_calls_inside = false;	/* a call may have entered before: look again */
+			} else if (!o->condemned ||
+				   __atomic_load_n(&o->calls, __ATOMIC_SEQ_CST)) {
+				no_calls_inside = false;
+			}
+	no_calls_inside &= !ia->ending;
+	pthread_mutex_unlock(&ia->lock);
+	return no_calls_inside;
+}
+
+struct dapl_object *dapl_object_next_to_end(struct dapl_ia *ia, enum dapl_kind kind)
+{
+	struct dapl_object *obj;
+	bool ours = false;
+
+	for (unsigned i = 0; !ours; i++) {
+		pthread_mutex_lock(&ia->lock);
+		obj = ia->objects[kind];
+		ours = obj && (obj->condemned || condemn(obj));
+		if (ours)
+			unlist(ia, obj);
+		pthread_mutex_unlock(&ia->lock);
+		if (!obj)
+			return NULL;
+		if (!ours)
+			dapl_object_pause(i);	/* another thread is about to take it off */
+	}
+	dapl_object_wait_calls(obj, 0);
+	return obj;
+}
+
+/* --- references ------------------------------------------------------------------------ */
+
+void dapl_object_put(struct dapl_object *obj)
+{
+	enum dapl_kind kind = obj->kind;
+	void (*end)(struct dapl_object *);
+
+	if (__atomic_sub_fetch(&obj->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	end = __atomic_load_n(&end_of[kind], __ATOMIC_RELAXED);
+	if (end)
+		end(obj);
+	pthread_mutex_lock(&dead_lock);
+	obj->next = NULL;
+	if (!dead[kind].first)
+		dead[kind].last = &dead[kind].first;
+	*dead[kind].last = obj;
+	dead[kind].last = &obj->next;
+	dead[kind].count++;
+	pthread_mutex_unlock(&dead_lock);
+}
+
+/* --- handles --------------------------------------------------------------------------- */
+
+/* Counted first and looked at then; a kill does it the other way round. Both in the one order
+ * of all sequentially consistent operations: the kill waits for this call, or this call sees
+ * the kill. */
+void *dapl_object_enter(DAT_HANDLE handle, enum dapl_kind kind)
+{
+	struct dapl_object *obj = (struct dapl_object *)handle;
+
+	if (!obj)
+		return NULL;
+	/* Do not write to what is no object of ours, as far as can be told. */
+	if (__atomic_load_n(&obj->magic, __ATOMIC_RELAXED) != DAPL_MAGIC(kind))
+		return NULL;
+	dapl_object_enter_own(obj);
+	if (__atomic_load_n(&obj->magic, __ATOMIC_SEQ_CST) == DAPL_MAGIC(kind))
+		return obj;
+	dapl_object_leave(obj);
+	return NULL;
+}
+
+struct dapl_object *dapl_object_enter_any(DAT_HANDLE handle)
+{
+	struct dapl_object *obj = (struct dapl_object *)handle;
+	uint32_t magic = obj ? __atomic_load_n(&obj->magic, __ATOMIC_RELAXED) : 0;
+
+	return magic - DAPL_MAGIC(0) < DAPL_KINDS && obj->kind == magic - DAPL_MAGIC(0) ?
+		dapl_object_enter(handle, obj->kind) : NULL;
+}
+
+void dapl_object_fork(bool begins)
+{
+	if (begins)
+		pthread_mutex_lock(&dead_lock);
+	else
+		pthread_mutex_unlock(&dead_lock);
+}
+
+enum { HAND_OVER = 20 };	/* of a kind: the registry keeps a few hundred in all */
+
+void dapl_object_fini(void (*keep)(void *object))
+{
+	pthread_mutex_lock(&dead_lock);
+	for (int kind = 0; kind < DAPL_KINDS; kind++) {
+		struct dapl_object *obj;
+
+		while ((obj = dead[kind].first)) {
+			dead[kind].first = obj->next;
+			/* an IA's handle is the registry's own */
+			if (keep && kind != DAPL_IA && dead[kind].count <= HAND_OVER)
+				keep(obj);
+			else
+				free(obj);
+			dead[kind].count--;
+		}
+	}
+	pthread_mutex_unlock(&dead_lock);
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* service.c - the one background thread (service.h). One epoll set holds the watched
+ * descriptors, and an eventfd that makes the loop look at its tasks and timers.
+ *
+ * A callback runs without the lock. `running` names the object it belongs to, so that
+ * stopping a watch or draining a timer can wait for it. A watch is found through its slot
+ * and the slot's generation, so an event that was already fetched from epoll when the
+ * watch was stopped is recognised and dropped. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/trace.h"
+#include "dapl/core/base/service.h"
+
+static pthread_mutex_t users_lock = PTHREAD_MUTEX_INITIALIZER;	/* start and stop */
+static int users;						/* guarded by users_lock */
+static pid_t home;		/* whose threads hold our locks; 0 before the first user */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards what follows */
+static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* a callback returned */
+static pthread_t thread;
+static bool started, stopping;
+static bool loop_blocked;		/* the loop waits, or is about to, and has not been woken */
+static int epfd = -1, wake_fd = -1;
+static struct slot {
+	struct dapl_watch *watch;
+	uint32_t generation;
+} *slots;
+static uint32_t slot_count;
+static struct dapl_timer *timers;	/* by due time */
+static struct dapl_task *tasks, **tasks_end = &tasks;
+static uint64_t tasks_queued, tasks_done, callbacks_done;
+static const void *running;		/* watch, timer or task whose callback runs */
+
+bool dapl_service_here(void)
+{
+	return started && pthread_equal(pthread_self(), thread);
+}
+
+/* `lock` held. A loop that is awake looks at tasks, timers and `stopping` before it waits. The
+ * eventfd is watched edge-triggered, so it is never read. */
+static void wake(void)
+{
+	uint64_t one = 1;
+
+	if (!loop_blocked)
+		return;
+	loop_blocked = false;
+	while (write(wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+		;
+}
+
+/* --- the loop; `lock` is held on entry and exit of each step --------------------- */
+
+static void returned(void)
+{
+	running = NULL;
+	callbacks_done++;
+	pthread_cond_broadcast(&idle);
+}
+
+static void run_tasks(void)
+{
+	struct dapl_task *task;
+
+	while ((task = tasks)) {
+		void (*run)(struct dapl_task *) = task->run;
+
+		tasks = task->next;
+		if (!tasks)
+			tasks_end = &tasks;
+		task->queued = false;
+		running = task;
+		pthread_mutex_unlock(&lock);
+		run(task);	/* may free it */
+		pthread_mutex_lock(&lock);
+		tasks_done++;
+		returned();
+	}
+}
+
+static void unlink_timer(struct dapl_timer *timer)
+{
+	*timer->prev = timer->next;
+	if (timer->next)
+		timer->next->prev = timer->prev;
+	timer->due_ns = 0;
+}
+
+static void run_timers(void)
+{
+	while (timers && timers->due_ns <= clock_now_ns()) {
+		struct dapl_timer *timer = timers;
+		void (*fire)(struct dapl_timer *) = timer->fire;
+
+		unlink_timer(timer);
+		running = timer;
+		pthread_mutex_unlock(&lock);
+		fire(timer);
+		pthread_mutex_lock(&lock);
+		returned();
+	}
+}
+
+static void run_watch(uint64_t key)
+{
+	uint32_t slot = (uint32_t)key, generation = key >> 32;
+	struct dapl_watch *watch;
+
+	if (slot >= slot_count || slots[slot].generation != generation ||
+	    !(watch = slots[slot].watch))
+		return;
+	running = watch;
+	pthread_mutex_unlock(&lock);
+	watch->ready(watch);
+	pthread_mutex_lock(&lock);
+	returned();
+}
+
+static int sleep_ms(void)
+{
+	uint64_t now, due;
+
+	if (tasks)
+		return 0;
+	if (!timers)
+		return -1;
+	now = clock_now_ns();
+	due = timers->due_ns;
+	if (due <= now)
+		return 0;
+	due = (due - now + 999999) / 1000000;
+	return due > 60000 ? 60000 : (int)due;
+}
+
+static void *loop(void *arg)
+{
+	struct epoll_event events[16];
+
+	(void)arg;
+	pthread_setname_np(pthread_self(), "dapl");
+	pthread_mutex_lock(&lock);
+	while (!stopping || tasks) {
+		int n, ms = sleep_ms();
+
+		loop_blocked = ms != 0;
+		pthread_mutex_unlock(&lock);
+		n = epoll_wait(epfd, events, 16, ms);
+		pthread_mutex_lock(&lock);
+		loop_blocked = false;
+		for (int i = 0; i < n; i++)
+			if (events[i].data.u64 != UINT64_MAX)
+				run_watch(events[i].data.u64);
+		run_tasks();
+		run_timers();
+	}
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+/* --- start and stop ---------------------------------------------------------------- */
+
+/* A child has no service thread and must leave the parent's descriptors alone: what was
+ * watched is forgotten, and the next first user starts anew. */
+static void forget_in_child(void)
+{
+	__atomic_store_n(&home, getpid(), __ATOMIC_RELAXED);
+	pthread_mutex_init(&users_lock, NULL);
+	pthread_mutex_init(&lock, NULL);
+	pthread_cond_init(&idle, NULL);
+	users = 0;
+	started = stopping = loop_blocked = false;
+	if (epfd >= 0)
+		close(epfd);
+	if (wake_fd >= 0)
+		close(wake_fd);
+	epfd = wake_fd = -1;
+	timers = NULL;
+	tasks = NULL;
+	tasks_end = &tasks;
+	tasks_queued = tasks_done = callbacks_done = 0;
+	running = NULL;
+	free(slots);
+	slots = NULL;
+	slot_count = 0;
+}
+
+static void close_fds(void)
+{
+	if (epfd >= 0)
+		close(epfd);
+	if (wake_fd >= 0)
+		close(wake_fd);
+	epfd = wake_fd = -1;
+}
+
+static int start(void)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = UINT64_MAX };
+	sigset_t all, old;
+	int err;
+
+	epfd = epoll_create1(EPOLL_CLOEXEC);
+	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (epfd < 0 || wake_fd < 0 || epoll_ctl(epfd, EPOLL_CTL_ADD, wake_fd, &event)) {
+		err = errno;
+		close_fds();
+		return err;
+	}
+	stopping = false;
+	sigfillset(&all);	/* signals are the application's */
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	pthread_mutex_lock(&lock);
+	err = pthread_create(&thread, NULL, loop, NULL);
+	started = !err;
+	pthread_mutex_unlock(&lock);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		close_fds();
+	return err;
+}
+
+/* Before users_lock is taken. A fork that had begun when the handler was registered does not
+ * run it in the child; another thread may hold our locks there, for ever. */
+static void notice_fork(void)
+{
+	pid_t was = 0, here = getpid();
+
+	if (__atomic_compare_exchange_n(&home, &was, here, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		pthread_atfork(NULL, NULL, forget_in_child);
+	else if (was != here)
+		forget_in_child();
+}
+
+int dapl_service_get(void)
+{
+	int err = 0;
+
+	notice_fork();
+	pthread_mutex_lock(&users_lock);
+	if (!users)
+		err = start();
+	if (!err)
+		users++;
+	pthread_mutex_unlock(&users_lock);
+	if (err)
+		log_report(REPORT_NO_MEMORY, LOG_FIELDS(.err = err),
+			   "cannot start the service thread: %s", strerror(err));
+	return err;
+}
+
+static void stop(void)
+{
+	pthread_mutex_lock(&lock);
+	stopping = true;
+	wake();
+	pthread_mutex_unlock(&lock);
+	if (dapl_service_here())
+		pthread_detach(thread);	/* a callback closed the last IA: it ends by itself */
+	else
+		pthread_join(thread, NULL);
+	pthread_mutex_lock(&lock);
+	started = false;
+	close_fds();
+	free(slots);
+	slots = NULL;
+	slot_count = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+void dapl_service_put(void)
+{
+	pthread_mutex_lock(&users_lock);
+	if (users > 0 && !--users)
+		stop();
+	pthread_mutex_unlock(&users_lock);
+}
+
+void dapl_service_abandon(void)
+{
+	struct timespec end;
+
+	pthread_mutex_lock(&users_lock);
+	users = 0;
+	pthread_mutex_lock(&lock);
+	stopping = true;
+	if (started)
+		wake();
+	pthread_mutex_unlock(&lock);
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec++;
+	if (started && !dapl_service_here())
+		pthread_timedjoin_np(thread, NULL, &end);
+	pthread_mutex_lock(&lock);
+	started = false;
+	pthread_cond_broadcast(&idle);
+	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&users_lock);
+}
+
+/* --- watches --------------------------------------------------------------------------- */
+
+static int free_slot(uint32_t *slot)
+{
+	struct slot *more;
+
+	for (uint32_t i = 0; i < slot_count; i++)
+		if (!slots[i].watch) {
+			*slot = i;
+			return 0;
+		}
+	more = realloc(slots, (slot_count * 2 + 16) * sizeof *slots);
+	if (!more)
+		return ENOMEM;
+	*slot = slot_count;
+	memset(more + slot_count, 0, (slot_count + 16) * sizeof *more);
+	slots = more;
+	slot_count = slot_count * 2 + 16;
+	return 0;
+}
+
+int dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *))
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	uint32_t slot;
+	int err;
+
+	pthread_mutex_lock(&lock);
+	err = free_slot(&slot);
+	if (!err) {
+		watch->fd = fd;
+		watch->ready = ready;
+		watch->slot = slot;
+		event.data.u64 = (uint64_t)slots[slot].generation << 32 | slot;
+		if (epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event))
+			err = errno;
+		else
+			slots[slot].watch = watch;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* `lock` held. */
+static void wait_returned(const void *what)
+{
+	while (running == what && !dapl_service_here())
+		pthread_cond_wait(&idle, &lock);
+}
+
+void dapl_watch_stop(struct dapl_watch *watch)
+{
+	pthread_mutex_lock(&lock);
+	if (watch->slot < slot_count && slots[watch->slot].watch == watch) {
+		epoll_ctl(epfd, EPOLL_CTL_DEL, watch->fd, NULL);
+		slots[watch->slot].watch = NULL;
+		slots[watch->slot].generation++;
+		wait_returned(watch);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* --- timers ------------------------------------------------------------------------------ */
+
+void dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us,
+		      void (*fire)(struct dapl_timer *))
+{
+	struct dapl_timer **p = &timers;
+
+	pthread_mutex_lock(&lock);
+	if (timer->due_ns)
+		unlink_timer(timer);
+	timer->fire = fire;
+	timer->due_ns = clock_now_ns() + delay_us * 1000;
+	while (*p && (*p)->due_ns <= timer->due_ns)
+		p = &(*p)->next;
+	timer->next = *p;
+	timer->prev = p;
+	if (*p)
+		(*p)->prev = &timer->next;
+	*p = timer;
+	if (timers == timer && !dapl_service_here())
+		wake();
+	pthread_mutex_unlock(&lock);
+}
+
+bool dapl_timer_stop(struct dapl_timer *timer)
+{
+	bool stopped;
+
+	pthread_mutex_lock(&lock);
+	stopped = timer->due_ns != 0;
+	if (stopped)
+		unlink_timer(timer);
+	pthread_mutex_unlock(&lock);
+	return stopped;
+}
+
+void dapl_timer_drain(struct dapl_timer *timer)
+{
+	pthread_mutex_lock(&lock);
+	do {	/* the callback that was waited for may have started it again */
+		if (timer->due_ns)
+			unlink_timer(timer);
+		wait_returned(timer);
+	} while (timer->due_ns);
+	pthread_mutex_unlock(&lock);
+}
+
+/* --- tasks --------------------------------------------------------------------------------- */
+
+void dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *))
+{
+	pthread_mutex_lock(&lock);
+	if (!task->queued) {
+		task->run = run;
+		task->queued = true;
+		task->next = NULL;
+		*tasks_end = task;
+		tasks_end = &task->next;
+		tasks_queued++;
+		if (started && !dapl_service_here())
+			wake();
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void dapl_service_flush(void)
+{
+	uint64_t goal, returned;
+
+	if (!started || dapl_service_here())
+		return;
+	pthread_mutex_lock(&lock);
+	goal = tasks_queued;
+	returned = callbacks_done + (running != NULL);	/* the next may run already when we look */
+	while (started && (tasks_done < goal || callbacks_done < returned))
+		pthread_cond_wait(&idle, &lock);
+	pthread_mutex_unlock(&lock);
+}

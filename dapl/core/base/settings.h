@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* settings.h - the provider's environment variables (doc/spec/extensions.md 6), read once,
+ * validated, with their defaults. A bad value gives one line and the default. */
+#ifndef DAPL_SETTINGS_H
+#define DAPL_SETTINGS_H
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dapl_settings {
+	unsigned max_inline;		/* DAPL_MAX_INLINE, bytes */
+	unsigned wr_max;		/* DAPL_WR_MAX, 0: the device's limit */
+	unsigned ib_mtu;		/* DAPL_IB_MTU, bytes, 0: the path's */
+	int ib_pkey;			/* DAPL_IB_PKEY, -1: index 0 */
+	unsigned ib_sl;			/* DAPL_IB_SL */
+	unsigned global_routing;	/* DAPL_GLOBAL_ROUTING */
+	unsigned hop_limit;		/* DAPL_HOP_LIMIT, 0: unset */
+	int tclass;			/* DAPL_TCLASS, -1: unset */
+	unsigned ack_retry;		/* DAPL_ACK_RETRY, 0-7 */
+	int ack_timer;			/* DAPL_ACK_TIMER, 0-31: 4.096 us * 2^n; -1: unset */
+	unsigned rnr_retry;		/* DAPL_RNR_RETRY, 7: for ever */
+	unsigned rnr_timer;		/* DAPL_RNR_TIMER, 0-31 */
+	unsigned arp_timeout_ms, arp_retries;		/* DAPL_CM_ARP_TIMEOUT_MS, _RETRY_COUNT */
+	unsigned route_timeout_ms, route_retries;	/* DAPL_CM_ROUTE_TIMEOUT_MS, _RETRY_COUNT */
+	int tos;			/* DAPL_CM_TOS, -1: unset */
+	unsigned cm_response_time, cm_retries;	/* DAPL_MAX_CM_RESPONSE_TIME, _RETRIES */
+};
+extern struct dapl_settings dapl_settings;
+
+void dapl_settings_read(void);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* cr.c - connection requests: querying, accepting, rejecting, handing off to another service
+ * point. They come in through service_point.c. */
+#include <errno.h>
+#include <string.h>
+#include "dapl/core/base/qual.h"
+#include "dapl/core/ep/ep_qp.h"
+#include "dapl/core/conn/conn.h"
+#include "dapl/core/conn/cr.h"
+#include "dapl/core/ep/ep_state.h"
+#include "dapl/core/ia/provider.h"
+#include "dapl/core/conn/ud.h"
+
+struct dapl_cr *dapl_cr_new(struct dapl_ia *ia, struct dapl_conn *conn,
+			    const struct dapl_request *request)
+{
+	struct dapl_cr *cr = dapl_object_new(DAPL_CR, sizeof *cr, ia, NULL);
+
+	if (!cr)
+		return NULL;
+	cr->conn = conn;
+	cr->ud = request->ud;
+	cr->local = request->local;
+	cr->remote = request->remote;
+	cr->pdata_len = request->pdata_len < sizeof cr->pdata ? request->pdata_len :
+		sizeof cr->pdata;
+	if (cr->pdata_len)
+		memcpy(cr->pdata, request->pdata, cr->pdata_len);
+	return cr;
+}
+
+/* Of two calls that answer one request, one wins. */
+static bool claim(struct dapl_cr *cr)
+{
+	return !__atomic_exchange_n(&cr->busy, true, __ATOMIC_ACQ_REL);
+}
+
+static void unclaim(struct dapl_cr *cr)
+{
+	__atomic_store_n(&cr->busy, false, __ATOMIC_RELEASE);
+}
+
+/* Gives up the endpoint of the request: a reserved one returns to the consumer, one that the
+ * provider made is freed. */
+static void return_endpoint(struct dapl_cr *cr)
+{
+	struct dapl_ep *ep = cr->ep;
+
+	__atomic_store_n(&cr->ep, NULL, __ATOMIC_RELAXED);
+	if (!ep)
+		return;
+	pthread_mutex_lock(&ep->lock);
+	ep->cr = NULL;
+	if (cr->from_rsp)
+		dapl_ep_step(ep, EP_DO_REJECT, NULL);
+	pthread_mutex_unlock(&ep->lock);
+	if (!cr->from_rsp && dapl_object_kill(&ep->obj)) {
+		dapl_object_wait_calls(&ep->obj, 0);
+		dapl_ep_destroy(ep);
+	}
+	dapl_object_put(&ep->obj);
+}
+
+/* The CR, claimed by a call inside it, is answered: its connection has been passed on. */
+static void finish(struct dapl_cr *cr)
+{
+	if (!dapl_object_kill(&cr->obj))
+		return;		/* dat_ia_close ends it */
+	dapl_object_wait_calls(&cr->obj, 1);
+	return_endpoint(cr);
+	dapl_object_bury(&cr->obj);
+}
+
+void dapl_cr_discard(struct dapl_cr *cr)
+{
+	return_endpoint(cr);
+	dapl_object_bury(&cr->obj);
+}
+
+void dapl_cr_refuse(DAT_CR_HANDLE handle)
+{
+	DAPL_ENTERED struct dapl_cr *cr = dapl_cr_enter(handle);
+
+	if (!cr || !claim(cr))
+		return;		/* dat_ia_close refuses it */
+	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "cr", cr, NULL, "request refused: its EVD is freed");
+	dapl_device_ops.reject(cr->conn, false, NULL, 0);
+	cr->conn = NULL;
+	dapl_count(cr->obj.ia, DCNT_IA_CM_ERR_REJ_TX);
+	finish(cr);
+}
+
+void dapl_cr_destroy(struct dapl_cr *cr)
+{
+	if (cr->conn)
+		dapl_device_ops.release(cr->conn);
+	cr->conn = NULL;
+	return_endpoint(cr);
+	dapl_object_bury(&cr->obj);
+}
+
+DAT_RETURN dapl_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param)
+{
+	DAPL_ENTERED struct dapl_cr *cr = dapl_cr_enter(handle);
+
+	if (!cr)
+		return BAD_HANDLE(CR);
+	if (mask & ~DAT_CR_FIELD_ALL)
+		return BAD_PARAM(2);
+	if (!param)
+		return BAD_PARAM(3);
+	param->remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&cr->remote;
+	param->remote_port_qual = dapl_port_of(&cr->remote);
+	param->private_data_size = cr->pdata_len;
+	param->private_data = cr->pdata_len ? cr->pdata : NULL;
+	param->local_ep_handle = (DAT_EP_HANDLE)__atomic_load_n(&cr->ep, __ATOMIC_RELAXED);
+	return DAT_SUCCESS;
+}
+
+/* The peer went away before it was accepted: the consumer learns it by the event. */
+static bool peer_is_gone(int err)
+{
+	switch (err) {
+	case ECONNRESET: case ENOTCONN: case ECONNABORTED: case EPIPE: case ETIMEDOUT:
+	case EINVAL:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A device may take less private data in some replies than in others. */
+static DAT_RETURN accept_error(int err)
+{
+	return err == EMSGSIZE ? BAD_PARAM(3) : dapl_status(err, DAT_RESOURCE_TEP);
+}
+
+/* ep->lock held. */
+static DAT_RETURN accept_on(struct dapl_cr *cr, struct dapl_ep *ep, int len, const void *data)
+{
+	struct dapl_conn_params params;
+	DAT_EVENT_NUMBER tell;
+	DAT_RETURN ret;
+	int err;
+
+	if (!dapl_object_is_live(&ep->obj))
+		return BAD_HANDLE(EP);
+	if (!dapl_ep_may(ep, EP_DO_ACCEPT) || (ep->cr && ep->cr != cr))
+		return dapl_bad_ep_state(ep->state);
+	if ((ret = dapl_ep_ready(ep)))
+		return ret;
+	dapl_conn_params(ep, &params, data, len);
+	dapl_object_get(&ep->obj);	/* the connection's */
+	ep->conn = cr->conn;
+	err = dapl_device_ops.accept(cr->conn, &params);
+	if (err && !peer_is_gone(err)) {
+		ep->conn = NULL;
+		dapl_object_put(&ep->obj);
+		return accept_error(err);
+	}
+	DAPL_PROBE2(accept, ep, cr);
+	ep->cr = NULL;
+	ep->by_provider = false;
+	ep->local = cr->local;
+	ep->remote = cr->remote;
+	ep->remote_qual = dapl_port_of(&cr->remote);
+	dapl_ep_step(ep, EP_DO_ACCEPT, NULL);
+	if (err) {
+		trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", ep, NULL, "accept: %s", strerror(err));
+		dapl_object_put(&ep->obj);	/* the device knows no owner */
+		dapl_ep_step(ep, EP_PEER_CLOSED, &tell);
+		dapl_ep_terminate(ep, tell);
+	}
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN accept_with(struct dapl_cr *cr, struct dapl_ep *ep, int len, const void *data)
+{
+	DAT_RETURN ret;
+
+	dapl_ep_lock_settled(ep);
+	if (ep->is_ud != cr->ud)
+		ret = BAD_HANDLE(EP);
+	else if (cr->ud)
+		ret = dapl_ud_accept(ep, cr, len, data);
+	else
+		ret = accept_on(cr, ep, len, data);
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+/* dat_cr_accept (doc/spec/calls.md 7). On failure the CR stays good and the EP as it was. */
+DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COUNT len,
+			  const DAT_PVOID data)
+{
+	DAPL_ENTERED struct dapl_cr *cr = dapl_cr_enter(handle);
+	DAPL_ENTERED struct dapl_ep *given = NULL;
+	DAT_RETURN ret;
+
+	if (!cr)
+		return BAD_HANDLE(CR);
+	if (len < 0 || len > (DAT_COUNT)cr->obj.ia->attr.pdata_accept)
+		return BAD_PARAM(3);
+	if (len && !data)
+		return BAD_PARAM(4);
+	if (!claim(cr))
+		return BAD_HANDLE(CR);
+	given = dapl_ep_enter(ep_handle);
+	if (cr->ep ? ep_handle != DAT_HANDLE_NULL : !given || given->obj.ia != cr->obj.ia)
+		ret = BAD_HANDLE(EP);
+	else
+		ret = accept_with(cr, cr->ep ? cr->ep : given, len, data);
+	if (ret != DAT_SUCCESS) {
+		unclaim(cr);
+		return ret;
+	}
+	dapl_count(cr->obj.ia, DCNT_IA_SP_CR_ACCEPTED);
+	dapl_count(cr->obj.ia, DCNT_IA_CM_REP_TX);
+	if (cr->ep)
+		dapl_object_put(&cr->ep->obj);
+	__atomic_store_n(&cr->ep, NULL, __ATOMIC_RELAXED);	/* dat_cr_query may look */
+	cr->conn = NULL;
+	finish(cr);
+	return DAT_SUCCESS;
+}
+
+/* dat_cr_reject (doc/spec/calls.md 7). */
+DAT_RETURN dapl_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT len, const DAT_PVOID data)
+{
+	DAPL_ENTERED struct dapl_cr *cr = dapl_cr_enter(handle);
+	struct dapl_ia *ia;
+
+	if (!cr)
+		return BAD_HANDLE(CR);
+	ia = cr->obj.ia;
+	if (len < 0 || len > (DAT_COUNT)ia->attr.pdata_reject)
+		return BAD_PARAM(2);
+	if (len && !data)
+		return BAD_PARAM(3);
+	if (!claim(cr))
+		return BAD_HANDLE(CR);
+	if (dapl_device_ops.reject(cr->conn, true, data, len) == EMSGSIZE) {
+		unclaim(cr);
+		return BAD_PARAM(2);
+	}
+	cr->conn = NULL;
+	dapl_count(ia, DCNT_IA_SP_CR_REJECTED);
+	dapl_count(ia, DCNT_IA_CM_USER_REJ_TX);
+	finish(cr);
+	return DAT_SUCCESS;
+}
+
+/* dat_cr_handoff: the same request, as if it had come to another service point of the IA. */
+DAT_RETURN dapl_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual)
+{
+	DAPL_ENTERED struct dapl_cr *cr = dapl_cr_enter(handle);
+	struct dapl_cr *new;
+	struct dapl_request request;
+	DAPL_ENTERED struct dapl_sp *sp = NULL;
+
+	if (!cr)
+		return BAD_HANDLE(CR);
+	sp = dapl_sp_find(cr->obj.ia, qual);
+	if (!sp)
+		return BAD_PARAM(2);
+	if (!claim(cr))
+		return BAD_HANDLE(CR);
+	request = (struct dapl_request){ .local = cr->local, .remote = cr->remote,
+		.pdata = cr->pdata, .pdata_len = cr->pdata_len, .ud = cr->ud };
+	new = dapl_cr_new(cr->obj.ia, cr->conn, &request);
+	if (!new || !dapl_sp_deliver(sp, new)) {
+		if (new)
+			dapl_cr_discard(new);
+		unclaim(cr);
+		return NO_RESOURCE(MEMORY);
+	}
+	cr->conn = NULL;
+	finish(cr);
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ud.c - UD endpoints (doc/spec/extensions.md 4.1): one datagram QP that collects address handles
+ * by "connecting" to any number of peers. Connected endpoints are conn.c's job.
+ *
+ * A peer is kept from connect or accept until dat_ib_ud_cm_free and dat_ib_ud_ah_free
+ * have taken what the consumer holds of it, or the endpoint is freed. */
+#include <stdlib.h>
+#include <string.h>
+#include "common/clock.h"
+#include "dapl/core/conn/conn.h"
+#include "dapl/core/ep/ep_state.h"
+#include "dapl/core/conn/failure.h"
+#include "dapl/core/ep/post.h"
+#include "dapl/core/conn/ud.h"
+
+struct peer {
+	struct peer *next;
+	struct dapl_ep *ep;
+	struct dapl_timer timer;	/* of a connect; holds a reference of the endpoint */
+	bool timed;			/* the timer was started, and has not fired nor been
+					 * stopped */
+	bool gone;			/* forgotten: freed when the timer has fired */
+	bool answered;
+	struct dapl_conn *conn;		/* NULL once released */
+	struct dapl_ud_peer to;		/* to.ah NULL: not resolved, or freed */
+	struct sockaddr_storage address;
+	uint64_t began_ns;
+	bool active;
+	int pdata_len;
+	char pdata[DAPL_CONN_PDATA_MAX];
+};
+
+struct dapl_ud {	/* guarded by ep->lock */
+	struct peer *peers;
+};
+
+DAT_RETURN dapl_ud_begin(struct dapl_ep *ep)
+{
+	ep->ud = calloc(1, sizeof *ep->ud);
+	return ep->ud ? DAT_SUCCESS : NO_RESOURCE(MEMORY);
+}
+
+static void stop_timer(struct peer *peer)
+{
+	if (!peer->timed || !dapl_timer_stop(&peer->timer))
+		return;
+	peer->timed = false;
+	dapl_object_put(&peer->ep->obj);
+}
+
+static void drop_conn(struct peer *peer)
+{
+	stop_timer(peer);
+	if (peer->conn)
+		dapl_device_ops.release(peer->conn);
+	peer->conn = NULL;
+}
+
+static void drop_ah(struct peer *peer)
+{
+	if (peer->to.ah)
+		dapl_device_ops.destroy_ah(peer->to.ah);
+	peer->to.ah = NULL;
+}
+
+/* A timer that could not be stopped is waiting for the lock, and frees it. */
+static void free_peer(struct peer *peer)
+{
+	stop_timer(peer);
+	peer->gone = true;
+	if (!peer->timed)
+		free(peer);
+}
+
+void dapl_ud_end(struct dapl_ep *ep)
+{
+	struct peer *peer;
+
+	if (!ep->ud)
+		return;
+	while ((peer = ep->ud->peers)) {
+		ep->ud->peers = peer->next;
+		drop_conn(peer);
+		drop_ah(peer);
+		free_peer(peer);
+	}
+	free(ep->ud);
+	ep->ud = NULL;
+}
+
+static void forget(struct dapl_ep *ep, struct peer *peer)
+{
+	struct peer **p;
+
+	for (p = &ep->ud->peers; *p != peer; p = &(*p)->next)
+		;
+	*p = peer->next;
+	free_peer(peer);
+}
+
+static struct peer *new_peer(struct dapl_ep *ep, bool active)
+{
+	struct peer *peer = calloc(1, sizeof *peer);
+
+	if (!peer)
+		return NULL;
+	peer->ep = ep;
+	peer->active = active;
+	peer->began_ns = clock_now_ns();
+	peer->next = ep->ud->peers;
+	ep->ud->peers = peer;
+	return peer;
+}
+
+static struct peer *by_conn(struct dapl_ep *ep, const struct dapl_conn *conn)
+{
+	struct peer *peer = ep->ud ? ep->ud->peers : NULL;
+
+	while (peer && peer->conn != conn)
+		peer = peer->next;
+	return peer;
+}
+
+static struct peer *by_ah(struct dapl_ep *ep, const struct ibv_ah *ah)
+{
+	struct peer *peer = ep->ud ? ep->ud->peers : NULL;
+
+	while (peer && (!ah || peer->to.ah != ah))
+		peer = peer->next;
+	return peer;
+}
+
+/* ep->lock held. */
+static void trace_step(const struct dapl_ep *ep, const struct peer *peer, const char *step)
+{
+	char local[DIAG_ADDRESS], remote[DIAG_ADDRESS];
+
+	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", ep, "datagram", "%s peer %p: %s, local %s, "
+	      "remote %s", peer->active ? "active" : "passive", (const void *)peer, step,
+	      dapl_diag_address(&ep->obj.ia->attr.address, local),
+	      dapl_diag_address(&peer->address, remote));
+}
+
+static void failed(struct dapl_ep *ep, struct peer *peer, enum dapl_conn_failure why,
+		   const struct dapl_conn_cause *cause, const void *pdata, size_t len);
+
+static void connect_timeout(struct dapl_timer *timer)
+{
+	struct peer *peer = container_of(timer, struct peer, timer);
+	struct dapl_conn_cause cause;
+	struct dapl_ep *ep = peer->ep;
+
+	pthread_mutex_lock(&ep->lock);
+	peer->timed = false;
+	if (peer->gone) {
+		free(peer);
+	} else if (peer->conn && !peer->answered) {
+		dapl_count(ep->obj.ia, DCNT_IA_CM_ERR_TIMEOUT);
+		dapl_failure_explain(ep, peer->conn, &cause);
+		dapl_failure_time_limit(&cause);
+		failed(ep, peer, DAPL_CONN_TIMED_OUT, &cause, NULL, 0);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	dapl_object_put(&ep->obj);
+}
+
+DAT_RETURN dapl_ud_connect(struct dapl_ep *ep, const struct sockaddr *to, DAT_TIMEOUT timeout,
+			   int len, const void *data)
+{
+	struct dapl_conn_params params;
+	struct peer *peer;
+	DAT_RETURN ret;
+	int err;
+
+	if ((ret = dapl_ep_ready(ep)))
+		return ret;
+	if (!(peer = new_peer(ep, true)))
+		return NO_RESOURCE(MEMORY);
+	memcpy(&peer->address, to, to->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+	       sizeof(struct sockaddr_in));
+	trace_step(ep, peer, "connect");
+	dapl_conn_params(ep, &params, data, len);
+	params.remote = to;
+	dapl_object_get(&ep->obj);
+	err = dapl_device_ops.connect(ep->obj.ia->dev, &params, &peer->conn);
+	if (err) {
+		peer->conn = NULL;
+		forget(ep, peer);
+		dapl_object_put(&ep->obj);
+		return dapl_failure_of_connect(ep, to, err);
+	}
+	if (timeout != DAT_TIMEOUT_INFINITE) {
+		peer->timed = true;
+		dapl_object_get(&ep->obj);
+		dapl_timer_start(&peer->timer, timeout, connect_timeout);
+	}
+	ep->counters[DCNT_EP_CONNECT]++;
+	dapl_count(ep->obj.ia, DCNT_IA_CM_AH_REQ_TX);
+	return DAT_SUCCESS;
+}
+
+/* An endpoint that the provider made or an RSP reserved is the consumer's from here on. As any
+ * other it's UNCONNECTED until its first peer is established. */
+DAT_RETURN dapl_ud_accept(struct dapl_ep *ep, struct dapl_cr *cr, int len, const void *data)
+{
+	struct dapl_conn_params params;
+	struct peer *peer;
+	DAT_RETURN ret;
+	int err;
+
+	if (!dapl_ep_may(ep, EP_DO_ACCEPT_UD) || (ep->cr && ep->cr != cr))
+		return dapl_bad_ep_state(ep->state);
+	if ((ret = dapl_ep_ready(ep)))
+		return ret;
+	if (!(peer = new_peer(ep, false)))
+		return NO_RESOURCE(MEMORY);
+	peer->conn = cr->conn;
+	dapl_failure_remote(cr->conn, &peer->address);
+	trace_step(ep, peer, "accept");
+	dapl_conn_params(ep, &params, data, len);
+	dapl_object_get(&ep->obj);
+	err = dapl_device_ops.accept(cr->conn, &params);
+	if (err) {
+		peer->conn = NULL;
+		forget(ep, peer);
+		dapl_object_put(&ep->obj);
+	} else {
+		dapl_ep_step(ep, EP_DO_ACCEPT_UD, NULL);
+		ep->cr = NULL;
+		ep->by_provider = false;
+	}
+	return err == EMSGSIZE ? BAD_PARAM(3) : dapl_status(err, DAT_RESOURCE_MEMORY);
+}
+
+/* There is no connection to end: the communication identifiers go, address handles stay. */
+DAT_RETURN dapl_ud_disconnect(struct dapl_ep *ep)
+{
+	for (struct peer *peer = ep->ud ? ep->ud->peers : NULL; peer; peer = peer->next)
+		drop_conn(peer);
+	return DAT_SUCCESS;
+}
+
+static void tell(struct dapl_ep *ep, struct peer *peer, DAT_IB_EVENT_NUMBER number,
+		 DAT_IB_EXT_TYPE type)
+{
+	DAT_IB_EXTENSION_EVENT_DATA *ext;
+	DAT_EVENT event;
+
+	if (!ep->connect_evd)
+		return;
+	memset(&event, 0, sizeof event);
+	event.event_number = (DAT_EVENT_NUMBER)number;
+	event.event_data.connect_event_data.ep_handle = (DAT_EP_HANDLE)ep;
+	if (peer->pdata_len) {
+		event.event_data.connect_event_data.private_data_size = peer->pdata_len;
+		event.event_data.connect_event_data.private_data = peer->pdata;
+	}
+	ext = (void *)event.event_extension_data;
+	ext->type = type;
+	ext->status = type == DAT_IB_UD_REMOTE_AH || type == DAT_IB_UD_PASSIVE_REMOTE_AH ?
+		DAT_OP_SUCCESS : DAT_IB_OP_ERR;
+	ext->remote_ah.ah = peer->to.ah;
+	ext->remote_ah.qpn = peer->to.qpn;
+	memcpy(&ext->remote_ah.ia_addr, &peer->address, sizeof ext->remote_ah.ia_addr);
+	ext->context.as_ptr = peer;
+	dapl_evd_post(ep->connect_evd, &event);
+}
+
+void dapl_ud_established(struct dapl_ep *ep, struct dapl_conn *conn,
+			 const struct dapl_established *info)
+{
+	struct peer *peer = by_conn(ep, conn);
+
+	if (!peer || !info->ud) {
+		if (info->ud && info->ud->ah)
+			dapl_device_ops.destroy_ah(info->ud->ah);
+		return;
+	}
+	peer->answered = true;
+	stop_timer(peer);
+	peer->to = *info->ud;
+	peer->address = info->remote;
+	if (peer->active && info->pdata_len <= sizeof peer->pdata) {
+		peer->pdata_len = info->pdata_len;
+		memcpy(peer->pdata, info->pdata, info->pdata_len);
+	}
+	trace_step(ep, peer, "established");
+	dapl_count(ep->obj.ia, DCNT_IA_CM_AH_RESOLVED);
+	if (ep->state == DAT_EP_STATE_UNCONNECTED) {
+		dapl_ep_step(ep, EP_DO_CONNECT, NULL);
+		dapl_ep_step(ep, EP_ESTABLISHED, NULL);
+	}
+	tell(ep, peer, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
+	     peer->active ? DAT_IB_UD_REMOTE_AH : DAT_IB_UD_PASSIVE_REMOTE_AH);
+}
+
+static void failed(struct dapl_ep *ep, struct peer *peer, enum dapl_conn_failure why,
+		   const struct dapl_conn_cause *cause, const void *pdata, size_t len)
+{
+	bool rejected = why == DAPL_CONN_REJECTED;
+
+	if (rejected && len <= sizeof peer->pdata) {
+		peer->pdata_len = len;
+		memcpy(peer->pdata, pdata, len);
+	}
+	trace_step(ep, peer, rejected ? "rejected" : "failed");
+	dapl_failure_report_ud(ep, peer->active, peer->began_ns, rejected, cause);
+	drop_conn(peer);
+	tell(ep, peer, rejected ? DAT_IB_UD_CONNECTION_REJECT_EVENT :
+	     DAT_IB_UD_CONNECTION_ERROR_EVENT,
+	     rejected ? DAT_IB_UD_CONNECT_REJECT : DAT_IB_UD_CONNECT_ERROR);
+}
+
+void dapl_ud_failed(struct dapl_ep *ep, struct dapl_conn *conn, enum dapl_conn_failure why,
+		    const void *pdata, size_t len)
+{
+	struct peer *peer = by_conn(ep, conn);
+	struct dapl_conn_cause cause;
+
+	if (!peer)
+		return;
+	dapl_failure_explain(ep, conn, &cause);
+	failed(ep, peer, why, &cause, pdata, len);
+}
+
+DAT_RETURN dapl_ud_send(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			const DAT_IB_ADDR_HANDLE *to, DAT_DTO_COOKIE cookie,
+			DAT_COMPLETION_FLAGS flags)
+{
+	struct dapl_device_attr *dev = &ep->obj.ia->attr;
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = (struct ibv_sge *)iov,
+		.num_sge = n };
+	uint64_t total = 0;
+	struct peer *peer;
+
+	if (!ep->is_ud)
+		return BAD_PARAM(1);
+	if (n < 0 || n > ep->max_send_iov)
+		return BAD_PARAM(2);
+	if (!iov && n)
+		return BAD_PARAM(3);
+	if (!to || !to->ah)
+		return BAD_PARAM(4);
+	for (int i = 0; i < n; i++)
+		total += iov[i].segment_length;
+	if (total > __atomic_load_n(&dev->mtu, __ATOMIC_RELAXED))
+		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	pthread_mutex_lock(&ep->lock);
+	peer = by_ah(ep, to->ah);
+	if (peer) {
+		wr.wr.ud.ah = peer->to.ah;
+		wr.wr.ud.remote_qpn = to->qpn;
+		wr.wr.ud.remote_qkey = peer->to.qkey;
+	}
+	pthread_mutex_unlock(&ep->lock);
+	if (!peer)
+		return BAD_PARAM(4);
+	wr.send_flags = total && total <= ep->max_inline ? IBV_SEND_INLINE : 0;
+	return dapl_ep_post_request(ep, &wr, (uint32_t)total, cookie, flags, DAT_IB_DTO_SEND_UD,
+				    REQ_EXTENSION, DCNT_EP_POST_SEND_UD);
+}
+
+DAT_RETURN dapl_ud_cm_free(struct dapl_ep *ep, DAT_CONTEXT cm)
+{
+	DAT_RETURN ret = BAD_PARAM(2);
+
+	if (!ep->is_ud)
+		return BAD_PARAM(1);
+	pthread_mutex_lock(&ep->lock);
+	for (struct peer *peer = ep->ud ? ep->ud->peers : NULL; peer; peer = peer->next)
+		if (peer == cm.as_ptr) {
+			drop_conn(peer);
+			peer->pdata_len = 0;
+			if (!peer->to.ah)
+				forget(ep, peer);
+			ret = DAT_SUCCESS;
+			break;
+		}
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+DAT_RETURN dapl_ud_ah_free(struct dapl_ep *ep, DAT_IB_ADDR_HANDLE *ah)
+{
+	struct peer *peer;
+
+	if (!ep->is_ud)
+		return BAD_PARAM(1);
+	if (!ah)
+		return BAD_PARAM(2);
+	pthread_mutex_lock(&ep->lock);
+	peer = by_ah(ep, ah->ah);
+	if (peer) {
+		drop_ah(peer);
+		if (!peer->conn)
+			forget(ep, peer);
+		ah->ah = NULL;
+	}
+	pthread_mutex_unlock(&ep->lock);
+	return peer ? DAT_SUCCESS : BAD_PARAM(2);
+}

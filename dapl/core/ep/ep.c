@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ep.c - endpoints as objects: creating, querying, resetting, freeing. Connections are in conn/conn.c,
+ * posting is in post.c, the states are in ep_state.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include "dapl/core/base/qual.h"
+#include "dapl/core/conn/conn.h"
+#include "dapl/core/conn/ud.h"
+#include "dapl/core/ep/ep_attr.h"
+#include "dapl/core/ep/ep_evds.h"
+#include "dapl/core/ep/ep_qp.h"
+#include "dapl/core/ep/ep_state.h"
+#include "dapl/core/ep/recv_repost.h"
+#include "dapl/core/event/event.h"
+#include "dapl/core/ia/provider.h"
+#include "dapl/core/mem/rmr_map.h"
+
+static void end_ep(struct dapl_object *obj)
+{
+	struct dapl_ep *ep = (struct dapl_ep *)obj;
+
+	free(ep->sq.ring);
+	free(ep->rq.ring);
+	dapl_saved_recv_free(ep->saved_recvs);
+	dapl_map_end(ep);
+	pthread_mutex_destroy(&ep->lock);
+}
+
+static DAT_RETURN arg_error(int arg)
+{
+	return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1 + arg - 1);
+}
+
+DAT_RETURN dapl_ep_make(struct dapl_ia *ia, struct dapl_pz *pz, struct dapl_evd *recv,
+			struct dapl_evd *request, struct dapl_evd *connect,
+			struct dapl_srq *srq, const DAT_EP_ATTR *attr, int attr_arg,
+			struct dapl_ep **made)
+{
+	struct dapl_ep *ep = dapl_object_new(DAPL_EP, sizeof *ep, ia, end_ep);
+	const char *bad;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return NO_RESOURCE(MEMORY);
+	pthread_mutex_init(&ep->lock, NULL);
+	ep->soft_hw = ep->hard_hw = DAT_WATERMARK_INFINITE;
+	ep->comm = (DAT_COMM){ ia->attr.address.ss_family, SOCK_STREAM, IPPROTO_TCP };
+	if (attr)
+		ep->attr = *attr;
+	else
+		dapl_ep_default_attr(ia, &ep->attr);
+	if ((bad = dapl_ep_bad_attr(ia, &ep->attr))) {
+		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "attribute %s", bad);
+		ret = arg_error(attr_arg);
+		goto fail;
+	}
+	if ((ret = dapl_ep_named_attrs(ia, &ep->attr, &ep->delayed_ack, arg_error(attr_arg)))) {
+		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL,
+		      "attribute ep_provider_specific");
+		goto fail;
+	}
+	dapl_ep_attr_fill(ia, &ep->attr);
+	ep->attr.ep_transport_specific_count = ep->attr.ep_provider_specific_count = 0;
+	if (srq && ep->attr.srq_soft_hw > 0)
+		ep->soft_hw = ep->attr.srq_soft_hw;
+	ep->pz = pz;
+	ep->recv_evd = recv;
+	ep->request_evd = request;
+	ep->connect_evd = connect;
+	ep->srq = srq;
+	dapl_ep_set_post_limits(ep);
+	if ((ret = dapl_ep_feed_evds(ep, recv, request, connect, &ep->attr)))
+		goto fail;
+	if (pz && !dapl_use(&pz->obj)) {
+		ret = BAD_HANDLE(PZ);
+		goto unfeed;
+	}
+	if (srq && !dapl_use(&srq->obj)) {
+		ret = BAD_HANDLE(SRQ);
+		goto unuse_pz;
+	}
+	if (pz && recv && request && (ret = dapl_ep_need_qp(ep)))
+		goto unuse;
+	if (ep->is_ud && (ret = dapl_ud_begin(ep)))
+		goto unuse;
+	*made = ep;
+	return DAT_SUCCESS;
+
+unuse:
+	if (srq)
+		dapl_unuse(&srq->obj);
+unuse_pz:
+	if (pz)
+		dapl_unuse(&pz->obj);
+unfeed:
+	dapl_ep_end_qp(ep);
+	dapl_ep_unfeed_evds(recv, request, connect, &ep->attr);
+	dapl_ep_end_discards(ep);
+fail:
+	dapl_object_put(&ep->obj);
+	return ret;
+}
+
+/* Traces a refused dat_ep_create. There is no endpoint yet, so the line names the argument. */
+static DAT_RETURN refuse(DAT_RETURN ret, const char *why)
+{
+	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", NULL, NULL, "create refused: %s", why);
+	return ret;
+}
+
+static const char *evd_named(DAT_RETURN_SUBTYPE which)
+{
+	return which == DAT_INVALID_HANDLE_EVD_RECV ? "recv_evd is no EVD of this IA for DTOs" :
+		which == DAT_INVALID_HANDLE_EVD_REQUEST ? "request_evd is no EVD of this IA for DTOs" :
+		"connect_evd is no EVD of this adapter for connection events";
+}
+
+static DAT_RETURN create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			 DAT_EVD_HANDLE recv_handle, DAT_EVD_HANDLE request_handle,
+			 DAT_EVD_HANDLE connect_handle, struct dapl_srq *srq,
+			 const DAT_EP_ATTR *attr, int attr_arg, DAT_EP_HANDLE *handle)
+{
+	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(ia_handle);
+	DAPL_ENTERED_EVDS struct dapl_evd *evds[3] = { NULL };
+	DAPL_ENTERED struct dapl_pz *pz = NULL;
+	struct dapl_ep *ep;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return refuse(BAD_HANDLE(IA), "no such IA");
+	if (pz_handle && (!(pz = dapl_pz_enter(pz_handle)) || pz->obj.ia != ia))
+		return refuse(BAD_HANDLE(PZ), "no PZ of this IA");
+	if ((ret = dapl_ep_enter_evds(ia, recv_handle, request_handle, connect_handle, evds)))
+		return refuse(ret, evd_named((DAT_RETURN_SUBTYPE)DAT_GET_SUBTYPE(ret)));
+	if (srq && (!pz || pz != srq->pz))
+		return refuse(BAD_PARAM(2), "the PZ is not the SRQ's");
+	ret = dapl_ep_make(ia, pz, evds[0], evds[1], evds[2], srq, attr, attr_arg, &ep);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	dapl_object_publish(&ep->obj);
+	dapl_count(ia, DCNT_IA_EP_CREATE);
+	*handle = (DAT_EP_HANDLE)ep;
+	return DAT_SUCCESS;
+}
+
+/* dat_ep_create (doc/spec/calls.md 5). */
+DAT_RETURN dapl_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+			  DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr,
+			  DAT_EP_HANDLE *handle)
+{
+	if (!handle)
+		return refuse(BAD_PARAM(7), "nowhere to put the handle");
+	return create(ia, pz, recv, request, connect, NULL, attr, 6, handle);
+}
+
+DAT_RETURN dapl_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+				   DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
+				   DAT_SRQ_HANDLE srq_handle, const DAT_EP_ATTR *attr,
+				   DAT_EP_HANDLE *handle)
+{
+	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(srq_handle);
+	DAPL_ENTERED struct dapl_ia *own = dapl_ia_enter(ia);
+
+	if (!handle)
+		return refuse(BAD_PARAM(8), "nowhere to put the handle");
+	if (!own)
+		return refuse(BAD_HANDLE(IA), "no such IA");
+	if (!srq || srq->obj.ia != own)
+		return refuse(BAD_HANDLE(SRQ), "no SRQ of this IA");
+	if (!attr)
+		return refuse(BAD_PARAM(7), "no attributes");
+	return create(ia, pz, recv, request, connect, srq, attr, 7, handle);
+}
+
+/* --- queries --------------------------------------------------------------------------- */
+
+static DAT_IA_ADDRESS_PTR address_ptr(struct sockaddr_storage *address)
+{
+	return address->ss_family ? (DAT_IA_ADDRESS_PTR)address : NULL;
+}
+
+static void current_param(struct dapl_ep *ep, DAT_EP_PARAM *param)
+{
+	param->ia_handle = dapl_ia_handle(ep->obj.ia);
+	param->ep_state = ep->state;
+	param->comm = ep->comm;
+	param->local_ia_address_ptr = ep->local.ss_family ? address_ptr(&ep->local) :
+		(DAT_IA_ADDRESS_PTR)&ep->obj.ia->attr.address;
+	param->local_port_qual = dapl_port_of(&ep->local);
+	param->remote_ia_address_ptr = address_ptr(&ep->remote);
+	param->remote_port_qual = ep->remote.ss_family ? ep->remote_qual : 0;
+	param->pz_handle = (DAT_PZ_HANDLE)ep->pz;
+	param->recv_evd_handle = (DAT_EVD_HANDLE)ep->recv_evd;
+	param->request_evd_handle = (DAT_EVD_HANDLE)ep->request_evd;
+	param->connect_evd_handle = (DAT_EVD_HANDLE)ep->connect_evd;
+	param->srq_handle = (DAT_SRQ_HANDLE)ep->srq;
+	param->ep_attr = ep->attr;
+	ep->provider_attr[0].name = "delayed_ack";
+	ep->provider_attr[0].value = ep->delayed_ack ? "true" : "false";
+	param->ep_attr.ep_transport_specific_count = 0;
+	param->ep_attr.ep_transport_specific = NULL;
+	param->ep_attr.ep_provider_specific_count = 1;
+	param->ep_attr.ep_provider_specific = ep->provider_attr;
+}
+
+DAT_RETURN dapl_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+{
+	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
+
+	if (!ep)
+		return BAD_HANDLE(EP);
+	if (mask & ~(DAT_EP_PARAM_MASK)DAT_EP_FIELD_ALL)
+		return BAD_PARAM(2);
+	if (!param)
+		return BAD_PARAM(3);
+	pthread_mutex_lock(&ep->lock);
+	current_param(ep, param);
+	pthread_mutex_unlock(&ep->lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
+			      DAT_BOOLEAN *request_idle)
+{
+	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
+
+	if (!ep)
+		return BAD_HANDLE(EP);
+	if (state)
+		*state = __atomic_load_n(&ep->state, __ATOMIC_ACQUIRE);
+	if (recv_idle)
+		*recv_idle = (ep->srq ? ep->held <= 0 : !dapl_queue_count(&ep->rq)) ?
+			DAT_TRUE : DAT_FALSE;
+	if (request_idle)
+		*request_idle = dapl_queue_count(&ep->sq) ? DAT_FALSE : DAT_TRUE;
+	return DAT_SUCCESS;
+}
+
+struct taken {
+	const struct dapl_ep *ep;
+	DAT_COUNT *n;
+};
+
+/* Counts a buffer of this endpoint. Returns false, so that the search goes on. */
+static bool count_taken(const struct dapl_dto *dto, const struct ibv_wc *wc, const void *arg)
+{
+	const struct taken *taken = arg;
+
+	*taken->n += (dto->flags & REQ_SRQ) && wc->qp_num == taken->ep->qpn;
+	return false;
+}
+
+/* Buffers of the SRQ that have received for this endpoint and are not dequeued. Buffers that a
+ * message is filling are known to the device only. */
+static DAT_COUNT srq_buffers(struct dapl_ep *ep)
+{
+	struct taken taken = { ep, &(DAT_COUNT){ 0 } };
+
+	pthread_mutex_lock(&ep->lock);
+	if (ep->qp)
+		dapl_evd_holds(dapl_ep_recv_evd(ep), count_taken, &taken);
+	pthread_mutex_unlock(&ep->lock);
+	return *taken.n;
+}
+
+/* dat_ep_recv_query (doc/spec/calls.md 5). Receives complete in order, so the span is the count. */
+DAT_RETURN dapl_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_COUNT *span)
+{
+	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
+	DAT_COUNT n;
+
+	if (!ep)
+		return BAD_HANDLE(EP);
+	if (!allocated && !span)
+		return BAD_PARAM(2);
+	n = ep->srq ? srq_buffers(ep) : (DAT_COUNT)dapl_queue_count(&ep->rq);
+	if (allocated)
+		*allocated = n;
+	if (span)
+		*span = n;
+	return DAT_SUCCESS;
+}
+
+/* --- reset and free ------------------------------------------------------------------------- */
+
+/* dat_ep_reset: DISCONNECTED -> UNCONNECTED with an empty QP. A terminal event that waited for
+ * completions is delivered first, since they vanish. */
+DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
+{
+	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_EP_STATE before;
+
+	if (!ep)
+		return BAD_HANDLE(EP);
+	dapl_ep_lock_settled(ep);
+	before = ep->state;
+	if (!dapl_object_is_live(&ep->obj)) {
+		pthread_mutex_unlock(&ep->lock);
+		return BAD_HANDLE(EP);
+	}
+	if (!dapl_ep_may(ep, EP_DO_RESET)) {
+		pthread_mutex_unlock(&ep->lock);
+		return dapl_bad_ep_state(before);
+	}
+	if (before == DAT_EP_STATE_DISCONNECTED) {
+		ep->changing = true;
+		dapl_ep_deliver_deferred(ep);
+		ret = dapl_ep_empty_qp(ep);
+		if (ret == DAT_SUCCESS) {
+			ep->held = 0;
+			ep->pdata_len = 0;
+			ep->remote.ss_family = ep->local.ss_family = AF_UNSPEC;
+			dapl_ep_step(ep, EP_DO_RESET, NULL);
+		}
+		ep->changing = false;
+	}
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+void dapl_ep_destroy(struct dapl_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	dapl_ep_disarm(ep);
+	if (ep->is_ud)
+		dapl_ud_end(ep);
+	if (ep->conn && ep->qp)
+		dapl_device_ops.error_qp(ep->qp);
+	dapl_ep_drop_conn(ep);
+	__atomic_store_n(&ep->deferred, false, __ATOMIC_RELAXED);
+	ep->terminal = 0;
+	pthread_mutex_unlock(&ep->lock);
+	dapl_ep_end_qp(ep);
+	dapl_ep_unfeed_evds(ep->recv_evd, ep->request_evd, ep->connect_evd, &ep->attr);
+	dapl_ep_end_discards(ep);
+	if (ep->pz)
+		dapl_unuse(&ep->pz->obj);
+	if (ep->srq)
+		dapl_unuse(&ep->srq->obj);
+	dapl_object_bury(&ep->obj);
+}
+
+/* dat_ep_free (doc/spec/calls.md 5): drops whatever connection there is. */
+DAT_RETURN dapl_ep_free(DAT_EP_HANDLE handle)
+{
+	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!ep)
+		return BAD_HANDLE(EP);
+	pthread_mutex_lock(&ep->lock);
+	if (!dapl_ep_may(ep, EP_DO_FREE))
+		ret = dapl_bad_ep_state(ep->state);
+	else if (!dapl_object_kill(&ep->obj))
+		ret = BAD_HANDLE(EP);
+	pthread_mutex_unlock(&ep->lock);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	dapl_object_wait_calls(&ep->obj, 1);
+	dapl_count(ep->obj.ia, DCNT_IA_EP_FREE);
+	dapl_ep_destroy(ep);
+	return DAT_SUCCESS;
+}

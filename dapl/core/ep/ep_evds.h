@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ep_evds.h - the EVDs of an endpoint (ep_evds.c). */
+#ifndef DAPL_EP_EVDS_H
+#define DAPL_EP_EVDS_H
+#include "dapl/core/dapl.h"
+
+/* Enters the EVDs of three handles: receive, request, connect. A null handle leaves NULL. An
+ * error names the first handle that is no EVD of this IA with the stream. Entered EVDs are left
+ * by the caller, after an error too (DAPL_ENTERED_EVDS). */
+DAT_RETURN dapl_ep_enter_evds(struct dapl_ia *ia, DAT_EVD_HANDLE recv_handle,
+			      DAT_EVD_HANDLE request_handle, DAT_EVD_HANDLE connect_handle,
+			      struct dapl_evd *evds[3]);	/* NULL before */
+void dapl_ep_leave_evds(struct dapl_evd *(*evds)[3]);
+#define DAPL_ENTERED_EVDS __attribute__((cleanup(dapl_ep_leave_evds)))
+
+/* The streams of the endpoint begin to feed these EVDs, with the completion flags of `attr`.
+ * NULL stands for no EVD. After an error nothing is fed. */
+DAT_RETURN dapl_ep_feed_evds(const struct dapl_ep *ep, struct dapl_evd *recv,
+			     struct dapl_evd *request, struct dapl_evd *connect,
+			     const DAT_EP_ATTR *attr);
+/* The streams cease to feed them; `attr` is the same. */
+void dapl_ep_unfeed_evds(struct dapl_evd *recv, struct dapl_evd *request,
+			 struct dapl_evd *connect, const DAT_EP_ATTR *attr);
+
+#endif

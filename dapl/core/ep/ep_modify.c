@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ep_modify.c - dat_ep_modify: replaces attributes, EVDs and PZ of an endpoint, all or nothing. */
+#include "dapl/core/ep/ep_attr.h"
+#include "dapl/core/ep/ep_evds.h"
+#include "dapl/core/ep/ep_qp.h"
+#include "dapl/core/ep/ep_state.h"
+#include "dapl/core/ia/provider.h"
+
+#define EVD_FIELDS (DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE | \
+		    DAT_EP_FIELD_CONNECT_EVD_HANDLE)
+#define FIXED_FIELDS (DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE | \
+		      DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR | DAT_EP_FIELD_LOCAL_PORT_QUAL | \
+		      DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR | DAT_EP_FIELD_REMOTE_PORT_QUAL | \
+		      DAT_EP_FIELD_SRQ_HANDLE | DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW)
+/* Fields that the QP is made of. */
+#define QP_FIELDS (DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE | \
+		   DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE | \
+		   DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS | \
+		   DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV | \
+		   DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV | \
+		   DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV)
+
+static bool may_modify(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask)
+{
+	bool is_ours = ep->state == DAT_EP_STATE_UNCONNECTED ||
+		ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
+
+	return dapl_ep_is_modifiable(ep) && (is_ours || !(mask & DAT_EP_FIELD_PZ_HANDLE));
+}
+
+static void merge_attr(DAT_EP_ATTR *to, const DAT_EP_ATTR *from, DAT_EP_PARAM_MASK mask)
+{
+#define TAKE(FIELD, field) \
+	if (mask & DAT_EP_FIELD_EP_ATTR_##FIELD) \
+		to->field = from->field
+	TAKE(SERVICE_TYPE, service_type);
+	TAKE(MAX_MESSAGE_SIZE, max_message_size);
+	TAKE(MAX_RDMA_SIZE, max_rdma_size);
+	TAKE(QOS, qos);
+	TAKE(RECV_COMPLETION_FLAGS, recv_completion_flags);
+	TAKE(REQUEST_COMPLETION_FLAGS, request_completion_flags);
+	TAKE(MAX_RECV_DTOS, max_recv_dtos);
+	TAKE(MAX_REQUEST_DTOS, max_request_dtos);
+	TAKE(MAX_RECV_IOV, max_recv_iov);
+	TAKE(MAX_REQUEST_IOV, max_request_iov);
+	TAKE(MAX_RDMA_READ_IN, max_rdma_read_in);
+	TAKE(MAX_RDMA_READ_OUT, max_rdma_read_out);
+	TAKE(MAX_RDMA_READ_IOV, max_rdma_read_iov);
+	TAKE(MAX_RDMA_WRITE_IOV, max_rdma_write_iov);
+	TAKE(NUM_PROVIDER_ATTR, ep_provider_specific_count);
+	TAKE(PROVIDER_SPECIFIC_ATTR, ep_provider_specific);
+#undef TAKE
+}
+
+/* The configuration of an endpoint. dat_ep_modify builds the new one beside the old one. */
+struct ep_config {
+	DAT_EP_ATTR attr;
+	struct dapl_pz *pz;
+	struct dapl_evd *recv, *request, *connect;
+	bool delayed_ack;
+};
+
+static struct ep_config config_of(const struct dapl_ep *ep)
+{
+	return (struct ep_config){ ep->attr, ep->pz, ep->recv_evd, ep->request_evd, ep->connect_evd,
+		ep->delayed_ack };
+}
+
+static void set_config(struct dapl_ep *ep, const struct ep_config *config)
+{
+	ep->attr = config->attr;
+	ep->pz = config->pz;
+	ep->recv_evd = config->recv;
+	ep->request_evd = config->request;
+	ep->connect_evd = config->connect;
+	ep->delayed_ack = config->delayed_ack;
+	dapl_ep_set_post_limits(ep);
+}
+
+static DAT_RETURN new_config(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param,
+			     struct dapl_evd *evds[3], struct dapl_pz *pz, struct ep_config *to)
+{
+	struct dapl_ia *ia = ep->obj.ia;
+	DAT_RETURN ret;
+
+	ret = dapl_ep_enter_evds(ia,
+		mask & DAT_EP_FIELD_RECV_EVD_HANDLE ? param->recv_evd_handle : NULL,
+		mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE ? param->request_evd_handle : NULL,
+		mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE ? param->connect_evd_handle : NULL, evds);
+	if (ret)
+		return ret;
+	if (mask & DAT_EP_FIELD_RECV_EVD_HANDLE)
+		to->recv = evds[0];
+	if (mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE)
+		to->request = evds[1];
+	if (mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE)
+		to->connect = evds[2];
+	if (mask & DAT_EP_FIELD_PZ_HANDLE) {
+		to->pz = pz;
+		if (!pz || pz->obj.ia != ia)
+			return BAD_HANDLE(PZ);
+		if (ep->srq && to->pz != ep->srq->pz)
+			return BAD_PARAM(3);
+	}
+	merge_attr(&to->attr, &param->ep_attr, mask);
+	if (dapl_ep_bad_attr(ia, &to->attr))
+		return BAD_PARAM(3);
+	if ((ret = dapl_ep_named_attrs(ia, &to->attr, &to->delayed_ack, BAD_PARAM(3))))
+		return ret;
+	to->attr.ep_provider_specific_count = 0;
+	to->attr.ep_provider_specific = NULL;
+	dapl_ep_attr_fill(ia, &to->attr);
+	return DAT_SUCCESS;
+}
+
+/* Posted receives pin the receive EVD and its completion flags. Posted receives of a UD
+ * endpoint, which may complete at any time, pin the whole QP. */
+static bool qp_is_pinned(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask)
+{
+	DAT_EP_PARAM_MASK pins = DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE |
+		DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS;
+
+	if (ep->is_ud)
+		pins |= QP_FIELDS;
+	return (mask & pins) && dapl_queue_count(&ep->rq) > 0;
+}
+
+/* Keeps the EVDs of the old configuration from being freed until the new one is in place. */
+static void keep_evds(const struct ep_config *config)
+{
+	struct dapl_evd *const evds[] = { config->recv, config->request, config->connect };
+
+	for (int i = 0; i < 3; i++)
+		if (evds[i])
+			dapl_use_again(&evds[i]->obj);
+}
+
+static void unkeep_evds(const struct ep_config *config)
+{
+	struct dapl_evd *const evds[] = { config->recv, config->request, config->connect };
+
+	for (int i = 0; i < 3; i++)
+		if (evds[i])
+			dapl_unuse(&evds[i]->obj);
+}
+
+/* ep->lock held. Makes the QP of the new configuration. Without posted receives, and while the
+ * endpoint lacks an EVD or a PZ, the QP is made when it is first needed. */
+static DAT_RETURN renew_qp(struct dapl_ep *ep, bool repost)
+{
+	if (repost)
+		return dapl_ep_exchange_qp(ep);
+	return ep->pz && ep->recv_evd && ep->request_evd ? dapl_ep_need_qp(ep) : DAT_SUCCESS;
+}
+
+/* ep->lock held. Replaces the configuration; after an error the old one is in place. */
+static DAT_RETURN replace_config(struct dapl_ep *ep, const struct ep_config *new, bool new_qp)
+{
+	struct ep_config old = config_of(ep);
+	bool had_qp = ep->qp != NULL, repost = new_qp && had_qp && dapl_queue_count(&ep->rq) > 0;
+	DAT_RETURN ret;
+
+	if (repost && (uint32_t)new->attr.max_recv_dtos < dapl_queue_count(&ep->rq))
+		return BAD_PARAM(3);
+	if (new->pz && !dapl_use(&new->pz->obj))
+		return BAD_HANDLE(PZ);
+	keep_evds(&old);
+	dapl_ep_unfeed_evds(old.recv, old.request, old.connect, &old.attr);
+	ret = dapl_ep_feed_evds(ep, new->recv, new->request, new->connect, &new->attr);
+	if (ret != DAT_SUCCESS) {
+		dapl_ep_feed_evds(ep, old.recv, old.request, old.connect, &old.attr);
+		unkeep_evds(&old);
+		if (new->pz)
+			dapl_unuse(&new->pz->obj);
+		return ret;
+	}
+	if (new_qp && !repost)
+		dapl_ep_end_qp_unlocked(ep);
+	set_config(ep, new);
+	if (new_qp)
+		ret = renew_qp(ep, repost);
+	if (ret != DAT_SUCCESS) {
+		dapl_ep_unfeed_evds(new->recv, new->request, new->connect, &new->attr);
+		set_config(ep, &old);
+		dapl_ep_feed_evds(ep, old.recv, old.request, old.connect, &old.attr);
+		unkeep_evds(&old);
+		if (new->pz)
+			dapl_unuse(&new->pz->obj);
+		if (had_qp)
+			dapl_ep_need_qp(ep);
+		dapl_ep_set_room(ep);
+		return ret;
+	}
+	unkeep_evds(&old);
+	if (old.pz)
+		dapl_unuse(&old.pz->obj);
+	dapl_ep_end_discards_unlocked(ep);
+	return DAT_SUCCESS;
+}
+
+/* dat_ep_modify (doc/spec/calls.md 5): all or nothing. If the change concerns the QP, a new QP
+ * is made and the posted receives are posted to it again. */
+DAT_RETURN dapl_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask,
+			  const DAT_EP_PARAM *param)
+{
+	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
+	DAPL_ENTERED_EVDS struct dapl_evd *evds[3] = { NULL };
+	DAPL_ENTERED struct dapl_pz *pz = NULL;
+	struct ep_config new;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return BAD_HANDLE(EP);
+	if ((mask & ~(DAT_EP_PARAM_MASK)DAT_EP_FIELD_ALL) || (mask & FIXED_FIELDS))
+		return BAD_PARAM(2);
+	if (!param)
+		return BAD_PARAM(3);
+	if (mask & DAT_EP_FIELD_PZ_HANDLE)
+		pz = dapl_pz_enter(param->pz_handle);
+	dapl_ep_lock_settled(ep);
+	ep->changing = true;
+	if (!dapl_object_is_live(&ep->obj)) {
+		ret = BAD_HANDLE(EP);
+	} else if (!may_modify(ep, mask) || qp_is_pinned(ep, mask)) {
+		ret = dapl_bad_ep_state(ep->state);
+	} else {
+		new = config_of(ep);
+		ret = new_config(ep, mask, param, evds, pz, &new);
+		if (!ret)
+			ret = replace_config(ep, &new, (mask & QP_FIELDS) != 0);
+		if (!ret && (mask & DAT_EP_FIELD_COMM))
+			ep->comm = param->comm;
+	}
+	ep->changing = false;
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ep_qp.c - the queue pair of an endpoint: making, replacing, emptying and ending it, with the
+ * rings of request records and the discard EVDs that belong to it.
+ *
+ * The QP exists as soon as the endpoint has a PZ and its EVDs, since receives may be posted
+ * before connecting. An endpoint made without them gets its QP when it is first needed, with a
+ * discard EVD for completions that the consumer has no EVD for. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dapl/core/base/qp_table.h"
+#include "dapl/core/ep/ep_qp.h"
+#include "dapl/core/ep/ep_state.h"
+#include "dapl/core/ep/recv_repost.h"
+
+enum { MARKERS = 2 };	/* requests of the provider's own that may be posted at once */
+
+/* A change of configuration releases ep->lock while it destroys a QP or a discard EVD: both wait
+ * for callbacks that take the lock. */
+void dapl_ep_lock_settled(struct dapl_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	for (unsigned i = 0; ep->changing; i++) {
+		pthread_mutex_unlock(&ep->lock);
+		dapl_object_pause(i);
+		pthread_mutex_lock(&ep->lock);
+	}
+}
+
+/* Allocates the ring of request records, whose endpoint never changes. */
+static int make_queue(struct dapl_ep *ep, struct dapl_queue *q, uint32_t entries)
+{
+	uint32_t size = 1;
+
+	while (size < entries)
+		size <<= 1;
+	if (q->ring && q->mask == size - 1)
+		return 0;
+	free(q->ring);
+	q->ring = calloc(size, sizeof *q->ring);
+	if (!q->ring)
+		return -1;
+	q->mask = size - 1;
+	for (uint32_t i = 0; i < size; i++)
+		q->ring[i].ep = ep;
+	return 0;
+}
+
+static DAT_RETURN make_discard(struct dapl_ep *ep, struct dapl_evd *have, struct dapl_evd **discard,
+			       int qlen)
+{
+	if (have || *discard)
+		return DAT_SUCCESS;
+	return dapl_evd_make(ep->obj.ia, qlen, DAT_EVD_DTO_FLAG, NULL, true, discard);
+}
+
+static int most(int a, int b, int c)
+{
+	int m = a > b ? a : b;
+
+	return m > c ? m : c;
+}
+
+static void wanted_qp(const struct dapl_ep *ep, struct ibv_qp_init_attr *init)
+{
+	*init = (struct ibv_qp_init_attr){
+		.qp_context = (void *)ep,
+		.send_cq = dapl_ep_request_evd(ep)->cq,
+		.recv_cq = dapl_ep_recv_evd(ep)->cq,
+		.srq = ep->srq ? ep->srq->srq : NULL,
+		.qp_type = ep->is_ud ? IBV_QPT_UD : IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = ep->attr.max_request_dtos + MARKERS,
+			.max_recv_wr = ep->srq ? 0 : ep->attr.max_recv_dtos,
+			.max_send_sge = most(ep->attr.max_request_iov, ep->attr.max_rdma_read_iov,
+					     ep->attr.max_rdma_write_iov),
+			.max_recv_sge = ep->srq ? 0 : ep->attr.max_recv_iov,
+			.max_inline_data = ep->obj.ia->attr.max_inline,
+		},
+	};
+}
+
+/* Makes a QP and rings of the endpoint's configuration. The QP is not published yet. */
+static DAT_RETURN make_qp(struct dapl_ep *ep, struct ibv_qp **qp)
+{
+	struct ibv_qp_init_attr init;
+	DAT_RETURN ret;
+	int err;
+
+	if (!ep->pz)
+		return BAD_STATE(EP_PZ);
+	if ((ret = make_discard(ep, ep->request_evd, &ep->request_discard,
+				ep->attr.max_request_dtos)) ||
+	    (ret = make_discard(ep, ep->recv_evd, &ep->recv_discard, ep->attr.max_recv_dtos)))
+		return ret;
+	if (make_queue(ep, &ep->sq, ep->attr.max_request_dtos + MARKERS) ||
+	    (!ep->srq && make_queue(ep, &ep->rq, ep->attr.max_recv_dtos)))
+		return NO_RESOURCE(MEMORY);
+	wanted_qp(ep, &init);
+	err = dapl_device_ops.create_qp(ep->obj.ia->dev, ep->pz->pd, &init, qp);
+	if (err) {
+		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL,
+		      "create qp, %u sends %u receives: %s", init.cap.max_send_wr,
+		      init.cap.max_recv_wr, strerror(abs(err)));
+		return err == EINVAL ? NO_RESOURCE(TEP) : dapl_status(err, DAT_RESOURCE_TEP);
+	}
+	ep->max_inline = init.cap.max_inline_data;
+	ep->qpn = (*qp)->qp_num;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep)
+{
+	struct ibv_qp *qp;
+	DAT_RETURN ret;
+
+	if (ep->qp)
+		return DAT_SUCCESS;
+	ret = make_qp(ep, &qp);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	if (ep->srq)
+		dapl_qp_table_add(ep);
+	dapl_spin_lock(&ep->sq.lock);
+	dapl_spin_lock(&ep->rq.lock);
+	__atomic_store_n(&ep->qp, qp, __ATOMIC_RELEASE);
+	dapl_spin_unlock(&ep->rq.lock);
+	dapl_spin_unlock(&ep->sq.lock);
+	dapl_ep_set_room(ep);
+	return DAT_SUCCESS;
+}
+
+/* The QP is empty or gone: removes every trace of its requests. */
+static void empty_queues(struct dapl_ep *ep)
+{
+	dapl_evd_purge(dapl_ep_request_evd(ep), ep, &ep->sq);
+	dapl_evd_purge(dapl_ep_recv_evd(ep), ep, &ep->rq);
+	dapl_ep_set_room(ep);
+}
+
+/* Destroys the QP and removes every trace of its requests. ep->lock is not held: destroying
+ * waits for asynchronous events that are being handled. */
+void dapl_ep_end_qp(struct dapl_ep *ep)
+{
+	struct ibv_qp *qp;
+
+	dapl_spin_lock(&ep->sq.lock);
+	dapl_spin_lock(&ep->rq.lock);
+	qp = ep->qp;
+	__atomic_store_n(&ep->qp, NULL, __ATOMIC_RELEASE);
+	ep->sq.room = ep->rq.room = 0;
+	dapl_spin_unlock(&ep->rq.lock);
+	dapl_spin_unlock(&ep->sq.lock);
+	if (!qp)
+		return;
+	dapl_device_ops.destroy_qp(qp);
+	if (ep->srq)
+		dapl_qp_table_remove(ep);
+	empty_queues(ep);
+}
+
+static void end_discard(struct dapl_evd **discard)
+{
+	if (*discard)
+		dapl_evd_destroy(*discard);
+	*discard = NULL;
+}
+
+void dapl_ep_end_discards(struct dapl_ep *ep)
+{
+	end_discard(&ep->recv_discard);
+	end_discard(&ep->request_discard);
+}
+
+/* ep->lock is held, and released while the QP is destroyed: that waits for callbacks that take
+ * it. */
+void dapl_ep_end_qp_unlocked(struct dapl_ep *ep)
+{
+	pthread_mutex_unlock(&ep->lock);
+	dapl_ep_end_qp(ep);
+	pthread_mutex_lock(&ep->lock);
+}
+
+void dapl_ep_end_discards_unlocked(struct dapl_ep *ep)
+{
+	struct dapl_evd *recv = ep->recv_evd ? ep->recv_discard : NULL;
+	struct dapl_evd *request = ep->request_evd ? ep->request_discard : NULL;
+
+	if (recv)
+		ep->recv_discard = NULL;
+	if (request)
+		ep->request_discard = NULL;
+	pthread_mutex_unlock(&ep->lock);
+	end_discard(&recv);
+	end_discard(&request);
+	pthread_mutex_lock(&ep->lock);
+}
+
+/* Empties the QP: resets it, or makes another one where the device cannot reset (EOPNOTSUPP).
+ * ep->lock is held, and released while a QP is destroyed (dapl_ep_end_qp). */
+DAT_RETURN dapl_ep_empty_qp(struct dapl_ep *ep)
+{
+	int err;
+
+	if (!ep->qp) {
+		dapl_queue_empty(&ep->sq);
+		dapl_queue_empty(&ep->rq);
+		return DAT_SUCCESS;
+	}
+	err = dapl_device_ops.reset_qp(ep->obj.ia->dev, ep->qp);
+	if (err == EOPNOTSUPP) {
+		dapl_ep_end_qp_unlocked(ep);
+		return dapl_ep_need_qp(ep);
+	}
+	if (!err)
+		empty_queues(ep);
+	return dapl_status(err, DAT_RESOURCE_TEP);
+}
+
+/* --- replacing the QP ------------------------------------------------------------------- */
+
+/* A QP with its rings of records, set aside while another one takes its place. */
+struct qp_rings {
+	struct ibv_qp *qp;
+	struct dapl_dto *sq_ring, *rq_ring;
+	uint32_t sq_mask, rq_mask, max_inline, qpn;
+};
+
+static struct qp_rings rings_of(const struct dapl_ep *ep, struct ibv_qp *qp)
+{
+	return (struct qp_rings){ qp, ep->sq.ring, ep->rq.ring, ep->sq.mask, ep->rq.mask,
+		ep->max_inline, ep->qpn };
+}
+
+/* ep->lock held. Without a QP, posts wait for that lock. */
+static struct qp_rings detach_qp(struct dapl_ep *ep)
+{
+	struct qp_rings rings;
+
+	dapl_spin_lock(&ep->sq.lock);
+	dapl_spin_lock(&ep->rq.lock);
+	rings = rings_of(ep, ep->qp);
+	__atomic_store_n(&ep->qp, NULL, __ATOMIC_RELEASE);
+	ep->sq.ring = ep->rq.ring = NULL;
+	ep->sq.room = ep->rq.room = 0;
+	dapl_spin_unlock(&ep->rq.lock);
+	dapl_spin_unlock(&ep->sq.lock);
+	return rings;
+}
+
+static void attach_qp(struct dapl_ep *ep, const struct qp_rings *rings)
+{
+	dapl_spin_lock(&ep->sq.lock);
+	dapl_spin_lock(&ep->rq.lock);
+	ep->sq.ring = rings->sq_ring;
+	ep->sq.mask = rings->sq_mask;
+	ep->rq.ring = rings->rq_ring;
+	ep->rq.mask = rings->rq_mask;
+	ep->max_inline = rings->max_inline;
+	ep->qpn = rings->qpn;
+	__atomic_store_n(&ep->qp, rings->qp, __ATOMIC_RELEASE);
+	dapl_spin_unlock(&ep->rq.lock);
+	dapl_spin_unlock(&ep->sq.lock);
+	dapl_ep_set_room(ep);
+}
+
+/* ep->lock held: receives that are posted to another QP too must not complete as flushed. */
+static void silence_qp(struct dapl_ep *ep, const struct qp_rings *rings)
+{
+	if (rings->qp)
+		dapl_evd_silence(dapl_ep_recv_evd(ep), ep, rings->qp);
+}
+
+static void end_detached(struct qp_rings *rings)
+{
+	if (rings->qp)
+		dapl_device_ops.destroy_qp(rings->qp);
+	free(rings->sq_ring);
+	free(rings->rq_ring);
+}
+
+/* The records of the receives move to the new ring, and they are posted to the new QP. */
+static DAT_RETURN repost_receives(struct dapl_ep *ep, const struct qp_rings *old, struct ibv_qp *qp)
+{
+	struct dapl_queue *q = &ep->rq;
+	int err;
+
+	dapl_spin_lock(&q->lock);
+	for (uint32_t i = q->tail; i != q->head; i++)
+		q->ring[i & q->mask] = old->rq_ring[i & old->rq_mask];
+	err = dapl_saved_recv_repost(ep, qp, ep->attr.max_recv_iov);
+	dapl_spin_unlock(&q->lock);
+	if (err == E2BIG)
+		return BAD_PARAM(3);
+	if (err == ENODATA)
+		return dapl_bad_ep_state(ep->state);
+	return dapl_status(err, DAT_RESOURCE_MEMORY);
+}
+
+/* Makes another QP and posts the posted receives to it again. ep->lock is held, but not while
+ * the old QP is destroyed. After an error the old QP is in place. Not for UD, where receives may
+ * have completed. */
+DAT_RETURN dapl_ep_exchange_qp(struct dapl_ep *ep)
+{
+	struct qp_rings old = detach_qp(ep), new;
+	struct ibv_qp *qp = NULL;
+	DAT_RETURN ret = make_qp(ep, &qp);
+
+	if (ret == DAT_SUCCESS)
+		ret = repost_receives(ep, &old, qp);
+	new = rings_of(ep, qp);
+	if (ret != DAT_SUCCESS) {
+		silence_qp(ep, &new);
+		attach_qp(ep, &old);
+		end_detached(&new);
+		return ret;
+	}
+	silence_qp(ep, &old);
+	attach_qp(ep, &new);
+	pthread_mutex_unlock(&ep->lock);
+	end_detached(&old);
+	pthread_mutex_lock(&ep->lock);
+	return DAT_SUCCESS;
+}

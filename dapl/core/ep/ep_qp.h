@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ep_qp.h - the queue pair of an endpoint (ep_qp.c). */
+#ifndef DAPL_EP_QP_H
+#define DAPL_EP_QP_H
+#include "dapl/core/dapl.h"
+
+/* Takes ep->lock when no other call is in the middle of a change of the endpoint's
+ * configuration. Calls that make a QP or change the configuration begin with it. */
+void dapl_ep_lock_settled(struct dapl_ep *ep);
+/* ep->lock held, settled: makes the QP if there is none yet. */
+DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep);
+/* Destroys the QP and removes every trace of its requests. ep->lock is not held. */
+void dapl_ep_end_qp(struct dapl_ep *ep);
+/* Does the same with ep->lock held on entry and return, and released in between. */
+void dapl_ep_end_qp_unlocked(struct dapl_ep *ep);
+/* Destroys both discard EVDs. ep->lock is not held. */
+void dapl_ep_end_discards(struct dapl_ep *ep);
+/* Destroys the discard EVDs that an EVD of the consumer has replaced. ep->lock is held on entry
+ * and return, and released in between. */
+void dapl_ep_end_discards_unlocked(struct dapl_ep *ep);
+/* Makes the QP empty, as after its creation. ep->lock is held on entry and return, and released
+ * in between while a QP is destroyed. */
+DAT_RETURN dapl_ep_empty_qp(struct dapl_ep *ep);
+/* Replaces the QP by one of the endpoint's present configuration, and posts the posted receives
+ * to it again. After an error the old QP is in place. ep->lock is held on entry and return, and
+ * released in between. Not for UD, whose receives may complete at any time. */
+DAT_RETURN dapl_ep_exchange_qp(struct dapl_ep *ep);
+
+#endif

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* srq.c - shared receive queues and the watermarks of endpoints on them. Completions of
+ * their buffers are event.c's job. Buffers complete in any order, so their records form a
+ * free list; a record is occupied from the post until its completion is dequeued. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dapl/core/ep/ep_qp.h"
+#include "dapl/core/conn/conn.h"
+#include "dapl/core/ep/ep_state.h"
+#include "dapl/core/event/evd.h"
+#include "dapl/core/event/event.h"
+#include "dapl/core/ia/provider.h"
+#include "dapl/core/ep/srq.h"
+
+struct dapl_srq_chunk {
+	struct dapl_srq_chunk *next;
+	struct dapl_dto dto[];
+};
+
+/* --- records --------------------------------------------------------------------------- */
+
+static int add_records(struct dapl_srq *srq, uint32_t n)
+{
+	struct dapl_srq_chunk *chunk = calloc(1, sizeof *chunk + n * sizeof chunk->dto[0]);
+
+	if (!chunk)
+		return ENOMEM;
+	dapl_spin_lock(&srq->lock);
+	chunk->next = srq->chunks;
+	srq->chunks = chunk;
+	for (uint32_t i = n; i-- > 0;) {
+		chunk->dto[i].next = srq->free;
+		srq->free = &chunk->dto[i];
+	}
+	srq->records += n;
+	dapl_spin_unlock(&srq->lock);
+	return 0;
+}
+
+void dapl_srq_give_back(struct dapl_dto *dto)
+{
+	struct dapl_srq *srq = dto->srq;
+
+	dapl_spin_lock(&srq->lock);
+	dto->next = srq->free;
+	srq->free = dto;
+	srq->posted--;
+	dapl_spin_unlock(&srq->lock);
+}
+
+/* --- making and ending ------------------------------------------------------------------- */
+
+static void end_srq(struct dapl_object *obj)
+{
+	struct dapl_srq *srq = (struct dapl_srq *)obj;
+	struct dapl_srq_chunk *chunk;
+
+	dapl_spin_lock(&srq->lock);
+	srq->free = NULL;
+	srq->max = 0;	/* a post with a stale handle finds no room */
+	dapl_spin_unlock(&srq->lock);
+	if (srq->srq)
+		dapl_device_ops.destroy_srq(srq->srq);
+	while ((chunk = srq->chunks)) {
+		srq->chunks = chunk->next;
+		free(chunk);
+	}
+}
+
+void dapl_srq_destroy(struct dapl_srq *srq)
+{
+	dapl_unuse(&srq->pz->obj);
+	dapl_object_bury(&srq->obj);
+}
+
+/* Where a queue cannot grow it is made larger than asked for. */
+static uint32_t room_for(const struct dapl_ia *ia, uint32_t dtos)
+{
+	enum { GROWTH = 4, AT_LEAST = 256 };
+	uint32_t room = dtos < AT_LEAST / GROWTH ? AT_LEAST : dtos * GROWTH;
+	uint32_t most = ia->ia_attr.max_recv_per_srq;
+
+	if (ia->attr.limits.device_cap_flags & IBV_DEVICE_SRQ_RESIZE)
+		return dtos;
+	return dtos > most / GROWTH || room > most ? most : room;
+}
+
+/* dat_srq_create (doc/spec/calls.md 8). */
+DAT_RETURN dapl_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
+			   DAT_SRQ_HANDLE *handle)
+{
+	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(ia_handle);
+	struct ibv_srq_init_attr init;
+	DAPL_ENTERED struct dapl_pz *pz = NULL;
+	struct dapl_srq *srq;
+	int err;
+
+	if (!ia)
+		return BAD_HANDLE(IA);
+	if (!(pz = dapl_pz_enter(pz_handle)) || pz->obj.ia != ia)
+		return BAD_HANDLE(PZ);
+	if (!handle)
+		return BAD_PARAM(4);
+	if (!ia->ia_attr.max_srqs)
+		return NOT_SUPPORTED;
+	if (!attr || attr->max_recv_dtos <= 0 || attr->max_recv_iov <= 0 ||
+	    attr->max_recv_dtos > ia->ia_attr.max_recv_per_srq ||
+	    attr->max_recv_iov > ia->ia_attr.max_iov_segments_per_dto ||
+	    attr->low_watermark != DAT_SRQ_LW_DEFAULT)
+		return BAD_PARAM(3);
+	if (!(srq = dapl_object_new(DAPL_SRQ, sizeof *srq, ia, end_srq)))
+		return NO_RESOURCE(MEMORY);
+	srq->room = room_for(ia, attr->max_recv_dtos);
+	init = (struct ibv_srq_init_attr){ .srq_context = srq,
+		.attr = { .max_wr = srq->room, .max_sge = attr->max_recv_iov } };
+	err = add_records(srq, attr->max_recv_dtos);
+	if (!err)
+		err = dapl_device_ops.create_srq(pz->pd, &init, &srq->srq);
+	if (err) {
+		srq->srq = NULL;
+		dapl_object_put(&srq->obj);
+		return dapl_status(err, DAT_RESOURCE_SRQ);
+	}
+	if (!dapl_use(&pz->obj)) {
+		dapl_object_put(&srq->obj);
+		return BAD_HANDLE(PZ);
+	}
+	srq->pz = pz;
+	srq->max_iov = attr->max_recv_iov;
+	dapl_spin_lock(&srq->lock);
+	srq->max = attr->max_recv_dtos;
+	dapl_spin_unlock(&srq->lock);
+	srq->state = DAT_SRQ_STATE_OPERATIONAL;
+	dapl_object_publish(&srq->obj);
+	dapl_count(ia, DCNT_IA_SRQ_CREATE);
+	*handle = (DAT_SRQ_HANDLE)srq;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_srq_free(DAT_SRQ_HANDLE handle)
+{
+	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(handle);
+
+	if (!srq)
+		return BAD_HANDLE(SRQ);
+	switch (dapl_object_kill_unused(&srq->obj)) {
+	case KILL_IN_USE:	return BAD_STATE(SRQ_IN_USE);
+	case KILL_LOST:		return BAD_HANDLE(SRQ);
+	case KILL_DONE:		break;
+	}
+	dapl_object_wait_calls(&srq->obj, 1);
+	dapl_count(srq->obj.ia, DCNT_IA_SRQ_FREE);
+	dapl_srq_destroy(srq);
+	return DAT_SUCCESS;
+}
+
+/* --- posting ------------------------------------------------------------------------------- */
+
+static int without_empty(const DAT_LMR_TRIPLET *iov, int n, struct ibv_sge *to)
+{
+	int used = 0;
+
+	for (int i = 0; i < n; i++)
+		if (iov[i].segment_length)
+			to[used++] = (struct ibv_sge){ iov[i].virtual_address,
+				iov[i].segment_length, iov[i].lmr_context };
+	return used;
+}
+
+/* dat_srq_post_recv: the completion comes by the endpoint that consumes the buffer. The call has
+ * not entered the SRQ: the lock guards what a free takes away (end_srq). */
+DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			      DAT_DTO_COOKIE cookie)
+{
+	struct dapl_srq *srq = (struct dapl_srq *)handle;
+	struct ibv_recv_wr wr = { .next = NULL }, *bad;
+	struct ibv_sge list[256];
+	struct dapl_dto *dto;
+	int err;
+
+	if (!dapl_srq_is_live(srq))
+		return BAD_HANDLE(SRQ);
+	if (n < 0 || n > srq->max_iov || n > 256)
+		return BAD_PARAM(2);
+	if (!iov && n)
+		return BAD_PARAM(3);
+	wr.num_sge = without_empty(iov, n, list);
+	if (!wr.num_sge && srq->obj.ia->attr.no_empty_receive)
+		list[wr.num_sge++] = (struct ibv_sge){ .length = 0 };
+	wr.sg_list = list;
+	dapl_spin_lock(&srq->lock);
+	dto = srq->posted < srq->max ? srq->free : NULL;
+	if (!dto) {
+		dapl_spin_unlock(&srq->lock);
+		return dapl_srq_is_live(srq) ? NO_RESOURCE(MEMORY) : BAD_HANDLE(SRQ);
+	}
+	srq->free = dto->next;
+	*dto = (struct dapl_dto){ .cookie = cookie, .srq = srq, .op = DAT_DTO_RECEIVE,
+		.flags = REQ_SRQ };
+	wr.wr_id = (uintptr_t)dto;
+	err = ibv_post_srq_recv(srq->srq, &wr, &bad);
+	if (err) {
+		dto->next = srq->free;
+		srq->free = dto;
+	} else {
+		srq->posted++;
+	}
+	dapl_spin_unlock(&srq->lock);
+	return dapl_status(err, DAT_RESOURCE_SRQ);
+}
+
+/* --- counting -------------------------------------------------------------------------------- */
+
+struct tally {
+	const struct dapl_srq *srq;
+	uint32_t *n;
+};
+
+static bool count_one(const struct dapl_dto *dto, const struct ibv_wc *wc, const void *arg)
+{
+	const struct tally *t = arg;
+
+	(void)wc;
+	if ((dto->flags & REQ_SRQ) && dto->srq == t->srq)
+		++*t->n;
+	return false;	/* look at all */
+}
+
+/* Adds it with a reference, unless it is there. */
+static bool add_once(struct dapl_evd ***evds, unsigned *n, struct dapl_evd *evd)
+{
+	struct dapl_evd **more;
+
+	for (unsigned i = 0; i < *n; i++)
+		if ((*evds)[i] == evd)
+			return true;
+	more = realloc(*evds, (*n + 1) * sizeof *more);
+	if (!more)
+		return false;
+	*evds = more;
+	more[(*n)++] = evd;
+	dapl_object_get(&evd->obj);
+	return true;
+}
+
+/* The endpoints of this SRQ that are alive, entered. NULL: for want of memory. */
+static struct dapl_ep **enter_eps(struct dapl_srq *srq, unsigned *n)
+{
+	struct dapl_ia *ia = srq->obj.ia;
+	struct dapl_ep **eps;
+	unsigned all = 0;
+
+	*n = 0;
+	pthread_mutex_lock(&ia->lock);
+	for (struct dapl_object *o = ia->objects[DAPL_EP]; o; o = o->next)
+		all += ((struct dapl_ep *)o)->srq == srq;
+	eps = malloc((all + 1) * sizeof *eps);
+	for (struct dapl_object *o = ia->objects[DAPL_EP]; o && eps; o = o->next)
+		if (((struct dapl_ep *)o)->srq == srq &&
+		    (eps[*n] = dapl_ep_enter((DAT_HANDLE)o)))
+			++*n;
+	pthread_mutex_unlock(&ia->lock);
+	return eps;
+}
+
+/* The EVDs that buffers of this SRQ complete to, each once. An EVD cannot go while its endpoint
+ * is locked, or the caller has a reference. False: not all, for want of memory. */
+static bool recv_evds(struct dapl_srq *srq, struct dapl_evd ***evds, unsigned *n)
+{
+	unsigned n_eps;
+	struct dapl_ep **eps = enter_eps(srq, &n_eps);
+	bool all = eps != NULL;
+
+	*evds = NULL;
+	*n = 0;
+	for (unsigned i = 0; i < n_eps; i++) {
+		struct dapl_evd *evd;
+
+		pthread_mutex_lock(&eps[i]->lock);
+		evd = dapl_ep_recv_evd(eps[i]);
+		if (evd && all)
+			all = add_once(evds, n, evd);
+		pthread_mutex_unlock(&eps[i]->lock);
+		dapl_object_leave(&eps[i]->obj);
+	}
+	free(eps);
+	return all;
+}
+
+/* Buffers that a message has arrived in and whose completions are not dequeued. False: they
+ * cannot be counted now, for want of memory. */
+static bool count_arrived(struct dapl_srq *srq, uint32_t *count)
+{
+	struct tally t = { srq, count };
+	struct dapl_evd **evds;
+	unsigned n;
+	bool all = recv_evds(srq, &evds, &n);
+
+	*count = 0;
+	for (unsigned i = 0; i < n; i++) {
+		dapl_evd_holds(evds[i], count_one, &t);
+		dapl_object_put(&evds[i]->obj);
+	}
+	free(evds);
+	return all;
+}
+
+DAT_RETURN dapl_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param)
+{
+	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(handle);
+	uint32_t taken;
+
+	if (!srq)
+		return BAD_HANDLE(SRQ);
+	if (mask & ~DAT_SRQ_FIELD_ALL)
+		return BAD_PARAM(2);
+	if (!param)
+		return BAD_PARAM(3);
+	if (!count_arrived(srq, &taken))
+		return NO_RESOURCE(MEMORY);
+	dapl_spin_lock(&srq->lock);
+	param->srq_state = srq->state;
+	param->pz_handle = (DAT_PZ_HANDLE)srq->pz;
+	param->max_recv_dtos = srq->max;
+	param->max_recv_iov = srq->max_iov;
+	param->low_watermark = srq->low_watermark;
+	param->outstanding_dto_count = srq->posted;
+	param->available_dto_count = srq->posted > taken ? srq->posted - taken : 0;
+	dapl_spin_unlock(&srq->lock);
+	param->ia_handle = dapl_ia_handle(srq->obj.ia);
+	return DAT_SUCCESS;
+}
+
+/* dat_srq_resize: growing may be beyond the device and the room it has been given; shrinking
+ * only lowers our own limit. */
+DAT_RETURN dapl_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max)
+{
+	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(handle);
+	struct ibv_srq_attr attr = { .max_wr = max };
+	uint32_t records;
+	bool small;
+	int err = 0;
+
+	if (!srq)
+		return BAD_HANDLE(SRQ);
+	if (max <= 0 || max > srq->obj.ia->ia_attr.max_recv_per_srq)
+		return BAD_PARAM(2);
+	dapl_spin_lock(&srq->lock);
+	small = (uint32_t)max < srq->posted || max < srq->low_watermark;
+	records = srq->records;
+	dapl_spin_unlock(&srq->lock);
+	if (small)
+		return BAD_STATE(SRQ_IN_USE);
+	if ((uint32_t)max > srq->room) {
+		err = dapl_device_ops.modify_srq(srq->srq, &attr, IBV_SRQ_MAX_WR);
+		if (!err)
+			srq->room = max;
+	}
+	if (!err && (uint32_t)max > records)
+		err = add_records(srq, max - records);
+	if (!err) {
+		dapl_spin_lock(&srq->lock);
+		srq->max = max;
+		dapl_spin_unlock(&srq->lock);
+	}
+	return dapl_status(err, DAT_RESOURCE_SRQ);
+}
+
+/* --- watermarks ---------------------------------------------------------------------------------- */
+
+void dapl_srq_limit(struct dapl_srq *srq)
+{
+	bool armed;
+
+	dapl_spin_lock(&srq->lock);
+	armed = srq->low_watermark != 0;
+	srq->low_watermark = 0;
+	dapl_spin_unlock(&srq->lock);
+	if (armed)
+		dapl_ia_async(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq,
+			      DAT_SRQ_LOW_WATERMARK_EVENT);
+}
+
+void dapl_srq_failed(struct dapl_srq *srq)
+{
+	srq->state = DAT_SRQ_STATE_ERROR;
+	dapl_ia_async(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq,
+		      DAT_SRQ_TRANSFER_TO_ERROR);
+}
+
+/* dat_srq_set_lw: one event when the buffers left drop below it; perhaps at once. */
+DAT_RETURN dapl_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low)
+{
+	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(handle);
+	struct ibv_srq_attr attr = { .srq_limit = low };
+	uint32_t taken, left;
+	int err;
+
+	if (!srq)
+		return BAD_HANDLE(SRQ);
+	if (low < 0 || (uint32_t)low > srq->max)
+		return BAD_PARAM(2);
+	if (!count_arrived(srq, &taken))
+		return NO_RESOURCE(MEMORY);
+	dapl_spin_lock(&srq->lock);
+	left = srq->posted > taken ? srq->posted - taken : 0;
+	srq->low_watermark = low;
+	dapl_spin_unlock(&srq->lock);
+	if (low && left < (uint32_t)low) {
+		dapl_srq_limit(srq);
+		return DAT_SUCCESS;
+	}
+	err = dapl_device_ops.modify_srq(srq->srq, &attr, IBV_SRQ_LIMIT);
+	return dapl_status(err, DAT_RESOURCE_SRQ);
+}
+
+enum { MARK_SOFT = 1, MARK_HARD = 2 };
+
+static void mark_passed(struct dapl_task *task)
+{
+	struct dapl_ep *ep = container_of(task, struct dapl_ep, task);
+	uint32_t marks = __atomic_exchange_n(&ep->marks, 0, __ATOMIC_ACQ_REL);
+
+	if (marks & MARK_SOFT)
+		dapl_ia_async(ep->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, ep,
+			      DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	if (marks & MARK_HARD)
+		dapl_ep_broken(ep, DAPL_CODE_NONE, 0,
+			       "it holds more SRQ buffers than its hard high watermark");
+	dapl_object_put(&ep->obj);
+}
+
+/* The task's first mark brings the reference that its run gives back. */
+static void pass_mark(struct dapl_ep *ep, uint32_t mark)
+{
+	if (!__atomic_fetch_or(&ep->marks, mark, __ATOMIC_ACQ_REL)) {
+		dapl_object_get(&ep->obj);
+		dapl_task_queue(&ep->task, mark_passed);
+	}
+}
+
+void dapl_ep_took_buffer(struct dapl_ep *ep)
+{
+	ep->held++;
+	if (ep->soft_hw >= 0 && ep->held > ep->soft_hw) {
+		ep->soft_hw = DAT_WATERMARK_INFINITE;	/* once */
+		pass_mark(ep, MARK_SOFT);
+	}
+	if (ep->hard_hw >= 0 && ep->held > ep->hard_hw)
+		pass_mark(ep, MARK_HARD);
+}
+
+static bool good_mark(DAT_COUNT mark, const struct dapl_ia *ia)
+{
+	return mark == DAT_WATERMARK_INFINITE || (mark >= 0 && mark <= ia->ia_attr.max_recv_per_srq);
+}
+
+/* dat_ep_set_watermark (doc/spec/calls.md 5): always re-arms both. From the first call on the
+ * service thread looks at this endpoint's completions as they come. */
+DAT_RETURN dapl_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT hard)
+{
+	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
+	struct dapl_evd *evd;
+	int held, err = 0;
+
+	if (!ep)
+		return BAD_HANDLE(EP);
+	if (!ep->srq)
+		return NOT_SUPPORTED;
+	if (!good_mark(soft, ep->obj.ia))
+		return BAD_PARAM(2);
+	if (!good_mark(hard, ep->obj.ia))
+		return BAD_PARAM(3);
+	dapl_ep_lock_settled(ep);
+	evd = dapl_ep_recv_evd(ep);
+	if (evd && (soft >= 0 || hard >= 0)) {
+		dapl_evd_inspect(evd);
+		pthread_mutex_lock(&evd->change);
+		err = dapl_evd_watch(evd);
+		pthread_mutex_unlock(&evd->change);
+	}
+	held = ep->held;
+	if (!err && hard >= 0 && held > hard) {
+		pthread_mutex_unlock(&ep->lock);
+		return BAD_STATE(EP_RECV_WATERMARK);
+	}
+	ep->soft_hw = soft;
+	ep->hard_hw = hard;
+	pthread_mutex_unlock(&ep->lock);
+	if (soft >= 0 && held > soft) {
+		ep->soft_hw = DAT_WATERMARK_INFINITE;
+		pass_mark(ep, MARK_SOFT);
+	}
+	return dapl_status(err, DAT_RESOURCE_MEMORY);
+}

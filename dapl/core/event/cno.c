@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* cno.c - consumer notification objects: triggers from many EVDs, delivered to threads
+ * in dat_cno_wait, to a proxy agent, or to a descriptor.
+ *
+ * Triggered EVDs stand in a list, each once. wake_fd is readable exactly while the list is not
+ * empty (or the CNO closes): it is what waiters sleep on and what an fd CNO hands out. Without a
+ * proxy the channels of the EVDs are in the epoll set beside wake_fd, so that a completion wakes
+ * the waiter itself, with no thread in between; the waiter turns it into a trigger. With a proxy
+ * there may be no waiter, so the service thread watches the channels. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+#include "common/clock.h"
+#include "common/descriptors.h"
+#include "dapl/core/event/cno.h"
+#include "dapl/core/event/evd.h"
+#include "dapl/core/ia/provider.h"
+
+/* --- wake_fd; cno->mutex held --- */
+
+static void raise_fd(struct dapl_cno *cno)
+{
+	uint64_t one = 1;
+
+	while (write(cno->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+		;
+}
+
+static void lower_fd(struct dapl_cno *cno)
+{
+	uint64_t n;
+
+	while (read(cno->wake_fd, &n, sizeof n) < 0 && errno == EINTR)
+		;
+}
+
+static struct dapl_evd *take_triggered(struct dapl_cno *cno)
+{
+	struct dapl_evd *evd = cno->first;
+
+	if (!evd)
+		return NULL;
+	cno->first = evd->next_triggered;
+	if (!cno->first)
+		cno->last = &cno->first;
+	evd->triggered = false;
+	if (!cno->first && !cno->closing)
+		lower_fd(cno);
+	return evd;
+}
+
+/* --- triggers ---------------------------------------------------------------- */
+
+static void call_agent(struct dapl_task *task)
+{
+	struct dapl_cno *cno = container_of(task, struct dapl_cno, agent_task);
+	DAT_OS_WAIT_PROXY_AGENT agent;
+	struct dapl_evd *evd;
+	bool due;
+
+	pthread_mutex_lock(&cno->mutex);
+	agent = cno->agent;
+	evd = cno->agent_evd;
+	cno->agent_evd = NULL;
+	due = evd || cno->closing;
+	pthread_mutex_unlock(&cno->mutex);
+	if (agent.proxy_agent_func && due)
+		agent.proxy_agent_func(agent.instance_data, (DAT_EVD_HANDLE)evd);
+}
+
+void dapl_cno_trigger(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	pthread_mutex_lock(&cno->mutex);
+	if (!evd->triggered) {
+		evd->triggered = true;
+		evd->next_triggered = NULL;
+		*cno->last = evd;
+		cno->last = &evd->next_triggered;
+		raise_fd(cno);
+	}
+	if (cno->proxy == DAT_PROXY_TYPE_AGENT) {
+		cno->agent_evd = evd;
+		dapl_task_queue(&cno->agent_task, call_agent);
+	}
+	pthread_mutex_unlock(&cno->mutex);
+}
+
+/* A waiter saw channels readable. The EVDs may be freed meanwhile: those still attached
+ * are, so hold them under the mutex first. */
+static void take_channels(struct dapl_cno *cno, struct epoll_event *events, int n)
+{
+	for (int i = 0; i < n; i++) {
+		struct dapl_evd *evd = events[i].data.ptr;
+		bool ours;
+
+		if (!evd)
+			continue;
+		pthread_mutex_lock(&cno->mutex);
+		ours = evd->cno == cno && !dapl_flag(&evd->dying);
+		if (ours)
+			dapl_object_get(&evd->obj);
+		pthread_mutex_unlock(&cno->mutex);
+		if (ours) {
+			if (!dapl_evd_cq_event(evd))
+				epoll_ctl(cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
+			dapl_object_put(&evd->obj);
+		}
+	}
+}
+
+/* --- EVDs come and go ------------------------------------------------------------ */
+
+static bool by_service(struct dapl_cno *cno)
+{
+	bool is;
+
+	pthread_mutex_lock(&cno->mutex);
+	is = cno->proxy != DAT_PROXY_TYPE_NONE;
+	pthread_mutex_unlock(&cno->mutex);
+	return is;
+}
+
+/* After evd->cno is set: dat_cno_modify_agent sets the proxy before it looks for EVDs. */
+static int watch_channel(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = evd };
+
+	if (!evd->channel)
+		return 0;
+	if (by_service(cno))
+		return dapl_evd_watch(evd);
+	return epoll_ctl(cno->epfd, EPOLL_CTL_ADD, evd->channel->fd, &event) ? errno : 0;
+}
+
+static void unwatch_channel(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	if (!evd->channel)
+		return;
+	epoll_ctl(cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
+	if (!evd->spill && !evd->discard)
+		dapl_evd_unwatch(evd);
+}
+
+static void set_cno(struct dapl_evd *evd, struct dapl_cno *cno)
+{
+	pthread_mutex_lock(&evd->mutex);
+	pthread_mutex_lock(&cno->mutex);
+	__atomic_store_n(&evd->cno, cno, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&cno->mutex);
+	pthread_mutex_unlock(&evd->mutex);
+}
+
+int dapl_cno_attach(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	int err;
+
+	if (!dapl_use(&cno->obj))
+		return EBADF;
+	set_cno(evd, cno);
+	err = watch_channel(cno, evd);
+	if (err) {
+		dapl_cno_detach(cno, evd);
+		return err;
+	}
+	dapl_spin_lock(&evd->lock);
+	dapl_evd_arm(evd);
+	dapl_spin_unlock(&evd->lock);
+	return 0;
+}
+
+static void forget(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	struct dapl_evd **p;
+
+	if (cno->agent_evd == evd)
+		cno->agent_evd = NULL;
+	if (!evd->triggered)
+		return;
+	for (p = &cno->first; *p != evd; p = &(*p)->next_triggered)
+		;
+	*p = evd->next_triggered;
+	if (!*p)
+		cno->last = p;
+	evd->triggered = false;
+	if (!cno->first && !cno->closing)
+		lower_fd(cno);
+}
+
+void dapl_cno_detach(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	unwatch_channel(cno, evd);
+	pthread_mutex_lock(&evd->mutex);
+	pthread_mutex_lock(&cno->mutex);
+	__atomic_store_n(&evd->cno, NULL, __ATOMIC_RELEASE);
+	forget(cno, evd);
+	dapl_unuse(&cno->obj);
+	if (!dapl_in_use(&cno->obj) && cno->waiters) {
+		cno->orphaned++;	/* nothing can trigger it now: waiters leave */
+		raise_fd(cno);
+	}
+	pthread_mutex_unlock(&cno->mutex);
+	pthread_mutex_unlock(&evd->mutex);
+}
+
+/* --- making and ending --------------------------------------------------------------- */
+
+static void end_cno(struct dapl_object *obj)
+{
+	struct dapl_cno *cno = (struct dapl_cno *)obj;
+
+	if (cno->epfd >= 0)
+		close(cno->epfd);
+	if (cno->wake_fd >= 0)
+		close(cno->wake_fd);
+	pthread_mutex_destroy(&cno->mutex);
+	pthread_cond_destroy(&cno->left);
+}
+
+static DAT_RETURN make_cno(struct dapl_ia *ia, DAT_PROXY_TYPE proxy,
+			   const DAT_OS_WAIT_PROXY_AGENT *agent, struct dapl_cno **made)
+{
+	struct dapl_cno *cno = dapl_object_new(DAPL_CNO, sizeof *cno, ia, end_cno);
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = NULL };
+
+	if (!cno)
+		return NO_RESOURCE(MEMORY);
+	pthread_mutex_init(&cno->mutex, NULL);
+	pthread_cond_init(&cno->left, NULL);
+	cno->proxy = proxy;
+	if (agent)
+		cno->agent = *agent;
+	cno->last = &cno->first;
+	cno->epfd = epoll_create1(EPOLL_CLOEXEC);
+	cno->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (cno->epfd < 0 || cno->wake_fd < 0 ||
+	    epoll_ctl(cno->epfd, EPOLL_CTL_ADD, cno->wake_fd, &event)) {
+		int err = errno;
+
+		report_no_descriptors(ia->ia_attr.adapter_name, err, "CNO creation");
+		dapl_object_put(&cno->obj);
+		return dapl_status(err, DAT_RESOURCE_DEVICE);
+	}
+	*made = cno;
+	return DAT_SUCCESS;
+}
+
+static DAT_PROXY_TYPE proxy_of(const DAT_OS_WAIT_PROXY_AGENT *agent)
+{
+	return agent->proxy_agent_func ? DAT_PROXY_TYPE_AGENT : DAT_PROXY_TYPE_NONE;
+}
+
+/* dat_cno_create (doc/spec/calls.md 3). The agent stays until it's modified, and is called on
+ * the service thread for every batch of triggers, beside the local delivery. */
+DAT_RETURN dapl_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
+			   DAT_CNO_HANDLE *handle)
+{
+	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(ia_handle);
+	struct dapl_cno *cno;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return BAD_HANDLE(IA);
+	if (!handle)
+		return BAD_PARAM(3);
+	ret = make_cno(ia, proxy_of(&agent), &agent, &cno);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	dapl_object_publish(&cno->obj);
+	*handle = (DAT_CNO_HANDLE)cno;
+	return DAT_SUCCESS;
+}
+
+/* dat_cno_fd_create: *fd is readable while the CNO is triggered; closed by dat_cno_free. */
+DAT_RETURN dapl_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDLE *handle)
+{
+	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(ia_handle);
+	struct dapl_cno *cno;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return BAD_HANDLE(IA);
+	if (!fd)
+		return BAD_PARAM(2);
+	if (!handle)
+		return BAD_PARAM(3);
+	ret = make_cno(ia, DAT_PROXY_TYPE_FD, NULL, &cno);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	*fd = cno->wake_fd;
+	dapl_object_publish(&cno->obj);
+	*handle = (DAT_CNO_HANDLE)cno;
+	return DAT_SUCCESS;
+}
+
+/* dat_cno_trigger (DAT 2.0): fetches the EVD that triggered, without waiting. */
+DAT_RETURN dapl_cno_fetch(DAT_CNO_HANDLE handle, DAT_EVD_HANDLE *evd_handle)
+{
+	DAPL_ENTERED struct dapl_cno *cno = dapl_cno_enter(handle);
+	struct dapl_evd *evd;
+
+	if (!cno)
+		return BAD_HANDLE(CNO);
+	if (!evd_handle)
+		return BAD_PARAM(2);
+	pthread_mutex_lock(&cno->mutex);
+	evd = take_triggered(cno);
+	pthread_mutex_unlock(&cno->mutex);
+	*evd_handle = (DAT_EVD_HANDLE)evd;
+	return evd ? DAT_SUCCESS : DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
+}
+
+DAT_RETURN dapl_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
+{
+	DAPL_ENTERED struct dapl_cno *cno = dapl_cno_enter(handle);
+
+	if (!cno)
+		return BAD_HANDLE(CNO);
+	if (mask & ~7)	/* the mask's values overlap: 0 to 7 are good */
+		return BAD_PARAM(2);
+	if (!param)
+		return BAD_PARAM(3);
+	pthread_mutex_lock(&cno->mutex);
+	memset(param, 0, sizeof *param);
+	param->ia_handle = dapl_ia_handle(cno->obj.ia);
+	param->proxy_type = cno->proxy;
+	if (cno->proxy == DAT_PROXY_TYPE_AGENT)
+		param->proxy.agent = cno->agent;
+	else if (cno->proxy == DAT_PROXY_TYPE_FD)
+		param->proxy.fd = cno->wake_fd;
+	pthread_mutex_unlock(&cno->mutex);
+	return DAT_SUCCESS;
+}
+
+void dapl_cno_follow_agent(struct dapl_evd *evd)
+{
+	pthread_mutex_lock(&evd->change);
+	if (evd->cno && evd->channel && by_service(evd->cno)) {
+		epoll_ctl(evd->cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
+		dapl_evd_watch(evd);
+	}
+	pthread_mutex_unlock(&evd->change);
+}
+
+/* It may be attached or detached at once: dapl_cno_follow_agent looks again. */
+static bool is_attached(const struct dapl_cno *cno, const struct dapl_evd *evd)
+{
+	return __atomic_load_n(&evd->cno, __ATOMIC_ACQUIRE) == cno;
+}
+
+/* The EVDs of the CNO that are alive, entered; they are no more than *n. */
+static struct dapl_evd **enter_evds(struct dapl_cno *cno, unsigned *n)
+{
+	struct dapl_ia *ia = cno->obj.ia;
+	struct dapl_evd **evds;
+	unsigned found = 0;
+
+	pthread_mutex_lock(&ia->lock);
+	*n = 0;
+	for (struct dapl_object *o = ia->objects[DAPL_EVD]; o; o = o->next)
+		++*n;
+	evds = calloc(*n + 1, sizeof *evds);
+	for (struct dapl_object *o = ia->objects[DAPL_EVD]; o && evds; o = o->next)
+		if (is_attached(cno, (struct dapl_evd *)o) &&
+		    (evds[found] = dapl_evd_enter((DAT_HANDLE)o)))
+			found++;
+	pthread_mutex_unlock(&ia->lock);
+	*n = found;
+	return evds;
+}
+
+static DAT_RETURN move_to_service(struct dapl_cno *cno)
+{
+	unsigned n;
+	struct dapl_evd **evds = enter_evds(cno, &n);
+
+	if (!evds)
+		return NO_RESOURCE(MEMORY);
+	for (unsigned i = 0; i < n; i++) {
+		dapl_cno_follow_agent(evds[i]);
+		dapl_object_leave(&evds[i]->obj);
+	}
+	free(evds);
+	return DAT_SUCCESS;
+}
+
+/* dat_cno_modify_agent. Channels that the service thread has begun to watch stay with it:
+ * its triggers reach waiters as well. */
+DAT_RETURN dapl_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT agent)
+{
+	DAPL_ENTERED struct dapl_cno *cno = dapl_cno_enter(handle);
+
+	if (!cno)
+		return BAD_HANDLE(CNO);
+	pthread_mutex_lock(&cno->mutex);
+	if (cno->proxy == DAT_PROXY_TYPE_FD) {
+		pthread_mutex_unlock(&cno->mutex);
+		return BAD_PARAM(2);
+	}
+	cno->agent = agent;
+	cno->proxy = proxy_of(&agent);
+	pthread_mutex_unlock(&cno->mutex);
+	return proxy_of(&agent) == DAT_PROXY_TYPE_AGENT ? move_to_service(cno) : DAT_SUCCESS;
+}
+
+/* Releases all waiters; dat_ia_close calls it while EVDs are still attached. */
+void dapl_cno_close(struct dapl_cno *cno)
+{
+	bool tell_agent;
+
+	pthread_mutex_lock(&cno->mutex);
+	cno->closing = true;
+	raise_fd(cno);
+	tell_agent = cno->proxy == DAT_PROXY_TYPE_AGENT;
+	while (cno->waiters)
+		pthread_cond_wait(&cno->left, &cno->mutex);
+	pthread_mutex_unlock(&cno->mutex);
+	if (tell_agent)
+		dapl_task_queue(&cno->agent_task, call_agent);
+}
+
+void dapl_cno_send_waiters_away(struct dapl_cno *cno)
+{
+	pthread_mutex_lock(&cno->mutex);
+	cno->closing = true;
+	raise_fd(cno);
+	pthread_mutex_unlock(&cno->mutex);
+}
+
+void dapl_cno_destroy(struct dapl_cno *cno)
+{
+	dapl_service_flush();	/* the agent's task */
+	dapl_object_bury(&cno->obj);
+}
+
+DAT_RETURN dapl_cno_free(DAT_CNO_HANDLE handle)
+{
+	DAPL_ENTERED struct dapl_cno *cno = dapl_cno_enter(handle);
+	enum dapl_kill killed = KILL_IN_USE;
+
+	if (!cno)
+		return BAD_HANDLE(CNO);
+	pthread_mutex_lock(&cno->mutex);
+	if (!cno->waiters)
+		killed = dapl_object_begin_kill_unused(&cno->obj);
+	cno->closing |= killed == KILL_DONE;	/* a waiter may have entered */
+	pthread_mutex_unlock(&cno->mutex);
+	if (killed == KILL_IN_USE)
+		return BAD_STATE(CNO_IN_USE);
+	if (killed == KILL_LOST)
+		return BAD_HANDLE(CNO);
+	dapl_object_end_kill(&cno->obj);	/* ia->lock comes before cno->mutex */
+	dapl_object_wait_calls(&cno->obj, 1);
+	dapl_cno_destroy(cno);
+	return DAT_SUCCESS;
+}
+
+/* --- waiting ---------------------------------------------------------------------------- */
+
+/* Milliseconds that epoll_wait may sleep: rounded up, so that a wait is never short. */
+static int left_ms(uint64_t deadline)
+{
+	uint64_t now, ms;
+
+	if (deadline == UINT64_MAX)
+		return -1;
+	now = clock_now_ns();
+	if (now >= deadline)
+		return 0;
+	ms = (deadline - now + 999999) / 1000000;
+	return ms > 3600000 ? 3600000 : (int)ms;
+}
+
+static uint64_t deadline_of(DAT_TIMEOUT timeout)
+{
+	return timeout == DAT_TIMEOUT_INFINITE ? UINT64_MAX : clock_now_ns() + timeout * 1000ull;
+}
+
+/* An EVD that lost its channel has triggered the CNO, perhaps without an event. */
+static DAT_RETURN triggered(const struct dapl_evd *evd)
+{
+	return evd && dapl_evd_channel_lost(evd) ? DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE) :
+		DAT_SUCCESS;
+}
+
+/* Like epoll_wait, and does the device's work meanwhile. */
+static int sleep_on(struct dapl_cno *cno, struct epoll_event *events, int max, uint64_t deadline)
+{
+	struct pollfd fds[2] = {
+		{ .fd = cno->epfd, .events = POLLIN },
+		{ .fd = dapl_begin_sleep(cno->obj.ia, true), .events = POLLIN },
+	};
+	int n;
+
+	if (fds[1].fd < 0)
+		return epoll_wait(cno->epfd, events, max, left_ms(deadline));
+	do {
+		n = poll(fds, 2, left_ms(deadline));
+		if (n > 0 && fds[1].revents)
+			dapl_work_in_sleep(cno->obj.ia, &fds[1].fd);
+		if (n > 0)
+			n = epoll_wait(cno->epfd, events, max, 0);
+	} while (!n && left_ms(deadline));
+	dapl_end_sleep(cno->obj.ia, fds[1].fd);
+	return n;
+}
+
+/* cno->mutex held at entry and exit; counted as a waiter. */
+static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct dapl_evd **evd)
+{
+	unsigned orphaned = cno->orphaned;
+	struct epoll_event events[8];
+	bool last = false;
+	int n;
+
+	for (;;) {
+		*evd = take_triggered(cno);
+		if (*evd || cno->closing)
+			return triggered(*evd);
+		if (cno->orphaned != orphaned) {
+			if (!cno->first && cno->waiters == 1)
+				lower_fd(cno);
+			return DAT_SUCCESS;
+		}
+		if (last)
+			return DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
+		pthread_mutex_unlock(&cno->mutex);
+		last = left_ms(deadline) == 0;
+		n = last ? epoll_wait(cno->epfd, events, 8, 0) : sleep_on(cno, events, 8, deadline);
+		if (n > 0)
+			take_channels(cno, events, n);
+		pthread_mutex_lock(&cno->mutex);
+		if (n < 0 && errno == EINTR)
+			return DAT_ERROR(DAT_INTERRUPTED_CALL, DAT_NO_SUBTYPE);
+	}
+}
+
+/* dat_cno_wait (doc/spec/calls.md 3). timeout in microseconds. INTERNAL_ERROR with an EVD: its
+ * channel is lost. */
+DAT_RETURN dapl_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle)
+{
+	DAPL_ENTERED struct dapl_cno *cno = dapl_cno_enter(handle);
+	struct dapl_evd *evd = NULL;
+	DAT_RETURN ret;
+
+	if (!cno)
+		return BAD_HANDLE(CNO);
+	if (!evd_handle)
+		return BAD_PARAM(3);
+	pthread_mutex_lock(&cno->mutex);
+	cno->waiters++;
+	ret = wait_trigger(cno, deadline_of(timeout), &evd);
+	cno->waiters--;
+	pthread_cond_broadcast(&cno->left);
+	pthread_mutex_unlock(&cno->mutex);
+	*evd_handle = (DAT_EVD_HANDLE)evd;
+	return ret;
+}

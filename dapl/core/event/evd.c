@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* evd.c - event dispatchers as objects: creating, querying, modifying, resizing, freeing. Events
+ * are queued and notified in evd_notify.c, waited for in evd_wait.c and made in event.c. */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "common/descriptors.h"
+#include "dapl/core/conn/cr.h"
+#include "dapl/core/event/event.h"
+#include "dapl/core/event/evd.h"
+#include "dapl/core/event/evd_notify.h"
+#include "dapl/core/ia/provider.h"
+
+static uint32_t power_of_two(uint32_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n)
+		p <<= 1;
+	return p;
+}
+
+/* --- making and ending ----------------------------------------------------------- */
+
+static int make_ring(struct dapl_ring *ring, int qlen)
+{
+	uint32_t slots = power_of_two(qlen);
+
+	ring->slot = malloc(slots * sizeof *ring->slot);
+	if (!ring->slot)
+		return ENOMEM;
+	ring->size = qlen;
+	ring->mask = slots - 1;
+	return 0;
+}
+
+/* Room in the CQ for qlen completions and for the provider's own. */
+static int cq_entries(struct dapl_ia *ia, int qlen)
+{
+	int max = ia->attr.limits.max_cqe;
+
+	return qlen > max - DAPL_CQ_SPARE ? max : qlen + DAPL_CQ_SPARE;
+}
+
+static int make_cq(struct dapl_evd *evd, int qlen)
+{
+	struct dapl_ia *ia = evd->obj.ia;
+	int err;
+
+	err = dapl_device_ops.create_channel(ia->dev, &evd->channel);
+	if (err)
+		return err;
+	err = dapl_device_ops.create_cq(ia->dev, cq_entries(ia, qlen), evd, evd->channel, &evd->cq);
+	if (err)
+		return err;
+	evd->wc_size = evd->cq->cqe > qlen ? evd->cq->cqe : qlen;
+	if (evd->wc_size < DAPL_POLL_BATCH)
+		evd->wc_size = DAPL_POLL_BATCH;
+	evd->wc = malloc(evd->wc_size * sizeof *evd->wc);
+	return evd->wc ? 0 : ENOMEM;
+}
+
+/* After this a dequeue with a stale handle finds nothing to use. It cannot take the fast path
+ * either: `queued` stays set, also when the memory is used again (dapl_evd_make). */
+static struct ibv_cq *shut(struct dapl_evd *evd)
+{
+	struct ibv_cq *cq;
+
+	dapl_spin_lock(&evd->lock);
+	cq = evd->cq;
+	evd->cq = NULL;
+	evd->wc_head = evd->wc_tail = 0;
+	evd->ring.head = evd->ring.tail = 0;
+	__atomic_store_n(&evd->queued, true, __ATOMIC_RELEASE);
+	dapl_spin_unlock(&evd->lock);
+	return cq;
+}
+
+/* What belongs to the device goes before the device does. */
+static void end_cq(struct dapl_evd *evd)
+{
+	struct ibv_cq *cq = shut(evd);
+
+	if (cq)
+		dapl_device_ops.destroy_cq(cq);
+	if (evd->channel)
+		dapl_device_ops.destroy_channel(evd->channel);
+	evd->channel = NULL;
+}
+
+static void end_evd(struct dapl_object *obj)
+{
+	struct dapl_evd *evd = (struct dapl_evd *)obj;
+
+	end_cq(evd);
+	if (evd->wake_fd >= 0)
+		close(evd->wake_fd);
+	free(evd->wc);
+	free(evd->ring.slot);
+	pthread_mutex_destroy(&evd->change);
+	pthread_mutex_destroy(&evd->mutex);
+}
+
+DAT_RETURN dapl_evd_make(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags,
+			 struct dapl_cno *cno, bool discard, struct dapl_evd **made)
+{
+	struct dapl_evd *evd = dapl_object_new(DAPL_EVD, sizeof *evd, ia, end_evd);
+	int err = 0;
+
+	if (!evd)
+		return NO_RESOURCE(MEMORY);
+	pthread_mutex_init(&evd->change, NULL);
+	pthread_mutex_init(&evd->mutex, NULL);
+	dapl_flag_set(&evd->inspect, false);	/* lock and flags have survived (dapl_object_new) */
+	evd->flags = flags;
+	evd->qlen = qlen;
+	evd->discard = discard;
+	evd->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (evd->wake_fd < 0)
+		err = errno;
+	if (!err && (flags & EVD_RING_STREAMS))
+		err = make_ring(&evd->ring, qlen);
+	if (!err && (flags & EVD_CQ_STREAMS))
+		err = make_cq(evd, qlen);
+	if (!err && discard)
+		err = dapl_evd_watch(evd);
+	if (!err && cno)
+		err = dapl_cno_attach(cno, evd);
+	if (err) {
+		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "evd", evd, NULL, "create qlen %d: %s", qlen,
+		      strerror(err));
+		report_no_descriptors(ia->ia_attr.adapter_name, err, "EVD creation");
+		dapl_evd_unwatch(evd);
+		dapl_object_put(&evd->obj);
+		if (err == EBADF)
+			return BAD_HANDLE(CNO);
+		return dapl_status(err, err == ENOMEM ? DAT_RESOURCE_MEMORY : DAT_RESOURCE_TEVD);
+	}
+	*made = evd;
+	return DAT_SUCCESS;
+}
+
+void dapl_evd_send_waiter_away(struct dapl_evd *evd)
+{
+	__atomic_store_n(&evd->dying, true, __ATOMIC_RELEASE);
+	dapl_evd_signal(evd);
+}
+
+void dapl_evd_destroy(struct dapl_evd *evd)
+{
+	dapl_evd_send_waiter_away(evd);	/* there is no waiter; a CNO's waiter must not find the
+					 * EVD */
+	pthread_mutex_lock(&evd->change);
+	if (evd->cno)
+		dapl_cno_detach(evd->cno, evd);
+	dapl_evd_unwatch(evd);
+	pthread_mutex_unlock(&evd->change);
+	while (__atomic_load_n(&evd->obj.refs, __ATOMIC_ACQUIRE) >
+	       1 + __atomic_load_n(&evd->holds, __ATOMIC_ACQUIRE))
+		sched_yield();	/* a CNO's waiter, or a thread that wakes a waiter, still uses
+				 * the EVD */
+	end_cq(evd);
+	dapl_object_bury(&evd->obj);
+}
+
+void dapl_evd_hold(struct dapl_evd *evd)
+{
+	__atomic_add_fetch(&evd->holds, 1, __ATOMIC_ACQ_REL);
+	dapl_object_get(&evd->obj);
+}
+
+void dapl_evd_drop(struct dapl_evd *evd)
+{
+	__atomic_sub_fetch(&evd->holds, 1, __ATOMIC_ACQ_REL);
+	dapl_object_put(&evd->obj);
+}
+
+static DAT_EVD_FLAGS valid_flags(void)
+{
+	return (DAT_EVD_FLAGS)(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | DAT_EVD_DTO_FLAG |
+			       DAT_EVD_CONNECTION_FLAG | DAT_EVD_RMR_BIND_FLAG |
+			       (int)DAT_IB_EVD_EXTENSION_FLAG);
+}
+
+/* dat_evd_create (doc/spec/calls.md 4). DAT_EVD_DEFAULT_FLAG carries the asynchronous stream,
+ * which only dat_ia_open binds: the bit alone is refused, within others it is dropped. */
+DAT_RETURN dapl_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE cno_handle,
+			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *handle)
+{
+	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(ia_handle);
+	DAPL_ENTERED struct dapl_cno *cno = NULL;
+	struct dapl_evd *evd;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return BAD_HANDLE(IA);
+	if (!handle)
+		return BAD_PARAM(5);
+	*handle = DAT_HANDLE_NULL;
+	if (qlen <= 0)
+		return BAD_PARAM(2);
+	if (qlen > ia->ia_attr.max_evd_qlen)
+		return NO_RESOURCE(TEVD);
+	if (cno_handle && (!(cno = dapl_cno_enter(cno_handle)) || cno->obj.ia != ia))
+		return BAD_HANDLE(CNO);
+	if (flags != DAT_EVD_ASYNC_FLAG)
+		flags = (DAT_EVD_FLAGS)(flags & ~DAT_EVD_ASYNC_FLAG);
+	if (!flags || (flags & ~valid_flags()))
+		return BAD_PARAM(4);
+	ret = dapl_evd_make(ia, qlen, flags, cno, false, &evd);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	dapl_object_enter_own(&evd->obj);
+	dapl_object_publish(&evd->obj);
+	if (cno)
+		dapl_cno_follow_agent(evd);	/* dat_cno_modify_agent looks at published EVDs */
+	dapl_count(ia, DCNT_IA_EVD_CREATE);
+	*handle = (DAT_EVD_HANDLE)evd;
+	dapl_object_leave(&evd->obj);
+	return DAT_SUCCESS;
+}
+
+/* Discards the events of an EVD that no call can dequeue from any more, and refuses the
+ * connection requests among them: no handle is left to answer them with. */
+static void discard_events(struct dapl_evd *evd)
+{
+	const DAT_EVENT *event;
+
+	while (evd->ring.slot && (event = ring_peek(&evd->ring))) {
+		DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
+		bool request = event->event_number == DAT_CONNECTION_REQUEST_EVENT ||
+			(int)event->event_number == (int)DAT_IB_UD_CONNECTION_REQUEST_EVENT;
+
+		ring_drop(&evd->ring);
+		if (request)
+			dapl_cr_refuse(cr);
+	}
+}
+
+/* dat_evd_free (doc/spec/calls.md 4): wakes a waiter, but is refused while a stream feeds it. */
+DAT_RETURN dapl_evd_free(DAT_EVD_HANDLE handle)
+{
+	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);
+
+	if (!evd)
+		return BAD_HANDLE(EVD_REQUEST);
+	if (evd == __atomic_load_n(&evd->obj.ia->async_evd, __ATOMIC_RELAXED))
+		return BAD_STATE(EVD_IN_USE);
+	switch (dapl_object_kill_unused(&evd->obj)) {
+	case KILL_IN_USE:	return BAD_STATE(EVD_IN_USE);
+	case KILL_LOST:		return BAD_HANDLE(EVD_REQUEST);
+	case KILL_DONE:		break;
+	}
+	dapl_evd_send_waiter_away(evd);
+	dapl_object_wait_calls(&evd->obj, 1);
+	discard_events(evd);
+	dapl_count(evd->obj.ia, DCNT_IA_EVD_FREE);
+	dapl_evd_destroy(evd);
+	return DAT_SUCCESS;
+}
+
+/* --- small calls -------------------------------------------------------------------- */
+
+static DAT_EVD_STATE config_state(const struct dapl_evd *evd)
+{
+	if (evd->feeds.solicited)
+		return DAT_EVD_STATE_CONFIG_SOLICITED;
+	if (evd->feeds.threshold && !evd->feeds.unsignalled)
+		return DAT_EVD_STATE_CONFIG_THRESHOLD;
+	return DAT_EVD_STATE_CONFIG_NOTIFY;
+}
+
+DAT_RETURN dapl_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)
+{
+	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);
+
+	if (!evd)
+		return BAD_HANDLE(EVD_REQUEST);
+	if (mask & ~DAT_EVD_FIELD_ALL)
+		return BAD_PARAM(2);
+	if (!param)
+		return BAD_PARAM(3);
+	pthread_mutex_lock(&evd->mutex);
+	param->ia_handle = dapl_ia_handle(evd->obj.ia);
+	param->evd_qlen = evd->qlen;
+	param->evd_state = (DAT_EVD_STATE)
+		((evd->disabled ? DAT_EVD_STATE_DISABLED : DAT_EVD_STATE_ENABLED) |
+		 (evd->unwaitable ? DAT_EVD_STATE_UNWAITABLE : DAT_EVD_STATE_WAITABLE) |
+		 config_state(evd));
+	param->cno_handle = (DAT_CNO_HANDLE)evd->cno;
+	param->evd_flags = evd->flags;
+	pthread_mutex_unlock(&evd->mutex);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
+{
+	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);
+	DAPL_ENTERED struct dapl_cno *cno = NULL;
+	struct dapl_cno *old;
+	int err = 0;
+
+	if (!evd)
+		return BAD_HANDLE(EVD_REQUEST);
+	if (cno_handle && (!(cno = dapl_cno_enter(cno_handle)) || cno->obj.ia != evd->obj.ia))
+		return BAD_HANDLE(CNO);
+	pthread_mutex_lock(&evd->change);
+	old = evd->cno;
+	if (old && old != cno) {
+		dapl_use_again(&old->obj);	/* in case it must be attached again */
+		dapl_cno_detach(old, evd);
+	}
+	if (cno && old != cno)
+		err = dapl_cno_attach(cno, evd);
+	if (err && old)
+		dapl_cno_attach(old, evd);
+	if (old && old != cno)
+		dapl_unuse(&old->obj);
+	pthread_mutex_unlock(&evd->change);
+	if (err == EBADF)
+		return BAD_HANDLE(CNO);
+	return dapl_status(err, DAT_RESOURCE_MEMORY);
+}
+
+static DAT_RETURN set_disabled(DAT_EVD_HANDLE handle, bool disabled)
+{
+	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);
+
+	if (!evd)
+		return BAD_HANDLE(EVD_REQUEST);
+	pthread_mutex_lock(&evd->mutex);
+	evd->disabled = disabled;
+	pthread_mutex_unlock(&evd->mutex);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_evd_enable(DAT_EVD_HANDLE handle)
+{
+	return set_disabled(handle, false);
+}
+
+DAT_RETURN dapl_evd_disable(DAT_EVD_HANDLE handle)
+{
+	return set_disabled(handle, true);
+}
+
+static DAT_RETURN set_unwaitable(DAT_EVD_HANDLE handle, bool unwaitable)
+{
+	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);
+
+	if (!evd)
+		return BAD_HANDLE(EVD_REQUEST);
+	pthread_mutex_lock(&evd->mutex);
+	__atomic_store_n(&evd->unwaitable, unwaitable, __ATOMIC_RELEASE);
+	if (unwaitable && dapl_flag(&evd->waiting))
+		dapl_evd_signal(evd);
+	pthread_mutex_unlock(&evd->mutex);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_evd_set_unwaitable(DAT_EVD_HANDLE handle)
+{
+	return set_unwaitable(handle, true);
+}
+
+DAT_RETURN dapl_evd_clear_unwaitable(DAT_EVD_HANDLE handle)
+{
+	return set_unwaitable(handle, false);
+}
+
+/* --- resizing ------------------------------------------------------------------------- */
+
+static int resize_ring(struct dapl_evd *evd, int qlen)
+{
+	struct dapl_ring new = evd->ring;
+	const DAT_EVENT *event;
+	int err;
+
+	if (!evd->ring.slot)
+		return 0;
+	if ((uint32_t)qlen <= evd->ring.mask + 1) {
+		evd->ring.size = qlen;
+		return 0;
+	}
+	new.head = new.tail = 0;
+	if ((err = make_ring(&new, qlen)))
+		return err;
+	while ((event = ring_peek(&evd->ring))) {
+		new.slot[new.tail++] = *event;
+		ring_drop(&evd->ring);
+	}
+	free(evd->ring.slot);
+	evd->ring = new;
+	return 0;
+}
+
+/* Grows the CQ. Returns EOPNOTSUPP if the device cannot: then the service thread must empty the
+ * CQ into wc, which has grown. */
+static int resize_cq(struct dapl_evd *evd, int qlen)
+{
+	int entries = cq_entries(evd->obj.ia, qlen), err = 0;
+	uint32_t size = entries > qlen ? entries : qlen;
+	struct ibv_wc *wc;
+
+	if (!evd->cq || entries <= evd->cq->cqe)
+		return 0;
+	if (size > evd->wc_size) {
+		wc = realloc(evd->wc, size * sizeof *wc);
+		if (!wc)
+			return ENOMEM;
+		evd->wc = wc;
+		evd->wc_size = size;
+	}
+	if (!evd->spill)
+		err = dapl_device_ops.resize_cq(evd->cq, entries);
+	return err;
+}
+
+/* dat_evd_resize (doc/spec/calls.md 4), also while events are queued and threads poll. */
+DAT_RETURN dapl_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
+{
+	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);
+	int err = 0;
+
+	if (!evd)
+		return BAD_HANDLE(EVD_REQUEST);
+	if (qlen <= 0)
+		return BAD_PARAM(2);
+	if (qlen > evd->obj.ia->ia_attr.max_evd_qlen)
+		return NO_RESOURCE(TEVD);
+	pthread_mutex_lock(&evd->change);
+	pthread_mutex_lock(&evd->mutex);
+	dapl_spin_lock(&evd->lock);
+	dapl_spin_lock(&evd->post_lock);
+	dapl_evd_fill(evd);
+	if (dapl_evd_count(evd) > (unsigned)qlen)
+		err = EBUSY;
+	if (!err)
+		err = resize_cq(evd, qlen);
+	if (!err || err == EOPNOTSUPP || err == ENOSYS) {
+		evd->spill |= err != 0;
+		err = resize_ring(evd, qlen);
+	}
+	if (!err)
+		__atomic_store_n(&evd->qlen, qlen, __ATOMIC_RELAXED);
+	dapl_spin_unlock(&evd->post_lock);
+	dapl_spin_unlock(&evd->lock);
+	pthread_mutex_unlock(&evd->mutex);
+	if (!err && evd->spill)
+		err = dapl_evd_watch(evd);
+	pthread_mutex_unlock(&evd->change);
+	if (err == EBUSY)
+		return BAD_STATE(EVD_IN_USE);
+	return dapl_status(err, err == ENOMEM ? DAT_RESOURCE_MEMORY : DAT_RESOURCE_TEVD);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* evd.h - event dispatchers (evd.c, evd_notify.c, evd_feed.c). Their calls of the provider table
+ * are in provider.h. */
+#ifndef DAPL_EVD_H
+#define DAPL_EVD_H
+#include "dapl/core/dapl.h"
+
+/* Streams whose events are queued in the ring, and those whose events are completions of a CQ. */
+#define EVD_RING_STREAMS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG | \
+			  DAT_EVD_ASYNC_FLAG | (int)DAT_IB_EVD_EXTENSION_FLAG)
+#define EVD_CQ_STREAMS (DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
+
+/* Looks at the queue before a waiter sleeps: about a microsecond on real hardware. */
+enum { EVD_SPINS = 32 };
+
+/* A consumer's thread is about to sleep; it holds no lock. Returns a descriptor to watch for the
+ * device if the thread sleeps for completions, else -1. */
+static inline int dapl_begin_sleep(struct dapl_ia *ia, bool for_data)
+{
+	return dapl_device_ops.sleep ? dapl_device_ops.sleep(ia->dev, for_data) : -1;
+}
+
+/* The descriptor is readable: does the device's work. Sets *watched to -1 if it need not be
+ * watched any more. */
+static inline void dapl_work_in_sleep(struct dapl_ia *ia, int *watched)
+{
+	if (!dapl_device_ops.work(ia->dev))
+		*watched = -1;
+}
+
+static inline void dapl_end_sleep(struct dapl_ia *ia, int watched)
+{
+	if (watched >= 0)
+		dapl_device_ops.awake(ia->dev);
+}
+
+/* The channel is lost: completions come, but without notification. */
+static inline bool dapl_evd_channel_lost(const struct dapl_evd *evd)
+{
+	return __atomic_load_n(&evd->channel_lost, __ATOMIC_ACQUIRE);
+}
+
+/* The service thread begins or ceases to take the CQ's events; beginning twice is harmless. The
+ * caller holds evd->change, or the EVD is not published yet. Returns 0 or an errno. */
+int dapl_evd_watch(struct dapl_evd *evd);
+void dapl_evd_unwatch(struct dapl_evd *evd);
+/* From now on every completion is looked at when it's polled. */
+void dapl_evd_inspect(struct dapl_evd *evd);
+
+/* An endpoint, perhaps of another open of the adapter, posts connection events to the EVD. The
+ * EVD's memory stays until dropped, even if its IA closes. */
+void dapl_evd_hold(struct dapl_evd *evd);
+void dapl_evd_drop(struct dapl_evd *evd);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* evd_feed.c - the endpoint streams that feed an EVD, counted by their completion flags, and how
+ * the EVD notifies because of them. */
+#include "dapl/core/event/event.h"
+#include "dapl/core/event/evd.h"
+
+/* The notification flags of a stream that hold for the stream alone: DEFAULT and EVD_THRESHOLD
+ * notify always, UNSIGNALLED by each post. SOLICITED_WAIT arms the CQ for solicited completions
+ * only, so the whole EVD notifies that way, or none of it. */
+static const char *cannot_feed(const struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags)
+{
+	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) {
+		if (evd->feeds.all > evd->feeds.solicited)
+			return "SOLICITED_WAIT receives share no EVD with other completions";
+		if (evd->flags & ~(EVD_CQ_STREAMS | (int)DAT_IB_EVD_EXTENSION_FLAG))
+			return "SOLICITED_WAIT receives share no EVD with other kinds of events";
+	} else if (evd->feeds.solicited) {
+		return "the EVD takes SOLICITED_WAIT receives, and no other completions";
+	}
+	return NULL;
+}
+
+static void count_feed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags, int n)
+{
+	evd->feeds.all += n;
+	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		evd->feeds.solicited += n;
+	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG)
+		evd->feeds.unsignalled += n;
+	if (flags & DAT_COMPLETION_EVD_THRESHOLD_FLAG)
+		evd->feeds.threshold += n;
+}
+
+/* evd->mutex held. One UNSIGNALLED stream suffices to look at every completion. */
+static void set_feed_mode(struct dapl_evd *evd)
+{
+	if (evd->feeds.unsignalled)
+		dapl_evd_inspect(evd);
+	dapl_spin_lock(&evd->lock);
+	evd->solicited = evd->feeds.solicited > 0;
+	evd->skip_unsignalled = evd->feeds.unsignalled > 0;
+	dapl_spin_unlock(&evd->lock);
+}
+
+DAT_RETURN dapl_evd_feed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags, const char **why)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	pthread_mutex_lock(&evd->mutex);
+	if ((*why = cannot_feed(evd, flags))) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE);
+	} else if (!dapl_use(&evd->obj)) {
+		*why = "the EVD is being freed";
+		ret = BAD_HANDLE(EVD_REQUEST);
+	} else {
+		count_feed(evd, flags, 1);
+		set_feed_mode(evd);
+	}
+	pthread_mutex_unlock(&evd->mutex);
+	return ret;
+}
+
+void dapl_evd_unfeed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags)
+{
+	pthread_mutex_lock(&evd->mutex);
+	count_feed(evd, flags, -1);
+	set_feed_mode(evd);
+	pthread_mutex_unlock(&evd->mutex);
+	dapl_unuse(&evd->obj);
+}
+
+void dapl_evd_inspect(struct dapl_evd *evd)
+{
+	dapl_spin_lock(&evd->lock);
+	if (!dapl_flag(&evd->inspect)) {
+		dapl_flag_set(&evd->inspect, true);
+		dapl_evd_inspect_all(evd);
+	}
+	dapl_spin_unlock(&evd->lock);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* evd_wait.c - dat_evd_wait: looks at the queue, arms the CQ, sleeps until a notification. */
+#include <errno.h>
+#include <poll.h>
+#include <time.h>
+#include <unistd.h>
+#include "common/clock.h"
+#include "dapl/core/event/event.h"
+#include "dapl/core/event/evd.h"
+#include "dapl/core/event/evd_notify.h"
+#include "dapl/core/ia/provider.h"
+
+static void clear_fd(int fd)
+{
+	uint64_t n;
+
+	while (read(fd, &n, sizeof n) < 0 && errno == EINTR)
+		;
+}
+
+struct wait {
+	struct dapl_evd *evd;
+	int threshold;
+	uint64_t deadline;	/* ns; UINT64_MAX: never */
+	bool notified;		/* a CQ event came since the wait began */
+	bool first;		/* the queue as it was found at entry */
+	unsigned found;		/* events queued, as last counted */
+};
+
+/* evd->lock held, completions polled. */
+static bool satisfied(const struct wait *w)
+{
+	struct dapl_evd *evd = w->evd;
+
+	if (w->found < (unsigned)w->threshold)
+		return false;
+	if (w->threshold > 1 || w->first || ring_count(&evd->ring))
+		return true;
+	if (evd->solicited)
+		return w->notified;
+	return !evd->skip_unsignalled || evd->notices;
+}
+
+/* Completions that make no event wait at the head; the provider needs them taken. */
+static bool only_markers(const struct wait *w)
+{
+	return !w->found && w->threshold == 1 && w->evd->wc_head != w->evd->wc_tail;
+}
+
+/* One look at the queue. Returns true when the wait is over. */
+static bool look(struct wait *w, DAT_EVENT *event, bool arm)
+{
+	struct dapl_evd *evd = w->evd;
+	struct dapl_after after = { .ep = NULL };
+	enum dapl_take took;
+
+	if (__atomic_load_n(&evd->notified, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&evd->notified, false, __ATOMIC_RELAXED);
+		w->notified = true;
+	}
+	do {
+		took = TAKE_EMPTY;
+		dapl_spin_lock(&evd->lock);
+		if (arm)
+			dapl_evd_arm(evd);
+		dapl_evd_fill(evd);
+		w->found = dapl_evd_count(evd);
+		if (satisfied(w) || only_markers(w))
+			took = dapl_evd_take(evd, event, &after);
+		if (took == TAKE_EVENT && !w->found)
+			w->found = 1;
+		dapl_spin_unlock(&evd->lock);
+		if (after.ep)
+			dapl_after_run(&after);
+	} while (took == TAKE_AGAIN);
+	w->first = false;
+	return took == TAKE_EVENT;
+}
+
+static DAT_RETURN refused(const struct dapl_evd *evd)
+{
+	if (__atomic_load_n(&evd->dying, __ATOMIC_ACQUIRE))
+		return DAT_ERROR(DAT_ABORT, DAT_NO_SUBTYPE);
+	if (__atomic_load_n(&evd->unwaitable, __ATOMIC_ACQUIRE))
+		return BAD_STATE(EVD_UNWAITABLE);
+	return DAT_SUCCESS;
+}
+
+/* How long the wait may last yet; NULL: for ever. False: it's over. */
+static bool time_left(const struct wait *w, struct timespec *left, struct timespec **timeout)
+{
+	uint64_t now;
+
+	*timeout = NULL;
+	if (w->deadline == UINT64_MAX)
+		return true;
+	now = clock_now_ns();
+	if (now >= w->deadline)
+		return false;
+	left->tv_sec = (w->deadline - now) / 1000000000;
+	left->tv_nsec = (w->deadline - now) % 1000000000;
+	*timeout = left;
+	return true;
+}
+
+/* True: the channel had an event, or can't be read. */
+static bool was_notified(struct wait *w)
+{
+	struct dapl_evd *evd = w->evd;
+	bool got;
+	int err;
+
+	dapl_spin_lock(&evd->lock);
+	err = dapl_evd_take_cq_events(evd, &got);
+	dapl_spin_unlock(&evd->lock);
+	w->notified |= got;
+	__atomic_add_fetch(&evd->counters[DCNT_EVD_WAIT_NOTIFY], got, __ATOMIC_RELAXED);
+	if (err)
+		dapl_evd_lose_channel(evd, err);
+	return got || err;
+}
+
+enum { WAKE, CHANNEL, DEVICE, FDS };
+
+/* Handles what poll() returned: a wake-up, an event of the channel, or work for the device,
+ * which is done. Returns true if the thread must sleep again. */
+static bool sleeps_on(struct wait *w, struct pollfd *fds)
+{
+	struct dapl_evd *evd = w->evd;
+
+	if (fds[WAKE].revents) {
+		clear_fd(evd->wake_fd);
+		w->notified = true;
+		return false;
+	}
+	if (fds[CHANNEL].revents) {
+		was_notified(w);
+		return false;
+	}
+	if (fds[DEVICE].revents) {
+		dapl_work_in_sleep(evd->obj.ia, &fds[DEVICE].fd);
+		return !evd->channel || !was_notified(w);
+	}
+	return false;
+}
+
+/* 0, EINTR, or ETIMEDOUT. */
+static int sleep_on(struct wait *w)
+{
+	struct dapl_evd *evd = w->evd;
+	struct pollfd fds[FDS] = {
+		[WAKE] = { .fd = evd->wake_fd, .events = POLLIN },
+		[CHANNEL] = { .fd = evd->channel ? evd->channel->fd : -1, .events = POLLIN },
+		[DEVICE] = { .fd = -1, .events = POLLIN },
+	};
+	struct timespec left, *timeout;
+	int err = 0;
+
+	if (!time_left(w, &left, &timeout))
+		return ETIMEDOUT;
+	__atomic_add_fetch(&evd->counters[DCNT_EVD_WAIT_BLOCKED], 1, __ATOMIC_RELAXED);
+	fds[DEVICE].fd = dapl_begin_sleep(evd->obj.ia, evd->channel);
+	do {
+		if (ppoll(fds, FDS, timeout, NULL) < 0) {
+			err = errno == EINTR ? EINTR : 0;
+			break;
+		}
+	} while (sleeps_on(w, fds) && time_left(w, &left, &timeout));
+	dapl_end_sleep(evd->obj.ia, fds[DEVICE].fd);
+	return err;
+}
+
+static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
+{
+	struct dapl_evd *evd = w->evd;
+	DAT_RETURN ret;
+	bool last = false;
+
+	/* Do not arm before the first poll: an unneeded notification is a spurious wake-up for
+	 * the next waiter. Exception: a solicited event between poll and arming would be missed,
+	 * so arm first. */
+	if (look(w, event, evd->solicited))
+		return DAT_SUCCESS;
+	if (w->deadline == 0)
+		return (ret = refused(evd)) ? ret : DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
+	for (int i = 0; i < EVD_SPINS; i++) {
+		dapl_pause();
+		if (look(w, event, false))
+			return DAT_SUCCESS;
+	}
+	for (;;) {
+		if ((ret = refused(evd)))	/* first: an event must not hide it */
+			return ret;
+		__atomic_store_n(&evd->wait_blocked, true, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (look(w, event, true))
+			return DAT_SUCCESS;
+		if (last)
+			return DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
+		if (dapl_evd_channel_lost(evd))
+			return DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
+		switch (sleep_on(w)) {
+		case EINTR:
+			return DAT_ERROR(DAT_INTERRUPTED_CALL, DAT_NO_SUBTYPE);
+		case ETIMEDOUT:
+			last = true;
+			break;
+		default:
+			if (look(w, event, evd->solicited))
+				return DAT_SUCCESS;
+		}
+	}
+}
+
+static DAT_RETURN begin_wait(struct dapl_evd *evd, int threshold)
+{
+	DAT_RETURN ret;
+
+	pthread_mutex_lock(&evd->mutex);
+	ret = refused(evd);
+	if (!ret && dapl_flag(&evd->waiting))
+		ret = BAD_STATE(EVD_WAITER);
+	if (!ret && threshold > 1 && evd->solicited)
+		ret = BAD_STATE(EVD_CONFIG_SOLICITED);
+	if (!ret && threshold > 1 && evd->skip_unsignalled)
+		ret = BAD_STATE(EVD_CONFIG_NOTIFY);
+	if (!ret) {
+		dapl_spin_lock(&evd->lock);
+		dapl_flag_set(&evd->waiting, true);
+		__atomic_store_n(&evd->notified, false, __ATOMIC_RELAXED);
+		evd->counters[DCNT_EVD_WAIT]++;
+		dapl_spin_unlock(&evd->lock);
+	}
+	pthread_mutex_unlock(&evd->mutex);
+	return ret;
+}
+
+static void end_wait(struct dapl_evd *evd)
+{
+	pthread_mutex_lock(&evd->mutex);
+	dapl_spin_lock(&evd->lock);
+	dapl_flag_set(&evd->waiting, false);
+	__atomic_store_n(&evd->wait_blocked, false, __ATOMIC_RELAXED);
+	if (evd->cno || dapl_flag(&evd->watched))
+		dapl_evd_arm(evd);	/* the waiter may have used up its event */
+	dapl_spin_unlock(&evd->lock);
+	pthread_mutex_unlock(&evd->mutex);
+}
+
+/* dat_evd_wait (doc/spec/calls.md 4). timeout in microseconds. INTERNAL_ERROR: no completion
+ * would end the wait (dapl_evd_lose_channel). */
+DAT_RETURN dapl_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			 DAT_EVENT *event, DAT_COUNT *nmore)
+{
+	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);
+	struct wait w = { .evd = evd, .threshold = threshold, .first = true };
+	DAT_RETURN ret;
+
+	if (!evd)
+		return BAD_HANDLE(EVD_REQUEST);
+	if (threshold < 1 || threshold > __atomic_load_n(&evd->qlen, __ATOMIC_RELAXED))
+		return BAD_PARAM(3);
+	if (!event)
+		return BAD_PARAM(4);
+	if (!nmore)
+		return BAD_PARAM(5);
+	if ((ret = begin_wait(evd, threshold)))
+		return ret;
+	w.deadline = timeout == DAT_TIMEOUT_INFINITE ? UINT64_MAX :
+		timeout ? clock_now_ns() + timeout * 1000ull : 0;
+	ret = wait_loop(&w, event);
+	*nmore = ret == DAT_SUCCESS ? w.found - 1 : w.found;
+	end_wait(evd);
+	return ret;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* counters.c - the counters of IAs, endpoints and EVDs as consumers see them. They count
+ * always; reading one while it's counted is a plain aligned load. The groups LNK and DIAG
+ * are read from the device's files in sysfs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dapl/core/ia/counters.h"
+
+static const char *const ia_names[DCNT_IA_ALL_COUNTERS] = {
+#define N(name) [DCNT_IA_##name] = #name
+	N(PZ_CREATE), N(PZ_FREE), N(LMR_CREATE), N(LMR_FREE), N(RMR_CREATE), N(RMR_FREE),
+	N(PSP_CREATE), N(PSP_CREATE_ANY), N(PSP_FREE), N(RSP_CREATE), N(RSP_FREE),
+	N(EVD_CREATE), N(EVD_FREE), N(EP_CREATE), N(EP_FREE), N(SRQ_CREATE), N(SRQ_FREE),
+	N(SP_CR), N(SP_CR_ACCEPTED), N(SP_CR_REJECTED), N(MEM_ALLOC), N(MEM_ALLOC_DATA),
+	N(MEM_FREE), N(ASYNC_ERROR), N(ASYNC_QP_ERROR), N(ASYNC_CQ_ERROR), N(CM_LISTEN),
+	N(CM_REQ_TX), N(CM_REQ_RX), N(CM_REP_TX), N(CM_REP_RX), N(CM_RTU_TX), N(CM_RTU_RX),
+	N(CM_USER_REJ_TX), N(CM_USER_REJ_RX), N(CM_ACTIVE_EST), N(CM_PASSIVE_EST),
+	N(CM_AH_REQ_TX), N(CM_AH_REQ_RX), N(CM_AH_RESOLVED), N(CM_DREQ_TX), N(CM_DREQ_RX),
+	N(CM_DREP_TX), N(CM_DREP_RX), N(CM_MRA_TX), N(CM_MRA_RX), N(CM_REQ_FULLQ_POLL),
+	N(CM_ERR), N(CM_ERR_REQ_FULLQ), N(CM_ERR_REQ_DUP), N(CM_ERR_REQ_RETRY),
+	N(CM_ERR_REP_DUP), N(CM_ERR_REP_RETRY), N(CM_ERR_RTU_DUP), N(CM_ERR_RTU_RETRY),
+	N(CM_ERR_REFUSED), N(CM_ERR_RESET), N(CM_ERR_TIMEOUT), N(CM_ERR_REJ_TX),
+	N(CM_ERR_REJ_RX), N(CM_ERR_DREQ_DUP), N(CM_ERR_DREQ_RETRY), N(CM_ERR_DREP_DUP),
+	N(CM_ERR_DREP_RETRY), N(CM_ERR_MRA_DUP), N(CM_ERR_MRA_RETRY), N(CM_ERR_UNEXPECTED),
+	N(LNK_ERR_RCV), N(LNK_ERR_RCV_REM_PHYS), N(LNK_ERR_RCV_CONSTRAINT),
+	N(LNK_ERR_XMT_DISCARDS), N(LNK_ERR_XMT_CONTRAINT), N(LNK_ERR_INTEGRITY),
+	N(LNK_ERR_EXC_BUF_OVERRUN), N(LNK_WARN_RCV_SW_RELAY), N(LNK_WARN_XMT_WAIT),
+	N(DIAG_ERR_RQ_RAE), N(DIAG_ERR_RQ_OOS), N(DIAG_ERR_RQ_RIRE), N(DIAG_ERR_RQ_UDSDPRD),
+	N(DIAG_ERR_SQ_RAE), N(DIAG_ERR_SQ_OOS), N(DIAG_ERR_SQ_RIRE), N(DIAG_ERR_SQ_RREE),
+	N(DIAG_ERR_SQ_TREE),
+#undef N
+};
+
+static const char *const ep_names[DCNT_EP_ALL_COUNTERS] = {
+#define N(name) [DCNT_EP_##name] = #name
+	N(CONNECT), N(DISCONNECT), N(POST_SEND), N(POST_SEND_DATA), N(POST_SEND_UD),
+	N(POST_SEND_UD_DATA), N(POST_RECV), N(POST_RECV_DATA), N(POST_WRITE),
+	N(POST_WRITE_DATA), N(POST_WRITE_IMM), N(POST_WRITE_IMM_DATA), N(POST_READ),
+	N(POST_READ_DATA), N(POST_CMP_SWAP), N(POST_FETCH_ADD), N(RECV), N(RECV_DATA),
+	N(RECV_UD), N(RECV_UD_DATA), N(RECV_IMM), N(RECV_IMM_DATA), N(RECV_RDMA_IMM),
+	N(RECV_RDMA_IMM_DATA),
+#undef N
+};
+
+static const char *const evd_names[DCNT_EVD_ALL_COUNTERS] = {
+#define N(name) [DCNT_EVD_##name] = #name
+	N(WAIT), N(WAIT_BLOCKED), N(WAIT_NOTIFY), N(DEQUEUE), N(DEQUEUE_FOUND),
+	N(DEQUEUE_NOT_FOUND), N(DEQUEUE_POLL), N(DEQUEUE_POLL_FOUND), N(CONN_CALLBACK),
+	N(DTO_CALLBACK),
+#undef N
+};
+
+/* Files of the device in sysfs, under /sys/class/infiniband/DEVICE/. */
+static const struct {
+	int counter, group;
+	const char *file;
+} device_counters[] = {
+	{ DCNT_IA_LNK_ERR_RCV, DCNT_IA_LNK, "port_rcv_errors" },
+	{ DCNT_IA_LNK_ERR_RCV_REM_PHYS, DCNT_IA_LNK, "port_rcv_remote_physical_errors" },
+	{ DCNT_IA_LNK_ERR_RCV_CONSTRAINT, DCNT_IA_LNK, "port_rcv_constraint_errors" },
+	{ DCNT_IA_LNK_ERR_XMT_DISCARDS, DCNT_IA_LNK, "port_xmit_discards" },
+	{ DCNT_IA_LNK_ERR_XMT_CONTRAINT, DCNT_IA_LNK, "port_xmit_constraint_errors" },
+	{ DCNT_IA_LNK_ERR_INTEGRITY, DCNT_IA_LNK, "local_link_integrity_errors" },
+	{ DCNT_IA_LNK_ERR_EXC_BUF_OVERRUN, DCNT_IA_LNK, "excessive_buffer_overrun_errors" },
+	{ DCNT_IA_LNK_WARN_RCV_SW_RELAY, DCNT_IA_LNK, "port_rcv_switch_relay_errors" },
+	{ DCNT_IA_LNK_WARN_XMT_WAIT, DCNT_IA_LNK, "port_xmit_wait" },
+	{ DCNT_IA_DIAG_ERR_RQ_RAE, DCNT_IA_DIAG, "rq_num_rae" },
+	{ DCNT_IA_DIAG_ERR_RQ_OOS, DCNT_IA_DIAG, "rq_num_oos" },
+	{ DCNT_IA_DIAG_ERR_RQ_RIRE, DCNT_IA_DIAG, "rq_num_rire" },
+	{ DCNT_IA_DIAG_ERR_RQ_UDSDPRD, DCNT_IA_DIAG, "rq_num_udsdprd" },
+	{ DCNT_IA_DIAG_ERR_SQ_RAE, DCNT_IA_DIAG, "sq_num_rae" },
+	{ DCNT_IA_DIAG_ERR_SQ_OOS, DCNT_IA_DIAG, "sq_num_oos" },
+	{ DCNT_IA_DIAG_ERR_SQ_RIRE, DCNT_IA_DIAG, "sq_num_rire" },
+	{ DCNT_IA_DIAG_ERR_SQ_RREE, DCNT_IA_DIAG, "sq_num_rree" },
+	{ DCNT_IA_DIAG_ERR_SQ_TREE, DCNT_IA_DIAG, "sq_num_tree" },
+};
+enum { DEVICE_COUNTERS = sizeof device_counters / sizeof *device_counters };
+
+/* A counter that the device does not keep reads as 0. */
+static uint64_t device_value(const struct dapl_ia *ia, int i)
+{
+	unsigned long long value = 0;
+	char path[256];
+	FILE *file;
+
+	if (device_counters[i].group == DCNT_IA_LNK)
+		snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%u/counters/%s",
+			 ia->attr.device, ia->attr.port, device_counters[i].file);
+	else
+		snprintf(path, sizeof path, "/sys/class/infiniband/%s/diag_counters/%s",
+			 ia->attr.device, device_counters[i].file);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%llu", &value) != 1)
+		value = 0;
+	fclose(file);
+	return value;
+}
+
+/* Brings the running groups' counters up to date; `begin` only notes where they stand. */
+static void update_device(struct dapl_ia *ia, unsigned groups, bool begin)
+{
+	for (int i = 0; i < DEVICE_COUNTERS; i++) {
+		int counter = device_counters[i].counter;
+		uint64_t now;
+
+		if (!(groups & 1u << device_counters[i].group))
+			continue;
+		now = device_value(ia, i);
+		if (!begin)
+			ia->counters[counter] += now - ia->port_base[counter];
+		ia->port_base[counter] = now;
+	}
+}
+
+struct set {
+	uint64_t *value;
+	const char *const *name;
+	int n;
+	const char *kind;
+};
+
+/* The data path counts what it found and what it did not; the sums are made here. */
+static void add_up_evd(struct dapl_evd *evd)
+{
+	uint64_t *c = evd->counters;
+
+	dapl_spin_lock(&evd->lock);
+	c[DCNT_EVD_DEQUEUE] = c[DCNT_EVD_DEQUEUE_FOUND] + c[DCNT_EVD_DEQUEUE_NOT_FOUND];
+	c[DCNT_EVD_DEQUEUE_POLL] = c[DCNT_EVD_DEQUEUE_POLL_FOUND] + evd->polled_empty;
+	dapl_spin_unlock(&evd->lock);
+}
+
+static bool set_of(struct dapl_object *obj, struct set *set)
+{
+	switch (obj->kind) {
+	case DAPL_IA:
+		*set = (struct set){ ((struct dapl_ia *)obj)->counters, ia_names,
+			DCNT_IA_ALL_COUNTERS, "ia" };
+		update_device((struct dapl_ia *)obj, ((struct dapl_ia *)obj)->counting, false);
+		return true;
+	case DAPL_EP:
+		*set = (struct set){ ((struct dapl_ep *)obj)->counters, ep_names,
+			DCNT_EP_ALL_COUNTERS, "ep" };
+		return true;
+	case DAPL_EVD:
+		*set = (struct set){ ((struct dapl_evd *)obj)->counters, evd_names,
+			DCNT_EVD_ALL_COUNTERS, "evd" };
+		add_up_evd((struct dapl_evd *)obj);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static uint64_t read_one(const struct set *set, int i, int reset)
+{
+	if (reset)
+		return __atomic_exchange_n(&set->value[i], 0, __ATOMIC_RELAXED);
+	return __atomic_load_n(&set->value[i], __ATOMIC_RELAXED);
+}
+
+DAT_RETURN dapl_counters_query(struct dapl_object *obj, int which, DAT_UINT64 *out, int reset)
+{
+	struct set set;
+
+	if (!set_of(obj, &set))
+		return BAD_PARAM(1);
+	if (which < 0 || which > set.n)
+		return BAD_PARAM(3);
+	if (!out)
+		return BAD_PARAM(4);
+	if (which < set.n)
+		*out = read_one(&set, which, reset);
+	else
+		for (int i = 0; i < set.n; i++)
+			out[i] = read_one(&set, i, reset);
+	return DAT_SUCCESS;
+}
+
+static void print_one(const struct set *set, const struct dapl_object *obj, int i, uint64_t value)
+{
+	log_line(~0u, "%s %p %s %llu", set->kind, (const void *)obj, set->name[i],
+		 (unsigned long long)value);
+}
+
+/* Of all counters those that are not 0, or one line that says that there are none. */
+DAT_RETURN dapl_counters_print(struct dapl_object *obj, int which, int reset)
+{
+	bool none = true;
+	struct set set;
+
+	if (!set_of(obj, &set))
+		return BAD_PARAM(1);
+	if (which < 0 || which > set.n)
+		return BAD_PARAM(3);
+	if (which < set.n) {
+		print_one(&set, obj, which, read_one(&set, which, reset));
+		return DAT_SUCCESS;
+	}
+	for (int i = 0; i < set.n; i++) {
+		uint64_t value = read_one(&set, i, reset);
+
+		if (value)
+			print_one(&set, obj, i, value);
+		none &= !value;
+	}
+	if (none)
+		log_line(~0u, "%s %p: all %d counters are 0", set.kind, (void *)obj, set.n);
+	return DAT_SUCCESS;
+}
+
+static bool group_argument(struct dapl_object *obj, int group)
+{
+	return obj->kind == DAPL_IA && group >= DCNT_IA_CM && group <= DCNT_IA_DIAG;
+}
+
+DAT_RETURN dapl_counters_start(struct dapl_object *obj, int group)
+{
+	struct dapl_ia *ia = (struct dapl_ia *)obj;
+
+	if (!group_argument(obj, group))
+		return BAD_PARAM(3);
+	update_device(ia, 1u << group & ~ia->counting, true);
+	ia->counting |= 1u << group;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_counters_stop(struct dapl_object *obj, int group)
+{
+	struct dapl_ia *ia = (struct dapl_ia *)obj;
+
+	if (!group_argument(obj, group))
+		return BAD_PARAM(3);
+	update_device(ia, 1u << group & ia->counting, false);
+	ia->counting &= ~(1u << group);
+	return DAT_SUCCESS;
+}

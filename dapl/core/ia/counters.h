@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* counters.h - reading, printing, starting and stopping counters (doc/spec/extensions.md 4).
+ * Counting itself is done where things happen. */
+#ifndef DAPL_COUNTERS_H
+#define DAPL_COUNTERS_H
+#include "dapl/core/dapl.h"
+
+/* dat_ib_query_counters: obj is an IA, EP or EVD; which == the _ALL_ value fills an array. */
+DAT_RETURN dapl_counters_query(struct dapl_object *obj, int which, DAT_UINT64 *out, int reset);
+DAT_RETURN dapl_counters_print(struct dapl_object *obj, int which, int reset);
+/* Groups DCNT_IA_LNK and DCNT_IA_DIAG are the device's own; they count from start to stop.
+ * DCNT_IA_CM always counts. */
+DAT_RETURN dapl_counters_start(struct dapl_object *obj, int group);
+DAT_RETURN dapl_counters_stop(struct dapl_object *obj, int group);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* lmr.c - local memory regions: registered memory. Windows onto it are rmr.c's job. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include "common/mapping.h"
+#include "dapl/core/mem/lmr.h"
+#include "dapl/core/ia/provider.h"
+#include "dapl/core/mem/rmr.h"
+
+#define PRIVILEGES (DAT_MEM_PRIV_ALL_FLAG | (int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
+#define REMOTE_PRIVILEGES (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | \
+			   (int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
+
+/* Verbs require local write access wherever the peer may write. */
+static int access_of(const struct dapl_ia *ia, DAT_MEM_PRIV_FLAGS priv)
+{
+	int access = 0;
+
+	if (priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
+		access |= IBV_ACCESS_LOCAL_WRITE;
+	if (priv & DAT_MEM_PRIV_REMOTE_READ_FLAG)
+		access |= IBV_ACCESS_REMOTE_READ;
+	if (priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+		access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE;
+	if (priv & (int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
+		access |= IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_LOCAL_WRITE;
+	if (ia->attr.bind_access)
+		access |= IBV_ACCESS_MW_BIND;
+	return access;
+}
+
+static void end_lmr(struct dapl_object *obj)
+{
+	struct dapl_lmr *lmr = (struct dapl_lmr *)obj;
+
+	if (lmr->mr)
+		dapl_device_ops.dereg_mr(lmr->mr);
+}
+
+void dapl_lmr_destroy(struct dapl_lmr *lmr)
+{
+	dapl_unuse(&lmr->pz->obj);
+	if (lmr->base) {
+		dapl_unuse(&lmr->base->obj);
+		dapl_object_put(&lmr->base->obj);
+	}
+	dapl_object_bury(&lmr->obj);
+}
+
+/* Is [start, start + length) one or more mappings that processes can share? Only then may it
+ * be registered under a shared name. Where the kernel does not tell, yes. */
+static bool is_shared(uintptr_t start, uint64_t length)
+{
+	FILE *list = mapping_open();
+	uintptr_t at = start;
+	struct mapping m;
+
+	if (!list)
+		return true;
+	while (at < start + length && mapping_next(list, &m))
+		if (m.from <= at && at < m.to) {
+			if (!m.shared)
+				break;
+			at = m.to;
+		}
+	fclose(list);
+	return at >= start + length;
+}
+
+/* A shared name must have one length; within this process that can be checked. */
+static bool name_fits(struct dapl_ia *ia, const void *cookie, uint64_t length)
+{
+	bool fits = true;
+
+	pthread_mutex_lock(&ia->lock);
+	for (struct dapl_object *o = ia->objects[DAPL_LMR]; o; o = o->next) {
+		struct dapl_lmr *other = (struct dapl_lmr *)o;
+
+		if (other->param.mem_type == DAT_MEM_TYPE_SHARED_VIRTUAL &&
+		    !memcmp(other->cookie, cookie, sizeof other->cookie))
+			fits &= other->param.length == length;
+	}
+	pthread_mutex_unlock(&ia->lock);
+	return fits;
+}
+
+/* Resolves what is to be registered: its address, length and name. *base is NULL before, and
+ * entered, also when it is refused. */
+static DAT_RETURN resolve(struct dapl_ia *ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
+			  DAT_VLEN *length, void **start, const void **name,
+			  struct dapl_lmr **base)
+{
+	*name = NULL;
+	switch (type) {
+	case DAT_MEM_TYPE_VIRTUAL:
+		*start = region.for_va;
+		break;
+	case DAT_MEM_TYPE_LMR:
+		*base = dapl_lmr_enter(region.for_lmr_handle);
+		if (!*base || (*base)->obj.ia != ia)
+			return BAD_HANDLE(LMR);
+		*start = (*base)->mr->addr;
+		*length = (*base)->param.length;
+		return DAT_SUCCESS;
+	case DAT_MEM_TYPE_SHARED_VIRTUAL:
+		*start = region.for_shared_memory.virtual_address;
+		*name = region.for_shared_memory.shared_memory_id;
+		if (!*name)
+			return BAD_PARAM(3);
+		break;
+	default:
+		return BAD_PARAM(2);
+	}
+	if (!*length)	/* dapltest asks for it */
+		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	if (*length > ia->ia_attr.max_lmr_block_size ||
+	    (uintptr_t)*start + *length < (uintptr_t)*start)	/* wraps around the address space */
+		return BAD_PARAM(4);
+	if (*name && !name_fits(ia, *name, *length))
+		return BAD_PARAM(4);
+	if (*name && !is_shared((uintptr_t)*start, *length))
+		return BAD_STATE(LMR_FREE);
+	return DAT_SUCCESS;
+}
+
+/* dat_lmr_create (doc/spec/calls.md 6). The memory stays the consumer's. */
+/* A kernel that may lock nothing at all says EPERM, which is about the limit, not about rights;
+ * one that may not lock so much says ENOMEM. Both are reported with a hint at the limit, the
+ * most frequent problem of registration. */
+static DAT_RETURN cannot_register(const struct dapl_ia *ia, DAT_VLEN length, int err)
+{
+	struct rlimit locked;
+
+	if ((err == EPERM || err == ENOMEM) && !getrlimit(RLIMIT_MEMLOCK, &locked) &&
+	    locked.rlim_cur < RLIM_INFINITY)
+		log_report(REPORT_MEMLOCK, LOG_FIELDS(.ia = ia->ia_attr.adapter_name, .err = err,
+			   .result = "DAT_INSUFFICIENT_RESOURCES"),
+			   "%s: cannot register %llu bytes of memory: %s; this process may lock "
+			   "%llu bytes (ulimit -l)", ia->ia_attr.adapter_name,
+			 (unsigned long long)length, strerror(err),
+			 (unsigned long long)locked.rlim_cur);
+	if (err == EPERM)
+		err = ENOMEM;
+	return dapl_status(err, DAT_RESOURCE_MEMORY_REGION);
+}
+
+DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
+			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
+			   DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_LMR_HANDLE *handle,
+			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
+			   DAT_VLEN *registered_size, DAT_VADDR *registered_address)
+{
+	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(ia_handle);
+	DAPL_ENTERED struct dapl_lmr *base = NULL;
+	DAPL_ENTERED struct dapl_pz *pz = NULL;
+	struct dapl_lmr *lmr;
+	const void *name;
+	DAT_RETURN ret;
+	void *start;
+	int err;
+
+	if (!ia)
+		return BAD_HANDLE(IA);
+	if (!(pz = dapl_pz_enter(pz_handle)) || pz->obj.ia != ia)
+		return BAD_HANDLE(PZ);
+	if (priv & ~PRIVILEGES)
+		return BAD_PARAM(6);
+	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
+		return BAD_PARAM(7);
+	if (!handle)
+		return BAD_PARAM(8);
+	if (va_type == DAT_VA_TYPE_ZB)
+		return NOT_SUPPORTED;
+	if ((priv & (int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC) && !ia->attr.atomics)
+		return NOT_SUPPORTED;
+	if ((ret = resolve(ia, type, region, &length, &start, &name, &base)))
+		return ret;
+	if (!(lmr = dapl_object_new(DAPL_LMR, sizeof *lmr, ia, end_lmr)))
+		return NO_RESOURCE(MEMORY);
+	err = dapl_device_ops.reg_mr(pz->pd, start, length, access_of(ia, priv), name, &lmr->mr);
+	if (err) {
+		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ia", ia, NULL, "register %p, %llu bytes: %s",
+		      start, (unsigned long long)length, strerror(err));
+		lmr->mr = NULL;
+		dapl_object_put(&lmr->obj);
+		return cannot_register(ia, length, err);
+	}
+	if (!dapl_use(&pz->obj)) {
+		dapl_object_put(&lmr->obj);
+		return BAD_HANDLE(PZ);
+	}
+	if (base && !dapl_use(&base->obj)) {
+		dapl_unuse(&pz->obj);
+		dapl_object_put(&lmr->obj);
+		return BAD_HANDLE(LMR);
+	}
+	lmr->pz = pz;
+	if (base) {
+		lmr->base = base;
+		dapl_object_get(&base->obj);
+	}
+	if (name)
+		memcpy(lmr->cookie, name, sizeof lmr->cookie);
+	lmr->param = (DAT_LMR_PARAM){ .mem_type = type, .region_desc = region, .length = length,
+		.pz_handle = pz_handle, .mem_priv = priv, .va_type = va_type,
+		.lmr_context = lmr->mr->lkey,
+		.rmr_context = priv & REMOTE_PRIVILEGES ? lmr->mr->rkey : 0,
+		.registered_size = length, .registered_address = (uintptr_t)start };
+	if (lmr_context)
+		*lmr_context = lmr->param.lmr_context;
+	if (rmr_context)
+		*rmr_context = lmr->param.rmr_context;
+	dapl_object_publish(&lmr->obj);
+	dapl_count(ia, DCNT_IA_LMR_CREATE);
+	*handle = (DAT_LMR_HANDLE)lmr;
+	if (registered_size)
+		*registered_size = length;
+	if (registered_address)
+		*registered_address = (uintptr_t)start;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
+{
+	DAPL_ENTERED struct dapl_lmr *lmr = dapl_lmr_enter(handle);
+
+	if (!lmr)
+		return BAD_HANDLE(LMR);
+	if (mask & ~DAT_LMR_FIELD_ALL)
+		return BAD_PARAM(2);
+	if (!param)
+		return BAD_PARAM(3);
+	*param = lmr->param;
+	param->ia_handle = dapl_ia_handle(lmr->obj.ia);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_lmr_free(DAT_LMR_HANDLE handle)
+{
+	DAPL_ENTERED struct dapl_lmr *lmr = dapl_lmr_enter(handle);
+
+	if (!lmr)
+		return BAD_HANDLE(LMR);
+	switch (dapl_object_kill_unused(&lmr->obj)) {
+	case KILL_IN_USE:	return BAD_STATE(LMR_IN_USE);
+	case KILL_LOST:		return BAD_HANDLE(LMR);
+	case KILL_DONE:		break;
+	}
+	dapl_object_wait_calls(&lmr->obj, 1);
+	dapl_count(lmr->obj.ia, DCNT_IA_LMR_FREE);
+	dapl_lmr_destroy(lmr);
+	return DAT_SUCCESS;
+}
+
+/* --- contexts back to LMRs; not on the data path ----------------------------------------- */
+
+bool dapl_lmr_holds(const struct dapl_lmr *lmr, DAT_VADDR va, uint64_t len)
+{
+	DAT_VADDR start = lmr->param.registered_address;
+
+	return va >= start && len <= lmr->param.registered_size &&
+		va - start <= lmr->param.registered_size - len;
+}
+
+/* The first live LMR that satisfies `is`, entered; or NULL. */
+static struct dapl_lmr *find(struct dapl_ia *ia,
+			     bool (*is)(const struct dapl_lmr *, const void *), const void *arg)
+{
+	struct dapl_object *o;
+
+	pthread_mutex_lock(&ia->lock);
+	for (o = ia->objects[DAPL_LMR]; o && !is((struct dapl_lmr *)o, arg); o = o->next)
+		;
+	if (o)
+		o = dapl_object_enter((DAT_HANDLE)o, DAPL_LMR);
+	pthread_mutex_unlock(&ia->lock);
+	return (struct dapl_lmr *)o;
+}
+
+static bool has_local(const struct dapl_lmr *lmr, const void *arg)
+{
+	const DAT_LMR_TRIPLET *t = arg;
+
+	return lmr->param.lmr_context == t->lmr_context &&
+		dapl_lmr_holds(lmr, t->virtual_address, t->segment_length);
+}
+
+static bool has_remote(const struct dapl_lmr *lmr, const void *arg)
+{
+	const DAT_RMR_TRIPLET *t = arg;
+
+	return lmr->param.rmr_context && lmr->param.rmr_context == t->rmr_context &&
+		dapl_lmr_holds(lmr, t->virtual_address, t->segment_length);
+}
+
+bool dapl_lmr_sink(struct dapl_ia *ia, struct dapl_pz *pz, const DAT_RMR_TRIPLET *remote,
+		   DAT_LMR_TRIPLET *local)
+{
+	DAPL_ENTERED struct dapl_lmr *lmr = find(ia, has_remote, remote);
+
+	if (!lmr)
+		lmr = dapl_rmr_target(ia, remote);
+	if (!lmr || lmr->pz != pz)
+		return false;
+	*local = (DAT_LMR_TRIPLET){ .virtual_address = remote->virtual_address,
+		.segment_length = remote->segment_length, .lmr_context = lmr->param.lmr_context };
+	return true;
+}
+
+/* Devices and processors share coherent memory here: the barrier is all that is needed,
+ * and what orders the consumer's plain stores and loads around it. */
+static DAT_RETURN sync_memory(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *triplets,
+			      DAT_VLEN n)
+{
+	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(ia_handle);
+
+	if (!ia)
+		return BAD_HANDLE(IA);
+	if (!triplets && n)
+		return BAD_PARAM(2);
+	for (DAT_VLEN i = 0; i < n; i++)
+		if (triplets[i].segment_length) {
+			DAPL_ENTERED struct dapl_lmr *lmr = find(ia, has_local, &triplets[i]);
+
+			if (!lmr)
+				return BAD_PARAM(2);
+		}
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_lmr_sync_rdma_read(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *triplets, DAT_VLEN n)
+{
+	return sync_memory(ia, triplets, n);
+}
+
+DAT_RETURN dapl_lmr_sync_rdma_write(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *triplets, DAT_VLEN n)
+{
+	return sync_memory(ia, triplets, n);
+}

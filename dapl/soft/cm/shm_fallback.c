@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* shm_fallback.c - reports connections that go without shared memory (shm_fallback.h). */
+#include "dapl/soft/cm/shm_fallback.h"
+#include "dapl/soft/obj/shortage.h"
+#include "dapl/soft/soft.h"
+#include "common/log.h"
+#include <errno.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+enum { KNOWN_MAX = 64 };	/* causes that are remembered; more replace the oldest */
+
+static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost */
+static struct { uint64_t peer; int err; } known[KNOWN_MAX];
+static unsigned next;
+
+/* True at the first time. */
+static bool is_new(uint64_t peer, int err)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&known_lock);
+	for (int i = 0; i < KNOWN_MAX; i++)
+		found |= known[i].peer == peer && known[i].err == err;
+	if (!found) {
+		known[next].peer = peer;
+		known[next].err = err;
+		next = (next + 1) % KNOWN_MAX;
+	}
+	pthread_mutex_unlock(&known_lock);
+	return !found;
+}
+
+/* What an administrator can do, or look for. */
+static const char *hint(int err)
+{
+	switch (err) {
+	case EMFILE:
+		return "raise the limit of descriptors, ulimit -n";
+	case EFBIG:
+		return "raise the limit of file sizes, ulimit -f";
+	case EPERM: case EACCES:
+		return "the peer process belongs to another user";
+	case ECONNREFUSED: case ENOENT:
+		return "the peer process is in another container, or has ended";
+	case EAGAIN:
+		return "the backlog of the peer process stayed full";
+	case ETIMEDOUT:
+		return "the peer process did not answer";
+	case ENODATA:
+		return "the peer process shared none and may have printed why";
+	case EPROTO:
+		return "the peer process sent something else";
+	default:
+		return "see the limits of memory";
+	}
+}
+
+static unsigned long long limit_of(int resource)
+{
+	struct rlimit limit = { 0 };
+
+	getrlimit(resource, &limit);
+	return limit.rlim_cur;
+}
+
+static const char *limit_text(int err, char text[48])
+{
+	*text = '\0';
+	if (err == EMFILE)
+		snprintf(text, 48, "the limit is %llu; ", limit_of(RLIMIT_NOFILE));
+	if (err == EFBIG)
+		snprintf(text, 48, "the limit is %llu; ", limit_of(RLIMIT_FSIZE));
+	return text;
+}
+
+void shm_fallback_report(const struct dapl_conn *conn, uint64_t peer, int err)
+{
+	const char *ia = conn->dev->identity.name;
+	char remote[DIAG_ADDRESS], limit[48];
+	int saved = errno;
+
+	if (!err)
+		return;
+	soft_trace(TRC_LVL_DETAIL, "conn", conn, "no shared memory: %s", strerror(err));
+	dapl_diag_address(&conn->remote, remote);
+	if (is_new(peer, err))
+		log_report(REPORT_NO_SHARED_MEMORY,
+			   LOG_FIELDS(.ia = ia, .kind = "conn", .object = conn, .peer = remote, .err = err),
+			   "%s: data of the connection with %s goes over TCP, 30 times slower: "
+			   "no shared memory: %s (%s%s)", ia, remote, strerror(err),
+			   limit_text(err, limit), hint(err));
+	errno = saved;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* srq.c - shared receive queues: their life, posting, and the list of QPs that wait for a receive. */
+#include "dapl/soft/obj/srq.h"
+#include "dapl/soft/progress/progress.h"
+#include <stdlib.h>
+
+int soft_rq_init(struct soft_rq *rq, uint32_t wr, uint32_t sge)
+{
+	rq->max_sge = sge ? sge : 1;
+	rq->stride = sizeof(struct soft_rwqe) + rq->max_sge * sizeof(struct ibv_sge);
+	rq->size = power_of_2(wr ? wr : 1);
+	rq->ring = malloc((size_t)rq->size * rq->stride);
+	return rq->ring ? 0 : ENOMEM;
+}
+
+int soft_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq)
+{
+	struct soft_srq *new;
+
+	if (!attr->attr.max_wr || attr->attr.max_wr > SOFT_MAX_WR ||
+	    attr->attr.max_sge > SOFT_MAX_SGE)
+		return EINVAL;
+	new = calloc(1, sizeof *new);
+	if (!new || soft_rq_init(&new->rq, attr->attr.max_wr, attr->attr.max_sge)) {
+		free(new);
+		return ENOMEM;
+	}
+	new->dev = soft_device(pd->context);
+	new->srq.context = pd->context;
+	new->srq.pd = pd;
+	new->srq.srq_context = attr->srq_context;
+	new->limit = attr->attr.srq_limit;
+	TAILQ_INIT(&new->waiting);
+	attr->attr.max_wr = new->rq.size;
+	attr->attr.max_sge = new->rq.max_sge;
+	__atomic_add_fetch(&((struct soft_pd *)pd)->refs, 1, __ATOMIC_RELAXED);
+	*srq = &new->srq;
+	return 0;
+}
+
+/* Called with srq->lock held. */
+static int srq_resize(struct soft_srq *srq, uint32_t wr)
+{
+	struct soft_rq new = { 0 };
+
+	if (!wr || wr > SOFT_MAX_WR || wr < srq->rq.tail - srq->rq.head)
+		return EINVAL;
+	if (soft_rq_init(&new, wr, srq->rq.max_sge))
+		return ENOMEM;
+	for (uint32_t i = srq->rq.head; i != srq->rq.tail; i++)
+		rwqe_copy(soft_rwqe(&new, new.tail++), soft_rwqe(&srq->rq, i));
+	free(srq->rq.ring);
+	srq->rq = new;
+	return 0;
+}
+
+int soft_srq_modify(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
+{
+	struct soft_srq *srq = soft_srq(ibsrq);
+	int err = 0;
+
+	dapl_spin_lock(&srq->lock);
+	if (mask & IBV_SRQ_MAX_WR)
+		err = srq_resize(srq, attr->max_wr);
+	if (!err && (mask & IBV_SRQ_LIMIT)) {
+		if (attr->srq_limit > srq->rq.size) {
+			err = EINVAL;
+		} else {
+			srq->limit = attr->srq_limit;
+			srq_check_limit(srq);
+		}
+	}
+	attr->max_wr = srq->rq.size;
+	dapl_spin_unlock(&srq->lock);
+	return err;
+}
+
+int soft_srq_destroy(struct ibv_srq *ibsrq)
+{
+	struct soft_srq *srq = soft_srq(ibsrq);
+
+	if (__atomic_load_n(&srq->refs, __ATOMIC_ACQUIRE))
+		return EBUSY;
+	soft_event_forget(srq->dev, &srq->below_limit, ibsrq);
+	__atomic_sub_fetch(&((struct soft_pd *)ibsrq->pd)->refs, 1, __ATOMIC_RELEASE);
+	free(srq->rq.ring);
+	free(srq);
+	return 0;
+}
+
+int soft_srq_post(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct soft_srq *srq = soft_srq(ibsrq);
+	bool waited;
+	int err = 0;
+
+	dapl_spin_lock(&srq->lock);
+	for (; wr; wr = wr->next) {
+		err = rq_post(&srq->rq, wr);
+		if (err) {
+			*bad = wr;
+			break;
+		}
+	}
+	waited = !TAILQ_EMPTY(&srq->waiting);
+	dapl_spin_unlock(&srq->lock);
+	if (unlikely(waited))
+		soft_progress_srq_posted(srq);
+	return err;
+}
+
+void soft_srq_stop_waiting(struct soft_qp *qp)
+{
+	if (!qp->srq)
+		return;
+	dapl_spin_lock(&qp->srq->lock);
+	if (qp->srq_waiting)
+		TAILQ_REMOVE(&qp->srq->waiting, qp, srq_link);
+	qp->srq_waiting = false;
+	dapl_spin_unlock(&qp->srq->lock);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* owner.c - selects the thread that drives progress: a polling thread, a thread that is blocked in
+ * a wait and is woken for data, or the service thread. At any time there is one of them. What
+ * driving progress is, stands in progress.c.
+ *
+ * doc/design/soft-progress.md argues why no thread sleeps while a message waits. */
+#include "dapl/soft/soft.h"
+#include "dapl/soft/shm/attach.h"
+#include "dapl/soft/progress/progress.h"
+#include "dapl/soft/progress/owner.h"
+#include "dapl/soft/progress/wakeup.h"
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+
+/* The service thread is woken for data if no other thread drives progress. dev->owner_lock held. */
+static void watch_data(struct dapl_device *dev)
+{
+	bool on = !dev->polled && !dev->led_by_waiter;
+	struct epoll_event event = { .events = on ? EPOLLIN : 0 };
+
+	if (on == dev->watched_by_service)
+		return;
+	dev->watched_by_service = on;
+	epoll_ctl(dev->service_epoll, EPOLL_CTL_MOD, dev->data_epoll, &event);
+}
+
+/* Sets whether polling threads drive progress. If they do, peers need not signal the eventfd.
+ * dev->owner_lock held. */
+static void set_polled(struct dapl_device *dev, bool polled)
+{
+	struct shm_process *process = __atomic_load_n(&dev->process, __ATOMIC_ACQUIRE);
+
+	__atomic_store_n(&dev->polled, polled, __ATOMIC_RELAXED);
+	soft_wakeup_over(dev);
+	watch_data(dev);
+	if (process && (__atomic_load_n(process->sleep_count, __ATOMIC_RELAXED) & 1) == polled)
+		__atomic_add_fetch(process->sleep_count, 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* The service thread drives progress again; data that is there wakes it. */
+static void service_resumes(struct dapl_device *dev)
+{
+	dapl_spin_lock(&dev->owner_lock);
+	if (dev->polled)
+		set_polled(dev, false);
+	dapl_spin_unlock(&dev->owner_lock);
+}
+
+/* Wakes the service thread for messages that came to the rings before service_resumes(). Progress
+ * lock held. */
+static void wake_for_rings(struct dapl_device *dev)
+{
+	if (soft_progress_pairs_ready(dev))
+		shm_notify_self(dev->process);
+}
+
+static uint32_t polls_now(struct dapl_device *dev)
+{
+	return __atomic_load_n(&dev->polls, __ATOMIC_RELAXED);
+}
+
+/* True: since the last call other processes got the processor, though a thread of this process
+ * could run. Then a small number of polls says nothing. */
+static bool was_preempted(struct dapl_device *dev)
+{
+	struct rusage usage;
+	bool more;
+
+	getrusage(RUSAGE_SELF, &usage);
+	more = usage.ru_nivcsw != dev->preemptions;
+	dev->preemptions = usage.ru_nivcsw;
+	return more;
+}
+
+/* True: the threads poll only now and then, and look at memory or compute in between, so that data
+ * waits. The service thread then drives progress for a while, and longer each time that this is
+ * found again. */
+static bool pollers_are_lazy(struct dapl_device *dev, uint32_t polls)
+{
+	struct epoll_event event;
+
+	if (was_preempted(dev))
+		return false;
+	if (polls < OWNER_LAZY_POLLS)
+		soft_wakeup_end(dev);	/* so that epoll reports all sockets */
+	if (polls >= OWNER_LAZY_POLLS ||
+	    (!soft_progress_pairs_ready(dev) && epoll_wait(dev->data_epoll, &event, 1, 0) != 1)) {
+		dev->service_hold_ms = 0;
+		return false;
+	}
+	dev->service_hold_ms = dev->service_hold_ms ? 2 * dev->service_hold_ms : SERVICE_HOLD_MS_MIN;
+	if (dev->service_hold_ms > SERVICE_HOLD_MS_MAX)
+		dev->service_hold_ms = SERVICE_HOLD_MS_MAX;
+	dev->hold_until_ns = clock_now_ns() + dev->service_hold_ms * 1000000ull;
+	return true;
+}
+
+/* Runs every OWNER_CHECK_US while polling threads drive progress: checks that they still poll. */
+static void check_pollers(struct dapl_timer *timer)
+{
+	struct dapl_device *dev = container_of(timer, struct dapl_device, owner_timer);
+	uint32_t polls, since;
+
+	soft_progress_lock(dev);
+	soft_progress_flush(dev);
+	polls = polls_now(dev);
+	since = polls - __atomic_exchange_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
+	if (since && __atomic_load_n(&dev->polled, __ATOMIC_RELAXED) &&
+	    !pollers_are_lazy(dev, since))
+		dapl_timer_start(timer, OWNER_CHECK_US, check_pollers);
+	else
+		service_resumes(dev);
+	if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
+		wake_for_rings(dev);
+	soft_progress_unlock(dev);
+}
+
+/* True: a thread has polled since the last call, and polling threads may drive progress. Progress
+ * lock held. */
+static bool pollers_are_there(struct dapl_device *dev)
+{
+	uint32_t polls = polls_now(dev);
+
+	if (polls == __atomic_load_n(&dev->polls_seen, __ATOMIC_RELAXED) ||
+	    (dev->service_hold_ms && clock_now_ns() < dev->hold_until_ns))
+		return false;
+	__atomic_store_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Data is there and has woken the caller, which is the service thread or a blocked thread. */
+static void serve_or_hand_over(struct dapl_device *dev)
+{
+	bool handed_over;
+
+	soft_progress_lock(dev);
+	handed_over = pollers_are_there(dev);
+	if (handed_over) {
+		shm_notify_clear(dev);	/* before the handover: afterwards it may be signalled for a
+					 * blocked thread */
+		dapl_spin_lock(&dev->owner_lock);
+		set_polled(dev, true);
+		dapl_spin_unlock(&dev->owner_lock);
+	} else {
+		soft_progress_serve(dev, false);
+	}
+	soft_progress_unlock(dev);
+	if (handed_over)
+		dapl_timer_start(&dev->owner_timer, OWNER_CHECK_US, check_pollers);
+}
+
+static void data_ready(struct dapl_watch *watch)
+{
+	serve_or_hand_over(container_of(watch, struct dapl_device, data_watch));
+}
+
+void soft_owner_sleep(struct dapl_device *dev)
+{
+	if (unlikely(dev->dead))
+		return;
+	__atomic_store_n(&dev->polls_seen, polls_now(dev), __ATOMIC_RELAXED);
+	if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
+		return;
+	service_resumes(dev);
+	if (soft_progress_try(dev)) {
+		soft_progress_flush(dev);
+		wake_for_rings(dev);
+		soft_progress_unlock(dev);
+	} else if (__atomic_load_n(&dev->shm_count, __ATOMIC_RELAXED)) {
+		/* The holder of the lock may have looked at a ring before the message came.
+		 * Acknowledgements need nothing: the timer still runs. */
+		shm_notify_self(dev->process);
+	}
+}
+
+int soft_owner_lead(struct dapl_device *dev, bool for_data)
+{
+	bool mine;
+
+	if (unlikely(dev->dead))
+		return -1;
+	soft_owner_sleep(dev);
+	if (!for_data)
+		return -1;
+	dapl_spin_lock(&dev->owner_lock);
+	mine = !dev->led_by_waiter && !dev->polled;
+	if (mine)
+		dev->led_by_waiter = true;
+	watch_data(dev);
+	dapl_spin_unlock(&dev->owner_lock);
+	return mine ? dev->data_epoll : -1;
+}
+
+/* If polling threads drive progress, the service thread may have handed over to them meanwhile. */
+bool soft_owner_work(struct dapl_device *dev)
+{
+	if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
+		serve_or_hand_over(dev);
+	if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
+		return true;
+	soft_owner_awake(dev);
+	return false;
+}
+
+void soft_owner_awake(struct dapl_device *dev)
+{
+	dapl_spin_lock(&dev->owner_lock);
+	dev->led_by_waiter = false;
+	watch_data(dev);
+	dapl_spin_unlock(&dev->owner_lock);
+}
+
+int soft_owner_open(struct dapl_device *dev)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	dev->service_epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (dev->service_epoll < 0 ||
+	    epoll_ctl(dev->service_epoll, EPOLL_CTL_ADD, dev->data_epoll, &event))
+		return errno;
+	dev->watched_by_service = true;
+	return dapl_watch_start(&dev->data_watch, dev->service_epoll, data_ready);
+}
+
+void soft_owner_close(struct dapl_device *dev)
+{
+	dapl_watch_stop(&dev->data_watch);
+	dapl_timer_drain(&dev->owner_timer);
+}

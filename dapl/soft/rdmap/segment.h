@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* segment.h - an incoming segment: header, payload (responder.h), end. Called with qp->lock held. The
+ * functions return a Terminate code and name the check that failed, or return WIRE_TERM_NONE. */
+#ifndef SOFT_RDMAP_SEGMENT_H
+#define SOFT_RDMAP_SEGMENT_H
+#include "dapl/soft/soft.h"
+#include "dapl/soft/rdmap/requester_done.h"
+
+enum {
+	BULK_MIN = 8192,	/* bytes of payload; a segment with as many is large */
+};
+
+static inline uint32_t segment_head_length(bool tagged)
+{
+	return WIRE_FPDU_LENGTH + (tagged ? WIRE_TAGGED : WIRE_UNTAGGED);
+}
+
+/* The first 4 bytes of an FPDU are in rx->part: length and control. Sets the length of the header. */
+int soft_segment_control(const struct dapl_conn *conn, struct soft_rx *rx, const char **check);
+/* The whole header of an FPDU is in rx->part. Decides where the payload goes. */
+int soft_segment_begin(struct soft_qp *qp, struct dapl_conn *conn, const char **check);
+/* A message of a ring begins: the counterpart of the two functions above. */
+int soft_segment_arrived(struct soft_qp *qp, struct dapl_conn *conn,
+			 const struct ring_message *message, const char **check);
+/* The segment is complete. */
+int soft_segment_end(struct soft_qp *qp, struct dapl_conn *conn, const char **check);
+
+/* The body of an acknowledgement is complete. */
+static inline int soft_segment_ack(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body)
+{
+	conn->rx.msn_dapl++;
+	conn->peer_ready = wire_get32(body + 4);
+	return soft_requester_acked(qp, conn, wire_get32(body), wire_get64(body + 8));
+}
+
+#endif

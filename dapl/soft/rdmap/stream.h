@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* stream.h - the end of a stream. Called with qp->lock held, unless a function says more. */
+#ifndef SOFT_RDMAP_STREAM_H
+#define SOFT_RDMAP_STREAM_H
+#include "dapl/soft/soft.h"
+
+/* Is input discarded? */
+static inline bool soft_stream_dropping(const struct dapl_conn *conn)
+{
+	return !conn->qp || conn->qp->state != IBV_QPS_RTS || conn->tx.terminate ||
+	       conn->tx.close_notice || conn->rx.close_notice;
+}
+
+/* Ends the stream: sends a Terminate, flushes the QP, reports the end. `term` is the Terminate code,
+ * `check` names what failed, `index` is the peer's message (`read`: its read or atomic) that is to
+ * blame; 0: none. */
+void soft_stream_terminate(struct soft_qp *qp, struct dapl_conn *conn, int term, bool read,
+			   uint32_t index, const char *check);
+/* Ends the stream because of the message that is coming in. */
+void soft_stream_fail(struct soft_qp *qp, struct dapl_conn *conn, int term, const char *check);
+/* Ends the stream because of the answer at the cursor. */
+void soft_stream_answer_fail(struct soft_qp *qp, struct dapl_conn *conn, int term,
+			     const char *check);
+/* Ends the stream because of a local request. */
+void soft_stream_abort(struct soft_qp *qp, struct dapl_conn *conn, const char *check);
+/* The peer sent a Terminate of `length` bytes. */
+void soft_stream_terminated(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body,
+			    uint32_t length);
+/* The peer's stream has ended (`orderly`) or is broken. Called with the progress lock held, too. */
+void soft_stream_over(struct soft_qp *qp, struct dapl_conn *conn, bool orderly);
+void soft_stream_free(struct dapl_conn *conn);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* transport.h - a batch of segments on its way out, and where they go: into the connection's ring in
+ * shared memory, or as FPDUs into buffers that one sendmsg takes. The requester fills the batch;
+ * tcp/fpdu_tx.c begins it and sends it. */
+#ifndef SOFT_RDMAP_TRANSPORT_H
+#define SOFT_RDMAP_TRANSPORT_H
+#include "dapl/soft/soft.h"
+#include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/tcp/fpdu_tx.h"
+
+enum {
+	BATCH_FRAMES = 32, BATCH_IOV = 160, BATCH_BYTES = 12 << 10,
+	BATCH_LIMIT = 1 << 20,		/* payload bytes */
+	COPY_MAX = 256,			/* payloads up to this are copied beside their header */
+};
+
+struct batch {
+	struct dapl_conn *ring;		/* segments go into its ring; NULL: over the socket */
+	int frames, iovs;
+	size_t used, total;
+	struct soft_region *held;	/* the locked window that a read response is sent from */
+	uint8_t *bounce;		/* a stable copy for the CRC */
+	int term;			/* BROKEN: the Terminate code */
+	bool answer;			/* BROKEN: because of an answer */
+	const char *check;		/* BROKEN: what failed */
+	struct {
+		size_t end;
+		struct soft_tx_cursor cursor;
+	/* batch_has_room() leaves room for an acknowledgement and a last frame */
+	} frame[BATCH_FRAMES + 3];
+	struct iovec iov[BATCH_IOV + 6];
+	uint8_t bytes[BATCH_BYTES + 512];
+};
+
+enum step {
+	FRAMED,		/* a segment was appended */
+	NOTHING,	/* there is nothing to be sent now */
+	FULL,		/* the batch has no room */
+	LOCAL,		/* the next request is executed without a segment */
+	BROKEN,		/* the stream ends */
+};
+
+/* Is there room for a segment of `length` bytes of payload in that many pieces? */
+static inline bool batch_has_room(const struct batch *b, int pieces, uint32_t length)
+{
+	if (b->ring)
+		return ring_room(&b->ring->shm->tx, length);
+	return b->frames < BATCH_FRAMES && b->total < BATCH_LIMIT &&
+	       b->iovs + pieces + 2 <= BATCH_IOV &&
+	       b->used + WIRE_HEAD_MAX + 64 + COPY_MAX + 8 <= BATCH_BYTES;
+}
+
+/* Appends one segment. The caller has checked batch_has_room(), and calls batch_note_cursor() next. */
+static inline void batch_put(struct batch *b, bool crc_on, const struct wire_segment *segment,
+			     const void *body, uint32_t body_length, const struct iovec *payload,
+			     int pieces, uint32_t length)
+{
+	if (b->ring)
+		shm_conn_put(b->ring, segment, body, body_length, payload, pieces, length);
+	else
+		fpdu_put(b, crc_on, segment, body, body_length, payload, pieces, length);
+}
+
+/* Notes the cursor behind the segment that was appended last. */
+static inline void batch_note_cursor(struct batch *b, const struct soft_tx_cursor *cursor)
+{
+	if (b->ring) {
+		b->frames++;
+		return;
+	}
+	b->frame[b->frames].end = b->total;
+	b->frame[b->frames++].cursor = *cursor;
+}
+
+#endif

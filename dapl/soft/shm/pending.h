@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* pending.h - the pending-ring bitmap tells a device with many rings which of them have messages.
+ * The device gives its rings numbers. It asks the peers of seldom used rings to set the bit of
+ * their number, in memory that the device shares with all its peers, whenever they have stored a
+ * message. The bitmap only makes a ring be looked at sooner: each ring is polled in its turn as
+ * well. progress.c decides when to ask, attach.c provides the memory.
+ *
+ * Order. The producer stores into the ring, then makes a full fence, then looks whether it is asked
+ * to mark. The consumer that asks for marks then marks the ring itself, so that it looks at the
+ * ring after it has asked. A producer sets the bit of the number, then that of the word in `any`.
+ * The consumer clears them in the opposite order, and looks at the ring after both.
+ *
+ * Trust. Any peer may set or clear any bit at any time. Then a ring is polled though it is empty,
+ * of as many at a time as a word has bits, or it is polled only when its turn comes. */
+#ifndef SOFT_PENDING_H
+#define SOFT_PENDING_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "common/trace.h"	/* likely, unlikely */
+#include "common/once.h"
+
+struct dapl_device;
+struct shm_conn;
+
+enum { PENDING_WORDS = 64, PENDING_MAX = PENDING_WORDS * 64 };
+
+struct shm_pending {
+	uint64_t any;				/* a bit for a word */
+	uint64_t word[PENDING_WORDS] __attribute__((aligned(64)));
+} __attribute__((aligned(4096)));
+
+/* --- the consumer; progress lock held --------------------------------------------------------- */
+
+/* Gives the ring a number, if one is left. */
+void pending_join(struct shm_conn *shm);
+void pending_leave(struct shm_conn *shm);
+/* Asks the peer to mark the ring from now on. What it stored before is treated as marked. */
+void pending_ask(struct shm_conn *shm);
+/* The peer need not mark the ring any more. */
+void pending_waive(struct shm_conn *shm);
+/* Takes the bits of one word, whose index is *word. 0: no ring is marked. */
+uint64_t pending_take(struct dapl_device *dev, unsigned *word);
+/* NULL: the connection is closed meanwhile. */
+struct shm_conn *pending_conn(const struct dapl_device *dev, unsigned number);
+
+/* --- the producer; after a full fence --------------------------------------------------------- */
+
+/* Sets the bit. `pending_nr` was stored by the peer: a number plus 1, or anything. */
+void pending_mark(struct shm_pending *pending, uint32_t pending_nr);
+
+#endif

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fpdu_tx.c - frames segments into FPDUs and sends them. What is to be sent is decided by
+ * rdmap/requester.c; sockets are opened and closed by cm/.
+ *
+ * Sending builds a batch of whole FPDUs on the stack, for one sendmsg, working on a copy
+ * of the cursor. Each frame notes the cursor behind it. If the socket takes only a part, the
+ * cursor of the frame that was cut becomes valid, and the rest of that frame is copied.
+ * So the consumer's memory is not referenced between two calls. */
+#include "dapl/soft/tcp/fpdu_tx.h"
+#include "dapl/soft/rdmap/fastpath.h"
+#include "dapl/soft/rdmap/requester.h"
+#include "dapl/soft/rdmap/responder.h"
+#include "dapl/soft/shm/attach.h"
+#include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/progress/progress.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+static void push(struct batch *b, void *p, size_t length)
+{
+	struct iovec *last = b->iovs ? &b->iov[b->iovs - 1] : NULL;
+
+	if (last && (uint8_t *)last->iov_base + last->iov_len == p)
+		last->iov_len += length;
+	else
+		b->iov[b->iovs++] = (struct iovec){ p, length };
+	b->total += length;
+}
+
+void fpdu_put(struct batch *b, bool crc_on, const struct wire_segment *seg, const void *body,
+	      uint32_t body_length, const struct iovec *payload, int pieces, uint32_t length)
+{
+	uint8_t *start = b->bytes + b->used, *p = start + WIRE_FPDU_LENGTH;
+	uint32_t crc = WIRE_CRC_START, ulpdu, pad;
+	bool copy = length <= COPY_MAX;
+
+	p += wire_segment_put(p, seg);
+	if (body_length)
+		memcpy(p, body, body_length);
+	p += body_length;
+	ulpdu = p - start - WIRE_FPDU_LENGTH + length;
+	pad = -(WIRE_FPDU_LENGTH + ulpdu) & 3;
+	wire_put16(start, ulpdu);
+	if (copy)
+		p = ring_gather(p, payload, pieces);
+	push(b, start, p - start);
+	if (crc_on)
+		crc = wire_crc(crc, start, p - start);
+	for (int i = 0; !copy && i < pieces; i++) {
+		push(b, payload[i].iov_base, payload[i].iov_len);
+		if (crc_on)
+			crc = wire_crc(crc, payload[i].iov_base, payload[i].iov_len);
+	}
+	start = p;
+	memset(p, 0, pad + WIRE_CRC);
+	p += pad;
+	if (crc_on)
+		wire_crc_put(p, wire_crc(crc, start, pad));
+	p += WIRE_CRC;
+	push(b, start, p - start);
+	b->used = p - b->bytes;
+}
+
+/* --- acknowledgements, and the last frame ---------------------------------------------- */
+
+/* Appends the acknowledgement to any other frame; without one, only if it is due. */
+static void frame_ack(struct batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur)
+{
+	uint8_t body[WIRE_ACK_LENGTH] = { 0 };
+
+	if (b->ring) {			/* each message of a ring carries an acknowledgement */
+		if (b->frames) {
+			cur->acked_seq = conn->delivered;
+			cur->acked_consumed = conn->consumed;
+		}
+		return;
+	}
+	if (!conn->peer_is_dapl || (cur->acked_seq == conn->delivered &&
+			    cur->acked_consumed == conn->consumed))
+		return;
+	if (!b->frames && !conn->tx.ack_now && !conn->tx.close_notice && !conn->tx.terminate)
+		return;
+	wire_put32(body, conn->delivered);
+	wire_put32(body + 4, soft_responder_ready(conn));
+	wire_put64(body + 8, conn->consumed);
+	batch_put(b, conn->crc,
+	      &(struct wire_segment){ .last = true, .op = WIRE_ACK, .qn = WIRE_QN_DAPL,
+			.msn = cur->msn_dapl++ },
+	      body, sizeof body, NULL, 0, 0);
+	cur->acked_seq = conn->delivered;
+	cur->acked_consumed = conn->consumed;
+	batch_note_cursor(b, cur);
+}
+
+static void frame_last(struct batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur)
+{
+	if (conn->tx.terminate && !cur->terminate_sent) {
+		batch_put(b, conn->crc,
+		      &(struct wire_segment){ .last = true, .op = WIRE_TERMINATE,
+				.qn = WIRE_QN_TERMINATE, .msn = 1 },
+		      conn->tx.term, conn->tx.term_length, NULL, 0, 0);
+		cur->terminate_sent = true;
+		batch_note_cursor(b, cur);
+	} else if (conn->tx.close_notice && conn->peer_is_dapl && !cur->close_sent) {
+		batch_put(b, conn->crc,
+		      &(struct wire_segment){ .last = true, .op = WIRE_CLOSE,
+				.qn = WIRE_QN_DAPL, .msn = cur->msn_dapl++ },
+		      NULL, 0, NULL, 0, 0);
+		cur->close_sent = true;
+		batch_note_cursor(b, cur);
+	}
+}
+
+/* --- the socket ------------------------------------------------------------------------- */
+
+/* The socket took `sent` bytes: finds the frame that was cut and keeps a copy of its rest. Returns false if
+ * there is no memory for the copy. */
+static bool keep_rest(struct dapl_conn *conn, const struct batch *b, size_t sent)
+{
+	struct soft_tx *tx = &conn->tx;
+	size_t skip = sent, n = 0;
+	int cut = 0;
+
+	while (cut < b->frames && b->frame[cut].end <= sent)
+		cut++;
+	if (cut && b->frame[cut - 1].end == sent) {
+		tx->cursor = b->frame[cut - 1].cursor;
+		return true;
+	}
+	if (!sent)
+		return true;
+	tx->rest_length = b->frame[cut].end - sent;
+	tx->rest_sent = 0;
+	tx->rest = malloc(tx->rest_length);
+	if (!tx->rest)
+		return false;
+	for (int i = 0; n < tx->rest_length; i++) {
+		size_t part = b->iov[i].iov_len;
+
+		if (skip >= part) {
+			skip -= part;
+			continue;
+		}
+		part -= skip;
+		if (part > tx->rest_length - n)
+			part = tx->rest_length - n;
+		memcpy(tx->rest + n, (char *)b->iov[i].iov_base + skip, part);
+		n += part;
+		skip = 0;
+	}
+	tx->cursor = b->frame[cut].cursor;
+	return true;
+}
+
+static void block(struct dapl_conn *conn)
+{
+	conn->tx.blocked = true;
+	soft_progress_interest(conn);
+}
+
+/* send() failed with errno. Returns true if it may be repeated at once. */
+static bool send_failed(struct dapl_conn *conn)
+{
+	if (errno == EINTR)
+		return true;
+	if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
+		block(conn);
+	else
+		conn->tx.shut = true;	/* the receiving side reports the cause */
+	if (conn->tx.shut && !conn->io_error)
+		conn->io_error = errno;
+	return false;
+}
+
+/* Must something be sent before any new frame? */
+static bool has_rest(const struct soft_tx *tx)
+{
+	return tx->rest || (tx->first && !tx->cursor.first_sent);
+}
+
+static bool send_rest(struct dapl_conn *conn)
+{
+	struct soft_tx *tx = &conn->tx;
+
+	while (tx->rest_sent < tx->rest_length) {
+		ssize_t n = send(conn->fd, tx->rest + tx->rest_sent,
+				 tx->rest_length - tx->rest_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && !send_failed(conn))
+			return false;
+		if (n > 0)
+			tx->rest_sent += n;
+	}
+	free(tx->rest);
+	tx->rest = NULL;
+	tx->rest_length = tx->rest_sent = 0;
+	return true;
+}
+
+/* Small messages lie in one piece: send() is cheaper than sendmsg(). */
+static ssize_t send_pieces(const struct dapl_conn *conn, struct batch *b)
+{
+	struct msghdr msg = { .msg_iov = b->iov, .msg_iovlen = b->iovs };
+	int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+
+	if (b->iovs == 1)
+		return send(conn->fd, b->iov->iov_base, b->iov->iov_len, flags);
+	return sendmsg(conn->fd, &msg, flags);
+}
+
+/* The socket took n bytes of the batch. Returns true if that is all of it. */
+static bool socket_took(struct dapl_conn *conn, const struct batch *b, size_t n)
+{
+	uint32_t from = conn->tx.cursor.wqe;
+
+	if (likely(n == b->total)) {
+		conn->tx.cursor = b->frame[b->frames - 1].cursor;
+	} else if (!keep_rest(conn, b, n)) {
+		conn->tx.shut = true;
+		conn->io_error = ENOMEM;
+		shutdown(conn->fd, SHUT_RDWR);	/* the rest of a frame is lost */
+		return false;
+	} else {
+		block(conn);
+	}
+	soft_requester_sent(conn, from, conn->tx.cursor.wqe);
+	return n == b->total;
+}
+
+/* Sends the batch. Returns true if the socket took all of it. */
+static bool send_batch(struct dapl_conn *conn, struct batch *b)
+{
+	ssize_t n;
+
+	do
+		n = send_pieces(conn, b);
+	while (n < 0 && send_failed(conn));
+	return n >= 0 && socket_took(conn, b, n);
+}
+
+/* The segments of the batch are in the ring. Returns false if the ring is full. */
+static bool ring_took(struct dapl_conn *conn, const struct batch *b,
+		      const struct soft_tx_cursor *cur, enum step stop)
+{
+	uint32_t from = conn->tx.cursor.wqe;
+
+	conn->tx.cursor = *cur;
+	if (b->frames) {
+		shm_notify(conn->shm);
+		soft_requester_sent(conn, from, cur->wqe);
+	}
+	if (stop == FULL && !ring_room(&conn->shm->tx, RING_CHUNK))
+		conn->tx.blocked = true;
+	return !conn->tx.blocked;
+}
+
+static void begin_batch(struct batch *b, struct dapl_conn *ring)
+{
+	b->ring = ring;
+	b->frames = b->iovs = b->term = 0;
+	b->used = b->total = 0;
+	b->answer = false;
+	b->held = NULL;
+	b->bounce = NULL;
+}
+
+/* Sends one batch. Returns true if there may be more to send. */
+static bool send_some(struct dapl_conn *conn)
+{
+	struct soft_tx_cursor cur = conn->tx.cursor;
+	struct batch b;
+	enum step stop;
+	bool all = true;
+
+	begin_batch(&b, conn->shm ? conn : NULL);
+	stop = soft_requester_fill(&b, conn, &cur);
+	frame_ack(&b, conn, &cur);
+	frame_last(&b, conn, &cur);
+	if (b.ring)
+		all = ring_took(conn, &b, &cur, stop);
+	else if (b.frames)
+		all = send_batch(conn, &b);
+	soft_mem_done(b.held);
+	free(b.bounce);
+	if (!all)
+		return false;
+	conn->tx.ack_now = false;
+	if (stop == LOCAL)
+		soft_requester_execute_local(conn);
+	if (stop == BROKEN)
+		soft_requester_broken(conn, &b);
+	return stop != NOTHING;
+}
+
+/* After the last frame, ends the stream of the socket. A shared-memory connection sent its close notification
+ * through the ring; its socket is closed later. */
+static void finish(struct dapl_conn *conn)
+{
+	struct soft_tx *tx = &conn->tx;
+
+	if (tx->shut || tx->blocked || (!tx->terminate && !tx->close_notice))
+		return;
+	tx->shut = true;
+	if (!conn->shm || tx->terminate)
+		shutdown(conn->fd, SHUT_WR);
+}
+
+/* Is nothing to be sent? */
+static bool is_idle(const struct dapl_conn *conn)
+{
+	const struct soft_tx *tx = &conn->tx;
+
+	if (!fastpath_idle(conn) || !conn->qp || tx->cursor.wqe != conn->qp->sq_tail)
+		return false;
+	return conn->shm || !(tx->ack_now | has_rest(tx));
+}
+
+void soft_tcp_send(struct dapl_conn *conn)
+{
+	struct soft_tx *tx = &conn->tx;
+
+	if (unlikely(tx->busy)) {
+		tx->again = true;
+		return;
+	}
+	if (tx->shut || tx->blocked || !(tx->open || tx->close_notice || tx->terminate) ||
+	    is_idle(conn))
+		return;
+	tx->busy = true;
+	do {
+		tx->again = false;
+		if (tx->rest && !send_rest(conn))
+			break;
+		while (!tx->blocked && !tx->shut && send_some(conn))
+			;
+	} while (tx->again && !tx->blocked && !tx->shut);
+	tx->busy = false;
+	finish(conn);
+}
+
+/* --- fast path for one small message ----------------------------------------------------- */
+
+/* Frames the request, and the acknowledgement that is due. */
+static void frame_fastpath(struct batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur,
+			const struct ring_message *m, char *at)
+{
+	bool write = m->op == WIRE_WRITE;
+	struct iovec payload = { at, m->length };
+
+	begin_batch(b, NULL);
+	batch_put(b, conn->crc,
+	      &(struct wire_segment){ .tagged = write, .last = true, .op = m->op, .stag = m->word,
+			.to = m->to, .qn = WIRE_QN_SEND, .msn = cur->msn_send },
+	      NULL, 0, &payload, 1, m->length);
+	if (!write) {
+		cur->msn_send++;
+		cur->charged += SOFT_CHARGE + m->length;
+	}
+	cur->seq++;
+	cur->wqe++;
+	batch_note_cursor(b, cur);
+	frame_ack(b, conn, cur);
+}
+
+bool soft_tcp_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
+{
+	struct soft_tx *tx = &conn->tx;
+	struct soft_tx_cursor cur = tx->cursor;
+	struct ring_message message;
+	struct batch b;
+	ssize_t n;
+	char *at;
+
+	if (cur.wqe != qp->sq_tail || qp->sq_tail - qp->sq_head == qp->sq_size ||
+	    qp->state != IBV_QPS_RTS || !fastpath_idle(conn) || has_rest(tx) ||
+	    !fastpath_message(wr, &message) || message.length > COPY_MAX ||
+	    cur.charged - conn->peer_consumed + SOFT_CHARGE + message.length > SOFT_WINDOW ||
+	    !fastpath_payload(qp, wr, &at))
+		return false;
+	frame_fastpath(&b, conn, &cur, &message, at);
+	n = send_pieces(conn, &b);
+	if (unlikely(n <= 0))
+		return false;		/* the general path tries again, and waits */
+	fastpath_queue(qp, wr, SOFT_POSTED, cur.seq);
+	if (likely(socket_took(conn, &b, n)))
+		tx->ack_now = false;
+	return true;
+}

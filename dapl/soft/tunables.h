@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* tunables.h - the tuned constants of the software device: value, unit, what each trades.
+ *
+ * Each may be changed alone: peers need not agree on it. What peers must agree on (wire, ring
+ * and shared-memory layouts, the credit window) stands with its format.
+ *
+ * How to measure a constant again: build the tree twice, with the old and the new value, and run
+ * the benchmark that its group names in turn, old and new, on an idle machine:
+ *   make bench-soft           latency, bandwidth, connections (test/bench/soft-run)
+ *   make bench-openmpi        MPI latency, bandwidth, all-to-all
+ *   make bench-instructions   instructions of one post and one poll
+ * Where a group names a unit test, the constant is no matter of speed but a bound that the test
+ * shows. */
+#ifndef SOFT_TUNABLES_H
+#define SOFT_TUNABLES_H
+
+/* --- limits that the device reports ----------------------------------------------------------
+ * More costs memory for each object. test/conform shows them. */
+enum {
+	SOFT_MAX_SGE = 32,
+	SOFT_MAX_INLINE = 1024,		/* bytes */
+	SOFT_MAX_WR = 65536,		/* requests of a queue */
+	SOFT_MAX_CQE = 1 << 22,
+	SOFT_MAX_READS = 255,		/* IRD, ORD */
+};
+
+/* --- memory objects (obj/) ------------------------------------------------------------------- */
+enum {
+	STAGS_MIN = 64,			/* first size of the STag table; it doubles when full */
+	POPULATE_PROBES = 64,		/* pages of which one system call reads a byte when a region is
+					 * registered: stack for system calls */
+};
+
+/* --- connection management (cm/) ---------------------------------------------------------------
+ * Deadlines: shorter ones drop slow but sane peers, longer ones keep descriptors and threads
+ * waiting for dead ones. test_soft_wire shows them. */
+enum {
+	SOFT_HANDSHAKE_S = 10,		/* s; for an MPA frame, once it may be expected */
+	SOFT_LINGER_S = 5,		/* s; for the peer's FIN after this side's last frame */
+	SOFT_FIRST_MS = 100,		/* ms; silence of an initiator of another implementation after
+					 * which the acceptor sends first */
+	SOFT_PATIENCE_MS = 60000,	/* ms; until a TCP peer that does not answer is given up */
+	SOFT_ATTACH_S = 2,		/* s; for another process to share its memory */
+	SOFT_ATTACH_RETRY_MS = 10,	/* ms; until a peer process whose backlog is full is asked again */
+	ATTACH_REST_US = 10000,		/* us; until a listener for shared memory without descriptors
+					 * accepts again: short against SOFT_ATTACH_S */
+	HALF_OPEN_SILENCE_S = 60,	/* s; between two lines about closed half-open connections */
+	CLOSE_FLUSH_MS = 1000,		/* ms; for last frames when the device is closed */
+	SWEEP_LEAST_US = 10000,		/* us; deadlines are not kept closer than that */
+	RETRY_US = 250000,		/* us; until a listener without descriptors accepts again */
+	CM_EVENTS = 64,			/* epoll events taken in one call */
+	CM_ACCEPT_BATCH = 64,		/* connections accepted in one turn of a listener */
+};
+
+/* --- size of an FPDU (cm/) -----------------------------------------------------------------------
+ * Larger FPDUs cost fewer headers. bench-soft over TCP, bandwidth. */
+enum {
+	MULPDU_LARGE = 65490,		/* bytes; for peers of this implementation and siw: 64 KiB less
+					 * a cache line of payload */
+	MULPDU_LEAST = 128,		/* bytes; for others, where the MSS is smaller still */
+};
+
+/* --- half-open connections (cm/half_open.c) -----------------------------------------------------
+ * More keeps slow clients during a flood, fewer leaves more descriptors. test_soft_wire. */
+enum {
+	HALF_OPEN_LOOKS_MAX = 16,	/* connections with unread input that are spared */
+	HALF_OPEN_MAX = 4096,		/* of a process, however many descriptors it may have */
+	HALF_OPEN_FRACTION = 4,		/* of RLIMIT_NOFILE: all sources together */
+	HALF_OPEN_SOURCES = 2,		/* a source address gets the share divided by this */
+	HALF_OPEN_RESERVE = 8,		/* the last 1/8 of RLIMIT_NOFILE is the application's: */
+	HALF_OPEN_RESERVE_MIN = 8,	/* but at least that many descriptors */
+};
+
+/* --- progress: what a poll looks at (progress/progress.c) --------------------------------------
+ * A larger value makes polls cheaper, and delays what they leave out. bench-soft with many
+ * connections; test_soft_pending. */
+enum {
+	PROGRESS_EVENTS = 32,		/* epoll events taken in one call */
+	SOCKET_BUSY_TURNS = 4,		/* one poll in so many looks at all sockets, the others only at
+					 * the one that had input last */
+	SOCKET_ALONE_TURNS = 64,	/* the same interval when there is only one socket */
+	SOCKET_MIXED_TURNS = 8,		/* the same interval when there are rings, too */
+	RINGS_BUSY = 8,			/* rings at the front of the list: each poll looks at them */
+	RINGS_IN_TURN = 8,		/* of the other rings, a poll looks at so many in turn */
+	RINGS_FEW = RINGS_BUSY + RINGS_IN_TURN,	/* up to so many, each poll looks at all */
+	RINGS_PENDING_POLLS = 8,	/* one poll in so many looks at the others in turn if all peers
+					 * mark theirs in the pending bitmap */
+	RINGS_WAIVE_HITS = 4,		/* messages found at the front until the peer need not mark */
+	UD_BATCH = 16,			/* datagrams received in one poll */
+};
+
+/* --- progress: giving up the processor (progress/progress.c) -----------------------------------
+ * Fewer polls let a peer on the same processor run earlier, more keep latency low where each
+ * thread has a processor. bench-soft with taskset to one processor, and to two. */
+enum {
+	IDLE_POLLS = 500,		/* empty polls in a row until sched_yield() */
+	IDLE_YIELD_INTERVAL = 16,	/* from then on, one empty poll in so many yields */
+	REFUSED_POLLS = 16,		/* polls that found the progress lock held, until one yields */
+};
+
+/* --- progress: acknowledgements (progress/progress.c, shm/shm_conn.c) --------------------------
+ * More saves messages, fewer lets the sender go on earlier. bench-soft, message rates. */
+enum {
+	ACKS_MAX = 32,			/* messages that may wait for an acknowledgement of their own */
+	ACKS_LATER = 4,			/* up to so many messages in a poll: what they acknowledge is
+					 * evaluated after they were handed to the application */
+};
+
+/* --- progress: which thread (progress/owner.c) -------------------------------------------------
+ * A shorter interval notices earlier that polling has stopped, and costs more timer wake-ups.
+ * bench-soft with a target that computes; test_soft_owner. */
+enum {
+	OWNER_CHECK_US = 1000,		/* us; no poll for that long: the service thread takes over */
+	OWNER_LAZY_POLLS = 50,		/* fewer polls in that time, and data waits: it takes over, too */
+	SERVICE_HOLD_MS_MIN = 4,	/* ms; it then stays at least so long, and twice as long each */
+	SERVICE_HOLD_MS_MAX = 64,	/* time it has to again, but at most so long */
+};
+
+/* --- progress: wake-ups (progress/wakeup.c) ----------------------------------------------------
+ * bench-soft over TCP, latency and bandwidth; test_soft_wakeup. */
+enum {
+	SUPPRESS_AFTER = 32,		/* messages in a row from one socket until its wake-ups are
+					 * suppressed: two system calls that must pay */
+	SUPPRESS_LOWAT = 256 << 10,	/* bytes; SO_RCVLOWAT meanwhile. More delays a thread that the
+					 * data has to wake, less wakes one that polls */
+};
+
+/* --- receive buffer (tcp/, cm/ud.c) ------------------------------------------------------------ */
+enum {
+	SOFT_SCRATCH = 64 << 10,	/* bytes that one recv(2) asks for, of a device; also the longest
+					 * datagram. bench-soft over TCP, bandwidth */
+};
+
+/* --- shared memory: protocol selection (shm/proto.c) -------------------------------------------
+ * bench-soft, bandwidth over message size; test_soft_proto. */
+enum {
+	PROTO_MIN = 8 << 10,		/* bytes; shorter requests take the ring: no system call */
+	PROTO_MAX = 4 << 20,		/* bytes; longer requests, too: CMA copies with locks held */
+	PROTO_SERIES = 4,		/* requests in a row that are measured together, at most */
+	PROTO_FIRST = 16,		/* requests of a size class for which both ways alternate */
+	PROTO_RETRY = 1024,		/* requests from one try of the slower way to the next */
+	PROTO_RETRY_SLOW = 4096,	/* the same, if it is PROTO_SLOW times slower */
+	PROTO_SLOW = 4,
+	PROTO_SAMPLE = 32,		/* one request in so many is measured; divides both intervals */
+	PROTO_FAILED_NS = 1000000000,	/* ns; learned for a copy that failed, so that it is rare */
+};
+
+/* --- shared memory: CMA for short requests (shm/cma.c, shm/desched.c) --------------------------
+ * A copy by the kernel takes 1 to 3 us. It pays if the target is idle or descheduled. bench-soft
+ * with idle targets, and on one processor; test_soft_desched. */
+enum {
+	CMA_SHORT_MAX = 16 << 10,	/* bytes; of one such request */
+	PEER_ALIVE_NS = 10000000,	/* ns; how long a peer process counts as alive after a look. The
+					 * kernel does not use a process id again so soon */
+	PEER_LOOK_NS = 100000,		/* ns; between two looks at how often a peer polls */
+	PEER_POLL_NS = 20000,		/* ns; a peer that polls so often drives progress itself */
+	DESCHED_SAMPLE = 16,		/* one request in so many is timed */
+	DESCHED_SAMPLE_RARE = 1024,	/* the longest interval, while the peer stays descheduled */
+	DESCHED_LATE_NS = 4000,		/* ns; an answer that takes longer is late */
+	DESCHED_SCORE = 6,		/* added for a late answer; one in time takes 1 away */
+	DESCHED_ENOUGH = 12,		/* from this score on, the peer counts as descheduled */
+	DESCHED_MOST = 24,		/* the score's upper bound: how fast it can be left */
+};
+
+/* --- shared memory: rings (shm/ring.h) ---------------------------------------------------------
+ * Of the ring, the part after which its consumer reports slots and bulk as free. Less costs
+ * cache-line transfers, more makes the producer wait. bench-soft, bandwidth. */
+enum {
+	RING_ACK_FRACTION = 4,
+};
+
+/* --- shared memory: mapped regions and revocation (shm/rmem_map.c, shm/revoke.c) ---------------
+ * test_soft_rmem_map. */
+enum {
+	RMEM_VIEWS = 4,			/* regions of a peer that a connection maps; a lookup is linear */
+	REVOKE_SPINS = 1000,		/* looks at the peer's flag before the first sleep */
+	REVOKE_NAP_NS = 50000,		/* ns; between two looks from then on */
+	REVOKE_CUT_OFF_NS = 500000000,	/* ns; then a stopped peer's access window is closed */
+	REVOKE_GIVE_UP_NS = 1000000000,	/* ns; from the start: no longer waited for */
+};
+
+/* --- shared memory: attaching (shm/attach.c, shm/attach_socket.c) ------------------------------
+ * test_soft_shm; the spares: bench-soft, connections a second. */
+enum {
+	FETCHES_MAX = 256,		/* connections from other processes without a request yet */
+	FETCH_US = 2000000,		/* us; for such a request to come */
+	ATTACH_ACCEPT_BATCH = 64,	/* connections accepted in one run of the service thread */
+	ATTACH_BACKLOG = 4096,		/* of listen(2) */
+	ATTACH_FILE_FRESH_S = 60,	/* s; a socket file made or checked so recently is left alone */
+	SPARES_MAX = 64,		/* segments kept for new connections within the process: memory
+					 * (most of a segment's bulk is given back) for page faults */
+};
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_soft_proto.c - which way large requests take, from times that are given, and what a series of
+ * them took. That they take it is test_soft_shm.c's matter. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "dapl/soft/shm/proto.h"
+
+enum { K = 1024 };
+static const uint64_t lengths[] = { 8 * K, 16 * K - 1, 100 * K, 1024 * K, PROTO_MAX };
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+/* `n` reads, which take so long by the ring and by the kernel. How many the kernel copied. */
+static unsigned reads(struct shm_proto_table *table, uint64_t length, unsigned n, uint64_t ring,
+		      uint64_t kernel)
+{
+	unsigned by_kernel = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		bool try;
+		enum shm_proto proto = proto_choose(table, length, &try);
+
+		assert_true(proto == PROTO_CMA || proto == PROTO_COPY);
+		by_kernel += proto == PROTO_CMA;
+		proto_learn(table, proto, length, proto == PROTO_CMA ? kernel : ring);
+	}
+	return by_kernel;
+}
+
+static void both_are_tried_in_turn(void **state)
+{
+	(void)state;
+	for (int i = 0; i < LENGTHS; i++) {
+		struct shm_proto_table table = { 0 };
+
+		assert_int_equal(reads(&table, lengths[i], 16, 1000, 2000), 8);
+	}
+}
+
+/* Nor is a way that nothing is known of forgotten. */
+static void until_both_are_known(void **state)
+{
+	struct shm_proto_table table = { 0 };
+	unsigned by_kernel = 0;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		bool try;
+
+		if (proto_choose(&table, 65536, &try) != PROTO_CMA)
+			continue;
+		by_kernel++;
+		proto_learn(&table, PROTO_CMA, 65536, 1000);
+	}
+	assert_int_equal(by_kernel, 500);
+}
+
+static void the_faster_one_is_taken(void **state)
+{
+	struct shm_proto_table table = { 0 };
+
+	(void)state;
+	for (int i = 0; i < LENGTHS; i++) {
+		reads(&table, lengths[i], 16, 3000, 2000);
+		assert_int_equal(reads(&table, lengths[i], 5120, 3000, 2000), 5100);
+	}
+}
+
+/* What is under way at once tells how much the ring carries. */
+static void the_ring_is_tried_several_times_in_a_row(void **state)
+{
+	struct shm_proto_table table = { 0 };
+
+	(void)state;
+	reads(&table, 65536, 1024, 3000, 2000);
+	assert_int_equal(reads(&table, 65536, 4, 3000, 2000), 0);
+	assert_int_equal(reads(&table, 65536, 4, 3000, 2000), 4);
+	table = (struct shm_proto_table){ 0 };
+	reads(&table, 65536, 1024, 2000, 3000);
+	assert_int_equal(reads(&table, 65536, 4, 2000, 3000), 1);
+}
+
+static void who_tries_is_told(void **state)
+{
+	struct shm_proto_table table = { 0 };
+	unsigned tries = 0;
+
+	(void)state;
+	for (int i = 0; i < 2048; i++) {
+		bool try;
+
+		proto_learn(&table, proto_choose(&table, 65536, &try), 65536, 1000);
+		tries += try;
+	}
+	assert_in_range(tries, 16 + 1, 16 + PROTO_SERIES);
+}
+
+static void each_length_has_its_own(void **state)
+{
+	struct shm_proto_table table = { 0 };
+
+	(void)state;
+	reads(&table, 8 * K, 1000, 1000, 3000);
+	reads(&table, 1024 * K, 1000, 300000, 100000);
+	assert_true(reads(&table, 8 * K, 640, 1000, 3000) < 20);
+	assert_true(reads(&table, 1024 * K, 640, 300000, 100000) > 620);
+}
+
+static void what_is_far_slower_is_tried_seldom(void **state)
+{
+	struct shm_proto_table table = { 0 };
+
+	(void)state;
+	reads(&table, 65536, 4096, 1000, 1000000000);
+	assert_int_equal(reads(&table, 65536, 8192, 1000, 1000000000), 2);
+}
+
+/* A thread was preempted, in one of ten. */
+static void a_long_time_now_and_then_says_nothing(void **state)
+{
+	struct shm_proto_table table = { 0 };
+	unsigned by_kernel = 0;
+
+	(void)state;
+	reads(&table, 65536, 100, 3000, 2000);
+	for (int i = 0; i < 100; i++) {
+		by_kernel += reads(&table, 65536, 9, 3000, 2000);
+		by_kernel += reads(&table, 65536, 1, 3000, 4000000);
+	}
+	assert_true(by_kernel > 950);
+}
+
+static void what_changes_is_noticed(void **state)
+{
+	struct shm_proto_table table = { 0 };
+
+	(void)state;
+	reads(&table, 65536, 1000, 3000, 2000);
+	reads(&table, 65536, 1000, 3000, 6000);
+	assert_true(reads(&table, 65536, 640, 3000, 6000) < 20);
+}
+
+/* Reads of which nothing is to be learned, among `n`: the others ask as ever. */
+static unsigned without_measure(struct shm_proto_table *table, unsigned n, uint64_t ring, uint64_t kernel)
+{
+	unsigned by_kernel = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (proto_is_cma(table, 65536))
+			by_kernel++;
+		else
+			reads(table, 65536, 1, ring, kernel);
+	}
+	return by_kernel;
+}
+
+static void few_are_measured_once_the_kernel_is_faster(void **state)
+{
+	struct shm_proto_table slow = { 0 }, fast = { 0 };
+
+	(void)state;
+	assert_int_equal(without_measure(&fast, 16, 3000, 2000), 0);	/* both are tried */
+	assert_int_equal(without_measure(&fast, 3200, 3000, 2000), 3091);
+	assert_int_equal(without_measure(&slow, 800, 2000, 3000), 0);
+	assert_true(without_measure(&fast, 2000, 2000, 6000) < 1900);	/* it's not any more */
+	assert_int_equal(without_measure(&fast, 800, 2000, 6000), 0);
+}
+
+static void a_series_is_measured_as_one(void **state)
+{
+	struct proto_series s = { 0 };
+
+	(void)state;
+	assert_false(proto_series_join(&s, false, 500));		/* others are under way */
+	assert_true(proto_series_join(&s, true, 1000));
+	for (int i = 1; i < PROTO_SERIES; i++)
+		assert_true(proto_series_join(&s, false, 2000));
+	assert_false(proto_series_join(&s, false, 2000));
+	for (int i = 1; i < PROTO_SERIES; i++)
+		assert_false(proto_series_ends(&s, 100));
+	assert_true(proto_series_ends(&s, 100));
+	assert_int_equal(proto_series_share(&s, 100, 1000 + 40 * PROTO_SERIES), 40);
+	assert_false(proto_series_join(&s, false, 9000));
+	s = (struct proto_series){ .begun_ns = 1, .bytes = 4ull << 30 };
+	assert_true(proto_series_share(&s, 4ull << 30, 60000000001) == 60000000000);	/* a minute */
+}
+
+static void a_series_may_be_short(void **state)
+{
+	struct proto_series s = { 0 };
+
+	(void)state;
+	assert_true(proto_series_join(&s, true, 1000));
+	assert_true(proto_series_ends(&s, 100));
+	assert_int_equal(proto_series_share(&s, 100, 1030), 30);
+	assert_false(proto_series_join(&s, false, 1500));
+	assert_true(proto_series_join(&s, true, 2000));
+	assert_true(proto_series_join(&s, false, 2100));
+	assert_false(proto_series_ends(&s, 300));
+	assert_true(proto_series_ends(&s, 100));
+	assert_int_equal(proto_series_share(&s, 100, 2400), 100);
+	assert_false(proto_series_join(&s, false, 9000));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_are_tried_in_turn),
+		cmocka_unit_test(until_both_are_known),
+		cmocka_unit_test(the_faster_one_is_taken),
+		cmocka_unit_test(the_ring_is_tried_several_times_in_a_row),
+		cmocka_unit_test(who_tries_is_told),
+		cmocka_unit_test(each_length_has_its_own),
+		cmocka_unit_test(what_is_far_slower_is_tried_seldom),
+		cmocka_unit_test(a_long_time_now_and_then_says_nothing),
+		cmocka_unit_test(what_changes_is_noticed),
+		cmocka_unit_test(few_are_measured_once_the_kernel_is_faster),
+		cmocka_unit_test(a_series_is_measured_as_one),
+		cmocka_unit_test(a_series_may_be_short),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,841 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_soft_rmem_map.c - regions that peers map: which memory that is, that a write, a read and an
+ * atomic is executed when it's posted, that nobody writes there after it was taken back, and that a hostile target
+ * spoils nothing. What goes through the ring or the kernel is test_soft_shm.c's matter. */
+#include "test/unit/soft_ends.h"
+#include "dapl/soft/shm/attach.h"
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+enum { PAGE = 4096, SIZE = 64 * PAGE, SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
+
+static const char name[40] = "a name";
+
+/* --- memory that is shared ------------------------------------------------------------------ */
+
+struct shared {
+	int fd;
+	char *at;
+	struct ibv_mr *mr;
+};
+
+static struct shared shared_memory(int seals)
+{
+	struct shared s = { .fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING) };
+
+	assert_true(s.fd >= 0);
+	OK(ftruncate(s.fd, SIZE));
+	if (seals)
+		OK(fcntl(s.fd, F_ADD_SEALS, seals));
+	s.at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, s.fd, 0);
+	assert_true(s.at != MAP_FAILED);
+	return s;
+}
+
+static struct ibv_mr *registered(const struct end *e, void *at, size_t length, int access,
+				 const void *as)
+{
+	struct ibv_mr *mr;
+
+	OK(ops->reg_mr(e->pd, at, length, access, as, &mr));
+	return mr;
+}
+
+enum {
+	WRITABLE = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+	ALL = WRITABLE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+};
+
+static void free_shared(struct shared *s)
+{
+	if (s->mr)
+		OK(ops->dereg_mr(s->mr));
+	munmap(s->at, SIZE);
+	close(s->fd);
+}
+
+/* Two ends, of which the second has such memory. */
+static struct shared open_shared(void)
+{
+	struct shared s = shared_memory(SEALS);
+
+	if (!direct_works())
+		skip();
+	open_two(0);
+	s.mr = registered(&ends[1], s.at, SIZE, ALL, name);
+	return s;
+}
+
+static void close_shared(struct shared *s)
+{
+	free_shared(s);
+	close_two();
+}
+
+static void write_there(const struct shared *s, uint32_t length, uint32_t offset)
+{
+	post(&ends[0], IBV_WR_RDMA_WRITE, length, (uintptr_t)s->at + offset, s->mr->rkey);
+}
+
+static unsigned mapped(void)
+{
+	return ends[0].conn->shm->mapped;
+}
+
+/* --- what it does ----------------------------------------------------------------------------- */
+
+static const uint32_t sizes[] = { 1, 7, 8, 9, 15, 16, 17, 24, 63, 64, 96, 97, 105, 4096, 5001, 100000 };
+enum { KINDS_OF_SIZES = sizeof sizes / sizeof *sizes };
+
+/* No byte beside it changes; the completion is there at once; nobody was woken. */
+static void a_write_is_there_when_it_is_posted(void **state)
+{
+	struct shared s = open_shared();
+	uint32_t sleep_count = wait_asleep(&ends[0]);
+	struct ibv_wc wc;
+
+	(void)state;
+	for (unsigned i = 0; i < KINDS_OF_SIZES * 8; i++) {
+		uint32_t length = sizes[i / 8], offset = 100 + i % 8;
+
+		memset(s.at, 0x77, SIZE);
+		pattern(ends[0].buf, length, i);
+		write_there(&s, length, offset);
+		assert_true(has_pattern(s.at + offset, length, i));
+		assert_int_equal(s.at[offset - 1], 0x77);
+		assert_int_equal(s.at[offset + length], 0x77);
+		assert_int_equal(mapped(), i + 1);
+		assert_int_equal(ibv_poll_cq(ends[0].cq, 1, &wc), 1);
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+		assert_int_equal(wc.opcode, IBV_WC_RDMA_WRITE);
+	}
+	assert_int_equal(sleeps_of_peer(&ends[0]), sleep_count);
+	close_shared(&s);
+}
+
+static void expect_done(enum ibv_wc_opcode opcode)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_poll_cq(ends[0].cq, 1, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, opcode);
+}
+
+static void a_read_is_there_when_it_is_posted(void **state)
+{
+	struct shared s = open_shared();
+	uint32_t sleep_count = wait_asleep(&ends[0]);
+
+	(void)state;
+	for (unsigned i = 0; i < KINDS_OF_SIZES; i++) {
+		memset(ends[0].buf, 0x77, sizes[i] + 1);
+		pattern(s.at + 100 + i, sizes[i], i);
+		post(&ends[0], IBV_WR_RDMA_READ, sizes[i], (uintptr_t)s.at + 100 + i, s.mr->rkey);
+		assert_true(has_pattern(ends[0].buf, sizes[i], i));
+		assert_int_equal(ends[0].buf[sizes[i]], 0x77);
+		assert_int_equal(mapped(), i + 1);
+		expect_done(IBV_WC_RDMA_READ);
+	}
+	assert_int_equal(sleeps_of_peer(&ends[0]), sleep_count);
+	close_shared(&s);
+}
+
+static uint64_t swap(const struct shared *s, uint64_t compare, uint64_t with)
+{
+	struct ibv_sge sge = { (uintptr_t)ends[0].buf, 8, ends[0].mr->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
+		.wr.atomic = { .remote_addr = (uintptr_t)s->at + 8, .compare_add = compare,
+			       .swap = with, .rkey = s->mr->rkey },
+	};
+
+	OK(ibv_post_send(ends[0].qp, &wr, &bad));
+	expect_done(IBV_WC_COMP_SWAP);
+	return *(uint64_t *)ends[0].buf;
+}
+
+static void an_atomic_is_executed_when_it_is_posted(void **state)
+{
+	struct shared s = open_shared();
+	uint32_t sleep_count = wait_asleep(&ends[0]);
+	uint64_t *at = (uint64_t *)s.at + 1;
+
+	(void)state;
+	*at = 7;
+	post(&ends[0], IBV_WR_ATOMIC_FETCH_AND_ADD, 8, (uintptr_t)at, s.mr->rkey);
+	assert_int_equal(*at, 12);				/* post adds 5 */
+	expect_done(IBV_WC_FETCH_ADD);
+	assert_int_equal(*(uint64_t *)ends[0].buf, 7);
+	assert_int_equal(swap(&s, 11, 3), 12);
+	assert_int_equal(*at, 12);
+	assert_int_equal(swap(&s, 12, 3), 12);
+	assert_int_equal(*at, 3);
+	assert_int_equal(mapped(), 3);
+	assert_int_equal(sleeps_of_peer(&ends[0]), sleep_count);
+	post(&ends[0], IBV_WR_ATOMIC_FETCH_AND_ADD, 8, (uintptr_t)at + 4, s.mr->rkey);
+	assert_int_not_equal(next_status(&ends[0]), IBV_WC_SUCCESS);	/* not aligned */
+	assert_int_equal(mapped(), 3);
+	close_shared(&s);
+}
+
+/* A region that begins within a page, and counts from zero. */
+static void a_part_of_a_page_that_counts_from_zero(void **state)
+{
+	struct shared s = open_shared();
+	struct ibv_mr *part = registered(&ends[1], s.at + PAGE + 24, PAGE,
+					 WRITABLE | IBV_ACCESS_ZERO_BASED, name);
+
+	(void)state;
+	pattern(ends[0].buf, 100, 3);
+	post(&ends[0], IBV_WR_RDMA_WRITE, 100, 16, part->rkey);
+	assert_true(has_pattern(s.at + PAGE + 24 + 16, 100, 3));
+	assert_int_equal(mapped(), 1);
+	done(&ends[0]);
+	OK(ops->dereg_mr(part));
+	close_shared(&s);
+}
+
+/* What was posted before is executed before. */
+static void a_write_behind_others_goes_their_way(void **state)
+{
+	struct shared s = open_shared();
+
+	(void)state;
+	post(&ends[0], IBV_WR_SEND, 8, 0, 0);		/* has no receive yet */
+	write_there(&s, 8, 0);
+	assert_int_equal(mapped(), 0);
+	post_receive(&ends[1]);
+	done(&ends[0]);
+	done(&ends[0]);
+	done(&ends[1]);
+	write_there(&s, 8, 0);
+	assert_int_equal(mapped(), 1);
+	done(&ends[0]);
+	close_shared(&s);
+}
+
+/* --- across processes ---------------------------------------------------------------------------- */
+
+static struct shared of_child;		/* made before there is a child */
+
+static void child_who_has_it(int to)
+{
+	open_end(&ends[1]);
+	of_child.mr = registered(&ends[1], of_child.at, SIZE, WRITABLE, name);
+	be_target(to, of_child.at, of_child.mr);
+}
+
+static struct target a_target_with(void (*part)(int to))
+{
+	of_child = shared_memory(SEALS);
+	return a_target(part);
+}
+
+static void end_target(const struct target *t)
+{
+	kill(t->pid, SIGKILL);
+	waitpid(t->pid, NULL, 0);
+	wait_up(&ends[0], BROKEN);
+	close_end(&ends[0]);
+	free_shared(&of_child);
+}
+
+static void write_to_child(const struct target *is, uint32_t length, uint32_t offset, unsigned seed)
+{
+	pattern(ends[0].buf, length, seed);
+	post(&ends[0], IBV_WR_RDMA_WRITE, length, is->memory.address + offset, is->memory.rkey);
+	done(&ends[0]);
+}
+
+/* The door opens when the child is told that it's connected. */
+static void until_it_is_mapped(const struct target *is)
+{
+	time_t end = now() + LIMIT_S;
+
+	while (!mapped()) {
+		write_to_child(is, 8, 0, 0);
+		assert_true(now() <= end);
+	}
+}
+
+static void a_process_that_is_stopped_is_written_to(void **state)
+{
+	struct target is;
+
+	(void)state;
+	if (!direct_works())
+		skip();
+	is = a_target_with(child_who_has_it);
+	until_it_is_mapped(&is);
+	kill(is.pid, SIGSTOP);
+	waitpid(is.pid, NULL, WUNTRACED);
+	for (unsigned i = 0; i < KINDS_OF_SIZES; i++) {
+		unsigned before = mapped();
+
+		write_to_child(&is, sizes[i], 4091, i);
+		assert_int_equal(mapped(), before + 1);
+		assert_true(has_pattern(of_child.at + 4091, sizes[i], i));
+	}
+	end_target(&is);
+}
+
+/* Not before the child has a door (until_it_is_mapped). */
+static void a_consumer_maps_it_himself(void **state)
+{
+	struct dapl_mapping mapping;
+	struct target is;
+
+	(void)state;
+	if (!direct_works())
+		skip();
+	is = a_target_with(child_who_has_it);
+	until_it_is_mapped(&is);
+	OK(ops->map_remote(ends[0].qp, is.memory.rkey, is.memory.address + 100, SIZE - 100, &mapping));
+	assert_true(mapping.at != of_child.at + 100);
+	pattern(mapping.at, SIZE - 100, 5);
+	assert_true(has_pattern(of_child.at + 100, SIZE - 100, 5));
+	assert_int_equal(ops->map_remote(ends[0].qp, is.memory.rkey, is.memory.address + 1, SIZE,
+					 &mapping), EACCES);
+	ends[0].dev->want_map = false;
+	assert_int_equal(ops->map_remote(ends[0].qp, is.memory.rkey, is.memory.address, 8, &mapping),
+			 EOPNOTSUPP);
+	end_target(&is);
+	memset(mapping.at, 1, SIZE - 100);
+	OK(munmap(mapping.pages, mapping.size));
+}
+
+/* Polls the last 8 bytes, and when they are new checks all the others: the child dies if not. */
+enum { ROUNDS = 20000, ROUND = 1000, ROUNDS_S = LIMIT_S / 2 };
+
+/* Whoever else is on this processor may be the one who is waited for. */
+static bool is_there(const void *at, uint64_t round)
+{
+	for (int i = 0; i < 1000; i++)
+		if (__atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE) == round)
+			return true;
+	sched_yield();
+	return false;
+}
+
+static void child_who_polls(int to)
+{
+	const uint64_t *tail;
+
+	child_who_has_it(to);
+	tail = (uint64_t *)(of_child.at + ROUND - 8);
+	for (uint64_t round = 1; round <= ROUNDS; round++) {
+		while (!is_there(tail, round))
+			;
+		for (const uint64_t *p = (uint64_t *)of_child.at; p < tail; p++)
+			if (*p != round)
+				abort();
+		__atomic_store_n((uint64_t *)(of_child.at + PAGE), round, __ATOMIC_RELEASE);
+	}
+}
+
+static void the_tail_is_stored_last(void **state)
+{
+	time_t stop = now() + ROUNDS_S;
+	struct target is;
+
+	(void)state;
+	if (!direct_works())
+		skip();
+	is = a_target_with(child_who_polls);
+	for (uint64_t round = 1; round <= ROUNDS && now() <= stop; round++) {
+		time_t end = now() + LIMIT_S;
+
+		for (int i = 0; i < ROUND / 8; i++)
+			((uint64_t *)ends[0].buf)[i] = round;
+		post(&ends[0], IBV_WR_RDMA_WRITE, ROUND, is.memory.address, is.memory.rkey);
+		done(&ends[0]);
+		while (!is_there(of_child.at + PAGE, round))
+			assert_true(now() <= end);	/* it has died */
+	}
+	assert_true(mapped() > 0);
+	end_target(&is);
+}
+
+/* --- which memory ----------------------------------------------------------------------------------- */
+
+/* Does a write there work, and is it ours? */
+static bool is_mapped_by_us(struct ibv_mr *mr, const char *at)
+{
+	unsigned before = mapped();
+
+	pattern(ends[0].buf, 100, 5);
+	post(&ends[0], IBV_WR_RDMA_WRITE, 100, (uintptr_t)at, mr->rkey);
+	done(&ends[0]);
+	settle(&ends[1]);
+	assert_true(has_pattern(at, 100, 5));
+	return mapped() != before;
+}
+
+static bool would_be_mapped(char *at, size_t length, const void *as)
+{
+	struct ibv_mr *mr = registered(&ends[1], at, length, WRITABLE, as);
+	bool is = is_mapped_by_us(mr, at);
+
+	OK(ops->dereg_mr(mr));
+	return is;
+}
+
+/* Maps page `from` of the file as page `to` of the memory. */
+static void place_page(const struct shared *s, int to, int from)
+{
+	char *at = s->at + to * PAGE;
+
+	assert_ptr_equal(mmap(at, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, s->fd,
+			      from * PAGE), at);
+}
+
+static void which_memory_is_mapped(void **state)
+{
+	struct shared s = open_shared(), loose = shared_memory(0), grows = shared_memory(F_SEAL_SHRINK);
+	char *private = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE, s.fd, 0);
+	char *nobodys = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(would_be_mapped(s.at, SIZE, name));
+	assert_true(would_be_mapped(s.at + 24, 100, name));
+	assert_true(would_be_mapped(grows.at, SIZE, name));
+	assert_false(would_be_mapped(s.at, SIZE, NULL));
+	assert_false(would_be_mapped(loose.at, SIZE, name));	/* its file may shrink */
+	assert_false(would_be_mapped(private, SIZE, name));
+	assert_false(would_be_mapped(nobodys, SIZE, name));
+	place_page(&s, 1, 3);
+	assert_false(would_be_mapped(s.at, SIZE, name));	/* several mappings */
+	place_page(&s, 1, 1);
+	close(grows.fd);
+	assert_false(would_be_mapped(grows.at, SIZE, name));	/* no descriptor is left */
+	munmap(private, SIZE);
+	munmap(nobodys, SIZE);
+	munmap(grows.at, SIZE);
+	free_shared(&loose);
+	close_shared(&s);
+}
+
+static void either_side_may_switch_it_off(void **state)
+{
+	(void)state;
+	for (int side = 0; side < 2; side++) {
+		struct shared s;
+
+		setenv("DAPL_SOFT_DIRECT", "0", 1);
+		s = open_shared();
+		unsetenv("DAPL_SOFT_DIRECT");
+		ends[!side].dev->want_direct = true;
+		assert_false(is_mapped_by_us(s.mr, s.at));
+		close_shared(&s);
+	}
+}
+
+/* By the target, or by the initiator; what the kernel copies is not concerned. */
+static void mapping_alone_can_be_switched_off(void **state)
+{
+	struct shared s;
+
+	(void)state;
+	setenv("DAPL_SOFT_MAP", "0", 1);
+	s = open_shared();
+	unsetenv("DAPL_SOFT_MAP");
+	assert_true(ends[0].dev->want_direct);
+	ends[0].dev->want_map = true;
+	assert_false(is_mapped_by_us(s.mr, s.at));
+	close_shared(&s);
+	s = open_shared();
+	ends[0].dev->want_map = false;
+	assert_false(is_mapped_by_us(s.mr, s.at));
+	ends[0].dev->want_map = true;
+	ends[0].conn->shm->unmapped = 0;	/* the first write has noted it */
+	assert_true(is_mapped_by_us(s.mr, s.at));
+	close_shared(&s);
+}
+
+/* All work, a few are mapped, and of one that is gone the place is used again. */
+static void more_regions_than_are_mapped(void **state)
+{
+	struct shared s = open_shared();
+	struct ibv_mr *mr[10];
+	int mapped_ones = 0, again = 0;
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		mr[i] = registered(&ends[1], s.at + i * PAGE, PAGE, WRITABLE, name);
+		mapped_ones += is_mapped_by_us(mr[i], s.at + i * PAGE);
+	}
+	assert_in_range(mapped_ones, 2, 9);
+	for (int i = 0; i < 10; i++)
+		again += is_mapped_by_us(mr[i], s.at + i * PAGE);
+	assert_int_equal(again, mapped_ones);
+	OK(ops->dereg_mr(mr[0]));
+	assert_true(is_mapped_by_us(mr[8], s.at + 8 * PAGE));	/* 9 was the last that could not be */
+	for (int i = 1; i < 10; i++)
+		OK(ops->dereg_mr(mr[i]));
+	close_shared(&s);
+}
+
+/* --- what is not permitted ---------------------------------------------------------------------------- */
+
+static void nothing_is_stored_beyond_a_region(void **state)
+{
+	static const struct { int64_t offset; uint32_t length; } beyond[] = {
+		{ -1, 1 }, { -8, 16 }, { 2 * PAGE - 7, 8 }, { 2 * PAGE, 1 }, { 0, 2 * PAGE + 1 },
+		{ INT64_MIN, 8 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
+		struct shared s = open_shared();
+		struct ibv_mr *mr = registered(&ends[1], s.at + PAGE, 2 * PAGE, WRITABLE, name);
+
+		assert_true(is_mapped_by_us(mr, s.at + PAGE));
+		memset(s.at, 0x77, SIZE);
+		post(&ends[0], IBV_WR_RDMA_WRITE, beyond[i].length,
+		     (uintptr_t)s.at + PAGE + beyond[i].offset, mr->rkey);
+		assert_int_equal(next_status(&ends[0]), IBV_WC_REM_ACCESS_ERR);
+		assert_int_equal(mapped(), 1);
+		for (int k = 0; k < SIZE; k++)
+			assert_int_equal(s.at[k], 0x77);
+		OK(ops->dereg_mr(mr));
+		close_shared(&s);
+	}
+}
+
+/* Each right is one of its own, also in a region that is mapped for another. */
+static void what_a_region_is_not_for(void **state)
+{
+	static const struct { enum ibv_wr_opcode opcode; int right; } accesses[] = {
+		{ IBV_WR_RDMA_WRITE, IBV_ACCESS_REMOTE_WRITE },
+		{ IBV_WR_RDMA_READ, IBV_ACCESS_REMOTE_READ },
+		{ IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_ACCESS_REMOTE_ATOMIC },
+	};
+
+	(void)state;
+	for (int i = 0; i < 9; i++) {
+		struct shared s = open_shared();
+		struct ibv_mr *mr = registered(&ends[1], s.at, SIZE, IBV_ACCESS_LOCAL_WRITE |
+					       accesses[i / 3].right, name);
+
+		memset(s.at, 0x77, 16);
+		memset(ends[0].buf, 0x55, 16);
+		post(&ends[0], accesses[i / 3].opcode, 8, (uintptr_t)s.at, mr->rkey);
+		done(&ends[0]);
+		assert_int_equal(mapped(), 1);
+		memset(s.at, 0x77, 16);
+		memset(ends[0].buf, 0x55, 16);
+		post(&ends[0], accesses[i % 3].opcode, 8, (uintptr_t)s.at, mr->rkey);
+		assert_int_equal(next_status(&ends[0]),
+				 i / 3 == i % 3 ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR);
+		assert_int_equal(mapped(), i / 3 == i % 3 ? 2 : 1);
+		if (i / 3 != i % 3) {
+			assert_int_equal(s.at[0], 0x77);
+			assert_int_equal(ends[0].buf[0], 0x55);
+		}
+		OK(ops->dereg_mr(mr));
+		close_shared(&s);
+	}
+}
+
+/* Nothing is loaded into memory that the consumer of the read has not registered for that. */
+static void a_sink_that_is_not_to_be_written(void **state)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD };
+
+	(void)state;
+	for (int proto = 0; proto < 2; proto++) {
+		struct shared s = open_shared();
+		struct ibv_mr *mr = ends[0].mr;
+
+		assert_true(is_mapped_by_us(s.mr, s.at));
+		ends[0].mr = registered(&ends[0], ends[0].buf, HALF, 0, NULL);
+		memset(ends[0].buf, 0x55, 8);
+		post(&ends[0], opcodes[proto], 8, (uintptr_t)s.at, s.mr->rkey);
+		assert_int_equal(next_status(&ends[0]), IBV_WC_LOC_PROT_ERR);
+		assert_int_equal(ends[0].buf[0], 0x55);
+		assert_int_equal(mapped(), 1);
+		OK(ops->dereg_mr(ends[0].mr));
+		ends[0].mr = mr;
+		close_shared(&s);
+	}
+}
+
+/* --- taking back ---------------------------------------------------------------------------------------- */
+
+static void what_was_taken_back_is_not_written(void **state)
+{
+	(void)state;
+	for (int proto = 0; proto < 3; proto++) {
+		struct shared s = open_shared();
+		uint32_t rkey = s.mr->rkey;
+
+		assert_true(is_mapped_by_us(s.mr, s.at));
+		if (proto == 0) {
+			OK(ops->dereg_mr(s.mr));
+			s.mr = NULL;
+		} else if (proto == 1) {
+			OK(ops->error_qp(ends[1].qp));
+		} else {
+			OK(ops->disconnect(ends[1].conn));
+		}
+		memset(s.at, 0x55, SIZE);
+		post(&ends[0], IBV_WR_RDMA_WRITE, 8, (uintptr_t)s.at, rkey);
+		if (proto == 0)
+			assert_int_equal(next_status(&ends[0]), IBV_WC_REM_ACCESS_ERR);
+		for (int i = 0; i < 100; i++)
+			assert_int_equal(s.at[i], 0x55);
+		assert_int_equal(mapped(), 1);
+		close_shared(&s);
+	}
+}
+
+static char *sink;
+static unsigned faults, taken_back;
+
+/* The sink is not there when the read comes to it: meanwhile the region goes. */
+static void wait_in_fault(int signal)
+{
+	(void)signal;
+	if (__atomic_add_fetch(&faults, 1, __ATOMIC_RELEASE) > 1)
+		abort();
+	while (!__atomic_load_n(&taken_back, __ATOMIC_ACQUIRE))
+		;
+}
+
+static void *take_back(void *shared)
+{
+	struct shared *s = shared;
+
+	for (int ms = 0; ms < 1000 * LIMIT_S && !__atomic_load_n(&faults, __ATOMIC_ACQUIRE); ms++)
+		usleep(1000);
+	OK(ops->dereg_mr(s->mr));
+	s->mr = NULL;
+	memset(s->at, 0x55, PAGE);
+	OK(mprotect(sink, PAGE, PROT_READ | PROT_WRITE));
+	__atomic_store_n(&taken_back, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void what_was_taken_back_meanwhile_is_not_given_out(void **state)
+{
+	struct shared s = open_shared();
+	struct ibv_mr *mr = ends[0].mr;
+	char *buf = ends[0].buf;
+	struct sigaction old, fault = { .sa_handler = wait_in_fault };
+	pthread_t thread;
+
+	(void)state;
+	assert_true(is_mapped_by_us(s.mr, s.at));
+	sink = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(sink != MAP_FAILED);
+	ends[0].buf = sink;
+	ends[0].mr = registered(&ends[0], sink, PAGE, IBV_ACCESS_LOCAL_WRITE, NULL);
+	OK(mprotect(sink, PAGE, PROT_NONE));
+	OK(sigaction(SIGSEGV, &fault, &old));
+	OK(pthread_create(&thread, NULL, take_back, &s));
+	post(&ends[0], IBV_WR_RDMA_READ, 64, (uintptr_t)s.at, s.mr->rkey);
+	OK(pthread_join(thread, NULL));
+	OK(sigaction(SIGSEGV, &old, NULL));
+	assert_int_equal(faults, 1);
+	assert_int_equal(mapped(), 1);
+	assert_int_equal(next_status(&ends[0]), IBV_WC_REM_ACCESS_ERR);
+	OK(ops->dereg_mr(ends[0].mr));
+	munmap(sink, PAGE);
+	ends[0].mr = mr;
+	ends[0].buf = buf;
+	close_shared(&s);
+}
+
+/* Where ends[0] says that it's within a write. */
+static uint32_t *within(void)
+{
+	return &shm_own_writer(ends[0].conn)->within;
+}
+
+static bool left;
+
+static void *leave_later(void *unused)
+{
+	usleep(50000);
+	__atomic_store_n(&left, true, __ATOMIC_RELAXED);
+	__atomic_store_n(within(), 0, __ATOMIC_RELEASE);
+	return unused;
+}
+
+static void who_is_within_a_write_is_waited_for(void **state)
+{
+	(void)state;
+	for (int proto = 0; proto < 2; proto++) {
+		struct shared s = open_shared();
+		pthread_t thread;
+
+		assert_true(is_mapped_by_us(s.mr, s.at));
+		__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
+		left = false;
+		OK(pthread_create(&thread, NULL, leave_later, NULL));
+		if (proto == 0) {
+			OK(ops->dereg_mr(s.mr));
+			s.mr = NULL;
+		} else {
+			OK(ops->error_qp(ends[1].qp));
+		}
+		assert_true(__atomic_load_n(&left, __ATOMIC_RELAXED));
+		OK(pthread_join(thread, NULL));
+		assert_false(ends[1].conn->shm->revoke_timed_out);
+		close_shared(&s);
+	}
+}
+
+/* Not for ever, and not a second time. */
+static void who_stays_within_is_given_up(void **state)
+{
+	struct shared s = open_shared();
+
+	(void)state;
+	assert_true(is_mapped_by_us(s.mr, s.at));
+	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
+	OK(ops->dereg_mr(s.mr));
+	s.mr = NULL;
+	assert_true(ends[1].conn->shm->revoke_timed_out);
+	OK(ops->error_qp(ends[1].qp));
+	close_shared(&s);
+}
+
+/* Who is dead does not write. The parent is the target here. */
+static void child_who_dies_within(uint16_t port, int from, int to)
+{
+	struct end *e = &ends[0];
+	struct other o;
+
+	alarm(60);
+	open_end(e);
+	start_connect(e, port);
+	wait_up(e, ESTABLISHED);
+	DIE_UNLESS(read(from, &o, sizeof o) == sizeof o);
+	post(e, IBV_WR_RDMA_WRITE, 8, o.address, o.rkey);
+	DIE_UNLESS(next_status(e) == IBV_WC_SUCCESS && mapped() == 1);
+	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
+	DIE_UNLESS(write(to, "w", 1) == 1);
+	pause();
+}
+
+static void who_is_dead_is_not_waited_for(void **state)
+{
+	struct end *e = &ends[1];
+	struct caller o;
+	struct shared s;
+	struct other where;
+
+	(void)state;
+	if (!direct_works())
+		skip();
+	o = a_caller(child_who_dies_within);
+	s = shared_memory(SEALS);
+	s.mr = registered(e, s.at, SIZE, WRITABLE, name);
+	where = (struct other){ (uintptr_t)s.at, s.mr->rkey };
+	assert_int_equal(write(o.down[1], &where, sizeof where), sizeof where);
+	expect_byte(o.up[0], 'w');
+	kill_caller(&o);
+	assert_false(e->conn->shm->revoke_timed_out);
+	free_shared(&s);
+	end_caller(&o);
+}
+
+/* --- a target that lies ------------------------------------------------------------------------------------ */
+
+enum lie { A_PIPE, NO_FILE, MAY_SHRINK, TOO_SHORT, BEYOND, LIES };
+
+static enum lie lie;
+
+static struct mr_dir_entry *entry_of(const struct end *e, uint32_t stag)
+{
+	struct mr_dir_entry *entry = e->dev->process->mr_dir->entry[(stag >> 8) % MR_DIR_SETS];
+
+	while (entry->stag != stag)
+		entry++;
+	return entry;
+}
+
+/* It lies once it has a station, that is, when it's connected. */
+static void child_who_lies(int to)
+{
+	struct mr_dir_entry *entry;
+	struct shared loose;
+	int fds[2];
+
+	child_who_has_it(to);
+	entry = entry_of(&ends[1], of_child.mr->rkey);
+	OK(pipe(fds));
+	loose = shared_memory(0);
+	switch (lie) {
+	case A_PIPE:
+		entry->file = fds[1];
+		break;
+	case NO_FILE:
+		entry->file = 1 << 20;
+		break;
+	case MAY_SHRINK:
+		entry->file = loose.fd;
+		break;
+	case TOO_SHORT:
+		entry->offset = SIZE - PAGE;
+		break;
+	default:
+		entry->offset = -(uint64_t)PAGE;
+	}
+	of_child.at[SIZE - 1] = 1;		/* it has lied */
+}
+
+static void a_target_that_lies_gets_it_by_the_ring(void **state)
+{
+	struct target is;
+
+	(void)state;
+	if (!direct_works())
+		skip();
+	for (lie = 0; lie < LIES; lie++) {
+		time_t end = now() + LIMIT_S;
+
+		is = a_target_with(child_who_lies);
+		while (!__atomic_load_n(&of_child.at[SIZE - 1], __ATOMIC_ACQUIRE))
+			assert_true(now() <= end);
+		write_to_child(&is, 100, 0, lie);
+		assert_true(has_pattern(of_child.at, 100, lie));
+		assert_int_equal(mapped(), 0);
+		end_target(&is);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_write_is_there_when_it_is_posted),
+		cmocka_unit_test(a_read_is_there_when_it_is_posted),
+		cmocka_unit_test(an_atomic_is_executed_when_it_is_posted),
+		cmocka_unit_test(a_part_of_a_page_that_counts_from_zero),
+		cmocka_unit_test(a_write_behind_others_goes_their_way),
+		cmocka_unit_test(a_process_that_is_stopped_is_written_to),
+		cmocka_unit_test(a_consumer_maps_it_himself),
+		cmocka_unit_test(the_tail_is_stored_last),
+		cmocka_unit_test(which_memory_is_mapped),
+		cmocka_unit_test(either_side_may_switch_it_off),
+		cmocka_unit_test(mapping_alone_can_be_switched_off),
+		cmocka_unit_test(more_regions_than_are_mapped),
+		cmocka_unit_test(nothing_is_stored_beyond_a_region),
+		cmocka_unit_test(what_a_region_is_not_for),
+		cmocka_unit_test(a_sink_that_is_not_to_be_written),
+		cmocka_unit_test(what_was_taken_back_is_not_written),
+		cmocka_unit_test(what_was_taken_back_meanwhile_is_not_given_out),
+		cmocka_unit_test(who_is_within_a_write_is_waited_for),
+		cmocka_unit_test(who_stays_within_is_given_up),
+		cmocka_unit_test(who_is_dead_is_not_waited_for),
+		cmocka_unit_test(a_target_that_lies_gets_it_by_the_ring),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_soft_wakeup.c - the socket that is polled wakes nobody, and does so again as soon as pollers
+ * are gone: whoever takes over finds what came meanwhile. Data goes over TCP. */
+#include "test/unit/soft_ends.h"
+#include "dapl/soft/progress/progress.h"
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+enum { OVER_TCP = 3 };		/* both ends */
+
+static struct end *polls = &ends[1], *other = &ends[0];
+
+static void let_go(void)
+{
+	dapl_spin_unlock(&polls->dev->owner_lock);
+	soft_progress_unlock(polls->dev);
+}
+
+static void send_one(void)
+{
+	post_receive(polls);
+	post_to_other(IBV_WR_SEND, 8, 0);
+}
+
+/* Sends until the socket of the end that polls is quiet, and keeps it so: nobody takes over before
+ * let_go. */
+static void hold_quiet(void)
+{
+	time_t end = now() + LIMIT_S;
+
+	for (;;) {
+		send_one();
+		done(polls);
+		served = polls;			/* it tells the other only when it polls again */
+		done(other);
+		served = NULL;
+		soft_progress_lock(polls->dev);
+		dapl_spin_lock(&polls->dev->owner_lock);
+		if (polls->dev->suppressed == polls->conn)
+			return;
+		let_go();
+		assert_true(now() <= end);
+	}
+}
+
+/* While the socket is held: the message lies in it. */
+static void send_into_socket(void)
+{
+	time_t end = now() + LIMIT_S;
+	int bytes = 0;
+
+	send_one();
+	while (!bytes) {
+		OK(ioctl(polls->conn->fd, FIONREAD, &bytes));
+		assert_true(now() <= end);
+	}
+}
+
+static int mark(void)
+{
+	socklen_t length = sizeof(int);
+	int bytes = 0;
+
+	OK(getsockopt(polls->conn->fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, &length));
+	return bytes;
+}
+
+static bool acks(void)
+{
+	struct pollfd set = { .fd = polls->dev->data_epoll, .events = POLLIN };
+
+	return poll(&set, 1, 0) > 0;
+}
+
+static const struct dapl_conn *suppressed(void)
+{
+	return __atomic_load_n(&polls->dev->suppressed, __ATOMIC_RELAXED);
+}
+
+static uint32_t delivered(void)
+{
+	uint32_t n;
+
+	soft_progress_lock(polls->dev);
+	n = polls->conn->delivered;
+	soft_progress_unlock(polls->dev);
+	return n;
+}
+
+static void await_delivery(uint32_t n)
+{
+	time_t end = now() + LIMIT_S;
+
+	while (delivered() != n) {
+		assert_true(now() <= end);
+		usleep(100);
+	}
+}
+
+static int open_over_tcp(void **state)
+{
+	(void)state;
+	open_two(OVER_TCP);
+	return 0;
+}
+
+static int close_ends(void **state)
+{
+	(void)state;
+	close_two();
+	return 0;
+}
+
+static void what_comes_for_a_poller_wakes_nobody(void **state)
+{
+	uint32_t before;
+
+	(void)state;
+	hold_quiet();
+	before = polls->conn->delivered;
+	send_into_socket();
+	assert_true(mark() > 1);
+	assert_false(acks());
+	let_go();
+	done(polls);
+	done(other);
+	assert_int_equal(delivered(), before + 1);
+}
+
+static void who_stopped_polling_is_served(void **state)
+{
+	uint32_t before;
+
+	(void)state;
+	hold_quiet();
+	before = polls->conn->delivered;
+	send_into_socket();
+	let_go();
+	await_delivery(before + 1);		/* not one poll */
+	assert_int_equal(mark(), 1);
+	assert_null(suppressed());
+	send_one();
+	await_delivery(before + 2);
+}
+
+static void await_event(void)
+{
+	struct pollfd channel = { .fd = polls->channel->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+
+	assert_int_equal(poll(&channel, 1, LIMIT_S * 1000), 1);
+	OK(soft_channel_get(polls->channel, &cq));
+}
+
+/* Looks once more before it sleeps, as one must. */
+static void who_sleeps_is_woken(void **state)
+{
+	struct ibv_wc wc;
+
+	(void)state;
+	for (int unexpected = 0; unexpected < 2; unexpected++) {
+		hold_quiet();
+		if (!unexpected)
+			send_into_socket();
+		let_go();
+		OK(ibv_req_notify_cq(polls->cq, 0));
+		assert_null(suppressed());
+		assert_int_equal(mark(), 1);
+		if (unexpected)
+			send_one();
+		while (!ibv_poll_cq(polls->cq, 1, &wc))
+			await_event();
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+		done(other);
+	}
+}
+
+static void an_end_is_heard(void **state)
+{
+	(void)state;
+	hold_quiet();
+	let_go();
+	OK(ops->disconnect(other->conn));
+	wait_up(polls, CLOSED);
+	assert_null(suppressed());
+}
+
+static void a_large_message_comes_whole(void **state)
+{
+	(void)state;
+	for (uint32_t length = 1024; length <= HALF; length *= 3) {
+		hold_quiet();
+		let_go();
+		pattern(other->buf, length, length);
+		post_receive(polls);
+		post_to_other(IBV_WR_SEND, length, 0);
+		done(polls);
+		done(other);
+		assert_true(has_pattern(polls->buf + HALF, length, length));
+	}
+}
+
+#define WITH_ENDS(test) cmocka_unit_test_setup_teardown(test, open_over_tcp, close_ends)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_ENDS(what_comes_for_a_poller_wakes_nobody),
+		WITH_ENDS(who_stopped_polling_is_served),
+		WITH_ENDS(who_sleeps_is_woken),
+		WITH_ENDS(an_end_is_heard),
+		WITH_ENDS(a_large_message_comes_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

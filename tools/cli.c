@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* cli.c - see cli.h. */
+#include "cli.h"
+#include "config.h"
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *program_name = "?", *usage_text = "";
+static jmp_buf *recovery;
+static bool (*failure_hook)(void);
+
+void cli_init(const char *program, const char *usage)
+{
+	program_name = program;
+	usage_text = usage;
+	opterr = 0;
+}
+
+static void print_line(const char *fmt, va_list args)
+{
+	char line[1024];
+	int head = snprintf(line, sizeof line, "%s: ", program_name);
+
+	vsnprintf(line + head, sizeof line - head, fmt, args);
+	fprintf(stderr, "%s\n", line);
+}
+
+void fail(const char *fmt, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	if (recovery || !failure_hook || !failure_hook()) {
+		va_start(args, fmt);
+		print_line(fmt, args);
+		va_end(args);
+	}
+	if (recovery)
+		longjmp(*recovery, 1);
+	exit(CLI_FAILURE);
+}
+
+void usage_error(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	print_line(fmt, args);
+	va_end(args);
+	fprintf(stderr, "Try '%s --help'.\n", program_name);
+	exit(CLI_USAGE);
+}
+
+void usage_error_option(char *const *argv, int c)
+{
+	const char *word = argv[optind - 1];
+
+	if (optopt && optopt < 256 && isprint(optopt))
+		usage_error(c == ':' ? "option -%c needs a value" : "unknown option -%c", optopt);
+	if (c == ':')
+		usage_error("option %s needs a value", word);
+	if (optopt)
+		usage_error("option %.*s takes no value", (int)strcspn(word, "="), word);
+	usage_error("unknown or ambiguous option %s", word);
+}
+
+bool cli_attempt(void (*work)(void *arg), void *arg)
+{
+	jmp_buf here;
+	bool good = false;
+
+	recovery = &here;
+	if (!setjmp(here)) {
+		work(arg);
+		good = true;
+	}
+	recovery = NULL;
+	return good;
+}
+
+void cli_on_failure(bool (*hook)(void))
+{
+	failure_hook = hook;
+}
+
+unsigned long cli_number(const char *option, const char *text, unsigned long min, unsigned long max)
+{
+	char *end = NULL;
+	unsigned long value;
+
+	errno = 0;
+	value = isdigit((unsigned char)text[0]) ? strtoul(text, &end, 10) : 0;
+	if (!end || *end || errno || value < min || value > max)
+		usage_error("%s: \"%s\" found, a number from %lu to %lu expected", option, text, min, max);
+	return value;
+}
+
+double cli_positive(const char *option, const char *text, double max)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	/* the comparison is false for nan, too */
+	if (end == text || *end || !(value > 0 && value <= max))
+		usage_error("%s: \"%s\" found, a number above 0 and up to %g expected", option, text, max);
+	return value;
+}
+
+void cli_print_help(void)
+{
+	fputs(usage_text, stdout);
+	cli_finish();
+}
+
+void cli_print_version(void)
+{
+	printf("%s (%s) %s\n", program_name, PACKAGE_NAME, PACKAGE_VERSION);
+	cli_finish();
+}
+
+void cli_finish(void)
+{
+	if (fflush(stdout) || ferror(stdout) || (close(STDOUT_FILENO) && errno != EBADF)) {
+		fprintf(stderr, "%s: the output could not be written: %s\n", program_name, strerror(errno));
+		exit(CLI_FAILURE);
+	}
+	exit(0);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* cli.h - what every tool does on its command line: numbers of options, the one line that a
+ * failure prints, exit statuses, --version, and the check that the output was written.
+ * The exit status is 0 on success, CLI_FAILURE or CLI_USAGE. Names of DAT events and
+ * statuses are names.h's job. */
+#ifndef TOOLS_CLI_H
+#define TOOLS_CLI_H
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { CLI_FAILURE = 1, CLI_USAGE = 2 };
+
+/* Prepares stdout for cli_finish(). `program` and `usage` must stay valid. Call it first. */
+void cli_init(const char *program, const char *usage);
+
+/* Prints "PROGRAM: text" on stderr. Without a recovery point (cli_attempt) the program exits with
+ * CLI_FAILURE, else the attempt ends. */
+void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* Prints the line and where to read more; exits with CLI_USAGE. */
+void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* For getopt_long's '?' and ':', whose own message is off (opterr 0): names the option. */
+void usage_error_option(char *const *argv, int c) __attribute__((noreturn));
+
+/* Calls work(arg). Returns false when fail() ended it; its line has been printed then. */
+bool cli_attempt(void (*work)(void *arg), void *arg);
+/* fail() prints nothing when it ends the program and `hook` returns true. */
+void cli_on_failure(bool (*hook)(void));
+
+/* The number that `text`, the value of `option`, is. Anything else, "nan" too, is a usage error that
+ * tells what was found and what was expected. */
+unsigned long cli_number(const char *option, const char *text, unsigned long min, unsigned long max);
+/* Greater than 0, at most `max`. */
+double cli_positive(const char *option, const char *text, double max);
+
+void cli_print_help(void);	/* exits */
+void cli_print_version(void);	/* exits */
+/* Ends the program with status 0; with CLI_FAILURE if stdout could not be written. */
+void cli_finish(void) __attribute__((noreturn));
+
+#endif
