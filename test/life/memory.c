@@ -3,6 +3,7 @@
  * the end of a file; the result is the same on every device. And, on the software device,
  * memory that is unmapped while it is registered. */
 #include "life.h"
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,9 +11,14 @@
 
 enum { PAGE = 4096, SIZE = 4 * PAGE };
 
+/* Far below the addresses that the kernel chooses: when a test unmaps these pages, a mapping
+ * that another thread of the process makes does not take their place. */
 static char *some_memory(int protection)
 {
-	char *at = mmap(NULL, SIZE, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static uintptr_t hint = 0x300000000000;
+	char *at = mmap((void *)hint, SIZE, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	hint += 16 * SIZE;
 
 	EXPECT(at != MAP_FAILED);
 	return at;
