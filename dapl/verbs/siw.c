@@ -183,12 +183,14 @@ static void hand_out(struct siw_cq *cq, const struct ibv_wc *wc)
 	cq->ready[(cq->head + cq->count++) & (cq->size - 1)] = *wc;
 }
 
+/* Only the first failure has a cause of its own. Of a request that siw begins to transmit on the
+ * connection that has ended, it reports a QP operation error. */
 static void complete(struct siw_qp *q, struct request *r)
 {
-	if (r->wc.status != IBV_WC_SUCCESS)
-		q->failed = true;
-	else if (q->failed)
+	if (q->failed)
 		r->wc.status = IBV_WC_WR_FLUSH_ERR;
+	else if (r->wc.status != IBV_WC_SUCCESS)
+		q->failed = true;
 	if (r->signaled || r->wc.status != IBV_WC_SUCCESS)
 		hand_out(q->cq, &r->wc);
 }

@@ -340,6 +340,17 @@ static void nothing_succeeds_behind_a_failure(void **state)
 	handed_out(2, IBV_WC_WR_FLUSH_ERR);
 }
 
+static void only_the_first_failure_has_a_cause(void **state)
+{
+	(void)state;
+	reads(1);
+	sends(2);
+	complete_with(0, IBV_WC_REM_ACCESS_ERR);
+	complete_with(1, IBV_WC_LOC_QP_OP_ERR);
+	handed_out(1, IBV_WC_REM_ACCESS_ERR);
+	handed_out(2, IBV_WC_WR_FLUSH_ERR);
+}
+
 static void nothing_comes_after_the_end(void **state)
 {
 	(void)state;
@@ -430,6 +441,7 @@ int main(void)
 		TEST(a_short_send_on_two_pages_is_inlined),
 		TEST(a_read_that_is_flushed_twice_is_told_once),
 		TEST(nothing_succeeds_behind_a_failure),
+		TEST(only_the_first_failure_has_a_cause),
 		TEST(nothing_comes_after_the_end),
 		TEST(a_refused_post_leaves_no_trace),
 		TEST(the_queue_has_its_depth),
