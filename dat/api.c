@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* api.c - the calls that go to a provider: look at the handle, jump through the table of
- * the object's provider. Boring on purpose. All other checks are the provider's; opening
- * and closing an IA is ia.c's.
+/* api.c - the calls that go to a provider: check the handle, then jump through the table of the
+ * object's provider. All other checks are the provider's. Opening and closing an IA is in ia.c.
  *
- * A handle that cannot be an object's is told by one comparison: NULL, and the small
- * numbers that are IA handles (the codes: calls.md 0.2). An IA must be open, so neither
- * a closed one nor a provider's own pointer gets through (registry.md 3). The functions
- * that the reference library never had look for an empty slot: a provider made for that
- * library may have left one. */
+ * One comparison recognises values that cannot be an object's handle: NULL and the small
+ * integers of IA handles (their error codes: calls.md 0.2). An IA must be open: the handle of
+ * a closed IA and a provider's own pointer are refused (registry.md 3). The functions that the
+ * reference library does not have check for an empty slot: a provider made for that library
+ * may have left one. */
 #include "dat/error.h"
 #include "dat/ia.h"
 #include "dat/loader.h"
 
 #define BAD_HANDLE(kind) DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE##kind)
-#define LACKING DAT_ERROR(DAT_NOT_IMPLEMENTED, 0)
+#define NOT_IMPLEMENTED DAT_ERROR(DAT_NOT_IMPLEMENTED, 0)
 
 #define no_object(handle) is_ia_handle(handle)
 
-/* --- IA handles: the consumer has a number, the provider gets its own pointer ------ */
+/* --- calls on an IA: the consumer's integer becomes the provider's pointer ----------- */
 
 EXPORT DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *async_evd,
 			       DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
@@ -49,7 +48,7 @@ EXPORT DAT_RETURN dat_cno_fd_create(DAT_IA_HANDLE ia, DAT_FD *fd, DAT_CNO_HANDLE
 	if (!own)
 		return BAD_HANDLE(_IA);
 	if (!provider_of(own)->cno_fd_create_func)
-		return LACKING;
+		return NOT_IMPLEMENTED;
 	return provider_of(own)->cno_fd_create_func(own, fd, cno);
 }
 
@@ -171,7 +170,7 @@ EXPORT DAT_RETURN dat_csp_create(DAT_IA_HANDLE ia, DAT_COMM *comm,
 	if (!own)
 		return BAD_HANDLE(_IA);
 	if (!provider_of(own)->csp_create_func)
-		return LACKING;
+		return NOT_IMPLEMENTED;
 	return provider_of(own)->csp_create_func(own, comm, address, evd, csp);
 }
 
@@ -215,7 +214,7 @@ EXPORT DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT c
 	if (no_object(ep))
 		return BAD_HANDLE(_EP);
 	if (!provider_of(ep)->ep_post_send_with_invalidate_func)
-		return LACKING;
+		return NOT_IMPLEMENTED;
 	return provider_of(ep)->ep_post_send_with_invalidate_func(ep, count, iov, cookie,
 								  flags, invalidate,
 								  rmr_context);
@@ -250,7 +249,7 @@ EXPORT DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep,
 	if (no_object(ep))
 		return BAD_HANDLE(_EP);
 	if (!provider_of(ep)->ep_post_rdma_read_to_rmr_func)
-		return LACKING;
+		return NOT_IMPLEMENTED;
 	return provider_of(ep)->ep_post_rdma_read_to_rmr_func(ep, local, cookie, remote,
 							      flags);
 }
@@ -344,7 +343,7 @@ EXPORT DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR add
 	if (no_object(ep))
 		return BAD_HANDLE(_EP);
 	if (!provider_of(ep)->ep_common_connect_func)
-		return LACKING;
+		return NOT_IMPLEMENTED;
 	return provider_of(ep)->ep_common_connect_func(ep, address, timeout,
 						       private_data_size, private_data);
 }
@@ -503,7 +502,7 @@ EXPORT DAT_RETURN dat_cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd)
 	if (no_object(cno))
 		return BAD_HANDLE(_CNO);
 	if (!provider_of(cno)->cno_trigger_func)
-		return LACKING;
+		return NOT_IMPLEMENTED;
 	return provider_of(cno)->cno_trigger_func(cno, evd);
 }
 
@@ -543,7 +542,7 @@ EXPORT DAT_RETURN dat_rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr)
 	if (no_object(pz))
 		return BAD_HANDLE(_PZ);
 	if (!provider_of(pz)->rmr_create_for_ep_func)
-		return LACKING;
+		return NOT_IMPLEMENTED;
 	return provider_of(pz)->rmr_create_for_ep_func(pz, rmr);
 }
 
@@ -644,7 +643,7 @@ EXPORT DAT_RETURN dat_csp_query(DAT_CSP_HANDLE csp, DAT_CSP_PARAM_MASK mask,
 	if (no_object(csp))
 		return BAD_HANDLE(_CSP);
 	if (!provider_of(csp)->csp_query_func)
-		return LACKING;
+		return NOT_IMPLEMENTED;
 	return provider_of(csp)->csp_query_func(csp, mask, param);
 }
 
@@ -653,7 +652,7 @@ EXPORT DAT_RETURN dat_csp_free(DAT_CSP_HANDLE csp)
 	if (no_object(csp))
 		return BAD_HANDLE(_CSP);
 	if (!provider_of(csp)->csp_free_func)
-		return LACKING;
+		return NOT_IMPLEMENTED;
 	return provider_of(csp)->csp_free_func(csp);
 }
 
@@ -690,7 +689,7 @@ EXPORT DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL conn_qual)
 
 /* --- any kind of handle ------------------------------------------------------- */
 
-/* The provider's object; NULL for a number that is no open IA. */
+/* Returns the provider's object, or NULL for an integer that is no open IA. */
 static inline DAT_HANDLE object_from(DAT_HANDLE handle)
 {
 	return no_object(handle) ? ia_from(handle) : handle;
@@ -732,12 +731,12 @@ static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list ar
 	if (!handle)
 		return op == DAT_OPEN_EXTENSION_BASE ? ia_query_open(args) : BAD_HANDLE(1);
 	if (!ia_extensions_seen())
-		return LACKING;
+		return NOT_IMPLEMENTED;
 	object = object_from(handle);
 	if (!object)
 		return BAD_HANDLE(1);
 	if (!provider_of(object)->handle_extendedop_func)
-		return LACKING;
+		return NOT_IMPLEMENTED;
 	return provider_of(object)->handle_extendedop_func(object, op, args);
 }
 
@@ -753,8 +752,8 @@ EXPORT DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, ...)
 	return ret;
 }
 
-/* Both ways, for providers (registry.md 3): a number gives the provider's IA, the
- * provider's IA its number. */
+/* Converts both ways, for providers (registry.md 3): an integer to the provider's IA, the
+ * provider's IA to its integer. */
 EXPORT DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *result)
 {
 	DAT_IA_HANDLE other = is_ia_handle(handle) ? ia_from(handle) : ia_handle_of(handle);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* closed.c - handles that outlive their provider. A provider that is unloaded hands over the
- * memory of its last freed objects. Their first word then leads to a table of calls that
- * refuse, so that a program that frees an object after it closed the IA gets an error. The
- * dispatch in api.c is the same for all handles. */
+/* closed.c - objects whose handles may still be in use after their provider is unloaded. The
+ * provider hands over the memory of the objects that it freed last. Their first word then
+ * points to a table of calls that return an error, so that a program that frees an object
+ * after it closed the IA gets INVALID_HANDLE. The dispatch in api.c is the same for all
+ * handles. */
 #include "dat/error.h"
 #include "dat/closed.h"
 #include <dat/dat_registry.h>
@@ -10,14 +11,14 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-enum { KEEP = 256 };	/* objects; the oldest is freed for a newer one */
+enum { KEEP = 256 };	/* objects; a new one replaces the oldest */
 
 static DAT_RETURN refuse(void)
 {
 	return DAT_ERROR(DAT_INVALID_HANDLE, DAT_NO_SUBTYPE);
 }
 
-/* All calls of the table: they return alike, and `refuse` looks at no argument. */
+/* All calls of the table return the same error: `refuse` looks at no argument. */
 union closed_provider {
 	DAT_PROVIDER table;
 	struct {
@@ -31,7 +32,7 @@ _Static_assert(offsetof(DAT_PROVIDER, ia_open_func) ==
 	       offsetof(union closed_provider, words.call), "the calls begin with ia_open");
 
 static union closed_provider closed;
-static void *kept[KEEP];	/* a ring */
+static void *kept[KEEP];	/* a ring buffer */
 static unsigned next;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

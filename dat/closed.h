@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* closed.h - handles that outlive their provider. */
+/* closed.h - objects whose handles may still be in use after their provider is unloaded. */
 #ifndef DAT_CLOSED_H
 #define DAT_CLOSED_H
 
-/* For providers that are being unloaded: takes over an object of theirs, from malloc or
- * aligned_alloc, that a consumer may still have a handle of. Its first word is written. */
+/* Called by a provider that is being unloaded. Takes over an object from malloc() or
+ * aligned_alloc() that a consumer may still have a handle of. Overwrites its first word. */
 void dats_keep_closed(void *object);
 
-/* At unload of the registry. */
+/* Called at unload of the registry. */
 void closed_fini(void);
 
 #endif

@@ -19,7 +19,7 @@ struct token {
 };
 
 struct line {
-	char *at, *end;		/* what is left of it */
+	char *at, *end;		/* the rest of the line */
 	bool unterminated;	/* ended inside a quoted field */
 	const char *opened;	/* the quotation mark of the last quoted field */
 };
@@ -42,7 +42,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Takes away the quotes and backslashes in place: the result is never longer. */
+/* Removes the quotes and backslashes in place: the result is never longer. */
 static bool next_quoted(struct line *line, struct token *token)
 {
 	char *out = line->at + 1;
@@ -63,8 +63,8 @@ static bool next_quoted(struct line *line, struct token *token)
 	return true;
 }
 
-/* False at the end of the line, at a comment, or in an unterminated quotation. A
- * quotation mark ends an unquoted word; a # begins a comment only where a word could. */
+/* Returns false at the end of the line, at a comment, or in an unterminated quotation. A
+ * quotation mark ends an unquoted word. A # begins a comment only where a word could begin. */
 static bool next_token(struct line *line, struct token *token)
 {
 	while (line->at < line->end && is_blank(*line->at))
@@ -96,7 +96,7 @@ static char *token_dup(const struct token *token)
 	return copy;
 }
 
-/* Reads digits off the front of a token. */
+/* Takes the digits at the beginning of a token. */
 static bool take_number(struct token *token, DAT_UINT32 *number)
 {
 	DAT_UINT32 value = 0;
@@ -161,7 +161,7 @@ static bool take_default(struct token token, struct conf_entry *entry)
 static bool take_library(struct token token, struct conf_entry *entry)
 {
 	(void)entry;
-	return token.length > 0;	/* dlopen("") is this program itself */
+	return token.length > 0;	/* dlopen("") opens the program itself */
 }
 
 static bool take_version(struct token token, struct conf_entry *entry)
@@ -199,9 +199,9 @@ static const struct field {
 	[F_PLATFORM]  = { "platform_params", "", take_any },
 };
 
-/* --- what is wrong with a line ------------------------------------------------ */
+/* --- messages about a wrong line ---------------------------------------------- */
 
-/* The found value for a message: short, and safe for a terminal. */
+/* Returns the found value for a message: short, and without control characters. */
 static const char *printable(const struct token *token, char *out)
 {
 	size_t i, n = token->length > FOUND_MAX ? FOUND_MAX : token->length;
@@ -221,23 +221,23 @@ static const char *printable(const struct token *token, char *out)
 
 #define PRINTABLE_SIZE (4 * FOUND_MAX + sizeof("..."))
 
-static void complain(const struct parser *parser, const char *message)
+static void report_line(const struct parser *parser, const char *message)
 {
 	parser->report(parser->arg, parser->file, parser->line, message);
 }
 
-static void complain_field(const struct parser *parser, const struct token *words, int i)
+static void report_field(const struct parser *parser, const struct token *words, int i)
 {
 	char name[PRINTABLE_SIZE], found[PRINTABLE_SIZE], message[512];
 
 	snprintf(message, sizeof(message), "\"%s\": %s is \"%s\"; expected %s; entry ignored",
 		 printable(&words[F_NAME], name), fields[i].name, printable(&words[i], found),
 		 fields[i].expected);
-	complain(parser, message);
+	report_line(parser, message);
 }
 
-static void complain_count(const struct parser *parser, const struct token *words,
-			   size_t count)
+static void report_count(const struct parser *parser, const struct token *words,
+			 size_t count)
 {
 	char name[PRINTABLE_SIZE], message[512];
 
@@ -246,12 +246,13 @@ static void complain_count(const struct parser *parser, const struct token *word
 		 "platform_params); entry ignored", printable(&words[F_NAME], name),
 		 count > FIELDS ? "more than " : "", count > FIELDS ? (size_t)FIELDS : count,
 		 count == 1 ? "" : "s");
-	complain(parser, message);
+	report_line(parser, message);
 }
 
-/* The mark that is missing may be another one than that of the last field. */
-static void complain_unterminated(const struct parser *parser, const struct token *words,
-				  size_t count, size_t column)
+/* The missing mark need not be the last field's, so the message names the column of the mark
+ * that is left alone. */
+static void report_unterminated(const struct parser *parser, const struct token *words,
+				size_t count, size_t column)
 {
 	char name[PRINTABLE_SIZE], message[512];
 
@@ -259,7 +260,7 @@ static void complain_unterminated(const struct parser *parser, const struct toke
 		 "the line: the quotation mark in column %zu has no partner; line ignored",
 		 count ? "\"" : "", count ? printable(&words[F_NAME], name) : "",
 		 count ? "\": " : "", column);
-	complain(parser, message);
+	report_line(parser, message);
 }
 
 /* --- entries ------------------------------------------------------------------ */
@@ -278,7 +279,8 @@ static struct conf_entry *conf_new_entry(struct conf *conf)
 	return &conf->entries[conf->count];
 }
 
-/* Keeps `entry` (a copy) with its two strings, which it takes; NULL: they had no memory. */
+/* Keeps a copy of `entry`, and takes its two strings. A string that is NULL could not be
+ * allocated. */
 static int conf_keep(struct conf *conf, struct conf_entry entry, char *library,
 		     char *ia_params)
 {
@@ -302,7 +304,7 @@ static int parse_entry(struct parser *parser, const struct token words[FIELDS])
 
 	for (int i = 0; i < FIELDS; i++)
 		if (!fields[i].take(words[i], &entry)) {
-			complain_field(parser, words, i);
+			report_field(parser, words, i);
 			return 0;
 		}
 	return conf_keep(parser->conf, entry, token_dup(&words[F_LIBRARY]),
@@ -321,13 +323,13 @@ static void parse_include(struct parser *parser, const struct token *what)
 	}
 	snprintf(message, sizeof(message), "include is \"%s\"; expected \"auto\"; line ignored",
 		 printable(what, found));
-	complain(parser, message);
+	report_line(parser, message);
 }
 
 /* An entry has eight fields, also one named "include". */
-static void complain_include(const struct parser *parser, size_t count)
+static void report_include(const struct parser *parser, size_t count)
 {
-	complain(parser, count == 1 ?
+	report_line(parser, count == 1 ?
 		 "include is alone on its line; expected \"include auto\"; line ignored" :
 		 "include has more than one word after it; expected \"include auto\"; line ignored");
 }
@@ -339,25 +341,25 @@ static int parse_line(struct parser *parser, char *text, size_t length)
 	size_t count = 0;
 
 	if (memchr(text, '\0', length)) {
-		complain(parser, "a NUL byte; expected text; line ignored");
+		report_line(parser, "a NUL byte; expected text; line ignored");
 		return 0;
 	}
 	while (count <= FIELDS && next_token(&line, &words[count]))
 		count++;
 	if (line.unterminated)
-		complain_unterminated(parser, words, count, line.opened - text + 1);
+		report_unterminated(parser, words, count, line.opened - text + 1);
 	else if (count == 2 && token_is(&words[0], "include"))
 		parse_include(parser, &words[1]);
 	else if (count == FIELDS)
 		return parse_entry(parser, words);
 	else if (count && count < FIELDS && token_is(&words[0], "include"))
-		complain_include(parser, count);
+		report_include(parser, count);
 	else if (count)
-		complain_count(parser, words, count);
+		report_count(parser, words, count);
 	return 0;
 }
 
-/* Editors of other systems put this in front of UTF-8 text. */
+/* Some editors put this in front of UTF-8 text. */
 static size_t byte_order_mark(const char *text, size_t length)
 {
 	return length >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;

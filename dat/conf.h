@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conf.h - the text of a dat.conf as an array of entries.
- * Which files there are, and what is made of the entries, is not decided here. */
+/* conf.h - parses the text of a dat.conf into an array of entries. Which files are read, and
+ * what the entries are used for, is decided elsewhere. */
 #ifndef DAT_CONF_H
 #define DAT_CONF_H
 #include <dat/udat.h>
@@ -9,29 +9,30 @@
 
 struct conf_entry {
 	DAT_PROVIDER_INFO info;	/* name, version and thread safety: the key */
-	bool is_default;	/* "nondefault" entries only hide made-up ones */
+	bool is_default;	/* a "nondefault" entry only hides a generated one */
 	char *library;
 	char *ia_params;
-	const char *file;	/* where it stands; NULL: made up */
+	const char *file;	/* the file of the entry; NULL: generated */
 	unsigned line;
 };
 
 struct conf {
 	struct conf_entry *entries;	/* in the order of the text */
 	size_t count, room;
-	bool wants_auto;	/* "include auto" was found, and was first before */
-	size_t auto_at;		/* this entry */
+	bool wants_auto;	/* "include auto" was found */
+	size_t auto_at;		/* its first place: before this entry */
 };
 
-/* Told of each line that is no entry: where, and a sentence without full stop. */
+/* Called for each line that is no entry. `message` is a sentence without full stop. */
 typedef void conf_report(void *arg, const char *file, unsigned line, const char *message);
 
-/* Appends the entries of `text` to `conf` (zeroed before the first use). `file` is kept,
- * not copied. 0 or ENOMEM; a line that is wrong is reported and left out. */
+/* Appends the entries of `text` to `conf`, which is zeroed before the first use. `file` is
+ * kept, not copied. Returns 0 or ENOMEM. A wrong line is reported and left out. */
 int conf_parse(struct conf *conf, const char *text, size_t length, const char *file,
 	       conf_report *report, void *arg);
 
-/* Appends a u2.0 nonthreadsafe default entry. 0, ENOMEM, or EINVAL for an impossible name. */
+/* Appends a u2.0 nonthreadsafe default entry. Returns 0, ENOMEM, or EINVAL for a name that is
+ * empty or too long. */
 int conf_add(struct conf *conf, const char *name, const char *library,
 	     const char *ia_params);
 

@@ -7,9 +7,9 @@ enum dbg {
 	DBG_ERROR        = 0x1,		/* the default: what an administrator must know */
 	DBG_GENERIC      = 0x2,
 	DBG_STATIC       = 0x4,		/* entries of dat.conf */
-	DBG_DYNAMIC      = 0x8,		/* providers registered by code */
-	DBG_PROVIDER_API = 0x10,	/* what providers call */
-	DBG_CONSUMER_API = 0x20,	/* what programs call, the data path excepted */
+	DBG_DYNAMIC      = 0x8,		/* providers that register themselves */
+	DBG_PROVIDER_API = 0x10,	/* calls of providers */
+	DBG_CONSUMER_API = 0x20,	/* calls of programs, except data transfer */
 };
 
 #endif

@@ -27,11 +27,11 @@ struct names {
 
 struct found {
 	struct names netdevs;	/* each once, in the order of the devices */
-	struct names roce;	/* those of them with RoCE */
+	struct names roce;	/* those with RoCE */
 	struct names ports;	/* "<device> <port>" */
 	int err;		/* ENOMEM, EMFILE, ENFILE */
 	const char *sysfs;
-	char gid[64];		/* that netdev_with_gid() looks for */
+	char gid[64];		/* the GID that netdev_with_gid() searches for */
 };
 
 static void note(struct found *found, int err)
@@ -79,7 +79,7 @@ static int names_add(struct names *list, const char *name)
 	return 0;
 }
 
-/* mlx5_2 before mlx5_10 */
+/* Sorts mlx5_2 before mlx5_10. */
 static int by_number(const void *a, const void *b)
 {
 	return strverscmp(*(char *const *)a, *(char *const *)b);
@@ -87,7 +87,8 @@ static int by_number(const void *a, const void *b)
 
 /* --- sysfs -------------------------------------------------------------------- */
 
-/* One value. The attributes of an unused GID fail to be read: false. */
+/* Reads one value. Returns false if it cannot be read, as with the attributes of an unused
+ * GID. */
 static bool read_value(char *value, size_t size, const char *dir, const char *file)
 {
 	char path[PATH_MAX];
@@ -108,8 +109,8 @@ static bool read_value(char *value, size_t size, const char *dir, const char *fi
 	return value[0] != '\0';
 }
 
-/* The names in a directory, sorted; none when there is no such directory. 0 or what there
- * was not enough of. */
+/* Appends the names in a directory, sorted; none if there is no such directory. Returns 0, or
+ * the error number of a shortage. */
 static int list_dir(struct names *list, const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -149,8 +150,8 @@ static void found_netdev(struct found *found, const char *name, bool roce)
 		note(found, names_add(&found->roce, name));
 }
 
-/* The network devices of a port's GIDs. A table has up to a thousand places, filled from
- * its beginning with few gaps: a long gap is taken for the end. */
+/* Finds the network devices of a port's GIDs. A table has up to a thousand entries and is
+ * filled from its beginning with few gaps: GID_GAP unused entries in a row are its end. */
 static bool netdevs_of_gids(struct found *found, const char *port, bool roce)
 {
 	char file[64], name[64];
@@ -250,7 +251,7 @@ static void device_of_class(struct found *found, const char *class, const char *
 
 /* --- entries ------------------------------------------------------------------ */
 
-/* An impossible name (sysfs has none) is left out. */
+/* Leaves out a name that is too long; sysfs has none. */
 static int add(struct conf *conf, const char *library, const char *params,
 	       const char *name_fmt, ...)
 {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define NAME_BYTES 64		/* longer than any known name */
-#define NEAR 2			/* edits; more of them make another word */
+#define NEAR 2			/* edits; a name that needs more is another word */
 
 static const char *const known[] = {
 #define X(name, library, by_default, meaning) #name,
@@ -24,7 +24,8 @@ static unsigned min(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* How many insertions, deletions and replacements make b of a. Both have less than NAME_BYTES. */
+/* Returns the number of insertions, deletions and replacements that turn `a` into `b`. Both
+ * are shorter than NAME_BYTES. */
 static unsigned edit_distance(const char *a, const char *b)
 {
 	unsigned row[NAME_BYTES], length = strlen(b);
@@ -44,7 +45,7 @@ static unsigned edit_distance(const char *a, const char *b)
 	return row[length];
 }
 
-/* NULL: none is near. */
+/* Returns NULL if no known name is near. */
 static const char *nearest(const char *name)
 {
 	unsigned best = NEAR + 1, distance;
@@ -93,7 +94,8 @@ static void check(const char *variable)
 		log_report(REPORT_UNKNOWN_VARIABLE, NULL, "the variable %s has no meaning", name);
 }
 
-/* The providers' level is a valid number, or no level; providers report a wrong one. */
+/* Returns whether the providers' trace level is 3 or more. An invalid level counts as none;
+ * the providers report it. */
 static bool providers_trace(void)
 {
 	const char *level = env_get("DAPL_TRACE_LEVEL");

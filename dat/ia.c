@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ia.c - opening and closing an IA, and querying one without opening it, step by step as
- * registry.md 6, 7 and 9 have it. Providers rely on the order of the calls they get. */
+/* ia.c - opens and closes an IA, and queries an IA without opening it. The steps are those of
+ * registry.md 6, 7 and 9, and providers rely on the order of the calls. */
 #include "dat/ia.h"
 #include "common/log.h"
 #include "common/trace.h"
@@ -25,7 +25,7 @@ static bool name_fits(const char *name)
 
 /* --- open --------------------------------------------------------------------- */
 
-/* Its failure is no reason to refuse an IA that is open. */
+/* A failure of the query does not close the IA. */
 static void learn_extensions(DAT_IA_HANDLE ia)
 {
 	DAT_IA_ATTR attr;
@@ -36,14 +36,14 @@ static void learn_extensions(DAT_IA_HANDLE ia)
 		__atomic_store_n(&extensions_seen, true, __ATOMIC_RELAXED);
 }
 
-/* What the registry itself calls. Registering does not ask for it: the reference accepts
- * an empty table, and nobody may ever open it. */
+/* Returns whether the table has the functions that the registry itself calls. Registration
+ * does not check them: the reference accepts an empty table, which may never be opened. */
 static bool can_open(const DAT_PROVIDER *table)
 {
 	return table->ia_open_func && table->ia_query_func && table->ia_close_func;
 }
 
-/* The handle is reserved first: after the provider's open nothing can fail any more. */
+/* Reserves the handle first: no step after the provider's open may fail. */
 static DAT_RETURN open_with(struct provider *provider, const DAT_NAME_PTR name,
 			    DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			    DAT_IA_HANDLE *ia_handle)
@@ -112,9 +112,10 @@ EXPORT DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_
 
 /* --- close -------------------------------------------------------------------- */
 
-/* Programs were written against a registry that finds its reference by what the provider
- * reports of itself, and fails when that is not what was registered. We know better
- * which reference to drop, but keep the answer: it shows a defect of the provider. */
+/* Programs expect the reference's behaviour: it looks up the registration by the name and
+ * version that the provider reports, and fails if they differ from what was registered. This
+ * registry knows the registration without that, but returns the same error: it shows a defect
+ * of the provider. */
 static bool reports_what_it_registered(const DAT_PROVIDER_ATTR *attr, const char *device_name,
 				       const DAT_PROVIDER_INFO *info)
 {
@@ -167,8 +168,8 @@ EXPORT DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 
 /* --- queries without an open ---------------------------------------------------- */
 
-/* An open query. Its handle is the provider's pointer; the registry only remembers which
- * provider to hold, and never looks into a handle that it does not remember. */
+/* An open query. Its handle is the provider's pointer. The registry only remembers which
+ * provider it holds, and never reads through a handle that it does not remember. */
 struct query {
 	struct query *next;
 	DAT_HANDLE handle;
@@ -200,7 +201,7 @@ static struct query *query_unlink(DAT_HANDLE handle)
 	return query;
 }
 
-/* The provider gets the name as its handle, and the arguments after the name. */
+/* The provider gets the name as its handle, and the arguments that follow the name. */
 static DAT_RETURN open_query_with(struct query *query, char *name, va_list args)
 {
 	const DAT_PROVIDER *table = query->provider->table;

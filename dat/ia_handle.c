@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ia_handle.c - the table of open IAs.
  *
- * Slots live in chunks that never move and are freed only at unload, so a look-up needs
- * no lock: a chunk and a slot's `ia` are published with release and read with acquire.
- * Everything else happens under `lock`. A look-up that races with a close gets the IA or
- * NULL; that IA's life is then the consumer's affair, as with any handle. */
+ * Slots live in chunks that never move and are freed only at unload, so a look-up needs no
+ * lock: a chunk and a slot's `ia` are published with release and read with acquire. All other
+ * accesses hold `lock`. A look-up that races with a close gets the IA or NULL. The consumer
+ * must not use a handle that it closes, as with any handle. */
 #include "dat/ia_handle.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct slot {
 	DAT_IA_HANDLE ia;		/* NULL: not open */
 	struct provider *provider;	/* under lock */
 	bool reserved;			/* under lock */
-	bool closing;			/* changes under lock */
+	bool closing;			/* changes under lock; read without it */
 };
 
 static struct slot *chunks[CHUNKS];
@@ -36,7 +36,7 @@ static struct slot *slot_of(DAT_IA_HANDLE handle)
 	return is_ia_handle(handle) ? slot_at((uintptr_t)handle) : NULL;
 }
 
-/* Of a handle that ia_handle_reserve() gave out. */
+/* Returns the slot of a handle that ia_handle_reserve() returned. */
 static struct slot *reserved_slot(DAT_IA_HANDLE handle)
 {
 	uintptr_t index = (uintptr_t)handle;
@@ -56,7 +56,8 @@ DAT_IA_HANDLE ia_from(DAT_IA_HANDLE handle)
 	return slot ? __atomic_load_n(&slot->ia, __ATOMIC_ACQUIRE) : NULL;
 }
 
-/* An IA that is being closed may already share its address with a newer one. */
+/* A new IA may already have the address of an IA that is being closed, so an open one is
+ * preferred. */
 DAT_IA_HANDLE ia_handle_of(DAT_IA_HANDLE ia)
 {
 	unsigned end = __atomic_load_n(&used_end, __ATOMIC_ACQUIRE), closing = 0;
@@ -147,7 +148,7 @@ void ia_handle_release(DAT_IA_HANDLE handle)
 bool ia_handle_close(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia, struct provider **provider)
 {
 	struct slot *slot = slot_of(handle);
-	bool ours = false;
+	bool acquired = false;
 
 	if (!slot)
 		return false;
@@ -156,10 +157,10 @@ bool ia_handle_close(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia, struct provider **
 		__atomic_store_n(&slot->closing, true, __ATOMIC_RELAXED);
 		*ia = slot->ia;
 		*provider = slot->provider;
-		ours = true;
+		acquired = true;
 	}
 	pthread_mutex_unlock(&lock);
-	return ours;
+	return acquired;
 }
 
 void ia_handle_keep(DAT_IA_HANDLE handle)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* loader.c - dlopen and what belongs to it.
+/* loader.c - dlopen() and dlclose() of provider libraries.
  *
- * A bare name is looked for as the dynamic linker does it, and then beside libdat2
- * itself: a stack that is installed away from the system's directories works without
+ * A bare name is searched for as the dynamic linker does it, and then in the directory of
+ * libdat2. So a stack installed outside the system's directories works without
  * LD_LIBRARY_PATH. */
 #include "dat/loader.h"
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* libdat2's own file. */
+/* Returns the path of libdat2 itself. */
 static const char *own_path(void)
 {
 	Dl_info info;
@@ -21,7 +21,7 @@ static const char *own_path(void)
 	return dladdr((void *)own_path, &info) && info.dli_fname ? info.dli_fname : "";
 }
 
-static bool beside_us(const char *name, char *path, size_t size)
+static bool find_beside_libdat2(const char *name, char *path, size_t size)
 {
 	const char *own = own_path(), *slash = strrchr(own, '/');
 
@@ -30,9 +30,10 @@ static bool beside_us(const char *name, char *path, size_t size)
 	       !access(path, R_OK);
 }
 
-/* Providers need not link to libdat2, they expect to find it loaded. In a program that
- * loaded it as a part of a plug-in (RTLD_LOCAL) they would not: make it visible. */
-static void show_ourselves(void)
+/* Providers need not link to libdat2: they expect to find it loaded. They would not find it in
+ * a program that loaded it as a part of a plug-in (RTLD_LOCAL), so this makes its symbols
+ * global. */
+static void make_self_global(void)
 {
 	void *self = dlopen(own_path(), RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
 
@@ -46,27 +47,27 @@ static void *load(const char *name)
 	void *handle = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
 
 	if (!handle) {
-		show_ourselves();
+		make_self_global();
 		handle = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
 	}
 	return handle;
 }
 
-static void keep_reason(char *why, size_t size)
+static void save_dlerror(char *reason, size_t size)
 {
-	const char *reason = dlerror();
+	const char *error = dlerror();
 
-	snprintf(why, size, "%s", reason ? reason : "unknown reason");
+	snprintf(reason, size, "%s", error ? error : "unknown reason");
 }
 
-bool loader_open(struct library *library, const char *name, char *why, size_t size)
+bool loader_open(struct library *library, const char *name, char *reason, size_t size)
 {
 	char path[PATH_MAX];
 
 	library->handle = load(name);
 	if (!library->handle) {
-		keep_reason(why, size);
-		if (beside_us(name, path, sizeof(path)))
+		save_dlerror(reason, size);
+		if (find_beside_libdat2(name, path, sizeof(path)))
 			library->handle = load(path);
 		if (!library->handle)
 			return false;
@@ -77,35 +78,36 @@ bool loader_open(struct library *library, const char *name, char *why, size_t si
 						      DAT_PROVIDER_FINI_FUNC_STR);
 	if (library->init && library->fini)
 		return true;
-	snprintf(why, size, "%s has no %s: it is not a provider", name, library->init ?
+	snprintf(reason, size, "%s has no %s: it is not a provider", name, library->init ?
 		 DAT_PROVIDER_FINI_FUNC_STR : DAT_PROVIDER_INIT_FUNC_STR);
 	loader_close(library);
 	return false;
 }
 
-/* Threads that are in a sleeping call of any provider. */
-static int inside;
+/* Threads that sleep in a call of any provider. */
+static int sleeping_threads;
 
 void loader_enter(void)
 {
-	__atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&sleeping_threads, 1, __ATOMIC_SEQ_CST);
 }
 
 void loader_leave(void)
 {
-	__atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+	__atomic_sub_fetch(&sleeping_threads, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Sleepers of another provider may stay for ever: after 100 ms whoever is left is theirs. */
-static void let_leave(void)
+/* Waits for the threads that sleep in a provider. Threads in another provider may sleep for
+ * ever, so the wait ends after 100 ms. */
+static void wait_for_sleeping_threads(void)
 {
-	for (int i = 0; i < 100 && __atomic_load_n(&inside, __ATOMIC_SEQ_CST); i++)
+	for (int i = 0; i < 100 && __atomic_load_n(&sleeping_threads, __ATOMIC_SEQ_CST); i++)
 		usleep(1000);
 }
 
 void loader_close(struct library *library)
 {
-	let_leave();
+	wait_for_sleeping_threads();
 	dlclose(library->handle);
 	*library = (struct library){ .handle = NULL };
 }
@@ -148,7 +150,7 @@ static bool on_search_path(void *self, const char *name)
 bool loader_finds(const char *name)
 {
 	char path[PATH_MAX];
-	bool found = beside_us(name, path, sizeof(path));
+	bool found = find_beside_libdat2(name, path, sizeof(path));
 	void *self;
 
 	if (found)

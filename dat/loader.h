@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* loader.h - provider libraries: into memory and out again. Nobody else calls dl*.
- * When, and how often, is the registry's affair. */
+/* loader.h - loads and unloads provider libraries. No other file calls the dl functions.
+ * registry.c decides when a library is loaded and unloaded. */
 #ifndef DAT_LOADER_H
 #define DAT_LOADER_H
 #include <dat/udat.h>
@@ -14,16 +14,19 @@ struct library {
 	DAT_PROVIDER_FINI_FUNC fini;
 };
 
-/* False: not to be had, and why, as a text of at most `size` bytes. */
-bool loader_open(struct library *library, const char *name, char *why, size_t size);
+/* Returns false if the library cannot be used; `reason` then is the reason, in at most `size`
+ * bytes. */
+bool loader_open(struct library *library, const char *name, char *reason, size_t size);
 void loader_close(struct library *library);
 
-/* Around a call that sleeps in a provider: an abrupt dat_ia_close() releases the sleeper,
- * and its library must outlast the way out. loader_close() gives it that time. */
+/* Called around a call that can sleep in a provider. An abrupt dat_ia_close() wakes the
+ * sleeping thread, which must leave the library before it is unmapped. loader_close() waits
+ * for that. */
 void loader_enter(void);
 void loader_leave(void);
 
-/* Whether loader_open() would find a file for this name without a slash. Loads nothing. */
+/* Returns whether loader_open() would find a file for this name without a slash. Loads
+ * nothing. */
 bool loader_finds(const char *name);
 
 #endif

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* registry.c - the static registry (entries of dat.conf), the dynamic one (providers
+/* registry.c - the static registry (entries of dat.conf), the dynamic registry (providers
  * registered by code), and the only code that decides to load or unload a library.
  *
- * One lock guards both. It is never held while foreign code runs: an entry whose library
- * is being loaded or unloaded is `busy`, and whoever needs it waits for `idle`. The
- * thread that made it busy does not wait for itself: what its own call has not finished
- * does not exist yet. A provider and its entry count their users; users are counted
- * before the lock is dropped, so an unload cannot pull the code away from under an open.
+ * One lock guards both registries. It is never held while provider code or the dynamic linker
+ * runs: an entry whose library is being loaded or unloaded is `busy`, and other threads that need
+ * the entry wait for `idle`. The thread that made it busy does not wait: what its own call has
+ * not finished does not exist yet. A provider and its entry count their users. A user is counted
+ * before the lock is dropped, so that no unload removes the code during an open.
  *
- * The files are read once; but a process that was short of descriptors or memory just
- * then reads them again at its next call, rather than having no adapters till it ends.
+ * The files are read once. A process that is short of descriptors or memory at that time reads
+ * them again at its next call; otherwise it would have no adapters for the rest of its life.
  *
- * The locks, and the one-time start, may be entered in a constructor, that is under the
- * dynamic linker's lock. So nothing in here may call the linker while it holds any.
- * What stays impossible: a constructor that opens an IA while another thread loads that
- * IA's library. It waits for the other thread, which waits for the linker. */
+ * A constructor may enter the locks and the one-time start, with the dynamic linker's lock
+ * held. So no code here calls the linker while it holds a lock. One deadlock remains possible:
+ * a constructor opens an IA while another thread loads that IA's library. The constructor
+ * waits for the other thread, which waits for the linker. */
 #include "dat/closed.h"
 #include "dat/registry.h"
 #include "common/log.h"
@@ -34,7 +34,7 @@
 #include <string.h>
 #include <time.h>
 
-/* An entry of dat.conf, and what became of its library. */
+/* An entry of dat.conf, and the state of its library. */
 struct entry {
 	const struct conf_entry *conf;
 	struct entry *next_in_bucket;	/* in the order of the file */
@@ -42,27 +42,27 @@ struct entry {
 	pthread_t busy_thread;
 	bool busy, loaded;
 	bool repeated;		/* an earlier entry has the same key */
-	bool complained;	/* its library's fault has been told */
+	bool failure_reported;	/* the failure of its library has been reported */
 	unsigned users;		/* of all providers that its library registered */
 	struct library library;
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;	/* the files; taken before `lock` */
-static bool started;		/* the files were read: the short way past both */
+static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;	/* reading files; before `lock` */
+static bool started;		/* the files have been read: no lock is needed to see that */
 static bool have_soft;		/* the software provider is installed */
 static struct sources sources;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards all below */
-static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* an entry is not busy any more */
+static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* an entry is no longer busy */
 static struct entry *entries;
 static size_t entry_count;
 static struct entry **buckets;		/* entries by name */
 static size_t bucket_count;		/* a power of two */
-static struct entry *busy_entries;	/* the latest first */
-static unsigned forking;		/* threads that wait to fork: they come first */
+static struct entry *busy_entries;	/* the entry that became busy last is the first */
+static unsigned forking;		/* threads that wait to fork; they take precedence */
 static struct provider *providers;	/* in the order of registration */
-static bool no_memory;		/* a provider could not be registered by its init */
+static bool no_memory;		/* dat_registry_add_provider() failed during an init */
 
 /* --- keys --------------------------------------------------------------------- */
 
@@ -78,7 +78,7 @@ static const char *thread_word(DAT_BOOLEAN thread_safe)
 	return thread_safe ? "threadsafe" : "nonthreadsafe";
 }
 
-/* For messages: "name" u2.0 nonthreadsafe. */
+/* Format of a key in messages: "name" u2.0 nonthreadsafe. */
 #define KEY_FMT "\"%s\" u%u.%u %s"
 #define KEY_ARGS(info) (info)->ia_name, (info)->dapl_version_major, \
 	(info)->dapl_version_minor, thread_word((info)->is_thread_safe)
@@ -92,7 +92,7 @@ static struct entry **bucket_of(const char *name)
 	return &buckets[hash & (bucket_count - 1)];
 }
 
-/* The next entry with this key that may be opened: the first, for a NULL `after`. */
+/* Returns the next entry with this key that may be opened; with `after` NULL, the first. */
 static struct entry *entry_next(const DAT_PROVIDER_INFO *key, struct entry *after)
 {
 	struct entry *e;
@@ -142,7 +142,7 @@ static bool index_make(size_t count)
 	return false;
 }
 
-/* Where the entry stands, for messages. */
+/* The position of an entry, for messages. */
 struct where {
 	char text[PATH_MAX + 16];
 };
@@ -155,7 +155,7 @@ static const char *where(const struct entry *e, struct where *w)
 	return w->text;
 }
 
-static void tell_entry(const struct entry *e)
+static void log_entry(const struct entry *e)
 {
 	struct where w;
 
@@ -175,8 +175,9 @@ static bool busy_elsewhere(void)
 	return e != NULL;
 }
 
-/* A child made while another thread is in dlopen() or dlclose() would have a linker in the
- * middle of something. A provider that takes longer than a second is not waited for. */
+/* A child that is forked while another thread is in dlopen() or dlclose() would inherit the
+ * linker's state in the middle of a change. The wait ends after one second, however long a
+ * provider takes. */
 static void before_fork(void)
 {
 	struct timespec until;
@@ -223,7 +224,7 @@ static void start(void)
 	environment_check();
 }
 
-/* false: there was not enough memory, or no descriptor. */
+/* Returns false if memory or descriptors were short. */
 static bool read_entries(void)
 {
 	bool made = true;
@@ -239,7 +240,7 @@ static bool read_entries(void)
 		for (size_t i = 0; i < count; i++) {
 			entries[i].conf = &sources.conf.entries[i];
 			index_entry(&entries[i]);
-			tell_entry(&entries[i]);
+			log_entry(&entries[i]);
 		}
 		entry_count = count;
 	}
@@ -249,7 +250,7 @@ static bool read_entries(void)
 	return made;
 }
 
-/* Asking the linker where it would look comes before any lock. */
+/* The linker is asked for its search path before any lock is taken. */
 void registry_start(void)
 {
 	if (__atomic_load_n(&started, __ATOMIC_ACQUIRE))
@@ -274,8 +275,8 @@ static bool in_use(void)
 	return used;
 }
 
-/* At process exit IAs may be open and threads be in the middle of calls, which may never
- * continue: then everything stays as it is. After dlclose() nothing of ours stays behind. */
+/* At process exit IAs may be open, and threads may be in the middle of calls that never
+ * continue: then all stays as it is. After dlclose() no memory of the library is left. */
 static void __attribute__((destructor)) registry_end(void)
 {
 	log_flush();
@@ -304,7 +305,7 @@ static void __attribute__((destructor)) registry_end(void)
 
 /* --- loading and unloading; called with the lock held --------------------------- */
 
-/* Drops the lock, so that foreign code may run. */
+/* Drops the lock, so that code of the provider may run. */
 static void busy_begin(struct entry *e)
 {
 	e->busy = true;
@@ -332,58 +333,59 @@ static bool busy_by_other(const struct entry *e)
 	return e && e->busy && !pthread_equal(e->busy_thread, pthread_self());
 }
 
-static bool busy_by_us(const struct entry *e)
+static bool busy_by_this_thread(const struct entry *e)
 {
 	return e && e->busy && pthread_equal(e->busy_thread, pthread_self());
 }
 
-/* The last entry that this thread made busy, and has not finished. */
+/* Returns the entry that this thread made busy last and has not finished. */
 static struct entry *busy_here(void)
 {
 	struct entry *e = busy_entries;
 
-	while (e && !busy_by_us(e))
+	while (e && !busy_by_this_thread(e))
 		e = e->next_busy;
 	return e;
 }
 
-/* Before anything is loaded or unloaded, or threads that do so by turns would keep one who is to
- * fork waiting. But not from within: that is what he waits for. */
-static void let_forks_pass(void)
+/* Called before a load or an unload. Otherwise threads that load and unload in turn could
+ * delay a fork for ever. A thread that is itself in the middle of a load does not wait,
+ * because the fork waits for it. */
+static void wait_for_forks(void)
 {
 	while (forking && !busy_here())
 		pthread_cond_wait(&idle, &lock);
 }
 
-/* Once for a library, however many entries name it. */
-static bool first_complaint(struct entry *entry)
+/* Returns true once for each library, however many entries name it. */
+static bool is_first_report(struct entry *entry)
 {
 	for (size_t i = 0; i < entry_count; i++)
-		if (entries[i].complained &&
+		if (entries[i].failure_reported &&
 		    !strcmp(entries[i].conf->library, entry->conf->library))
 			return false;
-	entry->complained = true;
+	entry->failure_reported = true;
 	return true;
 }
 
-static void complain_load(struct entry *e, const char *why)
+static void report_load(struct entry *e, const char *reason)
 {
 	struct where w;
 
-	if (first_complaint(e))
+	if (is_first_report(e))
 		log_report(REPORT_LIBRARY_NOT_LOADED, LOG_FIELDS(.ia = e->conf->info.ia_name,
 			   .result = "DAT_PROVIDER_NOT_FOUND"),
 			   "%s: \"%s\": cannot load %s: %s", where(e, &w),
-			   e->conf->info.ia_name, e->conf->library, why);
+			   e->conf->info.ia_name, e->conf->library, reason);
 }
 
 static bool entry_load(struct entry *e)
 {
-	char why[512];
+	char reason[512];
 	bool loaded;
 
 	busy_begin(e);
-	loaded = loader_open(&e->library, e->conf->library, why, sizeof(why));
+	loaded = loader_open(&e->library, e->conf->library, reason, sizeof(reason));
 	if (loaded) {
 		log_line(DBG_STATIC, "\"%s\": loaded %s, calling its dat_provider_init(\"%s\")",
 			 e->conf->info.ia_name, e->conf->library, e->conf->ia_params);
@@ -397,7 +399,7 @@ static bool entry_load(struct entry *e)
 	busy_end(e);
 	e->loaded = loaded;
 	if (!loaded)
-		complain_load(e, why);
+		report_load(e, reason);
 	return loaded;
 }
 
@@ -411,8 +413,9 @@ static void provider_unlink(struct provider *provider)
 	free(provider);
 }
 
-/* Registrations that dat_provider_fini forgot would point into unmapped memory. */
-static void forget_providers_of(const struct entry *e)
+/* Removes the registrations that dat_provider_fini left: they would point into unmapped
+ * memory. */
+static void unlink_providers_of(const struct entry *e)
 {
 	struct provider *p, *next;
 
@@ -430,7 +433,7 @@ static void entry_unload(struct entry *e)
 		 e->conf->info.ia_name, e->conf->library);
 	e->library.fini(&e->conf->info);
 	pthread_mutex_lock(&lock);
-	forget_providers_of(e);
+	unlink_providers_of(e);
 	pthread_mutex_unlock(&lock);
 	loader_close(&e->library);
 	trace(TRC_LVL_NORMAL, TRC_DAT_EVENT, "library", e, NULL, "unloaded %s",
@@ -443,13 +446,13 @@ static void entry_unload(struct entry *e)
 
 enum search { FOUND, ABSENT, BUSY };
 
-/* Among the registered ones. Those of a library that this very thread is loading or
- * unloading serve nobody. */
+/* Searches the registered providers. Ignores those of a library that this thread is loading or
+ * unloading. */
 static enum search search_providers(const DAT_PROVIDER_INFO *key, struct provider **found)
 {
 	struct provider *p = provider_find(key);
 
-	if (!p || busy_by_us(p->owner))
+	if (!p || busy_by_this_thread(p->owner))
 		return ABSENT;
 	if (busy_by_other(p->owner))
 		return BUSY;
@@ -457,19 +460,19 @@ static enum search search_providers(const DAT_PROVIDER_INFO *key, struct provide
 	return FOUND;
 }
 
-static void complain_init(struct entry *e)
+static void report_init(struct entry *e)
 {
 	struct where w;
 
-	if (!e->complained)
+	if (!e->failure_reported)
 		log_report(REPORT_NOT_REGISTERED, LOG_FIELDS(.ia = e->conf->info.ia_name,
 			   .result = "DAT_PROVIDER_NOT_FOUND"),
 			   "%s: dat_provider_init of %s registered no " KEY_FMT,
 			   where(e, &w), e->conf->library, KEY_ARGS(&e->conf->info));
-	e->complained = true;
+	e->failure_reported = true;
 }
 
-/* Loads the first library that can be, of the entries with this key. */
+/* Searches the entries with this key, and loads the first library that can be loaded. */
 static enum search search_entries(const DAT_PROVIDER_INFO *key, struct provider **found)
 {
 	struct entry *e = NULL;
@@ -478,11 +481,11 @@ static enum search search_entries(const DAT_PROVIDER_INFO *key, struct provider 
 	while ((e = entry_next(key, e))) {
 		if (busy_by_other(e))
 			return BUSY;
-		if (busy_by_us(e) || (!e->loaded && !entry_load(e)))
+		if (busy_by_this_thread(e) || (!e->loaded && !entry_load(e)))
 			continue;
 		result = search_providers(key, found);
 		if (result == ABSENT)
-			complain_init(e);	/* stays loaded: it may have started threads */
+			report_init(e);	/* stays loaded: it may have started threads */
 		return result;
 	}
 	return ABSENT;
@@ -493,7 +496,7 @@ static bool get_exact(const DAT_PROVIDER_INFO *key, struct provider **found)
 	enum search result;
 
 	for (;;) {
-		let_forks_pass();
+		wait_for_forks();
 		result = search_providers(key, found);
 		if (result == ABSENT)
 			result = search_entries(key, found);
@@ -538,8 +541,9 @@ static bool key_exists(const DAT_PROVIDER_INFO *key)
 	return entry_next(key, NULL) || provider_find(key);
 }
 
-/* Which part of the key nobody has. All are there: the library was the problem. */
-static DAT_RETURN why_absent(const DAT_PROVIDER_INFO *key)
+/* Returns which part of the key matches no entry and no provider. If all parts match, the
+ * library was the problem. */
+static DAT_RETURN reason_absent(const DAT_PROVIDER_INFO *key)
 {
 	struct nearness near = nearest(key);
 
@@ -558,8 +562,8 @@ static DAT_RETURN why_absent(const DAT_PROVIDER_INFO *key)
 		DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 }
 
-/* A thread-safe provider also serves those who did not ask for that, after all that
- * match exactly (registry.md 5). */
+/* A thread-safe provider also serves callers that did not ask for thread safety, but only if
+ * no provider matches exactly (registry.md 5). */
 static DAT_RETURN get(DAT_PROVIDER_INFO *key, struct provider **found)
 {
 	DAT_BOOLEAN asked = key->is_thread_safe;
@@ -570,7 +574,7 @@ static DAT_RETURN get(DAT_PROVIDER_INFO *key, struct provider **found)
 	if (!asked && get_exact(key, found))
 		return DAT_SUCCESS;
 	key->is_thread_safe = asked;
-	return why_absent(key);
+	return reason_absent(key);
 }
 
 DAT_RETURN registry_get(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
@@ -603,7 +607,7 @@ void registry_put(struct provider *provider)
 	struct entry *owner;
 
 	pthread_mutex_lock(&lock);
-	let_forks_pass();
+	wait_for_forks();
 	owner = provider->owner;
 	provider->users--;
 	if (owner && !--owner->users)
@@ -611,7 +615,7 @@ void registry_put(struct provider *provider)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Whether an earlier entry that can be opened has this name too. */
+/* Returns whether an earlier entry that can be opened has the same name. */
 static bool is_listed(const struct entry *entry)
 {
 	const struct entry *e = *bucket_of(entry->conf->info.ia_name);
@@ -628,11 +632,11 @@ static void list_names(struct name_list *list)
 		if (entries[i].conf->is_default && !is_listed(&entries[i]))
 			name_list_add(list, entries[i].conf->info.ia_name);
 	for (struct provider *p = providers; p; p = p->next)
-		if (!p->owner)	/* others have an entry */
+		if (!p->owner)	/* the names of other providers are in the entries */
 			name_list_add(list, p->info.ia_name);
 }
 
-/* A file that could not be read has been told, and is the cause. */
+/* Reports nothing if a file could not be read: that is the cause, and has been reported. */
 void registry_report_unknown(const char *name)
 {
 	DAT_PROVIDER_INFO key = { .ia_name = "" };
@@ -663,8 +667,9 @@ bool registry_knows(const char *name)
 
 /* --- what providers call -------------------------------------------------------- */
 
-/* The entry on whose behalf the calling code runs: the one this thread is loading; else
- * one with this key that another thread is loading (an init that starts a thread). */
+/* Returns the entry on whose behalf the calling code runs. That is the entry this thread is
+ * loading. If there is none, it is an entry with this key that another thread is loading: an
+ * init can start a thread. */
 static struct entry *entry_of_caller(const DAT_PROVIDER_INFO *info)
 {
 	struct entry *e = busy_here();
@@ -685,7 +690,7 @@ static DAT_RETURN add(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info)
 		return DAT_ERROR(DAT_PROVIDER_ALREADY_REGISTERED, 0);
 	p = calloc(1, sizeof(*p));
 	if (!p && entry_of_caller(info))
-		no_memory = true;	/* an init can't say it to the consumer */
+		no_memory = true;	/* an init cannot return it to the consumer */
 	if (!p)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	p->info = *info;
@@ -775,7 +780,8 @@ static void list_all(struct listing *l)
 			list_one(l, &p->info);
 }
 
-/* calls.md 9: a list that is too short gets what fits; no list, the number. */
+/* calls.md 9: an array that is too short gets what fits; without an array, only the number is
+ * returned. */
 EXPORT DAT_RETURN dat_registry_list_providers(DAT_COUNT max, DAT_COUNT *returned,
 					      DAT_PROVIDER_INFO *list[])
 {
@@ -799,7 +805,7 @@ EXPORT DAT_RETURN dat_registry_list_providers(DAT_COUNT max, DAT_COUNT *returned
 	return DAT_SUCCESS;
 }
 
-/* No provider of ours or known to us spans two IAs, and names alone tell nothing. */
+/* No known provider spans two IAs, and names alone do not show a relation. */
 EXPORT DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR name1,
 						 const DAT_NAME_PTR name2,
 						 DAT_HA_RELATIONSHIP *answer)

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* registry.h - which IAs exist, who provides them, and how many users each provider has.
- * Opening an IA (ia.c) is: get a provider, call it, put it when the IA closes. */
+/* registry.h - which IAs exist, which provider serves each, and how many users a provider has.
+ * To open an IA, ia.c gets a provider, calls it, and puts it when the IA closes. */
 #ifndef DAT_REGISTRY_H
 #define DAT_REGISTRY_H
 #include <dat/udat.h>
 #include <dat/dat_registry.h>
 #include <stdbool.h>
 
-/* One registration. Readable while its user holds it (registry_get). */
+/* One registration. May be read between registry_get() and registry_put(). */
 struct provider {
 	struct provider *next;
 	DAT_PROVIDER_INFO info;
 	const DAT_PROVIDER *table;
-	struct entry *owner;	/* whose library registered it; NULL: nobody's */
+	struct entry *owner;	/* the entry whose library registered it; NULL: none did */
 	unsigned users;		/* under the registry's lock */
 };
 
-/* Reads variables and files, once. Each exported call that may be a program's first
- * begins with it; also in the constructor of a library that was loaded before ours. */
+/* Reads variables and files, once. Each exported call that may be a program's first begins
+ * with it. May be called in the constructor of a library that was loaded before this one. */
 void registry_start(void);
 
-/* Finds, loads if need be, and holds the provider of an IA, or says what was not found. */
+/* Finds and holds the provider of an IA, and loads it if needed. The error tells which part of
+ * the key was not found. */
 DAT_RETURN registry_get(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
 			DAT_BOOLEAN thread_safe, struct provider **provider);
-/* The last user of a library unloads it. */
+/* Unloads the library if this was its last user. */
 void registry_put(struct provider *provider);
 
-/* Reports a name that no open can find, with the names there are (unknown_ia.h). */
+/* Reports a name that no open can find, together with the existing names (unknown_ia.h). */
 void registry_report_unknown(const char *name);
 
-/* Whether an open could find something by this name. */
+/* Returns whether an open could find an IA of this name. */
 bool registry_knows(const char *name);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* shortage.h - which errors mean that something was lacking just then, so that a later try
- * may succeed. */
+/* shortage.h - errors that mean a shortage of memory or descriptors: a later try may succeed. */
 #ifndef DAT_SHORTAGE_H
 #define DAT_SHORTAGE_H
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sources.c - reads the files and puts the made-up entries in their place.
+/* sources.c - reads the configuration files and inserts the generated entries.
  *
- * DAT_OVERRIDE names the one file to use, and when that cannot be read there are no
- * entries (registry.md 4.1). Without it: dat.conf, then dat.conf.d/NAME.conf in the order
- * of the names; without dat.conf, the devices present. */
+ * DAT_OVERRIDE names the only file to use; if it cannot be read there are no entries
+ * (registry.md 4.1). Without DAT_OVERRIDE the sources are dat.conf, then dat.conf.d/NAME.conf
+ * in the order of the names. Without dat.conf the entries come from the devices present. */
 #include "dat/sources.h"
 #include "common/env.h"
 #include "common/log.h"
@@ -20,11 +20,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_SIZE_MAX (16u << 20)	/* larger than any dat.conf: a device, or a mistake */
+#define FILE_SIZE_MAX (16u << 20)	/* bytes; a larger file is a device or a mistake */
 #define DEFAULT_FILE SYSCONFDIR "/dat.conf"
 #define DROP_IN_DIR DEFAULT_FILE ".d"
 
-/* The last shortage wins: a file that has something else wrong with it is wrong for good. */
+/* Keeps the last shortage. Other errors are permanent, so a later try would not help. */
 static void note_shortage(struct sources *sources, int err)
 {
 	if (is_shortage(err))
@@ -61,13 +61,13 @@ static int text_read(struct text *text, int fd)
 	return n < 0 ? errno : 0;
 }
 
-static void tell(void *arg, const char *file, unsigned line, const char *message)
+static void report_line(void *arg, const char *file, unsigned line, const char *message)
 {
 	(void)arg;
 	log_report(REPORT_CONF_LINE, NULL, "%s:%u: %s", file, line, message);
 }
 
-/* The copy of `file` that entries may point to. */
+/* Returns the copy of `file` that entries may point to. */
 static const char *keep_name(struct sources *sources, const char *file)
 {
 	size_t room = (sources->file_count + 1) * sizeof(*sources->files);
@@ -94,14 +94,14 @@ static int read_and_parse(struct sources *sources, const char *file)
 	close(fd);
 	if (!err) {
 		name = keep_name(sources, file);
-		err = name ? conf_parse(&sources->conf, text.bytes, text.length, name, tell,
+		err = name ? conf_parse(&sources->conf, text.bytes, text.length, name, report_line,
 					NULL) : ENOMEM;
 	}
 	free(text.bytes);
 	return err;
 }
 
-/* 0 or why the file could not be used. */
+/* Returns 0, or the reason why the file could not be used. */
 static int read_file(struct sources *sources, const char *file)
 {
 	int err = read_and_parse(sources, file);
@@ -112,7 +112,7 @@ static int read_file(struct sources *sources, const char *file)
 
 /* --- the default files -------------------------------------------------------- */
 
-/* Tests put a directory in front of the system's; "" otherwise. */
+/* Returns the directory that tests put in front of the system's paths; otherwise "". */
 static const char *root(void)
 {
 	const char *dir = env_get("DAT_TEST_ROOT");
@@ -127,7 +127,7 @@ static int is_drop_in(const struct dirent *entry)
 	return entry->d_name[0] != '.' && dot && !strcmp(dot, ".conf");
 }
 
-/* Not alphasort: the order must not depend on the locale. */
+/* alphasort() would depend on the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
@@ -139,7 +139,7 @@ static void cannot_read(const char *file, int err)
 		   file, strerror(err));
 }
 
-/* There need be no drop-in directory. A file of its name is a mistake, and told. */
+/* A missing drop-in directory is no error. A file of that name is, and is reported. */
 static bool is_absent(const char *path, int err)
 {
 	struct stat status;
@@ -202,7 +202,7 @@ static void read_default(struct sources *sources)
 	read_drop_ins(sources);
 }
 
-/* --- made-up entries ---------------------------------------------------------- */
+/* --- generated entries -------------------------------------------------------- */
 
 static bool names_ia(const struct conf *conf, const char *name)
 {
@@ -213,20 +213,20 @@ static bool names_ia(const struct conf *conf, const char *name)
 	return false;
 }
 
-/* Moves the made-up entries that no file names to `wants_auto`'s place. */
-static int merge(struct conf *conf, struct conf *made_up)
+/* Moves the generated entries whose names no file has to the place of "include auto". */
+static int merge(struct conf *conf, struct conf *generated)
 {
 	size_t tail = conf->count - conf->auto_at;
 	struct conf_entry *grown;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < made_up->count; i++) {
-		struct conf_entry entry = made_up->entries[i];
+	for (size_t i = 0; i < generated->count; i++) {
+		struct conf_entry entry = generated->entries[i];
 
 		if (names_ia(conf, entry.info.ia_name))
 			continue;
-		made_up->entries[i] = made_up->entries[kept];
-		made_up->entries[kept++] = entry;
+		generated->entries[i] = generated->entries[kept];
+		generated->entries[kept++] = entry;
 	}
 	if (!kept)
 		return 0;
@@ -234,31 +234,31 @@ static int merge(struct conf *conf, struct conf *made_up)
 	if (!grown)
 		return ENOMEM;
 	memmove(grown + conf->auto_at + kept, grown + conf->auto_at, tail * sizeof(*grown));
-	memcpy(grown + conf->auto_at, made_up->entries, kept * sizeof(*grown));
+	memcpy(grown + conf->auto_at, generated->entries, kept * sizeof(*grown));
 	conf->entries = grown;
 	conf->count = conf->room = conf->count + kept;
-	made_up->count -= kept;		/* these are not made_up's any more */
-	memmove(made_up->entries, made_up->entries + kept,
-		made_up->count * sizeof(*grown));
+	generated->count -= kept;		/* these belong to `conf` now */
+	memmove(generated->entries, generated->entries + kept,
+		generated->count * sizeof(*grown));
 	return 0;
 }
 
 static void read_devices(struct sources *sources, bool with_soft)
 {
-	struct conf made_up = { .entries = NULL };
+	struct conf generated = { .entries = NULL };
 	char sysfs[PATH_MAX];
 	int err;
 
 	if ((size_t)snprintf(sysfs, sizeof(sysfs), "%s/sys", root()) >= sizeof(sysfs))
 		return;
-	err = devices_make_entries(&made_up, sysfs, with_soft);
+	err = devices_make_entries(&generated, sysfs, with_soft);
 	if (!err)
-		err = merge(&sources->conf, &made_up);
+		err = merge(&sources->conf, &generated);
 	if (err)
 		log_report(REPORT_NO_MEMORY, LOG_FIELDS(.err = err),
-			   "cannot make up entries for the devices present: %s", strerror(err));
+			   "cannot generate entries for the devices present: %s", strerror(err));
 	note_shortage(sources, err);
-	conf_free(&made_up);
+	conf_free(&generated);
 }
 
 int sources_read(struct sources *sources, bool with_soft)

@@ -2,7 +2,7 @@
 /* strerror.c - DAT_RETURN as two words: the names of its type and of its subtype. */
 #include "dat/error.h"
 
-/* A name cannot differ from its value: both come from the one word here. */
+/* The name and the value come from one word, so they cannot differ. */
 #define TYPE(name) [(name) >> 16] = #name
 static const char *const types[] = {
 	TYPE(DAT_SUCCESS), TYPE(DAT_ABORT), TYPE(DAT_CONN_QUAL_IN_USE),

@@ -20,15 +20,15 @@ void name_list_add(struct name_list *list, const char *name)
 
 bool unknown_ia_is_new(const char *name)
 {
-	static char told[UNKNOWN_IA_MAX][DAT_NAME_MAX_LENGTH];
+	static char reported[UNKNOWN_IA_MAX][DAT_NAME_MAX_LENGTH];
 	static unsigned count;
 
 	for (unsigned i = 0; i < count; i++)
-		if (!strcmp(told[i], name))
+		if (!strcmp(reported[i], name))
 			return false;
 	if (count == UNKNOWN_IA_MAX)
 		return false;
-	strncpy(told[count++], name, DAT_NAME_MAX_LENGTH - 1);
+	strncpy(reported[count++], name, DAT_NAME_MAX_LENGTH - 1);
 	return true;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The default files, and entries made up from the devices present, on a root directory
+/* The default files, and entries generated from the devices present, on a root directory
  * of the test's own: CFG-4 and registry.md 4.1. */
 #include "test/registry/scenario.h"
 #include <errno.h>
@@ -156,7 +156,7 @@ static void include_auto_has_a_place(void **state)
 }
 
 /* Also one that comes later, stands in another file, or is nondefault, which hides. */
-static void an_entry_wins_over_a_made_up_one(void **state)
+static void an_entry_wins_over_a_generated_one(void **state)
 {
 	(void)state;
 	roce();
@@ -303,7 +303,7 @@ int main(void)
 		TEST(roce_and_iwarp_devices),
 		TEST(devices_are_in_the_order_of_their_numbers),
 		TEST(include_auto_has_a_place),
-		TEST(an_entry_wins_over_a_made_up_one),
+		TEST(an_entry_wins_over_a_generated_one),
 		TEST(drop_in_files_follow_in_the_order_of_their_names),
 		TEST(an_override_is_the_only_file),
 		TEST(the_main_file_wins_over_drop_ins),

@@ -168,7 +168,7 @@ static void a_NUL_byte_spoils_its_line(void **state)
 	assert_string_equal(complaints, "f:1: a NUL byte; expected text; line ignored\n");
 }
 
-static void made_up_entries_are_what_programs_open(void **state)
+static void generated_entries_are_what_programs_open(void **state)
 {
 	char long_name[300];
 
@@ -200,7 +200,7 @@ int main(void)
 		cmocka_unit_test(include_auto_remembers_the_first_place),
 		cmocka_unit_test(found_values_are_safe_to_print),
 		cmocka_unit_test(a_NUL_byte_spoils_its_line),
-		cmocka_unit_test(made_up_entries_are_what_programs_open),
+		cmocka_unit_test(generated_entries_are_what_programs_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, free_conf);
