@@ -111,6 +111,13 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/rdmap/stream.c dapl/soft/rdmap/stream.h \
 	dapl/soft/progress/wakeup.c dapl/soft/progress/wakeup.h \
 	dapl/soft/shm/attach.c dapl/soft/shm/attach.h \
+	dapl/soft/shm/attach_message.c dapl/soft/shm/attach_message.h \
+	dapl/soft/shm/attach_server.c dapl/soft/shm/attach_server.h \
+	dapl/soft/shm/offers.c dapl/soft/shm/offers.h \
+	dapl/soft/shm/process.c dapl/soft/shm/process.h \
+	dapl/soft/shm/peer.h \
+	dapl/soft/shm/sealed_file.c dapl/soft/shm/sealed_file.h \
+	dapl/soft/shm/shm_segment.c dapl/soft/shm/shm_segment.h \
 	dapl/soft/shm/attach_socket.c dapl/soft/shm/attach_socket.h \
 	dapl/soft/shm/cma.c dapl/soft/shm/cma.h \
 	dapl/soft/shm/revoke.c dapl/soft/shm/revoke.h \

@@ -4,7 +4,7 @@
  *
  * Lock order, outermost first:
  *   progress_lock -> qp->lock -> region->lock (windows) -> srq->lock -> cq->lock -> channel->lock
- *   progress_lock -> shm_lock (attach.c)
+ *   progress_lock -> the locks of shm/attach.c
  *   progress_lock -> stags_lock -> qp->lock (quiescing)
  *   stags_lock, qp->lock -> process->reach_lock
  *   progress_lock, qp->lock -> owner_lock
@@ -34,6 +34,8 @@
 #include "dapl/core/base/service.h"
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/shm/pending.h"
+#include "dapl/soft/shm/process.h"
+#include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/desched.h"
 #include "dapl/soft/shm/cma.h"
@@ -365,41 +367,7 @@ struct soft_rx {
 
 /* --- shared memory ----------------------------------------------------------- */
 
-/* A process with shared memory: this one, for one device, or a peer. */
-struct shm_process {
-	uint64_t id;
-	unsigned refs;			/* guarded by shm_lock (attach.c) */
-	int wake_fd;			/* eventfd */
-	int file, pending_file;		/* this process: of mr_dir and pending, to be passed to
-					 * peers */
-	struct shm_mr_dir *mr_dir;
-	struct shm_pending *pending;
-	uint32_t *sleep_count;		/* in mr_dir */
-	uint32_t notified;			/* atomic: the sleep count for which wake_fd was
-						 * signalled */
-
-	/* Direct access. Nothing of a peer is open until it is reached. */
-	struct dapl_spin reach_lock;	/* guards the fields below and the window file of this
-					 * process */
-	/* may be read without the lock */
-	enum { SOFT_REACH_UNTRIED, SOFT_REACH_YES, SOFT_REACH_NO } reach;
-	int window_file;			/* constant for this process, and once a peer is
-						 * reached; else -1 */
-	int pidfd;			/* of a peer; else -1 */
-	pid_t pid;			/* constant once it is reached */
-	uint64_t seen_ns;		/* when the process was last seen alive */
-
-	LIST_ENTRY(shm_process) link;
-};
-
-struct shm_segment {
-	unsigned refs;			/* atomic */
-	struct ring_memory *memory;
-	bool here;			/* both sides are in this process */
-	struct shm_process *process[2];	/* the initiator's, the acceptor's */
-};
-
-struct attach_offer;	/* attach.c */
+struct attach_offer;	/* offers.c */
 
 /* The rings of a connection whose data does not go over TCP. */
 struct shm_conn {
@@ -622,7 +590,7 @@ struct dapl_device {
 					 * asked to mark */
 	uint32_t idle_polls;		/* empty polls in a row */
 	struct shm_process *process;	/* atomic: NULL until it is needed, then constant */
-	bool uses_server;		/* guarded by shm_lock (attach.c) */
+	bool uses_server;		/* guarded by server_lock (attach_server.c) */
 	TAILQ_HEAD(, dapl_conn) acks;	/* connections that owe an acknowledgement */
 	uint8_t *scratch;
 	LIST_HEAD(, dapl_conn) conns;
@@ -660,7 +628,7 @@ int soft_mem_init(struct dapl_device *dev);
 void soft_mem_fini(struct dapl_device *dev);
 /* The device has an MR directory from now on: publishes its regions there. Called with the progress lock
  * held. */
-void soft_mem_station(struct dapl_device *dev, struct shm_process *process);
+void soft_mem_publish_all(struct dapl_device *dev, struct shm_process *process);
 int soft_pd_alloc(struct dapl_device *dev, struct ibv_pd **pd);
 int soft_pd_dealloc(struct ibv_pd *pd);
 int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,

@@ -179,7 +179,7 @@ enum {
 	REVOKE_GIVE_UP_NS = 1000000000,	/* ns; from the start: no longer waited for */
 };
 
-/* --- shared memory: attaching (shm/attach.c, shm/attach_socket.c) ------------------------------
+/* --- shared memory: attaching (shm/attach_server.c, attach_socket.c, shm_segment.c) ----------------
  * test_soft_shm; the spares: bench-soft, connections a second. */
 enum {
 	FETCHES_MAX = 256,		/* connections from other processes without a request yet */

@@ -9,6 +9,7 @@
  * is made and of how many descriptors, those (an index each into `files`), a byte of length
  * and so many bytes. */
 #include "test/fuzz/soft_side.h"
+#include "dapl/soft/obj/random.h"
 #include "dapl/soft/shm/attach.h"
 #include "dapl/soft/progress/progress.h"
 #include <errno.h>

@@ -3,7 +3,7 @@
  * atomic is executed when it's posted, that nobody writes there after it was taken back, and that a hostile target
  * spoils nothing. What goes through the ring or the kernel is test_soft_shm.c's matter. */
 #include "test/unit/soft_ends.h"
-#include "dapl/soft/shm/attach.h"
+#include "dapl/soft/shm/peer.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>

@@ -25,7 +25,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "test/unit/soft_ends.h"
+#include "dapl/soft/obj/random.h"
 #include "dapl/soft/shm/attach.h"
+#include "dapl/soft/shm/peer.h"
 #include "dapl/soft/progress/progress.h"
 
 /* --- two processes --------------------------------------------------------------------------------- */

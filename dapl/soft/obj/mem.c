@@ -162,7 +162,7 @@ void soft_mem_fini(struct dapl_device *dev)
 	pthread_mutex_destroy(&dev->stags_lock);
 }
 
-void soft_mem_station(struct dapl_device *dev, struct shm_process *process)
+void soft_mem_publish_all(struct dapl_device *dev, struct shm_process *process)
 {
 	pthread_mutex_lock(&dev->stags_lock);
 	for (uint32_t i = 0; i <= dev->stags->mask; i++)

@@ -26,6 +26,11 @@ uint32_t soft_random(void)
 	return value;
 }
 
+uint64_t soft_random64(void)
+{
+	return (uint64_t)soft_random() << 32 | soft_random();
+}
+
 void soft_random_fork_child(void)
 {
 	memset(&randoms, 0, sizeof randoms);

@@ -5,7 +5,7 @@
  *
  * doc/design/soft-progress.md argues why no thread sleeps while a message waits. */
 #include "dapl/soft/soft.h"
-#include "dapl/soft/shm/attach.h"
+#include "dapl/soft/shm/peer.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/progress/owner.h"
 #include "dapl/soft/progress/wakeup.h"

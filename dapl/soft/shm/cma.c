@@ -7,7 +7,7 @@
  * When a target revokes its permission, reads check afterwards whether it still held. The target
  * waits for writes, or cuts them off (revoke.c). doc/design/soft-shared-memory.md has the argument. */
 #include "dapl/soft/soft.h"
-#include "dapl/soft/shm/attach.h"
+#include "dapl/soft/shm/peer.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 /* pending.c - the pending-ring bitmap (pending.h). */
 #include "dapl/soft/shm/pending.h"
 #include "dapl/soft/soft.h"
-#include "dapl/soft/shm/attach.h"
+#include "dapl/soft/shm/peer.h"
 #include <stdlib.h>
 
 _Static_assert(sizeof(struct shm_pending) == 4096, "the bitmap is one page");

@@ -8,7 +8,8 @@
  * window: a page of a file of the target that the initiator has mapped privately. The target
  * truncates the file, and the iovec is gone. */
 #include "dapl/soft/soft.h"
-#include "dapl/soft/shm/attach.h"
+#include "dapl/soft/shm/peer.h"
+#include "dapl/soft/shm/sealed_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
@@ -27,11 +28,11 @@
 
 bool revoke_open(struct shm_process *process)
 {
-	uint64_t limit = soft_file_limit(), size;
+	uint64_t limit = sealed_file_limit(), size;
 	int fd;
 
 	size = limit < WINDOW_FILE_SIZE ? limit / WINDOW * WINDOW : WINDOW_FILE_SIZE;
-	fd = size ? soft_sealed_file(size, F_SEAL_GROW | F_SEAL_SEAL) : -1;
+	fd = size ? sealed_file_new(size, F_SEAL_GROW | F_SEAL_SEAL) : -1;
 	if (fd < 0)
 		return false;
 	process->window_file = fd;

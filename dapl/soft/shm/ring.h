@@ -2,7 +2,7 @@
 /* ring.h - one direction of a connection in shared memory: slots of two cache lines each, from one
  * producer to one consumer, and a bulk area for payloads that a slot does not hold. In a rendezvous
  * the payload stays in the producer's memory, and the slot says where. The ring does not know what
- * the messages mean (shm_conn.c) nor where the memory comes from (attach.c).
+ * the messages mean (shm_conn.c) nor where the memory comes from (shm_segment.c).
  *
  * Order. The producer fills a slot (and its bulk), then stores seq with release. The consumer loads
  * seq with acquire: so a message is complete when its slot is seen. seq is the number of the

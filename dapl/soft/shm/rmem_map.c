@@ -9,7 +9,7 @@
  * target has the kernel make the fence (membarrier). */
 #include "dapl/soft/soft.h"
 #include "dapl/soft/rdmap/store.h"
-#include "dapl/soft/shm/attach.h"
+#include "dapl/soft/shm/peer.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

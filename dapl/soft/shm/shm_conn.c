@@ -11,7 +11,7 @@
 #include "dapl/soft/rdmap/segment.h"
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/shm/shm_conn.h"
-#include "dapl/soft/shm/attach.h"
+#include "dapl/soft/shm/peer.h"
 #include "dapl/soft/rdmap/fastpath.h"
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@
 #include "dapl/soft/rdmap/fastpath.h"
 #include "dapl/soft/rdmap/requester.h"
 #include "dapl/soft/rdmap/responder.h"
-#include "dapl/soft/shm/attach.h"
+#include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/progress/progress.h"
 #include <errno.h>

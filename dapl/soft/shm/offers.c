@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* offers.c - the table of offers to share memory (offers.h). */
+#include "dapl/soft/shm/offers.h"
+#include "dapl/soft/soft.h"
+#include "dapl/soft/obj/random.h"
+#include "dapl/soft/shm/process.h"
+#include "dapl/soft/shm/shm_segment.h"
+#include <stdlib.h>
+
+struct attach_offer {
+	uint64_t key;
+	struct dapl_conn *conn;		/* the connection that made the offer */
+	struct shm_process *process;
+	struct shm_segment *segment;	/* made when the offer was taken */
+	bool taken;
+	int err;			/* errno: it was taken, and there is no segment */
+	uint64_t peer;			/* the process that took it */
+	LIST_ENTRY(attach_offer) link;
+};
+
+/* Guards the list and its offers. Taken before process_lock (process.c). */
+static pthread_mutex_t offers_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, attach_offer) offers = LIST_HEAD_INITIALIZER(offers);
+
+struct attach_offer *offer_new(struct dapl_device *dev, struct dapl_conn *conn, uint64_t *key)
+{
+	struct attach_offer *offer = calloc(1, sizeof *offer);
+
+	if (!offer)
+		return NULL;
+	offer->key = *key = soft_random64() | 1;
+	offer->conn = conn;
+	offer->process = dev->process;
+	shm_process_get(offer->process);
+	pthread_mutex_lock(&offers_lock);
+	LIST_INSERT_HEAD(&offers, offer, link);
+	pthread_mutex_unlock(&offers_lock);
+	return offer;
+}
+
+struct shm_segment *attach_offer_end(struct attach_offer *offer)
+{
+	struct shm_segment *segment;
+
+	if (!offer)
+		return NULL;
+	pthread_mutex_lock(&offers_lock);
+	LIST_REMOVE(offer, link);
+	segment = offer->segment;
+	pthread_mutex_unlock(&offers_lock);
+	shm_process_put(offer->process);
+	free(offer);
+	return segment;
+}
+
+int attach_offer_error(const struct attach_offer *offer, uint64_t *peer)
+{
+	int err;
+
+	if (!offer)
+		return 0;
+	pthread_mutex_lock(&offers_lock);
+	*peer = offer->peer;
+	err = offer->err;
+	pthread_mutex_unlock(&offers_lock);
+	return err;
+}
+
+struct shm_process *offer_take(uint64_t key, const struct dapl_device *dev,
+			       struct dapl_conn **conn)
+{
+	struct shm_process *process = NULL;
+	struct attach_offer *offer;
+
+	pthread_mutex_lock(&offers_lock);
+	LIST_FOREACH(offer, &offers, link)
+		if (offer->key == key && !offer->taken) {
+			offer->taken = true;
+			process = offer->process;
+			shm_process_get(process);
+			if (dev && dev->process == process)
+				*conn = offer->conn;
+		}
+	pthread_mutex_unlock(&offers_lock);
+	return process;
+}
+
+void offer_give(uint64_t key, struct shm_segment *segment)
+{
+	struct attach_offer *offer;
+
+	pthread_mutex_lock(&offers_lock);
+	LIST_FOREACH(offer, &offers, link)
+		if (offer->key == key) {
+			__atomic_add_fetch(&segment->refs, 1, __ATOMIC_RELAXED);
+			offer->segment = segment;
+		}
+	pthread_mutex_unlock(&offers_lock);
+}
+
+void offer_refuse(uint64_t key, uint64_t peer, int err)
+{
+	struct attach_offer *offer;
+
+	pthread_mutex_lock(&offers_lock);
+	LIST_FOREACH(offer, &offers, link)
+		if (offer->key == key) {
+			offer->peer = peer;
+			offer->err = err;
+		}
+	pthread_mutex_unlock(&offers_lock);
+}
+
+void offers_fork_prepare(void)
+{
+	pthread_mutex_lock(&offers_lock);
+}
+
+void offers_fork_done(void)
+{
+	pthread_mutex_unlock(&offers_lock);
+}
+
+void offers_fork_child(void)
+{
+	LIST_INIT(&offers);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* peer.h - what one side of a connection sees of the other in shared memory: whether it sleeps or is
+ * idle, the words of both sides, and how to notify it. */
+#ifndef SOFT_PEER_H
+#define SOFT_PEER_H
+#include "dapl/soft/soft.h"
+
+/* True: no thread of the process polls, so it has to be woken. */
+static inline bool shm_is_asleep(const struct shm_process *process)
+{
+	return __atomic_load_n(process->sleep_count, __ATOMIC_RELAXED) & 1;
+}
+
+/* qp->lock held. True: the peer's service thread drives progress, and waking it costs more than to
+ * access the peer's memory. The sleep count alone does not tell: a peer that polls looks asleep as
+ * long as nothing comes through its rings. When something comes, its service thread hands over to
+ * the polling thread. */
+static inline bool shm_peer_is_idle(struct shm_conn *shm)
+{
+	return unlikely(shm_is_asleep(shm->peer)) && shm_peer_does_not_poll(shm);
+}
+
+/* Makes sure that the peer sees what was stored for it before: it polls, or it is woken. */
+static inline void shm_notify(const struct shm_conn *shm)
+{
+	struct shm_process *process = shm->peer;
+	uint32_t sleep_count, pending_nr;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	sleep_count = __atomic_load_n(process->sleep_count, __ATOMIC_RELAXED);
+	pending_nr = READ_ONCE(shm->grant->pending_nr);
+	if (unlikely(pending_nr))
+		pending_mark(process->pending, pending_nr);
+	if (unlikely(sleep_count & 1))
+		shm_notify_wake(process, sleep_count);
+}
+
+static inline struct ring_grant *shm_own_grant(const struct shm_conn *shm)
+{
+	return &shm->segment->memory->grant[!shm->conn->passive];
+}
+
+/* What this side, and what the peer says of its writes to the other's memory (revoke.h). */
+static inline struct ring_writer *shm_own_writer(const struct dapl_conn *conn)
+{
+	return &conn->shm->segment->memory->writer[conn->passive];
+}
+
+static inline const struct ring_writer *shm_peer_writer(const struct dapl_conn *conn)
+{
+	return &conn->shm->segment->memory->writer[!conn->passive];
+}
+
+#endif
