@@ -34,6 +34,34 @@ EXTRA_DIST += doc/performance.md \
 	doc/spec/states.md \
 	doc/spec/statements.md
 
+# Example programs. Each but trace-levels is one side of a connection (side.h).
 noinst_PROGRAMS += doc/examples/trace-levels
 doc_examples_trace_levels_SOURCES = doc/examples/trace-levels.c
 doc_examples_trace_levels_LDADD = libdat2.la
+example_side = doc/examples/side.c doc/examples/side.h
+noinst_PROGRAMS += $(examples)
+examples = \
+	doc/examples/atomics \
+	doc/examples/datagram \
+	doc/examples/epoll \
+	doc/examples/ping-pong \
+	doc/examples/srq-server \
+	doc/examples/sum \
+	doc/examples/write-read
+doc_examples_atomics_SOURCES = doc/examples/atomics.c $(example_side)
+doc_examples_atomics_LDADD = libdat2.la
+doc_examples_datagram_SOURCES = doc/examples/datagram.c $(example_side)
+doc_examples_datagram_LDADD = libdat2.la
+doc_examples_epoll_SOURCES = doc/examples/epoll.c $(example_side)
+doc_examples_epoll_LDADD = libdat2.la
+doc_examples_ping_pong_SOURCES = doc/examples/ping-pong.c $(example_side)
+doc_examples_ping_pong_LDADD = libdat2.la
+doc_examples_srq_server_SOURCES = doc/examples/srq-server.c $(example_side)
+doc_examples_srq_server_LDADD = libdat2.la
+doc_examples_sum_SOURCES = doc/examples/sum.c $(example_side)
+doc_examples_sum_LDADD = libdat2.la
+doc_examples_write_read_SOURCES = doc/examples/write-read.c $(example_side)
+doc_examples_write_read_LDADD = libdat2.la
+
+dist_check_SCRIPTS += test/examples
+TESTS += test/examples
