@@ -16,6 +16,7 @@
 struct token {
 	const char *text;
 	size_t length;
+	const char *begin;	/* where the field, or its quotation mark, stands in the line */
 };
 
 struct line {
@@ -28,6 +29,7 @@ struct parser {
 	struct conf *conf;
 	const char *file;
 	unsigned line;
+	const char *text;	/* the line's first character */
 	conf_report *report;
 	void *arg;
 };
@@ -47,8 +49,8 @@ static bool next_quoted(struct line *line, struct token *token)
 {
 	char *out = line->at + 1;
 
+	token->begin = line->at;
 	line->opened = line->at++;
-
 	token->text = out;
 	for (; line->at < line->end && *line->at != '"'; line->at++) {
 		if (*line->at == '\\' && line->at + 1 < line->end)
@@ -73,7 +75,7 @@ static bool next_token(struct line *line, struct token *token)
 		return false;
 	if (*line->at == '"')
 		return next_quoted(line, token);
-	token->text = line->at;
+	token->begin = token->text = line->at;
 	while (line->at < line->end && !is_blank(*line->at) && *line->at != '"')
 		line->at++;
 	token->length = line->at - token->text;
@@ -221,9 +223,24 @@ static const char *printable(const struct token *token, char *out)
 
 #define PRINTABLE_SIZE (4 * FOUND_MAX + sizeof("..."))
 
-static void report_line(const struct parser *parser, const char *message)
+#define EIGHT_FIELDS "ia_name api_version threadsafety default lib_path provider_version " \
+	"ia_params platform_params"
+
+/* `at` is the place in the line that is wrong. */
+static void report_line(const struct parser *parser, const char *at, const char *field,
+		     const char *found, const char *expected, const char *message)
 {
-	parser->report(parser->arg, parser->file, parser->line, message);
+	const struct conf_fault fault = {
+		.file = parser->file,
+		.line = parser->line,
+		.column = (unsigned)(at - parser->text) + 1,
+		.field = field,
+		.found = found,
+		.expected = expected,
+		.message = message,
+	};
+
+	parser->report(parser->arg, &fault);
 }
 
 static void report_field(const struct parser *parser, const struct token *words, int i)
@@ -233,34 +250,37 @@ static void report_field(const struct parser *parser, const struct token *words,
 	snprintf(message, sizeof(message), "\"%s\": %s is \"%s\"; expected %s; entry ignored",
 		 printable(&words[F_NAME], name), fields[i].name, printable(&words[i], found),
 		 fields[i].expected);
-	report_line(parser, message);
+	report_line(parser, words[i].begin, fields[i].name, found, fields[i].expected, message);
 }
 
+/* `end` is where the missing field would stand. */
 static void report_count(const struct parser *parser, const struct token *words,
-			 size_t count)
+			   size_t count, const char *end)
 {
-	char name[PRINTABLE_SIZE], message[512];
+	char name[PRINTABLE_SIZE], found[32], message[512];
 
-	snprintf(message, sizeof(message), "\"%s\": %s%zu field%s; expected 8 (ia_name "
-		 "api_version threadsafety default lib_path provider_version ia_params "
-		 "platform_params); entry ignored", printable(&words[F_NAME], name),
-		 count > FIELDS ? "more than " : "", count > FIELDS ? (size_t)FIELDS : count,
-		 count == 1 ? "" : "s");
-	report_line(parser, message);
+	snprintf(found, sizeof(found), "%s%zu field%s", count > FIELDS ? "more than " : "",
+		 count > FIELDS ? (size_t)FIELDS : count, count == 1 ? "" : "s");
+	snprintf(message, sizeof(message), "\"%s\": %s; expected 8 (" EIGHT_FIELDS "); entry ignored",
+		 printable(&words[F_NAME], name), found);
+	report_line(parser, count > FIELDS ? words[FIELDS].begin : end, "", found,
+		 "8 fields: " EIGHT_FIELDS, message);
 }
 
 /* The missing mark need not be the last field's, so the message names the column of the mark
  * that is left alone. */
 static void report_unterminated(const struct parser *parser, const struct token *words,
-				size_t count, size_t column)
+				  size_t count, const char *opened)
 {
 	char name[PRINTABLE_SIZE], message[512];
 
 	snprintf(message, sizeof(message), "%s%s%sa quoted field is not closed before the end of "
 		 "the line: the quotation mark in column %zu has no partner; line ignored",
 		 count ? "\"" : "", count ? printable(&words[F_NAME], name) : "",
-		 count ? "\": " : "", column);
-	report_line(parser, message);
+		 count ? "\": " : "", (size_t)(opened - parser->text) + 1);
+	report_line(parser, opened, count < FIELDS ? fields[count].name : "",
+		 "a quotation mark without a partner", "a closing quotation mark on the same line",
+		 message);
 }
 
 /* --- entries ------------------------------------------------------------------ */
@@ -323,39 +343,46 @@ static void parse_include(struct parser *parser, const struct token *what)
 	}
 	snprintf(message, sizeof(message), "include is \"%s\"; expected \"auto\"; line ignored",
 		 printable(what, found));
-	report_line(parser, message);
+	report_line(parser, what->begin, "include", found, "auto", message);
 }
 
 /* An entry has eight fields, also one named "include". */
-static void report_include(const struct parser *parser, size_t count)
+static void report_include(const struct parser *parser, const struct token *words, size_t count,
+			     const char *end)
 {
-	report_line(parser, count == 1 ?
-		 "include is alone on its line; expected \"include auto\"; line ignored" :
-		 "include has more than one word after it; expected \"include auto\"; line ignored");
+	if (count == 1)
+		report_line(parser, end, "include", "nothing", "auto",
+			 "include is alone on its line; expected \"include auto\"; line ignored");
+	else
+		report_line(parser, words[2].begin, "include", "more than one word", "auto",
+			 "include has more than one word after it; expected \"include auto\"; "
+			 "line ignored");
 }
 
 static int parse_line(struct parser *parser, char *text, size_t length)
 {
 	struct line line = { .at = text, .end = text + length };
+	const char *nul = memchr(text, '\0', length);
 	struct token words[FIELDS + 1];
 	size_t count = 0;
 
-	if (memchr(text, '\0', length)) {
-		report_line(parser, "a NUL byte; expected text; line ignored");
+	parser->text = text;
+	if (nul) {
+		report_line(parser, nul, "", "a NUL byte", "text", "a NUL byte; expected text; line ignored");
 		return 0;
 	}
 	while (count <= FIELDS && next_token(&line, &words[count]))
 		count++;
 	if (line.unterminated)
-		report_unterminated(parser, words, count, line.opened - text + 1);
+		report_unterminated(parser, words, count, line.opened);
 	else if (count == 2 && token_is(&words[0], "include"))
 		parse_include(parser, &words[1]);
 	else if (count == FIELDS)
 		return parse_entry(parser, words);
 	else if (count && count < FIELDS && token_is(&words[0], "include"))
-		report_include(parser, count);
+		report_include(parser, words, count, line.at);
 	else if (count)
-		report_count(parser, words, count);
+		report_count(parser, words, count, line.at);
 	return 0;
 }
 
@@ -393,7 +420,7 @@ int conf_add(struct conf *conf, const char *name, const char *library,
 	     const char *ia_params)
 {
 	struct conf_entry entry = { .is_default = true };
-	struct token word = { name, strlen(name) };
+	struct token word = { .text = name, .length = strlen(name) };
 
 	if (!take_name(word, &entry))
 		return EINVAL;

@@ -23,8 +23,15 @@ struct conf {
 	size_t auto_at;		/* its first place: before this entry */
 };
 
-/* Called for each line that is no entry. `message` is a sentence without full stop. */
-typedef void conf_report(void *arg, const char *file, unsigned line, const char *message);
+/* A line that is no entry. Texts are printable and valid during the report only. */
+struct conf_fault {
+	const char *file;
+	unsigned line, column;	/* from 1; the column counts bytes */
+	const char *field;	/* its name in dat.conf(5); "" if the line as a whole is wrong */
+	const char *found, *expected;
+	const char *message;	/* all of it but the place, a sentence without full stop */
+};
+typedef void conf_report(void *arg, const struct conf_fault *fault);
 
 /* Appends the entries of `text` to `conf`, which is zeroed before the first use. `file` is
  * kept, not copied. Returns 0 or ENOMEM. A wrong line is reported and left out. */

@@ -7,6 +7,7 @@ libregistry_la_SOURCES = \
 	dat/registry.c dat/registry.h \
 	dat/sources.c dat/sources.h dat/shortage.h \
 	dat/conf.c dat/conf.h \
+	dat/entries.c \
 	dat/environment.c dat/environment.h \
 	dat/devices.c dat/devices.h \
 	dat/loader.c dat/loader.h \

@@ -264,6 +264,17 @@ void registry_start(void)
 	pthread_mutex_unlock(&reading);
 }
 
+const struct conf *registry_conf(void)
+{
+	registry_start();
+	return __atomic_load_n(&started, __ATOMIC_ACQUIRE) ? &sources.conf : NULL;
+}
+
+bool registry_repeats(size_t index)
+{
+	return index < entry_count && entries[index].repeated;
+}
+
 static bool in_use(void)
 {
 	bool used = busy_entries != NULL;

@@ -61,10 +61,10 @@ static int text_read(struct text *text, int fd)
 	return n < 0 ? errno : 0;
 }
 
-static void report_line(void *arg, const char *file, unsigned line, const char *message)
+static void report_line(void *arg, const struct conf_fault *fault)
 {
 	(void)arg;
-	log_report(REPORT_CONF_LINE, NULL, "%s:%u: %s", file, line, message);
+	log_report(REPORT_CONF_LINE, NULL, "%s:%u: %s", fault->file, fault->line, fault->message);
 }
 
 /* Returns the copy of `file` that entries may point to. */
@@ -118,6 +118,14 @@ static const char *root(void)
 	const char *dir = env_get("DAT_TEST_ROOT");
 
 	return dir ? dir : "";
+}
+
+bool sources_is_drop_in(const char *file)
+{
+	const char *slash = strrchr(file, '/');
+	size_t length = slash ? (size_t)(slash - file) : 0, want = strlen(DROP_IN_DIR);
+
+	return length >= want && !memcmp(slash - want, DROP_IN_DIR, want);
 }
 
 static int is_drop_in(const struct dirent *entry)
@@ -243,15 +251,20 @@ static int merge(struct conf *conf, struct conf *generated)
 	return 0;
 }
 
+int sources_generate(struct conf *conf, bool with_soft)
+{
+	char sysfs[PATH_MAX];
+
+	if ((size_t)snprintf(sysfs, sizeof(sysfs), "%s/sys", root()) >= sizeof(sysfs))
+		return 0;
+	return devices_make_entries(conf, sysfs, with_soft);
+}
+
 static void read_devices(struct sources *sources, bool with_soft)
 {
 	struct conf generated = { .entries = NULL };
-	char sysfs[PATH_MAX];
-	int err;
+	int err = sources_generate(&generated, with_soft);
 
-	if ((size_t)snprintf(sysfs, sizeof(sysfs), "%s/sys", root()) >= sizeof(sysfs))
-		return;
-	err = devices_make_entries(&generated, sysfs, with_soft);
 	if (!err)
 		err = merge(&sources->conf, &generated);
 	if (err)

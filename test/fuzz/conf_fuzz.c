@@ -7,6 +7,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static size_t text_size;
+
 static void demand(bool good)
 {
 	if (!good)
@@ -14,11 +16,21 @@ static void demand(bool good)
 }
 
 /* Messages go to terminals and logs. */
-static void check_message(void *arg, const char *file, unsigned line, const char *message)
+static void check_text(const char *text)
 {
-	demand(arg == check_message && !strcmp(file, "fuzz") && line > 0);
-	for (; *message; message++)
-		demand(*message >= ' ' && *message <= '~');
+	for (; *text; text++)
+		demand(*text >= ' ' && *text <= '~');
+}
+
+static void check_message(void *arg, const struct conf_fault *fault)
+{
+	demand(arg == check_message && !strcmp(fault->file, "fuzz"));
+	demand(fault->line > 0 && fault->column > 0 && fault->column <= text_size + 1);
+	demand(*fault->expected);
+	check_text(fault->field);
+	check_text(fault->found);
+	check_text(fault->expected);
+	check_text(fault->message);
 }
 
 static void check_entry(const struct conf_entry *e)
@@ -35,6 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct conf conf = { .entries = NULL };
 
+	text_size = size;
 	demand(!conf_parse(&conf, (const char *)data, size, "fuzz", check_message,
 			   check_message));
 	for (size_t i = 0; i < conf.count; i++) {

@@ -2,6 +2,7 @@
 /* The default files, and entries generated from the devices present, on a root directory
  * of the test's own: CFG-4 and registry.md 4.1. */
 #include "test/registry/scenario.h"
+#include <dat/dat_entries.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -293,6 +294,119 @@ static void the_examples_in_the_shipped_file(void **state)
 	lists("ofa-v2-ib0 ofa-v2-storage ofa-v2-mlx5_0-1 ofa-v2-eth0 ");
 }
 
+/* Paths begin with the test's root, which is left out. */
+static void print_entries(DAT_RETURN (*list_entries)(DAT_ENTRY **, DAT_COUNT *))
+{
+	static const char *const origins[] = { "file", "drop-in", "generated" };
+	DAT_ENTRY *list;
+	DAT_COUNT count;
+
+	OK(list_entries(&list, &count));
+	for (DAT_COUNT i = 0; i < count; i++)
+		if (strcmp(list[i].info.ia_name, "ofa-v2-soft"))
+			printf("%s %s %s:%u %s \"%s\"%s%s\n", list[i].info.ia_name,
+			       origins[list[i].origin],
+			       list[i].file ? list[i].file + strlen(root) : "", list[i].line,
+			       list[i].library, list[i].ia_params,
+			       list[i].is_default ? "" : " nondefault",
+			       list[i].is_repeated ? " repeated" : "");
+	free(list);
+}
+
+static void print_all_entries(void)
+{
+	print_entries(dats_list_entries);
+}
+
+static void print_generated(void)
+{
+	print_entries(dats_list_generated);
+}
+
+static void entries_say_where_they_come_from(void **state)
+{
+	(void)state;
+	put(CONF, "# comment\n" ENTRY("one", "a 0") "include auto\n"
+	    "two u2.0 nonthreadsafe nondefault ./mock.so mock.1.0 \"\" \"\"\n");
+	put(CONF ".d/local.conf", "\n\n" ENTRY("one", "b 0"));
+	infiniband();
+	scenario(&outcome, NULL, print_all_entries);
+	assert_string_equal(outcome.err, "");
+	assert_string_equal(outcome.out,
+		"one file " CONF ":2 ./mock.so \"a 0\"\n"
+		"ofa-v2-ib0 generated :0 libdaplofa.so.2 \"ib0 0\"\n"
+		"ofa-v2-mlx5_0-1 generated :0 libdaplofa.so.2 \"mlx5_0 1\"\n"
+		"ofa-v2-mlx5_0-2 generated :0 libdaplofa.so.2 \"mlx5_0 2\"\n"
+		"ofa-v2-mlx5_0-1s generated :0 libdaplofa.so.2 \"mlx5_0 1\"\n"
+		"ofa-v2-mlx5_0-2s generated :0 libdaplofa.so.2 \"mlx5_0 2\"\n"
+		"ofa-v2-mlx5_0-1u generated :0 libdaplofa.so.2 \"mlx5_0 1\"\n"
+		"ofa-v2-mlx5_0-2u generated :0 libdaplofa.so.2 \"mlx5_0 2\"\n"
+		"two file " CONF ":4 ./mock.so \"\" nondefault\n"
+		"one drop-in " CONF ".d/local.conf:3 ./mock.so \"b 0\" repeated\n");
+}
+
+static void generated_entries_need_no_include(void **state)
+{
+	(void)state;
+	put(CONF, ENTRY("one", "") ENTRY("ofa-v2-siw0-1", "mine"));
+	iwarp();
+	scenario(&outcome, NULL, print_generated);
+	assert_string_equal(outcome.err, "");
+	assert_string_equal(outcome.out,
+		"ofa-v2-eth1 generated :0 libdaplofa.so.2 \"eth1 0\"\n"
+		"ofa-v2-siw0-1 generated :0 libdaplofa.so.2 \"siw0 1\"\n"
+		"ofa-v2-siw0-1s generated :0 libdaplofa.so.2 \"siw0 1\"\n"
+		"ofa-v2-siw0-1u generated :0 libdaplofa.so.2 \"siw0 1\"\n");
+	scenario(&outcome, NULL, print_all_entries);
+	assert_string_equal(outcome.out, "one file " CONF ":1 ./mock.so \"\"\n"
+			    "ofa-v2-siw0-1 file " CONF ":2 ./mock.so \"mine\"\n");
+}
+
+static void wrong_arguments(void)
+{
+	DAT_ENTRY *list;
+	DAT_COUNT count;
+
+	RETURNS(dats_list_entries(NULL, &count), FAILURE(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
+	RETURNS(dats_list_entries(&list, NULL), FAILURE(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
+	RETURNS(dats_list_generated(&list, NULL), FAILURE(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
+	RETURNS(dats_check_conf(NULL, 0, NULL, NULL, &count),
+		FAILURE(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
+	RETURNS(dats_check_conf("", 0, NULL, NULL, &count),
+		FAILURE(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3));
+}
+
+static void lists_need_their_pointers(void **state)
+{
+	(void)state;
+	silent(NULL, wrong_arguments);
+}
+
+static void print_fault(void *arg, const DAT_CONF_FAULT *fault)
+{
+	CHECK(arg == print_fault);
+	printf("%u:%u %s|%s|%s\n", fault->line, fault->column, fault->field, fault->found,
+	       fault->expected);
+}
+
+static void check_a_text(void)
+{
+	static const char text[] = ENTRY("good", "") "bad u2.x threadsafe default lib.so x.1.2 \"\" \"\"\n";
+	DAT_COUNT entries = -1;
+
+	OK(dats_check_conf(text, sizeof(text) - 1, print_fault, print_fault, &entries));
+	CHECK(entries == 1);
+}
+
+static void a_text_is_checked_without_a_file(void **state)
+{
+	(void)state;
+	scenario(&outcome, NULL, check_a_text);
+	assert_string_equal(outcome.err, "");
+	assert_int_equal(outcome.status, 0);
+	assert_string_equal(outcome.out, "2:5 api_version|u2.x|u<major>.<minor>, as in \"u2.0\"\n");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, new_root, remove_root)
 
 int main(void)
@@ -311,6 +425,10 @@ int main(void)
 		TEST(a_drop_in_directory_that_is_a_file_is_told),
 		TEST(a_drop_in_directory_that_leads_nowhere_is_told),
 		TEST(an_unreadable_drop_in_directory_is_told),
+		TEST(entries_say_where_they_come_from),
+		TEST(generated_entries_need_no_include),
+		TEST(lists_need_their_pointers),
+		TEST(a_text_is_checked_without_a_file),
 		TEST(the_shipped_file),
 		TEST(the_examples_in_the_shipped_file),
 	};

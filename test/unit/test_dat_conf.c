@@ -12,17 +12,22 @@
 static struct conf conf;
 static char complaints[65536];
 
-static void note(void *arg, const char *file, unsigned line, const char *message)
+static char places[4096];	/* "line:column field|found|expected\n" of each complaint */
+
+static void note(void *arg, const struct conf_fault *fault)
 {
-	size_t at = strlen(complaints);
+	size_t at = strlen(complaints), place = strlen(places);
 
 	assert_ptr_equal(arg, &conf);
-	snprintf(complaints + at, sizeof(complaints) - at, "%s:%u: %s\n", file, line, message);
+	snprintf(complaints + at, sizeof(complaints) - at, "%s:%u: %s\n", fault->file, fault->line,
+		 fault->message);
+	snprintf(places + place, sizeof(places) - place, "%u:%u %s|%s|%s\n", fault->line,
+		 fault->column, fault->field, fault->found, fault->expected);
 }
 
 static void parse_bytes(const char *text, size_t length)
 {
-	complaints[0] = '\0';
+	complaints[0] = places[0] = '\0';
 	assert_int_equal(conf_parse(&conf, text, length, "f", note, &conf), 0);
 }
 
@@ -156,6 +161,33 @@ static void found_values_are_safe_to_print(void **state)
 			    "or \"nonthreadsafe\"; entry ignored\n");
 }
 
+static void a_complaint_has_column_found_and_expected(void **state)
+{
+	(void)state;
+	parse("a u2.0 sometimes default lib.so x.1.2 \"\" \"\"\n"
+	      "  b u2.0\n"
+	      "c u2.0 threadsafe default lib.so x.1.2 \"\" \"\" more\n"
+	      "d u2.0 threadsafe default \"\" x.1.2 \"\" \"\"\n"
+	      "e u2.0 threadsafe default \"lib.so x.1.2\n"
+	      "include all\n"
+	      "include\n"
+	      "include auto twice\n");
+	assert_string_equal(places,
+		"1:8 threadsafety|sometimes|\"threadsafe\" or \"nonthreadsafe\"\n"
+		"2:9 |2 fields|8 fields: ia_name api_version threadsafety default lib_path "
+		"provider_version ia_params platform_params\n"
+		"3:46 |more than 8 fields|8 fields: ia_name api_version threadsafety default "
+		"lib_path provider_version ia_params platform_params\n"
+		"4:27 lib_path||a file name\n"
+		"5:27 lib_path|a quotation mark without a partner|a closing quotation mark on "
+		"the same line\n"
+		"6:9 include|all|auto\n"
+		"7:8 include|nothing|auto\n"
+		"8:14 include|more than one word|auto\n");
+	parse_bytes("a\0b", 3);
+	assert_string_equal(places, "1:2 |a NUL byte|text\n");
+}
+
 static void a_NUL_byte_spoils_its_line(void **state)
 {
 	static const char text[] = "a" REST "\0\nb" REST "\n";
@@ -199,6 +231,7 @@ int main(void)
 		cmocka_unit_test(line_numbers_count_every_line),
 		cmocka_unit_test(include_auto_remembers_the_first_place),
 		cmocka_unit_test(found_values_are_safe_to_print),
+		cmocka_unit_test(a_complaint_has_column_found_and_expected),
 		cmocka_unit_test(a_NUL_byte_spoils_its_line),
 		cmocka_unit_test(generated_entries_are_what_programs_open),
 	};
