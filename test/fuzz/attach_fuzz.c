@@ -27,7 +27,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define OK(pending_nr) side_demand(!(pending_nr), #pending_nr)
+#define OK(call) side_demand(!(call), #call)
 
 enum { FILES = 20, MOST_FDS = 12, MOST_BYTES = 64, WAIT_MS = 60000, LIMIT_FD = 256 };
 enum { BELL = 0, COUNTER = 1, STATION = 2, STATION_READ = 3, SEGMENT = 4, CALLS = 16 };	/* of files[] */
@@ -365,7 +365,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	uint8_t token[16];
 
 	(void)argc, (void)argv;
-	stream_device_open();
+	side_open();
 	stream_device.dev->want_shm = true;
 	make_files();
 	our_name = (uint64_t)soft_random() << 32 | soft_random();

@@ -9,11 +9,11 @@ fuzz_targets = conf stream ring attach mpa pdata
 fuzz_soft = $(filter %.c,$(libdaplsoftdev_la_SOURCES)) $(filter %.c,$(libcommon_la_SOURCES)) \
 	dapl/core/base/service.c dapl/core/base/settings.c dapl/core/ia/fork.c dapl/core/conn/diag.c
 fuzz_conf = dat/conf.c
-fuzz_side = test/fuzz/soft_side.c test/unit/soft_stream.c
+fuzz_side = test/fuzz/soft_side.c test/unit/soft_stream.c test/unit/device_harness.c
 fuzz_stream = $(fuzz_side) $(fuzz_soft)
 fuzz_ring = $(fuzz_side) $(fuzz_soft)
 fuzz_attach = $(fuzz_side) $(fuzz_soft)
-fuzz_mpa = $(fuzz_soft)
+fuzz_mpa = $(fuzz_soft) test/unit/device_harness.c
 fuzz_pdata = dapl/verbs/pdata.c
 
 check_PROGRAMS += test/fuzz/conf_replay test/fuzz/stream_replay test/fuzz/ring_replay \
@@ -21,17 +21,17 @@ check_PROGRAMS += test/fuzz/conf_replay test/fuzz/stream_replay test/fuzz/ring_r
 test_fuzz_conf_replay_SOURCES = test/fuzz/conf_fuzz.c test/fuzz/replay.c dat/conf.c
 test_fuzz_stream_replay_SOURCES = test/fuzz/stream_fuzz.c test/fuzz/replay.c \
 	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft_stream.c \
-	test/unit/soft_stream.h
+	test/unit/soft_stream.h $(device_harness)
 test_fuzz_stream_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_fuzz_ring_replay_SOURCES = test/fuzz/ring_fuzz.c test/fuzz/replay.c \
 	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft_stream.c \
-	test/unit/soft_stream.h
+	test/unit/soft_stream.h $(device_harness)
 test_fuzz_ring_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_fuzz_attach_replay_SOURCES = test/fuzz/attach_fuzz.c test/fuzz/replay.c \
 	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft_stream.c \
-	test/unit/soft_stream.h
+	test/unit/soft_stream.h $(device_harness)
 test_fuzz_attach_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
-test_fuzz_mpa_replay_SOURCES = test/fuzz/mpa_fuzz.c test/fuzz/replay.c
+test_fuzz_mpa_replay_SOURCES = test/fuzz/mpa_fuzz.c test/fuzz/replay.c $(device_harness)
 test_fuzz_mpa_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_fuzz_pdata_replay_SOURCES = test/fuzz/pdata_fuzz.c test/fuzz/replay.c dapl/verbs/pdata.c
 dist_check_SCRIPTS += test/fuzz/replay-corpora

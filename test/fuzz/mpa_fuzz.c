@@ -8,6 +8,7 @@
 #include "dapl/soft/soft.h"
 #include "dapl/soft/progress/progress.h"
 #include "test/own_network.h"
+#include "test/unit/device_harness.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
@@ -29,7 +30,7 @@ static void demand(bool good, const char *what)
 	abort();
 }
 
-#define OK(pending_nr) demand(!(pending_nr), #pending_nr)
+#define OK(call) demand(!(call), #call)
 
 /* --- upcalls ----------------------------------------------------------------------- */
 
@@ -42,76 +43,49 @@ static struct {				/* guarded by lock */
 } came;
 static int wake;			/* eventfd: something came */
 
-static void tell(void)
+static void wake_up(void)
 {
 	uint64_t one = 1;
 
-	pthread_mutex_unlock(&lock);
 	demand(write(wake, &one, sizeof one) == sizeof one, "eventfd");
 }
 
-static void check_pdata(const void *pdata, size_t n)
+static void take_established(const struct upcall *up)
 {
-	static uint8_t copy[512];
-
-	demand(n <= sizeof copy, "more private data than fits a frame");
-	if (n)
-		memcpy(copy, pdata, n);		/* all of it is there */
-}
-
-void dapl_up_request(void *sp, struct dapl_conn *conn, const struct dapl_request *request)
-{
-	(void)sp;
-	check_pdata(request->pdata, request->pdata_len);
-	pthread_mutex_lock(&lock);
-	demand(!came.request, "a second request");
-	came.request = conn;
-	tell();
-}
-
-void dapl_up_established(void *owner, struct dapl_conn *conn, const struct dapl_established *i)
-{
-	(void)owner, (void)conn;
-	check_pdata(i->pdata, i->pdata_len);
-	pthread_mutex_lock(&lock);
 	demand(!came.established && !came.over, "established too late or twice");
 	came.established = true;
-	came.ah = i->ud ? i->ud->ah : NULL;
-	came.over = i->ud;		/* TCP has done its work */
-	tell();
+	came.ah = up->ud ? up->peer.ah : NULL;
+	came.over = up->ud;		/* TCP has done its work */
 }
 
-void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure why,
-		    const void *pdata, size_t n)
+static void take_upcall(const struct upcall *up)
 {
-	(void)owner, (void)conn, (void)why;
-	check_pdata(pdata, n);
 	pthread_mutex_lock(&lock);
-	demand(!came.established && !came.over, "failed too late or twice");
-	came.over = true;
-	tell();
-}
-
-void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
-{
-	(void)owner, (void)conn, (void)orderly;
-	pthread_mutex_lock(&lock);
-	demand(came.established && !came.over, "disconnected without being connected");
-	came.over = true;
-	tell();
-}
-
-void dapl_up_released(void *owner)
-{
-	(void)owner;
-	pthread_mutex_lock(&lock);
-	came.released = true;
-	tell();
-}
-
-void dapl_up_async(void *ia, const struct ibv_async_event *event)
-{
-	(void)ia, (void)event;
+	switch (up->kind) {
+	case REQUEST:
+		demand(!came.request, "a second request");
+		came.request = up->conn;
+		break;
+	case ESTABLISHED:
+		take_established(up);
+		break;
+	case FAILED:
+		demand(!came.established && !came.over, "failed too late or twice");
+		came.over = true;
+		break;
+	case CLOSED:
+	case BROKEN:
+		demand(came.established && !came.over, "disconnected without being connected");
+		came.over = true;
+		break;
+	case RELEASED:
+		came.released = true;
+		break;
+	case ASYNC:
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+	wake_up();
 }
 
 /* --- our end ----------------------------------------------------------------------- */
@@ -133,6 +107,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argc, (void)argv;
 	own_network();
 	dapl_settings_read();
+	upcall_observer = take_upcall;
 	wake = eventfd(0, EFD_NONBLOCK);
 	OK(ops->open("127.0.0.1 0", &us, &us.dev));
 	OK(ops->alloc_pd(us.dev, &us.pd));

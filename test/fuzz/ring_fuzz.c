@@ -307,7 +307,7 @@ static void record(struct run *r, unsigned kind, const uint8_t *p, uint32_t leng
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc, (void)argv;
-	stream_device_open();
+	side_open();
 	dapl_watch_stop(&stream_device.dev->data_watch);	/* only this thread serves */
 	make_segment();
 	return 0;

@@ -15,38 +15,16 @@ void side_demand(bool good, const char *what)
 
 /* --- upcalls ----------------------------------------------------------------------- */
 
-void dapl_up_request(void *sp, struct dapl_conn *conn, const struct dapl_request *request)
+static void expect_no_handshake(const struct upcall *up)
 {
-	(void)sp, (void)conn, (void)request;
-	abort();
+	side_demand(up->kind != REQUEST && up->kind != ESTABLISHED && up->kind != FAILED,
+		    "an upcall of a handshake, which there was not");
 }
 
-void dapl_up_established(void *owner, struct dapl_conn *conn, const struct dapl_established *i)
+void side_open(void)
 {
-	(void)owner, (void)conn, (void)i;
-	abort();
-}
-
-void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure why,
-		    const void *pdata, size_t n)
-{
-	(void)owner, (void)conn, (void)why, (void)pdata, (void)n;
-	abort();
-}
-
-void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
-{
-	(void)owner, (void)conn, (void)orderly;
-}
-
-void dapl_up_released(void *owner)
-{
-	(void)owner;
-}
-
-void dapl_up_async(void *ia, const struct ibv_async_event *event)
-{
-	(void)ia, (void)event;
+	upcall_observer = expect_no_handshake;
+	stream_device_open();
 }
 
 /* --- names and acts ---------------------------------------------------------------- */

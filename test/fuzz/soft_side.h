@@ -4,10 +4,13 @@
  * the peer does is each target's matter. */
 #ifndef TEST_FUZZ_SOFT_SIDE_H
 #define TEST_FUZZ_SOFT_SIDE_H
+#include "test/unit/device_harness.h"
 #include "test/unit/soft_stream.h"
 
 /* Aborts, with a line that says why, unless it's good. */
 void side_demand(bool good, const char *what);
+/* Opens the device. */
+void side_open(void);
 /* STags are random: one of the input, as it is on the wire, that stands for one of ours. */
 void side_name(const struct stream *s, uint8_t *stag);
 /* The same for the source of a read or atomic request, in its body. */

@@ -101,7 +101,7 @@ static void check_answers(const struct stream *s)
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc, (void)argv;
-	stream_device_open();
+	side_open();
 	return 0;
 }
 

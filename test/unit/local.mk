@@ -52,6 +52,7 @@ test_unit_test_diag_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_diag_LDADD = libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 endif
 
+device_harness = test/unit/device_harness.c test/unit/device_harness.h
 if CMOCKA
 # The software RNIC, without DAT objects: the tests have the upcalls.
 soft_unit_tests = \
@@ -74,11 +75,11 @@ soft_unit_tests = \
 check_PROGRAMS += $(soft_unit_tests)
 TESTS += $(soft_unit_tests) test/unit/soft-over-tcp
 dist_check_SCRIPTS += test/unit/soft-over-tcp
-test_unit_test_soft_device_SOURCES = test/unit/test_soft_device.c
+test_unit_test_soft_device_SOURCES = test/unit/test_soft_device.c $(device_harness)
 test_unit_test_soft_device_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_device_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_test_soft_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=sched_yield
-test_unit_test_soft_stream_SOURCES = test/unit/test_soft_stream.c \
+test_unit_test_soft_stream_SOURCES = test/unit/test_soft_stream.c $(device_harness) \
 	test/unit/soft_stream.c test/unit/soft_stream.h
 test_unit_test_soft_stream_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_stream_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
@@ -97,7 +98,7 @@ test_unit_test_soft_cq_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_progress_poll,--wrap=soft_owner_sleep \
 	-Wl,--wrap=soft_event_post,--wrap=soft_event_forget
 test_unit_test_soft_cq_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
-soft_ends = test/unit/soft_ends.c test/unit/soft_ends.h
+soft_ends = $(device_harness) test/unit/soft_ends.c test/unit/soft_ends.h
 test_unit_test_soft_populate_SOURCES = test/unit/test_soft_populate.c
 test_unit_test_soft_populate_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_populate_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise
@@ -130,7 +131,7 @@ test_unit_test_soft_fastpath_SOURCES = test/unit/test_soft_fastpath.c $(soft_end
 test_unit_test_soft_fastpath_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_fastpath_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send
 test_unit_test_soft_fastpath_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
-test_unit_test_soft_wire_SOURCES = test/unit/test_soft_wire.c test/own_network.h
+test_unit_test_soft_wire_SOURCES = test/unit/test_soft_wire.c $(device_harness) test/own_network.h
 test_unit_test_soft_wire_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_wire_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 endif
@@ -153,7 +154,7 @@ test_unit_test_verbs_siw_LDADD = libdaplverbs.la libdaplcore.la libcommon.la $(C
 endif
 # verbs_device_probe "NETDEV 0", in the test machine: no TESTS, it needs a device.
 check_PROGRAMS += test/unit/verbs_device_probe
-test_unit_verbs_device_probe_SOURCES = test/unit/verbs_device_probe.c
+test_unit_verbs_device_probe_SOURCES = test/unit/verbs_device_probe.c $(device_harness)
 test_unit_verbs_device_probe_LDADD = libdaplverbs.la libdaplcore.la libcommon.la $(VERBS_LIBS)
 # verbs_fence_probe ADDRESS, in the test machine: what siw does with requests that wait.
 check_PROGRAMS += test/unit/verbs_fence_probe

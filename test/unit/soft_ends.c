@@ -9,62 +9,9 @@
 
 const struct dapl_device_ops *ops = &dapl_device_ops;
 
-/* --- upcalls: how many of each kind, for each of the two ends ------------------------------ */
-
-unsigned came[2][KINDS];
-static struct dapl_conn *requested;
-
-static void note(const void *who, enum kind kind);
-
-void dapl_up_request(void *sp, struct dapl_conn *conn, const struct dapl_request *r)
-{
-	(void)r;
-	__atomic_store_n(&requested, conn, __ATOMIC_RELEASE);
-	note(sp, REQUEST);
-}
-
-void dapl_up_established(void *owner, struct dapl_conn *conn, const struct dapl_established *i)
-{
-	(void)conn;
-	(void)i;
-	note(owner, ESTABLISHED);
-}
-
-void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure why,
-		    const void *pdata, size_t n)
-{
-	(void)conn;
-	(void)why;
-	(void)pdata;
-	(void)n;
-	note(owner, FAILED);
-}
-
-void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
-{
-	(void)conn;
-	note(owner, orderly ? CLOSED : BROKEN);
-}
-
-void dapl_up_released(void *owner)
-{
-	note(owner, RELEASED);
-}
-
-void dapl_up_async(void *ia, const struct ibv_async_event *event)
-{
-	(void)ia;
-	(void)event;
-}
-
 /* --- an end: a device with one of everything -------------------------------------------------- */
 
 struct end ends[2];
-
-static void note(const void *who, enum kind kind)
-{
-	__atomic_add_fetch(&came[who == &ends[1]][kind], 1, __ATOMIC_RELEASE);
-}
 
 time_t now(void)
 {
@@ -74,15 +21,13 @@ time_t now(void)
 	return t.tv_sec;
 }
 
-void wait_up(const struct end *e, enum kind kind)
+struct upcall wait_up(const struct end *e, enum upcall_kind kind)
 {
-	time_t end = now() + LIMIT_S;
+	struct upcall up = { 0 };
 
-	while (!__atomic_exchange_n(&came[e == &ends[1]][kind], 0, __ATOMIC_ACQUIRE)) {
-		if (now() > end)
-			fail_msg("upcall %d did not come", kind);
-		usleep(200);
-	}
+	if (!upcall_take(kind, e, LIMIT_S * 1000, &up))
+		fail_msg("upcall %d did not come", kind);
+	return up;
 }
 
 void open_end(struct end *e)
@@ -90,7 +35,7 @@ void open_end(struct end *e)
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .sq_sig_all = 1,
 					 .cap = { 64, 64, 2, 2, 64 } };
 
-	memset(came[e == &ends[1]], 0, sizeof came[0]);
+	upcalls_drop(e);
 	if (!e->dev)
 		OK(ops->open("lo 0", e, &e->dev));
 	OK(ops->alloc_pd(e->dev, &e->pd));
@@ -148,8 +93,7 @@ void send_accept(struct end *e)
 	struct dapl_conn_params params = { .qp = e->qp, .owner = e, .reads_out = 4,
 					   .reads_in = 4 };
 
-	wait_up(e, REQUEST);
-	e->conn = __atomic_load_n(&requested, __ATOMIC_ACQUIRE);
+	e->conn = wait_up(e, REQUEST).conn;
 	OK(ops->accept(e->conn, &params));
 }
 

@@ -12,12 +12,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "dapl/soft/soft.h"
+#include "test/unit/device_harness.h"
 
-#define OK(pending_nr) assert_int_equal((pending_nr), 0)
+#define OK(call) assert_int_equal((call), 0)
 /* In a child, whose parent sees the line. */
 #define DIE_UNLESS(ok) do { if (!(ok)) _exit(__LINE__ % 250 + 1); } while (0)
 
-enum kind { REQUEST, ESTABLISHED, FAILED, CLOSED, BROKEN, RELEASED, KINDS };
 enum { BUFFER = 3 << 20, HALF = BUFFER / 2, LIMIT_S = 20 };
 
 struct end {
@@ -50,12 +50,12 @@ struct target {
 };
 
 extern const struct dapl_device_ops *ops;
-extern unsigned came[2][KINDS];		/* upcalls, of each end, atomic */
 extern struct end ends[2];		/* 0 connects, 1 listens */
 extern const struct end *served;	/* NULL, or whose device needs polls meanwhile */
 
 time_t now(void);
-void wait_up(const struct end *e, enum kind kind);
+/* Waits for an upcall of the device, and takes it from the record. */
+struct upcall wait_up(const struct end *e, enum upcall_kind kind);
 
 /* Without a device the end opens one. */
 void open_end(struct end *e);

@@ -22,7 +22,7 @@ static void demand(bool good, const char *what)
 	abort();
 }
 
-#define OK(pending_nr) demand(!(pending_nr), #pending_nr)
+#define OK(call) demand(!(call), #call)
 
 void stream_device_open(void)
 {

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 #include "dapl/soft/shm/attach_socket.h"
 
-#define OK(pending_nr) assert_int_equal((pending_nr), 0)
+#define OK(call) assert_int_equal((call), 0)
 #define NAME 0x123456789abcdef0ull
 #define FILE_NAME "dapl-soft-123456789abcdef0"
 

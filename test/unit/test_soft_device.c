@@ -20,134 +20,26 @@
 #include "dapl/soft/progress/progress.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/base/settings.h"
+#include "test/unit/device_harness.h"
 
 static const struct dapl_device_ops *ops = &dapl_device_ops;
 
-/* --- the upcalls ------------------------------------------------------------------- */
+/* --- upcalls ----------------------------------------------------------------------- */
 
-enum kind { REQUEST = 1, ESTABLISHED, FAILED, CLOSED, BROKEN, RELEASED, ASYNC };
-
-struct upcall {
-	enum kind kind;
-	void *who;			/* sp, owner, or the object of an async event */
-	struct dapl_conn *conn;
-	int detail;			/* failure, event type */
-	bool ud;
-	size_t length;
-	char pdata[512];
-	struct sockaddr_storage local, remote;
-	struct dapl_ud_peer peer;
-	struct upcall *next;
-};
-
-static pthread_mutex_t ups_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t ups_came = PTHREAD_COND_INITIALIZER;
-static struct upcall *ups, **ups_end = &ups;
-
-static void record(struct upcall up, const void *pdata, size_t length)
-{
-	struct upcall *new = malloc(sizeof *new);
-
-	assert(dapl_service_here());
-	*new = up;
-	new->length = length;
-	if (length)
-		memcpy(new->pdata, pdata, length);
-	new->next = NULL;
-	pthread_mutex_lock(&ups_lock);
-	*ups_end = new;
-	ups_end = &new->next;
-	pthread_cond_broadcast(&ups_came);
-	pthread_mutex_unlock(&ups_lock);
-}
-
-void dapl_up_request(void *sp, struct dapl_conn *conn, const struct dapl_request *r)
-{
-	record((struct upcall){ .kind = REQUEST, .who = sp, .conn = conn, .ud = r->ud, .local = r->local,
-			.remote = r->remote }, r->pdata, r->pdata_len);
-}
-
-void dapl_up_established(void *owner, struct dapl_conn *conn, const struct dapl_established *i)
-{
-	record((struct upcall){ .kind = ESTABLISHED, .who = owner, .conn = conn, .local = i->local,
-			.remote = i->remote, .peer = i->ud ? *i->ud : (struct dapl_ud_peer){ 0 } },
-	       i->pdata, i->pdata_len);
-}
-
-void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure why,
-		    const void *pdata, size_t length)
-{
-	record((struct upcall){ .kind = FAILED, .who = owner, .conn = conn, .detail = why }, pdata, length);
-}
-
-void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
-{
-	record((struct upcall){ .kind = orderly ? CLOSED : BROKEN, .who = owner, .conn = conn },
-	       NULL, 0);
-}
-
-void dapl_up_released(void *owner)
-{
-	record((struct upcall){ .kind = RELEASED, .who = owner }, NULL, 0);
-}
-
-void dapl_up_async(void *ia, const struct ibv_async_event *event)
-{
-	assert_non_null(ia);
-	record((struct upcall){ .kind = ASYNC, .who = event->element.cq,
-			.detail = event->event_type }, NULL, 0);
-}
-
-/* Takes the first upcall of a kind for `who` out of the record; waits for it. */
-static bool take_up(enum kind kind, void *who, int ms, struct upcall *out)
-{
-	struct timespec until;
-	struct upcall **p;
-	bool found = false;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += ms % 1000 * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
-	pthread_mutex_lock(&ups_lock);
-	for (;;) {
-		for (p = &ups; *p && ((*p)->kind != kind || (*p)->who != who); p = &(*p)->next)
-			;
-		if (*p) {
-			struct upcall *up = *p;
-
-			*p = up->next;
-			if (!*p)
-				ups_end = p;
-			*out = *up;
-			free(up);
-			found = true;
-			break;
-		}
-		if (pthread_cond_timedwait(&ups_came, &ups_lock, &until) == ETIMEDOUT)
-			break;
-	}
-	pthread_mutex_unlock(&ups_lock);
-	return found;
-}
-
-static struct upcall expect_up(enum kind kind, void *who)
+static struct upcall expect_up(enum upcall_kind kind, void *owner)
 {
 	struct upcall up = { 0 };
 
-	if (!take_up(kind, who, 10000, &up))
+	if (!upcall_take(kind, owner, 10000, &up))
 		fail_msg("upcall %d did not come", kind);
 	return up;
 }
 
-static void expect_no_up(enum kind kind, void *who)
+static void expect_no_up(enum upcall_kind kind, void *owner)
 {
 	struct upcall up;
 
-	if (take_up(kind, who, 50, &up))
+	if (upcall_take(kind, owner, 50, &up))
 		fail_msg("upcall %d came", kind);
 }
 
@@ -181,7 +73,7 @@ struct options {
 static const struct options plain = { .device = "lo 0", .depth = 128, .sge = 8,
 	.inlines = 256, .cqe = 4096, .reads = 4 };
 
-#define OK(pending_nr) assert_int_equal((pending_nr), 0)
+#define OK(call) assert_int_equal((call), 0)
 
 static struct ibv_qp *make_qp(struct end *e, const struct options *o)
 {
@@ -511,7 +403,7 @@ static void connect_fails_for_the_right_reason(void **state)
 	up = expect_up(REQUEST, &b);
 	OK(ops->reject(up.conn, true, "sorry", 6));
 	up = expect_up(FAILED, &a);
-	assert_int_equal(up.detail, DAPL_CONN_REJECTED);
+	assert_int_equal(up.failure, DAPL_CONN_REJECTED);
 	assert_int_equal(up.length, 6);
 	assert_string_equal(up.pdata, "sorry");
 	release_conn(&a);
@@ -521,7 +413,7 @@ static void connect_fails_for_the_right_reason(void **state)
 	up = expect_up(REQUEST, &b);
 	OK(ops->reject(up.conn, false, NULL, 0));
 	up = expect_up(FAILED, &a);
-	assert_int_equal(up.detail, DAPL_CONN_REFUSED);
+	assert_int_equal(up.failure, DAPL_CONN_REFUSED);
 	release_conn(&a);
 
 	/* a request is released without an answer */
@@ -529,7 +421,7 @@ static void connect_fails_for_the_right_reason(void **state)
 	up = expect_up(REQUEST, &b);
 	ops->release(up.conn);
 	up = expect_up(FAILED, &a);
-	assert_int_equal(up.detail, DAPL_CONN_REFUSED);
+	assert_int_equal(up.failure, DAPL_CONN_REFUSED);
 	release_conn(&a);
 
 	/* the initiator gives up: accept ends in a failure */
@@ -547,7 +439,7 @@ static void connect_fails_for_the_right_reason(void **state)
 	params = params_of(&a, &plain, &to);
 	OK(ops->connect(a.dev, &params, &a.conn));
 	up = expect_up(FAILED, &a);
-	assert_int_equal(up.detail, DAPL_CONN_REFUSED);
+	assert_int_equal(up.failure, DAPL_CONN_REFUSED);
 	release_conn(&a);
 
 	/* the port is free again */
@@ -573,7 +465,7 @@ static void request_to_the_other_kind_of_listener_is_refused(void **state)
 	params = params_of(&a, &plain, &to);
 	OK(ops->connect(a.dev, &params, &a.conn));
 	up = expect_up(FAILED, &a);
-	assert_int_equal(up.detail, DAPL_CONN_REFUSED);
+	assert_int_equal(up.failure, DAPL_CONN_REFUSED);
 	release_conn(&a);
 	/* both kinds share a port */
 	OK(ops->listen(b.dev, NULL, &port, false, 8, &rc, &rc));
@@ -1503,7 +1395,7 @@ static void shared_receive_queue(void **state)
 	OK(post(&a2, 2, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 10, NULL, 0));
 	assert_int_equal(done(b.rcq, 1).qp_num, b2.qp->qp_num);
 	up = expect_up(ASYNC, b.srq);
-	assert_int_equal(up.detail, IBV_EVENT_SRQ_LIMIT_REACHED);
+	assert_int_equal(up.event, IBV_EVENT_SRQ_LIMIT_REACHED);
 	done(a.scq, 1);
 	done(a.scq, 2);
 	/* empty it; messages wait on both, and are served when receives come */
@@ -1526,7 +1418,7 @@ static void shared_receive_queue(void **state)
 	/* receives stay when a QP goes, and the last-WQE event comes */
 	OK(ops->error_qp(b2.qp));
 	up = expect_up(ASYNC, b2.qp);
-	assert_int_equal(up.detail, IBV_EVENT_QP_LAST_WQE_REACHED);
+	assert_int_equal(up.event, IBV_EVENT_QP_LAST_WQE_REACHED);
 	expect_no_wc(b.rcq);
 	release_conn(&a2);
 	release_conn(&b2);
@@ -1651,7 +1543,7 @@ static void cq_overrun_and_resize(void **state)
 	for (int i = 0; i < 40; i++)
 		OK(post(&a, i, IBV_WR_SEND, 0, 0, 8, NULL, 0));
 	up = expect_up(ASYNC, a.scq);
-	assert_int_equal(up.detail, IBV_EVENT_CQ_ERR);
+	assert_int_equal(up.event, IBV_EVENT_CQ_ERR);
 	expect_no_up(ASYNC, a.scq);
 	while (ibv_poll_cq(a.scq, 1, &wc))
 		n++;
@@ -2007,13 +1899,7 @@ static void threads_on_both_sides(void **state)
 static int empty_record(void **state)
 {
 	(void)state;
-	while (ups) {
-		struct upcall *next = ups->next;
-
-		free(ups);
-		ups = next;
-	}
-	ups_end = &ups;
+	upcalls_drop(NULL);
 	return 0;
 }
 

@@ -199,7 +199,7 @@ static void a_device_by_itself_uses_memory_again(void **state)
 		release_end(&ends[!(round / 2)]);
 		for (int i = 0; i < 2; i++)
 			OK(ops->reset_qp(ends[i].dev, ends[i].qp));
-		memset(came, 0, sizeof came);
+		upcalls_drop(NULL);
 		assert_int_equal(remembered(port), 0);
 		in_between[round] = mmap(NULL, sizeof *memory, PROT_NONE,
 					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -1116,7 +1116,7 @@ static void nonsense_in_a_ring_ends_its_connection(void **state)
 		slot = &tx->slot[tx->tail % RING_SLOTS];
 		bad[i](slot);
 		__atomic_store_n(&slot->seq, tx->tail + 1, __ATOMIC_RELEASE);
-		while (!__atomic_load_n(&came[1][BROKEN], __ATOMIC_ACQUIRE) &&
+		while (!upcall_count(BROKEN, &ends[1]) &&
 		       !ibv_poll_cq(ends[1].cq, 0, NULL))
 			soft_progress_poll(ends[1].dev);
 		wait_up(&ends[1], BROKEN);

@@ -173,7 +173,7 @@ static void an_acceptor_without_descriptors_is_one_line(void **state)
 		open_end(&ends[i]);
 	OK(ops->listen(ends[1].dev, NULL, &port, false, 8, &ends[1], &listener));
 	start_connect(&ends[0], port);
-	while (!__atomic_load_n(&came[1][REQUEST], __ATOMIC_ACQUIRE))
+	while (!upcall_count(REQUEST, &ends[1]))
 		usleep(200);
 	fd = dup(0);
 	close(fd);

@@ -9,44 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "soft_stream.h"
+#include "test/unit/device_harness.h"
+#include "test/unit/soft_stream.h"
 #include "dapl/soft/progress/progress.h"
-
-/* --- upcalls ----------------------------------------------------------------------- */
-
-static int broken, orderly_ends;	/* atomic */
-
-void dapl_up_request(void *sp, struct dapl_conn *conn, const struct dapl_request *request)
-{
-	(void)sp, (void)conn, (void)request;
-}
-
-void dapl_up_established(void *owner, struct dapl_conn *conn, const struct dapl_established *i)
-{
-	(void)owner, (void)conn, (void)i;
-}
-
-void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure why,
-		    const void *pdata, size_t n)
-{
-	(void)owner, (void)conn, (void)why, (void)pdata, (void)n;
-}
-
-void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
-{
-	(void)owner, (void)conn;
-	__atomic_add_fetch(orderly ? &orderly_ends : &broken, 1, __ATOMIC_RELAXED);
-}
-
-void dapl_up_released(void *owner)
-{
-	(void)owner;
-}
-
-void dapl_up_async(void *ia, const struct ibv_async_event *event)
-{
-	(void)ia, (void)event;
-}
 
 /* --- a peer's stream --------------------------------------------------------------- */
 
@@ -587,7 +552,7 @@ static void every_check_has_its_terminate(void **state)
 
 			trace_fini();
 			trace_set_level(TRC_LVL_ERROR);
-			broken = orderly_ends = 0;
+			upcalls_drop(NULL);
 			memset(bytes, 0, sizeof bytes);
 			stream_open(&s, &(struct stream_options){ .peer_is_dapl = bad[i].peer_is_dapl,
 								  .crc = crc });
@@ -611,8 +576,8 @@ static void every_check_has_its_terminate(void **state)
 							 : IBV_WC_WR_FLUSH_ERR);
 			dapl_service_flush();
 			stream_close(&s);
-			assert_int_equal(broken, 1);
-			assert_int_equal(orderly_ends, 0);
+			assert_int_equal(upcall_count(BROKEN, NULL), 1);
+			assert_int_equal(upcall_count(CLOSED, NULL), 0);
 		}
 }
 
@@ -824,7 +789,7 @@ static void every_terminate_is_understood(void **state)
 	for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++) {
 		uint8_t body[32] = { terms[i].layer_type, terms[i].code, 0xe0 };
 
-		broken = orderly_ends = 0;
+		upcalls_drop(NULL);
 		stream_open(&s, &(struct stream_options){ 0 });
 		assert_true(stream_receive(&s, 1, 0, 100));
 		assert_true(stream_request(&s, 2, IBV_WR_RDMA_READ, 200, 8, 1, 0));
@@ -838,8 +803,8 @@ static void every_terminate_is_understood(void **state)
 		assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
 		dapl_service_flush();
 		stream_close(&s);
-		assert_int_equal(broken, 1);
-		assert_int_equal(orderly_ends, 0);
+		assert_int_equal(upcall_count(BROKEN, NULL), 1);
+		assert_int_equal(upcall_count(CLOSED, NULL), 0);
 	}
 }
 

@@ -25,85 +25,23 @@
 #include "dapl/soft/cm/half_open.h"
 #include "dapl/soft/tcp/wire.h"
 #include "test/own_network.h"
+#include "test/unit/device_harness.h"
 
 static const struct dapl_device_ops *ops = &dapl_device_ops;
 
-#define OK(pending_nr) assert_int_equal((pending_nr), 0)
+#define OK(call) assert_int_equal((call), 0)
 
-/* --- upcalls: the last one of each kind -------------------------------------------- */
+/* --- upcalls ----------------------------------------------------------------------- */
 
-enum kind { REQUEST, ESTABLISHED, FAILED, DISCONNECTED, RELEASED, KINDS };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int came[KINDS], detail[KINDS];
-static struct dapl_conn *requested;
-static char data[600];
-static size_t data_length;
-
-static void note(enum kind kind, int what, struct dapl_conn *conn, const void *pdata, size_t n)
+/* Waits for the only upcall of this kind since the endpoint exists. */
+static struct upcall await(enum upcall_kind kind)
 {
-	pthread_mutex_lock(&lock);
-	came[kind]++;
-	detail[kind] = what;
-	if (kind == REQUEST)
-		requested = conn;
-	if (n)
-		memcpy(data, pdata, n);
-	data_length = n;
-	pthread_mutex_unlock(&lock);
-}
+	struct upcall up = { 0 };
 
-void dapl_up_request(void *sp, struct dapl_conn *conn, const struct dapl_request *r)
-{
-	(void)sp;
-	note(REQUEST, 0, conn, r->pdata, r->pdata_len);
-}
-
-void dapl_up_established(void *owner, struct dapl_conn *conn, const struct dapl_established *i)
-{
-	(void)owner;
-	note(ESTABLISHED, 0, conn, i->pdata, i->pdata_len);
-}
-
-void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure why,
-		    const void *pdata, size_t n)
-{
-	(void)owner;
-	note(FAILED, why, conn, pdata, n);
-}
-
-void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
-{
-	(void)owner;
-	note(DISCONNECTED, orderly, conn, NULL, 0);
-}
-
-void dapl_up_released(void *owner)
-{
-	(void)owner;
-	note(RELEASED, 0, NULL, NULL, 0);
-}
-
-void dapl_up_async(void *ia, const struct ibv_async_event *event)
-{
-	(void)ia;
-	(void)event;
-}
-
-static int times(enum kind kind)
-{
-	int n;
-
-	pthread_mutex_lock(&lock);
-	n = came[kind];
-	pthread_mutex_unlock(&lock);
-	return n;
-}
-
-static void await(enum kind kind)
-{
-	for (int i = 0; i < 10000 && !times(kind); i++)
-		usleep(1000);
-	assert_int_equal(times(kind), 1);
+	if (!upcall_wait(kind, NULL, 10000, &up))
+		fail_msg("upcall %d did not come", kind);
+	assert_int_equal(upcall_count(kind, NULL), 1);
+	return up;
 }
 
 /* --- the device's end -------------------------------------------------------------- */
@@ -126,7 +64,7 @@ static void open_us(void)
 {
 	struct ibv_qp_init_attr attr = { .cap = { 64, 64, 4, 4, 64 }, .qp_type = IBV_QPT_RC };
 
-	memset(came, 0, sizeof came);
+	upcalls_drop(NULL);
 	memset(&we, 0, sizeof we);
 	OK(ops->open("127.0.0.1 0", &we, &we.dev));
 	OK(ops->alloc_pd(we.dev, &we.pd));
@@ -164,9 +102,7 @@ static void restart_us(void)
 	OK(ops->destroy_qp(we.qp));
 	attr.send_cq = attr.recv_cq = we.cq;
 	OK(ops->create_qp(we.dev, we.pd, &attr, &we.qp));
-	pthread_mutex_lock(&lock);
-	memset(came, 0, sizeof came);
-	pthread_mutex_unlock(&lock);
+	upcalls_drop(NULL);
 }
 
 static struct dapl_conn_params params(const struct sockaddr_in *to)
@@ -378,16 +314,17 @@ static const struct wire_mpa four_reads = { .ird = 4, .ord = 4 };
 static struct wire_mpa passive_up(uint8_t flags, uint8_t revision, const struct wire_mpa *enhanced)
 {
 	struct dapl_conn_params p = params(NULL);
+	struct upcall request;
 	uint8_t pdata[600];
 	struct wire_mpa mpa;
 	size_t n;
 
 	dial();
 	put_mpa(false, flags, revision, enhanced, "hello", 5);
-	await(REQUEST);
-	assert_int_equal(data_length, 5);
-	assert_memory_equal(data, "hello", 5);
-	we.conn = requested;
+	request = await(REQUEST);
+	assert_int_equal(request.length, 5);
+	assert_memory_equal(request.pdata, "hello", 5);
+	we.conn = request.conn;
 	p.pdata = "world";
 	p.pdata_len = 5;
 	OK(ops->accept(we.conn, &p));
@@ -509,8 +446,7 @@ static void device_works_as_acceptor(void **state)
 			/* the end: FIN at a boundary is a disconnect */
 			post_recv(5, 0, 8);
 			shutdown(s, SHUT_WR);
-			await(DISCONNECTED);
-			assert_int_equal(detail[DISCONNECTED], true);
+			await(CLOSED);
 			completion(5, IBV_WC_WR_FLUSH_ERR);
 			stranger_down();
 		}
@@ -549,8 +485,7 @@ static void device_works_as_initiator(void **state)
 		assert_int_equal(n, 5);
 		put_mpa(true, WIRE_MPA_S | (crc ? WIRE_MPA_CRC : 0), 2,
 			&(struct wire_mpa){ .ird = 1, .ord = 1 }, "you", 4);
-		await(ESTABLISHED);
-		assert_string_equal(data, "you");
+		assert_string_equal(await(ESTABLISHED).pdata, "you");
 		post(1, IBV_WR_SEND, 0, 10, 0, 0);
 		completion(1, 0);
 		assert_true(get_fpdu(ulpdu, &n16));
@@ -593,6 +528,7 @@ static void bad_replies_fail_the_connection(void **state)
 
 	(void)state;
 	for (int kind = 0; kind < 5; kind++) {
+		struct upcall up;
 		reset_stranger(false);
 		open_us();
 		l = socket(AF_INET, SOCK_STREAM, 0);
@@ -627,10 +563,10 @@ static void bad_replies_fail_the_connection(void **state)
 			put_mpa(true, WIRE_MPA_S | WIRE_DAPL_REPLY, 2, &four_reads, "", 0);
 			break;
 		}
-		await(FAILED);
-		assert_int_equal(detail[FAILED], kind ? DAPL_CONN_REFUSED : DAPL_CONN_REJECTED);
+		up = await(FAILED);
+		assert_int_equal(up.failure, kind ? DAPL_CONN_REFUSED : DAPL_CONN_REJECTED);
 		if (!kind)
-			assert_string_equal(data, "no");
+			assert_string_equal(up.pdata, "no");
 		close(l);
 		stranger_down();
 	}
@@ -740,7 +676,7 @@ static void bad_requests_are_refused(void **state)
 		assert_false(get(pdata, 1));
 		close(s);
 	}
-	assert_int_equal(times(REQUEST), 0);
+	assert_int_equal(upcall_count(REQUEST, NULL), 0);
 	stranger_down();
 }
 
@@ -912,7 +848,7 @@ static void half_open_connections_leave_descriptors(int sources, int most)
 	passive_up(WIRE_MPA_S, 2, &four_reads);
 	assert_in_range(open_descriptors(DESCRIPTORS) - before, 2, 2 + most);
 	close(s);
-	await(DISCONNECTED);
+	await(CLOSED);
 	/* The application uses all other descriptors. A new peer gets the place of a silent one. */
 	while ((taken[n] = dup(0)) >= 0)
 		n++;
@@ -1092,8 +1028,7 @@ static void every_bad_frame_gets_its_terminate(void **state)
 			assert_int_equal(wire_get16(ulpdu + 18), wants[kind].term);
 			assert_int_equal(n, 22);
 			assert_false(get(ulpdu, 1));
-			await(DISCONNECTED);
-			assert_int_equal(detail[DISCONNECTED], false);
+			await(BROKEN);
 			completion(1, kind == 13 ? IBV_WC_LOC_LEN_ERR : IBV_WC_WR_FLUSH_ERR);
 			stranger_down();
 		}
@@ -1141,8 +1076,7 @@ static void terminate_of_the_peer_ends_the_connection(void **state)
 			.msn = 1 }, layouts[i], 4);
 		completion(3, IBV_WC_REM_ACCESS_ERR);
 		completion(2, IBV_WC_WR_FLUSH_ERR);
-		await(DISCONNECTED);
-		assert_int_equal(detail[DISCONNECTED], false);
+		await(BROKEN);
 		stranger_down();
 	}
 }
@@ -1163,8 +1097,7 @@ static void disorderly_ends_break_the_connection(void **state)
 			put_segment(send_seg(1, 0, false), "abc", 3);	/* inside a message */
 		}
 		close(s);
-		await(DISCONNECTED);
-		assert_int_equal(detail[DISCONNECTED], false);
+		await(BROKEN);
 		completion(1, IBV_WC_WR_FLUSH_ERR);
 		s = -1;
 		stranger_down();
@@ -1218,8 +1151,7 @@ static void end_of_a_stalled_peer_is_noticed(void **state)
 	assert_int_equal(send_without_receives(A_MIB), A_MIB);
 	put_segment(send_seg(A_MIB + 1, 0, true), "more", 4);
 	OK(shutdown(s, SHUT_WR));
-	await(DISCONNECTED);
-	assert_int_equal(detail[DISCONNECTED], false);
+	await(BROKEN);
 	stranger_down();
 }
 
