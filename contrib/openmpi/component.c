@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "opal/mca/base/mca_base_var.h"
-#include "opal/mca/pmix/pmix.h"
 #include "opal/util/argv.h"
 #include "opal/util/output.h"
 
@@ -205,7 +204,7 @@ static int publish_addresses(void)
 		return OPAL_ERR_OUT_OF_RESOURCE;
 	for (int i = 0; i < c->num_modules; i++)
 		all[i] = c->modules[i]->address;
-	OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &c->super.btl_version, all,
+	OPAL_MODEX_SEND(rc, UDAPL_MODEX_SCOPE, &c->super.btl_version, all,
 			c->num_modules * sizeof *all);
 	free(all);
 	return rc;

@@ -9,6 +9,8 @@ endif
 mca_btl_udapl_la_SOURCES = \
 	contrib/openmpi/udapl.h \
 	contrib/openmpi/tunables.h \
+	contrib/openmpi/atomic.h \
+	contrib/openmpi/compat.h \
 	contrib/openmpi/ring.h \
 	contrib/openmpi/clock.h \
 	contrib/openmpi/component.c \
@@ -50,6 +52,10 @@ mca_btl_udapl_la_CFLAGS = $(AM_CFLAGS) -std=gnu99 $(OPENMPI_CFLAGS)
 mca_btl_udapl_la_LIBADD = libdat2.la $(OPENMPI_LIBS)
 mca_btl_udapl_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined \
 	$(ZDEFS) -Wl,-z,now
+openmpi_headers = contrib/openmpi/openmpi5/opal/mca/threads/pthreads
+EXTRA_DIST += $(openmpi_headers)/threads_pthreads_mutex.h \
+	$(openmpi_headers)/threads_pthreads_threads.h \
+	$(openmpi_headers)/threads_pthreads_tsd.h
 EXTRA_DIST += contrib/openmpi/help-mpi-btl-udapl.txt doc/man/mca_btl_udapl.7 $(openmpi_tests)
 openmpi_tests = \
 	contrib/openmpi/test/check \
@@ -64,6 +70,7 @@ openmpi_tests = \
 	contrib/openmpi/test/killed.c \
 	contrib/openmpi/test/laps.c \
 	contrib/openmpi/test/registered.c \
+	contrib/openmpi/test/sizes.c \
 	contrib/openmpi/test/speed.c
 
 # MPI programs over the component, on the software device; -long with programs of others too.

@@ -42,7 +42,7 @@ static DAT_REGION_DESCRIPTION shared(const struct udapl_memory *memory, char (*n
 
 	memset(*name, 0, sizeof *name);
 	snprintf(*name, sizeof *name, "btl-udapl %lx %x", (long)getpid(),
-		 (unsigned)OPAL_THREAD_ADD_FETCH32(&last, 1));
+		 (unsigned)udapl_add(&last, 1));
 	return (DAT_REGION_DESCRIPTION){ .for_shared_memory = { memory->base, name } };
 }
 

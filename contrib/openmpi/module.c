@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "opal/mca/base/mca_base_component_repository.h"
-#include "opal/mca/pmix/pmix.h"
 #include "opal/util/argv.h"
 #include "opal/util/output.h"
 

@@ -16,7 +16,7 @@
 #include "opal/util/output.h"
 
 /* Held by the thread that handles connections. */
-static opal_atomic_lock_t conn_lock = { .u.lock = OPAL_ATOMIC_LOCK_UNLOCKED };
+static udapl_lock_t conn_lock;
 
 static void check_status(struct udapl_conn *c, DAT_DTO_COMPLETION_STATUS status)
 {
@@ -134,9 +134,9 @@ static int poll_cq(mca_btl_udapl_module_t *m, bool connections)
 
 	m->poll_requested = false;
 	n = dequeue_completions(m, UDAPL_CQ_BATCH);
-	if (connections && !opal_atomic_trylock(&conn_lock)) {
+	if (connections && udapl_trylock(&conn_lock)) {
 		n += poll_connections(m);
-		opal_atomic_unlock(&conn_lock);
+		udapl_unlock(&conn_lock);
 	}
 	n += udapl_rings_poll(m);
 	if (n)

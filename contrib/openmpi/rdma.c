@@ -55,8 +55,8 @@ void udapl_rdma_done(struct udapl_rdma *r, int status)
 	struct udapl_rdma done = *r;
 
 	opal_free_list_return(&m->rdmas, &r->super);
-	OPAL_THREAD_ADD_FETCH32(&e->rdma_outstanding, -1);
-	OPAL_THREAD_ADD_FETCH32(&m->rdma_outstanding, -1);
+	udapl_add(&e->rdma_outstanding, -1);
+	udapl_add(&m->rdma_outstanding, -1);
 	if (done.cbfunc && !m->closing)
 		done.cbfunc(&m->super, e, done.local_address, done.local_handle, done.cbcontext,
 			    done.cbdata, status);
@@ -94,8 +94,8 @@ static int start(mca_btl_base_endpoint_t *e, struct udapl_rdma *r)
 {
 	mca_btl_udapl_module_t *m = e->module;
 
-	OPAL_THREAD_ADD_FETCH32(&e->rdma_outstanding, 1);
-	OPAL_THREAD_ADD_FETCH32(&m->rdma_outstanding, 1);
+	udapl_add(&e->rdma_outstanding, 1);
+	udapl_add(&m->rdma_outstanding, 1);
 	udapl_request_poll(m);
 	OPAL_THREAD_LOCK(&e->lock);
 	if (e->conn && opal_list_is_empty(&e->rdmas) && udapl_may_post(e->conn)) {

@@ -65,7 +65,7 @@ static int post_own(udapl_conn_t *c, udapl_frag_t *f)
 		put_frag(c->module, f);
 		return OPAL_ERR_OUT_OF_RESOURCE;
 	}
-	OPAL_THREAD_ADD_FETCH32(&c->receives, 1);
+	udapl_add(&c->receives, 1);
 	return OPAL_SUCCESS;
 }
 
@@ -127,10 +127,10 @@ static void dispatch(udapl_conn_t *c, const struct udapl_header *h, void *payloa
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 	mca_btl_base_segment_t segment = { .seg_addr.pval = payload, .seg_len = length };
-	mca_btl_base_descriptor_t des;
+	udapl_message_t message;
 	bool waiting;
 
-	udapl_describe(&des, &segment);
+	udapl_message_init(&message, &segment, e);
 	OPAL_THREAD_LOCK(&e->lock);
 	waiting = take_credits(c, h->credits, h->eager_credits);
 	if (h->kind == UDAPL_RING_OFFER)
@@ -139,7 +139,7 @@ static void dispatch(udapl_conn_t *c, const struct udapl_header *h, void *payloa
 		c->close_received = true;
 	OPAL_THREAD_UNLOCK(&e->lock);
 	if (h->kind == UDAPL_DATA)
-		udapl_deliver(c->module, h->tag, &des);
+		udapl_deliver(c->module, h->tag, &message);
 	if (waiting)
 		udapl_push(e);
 }
@@ -169,7 +169,7 @@ void udapl_receive_completed(mca_btl_udapl_module_t *m, struct udapl_frag *f,
 	size_t length = dto->transfered_length;
 
 	if (f->work.conn) {
-		OPAL_THREAD_ADD_FETCH32(&c->receives, -1);
+		udapl_add(&c->receives, -1);
 	} else {
 		OPAL_THREAD_LOCK(&m->recv_lock);
 		m->srq_posted--;

@@ -5,24 +5,15 @@
 
 #include "udapl.h"
 
-/* Descriptor of a received message. The callback only reads the segment. */
-static inline void udapl_describe(mca_btl_base_descriptor_t *des, mca_btl_base_segment_t *segment)
-{
-	des->des_segments = segment;
-	des->des_segment_count = 1;
-	des->des_cbfunc = NULL;
-	des->des_flags = 0;
-}
-
 /* Hands a message to the callback registered for its tag. */
 static inline void udapl_deliver(mca_btl_udapl_module_t *m, mca_btl_base_tag_t tag,
-				 mca_btl_base_descriptor_t *des)
+				 udapl_message_t *message)
 {
 	mca_btl_active_message_callback_t *to = &mca_btl_base_active_message_trigger[tag];
 
 	if (OPAL_UNLIKELY(tag >= MCA_BTL_TAG_MAX || m->closing || !to->cbfunc))
 		return;
-	to->cbfunc(&m->super, tag, des, to->cbdata);
+	udapl_message_deliver(&m->super, tag, to, message);
 }
 
 int udapl_receives_post(struct udapl_conn *c);

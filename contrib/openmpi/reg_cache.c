@@ -173,7 +173,7 @@ mca_btl_base_registration_handle_t *udapl_register_mem(mca_btl_base_module_t *bt
 	if (!r)
 		return NULL;
 	if (r->exposes) {
-		OPAL_THREAD_ADD_FETCH32(&m->exposed, 1);
+		udapl_add(&m->exposed, 1);
 		udapl_request_poll(m);
 	}
 	return &r->handle;
@@ -187,7 +187,7 @@ int udapl_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registration_h
 	struct udapl_reg *r = CONTAINER_OF(h, struct udapl_reg, handle);
 
 	if (r->exposes)
-		OPAL_THREAD_ADD_FETCH32(&m->exposed, -1);
+		udapl_add(&m->exposed, -1);
 	if (!r->uses)
 		return m->rcache->rcache_deregister(m->rcache, r->cached);
 	r->uses--;

@@ -18,7 +18,7 @@ static inline int32_t udapl_fetch_and_clear(volatile int32_t *n)
 	int32_t had = *n;
 
 	if (had > 0)
-		OPAL_THREAD_ADD_FETCH32(n, -had);
+		udapl_add(n, -had);
 	return had;
 }
 

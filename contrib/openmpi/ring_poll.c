@@ -43,7 +43,7 @@ static void defer_slots(struct udapl_ring_in *r, char *end, uint32_t size, uint3
 {
 	clear_tails(end - size, end - UDAPL_RING_SLOT);
 	opal_atomic_wmb();
-	OPAL_THREAD_ADD_FETCH32(&r->slots_to_return, slots);
+	udapl_add(&r->slots_to_return, slots);
 }
 
 static inline void release_slots(struct udapl_ring_in *r, uint32_t size)
@@ -63,7 +63,7 @@ static inline void deliver(struct udapl_conn *c, struct udapl_tail tail, uint32_
 
 	r->segment.seg_addr.pval = r->memory.base + begin;
 	r->segment.seg_len = tail.length;
-	udapl_deliver(c->module, tail.tag, &r->des);
+	udapl_deliver(c->module, tail.tag, &r->message);
 }
 
 /* Prefetches all lines of the payload: a copy requests them one after the other. */
@@ -148,11 +148,11 @@ static __attribute__((noinline)) int read_ring_locked(struct udapl_conn *c)
 	struct udapl_tail tail;
 	int n = 0;
 
-	if (opal_atomic_trylock(&r->busy))
+	if (!udapl_trylock(&r->busy))
 		return 0;
 	if (message_ready(r, &tail))
 		n = read_ring(c, tail);
-	opal_atomic_unlock(&r->busy);
+	udapl_unlock(&r->busy);
 	return_slots_if_due(c);
 	return n;
 }
@@ -174,11 +174,11 @@ int poll_ring(struct udapl_conn *c)
 	}
 	if (OPAL_UNLIKELY(opal_using_threads()))
 		return read_ring_locked(c);
-	if (OPAL_UNLIKELY(r->busy.u.lock == OPAL_ATOMIC_LOCK_LOCKED))
+	if (OPAL_UNLIKELY(r->busy))
 		return 0;
-	r->busy.u.lock = OPAL_ATOMIC_LOCK_LOCKED;
+	r->busy = true;
 	n = read_ring(c, tail);
-	r->busy.u.lock = OPAL_ATOMIC_LOCK_UNLOCKED;
+	r->busy = false;
 	return_slots_if_due(c);
 	return n;
 }

@@ -70,7 +70,7 @@ static void start_polling(udapl_conn_t *c, int index)
 {
 	mca_btl_udapl_module_t *m = c->module;
 
-	opal_atomic_lock_init(&c->ring_in.busy, OPAL_ATOMIC_LOCK_UNLOCKED);
+	c->ring_in.busy = false;
 	OPAL_THREAD_LOCK(&m->lock);
 	m->rings[index] = c;
 	opal_atomic_wmb();
@@ -92,7 +92,7 @@ static bool create_ring(struct udapl_conn *c)
 		return false;
 	r->ctl = (void *)(r->memory.base + r->shape.size);
 	r->cursor = first_cursor(&r->shape);
-	udapl_describe(&r->des, &r->segment);
+	udapl_message_init(&r->message, &r->segment, c->endpoint);
 	start_polling(c, index);
 	return true;
 }

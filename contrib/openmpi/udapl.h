@@ -22,12 +22,13 @@
 #include "opal/class/opal_hash_table.h"
 #include "opal/class/opal_list.h"
 #include "opal/mca/btl/base/base.h"
-#include "opal/mca/btl/btl.h"
 #include "opal/mca/rcache/base/base.h"
 #include "opal/util/proc.h"
 #include <dat/udat.h>
 #include <dat/dat_ib_extensions.h>
 #include <dat/dat_map_extensions.h>
+#include "compat.h"
+#include "atomic.h"
 #include "tunables.h"
 
 #define CONTAINER_OF(pointer, type, member) \
@@ -194,10 +195,10 @@ struct udapl_ring_in {
 					 * which is harmless */
 	volatile int32_t slots_to_return;		/* slots released but not reported, to a
 							 * peer that has not mapped the ring */
-	opal_atomic_lock_t busy;	/* one thread reads at a time */
+	udapl_lock_t busy;	/* one thread reads at a time */
 	bool offered;
 	mca_btl_base_segment_t segment;	/* payload that is being delivered */
-	mca_btl_base_descriptor_t des;	/* descriptor of `segment` */
+	udapl_message_t message;	/* describes `segment` */
 };
 
 /* An outgoing ring, in the memory of the peer. It is mapped, or the staging buffer is its
