@@ -98,7 +98,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/cm/half_open.c dapl/soft/cm/half_open.h \
 	dapl/soft/obj/shortage.c dapl/soft/obj/shortage.h \
 	dapl/soft/cm/ud.c \
-	dapl/soft/tcp/wire.c dapl/soft/tcp/wire.h \
+	dapl/soft/rdmap/wire.c dapl/soft/rdmap/wire.h \
 	dapl/soft/tcp/fpdu_tx.c dapl/soft/tcp/fpdu_tx.h \
 	dapl/soft/tcp/fpdu_rx.c dapl/soft/tcp/fpdu_rx.h \
 	dapl/soft/shm/ring.c dapl/soft/shm/ring.h \

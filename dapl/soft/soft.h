@@ -42,7 +42,7 @@
 #include "dapl/soft/shm/revoke.h"
 #include "dapl/soft/shm/rmem_map.h"
 #include "dapl/soft/shm/ring.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/rdmap/wire.h"
 #include "dapl/soft/tunables.h"
 
 enum {	/* bits of DAPL_DBG_TYPE in use */
