@@ -84,26 +84,27 @@ endif
 # The software RNIC. Needs nothing at run time but libc.
 noinst_LTLIBRARIES += libdaplsoftdev.la
 libdaplsoftdev_la_SOURCES = \
-	dapl/soft/soft.h dapl/soft/tunables.h \
+	dapl/soft/tunables.h dapl/soft/obj/device.h \
 	dapl/soft/device.c \
-	dapl/soft/obj/mem.c \
+	dapl/soft/obj/mem.c dapl/soft/obj/mem.h \
 	dapl/soft/obj/populate.c dapl/soft/obj/populate.h \
 	dapl/soft/obj/random.c dapl/soft/obj/random.h \
-	dapl/soft/obj/async_event.c \
-	dapl/soft/obj/cq.c \
-	dapl/soft/obj/qp.c \
+	dapl/soft/obj/async_event.c dapl/soft/obj/async_event.h \
+	dapl/soft/obj/cq.c dapl/soft/obj/cq.h \
+	dapl/soft/obj/qp.c dapl/soft/obj/qp.h \
+	dapl/soft/obj/rq.c dapl/soft/obj/rq.h \
 	dapl/soft/obj/srq.c dapl/soft/obj/srq.h \
-	dapl/soft/cm/conn.c \
+	dapl/soft/cm/conn.c dapl/soft/cm/conn.h dapl/soft/cm/listen.h \
 	dapl/soft/cm/shm_fallback.c dapl/soft/cm/shm_fallback.h \
 	dapl/soft/cm/half_open.c dapl/soft/cm/half_open.h \
 	dapl/soft/obj/shortage.c dapl/soft/obj/shortage.h \
-	dapl/soft/cm/ud.c \
+	dapl/soft/cm/ud.c dapl/soft/cm/ud.h \
 	dapl/soft/rdmap/wire.c dapl/soft/rdmap/wire.h \
 	dapl/soft/tcp/fpdu_tx.c dapl/soft/tcp/fpdu_tx.h \
 	dapl/soft/tcp/fpdu_rx.c dapl/soft/tcp/fpdu_rx.h \
 	dapl/soft/shm/ring.c dapl/soft/shm/ring.h \
 	dapl/soft/shm/shm_conn.c dapl/soft/shm/shm_conn.h \
-	dapl/soft/rdmap/fastpath.h \
+	dapl/soft/rdmap/conn.h dapl/soft/rdmap/fastpath.h \
 	dapl/soft/rdmap/transport.h dapl/soft/rdmap/store.h \
 	dapl/soft/rdmap/requester.c dapl/soft/rdmap/requester.h \
 	dapl/soft/rdmap/requester_done.c dapl/soft/rdmap/requester_done.h \

@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device.c - opens and closes a software RNIC, says what it can do, carries asynchronous
  * events to core, and is the table of operations. A device is one local address. */
-#include "dapl/soft/cm/half_open.h"
-#include "dapl/soft/soft.h"
-#include "dapl/soft/obj/srq.h"
-#include "dapl/soft/shm/attach.h"
-#include "dapl/soft/progress/progress.h"
-#include "dapl/soft/progress/owner.h"
+#include "common/address.h"
 #include "common/ia_params.h"
-#include "dapl/soft/obj/random.h"
+#include "common/log.h"
+#include "dapl/core/base/service.h"
+#include "dapl/core/device.h"
 #include "dapl/core/ia/fork.h"
+#include "dapl/soft/obj/cq.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/obj/random.h"
+#include "dapl/soft/obj/srq.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/shm/attach.h"
+#include "dapl/soft/progress/owner.h"
+#include "dapl/soft/progress/progress.h"
+#include "dapl/soft/cm/conn.h"
+#include "dapl/soft/cm/half_open.h"
+#include "dapl/soft/cm/listen.h"
+#include "dapl/soft/cm/ud.h"
+#include "dapl/soft/tunables.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>

@@ -5,7 +5,11 @@
  * connection comes to its end, and what the decoders read they also write.
  *
  * The first byte of an input says which, the second how the bytes are cut. */
-#include "dapl/soft/soft.h"
+#include "dapl/core/base/settings.h"
+#include "common/address.h"
+#include "dapl/core/device.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/progress/progress.h"
 #include "test/own_network.h"
 #include "test/unit/device_harness.h"

@@ -14,6 +14,7 @@
  *   ACT    our consumer's, see soft_side.c
  *   SERVE  which thread looks at the rings */
 #include "test/fuzz/soft_side.h"
+#include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/shm/attach.h"
 #include "dapl/soft/progress/progress.h"

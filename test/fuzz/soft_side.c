@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* soft_side.c - our side of a connection whose peer is a fuzzer (soft_side.h). */
+#include "dapl/soft/cm/conn.h"
 #include "test/fuzz/soft_side.h"
 #include "dapl/soft/progress/progress.h"
 #include <stdio.h>

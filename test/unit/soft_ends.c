@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* soft_ends.c - the two ends of soft_ends.h: opens, connects, posts, waits. It judges nothing but
  * that all of this works. */
+#include "common/address.h"
 #include "test/unit/soft_ends.h"
 #include "dapl/soft/progress/progress.h"
 #include <signal.h>

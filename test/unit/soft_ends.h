@@ -11,7 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "dapl/soft/soft.h"
+#include "dapl/core/device.h"
+#include "dapl/soft/obj/cq.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/shm/process.h"
+#include "dapl/soft/shm/shm_conn.h"
 #include "test/unit/device_harness.h"
 
 #define OK(call) assert_int_equal((call), 0)

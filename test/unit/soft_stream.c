@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* soft_stream.c - a connection of the software device in memory (soft_stream.h). */
+#include "common/container_of.h"
+#include "dapl/soft/cm/conn.h"
+#include "dapl/core/base/settings.h"
 #include "soft_stream.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/obj/srq.h"

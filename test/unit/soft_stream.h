@@ -5,7 +5,14 @@
  * the same thing each time. For unit tests and fuzz targets, which have the upcalls. */
 #ifndef TEST_UNIT_SOFT_STREAM_H
 #define TEST_UNIT_SOFT_STREAM_H
-#include "dapl/soft/soft.h"
+#include "dapl/core/device.h"
+#include "dapl/soft/obj/cq.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/obj/srq.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/rdmap/wire.h"
 
 /* Two protection domains' worth of memory, offsets from 0 (IBV_ACCESS_ZERO_BASED). */
 enum { STREAM_REGION = 4096, STREAM_GUARD = 64, STREAM_LOCAL = 32768,

@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "dapl/soft/soft.h"
+#include "dapl/soft/obj/cq.h"
+#include "dapl/soft/obj/device.h"
 
 static struct dapl_device dev;
 static struct ibv_comp_channel *channel;

@@ -16,7 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "dapl/soft/soft.h"
+#include "common/address.h"
+#include "common/clock.h"
+#include "dapl/core/device.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/base/settings.h"

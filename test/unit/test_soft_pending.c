@@ -3,6 +3,7 @@
  * next poll looks there; those of busy ones, or of few, don't; and calls from strangers do no harm.
  * A test holds the engine lock of the device that receives: so nobody else serves it, and one poll
  * is one soft_progress_serve. */
+#include "dapl/soft/shm/pending.h"
 #include "test/unit/soft_ends.h"
 #include "dapl/soft/progress/progress.h"
 

@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "dapl/soft/obj/random.h"
 #include "test/unit/soft_ends.h"
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/shm/attach.h"

@@ -4,8 +4,13 @@
  * silent one of the same source, or of all, makes room. So peers that send their Request at once
  * get in, whatever the others do. */
 #include "dapl/soft/cm/half_open.h"
-#include "dapl/soft/soft.h"
+#include "common/clock.h"
 #include "common/log.h"
+#include "common/trace.h"
+#include "dapl/core/conn/diag.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/tunables.h"
 #include <poll.h>
 #include <sys/resource.h>
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* shm_fallback.c - reports connections that go without shared memory (shm_fallback.h). */
 #include "dapl/soft/cm/shm_fallback.h"
-#include "dapl/soft/obj/shortage.h"
-#include "dapl/soft/soft.h"
 #include "common/log.h"
+#include "common/trace.h"
+#include "dapl/core/conn/diag.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/shortage.h"
+#include "dapl/soft/rdmap/conn.h"
 #include <errno.h>
 #include <stdio.h>
 #include <sys/resource.h>

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* async_event.c - carries the asynchronous events of CQs, SRQs and QPs to core: queued under any lock,
  * reported on the service thread. */
-#include "dapl/soft/soft.h"
+#include "dapl/soft/obj/async_event.h"
+#include "common/container_of.h"
+#include "dapl/core/base/service.h"
+#include "dapl/core/device.h"
+#include "dapl/soft/obj/device.h"
 
 /* Called with dev->events_lock held. */
 static void end_event(struct dapl_device *dev, struct soft_event *event)

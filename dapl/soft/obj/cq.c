@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* cq.c - completion queues and completion channels. Which completions are added, and in which order,
  * is decided by qp.c and rdmap/. */
-#include "dapl/soft/soft.h"
-#include "dapl/soft/progress/progress.h"
+#include "dapl/soft/obj/cq.h"
+#include "common/trace.h"
+#include "dapl/core/base/lock.h"
+#include "dapl/soft/obj/async_event.h"
+#include "dapl/soft/obj/device.h"
 #include "dapl/soft/progress/owner.h"
+#include "dapl/soft/progress/progress.h"
+#include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>

@@ -7,9 +7,20 @@
  * memory are released. So no thread touches memory after dereg_mr, at no cost to the data path.
  * A window can be changed by another QP than the one that uses it, so a window has a lock of its own,
  * held for the length of an access. */
-#include "dapl/soft/soft.h"
+#include "dapl/soft/obj/mem.h"
+#include "common/log.h"
+#include "common/trace.h"
+#include "dapl/core/base/lock.h"
+#include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/populate.h"
+#include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/random.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/process.h"
+#include "dapl/soft/shm/revoke.h"
+#include "dapl/soft/shm/rmem_map.h"
+#include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,13 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* qp.c - queue pairs: their life, posting, flushing, and completions in posting order.
  * Requests are executed by rdmap/. */
+#include "dapl/soft/obj/qp.h"
+#include "common/clock.h"
+#include "common/trace.h"
+#include "dapl/core/base/lock.h"
+#include "dapl/core/device.h"
+#include "dapl/soft/obj/async_event.h"
+#include "dapl/soft/obj/cq.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/random.h"
+#include "dapl/soft/obj/rq.h"
 #include "dapl/soft/obj/srq.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/tcp/fpdu_tx.h"
+#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/proto.h"
+#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/rmem_map.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/progress/progress.h"
-#include "dapl/soft/obj/random.h"
+#include "dapl/soft/cm/conn.h"
+#include "dapl/soft/cm/ud.h"
+#include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <stdlib.h>
 

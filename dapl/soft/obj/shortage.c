@@ -2,7 +2,7 @@
 /* shortage.c - reports shortages (shortage.h). */
 #include "dapl/soft/obj/shortage.h"
 #include "common/log.h"
-#include "dapl/soft/soft.h"
+#include "dapl/soft/obj/device.h"
 
 void soft_report_shortage(const struct dapl_device *dev, int err, const char *what)
 {

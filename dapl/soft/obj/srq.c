@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* srq.c - shared receive queues: their life, posting, and the list of QPs that wait for a receive. */
 #include "dapl/soft/obj/srq.h"
+#include "common/trace.h"
+#include "dapl/core/base/lock.h"
+#include "dapl/soft/obj/async_event.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/obj/rq.h"
 #include "dapl/soft/progress/progress.h"
+#include "dapl/soft/tunables.h"
 #include <stdlib.h>
-
-int soft_rq_init(struct soft_rq *rq, uint32_t wr, uint32_t sge)
-{
-	rq->max_sge = sge ? sge : 1;
-	rq->stride = sizeof(struct soft_rwqe) + rq->max_sge * sizeof(struct ibv_sge);
-	rq->size = power_of_2(wr ? wr : 1);
-	rq->ring = malloc((size_t)rq->size * rq->stride);
-	return rq->ring ? 0 : ENOMEM;
-}
 
 int soft_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq)
 {

@@ -1,53 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* srq.h - receive rings, of a QP or of a shared receive queue, and shared receive queues. What the data path
- * calls is inline. */
+/* srq.h - shared receive queues. What the data path calls is inline. */
 #ifndef SOFT_OBJ_SRQ_H
 #define SOFT_OBJ_SRQ_H
-#include "dapl/soft/soft.h"
-#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+#include "common/trace.h"
+#include "dapl/core/base/lock.h"
+#include "dapl/soft/obj/async_event.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/obj/rq.h"
 
-static inline uint32_t power_of_2(uint32_t n)
-{
-	uint32_t size = 1;
+struct dapl_device;
 
-	while (size < n)
-		size *= 2;
-	return size;
-}
+struct soft_srq {
+	struct ibv_srq srq;
+	struct dapl_device *dev;
+	struct dapl_spin lock;		/* guards what follows */
+	struct soft_rq rq;
+	uint32_t limit;			/* armed when not 0 */
+	TAILQ_HEAD(, soft_qp) waiting;	/* QPs with a message and no receive */
+	unsigned refs;
 
-/* --- receive rings --------------------------------------------------------------- */
-
-/* Allocates the ring. Returns an errno value. */
-int soft_rq_init(struct soft_rq *rq, uint32_t wr, uint32_t sge);
-
-static inline void rwqe_copy(struct soft_rwqe *to, const struct soft_rwqe *from)
-{
-	*to = *from;
-	for (uint32_t i = 0; i < from->sges; i++)
-		to->sge[i] = from->sge[i];
-}
-
-static inline int rq_post(struct soft_rq *rq, const struct ibv_recv_wr *wr)
-{
-	struct soft_rwqe *rwqe;
-
-	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->max_sge)
-		return EINVAL;
-	if (rq->tail - rq->head == rq->size)
-		return ENOMEM;
-	rwqe = soft_rwqe(rq, rq->tail);
-	rwqe->wr_id = wr->wr_id;
-	rwqe->sges = wr->num_sge;
-	rwqe->length = 0;
-	for (int i = 0; i < wr->num_sge; i++) {
-		rwqe->sge[i] = wr->sg_list[i];
-		rwqe->length += wr->sg_list[i].length;
-	}
-	rq->tail++;
-	return 0;
-}
-
-/* --- shared receive queues --------------------------------------------------------- */
+	struct soft_event below_limit;
+};
 
 int soft_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq);
 int soft_srq_modify(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);

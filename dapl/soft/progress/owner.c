@@ -4,11 +4,18 @@
  * driving progress is, stands in progress.c.
  *
  * doc/design/soft-progress.md argues why no thread sleeps while a message waits. */
-#include "dapl/soft/soft.h"
-#include "dapl/soft/shm/peer.h"
-#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/progress/owner.h"
+#include "common/clock.h"
+#include "common/container_of.h"
+#include "common/trace.h"
+#include "dapl/core/base/lock.h"
+#include "dapl/core/base/service.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/shm/peer.h"
+#include "dapl/soft/shm/process.h"
+#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/progress/wakeup.h"
+#include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>

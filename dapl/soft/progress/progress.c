@@ -2,16 +2,30 @@
 /* progress.c - the progress lock, and what its holder does: looks for messages in rings and on
  * sockets, which rdmap/responder.c executes; acknowledges them, and sends on. It also decides how
  * seldom a poll looks at what is likely to be empty. owner.c decides which thread drives progress. */
-#include "dapl/soft/soft.h"
+#include "dapl/soft/progress/progress.h"
+#include "common/once.h"
+#include "common/trace.h"
+#include "dapl/core/base/lock.h"
+#include "dapl/soft/obj/cq.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/obj/srq.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/tcp/fpdu_rx.h"
 #include "dapl/soft/tcp/fpdu_tx.h"
-#include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/shm/attach.h"
-#include "dapl/soft/progress/progress.h"
+#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/pending.h"
+#include "dapl/soft/shm/process.h"
+#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/progress/owner.h"
 #include "dapl/soft/progress/wakeup.h"
+#include "dapl/soft/cm/conn.h"
+#include "dapl/soft/cm/ud.h"
+#include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -10,8 +10,12 @@
  * lowered, the kernel looks at once: data that came meanwhile makes the socket, and data_epoll,
  * ready. The end of the stream and errors do so whatever the mark. doc/design/soft-progress.md,
  * test/model/wakeup.pml. */
-#include "dapl/soft/soft.h"
 #include "dapl/soft/progress/wakeup.h"
+#include "common/trace.h"
+#include "dapl/core/base/lock.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/tunables.h"
 #include <sys/socket.h>
 
 static bool set_mark(const struct dapl_conn *conn, int bytes)

@@ -4,7 +4,14 @@
  * qp->lock held. */
 #ifndef SOFT_RDMAP_FASTPATH_H
 #define SOFT_RDMAP_FASTPATH_H
-#include "dapl/soft/soft.h"
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include "common/trace.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/shm/ring.h"
 
 /* May the stream send, and has it nothing to send before a new request? */
 static inline bool fastpath_idle(const struct dapl_conn *conn)

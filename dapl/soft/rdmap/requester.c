@@ -4,8 +4,19 @@
  * appends its segments to a batch. The work is done on a copy of the cursor; tcp/fpdu_tx.c makes the
  * copy valid once the transport took the segments. */
 #include "dapl/soft/rdmap/requester.h"
+#include "common/clock.h"
+#include "common/trace.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/stream.h"
+#include "dapl/soft/rdmap/transport.h"
+#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/proto.h"
+#include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/tunables.h"
 #include <stdlib.h>
 
 /* The largest payload of one segment: whole cache lines where FPDUs are large. */

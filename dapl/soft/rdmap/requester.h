@@ -2,6 +2,10 @@
 /* requester.h - the send queue of a connection as segments. Called with qp->lock held. */
 #ifndef SOFT_RDMAP_REQUESTER_H
 #define SOFT_RDMAP_REQUESTER_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/transport.h"
 
 static inline bool soft_is_read(const struct soft_swqe *wqe)

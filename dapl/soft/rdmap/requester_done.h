@@ -3,7 +3,11 @@
  * functions that return int return a Terminate code or WIRE_TERM_NONE. */
 #ifndef SOFT_RDMAP_REQUESTER_DONE_H
 #define SOFT_RDMAP_REQUESTER_DONE_H
-#include "dapl/soft/soft.h"
+#include <stdint.h>
+
+struct dapl_conn;
+struct soft_qp;
+struct soft_swqe;
 
 int soft_requester_response_begin(struct soft_qp *qp, struct dapl_conn *conn);
 void soft_requester_response_end(struct soft_qp *qp, struct dapl_conn *conn);

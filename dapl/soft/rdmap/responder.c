@@ -2,9 +2,19 @@
 /* responder.c - the target's side of sends, writes, reads and atomics: checks a message, places its
  * payload in memory or in a receive, keeps messages that come before their receive. */
 #include "dapl/soft/rdmap/responder.h"
+#include "common/trace.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/obj/srq.h"
+#include "dapl/soft/obj/rq.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/store.h"
 #include "dapl/soft/rdmap/stream.h"
+#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/shm/ring.h"
 #include "dapl/soft/progress/progress.h"
+#include "dapl/soft/tunables.h"
 #include <stdlib.h>
 
 /* --- the target: sends ------------------------------------------------------------- */

@@ -3,7 +3,14 @@
  * return a Terminate code or WIRE_TERM_NONE. */
 #ifndef SOFT_RDMAP_RESPONDER_H
 #define SOFT_RDMAP_RESPONDER_H
-#include "dapl/soft/soft.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dapl_conn;
+struct iovec;
+struct ring_message;
+struct soft_qp;
+struct soft_region;
 
 int soft_responder_send_begin(struct soft_qp *qp, struct dapl_conn *conn);
 int soft_responder_send_end(struct soft_qp *qp, struct dapl_conn *conn);

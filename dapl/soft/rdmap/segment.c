@@ -2,8 +2,14 @@
 /* segment.c - checks the form and the order of incoming segments and hands each to its side: to the
  * responder, or to the requester if it answers a request. */
 #include "dapl/soft/rdmap/segment.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/rdmap/requester_done.h"
 #include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/rdmap/stream.h"
+#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/cm/conn.h"
 
 /* The form of each opcode: queue, exact length of its body (-1: a payload of any length). */
 static const struct {

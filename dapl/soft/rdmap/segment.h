@@ -3,8 +3,14 @@
  * functions return a Terminate code and name the check that failed, or return WIRE_TERM_NONE. */
 #ifndef SOFT_RDMAP_SEGMENT_H
 #define SOFT_RDMAP_SEGMENT_H
-#include "dapl/soft/soft.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/requester_done.h"
+#include "dapl/soft/rdmap/wire.h"
+
+struct ring_message;
 
 enum {
 	BULK_MIN = 8192,	/* bytes of payload; a segment with as many is large */

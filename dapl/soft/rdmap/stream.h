@@ -2,7 +2,10 @@
 /* stream.h - the end of a stream. Called with qp->lock held, unless a function says more. */
 #ifndef SOFT_RDMAP_STREAM_H
 #define SOFT_RDMAP_STREAM_H
-#include "dapl/soft/soft.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
 
 /* Is input discarded? */
 static inline bool soft_stream_dropping(const struct dapl_conn *conn)

@@ -4,9 +4,17 @@
  * tcp/fpdu_tx.c begins it and sends it. */
 #ifndef SOFT_RDMAP_TRANSPORT_H
 #define SOFT_RDMAP_TRANSPORT_H
-#include "dapl/soft/soft.h"
-#include "dapl/soft/shm/shm_conn.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/rdmap/wire.h"
 #include "dapl/soft/tcp/fpdu_tx.h"
+#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_conn.h"
+
+struct soft_region;
 
 enum {
 	BATCH_FRAMES = 32, BATCH_IOV = 160, BATCH_BYTES = 12 << 10,

@@ -13,10 +13,17 @@
  * Order of locks: progress_lock -> server_lock (attach_server.c), offers_lock (offers.c) ->
  * process_lock (process.c), spares_lock (shm_segment.c). */
 #include "dapl/soft/shm/attach.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/shm/attach_message.h"
 #include "dapl/soft/shm/attach_server.h"
 #include "dapl/soft/shm/attach_socket.h"
+#include "dapl/soft/shm/offers.h"
+#include "dapl/soft/shm/process.h"
+#include "dapl/soft/shm/revoke.h"
+#include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/sealed_file.h"
+#include "dapl/soft/shm/shm_segment.h"
 #include <errno.h>
 #include <unistd.h>
 

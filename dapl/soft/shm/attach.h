@@ -5,8 +5,12 @@
  * gets the same struct shm_segment. If any step fails, the data stays on TCP. */
 #ifndef SOFT_ATTACH_H
 #define SOFT_ATTACH_H
-#include "dapl/soft/soft.h"
+#include <stdbool.h>
+#include <stdint.h>
 #include "dapl/soft/shm/offers.h"
+
+struct dapl_conn;
+struct dapl_device;
 
 /* AGAIN: the peer process has no room for another caller now. NO: errno says why; 0: memory is not
  * wanted, or not offered. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* attach_message.c - messages with descriptors (attach_message.h). */
 #include "dapl/soft/shm/attach_message.h"
+#include "dapl/soft/shm/process.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>

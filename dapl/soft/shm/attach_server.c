@@ -3,15 +3,19 @@
  * other processes of the same user, reads one request from each, and answers it. Everything is
  * bounded: connections, the time until a request, and what is accepted in one turn. */
 #include "dapl/soft/shm/attach_server.h"
-#include "dapl/soft/soft.h"
+#include "common/container_of.h"
+#include "dapl/core/base/service.h"
+#include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/obj/shortage.h"
 #include "dapl/soft/shm/attach_message.h"
 #include "dapl/soft/shm/attach_socket.h"
 #include "dapl/soft/shm/offers.h"
 #include "dapl/soft/shm/process.h"
+#include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/sealed_file.h"
 #include "dapl/soft/shm/shm_segment.h"
+#include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>

@@ -11,6 +11,7 @@
  * removes such files. It asks a living one at most once a minute, whatever the number of processes
  * that start: the answer is noted in the file's time. */
 #include "dapl/soft/shm/attach_socket.h"
+#include "common/address.h"
 #include "dapl/soft/tunables.h"
 #include <dirent.h>
 #include <errno.h>

@@ -6,8 +6,23 @@
  *
  * When a target revokes its permission, reads check afterwards whether it still held. The target
  * waits for writes, or cuts them off (revoke.c). doc/design/soft-shared-memory.md has the argument. */
-#include "dapl/soft/soft.h"
+#include "dapl/soft/shm/cma.h"
+#include "common/clock.h"
+#include "common/once.h"
+#include "common/trace.h"
+#include "dapl/core/base/lock.h"
+#include "dapl/soft/obj/cq.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/shm/peer.h"
+#include "dapl/soft/shm/process.h"
+#include "dapl/soft/shm/proto.h"
+#include "dapl/soft/shm/revoke.h"
+#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

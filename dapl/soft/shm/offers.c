@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* offers.c - the table of offers to share memory (offers.h). */
 #include "dapl/soft/shm/offers.h"
-#include "dapl/soft/soft.h"
+#include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/random.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include <stdlib.h>

@@ -3,7 +3,14 @@
  * idle, the words of both sides, and how to notify it. */
 #ifndef SOFT_PEER_H
 #define SOFT_PEER_H
-#include "dapl/soft/soft.h"
+#include "common/once.h"
+#include "common/trace.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/pending.h"
+#include "dapl/soft/shm/process.h"
+#include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/shm/shm_segment.h"
 
 /* True: no thread of the process polls, so it has to be woken. */
 static inline bool shm_is_asleep(const struct shm_process *process)

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* pending.c - the pending-ring bitmap (pending.h). */
 #include "dapl/soft/shm/pending.h"
-#include "dapl/soft/soft.h"
+#include "common/once.h"
+#include "common/trace.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/shm/peer.h"
+#include "dapl/soft/shm/shm_conn.h"
 #include <stdlib.h>
 
 _Static_assert(sizeof(struct shm_pending) == 4096, "the bitmap is one page");

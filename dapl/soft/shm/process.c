@@ -4,9 +4,12 @@
  *
  * The own process is made of two sealed files and an eventfd. What a peer sends counts only if it
  * is the same: no other descriptor is mapped or written to. */
-#include "dapl/soft/soft.h"
-#include "dapl/soft/obj/random.h"
 #include "dapl/soft/shm/process.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/random.h"
+#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/pending.h"
 #include "dapl/soft/shm/sealed_file.h"
 #include <errno.h>
 #include <fcntl.h>

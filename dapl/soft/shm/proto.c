@@ -5,6 +5,7 @@
  * of late: a thread that was preempted meanwhile, or polled late, says nothing about the protocol. */
 #include "dapl/soft/shm/proto.h"
 #include "common/once.h"
+#include "dapl/soft/tunables.h"
 
 static unsigned size_of(uint64_t length)
 {

@@ -7,9 +7,20 @@
  * It must do no harm when it goes on. Therefore the kernel's copy is described by an iovec in a
  * window: a page of a file of the target that the initiator has mapped privately. The target
  * truncates the file, and the iovec is gone. */
-#include "dapl/soft/soft.h"
+#include "dapl/soft/shm/revoke.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/once.h"
+#include "common/trace.h"
+#include "dapl/core/base/lock.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/peer.h"
+#include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/sealed_file.h"
+#include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>

@@ -7,9 +7,22 @@
  * waits for it (revoke.c). Between that and the check of the permission a full fence is needed,
  * which would delay every write, and those before it. So where both processes support it, the
  * target has the kernel make the fence (membarrier). */
-#include "dapl/soft/soft.h"
+#include "dapl/soft/shm/rmem_map.h"
+#include "common/mapping.h"
+#include "common/once.h"
+#include "common/trace.h"
+#include "dapl/core/device.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/store.h"
+#include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/peer.h"
+#include "dapl/soft/shm/process.h"
+#include "dapl/soft/shm/revoke.h"
+#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/tunables.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +35,6 @@
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
-#include "common/mapping.h"
 
 /* A mapped region of the peer. */
 struct rmem_view {

@@ -5,14 +5,29 @@
  *
  * A message is one segment. Its place in the ring is its number, so there are no sequence numbers
  * to check. Everything else in a segment is checked as on TCP. */
-#include "dapl/soft/soft.h"
+#include "dapl/soft/shm/shm_conn.h"
+#include "common/clock.h"
+#include "common/once.h"
+#include "common/trace.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/rdmap/fastpath.h"
 #include "dapl/soft/rdmap/requester_done.h"
 #include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/rdmap/segment.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/desched.h"
 #include "dapl/soft/shm/peer.h"
-#include "dapl/soft/rdmap/fastpath.h"
+#include "dapl/soft/shm/proto.h"
+#include "dapl/soft/shm/revoke.h"
+#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/rmem_map.h"
+#include "dapl/soft/shm/shm_segment.h"
+#include "dapl/soft/tunables.h"
 #include <stdlib.h>
 
 enum { FINE = -1, STALLED = -2 };

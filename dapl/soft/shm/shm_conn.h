@@ -2,7 +2,75 @@
 /* shm_conn.h - a connection whose data goes through rings in shared memory instead of TCP. */
 #ifndef SOFT_SHM_CONN_H
 #define SOFT_SHM_CONN_H
-#include "dapl/soft/soft.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include "dapl/soft/shm/desched.h"
+#include "dapl/soft/shm/proto.h"
+#include "dapl/soft/shm/ring.h"
+
+struct dapl_conn;
+struct ibv_send_wr;
+struct rmem_view;
+struct shm_process;
+struct shm_segment;
+struct soft_qp;
+struct wire_segment;
+
+/* The rings of a connection whose data does not go over TCP. */
+struct shm_conn {
+	struct dapl_conn *conn;
+	struct ring_rx rx;		/* changes with both locks held; each suffices to read it */
+	bool rx_error;			/* a malformed message is at the head; locks as for rx */
+	bool rx_stalled;			/* the message at the head waits for its payload;
+						 * locks as for rx */
+	uint32_t seen;			/* count of the last ring_ack read; progress lock */
+	bool ack_owed;			/* an acknowledgement is to be sent or read; progress lock */
+	struct ring_tx tx;		/* guarded as conn->tx, and so are the fields below */
+	bool ack_waits;			/* the acknowledgement in the last message is not read yet */
+	uint32_t ack_delivered, ack_consumed;
+	struct shm_segment *segment;
+	struct shm_process *peer, *own;	/* of the segment */
+	uint8_t *fallback_out;		/* of the segment */
+	const uint8_t *fallback_in;
+	const struct ring_grant *grant;	/* what the peer grants */
+	uint32_t pending_nr;			/* number in the pending bitmap, and 1; 0: none.
+						 * Progress lock */
+	bool pending_asked;			/* the peer was asked to mark this ring. Progress
+						 * lock */
+	uint32_t hits;			/* messages found since the ring came to the front */
+	bool granted;			/* the peer may access the memory of this process */
+	bool revoke_timed_out;			/* the peer was within a write for too long */
+	struct proto_series reads, writes;	/* large requests that are measured */
+	enum shm_proto proto;		/* of the last large write */
+	bool probing;			/* the last large write was to measure its protocol */
+	uint64_t looked_ns;		/* when the poll count of the peer was last read */
+	uint32_t polls;			/* the poll count read then */
+	bool polls_often;		/* the peer polled often before that */
+	struct shm_desched desched;
+	uint32_t direct;		/* accesses made by CMA */
+	uint32_t mapped;		/* accesses made to mapped regions */
+	struct rmem_view *views;	/* mapped regions of the peer; NULL: none */
+	uint32_t unmapped;		/* the last STag that could not be mapped */
+	/* Payloads sent by rendezvous, which the peer copies, by slot. */
+	struct rndv_slot {
+		uint32_t slot, wqe, length;
+		uint64_t offset;	/* in the request */
+	} *rndv_slots;			/* NULL: none yet */
+	bool fallback_request;			/* the peer cannot copy: no more rendezvous */
+	uint32_t fallback_done;			/* fallbacks given */
+	/* Payloads of the peer sent by rendezvous, which this side copies. */
+	uint32_t fetched;
+	uint32_t asked;			/* fallbacks requested */
+	struct ring_message waiting;	/* the message at the head while rx_stalled is set */
+	bool lost;			/* a payload was withdrawn: only the end of the stream may
+					 * follow */
+	struct iovec *window;		/* mapped window of the peer (revoke.c) */
+	uint64_t window_at;		/* offset of the window; 0: it has no iovec */
+	char *bounce;			/* CMA_SHORT_MAX bytes, which the iovec names; NULL: none
+					 * yet */
+	TAILQ_ENTRY(shm_conn) link;	/* dev->shm_conns */
+};
 
 /* Takes over the reference to the segment, also when it fails. NULL: no memory. */
 struct shm_conn *shm_conn_new(struct dapl_conn *conn, struct shm_segment *segment);

@@ -2,11 +2,21 @@
 /* fpdu_rx.c - receives the byte stream, cuts it into FPDUs and checks their CRC. The form of a segment is
  * checked by rdmap/segment.c; its payload goes where rdmap/responder.c says. */
 #include "dapl/soft/tcp/fpdu_rx.h"
+#include "common/trace.h"
+#include "dapl/core/device.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/rdmap/segment.h"
 #include "dapl/soft/rdmap/stream.h"
+#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/progress/progress.h"
+#include "dapl/soft/cm/conn.h"
+#include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>

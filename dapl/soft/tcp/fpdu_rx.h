@@ -2,7 +2,9 @@
 /* fpdu_rx.h - the receiving side of a stream. */
 #ifndef SOFT_TCP_FPDU_RX_H
 #define SOFT_TCP_FPDU_RX_H
-#include "dapl/soft/soft.h"
+#include <stdbool.h>
+
+struct dapl_conn;
 
 /* Receives what is there, up to a budget. Called with the progress lock and qp->lock held. Sets *came if
  * it may have changed something. Returns false if the stream has ended (soft_stream_over was called). */

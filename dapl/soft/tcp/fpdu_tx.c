@@ -7,10 +7,17 @@
  * cursor of the frame that was cut becomes valid, and the rest of that frame is copied.
  * So the consumer's memory is not referenced between two calls. */
 #include "dapl/soft/tcp/fpdu_tx.h"
+#include "common/trace.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/fastpath.h"
 #include "dapl/soft/rdmap/requester.h"
 #include "dapl/soft/rdmap/responder.h"
+#include "dapl/soft/rdmap/transport.h"
+#include "dapl/soft/rdmap/wire.h"
 #include "dapl/soft/shm/peer.h"
+#include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/progress/progress.h"
 #include <errno.h>

@@ -3,9 +3,15 @@
  * the connection has no QP. */
 #ifndef SOFT_TCP_FPDU_TX_H
 #define SOFT_TCP_FPDU_TX_H
-#include "dapl/soft/soft.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct batch;
+struct dapl_conn;
+struct ibv_send_wr;
+struct iovec;
+struct soft_qp;
+struct wire_segment;
 
 /* Appends one FPDU to a batch that has room for it. */
 void fpdu_put(struct batch *b, bool crc_on, const struct wire_segment *seg, const void *body,

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ud.h - datagrams between devices of this implementation, and address handles. */
+#ifndef SOFT_CM_UD_H
+#define SOFT_CM_UD_H
+#include <infiniband/verbs.h>
+#include <netinet/in.h>
+#include <stdint.h>
+
+enum {
+	SOFT_UD_MTU = 4096,
+	SOFT_GRH = 40,
+};
+
+struct dapl_device;
+struct soft_qp;
+
+struct soft_ah {
+	struct ibv_ah ah;
+	struct sockaddr_storage address;	/* of the peer's UDP socket */
+};
+
+int soft_ud_open(struct dapl_device *dev);	/* for the first UD QP */
+void soft_ud_close(struct dapl_device *dev);
+int soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status *status);
+void soft_ud_receive(struct dapl_device *dev);	/* progress lock held */
+int soft_ah_create(struct ibv_pd *pd, const struct sockaddr *address, uint16_t port,
+		   struct ibv_ah **ah);
+int soft_ah_destroy(struct ibv_ah *ah);
+
+#endif

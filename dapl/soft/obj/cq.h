@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* cq.h - completion queues and completion channels. */
+#ifndef SOFT_OBJ_CQ_H
+#define SOFT_OBJ_CQ_H
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include "dapl/core/base/lock.h"
+#include "dapl/soft/obj/async_event.h"
+
+struct soft_cq;
+
+struct soft_channel {
+	struct ibv_comp_channel channel;
+	struct dapl_spin lock;		/* guards ready and the events of its CQs */
+	TAILQ_HEAD(, soft_cq) ready;	/* CQs that have an event */
+	unsigned refs;
+};
+
+enum { SOFT_ARMED = 1, SOFT_ARMED_SOLICITED = 2 };
+
+struct soft_cq {
+	struct ibv_cq cq;
+	struct dapl_device *dev;
+	struct dapl_spin lock;		/* guards what follows */
+	struct ibv_wc *ring;
+	uint32_t mask, head, tail;	/* may be read without the lock */
+	uint8_t armed;			/* SOFT_ARMED*; may be read without the lock */
+	bool overrun;			/* the overrun was reported */
+	unsigned refs;			/* atomic: queues that complete here */
+
+	unsigned events;		/* not consumed yet; guarded by channel->lock */
+	TAILQ_ENTRY(soft_cq) ready_link;
+
+	struct soft_event overran;
+};
+
+int soft_channel_create(struct dapl_device *dev, struct ibv_comp_channel **channel);
+int soft_channel_destroy(struct ibv_comp_channel *channel);
+int soft_channel_get(struct ibv_comp_channel *channel, struct ibv_cq **cq);
+int soft_cq_create(struct dapl_device *dev, int cqe, void *context,
+		   struct ibv_comp_channel *channel, struct ibv_cq **cq);
+int soft_cq_resize(struct ibv_cq *cq, int cqe);
+int soft_cq_destroy(struct ibv_cq *cq);
+int soft_cq_poll(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
+int soft_cq_arm(struct ibv_cq *cq, int solicited_only);
+void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited);
+
+/* The polling state of a thread. While a thread polls a CQ, completions of that CQ go straight to the
+ * thread's array: two locks and a copy less for each message. */
+struct soft_poller {
+	bool should_yield;			/* many empty polls in a row */
+	unsigned refused;		/* polls in a row that could not drive progress */
+	const struct soft_cq *cq;	/* NULL: does not poll */
+	struct ibv_wc *wc;
+	int n, room;
+};
+extern __thread struct soft_poller soft_poller __attribute__((tls_model("initial-exec")));
+
+/* Reserves the place of the next completion in the polling thread's array. Returns NULL if the completion is
+ * to be added by soft_cq_add(). A queue's completions are made in order and under its lock: so one that
+ * went into the ring before is seen there, and the next is added behind it. */
+static inline struct ibv_wc *soft_cq_place(const struct soft_cq *cq)
+{
+	if (soft_poller.cq != cq || soft_poller.n == soft_poller.room ||
+	    __atomic_load_n(&cq->head, __ATOMIC_RELAXED) !=
+	    __atomic_load_n(&cq->tail, __ATOMIC_RELAXED) ||
+	    __atomic_load_n(&cq->armed, __ATOMIC_RELAXED))
+		return NULL;
+	return &soft_poller.wc[soft_poller.n++];
+}
+void soft_cq_purge(struct soft_cq *cq, uint32_t qp_num);
+
+#endif

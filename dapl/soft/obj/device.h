@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* device.h - the software RNIC as all folders know it.
+ *
+ * Lock order, outermost first:
+ *   progress_lock -> qp->lock -> region->lock (windows) -> srq->lock -> cq->lock -> channel->lock
+ *   progress_lock -> the locks of shm/attach.c
+ *   progress_lock -> stags_lock -> qp->lock (quiescing)
+ *   stags_lock, qp->lock -> process->reach_lock
+ *   progress_lock, qp->lock -> owner_lock
+ * The progress lock guards the state of every connection, its place in the epoll sets, and
+ * conn->qp (rdmap/conn.h). The service thread makes upcalls with no lock held.
+ * doc/design/soft-progress.md argues why no thread sleeps while a message waits. */
+#ifndef SOFT_OBJ_DEVICE_H
+#define SOFT_OBJ_DEVICE_H
+#include <infiniband/verbs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include "common/trace.h"
+#include "dapl/core/base/lock.h"
+#include "dapl/core/base/service.h"
+#include "dapl/soft/shm/proto.h"
+
+enum {	/* bits of DAPL_DBG_TYPE in use */
+	SOFT_LOG_ERR = 0x1, SOFT_LOG_WARN = 0x2,
+};
+
+struct dapl_conn;
+struct shm_conn;
+struct shm_process;
+struct soft_event;
+struct soft_port;
+struct soft_qp;
+struct soft_stags;
+
+enum { SOFT_NUMBERS = 1024 };	/* buckets of the QP number table */
+
+struct dapl_device {
+	struct ibv_context verbs;	/* first: ibv_context * is dapl_device * */
+	struct ibv_device identity;
+	void *ia;
+	struct sockaddr_storage address;
+	char netdev[IF_NAMESIZE];
+	unsigned mtu;
+	bool want_crc, want_shm, want_direct, want_map;
+	bool guards;			/* memory is checked again before each access of a peer */
+	struct shm_proto_table reads, writes;	/* protocol selection of large requests; sends count
+						 * as writes */
+	bool dead;			/* a forked child's copy */
+	LIST_ENTRY(dapl_device) link;
+
+	struct soft_stags *stags;	/* read without this lock by holders of a QP lock */
+	pthread_mutex_t stags_lock;	/* writers */
+	unsigned objects;		/* atomic: PDs, channels, CQs */
+
+	pthread_mutex_t qps_lock;
+	LIST_HEAD(, soft_qp) qps;
+	LIST_HEAD(soft_number_head, soft_qp) by_number[SOFT_NUMBERS];
+
+	/* progress */
+	struct dapl_spin progress_lock;
+	unsigned progress_waiters;	/* atomic: threads that wait for the lock */
+	int data_epoll, service_epoll, cm_epoll;
+	struct dapl_watch data_watch, cm_watch;
+	struct dapl_timer owner_timer, sweep_timer;
+	uint32_t polls, polls_seen;	/* atomic */
+	bool polled;			/* atomic: polling threads drive progress, not the service
+					 * thread */
+	long preemptions;		/* involuntary context switches seen; progress lock */
+	uint32_t service_hold_ms;		/* the service thread keeps progress for so long;
+						 * progress lock */
+	uint64_t hold_until_ns;		/* until then it hands over to no polling thread */
+	struct dapl_spin owner_lock;	/* guards polled, led_by_waiter, watched_by_service,
+					 * suppressed and the service epoll set */
+	bool led_by_waiter;			/* a blocked thread watches data_epoll and drives
+						 * progress; that thread clears it */
+	bool watched_by_service;			/* the service thread watches data_epoll */
+	uint64_t sweep_ns;		/* when sweep_timer is due; 0: it is not. Progress lock */
+	unsigned turns;			/* polls until one looks at all sockets */
+	unsigned streams;		/* sockets in data_epoll, and rings */
+	unsigned half_open_count;	/* half_open.c; in `half_open` */
+	unsigned half_open_evicted;	/* half_open.c */
+	uint64_t half_open_said_ns;	/* when the last line was printed; 0: never */
+	TAILQ_HEAD(, dapl_conn) half_open;	/* WAIT_REQUEST, the oldest first */
+	struct dapl_conn *busy_conn;		/* had input last */
+	unsigned busy_run;		/* polls in a row in which it had input */
+	struct dapl_conn *suppressed;	/* busy_conn, if its wake-ups are suppressed; or NULL.
+					 * owner_lock; may be read without it */
+	TAILQ_HEAD(, shm_conn) shm_conns;	/* connections with rings; when there are many,
+						 * those that had messages last are in front */
+	struct shm_conn *next_shm;	/* next in turn when there are many; NULL: the first */
+	unsigned shm_count;
+	struct shm_conn **pending_conns;	/* by number; NULL: there were never many. Progress
+						 * lock */
+	unsigned pending_next;		/* word of the bitmap to look at first */
+	unsigned numbered, unasked;	/* rings with a number; those of them whose peers are not
+					 * asked to mark */
+	uint32_t idle_polls;		/* empty polls in a row */
+	struct shm_process *process;	/* atomic: NULL until it is needed, then constant */
+	bool uses_server;		/* guarded by server_lock (attach_server.c) */
+	TAILQ_HEAD(, dapl_conn) acks;	/* connections that owe an acknowledgement */
+	uint8_t *scratch;
+	LIST_HEAD(, dapl_conn) conns;
+	LIST_HEAD(, soft_port) ports;
+
+	/* async events */
+	pthread_mutex_t events_lock;
+	pthread_cond_t events_told;
+	TAILQ_HEAD(, soft_event) events;
+	const void *event_running;		/* the object that an upcall runs for */
+	struct dapl_task event_task;
+
+	int udp;			/* -1 until the first UD QP */
+	uint16_t udp_port;
+};
+
+static inline struct dapl_device *soft_device(struct ibv_context *context)
+{
+	return (struct dapl_device *)context;
+}
+
+#define soft_trace(level, kind, object, ...) \
+	trace(level, (level) == TRC_LVL_ERROR ? TRC_DAPL_ERROR : TRC_DAPL_EVENT, kind, object, \
+	      NULL, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* mem.h - protection domains, memory regions and windows, and the table of STags; says whether an
+ * access is allowed and where the memory is. */
+#ifndef SOFT_OBJ_MEM_H
+#define SOFT_OBJ_MEM_H
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+#include "dapl/core/base/lock.h"
+
+/* What a region lets peers do. */
+enum {
+	SOFT_REMOTE_ACCESS = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+			     IBV_ACCESS_REMOTE_ATOMIC,
+};
+
+struct dapl_device;
+struct shm_process;
+struct soft_qp;
+struct soft_stags;	/* the table STag -> region */
+struct soft_swqe;
+
+struct soft_pd {
+	struct ibv_pd pd;
+	uint64_t id;			/* never 0, never reused */
+	unsigned refs;			/* atomic: objects made in it */
+};
+
+enum soft_region_kind { SOFT_MR, SOFT_WINDOW_1, SOFT_WINDOW_2 };
+
+/* The memory that an STag names. An MR's does not change; a window's is guarded by lock. */
+struct soft_region {
+	enum soft_region_kind kind;
+	struct soft_pd *pd;
+	struct dapl_spin lock;		/* windows: held during an access */
+	bool valid;
+	uint32_t stag;
+	uint64_t first;			/* address of the first byte as peers count it */
+	uint64_t length;
+	char *base;			/* local address of the first byte */
+	int file;			/* MR: the file that it maps, if peers may map it, too; else
+					 * -1 */
+	uint64_t offset;		/* of the region in the file */
+	int access;			/* IBV_ACCESS_* */
+	struct soft_qp *qp;		/* type 2: bound to this QP only */
+	struct soft_region *parent;	/* windows: the MR bound to */
+	unsigned windows;		/* MR, atomic: windows bound to it */
+};
+
+struct soft_mr {
+	struct ibv_mr mr;
+	struct soft_region region;
+};
+
+struct soft_mw {
+	struct ibv_mw mw;
+	struct soft_region region;
+};
+
+/* Outcome of a check: codes of RDMAP Terminate type 1, so that they can be sent. */
+enum soft_check {
+	SOFT_BAD_STAG = 0, SOFT_BOUNDS = 1, SOFT_ACCESS = 2, SOFT_OTHER_STREAM = 3,
+	SOFT_WRAP = 4, SOFT_FINE = 100,
+};
+
+int soft_mem_init(struct dapl_device *dev);
+void soft_mem_fini(struct dapl_device *dev);
+/* The device has an MR directory from now on: publishes its regions there. Called with the progress lock
+ * held. */
+void soft_mem_publish_all(struct dapl_device *dev, struct shm_process *process);
+int soft_pd_alloc(struct dapl_device *dev, struct ibv_pd **pd);
+int soft_pd_dealloc(struct ibv_pd *pd);
+int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,
+		struct ibv_mr **mr);
+int soft_mr_dereg(struct ibv_mr *mr);
+int soft_mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw);
+int soft_mw_dealloc(struct ibv_mw *mw);
+struct ibv_mw *soft_verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+/* The functions from here on are called with the lock of a QP held. The memory that they find stays
+ * registered until that lock is released. */
+/* Checks local memory. Sets *at to its address. */
+enum soft_check soft_mem_local(const struct dapl_device *dev, const struct ibv_pd *pd,
+			       const struct ibv_sge *sge, int access, char **at);
+/* Checks memory that the peer of `qp` names. Sets *at to its address, and *held to the window, locked, or to
+ * NULL for a region. The caller passes *held to soft_mem_done(). */
+enum soft_check soft_mem_remote(struct soft_qp *qp, uint32_t stag, uint64_t addr,
+				uint64_t length, int access, char **at,
+				struct soft_region **held);
+static inline void soft_mem_done(struct soft_region *held)
+{
+	if (held)
+		dapl_spin_unlock(&held->lock);
+}
+/* Returns false if the guard finds that the memory is unmapped or cannot be written. */
+bool soft_mem_guard(const struct dapl_device *dev, uint32_t stag, const char *at, uint64_t length);
+/* Finds bytes [offset, offset + length) of a segment list, as at most `max` iovecs. Returns the number of
+ * iovecs, or -1 if the memory is not registered for this access. */
+int soft_mem_slice(const struct dapl_device *dev, const struct ibv_pd *pd,
+		   const struct ibv_sge *sge, uint32_t sges, uint64_t offset, uint32_t length,
+		   int access, struct iovec *iov, int max);
+bool soft_mem_check_all(const struct dapl_device *dev, const struct ibv_pd *pd,
+			const struct ibv_sge *sge, uint32_t sges, int access);
+/* Execute a bind or a local invalidate. Return the completion status. */
+enum ibv_wc_status soft_mw_bind(struct soft_qp *qp, const struct soft_swqe *wqe);
+enum ibv_wc_status soft_mw_invalidate(struct soft_qp *qp, uint32_t stag);
+/* The QP is destroyed: invalidates the windows of type 2 that are bound to it. */
+void soft_mem_forget_qp(struct soft_qp *qp);
+
+#endif

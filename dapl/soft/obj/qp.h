@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* qp.h - queue pairs: the send queue, the taken receive, completions. */
+#ifndef SOFT_OBJ_QP_H
+#define SOFT_OBJ_QP_H
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include "dapl/core/base/lock.h"
+#include "dapl/soft/obj/async_event.h"
+#include "dapl/soft/obj/rq.h"
+
+#define SOFT_MAX_MESSAGE 0x80000000u
+
+struct dapl_conn;
+struct dapl_device;
+struct dapl_mapping;
+struct soft_mr;
+struct soft_mw;
+struct soft_srq;
+
+enum soft_swqe_state { SOFT_POSTED, SOFT_SENT, SOFT_DONE };
+
+struct soft_swqe {
+	uint64_t wr_id;
+	uint64_t length;		/* of the message, as posted */
+	uint64_t remote;
+	uint32_t rkey;
+	uint32_t word;			/* immediate, or STag to invalidate */
+	uint32_t seq;			/* its number among acknowledged messages; reads: MSN */
+	uint16_t sges;
+	uint8_t opcode, flags;		/* IBV_WR_*, IBV_SEND_* */
+	uint8_t state, status;
+	bool bind_type1;
+	union {
+		struct {
+			uint64_t compare_add, swap;
+		} atomic;
+		struct {
+			struct soft_mw *mw;
+			struct soft_mr *mr;
+			uint64_t addr, length;
+			int access;
+		} bind;
+		struct {		/* reads, writes and sends */
+			uint8_t proto;	/* enum shm_proto */
+			bool try;	/* it was selected in order to measure it */
+			bool counts;	/* it belongs to a struct proto_series */
+		} large;
+	};
+	struct ibv_sge sge[];		/* or inline data */
+};
+
+struct soft_qp {
+	struct ibv_qp qp;
+	struct dapl_device *dev;
+	struct dapl_spin lock;		/* guards what follows */
+	enum ibv_qp_state state;	/* INIT, RTS, ERR */
+	bool sig_all;
+	struct dapl_conn *conn;		/* changes only with the progress lock held, too */
+
+	char *sq;
+	uint32_t sq_stride, sq_size;
+	uint32_t sq_head, sq_tail;	/* counters; [head, tail) are not completed */
+	uint32_t read_next;		/* no outstanding read or atomic before it */
+	uint32_t max_send_sge, max_inline;
+
+	struct soft_rq rq;		/* without SRQ */
+	struct soft_srq *srq;
+	bool taken_valid;
+	struct soft_rwqe *taken;	/* the receive that a message is placed into */
+	bool srq_waiting;		/* guarded by srq->lock */
+	TAILQ_ENTRY(soft_qp) srq_link;	/* guarded by srq->lock */
+
+	/* UD */
+	uint32_t qkey;
+
+	LIST_ENTRY(soft_qp) link;	/* dev->qps */
+	LIST_ENTRY(soft_qp) number_link;	/* dev->by_number */
+
+	struct soft_event last_receive;
+};
+
+/* True: a request with these flags generates a completion when it succeeds. */
+static inline bool soft_is_signalled(const struct soft_qp *qp, unsigned send_flags)
+{
+	return qp->sig_all || (send_flags & IBV_SEND_SIGNALED);
+}
+
+static inline struct soft_swqe *soft_swqe(const struct soft_qp *qp, uint32_t index)
+{
+	return (struct soft_swqe *)(qp->sq + (size_t)(index & (qp->sq_size - 1)) *
+				    qp->sq_stride);
+}
+
+int soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
+		   struct ibv_qp **qp);
+int soft_qp_reset(struct dapl_device *dev, struct ibv_qp *qp);
+int soft_qp_error(struct ibv_qp *qp);
+int soft_qp_map_remote(struct ibv_qp *qp, uint32_t rkey, uint64_t remote, uint64_t length,
+		       struct dapl_mapping *mapping);
+int soft_qp_destroy(struct ibv_qp *qp);
+int soft_qp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int soft_qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int soft_qp_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+/* The functions from here on are called with qp->lock held. */
+/* Takes a receive for a message into qp->taken. Returns false if there is none; after the next post to an
+ * SRQ soft_responder_receives() is called. */
+bool soft_qp_take_receive(struct soft_qp *qp);
+/* Completes the taken receive. */
+void soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is,
+		      bool solicited);
+/* Completes the next receive of the QP's own queue, which holds a Send of `length` bytes. */
+void soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool solicited);
+/* Completes a write of one segment that was executed while it was posted. It has no place in the send
+ * queue, which is empty. */
+void soft_qp_executed(struct soft_qp *qp, const struct ibv_send_wr *wr);
+/* Completes, in order, the finished requests at the head of the send queue. */
+void soft_qp_complete_sends(struct soft_qp *qp);
+/* Moves the QP to ERR. Request `culprit` (a counter of the send queue) completes with `status`, all others
+ * are flushed. With status SUCCESS all are flushed. */
+void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status status);
+struct soft_qp *soft_qp_by_number(struct dapl_device *dev, uint32_t number);	/* qps_lock */
+
+#endif

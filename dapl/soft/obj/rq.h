@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* rq.h - receive rings, of a QP or of an SRQ. What the data path calls is inline. The lock of the QP or
+ * of the SRQ guards a ring. */
+#ifndef SOFT_OBJ_RQ_H
+#define SOFT_OBJ_RQ_H
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct soft_rwqe {
+	uint64_t wr_id;
+	uint64_t length;
+	uint32_t sges;
+	struct ibv_sge sge[];
+};
+
+struct soft_rq {			/* receives, of a QP or an SRQ */
+	char *ring;
+	uint32_t stride, size, max_sge;
+	uint32_t head, tail;
+};
+
+static inline struct soft_rwqe *soft_rwqe(const struct soft_rq *rq, uint32_t index)
+{
+	return (struct soft_rwqe *)(rq->ring + (size_t)(index & (rq->size - 1)) * rq->stride);
+}
+
+static inline uint32_t power_of_2(uint32_t n)
+{
+	uint32_t size = 1;
+
+	while (size < n)
+		size *= 2;
+	return size;
+}
+
+/* Allocates the ring. Returns an errno value. */
+int soft_rq_init(struct soft_rq *rq, uint32_t wr, uint32_t sge);
+
+static inline void rwqe_copy(struct soft_rwqe *to, const struct soft_rwqe *from)
+{
+	*to = *from;
+	for (uint32_t i = 0; i < from->sges; i++)
+		to->sge[i] = from->sge[i];
+}
+
+static inline int rq_post(struct soft_rq *rq, const struct ibv_recv_wr *wr)
+{
+	struct soft_rwqe *rwqe;
+
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->max_sge)
+		return EINVAL;
+	if (rq->tail - rq->head == rq->size)
+		return ENOMEM;
+	rwqe = soft_rwqe(rq, rq->tail);
+	rwqe->wr_id = wr->wr_id;
+	rwqe->sges = wr->num_sge;
+	rwqe->length = 0;
+	for (int i = 0; i < wr->num_sge; i++) {
+		rwqe->sge[i] = wr->sg_list[i];
+		rwqe->length += wr->sg_list[i].length;
+	}
+	rq->tail++;
+	return 0;
+}
+
+#endif
