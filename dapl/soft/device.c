@@ -300,6 +300,7 @@ static void soft_close(struct dapl_device *dev)
 	LIST_REMOVE(dev, link);
 	pthread_mutex_unlock(&devices_lock);
 	soft_cm_close(dev);
+	dapl_timer_drain(&dev->flush_timer);
 	soft_progress_close(dev);
 	dapl_service_flush();
 	soft_ud_close(dev);

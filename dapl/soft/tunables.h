@@ -174,7 +174,7 @@ enum {
 enum {
 	RMEM_VIEWS = 4,			/* regions of a peer that a connection maps; a lookup is linear */
 	REVOKE_SPINS = 1000,		/* looks at the peer's flag before the first sleep */
-	REVOKE_NAP_NS = 50000,		/* ns; between two looks from then on */
+	REVOKE_NAP_US = 50,		/* us; between two looks from then on */
 	REVOKE_CUT_OFF_NS = 500000000,	/* ns; then a stopped peer's access window is closed */
 	REVOKE_GIVE_UP_NS = 1000000000,	/* ns; from the start: no longer waited for */
 };

@@ -2,4 +2,5 @@
 # Protocols that spin has gone through.
 TESTS += test/model/check
 dist_check_SCRIPTS += test/model/check
-EXTRA_DIST += test/model/notify.pml test/model/wakeup.pml test/model/revoke.pml test/model/rmem_map.pml
+EXTRA_DIST += test/model/notify.pml test/model/wakeup.pml test/model/revoke.pml \
+	test/model/revoke_many.pml test/model/rmem_map.pml

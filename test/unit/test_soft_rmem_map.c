@@ -667,32 +667,147 @@ static void *leave_later(void *unused)
 	return unused;
 }
 
-static void who_is_within_a_write_is_waited_for(void **state)
+static bool timed_out(void)
 {
-	(void)state;
-	for (int proto = 0; proto < 2; proto++) {
-		struct shared s = open_shared();
-		pthread_t thread;
-
-		assert_true(is_mapped_by_us(s.mr, s.at));
-		__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
-		left = false;
-		OK(pthread_create(&thread, NULL, leave_later, NULL));
-		if (proto == 0) {
-			OK(ops->dereg_mr(s.mr));
-			s.mr = NULL;
-		} else {
-			OK(ops->error_qp(ends[1].qp));
-		}
-		assert_true(__atomic_load_n(&left, __ATOMIC_RELAXED));
-		OK(pthread_join(thread, NULL));
-		assert_false(ends[1].conn->shm->revoke_timed_out);
-		close_shared(&s);
-	}
+	return __atomic_load_n(&shm_own_access(ends[1].conn)->timed_out, __ATOMIC_RELAXED);
 }
 
-/* Not for ever, and not a second time. */
-static void who_stays_within_is_given_up(void **state)
+static void dereg_waits_for_a_peer_within_a_write(void **state)
+{
+	struct shared s = open_shared();
+	pthread_t thread;
+
+	(void)state;
+	assert_true(is_mapped_by_us(s.mr, s.at));
+	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
+	left = false;
+	OK(pthread_create(&thread, NULL, leave_later, NULL));
+	OK(ops->dereg_mr(s.mr));
+	s.mr = NULL;
+	assert_true(__atomic_load_n(&left, __ATOMIC_RELAXED));
+	OK(pthread_join(thread, NULL));
+	assert_false(timed_out());
+	close_shared(&s);
+}
+
+static void *deregister_it(void *mr)
+{
+	OK(ops->dereg_mr(mr));
+	return NULL;
+}
+
+static bool is_listed(uint32_t stag)
+{
+	const struct mr_dir_entry *entry = ends[1].dev->process->mr_dir->entry[(stag >> 8) % MR_DIR_SETS];
+
+	for (int i = 0; i < MR_DIR_WAYS; i++)
+		if (entry[i].stag == stag && (__atomic_load_n(&entry[i].version, __ATOMIC_ACQUIRE) & 1))
+			return true;
+	return false;
+}
+
+/* With a lock held, the calls here would return only when the peer is given up. */
+static void other_calls_go_on_while_dereg_waits(void **state)
+{
+	struct shared s = open_shared();
+	struct ibv_mr *other;
+	pthread_t thread;
+	uint32_t stag;
+
+	(void)state;
+	assert_true(is_mapped_by_us(s.mr, s.at));
+	stag = s.mr->rkey;
+	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
+	OK(pthread_create(&thread, NULL, deregister_it, s.mr));
+	s.mr = NULL;
+	while (is_listed(stag))
+		sched_yield();
+	OK(ops->reg_mr(ends[1].pd, ends[1].buf, 64, IBV_ACCESS_LOCAL_WRITE, NULL, &other));
+	OK(ops->dereg_mr(other));
+	post_receive(&ends[1]);
+	post(&ends[1], IBV_WR_SEND, 8, 0, 0);
+	post_receive(&ends[0]);
+	done(&ends[0]);
+	done(&ends[1]);
+	assert_false(timed_out());
+	__atomic_store_n(within(), 0, __ATOMIC_RELEASE);
+	OK(pthread_join(thread, NULL));
+	assert_false(timed_out());
+	close_shared(&s);
+}
+
+static int poll_once(const struct end *e)
+{
+	struct ibv_wc wc;
+
+	return ibv_poll_cq(e->cq, 1, &wc);
+}
+
+/* What is posted while the flush waits completes behind what was posted before. */
+static void flush_waits_for_a_peer_within_a_write_without_a_lock(void **state)
+{
+	struct shared s = open_shared();
+	struct ibv_mr *other;
+
+	(void)state;
+	assert_true(is_mapped_by_us(s.mr, s.at));
+	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
+	post_receive(&ends[1]);
+	OK(ops->error_qp(ends[1].qp));
+	assert_true(!poll_once(&ends[1]) || timed_out());
+	post_receive(&ends[1]);
+	post(&ends[1], IBV_WR_SEND, 8, 0, 0);
+	OK(ops->reg_mr(ends[1].pd, ends[1].buf, 64, IBV_ACCESS_LOCAL_WRITE, NULL, &other));
+	OK(ops->dereg_mr(other));
+	assert_true(!poll_once(&ends[1]) || timed_out());
+	__atomic_store_n(within(), 0, __ATOMIC_RELEASE);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(next_status(&ends[1]), IBV_WC_WR_FLUSH_ERR);
+	assert_false(timed_out());
+	close_shared(&s);
+}
+
+/* The memory of the segment, with the peer's word in it, is still looked at. */
+static void flush_goes_on_when_its_connection_is_gone(void **state)
+{
+	struct shared s = open_shared();
+	struct shm_segment *segment = shm_segment_get(ends[1].conn->shm->segment);
+	struct ring_writer *writer = &segment->memory->writer[ends[0].conn->passive];
+
+	(void)state;
+	assert_true(is_mapped_by_us(s.mr, s.at));
+	__atomic_store_n(&writer->within, 1, __ATOMIC_RELAXED);
+	post_receive(&ends[1]);
+	OK(ops->error_qp(ends[1].qp));
+	ops->release(ends[1].conn);
+	wait_up(&ends[1], RELEASED);
+	ends[1].conn = NULL;
+	__atomic_store_n(&writer->within, 0, __ATOMIC_RELEASE);
+	assert_int_equal(next_status(&ends[1]), IBV_WC_WR_FLUSH_ERR);
+	shm_segment_put(segment);
+	close_shared(&s);
+}
+
+/* A reset and a destroy wait in the place of the service thread: no flush comes later. */
+static void reset_waits_for_a_peer_within_a_write(void **state)
+{
+	struct shared s = open_shared();
+	pthread_t thread;
+
+	(void)state;
+	assert_true(is_mapped_by_us(s.mr, s.at));
+	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
+	left = false;
+	post_receive(&ends[1]);
+	OK(pthread_create(&thread, NULL, leave_later, NULL));
+	OK(ops->reset_qp(ends[1].dev, ends[1].qp));
+	assert_true(__atomic_load_n(&left, __ATOMIC_RELAXED));
+	OK(pthread_join(thread, NULL));
+	assert_int_equal(poll_once(&ends[1]), 0);
+	close_shared(&s);
+}
+
+static void peer_that_stays_within_a_write_is_given_up(void **state)
 {
 	struct shared s = open_shared();
 
@@ -701,8 +816,24 @@ static void who_stays_within_is_given_up(void **state)
 	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
 	OK(ops->dereg_mr(s.mr));
 	s.mr = NULL;
-	assert_true(ends[1].conn->shm->revoke_timed_out);
+	assert_true(timed_out());
+	post_receive(&ends[1]);
 	OK(ops->error_qp(ends[1].qp));
+	assert_int_equal(next_status(&ends[1]), IBV_WC_WR_FLUSH_ERR);
+	close_shared(&s);
+}
+
+static void flush_gives_up_a_peer_that_stays_within_a_write(void **state)
+{
+	struct shared s = open_shared();
+
+	(void)state;
+	assert_true(is_mapped_by_us(s.mr, s.at));
+	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
+	post_receive(&ends[1]);
+	OK(ops->error_qp(ends[1].qp));
+	assert_int_equal(next_status(&ends[1]), IBV_WC_WR_FLUSH_ERR);
+	assert_true(timed_out());
 	close_shared(&s);
 }
 
@@ -741,7 +872,7 @@ static void who_is_dead_is_not_waited_for(void **state)
 	assert_int_equal(write(o.down[1], &where, sizeof where), sizeof where);
 	expect_byte(o.up[0], 'w');
 	kill_caller(&o);
-	assert_false(e->conn->shm->revoke_timed_out);
+	assert_false(shm_own_access(e->conn)->timed_out);
 	free_shared(&s);
 	end_caller(&o);
 }
@@ -831,8 +962,13 @@ int main(void)
 		cmocka_unit_test(a_sink_that_is_not_to_be_written),
 		cmocka_unit_test(what_was_taken_back_is_not_written),
 		cmocka_unit_test(what_was_taken_back_meanwhile_is_not_given_out),
-		cmocka_unit_test(who_is_within_a_write_is_waited_for),
-		cmocka_unit_test(who_stays_within_is_given_up),
+		cmocka_unit_test(dereg_waits_for_a_peer_within_a_write),
+		cmocka_unit_test(other_calls_go_on_while_dereg_waits),
+		cmocka_unit_test(flush_waits_for_a_peer_within_a_write_without_a_lock),
+		cmocka_unit_test(flush_goes_on_when_its_connection_is_gone),
+		cmocka_unit_test(reset_waits_for_a_peer_within_a_write),
+		cmocka_unit_test(peer_that_stays_within_a_write_is_given_up),
+		cmocka_unit_test(flush_gives_up_a_peer_that_stays_within_a_write),
 		cmocka_unit_test(who_is_dead_is_not_waited_for),
 		cmocka_unit_test(a_target_that_lies_gets_it_by_the_ring),
 	};

@@ -371,7 +371,10 @@ static void deregister(void)
 
 static void fail_qp(void)
 {
+	post_receive(&ends[1]);
 	OK(ops->error_qp(ends[1].qp));
+	while (next_status(&ends[1]) != IBV_WC_WR_FLUSH_ERR)
+		;
 	memset(ends[1].buf, 0x55, HALF);
 }
 

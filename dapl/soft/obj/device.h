@@ -6,7 +6,8 @@
  *   progress_lock -> the locks of shm/attach.c
  *   progress_lock -> stags_lock -> qp->lock (quiescing)
  *   stags_lock, qp->lock -> process->reach_lock
- *   progress_lock, qp->lock -> owner_lock
+ *   progress_lock, qp->lock -> owner_lock, access_lock
+ *   qps_lock -> qp->lock (quiescing, and a flush that waited)
  * The progress lock guards the state of every connection, its place in the epoll sets, and
  * conn->qp (rdmap/conn.h). The service thread makes upcalls with no lock held.
  * doc/design/soft-progress.md argues why no thread sleeps while a message waits. */
@@ -101,6 +102,10 @@ struct dapl_device {
 	uint32_t idle_polls;		/* empty polls in a row */
 	struct shm_process *process;	/* atomic: NULL until it is needed, then constant */
 	bool uses_server;		/* guarded by server_lock (attach_server.c) */
+	struct dapl_spin access_lock;	/* guards accesses, and their fields; innermost */
+	LIST_HEAD(, shm_access) accesses;	/* of peers to the memory of this process */
+	uint64_t revocations;		/* atomic: begun so far */
+	struct dapl_timer flush_timer;	/* a flush waits for a revocation */
 	TAILQ_HEAD(, dapl_conn) acks;	/* connections that owe an acknowledgement */
 	uint8_t *scratch;
 	LIST_HEAD(, dapl_conn) conns;

@@ -54,17 +54,14 @@ static struct soft_region *stag_find(const struct dapl_device *dev, uint32_t sta
 	return e ? e->region : NULL;
 }
 
-/* Waits until no thread still uses the table's old contents, and until no peer is `within` a write to
- * a region that was withdrawn from the MR directory. */
-static void quiesce(struct dapl_device *dev, bool within)
+/* Waits until no thread still uses the table's old contents: each held the lock of a QP. */
+static void quiesce(struct dapl_device *dev)
 {
 	struct soft_qp *qp;
 
 	pthread_mutex_lock(&dev->qps_lock);
 	LIST_FOREACH(qp, &dev->qps, link) {
 		dapl_spin_lock(&qp->lock);
-		if (within && qp->conn && qp->conn->shm)
-			revoke_wait(qp->conn);
 		dapl_spin_unlock(&qp->lock);
 	}
 	pthread_mutex_unlock(&dev->qps_lock);
@@ -120,7 +117,7 @@ static void stags_grow(struct dapl_device *dev)
 	if (!table)
 		return;
 	__atomic_store_n(&dev->stags, table, __ATOMIC_RELEASE);
-	quiesce(dev, false);
+	quiesce(dev);
 	stags_free(old);
 }
 
@@ -141,10 +138,13 @@ static int stag_add(struct dapl_device *dev, struct soft_region *region)
 	return done ? 0 : ENOMEM;
 }
 
+/* Revokes the access to the region in three phases: unpublishes the STag under the lock, waits without
+ * a lock for those that found it before, frees the entry. */
 static void stag_del(struct dapl_device *dev, uint32_t stag)
 {
 	struct soft_stags *table;
 	struct stag_entry **link, *e;
+	bool writable;
 
 	pthread_mutex_lock(&dev->stags_lock);
 	table = dev->stags;
@@ -153,8 +153,11 @@ static void stag_del(struct dapl_device *dev, uint32_t stag)
 		link = &e->next;
 	__atomic_store_n(link, e->next, __ATOMIC_RELEASE);
 	table->count--;
-	quiesce(dev, mr_dir_withdraw(dev->process, e->region));
+	writable = mr_dir_withdraw(dev->process, e->region);
 	pthread_mutex_unlock(&dev->stags_lock);
+	quiesce(dev);
+	if (writable)
+		revoke_wait_for_writers(dev);
 	free(e);
 }
 

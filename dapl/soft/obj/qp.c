@@ -21,6 +21,7 @@
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/rmem_map.h"
+#include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/cm/conn.h"
@@ -174,22 +175,40 @@ void soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool solicited)
 	complete(qp, qp->qp.recv_cq, rwqe->wr_id, IBV_WC_SUCCESS, IBV_WC_RECV, length, solicited);
 }
 
+/* True: the peer cannot access the memory of this process any more. False: it is within a write, and
+ * the service thread flushes the QP when it has left. */
+static bool revoke_access(struct soft_qp *qp)
+{
+	bool revoked = shm_grant_revoke(qp->conn);
+
+	rndv_cancel(qp->conn);
+	if (unlikely(!revoked))
+		revoke_before_flush(qp, shm_own_access(qp->conn));
+	return revoked;
+}
+
 void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status status)
 {
-	static const struct ibv_wc receive = { .opcode = IBV_WC_RECV };
-
 	if (qp->state == IBV_QPS_ERR)
 		return;
 	qp->state = qp->qp.state = IBV_QPS_ERR;
 	if (qp->conn && status != IBV_WC_SUCCESS)
 		soft_cm_caused(qp->conn, 0, DAPL_CODE_COMPLETION, status, "a request failed here");
-	if (qp->conn) {
-		shm_grant_revoke(qp->conn);
-		rndv_cancel(qp->conn);
-	}
+	qp->flush_culprit = culprit;
+	qp->flush_status = status;
+	if (qp->conn && !revoke_access(qp))
+		return;
+	soft_qp_end_flush(qp);
+}
+
+void soft_qp_end_flush(struct soft_qp *qp)
+{
+	static const struct ibv_wc receive = { .opcode = IBV_WC_RECV };
+	enum ibv_wc_status status = qp->flush_status;
+
 	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
 		const struct soft_swqe *wqe = soft_swqe(qp, qp->sq_head);
-		bool guilty = status != IBV_WC_SUCCESS && qp->sq_head == culprit;
+		bool guilty = status != IBV_WC_SUCCESS && qp->sq_head == qp->flush_culprit;
 
 		complete_send(qp, wqe->wr_id, wqe->opcode,
 			      guilty ? status : IBV_WC_WR_FLUSH_ERR, 0);
@@ -316,17 +335,23 @@ static int post_ud(struct soft_qp *qp, const struct ibv_send_wr *wr)
 	return 0;
 }
 
+/* True: what is posted completes at once, flushed. While a flush waits, it joins the queue. */
+static bool is_flushed(const struct soft_qp *qp)
+{
+	return qp->state == IBV_QPS_ERR && !qp->flush_waits;
+}
+
 static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 {
 	int err;
 
 	if (qp->qp.qp_type == IBV_QPT_UD)
 		return post_ud(qp, wr);
-	if (unlikely(qp->state == IBV_QPS_ERR)) {
+	if (unlikely(is_flushed(qp))) {
 		complete_send(qp, wr->wr_id, wr->opcode, IBV_WC_WR_FLUSH_ERR, 0);
 		return 0;
 	}
-	if (unlikely(qp->state != IBV_QPS_RTS))
+	if (unlikely(qp->state != IBV_QPS_RTS && !qp->flush_waits))
 		return EINVAL;
 	if (unlikely(qp->sq_tail - qp->sq_head == qp->sq_size))
 		return ENOMEM;
@@ -368,9 +393,9 @@ int soft_qp_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *
 	int err = 0;
 
 	dapl_spin_lock(&qp->lock);
-	if (qp->state == IBV_QPS_ERR) {
+	if (is_flushed(qp)) {
 		complete_send(qp, bind->wr_id, IBV_WR_BIND_MW, IBV_WC_WR_FLUSH_ERR, 0);
-	} else if (qp->state != IBV_QPS_RTS) {
+	} else if (qp->state != IBV_QPS_RTS && !qp->flush_waits) {
 		err = EINVAL;
 	} else if (qp->sq_tail - qp->sq_head == qp->sq_size) {
 		err = ENOMEM;
@@ -404,7 +429,7 @@ int soft_qp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_re
 	}
 	dapl_spin_lock(&qp->lock);
 	for (; wr; wr = wr->next) {
-		if (unlikely(qp->state == IBV_QPS_ERR)) {
+		if (unlikely(is_flushed(qp))) {
 			flushed.wr_id = wr->wr_id;
 			flushed.qp_num = ibqp->qp_num;
 			soft_cq_add(soft_cq(ibqp->recv_cq), &flushed, false);
@@ -568,6 +593,7 @@ int soft_qp_reset(struct dapl_device *dev, struct ibv_qp *ibqp)
 	soft_progress_lock(dev);
 	soft_cm_detach(qp);
 	soft_progress_unlock(dev);
+	revoke_instead_of_flush(qp);
 	dapl_spin_lock(&qp->lock);
 	soft_srq_stop_waiting(qp);
 	qp->sq_head = qp->sq_tail = qp->read_next = 0;
@@ -591,6 +617,7 @@ int soft_qp_destroy(struct ibv_qp *ibqp)
 	LIST_REMOVE(qp, number_link);
 	pthread_mutex_unlock(&dev->qps_lock);
 	soft_progress_unlock(dev);
+	revoke_instead_of_flush(qp);
 	soft_srq_stop_waiting(qp);
 	soft_mem_forget_qp(qp);
 	soft_event_forget(dev, &qp->last_receive, ibqp);

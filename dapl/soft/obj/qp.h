@@ -9,6 +9,7 @@
 #include "dapl/core/base/lock.h"
 #include "dapl/soft/obj/async_event.h"
 #include "dapl/soft/obj/rq.h"
+#include "dapl/soft/shm/revoke.h"
 
 #define SOFT_MAX_MESSAGE 0x80000000u
 
@@ -79,6 +80,12 @@ struct soft_qp {
 	LIST_ENTRY(soft_qp) number_link;	/* dev->by_number */
 
 	struct soft_event last_receive;
+
+	/* A flush that waits for a revocation (shm/revoke.h): the service thread makes its completions. */
+	bool flush_waits;		/* set with this lock, cleared with dev->qps_lock, too */
+	struct revocation revocation;	/* dev->qps_lock while flush_waits */
+	uint32_t flush_culprit;		/* of soft_qp_flush() */
+	enum ibv_wc_status flush_status;
 };
 
 /* True: a request with these flags generates a completion when it succeeds. */
@@ -118,8 +125,10 @@ void soft_qp_executed(struct soft_qp *qp, const struct ibv_send_wr *wr);
 /* Completes, in order, the finished requests at the head of the send queue. */
 void soft_qp_complete_sends(struct soft_qp *qp);
 /* Moves the QP to ERR. Request `culprit` (a counter of the send queue) completes with `status`, all others
- * are flushed. With status SUCCESS all are flushed. */
+ * are flushed. With status SUCCESS all are flushed. If the peer is within a write to the memory of this
+ * process, the completions are made when it has left. */
 void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status status);
+void soft_qp_end_flush(struct soft_qp *qp);
 struct soft_qp *soft_qp_by_number(struct dapl_device *dev, uint32_t number);	/* qps_lock */
 
 #endif

@@ -616,6 +616,7 @@ int soft_progress_open(struct dapl_device *dev)
 {
 	TAILQ_INIT(&dev->acks);
 	TAILQ_INIT(&dev->shm_conns);
+	LIST_INIT(&dev->accesses);
 	dev->scratch = malloc(SOFT_SCRATCH);
 	if (!dev->scratch)
 		return ENOMEM;

@@ -131,6 +131,7 @@ enum soft_attach soft_attach_go_on(struct dapl_device *dev, int fd,
 /* No connection is left. */
 void soft_shm_close(struct dapl_device *dev)
 {
+	revoke_close(dev);
 	attach_server_leave(dev);
 	shm_segment_drop_spares();
 	shm_process_put(dev->process);

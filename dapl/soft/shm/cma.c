@@ -122,21 +122,24 @@ void shm_grant_open(struct soft_qp *qp, struct dapl_conn *conn)
 		return;
 	grant = shm_own_grant(conn->shm);
 	__atomic_store_n(&grant->pd, ((struct soft_pd *)qp->qp.pd)->id, __ATOMIC_RELEASE);
-	conn->shm->granted = true;
+	revoke_watch(conn);
 }
 
-void shm_grant_revoke(struct dapl_conn *conn)
+bool shm_grant_revoke(struct dapl_conn *conn)
 {
-	struct shm_conn *shm = conn->shm;
+	struct shm_access *access;
 
-	if (!shm || !shm->granted)
-		return;
-	shm->granted = false;
-	WRITE_ONCE(shm_own_grant(shm)->pd, 0);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (unlikely(READ_ONCE(shm_peer_writer(conn)->maps)))
-		revoke_fence_peers();
-	revoke_wait(conn);
+	if (!conn->shm)
+		return true;
+	access = shm_own_access(conn);
+	if (access->granted) {
+		access->granted = false;
+		WRITE_ONCE(shm_own_grant(conn->shm)->pd, 0);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (unlikely(READ_ONCE(shm_peer_writer(conn)->maps)))
+			revoke_fence_peers();
+	}
+	return !access->writer || revoke_is_done(access);
 }
 
 /* --- the initiator: can the peer be reached at all? ------------------------------------------ */

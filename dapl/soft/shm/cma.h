@@ -56,14 +56,14 @@ void mr_dir_open(struct shm_process *process);
 /* Closes the descriptors for direct access, of this process or of a peer. */
 void mr_dir_close(struct shm_process *process);
 /* stags_lock held. After the withdrawal no peer finds the region any more. True: peers that found
- * it before may be within a write to it (revoke_wait). */
+ * it before may be within a write to it (revoke_wait_for_writers). */
 void mr_dir_publish(struct shm_process *process, const struct soft_region *region);
 bool mr_dir_withdraw(struct shm_process *process, const struct soft_region *region);
 
-/* Allows, or no longer allows, the peer of the connection to access what the QP permits. No access
- * goes on when shm_grant_revoke() returns. qp->lock held. */
+/* Allows the peer of the connection to access what the QP permits. qp->lock held. */
 void shm_grant_open(struct soft_qp *qp, struct dapl_conn *conn);
-void shm_grant_revoke(struct dapl_conn *conn);
+/* No longer allows it. True: no access goes on. qp->lock held. */
+bool shm_grant_revoke(struct dapl_conn *conn);
 
 /* --- the initiator: a permission that the peer gives ------------------------------------------ */
 

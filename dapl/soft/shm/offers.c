@@ -93,8 +93,7 @@ void offer_give(uint64_t key, struct shm_segment *segment)
 	pthread_mutex_lock(&offers_lock);
 	LIST_FOREACH(offer, &offers, link)
 		if (offer->key == key) {
-			__atomic_add_fetch(&segment->refs, 1, __ATOMIC_RELAXED);
-			offer->segment = segment;
+			offer->segment = shm_segment_get(segment);
 		}
 	pthread_mutex_unlock(&offers_lock);
 }

@@ -47,6 +47,12 @@ static inline struct ring_grant *shm_own_grant(const struct shm_conn *shm)
 	return &shm->segment->memory->grant[!shm->conn->passive];
 }
 
+/* What the peer may access here (revoke.h). */
+static inline struct shm_access *shm_own_access(const struct dapl_conn *conn)
+{
+	return &conn->shm->segment->access[conn->passive];
+}
+
 /* What this side, and what the peer says of its writes to the other's memory (revoke.h). */
 static inline struct ring_writer *shm_own_writer(const struct dapl_conn *conn)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* revoke.c - revokes direct write access (revoke.h). A writer says that it is within a write before
- * it looks for the permission. A target revokes the permission before it looks for writers. Each
- * side has a full fence between the two, so that at least one sees the other.
+/* revoke.c - revokes direct write access (revoke.h): lists the accesses of peers, and waits for
+ * them. A writer says that it is within a write before it looks for the permission. A target
+ * unpublishes the permission before it looks for writers. Each side has a full fence between the two,
+ * so that at least one sees the other.
  *
  * A writer leaves a write after a microsecond, unless it lost its processor there or was stopped.
  * It must do no harm when it goes on. Therefore the kernel's copy is described by an iovec in a
@@ -9,17 +10,21 @@
  * truncates the file, and the iovec is gone. */
 #include "dapl/soft/shm/revoke.h"
 #include "common/clock.h"
+#include "common/container_of.h"
 #include "common/log.h"
 #include "common/once.h"
 #include "common/trace.h"
 #include "dapl/core/base/lock.h"
+#include "dapl/core/base/service.h"
 #include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/sealed_file.h"
 #include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -102,54 +107,235 @@ void access_fork_child(void)
 	registered = 0;
 }
 
-/* --- the target: waiting for writers ---------------------------------------------------------- */
+/* --- the target: accesses ------------------------------------------------------------------------- */
 
-static uint64_t nap(uint64_t since)
+static bool is_within(const struct shm_access *access)
 {
-	nanosleep(&(struct timespec){ .tv_nsec = REVOKE_NAP_NS }, NULL);
-	return clock_now_ns() - since;
+	return __atomic_load_n(&access->writer->within, __ATOMIC_ACQUIRE);
 }
 
-/* Waits until the peer has left the write, its process has ended, or the time is over. True: the
- * first or the second. */
-static bool leaves_write(const struct shm_conn *shm, const uint32_t *within, uint64_t begun,
-		      uint64_t until_ns)
+void revoke_watch(struct dapl_conn *conn)
 {
-	while (__atomic_load_n(within, __ATOMIC_ACQUIRE) && !shm_process_has_ended(shm->peer))
-		if (nap(begun) >= until_ns)
-			return false;
+	struct shm_access *access = shm_own_access(conn);
+	struct dapl_device *dev = conn->dev;
+
+	access->granted = true;
+	dapl_spin_lock(&dev->access_lock);
+	if (!access->segment) {
+		access->segment = shm_segment_get(conn->shm->segment);
+		access->peer = conn->shm->peer;
+		access->own = conn->shm->own;
+		access->writer = shm_peer_writer(conn);
+		access->connected = true;
+		LIST_INSERT_HEAD(&dev->accesses, access, link);
+	}
+	dapl_spin_unlock(&dev->access_lock);
+}
+
+/* access_lock held. Returns the reference to the segment. */
+static struct shm_segment *take_off_list(struct shm_access *access)
+{
+	struct shm_segment *segment = access->segment;
+
+	LIST_REMOVE(access, link);
+	access->segment = NULL;
+	return segment;
+}
+
+/* Drops the accesses of connections that are gone, unless the peer is within a write. */
+static void drop_ended(struct dapl_device *dev)
+{
+	struct shm_segment *segment;
+	struct shm_access *access;
+
+	do {
+		segment = NULL;
+		dapl_spin_lock(&dev->access_lock);
+		LIST_FOREACH(access, &dev->accesses, link)
+			if (!access->connected && !is_within(access)) {
+				segment = take_off_list(access);
+				break;
+			}
+		dapl_spin_unlock(&dev->access_lock);
+		shm_segment_put(segment);
+	} while (segment);
+}
+
+void revoke_unwatch(struct dapl_conn *conn)
+{
+	struct shm_access *access = shm_own_access(conn);
+	struct shm_segment *segment = NULL;
+	bool ended = access->segment && is_within(access) && shm_process_has_ended(access->peer);
+
+	dapl_spin_lock(&conn->dev->access_lock);
+	access->connected = false;
+	if (access->segment && (ended || !is_within(access)))
+		segment = take_off_list(access);
+	dapl_spin_unlock(&conn->dev->access_lock);
+	shm_segment_put(segment);
+}
+
+void revoke_close(struct dapl_device *dev)
+{
+	struct shm_access *access;
+
+	while ((access = LIST_FIRST(&dev->accesses)))
+		shm_segment_put(take_off_list(access));
+}
+
+/* --- the target: waiting for writers ---------------------------------------------------------- */
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = REVOKE_NAP_US * 1000 }, NULL);
+}
+
+/* Called again and again until it is true: the peer has left the write, its process has ended, or it is
+ * given up. A peer that has lost its processor will leave the write. A peer that was stopped is cut
+ * off; then there is time for a copy that had just begun. Does not sleep. */
+static bool revocation_is_over(struct revocation *revocation)
+{
+	struct shm_access *access = revocation->access;
+	uint64_t waited = clock_now_ns() - revocation->begun_ns;
+	bool timed_out = READ_ONCE(access->timed_out);
+
+	if (!is_within(access) || shm_process_has_ended(access->peer))
+		return true;
+	if (!revocation->cut_off && (timed_out || waited >= REVOKE_CUT_OFF_NS)) {
+		revocation->cut_off = true;
+		if (access->own->window_file >= 0)
+			close_window(access->own);
+	}
+	if (timed_out)
+		return true;
+	if (waited < REVOKE_GIVE_UP_NS)
+		return false;
+	WRITE_ONCE(access->timed_out, true);
+	log_line(SOFT_LOG_ERR, "soft: a peer has been within a write to memory that is being taken "
+		 "back for a second; not waiting any longer");
 	return true;
 }
 
-/* The peer has not left the write at once. A peer that has lost its processor will leave it. A peer
- * that was stopped is cut off; then there is time for a copy that had just begun. */
-static __attribute__((noinline)) void wait_or_cut_off(struct dapl_conn *conn,
-						      const uint32_t *within)
+bool revoke_is_done(const struct shm_access *access)
 {
-	struct shm_conn *shm = conn->shm;
-	uint64_t begun = clock_now_ns();
-
-	if (!shm->revoke_timed_out && leaves_write(shm, within, begun, REVOKE_CUT_OFF_NS))
-		return;
-	if (shm->own->window_file >= 0)
-		close_window(shm->own);
-	if (shm->revoke_timed_out || leaves_write(shm, within, begun, REVOKE_GIVE_UP_NS))
-		return;
-	shm->revoke_timed_out = true;
-	log_line(SOFT_LOG_ERR, "soft: a peer has been within a write to memory that is being taken "
-		 "back for a second; not waiting any longer");
-}
-
-void revoke_wait(struct dapl_conn *conn)
-{
-	const uint32_t *within = &shm_peer_writer(conn)->within;
-
 	for (int i = 0; i < REVOKE_SPINS; i++) {
-		if (likely(!__atomic_load_n(within, __ATOMIC_ACQUIRE)))
-			return;
+		if (likely(!is_within(access)))
+			return true;
 		dapl_pause();
 	}
-	wait_or_cut_off(conn, within);
+	return false;
+}
+
+static void wait_without_lock(struct revocation *revocation)
+{
+	if (revoke_is_done(revocation->access))
+		return;
+	while (!revocation_is_over(revocation))
+		nap();
+}
+
+/* Finds an access that this revocation has to wait for, with a reference to its segment. */
+static struct shm_access *next_writer(struct dapl_device *dev, uint64_t number,
+				      struct shm_segment **segment)
+{
+	struct shm_access *access;
+
+	dapl_spin_lock(&dev->access_lock);
+	LIST_FOREACH(access, &dev->accesses, link) {
+		if (access->waited >= number)
+			continue;
+		if (is_within(access)) {
+			*segment = shm_segment_get(access->segment);
+			break;
+		}
+		access->waited = number;
+	}
+	dapl_spin_unlock(&dev->access_lock);
+	return access;
+}
+
+/* The number is taken after the region was unpublished. So an access that was waited for by a
+ * revocation with a higher number has left what it began before this one, too. */
+void revoke_wait_for_writers(struct dapl_device *dev)
+{
+	uint64_t number = __atomic_add_fetch(&dev->revocations, 1, __ATOMIC_SEQ_CST);
+	struct shm_segment *segment;
+	struct shm_access *access;
+
+	while ((access = next_writer(dev, number, &segment))) {
+		struct revocation revocation = { .access = access, .begun_ns = clock_now_ns() };
+
+		wait_without_lock(&revocation);
+		dapl_spin_lock(&dev->access_lock);
+		if (access->waited < number)
+			access->waited = number;
+		dapl_spin_unlock(&dev->access_lock);
+		shm_segment_put(segment);
+	}
+	drop_ended(dev);
+}
+
+/* --- the target: a QP that is flushed after a revocation -------------------------------------------- */
+
+/* dev->qps_lock held. True: the QP need not be looked at again. */
+static bool flush_if_over(struct soft_qp *qp)
+{
+	struct shm_segment *segment;
+
+	if (!__atomic_load_n(&qp->flush_waits, __ATOMIC_ACQUIRE))
+		return true;
+	segment = qp->revocation.segment;
+	if (!revocation_is_over(&qp->revocation))
+		return false;
+	dapl_spin_lock(&qp->lock);
+	qp->flush_waits = false;
+	soft_qp_end_flush(qp);
+	dapl_spin_unlock(&qp->lock);
+	shm_segment_put(segment);
+	return true;
+}
+
+/* On the service thread. */
+static void flush_due(struct dapl_timer *timer)
+{
+	struct dapl_device *dev = container_of(timer, struct dapl_device, flush_timer);
+	bool all = true;
+	struct soft_qp *qp;
+
+	pthread_mutex_lock(&dev->qps_lock);
+	LIST_FOREACH(qp, &dev->qps, link)
+		all &= flush_if_over(qp);
+	pthread_mutex_unlock(&dev->qps_lock);
+	if (!all)
+		dapl_timer_start(timer, REVOKE_NAP_US, flush_due);
+}
+
+void revoke_before_flush(struct soft_qp *qp, struct shm_access *access)
+{
+	qp->revocation = (struct revocation){
+		.access = access, .segment = shm_segment_get(qp->conn->shm->segment),
+		.begun_ns = clock_now_ns(),
+	};
+	__atomic_store_n(&qp->flush_waits, true, __ATOMIC_RELEASE);
+	dapl_timer_start(&qp->dev->flush_timer, REVOKE_NAP_US, flush_due);
+}
+
+void revoke_instead_of_flush(struct soft_qp *qp)
+{
+	struct revocation revocation;
+	bool waits;
+
+	pthread_mutex_lock(&qp->dev->qps_lock);
+	dapl_spin_lock(&qp->lock);
+	waits = qp->flush_waits;
+	qp->flush_waits = false;
+	revocation = qp->revocation;
+	dapl_spin_unlock(&qp->lock);
+	pthread_mutex_unlock(&qp->dev->qps_lock);
+	if (!waits)
+		return;
+	wait_without_lock(&revocation);
+	shm_segment_put(revocation.segment);
 }
 
 /* --- the initiator ------------------------------------------------------------------------------- */

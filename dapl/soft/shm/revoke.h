@@ -1,21 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* revoke.h - revokes the direct write access of peers on this host. A peer says when it is within a
- * write, and the target waits until it is not; a peer that stays there is cut off. cma.h says what
- * a permission is, doc/design/soft-shared-memory.md has the argument. */
+/* revoke.h - revokes the direct write access of peers on this host, in three phases:
+ * 1. The caller unpublishes the permission, with its locks held, and makes a full fence.
+ * 2. It waits without a lock until no peer is within a write that it may have begun before. A peer
+ *    says when it is within a write; one that stays there is cut off after a while.
+ * 3. It frees what the permission was for: the region, or the flushed requests of a QP.
+ * Nothing sleeps with a lock held: a thread that holds the lock of a QP hands phases 2 and 3 to the
+ * service thread. cma.h says what a permission is, doc/design/soft-shared-memory.md has the argument. */
 #ifndef SOFT_REVOKE_H
 #define SOFT_REVOKE_H
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 #include "common/once.h"
 #include "dapl/soft/shm/ring.h"
 
 struct dapl_conn;
+struct dapl_device;
 struct iovec;
 struct shm_conn;
 struct shm_process;
+struct shm_segment;
+struct soft_qp;
 
 /* --- the target ------------------------------------------------------------------------------ */
+
+/* The access of the peer of a connection to the memory of this process, from the first grant until the
+ * connection is gone and the peer is not within a write. It is part of the segment. */
+struct shm_access {
+	struct shm_segment *segment;	/* a reference while it is listed; NULL: not listed. Guarded
+					 * by dev->access_lock, as the fields without another
+					 * lock */
+	struct shm_process *peer, *own;	/* constant */
+	const struct ring_writer *writer;	/* of the peer; constant */
+	bool granted;			/* the peer may begin an access; qp->lock */
+	bool connected;
+	bool timed_out;			/* atomic: the peer was within a write for too long */
+	uint64_t waited;		/* the last revocation that this access was waited for, or
+					 * did not concern */
+	LIST_ENTRY(shm_access) link;	/* dev->accesses */
+};
+
+/* A revocation that waits for one access. */
+struct revocation {
+	struct shm_access *access;
+	struct shm_segment *segment;	/* a reference to the segment of the access, if it has one */
+	uint64_t begun_ns;
+	bool cut_off;
+};
 
 /* Makes the window file of this process. False: without it, peers may not access the memory. */
 bool revoke_open(struct shm_process *process);
@@ -23,11 +55,26 @@ bool revoke_open(struct shm_process *process);
 bool revoke_can_fence(void);
 /* A full fence in every process that has called access_is_fenced(). */
 void revoke_fence_peers(void);
-/* Waits until the peer of the connection is no longer within a write that it began before, or
- * cannot begin its copy any more. Before the call, the permission was revoked and a full fence was
- * made; if the peer maps regions, revoke_fence_peers() was called as well. A peer that stays within
- * a write for a second is given up. qp->lock held. */
-void revoke_wait(struct dapl_conn *conn);
+/* The peer of the connection may begin accesses from now on. qp->lock held. */
+void revoke_watch(struct dapl_conn *conn);
+/* The connection is gone. */
+void revoke_unwatch(struct dapl_conn *conn);
+/* Phase 2 for a region: waits until each peer of the device is no longer within a write that it began
+ * before, or cannot begin its copy any more. Before the call, the region was unpublished and a full
+ * fence was made; if peers may map it, revoke_fence_peers() was called as well. A peer that stays
+ * within a write for a second is given up. No lock held. */
+void revoke_wait_for_writers(struct dapl_device *dev);
+/* Phase 2 for a grant. True: the peer, whose grant was unpublished before in the same way, is not
+ * within a write; it has a few microseconds to leave one. qp->lock held. */
+bool revoke_is_done(const struct shm_access *access);
+/* Phase 2 for a grant whose peer is within a write: the service thread waits, then calls
+ * soft_qp_end_flush(). qp->lock held. */
+void revoke_before_flush(struct soft_qp *qp, struct shm_access *access);
+/* The QP is reset or destroyed: waits in the place of the service thread. The QP is then not flushed.
+ * No lock held. */
+void revoke_instead_of_flush(struct soft_qp *qp);
+/* The device is closed: no connection is left. */
+void revoke_close(struct dapl_device *dev);
 
 /* --- the initiator, qp->lock held ---------------------------------------------------------------- */
 

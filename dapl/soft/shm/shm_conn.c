@@ -56,6 +56,7 @@ void shm_conn_free(struct shm_conn *shm)
 {
 	if (!shm)
 		return;
+	revoke_unwatch(shm->conn);
 	access_free(shm);
 	rmem_map_free(shm);
 	free(shm->rndv_slots);

@@ -39,8 +39,6 @@ struct shm_conn {
 	bool pending_asked;			/* the peer was asked to mark this ring. Progress
 						 * lock */
 	uint32_t hits;			/* messages found since the ring came to the front */
-	bool granted;			/* the peer may access the memory of this process */
-	bool revoke_timed_out;			/* the peer was within a write for too long */
 	struct proto_series reads, writes;	/* large requests that are measured */
 	enum shm_proto proto;		/* of the last large write */
 	bool probing;			/* the last large write was to measure its protocol */

@@ -72,6 +72,12 @@ struct shm_segment *shm_segment_new(int fd, struct shm_process *initiator,
 	return segment;
 }
 
+struct shm_segment *shm_segment_get(struct shm_segment *segment)
+{
+	__atomic_add_fetch(&segment->refs, 1, __ATOMIC_RELAXED);
+	return segment;
+}
+
 void shm_segment_put(struct shm_segment *segment)
 {
 	if (!segment || __atomic_sub_fetch(&segment->refs, 1, __ATOMIC_ACQ_REL))
