@@ -26,7 +26,10 @@ enum {
 
 /* --- memory objects (obj/) ------------------------------------------------------------------- */
 enum {
-	STAGS_MIN = 64,			/* first size of the STag table; it doubles when full */
+	QP_BUCKETS = 1024,		/* of the table of QP numbers: 8 KiB for each device, against
+					 * the length of a lookup for each datagram */
+	STAGS_MIN = 64,			/* buckets of the first STag table; one that is full is
+					 * replaced by one of four times the size */
 	POPULATE_PROBES = 64,		/* pages of which one system call reads a byte when a region is
 					 * registered: stack for system calls */
 };
@@ -48,6 +51,8 @@ enum {
 	CLOSE_FLUSH_MS = 1000,		/* ms; for last frames when the device is closed */
 	SWEEP_LEAST_US = 10000,		/* us; deadlines are not kept closer than that */
 	RETRY_US = 250000,		/* us; until a listener without descriptors accepts again */
+	FALLBACK_CAUSES = 64,		/* causes of connections over TCP that are remembered, so that
+					 * each is reported once; more replace the oldest */
 	CM_EVENTS = 64,			/* epoll events taken in one call */
 	CM_ACCEPT_BATCH = 64,		/* connections accepted in one turn of a listener */
 };
@@ -58,6 +63,10 @@ enum {
 	MULPDU_LARGE = 65490,		/* bytes; for peers of this implementation and siw: 64 KiB less
 					 * a cache line of payload */
 	MULPDU_LEAST = 128,		/* bytes; for others, where the MSS is smaller still */
+	FPDU_ALIGN = 64,		/* bytes; a cache line: payloads are cut at multiples of it, */
+	FPDU_ALIGN_MIN = 4096,		/* bytes; where an FPDU holds more than this */
+	WINDOW_USE_MIN = 4096,		/* bytes; a Send is not begun with less of the peer's credit
+					 * window, unless it is shorter */
 };
 
 /* --- half-open connections (cm/half_open.c) -----------------------------------------------------
@@ -125,8 +134,30 @@ enum {
 					 * data has to wake, less wakes one that polls */
 };
 
-/* --- receive buffer (tcp/, cm/ud.c) ------------------------------------------------------------ */
+/* --- sending over TCP (rdmap/transport.h, tcp/fpdu_tx.c) -----------------------------------------
+ * One sendmsg(2) takes a batch. More saves system calls, and takes stack: a batch is 20 KiB.
+ * bench-soft over TCP, message rate and bandwidth. */
 enum {
+	BATCH_FRAMES = 32,		/* FPDUs */
+	BATCH_IOV = 160,		/* pieces of memory: 5 for each FPDU; below IOV_MAX */
+	BATCH_BYTES = 12 << 10,		/* bytes of headers, and of payloads that are copied */
+	BATCH_PAYLOAD = 1 << 20,	/* bytes; more does not fit a socket's buffer */
+	BATCH_COPY_MAX = 256,		/* bytes; shorter payloads are copied beside their header: one
+					 * piece of memory less for the kernel */
+};
+
+/* --- receiving over TCP (rdmap/segment.c, tcp/fpdu_rx.c, cm/ud.c) ---------------------------------
+ * Payload that is received in place is not copied, but takes system calls of its own. bench-soft
+ * over TCP, bandwidth. */
+enum {
+	RX_BULK_MIN = 8 << 10,		/* bytes of payload of a segment; the next ones are expected to
+					 * be as large, and received in place */
+	RX_BULK_HEAD = 2048,		/* bytes that one recv(2) asks for when large segments are
+					 * expected: what comes before the place is known is copied */
+	RX_IN_PLACE_MIN = 2048,		/* bytes of payload still due, to be received in place */
+	RX_BEYOND = 4096,		/* bytes read beyond such a payload, unless the next is large */
+	RX_BUDGET = 1 << 20,		/* bytes that one poll takes from a socket: others have their
+					 * turn then */
 	SOFT_SCRATCH = 64 << 10,	/* bytes that one recv(2) asks for, of a device; also the longest
 					 * datagram. bench-soft over TCP, bandwidth */
 };
@@ -178,6 +209,7 @@ enum {
 	REVOKE_CUT_OFF_NS = 500000000,	/* ns; then a stopped peer's access window is closed */
 	REVOKE_GIVE_UP_NS = 1000000000,	/* ns; from the start: no longer waited for */
 };
+#define WINDOW_FILE_SIZE (1ull << 40)	/* bytes, sparse: 2^24 windows, each cut off once at most */
 
 /* --- shared memory: attaching (shm/attach_server.c, attach_socket.c, shm_segment.c) ----------------
  * test_soft_shm; the spares: bench-soft, connections a second. */

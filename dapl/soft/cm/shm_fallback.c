@@ -11,10 +11,9 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-enum { KNOWN_MAX = 64 };	/* causes that are remembered; more replace the oldest */
 
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost */
-static struct { uint64_t peer; int err; } known[KNOWN_MAX];
+static struct { uint64_t peer; int err; } known[FALLBACK_CAUSES];
 static unsigned next;
 
 /* True at the first time. */
@@ -23,12 +22,12 @@ static bool is_new(uint64_t peer, int err)
 	bool found = false;
 
 	pthread_mutex_lock(&known_lock);
-	for (int i = 0; i < KNOWN_MAX; i++)
+	for (int i = 0; i < FALLBACK_CAUSES; i++)
 		found |= known[i].peer == peer && known[i].err == err;
 	if (!found) {
 		known[next].peer = peer;
 		known[next].err = err;
-		next = (next + 1) % KNOWN_MAX;
+		next = (next + 1) % FALLBACK_CAUSES;
 	}
 	pthread_mutex_unlock(&known_lock);
 	return !found;

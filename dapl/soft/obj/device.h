@@ -24,6 +24,7 @@
 #include "dapl/core/base/lock.h"
 #include "dapl/core/base/service.h"
 #include "dapl/soft/shm/proto.h"
+#include "dapl/soft/tunables.h"
 
 enum {	/* bits of DAPL_DBG_TYPE in use */
 	SOFT_LOG_ERR = 0x1, SOFT_LOG_WARN = 0x2,
@@ -36,8 +37,6 @@ struct soft_event;
 struct soft_port;
 struct soft_qp;
 struct soft_stags;
-
-enum { SOFT_NUMBERS = 1024 };	/* buckets of the QP number table */
 
 struct dapl_device {
 	struct ibv_context verbs;	/* first: ibv_context * is dapl_device * */
@@ -59,7 +58,7 @@ struct dapl_device {
 
 	pthread_mutex_t qps_lock;
 	LIST_HEAD(, soft_qp) qps;
-	LIST_HEAD(soft_number_head, soft_qp) by_number[SOFT_NUMBERS];
+	LIST_HEAD(soft_number_head, soft_qp) by_number[QP_BUCKETS];
 
 	/* progress */
 	struct dapl_spin progress_lock;

@@ -453,7 +453,7 @@ struct soft_qp *soft_qp_by_number(struct dapl_device *dev, uint32_t number)
 {
 	struct soft_qp *qp;
 
-	LIST_FOREACH(qp, &dev->by_number[number % SOFT_NUMBERS], number_link)
+	LIST_FOREACH(qp, &dev->by_number[number % QP_BUCKETS], number_link)
 		if (qp->qp.qp_num == number)
 			return qp;
 	return NULL;
@@ -465,7 +465,7 @@ static void number_qp(struct dapl_device *dev, struct soft_qp *qp)
 	do {
 		qp->qp.qp_num = soft_random() & 0xffffff;
 	} while (qp->qp.qp_num < 2 || soft_qp_by_number(dev, qp->qp.qp_num));
-	LIST_INSERT_HEAD(&dev->by_number[qp->qp.qp_num % SOFT_NUMBERS], qp, number_link);
+	LIST_INSERT_HEAD(&dev->by_number[qp->qp.qp_num % QP_BUCKETS], qp, number_link);
 	LIST_INSERT_HEAD(&dev->qps, qp, link);
 	pthread_mutex_unlock(&dev->qps_lock);
 }

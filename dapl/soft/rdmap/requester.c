@@ -24,7 +24,7 @@ static uint32_t most_payload(const struct dapl_conn *conn, uint32_t head)
 {
 	uint32_t most = conn->mulpdu - head;
 
-	return most > 4096 ? most & ~63u : most;
+	return most > FPDU_ALIGN_MIN ? most & ~(FPDU_ALIGN - 1u) : most;
 }
 
 /* Checks a request before its first segment is sent. */
@@ -131,7 +131,7 @@ static uint32_t window(const struct dapl_conn *conn, const struct soft_tx_cursor
 {
 	uint64_t used = cur->charged - conn->peer_consumed;
 	uint64_t left = used < SOFT_WINDOW ? SOFT_WINDOW - used : 0;
-	uint32_t least = want < 4096 ? want : 4096;
+	uint32_t least = want < WINDOW_USE_MIN ? want : WINDOW_USE_MIN;
 
 	*open = true;
 	if (!conn->peer_is_dapl || is_expected(conn, cur) || left >= charge + want)

@@ -139,7 +139,7 @@ static void note_size(struct soft_rx *rx)
 {
 	bool begun = rx->seg.tagged ? rx->write_open || rx->read_open : rx->send_open;
 
-	if (rx->payload_left >= BULK_MIN)
+	if (rx->payload_left >= RX_BULK_MIN)
 		rx->bulk = true;
 	else if (rx->payload_left && !begun)
 		rx->bulk = false;

@@ -12,10 +12,6 @@
 
 struct ring_message;
 
-enum {
-	BULK_MIN = 8192,	/* bytes of payload; a segment with as many is large */
-};
-
 static inline uint32_t segment_head_length(bool tagged)
 {
 	return WIRE_FPDU_LENGTH + (tagged ? WIRE_TAGGED : WIRE_UNTAGGED);

@@ -11,16 +11,11 @@
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/wire.h"
 #include "dapl/soft/tcp/fpdu_tx.h"
+#include "dapl/soft/tunables.h"
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/shm_conn.h"
 
 struct soft_region;
-
-enum {
-	BATCH_FRAMES = 32, BATCH_IOV = 160, BATCH_BYTES = 12 << 10,
-	BATCH_LIMIT = 1 << 20,		/* payload bytes */
-	COPY_MAX = 256,			/* payloads up to this are copied beside their header */
-};
 
 struct batch {
 	struct dapl_conn *ring;		/* segments go into its ring; NULL: over the socket */
@@ -53,9 +48,9 @@ static inline bool batch_has_room(const struct batch *b, int pieces, uint32_t le
 {
 	if (b->ring)
 		return ring_room(&b->ring->shm->tx, length);
-	return b->frames < BATCH_FRAMES && b->total < BATCH_LIMIT &&
+	return b->frames < BATCH_FRAMES && b->total < BATCH_PAYLOAD &&
 	       b->iovs + pieces + 2 <= BATCH_IOV &&
-	       b->used + WIRE_HEAD_MAX + 64 + COPY_MAX + 8 <= BATCH_BYTES;
+	       b->used + WIRE_HEAD_MAX + 64 + BATCH_COPY_MAX + 8 <= BATCH_BYTES;
 }
 
 /* Appends one segment. The caller has checked batch_has_room(), and calls batch_note_cursor() next. */

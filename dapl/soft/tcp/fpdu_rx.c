@@ -112,7 +112,7 @@ static int quick_ack(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *
 static int quick_message(struct soft_qp *qp, struct dapl_conn *conn,
 			 const struct ring_message *message)
 {
-	if (message->length >= BULK_MIN || !soft_responder_quick(qp, conn, message))
+	if (message->length >= RX_BULK_MIN || !soft_responder_quick(qp, conn, message))
 		return SLOW_PATH;
 	conn->rx.bulk &= !message->length;
 	return WIRE_TERM_NONE;
@@ -242,17 +242,11 @@ static void consume_checked(struct soft_qp *qp, struct dapl_conn *conn, const ui
 
 /* --- the socket --------------------------------------------------------------------------- */
 
-enum {
-	IN_PLACE_MIN = 2048,		/* bytes of payload still due; as many are received in place */
-	BULK_HEAD = 2048,	/* bytes that are read of a large segment before it goes into place */
-	RECEIVE_BUDGET = 1 << 20,
-};
-
 /* How much is read beyond a segment's payload: among large segments only the next header, so that all of
  * the next payload is received in place, too. */
 static size_t beyond_payload(const struct soft_rx *rx)
 {
-	return rx->bulk ? rx->trailer_left + segment_head_length(rx->seg.tagged) : 4096;
+	return rx->bulk ? rx->trailer_left + segment_head_length(rx->seg.tagged) : RX_BEYOND;
 }
 
 /* One recvmsg: the payload straight into place, the bytes after it into the scratch buffer. */
@@ -296,7 +290,7 @@ static ssize_t receive_scratch(struct soft_qp *qp, struct dapl_conn *conn, size_
 	ssize_t n;
 
 	/* Reads only the beginning of large messages, so that the rest is received in place. */
-	*asked = conn->rx.bulk && !conn->crc ? BULK_HEAD : SOFT_SCRATCH;
+	*asked = conn->rx.bulk && !conn->crc ? RX_BULK_HEAD : SOFT_SCRATCH;
 	n = recv(conn->fd, dev->scratch, *asked, MSG_DONTWAIT);
 	if (n <= 0 || soft_stream_dropping(conn))
 		return n;
@@ -349,7 +343,7 @@ static bool receive_end(struct dapl_conn *conn)
 bool soft_tcp_receive(struct dapl_conn *conn, bool *came)
 {
 	struct soft_qp *qp = conn->qp;
-	size_t budget = RECEIVE_BUDGET, asked;
+	size_t budget = RX_BUDGET, asked;
 	ssize_t n;
 
 	*came = true;
@@ -358,7 +352,7 @@ bool soft_tcp_receive(struct dapl_conn *conn, bool *came)
 	*came = false;
 	while (!conn->rx.paused) {
 		if (!soft_stream_dropping(conn) && !conn->crc && conn->rx.phase == SOFT_RX_PAYLOAD &&
-		    conn->rx.payload_left >= IN_PLACE_MIN)
+		    conn->rx.payload_left >= RX_IN_PLACE_MIN)
 			n = receive_direct(qp, conn, &asked);
 		else
 			n = receive_scratch(qp, conn, &asked);

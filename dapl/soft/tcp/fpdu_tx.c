@@ -40,7 +40,7 @@ void fpdu_put(struct batch *b, bool crc_on, const struct wire_segment *seg, cons
 {
 	uint8_t *start = b->bytes + b->used, *p = start + WIRE_FPDU_LENGTH;
 	uint32_t crc = WIRE_CRC_START, ulpdu, pad;
-	bool copy = length <= COPY_MAX;
+	bool copy = length <= BATCH_COPY_MAX;
 
 	p += wire_segment_put(p, seg);
 	if (body_length)
@@ -381,7 +381,7 @@ bool soft_tcp_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_
 
 	if (cur.wqe != qp->sq_tail || qp->sq_tail - qp->sq_head == qp->sq_size ||
 	    qp->state != IBV_QPS_RTS || !fastpath_idle(conn) || has_rest(tx) ||
-	    !fastpath_message(wr, &message) || message.length > COPY_MAX ||
+	    !fastpath_message(wr, &message) || message.length > BATCH_COPY_MAX ||
 	    cur.charged - conn->peer_consumed + SOFT_CHARGE + message.length > SOFT_WINDOW ||
 	    !fastpath_payload(qp, wr, &at))
 		return false;
