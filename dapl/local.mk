@@ -102,6 +102,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/rdmap/wire.c dapl/soft/rdmap/wire.h \
 	dapl/soft/tcp/fpdu_tx.c dapl/soft/tcp/fpdu_tx.h \
 	dapl/soft/tcp/fpdu_rx.c dapl/soft/tcp/fpdu_rx.h \
+	dapl/soft/shm/shared.h \
 	dapl/soft/shm/ring.c dapl/soft/shm/ring.h \
 	dapl/soft/shm/shm_conn.c dapl/soft/shm/shm_conn.h \
 	dapl/soft/rdmap/conn.h dapl/soft/rdmap/fastpath.h \

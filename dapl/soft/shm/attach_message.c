@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const char greeting[8] = "daplshm5";	/* also the version of the layout in ring.h */
+static const char greeting[8] = "daplshm5";	/* also the version of the layouts in shared.h */
 
 static void close_all(const int *fds, int count)
 {

@@ -10,7 +10,6 @@
 #include <sys/types.h>
 #include "common/once.h"
 #include "dapl/soft/shm/ring.h"
-#include "dapl/soft/tunables.h"
 
 struct dapl_conn;
 struct iovec;
@@ -19,36 +18,6 @@ struct soft_qp;
 struct soft_region;
 struct shm_process;
 struct soft_swqe;
-
-enum {
-	MR_DIR_SETS = 256, MR_DIR_WAYS = 4,	/* regions of a process; a region that finds no free
-						 * entry is left out */
-};
-
-/* A memory region. Written with stags_lock held; an entry with an odd version is valid. */
-struct mr_dir_entry {
-	uint32_t version;		/* changes first and last */
-	uint32_t stag, access;		/* IBV_ACCESS_* */
-	int32_t file;			/* file descriptor, in the owner, of the file that the
-					 * region maps; or -1 */
-	uint64_t pd, first, length, base;
-	uint64_t offset;		/* of the region in that file */
-} __attribute__((aligned(64)));
-
-/* Written by its owner, mapped read-only by peers. */
-struct shm_mr_dir {
-	uint32_t sleep_count;		/* odd: no thread polls, signal the eventfd; even: a thread
-					 * polls */
-	uint32_t pid;			/* of the owner; 0: its memory may not be accessed */
-	uint64_t id, self;		/* id of the process, and address of this structure in its
-					 * memory */
-	int32_t fd;			/* file descriptor, in the owner, of the window file
-					 * (revoke.c) */
-	uint32_t fences;		/* the owner fences peers that write to mapped regions */
-	uint64_t window __attribute__((aligned(64)));	/* offset of the open window; 0: none */
-	uint32_t polls __attribute__((aligned(128)));	/* counts the polls of the owner */
-	struct mr_dir_entry entry[MR_DIR_SETS][MR_DIR_WAYS] __attribute__((aligned(4096)));
-};
 
 /* Allows other processes to access the memory of this one, whose directory it is. If any step
  * fails, they may not. */

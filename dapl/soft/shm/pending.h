@@ -18,16 +18,10 @@
 #include <stdint.h>
 #include "common/trace.h"	/* likely, unlikely */
 #include "common/once.h"
+#include "dapl/soft/shm/shared.h"
 
 struct dapl_device;
 struct shm_conn;
-
-enum { PENDING_WORDS = 64, PENDING_MAX = PENDING_WORDS * 64 };
-
-struct shm_pending {
-	uint64_t any;				/* a bit for a word */
-	uint64_t word[PENDING_WORDS] __attribute__((aligned(64)));
-} __attribute__((aligned(4096)));
 
 /* --- the consumer; progress lock held --------------------------------------------------------- */
 

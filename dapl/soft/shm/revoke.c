@@ -35,25 +35,21 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The file consists of windows, of which the last is open. F_SEAL_GROW keeps it from being extended
- * again. */
-#define WINDOW (64ull << 10)		/* at least a page, on any machine */
-#define WINDOW_FILE_SIZE (1ull << 40)
-
 /* --- the target: its file ------------------------------------------------------------------------ */
 
+/* F_SEAL_GROW keeps a window that was cut off from being there again. */
 bool revoke_open(struct shm_process *process)
 {
 	uint64_t limit = sealed_file_limit(), size;
 	int fd;
 
-	size = limit < WINDOW_FILE_SIZE ? limit / WINDOW * WINDOW : WINDOW_FILE_SIZE;
+	size = limit < WINDOW_FILE_SIZE ? limit / WINDOW_SIZE * WINDOW_SIZE : WINDOW_FILE_SIZE;
 	fd = size ? sealed_file_new(size, F_SEAL_GROW | F_SEAL_SEAL) : -1;
 	if (fd < 0)
 		return false;
 	process->window_file = fd;
 	process->mr_dir->fd = fd;
-	process->mr_dir->window = size - WINDOW;
+	process->mr_dir->window = size - WINDOW_SIZE;
 	return true;
 }
 
@@ -66,7 +62,7 @@ static void close_window(struct shm_process *process)
 	dapl_spin_lock(&process->reach_lock);
 	end = mr_dir->window;
 	if (end) {
-		__atomic_store_n(&mr_dir->window, end - WINDOW, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&mr_dir->window, end - WINDOW_SIZE, __ATOMIC_SEQ_CST);
 		if (ftruncate(process->window_file, end))
 			log_line(SOFT_LOG_ERR, "soft: ftruncate: %s", strerror(errno));
 	}
@@ -344,7 +340,7 @@ uint64_t access_window(const struct shm_process *peer)
 {
 	uint64_t window = __atomic_load_n(&peer->mr_dir->window, __ATOMIC_ACQUIRE);
 
-	return window % WINDOW ? 0 : window;
+	return window % WINDOW_SIZE ? 0 : window;
 }
 
 /* Writes the iovec. The kernel stores it: where the file has ended, a store would raise a deadly
@@ -367,12 +363,12 @@ static bool map_window(struct shm_conn *shm, uint64_t window)
 	if (!shm->bounce)
 		return false;
 	shm->window_at = 0;
-	p = mmap(shm->window, WINDOW, PROT_READ | PROT_WRITE,
+	p = mmap(shm->window, WINDOW_SIZE, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | (shm->window ? MAP_FIXED : 0), shm->peer->window_file, window);
 	if (p == MAP_FAILED)
 		return false;
 	shm->window = p;
-	madvise(p, WINDOW, MADV_DONTFORK);
+	madvise(p, WINDOW_SIZE, MADV_DONTFORK);
 	if (!write_iovec(p, shm->bounce))
 		return false;
 	shm->window_at = window;
@@ -394,6 +390,6 @@ ssize_t access_copy(pid_t pid, const struct iovec *source, const struct iovec *t
 void access_free(struct shm_conn *shm)
 {
 	if (shm->window)
-		munmap(shm->window, WINDOW);
+		munmap(shm->window, WINDOW_SIZE);
 	free(shm->bounce);
 }

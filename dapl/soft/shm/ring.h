@@ -2,7 +2,7 @@
 /* ring.h - one direction of a connection in shared memory: slots of two cache lines each, from one
  * producer to one consumer, and a bulk area for payloads that a slot does not hold. In a rendezvous
  * the payload stays in the producer's memory, and the slot says where. The ring does not know what
- * the messages mean (shm_conn.c) nor where the memory comes from (shm_segment.c).
+ * the messages mean (shm_conn.c) nor where the memory comes from (shm_segment.c). shared.h has the layout.
  *
  * Order. The producer fills a slot (and its bulk), then stores seq with release. The consumer loads
  * seq with acquire: so a message is complete when its slot is seen. seq is the number of the
@@ -22,82 +22,7 @@
 #include <sys/uio.h>
 #include "common/trace.h"	/* likely, unlikely */
 #include "common/once.h"
-#include "dapl/soft/tunables.h"
-
-enum {
-	RING_SLOTS = 128,
-	RING_SPARE = 2,			/* slots reserved for close notification and Terminate */
-	RING_INLINE = 96,		/* bytes of payload in the slot itself; 32 of them in its
-					 * first line */
-	RING_CHUNK = 16 << 10,		/* most bytes of payload of a message in the ring */
-	RING_RNDV_MAX = 1 << 20,		/* most bytes of payload of a rendezvous message */
-	RING_BULK = 256 << 10,
-	RING_LINE = 64,
-	RING_ACK_SLOTS = RING_SLOTS / RING_ACK_FRACTION,
-	RING_ACK_BULK = RING_BULK / RING_ACK_FRACTION,
-};
-
-struct ring_slot {
-	uint32_t seq;			/* written last */
-	uint8_t op;
-	uint8_t flags;			/* RING_IS_* */
-	uint16_t zero;
-	uint32_t length;		/* of the payload; more than RING_INLINE: in bulk, or a
-					 * rendezvous */
-	uint32_t word;
-	uint32_t delivered, consumed;	/* piggybacked acknowledgement */
-	uint64_t to;
-	union {
-		uint8_t data[RING_INLINE];
-		uint32_t at;		/* offset in bulk */
-		uint64_t address;	/* rendezvous: of the payload, in the producer */
-	};
-} __attribute__((aligned(128)));
-
-enum { RING_IS_LAST = 1, RING_IS_RNDV = 2 };
-
-/* Written by the consumer, read by the producer. */
-struct ring_ack {
-	uint32_t count;			/* changes with every acknowledgement; written last */
-	uint32_t head;			/* slots that the consumer is done with */
-	uint32_t delivered, consumed;
-	/* Fallback of a rendezvous. The consumer cannot copy the payload of the message at `head`
-	 * from byte fallback_at on: it asks the producer for it by counting up fallback_request.
-	 * The producer of that message has put the bytes into the fallback buffer when
-	 * fallback_done, in the ring_ack of the other direction, has the same value. */
-	uint32_t fallback_at, fallback_request, fallback_done;
-} __attribute__((aligned(128)));
-
-/* Written by the consumer of a direction, read by its producer; seldom changes. */
-struct ring_grant {
-	uint64_t pd;			/* protection domain whose regions the producer may access
-					 * (cma.h); 0: none */
-	uint32_t rndv_enabled;			/* payloads that the consumer itself sends by
-						 * rendezvous are still there to be copied */
-	uint32_t pending_nr;			/* number of the ring in the pending bitmap
-						 * (pending.h), and 1; 0: do not mark */
-} __attribute__((aligned(64)));
-
-/* Written by a producer that accesses the consumer's memory itself (revoke.h). */
-struct ring_writer {
-	uint32_t maps;			/* it maps regions and stores into them; 0: it has not begun
-					 * to */
-	uint32_t within;		/* it is within a write: the target waits until this is 0
-					 * before it reuses the memory */
-} __attribute__((aligned(128)));	/* lines are fetched in pairs */
-
-/* Both directions, as they lie in the segment: 0 is from the initiator. Pages are used
- * from the front, and bulk only for what does not fit a slot. */
-struct ring_memory {
-	struct ring_ack ack[2];
-	struct ring_grant grant[2];
-	struct ring_writer writer[2];
-	uint8_t pad[4096 - 2 * sizeof(struct ring_ack) - 2 * sizeof(struct ring_grant) -
-		    2 * sizeof(struct ring_writer)];
-	struct ring_slot slot[2][RING_SLOTS];
-	uint8_t bulk[2][RING_BULK];
-	uint8_t fallback[2][RING_CHUNK];	/* buffers for payloads that a peer could not copy */
-};
+#include "dapl/soft/shm/shared.h"
 
 /* Makes the memory like new: its next user sees nothing of what both sides have left. True: bulk
  * was used, too, and still has its pages. Both sides must have been trusted. */
