@@ -125,11 +125,16 @@ void cli_print_version(void)
 	cli_finish();
 }
 
-void cli_finish(void)
+void cli_finish_with(int status)
 {
 	if (fflush(stdout) || ferror(stdout) || (close(STDOUT_FILENO) && errno != EBADF)) {
 		fprintf(stderr, "%s: the output could not be written: %s\n", program_name, strerror(errno));
 		exit(CLI_FAILURE);
 	}
-	exit(0);
+	exit(status);
+}
+
+void cli_finish(void)
+{
+	cli_finish_with(0);
 }

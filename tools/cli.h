@@ -36,5 +36,7 @@ void cli_print_help(void);	/* exits */
 void cli_print_version(void);	/* exits */
 /* Ends the program with status 0; with CLI_FAILURE if stdout could not be written. */
 void cli_finish(void) __attribute__((noreturn));
+/* With `status` instead of 0. */
+void cli_finish_with(int status) __attribute__((noreturn));
 
 #endif

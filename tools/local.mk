@@ -9,3 +9,23 @@ datperf_SOURCES = \
 	tools/names.c tools/names.h
 datperf_LDADD = libdat2.la
 dist_man_MANS += doc/man/datperf.1
+
+# Needs jansson.
+if DATINFO
+bin_PROGRAMS += datinfo
+datinfo_SOURCES = \
+	tools/info/datinfo.c \
+	tools/info/adapters.c tools/info/adapters.h \
+	tools/info/attributes.c tools/info/attributes.h \
+	tools/info/output.c tools/info/output.h \
+	tools/info/probe.c tools/info/probe.h \
+	tools/info/remedy.c tools/info/remedy.h \
+	tools/info/system.c tools/info/system.h \
+	tools/cli.c tools/cli.h \
+	tools/names.c tools/names.h
+datinfo_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+datinfo_LDADD = libdat2.la $(JANSSON_LIBS)
+dist_man_MANS += doc/man/datinfo.1
+else
+EXTRA_DIST += doc/man/datinfo.1
+endif

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The tools as a user calls them: natively, on the software device, on files that the tests make, and in
+# network namespaces.
+if DATINFO
+tools_tests = test/tools/datinfo
+TESTS += $(tools_tests)
+endif
+dist_check_SCRIPTS += test/tools/datinfo
+EXTRA_DIST += test/tools/tool.py
+
+# A provider that fails in the way that ia_params name.
+check_LTLIBRARIES += test/tools/failing.la
+test_tools_failing_la_SOURCES = test/tools/failing.c
+test_tools_failing_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+test_tools_failing_la_LIBADD = libdat2.la

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""tool - what the tests of the tools share: they run a program of the build tree, on a dat.conf and a root
+directory of their own, and compare what it prints. A test is a function whose name says what it promises.
+Run in the top of a build tree."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.getcwd()
+SOFT = BUILD + '/.libs/libdaplsoft.so.2'
+OFA = BUILD + '/.libs/libdaplofa.so.2'
+tests, failures = [], []
+
+
+class Skip(Exception):
+    pass
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+def check(good, what):
+    if not good:
+        raise AssertionError(what)
+
+
+def same(got, expected, what=''):
+    check(got == expected, f'{what}: {got!r} instead of {expected!r}')
+
+
+def has(text, part):
+    check(part in text, f'{part!r} is not in {text!r}')
+
+
+class Place:
+    """A directory with a dat.conf, and a root for DAT_TEST_ROOT."""
+    def __init__(self):
+        self.dir = tempfile.mkdtemp()
+        os.chmod(self.dir, 0o755)
+        self.conf = self.dir + '/dat.conf'
+        self.root = self.dir + '/root'
+        self.environment = {}
+        self.before = []        # a command in front: unshare, setpriv
+
+    def write(self, path, text):
+        path = os.path.join(self.dir, path.lstrip('/'))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        return path
+
+    def entries(self, *entries):
+        """Each is (name, library, ia_params)."""
+        self.write('dat.conf', ''.join(f'{name} u2.0 nonthreadsafe default {library} dapl.2.0 "{params}" ""\n'
+                                       for name, library, params in entries))
+
+    def run(self, program, *arguments, status=0, stdin=None):
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith(('DAT_', 'DAPL_', 'IBV_'))}
+        environment.update(DAT_OVERRIDE=self.conf, DAT_TEST_ROOT=self.root, LC_ALL='C')
+        environment.update(self.environment)
+        environment = {name: value for name, value in environment.items() if value is not None}
+        done = subprocess.run([*self.before, f'{BUILD}/{program}', *arguments], env=environment, input=stdin,
+                              capture_output=True, text=True, timeout=120, check=False)
+        check(done.returncode == status, f'{program} {" ".join(arguments)}: exit {done.returncode} instead of '
+              f'{status}\n{done.stdout}{done.stderr}')
+        if status != 2:
+            same(done.stderr, '', 'stderr') if status == 0 else None
+        return done
+
+    def json(self, program, *arguments, status=0):
+        return json.loads(self.run(program, *arguments, '--json', status=status).stdout)
+
+    def usage(self, program, line, *arguments):
+        """A wrong option: one line that names it, and where to read more."""
+        done = self.run(program, *arguments, status=2)
+        same(done.stdout, '', 'stdout')
+        same(done.stderr, f"{program}: {line}\nTry '{program} --help'.\n", ' '.join(arguments))
+
+
+def own_network(*commands):
+    """A command that runs its arguments in a network namespace, after `commands` of ip."""
+    if not shutil.which('unshare') or not shutil.which('ip'):
+        raise Skip('no unshare or no ip')
+    unshare = ['unshare', '-n'] if os.geteuid() == 0 else ['unshare', '-rn']
+    if subprocess.run([*unshare, 'true'], capture_output=True, check=False).returncode:
+        raise Skip('network namespaces are not permitted here')
+    script = ''.join(f'ip {command} || exit 99; ' for command in commands)
+    return [*unshare, 'sh', '-c', script + 'exec "$@"', 'sh']
+
+
+def main():
+    skipped = 0
+    only = sys.argv[1:]
+    for function in tests:
+        if only and function.__name__ not in only:
+            continue
+        place = Place()
+        try:
+            function(place)
+            print('PASS', function.__name__)
+        except Skip as reason:
+            skipped += 1
+            print('SKIP', function.__name__, '-', reason)
+        except (AssertionError, subprocess.TimeoutExpired, json.JSONDecodeError) as fault:
+            failures.append(function)
+            print('FAIL', function.__name__, '-', fault)
+        shutil.rmtree(place.dir, ignore_errors=True)
+    print(f'{len(tests) - skipped - len(failures)} passed, {len(failures)} failed, {skipped} skipped')
+    sys.exit(1 if failures else 0)

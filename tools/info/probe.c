@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* probe.c - see probe.h.
+ *
+ * The child's standard error is a pipe, on which the libraries say why a call failed. Its result comes
+ * over a second pipe, as JSON. */
+#include "tools/info/probe.h"
+#include "tools/info/attributes.h"
+#include "tools/info/output.h"
+#include "tools/cli.h"
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TEXT_MAX = 1 << 20 };	/* bytes that are kept of what a child writes */
+
+void probe_init(void)
+{
+	setenv("DAT_DBG_TYPE", "1", 1);
+	setenv("DAT_DBG_DEST", "0", 1);
+	setenv("DAPL_DBG_TYPE", "3", 1);
+	setenv("DAPL_DBG_DEST", "0", 1);
+	unsetenv("DAPL_DBG_LEVEL");
+	setenv("DAT_TRACE_LEVEL", "0", 1);
+	setenv("DAPL_TRACE_LEVEL", "0", 1);
+}
+
+/* --- in the child ------------------------------------------------------------------- */
+
+static json_t *failure(const char *state, const char *call, DAT_RETURN ret)
+{
+	const char *type = "", *subtype = "";
+	json_t *result = json_object();
+
+	dat_strerror(ret, &type, &subtype);
+	output_set(result, "state", output_text(state));
+	output_set(result, "call", output_text(call));
+	output_set(result, "result", output_format("%s%s%s", type, *subtype ? " " : "", subtype));
+	return result;
+}
+
+static DAT_RETURN register_memory(DAT_IA_HANDLE ia, const char **call)
+{
+	static char memory[PROBE_BYTES] __attribute__((aligned(4096)));
+	DAT_REGION_DESCRIPTION region = { .for_va = memory };
+	DAT_PZ_HANDLE pz;
+	DAT_LMR_HANDLE lmr;
+	DAT_RETURN ret;
+
+	*call = "dat_pz_create";
+	ret = dat_pz_create(ia, &pz);
+	if (ret)
+		return ret;
+	*call = "dat_lmr_create";
+	ret = dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof memory, pz, DAT_MEM_PRIV_ALL_FLAG,
+			     DAT_VA_TYPE_VA, &lmr, NULL, NULL, NULL, NULL);
+	if (!ret)
+		dat_lmr_free(lmr);
+	dat_pz_free(pz);
+	return ret;
+}
+
+static json_t *query(DAT_IA_HANDLE ia)
+{
+	DAT_PROVIDER_ATTR provider;
+	const char *call = NULL;
+	DAT_IA_ATTR attr;
+	DAT_RETURN ret;
+	json_t *result, *named;
+
+	memset(&attr, 0, sizeof attr);
+	memset((void *)&provider, 0, sizeof provider);
+	ret = dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL, &provider);
+	if (ret)
+		return failure("failed", "dat_ia_query", ret);
+	ret = register_memory(ia, &call);
+	if (ret) {
+		result = failure("open", call, ret);
+	} else {
+		result = json_object();
+		output_set(result, "state", output_text("open"));
+	}
+	output_set(result, "ia_attributes", attributes_of_ia(&attr));
+	output_set(result, "provider_attributes", attributes_of_provider(&provider));
+	named = attributes_named(provider.provider_specific_attr, provider.num_provider_specific_attr);
+	json_object_update_new(named, attributes_named(attr.vendor_attr, attr.num_vendor_attr));
+	json_object_update_new(named, attributes_named(attr.transport_attr, attr.num_transport_attr));
+	output_set(result, "named", named);
+	output_set(result, "extensions", attributes_extensions(&attr, &provider));
+	return result;
+}
+
+static json_t *open_and_query(const DAT_PROVIDER_INFO *info)
+{
+	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia;
+	json_t *result;
+	DAT_RETURN ret;
+
+	ret = dat_ia_openv((DAT_NAME_PTR)(uintptr_t)info->ia_name, 8, &evd, &ia,
+			   info->dapl_version_major, info->dapl_version_minor, info->is_thread_safe);
+	if (ret)
+		return failure("failed", "dat_ia_open", ret);
+	result = query(ia);
+	dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
+	return result;
+}
+
+static void run_child(const DAT_PROVIDER_INFO *info, int result_fd, int message_fd)
+{
+	json_t *result;
+	char *text;
+
+	dup2(message_fd, STDERR_FILENO);
+	dup2(message_fd, STDOUT_FILENO);	/* stdout's buffer is empty: the parent has flushed it */
+	result = open_and_query(info);
+	text = json_dumps(result, JSON_COMPACT);
+	fflush(stdout);
+	if (!text || write(result_fd, text, strlen(text)) != (ssize_t)strlen(text))
+		_exit(1);
+	_exit(0);	/* no destructor of the provider can fail or hang now */
+}
+
+/* --- in the parent ------------------------------------------------------------------ */
+
+struct text {
+	char *bytes;
+	size_t length;
+	int fd;		/* -1: ended */
+};
+
+static void read_some(struct text *text)
+{
+	char buffer[4096];
+	ssize_t n = read(text->fd, buffer, sizeof buffer);
+
+	if (n < 0 && errno == EINTR)
+		return;
+	if (n <= 0) {
+		close(text->fd);
+		text->fd = -1;
+	} else if (text->length + n <= TEXT_MAX) {
+		memcpy(text->bytes + text->length, buffer, n);
+		text->length += n;
+		text->bytes[text->length] = '\0';
+	}
+}
+
+static long long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
+}
+
+/* The last line that the libraries printed, without the name of the library. */
+static json_t *last_message(const char *text)
+{
+	const char *best = NULL;
+	size_t length;
+
+	while (*text) {
+		length = strcspn(text, "\n");
+		if (!strncmp(text, "dat: ", 5) || !strncmp(text, "dapl: ", 6))
+			best = text;
+		text += length + (text[length] == '\n');
+	}
+	if (!best)
+		return NULL;
+	best = strchr(best, ' ') + 1;
+	return output_format("%.*s", (int)strcspn(best, "\n"), best);
+}
+
+/* The process that holds a pipe's other end may live on, as a child of the provider: only the child
+ * that was forked counts. */
+static bool wait_for(pid_t child, struct text texts[2], long long until, int *status)
+{
+	for (;;) {
+		struct pollfd fds[2] = { { texts[0].fd, POLLIN, 0 }, { texts[1].fd, POLLIN, 0 } };
+		bool ended = waitpid(child, status, WNOHANG) == child;
+
+		while (poll(fds, 2, ended ? 0 : 20) > 0)
+			for (int i = 0; i < 2; i++) {
+				if (fds[i].revents)
+					read_some(&texts[i]);
+				fds[i].fd = texts[i].fd;
+			}
+		if (ended)
+			return true;
+		if (now_ms() >= until)
+			return false;
+	}
+}
+
+static json_t *judge(bool ended, int status, const struct text texts[2])
+{
+	json_t *result = json_loads(texts[0].bytes, 0, NULL), *message = last_message(texts[1].bytes);
+
+	if (!json_is_object(result)) {
+		json_decref(result);
+		result = json_object();
+		output_set(result, "state", output_text(ended ? "crashed" : "hung"));
+		output_set(result, "call", output_text("dat_ia_open"));
+		if (ended && WIFSIGNALED(status))
+			output_set(result, "signal", output_format("%d, %s", WTERMSIG(status),
+								   strsignal(WTERMSIG(status))));
+	}
+	if (message)
+		output_set(result, "message", message);
+	return result;
+}
+
+json_t *probe_ia(const DAT_PROVIDER_INFO *info, unsigned seconds)
+{
+	struct text texts[2];
+	int results[2], messages[2], status = 0;
+	json_t *result;
+	pid_t child;
+	bool ended;
+
+	fflush(stdout);
+	if (pipe(results) || pipe(messages))
+		fail("pipe: %m");
+	child = fork();
+	if (child < 0)
+		fail("fork: %m");
+	if (!child)
+		run_child(info, results[1], messages[1]);
+	close(results[1]);
+	close(messages[1]);
+	texts[0] = (struct text){ calloc(1, TEXT_MAX + 1), 0, results[0] };
+	texts[1] = (struct text){ calloc(1, TEXT_MAX + 1), 0, messages[0] };
+	if (!texts[0].bytes || !texts[1].bytes)
+		fail("there is no memory left");
+	ended = wait_for(child, texts, now_ms() + seconds * 1000ll, &status);
+	if (!ended) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	result = judge(ended, status, texts);
+	for (int i = 0; i < 2; i++) {
+		if (texts[i].fd >= 0)
+			close(texts[i].fd);
+		free(texts[i].bytes);
+	}
+	return result;
+}
+
+/* --- the list -------------------------------------------------------------------------- */
+
+/* Lines of a file, without the names of the libraries. */
+static json_t *lines_of(int fd)
+{
+	json_t *lines = json_array();
+	char *line = NULL;
+	size_t room = 0;
+	FILE *file;
+
+	lseek(fd, 0, SEEK_SET);
+	file = fdopen(fd, "r");
+	while (file && getline(&line, &room, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		output_append(lines, output_text(strncmp(line, "dat: ", 5) ? line : line + 5));
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return lines;
+}
+
+DAT_RETURN probe_entries(DAT_ENTRY **list, DAT_COUNT *count, json_t **messages)
+{
+	int file = memfd_create("datinfo", MFD_CLOEXEC), saved = dup(STDERR_FILENO);
+	DAT_RETURN ret;
+
+	if (file < 0)
+		fail("memfd_create: %m");
+	dup2(file, STDERR_FILENO);
+	ret = dats_list_entries(list, count);
+	if (saved >= 0) {
+		dup2(saved, STDERR_FILENO);
+		close(saved);
+	} else {
+		close(STDERR_FILENO);
+	}
+	*messages = lines_of(file);
+	return ret;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* remedy.h - why an entry of the registry cannot be used, and what mends it. */
+#ifndef TOOLS_INFO_REMEDY_H
+#define TOOLS_INFO_REMEDY_H
+#include <dat/dat_entries.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+struct remedy {
+	char cause[1024], mend[512];
+};
+
+/* `probe` is the result of probe_ia(). Returns false if there is nothing to mend. */
+bool remedy_find(struct remedy *remedy, const DAT_ENTRY *entry, const json_t *probe);
+/* Whether the entry's library is one for RDMA devices, not the software device. */
+bool remedy_is_verbs(const DAT_ENTRY *entry);
+
+#endif

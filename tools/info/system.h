@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* system.h - what the operating system tells of network interfaces and RDMA devices. Only reads.
+ * DAT_TEST_ROOT stands in front of /sys, /dev and /etc, as it does for the registry. */
+#ifndef TOOLS_INFO_SYSTEM_H
+#define TOOLS_INFO_SYSTEM_H
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { SYSTEM_NAME = 256 };	/* bytes of a device's name */
+
+/* The path of a file of the system, with DAT_TEST_ROOT. Returns `path`. */
+const char *system_path(char path[PATH_MAX], const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The first line of a file; false, and "", if it cannot be read. */
+bool system_value(char *value, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The names in a directory, in the order of their numbers; an empty array if there is none. */
+json_t *system_names(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* "a, b, c", or `none`. */
+const char *system_join(char *text, size_t size, const json_t *names, const char *none);
+
+json_t *system_rdma_devices(void);	/* names */
+json_t *system_interfaces(void);	/* names of network interfaces of this network namespace */
+
+struct system_interface {
+	bool exists, up, has_address;
+};
+struct system_interface system_interface(const char *name);
+/* Whether an interface of this host has the address. False for texts that are no address. */
+bool system_has_address(const char *text);
+/* Whether a port of an RDMA device belongs to the interface; gives the device's name. */
+bool system_device_of(char device[SYSTEM_NAME], const char *interface);
+/* The state of a port ("ACTIVE", "DOWN"); "" if there is no such port. Port 0: the first. */
+const char *system_port_state(char state[32], const char *device, unsigned port);
+/* "/dev/infiniband/uverbs0" of a device; "" if the kernel has none. */
+const char *system_verbs_node(char node[PATH_MAX], const char *device);
+/* "crw-rw---- root rdma" of a file. */
+const char *system_rights(char text[128], const char *path);
+/* The directory with the drivers that libibverbs loads. */
+const char *system_driver_dir(char path[PATH_MAX]);
+/* Whether a file in that directory names a driver for the device. A device whose kernel driver is not
+ * known has one if there is any file. */
+bool system_has_driver(const char *device);
+
+#endif
