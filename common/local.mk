@@ -11,6 +11,7 @@ libcommon_la_SOURCES = \
 	common/log.c common/log.h \
 	common/mapping.c common/mapping.h \
 	common/message_ids.h \
+	common/nearest.c common/nearest.h \
 	common/rate.c common/rate.h \
 	common/trace.c common/trace.h \
 	common/variables.h

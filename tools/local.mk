@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Consumers: the public headers and libdat2, nothing else of this tree.
+# Consumers: the public headers and libdat2; of this tree only the table of environment variables.
 bin_PROGRAMS += datperf
 datperf_SOURCES = \
 	tools/datperf.c \
@@ -17,10 +17,13 @@ datinfo_SOURCES = \
 	tools/info/datinfo.c \
 	tools/info/adapters.c tools/info/adapters.h \
 	tools/info/attributes.c tools/info/attributes.h \
+	tools/info/conf_file.c tools/info/conf_file.h \
+	tools/info/environment.c tools/info/environment.h \
 	tools/info/output.c tools/info/output.h \
 	tools/info/probe.c tools/info/probe.h \
 	tools/info/remedy.c tools/info/remedy.h \
 	tools/info/system.c tools/info/system.h \
+	common/nearest.c common/nearest.h common/variables.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
 datinfo_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)

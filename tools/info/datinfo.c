@@ -2,6 +2,8 @@
 /* datinfo.c - shows what is configured on this machine and why something does not work: the command line.
  * See datinfo(1). */
 #include "tools/info/adapters.h"
+#include "tools/info/conf_file.h"
+#include "tools/info/environment.h"
 #include "tools/cli.h"
 #include <getopt.h>
 #include <stdlib.h>
@@ -10,29 +12,63 @@
 static const char usage_text[] =
 	"usage: datinfo [-v] [IA...]   interface adapters: where each comes from,\n"
 	"                              whether it opens, and what to mend if not\n"
+	"  --env                       environment variables: default, value, meaning\n"
+	"  --conf                      a dat.conf for this machine\n"
+	"  --check FILE                what is wrong with a dat.conf\n"
 	"\n"
-	"  -v, --verbose          all attributes\n"
-	"  -w, --wait SECONDS     that a provider may take to open an IA (default 20)\n"
-	"      --json             the same as JSON\n"
-	"  -h, --help             this text\n"
-	"      --version          the version\n"
+	"  -v, --verbose               all attributes\n"
+	"  -w, --wait SECONDS          how long a provider may take (default 20)\n"
+	"      --json                  the same as JSON\n"
+	"  -h, --help                  this text\n"
+	"      --version               the version\n"
 	"\n"
 	"Exit status: 0; 1 if something failed or was not found; 2 for a wrong option.\n";
 
+enum mode { ADAPTERS, ENV, CONF, CHECK, MODES };
+
 struct options {
+	enum mode mode;
+	const char *mode_option;	/* as it was typed */
+	const char *argument;		/* of the mode */
 	bool verbose, json;
 	unsigned seconds;
 };
 
+enum { JSON = 256, VERSION, MODE };	/* MODE + a mode */
+static const struct option names[] = {
+	{ "env", no_argument, NULL, MODE + ENV },
+	{ "conf", no_argument, NULL, MODE + CONF },
+	{ "check", required_argument, NULL, MODE + CHECK },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "wait", required_argument, NULL, 'w' },
+	{ "json", no_argument, NULL, JSON },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
+static const char *name_of(int option)
+{
+	const struct option *o = names;
+
+	while (o->val != option)
+		o++;
+	return o->name;
+}
+
+static void set_mode(struct options *o, int option)
+{
+	const char *name = name_of(option);
+
+	if (o->mode != ADAPTERS)
+		usage_error("--%s and --%s exclude each other", o->mode_option, name);
+	o->mode = option - MODE;
+	o->mode_option = name;
+	o->argument = optarg;
+}
+
 static struct options parse(int argc, char **argv)
 {
-	enum { JSON = 256, VERSION };
-	static const struct option names[] = {
-		{ "verbose", no_argument, NULL, 'v' },	{ "json", no_argument, NULL, JSON },
-		{ "wait", required_argument, NULL, 'w' },
-		{ "help", no_argument, NULL, 'h' },	{ "version", no_argument, NULL, VERSION },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct options o = { .seconds = 20 };
 	int c;
 
@@ -43,21 +79,36 @@ static struct options parse(int argc, char **argv)
 		case JSON: o.json = true; break;
 		case 'h': cli_print_help(); break;
 		case VERSION: cli_print_version(); break;
-		default: usage_error_option(argv, c);
+		default:
+			if (c < MODE)
+				usage_error_option(argv, c);
+			set_mode(&o, c);
 		}
 	}
+	if (o.mode != ADAPTERS && optind != argc)
+		usage_error("\"%s\" found after --%s, only options expected", argv[optind], o.mode_option);
 	return o;
+}
+
+static int show_adapters(const struct options *o, char *const *list, int count)
+{
+	struct adapters_options adapters = { list, count, o->verbose, o->json, o->seconds };
+
+	return adapters_show(&adapters);
 }
 
 int main(int argc, char **argv)
 {
-	struct adapters_options adapters;
 	struct options o;
-	int status;
+	int status = 0;
 
 	cli_init("datinfo", usage_text);
 	o = parse(argc, argv);
-	adapters = (struct adapters_options){ argv + optind, argc - optind, o.verbose, o.json, o.seconds };
-	status = adapters_show(&adapters);
+	switch (o.mode) {
+	case ENV: environment_show(o.json); break;
+	case CONF: conf_file_print(o.json); break;
+	case CHECK: status = conf_file_check(o.argument, o.json); break;
+	default: status = show_adapters(&o, argv + optind, argc - optind);
+	}
 	cli_finish_with(status);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static void *checked(void *memory)
@@ -143,14 +144,44 @@ static int column_width(const struct table *table, int column)
 	return width;
 }
 
+/* Columns of the terminal; 0 if stdout is none: then nothing is wrapped. */
+static int terminal_width(void)
+{
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_col < 40 ? 80 : size.ws_col;
+}
+
+/* The last column, from column `begin` on. Lines of a terminal end at blanks. */
+static void print_wrapped(const char *text, int begin)
+{
+	int width = terminal_width() - begin;
+
+	while (width >= 12 && width_of(text) > width) {
+		int at = width;
+
+		while (at > 0 && text[at] != ' ')
+			at--;
+		if (!at)
+			break;
+		printf("%.*s\n%*s", at, text, begin, "");
+		text += at + 1;
+	}
+	fputs(text, stdout);
+}
+
 static void print_row(const int *widths, int columns, const char *const *cells, int indent)
 {
+	int at = indent;
+
 	printf("%*s", indent, "");
-	for (int i = 0; i < columns; i++) {
-		fputs(cells[i], stdout);
-		if (i + 1 < columns)
-			printf("%*s", widths[i] - width_of(cells[i]) + 2, "");
+	for (int i = 0; i < columns - 1; i++) {
+		printf("%s%*s", cells[i], widths[i] - width_of(cells[i]) + 2, "");
+		at += widths[i] + 2;
 	}
+	print_wrapped(cells[columns - 1], at);
 }
 
 void table_print(struct table *table, int indent)

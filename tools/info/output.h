@@ -18,7 +18,7 @@ const char *output_get(const json_t *object, const char *key);
 
 void output_json(json_t *value);	/* prints it, with a newline, and drops the reference */
 
-/* Rows of an aligned table. Lines do not end with blanks. */
+/* Rows of an aligned table. Lines do not end with blanks. On a terminal the last column is wrapped. */
 struct table;
 struct table *table_new(int columns, const char *const *heads);	/* heads NULL: none */
 /* `cells` are copied. NULL or "" is shown as "-". */
