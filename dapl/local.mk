@@ -94,7 +94,15 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/obj/qp.c dapl/soft/obj/qp.h \
 	dapl/soft/obj/rq.c dapl/soft/obj/rq.h \
 	dapl/soft/obj/srq.c dapl/soft/obj/srq.h \
-	dapl/soft/cm/conn.c dapl/soft/cm/conn.h dapl/soft/cm/listen.h \
+	dapl/soft/cm/cm.c dapl/soft/cm/cm.h \
+	dapl/soft/cm/conn.c dapl/soft/cm/conn.h \
+	dapl/soft/cm/listen.c dapl/soft/cm/listen.h \
+	dapl/soft/cm/initiator.c dapl/soft/cm/initiator.h \
+	dapl/soft/cm/acceptor.c dapl/soft/cm/acceptor.h \
+	dapl/soft/cm/handshake.c dapl/soft/cm/handshake.h \
+	dapl/soft/cm/mpa.c dapl/soft/cm/mpa.h \
+	dapl/soft/cm/liveness.c dapl/soft/cm/liveness.h \
+	dapl/soft/cm/socket.c dapl/soft/cm/socket.h \
 	dapl/soft/cm/shm_fallback.c dapl/soft/cm/shm_fallback.h \
 	dapl/soft/cm/half_open.c dapl/soft/cm/half_open.h \
 	dapl/soft/obj/shortage.c dapl/soft/obj/shortage.h \

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* soft_stream.c - a connection of the software device in memory (soft_stream.h). */
 #include "common/container_of.h"
-#include "dapl/soft/cm/conn.h"
+#include "dapl/core/base/lock.h"
 #include "dapl/core/base/settings.h"
-#include "soft_stream.h"
-#include "dapl/soft/progress/progress.h"
+#include "dapl/core/device.h"
+#include "dapl/soft/obj/cq.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
+#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/stream.h"
+#include "dapl/soft/rdmap/wire.h"
 #include "dapl/soft/tcp/fpdu_rx.h"
 #include "dapl/soft/tcp/fpdu_tx.h"
+#include "dapl/soft/progress/progress.h"
+#include "dapl/soft/cm/cm.h"
+#include "dapl/soft/cm/conn.h"
+#include "soft_stream.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,32 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conn.h - connection management: the operations of the device on connections and listeners. */
+/* conn.h - the connection object: states, causes, upcalls. rdmap/conn.h has its fields. */
 #ifndef SOFT_CM_CONN_H
 #define SOFT_CM_CONN_H
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include "dapl/core/device.h"
 #include "dapl/soft/rdmap/conn.h"
 
-struct dapl_device;
-struct dapl_listener;
 struct soft_qp;
 
-int soft_cm_open(struct dapl_device *dev);
-void soft_cm_close(struct dapl_device *dev);
-int soft_cm_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *port,
-		   bool ud, int backlog, void *sp, struct dapl_listener **listener);
-void soft_cm_unlisten(struct dapl_listener *listener);
-int soft_cm_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
-		    struct dapl_conn **conn);
-int soft_cm_accept(struct dapl_conn *conn, const struct dapl_conn_params *params);
-int soft_cm_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len);
-int soft_cm_disconnect(struct dapl_conn *conn);
-void soft_cm_release(struct dapl_conn *conn);
-/* Detaches the QP from its connection, if any. Progress lock held. */
-void soft_cm_detach(struct soft_qp *qp);
-/* The stream of the peer has ended; the socket is closed. Progress lock held. */
-void soft_cm_stream_over(struct dapl_conn *conn);
+void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause);
 /* Queues an upcall (SOFT_UP_*), which the service thread makes. Any locks may be held. */
 void soft_cm_tell(struct dapl_conn *conn, uint32_t what);
 /* Records why the connection fails or breaks; the first cause stays. Progress lock or qp->lock
@@ -35,6 +18,41 @@ void soft_cm_caused(struct dapl_conn *conn, int err, enum dapl_code_kind kind, u
 		    const char *text);
 /* Records the error of the socket as the cause. */
 void soft_cm_socket_error(struct dapl_conn *conn);
-void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause);
+
+/* --- progress lock held ---------------------------------------------------------------------- */
+
+const char *cm_state_name(enum soft_conn_state state);
+/* The only writer of conn->state. */
+void cm_set_state(struct dapl_conn *conn, enum soft_conn_state state, const char *why);
+
+/* Adds the socket to the cm epoll set, or changes its events. If that fails, the connection ends
+ * soon. */
+void cm_watch(struct dapl_conn *conn, uint32_t events);
+void cm_unwatch(struct dapl_conn *conn);
+/* The step of the handshake that had a deadline is done. */
+void cm_leave_handshake(struct dapl_conn *conn);
+/* Closes the socket to the peer process that shares memory, if it is open. */
+void cm_end_attach(struct dapl_conn *conn);
+/* Moves to CLOSED. The lock of the QP is held, too, if there is one. */
+void cm_close_socket(struct dapl_conn *conn);
+/* Sets conn->local, unless it is known. */
+void cm_learn_address(struct dapl_conn *conn);
+
+/* Returns NULL without memory. */
+struct dapl_conn *cm_conn_new(struct dapl_device *dev);
+/* For a connection that is in no list. */
+void cm_conn_free(struct dapl_conn *conn);
+/* Nothing but its task refers to the connection any more: closes it and has the task free it. */
+void cm_conn_retire(struct dapl_conn *conn);
+/* Attaches the QP. Returns 0 or EINVAL if the QP has a connection or is in a wrong state. */
+int cm_attach_qp(struct dapl_conn *conn, const struct dapl_conn_params *params);
+/* Detaches the QP from its connection, if any. */
+void soft_cm_detach(struct soft_qp *qp);
+/* The handshake failed. `err` 0: the text says why. */
+void cm_fail(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const char *text);
+/* Ends an open stream in a disorderly way. */
+void cm_end_stream(struct dapl_conn *conn, int err, const char *why);
+/* The stream of the peer has ended: closes the socket. */
+void soft_cm_stream_over(struct dapl_conn *conn);
 
 #endif

@@ -36,7 +36,7 @@ void soft_half_open_fork_child(void)
 	__atomic_store_n(&total, 0, __ATOMIC_RELAXED);
 }
 
-/* An IPv6 host has a whole /64. */
+/* Do both come from the same host? An IPv6 host has a whole /64. */
 static bool same_source(const struct dapl_conn *a, const struct dapl_conn *b)
 {
 	const struct sockaddr_in *a4 = (const struct sockaddr_in *)&a->remote;
@@ -50,7 +50,7 @@ static bool same_source(const struct dapl_conn *a, const struct dapl_conn *b)
 					       : a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 }
 
-/* Its Request may be there, and is read soon. */
+/* Is there input, which may be its Request? */
 static bool has_input(const struct dapl_conn *conn)
 {
 	struct pollfd on = { .fd = conn->fd, .events = POLLIN };
@@ -96,7 +96,8 @@ static unsigned descriptors(void)
 	return limit.rlim_cur;
 }
 
-/* The kernel gives the lowest free number: if this one is in the reserve, all below it are in use. */
+/* The kernel gives the lowest free number: if this one is in the reserve, all below it are in
+ * use. */
 static bool is_in_reserve(int fd, unsigned limit)
 {
 	unsigned reserve = limit / HALF_OPEN_RESERVE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* listen.h - listening sockets. */
+/* listen.h - listening sockets and their accept queue. */
 #ifndef SOFT_CM_LISTEN_H
 #define SOFT_CM_LISTEN_H
 #include <netinet/in.h>
@@ -9,6 +9,7 @@
 #include "dapl/core/base/service.h"
 
 struct dapl_device;
+struct sockaddr;
 
 /* A listening socket. RC and UD listeners of one port share it. */
 struct soft_port {
@@ -28,5 +29,16 @@ struct dapl_listener {
 	void *sp;
 	bool ud;
 };
+
+int soft_cm_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *port,
+		   bool ud, int backlog, void *sp, struct dapl_listener **listener);
+void soft_cm_unlisten(struct dapl_listener *listener);
+
+/* --- progress lock held ---------------------------------------------------------------------- */
+
+/* Adds the socket to the cm epoll set. Returns 0 or errno; the port stays paused then. */
+int listen_watch(struct soft_port *port);
+/* Accepts connections, and reads Requests that have arrived. Drops the lock around an upcall. */
+void listen_ready(struct soft_port *port);
 
 #endif

@@ -16,7 +16,7 @@ static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost */
 static struct { uint64_t peer; int err; } known[FALLBACK_CAUSES];
 static unsigned next;
 
-/* True at the first time. */
+/* True the first time that this cause is reported. */
 static bool is_new(uint64_t peer, int err)
 {
 	bool found = false;
@@ -33,7 +33,7 @@ static bool is_new(uint64_t peer, int err)
 	return !found;
 }
 
-/* What an administrator can do, or look for. */
+/* Names what an administrator can do, or look for. */
 static const char *hint(int err)
 {
 	switch (err) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ud.c - unreliable datagrams between devices of ours: one UDP socket a device, a short
- * header that names the queue pairs and the key. How peers learn each other's address is
- * cm.c's job.
+/* ud.c - unreliable datagrams between devices of this implementation: one UDP socket a device, a
+ * short header that names the queue pairs and the key. The addresses of the peers come from the
+ * handshake (handshake.c).
  *
- * Header, 24 bytes big-endian: magic, destination QP, source QP, key, flags (1: immediate
+ * * Header, 24 bytes big-endian: magic, destination QP, source QP, key, flags (1: immediate
  * follows, 2: solicited), immediate. */
 #include "dapl/soft/cm/ud.h"
 #include "common/address.h"
@@ -89,7 +89,7 @@ int soft_ah_destroy(struct ibv_ah *ah)
 	return 0;
 }
 
-/* The payload as iovecs; qp->lock held. */
+/* Describes the payload by iovecs. qp->lock held. */
 static enum ibv_wc_status gather(const struct soft_qp *qp, const struct ibv_send_wr *wr,
 				 struct iovec *iov, int *n, uint64_t *length)
 {
@@ -146,7 +146,7 @@ int soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_s
 	return 0;
 }
 
-/* A global route header made of what is known: both addresses, the length. */
+/* Makes a global route header of both addresses and the length. */
 static void make_grh(uint8_t grh[SOFT_GRH], const struct sockaddr_storage *from,
 		     const struct sockaddr_storage *to, uint16_t length)
 {
@@ -169,7 +169,8 @@ static void make_grh(uint8_t grh[SOFT_GRH], const struct sockaddr_storage *from,
 	memcpy(grh, &header, SOFT_GRH);
 }
 
-/* qp->lock held. Header and payload into the next receive; none: the datagram is lost. */
+/* Places header and payload in the next receive. Without one the datagram is lost. qp->lock
+ * held. */
 static void deliver(struct soft_qp *qp, const uint8_t *header, const uint8_t *grh,
 		    const uint8_t *data, uint32_t length)
 {
@@ -217,7 +218,7 @@ static void receive_one(struct dapl_device *dev, const struct sockaddr_storage *
 		return;
 	pthread_mutex_lock(&dev->qps_lock);
 	qp = soft_qp_by_number(dev, wire_get32(p + 4));
-	pthread_mutex_unlock(&dev->qps_lock);	/* the engine lock keeps it */
+	pthread_mutex_unlock(&dev->qps_lock);	/* the progress lock keeps the QP alive */
 	if (!qp || qp->qp.qp_type != IBV_QPT_UD)
 		return;
 	make_grh(grh, from, &dev->address, length - UD_HEADER);

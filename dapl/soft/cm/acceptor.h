@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* acceptor.h - the passive side of a handshake. */
+#ifndef SOFT_CM_ACCEPTOR_H
+#define SOFT_CM_ACCEPTOR_H
+#include <stdbool.h>
+#include <stddef.h>
+
+struct dapl_conn;
+struct dapl_conn_params;
+
+int soft_cm_accept(struct dapl_conn *conn, const struct dapl_conn_params *params);
+int soft_cm_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len);
+
+/* --- events, progress lock held -------------------------------------------------------------- */
+
+/* WAIT_REQUEST: the socket is readable. Drops the progress lock around the upcall for a Request
+ * that is complete. */
+void acceptor_take_request(struct dapl_conn *conn);
+/* WAIT_FIRST: the socket is readable. */
+void acceptor_first_readable(struct dapl_conn *conn);
+/* OPEN: an initiator of another implementation stays silent, and may wait for this side: DAT lets
+ * either side send first. Its TCP has the Reply by now, so what this side sends does not arrive
+ * with it. */
+void acceptor_speak_first(struct dapl_conn *conn);
+/* Rejects in the name of the provider. Peers of other implementations only see the end of the
+ * stream, since MPA has no bit for that. */
+void acceptor_refuse(struct dapl_conn *conn);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* handshake.c - the part of the handshake that initiator and acceptor share: the trailer, the end
+ * of a datagram association, and the beginning of the stream. initiator.c and acceptor.c call
+ * it. */
+#include "dapl/soft/cm/handshake.h"
+#include "common/trace.h"
+#include "dapl/core/base/lock.h"
+#include "dapl/core/device.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/obj/random.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/fpdu_tx.h"
+#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/shm/shm_segment.h"
+#include "dapl/soft/cm/conn.h"
+#include "dapl/soft/cm/liveness.h"
+#include "dapl/soft/cm/ud.h"
+#include "dapl/soft/tunables.h"
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+void handshake_switch_frame(uint8_t frame[SWITCH_LENGTH])
+{
+	wire_put16(frame, WIRE_TAGGED);
+	wire_segment_put(frame + WIRE_FPDU_LENGTH,
+			 &(struct wire_segment){ .tagged = true, .last = true, .op = WIRE_WRITE,
+						 .stag = SWITCH_STAG });
+}
+
+struct wire_trailer handshake_trailer(const struct dapl_conn *conn)
+{
+	struct wire_trailer trailer = {
+		.version = WIRE_TRAILER_VERSION, .max_fpdu = MULPDU_LARGE,
+	};
+
+	if (conn->ud && conn->qp) {
+		trailer.qpn = conn->qp->qp.qp_num;
+		trailer.qkey = conn->qp->qkey;
+		trailer.udp_port = conn->dev->udp_port;
+	}
+	return trailer;
+}
+
+static int associate(struct dapl_conn *conn, const struct wire_trailer *peer)
+{
+	struct sockaddr *remote = (struct sockaddr *)&conn->remote;
+
+	conn->peer.qpn = peer->qpn;
+	conn->peer.qkey = peer->qkey;
+	return conn->qp ? soft_ah_create(conn->qp->qp.pd, remote, peer->udp_port, &conn->peer.ah)
+			: ECANCELED;
+}
+
+void handshake_associated(struct dapl_conn *conn, const struct wire_trailer *peer)
+{
+	int err;
+
+	cm_learn_address(conn);
+	err = associate(conn, peer);
+	if (err) {
+		cm_fail(conn, DAPL_CONN_REFUSED, err, "address handle");
+		return;
+	}
+	cm_close_socket(conn);
+	soft_cm_tell(conn, SOFT_UP_ESTABLISHED);
+}
+
+/* --- the stream begins ----------------------------------------------------------------------- */
+
+static uint32_t choose_mulpdu(const struct dapl_conn *conn)
+{
+	int mss = 536;
+	socklen_t length = sizeof mss;
+
+	if (conn->shm)
+		return RING_CHUNK + WIRE_UNTAGGED;
+	if (conn->peer_is_dapl || conn->swaps)
+		return MULPDU_LARGE;
+	getsockopt(conn->fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &length);
+	mss -= 6 + mss % 4;
+	return mss < MULPDU_LEAST ? MULPDU_LEAST : mss > WIRE_ULPDU_MAX ? WIRE_ULPDU_MAX : mss;
+}
+
+/* Prepares both directions. False: no memory. */
+static bool open_stream(struct dapl_conn *conn)
+{
+	struct soft_qp *qp = conn->qp;
+
+	conn->mulpdu = choose_mulpdu(conn);
+	conn->sink_key = soft_random();
+	if (conn->reads_in) {
+		conn->answers = calloc(conn->reads_in, sizeof *conn->answers);
+		if (!conn->answers)
+			return false;
+	}
+	conn->tx.cursor.msn_send = conn->tx.cursor.msn_read = 1;
+	conn->tx.cursor.msn_atomic = conn->tx.cursor.msn_dapl = 1;
+	conn->rx.msn_send = conn->rx.msn_read = conn->rx.msn_atomic = conn->rx.msn_dapl = 1;
+	conn->rx.part_need = 4;
+	if (!qp)
+		return true;
+	dapl_spin_lock(&qp->lock);
+	conn->tx.cursor.wqe = qp->sq_tail;
+	qp->read_next = qp->sq_tail;
+	conn->tx.open = !conn->passive || conn->peer_is_dapl;	/* its first FPDU is here */
+	conn->tx.first = !conn->passive && conn->peer_is_dapl && !conn->shm;
+	if (qp->state == IBV_QPS_INIT)
+		qp->state = qp->qp.state = IBV_QPS_RTS;
+	shm_grant_open(qp, conn);
+	soft_tcp_send(conn);
+	dapl_spin_unlock(&qp->lock);
+	return true;
+}
+
+static bool send_switch(const struct dapl_conn *conn)
+{
+	uint8_t frame[SWITCH_LENGTH] = { 0 };
+	ssize_t n;
+
+	handshake_switch_frame(frame);
+	n = send(conn->fd, frame, sizeof frame, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n >= 0)
+		errno = EMSGSIZE;
+	return n == sizeof frame;
+}
+
+/* The initiator that has the memory says so in its first frame. The acceptor needs no word, nor
+ * does an acceptor of the same device. */
+static bool tell_peer(struct dapl_conn *conn)
+{
+	return !conn->shm || conn->passive || conn->acceptor || send_switch(conn);
+}
+
+void handshake_established(struct dapl_conn *conn)
+{
+	cm_leave_handshake(conn);
+	if (!conn->shm)
+		cm_unwatch(conn);
+	else if (!conn->in_cm)
+		cm_watch(conn, EPOLLIN);
+	cm_learn_address(conn);
+	if (!tell_peer(conn)) {
+		cm_fail(conn, DAPL_CONN_REFUSED, errno, "first frame");
+		return;
+	}
+	if (!open_stream(conn)) {
+		cm_fail(conn, DAPL_CONN_REFUSED, ENOMEM, NULL);
+		return;
+	}
+	cm_set_state(conn, SOFT_OPEN, "established");
+	cm_watch_liveness(conn->dev);
+	if (!conn->tx.open && !conn->mpa.p2p)
+		cm_set_deadline_ms(conn, SOFT_FIRST_MS);
+	soft_trace(TRC_LVL_DETAIL, "conn", conn, "data goes %s",
+		   conn->shm ? "through shared memory" : "over TCP");
+	soft_cm_tell(conn, SOFT_UP_ESTABLISHED);
+}
+
+void handshake_rings_agreed(struct dapl_conn *conn, struct shm_segment *segment)
+{
+	conn->shm = shm_conn_new(conn, segment);
+	if (conn->shm)
+		handshake_established(conn);
+	else
+		cm_fail(conn, DAPL_CONN_REFUSED, ENOMEM, "shared memory");
+}

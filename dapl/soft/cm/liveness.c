@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* liveness.c - keepalive, detection of peers that no longer answer, and the deadlines of
+ * connections (liveness.h). What happens to a connection whose deadline has passed is decided by
+ * cm.c. */
+#include "dapl/soft/cm/liveness.h"
+#include "common/clock.h"
+#include "dapl/core/base/service.h"
+#include "dapl/core/base/settings.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/tunables.h"
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+unsigned cm_patience_ms(void)
+{
+	unsigned timer = dapl_settings.ack_timer;
+	uint64_t ms = (4096ull << timer % 32) * (dapl_settings.ack_retry + 1) / 1000000;
+
+	if (dapl_settings.ack_timer < 0)
+		return SOFT_PATIENCE_MS;
+	return timer && ms < 1000 ? 1000 : timer && ms < INT_MAX ? ms : 0;
+}
+
+void cm_sweep_within(struct dapl_device *dev, uint64_t us)
+{
+	uint64_t due = clock_now_ns() + us * 1000;
+
+	if (dev->sweep_ns && dev->sweep_ns <= due)
+		return;
+	dev->sweep_ns = due;
+	dapl_timer_start(&dev->sweep_timer, us, dev->sweep_timer.fire);
+}
+
+void cm_set_deadline_ms(struct dapl_conn *conn, unsigned ms)
+{
+	conn->deadline_ns = clock_now_ns() + ms * 1000000ull;
+	cm_sweep_within(conn->dev, ms * 1000ull);
+}
+
+void cm_set_deadline(struct dapl_conn *conn, unsigned seconds)
+{
+	cm_set_deadline_ms(conn, seconds * 1000);
+}
+
+void cm_watch_liveness(struct dapl_device *dev)
+{
+	if (cm_patience_ms())
+		cm_sweep_within(dev, cm_patience_ms() / 4 * 1000ull);
+}
+
+/* A peer that is alive but does not read, because it is stopped, answers probes. TCP by itself
+ * gives up after a quarter of an hour; its own time limit (TCP_USER_TIMEOUT) would hit a stopped
+ * peer, too. */
+bool cm_peer_is_lost(struct dapl_conn *conn, uint64_t now)
+{
+	struct tcp_info info;
+	socklen_t length = sizeof info;
+
+	if (getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &length) ||
+	    !(info.tcpi_retransmits || info.tcpi_probes)) {
+		conn->silent_ns = 0;
+		return false;
+	}
+	if (!conn->silent_ns || info.tcpi_last_ack_recv < (now - conn->silent_ns) / 1000000)
+		conn->silent_ns = now;
+	return now - conn->silent_ns >= cm_patience_ms() * 1000000ull;
+}
+
+void cm_set_keepalive(int fd)
+{
+	int idle = cm_patience_ms() / 2000, interval = cm_patience_ms() / 6000, count = 3;
+	int on = 1, off = 0;
+
+	idle = idle ? idle : 1;
+	interval = interval ? interval : 1;
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, cm_patience_ms() ? &on : &off, sizeof on);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
