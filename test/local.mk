@@ -9,6 +9,7 @@ include test/life/local.mk
 include test/tools/local.mk
 include test/fault/local.mk
 include test/stock/local.mk
+include test/roots/local.mk
 include test/vm/local.mk
 include test/bench/local.mk
 include test/fuzz/local.mk
