@@ -162,7 +162,7 @@ enum {
 					 * datagram. bench-soft over TCP, bandwidth */
 };
 
-/* --- shared memory: protocol selection (shm/proto.c) -------------------------------------------
+/* --- shared memory: protocol selection (shm/proto_table.c) -------------------------------------
  * bench-soft, bandwidth over message size; test_soft_proto. */
 enum {
 	PROTO_MIN = 8 << 10,		/* bytes; shorter requests take the ring: no system call */
@@ -176,7 +176,7 @@ enum {
 	PROTO_FAILED_NS = 1000000000,	/* ns; learned for a copy that failed, so that it is rare */
 };
 
-/* --- shared memory: CMA for short requests (shm/cma.c, shm/desched.c) --------------------------
+/* --- shared memory: CMA for short requests (shm/proto.c, shm/desched.c) ------------------------
  * A copy by the kernel takes 1 to 3 us. It pays if the target is idle or descheduled. bench-soft
  * with idle targets, and on one processor; test_soft_desched. */
 enum {

@@ -73,8 +73,8 @@ soft_unit_tests = \
 	test/unit/test_soft_pending \
 	test/unit/test_soft_wire
 check_PROGRAMS += $(soft_unit_tests)
-TESTS += $(soft_unit_tests) test/unit/soft-over-tcp
-dist_check_SCRIPTS += test/unit/soft-over-tcp
+TESTS += $(soft_unit_tests) test/unit/soft-over-tcp test/unit/soft-copy-only
+dist_check_SCRIPTS += test/unit/soft-over-tcp test/unit/soft-copy-only
 test_unit_test_soft_device_SOURCES = test/unit/test_soft_device.c $(device_harness)
 test_unit_test_soft_device_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_soft_device_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_soft_proto.c - which way large requests take, from times that are given, and what a series of
- * them took. That they take it is test_soft_shm.c's matter. */
+/* test_soft_proto.c - which protocol is selected, for large requests from times that are given. That
+ * requests take it is shown by test_soft_shm.c and test_soft_rmem_map.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <string.h>
+#include "dapl/soft/obj/cq.h"
+#include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/proto.h"
 
 enum { K = 1024 };
@@ -203,6 +206,115 @@ static void a_series_may_be_short(void **state)
 	assert_false(proto_series_join(&s, false, 9000));
 }
 
+/* --- selection --------------------------------------------------------------------------------- */
+
+/* An idle connection with no peer, whose process polls. */
+static struct {
+	struct dapl_device dev;
+	struct dapl_conn conn;
+	struct shm_conn shm;
+	struct shm_process peer;
+	struct soft_cq cq;
+	struct soft_qp qp;
+	uint32_t sleep_count;
+} one;
+
+static void open_one(bool direct)
+{
+	memset(&one, 0, sizeof one);
+	one.dev.want_direct = direct;
+	one.conn.dev = &one.dev;
+	one.conn.shm = &one.shm;
+	one.conn.tx.open = true;
+	one.conn.reads_out = 1;
+	one.shm.conn = &one.conn;
+	one.shm.peer = &one.peer;
+	one.peer.sleep_count = &one.sleep_count;
+	one.qp.dev = &one.dev;
+	one.qp.state = IBV_QPS_RTS;
+	one.qp.qp.send_cq = &one.cq.cq;
+	one.shm.proto.unmapped = 5;
+}
+
+static enum shm_proto posted(unsigned opcode, uint32_t stag, uint64_t length)
+{
+	struct proto_request request = { .moment = PROTO_POSTED, .opcode = opcode, .stag = stag,
+		.length = length };
+
+	return proto_select(&one.qp, &one.conn, &request);
+}
+
+static enum shm_proto started(unsigned opcode, uint64_t length)
+{
+	struct soft_swqe wqe = { .opcode = opcode, .length = length };
+	struct proto_request request = proto_request_of(PROTO_STARTS, &wqe);
+
+	request.alone = true;
+	return proto_select(&one.qp, &one.conn, &request);
+}
+
+static const unsigned opcodes[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+	IBV_WR_ATOMIC_FETCH_AND_ADD };
+
+static void without_direct_access_all_requests_take_the_ring(void **state)
+{
+	(void)state;
+	open_one(false);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(posted(opcodes[i], 1, 8), PROTO_INLINE);
+		assert_int_equal(posted(opcodes[i], 1, RING_INLINE), PROTO_INLINE);
+		assert_int_equal(posted(opcodes[i], 1, RING_INLINE + 1), PROTO_COPY);
+		for (int j = 0; j < LENGTHS; j++) {
+			assert_int_equal(posted(opcodes[i], 1, lengths[j]), PROTO_COPY);
+			for (int turn = 0; turn < 2 * PROTO_FIRST; turn++)
+				assert_int_equal(started(opcodes[i], lengths[j]), PROTO_COPY);
+		}
+	}
+}
+
+static void short_requests_take_mapped_memory_or_the_ring(void **state)
+{
+	(void)state;
+	open_one(true);
+	assert_int_equal(posted(IBV_WR_SEND, 1, 8), PROTO_INLINE);
+	assert_int_equal(posted(IBV_WR_RDMA_WRITE, 1, 8), PROTO_MAPPED);
+	assert_int_equal(posted(IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 8), PROTO_MAPPED);
+	assert_int_equal(posted(IBV_WR_RDMA_READ, 1, 8), PROTO_MAPPED);
+	one.shm.proto.desched.left = 1;
+	assert_int_equal(posted(IBV_WR_RDMA_WRITE, 5, 8), PROTO_INLINE);
+	assert_int_equal(posted(IBV_WR_ATOMIC_FETCH_AND_ADD, 5, 8), PROTO_UNDECIDED);
+	assert_int_equal(posted(IBV_WR_RDMA_READ, 5, 8), PROTO_UNDECIDED);
+}
+
+static void refused_protocol_is_not_selected_again(void **state)
+{
+	struct proto_request request = { .moment = PROTO_POSTED, .opcode = IBV_WR_RDMA_WRITE,
+		.length = 8, .refused = 1 << PROTO_MAPPED };
+
+	(void)state;
+	open_one(true);
+	one.shm.proto.desched.left = 1;
+	assert_int_equal(proto_select(&one.qp, &one.conn, &request), PROTO_INLINE);
+}
+
+/* The kernel copies for the initiator of a read, and for the target of a write or a send. */
+static void large_requests_take_what_is_faster(void **state)
+{
+	(void)state;
+	open_one(true);
+	for (int i = 0; i < PROTO_SIZES; i++)
+		for (int kernel = 0; kernel < 2; kernel++) {
+			one.dev.reads.size[i].ns[kernel] = one.dev.writes.size[i].ns[kernel] = 2 - kernel;
+			one.dev.reads.size[i].turn = one.dev.writes.size[i].turn = PROTO_FIRST;
+		}
+	assert_int_equal(started(IBV_WR_SEND, 100 * K), PROTO_RNDV);
+	assert_int_equal(started(IBV_WR_RDMA_WRITE, 100 * K), PROTO_RNDV);
+	assert_int_equal(started(IBV_WR_RDMA_READ, 100 * K), PROTO_CMA);
+	assert_int_equal(started(IBV_WR_RDMA_READ, PROTO_MAX + 1), PROTO_COPY);
+	one.shm.fallback_request = true;
+	assert_int_equal(started(IBV_WR_SEND, 100 * K), PROTO_COPY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +330,10 @@ int main(void)
 		cmocka_unit_test(few_are_measured_once_the_kernel_is_faster),
 		cmocka_unit_test(a_series_is_measured_as_one),
 		cmocka_unit_test(a_series_may_be_short),
+		cmocka_unit_test(without_direct_access_all_requests_take_the_ring),
+		cmocka_unit_test(short_requests_take_mapped_memory_or_the_ring),
+		cmocka_unit_test(refused_protocol_is_not_selected_again),
+		cmocka_unit_test(large_requests_take_what_is_faster),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

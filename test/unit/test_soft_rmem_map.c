@@ -452,7 +452,7 @@ static void mapping_alone_can_be_switched_off(void **state)
 	ends[0].dev->want_map = false;
 	assert_false(is_mapped_by_us(s.mr, s.at));
 	ends[0].dev->want_map = true;
-	ends[0].conn->shm->unmapped = 0;	/* the first write has noted it */
+	ends[0].conn->shm->proto.unmapped = 0;	/* the first write has noted it */
 	assert_true(is_mapped_by_us(s.mr, s.at));
 	close_shared(&s);
 }

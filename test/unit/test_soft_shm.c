@@ -710,7 +710,7 @@ static void who_polls_is_no_sleeper(void **state)
 		for (int i = 0; i < 100; i++)
 			soft_progress_poll(ends[1].dev);
 		read_large(PROTO_MIN, 2);
-		ends[0].conn->shm->desched = (struct shm_desched){ 0 };	/* that is another reason */
+		ends[0].conn->shm->proto.desched = (struct shm_desched){ 0 };	/* that is another reason */
 		read_large(64, 3);
 	} while (*direct != before && now() < until);
 	assert_int_equal(*direct, before);
@@ -908,18 +908,18 @@ static void large_writes_in_a_row_are_a_series(void **state)
 	let_win(&ends[0].dev->writes, PROTO_COPY);
 	for (int i = 0; i < N; i++)
 		post_to_other(IBV_WR_RDMA_WRITE, LENGTH, i * LENGTH);
-	assert_int_equal(shm->writes.under_way, N);
+	assert_int_equal(shm->proto.writes.under_way, N);
 	let_win(&ends[0].dev->writes, PROTO_COPY);		/* the kernel's turn to be tried */
 	ends[0].dev->writes.size[1].turn = 1 << 20;
 	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, N * LENGTH);
 	assert_int_equal(ends[0].conn->tx.cursor.wqe, qp->sq_tail - 1);
 	for (int i = 0; i < N; i++)
 		done(&ends[0]);
-	assert_int_equal(shm->writes.under_way, 1);
-	assert_int_equal(shm->writes.bytes, 0);
+	assert_int_equal(shm->proto.writes.under_way, 1);
+	assert_int_equal(shm->proto.writes.bytes, 0);
 	assert_int_not_equal(ends[0].dev->writes.size[1].ns[0], 1);	/* it was learned from */
 	done(&ends[0]);
-	assert_int_equal(shm->writes.bytes, LENGTH);
+	assert_int_equal(shm->proto.writes.bytes, LENGTH);
 	let_win(&ends[0].dev->writes, PROTO_COPY);		/* no tries: nothing waits, or is told */
 	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, 0);
 	let_win(&ends[0].dev->writes, PROTO_CMA);

@@ -23,7 +23,7 @@
 #include "common/trace.h"
 #include "dapl/core/base/lock.h"
 #include "dapl/core/base/service.h"
-#include "dapl/soft/shm/proto.h"
+#include "dapl/soft/shm/proto_table.h"
 #include "dapl/soft/tunables.h"
 
 enum {	/* bits of DAPL_DBG_TYPE in use */

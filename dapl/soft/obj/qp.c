@@ -103,20 +103,6 @@ static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
 	return qp->conn && (int32_t)(qp->conn->peer_delivered - wqe->seq) >= 0;
 }
 
-/* The large write or send at the head is done. Records how long it took, for the selection of the
- * protocol, unless the time was spent on faulting memory in. */
-static __attribute__((noinline)) void learn(const struct soft_qp *qp, const struct soft_swqe *wqe)
-{
-	struct shm_conn *shm = qp->conn ? qp->conn->shm : NULL;
-
-	if (!shm || !proto_series_ends(&shm->writes, wqe->length))
-		return;
-	if (shm->writes.begun_ns && !shm->tx.fresh)
-		proto_learn(&qp->dev->writes, wqe->large.proto, wqe->length,
-				  proto_series_share(&shm->writes, wqe->length, clock_now_ns()));
-	shm->tx.fresh = false;
-}
-
 void soft_qp_complete_sends(struct soft_qp *qp)
 {
 	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
@@ -131,8 +117,8 @@ void soft_qp_complete_sends(struct soft_qp *qp)
 			return;
 		}
 		if (unlikely(wqe->length > RING_CHUNK && wqe->opcode != IBV_WR_RDMA_READ &&
-			     wqe->large.counts))
-			learn(qp, wqe);
+			     wqe->measured && qp->conn && qp->conn->shm))
+			proto_measured(qp->conn, wqe);
 		if (soft_is_signalled(qp, wqe->flags))
 			complete_send(qp, wqe->wr_id, wqe->opcode, IBV_WC_SUCCESS,
 				      wqe->length);
@@ -274,8 +260,8 @@ static int fill_swqe(struct soft_qp *qp, struct soft_swqe *wqe, const struct ibv
 	wqe->status = IBV_WC_SUCCESS;
 	wqe->length = 0;
 	wqe->sges = 0;
-	wqe->large.proto = PROTO_UNDECIDED;
-	wqe->large.counts = false;
+	wqe->proto = PROTO_UNDECIDED;
+	wqe->measured = false;
 	switch (wr->opcode) {
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:

@@ -33,6 +33,8 @@ struct soft_swqe {
 	uint8_t opcode, flags;		/* IBV_WR_*, IBV_SEND_* */
 	uint8_t state, status;
 	bool bind_type1;
+	uint8_t proto;			/* large ones: enum shm_proto, as selected */
+	bool measured;			/* it is part of a measurement (shm/proto.h) */
 	union {
 		struct {
 			uint64_t compare_add, swap;
@@ -43,11 +45,6 @@ struct soft_swqe {
 			uint64_t addr, length;
 			int access;
 		} bind;
-		struct {		/* reads, writes and sends */
-			uint8_t proto;	/* enum shm_proto */
-			bool try;	/* it was selected in order to measure it */
-			bool counts;	/* it belongs to a struct proto_series */
-		} large;
 	};
 	struct ibv_sge sge[];		/* or inline data */
 };

@@ -48,51 +48,21 @@ static enum ibv_wc_status request_fault(const struct soft_qp *qp, const struct d
 	return IBV_WC_SUCCESS;
 }
 
-/* Is there a choice between copying through the ring and CMA? With CMA the initiator copies the payload
- * of a read, the target that of a write or a send. */
-static bool has_protocol_choice(const struct dapl_conn *conn, const struct soft_swqe *wqe)
-{
-	uint32_t least = wqe->opcode == IBV_WR_RDMA_READ ? PROTO_MIN : RING_CHUNK + 1;
-
-	return conn->shm && wqe->length >= least;
-}
-
-static bool must_wait_for_other_protocol(const struct shm_conn *shm, const struct soft_swqe *wqe)
-{
-	return wqe->large.proto != shm->proto && (wqe->large.try || shm->probing);
-}
-
-/* A request of the other protocol that is under way at the same time invalidates the measured series. */
-static void note_protocol(struct shm_conn *shm, const struct soft_swqe *wqe, bool alone)
-{
-	if (!alone && wqe->large.proto != shm->proto)
-		proto_series_cancel(&shm->writes);
-	shm->proto = wqe->large.proto;
-	shm->probing = wqe->large.try;
-}
-
-/* Selects the protocol of a large request, as late as possible: when the requests before it are under way.
- * A read by CMA is executed at once, so it waits until the requests before it are complete. A write that
- * measures a protocol, and the writes after it, wait for writes of the other protocol, so that the
- * measured time is that of one protocol. */
-static enum step start_large(const struct soft_qp *qp, const struct dapl_conn *conn,
+/* May a large request begin, and does it need segments? */
+static enum step start_large(const struct soft_qp *qp, struct dapl_conn *conn,
 			     struct soft_swqe *wqe, const struct soft_tx_cursor *cur)
 {
-	bool alone = qp->sq_head == cur->wqe, read = wqe->opcode == IBV_WR_RDMA_READ, cma_read_here;
+	struct proto_request request = proto_request_of(PROTO_STARTS, wqe);
 
-	if (wqe->large.proto == PROTO_UNDECIDED)
-		proto_choose_for(conn, wqe);
-	cma_read_here = wqe->large.proto == PROTO_CMA && read;
-	if (!alone && (read ? cma_read_here : must_wait_for_other_protocol(conn->shm, wqe)))
+	request.alone = qp->sq_head == cur->wqe;
+	switch (proto_select(qp, conn, &request)) {
+	case PROTO_UNDECIDED:
 		return NOTHING;
-	if (cma_read_here)
+	case PROTO_CMA:
 		return LOCAL;
-	if (!read)
-		note_protocol(conn->shm, wqe, alone);
-	if (!wqe->large.counts)		/* true if an earlier call joined, but found no room */
-		wqe->large.counts = proto_series_join(read ? &conn->shm->reads : &conn->shm->writes,
-						     alone, alone ? clock_now_ns() : 0);
-	return FRAMED;
+	default:
+		return FRAMED;
+	}
 }
 
 /* May the request at the cursor begin? */
@@ -111,8 +81,8 @@ static enum step may_start(const struct soft_qp *qp, const struct dapl_conn *con
 		return LOCAL;
 	if (soft_is_read(wqe) && outstanding >= conn->reads_out)
 		return NOTHING;
-	if (has_protocol_choice(conn, wqe))
-		return start_large(qp, conn, wqe, cur);
+	if (proto_is_large(conn, wqe->opcode, wqe->length))
+		return start_large(qp, conn->shm->conn, wqe, cur);
 	return FRAMED;
 }
 
@@ -186,7 +156,7 @@ struct part {
 static void find_part(struct part *part, const struct dapl_conn *conn, const struct soft_qp *qp,
 		      const struct soft_swqe *wqe, uint32_t offset, uint32_t want, uint32_t most)
 {
-	bool may_rndv = want > RING_CHUNK && conn->shm && wqe->large.proto == PROTO_CMA &&
+	bool may_rndv = want > RING_CHUNK && conn->shm && wqe->proto == PROTO_RNDV &&
 			rndv_may_send(conn->shm);
 	uint32_t limit = may_rndv ? RING_RNDV_MAX : most;
 
@@ -207,7 +177,7 @@ static bool put_part(struct batch *b, const struct dapl_conn *conn, const struct
 	if (!batch_has_room(b, part->pieces, part->rndv ? 0 : part->length))
 		return false;
 	if (part->split)
-		proto_series_cancel(&conn->shm->writes);	/* one request, two protocols */
+		proto_is_mixed(conn->shm);
 	if (part->rndv)
 		rndv_send(b->ring, segment, cur->wqe, cur->offset, part->iov);
 	else

@@ -63,30 +63,16 @@ int soft_requester_response_begin(struct soft_qp *qp, struct dapl_conn *conn)
 	return WIRE_TERM_NONE;
 }
 
-/* A read through the ring is done. Records how long its series took, unless the time was spent on
- * faulting memory in. */
-static void learn_read_time(struct dapl_conn *conn, const struct soft_swqe *wqe)
-{
-	struct shm_conn *shm = conn->shm;
-
-	if (!proto_series_ends(&shm->reads, wqe->length))
-		return;
-	if (!shm->rx.fresh)
-		proto_learn(&conn->dev->reads, PROTO_COPY, wqe->length,
-				  proto_series_share(&shm->reads, wqe->length, clock_now_ns()));
-	shm->rx.fresh = false;
-}
-
 void soft_requester_response_end(struct soft_qp *qp, struct dapl_conn *conn)
 {
 	struct soft_swqe *wqe = soft_swqe(qp, conn->rx.read_wqe);
 
 	conn->rx.read_open = false;
-	if (wqe->large.counts)
-		learn_read_time(conn, wqe);
+	if (wqe->measured)
+		proto_measured(conn, wqe);
 	read_done(qp, conn, wqe);
 	if (conn->shm)
-		shm_conn_done(qp, conn);
+		proto_completed(qp, conn);
 }
 
 int soft_requester_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body)

@@ -406,34 +406,6 @@ static int own_memory(const struct soft_qp *qp, struct soft_swqe *wqe, struct io
 	return n > 0 ? n : 0;
 }
 
-bool shm_peer_does_not_poll(struct shm_conn *shm)
-{
-	uint64_t now = clock_now_ns(), since = now - shm->looked_ns;
-	uint32_t polls;
-
-	if (since >= PEER_LOOK_NS) {
-		polls = READ_ONCE(shm->peer->mr_dir->polls);
-		shm->polls_often = (polls - shm->polls) * (uint64_t)PEER_POLL_NS > since;
-		shm->polls = polls;
-		shm->looked_ns = now;
-	}
-	return !shm->polls_often;
-}
-
-/* Order: all requests posted before are complete, so the target has executed them. An application
- * that posts without having looked for the last completion, or that wants no completion, does not
- * wait for this request: then a ring carries more. */
-bool cma_suits(const struct soft_qp *qp, const struct dapl_conn *conn,
-		       unsigned send_flags)
-{
-	const struct soft_cq *cq = (struct soft_cq *)qp->qp.send_cq;
-
-	return conn->dev->want_direct && READ_ONCE(conn->shm->peer->reach) != SOFT_REACH_NO &&
-	       qp->sq_head == conn->tx.cursor.wqe &&
-	       soft_is_signalled(qp, send_flags) &&
-	       READ_ONCE(cq->head) == READ_ONCE(cq->tail);
-}
-
 /* Executes a request by CMA. The target has executed all requests before it. */
 static bool access_memory(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
 {
@@ -455,11 +427,7 @@ static bool access_memory(const struct soft_qp *qp, struct dapl_conn *conn, stru
 
 bool cma_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
 {
-	bool read = wqe->opcode == IBV_WR_RDMA_READ;
-
-	if (wqe->state != SOFT_POSTED || !wqe->length || wqe->length > CMA_SHORT_MAX ||
-	    (read && !conn->reads_out) || !cma_suits(qp, conn, wqe->flags) ||
-	    !access_memory(qp, conn, wqe))
+	if (!access_memory(qp, conn, wqe))
 		return false;
 	wqe->state = SOFT_DONE;
 	conn->tx.cursor.wqe++;
@@ -469,33 +437,12 @@ bool cma_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *w
 
 /* --- large payloads: the initiator copies for reads, the target for writes and sends ---------- */
 
-void proto_choose_for(const struct dapl_conn *conn, struct soft_swqe *wqe)
-{
-	const struct shm_process *peer = conn->shm->peer;
-	bool read = wqe->opcode == IBV_WR_RDMA_READ, possible, try = false;
-
-	possible = conn->dev->want_direct &&
-		   (read ? wqe->length <= PROTO_MAX && READ_ONCE(peer->reach) != SOFT_REACH_NO
-			 : !conn->shm->fallback_request);
-	if (!possible)
-		wqe->large.proto = PROTO_COPY;
-	else if (read && shm_peer_is_idle(conn->shm))
-		wqe->large.proto = PROTO_CMA;
-	else
-		wqe->large.proto = proto_choose(read ? &conn->dev->reads : &conn->dev->writes,
-						  wqe->length, &try);
-	wqe->large.try = try;
-}
-
 bool cma_read(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
 {
 	uint64_t begun = clock_now_ns();
 	bool done = access_memory(qp, conn, wqe);
 
-	proto_learn(&conn->dev->reads, PROTO_CMA, wqe->length,
-			  done ? clock_now_ns() - begun : PROTO_FAILED_NS);
-	if (!done)
-		wqe->large.proto = PROTO_COPY;
+	proto_read_by_cma(conn, wqe, done ? (clock_now_ns() - begun) | 1 : 0);
 	return done;
 }
 
@@ -505,10 +452,7 @@ bool cma_read_now(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *
 	struct target target = { stag, length, remote };
 	struct shm_conn *shm = conn->shm;
 
-	if (length < PROTO_MIN || !conn->dev->want_direct ||
-	    !(shm_peer_is_idle(shm) ||
-	      proto_is_cma(&conn->dev->reads, length)) ||
-	    !cma_reaches(shm->peer) ||
+	if (!cma_reaches(shm->peer) ||
 	    !read_from(conn, target, &(struct iovec){ to, length }, 1))
 		return false;
 	shm->direct++;

@@ -76,23 +76,14 @@ bool shm_process_has_ended(struct shm_process *peer);
 /* Opens the file that process `pid` has open as descriptor `number`. -1: it cannot be opened. */
 int shm_process_open_file(pid_t pid, int number);
 
-/* True: no thread of the peer polls; its service thread drives progress. qp->lock held. */
-bool shm_peer_does_not_poll(struct shm_conn *shm);
-/* True: CMA may pay for a request with these flags that is posted now. qp->lock held. */
-bool cma_suits(const struct soft_qp *qp, const struct dapl_conn *conn,
-		       unsigned send_flags);
-/* Executes the request in the memory of the peer. The request is the only one outstanding, and the
- * peer is idle or descheduled. False: it is to be sent: CMA does not suit it, is not permitted, or
- * failed. qp->lock held. */
+/* Executes the request at the cursor in the memory of the peer; it is the only one outstanding. False: it
+ * is to be sent: CMA is not permitted, or failed. qp->lock held. */
 bool cma_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe);
-
-/* Selects the protocol of a request of at least PROTO_MIN bytes that goes over a ring. */
-void proto_choose_for(const struct dapl_conn *conn, struct soft_swqe *wqe);
-/* Has the kernel copy a read. All requests before it have been executed. False: it did not, and the
- * read takes the ring. qp->lock held. */
+/* Has the kernel copy a large read. All requests before it have been executed. False: it did not, and
+ * the read takes the ring. qp->lock held. */
 bool cma_read(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe);
-/* Reads into `to`, local memory, if CMA is known to be the choice for this read. No request is
- * before it. False: it was not read, and nothing is known. qp->lock held. */
+/* Reads into `to`, local memory. No request is before it. False: it was not read, and nothing is
+ * known. qp->lock held. */
 bool cma_read_now(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *to,
 			  uint32_t length);
 /* Allows, or no longer allows, the peer to copy payloads that were sent by rendezvous. After

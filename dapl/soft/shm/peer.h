@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* peer.h - what one side of a connection sees of the other in shared memory: whether it sleeps or is
- * idle, the words of both sides, and how to notify it. */
+/* peer.h - what one side of a connection sees of the other in shared memory: whether it sleeps, the
+ * words of both sides, and how to notify it. */
 #ifndef SOFT_PEER_H
 #define SOFT_PEER_H
 #include "common/once.h"
@@ -16,15 +16,6 @@
 static inline bool shm_is_asleep(const struct shm_process *process)
 {
 	return __atomic_load_n(process->sleep_count, __ATOMIC_RELAXED) & 1;
-}
-
-/* qp->lock held. True: the peer's service thread drives progress, and waking it costs more than to
- * access the peer's memory. The sleep count alone does not tell: a peer that polls looks asleep as
- * long as nothing comes through its rings. When something comes, its service thread hands over to
- * the polling thread. */
-static inline bool shm_peer_is_idle(struct shm_conn *shm)
-{
-	return unlikely(shm_is_asleep(shm->peer)) && shm_peer_does_not_poll(shm);
 }
 
 /* Makes sure that the peer sees what was stored for it before: it polls, or it is woken. */

@@ -1,63 +1,195 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* proto.c - protocol selection by measurement (proto.h). At first both protocols are tried in turn,
- * and later the slower one now and then. The ring is tried several times in succession, as it
- * carries several requests at once, which CMA does not. The value kept is near the shortest times
- * of late: a thread that was preempted meanwhile, or polled late, says nothing about the protocol. */
+/* proto.c - protocol selection (proto.h), where it is not the common case: reads, peers that do not
+ * answer at once, and large requests. */
 #include "dapl/soft/shm/proto.h"
+#include "common/clock.h"
 #include "common/once.h"
+#include "dapl/soft/obj/cq.h"
+#include "dapl/soft/shm/process.h"
+#include "dapl/soft/shm/shared.h"
 #include "dapl/soft/tunables.h"
 
-static unsigned size_of(uint64_t length)
-{
-	unsigned size = 63 - __builtin_clzll(length / PROTO_MIN | 1);
+/* --- peers that do not answer at once --------------------------------------------------------- */
 
-	return size < PROTO_SIZES ? size : PROTO_SIZES - 1;
+bool proto_peer_polls(struct shm_conn *shm)
+{
+	struct proto_state *state = &shm->proto;
+	uint64_t now = clock_now_ns(), since = now - state->looked_ns;
+	uint32_t polls;
+
+	if (since >= PEER_LOOK_NS) {
+		polls = READ_ONCE(shm->peer->mr_dir->polls);
+		state->polls_often = (polls - state->polls) * (uint64_t)PEER_POLL_NS > since;
+		state->polls = polls;
+		state->looked_ns = now;
+	}
+	return state->polls_often;
 }
 
-/* True: this turn is for the slower protocol. */
-static bool is_try(uint32_t turn, uint32_t ring, uint32_t kernel)
+/* Order: all requests posted before are complete, so the target has executed them. An application
+ * that posts without having looked for the last completion, or that wants no completion, does not
+ * wait for this request: then a ring carries more. */
+static bool suits_cma(const struct soft_qp *qp, const struct dapl_conn *conn, unsigned flags)
 {
-	uint32_t best = ring < kernel ? ring : kernel, worst = ring < kernel ? kernel : ring;
-	uint32_t interval = worst / PROTO_SLOW > best ? PROTO_RETRY_SLOW : PROTO_RETRY;
+	const struct soft_cq *cq = (struct soft_cq *)qp->qp.send_cq;
 
-	return turn % interval < (kernel < ring ? PROTO_SERIES : 1);
+	return READ_ONCE(conn->shm->peer->reach) != SOFT_REACH_NO &&
+	       qp->sq_head == conn->tx.cursor.wqe && soft_is_signalled(qp, flags) &&
+	       READ_ONCE(cq->head) == READ_ONCE(cq->tail);
 }
 
-enum shm_proto proto_choose(struct shm_proto_table *table, uint64_t length, bool *try)
+/* A write is posted: false if it takes the ring, true if the answer is found when it is queued. */
+bool proto_may_suit_cma(const struct soft_qp *qp, struct dapl_conn *conn, unsigned flags)
 {
-	unsigned size = size_of(length);
-	uint32_t turn = READ_ONCE(table->size[size].turn);
-	uint32_t ring = READ_ONCE(table->size[size].ns[0]), kernel = READ_ONCE(table->size[size].ns[1]);
-
-	WRITE_ONCE(table->size[size].turn, turn + 1);
-	*try = true;
-	if (turn < PROTO_FIRST || !ring || !kernel)
-		return turn & PROTO_SERIES ? PROTO_COPY : PROTO_CMA;
-	*try = is_try(turn, ring, kernel);
-	return (kernel < ring) ^ *try ? PROTO_CMA : PROTO_COPY;
+	if (suits_cma(qp, conn, flags))
+		return true;
+	desched_skip(&conn->shm->proto.desched);
+	return false;
 }
 
-bool proto_is_cma(struct shm_proto_table *table, uint64_t length)
+/* True: the peer polls, but is descheduled, so that the request should not wait for it. Begins to
+ * time the request if that is due. Large requests are measured in another way (proto_table.h). */
+static bool peer_is_descheduled(const struct soft_qp *qp, struct dapl_conn *conn,
+				const struct proto_request *request)
 {
-	unsigned size = size_of(length);
-	uint32_t turn = READ_ONCE(table->size[size].turn);
-	uint32_t ring = READ_ONCE(table->size[size].ns[0]), kernel = READ_ONCE(table->size[size].ns[1]);
+	struct shm_desched *desched = &conn->shm->proto.desched;
 
-	if (turn < PROTO_FIRST || !kernel || kernel >= ring || turn % PROTO_SAMPLE == 0 ||
-	    is_try(turn, ring, kernel))
+	if (desched_passes(desched))
 		return false;
-	WRITE_ONCE(table->size[size].turn, turn + 1);
-	return true;
+	if (request->length >= PROTO_MIN || !suits_cma(qp, conn, request->flags)) {
+		desched_skip(desched);
+		return false;
+	}
+	if (desched_decide(desched))
+		return true;
+	desched_begin(desched, conn->tx.cursor.wqe, clock_now_ns());
+	return false;
 }
 
-void proto_learn(struct shm_proto_table *table, enum shm_proto proto, uint64_t length, uint64_t ns)
+static enum shm_proto select_short(const struct soft_qp *qp, struct dapl_conn *conn,
+				   const struct proto_request *request)
 {
-	uint32_t *kept = &table->size[size_of(length)].ns[proto == PROTO_CMA];
-	uint64_t known = READ_ONCE(*kept), seen = (ns * 65536 + length - 1) / length | 1;
+	if ((proto_peer_is_idle(conn->shm) || peer_is_descheduled(qp, conn, request)) &&
+	    request->wqe->state == SOFT_POSTED && request->length &&
+	    request->length <= CMA_SHORT_MAX &&
+	    (request->opcode != IBV_WR_RDMA_READ || conn->reads_out) &&
+	    suits_cma(qp, conn, request->flags))
+		return PROTO_CMA;
+	return proto_through_ring(request->length);
+}
 
-	if (seen > UINT32_MAX / 2)
-		seen = UINT32_MAX / 2;
-	if (known && seen > known)
-		seen = known + ((seen - known < known ? seen - known : known) + 7) / 8;
-	WRITE_ONCE(*kept, seen);
+void proto_completed(const struct soft_qp *qp, struct dapl_conn *conn)
+{
+	struct shm_desched *desched = &conn->shm->proto.desched;
+
+	if (desched_is_over(desched, qp->sq_head))
+		desched_end(desched, clock_now_ns());
+}
+
+/* --- large requests ---------------------------------------------------------------------------- */
+
+enum shm_proto proto_select_read(const struct soft_qp *qp, struct dapl_conn *conn,
+				 const struct proto_request *request)
+{
+	if (proto_may_map(qp, conn, request))
+		return PROTO_MAPPED;
+	if (!(request->refused & 1 << PROTO_CMA) && request->length >= PROTO_MIN &&
+	    proto_may_execute(qp, conn, request->length) &&
+	    (proto_peer_is_idle(conn->shm) || proto_is_cma(&conn->dev->reads, request->length)))
+		return PROTO_CMA;
+	return PROTO_UNDECIDED;
+}
+
+/* By CMA the initiator copies the payload of a read, the target that of a write or a send. */
+static enum shm_proto choose_large(struct dapl_conn *conn, const struct proto_request *request)
+{
+	struct shm_conn *shm = conn->shm;
+	bool read = request->opcode == IBV_WR_RDMA_READ;
+	enum shm_proto proto;
+
+	shm->proto.trying = false;
+	if (read ? request->length > PROTO_MAX || READ_ONCE(shm->peer->reach) == SOFT_REACH_NO
+		 : shm->fallback_request)
+		return PROTO_COPY;
+	if (read && proto_peer_is_idle(shm))
+		return PROTO_CMA;
+	proto = proto_choose(read ? &conn->dev->reads : &conn->dev->writes, request->length,
+			     &shm->proto.trying);
+	return proto == PROTO_CMA && !read ? PROTO_RNDV : proto;
+}
+
+/* A write that measures a protocol, and the writes after it, wait for writes of the other protocol, so
+ * that the measured time is that of one protocol. */
+static bool waits_for_other_protocol(const struct proto_state *state, const struct soft_swqe *wqe)
+{
+	return wqe->proto != state->last && (state->trying || state->probing);
+}
+
+/* A request of the other protocol that is under way at the same time invalidates the measured
+ * series. */
+static void note_write(struct proto_state *state, const struct soft_swqe *wqe, bool alone)
+{
+	if (!alone && wqe->proto != state->last)
+		proto_series_cancel(&state->writes);
+	state->last = wqe->proto;
+	state->probing = state->trying;
+}
+
+/* Selects as late as possible: when the requests before it are under way. A read by CMA is executed at
+ * once, so it waits until the requests before it are complete. */
+static enum shm_proto select_large(struct dapl_conn *conn, const struct proto_request *request)
+{
+	struct proto_state *state = &conn->shm->proto;
+	bool read = request->opcode == IBV_WR_RDMA_READ, alone = request->alone;
+	struct soft_swqe *wqe = request->wqe;
+
+	if (wqe->proto == PROTO_UNDECIDED)
+		wqe->proto = choose_large(conn, request);
+	if (!alone && (read ? wqe->proto == PROTO_CMA : waits_for_other_protocol(state, wqe)))
+		return PROTO_UNDECIDED;
+	if (wqe->proto == PROTO_CMA)
+		return PROTO_CMA;
+	if (!read)
+		note_write(state, wqe, alone);
+	if (!wqe->measured)		/* true if an earlier call joined, but found no room */
+		wqe->measured = proto_series_join(read ? &state->reads : &state->writes, alone,
+						  alone ? clock_now_ns() : 0);
+	return wqe->proto;
+}
+
+enum shm_proto proto_select_queued(const struct soft_qp *qp, struct dapl_conn *conn,
+				   const struct proto_request *request)
+{
+	return request->moment == PROTO_QUEUED ? select_short(qp, conn, request)
+					       : select_large(conn, request);
+}
+
+/* --- what became of the advice ---------------------------------------------------------------- */
+
+void proto_read_by_cma(struct dapl_conn *conn, struct soft_swqe *wqe, uint64_t ns)
+{
+	proto_learn(&conn->dev->reads, PROTO_CMA, wqe->length, ns ? ns : PROTO_FAILED_NS);
+	if (!ns)
+		wqe->proto = PROTO_COPY;
+}
+
+void proto_is_mixed(struct shm_conn *shm)
+{
+	proto_series_cancel(&shm->proto.writes);
+}
+
+/* Time that was spent on faulting memory in says nothing about the protocol. */
+void proto_measured(struct dapl_conn *conn, const struct soft_swqe *wqe)
+{
+	bool read = wqe->opcode == IBV_WR_RDMA_READ;
+	struct shm_conn *shm = conn->shm;
+	struct proto_series *series = read ? &shm->proto.reads : &shm->proto.writes;
+	bool *fresh = read ? &shm->rx.fresh : &shm->tx.fresh;
+
+	if (!proto_series_ends(series, wqe->length))
+		return;
+	if (series->begun_ns && !*fresh)
+		proto_learn(read ? &conn->dev->reads : &conn->dev->writes, wqe->proto, wqe->length,
+			    proto_series_share(series, wqe->length, clock_now_ns()));
+	*fresh = false;
 }

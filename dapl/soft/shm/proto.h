@@ -1,76 +1,151 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* proto.h - protocol selection for large requests. A payload can go through the ring, where one
- * side copies it in and the other out, or be copied once by the kernel (CMA). Which is faster
- * depends on the processor and on the length, by a factor of three either way (doc/performance.md),
- * so a device measures both. How each is done stands in shm_conn.c and cma.c. */
+/* proto.h - protocol selection: how the payload of a request goes to a peer on this host.
+ *
+ *   INLINE  in the slot of a ring          up to 96 bytes
+ *   COPY    through the ring's bulk area   everything, in pieces of up to 16 KiB
+ *   RNDV    the peer copies, by CMA        writes and sends of more than 16 KiB
+ *   CMA     this side copies, by CMA       reads from 8 KiB to 4 MiB; up to 16 KiB reads and writes, if
+ *                                          the peer is idle or descheduled
+ *   MAPPED  this side stores and loads     reads, writes and atomics of up to 4 MiB to regions that can
+ *                                          be mapped
+ *
+ * One function answers, proto_select(), and what it needs to know is kept in struct proto_state and in
+ * the device's tables. Its answer is advice. Whether a protocol is possible is found out by those that
+ * execute it (shm_conn.c, cma.c, rmem_map.c); they ask again without it. With PROTO_COPY for all
+ * requests everything works: DAPL_SOFT_DIRECT=0 makes it so, and test/unit/soft-copy-only shows it. */
 #ifndef SOFT_PROTO_H
 #define SOFT_PROTO_H
-#include <stdbool.h>
-#include <stdint.h>
-#include "dapl/soft/tunables.h"
+#include <infiniband/verbs.h>
+#include "common/trace.h"	/* likely, unlikely */
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/shm/peer.h"
+#include "dapl/soft/shm/proto_state.h"
+#include "dapl/soft/shm/shm_conn.h"
 
-enum { PROTO_SIZES = 10 };	/* size classes: powers of two from PROTO_MIN on */
-
-enum shm_proto { PROTO_UNDECIDED, PROTO_COPY, PROTO_CMA };
-
-/* What a device has learned. All fields are atomic; it does no harm when two threads count as one. */
-struct shm_proto_table {
-	struct {
-		uint32_t turn;
-		uint32_t ns[2];		/* ns for 64 KiB, by the ring and by CMA; 0: unknown */
-	} size[PROTO_SIZES];
+/* When a request needs a protocol. */
+enum proto_moment {
+	PROTO_POSTED,		/* it is being posted, and not queued yet */
+	PROTO_QUEUED,		/* it is short, and at the head of the send queue */
+	PROTO_STARTS,		/* it has a choice of two (proto_is_large), and is to be sent next */
 };
 
-/* Selects the protocol of a request of PROTO_MIN to PROTO_MAX bytes. *try: it is selected in order
- * to measure it. */
-enum shm_proto proto_choose(struct shm_proto_table *table, uint64_t length, bool *try);
-/* Not each request is measured. True: CMA is faster for this read, and nothing is to be learned
- * from it. False: call proto_choose(). */
-bool proto_is_cma(struct shm_proto_table *table, uint64_t length);
-/* Records that a request took `ns`: from the moment when no request was before it until it was
- * done. Or `ns` is its share of what a series took. */
-void proto_learn(struct shm_proto_table *table, enum shm_proto proto, uint64_t length, uint64_t ns);
-
-/* Requests that used one protocol in succession, the first with none before it. They are measured
- * together, since the ring carries several at once. */
-struct proto_series {
-	uint64_t begun_ns;		/* 0: the series is void */
-	uint64_t bytes;			/* of the requests that are done */
-	unsigned room, under_way;
+struct proto_request {
+	enum proto_moment moment;
+	unsigned opcode, flags;		/* IBV_WR_*, IBV_SEND_* */
+	uint32_t stag;
+	uint64_t length;
+	unsigned refused;		/* 1 << protocol: found to be impossible */
+	struct soft_swqe *wqe;		/* when it is in the queue */
+	bool alone;			/* PROTO_STARTS: all requests before it are complete */
 };
 
-/* A request begins; `alone`: none is before it. True: it belongs to the series. */
-static inline bool proto_series_join(struct proto_series *s, bool alone, uint64_t now_ns)
+static inline struct proto_request proto_request_of(enum proto_moment moment, struct soft_swqe *wqe)
 {
-	if (alone)
-		*s = (struct proto_series){ .begun_ns = now_ns, .room = PROTO_SERIES };
-	if (!s->room)
-		return false;
-	s->room--;
-	s->under_way++;
-	return true;
+	return (struct proto_request){
+		.moment = moment, .opcode = wqe->opcode, .flags = wqe->flags, .stag = wqe->rkey,
+		.length = wqe->length, .wqe = wqe,
+	};
 }
 
-/* The series is void, and takes no more requests. */
-static inline void proto_series_cancel(struct proto_series *s)
+/* Out of line: the answers that are not those of the common case. */
+enum shm_proto proto_select_queued(const struct soft_qp *qp, struct dapl_conn *conn,
+				   const struct proto_request *request);
+enum shm_proto proto_select_read(const struct soft_qp *qp, struct dapl_conn *conn,
+				 const struct proto_request *request);
+bool proto_may_suit_cma(const struct soft_qp *qp, struct dapl_conn *conn, unsigned flags);
+bool proto_peer_polls(struct shm_conn *shm);
+
+/* True: the request has a choice between the ring and a copy by the kernel. */
+static inline bool proto_is_large(const struct dapl_conn *conn, unsigned opcode, uint64_t length)
 {
-	s->begun_ns = s->room = 0;
+	return conn->shm && length >= (opcode == IBV_WR_RDMA_READ ? (uint64_t)PROTO_MIN
+								  : (uint64_t)RING_CHUNK + 1);
 }
 
-/* A request of the series is done. True: no other is under way, so the series is over. */
-static inline bool proto_series_ends(struct proto_series *s, uint64_t length)
+/* True: the peer's service thread drives progress, and waking it costs more than to access the peer's
+ * memory. The sleep count alone does not tell: a peer that polls looks asleep as long as nothing
+ * comes through its rings. When something comes, its service thread hands over to the polling
+ * thread. */
+static inline bool proto_peer_is_idle(struct shm_conn *shm)
 {
-	s->bytes += length;
-	if (--s->under_way)
-		return false;
-	s->room = 0;
-	return true;
+	return unlikely(shm_is_asleep(shm->peer)) && !proto_peer_polls(shm);
 }
 
-/* The share of a request of this length in the time that the series took. */
-static inline uint64_t proto_series_share(const struct proto_series *s, uint64_t length, uint64_t now_ns)
+/* True: the target has executed all requests before this one, and its size allows to copy with the
+ * lock held. */
+static inline bool proto_may_execute(const struct soft_qp *qp, const struct dapl_conn *conn,
+				     uint64_t length)
 {
-	return (double)(now_ns - s->begun_ns) * length / s->bytes;	/* the product may not fit 64 bits */
+	const struct soft_tx *tx = &conn->tx;
+
+	return qp->sq_head == qp->sq_tail && qp->state == IBV_QPS_RTS && tx->open &&
+	       !(tx->shut | tx->close_notice | tx->terminate) && length <= PROTO_MAX;
 }
+
+static inline bool proto_may_map(const struct soft_qp *qp, const struct dapl_conn *conn,
+				 const struct proto_request *request)
+{
+	return request->stag != conn->shm->proto.unmapped &&
+	       !(request->refused & 1 << PROTO_MAPPED) &&
+	       proto_may_execute(qp, conn, request->length);
+}
+
+static inline enum shm_proto proto_through_ring(uint64_t length)
+{
+	return length <= RING_INLINE ? PROTO_INLINE : PROTO_COPY;
+}
+
+static inline enum shm_proto proto_select_posted(const struct soft_qp *qp, struct dapl_conn *conn,
+						 const struct proto_request *request)
+{
+	struct shm_conn *shm = conn->shm;
+
+	switch (request->opcode) {
+	case IBV_WR_RDMA_WRITE:
+		if (proto_may_map(qp, conn, request))
+			return PROTO_MAPPED;
+		if (request->length <= RING_CHUNK &&
+		    !(desched_passes(&shm->proto.desched) && likely(!proto_peer_is_idle(shm))) &&
+		    proto_may_suit_cma(qp, conn, request->flags))
+			return PROTO_UNDECIDED;
+		break;
+	case IBV_WR_RDMA_READ:
+		return proto_select_read(qp, conn, request);
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return proto_may_map(qp, conn, request) ? PROTO_MAPPED : PROTO_UNDECIDED;
+	}
+	return proto_through_ring(request->length);
+}
+
+/* Selects the protocol of a request. UNDECIDED: it waits in the send queue, and the answer is sought
+ * again later. qp->lock held; conn->shm is set. */
+static inline enum shm_proto proto_select(const struct soft_qp *qp, struct dapl_conn *conn,
+					  const struct proto_request *request)
+{
+	if (unlikely(!conn->dev->want_direct))
+		return proto_through_ring(request->length);
+	return request->moment == PROTO_POSTED ? proto_select_posted(qp, conn, request)
+					       : proto_select_queued(qp, conn, request);
+}
+
+/* --- what became of the advice; qp->lock held --------------------------------------------------- */
+
+/* The region of the peer cannot be mapped. */
+static inline void proto_cannot_map(struct shm_conn *shm, uint32_t stag)
+{
+	shm->proto.unmapped = stag;
+}
+
+/* A large read by CMA took `ns`; 0: it failed, and the read goes through the ring. */
+void proto_read_by_cma(struct dapl_conn *conn, struct soft_swqe *wqe, uint64_t ns);
+/* Parts of a large write or send take another protocol than was selected: it measures nothing. */
+void proto_is_mixed(struct shm_conn *shm);
+/* A large request for which wqe->measured is set is done. */
+void proto_measured(struct dapl_conn *conn, const struct soft_swqe *wqe);
+/* Requests that were sent through a ring have become complete. */
+void proto_completed(const struct soft_qp *qp, struct dapl_conn *conn);
 
 #endif

@@ -19,6 +19,7 @@
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/process.h"
+#include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/revoke.h"
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/shm_conn.h"
@@ -195,7 +196,7 @@ static struct rmem_view *free_place(struct shm_conn *shm)
 	return NULL;
 }
 
-/* Maps a region. One that cannot be mapped is remembered in shm->unmapped, and not tried again
+/* Maps a region. One that cannot be mapped is remembered (proto.h), and not tried again
  * until another one failed. */
 static __attribute__((noinline)) struct rmem_view *make_view(struct dapl_conn *conn, uint32_t stag)
 {
@@ -219,7 +220,7 @@ static __attribute__((noinline)) struct rmem_view *make_view(struct dapl_conn *c
 		if (fill_view(view, shm->peer))
 			return view;
 	}
-	shm->unmapped = stag;
+	proto_cannot_map(shm, stag);
 	return NULL;
 }
 

@@ -20,7 +20,6 @@
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/rdmap/wire.h"
 #include "dapl/soft/shm/cma.h"
-#include "dapl/soft/shm/desched.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/revoke.h"
@@ -125,18 +124,6 @@ static __attribute__((noinline)) void put_large(struct ring_tx *tx, struct ring_
 	ring_put(tx, &message, &(struct iovec){ at, message.length }, 1);
 }
 
-/* True: this is one request, the target has executed all requests before it, and its size allows to
- * copy with the lock held. */
-static inline bool is_only_request(const struct soft_qp *qp, const struct dapl_conn *conn,
-			   const struct ibv_send_wr *wr)
-{
-	const struct soft_tx *tx = &conn->tx;
-
-	return qp->sq_head == qp->sq_tail && qp->state == IBV_QPS_RTS && tx->open &&
-	       !(tx->shut | tx->close_notice | tx->terminate) && wr->num_sge == 1 && !wr->next &&
-	       wr->sg_list->length <= PROTO_MAX;
-}
-
 static inline bool executed(struct soft_qp *qp, const struct ibv_send_wr *wr)
 {
 	if (soft_is_signalled(qp, wr->send_flags))
@@ -147,103 +134,85 @@ static inline bool executed(struct soft_qp *qp, const struct ibv_send_wr *wr)
 	return true;
 }
 
-/* Executes a write to a mapped region. False: it is something else, and nothing was done. */
-static inline bool write_mapped(struct soft_qp *qp, struct dapl_conn *conn,
-				   const struct ibv_send_wr *wr)
+/* Executes a write to a mapped region. */
+static inline bool write_directly(const struct soft_qp *qp, struct dapl_conn *conn,
+				  const struct ibv_send_wr *wr)
 {
 	char *at;
 
-	return wr->wr.rdma.rkey != conn->shm->unmapped && is_only_request(qp, conn, wr) &&
-	       fastpath_payload(qp, wr, &at) &&
+	return fastpath_payload(qp, wr, &at) &&
 	       rmem_map_write(conn, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, at,
-				 wr->sg_list->length) &&
-	       executed(qp, wr);
+			      wr->sg_list->length);
 }
 
-/* Reads from memory that is mapped, or that the kernel is to copy. */
-static bool read_directly(struct dapl_conn *conn, const struct ibv_send_wr *wr, char *to)
+/* Executes a read, or an atomic in mapped memory. */
+static __attribute__((noinline)) bool read_directly(const struct soft_qp *qp,
+						    struct dapl_conn *conn,
+						    const struct ibv_send_wr *wr,
+						    enum shm_proto proto)
 {
 	uint32_t rkey = wr->wr.rdma.rkey, length = wr->sg_list->length;
 	uint64_t from = wr->wr.rdma.remote_addr;
+	char *to;
 
-	return (rkey != conn->shm->unmapped && rmem_map_read(conn, rkey, from, to, length)) ||
-	       cma_read_now(conn, rkey, from, to, length);
+	if (!conn->reads_out || (wr->send_flags & IBV_SEND_INLINE) ||
+	    soft_mem_local(qp->dev, qp->qp.pd, wr->sg_list, IBV_ACCESS_LOCAL_WRITE, &to) !=
+		    SOFT_FINE)
+		return false;
+	if (wr->opcode != IBV_WR_RDMA_READ)
+		return length == 8 && rmem_map_atomic(conn, wr, to);
+	return proto == PROTO_MAPPED ? rmem_map_read(conn, rkey, from, to, length)
+				     : cma_read_now(conn, rkey, from, to, length);
 }
 
-static bool atomic_directly(struct dapl_conn *conn, const struct ibv_send_wr *wr, char *to)
+/* Executes a request without a message. False: it cannot be done this way, and nothing was done. */
+static inline bool execute_directly(struct soft_qp *qp, struct dapl_conn *conn,
+				    const struct ibv_send_wr *wr, enum shm_proto proto)
 {
-	return wr->wr.atomic.rkey != conn->shm->unmapped && wr->sg_list->length == 8 &&
-	       rmem_map_atomic(conn, wr, to);
-}
-
-/* Executes a read or an atomic. False: it cannot be done directly, and nothing was done. */
-static __attribute__((noinline)) bool read_or_atomic_directly(struct soft_qp *qp,
-							       struct dapl_conn *conn,
-							       const struct ibv_send_wr *wr)
-{
-	char *at;
-
-	return conn->reads_out && is_only_request(qp, conn, wr) && !(wr->send_flags & IBV_SEND_INLINE) &&
-	       soft_mem_local(qp->dev, qp->qp.pd, wr->sg_list, IBV_ACCESS_LOCAL_WRITE,
-			      &at) == SOFT_FINE &&
-	       (wr->opcode == IBV_WR_RDMA_READ ? read_directly(conn, wr, at)
-					       : atomic_directly(conn, wr, at)) &&
+	return (wr->opcode == IBV_WR_RDMA_WRITE ? write_directly(qp, conn, wr)
+						: read_directly(qp, conn, wr, proto)) &&
 	       executed(qp, wr);
 }
 
-/* Executes the requests that commonly need no message. */
-static inline bool access_directly(struct soft_qp *qp, struct dapl_conn *conn,
-				    const struct ibv_send_wr *wr)
+static inline uint32_t stag_of(const struct ibv_send_wr *wr)
 {
-	switch (wr->opcode) {
-	case IBV_WR_RDMA_WRITE:
-		return write_mapped(qp, conn, wr);
-	case IBV_WR_RDMA_READ:
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return read_or_atomic_directly(qp, conn, wr);
-	default:
-		return false;
-	}
-}
-
-/* True: shm_conn_post_cma() is to look at this write. */
-static inline bool may_suit_cma(const struct soft_qp *qp, struct dapl_conn *conn, unsigned send_flags)
-{
-	struct shm_conn *shm = conn->shm;
-
-	if (desched_passes(&shm->desched) && likely(!shm_peer_is_idle(shm)))
-		return false;
-	if (cma_suits(qp, conn, send_flags))
-		return true;
-	desched_skip(&shm->desched);
-	return false;
+	return wr->opcode == IBV_WR_RDMA_WRITE || wr->opcode == IBV_WR_RDMA_READ
+	       ? wr->wr.rdma.rkey : wr->wr.atomic.rkey;
 }
 
 bool shm_conn_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
 {
 	struct soft_tx_cursor *cur = &conn->tx.cursor;
 	struct shm_conn *shm = conn->shm;
+	struct proto_request request = {
+		.moment = PROTO_POSTED, .opcode = wr->opcode, .flags = wr->send_flags,
+	};
 	struct ring_message message;
+	enum shm_proto proto;
 	uint32_t charge;
 	char *at;
 
-	if (access_directly(qp, conn, wr))
-		return true;
-	if (cur->wqe != qp->sq_tail || qp->sq_tail - qp->sq_head == qp->sq_size ||
+	if (wr->num_sge != 1 || wr->next)
+		return false;
+	request.stag = stag_of(wr);
+	request.length = wr->sg_list->length;
+	while ((proto = proto_select(qp, conn, &request)) > PROTO_COPY) {
+		if (execute_directly(qp, conn, wr, proto))
+			return true;
+		request.refused |= 1 << proto;
+	}
+	if (proto == PROTO_UNDECIDED || cur->wqe != qp->sq_tail || qp->sq_tail - qp->sq_head == qp->sq_size ||
 	    qp->state != IBV_QPS_RTS || !fastpath_idle(conn) || !fastpath_message(wr, &message))
 		return false;
 	if (message.length > RING_CHUNK)
 		return false;
-	if (message.op == WIRE_WRITE && may_suit_cma(qp, conn, wr->send_flags))
-		return false;		/* left to shm_conn_post_cma() */
 	charge = wr->opcode == IBV_WR_SEND ? SOFT_CHARGE + message.length : 0;
 	if (cur->charged - conn->peer_consumed + charge > SOFT_WINDOW ||
 	    !fastpath_payload(qp, wr, &at) || !ring_room(&shm->tx, message.length))
 		return false;
 	message.delivered = cur->acked_seq = conn->delivered;
 	message.consumed = cur->acked_consumed = conn->consumed;
-	if (likely(message.length <= RING_INLINE))
+	if (likely(proto == PROTO_INLINE))
 		ring_put_small(&shm->tx, &message, at);
 	else
 		put_large(&shm->tx, message, at);
@@ -255,42 +224,17 @@ bool shm_conn_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_
 	return true;
 }
 
-/* True: the peer polls, but is descheduled, so that the request should not wait for it. Begins to
- * time the request if that is due. Large requests are measured in another way (proto.h). */
-static bool peer_is_descheduled(const struct soft_qp *qp, struct dapl_conn *conn,
-				const struct soft_swqe *wqe)
-{
-	struct shm_desched *desched = &conn->shm->desched;
-
-	if (desched_passes(desched))
-		return false;
-	if (wqe->length >= PROTO_MIN || !cma_suits(qp, conn, wqe->flags)) {
-		desched_skip(desched);
-		return false;
-	}
-	if (desched_decide(desched))
-		return true;
-	desched_begin(desched, conn->tx.cursor.wqe, clock_now_ns());
-	return false;
-}
-
 bool shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn)
 {
 	struct soft_swqe *wqe = soft_swqe(qp, conn->tx.cursor.wqe);
+	struct proto_request request;
 
-	return conn->shm && conn->tx.cursor.wqe + 1 == qp->sq_tail && qp->state == IBV_QPS_RTS &&
-	       (wqe->opcode == IBV_WR_RDMA_WRITE || wqe->opcode == IBV_WR_RDMA_READ) &&
-	       fastpath_idle(conn) && (shm_peer_is_idle(conn->shm) || peer_is_descheduled(qp, conn, wqe)) &&
-	       cma_execute(qp, conn, wqe);
-}
-
-/* Requests are done: ends the measurement if the timed one is among them. */
-void shm_conn_done(const struct soft_qp *qp, struct dapl_conn *conn)
-{
-	struct shm_desched *desched = &conn->shm->desched;
-
-	if (desched_is_over(desched, qp->sq_head))
-		desched_end(desched, clock_now_ns());
+	if (!conn->shm || conn->tx.cursor.wqe + 1 != qp->sq_tail || qp->state != IBV_QPS_RTS ||
+	    (wqe->opcode != IBV_WR_RDMA_WRITE && wqe->opcode != IBV_WR_RDMA_READ) ||
+	    !fastpath_idle(conn))
+		return false;
+	request = proto_request_of(PROTO_QUEUED, wqe);
+	return proto_select(qp, conn, &request) == PROTO_CMA && cma_execute(qp, conn, wqe);
 }
 
 void shm_conn_send_ack(struct dapl_conn *conn)
@@ -315,7 +259,7 @@ static int acknowledged(struct soft_qp *qp, struct dapl_conn *conn, uint32_t del
 		return FINE;
 	rc = soft_requester_acked(qp, conn, conn->peer_delivered + (messages > 0 ? messages : 0),
 				  conn->peer_consumed + (bytes > 0 ? bytes : 0));
-	shm_conn_done(qp, conn);
+	proto_completed(qp, conn);
 	return rc;
 }
 
@@ -489,7 +433,7 @@ static void give_fallback(struct dapl_conn *conn)
 	if (!shm->fallback_request)
 		soft_trace(TRC_LVL_DETAIL, "conn", conn, "the peer cannot copy from this process");
 	shm->fallback_request = true;
-	proto_series_cancel(&shm->writes);
+	proto_is_mixed(shm);
 	WRITE_ONCE(shm->rx.ack->fallback_done, ++shm->fallback_done);
 	shm_conn_send_ack(conn);
 }

@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
-#include "dapl/soft/shm/desched.h"
-#include "dapl/soft/shm/proto.h"
+#include "dapl/soft/shm/proto_state.h"
 #include "dapl/soft/shm/ring.h"
 
 struct dapl_conn;
@@ -39,17 +38,10 @@ struct shm_conn {
 	bool pending_asked;			/* the peer was asked to mark this ring. Progress
 						 * lock */
 	uint32_t hits;			/* messages found since the ring came to the front */
-	struct proto_series reads, writes;	/* large requests that are measured */
-	enum shm_proto proto;		/* of the last large write */
-	bool probing;			/* the last large write was to measure its protocol */
-	uint64_t looked_ns;		/* when the poll count of the peer was last read */
-	uint32_t polls;			/* the poll count read then */
-	bool polls_often;		/* the peer polled often before that */
-	struct shm_desched desched;
+	struct proto_state proto;	/* of protocol selection */
 	uint32_t direct;		/* accesses made by CMA */
 	uint32_t mapped;		/* accesses made to mapped regions */
 	struct rmem_view *views;	/* mapped regions of the peer; NULL: none */
-	uint32_t unmapped;		/* the last STag that could not be mapped */
 	/* Payloads sent by rendezvous, which the peer copies, by slot. */
 	struct rndv_slot {
 		uint32_t slot, wqe, length;
@@ -96,8 +88,6 @@ bool shm_conn_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_
 /* Executes the request just posted by CMA, if it is a write or a read, no request is before it, and
  * the peer is idle or descheduled. False: it is to be sent, and nothing was done. */
 bool shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn);
-/* Requests that were sent through a ring have become complete. qp->lock held. */
-void shm_conn_done(const struct soft_qp *qp, struct dapl_conn *conn);
 
 /* True: the ring holds a message that can be executed, or an acknowledgement. Progress lock held. */
 static inline bool shm_conn_ready(const struct shm_conn *shm)

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* proto_table.h - what a device has measured about large requests. A payload can go through the ring,
+ * where one side copies it in and the other out, or be copied once by the kernel (CMA). Which is
+ * faster depends on the processor and on the length, by a factor of three either way
+ * (doc/performance.md), so a device measures both. proto.c asks. */
+#ifndef SOFT_PROTO_TABLE_H
+#define SOFT_PROTO_TABLE_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "dapl/soft/tunables.h"
+
+enum { PROTO_SIZES = 10 };	/* size classes: powers of two from PROTO_MIN on */
+
+/* How the payload of a request goes to a peer on this host (proto.h). */
+enum shm_proto {
+	PROTO_UNDECIDED,
+	PROTO_INLINE, PROTO_COPY,	/* through the ring */
+	PROTO_RNDV, PROTO_CMA, PROTO_MAPPED,
+};
+
+/* What a device has learned. All fields are atomic; it does no harm when two threads count as one. */
+struct shm_proto_table {
+	struct {
+		uint32_t turn;
+		uint32_t ns[2];		/* ns for 64 KiB, by the ring and by CMA; 0: unknown */
+	} size[PROTO_SIZES];
+};
+
+/* Selects PROTO_COPY or PROTO_CMA for a request of PROTO_MIN to PROTO_MAX bytes. *try: it is selected
+ * in order to measure it. */
+enum shm_proto proto_choose(struct shm_proto_table *table, uint64_t length, bool *try);
+/* Not each request is measured. True: CMA is faster for this read, and nothing is to be learned
+ * from it. False: call proto_choose(). */
+bool proto_is_cma(struct shm_proto_table *table, uint64_t length);
+/* Records that a request took `ns`: from the moment when no request was before it until it was
+ * done. Or `ns` is its share of what a series took. RNDV counts as CMA. */
+void proto_learn(struct shm_proto_table *table, enum shm_proto proto, uint64_t length, uint64_t ns);
+
+/* Requests that used one protocol in succession, the first with none before it. They are measured
+ * together, since the ring carries several at once. */
+struct proto_series {
+	uint64_t begun_ns;		/* 0: the series is void */
+	uint64_t bytes;			/* of the requests that are done */
+	unsigned room, under_way;
+};
+
+/* A request begins; `alone`: none is before it. True: it belongs to the series. */
+static inline bool proto_series_join(struct proto_series *s, bool alone, uint64_t now_ns)
+{
+	if (alone)
+		*s = (struct proto_series){ .begun_ns = now_ns, .room = PROTO_SERIES };
+	if (!s->room)
+		return false;
+	s->room--;
+	s->under_way++;
+	return true;
+}
+
+/* The series is void, and takes no more requests. */
+static inline void proto_series_cancel(struct proto_series *s)
+{
+	s->begun_ns = s->room = 0;
+}
+
+/* A request of the series is done. True: no other is under way, so the series is over. */
+static inline bool proto_series_ends(struct proto_series *s, uint64_t length)
+{
+	s->bytes += length;
+	if (--s->under_way)
+		return false;
+	s->room = 0;
+	return true;
+}
+
+/* The share of a request of this length in the time that the series took. */
+static inline uint64_t proto_series_share(const struct proto_series *s, uint64_t length, uint64_t now_ns)
+{
+	return (double)(now_ns - s->begun_ns) * length / s->bytes;	/* the product may not fit 64 bits */
+}
+
+#endif
