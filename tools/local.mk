@@ -2,9 +2,12 @@
 # Consumers: the public headers and libdat2; of this tree only the table of environment variables.
 bin_PROGRAMS += datperf
 datperf_SOURCES = \
-	tools/datperf.c \
-	tools/measure.c tools/measure.h \
-	tools/link.c tools/link.h \
+	tools/datperf/main.c \
+	tools/datperf/baseline.c tools/datperf/baseline.h \
+	tools/datperf/link.c tools/datperf/link.h \
+	tools/datperf/measure.c tools/datperf/measure.h \
+	tools/datperf/report.c tools/datperf/report.h \
+	tools/datperf/stats.c tools/datperf/stats.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
 datperf_LDADD = libdat2.la
@@ -31,4 +34,11 @@ datinfo_LDADD = libdat2.la $(JANSSON_LIBS)
 dist_man_MANS += doc/man/datinfo.1
 else
 EXTRA_DIST += doc/man/datinfo.1
+endif
+if CMOCKA
+check_PROGRAMS += test/unit/test_datperf_stats
+TESTS += test/unit/test_datperf_stats
+test_unit_test_datperf_stats_SOURCES = test/unit/test_datperf_stats.c tools/datperf/stats.c
+test_unit_test_datperf_stats_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_test_datperf_stats_LDADD = $(CMOCKA_LIBS)
 endif

@@ -50,8 +50,10 @@ static int find_functions(DAT_IA_HANDLE ia, struct functions *f)
 	}
 	version = attribute(&attr, DAT_ATTR_VENDOR_EXTENSION);
 	if (!version) {
-		fprintf(stderr, "trace-levels: this IA has no attribute %s: its trace levels "
-			"cannot be changed\n", DAT_ATTR_VENDOR_EXTENSION);
+		fprintf(stderr,
+			"trace-levels: this IA has no attribute %s: its trace levels "
+			"cannot be changed\n",
+			DAT_ATTR_VENDOR_EXTENSION);
 		return -1;
 	}
 	f->query = (DAT_TRCLVL_QUERY_FUNC)(uintptr_t)attribute(&attr, DAT_ATTR_DEBUG_QUERY);
@@ -71,7 +73,7 @@ static int show(const struct functions *f, DAT_TRC_COMPONENT component, const ch
 	DAT_UINT32 level;
 	DAT_RETURN ret = f->query(component, &level);
 
-	if (ret != DAT_SUCCESS) {	/* an older registry has no levels */
+	if (ret != DAT_SUCCESS) { /* an older registry has no levels */
 		complain(name, ret);
 		return -1;
 	}
@@ -115,8 +117,7 @@ static int set(const struct functions *f, DAT_TRC_COMPONENT component, const cha
 
 static int set_both(const struct functions *f, const DAT_UINT32 level[2])
 {
-	if (set(f, DAT_TRC_DAT, "registry", level[0]) ||
-	    set(f, DAT_TRC_DAPL, "provider", level[1]))
+	if (set(f, DAT_TRC_DAT, "registry", level[0]) || set(f, DAT_TRC_DAPL, "provider", level[1]))
 		return -1;
 	puts("set; now:");
 	return show_both(f);

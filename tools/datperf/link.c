@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* link.c - see link.h. What is measured, and how, is measure.c's job. */
 #include "link.h"
-#include "cli.h"
-#include "names.h"
+#include "../cli.h"
+#include "../names.h"
+#include <dat/dat_ib_extensions.h>
 #include <endian.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -20,7 +21,7 @@ struct hello {
 	uint32_t context;
 	uint64_t target;
 };
-enum { MAGIC = 0x64706631, MEMORY = 3 * LINK_BLOCK };
+enum { MAGIC = 0x64706632, MEMORY = 3 * LINK_BLOCK };
 
 void good(DAT_RETURN rc, const char *call)
 {
@@ -59,9 +60,11 @@ static DAT_RETURN register_memory(struct link *l, DAT_MEM_TYPE type, DAT_REGION_
 	DAT_VLEN length;
 	DAT_VADDR start;
 
-	return dat_lmr_create(l->ia, type, region, MEMORY, l->pz, DAT_MEM_PRIV_ALL_FLAG,
-			      DAT_VA_TYPE_VA, &l->lmr, &l->lmr_context, &l->rmr_context, &length,
-			      &start);
+	return dat_lmr_create(
+		l->ia, type, region, MEMORY, l->pz,
+		(DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG |
+				     (l->atomics ? DAT_IB_MEM_PRIV_REMOTE_ATOMIC : 0)),
+		DAT_VA_TYPE_VA, &l->lmr, &l->lmr_context, &l->rmr_context, &length, &start);
 }
 
 /* Under a name that no other process has. */
@@ -102,6 +105,32 @@ static DAT_EVD_HANDLE create_evd(struct link *l, DAT_COUNT length, DAT_EVD_FLAGS
 	return evd;
 }
 
+/* What the IA has beyond DAT itself. */
+static void find_features(struct link *l)
+{
+	DAT_IA_ATTR ia;
+	DAT_PROVIDER_ATTR provider;
+
+	good(dat_ia_query(l->ia, NULL, DAT_IA_FIELD_ALL, &ia, DAT_PROVIDER_FIELD_ALL, &provider),
+	     "dat_ia_query");
+	l->reads = ia.max_rdma_read_per_ep_out < LINK_READS ? ia.max_rdma_read_per_ep_out
+							    : LINK_READS;
+	if (ia.max_rdma_read_per_ep_in < l->reads)
+		l->reads = ia.max_rdma_read_per_ep_in;
+	for (int i = 0; i < provider.num_provider_specific_attr; i++) {
+		const char *name = provider.provider_specific_attr[i].name;
+
+		l->atomics |= !strcmp(name, DAT_IB_ATTR_FETCH_AND_ADD);
+		l->immediate |= !strcmp(name, DAT_IB_ATTR_IMMED_DATA);
+	}
+}
+
+static DAT_EVD_FLAGS dto_flags(const struct link *l)
+{
+	return (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG |
+			       (l->atomics || l->immediate ? DAT_IB_EVD_EXTENSION_FLAG : 0));
+}
+
 void link_open(struct link *l, const char *ia, bool private)
 {
 	DAT_RETURN rc;
@@ -113,11 +142,16 @@ void link_open(struct link *l, const char *ia, bool private)
 		snprintf(call, sizeof call, "dat_ia_open of %s", ia);
 		good(rc, call);
 	}
+	find_features(l);
 	good(dat_pz_create(l->ia, &l->pz), "dat_pz_create");
+	good(dat_cno_create(l->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &l->cno), "dat_cno_create");
 	l->cr = create_evd(l, 8, DAT_EVD_CR_FLAG);
 	l->conn = create_evd(l, 8, DAT_EVD_CONNECTION_FLAG);
-	l->request = create_evd(l, 2 * LINK_DEPTH, DAT_EVD_DTO_FLAG);
-	l->recv = create_evd(l, 2 * LINK_DEPTH, DAT_EVD_DTO_FLAG);
+	l->probe_conn = create_evd(l, 8, DAT_EVD_CONNECTION_FLAG);
+	l->request = create_evd(l, 2 * LINK_DEPTH, dto_flags(l));
+	l->recv = create_evd(l, 2 * LINK_DEPTH, dto_flags(l));
+	good(dat_evd_modify_cno(l->request, l->cno), "dat_evd_modify_cno");
+	good(dat_evd_modify_cno(l->recv, l->cno), "dat_evd_modify_cno");
 	create_memory(l, private);
 }
 
@@ -129,8 +163,9 @@ void link_address(struct link *l, struct sockaddr_storage *address)
 	good(dat_ia_query(l->ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL), "dat_ia_query");
 	own = (const struct sockaddr *)attr.ia_address_ptr;
 	memset(address, 0, sizeof *address);
-	memcpy(address, own, own->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-							: sizeof(struct sockaddr_in));
+	memcpy(address, own,
+	       own->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					  : sizeof(struct sockaddr_in));
 }
 
 void link_close(struct link *l)
@@ -141,6 +176,8 @@ void link_close(struct link *l)
 	good(dat_evd_free(l->recv), "dat_evd_free");
 	good(dat_evd_free(l->request), "dat_evd_free");
 	good(dat_evd_free(l->conn), "dat_evd_free");
+	good(dat_evd_free(l->probe_conn), "dat_evd_free");
+	good(dat_cno_free(l->cno), "dat_cno_free");
 	good(dat_evd_free(l->cr), "dat_evd_free");
 	good(dat_pz_free(l->pz), "dat_pz_free");
 	good(dat_ia_close(l->ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close");
@@ -167,11 +204,13 @@ static const DAT_DTO_COMPLETION_EVENT_DATA *completed(const DAT_EVENT *e, const 
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &e->event_data.dto_completion_event_data;
 
-	if (e->event_number != DAT_DTO_COMPLETION_EVENT)
+	if (e->event_number != DAT_DTO_COMPLETION_EVENT && (int)e->event_number != DAT_IB_DTO_EVENT)
 		fail("%s: %s instead of a completion", what, event_name(e->event_number));
 	if (dto->status != DAT_DTO_SUCCESS)
 		fail("%s failed: %s%s", what, dto_status_name(dto->status),
-		     dto->status == DAT_DTO_ERR_FLUSHED ? " (the connection broke: has the peer ended?)" : "");
+		     dto->status == DAT_DTO_ERR_FLUSHED
+			     ? " (the connection broke: has the peer ended?)"
+			     : "");
 	return dto;
 }
 
@@ -182,7 +221,8 @@ static unsigned long patience(void)
 	cpu_set_t ours;
 
 	if (!polls)
-		polls = !sched_getaffinity(0, sizeof ours, &ours) && CPU_COUNT(&ours) == 1 ? 16 : 4096;
+		polls = !sched_getaffinity(0, sizeof ours, &ours) && CPU_COUNT(&ours) == 1 ? 16
+											   : 4096;
 	return polls;
 }
 
@@ -211,13 +251,54 @@ static void poll_event(DAT_EVD_HANDLE evd, DAT_EVENT *event, const char *what)
 	}
 }
 
-static void reap_request(struct link *l)
+static void timed_out(DAT_RETURN rc, const char *call, const char *what)
+{
+	if (DAT_GET_TYPE(rc) == DAT_TIMEOUT_EXPIRED || DAT_GET_TYPE(rc) == DAT_QUEUE_EMPTY)
+		fail("%s: nothing came within %d s", what, LINK_TIMEOUT);
+	good(rc, call);
+}
+
+/* The CNO serves both EVDs: what the other one has is taken by its own turn. */
+static void wait_cno(struct link *l, DAT_EVD_HANDLE evd, DAT_EVENT *event, const char *what)
+{
+	DAT_EVD_HANDLE triggered;
+	DAT_RETURN rc;
+
+	while ((rc = dat_evd_dequeue(evd, event)) != DAT_SUCCESS) {
+		if (DAT_GET_TYPE(rc) != DAT_QUEUE_EMPTY)
+			good(rc, "dat_evd_dequeue");
+		timed_out(dat_cno_wait(l->cno, LINK_TIMEOUT * 1000000, &triggered), "dat_cno_wait",
+			  what);
+	}
+}
+
+static void next_event(struct link *l, DAT_EVD_HANDLE evd, enum wake wake, DAT_EVENT *event,
+		       const char *what)
+{
+	DAT_COUNT more;
+
+	switch (wake) {
+	case WAKE_POLL: poll_event(evd, event, what); break;
+	case WAKE_CNO: wait_cno(l, evd, event, what); break;
+	case WAKE_WAIT:
+		timed_out(dat_evd_wait(evd, LINK_TIMEOUT * 1000000, 1, event, &more),
+			  "dat_evd_wait", what);
+		break;
+	}
+}
+
+static void reap_request_by(struct link *l, enum wake wake)
 {
 	DAT_EVENT event;
 
-	poll_event(l->request, &event, "request");
+	next_event(l, l->request, wake, &event, "request");
 	completed(&event, "request");
 	l->unfinished--;
+}
+
+static void reap_request(struct link *l)
+{
+	reap_request_by(l, WAKE_POLL);
 }
 
 static void make_room(struct link *l)
@@ -227,10 +308,15 @@ static void make_room(struct link *l)
 	l->unfinished++;
 }
 
-void link_finish(struct link *l)
+void link_finish_by(struct link *l, enum wake wake)
 {
 	while (l->unfinished)
-		reap_request(l);
+		reap_request_by(l, wake);
+}
+
+void link_finish(struct link *l)
+{
+	link_finish_by(l, WAKE_POLL);
 }
 
 static const DAT_DTO_COOKIE no_cookie;
@@ -264,6 +350,28 @@ void link_read(struct link *l, size_t size)
 	     "dat_ep_post_rdma_read");
 }
 
+void link_fetch_add(struct link *l)
+{
+	DAT_LMR_TRIPLET to = local(l, l->out, sizeof(uint64_t));
+	DAT_RMR_TRIPLET word = remote(l, sizeof(uint64_t));
+
+	make_room(l);
+	good(dat_ib_post_fetch_and_add(l->ep, 1, &to, no_cookie, &word,
+				       DAT_COMPLETION_DEFAULT_FLAG),
+	     "dat_ib_post_fetch_and_add");
+}
+
+void link_write_immediate(struct link *l, size_t size, uint32_t data)
+{
+	DAT_LMR_TRIPLET from = local(l, l->out, size);
+	DAT_RMR_TRIPLET to = remote(l, size);
+
+	make_room(l);
+	good(dat_ib_post_rdma_write_immed(l->ep, 1, &from, no_cookie, &to, data,
+					  DAT_COMPLETION_DEFAULT_FLAG),
+	     "dat_ib_post_rdma_write_immed");
+}
+
 static void post_receive(struct link *l)
 {
 	DAT_LMR_TRIPLET to = local(l, l->in, LINK_BLOCK);
@@ -272,13 +380,18 @@ static void post_receive(struct link *l)
 	     "dat_ep_post_recv");
 }
 
-size_t link_receive(struct link *l)
+size_t link_receive_by(struct link *l, enum wake wake)
 {
 	DAT_EVENT event;
 
-	poll_event(l->recv, &event, "receive");
+	next_event(l, l->recv, wake, &event, "receive");
 	post_receive(l);
 	return completed(&event, "receive")->transfered_length;
+}
+
+size_t link_receive(struct link *l)
+{
+	return link_receive_by(l, WAKE_POLL);
 }
 
 bool link_wait(struct link *l, size_t *size)
@@ -294,12 +407,12 @@ bool link_wait(struct link *l, size_t *size)
 	return true;
 }
 
-void link_spin(const volatile uint64_t *word, uint64_t value)
+void link_spin_byte(const volatile uint8_t *byte, uint8_t value)
 {
 	unsigned long polls = 0;
 	double since = 0;
 
-	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
+	while (__atomic_load_n(byte, __ATOMIC_ACQUIRE) != value)
 		idle(&polls, &since, "RDMA write of the peer");
 }
 
@@ -318,8 +431,8 @@ static void create_endpoint(struct link *l)
 		.max_request_dtos = LINK_DEPTH,
 		.max_recv_iov = 1,
 		.max_request_iov = 1,
-		.max_rdma_read_in = 1,
-		.max_rdma_read_out = 1,
+		.max_rdma_read_in = l->reads,
+		.max_rdma_read_out = l->reads,
 		.max_rdma_read_iov = 1,
 		.max_rdma_write_iov = 1,
 	};
@@ -352,11 +465,11 @@ static const char *take_hello(struct link *l, const void *data, DAT_COUNT size)
 	return NULL;
 }
 
-static DAT_EVENT wait_connection(struct link *l, DAT_EVENT_NUMBER expected, const char *what)
+static DAT_EVENT wait_on(DAT_EVD_HANDLE conn, DAT_EVENT_NUMBER expected, const char *what)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
-	DAT_RETURN rc = dat_evd_wait(l->conn, LINK_TIMEOUT * 1000000, 1, &event, &more);
+	DAT_RETURN rc = dat_evd_wait(conn, LINK_TIMEOUT * 1000000, 1, &event, &more);
 
 	if (DAT_GET_TYPE(rc) == DAT_TIMEOUT_EXPIRED)
 		fail("%s: no answer within %d s", what, LINK_TIMEOUT);
@@ -368,6 +481,11 @@ static DAT_EVENT wait_connection(struct link *l, DAT_EVENT_NUMBER expected, cons
 		     *hint ? ")" : "");
 	}
 	return event;
+}
+
+static DAT_EVENT wait_connection(struct link *l, DAT_EVENT_NUMBER expected, const char *what)
+{
+	return wait_on(l->conn, expected, what);
 }
 
 void link_listen(struct link *l, DAT_CONN_QUAL port)
@@ -410,8 +528,8 @@ void link_connect(struct link *l, const struct sockaddr *to, DAT_CONN_QUAL port)
 	create_endpoint(l);
 	snprintf(what, sizeof what, "connect to %s port %llu", address_text(to, address),
 		 (unsigned long long)port);
-	good(dat_ep_connect(l->ep, (DAT_IA_ADDRESS_PTR)to, port, LINK_TIMEOUT * 1000000, sizeof ours,
-			    &ours, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+	good(dat_ep_connect(l->ep, (DAT_IA_ADDRESS_PTR)to, port, LINK_TIMEOUT * 1000000,
+			    sizeof ours, &ours, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
 	     "dat_ep_connect");
 	event = wait_connection(l, DAT_CONNECTION_EVENT_ESTABLISHED, what);
 	fault = take_hello(l, event.event_data.connect_event_data.private_data,
@@ -450,4 +568,48 @@ void link_drop(struct link *l)
 		return;
 	free_endpoint(l);
 	drain(l->conn);
+}
+
+/* --- probes ------------------------------------------------------------------ */
+
+static DAT_EP_HANDLE create_probe(struct link *l)
+{
+	DAT_EP_HANDLE ep;
+
+	good(dat_ep_create(l->ia, l->pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL, l->probe_conn, NULL,
+			   &ep),
+	     "dat_ep_create");
+	return ep;
+}
+
+double link_probe(struct link *l, const struct sockaddr *to, DAT_CONN_QUAL port)
+{
+	struct hello ours = our_hello(l);
+	DAT_EP_HANDLE ep = create_probe(l);
+	double start = now(), took;
+
+	good(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)to, port, LINK_TIMEOUT * 1000000, sizeof ours,
+			    &ours, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+	     "dat_ep_connect");
+	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_ESTABLISHED, "connect");
+	took = now() - start;
+	good(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG), "dat_ep_disconnect");
+	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_DISCONNECTED, "disconnect");
+	good(dat_ep_free(ep), "dat_ep_free");
+	return took;
+}
+
+void link_accept_probe(struct link *l)
+{
+	DAT_EP_HANDLE ep = create_probe(l);
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	timed_out(dat_evd_wait(l->cr, LINK_TIMEOUT * 1000000, 1, &event, &more), "dat_evd_wait",
+		  "connection request");
+	good(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL),
+	     "dat_cr_accept");
+	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_ESTABLISHED, "accept");
+	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_DISCONNECTED, "disconnect");
+	good(dat_ep_free(ep), "dat_ep_free");
 }

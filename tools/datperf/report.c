@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* report.c - tables, CSV and JSON of what was measured (report.h). */
+#include "report.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { BAR = 50 }; /* columns of the longest bar of a histogram */
+
+static struct {
+	enum format format;
+	bool compares;
+	int rows;
+	int table; /* the test whose table is open; -1: none */
+} report = { .table = -1 };
+
+const char *size_text(size_t size)
+{
+	static char text[32];
+
+	if (size >= 1 << 20 && size % (1 << 20) == 0)
+		snprintf(text, sizeof text, "%zu MiB", size >> 20);
+	else if (size >= 1 << 10 && size % (1 << 10) == 0)
+		snprintf(text, sizeof text, "%zu KiB", size >> 10);
+	else
+		snprintf(text, sizeof text, "%zu", size);
+	return text;
+}
+
+static void print_quoted(const char *text)
+{
+	putchar('"');
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			putchar('\\');
+		if ((unsigned char)*text < ' ')
+			printf("\\u%04x", (unsigned char)*text);
+		else
+			putchar(*text);
+	}
+	putchar('"');
+}
+
+void report_begin(enum format format, const char *ia, const char *peer, bool compares)
+{
+	report.format = format;
+	report.compares = compares;
+	report.rows = 0;
+	report.table = -1;
+	if (format == FORMAT_JSON) {
+		printf("{ \"ia\": ");
+		print_quoted(ia);
+		printf(", \"peer\": ");
+		print_quoted(peer);
+		printf(", \"data_checked\": true,\n  \"results\": [");
+	} else if (format == FORMAT_CSV) {
+		printf("test,bytes,rounds,min_us,median_us,mean_us,p99_us,p999_us,max_us,"
+		       "bytes_per_second,messages_per_second%s\n",
+		       compares ? ",tcp_us,tcp_bytes_per_second,memcpy_bytes_per_second" : "");
+	} else {
+		printf("datperf: %s, connected to %s\n", ia, peer);
+	}
+	fflush(stdout);
+}
+
+static const char *wake_text(enum wake wake)
+{
+	return wake == WAKE_POLL ? "polling" : wake == WAKE_WAIT ? "waiting" : "waiting for a CNO";
+}
+
+static void open_table(const struct setting *s)
+{
+	const struct test_info *test = &tests[s->test];
+
+	report.table = s->test;
+	printf("\n%s: %s", test->name, test->title);
+	if (test->kind == KIND_BANDWIDTH) {
+		printf(", up to %d at a time\n     bytes   messages       MB/s  messages/s%s\n",
+		       LINK_DEPTH, report.compares ? "   TCP MB/s  memcpy MB/s" : "");
+		return;
+	}
+	printf(", %s, us\n     bytes     rounds     min  median    mean    99 %%  99.9 %%       "
+	       "max%s\n",
+	       test->kind == KIND_CONNECT ? "until established" : wake_text(s->wake),
+	       test->kind == KIND_CONNECT ? "  connections/s"
+	       : report.compares          ? "     TCP"
+					  : "");
+}
+
+static void print_row(const struct setting *s, const struct result *r, const struct comparison *c)
+{
+	const struct stats *t = &r->latency;
+
+	if (report.table != (int)s->test)
+		open_table(s);
+	if (tests[s->test].kind == KIND_BANDWIDTH) {
+		printf("%10s %10u %10.1f %11.0f", size_text(s->size), t->count, r->bytes / 1e6,
+		       r->messages);
+		if (report.compares)
+			printf(" %10.1f %12.1f", c->tcp_bytes / 1e6, c->memcpy_bytes / 1e6);
+	} else {
+		printf("%10s %10u %7.2f %7.2f %7.2f %7.2f %7.2f %9.2f", size_text(s->size),
+		       t->count, t->min, t->median, t->mean, t->p99, t->p999, t->max);
+		if (tests[s->test].kind == KIND_CONNECT)
+			printf(" %14.0f", r->messages);
+		else if (report.compares)
+			printf(" %7.2f", c->tcp_us);
+	}
+	putchar('\n');
+}
+
+static void print_csv(const struct setting *s, const struct result *r, const struct comparison *c)
+{
+	const struct stats *t = &r->latency;
+
+	printf("%s,%zu,%u", tests[s->test].name, s->size, t->count);
+	if (tests[s->test].kind == KIND_BANDWIDTH)
+		printf(",,,,,,,%.0f,%.1f", r->bytes, r->messages);
+	else
+		printf(",%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,,%.1f", t->min, t->median, t->mean, t->p99,
+		       t->p999, t->max, r->messages);
+	if (report.compares)
+		printf(",%.3f,%.0f,%.0f", c->tcp_us, c->tcp_bytes, c->memcpy_bytes);
+	putchar('\n');
+}
+
+static void print_json(const struct setting *s, const struct result *r, const struct comparison *c)
+{
+	const struct stats *t = &r->latency;
+
+	printf("%s\n    { \"test\": \"%s\", \"bytes\": %zu, \"rounds\": %u", report.rows ? "," : "",
+	       tests[s->test].name, s->size, t->count);
+	if (tests[s->test].kind == KIND_BANDWIDTH)
+		printf(", \"bytes_per_second\": %.0f", r->bytes);
+	else
+		printf(", \"min_us\": %.3f, \"median_us\": %.3f, \"mean_us\": %.3f, \"p99_us\": "
+		       "%.3f, "
+		       "\"p999_us\": %.3f, \"max_us\": %.3f",
+		       t->min, t->median, t->mean, t->p99, t->p999, t->max);
+	printf(", \"messages_per_second\": %.1f", r->messages);
+	if (c->tcp_us > 0)
+		printf(", \"tcp_us\": %.3f", c->tcp_us);
+	if (c->tcp_bytes > 0)
+		printf(", \"tcp_bytes_per_second\": %.0f, \"memcpy_bytes_per_second\": %.0f",
+		       c->tcp_bytes, c->memcpy_bytes);
+	printf(" }");
+}
+
+void report_result(const struct setting *s, const struct result *r, const struct comparison *c)
+{
+	switch (report.format) {
+	case FORMAT_TABLE: print_row(s, r, c); break;
+	case FORMAT_CSV: print_csv(s, r, c); break;
+	case FORMAT_JSON: print_json(s, r, c); break;
+	}
+	report.rows++;
+	fflush(stdout);
+}
+
+void report_histogram(const struct result *r)
+{
+	const struct histogram *h = &r->histogram;
+	uint32_t most = 1;
+
+	if (report.format != FORMAT_TABLE)
+		return;
+	for (unsigned i = 0; i < h->buckets; i++)
+		if (h->counts[i] > most)
+			most = h->counts[i];
+	for (unsigned i = 0; i < h->buckets; i++) {
+		int bar = (int)((double)h->counts[i] * BAR / most + 0.5);
+
+		printf("  from %8.2f us %8u  %.*s\n", h->from[i], h->counts[i], bar,
+		       "##################################################");
+	}
+}
+
+void report_skipped(enum test test, const char *why)
+{
+	if (report.format == FORMAT_TABLE)
+		printf("\n%s: left out, %s\n", tests[test].name, why);
+	else
+		fprintf(stderr, "datperf: %s left out, %s\n", tests[test].name, why);
+}
+
+void report_end(bool interrupted)
+{
+	if (report.format == FORMAT_JSON)
+		printf(" ],\n  \"interrupted\": %s }\n", interrupted ? "true" : "false");
+	else if (interrupted)
+		fprintf(stderr, "datperf: interrupted; the results above are complete\n");
+}

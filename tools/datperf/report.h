@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* report.h - the output of datperf: tables, CSV, JSON, histograms. Each result is written as it is
+ * measured, so that an interrupted run keeps what it has. */
+#ifndef DATPERF_REPORT_H
+#define DATPERF_REPORT_H
+#include "measure.h"
+
+enum format { FORMAT_TABLE, FORMAT_CSV, FORMAT_JSON };
+
+/* What the host does without RDMA; 0: not measured. */
+struct comparison {
+	double tcp_us, tcp_bytes, memcpy_bytes; /* microseconds; bytes a second */
+};
+
+void report_begin(enum format format, const char *ia, const char *peer, bool compares);
+void report_result(const struct setting *s, const struct result *r, const struct comparison *c);
+void report_histogram(const struct result *r);
+/* A test that was not done, and why. */
+void report_skipped(enum test test, const char *why);
+void report_end(bool interrupted);
+
+/* "64 KiB", "8". Valid until the next call. */
+const char *size_text(size_t size);
+
+#endif
