@@ -21,6 +21,9 @@ datinfo_SOURCES = \
 	tools/info/adapters.c tools/info/adapters.h \
 	tools/info/attributes.c tools/info/attributes.h \
 	tools/info/conf_file.c tools/info/conf_file.h \
+	tools/info/device_views.c tools/info/device_views.h \
+	tools/info/devices.c tools/info/devices.h \
+	tools/info/verbs.c tools/info/verbs.h \
 	tools/info/environment.c tools/info/environment.h \
 	tools/info/output.c tools/info/output.h \
 	tools/info/probe.c tools/info/probe.h \

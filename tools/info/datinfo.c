@@ -3,10 +3,12 @@
  * See datinfo(1). */
 #include "tools/info/adapters.h"
 #include "tools/info/conf_file.h"
+#include "tools/info/device_views.h"
 #include "tools/info/environment.h"
 #include "tools/cli.h"
 #include <getopt.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char usage_text[] =
@@ -15,6 +17,9 @@ static const char usage_text[] =
 	"  --env                       environment variables: default, value, meaning\n"
 	"  --conf                      a dat.conf for this machine\n"
 	"  --check FILE                what is wrong with a dat.conf\n"
+	"  --devices                   as ibv_devices; with the software device\n"
+	"  --devinfo [-l] [-d DEV] [-i PORT]    as ibv_devinfo; -l: names only\n"
+	"  --stat [DEV[/PORT]]         as ibstat\n"
 	"\n"
 	"  -v, --verbose               all attributes\n"
 	"  -w, --wait SECONDS          how long a provider may take (default 20)\n"
@@ -24,14 +29,16 @@ static const char usage_text[] =
 	"\n"
 	"Exit status: 0; 1 if something failed or was not found; 2 for a wrong option.\n";
 
-enum mode { ADAPTERS, ENV, CONF, CHECK, MODES };
+enum mode { ADAPTERS, ENV, CONF, CHECK, DEVICES, DEVINFO, STAT };
 
 struct options {
 	enum mode mode;
 	const char *mode_option;	/* as it was typed */
 	const char *argument;		/* of the mode */
 	bool verbose, json;
-	unsigned seconds;
+	bool names_only;		/* -l */
+	const char *device;		/* -d, or DEV of --stat */
+	unsigned port, seconds;
 };
 
 enum { JSON = 256, VERSION, MODE };	/* MODE + a mode */
@@ -39,6 +46,9 @@ static const struct option names[] = {
 	{ "env", no_argument, NULL, MODE + ENV },
 	{ "conf", no_argument, NULL, MODE + CONF },
 	{ "check", required_argument, NULL, MODE + CHECK },
+	{ "devices", no_argument, NULL, MODE + DEVICES },
+	{ "devinfo", no_argument, NULL, MODE + DEVINFO },
+	{ "stat", no_argument, NULL, MODE + STAT },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "wait", required_argument, NULL, 'w' },
 	{ "json", no_argument, NULL, JSON },
@@ -67,15 +77,42 @@ static void set_mode(struct options *o, int option)
 	o->argument = optarg;
 }
 
+/* DEV, DEV/PORT, or nothing. */
+static void parse_stat_operand(struct options *o, char *text)
+{
+	char *slash = strrchr(text, '/');
+
+	if (slash) {
+		*slash = '\0';
+		o->port = (unsigned)cli_number("--stat DEV/PORT", slash + 1, 1, 255);
+	}
+	o->device = text;
+}
+
+/* Words that are no options. */
+static void parse_operands(struct options *o, int argc, char **argv)
+{
+	if (o->mode == STAT && optind < argc)
+		parse_stat_operand(o, argv[optind++]);
+	if (o->mode != ADAPTERS && optind != argc)
+		usage_error("\"%s\" found after --%s, only options expected", argv[optind], o->mode_option);
+	if (o->mode != DEVINFO && (o->names_only || (o->mode != STAT && (o->device || o->port))))
+		usage_error("-%c is an option of --devinfo",
+			    o->names_only ? 'l' : o->device ? 'd' : 'i');
+}
+
 static struct options parse(int argc, char **argv)
 {
 	struct options o = { .seconds = 20 };
 	int c;
 
-	while ((c = getopt_long(argc, argv, ":vw:h", names, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":vw:ld:i:h", names, NULL)) != -1) {
 		switch (c) {
 		case 'v': o.verbose = true; break;
 		case 'w': o.seconds = (unsigned)cli_number("--wait", optarg, 1, 3600); break;
+		case 'l': o.names_only = true; break;
+		case 'd': o.device = optarg; break;
+		case 'i': o.port = (unsigned)cli_number("-i", optarg, 1, 255); break;
 		case JSON: o.json = true; break;
 		case 'h': cli_print_help(); break;
 		case VERSION: cli_print_version(); break;
@@ -85,8 +122,7 @@ static struct options parse(int argc, char **argv)
 			set_mode(&o, c);
 		}
 	}
-	if (o.mode != ADAPTERS && optind != argc)
-		usage_error("\"%s\" found after --%s, only options expected", argv[optind], o.mode_option);
+	parse_operands(&o, argc, argv);
 	return o;
 }
 
@@ -95,6 +131,17 @@ static int show_adapters(const struct options *o, char *const *list, int count)
 	struct adapters_options adapters = { list, count, o->verbose, o->json, o->seconds };
 
 	return adapters_show(&adapters);
+}
+
+static int show_devices(const struct options *o)
+{
+	struct device_options devices = { o->device, o->port, o->names_only, o->verbose, o->json };
+
+	switch (o->mode) {
+	case DEVICES: return device_views_list(&devices);
+	case DEVINFO: return device_views_info(&devices);
+	default: return device_views_stat(&devices);
+	}
 }
 
 int main(int argc, char **argv)
@@ -108,6 +155,7 @@ int main(int argc, char **argv)
 	case ENV: environment_show(o.json); break;
 	case CONF: conf_file_print(o.json); break;
 	case CHECK: status = conf_file_check(o.argument, o.json); break;
+	case DEVICES: case DEVINFO: case STAT: status = show_devices(&o); break;
 	default: status = show_adapters(&o, argv + optind, argc - optind);
 	}
 	cli_finish_with(status);

@@ -151,8 +151,7 @@ static bool nothing_by_that_name(struct remedy *r, const struct failure *f, bool
 		     "interfaces: %s", f->name, net);
 }
 
-/* Rights and drivers, of a device that is there. */
-static bool node_fault(struct remedy *r, const char *device)
+bool remedy_device(struct remedy *r, const char *device)
 {
 	char node[PATH_MAX], cm[PATH_MAX], rights[128], dir[PATH_MAX];
 	const char *path;
@@ -218,7 +217,7 @@ static bool verbs_fault(struct remedy *r, const struct failure *f)
 			     list);
 	else
 		return nothing_by_that_name(r, f, true);
-	return node_fault(r, device) || port_fault(r, f, device);
+	return remedy_device(r, device) || port_fault(r, f, device);
 }
 
 static bool soft_fault(struct remedy *r, const struct failure *f)

@@ -228,6 +228,23 @@ bool system_device_of(char device[SYSTEM_NAME], const char *interface)
 	return found;
 }
 
+const char *system_interface_of(char interface[SYSTEM_NAME], const char *device, const char *port)
+{
+	json_t *children;
+
+	for (int i = 0; i < GID_GAP; i++)
+		if (system_value(interface, SYSTEM_NAME, INFINIBAND "/%s/ports/%s/gid_attrs/ndevs/%d",
+				 device, port, i))
+			return interface;
+	if (system_value(interface, SYSTEM_NAME, INFINIBAND "/%s/parent", device))
+		return interface;
+	children = system_names(INFINIBAND "/%s/device/net", device);
+	if (json_array_size(children))
+		snprintf(interface, SYSTEM_NAME, "%s", json_string_value(json_array_get(children, 0)));
+	json_decref(children);
+	return interface;
+}
+
 /* The file says "4: ACTIVE". */
 const char *system_port_state(char state[32], const char *device, unsigned port)
 {

@@ -32,6 +32,8 @@ struct system_interface system_interface(const char *name);
 bool system_has_address(const char *text);
 /* Whether a port of an RDMA device belongs to the interface; gives the device's name. */
 bool system_device_of(char device[SYSTEM_NAME], const char *interface);
+/* The first network interface of a port; "" if it has none. */
+const char *system_interface_of(char interface[SYSTEM_NAME], const char *device, const char *port);
 /* The state of a port ("ACTIVE", "DOWN"); "" if there is no such port. Port 0: the first. */
 const char *system_port_state(char state[32], const char *device, unsigned port);
 /* "/dev/infiniband/uverbs0" of a device; "" if the kernel has none. */
