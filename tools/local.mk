@@ -45,3 +45,5 @@ test_unit_test_datperf_stats_SOURCES = test/unit/test_datperf_stats.c tools/datp
 test_unit_test_datperf_stats_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_datperf_stats_LDADD = $(CMOCKA_LIBS)
 endif
+
+include tools/dtest/local.mk

@@ -13,3 +13,8 @@ check_LTLIBRARIES += test/tools/failing.la
 test_tools_failing_la_SOURCES = test/tools/failing.c
 test_tools_failing_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 test_tools_failing_la_LIBADD = libdat2.la
+
+# The testers, each against itself and against the distribution's.
+EXTRA_DIST += test/tools/own-network
+dist_check_SCRIPTS += test/tools/dtest
+TESTS += test/tools/dtest

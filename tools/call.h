@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* call.h - calls of DAT that a tool can't go on without, and the clock. Endpoints and memory
+ * are link.h's and the testers' job. */
+#ifndef TOOLS_CALL_H
+#define TOOLS_CALL_H
+#include <dat/udat.h>
+#include <sys/socket.h>
+
+/* Calls fail() (cli.h) when rc is not DAT_SUCCESS, naming the call and the code. */
+void good(DAT_RETURN rc, const char *call);
+/* dat_ia_open, with the name of the adapter in the line of a failure. */
+void open_ia(const char *name, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia);
+/* The first address of a host name or of a number; fail() when there is none. */
+void resolve(const char *name, struct sockaddr_storage *address);
+double now(void);	/* seconds, monotonic */
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* rendezvous.c - see rendezvous.h. The text: LID:QP:GID:ADDRESS:NAME, where the first three are 0 on
+ * adapters with IP addresses, and ADDRESS is an IPv4 address as a number in the order of the host. */
+#include "rendezvous.h"
+#include "../cli.h"
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { ANSWER_TIMEOUT = 60 };	/* seconds for the server's text */
+
+int rendezvous_listen(void)
+{
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6, .sin6_port = htons(RENDEZVOUS_PORT) };
+	struct sockaddr_in any4 = { .sin_family = AF_INET, .sin_port = htons(RENDEZVOUS_PORT) };
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1, no = 0, rc;
+
+	if (fd >= 0) {
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+	} else {
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		any.sin6_family = AF_UNSPEC;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+	rc = any.sin6_family == AF_INET6 ? bind(fd, (struct sockaddr *)&any, sizeof any) :
+					   bind(fd, (struct sockaddr *)&any4, sizeof any4);
+	if (rc || listen(fd, 1))
+		fail("TCP port %d: %s", RENDEZVOUS_PORT, strerror(errno));
+	return fd;
+}
+
+void rendezvous_serve(int listener, const char *ia, const struct sockaddr *address)
+{
+	char text[RENDEZVOUS_TEXT] = "";
+	unsigned number = 0;
+	int fd;
+
+	if (address->sa_family == AF_INET)
+		number = ((const struct sockaddr_in *)address)->sin_addr.s_addr;
+	snprintf(text, sizeof text, "0000:00000000:00000000:%08x:%s", number, ia);
+	do
+		fd = accept(listener, NULL, NULL);
+	while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+	if (fd < 0 || send(fd, text, sizeof text, MSG_NOSIGNAL) != (ssize_t)sizeof text)
+		fail("handing out the address: %s", strerror(errno));
+	close(fd);
+}
+
+static void receive_text(int fd, const char *host, char text[RENDEZVOUS_TEXT])
+{
+	size_t got = 0;
+	ssize_t n;
+
+	while (got < RENDEZVOUS_TEXT) {
+		n = recv(fd, text + got, RENDEZVOUS_TEXT - got, 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			fail("%s, TCP port %d: %zu bytes found, the %d of a dtest server expected%s%s", host,
+			     RENDEZVOUS_PORT, got, RENDEZVOUS_TEXT, n ? ": " : "", n ? strerror(errno) : "");
+		got += (size_t)n;
+	}
+	text[RENDEZVOUS_TEXT - 1] = '\0';
+}
+
+void rendezvous_ask(const struct sockaddr *address, const char *host, char ia[RENDEZVOUS_TEXT])
+{
+	struct sockaddr_storage to = { 0 };
+	socklen_t length = address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct timeval limit = { .tv_sec = ANSWER_TIMEOUT };
+	char text[RENDEZVOUS_TEXT], *name = text;
+
+	memcpy(&to, address, length);
+	if (to.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&to)->sin6_port = htons(RENDEZVOUS_PORT);
+	else
+		((struct sockaddr_in *)&to)->sin_port = htons(RENDEZVOUS_PORT);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to, length))
+		fail("%s, TCP port %d: %s; is a dtest server running there?", host, RENDEZVOUS_PORT, strerror(errno));
+	receive_text(fd, host, text);
+	close(fd);
+	for (int colons = 0; colons < 4; colons++) {
+		name = strchr(name, ':');
+		if (!name)
+			fail("%s, TCP port %d: \"%s\" found, the text of a dtest server expected", host,
+			     RENDEZVOUS_PORT, text);
+		name++;
+	}
+	strcpy(ia, name);
+}

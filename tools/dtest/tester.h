@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* tester.h - one side of dtest: its options, DAT objects and memory, the connection, posting and
+ * waiting. What is sent when is phases.h's job; a call that fails calls fail() (cli.h). */
+#ifndef DTEST_TESTER_H
+#define DTEST_TESTER_H
+#include <dat/udat.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+enum {
+	DTEST_QUALIFIER = 45248,	/* the server's connection qualifier */
+	DTEST_MESSAGES = 100,		/* of the message ping-pong */
+	DTEST_NOTES = 3,		/* receives for notes that are posted before the connection */
+	DTEST_PATIENCE = 60,		/* seconds without a completion after which the peer counts as stuck */
+};
+
+struct dtest_options {
+	const char *ia;
+	const char *host;		/* NULL: serve */
+	size_t length;			/* bytes of an operation */
+	unsigned burst;			/* operations in a burst */
+	unsigned signal_rate;		/* each n-th RDMA write is signalled */
+	unsigned delay;			/* seconds before the server accepts */
+	unsigned step;			/* sizes around the multiples of this one; 0: around powers of two */
+	bool one_way, write_only, write_pingpong, validate, all_sizes, times, cno, poll, verbose;
+};
+
+/* Seconds that setting up and taking down took. */
+struct dtest_times {
+	double open, close, pz_create, pz_free, lmr_create, lmr_free, evd_create, evd_free;
+	double ep_create, ep_free, connect;
+};
+
+/* On the wire, in network byte order: where the sender lets its peer write and read. */
+struct note {
+	uint64_t address;
+	uint32_t length;
+	uint32_t context;
+};
+
+struct tester {
+	const struct dtest_options *o;
+	struct dtest_times times;
+	DAT_IA_HANDLE ia;
+	DAT_EVD_HANDLE async, cr, conn, request, recv;
+	DAT_CNO_HANDLE cno;
+	DAT_PZ_HANDLE pz;
+	DAT_EP_HANDLE ep;
+	DAT_PSP_HANDLE psp;
+	DAT_LMR_HANDLE in_lmr, out_lmr, note_lmr;
+	DAT_LMR_CONTEXT in_context, out_context, note_context;
+	DAT_RMR_CONTEXT in_remote;
+	volatile char *in;		/* receives land here; the peer writes and reads it */
+	char *out;			/* source of sends and writes, sink of reads */
+	struct note *notes;		/* DTEST_NOTES received ones, then our own */
+	DAT_RMR_TRIPLET peer;		/* the peer's `in` */
+	bool immediate;			/* the adapter has RDMA writes with immediate data */
+	unsigned long empty_polls;
+};
+
+void tester_open(struct tester *t, const struct dtest_options *o);
+void tester_close(struct tester *t);
+/* The adapter's own address. */
+void tester_address(struct tester *t, struct sockaddr_storage *address);
+
+void tester_listen(struct tester *t);
+void tester_accept(struct tester *t);
+void tester_connect(struct tester *t, const struct sockaddr *address);
+/* The client disconnects, and the server waits for that. */
+void tester_disconnect(struct tester *t);
+
+/* Waits for the next completion and returns it. fail() names `what` if it is not a success. */
+DAT_EVENT tester_wait(struct tester *t, DAT_EVD_HANDLE evd, const char *what);
+/* One look at an EVD, with the same check. */
+bool tester_poll(struct tester *t, DAT_EVD_HANDLE evd, const char *what);
+
+/* `length` bytes at the start of `out`. */
+void tester_send(struct tester *t, size_t length);
+void tester_post_receive(struct tester *t);
+void tester_write(struct tester *t, size_t length, bool signalled);
+void tester_write_immediate(struct tester *t, size_t length);
+void tester_read(struct tester *t, size_t length);
+/* Notes say where `in` is, and keep the two sides in step. The peer's first one is kept. */
+void tester_send_note(struct tester *t, bool signalled);
+void tester_receive_note(struct tester *t);
+
+#endif
