@@ -5,6 +5,7 @@
  * program that closes descriptors it does not know may have another file under its number: the
  * inode tells whether it is still the socket. */
 #include "common/journal.h"
+#include "common/lock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -15,14 +16,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #define SMALL_ENTRY 4096	/* bytes; larger ones are allocated */
 
 const char *journal_path = "/run/systemd/journal/socket";
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards both */
+static struct dapl_mutex lock = DAPL_MUTEX_INIT(RANK_JOURNAL);	/* guards both */
 static int kept = -1;
 static ino_t kept_inode;
 
@@ -81,11 +81,11 @@ static int get_socket(void)
 
 void journal_close(void)
 {
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	if (is_kept())
 		close(kept);
 	kept = -1;
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 }
 
 /* Sends a datagram of the entry, or of a descriptor without data. */
@@ -154,12 +154,12 @@ static int send_entry(const char *entry, size_t length)
 {
 	int fd, err;
 
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	fd = get_socket();
 	err = fd < 0 ? errno : send_datagram(fd, entry, length, -1);
 	if (err == EMSGSIZE || err == ENOBUFS)
 		err = send_file(fd, entry, length);
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 	return err;
 }
 

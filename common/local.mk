@@ -9,6 +9,8 @@ libcommon_la_SOURCES = \
 	common/env.h \
 	common/journal.c common/journal.h \
 	common/log.c common/log.h \
+	common/lock.c common/lock.h \
+	common/lock_check.c common/lock_check.h common/lock_rank.h \
 	common/mapping.c common/mapping.h \
 	common/message_ids.h \
 	common/nearest.c common/nearest.h \

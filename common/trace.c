@@ -9,6 +9,7 @@
  * A ring outlives its thread (its records are part of the story) and is handed to the
  * next new thread. */
 #include "common/trace.h"
+#include "common/lock.h"
 #include "common/log.h"
 #include <errno.h>
 #include <pthread.h>
@@ -46,7 +47,7 @@ static const struct trace_logged *logged;	/* NULL: none; set once */
 static uint64_t last_order;
 static struct ring *rings;	/* grows at its head only, until trace_fini() */
 static unsigned generation;	/* trace_fini() calls so far: outdates my_ring */
-static pthread_mutex_t key_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dapl_mutex key_lock = DAPL_MUTEX_INIT(RANK_TRACE);
 static pthread_key_t ring_key;	/* its destructor frees a thread's ring */
 static bool have_key;
 
@@ -139,12 +140,12 @@ static struct ring *ring_add(void)
 /* Without a key a ring stays with its dead thread: a loss, not an error. */
 static void release_at_thread_exit(struct ring *ring)
 {
-	pthread_mutex_lock(&key_lock);
+	dapl_mutex_lock(&key_lock);
 	if (!have_key)
 		have_key = !pthread_key_create(&ring_key, ring_release);
 	if (have_key)
 		pthread_setspecific(ring_key, ring);
-	pthread_mutex_unlock(&key_lock);
+	dapl_mutex_unlock(&key_lock);
 }
 
 /* This thread's ring; NULL without memory. */
@@ -278,11 +279,11 @@ void trace_fini(void)
 {
 	struct ring *ring;
 
-	pthread_mutex_lock(&key_lock);
+	dapl_mutex_lock(&key_lock);
 	if (have_key)
 		pthread_key_delete(ring_key);
 	have_key = false;
-	pthread_mutex_unlock(&key_lock);
+	dapl_mutex_unlock(&key_lock);
 	__atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
 	ring = __atomic_exchange_n(&rings, NULL, __ATOMIC_ACQUIRE);
 	while (ring) {

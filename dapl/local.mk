@@ -37,11 +37,11 @@ libdaplcore_la_SOURCES = \
 	dapl/core/base/qp_table.c dapl/core/base/qp_table.h \
 	dapl/core/base/status.c dapl/core/base/status.h \
 	dapl/core/base/service.c dapl/core/base/service.h \
-	dapl/core/ia/fork.c dapl/core/ia/fork.h \
+	dapl/core/base/fork.c dapl/core/base/fork.h \
 	dapl/core/base/settings.c dapl/core/base/settings.h \
 	dapl/core/ep/post.c dapl/core/ep/post.h \
 	dapl/core/event/event.c dapl/core/event/event.h \
-	dapl/core/ep/request.h dapl/core/event/ring.h dapl/core/base/lock.h
+	dapl/core/ep/request.h dapl/core/event/ring.h
 
 # gcc 12 packs two stores of a record into vector code that is longer.
 libdaplcore_la_CFLAGS = $(AM_CFLAGS) -fno-tree-slp-vectorize

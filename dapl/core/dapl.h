@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* dapl.h - the objects of core, field by field, with the lock that guards each; and the
- * few calls that the object files make on each other.
- *
- * Lock order, outermost first (doc/design/locking.md):
- *   ep->lock -> evd->change -> evd->mutex -> evd->lock -> queue->lock, srq->lock
- *                              evd->mutex -> cno->mutex
- *   ep->lock -> ia->lock
- *   evd->post_lock, ia->qp_lock and the service's lock are innermost
- * Under evd->lock no mutex is taken: what must happen then is noted and done after.
- * The device's own locks come after ep->lock. Upcalls arrive with none held. */
+ * few calls that the object files make on each other. common/lock_rank.h has the order of the
+ * locks. Under evd->lock core takes no mutex: it notes what needs one, and does it afterwards. */
 #ifndef DAPL_DAPL_H
 #define DAPL_DAPL_H
 #include <dat/udat.h>
@@ -18,11 +11,11 @@
 #include <dat/dat_map_extensions.h>
 #include "common/address.h"
 #include "common/container_of.h"
+#include "common/lock.h"
 #include "common/log.h"
 #include "common/trace.h"
 #include "dapl/core/device.h"
 #include "dapl/core/conn/diag.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/core/base/object.h"
 #include "dapl/core/ep/request.h"
 #include "dapl/core/event/ring.h"
@@ -69,7 +62,7 @@ struct dapl_ia {
 	struct dapl_named_attrs vendor, specific, transport;
 	struct dapl_attr_text *text;	/* values of the named attributes (attr.c) */
 
-	pthread_mutex_t lock;		/* guards objects, text, provider_attr's named attributes */
+	struct dapl_mutex lock;		/* guards objects, text, provider_attr's named attributes */
 	struct dapl_object *objects[DAPL_KINDS];
 	unsigned ending;		/* objects killed, not buried yet; guarded by lock */
 	struct dapl_spin qp_lock;	/* guards qps and their qpn_next; innermost */
@@ -105,7 +98,7 @@ struct dapl_rmr {
 	struct ibv_mw *mw;
 	struct dapl_pz *pz;
 	DAT_RMR_SCOPE scope;
-	pthread_mutex_t lock;		/* guards what follows */
+	struct dapl_mutex lock;		/* guards what follows */
 	struct dapl_lmr *lmr;		/* bound to (a use of it), NULL when unbound */
 	DAT_RMR_PARAM param;
 };
@@ -128,8 +121,8 @@ struct dapl_cno {
 	struct dapl_object obj;
 	int epfd;			/* wake_fd, and the channels of its EVDs */
 	int wake_fd;			/* readable while an EVD is triggered; the CNO's fd */
-	pthread_mutex_t mutex;		/* guards what follows */
-	pthread_cond_t left;		/* a waiter left */
+	struct dapl_mutex mutex;		/* guards what follows */
+	struct dapl_cond left;		/* a waiter left */
 	DAT_PROXY_TYPE proxy;
 	DAT_OS_WAIT_PROXY_AGENT agent;
 	struct dapl_evd *first, **last;	/* triggered EVDs, in order, each once */
@@ -140,7 +133,14 @@ struct dapl_cno {
 	struct dapl_task agent_task;
 };
 
-_Static_assert(sizeof(struct dapl_spin) == 1, "the gate is the lock and three flags");
+/* The lock and the flags of an EVD as one word. */
+#ifdef DAPL_LOCK_CHECK
+typedef uint64_t dapl_gate;
+#else
+typedef uint32_t dapl_gate;
+#endif
+_Static_assert(sizeof(struct dapl_spin) + 3 * sizeof(bool) <= sizeof(dapl_gate),
+	       "the gate is the lock and three flags");
 
 struct dapl_evd {
 	struct dapl_object obj;
@@ -154,8 +154,9 @@ struct dapl_evd {
 			bool inspect;	/* every completion is looked at when it's polled */
 			bool queued;	/* atomic. The ring is not empty: producers set it */
 		};
-		uint32_t gate;		/* lock and flags as one atomic word, for a reader that
-					 * holds no lock. 0: the fast path may take the lock */
+		dapl_gate gate;		/* lock and flags as one atomic word, for a reader that
+					 * holds no lock. All clear: the fast path may take the
+					 * lock */
 	};
 	bool solicited;			/* the CQ is armed for solicited completions only */
 	bool skip_unsignalled;			/* unsignalled completions do not notify */
@@ -175,9 +176,9 @@ struct dapl_evd {
 	bool channel_lost;			/* atomic: the channel cannot be read any more */
 
 	/* --- control --- */
-	pthread_mutex_t change;		/* held to change `cno` and `watched`, over what waits for
+	struct dapl_mutex change;		/* held to change `cno` and `watched`, over what waits for
 					 * a callback: no callback takes it */
-	pthread_mutex_t mutex;		/* guards what follows, to the end */
+	struct dapl_mutex mutex;		/* guards what follows, to the end */
 	DAT_EVD_FLAGS flags;
 	int qlen;
 	bool disabled, unwaitable, dying;
@@ -232,7 +233,7 @@ struct dapl_ep {
 	uint64_t counters[DCNT_EP_ALL_COUNTERS];	/* posts: queue locks; rest: EVD's */
 
 	/* --- control --- */
-	pthread_mutex_t lock;		/* guards what follows, and every state change */
+	struct dapl_mutex lock;		/* guards what follows, and every state change */
 	DAT_EP_ATTR attr;
 	struct dapl_pz *pz;
 	struct dapl_evd *recv_evd, *request_evd, *connect_evd;

@@ -6,7 +6,7 @@
 #include "common/log.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/device.h"
-#include "dapl/core/ia/fork.h"
+#include "dapl/core/base/fork.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
@@ -188,31 +188,27 @@ static bool interface_request(const struct dapl_device *dev, unsigned long reque
 
 /* --- fork: the child's copies are dead --------------------------------------------------- */
 
-static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dapl_mutex devices_lock = DAPL_MUTEX_INIT(RANK_SOFT_DEVICES);
 static LIST_HEAD(, dapl_device) devices = LIST_HEAD_INITIALIZER(devices);
 
 static void fork_prepare(void)
 {
 	struct dapl_device *dev;
 
-	dapl_fork_enter();
-	pthread_mutex_lock(&devices_lock);
+	dapl_mutex_lock(&devices_lock);
 	LIST_FOREACH(dev, &devices, link)
-		soft_progress_lock(dev);
+		soft_progress_lock_another(dev);
 	soft_shm_fork_prepare();
-	dapl_fork_leave();
 }
 
 static void fork_parent(void)
 {
 	struct dapl_device *dev;
 
-	dapl_fork_enter();
 	soft_shm_fork_done();
 	LIST_FOREACH(dev, &devices, link)
 		soft_progress_unlock(dev);
-	pthread_mutex_unlock(&devices_lock);
-	dapl_fork_leave();
+	dapl_mutex_unlock(&devices_lock);
 }
 
 /* Drops the child's descriptors, so that the parent's death is seen by its peers. */
@@ -253,7 +249,10 @@ static void fork_child(void)
 
 static void watch_forks(void)
 {
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	static struct dapl_fork_part part = { .rank = RANK_SOFT_DEVICES, .before = fork_prepare,
+		.parent = fork_parent, .child = fork_child };
+
+	dapl_fork_register(&part);
 }
 
 /* --- open, close, query ---------------------------------------------------------------------- */
@@ -299,9 +298,9 @@ static void read_settings(struct dapl_device *dev)
 
 static void soft_close(struct dapl_device *dev)
 {
-	pthread_mutex_lock(&devices_lock);
+	dapl_mutex_lock(&devices_lock);
 	LIST_REMOVE(dev, link);
-	pthread_mutex_unlock(&devices_lock);
+	dapl_mutex_unlock(&devices_lock);
 	soft_cm_close(dev);
 	dapl_timer_drain(&dev->flush_timer);
 	soft_progress_close(dev);
@@ -331,16 +330,18 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 	dev->ia = ia;
 	dev->udp = dev->data_epoll = dev->service_epoll = dev->cm_epoll = -1;
 	dev->mtu = interface_request(dev, SIOCGIFMTU, &ifr) ? ifr.ifr_mtu : 1500;
-	pthread_mutex_init(&dev->qps_lock, NULL);
-	pthread_mutex_init(&dev->events_lock, NULL);
-	pthread_cond_init(&dev->events_told, NULL);
+	dapl_mutex_init(&dev->qps_lock, RANK_SOFT_QPS);
+	dapl_mutex_init(&dev->progress_lock, RANK_SOFT_PROGRESS);
+	dapl_spin_init(&dev->access_lock, RANK_SOFT_ACCESS);
+	dapl_mutex_init(&dev->owner_lock, RANK_SOFT_OWNER);
+	dapl_mutex_init(&dev->events_lock, RANK_SOFT_EVENTS);
 	TAILQ_INIT(&dev->events);
 	fabricate_verbs(dev);
 	read_settings(dev);
 	pthread_once(&once, watch_forks);
-	pthread_mutex_lock(&devices_lock);
+	dapl_mutex_lock(&devices_lock);
 	LIST_INSERT_HEAD(&devices, dev, link);
-	pthread_mutex_unlock(&devices_lock);
+	dapl_mutex_unlock(&devices_lock);
 	err = soft_mem_init(dev);
 	if (!err)
 		err = soft_progress_open(dev);

@@ -156,14 +156,14 @@ void hw_cm_stop(struct dapl_device *dev)
  * be lost, but the connection is up. */
 void hw_cm_notify(struct dapl_device *dev, struct ibv_qp *qp)
 {
-	pthread_mutex_lock(&dev->lock);
+	dapl_mutex_lock(&dev->lock);
 	for (struct dapl_conn *c = dev->conns; c; c = c->next) {
-		pthread_mutex_lock(&c->lock);
+		dapl_mutex_lock(&c->lock);
 		if (c->qp == qp && c->state == CONN_ACCEPTING)
 			rdma_notify(c->id, IBV_EVENT_COMM_EST);
-		pthread_mutex_unlock(&c->lock);
+		dapl_mutex_unlock(&c->lock);
 	}
-	pthread_mutex_unlock(&dev->lock);
+	dapl_mutex_unlock(&dev->lock);
 }
 
 /* Binds and listens. An id whose bind or listen failed is of no further use. */

@@ -38,7 +38,7 @@ struct dapl_conn {
 	bool ud;
 	enum hw_wire wire;
 
-	pthread_mutex_t lock;		/* guards all that follows */
+	struct dapl_mutex lock;		/* guards all that follows */
 	enum conn_state state;
 	struct sockaddr_storage local, remote;	/* with ports, as far as known */
 	struct dapl_conn_cause cause;	/* of its end, without addresses */

@@ -154,14 +154,14 @@ static struct dapl_conn *conn_new(struct dapl_device *dev, bool ud, enum conn_st
 	conn->state = state;
 	conn->restarts = RESTARTS;
 	conn->local = dev->attr.address;
-	pthread_mutex_init(&conn->lock, NULL);
-	pthread_mutex_lock(&dev->lock);
+	dapl_mutex_init(&conn->lock, RANK_VERBS_CONN);
+	dapl_mutex_lock(&dev->lock);
 	conn->next = dev->conns;
 	conn->prev = &dev->conns;
 	if (conn->next)
 		conn->next->prev = &conn->next;
 	dev->conns = conn;
-	pthread_mutex_unlock(&dev->lock);
+	dapl_mutex_unlock(&dev->lock);
 	return conn;
 }
 
@@ -174,12 +174,11 @@ void hw_conn_destroy(struct dapl_conn *conn)
 		rdma_destroy_id(conn->id);
 	if (conn->late_peer.ah)
 		ibv_destroy_ah(conn->late_peer.ah);
-	pthread_mutex_lock(&dev->lock);
+	dapl_mutex_lock(&dev->lock);
 	*conn->prev = conn->next;
 	if (conn->next)
 		conn->next->prev = conn->prev;
-	pthread_mutex_unlock(&dev->lock);
-	pthread_mutex_destroy(&conn->lock);
+	dapl_mutex_unlock(&dev->lock);
 	free(conn);
 }
 
@@ -277,7 +276,7 @@ static void tell_failed(struct dapl_conn *conn, enum dapl_conn_failure why, cons
 			size_t len)
 {
 	set_state(conn, CONN_OVER);
-	pthread_mutex_unlock(&conn->lock);
+	dapl_mutex_unlock(&conn->lock);
 	dapl_up_failed(conn->owner, conn, why, pdata, len);
 }
 
@@ -291,14 +290,14 @@ static void tell_established(struct dapl_conn *conn, const void *pdata, size_t l
 	set_state(conn, CONN_ESTABLISHED);
 	info.local = conn->local;
 	info.remote = conn->remote;
-	pthread_mutex_unlock(&conn->lock);
+	dapl_mutex_unlock(&conn->lock);
 	dapl_up_established(conn->owner, conn, &info);
 }
 
 static void tell_disconnected(struct dapl_conn *conn, enum conn_state next, bool orderly)
 {
 	set_state(conn, next);
-	pthread_mutex_unlock(&conn->lock);
+	dapl_mutex_unlock(&conn->lock);
 	dapl_up_disconnected(conn->owner, conn, orderly);
 }
 
@@ -366,7 +365,7 @@ static void address_failed(struct dapl_conn *conn, int status)
 		conn->retries--;
 		err = resolve_address(conn);
 		if (!err) {
-			pthread_mutex_unlock(&conn->lock);
+			dapl_mutex_unlock(&conn->lock);
 			return;
 		}
 	}
@@ -384,7 +383,7 @@ static void address_resolved(struct dapl_conn *conn)
 		return;
 	}
 	set_state(conn, CONN_RESOLVING_ROUTE);
-	pthread_mutex_unlock(&conn->lock);
+	dapl_mutex_unlock(&conn->lock);
 }
 
 static void route_failed(struct dapl_conn *conn, int status)
@@ -394,7 +393,7 @@ static void route_failed(struct dapl_conn *conn, int status)
 	if (status == -ETIMEDOUT && conn->retries) {
 		conn->retries--;
 		if (rdma_resolve_route(conn->id, dapl_settings.route_timeout_ms) == 0) {
-			pthread_mutex_unlock(&conn->lock);
+			dapl_mutex_unlock(&conn->lock);
 			return;
 		}
 		err = errno;
@@ -421,25 +420,25 @@ static void route_resolved(struct dapl_conn *conn)
 
 	hw_siw_qp_reads(conn->qp, param.initiator_depth);
 	set_state(conn, CONN_CONNECTING);
-	pthread_mutex_unlock(&conn->lock);
+	dapl_mutex_unlock(&conn->lock);
 	/* Without the lock: siw waits in here until TCP is connected. The id is safe, it is
 	 * this thread that destroys it, and of the queue pair only the number is used. */
 	err = rdma_connect(conn->id, &param) ? errno : 0;
-	pthread_mutex_lock(&conn->lock);
+	dapl_mutex_lock(&conn->lock);
 	conn->request_sent = !err;
 	if (!err) {
-		pthread_mutex_unlock(&conn->lock);
+		dapl_mutex_unlock(&conn->lock);
 		return;
 	}
 	if (conn->released) {
 		set_state(conn, CONN_OVER);
-		pthread_mutex_unlock(&conn->lock);
+		dapl_mutex_unlock(&conn->lock);
 		return;
 	}
 	if (err == EADDRINUSE && conn->restarts) {
 		err = start_again(conn);
 		if (!err) {
-			pthread_mutex_unlock(&conn->lock);
+			dapl_mutex_unlock(&conn->lock);
 			return;
 		}
 	}
@@ -550,7 +549,7 @@ static void broken(struct dapl_conn *conn, const struct rdma_cm_event *event,
 	} else {
 		caused_by_event(conn, event);
 		set_state(conn, CONN_OVER);
-		pthread_mutex_unlock(&conn->lock);
+		dapl_mutex_unlock(&conn->lock);
 	}
 }
 
@@ -560,7 +559,7 @@ static void disconnected(struct dapl_conn *conn, const struct rdma_cm_event *eve
 	case CONN_ACCEPTING:
 		/* It came up and went before the last handshake message arrived. */
 		tell_established(conn, NULL, 0, NULL);
-		pthread_mutex_lock(&conn->lock);
+		dapl_mutex_lock(&conn->lock);
 		if (conn->state != CONN_ESTABLISHED || conn->released)
 			break;
 		/* fall through */
@@ -584,7 +583,7 @@ static void disconnected(struct dapl_conn *conn, const struct rdma_cm_event *eve
 	default:
 		break;
 	}
-	pthread_mutex_unlock(&conn->lock);
+	dapl_mutex_unlock(&conn->lock);
 }
 
 /* After release only one question is left: how much longer the id must be kept. */
@@ -593,11 +592,11 @@ static void event_after_release(struct dapl_conn *conn, enum rdma_cm_event_type 
 	bool lingering = conn->lingering;
 
 	if (type == RDMA_CM_EVENT_ADDR_CHANGE) {
-		pthread_mutex_unlock(&conn->lock);
+		dapl_mutex_unlock(&conn->lock);
 		return;
 	}
 	set_state(conn, CONN_OVER);
-	pthread_mutex_unlock(&conn->lock);
+	dapl_mutex_unlock(&conn->lock);
 	if (lingering)
 		hw_conn_destroy(conn);
 }
@@ -607,7 +606,7 @@ void hw_conn_event(struct dapl_conn *conn, const struct rdma_cm_event *event,
 {
 	struct hw_pdata pdata;
 
-	pthread_mutex_lock(&conn->lock);
+	dapl_mutex_lock(&conn->lock);
 	if (conn->released) {
 		event_after_release(conn, event->event);
 		return;
@@ -659,7 +658,7 @@ void hw_conn_event(struct dapl_conn *conn, const struct rdma_cm_event *event,
 	default:
 		break;
 	}
-	pthread_mutex_unlock(&conn->lock);
+	dapl_mutex_unlock(&conn->lock);
 }
 
 /* --- the task: upcalls that are due, and the end --- */
@@ -710,9 +709,9 @@ static void conn_task(struct dapl_task *task)
 	struct dapl_conn *conn = container_of(task, struct dapl_conn, task);
 	struct dapl_ud_peer peer = conn->late_peer;
 
-	pthread_mutex_lock(&conn->lock);
+	dapl_mutex_lock(&conn->lock);
 	if (conn->released) {
-		pthread_mutex_unlock(&conn->lock);
+		dapl_mutex_unlock(&conn->lock);
 		finish(conn);
 	} else if (conn->late == LATE_FAILED) {
 		conn->late = LATE_NOTHING;
@@ -722,7 +721,7 @@ static void conn_task(struct dapl_task *task)
 		conn->late_peer.ah = NULL;
 		tell_established(conn, NULL, 0, &peer);
 	} else {
-		pthread_mutex_unlock(&conn->lock);
+		dapl_mutex_unlock(&conn->lock);
 	}
 }
 
@@ -791,20 +790,20 @@ int hw_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
 			      (struct sockaddr *)&dev->attr.address);
 	adopt(conn, params);
 	*out = conn;
-	pthread_mutex_lock(&conn->lock);
+	dapl_mutex_lock(&conn->lock);
 	if (conn->remote.ss_family != dev->attr.address.ss_family)
 		err = ENETUNREACH;
 	else
 		err = start(conn);
 	if (err && (!conn->id && conn->remote.ss_family == dev->attr.address.ss_family)) {
-		pthread_mutex_unlock(&conn->lock);
+		dapl_mutex_unlock(&conn->lock);
 		hw_conn_destroy(conn);
 		return err;
 	}
 	trace_state(conn, "new");
 	if (err)
 		fail_later(conn, DAPL_CONN_UNREACHABLE, err, NULL);
-	pthread_mutex_unlock(&conn->lock);
+	dapl_mutex_unlock(&conn->lock);
 	return 0;
 }
 
@@ -824,10 +823,10 @@ int hw_conn_from_request(struct dapl_device *dev, struct rdma_cm_id *id, bool ud
 		conn->reads_out = event->param.conn.initiator_depth;
 		conn->reads_in = event->param.conn.responder_resources;
 	}
-	pthread_mutex_lock(&conn->lock);
+	dapl_mutex_lock(&conn->lock);
 	learn_addresses(conn);
 	trace_state(conn, "new");
-	pthread_mutex_unlock(&conn->lock);
+	dapl_mutex_unlock(&conn->lock);
 	*out = conn;
 	return 0;
 }
@@ -902,9 +901,9 @@ int hw_accept(struct dapl_conn *conn, const struct dapl_conn_params *params)
 
 	if (len < 0)
 		return EMSGSIZE;
-	pthread_mutex_lock(&conn->lock);
+	dapl_mutex_lock(&conn->lock);
 	err = accept_locked(conn, params, bytes, len);
-	pthread_mutex_unlock(&conn->lock);
+	dapl_mutex_unlock(&conn->lock);
 	return err;
 }
 
@@ -915,7 +914,7 @@ int hw_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_
 
 	if (n < 0)
 		return EMSGSIZE;
-	pthread_mutex_lock(&conn->lock);
+	dapl_mutex_lock(&conn->lock);
 	if (conn->state == CONN_REQUESTED) {	/* a failure means that the peer is gone */
 		if (by_consumer)
 			rdma_reject(conn->id, bytes, n);
@@ -923,14 +922,14 @@ int hw_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_
 			hw_refuse(conn->id, conn->wire);
 		set_state(conn, CONN_OVER);
 	}
-	pthread_mutex_unlock(&conn->lock);
+	dapl_mutex_unlock(&conn->lock);
 	hw_release(conn);
 	return 0;
 }
 
 int hw_disconnect(struct dapl_conn *conn)
 {
-	pthread_mutex_lock(&conn->lock);
+	dapl_mutex_lock(&conn->lock);
 	if (conn->ud) {
 		set_state(conn, CONN_OVER);
 	} else if (conn->state == CONN_ESTABLISHED) {
@@ -940,26 +939,26 @@ int hw_disconnect(struct dapl_conn *conn)
 		rdma_disconnect(conn->id);
 		set_state(conn, CONN_OVER);
 	}
-	pthread_mutex_unlock(&conn->lock);
+	dapl_mutex_unlock(&conn->lock);
 	return 0;
 }
 
 void hw_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
 {
-	pthread_mutex_lock(&conn->lock);
+	dapl_mutex_lock(&conn->lock);
 	*cause = conn->cause;
 	if (!conn->caused)
 		cause->step = step_of(conn);
 	cause->local = conn->local;
 	cause->remote = conn->remote;
-	pthread_mutex_unlock(&conn->lock);
+	dapl_mutex_unlock(&conn->lock);
 }
 
 void hw_release(struct dapl_conn *conn)
 {
-	pthread_mutex_lock(&conn->lock);
+	dapl_mutex_lock(&conn->lock);
 	conn->released = true;
 	conn->qp = NULL;
 	dapl_task_queue(&conn->task, conn_task);
-	pthread_mutex_unlock(&conn->lock);
+	dapl_mutex_unlock(&conn->lock);
 }

@@ -135,7 +135,6 @@ static void close_device(struct dapl_device *dev)
 	dapl_watch_stop(&dev->cm_watch);
 	rdma_destroy_event_channel(dev->channel);
 	close_verbs(dev);
-	pthread_mutex_destroy(&dev->lock);
 	free(dev);
 }
 
@@ -168,7 +167,7 @@ static int hw_open(const char *params_text, void *ia, struct dapl_device **out)
 		free(dev);
 		return err;
 	}
-	pthread_mutex_init(&dev->lock, NULL);
+	dapl_mutex_init(&dev->lock, RANK_VERBS_DEVICE);
 	err = hw_cm_start(dev);
 	if (!err)
 		err = dapl_watch_start(&dev->async_watch, dev->verbs->async_fd, async_ready);

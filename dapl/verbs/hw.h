@@ -4,9 +4,9 @@
 #ifndef HW_H
 #define HW_H
 #include "common/container_of.h"
+#include "common/lock.h"
 #include "dapl/core/device.h"
 #include "dapl/core/base/service.h"
-#include <pthread.h>
 #include <rdma/rdma_cma.h>
 
 /* Bits of DAPL_DBG_TYPE. */
@@ -23,7 +23,7 @@ struct dapl_device {
 	struct ibv_cq *siw_filler;		/* hw_probe(); NULL on other devices */
 	unsigned next_vector;			/* atomic; spreads CQs over interrupts */
 	struct dapl_task close_task;
-	pthread_mutex_t lock;			/* guards conns */
+	struct dapl_mutex lock;			/* guards conns */
 	struct dapl_conn *conns;
 	bool removed;				/* service thread only */
 };

@@ -24,7 +24,6 @@
 #include "siw.h"
 #include "hw.h"
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +60,7 @@ struct entry {
 struct siw_cq {
 	struct entry entry;		/* first */
 	struct ibv_cq *cq;
-	pthread_mutex_t lock;
+	struct dapl_mutex lock;
 	struct ibv_wc *ready;		/* a ring: completions in the order to hand out */
 	uint32_t head, count, size;	/* size is a power of two */
 	uint32_t held;			/* requests of all its queue pairs that have not ended */
@@ -90,7 +89,7 @@ struct siw_qp {
 	uint8_t *data;
 };
 
-static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;	/* guards what follows */
+static struct dapl_mutex table_lock = DAPL_MUTEX_INIT(RANK_SIW_TABLE);	/* guards what follows */
 static struct entry *table[BUCKETS];
 /* libsiw's, the same for all contexts; written once, before the first object is made */
 static int (*device_post_send)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
@@ -109,10 +108,10 @@ static struct entry *find(const void *object)
 {
 	struct entry *e;
 
-	pthread_mutex_lock(&table_lock);
+	dapl_mutex_lock(&table_lock);
 	for (e = *bucket_of(object); e && e->object != object; e = e->next)
 		;
-	pthread_mutex_unlock(&table_lock);
+	dapl_mutex_unlock(&table_lock);
 	return e;
 }
 
@@ -121,23 +120,23 @@ static void enter(struct entry *e, const void *object)
 	struct entry **bucket = bucket_of(object);
 
 	e->object = object;
-	pthread_mutex_lock(&table_lock);
+	dapl_mutex_lock(&table_lock);
 	e->next = *bucket;
 	*bucket = e;
-	pthread_mutex_unlock(&table_lock);
+	dapl_mutex_unlock(&table_lock);
 }
 
 static struct entry *take_out(const void *object)
 {
 	struct entry **e, *found;
 
-	pthread_mutex_lock(&table_lock);
+	dapl_mutex_lock(&table_lock);
 	for (e = bucket_of(object); *e && (*e)->object != object; e = &(*e)->next)
 		;
 	found = *e;
 	if (found)
 		*e = found->next;
-	pthread_mutex_unlock(&table_lock);
+	dapl_mutex_unlock(&table_lock);
 	return found;
 }
 
@@ -440,11 +439,11 @@ static void held_timer(struct dapl_timer *timer)
 {
 	struct siw_cq *cq = container_of(timer, struct siw_cq, timer);
 
-	pthread_mutex_lock(&cq->lock);
+	dapl_mutex_lock(&cq->lock);
 	cq->watching = false;
 	pull(cq, UINT32_MAX);
 	watch_held(cq);
-	pthread_mutex_unlock(&cq->lock);
+	dapl_mutex_unlock(&cq->lock);
 }
 
 /* --- in place of libsiw's functions --------------------------------------------------------- */
@@ -456,14 +455,14 @@ static int siw_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_s
 
 	if (!q)
 		return device_post_send(qp, wr, bad);
-	pthread_mutex_lock(&q->cq->lock);
+	dapl_mutex_lock(&q->cq->lock);
 	for (; wr && !err; wr = wr->next) {
 		err = post_one(q, wr);
 		if (err)
 			*bad = wr;
 	}
 	watch_held(q->cq);
-	pthread_mutex_unlock(&q->cq->lock);
+	dapl_mutex_unlock(&q->cq->lock);
 	return err;
 }
 
@@ -474,7 +473,7 @@ static int siw_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 
 	if (!cq)
 		return device_poll_cq(ibv, n, wc);
-	pthread_mutex_lock(&cq->lock);
+	dapl_mutex_lock(&cq->lock);
 	pull(cq, (uint32_t)n);
 	for (taken = 0; taken < n && cq->count; taken++) {
 		wc[taken] = cq->ready[cq->head];
@@ -482,18 +481,18 @@ static int siw_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 		cq->count--;
 	}
 	watch_held(cq);
-	pthread_mutex_unlock(&cq->lock);
+	dapl_mutex_unlock(&cq->lock);
 	return taken;
 }
 
 void hw_siw_adopt(struct ibv_context *verbs)
 {
-	pthread_mutex_lock(&table_lock);
+	dapl_mutex_lock(&table_lock);
 	if (!device_post_send) {
 		device_post_send = verbs->ops.post_send;
 		device_poll_cq = verbs->ops.poll_cq;
 	}
-	pthread_mutex_unlock(&table_lock);
+	dapl_mutex_unlock(&table_lock);
 	verbs->ops.post_send = siw_post_send;
 	verbs->ops.poll_cq = siw_poll_cq;
 }
@@ -515,7 +514,7 @@ int hw_siw_cq_add(struct ibv_cq *ibv)
 	if (!cq)
 		return ENOMEM;
 	cq->cq = ibv;
-	pthread_mutex_init(&cq->lock, NULL);
+	dapl_mutex_init(&cq->lock, RANK_SIW_CQ);
 	enter(&cq->entry, ibv);
 	return 0;
 }
@@ -534,7 +533,6 @@ int hw_siw_cq_destroy(struct ibv_cq *ibv)
 		enter(&cq->entry, ibv);
 		return rc;
 	}
-	pthread_mutex_destroy(&cq->lock);
 	free(cq->ready);
 	free(cq);
 	return 0;
@@ -590,9 +588,9 @@ int hw_siw_qp_add(struct ibv_qp *ibv, const struct ibv_qp_init_attr *attr)
 		free_qp(q);
 		return ENOMEM;
 	}
-	pthread_mutex_lock(&cq->lock);
+	dapl_mutex_lock(&cq->lock);
 	cq->sends += q->depth;
-	pthread_mutex_unlock(&cq->lock);
+	dapl_mutex_unlock(&cq->lock);
 	enter(&q->entry, ibv);
 	return 0;
 }
@@ -603,11 +601,11 @@ void hw_siw_qp_end(struct ibv_qp *ibv)
 
 	if (!q)
 		return;
-	pthread_mutex_lock(&q->cq->lock);
+	dapl_mutex_lock(&q->cq->lock);
 	end_queue(q);
 	pull(q->cq, UINT32_MAX);
 	q->over = true;
-	pthread_mutex_unlock(&q->cq->lock);
+	dapl_mutex_unlock(&q->cq->lock);
 }
 
 int hw_siw_qp_destroy(struct ibv_qp *ibv)
@@ -622,12 +620,12 @@ int hw_siw_qp_destroy(struct ibv_qp *ibv)
 		enter(&q->entry, ibv);
 		return rc;
 	}
-	pthread_mutex_lock(&q->cq->lock);
+	dapl_mutex_lock(&q->cq->lock);
 	end_queue(q);
 	q->over = true;
 	drained = pull(q->cq, UINT32_MAX);
 	q->cq->sends -= q->depth;
-	pthread_mutex_unlock(&q->cq->lock);
+	dapl_mutex_unlock(&q->cq->lock);
 	if (drained)	/* else completions in the device's CQ still name its requests */
 		free_qp(q);
 	return 0;
@@ -639,8 +637,8 @@ void hw_siw_qp_reads(struct ibv_qp *ibv, unsigned reads)
 
 	if (!q || !reads)
 		return;
-	pthread_mutex_lock(&q->cq->lock);
+	dapl_mutex_lock(&q->cq->lock);
 	if (reads < q->max_reads)
 		q->max_reads = reads;
-	pthread_mutex_unlock(&q->cq->lock);
+	dapl_mutex_unlock(&q->cq->lock);
 }

@@ -8,6 +8,7 @@ lint_tests = \
 	test/lint/symbols-providers \
 	test/lint/catalogue \
 	test/lint/layers \
+	test/lint/locks \
 	test/lint/spdx \
 	test/lint/variables
 dist_check_SCRIPTS += test/lint/symbols $(lint_tests)

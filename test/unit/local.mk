@@ -4,6 +4,7 @@ if CMOCKA
 # libdat2, what both libraries share, and what is computed from numbers alone.
 dat_unit_tests = \
 	test/unit/test_common_journal \
+	test/unit/test_common_lock \
 	test/unit/test_common_log \
 	test/unit/test_common_rate \
 	test/unit/test_common_trace \
@@ -14,6 +15,10 @@ dat_unit_tests = \
 	test/unit/test_dapl_qual
 check_PROGRAMS += $(dat_unit_tests)
 TESTS += $(dat_unit_tests)
+# The check of the lock order is in every build of this test.
+test_unit_test_common_lock_SOURCES = test/unit/test_common_lock.c common/lock.c common/lock_check.c
+test_unit_test_common_lock_CPPFLAGS = $(AM_CPPFLAGS) -DDAPL_LOCK_CHECK=1 $(CMOCKA_CFLAGS)
+test_unit_test_common_lock_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_test_common_log_SOURCES = test/unit/test_common_log.c
 test_unit_test_common_log_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_test_common_log_LDADD = libcommon.la $(CMOCKA_LIBS)

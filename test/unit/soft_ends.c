@@ -4,6 +4,7 @@
 #include "common/address.h"
 #include "test/unit/soft_ends.h"
 #include "dapl/soft/progress/progress.h"
+#include <pthread.h>
 #include <signal.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -20,6 +21,20 @@ time_t now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec;
+}
+
+static void *call_it(void *call)
+{
+	(*(void (**)(void))call)();
+	return NULL;
+}
+
+void call_in_thread(void (*call)(void))
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, call_it, &call), 0);
+	pthread_join(thread, NULL);
 }
 
 struct upcall wait_up(const struct end *e, enum upcall_kind kind)

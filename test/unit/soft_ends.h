@@ -60,6 +60,8 @@ extern struct end ends[2];		/* 0 connects, 1 listens */
 extern const struct end *served;	/* NULL, or whose device needs polls meanwhile */
 
 time_t now(void);
+/* For what another process or thread would do meanwhile: this one may hold locks. */
+void call_in_thread(void (*call)(void));
 /* Waits for an upcall of the device, and takes it from the record. */
 struct upcall wait_up(const struct end *e, enum upcall_kind kind);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* soft_stream.c - a connection of the software device in memory (soft_stream.h). */
 #include "common/container_of.h"
-#include "dapl/core/base/lock.h"
+#include "common/lock.h"
 #include "dapl/core/base/settings.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/cq.h"
@@ -169,7 +169,7 @@ static void serve(struct stream *s)
 
 	do {
 		soft_progress_lock(stream_device.dev);
-		dapl_spin_lock(&s->qp->lock);
+		dapl_mutex_lock(&s->qp->lock);
 		s->conn->tx.blocked = false;
 		if (s->alive)
 			s->alive = soft_tcp_receive(s->conn, &came);
@@ -178,7 +178,7 @@ static void serve(struct stream *s)
 			soft_tcp_send(s->conn);
 		}
 		blocked = s->alive && s->conn->tx.blocked;
-		dapl_spin_unlock(&s->qp->lock);
+		dapl_mutex_unlock(&s->qp->lock);
 		soft_progress_unlock(stream_device.dev);
 		drain(s);
 	} while (blocked);
@@ -209,9 +209,9 @@ void stream_end(struct stream *s)
 	if (!s->alive)
 		return;
 	soft_progress_lock(stream_device.dev);	/* paused: the engine sees the hang-up */
-	dapl_spin_lock(&s->qp->lock);
+	dapl_mutex_lock(&s->qp->lock);
 	soft_stream_over(s->qp, s->conn, false);
-	dapl_spin_unlock(&s->qp->lock);
+	dapl_mutex_unlock(&s->qp->lock);
 	soft_progress_unlock(stream_device.dev);
 	s->alive = false;
 }

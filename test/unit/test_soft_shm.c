@@ -253,7 +253,7 @@ static bool copy_refused(void)
 {
 	copies++;
 	if (meanwhile && copies == meanwhile_at)
-		meanwhile();
+		call_in_thread(meanwhile);
 	errno = EPERM;
 	return copies_refused;
 }
@@ -1017,10 +1017,10 @@ static void what_is_gone_is_not_given(void **state)
 	let_win(&ends[0].dev->writes, PROTO_CMA);
 	give_large(IBV_WR_RDMA_WRITE, 100000, 1);
 	copies_refused = true;
-	dapl_spin_lock(&ends[1].dev->progress_lock);
+	dapl_mutex_lock(&ends[1].dev->progress_lock);
 	post_to_other(IBV_WR_RDMA_WRITE, 100000, 0);
 	OK(ops->dereg_mr(ends[0].mr));
-	dapl_spin_unlock(&ends[1].dev->progress_lock);
+	dapl_mutex_unlock(&ends[1].dev->progress_lock);
 	assert_int_equal(next_status(&ends[0]), IBV_WC_LOC_PROT_ERR);
 	wait_up(&ends[1], BROKEN);
 	copies_refused = false;

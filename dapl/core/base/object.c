@@ -10,7 +10,7 @@
 
 /* Dead objects by kind, oldest first: the longer a stale handle stays recognisable,
  * the better. */
-static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dapl_mutex dead_lock = DAPL_MUTEX_INIT(RANK_DEAD_OBJECTS);
 static struct {
 	struct dapl_object *first, **last;
 	unsigned count;
@@ -21,13 +21,13 @@ static struct dapl_object *reuse(enum dapl_kind kind)
 {
 	struct dapl_object *obj = NULL;
 
-	pthread_mutex_lock(&dead_lock);
+	dapl_mutex_lock(&dead_lock);
 	if (dead[kind].count > KEEP_DEAD) {
 		obj = dead[kind].first;
 		dead[kind].first = obj->next;
 		dead[kind].count--;
 	}
-	pthread_mutex_unlock(&dead_lock);
+	dapl_mutex_unlock(&dead_lock);
 	return obj;
 }
 
@@ -41,7 +41,7 @@ static const struct spared spared[DAPL_KINDS][3] = {
 	[DAPL_EP] = {
 		{ offsetof(struct dapl_ep, sq.lock), sizeof(struct dapl_spin) },
 		{ offsetof(struct dapl_ep, rq.lock), sizeof(struct dapl_spin) } },
-	[DAPL_EVD] = { { offsetof(struct dapl_evd, gate), sizeof(uint32_t) } },
+	[DAPL_EVD] = { { offsetof(struct dapl_evd, gate), sizeof(dapl_gate) } },
 	[DAPL_SRQ] = { { offsetof(struct dapl_srq, lock), sizeof(struct dapl_spin) } },
 };
 
@@ -98,14 +98,14 @@ void dapl_object_publish(struct dapl_object *obj)
 		__atomic_store_n(&obj->magic, DAPL_MAGIC(obj->kind), __ATOMIC_RELEASE);
 		return;
 	}
-	pthread_mutex_lock(&ia->lock);
+	dapl_mutex_lock(&ia->lock);
 	obj->next = ia->objects[obj->kind];
 	obj->prev = &ia->objects[obj->kind];
 	if (obj->next)
 		obj->next->prev = &obj->next;
 	*obj->prev = obj;
 	__atomic_store_n(&obj->magic, DAPL_MAGIC(obj->kind), __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&ia->lock);
+	dapl_mutex_unlock(&ia->lock);
 }
 
 /* --- killing --------------------------------------------------------------------------- */
@@ -139,9 +139,9 @@ void dapl_object_end_kill(struct dapl_object *obj)
 
 	if (!ia)
 		return;
-	pthread_mutex_lock(&ia->lock);
+	dapl_mutex_lock(&ia->lock);
 	unlist(ia, obj);
-	pthread_mutex_unlock(&ia->lock);
+	dapl_mutex_unlock(&ia->lock);
 }
 
 bool dapl_object_kill(struct dapl_object *obj)
@@ -208,9 +208,9 @@ void dapl_object_bury(struct dapl_object *obj)
 	dapl_object_put(obj);
 	if (!counted)
 		return;
-	pthread_mutex_lock(&ia->lock);
+	dapl_mutex_lock(&ia->lock);
 	ia->ending--;
-	pthread_mutex_unlock(&ia->lock);
+	dapl_mutex_unlock(&ia->lock);
 }
 
 /* An object that was killed can be entered no more. So one that is found without calls stays
@@ -219,7 +219,7 @@ bool dapl_object_condemn_all(struct dapl_ia *ia)
 {
 	bool no_calls_inside = true;
 
-	pthread_mutex_lock(&ia->lock);
+	dapl_mutex_lock(&ia->lock);
 	for (int kind = 0; kind < DAPL_KINDS; kind++)
 		for (struct dapl_object *o = ia->objects[kind]; o; o = o->next)
 			if (condemn(o)) {
@@ -230,7 +230,7 @@ bool dapl_object_condemn_all(struct dapl_ia *ia)
 				no_calls_inside = false;
 			}
 	no_calls_inside &= !ia->ending;
-	pthread_mutex_unlock(&ia->lock);
+	dapl_mutex_unlock(&ia->lock);
 	return no_calls_inside;
 }
 
@@ -240,12 +240,12 @@ struct dapl_object *dapl_object_next_to_end(struct dapl_ia *ia, enum dapl_kind k
 	bool ours = false;
 
 	for (unsigned i = 0; !ours; i++) {
-		pthread_mutex_lock(&ia->lock);
+		dapl_mutex_lock(&ia->lock);
 		obj = ia->objects[kind];
 		ours = obj && (obj->condemned || condemn(obj));
 		if (ours)
 			unlist(ia, obj);
-		pthread_mutex_unlock(&ia->lock);
+		dapl_mutex_unlock(&ia->lock);
 		if (!obj)
 			return NULL;
 		if (!ours)
@@ -267,14 +267,14 @@ void dapl_object_put(struct dapl_object *obj)
 	end = __atomic_load_n(&end_of[kind], __ATOMIC_RELAXED);
 	if (end)
 		end(obj);
-	pthread_mutex_lock(&dead_lock);
+	dapl_mutex_lock(&dead_lock);
 	obj->next = NULL;
 	if (!dead[kind].first)
 		dead[kind].last = &dead[kind].first;
 	*dead[kind].last = obj;
 	dead[kind].last = &obj->next;
 	dead[kind].count++;
-	pthread_mutex_unlock(&dead_lock);
+	dapl_mutex_unlock(&dead_lock);
 }
 
 /* --- handles --------------------------------------------------------------------------- */
@@ -310,16 +310,16 @@ struct dapl_object *dapl_object_enter_any(DAT_HANDLE handle)
 void dapl_object_fork(bool begins)
 {
 	if (begins)
-		pthread_mutex_lock(&dead_lock);
+		dapl_mutex_lock(&dead_lock);
 	else
-		pthread_mutex_unlock(&dead_lock);
+		dapl_mutex_unlock(&dead_lock);
 }
 
 enum { HAND_OVER = 20 };	/* of a kind: the registry keeps a few hundred in all */
 
 void dapl_object_fini(void (*keep)(void *object))
 {
-	pthread_mutex_lock(&dead_lock);
+	dapl_mutex_lock(&dead_lock);
 	for (int kind = 0; kind < DAPL_KINDS; kind++) {
 		struct dapl_object *obj;
 
@@ -333,5 +333,5 @@ void dapl_object_fini(void (*keep)(void *object))
 			dead[kind].count--;
 		}
 	}
-	pthread_mutex_unlock(&dead_lock);
+	dapl_mutex_unlock(&dead_lock);
 }

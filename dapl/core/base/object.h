@@ -17,7 +17,6 @@
 #define DAPL_OBJECT_H
 #include <dat/udat.h>
 #include <dat/dat_registry.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "common/trace.h"

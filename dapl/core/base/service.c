@@ -16,16 +16,18 @@
 #include <time.h>
 #include <unistd.h>
 #include "common/clock.h"
+#include "common/lock.h"
 #include "common/log.h"
 #include "common/trace.h"
+#include "dapl/core/base/fork.h"
 #include "dapl/core/base/service.h"
 
-static pthread_mutex_t users_lock = PTHREAD_MUTEX_INITIALIZER;	/* start and stop */
+static struct dapl_mutex users_lock = DAPL_MUTEX_INIT(RANK_SERVICE_USERS);	/* start and stop */
 static int users;						/* guarded by users_lock */
 static pid_t home;		/* whose threads hold our locks; 0 before the first user */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards what follows */
-static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* a callback returned */
+static struct dapl_mutex lock = DAPL_MUTEX_INIT(RANK_SERVICE);	/* guards what follows */
+static struct dapl_cond idle;	/* a callback returned */
 static pthread_t thread;
 static bool started, stopping;
 static bool loop_blocked;		/* the loop waits, or is about to, and has not been woken */
@@ -64,7 +66,7 @@ static void returned(void)
 {
 	running = NULL;
 	callbacks_done++;
-	pthread_cond_broadcast(&idle);
+	dapl_cond_broadcast(&idle);
 }
 
 static void run_tasks(void)
@@ -79,9 +81,9 @@ static void run_tasks(void)
 			tasks_end = &tasks;
 		task->queued = false;
 		running = task;
-		pthread_mutex_unlock(&lock);
+		dapl_mutex_unlock(&lock);
 		run(task);	/* may free it */
-		pthread_mutex_lock(&lock);
+		dapl_mutex_lock(&lock);
 		tasks_done++;
 		returned();
 	}
@@ -103,9 +105,9 @@ static void run_timers(void)
 
 		unlink_timer(timer);
 		running = timer;
-		pthread_mutex_unlock(&lock);
+		dapl_mutex_unlock(&lock);
 		fire(timer);
-		pthread_mutex_lock(&lock);
+		dapl_mutex_lock(&lock);
 		returned();
 	}
 }
@@ -119,9 +121,9 @@ static void run_watch(uint64_t key)
 	    !(watch = slots[slot].watch))
 		return;
 	running = watch;
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 	watch->ready(watch);
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	returned();
 }
 
@@ -147,14 +149,14 @@ static void *loop(void *arg)
 
 	(void)arg;
 	pthread_setname_np(pthread_self(), "dapl");
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	while (!stopping || tasks) {
 		int n, ms = sleep_ms();
 
 		loop_blocked = ms != 0;
-		pthread_mutex_unlock(&lock);
+		dapl_mutex_unlock(&lock);
 		n = epoll_wait(epfd, events, 16, ms);
-		pthread_mutex_lock(&lock);
+		dapl_mutex_lock(&lock);
 		loop_blocked = false;
 		for (int i = 0; i < n; i++)
 			if (events[i].data.u64 != UINT64_MAX)
@@ -162,7 +164,7 @@ static void *loop(void *arg)
 		run_tasks();
 		run_timers();
 	}
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 	return NULL;
 }
 
@@ -173,9 +175,9 @@ static void *loop(void *arg)
 static void forget_in_child(void)
 {
 	__atomic_store_n(&home, getpid(), __ATOMIC_RELAXED);
-	pthread_mutex_init(&users_lock, NULL);
-	pthread_mutex_init(&lock, NULL);
-	pthread_cond_init(&idle, NULL);
+	dapl_mutex_init(&users_lock, RANK_SERVICE_USERS);
+	dapl_mutex_init(&lock, RANK_SERVICE);
+	idle = (struct dapl_cond){ 0 };
 	users = 0;
 	started = stopping = loop_blocked = false;
 	if (epfd >= 0)
@@ -218,15 +220,17 @@ static int start(void)
 	stopping = false;
 	sigfillset(&all);	/* signals are the application's */
 	pthread_sigmask(SIG_BLOCK, &all, &old);
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	err = pthread_create(&thread, NULL, loop, NULL);
 	started = !err;
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
 		close_fds();
 	return err;
 }
+
+static struct dapl_fork_part fork_part = { .rank = RANK_SERVICE, .child = forget_in_child };
 
 /* Before users_lock is taken. A fork that had begun when the handler was registered does not
  * run it in the child; another thread may hold our locks there, for ever. */
@@ -235,7 +239,7 @@ static void notice_fork(void)
 	pid_t was = 0, here = getpid();
 
 	if (__atomic_compare_exchange_n(&home, &was, here, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		pthread_atfork(NULL, NULL, forget_in_child);
+		dapl_fork_register(&fork_part);
 	else if (was != here)
 		forget_in_child();
 }
@@ -245,12 +249,12 @@ int dapl_service_get(void)
 	int err = 0;
 
 	notice_fork();
-	pthread_mutex_lock(&users_lock);
+	dapl_mutex_lock(&users_lock);
 	if (!users)
 		err = start();
 	if (!err)
 		users++;
-	pthread_mutex_unlock(&users_lock);
+	dapl_mutex_unlock(&users_lock);
 	if (err)
 		log_report(REPORT_NO_MEMORY, LOG_FIELDS(.err = err),
 			   "cannot start the service thread: %s", strerror(err));
@@ -259,51 +263,51 @@ int dapl_service_get(void)
 
 static void stop(void)
 {
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	stopping = true;
 	wake();
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 	if (dapl_service_here())
 		pthread_detach(thread);	/* a callback closed the last IA: it ends by itself */
 	else
 		pthread_join(thread, NULL);
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	started = false;
 	close_fds();
 	free(slots);
 	slots = NULL;
 	slot_count = 0;
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 }
 
 void dapl_service_put(void)
 {
-	pthread_mutex_lock(&users_lock);
+	dapl_mutex_lock(&users_lock);
 	if (users > 0 && !--users)
 		stop();
-	pthread_mutex_unlock(&users_lock);
+	dapl_mutex_unlock(&users_lock);
 }
 
 void dapl_service_abandon(void)
 {
 	struct timespec end;
 
-	pthread_mutex_lock(&users_lock);
+	dapl_mutex_lock(&users_lock);
 	users = 0;
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	stopping = true;
 	if (started)
 		wake();
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 	clock_gettime(CLOCK_REALTIME, &end);
 	end.tv_sec++;
 	if (started && !dapl_service_here())
 		pthread_timedjoin_np(thread, NULL, &end);
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	started = false;
-	pthread_cond_broadcast(&idle);
-	pthread_mutex_unlock(&lock);
-	pthread_mutex_unlock(&users_lock);
+	dapl_cond_broadcast(&idle);
+	dapl_mutex_unlock(&lock);
+	dapl_mutex_unlock(&users_lock);
 }
 
 /* --- watches --------------------------------------------------------------------------- */
@@ -333,7 +337,7 @@ int dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl
 	uint32_t slot;
 	int err;
 
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	err = free_slot(&slot);
 	if (!err) {
 		watch->fd = fd;
@@ -345,7 +349,7 @@ int dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl
 		else
 			slots[slot].watch = watch;
 	}
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 	return err;
 }
 
@@ -353,19 +357,19 @@ int dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl
 static void wait_returned(const void *what)
 {
 	while (running == what && !dapl_service_here())
-		pthread_cond_wait(&idle, &lock);
+		dapl_cond_wait(&idle, &lock);
 }
 
 void dapl_watch_stop(struct dapl_watch *watch)
 {
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	if (watch->slot < slot_count && slots[watch->slot].watch == watch) {
 		epoll_ctl(epfd, EPOLL_CTL_DEL, watch->fd, NULL);
 		slots[watch->slot].watch = NULL;
 		slots[watch->slot].generation++;
 		wait_returned(watch);
 	}
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 }
 
 /* --- timers ------------------------------------------------------------------------------ */
@@ -375,7 +379,7 @@ void dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us,
 {
 	struct dapl_timer **p = &timers;
 
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	if (timer->due_ns)
 		unlink_timer(timer);
 	timer->fire = fire;
@@ -389,37 +393,37 @@ void dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us,
 	*p = timer;
 	if (timers == timer && !dapl_service_here())
 		wake();
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 }
 
 bool dapl_timer_stop(struct dapl_timer *timer)
 {
 	bool stopped;
 
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	stopped = timer->due_ns != 0;
 	if (stopped)
 		unlink_timer(timer);
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 	return stopped;
 }
 
 void dapl_timer_drain(struct dapl_timer *timer)
 {
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	do {	/* the callback that was waited for may have started it again */
 		if (timer->due_ns)
 			unlink_timer(timer);
 		wait_returned(timer);
 	} while (timer->due_ns);
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 }
 
 /* --- tasks --------------------------------------------------------------------------------- */
 
 void dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *))
 {
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	if (!task->queued) {
 		task->run = run;
 		task->queued = true;
@@ -430,7 +434,7 @@ void dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *))
 		if (started && !dapl_service_here())
 			wake();
 	}
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 }
 
 void dapl_service_flush(void)
@@ -439,10 +443,10 @@ void dapl_service_flush(void)
 
 	if (!started || dapl_service_here())
 		return;
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	goal = tasks_queued;
 	returned = callbacks_done + (running != NULL);	/* the next may run already when we look */
 	while (started && (tasks_done < goal || callbacks_done < returned))
-		pthread_cond_wait(&idle, &lock);
-	pthread_mutex_unlock(&lock);
+		dapl_cond_wait(&idle, &lock);
+	dapl_mutex_unlock(&lock);
 }

@@ -229,14 +229,14 @@ static void connect_timeout(struct dapl_timer *timer)
 	struct dapl_ep *ep = container_of(timer, struct dapl_ep, timer);
 	struct dapl_conn_cause cause;
 
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) {
 		dapl_count(ep->obj.ia, DCNT_IA_CM_ERR_TIMEOUT);
 		dapl_failure_explain(ep, ep->conn, &cause);
 		dapl_failure_time_limit(&cause);
 		happened_because(ep, EP_TIMED_OUT, &cause);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	dapl_object_put(&ep->obj);
 }
 
@@ -338,7 +338,7 @@ DAT_RETURN dapl_ep_start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 	else
 		ret = ep->is_ud ? dapl_ud_connect(ep, to, timeout, len, data) :
 			start_connect(ep, to, qual, timeout, len, data, qos, flags);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -444,13 +444,13 @@ DAT_RETURN dapl_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 		return BAD_PARAM(5);
 	if (qos & ~ep->obj.ia->provider_attr.dat_qos_supported)
 		return BAD_PARAM(6);
-	pthread_mutex_lock(&dup->lock);
+	dapl_mutex_lock(&dup->lock);
 	if (dup->state != DAT_EP_STATE_CONNECTED)
 		ret = dapl_bad_ep_state(dup->state);
 	to = dup->remote;
 	qual = dup->remote_qual;
 	flags = dup->connect_flags;
-	pthread_mutex_unlock(&dup->lock);
+	dapl_mutex_unlock(&dup->lock);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	return dapl_ep_start_connect(ep, (struct sockaddr *)&to, qual, timeout, len, data, qos,
@@ -478,14 +478,14 @@ static void look_drained(struct dapl_timer *timer)
 {
 	struct dapl_ep *ep = container_of(timer, struct dapl_ep, timer);
 
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && !is_freed(ep)) {
 		if (drained(ep))
 			happened(ep, EP_DRAINED);
 		else
 			arm(ep, DRAIN_LATER_US, look_drained);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	dapl_object_put(&ep->obj);
 }
 
@@ -516,7 +516,7 @@ DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return BAD_HANDLE(EP);
 	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		return BAD_PARAM(2);
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	before = ep->state;
 	DAPL_PROBE2(disconnect, ep, before);
 	if (is_freed(ep)) {
@@ -536,7 +536,7 @@ DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 			happened(ep, event);
 		}
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -547,36 +547,36 @@ void dapl_ep_broken(struct dapl_ep *ep, enum dapl_code_kind kind, unsigned code,
 {
 	struct dapl_conn_cause cause;
 
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	DAPL_PROBE1(error, ep);
 	if (!ep->is_ud) {
 		dapl_failure_explain(ep, ep->conn, &cause);
 		dapl_failure_code(&cause, kind, code, text);
 		happened_because(ep, EP_BROKEN, &cause);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 }
 
 bool dapl_ep_comm_established(struct dapl_ep *ep)
 {
 	bool now;
 
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	now = ep->state == DAT_EP_STATE_COMPLETION_PENDING && happened(ep, EP_ESTABLISHED);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	return now;
 }
 
 void dapl_ep_drained(struct dapl_ep *ep)
 {
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	if (is_freed(ep))
 		;	/* no event is due */
 	else if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && drained(ep))
 		happened(ep, EP_DRAINED);
 	else
 		deliver_deferred(ep);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 }
 
 /* --- upcalls ------------------------------------------------------------------------------------ */
@@ -593,7 +593,7 @@ void dapl_up_established(void *owner, struct dapl_conn *conn, const struct dapl_
 	struct dapl_ep *ep = owner;
 	bool active;
 
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	if (ep->is_ud) {
 		dapl_ud_established(ep, conn, info);
 	} else if (ep->conn == conn) {
@@ -608,7 +608,7 @@ void dapl_up_established(void *owner, struct dapl_conn *conn, const struct dapl_
 		dapl_count(ep->obj.ia, active ? DCNT_IA_CM_ACTIVE_EST : DCNT_IA_CM_PASSIVE_EST);
 		happened(ep, EP_ESTABLISHED);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 }
 
 static const enum dapl_ep_event failure_event[] = {
@@ -622,7 +622,7 @@ void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure 
 	struct dapl_ep *ep = owner;
 	struct dapl_conn_cause cause;
 
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	if (ep->is_ud) {
 		dapl_ud_failed(ep, conn, why, pdata, pdata_len);
 	} else if (ep->conn == conn) {
@@ -634,7 +634,7 @@ void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure 
 			   DCNT_IA_CM_ERR_TIMEOUT);
 		happened_because(ep, failure_event[why], &cause);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 }
 
 void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
@@ -642,7 +642,7 @@ void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
 	struct dapl_ep *ep = owner;
 	struct dapl_conn_cause cause;
 
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	if (ep->conn == conn && !ep->is_ud) {
 		dapl_failure_explain(ep, conn, &cause);
 		if (orderly)
@@ -650,7 +650,7 @@ void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
 		dapl_count(ep->obj.ia, DCNT_IA_CM_DREQ_RX);
 		happened_because(ep, orderly ? EP_PEER_CLOSED : EP_BROKEN, &cause);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 }
 
 void dapl_up_released(void *owner)

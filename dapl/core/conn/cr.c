@@ -49,11 +49,11 @@ static void return_endpoint(struct dapl_cr *cr)
 	__atomic_store_n(&cr->ep, NULL, __ATOMIC_RELAXED);
 	if (!ep)
 		return;
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	ep->cr = NULL;
 	if (cr->from_rsp)
 		dapl_ep_step(ep, EP_DO_REJECT, NULL);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	if (!cr->from_rsp && dapl_object_kill(&ep->obj)) {
 		dapl_object_wait_calls(&ep->obj, 0);
 		dapl_ep_destroy(ep);
@@ -185,7 +185,7 @@ static DAT_RETURN accept_with(struct dapl_cr *cr, struct dapl_ep *ep, int len, c
 		ret = dapl_ud_accept(ep, cr, len, data);
 	else
 		ret = accept_on(cr, ep, len, data);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	return ret;
 }
 

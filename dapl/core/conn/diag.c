@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* diag.c - formats, hints and rate limits of the lines about failed connections (diag.h). */
 #include "common/clock.h"
+#include "common/lock.h"
 #include "dapl/core/conn/diag.h"
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -488,7 +488,7 @@ struct key {
 	unsigned more;			/* repetitions that were not printed */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards all that follows */
+static struct dapl_mutex lock = DAPL_MUTEX_INIT(RANK_DIAG);	/* guards all that follows */
 static struct key keys[KEYS];
 static unsigned others;			/* failures that no key was free for */
 static struct dapl_timer timer;		/* ends windows */
@@ -540,11 +540,11 @@ static bool end_windows(uint64_t now)
 
 static void window_ends(struct dapl_timer *fired)
 {
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	ticking = end_windows(clock_now_ns());
 	if (ticking)
 		dapl_timer_start(fired, TICK_US, window_ends);
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 }
 
 /* Lock held. A key whose window is over, with nothing to print, is as good as a free one. */
@@ -601,9 +601,9 @@ void dapl_diag_say(const struct dapl_diag *diag)
 	add(&t, " (%s): ", diag->ia);
 	add_step(&t, diag);
 	add_reason(&t, &diag->cause);
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	say = may_say(text, dapl_diag_id(diag));
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 	if (say)
 		write_line(diag);
 }
@@ -611,22 +611,22 @@ void dapl_diag_say(const struct dapl_diag *diag)
 /* Windows go on: another IA of this process may fail in the same way. */
 void dapl_diag_flush(void)
 {
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 	for (struct key *key = keys; key < keys + KEYS; key++)
 		if (key->more)
 			end_window(key, clock_now_ns());
 	end_windows(0);
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 }
 
 void dapl_diag_fork_prepare(void)
 {
-	pthread_mutex_lock(&lock);
+	dapl_mutex_lock(&lock);
 }
 
 void dapl_diag_fork_parent(void)
 {
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 }
 
 /* The child has no timers, and the counts are the parent's to print. */
@@ -636,5 +636,5 @@ void dapl_diag_fork_child(void)
 	memset(keys, 0, sizeof keys);
 	others = 0;
 	ticking = false;
-	pthread_mutex_unlock(&lock);
+	dapl_mutex_unlock(&lock);
 }

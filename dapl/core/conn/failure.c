@@ -165,9 +165,9 @@ DAT_RETURN dapl_failure_get(struct dapl_ep *ep, DAT_LAST_ERROR *error, DAT_COUNT
 
 	if (!error || size <= 0)
 		return BAD_PARAM(2);
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	fill(&ep->failure, &whole);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	memcpy(error, &whole, (size_t)size < sizeof whole ? (size_t)size : sizeof whole);
 	return DAT_SUCCESS;
 }

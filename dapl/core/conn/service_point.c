@@ -52,10 +52,10 @@ static void close_sp(struct dapl_sp *sp)
 		return;
 	end_listening(sp);
 	if (ep && !__atomic_load_n(&sp->used, __ATOMIC_ACQUIRE)) {
-		pthread_mutex_lock(&ep->lock);
+		dapl_mutex_lock(&ep->lock);
 		ep->rsp = NULL;
 		dapl_ep_step(ep, EP_DO_RELEASE, NULL);
-		pthread_mutex_unlock(&ep->lock);
+		dapl_mutex_unlock(&ep->lock);
 	}
 	if (ep)
 		dapl_object_put(&ep->obj);
@@ -229,7 +229,7 @@ static DAT_RETURN reserve(struct dapl_sp *sp, struct dapl_ep *ep)
 	} else {
 		ret = dapl_bad_ep_state(ep->state);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -428,7 +428,7 @@ static bool give_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 	if (reserved) {
 		struct dapl_ep *ep = sp->ep;
 
-		pthread_mutex_lock(&ep->lock);
+		dapl_mutex_lock(&ep->lock);
 		reserved = dapl_object_is_live(&ep->obj) &&
 			dapl_ep_step(ep, EP_REQUEST_ARRIVED, NULL);
 		if (reserved) {
@@ -438,7 +438,7 @@ static bool give_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 			cr->from_rsp = true;
 			dapl_object_get(&ep->obj);
 		}
-		pthread_mutex_unlock(&ep->lock);
+		dapl_mutex_unlock(&ep->lock);
 		return reserved;
 	}
 	if (sp->obj.kind != DAPL_RSP && sp->flags != DAT_PSP_PROVIDER_FLAG)
@@ -459,12 +459,12 @@ static void take_back_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 
 	if (!ep || !cr->from_rsp)
 		return;
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	ep->cr = NULL;
 	ep->rsp = sp;
 	dapl_ep_step(ep, EP_DO_REJECT, NULL);
 	dapl_ep_step(ep, EP_DO_RESERVE, NULL);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	cr->ep = NULL;
 	dapl_object_put(&ep->obj);
 }
@@ -527,11 +527,11 @@ struct dapl_sp *dapl_sp_find(struct dapl_ia *ia, DAT_CONN_QUAL qual)
 {
 	struct dapl_sp *sp;
 
-	pthread_mutex_lock(&ia->lock);
+	dapl_mutex_lock(&ia->lock);
 	if (!(sp = find_in(ia->objects[DAPL_PSP], qual)) &&
 	    !(sp = find_in(ia->objects[DAPL_RSP], qual)))
 		sp = find_in(ia->objects[DAPL_CSP], qual);
-	pthread_mutex_unlock(&ia->lock);
+	dapl_mutex_unlock(&ia->lock);
 	return sp;
 }
 

@@ -150,7 +150,7 @@ static void connect_timeout(struct dapl_timer *timer)
 	struct dapl_conn_cause cause;
 	struct dapl_ep *ep = peer->ep;
 
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	peer->timed = false;
 	if (peer->gone) {
 		free(peer);
@@ -160,7 +160,7 @@ static void connect_timeout(struct dapl_timer *timer)
 		dapl_failure_time_limit(&cause);
 		failed(ep, peer, DAPL_CONN_TIMED_OUT, &cause, NULL, 0);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	dapl_object_put(&ep->obj);
 }
 
@@ -345,14 +345,14 @@ DAT_RETURN dapl_ud_send(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 		total += iov[i].segment_length;
 	if (total > __atomic_load_n(&dev->mtu, __ATOMIC_RELAXED))
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	peer = by_ah(ep, to->ah);
 	if (peer) {
 		wr.wr.ud.ah = peer->to.ah;
 		wr.wr.ud.remote_qpn = to->qpn;
 		wr.wr.ud.remote_qkey = peer->to.qkey;
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	if (!peer)
 		return BAD_PARAM(4);
 	wr.send_flags = total && total <= ep->max_inline ? IBV_SEND_INLINE : 0;
@@ -366,7 +366,7 @@ DAT_RETURN dapl_ud_cm_free(struct dapl_ep *ep, DAT_CONTEXT cm)
 
 	if (!ep->is_ud)
 		return BAD_PARAM(1);
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	for (struct peer *peer = ep->ud ? ep->ud->peers : NULL; peer; peer = peer->next)
 		if (peer == cm.as_ptr) {
 			drop_conn(peer);
@@ -376,7 +376,7 @@ DAT_RETURN dapl_ud_cm_free(struct dapl_ep *ep, DAT_CONTEXT cm)
 			ret = DAT_SUCCESS;
 			break;
 		}
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -388,7 +388,7 @@ DAT_RETURN dapl_ud_ah_free(struct dapl_ep *ep, DAT_IB_ADDR_HANDLE *ah)
 		return BAD_PARAM(1);
 	if (!ah)
 		return BAD_PARAM(2);
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	peer = by_ah(ep, ah->ah);
 	if (peer) {
 		drop_ah(peer);
@@ -396,6 +396,6 @@ DAT_RETURN dapl_ud_ah_free(struct dapl_ep *ep, DAT_IB_ADDR_HANDLE *ah)
 			forget(ep, peer);
 		ah->ah = NULL;
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	return peer ? DAT_SUCCESS : BAD_PARAM(2);
 }

@@ -23,7 +23,6 @@ static void end_ep(struct dapl_object *obj)
 	free(ep->rq.ring);
 	dapl_saved_recv_free(ep->saved_recvs);
 	dapl_map_end(ep);
-	pthread_mutex_destroy(&ep->lock);
 }
 
 static DAT_RETURN arg_error(int arg)
@@ -42,7 +41,9 @@ DAT_RETURN dapl_ep_make(struct dapl_ia *ia, struct dapl_pz *pz, struct dapl_evd 
 
 	if (!ep)
 		return NO_RESOURCE(MEMORY);
-	pthread_mutex_init(&ep->lock, NULL);
+	dapl_mutex_init(&ep->lock, RANK_EP);
+	dapl_spin_init(&ep->sq.lock, RANK_SQ);
+	dapl_spin_init(&ep->rq.lock, RANK_RQ);
 	ep->soft_hw = ep->hard_hw = DAT_WATERMARK_INFINITE;
 	ep->comm = (DAT_COMM){ ia->attr.address.ss_family, SOCK_STREAM, IPPROTO_TCP };
 	if (attr)
@@ -213,9 +214,9 @@ DAT_RETURN dapl_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 		return BAD_PARAM(2);
 	if (!param)
 		return BAD_PARAM(3);
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	current_param(ep, param);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	return DAT_SUCCESS;
 }
 
@@ -256,10 +257,10 @@ static DAT_COUNT srq_buffers(struct dapl_ep *ep)
 {
 	struct taken taken = { ep, &(DAT_COUNT){ 0 } };
 
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	if (ep->qp)
 		dapl_evd_holds(dapl_ep_recv_evd(ep), count_taken, &taken);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	return *taken.n;
 }
 
@@ -296,11 +297,11 @@ DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 	dapl_ep_lock_settled(ep);
 	before = ep->state;
 	if (!dapl_object_is_live(&ep->obj)) {
-		pthread_mutex_unlock(&ep->lock);
+		dapl_mutex_unlock(&ep->lock);
 		return BAD_HANDLE(EP);
 	}
 	if (!dapl_ep_may(ep, EP_DO_RESET)) {
-		pthread_mutex_unlock(&ep->lock);
+		dapl_mutex_unlock(&ep->lock);
 		return dapl_bad_ep_state(before);
 	}
 	if (before == DAT_EP_STATE_DISCONNECTED) {
@@ -315,13 +316,13 @@ DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 		}
 		ep->changing = false;
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	return ret;
 }
 
 void dapl_ep_destroy(struct dapl_ep *ep)
 {
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	dapl_ep_disarm(ep);
 	if (ep->is_ud)
 		dapl_ud_end(ep);
@@ -330,7 +331,7 @@ void dapl_ep_destroy(struct dapl_ep *ep)
 	dapl_ep_drop_conn(ep);
 	__atomic_store_n(&ep->deferred, false, __ATOMIC_RELAXED);
 	ep->terminal = 0;
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	dapl_ep_end_qp(ep);
 	dapl_ep_unfeed_evds(ep->recv_evd, ep->request_evd, ep->connect_evd, &ep->attr);
 	dapl_ep_end_discards(ep);
@@ -349,12 +350,12 @@ DAT_RETURN dapl_ep_free(DAT_EP_HANDLE handle)
 
 	if (!ep)
 		return BAD_HANDLE(EP);
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	if (!dapl_ep_may(ep, EP_DO_FREE))
 		ret = dapl_bad_ep_state(ep->state);
 	else if (!dapl_object_kill(&ep->obj))
 		ret = BAD_HANDLE(EP);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	dapl_object_wait_calls(&ep->obj, 1);

@@ -19,11 +19,11 @@ enum { MARKERS = 2 };	/* requests of the provider's own that may be posted at on
  * for callbacks that take the lock. */
 void dapl_ep_lock_settled(struct dapl_ep *ep)
 {
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	for (unsigned i = 0; ep->changing; i++) {
-		pthread_mutex_unlock(&ep->lock);
+		dapl_mutex_unlock(&ep->lock);
 		dapl_object_pause(i);
-		pthread_mutex_lock(&ep->lock);
+		dapl_mutex_lock(&ep->lock);
 	}
 }
 
@@ -176,9 +176,9 @@ void dapl_ep_end_discards(struct dapl_ep *ep)
  * it. */
 void dapl_ep_end_qp_unlocked(struct dapl_ep *ep)
 {
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	dapl_ep_end_qp(ep);
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 }
 
 void dapl_ep_end_discards_unlocked(struct dapl_ep *ep)
@@ -190,10 +190,10 @@ void dapl_ep_end_discards_unlocked(struct dapl_ep *ep)
 		ep->recv_discard = NULL;
 	if (request)
 		ep->request_discard = NULL;
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	end_discard(&recv);
 	end_discard(&request);
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 }
 
 /* Empties the QP: resets it, or makes another one where the device cannot reset (EOPNOTSUPP).
@@ -317,8 +317,8 @@ DAT_RETURN dapl_ep_exchange_qp(struct dapl_ep *ep)
 	}
 	silence_qp(ep, &old);
 	attach_qp(ep, &new);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	end_detached(&old);
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	return DAT_SUCCESS;
 }

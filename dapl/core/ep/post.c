@@ -200,12 +200,12 @@ static COLD bool begin_late_post(struct dapl_ep *ep, struct dapl_queue *q)
 {
 	if (!ep->obj.ia->attr.no_late_flush || ep->is_ud || !enter_again(ep))
 		return false;
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	dapl_spin_lock(&q->lock);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED && ep->qp && q->in_error)
 		return true;	/* end_late_post leaves */
 	dapl_spin_unlock(&q->lock);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	dapl_object_leave(&ep->obj);
 	return false;
 }
@@ -218,7 +218,7 @@ static COLD DAT_RETURN end_late_post(struct dapl_ep *ep, struct dapl_queue *q, b
 	if (posted)
 		dapl_ep_flush_late(ep, q);
 	dapl_object_get(&evd->obj);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	if (evd->discard)
 		dapl_evd_discard(evd);
 	dapl_object_put(&evd->obj);
@@ -635,9 +635,9 @@ DAT_RETURN dapl_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRI
 		return BAD_PARAM(2);
 	if (!remote)
 		return BAD_PARAM(4);
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	pz = ep->pz;
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	if (!dapl_lmr_sink(ep->obj.ia, pz, local, &sink))
 		return DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_RDMA_WRITE);
 	return dapl_ep_post_rdma_read(handle, 1, &sink, cookie, remote, flags);
@@ -655,7 +655,7 @@ static COLD DAT_RETURN no_qp_for_receive(struct dapl_ep *posted_to)
 	dapl_ep_lock_settled(ep);
 	if (dapl_object_is_live(&ep->obj))
 		ret = dapl_ep_need_qp(ep);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -691,10 +691,10 @@ static COLD void flush_again(struct dapl_ep *posted_to)
 
 	if (!ep)
 		return;
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	if (ep->qp && ep->state == DAT_EP_STATE_DISCONNECTED)
 		dapl_device_ops.error_qp(ep->qp);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 }
 
 /* q->lock held. ENOSPC: the queue is full. ENOTCONN: the QP has just gone. */

@@ -12,7 +12,7 @@
 #include <dat/udat.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "dapl/core/base/lock.h"
+#include "common/lock.h"
 
 struct dapl_ep;
 struct dapl_srq;

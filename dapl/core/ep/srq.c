@@ -111,6 +111,7 @@ DAT_RETURN dapl_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 		return BAD_PARAM(3);
 	if (!(srq = dapl_object_new(DAPL_SRQ, sizeof *srq, ia, end_srq)))
 		return NO_RESOURCE(MEMORY);
+	dapl_spin_init(&srq->lock, RANK_SRQ);
 	srq->room = room_for(ia, attr->max_recv_dtos);
 	init = (struct ibv_srq_init_attr){ .srq_context = srq,
 		.attr = { .max_wr = srq->room, .max_sge = attr->max_recv_iov } };
@@ -252,7 +253,7 @@ static struct dapl_ep **enter_eps(struct dapl_srq *srq, unsigned *n)
 	unsigned all = 0;
 
 	*n = 0;
-	pthread_mutex_lock(&ia->lock);
+	dapl_mutex_lock(&ia->lock);
 	for (struct dapl_object *o = ia->objects[DAPL_EP]; o; o = o->next)
 		all += ((struct dapl_ep *)o)->srq == srq;
 	eps = malloc((all + 1) * sizeof *eps);
@@ -260,7 +261,7 @@ static struct dapl_ep **enter_eps(struct dapl_srq *srq, unsigned *n)
 		if (((struct dapl_ep *)o)->srq == srq &&
 		    (eps[*n] = dapl_ep_enter((DAT_HANDLE)o)))
 			++*n;
-	pthread_mutex_unlock(&ia->lock);
+	dapl_mutex_unlock(&ia->lock);
 	return eps;
 }
 
@@ -277,11 +278,11 @@ static bool recv_evds(struct dapl_srq *srq, struct dapl_evd ***evds, unsigned *n
 	for (unsigned i = 0; i < n_eps; i++) {
 		struct dapl_evd *evd;
 
-		pthread_mutex_lock(&eps[i]->lock);
+		dapl_mutex_lock(&eps[i]->lock);
 		evd = dapl_ep_recv_evd(eps[i]);
 		if (evd && all)
 			all = add_once(evds, n, evd);
-		pthread_mutex_unlock(&eps[i]->lock);
+		dapl_mutex_unlock(&eps[i]->lock);
 		dapl_object_leave(&eps[i]->obj);
 	}
 	free(eps);
@@ -476,18 +477,18 @@ DAT_RETURN dapl_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT
 	evd = dapl_ep_recv_evd(ep);
 	if (evd && (soft >= 0 || hard >= 0)) {
 		dapl_evd_inspect(evd);
-		pthread_mutex_lock(&evd->change);
+		dapl_mutex_lock(&evd->change);
 		err = dapl_evd_watch(evd);
-		pthread_mutex_unlock(&evd->change);
+		dapl_mutex_unlock(&evd->change);
 	}
 	held = ep->held;
 	if (!err && hard >= 0 && held > hard) {
-		pthread_mutex_unlock(&ep->lock);
+		dapl_mutex_unlock(&ep->lock);
 		return BAD_STATE(EP_RECV_WATERMARK);
 	}
 	ep->soft_hw = soft;
 	ep->hard_hw = hard;
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	if (soft >= 0 && held > soft) {
 		ep->soft_hw = DAT_WATERMARK_INFINITE;
 		pass_mark(ep, MARK_SOFT);

@@ -63,19 +63,19 @@ static void call_agent(struct dapl_task *task)
 	struct dapl_evd *evd;
 	bool due;
 
-	pthread_mutex_lock(&cno->mutex);
+	dapl_mutex_lock(&cno->mutex);
 	agent = cno->agent;
 	evd = cno->agent_evd;
 	cno->agent_evd = NULL;
 	due = evd || cno->closing;
-	pthread_mutex_unlock(&cno->mutex);
+	dapl_mutex_unlock(&cno->mutex);
 	if (agent.proxy_agent_func && due)
 		agent.proxy_agent_func(agent.instance_data, (DAT_EVD_HANDLE)evd);
 }
 
 void dapl_cno_trigger(struct dapl_cno *cno, struct dapl_evd *evd)
 {
-	pthread_mutex_lock(&cno->mutex);
+	dapl_mutex_lock(&cno->mutex);
 	if (!evd->triggered) {
 		evd->triggered = true;
 		evd->next_triggered = NULL;
@@ -87,7 +87,7 @@ void dapl_cno_trigger(struct dapl_cno *cno, struct dapl_evd *evd)
 		cno->agent_evd = evd;
 		dapl_task_queue(&cno->agent_task, call_agent);
 	}
-	pthread_mutex_unlock(&cno->mutex);
+	dapl_mutex_unlock(&cno->mutex);
 }
 
 /* A waiter saw channels readable. The EVDs may be freed meanwhile: those still attached
@@ -100,11 +100,11 @@ static void take_channels(struct dapl_cno *cno, struct epoll_event *events, int 
 
 		if (!evd)
 			continue;
-		pthread_mutex_lock(&cno->mutex);
+		dapl_mutex_lock(&cno->mutex);
 		ours = evd->cno == cno && !dapl_flag(&evd->dying);
 		if (ours)
 			dapl_object_get(&evd->obj);
-		pthread_mutex_unlock(&cno->mutex);
+		dapl_mutex_unlock(&cno->mutex);
 		if (ours) {
 			if (!dapl_evd_cq_event(evd))
 				epoll_ctl(cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
@@ -119,9 +119,9 @@ static bool by_service(struct dapl_cno *cno)
 {
 	bool is;
 
-	pthread_mutex_lock(&cno->mutex);
+	dapl_mutex_lock(&cno->mutex);
 	is = cno->proxy != DAT_PROXY_TYPE_NONE;
-	pthread_mutex_unlock(&cno->mutex);
+	dapl_mutex_unlock(&cno->mutex);
 	return is;
 }
 
@@ -148,11 +148,11 @@ static void unwatch_channel(struct dapl_cno *cno, struct dapl_evd *evd)
 
 static void set_cno(struct dapl_evd *evd, struct dapl_cno *cno)
 {
-	pthread_mutex_lock(&evd->mutex);
-	pthread_mutex_lock(&cno->mutex);
+	dapl_mutex_lock(&evd->mutex);
+	dapl_mutex_lock(&cno->mutex);
 	__atomic_store_n(&evd->cno, cno, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&cno->mutex);
-	pthread_mutex_unlock(&evd->mutex);
+	dapl_mutex_unlock(&cno->mutex);
+	dapl_mutex_unlock(&evd->mutex);
 }
 
 int dapl_cno_attach(struct dapl_cno *cno, struct dapl_evd *evd)
@@ -194,8 +194,8 @@ static void forget(struct dapl_cno *cno, struct dapl_evd *evd)
 void dapl_cno_detach(struct dapl_cno *cno, struct dapl_evd *evd)
 {
 	unwatch_channel(cno, evd);
-	pthread_mutex_lock(&evd->mutex);
-	pthread_mutex_lock(&cno->mutex);
+	dapl_mutex_lock(&evd->mutex);
+	dapl_mutex_lock(&cno->mutex);
 	__atomic_store_n(&evd->cno, NULL, __ATOMIC_RELEASE);
 	forget(cno, evd);
 	dapl_unuse(&cno->obj);
@@ -203,8 +203,8 @@ void dapl_cno_detach(struct dapl_cno *cno, struct dapl_evd *evd)
 		cno->orphaned++;	/* nothing can trigger it now: waiters leave */
 		raise_fd(cno);
 	}
-	pthread_mutex_unlock(&cno->mutex);
-	pthread_mutex_unlock(&evd->mutex);
+	dapl_mutex_unlock(&cno->mutex);
+	dapl_mutex_unlock(&evd->mutex);
 }
 
 /* --- making and ending --------------------------------------------------------------- */
@@ -217,8 +217,6 @@ static void end_cno(struct dapl_object *obj)
 		close(cno->epfd);
 	if (cno->wake_fd >= 0)
 		close(cno->wake_fd);
-	pthread_mutex_destroy(&cno->mutex);
-	pthread_cond_destroy(&cno->left);
 }
 
 static DAT_RETURN make_cno(struct dapl_ia *ia, DAT_PROXY_TYPE proxy,
@@ -229,8 +227,7 @@ static DAT_RETURN make_cno(struct dapl_ia *ia, DAT_PROXY_TYPE proxy,
 
 	if (!cno)
 		return NO_RESOURCE(MEMORY);
-	pthread_mutex_init(&cno->mutex, NULL);
-	pthread_cond_init(&cno->left, NULL);
+	dapl_mutex_init(&cno->mutex, RANK_CNO);
 	cno->proxy = proxy;
 	if (agent)
 		cno->agent = *agent;
@@ -307,9 +304,9 @@ DAT_RETURN dapl_cno_fetch(DAT_CNO_HANDLE handle, DAT_EVD_HANDLE *evd_handle)
 		return BAD_HANDLE(CNO);
 	if (!evd_handle)
 		return BAD_PARAM(2);
-	pthread_mutex_lock(&cno->mutex);
+	dapl_mutex_lock(&cno->mutex);
 	evd = take_triggered(cno);
-	pthread_mutex_unlock(&cno->mutex);
+	dapl_mutex_unlock(&cno->mutex);
 	*evd_handle = (DAT_EVD_HANDLE)evd;
 	return evd ? DAT_SUCCESS : DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
 }
@@ -324,7 +321,7 @@ DAT_RETURN dapl_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CN
 		return BAD_PARAM(2);
 	if (!param)
 		return BAD_PARAM(3);
-	pthread_mutex_lock(&cno->mutex);
+	dapl_mutex_lock(&cno->mutex);
 	memset(param, 0, sizeof *param);
 	param->ia_handle = dapl_ia_handle(cno->obj.ia);
 	param->proxy_type = cno->proxy;
@@ -332,18 +329,18 @@ DAT_RETURN dapl_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CN
 		param->proxy.agent = cno->agent;
 	else if (cno->proxy == DAT_PROXY_TYPE_FD)
 		param->proxy.fd = cno->wake_fd;
-	pthread_mutex_unlock(&cno->mutex);
+	dapl_mutex_unlock(&cno->mutex);
 	return DAT_SUCCESS;
 }
 
 void dapl_cno_follow_agent(struct dapl_evd *evd)
 {
-	pthread_mutex_lock(&evd->change);
+	dapl_mutex_lock(&evd->change);
 	if (evd->cno && evd->channel && by_service(evd->cno)) {
 		epoll_ctl(evd->cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
 		dapl_evd_watch(evd);
 	}
-	pthread_mutex_unlock(&evd->change);
+	dapl_mutex_unlock(&evd->change);
 }
 
 /* It may be attached or detached at once: dapl_cno_follow_agent looks again. */
@@ -359,7 +356,7 @@ static struct dapl_evd **enter_evds(struct dapl_cno *cno, unsigned *n)
 	struct dapl_evd **evds;
 	unsigned found = 0;
 
-	pthread_mutex_lock(&ia->lock);
+	dapl_mutex_lock(&ia->lock);
 	*n = 0;
 	for (struct dapl_object *o = ia->objects[DAPL_EVD]; o; o = o->next)
 		++*n;
@@ -368,7 +365,7 @@ static struct dapl_evd **enter_evds(struct dapl_cno *cno, unsigned *n)
 		if (is_attached(cno, (struct dapl_evd *)o) &&
 		    (evds[found] = dapl_evd_enter((DAT_HANDLE)o)))
 			found++;
-	pthread_mutex_unlock(&ia->lock);
+	dapl_mutex_unlock(&ia->lock);
 	*n = found;
 	return evds;
 }
@@ -396,14 +393,14 @@ DAT_RETURN dapl_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT 
 
 	if (!cno)
 		return BAD_HANDLE(CNO);
-	pthread_mutex_lock(&cno->mutex);
+	dapl_mutex_lock(&cno->mutex);
 	if (cno->proxy == DAT_PROXY_TYPE_FD) {
-		pthread_mutex_unlock(&cno->mutex);
+		dapl_mutex_unlock(&cno->mutex);
 		return BAD_PARAM(2);
 	}
 	cno->agent = agent;
 	cno->proxy = proxy_of(&agent);
-	pthread_mutex_unlock(&cno->mutex);
+	dapl_mutex_unlock(&cno->mutex);
 	return proxy_of(&agent) == DAT_PROXY_TYPE_AGENT ? move_to_service(cno) : DAT_SUCCESS;
 }
 
@@ -412,23 +409,23 @@ void dapl_cno_close(struct dapl_cno *cno)
 {
 	bool tell_agent;
 
-	pthread_mutex_lock(&cno->mutex);
+	dapl_mutex_lock(&cno->mutex);
 	cno->closing = true;
 	raise_fd(cno);
 	tell_agent = cno->proxy == DAT_PROXY_TYPE_AGENT;
 	while (cno->waiters)
-		pthread_cond_wait(&cno->left, &cno->mutex);
-	pthread_mutex_unlock(&cno->mutex);
+		dapl_cond_wait(&cno->left, &cno->mutex);
+	dapl_mutex_unlock(&cno->mutex);
 	if (tell_agent)
 		dapl_task_queue(&cno->agent_task, call_agent);
 }
 
 void dapl_cno_send_waiters_away(struct dapl_cno *cno)
 {
-	pthread_mutex_lock(&cno->mutex);
+	dapl_mutex_lock(&cno->mutex);
 	cno->closing = true;
 	raise_fd(cno);
-	pthread_mutex_unlock(&cno->mutex);
+	dapl_mutex_unlock(&cno->mutex);
 }
 
 void dapl_cno_destroy(struct dapl_cno *cno)
@@ -444,11 +441,11 @@ DAT_RETURN dapl_cno_free(DAT_CNO_HANDLE handle)
 
 	if (!cno)
 		return BAD_HANDLE(CNO);
-	pthread_mutex_lock(&cno->mutex);
+	dapl_mutex_lock(&cno->mutex);
 	if (!cno->waiters)
 		killed = dapl_object_begin_kill_unused(&cno->obj);
 	cno->closing |= killed == KILL_DONE;	/* a waiter may have entered */
-	pthread_mutex_unlock(&cno->mutex);
+	dapl_mutex_unlock(&cno->mutex);
 	if (killed == KILL_IN_USE)
 		return BAD_STATE(CNO_IN_USE);
 	if (killed == KILL_LOST)
@@ -528,12 +525,12 @@ static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct d
 		}
 		if (last)
 			return DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
-		pthread_mutex_unlock(&cno->mutex);
+		dapl_mutex_unlock(&cno->mutex);
 		last = left_ms(deadline) == 0;
 		n = last ? epoll_wait(cno->epfd, events, 8, 0) : sleep_on(cno, events, 8, deadline);
 		if (n > 0)
 			take_channels(cno, events, n);
-		pthread_mutex_lock(&cno->mutex);
+		dapl_mutex_lock(&cno->mutex);
 		if (n < 0 && errno == EINTR)
 			return DAT_ERROR(DAT_INTERRUPTED_CALL, DAT_NO_SUBTYPE);
 	}
@@ -551,12 +548,12 @@ DAT_RETURN dapl_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HAN
 		return BAD_HANDLE(CNO);
 	if (!evd_handle)
 		return BAD_PARAM(3);
-	pthread_mutex_lock(&cno->mutex);
+	dapl_mutex_lock(&cno->mutex);
 	cno->waiters++;
 	ret = wait_trigger(cno, deadline_of(timeout), &evd);
 	cno->waiters--;
-	pthread_cond_broadcast(&cno->left);
-	pthread_mutex_unlock(&cno->mutex);
+	dapl_cond_broadcast(&cno->left);
+	dapl_mutex_unlock(&cno->mutex);
 	*evd_handle = (DAT_EVD_HANDLE)evd;
 	return ret;
 }

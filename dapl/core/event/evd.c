@@ -100,8 +100,6 @@ static void end_evd(struct dapl_object *obj)
 		close(evd->wake_fd);
 	free(evd->wc);
 	free(evd->ring.slot);
-	pthread_mutex_destroy(&evd->change);
-	pthread_mutex_destroy(&evd->mutex);
 }
 
 DAT_RETURN dapl_evd_make(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags,
@@ -112,8 +110,10 @@ DAT_RETURN dapl_evd_make(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags,
 
 	if (!evd)
 		return NO_RESOURCE(MEMORY);
-	pthread_mutex_init(&evd->change, NULL);
-	pthread_mutex_init(&evd->mutex, NULL);
+	dapl_mutex_init(&evd->change, RANK_EVD_CHANGE);
+	dapl_mutex_init(&evd->mutex, RANK_EVD);
+	dapl_spin_init(&evd->lock, RANK_EVD_QUEUE);
+	dapl_spin_init(&evd->post_lock, RANK_EVD_POST);
 	dapl_flag_set(&evd->inspect, false);	/* lock and flags have survived (dapl_object_new) */
 	evd->flags = flags;
 	evd->qlen = qlen;
@@ -153,11 +153,11 @@ void dapl_evd_destroy(struct dapl_evd *evd)
 {
 	dapl_evd_send_waiter_away(evd);	/* there is no waiter; a CNO's waiter must not find the
 					 * EVD */
-	pthread_mutex_lock(&evd->change);
+	dapl_mutex_lock(&evd->change);
 	if (evd->cno)
 		dapl_cno_detach(evd->cno, evd);
 	dapl_evd_unwatch(evd);
-	pthread_mutex_unlock(&evd->change);
+	dapl_mutex_unlock(&evd->change);
 	while (__atomic_load_n(&evd->obj.refs, __ATOMIC_ACQUIRE) >
 	       1 + __atomic_load_n(&evd->holds, __ATOMIC_ACQUIRE))
 		sched_yield();	/* a CNO's waiter, or a thread that wakes a waiter, still uses
@@ -283,7 +283,7 @@ DAT_RETURN dapl_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EV
 		return BAD_PARAM(2);
 	if (!param)
 		return BAD_PARAM(3);
-	pthread_mutex_lock(&evd->mutex);
+	dapl_mutex_lock(&evd->mutex);
 	param->ia_handle = dapl_ia_handle(evd->obj.ia);
 	param->evd_qlen = evd->qlen;
 	param->evd_state = (DAT_EVD_STATE)
@@ -292,7 +292,7 @@ DAT_RETURN dapl_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EV
 		 config_state(evd));
 	param->cno_handle = (DAT_CNO_HANDLE)evd->cno;
 	param->evd_flags = evd->flags;
-	pthread_mutex_unlock(&evd->mutex);
+	dapl_mutex_unlock(&evd->mutex);
 	return DAT_SUCCESS;
 }
 
@@ -307,7 +307,7 @@ DAT_RETURN dapl_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 		return BAD_HANDLE(EVD_REQUEST);
 	if (cno_handle && (!(cno = dapl_cno_enter(cno_handle)) || cno->obj.ia != evd->obj.ia))
 		return BAD_HANDLE(CNO);
-	pthread_mutex_lock(&evd->change);
+	dapl_mutex_lock(&evd->change);
 	old = evd->cno;
 	if (old && old != cno) {
 		dapl_use_again(&old->obj);	/* in case it must be attached again */
@@ -319,7 +319,7 @@ DAT_RETURN dapl_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 		dapl_cno_attach(old, evd);
 	if (old && old != cno)
 		dapl_unuse(&old->obj);
-	pthread_mutex_unlock(&evd->change);
+	dapl_mutex_unlock(&evd->change);
 	if (err == EBADF)
 		return BAD_HANDLE(CNO);
 	return dapl_status(err, DAT_RESOURCE_MEMORY);
@@ -331,9 +331,9 @@ static DAT_RETURN set_disabled(DAT_EVD_HANDLE handle, bool disabled)
 
 	if (!evd)
 		return BAD_HANDLE(EVD_REQUEST);
-	pthread_mutex_lock(&evd->mutex);
+	dapl_mutex_lock(&evd->mutex);
 	evd->disabled = disabled;
-	pthread_mutex_unlock(&evd->mutex);
+	dapl_mutex_unlock(&evd->mutex);
 	return DAT_SUCCESS;
 }
 
@@ -353,11 +353,11 @@ static DAT_RETURN set_unwaitable(DAT_EVD_HANDLE handle, bool unwaitable)
 
 	if (!evd)
 		return BAD_HANDLE(EVD_REQUEST);
-	pthread_mutex_lock(&evd->mutex);
+	dapl_mutex_lock(&evd->mutex);
 	__atomic_store_n(&evd->unwaitable, unwaitable, __ATOMIC_RELEASE);
 	if (unwaitable && dapl_flag(&evd->waiting))
 		dapl_evd_signal(evd);
-	pthread_mutex_unlock(&evd->mutex);
+	dapl_mutex_unlock(&evd->mutex);
 	return DAT_SUCCESS;
 }
 
@@ -431,8 +431,8 @@ DAT_RETURN dapl_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 		return BAD_PARAM(2);
 	if (qlen > evd->obj.ia->ia_attr.max_evd_qlen)
 		return NO_RESOURCE(TEVD);
-	pthread_mutex_lock(&evd->change);
-	pthread_mutex_lock(&evd->mutex);
+	dapl_mutex_lock(&evd->change);
+	dapl_mutex_lock(&evd->mutex);
 	dapl_spin_lock(&evd->lock);
 	dapl_spin_lock(&evd->post_lock);
 	dapl_evd_fill(evd);
@@ -448,10 +448,10 @@ DAT_RETURN dapl_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 		__atomic_store_n(&evd->qlen, qlen, __ATOMIC_RELAXED);
 	dapl_spin_unlock(&evd->post_lock);
 	dapl_spin_unlock(&evd->lock);
-	pthread_mutex_unlock(&evd->mutex);
+	dapl_mutex_unlock(&evd->mutex);
 	if (!err && evd->spill)
 		err = dapl_evd_watch(evd);
-	pthread_mutex_unlock(&evd->change);
+	dapl_mutex_unlock(&evd->change);
 	if (err == EBUSY)
 		return BAD_STATE(EVD_IN_USE);
 	return dapl_status(err, err == ENOMEM ? DAT_RESOURCE_MEMORY : DAT_RESOURCE_TEVD);

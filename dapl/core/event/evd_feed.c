@@ -46,7 +46,7 @@ DAT_RETURN dapl_evd_feed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags, const
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 
-	pthread_mutex_lock(&evd->mutex);
+	dapl_mutex_lock(&evd->mutex);
 	if ((*why = cannot_feed(evd, flags))) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE);
 	} else if (!dapl_use(&evd->obj)) {
@@ -56,16 +56,16 @@ DAT_RETURN dapl_evd_feed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags, const
 		count_feed(evd, flags, 1);
 		set_feed_mode(evd);
 	}
-	pthread_mutex_unlock(&evd->mutex);
+	dapl_mutex_unlock(&evd->mutex);
 	return ret;
 }
 
 void dapl_evd_unfeed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags)
 {
-	pthread_mutex_lock(&evd->mutex);
+	dapl_mutex_lock(&evd->mutex);
 	count_feed(evd, flags, -1);
 	set_feed_mode(evd);
-	pthread_mutex_unlock(&evd->mutex);
+	dapl_mutex_unlock(&evd->mutex);
 	dapl_unuse(&evd->obj);
 }
 

@@ -38,13 +38,13 @@ void dapl_evd_tell(struct dapl_evd *evd)
 {
 	bool waiting;
 
-	pthread_mutex_lock(&evd->mutex);
+	dapl_mutex_lock(&evd->mutex);
 	waiting = dapl_flag(&evd->waiting);
 	if (waiting)
 		dapl_object_get(&evd->obj);
 	else if (evd->cno && !evd->disabled && !dapl_flag(&evd->dying))
 		dapl_cno_trigger(evd->cno, evd);
-	pthread_mutex_unlock(&evd->mutex);
+	dapl_mutex_unlock(&evd->mutex);
 	if (waiting) {
 		wake_waiter(evd);
 		dapl_object_put(&evd->obj);

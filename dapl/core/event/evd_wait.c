@@ -216,7 +216,7 @@ static DAT_RETURN begin_wait(struct dapl_evd *evd, int threshold)
 {
 	DAT_RETURN ret;
 
-	pthread_mutex_lock(&evd->mutex);
+	dapl_mutex_lock(&evd->mutex);
 	ret = refused(evd);
 	if (!ret && dapl_flag(&evd->waiting))
 		ret = BAD_STATE(EVD_WAITER);
@@ -231,20 +231,20 @@ static DAT_RETURN begin_wait(struct dapl_evd *evd, int threshold)
 		evd->counters[DCNT_EVD_WAIT]++;
 		dapl_spin_unlock(&evd->lock);
 	}
-	pthread_mutex_unlock(&evd->mutex);
+	dapl_mutex_unlock(&evd->mutex);
 	return ret;
 }
 
 static void end_wait(struct dapl_evd *evd)
 {
-	pthread_mutex_lock(&evd->mutex);
+	dapl_mutex_lock(&evd->mutex);
 	dapl_spin_lock(&evd->lock);
 	dapl_flag_set(&evd->waiting, false);
 	__atomic_store_n(&evd->wait_blocked, false, __ATOMIC_RELAXED);
 	if (evd->cno || dapl_flag(&evd->watched))
 		dapl_evd_arm(evd);	/* the waiter may have used up its event */
 	dapl_spin_unlock(&evd->lock);
-	pthread_mutex_unlock(&evd->mutex);
+	dapl_mutex_unlock(&evd->mutex);
 }
 
 /* dat_evd_wait (doc/spec/calls.md 4). timeout in microseconds. INTERNAL_ERROR: no completion

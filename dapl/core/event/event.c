@@ -335,11 +335,17 @@ static inline DAT_RETURN empty_poll(const struct dapl_evd *evd)
  * empty: one comparison. */
 static inline bool pass_gate(struct dapl_evd *evd)
 {
-	const union { uint8_t byte[4]; uint32_t word; } held = { { 1 } };
-	uint32_t free = 0;
+	const union {
+		struct dapl_spin lock[sizeof(dapl_gate) / sizeof(struct dapl_spin)];
+		dapl_gate word;
+	} open = { { DAPL_SPIN_INIT(RANK_EVD_QUEUE) } }, held = { { DAPL_SPIN_HELD(RANK_EVD_QUEUE) } };
+	dapl_gate found = open.word;
 
-	return likely(__atomic_compare_exchange_n(&evd->gate, &free, held.word, false,
-						  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+	if (unlikely(!__atomic_compare_exchange_n(&evd->gate, &found, held.word, false,
+						  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+		return false;
+	lock_check_taken(&evd->lock, RANK_EVD_QUEUE, "&evd->lock", __func__);
+	return true;
 }
 
 /* Fast path. Takes the next completion if it is a plain success, as most completions are.

@@ -322,11 +322,11 @@ DAT_RETURN dapl_attr_present(struct dapl_ia *ia, DAT_IA_ATTR_MASK ia_mask, DAT_I
 		!dapl_device_ops.query(ia->dev, &now);
 	DAT_RETURN ret;
 
-	pthread_mutex_lock(&ia->lock);
+	dapl_mutex_lock(&ia->lock);
 	if (known)
 		show_present(ia, &now);
 	ret = dapl_attr_fill(ia, ia_mask, ia_attr, provider_mask, provider_attr);
-	pthread_mutex_unlock(&ia->lock);
+	dapl_mutex_unlock(&ia->lock);
 	return ret;
 }
 

@@ -16,7 +16,7 @@
 
 /* All open IAs. The lock also guards every ia->async_evd, and is held while an event is
  * posted to it, so that an EVD that goes away is not posted to. It comes after ep->lock. */
-static pthread_mutex_t ias_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dapl_mutex ias_lock = DAPL_MUTEX_INIT(RANK_IAS);
 static struct dapl_ia *ias;
 
 /* --- asynchronous errors ------------------------------------------------------------------ */
@@ -45,11 +45,11 @@ void dapl_ia_async(struct dapl_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handl
 	dapl_count(ia, DCNT_IA_ASYNC_ERROR);
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ia", ia, NULL, "async event 0x%x handle %p reason %d",
 	      number, handle, reason);
-	pthread_mutex_lock(&ias_lock);
+	dapl_mutex_lock(&ias_lock);
 	evd = async_evd_of(ia);
 	if (evd)
 		dapl_evd_post(evd, &event);
-	pthread_mutex_unlock(&ias_lock);
+	dapl_mutex_unlock(&ias_lock);
 }
 
 static void catastrophe(struct dapl_ia *ia)
@@ -105,7 +105,6 @@ static void end_ia(struct dapl_object *obj)
 	struct dapl_ia *ia = (struct dapl_ia *)obj;
 
 	dapl_attr_free(ia);
-	pthread_mutex_destroy(&ia->lock);
 }
 
 /* dat_evd_free looks at it without the lock. */
@@ -136,9 +135,9 @@ static DAT_RETURN async_argument(const struct dapl_entry *entry, DAT_EVD_HANDLE 
 	if ((uintptr_t)handle < 65536)
 		return BAD_HANDLE(EVD_ASYNC);
 	*evd = dapl_evd_enter(handle);
-	pthread_mutex_lock(&ias_lock);
+	dapl_mutex_lock(&ias_lock);
 	good = *evd && is_async_evd(entry, *evd);
-	pthread_mutex_unlock(&ias_lock);
+	dapl_mutex_unlock(&ias_lock);
 	return good ? DAT_SUCCESS : BAD_HANDLE(EVD_ASYNC);
 }
 
@@ -182,18 +181,19 @@ static struct dapl_ia *new_ia(const struct dapl_entry *entry)
 	ia->obj.ia = ia;
 	ia->obj.provider = &entry->table;
 	ia->pid = getpid();
-	pthread_mutex_init(&ia->lock, NULL);
+	dapl_mutex_init(&ia->lock, RANK_IA);
+	dapl_spin_init(&ia->qp_lock, RANK_IA_QPS);
 	return ia;
 }
 
 static void enlist(struct dapl_ia *ia, const struct dapl_entry *entry)
 {
-	pthread_mutex_lock(&ias_lock);
+	dapl_mutex_lock(&ias_lock);
 	if (!ia->async_ours && ia->async_evd && !is_async_evd(entry, ia->async_evd))
 		set_async_evd(ia, NULL);	/* its IA is being closed */
 	ia->next_ia = ias;
 	ias = ia;
-	pthread_mutex_unlock(&ias_lock);
+	dapl_mutex_unlock(&ias_lock);
 }
 
 DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
@@ -254,9 +254,9 @@ DAT_RETURN dapl_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd, DAT_IA
 		return BAD_HANDLE(IA);
 	ret = dapl_attr_present(ia, ia_mask, ia_attr, provider_mask, provider_attr);
 	if (ret == DAT_SUCCESS && async_evd) {
-		pthread_mutex_lock(&ias_lock);
+		dapl_mutex_lock(&ias_lock);
 		*async_evd = ia->async_evd ? (DAT_EVD_HANDLE)ia->async_evd : DAT_EVD_OUT_OF_SCOPE;
-		pthread_mutex_unlock(&ias_lock);
+		dapl_mutex_unlock(&ias_lock);
 	}
 	return ret;
 }
@@ -289,12 +289,12 @@ static void end_all(struct dapl_ia *ia, enum dapl_kind kind)
 
 static void send_waiters_away(struct dapl_ia *ia)
 {
-	pthread_mutex_lock(&ia->lock);
+	dapl_mutex_lock(&ia->lock);
 	for (struct dapl_object *o = ia->objects[DAPL_EVD]; o; o = o->next)
 		dapl_evd_send_waiter_away((struct dapl_evd *)o);
 	for (struct dapl_object *o = ia->objects[DAPL_CNO]; o; o = o->next)
 		dapl_cno_send_waiters_away((struct dapl_cno *)o);
-	pthread_mutex_unlock(&ia->lock);
+	dapl_mutex_unlock(&ia->lock);
 }
 
 /* Waits until no call is inside the IA or an object of it, and none can begin. The device may
@@ -315,9 +315,9 @@ static void end_everything(struct dapl_ia *ia)
 		DAPL_RMR, DAPL_LMR, DAPL_SRQ, DAPL_EVD, DAPL_CNO, DAPL_PZ };
 	struct dapl_object *obj;
 
-	pthread_mutex_lock(&ia->lock);
+	dapl_mutex_lock(&ia->lock);
 	obj = ia->objects[DAPL_CNO];
-	pthread_mutex_unlock(&ia->lock);
+	dapl_mutex_unlock(&ia->lock);
 	for (; obj; obj = obj->next)
 		dapl_cno_close((struct dapl_cno *)obj);
 	dapl_service_flush();
@@ -340,11 +340,11 @@ static bool is_idle(struct dapl_ia *ia)
 {
 	bool idle = true;
 
-	pthread_mutex_lock(&ia->lock);
+	dapl_mutex_lock(&ia->lock);
 	for (int kind = 0; kind < DAPL_KINDS; kind++)
 		for (struct dapl_object *o = ia->objects[kind]; o; o = o->next)
 			idle &= goes_by_itself(ia, o);
-	pthread_mutex_unlock(&ia->lock);
+	dapl_mutex_unlock(&ia->lock);
 	return idle;
 }
 
@@ -353,7 +353,7 @@ static void delist(struct dapl_ia *ia)
 {
 	struct dapl_ia **p;
 
-	pthread_mutex_lock(&ias_lock);
+	dapl_mutex_lock(&ias_lock);
 	for (p = &ias; *p && *p != ia; p = &(*p)->next_ia)
 		;
 	if (*p)
@@ -362,7 +362,7 @@ static void delist(struct dapl_ia *ia)
 		if (other->async_evd == ia->async_evd)
 			set_async_evd(other, NULL);
 	set_async_evd(ia, NULL);
-	pthread_mutex_unlock(&ias_lock);
+	dapl_mutex_unlock(&ias_lock);
 }
 
 /* dat_ia_close (doc/spec/calls.md 1). In a forked child the handle goes, nothing else is
@@ -396,18 +396,18 @@ DAT_RETURN dapl_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 void dapl_ia_fork(bool begins)
 {
 	if (begins)
-		pthread_mutex_lock(&ias_lock);
+		dapl_mutex_lock(&ias_lock);
 	else
-		pthread_mutex_unlock(&ias_lock);
+		dapl_mutex_unlock(&ias_lock);
 }
 
 bool dapl_ia_any(void)
 {
 	bool any = false;
 
-	pthread_mutex_lock(&ias_lock);
+	dapl_mutex_lock(&ias_lock);
 	for (struct dapl_ia *ia = ias; ia; ia = ia->next_ia)
 		any |= ia->pid == getpid();
-	pthread_mutex_unlock(&ias_lock);
+	dapl_mutex_unlock(&ias_lock);
 	return any;
 }

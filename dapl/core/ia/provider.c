@@ -7,14 +7,14 @@
 #include <string.h>
 #include "dapl/core/conn/diag.h"
 #include "dapl/core/event/event.h"
-#include "dapl/core/ia/fork.h"
+#include "dapl/core/base/fork.h"
 #include "dapl/core/ia/ia.h"
 #include "dapl/core/ia/provider.h"
 #include "dapl/core/base/settings.h"
 
 /* Entries are never freed before the library goes, since handles that outlive their IA
  * still point at the table. */
-static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dapl_mutex entries_lock = DAPL_MUTEX_INIT(RANK_ENTRIES);
 static struct dapl_entry *entries;	/* guarded by entries_lock, but for what's constant */
 
 /* --- calls that take any handle ------------------------------------------------------- */
@@ -168,11 +168,11 @@ struct dapl_entry *dapl_entry_find(const char *name)
 {
 	struct dapl_entry *entry;
 
-	pthread_mutex_lock(&entries_lock);
+	dapl_mutex_lock(&entries_lock);
 	entry = find(name);
 	if (entry && !entry->inits)
 		entry = NULL;
-	pthread_mutex_unlock(&entries_lock);
+	dapl_mutex_unlock(&entries_lock);
 	return entry;
 }
 
@@ -195,7 +195,7 @@ static struct dapl_entry *use_entry(const DAT_PROVIDER_INFO *info, const char *p
 	struct dapl_entry *entry;
 	char *copy = strdup(params);
 
-	pthread_mutex_lock(&entries_lock);
+	dapl_mutex_lock(&entries_lock);
 	entry = find(info->ia_name);
 	if (!entry)
 		entry = new_entry(info);
@@ -208,7 +208,7 @@ static struct dapl_entry *use_entry(const DAT_PROVIDER_INFO *info, const char *p
 		free(copy);
 		entry = NULL;
 	}
-	pthread_mutex_unlock(&entries_lock);
+	dapl_mutex_unlock(&entries_lock);
 	return entry;
 }
 
@@ -221,35 +221,43 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* A child that opens its own IA must not find a lock held by a thread of its parent. */
 static void before_fork(void)
 {
-	dapl_fork_enter();
-	pthread_mutex_lock(&entries_lock);
+	dapl_mutex_lock(&entries_lock);
 	dapl_ia_fork(true);
-	dapl_object_fork(true);
-	dapl_diag_fork_prepare();
-	dapl_fork_leave();
 }
 
-static void unlock_after_fork(void)
+static void after_fork(void)
+{
+	dapl_ia_fork(false);
+	dapl_mutex_unlock(&entries_lock);
+}
+
+static void leaves_before_fork(void)
+{
+	dapl_diag_fork_prepare();
+	dapl_object_fork(true);
+}
+
+static void leaves_after_fork_parent(void)
 {
 	dapl_object_fork(false);
-	dapl_ia_fork(false);
-	pthread_mutex_unlock(&entries_lock);
-}
-
-static void after_fork_parent(void)
-{
-	dapl_fork_enter();
 	dapl_diag_fork_parent();
-	unlock_after_fork();
-	dapl_fork_leave();
 }
 
-static void after_fork_child(void)
+static void leaves_after_fork_child(void)
 {
-	dapl_fork_enter();
+	dapl_object_fork(false);
 	dapl_diag_fork_child();
-	unlock_after_fork();
-	dapl_fork_leave();
+}
+
+static void watch_forks(void)
+{
+	static struct dapl_fork_part control = { .rank = RANK_ENTRIES, .before = before_fork,
+		.parent = after_fork, .child = after_fork };
+	static struct dapl_fork_part leaves = { .rank = RANK_DIAG, .before = leaves_before_fork,
+		.parent = leaves_after_fork_parent, .child = leaves_after_fork_child };
+
+	dapl_fork_register(&control);
+	dapl_fork_register(&leaves);
 }
 
 /* What the bits of DAPL_DBG_TYPE beyond errors and warnings show. */
@@ -275,7 +283,7 @@ static void find_keep_closed(void)
 static void start_library(void)
 {
 	find_keep_closed();
-	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	watch_forks();
 	log_init("dapl", "DAPL_DBG_TYPE", "DAPL_DBG_LEVEL", "DAPL_DBG_DEST", DBG_ERR | DBG_WARN);
 	trace_init("DAPL_TRACE_LEVEL");
 	trace_log_kinds(kinds);
@@ -311,11 +319,11 @@ void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 {
 	struct dapl_entry *entry;
 
-	pthread_mutex_lock(&entries_lock);
+	dapl_mutex_lock(&entries_lock);
 	entry = info ? find(info->ia_name) : NULL;
 	if (entry && entry->inits)
 		entry->inits--;
-	pthread_mutex_unlock(&entries_lock);
+	dapl_mutex_unlock(&entries_lock);
 	if (entry)
 		dat_registry_remove_provider(&entry->table, &entry->info);
 }

@@ -74,7 +74,7 @@ static bool name_fits(struct dapl_ia *ia, const void *cookie, uint64_t length)
 {
 	bool fits = true;
 
-	pthread_mutex_lock(&ia->lock);
+	dapl_mutex_lock(&ia->lock);
 	for (struct dapl_object *o = ia->objects[DAPL_LMR]; o; o = o->next) {
 		struct dapl_lmr *other = (struct dapl_lmr *)o;
 
@@ -82,7 +82,7 @@ static bool name_fits(struct dapl_ia *ia, const void *cookie, uint64_t length)
 		    !memcmp(other->cookie, cookie, sizeof other->cookie))
 			fits &= other->param.length == length;
 	}
-	pthread_mutex_unlock(&ia->lock);
+	dapl_mutex_unlock(&ia->lock);
 	return fits;
 }
 
@@ -270,12 +270,12 @@ static struct dapl_lmr *find(struct dapl_ia *ia,
 {
 	struct dapl_object *o;
 
-	pthread_mutex_lock(&ia->lock);
+	dapl_mutex_lock(&ia->lock);
 	for (o = ia->objects[DAPL_LMR]; o && !is((struct dapl_lmr *)o, arg); o = o->next)
 		;
 	if (o)
 		o = dapl_object_enter((DAT_HANDLE)o, DAPL_LMR);
-	pthread_mutex_unlock(&ia->lock);
+	dapl_mutex_unlock(&ia->lock);
 	return (struct dapl_lmr *)o;
 }
 

@@ -15,7 +15,6 @@ static void end_rmr(struct dapl_object *obj)
 
 	if (rmr->mw)
 		dapl_device_ops.dealloc_mw(rmr->mw);
-	pthread_mutex_destroy(&rmr->lock);
 }
 
 static void unbound(struct dapl_rmr *rmr)
@@ -51,7 +50,7 @@ static DAT_RETURN create(DAT_PZ_HANDLE pz_handle, bool for_ep, DAT_RMR_HANDLE *h
 		IBV_MW_TYPE_1;
 	if (!(rmr = dapl_object_new(DAPL_RMR, sizeof *rmr, ia, end_rmr)))
 		return NO_RESOURCE(MEMORY);
-	pthread_mutex_init(&rmr->lock, NULL);
+	dapl_mutex_init(&rmr->lock, RANK_RMR);
 	err = dapl_device_ops.alloc_mw(pz->pd, type, &rmr->mw);
 	if (err) {
 		rmr->mw = NULL;
@@ -90,12 +89,12 @@ DAT_RETURN dapl_rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RM
 		return BAD_PARAM(2);
 	if (!param)
 		return BAD_PARAM(3);
-	pthread_mutex_lock(&rmr->lock);
+	dapl_mutex_lock(&rmr->lock);
 	*param = rmr->param;
 	param->ia_handle = dapl_ia_handle(rmr->obj.ia);
 	param->pz_handle = (DAT_PZ_HANDLE)rmr->pz;
 	param->rmr_scope = rmr->scope;
-	pthread_mutex_unlock(&rmr->lock);
+	dapl_mutex_unlock(&rmr->lock);
 	return DAT_SUCCESS;
 }
 
@@ -191,13 +190,13 @@ DAT_RETURN dapl_rmr_bind(DAT_RMR_HANDLE handle, DAT_LMR_HANDLE lmr_handle,
 		return BAD_HANDLE(EP);
 	if (!context)
 		return BAD_PARAM(9);
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	tells = !ep->request_evd || (ep->request_evd->flags & DAT_EVD_RMR_BIND_FLAG);
 	ep_pz = ep->pz;
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	if (!tells)
 		return BAD_STATE(EP_EVD_REQUEST);
-	pthread_mutex_lock(&rmr->lock);
+	dapl_mutex_lock(&rmr->lock);
 	ret = check_bind(rmr, lmr, range, priv, ep_pz);
 	if (!ret && lmr && !dapl_use(&lmr->obj))
 		ret = BAD_HANDLE(LMR);
@@ -211,7 +210,7 @@ DAT_RETURN dapl_rmr_bind(DAT_RMR_HANDLE handle, DAT_LMR_HANDLE lmr_handle,
 		rmr->param.va_type = va_type;
 		rmr->param.rmr_context = *context = rmr->mw->rkey;
 	}
-	pthread_mutex_unlock(&rmr->lock);
+	dapl_mutex_unlock(&rmr->lock);
 	return ret;
 }
 
@@ -231,7 +230,7 @@ struct dapl_lmr *dapl_rmr_target(struct dapl_ia *ia, const DAT_RMR_TRIPLET *rang
 {
 	struct dapl_lmr *lmr = NULL;
 
-	pthread_mutex_lock(&ia->lock);
+	dapl_mutex_lock(&ia->lock);
 	for (struct dapl_object *o = ia->objects[DAPL_RMR]; o && !lmr; o = o->next) {
 		struct dapl_rmr *rmr = (struct dapl_rmr *)o;
 		const DAT_LMR_TRIPLET *bound = &rmr->param.lmr_triplet;
@@ -243,6 +242,6 @@ struct dapl_lmr *dapl_rmr_target(struct dapl_ia *ia, const DAT_RMR_TRIPLET *rang
 		    range->segment_length <= bound->segment_length - from)
 			lmr = dapl_lmr_enter((DAT_HANDLE)rmr->lmr);
 	}
-	pthread_mutex_unlock(&ia->lock);
+	dapl_mutex_unlock(&ia->lock);
 	return lmr;
 }

@@ -47,9 +47,9 @@ DAT_RETURN dapl_map_rmr(struct dapl_ep *ep, const DAT_RMR_TRIPLET *rmr, DAT_PVOI
 	new = malloc(sizeof *new);
 	if (!new)
 		return NO_RESOURCE(MEMORY);
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	ret = map_now(ep, rmr, new);
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	if (ret == DAT_SUCCESS)
 		*address = new->is.at;
 	else
@@ -61,13 +61,13 @@ DAT_RETURN dapl_map_unmap(struct dapl_ep *ep, DAT_PVOID address)
 {
 	struct dapl_map **at, *map;
 
-	pthread_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
 	for (at = &ep->maps; *at && (*at)->is.at != address; at = &(*at)->next)
 		;
 	map = *at;
 	if (map)
 		*at = map->next;
-	pthread_mutex_unlock(&ep->lock);
+	dapl_mutex_unlock(&ep->lock);
 	if (!map)
 		return BAD_PARAM(3);
 	drop(map);

@@ -2,8 +2,8 @@
 /* acceptor.c - the passive side of a handshake: MPA Request, the decision of core, Reply, and the
  * first FPDU of the initiator. listen.c accepts the TCP connection. */
 #include "dapl/soft/cm/acceptor.h"
+#include "common/lock.h"
 #include "common/trace.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/core/conn/diag.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/device.h"
@@ -316,8 +316,8 @@ void acceptor_speak_first(struct dapl_conn *conn)
 		cm_set_deadline_ms(conn, SOFT_FIRST_MS);
 		return;
 	}
-	dapl_spin_lock(&qp->lock);
+	dapl_mutex_lock(&qp->lock);
 	conn->tx.open = true;
 	soft_tcp_send(conn);
-	dapl_spin_unlock(&qp->lock);
+	dapl_mutex_unlock(&qp->lock);
 }

@@ -9,8 +9,8 @@
 #include "dapl/soft/cm/cm.h"
 #include "common/clock.h"
 #include "common/container_of.h"
+#include "common/lock.h"
 #include "common/trace.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/device.h"
@@ -152,13 +152,13 @@ static void send_close(struct dapl_conn *conn)
 	struct soft_qp *qp = conn->qp;
 
 	if (qp)
-		dapl_spin_lock(&qp->lock);
+		dapl_mutex_lock(&qp->lock);
 	conn->tx.close_notice = true;
 	shm_grant_revoke(conn);
 	soft_tcp_send(conn);
 	cm_set_state(conn, SOFT_CLOSING, "disconnect");
 	if (qp)
-		dapl_spin_unlock(&qp->lock);
+		dapl_mutex_unlock(&qp->lock);
 }
 
 int soft_cm_disconnect(struct dapl_conn *conn)

@@ -9,8 +9,8 @@
  * event that was fetched before still finds it. */
 #include "dapl/soft/cm/conn.h"
 #include "common/container_of.h"
+#include "common/lock.h"
 #include "common/trace.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/conn/diag.h"
 #include "dapl/core/device.h"
@@ -104,7 +104,7 @@ void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
 	soft_progress_lock(dev);
 	qp = conn->qp;
 	if (qp)
-		dapl_spin_lock(&qp->lock);
+		dapl_mutex_lock(&qp->lock);
 	if (conn->caused)
 		*cause = conn->cause;
 	else
@@ -112,7 +112,7 @@ void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
 	cause->local = conn->local.ss_family ? conn->local : dev->address;
 	cause->remote = conn->remote;
 	if (qp)
-		dapl_spin_unlock(&qp->lock);
+		dapl_mutex_unlock(&qp->lock);
 	soft_progress_unlock(dev);
 }
 
@@ -227,12 +227,12 @@ int cm_attach_qp(struct dapl_conn *conn, const struct dapl_conn_params *params)
 	struct soft_qp *qp = (struct soft_qp *)params->qp;
 	int err = 0;
 
-	dapl_spin_lock(&qp->lock);
+	dapl_mutex_lock(&qp->lock);
 	if (!params->ud && (qp->conn || qp->state != IBV_QPS_INIT))
 		err = EINVAL;
 	if (!err && !params->ud)
 		qp->conn = conn;
-	dapl_spin_unlock(&qp->lock);
+	dapl_mutex_unlock(&qp->lock);
 	if (err)
 		return err;
 	conn->qp = qp;
@@ -256,12 +256,12 @@ void soft_cm_detach(struct soft_qp *qp)
 	}
 	if (!conn)
 		return;
-	dapl_spin_lock(&qp->lock);
+	dapl_mutex_lock(&qp->lock);
 	if (qp->state == IBV_QPS_RTS)
 		soft_qp_flush(qp, 0, IBV_WC_SUCCESS);
 	conn->qp = NULL;
 	qp->conn = NULL;
-	dapl_spin_unlock(&qp->lock);
+	dapl_mutex_unlock(&qp->lock);
 }
 
 void cm_fail(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const char *text)
@@ -278,12 +278,12 @@ void cm_end_stream(struct dapl_conn *conn, int err, const char *why)
 
 	soft_trace(TRC_LVL_ERROR, "conn", conn, "%s", why);
 	if (qp)
-		dapl_spin_lock(&qp->lock);
+		dapl_mutex_lock(&qp->lock);
 	soft_cm_caused(conn, err, DAPL_CODE_NONE, 0, why);
 	conn->tx.shut = true;
 	soft_stream_over(qp, conn, false);
 	if (qp)
-		dapl_spin_unlock(&qp->lock);
+		dapl_mutex_unlock(&qp->lock);
 }
 
 void soft_cm_stream_over(struct dapl_conn *conn)
@@ -323,10 +323,10 @@ static void end_shm(struct dapl_conn *conn)
 	if (conn->state != SOFT_OPEN && conn->state != SOFT_CLOSING)
 		return;
 	if (qp)
-		dapl_spin_lock(&qp->lock);
+		dapl_mutex_lock(&qp->lock);
 	soft_stream_over(qp, conn, true);
 	if (qp)
-		dapl_spin_unlock(&qp->lock);
+		dapl_mutex_unlock(&qp->lock);
 }
 
 /* Core knows that the connection is up: completions may be reported from now on. */
@@ -338,12 +338,12 @@ static void go_live(struct dapl_conn *conn)
 	soft_progress_lock(dev);
 	qp = conn->qp;
 	if (qp)
-		dapl_spin_lock(&qp->lock);
+		dapl_mutex_lock(&qp->lock);
 	if ((conn->state == SOFT_OPEN || conn->state == SOFT_CLOSING) && !conn->in_data &&
 	    !soft_progress_add(conn))
 		give_up_watching(conn);
 	if (qp)
-		dapl_spin_unlock(&qp->lock);
+		dapl_mutex_unlock(&qp->lock);
 	soft_progress_unlock(dev);
 }
 

@@ -3,8 +3,8 @@
  * of a datagram association, and the beginning of the stream. initiator.c and acceptor.c call
  * it. */
 #include "dapl/soft/cm/handshake.h"
+#include "common/lock.h"
 #include "common/trace.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/qp.h"
@@ -108,7 +108,7 @@ static bool open_stream(struct dapl_conn *conn)
 	conn->rx.part_need = 4;
 	if (!qp)
 		return true;
-	dapl_spin_lock(&qp->lock);
+	dapl_mutex_lock(&qp->lock);
 	conn->tx.cursor.wqe = qp->sq_tail;
 	qp->read_next = qp->sq_tail;
 	conn->tx.open = !conn->passive || conn->peer_is_dapl;	/* its first FPDU is here */
@@ -117,7 +117,7 @@ static bool open_stream(struct dapl_conn *conn)
 		qp->state = qp->qp.state = IBV_QPS_RTS;
 	shm_grant_open(qp, conn);
 	soft_tcp_send(conn);
-	dapl_spin_unlock(&qp->lock);
+	dapl_mutex_unlock(&qp->lock);
 	return true;
 }
 

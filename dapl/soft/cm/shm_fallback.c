@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 
 
-static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost */
+static struct dapl_mutex known_lock = DAPL_MUTEX_INIT(RANK_SOFT_FALLBACK);
 static struct { uint64_t peer; int err; } known[FALLBACK_CAUSES];
 static unsigned next;
 
@@ -21,7 +21,7 @@ static bool is_new(uint64_t peer, int err)
 {
 	bool found = false;
 
-	pthread_mutex_lock(&known_lock);
+	dapl_mutex_lock(&known_lock);
 	for (int i = 0; i < FALLBACK_CAUSES; i++)
 		found |= known[i].peer == peer && known[i].err == err;
 	if (!found) {
@@ -29,7 +29,7 @@ static bool is_new(uint64_t peer, int err)
 		known[next].err = err;
 		next = (next + 1) % FALLBACK_CAUSES;
 	}
-	pthread_mutex_unlock(&known_lock);
+	dapl_mutex_unlock(&known_lock);
 	return !found;
 }
 

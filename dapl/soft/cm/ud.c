@@ -7,7 +7,7 @@
  * follows, 2: solicited), immediate. */
 #include "dapl/soft/cm/ud.h"
 #include "common/address.h"
-#include "dapl/core/base/lock.h"
+#include "common/lock.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
@@ -216,16 +216,16 @@ static void receive_one(struct dapl_device *dev, const struct sockaddr_storage *
 	if (length < UD_HEADER || length > UD_HEADER + SOFT_UD_MTU ||
 	    wire_get32(p) != UD_MAGIC)
 		return;
-	pthread_mutex_lock(&dev->qps_lock);
+	dapl_mutex_lock(&dev->qps_lock);
 	qp = soft_qp_by_number(dev, wire_get32(p + 4));
-	pthread_mutex_unlock(&dev->qps_lock);	/* the progress lock keeps the QP alive */
+	dapl_mutex_unlock(&dev->qps_lock);	/* the progress lock keeps the QP alive */
 	if (!qp || qp->qp.qp_type != IBV_QPT_UD)
 		return;
 	make_grh(grh, from, &dev->address, length - UD_HEADER);
-	dapl_spin_lock(&qp->lock);
+	dapl_mutex_lock(&qp->lock);
 	if (wire_get32(p + 12) == qp->qkey)
 		deliver(qp, p, grh, p + UD_HEADER, length - UD_HEADER);
-	dapl_spin_unlock(&qp->lock);
+	dapl_mutex_unlock(&qp->lock);
 }
 
 void soft_ud_receive(struct dapl_device *dev)

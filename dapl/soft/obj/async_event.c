@@ -20,39 +20,39 @@ static void report_events(struct dapl_task *task)
 	struct ibv_async_event ack;
 	struct soft_event *event;
 
-	pthread_mutex_lock(&dev->events_lock);
+	dapl_mutex_lock(&dev->events_lock);
 	while ((event = TAILQ_FIRST(&dev->events))) {
 		ack = event->event;
 		if (!--event->times)
 			end_event(dev, event);
 		dev->event_running = ack.element.cq;	/* one union of pointers */
-		pthread_mutex_unlock(&dev->events_lock);
+		dapl_mutex_unlock(&dev->events_lock);
 		dapl_up_async(dev->ia, &ack);	/* the upcall may free the object */
-		pthread_mutex_lock(&dev->events_lock);
+		dapl_mutex_lock(&dev->events_lock);
 		dev->event_running = NULL;
-		pthread_cond_broadcast(&dev->events_told);
+		dapl_cond_broadcast(&dev->events_told);
 	}
-	pthread_mutex_unlock(&dev->events_lock);
+	dapl_mutex_unlock(&dev->events_lock);
 }
 
 void soft_event_post(struct dapl_device *dev, struct soft_event *event, enum ibv_event_type type,
 		     void *object)
 {
-	pthread_mutex_lock(&dev->events_lock);
+	dapl_mutex_lock(&dev->events_lock);
 	event->event.event_type = type;
 	event->event.element.cq = object;
 	if (!event->times++)
 		TAILQ_INSERT_TAIL(&dev->events, event, link);
-	pthread_mutex_unlock(&dev->events_lock);
+	dapl_mutex_unlock(&dev->events_lock);
 	dapl_task_queue(&dev->event_task, report_events);
 }
 
 void soft_event_forget(struct dapl_device *dev, struct soft_event *event, const void *object)
 {
-	pthread_mutex_lock(&dev->events_lock);
+	dapl_mutex_lock(&dev->events_lock);
 	if (event->times)
 		end_event(dev, event);
 	while (dev->event_running == object && !dapl_service_here())
-		pthread_cond_wait(&dev->events_told, &dev->events_lock);
-	pthread_mutex_unlock(&dev->events_lock);
+		dapl_cond_wait(&dev->events_told, &dev->events_lock);
+	dapl_mutex_unlock(&dev->events_lock);
 }

@@ -2,8 +2,8 @@
 /* cq.c - completion queues and completion channels. Which completions are added, and in which order,
  * is decided by qp.c and rdmap/. */
 #include "dapl/soft/obj/cq.h"
+#include "common/lock.h"
 #include "common/trace.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/soft/obj/async_event.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/progress/owner.h"
@@ -33,6 +33,7 @@ int soft_channel_create(struct dapl_device *dev, struct ibv_comp_channel **chann
 
 	if (!new)
 		return ENOMEM;
+	dapl_mutex_init(&new->lock, RANK_SOFT_CHANNEL);
 	new->channel.context = &dev->verbs;
 	new->channel.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (new->channel.fd < 0) {
@@ -78,13 +79,13 @@ static void channel_calm(struct soft_channel *channel)
 
 static void channel_put(struct soft_channel *channel, struct soft_cq *cq)
 {
-	dapl_spin_lock(&channel->lock);
+	dapl_mutex_lock(&channel->lock);
 	if (!cq->events++) {
 		if (TAILQ_EMPTY(&channel->ready))
 			channel_signal(channel);
 		TAILQ_INSERT_TAIL(&channel->ready, cq, ready_link);
 	}
-	dapl_spin_unlock(&channel->lock);
+	dapl_mutex_unlock(&channel->lock);
 }
 
 int soft_channel_get(struct ibv_comp_channel *ibchannel, struct ibv_cq **cq)
@@ -92,7 +93,7 @@ int soft_channel_get(struct ibv_comp_channel *ibchannel, struct ibv_cq **cq)
 	struct soft_channel *channel = soft_channel(ibchannel);
 	struct soft_cq *first;
 
-	dapl_spin_lock(&channel->lock);
+	dapl_mutex_lock(&channel->lock);
 	first = TAILQ_FIRST(&channel->ready);
 	if (first) {
 		TAILQ_REMOVE(&channel->ready, first, ready_link);
@@ -101,18 +102,18 @@ int soft_channel_get(struct ibv_comp_channel *ibchannel, struct ibv_cq **cq)
 		channel_calm(channel);
 		*cq = &first->cq;
 	}
-	dapl_spin_unlock(&channel->lock);
+	dapl_mutex_unlock(&channel->lock);
 	return first ? 0 : EAGAIN;
 }
 
 static void channel_forget(struct soft_channel *channel, struct soft_cq *cq)
 {
-	dapl_spin_lock(&channel->lock);
+	dapl_mutex_lock(&channel->lock);
 	if (cq->events) {
 		TAILQ_REMOVE(&channel->ready, cq, ready_link);
 		channel_calm(channel);
 	}
-	dapl_spin_unlock(&channel->lock);
+	dapl_mutex_unlock(&channel->lock);
 }
 
 /* --- queues ---------------------------------------------------------------------- */
@@ -142,6 +143,7 @@ int soft_cq_create(struct dapl_device *dev, int cqe, void *context,
 		free(new);
 		return ENOMEM;
 	}
+	dapl_spin_init(&new->lock, RANK_SOFT_CQ);
 	new->dev = dev;
 	new->mask = size - 1;
 	new->cq.context = &dev->verbs;
@@ -271,9 +273,9 @@ void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited)
 		if (tell)
 			__atomic_store_n(&cq->armed, 0, __ATOMIC_RELAXED);
 	}
+	dapl_spin_unlock(&cq->lock);
 	if (tell && cq->cq.channel)
 		channel_put(soft_channel(cq->cq.channel), cq);
-	dapl_spin_unlock(&cq->lock);
 	if (unlikely(overrun)) {
 		soft_trace(TRC_LVL_ERROR, "cq", cq, "overrun, %d entries", cq->cq.cqe);
 		soft_event_post(cq->dev, &cq->overran, IBV_EVENT_CQ_ERR, &cq->cq);

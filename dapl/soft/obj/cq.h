@@ -2,18 +2,18 @@
 /* cq.h - completion queues and completion channels. */
 #ifndef SOFT_OBJ_CQ_H
 #define SOFT_OBJ_CQ_H
+#include "common/lock.h"
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
-#include "dapl/core/base/lock.h"
 #include "dapl/soft/obj/async_event.h"
 
 struct soft_cq;
 
 struct soft_channel {
 	struct ibv_comp_channel channel;
-	struct dapl_spin lock;		/* guards ready and the events of its CQs */
+	struct dapl_mutex lock;		/* guards ready and the events of its CQs */
 	TAILQ_HEAD(, soft_cq) ready;	/* CQs that have an event */
 	unsigned refs;
 };

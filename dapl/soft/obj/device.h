@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device.h - the software RNIC as all folders know it.
  *
- * Lock order, outermost first:
- *   progress_lock -> qp->lock -> region->lock (windows) -> srq->lock -> cq->lock -> channel->lock
- *   progress_lock -> the locks of shm/attach.c
- *   progress_lock -> stags_lock -> qp->lock (quiescing)
- *   stags_lock, qp->lock -> process->reach_lock
- *   progress_lock, qp->lock -> owner_lock, access_lock
- *   qps_lock -> qp->lock (quiescing, and a flush that waited)
  * The progress lock guards the state of every connection, its place in the epoll sets, and
  * conn->qp (rdmap/conn.h). The service thread makes upcalls with no lock held.
+ * common/lock_rank.h has the order of the locks.
  * doc/design/soft-progress.md argues why no thread sleeps while a message waits. */
 #ifndef SOFT_OBJ_DEVICE_H
 #define SOFT_OBJ_DEVICE_H
 #include <infiniband/verbs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include "common/lock.h"
 #include "common/trace.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/core/base/service.h"
 #include "dapl/soft/shm/proto_table.h"
 #include "dapl/soft/tunables.h"
@@ -53,15 +46,15 @@ struct dapl_device {
 	LIST_ENTRY(dapl_device) link;
 
 	struct soft_stags *stags;	/* read without this lock by holders of a QP lock */
-	pthread_mutex_t stags_lock;	/* writers */
+	struct dapl_mutex stags_lock;	/* writers */
 	unsigned objects;		/* atomic: PDs, channels, CQs */
 
-	pthread_mutex_t qps_lock;
+	struct dapl_mutex qps_lock;
 	LIST_HEAD(, soft_qp) qps;
 	LIST_HEAD(soft_number_head, soft_qp) by_number[QP_BUCKETS];
 
 	/* progress */
-	struct dapl_spin progress_lock;
+	struct dapl_mutex progress_lock;
 	unsigned progress_waiters;	/* atomic: threads that wait for the lock */
 	int data_epoll, service_epoll, cm_epoll;
 	struct dapl_watch data_watch, cm_watch;
@@ -73,7 +66,7 @@ struct dapl_device {
 	uint32_t service_hold_ms;		/* the service thread keeps progress for so long;
 						 * progress lock */
 	uint64_t hold_until_ns;		/* until then it hands over to no polling thread */
-	struct dapl_spin owner_lock;	/* guards polled, led_by_waiter, watched_by_service,
+	struct dapl_mutex owner_lock;	/* guards polled, led_by_waiter, watched_by_service,
 					 * suppressed and the service epoll set */
 	bool led_by_waiter;			/* a blocked thread watches data_epoll and drives
 						 * progress; that thread clears it */
@@ -111,8 +104,8 @@ struct dapl_device {
 	LIST_HEAD(, soft_port) ports;
 
 	/* async events */
-	pthread_mutex_t events_lock;
-	pthread_cond_t events_told;
+	struct dapl_mutex events_lock;
+	struct dapl_cond events_told;
 	TAILQ_HEAD(, soft_event) events;
 	const void *event_running;		/* the object that an upcall runs for */
 	struct dapl_task event_task;

@@ -8,9 +8,9 @@
  * A window can be changed by another QP than the one that uses it, so a window has a lock of its own,
  * held for the length of an access. */
 #include "dapl/soft/obj/mem.h"
+#include "common/lock.h"
 #include "common/log.h"
 #include "common/trace.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/populate.h"
 #include "dapl/soft/obj/qp.h"
@@ -59,12 +59,12 @@ static void quiesce(struct dapl_device *dev)
 {
 	struct soft_qp *qp;
 
-	pthread_mutex_lock(&dev->qps_lock);
+	dapl_mutex_lock(&dev->qps_lock);
 	LIST_FOREACH(qp, &dev->qps, link) {
-		dapl_spin_lock(&qp->lock);
-		dapl_spin_unlock(&qp->lock);
+		dapl_mutex_lock(&qp->lock);
+		dapl_mutex_unlock(&qp->lock);
 	}
-	pthread_mutex_unlock(&dev->qps_lock);
+	dapl_mutex_unlock(&dev->qps_lock);
 }
 
 static struct soft_stags *stags_new(uint32_t buckets)
@@ -125,7 +125,7 @@ static int stag_add(struct dapl_device *dev, struct soft_region *region)
 {
 	bool done;
 
-	pthread_mutex_lock(&dev->stags_lock);
+	dapl_mutex_lock(&dev->stags_lock);
 	if (dev->stags->count > 2 * dev->stags->mask)
 		stags_grow(dev);
 	do {
@@ -134,7 +134,7 @@ static int stag_add(struct dapl_device *dev, struct soft_region *region)
 	done = stags_insert(dev->stags, region->stag >> 8, region);
 	if (done)
 		mr_dir_publish(dev->process, region);
-	pthread_mutex_unlock(&dev->stags_lock);
+	dapl_mutex_unlock(&dev->stags_lock);
 	return done ? 0 : ENOMEM;
 }
 
@@ -146,7 +146,7 @@ static void stag_del(struct dapl_device *dev, uint32_t stag)
 	struct stag_entry **link, *e;
 	bool writable;
 
-	pthread_mutex_lock(&dev->stags_lock);
+	dapl_mutex_lock(&dev->stags_lock);
 	table = dev->stags;
 	link = &table->bucket[stag_hash(stag >> 8) & table->mask];
 	while ((e = *link)->index != stag >> 8)
@@ -154,7 +154,7 @@ static void stag_del(struct dapl_device *dev, uint32_t stag)
 	__atomic_store_n(link, e->next, __ATOMIC_RELEASE);
 	table->count--;
 	writable = mr_dir_withdraw(dev->process, e->region);
-	pthread_mutex_unlock(&dev->stags_lock);
+	dapl_mutex_unlock(&dev->stags_lock);
 	quiesce(dev);
 	if (writable)
 		revoke_wait_for_writers(dev);
@@ -166,24 +166,23 @@ int soft_mem_init(struct dapl_device *dev)
 	dev->stags = stags_new(STAGS_MIN);
 	if (!dev->stags)
 		return ENOMEM;
-	pthread_mutex_init(&dev->stags_lock, NULL);
+	dapl_mutex_init(&dev->stags_lock, RANK_SOFT_STAGS);
 	return 0;
 }
 
 void soft_mem_fini(struct dapl_device *dev)
 {
 	stags_free(dev->stags);
-	pthread_mutex_destroy(&dev->stags_lock);
 }
 
 void soft_mem_publish_all(struct dapl_device *dev, struct shm_process *process)
 {
-	pthread_mutex_lock(&dev->stags_lock);
+	dapl_mutex_lock(&dev->stags_lock);
 	for (uint32_t i = 0; i <= dev->stags->mask; i++)
 		for (struct stag_entry *e = dev->stags->bucket[i]; e; e = e->next)
 			mr_dir_publish(process, e->region);
 	__atomic_store_n(&dev->process, process, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&dev->stags_lock);
+	dapl_mutex_unlock(&dev->stags_lock);
 }
 
 /* --- protection domains ------------------------------------------------------ */
@@ -360,12 +359,12 @@ enum soft_check soft_mem_remote(struct soft_qp *qp, uint32_t stag, uint64_t addr
 		return SOFT_BAD_STAG;
 	if (region->kind == SOFT_MR)
 		return guarded_check(qp, region, stag, addr, length, access, at);
-	dapl_spin_lock(&region->lock);
+	dapl_mutex_lock(&region->lock);
 	check = guarded_check(qp, region, stag, addr, length, access, at);
 	if (check == SOFT_FINE)
 		*held = region;
 	else
-		dapl_spin_unlock(&region->lock);
+		dapl_mutex_unlock(&region->lock);
 	return check;
 }
 
@@ -418,6 +417,7 @@ int soft_mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw)
 	new = calloc(1, sizeof *new);
 	if (!new)
 		return ENOMEM;
+	dapl_mutex_init(&new->region.lock, RANK_SOFT_WINDOW);
 	new->region.kind = type == IBV_MW_TYPE_1 ? SOFT_WINDOW_1 : SOFT_WINDOW_2;
 	new->region.file = -1;
 	new->region.pd = soft_pd(pd);
@@ -497,7 +497,7 @@ enum ibv_wc_status soft_mw_bind(struct soft_qp *qp, const struct soft_swqe *wqe)
 		return IBV_WC_MW_BIND_ERR;
 	if (wqe->bind.mr && wqe->bind.length)
 		fault = bind_fault(qp, wqe);
-	dapl_spin_lock(&window->lock);
+	dapl_mutex_lock(&window->lock);
 	if (!type1 && window->valid)
 		fault = "still bound";
 	else if (window->stag >> 8 != wqe->rkey >> 8)
@@ -517,7 +517,7 @@ enum ibv_wc_status soft_mw_bind(struct soft_qp *qp, const struct soft_swqe *wqe)
 		window->qp = type1 ? NULL : qp;
 		window->valid = true;
 	}
-	dapl_spin_unlock(&window->lock);
+	dapl_mutex_unlock(&window->lock);
 	if (fault)
 		soft_trace(TRC_LVL_ERROR, "qp", qp, "bind refused: %s", fault);
 	return fault ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS;
@@ -530,11 +530,11 @@ enum ibv_wc_status soft_mw_invalidate(struct soft_qp *qp, uint32_t stag)
 
 	if (!window || window->kind != SOFT_WINDOW_2)
 		return IBV_WC_MW_BIND_ERR;
-	dapl_spin_lock(&window->lock);
+	dapl_mutex_lock(&window->lock);
 	mine = window->valid && window->qp == qp && window->stag == stag;
 	if (mine)
 		window_unbind(window);
-	dapl_spin_unlock(&window->lock);
+	dapl_mutex_unlock(&window->lock);
 	return mine ? IBV_WC_SUCCESS : IBV_WC_MW_BIND_ERR;
 }
 
@@ -542,17 +542,17 @@ void soft_mem_forget_qp(struct soft_qp *qp)
 {
 	struct dapl_device *dev = qp->dev;
 
-	pthread_mutex_lock(&dev->stags_lock);
+	dapl_mutex_lock(&dev->stags_lock);
 	for (uint32_t i = 0; i <= dev->stags->mask; i++)
 		for (struct stag_entry *e = dev->stags->bucket[i]; e; e = e->next) {
 			struct soft_region *region = e->region;
 
 			if (region->kind != SOFT_WINDOW_2)
 				continue;
-			dapl_spin_lock(&region->lock);
+			dapl_mutex_lock(&region->lock);
 			if (region->qp == qp)
 				window_unbind(region);
-			dapl_spin_unlock(&region->lock);
+			dapl_mutex_unlock(&region->lock);
 		}
-	pthread_mutex_unlock(&dev->stags_lock);
+	dapl_mutex_unlock(&dev->stags_lock);
 }

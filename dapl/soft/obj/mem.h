@@ -3,12 +3,12 @@
  * access is allowed and where the memory is. */
 #ifndef SOFT_OBJ_MEM_H
 #define SOFT_OBJ_MEM_H
+#include "common/lock.h"
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
-#include "dapl/core/base/lock.h"
 
 /* What a region lets peers do. */
 enum {
@@ -34,7 +34,7 @@ enum soft_region_kind { SOFT_MR, SOFT_WINDOW_1, SOFT_WINDOW_2 };
 struct soft_region {
 	enum soft_region_kind kind;
 	struct soft_pd *pd;
-	struct dapl_spin lock;		/* windows: held during an access */
+	struct dapl_mutex lock;		/* windows: held during an access */
 	bool valid;
 	uint32_t stag;
 	uint64_t first;			/* address of the first byte as peers count it */
@@ -91,7 +91,7 @@ enum soft_check soft_mem_remote(struct soft_qp *qp, uint32_t stag, uint64_t addr
 static inline void soft_mem_done(struct soft_region *held)
 {
 	if (held)
-		dapl_spin_unlock(&held->lock);
+		dapl_mutex_unlock(&held->lock);
 }
 /* Returns false if the guard finds that the memory is unmapped or cannot be written. */
 bool soft_mem_guard(const struct dapl_device *dev, uint32_t stag, const char *at, uint64_t length);

@@ -3,8 +3,8 @@
  * Requests are executed by rdmap/. */
 #include "dapl/soft/obj/qp.h"
 #include "common/clock.h"
+#include "common/lock.h"
 #include "common/trace.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/async_event.h"
 #include "dapl/soft/obj/cq.h"
@@ -352,10 +352,10 @@ int soft_qp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_se
 	struct soft_qp *qp = soft_qp(ibqp);
 	int err = 0;
 
-	dapl_spin_lock(&qp->lock);
+	dapl_mutex_lock(&qp->lock);
 	if (likely(qp->conn) && likely(qp->conn->shm ? shm_conn_post(qp, qp->conn, wr)
 						      : soft_tcp_post(qp, qp->conn, wr))) {
-		dapl_spin_unlock(&qp->lock);
+		dapl_mutex_unlock(&qp->lock);
 		return 0;
 	}
 	for (; wr; wr = wr->next) {
@@ -367,7 +367,7 @@ int soft_qp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_se
 	}
 	if (likely(qp->conn) && !shm_conn_post_cma(qp, qp->conn))
 		soft_tcp_send(qp->conn);
-	dapl_spin_unlock(&qp->lock);
+	dapl_mutex_unlock(&qp->lock);
 	return err;
 }
 
@@ -378,7 +378,7 @@ int soft_qp_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *
 	struct soft_swqe *wqe;
 	int err = 0;
 
-	dapl_spin_lock(&qp->lock);
+	dapl_mutex_lock(&qp->lock);
 	if (is_flushed(qp)) {
 		complete_send(qp, bind->wr_id, IBV_WR_BIND_MW, IBV_WC_WR_FLUSH_ERR, 0);
 	} else if (qp->state != IBV_QPS_RTS && !qp->flush_waits) {
@@ -399,7 +399,7 @@ int soft_qp_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *
 	}
 	if (qp->conn)
 		soft_tcp_send(qp->conn);
-	dapl_spin_unlock(&qp->lock);
+	dapl_mutex_unlock(&qp->lock);
 	return err;
 }
 
@@ -413,7 +413,7 @@ int soft_qp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_re
 		*bad = wr;
 		return EINVAL;
 	}
-	dapl_spin_lock(&qp->lock);
+	dapl_mutex_lock(&qp->lock);
 	for (; wr; wr = wr->next) {
 		if (unlikely(is_flushed(qp))) {
 			flushed.wr_id = wr->wr_id;
@@ -429,7 +429,7 @@ int soft_qp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_re
 	}
 	if (qp->conn && unlikely(!TAILQ_EMPTY(&qp->conn->unexpected)))
 		soft_responder_receives(qp);
-	dapl_spin_unlock(&qp->lock);
+	dapl_mutex_unlock(&qp->lock);
 	return err;
 }
 
@@ -447,13 +447,13 @@ struct soft_qp *soft_qp_by_number(struct dapl_device *dev, uint32_t number)
 
 static void number_qp(struct dapl_device *dev, struct soft_qp *qp)
 {
-	pthread_mutex_lock(&dev->qps_lock);
+	dapl_mutex_lock(&dev->qps_lock);
 	do {
 		qp->qp.qp_num = soft_random() & 0xffffff;
 	} while (qp->qp.qp_num < 2 || soft_qp_by_number(dev, qp->qp.qp_num));
 	LIST_INSERT_HEAD(&dev->by_number[qp->qp.qp_num % QP_BUCKETS], qp, number_link);
 	LIST_INSERT_HEAD(&dev->qps, qp, link);
-	pthread_mutex_unlock(&dev->qps_lock);
+	dapl_mutex_unlock(&dev->qps_lock);
 }
 
 static int alloc_rings(struct soft_qp *qp, const struct ibv_qp_init_attr *attr)
@@ -520,6 +520,7 @@ int soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_ini
 		free_qp(qp);
 		return ENOMEM;
 	}
+	dapl_mutex_init(&qp->lock, RANK_SOFT_QP);
 	qp->dev = dev;
 	qp->sig_all = attr->sq_sig_all;
 	qp->srq = attr->srq ? soft_srq(attr->srq) : NULL;
@@ -555,10 +556,10 @@ int soft_qp_map_remote(struct ibv_qp *ibqp, uint32_t rkey, uint64_t remote, uint
 	struct soft_qp *qp = soft_qp(ibqp);
 	int err = EOPNOTSUPP;
 
-	dapl_spin_lock(&qp->lock);
+	dapl_mutex_lock(&qp->lock);
 	if (qp->conn)
 		err = rmem_map_for_consumer(qp->conn, rkey, remote, length, mapping);
-	dapl_spin_unlock(&qp->lock);
+	dapl_mutex_unlock(&qp->lock);
 	return err;
 }
 
@@ -566,9 +567,9 @@ int soft_qp_error(struct ibv_qp *ibqp)
 {
 	struct soft_qp *qp = soft_qp(ibqp);
 
-	dapl_spin_lock(&qp->lock);
+	dapl_mutex_lock(&qp->lock);
 	soft_qp_flush(qp, 0, IBV_WC_SUCCESS);
-	dapl_spin_unlock(&qp->lock);
+	dapl_mutex_unlock(&qp->lock);
 	return 0;
 }
 
@@ -580,13 +581,13 @@ int soft_qp_reset(struct dapl_device *dev, struct ibv_qp *ibqp)
 	soft_cm_detach(qp);
 	soft_progress_unlock(dev);
 	revoke_instead_of_flush(qp);
-	dapl_spin_lock(&qp->lock);
+	dapl_mutex_lock(&qp->lock);
 	soft_srq_stop_waiting(qp);
 	qp->sq_head = qp->sq_tail = qp->read_next = 0;
 	qp->rq.head = qp->rq.tail = 0;
 	qp->taken_valid = false;
 	qp->state = qp->qp.state = ibqp->qp_type == IBV_QPT_UD ? IBV_QPS_RTS : IBV_QPS_INIT;
-	dapl_spin_unlock(&qp->lock);
+	dapl_mutex_unlock(&qp->lock);
 	purge(qp);
 	return 0;
 }
@@ -598,10 +599,10 @@ int soft_qp_destroy(struct ibv_qp *ibqp)
 
 	soft_progress_lock(dev);
 	soft_cm_detach(qp);
-	pthread_mutex_lock(&dev->qps_lock);
+	dapl_mutex_lock(&dev->qps_lock);
 	LIST_REMOVE(qp, link);
 	LIST_REMOVE(qp, number_link);
-	pthread_mutex_unlock(&dev->qps_lock);
+	dapl_mutex_unlock(&dev->qps_lock);
 	soft_progress_unlock(dev);
 	revoke_instead_of_flush(qp);
 	soft_srq_stop_waiting(qp);

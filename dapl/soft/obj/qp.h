@@ -2,11 +2,11 @@
 /* qp.h - queue pairs: the send queue, the taken receive, completions. */
 #ifndef SOFT_OBJ_QP_H
 #define SOFT_OBJ_QP_H
+#include "common/lock.h"
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
-#include "dapl/core/base/lock.h"
 #include "dapl/soft/obj/async_event.h"
 #include "dapl/soft/obj/rq.h"
 #include "dapl/soft/shm/revoke.h"
@@ -52,7 +52,7 @@ struct soft_swqe {
 struct soft_qp {
 	struct ibv_qp qp;
 	struct dapl_device *dev;
-	struct dapl_spin lock;		/* guards what follows */
+	struct dapl_mutex lock;		/* guards what follows */
 	enum ibv_qp_state state;	/* INIT, RTS, ERR */
 	bool sig_all;
 	struct dapl_conn *conn;		/* changes only with the progress lock held, too */

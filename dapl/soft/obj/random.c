@@ -2,27 +2,27 @@
 /* random.c - see random.h. Numbers come from the kernel, 64 at a time. */
 #include "dapl/soft/obj/random.h"
 #include "common/clock.h"
-#include "dapl/core/base/lock.h"
+#include "common/lock.h"
 #include <string.h>
 #include <sys/random.h>
 
 static struct {
-	struct dapl_spin lock;		/* guards the variables below */
+	struct dapl_mutex lock;		/* guards the variables below */
 	uint32_t pool[64];
 	unsigned left;
-} randoms;
+} randoms = { .lock = DAPL_MUTEX_INIT(RANK_SOFT_RANDOM) };
 
 uint32_t soft_random(void)
 {
 	uint32_t value;
 
-	dapl_spin_lock(&randoms.lock);
+	dapl_mutex_lock(&randoms.lock);
 	if (!randoms.left &&
 	    getrandom(randoms.pool, sizeof randoms.pool, 0) == sizeof randoms.pool)
 		randoms.left = 64;
 	value = randoms.left ? randoms.pool[--randoms.left]
 			     : (uint32_t)clock_now_ns() * 0x9e3779b1u;
-	dapl_spin_unlock(&randoms.lock);
+	dapl_mutex_unlock(&randoms.lock);
 	return value;
 }
 
@@ -33,5 +33,6 @@ uint64_t soft_random64(void)
 
 void soft_random_fork_child(void)
 {
-	memset(&randoms, 0, sizeof randoms);
+	dapl_mutex_init(&randoms.lock, RANK_SOFT_RANDOM);
+	randoms.left = 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* srq.c - shared receive queues: their life, posting, and the list of QPs that wait for a receive. */
 #include "dapl/soft/obj/srq.h"
+#include "common/lock.h"
 #include "common/trace.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/soft/obj/async_event.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
@@ -24,6 +24,7 @@ int soft_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ib
 		free(new);
 		return ENOMEM;
 	}
+	dapl_spin_init(&new->lock, RANK_SOFT_SRQ);
 	new->dev = soft_device(pd->context);
 	new->srq.context = pd->context;
 	new->srq.pd = pd;

@@ -5,8 +5,8 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <sys/queue.h>
+#include "common/lock.h"
 #include "common/trace.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/soft/obj/async_event.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/rq.h"

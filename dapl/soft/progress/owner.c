@@ -7,8 +7,8 @@
 #include "dapl/soft/progress/owner.h"
 #include "common/clock.h"
 #include "common/container_of.h"
+#include "common/lock.h"
 #include "common/trace.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/core/base/service.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/shm/peer.h"
@@ -49,10 +49,10 @@ static void set_polled(struct dapl_device *dev, bool polled)
 /* The service thread drives progress again; data that is there wakes it. */
 static void service_resumes(struct dapl_device *dev)
 {
-	dapl_spin_lock(&dev->owner_lock);
+	dapl_mutex_lock(&dev->owner_lock);
 	if (dev->polled)
 		set_polled(dev, false);
-	dapl_spin_unlock(&dev->owner_lock);
+	dapl_mutex_unlock(&dev->owner_lock);
 }
 
 /* Wakes the service thread for messages that came to the rings before service_resumes(). Progress
@@ -147,9 +147,9 @@ static void serve_or_hand_over(struct dapl_device *dev)
 	if (handed_over) {
 		shm_notify_clear(dev);	/* before the handover: afterwards it may be signalled for a
 					 * blocked thread */
-		dapl_spin_lock(&dev->owner_lock);
+		dapl_mutex_lock(&dev->owner_lock);
 		set_polled(dev, true);
-		dapl_spin_unlock(&dev->owner_lock);
+		dapl_mutex_unlock(&dev->owner_lock);
 	} else {
 		soft_progress_serve(dev, false);
 	}
@@ -191,12 +191,12 @@ int soft_owner_lead(struct dapl_device *dev, bool for_data)
 	soft_owner_sleep(dev);
 	if (!for_data)
 		return -1;
-	dapl_spin_lock(&dev->owner_lock);
+	dapl_mutex_lock(&dev->owner_lock);
 	mine = !dev->led_by_waiter && !dev->polled;
 	if (mine)
 		dev->led_by_waiter = true;
 	watch_data(dev);
-	dapl_spin_unlock(&dev->owner_lock);
+	dapl_mutex_unlock(&dev->owner_lock);
 	return mine ? dev->data_epoll : -1;
 }
 
@@ -213,10 +213,10 @@ bool soft_owner_work(struct dapl_device *dev)
 
 void soft_owner_awake(struct dapl_device *dev)
 {
-	dapl_spin_lock(&dev->owner_lock);
+	dapl_mutex_lock(&dev->owner_lock);
 	dev->led_by_waiter = false;
 	watch_data(dev);
-	dapl_spin_unlock(&dev->owner_lock);
+	dapl_mutex_unlock(&dev->owner_lock);
 }
 
 int soft_owner_open(struct dapl_device *dev)

@@ -3,9 +3,9 @@
  * sockets, which rdmap/responder.c executes; acknowledges them, and sends on. It also decides how
  * seldom a poll looks at what is likely to be empty. owner.c decides which thread drives progress. */
 #include "dapl/soft/progress/progress.h"
+#include "common/lock.h"
 #include "common/once.h"
 #include "common/trace.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/qp.h"
@@ -37,21 +37,27 @@
 void soft_progress_lock(struct dapl_device *dev)
 {
 	__atomic_add_fetch(&dev->progress_waiters, 1, __ATOMIC_RELAXED);
-	dapl_spin_lock(&dev->progress_lock);
+	dapl_mutex_lock(&dev->progress_lock);
+	__atomic_sub_fetch(&dev->progress_waiters, 1, __ATOMIC_RELAXED);
+}
+
+void soft_progress_lock_another(struct dapl_device *dev)
+{
+	__atomic_add_fetch(&dev->progress_waiters, 1, __ATOMIC_RELAXED);
+	dapl_mutex_lock_another(&dev->progress_lock);
 	__atomic_sub_fetch(&dev->progress_waiters, 1, __ATOMIC_RELAXED);
 }
 
 void soft_progress_unlock(struct dapl_device *dev)
 {
-	dapl_spin_unlock(&dev->progress_lock);
+	dapl_mutex_unlock(&dev->progress_lock);
 }
 
 /* Polling threads give way to threads that wait for the lock. */
 bool soft_progress_try(struct dapl_device *dev)
 {
 	return !__atomic_load_n(&dev->progress_waiters, __ATOMIC_RELAXED) &&
-	       !__atomic_load_n(&dev->progress_lock.held, __ATOMIC_RELAXED) &&
-	       !__atomic_exchange_n(&dev->progress_lock.held, 1, __ATOMIC_ACQUIRE);
+	       dapl_mutex_try(&dev->progress_lock);
 }
 
 /* --- the set of connections ------------------------------------------------------------------- */
@@ -235,13 +241,13 @@ static void flush_ring_ack(struct shm_conn *shm)
 	shm->ack_owed = false;
 	if (!qp)
 		return;
-	dapl_spin_lock(&qp->lock);
+	dapl_mutex_lock(&qp->lock);
 	if (shm->ack_waits) {
 		shm_conn_receive(shm->conn, false);
 		soft_tcp_send(shm->conn);	/* the acknowledgement may have opened the window */
 	}
 	soft_progress_want_ack(shm->conn);
-	dapl_spin_unlock(&qp->lock);
+	dapl_mutex_unlock(&qp->lock);
 }
 
 /* Sends the acknowledgements that found no message to ride on. Progress lock held. Those of
@@ -257,9 +263,9 @@ static void flush_acks(struct dapl_device *dev)
 		unlist_ack(conn);
 		if (!qp)
 			continue;
-		dapl_spin_lock(&qp->lock);
+		dapl_mutex_lock(&qp->lock);
 		soft_progress_want_ack(conn);
-		dapl_spin_unlock(&qp->lock);
+		dapl_mutex_unlock(&qp->lock);
 	}
 }
 
@@ -303,7 +309,7 @@ static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
 	bool alive = true, came = true, blocked;
 
 	if (qp)
-		dapl_spin_lock(&qp->lock);
+		dapl_mutex_lock(&qp->lock);
 	if (events & EPOLLOUT)
 		conn->tx.blocked = false;
 	if (conn->rx.paused && (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))) {
@@ -322,7 +328,7 @@ static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
 	}
 	blocked = conn->tx.blocked;
 	if (qp)
-		dapl_spin_unlock(&qp->lock);
+		dapl_mutex_unlock(&qp->lock);
 	return blocked;
 }
 
@@ -338,7 +344,7 @@ static void serve_ring(struct shm_conn *shm, bool polling)
 	bool more;
 
 	if (qp)
-		dapl_spin_lock(&qp->lock);
+		dapl_mutex_lock(&qp->lock);
 	more = shm_conn_receive(conn, polling &&
 				 __atomic_load_n(&conn->dev->polled, __ATOMIC_RELAXED));
 	shm->ack_owed |= shm->ack_waits;
@@ -349,7 +355,7 @@ static void serve_ring(struct shm_conn *shm, bool polling)
 						 * signalled before */
 		shm_notify_self(conn->dev->process);
 	if (qp)
-		dapl_spin_unlock(&qp->lock);
+		dapl_mutex_unlock(&qp->lock);
 }
 
 /* True: there was a message or an acknowledgement. */
@@ -604,9 +610,9 @@ void soft_progress_srq_posted(struct soft_srq *srq)
 		}
 		dapl_spin_unlock(&srq->lock);
 		if (qp) {
-			dapl_spin_lock(&qp->lock);
+			dapl_mutex_lock(&qp->lock);
 			soft_responder_receives(qp);
-			dapl_spin_unlock(&qp->lock);
+			dapl_mutex_unlock(&qp->lock);
 		}
 	} while (qp);
 	soft_progress_unlock(dev);

@@ -14,6 +14,8 @@ int soft_progress_open(struct dapl_device *dev);
 void soft_progress_close(struct dapl_device *dev);
 
 void soft_progress_lock(struct dapl_device *dev);
+/* Before a fork, which takes the locks of all devices. */
+void soft_progress_lock_another(struct dapl_device *dev);
 void soft_progress_unlock(struct dapl_device *dev);
 /* Takes the progress lock, unless another thread holds it or waits for it. */
 bool soft_progress_try(struct dapl_device *dev);

@@ -11,8 +11,8 @@
  * ready. The end of the stream and errors do so whatever the mark. doc/design/soft-progress.md,
  * test/model/wakeup.pml. */
 #include "dapl/soft/progress/wakeup.h"
+#include "common/lock.h"
 #include "common/trace.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/tunables.h"
@@ -29,10 +29,10 @@ void soft_wakeup_begin(struct dapl_device *dev)
 	    !__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
 		return;
 	dev->busy_run = 0;
-	dapl_spin_lock(&dev->owner_lock);
+	dapl_mutex_lock(&dev->owner_lock);
 	if (dev->polled && set_mark(dev->busy_conn, SUPPRESS_LOWAT))
 		__atomic_store_n(&dev->suppressed, dev->busy_conn, __ATOMIC_RELAXED);
-	dapl_spin_unlock(&dev->owner_lock);
+	dapl_mutex_unlock(&dev->owner_lock);
 }
 
 void soft_wakeup_over(struct dapl_device *dev)
@@ -46,7 +46,7 @@ void soft_wakeup_end(struct dapl_device *dev)
 {
 	if (likely(!__atomic_load_n(&dev->suppressed, __ATOMIC_RELAXED)))
 		return;
-	dapl_spin_lock(&dev->owner_lock);
+	dapl_mutex_lock(&dev->owner_lock);
 	soft_wakeup_over(dev);
-	dapl_spin_unlock(&dev->owner_lock);
+	dapl_mutex_unlock(&dev->owner_lock);
 }

@@ -10,8 +10,7 @@
  * wake-up eventfds. None of these has a name in a file system; when the processes are gone, so is all of
  * it. If any step fails, the data stays on TCP.
  *
- * Order of locks: progress_lock -> server_lock (attach_server.c), offers_lock (offers.c) ->
- * process_lock (process.c), spares_lock (shm_segment.c). */
+ * common/lock_rank.h has the order of the locks. */
 #include "dapl/soft/shm/attach.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/rdmap/conn.h"

@@ -43,7 +43,7 @@ struct fetch {
 };
 
 /* Guards `server` and its users. Nothing is taken under it but the locks of the service thread. */
-static pthread_mutex_t server_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dapl_mutex server_lock = DAPL_MUTEX_INIT(RANK_SOFT_SERVER);
 static struct server *server;
 
 /* --- one request ----------------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ static struct server *server_new(void)
 
 bool attach_server_use(struct dapl_device *dev, uint64_t *name)
 {
-	pthread_mutex_lock(&server_lock);
+	dapl_mutex_lock(&server_lock);
 	if (!server)
 		server = server_new();
 	if (server && !dev->uses_server) {
@@ -265,40 +265,40 @@ bool attach_server_use(struct dapl_device *dev, uint64_t *name)
 		dev->uses_server = true;
 	}
 	*name = server ? server->name : 0;
-	pthread_mutex_unlock(&server_lock);
+	dapl_mutex_unlock(&server_lock);
 	return *name;
 }
 
 /* The service thread runs the queued task before it ends. */
 void attach_server_leave(struct dapl_device *dev)
 {
-	pthread_mutex_lock(&server_lock);
+	dapl_mutex_lock(&server_lock);
 	if (dev->uses_server && !--server->users) {
 		dapl_task_queue(&server->task, server_end);
 		server = NULL;
 	}
 	dev->uses_server = false;
-	pthread_mutex_unlock(&server_lock);
+	dapl_mutex_unlock(&server_lock);
 }
 
 uint64_t attach_server_name(void)
 {
 	uint64_t name;
 
-	pthread_mutex_lock(&server_lock);
+	dapl_mutex_lock(&server_lock);
 	name = server ? server->name : 0;
-	pthread_mutex_unlock(&server_lock);
+	dapl_mutex_unlock(&server_lock);
 	return name;
 }
 
 void attach_server_fork_prepare(void)
 {
-	pthread_mutex_lock(&server_lock);
+	dapl_mutex_lock(&server_lock);
 }
 
 void attach_server_fork_done(void)
 {
-	pthread_mutex_unlock(&server_lock);
+	dapl_mutex_unlock(&server_lock);
 }
 
 void attach_server_fork_child(void)

@@ -8,9 +8,9 @@
  * waits for writes, or cuts them off (revoke.c). doc/design/soft-shared-memory.md has the argument. */
 #include "dapl/soft/shm/cma.h"
 #include "common/clock.h"
+#include "common/lock.h"
 #include "common/once.h"
 #include "common/trace.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
@@ -223,7 +223,7 @@ bool cma_reaches(struct shm_process *peer)
 	if (likely(__atomic_load_n(&peer->reach, __ATOMIC_ACQUIRE) == SOFT_REACH_YES) &&
 	    likely(was_seen_lately(peer)))
 		return true;
-	dapl_spin_lock(&peer->reach_lock);
+	dapl_mutex_lock(&peer->reach_lock);
 	if (unlikely(peer->reach == SOFT_REACH_UNTRIED)) {
 		reached = try_to_reach(peer);
 		__atomic_store_n(&peer->reach, reached ? SOFT_REACH_YES : SOFT_REACH_NO,
@@ -232,7 +232,7 @@ bool cma_reaches(struct shm_process *peer)
 	if (peer->reach == SOFT_REACH_YES && unlikely(!lives(peer)))
 		WRITE_ONCE(peer->reach, SOFT_REACH_NO);
 	reached = peer->reach == SOFT_REACH_YES;
-	dapl_spin_unlock(&peer->reach_lock);
+	dapl_mutex_unlock(&peer->reach_lock);
 	return reached;
 }
 
@@ -311,9 +311,9 @@ static bool copy_failed(struct shm_process *peer)
 {
 	if (errno != EPERM && errno != ESRCH && errno != ENOSYS)
 		return false;
-	dapl_spin_lock(&peer->reach_lock);
+	dapl_mutex_lock(&peer->reach_lock);
 	WRITE_ONCE(peer->reach, SOFT_REACH_NO);
-	dapl_spin_unlock(&peer->reach_lock);
+	dapl_mutex_unlock(&peer->reach_lock);
 	return false;
 }
 

@@ -20,7 +20,7 @@ struct attach_offer {
 };
 
 /* Guards the list and its offers. Taken before process_lock (process.c). */
-static pthread_mutex_t offers_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dapl_mutex offers_lock = DAPL_MUTEX_INIT(RANK_SOFT_OFFERS);
 static LIST_HEAD(, attach_offer) offers = LIST_HEAD_INITIALIZER(offers);
 
 struct attach_offer *offer_new(struct dapl_device *dev, struct dapl_conn *conn, uint64_t *key)
@@ -33,9 +33,9 @@ struct attach_offer *offer_new(struct dapl_device *dev, struct dapl_conn *conn, 
 	offer->conn = conn;
 	offer->process = dev->process;
 	shm_process_get(offer->process);
-	pthread_mutex_lock(&offers_lock);
+	dapl_mutex_lock(&offers_lock);
 	LIST_INSERT_HEAD(&offers, offer, link);
-	pthread_mutex_unlock(&offers_lock);
+	dapl_mutex_unlock(&offers_lock);
 	return offer;
 }
 
@@ -45,10 +45,10 @@ struct shm_segment *attach_offer_end(struct attach_offer *offer)
 
 	if (!offer)
 		return NULL;
-	pthread_mutex_lock(&offers_lock);
+	dapl_mutex_lock(&offers_lock);
 	LIST_REMOVE(offer, link);
 	segment = offer->segment;
-	pthread_mutex_unlock(&offers_lock);
+	dapl_mutex_unlock(&offers_lock);
 	shm_process_put(offer->process);
 	free(offer);
 	return segment;
@@ -60,10 +60,10 @@ int attach_offer_error(const struct attach_offer *offer, uint64_t *peer)
 
 	if (!offer)
 		return 0;
-	pthread_mutex_lock(&offers_lock);
+	dapl_mutex_lock(&offers_lock);
 	*peer = offer->peer;
 	err = offer->err;
-	pthread_mutex_unlock(&offers_lock);
+	dapl_mutex_unlock(&offers_lock);
 	return err;
 }
 
@@ -73,7 +73,7 @@ struct shm_process *offer_take(uint64_t key, const struct dapl_device *dev,
 	struct shm_process *process = NULL;
 	struct attach_offer *offer;
 
-	pthread_mutex_lock(&offers_lock);
+	dapl_mutex_lock(&offers_lock);
 	LIST_FOREACH(offer, &offers, link)
 		if (offer->key == key && !offer->taken) {
 			offer->taken = true;
@@ -82,7 +82,7 @@ struct shm_process *offer_take(uint64_t key, const struct dapl_device *dev,
 			if (dev && dev->process == process)
 				*conn = offer->conn;
 		}
-	pthread_mutex_unlock(&offers_lock);
+	dapl_mutex_unlock(&offers_lock);
 	return process;
 }
 
@@ -90,35 +90,35 @@ void offer_give(uint64_t key, struct shm_segment *segment)
 {
 	struct attach_offer *offer;
 
-	pthread_mutex_lock(&offers_lock);
+	dapl_mutex_lock(&offers_lock);
 	LIST_FOREACH(offer, &offers, link)
 		if (offer->key == key) {
 			offer->segment = shm_segment_get(segment);
 		}
-	pthread_mutex_unlock(&offers_lock);
+	dapl_mutex_unlock(&offers_lock);
 }
 
 void offer_refuse(uint64_t key, uint64_t peer, int err)
 {
 	struct attach_offer *offer;
 
-	pthread_mutex_lock(&offers_lock);
+	dapl_mutex_lock(&offers_lock);
 	LIST_FOREACH(offer, &offers, link)
 		if (offer->key == key) {
 			offer->peer = peer;
 			offer->err = err;
 		}
-	pthread_mutex_unlock(&offers_lock);
+	dapl_mutex_unlock(&offers_lock);
 }
 
 void offers_fork_prepare(void)
 {
-	pthread_mutex_lock(&offers_lock);
+	dapl_mutex_lock(&offers_lock);
 }
 
 void offers_fork_done(void)
 {
-	pthread_mutex_unlock(&offers_lock);
+	dapl_mutex_unlock(&offers_lock);
 }
 
 void offers_fork_child(void)

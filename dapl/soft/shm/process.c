@@ -25,7 +25,7 @@ enum {
 };
 
 /* Guards the list and the reference counts; innermost. */
-static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dapl_mutex process_lock = DAPL_MUTEX_INIT(RANK_SOFT_PROCESSES);
 static LIST_HEAD(, shm_process) processes = LIST_HEAD_INITIALIZER(processes);
 
 /* --- the table --------------------------------------------------------------------------------- */
@@ -70,11 +70,11 @@ void shm_process_put(struct shm_process *process)
 
 	if (!process)
 		return;
-	pthread_mutex_lock(&process_lock);
+	dapl_mutex_lock(&process_lock);
 	last = !--process->refs;
 	if (last)
 		LIST_REMOVE(process, link);
-	pthread_mutex_unlock(&process_lock);
+	dapl_mutex_unlock(&process_lock);
 	if (last)
 		process_free(process);
 }
@@ -82,9 +82,9 @@ void shm_process_put(struct shm_process *process)
 
 void shm_process_get(struct shm_process *process)
 {
-	pthread_mutex_lock(&process_lock);
+	dapl_mutex_lock(&process_lock);
 	process->refs++;
-	pthread_mutex_unlock(&process_lock);
+	dapl_mutex_unlock(&process_lock);
 }
 
 /* --- this process --------------------------------------------------------------------------------- */
@@ -97,6 +97,7 @@ static struct shm_process *process_blank(void)
 	if (!process)
 		return NULL;
 	process->refs = 1;
+	dapl_mutex_init(&process->reach_lock, RANK_SOFT_REACH);
 	process->wake_fd = process->file = process->pending_file = process->window_file =
 		process->pidfd = -1;
 	return process;
@@ -135,9 +136,9 @@ static struct shm_process *process_new(bool direct)
 	*process->sleep_count = 1;				/* no thread polls */
 	if (direct)
 		mr_dir_open(process);
-	pthread_mutex_lock(&process_lock);
+	dapl_mutex_lock(&process_lock);
 	LIST_INSERT_HEAD(&processes, process, link);
-	pthread_mutex_unlock(&process_lock);
+	dapl_mutex_unlock(&process_lock);
 	return process;
 }
 
@@ -214,9 +215,9 @@ struct shm_process *shm_process_of_peer(uint64_t id, const int *fds)
 {
 	struct shm_process *process, *other;
 
-	pthread_mutex_lock(&process_lock);
+	dapl_mutex_lock(&process_lock);
 	other = process_find(id);
-	pthread_mutex_unlock(&process_lock);
+	dapl_mutex_unlock(&process_lock);
 	process = other ? NULL : process_from_peer(id, fds);
 	if (!process)
 		close(fds[0]);
@@ -224,11 +225,11 @@ struct shm_process *shm_process_of_peer(uint64_t id, const int *fds)
 	close(fds[2]);
 	if (!process)
 		return other;
-	pthread_mutex_lock(&process_lock);
+	dapl_mutex_lock(&process_lock);
 	other = process_find(id);
 	if (!other)
 		LIST_INSERT_HEAD(&processes, process, link);
-	pthread_mutex_unlock(&process_lock);
+	dapl_mutex_unlock(&process_lock);
 	if (other)
 		process_free(process);
 	return other ? other : process;
@@ -266,12 +267,12 @@ void shm_notify_clear(struct dapl_device *dev)
 
 void shm_process_fork_prepare(void)
 {
-	pthread_mutex_lock(&process_lock);
+	dapl_mutex_lock(&process_lock);
 }
 
 void shm_process_fork_done(void)
 {
-	pthread_mutex_unlock(&process_lock);
+	dapl_mutex_unlock(&process_lock);
 }
 
 void shm_process_fork_child(void)

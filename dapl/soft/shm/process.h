@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 #include <sys/types.h>
-#include "dapl/core/base/lock.h"
+#include "common/lock.h"
 
 struct dapl_device;
 struct shm_mr_dir;
@@ -27,7 +27,7 @@ struct shm_process {
 						 * signalled */
 
 	/* Direct access. Nothing of a peer is open until it is reached. */
-	struct dapl_spin reach_lock;	/* guards the fields below and the window file of this
+	struct dapl_mutex reach_lock;	/* guards the fields below and the window file of this
 					 * process */
 	/* may be read without the lock */
 	enum { SOFT_REACH_UNTRIED, SOFT_REACH_YES, SOFT_REACH_NO } reach;

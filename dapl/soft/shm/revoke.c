@@ -11,10 +11,10 @@
 #include "dapl/soft/shm/revoke.h"
 #include "common/clock.h"
 #include "common/container_of.h"
+#include "common/lock.h"
 #include "common/log.h"
 #include "common/once.h"
 #include "common/trace.h"
-#include "dapl/core/base/lock.h"
 #include "dapl/core/base/service.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/qp.h"
@@ -59,14 +59,14 @@ static void close_window(struct shm_process *process)
 	struct shm_mr_dir *mr_dir = process->mr_dir;
 	uint64_t end;
 
-	dapl_spin_lock(&process->reach_lock);
+	dapl_mutex_lock(&process->reach_lock);
 	end = mr_dir->window;
 	if (end) {
 		__atomic_store_n(&mr_dir->window, end - WINDOW_SIZE, __ATOMIC_SEQ_CST);
 		if (ftruncate(process->window_file, end))
 			log_line(SOFT_LOG_ERR, "soft: ftruncate: %s", strerror(errno));
 	}
-	dapl_spin_unlock(&process->reach_lock);
+	dapl_mutex_unlock(&process->reach_lock);
 }
 
 /* --- fences in other processes ------------------------------------------------------------------- */
@@ -283,10 +283,10 @@ static bool flush_if_over(struct soft_qp *qp)
 	segment = qp->revocation.segment;
 	if (!revocation_is_over(&qp->revocation))
 		return false;
-	dapl_spin_lock(&qp->lock);
+	dapl_mutex_lock(&qp->lock);
 	qp->flush_waits = false;
 	soft_qp_end_flush(qp);
-	dapl_spin_unlock(&qp->lock);
+	dapl_mutex_unlock(&qp->lock);
 	shm_segment_put(segment);
 	return true;
 }
@@ -298,10 +298,10 @@ static void flush_due(struct dapl_timer *timer)
 	bool all = true;
 	struct soft_qp *qp;
 
-	pthread_mutex_lock(&dev->qps_lock);
+	dapl_mutex_lock(&dev->qps_lock);
 	LIST_FOREACH(qp, &dev->qps, link)
 		all &= flush_if_over(qp);
-	pthread_mutex_unlock(&dev->qps_lock);
+	dapl_mutex_unlock(&dev->qps_lock);
 	if (!all)
 		dapl_timer_start(timer, REVOKE_NAP_US, flush_due);
 }
@@ -321,13 +321,13 @@ void revoke_instead_of_flush(struct soft_qp *qp)
 	struct revocation revocation;
 	bool waits;
 
-	pthread_mutex_lock(&qp->dev->qps_lock);
-	dapl_spin_lock(&qp->lock);
+	dapl_mutex_lock(&qp->dev->qps_lock);
+	dapl_mutex_lock(&qp->lock);
 	waits = qp->flush_waits;
 	qp->flush_waits = false;
 	revocation = qp->revocation;
-	dapl_spin_unlock(&qp->lock);
-	pthread_mutex_unlock(&qp->dev->qps_lock);
+	dapl_mutex_unlock(&qp->lock);
+	dapl_mutex_unlock(&qp->dev->qps_lock);
 	if (!waits)
 		return;
 	wait_without_lock(&revocation);

@@ -7,12 +7,11 @@
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/sealed_file.h"
 #include "dapl/soft/tunables.h"
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 /* Guards the spare memory; innermost. */
-static pthread_mutex_t spares_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dapl_mutex spares_lock = DAPL_MUTEX_INIT(RANK_SOFT_SPARES);
 static struct ring_memory *spare[SPARES_MAX];
 static unsigned spares;
 
@@ -20,10 +19,10 @@ static struct ring_memory *spare_take(void)
 {
 	struct ring_memory *memory = NULL;
 
-	pthread_mutex_lock(&spares_lock);
+	dapl_mutex_lock(&spares_lock);
 	if (spares)
 		memory = spare[--spares];
-	pthread_mutex_unlock(&spares_lock);
+	dapl_mutex_unlock(&spares_lock);
 	return memory;
 }
 
@@ -34,11 +33,11 @@ static bool spare_give(struct ring_memory *memory)
 
 	if (ring_memory_clean(memory))
 		madvise(memory->bulk, sizeof memory->bulk, MADV_DONTNEED);
-	pthread_mutex_lock(&spares_lock);
+	dapl_mutex_lock(&spares_lock);
 	room = spares < SPARES_MAX;
 	if (room)
 		spare[spares++] = memory;
-	pthread_mutex_unlock(&spares_lock);
+	dapl_mutex_unlock(&spares_lock);
 	return room;
 }
 
@@ -91,12 +90,12 @@ void shm_segment_put(struct shm_segment *segment)
 
 void shm_segment_fork_prepare(void)
 {
-	pthread_mutex_lock(&spares_lock);
+	dapl_mutex_lock(&spares_lock);
 }
 
 void shm_segment_fork_done(void)
 {
-	pthread_mutex_unlock(&spares_lock);
+	dapl_mutex_unlock(&spares_lock);
 }
 
 /* The child has none of the memory. */

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* lock_rank.h - the order of all locks of the providers, outermost first. A thread takes a lock only
+ * if its rank is above the ranks of all locks that the thread holds; a lock that is only tried may
+ * come in any order. lock_check.h checks this. doc/design/locking.md has the same list
+ * (test/lint/locks). */
+#ifndef COMMON_LOCK_RANK_H
+#define COMMON_LOCK_RANK_H
+
+enum lock_rank {
+	RANK_NONE,		/* the lock was not initialized */
+
+	RANK_FORK,		/* fork.c: the fork handlers, from before a fork until after it */
+
+	/* core: control calls */
+	RANK_SERVICE_USERS,	/* service.c: start and stop of the service thread */
+	RANK_ENTRIES,		/* provider.c: the ia_names that the registry has opened */
+	RANK_EP,		/* ep->lock: state, connection and configuration of an endpoint */
+	RANK_RMR,		/* rmr->lock: what a memory window is bound to */
+	RANK_EVD_CHANGE,	/* evd->change: CNO of an EVD, watch of its channel */
+	RANK_IAS,		/* ia.c: the list of open IAs and their asynchronous EVDs */
+	RANK_EVD,		/* evd->mutex: waiter, flags and feeding streams of an EVD */
+	RANK_IA,		/* ia->lock: the lists of an IA's objects */
+	RANK_CNO,		/* cno->mutex: waiters and triggered EVDs of a CNO */
+
+	/* core: data path; spin locks */
+	RANK_EVD_QUEUE,		/* evd->lock: polling and taking events; held over ibv_poll_cq */
+	RANK_SQ,		/* ep->sq.lock: posting of requests; held over ibv_post_send */
+	RANK_RQ,		/* ep->rq.lock: posting of receives; held over ibv_post_recv */
+	RANK_SRQ,		/* srq->lock: records of an SRQ; held over ibv_post_srq_recv */
+	RANK_EVD_POST,		/* evd->post_lock: producers of an EVD's event ring */
+	RANK_IA_QPS,		/* ia->qp_lock: endpoints by QP number */
+
+	/* device over libibverbs */
+	RANK_VERBS_DEVICE,	/* dev->lock: the list of connections */
+	RANK_VERBS_CONN,	/* conn->lock: state of one connection and its rdma_cm_id */
+	RANK_SIW_TABLE,		/* siw.c: QP number to queue pair */
+	RANK_SIW_CQ,		/* siw.c: requests that are held back, of the QPs of one CQ */
+
+	/* software device */
+	RANK_SOFT_DEVICES,	/* device.c: the list of open devices */
+	RANK_SOFT_PROGRESS,	/* dev->progress_lock: states of connections, epoll sets, rings */
+	RANK_SOFT_SERVER,	/* attach_server.c: the server that peers attach to, its users */
+	RANK_SOFT_OFFERS,	/* offers.c: offers of shared memory to peers */
+	RANK_SOFT_STAGS,	/* dev->stags_lock: writers of the STag table and the MR directory */
+	RANK_SOFT_QPS,		/* dev->qps_lock: the list of QPs */
+	RANK_SOFT_QP,		/* qp->lock: queues of a QP and the stream of its connection */
+	RANK_SOFT_WINDOW,	/* region->lock: a memory window, during an access */
+	RANK_SOFT_SRQ,		/* srq->lock: receives of an SRQ; spin lock */
+	RANK_SOFT_CQ,		/* cq->lock: completions of a CQ; spin lock */
+	RANK_SOFT_CHANNEL,	/* channel->lock: CQs with an event */
+	RANK_SOFT_ACCESS,	/* dev->access_lock: accesses of peers to memory here; spin lock */
+	RANK_SOFT_REACH,	/* process->reach_lock: direct access to a peer's memory */
+	RANK_SOFT_OWNER,	/* dev->owner_lock: which thread drives progress */
+	RANK_SOFT_PROCESSES,	/* process.c: the list of processes with shared memory */
+	RANK_SOFT_SPARES,	/* shm_segment.c: memory of segments, kept for reuse */
+	RANK_SOFT_EVENTS,	/* dev->events_lock: asynchronous events of objects */
+	RANK_SOFT_FALLBACK,	/* shm_fallback.c: why peers use TCP instead of shared memory */
+	RANK_SOFT_RANDOM,	/* random.c: the pool of random numbers */
+
+	/* leaves that any code may take */
+	RANK_DIAG,		/* diag.c: limits of the lines about failed connections */
+	RANK_SERVICE,		/* service.c: watches, timers and tasks */
+	RANK_DEAD_OBJECTS,	/* object.c: dead objects, kept by kind */
+	RANK_JOURNAL,		/* journal.c: the connection to the journal */
+	RANK_TRACE,		/* trace.c: the list of trace rings */
+};
+
+#endif
