@@ -629,7 +629,7 @@ static const struct life_case cases[] = {
 
 int main(int argc, char **argv)
 {
-	seed = from_environment("LIFE_SEED", (unsigned)(time(NULL) ^ getpid() << 16));
+	seed = from_environment("LIFE_SEED", (unsigned)time(NULL) ^ (unsigned)getpid() << 16);
 	printf("# seed %u\n", seed);
 	return life_main(argc, argv, cases, sizeof cases / sizeof *cases);
 }
