@@ -6,6 +6,7 @@
 #include "common/trace.h"
 #include "dat/debug.h"
 #include "dat/error.h"
+#include "dat/lmr_table.h"
 #include "dat/registry.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -160,6 +161,7 @@ EXPORT DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 	}
 	trace(TRC_LVL_NORMAL, TRC_DAT_EVENT, "ia", ia_handle, "closed", "%s",
 	      provider->info.ia_name);
+	lmr_table_drop(ia_handle);
 	ia_handle_release(ia_handle);
 	registry_put(provider);
 	return consistent ? DAT_SUCCESS :

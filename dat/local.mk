@@ -14,6 +14,7 @@ libregistry_la_SOURCES = \
 	dat/unknown_ia.c dat/unknown_ia.h \
 	dat/ia_handle.c dat/ia_handle.h \
 	dat/closed.c dat/closed.h \
+	dat/lmr_table.c dat/lmr_table.h \
 	dat/strerror.c \
 	dat/trclvl.c \
 	dat/debug.h

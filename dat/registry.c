@@ -24,6 +24,7 @@
 #include "dat/environment.h"
 #include "dat/error.h"
 #include "dat/ia_handle.h"
+#include "dat/lmr_table.h"
 #include "dat/loader.h"
 #include "dat/sources.h"
 #include "dat/unknown_ia.h"
@@ -192,10 +193,12 @@ static void before_fork(void)
 	forking--;
 	pthread_cond_broadcast(&idle);
 	ia_handle_fork(true);
+	lmr_table_fork(true);
 }
 
 static void after_fork(void)
 {
+	lmr_table_fork(false);
 	ia_handle_fork(false);
 	pthread_mutex_unlock(&lock);
 	pthread_mutex_unlock(&reading);
@@ -307,6 +310,7 @@ static void __attribute__((destructor)) registry_end(void)
 		buckets = NULL;
 		sources_free(&sources);
 		ia_handle_fini();
+		lmr_table_fini();
 		closed_fini();
 		log_fini();
 		trace_fini();
