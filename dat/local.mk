@@ -26,7 +26,7 @@ libdat2_la_LDFLAGS = $(AM_LDFLAGS) -version-info 2:0:0 -no-undefined \
 	-Wl,--version-script=$(srcdir)/dat/libdat2.map $(ZDEFS) -Wl,-z,now -Wl,-z,relro
 EXTRA_libdat2_la_DEPENDENCIES = dat/libdat2.map
 EXTRA_DIST += dat/libdat2.map dat/libdat2.symbols
-pkgconfig_DATA += dat/dat2.pc dat/dat.pc
+pkgconfig_DATA += dat/dat2.pc dat/dat.pc dat/dat-1.2.pc
 
 dist_sysconf_DATA += etc/dat.conf
 
@@ -39,7 +39,7 @@ EXTRA_DIST += dat/after-install
 install-data-hook:
 	@test -n '$(DESTDIR)' || $(srcdir)/dat/after-install '$(libdir)'
 
-# Programs for older stacks say -ldat: a linker script, not a link to the library. A DAT 1.2
+# Programs for older stacks and for DAT 1.2 say -ldat: a linker script, not a link to the library. A DAT 1.2
 # program that loads libdat.so by dlopen() would get structures of other sizes; this way the
 # dynamic linker refuses, since the file is no library.
 install_exec_hooks += install-libdat-script
@@ -49,6 +49,12 @@ install-libdat-script:
 		test ! -f $(DESTDIR)$(libdir)/libdat2.$$kind || \
 		printf '%s\n' '/* GNU ld script: the library is libdat2, for DAT 2.0 programs only. */' \
 			"INPUT(libdat2.$$kind)" > $(DESTDIR)$(libdir)/libdat.$$kind || exit 1; done
+	$(MKDIR_P) $(DESTDIR)$(libdir)/dat-1.2
+	rm -f $(DESTDIR)$(libdir)/dat-1.2/libdat.so
+	printf '%s\n' '/* GNU ld script: the library of programs compiled with the headers of dat-1.2 is libdat2. */' \
+		"INPUT(libdat2.so)" > $(DESTDIR)$(libdir)/dat-1.2/libdat.so
 uninstall_hooks += uninstall-libdat-script
 uninstall-libdat-script:
 	rm -f $(DESTDIR)$(libdir)/libdat.so $(DESTDIR)$(libdir)/libdat.a
+	rm -f $(DESTDIR)$(libdir)/dat-1.2/libdat.so
+	-rmdir $(DESTDIR)$(libdir)/dat-1.2 2>/dev/null

@@ -19,6 +19,21 @@ dat_headers = \
 	include/dat/dat_entries.h \
 	include/dat/dat_trace.h
 
+# The DAT 1.2 interface, in a directory of its own: its udat.h has the same name.
+dat12_headers = \
+	include/dat-1.2/dat/udat.h \
+	include/dat-1.2/dat/dat_1_2_types.h \
+	include/dat-1.2/dat/dat_1_2_convert.h \
+	include/dat-1.2/dat/dat_1_2_calls.h \
+	include/dat-1.2/dat/dat.h \
+	include/dat-1.2/dat/dat_error.h \
+	include/dat-1.2/dat/dat_platform_specific.h \
+	include/dat-1.2/dat/dat_vendor_specific.h \
+	include/dat-1.2/dat/udat_config.h \
+	include/dat-1.2/dat/udat_vendor_specific.h
+dat12includedir = $(includedir)/dat-1.2/dat
+dat12include_HEADERS = $(dat12_headers)
+
 datincludedir = $(includedir)/dat
 dat2includedir = $(includedir)/dat2
 datinclude_HEADERS = $(dat_headers)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* dat.h - objects, events and the calls that need nothing of udat.h.
  * Programs include udat.h. */
+#if defined(_DAT_1_2_COMPLETE_) && !defined(_DAT_1_2_BY_MACRO_)
+#error "DAT 2.0 after DAT 1.2 in one translation unit: include either <dat/udat.h> of dat-1.2 or <dat2/udat.h>"
+#endif
+
 #ifndef _DAT_H_
 #define _DAT_H_
 

@@ -25,6 +25,9 @@
 /* Numbers are in host byte order. */
 typedef uint32_t DAT_UINT32;
 typedef uint64_t DAT_UINT64;
+#ifdef __GNUC__
+__extension__	/* C89 has no long long */
+#endif
 typedef unsigned long long DAT_UVERYLONG;
 typedef void *DAT_PVOID;
 typedef int DAT_COUNT;

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* udat.h - the uDAPL 2.0 programming interface. Include this one. */
+/* udat.h - the uDAPL 2.0 programming interface. Include this one.
+ * With -DDAT_API=12 it gives the DAT 1.2 interface instead (../dat-1.2/dat/udat.h). */
+#if defined(DAT_API) && DAT_API + 0 == 12
+#undef DAT_API
+#define _DAT_1_2_BY_MACRO_
+#include "../dat-1.2/dat/udat.h"
+#elif defined(_DAT_1_2_COMPLETE_) && !defined(_DAT_1_2_BY_MACRO_)
+#error "DAT 2.0 after DAT 1.2 in one translation unit: include either <dat/udat.h> of dat-1.2 or <dat2/udat.h>"
+#endif
+
 #ifndef _UDAT_H_
 #define _UDAT_H_
 

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Programs in DAT 1.2 style, as C89 compilers take them. X-view is compiled with the header of
+# include/dat-1.2 and linked to libdat2; X-binary with the transcription of the 1.2 interface, and
+# linked to libdat.so.1.
+dat12_view_cppflags = -D_GNU_SOURCE -DVIEW -I$(srcdir)/include/dat-1.2
+dat12_cflags = $(AM_CFLAGS) -std=c89 -pedantic
+dat12_pair = test/dat12/pair.c test/dat12/pair.h
+dat12_view_tests = test/dat12/layouts-view test/dat12/rows-view test/dat12/pingpong-view
+check_PROGRAMS += $(dat12_view_tests) test/dat12/layouts test/dat12/lmr_table
+TESTS += $(dat12_view_tests) test/dat12/layouts test/dat12/lmr_table
+EXTRA_DIST += test/dat12/transcription/dat/udat.h
+
+dat12_transcription_cppflags = -D_GNU_SOURCE -I$(srcdir)/test/dat12/transcription
+test_dat12_layouts_SOURCES = test/dat12/layouts.c
+test_dat12_layouts_CPPFLAGS = $(dat12_transcription_cppflags)
+test_dat12_layouts_view_SOURCES = test/dat12/layouts.c
+test_dat12_layouts_view_CPPFLAGS = $(dat12_view_cppflags)
+test_dat12_rows_view_SOURCES = test/dat12/rows.c $(dat12_pair)
+test_dat12_rows_view_CPPFLAGS = $(dat12_view_cppflags)
+test_dat12_rows_view_CFLAGS = $(dat12_cflags)
+test_dat12_rows_view_LDADD = libdat2.la
+test_dat12_pingpong_view_SOURCES = test/dat12/pingpong.c $(dat12_pair)
+test_dat12_pingpong_view_CPPFLAGS = $(dat12_view_cppflags)
+test_dat12_pingpong_view_CFLAGS = $(dat12_cflags)
+test_dat12_pingpong_view_LDADD = libdat2.la
+
+# The table of libdat2 that dat_rmr_bind() of 1.2 looks into.
+test_dat12_lmr_table_SOURCES = test/dat12/lmr_table.c
+test_dat12_lmr_table_LDADD = libregistry.la libcommon.la -lpthread
+
+dist_check_SCRIPTS += test/dat12/compilers test/dat12/link
+TESTS += test/dat12/compilers test/dat12/link
