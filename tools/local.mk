@@ -39,11 +39,11 @@ else
 EXTRA_DIST += doc/man/datinfo.1
 endif
 if CMOCKA
-check_PROGRAMS += test/unit/test_datperf_stats
-TESTS += test/unit/test_datperf_stats
-test_unit_test_datperf_stats_SOURCES = test/unit/test_datperf_stats.c tools/datperf/stats.c
-test_unit_test_datperf_stats_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-test_unit_test_datperf_stats_LDADD = $(CMOCKA_LIBS)
+check_PROGRAMS += test/unit/tools/test_datperf_stats
+TESTS += test/unit/tools/test_datperf_stats
+test_unit_tools_test_datperf_stats_SOURCES = test/unit/tools/test_datperf_stats.c tools/datperf/stats.c
+test_unit_tools_test_datperf_stats_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_tools_test_datperf_stats_LDADD = $(CMOCKA_LIBS)
 endif
 
 include tools/dtest/local.mk

@@ -9,7 +9,7 @@ fuzz_targets = conf stream ring attach mpa pdata
 fuzz_soft = $(filter %.c,$(libdaplsoftdev_la_SOURCES)) $(filter %.c,$(libcommon_la_SOURCES)) \
 	dapl/core/base/service.c dapl/core/base/settings.c dapl/core/base/fork.c dapl/core/conn/diag.c
 fuzz_conf = dat/conf.c
-fuzz_side = test/fuzz/soft_side.c test/unit/soft_stream.c test/unit/device_harness.c
+fuzz_side = test/fuzz/soft_side.c test/unit/soft/stream.c test/unit/device_harness.c
 fuzz_stream = $(fuzz_side) $(fuzz_soft)
 fuzz_ring = $(fuzz_side) $(fuzz_soft)
 fuzz_attach = $(fuzz_side) $(fuzz_soft)
@@ -20,16 +20,16 @@ check_PROGRAMS += test/fuzz/conf_replay test/fuzz/stream_replay test/fuzz/ring_r
 	test/fuzz/attach_replay test/fuzz/mpa_replay test/fuzz/pdata_replay
 test_fuzz_conf_replay_SOURCES = test/fuzz/conf_fuzz.c test/fuzz/replay.c dat/conf.c
 test_fuzz_stream_replay_SOURCES = test/fuzz/stream_fuzz.c test/fuzz/replay.c \
-	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft_stream.c \
-	test/unit/soft_stream.h $(device_harness)
+	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft/stream.c \
+	test/unit/soft/stream.h $(device_harness)
 test_fuzz_stream_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_fuzz_ring_replay_SOURCES = test/fuzz/ring_fuzz.c test/fuzz/replay.c \
-	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft_stream.c \
-	test/unit/soft_stream.h $(device_harness)
+	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft/stream.c \
+	test/unit/soft/stream.h $(device_harness)
 test_fuzz_ring_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_fuzz_attach_replay_SOURCES = test/fuzz/attach_fuzz.c test/fuzz/replay.c \
-	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft_stream.c \
-	test/unit/soft_stream.h $(device_harness)
+	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft/stream.c \
+	test/unit/soft/stream.h $(device_harness)
 test_fuzz_attach_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_fuzz_mpa_replay_SOURCES = test/fuzz/mpa_fuzz.c test/fuzz/replay.c $(device_harness)
 test_fuzz_mpa_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la

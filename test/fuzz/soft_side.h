@@ -5,7 +5,7 @@
 #ifndef TEST_FUZZ_SOFT_SIDE_H
 #define TEST_FUZZ_SOFT_SIDE_H
 #include "test/unit/device_harness.h"
-#include "test/unit/soft_stream.h"
+#include "test/unit/soft/stream.h"
 
 /* Aborts, with a line that says why, unless it's good. */
 void side_demand(bool good, const char *what);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mapped.c - memory of a peer that the consumer maps (dat_map_extensions.h): what is stored there is
  * the peer's, which memory that is, how long the mapping is there, and what mistakes get. Both ends
- * are of one process, with mappings of their own; two processes are test_soft_rmem_map.c's matter. */
+ * are of one process, with mappings of their own; two processes are test_rmem_map.c's matter. */
 #include "life.h"
 #include <fcntl.h>
 #include <stdio.h>

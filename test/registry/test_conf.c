@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What the library makes of a dat.conf: CFG-1 to CFG-34, and the words it has for what is
- * wrong. The grammar itself is tested in test/unit/test_dat_conf.c. */
+ * wrong. The grammar itself is tested in test/unit/dat/test_conf.c. */
 #include "test/registry/scenario.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -12,7 +12,7 @@
  * One function answers, proto_select(), and what it needs to know is kept in struct proto_state and in
  * the device's tables. Its answer is advice. Whether a protocol is possible is found out by those that
  * execute it (shm_conn.c, cma.c, rmem_map.c); they ask again without it. With PROTO_COPY for all
- * requests everything works: DAPL_SOFT_DIRECT=0 makes it so, and test/unit/soft-copy-only shows it. */
+ * requests everything works: DAPL_SOFT_DIRECT=0 makes it so, and test/unit/soft/copy-only shows it. */
 #ifndef SOFT_PROTO_H
 #define SOFT_PROTO_H
 #include <infiniband/verbs.h>

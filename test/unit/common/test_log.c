@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Messages: which are printed, their destinations, and the variables that control both. */
+#include "common/log.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static char out[8192], err[8192];
+
+/* Captures both streams of body(). */
+static void catch(void (*body)(void))
+{
+	FILE *files[2] = { tmpfile(), tmpfile() };
+	char *texts[2] = { out, err };
+	int saved[2];
+
+	fflush(NULL);
+	for (int i = 0; i < 2; i++) {
+		saved[i] = dup(i + 1);
+		dup2(fileno(files[i]), i + 1);
+	}
+	body();
+	for (int i = 0; i < 2; i++) {
+		ssize_t n = pread(fileno(files[i]), texts[i], sizeof(out) - 1, 0);
+
+		texts[i][n > 0 ? n : 0] = '\0';
+		dup2(saved[i], i + 1);
+		close(saved[i]);
+		fclose(files[i]);
+	}
+}
+
+static int fresh(void **state)
+{
+	(void)state;
+	unsetenv("T_TYPE");
+	unsetenv("T_LEVEL");
+	unsetenv("T_DEST");
+	log_init("t", "T_TYPE", "T_LEVEL", "T_DEST", 3);
+	return 0;
+}
+
+static void init(void)
+{
+	log_init("t", "T_TYPE", "T_LEVEL", "T_DEST", 3);
+}
+
+static void three_lines(void)
+{
+	log_line(1, "one %d", 1);
+	log_line(4, "four");
+	log_line(6, "two or four");
+}
+
+static void lines_have_a_prefix_and_a_mask(void **state)
+{
+	(void)state;
+	catch(three_lines);
+	assert_string_equal(err, "t: one 1\nt: two or four\n");
+	assert_string_equal(out, "");
+	assert_true(log_on(2));
+	assert_false(log_on(4));
+}
+
+static void the_mask_is_decimal_or_hexadecimal(void **state)
+{
+	(void)state;
+	setenv("T_TYPE", "0xff", 1);
+	init();
+	assert_int_equal(log_mask, 0xff);
+	setenv("T_TYPE", "0", 1);
+	init();
+	assert_int_equal(log_mask, 0);
+	setenv("T_TYPE", "010", 1);
+	init();
+	assert_int_equal(log_mask, 10);
+	setenv("T_TYPE", "0XFFFFFFFF", 1);
+	init();
+	assert_int_equal(log_mask, 0xffffffff);
+}
+
+static void the_level_widens_the_mask(void **state)
+{
+	static const unsigned masks[] = { 3, 3, 3, ~0u, ~0u };
+	char level[2] = "0";
+
+	(void)state;
+	for (; level[0] < '5'; level[0]++) {
+		setenv("T_LEVEL", level, 1);
+		init();
+		assert_int_equal(log_mask, masks[level[0] - '0']);
+	}
+	setenv("T_TYPE", "8", 1);
+	init();
+	assert_int_equal(log_mask, 8);
+}
+
+static void a_destination_can_be_chosen(void **state)
+{
+	(void)state;
+	setenv("T_DEST", "1", 1);
+	init();
+	catch(three_lines);
+	assert_string_equal(out, "t: one 1\nt: two or four\n");
+	assert_string_equal(err, "");
+	setenv("T_DEST", "3", 1);	/* standard output and syslog */
+	init();
+	catch(three_lines);
+	assert_string_equal(out, "t: one 1\nt: two or four\n");
+	setenv("T_DEST", "2", 1);
+	init();
+	catch(three_lines);
+	assert_string_equal(out, "");
+	assert_string_equal(err, "");
+}
+
+static void wrong_values_are_reported_and_ignored(void **state)
+{
+	static const char *const wrong[] = { "", "x", "1x", "-1", "+1", " 1", "0x", "4294967296",
+		"99999999999999999999999" };
+	char expected[200];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		setenv("T_TYPE", wrong[i], 1);
+		catch(init);
+		snprintf(expected, sizeof(expected), "t: T_TYPE is \"%s\"; expected a number from 0 "
+			 "to 4294967295; ignored\n", wrong[i]);
+		assert_string_equal(err, expected);
+		assert_int_equal(log_mask, 3);
+	}
+}
+
+static void numbers_have_bounds(void **state)
+{
+	unsigned long value = 7;
+
+	(void)state;
+	setenv("T_NUMBER", "0x10", 1);
+	assert_true(log_env_number("T_NUMBER", 16, 16, &value));
+	assert_int_equal(value, 16);
+	unsetenv("T_NUMBER");
+	assert_false(log_env_number("T_NUMBER", 0, 9, &value));
+	assert_int_equal(value, 16);
+}
+
+static void a_long_line(void)
+{
+	static char text[5000];
+
+	memset(text, 'x', sizeof(text) - 1);
+	log_line(1, "%s", text);
+}
+
+static void a_long_line_is_cut(void **state)
+{
+	(void)state;
+	catch(a_long_line);
+	assert_int_equal(strlen(err), 1023);
+	assert_string_equal(err + 1023 - 7, "xxx...\n");
+}
+
+static void a_line_of_several_lines(void)
+{
+	log_line(1, "one\ntwo\tthree\x7f\xc3\xbc");
+}
+
+static void control_characters_are_blanks(void **state)
+{
+	(void)state;
+	catch(a_line_of_several_lines);
+	assert_string_equal(err, "t: one two three \xc3\xbc\n");
+}
+
+/* --- reports ---------------------------------------------------------------------- */
+
+static void an_error_and_a_warning(void)
+{
+	errno = ENODEV;
+	log_report(REPORT_NO_DEVICE, LOG_FIELDS(.ia = "x", .err = ENODEV), "one %d: %m", 1);
+	log_report(REPORT_REFUSED, NULL, "two");
+}
+
+static void reports_look_like_lines(void **state)
+{
+	(void)state;
+	catch(an_error_and_a_warning);
+	assert_string_equal(err, "t: one 1: No such device\nt: two\n");
+}
+
+static void priorities_have_bits(void **state)
+{
+	(void)state;
+	setenv("T_TYPE", "1", 1);
+	init();
+	catch(an_error_and_a_warning);
+	assert_string_equal(err, "t: one 1: No such device\n");
+	setenv("T_TYPE", "2", 1);
+	init();
+	catch(an_error_and_a_warning);
+	assert_string_equal(err, "t: two\n");
+	unsetenv("T_TYPE");
+	log_init("t", "T_TYPE", NULL, NULL, 1);		/* a library without warnings */
+	catch(an_error_and_a_warning);
+	assert_string_equal(err, "t: one 1: No such device\nt: two\n");
+}
+
+/* A new second may begin once, at any of the 30. */
+static void thirty_of_one_kind(void)
+{
+	for (int i = 0; i < 30; i++)
+		log_report(REPORT_REFUSED, NULL, "number %d", i);
+	log_report(REPORT_PEER_LOST, NULL, "another");
+	log_flush();
+	log_flush();
+}
+
+static void repeated_reports_are_counted(void **state)
+{
+	int told = 0, counted = 0, n;
+
+	(void)state;
+	catch(thirty_of_one_kind);
+	for (char *line = strtok(err, "\n"); line; line = strtok(NULL, "\n"))
+		if (sscanf(line, "t: number %d", &n) == 1)
+			told++;
+		else if (sscanf(line, "t: %d more like this: a connection was refused", &n) == 1)
+			counted += n;
+		else
+			assert_string_equal(line, "t: another");
+	assert_int_equal(told + counted, 30);
+	assert_in_range(told, 10, 20);
+}
+
+static void errno_survives(void **state)
+{
+	(void)state;
+	errno = EBUSY;
+	log_line(1 << 20, "not printed");
+	assert_int_equal(errno, EBUSY);
+	catch(three_lines);
+	errno = EBUSY;
+	setenv("T_DEST", "2", 1);
+	init();
+	assert_int_equal(errno, EBUSY);
+	log_line(1, "%m");
+	assert_int_equal(errno, EBUSY);
+	log_report(REPORT_REFUSED, NULL, "%m");
+	log_flush();
+	assert_int_equal(errno, EBUSY);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, fresh)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(lines_have_a_prefix_and_a_mask),
+		TEST(the_mask_is_decimal_or_hexadecimal),
+		TEST(the_level_widens_the_mask),
+		TEST(a_destination_can_be_chosen),
+		TEST(wrong_values_are_reported_and_ignored),
+		TEST(numbers_have_bounds),
+		TEST(a_long_line_is_cut),
+		TEST(control_characters_are_blanks),
+		TEST(reports_look_like_lines),
+		TEST(priorities_have_bits),
+		TEST(repeated_reports_are_counted),
+		TEST(errno_survives),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The table of IA handles. */
+#include "dat/ia_handle.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+static char ias[IA_HANDLE_LIMIT];
+#define PROVIDER ((struct provider *)ias)
+#define NUMBER(handle) ((uintptr_t)(handle))
+#define HANDLE(number) ((DAT_IA_HANDLE)(uintptr_t)(number))
+
+static DAT_IA_HANDLE open_handle(void *ia)
+{
+	DAT_IA_HANDLE handle = ia_handle_reserve();
+
+	if (handle)
+		ia_handle_publish(handle, ia, PROVIDER);
+	return handle;
+}
+
+static int fini(void **state)
+{
+	(void)state;
+	ia_handle_fini();
+	return 0;
+}
+
+static void a_reserved_handle_is_not_open(void **state)
+{
+	DAT_IA_HANDLE handle = ia_handle_reserve();
+	struct provider *provider;
+	DAT_IA_HANDLE ia;
+
+	(void)state;
+	assert_int_equal(NUMBER(handle), 1);
+	assert_null(ia_from(handle));
+	assert_false(ia_handle_close(handle, &ia, &provider));
+	ia_handle_publish(handle, &ias[0], PROVIDER);
+	assert_ptr_equal(ia_from(handle), &ias[0]);
+	assert_ptr_equal(ia_handle_of(&ias[0]), handle);
+}
+
+static void the_lowest_free_number_is_next(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(NUMBER(open_handle(&ias[i])), i + 1);
+	ia_handle_release(HANDLE(700));
+	ia_handle_release(HANDLE(3));
+	assert_int_equal(NUMBER(open_handle(&ias[2000])), 3);
+	assert_int_equal(NUMBER(open_handle(&ias[2001])), 700);
+	assert_int_equal(NUMBER(open_handle(&ias[2002])), 1001);
+}
+
+static void every_number_can_be_used(void **state)
+{
+	(void)state;
+	for (unsigned i = 1; i < IA_HANDLE_LIMIT; i++)
+		assert_non_null(open_handle(&ias[i]));
+	assert_null(ia_handle_reserve());
+	assert_ptr_equal(ia_from(HANDLE(65535)), &ias[65535]);
+	ia_handle_release(HANDLE(65535));
+	assert_int_equal(NUMBER(open_handle(&ias[1])), 65535);
+}
+
+static void invalid_handle_has_no_ia(void **state)
+{
+	(void)state;
+	open_handle(&ias[0]);
+	assert_null(ia_from(NULL));
+	assert_null(ia_from(HANDLE(2)));
+	assert_null(ia_from(HANDLE(65535)));
+	assert_null(ia_from(&ias[0]));
+	assert_null(ia_handle_of(NULL));
+	assert_null(ia_handle_of(&ias[1]));
+}
+
+static void one_thread_closes_at_a_time(void **state)
+{
+	DAT_IA_HANDLE handle = open_handle(&ias[0]), ia;
+	struct provider *provider;
+
+	(void)state;
+	assert_true(ia_handle_close(handle, &ia, &provider));
+	assert_ptr_equal(ia, &ias[0]);
+	assert_ptr_equal(provider, PROVIDER);
+	assert_false(ia_handle_close(handle, &ia, &provider));
+	assert_ptr_equal(ia_from(handle), &ias[0]);	/* until the close ends */
+	assert_ptr_equal(ia_handle_of(&ias[0]), handle);
+	ia_handle_keep(handle);
+	assert_true(ia_handle_close(handle, &ia, &provider));
+	ia_handle_release(handle);
+	assert_null(ia_from(handle));
+	assert_null(ia_handle_of(&ias[0]));
+	assert_false(ia_handle_close(handle, &ia, &provider));
+}
+
+/* The provider frees an IA in its close; the next open may get the same address. */
+static void an_address_belongs_to_the_ia_that_is_not_closing(void **state)
+{
+	DAT_IA_HANDLE old = open_handle(&ias[0]), new, ia;
+	struct provider *provider;
+
+	(void)state;
+	assert_true(ia_handle_close(old, &ia, &provider));
+	new = open_handle(&ias[0]);
+	assert_ptr_equal(ia_handle_of(&ias[0]), new);
+	ia_handle_release(old);
+	assert_ptr_equal(ia_handle_of(&ias[0]), new);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, fini)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_reserved_handle_is_not_open),
+		TEST(the_lowest_free_number_is_next),
+		TEST(every_number_can_be_used),
+		TEST(invalid_handle_has_no_ia),
+		TEST(one_thread_closes_at_a_time),
+		TEST(an_address_belongs_to_the_ia_that_is_not_closing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_attach_socket.c - the sockets through which peers attach shared memory: other
+ * users cannot block the one in the runtime directory, the abstract one is used if there is no
+ * runtime directory, and a directory that other users can write is not used. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "dapl/soft/shm/attach_socket.h"
+
+#define OK(call) assert_int_equal((call), 0)
+#define NAME 0x123456789abcdef0ull
+#define FILE_NAME "dapl-soft-123456789abcdef0"
+
+static char directory[] = "/tmp/dapl-attach-XXXXXX", path[sizeof directory + 64];
+
+static bool exists(void)
+{
+	return !access(path, F_OK);
+}
+
+/* A process of another user (root can become one) connects to the abstract name until the
+ * backlog is full. A connection that its initiator closes stays in the backlog. */
+static void fill_abstract(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	socklen_t length = offsetof(struct sockaddr_un, sun_path) + 1 + strlen(FILE_NAME);
+	int status, fd, err;
+	pid_t pid = fork();
+
+	if (pid) {
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		return;
+	}
+	if (!geteuid() && setresuid(65534, 65534, 65534))
+		_exit(1);
+	memcpy(address.sun_path + 1, FILE_NAME, strlen(FILE_NAME));
+	do {
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+		err = connect(fd, (struct sockaddr *)&address, length) ? errno : 0;
+		close(fd);
+	} while (!err);
+	_exit(err == EAGAIN ? 0 : 2);
+}
+
+static void full_abstract_socket_does_not_block_the_file(void **state)
+{
+	int abstract = attach_socket_listen(NAME, false), file = attach_socket_listen(NAME, true), fd;
+
+	(void)state;
+	assert_true(abstract >= 0 && file >= 0);
+	assert_true(exists());
+	fill_abstract();
+	fd = attach_socket_connect(NAME);
+	assert_true(fd >= 0);
+	close(fd);
+	attach_socket_remove(NAME);
+	assert_false(exists());
+	assert_int_equal(attach_socket_connect(NAME), -1);
+	assert_int_equal(errno, EAGAIN);
+	close(file);
+	close(abstract);
+}
+
+static void without_a_file_the_abstract_name_is_used(void **state)
+{
+	int abstract = attach_socket_listen(NAME, false), fd = attach_socket_connect(NAME);
+
+	(void)state;
+	assert_true(abstract >= 0 && fd >= 0);
+	close(fd);
+	close(abstract);
+	assert_int_equal(attach_socket_connect(NAME), -1);
+	assert_int_equal(errno, ECONNREFUSED);
+}
+
+static void expect_unused(void)
+{
+	int fd = attach_socket_listen(NAME, true);
+
+	assert_false(exists());
+	if (fd >= 0) {		/* /run/user/UID */
+		attach_socket_remove(NAME);
+		close(fd);
+	}
+}
+
+static void directories_of_other_users_are_not_used(void **state)
+{
+	char link[sizeof directory + 8];
+
+	(void)state;
+	OK(chmod(directory, 0755));
+	expect_unused();
+	OK(chmod(directory, 0700));
+	snprintf(link, sizeof link, "%s.link", directory);
+	OK(symlink(directory, link));
+	setenv("XDG_RUNTIME_DIR", link, 1);
+	expect_unused();
+	setenv("XDG_RUNTIME_DIR", directory, 1);
+	OK(unlink(link));
+	if (geteuid())
+		return;
+	OK(chown(directory, 65534, 65534));
+	expect_unused();
+	OK(chown(directory, 0, 0));
+}
+
+static void files_of_killed_processes_are_removed(void **state)
+{
+	struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	struct stat st;
+	int fd = attach_socket_listen(NAME, true), other;
+
+	(void)state;
+	assert_true(fd >= 0);
+	OK(utimensat(AT_FDCWD, path, old, 0));
+	other = attach_socket_listen(NAME + 1, true);	/* connects, and finds it alive */
+	assert_true(other >= 0);
+	attach_socket_remove(NAME + 1);
+	close(other);
+	OK(stat(path, &st));
+	assert_int_not_equal(st.st_mtime, 1000);
+	close(fd);			/* as a killed process does */
+	OK(utimensat(AT_FDCWD, path, old, 0));
+	other = attach_socket_listen(NAME + 1, true);
+	assert_true(other >= 0);
+	attach_socket_remove(NAME + 1);
+	close(other);
+	assert_false(exists());
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(full_abstract_socket_does_not_block_the_file),
+		cmocka_unit_test(without_a_file_the_abstract_name_is_used),
+		cmocka_unit_test(directories_of_other_users_are_not_used),
+		cmocka_unit_test(files_of_killed_processes_are_removed),
+	};
+	int failed;
+
+	alarm(60);
+	if (!mkdtemp(directory))
+		return 99;
+	setenv("XDG_RUNTIME_DIR", directory, 1);
+	snprintf(path, sizeof path, "%s/" FILE_NAME, directory);
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	failed = cmocka_run_group_tests_name("attach_socket", tests, NULL, NULL);
+	rmdir(directory);
+	return failed;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_populate.c - which memory the software device registers, with MADV_POPULATE and on
+ * a kernel without it. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "dapl/soft/obj/populate.h"
+
+enum { PAGE = 4096, PAGES = 200, SIZE = PAGES * PAGE };
+
+static bool old_kernel;
+static int failure;			/* errno of madvise(), or 0 */
+static unsigned refused;
+
+int __wrap_madvise(void *at, size_t length, int advice);
+int __real_madvise(void *at, size_t length, int advice);
+int __wrap_madvise(void *at, size_t length, int advice)
+{
+	if (advice != 22 && advice != 23)
+		return __real_madvise(at, length, advice);
+	if (old_kernel || (failure && length)) {
+		refused++;
+		errno = old_kernel ? EINVAL : failure;
+		return -1;
+	}
+	return __real_madvise(at, length, advice);
+}
+
+static char *some_memory(int protection)
+{
+	char *at = mmap(NULL, SIZE, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(at != MAP_FAILED);
+	return at;
+}
+
+/* Maps a file, shared, that has only the first `size` bytes. */
+static char *file_memory(int protection, size_t size)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+	char *at;
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, size), 0);
+	at = mmap(NULL, SIZE, protection, MAP_SHARED, fd, 0);
+	assert_true(at != MAP_FAILED);
+	close(fd);
+	return at;
+}
+
+/* Checks the whole mapping, and unmaps it. */
+static void expect(char *at, int read, int write)
+{
+	assert_int_equal(soft_populate(at + 10, SIZE - 20, false), read);
+	assert_int_equal(soft_populate(at + 10, SIZE - 20, true), write);
+	munmap(at, SIZE);
+}
+
+static void memory_with_the_rights_is_accepted(void **state)
+{
+	(void)state;
+	expect(some_memory(PROT_READ | PROT_WRITE), 0, 0);
+	expect(file_memory(PROT_READ | PROT_WRITE, SIZE), 0, 0);
+	assert_int_equal(soft_populate(NULL, 0, true), 0);
+}
+
+static void read_only_memory_is_not_accepted_for_writing(void **state)
+{
+	char *at = some_memory(PROT_READ | PROT_WRITE);
+
+	(void)state;
+	expect(some_memory(PROT_READ), 0, EFAULT);
+	expect(file_memory(PROT_READ, SIZE), 0, EFAULT);
+	assert_int_equal(mprotect(at + 150 * PAGE, PAGE, PROT_READ), 0);
+	expect(at, 0, EFAULT);
+}
+
+static void memory_that_does_not_exist_is_not_accepted(void **state)
+{
+	char *hole = some_memory(PROT_READ | PROT_WRITE), *end = some_memory(PROT_READ | PROT_WRITE);
+
+	(void)state;
+	munmap(hole + 100 * PAGE, PAGE);
+	expect(hole, EFAULT, EFAULT);
+	munmap(end + SIZE - PAGE, PAGE);
+	expect(end, EFAULT, EFAULT);
+	expect(some_memory(PROT_NONE), EFAULT, EFAULT);
+	assert_int_equal(soft_populate((char *)UINTPTR_MAX - 100, 100, false), EFAULT);
+	assert_int_equal(soft_populate((char *)UINTPTR_MAX - 100, 200, false), EFAULT);
+}
+
+static void pages_behind_the_end_of_a_file_are_not_accepted(void **state)
+{
+	(void)state;
+	expect(file_memory(PROT_READ | PROT_WRITE, SIZE - PAGE), EFAULT, EFAULT);
+	expect(file_memory(PROT_READ | PROT_WRITE, 0), EFAULT, EFAULT);
+}
+
+static void populating_keeps_the_contents(void **state)
+{
+	char *at = some_memory(PROT_READ | PROT_WRITE);
+
+	(void)state;
+	memset(at, 0x5a, SIZE);
+	assert_int_equal(soft_populate(at, SIZE, true), 0);
+	for (int i = 0; i < SIZE; i++)
+		assert_int_equal(at[i], 0x5a);
+	munmap(at, SIZE);
+}
+
+static bool is_present(char *page)
+{
+	unsigned char present = 0;
+
+	assert_int_equal(mincore(page, PAGE, &present), 0);
+	return present & 1;
+}
+
+/* One TiB of address space that is reserved only. */
+static void a_huge_region_is_not_touched(void **state)
+{
+	size_t size = 1ull << 40;
+	char *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	(void)state;
+	if (at == MAP_FAILED)
+		skip();
+	assert_int_equal(soft_populate(at, size, true), 0);
+	assert_false(is_present(at));
+	assert_false(is_present(at + size / 2));
+	assert_int_equal(mprotect(at + size / 2, PAGE, PROT_READ), 0);
+	assert_int_equal(soft_populate(at, size, true), EFAULT);
+	assert_int_equal(soft_populate(at, size, false), 0);
+	munmap(at + size / 2, PAGE);
+	assert_int_equal(soft_populate(at, size, false), EFAULT);
+	munmap(at, size);
+}
+
+static void pages_become_present(void **state)
+{
+	char *at = some_memory(PROT_READ | PROT_WRITE);
+
+	(void)state;
+	assert_int_equal(soft_populate(at, SIZE, true), 0);
+	for (int i = 0; i < PAGES; i++)
+		assert_true(is_present(at + i * PAGE));
+	munmap(at, SIZE);
+}
+
+/* The kernel reports ENOMEM for both. */
+static void missing_memory_differs_from_missing_pages(void **state)
+{
+	char *at = some_memory(PROT_READ | PROT_WRITE);
+
+	(void)state;
+	failure = ENOMEM;
+	assert_int_equal(soft_populate(at, SIZE, true), ENOMEM);
+	munmap(at + PAGE, PAGE);
+	assert_int_equal(soft_populate(at, SIZE, true), EFAULT);
+	failure = 0;
+	munmap(at, SIZE);
+}
+
+static int begin_old_kernel(void **state)
+{
+	(void)state;
+	old_kernel = true;
+	refused = 0;
+	return 0;
+}
+
+static int end_old_kernel(void **state)
+{
+	(void)state;
+	old_kernel = false;
+	return refused ? 0 : -1;
+}
+
+static int needs_populating(void **state)
+{
+	*state = NULL;
+	return __real_madvise(some_memory(PROT_READ), 0, 22) ? -1 : 0;
+}
+
+#define OLD(test) { #test " (old kernel)", test, begin_old_kernel, end_old_kernel, NULL }
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(memory_with_the_rights_is_accepted),
+		cmocka_unit_test(read_only_memory_is_not_accepted_for_writing),
+		cmocka_unit_test(memory_that_does_not_exist_is_not_accepted),
+		cmocka_unit_test(pages_behind_the_end_of_a_file_are_not_accepted),
+		cmocka_unit_test(populating_keeps_the_contents),
+		cmocka_unit_test(a_huge_region_is_not_touched),
+		OLD(memory_with_the_rights_is_accepted),
+		OLD(read_only_memory_is_not_accepted_for_writing),
+		OLD(memory_that_does_not_exist_is_not_accepted),
+		OLD(pages_behind_the_end_of_a_file_are_not_accepted),
+		OLD(populating_keeps_the_contents),
+	};
+	const struct CMUnitTest with_populating[] = {
+		cmocka_unit_test(pages_become_present),
+		cmocka_unit_test(missing_memory_differs_from_missing_pages),
+	};
+	void *none = NULL;
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	if (needs_populating(&none))
+		return failed;
+	return failed + cmocka_run_group_tests(with_populating, NULL, NULL);
+}

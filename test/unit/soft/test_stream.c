@@ -1,0 +1,848 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_stream.c - the receiver of the software RNIC, byte by byte: a stream has the same effect
+ * wherever it is cut; each check has a Terminate and a trace line, and ends the connection in the
+ * same way. test_wire.c tests the device over TCP, including the MPA handshake. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "test/unit/device_harness.h"
+#include "test/unit/soft/stream.h"
+#include "dapl/soft/progress/progress.h"
+
+/* --- a peer's stream --------------------------------------------------------------- */
+
+static uint8_t bytes[65536];
+static size_t length;
+
+static void add(const struct stream *s, struct wire_segment seg, const void *body, size_t n)
+{
+	uint8_t ulpdu[4096];
+	unsigned head = wire_segment_put(ulpdu, &seg);
+
+	if (n)
+		memcpy(ulpdu + head, body, n);
+	length += stream_frame(s, bytes + length, ulpdu, head + n);
+	assert_true(length < sizeof bytes - 8192);
+}
+
+static struct wire_segment send_of(uint8_t op, uint32_t msn, uint32_t mo, bool last)
+{
+	return (struct wire_segment){ .op = op, .last = last, .msn = msn, .mo = mo };
+}
+
+static struct wire_segment write_to(uint32_t stag, uint64_t to, bool last)
+{
+	return (struct wire_segment){ .tagged = true, .op = WIRE_WRITE, .last = last,
+		.stag = stag, .to = to };
+}
+
+static struct wire_segment control(uint8_t op, uint32_t qn, uint32_t msn)
+{
+	return (struct wire_segment){ .op = op, .last = true, .qn = qn, .msn = msn };
+}
+
+static void add_read(const struct stream *s, uint32_t msn, uint32_t stag, uint64_t from,
+		     uint32_t size)
+{
+	uint8_t body[WIRE_READ_REQUEST_LENGTH] = { 0 };
+
+	wire_put32(body, 0x7000 + msn);
+	wire_put32(body + 12, size);
+	wire_put32(body + 16, stag);
+	wire_put64(body + 20, from);
+	add(s, control(WIRE_READ_REQUEST, WIRE_QN_READ, msn), body, sizeof body);
+}
+
+static void add_atomic(const struct stream *s, uint32_t msn, uint32_t code, uint32_t stag,
+		       uint64_t to)
+{
+	uint8_t body[WIRE_ATOMIC_REQUEST_LENGTH] = { 0 };
+
+	wire_put32(body, code);
+	wire_put32(body + 4, 0x123);
+	wire_put32(body + 8, stag);
+	wire_put64(body + 12, to);
+	wire_put64(body + 20, 5);
+	add(s, control(WIRE_ATOMIC_REQUEST, WIRE_QN_READ, msn), body, sizeof body);
+}
+
+static void add_response(const struct stream *s, uint32_t offset, uint32_t size, bool last)
+{
+	uint8_t body[1024];
+
+	for (uint32_t i = 0; i < size; i++)
+		body[i] = (uint8_t)((offset + i) * 7);
+	add(s, (struct wire_segment){ .tagged = true, .op = WIRE_READ_RESPONSE, .last = last,
+		.stag = STREAM_SINK + 1, .to = offset }, body, size);
+}
+
+/* One message of each kind. Outstanding are receives 1 to 3, a read (id 10) and an atomic (id 11). */
+static void compose(const struct stream *s, bool peer_is_dapl)
+{
+	struct wire_segment invalidate = send_of(WIRE_SEND_INV, 3, 0, true);
+	uint32_t open = stream_device.open->rkey;
+	uint8_t text[300], body[16] = { 0 };
+
+	length = 0;
+	for (size_t i = 0; i < sizeof text; i++)
+		text[i] = (uint8_t)(i * 13 + 1);
+	invalidate.stag = s->window->mw.rkey;
+	add(s, send_of(WIRE_SEND, 1, 0, true), text, 11);
+	add(s, write_to(open, 100, false), text, 37);
+	add(s, write_to(open, 137, true), text, 48);	/* ends on a word that comes last */
+	add(s, write_to(0, 0, true), "", 0);
+	add(s, send_of(WIRE_SEND_SE, 2, 0, false), text, 1);
+	add(s, send_of(WIRE_SEND_SE, 2, 1, false), text, 0);
+	add(s, send_of(WIRE_SEND_SE, 2, 1, true), text + 1, 70);
+	add_read(s, 1, open, 90, 120);
+	add_response(s, 0, 50, false);
+	add_response(s, 50, 250, true);
+	add(s, invalidate, text, 3);
+	if (!peer_is_dapl)
+		return;
+	add_atomic(s, 2, WIRE_ATOMIC_FETCH_ADD, open, 64);
+	wire_put32(body, 2);
+	wire_put64(body + 4, 777);
+	add(s, control(WIRE_ATOMIC_RESPONSE, WIRE_QN_ATOMIC, 1), body, 12);
+	memset(body, 0, sizeof body);
+	wire_put32(body, 99);
+	add(s, control(WIRE_IMMEDIATE, WIRE_QN_SEND, 4), body, 8);	/* no receive: unexpected */
+	add(s, send_of(WIRE_SEND_SE_IMM, 5, 0, true), text, 20);
+	memset(body, 0, sizeof body);
+	add(s, control(WIRE_ACK, WIRE_QN_DAPL, 1), body, 16);
+	add(s, control(WIRE_CLOSE, WIRE_QN_DAPL, 2), "", 0);
+}
+
+/* --- cut anywhere ------------------------------------------------------------------ */
+
+enum { MOST_WCS = 16 };
+struct outcome {
+	struct ibv_wc wc[MOST_WCS];
+	unsigned wcs;
+	char open[STREAM_REGION], local[STREAM_LOCAL];
+	uint8_t out[4096];		/* without acknowledgements, whose times vary */
+	size_t out_length;
+};
+
+static void keep_frames(const struct stream *s, struct outcome *o)
+{
+	const uint8_t *ulpdu;
+	size_t at = 0;
+	int n;
+
+	while ((ulpdu = stream_next(s, &at, &n))) {
+		if ((ulpdu[1] & 15) == WIRE_ACK)
+			continue;
+		memcpy(o->out + o->out_length, ulpdu, n);
+		o->out_length += n;
+		/* message numbers of a private queue count acknowledgements */
+		if ((ulpdu[1] & 15) == WIRE_CLOSE)
+			memset(o->out + o->out_length - n + 10, 0, 4);
+	}
+	assert_int_equal(n, 0);
+	assert_int_equal(at, s->out_length);
+}
+
+/* The stream in two parts, or with `cut` in pieces of that size. */
+static struct outcome *run(const struct stream_options *options, size_t first, size_t cut)
+{
+	struct stream_memory *m = stream_device.memory;
+	struct outcome *o = calloc(1, sizeof *o);
+	struct stream s;
+
+	memset(m->open, 0, sizeof m->open);
+	memset(m->local, 0, sizeof m->local);
+	stream_open(&s, options);
+	for (int i = 1; i <= 3; i++)
+		assert_true(stream_receive(&s, i, i * 1000, 100));
+	assert_true(stream_bind(&s, 9, 0, 64));
+	assert_true(stream_request(&s, 10, IBV_WR_RDMA_READ, 8000, 300, 1, 0));
+	if (options->peer_is_dapl)
+		assert_true(stream_request(&s, 11, IBV_WR_ATOMIC_FETCH_AND_ADD, 9000, 8, 1, 0));
+	compose(&s, options->peer_is_dapl);
+	stream_put(&s, bytes, first, cut);
+	stream_put(&s, bytes + first, length - first, cut);
+	if (options->peer_is_dapl) {
+		assert_true(stream_receive(&s, 4, 4000, 100));
+		assert_true(stream_receive(&s, 5, 5000, 100));
+	}
+	stream_end(&s);
+	o->wcs = stream_poll(&s, o->wc, MOST_WCS);
+	memcpy(o->open, m->open, sizeof o->open);
+	memcpy(o->local, m->local, sizeof o->local);
+	keep_frames(&s, o);
+	stream_close(&s);
+	return o;
+}
+
+static void assert_same(const struct outcome *a, const struct outcome *b)
+{
+	assert_int_equal(a->wcs, b->wcs);
+	for (unsigned i = 0; i < a->wcs; i++) {
+		assert_int_equal(a->wc[i].wr_id, b->wc[i].wr_id);
+		assert_int_equal(a->wc[i].status, b->wc[i].status);
+		assert_int_equal(a->wc[i].byte_len, b->wc[i].byte_len);
+		assert_int_equal(a->wc[i].wc_flags, b->wc[i].wc_flags);
+	}
+	assert_memory_equal(a->open, b->open, sizeof a->open);
+	assert_memory_equal(a->local, b->local, sizeof a->local);
+	assert_int_equal(a->out_length, b->out_length);
+	assert_memory_equal(a->out, b->out, a->out_length);
+}
+
+static void stream_may_be_cut_anywhere(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 4; kind++) {
+		struct stream_options options = { .peer_is_dapl = kind & 1, .crc = kind & 2 };
+		struct outcome *whole = run(&options, 0, 0), *cut;
+
+		/* all completed, none failed: a valid reference for the cuts */
+		assert_int_equal(whole->wcs, options.peer_is_dapl ? 8 : 5);
+		for (unsigned i = 0; i < whole->wcs; i++)
+			assert_int_equal(whole->wc[i].status, IBV_WC_SUCCESS);
+		for (size_t at = 1; at < length; at++) {
+			cut = run(&options, at, 0);
+			assert_same(whole, cut);
+			free(cut);
+		}
+		for (size_t piece = 1; piece <= 7; piece++) {
+			cut = run(&options, 0, piece);
+			assert_same(whole, cut);
+			free(cut);
+		}
+		free(whole);
+	}
+}
+
+/* The payloads of all messages of one kind, joined. */
+static size_t payload_of(const struct stream *s, uint8_t op, uint8_t *to)
+{
+	const uint8_t *ulpdu;
+	size_t at = 0, total = 0, head;
+	int n;
+
+	while ((ulpdu = stream_next(s, &at, &n))) {
+		head = ulpdu[0] & 0x80 ? WIRE_TAGGED : WIRE_UNTAGGED;
+		if ((ulpdu[1] & 15) != op)
+			continue;
+		memcpy(to + total, ulpdu + head, n - head);
+		total += n - head;
+	}
+	assert_int_equal(n, 0);
+	assert_int_equal(at, s->out_length);
+	return total;
+}
+
+/* The socket takes frames in parts; the peer receives whole frames. */
+static void frames_sent_in_parts_arrive_whole(void **state)
+{
+	static const struct stream_options wide = { .crc = true }, narrow = { .crc = true,
+		.narrow = true };
+	const struct stream_options *options[] = { &wide, &narrow };
+	struct stream s[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		for (int k = 0; k < STREAM_LOCAL; k++)
+			stream_device.memory->local[k] = (char)(k * 31 >> 3);
+		stream_open(&s[i], options[i]);
+		assert_true(stream_request(&s[i], 1, IBV_WR_RDMA_WRITE, 1, 30000, 1, 0));
+		assert_true(stream_request(&s[i], 2, IBV_WR_SEND, 7, 20000, 0, 0));
+		length = 0;
+		add_read(&s[i], 1, stream_device.open->rkey, 0, STREAM_REGION);
+		stream_put(&s[i], bytes, length, 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		static uint8_t sent[65536];
+		struct ibv_wc wc[2];
+
+		assert_int_equal(payload_of(&s[i], WIRE_WRITE, sent), 30000);
+		assert_memory_equal(sent, stream_device.memory->local + 1, 30000);
+		assert_int_equal(payload_of(&s[i], WIRE_SEND, sent), 20000);
+		assert_memory_equal(sent, stream_device.memory->local + 7, 20000);
+		assert_int_equal(payload_of(&s[i], WIRE_READ_RESPONSE, sent), STREAM_REGION);
+		assert_memory_equal(sent, stream_device.memory->open, STREAM_REGION);
+		assert_int_equal(stream_poll(&s[i], wc, 2), 2);
+		stream_close(&s[i]);
+	}
+}
+
+/* Returns whether more of the scratch buffer was filled than the beginning of a large message
+ * takes. */
+static bool scratch_used(void)
+{
+	for (int i = 4096; i < SOFT_SCRATCH; i++)
+		if (stream_device.dev->scratch[i])
+			return true;
+	return false;
+}
+
+enum { LARGE = 12000 };
+
+/* Puts a large message whose last segment is small. */
+static void put_large(struct stream *s, uint32_t msn, uint8_t fill)
+{
+	enum { FIRST = LARGE - 1000 };
+	static uint8_t ulpdu[WIRE_UNTAGGED + FIRST];
+	struct wire_segment seg = send_of(WIRE_SEND, msn, 0, false);
+
+	wire_segment_put(ulpdu, &seg);
+	memset(ulpdu + WIRE_UNTAGGED, fill, FIRST);
+	length = stream_frame(s, bytes, ulpdu, sizeof ulpdu);
+	add(s, send_of(WIRE_SEND, msn, FIRST, true), ulpdu + WIRE_UNTAGGED, LARGE - FIRST);
+	memset(stream_device.dev->scratch, 0, SOFT_SCRATCH);
+	stream_put(s, bytes, length, 0);
+	for (int i = 0; i < LARGE; i++)
+		assert_int_equal((uint8_t)stream_device.memory->local[i], fill);
+}
+
+/* The second of two large messages is received in place; small messages are read many at once. */
+static void large_messages_are_received_in_place(void **state)
+{
+	enum { SMALL = 61 };
+	uint8_t text[100];
+	struct stream s;
+
+	(void)state;
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
+	for (int i = 0; i < SMALL + 3; i++)
+		assert_true(stream_receive(&s, i, 0, LARGE));
+	put_large(&s, 1, 1);
+	assert_true(scratch_used());
+	put_large(&s, 2, 2);
+	assert_false(scratch_used());
+	length = 0;
+	memset(text, 3, sizeof text);
+	add(&s, send_of(WIRE_SEND, 3, 0, true), text, sizeof text);
+	stream_put(&s, bytes, length, 0);
+	length = 0;
+	for (uint32_t i = 0; i < SMALL; i++)
+		add(&s, send_of(WIRE_SEND, 4 + i, 0, true), text, sizeof text);
+	stream_put(&s, bytes, length, 0);
+	assert_true(scratch_used());
+	stream_close(&s);
+}
+
+/* With CRC, a frame with any wrong byte has no effect. */
+static void crc_detects_any_wrong_byte(void **state)
+{
+	struct stream_options options = { .crc = true };
+	struct stream s;
+
+	(void)state;
+	for (int at = WIRE_FPDU_LENGTH; at < 2 + 14 + 40 + 4; at++) {
+		struct ibv_wc wc;
+		int n;
+		size_t from = 0;
+		const uint8_t *ulpdu;
+
+		memset(stream_device.memory->open, 0, STREAM_REGION);
+		stream_open(&s, &options);
+		assert_true(stream_receive(&s, 1, 0, 100));
+		length = 0;
+		add(&s, write_to(stream_device.open->rkey, 0, true),
+		    "0123456789012345678901234567890123456789", 40);
+		bytes[at] ^= 1 << at % 8;
+		stream_put(&s, bytes, length, 0);
+		ulpdu = stream_next(&s, &from, &n);
+		assert_non_null(ulpdu);
+		assert_int_equal(wire_get16(ulpdu + WIRE_UNTAGGED), WIRE_TERM_CRC);
+		assert_int_equal(stream_poll(&s, &wc, 1), 1);
+		assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+		for (int i = 0; i < STREAM_REGION; i++)
+			assert_int_equal(stream_device.memory->open[i], 0);
+		stream_close(&s);
+	}
+}
+
+/* --- all checks -------------------------------------------------------------------- */
+
+/* The messages of a faulty peer, one for each check. */
+struct bad {
+	const char *check;
+	int term;
+	void (*send)(const struct stream *s);
+	bool peer_is_dapl;
+};
+
+static void raw(const struct stream *s, const char *ulpdu, size_t n)
+{
+	length += stream_frame(s, bytes + length, (const uint8_t *)ulpdu, n);
+}
+
+#define BAD(name) static void name(const struct stream *s)
+
+BAD(too_short) { raw(s, "\x41\x43", 3); }
+BAD(shorter_than_header) { raw(s, "\x41\x43\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16); }
+BAD(version_tagged) { raw(s, "\xc2\x40\0\0\0\0\0\0\0\0\0\0\0", 14); }
+BAD(version_untagged) { raw(s, "\x42\x43\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 18); }
+BAD(version_rdmap) { raw(s, "\x41\x83\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 18); }
+BAD(tagged_send) { raw(s, "\xc1\x43\0\0\0\0\0\0\0\0\0\0\0", 14); }
+BAD(atomic_of_a_stranger) { add_atomic(s, 1, WIRE_ATOMIC_FETCH_ADD, stream_device.open->rkey, 0); }
+BAD(close_from_other_implementation) { add(s, control(WIRE_CLOSE, WIRE_QN_DAPL, 1), "", 0); }
+BAD(queue) { add(s, control(WIRE_SEND, 1, 1), "", 0); }
+BAD(number) { add(s, send_of(WIRE_SEND, 2, 0, true), "", 0); }
+BAD(offset) { add(s, send_of(WIRE_SEND, 1, 1, true), "", 0); }
+BAD(hole)
+{
+	add(s, send_of(WIRE_SEND, 1, 0, false), "abcd", 4);
+	add(s, send_of(WIRE_SEND, 1, 8, true), "abcd", 4);
+}
+BAD(overlap)
+{
+	add(s, send_of(WIRE_SEND, 1, 0, false), "abcd", 4);
+	add(s, send_of(WIRE_SEND, 1, 2, true), "abcd", 4);
+}
+BAD(other_op)
+{
+	add(s, send_of(WIRE_SEND, 1, 0, false), "abcd", 4);
+	add(s, send_of(WIRE_SEND_SE, 1, 4, true), "abcd", 4);
+}
+BAD(too_long) { add(s, send_of(WIRE_SEND, 1, 0, true), bytes + 32768, 101); }
+BAD(read_length) { add(s, control(WIRE_READ_REQUEST, 1, 1), bytes + 32768, 29); }
+BAD(read_in_two)
+{
+	struct wire_segment seg = control(WIRE_READ_REQUEST, 1, 1);
+
+	seg.last = false;
+	add(s, seg, bytes + 32768, 28);
+}
+BAD(no_terminate_body) { add(s, control(WIRE_TERMINATE, WIRE_QN_TERMINATE, 1), "", 0); }
+BAD(write_stag) { add(s, write_to(0x10203040, 0, true), "x", 1); }
+BAD(write_bounds) { add(s, write_to(stream_device.open->rkey, STREAM_REGION - 1, true), "xy", 2); }
+BAD(write_wrap) { add(s, write_to(stream_device.open->rkey, UINT64_MAX, true), "xy", 2); }
+BAD(write_access) { add(s, write_to(stream_device.constant->rkey, 0, true), "x", 1); }
+BAD(write_local) { add(s, write_to(stream_device.local->rkey, 0, true), "x", 1); }
+BAD(write_foreign) { add(s, write_to(stream_device.foreign->rkey, 0, true), "x", 1); }
+BAD(write_unbound) { add(s, write_to(s->window->mw.rkey, 0, true), "x", 1); }
+BAD(read_stag) { add_read(s, 1, 0x10203040, 0, 1); }
+BAD(read_bounds) { add_read(s, 1, stream_device.open->rkey, STREAM_REGION, 1); }
+BAD(read_wrap) { add_read(s, 1, stream_device.open->rkey, UINT64_MAX, 2); }
+BAD(read_access) { add_read(s, 1, stream_device.local->rkey, 0, 1); }
+BAD(read_foreign) { add_read(s, 1, stream_device.foreign->rkey, 0, 1); }
+BAD(unasked) { add_response(s, 0, 8, true); }
+BAD(uninvited)
+{
+	struct wire_segment inv = send_of(WIRE_SEND_INV, 1, 0, true);
+
+	inv.stag = stream_device.open->rkey;
+	add(s, inv, "", 0);
+}
+BAD(atomic_unaligned) { add_atomic(s, 1, WIRE_ATOMIC_FETCH_ADD, stream_device.open->rkey, 4); }
+BAD(atomic_code) { add_atomic(s, 1, 1, stream_device.open->rkey, 0); }
+BAD(atomic_access) { add_atomic(s, 1, WIRE_ATOMIC_FETCH_ADD, stream_device.constant->rkey, 0); }
+BAD(atomic_unasked) { add(s, control(WIRE_ATOMIC_RESPONSE, WIRE_QN_ATOMIC, 1), bytes + 32768, 12); }
+BAD(ack_of_the_future)
+{
+	uint8_t body[16] = { 0, 0, 0, 9 };
+
+	add(s, control(WIRE_ACK, WIRE_QN_DAPL, 1), body, 16);
+}
+BAD(window_overrun)
+{
+	uint8_t ulpdu[4096] = { 0 };
+	uint32_t msn = 1;
+
+	/* far beyond the window of a megabyte */
+	for (struct stream *w = (struct stream *)s; msn < 400 && w->alive; msn++) {
+		uint8_t fpdu[4112];
+		struct wire_segment seg = send_of(WIRE_SEND, msn, 0, true);
+
+		wire_segment_put(ulpdu, &seg);
+		stream_put(w, fpdu, stream_frame(w, fpdu, ulpdu, 4096), 0);
+	}
+}
+
+static const struct bad bad[] = {
+	{ "ULPDU length", WIRE_TERM_LENGTH, too_short, false },
+	{ "ULPDU length", WIRE_TERM_LENGTH, shorter_than_header, false },
+	{ "DDP version", WIRE_TERM_TAGGED_VERSION, version_tagged, false },
+	{ "DDP version", WIRE_TERM_UNTAGGED_VERSION, version_untagged, false },
+	{ "RDMAP version", WIRE_TERM_RDMAP_VERSION, version_rdmap, false },
+	{ "opcode", WIRE_TERM_OPCODE, tagged_send, false },
+	{ "opcode", WIRE_TERM_OPCODE, atomic_of_a_stranger, false },
+	{ "opcode", WIRE_TERM_OPCODE, close_from_other_implementation, false },
+	{ "queue number", WIRE_TERM_QN, queue, false },
+	{ "message sequence number", WIRE_TERM_MSN, number, false },
+	{ "message offset", WIRE_TERM_MO, offset, false },
+	{ "message offset", WIRE_TERM_MO, hole, false },
+	{ "message offset", WIRE_TERM_MO, overlap, false },
+	{ "opcode within a message", WIRE_TERM_OPCODE, other_op, false },
+	{ "receive for a send", WIRE_TERM_TOO_LONG, too_long, false },
+	{ "ULPDU length", WIRE_TERM_LENGTH, read_length, false },
+	{ "last flag of a message of one segment", WIRE_TERM_UNSPECIFIED, read_in_two, false },
+	{ "ULPDU length", WIRE_TERM_LENGTH, no_terminate_body, false },
+	{ "target of a write", WIRE_TERM_DDP_STAG, write_stag, false },
+	{ "target of a write", WIRE_TERM_DDP_BOUNDS, write_bounds, false },
+	{ "target of a write", WIRE_TERM_DDP_WRAP, write_wrap, false },
+	{ "target of a write", WIRE_TERM_ACCESS, write_access, false },
+	{ "target of a write", WIRE_TERM_ACCESS, write_local, false },
+	{ "target of a write", WIRE_TERM_DDP_STREAM, write_foreign, false },
+	{ "target of a write", WIRE_TERM_DDP_STAG, write_unbound, false },
+	{ "read request", WIRE_TERM_STAG, read_stag, false },
+	{ "read request", WIRE_TERM_BOUNDS, read_bounds, false },
+	{ "read request", WIRE_TERM_WRAP, read_wrap, false },
+	{ "read request", WIRE_TERM_ACCESS, read_access, false },
+	{ "read request", WIRE_TERM_STREAM, read_foreign, false },
+	{ "read response", WIRE_TERM_OPCODE, unasked, false },
+	{ "delivery of a send", WIRE_TERM_INVALIDATE, uninvited, false },
+	{ "atomic request", WIRE_TERM_CATASTROPHIC, atomic_unaligned, true },
+	{ "atomic request", WIRE_TERM_UNSPECIFIED, atomic_code, true },
+	{ "atomic request", WIRE_TERM_ACCESS, atomic_access, true },
+	{ "atomic response", WIRE_TERM_OPCODE, atomic_unasked, true },
+	{ "acknowledgement", WIRE_TERM_UNSPECIFIED, ack_of_the_future, true },
+	{ "receive for a send", WIRE_TERM_NO_BUFFER, window_overrun, true },
+};
+
+/* The one trace line, which names the check. */
+static void assert_traced(const struct bad *b)
+{
+	char text[8192] = "", line[128];
+	FILE *f = tmpfile();
+	size_t n;
+
+	assert_non_null(f);
+	trace_dump(fileno(f));
+	rewind(f);
+	n = fread(text, 1, sizeof text - 1, f);
+	text[n] = '\0';
+	fclose(f);
+	snprintf(line, sizeof line, "terminate %d/%d/%d: %s,", b->term >> 12, b->term >> 8 & 15,
+		 b->term & 255, b->check);
+	if (!strstr(text, line))
+		print_message("expected \"%s\" in \"%s\"\n", line, text);
+	assert_non_null(strstr(text, line));
+}
+
+/* The Terminate is the last frame. */
+static void assert_terminated(const struct stream *s, const struct bad *b)
+{
+	const uint8_t *ulpdu, *last = NULL;
+	int n, size = 0;
+	size_t at = 0;
+
+	while ((ulpdu = stream_next(s, &at, &n))) {
+		last = ulpdu;
+		size = n;
+	}
+	assert_non_null(last);
+	assert_int_equal(wire_get16(last), 0x4147);
+	assert_int_equal(wire_get32(last + 6), WIRE_QN_TERMINATE);
+	assert_int_equal(wire_get32(last + 10), 1);
+	assert_int_equal(wire_get32(last + 14), 0);
+	assert_int_equal(wire_get16(last + 18), b->term);
+	assert_int_equal(wire_get16(last + 20), 0);
+	assert_int_equal(size, WIRE_UNTAGGED + 4 + (b->peer_is_dapl ? WIRE_TERMINATE_EXTRA : 0));
+}
+
+static void each_check_has_its_terminate(void **state)
+{
+	struct stream s;
+	struct ibv_wc wc[8];
+	unsigned n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		for (int crc = 0; crc < 2; crc++) {
+			bool posts = bad[i].send != window_overrun;
+
+			trace_fini();
+			trace_set_level(TRC_LVL_ERROR);
+			upcalls_drop(NULL);
+			memset(bytes, 0, sizeof bytes);
+			stream_open(&s, &(struct stream_options){ .peer_is_dapl = bad[i].peer_is_dapl,
+								  .crc = crc });
+			if (posts) {
+				assert_true(stream_receive(&s, 1, 0, 100));
+				assert_true(stream_receive(&s, 2, 100, 100));
+			}
+			length = 0;
+			bad[i].send(&s);
+			stream_put(&s, bytes, length, 0);
+			assert_traced(&bad[i]);
+			trace_set_level(TRC_LVL_OFF);
+			assert_terminated(&s, &bad[i]);
+			assert_int_equal(s.qp->state, IBV_QPS_ERR);
+			n = stream_poll(&s, wc, 8);
+			assert_int_equal(n, posts ? 2 : 0);
+			for (unsigned k = 0; k < n; k++)
+				assert_int_equal(wc[k].status,
+						 k == 0 && bad[i].send == too_long
+							 ? IBV_WC_LOC_LEN_ERR
+							 : IBV_WC_WR_FLUSH_ERR);
+			dapl_service_flush();
+			stream_close(&s);
+			assert_int_equal(upcall_count(BROKEN, NULL), 1);
+			assert_int_equal(upcall_count(CLOSED, NULL), 0);
+		}
+}
+
+/* None of the reads is answered while the socket accepts nothing. */
+static void more_reads_than_agreed_are_refused(void **state)
+{
+	struct bad b = { "read request", WIRE_TERM_NO_BUFFER, NULL, false };
+	struct stream s;
+
+	(void)state;
+	trace_fini();
+	trace_set_level(TRC_LVL_ERROR);
+	stream_open(&s, &(struct stream_options){ 0 });
+	length = 0;
+	for (int i = 1; i <= STREAM_READS + 1; i++)
+		add_read(&s, i, stream_device.open->rkey, 0, STREAM_REGION);
+	stream_put(&s, bytes, length, 0);
+	assert_traced(&b);
+	trace_set_level(TRC_LVL_OFF);
+	assert_terminated(&s, &b);
+	stream_close(&s);
+}
+
+/* --- acknowledgements ---------------------------------------------------------------- */
+
+static void put_ack(struct stream *s, uint32_t msn, uint32_t ready)
+{
+	uint8_t body[WIRE_ACK_LENGTH] = { 0 };
+
+	wire_put32(body + 4, ready);
+	length = 0;
+	add(s, control(WIRE_ACK, WIRE_QN_DAPL, msn), body, sizeof body);
+	stream_put(s, bytes, length, 0);
+}
+
+/* The number of Sends that were sent completely. */
+static unsigned sends_out(const struct stream *s)
+{
+	const uint8_t *ulpdu;
+	unsigned whole = 0;
+	size_t at = 0;
+	int n;
+
+	while ((ulpdu = stream_next(s, &at, &n)))
+		whole += (ulpdu[1] & 15) == WIRE_SEND && (ulpdu[0] & 0x40);
+	assert_int_equal(n, 0);
+	return whole;
+}
+
+/* Posts as many of the largest Sends as fit the window, and some more. */
+enum { IN_WINDOW = SOFT_WINDOW / (STREAM_LOCAL + SOFT_CHARGE), ALL = IN_WINDOW + 20 };
+
+/* An older device announces 0, which must not count even if the next Sends are near number 0. */
+static void unknown_receives_do_not_open_the_window(void **state)
+{
+	struct stream s;
+
+	(void)state;
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
+	s.conn->tx.cursor.msn_send = -ALL;
+	for (int i = 1; i <= ALL; i++)
+		assert_true(stream_request(&s, i, IBV_WR_SEND, 0, STREAM_LOCAL, 0, 0));
+	put_ack(&s, 1, 0);
+	assert_int_equal(sends_out(&s), IN_WINDOW);
+	stream_close(&s);
+}
+
+/* Sends with a receive at the peer are sent; the others wait while 1 MiB of them is unacknowledged. */
+static void window_counts_only_unexpected_sends(void **state)
+{
+	struct stream s;
+
+	(void)state;
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
+	for (int i = 1; i <= ALL; i++)
+		assert_true(stream_request(&s, i, IBV_WR_SEND, 0, STREAM_LOCAL, 0, 0));
+	put_ack(&s, 1, 0);
+	assert_int_equal(sends_out(&s), IN_WINDOW);
+	put_ack(&s, 2, 5);		/* these have been sent */
+	assert_int_equal(sends_out(&s), IN_WINDOW);
+	put_ack(&s, 3, IN_WINDOW + 7);
+	assert_int_equal(sends_out(&s), IN_WINDOW + 7);
+	put_ack(&s, 4, INT32_MAX);	/* more than any queue holds */
+	assert_int_equal(sends_out(&s), IN_WINDOW + 7);
+	put_ack(&s, 5, ALL);
+	assert_int_equal(sends_out(&s), ALL);
+	stream_close(&s);
+}
+
+/* Expects these contents of the last acknowledgement: messages delivered, and Sends that have
+ * a receive. */
+static void assert_acknowledged(const struct stream *s, uint32_t delivered, uint32_t ready)
+{
+	const uint8_t *ulpdu, *last = NULL;
+	size_t at = 0;
+	int n;
+
+	while ((ulpdu = stream_next(s, &at, &n)))
+		if ((ulpdu[1] & 15) == WIRE_ACK)
+			last = ulpdu + WIRE_UNTAGGED;
+	assert_non_null(last);
+	assert_int_equal(wire_get32(last), delivered);
+	assert_int_equal(wire_get32(last + 4), ready);
+}
+
+static void put_send(struct stream *s, uint32_t msn, uint32_t mo, bool last)
+{
+	length = 0;
+	add(s, send_of(WIRE_SEND, msn, mo, last), "0123456789", 10);
+	stream_put(s, bytes, length, 0);
+}
+
+/* Acknowledgements announce only receives that no other QP can take. */
+static void acknowledgements_announce_receives(void **state)
+{
+	struct stream s;
+
+	(void)state;
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
+	for (int i = 1; i <= 3; i++)
+		assert_true(stream_receive(&s, i, 0, 100));
+	put_send(&s, 1, 0, true);
+	assert_acknowledged(&s, 1, 3);
+	put_send(&s, 2, 0, false);	/* takes a receive, and leaves one */
+	assert_acknowledged(&s, 1, 3);
+	put_send(&s, 2, 10, true);
+	put_send(&s, 3, 0, true);
+	assert_acknowledged(&s, 3, 3);
+	put_send(&s, 4, 0, true);	/* finds no receive */
+	put_send(&s, 5, 0, false);
+	assert_true(stream_receive(&s, 4, 0, 100));
+	stream_put(&s, bytes, 0, 0);
+	assert_acknowledged(&s, 4, 4);
+	assert_true(stream_receive(&s, 5, 0, 100));
+	assert_true(stream_receive(&s, 6, 0, 100));
+	put_send(&s, 5, 10, true);
+	assert_acknowledged(&s, 5, 6);
+	stream_close(&s);
+
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
+	assert_true(stream_receive(&s, 1, 0, 100));
+	assert_true(stream_receive(&s, 2, 0, 100));
+	put_send(&s, 1, 0, true);
+	assert_acknowledged(&s, 1, 1);		/* another QP may take the other */
+	stream_close(&s);
+}
+
+/* Receives as the service thread does when bytes have arrived. Nothing else requests an
+ * acknowledgement. */
+static size_t sent_for(struct stream *s, const void *p, size_t n)
+{
+	uint8_t out[256];
+	ssize_t got;
+
+	assert_int_equal(send(s->peer, p, n, 0), n);
+	soft_progress_lock(stream_device.dev);
+	soft_progress_end(s->conn);
+	soft_progress_unlock(stream_device.dev);
+	got = recv(s->peer, out, sizeof out, MSG_DONTWAIT);
+	return got > 0 ? got : 0;
+}
+
+/* A Send is acknowledged once, not for each of its segments. */
+static void a_send_is_acknowledged_once(void **state)
+{
+	size_t at[4] = { 0 };
+	struct stream s;
+
+	(void)state;
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
+	assert_true(stream_receive(&s, 1, 0, 100));
+	length = 0;
+	for (int i = 0; i < 3; i++) {
+		add(&s, send_of(WIRE_SEND, 1, 10 * i, i == 2), "0123456789", 10);
+		at[i + 1] = length;
+	}
+	assert_int_equal(sent_for(&s, bytes, at[1]), 0);
+	s.conn->consumed += SOFT_WINDOW / 4;		/* as if that many bytes had arrived */
+	assert_int_not_equal(sent_for(&s, bytes + at[1], at[2] - at[1]), 0);
+	assert_int_not_equal(sent_for(&s, bytes + at[2], at[3] - at[2]), 0);
+	stream_close(&s);
+}
+
+/* --- the peer's Terminate ---------------------------------------------------------- */
+
+/* The status of a read, for each Terminate code that a peer may send. */
+static void each_terminate_code_has_its_status(void **state)
+{
+	static const struct {
+		uint8_t layer_type, code, status;
+	} terms[] = {
+		{ 0x00, 0, IBV_WC_REM_OP_ERR },
+		{ 0x01, 0, IBV_WC_REM_ACCESS_ERR }, { 0x01, 1, IBV_WC_REM_ACCESS_ERR },
+		{ 0x01, 2, IBV_WC_REM_ACCESS_ERR }, { 0x01, 3, IBV_WC_REM_ACCESS_ERR },
+		{ 0x01, 4, IBV_WC_REM_ACCESS_ERR }, { 0x01, 9, IBV_WC_REM_ACCESS_ERR },
+		{ 0x02, 5, IBV_WC_REM_OP_ERR }, { 0x02, 6, IBV_WC_REM_OP_ERR },
+		{ 0x02, 7, IBV_WC_REM_INV_REQ_ERR }, { 0x02, 0xff, IBV_WC_REM_INV_REQ_ERR },
+		{ 0x11, 0, IBV_WC_REM_ACCESS_ERR }, { 0x11, 1, IBV_WC_REM_ACCESS_ERR },
+		{ 0x11, 2, IBV_WC_REM_ACCESS_ERR }, { 0x11, 3, IBV_WC_REM_ACCESS_ERR },
+		{ 0x11, 4, IBV_WC_REM_ACCESS_ERR },
+		{ 0x12, 1, IBV_WC_REM_INV_REQ_ERR }, { 0x12, 2, IBV_WC_REM_INV_REQ_ERR },
+		{ 0x12, 3, IBV_WC_REM_INV_REQ_ERR }, { 0x12, 4, IBV_WC_REM_INV_REQ_ERR },
+		{ 0x12, 5, IBV_WC_REM_INV_REQ_ERR }, { 0x12, 6, IBV_WC_REM_INV_REQ_ERR },
+		{ 0x20, 2, IBV_WC_REM_OP_ERR }, { 0x20, 3, IBV_WC_REM_OP_ERR },
+		{ 0x20, 6, IBV_WC_REM_OP_ERR },
+	};
+	struct stream s;
+	struct ibv_wc wc[4];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++) {
+		uint8_t body[32] = { terms[i].layer_type, terms[i].code, 0xe0 };
+
+		upcalls_drop(NULL);
+		stream_open(&s, &(struct stream_options){ 0 });
+		assert_true(stream_receive(&s, 1, 0, 100));
+		assert_true(stream_request(&s, 2, IBV_WR_RDMA_READ, 200, 8, 1, 0));
+		length = 0;
+		add(&s, control(WIRE_TERMINATE, WIRE_QN_TERMINATE, 1), body, sizeof body);
+		stream_put(&s, bytes, length, 0);
+		assert_int_equal(stream_poll(&s, wc, 4), 2);
+		assert_int_equal(wc[0].wr_id, 2);
+		assert_int_equal(wc[0].status, terms[i].status);
+		assert_int_equal(wc[1].wr_id, 1);
+		assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
+		dapl_service_flush();
+		stream_close(&s);
+		assert_int_equal(upcall_count(BROKEN, NULL), 1);
+		assert_int_equal(upcall_count(CLOSED, NULL), 0);
+	}
+}
+
+static int open_device(void **state)
+{
+	(void)state;
+	stream_device_open();
+	return 0;
+}
+
+static int close_device(void **state)
+{
+	(void)state;
+	stream_device_close();
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stream_may_be_cut_anywhere),
+		cmocka_unit_test(frames_sent_in_parts_arrive_whole),
+		cmocka_unit_test(large_messages_are_received_in_place),
+		cmocka_unit_test(crc_detects_any_wrong_byte),
+		cmocka_unit_test(each_check_has_its_terminate),
+		cmocka_unit_test(more_reads_than_agreed_are_refused),
+		cmocka_unit_test(window_counts_only_unexpected_sends),
+		cmocka_unit_test(unknown_receives_do_not_open_the_window),
+		cmocka_unit_test(acknowledgements_announce_receives),
+		cmocka_unit_test(a_send_is_acknowledged_once),
+		cmocka_unit_test(each_terminate_code_has_its_status),
+	};
+
+	alarm(300);
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests_name("soft_stream", tests, open_device, close_device);
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_siw.c - the send queue in front of siw's, on a device that this file implements:
+ * which requests it gets and when, and the order of completions. */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "dapl/core/base/service.h"
+#include "dapl/verbs/siw.h"
+
+enum { DEPTH = 16, PAGE = 4096 };
+
+/* The requests that the device got, and the contents of its CQ. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t came = PTHREAD_COND_INITIALIZER;
+static struct posted {
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	uint8_t bytes[64];	/* inline */
+} posted[256];
+static unsigned posts, taken;
+static struct ibv_wc cq_entries[64];
+static int cq_count, destroyed;
+static int refuse;		/* the next post fails */
+
+static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct posted *p = &posted[posts];
+	int err = refuse;
+
+	(void)qp;
+	refuse = 0;
+	if (err) {
+		*bad = wr;
+		return err;
+	}
+	pthread_mutex_lock(&lock);
+	p->wr = *wr;
+	if (wr->num_sge)
+		p->sge = wr->sg_list[0];
+	if (wr->send_flags & IBV_SEND_INLINE)
+		memcpy(p->bytes, (void *)(uintptr_t)p->sge.addr, p->sge.length);
+	posts++;
+	pthread_cond_broadcast(&came);
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+static int fake_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	int got;
+
+	(void)cq;
+	pthread_mutex_lock(&lock);
+	got = cq_count < n ? cq_count : n;
+	memcpy(wc, cq_entries, got * sizeof *wc);
+	cq_count -= got;
+	memmove(cq_entries, cq_entries + got, cq_count * sizeof *wc);
+	pthread_mutex_unlock(&lock);
+	return got;
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	(void)qp;
+	destroyed++;
+	return 0;
+}
+
+int ibv_destroy_cq(struct ibv_cq *cq)
+{
+	(void)cq;
+	destroyed++;
+	return 0;
+}
+
+static struct ibv_context context;
+static struct ibv_cq cq = { .context = &context };
+static struct ibv_qp qp = { .context = &context, .send_cq = &cq, .recv_cq = &cq, .qp_num = 7 };
+static uint8_t memory[2 * PAGE] __attribute__((aligned(4096)));
+
+static int setup(void **state)
+{
+	struct ibv_qp_init_attr attr = { .cap = {
+		.max_send_wr = DEPTH, .max_send_sge = 2, .max_inline_data = 32 } };
+
+	(void)state;
+	posts = taken = cq_count = destroyed = refuse = 0;
+	context.ops.post_send = fake_post_send;
+	context.ops.poll_cq = fake_poll_cq;
+	hw_siw_adopt(&context);
+	return hw_siw_cq_add(&cq) || hw_siw_qp_add(&qp, &attr);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return hw_siw_qp_destroy(&qp) || hw_siw_cq_destroy(&cq) || destroyed != 2;
+}
+
+static int post_at(uint64_t id, enum ibv_wr_opcode opcode, unsigned flags, void *at, uint32_t length)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)at, .length = length, .lkey = 5 };
+	struct ibv_send_wr wr = { .wr_id = id, .opcode = opcode, .send_flags = flags,
+		.sg_list = &sge, .num_sge = 1 }, *bad;
+
+	wr.wr.rdma.remote_addr = (uintptr_t)at;
+	return ibv_post_send(&qp, &wr, &bad);
+}
+
+static void post(uint64_t id, enum ibv_wr_opcode opcode, unsigned flags)
+{
+	assert_int_equal(post_at(id, opcode, flags, memory, 100), 0);
+}
+
+static void reads(uint64_t id) { post(id, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED); }
+static void sends(uint64_t id) { post(id, IBV_WR_SEND, IBV_SEND_SIGNALED); }
+
+/* Completes post number i. */
+static void complete_with(unsigned i, enum ibv_wc_status status)
+{
+	cq_entries[cq_count++] = (struct ibv_wc){ .wr_id = posted[i].wr.wr_id, .status = status,
+		.opcode = posted[i].wr.opcode == IBV_WR_RDMA_READ ? IBV_WC_RDMA_READ : IBV_WC_SEND };
+}
+
+static void complete(unsigned i) { complete_with(i, IBV_WC_SUCCESS); }
+
+static void handed_out(uint64_t id, enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_poll_cq(&cq, 1, &wc), 1);
+	assert_int_equal(wc.wr_id, id);
+	assert_int_equal(wc.status, status);
+}
+
+static void nothing_handed_out(void)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_poll_cq(&cq, 1, &wc), 0);
+}
+
+static void completions_do_not_overtake_reads(void **state)
+{
+	(void)state;
+	reads(1);
+	sends(2);
+	post(3, IBV_WR_RDMA_WRITE, 0);
+	reads(4);
+	sends(5);
+	assert_int_equal(posts, 5);
+	complete(1);
+	complete(4);
+	nothing_handed_out();
+	complete(0);
+	handed_out(1, IBV_WC_SUCCESS);
+	handed_out(2, IBV_WC_SUCCESS);
+	nothing_handed_out();
+	complete(3);
+	handed_out(4, IBV_WC_SUCCESS);
+	handed_out(5, IBV_WC_SUCCESS);
+	nothing_handed_out();
+}
+
+static void receives_pass_unchanged(void **state)
+{
+	(void)state;
+	reads(1);
+	cq_entries[cq_count++] = (struct ibv_wc){ .wr_id = 99, .opcode = IBV_WC_RECV };
+	handed_out(99, IBV_WC_SUCCESS);
+}
+
+static void unsignaled_read_is_awaited_without_a_completion(void **state)
+{
+	(void)state;
+	post(1, IBV_WR_RDMA_READ, 0);
+	sends(2);
+	assert_true(posted[0].wr.send_flags & IBV_SEND_SIGNALED);
+	complete(1);
+	nothing_handed_out();
+	complete(0);
+	handed_out(2, IBV_WC_SUCCESS);
+}
+
+static void fenced_request_waits_above_the_device(void **state)
+{
+	(void)state;
+	reads(1);
+	reads(2);
+	post(3, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+	sends(4);
+	assert_int_equal(posts, 2);
+	complete(0);
+	handed_out(1, IBV_WC_SUCCESS);
+	assert_int_equal(posts, 2);
+	complete(1);
+	handed_out(2, IBV_WC_SUCCESS);
+	assert_int_equal(posts, 4);
+	assert_false(posted[2].wr.send_flags & IBV_SEND_FENCE);
+	complete(2);
+	complete(3);
+	handed_out(3, IBV_WC_SUCCESS);
+	handed_out(4, IBV_WC_SUCCESS);
+}
+
+static void fence_without_reads_does_not_wait(void **state)
+{
+	(void)state;
+	post(1, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+	assert_int_equal(posts, 1);
+	assert_false(posted[0].wr.send_flags & IBV_SEND_FENCE);
+	complete(0);
+	handed_out(1, IBV_WC_SUCCESS);
+}
+
+static void reads_are_limited_to_the_agreed_number(void **state)
+{
+	(void)state;
+	hw_siw_qp_reads(&qp, 2);
+	for (unsigned i = 1; i <= 5; i++)
+		reads(i);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(posts, i + 2 < 5 ? i + 2 : 5);
+		complete(i);
+		handed_out(i + 1, IBV_WC_SUCCESS);
+	}
+}
+
+static void held_inline_data_is_kept(void **state)
+{
+	uint8_t bytes[20];
+
+	(void)state;
+	memset(bytes, 0x31, sizeof bytes);
+	reads(1);
+	assert_int_equal(post_at(2, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_INLINE | IBV_SEND_FENCE,
+				 bytes, sizeof bytes), 0);
+	memset(bytes, 0, sizeof bytes);
+	complete(0);
+	handed_out(1, IBV_WC_SUCCESS);
+	assert_int_equal(posts, 2);
+	assert_int_equal(posted[1].sge.length, sizeof bytes);
+	for (size_t i = 0; i < sizeof bytes; i++)
+		assert_int_equal(posted[1].bytes[i], 0x31);
+}
+
+static void held_requests_are_posted_without_a_poll(void **state)
+{
+	(void)state;
+	reads(1);
+	post(2, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+	pthread_mutex_lock(&lock);
+	assert_int_equal(posts, 1);
+	complete(0);
+	while (posts < 2)	/* the test program has a time limit */
+		pthread_cond_wait(&came, &lock);
+	pthread_mutex_unlock(&lock);
+	handed_out(1, IBV_WC_SUCCESS);
+}
+
+static void a_short_read_on_two_pages_is_split(void **state)
+{
+	(void)state;
+	assert_int_equal(post_at(1, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, memory + PAGE - 7, 19), 0);
+	sends(2);
+	assert_int_equal(posts, 1);
+	assert_int_equal(posted[0].sge.length, 7);
+	complete(0);
+	nothing_handed_out();
+	assert_int_equal(posts, 2);
+	assert_int_equal(posted[1].sge.length, 12);
+	assert_int_equal(posted[1].sge.addr, (uintptr_t)memory + PAGE);
+	assert_int_equal(posted[1].wr.wr.rdma.remote_addr, (uintptr_t)memory + PAGE);
+	complete(1);
+	handed_out(1, IBV_WC_SUCCESS);
+	assert_int_equal(posts, 3);
+	complete(2);
+	handed_out(2, IBV_WC_SUCCESS);
+}
+
+static void split_read_succeeds_only_as_a_whole(void **state)
+{
+	(void)state;
+	assert_int_equal(post_at(1, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, memory + PAGE - 7, 19), 0);
+	complete(0);
+	refuse = ENOTCONN;
+	handed_out(1, IBV_WC_WR_FLUSH_ERR);
+}
+
+static void other_reads_are_not_split(void **state)
+{
+	(void)state;
+	assert_int_equal(post_at(1, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, memory + PAGE - 7, 33), 0);
+	assert_int_equal(post_at(2, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, memory + PAGE - 7, 7), 0);
+	assert_int_equal(post_at(3, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, memory + PAGE, 32), 0);
+	assert_int_equal(posts, 3);
+	assert_int_equal(posted[0].sge.length, 33);
+}
+
+static void a_short_send_on_two_pages_is_inlined(void **state)
+{
+	(void)state;
+	memory[PAGE - 1] = 0x11;
+	memory[PAGE] = 0x22;
+	assert_int_equal(post_at(1, IBV_WR_SEND, IBV_SEND_SIGNALED, memory + PAGE - 1, 2), 0);
+	assert_true(posted[0].wr.send_flags & IBV_SEND_INLINE);
+	assert_int_equal(posted[0].bytes[0], 0x11);
+	assert_int_equal(posted[0].bytes[1], 0x22);
+	sends(2);
+	assert_false(posted[1].wr.send_flags & IBV_SEND_INLINE);
+}
+
+static void split_read_is_flushed_once(void **state)
+{
+	(void)state;
+	reads(1);
+	sends(2);
+	complete_with(0, IBV_WC_WR_FLUSH_ERR);
+	complete_with(0, IBV_WC_WR_FLUSH_ERR);
+	complete_with(1, IBV_WC_WR_FLUSH_ERR);
+	handed_out(1, IBV_WC_WR_FLUSH_ERR);
+	handed_out(2, IBV_WC_WR_FLUSH_ERR);
+	nothing_handed_out();
+}
+
+static void no_request_succeeds_after_a_failure(void **state)
+{
+	(void)state;
+	reads(1);
+	sends(2);
+	complete(1);
+	complete_with(0, IBV_WC_REM_ACCESS_ERR);
+	handed_out(1, IBV_WC_REM_ACCESS_ERR);
+	handed_out(2, IBV_WC_WR_FLUSH_ERR);
+}
+
+static void only_the_first_failure_has_a_cause(void **state)
+{
+	(void)state;
+	reads(1);
+	sends(2);
+	complete_with(0, IBV_WC_REM_ACCESS_ERR);
+	complete_with(1, IBV_WC_LOC_QP_OP_ERR);
+	handed_out(1, IBV_WC_REM_ACCESS_ERR);
+	handed_out(2, IBV_WC_WR_FLUSH_ERR);
+}
+
+static void no_completion_follows_the_destruction(void **state)
+{
+	(void)state;
+	reads(1);
+	sends(2);
+	post(3, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+	complete_with(0, IBV_WC_WR_FLUSH_ERR);
+	hw_siw_qp_end(&qp);
+	complete_with(1, IBV_WC_WR_FLUSH_ERR);
+	handed_out(1, IBV_WC_WR_FLUSH_ERR);
+	nothing_handed_out();
+	assert_int_equal(posts, 2);
+}
+
+static void a_refused_post_leaves_no_trace(void **state)
+{
+	(void)state;
+	refuse = ENOMEM;
+	assert_int_equal(post_at(1, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, memory, 100), ENOMEM);
+	post(2, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+	assert_int_equal(posts, 1);
+	complete(0);
+	handed_out(2, IBV_WC_SUCCESS);
+}
+
+static void queue_holds_its_depth(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < DEPTH; i++)
+		sends(i);
+	assert_int_equal(post_at(DEPTH, IBV_WR_SEND, 0, memory, 100), ENOMEM);
+	complete(0);
+	handed_out(0, IBV_WC_SUCCESS);
+	sends(DEPTH);
+}
+
+/* The ring wraps around many times, with the device completing at random. */
+static void completions_are_delivered_in_post_order(void **state)
+{
+	uint64_t random = 0x9e3779b97f4a7c15ull, next = 0, expected = 0;
+	bool completed[256] = { false };
+	struct ibv_wc wc[8];
+
+	(void)state;
+	hw_siw_qp_reads(&qp, 3);
+	while (expected < 3000) {
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		if ((random >> 33) % 2 && next - expected < DEPTH)
+			post(next++, (random >> 40) % 3 ? IBV_WR_SEND : IBV_WR_RDMA_READ,
+			     IBV_SEND_SIGNALED | ((random >> 45) % 4 ? 0 : IBV_SEND_FENCE));
+		/* reads are in order among themselves, and so are the other requests */
+		for (int read = 0; read < 2; read++)
+			for (unsigned i = 0; i < posts; i++) {
+				if (completed[i] || (posted[i].wr.opcode == IBV_WR_RDMA_READ) != read)
+					continue;
+				if ((random >> (50 + read)) % 2 && cq_count < 60) {
+					complete(i);
+					completed[i] = true;
+				}
+				break;
+			}
+		for (int i = 0, n = ibv_poll_cq(&cq, 8, wc); i < n; i++)
+			assert_int_equal(wc[i].wr_id, expected++);
+		if (next == expected) {
+			posts = 0;
+			memset(completed, 0, sizeof completed);
+		}
+		assert_true(posts < 250);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(completions_do_not_overtake_reads),
+		TEST(receives_pass_unchanged),
+		TEST(unsignaled_read_is_awaited_without_a_completion),
+		TEST(fenced_request_waits_above_the_device),
+		TEST(fence_without_reads_does_not_wait),
+		TEST(reads_are_limited_to_the_agreed_number),
+		TEST(held_inline_data_is_kept),
+		TEST(held_requests_are_posted_without_a_poll),
+		TEST(a_short_read_on_two_pages_is_split),
+		TEST(split_read_succeeds_only_as_a_whole),
+		TEST(other_reads_are_not_split),
+		TEST(a_short_send_on_two_pages_is_inlined),
+		TEST(split_read_is_flushed_once),
+		TEST(no_request_succeeds_after_a_failure),
+		TEST(only_the_first_failure_has_a_cause),
+		TEST(no_completion_follows_the_destruction),
+		TEST(a_refused_post_leaves_no_trace),
+		TEST(queue_holds_its_depth),
+		TEST(completions_are_delivered_in_post_order),
+	};
+	int failed;
+
+	if (dapl_service_get())
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	dapl_service_put();
+	return failed;
+}
