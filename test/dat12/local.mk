@@ -24,6 +24,23 @@ test_dat12_pingpong_view_CPPFLAGS = $(dat12_view_cppflags)
 test_dat12_pingpong_view_CFLAGS = $(dat12_cflags)
 test_dat12_pingpong_view_LDADD = libdat2.la
 
+if DAT1
+dat12_binary_tests = test/dat12/rows-binary test/dat12/pingpong-binary test/dat12/numbers
+check_PROGRAMS += $(dat12_binary_tests)
+TESTS += $(dat12_binary_tests) test/dat12/unversioned test/dat12/installed
+test_dat12_rows_binary_SOURCES = test/dat12/rows.c $(dat12_pair)
+test_dat12_rows_binary_CPPFLAGS = $(dat12_transcription_cppflags)
+test_dat12_rows_binary_CFLAGS = $(dat12_cflags)
+test_dat12_rows_binary_LDADD = libdat.la
+test_dat12_pingpong_binary_SOURCES = test/dat12/pingpong.c $(dat12_pair)
+test_dat12_pingpong_binary_CPPFLAGS = $(dat12_transcription_cppflags)
+test_dat12_pingpong_binary_CFLAGS = $(dat12_cflags)
+test_dat12_pingpong_binary_LDADD = libdat.la
+test_dat12_numbers_SOURCES = test/dat12/numbers.c dat1/numbers.c dat1/numbers.h
+test_dat12_numbers_CPPFLAGS = $(AM_CPPFLAGS)	# an object of its own beside the library's
+endif
+dist_check_SCRIPTS += test/dat12/unversioned test/dat12/installed
+
 # The table of libdat2 that dat_rmr_bind() of 1.2 looks into.
 test_dat12_lmr_table_SOURCES = test/dat12/lmr_table.c
 test_dat12_lmr_table_LDADD = libregistry.la libcommon.la -lpthread

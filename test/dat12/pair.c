@@ -36,6 +36,13 @@ static void remove_conf(void)
 		unlink(conf);
 }
 
+static void add_entry(FILE *file, const char *name, const char *version, const char *top,
+	const char *library)
+{
+	fprintf(file, "%s %s nonthreadsafe default %s/.libs/%s dapl.3.0 \"lo 0\" \"\"\n", name, version,
+		top, library);
+}
+
 void use_soft_device(void)
 {
 	char top[3000];
@@ -45,10 +52,12 @@ void use_soft_device(void)
 	sprintf(conf, "%s/test/dat12/%ld.conf", top, (long)getpid());
 	file = fopen(conf, "w");
 	EXPECT(file != NULL);
-	fprintf(file, "%s u2.0 nonthreadsafe default %s/.libs/libdaplsoft.so.2 dapl.3.0 \"lo 0\" \"\"\n",
-		IA_NAME, top);
-	fprintf(file, "%s u1.2 nonthreadsafe default %s/.libs/libdaplsoft.so.2 dapl.3.0 \"lo 0\" \"\"\n",
-		IA_NAME_1_2, top);
+	add_entry(file, IA_NAME, "u2.0", top, "libdaplsoft.so.2");
+	add_entry(file, IA_NAME_1_2, "u1.2", top, "libdaplsoft.so.2");
+	add_entry(file, IA_NAME_GOOD_1_2, "u1.2", top, "libdaplsoft.so.2");
+	add_entry(file, IA_NAME_GOOD_1_2, "u2.0", top, "absent.so");
+	add_entry(file, IA_NAME_GOOD_2_0, "u1.2", top, "absent.so");
+	add_entry(file, IA_NAME_GOOD_2_0, "u2.0", top, "libdaplsoft.so.2");
 	EXPECT(fclose(file) == 0);
 	conf_owner = getpid();
 	atexit(remove_conf);

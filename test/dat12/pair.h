@@ -29,6 +29,9 @@ void check_fails(DAT_RETURN ret, unsigned type, unsigned subtype, const char *fi
 
 #define IA_NAME "dat12-soft"		/* has a u2.0 entry */
 #define IA_NAME_1_2 "dat12-only"	/* has a u1.2 entry */
+/* Both have both entries; the library of one of them does not exist. */
+#define IA_NAME_GOOD_1_2 "dat12-good-1.2"
+#define IA_NAME_GOOD_2_0 "dat12-good-2.0"
 /* Makes the dat.conf, and removes it at exit. Called first. */
 void use_soft_device(void);
 void open_ia(const char *name, DAT_IA_HANDLE *ia, DAT_EVD_HANDLE *async);

@@ -12,9 +12,13 @@
 extern "C" {
 #endif
 
-/* The renamed declarations of DAT 2.0 are the library's functions. */
+/* The renamed declarations of DAT 2.0 are the library's functions. libdat.so.1, which has functions of
+ * the same names, defines the macro otherwise. */
+#ifndef DAT_1_2_SYMBOL
+#define DAT_1_2_SYMBOL(call) "dat_" #call
+#endif
 #define DAT_1_2_IS(call) \
-	extern __typeof__(dat_v2_##call) dat_v2_##call __asm__("dat_" #call)
+	extern __typeof__(dat_v2_##call) dat_v2_##call __asm__(DAT_1_2_SYMBOL(call))
 DAT_1_2_IS(ia_openv);
 DAT_1_2_IS(lmr_create);
 DAT_1_2_IS(lmr_free);
