@@ -10,6 +10,7 @@ include test/tools/local.mk
 include test/dat12/local.mk
 include test/fault/local.mk
 include test/stock/local.mk
+include test/packages/local.mk
 include test/roots/local.mk
 include test/vm/local.mk
 include test/bench/local.mk

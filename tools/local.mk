@@ -47,3 +47,13 @@ test_unit_tools_test_datperf_stats_LDADD = $(CMOCKA_LIBS)
 endif
 
 include tools/dtest/local.mk
+# Loaded by bash-completion when the first word is the name of the file.
+completiondir = $(datadir)/bash-completion/completions
+dist_completion_DATA = tools/completion/datperf
+install_exec_hooks += link-completions
+link-completions:
+	$(MKDIR_P) $(DESTDIR)$(completiondir)
+	cd $(DESTDIR)$(completiondir) && rm -f datinfo && $(LN_S) datperf datinfo
+uninstall_hooks += unlink-completions
+unlink-completions:
+	rm -f $(DESTDIR)$(completiondir)/datinfo

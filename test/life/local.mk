@@ -18,8 +18,8 @@ life_tests = \
 	test/life/mixed \
 	test/life/many
 check_PROGRAMS += $(life_tests)
-TESTS += $(life_tests) test/life/datperf
-dist_check_SCRIPTS += test/life/datperf
+TESTS += $(life_tests) test/life/datperf test/life/completion
+dist_check_SCRIPTS += test/life/datperf test/life/completion
 life_common = test/life/life.c test/life/life.h
 test_life_waiters_SOURCES = test/life/waiters.c $(life_common)
 test_life_waiters_LDADD = libdat2.la

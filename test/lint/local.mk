@@ -10,6 +10,7 @@ lint_tests = \
 	test/lint/catalogue \
 	test/lint/layers \
 	test/lint/locks \
+	test/lint/packaging \
 	test/lint/spdx \
 	test/lint/variables
 dist_check_SCRIPTS += test/lint/symbols $(lint_tests)
