@@ -174,3 +174,12 @@ doc_examples_write_read_LDADD = libdat2.la
 
 dist_check_SCRIPTS += test/examples
 TESTS += test/examples
+
+# make html: the manual pages, in doc/html of the build tree.
+EXTRA_DIST += doc/man/to-html
+html-local: doc/man/dat.conf.5
+	$(srcdir)/doc/man/to-html doc/html $(srcdir)/doc/man/*.[1-8] $(srcdir)/doc/man/man3/*.3 doc/man/dat.conf.5
+clean-local: clean-html
+.PHONY: clean-html
+clean-html:
+	rm -rf doc/html

@@ -16,5 +16,5 @@ lint_tests = \
 dist_check_SCRIPTS += test/lint/symbols $(lint_tests)
 TESTS += $(lint_tests)
 EXTRA_DIST += test/lint/layers-upward dapl/libdaplofa.symbols dapl/libdaplsoft.symbols
-dist_check_SCRIPTS += test/lint/man-calls test/lint/man-examples test/lint/statements test/lint/conformance-page test/lint/words
-TESTS += test/lint/man-calls test/lint/man-examples test/lint/statements test/lint/conformance-page test/lint/words
+dist_check_SCRIPTS += test/lint/man-calls test/lint/man-html test/lint/man-examples test/lint/statements test/lint/conformance-page test/lint/words
+TESTS += test/lint/man-calls test/lint/man-html test/lint/man-examples test/lint/statements test/lint/conformance-page test/lint/words
