@@ -88,14 +88,11 @@ void proto_completed(const struct soft_qp *qp, struct dapl_conn *conn)
 
 /* --- large requests ---------------------------------------------------------------------------- */
 
-enum shm_proto proto_select_read(const struct soft_qp *qp, struct dapl_conn *conn,
-				 const struct proto_request *request)
+enum shm_proto proto_select_read(const struct soft_qp *qp, struct dapl_conn *conn, uint64_t length,
+				 unsigned refused)
 {
-	if (proto_may_map(qp, conn, request))
-		return PROTO_MAPPED;
-	if (!(request->refused & 1 << PROTO_CMA) && request->length >= PROTO_MIN &&
-	    proto_may_execute(qp, conn, request->length) &&
-	    (proto_peer_is_idle(conn->shm) || proto_is_cma(&conn->dev->reads, request->length)))
+	if (!(refused & 1 << PROTO_CMA) && length >= PROTO_MIN && proto_may_execute(qp, conn, length) &&
+	    (proto_peer_is_idle(conn->shm) || proto_is_cma(&conn->dev->reads, length)))
 		return PROTO_CMA;
 	return PROTO_UNDECIDED;
 }

@@ -49,11 +49,12 @@ static inline struct proto_request proto_request_of(enum proto_moment moment, st
 	};
 }
 
-/* Out of line: the answers that are not those of the common case. */
+/* Out of line: the answers that are not those of the common case. What is asked while a request is
+ * posted takes no pointer to struct proto_request, so that the compiler need not store it. */
 enum shm_proto proto_select_queued(const struct soft_qp *qp, struct dapl_conn *conn,
 				   const struct proto_request *request);
-enum shm_proto proto_select_read(const struct soft_qp *qp, struct dapl_conn *conn,
-				 const struct proto_request *request);
+enum shm_proto proto_select_read(const struct soft_qp *qp, struct dapl_conn *conn, uint64_t length,
+				 unsigned refused);
 bool proto_may_suit_cma(const struct soft_qp *qp, struct dapl_conn *conn, unsigned flags);
 bool proto_peer_polls(struct shm_conn *shm);
 
@@ -97,8 +98,9 @@ static inline enum shm_proto proto_through_ring(uint64_t length)
 	return length <= RING_INLINE ? PROTO_INLINE : PROTO_COPY;
 }
 
-static inline enum shm_proto proto_select_posted(const struct soft_qp *qp, struct dapl_conn *conn,
-						 const struct proto_request *request)
+static inline __attribute__((always_inline)) enum shm_proto
+proto_select_posted(const struct soft_qp *qp, struct dapl_conn *conn,
+		    const struct proto_request *request)
 {
 	struct shm_conn *shm = conn->shm;
 
@@ -112,7 +114,9 @@ static inline enum shm_proto proto_select_posted(const struct soft_qp *qp, struc
 			return PROTO_UNDECIDED;
 		break;
 	case IBV_WR_RDMA_READ:
-		return proto_select_read(qp, conn, request);
+		if (proto_may_map(qp, conn, request))
+			return PROTO_MAPPED;
+		return proto_select_read(qp, conn, request->length, request->refused);
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		return proto_may_map(qp, conn, request) ? PROTO_MAPPED : PROTO_UNDECIDED;
@@ -121,9 +125,10 @@ static inline enum shm_proto proto_select_posted(const struct soft_qp *qp, struc
 }
 
 /* Selects the protocol of a request. UNDECIDED: it waits in the send queue, and the answer is sought
- * again later. qp->lock held; conn->shm is set. */
-static inline enum shm_proto proto_select(const struct soft_qp *qp, struct dapl_conn *conn,
-					  const struct proto_request *request)
+ * again later. qp->lock held; conn->shm is set. Inlined for the sake of posting: with what is constant
+ * there, a short send costs two comparisons. */
+static inline __attribute__((always_inline)) enum shm_proto
+proto_select(const struct soft_qp *qp, struct dapl_conn *conn, const struct proto_request *request)
 {
 	if (unlikely(!conn->dev->want_direct))
 		return proto_through_ring(request->length);

@@ -180,28 +180,37 @@ static inline uint32_t stag_of(const struct ibv_send_wr *wr)
 	       ? wr->wr.rdma.rkey : wr->wr.atomic.rkey;
 }
 
+static inline __attribute__((always_inline)) enum shm_proto
+select_posted(const struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr,
+	      unsigned refused)
+{
+	struct proto_request request = {
+		.moment = PROTO_POSTED, .opcode = wr->opcode, .flags = wr->send_flags,
+		.length = wr->sg_list->length, .refused = refused,
+	};
+
+	if (wr->opcode != IBV_WR_SEND)
+		request.stag = stag_of(wr);
+	return proto_select(qp, conn, &request);
+}
+
 bool shm_conn_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
 {
 	struct soft_tx_cursor *cur = &conn->tx.cursor;
 	struct shm_conn *shm = conn->shm;
-	struct proto_request request = {
-		.moment = PROTO_POSTED, .opcode = wr->opcode, .flags = wr->send_flags,
-	};
 	struct ring_message message;
 	enum shm_proto proto;
-	uint32_t charge;
+	uint32_t charge, refused = 0;
 	char *at;
 
-	if (wr->num_sge != 1 || wr->next)
+	if (unlikely(wr->num_sge != 1 || wr->next))
 		return false;
-	request.stag = stag_of(wr);
-	request.length = wr->sg_list->length;
-	while ((proto = proto_select(qp, conn, &request)) > PROTO_COPY) {
+	while ((proto = select_posted(qp, conn, wr, refused)) > PROTO_COPY) {
 		if (execute_directly(qp, conn, wr, proto))
 			return true;
-		request.refused |= 1 << proto;
+		refused |= 1 << proto;
 	}
-	if (proto == PROTO_UNDECIDED || cur->wqe != qp->sq_tail || qp->sq_tail - qp->sq_head == qp->sq_size ||
+	if (unlikely(proto == PROTO_UNDECIDED) || cur->wqe != qp->sq_tail || qp->sq_tail - qp->sq_head == qp->sq_size ||
 	    qp->state != IBV_QPS_RTS || !fastpath_idle(conn) || !fastpath_message(wr, &message))
 		return false;
 	if (message.length > RING_CHUNK)
