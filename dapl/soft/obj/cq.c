@@ -233,15 +233,9 @@ int soft_cq_poll(struct ibv_cq *ibcq, int entries, struct ibv_wc *wc)
 	if (n || entries < 1)
 		return n;
 	soft_poller.cq = cq;
-	soft_poller.wc = wc;
-	soft_poller.n = 0;
-	soft_poller.room = entries;
 	more = soft_progress_poll(cq->dev);
 	soft_poller.cq = NULL;
-	n = soft_poller.n;
-	if (more && n < entries)
-		n += cq_take(cq, entries - n, wc + n);
-	return n;
+	return more ? cq_take(cq, entries, wc) : 0;
 }
 
 int soft_cq_arm(struct ibv_cq *ibcq, int solicited_only)

@@ -47,29 +47,13 @@ int soft_cq_poll(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
 int soft_cq_arm(struct ibv_cq *cq, int solicited_only);
 void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited);
 
-/* The polling state of a thread. While a thread polls a CQ, completions of that CQ go straight to the
- * thread's array: two locks and a copy less for each message. */
+/* The polling state of a thread. */
 struct soft_poller {
-	bool should_yield;			/* many empty polls in a row */
+	bool should_yield;		/* many empty polls in a row */
 	unsigned refused;		/* polls in a row that could not drive progress */
 	const struct soft_cq *cq;	/* NULL: does not poll */
-	struct ibv_wc *wc;
-	int n, room;
 };
 extern __thread struct soft_poller soft_poller __attribute__((tls_model("initial-exec")));
-
-/* Reserves the place of the next completion in the polling thread's array. Returns NULL if the completion is
- * to be added by soft_cq_add(). A queue's completions are made in order and under its lock: so one that
- * went into the ring before is seen there, and the next is added behind it. */
-static inline struct ibv_wc *soft_cq_place(const struct soft_cq *cq)
-{
-	if (soft_poller.cq != cq || soft_poller.n == soft_poller.room ||
-	    __atomic_load_n(&cq->head, __ATOMIC_RELAXED) !=
-	    __atomic_load_n(&cq->tail, __ATOMIC_RELAXED) ||
-	    __atomic_load_n(&cq->armed, __ATOMIC_RELAXED))
-		return NULL;
-	return &soft_poller.wc[soft_poller.n++];
-}
 void soft_cq_purge(struct soft_cq *cq, uint32_t qp_num);
 
 #endif

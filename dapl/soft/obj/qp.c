@@ -63,20 +63,16 @@ static enum ibv_wc_opcode wc_opcode(enum ibv_wr_opcode opcode)
 	}
 }
 
-/* Builds the completion in its place: a copy of one that was built elsewhere would wait for the stores. */
 static inline void complete(const struct soft_qp *qp, struct ibv_cq *to, uint64_t wr_id,
 			    enum ibv_wc_status status, enum ibv_wc_opcode opcode, uint32_t length,
 			    bool solicited)
 {
-	struct soft_cq *cq = soft_cq(to);
-	struct ibv_wc *place = soft_cq_place(cq), wc;
-
-	*(place ? place : &wc) = (struct ibv_wc){
+	struct ibv_wc wc = {
 		.wr_id = wr_id, .status = status, .opcode = opcode, .byte_len = length,
 		.qp_num = qp->qp.qp_num,
 	};
-	if (unlikely(!place))
-		soft_cq_add(cq, &wc, solicited);
+
+	soft_cq_add(soft_cq(to), &wc, solicited);
 }
 
 static void complete_send(struct soft_qp *qp, uint64_t wr_id, enum ibv_wr_opcode opcode,
@@ -141,17 +137,13 @@ bool soft_qp_take_receive(struct soft_qp *qp)
 void soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is,
 		      bool solicited)
 {
-	struct soft_cq *cq = soft_cq(qp->qp.recv_cq);
-	struct ibv_wc *place = soft_cq_place(cq), wc = *is;
+	struct ibv_wc wc = *is;
 
 	wc.wr_id = qp->taken->wr_id;
 	wc.status = status;
 	wc.qp_num = qp->qp.qp_num;
 	qp->taken_valid = false;
-	if (place)
-		*place = wc;
-	else
-		soft_cq_add(cq, &wc, solicited);
+	soft_cq_add(soft_cq(qp->qp.recv_cq), &wc, solicited);
 }
 
 void soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool solicited)
