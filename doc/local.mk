@@ -132,6 +132,7 @@ EXTRA_DIST += doc/migrating.md doc/performance.md \
 	doc/design/event-path.md \
 	doc/design/locking.md \
 	doc/design/object-life.md \
+	doc/design/soft-mechanisms.md \
 	doc/design/soft-shared-memory.md \
 	doc/design/soft-progress.md \
 	doc/design/soft-wire.md \

@@ -10,7 +10,7 @@
  *   make bench-openmpi        MPI latency, bandwidth, all-to-all
  *   make bench-instructions   instructions of one post and one poll
  * Where a group names a unit test, the constant is no matter of speed but a bound that the test
- * shows. */
+ * shows. What each mechanism gains as a whole stands in doc/design/soft-mechanisms.md. */
 #ifndef SOFT_TUNABLES_H
 #define SOFT_TUNABLES_H
 
