@@ -9,7 +9,7 @@
  *   make bench-soft           latency, bandwidth, connections (test/bench/soft-run)
  *   make bench-openmpi        MPI latency, bandwidth, all-to-all
  *   make bench-instructions   instructions of one post and one poll
- * Where a group names a unit test, the constant is no matter of speed but a bound that the test
+ * Where a group names a unit test (test/unit/soft), the constant is no matter of speed but a bound that the test
  * shows. What each mechanism gains as a whole stands in doc/design/soft-mechanisms.md. */
 #ifndef SOFT_TUNABLES_H
 #define SOFT_TUNABLES_H
@@ -36,7 +36,7 @@ enum {
 
 /* --- connection management (cm/) ---------------------------------------------------------------
  * Deadlines: shorter ones drop slow but sane peers, longer ones keep descriptors and threads
- * waiting for dead ones. test_soft_wire shows them. */
+ * waiting for dead ones. test_wire shows them. */
 enum {
 	SOFT_HANDSHAKE_S = 10,		/* s; for an MPA frame, once it may be expected */
 	SOFT_LINGER_S = 5,		/* s; for the peer's FIN after this side's last frame */
@@ -70,7 +70,7 @@ enum {
 };
 
 /* --- half-open connections (cm/half_open.c) -----------------------------------------------------
- * More keeps slow clients during a flood, fewer leaves more descriptors. test_soft_wire. */
+ * More keeps slow clients during a flood, fewer leaves more descriptors. test_wire. */
 enum {
 	HALF_OPEN_LOOKS_MAX = 16,	/* connections with unread input that are spared */
 	HALF_OPEN_MAX = 4096,		/* of a process, however many descriptors it may have */
@@ -82,7 +82,7 @@ enum {
 
 /* --- progress: what a poll looks at (progress/progress.c) --------------------------------------
  * A larger value makes polls cheaper, and delays what they leave out. bench-soft with many
- * connections; test_soft_pending. */
+ * connections; test_pending. */
 enum {
 	PROGRESS_EVENTS = 32,		/* epoll events taken in one call */
 	SOCKET_BUSY_TURNS = 4,		/* one poll in so many looks at all sockets, the others only at
@@ -117,7 +117,7 @@ enum {
 
 /* --- progress: which thread (progress/owner.c) -------------------------------------------------
  * A shorter interval notices earlier that polling has stopped, and costs more timer wake-ups.
- * bench-soft with a target that computes; test_soft_owner. */
+ * bench-soft with a target that computes; test_owner. */
 enum {
 	OWNER_CHECK_US = 1000,		/* us; no poll for that long: the service thread takes over */
 	OWNER_LAZY_POLLS = 50,		/* fewer polls in that time, and data waits: it takes over, too */
@@ -126,7 +126,7 @@ enum {
 };
 
 /* --- progress: wake-ups (progress/wakeup.c) ----------------------------------------------------
- * bench-soft over TCP, latency and bandwidth; test_soft_wakeup. */
+ * bench-soft over TCP, latency and bandwidth; test_wakeup. */
 enum {
 	SUPPRESS_AFTER = 32,		/* messages in a row from one socket until its wake-ups are
 					 * suppressed: two system calls that must pay */
@@ -163,7 +163,7 @@ enum {
 };
 
 /* --- shared memory: protocol selection (shm/proto_table.c) -------------------------------------
- * bench-soft, bandwidth over message size; test_soft_proto. */
+ * bench-soft, bandwidth over message size; test_proto. */
 enum {
 	PROTO_MIN = 8 << 10,		/* bytes; shorter requests take the ring: no system call */
 	PROTO_MAX = 4 << 20,		/* bytes; longer requests, too: CMA copies with locks held */
@@ -178,7 +178,7 @@ enum {
 
 /* --- shared memory: CMA for short requests (shm/proto.c, shm/desched.c) ------------------------
  * A copy by the kernel takes 1 to 3 us. It pays if the target is idle or descheduled. bench-soft
- * with idle targets, and on one processor; test_soft_desched. */
+ * with idle targets, and on one processor; test_desched. */
 enum {
 	CMA_SHORT_MAX = 16 << 10,	/* bytes; of one such request */
 	PEER_ALIVE_NS = 10000000,	/* ns; how long a peer process counts as alive after a look. The
@@ -201,7 +201,7 @@ enum {
 };
 
 /* --- shared memory: mapped regions and revocation (shm/rmem_map.c, shm/revoke.c) ---------------
- * test_soft_rmem_map. */
+ * test_rmem_map. */
 enum {
 	RMEM_VIEWS = 4,			/* regions of a peer that a connection maps; a lookup is linear */
 	REVOKE_SPINS = 1000,		/* looks at the peer's flag before the first sleep */
@@ -212,7 +212,7 @@ enum {
 #define WINDOW_FILE_SIZE (1ull << 40)	/* bytes, sparse: 2^24 windows, each cut off once at most */
 
 /* --- shared memory: attaching (shm/attach_server.c, attach_socket.c, shm_segment.c) ----------------
- * test_soft_shm; the spares: bench-soft, connections a second. */
+ * test_shm; the spares: bench-soft, connections a second. */
 enum {
 	FETCHES_MAX = 256,		/* connections from other processes without a request yet */
 	FETCH_US = 2000000,		/* us; for such a request to come */
