@@ -30,7 +30,7 @@ static void report_events(struct dapl_task *task)
 		dapl_up_async(dev->ia, &ack);	/* the upcall may free the object */
 		dapl_mutex_lock(&dev->events_lock);
 		dev->event_running = NULL;
-		dapl_cond_broadcast(&dev->events_told);
+		dapl_cond_broadcast(&dev->events_done);
 	}
 	dapl_mutex_unlock(&dev->events_lock);
 }
@@ -53,6 +53,6 @@ void soft_event_forget(struct dapl_device *dev, struct soft_event *event, const 
 	if (event->times)
 		end_event(dev, event);
 	while (dev->event_running == object && !dapl_service_here())
-		dapl_cond_wait(&dev->events_told, &dev->events_lock);
+		dapl_cond_wait(&dev->events_done, &dev->events_lock);
 	dapl_mutex_unlock(&dev->events_lock);
 }

@@ -252,7 +252,7 @@ int soft_cq_arm(struct ibv_cq *ibcq, int solicited_only)
 
 void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited)
 {
-	bool tell = false, overrun = false;
+	bool notify = false, overrun = false;
 
 	dapl_spin_lock(&cq->lock);
 	if (unlikely(cq->tail - cq->head > cq->mask)) {
@@ -263,12 +263,12 @@ void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited)
 		__atomic_store_n(&cq->tail, cq->tail + 1, __ATOMIC_RELAXED);
 	}
 	if (unlikely(cq->armed)) {
-		tell = (cq->armed & SOFT_ARMED) || solicited || wc->status != IBV_WC_SUCCESS;
-		if (tell)
+		notify = (cq->armed & SOFT_ARMED) || solicited || wc->status != IBV_WC_SUCCESS;
+		if (notify)
 			__atomic_store_n(&cq->armed, 0, __ATOMIC_RELAXED);
 	}
 	dapl_spin_unlock(&cq->lock);
-	if (tell && cq->cq.channel)
+	if (notify && cq->cq.channel)
 		channel_put(soft_channel(cq->cq.channel), cq);
 	if (unlikely(overrun)) {
 		soft_trace(TRC_LVL_ERROR, "cq", cq, "overrun, %d entries", cq->cq.cqe);

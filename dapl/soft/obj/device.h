@@ -105,7 +105,7 @@ struct dapl_device {
 
 	/* async events */
 	struct dapl_mutex events_lock;
-	struct dapl_cond events_told;
+	struct dapl_cond events_done;
 	TAILQ_HEAD(, soft_event) events;
 	const void *event_running;		/* the object that an upcall runs for */
 	struct dapl_task event_task;

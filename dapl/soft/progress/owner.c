@@ -59,7 +59,7 @@ static void service_resumes(struct dapl_device *dev)
  * lock held. */
 static void wake_for_rings(struct dapl_device *dev)
 {
-	if (soft_progress_pairs_ready(dev))
+	if (soft_progress_rings_ready(dev))
 		shm_notify_self(dev->process);
 }
 
@@ -93,7 +93,7 @@ static bool pollers_are_lazy(struct dapl_device *dev, uint32_t polls)
 	if (polls < OWNER_LAZY_POLLS)
 		soft_wakeup_end(dev);	/* so that epoll reports all sockets */
 	if (polls >= OWNER_LAZY_POLLS ||
-	    (!soft_progress_pairs_ready(dev) && epoll_wait(dev->data_epoll, &event, 1, 0) != 1)) {
+	    (!soft_progress_rings_ready(dev) && epoll_wait(dev->data_epoll, &event, 1, 0) != 1)) {
 		dev->service_hold_ms = 0;
 		return false;
 	}

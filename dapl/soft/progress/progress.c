@@ -468,7 +468,7 @@ static bool poll_rings(struct dapl_device *dev, bool polling)
 								: poll_all_rings(dev, polling);
 }
 
-bool soft_progress_pairs_ready(struct dapl_device *dev)
+bool soft_progress_rings_ready(struct dapl_device *dev)
 {
 	struct shm_conn *shm;
 
