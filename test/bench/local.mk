@@ -13,7 +13,7 @@ test_bench_dat_self_LDADD = libdat2.la
 test_bench_verbs_pp_SOURCES = test/bench/verbs_pp.c test/bench/common.h
 test_bench_verbs_pp_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
 test_bench_verbs_pp_LDADD = $(VERBS_LIBS) -lpthread
-EXTRA_DIST += test/bench/measure test/bench/run test/bench/instructions
+EXTRA_DIST += test/usage.sh test/bench/measure test/bench/run test/bench/instructions
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 # BENCH_OPTIONS: those of test/bench/run

@@ -208,7 +208,7 @@ static void probe(void)
 	close(output);
 }
 
-static int usage(void)
+static int help(void)
 {
 	fputs("usage: conform --ia NAME [options]\n"
 	      "  --ia NAME       the interface adapter to test, as dat.conf names it\n"
@@ -219,7 +219,13 @@ static int usage(void)
 	      "  --seed N        repeat the random choices of an earlier run\n"
 	      "  --types-only    compare the types of return values only: no subtype, no class\n"
 	      "  --list          print the statements, do not test\n"
-	      "  --verbose       let the provider's output through, tell times\n", stderr);
+	      "  --verbose       let the provider's output through, tell times\n", stdout);
+	return 0;
+}
+
+static int usage_error(const char *text)
+{
+	fprintf(stderr, "conform: %s (try --help)\n", text);
 	return 2;
 }
 
@@ -229,7 +235,7 @@ int main(int argc, char **argv)
 		{ "ia", 1, NULL, 'i' }, { "addr", 1, NULL, 'a' }, { "only", 1, NULL, 'o' },
 		{ "except", 1, NULL, 'x' },
 		{ "limit", 1, NULL, 'l' }, { "seed", 1, NULL, 's' }, { "list", 0, NULL, 'L' },
-		{ "types-only", 0, NULL, 't' }, { "verbose", 0, NULL, 'v' }, { 0 },
+		{ "types-only", 0, NULL, 't' }, { "verbose", 0, NULL, 'v' }, { "help", 0, NULL, 'h' }, { 0 },
 	};
 	bool list = false;
 	sigset_t child;
@@ -246,10 +252,15 @@ int main(int argc, char **argv)
 		case 'L': list = true; break;
 		case 't': options.types_only = true; break;
 		case 'v': options.verbose = true; break;
-		default: return usage();
+		case 'h': return help();
+		default: return 2;	/* getopt_long() has reported it */
 		}
-	if (optind != argc || (!list && !options.ia) || options.limit <= 0)
-		return usage();
+	if (optind != argc)
+		return usage_error("unexpected argument");
+	if (!list && !options.ia)
+		return usage_error("needs --ia NAME");
+	if (options.limit <= 0)
+		return usage_error("--limit needs a number of seconds");
 	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (report == MAP_FAILED) {
 		perror("conform: mmap");
