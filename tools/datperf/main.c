@@ -7,6 +7,7 @@
 #include "measure.h"
 #include "report.h"
 #include <getopt.h>
+#include <limits.h>
 #include <netdb.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@ enum { SIZES = 21 }; /* at most: all powers of two up to LINK_BLOCK */
 
 struct options {
 	const char *device, *server;
-	unsigned port;
+	DAT_CONN_QUAL port;
 	double seconds;  /* a line of a table takes about so long */
 	uint32_t rounds; /* of a measurement; 0: as many as take so long */
 	bool both, once, private, histogram, compare;
@@ -160,7 +161,7 @@ static struct options parse(int argc, char **argv)
 		switch (c) {
 		case 'D': o.device = optarg; break;
 		case 's': o.server = optarg; break;
-		case 'p': o.port = (unsigned)cli_number("--port", optarg, 1, 65535); break;
+		case 'p': o.port = cli_number("--port", optarg, 1, ULONG_MAX); break;
 		case 't': o.seconds = cli_positive("--time", optarg, 3600); break;
 		case 'T': read_tests(&o, optarg); break;
 		case 'S': read_sizes(&o, optarg); break;
@@ -225,8 +226,9 @@ static void run_server(const struct options *o, int ready_fd)
 		if (write(ready_fd, "", 1) != 1)
 			fail("the other process has gone");
 	} else {
-		printf("serving on %s, address %s, port %u\n", o->device,
-		       address_text((struct sockaddr *)&own, address), o->port);
+		printf("serving on %s, address %s, port %llu\n", o->device,
+		       address_text((struct sockaddr *)&own, address),
+		       (unsigned long long)o->port);
 		fflush(stdout);
 	}
 	if (o->once)
