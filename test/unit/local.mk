@@ -9,6 +9,9 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 
 # Shared by all libraries.
 unit_common = \
+	test/unit/common/test_address \
+	test/unit/common/test_clock \
+	test/unit/common/test_descriptors \
 	test/unit/common/test_ia_params \
 	test/unit/common/test_journal \
 	test/unit/common/test_lock \
@@ -16,6 +19,9 @@ unit_common = \
 	test/unit/common/test_rate \
 	test/unit/common/test_trace
 unit_common_libs = libcommon.la $(CMOCKA_LIBS)
+test_unit_common_test_address_LDADD = $(unit_common_libs)
+test_unit_common_test_clock_LDADD = $(CMOCKA_LIBS)
+test_unit_common_test_descriptors_LDADD = $(unit_common_libs)
 test_unit_common_test_ia_params_LDADD = $(unit_common_libs)
 test_unit_common_test_journal_LDADD = $(unit_common_libs)
 # The check of the lock order is in every build of this test.
@@ -40,10 +46,16 @@ test_unit_dat_test_strerror_LDADD = libdat2.la $(CMOCKA_LIBS)
 # Core, without a device.
 unit_core = \
 	test/unit/core/test_diag \
-	test/unit/core/test_qual
+	test/unit/core/test_ep_state \
+	test/unit/core/test_qual \
+	test/unit/core/test_ring \
+	test/unit/core/test_status
 unit_core_libs = libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_core_test_diag_LDADD = $(unit_core_libs)
+test_unit_core_test_ep_state_LDADD = $(unit_core_libs)
 test_unit_core_test_qual_LDADD = $(CMOCKA_LIBS)
+test_unit_core_test_ring_LDADD = $(CMOCKA_LIBS) -lpthread
+test_unit_core_test_status_LDADD = $(unit_core_libs)
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \
@@ -52,6 +64,8 @@ unit_soft = \
 	test/unit/soft/test_desched \
 	test/unit/soft/test_device \
 	test/unit/soft/test_fastpath \
+	test/unit/soft/test_foreign_peer \
+	test/unit/soft/test_half_open \
 	test/unit/soft/test_owner \
 	test/unit/soft/test_pending \
 	test/unit/soft/test_populate \
@@ -77,6 +91,8 @@ test_unit_soft_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=
 test_unit_soft_test_fastpath_SOURCES = test/unit/soft/test_fastpath.c $(soft_ends)
 test_unit_soft_test_fastpath_LDADD = $(unit_soft_libs)
 test_unit_soft_test_fastpath_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send
+test_unit_soft_test_half_open_LDADD = $(unit_soft_libs)
+test_unit_soft_test_wire_LDADD = $(unit_soft_libs)
 test_unit_soft_test_owner_SOURCES = test/unit/soft/test_owner.c $(soft_ends)
 test_unit_soft_test_owner_LDADD = $(unit_soft_libs)
 test_unit_soft_test_pending_SOURCES = test/unit/soft/test_pending.c $(soft_ends)
@@ -100,8 +116,8 @@ test_unit_soft_test_stream_SOURCES = test/unit/soft/test_stream.c test/unit/soft
 test_unit_soft_test_stream_LDADD = $(unit_soft_libs)
 test_unit_soft_test_wakeup_SOURCES = test/unit/soft/test_wakeup.c $(soft_ends)
 test_unit_soft_test_wakeup_LDADD = $(unit_soft_libs)
-test_unit_soft_test_wire_SOURCES = test/unit/soft/test_wire.c test/own_network.h $(device_harness)
-test_unit_soft_test_wire_LDADD = $(unit_soft_libs)
+test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c test/own_network.h $(device_harness)
+test_unit_soft_test_foreign_peer_LDADD = $(unit_soft_libs)
 
 unit_tests = $(unit_common) $(unit_dat) $(unit_core) $(unit_soft)
 check_PROGRAMS += $(unit_tests)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_stream.c - the receiver of the software RNIC, byte by byte: a stream has the same effect
  * wherever it is cut; each check has a Terminate and a trace line, and ends the connection in the
- * same way. test_wire.c tests the device over TCP, including the MPA handshake. */
+ * same way. test_foreign_peer.c tests the device over TCP, including the MPA handshake. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

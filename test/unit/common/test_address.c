@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_address.c - length, port, copy and comparison of IP socket addresses. */
+#include "common/address.h"
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/un.h>
+#include <cmocka.h>
+
+/* Returns the address of `text`, with a scope for IPv6, in static memory. */
+static struct sockaddr *address(const char *text, uint32_t scope)
+{
+	static struct sockaddr_storage all[8];
+	static unsigned next;
+	struct sockaddr_storage *a = &all[next++ % 8];
+	struct sockaddr_in *in4 = (struct sockaddr_in *)a;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)a;
+
+	memset(a, 0, sizeof *a);
+	if (inet_pton(AF_INET, text, &in4->sin_addr) == 1) {
+		a->ss_family = AF_INET;
+	} else {
+		assert_int_equal(inet_pton(AF_INET6, text, &in6->sin6_addr), 1);
+		a->ss_family = AF_INET6;
+		in6->sin6_scope_id = scope;
+	}
+	return (struct sockaddr *)a;
+}
+
+static void length_and_port_fit_the_family(void **state)
+{
+	struct sockaddr_un local = { .sun_family = AF_UNIX };
+
+	(void)state;
+	assert_int_equal(address_length(address("192.0.2.1", 0)), sizeof(struct sockaddr_in));
+	assert_int_equal(address_length(address("2001:db8::1", 0)), sizeof(struct sockaddr_in6));
+	assert_int_equal(address_length((struct sockaddr *)&local), 0);
+	assert_int_equal(address_port((struct sockaddr *)&local), 0);
+}
+
+static void port_is_in_network_byte_order(void **state)
+{
+	static const char *const texts[] = { "192.0.2.1", "2001:db8::1" };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct sockaddr *a = address(texts[i], 0);
+
+		address_set_port(a, 0x1234);
+		assert_int_equal(address_port(a), 0x1234);
+		/* bytes 2 and 3 in both families */
+		assert_memory_equal((char *)a + 2, "\x12\x34", 2);
+	}
+}
+
+static void copy_zeroes_the_rest(void **state)
+{
+	struct sockaddr_storage to;
+	struct sockaddr *from = address("192.0.2.1", 0);
+
+	(void)state;
+	address_set_port(from, 7);
+	memset(&to, 0xff, sizeof to);
+	address_copy(&to, from);
+	assert_memory_equal(&to, from, sizeof(struct sockaddr_in));
+	for (size_t i = sizeof(struct sockaddr_in); i < sizeof to; i++)
+		assert_int_equal(((unsigned char *)&to)[i], 0);
+}
+
+static void hosts_are_equal_or_not(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		uint32_t a_scope, b_scope;
+		bool same;
+	} cases[] = {
+		{ "192.0.2.1", "192.0.2.1", 0, 0, true },
+		{ "192.0.2.1", "192.0.2.2", 0, 0, false },
+		{ "192.0.2.1", "::ffff:192.0.2.1", 0, 0, false },
+		{ "2001:db8::1", "2001:db8::1", 0, 0, true },
+		{ "2001:db8::1", "2001:db8::2", 0, 0, false },
+		{ "2001:db8::1", "2001:db8::1", 1, 2, true },	/* only link-local has a scope */
+		{ "fe80::1", "fe80::1", 1, 1, true },
+		{ "fe80::1", "fe80::1", 1, 2, false },
+		{ "fe80::1", "fe80::1", 0, 2, true },	/* the scope is unknown */
+		{ "fe80::1", "fe80::1", 1, 0, true },
+		{ "fe80::1", "fe80::2", 1, 1, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct sockaddr *a = address(cases[i].a, cases[i].a_scope);
+		struct sockaddr *b = address(cases[i].b, cases[i].b_scope);
+
+		address_set_port(a, 1);		/* ports do not count */
+		if (address_same_host(a, b) != cases[i].same)
+			fail_msg("%s scope %u and %s scope %u: expected %s", cases[i].a,
+				 cases[i].a_scope, cases[i].b, cases[i].b_scope,
+				 cases[i].same ? "the same host" : "different hosts");
+		assert_int_equal(address_same_host(b, a), cases[i].same);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(length_and_port_fit_the_family),
+		cmocka_unit_test(port_is_in_network_byte_order),
+		cmocka_unit_test(copy_zeroes_the_rest),
+		cmocka_unit_test(hosts_are_equal_or_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

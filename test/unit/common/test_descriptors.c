@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_descriptors.c - the line about a lack of file descriptors. */
+#include "common/descriptors.h"
+#include "common/log.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static char text[1024];
+
+/* Reports `err`, and returns what standard error gets. */
+static const char *reported(int err)
+{
+	FILE *file = tmpfile();
+	int saved = dup(2);
+	ssize_t n;
+
+	assert_non_null(file);
+	log_init("t", NULL, NULL, NULL, 3);
+	dup2(fileno(file), 2);
+	report_no_descriptors("ia0", err, "cannot open a socket");
+	dup2(saved, 2);
+	close(saved);
+	n = pread(fileno(file), text, sizeof text - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	fclose(file);
+	return text;
+}
+
+static void other_errors_are_not_reported(void **state)
+{
+	static const int errors[] = { 0, ENOMEM, EACCES, EBADF, ENOBUFS };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+		assert_false(is_out_of_descriptors(errors[i]));
+		assert_string_equal(reported(errors[i]), "");
+	}
+}
+
+static void process_limit_is_in_the_line(void **state)
+{
+	struct rlimit limit;
+	char expected[64];
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	snprintf(expected, sizeof expected, "the limit is %llu;", (unsigned long long)limit.rlim_cur);
+	assert_true(is_out_of_descriptors(EMFILE));
+	assert_non_null(strstr(reported(EMFILE), "ia0: cannot open a socket: Too many open files ("));
+	assert_non_null(strstr(text, expected));
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+}
+
+/* ulimit does not help against the limit of the system. */
+static void system_limit_has_no_advice(void **state)
+{
+	(void)state;
+	assert_true(is_out_of_descriptors(ENFILE));
+	assert_non_null(strstr(reported(ENFILE), "ia0: cannot open a socket: "));
+	assert_null(strstr(text, "ulimit"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(other_errors_are_not_reported),
+		cmocka_unit_test(process_limit_is_in_the_line),
+		cmocka_unit_test(system_limit_has_no_advice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

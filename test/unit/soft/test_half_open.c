@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_half_open.c - which half-open connection is closed in favour of a new one.
+ * test_foreign_peer.c tests the limits with sockets. */
+#include "dapl/soft/cm/half_open.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/rdmap/conn.h"
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+/* With 64 descriptors all sources share 16, one source has 8, and the last 8 are the reserve. */
+enum { DESCRIPTORS = 64, ALL = DESCRIPTORS / HALF_OPEN_FRACTION, SOURCE = ALL / HALF_OPEN_SOURCES,
+	RESERVED_FD = DESCRIPTORS - HALF_OPEN_RESERVE_MIN };
+
+static struct dapl_device dev;
+static struct dapl_conn conns[2 * ALL];
+static int count;
+static int silent[2], readable[2];	/* socket pairs; the second has input */
+
+static int begin(void **state)
+{
+	struct rlimit limit;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, silent), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, readable), 0);
+	assert_int_equal(write(readable[1], "x", 1), 1);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = DESCRIPTORS;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	memset(&dev, 0, sizeof dev);
+	TAILQ_INIT(&dev.half_open);
+	count = 0;
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	while (count)
+		soft_half_open_remove(&conns[--count]);
+	assert_int_equal(dev.half_open_count, 0);
+	for (int i = 0; i < 2; i++) {
+		close(silent[i]);
+		close(readable[i]);
+	}
+	return 0;
+}
+
+/* Adds a connection from `source`, which has sent nothing, or something. */
+static struct dapl_conn *add(const char *source, bool has_sent)
+{
+	struct dapl_conn *conn = &conns[count++];
+	struct sockaddr_in *in4 = (struct sockaddr_in *)&conn->remote;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&conn->remote;
+
+	memset(conn, 0, sizeof *conn);
+	conn->dev = &dev;
+	conn->fd = has_sent ? readable[0] : silent[0];
+	conn->remote.ss_family = strchr(source, ':') ? AF_INET6 : AF_INET;
+	assert_int_equal(inet_pton(conn->remote.ss_family, source,
+				   conn->remote.ss_family == AF_INET ? (void *)&in4->sin_addr :
+					(void *)&in6->sin6_addr), 1);
+	soft_half_open_add(conn);
+	return conn;
+}
+
+static void share_of_a_source_has_no_surplus(void **state)
+{
+	(void)state;
+	for (int i = 0; i < SOURCE; i++)
+		assert_null(soft_half_open_surplus(add("192.0.2.1", false)));
+}
+
+static void source_beyond_its_share_loses_its_own_oldest(void **state)
+{
+	struct dapl_conn *oldest;
+
+	(void)state;
+	add("192.0.2.2", false);		/* older, but of another source */
+	oldest = add("192.0.2.1", false);
+	for (int i = 1; i < SOURCE; i++)
+		add("192.0.2.1", false);
+	assert_ptr_equal(soft_half_open_surplus(add("192.0.2.1", false)), oldest);
+}
+
+static void addresses_of_one_ipv6_network_are_one_source(void **state)
+{
+	struct dapl_conn *oldest = add("2001:db8::1", false);
+
+	(void)state;
+	for (int i = 1; i < SOURCE; i++)
+		add("2001:db8::2", false);
+	assert_null(soft_half_open_surplus(add("2001:db8:0:1::1", false)));
+	assert_ptr_equal(soft_half_open_surplus(add("2001:db8::3", false)), oldest);
+}
+
+static void sources_beyond_all_shares_lose_the_oldest_of_all(void **state)
+{
+	static const char *const sources[] = { "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4" };
+	struct dapl_conn *oldest = add(sources[0], false);
+
+	(void)state;
+	for (int i = 1; i < ALL; i++)
+		assert_null(soft_half_open_surplus(add(sources[i % 4], false)));
+	assert_ptr_equal(soft_half_open_surplus(add("192.0.2.5", false)), oldest);
+}
+
+/* Input may be the Request. */
+static void connection_with_input_is_spared(void **state)
+{
+	struct dapl_conn *second;
+
+	(void)state;
+	add("192.0.2.1", true);
+	second = add("192.0.2.1", false);
+	add("192.0.2.1", false);
+	assert_ptr_equal(soft_half_open_oldest(&dev), second);
+}
+
+static void oldest_is_closed_if_all_have_input(void **state)
+{
+	struct dapl_conn *first = add("192.0.2.1", true);
+
+	(void)state;
+	for (int i = 0; i < HALF_OPEN_LOOKS_MAX + 1; i++)
+		add("192.0.2.2", true);
+	assert_ptr_equal(soft_half_open_oldest(&dev), first);
+}
+
+static void descriptor_in_the_reserve_closes_the_oldest_but_not_itself(void **state)
+{
+	struct dapl_conn *first, *newest = add("192.0.2.1", false);
+
+	(void)state;
+	newest->fd = RESERVED_FD - 1;
+	assert_null(soft_half_open_surplus(newest));
+	newest->fd = RESERVED_FD;
+	assert_null(soft_half_open_surplus(newest));	/* there is no other */
+	newest->fd = silent[0];
+	first = newest;
+	newest = add("192.0.2.2", false);
+	newest->fd = RESERVED_FD;
+	assert_ptr_equal(soft_half_open_surplus(newest), first);
+	newest->fd = silent[0];
+}
+
+static void empty_list_has_no_oldest(void **state)
+{
+	(void)state;
+	assert_null(soft_half_open_oldest(&dev));
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(share_of_a_source_has_no_surplus),
+		T(source_beyond_its_share_loses_its_own_oldest),
+		T(addresses_of_one_ipv6_network_are_one_source),
+		T(sources_beyond_all_shares_lose_the_oldest_of_all),
+		T(connection_with_input_is_spared),
+		T(oldest_is_closed_if_all_have_input),
+		T(descriptor_in_the_reserve_closes_the_oldest_but_not_itself),
+		T(empty_list_has_no_oldest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
