@@ -689,7 +689,7 @@ EXPORT DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL conn_qual)
 
 /* --- any kind of handle ------------------------------------------------------- */
 
-/* Returns the provider's object, or NULL for an integer that is no open IA. */
+/* Returns the provider's object, or NULL for an integer that is no open IA. HND-9. */
 static inline DAT_HANDLE object_from(DAT_HANDLE handle)
 {
 	return no_object(handle) ? ia_from(handle) : handle;
@@ -740,7 +740,7 @@ static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list ar
 	return provider_of(object)->handle_extendedop_func(object, op, args);
 }
 
-/* calls.md 2, registry.md 9 */
+/* calls.md 2, registry.md 9. EXT-1, 2. */
 EXPORT DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, ...)
 {
 	DAT_RETURN ret;
@@ -753,7 +753,7 @@ EXPORT DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, ...)
 }
 
 /* Converts both ways, for providers (registry.md 3): an integer to the provider's IA, the
- * provider's IA to its integer. */
+ * provider's IA to its integer. REG-40, 41. */
 EXPORT DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *result)
 {
 	DAT_IA_HANDLE other = is_ia_handle(handle) ? ia_from(handle) : ia_handle_of(handle);

@@ -39,12 +39,14 @@ enum { F_NAME, F_API, F_THREADS, F_DEFAULT, F_LIBRARY, F_VERSION, F_IA_PARAMS, F
 
 /* --- words of a line ---------------------------------------------------------- */
 
+/* CFG-9, 30 */
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Removes the quotes and backslashes in place: the result is never longer. */
+/* Removes the quotes and backslashes in place: the result is never longer.
+ * CFG-12, 13, 14, 15, 16, 17, 18. */
 static bool next_quoted(struct line *line, struct token *token)
 {
 	char *out = line->at + 1;
@@ -66,7 +68,8 @@ static bool next_quoted(struct line *line, struct token *token)
 }
 
 /* Returns false at the end of the line, at a comment, or in an unterminated quotation. A
- * quotation mark ends an unquoted word. A # begins a comment only where a word could begin. */
+ * quotation mark ends an unquoted word. A # begins a comment only where a word could begin.
+ * CFG-10, 11. */
 static bool next_token(struct line *line, struct token *token)
 {
 	while (line->at < line->end && is_blank(*line->at))
@@ -126,6 +129,7 @@ static bool take_char(struct token *token, char c)
 
 /* --- the eight fields --------------------------------------------------------- */
 
+/* CFG-31, 32 */
 static bool take_name(struct token token, struct conf_entry *entry)
 {
 	if (!token.length || token.length >= sizeof(entry->info.ia_name))
@@ -135,6 +139,7 @@ static bool take_name(struct token token, struct conf_entry *entry)
 	return true;
 }
 
+/* CFG-20, 21 */
 static bool take_api(struct token token, struct conf_entry *entry)
 {
 	DAT_PROVIDER_INFO *info = &entry->info;
@@ -148,6 +153,7 @@ static bool take_api(struct token token, struct conf_entry *entry)
 	return !token.length;
 }
 
+/* CFG-22 */
 static bool take_threads(struct token token, struct conf_entry *entry)
 {
 	entry->info.is_thread_safe = token_is(&token, "threadsafe") ? DAT_TRUE : DAT_FALSE;
@@ -166,6 +172,7 @@ static bool take_library(struct token token, struct conf_entry *entry)
 	return token.length > 0;	/* dlopen("") opens the program itself */
 }
 
+/* CFG-24, 25 */
 static bool take_version(struct token token, struct conf_entry *entry)
 {
 	DAT_UINT32 number;
@@ -359,6 +366,7 @@ static void report_include(const struct parser *parser, const struct token *word
 			 "line ignored");
 }
 
+/* CFG-5, 6, 7, 34 */
 static int parse_line(struct parser *parser, char *text, size_t length)
 {
 	struct line line = { .at = text, .end = text + length };
@@ -392,6 +400,7 @@ static size_t byte_order_mark(const char *text, size_t length)
 	return length >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
 }
 
+/* CFG-8, 19 */
 int conf_parse(struct conf *conf, const char *text, size_t length, const char *file,
 	       conf_report *report, void *arg)
 {

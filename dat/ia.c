@@ -26,7 +26,7 @@ static bool name_fits(const char *name)
 
 /* --- open --------------------------------------------------------------------- */
 
-/* A failure of the query does not close the IA. */
+/* A failure of the query does not close the IA. REG-17, 18. */
 static void learn_extensions(DAT_IA_HANDLE ia)
 {
 	DAT_IA_ATTR attr;
@@ -44,7 +44,7 @@ static bool can_open(const DAT_PROVIDER *table)
 	return table->ia_open_func && table->ia_query_func && table->ia_close_func;
 }
 
-/* Reserves the handle first: no step after the provider's open may fail. */
+/* Reserves the handle first: no step after the provider's open may fail. REG-10. */
 static DAT_RETURN open_with(struct provider *provider, const DAT_NAME_PTR name,
 			    DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			    DAT_IA_HANDLE *ia_handle)
@@ -70,6 +70,7 @@ static DAT_RETURN open_with(struct provider *provider, const DAT_NAME_PTR name,
 	return DAT_SUCCESS;
 }
 
+/* REG-1, 2, 4, 5 */
 static DAT_RETURN check_open(const char *name, DAT_EVD_HANDLE *async_evd,
 			     DAT_IA_HANDLE *ia_handle)
 {
@@ -116,7 +117,7 @@ EXPORT DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_
 /* Programs expect the reference's behaviour: it looks up the registration by the name and
  * version that the provider reports, and fails if they differ from what was registered. This
  * registry knows the registration without that, but returns the same error: it shows a defect
- * of the provider. */
+ * of the provider. REG-25. */
 static bool reports_what_it_registered(const DAT_PROVIDER_ATTR *attr, const char *device_name,
 				       const DAT_PROVIDER_INFO *info)
 {
@@ -126,6 +127,7 @@ static bool reports_what_it_registered(const DAT_PROVIDER_ATTR *attr, const char
 	       device_name && !strcmp(device_name, info->ia_name);
 }
 
+/* REG-24, 47 */
 static DAT_RETURN close_provider_ia(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags,
 				    const DAT_PROVIDER_INFO *info, bool *consistent)
 {
@@ -141,7 +143,7 @@ static DAT_RETURN close_provider_ia(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags,
 	return table->ia_close_func(ia, flags);
 }
 
-/* calls.md 1, registry.md 7 */
+/* calls.md 1, registry.md 7. REG-21, 22, 23. */
 EXPORT DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 {
 	struct provider *provider;
@@ -224,6 +226,7 @@ static DAT_RETURN open_query_with(struct query *query, char *name, va_list args)
 	return ret;
 }
 
+/* EXT-10, 11 */
 DAT_RETURN ia_query_open(va_list args)
 {
 	char *name = va_arg(args, char *);

@@ -49,6 +49,7 @@ static DAT_IA_HANDLE handle_at(unsigned index)
 	return (DAT_IA_HANDLE)(uintptr_t)index;
 }
 
+/* REG-45 */
 DAT_IA_HANDLE ia_from(DAT_IA_HANDLE handle)
 {
 	struct slot *slot = slot_of(handle);
@@ -57,7 +58,7 @@ DAT_IA_HANDLE ia_from(DAT_IA_HANDLE handle)
 }
 
 /* A new IA may already have the address of an IA that is being closed, so an open one is
- * preferred. */
+ * preferred. REG-42, 43. */
 DAT_IA_HANDLE ia_handle_of(DAT_IA_HANDLE ia)
 {
 	unsigned end = __atomic_load_n(&used_end, __ATOMIC_ACQUIRE), closing = 0;
@@ -91,6 +92,7 @@ static struct slot *slot_make(unsigned index)
 	return slot;
 }
 
+/* REG-11, 12, 13 */
 static DAT_IA_HANDLE reserve(void)
 {
 	for (; lowest_free < IA_HANDLE_LIMIT; lowest_free++) {

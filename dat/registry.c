@@ -290,7 +290,7 @@ static bool in_use(void)
 }
 
 /* At process exit IAs may be open, and threads may be in the middle of calls that never
- * continue: then all stays as it is. After dlclose() no memory of the library is left. */
+ * continue: then all stays as it is. After dlclose() no memory of the library is left. REG-26. */
 static void __attribute__((destructor)) registry_end(void)
 {
 	log_flush();
@@ -394,6 +394,7 @@ static void report_load(struct entry *e, const char *reason)
 			   e->conf->info.ia_name, e->conf->library, reason);
 }
 
+/* REG-16 */
 static bool entry_load(struct entry *e)
 {
 	char reason[512];
@@ -441,6 +442,7 @@ static void unlink_providers_of(const struct entry *e)
 	}
 }
 
+/* REG-19 */
 static void entry_unload(struct entry *e)
 {
 	busy_begin(e);
@@ -487,7 +489,7 @@ static void report_init(struct entry *e)
 	e->failure_reported = true;
 }
 
-/* Searches the entries with this key, and loads the first library that can be loaded. */
+/* Searches the entries with this key, and loads the first library that can be loaded. CFG-27. */
 static enum search search_entries(const DAT_PROVIDER_INFO *key, struct provider **found)
 {
 	struct entry *e = NULL;
@@ -557,7 +559,7 @@ static bool key_exists(const DAT_PROVIDER_INFO *key)
 }
 
 /* Returns which part of the key matches no entry and no provider. If all parts match, the
- * library was the problem. */
+ * library was the problem. REG-3, 6, 7, 8, 14, 15. */
 static DAT_RETURN reason_absent(const DAT_PROVIDER_INFO *key)
 {
 	struct nearness near = nearest(key);
@@ -578,7 +580,7 @@ static DAT_RETURN reason_absent(const DAT_PROVIDER_INFO *key)
 }
 
 /* A thread-safe provider also serves callers that did not ask for thread safety, but only if
- * no provider matches exactly (registry.md 5). */
+ * no provider matches exactly (registry.md 5). CFG-28. */
 static DAT_RETURN get(DAT_PROVIDER_INFO *key, struct provider **found)
 {
 	DAT_BOOLEAN asked = key->is_thread_safe;
@@ -592,6 +594,7 @@ static DAT_RETURN get(DAT_PROVIDER_INFO *key, struct provider **found)
 	return reason_absent(key);
 }
 
+/* REG-49 */
 DAT_RETURN registry_get(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
 			DAT_BOOLEAN thread_safe, struct provider **provider)
 {
@@ -617,6 +620,7 @@ DAT_RETURN registry_get(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
 	return ret;
 }
 
+/* REG-20 */
 void registry_put(struct provider *provider)
 {
 	struct entry *owner;
@@ -697,6 +701,7 @@ static struct entry *entry_of_caller(const DAT_PROVIDER_INFO *info)
 	return NULL;
 }
 
+/* REG-29, 30 */
 static DAT_RETURN add(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info)
 {
 	struct provider **at, *p;
@@ -717,6 +722,7 @@ static DAT_RETURN add(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info)
 	return DAT_SUCCESS;
 }
 
+/* REG-31, 32, 33 */
 static DAT_RETURN remove_provider(const DAT_PROVIDER_INFO *info)
 {
 	struct provider *p = provider_find(info);
@@ -729,6 +735,7 @@ static DAT_RETURN remove_provider(const DAT_PROVIDER_INFO *info)
 	return DAT_SUCCESS;
 }
 
+/* REG-27, 28 */
 static DAT_RETURN check(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info)
 {
 	if (!table)
@@ -784,7 +791,7 @@ static void list_one(struct listing *l, const DAT_PROVIDER_INFO *info)
 	l->total++;
 }
 
-/* Entries in the order of the file, then the providers that no entry names. */
+/* Entries in the order of the file, then the providers that no entry names. CFG-23, 26. */
 static void list_all(struct listing *l)
 {
 	for (size_t i = 0; i < entry_count; i++)
@@ -796,7 +803,7 @@ static void list_all(struct listing *l)
 }
 
 /* calls.md 9: an array that is too short gets what fits; without an array, only the number is
- * returned. */
+ * returned. REG-34, 35, 36, 37, 38, 39. */
 EXPORT DAT_RETURN dat_registry_list_providers(DAT_COUNT max, DAT_COUNT *returned,
 					      DAT_PROVIDER_INFO *list[])
 {

@@ -274,6 +274,7 @@ static void read_devices(struct sources *sources, bool with_soft)
 	conf_free(&generated);
 }
 
+/* CFG-1, 2, 3, 4 */
 int sources_read(struct sources *sources, bool with_soft)
 {
 	const char *override = env_get("DAT_OVERRIDE");

@@ -84,6 +84,7 @@ static const char *const subtypes[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
+/* ERR-7, 14 */
 static const char *type_name(DAT_RETURN value)
 {
 	unsigned type = DAT_GET_TYPE(value);
@@ -95,6 +96,7 @@ static const char *type_name(DAT_RETURN value)
 	return type >> 16 < COUNT(types) ? types[type >> 16] : NULL;
 }
 
+/* ERR-8 */
 static const char *subtype_name(DAT_RETURN value)
 {
 	unsigned subtype = DAT_GET_SUBTYPE(value);
@@ -102,7 +104,8 @@ static const char *subtype_name(DAT_RETURN value)
 	return subtype < COUNT(subtypes) ? subtypes[subtype] : NULL;
 }
 
-/* calls.md 2: both strings are always set; either pointer may be NULL. */
+/* calls.md 2: both strings are always set; either pointer may be NULL.
+ * ERR-4, 5, 6, 9, 10, 11, 12, 13. */
 EXPORT DAT_RETURN dat_strerror(DAT_RETURN value, const char **major, const char **minor)
 {
 	const char *type = type_name(value), *subtype = subtype_name(value);

@@ -266,6 +266,7 @@ void dapl_conn_params(struct dapl_ep *ep, struct dapl_conn_params *params, const
 	};
 }
 
+/* CONN-9, 10 */
 DAT_RETURN dapl_ep_ready(struct dapl_ep *ep)
 {
 	if (!ep->connect_evd)
@@ -366,7 +367,7 @@ static bool pdata_fits(const struct dapl_ep *ep, DAT_COUNT len)
 	return len >= 0 && len <= ep->obj.ia->provider_attr.max_private_data_size;
 }
 
-/* dat_ep_connect (doc/spec/calls.md 5). timeout in microseconds. */
+/* dat_ep_connect (doc/spec/calls.md 5). timeout in microseconds. CONN-4, 5, 6, 7. */
 DAT_RETURN dapl_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR address, DAT_CONN_QUAL qual,
 			   DAT_TIMEOUT timeout, DAT_COUNT len, const DAT_PVOID data, DAT_QOS qos,
 			   DAT_CONNECT_FLAGS flags)
@@ -424,7 +425,7 @@ DAT_RETURN dapl_ep_common_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addre
 				     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
 }
 
-/* dat_ep_dup_connect: connects to the peer of another endpoint. */
+/* dat_ep_dup_connect: connects to the peer of another endpoint. CONN-18, 19, 20. */
 DAT_RETURN dapl_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, DAT_TIMEOUT timeout,
 			       DAT_COUNT len, const DAT_PVOID data, DAT_QOS qos)
 {
@@ -503,7 +504,7 @@ static void disconnect_gracefully(struct dapl_ep *ep)
 		arm(ep, DRAIN_FIRST_US, look_drained);
 }
 
-/* dat_ep_disconnect (doc/spec/calls.md 5). */
+/* dat_ep_disconnect (doc/spec/calls.md 5). CONN-21, 22, 23, 32. */
 DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);

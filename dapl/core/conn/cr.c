@@ -29,7 +29,7 @@ struct dapl_cr *dapl_cr_new(struct dapl_ia *ia, struct dapl_conn *conn,
 	return cr;
 }
 
-/* Of two calls that answer one request, one wins. */
+/* Of two calls that answer one request, one wins. SP-28, 33. */
 static bool claim(struct dapl_cr *cr)
 {
 	return !__atomic_exchange_n(&cr->busy, true, __ATOMIC_ACQ_REL);
@@ -99,6 +99,7 @@ void dapl_cr_destroy(struct dapl_cr *cr)
 	dapl_object_bury(&cr->obj);
 }
 
+/* SP-19, 20, 21 */
 DAT_RETURN dapl_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param)
 {
 	DAPL_ENTERED struct dapl_cr *cr = dapl_cr_enter(handle);
@@ -117,7 +118,7 @@ DAT_RETURN dapl_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PA
 	return DAT_SUCCESS;
 }
 
-/* The peer went away before it was accepted: the consumer learns it by the event. */
+/* The peer went away before it was accepted: the consumer learns it by the event. SP-29. */
 static bool peer_is_gone(int err)
 {
 	switch (err) {
@@ -189,7 +190,8 @@ static DAT_RETURN accept_with(struct dapl_cr *cr, struct dapl_ep *ep, int len, c
 	return ret;
 }
 
-/* dat_cr_accept (doc/spec/calls.md 7). On failure the CR stays good and the EP as it was. */
+/* dat_cr_accept (doc/spec/calls.md 7). On failure the CR stays good and the EP as it was.
+ * SP-23, 24, 26, 27. */
 DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COUNT len,
 			  const DAT_PVOID data)
 {
@@ -224,7 +226,7 @@ DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 	return DAT_SUCCESS;
 }
 
-/* dat_cr_reject (doc/spec/calls.md 7). */
+/* dat_cr_reject (doc/spec/calls.md 7). CONN-14, 15. */
 DAT_RETURN dapl_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT len, const DAT_PVOID data)
 {
 	DAPL_ENTERED struct dapl_cr *cr = dapl_cr_enter(handle);
@@ -250,7 +252,8 @@ DAT_RETURN dapl_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT len, const DAT_PVOID d
 	return DAT_SUCCESS;
 }
 
-/* dat_cr_handoff: the same request, as if it had come to another service point of the IA. */
+/* dat_cr_handoff: the same request, as if it had come to another service point of the IA.
+ * SP-34. */
 DAT_RETURN dapl_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual)
 {
 	DAPL_ENTERED struct dapl_cr *cr = dapl_cr_enter(handle);

@@ -110,13 +110,13 @@ static DAT_RETURN publish(struct dapl_sp *sp, const struct sockaddr *address)
 	return dapl_status(err, DAT_RESOURCE_DEVICE);
 }
 
-/* Is it one for connection requests? `evd`, if any, is entered. */
+/* Is it one for connection requests? `evd`, if any, is entered. SP-3. */
 static bool is_cr_evd(const struct dapl_ia *ia, const struct dapl_evd *evd)
 {
 	return evd && evd->obj.ia == ia && (evd->flags & DAT_EVD_CR_FLAG);
 }
 
-/* The service point is entered. */
+/* The service point is entered. SP-4. */
 static DAT_RETURN create_psp(struct dapl_ia *ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd_handle,
 			     DAT_PSP_FLAGS flags, struct dapl_sp **made)
 {
@@ -158,7 +158,7 @@ DAT_RETURN dapl_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EVD_
 	return DAT_SUCCESS;
 }
 
-/* dat_psp_create_any: the device chooses a port beyond the privileged ones. */
+/* dat_psp_create_any: the device chooses a port beyond the privileged ones. SP-5, 6. */
 DAT_RETURN dapl_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual, DAT_EVD_HANDLE evd,
 			       DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *handle)
 {
@@ -184,6 +184,7 @@ DAT_RETURN dapl_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual, DAT
 	return DAT_SUCCESS;
 }
 
+/* SP-7 */
 DAT_RETURN dapl_psp_query(DAT_PSP_HANDLE handle, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param)
 {
 	DAPL_ENTERED struct dapl_sp *sp = dapl_object_enter(handle, DAPL_PSP);
@@ -215,6 +216,7 @@ DAT_RETURN dapl_psp_free(DAT_PSP_HANDLE handle)
 
 /* --- reserved ---------------------------------------------------------------------------- */
 
+/* SP-14, 15 */
 static DAT_RETURN reserve(struct dapl_sp *sp, struct dapl_ep *ep)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -269,6 +271,7 @@ DAT_RETURN dapl_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_H
 	return DAT_SUCCESS;
 }
 
+/* SP-18 */
 DAT_RETURN dapl_rsp_query(DAT_RSP_HANDLE handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param)
 {
 	DAPL_ENTERED struct dapl_sp *sp = dapl_object_enter(handle, DAPL_RSP);

@@ -144,7 +144,7 @@ static DAT_RETURN create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	return DAT_SUCCESS;
 }
 
-/* dat_ep_create (doc/spec/calls.md 5). */
+/* dat_ep_create (doc/spec/calls.md 5). EP-2. */
 DAT_RETURN dapl_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
 			  DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr,
 			  DAT_EP_HANDLE *handle)
@@ -154,6 +154,7 @@ DAT_RETURN dapl_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE rec
 	return create(ia, pz, recv, request, connect, NULL, attr, 6, handle);
 }
 
+/* SRQ-5 */
 DAT_RETURN dapl_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
 				   DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
 				   DAT_SRQ_HANDLE srq_handle, const DAT_EP_ATTR *attr,
@@ -204,6 +205,7 @@ static void current_param(struct dapl_ep *ep, DAT_EP_PARAM *param)
 	param->ep_attr.ep_provider_specific = ep->provider_attr;
 }
 
+/* EP-10, 11, 12 */
 DAT_RETURN dapl_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
@@ -220,6 +222,7 @@ DAT_RETURN dapl_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 	return DAT_SUCCESS;
 }
 
+/* EP-13, 14, 15 */
 DAT_RETURN dapl_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
 			      DAT_BOOLEAN *request_idle)
 {
@@ -264,7 +267,8 @@ static DAT_COUNT srq_buffers(struct dapl_ep *ep)
 	return *taken.n;
 }
 
-/* dat_ep_recv_query (doc/spec/calls.md 5). Receives complete in order, so the span is the count. */
+/* dat_ep_recv_query (doc/spec/calls.md 5). Receives complete in order, so the span is the count.
+ * EP-30, SRQ-19. */
 DAT_RETURN dapl_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_COUNT *span)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
@@ -285,7 +289,7 @@ DAT_RETURN dapl_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_CO
 /* --- reset and free ------------------------------------------------------------------------- */
 
 /* dat_ep_reset: DISCONNECTED -> UNCONNECTED with an empty QP. A terminal event that waited for
- * completions is delivered first, since they vanish. */
+ * completions is delivered first, since they vanish. EP-26, 27, 28. */
 DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
@@ -342,7 +346,7 @@ void dapl_ep_destroy(struct dapl_ep *ep)
 	dapl_object_bury(&ep->obj);
 }
 
-/* dat_ep_free (doc/spec/calls.md 5): drops whatever connection there is. */
+/* dat_ep_free (doc/spec/calls.md 5): drops whatever connection there is. EP-23, 24. */
 DAT_RETURN dapl_ep_free(DAT_EP_HANDLE handle)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);

@@ -42,6 +42,7 @@ static bool one_of(int value, const int *good, size_t n)
 	return false;
 }
 
+/* EP-7 */
 static bool good_flags(const DAT_EP_ATTR *attr)
 {
 	static const int recv[] = { DAT_COMPLETION_DEFAULT_FLAG, DAT_COMPLETION_UNSIGNALLED_FLAG,

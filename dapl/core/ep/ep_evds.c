@@ -7,7 +7,7 @@
 
 /* Enters the EVD of a handle; NULL stays NULL. A handle that is no EVD of this IA with this
  * stream is an error; then the EVD may be entered all the same. The connect EVD may belong to
- * another open of the same adapter, since programs share it. */
+ * another open of the same adapter, since programs share it. EP-3, 4. */
 static DAT_RETURN evd_argument(struct dapl_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS stream,
 			       DAT_RETURN_SUBTYPE which, struct dapl_evd **evd)
 {

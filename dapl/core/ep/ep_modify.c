@@ -20,6 +20,7 @@
 		   DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV | \
 		   DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV)
 
+/* EP-18, 19 */
 static bool may_modify(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask)
 {
 	bool is_ours = ep->state == DAT_EP_STATE_UNCONNECTED ||
@@ -114,7 +115,7 @@ static DAT_RETURN new_config(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask, const D
 }
 
 /* Posted receives pin the receive EVD and its completion flags. Posted receives of a UD
- * endpoint, which may complete at any time, pin the whole QP. */
+ * endpoint, which may complete at any time, pin the whole QP. EP-20. */
 static bool qp_is_pinned(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask)
 {
 	DAT_EP_PARAM_MASK pins = DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE |
@@ -199,7 +200,7 @@ static DAT_RETURN replace_config(struct dapl_ep *ep, const struct ep_config *new
 }
 
 /* dat_ep_modify (doc/spec/calls.md 5): all or nothing. If the change concerns the QP, a new QP
- * is made and the posted receives are posted to it again. */
+ * is made and the posted receives are posted to it again. EP-17, 21, 22. */
 DAT_RETURN dapl_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask,
 			  const DAT_EP_PARAM *param)
 {

@@ -566,6 +566,7 @@ DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRI
 
 /* As much as the remote segment holds: a longer list is cut there. */
 static __attribute__((noinline))
+/* DTO-22, 23 */
 DAT_RETURN read_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 		    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 		    DAT_COMPLETION_FLAGS flags)

@@ -86,7 +86,7 @@ static uint32_t room_for(const struct dapl_ia *ia, uint32_t dtos)
 	return dtos > most / GROWTH || room > most ? most : room;
 }
 
-/* dat_srq_create (doc/spec/calls.md 8). */
+/* dat_srq_create (doc/spec/calls.md 8). SRQ-2, 3, 4, 16. */
 DAT_RETURN dapl_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
 			   DAT_SRQ_HANDLE *handle)
 {
@@ -139,6 +139,7 @@ DAT_RETURN dapl_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	return DAT_SUCCESS;
 }
 
+/* SRQ-10 */
 DAT_RETURN dapl_srq_free(DAT_SRQ_HANDLE handle)
 {
 	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(handle);
@@ -307,6 +308,7 @@ static bool count_arrived(struct dapl_srq *srq, uint32_t *count)
 	return all;
 }
 
+/* SRQ-7, 8, 9 */
 DAT_RETURN dapl_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param)
 {
 	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(handle);
@@ -334,7 +336,7 @@ DAT_RETURN dapl_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 }
 
 /* dat_srq_resize: growing may be beyond the device and the room it has been given; shrinking
- * only lowers our own limit. */
+ * only lowers our own limit. SRQ-13. */
 DAT_RETURN dapl_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max)
 {
 	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(handle);
@@ -390,7 +392,7 @@ void dapl_srq_failed(struct dapl_srq *srq)
 		      DAT_SRQ_TRANSFER_TO_ERROR);
 }
 
-/* dat_srq_set_lw: one event when the buffers left drop below it; perhaps at once. */
+/* dat_srq_set_lw: one event when the buffers left drop below it; perhaps at once. SRQ-11. */
 DAT_RETURN dapl_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low)
 {
 	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(handle);

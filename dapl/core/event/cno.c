@@ -252,7 +252,7 @@ static DAT_PROXY_TYPE proxy_of(const DAT_OS_WAIT_PROXY_AGENT *agent)
 }
 
 /* dat_cno_create (doc/spec/calls.md 3). The agent stays until it's modified, and is called on
- * the service thread for every batch of triggers, beside the local delivery. */
+ * the service thread for every batch of triggers, beside the local delivery. CNO-1. */
 DAT_RETURN dapl_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
 			   DAT_CNO_HANDLE *handle)
 {
@@ -294,7 +294,7 @@ DAT_RETURN dapl_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDL
 	return DAT_SUCCESS;
 }
 
-/* dat_cno_trigger (DAT 2.0): fetches the EVD that triggered, without waiting. */
+/* dat_cno_trigger (DAT 2.0): fetches the EVD that triggered, without waiting. CNO-23. */
 DAT_RETURN dapl_cno_fetch(DAT_CNO_HANDLE handle, DAT_EVD_HANDLE *evd_handle)
 {
 	DAPL_ENTERED struct dapl_cno *cno = dapl_cno_enter(handle);
@@ -311,6 +311,7 @@ DAT_RETURN dapl_cno_fetch(DAT_CNO_HANDLE handle, DAT_EVD_HANDLE *evd_handle)
 	return evd ? DAT_SUCCESS : DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
 }
 
+/* CNO-19, 20, 21 */
 DAT_RETURN dapl_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
 {
 	DAPL_ENTERED struct dapl_cno *cno = dapl_cno_enter(handle);
@@ -386,7 +387,7 @@ static DAT_RETURN move_to_service(struct dapl_cno *cno)
 }
 
 /* dat_cno_modify_agent. Channels that the service thread has begun to watch stay with it:
- * its triggers reach waiters as well. */
+ * its triggers reach waiters as well. CNO-18. */
 DAT_RETURN dapl_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT agent)
 {
 	DAPL_ENTERED struct dapl_cno *cno = dapl_cno_enter(handle);
@@ -434,6 +435,7 @@ void dapl_cno_destroy(struct dapl_cno *cno)
 	dapl_object_bury(&cno->obj);
 }
 
+/* CNO-12, 13, 14 */
 DAT_RETURN dapl_cno_free(DAT_CNO_HANDLE handle)
 {
 	DAPL_ENTERED struct dapl_cno *cno = dapl_cno_enter(handle);
@@ -506,7 +508,7 @@ static int sleep_on(struct dapl_cno *cno, struct epoll_event *events, int max, u
 	return n;
 }
 
-/* cno->mutex held at entry and exit; counted as a waiter. */
+/* cno->mutex held at entry and exit; counted as a waiter. CNO-3, 4, 6, 7. */
 static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct dapl_evd **evd)
 {
 	unsigned orphaned = cno->orphaned;

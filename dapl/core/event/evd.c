@@ -186,7 +186,8 @@ static DAT_EVD_FLAGS valid_flags(void)
 }
 
 /* dat_evd_create (doc/spec/calls.md 4). DAT_EVD_DEFAULT_FLAG carries the asynchronous stream,
- * which only dat_ia_open binds: the bit alone is refused, within others it is dropped. */
+ * which only dat_ia_open binds: the bit alone is refused, within others it is dropped.
+ * EVD-1, 2, 3, 4, 5, 6, 9. */
 DAT_RETURN dapl_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE cno_handle,
 			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *handle)
 {
@@ -240,7 +241,8 @@ static void discard_events(struct dapl_evd *evd)
 	}
 }
 
-/* dat_evd_free (doc/spec/calls.md 4): wakes a waiter, but is refused while a stream feeds it. */
+/* dat_evd_free (doc/spec/calls.md 4): wakes a waiter, but is refused while a stream feeds it.
+ * EVD-49, 50, 51. */
 DAT_RETURN dapl_evd_free(DAT_EVD_HANDLE handle)
 {
 	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);
@@ -273,6 +275,7 @@ static DAT_EVD_STATE config_state(const struct dapl_evd *evd)
 	return DAT_EVD_STATE_CONFIG_NOTIFY;
 }
 
+/* EVD-10, 11 */
 DAT_RETURN dapl_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)
 {
 	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);
@@ -296,6 +299,7 @@ DAT_RETURN dapl_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EV
 	return DAT_SUCCESS;
 }
 
+/* CNO-16, 17 */
 DAT_RETURN dapl_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 {
 	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);
@@ -325,6 +329,7 @@ DAT_RETURN dapl_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 	return dapl_status(err, DAT_RESOURCE_MEMORY);
 }
 
+/* EVD-40 */
 static DAT_RETURN set_disabled(DAT_EVD_HANDLE handle, bool disabled)
 {
 	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);
@@ -347,6 +352,7 @@ DAT_RETURN dapl_evd_disable(DAT_EVD_HANDLE handle)
 	return set_disabled(handle, true);
 }
 
+/* EVD-30, 32 */
 static DAT_RETURN set_unwaitable(DAT_EVD_HANDLE handle, bool unwaitable)
 {
 	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);
@@ -419,7 +425,8 @@ static int resize_cq(struct dapl_evd *evd, int qlen)
 	return err;
 }
 
-/* dat_evd_resize (doc/spec/calls.md 4), also while events are queued and threads poll. */
+/* dat_evd_resize (doc/spec/calls.md 4), also while events are queued and threads poll.
+ * EVD-41, 42, 43. */
 DAT_RETURN dapl_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 {
 	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);

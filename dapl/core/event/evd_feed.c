@@ -42,6 +42,7 @@ static void set_feed_mode(struct dapl_evd *evd)
 	dapl_spin_unlock(&evd->lock);
 }
 
+/* EP-9, EVD-55 */
 DAT_RETURN dapl_evd_feed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags, const char **why)
 {
 	DAT_RETURN ret = DAT_SUCCESS;

@@ -110,6 +110,7 @@ bool dapl_evd_post(struct dapl_evd *evd, const DAT_EVENT *event)
 	return false;
 }
 
+/* EVD-44, 45, 46, 47, 48 */
 DAT_RETURN dapl_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
 {
 	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);

@@ -27,7 +27,7 @@ struct wait {
 	unsigned found;		/* events queued, as last counted */
 };
 
-/* evd->lock held, completions polled. */
+/* evd->lock held, completions polled. EVD-24, 26, 36, 37, 38, 39. */
 static bool satisfied(const struct wait *w)
 {
 	struct dapl_evd *evd = w->evd;
@@ -77,6 +77,7 @@ static bool look(struct wait *w, DAT_EVENT *event, bool arm)
 	return took == TAKE_EVENT;
 }
 
+/* EVD-29, 34 */
 static DAT_RETURN refused(const struct dapl_evd *evd)
 {
 	if (__atomic_load_n(&evd->dying, __ATOMIC_ACQUIRE))
@@ -212,6 +213,7 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 	}
 }
 
+/* EVD-28, 35 */
 static DAT_RETURN begin_wait(struct dapl_evd *evd, int threshold)
 {
 	DAT_RETURN ret;
@@ -248,7 +250,7 @@ static void end_wait(struct dapl_evd *evd)
 }
 
 /* dat_evd_wait (doc/spec/calls.md 4). timeout in microseconds. INTERNAL_ERROR: no completion
- * would end the wait (dapl_evd_lose_channel). */
+ * would end the wait (dapl_evd_lose_channel). EVD-19, 20, 21, 25. */
 DAT_RETURN dapl_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
 			 DAT_EVENT *event, DAT_COUNT *nmore)
 {

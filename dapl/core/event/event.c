@@ -431,7 +431,7 @@ static __attribute__((noinline)) DAT_RETURN dequeue_slow(struct dapl_evd *evd, D
 	return took == TAKE_EVENT ? DAT_SUCCESS : empty_poll(evd);
 }
 
-/* dat_evd_dequeue (doc/spec/calls.md 4): the oldest event, without blocking. */
+/* dat_evd_dequeue (doc/spec/calls.md 4): the oldest event, without blocking. EVD-12, 13. */
 DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 {
 	struct dapl_evd *evd = (struct dapl_evd *)handle;

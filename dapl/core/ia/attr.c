@@ -330,6 +330,7 @@ DAT_RETURN dapl_attr_present(struct dapl_ia *ia, DAT_IA_ATTR_MASK ia_mask, DAT_I
 	return ret;
 }
 
+/* IA-16, 17, 18 */
 DAT_RETURN dapl_attr_fill(const struct dapl_ia *ia, DAT_IA_ATTR_MASK ia_mask,
 			  DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR_MASK provider_mask,
 			  DAT_PROVIDER_ATTR *provider_attr)

@@ -123,7 +123,7 @@ static bool is_async_evd(const struct dapl_entry *entry, const struct dapl_evd *
 }
 
 /* What the consumer passed for the asynchronous EVD. *evd, NULL before, is entered; if it stays
- * NULL and *make is false: none. */
+ * NULL and *make is false: none. IA-4, 5, 6. */
 static DAT_RETURN async_argument(const struct dapl_entry *entry, DAT_EVD_HANDLE handle,
 				 struct dapl_evd **evd, bool *make)
 {
@@ -196,6 +196,7 @@ static void enlist(struct dapl_ia *ia, const struct dapl_entry *entry)
 	dapl_mutex_unlock(&ias_lock);
 }
 
+/* IA-1, 3, 7 */
 DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_HANDLE *handle)
 {
@@ -366,7 +367,7 @@ static void delist(struct dapl_ia *ia)
 }
 
 /* dat_ia_close (doc/spec/calls.md 1). In a forked child the handle goes, nothing else is
- * touched: device and objects are the parent's. */
+ * touched: device and objects are the parent's. IA-8, 9, 10, 12. */
 DAT_RETURN dapl_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 {
 	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(handle);

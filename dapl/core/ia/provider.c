@@ -19,6 +19,7 @@ static struct dapl_entry *entries;	/* guarded by entries_lock, but for what's co
 
 /* --- calls that take any handle ------------------------------------------------------- */
 
+/* HND-5, 6, 8 */
 static DAT_RETURN set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context)
 {
 	DAPL_ENTERED struct dapl_object *obj = dapl_object_enter_any(handle);
@@ -29,6 +30,7 @@ static DAT_RETURN set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context)
 	return DAT_SUCCESS;
 }
 
+/* HND-7 */
 static DAT_RETURN get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context)
 {
 	DAPL_ENTERED struct dapl_object *obj = dapl_object_enter_any(handle);
@@ -41,6 +43,7 @@ static DAT_RETURN get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context)
 	return DAT_SUCCESS;
 }
 
+/* HND-1, 3, 4 */
 static DAT_RETURN get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
 {
 	DAPL_ENTERED struct dapl_object *obj = dapl_object_enter_any(handle);

@@ -87,7 +87,7 @@ static bool name_fits(struct dapl_ia *ia, const void *cookie, uint64_t length)
 }
 
 /* Resolves what is to be registered: its address, length and name. *base is NULL before, and
- * entered, also when it is refused. */
+ * entered, also when it is refused. LMR-5, 9, 10, 11. */
 static DAT_RETURN resolve(struct dapl_ia *ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
 			  DAT_VLEN *length, void **start, const void **name,
 			  struct dapl_lmr **base)
@@ -146,6 +146,7 @@ static DAT_RETURN cannot_register(const struct dapl_ia *ia, DAT_VLEN length, int
 	return dapl_status(err, DAT_RESOURCE_MEMORY_REGION);
 }
 
+/* LMR-1, 2, 6, 7, 8, 12 */
 DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
 			   DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_LMR_HANDLE *handle,
@@ -222,6 +223,7 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 	return DAT_SUCCESS;
 }
 
+/* LMR-13, 14 */
 DAT_RETURN dapl_lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
 {
 	DAPL_ENTERED struct dapl_lmr *lmr = dapl_lmr_enter(handle);
@@ -237,6 +239,7 @@ DAT_RETURN dapl_lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LM
 	return DAT_SUCCESS;
 }
 
+/* LMR-15, 16 */
 DAT_RETURN dapl_lmr_free(DAT_LMR_HANDLE handle)
 {
 	DAPL_ENTERED struct dapl_lmr *lmr = dapl_lmr_enter(handle);
@@ -310,7 +313,7 @@ bool dapl_lmr_sink(struct dapl_ia *ia, struct dapl_pz *pz, const DAT_RMR_TRIPLET
 }
 
 /* Devices and processors share coherent memory here: the barrier is all that is needed,
- * and what orders the consumer's plain stores and loads around it. */
+ * and what orders the consumer's plain stores and loads around it. LMR-17, 18. */
 static DAT_RETURN sync_memory(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *triplets,
 			      DAT_VLEN n)
 {

@@ -11,7 +11,7 @@ static void end_pz(struct dapl_object *obj)
 		dapl_device_ops.dealloc_pd(pz->pd);
 }
 
-/* dat_pz_create (doc/spec/calls.md 6). */
+/* dat_pz_create (doc/spec/calls.md 6). PZ-1, 6. */
 DAT_RETURN dapl_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *handle)
 {
 	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(ia_handle);
@@ -37,6 +37,7 @@ DAT_RETURN dapl_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *handle)
 	return DAT_SUCCESS;
 }
 
+/* PZ-5 */
 DAT_RETURN dapl_pz_query(DAT_PZ_HANDLE handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param)
 {
 	DAPL_ENTERED struct dapl_pz *pz = dapl_pz_enter(handle);
@@ -51,6 +52,7 @@ DAT_RETURN dapl_pz_query(DAT_PZ_HANDLE handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PA
 	return DAT_SUCCESS;
 }
 
+/* PZ-2, 3, 4 */
 DAT_RETURN dapl_pz_free(DAT_PZ_HANDLE handle)
 {
 	DAPL_ENTERED struct dapl_pz *pz = dapl_pz_enter(handle);

@@ -31,6 +31,7 @@ void dapl_rmr_destroy(struct dapl_rmr *rmr)
 	dapl_object_bury(&rmr->obj);
 }
 
+/* RMR-1, 13 */
 static DAT_RETURN create(DAT_PZ_HANDLE pz_handle, bool for_ep, DAT_RMR_HANDLE *handle)
 {
 	DAPL_ENTERED struct dapl_pz *pz = dapl_pz_enter(pz_handle);
@@ -79,6 +80,7 @@ DAT_RETURN dapl_rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *handle)
 	return create(pz, true, handle);
 }
 
+/* RMR-11 */
 DAT_RETURN dapl_rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
 {
 	DAPL_ENTERED struct dapl_rmr *rmr = dapl_rmr_enter(handle);
@@ -98,7 +100,7 @@ DAT_RETURN dapl_rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RM
 	return DAT_SUCCESS;
 }
 
-/* May the LMR be seen through a window with these rights? */
+/* May the LMR be seen through a window with these rights?. RMR-6. */
 static DAT_RETURN check_rights(const struct dapl_lmr *lmr, DAT_MEM_PRIV_FLAGS priv)
 {
 	if (priv & ~(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
@@ -118,6 +120,7 @@ static unsigned window_access(DAT_MEM_PRIV_FLAGS priv)
 		(priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG ? IBV_ACCESS_REMOTE_WRITE : 0);
 }
 
+/* RMR-5, 7 */
 static DAT_RETURN check_bind(struct dapl_rmr *rmr, struct dapl_lmr *lmr,
 			     const DAT_LMR_TRIPLET *range, DAT_MEM_PRIV_FLAGS priv,
 			     const struct dapl_pz *ep_pz)
