@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Manual pages for users, design documents for developers, example programs that
 # are built with everything else so that they stay true.
-dist_man_MANS += doc/man/dapl.7
+dist_man_MANS += doc/man/dapl.7 doc/man/dat-1.2.7
 
 # A page for each call; those that share one lead to it (.so).
 dist_man_MANS += \
