@@ -5,7 +5,8 @@
 dat12_view_cppflags = -D_GNU_SOURCE -DVIEW -I$(srcdir)/include/dat-1.2
 dat12_cflags = $(AM_CFLAGS) -std=c89 -pedantic
 dat12_pair = test/dat12/pair.c test/dat12/pair.h
-dat12_view_tests = test/dat12/layouts-view test/dat12/rows-view test/dat12/pingpong-view
+dat12_view_tests = test/dat12/layouts-view test/dat12/rows-view test/dat12/pingpong-view \
+	test/dat12/shortage
 check_PROGRAMS += $(dat12_view_tests) test/dat12/layouts test/dat12/lmr_table
 TESTS += $(dat12_view_tests) test/dat12/layouts test/dat12/lmr_table
 EXTRA_DIST += test/dat12/transcription/dat/udat.h
@@ -19,6 +20,10 @@ test_dat12_rows_view_SOURCES = test/dat12/rows.c $(dat12_pair)
 test_dat12_rows_view_CPPFLAGS = $(dat12_view_cppflags)
 test_dat12_rows_view_CFLAGS = $(dat12_cflags)
 test_dat12_rows_view_LDADD = libdat2.la
+test_dat12_shortage_SOURCES = test/dat12/shortage.c $(dat12_pair)
+test_dat12_shortage_CPPFLAGS = $(dat12_view_cppflags)
+test_dat12_shortage_LDADD = libdat2.la -ldl
+test_dat12_shortage_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 test_dat12_pingpong_view_SOURCES = test/dat12/pingpong.c $(dat12_pair)
 test_dat12_pingpong_view_CPPFLAGS = $(dat12_view_cppflags)
 test_dat12_pingpong_view_CFLAGS = $(dat12_cflags)
