@@ -47,6 +47,8 @@ test_unit_tools_test_datperf_stats_LDADD = $(CMOCKA_LIBS)
 endif
 
 include tools/dtest/local.mk
+include tools/dapltest/local.mk
+
 # Loaded by bash-completion when the first word is the name of the file.
 completiondir = $(datadir)/bash-completion/completions
 dist_completion_DATA = tools/completion/datperf

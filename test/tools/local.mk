@@ -16,5 +16,5 @@ test_tools_failing_la_LIBADD = libdat2.la
 
 # The testers, each against itself and against the distribution's.
 EXTRA_DIST += test/tools/own-network
-dist_check_SCRIPTS += test/tools/dtest
-TESTS += test/tools/dtest
+dist_check_SCRIPTS += test/tools/dtest test/tools/dapltest
+TESTS += test/tools/dtest test/tools/dapltest

@@ -260,7 +260,8 @@ static void check_completion(const DAT_EVENT *event, const char *what)
 		fail("%s: %s", what, event_name(event->event_number));
 	} else if (dto->status != DAT_DTO_SUCCESS) {
 		fail("%s: %s%s", what, dto_status_name(dto->status),
-		     dto->status == DAT_DTO_ERR_FLUSHED ? "; has the peer ended?" : "");
+		     dto->status == DAT_DTO_ERR_FLUSHED || dto->status == DAT_DTO_ERR_TRANSPORT ?
+			     "; has the peer ended?" : "");
 	}
 }
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* control.h - the control connection: a client asks for a test, the server answers with the
+ * connection qualifier of the test's first endpoint. */
+#ifndef DAPLTEST_CONTROL_H
+#define DAPLTEST_CONTROL_H
+#include "channel.h"
+#include "wire.h"
+
+struct control {
+	struct channel channel;
+	struct region messages;
+};
+
+/* Offsets in the region of messages. */
+enum { CONTROL_REQUEST = 0, CONTROL_COMMAND = WIRE_MESSAGE, CONTROL_REPLY = 2 * WIRE_MESSAGE,
+       CONTROL_MESSAGES = 3 * WIRE_MESSAGE };
+
+bool control_open(struct control *c, const struct adapter *a, DAT_QOS qos);
+void control_close(struct control *c);
+
+/* Client. The command was put into the messages before. Stores the qualifier of the server's answer. */
+bool control_ask(struct control *c, const struct sockaddr *server, DAT_CONN_QUAL qualifier,
+		 const struct request *request, uint32_t *answer);
+/* Server. Waits, without limit, for a client and its two messages. */
+bool control_serve(struct control *c, struct request *request);
+bool control_answer(struct control *c, uint32_t qualifier);
+/* Server. Ends the connection of this client, whatever its state, to be ready for the next. */
+bool control_next(struct control *c);
+
+#endif
