@@ -347,6 +347,7 @@ static void print_overview(struct link *l, const struct options *o)
 	static const enum test latencies[] = { TEST_SEND_LAT, TEST_WRITE_LAT };
 
 	printf("data checked: send, RDMA write and RDMA read, 1 byte to 1 MiB\n\n");
+	fflush(stdout);
 	printf("latency of 8 bytes, polling      least    median      99 %%\n");
 	for (int i = 0; i < 2 && !interrupted; i++) {
 		struct setting s = setting_of(o, latencies[i], 8);

@@ -107,8 +107,12 @@ static char *read_all(const char *file, size_t *length)
 		n = fread(text + *length, 1, room - *length, f);
 		*length += n;
 	} while (n);
-	if (ferror(f))
-		fail("%s: %s", file, strerror(errno ? errno : EIO));
+	if (ferror(f)) {
+		const char *why = strerror(errno ? errno : EIO);
+
+		free(text);
+		fail("%s: %s", file, why);
+	}
 	if (f != stdin)
 		fclose(f);
 	return text;
