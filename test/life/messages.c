@@ -426,6 +426,7 @@ static void trace_for_a_while(const void *arg)
 		OK(modify(DAT_TRC_DAPL, 0));
 	}
 	let_callbacks_end(s->ia);
+	usleep(200000);		/* another thread may still be printing its last record */
 	dprintf(2, "off\n");
 	EXPECT(modify(DAT_TRC_DAPL, 11) == (DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG2));
 	EXPECT(modify((DAT_TRC_COMPONENT)7, 1) == (DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG1));
