@@ -237,7 +237,8 @@ void soft_cm_close(struct dapl_device *dev)
 	}
 	soft_progress_unlock(dev);
 	dapl_timer_drain(&dev->sweep_timer);
-	dapl_service_flush();
+	dapl_service_flush();	/* the last upcalls; each of them queues a task that frees the connection */
+	dapl_service_flush();	/* these tasks: from here on there is no connection */
 	if (dev->cm_epoll >= 0)
 		close(dev->cm_epoll);
 }
