@@ -254,9 +254,13 @@ static bool ask_server(uint64_t name, const struct message *m)
 	struct sockaddr_un address;
 	struct reply reply;
 	bool answered;
+	int refused;
 
 	side_demand(fd >= 0, "socket");
-	OK(connect(fd, (struct sockaddr *)&address, address_of(&address, name)));
+	while ((refused = connect(fd, (struct sockaddr *)&address, address_of(&address, name))) &&
+	       errno == EINTR)
+		;	/* by libFuzzer's alarm */
+	side_demand(!refused, "connect");
 	say(fd, m);
 	shutdown(fd, SHUT_WR);
 	answered = hear(fd, &reply, sizeof reply, &fds) > 0;

@@ -227,6 +227,23 @@ static void see_it_through(struct peer *p, struct dapl_conn *conn, struct ibv_qp
 	OK(ops->destroy_qp(qp));
 }
 
+/* libFuzzer's alarm may interrupt connect(), which then goes on by itself: see connect(2), EINTR. */
+static void connect_to_us(int fd)
+{
+	struct pollfd connected = { .fd = fd, .events = POLLOUT };
+	socklen_t size = sizeof(int);
+	int err;
+
+	if (!connect(fd, (struct sockaddr *)&us.at, sizeof us.at))
+		return;
+	demand(errno == EINTR, "connect");
+	while (poll(&connected, 1, -1) < 0)
+		demand(errno == EINTR, "poll");
+	OK(getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size));
+	errno = err;
+	OK(err);
+}
+
 static void as_request(struct peer *p)
 {
 	struct dapl_conn_params params = { .owner = &us, .reads_in = 4, .reads_out = 4,
@@ -234,7 +251,7 @@ static void as_request(struct peer *p)
 	struct dapl_conn *conn;
 
 	p->fd = socket(AF_INET, SOCK_STREAM, 0);
-	OK(connect(p->fd, (struct sockaddr *)&us.at, sizeof us.at));
+	connect_to_us(p->fd);
 	speak(p);
 	while (!(conn = the_request()) && p->fd >= 0)
 		wait_a_little(p);
