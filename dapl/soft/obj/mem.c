@@ -54,7 +54,8 @@ static struct soft_region *stag_find(const struct dapl_device *dev, uint32_t sta
 	return e ? e->region : NULL;
 }
 
-/* Waits until no thread still uses the table's old contents: each held the lock of a QP. */
+/* Waits until no thread still uses the table's old contents: each held the lock of a QP. No QP
+ * remembers a region afterwards. */
 static void quiesce(struct dapl_device *dev)
 {
 	struct soft_qp *qp;
@@ -62,6 +63,7 @@ static void quiesce(struct dapl_device *dev)
 	dapl_mutex_lock(&dev->qps_lock);
 	LIST_FOREACH(qp, &dev->qps, link) {
 		dapl_mutex_lock(&qp->lock);
+		qp->local.lkey = 0;
 		dapl_mutex_unlock(&qp->lock);
 	}
 	dapl_mutex_unlock(&dev->qps_lock);
@@ -308,11 +310,9 @@ bool soft_mem_guard(const struct dapl_device *dev, uint32_t stag, const char *at
 	return likely(!dev->guards) || is_still_there(stag, at, length, true);
 }
 
-enum soft_check soft_mem_local(const struct dapl_device *dev, const struct ibv_pd *pd,
-			       const struct ibv_sge *sge, int access, char **at)
+static enum soft_check local_check(const struct soft_region *region, const struct ibv_pd *pd,
+				   const struct ibv_sge *sge, int access, char **at)
 {
-	const struct soft_region *region = stag_find(dev, sge->lkey);
-
 	if (!region || region->kind != SOFT_MR || region->stag != sge->lkey)
 		return SOFT_BAD_STAG;
 	if (&region->pd->pd != pd)
@@ -320,6 +320,23 @@ enum soft_check soft_mem_local(const struct dapl_device *dev, const struct ibv_p
 	if (access & ~region->access)
 		return SOFT_ACCESS;
 	return in_region(region, sge->addr, sge->length, at);
+}
+
+enum soft_check soft_mem_local(const struct dapl_device *dev, const struct ibv_pd *pd,
+			       const struct ibv_sge *sge, int access, char **at)
+{
+	return local_check(stag_find(dev, sge->lkey), pd, sge, access, at);
+}
+
+enum soft_check soft_mem_to_send(struct soft_qp *qp, const struct ibv_sge *sge, char **at)
+{
+	const struct soft_region *region = stag_find(qp->dev, sge->lkey);
+	enum soft_check check = local_check(region, qp->qp.pd, sge, 0, at);
+
+	if (check == SOFT_FINE)
+		qp->local = (struct soft_local){ sge->lkey, region->first, region->length,
+						 region->base };
+	return check;
 }
 
 static enum soft_check remote_check(const struct soft_qp *qp, const struct soft_region *region,

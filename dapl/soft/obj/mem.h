@@ -59,6 +59,13 @@ struct soft_mw {
 	struct soft_region region;
 };
 
+/* The MR that requests of a QP named last. lkey 0: none. Deregistration clears it. */
+struct soft_local {
+	uint32_t lkey;
+	uint64_t first, length;		/* as in soft_region */
+	char *base;
+};
+
 /* Outcome of a check: codes of RDMAP Terminate type 1, so that they can be sent. */
 enum soft_check {
 	SOFT_BAD_STAG = 0, SOFT_BOUNDS = 1, SOFT_ACCESS = 2, SOFT_OTHER_STREAM = 3,
@@ -83,6 +90,8 @@ struct ibv_mw *soft_verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 /* Checks local memory. Sets *at to its address. */
 enum soft_check soft_mem_local(const struct dapl_device *dev, const struct ibv_pd *pd,
 			       const struct ibv_sge *sge, int access, char **at);
+/* The same check for data that a request of this QP sends; remembers the region in qp->local. */
+enum soft_check soft_mem_to_send(struct soft_qp *qp, const struct ibv_sge *sge, char **at);
 /* Checks memory that the peer of `qp` names. Sets *at to its address, and *held to the window, locked, or to
  * NULL for a region. The caller passes *held to soft_mem_done(). */
 enum soft_check soft_mem_remote(struct soft_qp *qp, uint32_t stag, uint64_t addr,

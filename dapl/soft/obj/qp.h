@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 #include "dapl/soft/obj/async_event.h"
+#include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/rq.h"
 #include "dapl/soft/shm/revoke.h"
 
@@ -62,6 +63,7 @@ struct soft_qp {
 	uint32_t sq_head, sq_tail;	/* counters; [head, tail) are not completed */
 	uint32_t read_next;		/* no outstanding read or atomic before it */
 	uint32_t max_send_sge, max_inline;
+	struct soft_local local;	/* what a request sent last */
 
 	struct soft_rq rq;		/* without SRQ */
 	struct soft_srq *srq;

@@ -49,11 +49,18 @@ static inline bool fastpath_message(const struct ibv_send_wr *wr, struct ring_me
 
 /* Sets *at to the payload. Returns false if it may not be sent. Inline data must lie in registered
  * memory, too, unlike in verbs. */
-static inline bool fastpath_payload(const struct soft_qp *qp, const struct ibv_send_wr *wr, char **at)
+static inline bool fastpath_payload(struct soft_qp *qp, const struct ibv_send_wr *wr, char **at)
 {
-	if ((wr->send_flags & IBV_SEND_INLINE) && unlikely(wr->sg_list->length > qp->max_inline))
+	const struct ibv_sge *sge = wr->sg_list;
+	uint64_t offset = sge->addr - qp->local.first;
+
+	if ((wr->send_flags & IBV_SEND_INLINE) && unlikely(sge->length > qp->max_inline))
 		return false;
-	return soft_mem_local(qp->dev, qp->qp.pd, wr->sg_list, 0, at) == SOFT_FINE;
+	if (unlikely(sge->lkey != qp->local.lkey || offset > qp->local.length ||
+		     sge->length > qp->local.length - offset))
+		return soft_mem_to_send(qp, sge, at) == SOFT_FINE;
+	*at = qp->local.base + offset;
+	return true;
 }
 
 /* Appends the request to the send queue, which has room. */

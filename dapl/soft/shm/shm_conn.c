@@ -135,7 +135,7 @@ static inline bool executed(struct soft_qp *qp, const struct ibv_send_wr *wr)
 }
 
 /* Executes a write to a mapped region. */
-static inline bool write_directly(const struct soft_qp *qp, struct dapl_conn *conn,
+static inline bool write_directly(struct soft_qp *qp, struct dapl_conn *conn,
 				  const struct ibv_send_wr *wr)
 {
 	char *at;

@@ -1160,6 +1160,35 @@ static void local_protection_is_enforced(void **state)
 	close_pair(&a, &b);
 }
 
+/* The QP remembers the region that it sent from last. */
+static void deregistered_memory_is_not_sent(void **state)
+{
+	struct end a, b;
+	struct ibv_mr *mr;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND };
+
+	(void)state;
+	for (int inlined = 0; inlined < 2; inlined++) {
+		wr.send_flags = IBV_SEND_SIGNALED | (inlined ? IBV_SEND_INLINE : 0);
+		open_pair(&a, &b, &plain);
+		OK(ops->reg_mr(a.pd, a.buf, 4096, 0, NULL, &mr));
+		sge = (struct ibv_sge){ (uintptr_t)a.buf, 8, mr->lkey };
+		for (wr.wr_id = 1; wr.wr_id < 3; wr.wr_id++) {
+			OK(post_recv(&b, wr.wr_id, 0, 8));
+			OK(post_wr(&a, &wr));
+			done(a.scq, wr.wr_id);
+			done(b.rcq, wr.wr_id);
+		}
+		OK(ops->dereg_mr(mr));
+		OK(post_recv(&b, 3, 0, 8));
+		OK(post_wr(&a, &wr));
+		expect_wc(a.scq, 3, IBV_WC_LOC_PROT_ERR);
+		expect_wc(b.rcq, 3, IBV_WC_WR_FLUSH_ERR);
+		close_pair(&a, &b);
+	}
+}
+
 static void reads_beyond_the_agreed_number_fail(void **state)
 {
 	struct options o = plain;
@@ -1941,6 +1970,7 @@ int main(int argc, char **argv)
 		T(local_protection_is_enforced),
 		T(reads_beyond_the_agreed_number_fail),
 		T(deregistered_memory_is_not_accessible),
+		T(deregistered_memory_is_not_sent),
 		T(initiator_waits_while_the_acceptor_has_no_memory),
 		T(type_1_windows_bind_and_protect),
 		T(type_2_windows_bind_and_invalidate),
