@@ -49,6 +49,8 @@ enum {
 					 * accepts again: short against SOFT_ATTACH_S */
 	HALF_OPEN_SILENCE_S = 60,	/* s; between two lines about closed half-open connections */
 	CLOSE_FLUSH_MS = 1000,		/* ms; for last frames when the device is closed */
+	CLOSE_POLL_MS = 10,		/* ms; until all of them are tried again: more than CLOSE_SOCKETS may wait */
+	CLOSE_SOCKETS = 64,		/* sockets watched meanwhile; bounds the stack */
 	SWEEP_LEAST_US = 10000,		/* us; deadlines are not kept closer than that */
 	RETRY_US = 250000,		/* us; until a listener without descriptors accepts again */
 	FALLBACK_CAUSES = 64,		/* causes of connections over TCP that are remembered, so that

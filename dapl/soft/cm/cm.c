@@ -211,30 +211,55 @@ int soft_cm_open(struct dapl_device *dev)
 	return dapl_watch_start(&dev->cm_watch, dev->cm_epoll, cm_ready);
 }
 
-/* Gives the socket time to take the last frames. */
-static void flush_last(struct dapl_conn *conn, uint64_t until)
+/* Sends what the closing connections still have. Fills `sockets` with those that take no more just now.
+ * Returns their number. Progress lock held. */
+static int send_last(struct dapl_device *dev, struct pollfd sockets[CLOSE_SOCKETS])
 {
-	struct pollfd p = { .fd = conn->fd, .events = POLLOUT };
+	struct dapl_conn *conn, *after;
+	int n = 0;
 
-	while (conn->fd >= 0 && !conn->tx.shut && clock_now_ns() < until) {
-		poll(&p, 1, 10);
+	for (conn = LIST_FIRST(&dev->conns); conn; conn = after) {
+		after = LIST_NEXT(conn, link);
+		if (conn->state != SOFT_CLOSING)
+			continue;
 		conn->tx.blocked = false;
 		soft_tcp_send(conn);
+		if (conn->fd >= 0 && !conn->tx.shut && n < CLOSE_SOCKETS)	/* a ring makes no socket writable */
+			sockets[n++] = (struct pollfd){ .fd = conn->fd, .events = conn->shm ? 0 : POLLOUT };
+	}
+	return n;
+}
+
+static void wait_for_sockets(struct pollfd *sockets, int n)
+{
+	assert_no_lock_held();
+	poll(sockets, n, CLOSE_POLL_MS);
+}
+
+/* Gives the sockets time to take the last frames. No lock is held while it waits: connections may end
+ * meanwhile, so each round begins with the list. Returns with the progress lock held. */
+static void flush_last(struct dapl_device *dev)
+{
+	uint64_t until = clock_now_ns() + CLOSE_FLUSH_MS * 1000000ull;
+	struct pollfd sockets[CLOSE_SOCKETS];
+	int n;
+
+	soft_progress_lock(dev);
+	while ((n = send_last(dev, sockets)) && clock_now_ns() < until) {
+		soft_progress_unlock(dev);
+		wait_for_sockets(sockets, n);
+		soft_progress_lock(dev);
 	}
 }
 
 void soft_cm_close(struct dapl_device *dev)
 {
-	uint64_t until = clock_now_ns() + CLOSE_FLUSH_MS * 1000000ull;
 	struct dapl_conn *conn;
 
 	dapl_watch_stop(&dev->cm_watch);
-	soft_progress_lock(dev);
-	while ((conn = LIST_FIRST(&dev->conns))) {
-		if (conn->state == SOFT_CLOSING)
-			flush_last(conn, until);
+	flush_last(dev);
+	while ((conn = LIST_FIRST(&dev->conns)))
 		cm_conn_retire(conn);
-	}
 	soft_progress_unlock(dev);
 	dapl_timer_drain(&dev->sweep_timer);
 	dapl_service_flush();	/* the last upcalls; each of them queues a task that frees the connection */
