@@ -96,6 +96,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/obj/srq.c dapl/soft/obj/srq.h \
 	dapl/soft/cm/cm.c dapl/soft/cm/cm.h \
 	dapl/soft/cm/conn.c dapl/soft/cm/conn.h \
+	dapl/soft/cm/conn_state.c dapl/soft/cm/conn_state.h \
 	dapl/soft/cm/listen.c dapl/soft/cm/listen.h \
 	dapl/soft/cm/initiator.c dapl/soft/cm/initiator.h \
 	dapl/soft/cm/acceptor.c dapl/soft/cm/acceptor.h \

@@ -61,6 +61,7 @@ test_unit_core_test_status_LDADD = $(unit_core_libs)
 unit_soft = \
 	test/unit/soft/test_attach_socket \
 	test/unit/soft/test_cq \
+	test/unit/soft/test_conn_state \
 	test/unit/soft/test_desched \
 	test/unit/soft/test_device \
 	test/unit/soft/test_fastpath \
@@ -84,6 +85,7 @@ test_unit_soft_test_cq_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cq_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_progress_poll,--wrap=soft_owner_sleep \
 	-Wl,--wrap=soft_event_post,--wrap=soft_event_forget
+test_unit_soft_test_conn_state_LDADD = $(unit_soft_libs)
 test_unit_soft_test_desched_LDADD = $(unit_soft_libs)
 test_unit_soft_test_device_SOURCES = test/unit/soft/test_device.c $(device_harness)
 test_unit_soft_test_device_LDADD = $(unit_soft_libs)

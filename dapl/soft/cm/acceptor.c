@@ -16,6 +16,7 @@
 #include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/cm/conn.h"
+#include "dapl/soft/cm/conn_state.h"
 #include "dapl/soft/cm/handshake.h"
 #include "dapl/soft/cm/listen.h"
 #include "dapl/soft/cm/liveness.h"

@@ -21,6 +21,7 @@
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/cm/acceptor.h"
 #include "dapl/soft/cm/conn.h"
+#include "dapl/soft/cm/conn_state.h"
 #include "dapl/soft/cm/initiator.h"
 #include "dapl/soft/cm/listen.h"
 #include "dapl/soft/cm/liveness.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conn.c - the connection object: its states, its place in the epoll set of connection management,
+/* conn.c - the connection object: its place in the epoll set of connection management,
  * its life, and the upcalls to core. What leads from one state to the next is decided by
  * initiator.c, acceptor.c and cm.c; what flows once both sides may send is the job of rdmap/, tcp/
  * and shm/.
@@ -12,7 +12,6 @@
 #include "common/lock.h"
 #include "common/trace.h"
 #include "dapl/core/base/service.h"
-#include "dapl/core/conn/diag.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/qp.h"
@@ -22,6 +21,7 @@
 #include "dapl/soft/shm/offers.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/progress/progress.h"
+#include "dapl/soft/cm/conn_state.h"
 #include "dapl/soft/cm/half_open.h"
 #include "dapl/soft/cm/liveness.h"
 #include "dapl/soft/cm/socket.h"
@@ -33,33 +33,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const char *const state_name[] = {
-	[SOFT_NEW] = "new", [SOFT_CONNECTING] = "connecting", [SOFT_WAIT_REPLY] = "waiting for the reply",
-	[SOFT_ATTACHING] = "attaching shared memory",
-	[SOFT_WAIT_REQUEST] = "waiting for the request", [SOFT_REQUESTED] = "requested",
-	[SOFT_WAIT_FIRST] = "waiting for the first frame", [SOFT_OPEN] = "open",
-	[SOFT_CLOSING] = "closing", [SOFT_CLOSED] = "closed",
-};
-
-const char *cm_state_name(enum soft_conn_state state)
-{
-	return state_name[state];
-}
-
-void cm_set_state(struct dapl_conn *conn, enum soft_conn_state state, const char *why)
-{
-	char local[DIAG_ADDRESS], remote[DIAG_ADDRESS];
-	const struct sockaddr_storage *from =
-		conn->local.ss_family ? &conn->local : &conn->dev->address;
-
-	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "conn", conn, cm_state_name(state),
-	      "was %s (%s)%s, local %s, remote %s", cm_state_name(conn->state), why,
-	      conn->ud ? ", datagrams" : "", dapl_diag_address(from, local),
-	      dapl_diag_address(&conn->remote, remote));
-	__atomic_store_n(&conn->state, state, __ATOMIC_RELAXED);
-}
-
-/* Engine lock or qp->lock held. */
+/* Progress lock or qp->lock held. */
 static enum dapl_conn_step step_of(const struct dapl_conn *conn)
 {
 	switch (__atomic_load_n(&conn->state, __ATOMIC_RELAXED)) {

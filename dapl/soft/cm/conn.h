@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conn.h - the connection object: states, causes, upcalls. rdmap/conn.h has its fields. */
+/* conn.h - the connection object: causes, life, upcalls. rdmap/conn.h has its fields. */
 #ifndef SOFT_CM_CONN_H
 #define SOFT_CM_CONN_H
 #include <stdbool.h>
@@ -20,10 +20,6 @@ void soft_cm_caused(struct dapl_conn *conn, int err, enum dapl_code_kind kind, u
 void soft_cm_socket_error(struct dapl_conn *conn);
 
 /* --- progress lock held ---------------------------------------------------------------------- */
-
-const char *cm_state_name(enum soft_conn_state state);
-/* The only writer of conn->state. */
-void cm_set_state(struct dapl_conn *conn, enum soft_conn_state state, const char *why);
 
 /* Adds the socket to the cm epoll set, or changes its events. If that fails, the connection ends
  * soon. */

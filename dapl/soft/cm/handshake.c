@@ -17,6 +17,7 @@
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/cm/conn.h"
+#include "dapl/soft/cm/conn_state.h"
 #include "dapl/soft/cm/liveness.h"
 #include "dapl/soft/cm/ud.h"
 #include "dapl/soft/tunables.h"

@@ -12,6 +12,7 @@
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/cm/acceptor.h"
 #include "dapl/soft/cm/conn.h"
+#include "dapl/soft/cm/conn_state.h"
 #include "dapl/soft/cm/half_open.h"
 #include "dapl/soft/cm/liveness.h"
 #include "dapl/soft/cm/socket.h"

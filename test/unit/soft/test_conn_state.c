@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_conn_state.c - the states of a software connection: each after each, and what becomes of a change
+ * that is not allowed. */
+#include "config.h"
+#include "dapl/soft/cm/conn_state.h"
+#include "dapl/soft/obj/device.h"
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+enum { STATES = SOFT_CLOSED + 1 };
+
+/* Row: before; column: after. The columns stand in the order of the rows. */
+static const char *const allowed[STATES] = {
+	/*			N C R A W Q F O L X */
+	[SOFT_NEW] =		". y . . y . . . . y",
+	[SOFT_CONNECTING] =	". . y . . . . . . y",
+	[SOFT_WAIT_REPLY] =	". y . y . . . y . y",
+	[SOFT_ATTACHING] =	". . . . . . . y . y",
+	[SOFT_WAIT_REQUEST] =	". . . . . y . . . y",
+	[SOFT_REQUESTED] =	". . . . . . y y . y",
+	[SOFT_WAIT_FIRST] =	". . . . . . . y . y",
+	[SOFT_OPEN] =		". . . . . . . . y y",
+	[SOFT_CLOSING] =	". . . . . . . . . y",
+	[SOFT_CLOSED] =		". . . . . . . . . .",
+};
+
+static bool is_allowed(int from, int to)
+{
+	return allowed[from][2 * to] == 'y';
+}
+
+static void each_change_is_allowed_or_not(void **state)
+{
+	(void)state;
+	for (int from = 0; from < STATES; from++)
+		for (int to = 0; to < STATES; to++)
+			if (cm_may_follow(from, to) != is_allowed(from, to))
+				fail_msg("%s -> %s", cm_state_name(from), cm_state_name(to));
+}
+
+static void states_have_different_names(void **state)
+{
+	(void)state;
+	for (int a = 0; a < STATES; a++)
+		for (int b = 0; b < a; b++)
+			assert_string_not_equal(cm_state_name(a), cm_state_name(b));
+}
+
+/* In a child: a build that checks locks aborts. Returns the state afterwards, or -1 after an abort. */
+static int state_after(int from, int to)
+{
+	static struct dapl_device dev;
+	struct dapl_conn conn = { .dev = &dev, .state = from };
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		freopen("/dev/null", "w", stderr);
+		cm_set_state(&conn, to, "test");
+		_exit(conn.state);
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFSIGNALED(status)) {
+		assert_int_equal(WTERMSIG(status), SIGABRT);
+		return -1;
+	}
+	return WEXITSTATUS(status);
+}
+
+static void forbidden_change_is_refused(void **state)
+{
+#ifdef DAPL_LOCK_CHECK
+	const bool aborts = true;
+#else
+	const bool aborts = false;
+#endif
+
+	(void)state;
+	for (int from = 0; from < STATES; from++)
+		for (int to = 0; to < STATES; to++)
+			assert_int_equal(state_after(from, to), is_allowed(from, to) ? to :
+					 aborts ? -1 : from);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_change_is_allowed_or_not),
+		cmocka_unit_test(states_have_different_names),
+		cmocka_unit_test(forbidden_change_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
