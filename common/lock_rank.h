@@ -58,7 +58,7 @@ enum lock_rank {
 	RANK_SOFT_RANDOM,	/* random.c: the pool of random numbers */
 
 	/* leaves that any code may take */
-	RANK_DIAG,		/* diag.c: limits of the lines about failed connections */
+	RANK_DIAG,		/* diag_limit.c: limits of the lines about failed connections */
 	RANK_SERVICE,		/* service.c: watches, timers and tasks */
 	RANK_DEAD_OBJECTS,	/* object.c: dead objects, kept by kind */
 	RANK_JOURNAL,		/* journal.c: the connection to the journal */

@@ -29,7 +29,10 @@ libdaplcore_la_SOURCES = \
 	dapl/core/conn/cr.c dapl/core/conn/cr.h \
 	dapl/core/conn/ud.c dapl/core/conn/ud.h \
 	dapl/core/mem/rmr_map.c dapl/core/mem/rmr_map.h \
-	dapl/core/conn/diag.c dapl/core/conn/diag.h \
+	dapl/core/base/cause.c dapl/core/base/cause.h \
+	dapl/core/base/diag.c dapl/core/base/diag.h \
+	dapl/core/base/diag_limit.c dapl/core/base/diag_limit.h \
+	dapl/core/base/text.c dapl/core/base/text.h \
 	dapl/core/conn/failure.c dapl/core/conn/failure.h \
 	dapl/core/ia/ext.c \
 	dapl/core/ia/counters.c dapl/core/ia/counters.h \

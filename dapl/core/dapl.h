@@ -15,7 +15,7 @@
 #include "common/log.h"
 #include "common/trace.h"
 #include "dapl/core/device.h"
-#include "dapl/core/conn/diag.h"
+#include "dapl/core/base/diag.h"
 #include "dapl/core/base/object.h"
 #include "dapl/core/ep/request.h"
 #include "dapl/core/event/ring.h"

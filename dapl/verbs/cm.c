@@ -23,7 +23,7 @@
 #include "address.h"
 #include "common/log.h"
 #include "common/trace.h"
-#include "dapl/core/conn/diag.h"
+#include "dapl/core/base/cause.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

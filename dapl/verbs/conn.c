@@ -10,7 +10,7 @@
 #include "siw.h"
 #include "common/log.h"
 #include "common/trace.h"
-#include "dapl/core/conn/diag.h"
+#include "dapl/core/base/cause.h"
 #include "dapl/core/base/settings.h"
 #include <errno.h>
 #include <stdlib.h>

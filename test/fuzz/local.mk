@@ -7,7 +7,8 @@ FUZZ_SECONDS = 60
 FUZZ_CC = clang
 fuzz_targets = conf stream ring attach mpa pdata
 fuzz_soft = $(filter %.c,$(libdaplsoftdev_la_SOURCES)) $(filter %.c,$(libcommon_la_SOURCES)) \
-	dapl/core/base/service.c dapl/core/base/settings.c dapl/core/base/fork.c dapl/core/conn/diag.c
+	dapl/core/base/service.c dapl/core/base/settings.c dapl/core/base/fork.c \
+	dapl/core/base/cause.c dapl/core/base/diag.c dapl/core/base/diag_limit.c dapl/core/base/text.c
 fuzz_conf = dat/conf.c
 fuzz_side = test/fuzz/soft_side.c test/unit/soft/stream.c test/unit/device_harness.c
 fuzz_stream = $(fuzz_side) $(fuzz_soft)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* failure.h - what an endpoint knows of its last failure: kept for dat_ext_last_error(),
- * traced, and given to diag.h when it is worth a line. ep->lock is held by the caller. */
+ * traced, and given to diag_limit.h when it is worth a line. ep->lock is held by the caller. */
 #ifndef DAPL_FAILURE_H
 #define DAPL_FAILURE_H
 #include <dat/dat_diag_extensions.h>

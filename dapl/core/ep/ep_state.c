@@ -5,7 +5,7 @@
 #include "common/clock.h"
 #include "dapl/core/ep/recv_repost.h"
 #include "dapl/core/ep/ep_state.h"
-#include "dapl/core/conn/failure.h"
+#include "dapl/core/base/cause.h"
 
 /* Short names are bits, one per DAT_EP_STATE. */
 #define UNCONN	(1u << DAT_EP_STATE_UNCONNECTED)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "dapl/core/ia/attr.h"
 #include "dapl/core/event/cno.h"
-#include "dapl/core/conn/diag.h"
+#include "dapl/core/base/diag_limit.h"
 #include "dapl/core/ia/ia.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/ia/provider.h"

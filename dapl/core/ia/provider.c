@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include "dapl/core/conn/diag.h"
+#include "dapl/core/base/diag_limit.h"
 #include "dapl/core/event/event.h"
 #include "dapl/core/base/fork.h"
 #include "dapl/core/ia/ia.h"

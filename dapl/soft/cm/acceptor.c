@@ -4,7 +4,7 @@
 #include "dapl/soft/cm/acceptor.h"
 #include "common/lock.h"
 #include "common/trace.h"
-#include "dapl/core/conn/diag.h"
+#include "dapl/core/base/diag_limit.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/qp.h"

@@ -4,7 +4,7 @@
 #include "dapl/soft/cm/conn_state.h"
 #include "common/log.h"
 #include "common/trace.h"
-#include "dapl/core/conn/diag.h"
+#include "dapl/core/base/cause.h"
 #include "dapl/soft/obj/device.h"
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/trace.h"
-#include "dapl/core/conn/diag.h"
+#include "dapl/core/base/cause.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/tunables.h"

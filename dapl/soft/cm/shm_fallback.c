@@ -3,7 +3,7 @@
 #include "dapl/soft/cm/shm_fallback.h"
 #include "common/log.h"
 #include "common/trace.h"
-#include "dapl/core/conn/diag.h"
+#include "dapl/core/base/cause.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/shortage.h"
 #include "dapl/soft/rdmap/conn.h"

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
-#include "dapl/core/conn/diag.h"
+#include "dapl/core/base/diag.h"
 
 static struct sockaddr_storage four(const char *text, uint16_t port)
 {

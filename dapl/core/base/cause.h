@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* cause.h - the cause of a failed connection in words (cause.c). What a user can do about it is
+ * in diag.h. */
+#ifndef DAPL_CAUSE_H
+#define DAPL_CAUSE_H
+#include "dapl/core/base/text.h"
+#include "dapl/core/device.h"
+
+enum {
+	DIAG_TEXT = 512,		/* bytes of a line */
+	DIAG_ADDRESS = 64,		/* bytes of "address port number" */
+};
+
+/* "192.0.2.1 port 7"; without a port only the address; "?" if it is unknown. */
+const char *dapl_diag_address(const struct sockaddr_storage *address, char text[DIAG_ADDRESS]);
+const char *dapl_diag_step(enum dapl_conn_step step);
+/* Only the cause, without its step: "connection refused". */
+const char *dapl_diag_reason(const struct dapl_conn_cause *cause, char text[DIAG_TEXT]);
+
+/* The same, appended to a text. */
+void dapl_cause_add_host(struct dapl_text *t, const struct sockaddr_storage *address);
+void dapl_cause_add_address(struct dapl_text *t, const struct sockaddr_storage *address);
+void dapl_cause_add_reason(struct dapl_text *t, const struct dapl_conn_cause *cause);
+/* 0: unknown. */
+unsigned dapl_cause_port(const struct sockaddr_storage *address);
+
+#endif
