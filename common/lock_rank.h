@@ -17,7 +17,7 @@ enum lock_rank {
 	RANK_EP,		/* ep->lock: state, connection and configuration of an endpoint */
 	RANK_RMR,		/* rmr->lock: what a memory window is bound to */
 	RANK_EVD_CHANGE,	/* evd->change: CNO of an EVD, watch of its channel */
-	RANK_IAS,		/* ia.c: the list of open IAs and their asynchronous EVDs */
+	RANK_IAS,		/* async.c: the list of open IAs and their asynchronous EVDs */
 	RANK_EVD,		/* evd->mutex: waiter, flags and feeding streams of an EVD */
 	RANK_IA,		/* ia->lock: the lists of an IA's objects */
 	RANK_CNO,		/* cno->mutex: waiters and triggered EVDs of a CNO */

@@ -12,12 +12,15 @@ libdaplcore_la_SOURCES = \
 	dapl/core/mem/lmr.c dapl/core/mem/lmr.h \
 	dapl/core/mem/rmr.c dapl/core/mem/rmr.h \
 	dapl/core/ep/srq.c dapl/core/ep/srq.h \
+	dapl/core/event/async.c dapl/core/event/async.h \
 	dapl/core/event/cno.c dapl/core/event/cno.h \
+	dapl/core/event/conn_hooks.c dapl/core/event/conn_hooks.h \
+	dapl/core/event/watermark.c dapl/core/event/watermark.h \
 	dapl/core/event/evd.c dapl/core/event/evd.h \
 	dapl/core/event/evd_feed.c \
 	dapl/core/event/evd_notify.c dapl/core/event/evd_notify.h \
 	dapl/core/event/evd_wait.c \
-	dapl/core/ep/ep.c \
+	dapl/core/ep/ep.c dapl/core/ep/rmr_bind.c \
 	dapl/core/ep/ep_attr.c dapl/core/ep/ep_attr.h \
 	dapl/core/ep/ep_evds.c dapl/core/ep/ep_evds.h \
 	dapl/core/ep/ep_qp.c dapl/core/ep/ep_qp.h \
@@ -25,6 +28,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/ep/ep_state.c dapl/core/ep/ep_state.h \
 	dapl/core/ep/recv_repost.c dapl/core/ep/recv_repost.h \
 	dapl/core/conn/conn.c dapl/core/conn/conn.h \
+	dapl/core/conn/ep_free.c dapl/core/conn/ep_free.h \
 	dapl/core/conn/service_point.c dapl/core/base/qual.h \
 	dapl/core/conn/cr.c dapl/core/conn/cr.h \
 	dapl/core/conn/ud.c dapl/core/conn/ud.h \
@@ -38,6 +42,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/ia/counters.c dapl/core/ia/counters.h \
 	dapl/core/base/ia_handle.c \
 	dapl/core/base/qp_table.c dapl/core/base/qp_table.h \
+	dapl/core/base/srq_records.c dapl/core/base/srq_records.h \
 	dapl/core/base/status.c dapl/core/base/status.h \
 	dapl/core/base/service.c dapl/core/base/service.h \
 	dapl/core/base/fork.c dapl/core/base/fork.h \

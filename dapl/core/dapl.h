@@ -263,7 +263,7 @@ struct dapl_ep {
 	struct dapl_task task;		/* watermark passed (srq.c) */
 	uint32_t marks;			/* atomic: which */
 	struct dapl_ep *qpn_next;	/* ia->qps */
-	struct dapl_ud *ud;		/* UD: its peers (ud.c) */
+	struct dapl_known_peer *known_peers;	/* UD (ud.c) */
 	struct dapl_map *maps;		/* memory of the peer's that the consumer has mapped
 					 * (rmr_map.c) */
 	DAT_NAMED_ATTR provider_attr[1];
@@ -377,9 +377,6 @@ DAT_RETURN dapl_evd_feed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags, const
 void dapl_evd_unfeed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags);
 /* Arms the CQ for the CNO, the service thread or a waiter; evd->lock held. */
 void dapl_evd_arm(struct dapl_evd *evd);
-/* The async EVD of the IA gets one event. */
-void dapl_ia_async(struct dapl_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle, int reason);
-
 /* --- cno.c --- */
 void dapl_cno_trigger(struct dapl_cno *cno, struct dapl_evd *evd);
 /* evd->change held, or the EVD is not published yet. Returns 0 or an errno; EBADF: the CNO was
@@ -396,7 +393,6 @@ DAT_RETURN dapl_ep_make(struct dapl_ia *ia, struct dapl_pz *pz, struct dapl_evd 
 			struct dapl_evd *request, struct dapl_evd *connect,
 			struct dapl_srq *srq, const DAT_EP_ATTR *attr, int attr_arg,
 			struct dapl_ep **ep);
-void dapl_ep_destroy(struct dapl_ep *ep);
 /* The endpoint's EVDs as completions see them: the consumer's, or the discard EVD. */
 static inline struct dapl_evd *dapl_ep_recv_evd(const struct dapl_ep *ep)
 {
@@ -406,38 +402,8 @@ static inline struct dapl_evd *dapl_ep_request_evd(const struct dapl_ep *ep)
 {
 	return ep->request_evd ? ep->request_evd : ep->request_discard;
 }
-/* An SRQ buffer of this endpoint was polled: counts it against the watermarks. */
-void dapl_ep_took_buffer(struct dapl_ep *ep);
-/* The connection is broken, because of this code unless the device knows better: a failed
- * completion was dequeued, an asynchronous event came. Takes ep->lock. */
-void dapl_ep_broken(struct dapl_ep *ep, enum dapl_code_kind kind, unsigned code,
-		    const char *text);
-/* A receive succeeded before the connection was told to be up. Takes ep->lock. True when
- * ESTABLISHED is on its EVD now. */
-bool dapl_ep_comm_established(struct dapl_ep *ep);
-/* The last outstanding request was dequeued and something waits for that. */
-void dapl_ep_drained(struct dapl_ep *ep);
-/* Drops the connection: later upcalls for it are ignored. ep->lock held. */
-void dapl_ep_drop_conn(struct dapl_ep *ep);
-/* ep->lock held, the state is DISCONNECTED: flushes, drops the connection, tells `number`
- * (0: nothing) as soon as what must come before it has been dequeued. */
-void dapl_ep_terminate(struct dapl_ep *ep, DAT_EVENT_NUMBER number);
-/* ep->lock held: stops a connect timeout or a drain. */
-void dapl_ep_disarm(struct dapl_ep *ep);
-/* ep->lock held: an event for the connect EVD, with the private data in ep->pdata. */
-void dapl_ep_tell(struct dapl_ep *ep, DAT_EVENT_NUMBER number);
-/* What dat_ep_connect, dup_connect and common_connect share. The port in `to` is that of
- * `qual`. */
-DAT_RETURN dapl_ep_start_connect(struct dapl_ep *ep, const struct sockaddr *to,
-				 DAT_CONN_QUAL qual, DAT_TIMEOUT timeout, int len,
-				 const void *data, DAT_QOS qos, DAT_CONNECT_FLAGS flags);
-/* ep->lock held, the queue is in error: completes the posts made since. */
-void dapl_ep_flush_late(struct dapl_ep *ep, struct dapl_queue *q);
 /* Posts a signaled request of the provider's own behind all others. ep->lock held. */
 int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing);
-
-/* --- srq.c --- */
-void dapl_srq_give_back(struct dapl_dto *req);
 
 /* --- sp.c, cr.c --- */
 void dapl_sp_destroy(struct dapl_sp *sp);

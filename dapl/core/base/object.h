@@ -144,7 +144,7 @@ static inline void dapl_object_leave_at(void *pointer)
 /* Library unload. `keep`, if the registry has it, takes the newest dead objects of each kind,
  * whose handles it then recognises; the memory of the others is freed. */
 void dapl_object_fini(void (*keep)(void *object));
-/* Around a fork, as dapl_ia_fork. */
+/* Around a fork, as dapl_async_fork. */
 void dapl_object_fork(bool begins);
 
 #endif

@@ -13,8 +13,12 @@
 #include <string.h>
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/conn/conn.h"
+#include "dapl/core/conn/cr.h"
 #include "dapl/core/ep/ep_state.h"
+#include "dapl/core/event/async.h"
+#include "dapl/core/event/conn_hooks.h"
 #include "dapl/core/event/event.h"
+#include "dapl/core/event/evd_notify.h"
 #include "dapl/core/conn/failure.h"
 #include "dapl/core/ia/provider.h"
 #include "dapl/core/base/qual.h"
@@ -66,7 +70,7 @@ static void tell_last_buffer(struct dapl_ep *ep)
 	if (!ep->owes_last_buffer || dapl_evd_holds(dapl_ep_recv_evd(ep), of_this_ep, ep))
 		return;
 	ep->owes_last_buffer = false;
-	dapl_ia_async(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
+	dapl_async_post(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
 }
 
 /* Delivers a deferred event if it need not wait any more. */
@@ -107,18 +111,6 @@ static void defer(struct dapl_ep *ep)
 		}
 }
 
-/* Completes posts that the device had not completed when error_qp returned (no_late_flush). */
-static void flush_posts(struct dapl_ep *ep, struct dapl_queue *q, struct dapl_evd *evd, bool first)
-{
-	if (dapl_evd_flush_posts(evd, ep, q, first))
-		dapl_evd_tell(evd);
-}
-
-void dapl_ep_flush_late(struct dapl_ep *ep, struct dapl_queue *q)
-{
-	flush_posts(ep, q, q == &ep->sq ? dapl_ep_request_evd(ep) : dapl_ep_recv_evd(ep), false);
-}
-
 /* Marks the queue: later posts complete without the device. */
 static void end_posting(struct dapl_queue *q)
 {
@@ -135,9 +127,10 @@ static void flush(struct dapl_ep *ep)
 
 	dapl_device_ops.error_qp(ep->qp);
 	if (ep->obj.ia->attr.no_late_flush) {
-		flush_posts(ep, &ep->sq, dapl_ep_request_evd(ep), true);
+		/* posts that were not complete when error_qp returned */
+		dapl_evd_flush_posts(dapl_ep_request_evd(ep), ep, &ep->sq, true);
 		if (!ep->srq)
-			flush_posts(ep, &ep->rq, dapl_ep_recv_evd(ep), true);
+			dapl_evd_flush_posts(dapl_ep_recv_evd(ep), ep, &ep->rq, true);
 		return;
 	}
 	/* Successful suppressed requests made no completion and now never will:
@@ -659,4 +652,14 @@ void dapl_up_released(void *owner)
 	struct dapl_ep *ep = owner;
 
 	dapl_object_put(&ep->obj);
+}
+
+/* --- the layers below -------------------------------------------------------------------------- */
+
+void dapl_conn_start(void)
+{
+	dapl_conn_hooks = (struct dapl_conn_hooks){
+		.broken = dapl_ep_broken, .comm_established = dapl_ep_comm_established,
+		.completed = dapl_ep_drained, .refuse_request = dapl_cr_refuse,
+	};
 }

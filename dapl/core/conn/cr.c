@@ -7,6 +7,7 @@
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/conn/cr.h"
+#include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ia/provider.h"
 #include "dapl/core/conn/ud.h"

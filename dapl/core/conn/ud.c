@@ -13,8 +13,9 @@
 #include "dapl/core/ep/post.h"
 #include "dapl/core/conn/ud.h"
 
-struct peer {
-	struct peer *next;
+/* One peer of a datagram endpoint. ep->lock guards it, and the list. */
+struct dapl_known_peer {
+	struct dapl_known_peer *next;
 	struct dapl_ep *ep;
 	struct dapl_timer timer;	/* of a connect; holds a reference of the endpoint */
 	bool timed;			/* the timer was started, and has not fired nor been
@@ -30,17 +31,7 @@ struct peer {
 	char pdata[DAPL_CONN_PDATA_MAX];
 };
 
-struct dapl_ud {	/* guarded by ep->lock */
-	struct peer *peers;
-};
-
-DAT_RETURN dapl_ud_begin(struct dapl_ep *ep)
-{
-	ep->ud = calloc(1, sizeof *ep->ud);
-	return ep->ud ? DAT_SUCCESS : NO_RESOURCE(MEMORY);
-}
-
-static void stop_timer(struct peer *peer)
+static void stop_timer(struct dapl_known_peer *peer)
 {
 	if (!peer->timed || !dapl_timer_stop(&peer->timer))
 		return;
@@ -48,7 +39,7 @@ static void stop_timer(struct peer *peer)
 	dapl_object_put(&peer->ep->obj);
 }
 
-static void drop_conn(struct peer *peer)
+static void drop_conn(struct dapl_known_peer *peer)
 {
 	stop_timer(peer);
 	if (peer->conn)
@@ -56,7 +47,7 @@ static void drop_conn(struct peer *peer)
 	peer->conn = NULL;
 }
 
-static void drop_ah(struct peer *peer)
+static void drop_ah(struct dapl_known_peer *peer)
 {
 	if (peer->to.ah)
 		dapl_device_ops.destroy_ah(peer->to.ah);
@@ -64,7 +55,7 @@ static void drop_ah(struct peer *peer)
 }
 
 /* A timer that could not be stopped is waiting for the lock, and frees it. */
-static void free_peer(struct peer *peer)
+static void free_peer(struct dapl_known_peer *peer)
 {
 	stop_timer(peer);
 	peer->gone = true;
@@ -74,56 +65,52 @@ static void free_peer(struct peer *peer)
 
 void dapl_ud_end(struct dapl_ep *ep)
 {
-	struct peer *peer;
+	struct dapl_known_peer *peer;
 
-	if (!ep->ud)
-		return;
-	while ((peer = ep->ud->peers)) {
-		ep->ud->peers = peer->next;
+	while ((peer = ep->known_peers)) {
+		ep->known_peers = peer->next;
 		drop_conn(peer);
 		drop_ah(peer);
 		free_peer(peer);
 	}
-	free(ep->ud);
-	ep->ud = NULL;
 }
 
-static void forget(struct dapl_ep *ep, struct peer *peer)
+static void forget(struct dapl_ep *ep, struct dapl_known_peer *peer)
 {
-	struct peer **p;
+	struct dapl_known_peer **p;
 
-	for (p = &ep->ud->peers; *p != peer; p = &(*p)->next)
+	for (p = &ep->known_peers; *p != peer; p = &(*p)->next)
 		;
 	*p = peer->next;
 	free_peer(peer);
 }
 
-static struct peer *new_peer(struct dapl_ep *ep, bool active)
+static struct dapl_known_peer *new_peer(struct dapl_ep *ep, bool active)
 {
-	struct peer *peer = calloc(1, sizeof *peer);
+	struct dapl_known_peer *peer = calloc(1, sizeof *peer);
 
 	if (!peer)
 		return NULL;
 	peer->ep = ep;
 	peer->active = active;
 	peer->began_ns = clock_now_ns();
-	peer->next = ep->ud->peers;
-	ep->ud->peers = peer;
+	peer->next = ep->known_peers;
+	ep->known_peers = peer;
 	return peer;
 }
 
-static struct peer *by_conn(struct dapl_ep *ep, const struct dapl_conn *conn)
+static struct dapl_known_peer *by_conn(struct dapl_ep *ep, const struct dapl_conn *conn)
 {
-	struct peer *peer = ep->ud ? ep->ud->peers : NULL;
+	struct dapl_known_peer *peer = ep->known_peers;
 
 	while (peer && peer->conn != conn)
 		peer = peer->next;
 	return peer;
 }
 
-static struct peer *by_ah(struct dapl_ep *ep, const struct ibv_ah *ah)
+static struct dapl_known_peer *by_ah(struct dapl_ep *ep, const struct ibv_ah *ah)
 {
-	struct peer *peer = ep->ud ? ep->ud->peers : NULL;
+	struct dapl_known_peer *peer = ep->known_peers;
 
 	while (peer && (!ah || peer->to.ah != ah))
 		peer = peer->next;
@@ -131,7 +118,7 @@ static struct peer *by_ah(struct dapl_ep *ep, const struct ibv_ah *ah)
 }
 
 /* ep->lock held. */
-static void trace_step(const struct dapl_ep *ep, const struct peer *peer, const char *step)
+static void trace_step(const struct dapl_ep *ep, const struct dapl_known_peer *peer, const char *step)
 {
 	char local[DIAG_ADDRESS], remote[DIAG_ADDRESS];
 
@@ -141,12 +128,12 @@ static void trace_step(const struct dapl_ep *ep, const struct peer *peer, const 
 	      dapl_diag_address(&peer->address, remote));
 }
 
-static void failed(struct dapl_ep *ep, struct peer *peer, enum dapl_conn_failure why,
+static void failed(struct dapl_ep *ep, struct dapl_known_peer *peer, enum dapl_conn_failure why,
 		   const struct dapl_conn_cause *cause, const void *pdata, size_t len);
 
 static void connect_timeout(struct dapl_timer *timer)
 {
-	struct peer *peer = container_of(timer, struct peer, timer);
+	struct dapl_known_peer *peer = container_of(timer, struct dapl_known_peer, timer);
 	struct dapl_conn_cause cause;
 	struct dapl_ep *ep = peer->ep;
 
@@ -168,7 +155,7 @@ DAT_RETURN dapl_ud_connect(struct dapl_ep *ep, const struct sockaddr *to, DAT_TI
 			   int len, const void *data)
 {
 	struct dapl_conn_params params;
-	struct peer *peer;
+	struct dapl_known_peer *peer;
 	DAT_RETURN ret;
 	int err;
 
@@ -204,7 +191,7 @@ DAT_RETURN dapl_ud_connect(struct dapl_ep *ep, const struct sockaddr *to, DAT_TI
 DAT_RETURN dapl_ud_accept(struct dapl_ep *ep, struct dapl_cr *cr, int len, const void *data)
 {
 	struct dapl_conn_params params;
-	struct peer *peer;
+	struct dapl_known_peer *peer;
 	DAT_RETURN ret;
 	int err;
 
@@ -235,12 +222,12 @@ DAT_RETURN dapl_ud_accept(struct dapl_ep *ep, struct dapl_cr *cr, int len, const
 /* There is no connection to end: the communication identifiers go, address handles stay. */
 DAT_RETURN dapl_ud_disconnect(struct dapl_ep *ep)
 {
-	for (struct peer *peer = ep->ud ? ep->ud->peers : NULL; peer; peer = peer->next)
+	for (struct dapl_known_peer *peer = ep->known_peers; peer; peer = peer->next)
 		drop_conn(peer);
 	return DAT_SUCCESS;
 }
 
-static void tell(struct dapl_ep *ep, struct peer *peer, DAT_IB_EVENT_NUMBER number,
+static void tell(struct dapl_ep *ep, struct dapl_known_peer *peer, DAT_IB_EVENT_NUMBER number,
 		 DAT_IB_EXT_TYPE type)
 {
 	DAT_IB_EXTENSION_EVENT_DATA *ext;
@@ -269,7 +256,7 @@ static void tell(struct dapl_ep *ep, struct peer *peer, DAT_IB_EVENT_NUMBER numb
 void dapl_ud_established(struct dapl_ep *ep, struct dapl_conn *conn,
 			 const struct dapl_established *info)
 {
-	struct peer *peer = by_conn(ep, conn);
+	struct dapl_known_peer *peer = by_conn(ep, conn);
 
 	if (!peer || !info->ud) {
 		if (info->ud && info->ud->ah)
@@ -294,7 +281,7 @@ void dapl_ud_established(struct dapl_ep *ep, struct dapl_conn *conn,
 	     peer->active ? DAT_IB_UD_REMOTE_AH : DAT_IB_UD_PASSIVE_REMOTE_AH);
 }
 
-static void failed(struct dapl_ep *ep, struct peer *peer, enum dapl_conn_failure why,
+static void failed(struct dapl_ep *ep, struct dapl_known_peer *peer, enum dapl_conn_failure why,
 		   const struct dapl_conn_cause *cause, const void *pdata, size_t len)
 {
 	bool rejected = why == DAPL_CONN_REJECTED;
@@ -314,7 +301,7 @@ static void failed(struct dapl_ep *ep, struct peer *peer, enum dapl_conn_failure
 void dapl_ud_failed(struct dapl_ep *ep, struct dapl_conn *conn, enum dapl_conn_failure why,
 		    const void *pdata, size_t len)
 {
-	struct peer *peer = by_conn(ep, conn);
+	struct dapl_known_peer *peer = by_conn(ep, conn);
 	struct dapl_conn_cause cause;
 
 	if (!peer)
@@ -331,7 +318,7 @@ DAT_RETURN dapl_ud_send(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = (struct ibv_sge *)iov,
 		.num_sge = n };
 	uint64_t total = 0;
-	struct peer *peer;
+	struct dapl_known_peer *peer;
 
 	if (!ep->is_ud)
 		return BAD_PARAM(1);
@@ -367,7 +354,7 @@ DAT_RETURN dapl_ud_cm_free(struct dapl_ep *ep, DAT_CONTEXT cm)
 	if (!ep->is_ud)
 		return BAD_PARAM(1);
 	dapl_mutex_lock(&ep->lock);
-	for (struct peer *peer = ep->ud ? ep->ud->peers : NULL; peer; peer = peer->next)
+	for (struct dapl_known_peer *peer = ep->known_peers; peer; peer = peer->next)
 		if (peer == cm.as_ptr) {
 			drop_conn(peer);
 			peer->pdata_len = 0;
@@ -382,7 +369,7 @@ DAT_RETURN dapl_ud_cm_free(struct dapl_ep *ep, DAT_CONTEXT cm)
 
 DAT_RETURN dapl_ud_ah_free(struct dapl_ep *ep, DAT_IB_ADDR_HANDLE *ah)
 {
-	struct peer *peer;
+	struct dapl_known_peer *peer;
 
 	if (!ep->is_ud)
 		return BAD_PARAM(1);

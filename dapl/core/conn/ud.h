@@ -5,7 +5,6 @@
 #define DAPL_UD_H
 #include "dapl/core/dapl.h"
 
-DAT_RETURN dapl_ud_begin(struct dapl_ep *ep);
 /* Frees every address handle and connection left. */
 void dapl_ud_end(struct dapl_ep *ep);
 DAT_RETURN dapl_ud_connect(struct dapl_ep *ep, const struct sockaddr *to, DAT_TIMEOUT timeout,

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ep.c - endpoints as objects: creating, querying, resetting, freeing. Connections are in conn/conn.c,
- * posting is in post.c, the states are in ep_state.c. */
+/* ep.c - endpoints as objects: creating and querying. Resetting and freeing end a connection, and
+ * are in conn/ep_free.c. Posting is in post.c, the states are in ep_state.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include "dapl/core/base/qual.h"
-#include "dapl/core/conn/conn.h"
-#include "dapl/core/conn/ud.h"
 #include "dapl/core/ep/ep_attr.h"
 #include "dapl/core/ep/ep_evds.h"
 #include "dapl/core/ep/ep_qp.h"
@@ -81,8 +79,6 @@ DAT_RETURN dapl_ep_make(struct dapl_ia *ia, struct dapl_pz *pz, struct dapl_evd 
 		goto unuse_pz;
 	}
 	if (pz && recv && request && (ret = dapl_ep_need_qp(ep)))
-		goto unuse;
-	if (ep->is_ud && (ret = dapl_ud_begin(ep)))
 		goto unuse;
 	*made = ep;
 	return DAT_SUCCESS;
@@ -283,87 +279,5 @@ DAT_RETURN dapl_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_CO
 		*allocated = n;
 	if (span)
 		*span = n;
-	return DAT_SUCCESS;
-}
-
-/* --- reset and free ------------------------------------------------------------------------- */
-
-/* dat_ep_reset: DISCONNECTED -> UNCONNECTED with an empty QP. A terminal event that waited for
- * completions is delivered first, since they vanish. EP-26, 27, 28. */
-DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
-{
-	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
-	DAT_RETURN ret = DAT_SUCCESS;
-	DAT_EP_STATE before;
-
-	if (!ep)
-		return BAD_HANDLE(EP);
-	dapl_ep_lock_settled(ep);
-	before = ep->state;
-	if (!dapl_object_is_live(&ep->obj)) {
-		dapl_mutex_unlock(&ep->lock);
-		return BAD_HANDLE(EP);
-	}
-	if (!dapl_ep_may(ep, EP_DO_RESET)) {
-		dapl_mutex_unlock(&ep->lock);
-		return dapl_bad_ep_state(before);
-	}
-	if (before == DAT_EP_STATE_DISCONNECTED) {
-		ep->changing = true;
-		dapl_ep_deliver_deferred(ep);
-		ret = dapl_ep_empty_qp(ep);
-		if (ret == DAT_SUCCESS) {
-			ep->held = 0;
-			ep->pdata_len = 0;
-			ep->remote.ss_family = ep->local.ss_family = AF_UNSPEC;
-			dapl_ep_step(ep, EP_DO_RESET, NULL);
-		}
-		ep->changing = false;
-	}
-	dapl_mutex_unlock(&ep->lock);
-	return ret;
-}
-
-void dapl_ep_destroy(struct dapl_ep *ep)
-{
-	dapl_mutex_lock(&ep->lock);
-	dapl_ep_disarm(ep);
-	if (ep->is_ud)
-		dapl_ud_end(ep);
-	if (ep->conn && ep->qp)
-		dapl_device_ops.error_qp(ep->qp);
-	dapl_ep_drop_conn(ep);
-	__atomic_store_n(&ep->deferred, false, __ATOMIC_RELAXED);
-	ep->terminal = 0;
-	dapl_mutex_unlock(&ep->lock);
-	dapl_ep_end_qp(ep);
-	dapl_ep_unfeed_evds(ep->recv_evd, ep->request_evd, ep->connect_evd, &ep->attr);
-	dapl_ep_end_discards(ep);
-	if (ep->pz)
-		dapl_unuse(&ep->pz->obj);
-	if (ep->srq)
-		dapl_unuse(&ep->srq->obj);
-	dapl_object_bury(&ep->obj);
-}
-
-/* dat_ep_free (doc/spec/calls.md 5): drops whatever connection there is. EP-23, 24. */
-DAT_RETURN dapl_ep_free(DAT_EP_HANDLE handle)
-{
-	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
-	DAT_RETURN ret = DAT_SUCCESS;
-
-	if (!ep)
-		return BAD_HANDLE(EP);
-	dapl_mutex_lock(&ep->lock);
-	if (!dapl_ep_may(ep, EP_DO_FREE))
-		ret = dapl_bad_ep_state(ep->state);
-	else if (!dapl_object_kill(&ep->obj))
-		ret = BAD_HANDLE(EP);
-	dapl_mutex_unlock(&ep->lock);
-	if (ret != DAT_SUCCESS)
-		return ret;
-	dapl_object_wait_calls(&ep->obj, 1);
-	dapl_count(ep->obj.ia, DCNT_IA_EP_FREE);
-	dapl_ep_destroy(ep);
 	return DAT_SUCCESS;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <stdlib.h>
 #include "dapl/core/ep/ep_qp.h"
+#include "dapl/core/event/event.h"
 #include "dapl/core/dapl.h"
 #include "dapl/core/ep/recv_repost.h"
 #include "dapl/core/ep/ep_state.h"
@@ -216,7 +217,7 @@ static COLD DAT_RETURN end_late_post(struct dapl_ep *ep, struct dapl_queue *q, b
 
 	dapl_spin_unlock(&q->lock);
 	if (posted)
-		dapl_ep_flush_late(ep, q);
+		dapl_evd_flush_posts(evd, ep, q, false);
 	dapl_object_get(&evd->obj);
 	dapl_mutex_unlock(&ep->lock);
 	if (evd->discard)

@@ -1,71 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* srq.c - shared receive queues and the watermarks of endpoints on them. Completions of
- * their buffers are event.c's job. Buffers complete in any order, so their records form a
- * free list; a record is occupied from the post until its completion is dequeued. */
+ * their buffers are event.c's job, their records are srq_records.c's. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/core/ep/ep_qp.h"
-#include "dapl/core/conn/conn.h"
+#include "dapl/core/base/srq_records.h"
+#include "dapl/core/event/async.h"
+#include "dapl/core/event/watermark.h"
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/event.h"
 #include "dapl/core/ia/provider.h"
 #include "dapl/core/ep/srq.h"
 
-struct dapl_srq_chunk {
-	struct dapl_srq_chunk *next;
-	struct dapl_dto dto[];
-};
-
-/* --- records --------------------------------------------------------------------------- */
-
-static int add_records(struct dapl_srq *srq, uint32_t n)
-{
-	struct dapl_srq_chunk *chunk = calloc(1, sizeof *chunk + n * sizeof chunk->dto[0]);
-
-	if (!chunk)
-		return ENOMEM;
-	dapl_spin_lock(&srq->lock);
-	chunk->next = srq->chunks;
-	srq->chunks = chunk;
-	for (uint32_t i = n; i-- > 0;) {
-		chunk->dto[i].next = srq->free;
-		srq->free = &chunk->dto[i];
-	}
-	srq->records += n;
-	dapl_spin_unlock(&srq->lock);
-	return 0;
-}
-
-void dapl_srq_give_back(struct dapl_dto *dto)
-{
-	struct dapl_srq *srq = dto->srq;
-
-	dapl_spin_lock(&srq->lock);
-	dto->next = srq->free;
-	srq->free = dto;
-	srq->posted--;
-	dapl_spin_unlock(&srq->lock);
-}
-
 /* --- making and ending ------------------------------------------------------------------- */
 
 static void end_srq(struct dapl_object *obj)
 {
 	struct dapl_srq *srq = (struct dapl_srq *)obj;
-	struct dapl_srq_chunk *chunk;
 
-	dapl_spin_lock(&srq->lock);
-	srq->free = NULL;
-	srq->max = 0;	/* a post with a stale handle finds no room */
-	dapl_spin_unlock(&srq->lock);
+	dapl_srq_shut_records(srq);
 	if (srq->srq)
 		dapl_device_ops.destroy_srq(srq->srq);
-	while ((chunk = srq->chunks)) {
-		srq->chunks = chunk->next;
-		free(chunk);
-	}
+	dapl_srq_free_records(srq);
 }
 
 void dapl_srq_destroy(struct dapl_srq *srq)
@@ -115,7 +73,7 @@ DAT_RETURN dapl_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	srq->room = room_for(ia, attr->max_recv_dtos);
 	init = (struct ibv_srq_init_attr){ .srq_context = srq,
 		.attr = { .max_wr = srq->room, .max_sge = attr->max_recv_iov } };
-	err = add_records(srq, attr->max_recv_dtos);
+	err = dapl_srq_add_records(srq, attr->max_recv_dtos);
 	if (!err)
 		err = dapl_device_ops.create_srq(pz->pd, &init, &srq->srq);
 	if (err) {
@@ -192,22 +150,17 @@ DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 		list[wr.num_sge++] = (struct ibv_sge){ .length = 0 };
 	wr.sg_list = list;
 	dapl_spin_lock(&srq->lock);
-	dto = srq->posted < srq->max ? srq->free : NULL;
+	dto = dapl_srq_take(srq);
 	if (!dto) {
 		dapl_spin_unlock(&srq->lock);
 		return dapl_srq_is_live(srq) ? NO_RESOURCE(MEMORY) : BAD_HANDLE(SRQ);
 	}
-	srq->free = dto->next;
 	*dto = (struct dapl_dto){ .cookie = cookie, .srq = srq, .op = DAT_DTO_RECEIVE,
 		.flags = REQ_SRQ };
 	wr.wr_id = (uintptr_t)dto;
 	err = ibv_post_srq_recv(srq->srq, &wr, &bad);
-	if (err) {
-		dto->next = srq->free;
-		srq->free = dto;
-	} else {
-		srq->posted++;
-	}
+	if (err)
+		dapl_srq_take_back(srq, dto);
 	dapl_spin_unlock(&srq->lock);
 	return dapl_status(err, DAT_RESOURCE_SRQ);
 }
@@ -361,7 +314,7 @@ DAT_RETURN dapl_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max)
 			srq->room = max;
 	}
 	if (!err && (uint32_t)max > records)
-		err = add_records(srq, max - records);
+		err = dapl_srq_add_records(srq, max - records);
 	if (!err) {
 		dapl_spin_lock(&srq->lock);
 		srq->max = max;
@@ -381,14 +334,14 @@ void dapl_srq_limit(struct dapl_srq *srq)
 	srq->low_watermark = 0;
 	dapl_spin_unlock(&srq->lock);
 	if (armed)
-		dapl_ia_async(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq,
+		dapl_async_post(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq,
 			      DAT_SRQ_LOW_WATERMARK_EVENT);
 }
 
 void dapl_srq_failed(struct dapl_srq *srq)
 {
 	srq->state = DAT_SRQ_STATE_ERROR;
-	dapl_ia_async(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq,
+	dapl_async_post(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq,
 		      DAT_SRQ_TRANSFER_TO_ERROR);
 }
 
@@ -416,42 +369,6 @@ DAT_RETURN dapl_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low)
 	}
 	err = dapl_device_ops.modify_srq(srq->srq, &attr, IBV_SRQ_LIMIT);
 	return dapl_status(err, DAT_RESOURCE_SRQ);
-}
-
-enum { MARK_SOFT = 1, MARK_HARD = 2 };
-
-static void mark_passed(struct dapl_task *task)
-{
-	struct dapl_ep *ep = container_of(task, struct dapl_ep, task);
-	uint32_t marks = __atomic_exchange_n(&ep->marks, 0, __ATOMIC_ACQ_REL);
-
-	if (marks & MARK_SOFT)
-		dapl_ia_async(ep->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, ep,
-			      DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
-	if (marks & MARK_HARD)
-		dapl_ep_broken(ep, DAPL_CODE_NONE, 0,
-			       "it holds more SRQ buffers than its hard high watermark");
-	dapl_object_put(&ep->obj);
-}
-
-/* The task's first mark brings the reference that its run gives back. */
-static void pass_mark(struct dapl_ep *ep, uint32_t mark)
-{
-	if (!__atomic_fetch_or(&ep->marks, mark, __ATOMIC_ACQ_REL)) {
-		dapl_object_get(&ep->obj);
-		dapl_task_queue(&ep->task, mark_passed);
-	}
-}
-
-void dapl_ep_took_buffer(struct dapl_ep *ep)
-{
-	ep->held++;
-	if (ep->soft_hw >= 0 && ep->held > ep->soft_hw) {
-		ep->soft_hw = DAT_WATERMARK_INFINITE;	/* once */
-		pass_mark(ep, MARK_SOFT);
-	}
-	if (ep->hard_hw >= 0 && ep->held > ep->hard_hw)
-		pass_mark(ep, MARK_HARD);
 }
 
 static bool good_mark(DAT_COUNT mark, const struct dapl_ia *ia)
@@ -493,7 +410,7 @@ DAT_RETURN dapl_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT
 	dapl_mutex_unlock(&ep->lock);
 	if (soft >= 0 && held > soft) {
 		ep->soft_hw = DAT_WATERMARK_INFINITE;
-		pass_mark(ep, MARK_SOFT);
+		dapl_watermark_pass_soft(ep);
 	}
 	return dapl_status(err, DAT_RESOURCE_MEMORY);
 }

@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "common/descriptors.h"
-#include "dapl/core/conn/cr.h"
+#include "dapl/core/event/conn_hooks.h"
 #include "dapl/core/event/event.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_notify.h"
@@ -237,7 +237,7 @@ static void discard_events(struct dapl_evd *evd)
 
 		ring_drop(&evd->ring);
 		if (request)
-			dapl_cr_refuse(cr);
+			dapl_conn_hooks.refuse_request(cr);
 	}
 }
 

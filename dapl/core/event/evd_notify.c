@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+#include "dapl/core/event/async.h"
 #include "dapl/core/event/event.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_notify.h"
@@ -106,7 +107,7 @@ bool dapl_evd_post(struct dapl_evd *evd, const DAT_EVENT *event)
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "evd", evd, "full", "event 0x%x lost, qlen %d",
 	      event->event_number, evd->qlen);
 	if (evd != ia->async_evd)
-		dapl_ia_async(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
+		dapl_async_post(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
 	return false;
 }
 
@@ -176,7 +177,7 @@ void dapl_evd_lose_channel(struct dapl_evd *evd, int err)
 	if (!__atomic_exchange_n(&evd->channel_lost, true, __ATOMIC_ACQ_REL)) {
 		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "evd", evd, "channel lost", "it can't be read: %s",
 		      strerror(err));
-		dapl_ia_async(evd->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
+		dapl_async_post(evd->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
 			      evd->discard ? NULL : evd, DAT_EVD_OTHER_ERROR);
 	}
 	dapl_evd_tell(evd);

@@ -10,8 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/core/base/qp_table.h"
+#include "dapl/core/base/srq_records.h"
 #include "dapl/core/dapl.h"
+#include "dapl/core/event/conn_hooks.h"
 #include "dapl/core/event/event.h"
+#include "dapl/core/event/evd_notify.h"
+#include "dapl/core/event/watermark.h"
 #include "dapl/core/ia/provider.h"
 
 /* Bit 2 is what rxe sets for "with invalidate" (the kernel's flag, not the library's);
@@ -305,11 +309,11 @@ void dapl_after_run(struct dapl_after *after)
 	struct dapl_ep *ep = after->ep;
 
 	if (after->what & AFTER_COMM_ESTABLISHED)
-		dapl_ep_comm_established(ep);
+		dapl_conn_hooks.comm_established(ep);
 	if (after->what & AFTER_BROKEN)
-		dapl_ep_broken(ep, DAPL_CODE_COMPLETION, after->status, NULL);
+		dapl_conn_hooks.broken(ep, DAPL_CODE_COMPLETION, after->status, NULL);
 	if (after->what & AFTER_DRAINED)
-		dapl_ep_drained(ep);
+		dapl_conn_hooks.completed(ep);
 	dapl_object_put(&ep->obj);
 	after->ep = NULL;
 	after->what = 0;
@@ -484,7 +488,7 @@ static void inspect(struct dapl_evd *evd, uint32_t from)
 			struct dapl_ep *ep = dapl_qp_table_find(evd->obj.ia, wc->qp_num);
 
 			if (ep)
-				dapl_ep_took_buffer(ep);
+				dapl_watermark_took_buffer(ep);
 		}
 	}
 }
@@ -636,9 +640,9 @@ static void flush_one(struct dapl_evd *evd, const struct dapl_ep *ep, const stru
 	};
 }
 
-bool dapl_evd_flush_posts(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_queue *q, bool first)
+void dapl_evd_flush_posts(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_queue *q, bool first)
 {
-	bool room, failed = !first;
+	bool room, flushed, failed = !first;
 	uint32_t before;
 
 	dapl_spin_lock(&evd->lock);
@@ -654,9 +658,10 @@ bool dapl_evd_flush_posts(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_
 	dapl_spin_unlock(&q->lock);
 	if (dapl_flag(&evd->inspect))
 		inspect(evd, before);
-	before = evd->wc_tail - before;
+	flushed = evd->wc_tail != before;
 	dapl_spin_unlock(&evd->lock);
-	return before != 0;
+	if (flushed)
+		dapl_evd_tell(evd);
 }
 
 /* A suppressed success or a marker is retired without an event, but only if no completion of its

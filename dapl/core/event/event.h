@@ -33,9 +33,9 @@ bool dapl_evd_holds(struct dapl_evd *evd, bool (*is)(const struct dapl_dto *,
 		    const void *arg);
 
 /* Without evd->lock: makes flushed completions of posts that the device will not complete any
- * more, behind those that it made. `first`: the device has just made its last completion.
- * Returns true if there are new ones: the EVD must notify. */
-bool dapl_evd_flush_posts(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_queue *q, bool first);
+ * more, behind those that it made, and notifies. `first`: the device has just made its last
+ * completion. */
+void dapl_evd_flush_posts(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_queue *q, bool first);
 
 DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event);
 

@@ -5,7 +5,10 @@
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
+#include "dapl/core/conn/conn.h"
+#include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ia/attr.h"
+#include "dapl/core/event/async.h"
 #include "dapl/core/event/cno.h"
 #include "dapl/core/base/diag_limit.h"
 #include "dapl/core/ia/ia.h"
@@ -14,43 +17,7 @@
 #include "dapl/core/mem/rmr.h"
 #include "dapl/core/ep/srq.h"
 
-/* All open IAs. The lock also guards every ia->async_evd, and is held while an event is
- * posted to it, so that an EVD that goes away is not posted to. It comes after ep->lock. */
-static struct dapl_mutex ias_lock = DAPL_MUTEX_INIT(RANK_IAS);
-static struct dapl_ia *ias;
-
 /* --- asynchronous errors ------------------------------------------------------------------ */
-
-/* Where errors of this IA go: its own EVD, or that of another open of the same adapter. */
-static struct dapl_evd *async_evd_of(const struct dapl_ia *ia)
-{
-	if (ia->async_evd)
-		return ia->async_evd;
-	for (struct dapl_ia *other = ias; other; other = other->next_ia)
-		if (other->obj.provider == ia->obj.provider && other->async_evd)
-			return other->async_evd;
-	return NULL;
-}
-
-void dapl_ia_async(struct dapl_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle, int reason)
-{
-	struct dapl_evd *evd;
-	DAT_EVENT event;
-
-	memset(&event, 0, sizeof event);
-	event.event_number = number;
-	event.event_data.asynch_error_event_data.dat_handle =
-		handle == (DAT_HANDLE)ia ? dapl_ia_handle(ia) : handle;
-	event.event_data.asynch_error_event_data.reason = reason;
-	dapl_count(ia, DCNT_IA_ASYNC_ERROR);
-	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ia", ia, NULL, "async event 0x%x handle %p reason %d",
-	      number, handle, reason);
-	dapl_mutex_lock(&ias_lock);
-	evd = async_evd_of(ia);
-	if (evd)
-		dapl_evd_post(evd, &event);
-	dapl_mutex_unlock(&ias_lock);
-}
 
 static void catastrophe(struct dapl_ia *ia)
 {
@@ -61,7 +28,7 @@ static void catastrophe(struct dapl_ia *ia)
 		   .object = ia, .result = "DAT_ASYNC_ERROR_IA_CATASTROPHIC"),
 		   "%s: device %s failed", ia->ia_attr.adapter_name, ia->attr.device);
 	trace_dump(STDERR_FILENO);
-	dapl_ia_async(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, ia, DAT_IA_CATASTROPHIC_ERROR);
+	dapl_async_post(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, ia, DAT_IA_CATASTROPHIC_ERROR);
 }
 
 void dapl_up_async(void *owner, const struct ibv_async_event *event)
@@ -80,7 +47,7 @@ void dapl_up_async(void *owner, const struct ibv_async_event *event)
 		break;
 	case IBV_EVENT_CQ_ERR:
 		dapl_count(ia, DCNT_IA_ASYNC_CQ_ERROR);
-		dapl_ia_async(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, event->element.cq->cq_context,
+		dapl_async_post(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, event->element.cq->cq_context,
 			      DAT_EVD_OVERFLOW_ERROR);
 		break;
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
@@ -107,38 +74,18 @@ static void end_ia(struct dapl_object *obj)
 	dapl_attr_free(ia);
 }
 
-/* dat_evd_free looks at it without the lock. */
-static void set_async_evd(struct dapl_ia *ia, struct dapl_evd *evd)
-{
-	__atomic_store_n(&ia->async_evd, evd, __ATOMIC_RELAXED);
-}
-
-/* Is it the asynchronous EVD of another open of this adapter? ias_lock held. */
-static bool is_async_evd(const struct dapl_entry *entry, const struct dapl_evd *evd)
-{
-	for (struct dapl_ia *ia = ias; ia; ia = ia->next_ia)
-		if (ia->async_evd == evd && ia->obj.provider == &entry->table)
-			return true;
-	return false;
-}
-
 /* What the consumer passed for the asynchronous EVD. *evd, NULL before, is entered; if it stays
  * NULL and *make is false: none. IA-4, 5, 6. */
 static DAT_RETURN async_argument(const struct dapl_entry *entry, DAT_EVD_HANDLE handle,
 				 struct dapl_evd **evd, bool *make)
 {
-	bool good;
-
 	*make = handle == DAT_HANDLE_NULL;
 	if (*make || handle == DAT_EVD_ASYNC_EXISTS || handle == DAT_EVD_OUT_OF_SCOPE)
 		return DAT_SUCCESS;
 	if ((uintptr_t)handle < 65536)
 		return BAD_HANDLE(EVD_ASYNC);
 	*evd = dapl_evd_enter(handle);
-	dapl_mutex_lock(&ias_lock);
-	good = *evd && is_async_evd(entry, *evd);
-	dapl_mutex_unlock(&ias_lock);
-	return good ? DAT_SUCCESS : BAD_HANDLE(EVD_ASYNC);
+	return *evd && dapl_async_serves(&entry->table, *evd) ? DAT_SUCCESS : BAD_HANDLE(EVD_ASYNC);
 }
 
 static DAT_RETURN open_device(struct dapl_ia *ia, const struct dapl_entry *entry)
@@ -186,16 +133,6 @@ static struct dapl_ia *new_ia(const struct dapl_entry *entry)
 	return ia;
 }
 
-static void enlist(struct dapl_ia *ia, const struct dapl_entry *entry)
-{
-	dapl_mutex_lock(&ias_lock);
-	if (!ia->async_ours && ia->async_evd && !is_async_evd(entry, ia->async_evd))
-		set_async_evd(ia, NULL);	/* its IA is being closed */
-	ia->next_ia = ias;
-	ias = ia;
-	dapl_mutex_unlock(&ias_lock);
-}
-
 /* IA-1, 3, 7 */
 DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_HANDLE *handle)
@@ -231,7 +168,7 @@ DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE 
 	}
 	ia->async_evd = evd;
 	dapl_object_publish(&ia->obj);
-	enlist(ia, entry);
+	dapl_async_join(ia);
 	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ia", ia, "open", "%s device %s netdev %s", name,
 	      ia->attr.device, ia->attr.netdev);
 	*async_evd = evd ? (DAT_EVD_HANDLE)evd : DAT_EVD_OUT_OF_SCOPE;
@@ -255,9 +192,7 @@ DAT_RETURN dapl_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd, DAT_IA
 		return BAD_HANDLE(IA);
 	ret = dapl_attr_present(ia, ia_mask, ia_attr, provider_mask, provider_attr);
 	if (ret == DAT_SUCCESS && async_evd) {
-		dapl_mutex_lock(&ias_lock);
-		*async_evd = ia->async_evd ? (DAT_EVD_HANDLE)ia->async_evd : DAT_EVD_OUT_OF_SCOPE;
-		dapl_mutex_unlock(&ias_lock);
+		*async_evd = dapl_async_handle(ia);
 	}
 	return ret;
 }
@@ -349,23 +284,6 @@ static bool is_idle(struct dapl_ia *ia)
 	return idle;
 }
 
-/* Removes the IA from the list. Other IAs that share its asynchronous EVD have none afterwards. */
-static void delist(struct dapl_ia *ia)
-{
-	struct dapl_ia **p;
-
-	dapl_mutex_lock(&ias_lock);
-	for (p = &ias; *p && *p != ia; p = &(*p)->next_ia)
-		;
-	if (*p)
-		*p = ia->next_ia;
-	for (struct dapl_ia *other = ias; other && ia->async_ours; other = other->next_ia)
-		if (other->async_evd == ia->async_evd)
-			set_async_evd(other, NULL);
-	set_async_evd(ia, NULL);
-	dapl_mutex_unlock(&ias_lock);
-}
-
 /* dat_ia_close (doc/spec/calls.md 1). In a forked child the handle goes, nothing else is
  * touched: device and objects are the parent's. IA-8, 9, 10, 12. */
 DAT_RETURN dapl_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
@@ -384,7 +302,7 @@ DAT_RETURN dapl_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return BAD_STATE(IA_IN_USE);
 	if (!dapl_object_kill(&ia->obj))
 		return BAD_HANDLE(IA);
-	delist(ia);
+	dapl_async_leave(ia);
 	end_calls(ia);
 	end_everything(ia);
 	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ia", ia, "closed", "%s",
@@ -392,23 +310,4 @@ DAT_RETURN dapl_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 	close_device(ia);
 	dapl_object_put(&ia->obj);
 	return DAT_SUCCESS;
-}
-
-void dapl_ia_fork(bool begins)
-{
-	if (begins)
-		dapl_mutex_lock(&ias_lock);
-	else
-		dapl_mutex_unlock(&ias_lock);
-}
-
-bool dapl_ia_any(void)
-{
-	bool any = false;
-
-	dapl_mutex_lock(&ias_lock);
-	for (struct dapl_ia *ia = ias; ia; ia = ia->next_ia)
-		any |= ia->pid == getpid();
-	dapl_mutex_unlock(&ias_lock);
-	return any;
 }

@@ -7,10 +7,6 @@
 /* The slot of the provider table; the entry is found by its name. */
 DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_HANDLE *handle);
-/* Around a fork: keeps other threads from changing the list of IAs. */
-void dapl_ia_fork(bool begins);
-/* True if this process has IAs open. IAs that a parent had open at the fork do not count. */
-bool dapl_ia_any(void);
 /* The entry that the registry initialised for this name; NULL: none. (provider.c) */
 struct dapl_entry *dapl_entry_find(const char *name);
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/core/base/diag_limit.h"
+#include "dapl/core/conn/conn.h"
+#include "dapl/core/event/async.h"
 #include "dapl/core/event/event.h"
 #include "dapl/core/base/fork.h"
 #include "dapl/core/ia/ia.h"
@@ -225,12 +227,12 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void before_fork(void)
 {
 	dapl_mutex_lock(&entries_lock);
-	dapl_ia_fork(true);
+	dapl_async_fork(true);
 }
 
 static void after_fork(void)
 {
-	dapl_ia_fork(false);
+	dapl_async_fork(false);
 	dapl_mutex_unlock(&entries_lock);
 }
 
@@ -287,6 +289,7 @@ static void start_library(void)
 {
 	find_keep_closed();
 	watch_forks();
+	dapl_conn_start();
 	log_init("dapl", "DAPL_DBG_TYPE", "DAPL_DBG_LEVEL", "DAPL_DBG_DEST", DBG_ERR | DBG_WARN);
 	trace_init("DAPL_TRACE_LEVEL");
 	trace_log_kinds(kinds);
@@ -344,7 +347,7 @@ __attribute__((destructor)) static void stop_library(void)
 	struct dapl_entry *entry;
 
 	log_flush();
-	if (dapl_ia_any()) {
+	if (dapl_async_any_ia()) {
 		dapl_service_abandon();
 		dapl_diag_flush();
 		return;

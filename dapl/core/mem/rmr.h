@@ -9,5 +9,7 @@ void dapl_rmr_destroy(struct dapl_rmr *rmr);
 
 /* The LMR behind the RMR whose binding holds this range and may be written, entered; or NULL. */
 struct dapl_lmr *dapl_rmr_target(struct dapl_ia *ia, const DAT_RMR_TRIPLET *range);
+/* rmr->lock held, or no call is inside: the window is not bound, or no longer. */
+void dapl_rmr_unbound(struct dapl_rmr *rmr);
 
 #endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* watermark.c - the high watermarks of an endpoint on an SRQ (watermark.h). They are set in
+ * ep/srq.c. */
+#include "dapl/core/event/async.h"
+#include "dapl/core/event/conn_hooks.h"
+#include "dapl/core/event/watermark.h"
+
+enum { MARK_SOFT = 1, MARK_HARD = 2 };
+
+static void mark_passed(struct dapl_task *task)
+{
+	struct dapl_ep *ep = container_of(task, struct dapl_ep, task);
+	uint32_t marks = __atomic_exchange_n(&ep->marks, 0, __ATOMIC_ACQ_REL);
+
+	if (marks & MARK_SOFT)
+		dapl_async_post(ep->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, ep,
+			      DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	if (marks & MARK_HARD)
+		dapl_conn_hooks.broken(ep, DAPL_CODE_NONE, 0,
+			       "it holds more SRQ buffers than its hard high watermark");
+	dapl_object_put(&ep->obj);
+}
+
+/* The task's first mark brings the reference that its run gives back. */
+static void pass_mark(struct dapl_ep *ep, uint32_t mark)
+{
+	if (!__atomic_fetch_or(&ep->marks, mark, __ATOMIC_ACQ_REL)) {
+		dapl_object_get(&ep->obj);
+		dapl_task_queue(&ep->task, mark_passed);
+	}
+}
+
+void dapl_watermark_took_buffer(struct dapl_ep *ep)
+{
+	ep->held++;
+	if (ep->soft_hw >= 0 && ep->held > ep->soft_hw) {
+		ep->soft_hw = DAT_WATERMARK_INFINITE;	/* once */
+		pass_mark(ep, MARK_SOFT);
+	}
+	if (ep->hard_hw >= 0 && ep->held > ep->hard_hw)
+		pass_mark(ep, MARK_HARD);
+}
+
+void dapl_watermark_pass_soft(struct dapl_ep *ep)
+{
+	pass_mark(ep, MARK_SOFT);
+}
