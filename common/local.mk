@@ -2,7 +2,7 @@
 # What both libraries need and neither owns; each links its own hidden copy.
 noinst_LTLIBRARIES += libcommon.la
 libcommon_la_SOURCES = \
-	common/address.c common/address.h \
+	common/address.c common/address.h common/bits.h \
 	common/clock.h common/container_of.h common/once.h \
 	common/ia_params.c common/ia_params.h \
 	common/descriptors.c common/descriptors.h \

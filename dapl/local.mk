@@ -19,6 +19,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/event/evd.c dapl/core/event/evd.h \
 	dapl/core/event/evd_feed.c \
 	dapl/core/event/evd_notify.c dapl/core/event/evd_notify.h \
+	dapl/core/event/evd_resize.c dapl/core/event/evd_resize.h \
 	dapl/core/event/evd_wait.c \
 	dapl/core/ep/ep.c dapl/core/ep/rmr_bind.c \
 	dapl/core/ep/ep_attr.c dapl/core/ep/ep_attr.h \

@@ -177,7 +177,9 @@ struct dapl_device_ops {
 	/* context comes back in dapl_up_async as element.cq->cq_context. */
 	int (*create_cq)(struct dapl_device *dev, int cqe, void *context,
 			 struct ibv_comp_channel *channel, struct ibv_cq **cq);
-	int (*resize_cq)(struct ibv_cq *cq, int cqe);	/* EOPNOTSUPP: cannot */
+	/* Called while other threads poll; the device keeps the completions, and keeps the threads
+	 * apart. EOPNOTSUPP: cannot. */
+	int (*resize_cq)(struct ibv_cq *cq, int cqe);
 	int (*destroy_cq)(struct ibv_cq *cq);
 	/* NULL: not needed. Called after an empty poll, with no lock held, so any object may be
 	 * gone. The device may yield the processor. Inside poll_cq it must not yield, since the

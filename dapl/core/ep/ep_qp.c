@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/bits.h"
 #include "dapl/core/base/qp_table.h"
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
@@ -30,10 +31,8 @@ void dapl_ep_lock_settled(struct dapl_ep *ep)
 /* Allocates the ring of request records, whose endpoint never changes. */
 static int make_queue(struct dapl_ep *ep, struct dapl_queue *q, uint32_t entries)
 {
-	uint32_t size = 1;
+	uint32_t size = round_up_power_of_two(entries);
 
-	while (size < entries)
-		size <<= 1;
 	if (q->ring && q->mask == size - 1)
 		return 0;
 	free(q->ring);

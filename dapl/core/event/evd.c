@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* evd.c - event dispatchers as objects: creating, querying, modifying, resizing, freeing. Events
- * are queued and notified in evd_notify.c, waited for in evd_wait.c and made in event.c. */
+/* evd.c - event dispatchers as objects: creating, querying, modifying, freeing. Events are
+ * queued and notified in evd_notify.c, waited for in evd_wait.c and made in event.c. */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -12,38 +12,10 @@
 #include "dapl/core/event/event.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_notify.h"
+#include "dapl/core/event/evd_resize.h"
 #include "dapl/core/ia/provider.h"
 
-static uint32_t power_of_two(uint32_t n)
-{
-	uint32_t p = 1;
-
-	while (p < n)
-		p <<= 1;
-	return p;
-}
-
 /* --- making and ending ----------------------------------------------------------- */
-
-static int make_ring(struct dapl_ring *ring, int qlen)
-{
-	uint32_t slots = power_of_two(qlen);
-
-	ring->slot = malloc(slots * sizeof *ring->slot);
-	if (!ring->slot)
-		return ENOMEM;
-	ring->size = qlen;
-	ring->mask = slots - 1;
-	return 0;
-}
-
-/* Room in the CQ for qlen completions and for the provider's own. */
-static int cq_entries(struct dapl_ia *ia, int qlen)
-{
-	int max = ia->attr.limits.max_cqe;
-
-	return qlen > max - DAPL_CQ_SPARE ? max : qlen + DAPL_CQ_SPARE;
-}
 
 static int make_cq(struct dapl_evd *evd, int qlen)
 {
@@ -53,7 +25,7 @@ static int make_cq(struct dapl_evd *evd, int qlen)
 	err = dapl_device_ops.create_channel(ia->dev, &evd->channel);
 	if (err)
 		return err;
-	err = dapl_device_ops.create_cq(ia->dev, cq_entries(ia, qlen), evd, evd->channel, &evd->cq);
+	err = dapl_device_ops.create_cq(ia->dev, dapl_cq_entries(ia, qlen), evd, evd->channel, &evd->cq);
 	if (err)
 		return err;
 	evd->wc_size = evd->cq->cqe > qlen ? evd->cq->cqe : qlen;
@@ -122,7 +94,7 @@ DAT_RETURN dapl_evd_make(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags,
 	if (evd->wake_fd < 0)
 		err = errno;
 	if (!err && (flags & EVD_RING_STREAMS))
-		err = make_ring(&evd->ring, qlen);
+		err = dapl_ring_make(&evd->ring, qlen);
 	if (!err && (flags & EVD_CQ_STREAMS))
 		err = make_cq(evd, qlen);
 	if (!err && discard)
@@ -375,91 +347,4 @@ DAT_RETURN dapl_evd_set_unwaitable(DAT_EVD_HANDLE handle)
 DAT_RETURN dapl_evd_clear_unwaitable(DAT_EVD_HANDLE handle)
 {
 	return set_unwaitable(handle, false);
-}
-
-/* --- resizing ------------------------------------------------------------------------- */
-
-static int resize_ring(struct dapl_evd *evd, int qlen)
-{
-	struct dapl_ring new = evd->ring;
-	const DAT_EVENT *event;
-	int err;
-
-	if (!evd->ring.slot)
-		return 0;
-	if ((uint32_t)qlen <= evd->ring.mask + 1) {
-		evd->ring.size = qlen;
-		return 0;
-	}
-	new.head = new.tail = 0;
-	if ((err = make_ring(&new, qlen)))
-		return err;
-	while ((event = ring_peek(&evd->ring))) {
-		new.slot[new.tail++] = *event;
-		ring_drop(&evd->ring);
-	}
-	free(evd->ring.slot);
-	evd->ring = new;
-	return 0;
-}
-
-/* Grows the CQ. Returns EOPNOTSUPP if the device cannot: then the service thread must empty the
- * CQ into wc, which has grown. */
-static int resize_cq(struct dapl_evd *evd, int qlen)
-{
-	int entries = cq_entries(evd->obj.ia, qlen), err = 0;
-	uint32_t size = entries > qlen ? entries : qlen;
-	struct ibv_wc *wc;
-
-	if (!evd->cq || entries <= evd->cq->cqe)
-		return 0;
-	if (size > evd->wc_size) {
-		wc = realloc(evd->wc, size * sizeof *wc);
-		if (!wc)
-			return ENOMEM;
-		evd->wc = wc;
-		evd->wc_size = size;
-	}
-	if (!evd->spill)
-		err = dapl_device_ops.resize_cq(evd->cq, entries);
-	return err;
-}
-
-/* dat_evd_resize (doc/spec/calls.md 4), also while events are queued and threads poll.
- * EVD-41, 42, 43. */
-DAT_RETURN dapl_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
-{
-	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);
-	int err = 0;
-
-	if (!evd)
-		return BAD_HANDLE(EVD_REQUEST);
-	if (qlen <= 0)
-		return BAD_PARAM(2);
-	if (qlen > evd->obj.ia->ia_attr.max_evd_qlen)
-		return NO_RESOURCE(TEVD);
-	dapl_mutex_lock(&evd->change);
-	dapl_mutex_lock(&evd->mutex);
-	dapl_spin_lock(&evd->lock);
-	dapl_spin_lock(&evd->post_lock);
-	dapl_evd_fill(evd);
-	if (dapl_evd_count(evd) > (unsigned)qlen)
-		err = EBUSY;
-	if (!err)
-		err = resize_cq(evd, qlen);
-	if (!err || err == EOPNOTSUPP || err == ENOSYS) {
-		evd->spill |= err != 0;
-		err = resize_ring(evd, qlen);
-	}
-	if (!err)
-		__atomic_store_n(&evd->qlen, qlen, __ATOMIC_RELAXED);
-	dapl_spin_unlock(&evd->post_lock);
-	dapl_spin_unlock(&evd->lock);
-	dapl_mutex_unlock(&evd->mutex);
-	if (!err && evd->spill)
-		err = dapl_evd_watch(evd);
-	dapl_mutex_unlock(&evd->change);
-	if (err == EBUSY)
-		return BAD_STATE(EVD_IN_USE);
-	return dapl_status(err, err == ENOMEM ? DAT_RESOURCE_MEMORY : DAT_RESOURCE_TEVD);
 }

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* evd_resize.h - the sizes of an EVD's ring and CQ (evd_resize.c). */
+#ifndef DAPL_EVD_RESIZE_H
+#define DAPL_EVD_RESIZE_H
+#include "dapl/core/dapl.h"
+
+/* Allocates the slots of an empty ring for `qlen` events. Returns 0 or ENOMEM. */
+int dapl_ring_make(struct dapl_ring *ring, int qlen);
+/* Entries of a CQ for `qlen` completions and for the provider's own. */
+int dapl_cq_entries(struct dapl_ia *ia, int qlen);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* core_device.c - see core_device.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "test/unit/core/core_device.h"
+#include "dapl/core/event/evd.h"
+
+enum { CQ_ENTRIES = 1024 };
+
+struct core_device core_device;
+
+struct core_cq {
+	struct ibv_cq cq;
+	struct ibv_wc wc[CQ_ENTRIES];
+	int n;
+};
+
+static int poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
+{
+	struct core_cq *own = (struct core_cq *)cq;
+	int n = entries < own->n ? entries : own->n;
+
+	memcpy(wc, own->wc, (size_t)n * sizeof *wc);
+	memmove(own->wc, own->wc + n, (size_t)(own->n - n) * sizeof *wc);
+	own->n -= n;
+	return n;
+}
+
+static int req_notify_cq(struct ibv_cq *cq, int solicited)
+{
+	(void)cq, (void)solicited;
+	return 0;
+}
+
+static struct ibv_context context = { .ops = { .poll_cq = poll_cq,
+	.req_notify_cq = req_notify_cq } };
+
+void core_complete(struct dapl_evd *evd, const struct ibv_wc *wc)
+{
+	struct core_cq *cq = (struct core_cq *)evd->cq;
+
+	cq->wc[cq->n++] = *wc;
+}
+
+static int create_channel(struct dapl_device *dev, struct ibv_comp_channel **channel)
+{
+	(void)dev;
+	*channel = calloc(1, sizeof **channel);
+	(*channel)->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return 0;
+}
+
+static int destroy_channel(struct ibv_comp_channel *channel)
+{
+	close(channel->fd);
+	free(channel);
+	return 0;
+}
+
+static int create_cq(struct dapl_device *dev, int cqe, void *cq_context,
+		     struct ibv_comp_channel *channel, struct ibv_cq **cq)
+{
+	struct core_cq *new = calloc(1, sizeof *new);
+
+	(void)dev;
+	new->cq = (struct ibv_cq){ .context = &context, .channel = channel, .cqe = cqe,
+		.cq_context = cq_context };
+	*cq = &new->cq;
+	return 0;
+}
+
+static int resize_cq(struct ibv_cq *cq, int cqe)
+{
+	int err = core_device.resize_cq ? core_device.resize_cq(cq, cqe) : 0;
+
+	if (!err)
+		cq->cqe = cqe;
+	return err;
+}
+
+static int destroy_cq(struct ibv_cq *cq)
+{
+	free(cq);
+	return 0;
+}
+
+static int get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq)
+{
+	(void)channel, (void)cq;
+	return EAGAIN;
+}
+
+const struct dapl_device_ops dapl_device_ops = {
+	.name = "test", .create_channel = create_channel, .destroy_channel = destroy_channel,
+	.create_cq = create_cq, .resize_cq = resize_cq, .destroy_cq = destroy_cq,
+	.get_cq_event = get_cq_event,
+};
+
+/* Of a kind of its own: the memory of an IA would have to be that of ia.c. */
+struct dapl_ia *core_ia_new(void)
+{
+	static DAT_PROVIDER provider;
+	struct dapl_ia *ia = dapl_object_new(DAPL_IA, sizeof *ia, NULL, NULL);
+
+	ia->obj.ia = ia;
+	ia->obj.provider = &provider;
+	ia->attr.limits.max_cqe = CQ_ENTRIES;
+	ia->ia_attr.max_evd_qlen = CQ_ENTRIES;
+	ia->pid = getpid();
+	dapl_mutex_init(&ia->lock, RANK_IA);
+	dapl_spin_init(&ia->qp_lock, RANK_IA_QPS);
+	dapl_object_publish(&ia->obj);
+	return ia;
+}
+
+void core_ia_free(struct dapl_ia *ia)
+{
+	if (dapl_object_kill(&ia->obj))
+		dapl_object_put(&ia->obj);
+}
+
+struct dapl_evd *core_evd_new(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags)
+{
+	struct dapl_evd *evd;
+
+	if (dapl_evd_make(ia, qlen, flags, NULL, false, &evd) != DAT_SUCCESS)
+		abort();
+	dapl_object_publish(&evd->obj);
+	return evd;
+}
+
+void core_evd_free(struct dapl_evd *evd)
+{
+	if (dapl_object_kill(&evd->obj))
+		dapl_evd_destroy(evd);
+}
+
+static void make_queue(struct dapl_ep *ep, struct dapl_queue *q, uint32_t posts)
+{
+	q->ring = calloc(posts, sizeof *q->ring);
+	q->mask = posts - 1;
+	q->limit = q->room = posts;
+	for (uint32_t i = 0; i < posts; i++)
+		q->ring[i].ep = ep;
+}
+
+static void end_ep(struct dapl_object *obj)
+{
+	struct dapl_ep *ep = (struct dapl_ep *)obj;
+
+	free(ep->sq.ring);
+	free(ep->rq.ring);
+}
+
+struct dapl_ep *core_ep_new(struct dapl_ia *ia, struct dapl_evd *evd, uint32_t posts)
+{
+	struct dapl_ep *ep = dapl_object_new(DAPL_EP, sizeof *ep, ia, end_ep);
+
+	dapl_mutex_init(&ep->lock, RANK_EP);
+	dapl_spin_init(&ep->sq.lock, RANK_SQ);
+	dapl_spin_init(&ep->rq.lock, RANK_RQ);
+	make_queue(ep, &ep->sq, posts);
+	make_queue(ep, &ep->rq, posts);
+	ep->recv_evd = ep->request_evd = ep->connect_evd = evd;
+	ep->state = DAT_EP_STATE_CONNECTED;
+	ep->up = true;
+	ep->qpn = 17;
+	ep->soft_hw = ep->hard_hw = DAT_WATERMARK_INFINITE;
+	dapl_object_publish(&ep->obj);
+	return ep;
+}
+
+void core_ep_free(struct dapl_ep *ep)
+{
+	if (dapl_object_kill(&ep->obj))
+		dapl_object_bury(&ep->obj);
+}
+
+struct dapl_dto *core_post(struct dapl_ep *ep, int op, unsigned flags, uint64_t cookie)
+{
+	struct dapl_queue *q = op == DAT_DTO_RECEIVE ? &ep->rq : &ep->sq;
+	struct dapl_dto *dto = dapl_queue_next(q);
+
+	*dto = (struct dapl_dto){ .cookie = { .as_64 = cookie }, .ep = ep, .length = 64,
+		.end = q->head + 1, .op = (uint8_t)op, .flags = (uint8_t)flags };
+	dapl_queue_commit(q);
+	return dto;
+}

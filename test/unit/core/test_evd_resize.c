@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_evd_resize.c - dat_evd_resize keeps what is queued, and lets other threads work meanwhile. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+#include "dapl/core/event/evd_notify.h"
+#include "dapl/core/event/event.h"
+#include "dapl/core/ia/provider.h"
+#include "test/unit/core/core_device.h"
+
+enum { BOTH = DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG };
+
+static struct dapl_ia *ia;
+static struct dapl_evd *evd;
+static struct dapl_ep *ep;
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_device = (struct core_device){ NULL };
+	ia = core_ia_new();
+	evd = core_evd_new(ia, 8, (DAT_EVD_FLAGS)BOTH);
+	ep = core_ep_new(ia, evd, 256);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	core_ep_free(ep);
+	core_evd_free(evd);
+	core_ia_free(ia);
+	return 0;
+}
+
+static void put_software_event(uintptr_t n)
+{
+	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
+
+	event.event_data.software_event_data.pointer = (DAT_PVOID)n;
+	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
+}
+
+static void complete_send(uint64_t cookie)
+{
+	core_complete(evd, &(struct ibv_wc){ .status = IBV_WC_SUCCESS, .opcode = IBV_WC_SEND,
+		.wr_id = (uintptr_t)core_post(ep, DAT_DTO_SEND, 0, cookie) });
+}
+
+static DAT_RETURN resize(int qlen)
+{
+	return dapl_evd_resize((DAT_EVD_HANDLE)evd, qlen);
+}
+
+static void expect_software_event(uintptr_t n)
+{
+	DAT_EVENT event;
+
+	assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
+	assert_int_equal(event.event_number, DAT_SOFTWARE_EVENT);
+	assert_int_equal((uintptr_t)event.event_data.software_event_data.pointer, n);
+}
+
+static void expect_send(uint64_t cookie)
+{
+	DAT_EVENT event;
+
+	assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
+	assert_int_equal(event.event_number, DAT_DTO_COMPLETION_EVENT);
+	assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, cookie);
+}
+
+static void events_and_completions_survive_in_order(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 8; i++)
+		put_software_event(i);
+	assert_int_equal(resize(16), DAT_SUCCESS);
+	for (unsigned i = 8; i < 16; i++)
+		put_software_event(i);
+	for (unsigned i = 0; i < 16; i++)
+		expect_software_event(i);
+	for (unsigned i = 0; i < 100; i++)
+		complete_send(1000 + i);
+	expect_send(1000);	/* the others of its batch are in the array now, which begins later */
+	assert_int_equal(resize(500), DAT_SUCCESS);
+	for (unsigned i = 1; i < 100; i++)
+		expect_send(1000 + i);
+}
+
+static void shrinking_below_the_queued_events_is_refused(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		put_software_event(i);
+	complete_send(7);
+	assert_int_equal(DAT_GET_TYPE(resize(3)), DAT_INVALID_STATE);
+	assert_int_equal(evd->qlen, 8);
+	assert_int_equal(resize(4), DAT_SUCCESS);
+	assert_int_equal(evd->qlen, 4);
+}
+
+/* The thread that runs inside the device's resize. */
+static void *work(void *arg)
+{
+	(void)arg;
+	put_software_event(2);
+	expect_software_event(1);
+	expect_software_event(2);
+	expect_send(3);
+	return NULL;
+}
+
+static int work_meanwhile(struct ibv_cq *cq, int cqe)
+{
+	pthread_t thread;
+
+	(void)cq, (void)cqe;
+	assert_int_equal(pthread_create(&thread, NULL, work, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	return 0;
+}
+
+/* With a lock of the EVD held here the thread would never end. */
+static void other_threads_post_and_dequeue_while_the_device_resizes(void **state)
+{
+	(void)state;
+	put_software_event(1);
+	complete_send(3);
+	core_device.resize_cq = work_meanwhile;
+	assert_int_equal(resize(500), DAT_SUCCESS);
+	assert_int_equal(evd->cq->cqe, 500 + DAPL_CQ_SPARE);
+}
+
+static int refuse(struct ibv_cq *cq, int cqe)
+{
+	(void)cq, (void)cqe;
+	return ENOMEM;
+}
+
+static void a_refusal_by_the_device_changes_nothing(void **state)
+{
+	struct ibv_wc *wc = evd->wc;
+
+	(void)state;
+	put_software_event(1);
+	core_device.resize_cq = refuse;
+	assert_int_equal(DAT_GET_TYPE(resize(500)), DAT_INSUFFICIENT_RESOURCES);
+	assert_int_equal(evd->qlen, 8);
+	assert_int_equal(evd->ring.size, 8);
+	assert_ptr_equal(evd->wc, wc);
+	expect_software_event(1);
+}
+
+static void the_ring_ends_where_it_was_told(void **state)
+{
+	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
+
+	(void)state;
+	assert_int_equal(resize(9), DAT_SUCCESS);	/* 16 slots */
+	for (unsigned i = 0; i < 9; i++)
+		put_software_event(i);
+	assert_int_equal(DAT_GET_TYPE(dapl_evd_post_se((DAT_EVD_HANDLE)evd, &event)),
+			 DAT_QUEUE_FULL);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(events_and_completions_survive_in_order),
+		CASE(shrinking_below_the_queued_events_is_refused),
+		CASE(other_threads_post_and_dequeue_while_the_device_resizes),
+		CASE(a_refusal_by_the_device_changes_nothing),
+		CASE(the_ring_ends_where_it_was_told),
+	};
+
+	alarm(60);	/* seconds: a thread that waits for a lock for ever ends the test */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
