@@ -69,7 +69,14 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/siw.c dapl/verbs/siw.h \
 	dapl/verbs/objects.c \
 	dapl/verbs/cm.c dapl/verbs/cm.h \
-	dapl/verbs/conn.c \
+	dapl/verbs/acceptor.c dapl/verbs/acceptor.h \
+	dapl/verbs/conn.c dapl/verbs/conn.h \
+	dapl/verbs/conn_cause.c dapl/verbs/conn_cause.h \
+	dapl/verbs/conn_event.c dapl/verbs/conn_event.h \
+	dapl/verbs/conn_qp.c dapl/verbs/conn_qp.h \
+	dapl/verbs/conn_report.c dapl/verbs/conn_report.h \
+	dapl/verbs/conn_state.c dapl/verbs/conn_state.h \
+	dapl/verbs/initiator.c dapl/verbs/initiator.h \
 	dapl/verbs/pdata.c dapl/verbs/pdata.h \
 	dapl/verbs/resident.c \
 	dapl/verbs/ud.c

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* cm.c - the channel of connection events of a device, and its listeners. What an event
- * means to a connection is conn.c's business.
+ * means to a connection is in conn_event.c.
  *
  * Threads. Events are read and handled on the service thread only, one after the other.
  * An event is copied and acknowledged before it is handled: rdma_destroy_id waits for
@@ -19,7 +19,11 @@
  * connection's `lock` (its state, and that its queue pair lives: release takes it, so a
  * queue pair seen under it cannot be destroyed before it is let go). None is held over
  * an upcall, nor while librdmacm waits for something. */
+#include "acceptor.h"
 #include "cm.h"
+#include "conn.h"
+#include "conn_event.h"
+#include "conn_report.h"
 #include "address.h"
 #include "common/log.h"
 #include "common/trace.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cm.h - what cm.c (the event channel, listeners) and conn.c (one connection) share.
- * Locks and lifetimes: cm.c. */
+/* cm.h - the types of connections and listeners. Their files are cm.c (the event channel, listeners),
+ * conn.c (life of a connection), conn_state.c, initiator.c, acceptor.c and conn_event.c. Locks and lifetimes: cm.c. */
 #ifndef HW_CM_H
 #define HW_CM_H
 #include "hw.h"
@@ -28,6 +28,7 @@ enum conn_state {
 	CONN_PEER_CLOSED,		/* the peer disconnected, we did not yet */
 	CONN_DISCONNECTING,		/* we disconnected, the peer did not yet */
 	CONN_OVER,
+	CONN_STATES
 };
 
 struct dapl_conn {
@@ -65,17 +66,5 @@ struct dapl_conn {
 	struct dapl_task task;
 	struct dapl_timer linger;
 };
-
-/* A connection for an id that a request brought. The id is the caller's on failure. */
-int hw_conn_from_request(struct dapl_device *dev, struct rdma_cm_id *id, bool ud,
-			 const struct hw_pdata *pdata, const struct rdma_cm_event *event,
-			 struct dapl_conn **conn);
-/* Service thread. `pdata` holds the event's private data. */
-void hw_conn_event(struct dapl_conn *conn, const struct rdma_cm_event *event,
-		   const uint8_t *pdata, size_t len);
-/* Service thread: its id goes, and it. */
-void hw_conn_destroy(struct dapl_conn *conn);
-/* Refuses a request on the provider's behalf. */
-void hw_refuse(struct rdma_cm_id *id, enum hw_wire wire);
 
 #endif

@@ -22,6 +22,7 @@
  *
  * Locks: a CQ's lock guards the CQ and all queue pairs that send to it; table_lock is innermost. */
 #include "siw.h"
+#include "common/bits.h"
 #include "hw.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -140,15 +141,6 @@ static struct entry *take_out(const void *object)
 	return found;
 }
 
-static uint32_t power_of_two(uint32_t n)
-{
-	uint32_t p = 1;
-
-	while (p < n)
-		p <<= 1;
-	return p;
-}
-
 static struct request *request_at(struct siw_qp *q, uint32_t index)
 {
 	return &q->ring[index & q->mask];
@@ -159,7 +151,7 @@ static struct request *request_at(struct siw_qp *q, uint32_t index)
 /* Room for `more` completions. */
 static bool make_room(struct siw_cq *cq, uint32_t more)
 {
-	uint32_t size = power_of_two(cq->count + more);
+	uint32_t size = round_up_power_of_two(cq->count + more);
 	struct ibv_wc *ready;
 
 	if (size <= cq->size)
@@ -550,7 +542,7 @@ static void free_qp(struct siw_qp *q)
  * still come. */
 static bool make_requests(struct siw_qp *q)
 {
-	uint32_t n = power_of_two(2 * q->depth);
+	uint32_t n = round_up_power_of_two(2 * q->depth);
 
 	q->mask = n - 1;
 	q->ring = calloc(n, sizeof *q->ring);

@@ -4,6 +4,7 @@
  * active side says it in its private data (pdata.h). */
 #include "hw.h"
 #include "address.h"
+#include "conn_qp.h"
 #include "pdata.h"
 #include "dapl/core/base/settings.h"
 #include <errno.h>
@@ -52,12 +53,7 @@ void hw_ud_self(struct dapl_device *dev, struct ibv_qp *qp, struct hw_ud_self *s
 
 static int make_handle(struct ibv_pd *pd, struct ibv_ah_attr *attr, struct dapl_ud_peer *peer)
 {
-	if (dapl_settings.ib_sl)
-		attr->sl = dapl_settings.ib_sl;
-	if (attr->is_global && dapl_settings.hop_limit)
-		attr->grh.hop_limit = dapl_settings.hop_limit;
-	if (attr->is_global && dapl_settings.tclass >= 0)
-		attr->grh.traffic_class = dapl_settings.tclass;
+	hw_set_path(attr);
 	peer->ah = ibv_create_ah(pd, attr);
 	return peer->ah ? 0 : errno ? errno : EIO;
 }

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* acceptor.c - the passive side of a connection: a request, and the answer to it (acceptor.h). On
+ * InfiniBand and RoCE the queue pair goes to RTS before rdma_accept. */
+#include <errno.h>
+#include <string.h>
+#include "acceptor.h"
+#include "conn.h"
+#include "conn_cause.h"
+#include "conn_qp.h"
+#include "conn_report.h"
+#include "conn_state.h"
+#include "siw.h"
+#include "common/log.h"
+#include "dapl/core/base/settings.h"
+
+int hw_conn_from_request(struct dapl_device *dev, struct rdma_cm_id *id, bool ud,
+			 const struct hw_pdata *pdata, const struct rdma_cm_event *event,
+			 struct dapl_conn **out)
+{
+	struct dapl_conn *conn = hw_conn_new(dev, ud, CONN_REQUESTED);
+
+	if (!conn)
+		return ENOMEM;
+	conn->id = id;
+	id->context = &conn->target;
+	conn->peer_mtu = pdata->mtu;
+	conn->peer_self = pdata->self;
+	if (!ud) {	/* rdma_cm tells them from our point of view */
+		conn->reads_out = event->param.conn.initiator_depth;
+		conn->reads_in = event->param.conn.responder_resources;
+	}
+	dapl_mutex_lock(&conn->lock);
+	hw_learn_addresses(conn);
+	hw_conn_trace_new(conn);
+	dapl_mutex_unlock(&conn->lock);
+	*out = conn;
+	return 0;
+}
+
+/* Lock held. Accepts on the passive side. */
+static int answer(struct dapl_conn *conn, const void *bytes, int len)
+{
+	struct ibv_device_attr *l = &conn->dev->attr.limits;
+	struct rdma_conn_param param = {
+		.private_data = bytes,
+		.private_data_len = len,
+		.responder_resources = hw_least(conn->reads_in, l->max_qp_rd_atom),
+		.initiator_depth = hw_least(conn->reads_out, l->max_qp_init_rd_atom),
+		.flow_control = !conn->srq,
+		.rnr_retry_count = dapl_settings.rnr_retry,
+		.srq = conn->srq,
+		.qp_num = conn->qp->qp_num,
+	};
+
+	hw_siw_qp_reads(conn->qp, param.initiator_depth);
+	return rdma_accept(conn->id, &param) ? errno : 0;
+}
+
+/* Lock held. An error means that nothing was done; a peer that is gone is no error
+ * here, since the queue pair may have moved: the failure follows as an upcall. */
+static int accept_locked(struct dapl_conn *conn, const struct dapl_conn_params *params,
+			 const void *bytes, int len)
+{
+	uint8_t peer_out = conn->reads_out, peer_in = conn->reads_in;
+	bool peer_gone = conn->state == CONN_OVER;
+	int err = 0;
+
+	if (!peer_gone && conn->state != CONN_REQUESTED)
+		return EINVAL;
+	hw_conn_adopt(conn, params);
+	conn->reads_out = hw_least(conn->reads_out, peer_out);
+	conn->reads_in = hw_least(conn->reads_in, peer_in);
+	if (!peer_gone && conn->wire == HW_WIRE_IB)
+		err = hw_qp_to_rts(conn, &peer_gone);
+	else if (!peer_gone && conn->wire == HW_WIRE_UD)
+		err = hw_ud_peer_passive(conn->dev, conn->qp->pd, rdma_get_peer_addr(conn->id),
+					 &conn->peer_self, &conn->late_peer);
+	if (err && !peer_gone) {
+		log_line(HW_LOG_ERR, "%s: accept of a request failed: queue pair 0x%x: %s",
+			 conn->dev->attr.device, conn->qp->qp_num, strerror(err));
+		conn->owner = NULL;
+		conn->qp = NULL;
+		conn->reads_out = peer_out;
+		conn->reads_in = peer_in;
+		return err;
+	}
+	hw_conn_set_state(conn, CONN_ACCEPTING);
+	if (!peer_gone)
+		err = answer(conn, bytes, len);
+	if (peer_gone || err) {
+		hw_caused_in(conn, DAPL_STEP_ACCEPT, err, DAPL_CODE_NONE, 0, peer_gone ?
+			  "the peer is gone" : NULL);
+		hw_fail_later(conn, DAPL_CONN_TIMED_OUT, err, NULL);
+	} else if (conn->ud) {
+		conn->late = LATE_ESTABLISHED;
+		hw_conn_queue_task(conn);
+	}
+	return 0;
+}
+
+int hw_accept(struct dapl_conn *conn, const struct dapl_conn_params *params)
+{
+	uint8_t bytes[256];
+	uint8_t mtu = hw_least_told(hw_own_mtu(), conn->peer_mtu);
+	int err, len = hw_pdata_pack(bytes, conn->wire, HW_ACCEPT, params->pdata,
+				     params->pdata_len, mtu, false, NULL);
+
+	if (len < 0)
+		return EMSGSIZE;
+	dapl_mutex_lock(&conn->lock);
+	err = accept_locked(conn, params, bytes, len);
+	dapl_mutex_unlock(&conn->lock);
+	return err;
+}
+
+int hw_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len)
+{
+	uint8_t bytes[256];
+	int n = hw_pdata_pack(bytes, conn->wire, HW_REJECT, pdata, len, 0, false, NULL);
+
+	if (n < 0)
+		return EMSGSIZE;
+	dapl_mutex_lock(&conn->lock);
+	if (conn->state == CONN_REQUESTED) {	/* a failure means that the peer is gone */
+		if (by_consumer)
+			rdma_reject(conn->id, bytes, n);
+		else
+			hw_refuse(conn->id, conn->wire);
+		hw_conn_set_state(conn, CONN_OVER);
+	}
+	dapl_mutex_unlock(&conn->lock);
+	hw_release(conn);
+	return 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* conn.h - the life of a connection (conn.c). hw_disconnect, hw_explain and hw_release are in hw.h. */
+#ifndef HW_CONN_H
+#define HW_CONN_H
+#include "cm.h"
+
+/* NULL without memory. Listed in its device. */
+struct dapl_conn *hw_conn_new(struct dapl_device *dev, bool ud, enum conn_state state);
+/* Service thread: its id goes, and it. */
+void hw_conn_destroy(struct dapl_conn *conn);
+/* conn->lock held: what core has given for the connection. */
+void hw_conn_adopt(struct dapl_conn *conn, const struct dapl_conn_params *params);
+/* conn->lock held: the failure is told on the service thread. */
+void hw_fail_later(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const char *text);
+/* Queues the task that makes the upcall noted in conn->late, or ends a released connection. */
+void hw_conn_queue_task(struct dapl_conn *conn);
+enum dapl_conn_failure hw_failure_of(int err);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* conn_qp.c - moves the queue pair of a connection to RTS (conn_qp.h). */
+#include <errno.h>
+#include "conn_qp.h"
+#include "dapl/core/base/settings.h"
+
+uint8_t hw_least(uint8_t a, uint8_t b)
+{
+	return a < b ? a : b;
+}
+
+uint8_t hw_least_told(uint8_t a, uint8_t b)
+{
+	return !a ? b : !b ? a : hw_least(a, b);
+}
+
+uint8_t hw_own_mtu(void)
+{
+	uint8_t mtu = IBV_MTU_256;
+
+	if (!dapl_settings.ib_mtu)
+		return 0;
+	while (mtu < IBV_MTU_4096 && (256u << mtu) <= dapl_settings.ib_mtu)
+		mtu++;
+	return mtu;
+}
+
+void hw_set_path(struct ibv_ah_attr *ah)
+{
+	if (dapl_settings.ib_sl)
+		ah->sl = dapl_settings.ib_sl;
+	if (ah->is_global && dapl_settings.hop_limit)
+		ah->grh.hop_limit = dapl_settings.hop_limit;
+	if (ah->is_global && dapl_settings.tclass >= 0)
+		ah->grh.traffic_class = dapl_settings.tclass;
+}
+
+/* 0; or an errno with *peer_gone true if rdma_cm has nothing to tell any more. */
+static int to_rtr(struct dapl_conn *conn, bool *peer_gone)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
+	int mask = 0;
+
+	if (rdma_init_qp_attr(conn->id, &attr, &mask)) {
+		*peer_gone = true;
+		return errno;
+	}
+	attr.path_mtu = hw_least_told(attr.path_mtu, hw_least_told(hw_own_mtu(), conn->peer_mtu));
+	attr.max_dest_rd_atomic = hw_least(attr.max_dest_rd_atomic, conn->reads_in);
+	attr.min_rnr_timer = dapl_settings.rnr_timer;
+	hw_set_path(&attr.ah_attr);
+	return hw_errno(ibv_modify_qp(conn->qp, &attr, mask));
+}
+
+static int to_rts(struct dapl_conn *conn, bool *peer_gone)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+	int mask = 0;
+
+	if (rdma_init_qp_attr(conn->id, &attr, &mask)) {
+		*peer_gone = true;
+		return errno;
+	}
+	attr.max_rd_atomic = hw_least(attr.max_rd_atomic, conn->reads_out);
+	attr.retry_cnt = dapl_settings.ack_retry;
+	attr.rnr_retry = dapl_settings.rnr_retry;
+	return hw_errno(ibv_modify_qp(conn->qp, &attr, mask));
+}
+
+int hw_qp_to_rts(struct dapl_conn *conn, bool *peer_gone)
+{
+	int err = to_rtr(conn, peer_gone);
+
+	if (!err)
+		err = to_rts(conn, peer_gone);
+	return err;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* conn_qp.h - the queue pair's way to RTS on InfiniBand and RoCE, and what both sides agree on
+ * (conn_qp.c). An iWARP driver moves the queue pair itself. */
+#ifndef HW_CONN_QP_H
+#define HW_CONN_QP_H
+#include "cm.h"
+
+/* 0; or an errno, with *peer_gone true if rdma_cm has nothing to tell any more. */
+int hw_qp_to_rts(struct dapl_conn *conn, bool *peer_gone);
+/* Service level, hop limit and traffic class that the user has set. The last two belong to the route
+ * of a packet, the first to its path. */
+void hw_set_path(struct ibv_ah_attr *ah);
+/* DAPL_IB_MTU as an enum ibv_mtu; 0: not set. */
+uint8_t hw_own_mtu(void);
+uint8_t hw_least(uint8_t a, uint8_t b);
+/* The same for values of which 0 means "not told". */
+uint8_t hw_least_told(uint8_t a, uint8_t b);
+
+#endif
