@@ -2,13 +2,13 @@
 # The providers: one core, a device below each.
 noinst_LTLIBRARIES += libdaplcore.la
 libdaplcore_la_SOURCES = \
-	dapl/core/ia/provider.c dapl/core/ia/provider.h \
+	dapl/core/ia/provider.c \
 	dapl/core/device.h \
 	dapl/core/dapl.h \
 	dapl/core/base/object.c dapl/core/base/object.h \
 	dapl/core/ia/ia.c dapl/core/ia/ia.h \
 	dapl/core/ia/attr.c dapl/core/ia/attr.h \
-	dapl/core/mem/pz.c \
+	dapl/core/mem/pz.c dapl/core/mem/pz.h \
 	dapl/core/mem/lmr.c dapl/core/mem/lmr.h \
 	dapl/core/mem/rmr.c dapl/core/mem/rmr.h \
 	dapl/core/ep/srq.c dapl/core/ep/srq.h \
@@ -17,20 +17,25 @@ libdaplcore_la_SOURCES = \
 	dapl/core/event/conn_hooks.c dapl/core/event/conn_hooks.h \
 	dapl/core/event/watermark.c dapl/core/event/watermark.h \
 	dapl/core/event/evd.c dapl/core/event/evd.h \
-	dapl/core/event/evd_feed.c \
+	dapl/core/event/evd_feed.c dapl/core/event/evd_feed.h \
 	dapl/core/event/evd_notify.c dapl/core/event/evd_notify.h \
 	dapl/core/event/evd_resize.c dapl/core/event/evd_resize.h \
-	dapl/core/event/evd_wait.c \
-	dapl/core/ep/ep.c dapl/core/ep/rmr_bind.c \
+	dapl/core/event/evd_wait.c dapl/core/event/evd_wait.h \
+	dapl/core/ep/ep.c dapl/core/ep/ep.h \
+	dapl/core/ep/rmr_bind.c dapl/core/ep/rmr_bind.h \
 	dapl/core/ep/ep_attr.c dapl/core/ep/ep_attr.h \
 	dapl/core/ep/ep_evds.c dapl/core/ep/ep_evds.h \
 	dapl/core/ep/ep_qp.c dapl/core/ep/ep_qp.h \
-	dapl/core/ep/ep_modify.c \
+	dapl/core/ep/ep_modify.c dapl/core/ep/ep_modify.h \
 	dapl/core/ep/ep_state.c dapl/core/ep/ep_state.h \
 	dapl/core/ep/recv_repost.c dapl/core/ep/recv_repost.h \
 	dapl/core/conn/conn.c dapl/core/conn/conn.h \
+	dapl/core/conn/conn_step.c dapl/core/conn/conn_step.h \
+	dapl/core/conn/connect.c dapl/core/conn/connect.h \
+	dapl/core/conn/disconnect.c dapl/core/conn/disconnect.h \
+	dapl/core/conn/terminate.c dapl/core/conn/terminate.h \
 	dapl/core/conn/ep_free.c dapl/core/conn/ep_free.h \
-	dapl/core/conn/service_point.c dapl/core/base/qual.h \
+	dapl/core/conn/service_point.c dapl/core/conn/service_point.h dapl/core/base/qual.h \
 	dapl/core/conn/cr.c dapl/core/conn/cr.h \
 	dapl/core/conn/ud.c dapl/core/conn/ud.h \
 	dapl/core/mem/rmr_map.c dapl/core/mem/rmr_map.h \
@@ -39,7 +44,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/base/diag_limit.c dapl/core/base/diag_limit.h \
 	dapl/core/base/text.c dapl/core/base/text.h \
 	dapl/core/conn/failure.c dapl/core/conn/failure.h \
-	dapl/core/ia/ext.c \
+	dapl/core/ia/ext.c dapl/core/ia/ext.h \
 	dapl/core/ia/counters.c dapl/core/ia/counters.h \
 	dapl/core/base/ia_handle.c \
 	dapl/core/base/qp_table.c dapl/core/base/qp_table.h \
@@ -49,7 +54,14 @@ libdaplcore_la_SOURCES = \
 	dapl/core/base/fork.c dapl/core/base/fork.h \
 	dapl/core/base/settings.c dapl/core/base/settings.h \
 	dapl/core/ep/post.c dapl/core/ep/post.h \
+	dapl/core/ep/post_slow.c dapl/core/ep/post_slow.h \
+	dapl/core/ep/post_late.c dapl/core/ep/post_late.h \
+	dapl/core/ep/post_own.c dapl/core/ep/post_recv.c \
+	dapl/core/ep/sge_list.c dapl/core/ep/sge_list.h \
 	dapl/core/event/event.c dapl/core/event/event.h \
+	dapl/core/event/dequeue.c dapl/core/event/dequeue.h \
+	dapl/core/event/polled.c dapl/core/event/polled.h \
+	dapl/core/event/flush.c dapl/core/event/flush.h \
 	dapl/core/ep/request.h dapl/core/event/ring.h
 
 # gcc 12 packs two stores of a record into vector code that is longer.

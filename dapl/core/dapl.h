@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dapl.h - the objects of core, field by field, with the lock that guards each; and the
- * few calls that the object files make on each other. common/lock_rank.h has the order of the
+/* dapl.h - the objects of core that several layers use (IA, PZ, LMR, SRQ, EVD, EP), field by field, with
+ * the lock that guards each. Other objects are in the header of their file. common/lock_rank.h has the order of the
  * locks. Under evd->lock core takes no mutex: it notes what needs one, and does it afterwards. */
 #ifndef DAPL_DAPL_H
 #define DAPL_DAPL_H
@@ -36,16 +36,6 @@ enum {
 	DAPL_CQ_SPARE = 64,		/* CQ entries beyond evd_qlen: the provider's markers */
 	DAPL_POLL_BATCH = 16,
 	DAPL_CONN_PDATA_MAX = 512,
-};
-
-/* One ia_name: a row of dat.conf that the registry has handed to dat_provider_init.
- * Never freed before the library goes, since stale handles point at the table. */
-struct dapl_entry {
-	DAT_PROVIDER table;	/* first: DAT_PROVIDER * is struct dapl_entry * */
-	DAT_PROVIDER_INFO info;
-	char *params;
-	int inits;		/* guarded by the list's lock in provider.c */
-	struct dapl_entry *next;
 };
 
 struct dapl_named_attrs {
@@ -93,16 +83,6 @@ struct dapl_lmr {
 	char cookie[DAT_LMR_COOKIE_SIZE];
 };
 
-struct dapl_rmr {
-	struct dapl_object obj;
-	struct ibv_mw *mw;
-	struct dapl_pz *pz;
-	DAT_RMR_SCOPE scope;
-	struct dapl_mutex lock;		/* guards what follows */
-	struct dapl_lmr *lmr;		/* bound to (a use of it), NULL when unbound */
-	DAT_RMR_PARAM param;
-};
-
 struct dapl_srq {
 	struct dapl_object obj;
 	struct ibv_srq *srq;
@@ -115,22 +95,6 @@ struct dapl_srq {
 	int low_watermark;		/* 0: off */
 	DAT_SRQ_STATE state;
 	int max_iov;
-};
-
-struct dapl_cno {
-	struct dapl_object obj;
-	int epfd;			/* wake_fd, and the channels of its EVDs */
-	int wake_fd;			/* readable while an EVD is triggered; the CNO's fd */
-	struct dapl_mutex mutex;		/* guards what follows */
-	struct dapl_cond left;		/* a waiter left */
-	DAT_PROXY_TYPE proxy;
-	DAT_OS_WAIT_PROXY_AGENT agent;
-	struct dapl_evd *first, **last;	/* triggered EVDs, in order, each once */
-	int waiters;
-	unsigned orphaned;		/* how often its last EVD went away */
-	bool closing;
-	struct dapl_evd *agent_evd;	/* what the agent is to be told */
-	struct dapl_task agent_task;
 };
 
 /* The lock and the flags of an EVD as one word. */
@@ -273,32 +237,6 @@ struct dapl_ep {
 	struct dapl_failure failure;	/* of its last connection */
 };
 
-struct dapl_sp {	/* PSP, RSP and CSP */
-	struct dapl_object obj;
-	struct dapl_listener *listener, *ud_listener;
-	DAT_CONN_QUAL qual;
-	struct dapl_evd *evd;
-	DAT_PSP_FLAGS flags;
-	struct dapl_ep *ep;		/* RSP: reserved, or NULL */
-	bool used;			/* atomic. RSP: its one request came */
-	bool closed;			/* atomic. No longer listens */
-	DAT_COMM comm;			/* CSP */
-	struct sockaddr_storage address;
-	struct dapl_task task;
-};
-
-struct dapl_cr {
-	struct dapl_object obj;
-	struct dapl_conn *conn;
-	struct dapl_ep *ep;		/* RSP's or provider's, else NULL (a reference) */
-	bool from_rsp;
-	bool busy;			/* atomic: a call accepts, rejects or hands it off */
-	bool ud;
-	struct sockaddr_storage local, remote;
-	int pdata_len;
-	char pdata[DAPL_CONN_PDATA_MAX];
-};
-
 /* NULL unless the handle is a live one of its kind; else to be left (DAPL_ENTERED). */
 #define DAPL_ENTER(name, type, kind) \
 	static inline struct type *dapl_##name##_enter(DAT_HANDLE handle) \
@@ -314,13 +252,9 @@ struct dapl_cr {
 DAPL_ENTER(ia, dapl_ia, DAPL_IA)
 DAPL_ENTER(pz, dapl_pz, DAPL_PZ)
 DAPL_ENTER(lmr, dapl_lmr, DAPL_LMR)
-DAPL_ENTER(rmr, dapl_rmr, DAPL_RMR)
 DAPL_ENTER(srq, dapl_srq, DAPL_SRQ)
-DAPL_ENTER(cno, dapl_cno, DAPL_CNO)
 DAPL_ENTER(evd, dapl_evd, DAPL_EVD)
 DAPL_ENTER(ep, dapl_ep, DAPL_EP)
-DAPL_ENTER(cr, dapl_cr, DAPL_CR)
-#undef DAPL_ENTER
 
 #define BAD_PARAM(n) DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
 #define BAD_HANDLE(what) DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##what)
@@ -336,63 +270,6 @@ static inline void dapl_count(struct dapl_ia *ia, unsigned counter)
 /* The IA handle as the consumer knows it (doc/spec/registry.md 3). */
 DAT_IA_HANDLE dapl_ia_handle(const struct dapl_ia *ia);
 
-/* --- evd.c and event.c --- */
-DAT_RETURN dapl_evd_make(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags,
-			 struct dapl_cno *cno, bool discard, struct dapl_evd **evd);
-/* Ends an EVD (killed before, no calls inside) that nothing feeds any more. */
-void dapl_evd_destroy(struct dapl_evd *evd);
-/* The EVD was killed before: makes a thread in dat_evd_wait return, and lets no other begin. */
-void dapl_evd_send_waiter_away(struct dapl_evd *evd);
-/* Queues an event (evd_handle is filled in) and tells the waiter or the CNO. A full EVD
- * loses it and tells the IA's async EVD. */
-bool dapl_evd_post(struct dapl_evd *evd, const DAT_EVENT *event);
-/* Queues an event and notifies, but a full EVD is no overflow: the caller handles the refusal. */
-bool dapl_evd_offer(struct dapl_evd *evd, const DAT_EVENT *event);
-/* Notifies the waiter or the CNO after an event was queued or a flag changed. No lock is held,
- * except perhaps ep->lock. */
-void dapl_evd_tell(struct dapl_evd *evd);
-/* Takes all completions of a discard EVD. They make no events, but act on their endpoints. */
-void dapl_evd_discard(struct dapl_evd *evd);
-/* True if there is room for that many more events. */
-bool dapl_evd_has_room(struct dapl_evd *evd, unsigned events);
-/* Called when the channel is readable: takes the CQ's event and notifies the waiter or the CNO.
- * Returns false if the channel cannot be read; then it must no longer be watched. */
-bool dapl_evd_cq_event(struct dapl_evd *evd);
-/* An endpoint that completes to it is established: a receive that was held back may go. */
-void dapl_evd_unhold(struct dapl_evd *evd);
-/* evd->lock held: polls all there is into wc; grows nothing. Returns how many are new. */
-unsigned dapl_evd_fill(struct dapl_evd *evd);
-/* Takes every trace of an endpoint's requests out of the polled completions, and empties the
- * queue that completes to it. The QP is reset or gone. */
-void dapl_evd_purge(struct dapl_evd *evd, const struct dapl_ep *ep, struct dapl_queue *q);
-/* ep->lock held, the endpoint receives into `evd` and nothing of it has completed: `qp` of it
- * won't complete anything when it's destroyed. */
-void dapl_evd_silence(struct dapl_evd *evd, const struct dapl_ep *ep, struct ibv_qp *qp);
-/* Retires successful suppressed requests, which are never dequeued. Returns true if it found
- * any. */
-bool dapl_evd_reap_suppressed(struct dapl_evd *evd);
-/* An endpoint stream with these completion flags begins or ceases to feed it. *why: the reason
- * of a failure in words. */
-DAT_RETURN dapl_evd_feed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags, const char **why);
-void dapl_evd_unfeed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags);
-/* Arms the CQ for the CNO, the service thread or a waiter; evd->lock held. */
-void dapl_evd_arm(struct dapl_evd *evd);
-/* --- cno.c --- */
-void dapl_cno_trigger(struct dapl_cno *cno, struct dapl_evd *evd);
-/* evd->change held, or the EVD is not published yet. Returns 0 or an errno; EBADF: the CNO was
- * freed. */
-int dapl_cno_attach(struct dapl_cno *cno, struct dapl_evd *evd);
-/* Starts or stops watching the EVD's channel, as the CNO's proxy needs it. */
-void dapl_cno_follow_agent(struct dapl_evd *evd);
-/* evd->change held. */
-void dapl_cno_detach(struct dapl_cno *cno, struct dapl_evd *evd);
-void dapl_cno_destroy(struct dapl_cno *cno);
-
-/* --- ep.c, conn.c, ud.c --- */
-DAT_RETURN dapl_ep_make(struct dapl_ia *ia, struct dapl_pz *pz, struct dapl_evd *recv,
-			struct dapl_evd *request, struct dapl_evd *connect,
-			struct dapl_srq *srq, const DAT_EP_ATTR *attr, int attr_arg,
-			struct dapl_ep **ep);
 /* The endpoint's EVDs as completions see them: the consumer's, or the discard EVD. */
 static inline struct dapl_evd *dapl_ep_recv_evd(const struct dapl_ep *ep)
 {
@@ -402,20 +279,5 @@ static inline struct dapl_evd *dapl_ep_request_evd(const struct dapl_ep *ep)
 {
 	return ep->request_evd ? ep->request_evd : ep->request_discard;
 }
-/* Posts a signaled request of the provider's own behind all others. ep->lock held. */
-int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing);
-
-/* --- sp.c, cr.c --- */
-void dapl_sp_destroy(struct dapl_sp *sp);
-void dapl_cr_destroy(struct dapl_cr *cr);
-
-/* --- lmr.c --- */
-
-/* The LMR that an RMR triplet names as the sink of a read, as a local triplet. */
-bool dapl_lmr_sink(struct dapl_ia *ia, struct dapl_pz *pz, const DAT_RMR_TRIPLET *remote,
-		   DAT_LMR_TRIPLET *local);
-
-/* --- extensions --- */
-DAT_RETURN dapl_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);
 
 #endif

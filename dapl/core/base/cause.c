@@ -8,6 +8,7 @@
 #include <string.h>
 #include "common/address.h"
 #include "dapl/core/base/cause.h"
+#include "dapl/core/base/text.h"
 
 /* --- addresses and steps -------------------------------------------------------------- */
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* diag.c - a failed connection as a line of text: what was attempted, the cause, a hint (diag.h). */
 #include <errno.h>
+#include "dapl/core/base/cause.h"
 #include "dapl/core/base/diag.h"
+#include "dapl/core/base/text.h"
 
 /* --- hints ----------------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "common/clock.h"
 #include "common/lock.h"
+#include "dapl/core/base/cause.h"
 #include "dapl/core/base/diag_limit.h"
 #include "dapl/core/base/service.h"
 

@@ -4,13 +4,15 @@
 #include <errno.h>
 #include <string.h>
 #include "dapl/core/base/qual.h"
-#include "dapl/core/ep/ep_qp.h"
-#include "dapl/core/conn/conn.h"
+#include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/ep_free.h"
-#include "dapl/core/ep/ep_state.h"
-#include "dapl/core/ia/provider.h"
+#include "dapl/core/conn/service_point.h"
+#include "dapl/core/conn/terminate.h"
 #include "dapl/core/conn/ud.h"
+#include "dapl/core/ep/ep_qp.h"
+#include "dapl/core/ep/ep_state.h"
+#include "dapl/core/ep/post_slow.h"
 
 struct dapl_cr *dapl_cr_new(struct dapl_ia *ia, struct dapl_conn *conn,
 			    const struct dapl_request *request)

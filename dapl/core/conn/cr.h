@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cr.h - connection requests (cr.c) and their delivery (service_point.c). */
+/* cr.h - connection requests (cr.c). */
 #ifndef DAPL_CR_H
 #define DAPL_CR_H
 #include "dapl/core/dapl.h"
+
+struct dapl_cr {
+	struct dapl_object obj;
+	struct dapl_conn *conn;
+	struct dapl_ep *ep;		/* RSP's or provider's, else NULL (a reference) */
+	bool from_rsp;
+	bool busy;			/* atomic: a call accepts, rejects or hands it off */
+	bool ud;
+	struct sockaddr_storage local, remote;
+	int pdata_len;
+	char pdata[DAPL_CONN_PDATA_MAX];
+};
+DAPL_ENTER(cr, dapl_cr, DAPL_CR)
 
 /* Not published yet: no handle of it is good. */
 struct dapl_cr *dapl_cr_new(struct dapl_ia *ia, struct dapl_conn *conn,
@@ -11,10 +24,12 @@ struct dapl_cr *dapl_cr_new(struct dapl_ia *ia, struct dapl_conn *conn,
 void dapl_cr_discard(struct dapl_cr *cr);
 /* Refuses a request that no call can answer any more, since its event is discarded. */
 void dapl_cr_refuse(DAT_CR_HANDLE handle);
-/* Publishes the CR and gives it to a service point: its endpoint, its event. False when there
- * is no room; then nothing has happened. */
-bool dapl_sp_deliver(struct dapl_sp *sp, struct dapl_cr *cr);
-/* A live service point of this IA with that qualifier, entered; or NULL. */
-struct dapl_sp *dapl_sp_find(struct dapl_ia *ia, DAT_CONN_QUAL qual);
+
+void dapl_cr_destroy(struct dapl_cr *cr);
+DAT_RETURN dapl_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param);
+DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COUNT len,
+			  const DAT_PVOID data);
+DAT_RETURN dapl_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT len, const DAT_PVOID data);
+DAT_RETURN dapl_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ep_free.c - resets and frees endpoints, with whatever connection they have (ep_free.h). */
-#include "dapl/core/conn/conn.h"
+#include "dapl/core/conn/conn_step.h"
 #include "dapl/core/conn/ep_free.h"
+#include "dapl/core/conn/terminate.h"
 #include "dapl/core/conn/ud.h"
 #include "dapl/core/ep/ep_evds.h"
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
-#include "dapl/core/ia/provider.h"
+#include "dapl/core/ep/post_slow.h"
 
 /* dat_ep_reset: DISCONNECTED -> UNCONNECTED with an empty QP. A terminal event that waited for
  * completions is delivered first, since they vanish. EP-26, 27, 28. */

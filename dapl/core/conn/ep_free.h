@@ -7,4 +7,7 @@
 /* Ends an endpoint that was killed before, and its connection. No call is inside it. */
 void dapl_ep_destroy(struct dapl_ep *ep);
 
+DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle);
+DAT_RETURN dapl_ep_free(DAT_EP_HANDLE handle);
+
 #endif

@@ -11,8 +11,9 @@
 #include "common/address.h"
 #include "common/clock.h"
 #include "common/descriptors.h"
-#include "dapl/core/conn/failure.h"
+#include "dapl/core/base/cause.h"
 #include "dapl/core/base/diag_limit.h"
+#include "dapl/core/conn/failure.h"
 
 void dapl_failure_explain(const struct dapl_ep *ep, struct dapl_conn *conn,
 			  struct dapl_conn_cause *cause)

@@ -4,13 +4,15 @@
 #include <errno.h>
 #include <string.h>
 #include "common/descriptors.h"
+#include "dapl/core/base/qual.h"
+#include "dapl/core/conn/cr.h"
+#include "dapl/core/conn/service_point.h"
+#include "dapl/core/ep/ep.h"
 #include "dapl/core/ep/ep_attr.h"
 #include "dapl/core/ep/ep_qp.h"
-#include "dapl/core/conn/conn.h"
-#include "dapl/core/conn/cr.h"
 #include "dapl/core/ep/ep_state.h"
-#include "dapl/core/ia/provider.h"
-#include "dapl/core/base/qual.h"
+#include "dapl/core/ep/post_slow.h"
+#include "dapl/core/event/evd_notify.h"
 
 enum { BACKLOG = 1024 };	/* of the transport; DAT's own backlog is the EVD's room */
 

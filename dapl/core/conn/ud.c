@@ -7,11 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/clock.h"
-#include "dapl/core/conn/conn.h"
-#include "dapl/core/ep/ep_state.h"
+#include "dapl/core/base/cause.h"
+#include "dapl/core/conn/connect.h"
+#include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/failure.h"
-#include "dapl/core/ep/post.h"
 #include "dapl/core/conn/ud.h"
+#include "dapl/core/ep/ep_state.h"
+#include "dapl/core/ep/post.h"
+#include "dapl/core/event/evd_notify.h"
 
 /* One peer of a datagram endpoint. ep->lock guards it, and the list. */
 struct dapl_known_peer {

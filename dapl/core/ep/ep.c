@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "dapl/core/base/qual.h"
+#include "dapl/core/ep/ep.h"
 #include "dapl/core/ep/ep_attr.h"
 #include "dapl/core/ep/ep_evds.h"
 #include "dapl/core/ep/ep_qp.h"
-#include "dapl/core/ep/ep_state.h"
+#include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/recv_repost.h"
-#include "dapl/core/event/event.h"
-#include "dapl/core/ia/provider.h"
+#include "dapl/core/event/polled.h"
 #include "dapl/core/mem/rmr_map.h"
 
 static void end_ep(struct dapl_object *obj)

@@ -4,6 +4,7 @@
 #include "dapl/core/ep/ep_attr.h"
 #include "dapl/core/ep/ep_evds.h"
 #include "dapl/core/event/evd.h"
+#include "dapl/core/event/evd_feed.h"
 
 /* Enters the EVD of a handle; NULL stays NULL. A handle that is no EVD of this IA with this
  * stream is an error; then the EVD may be entered all the same. The connect EVD may belong to

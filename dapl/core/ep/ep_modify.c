@@ -2,9 +2,10 @@
 /* ep_modify.c - dat_ep_modify: replaces attributes, EVDs and PZ of an endpoint, all or nothing. */
 #include "dapl/core/ep/ep_attr.h"
 #include "dapl/core/ep/ep_evds.h"
+#include "dapl/core/ep/ep_modify.h"
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
-#include "dapl/core/ia/provider.h"
+#include "dapl/core/ep/post_slow.h"
 
 #define EVD_FIELDS (DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE | \
 		    DAT_EP_FIELD_CONNECT_EVD_HANDLE)

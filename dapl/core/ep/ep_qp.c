@@ -13,6 +13,8 @@
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/recv_repost.h"
+#include "dapl/core/event/evd.h"
+#include "dapl/core/event/polled.h"
 
 enum { MARKERS = 2 };	/* requests of the provider's own that may be posted at once */
 

@@ -3,9 +3,9 @@
  * ep->state. Posting events to EVDs is conn.c's job; talking to the wire is the device's.
  * CONN-8, 26, 28. */
 #include "common/clock.h"
-#include "dapl/core/ep/recv_repost.h"
-#include "dapl/core/ep/ep_state.h"
 #include "dapl/core/base/cause.h"
+#include "dapl/core/ep/ep_state.h"
+#include "dapl/core/ep/recv_repost.h"
 
 /* Short names are bits, one per DAT_EP_STATE. */
 #define UNCONN	(1u << DAT_EP_STATE_UNCONNECTED)

@@ -24,4 +24,24 @@ DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
 			     DAT_RMR_HANDLE rmr, DAT_RMR_COOKIE cookie,
 			     DAT_COMPLETION_FLAGS flags, bool silent);
 
+DAT_RETURN dapl_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n,
+					     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					     DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
+					     DAT_RMR_CONTEXT context);
+DAT_RETURN dapl_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				   DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				  DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dapl_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIPLET *local,
+					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					 DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+/* Posts a signaled request of the provider's own behind all others. ep->lock held. */
+int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing);
+
 #endif

@@ -4,15 +4,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/base/srq_records.h"
-#include "dapl/core/event/async.h"
-#include "dapl/core/event/watermark.h"
-#include "dapl/core/ep/ep_state.h"
-#include "dapl/core/event/evd.h"
-#include "dapl/core/event/event.h"
-#include "dapl/core/ia/provider.h"
+#include "dapl/core/ep/ep_qp.h"
+#include "dapl/core/ep/post_slow.h"
+#include "dapl/core/ep/sge_list.h"
 #include "dapl/core/ep/srq.h"
+#include "dapl/core/event/async.h"
+#include "dapl/core/event/evd.h"
+#include "dapl/core/event/polled.h"
+#include "dapl/core/event/watermark.h"
 
 /* --- making and ending ------------------------------------------------------------------- */
 
@@ -117,17 +117,6 @@ DAT_RETURN dapl_srq_free(DAT_SRQ_HANDLE handle)
 
 /* --- posting ------------------------------------------------------------------------------- */
 
-static int without_empty(const DAT_LMR_TRIPLET *iov, int n, struct ibv_sge *to)
-{
-	int used = 0;
-
-	for (int i = 0; i < n; i++)
-		if (iov[i].segment_length)
-			to[used++] = (struct ibv_sge){ iov[i].virtual_address,
-				iov[i].segment_length, iov[i].lmr_context };
-	return used;
-}
-
 /* dat_srq_post_recv: the completion comes by the endpoint that consumes the buffer. The call has
  * not entered the SRQ: the lock guards what a free takes away (end_srq). */
 DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
@@ -135,17 +124,18 @@ DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 {
 	struct dapl_srq *srq = (struct dapl_srq *)handle;
 	struct ibv_recv_wr wr = { .next = NULL }, *bad;
-	struct ibv_sge list[256];
+	struct ibv_sge list[DAPL_SGE_MAX];
 	struct dapl_dto *dto;
 	int err;
 
 	if (!dapl_srq_is_live(srq))
 		return BAD_HANDLE(SRQ);
-	if (n < 0 || n > srq->max_iov || n > 256)
+	if (n < 0 || n > srq->max_iov || n > DAPL_SGE_MAX)
 		return BAD_PARAM(2);
 	if (!iov && n)
 		return BAD_PARAM(3);
-	wr.num_sge = without_empty(iov, n, list);
+	wr.num_sge = n;
+	dapl_sge_nonempty(iov, &wr.num_sge, list);
 	if (!wr.num_sge && srq->obj.ia->attr.no_empty_receive)
 		list[wr.num_sge++] = (struct ibv_sge){ .length = 0 };
 	wr.sg_list = list;

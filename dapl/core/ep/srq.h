@@ -10,4 +10,14 @@ void dapl_srq_destroy(struct dapl_srq *srq);
 void dapl_srq_limit(struct dapl_srq *srq);
 void dapl_srq_failed(struct dapl_srq *srq);
 
+DAT_RETURN dapl_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
+			   DAT_SRQ_HANDLE *handle);
+DAT_RETURN dapl_srq_free(DAT_SRQ_HANDLE handle);
+DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			      DAT_DTO_COOKIE cookie);
+DAT_RETURN dapl_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param);
+DAT_RETURN dapl_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max);
+DAT_RETURN dapl_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low);
+DAT_RETURN dapl_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT hard);
+
 #endif

@@ -19,7 +19,7 @@
 #include "common/descriptors.h"
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/evd.h"
-#include "dapl/core/ia/provider.h"
+#include "dapl/core/event/evd_notify.h"
 
 /* --- wake_fd; cno->mutex held --- */
 

@@ -4,10 +4,45 @@
 #define DAPL_CNO_H
 #include "dapl/core/dapl.h"
 
+struct dapl_cno {
+	struct dapl_object obj;
+	int epfd;			/* wake_fd, and the channels of its EVDs */
+	int wake_fd;			/* readable while an EVD is triggered; the CNO's fd */
+	struct dapl_mutex mutex;		/* guards what follows */
+	struct dapl_cond left;		/* a waiter left */
+	DAT_PROXY_TYPE proxy;
+	DAT_OS_WAIT_PROXY_AGENT agent;
+	struct dapl_evd *first, **last;	/* triggered EVDs, in order, each once */
+	int waiters;
+	unsigned orphaned;		/* how often its last EVD went away */
+	bool closing;
+	struct dapl_evd *agent_evd;	/* what the agent is to be told */
+	struct dapl_task agent_task;
+};
+DAPL_ENTER(cno, dapl_cno, DAPL_CNO)
+
 /* Killed before: threads in dat_cno_wait leave with a NULL EVD, and none stays. */
 void dapl_cno_send_waiters_away(struct dapl_cno *cno);
 /* The IA closes: every waiter returns with a NULL EVD, the agent is told the same. Waits
  * for the waiters. */
 void dapl_cno_close(struct dapl_cno *cno);
+
+void dapl_cno_destroy(struct dapl_cno *cno);
+/* evd->change held. */
+void dapl_cno_detach(struct dapl_cno *cno, struct dapl_evd *evd);
+/* Starts or stops watching the EVD's channel, as the CNO's proxy needs it. */
+void dapl_cno_follow_agent(struct dapl_evd *evd);
+/* evd->change held, or the EVD is not published yet. Returns 0 or an errno; EBADF: the CNO was
+ * freed. */
+int dapl_cno_attach(struct dapl_cno *cno, struct dapl_evd *evd);
+void dapl_cno_trigger(struct dapl_cno *cno, struct dapl_evd *evd);
+DAT_RETURN dapl_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
+			   DAT_CNO_HANDLE *handle);
+DAT_RETURN dapl_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDLE *handle);
+DAT_RETURN dapl_cno_fetch(DAT_CNO_HANDLE handle, DAT_EVD_HANDLE *evd_handle);
+DAT_RETURN dapl_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param);
+DAT_RETURN dapl_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT agent);
+DAT_RETURN dapl_cno_free(DAT_CNO_HANDLE handle);
+DAT_RETURN dapl_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle);
 
 #endif

@@ -9,11 +9,10 @@
 #include <unistd.h>
 #include "common/descriptors.h"
 #include "dapl/core/event/conn_hooks.h"
-#include "dapl/core/event/event.h"
+#include "dapl/core/event/cno.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_notify.h"
 #include "dapl/core/event/evd_resize.h"
-#include "dapl/core/ia/provider.h"
 
 /* --- making and ending ----------------------------------------------------------- */
 

@@ -52,4 +52,20 @@ void dapl_evd_inspect(struct dapl_evd *evd);
 void dapl_evd_hold(struct dapl_evd *evd);
 void dapl_evd_drop(struct dapl_evd *evd);
 
+/* The EVD was killed before: makes a thread in dat_evd_wait return, and lets no other begin. */
+void dapl_evd_send_waiter_away(struct dapl_evd *evd);
+/* Ends an EVD (killed before, no calls inside) that nothing feeds any more. */
+void dapl_evd_destroy(struct dapl_evd *evd);
+DAT_RETURN dapl_evd_make(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags,
+			 struct dapl_cno *cno, bool discard, struct dapl_evd **evd);
+DAT_RETURN dapl_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE cno_handle,
+			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *handle);
+DAT_RETURN dapl_evd_free(DAT_EVD_HANDLE handle);
+DAT_RETURN dapl_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param);
+DAT_RETURN dapl_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle);
+DAT_RETURN dapl_evd_enable(DAT_EVD_HANDLE handle);
+DAT_RETURN dapl_evd_disable(DAT_EVD_HANDLE handle);
+DAT_RETURN dapl_evd_set_unwaitable(DAT_EVD_HANDLE handle);
+DAT_RETURN dapl_evd_clear_unwaitable(DAT_EVD_HANDLE handle);
+
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* evd_feed.c - the endpoint streams that feed an EVD, counted by their completion flags, and how
  * the EVD notifies because of them. */
-#include "dapl/core/event/event.h"
 #include "dapl/core/event/evd.h"
+#include "dapl/core/event/evd_feed.h"
+#include "dapl/core/event/polled.h"
 
 /* The notification flags of a stream that hold for the stream alone: DEFAULT and EVD_THRESHOLD
  * notify always, UNSIGNALLED by each post. SOLICITED_WAIT arms the CQ for solicited completions

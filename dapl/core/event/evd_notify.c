@@ -8,10 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 #include "dapl/core/event/async.h"
-#include "dapl/core/event/event.h"
+#include "dapl/core/event/cno.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_notify.h"
-#include "dapl/core/ia/provider.h"
+#include "dapl/core/event/event.h"
+#include "dapl/core/event/polled.h"
 
 void dapl_evd_signal(const struct dapl_evd *evd)
 {

@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/bits.h"
-#include "dapl/core/event/event.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_resize.h"
-#include "dapl/core/ia/provider.h"
+#include "dapl/core/event/polled.h"
 
 int dapl_ring_make(struct dapl_ring *ring, int qlen)
 {

@@ -9,4 +9,6 @@ int dapl_ring_make(struct dapl_ring *ring, int qlen);
 /* Entries of a CQ for `qlen` completions and for the provider's own. */
 int dapl_cq_entries(struct dapl_ia *ia, int qlen);
 
+DAT_RETURN dapl_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen);
+
 #endif

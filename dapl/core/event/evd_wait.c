@@ -5,10 +5,11 @@
 #include <time.h>
 #include <unistd.h>
 #include "common/clock.h"
-#include "dapl/core/event/event.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_notify.h"
-#include "dapl/core/ia/provider.h"
+#include "dapl/core/event/evd_wait.h"
+#include "dapl/core/event/event.h"
+#include "dapl/core/event/polled.h"
 
 static void clear_fd(int fd)
 {

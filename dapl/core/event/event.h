@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* event.h - the events of one EVD and the completions it has polled but not handed out
- * (event.c). evd->lock is held by the caller unless said. */
+/* event.h - taking events out of an EVD (event.c). evd->lock is held by the caller unless said. */
 #ifndef DAPL_EVENT_H
 #define DAPL_EVENT_H
 #include "dapl/core/dapl.h"
@@ -23,20 +22,9 @@ struct dapl_after {
 enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl_after *after);
 /* Without any lock. */
 void dapl_after_run(struct dapl_after *after);
-/* Events that could be taken now (ring and polled completions). */
-unsigned dapl_evd_count(struct dapl_evd *evd);
-/* evd->inspect was just switched on: counts what is there. */
-void dapl_evd_inspect_all(struct dapl_evd *evd);
-/* Without evd->lock: polls; is there a completion whose request satisfies `is`? */
-bool dapl_evd_holds(struct dapl_evd *evd, bool (*is)(const struct dapl_dto *,
-						     const struct ibv_wc *, const void *),
-		    const void *arg);
 
-/* Without evd->lock: makes flushed completions of posts that the device will not complete any
- * more, behind those that it made, and notifies. `first`: the device has just made its last
- * completion. */
-void dapl_evd_flush_posts(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_queue *q, bool first);
-
-DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event);
+/* Bit 2 is what rxe sets for "with invalidate" (the kernel's flag, not the library's);
+ * on a connected QP the bit has no other meaning. */
+#define WC_INVALIDATED (IBV_WC_WITH_INV | IBV_WC_IP_CSUM_OK)
 
 #endif

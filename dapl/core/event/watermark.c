@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* watermark.c - the high watermarks of an endpoint on an SRQ (watermark.h). They are set in
  * ep/srq.c. */
-#include "dapl/core/event/async.h"
 #include "dapl/core/event/conn_hooks.h"
+#include "dapl/core/event/async.h"
 #include "dapl/core/event/watermark.h"
 
 enum { MARK_SOFT = 1, MARK_HARD = 2 };

@@ -9,8 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 #include <dat/dat_trace.h>
-#include "dapl/core/ia/attr.h"
 #include "dapl/core/base/settings.h"
+#include "dapl/core/ia/attr.h"
+#include "dapl/core/ia/ia.h"
 
 enum { MAX_NAMED = 32, RESERVED_WRS = 2 };
 

@@ -4,6 +4,8 @@
 #define DAPL_ATTR_H
 #include "dapl/core/dapl.h"
 
+struct dapl_entry;
+
 /* Prepares ia->ia_attr, provider_attr and the named attributes from ia->attr. */
 DAT_RETURN dapl_attr_prepare(struct dapl_ia *ia, const struct dapl_entry *entry);
 void dapl_attr_free(struct dapl_ia *ia);

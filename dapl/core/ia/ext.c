@@ -4,13 +4,15 @@
  * (dat_diag_extensions.h). The collective operations (6 to 25) are NOT_IMPLEMENTED. */
 #include <stdarg.h>
 #include <string.h>
+#include "dapl/core/conn/failure.h"
+#include "dapl/core/conn/ud.h"
+#include "dapl/core/ep/post.h"
+#include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ia/attr.h"
 #include "dapl/core/ia/counters.h"
-#include "dapl/core/conn/failure.h"
+#include "dapl/core/ia/ext.h"
 #include "dapl/core/ia/ia.h"
 #include "dapl/core/mem/rmr_map.h"
-#include "dapl/core/ep/post.h"
-#include "dapl/core/conn/ud.h"
 
 #define NOT_IMPLEMENTED DAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE)
 

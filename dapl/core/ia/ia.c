@@ -5,17 +5,19 @@
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
+#include "dapl/core/base/diag_limit.h"
 #include "dapl/core/conn/conn.h"
+#include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/ep_free.h"
-#include "dapl/core/ia/attr.h"
+#include "dapl/core/conn/service_point.h"
+#include "dapl/core/ep/srq.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/cno.h"
-#include "dapl/core/base/diag_limit.h"
+#include "dapl/core/event/evd.h"
+#include "dapl/core/ia/attr.h"
 #include "dapl/core/ia/ia.h"
 #include "dapl/core/mem/lmr.h"
-#include "dapl/core/ia/provider.h"
 #include "dapl/core/mem/rmr.h"
-#include "dapl/core/ep/srq.h"
 
 /* --- asynchronous errors ------------------------------------------------------------------ */
 

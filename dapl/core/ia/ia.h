@@ -4,10 +4,25 @@
 #define DAPL_IA_H
 #include "dapl/core/dapl.h"
 
+/* One ia_name: a row of dat.conf that the registry has handed to dat_provider_init.
+ * Never freed before the library goes, since stale handles point at the table. */
+struct dapl_entry {
+	DAT_PROVIDER table;	/* first: DAT_PROVIDER * is struct dapl_entry * */
+	DAT_PROVIDER_INFO info;
+	char *params;
+	int inits;		/* guarded by the list's lock in provider.c */
+	struct dapl_entry *next;
+};
+
 /* The slot of the provider table; the entry is found by its name. */
 DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_HANDLE *handle);
 /* The entry that the registry initialised for this name; NULL: none. (provider.c) */
 struct dapl_entry *dapl_entry_find(const char *name);
+
+DAT_RETURN dapl_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd, DAT_IA_ATTR_MASK ia_mask,
+			 DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR_MASK provider_mask,
+			 DAT_PROVIDER_ATTR *provider_attr);
+DAT_RETURN dapl_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags);
 
 #endif

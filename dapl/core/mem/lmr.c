@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include "common/mapping.h"
 #include "dapl/core/mem/lmr.h"
-#include "dapl/core/ia/provider.h"
 #include "dapl/core/mem/rmr.h"
 
 #define PRIVILEGES (DAT_MEM_PRIV_ALL_FLAG | (int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)

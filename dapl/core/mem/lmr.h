@@ -9,4 +9,17 @@ void dapl_lmr_destroy(struct dapl_lmr *lmr);
 /* Does it hold [va, va + len)? */
 bool dapl_lmr_holds(const struct dapl_lmr *lmr, DAT_VADDR va, uint64_t len);
 
+/* The LMR that an RMR triplet names as the sink of a read, as a local triplet. */
+bool dapl_lmr_sink(struct dapl_ia *ia, struct dapl_pz *pz, const DAT_RMR_TRIPLET *remote,
+		   DAT_LMR_TRIPLET *local);
+DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
+			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
+			   DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_LMR_HANDLE *handle,
+			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
+			   DAT_VLEN *registered_size, DAT_VADDR *registered_address);
+DAT_RETURN dapl_lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param);
+DAT_RETURN dapl_lmr_free(DAT_LMR_HANDLE handle);
+DAT_RETURN dapl_lmr_sync_rdma_read(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *triplets, DAT_VLEN n);
+DAT_RETURN dapl_lmr_sync_rdma_write(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *triplets, DAT_VLEN n);
+
 #endif

@@ -4,8 +4,6 @@
  * dat_rmr_create_for_ep one of type 2 (of one endpoint at a time); each falls back on the
  * other where the device has but one. */
 #include <string.h>
-#include "dapl/core/mem/lmr.h"
-#include "dapl/core/ia/provider.h"
 #include "dapl/core/mem/rmr.h"
 
 static void end_rmr(struct dapl_object *obj)

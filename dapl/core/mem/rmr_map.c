@@ -3,8 +3,8 @@
  * and ends with it. The device decides whether and how memory can be mapped. */
 #include <stdlib.h>
 #include <sys/mman.h>
-#include "dapl/core/mem/rmr_map.h"
 #include "dapl/core/base/status.h"
+#include "dapl/core/mem/rmr_map.h"
 
 struct dapl_map {
 	struct dapl_map *next;

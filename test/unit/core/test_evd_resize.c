@@ -10,7 +10,8 @@
 #include <unistd.h>
 #include "dapl/core/event/evd_notify.h"
 #include "dapl/core/event/event.h"
-#include "dapl/core/ia/provider.h"
+#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/evd_resize.h"
 #include "test/unit/core/core_device.h"
 
 enum { BOTH = DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG };

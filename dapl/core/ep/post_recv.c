@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* post_recv.c - receives that the fast path of post.c does not take: any list of segments, flags, a queue
+ * pair that is missing, or in ERR, or may be replaced (post_slow.h). */
+#include <errno.h>
+#include "dapl/core/ep/ep_qp.h"
+#include "dapl/core/ep/ep_state.h"
+#include "dapl/core/ep/post_late.h"
+#include "dapl/core/ep/post_slow.h"
+#include "dapl/core/ep/recv_repost.h"
+#include "dapl/core/ep/sge_list.h"
+
+#define COLD __attribute__((noinline, cold))
+
+static COLD DAT_RETURN no_qp_for_receive(struct dapl_ep *posted_to)
+{
+	DAPL_ENTERED struct dapl_ep *ep = dapl_post_enter(posted_to);
+	DAT_RETURN ret = BAD_HANDLE(EP);
+
+	if (!ep)
+		return ret;
+	dapl_ep_lock_settled(ep);
+	if (dapl_object_is_live(&ep->obj))
+		ret = dapl_ep_need_qp(ep);
+	dapl_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+static unsigned recv_dto_flags(const struct dapl_ep *ep, DAT_COMPLETION_FLAGS flags)
+{
+	return (flags ? REQ_NO_NOTIFY : 0) | (ep->is_ud ? REQ_EXTENSION : 0);
+}
+
+/* rxe flushes the receive queue when the QP goes to ERR. Receives that are posted later are
+ * flushed only when the QP is moved to ERR again, which is harmless on other devices. */
+static COLD void flush_again(struct dapl_ep *posted_to)
+{
+	DAPL_ENTERED struct dapl_ep *ep = dapl_post_enter(posted_to);
+
+	if (!ep)
+		return;
+	dapl_mutex_lock(&ep->lock);
+	if (ep->qp && ep->state == DAT_EP_STATE_DISCONNECTED)
+		dapl_device_ops.error_qp(ep->qp);
+	dapl_mutex_unlock(&ep->lock);
+}
+
+/* q->lock held. ENOSPC: the queue is full. ENOTCONN: the QP has just gone. */
+static int put_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
+		       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct dapl_queue *q = &ep->rq;
+	struct ibv_recv_wr *bad;
+	struct dapl_dto *dto;
+	int err;
+
+	if (!ep->qp)
+		return ENOTCONN;
+	if (dapl_queue_used(q) >= q->limit)
+		return ENOSPC;
+	dto = dapl_queue_next(q);
+	*dto = (struct dapl_dto){ .cookie = cookie, .ep = ep, .length = length, .end = q->head + 1,
+		.op = DAT_DTO_RECEIVE, .flags = recv_dto_flags(ep, flags) };
+	wr->wr_id = (uintptr_t)dto;
+	wr->next = NULL;
+	err = ibv_post_recv(ep->qp, wr, &bad);
+	if (!err)
+		dapl_post_commit(ep, q, DCNT_EP_POST_RECV, length);
+	return err;
+}
+
+/* A UD endpoint receives in any state: nothing could be posted again. */
+static bool keeps_receives(const struct dapl_ep *ep)
+{
+	return !ep->is_ud && dapl_ep_is_modifiable(ep);
+}
+
+/* Any receive. */
+static __attribute__((noinline))
+DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
+			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct dapl_queue *q = &ep->rq;
+	struct dapl_saved_recv *saved = NULL;
+	bool in_error, late;
+	int err = 0;
+
+	if (keeps_receives(ep) && !(saved = dapl_saved_recv_new(wr)))
+		return NO_RESOURCE(MEMORY);
+	dapl_spin_lock(&q->lock);
+	in_error = q->in_error;
+	late = in_error && ep->obj.ia->attr.no_late_flush;
+	if (!late)
+		err = put_receive(ep, wr, length, cookie, flags);
+	if (saved && !late && !err && keeps_receives(ep)) {
+		dapl_saved_recv_add(ep, saved);
+		saved = NULL;
+	}
+	dapl_spin_unlock(&q->lock);
+	dapl_saved_recv_free(saved);
+	if (late)
+		return dapl_post_late_receive(ep, length, cookie, recv_dto_flags(ep, flags));
+	if (in_error)
+		flush_again(ep);
+	if (err == ENOTCONN)
+		return dapl_post_bad_state(ep);
+	if (err == ENOSPC)
+		return NO_RESOURCE(MEMORY);
+	return err ? dapl_post_refused(ep, err) : DAT_SUCCESS;
+}
+
+/* Any list: empty segments are left out. */
+DAT_RETURN dapl_receive_any(struct dapl_ep *ep, int n, const DAT_LMR_TRIPLET *iov,
+		       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct ibv_sge copy[DAPL_SGE_MAX];
+	struct ibv_recv_wr wr;
+	DAT_RETURN ret;
+	uint64_t total;
+
+	if (ep->srq)
+		return dapl_post_bad_state(ep);
+	if (n < 0 || n > ep->max_recv_iov)
+		return BAD_PARAM(2);
+	if (!iov && n)
+		return BAD_PARAM(3);
+	if (flags & ~(DAT_COMPLETION_UNSIGNALLED_FLAG & ~ep->recv_flags))
+		return BAD_PARAM(5);
+	if (!__atomic_load_n(&ep->qp, __ATOMIC_RELAXED) && (ret = no_qp_for_receive(ep)))
+		return ret;
+	wr.sg_list = dapl_sge_sum(iov, n, &total) ? dapl_sge_nonempty(iov, &n, copy) : (struct ibv_sge *)iov;
+	if (!n && ep->obj.ia->attr.no_empty_receive) {
+		copy[n++] = (struct ibv_sge){ .length = 0 };
+		wr.sg_list = copy;
+	}
+	wr.num_sge = n;
+	return post_any_receive(ep, &wr, (uint32_t)total, cookie, flags);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* post_slow.c - requests that the fast path of post.c does not take: any list of segments, any flags, a
+ * full queue (post_slow.h). Receives are in post_recv.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dapl/core/ep/ep_state.h"
+#include "dapl/core/ep/post.h"
+#include "dapl/core/ep/post_late.h"
+#include "dapl/core/ep/post_slow.h"
+#include "dapl/core/ep/sge_list.h"
+#include "dapl/core/event/polled.h"
+
+#define COLD __attribute__((noinline, cold))
+
+COLD DAT_RETURN dapl_post_bad_state(struct dapl_ep *ep)
+{
+	if (!dapl_ep_is_live(ep))
+		return BAD_HANDLE(EP);
+	/* a UD endpoint refuses connected operations as an unconnected endpoint does */
+	return dapl_bad_ep_state(__atomic_load_n(&ep->state, __ATOMIC_RELAXED));
+}
+
+/* The queue is full. Reaps suppressed successes, which are not dequeued, to make room. */
+static COLD bool make_room(struct dapl_ep *posted_to, struct dapl_queue *q)
+{
+	DAPL_ENTERED struct dapl_ep *ep = dapl_post_enter(posted_to);
+	struct dapl_evd *evd;
+	bool room;
+
+	if (!ep || q != &ep->sq)
+		return false;
+	dapl_spin_unlock(&q->lock);
+	evd = dapl_ep_request_evd(ep);
+	if (evd)
+		dapl_evd_reap_suppressed(evd);
+	dapl_spin_lock(&q->lock);
+	room = ep->qp && dapl_queue_used(q) < q->limit;
+	if (!room)
+		trace(TRC_LVL_DETAIL, TRC_DAPL_EVENT, "ep", ep, NULL, "queue full, %u posted",
+		      q->limit);
+	return room;
+}
+
+COLD DAT_RETURN dapl_post_refused(struct dapl_ep *ep, int err)
+{
+	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "post: %s", strerror(abs(err)));
+	return dapl_status(err, DAT_RESOURCE_MEMORY);
+}
+
+/* Translates completion flags other than DEFAULT for the record and for verbs. */
+static __attribute__((noinline)) unsigned flagged(struct dapl_queue *q, struct dapl_dto *dto,
+						  DAT_COMPLETION_FLAGS flags)
+{
+	unsigned to = IBV_SEND_SIGNALED;
+
+	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG)
+		dto->flags |= REQ_NO_NOTIFY;
+	if (flags & DAT_COMPLETION_SUPPRESS_FLAG)
+		to = dapl_post_suppressed(q, dto);
+	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		to |= IBV_SEND_SOLICITED;
+	if (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
+		to |= IBV_SEND_FENCE;
+	return to;
+}
+
+struct dapl_dto *dapl_post_take_record(struct dapl_ep *ep, uint32_t length,
+				    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+				    int op, unsigned dto_flags, unsigned *to)
+{
+	struct dapl_queue *q = &ep->sq;
+	struct dapl_dto *dto;
+
+	if (unlikely(dapl_queue_used(q) >= q->limit) && !make_room(ep, q))
+		return NULL;
+	dto = dapl_queue_next(q);	/* after make_room, which lets others post */
+	dto->cookie = cookie;
+	dto->ep = ep;
+	dto->length = length;
+	dto->end = q->head + 1;
+	dto->op = op;
+	dto->flags = dto_flags;
+	*to = likely(flags == 0) ? (unsigned)IBV_SEND_SIGNALED : flagged(q, dto, flags);
+	return dto;
+}
+
+void dapl_post_commit(struct dapl_ep *ep, struct dapl_queue *q, unsigned counter, uint32_t length)
+{
+	dapl_queue_commit(q);
+	if (counter != DAPL_NOT_COUNTED)
+		ep->counters[counter]++;
+	if (counter < DCNT_EP_POST_CMP_SWAP)
+		ep->counters[counter + 1] += length;
+}
+
+/* Slow path: any request, on any endpoint, with any flags. wr lacks wr_id and the flags. */
+__attribute__((noinline))
+DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
+				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
+				unsigned dto_flags, unsigned counter)
+{
+	struct ibv_send_wr *bad;
+	struct dapl_dto *dto;
+	unsigned to;
+	int err;
+
+	if (flags & ~(DAPL_POST_FLAGS & ~ep->request_flags))
+		return op == DAT_DTO_SEND ? BAD_PARAM(5) : BAD_PARAM(6);
+	dapl_spin_lock(&ep->sq.lock);
+	if (!dapl_ep_may_request(ep) && !(op == DAT_IB_DTO_SEND_UD && ep->qp)) {
+		dapl_spin_unlock(&ep->sq.lock);
+		return dapl_post_late(ep, length, cookie, flags, op, dto_flags, counter, NULL);
+	}
+	dto = dapl_post_take_record(ep, length, cookie, flags, op, dto_flags, &to);
+	if (!dto) {
+		dapl_spin_unlock(&ep->sq.lock);
+		return NO_RESOURCE(MEMORY);
+	}
+	wr->wr_id = (uintptr_t)dto;
+	wr->next = NULL;
+	wr->send_flags |= to;
+	DAPL_PROBE3(post, ep, op, length);
+	err = ibv_post_send(ep->qp, wr, &bad);
+	if (err && dapl_post_stands(ep, err))
+		err = 0;
+	if (!err)
+		dapl_post_commit(ep, &ep->sq, counter, length);
+	dapl_spin_unlock(&ep->sq.lock);
+	return err ? dapl_post_refused(ep, err) : DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+			      DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+			      struct ibv_send_wr *wr, int max_iov, uint64_t room, int op,
+			      unsigned dto_flags, unsigned counter)
+{
+	struct ibv_sge copy[DAPL_SGE_MAX];
+	uint64_t total;
+	bool odd;
+
+	if (n < 0 || n > max_iov)
+		return BAD_PARAM(2);
+	if (n && !iov)
+		return BAD_PARAM(3);
+	odd = dapl_sge_sum(iov, n, &total);
+	if (total > room)
+		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	wr->sg_list = odd ? dapl_sge_nonempty(iov, &n, copy) : (struct ibv_sge *)iov;
+	wr->num_sge = n;
+	wr->send_flags = inline_flag(ep, (uint32_t)total);
+	return dapl_ep_post_request(ep, wr, (uint32_t)total, cookie, flags, op, dto_flags, counter);
+}
+
+DAT_RETURN dapl_send_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+		    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+
+	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, ep->max_send_iov, ep->max_message,
+			   DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
+}
+
+/* What may be written: as much as the endpoint allows, and the target has. */
+static uint64_t write_room(const struct dapl_ep *ep, const DAT_RMR_TRIPLET *remote)
+{
+	return remote->segment_length < ep->max_rdma ? remote->segment_length : ep->max_rdma;
+}
+
+/* RDMA write, with or without immediate data. */
+static DAT_RETURN write_to(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+			   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+			   DAT_COMPLETION_FLAGS flags, struct ibv_send_wr *wr, int op,
+			   unsigned dto_flags, unsigned counter)
+{
+	if (n < 0 || n > ep->max_write_iov)
+		return BAD_PARAM(2);
+	if (!remote)
+		return BAD_PARAM(5);
+	wr->wr.rdma.remote_addr = remote->virtual_address;
+	wr->wr.rdma.rkey = remote->rmr_context;
+	return dapl_post_gather(ep, n, iov, cookie, flags, wr, ep->max_write_iov,
+			   write_room(ep, remote), op, dto_flags, counter);
+}
+
+DAT_RETURN dapl_write_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+		     DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+		     DAT_COMPLETION_FLAGS flags)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
+
+	return write_to(ep, n, iov, cookie, remote, flags, &wr, DAT_DTO_RDMA_WRITE, 0,
+			DCNT_EP_POST_WRITE);
+}
+
+DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				    DAT_UINT32 immediate, DAT_COMPLETION_FLAGS flags)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+		.imm_data = immediate };	/* not in network order: as OFA DAPL sends it */
+
+	return write_to(ep, n, iov, cookie, remote, flags, &wr, DAT_IB_DTO_RDMA_WRITE_IMMED,
+			REQ_EXTENSION, DCNT_EP_POST_WRITE_IMM);
+}
+
+/* As much as the remote segment holds: a longer list is cut there. DTO-22, 23. */
+DAT_RETURN dapl_read_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+		    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+		    DAT_COMPLETION_FLAGS flags)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ };
+	struct ibv_sge copy[DAPL_SGE_MAX];
+	uint64_t total;
+	bool empty;
+
+	if (n < 0 || n > ep->max_read_iov)
+		return BAD_PARAM(2);
+	if (!iov && n)
+		return BAD_PARAM(3);
+	if (!remote)
+		return BAD_PARAM(5);
+	empty = dapl_sge_sum(iov, n, &total);
+	if (total < remote->segment_length || remote->segment_length > ep->max_rdma)
+		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	wr.wr.rdma.remote_addr = remote->virtual_address;
+	wr.wr.rdma.rkey = remote->rmr_context;
+	wr.sg_list = empty || total > remote->segment_length ?
+		dapl_sge_cut(iov, &n, remote->segment_length, copy) : (struct ibv_sge *)iov;
+	wr.num_sge = n;
+	return dapl_ep_post_request(ep, &wr, remote->segment_length, cookie, flags,
+				    DAT_DTO_RDMA_READ, 0, DCNT_EP_POST_READ);
+}
