@@ -121,7 +121,7 @@ doc/man/dat.conf.5: $(srcdir)/doc/man/dat.conf.5.in Makefile
 	$(AM_V_GEN)dir=`echo '$(sysconfdir)' | sed 's/-/\\\\\\\\-/g'` && \
 		sed "s|@sysconfdir@|$$dir|g" $(srcdir)/doc/man/dat.conf.5.in > $@.new && mv $@.new $@
 
-EXTRA_DIST += doc/migrating.md doc/performance.md \
+EXTRA_DIST += doc/migrating.md doc/performance.md doc/reliability.md \
 	doc/design/README.md \
 	doc/design/diagnosis.md \
 	doc/performance/charts \
