@@ -2,15 +2,24 @@
 # Reliability: random faults and load, with a short form in `make check` and options for as many rounds
 # or seconds as there is time for (soak.h). doc/reliability.md has the figures.
 soak_tests = \
-	test/soak/killed
+	test/soak/killed \
+	test/soak/conserved \
+	test/soak/chaos
 check_PROGRAMS += $(soak_tests)
 TESTS += $(soak_tests)
 soak_common = test/soak/soak.c test/soak/soak.h $(life_common)
 soak_traffic = test/soak/traffic.c test/soak/traffic.h $(soak_common)
 test_soak_killed_SOURCES = test/soak/killed.c test/own_network.h $(soak_traffic)
 test_soak_killed_LDADD = libdat2.la -lpthread
+test_soak_conserved_SOURCES = test/soak/conserved.c test/own_network.h $(soak_common)
+test_soak_conserved_LDADD = libdat2.la -lpthread
+test_soak_chaos_SOURCES = test/soak/chaos.c test/soak/bad_link.c test/soak/bad_link.h \
+	test/own_network.h $(soak_common)
+test_soak_chaos_LDADD = libdat2.la -lpthread
 
 # The long forms, one after the other.
 .PHONY: check-soak
 check-soak: all $(soak_tests)
 	test/soak/killed --rounds 1000
+	test/soak/conserved --rounds 100000000
+	test/soak/chaos --rounds 100000
