@@ -4,7 +4,8 @@
 soak_tests = \
 	test/soak/killed \
 	test/soak/conserved \
-	test/soak/chaos
+	test/soak/chaos \
+	test/soak/disturbed
 check_PROGRAMS += $(soak_tests)
 TESTS += $(soak_tests)
 soak_common = test/soak/soak.c test/soak/soak.h $(life_common)
@@ -16,6 +17,8 @@ test_soak_conserved_LDADD = libdat2.la -lpthread
 test_soak_chaos_SOURCES = test/soak/chaos.c test/soak/bad_link.c test/soak/bad_link.h \
 	test/own_network.h $(soak_common)
 test_soak_chaos_LDADD = libdat2.la -lpthread
+test_soak_disturbed_SOURCES = test/soak/disturbed.c test/own_network.h $(soak_traffic)
+test_soak_disturbed_LDADD = libdat2.la -lpthread
 
 # The long forms, one after the other.
 .PHONY: check-soak
@@ -23,3 +26,4 @@ check-soak: all $(soak_tests)
 	test/soak/killed --rounds 1000
 	test/soak/conserved --rounds 100000000
 	test/soak/chaos --rounds 100000
+	test/soak/disturbed --rounds 1000 --seconds 60
