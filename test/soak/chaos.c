@@ -23,9 +23,10 @@ enum {
 	TIMEOUT =
 		20, /* s of a dat_ep_connect: packets that are lost are sent again after 1, 3, 7 s */
 	STALL = 100, /* s without any event: more than a minute is needed to find out that a peer is gone */
-	EVENTS = 4 * AT_ONCE,
-	TABLE = 4096, /* endpoints of the server */
+	TABLE = 4096,       /* endpoints of the server */
+	EVENTS = 2 * TABLE, /* two for each endpoint: no EVD overflows */
 };
+static const double LINGER = 0.02; /* s: how long an endpoint is kept after its terminal event */
 
 static struct board {
 	volatile bool ready, stop;
@@ -45,7 +46,8 @@ struct end {
 struct life {
 	DAT_EP_HANDLE ep; /* NULL: none */
 	bool established;
-	double begin;
+	DAT_EVENT_NUMBER terminal; /* 0: none yet */
+	double begin, end;
 };
 
 static void open_end(struct end *e, const char *device, uint64_t stream)
@@ -75,13 +77,36 @@ static void begin_life(struct end *e, struct life *life)
 {
 	life->begin = life_now();
 	life->established = false;
+	life->terminal = (DAT_EVENT_NUMBER)0;
 	OK(dat_ep_create(e->ia, e->pz, e->dto, e->dto, e->conn, NULL, &life->ep));
 }
 
-static void end_life(struct life *life)
+/* An event on a connection that is established, or must not be. */
+static void expect_state(const struct life *life, const DAT_EVENT *event, bool established)
 {
-	OK(dat_ep_free(life->ep));
-	life->ep = NULL;
+	if (life->terminal || life->established != established)
+		fail("seed %u: event 0x%x on a connection that %s established; terminal event "
+		     "before: 0x%x, %.6f s ago",
+		     soak_seed, event->event_number, life->established ? "is" : "was not",
+		     life->terminal, life->terminal ? life_now() - life->end : 0);
+}
+
+static void end_life(struct life *life, const DAT_EVENT *event)
+{
+	life->terminal = event->event_number;
+	life->end = life_now();
+}
+
+/* An endpoint is kept for a while after its terminal event, so that a second one would be seen. */
+static void free_ended(struct life *lives, unsigned n, double age)
+{
+	double now = life_now();
+
+	for (unsigned i = 0; i < n; i++)
+		if (lives[i].ep && lives[i].terminal && now - lives[i].end >= age) {
+			OK(dat_ep_free(lives[i].ep));
+			lives[i].ep = NULL;
+		}
 }
 
 /* Both sides may do it at the same time. Fails if the connection has just ended. */
@@ -108,7 +133,8 @@ static void accept_requests(struct end *e, struct life *lives)
 		if (dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, lives[i].ep, 0,
 				  NULL) != DAT_SUCCESS) {
 			board->failed++;
-			end_life(&lives[i]);
+			OK(dat_ep_free(lives[i].ep));
+			lives[i].ep = NULL;
 		}
 	}
 }
@@ -119,7 +145,7 @@ static void server_event(struct end *e, struct life *lives, const DAT_EVENT *eve
 
 	switch ((int)event->event_number) {
 	case DAT_CONNECTION_EVENT_ESTABLISHED:
-		EXPECT(!life->established);
+		expect_state(life, event, false);
 		life->established = true;
 		board->established++;
 		maybe_disconnect(e, life, 7);
@@ -128,16 +154,15 @@ static void server_event(struct end *e, struct life *lives, const DAT_EVENT *eve
 		board->broken++;
 		/* fall through */
 	case DAT_CONNECTION_EVENT_DISCONNECTED:
-		EXPECT(life->established);
+		expect_state(life, event, true);
 		board->ended++;
 		break;
 	default:
-		if (event->event_number != DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR ||
-		    life->established)
-			fail("seed %u: event 0x%x of a server", soak_seed, event->event_number);
+		expect_state(life, event, false);
+		EXPECT(event->event_number == DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
 		board->failed++;
 	}
-	end_life(life);
+	end_life(life, event);
 }
 
 static void serve(const struct bad_link *link)
@@ -161,8 +186,10 @@ static void serve(const struct bad_link *link)
 	while (!board->stop || board->ended + board->failed < board->accepted) {
 		DAT_COUNT n;
 
+		free_ended(lives, TABLE, LINGER);
 		accept_requests(&e, lives);
-		if (dat_evd_wait(e.conn, 1000, 1, &event, &n) == DAT_SUCCESS) {
+		for (int i = 0;
+		     i < AT_ONCE && dat_evd_wait(e.conn, 1000, 1, &event, &n) == DAT_SUCCESS; i++) {
 			server_event(&e, lives, &event);
 			idle = life_now();
 		}
@@ -172,6 +199,9 @@ static void serve(const struct bad_link *link)
 			     (unsigned long long)(board->accepted - board->ended - board->failed),
 			     (unsigned long long)board->accepted);
 	}
+	free_ended(lives, TABLE, 0);
+	EXPECT(dat_evd_dequeue(e.conn, &event) != DAT_SUCCESS);
+	EXPECT(dat_evd_dequeue(e.async, &event) != DAT_SUCCESS);
 	if (link) /* on one host the first connection makes what the device needs for shared memory */
 		soak_expect_held(&opened, "the server after all connections", NULL);
 	OK(dat_ia_close(e.ia, DAT_CLOSE_ABRUPT_FLAG));
@@ -234,35 +264,23 @@ static void client_event(struct end *e, struct life *lives, const DAT_EVENT *eve
 		o->slowest = took;
 	switch ((int)event->event_number) {
 	case DAT_CONNECTION_EVENT_ESTABLISHED:
-		EXPECT(!life->established);
+		expect_state(life, event, false);
 		life->established = true;
 		o->established++;
 		/* the side that connects ends all that the server leaves: 10 in 10 */
 		maybe_disconnect(e, life, 10);
 		return;
-	case DAT_CONNECTION_EVENT_DISCONNECTED:
-		EXPECT(life->established);
-		o->disconnected++;
-		break;
-	case DAT_CONNECTION_EVENT_BROKEN:
-		EXPECT(life->established);
-		o->broken++;
-		break;
-	case DAT_CONNECTION_EVENT_TIMED_OUT:
-		EXPECT(!life->established);
-		o->timed_out++;
-		break;
-	case DAT_CONNECTION_EVENT_UNREACHABLE:
-		EXPECT(!life->established);
-		o->unreachable++;
-		break;
-	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
-		EXPECT(!life->established);
-		o->rejected++;
-		break;
+	case DAT_CONNECTION_EVENT_DISCONNECTED: o->disconnected++; break;
+	case DAT_CONNECTION_EVENT_BROKEN: o->broken++; break;
+	case DAT_CONNECTION_EVENT_TIMED_OUT: o->timed_out++; break;
+	case DAT_CONNECTION_EVENT_UNREACHABLE: o->unreachable++; break;
+	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED: o->rejected++; break;
 	default: fail("seed %u: event 0x%x of a client", soak_seed, event->event_number);
 	}
-	end_life(life);
+	expect_state(life, event,
+		     event->event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
+			     event->event_number == DAT_CONNECTION_EVENT_BROKEN);
+	end_life(life, event);
 }
 
 /* `connects` of them, AT_ONCE under way. */
@@ -278,6 +296,7 @@ static struct outcome connect_many(struct end *e, unsigned connects, const char 
 	memset(lives, 0, sizeof lives);
 	do {
 		under_way = 0;
+		free_ended(lives, AT_ONCE, LINGER);
 		for (unsigned i = 0; i < AT_ONCE; i++) {
 			if (!lives[i].ep && begun < connects) {
 				client_connect(e, &lives[i], address);
@@ -296,6 +315,7 @@ static struct outcome connect_many(struct end *e, unsigned connects, const char 
 			     under_way, begun);
 	} while (under_way);
 	EXPECT(dat_evd_dequeue(e->conn, &event) != DAT_SUCCESS);
+	EXPECT(dat_evd_dequeue(e->async, &event) != DAT_SUCCESS);
 	return o;
 }
 

@@ -5,7 +5,8 @@ soak_tests = \
 	test/soak/killed \
 	test/soak/conserved \
 	test/soak/chaos \
-	test/soak/disturbed
+	test/soak/disturbed \
+	test/soak/scale
 check_PROGRAMS += $(soak_tests)
 TESTS += $(soak_tests)
 soak_common = test/soak/soak.c test/soak/soak.h $(life_common)
@@ -19,6 +20,8 @@ test_soak_chaos_SOURCES = test/soak/chaos.c test/soak/bad_link.c test/soak/bad_l
 test_soak_chaos_LDADD = libdat2.la -lpthread
 test_soak_disturbed_SOURCES = test/soak/disturbed.c test/own_network.h $(soak_traffic)
 test_soak_disturbed_LDADD = libdat2.la -lpthread
+test_soak_scale_SOURCES = test/soak/scale.c test/own_network.h $(soak_common)
+test_soak_scale_LDADD = libdat2.la -lpthread
 
 # The long forms, one after the other.
 .PHONY: check-soak
@@ -27,3 +30,5 @@ check-soak: all $(soak_tests)
 	test/soak/conserved --rounds 100000000
 	test/soak/chaos --rounds 100000
 	test/soak/disturbed --rounds 1000 --seconds 60
+	SOAK_PROCESSES=64 SOAK_ENDPOINTS=1000 test/soak/scale
+	SOAK_PROCESSES=256 test/soak/scale processes_connect_all_to_all
