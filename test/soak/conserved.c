@@ -56,7 +56,7 @@ static struct board {
 	} side[2];
 	volatile DAT_CONN_QUAL qual;
 	uint64_t operations;
-} * board;
+} *board;
 
 static struct end {
 	int me;

@@ -101,7 +101,7 @@ static struct board {
 	volatile DAT_CONN_QUAL qual;
 	volatile bool ready[2], stop, stopped[2];
 	volatile uint64_t dtos[2];
-} * board;
+} *board;
 
 static void until_both(volatile const bool *flags)
 {

@@ -42,7 +42,7 @@ static struct board {
 	volatile struct traffic_target survivor, victim;
 	volatile bool connected; /* as the victim sees it */
 	volatile bool survivor_connected;
-} * board;
+} *board;
 
 static struct survivor {
 	DAT_IA_HANDLE ia;

@@ -6,7 +6,10 @@ soak_tests = \
 	test/soak/conserved \
 	test/soak/chaos \
 	test/soak/disturbed \
-	test/soak/scale
+	test/soak/scale \
+	test/soak/forged \
+	test/soak/elevated \
+	test/soak/starved
 check_PROGRAMS += $(soak_tests)
 TESTS += $(soak_tests)
 soak_common = test/soak/soak.c test/soak/soak.h $(life_common)
@@ -22,6 +25,13 @@ test_soak_disturbed_SOURCES = test/soak/disturbed.c test/own_network.h $(soak_tr
 test_soak_disturbed_LDADD = libdat2.la -lpthread
 test_soak_scale_SOURCES = test/soak/scale.c test/own_network.h $(soak_common)
 test_soak_scale_LDADD = libdat2.la -lpthread
+test_soak_forged_SOURCES = test/soak/forged.c test/own_network.h $(soak_common)
+test_soak_forged_LDADD = libdat2.la -lpthread
+# Not linked with libdat2: a program with more rights finds it by its path alone.
+test_soak_elevated_SOURCES = test/soak/elevated.c
+test_soak_elevated_LDADD = -ldl
+test_soak_starved_SOURCES = test/soak/starved.c test/own_network.h $(soak_common)
+test_soak_starved_LDADD = libdat2.la -lpthread
 
 # The long forms, one after the other.
 .PHONY: check-soak
@@ -32,3 +42,5 @@ check-soak: all $(soak_tests)
 	test/soak/disturbed --rounds 1000 --seconds 60
 	SOAK_PROCESSES=64 SOAK_ENDPOINTS=1000 test/soak/scale
 	SOAK_PROCESSES=256 test/soak/scale processes_connect_all_to_all
+	test/soak/forged --rounds 10000
+	DAPL_TEST_KEYS=1000000000 test/unit/soft/test_mem

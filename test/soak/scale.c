@@ -86,7 +86,7 @@ static struct board {
 	volatile bool failed;
 	long own, shared, descriptors; /* sums: KiB, per process with all connections */
 	double seconds[2];             /* of connecting, of exchanging */
-} * board;
+} *board;
 
 static void open_node(struct node *n, unsigned rank, unsigned size)
 {

@@ -73,6 +73,7 @@ unit_soft = \
 	test/unit/soft/test_fastpath \
 	test/unit/soft/test_foreign_peer \
 	test/unit/soft/test_half_open \
+	test/unit/soft/test_mem \
 	test/unit/soft/test_owner \
 	test/unit/soft/test_pending \
 	test/unit/soft/test_populate \
@@ -100,6 +101,8 @@ test_unit_soft_test_fastpath_SOURCES = test/unit/soft/test_fastpath.c $(soft_end
 test_unit_soft_test_fastpath_LDADD = $(unit_soft_libs)
 test_unit_soft_test_fastpath_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send
 test_unit_soft_test_half_open_LDADD = $(unit_soft_libs)
+test_unit_soft_test_mem_SOURCES = test/unit/soft/test_mem.c $(soft_ends)
+test_unit_soft_test_mem_LDADD = $(unit_soft_libs)
 test_unit_soft_test_wire_LDADD = $(unit_soft_libs)
 test_unit_soft_test_owner_SOURCES = test/unit/soft/test_owner.c $(soft_ends)
 test_unit_soft_test_owner_LDADD = $(unit_soft_libs)

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* starved.c - what a user sees at the limits of the system: descriptors, locked memory, a full /dev/shm, the size
+ * of files, no network. Either nothing, because the software device does not need it, or a
+ * documented error and one line. test/life/limits and shortages test single calls. */
+#include "soak.h"
+#include "test/own_network.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+enum {
+	DESCRIPTORS = 64,
+	PAIRS = 64,
+	LINE = 2000, /* bytes: messages go to a file here, and longer ones end the process */
+};
+
+static void limit(int resource, rlim_t value)
+{
+	struct rlimit both = { value, value };
+
+	getrlimit(resource, &both);
+	both.rlim_cur = value;
+	if (setrlimit(resource, &both))
+		fail("setrlimit: %s", strerror(errno));
+}
+
+/* Runs it, and prints as a figure what the user sees. */
+static void shows(const char *at, void (*what)(const void *), int lines)
+{
+	struct told told = run(what, NULL);
+
+	if (told.status)
+		fail("status 0x%x: %s", told.status, told.text);
+	if (told.lines > lines)
+		fail("%d lines, expected %d: %s", told.lines, lines, told.text);
+	told.text[strcspn(told.text, "\n")] = '\0';
+	soak_figure("%s: %s", at, *told.text ? told.text : "no message, all works");
+}
+
+/* --- two processes ---------------------------------------------------------------------------- */
+
+static struct board {
+	volatile DAT_CONN_QUAL qual;
+	volatile bool done;
+} *board;
+
+static void make_endpoint(struct session *s, DAT_EP_HANDLE *ep, DAT_EVD_HANDLE *conn,
+			  DAT_EVD_HANDLE *dto)
+{
+	DAT_PZ_HANDLE pz;
+
+	s->async = DAT_HANDLE_NULL;
+	OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &s->async, &s->ia));
+	OK(dat_pz_create(s->ia, &pz));
+	OK(dat_evd_create(s->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, conn));
+	OK(dat_evd_create(s->ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, dto));
+	OK(dat_ep_create(s->ia, pz, *dto, *dto, *conn, NULL, ep));
+}
+
+static void accept_and_wait(void)
+{
+	static struct session s;
+	DAT_EVD_HANDLE conn, dto;
+	DAT_EP_HANDLE ep;
+	DAT_EVENT event;
+	DAT_CONN_QUAL qual;
+
+	make_endpoint(&s, &ep, &conn, &dto);
+	OK(dat_evd_create(s.ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &s.cr));
+	OK(dat_psp_create_any(s.ia, &qual, s.cr, DAT_PSP_CONSUMER_FLAG, &s.psp));
+	OK(dat_ep_post_recv(ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 1 },
+			    DAT_COMPLETION_DEFAULT_FLAG));
+	board->qual = qual;
+	OK(await(s.cr, DAT_CONNECTION_REQUEST_EVENT, MOMENT, &event));
+	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
+	OK(await(conn, DAT_CONNECTION_EVENT_ESTABLISHED, MOMENT, NULL));
+	OK(await(dto, DAT_DTO_COMPLETION_EVENT, MOMENT, &event));
+	EXPECT(event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS);
+	OK(await(conn, DAT_CONNECTION_EVENT_DISCONNECTED, MOMENT, NULL));
+	OK(session_close(&s));
+}
+
+static void connect_and_send(void)
+{
+	static struct session s;
+	DAT_EVD_HANDLE conn, dto;
+	DAT_EP_HANDLE ep;
+	DAT_EVENT event;
+	DAT_IA_ATTR attr;
+
+	make_endpoint(&s, &ep, &conn, &dto);
+	while (!board->qual)
+		usleep(1000);
+	OK(dat_ia_query(s.ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
+	OK(dat_ep_connect(ep, attr.ia_address_ptr, board->qual, MOMENT, 0, NULL,
+			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	OK(await(conn, DAT_CONNECTION_EVENT_ESTABLISHED, MOMENT, NULL));
+	OK(dat_ep_post_send(ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 1 },
+			    DAT_COMPLETION_DEFAULT_FLAG));
+	OK(await(dto, DAT_DTO_COMPLETION_EVENT, MOMENT, &event));
+	EXPECT(event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS);
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	OK(await(conn, DAT_CONNECTION_EVENT_DISCONNECTED, MOMENT, NULL));
+	OK(session_close(&s));
+}
+
+/* A connection that would use shared memory, with a message. */
+static void two_processes(void)
+{
+	int status;
+	pid_t pid;
+
+	own_network();
+	board = soak_shared(sizeof *board);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		accept_and_wait();
+		exit(0);
+	}
+	connect_and_send();
+	EXPECT(waitpid(pid, &status, 0) == pid);
+	if (status)
+		fail("the acceptor ends with status 0x%x", status);
+}
+
+/* --- the limits ---------------------------------------------------------------------------------- */
+
+static void connect_until_descriptors_end(const void *arg)
+{
+	static DAT_EP_HANDLE ep[2 * PAIRS];
+	struct session *s = malloc(sizeof *s), t;
+	DAT_RETURN ret = DAT_SUCCESS;
+	unsigned pairs = 0;
+
+	(void)arg;
+	own_network();
+	OK(session_open(s, MOMENT));
+	limit(RLIMIT_NOFILE, DESCRIPTORS);
+	t = *s;
+	while (pairs < PAIRS && ret == DAT_SUCCESS) {
+		for (int side = 0; side < 2; side++)
+			OK(dat_ep_create(s->ia, s->a.pz, s->a.recv, s->a.request,
+					 side ? s->b.conn : s->a.conn, NULL,
+					 &ep[2 * pairs + (unsigned)side]));
+		t.a.ep = ep[2 * pairs];
+		t.b.ep = ep[2 * pairs + 1];
+		ret = session_connect(&t, 500000 * SLOWER);
+		pairs++;
+	}
+	EXPECT(ret != DAT_SUCCESS && pairs > 4);
+	EXPECT(DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES ||
+	       DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED || DAT_GET_TYPE(ret) == DAT_ABORT);
+	EXPECT(session_exchange(s, 1));
+	for (unsigned i = 0; i < 2 * pairs; i++)
+		OK(dat_ep_free(ep[i]));
+	EXPECT(session_exchange(s, 2));
+	OK(session_close(s));
+	whole_session();
+	free(s);
+}
+
+static void few_descriptors(void)
+{
+	shows("nofile 64", connect_until_descriptors_end, 1);
+}
+
+static void lock_nothing(const void *arg)
+{
+	(void)arg;
+	limit(RLIMIT_MEMLOCK, 0);
+	two_processes();
+}
+
+static void no_locked_memory(void)
+{
+	shows("memlock 0", lock_nothing, 0);
+}
+
+static void fill_dev_shm(const void *arg)
+{
+	static char page[4096];
+	int fd;
+
+	(void)arg;
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/dev/shm", "tmpfs", 0, "size=4k"))
+		skip("no mount namespace to be had: needs root");
+	fd = open("/dev/shm/all", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	while (write(fd, page, sizeof page) > 0)
+		;
+	EXPECT(errno == ENOSPC);
+	close(fd);
+	two_processes();
+}
+
+static void full_dev_shm(void)
+{
+	shows("full /dev/shm", fill_dev_shm, 0);
+}
+
+static void write_no_file(const void *arg)
+{
+	(void)arg;
+	two_processes();
+	limit(RLIMIT_FSIZE, LINE);
+	two_processes();
+}
+
+static void no_size_of_files(void)
+{
+	shows("fsize 2000", write_no_file, 2);
+}
+
+static void open_without_network(const void *arg)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia;
+	DAT_RETURN ret;
+
+	(void)arg;
+	if (unshare(CLONE_NEWNET))
+		skip("no network namespace to be had: needs root");
+	ret = dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &async, &ia); /* loopback is down there */
+	if (ret == DAT_SUCCESS) {
+		OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+		fail("an adapter opens without network");
+	}
+	if (DAT_GET_TYPE(ret) != DAT_PROVIDER_NOT_FOUND &&
+	    DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
+		fail("dat_ia_open gives %s", life_return(ret));
+}
+
+static void no_network(void)
+{
+	shows("no network", open_without_network, 1);
+}
+
+static const struct life_case cases[] = {
+	CASE(few_descriptors),  CASE(no_locked_memory), CASE(full_dev_shm),
+	CASE(no_size_of_files), CASE(no_network),
+};
+
+int main(int argc, char **argv)
+{
+	return soak_main(argc, argv, cases, sizeof cases / sizeof *cases);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_mem.c - which memory an STag of a peer names: keys that are guessed, nearly right, stale, of another
+ * PD, and ranges outside their region are all refused. DAPL_TEST_KEYS sets the number of guesses,
+ * DAPL_TEST_SEED repeats them. */
+#include "test/unit/soft/ends.h"
+#include "dapl/soft/obj/mem.h"
+
+enum { ALL = IBV_ACCESS_LOCAL_WRITE | SOFT_REMOTE_ACCESS };
+
+static enum soft_check look(uint32_t stag, uint64_t addr, uint64_t length, int access)
+{
+	struct dapl_device *dev = ends[1].dev;
+	struct soft_region *held;
+	enum soft_check found;
+	struct soft_qp *qp;
+	char *at;
+
+	dapl_mutex_lock(&dev->qps_lock);
+	qp = soft_qp_by_number(dev, ends[1].qp->qp_num);
+	dapl_mutex_unlock(&dev->qps_lock);
+	dapl_mutex_lock(&qp->lock);
+	found = soft_mem_remote(qp, stag, addr, length, access, &at, &held);
+	if (found == SOFT_FINE)
+		soft_mem_done(held);
+	dapl_mutex_unlock(&qp->lock);
+	return found;
+}
+
+static uint64_t number_from(const char *name, uint64_t otherwise)
+{
+	const char *given = getenv(name);
+
+	return given ? strtoull(given, NULL, 0) : otherwise;
+}
+
+/* xorshift: goes through all values but 0 */
+static uint64_t next(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	open_two(0);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	close_two();
+	return 0;
+}
+
+static void real_key_is_found(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		look(ends[1].mr->rkey, (uintptr_t)ends[1].buf, BUFFER, IBV_ACCESS_REMOTE_WRITE),
+		SOFT_FINE);
+}
+
+static void guessed_keys_name_nothing(void **state)
+{
+	uint64_t seed = number_from("DAPL_TEST_SEED", (uint64_t)time(NULL)), random = seed * 2 + 1;
+	uint64_t guesses = number_from("DAPL_TEST_KEYS", 10000000);
+
+	(void)state;
+	for (uint64_t i = 0; i < guesses; i++) {
+		uint32_t stag = (uint32_t)(next(&random) >> 16);
+
+		if (look(stag, (uintptr_t)ends[1].buf, 8, IBV_ACCESS_REMOTE_READ) == SOFT_FINE &&
+		    stag != ends[1].mr->rkey)
+			fail_msg("seed %llu: the key 0x%x names memory; the only one is 0x%x",
+				 (unsigned long long)seed, stag, ends[1].mr->rkey);
+	}
+}
+
+static void nearly_right_keys_name_nothing(void **state)
+{
+	uint32_t real = ends[1].mr->rkey;
+
+	(void)state;
+	for (int bit = 0; bit < 32; bit++)
+		assert_int_equal(
+			look(real ^ 1u << bit, (uintptr_t)ends[1].buf, 8, IBV_ACCESS_REMOTE_READ),
+			SOFT_BAD_STAG);
+	for (uint32_t low = 1; low < 256; low++)
+		assert_int_equal(
+			look(real ^ low, (uintptr_t)ends[1].buf, 8, IBV_ACCESS_REMOTE_READ),
+			SOFT_BAD_STAG);
+}
+
+static void stale_key_names_nothing(void **state)
+{
+	struct ibv_mr *mr;
+	uint32_t stag;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		OK(ops->reg_mr(ends[1].pd, ends[1].buf, 4096, ALL, NULL, &mr));
+		stag = mr->rkey;
+		assert_int_equal(look(stag, (uintptr_t)ends[1].buf, 4096, IBV_ACCESS_REMOTE_READ),
+				 SOFT_FINE);
+		OK(ops->dereg_mr(mr));
+		assert_int_equal(look(stag, (uintptr_t)ends[1].buf, 4096, IBV_ACCESS_REMOTE_READ),
+				 SOFT_BAD_STAG);
+	}
+}
+
+static void key_of_another_pd_is_refused(void **state)
+{
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+
+	(void)state;
+	OK(ops->alloc_pd(ends[1].dev, &pd));
+	OK(ops->reg_mr(pd, ends[1].buf, 4096, ALL, NULL, &mr));
+	assert_int_not_equal(look(mr->rkey, (uintptr_t)ends[1].buf, 8, IBV_ACCESS_REMOTE_READ),
+			     SOFT_FINE);
+	OK(ops->dereg_mr(mr));
+	OK(ops->dealloc_pd(pd));
+}
+
+static void ranges_outside_the_region_are_refused(void **state)
+{
+	uint64_t first = (uintptr_t)ends[1].buf + 4096, length = 4096;
+	struct ibv_mr *mr;
+	const struct {
+		uint64_t addr, length;
+	} outside[] = {
+		{ first - 1, 1 },
+		{ first - 1, 2 },
+		{ first + length, 1 },
+		{ first, length + 1 },
+		{ first + length - 1, 2 },
+		{ first, UINT64_MAX },
+		{ first + 8, UINT64_MAX - 4 },
+		{ 0, 1 },
+		{ UINT64_MAX, 1 },
+		{ UINT64_MAX, 2 },
+		{ UINT64_MAX - first, first + 8 },
+	};
+
+	(void)state;
+	OK(ops->reg_mr(ends[1].pd, (void *)(uintptr_t)first, length, ALL, NULL, &mr));
+	assert_int_equal(look(mr->rkey, first, length, IBV_ACCESS_REMOTE_READ), SOFT_FINE);
+	assert_int_equal(look(mr->rkey, first + length - 1, 1, IBV_ACCESS_REMOTE_READ), SOFT_FINE);
+	for (unsigned i = 0; i < sizeof outside / sizeof *outside; i++)
+		assert_int_not_equal(
+			look(mr->rkey, outside[i].addr, outside[i].length, IBV_ACCESS_REMOTE_READ),
+			SOFT_FINE);
+	OK(ops->dereg_mr(mr));
+}
+
+static void rights_that_the_region_lacks_are_refused(void **state)
+{
+	static const int rights[] = { IBV_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_WRITE,
+				      IBV_ACCESS_REMOTE_ATOMIC };
+
+	(void)state;
+	for (int has = 0; has < 8; has++) {
+		int access = IBV_ACCESS_LOCAL_WRITE;
+		struct ibv_mr *mr;
+
+		for (int i = 0; i < 3; i++)
+			access |= has >> i & 1 ? rights[i] : 0;
+		OK(ops->reg_mr(ends[1].pd, ends[1].buf, 4096, access, NULL, &mr));
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(look(mr->rkey, (uintptr_t)ends[1].buf, 8, rights[i]) ==
+						 SOFT_FINE,
+					 has >> i & 1);
+		OK(ops->dereg_mr(mr));
+	}
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(real_key_is_found),
+		T(guessed_keys_name_nothing),
+		T(nearly_right_keys_name_nothing),
+		T(stale_key_names_nothing),
+		T(key_of_another_pd_is_refused),
+		T(ranges_outside_the_region_are_refused),
+		T(rights_that_the_region_lacks_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
