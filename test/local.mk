@@ -7,6 +7,7 @@ include test/registry/local.mk
 include test/conform/local.mk
 include test/life/local.mk
 include test/soak/local.mk
+include test/mutate/local.mk
 include test/tools/local.mk
 include test/dat12/local.mk
 include test/fault/local.mk

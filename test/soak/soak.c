@@ -90,16 +90,16 @@ static int lines_with(const char *path, const char *one, const char *other)
 	return n;
 }
 
-/* The fourth word of a line of /proc/net/tcp is the state; 06 is TIME_WAIT. */
+/* The tenth word of a line of /proc/net/tcp is the inode; 0: the kernel alone still has the connection. */
 static int tcp_sockets(const char *path)
 {
 	FILE *file = fopen(path, "re");
+	unsigned long inode;
 	char line[600];
-	unsigned state;
 	int n = 0;
 
 	while (file && fgets(line, sizeof line, file))
-		n += sscanf(line, " %*u: %*s %*s %x", &state) == 1 && state != 6;
+		n += sscanf(line, " %*u: %*s %*s %*x %*s %*s %*s %*u %*u %lu", &inode) == 1 && inode != 0;
 	if (file)
 		fclose(file);
 	return n;

@@ -28,7 +28,7 @@ void *soak_shared(size_t size); /* zeroed memory that forked processes share */
 /* What a process holds, and its network namespace. */
 struct soak_held {
 	int descriptors, threads, mappings; /* mappings: of memfds and of files in /dev/shm */
-	int sockets;                        /* of the namespace, without those in TIME_WAIT */
+	int sockets;                        /* of processes of the namespace */
 	int files;                          /* in /dev/shm */
 };
 struct soak_held soak_hold(void);
