@@ -9,7 +9,8 @@ soak_tests = \
 	test/soak/scale \
 	test/soak/forged \
 	test/soak/elevated \
-	test/soak/starved
+	test/soak/starved \
+	test/soak/steady
 check_PROGRAMS += $(soak_tests)
 TESTS += $(soak_tests)
 soak_common = test/soak/soak.c test/soak/soak.h $(life_common)
@@ -32,6 +33,8 @@ test_soak_elevated_SOURCES = test/soak/elevated.c
 test_soak_elevated_LDADD = -ldl
 test_soak_starved_SOURCES = test/soak/starved.c test/own_network.h $(soak_common)
 test_soak_starved_LDADD = libdat2.la -lpthread
+test_soak_steady_SOURCES = test/soak/steady.c test/own_network.h $(soak_traffic)
+test_soak_steady_LDADD = libdat2.la -lpthread
 
 # The long forms, one after the other.
 .PHONY: check-soak
@@ -44,3 +47,4 @@ check-soak: all $(soak_tests)
 	SOAK_PROCESSES=256 test/soak/scale processes_connect_all_to_all
 	test/soak/forged --rounds 10000
 	DAPL_TEST_KEYS=1000000000 test/unit/soft/test_mem
+	test/soak/steady --seconds 3600

@@ -156,6 +156,27 @@ static void post_request(struct traffic *t)
 
 /* --- events ------------------------------------------------------------------------------------ */
 
+/* All that is sent and read consists of one byte. */
+static void check_bytes(const struct traffic *t, const uint8_t *at, uint64_t length)
+{
+	for (uint64_t i = 0; i < length; i++)
+		if (at[i] != MESSAGE_BYTE)
+			fail("seed %u, stream %u: byte %llu of %llu is 0x%02x, expected 0x%02x",
+			     soak_seed, t->stream, (unsigned long long)i,
+			     (unsigned long long)length, at[i], MESSAGE_BYTE);
+}
+
+static void check_payload(struct traffic *t, const DAT_DTO_COMPLETION_EVENT_DATA *dto,
+			  unsigned place)
+{
+	uint8_t *at = inside(t) + RECEIVE_AT + place * TRAFFIC_LARGEST;
+
+	if (dto->status != DAT_DTO_SUCCESS || dto->operation != DAT_DTO_RECEIVE)
+		return;
+	check_bytes(t, at, dto->transfered_length);
+	memset(at, 0, dto->transfered_length);
+}
+
 /* One completion for each post, and no other. */
 static void complete(struct traffic *t, const DAT_EVENT *event, uint64_t *places, unsigned n)
 {
@@ -166,6 +187,7 @@ static void complete(struct traffic *t, const DAT_EVENT *event, uint64_t *places
 		     event->event_number);
 	for (unsigned i = 0; i < n; i++)
 		if (places[i] == dto->user_cookie.as_64) {
+			check_payload(t, dto, i);
 			places[i] = 0;
 			t->completed++;
 			t->flushed += dto->status != DAT_DTO_SUCCESS;
