@@ -6,15 +6,19 @@
  * Operation i of a side follows from the seed, the side and i, so that both sides know it: a send,
  * an RDMA write into slot i of the peer, an RDMA read, or a fetch-and-add to a counter of the peer. When
  * a send arrives, all writes before it are in place. The receiver checks them, and tells in shared memory how many
- * operations it has checked; a sender is at most WINDOW ahead. --rounds sets the operations of each side. */
+ * operations it has checked; a sender is at most WINDOW ahead. --rounds sets the operations of each side.
+ * SOAK_SIDE and SOAK_BOARD: one side alone (test/soak/versions). */
 #include "soak.h"
 #include "test/own_network.h"
 #include <dat/dat_ib_extensions.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum {
 	WINDOW = 64,
@@ -504,12 +508,34 @@ static void one_side(int me)
 	OK(dat_ia_close(e.ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
+/* One side alone: the other one is another process of the same seed and rounds, perhaps of another
+ * build. SOAK_BOARD names a file of zeros that both share. */
+static void be_side(const char *side)
+{
+	const char *path = getenv("SOAK_BOARD");
+	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+
+	if (fd < 0 || ftruncate(fd, sizeof *board))
+		fail("SOAK_BOARD: %s: %s", path ? path : "not set", strerror(errno));
+	board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	EXPECT(board != MAP_FAILED);
+	close(fd);
+	board->operations = soak_rounds(60000);
+	setenv("DAPL_DBG_TYPE", "1",
+	       1); /* a version with other layouts of memory is reached over TCP, with a line */
+	one_side(*side == '1');
+}
+
 static void conserve(const char *name)
 {
 	double begin = life_now();
 	int status;
 	pid_t pid;
 
+	if (getenv("SOAK_SIDE")) {
+		be_side(getenv("SOAK_SIDE"));
+		return;
+	}
 	if (life_on_soft())
 		own_network();
 	board = soak_shared(sizeof *board);

@@ -35,6 +35,8 @@ test_soak_starved_SOURCES = test/soak/starved.c test/own_network.h $(soak_common
 test_soak_starved_LDADD = libdat2.la -lpthread
 test_soak_steady_SOURCES = test/soak/steady.c test/own_network.h $(soak_traffic)
 test_soak_steady_LDADD = libdat2.la -lpthread
+# Builds an older commit, so it is not in make check.
+EXTRA_DIST += test/soak/versions
 
 # The long forms, one after the other.
 .PHONY: check-soak
@@ -48,3 +50,4 @@ check-soak: all $(soak_tests)
 	test/soak/forged --rounds 10000
 	DAPL_TEST_KEYS=1000000000 test/unit/soft/test_mem
 	test/soak/steady --seconds 3600
+	$(srcdir)/test/soak/versions || test $$? = 77
