@@ -11,6 +11,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/mem/pz.c dapl/core/mem/pz.h \
 	dapl/core/mem/lmr.c dapl/core/mem/lmr.h \
 	dapl/core/mem/rmr.c dapl/core/mem/rmr.h \
+	dapl/core/mem/zero_based.c dapl/core/mem/zero_based.h \
 	dapl/core/ep/srq.c dapl/core/ep/srq.h \
 	dapl/core/event/async.c dapl/core/event/async.h \
 	dapl/core/event/cno.c dapl/core/event/cno.h \

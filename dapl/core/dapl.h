@@ -72,6 +72,8 @@ struct dapl_ia {
 struct dapl_pz {
 	struct dapl_object obj;
 	struct ibv_pd *pd;
+	bool zero_based;		/* atomic: has had an LMR whose addresses count from 0, so
+					 * its endpoints send no inline data (zero_based.c) */
 };
 
 struct dapl_lmr {

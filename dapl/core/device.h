@@ -42,6 +42,9 @@ struct dapl_device_attr {
 	bool windows_1, windows_2;	/* memory windows */
 	bool bind_access;		/* MRs must carry IBV_ACCESS_MW_BIND for windows */
 	bool delayed_ack;		/* completes writes only when they are in memory */
+	bool zero_based;		/* reg_mr knows IBV_ACCESS_ZERO_BASED */
+	bool inline_by_lkey;		/* post_send finds inline data in the region that a segment
+					 * names, too; else it reads the address as a pointer */
 	bool read_sink_remote;		/* the sink of an RDMA read needs remote write */
 	unsigned max_read_sge;		/* segments of an RDMA read */
 	unsigned max_inline;		/* bytes; what create_qp can grant */
@@ -161,7 +164,8 @@ struct dapl_device_ops {
 	int (*alloc_pd)(struct dapl_device *dev, struct ibv_pd **pd);
 	int (*dealloc_pd)(struct ibv_pd *pd);
 
-	/* access: IBV_ACCESS_*. `name` (40 bytes, or NULL): memory shared between
+	/* access: IBV_ACCESS_*; with IBV_ACCESS_ZERO_BASED, where there is, the first byte of the
+	 * memory has the address 0 for local and remote requests. `name` (40 bytes, or NULL): memory shared between
 	 * processes under this name; a device may register it once physically. */
 	int (*reg_mr)(struct ibv_pd *pd, void *addr, size_t length, int access,
 		      const void *name, struct ibv_mr **mr);

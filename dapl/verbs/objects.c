@@ -38,7 +38,10 @@ int hw_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access, const vo
 	      struct ibv_mr **mr)
 {
 	(void)name;	/* the device maps pages, shared or not */
-	*mr = ibv_reg_mr(pd, addr, length, access);
+	if (access & IBV_ACCESS_ZERO_BASED)
+		*mr = ibv_reg_mr_iova(pd, addr, length, 0, access & ~IBV_ACCESS_ZERO_BASED);
+	else
+		*mr = ibv_reg_mr(pd, addr, length, access);
 	return *mr ? 0 : failed();
 }
 

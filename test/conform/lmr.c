@@ -2,6 +2,7 @@
 /* lmr.c - registered memory: its attributes, its kinds, and that rights are enforced. */
 #include "actors.h"
 #include "pair.h"
+#include "place.h"
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -341,4 +342,90 @@ TEST("LMR-21", the_peer_does_not_write_where_it_may_only_read)
 	post_write(&p.a, 0, 100, &region, 0, 1);
 	expect_refused(&p, 1);
 	HOLDS(is_zero(region.at, 100));
+}
+
+/* --- addresses that count from 0 ---------------------------------------------------------- */
+
+TEST("LMR-22", a_zero_based_lmr_tells_so)
+{
+	DAT_PZ_HANDLE pz = a_pz();
+	DAT_LMR_PARAM param;
+	struct place place = a_host_place(pz);
+
+	OK(dat_lmr_query(place.lmr, DAT_LMR_FIELD_ALL, &param));
+	EQUAL(param.va_type, DAT_VA_TYPE_ZB);
+	EQUAL(param.registered_address, 0);
+	EQUAL(param.registered_size, PLACE_SIZE);
+	EQUAL(param.region_desc.for_va, place.at);
+}
+
+/* The endpoints exist before: until then they may send data inline. */
+TEST("LMR-23", existing_endpoints_use_a_zero_based_lmr)
+{
+	struct pair p = CONNECTED_PAIR();
+	struct place mine, theirs;
+
+	WORKS(p.a, p.b);
+	mine = a_host_place(p.a.pz);
+	theirs = a_host_place(p.b.pz);
+	expect_transfers(&p, &mine, &theirs);
+	WORKS(p.a, p.b);
+}
+
+TEST("LMR-23", later_endpoints_use_a_zero_based_lmr)
+{
+	DAT_PZ_HANDLE pz = a_pz();
+	struct place place = a_host_place(pz);
+	struct pair p = CONNECTED_PAIR(.pz = pz);
+
+	expect_transfers(&p, &place, &place);
+	WORKS(p.a, p.b);
+}
+
+TEST("LMR-23", an_endpoint_that_moves_to_the_pz_uses_a_zero_based_lmr)
+{
+	DAT_PZ_HANDLE pz = a_pz();
+	struct place mine = a_host_place(pz), theirs;
+	struct end a = AN_END(), b = AN_END();
+	DAT_EP_PARAM param = { .pz_handle = pz };
+
+	OK(dat_ep_modify(a.ep, DAT_EP_FIELD_PZ_HANDLE, &param));
+	a.pz = pz;
+	a.mem = a_region(pz, END_MEMORY, ALL_RIGHTS);
+	connect_ends(&a, &b);
+	struct pair p = { a, b };
+
+	theirs = a_host_place(b.pz);
+	expect_transfers(&p, &mine, &theirs);
+}
+
+TEST("LMR-24", the_peer_does_not_reach_beyond_a_zero_based_lmr)
+{
+	struct pair p = CONNECTED_PAIR();
+	struct place theirs = a_host_place(p.b.pz);
+
+	OK(dat_ep_post_rdma_write(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 64), COOKIE(1),
+				  PLACE_TARGET(&theirs, PLACE_SIZE - 60, 64),
+				  DAT_COMPLETION_DEFAULT_FLAG));
+	expect_refused(&p, 1);
+}
+
+TEST("LMR-24", the_peer_does_not_use_pointers_into_a_zero_based_lmr)
+{
+	struct pair p = CONNECTED_PAIR();
+	struct place theirs = a_host_place(p.b.pz);
+
+	OK(dat_ep_post_rdma_write(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 64), COOKIE(1),
+				  PLACE_TARGET(&theirs, (uintptr_t)theirs.at, 64),
+				  DAT_COMPLETION_DEFAULT_FLAG));
+	expect_refused(&p, 1);
+}
+
+TEST("LMR-25", a_zero_based_lmr_is_synchronised_by_its_addresses)
+{
+	struct place place = a_host_place(a_pz());
+
+	OK(dat_lmr_sync_rdma_write(ia(), PLACE_SEGMENT(&place, 0, PLACE_SIZE), 1));
+	FAILS(dat_lmr_sync_rdma_write(ia(), PLACE_SEGMENT(&place, 8, PLACE_SIZE), 1),
+	      DAT_INVALID_PARAMETER);
 }

@@ -9,6 +9,7 @@ conform_statements = \
 	test/conform/names.c \
 	test/conform/pair.c test/conform/pair.h \
 	test/conform/actors.c test/conform/actors.h \
+	test/conform/place.c test/conform/place.h \
 	test/conform/hnd.c \
 	test/conform/ia.c \
 	test/conform/pz.c \

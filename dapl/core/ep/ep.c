@@ -12,6 +12,7 @@
 #include "dapl/core/ep/recv_repost.h"
 #include "dapl/core/event/polled.h"
 #include "dapl/core/mem/rmr_map.h"
+#include "dapl/core/mem/zero_based.h"
 
 static void end_ep(struct dapl_object *obj)
 {
@@ -134,7 +135,10 @@ static DAT_RETURN create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	ret = dapl_ep_make(ia, pz, evds[0], evds[1], evds[2], srq, attr, attr_arg, &ep);
 	if (ret != DAT_SUCCESS)
 		return ret;
+	dapl_object_enter_own(&ep->obj);
 	dapl_object_publish(&ep->obj);
+	dapl_ep_follow_zero_based(ep);
+	dapl_object_leave(&ep->obj);
 	dapl_count(ia, DCNT_IA_EP_CREATE);
 	*handle = (DAT_EP_HANDLE)ep;
 	return DAT_SUCCESS;

@@ -15,6 +15,7 @@
 #include "dapl/core/ep/recv_repost.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/polled.h"
+#include "dapl/core/mem/zero_based.h"
 
 enum { MARKERS = 2 };	/* requests of the provider's own that may be posted at once */
 
@@ -105,7 +106,7 @@ static DAT_RETURN make_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 		      init.cap.max_recv_wr, strerror(abs(err)));
 		return err == EINVAL ? NO_RESOURCE(TEP) : dapl_status(err, DAT_RESOURCE_TEP);
 	}
-	ep->max_inline = init.cap.max_inline_data;
+	ep->max_inline = dapl_pz_is_zero_based(ep->pz) ? 0 : init.cap.max_inline_data;
 	ep->qpn = (*qp)->qp_num;
 	return DAT_SUCCESS;
 }

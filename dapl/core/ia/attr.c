@@ -231,7 +231,7 @@ static void ia_attrs(struct dapl_ia *ia, const struct dapl_entry *entry)
 	a->max_rdma_read_out = count_of((long)l->max_qp_init_rd_atom * l->max_qp);
 	a->max_rdma_read_per_ep_in_guaranteed = DAT_TRUE;
 	a->max_rdma_read_per_ep_out_guaranteed = DAT_TRUE;
-	a->zb_supported = DAT_FALSE;
+	a->zb_supported = d->zero_based ? DAT_TRUE : DAT_FALSE;
 	/* an iWARP device without the InfiniBand operations still has counters and queries */
 	a->extension_supported = d->iwarp && !d->atomics ? DAT_EXTENSION_IW : DAT_EXTENSION_IB;
 	a->extension_version = DAT_IB_EXTENSION_VERSION;

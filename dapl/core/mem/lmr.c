@@ -7,6 +7,7 @@
 #include "common/mapping.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/rmr.h"
+#include "dapl/core/mem/zero_based.h"
 
 #define PRIVILEGES (DAT_MEM_PRIV_ALL_FLAG | (int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
 #define REMOTE_PRIVILEGES (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | \
@@ -159,7 +160,7 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 	const void *name;
 	DAT_RETURN ret;
 	void *start;
-	int err;
+	int access, err;
 
 	if (!ia)
 		return BAD_HANDLE(IA);
@@ -171,15 +172,18 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 		return BAD_PARAM(7);
 	if (!handle)
 		return BAD_PARAM(8);
-	if (va_type == DAT_VA_TYPE_ZB)
+	if (va_type == DAT_VA_TYPE_ZB && !ia->attr.zero_based)
 		return NOT_SUPPORTED;
 	if ((priv & (int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC) && !ia->attr.atomics)
 		return NOT_SUPPORTED;
 	if ((ret = resolve(ia, type, region, &length, &start, &name, &base)))
 		return ret;
+	if (va_type == DAT_VA_TYPE_ZB && dapl_pz_set_zero_based(pz))
+		return NO_RESOURCE(MEMORY);
 	if (!(lmr = dapl_object_new(DAPL_LMR, sizeof *lmr, ia, end_lmr)))
 		return NO_RESOURCE(MEMORY);
-	err = dapl_device_ops.reg_mr(pz->pd, start, length, access_of(ia, priv), name, &lmr->mr);
+	access = access_of(ia, priv) | (va_type == DAT_VA_TYPE_ZB ? IBV_ACCESS_ZERO_BASED : 0);
+	err = dapl_device_ops.reg_mr(pz->pd, start, length, access, name, &lmr->mr);
 	if (err) {
 		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ia", ia, NULL, "register %p, %llu bytes: %s",
 		      start, (unsigned long long)length, strerror(err));
@@ -207,7 +211,8 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 		.pz_handle = pz_handle, .mem_priv = priv, .va_type = va_type,
 		.lmr_context = lmr->mr->lkey,
 		.rmr_context = priv & REMOTE_PRIVILEGES ? lmr->mr->rkey : 0,
-		.registered_size = length, .registered_address = (uintptr_t)start };
+		.registered_size = length,
+		.registered_address = va_type == DAT_VA_TYPE_ZB ? 0 : (uintptr_t)start };
 	if (lmr_context)
 		*lmr_context = lmr->param.lmr_context;
 	if (rmr_context)
@@ -218,7 +223,7 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 	if (registered_size)
 		*registered_size = length;
 	if (registered_address)
-		*registered_address = (uintptr_t)start;
+		*registered_address = lmr->param.registered_address;
 	return DAT_SUCCESS;
 }
 

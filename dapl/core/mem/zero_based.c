@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* zero_based.c - keeps inline data away from memory regions whose addresses count from 0.
+ *
+ * For a short message the provider sets IBV_SEND_INLINE, and then libibverbs reads the addresses
+ * of the segments as pointers. An address in a zero-based region is no pointer. A post
+ * that looked each region up would slow down every post. Instead the endpoints of a PZ stop
+ * sending inline data before the first zero-based region of that PZ has a context: max_inline,
+ * which each post compares with the length anyway, becomes 0 for good. doc/design/device-memory.md
+ * argues why no endpoint is missed. */
+#include <errno.h>
+#include <stdlib.h>
+#include "dapl/core/mem/zero_based.h"
+
+/* The consumer cannot use the PZ's zero-based LMRs before this returns. */
+static void stop_inline(struct dapl_ep *ep, const struct dapl_pz *pz)
+{
+	dapl_mutex_lock(&ep->lock);
+	if (ep->pz == pz) {
+		dapl_spin_lock(&ep->sq.lock);
+		ep->max_inline = 0;
+		dapl_spin_unlock(&ep->sq.lock);
+	}
+	dapl_mutex_unlock(&ep->lock);
+}
+
+/* Enters all endpoints of the IA, since ep->lock is not taken under ia->lock. Returns NULL if
+ * there is no memory. */
+static struct dapl_ep **enter_all(struct dapl_ia *ia, unsigned *n)
+{
+	struct dapl_ep **eps;
+	unsigned listed = 0;
+
+	*n = 0;
+	dapl_mutex_lock(&ia->lock);
+	for (struct dapl_object *o = ia->objects[DAPL_EP]; o; o = o->next)
+		listed++;
+	eps = malloc((listed + 1) * sizeof *eps);
+	for (struct dapl_object *o = ia->objects[DAPL_EP]; eps && o; o = o->next)
+		if ((eps[*n] = dapl_ep_enter((DAT_HANDLE)o)))
+			++*n;
+	dapl_mutex_unlock(&ia->lock);
+	return eps;
+}
+
+int dapl_pz_set_zero_based(struct dapl_pz *pz)
+{
+	struct dapl_ep **eps;
+	unsigned n;
+
+	if (pz->obj.ia->attr.inline_by_lkey || dapl_pz_is_zero_based(pz))
+		return 0;
+	if (!(eps = enter_all(pz->obj.ia, &n)))
+		return ENOMEM;
+	dapl_flag_set(&pz->zero_based, true);
+	for (unsigned i = 0; i < n; i++) {
+		stop_inline(eps[i], pz);
+		dapl_object_leave(&eps[i]->obj);
+	}
+	free(eps);
+	return 0;
+}
+
+void dapl_ep_follow_zero_based(struct dapl_ep *ep)
+{
+	struct dapl_pz *pz;
+
+	dapl_mutex_lock(&ep->lock);
+	pz = ep->pz;
+	dapl_mutex_unlock(&ep->lock);
+	if (pz && dapl_pz_is_zero_based(pz))
+		stop_inline(ep, pz);
+}
