@@ -64,6 +64,8 @@
 	  "there are no file descriptors left") \
 	X(NO_MEMORY,		"9cfe294f72304495b7ce294feed6e1de", LOG_ERR, \
 	  "there is no memory left, or no thread") \
+	X(DEVICE_MEMORY,	"7b0f6d4ce1b94c0a8d3f52c9aa16e074", LOG_ERR, \
+	  "device memory is used up") \
 	X(MEMORY_GONE,		"19c1a672d17f4ba68f2c61010ceae9d7", LOG_ERR, \
 	  "registered memory is not there any more") \
 	X(DEVICE_LOST,		"969b235fef38483d969e5b59db5b69e6", LOG_CRIT, \

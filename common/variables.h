@@ -39,6 +39,7 @@
 	X(DAPL_SOFT_SHM, "libdaplsoft", "1", "0: all data over TCP") \
 	X(DAPL_SOFT_DIRECT, "libdaplsoft", "1", "0: no access to the memory of a peer on this host") \
 	X(DAPL_SOFT_MAP, "libdaplsoft", "1", "0: no mapping of a peer's shared memory") \
+	X(DAPL_SOFT_DM, "libdaplsoft", "16384", "device memory of the software device for one IA, KiB") \
 	X(DAPL_SOFT_GUARD, "libdaplsoft", "0", "1: check that memory is mapped before each access") \
 	X(XDG_RUNTIME_DIR, "libdaplsoft", "", "where the socket for peers on this host lies")
 

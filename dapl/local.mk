@@ -11,6 +11,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/mem/pz.c dapl/core/mem/pz.h \
 	dapl/core/mem/lmr.c dapl/core/mem/lmr.h \
 	dapl/core/mem/rmr.c dapl/core/mem/rmr.h \
+	dapl/core/mem/dm.c dapl/core/mem/dm.h \
 	dapl/core/mem/zero_based.c dapl/core/mem/zero_based.h \
 	dapl/core/ep/srq.c dapl/core/ep/srq.h \
 	dapl/core/event/async.c dapl/core/event/async.h \
@@ -162,6 +163,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/shm/cma.c dapl/soft/shm/cma.h \
 	dapl/soft/shm/revoke.c dapl/soft/shm/revoke.h \
 	dapl/soft/shm/rmem_map.c dapl/soft/shm/rmem_map.h \
+	dapl/soft/shm/dm.c dapl/soft/shm/dm.h \
 	dapl/soft/shm/proto.c dapl/soft/shm/proto.h \
 	dapl/soft/shm/proto_state.h \
 	dapl/soft/shm/proto_table.c dapl/soft/shm/proto_table.h \

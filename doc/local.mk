@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Manual pages for users, design documents for developers, example programs that
 # are built with everything else so that they stay true.
-dist_man_MANS += doc/man/dapl.7 doc/man/dat-1.2.7
+dist_man_MANS += doc/man/dapl.7 doc/man/dat-1.2.7 doc/man/dat_dm.7
 
 # A page for each call; those that share one lead to it (.so).
 dist_man_MANS += \
@@ -19,6 +19,12 @@ dist_man_MANS += \
 	doc/man/man3/dat_csp_create.3 \
 	doc/man/man3/dat_csp_free.3 \
 	doc/man/man3/dat_csp_query.3 \
+	doc/man/man3/dat_dm_alloc.3 \
+	doc/man/man3/dat_dm_copy_from.3 \
+	doc/man/man3/dat_dm_copy_to.3 \
+	doc/man/man3/dat_dm_free.3 \
+	doc/man/man3/dat_dm_lmr_create.3 \
+	doc/man/man3/dat_dm_map.3 \
 	doc/man/man3/dat_ep_common_connect.3 \
 	doc/man/man3/dat_ep_connect.3 \
 	doc/man/man3/dat_ep_create.3 \
@@ -153,6 +159,7 @@ noinst_PROGRAMS += $(examples)
 examples = \
 	doc/examples/atomics \
 	doc/examples/datagram \
+	doc/examples/device-memory \
 	doc/examples/epoll \
 	doc/examples/ping-pong \
 	doc/examples/srq-server \
@@ -162,6 +169,8 @@ doc_examples_atomics_SOURCES = doc/examples/atomics.c $(example_side)
 doc_examples_atomics_LDADD = libdat2.la
 doc_examples_datagram_SOURCES = doc/examples/datagram.c $(example_side)
 doc_examples_datagram_LDADD = libdat2.la
+doc_examples_device_memory_SOURCES = doc/examples/device-memory.c $(example_side)
+doc_examples_device_memory_LDADD = libdat2.la
 doc_examples_epoll_SOURCES = doc/examples/epoll.c $(example_side)
 doc_examples_epoll_LDADD = libdat2.la
 doc_examples_ping_pong_SOURCES = doc/examples/ping-pong.c $(example_side)

@@ -80,7 +80,8 @@ struct dapl_lmr {
 	struct dapl_object obj;
 	struct ibv_mr *mr;
 	struct dapl_pz *pz;
-	struct dapl_lmr *base;		/* DAT_MEM_TYPE_LMR: made from this one */
+	struct dapl_object *base;	/* DAT_MEM_TYPE_LMR: the LMR it was made from;
+					 * DAT_DM_MEM_TYPE: the device memory; else NULL */
 	DAT_LMR_PARAM param;
 	char cookie[DAT_LMR_COOKIE_SIZE];
 };

@@ -43,6 +43,9 @@ struct dapl_device_attr {
 	bool bind_access;		/* MRs must carry IBV_ACCESS_MW_BIND for windows */
 	bool delayed_ack;		/* completes writes only when they are in memory */
 	bool zero_based;		/* reg_mr knows IBV_ACCESS_ZERO_BASED */
+	uint64_t dm_size;		/* bytes of device memory; 0: none */
+	unsigned dm_unit;		/* copies and regions of it are multiples, bytes */
+	bool dm_windows;		/* memory windows onto device memory */
 	bool inline_by_lkey;		/* post_send finds inline data in the region that a segment
 					 * names, too; else it reads the address as a pointer */
 	bool read_sink_remote;		/* the sink of an RDMA read needs remote write */
@@ -172,6 +175,18 @@ struct dapl_device_ops {
 	int (*dereg_mr)(struct ibv_mr *mr);
 	int (*alloc_mw)(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw);
 	int (*dealloc_mw)(struct ibv_mw *mw);
+
+	/* Device memory: all of these NULL where the library knows none (attr.dm_size 0: this device
+	 * has none). alloc_dm's memory is zeroed and aligned to 1 << log_align bytes. */
+	int (*alloc_dm)(struct dapl_device *dev, uint64_t length, unsigned log_align,
+			struct ibv_dm **dm);
+	int (*free_dm)(struct ibv_dm *dm);	/* its regions are gone */
+	/* Addresses in the region count from 0, without IBV_ACCESS_ZERO_BASED in `access`. */
+	int (*reg_dm)(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, uint64_t length,
+		      int access, struct ibv_mr **mr);
+	int (*copy_dm)(struct ibv_dm *dm, uint64_t offset, void *host, uint64_t length,
+		       bool to_device);
+	int (*map_dm)(struct ibv_dm *dm, void **at);	/* NULL: cannot */
 
 	/* channel->fd is non-blocking and close-on-exec; readable when a CQ of it has an
 	 * event. get_cq_event takes one and acknowledges it, or EAGAIN. */

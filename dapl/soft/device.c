@@ -16,6 +16,7 @@
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/wire.h"
 #include "dapl/soft/shm/attach.h"
+#include "dapl/soft/shm/dm.h"
 #include "dapl/soft/progress/owner.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/cm/acceptor.h"
@@ -283,12 +284,15 @@ static void fabricate_verbs(struct dapl_device *dev)
 static void read_settings(struct dapl_device *dev)
 {
 	unsigned long crc = 0, shm = 1, direct = 1, map = 1, guard = 0;
+	unsigned long dm = DM_KIB;
 
 	log_env_number("DAPL_SOFT_CRC", 0, 1, &crc);
 	log_env_number("DAPL_SOFT_SHM", 0, 1, &shm);
 	log_env_number("DAPL_SOFT_DIRECT", 0, 1, &direct);
 	log_env_number("DAPL_SOFT_MAP", 0, 1, &map);
 	log_env_number("DAPL_SOFT_GUARD", 0, 1, &guard);
+	log_env_number("DAPL_SOFT_DM", 0, DM_KIB_MAX, &dm);
+	dev->dm_size = (uint64_t)dm << 10;
 	dev->guards = guard;
 	dev->want_crc = crc;
 	dev->want_shm = shm && !crc;
@@ -408,7 +412,7 @@ static int soft_query(struct dapl_device *dev, struct dapl_device_attr *attr)
 		.iwarp = true, .atomics = true, .write_immediate = true,
 		.send_invalidate = true, .ud = true, .windows_1 = true, .windows_2 = true,
 		.bind_access = true, .delayed_ack = true, .zero_based = true,
-		.inline_by_lkey = true, .max_read_sge = SOFT_MAX_SGE,
+		.inline_by_lkey = true, .dm_size = dev->dm_size, .dm_unit = 1, .dm_windows = true, .max_read_sge = SOFT_MAX_SGE,
 		.max_inline = SOFT_MAX_INLINE, .max_message = SOFT_MAX_MESSAGE,
 		.pdata_connect = WIRE_PDATA_MAX, .pdata_accept = WIRE_PDATA_MAX,
 		.pdata_reject = WIRE_PDATA_MAX,
@@ -430,6 +434,8 @@ const struct dapl_device_ops dapl_device_ops = {
 	.open = soft_open, .close = soft_close, .query = soft_query,
 	.alloc_pd = soft_pd_alloc, .dealloc_pd = soft_pd_dealloc,
 	.reg_mr = soft_mr_reg, .dereg_mr = soft_mr_dereg,
+	.alloc_dm = soft_dm_alloc, .free_dm = soft_dm_free, .reg_dm = soft_dm_reg,
+	.copy_dm = soft_dm_copy, .map_dm = soft_dm_map,
 	.alloc_mw = soft_mw_alloc, .dealloc_mw = soft_mw_dealloc,
 	.create_channel = soft_channel_create, .destroy_channel = soft_channel_destroy,
 	.get_cq_event = soft_channel_get,

@@ -225,4 +225,12 @@ enum {
 					 * (most of a segment's bulk is given back) for page faults */
 };
 
+/* --- device memory (shm/dm.c) -----------------------------------------------------------------
+ * test_dm. */
+enum {
+	DM_KIB = 16384,			/* KiB for each adapter, DAPL_SOFT_DM: a hundred times what an
+					 * RDMA adapter has on its chip, and no burden to a host */
+	DM_KIB_MAX = 1 << 30,		/* KiB: 1 TiB, more than a process is given */
+};
+
 #endif

@@ -25,6 +25,8 @@
 #define DAT_DM_MEM_TYPE ((DAT_MEM_TYPE)0x10)
 
 typedef DAT_HANDLE DAT_DM_HANDLE;
+/* What dat_get_handle_type() tells of one. */
+#define DAT_HANDLE_TYPE_DM ((DAT_HANDLE_TYPE)(DAT_HANDLE_TYPE_EXTENSION_BASE + 1))
 
 /* Beyond the numbers of dat_map_extensions.h. */
 typedef enum dat_dm_op {

@@ -24,8 +24,8 @@ typedef enum dat_map_op {
  * Maps the memory that `rmr` names, of the peer that `ep` is connected to. On success *address is
  * where its first byte is in this process; otherwise it is left alone. For this the peer registered
  * it as DAT_MEM_TYPE_SHARED_VIRTUAL, with DAT_MEM_PRIV_REMOTE_WRITE_FLAG, and it lies in a shared
- * mapping of a memfd that is sealed against shrinking and that the peer had open then. If that can't
- * be, now, RDMA is the way: a program must have it anyway, for peers on other hosts.
+ * mapping of a memfd that is sealed against shrinking and that the peer had open then. Device memory
+ * (dat_dm_extensions.h) with that right is such memory, too. If that can't be, now, RDMA is the way: a program must have it anyway, for peers on other hosts.
  *
  * What is stored is the peer's at once: stores, loads and atomic instructions are ordered among
  * each other as those of two threads are. Requests on `ep` that have completed were executed before;

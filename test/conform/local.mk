@@ -14,6 +14,7 @@ conform_statements = \
 	test/conform/ia.c \
 	test/conform/pz.c \
 	test/conform/lmr.c \
+	test/conform/dm.c \
 	test/conform/evd.c \
 	test/conform/cno.c \
 	test/conform/ep.c \

@@ -4,6 +4,7 @@
 #include "dapl/core/ep/post.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/rmr_bind.h"
+#include "dapl/core/mem/dm.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/rmr.h"
 
@@ -95,6 +96,8 @@ DAT_RETURN dapl_rmr_bind(DAT_RMR_HANDLE handle, DAT_LMR_HANDLE lmr_handle,
 	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
 		return BAD_PARAM(5);
 	if (va_type == DAT_VA_TYPE_ZB)
+		return NOT_SUPPORTED;
+	if (lmr && lmr->param.mem_type == DAT_DM_MEM_TYPE && !lmr->obj.ia->attr.dm_windows)
 		return NOT_SUPPORTED;
 	if (!ep || ep->obj.ia != rmr->obj.ia)
 		return BAD_HANDLE(EP);

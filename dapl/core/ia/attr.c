@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <dat/dat_dm_extensions.h>
 #include <dat/dat_trace.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/core/ia/attr.h"
@@ -133,6 +134,12 @@ static void specific_attrs(const struct dapl_device_attr *d, struct dapl_attr_te
 	add(t, DAT_IB_ATTR_COUNTERS, "TRUE");
 	if (dapl_device_ops.map_remote)
 		add(t, DAT_MAP_ATTR_RMR, "TRUE");
+	if (d->dm_size) {
+		add(t, DAT_DM_ATTR_SIZE, format(t, "%llu", (unsigned long long)d->dm_size));
+		add(t, DAT_DM_ATTR_UNIT, format(t, "%u", d->dm_unit));
+		if (dapl_device_ops.map_dm)
+			add(t, DAT_DM_ATTR_MAP, "TRUE");
+	}
 	add(t, "DAT_IB_TRANSPORT_MTU", format(t, "%u", d->mtu));
 	add(t, "DAT_IB_PORT_NUMBER", format(t, "%u", d->port));
 	add(t, "DAT_IB_PORT_STATUS", d->port_active ? "PORT_ACTIVE" : "PORT_DOWN");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ext.c - dat_extension_op: atomics, RDMA write with immediate, UD, counters, open-query
- * (doc/spec/extensions.md), mapped memory (dat_map_extensions.h), the last error of an endpoint
+ * (doc/spec/extensions.md), mapped memory (dat_map_extensions.h),
+ * device memory (dat_dm_extensions.h), the last error of an endpoint
  * (dat_diag_extensions.h). The collective operations (6 to 25) are NOT_IMPLEMENTED. */
 #include <stdarg.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "dapl/core/ia/counters.h"
 #include "dapl/core/ia/ext.h"
 #include "dapl/core/ia/ia.h"
+#include "dapl/core/mem/dm.h"
 #include "dapl/core/mem/rmr_map.h"
 
 #define NOT_IMPLEMENTED DAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE)
@@ -131,6 +133,47 @@ static DAT_RETURN map_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 	return dapl_map_rmr(ep, rmr, va_arg(args, DAT_PVOID *));
 }
 
+static DAT_RETURN dm_alloc(DAT_HANDLE handle, va_list args)
+{
+	DAT_VLEN length = va_arg(args, DAT_VLEN);
+	DAT_UINT32 log2_alignment = va_arg(args, DAT_UINT32);
+
+	return dapl_dm_alloc(handle, length, log2_alignment, va_arg(args, DAT_DM_HANDLE *));
+}
+
+static DAT_RETURN dm_lmr_create(DAT_HANDLE handle, va_list args)
+{
+	DAT_VLEN offset = va_arg(args, DAT_VLEN);
+	DAT_VLEN length = va_arg(args, DAT_VLEN);
+	DAT_PZ_HANDLE pz = va_arg(args, DAT_PZ_HANDLE);
+	DAT_MEM_PRIV_FLAGS priv = (DAT_MEM_PRIV_FLAGS)va_arg(args, int);
+	DAT_LMR_HANDLE *lmr = va_arg(args, DAT_LMR_HANDLE *);
+	DAT_LMR_CONTEXT *lmr_context = va_arg(args, DAT_LMR_CONTEXT *);
+
+	return dapl_dm_lmr_create(handle, offset, length, pz, priv, lmr, lmr_context,
+				  va_arg(args, DAT_RMR_CONTEXT *));
+}
+
+static DAT_RETURN dm_copy(DAT_HANDLE handle, bool to_device, va_list args)
+{
+	DAT_VLEN offset = va_arg(args, DAT_VLEN);
+	void *host = va_arg(args, void *);
+
+	return dapl_dm_copy(handle, offset, host, va_arg(args, DAT_VLEN), to_device);
+}
+
+static DAT_RETURN dm_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+{
+	switch ((int)op) {
+	case DAT_DM_ALLOC_OP:		return dm_alloc(handle, args);
+	case DAT_DM_FREE_OP:		return dapl_dm_free(handle);
+	case DAT_DM_LMR_CREATE_OP:	return dm_lmr_create(handle, args);
+	case DAT_DM_COPY_TO_OP:		return dm_copy(handle, true, args);
+	case DAT_DM_COPY_FROM_OP:	return dm_copy(handle, false, args);
+	default:			return dapl_dm_map(handle, va_arg(args, DAT_PVOID *));
+	}
+}
+
 static DAT_RETURN last_error(DAT_HANDLE handle, va_list args)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
@@ -239,6 +282,9 @@ DAT_RETURN dapl_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 		return ep_op(handle, op, args);
 	case DAT_MAP_RMR_OP: case DAT_MAP_UNMAP_OP:
 		return map_op(handle, op, args);
+	case DAT_DM_ALLOC_OP: case DAT_DM_FREE_OP: case DAT_DM_LMR_CREATE_OP:
+	case DAT_DM_COPY_TO_OP: case DAT_DM_COPY_FROM_OP: case DAT_DM_MAP_OP:
+		return dm_op(handle, op, args);
 	case DAT_DIAG_LAST_ERROR_OP:
 		return last_error(handle, args);
 	case DAT_IB_QUERY_COUNTERS_OP: case DAT_IB_PRINT_COUNTERS_OP:

@@ -250,7 +250,7 @@ static void end_calls(struct dapl_ia *ia)
 static void end_everything(struct dapl_ia *ia)
 {
 	static const enum dapl_kind order[] = { DAPL_PSP, DAPL_RSP, DAPL_CSP, DAPL_CR, DAPL_EP,
-		DAPL_RMR, DAPL_LMR, DAPL_SRQ, DAPL_EVD, DAPL_CNO, DAPL_PZ };
+		DAPL_RMR, DAPL_LMR, DAPL_DM, DAPL_SRQ, DAPL_EVD, DAPL_CNO, DAPL_PZ };
 	struct dapl_object *obj;
 
 	dapl_mutex_lock(&ia->lock);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include "common/mapping.h"
+#include "dapl/core/mem/dm.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/rmr.h"
 #include "dapl/core/mem/zero_based.h"
@@ -14,7 +15,7 @@
 			   (int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
 
 /* Verbs require local write access wherever the peer may write. */
-static int access_of(const struct dapl_ia *ia, DAT_MEM_PRIV_FLAGS priv)
+int dapl_lmr_access(const struct dapl_ia *ia, DAT_MEM_PRIV_FLAGS priv)
 {
 	int access = 0;
 
@@ -37,15 +38,15 @@ static void end_lmr(struct dapl_object *obj)
 
 	if (lmr->mr)
 		dapl_device_ops.dereg_mr(lmr->mr);
+	if (lmr->base)		/* after the region: it may be of this device memory */
+		dapl_object_put(lmr->base);
 }
 
 void dapl_lmr_destroy(struct dapl_lmr *lmr)
 {
 	dapl_unuse(&lmr->pz->obj);
-	if (lmr->base) {
-		dapl_unuse(&lmr->base->obj);
-		dapl_object_put(&lmr->base->obj);
-	}
+	if (lmr->base)
+		dapl_unuse(lmr->base);
 	dapl_object_bury(&lmr->obj);
 }
 
@@ -101,6 +102,8 @@ static DAT_RETURN resolve(struct dapl_ia *ia, DAT_MEM_TYPE type, DAT_REGION_DESC
 		*base = dapl_lmr_enter(region.for_lmr_handle);
 		if (!*base || (*base)->obj.ia != ia)
 			return BAD_HANDLE(LMR);
+		if ((*base)->param.mem_type == DAT_DM_MEM_TYPE)
+			return BAD_PARAM(3);	/* such an LMR is made by dat_dm_lmr_create */
 		*start = (*base)->mr->addr;
 		*length = (*base)->param.length;
 		return DAT_SUCCESS;
@@ -125,7 +128,6 @@ static DAT_RETURN resolve(struct dapl_ia *ia, DAT_MEM_TYPE type, DAT_REGION_DESC
 	return DAT_SUCCESS;
 }
 
-/* dat_lmr_create (doc/spec/calls.md 6). The memory stays the consumer's. */
 /* A kernel that may lock nothing at all says EPERM, which is about the limit, not about rights;
  * one that may not lock so much says ENOMEM. Both are reported with a hint at the limit, the
  * most frequent problem of registration. */
@@ -146,7 +148,55 @@ static DAT_RETURN cannot_register(const struct dapl_ia *ia, DAT_VLEN length, int
 	return dapl_status(err, DAT_RESOURCE_MEMORY_REGION);
 }
 
-/* LMR-1, 2, 6, 7, 8, 12 */
+struct dapl_lmr *dapl_lmr_new(struct dapl_ia *ia)
+{
+	return dapl_object_new(DAPL_LMR, sizeof(struct dapl_lmr), ia, end_lmr);
+}
+
+DAT_RETURN dapl_lmr_check_privileges(const struct dapl_ia *ia, DAT_MEM_PRIV_FLAGS priv,
+				     DAT_RETURN bad)
+{
+	if (priv & ~PRIVILEGES)
+		return bad;
+	return (priv & (int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC) && !ia->attr.atomics ? NOT_SUPPORTED :
+		DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_lmr_publish(struct dapl_lmr *lmr, struct dapl_pz *pz, struct dapl_object *base,
+			    DAT_LMR_HANDLE *handle, DAT_LMR_CONTEXT *lmr_context,
+			    DAT_RMR_CONTEXT *rmr_context)
+{
+	DAT_LMR_PARAM *param = &lmr->param;
+
+	if (!dapl_use(&pz->obj)) {
+		dapl_object_put(&lmr->obj);
+		return BAD_HANDLE(PZ);
+	}
+	if (base && !dapl_use(base)) {
+		dapl_unuse(&pz->obj);
+		dapl_object_put(&lmr->obj);
+		return BAD_HANDLE(LMR);
+	}
+	lmr->pz = pz;
+	if (base) {
+		lmr->base = base;
+		dapl_object_get(base);
+	}
+	param->pz_handle = (DAT_PZ_HANDLE)pz;
+	param->registered_size = param->length;
+	param->lmr_context = lmr->mr->lkey;
+	param->rmr_context = param->mem_priv & REMOTE_PRIVILEGES ? lmr->mr->rkey : 0;
+	if (lmr_context)
+		*lmr_context = param->lmr_context;
+	if (rmr_context)
+		*rmr_context = param->rmr_context;
+	dapl_object_publish(&lmr->obj);
+	dapl_count(lmr->obj.ia, DCNT_IA_LMR_CREATE);
+	*handle = (DAT_LMR_HANDLE)lmr;
+	return DAT_SUCCESS;
+}
+
+/* dat_lmr_create (doc/spec/calls.md 6). The memory stays the consumer's. LMR-1, 2, 6, 7, 8, 12. */
 DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
 			   DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_LMR_HANDLE *handle,
@@ -166,23 +216,24 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 		return BAD_HANDLE(IA);
 	if (!(pz = dapl_pz_enter(pz_handle)) || pz->obj.ia != ia)
 		return BAD_HANDLE(PZ);
-	if (priv & ~PRIVILEGES)
-		return BAD_PARAM(6);
+	if ((ret = dapl_lmr_check_privileges(ia, priv, BAD_PARAM(6))) == BAD_PARAM(6))
+		return ret;
 	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
 		return BAD_PARAM(7);
 	if (!handle)
 		return BAD_PARAM(8);
 	if (va_type == DAT_VA_TYPE_ZB && !ia->attr.zero_based)
 		return NOT_SUPPORTED;
-	if ((priv & (int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC) && !ia->attr.atomics)
-		return NOT_SUPPORTED;
+	if (ret != DAT_SUCCESS)
+		return ret;
 	if ((ret = resolve(ia, type, region, &length, &start, &name, &base)))
 		return ret;
 	if (va_type == DAT_VA_TYPE_ZB && dapl_pz_set_zero_based(pz))
 		return NO_RESOURCE(MEMORY);
-	if (!(lmr = dapl_object_new(DAPL_LMR, sizeof *lmr, ia, end_lmr)))
+	if (!(lmr = dapl_lmr_new(ia)))
 		return NO_RESOURCE(MEMORY);
-	access = access_of(ia, priv) | (va_type == DAT_VA_TYPE_ZB ? IBV_ACCESS_ZERO_BASED : 0);
+	access = dapl_lmr_access(ia, priv) |
+		(va_type == DAT_VA_TYPE_ZB ? IBV_ACCESS_ZERO_BASED : 0);
 	err = dapl_device_ops.reg_mr(pz->pd, start, length, access, name, &lmr->mr);
 	if (err) {
 		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ia", ia, NULL, "register %p, %llu bytes: %s",
@@ -191,40 +242,16 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 		dapl_object_put(&lmr->obj);
 		return cannot_register(ia, length, err);
 	}
-	if (!dapl_use(&pz->obj)) {
-		dapl_object_put(&lmr->obj);
-		return BAD_HANDLE(PZ);
-	}
-	if (base && !dapl_use(&base->obj)) {
-		dapl_unuse(&pz->obj);
-		dapl_object_put(&lmr->obj);
-		return BAD_HANDLE(LMR);
-	}
-	lmr->pz = pz;
-	if (base) {
-		lmr->base = base;
-		dapl_object_get(&base->obj);
-	}
 	if (name)
 		memcpy(lmr->cookie, name, sizeof lmr->cookie);
 	lmr->param = (DAT_LMR_PARAM){ .mem_type = type, .region_desc = region, .length = length,
-		.pz_handle = pz_handle, .mem_priv = priv, .va_type = va_type,
-		.lmr_context = lmr->mr->lkey,
-		.rmr_context = priv & REMOTE_PRIVILEGES ? lmr->mr->rkey : 0,
-		.registered_size = length,
+		.mem_priv = priv, .va_type = va_type,
 		.registered_address = va_type == DAT_VA_TYPE_ZB ? 0 : (uintptr_t)start };
-	if (lmr_context)
-		*lmr_context = lmr->param.lmr_context;
-	if (rmr_context)
-		*rmr_context = lmr->param.rmr_context;
-	dapl_object_publish(&lmr->obj);
-	dapl_count(ia, DCNT_IA_LMR_CREATE);
-	*handle = (DAT_LMR_HANDLE)lmr;
 	if (registered_size)
 		*registered_size = length;
 	if (registered_address)
 		*registered_address = lmr->param.registered_address;
-	return DAT_SUCCESS;
+	return dapl_lmr_publish(lmr, pz, base ? &base->obj : NULL, handle, lmr_context, rmr_context);
 }
 
 /* LMR-13, 14 */

@@ -4,6 +4,19 @@
 #define DAPL_LMR_H
 #include "dapl/core/dapl.h"
 
+/* A new LMR without a region, to be ended by dapl_object_put; or NULL. */
+struct dapl_lmr *dapl_lmr_new(struct dapl_ia *ia);
+/* IBV_ACCESS_* of DAT privileges. */
+int dapl_lmr_access(const struct dapl_ia *ia, DAT_MEM_PRIV_FLAGS priv);
+/* `bad`: what to return if there are unknown privileges. */
+DAT_RETURN dapl_lmr_check_privileges(const struct dapl_ia *ia, DAT_MEM_PRIV_FLAGS priv,
+				     DAT_RETURN bad);
+/* Last step of a create: lmr->mr is registered, lmr->param tells mem_type, region_desc, length,
+ * mem_priv, va_type and registered_address. `base`: what the region is made of, entered, or NULL.
+ * After an error the LMR is gone. The contexts may be NULL. */
+DAT_RETURN dapl_lmr_publish(struct dapl_lmr *lmr, struct dapl_pz *pz, struct dapl_object *base,
+			    DAT_LMR_HANDLE *handle, DAT_LMR_CONTEXT *lmr_context,
+			    DAT_RMR_CONTEXT *rmr_context);
 /* Ends an LMR that was killed before. */
 void dapl_lmr_destroy(struct dapl_lmr *lmr);
 /* Does it hold [va, va + len)? */

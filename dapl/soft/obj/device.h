@@ -48,6 +48,7 @@ struct dapl_device {
 	struct soft_stags *stags;	/* read without this lock by holders of a QP lock */
 	struct dapl_mutex stags_lock;	/* writers */
 	unsigned objects;		/* atomic: PDs, channels, CQs */
+	uint64_t dm_size, dm_used;	/* bytes of device memory (shm/dm.c): in all; atomic: in use */
 
 	struct dapl_mutex qps_lock;
 	LIST_HEAD(, soft_qp) qps;

@@ -226,11 +226,41 @@ static void mr_free(struct soft_mr *mr)
 	free(mr);
 }
 
+int soft_mr_add(struct ibv_pd *pd, const struct soft_memory *memory, int access,
+		struct ibv_mr **mr)
+{
+	struct soft_mr *new = calloc(1, sizeof *new);
+	int err;
+
+	if (!new) {
+		if (memory->file >= 0)
+			close(memory->file);
+		return ENOMEM;
+	}
+	new->region = (struct soft_region){
+		.kind = SOFT_MR, .pd = soft_pd(pd), .valid = true, .length = memory->length,
+		.base = memory->at, .access = access,
+		.first = access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)memory->at,
+		.file = memory->file, .offset = memory->offset,
+	};
+	err = stag_add(soft_device(pd->context), &new->region);
+	if (err) {
+		mr_free(new);
+		return err;
+	}
+	new->mr = (struct ibv_mr){
+		.context = pd->context, .pd = pd, .addr = memory->at, .length = memory->length,
+		.lkey = new->region.stag, .rkey = new->region.stag,
+	};
+	__atomic_add_fetch(&soft_pd(pd)->refs, 1, __ATOMIC_RELAXED);
+	*mr = &new->mr;
+	return 0;
+}
+
 int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,
 		struct ibv_mr **mr)
 {
-	struct dapl_device *dev = soft_device(pd->context);
-	struct soft_mr *new;
+	struct soft_memory memory = { .at = addr, .length = length, .file = -1 };
 	int err;
 
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
@@ -239,30 +269,10 @@ int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const 
 	err = soft_populate(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
 	if (err)
 		return err;
-	new = calloc(1, sizeof *new);
-	if (!new)
-		return ENOMEM;
-	new->region = (struct soft_region){
-		.kind = SOFT_MR, .pd = soft_pd(pd), .valid = true, .length = length,
-		.base = addr, .access = access,
-		.first = access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr,
-		.file = -1,
-	};
 	/* Processes map shared memory at different addresses; the same name identifies it as the same memory. */
-	if (name && (access & SOFT_REMOTE_ACCESS) && dev->want_map)
-		new->region.file = rmem_map_file(addr, length, &new->region.offset);
-	err = stag_add(dev, &new->region);
-	if (err) {
-		mr_free(new);
-		return err;
-	}
-	new->mr = (struct ibv_mr){
-		.context = pd->context, .pd = pd, .addr = addr, .length = length,
-		.lkey = new->region.stag, .rkey = new->region.stag,
-	};
-	__atomic_add_fetch(&soft_pd(pd)->refs, 1, __ATOMIC_RELAXED);
-	*mr = &new->mr;
-	return 0;
+	if (name && (access & SOFT_REMOTE_ACCESS) && soft_device(pd->context)->want_map)
+		memory.file = rmem_map_file(addr, length, &memory.offset);
+	return soft_mr_add(pd, &memory, access, mr);
 }
 
 int soft_mr_dereg(struct ibv_mr *ibmr)

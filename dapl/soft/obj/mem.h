@@ -81,6 +81,16 @@ int soft_pd_alloc(struct dapl_device *dev, struct ibv_pd **pd);
 int soft_pd_dealloc(struct ibv_pd *pd);
 int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,
 		struct ibv_mr **mr);
+/* What a region is made of. */
+struct soft_memory {
+	char *at;
+	uint64_t length;
+	int file;		/* that the memory is a mapping of, if peers may map it, too; else -1 */
+	uint64_t offset;	/* of the memory in the file */
+};
+/* Registers memory that is populated. The descriptor becomes the region's, or is closed. */
+int soft_mr_add(struct ibv_pd *pd, const struct soft_memory *memory, int access,
+		struct ibv_mr **mr);
 int soft_mr_dereg(struct ibv_mr *mr);
 int soft_mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw);
 int soft_mw_dealloc(struct ibv_mw *mw);
