@@ -82,6 +82,7 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/probe.c \
 	dapl/verbs/siw.c dapl/verbs/siw.h \
 	dapl/verbs/objects.c \
+	dapl/verbs/dm.c dapl/verbs/dm.h \
 	dapl/verbs/cm.c dapl/verbs/cm.h \
 	dapl/verbs/acceptor.c dapl/verbs/acceptor.h \
 	dapl/verbs/conn.c dapl/verbs/conn.h \

@@ -4,6 +4,7 @@
  * business, what the device can do probe.c's. */
 #include "hw.h"
 #include "address.h"
+#include "dm.h"
 #include "common/log.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -206,6 +207,10 @@ const struct dapl_device_ops dapl_device_ops = {
 	.dealloc_pd = hw_dealloc_pd,
 	.reg_mr = hw_reg_mr,
 	.dereg_mr = hw_dereg_mr,
+	.alloc_dm = hw_dm_alloc,
+	.free_dm = hw_dm_free,
+	.reg_dm = hw_dm_reg,
+	.copy_dm = hw_dm_copy,
 	.alloc_mw = hw_alloc_mw,
 	.dealloc_mw = hw_dealloc_mw,
 	.create_channel = hw_create_channel,

@@ -3,6 +3,7 @@
 #include "hw.h"
 #include "siw.h"
 #include "address.h"
+#include "dm.h"
 #include "pdata.h"
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
@@ -206,6 +207,7 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 	a->read_sink_remote = a->iwarp;
 	a->max_read_sge = l->max_sge_rd ? l->max_sge_rd : a->iwarp ? 1 : l->max_sge;
 	wire = a->iwarp ? HW_WIRE_IWARP : HW_WIRE_IB;
+	hw_dm_probe(dev);
 	a->pdata_connect = hw_pdata_room(wire, HW_REQUEST);
 	a->pdata_accept = hw_pdata_room(wire, HW_ACCEPT);
 	a->pdata_reject = hw_pdata_room(wire, HW_REJECT);
