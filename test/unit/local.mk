@@ -80,6 +80,7 @@ unit_soft = \
 	test/unit/soft/test_proto \
 	test/unit/soft/test_ring \
 	test/unit/soft/test_rmem_map \
+	test/unit/soft/test_dm \
 	test/unit/soft/test_shm \
 	test/unit/soft/test_shm_fallback \
 	test/unit/soft/test_stream \
@@ -112,6 +113,8 @@ test_unit_soft_test_populate_LDADD = $(unit_soft_libs)
 test_unit_soft_test_populate_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise
 test_unit_soft_test_proto_LDADD = $(unit_soft_libs)
 test_unit_soft_test_ring_LDADD = $(unit_soft_libs)
+test_unit_soft_test_dm_SOURCES = test/unit/soft/test_dm.c $(soft_ends)
+test_unit_soft_test_dm_LDADD = $(unit_soft_libs)
 test_unit_soft_test_rmem_map_SOURCES = test/unit/soft/test_rmem_map.c $(soft_ends)
 test_unit_soft_test_rmem_map_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_SOURCES = test/unit/soft/test_shm.c $(soft_ends)
