@@ -39,6 +39,7 @@ dist_man_MANS += \
 	doc/man/man3/dat_ep_post_rdma_write.3 \
 	doc/man/man3/dat_ep_post_recv.3 \
 	doc/man/man3/dat_ep_post_send.3 \
+	doc/man/man3/dat_ep_post_send_immed.3 \
 	doc/man/man3/dat_ep_post_send_with_invalidate.3 \
 	doc/man/man3/dat_ep_query.3 \
 	doc/man/man3/dat_ep_recv_query.3 \

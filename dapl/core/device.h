@@ -36,7 +36,7 @@ struct dapl_device_attr {
 	bool port_active;
 	bool iwarp;			/* else InfiniBand or RoCE */
 	bool atomics;			/* fetch-add and compare-swap on 64 bits */
-	bool write_immediate;
+	bool write_immediate;		/* and sends with immediate data */
 	bool send_invalidate;		/* and tells the receiver what was invalidated */
 	bool ud;			/* datagram QPs */
 	bool windows_1, windows_2;	/* memory windows */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 int hw_errno(int rc)
 {
@@ -34,14 +35,27 @@ int hw_dealloc_pd(struct ibv_pd *pd)
 	return hw_errno(ibv_dealloc_pd(pd));
 }
 
+/* The kernel registers memory whose addresses count from 0 only if it begins with a page. */
+static int reg_zero_based(struct ibv_pd *pd, void *addr, size_t length, int access,
+			  struct ibv_mr **mr)
+{
+	if ((uintptr_t)addr % sysconf(_SC_PAGESIZE)) {
+		log_line(HW_LOG_WARN, "%s: memory at %p cannot be registered with DAT_VA_TYPE_ZB: it "
+			 "begins within a page, expected the start of one",
+			 ibv_get_device_name(pd->context->device), addr);
+		return EOPNOTSUPP;
+	}
+	*mr = ibv_reg_mr_iova(pd, addr, length, 0, access & ~IBV_ACCESS_ZERO_BASED);
+	return *mr ? 0 : failed();
+}
+
 int hw_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,
 	      struct ibv_mr **mr)
 {
 	(void)name;	/* the device maps pages, shared or not */
 	if (access & IBV_ACCESS_ZERO_BASED)
-		*mr = ibv_reg_mr_iova(pd, addr, length, 0, access & ~IBV_ACCESS_ZERO_BASED);
-	else
-		*mr = ibv_reg_mr(pd, addr, length, access);
+		return reg_zero_based(pd, addr, length, access, mr);
+	*mr = ibv_reg_mr(pd, addr, length, access);
 	return *mr ? 0 : failed();
 }
 

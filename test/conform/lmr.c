@@ -429,3 +429,23 @@ TEST("LMR-25", a_zero_based_lmr_is_synchronised_by_its_addresses)
 	FAILS(dat_lmr_sync_rdma_write(ia(), PLACE_SEGMENT(&place, 8, PLACE_SIZE), 1),
 	      DAT_INVALID_PARAMETER);
 }
+
+/* RDMA devices register whole pages, if addresses are to count from 0. */
+TEST("LMR-26", a_zero_based_lmr_within_a_page_works_or_is_not_supported)
+{
+	struct pair p = CONNECTED_PAIR();
+	char *at = some_memory(8192) + 100;
+	DAT_RMR_TRIPLET target = { .virtual_address = 10, .segment_length = 64 };
+	DAT_LMR_HANDLE lmr;
+
+	OPTIONAL(dat_lmr_create(ia(), DAT_MEM_TYPE_VIRTUAL,
+				(DAT_REGION_DESCRIPTION){ .for_va = at }, 100, p.b.pz, ALL_RIGHTS,
+				DAT_VA_TYPE_ZB, &lmr, NULL, &target.rmr_context, NULL, NULL));
+	fill(p.a.mem.at, 64, 1);
+	OK(dat_ep_post_rdma_write(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 64), COOKIE(1), &target,
+				  DAT_COMPLETION_DEFAULT_FLAG));
+	COMPLETES(p.a.request, 1, DAT_DTO_SUCCESS);
+	HOLDS(is_filled(at + 10, 64, 1));
+	HOLDS(is_zero(at, 10));
+	HOLDS(is_zero(at + 74, 26));
+}

@@ -24,6 +24,7 @@ conform_statements = \
 	test/conform/rmr.c \
 	test/conform/srq.c \
 	test/conform/ext.c \
+	test/conform/send_immed.c \
 	test/conform/err.c \
 	test/conform/reg.c \
 	test/conform/states.c \

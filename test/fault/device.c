@@ -64,6 +64,14 @@ ENDING(dealloc_pd, EIO, (struct ibv_pd *pd), (pd))
 OPERATION(reg_mr, ENOMEM, (struct ibv_pd *pd, void *addr, size_t length, int access,
 	  const void *name, struct ibv_mr **mr), (pd, addr, length, access, name, mr))
 ENDING(dereg_mr, EIO, (struct ibv_mr *mr), (mr))
+OPERATION(alloc_dm, ENOMEM, (struct dapl_device *dev, uint64_t length, unsigned log_align,
+	  struct ibv_dm **dm), (dev, length, log_align, dm))
+ENDING(free_dm, EIO, (struct ibv_dm *dm), (dm))
+OPERATION(reg_dm, ENOMEM, (struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, uint64_t length,
+	  int access, struct ibv_mr **mr), (pd, dm, offset, length, access, mr))
+OPERATION(copy_dm, EIO, (struct ibv_dm *dm, uint64_t offset, void *host, uint64_t length,
+	  bool to_device), (dm, offset, host, length, to_device))
+OPERATION(map_dm, ENOMEM, (struct ibv_dm *dm, void **at), (dm, at))
 OPERATION(alloc_mw, ENOMEM, (struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw),
 	  (pd, type, mw))
 ENDING(dealloc_mw, EIO, (struct ibv_mw *mw), (mw))
@@ -128,6 +136,8 @@ const struct dapl_device_ops __wrap_dapl_device_ops = {
 	.open = try_open, .close = just_close, .query = try_query,
 	.alloc_pd = try_alloc_pd, .dealloc_pd = try_dealloc_pd,
 	.reg_mr = try_reg_mr, .dereg_mr = try_dereg_mr,
+	.alloc_dm = try_alloc_dm, .free_dm = try_free_dm, .reg_dm = try_reg_dm,
+	.copy_dm = try_copy_dm, .map_dm = try_map_dm,
 	.alloc_mw = try_alloc_mw, .dealloc_mw = try_dealloc_mw,
 	.create_channel = try_create_channel, .destroy_channel = try_destroy_channel,
 	.get_cq_event = try_get_cq_event,

@@ -9,6 +9,9 @@
 DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
 				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
 				unsigned dto_flags, unsigned counter);
+DAT_RETURN dapl_ep_post_send_immed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, DAT_UINT32 immediate,
+				   DAT_COMPLETION_FLAGS flags);
 DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				    DAT_UINT32 immediate, DAT_COMPLETION_FLAGS flags);

@@ -193,6 +193,17 @@ DAT_RETURN dapl_write_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET
 			DCNT_EP_POST_WRITE);
 }
 
+DAT_RETURN dapl_ep_post_send_immed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, DAT_UINT32 immediate,
+				   DAT_COMPLETION_FLAGS flags)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_IMM,
+		.imm_data = immediate };	/* not in network order, as for writes */
+
+	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, ep->max_send_iov, ep->max_message,
+				DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
+}
+
 DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				    DAT_UINT32 immediate, DAT_COMPLETION_FLAGS flags)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <dat/dat_dm_extensions.h>
+#include <dat/dat_send_extensions.h>
 #include <dat/dat_trace.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/core/ia/attr.h"
@@ -126,8 +127,10 @@ static void specific_attrs(const struct dapl_device_attr *d, struct dapl_attr_te
 		add(t, DAT_IB_ATTR_FETCH_AND_ADD, "TRUE");
 		add(t, DAT_IB_ATTR_CMP_AND_SWAP, "TRUE");
 	}
-	if (d->write_immediate)
+	if (d->write_immediate) {
 		add(t, DAT_IB_ATTR_IMMED_DATA, "TRUE");
+		add(t, DAT_SEND_ATTR_IMMED, "TRUE");
+	}
 	if (d->ud)
 		add(t, DAT_IB_ATTR_UD, "TRUE");
 	add(t, "DAT_IB_RDMA_READ", "TRUE");

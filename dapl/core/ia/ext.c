@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ext.c - dat_extension_op: atomics, RDMA write with immediate, UD, counters, open-query
  * (doc/spec/extensions.md), mapped memory (dat_map_extensions.h),
- * device memory (dat_dm_extensions.h), the last error of an endpoint
+ * device memory (dat_dm_extensions.h), sends with immediate data
+ * (dat_send_extensions.h), the last error of an endpoint
  * (dat_diag_extensions.h). The collective operations (6 to 25) are NOT_IMPLEMENTED. */
 #include <stdarg.h>
 #include <string.h>
+#include <dat/dat_send_extensions.h>
 #include "dapl/core/conn/failure.h"
 #include "dapl/core/conn/ud.h"
 #include "dapl/core/ep/post.h"
@@ -91,6 +93,22 @@ static DAT_RETURN write_immed(struct dapl_ep *ep, va_list args)
 	return dapl_ep_post_write_immed(ep, n, iov, cookie, remote, immediate, flags);
 }
 
+/* EXT-29, 30, 31 */
+static DAT_RETURN send_immed(struct dapl_ep *ep, va_list args)
+{
+	DAT_COUNT n = va_arg(args, DAT_COUNT);
+	const DAT_LMR_TRIPLET *iov = va_arg(args, const DAT_LMR_TRIPLET *);
+	DAT_DTO_COOKIE cookie = va_arg(args, DAT_DTO_COOKIE);
+	DAT_UINT32 immediate = va_arg(args, DAT_UINT32);
+	DAT_COMPLETION_FLAGS flags = (DAT_COMPLETION_FLAGS)va_arg(args, int);
+
+	if (!ep->obj.ia->attr.write_immediate)
+		return NOT_IMPLEMENTED;
+	if (ep->is_ud)
+		return BAD_PARAM(1);
+	return dapl_ep_post_send_immed(ep, n, iov, cookie, immediate, flags);
+}
+
 static DAT_RETURN send_ud(struct dapl_ep *ep, va_list args)
 {
 	DAT_COUNT n = va_arg(args, DAT_COUNT);
@@ -111,6 +129,7 @@ static DAT_RETURN ep_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 	case DAT_IB_FETCH_AND_ADD_OP:	return fetch_and_add(ep, args);
 	case DAT_IB_CMP_AND_SWAP_OP:	return cmp_and_swap(ep, args);
 	case DAT_IB_RDMA_WRITE_IMMED_OP: return write_immed(ep, args);
+	case DAT_SEND_IMMED_OP:		return send_immed(ep, args);
 	case DAT_IB_UD_SEND_OP:		return send_ud(ep, args);
 	case DAT_IB_UD_CM_FREE_OP:	return dapl_ud_cm_free(ep, va_arg(args, DAT_CONTEXT));
 	default:			return dapl_ud_ah_free(ep, va_arg(args,
@@ -277,7 +296,7 @@ DAT_RETURN dapl_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 {
 	switch ((int)op) {
 	case DAT_IB_FETCH_AND_ADD_OP: case DAT_IB_CMP_AND_SWAP_OP:
-	case DAT_IB_RDMA_WRITE_IMMED_OP: case DAT_IB_UD_SEND_OP:
+	case DAT_IB_RDMA_WRITE_IMMED_OP: case DAT_SEND_IMMED_OP: case DAT_IB_UD_SEND_OP:
 	case DAT_IB_UD_CM_FREE_OP: case DAT_IB_UD_AH_FREE_OP:
 		return ep_op(handle, op, args);
 	case DAT_MAP_RMR_OP: case DAT_MAP_UNMAP_OP:
