@@ -89,6 +89,11 @@ dist_man_MANS += \
 	doc/man/man3/dat_psp_create_any.3 \
 	doc/man/man3/dat_psp_free.3 \
 	doc/man/man3/dat_psp_query.3 \
+	doc/man/man3/dat_net_free.3 \
+	doc/man/man3/dat_net_neighbour.3 \
+	doc/man/man3/dat_net_nics.3 \
+	doc/man/man3/dat_net_reachable.3 \
+	doc/man/man3/dat_net_routes.3 \
 	doc/man/man3/dat_pz_create.3 \
 	doc/man/man3/dat_pz_free.3 \
 	doc/man/man3/dat_pz_query.3 \
@@ -140,6 +145,7 @@ EXTRA_DIST += doc/migrating.md doc/performance.md doc/reliability.md \
 	doc/design/event-path.md \
 	doc/design/locking.md \
 	doc/design/object-life.md \
+	doc/design/routes.md \
 	doc/design/soft-mechanisms.md \
 	doc/design/soft-shared-memory.md \
 	doc/design/soft-progress.md \

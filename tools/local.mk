@@ -25,6 +25,7 @@ datinfo_SOURCES = \
 	tools/info/devices.c tools/info/devices.h \
 	tools/info/verbs.c tools/info/verbs.h \
 	tools/info/environment.c tools/info/environment.h \
+	tools/info/network.h \
 	tools/info/output.c tools/info/output.h \
 	tools/info/probe.c tools/info/probe.h \
 	tools/info/remedy.c tools/info/remedy.h \
@@ -34,6 +35,11 @@ datinfo_SOURCES = \
 	tools/names.c tools/names.h
 datinfo_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 datinfo_LDADD = libdat2.la $(JANSSON_LIBS)
+if NET
+datinfo_SOURCES += tools/info/routes.c tools/info/routes.h
+datinfo_CPPFLAGS += -DDATINFO_NET=1
+datinfo_LDADD += libdatnet.la
+endif
 dist_man_MANS += doc/man/datinfo.1
 else
 EXTRA_DIST += doc/man/datinfo.1

@@ -6,6 +6,7 @@ lint_tests = \
 	test/lint/man \
 	test/lint/symbols-libdat2 \
 	test/lint/symbols-libdat1 \
+	test/lint/symbols-libdatnet \
 	test/lint/symbols-providers \
 	test/lint/catalogue \
 	test/lint/layers \

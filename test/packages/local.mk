@@ -10,6 +10,7 @@ EXTRA_DIST += contrib/rpm/dapl.rpmlintrc contrib/rpm/dapl.spec debian/changelog 
 	debian/libdapl2-providers.install debian/libdapl2-providers.lintian-overrides \
 	debian/libdat-dev.install \
 	debian/libdat1.install \
+	debian/libdatnet0.install debian/libdatnet0.symbols \
 	debian/libdat2-2.install debian/libdat2-2.lintian-overrides debian/libdat2-2.symbols \
 	debian/openmpi-btl-udapl.install
 

@@ -4,7 +4,11 @@
 if DATINFO
 tools_tests = test/tools/datinfo
 TESTS += $(tools_tests)
+if NET
+TESTS += test/tools/datinfo-routes
 endif
+endif
+dist_check_SCRIPTS += test/tools/datinfo-routes
 dist_check_SCRIPTS += test/tools/datinfo
 EXTRA_DIST += test/tools/tool.py
 

@@ -46,6 +46,14 @@ class Place:
         self.root = self.dir + '/root'
         self.environment = {}
         self.before = []        # a command in front: unshare, setpriv
+        self.networks = []
+
+    def network(self):
+        """A namespace; commands of the first run there."""
+        network = Network()
+        self.networks.append(network)
+        self.before = self.networks[0].enter
+        return network
 
     def write(self, path, text):
         path = os.path.join(self.dir, path.lstrip('/'))
@@ -94,6 +102,42 @@ def own_network(*commands):
     return [*unshare, 'sh', '-c', script + 'exec "$@"', 'sh']
 
 
+class Network:
+    """A network namespace that lives as long as the object; ip() configures it, and `enter` stands in front
+    of commands that run there."""
+    def __init__(self):
+        if not shutil.which('unshare') or not shutil.which('ip') or not shutil.which('nsenter'):
+            raise Skip('no unshare, nsenter or ip')
+        root = os.geteuid() == 0
+        self.process = subprocess.Popen([*(['unshare', '-n'] if root else ['unshare', '-rn']),
+                                         'sh', '-c', 'echo; read line'],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        if not self.process.stdout.readline():
+            raise Skip('network namespaces are not permitted here')
+        self.enter = ['nsenter', '-t', str(self.process.pid), *([] if root else ['-U', '--preserve-credentials']), '-n']
+        self.ip('link set lo up')
+
+    def ip(self, *commands, json_output=False):
+        """Each is the arguments of ip. Gives the output of the last, as JSON if wanted."""
+        for command in commands:
+            done = subprocess.run([*self.enter, 'ip', *command.split()], capture_output=True, text=True, check=False)
+            check(done.returncode == 0, f'ip {command}: {done.stderr}')
+        return json.loads(done.stdout) if json_output else done.stdout
+
+    def run(self, script):
+        done = subprocess.run([*self.enter, 'sh', '-c', script], capture_output=True, text=True, check=False)
+        check(done.returncode == 0, f'{script}: {done.stderr}')
+
+    def veth(self, name, other, network=None):
+        self.ip(f'link add {name} type veth peer name {other}' +
+                (f' netns {network.process.pid}' if network else ''))
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(10)
+        self.process.stdout.close()
+
+
 def main():
     skipped = 0
     only = sys.argv[1:]
@@ -110,6 +154,8 @@ def main():
         except (AssertionError, subprocess.TimeoutExpired, json.JSONDecodeError) as fault:
             failures.append(function)
             print('FAIL', function.__name__, '-', fault)
+        for network in place.networks:
+            network.close()
         shutil.rmtree(place.dir, ignore_errors=True)
     print(f'{len(tests) - skipped - len(failures)} passed, {len(failures)} failed, {skipped} skipped')
     sys.exit(1 if failures else 0)

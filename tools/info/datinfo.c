@@ -5,6 +5,7 @@
 #include "tools/info/conf_file.h"
 #include "tools/info/device_views.h"
 #include "tools/info/environment.h"
+#include "tools/info/network.h"
 #include "tools/cli.h"
 #include <getopt.h>
 #include <stdlib.h>
@@ -20,16 +21,21 @@ static const char usage_text[] =
 	"  --devices                   as ibv_devices; with the software device\n"
 	"  --devinfo [-l] [-d DEV] [-i PORT]    as ibv_devinfo; -l: names only\n"
 	"  --stat [DEV[/PORT]]         as ibstat\n"
+	"  --route HOST                adapters that reach it, next hop, MTU; or why not\n"
+	"  --neighbour ADDRESS         its link-layer address; asks the network\n"
+	"  --nics                      network interfaces and their RDMA devices\n"
 	"\n"
 	"  -v, --verbose               all attributes\n"
-	"  -w, --wait SECONDS          how long a provider may take (default 20)\n"
+	"  -w, --wait SECONDS          how long a provider or a peer may take\n"
+	"                              (default 20, --neighbour 3)\n"
 	"      --json                  the same as JSON\n"
 	"  -h, --help                  this text\n"
 	"      --version               the version\n"
 	"\n"
-	"Exit status: 0; 1 if something failed or was not found; 2 for a wrong option.\n";
+	"Exit status: 0; 1 if something failed or was not found; 2 for a wrong option;\n"
+	"3 if --route leads over the software device only.\n";
 
-enum mode { ADAPTERS, ENV, CONF, CHECK, DEVICES, DEVINFO, STAT };
+enum mode { ADAPTERS, ENV, CONF, CHECK, DEVICES, DEVINFO, STAT, ROUTE, NEIGHBOUR, NICS };
 
 struct options {
 	enum mode mode;
@@ -49,6 +55,9 @@ static const struct option names[] = {
 	{ "devices", no_argument, NULL, MODE + DEVICES },
 	{ "devinfo", no_argument, NULL, MODE + DEVINFO },
 	{ "stat", no_argument, NULL, MODE + STAT },
+	{ "route", required_argument, NULL, MODE + ROUTE },
+	{ "neighbour", required_argument, NULL, MODE + NEIGHBOUR },
+	{ "nics", no_argument, NULL, MODE + NICS },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "wait", required_argument, NULL, 'w' },
 	{ "json", no_argument, NULL, JSON },
@@ -103,7 +112,7 @@ static void parse_operands(struct options *o, int argc, char **argv)
 
 static struct options parse(int argc, char **argv)
 {
-	struct options o = { .seconds = 20 };
+	struct options o = { 0 };
 	int c;
 
 	while ((c = getopt_long(argc, argv, ":vw:ld:i:h", names, NULL)) != -1) {
@@ -123,6 +132,8 @@ static struct options parse(int argc, char **argv)
 		}
 	}
 	parse_operands(&o, argc, argv);
+	if (!o.seconds)
+		o.seconds = o.mode == NEIGHBOUR ? 3 : 20;
 	return o;
 }
 
@@ -156,6 +167,9 @@ int main(int argc, char **argv)
 	case CONF: conf_file_print(o.json); break;
 	case CHECK: status = conf_file_check(o.argument, o.json); break;
 	case DEVICES: case DEVINFO: case STAT: status = show_devices(&o); break;
+	case ROUTE: status = network_route(o.argument, o.json); break;
+	case NEIGHBOUR: status = network_neighbour(o.argument, o.seconds, o.json); break;
+	case NICS: status = network_nics(o.json); break;
 	default: status = show_adapters(&o, argv + optind, argc - optind);
 	}
 	cli_finish_with(status);

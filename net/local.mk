@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# libdatnet: routes, neighbours, interfaces and their changes, over libnl-route-3 and libdat2.
+if NET
+noinst_LTLIBRARIES += libnetparts.la
+libnetparts_la_SOURCES = \
+	net/routes.c \
+	net/neighbour.c \
+	net/nics.c \
+	net/order.c net/order.h \
+	net/lookup.c net/lookup.h \
+	net/entries.c net/entries.h \
+	net/rdma.c net/rdma.h \
+	net/table.c net/table.h \
+	net/netlink.c net/netlink.h
+libnetparts_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS)
+lib_LTLIBRARIES += libdatnet.la
+libdatnet_la_SOURCES =
+libdatnet_la_LIBADD = libnetparts.la libcommon.la libdat2.la $(LIBNL_LIBS)
+libdatnet_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
+	-Wl,--version-script=$(srcdir)/net/libdatnet.map $(ZDEFS) -Wl,-z,now -Wl,-z,relro
+EXTRA_libdatnet_la_DEPENDENCIES = net/libdatnet.map
+pkgconfig_DATA += net/dat-net.pc
+
+if CMOCKA
+check_PROGRAMS += test/unit/net/test_order
+TESTS += test/unit/net/test_order
+test_unit_net_test_order_SOURCES = test/unit/net/test_order.c
+test_unit_net_test_order_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
+test_unit_net_test_order_LDADD = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
+endif
+endif
+EXTRA_DIST += net/libdatnet.map net/libdatnet.symbols

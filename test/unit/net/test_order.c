@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_order.c - the order of the ways to a destination (net/order.c). */
+#include "net/order.h"
+#include <arpa/inet.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+/* A way that loses in nothing but its place. */
+static struct net_way way(size_t sequence)
+{
+	struct net_way w = { .sequence = sequence, .scope = RT_SCOPE_UNIVERSE };
+
+	w.route.via.ss_family = AF_INET;
+	w.route.mtu = 1500;
+	w.route.rdma = DAT_NET_ROCE;
+	return w;
+}
+
+static void first_is(const struct net_way *first, const struct net_way *second)
+{
+	assert_true(net_order_compare(first, second) < 0);
+	assert_true(net_order_compare(second, first) > 0);
+	assert_int_equal(net_order_compare(first, first), 0);
+}
+
+/* Each rule decides although all later ones speak for the other way. */
+static void rules_decide_in_their_order(void **state)
+{
+	struct net_way a = way(9), b = way(1);
+
+	(void)state;
+	first_is(&b, &a);
+	a.entry = 1, b.entry = 2;
+	first_is(&a, &b);
+	b.route.mtu = 9000;
+	first_is(&b, &a);
+	b.route.metric = 5;
+	first_is(&a, &b);
+	a.route.rdma = DAT_NET_SOFT;
+	first_is(&b, &a);
+	a.common = 8;
+	first_is(&a, &b);
+	a.deprecated = true;
+	first_is(&b, &a);
+	b.scope = RT_SCOPE_LINK;	/* too narrow for the destination */
+	first_is(&a, &b);
+	b.same = true;
+	first_is(&b, &a);
+	a.chosen_source = true;
+	first_is(&a, &b);
+	a.route.via.ss_family = 0;
+	first_is(&b, &a);
+}
+
+static void software_comes_before_nothing(void **state)
+{
+	struct net_way a = way(2), b = way(1);
+
+	(void)state;
+	a.route.rdma = DAT_NET_SOFT;
+	b.route.rdma = DAT_NET_NONE;
+	first_is(&a, &b);
+}
+
+static void narrowest_scope_that_holds_the_destination_wins(void **state)
+{
+	struct net_way a = way(2), b = way(1);
+
+	(void)state;
+	a.to_scope = b.to_scope = RT_SCOPE_LINK;
+	a.scope = RT_SCOPE_LINK;
+	first_is(&a, &b);
+	b.scope = RT_SCOPE_HOST;
+	first_is(&a, &b);
+}
+
+static void hop_of_the_kernel_is_first_among_those_of_its_source(void **state)
+{
+	struct net_way a = way(2), b = way(1);
+
+	(void)state;
+	a.chosen_source = b.chosen_source = a.chosen_hop = true;
+	first_is(&a, &b);
+}
+
+static struct sockaddr_storage address(const char *text)
+{
+	struct sockaddr_storage to = { .ss_family = AF_INET6 };
+
+	if (inet_pton(AF_INET6, text, &((struct sockaddr_in6 *)&to)->sin6_addr) == 1)
+		return to;
+	to.ss_family = AF_INET;
+	assert_int_equal(inet_pton(AF_INET, text, &((struct sockaddr_in *)&to)->sin_addr), 1);
+	return to;
+}
+
+static void scopes_are_those_of_the_address(void **state)
+{
+	static const struct {
+		const char *text;
+		int scope;
+	} rows[] = {
+		{ "192.0.2.1", RT_SCOPE_UNIVERSE }, { "127.0.0.1", RT_SCOPE_HOST },
+		{ "169.254.1.1", RT_SCOPE_LINK }, { "2001:db8::1", RT_SCOPE_UNIVERSE },
+		{ "fe80::1", RT_SCOPE_LINK }, { "::1", RT_SCOPE_HOST }, { "fec0::1", RT_SCOPE_SITE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct sockaddr_storage a = address(rows[i].text);
+
+		assert_int_equal(net_order_scope((struct sockaddr *)&a), rows[i].scope);
+	}
+}
+
+static void common_bits_are_counted_up_to_the_limit(void **state)
+{
+	struct sockaddr_storage a = address("10.1.2.3"), b = address("10.1.3.3"), c = address("2001:db8::1");
+
+	(void)state;
+	assert_int_equal(net_order_common((struct sockaddr *)&a, (struct sockaddr *)&b, 32), 23);
+	assert_int_equal(net_order_common((struct sockaddr *)&a, (struct sockaddr *)&b, 16), 16);
+	assert_int_equal(net_order_common((struct sockaddr *)&a, (struct sockaddr *)&a, 32), 32);
+	assert_int_equal(net_order_common((struct sockaddr *)&a, (struct sockaddr *)&c, 128), 0);
+	assert_int_equal(net_order_common((struct sockaddr *)&c, (struct sockaddr *)&c, 128), 128);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rules_decide_in_their_order),
+		cmocka_unit_test(software_comes_before_nothing),
+		cmocka_unit_test(narrowest_scope_that_holds_the_destination_wins),
+		cmocka_unit_test(hop_of_the_kernel_is_first_among_those_of_its_source),
+		cmocka_unit_test(scopes_are_those_of_the_address),
+		cmocka_unit_test(common_bits_are_counted_up_to_the_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
