@@ -90,6 +90,10 @@ dist_man_MANS += \
 	doc/man/man3/dat_psp_free.3 \
 	doc/man/man3/dat_psp_query.3 \
 	doc/man/man3/dat_net_free.3 \
+	doc/man/man3/dat_net_monitor_close.3 \
+	doc/man/man3/dat_net_monitor_fd.3 \
+	doc/man/man3/dat_net_monitor_next.3 \
+	doc/man/man3/dat_net_monitor_open.3 \
 	doc/man/man3/dat_net_neighbour.3 \
 	doc/man/man3/dat_net_nics.3 \
 	doc/man/man3/dat_net_reachable.3 \

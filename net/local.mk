@@ -6,6 +6,8 @@ libnetparts_la_SOURCES = \
 	net/routes.c \
 	net/neighbour.c \
 	net/nics.c \
+	net/monitor.c \
+	net/changes.c net/changes.h \
 	net/order.c net/order.h \
 	net/lookup.c net/lookup.h \
 	net/entries.c net/entries.h \

@@ -36,7 +36,9 @@ datinfo_SOURCES = \
 datinfo_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 datinfo_LDADD = libdat2.la $(JANSSON_LIBS)
 if NET
-datinfo_SOURCES += tools/info/routes.c tools/info/routes.h
+datinfo_SOURCES += \
+	tools/info/monitor.c tools/info/monitor.h \
+	tools/info/routes.c tools/info/routes.h
 datinfo_CPPFLAGS += -DDATINFO_NET=1
 datinfo_LDADD += libdatnet.la
 endif

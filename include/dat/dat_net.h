@@ -120,6 +120,52 @@ struct dat_net_nic {
  * ENOMEM, EMFILE, ENFILE	no memory, or no descriptor */
 extern int dat_net_nics(struct dat_net_nic **list, size_t *count);
 
+/* What changes: bits of `what`. */
+#define DAT_NET_MTU 0x1
+#define DAT_NET_LINK 0x2		/* up or down; with carrier or without; an interface came or went */
+#define DAT_NET_ADDRESS 0x4
+#define DAT_NET_ROUTE 0x8
+#define DAT_NET_NEIGHBOUR 0x10
+#define DAT_NET_RDMA 0x20		/* an RDMA device came or went */
+#define DAT_NET_CHANGES 0x3f		/* all of these */
+
+struct dat_net_change {
+	uint32_t what;			/* one bit */
+	uint32_t before, now;		/* DAT_NET_MTU: bytes. DAT_NET_LINK: 1 up, 0 down. Others:
+					 * 0 and 1 came, 1 and 1 changed, 1 and 0 went */
+	char netdev[DAT_NET_NETDEV_MAX];	/* of DAT_NET_RDMA: "" */
+	char device[DAT_NET_DEVICE_MAX];	/* of DAT_NET_RDMA */
+	struct sockaddr_storage address;	/* local address, destination of the route, neighbour;
+						 * family 0: none */
+	struct sockaddr_storage via;	/* next hop of a route; family 0: none */
+	uint8_t prefix;			/* bits of address */
+	uint8_t length;			/* bytes of lladdr; of a neighbour */
+	uint8_t lladdr[DAT_NET_LLADDR_MAX];
+};
+
+struct dat_net_monitor;
+
+/* Begins to watch changes of the kinds in `what` in the network namespace of the calling thread. The
+ * monitor stays in that namespace. One thread at a time uses it.
+ *
+ * EINVAL		`monitor` is NULL, or `what` is 0 or has unknown bits
+ * ENOMEM, EMFILE, ENFILE	no memory, or no descriptor */
+extern int dat_net_monitor_open(unsigned what, struct dat_net_monitor **monitor);
+
+/* A descriptor for poll(): readable when dat_net_monitor_next() may have a change. */
+extern int dat_net_monitor_fd(const struct dat_net_monitor *monitor);
+
+/* Gives the next change. Does not block.
+ *
+ * EAGAIN		there is none now
+ * ENOBUFS		changes were lost: what is known of the network must be read anew. Later calls
+ *			go on with changes after that
+ * ENOMEM		no memory; changes may be lost */
+extern int dat_net_monitor_next(struct dat_net_monitor *monitor, struct dat_net_change *change);
+
+/* NULL is allowed. */
+extern void dat_net_monitor_close(struct dat_net_monitor *monitor);
+
 #ifdef __cplusplus
 }
 #endif

@@ -81,6 +81,13 @@ class Place:
             same(done.stderr, '', 'stderr') if status == 0 else None
         return done
 
+    def start(self, program, *arguments):
+        """A program that the caller ends; its stdout is a pipe."""
+        environment = dict(os.environ, DAT_OVERRIDE=self.conf, DAT_TEST_ROOT=self.root, LC_ALL='C')
+        # nsenter and libtool's wrapper become the program, so a signal reaches it
+        return subprocess.Popen([*self.before, f'{BUILD}/{program}', *arguments], env=environment, text=True,
+                                stdout=subprocess.PIPE)
+
     def json(self, program, *arguments, status=0):
         return json.loads(self.run(program, *arguments, '--json', status=status).stdout)
 

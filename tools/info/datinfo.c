@@ -24,6 +24,7 @@ static const char usage_text[] =
 	"  --route HOST                adapters that reach it, next hop, MTU; or why not\n"
 	"  --neighbour ADDRESS         its link-layer address; asks the network\n"
 	"  --nics                      network interfaces and their RDMA devices\n"
+	"  --monitor [mtu,link,...]    a line for each change of the network\n"
 	"\n"
 	"  -v, --verbose               all attributes\n"
 	"  -w, --wait SECONDS          how long a provider or a peer may take\n"
@@ -35,7 +36,7 @@ static const char usage_text[] =
 	"Exit status: 0; 1 if something failed or was not found; 2 for a wrong option;\n"
 	"3 if --route leads over the software device only.\n";
 
-enum mode { ADAPTERS, ENV, CONF, CHECK, DEVICES, DEVINFO, STAT, ROUTE, NEIGHBOUR, NICS };
+enum mode { ADAPTERS, ENV, CONF, CHECK, DEVICES, DEVINFO, STAT, ROUTE, NEIGHBOUR, NICS, MONITOR };
 
 struct options {
 	enum mode mode;
@@ -58,6 +59,7 @@ static const struct option names[] = {
 	{ "route", required_argument, NULL, MODE + ROUTE },
 	{ "neighbour", required_argument, NULL, MODE + NEIGHBOUR },
 	{ "nics", no_argument, NULL, MODE + NICS },
+	{ "monitor", no_argument, NULL, MODE + MONITOR },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "wait", required_argument, NULL, 'w' },
 	{ "json", no_argument, NULL, JSON },
@@ -103,6 +105,8 @@ static void parse_operands(struct options *o, int argc, char **argv)
 {
 	if (o->mode == STAT && optind < argc)
 		parse_stat_operand(o, argv[optind++]);
+	if (o->mode == MONITOR && optind < argc)
+		o->argument = argv[optind++];
 	if (o->mode != ADAPTERS && optind != argc)
 		usage_error("\"%s\" found after --%s, only options expected", argv[optind], o->mode_option);
 	if (o->mode != DEVINFO && (o->names_only || (o->mode != STAT && (o->device || o->port))))
@@ -169,6 +173,7 @@ int main(int argc, char **argv)
 	case DEVICES: case DEVINFO: case STAT: status = show_devices(&o); break;
 	case ROUTE: status = network_route(o.argument, o.json); break;
 	case NEIGHBOUR: status = network_neighbour(o.argument, o.seconds, o.json); break;
+	case MONITOR: status = network_monitor(o.argument, o.json); break;
 	case NICS: status = network_nics(o.json); break;
 	default: status = show_adapters(&o, argv + optind, argc - optind);
 	}

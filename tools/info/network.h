@@ -6,6 +6,7 @@
 #include "tools/cli.h"
 
 #ifdef DATINFO_NET
+#include "tools/info/monitor.h"
 #include "tools/info/routes.h"
 #define NETWORK_CALL(call) return call
 #else
@@ -28,6 +29,12 @@ static inline int network_nics(bool json)
 {
 	(void)json;
 	NETWORK_CALL(nics_show(json));
+}
+
+static inline int network_monitor(const char *kinds, bool json)
+{
+	(void)kinds, (void)json;
+	NETWORK_CALL(monitor_show(kinds, json));
 }
 
 #endif
