@@ -113,6 +113,20 @@ double cli_positive(const char *option, const char *text, double max)
 	return value;
 }
 
+void cli_print_json_string(const char *text)
+{
+	putchar('"');
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			putchar('\\');
+		if ((unsigned char)*text < ' ')
+			printf("\\u%04x", (unsigned char)*text);
+		else
+			putchar(*text);
+	}
+	putchar('"');
+}
+
 void cli_print_help(void)
 {
 	fputs(usage_text, stdout);

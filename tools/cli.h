@@ -32,6 +32,9 @@ unsigned long cli_number(const char *option, const char *text, unsigned long min
 /* Greater than 0, at most `max`. */
 double cli_positive(const char *option, const char *text, double max);
 
+/* In quotes, on stdout. */
+void cli_print_json_string(const char *text);
+
 void cli_print_help(void);	/* exits */
 void cli_print_version(void);	/* exits */
 /* Ends the program with status 0; with CLI_FAILURE if stdout could not be written. */

@@ -56,14 +56,17 @@ endif
 
 include tools/dtest/local.mk
 include tools/dapltest/local.mk
+include tools/ping/local.mk
 
 # Loaded by bash-completion when the first word is the name of the file.
 completiondir = $(datadir)/bash-completion/completions
 dist_completion_DATA = tools/completion/datperf
+completed = datinfo datping
 install_exec_hooks += link-completions
 link-completions:
 	$(MKDIR_P) $(DESTDIR)$(completiondir)
-	cd $(DESTDIR)$(completiondir) && rm -f datinfo && $(LN_S) datperf datinfo
+	cd $(DESTDIR)$(completiondir) && for tool in $(completed); do \
+		rm -f $$tool && $(LN_S) datperf $$tool || exit 1; done
 uninstall_hooks += unlink-completions
 unlink-completions:
-	rm -f $(DESTDIR)$(completiondir)/datinfo
+	for tool in $(completed); do rm -f $(DESTDIR)$(completiondir)/$$tool; done

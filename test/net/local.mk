@@ -10,6 +10,9 @@ net_common = test/net/ends.c test/net/ends.h test/life/life.c test/life/life.h
 test_net_namespaces_SOURCES = test/net/namespaces.c $(net_common)
 test_net_namespaces_LDADD = libdat2.la -lpthread
 
+# datping and rping on rxe, siw and the software device: in the machine, run by test/vm/suites.d/soft-siw.
+EXTRA_DIST += test/net/ping-rping
+
 # Against kernel siw: in the machine, run by test/vm/suites.d/soft-siw.
 check_PROGRAMS += test/net/siw test/net/rping
 net_link = test/net/link.c test/net/link.h $(net_common)

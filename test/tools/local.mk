@@ -22,3 +22,10 @@ test_tools_failing_la_LIBADD = libdat2.la
 EXTRA_DIST += test/tools/own-network
 dist_check_SCRIPTS += test/tools/dtest test/tools/dapltest
 TESTS += test/tools/dtest test/tools/dapltest
+
+# datping, with peers that break the rules of rping's messages.
+dist_check_SCRIPTS += test/tools/datping
+TESTS += test/tools/datping
+check_PROGRAMS += test/tools/ping_peer
+test_tools_ping_peer_SOURCES = test/tools/ping_peer.c $(net_common)
+test_tools_ping_peer_LDADD = libdat2.la -lpthread

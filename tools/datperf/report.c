@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* report.c - tables, CSV and JSON of what was measured (report.h). */
 #include "report.h"
+#include "../cli.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -26,20 +27,6 @@ const char *size_text(size_t size)
 	return text;
 }
 
-static void print_quoted(const char *text)
-{
-	putchar('"');
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			putchar('\\');
-		if ((unsigned char)*text < ' ')
-			printf("\\u%04x", (unsigned char)*text);
-		else
-			putchar(*text);
-	}
-	putchar('"');
-}
-
 void report_begin(enum format format, const char *ia, const char *peer, bool compares)
 {
 	report.format = format;
@@ -48,9 +35,9 @@ void report_begin(enum format format, const char *ia, const char *peer, bool com
 	report.table = -1;
 	if (format == FORMAT_JSON) {
 		printf("{ \"ia\": ");
-		print_quoted(ia);
+		cli_print_json_string(ia);
 		printf(", \"peer\": ");
-		print_quoted(peer);
+		cli_print_json_string(peer);
 		printf(", \"data_checked\": true,\n  \"results\": [");
 	} else if (format == FORMAT_CSV) {
 		printf("test,bytes,rounds,min_us,median_us,mean_us,p99_us,p999_us,max_us,"

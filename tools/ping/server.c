@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* server.c - the server of datping: for each client, reads what a message names, and writes it to
+ * where the next one says. With -P many clients at a time. One thread; each event is taken to the
+ * client that its cookie or its endpoint names. */
+#include "options.h"
+#include "../call.h"
+#include "../cli.h"
+#include "../names.h"
+#include "adapter.h"
+#include "peer.h"
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLIENTS = 64 }; /* at a time, with -P; one has 128 KiB of registered memory */
+
+enum state {
+	STATE_FREE,      /* no client */
+	STATE_ACCEPTING, /* its connection is not established */
+	STATE_SOURCE,    /* it is to name where its data is */
+	STATE_READING,
+	STATE_SINK, /* it is to name where the echo goes */
+	STATE_WRITING,
+	STATE_CLOSING, /* disconnected by us */
+};
+
+struct client {
+	enum state state;
+	struct peer peer;
+	bool heard;    /* a message came before the connection was established */
+	uint32_t size; /* bytes of the data of this round */
+	unsigned long rounds;
+	char address[ADDRESS_TEXT];
+};
+
+struct service {
+	const struct options *o;
+	struct adapter adapter;
+	struct client clients[CLIENTS];
+	unsigned limit; /* clients at a time */
+	bool ended;     /* without -P: the client has gone */
+	int result;
+};
+
+/* --- reports -------------------------------------------------------------------- */
+
+static void report_service(const struct service *s)
+{
+	char address[ADDRESS_TEXT];
+
+	address_text((const struct sockaddr *)&s->adapter.address, address);
+	if (s->o->json) {
+		printf("{ \"ia\": ");
+		cli_print_json_string(s->adapter.name);
+		printf(", \"address\": \"%s\", \"port\": %" PRIu64 " }\n", address, s->o->port);
+	} else {
+		printf("serving on %s, address %s, port %" PRIu64 "\n", s->adapter.name, address,
+		       s->o->port);
+	}
+	fflush(stdout);
+}
+
+static void report_client(const struct service *s, const struct client *c, bool whole)
+{
+	if (s->o->json)
+		printf("{ \"peer\": \"%s\", \"rounds\": %lu, \"whole\": %s }\n", c->address,
+		       c->rounds, whole ? "true" : "false");
+	else
+		printf("%s: %lu rounds%s\n", c->address, c->rounds,
+		       whole ? "" : ", and one that did not end");
+	fflush(stdout);
+}
+
+/* --- clients -------------------------------------------------------------------- */
+
+static struct client *client_of_number(struct service *s, uint64_t number)
+{
+	for (unsigned i = 0; i < s->limit; i++)
+		if (s->clients[i].state != STATE_FREE && s->clients[i].peer.number == number)
+			return &s->clients[i];
+	return NULL;
+}
+
+static struct client *client_of_endpoint(struct service *s, DAT_EP_HANDLE ep)
+{
+	for (unsigned i = 0; i < s->limit; i++)
+		if (s->clients[i].state != STATE_FREE && s->clients[i].peer.ep == ep)
+			return &s->clients[i];
+	return NULL;
+}
+
+static struct client *free_client(struct service *s)
+{
+	for (unsigned i = 0; i < s->limit; i++)
+		if (s->clients[i].state == STATE_FREE)
+			return &s->clients[i];
+	return NULL;
+}
+
+static void end_client(struct service *s, struct client *c)
+{
+	bool whole = c->state == STATE_SOURCE;
+
+	if (c->state == STATE_ACCEPTING) {
+		fprintf(stderr, "datping: %s: the connection was not established\n", c->address);
+	} else {
+		report_client(s, c, whole);
+		s->ended = !s->o->persistent;
+		if (s->ended && (!whole || !c->rounds))
+			s->result = CLI_FAILURE;
+	}
+	peer_close(&c->peer);
+	*c = (struct client){ .state = STATE_FREE };
+}
+
+/* A client that breaks the rules costs its connection. */
+static void refuse(struct client *c, const char *fault, unsigned long found)
+{
+	fprintf(stderr, "datping: %s: %s (%lu found); disconnected\n", c->address, fault, found);
+	c->state = STATE_CLOSING;
+	/* an endpoint that has ended already refuses; its event comes */
+	dat_ep_disconnect(c->peer.ep, DAT_CLOSE_ABRUPT_FLAG);
+}
+
+/* --- connections ------------------------------------------------------------------ */
+
+struct request {
+	struct service *service;
+	struct client *client;
+	DAT_CR_HANDLE handle;
+};
+
+static void accept_request(void *arg)
+{
+	struct request *r = arg;
+
+	peer_open(&r->client->peer, &r->service->adapter, false);
+	good(dat_cr_accept(r->handle, r->client->peer.ep, 0, NULL), "dat_cr_accept");
+	r->client->state = STATE_ACCEPTING;
+}
+
+static void take_request(struct service *s, DAT_CR_HANDLE handle)
+{
+	struct request r = { s, free_client(s), handle };
+	char address[ADDRESS_TEXT];
+	DAT_CR_PARAM cr;
+
+	good(dat_cr_query(handle, DAT_CR_FIELD_ALL, &cr), "dat_cr_query");
+	address_text((const struct sockaddr *)cr.remote_ia_address_ptr, address);
+	debug(s->o, "%s: connection request", address);
+	if (!r.client) {
+		fprintf(stderr, "datping: %s: rejected: %u %s served already\n", address, s->limit,
+			s->limit == 1 ? "client is" : "clients are");
+		dat_cr_reject(handle, 0, NULL);
+		return;
+	}
+	memcpy(r.client->address, address, sizeof address);
+	if (!cli_attempt(accept_request, &r)) {
+		dat_cr_reject(handle, 0, NULL);
+		peer_close(&r.client->peer);
+	}
+}
+
+/* --- rounds ------------------------------------------------------------------------ */
+
+static void take_message(struct service *s, struct client *c)
+{
+	struct message m = message_decode(c->peer.memory->heard);
+
+	debug(s->o, "%s: message: %u bytes at 0x%" PRIx64 ", key 0x%x", c->address, m.size,
+	      m.address, m.key);
+	peer_receive(&c->peer);
+	if (c->state == STATE_SOURCE && (m.size < 1 || m.size > DATA_MAX)) {
+		refuse(c, "from 1 to 65535 bytes of data expected", m.size);
+	} else if (c->state == STATE_SOURCE) {
+		c->size = m.size;
+		c->state = STATE_READING;
+		peer_read(&c->peer, &m, c->size);
+	} else if (c->state == STATE_SINK && m.size < c->size) {
+		refuse(c, "memory for the whole echo expected", m.size);
+	} else if (c->state == STATE_SINK) {
+		c->state = STATE_WRITING;
+		peer_write(&c->peer, &m, c->size);
+	} else {
+		refuse(c, "a message during a transfer", m.size);
+	}
+}
+
+static void answer(struct service *s, struct client *c, enum operation done)
+{
+	const char *data = c->peer.memory->data;
+
+	if (done == OPERATION_READ && s->o->show) {
+		printf("server ping data: %.*s\n", (int)c->size, data);
+		fflush(stdout);
+	}
+	c->rounds += done == OPERATION_WRITE;
+	c->state = done == OPERATION_READ ? STATE_SINK : STATE_SOURCE;
+	peer_send(&c->peer);
+}
+
+static void take_completion(struct service *s, const DAT_EVENT *event)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
+	static const char *const names[] = { "receive", "send", "RDMA read", "RDMA write" };
+	enum operation operation;
+	struct client *c = client_of_number(s, peer_number_of(event, &operation));
+
+	/* of a client that has gone; flushed: the connection's event follows */
+	if (!c || c->state == STATE_CLOSING || dto->status == DAT_DTO_ERR_FLUSHED)
+		return;
+	if (dto->status != DAT_DTO_SUCCESS) {
+		fprintf(stderr, "datping: %s: %s failed: %s; disconnected\n", c->address,
+			names[operation], dto_status_name(dto->status));
+		c->state = STATE_CLOSING;
+		dat_ep_disconnect(c->peer.ep, DAT_CLOSE_ABRUPT_FLAG);
+	} else if (operation == OPERATION_READ || operation == OPERATION_WRITE) {
+		answer(s, c, operation);
+	} else if (operation == OPERATION_RECEIVE) {
+		if (dto->transfered_length != MESSAGE_SIZE)
+			refuse(c, "a message of 16 bytes expected",
+			       (unsigned long)dto->transfered_length);
+		else if (c->state == STATE_ACCEPTING)
+			c->heard = true;
+		else
+			take_message(s, c);
+	}
+}
+
+static void take_connection_event(struct service *s, const DAT_EVENT *event)
+{
+	struct client *c = client_of_endpoint(s, event->event_data.connect_event_data.ep_handle);
+
+	if (!c)
+		return;
+	debug(s->o, "%s: %s", c->address, event_name(event->event_number));
+	if (event->event_number != DAT_CONNECTION_EVENT_ESTABLISHED) {
+		end_client(s, c);
+		return;
+	}
+	if (c->state != STATE_ACCEPTING)
+		return; /* refused meanwhile */
+	c->state = STATE_SOURCE;
+	if (c->heard)
+		take_message(s, c);
+}
+
+static void take_event(struct service *s, const DAT_EVENT *event)
+{
+	switch (event->event_number) {
+	case DAT_CONNECTION_REQUEST_EVENT:
+		take_request(s, event->event_data.cr_arrival_event_data.cr_handle);
+		break;
+	case DAT_DTO_COMPLETION_EVENT: take_completion(s, event); break;
+	default: take_connection_event(s, event);
+	}
+}
+
+/* --- the service ----------------------------------------------------------------------- */
+
+/* -a of a server: the adapter has one address, and listens on it. */
+static void check_address(const struct service *s)
+{
+	char own[ADDRESS_TEXT], given[ADDRESS_TEXT];
+
+	if (!s->o->address)
+		return;
+	address_text((const struct sockaddr *)&s->adapter.address, own);
+	address_text((const struct sockaddr *)&s->o->to, given);
+	if (strcmp(given, own) && strcmp(given, "0.0.0.0") && strcmp(given, "::"))
+		fail("-a: %s found, but the address of %s is %s", given, s->adapter.name, own);
+}
+
+static void listen_for_clients(struct service *s)
+{
+	DAT_PSP_HANDLE psp;
+	DAT_RETURN rc = dat_psp_create(s->adapter.ia, s->o->port, s->adapter.cr,
+				       DAT_PSP_CONSUMER_FLAG, &psp);
+	char call[64];
+
+	snprintf(call, sizeof call, "listening on port %" PRIu64, s->o->port);
+	good(rc, call);
+}
+
+int run_server(const struct options *o)
+{
+	struct service *s = calloc(1, sizeof *s);
+	double until = o->seconds ? now() + o->seconds : 0;
+	enum arrival arrival = ARRIVED_EVENT;
+	DAT_EVENT event;
+	int result;
+
+	if (!s)
+		fail("no memory");
+	s->o = o;
+	s->limit = o->persistent ? CLIENTS : 1;
+	adapter_open(&s->adapter, o->device, (DAT_COUNT)s->limit);
+	check_address(s);
+	listen_for_clients(s);
+	report_service(s);
+	while (!s->ended && (arrival = adapter_next(&s->adapter, until, &event)) == ARRIVED_EVENT)
+		take_event(s, &event);
+	result = s->result;
+	if (arrival == ARRIVED_LATE && !o->persistent) {
+		fprintf(stderr, "datping: no client has come and gone in %g s\n", o->seconds);
+		result = CLI_FAILURE;
+	}
+	for (unsigned i = 0; i < s->limit; i++)
+		if (s->clients[i].state > STATE_ACCEPTING)
+			end_client(s, &s->clients[i]);
+	adapter_close(&s->adapter);
+	free(s);
+	return result;
+}
