@@ -68,9 +68,9 @@ void trace_fini(void);
 #define DAPL_PROBE2(name, a, b) DTRACE_PROBE2(dapl, name, a, b)
 #define DAPL_PROBE3(name, a, b, c) DTRACE_PROBE3(dapl, name, a, b, c)
 #else
-#define DAPL_PROBE1(name, a) ((void)0)
-#define DAPL_PROBE2(name, a, b) ((void)0)
-#define DAPL_PROBE3(name, a, b, c) ((void)0)
+#define DAPL_PROBE1(name, a) ((void)(a))
+#define DAPL_PROBE2(name, a, b) ((void)(a), (void)(b))
+#define DAPL_PROBE3(name, a, b, c) ((void)(a), (void)(b), (void)(c))
 #endif
 
 #endif

@@ -50,9 +50,7 @@ static int find_functions(DAT_IA_HANDLE ia, struct functions *f)
 	}
 	version = attribute(&attr, DAT_ATTR_VENDOR_EXTENSION);
 	if (!version) {
-		fprintf(stderr,
-			"trace-levels: this IA has no attribute %s: its trace levels "
-			"cannot be changed\n",
+		fprintf(stderr, "trace-levels: this IA has no attribute %s: no levels\n",
 			DAT_ATTR_VENDOR_EXTENSION);
 		return -1;
 	}
@@ -83,9 +81,7 @@ static int show(const struct functions *f, DAT_TRC_COMPONENT component, const ch
 
 static int show_both(const struct functions *f)
 {
-	int dat = show(f, DAT_TRC_DAT, "registry"), dapl = show(f, DAT_TRC_DAPL, "provider");
-
-	return dat || dapl ? -1 : 0;
+	return show(f, DAT_TRC_DAT, "registry") | show(f, DAT_TRC_DAPL, "provider");
 }
 
 static int read_level(const char *text, DAT_UINT32 *level)

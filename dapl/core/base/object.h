@@ -52,7 +52,8 @@ struct dapl_object {
 };
 #define DAPL_KILLED 0x80000000u
 
-_Static_assert(sizeof(struct dapl_object) == 64, "the hot fields behind it begin a cache line");
+_Static_assert(sizeof(void *) < 8 || sizeof(struct dapl_object) == 64,
+	       "the hot fields behind it begin a cache line");
 
 /* A zeroed object of `size` bytes (the same for all of a kind), not alive yet, with one
  * reference; NULL without memory. `end` (the same for all of a kind) runs on the last put,

@@ -335,7 +335,7 @@ static bool copy_out(struct shm_conn *shm, const struct iovec *source, char *at,
 	there[0] = (struct iovec){ at, body };
 	there[1] = (struct iovec){ at + body, length - body };
 	if (body && !COPIES_IN_ORDER) {
-		if (access_copy(shm->peer->pid, source, there, 1) != body)
+		if (access_copy(shm->peer->pid, source, there, 1) != (ssize_t)body)
 			return copy_failed(shm->peer);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		length -= body;
