@@ -1449,6 +1449,12 @@ static void shared_receive_queue_feeds_all_its_qps(void **state)
 		OK(post_recv(&b, i, 0, 100));
 	attr.max_wr = 100;
 	assert_int_equal(ops->modify_srq(b.srq, &attr, IBV_SRQ_MAX_WR), EINVAL);
+	attr.max_wr = 0;
+	assert_int_equal(ops->modify_srq(b.srq, &attr, IBV_SRQ_MAX_WR), EINVAL);
+	attr.max_wr = SOFT_MAX_WR + 1;
+	assert_int_equal(ops->modify_srq(b.srq, &attr, IBV_SRQ_MAX_WR), EINVAL);
+	attr.max_wr = SOFT_MAX_WR;
+	OK(ops->modify_srq(b.srq, &attr, IBV_SRQ_MAX_WR));
 	/* receives stay when a QP is destroyed, and the last-WQE event comes */
 	OK(ops->error_qp(b2.qp));
 	up = expect_up(ASYNC, b2.qp);

@@ -1135,6 +1135,26 @@ static void invalid_message_ends_its_connection(void **state)
 	}
 }
 
+/* The peer requests the payload of a rendezvous that there is not. */
+static void request_for_a_payload_that_was_not_offered_ends_the_connection(void **state)
+{
+	struct ring_ack *ack;
+	time_t end = now() + LIMIT_S;
+
+	(void)state;
+	open_two(0);
+	post_receive(&ends[0]);
+	ack = (struct ring_ack *)ends[1].conn->shm->rx.ack;
+	__atomic_store_n(&ack->fallback_at, 4096, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&ack->fallback_request, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&ack->count, 1, __ATOMIC_RELEASE);
+	while (!upcall_count(BROKEN, &ends[0]) && now() < end)
+		soft_progress_poll(ends[0].dev);
+	wait_up(&ends[0], BROKEN);
+	assert_int_equal(next_status(&ends[0]), IBV_WC_WR_FLUSH_ERR);
+	close_two();
+}
+
 /* The peer stores another message each time that one was received. */
 enum { STORES_MAX = 1000 };
 static bool stores_on;		/* atomic, like stores */
@@ -1339,6 +1359,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(cancelled_rendezvous_is_not_delivered),
 		cmocka_unit_test(deregistered_source_is_not_sent),
 		cmocka_unit_test(invalid_message_ends_its_connection),
+		cmocka_unit_test(request_for_a_payload_that_was_not_offered_ends_the_connection),
 		cmocka_unit_test(peer_that_stores_after_its_end_is_closed),
 		cmocka_unit_test(process_without_the_token_cannot_attach),
 	};
