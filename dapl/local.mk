@@ -16,6 +16,8 @@ libdaplcore_la_SOURCES = \
 	dapl/core/ep/srq.c dapl/core/ep/srq.h \
 	dapl/core/event/async.c dapl/core/event/async.h \
 	dapl/core/event/cno.c dapl/core/event/cno.h \
+	dapl/core/event/cno_trigger.c dapl/core/event/cno_trigger.h \
+	dapl/core/event/evd_channel.c dapl/core/event/evd_channel.h \
 	dapl/core/event/conn_hooks.c dapl/core/event/conn_hooks.h \
 	dapl/core/event/watermark.c dapl/core/event/watermark.h \
 	dapl/core/event/evd.c dapl/core/event/evd.h \

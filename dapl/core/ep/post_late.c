@@ -2,6 +2,7 @@
 /* post_late.c - completes posts to a dead queue pair without the device (post_late.h). */
 #include "dapl/core/ep/post_late.h"
 #include "dapl/core/ep/post_slow.h"
+#include "dapl/core/event/evd_channel.h"
 #include "dapl/core/event/evd_notify.h"
 #include "dapl/core/event/flush.h"
 

@@ -11,6 +11,7 @@
 #include "dapl/core/ep/srq.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/evd.h"
+#include "dapl/core/event/evd_channel.h"
 #include "dapl/core/event/polled.h"
 #include "dapl/core/event/watermark.h"
 

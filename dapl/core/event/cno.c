@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cno.c - consumer notification objects: triggers from many EVDs, delivered to threads
- * in dat_cno_wait, to a proxy agent, or to a descriptor.
+/* cno.c - consumer notification objects: making, waiting, freeing, and which EVDs are attached.
+ * Triggers are in cno_trigger.c.
  *
- * Triggered EVDs stand in a list, each once. wake_fd is readable exactly while the list is not
- * empty (or the CNO closes): it is what waiters sleep on and what an fd CNO hands out. Without a
+ * Without a
  * proxy the channels of the EVDs are in the epoll set beside wake_fd, so that a completion wakes
  * the waiter itself, with no thread in between; the waiter turns it into a trigger. With a proxy
  * there may be no waiter, so the service thread watches the channels. */
@@ -18,77 +17,10 @@
 #include "common/clock.h"
 #include "common/descriptors.h"
 #include "dapl/core/event/cno.h"
+#include "dapl/core/event/cno_trigger.h"
 #include "dapl/core/event/evd.h"
+#include "dapl/core/event/evd_channel.h"
 #include "dapl/core/event/evd_notify.h"
-
-/* --- wake_fd; cno->mutex held --- */
-
-static void raise_fd(struct dapl_cno *cno)
-{
-	uint64_t one = 1;
-
-	while (write(cno->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
-		;
-}
-
-static void lower_fd(struct dapl_cno *cno)
-{
-	uint64_t n;
-
-	while (read(cno->wake_fd, &n, sizeof n) < 0 && errno == EINTR)
-		;
-}
-
-static struct dapl_evd *take_triggered(struct dapl_cno *cno)
-{
-	struct dapl_evd *evd = cno->first;
-
-	if (!evd)
-		return NULL;
-	cno->first = evd->next_triggered;
-	if (!cno->first)
-		cno->last = &cno->first;
-	evd->triggered = false;
-	if (!cno->first && !cno->closing)
-		lower_fd(cno);
-	return evd;
-}
-
-/* --- triggers ---------------------------------------------------------------- */
-
-static void call_agent(struct dapl_task *task)
-{
-	struct dapl_cno *cno = container_of(task, struct dapl_cno, agent_task);
-	DAT_OS_WAIT_PROXY_AGENT agent;
-	struct dapl_evd *evd;
-	bool due;
-
-	dapl_mutex_lock(&cno->mutex);
-	agent = cno->agent;
-	evd = cno->agent_evd;
-	cno->agent_evd = NULL;
-	due = evd || cno->closing;
-	dapl_mutex_unlock(&cno->mutex);
-	if (agent.proxy_agent_func && due)
-		agent.proxy_agent_func(agent.instance_data, (DAT_EVD_HANDLE)evd);
-}
-
-void dapl_cno_trigger(struct dapl_cno *cno, struct dapl_evd *evd)
-{
-	dapl_mutex_lock(&cno->mutex);
-	if (!evd->triggered) {
-		evd->triggered = true;
-		evd->next_triggered = NULL;
-		*cno->last = evd;
-		cno->last = &evd->next_triggered;
-		raise_fd(cno);
-	}
-	if (cno->proxy == DAT_PROXY_TYPE_AGENT) {
-		cno->agent_evd = evd;
-		dapl_task_queue(&cno->agent_task, call_agent);
-	}
-	dapl_mutex_unlock(&cno->mutex);
-}
 
 /* A waiter saw channels readable. The EVDs may be freed meanwhile: those still attached
  * are, so hold them under the mutex first. */
@@ -173,35 +105,17 @@ int dapl_cno_attach(struct dapl_cno *cno, struct dapl_evd *evd)
 	return 0;
 }
 
-static void forget(struct dapl_cno *cno, struct dapl_evd *evd)
-{
-	struct dapl_evd **p;
-
-	if (cno->agent_evd == evd)
-		cno->agent_evd = NULL;
-	if (!evd->triggered)
-		return;
-	for (p = &cno->first; *p != evd; p = &(*p)->next_triggered)
-		;
-	*p = evd->next_triggered;
-	if (!*p)
-		cno->last = p;
-	evd->triggered = false;
-	if (!cno->first && !cno->closing)
-		lower_fd(cno);
-}
-
 void dapl_cno_detach(struct dapl_cno *cno, struct dapl_evd *evd)
 {
 	unwatch_channel(cno, evd);
 	dapl_mutex_lock(&evd->mutex);
 	dapl_mutex_lock(&cno->mutex);
 	__atomic_store_n(&evd->cno, NULL, __ATOMIC_RELEASE);
-	forget(cno, evd);
+	dapl_cno_forget(cno, evd);
 	dapl_unuse(&cno->obj);
 	if (!dapl_in_use(&cno->obj) && cno->waiters) {
 		cno->orphaned++;	/* nothing can trigger it now: waiters leave */
-		raise_fd(cno);
+		dapl_cno_raise(cno);
 	}
 	dapl_mutex_unlock(&cno->mutex);
 	dapl_mutex_unlock(&evd->mutex);
@@ -305,7 +219,7 @@ DAT_RETURN dapl_cno_fetch(DAT_CNO_HANDLE handle, DAT_EVD_HANDLE *evd_handle)
 	if (!evd_handle)
 		return BAD_PARAM(2);
 	dapl_mutex_lock(&cno->mutex);
-	evd = take_triggered(cno);
+	evd = dapl_cno_take(cno);
 	dapl_mutex_unlock(&cno->mutex);
 	*evd_handle = (DAT_EVD_HANDLE)evd;
 	return evd ? DAT_SUCCESS : DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
@@ -412,20 +326,20 @@ void dapl_cno_close(struct dapl_cno *cno)
 
 	dapl_mutex_lock(&cno->mutex);
 	cno->closing = true;
-	raise_fd(cno);
+	dapl_cno_raise(cno);
 	tell_agent = cno->proxy == DAT_PROXY_TYPE_AGENT;
 	while (cno->waiters)
 		dapl_cond_wait(&cno->left, &cno->mutex);
 	dapl_mutex_unlock(&cno->mutex);
 	if (tell_agent)
-		dapl_task_queue(&cno->agent_task, call_agent);
+		dapl_task_queue(&cno->agent_task, dapl_cno_call_agent);
 }
 
 void dapl_cno_send_waiters_away(struct dapl_cno *cno)
 {
 	dapl_mutex_lock(&cno->mutex);
 	cno->closing = true;
-	raise_fd(cno);
+	dapl_cno_raise(cno);
 	dapl_mutex_unlock(&cno->mutex);
 }
 
@@ -517,12 +431,12 @@ static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct d
 	int n;
 
 	for (;;) {
-		*evd = take_triggered(cno);
+		*evd = dapl_cno_take(cno);
 		if (*evd || cno->closing)
 			return triggered(*evd);
 		if (cno->orphaned != orphaned) {
 			if (!cno->first && cno->waiters == 1)
-				lower_fd(cno);
+				dapl_cno_lower(cno);
 			return DAT_SUCCESS;
 		}
 		if (last)

@@ -35,7 +35,6 @@ void dapl_cno_follow_agent(struct dapl_evd *evd);
 /* evd->change held, or the EVD is not published yet. Returns 0 or an errno; EBADF: the CNO was
  * freed. */
 int dapl_cno_attach(struct dapl_cno *cno, struct dapl_evd *evd);
-void dapl_cno_trigger(struct dapl_cno *cno, struct dapl_evd *evd);
 DAT_RETURN dapl_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
 			   DAT_CNO_HANDLE *handle);
 DAT_RETURN dapl_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDLE *handle);

@@ -8,9 +8,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "common/descriptors.h"
-#include "dapl/core/event/conn_hooks.h"
 #include "dapl/core/event/cno.h"
+#include "dapl/core/event/conn_hooks.h"
 #include "dapl/core/event/evd.h"
+#include "dapl/core/event/evd_channel.h"
 #include "dapl/core/event/evd_notify.h"
 #include "dapl/core/event/evd_resize.h"
 

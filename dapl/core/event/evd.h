@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* evd.h - event dispatchers (evd.c, evd_notify.c, evd_feed.c). Their calls of the provider table
- * are in provider.h. */
+/* evd.h - event dispatchers as objects (evd.c). */
 #ifndef DAPL_EVD_H
 #define DAPL_EVD_H
 #include "dapl/core/dapl.h"
@@ -34,16 +33,6 @@ static inline void dapl_end_sleep(struct dapl_ia *ia, int watched)
 		dapl_device_ops.awake(ia->dev);
 }
 
-/* The channel is lost: completions come, but without notification. */
-static inline bool dapl_evd_channel_lost(const struct dapl_evd *evd)
-{
-	return __atomic_load_n(&evd->channel_lost, __ATOMIC_ACQUIRE);
-}
-
-/* The service thread begins or ceases to take the CQ's events; beginning twice is harmless. The
- * caller holds evd->change, or the EVD is not published yet. Returns 0 or an errno. */
-int dapl_evd_watch(struct dapl_evd *evd);
-void dapl_evd_unwatch(struct dapl_evd *evd);
 /* From now on every completion is looked at when it's polled. */
 void dapl_evd_inspect(struct dapl_evd *evd);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* evd_notify.c - queues events and notifies: the thread in dat_evd_wait if there is one, else the
- * CNO. Also takes the CQ's events from the completion channel, which is such a notification.
+ * CNO. The completion channel is in evd_channel.c.
  *
  * No wake-up is lost: the waiter sets evd->waiting under evd->mutex before it looks at the queue
  * for the last time, and producers read it under evd->mutex after they queued. */
@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/cno.h"
+#include "dapl/core/event/cno_trigger.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_notify.h"
 #include "dapl/core/event/event.h"
@@ -131,113 +132,4 @@ DAT_RETURN dapl_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
 		return DAT_ERROR(DAT_QUEUE_FULL, DAT_NO_SUBTYPE);
 	dapl_evd_tell(evd);
 	return DAT_SUCCESS;
-}
-
-void dapl_evd_arm(struct dapl_evd *evd)
-{
-	if (!evd->cq || evd->armed)
-		return;
-	evd->armed = true;
-	ibv_req_notify_cq(evd->cq, evd->solicited && !evd->obj.ia->attr.no_solicited);
-}
-
-void dapl_evd_discard(struct dapl_evd *evd)
-{
-	struct dapl_after after = { .ep = NULL };
-	enum dapl_take took;
-	DAT_EVENT event;
-
-	do {
-		dapl_spin_lock(&evd->lock);
-		took = dapl_evd_take(evd, &event, &after);
-		dapl_spin_unlock(&evd->lock);
-		if (after.ep)
-			dapl_after_run(&after);
-	} while (took == TAKE_EVENT || took == TAKE_AGAIN);
-}
-
-/* evd->lock held. Takes the CQ's events from the channel; 0, or why it can't be read. */
-int dapl_evd_take_cq_events(struct dapl_evd *evd, bool *got)
-{
-	struct ibv_cq *cq;
-	int err;
-
-	*got = false;
-	while (!(err = dapl_device_ops.get_cq_event(evd->channel, &cq)))
-		*got = true;
-	if (*got)
-		evd->armed = false;
-	return err == EAGAIN || err == EINTR ? 0 : err;
-}
-
-/* The channel of a device that is gone cannot be read, stays readable for poll(), and carries no
- * more events. Present waiters are woken, and later ones do not block: dat_evd_wait returns an
- * error if the queue is empty. Polling still works. */
-void dapl_evd_lose_channel(struct dapl_evd *evd, int err)
-{
-	if (!__atomic_exchange_n(&evd->channel_lost, true, __ATOMIC_ACQ_REL)) {
-		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "evd", evd, "channel lost", "it can't be read: %s",
-		      strerror(err));
-		dapl_async_post(evd->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
-			      evd->discard ? NULL : evd, DAT_EVD_OTHER_ERROR);
-	}
-	dapl_evd_tell(evd);
-}
-
-bool dapl_evd_cq_event(struct dapl_evd *evd)
-{
-	bool got, worth_telling = false;
-	int err;
-
-	dapl_spin_lock(&evd->lock);
-	err = dapl_evd_take_cq_events(evd, &got);
-	if (got) {
-		if (!evd->discard)
-			dapl_evd_fill(evd);
-		dapl_evd_arm(evd);
-		if (!evd->discard)
-			dapl_evd_fill(evd);
-		/* another thread may have polled the notice before this one came to it */
-		worth_telling = !evd->skip_unsignalled || (evd->fresh_notice && evd->notices);
-		evd->fresh_notice = false;
-		evd->counters[DCNT_EVD_DTO_CALLBACK]++;
-	}
-	dapl_spin_unlock(&evd->lock);
-	if (got && evd->discard)
-		dapl_evd_discard(evd);
-	else if (worth_telling)
-		dapl_evd_tell(evd);
-	if (err)
-		dapl_evd_lose_channel(evd, err);
-	return !err;
-}
-
-static void channel_ready(struct dapl_watch *watch)
-{
-	if (!dapl_evd_cq_event(container_of(watch, struct dapl_evd, watch)))
-		dapl_watch_stop(watch);
-}
-
-/* The service thread takes the CQ's events for proxies, spilling, discard EVDs and watermarks.
- * evd->change is held, or the EVD is not published yet. */
-int dapl_evd_watch(struct dapl_evd *evd)
-{
-	int err = 0;
-
-	if (!evd->channel || dapl_flag(&evd->watched))
-		return 0;
-	if ((err = dapl_watch_start(&evd->watch, evd->channel->fd, channel_ready)))
-		return err;
-	dapl_flag_set(&evd->watched, true);
-	dapl_spin_lock(&evd->lock);
-	dapl_evd_arm(evd);
-	dapl_spin_unlock(&evd->lock);
-	return 0;
-}
-
-void dapl_evd_unwatch(struct dapl_evd *evd)
-{
-	if (dapl_flag(&evd->watched))
-		dapl_watch_stop(&evd->watch);
-	dapl_flag_set(&evd->watched, false);
 }

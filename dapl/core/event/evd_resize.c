@@ -10,6 +10,7 @@
 #include <string.h>
 #include "common/bits.h"
 #include "dapl/core/event/evd.h"
+#include "dapl/core/event/evd_channel.h"
 #include "dapl/core/event/evd_resize.h"
 #include "dapl/core/event/polled.h"
 

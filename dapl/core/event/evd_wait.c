@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "common/clock.h"
 #include "dapl/core/event/evd.h"
+#include "dapl/core/event/evd_channel.h"
 #include "dapl/core/event/evd_notify.h"
 #include "dapl/core/event/evd_wait.h"
 #include "dapl/core/event/event.h"

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* cno_trigger.c - triggers of a CNO from many EVDs, delivered to threads in dat_cno_wait, to a proxy
+ * agent, or to a descriptor (cno_trigger.h).
+ *
+ * Triggered EVDs stand in a list, each once. wake_fd is readable exactly while the list is not
+ * empty (or the CNO closes): it is what waiters sleep on and what an fd CNO hands out. */
+#include <errno.h>
+#include <unistd.h>
+#include "dapl/core/event/cno.h"
+#include "dapl/core/event/cno_trigger.h"
+
+void dapl_cno_raise(struct dapl_cno *cno)
+{
+	uint64_t one = 1;
+
+	while (write(cno->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+		;
+}
+
+void dapl_cno_lower(struct dapl_cno *cno)
+{
+	uint64_t n;
+
+	while (read(cno->wake_fd, &n, sizeof n) < 0 && errno == EINTR)
+		;
+}
+
+struct dapl_evd *dapl_cno_take(struct dapl_cno *cno)
+{
+	struct dapl_evd *evd = cno->first;
+
+	if (!evd)
+		return NULL;
+	cno->first = evd->next_triggered;
+	if (!cno->first)
+		cno->last = &cno->first;
+	evd->triggered = false;
+	if (!cno->first && !cno->closing)
+		dapl_cno_lower(cno);
+	return evd;
+}
+
+void dapl_cno_call_agent(struct dapl_task *task)
+{
+	struct dapl_cno *cno = container_of(task, struct dapl_cno, agent_task);
+	DAT_OS_WAIT_PROXY_AGENT agent;
+	struct dapl_evd *evd;
+	bool due;
+
+	dapl_mutex_lock(&cno->mutex);
+	agent = cno->agent;
+	evd = cno->agent_evd;
+	cno->agent_evd = NULL;
+	due = evd || cno->closing;
+	dapl_mutex_unlock(&cno->mutex);
+	if (agent.proxy_agent_func && due)
+		agent.proxy_agent_func(agent.instance_data, (DAT_EVD_HANDLE)evd);
+}
+
+void dapl_cno_trigger(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	dapl_mutex_lock(&cno->mutex);
+	if (!evd->triggered) {
+		evd->triggered = true;
+		evd->next_triggered = NULL;
+		*cno->last = evd;
+		cno->last = &evd->next_triggered;
+		dapl_cno_raise(cno);
+	}
+	if (cno->proxy == DAT_PROXY_TYPE_AGENT) {
+		cno->agent_evd = evd;
+		dapl_task_queue(&cno->agent_task, dapl_cno_call_agent);
+	}
+	dapl_mutex_unlock(&cno->mutex);
+}
+
+void dapl_cno_forget(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	struct dapl_evd **p;
+
+	if (cno->agent_evd == evd)
+		cno->agent_evd = NULL;
+	if (!evd->triggered)
+		return;
+	for (p = &cno->first; *p != evd; p = &(*p)->next_triggered)
+		;
+	*p = evd->next_triggered;
+	if (!*p)
+		cno->last = p;
+	evd->triggered = false;
+	if (!cno->first && !cno->closing)
+		dapl_cno_lower(cno);
+}
