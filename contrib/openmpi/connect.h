@@ -5,15 +5,8 @@
 
 #include "udapl.h"
 
-void udapl_connect(mca_btl_base_endpoint_t *e);
 void udapl_conn_event(mca_btl_udapl_module_t *m, const DAT_EVENT *event);
 void udapl_conn_housekeep(mca_btl_udapl_module_t *m);
-void udapl_conn_close(struct udapl_conn *c);
-bool udapl_conn_first_message(struct udapl_conn *c);
-void udapl_conn_broken(struct udapl_conn *c, const char *why);
-void udapl_conn_post_failed(struct udapl_conn *c, DAT_RETURN rc);
-void udapl_conn_release(struct udapl_conn *c);
-struct udapl_conn *udapl_conn_from(DAT_EP_HANDLE ep);
 
 static inline bool udapl_has_waiting(mca_btl_base_endpoint_t *e)
 {

@@ -22,8 +22,24 @@ mca_btl_udapl_la_SOURCES = \
 	contrib/openmpi/address.c \
 	contrib/openmpi/endpoint.h \
 	contrib/openmpi/endpoint.c \
+	contrib/openmpi/states.h \
+	contrib/openmpi/states.c \
 	contrib/openmpi/state.h \
 	contrib/openmpi/state.c \
+	contrib/openmpi/completed.h \
+	contrib/openmpi/completed.c \
+	contrib/openmpi/conn.h \
+	contrib/openmpi/conn.c \
+	contrib/openmpi/control.h \
+	contrib/openmpi/control.c \
+	contrib/openmpi/hello.h \
+	contrib/openmpi/hello.c \
+	contrib/openmpi/push.h \
+	contrib/openmpi/push.c \
+	contrib/openmpi/rdma_post.h \
+	contrib/openmpi/rdma_post.c \
+	contrib/openmpi/recv_post.h \
+	contrib/openmpi/recv_post.c \
 	contrib/openmpi/connect.h \
 	contrib/openmpi/connect.c \
 	contrib/openmpi/frag.h \

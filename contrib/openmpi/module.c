@@ -2,6 +2,7 @@
 /* module.c - an adapter: opening, adding and removing processes, closing. connect.c makes its
  * connections. */
 #include "module.h"
+#include "conn.h"
 #include "address.h"
 #include "clock.h"
 #include "connect.h"

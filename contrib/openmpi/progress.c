@@ -7,6 +7,8 @@
  * empty while messages arrived doubles its budget of messages until the next poll, and one that
  * found something halves it. */
 #include "progress.h"
+#include "completed.h"
+#include "conn.h"
 #include "connect.h"
 #include "rdma.h"
 #include "receive.h"

@@ -3,83 +3,14 @@
  * credits. If the connection has no free send-queue slot, or is not established, they wait in
  * endpoint->rdmas. */
 #include "rdma.h"
+#include "conn.h"
+#include "rdma_post.h"
 #include "connect.h"
 #include "progress.h"
 #include "reg_cache.h"
 #include "send.h"
 
 /* --- operations -------------------------------------------------------------------------------- */
-
-static DAT_RETURN post(struct udapl_conn *c, struct udapl_rdma *r)
-{
-	DAT_DTO_COOKIE cookie = { .as_ptr = &r->work };
-
-	switch (r->op) {
-	case UDAPL_PUT:
-		return dat_ep_post_rdma_write(c->ep, 1, &r->local, cookie, &r->remote,
-					      DAT_COMPLETION_DEFAULT_FLAG);
-	case UDAPL_GET:
-		return dat_ep_post_rdma_read(c->ep, 1, &r->local, cookie, &r->remote,
-					     DAT_COMPLETION_DEFAULT_FLAG);
-	case UDAPL_ADD:
-		return dat_ib_post_fetch_and_add(c->ep, r->operand, &r->local, cookie, &r->remote,
-						 DAT_COMPLETION_DEFAULT_FLAG);
-	case UDAPL_CSWAP:
-		return dat_ib_post_cmp_and_swap(c->ep, r->compare, r->operand, &r->local, cookie,
-						&r->remote, DAT_COMPLETION_DEFAULT_FLAG);
-	}
-	return UDAPL_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
-}
-
-/* Called with e->lock held. Returns false if the operation joined the flushed requests. */
-bool udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r)
-{
-	DAT_RETURN rc;
-
-	r->work.conn = c;
-	rc = post(c, r);
-	if (rc != DAT_SUCCESS) {
-		opal_list_append(&r->endpoint->flushed_rdmas, &r->super.super);
-		udapl_conn_post_failed(c, rc);
-		return false;
-	}
-	c->sq_free--;
-	c->posted++;
-	return true;
-}
-
-void udapl_rdma_done(struct udapl_rdma *r, int status)
-{
-	mca_btl_base_endpoint_t *e = r->endpoint;
-	mca_btl_udapl_module_t *m = e->module;
-	struct udapl_rdma done = *r;
-
-	opal_free_list_return(&m->rdmas, &r->super);
-	udapl_add(&e->rdma_outstanding, -1);
-	udapl_add(&m->rdma_outstanding, -1);
-	if (done.cbfunc && !m->closing)
-		done.cbfunc(&m->super, e, done.local_address, done.local_handle, done.cbcontext,
-			    done.cbdata, status);
-}
-
-void udapl_rdma_completed(struct udapl_rdma *r, DAT_DTO_COMPLETION_STATUS status)
-{
-	struct udapl_conn *c = r->work.conn;
-	mca_btl_base_endpoint_t *e = r->endpoint;
-	bool waiting;
-
-	OPAL_THREAD_LOCK(&e->lock);
-	c->posted--;
-	c->sq_free++;
-	waiting = udapl_has_waiting(e);
-	if (status != DAT_DTO_SUCCESS)
-		opal_list_append(&e->flushed_rdmas, &r->super.super);
-	OPAL_THREAD_UNLOCK(&e->lock);
-	if (status == DAT_DTO_SUCCESS)
-		udapl_rdma_done(r, OPAL_SUCCESS);
-	if (waiting)
-		udapl_push(e);
-}
 
 /* An operation that did not complete during the post needs progress at the peer. */
 static void count_posted(mca_btl_base_endpoint_t *e)

@@ -28,8 +28,5 @@ int udapl_atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, v
 		       uint64_t value, int flags, int order,
 		       mca_btl_base_rdma_completion_fn_t cbfunc, void *context, void *data);
 int udapl_flush(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e);
-bool udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r);
-void udapl_rdma_completed(struct udapl_rdma *r, DAT_DTO_COMPLETION_STATUS status);
-void udapl_rdma_done(struct udapl_rdma *r, int status);
 
 #endif

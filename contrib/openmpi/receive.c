@@ -4,97 +4,13 @@
  * always a receive for each message that a peer may send. So devices never have to delay or
  * fail a sender. */
 #include "receive.h"
+#include "conn.h"
+#include "control.h"
+#include "push.h"
+#include "recv_post.h"
 #include "connect.h"
 #include "ring_setup.h"
 #include "send.h"
-
-static DAT_RETURN post_to(mca_btl_udapl_module_t *m, udapl_conn_t *own, udapl_frag_t *f)
-{
-	DAT_LMR_TRIPLET to = { .virtual_address = (uintptr_t)f->header,
-			       .segment_length = m->message_size,
-			       .lmr_context = f->lmr_context };
-	DAT_DTO_COOKIE cookie = { .as_ptr = &f->work };
-
-	f->work.conn = own;
-	if (own)
-		return dat_ep_post_recv(own->ep, 1, &to, cookie, DAT_COMPLETION_DEFAULT_FLAG);
-	return dat_srq_post_recv(m->srq, 1, &to, cookie);
-}
-
-static udapl_frag_t *get_frag(mca_btl_udapl_module_t *m)
-{
-	return (udapl_frag_t *)opal_free_list_get(&m->recv_frags);
-}
-
-static void put_frag(mca_btl_udapl_module_t *m, udapl_frag_t *f)
-{
-	opal_free_list_return(&m->recv_frags, &f->base.super);
-}
-
-/* Posts f, or a new fragment if f is NULL, if the shared queue needs another receive. */
-static int post_srq(mca_btl_udapl_module_t *m, udapl_frag_t *f)
-{
-	bool wanted;
-
-	OPAL_THREAD_LOCK(&m->recv_lock);
-	wanted = m->srq_posted < m->srq_wanted;
-	if (wanted)
-		m->srq_posted++;
-	OPAL_THREAD_UNLOCK(&m->recv_lock);
-	if (wanted && !f)
-		f = get_frag(m);
-	if (wanted && f && post_to(m, NULL, f) == DAT_SUCCESS)
-		return OPAL_SUCCESS;
-	if (f)
-		put_frag(m, f);
-	if (!wanted)
-		return OPAL_ERR_NOT_AVAILABLE;
-	OPAL_THREAD_LOCK(&m->recv_lock);
-	m->srq_posted--;
-	OPAL_THREAD_UNLOCK(&m->recv_lock);
-	return OPAL_ERR_OUT_OF_RESOURCE;
-}
-
-static int post_own(udapl_conn_t *c, udapl_frag_t *f)
-{
-	if (!f)
-		f = get_frag(c->module);
-	if (!f)
-		return OPAL_ERR_OUT_OF_RESOURCE;
-	if (post_to(c->module, c, f) != DAT_SUCCESS) {
-		put_frag(c->module, f);
-		return OPAL_ERR_OUT_OF_RESOURCE;
-	}
-	udapl_add(&c->receives, 1);
-	return OPAL_SUCCESS;
-}
-
-/* Posts the receives of a new connection. */
-int udapl_receives_post(struct udapl_conn *c)
-{
-	int n = mca_btl_udapl_component.credits + UDAPL_CONTROL_RECEIVES, rc;
-
-	for (int i = 0; i < n; i++) {
-		rc = c->srq ? post_srq(c->module, NULL) : post_own(c, NULL);
-		if (rc == OPAL_ERR_NOT_AVAILABLE)
-			break;	/* receives remain from a connection that ended */
-		if (rc != OPAL_SUCCESS)
-			return rc;
-	}
-	return OPAL_SUCCESS;
-}
-
-/* The shared queue needs fewer receives: the surplus is not re-posted after completion. */
-void udapl_receives_release(struct udapl_conn *c)
-{
-	mca_btl_udapl_module_t *m = c->module;
-
-	if (!c->srq)
-		return;
-	OPAL_THREAD_LOCK(&m->recv_lock);
-	m->srq_wanted -= mca_btl_udapl_component.credits + UDAPL_CONTROL_RECEIVES;
-	OPAL_THREAD_UNLOCK(&m->recv_lock);
-}
 
 /* --- received messages ----------------------------------------------------------------------- */
 
@@ -149,7 +65,7 @@ static void dispatch(udapl_conn_t *c, const struct udapl_header *h, void *payloa
 static void repost(udapl_conn_t *c, udapl_frag_t *f, bool consumed_credit)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
-	int rc = f->work.conn ? post_own(c, f) : post_srq(c->module, f);
+	int rc = f->work.conn ? udapl_receive_post_own(c, f) : udapl_receive_post_shared(c->module, f);
 
 	if (consumed_credit && (rc == OPAL_SUCCESS || rc == OPAL_ERR_NOT_AVAILABLE)) {
 		OPAL_THREAD_LOCK(&e->lock);
@@ -178,7 +94,7 @@ void udapl_receive_completed(mca_btl_udapl_module_t *m, struct udapl_frag *f,
 	if (!c || dto->status != DAT_DTO_SUCCESS || length < sizeof *f->header) {
 		if (c && dto->status != DAT_DTO_ERR_FLUSHED)
 			udapl_conn_broken(c, "a receive failed");
-		put_frag(m, f);
+		udapl_receive_drop(m, f);
 		return;
 	}
 	dispatch(c, f->header, f->header + 1, length - sizeof *f->header);

@@ -4,6 +4,7 @@
  * and the answer to it. So it is one function, and shortest for a message of one slot without
  * piggybacked credits. ring_setup.c explains the rings. */
 #include "ring_poll.h"
+#include "control.h"
 #include "progress.h"
 #include "receive.h"
 #include "ring.h"

@@ -24,6 +24,7 @@
  *
  * staging.c writes most messages; ring_poll.c reads them. */
 #include "ring_setup.h"
+#include "control.h"
 #include "memory.h"
 #include "receive.h"
 #include "ring.h"

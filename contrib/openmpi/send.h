@@ -10,11 +10,6 @@ int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 int udapl_sendi_frag(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_convertor_t *conv,
 		     const void *header, size_t header_size, size_t payload_size, uint8_t order,
 		     uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **des);
-void udapl_push(mca_btl_base_endpoint_t *e);
-bool udapl_control(struct udapl_conn *c, enum udapl_message kind, const void *data, size_t size);
-void udapl_return_credits(struct udapl_conn *c);
-void udapl_send_completed(struct udapl_frag *f, DAT_DTO_COMPLETION_STATUS status);
-void udapl_send_done(struct udapl_frag *f, int status);
 bool udapl_pack(void *to, opal_convertor_t *conv, const void *header, size_t header_size,
 		size_t payload_size);
 

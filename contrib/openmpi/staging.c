@@ -5,17 +5,12 @@
  * buffer is free again when the peer has released its slots in the ring. So most of these
  * writes can be unsignalled. */
 #include "staging.h"
+#include "conn.h"
 #include "connect.h"
 #include "progress.h"
 #include "ring.h"
 #include "ring_poll.h"
 #include "send.h"
-
-/* One write in this many is signalled; its completion implies those before it. */
-static int signal_interval(void)
-{
-	return (unsigned)mca_btl_udapl_component.requests / UDAPL_SIGNALS_PER_QUEUE;
-}
 
 static inline bool may_write(const udapl_conn_t *c)
 {
@@ -101,7 +96,7 @@ static inline struct udapl_tail make_tail(udapl_conn_t *c, mca_btl_base_tag_t ta
 static void post_staged(udapl_conn_t *c, struct udapl_tail tail, char *payload)
 {
 	struct udapl_ring_out *r = &c->ring_out;
-	bool signalled = ++r->unsignalled >= signal_interval();
+	bool signalled = ++r->unsignalled >= udapl_signal_interval();
 	DAT_RETURN rc;
 
 	rc = udapl_ring_write(c, payload, r->staging.lmr_context, tail,
@@ -229,19 +224,4 @@ int udapl_sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_con
 		return rc;
 	return send_slow_path(btl, e, conv, header, header_size, payload_size, order, flags, tag,
 			      des);
-}
-
-/* Completion of a signalled write, which implies the unsignalled ones before it. */
-void udapl_staged_completed(struct udapl_conn *c)
-{
-	mca_btl_base_endpoint_t *e = c->endpoint;
-	bool waiting;
-
-	OPAL_THREAD_LOCK(&e->lock);
-	c->posted--;
-	c->sq_free += signal_interval();
-	waiting = udapl_has_waiting(e);
-	OPAL_THREAD_UNLOCK(&e->lock);
-	if (waiting)
-		udapl_push(e);
 }

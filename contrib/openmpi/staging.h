@@ -11,6 +11,11 @@ int udapl_sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_con
 /* A message longer than `most` is sent only if the ring is mapped. */
 bool udapl_send_copy(mca_btl_base_endpoint_t *e, const void *payload, size_t length,
 		     mca_btl_base_tag_t tag, size_t most);
-void udapl_staged_completed(struct udapl_conn *c);
+
+/* One write in this many is signalled; its completion implies those before it. */
+static inline int udapl_signal_interval(void)
+{
+	return (unsigned)mca_btl_udapl_component.requests / UDAPL_SIGNALS_PER_QUEUE;
+}
 
 #endif

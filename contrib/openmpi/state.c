@@ -5,23 +5,6 @@
 
 enum { VERBOSITY = 40 };	/* of btl_base_verbose */
 
-static const char *const conn_states[] = {
-	[UDAPL_CONN_CONNECTING] = "connecting",
-	[UDAPL_CONN_ACCEPTED] = "accepted",
-	[UDAPL_CONN_ESTABLISHED] = "established",
-	[UDAPL_CONN_CLOSING] = "closing",
-	[UDAPL_CONN_DISCONNECTED] = "disconnected",
-	[UDAPL_CONN_CLOSED] = "closed",
-};
-
-static const char *const endpoint_states[] = {
-	[UDAPL_IDLE] = "idle",
-	[UDAPL_CONNECTING] = "connecting",
-	[UDAPL_RETRY_WAIT] = "retry wait",
-	[UDAPL_CONNECTED] = "connected",
-	[UDAPL_FAILED] = "failed",
-};
-
 static void trace(const mca_btl_base_endpoint_t *e, const char *what, const char *from,
 		  const char *to)
 {
@@ -30,21 +13,42 @@ static void trace(const mca_btl_base_endpoint_t *e, const char *what, const char
 			    OPAL_NAME_PRINT(e->name), from, to);
 }
 
-void udapl_conn_set_state(struct udapl_conn *c, enum udapl_conn_state to)
+/* A state that may not follow is a defect of the component: nothing changes. */
+static bool refuse(const mca_btl_base_endpoint_t *e, const char *what, const char *from,
+		   const char *to)
 {
-	enum udapl_conn_state from = c->state;
-
-	c->state = to;
-	if (from != to)
-		trace(c->endpoint, c->active ? "requested connection" : "accepted connection",
-		      conn_states[from], conn_states[to]);
+	opal_output(0, "btl:udapl: %s: %s to %s: %s does not become %s", e->module->name, what,
+		    OPAL_NAME_PRINT(e->name), from, to);
+	return false;
 }
 
-void udapl_endpoint_set_state(mca_btl_base_endpoint_t *e, enum udapl_endpoint_state to)
+static const char *kind_of(const struct udapl_conn *c)
 {
-	enum udapl_endpoint_state from = e->state;
+	return c->active ? "requested connection" : "accepted connection";
+}
 
+bool udapl_conn_set_state(struct udapl_conn *c, enum udapl_conn_state to)
+{
+	const char *from_name = udapl_conn_state_name(c->state);
+	bool changes = c->state != to;
+
+	if (!udapl_conn_may_become(c->state, to))
+		return refuse(c->endpoint, kind_of(c), from_name, udapl_conn_state_name(to));
+	c->state = to;
+	if (changes)
+		trace(c->endpoint, kind_of(c), from_name, udapl_conn_state_name(to));
+	return true;
+}
+
+bool udapl_endpoint_set_state(mca_btl_base_endpoint_t *e, enum udapl_endpoint_state to)
+{
+	const char *from_name = udapl_endpoint_state_name(e->state);
+	bool changes = e->state != to;
+
+	if (!udapl_endpoint_may_become(e->state, to))
+		return refuse(e, "endpoint", from_name, udapl_endpoint_state_name(to));
 	e->state = to;
-	if (from != to)
-		trace(e, "endpoint", endpoint_states[from], endpoint_states[to]);
+	if (changes)
+		trace(e, "endpoint", from_name, udapl_endpoint_state_name(to));
+	return true;
 }

@@ -13,6 +13,7 @@
 #ifndef BTL_UDAPL_H
 #define BTL_UDAPL_H
 
+#include "states.h"
 #include "opal_config.h"
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -219,19 +220,8 @@ struct udapl_ring_out {
 	int unsignalled;			/* staged writes since the last signalled one */
 };
 
-enum udapl_conn_state {
-	UDAPL_CONN_CONNECTING,	/* requested or accepted; not established */
-	UDAPL_CONN_ACCEPTED,	/* accepted and established; the requester has not sent its first
-				 * message */
-	UDAPL_CONN_ESTABLISHED,
-	UDAPL_CONN_CLOSING,	/* close notification sent; waiting for the disconnect event */
-	UDAPL_CONN_DISCONNECTED,	/* disconnected by the peer or the network; whether that
-					 * was intended is not known yet */
-	UDAPL_CONN_CLOSED		/* finished; freed when no request is outstanding */
-};
-
 /* All fields are guarded by endpoint->lock, except ring_in, which has a lock of its own. Only
- * connect.c changes `state` and endpoint->state. */
+ * state.c changes `state` and endpoint->state. */
 struct udapl_conn {
 	opal_list_item_t super;		/* module->conns */
 	struct mca_btl_udapl_module_t *module;
@@ -256,15 +246,6 @@ struct udapl_conn {
 };
 typedef struct udapl_conn udapl_conn_t;
 OBJ_CLASS_DECLARATION(udapl_conn_t);
-
-enum udapl_endpoint_state {
-	UDAPL_IDLE,		/* no connection; the first send requests one */
-	UDAPL_CONNECTING,	/* a connection is requested or accepted */
-	UDAPL_RETRY_WAIT,		/* connection requests collided or failed: waiting for the
-					 * peer's request, or for the next attempt */
-	UDAPL_CONNECTED,
-	UDAPL_FAILED
-};
 
 struct mca_btl_base_endpoint_t {
 	opal_list_item_t super;		/* module->endpoints */

@@ -133,7 +133,13 @@ test_unit_soft_test_wakeup_LDADD = $(unit_soft_libs)
 test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c test/own_network.h $(device_harness)
 test_unit_soft_test_foreign_peer_LDADD = $(unit_soft_libs)
 
-unit_tests = $(unit_common) $(unit_dat) $(unit_core) $(unit_soft)
+# The tables of the BTL component, which need no Open MPI.
+unit_openmpi = test/unit/openmpi/test_states
+test_unit_openmpi_test_states_SOURCES = test/unit/openmpi/test_states.c contrib/openmpi/states.c \
+	contrib/openmpi/states.h
+test_unit_openmpi_test_states_LDADD = $(CMOCKA_LIBS)
+
+unit_tests = $(unit_common) $(unit_dat) $(unit_core) $(unit_soft) $(unit_openmpi)
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests) test/unit/soft/over-tcp test/unit/soft/copy-only
 dist_check_SCRIPTS += test/unit/soft/over-tcp test/unit/soft/copy-only

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* completed.c - completions of what was sent: messages, staged writes, RDMA operations (completed.h). */
+#include "completed.h"
+#include "connect.h"
+#include "control.h"
+#include "frag.h"
+#include "push.h"
+#include "rdma_post.h"
+#include "staging.h"
+
+/* Completes a fragment. The status is OPAL_SUCCESS for a request flushed after a close
+ * notification. */
+void udapl_send_done(struct udapl_frag *f, int status)
+{
+	mca_btl_base_module_t *btl = &f->endpoint->module->super;
+	bool closing = f->endpoint->module->closing;
+	bool btl_owned = closing || !f->callback ||
+		    (f->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+
+	if (f->callback && f->base.des_cbfunc && !closing)
+		f->base.des_cbfunc(btl, f->endpoint, &f->base, status);
+	if (btl_owned)
+		udapl_free(btl, &f->base);
+}
+
+/* Completion of a send or of a write into a ring. */
+void udapl_send_completed(struct udapl_frag *f, DAT_DTO_COMPLETION_STATUS status)
+{
+	udapl_conn_t *c = f->work.conn;
+	mca_btl_base_endpoint_t *e = c->endpoint;
+	bool control = f->work.kind == UDAPL_CONTROL, flushed = false, waiting;
+
+	OPAL_THREAD_LOCK(&e->lock);
+	c->posted--;
+	if (control)
+		c->control_free++;
+	else
+		c->sq_free++;
+	waiting = udapl_has_waiting(e);
+	if (status != DAT_DTO_SUCCESS && !control && f->callback) {
+		opal_list_append(&e->flushed_sends, &f->base.super.super);
+		flushed = true;
+	}
+	OPAL_THREAD_UNLOCK(&e->lock);
+	if (!flushed)
+		udapl_send_done(f, OPAL_SUCCESS);
+	if (control)
+		udapl_return_credits(c);	/* credits that found no free slot */
+	if (waiting)
+		udapl_push(e);
+}
+
+void udapl_rdma_completed(struct udapl_rdma *r, DAT_DTO_COMPLETION_STATUS status)
+{
+	struct udapl_conn *c = r->work.conn;
+	mca_btl_base_endpoint_t *e = r->endpoint;
+	bool waiting;
+
+	OPAL_THREAD_LOCK(&e->lock);
+	c->posted--;
+	c->sq_free++;
+	waiting = udapl_has_waiting(e);
+	if (status != DAT_DTO_SUCCESS)
+		opal_list_append(&e->flushed_rdmas, &r->super.super);
+	OPAL_THREAD_UNLOCK(&e->lock);
+	if (status == DAT_DTO_SUCCESS)
+		udapl_rdma_done(r, OPAL_SUCCESS);
+	if (waiting)
+		udapl_push(e);
+}
+
+/* Completion of a signalled write, which implies the unsignalled ones before it. */
+void udapl_staged_completed(struct udapl_conn *c)
+{
+	mca_btl_base_endpoint_t *e = c->endpoint;
+	bool waiting;
+
+	OPAL_THREAD_LOCK(&e->lock);
+	c->posted--;
+	c->sq_free += udapl_signal_interval();
+	waiting = udapl_has_waiting(e);
+	OPAL_THREAD_UNLOCK(&e->lock);
+	if (waiting)
+		udapl_push(e);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* push.c - posts messages, and waiting requests as far as send-queue slots and credits allow (push.h). */
+#include "push.h"
+#include "conn.h"
+#include "connect.h"
+#include "control.h"
+#include "rdma_post.h"
+#include "ring.h"
+
+static DAT_RETURN write_message(udapl_conn_t *c, udapl_frag_t *f)
+{
+	const struct udapl_header *h = f->header;
+	struct udapl_tail tail = { .length = f->segment.seg_len, .credits = h->credits,
+				   .eager_credits = h->eager_credits, .tag = h->tag };
+
+	return udapl_ring_write(c, (char *)(f->header + 1), f->lmr_context, tail, &f->work,
+				DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+/* For a message with `length` bytes of payload. */
+bool udapl_has_room(udapl_conn_t *c, size_t length)
+{
+	return udapl_may_post(c) && (c->credits > 0 || udapl_ring_takes_posts(c, length));
+}
+
+/* Called with e->lock held, after udapl_has_room() returned true. */
+bool udapl_post_frag(udapl_conn_t *c, udapl_frag_t *f)
+{
+	DAT_RETURN rc;
+
+	udapl_put_credits(c, f->header);
+	f->work.conn = c;
+	if (udapl_ring_takes_posts(c, f->segment.seg_len)) {
+		rc = write_message(c, f);
+	} else {
+		rc = udapl_post_message(c, f);
+		c->credits--;
+	}
+	if (rc != DAT_SUCCESS) {
+		udapl_conn_post_failed(c, rc);
+		return false;
+	}
+	c->sq_free--;
+	c->posted++;
+	return true;
+}
+
+/* Called with e->lock held. A fragment that cannot be posted joins the flushed requests, whose
+ * status is decided with that of the connection. */
+bool udapl_post_or_flush(mca_btl_base_endpoint_t *e, udapl_frag_t *f)
+{
+	if (udapl_post_frag(e->conn, f))
+		return true;
+	f->callback = true;
+	opal_list_append(&e->flushed_sends, &f->base.super.super);
+	return false;
+}
+
+static udapl_frag_t *first_waiting(mca_btl_base_endpoint_t *e)
+{
+	return (udapl_frag_t *)opal_list_get_first(&e->sends);
+}
+
+/* Posts waiting requests as far as possible. */
+void udapl_push(mca_btl_base_endpoint_t *e)
+{
+	udapl_conn_t *c;
+
+	OPAL_THREAD_LOCK(&e->lock);
+	c = e->conn;
+	while (c && !opal_list_is_empty(&e->sends) &&
+	       udapl_has_room(c, first_waiting(e)->segment.seg_len))
+		if (!udapl_post_or_flush(e, (udapl_frag_t *)opal_list_remove_first(&e->sends)))
+			break;
+	while (c && !opal_list_is_empty(&e->rdmas) && udapl_may_post(c))
+		if (udapl_rdma_post(c, (udapl_rdma_t *)opal_list_remove_first(&e->rdmas)))
+			udapl_count_post(c);
+		else
+			break;
+	OPAL_THREAD_UNLOCK(&e->lock);
+}

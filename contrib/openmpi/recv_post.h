@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* recv_post.h - posting of receives (recv_post.c). */
+#ifndef BTL_UDAPL_RECV_POST_H
+#define BTL_UDAPL_RECV_POST_H
+
+#include "udapl.h"
+
+/* Posts the receives of a new connection. */
+int udapl_receives_post(struct udapl_conn *c);
+/* The shared queue needs fewer receives: the surplus is not re-posted after completion. */
+void udapl_receives_release(struct udapl_conn *c);
+/* Posts f, or a new fragment if f is NULL, if the shared queue needs another receive. */
+int udapl_receive_post_shared(mca_btl_udapl_module_t *m, udapl_frag_t *f);
+int udapl_receive_post_own(udapl_conn_t *c, udapl_frag_t *f);
+void udapl_receive_drop(mca_btl_udapl_module_t *m, udapl_frag_t *f);
+
+#endif
