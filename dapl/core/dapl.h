@@ -36,6 +36,7 @@ enum {
 	DAPL_CQ_SPARE = 64,		/* CQ entries beyond evd_qlen: the provider's markers */
 	DAPL_POLL_BATCH = 16,
 	DAPL_CONN_PDATA_MAX = 512,
+	DAPL_EP_TUNED = 5,		/* members of struct dapl_conn_tuning */
 };
 
 struct dapl_named_attrs {
@@ -233,7 +234,9 @@ struct dapl_ep {
 	struct dapl_known_peer *known_peers;	/* UD (ud.c) */
 	struct dapl_map *maps;		/* memory of the peer's that the consumer has mapped
 					 * (rmr_map.c) */
-	DAT_NAMED_ATTR provider_attr[1];
+	struct dapl_conn_tuning tuning;	/* ep_tuning.c */
+	DAT_NAMED_ATTR provider_attr[1 + DAPL_EP_TUNED];	/* what dat_ep_query told */
+	char tuned_value[DAPL_EP_TUNED][4];
 	struct dapl_saved_recv *saved_recvs, *saved_recvs_last;	/* receives posted so far
 								 * (recv_repost.h); rq.lock */
 	uint64_t began_ns;		/* when its state became pending, or CONNECTED */

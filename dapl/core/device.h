@@ -42,6 +42,7 @@ struct dapl_device_attr {
 	bool windows_1, windows_2;	/* memory windows */
 	bool bind_access;		/* MRs must carry IBV_ACCESS_MW_BIND for windows */
 	bool delayed_ack;		/* completes writes only when they are in memory */
+	unsigned tunes;			/* DAPL_TUNES_* */
 	bool zero_based;		/* reg_mr knows IBV_ACCESS_ZERO_BASED */
 	uint64_t dm_size;		/* bytes of device memory; 0: none */
 	unsigned dm_unit;		/* copies and regions of it are multiples, bytes */
@@ -66,6 +67,21 @@ struct dapl_device_attr {
 enum dapl_qos { DAPL_QOS_DEFAULT, DAPL_QOS_THROUGHPUT, DAPL_QOS_LATENCY, DAPL_QOS_ECONOMY,
 	DAPL_QOS_PREMIUM };
 
+/* What the consumer wants of one connection: the value + 1. 0: as the environment says. */
+struct dapl_conn_tuning {
+	uint16_t ack_timeout;		/* 4.096 us * 2^n; 0: for ever */
+	uint16_t ack_retry;
+	uint16_t rnr_timer;		/* InfiniBand's code */
+	uint16_t rnr_retry;		/* 7: for ever */
+	uint16_t traffic_class;		/* IP ToS or GRH class */
+};
+static inline int dapl_tuned(uint16_t wanted, int otherwise)
+{
+	return wanted ? wanted - 1 : otherwise;
+}
+/* Which of them a device knows. */
+enum { DAPL_TUNES_ACK = 1, DAPL_TUNES_RNR = 2, DAPL_TUNES_CLASS = 4 };
+
 struct dapl_conn_params {
 	struct ibv_qp *qp;		/* in INIT; RC, or UD when ud */
 	void *owner;			/* given back in upcalls */
@@ -77,6 +93,7 @@ struct dapl_conn_params {
 	bool ud;
 	bool delayed_ack;
 	enum dapl_qos qos;
+	struct dapl_conn_tuning tuning;
 };
 
 /* The other end of a UD "connection": where to send to. */

@@ -47,7 +47,7 @@ static int answer(struct dapl_conn *conn, const void *bytes, int len)
 		.responder_resources = hw_least(conn->reads_in, l->max_qp_rd_atom),
 		.initiator_depth = hw_least(conn->reads_out, l->max_qp_init_rd_atom),
 		.flow_control = !conn->srq,
-		.rnr_retry_count = dapl_settings.rnr_retry,
+		.rnr_retry_count = hw_rnr_retry(conn),
 		.srq = conn->srq,
 		.qp_num = conn->qp->qp_num,
 	};

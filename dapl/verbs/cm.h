@@ -52,6 +52,7 @@ struct dapl_conn {
 	bool srq;
 	uint8_t reads_out, reads_in;
 	uint8_t tos;			/* 0: leave it alone */
+	struct dapl_conn_tuning tuning;
 	uint8_t peer_mtu;		/* enum ibv_mtu; 0: the peer told no limit */
 	unsigned retries, restarts;	/* left */
 	uint8_t pdata_len;		/* of the request we send */

@@ -95,7 +95,8 @@ void hw_conn_adopt(struct dapl_conn *conn, const struct dapl_conn_params *params
 	conn->srq = params->srq;
 	conn->reads_out = params->reads_out;
 	conn->reads_in = params->reads_in;
-	conn->tos = tos_of(params->qos);
+	conn->tuning = params->tuning;
+	conn->tos = dapl_tuned(params->tuning.traffic_class, tos_of(params->qos));
 }
 
 static void linger_over(struct dapl_timer *timer)

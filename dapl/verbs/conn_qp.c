@@ -25,14 +25,26 @@ uint8_t hw_own_mtu(void)
 	return mtu;
 }
 
-void hw_set_path(struct ibv_ah_attr *ah)
+uint8_t hw_ack_retry(const struct dapl_conn *conn)
 {
+	return dapl_tuned(conn->tuning.ack_retry, dapl_settings.ack_retry);
+}
+
+uint8_t hw_rnr_retry(const struct dapl_conn *conn)
+{
+	return dapl_tuned(conn->tuning.rnr_retry, dapl_settings.rnr_retry);
+}
+
+void hw_set_path(struct ibv_ah_attr *ah, const struct dapl_conn_tuning *tuning)
+{
+	int tclass = dapl_tuned(tuning ? tuning->traffic_class : 0, dapl_settings.tclass);
+
 	if (dapl_settings.ib_sl)
 		ah->sl = dapl_settings.ib_sl;
 	if (ah->is_global && dapl_settings.hop_limit)
 		ah->grh.hop_limit = dapl_settings.hop_limit;
-	if (ah->is_global && dapl_settings.tclass >= 0)
-		ah->grh.traffic_class = dapl_settings.tclass;
+	if (ah->is_global && tclass >= 0)
+		ah->grh.traffic_class = tclass;
 }
 
 /* 0; or an errno with *peer_gone true if rdma_cm has nothing to tell any more. */
@@ -47,8 +59,8 @@ static int to_rtr(struct dapl_conn *conn, bool *peer_gone)
 	}
 	attr.path_mtu = hw_least_told(attr.path_mtu, hw_least_told(hw_own_mtu(), conn->peer_mtu));
 	attr.max_dest_rd_atomic = hw_least(attr.max_dest_rd_atomic, conn->reads_in);
-	attr.min_rnr_timer = dapl_settings.rnr_timer;
-	hw_set_path(&attr.ah_attr);
+	attr.min_rnr_timer = dapl_tuned(conn->tuning.rnr_timer, dapl_settings.rnr_timer);
+	hw_set_path(&attr.ah_attr, &conn->tuning);
 	return hw_errno(ibv_modify_qp(conn->qp, &attr, mask));
 }
 
@@ -62,8 +74,9 @@ static int to_rts(struct dapl_conn *conn, bool *peer_gone)
 		return errno;
 	}
 	attr.max_rd_atomic = hw_least(attr.max_rd_atomic, conn->reads_out);
-	attr.retry_cnt = dapl_settings.ack_retry;
-	attr.rnr_retry = dapl_settings.rnr_retry;
+	attr.timeout = dapl_tuned(conn->tuning.ack_timeout, attr.timeout);
+	attr.retry_cnt = hw_ack_retry(conn);
+	attr.rnr_retry = hw_rnr_retry(conn);
 	return hw_errno(ibv_modify_qp(conn->qp, &attr, mask));
 }
 

@@ -24,11 +24,12 @@ static int resolve_address(struct dapl_conn *conn)
 /* Both options may fail: older kernels do not know them. */
 static void set_options(struct dapl_conn *conn)
 {
-	uint8_t timer = dapl_settings.ack_timer;
+	int wanted = dapl_tuned(conn->tuning.ack_timeout, dapl_settings.ack_timer);
+	uint8_t timer = wanted;
 
 	if (conn->tos)
 		rdma_set_option(conn->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &conn->tos, 1);
-	if (conn->wire == HW_WIRE_IB && dapl_settings.ack_timer >= 0)
+	if (conn->wire == HW_WIRE_IB && wanted >= 0)
 		rdma_set_option(conn->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timer, 1);
 }
 
@@ -110,8 +111,8 @@ void hw_initiator_route_resolved(struct dapl_conn *conn)
 		.responder_resources = hw_least(conn->reads_in, l->max_qp_rd_atom),
 		.initiator_depth = hw_least(conn->reads_out, l->max_qp_init_rd_atom),
 		.flow_control = !conn->srq,
-		.retry_count = dapl_settings.ack_retry,
-		.rnr_retry_count = dapl_settings.rnr_retry,
+		.retry_count = hw_ack_retry(conn),
+		.rnr_retry_count = hw_rnr_retry(conn),
 		.srq = conn->srq,
 		.qp_num = conn->qp->qp_num,
 	};

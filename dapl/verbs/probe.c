@@ -207,6 +207,7 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 	a->read_sink_remote = a->iwarp;
 	a->max_read_sge = l->max_sge_rd ? l->max_sge_rd : a->iwarp ? 1 : l->max_sge;
 	wire = a->iwarp ? HW_WIRE_IWARP : HW_WIRE_IB;
+	a->tunes = DAPL_TUNES_CLASS | (a->iwarp ? 0 : DAPL_TUNES_ACK | DAPL_TUNES_RNR);
 	hw_dm_probe(dev);
 	a->pdata_connect = hw_pdata_room(wire, HW_REQUEST);
 	a->pdata_accept = hw_pdata_room(wire, HW_ACCEPT);

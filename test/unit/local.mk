@@ -81,6 +81,7 @@ unit_soft = \
 	test/unit/soft/test_ring \
 	test/unit/soft/test_rmem_map \
 	test/unit/soft/test_dm \
+	test/unit/soft/test_tuning \
 	test/unit/soft/test_shm \
 	test/unit/soft/test_shm_fallback \
 	test/unit/soft/test_stream \
@@ -113,6 +114,8 @@ test_unit_soft_test_populate_LDADD = $(unit_soft_libs)
 test_unit_soft_test_populate_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise
 test_unit_soft_test_proto_LDADD = $(unit_soft_libs)
 test_unit_soft_test_ring_LDADD = $(unit_soft_libs)
+test_unit_soft_test_tuning_SOURCES = test/unit/soft/test_tuning.c $(soft_ends)
+test_unit_soft_test_tuning_LDADD = $(unit_soft_libs)
 test_unit_soft_test_dm_SOURCES = test/unit/soft/test_dm.c $(soft_ends)
 test_unit_soft_test_dm_LDADD = $(unit_soft_libs)
 test_unit_soft_test_rmem_map_SOURCES = test/unit/soft/test_rmem_map.c $(soft_ends)

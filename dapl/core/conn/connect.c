@@ -47,7 +47,7 @@ void dapl_conn_params(struct dapl_ep *ep, struct dapl_conn_params *params, const
 		.qp = ep->qp, .owner = ep, .pdata = pdata, .pdata_len = len,
 		.reads_out = ep->attr.max_rdma_read_out, .reads_in = ep->attr.max_rdma_read_in,
 		.srq = ep->srq != NULL, .ud = ep->is_ud, .delayed_ack = ep->delayed_ack,
-		.qos = device_qos(ep->attr.qos),
+		.qos = device_qos(ep->attr.qos), .tuning = ep->tuning,
 	};
 }
 

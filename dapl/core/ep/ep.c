@@ -8,6 +8,7 @@
 #include "dapl/core/ep/ep_attr.h"
 #include "dapl/core/ep/ep_evds.h"
 #include "dapl/core/ep/ep_qp.h"
+#include "dapl/core/ep/ep_tuning.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/recv_repost.h"
 #include "dapl/core/event/polled.h"
@@ -54,7 +55,8 @@ DAT_RETURN dapl_ep_make(struct dapl_ia *ia, struct dapl_pz *pz, struct dapl_evd 
 		ret = arg_error(attr_arg);
 		goto fail;
 	}
-	if ((ret = dapl_ep_named_attrs(ia, &ep->attr, &ep->delayed_ack, arg_error(attr_arg)))) {
+	if ((ret = dapl_ep_named_attrs(ia, &ep->attr, &ep->delayed_ack, &ep->tuning,
+				       arg_error(attr_arg)))) {
 		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL,
 		      "attribute ep_provider_specific");
 		goto fail;
@@ -201,7 +203,7 @@ static void current_param(struct dapl_ep *ep, DAT_EP_PARAM *param)
 	ep->provider_attr[0].value = ep->delayed_ack ? "true" : "false";
 	param->ep_attr.ep_transport_specific_count = 0;
 	param->ep_attr.ep_transport_specific = NULL;
-	param->ep_attr.ep_provider_specific_count = 1;
+	param->ep_attr.ep_provider_specific_count = dapl_ep_tell_tuning(ep, 1);
 	param->ep_attr.ep_provider_specific = ep->provider_attr;
 }
 

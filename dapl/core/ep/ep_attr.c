@@ -2,6 +2,7 @@
 /* ep_attr.c - attributes of endpoints: defaults, checks, and the limits that posts are held to. */
 #include <string.h>
 #include "dapl/core/ep/ep_attr.h"
+#include "dapl/core/ep/ep_tuning.h"
 
 static DAT_COUNT at_most(DAT_COUNT n, DAT_COUNT max)
 {
@@ -120,14 +121,21 @@ static bool is_true(const char *text)
 	return text && !strcmp(text, "true");
 }
 
-/* The one provider-specific attribute is delayed_ack, which AIX uDAPL introduced. */
+/* EXT-32, 33. delayed_ack is the attribute that AIX uDAPL introduced; those of ep_tuning.c are ours. */
 DAT_RETURN dapl_ep_named_attrs(struct dapl_ia *ia, const DAT_EP_ATTR *attr, bool *delayed_ack,
-			       DAT_RETURN bad)
+			       struct dapl_conn_tuning *tuning, DAT_RETURN bad)
 {
+	DAT_RETURN ret;
+
 	for (int i = 0; attr->ep_provider_specific && i < attr->ep_provider_specific_count; i++) {
 		const DAT_NAMED_ATTR *a = &attr->ep_provider_specific[i];
 
-		if (!a->name || strcmp(a->name, "delayed_ack") || !a->value ||
+		if (a->name && strcmp(a->name, "delayed_ack")) {
+			if ((ret = dapl_ep_tune(ia, a, tuning, bad)))
+				return ret;
+			continue;
+		}
+		if (!a->name || !a->value ||
 		    (strcmp(a->value, "true") && strcmp(a->value, "false")))
 			return bad;
 		if (is_true(a->value) && !ia->attr.delayed_ack)

@@ -16,7 +16,7 @@ const char *dapl_ep_bad_attr(const struct dapl_ia *ia, const DAT_EP_ATTR *attr);
 void dapl_ep_attr_fill(const struct dapl_ia *ia, DAT_EP_ATTR *attr);
 /* Reads the named attributes of the provider. `bad` is returned for an unknown name or value. */
 DAT_RETURN dapl_ep_named_attrs(struct dapl_ia *ia, const DAT_EP_ATTR *attr, bool *delayed_ack,
-			       DAT_RETURN bad);
+			       struct dapl_conn_tuning *tuning, DAT_RETURN bad);
 /* Derives the limits and flags that the posting calls check from ep->attr. */
 void dapl_ep_set_post_limits(struct dapl_ep *ep);
 

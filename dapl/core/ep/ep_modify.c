@@ -60,12 +60,13 @@ struct ep_config {
 	struct dapl_pz *pz;
 	struct dapl_evd *recv, *request, *connect;
 	bool delayed_ack;
+	struct dapl_conn_tuning tuning;
 };
 
 static struct ep_config config_of(const struct dapl_ep *ep)
 {
 	return (struct ep_config){ ep->attr, ep->pz, ep->recv_evd, ep->request_evd, ep->connect_evd,
-		ep->delayed_ack };
+		ep->delayed_ack, ep->tuning };
 }
 
 static void set_config(struct dapl_ep *ep, const struct ep_config *config)
@@ -76,6 +77,7 @@ static void set_config(struct dapl_ep *ep, const struct ep_config *config)
 	ep->request_evd = config->request;
 	ep->connect_evd = config->connect;
 	ep->delayed_ack = config->delayed_ack;
+	ep->tuning = config->tuning;
 	dapl_ep_set_post_limits(ep);
 }
 
@@ -107,7 +109,8 @@ static DAT_RETURN new_config(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask, const D
 	merge_attr(&to->attr, &param->ep_attr, mask);
 	if (dapl_ep_bad_attr(ia, &to->attr))
 		return BAD_PARAM(3);
-	if ((ret = dapl_ep_named_attrs(ia, &to->attr, &to->delayed_ack, BAD_PARAM(3))))
+	if ((ret = dapl_ep_named_attrs(ia, &to->attr, &to->delayed_ack, &to->tuning,
+				       BAD_PARAM(3))))
 		return ret;
 	to->attr.ep_provider_specific_count = 0;
 	to->attr.ep_provider_specific = NULL;

@@ -192,6 +192,15 @@ static void send_accept(struct dapl_conn *conn, const struct dapl_conn_params *p
 	cm_watch(conn, EPOLLIN);
 }
 
+/* The socket was accepted with the limits of the environment. */
+static void tune_socket(const struct dapl_conn *conn)
+{
+	if (conn->tuning.ack_timeout || conn->tuning.ack_retry)
+		cm_set_keepalive(conn->fd, &conn->tuning);
+	if (conn->tuning.traffic_class)
+		cm_set_traffic_class(conn);
+}
+
 int soft_cm_accept(struct dapl_conn *conn, const struct dapl_conn_params *params)
 {
 	struct dapl_device *dev = conn->dev;
@@ -203,8 +212,10 @@ int soft_cm_accept(struct dapl_conn *conn, const struct dapl_conn_params *params
 		return EINVAL;
 	soft_progress_lock(dev);
 	err = conn->state == SOFT_REQUESTED ? cm_attach_qp(conn, params) : EINVAL;
-	if (!err)
+	if (!err) {
+		tune_socket(conn);
 		send_accept(conn, params);
+	}
 	soft_progress_unlock(dev);
 	return err;
 }

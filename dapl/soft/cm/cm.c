@@ -121,7 +121,6 @@ static void sweep(struct dapl_timer *timer)
 	uint64_t now = clock_now_ns(), next = UINT64_MAX;
 	struct dapl_conn *conn, *after;
 	struct soft_port *port;
-	bool streams = false;
 
 	soft_progress_lock(dev);
 	dev->sweep_ns = 0;
@@ -131,14 +130,12 @@ static void sweep(struct dapl_timer *timer)
 			conn_expired(conn);
 		else if (conn->deadline_ns && conn->deadline_ns < next)
 			next = conn->deadline_ns;
-		if (conn->in_data && cm_patience_ms())
-			streams |= stream_lives(conn, now);
+		if (conn->in_data && cm_patience_ms(&conn->tuning) && stream_lives(conn, now))
+			cm_watch_liveness(conn);
 	}
 	LIST_FOREACH(port, &dev->ports, link)
 		if (port->paused && listen_watch(port))
 			cm_sweep_within(dev, RETRY_US);
-	if (streams)
-		cm_watch_liveness(dev);
 	if (next != UINT64_MAX)
 		cm_sweep_within(dev, (next - now) / 1000 > SWEEP_LEAST_US ? (next - now) / 1000
 				: SWEEP_LEAST_US);

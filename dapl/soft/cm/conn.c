@@ -214,6 +214,7 @@ int cm_attach_qp(struct dapl_conn *conn, const struct dapl_conn_params *params)
 	conn->reads_in = params->reads_in;
 	conn->reads_out = params->reads_out;
 	conn->qos = params->qos;
+	conn->tuning = params->tuning;
 	return 0;
 }
 

@@ -158,7 +158,7 @@ void handshake_established(struct dapl_conn *conn)
 		return;
 	}
 	cm_set_state(conn, SOFT_OPEN, "established");
-	cm_watch_liveness(conn->dev);
+	cm_watch_liveness(conn);
 	if (!conn->tx.open && !conn->mpa.p2p)
 		cm_set_deadline_ms(conn, SOFT_FIRST_MS);
 	soft_trace(TRC_LVL_DETAIL, "conn", conn, "data goes %s",

@@ -65,7 +65,7 @@ static int start_tcp(struct dapl_conn *conn, int *network)
 	cm_set_no_delay(conn->fd);
 	cm_delay_handshake_ack(conn->fd);
 	if (!cm_same_address(&conn->remote, &local))
-		cm_set_keepalive(conn->fd);	/* this host's own TCP tells every end */
+		cm_set_keepalive(conn->fd, &conn->tuning);	/* this host's own TCP tells every end */
 	cm_set_traffic_class(conn);
 	conn->local.ss_family = AF_UNSPEC;
 	if (local.ss_family == remote->sa_family) {
@@ -368,6 +368,7 @@ int soft_cm_connect(struct dapl_device *dev, const struct dapl_conn_params *para
 	conn->rev = 2;
 	conn->ud = params->ud;
 	conn->qos = params->qos;
+	conn->tuning = params->tuning;
 	cm_set_state(conn, SOFT_CONNECTING, "connect");
 	if (params->pdata_len) {
 		conn->pdata = malloc(params->pdata_len);

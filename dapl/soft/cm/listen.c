@@ -176,7 +176,7 @@ static int port_open(struct dapl_device *dev, const struct sockaddr *addr, uint1
 		goto failed;
 	setsockopt(port->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
 	cm_set_no_delay(port->fd);		/* what it accepts inherits these */
-	cm_set_keepalive(port->fd);
+	cm_set_keepalive(port->fd, &(const struct dapl_conn_tuning){ 0 });
 	length = address_length((struct sockaddr *)&local);
 	if (bind(port->fd, (struct sockaddr *)&local, length) || listen(port->fd, backlog) ||
 	    listen_watch(port))

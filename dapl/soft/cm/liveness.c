@@ -14,12 +14,13 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-unsigned cm_patience_ms(void)
+unsigned cm_patience_ms(const struct dapl_conn_tuning *tuning)
 {
-	unsigned timer = dapl_settings.ack_timer;
-	uint64_t ms = (4096ull << timer % 32) * (dapl_settings.ack_retry + 1) / 1000000;
+	int timer = dapl_tuned(tuning->ack_timeout, dapl_settings.ack_timer);
+	unsigned tries = dapl_tuned(tuning->ack_retry, dapl_settings.ack_retry) + 1;
+	uint64_t ms = (4096ull << (unsigned)timer % 32) * tries / 1000000;
 
-	if (dapl_settings.ack_timer < 0)
+	if (timer < 0)
 		return SOFT_PATIENCE_MS;
 	return timer && ms < 1000 ? 1000 : timer && ms < INT_MAX ? ms : 0;
 }
@@ -45,10 +46,12 @@ void cm_set_deadline(struct dapl_conn *conn, unsigned seconds)
 	cm_set_deadline_ms(conn, seconds * 1000);
 }
 
-void cm_watch_liveness(struct dapl_device *dev)
+void cm_watch_liveness(struct dapl_conn *conn)
 {
-	if (cm_patience_ms())
-		cm_sweep_within(dev, cm_patience_ms() / 4 * 1000ull);
+	unsigned ms = cm_patience_ms(&conn->tuning);
+
+	if (ms)
+		cm_sweep_within(conn->dev, ms / 4 * 1000ull);
 }
 
 /* A peer that is alive but does not read, because it is stopped, answers probes. TCP by itself
@@ -66,17 +69,17 @@ bool cm_peer_is_lost(struct dapl_conn *conn, uint64_t now)
 	}
 	if (!conn->silent_ns || info.tcpi_last_ack_recv < (now - conn->silent_ns) / 1000000)
 		conn->silent_ns = now;
-	return now - conn->silent_ns >= cm_patience_ms() * 1000000ull;
+	return now - conn->silent_ns >= cm_patience_ms(&conn->tuning) * 1000000ull;
 }
 
-void cm_set_keepalive(int fd)
+void cm_set_keepalive(int fd, const struct dapl_conn_tuning *tuning)
 {
-	int idle = cm_patience_ms() / 2000, interval = cm_patience_ms() / 6000, count = 3;
+	int ms = cm_patience_ms(tuning), idle = ms / 2000, interval = ms / 6000, count = 3;
 	int on = 1, off = 0;
 
 	idle = idle ? idle : 1;
 	interval = interval ? interval : 1;
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, cm_patience_ms() ? &on : &off, sizeof on);
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, ms ? &on : &off, sizeof on);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);

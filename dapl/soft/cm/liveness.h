@@ -7,17 +7,18 @@
 #include <stdint.h>
 
 struct dapl_conn;
+struct dapl_conn_tuning;
 struct dapl_device;
 
-/* How long the TCP of a peer may be silent though an answer is due. 0: for ever. DAPL_ACK_TIMER and
- * DAPL_ACK_RETRY mean what they mean on InfiniBand. */
-unsigned cm_patience_ms(void);
-void cm_set_keepalive(int fd);
+/* How long the TCP of a peer may be silent though an answer is due. 0: for ever. ack_timeout and
+ * ack_retry, else DAPL_ACK_TIMER and DAPL_ACK_RETRY, mean what they mean on InfiniBand. */
+unsigned cm_patience_ms(const struct dapl_conn_tuning *tuning);
+void cm_set_keepalive(int fd, const struct dapl_conn_tuning *tuning);
 /* Is the peer silent for too long? Data, or a probe of its window, is sent again and again, and its
  * TCP acknowledges nothing. */
 bool cm_peer_is_lost(struct dapl_conn *conn, uint64_t now);
-/* From now on the sweep looks for lost peers. */
-void cm_watch_liveness(struct dapl_device *dev);
+/* From now on the sweep looks whether the peer is lost. */
+void cm_watch_liveness(struct dapl_conn *conn);
 
 /* The connection expires in this time, unless it gets another deadline. */
 void cm_set_deadline(struct dapl_conn *conn, unsigned seconds);

@@ -48,7 +48,7 @@ void cm_set_traffic_class(const struct dapl_conn *conn)
 		[DAPL_QOS_THROUGHPUT] = 0x08, [DAPL_QOS_LATENCY] = 0x10,
 		[DAPL_QOS_ECONOMY] = 0x02, [DAPL_QOS_PREMIUM] = 0x10,
 	};
-	int class = dapl_settings.tos;
+	int class = dapl_tuned(conn->tuning.traffic_class, dapl_settings.tos);
 
 	if (class < 0 && conn->qos != DAPL_QOS_DEFAULT)
 		class = tos[conn->qos];

@@ -157,6 +157,7 @@ struct dapl_conn {
 	uint8_t rev;			/* MPA revision in use */
 	bool fell_back;			/* tried with revision 1 */
 	enum dapl_qos qos;
+	struct dapl_conn_tuning tuning;
 	uint8_t *frame;			/* MPA frame: being received, or the Request to be sent */
 	uint32_t frame_length, frame_need;
 	uint8_t *pdata;			/* private data, until it is sent */

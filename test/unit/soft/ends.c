@@ -96,7 +96,7 @@ void start_connect(struct end *e, uint16_t port)
 {
 	struct dapl_device_attr attr;
 	struct dapl_conn_params params = { .qp = e->qp, .owner = e, .reads_out = 4,
-					   .reads_in = 4 };
+					   .reads_in = 4, .tuning = e->tuning };
 
 	OK(ops->query(e->dev, &attr));
 	address_set_port((struct sockaddr *)&attr.address, port);
@@ -107,7 +107,7 @@ void start_connect(struct end *e, uint16_t port)
 void send_accept(struct end *e)
 {
 	struct dapl_conn_params params = { .qp = e->qp, .owner = e, .reads_out = 4,
-					   .reads_in = 4 };
+					   .reads_in = 4, .tuning = e->tuning };
 
 	e->conn = wait_up(e, REQUEST).conn;
 	OK(ops->accept(e->conn, &params));

@@ -35,6 +35,7 @@ struct end {
 	struct ibv_mr *mr;
 	struct dapl_conn *conn;
 	char *buf;
+	struct dapl_conn_tuning tuning;	/* of its next connection */
 };
 
 struct other {			/* memory of the other process, sent over a pipe */

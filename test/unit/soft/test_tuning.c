@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_tuning.c - limits of one connection of the software device: its patience with a silent peer,
+ * and the traffic class of its socket. */
+#include "test/unit/soft/ends.h"
+#include "dapl/soft/cm/liveness.h"
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+static int option(const struct end *e, int level, int name)
+{
+	int value = -1;
+	socklen_t length = sizeof value;
+
+	OK(getsockopt(e->conn->fd, level, name, &value, &length));
+	return value;
+}
+
+static void connect_with(struct dapl_conn_tuning initiator, struct dapl_conn_tuning acceptor)
+{
+	ends[0].tuning = initiator;
+	ends[1].tuning = acceptor;
+	open_two(3);
+}
+
+static void close_both(void)
+{
+	close_two();
+	ends[0].tuning = ends[1].tuning = (struct dapl_conn_tuning){ 0 };
+}
+
+static void each_end_has_its_traffic_class(void **state)
+{
+	(void)state;
+	connect_with((struct dapl_conn_tuning){ .traffic_class = 0x28 + 1 },
+		     (struct dapl_conn_tuning){ .traffic_class = 0x48 + 1 });
+	assert_int_equal(option(&ends[0], IPPROTO_IP, IP_TOS), 0x28);
+	assert_int_equal(option(&ends[1], IPPROTO_IP, IP_TOS), 0x48);
+	close_both();
+}
+
+static void class_0_overrides_the_environment(void **state)
+{
+	(void)state;
+	connect_with((struct dapl_conn_tuning){ .traffic_class = 0 + 1 },
+		     (struct dapl_conn_tuning){ 0 });
+	assert_int_equal(option(&ends[0], IPPROTO_IP, IP_TOS), 0);
+	assert_int_equal(option(&ends[1], IPPROTO_IP, IP_TOS), 0);
+	close_both();
+}
+
+/* 4.096 us * 2^20 * (1 + 1) = 8.6 s. */
+static void each_end_has_its_patience(void **state)
+{
+	(void)state;
+	connect_with((struct dapl_conn_tuning){ .ack_timeout = 20 + 1, .ack_retry = 1 + 1 },
+		     (struct dapl_conn_tuning){ .ack_timeout = 22 + 1, .ack_retry = 0 + 1 });
+	assert_int_equal(cm_patience_ms(&ends[0].conn->tuning), 8589);
+	assert_int_equal(cm_patience_ms(&ends[1].conn->tuning), 17179);
+	assert_int_equal(option(&ends[1], IPPROTO_TCP, TCP_KEEPIDLE), 8);
+	assert_int_equal(option(&ends[1], SOL_SOCKET, SO_KEEPALIVE), 1);
+	close_both();
+}
+
+static void timeout_0_is_for_ever(void **state)
+{
+	(void)state;
+	connect_with((struct dapl_conn_tuning){ 0 }, (struct dapl_conn_tuning){ .ack_timeout = 0 + 1 });
+	assert_int_equal(cm_patience_ms(&ends[1].conn->tuning), 0);
+	assert_int_equal(option(&ends[1], SOL_SOCKET, SO_KEEPALIVE), 0);
+	close_both();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_end_has_its_traffic_class),
+		cmocka_unit_test(class_0_overrides_the_environment),
+		cmocka_unit_test(each_end_has_its_patience),
+		cmocka_unit_test(timeout_0_is_for_ever),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
