@@ -4,6 +4,7 @@ bin_PROGRAMS += datperf
 datperf_SOURCES = \
 	tools/datperf/main.c \
 	tools/datperf/baseline.c tools/datperf/baseline.h \
+	tools/datperf/device_memory.c tools/datperf/device_memory.h \
 	tools/datperf/link.c tools/datperf/link.h \
 	tools/datperf/measure.c tools/datperf/measure.h \
 	tools/datperf/report.c tools/datperf/report.h \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* link.c - see link.h. What is measured, and how, is measure.c's job. */
+#include "device_memory.h"
 #include "link.h"
 #include "../cli.h"
 #include "../names.h"
@@ -55,15 +56,18 @@ static int nameless_file(void)
 	return -1;
 }
 
+static DAT_MEM_PRIV_FLAGS rights(const struct link *l)
+{
+	return (DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG |
+				    (l->atomics ? DAT_IB_MEM_PRIV_REMOTE_ATOMIC : 0));
+}
+
 static DAT_RETURN register_memory(struct link *l, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region)
 {
 	DAT_VLEN length;
 	DAT_VADDR start;
 
-	return dat_lmr_create(
-		l->ia, type, region, MEMORY, l->pz,
-		(DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG |
-				     (l->atomics ? DAT_IB_MEM_PRIV_REMOTE_ATOMIC : 0)),
+	return dat_lmr_create(l->ia, type, region, MEMORY, l->pz, rights(l),
 		DAT_VA_TYPE_VA, &l->lmr, &l->lmr_context, &l->rmr_context, &length, &start);
 }
 
@@ -78,7 +82,7 @@ static DAT_RETURN register_shared(struct link *l)
 }
 
 /* What an adapter does not take as shared memory is registered as any other. */
-static void create_memory(struct link *l, bool private)
+static void create_host_memory(struct link *l, bool private)
 {
 	int fd = private ? -1 : nameless_file();
 	DAT_REGION_DESCRIPTION region;
@@ -88,13 +92,21 @@ static void create_memory(struct link *l, bool private)
 	if (l->out == MAP_FAILED)
 		fail("no memory");
 	memset(l->out, 0, MEMORY);
-	l->in = l->out + LINK_BLOCK;
-	l->target = l->in + LINK_BLOCK;
 	region.for_va = l->out;
 	if (fd < 0 || register_shared(l) != DAT_SUCCESS)
 		good(register_memory(l, DAT_MEM_TYPE_VIRTUAL, region), "dat_lmr_create");
 	if (fd >= 0)
 		close(fd);
+}
+
+static void create_memory(struct link *l, enum memory_kind kind)
+{
+	if (kind == MEMORY_DEVICE)
+		device_memory_take(l, MEMORY, rights(l));
+	else
+		create_host_memory(l, kind == MEMORY_PRIVATE);
+	l->in = l->out + LINK_BLOCK;
+	l->target = l->in + LINK_BLOCK;
 }
 
 static DAT_EVD_HANDLE create_evd(struct link *l, DAT_COUNT length, DAT_EVD_FLAGS flags)
@@ -131,7 +143,7 @@ static DAT_EVD_FLAGS dto_flags(const struct link *l)
 			       (l->atomics || l->immediate ? DAT_IB_EVD_EXTENSION_FLAG : 0));
 }
 
-void link_open(struct link *l, const char *ia, bool private)
+void link_open(struct link *l, const char *ia, enum memory_kind kind)
 {
 	DAT_RETURN rc;
 
@@ -152,7 +164,7 @@ void link_open(struct link *l, const char *ia, bool private)
 	l->recv = create_evd(l, 2 * LINK_DEPTH, dto_flags(l));
 	good(dat_evd_modify_cno(l->request, l->cno), "dat_evd_modify_cno");
 	good(dat_evd_modify_cno(l->recv, l->cno), "dat_evd_modify_cno");
-	create_memory(l, private);
+	create_memory(l, kind);
 }
 
 void link_address(struct link *l, struct sockaddr_storage *address)
@@ -171,6 +183,8 @@ void link_address(struct link *l, struct sockaddr_storage *address)
 void link_close(struct link *l)
 {
 	good(dat_lmr_free(l->lmr), "dat_lmr_free");
+	if (l->dm)
+		device_memory_free(l);
 	if (l->psp)
 		good(dat_psp_free(l->psp), "dat_psp_free");
 	good(dat_evd_free(l->recv), "dat_evd_free");
@@ -181,14 +195,15 @@ void link_close(struct link *l)
 	good(dat_evd_free(l->cr), "dat_evd_free");
 	good(dat_pz_free(l->pz), "dat_pz_free");
 	good(dat_ia_close(l->ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close");
-	munmap(l->out, MEMORY);
+	if (!l->dm)
+		munmap(l->out, MEMORY);
 }
 
 /* --- posting and reaping ----------------------------------------------------- */
 
 static DAT_LMR_TRIPLET local(struct link *l, const char *from, size_t size)
 {
-	return (DAT_LMR_TRIPLET){ .virtual_address = (DAT_VADDR)(uintptr_t)from,
+	return (DAT_LMR_TRIPLET){ .virtual_address = (uintptr_t)from - l->base,
 				  .segment_length = size,
 				  .lmr_context = l->lmr_context };
 }
@@ -447,7 +462,7 @@ static struct hello our_hello(struct link *l)
 {
 	return (struct hello){ .magic = htobe32(MAGIC),
 			       .context = htobe32(l->rmr_context),
-			       .target = htobe64((uintptr_t)l->target) };
+			       .target = htobe64((uintptr_t)l->target - l->base) };
 }
 
 /* Why the peer's private data is none of datperf's; NULL if it is. */

@@ -24,6 +24,13 @@ enum wake {
 	WAKE_CNO   /* dat_cno_wait() */
 };
 
+/* What the areas of a link are. */
+enum memory_kind {
+	MEMORY_SHARED,	/* a mapping that peers on this host may have, too */
+	MEMORY_PRIVATE, /* memory of this process */
+	MEMORY_DEVICE	/* memory of the device */
+};
+
 struct link {
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE async, cr, conn, request, recv, probe_conn;
@@ -34,6 +41,8 @@ struct link {
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lmr_context;
 	DAT_RMR_CONTEXT rmr_context;
+	DAT_HANDLE dm;   /* MEMORY_DEVICE, else NULL */
+	uintptr_t base;  /* what addresses in requests count from */
 	char *out;    /* what we send and write from */
 	char *in;     /* where every receive lands */
 	char *target; /* what the peer writes to and reads from */
@@ -49,8 +58,7 @@ struct link {
 void good(DAT_RETURN rc, const char *call);
 double now(void); /* seconds, monotonic */
 
-/* private: not memory that peers on this host may map. */
-void link_open(struct link *l, const char *ia, bool private);
+void link_open(struct link *l, const char *ia, enum memory_kind kind);
 /* The IA's own address, as a peer would name it. */
 void link_address(struct link *l, struct sockaddr_storage *address);
 void link_close(struct link *l);

@@ -23,7 +23,8 @@ struct options {
 	DAT_CONN_QUAL port;
 	double seconds;  /* a line of a table takes about so long */
 	uint32_t rounds; /* of a measurement; 0: as many as take so long */
-	bool both, once, private, histogram, compare;
+	bool both, once, histogram, compare;
+	enum memory_kind memory;
 	bool tests[TESTS]; /* none: the overview */
 	size_t sizes[SIZES];
 	int size_count; /* 0: those that suit the test */
@@ -50,6 +51,7 @@ static const char usage_text[] =
 	"      --csv, --json      output for programs\n"
 	"      --once             serve one client, then end\n"
 	"      --private          memory of this process alone (see datperf(1))\n"
+	"      --dm               memory of the device (see dat_dm(7))\n"
 	"  -h, --help             this text\n"
 	"      --version          the version\n";
 
@@ -133,7 +135,7 @@ static enum wake read_wake(const char *text)
 
 static struct options parse(int argc, char **argv)
 {
-	enum { FORK = 256, ONCE, JSON, CSV, PRIVATE, HISTOGRAM, COMPARE, VERSION };
+	enum { FORK = 256, ONCE, JSON, CSV, PRIVATE, DEVICE_MEMORY, HISTOGRAM, COMPARE, VERSION };
 	static const struct option names[] = {
 		{ "device", required_argument, NULL, 'D' },
 		{ "server", required_argument, NULL, 's' },
@@ -149,6 +151,7 @@ static struct options parse(int argc, char **argv)
 		{ "json", no_argument, NULL, JSON },
 		{ "csv", no_argument, NULL, CSV },
 		{ "private", no_argument, NULL, PRIVATE },
+		{ "dm", no_argument, NULL, DEVICE_MEMORY },
 		{ "histogram", no_argument, NULL, HISTOGRAM },
 		{ "compare", no_argument, NULL, COMPARE },
 		{ "version", no_argument, NULL, VERSION },
@@ -171,7 +174,8 @@ static struct options parse(int argc, char **argv)
 		case ONCE: o.once = true; break;
 		case JSON: o.format = FORMAT_JSON; break;
 		case CSV: o.format = FORMAT_CSV; break;
-		case PRIVATE: o.private = true; break;
+		case PRIVATE: o.memory = MEMORY_PRIVATE; break;
+		case DEVICE_MEMORY: o.memory = MEMORY_DEVICE; break;
 		case HISTOGRAM: o.histogram = true; break;
 		case COMPARE: o.compare = true; break;
 		case 'h': cli_print_help(); break;
@@ -219,7 +223,7 @@ static void run_server(const struct options *o, int ready_fd)
 	char address[ADDRESS_TEXT];
 	struct link l;
 
-	link_open(&l, o->device, o->private);
+	link_open(&l, o->device, o->memory);
 	link_listen(&l, o->port);
 	link_address(&l, &own);
 	if (ready_fd >= 0) {
@@ -396,7 +400,7 @@ static void run_client(const struct options *o)
 	char address[ADDRESS_TEXT];
 	struct link l;
 
-	link_open(&l, o->device, o->private);
+	link_open(&l, o->device, o->memory);
 	if (o->server)
 		resolve(o->server, &to);
 	else
