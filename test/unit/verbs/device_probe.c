@@ -292,10 +292,12 @@ static int listen_at(struct point *p, uint16_t port, bool ud)
 	return OPS.listen(dev, NULL, &p->port, ud, 32, p, &p->listener);
 }
 
+static struct dapl_conn_tuning tuning;	/* of the next connections, both ends */
+
 static struct dapl_conn_params params_of(struct side *s, const void *pdata, size_t len)
 {
 	return (struct dapl_conn_params){ .qp = s->qp, .owner = s, .pdata = pdata,
-		.pdata_len = len, .reads_out = 4, .reads_in = 4, .ud = s->ud };
+		.pdata_len = len, .reads_out = 4, .reads_in = 4, .ud = s->ud, .tuning = tuning };
 }
 
 static int connect_to(struct side *s, uint16_t port, const void *pdata, size_t len)
@@ -670,6 +672,34 @@ static void data(struct point *p)
 	EXPECT(OPS.reset_qp(dev, a.qp), EOPNOTSUPP);
 	side_stop(&a);
 	side_stop(&b);
+}
+
+static void expect_tuned(struct side *s)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr is = { 0 };
+
+	EXPECT(ibv_query_qp(s->qp, &is, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			    IBV_QP_MIN_RNR_TIMER | IBV_QP_AV, &init), 0);
+	EXPECT(is.timeout, 17);
+	EXPECT(is.retry_cnt, 3);
+	EXPECT(is.rnr_retry, 2);
+	EXPECT(is.min_rnr_timer, 9);
+	EXPECT(is.ah_attr.grh.traffic_class, 0x28);
+}
+
+static void limits_of_one_connection(struct point *p)
+{
+	struct side a, b;
+
+	tuning = (struct dapl_conn_tuning){ .ack_timeout = 17 + 1, .ack_retry = 3 + 1,
+		.rnr_timer = 9 + 1, .rnr_retry = 2 + 1, .traffic_class = 0x28 + 1 };
+	if (pair(p, &a, &b)) {
+		expect_tuned(&a);
+		expect_tuned(&b);
+		end_pair(&a, &b);
+	}
+	tuning = (struct dapl_conn_tuning){ 0 };
 }
 
 static void disconnects(struct point *p)
@@ -1284,6 +1314,8 @@ int main(int argc, char **argv)
 			no_route("192.0.2.1");
 			end();
 			one("data both ways, RDMA read, flush, reset", data, &p);
+			if (!attr.iwarp)
+				one("limits of one connection", limits_of_one_connection, &p);
 			disconnects(&p);
 			releases(&p);
 			ports();
