@@ -45,11 +45,14 @@ test_unit_dat_test_strerror_LDADD = libdat2.la $(CMOCKA_LIBS)
 
 # Core, without a device.
 unit_core = \
+	test/unit/core/test_dequeue \
 	test/unit/core/test_diag \
 	test/unit/core/test_ep_state \
 	test/unit/core/test_evd_resize \
 	test/unit/core/test_qual \
 	test/unit/core/test_ring \
+	test/unit/core/test_sge_list \
+	test/unit/core/test_srq_records \
 	test/unit/core/test_status
 unit_core_libs = libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_core_test_diag_LDADD = $(unit_core_libs)
@@ -57,6 +60,10 @@ test_unit_core_test_ep_state_LDADD = $(unit_core_libs)
 # With a device of the tests' own below core: core_device.c.
 core_device = test/unit/core/core_device.c test/unit/core/core_device.h
 core_device_libs = libdaplcore.la libcommon.la libdat2.la $(CMOCKA_LIBS)
+test_unit_core_test_dequeue_SOURCES = test/unit/core/test_dequeue.c $(core_device)
+test_unit_core_test_dequeue_LDADD = $(core_device_libs)
+test_unit_core_test_sge_list_LDADD = $(unit_core_libs)
+test_unit_core_test_srq_records_LDADD = $(unit_core_libs)
 test_unit_core_test_evd_resize_SOURCES = test/unit/core/test_evd_resize.c $(core_device)
 test_unit_core_test_evd_resize_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_qual_LDADD = $(CMOCKA_LIBS)
