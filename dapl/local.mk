@@ -49,6 +49,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/base/diag_limit.c dapl/core/base/diag_limit.h \
 	dapl/core/base/text.c dapl/core/base/text.h \
 	dapl/core/conn/failure.c dapl/core/conn/failure.h \
+	dapl/core/ia/net_watch.c dapl/core/ia/net_watch.h \
 	dapl/core/ia/ext.c dapl/core/ia/ext.h \
 	dapl/core/ia/counters.c dapl/core/ia/counters.h \
 	dapl/core/base/ia_handle.c \

@@ -98,6 +98,7 @@ dist_man_MANS += \
 	doc/man/man3/dat_net_nics.3 \
 	doc/man/man3/dat_net_reachable.3 \
 	doc/man/man3/dat_net_routes.3 \
+	doc/man/man3/dat_net_watch.3 \
 	doc/man/man3/dat_pz_create.3 \
 	doc/man/man3/dat_pz_free.3 \
 	doc/man/man3/dat_pz_query.3 \

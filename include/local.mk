@@ -17,6 +17,7 @@ dat_headers = \
 	include/dat/dat_map_extensions.h \
 	include/dat/dat_dm_extensions.h \
 	include/dat/dat_send_extensions.h \
+	include/dat/dat_net_extensions.h \
 	include/dat/dat_diag_extensions.h \
 	include/dat/dat_entries.h \
 	include/dat/dat_net.h \

@@ -12,6 +12,7 @@ life_tests = \
 	test/life/waiters \
 	test/life/counters \
 	test/life/present \
+	test/life/net_events \
 	test/life/mapped \
 	test/life/memory \
 	test/life/calls \
@@ -55,5 +56,7 @@ test_life_counters_SOURCES = test/life/counters.c $(life_common)
 test_life_counters_LDADD = libdat2.la -lpthread
 test_life_calls_SOURCES = test/life/calls.c $(life_common)
 test_life_calls_LDADD = libdat2.la -lpthread
+test_life_net_events_SOURCES = test/life/net_events.c test/own_network.h $(life_common)
+test_life_net_events_LDADD = libdat2.la -lpthread
 test_life_present_SOURCES = test/life/present.c test/own_network.h $(life_common)
 test_life_present_LDADD = libdat2.la -lpthread

@@ -41,6 +41,18 @@ void dapl_async_post(struct dapl_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE han
 	dapl_mutex_unlock(&ias_lock);
 }
 
+bool dapl_async_offer(struct dapl_ia *ia, const DAT_EVENT *event)
+{
+	struct dapl_evd *evd;
+	bool done;
+
+	dapl_mutex_lock(&ias_lock);
+	evd = async_evd_of(ia);
+	done = !evd || dapl_evd_offer(evd, event);
+	dapl_mutex_unlock(&ias_lock);
+	return done;
+}
+
 /* dat_evd_free looks at it without the lock. */
 static void set_async_evd(struct dapl_ia *ia, struct dapl_evd *evd)
 {

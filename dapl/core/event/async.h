@@ -7,6 +7,8 @@
 
 /* Queues one event about `handle` of this IA. Without an asynchronous EVD it is only counted. */
 void dapl_async_post(struct dapl_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle, int reason);
+/* Queues an event of this IA that is no error. False if the EVD is full; true without an EVD. */
+bool dapl_async_offer(struct dapl_ia *ia, const DAT_EVENT *event);
 /* The IA was opened, and ia->async_evd is set. An EVD of another open that is being closed is
  * dropped. */
 void dapl_async_join(struct dapl_ia *ia);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <dat/dat_dm_extensions.h>
+#include <dat/dat_net_extensions.h>
 #include <dat/dat_send_extensions.h>
 #include <dat/dat_trace.h>
 #include "dapl/core/base/settings.h"
@@ -143,6 +144,7 @@ static void specific_attrs(const struct dapl_device_attr *d, struct dapl_attr_te
 		if (dapl_device_ops.map_dm)
 			add(t, DAT_DM_ATTR_MAP, "TRUE");
 	}
+	add(t, DAT_NET_ATTR_WATCH, "TRUE");
 	add(t, "DAT_IB_TRANSPORT_MTU", format(t, "%u", d->mtu));
 	add(t, "DAT_IB_PORT_NUMBER", format(t, "%u", d->port));
 	add(t, "DAT_IB_PORT_STATUS", d->port_active ? "PORT_ACTIVE" : "PORT_DOWN");

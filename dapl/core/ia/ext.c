@@ -6,6 +6,7 @@
  * (dat_diag_extensions.h). The collective operations (6 to 25) are NOT_IMPLEMENTED. */
 #include <stdarg.h>
 #include <string.h>
+#include <dat/dat_net_extensions.h>
 #include <dat/dat_send_extensions.h>
 #include "dapl/core/conn/failure.h"
 #include "dapl/core/conn/ud.h"
@@ -15,6 +16,7 @@
 #include "dapl/core/ia/counters.h"
 #include "dapl/core/ia/ext.h"
 #include "dapl/core/ia/ia.h"
+#include "dapl/core/ia/net_watch.h"
 #include "dapl/core/mem/dm.h"
 #include "dapl/core/mem/rmr_map.h"
 
@@ -203,6 +205,13 @@ static DAT_RETURN last_error(DAT_HANDLE handle, va_list args)
 	return dapl_failure_get(ep, error, va_arg(args, DAT_COUNT));
 }
 
+static DAT_RETURN net_watch(DAT_HANDLE handle, va_list args)
+{
+	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(handle);
+
+	return ia ? dapl_net_watch(ia, va_arg(args, DAT_UINT32)) : BAD_HANDLE(IA);
+}
+
 static DAT_RETURN counter_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	DAPL_ENTERED struct dapl_object *obj = dapl_object_enter_any(handle);
@@ -306,6 +315,8 @@ DAT_RETURN dapl_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 		return dm_op(handle, op, args);
 	case DAT_DIAG_LAST_ERROR_OP:
 		return last_error(handle, args);
+	case DAT_NET_WATCH_OP:
+		return net_watch(handle, args);
 	case DAT_IB_QUERY_COUNTERS_OP: case DAT_IB_PRINT_COUNTERS_OP:
 	case DAT_IB_START_COUNTERS_OP: case DAT_IB_STOP_COUNTERS_OP:
 		return counter_op(handle, op, args);

@@ -16,6 +16,7 @@
 #include "dapl/core/event/evd.h"
 #include "dapl/core/ia/attr.h"
 #include "dapl/core/ia/ia.h"
+#include "dapl/core/ia/net_watch.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/rmr.h"
 
@@ -31,6 +32,7 @@ static void catastrophe(struct dapl_ia *ia)
 		   "%s: device %s failed", ia->ia_attr.adapter_name, ia->attr.device);
 	trace_dump(STDERR_FILENO);
 	dapl_async_post(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, ia, DAT_IA_CATASTROPHIC_ERROR);
+	dapl_net_device_lost(ia);
 }
 
 void dapl_up_async(void *owner, const struct ibv_async_event *event)
@@ -60,6 +62,14 @@ void dapl_up_async(void *owner, const struct ibv_async_event *event)
 		break;
 	case IBV_EVENT_DEVICE_FATAL:
 		catastrophe(ia);
+		break;
+	case IBV_EVENT_PORT_ACTIVE: case IBV_EVENT_PORT_ERR:
+		if ((unsigned)event->element.port_num == ia->attr.port)
+			dapl_net_port_changed(ia, event->event_type == IBV_EVENT_PORT_ACTIVE);
+		break;
+	case IBV_EVENT_LID_CHANGE: case IBV_EVENT_PKEY_CHANGE: case IBV_EVENT_GID_CHANGE:
+		if ((unsigned)event->element.port_num == ia->attr.port)
+			dapl_net_port_changed(ia, -1);
 		break;
 	default:	/* conn.c reports the last WQE, on every device in the same way */
 		trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ia", ia, NULL, "verbs event %d",
@@ -306,6 +316,7 @@ DAT_RETURN dapl_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return BAD_HANDLE(IA);
 	dapl_async_leave(ia);
 	end_calls(ia);
+	dapl_net_forget(ia);	/* after calls that may begin a watch */
 	end_everything(ia);
 	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ia", ia, "closed", "%s",
 	      ia->ia_attr.adapter_name);

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* net_watch.c - see net_watch.h. One rtnetlink socket of the process, watched by the service thread, says
+ * that something changed; it counts the changes. What is told comes from the device, as for
+ * dat_ia_query(). The messages are so few and small that libnl would be more than is needed: the
+ * provider has no library for them. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <dat/dat_net_extensions.h>
+#include "common/address.h"
+#include "common/clock.h"
+#include "common/container_of.h"
+#include "dapl/core/base/fork.h"
+#include "dapl/core/base/service.h"
+#include "dapl/core/event/async.h"
+#include "dapl/core/ia/net_watch.h"
+
+enum {
+	EVENT_INTERVAL_US = 100000,	/* between two events of an IA: ten a second */
+	BATCH = 32,			/* datagrams that are read before other work has its turn */
+	SOCKET_BYTES = 16384,		/* a datagram of rtnetlink has at most 8192 */
+};
+
+enum kind { MTU, LINK, ADDRESS, KINDS };
+static const DAT_UINT32 bits[KINDS] = { DAT_NET_MTU, DAT_NET_LINK, DAT_NET_ADDRESS };
+
+/* The socket. It is freed by the thread that took it out of `socket_now`. */
+struct net_socket {
+	struct dapl_watch watch;
+	int fd;
+};
+
+struct dapl_net_watch {
+	struct dapl_ia *ia;
+	DAT_UINT32 what;
+	int index;			/* of the interface */
+	DAT_UINT32 told[KINDS];		/* the last events, or the values when the watch began */
+	DAT_UINT32 seen[KINDS];		/* in the kernel's messages */
+	int changes[KINDS];		/* seen and not told; negative: told before it was seen */
+	bool scheduled;			/* the timer is started */
+	uint64_t next_ns;		/* no event before */
+	struct dapl_timer timer;
+	struct dapl_net_watch *next;
+};
+
+static struct dapl_mutex lock = DAPL_MUTEX_INIT(RANK_NET_WATCH);	/* guards what follows, and its fields */
+static struct dapl_net_watch *watches;
+static struct net_socket *socket_now;		/* NULL: no IA is watched */
+
+/* --- events ------------------------------------------------------------------------------- */
+
+static void fire(struct dapl_timer *timer);
+
+/* `lock` held. */
+static void schedule(struct dapl_net_watch *w)
+{
+	uint64_t now = clock_now_ns();
+
+	if (w->scheduled)
+		return;
+	w->scheduled = true;
+	dapl_timer_start(&w->timer, w->next_ns > now ? (w->next_ns - now) / 1000 + 1 : 0, fire);
+}
+
+/* `lock` held. */
+static void note(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 value)
+{
+	if (w->seen[kind] == value)
+		return;
+	w->seen[kind] = value;
+	w->changes[kind]++;
+	schedule(w);
+}
+
+static bool has_address(const struct dapl_ia *ia)
+{
+	const struct sockaddr *own = (const struct sockaddr *)&ia->attr.address;
+	struct ifaddrs *all;
+	bool found = false;
+
+	if (getifaddrs(&all))
+		return true;	/* unknown: no change is told */
+	for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next)
+		found = i->ifa_addr && address_same_host(i->ifa_addr, own);
+	freeifaddrs(all);
+	return found;
+}
+
+/* What is true now. Called without a lock: it asks the kernel. */
+static void read_values(struct dapl_net_watch *w, DAT_UINT32 values[KINDS])
+{
+	struct dapl_device_attr attr;
+
+	if (dapl_device_ops.query(w->ia->dev, &attr)) {
+		memcpy(values, w->told, sizeof w->told);
+	} else {
+		values[MTU] = attr.mtu;
+		values[LINK] = attr.port_active;
+	}
+	values[ADDRESS] = has_address(w->ia);
+}
+
+static bool post(struct dapl_ia *ia, DAT_UINT32 what, DAT_UINT32 before, DAT_UINT32 now, DAT_UINT32 lost)
+{
+	DAT_NET_CHANGE_DATA data = { .what = what, .before = before, .now = now, .lost = lost,
+				     .ia = dapl_ia_handle(ia) };
+	DAT_EVENT event;
+
+	memset(&event, 0, sizeof event);
+	event.event_number = DAT_NET_CHANGE_EVENT;
+	_Static_assert(sizeof data <= sizeof event.event_extension_data, "the data fits into an event");
+	memcpy(event.event_extension_data, &data, sizeof data);
+	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ia", ia, NULL, "network change 0x%x: %u to %u, %u lost", what,
+	      before, now, lost);
+	return dapl_async_offer(ia, &event);
+}
+
+/* Tells one kind, if there is something to tell. Called without the lock. */
+static void tell(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 value)
+{
+	DAT_UINT32 before, lost;
+	int changes;
+
+	dapl_mutex_lock(&lock);
+	before = w->told[kind];
+	changes = w->changes[kind];
+	if (!(w->what & bits[kind]))
+		w->told[kind] = value, w->changes[kind] = 0, before = value, changes = 0;
+	dapl_mutex_unlock(&lock);
+	if (value == before && changes < 2)
+		return;
+	lost = changes > 1 ? (DAT_UINT32)changes - 1 : 0;
+	if (!post(w->ia, bits[kind], before, value, lost)) {
+		dapl_mutex_lock(&lock);
+		schedule(w);	/* the EVD is full: later */
+		dapl_mutex_unlock(&lock);
+		return;
+	}
+	dapl_mutex_lock(&lock);
+	w->told[kind] = value;
+	w->changes[kind] -= 1 + (int)lost;
+	dapl_mutex_unlock(&lock);
+}
+
+/* Service thread. */
+static void fire(struct dapl_timer *timer)
+{
+	struct dapl_net_watch *w = container_of(timer, struct dapl_net_watch, timer);
+	DAT_UINT32 values[KINDS];
+
+	dapl_mutex_lock(&lock);
+	w->scheduled = false;
+	w->next_ns = clock_now_ns() + EVENT_INTERVAL_US * UINT64_C(1000);
+	dapl_mutex_unlock(&lock);
+	read_values(w, values);
+	for (int kind = 0; kind < KINDS; kind++)
+		tell(w, (enum kind)kind, values[kind]);
+}
+
+/* --- the kernel's messages ------------------------------------------------------------------ */
+
+static const void *attribute(const struct rtattr *at, int length, int kind, size_t size)
+{
+	for (; RTA_OK(at, length); at = RTA_NEXT(at, length))
+		if (at->rta_type == kind && RTA_PAYLOAD(at) >= size)
+			return RTA_DATA(at);
+	return NULL;
+}
+
+/* `lock` held. */
+static void link_message(const struct nlmsghdr *h)
+{
+	const struct ifinfomsg *info = NLMSG_DATA(h);
+	const unsigned *mtu;
+	bool gone = h->nlmsg_type == RTM_DELLINK, up;
+
+	if (h->nlmsg_len < NLMSG_LENGTH(sizeof *info) || info->ifi_family != AF_UNSPEC)
+		return;
+	mtu = attribute(IFLA_RTA(info), (int)IFLA_PAYLOAD(h), IFLA_MTU, sizeof *mtu);
+	up = info->ifi_flags & IFF_UP && info->ifi_flags & IFF_RUNNING && !gone;
+	for (struct dapl_net_watch *w = watches; w; w = w->next) {
+		if (w->index != info->ifi_index)
+			continue;
+		if (mtu && !gone)
+			note(w, MTU, *mtu);
+		note(w, LINK, up);
+	}
+}
+
+static bool is_own(const struct dapl_ia *ia, int family, const void *bytes)
+{
+	const struct sockaddr_storage *own = &ia->attr.address;
+
+	if (own->ss_family != family)
+		return false;
+	if (family == AF_INET)
+		return !memcmp(&((const struct sockaddr_in *)own)->sin_addr, bytes, 4);
+	return !memcmp(&((const struct sockaddr_in6 *)own)->sin6_addr, bytes, 16);
+}
+
+/* `lock` held. */
+static void address_message(const struct nlmsghdr *h)
+{
+	const struct ifaddrmsg *info = NLMSG_DATA(h);
+	const void *bytes;
+	size_t size;
+
+	if (h->nlmsg_len < NLMSG_LENGTH(sizeof *info) ||
+	    (info->ifa_family != AF_INET && info->ifa_family != AF_INET6))
+		return;
+	size = info->ifa_family == AF_INET ? 4 : 16;
+	bytes = attribute(IFA_RTA(info), (int)IFA_PAYLOAD(h), IFA_LOCAL, size);
+	if (!bytes)
+		bytes = attribute(IFA_RTA(info), (int)IFA_PAYLOAD(h), IFA_ADDRESS, size);
+	for (struct dapl_net_watch *w = watches; w && bytes; w = w->next)
+		if (is_own(w->ia, info->ifa_family, bytes))
+			note(w, ADDRESS, h->nlmsg_type == RTM_NEWADDR);
+}
+
+static void read_messages(const char *bytes, ssize_t length)
+{
+	int left = (int)length;
+
+	dapl_mutex_lock(&lock);
+	for (const struct nlmsghdr *h = (const void *)bytes; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+		if (h->nlmsg_type == RTM_NEWLINK || h->nlmsg_type == RTM_DELLINK)
+			link_message(h);
+		if (h->nlmsg_type == RTM_NEWADDR || h->nlmsg_type == RTM_DELADDR)
+			address_message(h);
+	}
+	dapl_mutex_unlock(&lock);
+}
+
+/* The kernel dropped messages: what is true now is told, the number of changes is not known. */
+static void look_anew(void)
+{
+	dapl_mutex_lock(&lock);
+	for (struct dapl_net_watch *w = watches; w; w = w->next)
+		schedule(w);
+	dapl_mutex_unlock(&lock);
+}
+
+/* Service thread. */
+static void socket_ready(struct dapl_watch *watch)
+{
+	const struct net_socket *s = container_of(watch, struct net_socket, watch);
+	char bytes[SOCKET_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
+	ssize_t n = 0;
+
+	for (int i = 0; i < BATCH && n >= 0; i++) {
+		n = recv(s->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+		if (n >= 0)
+			read_messages(bytes, n);
+		else if (errno == ENOBUFS)
+			look_anew();
+	}
+}
+
+void dapl_net_port_changed(struct dapl_ia *ia, int value)
+{
+	dapl_mutex_lock(&lock);
+	for (struct dapl_net_watch *w = watches; w; w = w->next) {
+		if (w->ia != ia)
+			continue;
+		if (value >= 0)
+			note(w, LINK, (DAT_UINT32)value);
+		schedule(w);
+	}
+	dapl_mutex_unlock(&lock);
+}
+
+void dapl_net_device_lost(struct dapl_ia *ia)
+{
+	bool watched = false;
+
+	dapl_mutex_lock(&lock);
+	for (struct dapl_net_watch *w = watches; w; w = w->next)
+		watched |= w->ia == ia && w->what & DAT_NET_RDMA;
+	dapl_mutex_unlock(&lock);
+	if (watched)
+		post(ia, DAT_NET_RDMA, 1, 0, 0);
+}
+
+/* --- begin and end ---------------------------------------------------------------------------- */
+
+static void before_fork(void)
+{
+	dapl_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+	dapl_mutex_unlock(&lock);
+}
+
+/* The parent's watches are not the child's. */
+static void in_child(void)
+{
+	if (socket_now) {
+		close(socket_now->fd);
+		free(socket_now);
+	}
+	socket_now = NULL;
+	watches = NULL;
+	dapl_mutex_unlock(&lock);
+}
+
+static void watch_forks(void)
+{
+	static struct dapl_fork_part part = { .rank = RANK_NET_WATCH, .before = before_fork,
+		.parent = after_fork, .child = in_child };
+
+	dapl_fork_register(&part);
+}
+
+static int open_socket(struct net_socket **out)
+{
+	struct sockaddr_nl local = { .nl_family = AF_NETLINK,
+		.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR };
+	struct net_socket *s = calloc(1, sizeof *s);
+	int err = 0;
+
+	if (!s)
+		return ENOMEM;
+	s->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	if (s->fd < 0 || bind(s->fd, (struct sockaddr *)&local, sizeof local))
+		err = errno;
+	if (!err)
+		err = dapl_watch_start(&s->watch, s->fd, socket_ready);
+	if (err) {
+		if (s->fd >= 0)
+			close(s->fd);
+		free(s);
+		return err;
+	}
+	*out = s;
+	return 0;
+}
+
+static void close_socket(struct net_socket *s)
+{
+	if (!s)
+		return;
+	dapl_watch_stop(&s->watch);
+	close(s->fd);
+	free(s);
+}
+
+/* `lock` held. The watch of this IA, NULL if there is none. */
+static struct dapl_net_watch **find(const struct dapl_ia *ia)
+{
+	struct dapl_net_watch **p = &watches;
+
+	while (*p && (*p)->ia != ia)
+		p = &(*p)->next;
+	return p;
+}
+
+static struct dapl_net_watch *new_watch(struct dapl_ia *ia, DAT_UINT32 what)
+{
+	struct dapl_net_watch *w = calloc(1, sizeof *w);
+
+	if (!w)
+		return NULL;
+	w->ia = ia;
+	w->what = what;
+	w->index = (int)if_nametoindex(ia->attr.netdev);
+	w->told[MTU] = ia->attr.mtu;
+	read_values(w, w->told);
+	memcpy(w->seen, w->told, sizeof w->seen);
+	return w;
+}
+
+/* Enters the watch, or changes the one that is there. Gives back in `made` and `s` what was not needed. */
+static void enter(struct dapl_ia *ia, DAT_UINT32 what, struct dapl_net_watch **made, struct net_socket **s)
+{
+	struct dapl_net_watch **there;
+
+	dapl_mutex_lock(&lock);
+	there = find(ia);
+	if (*there) {
+		(*there)->what = what;
+	} else {
+		(*made)->next = watches;
+		watches = *made;
+		*made = NULL;
+	}
+	if (!socket_now) {
+		socket_now = *s;
+		*s = NULL;
+	}
+	dapl_mutex_unlock(&lock);
+}
+
+DAT_RETURN dapl_net_watch(struct dapl_ia *ia, DAT_UINT32 what)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct dapl_net_watch *w;
+	struct net_socket *s;
+	int err;
+
+	if (what & ~(DAT_UINT32)(DAT_NET_MTU | DAT_NET_LINK | DAT_NET_ADDRESS | DAT_NET_RDMA))
+		return BAD_PARAM(2);
+	if (!what) {
+		dapl_net_forget(ia);
+		return DAT_SUCCESS;
+	}
+	if (dapl_async_handle(ia) == DAT_EVD_OUT_OF_SCOPE)
+		return NOT_SUPPORTED;
+	pthread_once(&once, watch_forks);
+	err = open_socket(&s);	/* before the values are read: no change is missed between */
+	if (err)
+		return dapl_status(err, DAT_RESOURCE_MEMORY);
+	w = new_watch(ia, what);
+	if (w)
+		enter(ia, what, &w, &s);
+	else
+		err = ENOMEM;
+	close_socket(s);
+	free(w);
+	return dapl_status(err, DAT_RESOURCE_MEMORY);
+}
+
+void dapl_net_forget(struct dapl_ia *ia)
+{
+	struct dapl_net_watch **p, *w;
+	struct net_socket *s = NULL;
+
+	dapl_mutex_lock(&lock);
+	p = find(ia);
+	w = *p;
+	if (w)
+		*p = w->next;
+	if (w && !watches) {
+		s = socket_now;
+		socket_now = NULL;
+	}
+	dapl_mutex_unlock(&lock);
+	close_socket(s);
+	if (!w)
+		return;
+	dapl_timer_drain(&w->timer);	/* which may post once more */
+	free(w);
+}
