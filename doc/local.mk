@@ -96,6 +96,7 @@ dist_man_MANS += \
 	doc/man/man3/dat_net_monitor_open.3 \
 	doc/man/man3/dat_net_neighbour.3 \
 	doc/man/man3/dat_net_nics.3 \
+	doc/man/man3/dat_net_port.3 \
 	doc/man/man3/dat_net_reachable.3 \
 	doc/man/man3/dat_net_routes.3 \
 	doc/man/man3/dat_net_watch.3 \

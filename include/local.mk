@@ -21,6 +21,7 @@ dat_headers = \
 	include/dat/dat_diag_extensions.h \
 	include/dat/dat_entries.h \
 	include/dat/dat_net.h \
+	include/dat/dat_net_port.h \
 	include/dat/dat_trace.h
 
 # The DAT 1.2 interface, in a directory of its own: its udat.h has the same name.

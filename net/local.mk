@@ -6,6 +6,7 @@ libnetparts_la_SOURCES = \
 	net/routes.c \
 	net/neighbour.c \
 	net/nics.c \
+	net/port.c \
 	net/monitor.c \
 	net/changes.c net/changes.h \
 	net/order.c net/order.h \
@@ -22,6 +23,11 @@ libdatnet_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
 	-Wl,--version-script=$(srcdir)/net/libdatnet.map $(ZDEFS) -Wl,-z,now -Wl,-z,relro
 EXTRA_libdatnet_la_DEPENDENCIES = net/libdatnet.map
 pkgconfig_DATA += net/dat-net.pc
+
+check_PROGRAMS += test/life/net_port
+TESTS += test/life/net_port
+test_life_net_port_SOURCES = test/life/net_port.c test/own_network.h test/life/life.c test/life/life.h
+test_life_net_port_LDADD = libdatnet.la libdat2.la -lpthread
 
 if CMOCKA
 check_PROGRAMS += test/unit/net/test_order
