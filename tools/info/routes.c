@@ -184,7 +184,7 @@ static bool is_like(const json_t *a, const json_t *b)
 
 /* One line with all that is in the way. Loopback reaches this host only; next hops of one address
  * have one reason. */
-static void print_reasons(const json_t *routes)
+static void print_reasons(const json_t *routes, bool by_software)
 {
 	const json_t *before = NULL;
 	const char *between = ": ";
@@ -207,7 +207,7 @@ static void print_reasons(const json_t *routes)
 		between = "; ";
 	}
 	if (*between == ':')
-		printf(": no route");
+		printf(by_software ? ": no RDMA device on this way" : ": no route");
 	putchar('\n');
 }
 
@@ -219,7 +219,7 @@ static void print_destination(const json_t *destination, bool titled)
 	if (titled)
 		printf("%s%s%s\n", output_bold(), output_get(destination, "address"), output_plain());
 	if (strcmp(reachable, "RDMA device") != 0)
-		print_reasons(routes);
+		print_reasons(routes, !strcmp(reachable, "software device"));
 	if (strcmp(reachable, "no") != 0)
 		print_usable(routes);
 }
