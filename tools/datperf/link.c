@@ -93,7 +93,8 @@ static void create_host_memory(struct link *l, bool private)
 		fail("no memory");
 	memset(l->out, 0, MEMORY);
 	region.for_va = l->out;
-	if (fd < 0 || register_shared(l) != DAT_SUCCESS)
+	l->shared = fd >= 0 && register_shared(l) == DAT_SUCCESS;
+	if (!l->shared)
 		good(register_memory(l, DAT_MEM_TYPE_VIRTUAL, region), "dat_lmr_create");
 	if (fd >= 0)
 		close(fd);

@@ -51,6 +51,7 @@ struct link {
 	unsigned unfinished;     /* requests posted, completion not taken */
 	const char *name;        /* of the IA */
 	bool atomics, immediate; /* the IA has them */
+	bool shared;		 /* the memory is registered as shared memory */
 	DAT_COUNT reads;         /* RDMA reads under way at a time */
 };
 

@@ -371,6 +371,9 @@ static void print_overview(struct link *l, const struct options *o)
 		       w.bytes / 1e6, w.messages, s.bytes / 1e6, s.messages);
 		fflush(stdout);
 	}
+	if (l->shared)
+		printf("\nThe writes go to shared memory. Where the adapter maps it, they stay in the\n"
+		       "writer's cache, and sends are copied. Compare with --private.\n");
 }
 
 static void run_tests(struct link *l, struct options o, const struct sockaddr *to)
