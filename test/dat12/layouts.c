@@ -4,8 +4,11 @@
 #include <stddef.h>
 #include <dat/udat.h>
 
-#define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type)
-#define AT(type, member, bytes) _Static_assert(offsetof(type, member) == (bytes), #type "." #member)
+/* Sizes and offsets are those of 64-bit programs. */
+#define ON_64(condition) (sizeof(void *) != 8 || (condition))
+#define SIZE(type, bytes) _Static_assert(ON_64(sizeof(type) == (bytes)), #type)
+#define AT(type, member, bytes) \
+	_Static_assert(ON_64(offsetof(type, member) == (bytes)), #type "." #member)
 #define LONG(type, member) \
 	_Static_assert(sizeof(((type *)0)->member) == 8, #type "." #member " has 64 bits")
 #define IS(name, number) _Static_assert((unsigned long long)(name) == (number), #name)

@@ -15,7 +15,7 @@ enum { PAGE = 4096, SIZE = 4 * PAGE };
  * that another thread of the process makes does not take their place. */
 static char *some_memory(int protection)
 {
-	static uintptr_t hint = 0x300000000000;
+	static uintptr_t hint = (uintptr_t)(sizeof(void *) == 8 ? 0x300000000000 : 0x30000000);
 	char *at = mmap((void *)hint, SIZE, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	hint += 16 * SIZE;
