@@ -4,6 +4,10 @@ noinst_LTLIBRARIES += libcommon.la
 libcommon_la_SOURCES = \
 	common/address.c common/address.h common/bits.h \
 	common/clock.h common/container_of.h common/once.h \
+	common/control.h \
+	common/json_read.c common/json_read.h \
+	common/json_write.c common/json_write.h \
+	common/parameters.c common/parameters.h \
 	common/ia_params.c common/ia_params.h \
 	common/descriptors.c common/descriptors.h \
 	common/env.h \

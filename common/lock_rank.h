@@ -13,6 +13,7 @@ enum lock_rank {
 
 	/* core: control calls */
 	RANK_SERVICE_USERS,	/* service.c: start and stop of the service thread */
+	RANK_CONTROL_USERS,	/* control.c: start and stop of the control socket */
 	RANK_ENTRIES,		/* provider.c: the ia_names that the registry has opened */
 	RANK_EP,		/* ep->lock: state, connection and configuration of an endpoint */
 	RANK_RMR,		/* rmr->lock: what a memory window is bound to */
@@ -59,6 +60,7 @@ enum lock_rank {
 	RANK_SOFT_RANDOM,	/* random.c: the pool of random numbers */
 
 	/* leaves that any code may take */
+	RANK_CONTROL,		/* control.c: descriptors of the control socket and its clients */
 	RANK_DIAG,		/* diag_limit.c: limits of the lines about failed connections */
 	RANK_SERVICE,		/* service.c: watches, timers and tasks */
 	RANK_DEAD_OBJECTS,	/* object.c: dead objects, kept by kind */

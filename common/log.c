@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/env.h"
 #include "common/journal.h"
+#include "common/parameters.h"
 #include "common/rate.h"
 #include "common/trace.h"
 #include <ctype.h>
@@ -295,6 +296,7 @@ void log_fini(void)
 {
 	log_flush();
 	journal_close();
+	parameters_fini();
 }
 
 /* --- variables ------------------------------------------------------------------ */
@@ -315,7 +317,9 @@ static bool parse_number(const char *text, unsigned long *value)
 bool log_env_number(const char *name, unsigned long min, unsigned long max,
 		    unsigned long *value)
 {
-	const char *text = env_get(name);
+	char buffer[PARAMETER_NUMBER];
+	enum parameter_origin origin;
+	const char *text = parameter_text(name, buffer, &origin);
 	unsigned long number;
 	int saved_errno = errno;
 	bool good;
@@ -328,8 +332,9 @@ bool log_env_number(const char *name, unsigned long min, unsigned long max,
 		*value = number;
 	else
 		log_report(REPORT_BAD_VALUE, NULL,
-			   "%s is \"%s\"; expected a number from %lu to %lu; ignored",
-			   name, text, min, max);
+			   "%s%s%s is \"%s\"; expected a number from %lu to %lu; ignored", name,
+			   origin == PARAMETER_FILE ? " in " : "",
+			   origin == PARAMETER_FILE ? parameters_file() : "", text, min, max);
 	return good;
 }
 
@@ -344,6 +349,16 @@ static unsigned mask_of_level(unsigned long level, unsigned default_mask)
 	}
 }
 
+void log_set_mask(unsigned mask)
+{
+	__atomic_store_n(&log_mask, mask, __ATOMIC_RELAXED);
+}
+
+void log_set_dest(enum log_dest dest)
+{
+	__atomic_store_n(&places, places_of[dest], __ATOMIC_RELAXED);
+}
+
 void log_init(const char *name, const char *type_var, const char *level_var,
 	      const char *dest_var, unsigned default_mask)
 {
@@ -356,6 +371,7 @@ void log_init(const char *name, const char *type_var, const char *level_var,
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&places, TO_STDERR, __ATOMIC_RELAXED);
 	__atomic_store_n(&no_journal_told, false, __ATOMIC_RELAXED);
+	parameters_read_file(!strcmp(name, "dat"));
 	if (dest_var && log_env_number(dest_var, LOG_TO_STDERR, LOG_TO_JOURNAL_AND_STDERR, &dest))
 		__atomic_store_n(&places, places_of[dest], __ATOMIC_RELAXED);
 	if (level_var && log_env_number(level_var, 0, UINT_MAX, &level))

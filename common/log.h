@@ -30,6 +30,10 @@ static inline bool log_on(unsigned bit)
 	return (__atomic_load_n(&log_mask, __ATOMIC_RELAXED) & bit) != 0;
 }
 
+/* Later changes of what log_init() has read. `dest` is a value of the enumeration. */
+void log_set_mask(unsigned mask);
+void log_set_dest(enum log_dest dest);
+
 /* Prints "prefix: text\n" as one write when one of `bits` is on. */
 void log_line(unsigned bits, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -59,8 +63,8 @@ void log_flush(void);
 /* The library is about to be unloaded: flushes, and closes what the log keeps open. */
 void log_fini(void);
 
-/* Reads an unsigned number (decimal, or hex with 0x) from the environment through
- * secure_getenv. Unset: *value stays, returns false. Not a number, or outside
+/* Reads an unsigned number (decimal, or hex with 0x) that parameters.h finds: set in the running
+ * program, in the environment (through secure_getenv), or in dapl.conf. Unset: *value stays, returns false. Not a number, or outside
  * [min, max]: one line that names variable, found and expected; *value stays. */
 bool log_env_number(const char *name, unsigned long min, unsigned long max,
 		    unsigned long *value);

@@ -42,7 +42,8 @@ struct ring {
 unsigned trace_level;
 unsigned trace_gate;
 
-static const struct trace_logged *logged;	/* NULL: none; set once */
+static const struct trace_logged *logged;	/* atomic; NULL: none */
+static const struct trace_logged *known;	/* what trace_log_kinds() got */
 
 static uint64_t last_order;
 static struct ring *rings;	/* grows at its head only, until trace_fini() */
@@ -58,7 +59,9 @@ static void set_gate(void)
 {
 	unsigned level = __atomic_load_n(&trace_level, __ATOMIC_RELAXED);
 
-	__atomic_store_n(&trace_gate, logged ? TRC_LVL_MAX : level, __ATOMIC_RELAXED);
+	const struct trace_logged *table = __atomic_load_n(&logged, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&trace_gate, table ? TRC_LVL_MAX : level, __ATOMIC_RELAXED);
 }
 
 void trace_set_level(unsigned level)
@@ -70,16 +73,24 @@ void trace_set_level(unsigned level)
 
 void trace_log_kinds(const struct trace_logged *table)
 {
-	logged = NULL;
-	for (const struct trace_logged *row = table; row->kind; row++)
+	known = table;
+	trace_log_again();
+}
+
+void trace_log_again(void)
+{
+	const struct trace_logged *shown = NULL;
+
+	for (const struct trace_logged *row = known; row && row->kind; row++)
 		if (log_on(row->bit))
-			logged = table;
+			shown = known;
+	__atomic_store_n(&logged, shown, __ATOMIC_RELAXED);
 	set_gate();
 }
 
 static unsigned log_bits(const char *kind)
 {
-	const struct trace_logged *row = logged;
+	const struct trace_logged *row = __atomic_load_n(&logged, __ATOMIC_RELAXED);
 
 	while (row && row->kind && strcmp(row->kind, kind))
 		row++;
@@ -239,13 +250,21 @@ static bool ring_lock_briefly(struct ring *ring)
 /* The oldest record of `ring` that comes after `order`. */
 static bool ring_next(struct ring *ring, uint64_t order, struct record *next)
 {
-	bool locked = ring_lock_briefly(ring), found = false;
-	uint64_t i = ring->count > RING_RECORDS ? ring->count - RING_RECORDS : 0;
+	bool locked = ring_lock_briefly(ring), found;
+	uint64_t from = ring->count > RING_RECORDS ? ring->count - RING_RECORDS : 0;
+	uint64_t count = ring->count, to = count;
 
-	for (; i < ring->count && !found; i++) {
-		*next = ring->records[i % RING_RECORDS];
-		found = next->order > order;
+	while (from < to) {	/* the order of a ring's records ascends */
+		uint64_t middle = from + (to - from) / 2;
+
+		if (ring->records[middle % RING_RECORDS].order > order)
+			to = middle;
+		else
+			from = middle + 1;
 	}
+	found = from < count;
+	if (found)
+		*next = ring->records[from % RING_RECORDS];
 	if (locked)
 		ring_unlock(ring);
 	return found;
@@ -273,6 +292,14 @@ void trace_dump(int fd)
 		while (write(fd, record.text, record.length) < 0 && errno == EINTR)
 			;
 	errno = saved_errno;
+}
+
+void trace_each(void (*each)(void *arg, const char *text, size_t length), void *arg)
+{
+	struct record record = { .order = 0 };
+
+	while (rings_next(record.order, &record))
+		each(arg, record.text, record.length - 1);
 }
 
 void trace_fini(void)

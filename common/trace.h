@@ -6,6 +6,7 @@
 #ifndef COMMON_TRACE_H
 #define COMMON_TRACE_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifndef unlikely
@@ -31,6 +32,7 @@ struct trace_logged {
 
 /* `table` ends with a NULL kind and stays the caller's. Call it after log_init(). */
 void trace_log_kinds(const struct trace_logged *table);
+void trace_log_again(void);	/* the mask has changed */
 
 /* Reads `level_var` (DAT_TRACE_LEVEL or DAPL_TRACE_LEVEL), 0 to 10. */
 void trace_init(const char *level_var);
@@ -56,6 +58,8 @@ void trace_record(unsigned level, enum trace_class class, const char *kind, cons
 /* Writes the last records of all threads, oldest first, one line each, to fd. Safe to
  * call from a signal handler. */
 void trace_dump(int fd);
+/* Hands the same records to `each`, without their newline. */
+void trace_each(void (*each)(void *arg, const char *text, size_t length), void *arg);
 /* Frees the rings (library unload). */
 void trace_fini(void);
 

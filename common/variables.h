@@ -15,6 +15,7 @@
 	X(DAPL_DBG_TYPE, "providers", "3", "mask of the messages that are printed") \
 	X(DAPL_DBG_LEVEL, "providers", "0", "short form of DAPL_DBG_TYPE") \
 	X(DAPL_DBG_DEST, "providers", "0", "where messages go") \
+	X(DAPL_CONTROL, "providers", "1", "0: no control socket") \
 	X(DAPL_TRACE_LEVEL, "providers", "0", "level of the trace records") \
 	X(DAPL_MAX_INLINE, "providers", "64", "bytes that are copied into a request") \
 	X(DAPL_WR_MAX, "providers", "", "limit of max_dto_per_ep") \

@@ -58,7 +58,9 @@ libdaplcore_la_SOURCES = \
 	dapl/core/base/status.c dapl/core/base/status.h \
 	dapl/core/base/service.c dapl/core/base/service.h \
 	dapl/core/base/fork.c dapl/core/base/fork.h \
-	dapl/core/base/settings.c dapl/core/base/settings.h \
+	dapl/core/base/settings.c dapl/core/base/settings.h dapl/core/base/parameter.h \
+	dapl/core/base/control.c dapl/core/base/control.h \
+	dapl/core/ia/control_verbs.c dapl/core/ia/control_verbs.h \
 	dapl/core/ep/post.c dapl/core/ep/post.h \
 	dapl/core/ep/post_slow.c dapl/core/ep/post_slow.h \
 	dapl/core/ep/post_late.c dapl/core/ep/post_late.h \

@@ -18,7 +18,7 @@ libregistry_la_SOURCES = \
 	dat/strerror.c \
 	dat/trclvl.c \
 	dat/debug.h
-libregistry_la_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR='"$(sysconfdir)"'
+libregistry_la_CPPFLAGS = $(AM_CPPFLAGS)
 lib_LTLIBRARIES += libdat2.la
 libdat2_la_SOURCES =
 libdat2_la_LIBADD = libregistry.la libcommon.la

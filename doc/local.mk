@@ -141,6 +141,7 @@ doc/man/dat.conf.5: $(srcdir)/doc/man/dat.conf.5.in Makefile
 
 EXTRA_DIST += doc/migrating.md doc/performance.md doc/reliability.md \
 	doc/design/README.md \
+	doc/design/control.md \
 	doc/design/device-memory.md \
 	doc/design/diagnosis.md \
 	doc/performance/charts \

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include "dapl/core/base/parameter.h"
 
 struct dapl_device;	/* an open device: one port, one address. The device's own */
 struct dapl_listener;	/* something that hands up connection requests */
@@ -170,6 +171,9 @@ struct dapl_mapping {
 
 struct dapl_device_ops {
 	const char *name;		/* "verbs", "soft" */
+	/* NULL, or the parameters that `open` reads with log_env_number(), up to one without a
+	 * name. */
+	const struct dapl_parameter *parameters;
 
 	/* Opens what an entry's ia_params name (dat.conf field 7). What is wrong is said
 	 * in one log line by the device; ENODEV when it is absent, at once. `ia` is
@@ -279,6 +283,9 @@ struct dapl_device_ops {
 	 * from the first failure on, which the upcall follows. Callable from any thread with
 	 * core locks held, before release. */
 	void (*explain)(struct dapl_conn *conn, struct dapl_conn_cause *cause);
+	/* NULL: not known. What carries the data of a connection, as a constant word: "memory",
+	 * "tcp". Callable as `explain`. */
+	const char *(*carrier)(struct dapl_conn *conn);
 	/* Core gives up conn in any state: a pending set-up is abandoned, an unanswered request
 	 * is refused. Never blocks, callable from any thread with core locks held. The device
 	 * calls dapl_up_released(owner) once, on the service thread, when no other upcall for it

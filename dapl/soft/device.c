@@ -430,8 +430,18 @@ static int soft_query(struct dapl_device *dev, struct dapl_device_attr *attr)
 	return 0;
 }
 
+/* The ranges and defaults of read_settings(). */
+static const struct dapl_parameter parameters[] = {
+	{ "DAPL_SOFT_CRC", 0, 1, 0, PARAMETER_NEXT_IA },
+	{ "DAPL_SOFT_SHM", 0, 1, 1, PARAMETER_NEXT_IA },
+	{ "DAPL_SOFT_DIRECT", 0, 1, 1, PARAMETER_NEXT_IA },
+	{ "DAPL_SOFT_MAP", 0, 1, 1, PARAMETER_NEXT_IA },
+	{ "DAPL_SOFT_GUARD", 0, 1, 0, PARAMETER_NEXT_IA },
+	{ .name = NULL },
+};
+
 const struct dapl_device_ops dapl_device_ops = {
-	.name = "soft",
+	.name = "soft", .parameters = parameters,
 	.open = soft_open, .close = soft_close, .query = soft_query,
 	.alloc_pd = soft_pd_alloc, .dealloc_pd = soft_pd_dealloc,
 	.reg_mr = soft_mr_reg, .dereg_mr = soft_mr_dereg,
@@ -452,5 +462,6 @@ const struct dapl_device_ops dapl_device_ops = {
 	.listen = soft_cm_listen, .unlisten = soft_cm_unlisten,
 	.connect = soft_cm_connect, .accept = soft_cm_accept, .reject = soft_cm_reject,
 	.disconnect = soft_cm_disconnect, .explain = soft_cm_explain,
+	.carrier = soft_cm_carrier,
 	.release = soft_cm_release,
 };

@@ -17,7 +17,8 @@ life_tests = \
 	test/life/memory \
 	test/life/calls \
 	test/life/mixed \
-	test/life/many
+	test/life/many \
+	test/life/control
 check_PROGRAMS += $(life_tests)
 TESTS += $(life_tests) test/life/datperf test/life/completion
 dist_check_SCRIPTS += test/life/datperf test/life/completion
@@ -46,6 +47,8 @@ test_life_threads_SOURCES = test/life/threads.c $(life_common)
 test_life_threads_LDADD = libdat2.la -lpthread
 test_life_many_SOURCES = test/life/many.c $(life_common)
 test_life_many_LDADD = libdat2.la
+test_life_control_SOURCES = test/life/control.c $(life_common)
+test_life_control_LDADD = libdat2.la -lpthread
 test_life_mapped_SOURCES = test/life/mapped.c $(life_common)
 test_life_mapped_LDADD = libdat2.la
 test_life_memory_SOURCES = test/life/memory.c $(life_common)

@@ -14,8 +14,10 @@ unit_common = \
 	test/unit/common/test_descriptors \
 	test/unit/common/test_ia_params \
 	test/unit/common/test_journal \
+	test/unit/common/test_json \
 	test/unit/common/test_lock \
 	test/unit/common/test_log \
+	test/unit/common/test_parameters \
 	test/unit/common/test_rate \
 	test/unit/common/test_trace
 unit_common_libs = libcommon.la $(CMOCKA_LIBS)
@@ -29,6 +31,8 @@ test_unit_common_test_lock_SOURCES = test/unit/common/test_lock.c common/lock.c 
 test_unit_common_test_lock_CPPFLAGS = $(AM_CPPFLAGS) -DDAPL_LOCK_CHECK=1
 test_unit_common_test_lock_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_common_test_log_LDADD = $(unit_common_libs)
+test_unit_common_test_json_LDADD = $(unit_common_libs)
+test_unit_common_test_parameters_LDADD = $(unit_common_libs)
 test_unit_common_test_rate_LDADD = $(unit_common_libs)
 test_unit_common_test_trace_LDADD = $(unit_common_libs)
 

@@ -307,6 +307,42 @@ struct dapl_object *dapl_object_enter_any(DAT_HANDLE handle)
 		dapl_object_enter(handle, obj->kind) : NULL;
 }
 
+static size_t count_listed(const struct dapl_ia *ia, enum dapl_kind kind)
+{
+	size_t count = 0;
+
+	for (struct dapl_object *o = ia->objects[kind]; o; o = o->next)
+		count++;
+	return count;
+}
+
+size_t dapl_object_count(struct dapl_ia *ia, enum dapl_kind kind)
+{
+	size_t count;
+
+	dapl_mutex_lock(&ia->lock);
+	count = count_listed(ia, kind);
+	dapl_mutex_unlock(&ia->lock);
+	return count;
+}
+
+bool dapl_object_enter_all(struct dapl_ia *ia, enum dapl_kind kind, struct dapl_object ***objects,
+			   size_t *count)
+{
+	struct dapl_object **all;
+	size_t n = 0;
+
+	dapl_mutex_lock(&ia->lock);
+	all = malloc((count_listed(ia, kind) + 1) * sizeof *all);
+	for (struct dapl_object *o = ia->objects[kind]; all && o; o = o->next)
+		if (dapl_object_enter((DAT_HANDLE)o, kind))
+			all[n++] = o;
+	dapl_mutex_unlock(&ia->lock);
+	*objects = all;
+	*count = n;
+	return all != NULL;
+}
+
 void dapl_object_fork(bool begins)
 {
 	if (begins)

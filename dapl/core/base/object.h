@@ -143,6 +143,12 @@ static inline void dapl_object_leave_at(void *pointer)
 		dapl_object_leave(obj);
 }
 
+/* Enters all live objects of a kind; the caller leaves each, and frees the array. False: no
+ * memory. */
+bool dapl_object_enter_all(struct dapl_ia *ia, enum dapl_kind kind, struct dapl_object ***objects,
+			   size_t *count);
+size_t dapl_object_count(struct dapl_ia *ia, enum dapl_kind kind);
+
 /* Library unload. `keep`, if the registry has it, takes the newest dead objects of each kind,
  * whose handles it then recognises; the memory of the others is freed. */
 void dapl_object_fini(void (*keep)(void *object));

@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* settings.c - reads the provider's environment variables (settings.h). */
+/* settings.c - reads the provider's environment variables, and changes those that a running program
+ * may change (settings.h). */
+#include <errno.h>
+#include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include "common/log.h"
+#include "common/parameters.h"
+#include "common/trace.h"
 #include "dapl/core/base/settings.h"
+#include "dapl/core/device.h"
 
 struct dapl_settings dapl_settings;
 
@@ -13,37 +22,154 @@ static const struct variable {
 	size_t offset;
 	unsigned long min, max;
 	int by_default;
+	enum dapl_parameter_when when;
 } variables[] = {
 #define FIELD(member) offsetof(struct dapl_settings, member)
-	{ "DAPL_MAX_INLINE",		FIELD(max_inline),	0, 65536,	64 },
-	{ "DAPL_WR_MAX",		FIELD(wr_max),		1, 1 << 20,	0 },
-	{ "DAPL_IB_MTU",		FIELD(ib_mtu),		256, 4096,	0 },
-	{ "DAPL_IB_PKEY",		FIELD(ib_pkey),		0, 65535,	-1 },
-	{ "DAPL_IB_SL",			FIELD(ib_sl),		0, 15,		0 },
-	{ "DAPL_GLOBAL_ROUTING",	FIELD(global_routing),	0, 1,		0 },
-	{ "DAPL_HOP_LIMIT",		FIELD(hop_limit),	0, 255,		0 },
-	{ "DAPL_TCLASS",		FIELD(tclass),		0, 255,		-1 },
-	{ "DAPL_ACK_RETRY",		FIELD(ack_retry),	0, 7,		7 },
-	{ "DAPL_ACK_TIMER",		FIELD(ack_timer),	0, 31,		-1 },
-	{ "DAPL_RNR_RETRY",		FIELD(rnr_retry),	0, 7,		7 },
-	{ "DAPL_RNR_TIMER",		FIELD(rnr_timer),	0, 31,		12 },
-	{ "DAPL_CM_ARP_TIMEOUT_MS",	FIELD(arp_timeout_ms),	1, 600000,	4000 },
-	{ "DAPL_CM_ARP_RETRY_COUNT",	FIELD(arp_retries),	0, 1000,	15 },
-	{ "DAPL_CM_ROUTE_TIMEOUT_MS",	FIELD(route_timeout_ms), 1, 600000,	4000 },
-	{ "DAPL_CM_ROUTE_RETRY_COUNT",	FIELD(route_retries),	0, 1000,	15 },
-	{ "DAPL_CM_TOS",		FIELD(tos),		0, 255,		-1 },
-	{ "DAPL_MAX_CM_RESPONSE_TIME",	FIELD(cm_response_time), 0, 31,		0 },
-	{ "DAPL_MAX_CM_RETRIES",	FIELD(cm_retries),	0, 15,		0 },
+	{ "DAPL_MAX_INLINE",		FIELD(max_inline),	0, 65536,	64, PARAMETER_NEXT_IA },
+	{ "DAPL_WR_MAX",		FIELD(wr_max),		1, 1 << 20,	0, PARAMETER_NEXT_IA },
+	{ "DAPL_IB_MTU",		FIELD(ib_mtu),		256, 4096,	0, PARAMETER_NOW },
+	{ "DAPL_IB_PKEY",		FIELD(ib_pkey),		0, 65535,	-1, PARAMETER_NEXT_IA },
+	{ "DAPL_IB_SL",			FIELD(ib_sl),		0, 15,		0, PARAMETER_NOW },
+	{ "DAPL_GLOBAL_ROUTING",	FIELD(global_routing),	0, 1,		0, PARAMETER_NOW },
+	{ "DAPL_HOP_LIMIT",		FIELD(hop_limit),	0, 255,		0, PARAMETER_NOW },
+	{ "DAPL_TCLASS",		FIELD(tclass),		0, 255,		-1, PARAMETER_NOW },
+	{ "DAPL_ACK_RETRY",		FIELD(ack_retry),	0, 7,		7, PARAMETER_NOW },
+	{ "DAPL_ACK_TIMER",		FIELD(ack_timer),	0, 31,		-1, PARAMETER_NOW },
+	{ "DAPL_RNR_RETRY",		FIELD(rnr_retry),	0, 7,		7, PARAMETER_NOW },
+	{ "DAPL_RNR_TIMER",		FIELD(rnr_timer),	0, 31,		12, PARAMETER_NOW },
+	{ "DAPL_CM_ARP_TIMEOUT_MS",	FIELD(arp_timeout_ms),	1, 600000,	4000, PARAMETER_NOW },
+	{ "DAPL_CM_ARP_RETRY_COUNT",	FIELD(arp_retries),	0, 1000,	15, PARAMETER_NOW },
+	{ "DAPL_CM_ROUTE_TIMEOUT_MS",	FIELD(route_timeout_ms), 1, 600000,	4000, PARAMETER_NOW },
+	{ "DAPL_CM_ROUTE_RETRY_COUNT",	FIELD(route_retries),	0, 1000,	15, PARAMETER_NOW },
+	{ "DAPL_CM_TOS",		FIELD(tos),		0, 255,		-1, PARAMETER_NOW },
+	{ "DAPL_MAX_CM_RESPONSE_TIME",	FIELD(cm_response_time), 0, 31,		0, PARAMETER_NEVER },
+	{ "DAPL_MAX_CM_RETRIES",	FIELD(cm_retries),	0, 15,		0, PARAMETER_NEVER },
 #undef FIELD
 };
 
+enum { VARIABLES = sizeof variables / sizeof *variables };
+
 void dapl_settings_read(void)
 {
-	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+	for (size_t i = 0; i < VARIABLES; i++) {
 		const struct variable *v = &variables[i];
 		unsigned long value = (unsigned long)v->by_default;
 
 		log_env_number(v->name, v->min, v->max, &value);
 		*(int *)((char *)&dapl_settings + v->offset) = (int)value;
 	}
+}
+
+/* --- parameters ------------------------------------------------------------------------- */
+
+/* Parameters of log.h and trace.h, with the ranges that those read; and those of no range. */
+static const struct dapl_parameter messages[] = {
+	{ "DAPL_TRACE_LEVEL", TRC_LVL_OFF, TRC_LVL_MAX, TRC_LVL_OFF, PARAMETER_NOW },
+	{ "DAPL_DBG_TYPE", 0, UINT_MAX, 3, PARAMETER_NOW },
+	{ "DAPL_DBG_DEST", LOG_TO_STDERR, LOG_TO_JOURNAL_AND_STDERR, LOG_TO_STDERR, PARAMETER_NOW },
+	{ "DAPL_CONTROL", 0, 1, 1, PARAMETER_NEVER },
+};
+enum { MESSAGES = sizeof messages / sizeof *messages };
+
+bool dapl_parameter_at(unsigned index, struct dapl_parameter *parameter)
+{
+	const struct dapl_parameter *of_device = dapl_device_ops.parameters;
+
+	if (index < MESSAGES) {
+		*parameter = messages[index];
+		return true;
+	}
+	index -= MESSAGES;
+	if (index < VARIABLES) {
+		const struct variable *v = &variables[index];
+
+		*parameter = (struct dapl_parameter){ v->name, v->min, v->max, v->by_default, v->when };
+		return true;
+	}
+	for (index -= VARIABLES; of_device && of_device->name; of_device++, index--)
+		if (!index) {
+			*parameter = *of_device;
+			return true;
+		}
+	return false;
+}
+
+bool dapl_parameter_find(const char *name, struct dapl_parameter *parameter)
+{
+	unsigned i = 0;
+
+	while (dapl_parameter_at(i, parameter)) {
+		if (!strcmp(parameter->name, name))
+			return true;
+		i++;
+	}
+	return false;
+}
+
+static bool parse(const char *text, unsigned long *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoul(text, &end, 0);
+	return *text >= '0' && *text <= '9' && !errno && !*end;
+}
+
+/* The state of log.h and trace.h may differ from the text: DAPL_DBG_LEVEL, dat_ib_set_trclvl. */
+long dapl_parameter_value(const struct dapl_parameter *parameter, enum parameter_origin *origin)
+{
+	char buffer[PARAMETER_NUMBER];
+	const char *text = parameter_text(parameter->name, buffer, origin);
+	unsigned long value;
+
+	if (!strcmp(parameter->name, "DAPL_TRACE_LEVEL"))
+		return __atomic_load_n(&trace_level, __ATOMIC_RELAXED);
+	if (!strcmp(parameter->name, "DAPL_DBG_TYPE"))
+		return __atomic_load_n(&log_mask, __ATOMIC_RELAXED);
+	if (text && parse(text, &value) && value >= parameter->min && value <= parameter->max)
+		return (long)value;
+	*origin = PARAMETER_DEFAULT;	/* a bad value was reported, and counts as none */
+	return parameter->by_default;
+}
+
+/* What is used at once must change its reader's copy, too. */
+static void apply(const char *name, unsigned long value)
+{
+	if (!strcmp(name, "DAPL_TRACE_LEVEL")) {
+		trace_set_level(value);
+	} else if (!strcmp(name, "DAPL_DBG_TYPE")) {
+		log_set_mask(value);
+		trace_log_again();
+	} else if (!strcmp(name, "DAPL_DBG_DEST")) {
+		log_set_dest(value);
+	}
+	for (unsigned i = 0; i < VARIABLES; i++)
+		if (!strcmp(variables[i].name, name))
+			__atomic_store_n((int *)((char *)&dapl_settings + variables[i].offset),
+					 (int)value, __ATOMIC_RELAXED);
+}
+
+bool dapl_parameter_set(const char *name, const char *text, char *why, size_t size)
+{
+	struct dapl_parameter parameter;
+	unsigned long value;
+
+	if (!dapl_parameter_find(name, &parameter)) {
+		snprintf(why, size, "this program has no parameter %.40s", name);
+		return false;
+	}
+	if (parameter.when == PARAMETER_NEVER) {
+		snprintf(why, size, "%s cannot be changed in a running program: %s", parameter.name,
+			 strcmp(name, "DAPL_CONTROL") ? "it has no effect" :
+			 "it is read when the program opens its first adapter");
+		return false;
+	}
+	if (!parse(text, &value) || value < parameter.min || value > parameter.max) {
+		snprintf(why, size, "%s: \"%.40s\" found, a number from %lu to %lu expected",
+			 parameter.name, text, parameter.min, parameter.max);
+		return false;
+	}
+	parameter_set(parameter.name, value);
+	apply(parameter.name, value);
+	return true;
 }

@@ -4,7 +4,10 @@
 #ifndef DAPL_SETTINGS_H
 #define DAPL_SETTINGS_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include "common/parameters.h"
+#include "dapl/core/base/parameter.h"
 
 struct dapl_settings {
 	unsigned max_inline;		/* DAPL_MAX_INLINE, bytes */
@@ -27,5 +30,15 @@ struct dapl_settings {
 extern struct dapl_settings dapl_settings;
 
 void dapl_settings_read(void);
+
+/* --- the same while the program runs; on the service thread ---------------------------------- */
+
+/* The index-th parameter that this library reads; false: there are no more. */
+bool dapl_parameter_at(unsigned index, struct dapl_parameter *parameter);
+bool dapl_parameter_find(const char *name, struct dapl_parameter *parameter);
+/* -1: unset, the device or the path decides. */
+long dapl_parameter_value(const struct dapl_parameter *parameter, enum parameter_origin *origin);
+/* Changes it until the library is unloaded. False: not allowed, with the reason. */
+bool dapl_parameter_set(const char *name, const char *value, char *why, size_t size);
 
 #endif

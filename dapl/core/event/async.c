@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* async.c - the open IAs and where their asynchronous events go (async.h). */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "dapl/core/event/async.h"
@@ -112,6 +113,24 @@ void dapl_async_leave(struct dapl_ia *ia)
 			set_async_evd(other, NULL);
 	set_async_evd(ia, NULL);
 	dapl_mutex_unlock(&ias_lock);
+}
+
+bool dapl_async_enter_ias(struct dapl_object ***objects, size_t *count)
+{
+	size_t room = 1, n = 0;
+	struct dapl_object **all;
+
+	dapl_mutex_lock(&ias_lock);
+	for (struct dapl_ia *ia = ias; ia; ia = ia->next_ia)
+		room++;
+	all = malloc(room * sizeof *all);
+	for (struct dapl_ia *ia = ias; all && ia; ia = ia->next_ia)
+		if (ia->pid == getpid() && dapl_object_enter((DAT_HANDLE)ia, DAPL_IA))
+			all[n++] = &ia->obj;
+	dapl_mutex_unlock(&ias_lock);
+	*objects = all;
+	*count = n;
+	return all != NULL;
 }
 
 void dapl_async_fork(bool begins)

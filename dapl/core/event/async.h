@@ -18,6 +18,8 @@ void dapl_async_leave(struct dapl_ia *ia);
 bool dapl_async_serves(const DAT_PROVIDER *adapter, const struct dapl_evd *evd);
 /* The IA's asynchronous EVD as dat_ia_query gives it. */
 DAT_EVD_HANDLE dapl_async_handle(const struct dapl_ia *ia);
+/* Enters all IAs that this process has open, as dapl_object_enter_all. */
+bool dapl_async_enter_ias(struct dapl_object ***ias, size_t *count);
 /* Around a fork: keeps other threads from changing the list of IAs. */
 void dapl_async_fork(bool begins);
 /* True if this process has IAs open. IAs that a parent had open at the fork do not count. */

@@ -31,8 +31,7 @@ struct dapl_attr_text {
 
 /* --- trace levels at run time (seeds: AIX uDAPL) ------------------------------------------ */
 
-/* The registry's own function, where the registry has one (the old one has not). */
-static void *registry_function(const char *name)
+void *dapl_registry_function(const char *name)
 {
 	void *registry = dlopen("libdat2.so.2", RTLD_NOW | RTLD_NOLOAD), *function;
 
@@ -50,7 +49,7 @@ static DAT_RETURN trclvl_query(DAT_TRC_COMPONENT component, DAT_UINT32 *level)
 	if (!level)
 		return BAD_PARAM(2);
 	if (component == DAT_TRC_DAT) {
-		query = (DAT_TRCLVL_QUERY_FUNC)registry_function("dat_trclvl_query");
+		query = (DAT_TRCLVL_QUERY_FUNC)dapl_registry_function("dat_trclvl_query");
 		return query ? query(component, level) : NOT_SUPPORTED;
 	}
 	if (component != DAT_TRC_DAPL)
@@ -66,7 +65,7 @@ static DAT_RETURN trclvl_modify(DAT_TRC_COMPONENT component, DAT_UINT32 level)
 	if (level > TRC_LVL_MAX)
 		return BAD_PARAM(2);
 	if (component == DAT_TRC_DAT) {
-		modify = (DAT_TRCLVL_MODIFY_FUNC)registry_function("dat_trclvl_modify");
+		modify = (DAT_TRCLVL_MODIFY_FUNC)dapl_registry_function("dat_trclvl_modify");
 		return modify ? modify(component, level) : NOT_SUPPORTED;
 	}
 	if (component != DAT_TRC_DAPL)

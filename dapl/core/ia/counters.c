@@ -139,7 +139,6 @@ static bool set_of(struct dapl_object *obj, struct set *set)
 	case DAPL_IA:
 		*set = (struct set){ ((struct dapl_ia *)obj)->counters, ia_names,
 			DCNT_IA_ALL_COUNTERS, "ia" };
-		update_device((struct dapl_ia *)obj, ((struct dapl_ia *)obj)->counting, false);
 		return true;
 	case DAPL_EP:
 		*set = (struct set){ ((struct dapl_ep *)obj)->counters, ep_names,
@@ -155,6 +154,14 @@ static bool set_of(struct dapl_object *obj, struct set *set)
 	}
 }
 
+/* Called for a consumer: brings counters of the device up to date. */
+static bool updated_set_of(struct dapl_object *obj, struct set *set)
+{
+	if (obj->kind == DAPL_IA)
+		update_device((struct dapl_ia *)obj, ((struct dapl_ia *)obj)->counting, false);
+	return set_of(obj, set);
+}
+
 static uint64_t read_one(const struct set *set, int i, int reset)
 {
 	if (reset)
@@ -166,7 +173,7 @@ DAT_RETURN dapl_counters_query(struct dapl_object *obj, int which, DAT_UINT64 *o
 {
 	struct set set;
 
-	if (!set_of(obj, &set))
+	if (!updated_set_of(obj, &set))
 		return BAD_PARAM(1);
 	if (which < 0 || which > set.n)
 		return BAD_PARAM(3);
@@ -192,7 +199,7 @@ DAT_RETURN dapl_counters_print(struct dapl_object *obj, int which, int reset)
 	bool none = true;
 	struct set set;
 
-	if (!set_of(obj, &set))
+	if (!updated_set_of(obj, &set))
 		return BAD_PARAM(1);
 	if (which < 0 || which > set.n)
 		return BAD_PARAM(3);
@@ -210,6 +217,17 @@ DAT_RETURN dapl_counters_print(struct dapl_object *obj, int which, int reset)
 	if (none)
 		log_line(~0u, "%s %p: all %d counters are 0", set.kind, (void *)obj, set.n);
 	return DAT_SUCCESS;
+}
+
+void dapl_counters_each(struct dapl_object *obj,
+			void (*each)(void *arg, const char *name, uint64_t value), void *arg)
+{
+	struct set set;
+
+	if (!set_of(obj, &set))
+		return;
+	for (int i = 0; i < set.n; i++)
+		each(arg, set.name[i], read_one(&set, i, false));
 }
 
 static bool group_argument(struct dapl_object *obj, int group)

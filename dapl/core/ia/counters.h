@@ -8,6 +8,9 @@
 /* dat_ib_query_counters: obj is an IA, EP or EVD; which == the _ALL_ value fills an array. */
 DAT_RETURN dapl_counters_query(struct dapl_object *obj, int which, DAT_UINT64 *out, int reset);
 DAT_RETURN dapl_counters_print(struct dapl_object *obj, int which, int reset);
+/* Each counter with its name, but for those of the device itself, which need files of sysfs. */
+void dapl_counters_each(struct dapl_object *obj,
+			void (*each)(void *arg, const char *name, uint64_t value), void *arg);
 /* Groups DCNT_IA_LNK and DCNT_IA_DIAG are the device's own; they count from start to stop.
  * DCNT_IA_CM always counts. */
 DAT_RETURN dapl_counters_start(struct dapl_object *obj, int group);

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
+#include "dapl/core/base/control.h"
 #include "dapl/core/base/diag_limit.h"
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/conn/cr.h"
@@ -181,6 +182,7 @@ DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE 
 	ia->async_evd = evd;
 	dapl_object_publish(&ia->obj);
 	dapl_async_join(ia);
+	dapl_control_get();
 	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ia", ia, "open", "%s device %s netdev %s", name,
 	      ia->attr.device, ia->attr.netdev);
 	*async_evd = evd ? (DAT_EVD_HANDLE)evd : DAT_EVD_OUT_OF_SCOPE;
@@ -314,6 +316,7 @@ DAT_RETURN dapl_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return BAD_STATE(IA_IN_USE);
 	if (!dapl_object_kill(&ia->obj))
 		return BAD_HANDLE(IA);
+	dapl_control_put();
 	dapl_async_leave(ia);
 	end_calls(ia);
 	dapl_net_forget(ia);	/* after calls that may begin a watch */

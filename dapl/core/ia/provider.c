@@ -26,6 +26,7 @@
 #include "dapl/core/event/evd_notify.h"
 #include "dapl/core/event/evd_resize.h"
 #include "dapl/core/event/evd_wait.h"
+#include "dapl/core/ia/control_verbs.h"
 #include "dapl/core/ia/ext.h"
 #include "dapl/core/ia/ia.h"
 #include "dapl/core/mem/lmr.h"
@@ -312,6 +313,7 @@ static void start_library(void)
 	trace_init("DAPL_TRACE_LEVEL");
 	trace_log_kinds(kinds);
 	dapl_settings_read();
+	dapl_control_verbs_init();
 	log_flush();
 }
 

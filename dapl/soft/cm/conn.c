@@ -90,6 +90,17 @@ void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
 	soft_progress_unlock(dev);
 }
 
+const char *soft_cm_carrier(struct dapl_conn *conn)
+{
+	struct dapl_device *dev = conn->dev;
+	const char *carrier;
+
+	soft_progress_lock(dev);
+	carrier = conn->ud ? NULL : conn->shm ? "memory" : conn->crc ? "tcp+crc" : "tcp";
+	soft_progress_unlock(dev);
+	return carrier;
+}
+
 /* --- sockets --------------------------------------------------------------------------------- */
 
 /* No epoll set takes the socket, so its events would be missed: the sweep ends the connection.

@@ -10,6 +10,7 @@
 struct soft_qp;
 
 void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause);
+const char *soft_cm_carrier(struct dapl_conn *conn);
 /* Queues an upcall (SOFT_UP_*), which the service thread makes. Any locks may be held. */
 void soft_cm_tell(struct dapl_conn *conn, uint32_t what);
 /* Records why the connection fails or breaks; the first cause stays. Progress lock or qp->lock

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* parameters.c - see parameters.h. dapl.conf has lines NAME=VALUE, and comments with '#'. */
+#include "common/parameters.h"
+#include "common/env.h"
+#include "common/log.h"
+#include "common/variables.h"
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	FILE_MAX = 65536,	/* bytes; more is no file of parameters */
+	VALUE_MAX = 24,		/* with the zero byte: all values are numbers */
+};
+
+static const char *const names[] = {
+#define X(name, library, by_default, meaning) #name,
+	ENVIRONMENT_VARIABLES(X)
+#undef X
+};
+enum { COUNT = sizeof names / sizeof *names };
+
+static int64_t values_set[COUNT];	/* atomic; value + 1, 0: not set */
+static char values_of_file[COUNT][VALUE_MAX];	/* "": none. Constant after parameters_read_file */
+
+static int index_of(const char *name)
+{
+	for (int i = 0; i < COUNT; i++)
+		if (!strcmp(names[i], name))
+			return i;
+	return -1;
+}
+
+const char *parameter_text(const char *name, char buffer[PARAMETER_NUMBER],
+			   enum parameter_origin *origin)
+{
+	int i = index_of(name);
+	int64_t set = i < 0 ? 0 : __atomic_load_n(&values_set[i], __ATOMIC_RELAXED);
+	const char *text = env_get(name);
+
+	if (set) {
+		*origin = PARAMETER_SET;
+		snprintf(buffer, PARAMETER_NUMBER, "%lld", (long long)set - 1);
+		return buffer;
+	}
+	if (text) {
+		*origin = PARAMETER_ENVIRONMENT;
+		return text;
+	}
+	if (i >= 0 && values_of_file[i][0]) {
+		*origin = PARAMETER_FILE;
+		return values_of_file[i];
+	}
+	*origin = PARAMETER_DEFAULT;
+	return NULL;
+}
+
+bool parameter_set(const char *name, unsigned long value)
+{
+	int i = index_of(name);
+
+	if (i < 0 || value > UINT32_MAX)
+		return false;
+	__atomic_store_n(&values_set[i], (int64_t)value + 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* --- dapl.conf ---------------------------------------------------------------------- */
+
+static const char *test_root(void)
+{
+	const char *dir = env_get("DAT_TEST_ROOT");
+
+	return dir ? dir : "";
+}
+
+const char *parameters_file(void)
+{
+	static char path[PATH_MAX];
+
+	snprintf(path, sizeof path, "%s%s/dapl.conf", test_root(), SYSCONFDIR);
+	return path;
+}
+
+/* Only root decides for the programs of all users; below DAT_TEST_ROOT the user, too. */
+static bool is_trusted(const struct stat *file)
+{
+	bool own = *test_root() && file->st_uid == geteuid();
+
+	return (file->st_uid == 0 || own) && !(file->st_mode & S_IWOTH) &&
+	       (!(file->st_mode & S_IWGRP) || file->st_gid == 0);
+}
+
+/* Paths and switches for tests are no defaults for all programs. */
+static bool may_be_in_file(const char *name)
+{
+	return index_of(name) >= 0 && strcmp(name, "DAT_OVERRIDE") && strcmp(name, "DAT_TEST_ROOT") &&
+	       strcmp(name, "XDG_RUNTIME_DIR");
+}
+
+static char *trim(char *text)
+{
+	char *end;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	end = text + strlen(text);
+	while (end > text && isspace((unsigned char)end[-1]))
+		*--end = '\0';
+	return text;
+}
+
+static const char *take_line(char *line)
+{
+	char *comment = strchr(line, '#'), *name, *value;
+
+	if (comment)
+		*comment = '\0';
+	name = trim(line);
+	if (!*name)
+		return NULL;
+	value = strchr(name, '=');
+	if (!value)
+		return "NAME=VALUE expected";
+	*value++ = '\0';
+	name = trim(name);
+	value = trim(value);
+	if (!may_be_in_file(name))
+		return "the name of a parameter with a number expected (dapl(7))";
+	if (!*value || strlen(value) >= VALUE_MAX)
+		return "a number expected as value";
+	strcpy(values_of_file[index_of(name)], value);
+	return NULL;
+}
+
+static void take_text(char *text, bool report)
+{
+	unsigned line = 0;
+	char *end;
+
+	for (; text && *text; text = end) {
+		const char *fault;
+
+		end = strchr(text, '\n');
+		if (end)
+			*end++ = '\0';
+		line++;
+		fault = take_line(text);
+		if (fault && report)
+			log_report(REPORT_BAD_VALUE, NULL, "%s:%u: %s; the line is ignored",
+				   parameters_file(), line, fault);
+	}
+}
+
+static void take_file(int fd, bool report)
+{
+	static char text[FILE_MAX];
+	struct stat file;
+	ssize_t n;
+
+	if (fstat(fd, &file) || !S_ISREG(file.st_mode) || !is_trusted(&file)) {
+		if (report)
+			log_report(REPORT_BAD_VALUE, NULL, "%s is ignored: expected a file that only "
+				   "root can write", parameters_file());
+		return;
+	}
+	n = read(fd, text, sizeof text - 1);
+	if (n < 0)
+		return;
+	text[n] = '\0';
+	take_text(text, report);
+}
+
+void parameters_read_file(bool report)
+{
+	int saved_errno = errno, fd = open(parameters_file(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	memset(values_of_file, 0, sizeof values_of_file);
+	if (fd >= 0) {
+		take_file(fd, report);
+		close(fd);
+	} else if (errno != ENOENT && errno != ENOTDIR && report) {
+		log_report(REPORT_BAD_VALUE, NULL, "%s cannot be read: %s", parameters_file(),
+			   strerror(errno));
+	}
+	errno = saved_errno;
+}
+
+void parameters_fini(void)
+{
+	memset(values_set, 0, sizeof values_set);
+	memset(values_of_file, 0, sizeof values_of_file);
+}
