@@ -71,6 +71,14 @@ bool parameter_set(const char *name, unsigned long value)
 	return true;
 }
 
+void parameter_unset(const char *name)
+{
+	int i = index_of(name);
+
+	if (i >= 0)
+		__atomic_store_n(&values_set[i], 0, __ATOMIC_RELAXED);
+}
+
 /* --- dapl.conf ---------------------------------------------------------------------- */
 
 static const char *test_root(void)

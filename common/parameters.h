@@ -15,6 +15,7 @@ const char *parameter_text(const char *name, char buffer[PARAMETER_NUMBER],
 			   enum parameter_origin *origin);
 /* Any thread. False: `name` is none of variables.h. The value must fit 32 bits. */
 bool parameter_set(const char *name, unsigned long value);
+void parameter_unset(const char *name);
 
 /* Reads dapl.conf. `report`: wrong lines give a message; libdat2 does that, the providers read the
  * same file in silence. A file that others than root may write is ignored, with a message. */

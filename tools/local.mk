@@ -31,6 +31,10 @@ datinfo_SOURCES = \
 	tools/info/probe.c tools/info/probe.h \
 	tools/info/remedy.c tools/info/remedy.h \
 	tools/info/system.c tools/info/system.h \
+	tools/info/programs.c tools/info/programs.h \
+	tools/info/screen.c tools/info/screen.h \
+	tools/info/top.c tools/info/top.h \
+	tools/control/client.c tools/control/client.h \
 	common/nearest.c common/nearest.h common/variables.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
@@ -44,8 +48,24 @@ datinfo_CPPFLAGS += -DDATINFO_NET=1
 datinfo_LDADD += libdatnet.la
 endif
 dist_man_MANS += doc/man/datinfo.1
+
+bin_PROGRAMS += datctl
+datctl_SOURCES = \
+	tools/ctl/datctl.c tools/ctl/ctl.h \
+	tools/ctl/parameters.c \
+	tools/ctl/persist.c \
+	tools/ctl/links.c \
+	tools/control/client.c tools/control/client.h \
+	tools/control/run.c tools/control/run.h \
+	tools/info/output.c tools/info/output.h \
+	tools/info/system.c tools/info/system.h \
+	common/control.h common/nearest.c common/nearest.h common/variables.h \
+	tools/cli.c tools/cli.h
+datctl_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+datctl_LDADD = libdat2.la $(JANSSON_LIBS)
+dist_man_MANS += doc/man/datctl.1
 else
-EXTRA_DIST += doc/man/datinfo.1
+EXTRA_DIST += doc/man/datinfo.1 doc/man/datctl.1
 endif
 if CMOCKA
 check_PROGRAMS += test/unit/tools/test_datperf_stats
@@ -62,7 +82,7 @@ include tools/ping/local.mk
 # Loaded by bash-completion when the first word is the name of the file.
 completiondir = $(datadir)/bash-completion/completions
 dist_completion_DATA = tools/completion/datperf
-completed = datinfo datping
+completed = datinfo datping datctl
 install_exec_hooks += link-completions
 link-completions:
 	$(MKDIR_P) $(DESTDIR)$(completiondir)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* control.c - the control socket as a client finds it: when it is there, who gets answers, what they
+/* control.c - the control socket as a client finds it: when it is there, which users get answers, what they
  * say, and what clients that misbehave do to the program. The tools are tested in test/tools. */
 #include "life.h"
 #include "common/control.h"
@@ -287,9 +287,9 @@ static void two_libraries_have_two_sockets(void)
 	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* --- who gets answers ---------------------------------------------------------------------------- */
+/* --- which users get answers ---------------------------------------------------------------------------- */
 
-static void ask_as_nobody(const void *name)
+static void ask_as_another_user(const void *name)
 {
 	EXPECT(!setgid(65534) && !setuid(65534));
 	expect_refusal(name, "only the user of the program, and root, get answers");
@@ -306,7 +306,7 @@ static void other_users_get_no_answer(void)
 		skip("only root can become another user");
 	ia = open_ia();
 	EXPECT(find_names(getpid(), names, 4) == 1);
-	told = run(ask_as_nobody, names[0]);
+	told = run(ask_as_another_user, names[0]);
 	expect_quiet(&told, 0);
 	ask(CONTROL_LIST, "");
 	EXPECT(!answer.failed);
@@ -378,13 +378,16 @@ static void parameters_can_be_set(void)
 	expect_text("\"value\":null,\"default\":null,\"min\":0,\"max\":31,\"when\":\"now\",\"from\":\"default\"");
 	ask(CONTROL_SET, "{\"name\":\"DAPL_ACK_TIMER\",\"value\":\"14\"}");
 	expect_text("\"value\":14,\"default\":null,\"min\":0,\"max\":31,\"when\":\"now\",\"from\":\"set\"");
+	ask(CONTROL_SET, "{\"name\":\"DAPL_ACK_TIMER\",\"value\":\"default\"}");
+	expect_text("\"value\":null,\"default\":null,\"min\":0,\"max\":31,\"when\":\"now\",\"from\":\"default\"");
+	ask(CONTROL_SET, "{\"name\":\"DAPL_ACK_TIMER\",\"value\":\"14\"}");
 	ask(CONTROL_SET, "{\"value\":8,\"name\":\"DAPL_CM_TOS\"}");
 	expect_text("\"value\":8");
 	ask(CONTROL_GET, "");
 	expect_text("\"DAPL_ACK_TIMER\",\"value\":14");
 	expect_text("\"DAPL_SOFT_CRC\",\"value\":0,\"default\":0,\"min\":0,\"max\":1,\"when\":\"next IA\"");
 	expect_refused(CONTROL_SET, "{\"name\":\"DAPL_ACK_TIMER\",\"value\":\"32\"}",
-		       "\\\"32\\\" found, a number from 0 to 31 expected");
+		       "\\\"32\\\" found, a number from 0 to 31, or");
 	expect_refused(CONTROL_SET, "{\"name\":\"DAPL_ACK_TIMER\",\"value\":\"-1\"}", "-1");
 	expect_refused(CONTROL_SET, "{\"name\":\"DAPL_ACK_TIMER\",\"value\":\"1x\"}", "1x");
 	expect_refused(CONTROL_SET, "{\"name\":\"PATH\",\"value\":\"1\"}", "no parameter PATH");

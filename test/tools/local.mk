@@ -2,14 +2,14 @@
 # The tools as a user calls them: natively, on the software device, on files that the tests make, and in
 # network namespaces.
 if DATINFO
-tools_tests = test/tools/datinfo
+tools_tests = test/tools/datinfo test/tools/control
 TESTS += $(tools_tests)
 if NET
 TESTS += test/tools/datinfo-routes
 endif
 endif
 dist_check_SCRIPTS += test/tools/datinfo-routes
-dist_check_SCRIPTS += test/tools/datinfo
+dist_check_SCRIPTS += test/tools/datinfo test/tools/control
 EXTRA_DIST += test/tools/tool.py
 
 # A provider that fails in the way that ia_params name.

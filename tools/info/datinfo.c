@@ -6,8 +6,11 @@
 #include "tools/info/device_views.h"
 #include "tools/info/environment.h"
 #include "tools/info/network.h"
+#include "tools/info/programs.h"
+#include "tools/info/top.h"
 #include "tools/cli.h"
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,10 +28,14 @@ static const char usage_text[] =
 	"  --neighbour ADDRESS         its link-layer address; asks the network\n"
 	"  --nics                      network interfaces and their RDMA devices\n"
 	"  --monitor [mtu,link,...]    a line for each change of the network\n"
+	"  --trace PID LEVEL           set the trace level of a running program, 0 to 10\n"
+	"  --dump PID                  its trace records and counters\n"
+	"  --top                       traffic of all programs of the user\n"
 	"\n"
 	"  -v, --verbose               all attributes\n"
 	"  -w, --wait SECONDS          how long a provider or a peer may take\n"
 	"                              (default 20, --neighbour 3)\n"
+	"  -n, --interval SECONDS      of --top (default 1)\n"
 	"      --json                  the same as JSON\n"
 	"  -h, --help                  this text\n"
 	"      --version               the version\n"
@@ -36,7 +43,8 @@ static const char usage_text[] =
 	"Exit status: 0; 1 if something failed or was not found; 2 for a wrong option;\n"
 	"3 if --route leads over the software device only.\n";
 
-enum mode { ADAPTERS, ENV, CONF, CHECK, DEVICES, DEVINFO, STAT, ROUTE, NEIGHBOUR, NICS, MONITOR };
+enum mode { ADAPTERS, ENV, CONF, CHECK, DEVICES, DEVINFO, STAT, ROUTE, NEIGHBOUR, NICS, MONITOR,
+	TRACE, DUMP, TOP };
 
 struct options {
 	enum mode mode;
@@ -46,6 +54,8 @@ struct options {
 	bool names_only;		/* -l */
 	const char *device;		/* -d, or DEV of --stat */
 	unsigned port, seconds;
+	unsigned level;			/* of --trace */
+	double interval;
 };
 
 enum { JSON = 256, VERSION, MODE };	/* MODE + a mode */
@@ -60,6 +70,10 @@ static const struct option names[] = {
 	{ "neighbour", required_argument, NULL, MODE + NEIGHBOUR },
 	{ "nics", no_argument, NULL, MODE + NICS },
 	{ "monitor", no_argument, NULL, MODE + MONITOR },
+	{ "trace", required_argument, NULL, MODE + TRACE },
+	{ "dump", required_argument, NULL, MODE + DUMP },
+	{ "top", no_argument, NULL, MODE + TOP },
+	{ "interval", required_argument, NULL, 'n' },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "wait", required_argument, NULL, 'w' },
 	{ "json", no_argument, NULL, JSON },
@@ -107,8 +121,16 @@ static void parse_operands(struct options *o, int argc, char **argv)
 		parse_stat_operand(o, argv[optind++]);
 	if (o->mode == MONITOR && optind < argc)
 		o->argument = argv[optind++];
+	if (o->mode == TRACE && optind == argc)
+		usage_error("--trace: a trace level from 0 to 10 expected after the PID");
+	if (o->mode == TRACE)
+		o->level = (unsigned)cli_number("--trace PID LEVEL", argv[optind++], 0, 10);
 	if (o->mode != ADAPTERS && optind != argc)
 		usage_error("\"%s\" found after --%s, only options expected", argv[optind], o->mode_option);
+	if (o->mode != TOP && o->interval > 0)
+		usage_error("--interval is an option of --top");
+	if (o->interval <= 0)
+		o->interval = 1;
 	if (o->mode != DEVINFO && (o->names_only || (o->mode != STAT && (o->device || o->port))))
 		usage_error("-%c is an option of --devinfo",
 			    o->names_only ? 'l' : o->device ? 'd' : 'i');
@@ -119,13 +141,14 @@ static struct options parse(int argc, char **argv)
 	struct options o = { 0 };
 	int c;
 
-	while ((c = getopt_long(argc, argv, ":vw:ld:i:h", names, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":vw:ld:i:n:h", names, NULL)) != -1) {
 		switch (c) {
 		case 'v': o.verbose = true; break;
 		case 'w': o.seconds = (unsigned)cli_number("--wait", optarg, 1, 3600); break;
 		case 'l': o.names_only = true; break;
 		case 'd': o.device = optarg; break;
 		case 'i': o.port = (unsigned)cli_number("-i", optarg, 1, 255); break;
+		case 'n': o.interval = cli_positive("--interval", optarg, 3600); break;
 		case JSON: o.json = true; break;
 		case 'h': cli_print_help(); break;
 		case VERSION: cli_print_version(); break;
@@ -159,6 +182,14 @@ static int show_devices(const struct options *o)
 	}
 }
 
+static pid_t pid_of(const struct options *o)
+{
+	char option[32];
+
+	snprintf(option, sizeof option, "--%s", o->mode_option);
+	return (pid_t)cli_number(option, o->argument, 1, 1 << 22);
+}
+
 int main(int argc, char **argv)
 {
 	struct options o;
@@ -175,6 +206,9 @@ int main(int argc, char **argv)
 	case NEIGHBOUR: status = network_neighbour(o.argument, o.seconds, o.json); break;
 	case MONITOR: status = network_monitor(o.argument, o.json); break;
 	case NICS: status = network_nics(o.json); break;
+	case TRACE: status = programs_trace(pid_of(&o), o.level, o.json); break;
+	case DUMP: status = programs_dump(pid_of(&o), o.json); break;
+	case TOP: status = top_show(o.interval, o.json); break;
 	default: status = show_adapters(&o, argv + optind, argc - optind);
 	}
 	cli_finish_with(status);

@@ -132,8 +132,17 @@ long dapl_parameter_value(const struct dapl_parameter *parameter, enum parameter
 	return parameter->by_default;
 }
 
+/* The value that counts without one that was set. */
+static long value_at_start(const struct dapl_parameter *parameter)
+{
+	unsigned long value = (unsigned long)parameter->by_default;
+
+	log_env_number(parameter->name, parameter->min, parameter->max, &value);
+	return (long)value;
+}
+
 /* What is used at once must change its reader's copy, too. */
-static void apply(const char *name, unsigned long value)
+static void apply(const char *name, long value)
 {
 	if (!strcmp(name, "DAPL_TRACE_LEVEL")) {
 		trace_set_level(value);
@@ -164,12 +173,17 @@ bool dapl_parameter_set(const char *name, const char *text, char *why, size_t si
 			 "it is read when the program opens its first adapter");
 		return false;
 	}
+	if (!strcmp(text, "default")) {
+		parameter_unset(parameter.name);
+		apply(parameter.name, value_at_start(&parameter));
+		return true;
+	}
 	if (!parse(text, &value) || value < parameter.min || value > parameter.max) {
-		snprintf(why, size, "%s: \"%.40s\" found, a number from %lu to %lu expected",
-			 parameter.name, text, parameter.min, parameter.max);
+		snprintf(why, size, "%s: \"%.40s\" found, a number from %lu to %lu, or \"default\", "
+			 "expected", parameter.name, text, parameter.min, parameter.max);
 		return false;
 	}
 	parameter_set(parameter.name, value);
-	apply(parameter.name, value);
+	apply(parameter.name, (long)value);
 	return true;
 }

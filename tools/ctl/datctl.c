@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* datctl.c - changes running programs and this machine's RDMA: the command line. See datctl(1). */
+#include "tools/cli.h"
+#include "tools/ctl/ctl.h"
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage_text[] =
+	"usage: datctl -q                      are all parts of RDMA there? who has an IA?\n"
+	"       datctl -p [NAME[=VALUE] [PID]] show or set a parameter of running programs\n"
+	"       datctl --persist NAME=VALUE    the same for later programs, in dapl.conf\n"
+	"       datctl -c [PID|all]            running programs read dat.conf again\n"
+	"       datctl -l [soft|rxe:IF|siw:IF] load modules; make a software RDMA device\n"
+	"       datctl -u NAME                 remove that device\n"
+	"\n"
+	"  -q, --query       exit status 0: all there; 1: something is missing\n"
+	"  -p, --parameter   without VALUE show it, without NAME show all; without PID\n"
+	"                    in all programs of the user; until the program ends\n"
+	"      --persist     NAME= removes the line; root\n"
+	"  -c, --reread      without PID all programs of the user\n"
+	"  -l, --load        IF is a network interface; without one modules only; root\n"
+	"  -u, --unload      refused while a program uses the device; root\n"
+	"      --json        output for programs, of -q, -p and -c\n"
+	"  -h, --help        this text\n"
+	"      --version     the version\n"
+	"\n"
+	"Exit status: 0; 1 if something failed or is missing; 2 for a wrong option.\n";
+
+enum { JSON = 256, VERSION, PERSIST };
+
+static const struct option names[] = {
+	{ "query", no_argument, NULL, 'q' },
+	{ "parameter", no_argument, NULL, 'p' },
+	{ "persist", required_argument, NULL, PERSIST },
+	{ "reread", no_argument, NULL, 'c' },
+	{ "load", no_argument, NULL, 'l' },
+	{ "unload", required_argument, NULL, 'u' },
+	{ "json", no_argument, NULL, JSON },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct options {
+	int mode;		/* a value of `names`; 0: none yet */
+	char *argument;
+	bool json;
+};
+
+static const char *name_of(int mode)
+{
+	const struct option *o = names;
+
+	while (o->val != mode)
+		o++;
+	return o->name;
+}
+
+static void set_mode(struct options *o, int mode)
+{
+	if (o->mode)
+		usage_error("--%s and --%s exclude each other", name_of(o->mode), name_of(mode));
+	o->mode = mode;
+	o->argument = optarg;
+}
+
+static struct options parse(int argc, char **argv)
+{
+	struct options o = { 0 };
+	int c;
+
+	while ((c = getopt_long(argc, argv, ":qpclu:h", names, NULL)) != -1) {
+		switch (c) {
+		case 'q': case 'p': case 'c': case 'l': case 'u': case PERSIST: set_mode(&o, c); break;
+		case JSON: o.json = true; break;
+		case 'h': cli_print_help(); break;
+		case VERSION: cli_print_version(); break;
+		default: usage_error_option(argv, c);
+		}
+	}
+	if (!o.mode)
+		usage_error("one of -q, -p, -c, -l, -u and --persist expected");
+	if (o.json && (o.mode == 'l' || o.mode == 'u' || o.mode == PERSIST))
+		usage_error("--json has no meaning with --%s", name_of(o.mode));
+	return o;
+}
+
+/* The words after the options, at most `max`. */
+static char *operand(int argc, char **argv, int index, int max, int mode)
+{
+	if (optind + max < argc)
+		usage_error("\"%s\" found after --%s, at most %d word%s expected", argv[optind + max],
+			    name_of(mode), max, max == 1 ? "" : "s");
+	return optind + index < argc ? argv[optind + index] : NULL;
+}
+
+static pid_t pid_of(const char *option, const char *text)
+{
+	return text && strcmp(text, "all") ? (pid_t)cli_number(option, text, 1, 1 << 22) : 0;
+}
+
+/* Cuts NAME=VALUE; NULL: there is no value. */
+static char *value_of(char *text)
+{
+	char *equals = strchr(text, '=');
+
+	if (equals)
+		*equals++ = '\0';
+	return equals;
+}
+
+static int parameter(const struct options *o, int argc, char **argv)
+{
+	char *name = operand(argc, argv, 0, 2, 'p'), *value = name ? value_of(name) : NULL;
+	pid_t pid = pid_of("--parameter", operand(argc, argv, 1, 2, 'p'));
+
+	if (value && !*value)
+		usage_error("--parameter: a value expected after \"%s=\"", name);
+	return value ? ctl_set_parameter(pid, name, value, o->json) :
+		ctl_list_parameters(pid, name, o->json);
+}
+
+static int persist(const struct options *o)
+{
+	char *value = value_of(o->argument);
+
+	if (!value)
+		usage_error("--persist: \"%s\" found, NAME=VALUE expected", o->argument);
+	return ctl_persist(o->argument, value);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o;
+	int status = 0;
+
+	cli_init("datctl", usage_text);
+	o = parse(argc, argv);
+	switch (o.mode) {
+	case 'p': status = parameter(&o, argc, argv); break;
+	case 'c': status = ctl_reread(pid_of("--reread", operand(argc, argv, 0, 1, 'c')), o.json); break;
+	case 'l': status = ctl_load(operand(argc, argv, 0, 1, 'l')); break;
+	case 'q': operand(argc, argv, 0, 0, 'q'); status = ctl_query(o.json); break;
+	case 'u': operand(argc, argv, 0, 0, 'u'); status = ctl_unload(o.argument); break;
+	default: operand(argc, argv, 0, 0, PERSIST); status = persist(&o);
+	}
+	cli_finish_with(status);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* parameters.c - parameters of running programs, and their dat.conf (ctl.h). */
+#include "tools/cli.h"
+#include "tools/control/client.h"
+#include "tools/ctl/ctl.h"
+#include "tools/info/output.h"
+#include "common/nearest.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void check_name(const char *name)
+{
+	const char *near;
+
+	if (variable_is_known(name))
+		return;
+	near = variable_nearest(name);
+	usage_error("there is no parameter \"%s\"%s%s%s", name, near ? "; is " : "", near ? near : "",
+		    near ? " meant?" : "");
+}
+
+static json_t *request_of(const char *name, const char *value)
+{
+	json_t *request = json_object();
+
+	if (name)
+		output_set(request, "name", output_text(name));
+	if (value)
+		output_set(request, "value", output_text(value));
+	return request;
+}
+
+/* --- views ------------------------------------------------------------------------- */
+
+static void number_text(char text[24], const json_t *value)
+{
+	snprintf(text, 24, json_is_integer(value) ? "%lld" : "", (long long)json_integer_value(value));
+}
+
+static void add_parameter(struct table *table, const json_t *parameter)
+{
+	char value[24], by_default[24], range[48];
+	const char *cells[] = { output_get(parameter, "name"), value, by_default, range,
+		output_get(parameter, "when"), output_get(parameter, "from") };
+
+	number_text(value, json_object_get(parameter, "value"));
+	number_text(by_default, json_object_get(parameter, "default"));
+	snprintf(range, sizeof range, "%lld-%lld",
+		 (long long)json_integer_value(json_object_get(parameter, "min")),
+		 (long long)json_integer_value(json_object_get(parameter, "max")));
+	table_add(table, cells);
+}
+
+static int show(json_t *answers, bool json)
+{
+	static const char *const heads[] = { "PARAMETER", "VALUE", "DEFAULT", "RANGE", "CHANGES",
+		"FROM" };
+	json_t *answer, *parameter;
+	size_t i, j;
+
+	if (json) {
+		output_json(answers);
+		return 0;
+	}
+	json_array_foreach(answers, i, answer) {
+		struct table *table = table_new(6, heads);
+
+		printf("%sprocess %lld (", i ? "\n" : "",
+		       (long long)json_integer_value(json_object_get(answer, "pid")));
+		output_print(output_get(answer, "program"));
+		printf("), provider ");
+		output_print(output_get(answer, "provider"));
+		putchar('\n');
+		json_array_foreach(json_object_get(answer, "parameters"), j, parameter)
+			add_parameter(table, parameter);
+		table_print(table, 2);
+	}
+	json_decref(answers);
+	return 0;
+}
+
+/* --- asking each program -------------------------------------------------------------- */
+
+static void print_failure(const struct control_socket *socket, const char *why)
+{
+	fprintf(stderr, "datctl: process %ld: %s\n", (long)socket->pid, why);
+}
+
+static void add_answer(json_t *answers, const struct control_socket *socket, json_t *answer)
+{
+	json_t *list;
+	char why[256];
+
+	output_set(answer, "pid", json_integer(socket->pid));
+	list = control_ask(socket, CONTROL_LIST, NULL, why, sizeof why);
+	output_set(answer, "program", output_text(list ? output_get(list, "program") : "?"));
+	output_set(answer, "provider", output_text(list ? output_get(list, "provider") : "?"));
+	json_decref(list);
+	output_append(answers, answer);
+}
+
+/* A change for all programs is tried with each; a program that refuses has its own line, and the others
+ * are changed all the same. A process with two provider libraries counts as changed if one takes it:
+ * the other may not have the parameter. */
+static json_t *ask_each(pid_t pid, enum control_verb verb, json_t *request, int *status)
+{
+	size_t count;
+	struct control_socket *sockets = control_find(pid, &count);
+	json_t *answers = json_array(), *answer;
+	char why[512] = "";
+	pid_t done = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!pid && !control_is_ours(&sockets[i]))
+			continue;
+		answer = control_ask(&sockets[i], verb, json_incref(request), why, sizeof why);
+		if (answer) {
+			add_answer(answers, &sockets[i], answer);
+			done = sockets[i].pid;
+		} else if (done != sockets[i].pid &&
+			   (i + 1 == count || sockets[i + 1].pid != sockets[i].pid)) {
+			print_failure(&sockets[i], why);
+			*status = CLI_FAILURE;
+		}
+	}
+	free(sockets);
+	json_decref(request);
+	return answers;
+}
+
+static json_t *ask_programs(pid_t pid, enum control_verb verb, json_t *request, int *status)
+{
+	json_t *answers;
+
+	if (pid)	/* has the line for a program that does not answer at all */
+		json_decref(control_ask_all(pid, CONTROL_LIST, NULL));
+	answers = ask_each(pid, verb, request, status);
+	if (!json_array_size(answers) && !*status)
+		fail("no program of this user has an adapter open in this network namespace");
+	return answers;
+}
+
+int ctl_list_parameters(pid_t pid, const char *name, bool json)
+{
+	int status = 0;
+
+	if (name)
+		check_name(name);
+	show(ask_programs(pid, CONTROL_GET, request_of(name, NULL), &status), json);
+	return status;
+}
+
+int ctl_set_parameter(pid_t pid, const char *name, const char *value, bool json)
+{
+	json_t *answers;
+	int status = 0;
+
+	check_name(name);
+	for (const char *at = value; *at; at++)
+		if (!isalnum((unsigned char)*at) || at - value > 20)
+			usage_error("--parameter %s: \"%s\" found, a number expected", name, value);
+	answers = ask_programs(pid, CONTROL_SET, request_of(name, value), &status);
+	if (json_array_size(answers) || json)
+		show(answers, json);
+	return status;
+}
+
+int ctl_reread(pid_t pid, bool json)
+{
+	int status = 0;
+	json_t *answers = ask_programs(pid, CONTROL_REREAD, NULL, &status), *answer;
+	size_t i;
+
+	if (json) {
+		output_json(answers);
+		return status;
+	}
+	json_array_foreach(answers, i, answer) {
+		printf("process %lld (", (long long)json_integer_value(json_object_get(answer, "pid")));
+		output_print(output_get(answer, "program"));
+		printf("): %lld entries\n",
+		       (long long)json_integer_value(json_object_get(answer, "entries")));
+	}
+	json_decref(answers);
+	return status;
+}

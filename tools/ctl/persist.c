@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* persist.c - parameters of later programs: a line of dapl.conf (ctl.h). The file is written anew and
+ * renamed, so that a program reads the old or the new one. Comments and other lines stay. */
+#include "tools/cli.h"
+#include "tools/ctl/ctl.h"
+#include "tools/info/system.h"
+#include "common/nearest.h"
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void check(const char *name, const char *value)
+{
+	static const char *const others[] = { "DAT_OVERRIDE", "DAT_TEST_ROOT", "XDG_RUNTIME_DIR" };
+	bool found = variable_is_known(name);
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		found &= strcmp(others[i], name) != 0;
+	if (!found)
+		usage_error("--persist: \"%s\" found, the name of a parameter with a number expected "
+			    "(datinfo --env)", name);
+	for (const char *at = value; *at; at++)
+		if (!isxdigit((unsigned char)*at) && !(at == value + 1 && *at == 'x'))
+			usage_error("--persist %s: \"%s\" found, a number expected", name, value);
+	if (strlen(value) > 20 || (*value && !isdigit((unsigned char)*value)))
+		usage_error("--persist %s: \"%s\" found, a number expected", name, value);
+}
+
+static bool sets(const char *line, const char *name)
+{
+	size_t length = strlen(name);
+
+	line += strspn(line, " \t");
+	if (strncmp(line, name, length))
+		return false;
+	line += length;
+	return line[strspn(line, " \t")] == '=';
+}
+
+/* Copies the lines; the first that sets the name is replaced, further ones are left out. */
+static void copy_lines(FILE *from, FILE *to, const char *name, const char *value)
+{
+	bool done = !*value;
+	char *line = NULL;
+	size_t room = 0;
+
+	while (from && getline(&line, &room, from) > 0) {
+		if (!sets(line, name)) {
+			fputs(line, to);
+			if (line[strlen(line) - 1] != '\n')
+				fputc('\n', to);
+			continue;
+		}
+		if (!done)
+			fprintf(to, "%s=%s\n", name, value);
+		done = true;
+	}
+	free(line);
+	if (!done)
+		fprintf(to, "%s=%s\n", name, value);
+}
+
+int ctl_persist(const char *name, const char *value)
+{
+	char path[PATH_MAX], fresh[PATH_MAX + 8];
+	FILE *from, *to;
+	int fd, err = 0;
+
+	check(name, value);
+	system_path(path, "%s", SYSCONFDIR "/dapl.conf");
+	snprintf(fresh, sizeof fresh, "%s.XXXXXX", path);
+	from = fopen(path, "re");
+	if (!from && errno != ENOENT)
+		fail("%s cannot be read: %s", path, strerror(errno));
+	fd = mkostemp(fresh, O_CLOEXEC);
+	to = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!to)
+		fail("%s cannot be written: %s", path, strerror(errno));
+	copy_lines(from, to, name, value);
+	if (fchmod(fd, 0644) || fflush(to) || ferror(to) || fsync(fd))
+		err = errno;
+	if (fclose(to) && !err)
+		err = errno;
+	if (!err && rename(fresh, path))
+		err = errno;
+	if (from)
+		fclose(from);
+	if (!err)
+		return 0;
+	unlink(fresh);
+	fail("%s cannot be written: %s", path, strerror(err));
+}

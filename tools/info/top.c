@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* top.c - see top.h. A row is an IA of a program. Rates come from two samples of its counters; a
+ * program that began or ended between them has none. */
+#include "tools/info/top.h"
+#include "tools/cli.h"
+#include "tools/control/client.h"
+#include "tools/info/output.h"
+#include "tools/info/screen.h"
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define FIRST_S 0.2	/* seconds until the first frame, which a user waits for */
+
+enum { SENT, RECEIVED, READ, MESSAGES, SUMS };
+
+struct row {
+	long pid;
+	char program[32], ia[64], object[32];
+	size_t endpoints;
+	int64_t sum[SUMS];
+	double rate[SUMS];	/* a second */
+};
+
+struct sample {
+	struct row *rows;
+	size_t count;
+	double at;
+};
+
+static const struct {
+	int sum;
+	const char *counter;
+} counted[] = {
+	{ SENT, "POST_SEND_DATA" }, { SENT, "POST_SEND_UD_DATA" }, { SENT, "POST_WRITE_DATA" },
+	{ SENT, "POST_WRITE_IMM_DATA" }, { RECEIVED, "RECV_DATA" }, { RECEIVED, "RECV_UD_DATA" },
+	{ RECEIVED, "RECV_IMM_DATA" }, { READ, "POST_READ_DATA" },
+	{ MESSAGES, "POST_SEND" }, { MESSAGES, "POST_SEND_UD" }, { MESSAGES, "POST_WRITE" },
+	{ MESSAGES, "POST_WRITE_IMM" }, { MESSAGES, "POST_READ" }, { MESSAGES, "POST_CMP_SWAP" },
+	{ MESSAGES, "POST_FETCH_ADD" }, { MESSAGES, "RECV" }, { MESSAGES, "RECV_UD" },
+	{ MESSAGES, "RECV_IMM" },
+};
+
+/* --- samples ------------------------------------------------------------------------- */
+
+static void add_ia(struct sample *sample, const json_t *answer, const json_t *ia)
+{
+	json_t *endpoints = json_object_get(ia, "endpoints"), *endpoint;
+	struct row *row;
+	size_t i;
+
+	sample->rows = realloc(sample->rows, (sample->count + 1) * sizeof *sample->rows);
+	if (!sample->rows)
+		fail("there is no memory left");
+	row = &sample->rows[sample->count++];
+	memset(row, 0, sizeof *row);
+	row->pid = (long)json_integer_value(json_object_get(answer, "pid"));
+	snprintf(row->program, sizeof row->program, "%s", output_get(answer, "program"));
+	snprintf(row->ia, sizeof row->ia, "%s", output_get(ia, "name"));
+	snprintf(row->object, sizeof row->object, "%s", output_get(ia, "object"));
+	row->endpoints = json_array_size(endpoints);
+	json_array_foreach(endpoints, i, endpoint) {
+		json_t *counters = json_object_get(endpoint, "counters");
+
+		for (size_t c = 0; c < sizeof counted / sizeof *counted; c++)
+			row->sum[counted[c].sum] +=
+				json_integer_value(json_object_get(counters, counted[c].counter));
+	}
+}
+
+static struct sample take_sample(void)
+{
+	json_t *answers = control_ask_all(0, CONTROL_COUNTERS, NULL), *answer, *ia;
+	struct sample sample = { .count = 0 };
+	struct timespec time;
+	size_t i, j;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	sample.at = (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+	json_array_foreach(answers, i, answer)
+		json_array_foreach(json_object_get(answer, "ias"), j, ia)
+			add_ia(&sample, answer, ia);
+	json_decref(answers);
+	return sample;
+}
+
+static const struct row *find(const struct sample *sample, const struct row *row)
+{
+	for (size_t i = 0; i < sample->count; i++)
+		if (sample->rows[i].pid == row->pid && !strcmp(sample->rows[i].object, row->object))
+			return &sample->rows[i];
+	return NULL;
+}
+
+/* An endpoint that was freed takes its counters with it: no rate is below 0. */
+static void compute_rates(struct sample *now, const struct sample *before)
+{
+	double seconds = now->at - before->at;
+
+	for (size_t i = 0; i < now->count; i++) {
+		const struct row *old = find(before, &now->rows[i]);
+
+		for (int s = 0; old && seconds > 0 && s < SUMS; s++)
+			if (now->rows[i].sum[s] > old->sum[s])
+				now->rows[i].rate[s] =
+					(double)(now->rows[i].sum[s] - old->sum[s]) / seconds;
+	}
+}
+
+static int busiest_first(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	double busy_x = x->rate[SENT] + x->rate[RECEIVED] + x->rate[READ] + x->rate[MESSAGES];
+	double busy_y = y->rate[SENT] + y->rate[RECEIVED] + y->rate[READ] + y->rate[MESSAGES];
+
+	if (busy_x != busy_y)
+		return busy_x < busy_y ? 1 : -1;
+	return x->pid != y->pid ? (x->pid > y->pid) - (x->pid < y->pid) : strcmp(x->object, y->object);
+}
+
+/* --- views ----------------------------------------------------------------------------- */
+
+/* "1.2G": 5 characters at most. */
+static const char *scaled(char text[16], double value)
+{
+	static const char units[] = " kMGTP";
+	int unit = 0;
+
+	for (; value >= 999.5 && unit < 5; unit++)
+		value /= 1000;
+	if (!unit)
+		snprintf(text, 16, "%.0f", value);
+	else
+		snprintf(text, 16, "%.*f%c", value < 9.95 ? 1 : 0, value, units[unit]);
+	return text;
+}
+
+static void print_rows(const struct sample *sample)
+{
+	static const char *const heads[] = { "PID", "PROGRAM", "IA", "EPS", "SENT/s", "RECV/s", "READ/s",
+		"MSG/s", "SENT", "RECV" };
+	struct table *table = table_new(10, heads);
+	size_t rows = sample->count;
+	int room = screen_rows() - 4;
+
+	if (screen_rows() && rows > (size_t)room)
+		rows = room;
+	for (size_t i = 0; i < rows; i++) {
+		const struct row *row = &sample->rows[i];
+		char pid[24], eps[24], text[SUMS + 2][16];
+		const char *cells[10] = { pid, row->program, row->ia, eps };
+
+		snprintf(pid, sizeof pid, "%ld", row->pid);
+		snprintf(eps, sizeof eps, "%zu", row->endpoints);
+		for (int s = 0; s < SUMS; s++)
+			cells[4 + s] = scaled(text[s], row->rate[s]);
+		cells[8] = scaled(text[SUMS], (double)row->sum[SENT]);
+		cells[9] = scaled(text[SUMS + 1], (double)row->sum[RECEIVED]);
+		table_add(table, cells);
+	}
+	table_print(table, 0);
+	if (rows < sample->count)
+		printf("and %zu more\n", sample->count - rows);
+}
+
+static json_t *json_of(const struct row *row)
+{
+	static const char *const names[] = { "sent", "received", "read", "messages" };
+	json_t *object = json_object(), *rates = json_object();
+
+	output_set(object, "pid", json_integer(row->pid));
+	output_set(object, "program", output_text(row->program));
+	output_set(object, "ia", output_text(row->ia));
+	output_set(object, "endpoints", json_integer((json_int_t)row->endpoints));
+	for (int s = 0; s < SUMS; s++) {
+		output_set(object, names[s], json_integer(row->sum[s]));
+		output_set(rates, names[s], json_real(row->rate[s]));
+	}
+	output_set(object, "per_second", rates);
+	return object;
+}
+
+static void show(const struct sample *sample, bool json)
+{
+	json_t *rows = json ? json_array() : NULL;
+
+	if (!json) {
+		print_rows(sample);
+		if (!sample->count)
+			puts("No program of this user has an adapter open in this network namespace.");
+		return;
+	}
+	for (size_t i = 0; i < sample->count; i++)
+		output_append(rows, json_of(&sample->rows[i]));
+	output_json(rows);
+}
+
+static struct sample next_sample(struct sample *before)
+{
+	struct sample now = take_sample();
+
+	compute_rates(&now, before);
+	if (now.count)
+		qsort(now.rows, now.count, sizeof *now.rows, busiest_first);
+	free(before->rows);
+	return now;
+}
+
+int top_show(double seconds, bool json)
+{
+	struct sample sample = take_sample();
+	bool renewed = !json && screen_begin(), more;
+
+	more = screen_wait(renewed && seconds > FIRST_S ? FIRST_S : seconds);
+	while (more) {
+		sample = next_sample(&sample);
+		screen_frame();
+		if (renewed)
+			printf("%sRDMA traffic of this user's programs, every %g s; q ends%s\n\n",
+			       output_bold(), seconds, output_plain());
+		show(&sample, json);
+		more = renewed && screen_wait(seconds);
+	}
+	screen_end();
+	free(sample.rows);
+	return 0;
+}

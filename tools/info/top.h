@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* top.h - traffic of all programs of the user, as a process viewer shows their processor time. */
+#ifndef TOOLS_INFO_TOP_H
+#define TOOLS_INFO_TOP_H
+#include <stdbool.h>
+
+/* On a terminal renewed each `seconds`, elsewhere one table. Returns the exit status. */
+int top_show(double seconds, bool json);
+
+#endif
