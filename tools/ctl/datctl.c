@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 static const char usage_text[] =
-	"usage: datctl -q                      are all parts of RDMA there? who has an IA?\n"
-	"       datctl -p [NAME[=VALUE] [PID]] show or set a parameter of running programs\n"
+	"usage: datctl -q                      which parts of RDMA are there; users\n"
+	"       datctl -p [NAME[=VALUE] [PID]] show, set parameters of programs\n"
 	"       datctl --persist NAME=VALUE    the same for later programs, in dapl.conf\n"
 	"       datctl -c [PID|all]            running programs read dat.conf again\n"
 	"       datctl -l [soft|rxe:IF|siw:IF] load modules; make a software RDMA device\n"
