@@ -31,6 +31,7 @@ struct traffic {
 	uint8_t *memory;
 	uint64_t random;
 	uint64_t posted, completed, flushed;
+	unsigned sends;
 	uint64_t receive_of[TRAFFIC_RECEIVES], request_of[TRAFFIC_REQUESTS]; /* cookies; 0: free */
 	bool established;
 	DAT_EVENT_NUMBER terminal; /* 0: none yet */
