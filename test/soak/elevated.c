@@ -172,6 +172,10 @@ int main(int argc, char **argv)
 
 	if (argc == 4 && !strcmp(argv[1], "--list"))
 		return list_adapters(argv[2], !strcmp(argv[3], "elevated"));
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	printf("skip: the runtime of a sanitizer does not work in programs with more rights\n");
+	return 77;
+#endif
 	if (geteuid()) {
 		printf("skip: needs root\n");
 		return 77;
