@@ -307,13 +307,14 @@ static _Noreturn void process(unsigned rank, unsigned size)
 	if (open_descriptors() > held.descriptors)
 		fail("process %u: %d descriptors are left:%s", rank,
 		     open_descriptors() - held.descriptors, what_is_open());
+	free(n.peer);
 	exit(0);
 }
 
 static void all_to_all(const char *name, unsigned size)
 {
 	unsigned long connections = size * (size - 1ul) / 2;
-	pid_t *pids = calloc(size, sizeof *pids);
+	static pid_t pids[MOST];
 
 	EXPECT(size >= 2 && size <= MOST);
 	if (size >
@@ -334,7 +335,6 @@ static void all_to_all(const char *name, unsigned size)
 			fail("process %u of %u ends with status 0x%x", i, size, status);
 		}
 	}
-	free(pids);
 	/* Each connection has an end in two processes. */
 	soak_figure("%s: %u processes, %lu connections: connected in %.1f s, exchanged in %.1f s; "
 		    "per end of a connection: "
