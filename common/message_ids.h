@@ -36,6 +36,8 @@
 	  "there is no such interface or address") \
 	X(OPEN_FAILED,		"351faf532e3144a8a3a85c79d58b5710", LOG_ERR, \
 	  "a device cannot be opened") \
+	X(NO_CAPABILITY,	"5d0c1b7e3a944f2f9c6e81d2b47a0f36", LOG_ERR, \
+	  "a process lacks a capability") \
 	/* connections */ \
 	X(NO_ROUTE,		"99c1a389dda44c9796c7744f1a04064c", LOG_WARNING, \
 	  "a peer cannot be reached") \

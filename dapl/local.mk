@@ -51,6 +51,8 @@ libdaplcore_la_SOURCES = \
 	dapl/core/conn/failure.c dapl/core/conn/failure.h \
 	dapl/core/ia/net_watch.c dapl/core/ia/net_watch.h \
 	dapl/core/ia/ext.c dapl/core/ia/ext.h \
+	dapl/core/eth_device.h \
+	dapl/core/eth/eth.h dapl/core/eth/ep.c dapl/core/eth/ops.c dapl/core/eth/rule.c \
 	dapl/core/ia/counters.c dapl/core/ia/counters.h \
 	dapl/core/base/ia_handle.c \
 	dapl/core/base/qp_table.c dapl/core/base/qp_table.h \
@@ -178,9 +180,21 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/shm/pending.c dapl/soft/shm/pending.h \
 	dapl/soft/rdmap/responder.c dapl/soft/rdmap/responder.h \
 	dapl/soft/progress/progress.c dapl/soft/progress/progress.h \
-	dapl/soft/progress/owner.c dapl/soft/progress/owner.h
+	dapl/soft/progress/owner.c dapl/soft/progress/owner.h \
+	dapl/soft/eth/eth.c dapl/soft/eth/eth.h dapl/softeth/port.h
 
 lib_LTLIBRARIES += libdaplsoft.la
 libdaplsoft_la_SOURCES =
 libdaplsoft_la_LIBADD = libdaplcore.la libdaplsoftdev.la libcommon.la libdat2.la
 libdaplsoft_la_LDFLAGS = $(provider_ldflags) -Wl,--version-script=$(srcdir)/dapl/libdaplsoft.map
+
+# Packet sockets for its raw Ethernet endpoints, loaded at the first of them.
+softeth_sources = \
+	dapl/softeth/port.h dapl/softeth/packet.c dapl/softeth/packet.h \
+	dapl/softeth/filter.c dapl/softeth/filter.h \
+	dapl/softeth/match.c dapl/softeth/match.h \
+	dapl/softeth/ring.c dapl/softeth/rules.c dapl/softeth/send.c
+lib_LTLIBRARIES += libdaplsoft-eth.la
+libdaplsoft_eth_la_SOURCES = $(softeth_sources)
+libdaplsoft_eth_la_LIBADD = libcommon.la
+libdaplsoft_eth_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined $(ZDEFS) -Wl,-z,now

@@ -19,6 +19,7 @@ dat_headers = \
 	include/dat/dat_send_extensions.h \
 	include/dat/dat_net_extensions.h \
 	include/dat/dat_diag_extensions.h \
+	include/dat/dat_eth_extensions.h \
 	include/dat/dat_entries.h \
 	include/dat/dat_net.h \
 	include/dat/dat_net_port.h \

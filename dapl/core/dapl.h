@@ -9,12 +9,14 @@
 #include <infiniband/verbs.h>
 #include <dat/dat_ib_extensions.h>
 #include <dat/dat_map_extensions.h>
+#include <dat/dat_eth_extensions.h>
 #include "common/address.h"
 #include "common/container_of.h"
 #include "common/lock.h"
 #include "common/log.h"
 #include "common/trace.h"
 #include "dapl/core/device.h"
+#include "dapl/core/eth_device.h"
 #include "dapl/core/base/diag.h"
 #include "dapl/core/base/object.h"
 #include "dapl/core/ep/request.h"
@@ -184,6 +186,14 @@ struct dapl_failure {
 	struct dapl_diag diag;
 };
 
+/* What a raw Ethernet endpoint has in addition (eth/). */
+struct dapl_eth {
+	struct dapl_eth_frame *frames;	/* of the receives, beside rq.ring; the device writes them */
+	struct dapl_dto ready;		/* the record of a DAT_ETH_READY_EVENT */
+	bool ring;			/* ring receive: nothing is posted */
+	struct dapl_rule *rules;	/* guarded by ep->lock */
+};
+
 struct dapl_ep {
 	struct dapl_object obj;
 
@@ -212,7 +222,10 @@ struct dapl_ep {
 	struct dapl_cr *cr;		/* PASSIVE or TENTATIVE: the request it is for */
 	struct dapl_sp *rsp;		/* RESERVED */
 	bool by_provider;		/* made for a PSP_PROVIDER request, not accepted yet */
-	bool is_ud;
+	bool is_ud;			/* datagrams or raw Ethernet frames */
+	bool is_raw;			/* raw Ethernet frames */
+	uint32_t min_message;		/* bytes of a send; 0 unless raw */
+	struct dapl_eth *eth;		/* NULL unless raw, and begun */
 	bool delayed_ack;
 	bool changing;			/* its configuration is being changed, partly without the
 					 * lock: dapl_ep_lock_settled */

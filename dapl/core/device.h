@@ -21,6 +21,7 @@
 
 struct dapl_device;	/* an open device: one port, one address. The device's own */
 struct dapl_listener;	/* something that hands up connection requests */
+struct dapl_eth_ops;	/* eth_device.h */
 struct dapl_conn;	/* one connection, from its first step until it's released */
 
 /* What a device is and can do. 0 or false means it cannot. */
@@ -257,6 +258,9 @@ struct dapl_device_ops {
 			  struct dapl_mapping *mapping);
 
 	int (*destroy_ah)(struct ibv_ah *ah);
+
+	/* NULL: no raw Ethernet endpoints. */
+	const struct dapl_eth_ops *eth;
 
 	/* Connection requests to *port (0: a free unprivileged one, returned) come up by
 	 * dapl_up_request(sp). addr NULL: this device's address. EADDRINUSE: taken. */

@@ -26,6 +26,7 @@
 #include "dapl/soft/cm/initiator.h"
 #include "dapl/soft/cm/listen.h"
 #include "dapl/soft/cm/ud.h"
+#include "dapl/soft/eth/eth.h"
 #include "dapl/soft/tunables.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -456,8 +457,8 @@ const struct dapl_device_ops dapl_device_ops = {
 	.destroy_cq = soft_cq_destroy,
 	.create_srq = soft_srq_create, .modify_srq = soft_srq_modify,
 	.destroy_srq = soft_srq_destroy,
-	.create_qp = soft_qp_create, .reset_qp = soft_qp_reset, .error_qp = soft_qp_error,
-	.destroy_qp = soft_qp_destroy, .map_remote = soft_qp_map_remote,
+	.create_qp = soft_eth_create_qp, .reset_qp = soft_eth_reset_qp, .error_qp = soft_eth_error_qp,
+	.destroy_qp = soft_eth_destroy_qp, .eth = &soft_eth_ops, .map_remote = soft_qp_map_remote,
 	.destroy_ah = soft_ah_destroy,
 	.listen = soft_cm_listen, .unlisten = soft_cm_unlisten,
 	.connect = soft_cm_connect, .accept = soft_cm_accept, .reject = soft_cm_reject,

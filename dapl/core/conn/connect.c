@@ -121,6 +121,8 @@ static DAT_RETURN connect_to(struct dapl_ep *ep, const struct sockaddr *to,
 	dapl_ep_lock_settled(ep);
 	if (!dapl_object_is_live(&ep->obj))
 		ret = BAD_HANDLE(EP);
+	else if (ep->is_raw)
+		ret = NOT_SUPPORTED;
 	else
 		ret = ep->is_ud ? dapl_ud_connect(ep, to, timeout, len, data) :
 			start_connect(ep, to, qual, timeout, len, data, qos, flags);

@@ -183,7 +183,9 @@ static DAT_RETURN accept_with(struct dapl_cr *cr, struct dapl_ep *ep, int len, c
 	DAT_RETURN ret;
 
 	dapl_ep_lock_settled(ep);
-	if (ep->is_ud != cr->ud)
+	if (ep->is_raw)
+		ret = NOT_SUPPORTED;
+	else if (ep->is_ud != cr->ud)
 		ret = BAD_HANDLE(EP);
 	else if (cr->ud)
 		ret = dapl_ud_accept(ep, cr, len, data);

@@ -66,12 +66,14 @@ DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return BAD_HANDLE(EP);
 	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		return BAD_PARAM(2);
+	if (ep->is_raw)
+		event = EP_DO_DISCONNECT;	/* no peer takes part in it */
 	dapl_mutex_lock(&ep->lock);
 	before = ep->state;
 	DAPL_PROBE2(disconnect, ep, before);
 	if (!dapl_object_is_live(&ep->obj)) {
 		ret = BAD_HANDLE(EP);
-	} else if (ep->is_ud) {
+	} else if (ep->is_ud && !ep->is_raw) {
 		ret = dapl_ud_disconnect(ep);
 	} else if (!dapl_ep_may(ep, event)) {
 		ret = dapl_bad_ep_state(before);

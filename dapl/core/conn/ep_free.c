@@ -38,6 +38,8 @@ DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 			ep->pdata_len = 0;
 			ep->remote.ss_family = ep->local.ss_family = AF_UNSPEC;
 			dapl_ep_step(ep, EP_DO_RESET, NULL);
+			if (ep->is_raw)
+				dapl_ep_begin_raw(ep);
 		}
 		ep->changing = false;
 	}
@@ -49,7 +51,7 @@ void dapl_ep_destroy(struct dapl_ep *ep)
 {
 	dapl_mutex_lock(&ep->lock);
 	dapl_ep_disarm(ep);
-	if (ep->is_ud)
+	if (ep->is_ud && !ep->is_raw)
 		dapl_ud_end(ep);
 	if (ep->conn && ep->qp)
 		dapl_device_ops.error_qp(ep->qp);

@@ -323,7 +323,7 @@ DAT_RETURN dapl_ud_send(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 	uint64_t total = 0;
 	struct dapl_known_peer *peer;
 
-	if (!ep->is_ud)
+	if (!ep->is_ud || ep->is_raw)
 		return BAD_PARAM(1);
 	if (n < 0 || n > ep->max_send_iov)
 		return BAD_PARAM(2);
@@ -354,7 +354,7 @@ DAT_RETURN dapl_ud_cm_free(struct dapl_ep *ep, DAT_CONTEXT cm)
 {
 	DAT_RETURN ret = BAD_PARAM(2);
 
-	if (!ep->is_ud)
+	if (!ep->is_ud || ep->is_raw)
 		return BAD_PARAM(1);
 	dapl_mutex_lock(&ep->lock);
 	for (struct dapl_known_peer *peer = ep->known_peers; peer; peer = peer->next)
@@ -374,7 +374,7 @@ DAT_RETURN dapl_ud_ah_free(struct dapl_ep *ep, DAT_IB_ADDR_HANDLE *ah)
 {
 	struct dapl_known_peer *peer;
 
-	if (!ep->is_ud)
+	if (!ep->is_ud || ep->is_raw)
 		return BAD_PARAM(1);
 	if (!ah)
 		return BAD_PARAM(2);

@@ -23,6 +23,9 @@ static void end_ep(struct dapl_object *obj)
 	free(ep->rq.ring);
 	dapl_saved_recv_free(ep->saved_recvs);
 	dapl_map_end(ep);
+	if (ep->eth)
+		free(ep->eth->frames);
+	free(ep->eth);
 }
 
 static DAT_RETURN arg_error(int arg)
@@ -71,6 +74,10 @@ DAT_RETURN dapl_ep_make(struct dapl_ia *ia, struct dapl_pz *pz, struct dapl_evd 
 	ep->connect_evd = connect;
 	ep->srq = srq;
 	dapl_ep_set_post_limits(ep);
+	if (ep->is_raw && srq) {
+		ret = NOT_SUPPORTED;
+		goto fail;
+	}
 	if ((ret = dapl_ep_feed_evds(ep, recv, request, connect, &ep->attr)))
 		goto fail;
 	if (pz && !dapl_use(&pz->obj)) {

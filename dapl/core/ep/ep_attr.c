@@ -61,7 +61,8 @@ const char *dapl_ep_bad_attr(const struct dapl_ia *ia, const DAT_EP_ATTR *a)
 	const DAT_IA_ATTR *max = &ia->ia_attr;
 
 	if (a->service_type != DAT_SERVICE_TYPE_RC &&
-	    !((int)a->service_type == (int)DAT_IB_SERVICE_TYPE_UD && ia->attr.ud))
+	    !((int)a->service_type == (int)DAT_IB_SERVICE_TYPE_UD && ia->attr.ud) &&
+	    !(a->service_type == DAT_ETH_SERVICE_TYPE_RAW && dapl_device_ops.eth))
 		return "service_type";
 	if (a->max_message_size > max->max_message_size)
 		return "max_message_size";
@@ -162,7 +163,8 @@ void dapl_ep_set_post_limits(struct dapl_ep *ep)
 	ep->request_flags = ep->unsignalled_requests ? 0 : DAT_COMPLETION_UNSIGNALLED_FLAG;
 	ep->recv_flags = attr->recv_completion_flags & DAT_COMPLETION_UNSIGNALLED_FLAG ?
 		0 : DAT_COMPLETION_UNSIGNALLED_FLAG;
-	ep->is_ud = (int)attr->service_type == (int)DAT_IB_SERVICE_TYPE_UD;
+	ep->is_raw = attr->service_type == DAT_ETH_SERVICE_TYPE_RAW;
+	ep->is_ud = ep->is_raw || (int)attr->service_type == (int)DAT_IB_SERVICE_TYPE_UD;
 	ep->sq.limit = attr->max_request_dtos;
 	ep->rq.limit = attr->max_recv_dtos;
 }

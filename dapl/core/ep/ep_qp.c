@@ -70,7 +70,7 @@ static void wanted_qp(const struct dapl_ep *ep, struct ibv_qp_init_attr *init)
 		.send_cq = dapl_ep_request_evd(ep)->cq,
 		.recv_cq = dapl_ep_recv_evd(ep)->cq,
 		.srq = ep->srq ? ep->srq->srq : NULL,
-		.qp_type = ep->is_ud ? IBV_QPT_UD : IBV_QPT_RC,
+		.qp_type = ep->is_raw ? IBV_QPT_RAW_PACKET : ep->is_ud ? IBV_QPT_UD : IBV_QPT_RC,
 		.cap = {
 			.max_send_wr = ep->attr.max_request_dtos + MARKERS,
 			.max_recv_wr = ep->srq ? 0 : ep->attr.max_recv_dtos,

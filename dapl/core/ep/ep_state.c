@@ -59,6 +59,7 @@ static const struct row {
 { EP_BROKEN,                  CONN | DISCP,          DAT_EP_STATE_DISCONNECTED,                 DAT_CONNECTION_EVENT_BROKEN },
 { EP_DO_RESET,                DISC,                  DAT_EP_STATE_UNCONNECTED,                  NOTHING },
 { EP_DO_RESET,                UNCONN,                SAME,                                      NOTHING },
+{ EP_BEGIN_RAW,               UNCONN,                DAT_EP_STATE_CONNECTED,                    NOTHING },
 { EP_DO_FREE,                 UNCONN | ACT | COMP,   SAME,                                      NOTHING },
 { EP_DO_FREE,                 CONN | DISCP | DISC,   SAME,                                      NOTHING },
 };
@@ -76,7 +77,7 @@ static const char *const names[EP_EVENTS] = {
 	[EP_DO_ACCEPT] = "accept", [EP_DO_REJECT] = "reject",
 	[EP_DO_ACCEPT_UD] = "accept datagrams",
 	[EP_DO_DISCONNECT] = "disconnect", [EP_DO_DISCONNECT_GRACEFUL] = "disconnect gracefully",
-	[EP_DO_RESET] = "reset", [EP_DO_FREE] = "free", [EP_REQUEST_ARRIVED] = "request arrived",
+	[EP_BEGIN_RAW] = "begin raw frames", [EP_DO_RESET] = "reset", [EP_DO_FREE] = "free", [EP_REQUEST_ARRIVED] = "request arrived",
 	[EP_ESTABLISHED] = "established", [EP_REJECTED] = "rejected", [EP_REFUSED] = "refused",
 	[EP_UNREACHABLE] = "unreachable", [EP_TIMED_OUT] = "timed out",
 	[EP_PEER_CLOSED] = "peer closed", [EP_BROKEN] = "broken", [EP_DRAINED] = "drained",
@@ -163,4 +164,10 @@ bool dapl_ep_may(const struct dapl_ep *ep, enum dapl_ep_event event)
 void dapl_ep_begin_tentative(struct dapl_ep *ep)
 {
 	set_state(ep, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, "made for a request");
+}
+
+void dapl_ep_begin_raw(struct dapl_ep *ep)
+{
+	if (dapl_ep_step(ep, EP_BEGIN_RAW, NULL))
+		__atomic_store_n(&ep->up, true, __ATOMIC_RELEASE);
 }

@@ -11,7 +11,7 @@ enum dapl_ep_event {
 	EP_DO_DISCONNECT, EP_DO_DISCONNECT_GRACEFUL, EP_DO_RESET, EP_DO_FREE,
 	/* the network, the device, the provider */
 	EP_REQUEST_ARRIVED, EP_ESTABLISHED, EP_REJECTED, EP_REFUSED, EP_UNREACHABLE,
-	EP_TIMED_OUT, EP_PEER_CLOSED, EP_BROKEN, EP_DRAINED,
+	EP_TIMED_OUT, EP_PEER_CLOSED, EP_BROKEN, EP_DRAINED, EP_BEGIN_RAW,
 	EP_EVENTS
 };
 
@@ -29,6 +29,8 @@ bool dapl_ep_may_request(const struct dapl_ep *ep);
 /* Recomputes how many posts the fast path may make, after a change of the state, the QP or a
  * queue. */
 void dapl_ep_set_room(struct dapl_ep *ep);
+/* ep->lock held: a raw Ethernet endpoint, which has no peer, is connected as soon as it is there. */
+void dapl_ep_begin_raw(struct dapl_ep *ep);
 /* A provider-made endpoint begins here instead of in UNCONNECTED. */
 void dapl_ep_begin_tentative(struct dapl_ep *ep);
 

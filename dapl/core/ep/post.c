@@ -149,6 +149,8 @@ DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n,
 
 	if (!ep)
 		return BAD_HANDLE(EP);
+	if (invalidate && ep->is_raw)
+		return NOT_SUPPORTED;
 	if (!invalidate)
 		return dapl_ep_post_send(handle, n, iov, cookie, flags);
 	if (n < 0 || n > ep->max_send_iov)

@@ -69,6 +69,8 @@ DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
 	struct dapl_dto *dto;
 	int err;
 
+	if (ep->is_raw)
+		return NOT_SUPPORTED;
 	if (flags & ~(DAPL_POST_FLAGS & ~ep->request_flags))
 		return BAD_PARAM(8);
 	dapl_spin_lock(&ep->sq.lock);

@@ -108,7 +108,7 @@ DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint
 	if (flags & ~(DAPL_POST_FLAGS & ~ep->request_flags))
 		return op == DAT_DTO_SEND ? BAD_PARAM(5) : BAD_PARAM(6);
 	dapl_spin_lock(&ep->sq.lock);
-	if (!dapl_ep_may_request(ep) && !(op == DAT_IB_DTO_SEND_UD && ep->qp)) {
+	if (!dapl_ep_may_request(ep) && !((op == DAT_IB_DTO_SEND_UD || ep->is_raw) && ep->qp)) {
 		dapl_spin_unlock(&ep->sq.lock);
 		return dapl_post_late(ep, length, cookie, flags, op, dto_flags, counter, NULL);
 	}
@@ -144,7 +144,7 @@ DAT_RETURN dapl_post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPL
 	if (n && !iov)
 		return BAD_PARAM(3);
 	odd = dapl_sge_sum(iov, n, &total);
-	if (total > room)
+	if (total > room || total < ep->min_message)
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 	wr->sg_list = odd ? dapl_sge_nonempty(iov, &n, copy) : (struct ibv_sge *)iov;
 	wr->num_sge = n;
@@ -173,6 +173,8 @@ static DAT_RETURN write_to(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLE
 			   DAT_COMPLETION_FLAGS flags, struct ibv_send_wr *wr, int op,
 			   unsigned dto_flags, unsigned counter)
 {
+	if (ep->is_raw)
+		return NOT_SUPPORTED;
 	if (n < 0 || n > ep->max_write_iov)
 		return BAD_PARAM(2);
 	if (!remote)
@@ -225,6 +227,8 @@ DAT_RETURN dapl_read_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET 
 	uint64_t total;
 	bool empty;
 
+	if (ep->is_raw)
+		return NOT_SUPPORTED;
 	if (n < 0 || n > ep->max_read_iov)
 		return BAD_PARAM(2);
 	if (!iov && n)

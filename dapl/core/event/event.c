@@ -105,6 +105,19 @@ static bool special_request(struct dapl_ep *ep, const struct dapl_dto *req,
 	return true;
 }
 
+/* A frame that a raw endpoint has received, or the notice that there are some. */
+static void raw_receive(const struct dapl_ep *ep, const struct dapl_dto *req, const struct ibv_wc *wc,
+			DAT_EVENT *event)
+{
+	bool ok = wc->status == IBV_WC_SUCCESS;
+
+	dto_event(event, req == &ep->eth->ready ? DAT_ETH_READY_EVENT : DAT_ETH_DTO_EVENT, (struct dapl_ep *)ep,
+		  req, dapl_dto_status(wc->status), ok ? wc->byte_len : 0, DAT_DTO_RECEIVE);
+	if (ok && req != &ep->eth->ready)
+		memcpy(event->event_extension_data, &ep->eth->frames[(req->end - 1) & ep->rq.mask],
+		       sizeof *ep->eth->frames);
+}
+
 /* Slow path: a receive's completion that carries more than data, or failed. */
 static void special_receive(struct dapl_ep *ep, const struct dapl_dto *req,
 			    const struct ibv_wc *wc, DAT_EVENT *event)
@@ -112,6 +125,10 @@ static void special_receive(struct dapl_ep *ep, const struct dapl_dto *req,
 	bool ok = wc->status == IBV_WC_SUCCESS;
 	int op = DAT_DTO_RECEIVE;
 
+	if (ep->is_raw) {
+		raw_receive(ep, req, wc, event);
+		return;
+	}
 	dto_event(event, DAT_DTO_COMPLETION_EVENT, ep, req, dapl_dto_status(wc->status),
 		  ok ? wc->byte_len : 0, op);
 	if (ep->is_ud) {

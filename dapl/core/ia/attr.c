@@ -135,6 +135,8 @@ static void specific_attrs(const struct dapl_device_attr *d, struct dapl_attr_te
 		add(t, DAT_IB_ATTR_UD, "TRUE");
 	add(t, "DAT_IB_RDMA_READ", "TRUE");
 	add(t, DAT_IB_ATTR_COUNTERS, "TRUE");
+	if (dapl_device_ops.eth)
+		add(t, DAT_ETH_ATTR_RAW, dapl_device_ops.eth->carrier);
 	if (dapl_device_ops.map_remote)
 		add(t, DAT_MAP_ATTR_RMR, "TRUE");
 	if (d->dm_size) {

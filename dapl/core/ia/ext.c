@@ -11,6 +11,7 @@
 #include "dapl/core/conn/failure.h"
 #include "dapl/core/conn/ud.h"
 #include "dapl/core/ep/post.h"
+#include "dapl/core/eth/eth.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ia/attr.h"
 #include "dapl/core/ia/counters.h"
@@ -31,6 +32,8 @@ static DAT_RETURN post_atomic(struct dapl_ep *ep, struct ibv_send_wr *wr,
 {
 	if (!ep->obj.ia->attr.atomics)
 		return NOT_IMPLEMENTED;
+	if (ep->is_raw)
+		return NOT_SUPPORTED;
 	if (ep->is_ud)
 		return BAD_PARAM(1);
 	if (!local)
@@ -106,6 +109,8 @@ static DAT_RETURN send_immed(struct dapl_ep *ep, va_list args)
 
 	if (!ep->obj.ia->attr.write_immediate)
 		return NOT_IMPLEMENTED;
+	if (ep->is_raw)
+		return NOT_SUPPORTED;
 	if (ep->is_ud)
 		return BAD_PARAM(1);
 	return dapl_ep_post_send_immed(ep, n, iov, cookie, immediate, flags);
@@ -320,6 +325,8 @@ DAT_RETURN dapl_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 	case DAT_IB_QUERY_COUNTERS_OP: case DAT_IB_PRINT_COUNTERS_OP:
 	case DAT_IB_START_COUNTERS_OP: case DAT_IB_STOP_COUNTERS_OP:
 		return counter_op(handle, op, args);
+	case DAT_ETH_QUERY_OP ... DAT_ETH_POST_SEND_OP:
+		return dapl_eth_op(handle, op, args);
 	case DAT_IB_OPEN_QUERY_OP:
 		return open_query((const char *)handle, args);
 	case DAT_IB_CLOSE_QUERY_OP:

@@ -261,7 +261,7 @@ static void end_calls(struct dapl_ia *ia)
 /* Ends the objects in the order of their dependence: users before what they use. */
 static void end_everything(struct dapl_ia *ia)
 {
-	static const enum dapl_kind order[] = { DAPL_PSP, DAPL_RSP, DAPL_CSP, DAPL_CR, DAPL_EP,
+	static const enum dapl_kind order[] = { DAPL_RULE, DAPL_PSP, DAPL_RSP, DAPL_CSP, DAPL_CR, DAPL_EP,
 		DAPL_RMR, DAPL_LMR, DAPL_DM, DAPL_SRQ, DAPL_EVD, DAPL_CNO, DAPL_PZ };
 	struct dapl_object *obj;
 

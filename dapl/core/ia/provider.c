@@ -19,6 +19,7 @@
 #include "dapl/core/ep/post.h"
 #include "dapl/core/ep/rmr_bind.h"
 #include "dapl/core/ep/srq.h"
+#include "dapl/core/eth/eth.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/dequeue.h"
@@ -121,18 +122,18 @@ static const DAT_PROVIDER table = {
 	.evd_post_se_func = dapl_evd_post_se,
 	.evd_dequeue_func = dapl_evd_dequeue,
 	.evd_free_func = dapl_evd_free,
-	.ep_create_func = dapl_ep_create,
+	.ep_create_func = dapl_eth_ep_create,
 	.ep_query_func = dapl_ep_query,
 	.ep_modify_func = dapl_ep_modify,
 	.ep_connect_func = dapl_ep_connect,
 	.ep_dup_connect_func = dapl_ep_dup_connect,
-	.ep_disconnect_func = dapl_ep_disconnect,
+	.ep_disconnect_func = dapl_eth_ep_disconnect,
 	.ep_post_send_func = dapl_ep_post_send,
 	.ep_post_recv_func = dapl_ep_post_recv,
 	.ep_post_rdma_read_func = dapl_ep_post_rdma_read,
 	.ep_post_rdma_write_func = dapl_ep_post_rdma_write,
 	.ep_get_status_func = dapl_ep_get_status,
-	.ep_free_func = dapl_ep_free,
+	.ep_free_func = dapl_eth_ep_free,
 	.lmr_create_func = dapl_lmr_create,
 	.lmr_query_func = dapl_lmr_query,
 	.lmr_free_func = dapl_lmr_free,

@@ -498,7 +498,8 @@ int soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_ini
 	    cap->max_recv_wr > SOFT_MAX_WR || cap->max_send_sge > SOFT_MAX_SGE ||
 	    cap->max_recv_sge > SOFT_MAX_SGE || cap->max_inline_data > SOFT_MAX_INLINE)
 		return EINVAL;
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UD)
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UD &&
+	    attr->qp_type != IBV_QPT_RAW_PACKET)
 		return EOPNOTSUPP;
 	if (attr->qp_type == IBV_QPT_UD) {
 		err = soft_ud_open(dev);

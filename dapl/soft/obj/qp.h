@@ -17,6 +17,7 @@
 struct dapl_conn;
 struct dapl_device;
 struct dapl_mapping;
+struct soft_eth;
 struct soft_mr;
 struct soft_mw;
 struct soft_srq;
@@ -74,6 +75,7 @@ struct soft_qp {
 
 	/* UD */
 	uint32_t qkey;
+	struct soft_eth *eth;		/* raw Ethernet (eth/eth.c), else NULL */
 
 	LIST_ENTRY(soft_qp) link;	/* dev->qps */
 	LIST_ENTRY(soft_qp) number_link;	/* dev->by_number */

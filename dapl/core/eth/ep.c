@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ep.c - creating, disconnecting and freeing raw Ethernet endpoints. ETH-1 to 8.
+ *
+ * A raw endpoint is an endpoint (ep/) of service type DAT_ETH_SERVICE_TYPE_RAW. Its QP exists from the beginning,
+ * and it is CONNECTED at once. Its rules are objects that hold a reference to it; they end with it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dapl/core/conn/disconnect.h"
+#include "dapl/core/conn/ep_free.h"
+#include "dapl/core/ep/ep.h"
+#include "dapl/core/ep/ep_qp.h"
+#include "dapl/core/ep/ep_state.h"
+#include "dapl/core/eth/eth.h"
+
+enum {
+	DEFAULT_FRAMES = 4096,		/* of a ring: 7 MB with frames of 1500 bytes */
+	MAX_FRAMES = 1 << 20,
+	MAX_SNAP = 1 << 16,
+	MIN_FRAME = 14,			/* bytes: both addresses and the type */
+};
+
+/* --- ep_provider_specific ------------------------------------------------------------- */
+
+static bool number(const char *text, unsigned long max, uint32_t *value)
+{
+	char *end;
+	unsigned long n;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	*value = (uint32_t)n;
+	return !*end && !errno && n && n <= max;
+}
+
+static bool read_attr(const DAT_NAMED_ATTR *a, bool *ring, uint32_t *frames, uint32_t *snap)
+{
+	if (!a->name || !a->value)
+		return false;
+	if (!strcmp(a->name, "eth_frames"))
+		return number(a->value, MAX_FRAMES, frames);
+	if (!strcmp(a->name, "eth_snap"))
+		return number(a->value, MAX_SNAP, snap);
+	if (strcmp(a->name, "eth_receive"))
+		return false;
+	*ring = !strcmp(a->value, "ring");
+	return *ring || !strcmp(a->value, "post");
+}
+
+/* ETH-4 */
+static bool read_attrs(const DAT_EP_ATTR *attr, struct dapl_eth_config *config)
+{
+	uint32_t frames = DEFAULT_FRAMES;
+	bool ring = false;
+
+	for (int i = 0; attr->ep_provider_specific && i < attr->ep_provider_specific_count; i++)
+		if (!read_attr(&attr->ep_provider_specific[i], &ring, &frames, &config->snap)) {
+			trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", NULL, NULL,
+			      "create refused: ep_provider_specific %d is not eth_receive, eth_frames or "
+			      "eth_snap with a value that they have", i);
+			return false;
+		}
+	config->ring_frames = ring ? frames : 0;
+	return true;
+}
+
+/* --- creating ------------------------------------------------------------------------- */
+
+static DAT_RETURN begin_status(int err)
+{
+	if (err == ENOENT)
+		return NOT_SUPPORTED;
+	return dapl_status(err, DAT_RESOURCE_TEP);
+}
+
+/* ep->lock held. */
+static DAT_RETURN begin_locked(struct dapl_ep *ep, struct dapl_eth_config *config)
+{
+	struct dapl_eth_attr attr;
+	DAT_RETURN ret = dapl_ep_need_qp(ep);
+	int err;
+
+	if (ret != DAT_SUCCESS)
+		return ret;
+	if (!(ep->eth = calloc(1, sizeof *ep->eth)) ||
+	    !(ep->eth->frames = calloc(ep->rq.mask + 1, sizeof *ep->eth->frames)))
+		return NO_RESOURCE(MEMORY);
+	config->frames = ep->eth->frames;
+	config->mask = ep->rq.mask;
+	ep->eth->ring = config->ring_frames != 0;
+	ep->eth->ready = (struct dapl_dto){ .ep = ep, .op = DAT_DTO_RECEIVE, .flags = REQ_EXTENSION };
+	if ((err = dapl_device_ops.eth->query(ep->obj.ia->dev, &attr)) ||
+	    (err = dapl_device_ops.eth->begin(ep->qp, config)))
+		return begin_status(err);
+	ep->min_message = MIN_FRAME;
+	ep->max_message = attr.max_frame;
+	ep->max_rdma = 0;		/* RDMA takes the slow path, which refuses it */
+	ep->max_inline = 0;
+	dapl_ep_begin_raw(ep);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN begin(DAT_EP_HANDLE handle, struct dapl_eth_config *config)
+{
+	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
+	DAT_RETURN ret;
+
+	if (!ep)	/* its IA was closed meanwhile */
+		return BAD_HANDLE(IA);
+	dapl_mutex_lock(&ep->lock);
+	ret = begin_locked(ep, config);
+	dapl_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+/* ETH-1, 2, 3 */
+DAT_RETURN dapl_eth_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
+			      DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *handle)
+{
+	struct dapl_eth_config config = { .snap = 0 };
+	DAT_EP_HANDLE made;
+	DAT_EP_ATTR plain;
+	DAT_RETURN ret;
+
+	if (!attr || attr->service_type != DAT_ETH_SERVICE_TYPE_RAW || !dapl_device_ops.eth || !handle)
+		return dapl_ep_create(ia, pz, recv, request, connect, attr, handle);
+	if (!pz)
+		return BAD_HANDLE(PZ);
+	if (connect)
+		return BAD_HANDLE(EVD_CONN);
+	if (!read_attrs(attr, &config))
+		return BAD_PARAM(6);
+	plain = *attr;
+	plain.ep_provider_specific_count = 0;
+	ret = dapl_ep_create(ia, pz, recv, request, connect, &plain, &made);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	ret = begin(made, &config);
+	if (ret == DAT_SUCCESS)
+		*handle = made;
+	else
+		dapl_ep_free(made);
+	return ret;
+}
+
+/* --- disconnecting and freeing --------------------------------------------------------- */
+
+/* The endpoint of a handle with a reference, if it is a raw one. */
+static struct dapl_ep *raw_ep(DAT_EP_HANDLE handle)
+{
+	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
+
+	if (!ep || !ep->eth)
+		return NULL;
+	dapl_object_get(&ep->obj);
+	return ep;
+}
+
+static void after_end(struct dapl_ep *ep, DAT_RETURN ret)
+{
+	if (!ep)
+		return;
+	if (ret == DAT_SUCCESS)
+		dapl_eth_rules_end(ep);
+	dapl_object_put(&ep->obj);
+}
+
+/* ETH-6 */
+DAT_RETURN dapl_eth_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
+{
+	struct dapl_ep *ep = raw_ep(handle);
+	DAT_RETURN ret = dapl_ep_disconnect(handle, flags);
+
+	after_end(ep, ret);
+	return ret;
+}
+
+DAT_RETURN dapl_eth_ep_free(DAT_EP_HANDLE handle)
+{
+	struct dapl_ep *ep = raw_ep(handle);
+	DAT_RETURN ret = dapl_ep_free(handle);
+
+	after_end(ep, ret);
+	return ret;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* eth.h - raw Ethernet endpoints: their life, their rules, and the calls of dat_eth_extensions.h. Posting and
+ * completions are those of every endpoint (ep/, event/). */
+#ifndef DAPL_ETH_H
+#define DAPL_ETH_H
+#include <stdarg.h>
+#include "dapl/core/dapl.h"
+
+struct dapl_rule {
+	struct dapl_object obj;
+	struct dapl_ep *ep;		/* a reference */
+	struct dapl_rule *next;		/* ep->eth->rules; guarded by ep->lock */
+	DAT_ETH_RULE rule;
+	void *device_rule;		/* NULL: it ended with a disconnect. Guarded by ep->lock */
+};
+
+/* Entries of the provider table: those of ep/ and conn/, and what a raw endpoint needs beyond them. */
+DAT_RETURN dapl_eth_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
+			      DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *handle);
+DAT_RETURN dapl_eth_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags);
+DAT_RETURN dapl_eth_ep_free(DAT_EP_HANDLE handle);
+
+/* Operations DAT_ETH_*_OP. */
+DAT_RETURN dapl_eth_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);
+
+/* rule.c */
+DAT_RETURN dapl_eth_rule_add(struct dapl_ep *ep, const DAT_ETH_RULE *rule, DAT_ETH_RULE_HANDLE *handle);
+DAT_RETURN dapl_eth_rule_free(DAT_HANDLE handle);
+DAT_RETURN dapl_eth_rule_query(DAT_HANDLE handle, DAT_ETH_RULE *rule, DAT_UINT64 *frames, DAT_UINT64 *bytes);
+/* The endpoint is disconnected or freed, and its QP has no rules: ends their handles. ep->lock is not held. */
+void dapl_eth_rules_end(struct dapl_ep *ep);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ops.c - the calls of dat_eth_extensions.h: arguments, and what the device answers. ETH-9, 15 to 20. */
+#include <errno.h>
+#include <string.h>
+#include "dapl/core/ep/post.h"
+#include "dapl/core/eth/eth.h"
+
+/* A device fills in structs of this layout. */
+#define SAME(dat, device, member) \
+	_Static_assert(sizeof(dat) == sizeof(device) && offsetof(dat, member) == offsetof(device, member), \
+		       "one layout")
+SAME(DAT_ETH_ATTR, struct dapl_eth_attr, caps);
+SAME(DAT_ETH_ATTR, struct dapl_eth_attr, address);
+SAME(DAT_ETH_FRAME, struct dapl_eth_frame, time);
+SAME(DAT_ETH_FRAME, struct dapl_eth_frame, segments);
+SAME(DAT_ETH_KEY, struct dapl_eth_key, ip_dst);
+SAME(DAT_ETH_KEY, struct dapl_eth_key, tunnel);
+SAME(DAT_ETH_RULE, struct dapl_eth_rule, inner_mask);
+SAME(DAT_ETH_STATS, struct dapl_eth_stats, lost_device);
+SAME(DAT_ETH_SEND, struct dapl_eth_send, header_length);
+_Static_assert(sizeof(DAT_ETH_FRAME) == 56, "fits into event_extension_data");
+
+/* Copies as much as the caller's header knows of. */
+static DAT_RETURN give(void *to, DAT_UINT32 size, void *from, size_t have)
+{
+	if (size < sizeof size)
+		return BAD_PARAM(2);
+	*(DAT_UINT32 *)from = size;
+	memcpy(to, from, size < have ? size : have);
+	return DAT_SUCCESS;
+}
+
+/* ETH-9 */
+static DAT_RETURN query(DAT_HANDLE handle, DAT_ETH_ATTR *attr)
+{
+	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(handle);
+	struct dapl_eth_attr found;
+	int err;
+
+	if (!ia)
+		return BAD_HANDLE(IA);
+	if (!attr)
+		return BAD_PARAM(2);
+	err = dapl_device_ops.eth->query(ia->dev, &found);
+	if (err)
+		return err == ENOENT ? NOT_SUPPORTED : dapl_status(err, DAT_RESOURCE_DEVICE);
+	return give(attr, attr->size, &found, sizeof found);
+}
+
+/* ep->lock held: whether the ring may be used. */
+static DAT_RETURN ring_state(const struct dapl_ep *ep)
+{
+	if (!ep->eth->ring)
+		return NOT_SUPPORTED;
+	return ep->state == DAT_EP_STATE_CONNECTED && ep->qp ? DAT_SUCCESS : dapl_bad_ep_state(ep->state);
+}
+
+/* ETH-15 */
+static DAT_RETURN poll(struct dapl_ep *ep, DAT_ETH_FRAME *frames, DAT_COUNT max, DAT_COUNT *got)
+{
+	DAT_RETURN ret;
+	int n = 0;
+
+	if (!frames)
+		return BAD_PARAM(2);
+	if (max < 1)
+		return BAD_PARAM(3);
+	if (!got)
+		return BAD_PARAM(4);
+	dapl_mutex_lock(&ep->lock);
+	ret = ring_state(ep);
+	if (ret == DAT_SUCCESS)
+		n = dapl_device_ops.eth->poll(ep->qp, (struct dapl_eth_frame *)frames, max);
+	dapl_mutex_unlock(&ep->lock);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	*got = n > 0 ? n : 0;
+	if (n < 0)
+		return dapl_status(n, DAT_RESOURCE_DEVICE);
+	return n ? DAT_SUCCESS : (DAT_RETURN)DAT_QUEUE_EMPTY;
+}
+
+/* ETH-16 */
+static DAT_RETURN release(struct dapl_ep *ep, DAT_COUNT oldest)
+{
+	DAT_RETURN ret;
+
+	if (oldest < 0)
+		return BAD_PARAM(2);
+	dapl_mutex_lock(&ep->lock);
+	ret = ring_state(ep);
+	if (ret == DAT_SUCCESS && dapl_device_ops.eth->release(ep->qp, (uint32_t)oldest))
+		ret = BAD_PARAM(2);
+	dapl_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+/* ETH-17 */
+static DAT_RETURN arm(struct dapl_ep *ep)
+{
+	DAT_RETURN ret;
+
+	dapl_mutex_lock(&ep->lock);
+	ret = ring_state(ep);
+	if (ret == DAT_SUCCESS && !ep->recv_evd)
+		ret = BAD_HANDLE(EVD_RECV);
+	if (ret == DAT_SUCCESS)
+		ret = dapl_status(dapl_device_ops.eth->arm(ep->qp, (uintptr_t)&ep->eth->ready),
+				  DAT_RESOURCE_MEMORY);
+	dapl_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+/* ETH-18 */
+static DAT_RETURN stats(struct dapl_ep *ep, DAT_ETH_STATS *to)
+{
+	struct dapl_eth_stats now = { .size = 0 };
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!to)
+		return BAD_PARAM(2);
+	dapl_mutex_lock(&ep->lock);
+	if (ep->qp)
+		dapl_device_ops.eth->stats(ep->qp, &now);
+	else
+		ret = dapl_bad_ep_state(ep->state);
+	dapl_mutex_unlock(&ep->lock);
+	return ret == DAT_SUCCESS ? give(to, to->size, &now, sizeof now) : ret;
+}
+
+static DAT_RETURN ep_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+{
+	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
+	const DAT_ETH_RULE *rule;
+	DAT_ETH_FRAME *frames;
+	DAT_COUNT max;
+
+	if (!ep || !ep->eth)
+		return BAD_HANDLE(EP);
+	switch ((int)op) {
+	case DAT_ETH_POLL_OP:
+		frames = va_arg(args, DAT_ETH_FRAME *);
+		max = va_arg(args, DAT_COUNT);
+		return poll(ep, frames, max, va_arg(args, DAT_COUNT *));
+	case DAT_ETH_RELEASE_OP:
+		return release(ep, va_arg(args, DAT_COUNT));
+	case DAT_ETH_ARM_OP:
+		return arm(ep);
+	case DAT_ETH_RULE_ADD_OP:
+		rule = va_arg(args, const DAT_ETH_RULE *);
+		return dapl_eth_rule_add(ep, rule, va_arg(args, DAT_ETH_RULE_HANDLE *));
+	case DAT_ETH_STATS_OP:
+		return stats(ep, va_arg(args, DAT_ETH_STATS *));
+	default:
+		return NOT_SUPPORTED;
+	}
+}
+
+static DAT_RETURN rule_query(DAT_HANDLE handle, va_list args)
+{
+	DAT_ETH_RULE *rule = va_arg(args, DAT_ETH_RULE *);
+	DAT_UINT64 *frames = va_arg(args, DAT_UINT64 *);
+
+	return dapl_eth_rule_query(handle, rule, frames, va_arg(args, DAT_UINT64 *));
+}
+
+DAT_RETURN dapl_eth_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+{
+	if (!dapl_device_ops.eth)
+		return DAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE);
+	switch ((int)op) {
+	case DAT_ETH_QUERY_OP:
+		return query(handle, va_arg(args, DAT_ETH_ATTR *));
+	case DAT_ETH_RULE_FREE_OP:
+		return dapl_eth_rule_free(handle);
+	case DAT_ETH_RULE_QUERY_OP:
+		return rule_query(handle, args);
+	default:
+		return ep_op(handle, op, args);
+	}
+}

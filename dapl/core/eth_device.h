@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* eth_device.h - the interface from dapl/core/eth down to a device that has raw Ethernet endpoints,
+ * beside device.h. The structs have the layout of those in dat_eth_extensions.h, which says what their
+ * members mean; dapl/core/eth/ops.c compares them.
+ *
+ * The QP of a raw endpoint is made by device.h's create_qp, with qp_type IBV_QPT_RAW_PACKET, and reset,
+ * moved to ERR and destroyed like any other; each of these takes its rules away. Sends and receives are
+ * posted to it by ibv_post_send and ibv_post_recv. */
+#ifndef DAPL_ETH_DEVICE_H
+#define DAPL_ETH_DEVICE_H
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dapl_device;
+struct ibv_pd;
+struct ibv_qp;
+struct ibv_send_wr;
+
+struct dapl_eth_attr {
+	uint32_t size, mtu, max_frame, max_tso, max_tso_header, clock;
+	uint64_t caps;
+	uint32_t rx_queues, tx_queues, max_rules, reserved0;
+	uint8_t address[6], reserved[2];
+};
+
+struct dapl_eth_frame {
+	const uint8_t *data;
+	uint32_t length, wire_length;
+	uint64_t time;
+	uint32_t flags, hash, tag, lost;
+	uint16_t vlan_tci, vlan_type, segments, reserved0;
+	uint64_t reserved;
+};
+
+enum dapl_eth_frame_flags {
+	ETH_FRAME_IP_OK = 0x1, ETH_FRAME_L4_OK = 0x2, ETH_FRAME_VLAN = 0x4, ETH_FRAME_HASH = 0x8,
+	ETH_FRAME_OUTGOING = 0x10, ETH_FRAME_PARTIAL = 0x20, ETH_FRAME_HW_TIME = 0x40,
+};
+
+struct dapl_eth_key {
+	uint8_t dst[6], src[6];
+	uint16_t ether_type, vlan_tci;
+	uint8_t ip_version, protocol, tos, fragment;
+	uint32_t flow_label;
+	uint8_t ip_src[16], ip_dst[16];
+	uint16_t port_src, port_dst;
+	uint32_t tunnel_id, tunnel;
+};
+
+enum dapl_eth_tunnel { ETH_NO_TUNNEL, ETH_VXLAN, ETH_GENEVE, ETH_GRE, ETH_NVGRE, ETH_MPLS };
+
+struct dapl_eth_rule {
+	uint32_t mode, flags, priority, tag;
+	struct dapl_eth_key key, mask, inner_key, inner_mask;
+};
+
+enum { ETH_COPY = 1 };
+enum dapl_eth_rule_flags { ETH_ALL = 1, ETH_ALL_MULTICAST = 2, ETH_JOIN = 4, ETH_EGRESS = 8 };
+
+struct dapl_eth_stats {
+	uint32_t size, reserved;
+	uint64_t received, received_bytes, sent, sent_bytes, lost, lost_device;
+};
+
+struct dapl_eth_send {
+	uint32_t flags;
+	uint16_t vlan_tci, mss, header_length, reserved;
+};
+
+enum dapl_eth_send_flags { ETH_SEND_CSUM = 1, ETH_SEND_TSO = 2, ETH_SEND_VLAN = 4 };
+
+/* How a raw QP receives. */
+struct dapl_eth_config {
+	uint32_t ring_frames;		/* ring receive: so many frames of `snap` bytes; 0: posted receives */
+	uint32_t snap;			/* bytes kept of a frame; 0: all */
+	struct dapl_eth_frame *frames;	/* posted receives: the device writes what it knows of the frame
+					 * in the n-th receive to frames[n & mask] before it completes it */
+	uint32_t mask;
+};
+
+struct dapl_eth_ops {
+	const char *carrier;		/* value of DAT_ETH_ATTR_RAW */
+	int (*query)(struct dapl_device *dev, struct dapl_eth_attr *attr);
+	/* Once, before anything is posted: opens the network device for this QP. EPERM: a capability is
+	 * missing, ENOENT: the library for it is; the device has said so in a line. */
+	int (*begin)(struct ibv_qp *qp, const struct dapl_eth_config *config);
+	/* EEXIST: there is one with this key and priority. ENOSPC: too many. */
+	int (*add_rule)(struct ibv_qp *qp, const struct dapl_eth_rule *rule, void **added);
+	/* The rule may be gone with an ERR or a reset: then nothing happens. */
+	void (*free_rule)(struct ibv_qp *qp, void *rule);
+	void (*count_rule)(struct ibv_qp *qp, void *rule, uint64_t *frames, uint64_t *bytes);
+	/* Ring receive. Returns the number of frames, 0 if there is none, or -errno. */
+	int (*poll)(struct ibv_qp *qp, struct dapl_eth_frame *frames, int max);
+	int (*release)(struct ibv_qp *qp, uint32_t oldest);	/* EINVAL: more than were polled */
+	/* One completion with this wr_id on the receive CQ, once, when there are frames. */
+	int (*arm)(struct ibv_qp *qp, uint64_t wr_id);
+	void (*stats)(struct ibv_qp *qp, struct dapl_eth_stats *stats);
+	/* ibv_post_send with offloads. EINVAL: the frame is not what they need. */
+	int (*post_send)(struct ibv_qp *qp, const struct ibv_send_wr *wr, const struct dapl_eth_send *how);
+};
+
+#endif

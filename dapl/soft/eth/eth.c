@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* eth.c - raw Ethernet QPs: posting, receiving on the service thread, and loading of the library with the packet
+ * sockets.
+ *
+ * A raw QP has an ibv_context of its own, whose operations post to it: other QPs do not see that there are raw
+ * ones. Its lock is held while a frame is copied, so that the memory stays registered (obj/mem.h). A send
+ * completes while it is posted, since the kernel has copied the frame. Receives are filled by the service
+ * thread, which watches the socket while receives are posted; until then frames wait in the kernel. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/log.h"
+#include "dapl/soft/eth/eth.h"
+#include "dapl/soft/obj/cq.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/softeth/port.h"
+
+enum { RECEIVE_BATCH = 64 };	/* frames taken before other work of the service thread has its turn */
+
+struct soft_eth {
+	struct ibv_context verbs;	/* of this QP alone */
+	struct soft_qp *qp;
+	struct eth_port *port;		/* NULL until begun */
+	struct dapl_eth_config config;
+	struct dapl_watch watch;
+	/* guarded by qp->lock */
+	bool watching;
+	bool armed;
+	uint64_t armed_wr;
+	uint32_t received;		/* receives that were completed with a frame or an error */
+};
+
+/* --- the library ------------------------------------------------------------------------ */
+
+static const struct eth_port_ops *ports;	/* NULL: could not be loaded */
+
+static void load_ports(void)
+{
+	const struct eth_port_ops *found;
+	const char *slash;
+	char path[4096];
+	void *library;
+	Dl_info own;
+
+	if (!dladdr((void *)load_ports, &own) || !(slash = strrchr(own.dli_fname, '/')))
+		snprintf(path, sizeof path, "libdaplsoft-eth.so");
+	else
+		snprintf(path, sizeof path, "%.*slibdaplsoft-eth.so", (int)(slash + 1 - own.dli_fname),
+			 own.dli_fname);
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	found = library ? dlsym(library, "dapl_softeth_ops") : NULL;
+	if (found && found->version == ETH_PORT_VERSION) {
+		ports = found;
+		return;
+	}
+	log_report(REPORT_LIBRARY_NOT_LOADED, NULL, "soft: no raw Ethernet endpoints: %s",
+		   found ? "libdaplsoft-eth.so is of another version than libdaplsoft.so.2" : dlerror());
+	if (library)
+		dlclose(library);
+}
+
+static int need_ports(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, load_ports);
+	return ports ? 0 : ENOENT;
+}
+
+static int query(struct dapl_device *dev, struct dapl_eth_attr *attr)
+{
+	int err = need_ports();
+
+	return err ? err : ports->query(dev->netdev, attr);
+}
+
+/* --- memory and completions; qp->lock held ---------------------------------------------- */
+
+static struct soft_eth *eth_of(struct ibv_qp *ibqp)
+{
+	return ((struct soft_qp *)ibqp)->eth;
+}
+
+/* The memory of a segment list. Returns the number of pieces, or -1 if it is not registered for this. */
+static int pieces(const struct soft_qp *qp, const struct ibv_sge *sge, int n, int access,
+		  struct iovec iov[SOFT_MAX_SGE])
+{
+	char *at;
+
+	for (int i = 0; i < n; i++) {
+		if (soft_mem_local(qp->dev, qp->qp.pd, &sge[i], access, &at) != SOFT_FINE)
+			return -1;
+		iov[i] = (struct iovec){ at, sge[i].length };
+	}
+	return n;
+}
+
+static void complete(struct soft_qp *qp, struct ibv_cq *cq, const struct ibv_wc *is)
+{
+	struct ibv_wc wc = *is;
+
+	wc.qp_num = qp->qp.qp_num;
+	soft_cq_add((struct soft_cq *)cq, &wc, false);
+}
+
+static enum ibv_wc_status send_status(int err)
+{
+	return !err ? IBV_WC_SUCCESS : err == EMSGSIZE ? IBV_WC_LOC_LEN_ERR : IBV_WC_GENERAL_ERR;
+}
+
+/* Returns an errno value if the frame is not accepted: the post fails. Other errors are the completion's. */
+static int send_one(struct soft_qp *qp, const struct ibv_send_wr *wr, const struct dapl_eth_send *how)
+{
+	struct ibv_wc wc = { .wr_id = wr->wr_id, .opcode = IBV_WC_SEND, .status = IBV_WC_WR_FLUSH_ERR };
+	struct iovec iov[SOFT_MAX_SGE];
+	int n, err;
+
+	if (wr->opcode != IBV_WR_SEND || wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->max_send_sge)
+		return EINVAL;
+	if (qp->state != IBV_QPS_ERR) {
+		n = pieces(qp, wr->sg_list, wr->num_sge, 0, iov);
+		err = n < 0 ? 0 : ports->send(qp->eth->port, iov, n, how);
+		if (err == EAGAIN || err == ENOBUFS || err == EINVAL)
+			return err;
+		wc.status = n < 0 ? IBV_WC_LOC_PROT_ERR : send_status(err);
+	}
+	if (wc.status != IBV_WC_SUCCESS || soft_is_signalled(qp, wr->send_flags))
+		complete(qp, qp->qp.send_cq, &wc);
+	return 0;
+}
+
+static int post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct soft_qp *qp = (struct soft_qp *)ibqp;
+	int err = 0;
+
+	dapl_mutex_lock(&qp->lock);
+	for (; wr && !(err = send_one(qp, wr, NULL)); wr = wr->next)
+		;
+	dapl_mutex_unlock(&qp->lock);
+	*bad = wr;
+	return err;
+}
+
+static int post_send_with(struct ibv_qp *ibqp, const struct ibv_send_wr *wr, const struct dapl_eth_send *how)
+{
+	struct soft_qp *qp = (struct soft_qp *)ibqp;
+	int err;
+
+	dapl_mutex_lock(&qp->lock);
+	err = send_one(qp, wr, how);
+	dapl_mutex_unlock(&qp->lock);
+	return err;
+}
+
+/* --- receiving -------------------------------------------------------------------------- */
+
+static void stop_watching(struct soft_eth *eth)
+{
+	if (eth->watching)
+		dapl_watch_stop(&eth->watch);	/* on the service thread: does not wait */
+	eth->watching = false;
+}
+
+/* Fills the next posted receive. Returns an errno value if there is no frame. */
+static int receive_one(struct soft_eth *eth)
+{
+	struct soft_qp *qp = eth->qp;
+	struct ibv_wc wc = { .opcode = IBV_WC_RECV };
+	enum ibv_wc_status status = IBV_WC_SUCCESS;
+	struct iovec iov[SOFT_MAX_SGE];
+	struct dapl_eth_frame frame;
+	int n = pieces(qp, qp->taken->sge, qp->taken->sges, IBV_ACCESS_LOCAL_WRITE, iov);
+	int err;
+
+	if (n < 0) {
+		status = IBV_WC_LOC_PROT_ERR;
+	} else {
+		err = ports->receive(eth->port, iov, n, &frame);
+		if (err)
+			return err;
+		wc.byte_len = frame.length;
+		eth->config.frames[eth->received & eth->config.mask] = frame;
+	}
+	eth->received++;
+	soft_qp_received(qp, status, &wc, false);
+	return 0;
+}
+
+/* A completion for dat_eth_arm(). */
+static void tell_ready(struct soft_eth *eth)
+{
+	struct ibv_wc wc = { .wr_id = eth->armed_wr, .opcode = IBV_WC_RECV };
+
+	eth->armed = false;
+	complete(eth->qp, eth->qp->qp.recv_cq, &wc);
+}
+
+/* On the service thread. ENETDOWN is told once by the socket, which works again when the device is up. */
+static void ready(struct dapl_watch *watch)
+{
+	struct soft_eth *eth = (struct soft_eth *)((char *)watch - offsetof(struct soft_eth, watch));
+	struct soft_qp *qp = eth->qp;
+	int err = 0;
+
+	dapl_mutex_lock(&qp->lock);
+	if (qp->state == IBV_QPS_ERR || eth->config.ring_frames) {
+		if (eth->armed && qp->state != IBV_QPS_ERR)
+			tell_ready(eth);
+		stop_watching(eth);
+		dapl_mutex_unlock(&qp->lock);
+		return;
+	}
+	for (int i = 0; i < RECEIVE_BATCH && !err && soft_qp_take_receive(qp); i++)
+		err = receive_one(eth);
+	if (!soft_qp_take_receive(qp))
+		stop_watching(eth);
+	dapl_mutex_unlock(&qp->lock);
+}
+
+static int watch(struct soft_eth *eth)
+{
+	int err;
+
+	if (eth->watching)
+		return 0;
+	err = dapl_watch_start(&eth->watch, ports->descriptor(eth->port), ready);
+	eth->watching = !err;
+	return err;
+}
+
+static int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct soft_eth *eth = eth_of(ibqp);
+	int err;
+
+	*bad = wr;
+	if (eth->config.ring_frames)
+		return EOPNOTSUPP;
+	err = soft_qp_post_recv(ibqp, wr, bad);
+	if (err)
+		return err;
+	dapl_mutex_lock(&eth->qp->lock);
+	if (eth->qp->state != IBV_QPS_ERR)
+		watch(eth);	/* without memory for it the next post tries again */
+	dapl_mutex_unlock(&eth->qp->lock);
+	return 0;
+}
+
+static int arm(struct ibv_qp *ibqp, uint64_t wr_id)
+{
+	struct soft_eth *eth = eth_of(ibqp);
+	int err = 0;
+
+	dapl_mutex_lock(&eth->qp->lock);
+	if (!eth->armed) {
+		eth->armed = true;
+		eth->armed_wr = wr_id;
+		err = watch(eth);
+		if (err)
+			eth->armed = false;
+	}
+	dapl_mutex_unlock(&eth->qp->lock);
+	return err;
+}
+
+static int poll(struct ibv_qp *qp, struct dapl_eth_frame *frames, int max)
+{
+	return ports->poll(eth_of(qp)->port, frames, max);
+}
+
+static int release(struct ibv_qp *qp, uint32_t oldest)
+{
+	return ports->release(eth_of(qp)->port, oldest);
+}
+
+static void stats(struct ibv_qp *qp, struct dapl_eth_stats *now)
+{
+	ports->stats(eth_of(qp)->port, now);
+}
+
+/* --- rules -------------------------------------------------------------------------------- */
+
+static int add_rule(struct ibv_qp *qp, const struct dapl_eth_rule *rule, void **added)
+{
+	return ports->add_rule(eth_of(qp)->port, rule, (struct eth_rule **)added);
+}
+
+static void free_rule(struct ibv_qp *qp, void *rule)
+{
+	ports->free_rule(eth_of(qp)->port, rule);
+}
+
+static void count_rule(struct ibv_qp *qp, void *rule, uint64_t *frames, uint64_t *bytes)
+{
+	ports->count_rule(eth_of(qp)->port, rule, frames, bytes);
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+static void say_why(const struct dapl_device *dev, int err)
+{
+	if (err == EPERM)
+		log_report(REPORT_NO_CAPABILITY, LOG_FIELDS(.err = err), "soft: raw Ethernet endpoint on %s: the "
+			   "process lacks the capability CAP_NET_RAW (setcap cap_net_raw+ep PROGRAM, or root)",
+			   dev->netdev);
+	else
+		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "soft: raw Ethernet endpoint on %s: %s",
+			   dev->netdev, strerror(err));
+}
+
+static int begin(struct ibv_qp *ibqp, const struct dapl_eth_config *config)
+{
+	struct soft_eth *eth = eth_of(ibqp);
+	struct dapl_device *dev = eth->qp->dev;
+	int err = need_ports();
+
+	if (err)
+		return err;
+	eth->config = *config;
+	err = ports->open(dev->netdev, config->ring_frames, config->snap, &eth->port);
+	if (err)
+		say_why(dev, err);
+	return err;
+}
+
+static bool is_raw(const struct ibv_qp *qp)
+{
+	return qp->qp_type == IBV_QPT_RAW_PACKET;
+}
+
+int soft_eth_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
+		       struct ibv_qp **ibqp)
+{
+	struct soft_eth *eth;
+	int err;
+
+	if (attr->qp_type != IBV_QPT_RAW_PACKET)
+		return soft_qp_create(dev, pd, attr, ibqp);
+	if (!(eth = calloc(1, sizeof *eth)))
+		return ENOMEM;
+	err = soft_qp_create(dev, pd, attr, ibqp);
+	if (err) {
+		free(eth);
+		return err;
+	}
+	eth->qp = (struct soft_qp *)*ibqp;
+	eth->qp->eth = eth;
+	eth->verbs = dev->verbs;
+	eth->verbs.ops.post_send = post_send;
+	eth->verbs.ops.post_recv = post_recv;
+	(*ibqp)->context = &eth->verbs;
+	return 0;
+}
+
+/* No rules, and nothing that has come by them. */
+static void empty_port(struct soft_eth *eth)
+{
+	struct dapl_eth_frame frame;
+	struct iovec none;
+
+	if (!eth->port)
+		return;
+	ports->free_all_rules(eth->port);
+	if (eth->config.ring_frames)
+		ports->poll(eth->port, &frame, 1);
+	else
+		ports->receive(eth->port, &none, 0, &frame);
+}
+
+/* Waits for the service thread: qp->lock is not held. */
+static void end_watch(struct soft_eth *eth)
+{
+	dapl_mutex_lock(&eth->qp->lock);
+	eth->watching = eth->armed = false;
+	dapl_mutex_unlock(&eth->qp->lock);
+	dapl_watch_stop(&eth->watch);
+}
+
+int soft_eth_error_qp(struct ibv_qp *ibqp)
+{
+	if (is_raw(ibqp) && eth_of(ibqp)->port)
+		ports->free_all_rules(eth_of(ibqp)->port);
+	return soft_qp_error(ibqp);
+}
+
+int soft_eth_reset_qp(struct dapl_device *dev, struct ibv_qp *ibqp)
+{
+	int err;
+
+	if (!is_raw(ibqp))
+		return soft_qp_reset(dev, ibqp);
+	end_watch(eth_of(ibqp));
+	empty_port(eth_of(ibqp));
+	err = soft_qp_reset(dev, ibqp);
+	eth_of(ibqp)->received = 0;
+	return err;
+}
+
+int soft_eth_destroy_qp(struct ibv_qp *ibqp)
+{
+	struct soft_eth *eth = eth_of(ibqp);
+
+	if (!is_raw(ibqp))
+		return soft_qp_destroy(ibqp);
+	end_watch(eth);
+	if (eth->port)
+		ports->close(eth->port);
+	soft_qp_destroy(ibqp);
+	free(eth);
+	return 0;
+}
+
+const struct dapl_eth_ops soft_eth_ops = {
+	.carrier = "PACKET-0",
+	.query = query, .begin = begin,
+	.add_rule = add_rule, .free_rule = free_rule, .count_rule = count_rule,
+	.poll = poll, .release = release, .arm = arm, .stats = stats, .post_send = post_send_with,
+};

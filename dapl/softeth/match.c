@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* match.c - parses Ethernet, VLAN, MPLS, IP, TCP, UDP, SCTP, and the headers within VXLAN, Geneve, NVGRE, GRE
+ * and MPLS, at most one tunnel deep. Every read is checked against the length of the frame: what a header that
+ * is cut off would say is 0. Loops are bounded. */
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <netinet/in.h>
+#include <string.h>
+#include "dapl/softeth/match.h"
+
+enum {
+	MAX_TAGS = 2,			/* VLAN tags that are skipped: one service tag, one customer tag */
+	MAX_EXTENSIONS = 6,		/* IPv6 extension headers that are skipped */
+	MAX_LABELS = 8,			/* MPLS labels that are skipped */
+	PORT_VXLAN = 4789, PORT_GENEVE = 6081,
+	TYPE_NVGRE = 0x6558,		/* transparent Ethernet bridging, GRE's protocol type for it */
+};
+
+struct cursor {
+	const uint8_t *at;
+	size_t left;
+};
+
+/* The next `n` bytes, or NULL if they are cut off. */
+static const uint8_t *take(struct cursor *c, size_t n)
+{
+	const uint8_t *at = c->at;
+
+	if (c->left < n)
+		return NULL;
+	c->at += n;
+	c->left -= n;
+	return at;
+}
+
+static uint16_t be16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static void parse_type(struct cursor *c, uint16_t type, struct eth_headers *h, bool inner);
+
+static struct dapl_eth_key *key_of(struct eth_headers *h, bool inner)
+{
+	return inner ? &h->inner : &h->outer;
+}
+
+static void parse_ethernet(struct cursor *c, struct eth_tag stripped, struct eth_headers *h, bool inner)
+{
+	struct dapl_eth_key *key = key_of(h, inner);
+	const uint8_t *p = take(c, ETH_HLEN);
+	uint16_t type;
+
+	if (!p)
+		return;
+	memcpy(key->dst, p, 6);
+	memcpy(key->src, p + 6, 6);
+	type = be16(p + 12);
+	if (stripped.type)
+		key->vlan_tci = htons(stripped.tci);
+	for (int tags = stripped.type != 0; tags < MAX_TAGS && (type == ETH_P_8021Q || type == ETH_P_8021AD);
+	     tags++) {
+		if (!(p = take(c, 4)))
+			return;
+		if (!tags)
+			memcpy(&key->vlan_tci, p, 2);
+		type = be16(p + 2);
+	}
+	key->ether_type = htons(type);
+	parse_type(c, type, h, inner);
+}
+
+static void set_tunnel(struct eth_headers *h, enum dapl_eth_tunnel tunnel, uint32_t id)
+{
+	h->outer.tunnel = tunnel;
+	h->outer.tunnel_id = htonl(id);
+}
+
+/* Behind the UDP header of a tunnel. */
+static void parse_vxlan(struct cursor *c, struct eth_headers *h)
+{
+	const uint8_t *p = take(c, 8);
+
+	if (!p || !(p[0] & 0x08))	/* a valid VNI */
+		return;
+	set_tunnel(h, ETH_VXLAN, (uint32_t)p[4] << 16 | be16(p + 5));
+	parse_ethernet(c, (struct eth_tag){ 0, 0 }, h, true);
+}
+
+static void parse_geneve(struct cursor *c, struct eth_headers *h)
+{
+	const uint8_t *p = take(c, 8);
+
+	if (!p || p[0] >> 6)		/* version 0 */
+		return;
+	set_tunnel(h, ETH_GENEVE, (uint32_t)p[4] << 16 | be16(p + 5));
+	if (!take(c, (size_t)(p[0] & 0x3f) * 4))
+		return;
+	if (be16(p + 2) == TYPE_NVGRE)
+		parse_ethernet(c, (struct eth_tag){ 0, 0 }, h, true);
+	else
+		parse_type(c, be16(p + 2), h, true);
+}
+
+static void parse_gre(struct cursor *c, struct eth_headers *h)
+{
+	const uint8_t *p = take(c, 4), *key = NULL;
+	bool ethernet;
+
+	if (!p || (p[1] & 7) || (p[0] & 0x40))	/* version 0, no routing */
+		return;
+	ethernet = be16(p + 2) == TYPE_NVGRE;
+	if ((p[0] & 0x80) && !take(c, 4))	/* checksum */
+		return;
+	if ((p[0] & 0x20) && !(key = take(c, 4)))
+		return;
+	if ((p[0] & 0x10) && !take(c, 4))	/* sequence number */
+		return;
+	if (ethernet && key) {
+		set_tunnel(h, ETH_NVGRE, (uint32_t)be16(key) << 8 | key[2]);
+	} else {
+		set_tunnel(h, ETH_GRE, 0);
+		if (key)
+			memcpy(&h->outer.tunnel_id, key, 4);
+	}
+	if (ethernet)
+		parse_ethernet(c, (struct eth_tag){ 0, 0 }, h, true);
+	else
+		parse_type(c, be16(p + 2), h, true);
+}
+
+static void parse_mpls(struct cursor *c, struct eth_headers *h, bool inner)
+{
+	const uint8_t *p = NULL;
+
+	for (int i = 0; i < MAX_LABELS; i++) {
+		if (!(p = take(c, 4)))
+			return;
+		if (!i && !inner)
+			set_tunnel(h, ETH_MPLS, (uint32_t)p[0] << 12 | p[1] << 4 | p[2] >> 4);
+		if (p[2] & 1)		/* bottom of the stack */
+			break;
+	}
+	if (inner || !(p[2] & 1) || !c->left)
+		return;
+	if (c->at[0] >> 4 == 4)
+		parse_type(c, ETH_P_IP, h, true);
+	else if (c->at[0] >> 4 == 6)
+		parse_type(c, ETH_P_IPV6, h, true);
+}
+
+static void parse_ports(struct cursor *c, struct eth_headers *h, bool inner)
+{
+	struct dapl_eth_key *key = key_of(h, inner);
+	const uint8_t *p;
+
+	if (key->protocol == IPPROTO_GRE && !inner) {
+		parse_gre(c, h);
+		return;
+	}
+	if (key->protocol != IPPROTO_TCP && key->protocol != IPPROTO_UDP && key->protocol != IPPROTO_SCTP)
+		return;
+	if (!(p = take(c, 4)))
+		return;
+	memcpy(&key->port_src, p, 2);
+	memcpy(&key->port_dst, p + 2, 2);
+	if (key->protocol != IPPROTO_UDP || inner || !take(c, 4))
+		return;
+	if (be16(p + 2) == PORT_VXLAN)
+		parse_vxlan(c, h);
+	else if (be16(p + 2) == PORT_GENEVE)
+		parse_geneve(c, h);
+}
+
+static void parse_ipv4(struct cursor *c, struct eth_headers *h, bool inner)
+{
+	struct dapl_eth_key *key = key_of(h, inner);
+	const uint8_t *p = take(c, 20);
+	size_t header;
+
+	if (!p || p[0] >> 4 != 4 || (p[0] & 15) < 5)
+		return;
+	key->ip_version = 4;
+	key->tos = p[1];
+	key->protocol = p[9];
+	memcpy(key->ip_src, p + 12, 4);
+	memcpy(key->ip_dst, p + 16, 4);
+	key->fragment = (be16(p + 6) & 0x1fff) != 0;
+	header = (size_t)(p[0] & 15) * 4;
+	if (!key->fragment && take(c, header - 20))
+		parse_ports(c, h, inner);
+}
+
+static bool is_extension(uint8_t header)
+{
+	return header == IPPROTO_HOPOPTS || header == IPPROTO_ROUTING || header == IPPROTO_DSTOPTS ||
+	       header == IPPROTO_FRAGMENT;
+}
+
+static void parse_ipv6(struct cursor *c, struct eth_headers *h, bool inner)
+{
+	struct dapl_eth_key *key = key_of(h, inner);
+	const uint8_t *p = take(c, 40);
+	uint8_t next;
+
+	if (!p || p[0] >> 4 != 6)
+		return;
+	key->ip_version = 6;
+	key->tos = (uint8_t)(p[0] << 4 | p[1] >> 4);
+	key->flow_label = htonl((uint32_t)(p[1] & 15) << 16 | be16(p + 2));
+	memcpy(key->ip_src, p + 8, 16);
+	memcpy(key->ip_dst, p + 24, 16);
+	next = p[6];
+	for (int i = 0; i < MAX_EXTENSIONS && is_extension(next); i++) {
+		bool fragment = next == IPPROTO_FRAGMENT;
+
+		if (!(p = take(c, 8)))
+			return;
+		next = p[0];
+		if (fragment)
+			key->fragment = (be16(p + 2) & 0xfff8) != 0;
+		else if (!take(c, (size_t)p[1] * 8))
+			return;
+	}
+	key->protocol = next;
+	if (!key->fragment)
+		parse_ports(c, h, inner);
+}
+
+static void parse_type(struct cursor *c, uint16_t type, struct eth_headers *h, bool inner)
+{
+	if (type == ETH_P_IP)
+		parse_ipv4(c, h, inner);
+	else if (type == ETH_P_IPV6)
+		parse_ipv6(c, h, inner);
+	else if (type == ETH_P_MPLS_UC || type == ETH_P_MPLS_MC)
+		parse_mpls(c, h, inner);
+}
+
+void eth_parse(const uint8_t *frame, size_t length, struct eth_tag stripped, struct eth_headers *headers)
+{
+	struct cursor c = { frame, length };
+
+	memset(headers, 0, sizeof *headers);
+	parse_ethernet(&c, stripped, headers, false);
+}
+
+_Static_assert(sizeof(struct dapl_eth_key) == 68, "a key has no padding");
+
+static bool key_matches(const void *key, const void *mask, const void *header)
+{
+	const uint8_t *k = key, *m = mask, *h = header;
+
+	for (size_t i = 0; i < sizeof(struct dapl_eth_key); i++)
+		if ((h[i] & m[i]) != k[i])
+			return false;
+	return true;
+}
+
+bool eth_matches(const struct dapl_eth_rule *rule, const struct eth_headers *headers)
+{
+	return key_matches(&rule->key, &rule->mask, &headers->outer) &&
+	       key_matches(&rule->inner_key, &rule->inner_mask, &headers->inner);
+}
+
+static bool exceeds(const void *key, const void *mask)
+{
+	const uint8_t *k = key, *m = mask;
+
+	for (size_t i = 0; i < sizeof(struct dapl_eth_key); i++)
+		if (k[i] & ~m[i])
+			return true;
+	return false;
+}
+
+bool eth_key_exceeds_mask(const struct dapl_eth_rule *rule)
+{
+	return exceeds(&rule->key, &rule->mask) || exceeds(&rule->inner_key, &rule->inner_mask);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* match.h - header fields of a frame, and whether a rule matches them. Plain C over bytes, without state. */
+#ifndef SOFTETH_MATCH_H
+#define SOFTETH_MATCH_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "dapl/core/eth_device.h"
+
+struct eth_headers {
+	struct dapl_eth_key outer, inner;	/* inner: all 0 without a tunnel */
+};
+
+/* A VLAN tag that the kernel has stripped; type 0: none. Host byte order. */
+struct eth_tag {
+	uint16_t type, tci;
+};
+
+/* Reads the headers of a frame. What is cut off or not known is 0. */
+void eth_parse(const uint8_t *frame, size_t length, struct eth_tag stripped, struct eth_headers *headers);
+bool eth_matches(const struct dapl_eth_rule *rule, const struct eth_headers *headers);
+/* Whether value bits lie outside of the mask, in either header. */
+bool eth_key_exceeds_mask(const struct dapl_eth_rule *rule);
+
+#endif

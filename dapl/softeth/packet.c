@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* packet.c - ports over packet sockets: opening, receiving one frame at a time, counters, and the table of the
+ * library. Ring receive is in ring.c, sending in send.c, rules in rules.c. */
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/sockios.h>
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "dapl/softeth/packet.h"
+
+enum {
+	SOCKET_BUFFER = 8 << 20,	/* bytes of frames that wait for a receive */
+	PARSED = 512,			/* bytes of a frame that rules look at */
+	MAX_PIECES = 64,
+	VLAN_HLEN = 4,
+};
+
+/* --- what a device can do --------------------------------------------------------------- */
+
+static int interface_request(const char *netdev, unsigned long request, struct ifreq *ifr)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
+
+	if (fd < 0)
+		return errno;
+	memset(ifr, 0, sizeof *ifr);
+	snprintf(ifr->ifr_name, sizeof ifr->ifr_name, "%s", netdev);
+	if (ioctl(fd, request, ifr))
+		err = errno;
+	close(fd);
+	return err;
+}
+
+static int query(const char *netdev, struct dapl_eth_attr *attr)
+{
+	struct ifreq ifr;
+	int err;
+
+	*attr = (struct dapl_eth_attr){ .clock = 1, .rx_queues = 1, .tx_queues = 1,
+		.max_rules = ETH_MAX_RULES };
+	attr->caps = 0x01ff;	/* COPY EGRESS PARTIAL_MASK INNER TUNNEL VLAN_STRIP HASH RX_CSUM JOIN */
+	if ((err = interface_request(netdev, SIOCGIFMTU, &ifr)))
+		return err;
+	attr->mtu = (uint32_t)ifr.ifr_mtu;
+	attr->max_frame = attr->mtu + ETH_HLEN;
+	if ((err = interface_request(netdev, SIOCGIFHWADDR, &ifr)))
+		return err;
+	memcpy(attr->address, ifr.ifr_hwaddr.sa_data, 6);
+	return 0;
+}
+
+/* Frames that the device says it has dropped on reception; ~0: it does not tell. */
+static uint64_t device_drops(const char *netdev)
+{
+	static const char *const counters[] = { "rx_dropped", "rx_missed_errors", "rx_fifo_errors" };
+	uint64_t sum = 0, value;
+	bool known = false;
+
+	for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
+		char path[100];
+		FILE *file;
+
+		snprintf(path, sizeof path, "/sys/class/net/%s/statistics/%s", netdev, counters[i]);
+		if (!(file = fopen(path, "re")))
+			continue;
+		if (fscanf(file, "%lu", &value) == 1) {
+			sum += value;
+			known = true;
+		}
+		fclose(file);
+	}
+	return known ? sum : ~(uint64_t)0;
+}
+
+/* --- opening and closing ---------------------------------------------------------------- */
+
+static void close_port(struct eth_port *port)
+{
+	dapl_mutex_lock(&port->lock);
+	eth_rules_free(port);
+	dapl_mutex_unlock(&port->lock);
+	eth_ring_close(port);
+	if (port->fd >= 0)
+		close(port->fd);
+	free(port);
+}
+
+static int set(int fd, int level, int option, int value)
+{
+	return setsockopt(fd, level, option, &value, sizeof value) ? errno : 0;
+}
+
+static int prepare(struct eth_port *port, uint32_t ring_frames)
+{
+	struct dapl_eth_attr attr;
+	int err = query(port->netdev, &attr);
+
+	if (err)
+		return err;
+	if (ring_frames)
+		return eth_ring_open(port, ring_frames, attr.max_frame + VLAN_HLEN);
+	if (set(port->fd, SOL_SOCKET, SO_RCVBUFFORCE, SOCKET_BUFFER))
+		set(port->fd, SOL_SOCKET, SO_RCVBUF, SOCKET_BUFFER);
+	if ((err = set(port->fd, SOL_PACKET, PACKET_AUXDATA, 1)) ||
+	    (err = set(port->fd, SOL_SOCKET, SO_TIMESTAMPNS, 1)))
+		return err;
+	return set(port->fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+}
+
+static int open_socket(struct eth_port *port, uint32_t ring_frames)
+{
+	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	int err;
+
+	port->index = (int)if_nametoindex(port->netdev);
+	if (!port->index)
+		return ENODEV;
+	port->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (port->fd < 0)
+		return errno;
+	if ((err = eth_filter_none(port->fd)) || (err = prepare(port, ring_frames)))
+		return err;
+	at.sll_ifindex = port->index;
+	return bind(port->fd, (struct sockaddr *)&at, sizeof at) ? errno : 0;
+}
+
+static int open_port(const char *netdev, uint32_t ring_frames, uint32_t snap, struct eth_port **port)
+{
+	struct eth_port *new = calloc(1, sizeof *new);
+	int err;
+
+	if (!new)
+		return ENOMEM;
+	new->fd = -1;
+	new->snap = snap;
+	dapl_mutex_init(&new->lock, RANK_SOFT_ETH);
+	snprintf(new->netdev, sizeof new->netdev, "%s", netdev);
+	err = open_socket(new, ring_frames);
+	if (err) {
+		close_port(new);
+		return err;
+	}
+	new->lost_device_before = device_drops(netdev);
+	*port = new;
+	return 0;
+}
+
+static int descriptor(const struct eth_port *port)
+{
+	return port->fd;
+}
+
+/* --- receiving -------------------------------------------------------------------------- */
+
+uint32_t eth_read_drops(struct eth_port *port)
+{
+	struct tpacket_stats_v3 now = { 0 };	/* longer than that of other versions */
+	socklen_t size = sizeof now;
+
+	if (getsockopt(port->fd, SOL_PACKET, PACKET_STATISTICS, &now, &size))
+		return 0;
+	port->stats.lost += now.tp_drops;
+	return now.tp_drops;
+}
+
+void eth_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time)
+{
+	if (time < port->last_time)	/* frames of several processors */
+		time = port->last_time;
+	port->last_time = time;
+	frame->time = time;
+	frame->lost = port->lost_pending;
+	port->lost_pending = 0;
+	port->stats.received++;
+	port->stats.received_bytes += frame->wire_length;
+}
+
+struct received {
+	struct eth_tag tag;
+	uint64_t time;
+	uint32_t wire_length, flags;
+	bool outgoing, other_host;
+};
+
+static void read_auxdata(const struct tpacket_auxdata *aux, struct received *r)
+{
+	r->wire_length = aux->tp_len;
+	if (aux->tp_status & TP_STATUS_VLAN_VALID) {
+		r->tag.type = aux->tp_status & TP_STATUS_VLAN_TPID_VALID ? aux->tp_vlan_tpid : ETH_P_8021Q;
+		r->tag.tci = aux->tp_vlan_tci;
+		r->flags |= ETH_FRAME_VLAN;
+	}
+	if (aux->tp_status & TP_STATUS_CSUMNOTREADY)
+		r->flags |= ETH_FRAME_PARTIAL;
+	else if (aux->tp_status & TP_STATUS_CSUM_VALID)
+		r->flags |= ETH_FRAME_L4_OK;
+}
+
+static void read_control(struct eth_port *port, struct msghdr *message, struct received *r)
+{
+	struct timespec at;
+	uint32_t overflow;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		if (c->cmsg_level == SOL_PACKET && c->cmsg_type == PACKET_AUXDATA) {
+			struct tpacket_auxdata aux;
+
+			memcpy(&aux, CMSG_DATA(c), sizeof aux);
+			read_auxdata(&aux, r);
+		} else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
+			memcpy(&at, CMSG_DATA(c), sizeof at);
+			r->time = (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
+		} else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
+			memcpy(&overflow, CMSG_DATA(c), sizeof overflow);
+			port->lost_pending += overflow - port->overflow_seen;
+			port->overflow_seen = overflow;
+		}
+	}
+}
+
+/* The first bytes of the frame in one piece. */
+static uint32_t gather(const struct iovec *iov, int n, uint32_t length, uint8_t head[PARSED])
+{
+	uint32_t have = 0;
+
+	for (int i = 0; i < n && have < PARSED && have < length; i++) {
+		uint32_t some = (uint32_t)iov[i].iov_len;
+
+		if (some > length - have)
+			some = length - have;
+		if (some > PARSED - have)
+			some = PARSED - have;
+		memcpy(head + have, iov[i].iov_base, some);
+		have += some;
+	}
+	return have;
+}
+
+/* Of a frame that is longer than its receive the rules see the rest in `rest`. Returns its length, or -1. */
+static ssize_t receive_into(struct eth_port *port, const struct iovec *iov, int n, struct received *r,
+			    uint8_t head[PARSED], uint32_t *parsed)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[256];
+	} control;
+	struct iovec pieces[MAX_PIECES + 1];
+	struct sockaddr_ll from;
+	uint8_t rest[PARSED];
+	struct msghdr message = { .msg_name = &from, .msg_namelen = sizeof from, .msg_iov = pieces,
+		.msg_iovlen = (size_t)n + 1, .msg_control = &control, .msg_controllen = sizeof control };
+	ssize_t length;
+
+	memcpy(pieces, iov, (size_t)n * sizeof *iov);
+	pieces[n] = (struct iovec){ rest, sizeof rest };
+	length = recvmsg(port->fd, &message, MSG_DONTWAIT | MSG_TRUNC);
+	if (length < 0)
+		return -1;
+	*r = (struct received){ .wire_length = (uint32_t)length,
+		.outgoing = from.sll_pkttype == PACKET_OUTGOING,
+		.other_host = from.sll_pkttype == PACKET_OTHERHOST };
+	read_control(port, &message, r);
+	*parsed = gather(pieces, n + 1, (uint32_t)length, head);
+	return length;
+}
+
+static int receive_one(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth_frame *frame)
+{
+	uint32_t room = 0, parsed;
+	uint8_t head[PARSED];
+	struct eth_rule *rule;
+	struct received r;
+	ssize_t length;
+
+	for (int i = 0; i < n; i++)
+		room += (uint32_t)iov[i].iov_len;
+	do {
+		length = receive_into(port, iov, n, &r, head, &parsed);
+		if (length < 0)
+			return errno;
+		rule = eth_rule_find(port, head, parsed, r.wire_length, r.tag, r.outgoing, r.other_host);
+	} while (!rule);
+	*frame = (struct dapl_eth_frame){ .length = (uint32_t)length < room ? (uint32_t)length : room,
+		.wire_length = r.wire_length, .flags = r.flags | (r.outgoing ? ETH_FRAME_OUTGOING : 0),
+		.tag = rule->rule.tag, .vlan_tci = r.tag.tci, .vlan_type = r.tag.type };
+	eth_account(port, frame, r.time);
+	return 0;
+}
+
+static int receive(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth_frame *frame)
+{
+	int err;
+
+	if (n > MAX_PIECES)
+		return EINVAL;
+	dapl_mutex_lock(&port->lock);
+	err = receive_one(port, iov, n, frame);
+	dapl_mutex_unlock(&port->lock);
+	return err;
+}
+
+static int poll_ring(struct eth_port *port, struct dapl_eth_frame *frames, int max)
+{
+	int n;
+
+	dapl_mutex_lock(&port->lock);
+	n = eth_ring_poll(port, frames, max);
+	dapl_mutex_unlock(&port->lock);
+	return n;
+}
+
+static int release(struct eth_port *port, uint32_t oldest)
+{
+	int err;
+
+	dapl_mutex_lock(&port->lock);
+	err = eth_ring_release(port, oldest);
+	dapl_mutex_unlock(&port->lock);
+	return err;
+}
+
+/* With posted receives the losses are told by SO_RXQ_OVFL; the counter read here is the sum of the same. */
+static void read_stats(struct eth_port *port, struct dapl_eth_stats *stats)
+{
+	uint64_t device = device_drops(port->netdev);
+	uint32_t drops;
+
+	dapl_mutex_lock(&port->lock);
+	drops = eth_read_drops(port);
+	if (port->ring.map)
+		port->lost_pending += drops;
+	*stats = port->stats;
+	dapl_mutex_unlock(&port->lock);
+	stats->lost_device = device == ~(uint64_t)0 ? device : device - port->lost_device_before;
+}
+
+__attribute__((visibility("default"))) const struct eth_port_ops dapl_softeth_ops = {
+	.version = ETH_PORT_VERSION,
+	.query = query, .open = open_port, .close = close_port, .descriptor = descriptor,
+	.add_rule = eth_rule_add, .free_rule = eth_rule_free, .free_all_rules = eth_rule_free_all,
+	.count_rule = eth_rule_count,
+	.send = eth_send, .receive = receive, .poll = poll_ring, .release = release, .stats = read_stats,
+};

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* packet.h - a port as the files of this folder know it. */
+#ifndef SOFTETH_PACKET_H
+#define SOFTETH_PACKET_H
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "common/lock.h"
+#include "dapl/softeth/match.h"
+#include "dapl/softeth/port.h"
+
+enum {
+	ETH_MAX_RULES = 64,		/* of a port; their filter has room in the kernel's limit */
+	ETH_ALL_BYTES = 0x40000,	/* a snap length that no frame exceeds */
+};
+
+struct eth_rule {
+	struct dapl_eth_rule rule;
+	struct eth_rule *next;		/* by priority, then by age */
+	int group;			/* the socket that has joined, or -1 */
+	uint64_t frames, bytes;
+};
+
+struct ring_block {
+	uint32_t out;			/* frames that are polled and not released */
+};
+
+/* Ring receive: blocks of TPACKET_V3. [tail, head) are the program's, counted without end. */
+struct eth_ring {
+	uint8_t *map;
+	uint32_t block_size, blocks;
+	uint32_t head, tail;
+	struct ring_block *use;
+	const uint8_t *next;		/* next frame of block `head`, if entered */
+	uint32_t frames_left;		/* of it */
+	bool entered;
+};
+
+struct eth_port {
+	int fd, index;			/* packet socket, interface */
+	char netdev[IF_NAMESIZE];
+	uint32_t snap;
+	struct eth_ring ring;		/* map NULL: posted receives */
+	struct dapl_mutex lock;		/* guards what follows, and the ring */
+	struct eth_rule *rules;
+	unsigned rule_count;
+	uint64_t last_time;
+	uint32_t lost_pending;		/* told with the next frame */
+	uint32_t overflow_seen;		/* SO_RXQ_OVFL of the last frame */
+	uint64_t lost_device_before;
+	struct dapl_eth_stats stats;
+};
+
+/* The functions from here on are called with port->lock held. */
+/* The rule that wants the frame, counted; NULL: none does. */
+struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint32_t captured,
+			       uint32_t wire_length, struct eth_tag tag, bool outgoing, bool other_host);
+void eth_rules_free(struct eth_port *port);
+/* Reads the kernel's counter of drops, which restarts; returns what was new. */
+uint32_t eth_read_drops(struct eth_port *port);
+/* Fills in time and losses, and counts the frame as received. */
+void eth_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time);
+
+int eth_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_frame);
+void eth_ring_close(struct eth_port *port);
+int eth_ring_poll(struct eth_port *port, struct dapl_eth_frame *frames, int max);
+int eth_ring_release(struct eth_port *port, uint32_t oldest);
+
+/* rules.c; they take the lock. */
+int eth_rule_add(struct eth_port *port, const struct dapl_eth_rule *rule, struct eth_rule **added);
+void eth_rule_free(struct eth_port *port, struct eth_rule *rule);
+void eth_rule_free_all(struct eth_port *port);
+void eth_rule_count(struct eth_port *port, const struct eth_rule *rule, uint64_t *frames, uint64_t *bytes);
+int eth_filter_none(int fd);
+/* send.c */
+int eth_send(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* port.h - what libdaplsoft-eth.so offers to libdaplsoft: a port, that is frames sent to and received from
+ * one network device over a packet socket, with rules. The library knows no queue pairs, no registered memory and no
+ * thread: dapl/soft/eth does. It is loaded at the first raw endpoint, by the name of its one symbol.
+ *
+ * Every function returns 0 or a positive errno unless it says otherwise, and may be called by any thread. None
+ * blocks. */
+#ifndef SOFTETH_PORT_H
+#define SOFTETH_PORT_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+#include "dapl/core/eth_device.h"
+
+struct eth_port;
+struct eth_rule;
+
+struct eth_port_ops {
+	uint32_t version;		/* ETH_PORT_VERSION: both libraries come from one build */
+	int (*query)(const char *netdev, struct dapl_eth_attr *attr);
+	int (*open)(const char *netdev, uint32_t ring_frames, uint32_t snap, struct eth_port **port);
+	void (*close)(struct eth_port *port);
+	/* Readable when there are frames to receive. */
+	int (*descriptor)(const struct eth_port *port);
+	int (*add_rule)(struct eth_port *port, const struct dapl_eth_rule *rule, struct eth_rule **added);
+	void (*free_rule)(struct eth_port *port, struct eth_rule *rule);
+	void (*free_all_rules)(struct eth_port *port);
+	void (*count_rule)(struct eth_port *port, const struct eth_rule *rule, uint64_t *frames,
+			   uint64_t *bytes);
+	/* A frame in pieces. EAGAIN: the device's queue is full. */
+	int (*send)(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how);
+	/* The next frame, into these pieces; its length is what fits. EAGAIN: none. */
+	int (*receive)(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth_frame *frame);
+	int (*poll)(struct eth_port *port, struct dapl_eth_frame *frames, int max);	/* how many */
+	int (*release)(struct eth_port *port, uint32_t oldest);
+	void (*stats)(struct eth_port *port, struct dapl_eth_stats *stats);
+};
+
+enum { ETH_PORT_VERSION = 1 };
+extern const struct eth_port_ops dapl_softeth_ops;
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ring.c - ring receive over TPACKET_V3: the kernel fills blocks of frames in shared memory, the program reads
+ * them there. A block goes back to the kernel when all its frames are released. What the kernel wrote about
+ * lengths is checked all the same, so that nothing outside of a block is read.
+ *
+ * The kernel marks frames that it stored after a loss. Then its counter is read, and the losses are told with
+ * that frame: their sum is exact, their place is exact to a block. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include "dapl/softeth/packet.h"
+
+enum {
+	BLOCK_SIZE = 128 << 10,		/* bytes; the kernel's largest frame, 64 KiB, must fit */
+	MIN_BLOCKS = 4,
+	MAX_BLOCKS = 32768,		/* 4 GiB */
+	RETIRE_MS = 2,			/* a block that is not full is handed over after this time */
+	FRAME_OVERHEAD = 128,		/* bytes of headers and alignment around a frame */
+};
+
+static uint32_t blocks_for(uint32_t frames, uint32_t bytes)
+{
+	uint64_t all = (uint64_t)frames * (bytes + FRAME_OVERHEAD);
+	uint64_t blocks = (all + BLOCK_SIZE - 1) / BLOCK_SIZE;
+
+	return blocks < MIN_BLOCKS ? MIN_BLOCKS : blocks > MAX_BLOCKS ? MAX_BLOCKS : (uint32_t)blocks;
+}
+
+int eth_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_frame)
+{
+	struct eth_ring *ring = &port->ring;
+	struct tpacket_req3 request = { .tp_block_size = BLOCK_SIZE, .tp_frame_size = TPACKET_ALIGNMENT << 7,
+		.tp_retire_blk_tov = RETIRE_MS, .tp_feature_req_word = TP_FT_REQ_FILL_RXHASH };
+	int version = TPACKET_V3;
+	void *map;
+
+	ring->blocks = blocks_for(frames, port->snap && port->snap < max_frame ? port->snap : max_frame);
+	ring->block_size = BLOCK_SIZE;
+	request.tp_block_nr = ring->blocks;
+	request.tp_frame_nr = BLOCK_SIZE / request.tp_frame_size * ring->blocks;
+	if (!(ring->use = calloc(ring->blocks, sizeof *ring->use)))
+		return ENOMEM;
+	if (setsockopt(port->fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) ||
+	    setsockopt(port->fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof request))
+		return errno;
+	map = mmap(NULL, (size_t)ring->blocks * BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, port->fd, 0);
+	if (map == MAP_FAILED)
+		return errno;
+	ring->map = map;
+	return 0;
+}
+
+void eth_ring_close(struct eth_port *port)
+{
+	if (port->ring.map)
+		munmap(port->ring.map, (size_t)port->ring.blocks * port->ring.block_size);
+	free(port->ring.use);
+}
+
+static struct tpacket_block_desc *block(const struct eth_ring *ring, uint32_t index)
+{
+	return (struct tpacket_block_desc *)(ring->map + (size_t)(index % ring->blocks) * ring->block_size);
+}
+
+static void give_back(struct eth_ring *ring, uint32_t index)
+{
+	__atomic_store_n(&block(ring, index)->hdr.bh1.block_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+}
+
+/* Gives back the oldest blocks without frames that the program still has. */
+static void give_back_unused(struct eth_ring *ring)
+{
+	for (; ring->tail != ring->head && !ring->use[ring->tail % ring->blocks].out; ring->tail++)
+		give_back(ring, ring->tail);
+}
+
+/* Enters block `head`, if the kernel has filled it and the program no longer has it. */
+static bool enter(struct eth_ring *ring)
+{
+	struct tpacket_block_desc *b = block(ring, ring->head);
+
+	if (ring->entered)
+		return true;
+	if (ring->head - ring->tail == ring->blocks ||
+	    !(__atomic_load_n(&b->hdr.bh1.block_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
+		return false;
+	ring->entered = true;
+	ring->frames_left = b->hdr.bh1.num_pkts;
+	ring->next = (const uint8_t *)b + b->hdr.bh1.offset_to_first_pkt;
+	ring->use[ring->head % ring->blocks].out = 0;
+	return true;
+}
+
+static void leave(struct eth_ring *ring)
+{
+	ring->entered = false;
+	ring->head++;
+	give_back_unused(ring);
+}
+
+static bool lies_in_block(const struct eth_ring *ring, const uint8_t *at, size_t length)
+{
+	const uint8_t *begin = (const uint8_t *)block(ring, ring->head);
+
+	return at >= begin && at <= begin + ring->block_size && length <= (size_t)(begin + ring->block_size - at);
+}
+
+/* The next frame of the entered block; NULL: that was all. */
+static const struct tpacket3_hdr *next_header(struct eth_ring *ring)
+{
+	const struct tpacket3_hdr *h = (const struct tpacket3_hdr *)ring->next;
+
+	if (!ring->frames_left ||
+	    !lies_in_block(ring, ring->next, TPACKET_ALIGN(sizeof *h) + sizeof(struct sockaddr_ll)) ||
+	    !lies_in_block(ring, ring->next + h->tp_mac, h->tp_snaplen))
+		return NULL;
+	ring->frames_left--;
+	ring->next += h->tp_next_offset;
+	return h;
+}
+
+static uint32_t flags_of(const struct tpacket3_hdr *h, bool outgoing)
+{
+	uint32_t flags = outgoing ? ETH_FRAME_OUTGOING : 0;
+
+	if (h->tp_status & TP_STATUS_CSUMNOTREADY)
+		flags |= ETH_FRAME_PARTIAL;
+	else if (h->tp_status & TP_STATUS_CSUM_VALID)
+		flags |= ETH_FRAME_L4_OK;
+	if (h->tp_status & TP_STATUS_VLAN_VALID)
+		flags |= ETH_FRAME_VLAN;
+	if (h->hv1.tp_rxhash)
+		flags |= ETH_FRAME_HASH;
+	return flags;
+}
+
+static struct eth_tag tag_of(const struct tpacket3_hdr *h)
+{
+	struct eth_tag tag = { 0, 0 };
+
+	if (h->tp_status & TP_STATUS_VLAN_VALID) {
+		tag.type = h->tp_status & TP_STATUS_VLAN_TPID_VALID ? h->hv1.tp_vlan_tpid : ETH_P_8021Q;
+		tag.tci = (uint16_t)h->hv1.tp_vlan_tci;
+	}
+	return tag;
+}
+
+/* False: no rule wants it. */
+static bool describe(struct eth_port *port, const struct tpacket3_hdr *h, struct dapl_eth_frame *frame)
+{
+	const struct sockaddr_ll *from = (const void *)((const uint8_t *)h + TPACKET_ALIGN(sizeof *h));
+	const uint8_t *data = (const uint8_t *)h + h->tp_mac;
+	bool outgoing = from->sll_pkttype == PACKET_OUTGOING;
+	struct eth_tag tag = tag_of(h);
+	struct eth_rule *rule;
+
+	if (h->tp_status & TP_STATUS_LOSING)
+		port->lost_pending += eth_read_drops(port);
+	rule = eth_rule_find(port, data, h->tp_snaplen, h->tp_len, tag, outgoing,
+			     from->sll_pkttype == PACKET_OTHERHOST);
+	if (!rule)
+		return false;
+	*frame = (struct dapl_eth_frame){ .data = data, .length = h->tp_snaplen, .wire_length = h->tp_len,
+		.flags = flags_of(h, outgoing), .hash = h->hv1.tp_rxhash, .tag = rule->rule.tag,
+		.vlan_tci = tag.tci, .vlan_type = tag.type };
+	eth_account(port, frame, (uint64_t)h->tp_sec * 1000000000u + h->tp_nsec);
+	return true;
+}
+
+int eth_ring_poll(struct eth_port *port, struct dapl_eth_frame *frames, int max)
+{
+	struct eth_ring *ring = &port->ring;
+	const struct tpacket3_hdr *h;
+	int n = 0;
+
+	while (n < max && enter(ring)) {
+		h = next_header(ring);
+		if (!h) {
+			leave(ring);
+		} else if (describe(port, h, &frames[n])) {
+			ring->use[ring->head % ring->blocks].out++;
+			n++;
+		}
+	}
+	return n;
+}
+
+/* Frames of the entered block, which is not in [tail, head), are released last. */
+int eth_ring_release(struct eth_port *port, uint32_t oldest)
+{
+	struct eth_ring *ring = &port->ring;
+	uint64_t out = 0;
+	uint32_t last = ring->head + ring->entered;
+
+	for (uint32_t i = ring->tail; i != last; i++)
+		out += ring->use[i % ring->blocks].out;
+	if (oldest > out)
+		return EINVAL;
+	for (uint32_t i = ring->tail; oldest; i++) {
+		uint32_t *have = &ring->use[i % ring->blocks].out;
+		uint32_t some = oldest < *have ? oldest : *have;
+
+		*have -= some;
+		oldest -= some;
+	}
+	if (ring->entered && !ring->frames_left)
+		leave(ring);
+	else
+		give_back_unused(ring);
+	return 0;
+}

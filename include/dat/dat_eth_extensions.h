@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* dat_eth_extensions.h - endpoints for whole Ethernet frames, on the network device of an IA: capture,
+ * crafted frames, groups received in user space. An addition of these providers. dat_eth(7) is the
+ * overview; each call has a page of section 3.
+ *
+ * An IA that has such endpoints says so by the provider-specific attribute DAT_ETH_ATTR_RAW. Its value
+ * names what carries the frames and the version of this interface: "PACKET-0", over packet sockets.
+ * Version 0 may change. Like all extensions the calls go through dat_extension_op(): the casts below fix
+ * the types of its variable arguments. A provider without them gives DAT_NOT_IMPLEMENTED. */
+#ifndef _DAT_ETH_EXTENSIONS_H_
+#define _DAT_ETH_EXTENSIONS_H_
+
+#include "udat.h"
+#include <stdint.h>
+
+#define DAT_ETH_ATTR_RAW "DAT_ETH_RAW"
+
+/* DAT_EP_ATTR.service_type of a raw endpoint. */
+#define DAT_ETH_SERVICE_TYPE_RAW ((DAT_SERVICE_TYPE)0x600)
+
+/* Events. DTO: a posted receive completed, event_extension_data holds a DAT_ETH_FRAME. READY: dat_eth_arm()
+ * was called, and there are frames for dat_eth_poll(). */
+#define DAT_ETH_DTO_EVENT ((DAT_EVENT_NUMBER)0x60000)
+#define DAT_ETH_READY_EVENT ((DAT_EVENT_NUMBER)0x60001)
+
+typedef DAT_HANDLE DAT_ETH_RULE_HANDLE;
+
+/* Beyond the numbers of the other extensions. */
+typedef enum dat_eth_op {
+	DAT_ETH_QUERY_OP = 0x600,
+	DAT_ETH_POLL_OP,
+	DAT_ETH_RELEASE_OP,
+	DAT_ETH_ARM_OP,
+	DAT_ETH_RULE_ADD_OP,
+	DAT_ETH_RULE_FREE_OP,
+	DAT_ETH_RULE_QUERY_OP,
+	DAT_ETH_STATS_OP,
+	DAT_ETH_POST_SEND_OP
+} DAT_ETH_OP;
+
+/* What a device can do: bits of DAT_ETH_ATTR.caps. A call that needs a bit that is not set gives
+ * DAT_MODEL_NOT_SUPPORTED. */
+typedef enum dat_eth_cap {
+	DAT_ETH_CAP_COPY         = 0x0001,	/* rules of mode DAT_ETH_COPY */
+	DAT_ETH_CAP_EGRESS       = 0x0002,	/* DAT_ETH_EGRESS */
+	DAT_ETH_CAP_PARTIAL_MASK = 0x0004,	/* masks with any bits */
+	DAT_ETH_CAP_INNER        = 0x0008,	/* inner_key of tunnels */
+	DAT_ETH_CAP_TUNNEL       = 0x0010,	/* VXLAN, Geneve, NVGRE, GRE and MPLS are parsed */
+	DAT_ETH_CAP_VLAN_STRIP   = 0x0020,	/* VLAN tags may be stripped: DAT_ETH_FRAME_VLAN */
+	DAT_ETH_CAP_HASH         = 0x0040,	/* frames may carry a hash: DAT_ETH_FRAME_HASH */
+	DAT_ETH_CAP_RX_CSUM      = 0x0080,	/* DAT_ETH_FRAME_L4_OK */
+	DAT_ETH_CAP_JOIN         = 0x0100,	/* DAT_ETH_JOIN */
+	DAT_ETH_CAP_TX_CSUM      = 0x0200,	/* DAT_ETH_SEND_CSUM */
+	DAT_ETH_CAP_TSO          = 0x0400,	/* DAT_ETH_SEND_TSO */
+	DAT_ETH_CAP_VLAN_INSERT  = 0x0800	/* DAT_ETH_SEND_VLAN */
+} DAT_ETH_CAP;
+
+/* DAT_ETH_ATTR.clock: the clock of time stamps. All are nanoseconds of CLOCK_REALTIME. */
+#define DAT_ETH_CLOCK_NONE 0
+#define DAT_ETH_CLOCK_SOFTWARE 1	/* read by the kernel when it receives the frame */
+#define DAT_ETH_CLOCK_HARDWARE 2	/* read by the NIC, converted */
+
+typedef struct dat_eth_attr {
+	DAT_UINT32 size;		/* in: sizeof(DAT_ETH_ATTR) */
+	DAT_UINT32 mtu;			/* bytes of payload */
+	DAT_UINT32 max_frame;		/* bytes of a frame that is sent, without FCS */
+	DAT_UINT32 max_tso;		/* bytes of a send that is segmented; 0: none */
+	DAT_UINT32 max_tso_header;
+	DAT_UINT32 clock;
+	DAT_UINT64 caps;
+	DAT_UINT32 rx_queues, tx_queues;
+	DAT_UINT32 max_rules;		/* of an endpoint */
+	DAT_UINT32 reserved0;
+	uint8_t address[6];		/* of the network device */
+	uint8_t reserved[2];
+} DAT_ETH_ATTR;
+
+/* Bits of DAT_ETH_FRAME.flags. */
+#define DAT_ETH_FRAME_IP_OK 0x0001	/* the checksum of the IPv4 header was found right */
+#define DAT_ETH_FRAME_L4_OK 0x0002	/* that of TCP or UDP was */
+#define DAT_ETH_FRAME_VLAN 0x0004	/* a VLAN tag was stripped: vlan_tci, vlan_type */
+#define DAT_ETH_FRAME_HASH 0x0008	/* hash is valid */
+#define DAT_ETH_FRAME_OUTGOING 0x0010	/* sent by this host */
+#define DAT_ETH_FRAME_PARTIAL 0x0020	/* sent on this host, before its checksums were computed */
+#define DAT_ETH_FRAME_HW_TIME 0x0040	/* time was taken by the NIC */
+
+typedef struct dat_eth_frame {
+	const uint8_t *data;		/* ring receive only: valid until released */
+	DAT_UINT32 length;		/* bytes that are here */
+	DAT_UINT32 wire_length;		/* bytes of the frame, without FCS and stripped tag */
+	DAT_UINT64 time;		/* ns since 1970; never less than that of the frame before */
+	DAT_UINT32 flags;
+	DAT_UINT32 hash;
+	DAT_UINT32 tag;			/* of the rule that matched */
+	DAT_UINT32 lost;		/* frames lost since the frame before */
+	uint16_t vlan_tci, vlan_type;	/* host byte order; type: 0x8100 or 0x88a8 */
+	uint16_t segments;		/* joined frames; 0 or 1: not joined */
+	uint16_t reserved0;
+	DAT_UINT64 reserved;
+} DAT_ETH_FRAME;			/* 56 bytes */
+
+/* DAT_ETH_RULE.mode */
+#define DAT_ETH_COPY 1			/* the endpoint gets a copy, the kernel's stack is not affected */
+/* DAT_ETH_RULE.flags */
+#define DAT_ETH_ALL 0x1			/* promiscuous: also frames to other stations */
+#define DAT_ETH_ALL_MULTICAST 0x2	/* all groups */
+#define DAT_ETH_JOIN 0x4		/* joins the group of key.ip_dst, by IGMP or MLD */
+#define DAT_ETH_EGRESS 0x8		/* also frames that this host sends */
+
+/* DAT_ETH_KEY.tunnel */
+#define DAT_ETH_TUNNEL_NONE 0
+#define DAT_ETH_TUNNEL_VXLAN 1		/* UDP port 4789 */
+#define DAT_ETH_TUNNEL_GENEVE 2		/* UDP port 6081 */
+#define DAT_ETH_TUNNEL_GRE 3
+#define DAT_ETH_TUNNEL_NVGRE 4
+#define DAT_ETH_TUNNEL_MPLS 5
+
+/* Header fields of a frame, in network byte order but for `tunnel`. A field that the frame does not have
+ * is 0. */
+typedef struct dat_eth_key {
+	uint8_t dst[6], src[6];
+	uint16_t ether_type;		/* behind the last VLAN tag */
+	uint16_t vlan_tci;		/* of the outermost tag */
+	uint8_t ip_version;		/* 4 or 6 */
+	uint8_t protocol;		/* behind IPv6 extension headers */
+	uint8_t tos;			/* type of service, or traffic class */
+	uint8_t fragment;		/* 1: a fragment that is not the first */
+	DAT_UINT32 flow_label;		/* IPv6, 20 bits */
+	uint8_t ip_src[16], ip_dst[16];	/* IPv4: the first four bytes */
+	uint16_t port_src, port_dst;	/* TCP, UDP, SCTP */
+	DAT_UINT32 tunnel_id;		/* VNI, VSID, GRE key, MPLS label */
+	DAT_UINT32 tunnel;		/* DAT_ETH_TUNNEL_* */
+} DAT_ETH_KEY;
+
+/* A frame matches if (field & mask) == key for every field of both headers. */
+typedef struct dat_eth_rule {
+	DAT_UINT32 mode, flags;
+	DAT_UINT32 priority;		/* low numbers are looked at first */
+	DAT_UINT32 tag;			/* comes with each frame that matched this rule */
+	DAT_ETH_KEY key, mask;
+	DAT_ETH_KEY inner_key, inner_mask;
+} DAT_ETH_RULE;
+
+typedef struct dat_eth_stats {
+	DAT_UINT32 size;		/* in: sizeof(DAT_ETH_STATS) */
+	DAT_UINT32 reserved;
+	DAT_UINT64 received, received_bytes;	/* given to the program */
+	DAT_UINT64 sent, sent_bytes;
+	DAT_UINT64 lost;		/* for want of a receive, or of room in the ring */
+	DAT_UINT64 lost_device;		/* by the network device, for all its users, since the endpoint was
+					 * made; ~0: not known */
+} DAT_ETH_STATS;
+
+/* Bits of DAT_ETH_SEND.flags. */
+#define DAT_ETH_SEND_CSUM 0x1		/* computes the checksums of IPv4, TCP and UDP */
+#define DAT_ETH_SEND_TSO 0x2		/* cuts a TCP payload into segments of mss bytes */
+#define DAT_ETH_SEND_VLAN 0x4		/* inserts a VLAN tag with vlan_tci */
+
+typedef struct dat_eth_send {
+	DAT_UINT32 flags;
+	uint16_t vlan_tci;		/* host byte order */
+	uint16_t mss;			/* bytes of payload of a segment */
+	uint16_t header_length;		/* TSO: bytes before the payload */
+	uint16_t reserved;
+} DAT_ETH_SEND;
+
+/* dat_eth_query(DAT_IA_HANDLE ia, DAT_ETH_ATTR *attr) */
+#define dat_eth_query(ia, attr) \
+	dat_extension_op((DAT_HANDLE)(ia), (DAT_EXTENDED_OP)DAT_ETH_QUERY_OP, \
+		(DAT_ETH_ATTR *)(attr))
+
+/* dat_eth_poll(DAT_EP_HANDLE ep, DAT_ETH_FRAME *frames, DAT_COUNT max, DAT_COUNT *got)
+ *
+ * Ring receive. The next frames, at most `max`. DAT_QUEUE_EMPTY: there is none. */
+#define dat_eth_poll(ep, frames, max, got) \
+	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_ETH_POLL_OP, \
+		(DAT_ETH_FRAME *)(frames), (DAT_COUNT)(max), (DAT_COUNT *)(got))
+
+/* dat_eth_release(DAT_EP_HANDLE ep, DAT_COUNT oldest): gives back that many frames, the oldest first. */
+#define dat_eth_release(ep, oldest) \
+	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_ETH_RELEASE_OP, \
+		(DAT_COUNT)(oldest))
+
+/* dat_eth_arm(DAT_EP_HANDLE ep): one DAT_ETH_READY_EVENT on the receive EVD when there are frames. */
+#define dat_eth_arm(ep) \
+	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_ETH_ARM_OP)
+
+/* dat_eth_rule_add(DAT_EP_HANDLE ep, const DAT_ETH_RULE *rule, DAT_ETH_RULE_HANDLE *handle) */
+#define dat_eth_rule_add(ep, rule, handle) \
+	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_ETH_RULE_ADD_OP, \
+		(const DAT_ETH_RULE *)(rule), (DAT_ETH_RULE_HANDLE *)(handle))
+
+/* dat_eth_rule_free(DAT_ETH_RULE_HANDLE rule) */
+#define dat_eth_rule_free(rule) \
+	dat_extension_op((DAT_HANDLE)(rule), (DAT_EXTENDED_OP)DAT_ETH_RULE_FREE_OP)
+
+/* dat_eth_rule_query(DAT_ETH_RULE_HANDLE handle, DAT_ETH_RULE *rule, DAT_UINT64 *frames,
+ *		DAT_UINT64 *bytes): the frames that matched it and came. Pointers may be NULL. */
+#define dat_eth_rule_query(handle, rule, frames, bytes) \
+	dat_extension_op((DAT_HANDLE)(handle), (DAT_EXTENDED_OP)DAT_ETH_RULE_QUERY_OP, \
+		(DAT_ETH_RULE *)(rule), (DAT_UINT64 *)(frames), (DAT_UINT64 *)(bytes))
+
+/* dat_eth_stats(DAT_EP_HANDLE ep, DAT_ETH_STATS *stats) */
+#define dat_eth_stats(ep, stats) \
+	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_ETH_STATS_OP, \
+		(DAT_ETH_STATS *)(stats))
+
+/* dat_eth_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+ *		const DAT_ETH_SEND *how, DAT_COMPLETION_FLAGS flags): dat_ep_post_send() with offloads. */
+#define dat_eth_post_send(ep, n, iov, cookie, how, flags) \
+	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_ETH_POST_SEND_OP, \
+		(DAT_COUNT)(n), (const DAT_LMR_TRIPLET *)(iov), (DAT_DTO_COOKIE)(cookie), \
+		(const DAT_ETH_SEND *)(how), (DAT_COMPLETION_FLAGS)(flags))
+
+#endif
