@@ -189,12 +189,13 @@ libdaplsoft_la_LIBADD = libdaplcore.la libdaplsoftdev.la libcommon.la libdat2.la
 libdaplsoft_la_LDFLAGS = $(provider_ldflags) -Wl,--version-script=$(srcdir)/dapl/libdaplsoft.map
 
 # Packet sockets for its raw Ethernet endpoints, loaded at the first of them.
-softeth_sources = \
+noinst_LTLIBRARIES += libsofteth.la
+libsofteth_la_SOURCES = \
 	dapl/softeth/port.h dapl/softeth/packet.c dapl/softeth/packet.h \
 	dapl/softeth/filter.c dapl/softeth/filter.h \
 	dapl/softeth/match.c dapl/softeth/match.h \
 	dapl/softeth/ring.c dapl/softeth/rules.c dapl/softeth/send.c
 lib_LTLIBRARIES += libdaplsoft-eth.la
-libdaplsoft_eth_la_SOURCES = $(softeth_sources)
-libdaplsoft_eth_la_LIBADD = libcommon.la
+libdaplsoft_eth_la_SOURCES =
+libdaplsoft_eth_la_LIBADD = libsofteth.la libcommon.la
 libdaplsoft_eth_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined $(ZDEFS) -Wl,-z,now

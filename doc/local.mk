@@ -2,6 +2,7 @@
 # Manual pages for users, design documents for developers, example programs that
 # are built with everything else so that they stay true.
 dist_man_MANS += doc/man/dapl.7 doc/man/dat-1.2.7 doc/man/dat_dm.7
+dist_man_MANS += doc/man/dapl.7 doc/man/dat-1.2.7 doc/man/dat_eth.7
 
 # A page for each call; those that share one lead to it (.so).
 dist_man_MANS += \
@@ -45,6 +46,14 @@ dist_man_MANS += \
 	doc/man/man3/dat_ep_recv_query.3 \
 	doc/man/man3/dat_ep_reset.3 \
 	doc/man/man3/dat_ep_set_watermark.3 \
+	doc/man/man3/dat_eth_arm.3 \
+	doc/man/man3/dat_eth_poll.3 \
+	doc/man/man3/dat_eth_query.3 \
+	doc/man/man3/dat_eth_release.3 \
+	doc/man/man3/dat_eth_rule_add.3 \
+	doc/man/man3/dat_eth_rule_free.3 \
+	doc/man/man3/dat_eth_rule_query.3 \
+	doc/man/man3/dat_eth_stats.3 \
 	doc/man/man3/dat_evd_clear_unwaitable.3 \
 	doc/man/man3/dat_evd_create.3 \
 	doc/man/man3/dat_evd_dequeue.3 \
@@ -157,9 +166,11 @@ EXTRA_DIST += doc/migrating.md doc/performance.md doc/reliability.md \
 	doc/design/soft-shared-memory.md \
 	doc/design/soft-progress.md \
 	doc/design/soft-wire.md \
+	doc/design/raw-ethernet.md \
 	doc/spec/README.md \
 	doc/spec/calls.md \
 	doc/spec/dat-1.2.md \
+	doc/spec/ethernet.md \
 	doc/spec/extensions.md \
 	doc/spec/registry.md \
 	doc/spec/states.md \

@@ -3,6 +3,7 @@ include test/abi/local.mk
 include test/lint/local.mk
 include test/unit/local.mk
 include test/net/local.mk
+include test/eth/local.mk
 include test/registry/local.mk
 include test/conform/local.mk
 include test/life/local.mk

@@ -14,10 +14,9 @@
 struct dapl_device;
 struct ibv_pd;
 struct ibv_qp;
-struct ibv_send_wr;
 
 struct dapl_eth_attr {
-	uint32_t size, mtu, max_frame, max_tso, max_tso_header, clock;
+	uint32_t size, mtu, max_frame, clock;
 	uint64_t caps;
 	uint32_t rx_queues, tx_queues, max_rules, reserved0;
 	uint8_t address[6], reserved[2];
@@ -62,13 +61,6 @@ struct dapl_eth_stats {
 	uint64_t received, received_bytes, sent, sent_bytes, lost, lost_device;
 };
 
-struct dapl_eth_send {
-	uint32_t flags;
-	uint16_t vlan_tci, mss, header_length, reserved;
-};
-
-enum dapl_eth_send_flags { ETH_SEND_CSUM = 1, ETH_SEND_TSO = 2, ETH_SEND_VLAN = 4 };
-
 /* How a raw QP receives. */
 struct dapl_eth_config {
 	uint32_t ring_frames;		/* ring receive: so many frames of `snap` bytes; 0: posted receives */
@@ -95,8 +87,6 @@ struct dapl_eth_ops {
 	/* One completion with this wr_id on the receive CQ, once, when there are frames. */
 	int (*arm)(struct ibv_qp *qp, uint64_t wr_id);
 	void (*stats)(struct ibv_qp *qp, struct dapl_eth_stats *stats);
-	/* ibv_post_send with offloads. EINVAL: the frame is not what they need. */
-	int (*post_send)(struct ibv_qp *qp, const struct ibv_send_wr *wr, const struct dapl_eth_send *how);
 };
 
 #endif

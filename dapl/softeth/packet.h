@@ -73,6 +73,6 @@ void eth_rule_free_all(struct eth_port *port);
 void eth_rule_count(struct eth_port *port, const struct eth_rule *rule, uint64_t *frames, uint64_t *bytes);
 int eth_filter_none(int fd);
 /* send.c */
-int eth_send(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how);
+int eth_send(struct eth_port *port, const struct iovec *iov, int n);
 
 #endif

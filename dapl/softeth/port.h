@@ -28,7 +28,7 @@ struct eth_port_ops {
 	void (*count_rule)(struct eth_port *port, const struct eth_rule *rule, uint64_t *frames,
 			   uint64_t *bytes);
 	/* A frame in pieces. EAGAIN: the device's queue is full. */
-	int (*send)(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how);
+	int (*send)(struct eth_port *port, const struct iovec *iov, int n);
 	/* The next frame, into these pieces; its length is what fits. EAGAIN: none. */
 	int (*receive)(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth_frame *frame);
 	int (*poll)(struct eth_port *port, struct dapl_eth_frame *frames, int max);	/* how many */

@@ -10,14 +10,14 @@ static void count_sent(struct eth_port *port, uint64_t bytes)
 	__atomic_add_fetch(&port->stats.sent_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-int eth_send(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how)
+int eth_send(struct eth_port *port, const struct iovec *iov, int n)
 {
 	struct msghdr message = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n };
 	ssize_t sent;
 
-	if (how)
-		return EOPNOTSUPP;
 	sent = sendmsg(port->fd, &message, MSG_DONTWAIT);
+	if (sent < 0 && errno == ENETDOWN)	/* perhaps of an earlier time, told once by the socket */
+		sent = sendmsg(port->fd, &message, MSG_DONTWAIT);
 	if (sent < 0)
 		return errno;
 	count_sent(port, (uint64_t)sent);

@@ -34,8 +34,7 @@ typedef enum dat_eth_op {
 	DAT_ETH_RULE_ADD_OP,
 	DAT_ETH_RULE_FREE_OP,
 	DAT_ETH_RULE_QUERY_OP,
-	DAT_ETH_STATS_OP,
-	DAT_ETH_POST_SEND_OP
+	DAT_ETH_STATS_OP
 } DAT_ETH_OP;
 
 /* What a device can do: bits of DAT_ETH_ATTR.caps. A call that needs a bit that is not set gives
@@ -49,10 +48,7 @@ typedef enum dat_eth_cap {
 	DAT_ETH_CAP_VLAN_STRIP   = 0x0020,	/* VLAN tags may be stripped: DAT_ETH_FRAME_VLAN */
 	DAT_ETH_CAP_HASH         = 0x0040,	/* frames may carry a hash: DAT_ETH_FRAME_HASH */
 	DAT_ETH_CAP_RX_CSUM      = 0x0080,	/* DAT_ETH_FRAME_L4_OK */
-	DAT_ETH_CAP_JOIN         = 0x0100,	/* DAT_ETH_JOIN */
-	DAT_ETH_CAP_TX_CSUM      = 0x0200,	/* DAT_ETH_SEND_CSUM */
-	DAT_ETH_CAP_TSO          = 0x0400,	/* DAT_ETH_SEND_TSO */
-	DAT_ETH_CAP_VLAN_INSERT  = 0x0800	/* DAT_ETH_SEND_VLAN */
+	DAT_ETH_CAP_JOIN         = 0x0100	/* DAT_ETH_JOIN */
 } DAT_ETH_CAP;
 
 /* DAT_ETH_ATTR.clock: the clock of time stamps. All are nanoseconds of CLOCK_REALTIME. */
@@ -64,9 +60,7 @@ typedef struct dat_eth_attr {
 	DAT_UINT32 size;		/* in: sizeof(DAT_ETH_ATTR) */
 	DAT_UINT32 mtu;			/* bytes of payload */
 	DAT_UINT32 max_frame;		/* bytes of a frame that is sent, without FCS */
-	DAT_UINT32 max_tso;		/* bytes of a send that is segmented; 0: none */
-	DAT_UINT32 max_tso_header;
-	DAT_UINT32 clock;
+	DAT_UINT32 clock;		/* DAT_ETH_CLOCK_* */
 	DAT_UINT64 caps;
 	DAT_UINT32 rx_queues, tx_queues;
 	DAT_UINT32 max_rules;		/* of an endpoint */
@@ -151,19 +145,6 @@ typedef struct dat_eth_stats {
 					 * made; ~0: not known */
 } DAT_ETH_STATS;
 
-/* Bits of DAT_ETH_SEND.flags. */
-#define DAT_ETH_SEND_CSUM 0x1		/* computes the checksums of IPv4, TCP and UDP */
-#define DAT_ETH_SEND_TSO 0x2		/* cuts a TCP payload into segments of mss bytes */
-#define DAT_ETH_SEND_VLAN 0x4		/* inserts a VLAN tag with vlan_tci */
-
-typedef struct dat_eth_send {
-	DAT_UINT32 flags;
-	uint16_t vlan_tci;		/* host byte order */
-	uint16_t mss;			/* bytes of payload of a segment */
-	uint16_t header_length;		/* TSO: bytes before the payload */
-	uint16_t reserved;
-} DAT_ETH_SEND;
-
 /* dat_eth_query(DAT_IA_HANDLE ia, DAT_ETH_ATTR *attr) */
 #define dat_eth_query(ia, attr) \
 	dat_extension_op((DAT_HANDLE)(ia), (DAT_EXTENDED_OP)DAT_ETH_QUERY_OP, \
@@ -204,12 +185,5 @@ typedef struct dat_eth_send {
 #define dat_eth_stats(ep, stats) \
 	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_ETH_STATS_OP, \
 		(DAT_ETH_STATS *)(stats))
-
-/* dat_eth_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
- *		const DAT_ETH_SEND *how, DAT_COMPLETION_FLAGS flags): dat_ep_post_send() with offloads. */
-#define dat_eth_post_send(ep, n, iov, cookie, how, flags) \
-	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_ETH_POST_SEND_OP, \
-		(DAT_COUNT)(n), (const DAT_LMR_TRIPLET *)(iov), (DAT_DTO_COOKIE)(cookie), \
-		(const DAT_ETH_SEND *)(how), (DAT_COMPLETION_FLAGS)(flags))
 
 #endif

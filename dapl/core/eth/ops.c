@@ -2,7 +2,6 @@
 /* ops.c - the calls of dat_eth_extensions.h: arguments, and what the device answers. ETH-9, 15 to 20. */
 #include <errno.h>
 #include <string.h>
-#include "dapl/core/ep/post.h"
 #include "dapl/core/eth/eth.h"
 
 /* A device fills in structs of this layout. */
@@ -17,7 +16,6 @@ SAME(DAT_ETH_KEY, struct dapl_eth_key, ip_dst);
 SAME(DAT_ETH_KEY, struct dapl_eth_key, tunnel);
 SAME(DAT_ETH_RULE, struct dapl_eth_rule, inner_mask);
 SAME(DAT_ETH_STATS, struct dapl_eth_stats, lost_device);
-SAME(DAT_ETH_SEND, struct dapl_eth_send, header_length);
 _Static_assert(sizeof(DAT_ETH_FRAME) == 56, "fits into event_extension_data");
 
 /* Copies as much as the caller's header knows of. */

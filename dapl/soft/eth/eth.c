@@ -114,7 +114,7 @@ static enum ibv_wc_status send_status(int err)
 }
 
 /* Returns an errno value if the frame is not accepted: the post fails. Other errors are the completion's. */
-static int send_one(struct soft_qp *qp, const struct ibv_send_wr *wr, const struct dapl_eth_send *how)
+static int send_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct ibv_wc wc = { .wr_id = wr->wr_id, .opcode = IBV_WC_SEND, .status = IBV_WC_WR_FLUSH_ERR };
 	struct iovec iov[SOFT_MAX_SGE];
@@ -124,7 +124,7 @@ static int send_one(struct soft_qp *qp, const struct ibv_send_wr *wr, const stru
 		return EINVAL;
 	if (qp->state != IBV_QPS_ERR) {
 		n = pieces(qp, wr->sg_list, wr->num_sge, 0, iov);
-		err = n < 0 ? 0 : ports->send(qp->eth->port, iov, n, how);
+		err = n < 0 ? 0 : ports->send(qp->eth->port, iov, n);
 		if (err == EAGAIN || err == ENOBUFS || err == EINVAL)
 			return err;
 		wc.status = n < 0 ? IBV_WC_LOC_PROT_ERR : send_status(err);
@@ -140,21 +140,10 @@ static int post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_sen
 	int err = 0;
 
 	dapl_mutex_lock(&qp->lock);
-	for (; wr && !(err = send_one(qp, wr, NULL)); wr = wr->next)
+	for (; wr && !(err = send_one(qp, wr)); wr = wr->next)
 		;
 	dapl_mutex_unlock(&qp->lock);
 	*bad = wr;
-	return err;
-}
-
-static int post_send_with(struct ibv_qp *ibqp, const struct ibv_send_wr *wr, const struct dapl_eth_send *how)
-{
-	struct soft_qp *qp = (struct soft_qp *)ibqp;
-	int err;
-
-	dapl_mutex_lock(&qp->lock);
-	err = send_one(qp, wr, how);
-	dapl_mutex_unlock(&qp->lock);
 	return err;
 }
 
@@ -420,5 +409,5 @@ const struct dapl_eth_ops soft_eth_ops = {
 	.carrier = "PACKET-0",
 	.query = query, .begin = begin,
 	.add_rule = add_rule, .free_rule = free_rule, .count_rule = count_rule,
-	.poll = poll, .release = release, .arm = arm, .stats = stats, .post_send = post_send_with,
+	.poll = poll, .release = release, .arm = arm, .stats = stats,
 };

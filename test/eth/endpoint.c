@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* endpoint.c - raw Ethernet endpoints as endpoints: creating, sending, posted receives, the calls that they refuse,
+ * disconnect and reset, a link that is down. */
+#include "wire.h"
+#include <linux/capability.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FAILS(call, type) fails(__LINE__, #call, (call), type)
+static void fails(int line, const char *call, DAT_RETURN ret, int type)
+{
+	if ((int)DAT_GET_TYPE(ret) != type)
+		fail("line %d: %s gives %s", line, call, life_return(ret));
+}
+
+static struct wire w;
+
+static void ETH_1_it_is_connected_at_once(void)
+{
+	DAT_EP_STATE state;
+
+	wire_open(&w);
+	wire_endpoint(&w, "", NULL);
+	OK(dat_ep_get_status(w.ep, &state, NULL, NULL));
+	EXPECT(state == DAT_EP_STATE_CONNECTED);
+	OK(dat_ep_free(w.ep));
+	wire_close(&w);
+}
+
+static void ETH_1_without_an_evd_it_only_sends_or_receives(void)
+{
+	DAT_EP_ATTR attr = wire_attr();
+	uint8_t got[100];
+	DAT_EP_HANDLE ep;
+
+	wire_open(&w);
+	OK(dat_ep_create(w.ia, w.pz, DAT_HANDLE_NULL, w.request, DAT_HANDLE_NULL, &attr, &w.ep));
+	wire_frame(&w, w.memory, 60, 3);
+	OK(wire_post_send(&w, 0, 60, 1));
+	EXPECT(wire_receive(&w, got, sizeof got) == 60 && !memcmp(got, w.memory, 60));
+	OK(dat_ep_create(w.ia, w.pz, w.recv, DAT_HANDLE_NULL, DAT_HANDLE_NULL, &attr, &ep));
+	wire_close(&w);
+}
+
+static void ETH_2_no_pz_and_a_connect_evd_are_refused(void)
+{
+	DAT_EP_ATTR attr = wire_attr();
+	DAT_EVD_HANDLE connect;
+	DAT_EP_HANDLE ep;
+
+	wire_open(&w);
+	OK(dat_evd_create(w.ia, 4, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &connect));
+	FAILS(dat_ep_create(w.ia, DAT_HANDLE_NULL, w.recv, w.request, DAT_HANDLE_NULL, &attr, &ep),
+	      DAT_INVALID_HANDLE);
+	FAILS(dat_ep_create(w.ia, w.pz, w.recv, w.request, connect, &attr, &ep), DAT_INVALID_HANDLE);
+	OK(dat_evd_free(connect));
+	wire_close(&w);
+}
+
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 } };
+
+	if (syscall(SYS_capset, &header, none))
+		fail("capset");
+}
+
+static void create_without_capability(const void *arg)
+{
+	DAT_EP_ATTR attr = wire_attr();
+	DAT_EP_HANDLE ep;
+
+	(void)arg;
+	wire_open(&w);
+	drop_capabilities();
+	FAILS(dat_ep_create(w.ia, w.pz, w.recv, w.request, DAT_HANDLE_NULL, &attr, &ep),
+	      DAT_PRIVILEGES_VIOLATION);
+	OK(dat_ia_close(w.ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+static void ETH_3_a_missing_capability_is_named(void)
+{
+	struct told told;
+
+	told = run(create_without_capability, NULL);
+	if (told.status || told.lines != 1 || !strstr(told.text, "CAP_NET_RAW") || !strstr(told.text, "eth0"))
+		fail("status %d: %s", told.status, told.text);
+}
+
+static void ETH_4_wrong_attributes_are_refused(void)
+{
+	static const DAT_NAMED_ATTR wrong[] = {
+		{ "eth_receive", "rings" }, { "eth_frames", "0" }, { "eth_frames", "-1" }, { "eth_frames", "" },
+		{ "eth_frames", "1048577" }, { "eth_snap", "65537" }, { "eth_snap", "12x" }, { "eth_what", "1" },
+	};
+	DAT_EP_ATTR attr = wire_attr();
+	DAT_EP_HANDLE ep;
+
+	wire_open(&w);
+	attr.ep_provider_specific_count = 1;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		attr.ep_provider_specific = (DAT_NAMED_ATTR *)&wrong[i];
+		FAILS(dat_ep_create(w.ia, w.pz, w.recv, w.request, DAT_HANDLE_NULL, &attr, &ep),
+		      DAT_INVALID_PARAMETER);
+	}
+	wire_close(&w);
+}
+
+static void ETH_5_a_send_is_one_frame(void)
+{
+	static const size_t lengths[] = { 14, 15, 60, 64, 1000, 1514 };
+	uint8_t got[2000];
+
+	wire_open(&w);
+	wire_endpoint(&w, "", NULL);
+	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		DAT_EVENT event;
+
+		wire_frame(&w, w.memory, lengths[i], (unsigned)i);
+		OK(wire_post_send(&w, 0, lengths[i], i));
+		event = wire_event(w.request, DAT_DTO_COMPLETION_EVENT);
+		EXPECT(event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS);
+		EXPECT(event.event_data.dto_completion_event_data.user_cookie.as_64 == i);
+		EXPECT(event.event_data.dto_completion_event_data.transfered_length == lengths[i]);
+		EXPECT(wire_receive(&w, got, sizeof got) == lengths[i]);
+		EXPECT(!memcmp(got, w.memory, lengths[i]));
+	}
+	wire_close(&w);
+}
+
+static void ETH_5_a_send_is_gathered(void)
+{
+	DAT_LMR_TRIPLET iov[3];
+	uint8_t got[200];
+	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
+
+	wire_open(&w);
+	wire_endpoint(&w, "", NULL);
+	wire_frame(&w, w.memory, 100, 9);
+	for (int i = 0; i < 3; i++)
+		iov[i] = (DAT_LMR_TRIPLET){ .lmr_context = w.context, .segment_length = i < 2 ? 7 : 86,
+			.virtual_address = (uintptr_t)w.memory + 7 * i };
+	OK(dat_ep_post_send(w.ep, 3, iov, cookie, DAT_COMPLETION_SUPPRESS_FLAG));
+	EXPECT(wire_receive(&w, got, sizeof got) == 100 && !memcmp(got, w.memory, 100));
+	wire_close(&w);
+}
+
+static void ETH_5_a_frame_of_a_wrong_length_is_refused(void)
+{
+	wire_open(&w);
+	wire_endpoint(&w, "", NULL);
+	FAILS(wire_post_send(&w, 0, 0, 0), DAT_LENGTH_ERROR);
+	FAILS(wire_post_send(&w, 0, 13, 0), DAT_LENGTH_ERROR);
+	FAILS(wire_post_send(&w, 0, 1515, 0), DAT_LENGTH_ERROR);
+	EXPECT(wire_is_silent(&w));
+	wire_close(&w);
+}
+
+static void ETH_5_memory_that_is_not_registered_is_not_sent(void)
+{
+	DAT_EVENT event;
+
+	wire_open(&w);
+	wire_endpoint(&w, "", NULL);
+	OK(dat_lmr_free(w.lmr));
+	OK(wire_post_send(&w, 0, 60, 0));
+	event = wire_event(w.request, DAT_DTO_COMPLETION_EVENT);
+	EXPECT(event.event_data.dto_completion_event_data.status == DAT_DTO_ERR_LOCAL_PROTECTION);
+	EXPECT(wire_is_silent(&w));
+	wire_close(&w);
+}
+
+static DAT_DTO_COMPLETION_STATUS status_of_next(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
+{
+	return wire_event(evd, number).event_data.dto_completion_event_data.status;
+}
+
+static void ETH_6_disconnect_flushes_and_reset_connects(void)
+{
+	DAT_ETH_RULE any = wire_any();
+	DAT_ETH_RULE_HANDLE rule;
+	uint8_t frame[60];
+	DAT_EP_STATE state;
+
+	wire_open(&w);
+	wire_endpoint(&w, "", NULL);
+	rule = wire_rule(&w, &any);
+	wire_post(&w, 0, 100, 1);
+	OK(dat_ep_disconnect(w.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	OK(dat_ep_get_status(w.ep, &state, NULL, NULL));
+	EXPECT(state == DAT_EP_STATE_DISCONNECTED);
+	EXPECT(status_of_next(w.recv, DAT_ETH_DTO_EVENT) == DAT_DTO_ERR_FLUSHED);
+	OK(wire_post_send(&w, 0, 60, 0));
+	EXPECT(status_of_next(w.request, DAT_DTO_COMPLETION_EVENT) == DAT_DTO_ERR_FLUSHED);
+	FAILS(dat_eth_rule_free(rule), DAT_INVALID_HANDLE);
+	FAILS(dat_eth_rule_add(w.ep, &any, &rule), DAT_INVALID_STATE);
+	OK(dat_ep_reset(w.ep));
+	OK(dat_ep_get_status(w.ep, &state, NULL, NULL));
+	EXPECT(state == DAT_EP_STATE_CONNECTED);
+	wire_rule(&w, &any);
+	wire_post(&w, 0, 100, 2);
+	wire_send(&w, frame, wire_frame(&w, frame, sizeof frame, 5));
+	EXPECT(status_of_next(w.recv, DAT_ETH_DTO_EVENT) == DAT_DTO_SUCCESS);
+	EXPECT(!memcmp(w.memory, frame, sizeof frame));
+	wire_close(&w);
+}
+
+static void ETH_7_calls_for_connections_are_refused(void)
+{
+	DAT_SOCK_ADDR *to = (DAT_SOCK_ADDR *)&(struct sockaddr){ .sa_family = AF_INET };
+	DAT_LMR_TRIPLET local = { .lmr_context = 0, .segment_length = 8, .virtual_address = 0 };
+	DAT_RMR_TRIPLET remote = { .rmr_context = 0, .segment_length = 8, .virtual_address = 0 };
+	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
+	DAT_EP_ATTR attr = wire_attr();
+	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 8, .max_recv_iov = 1 };
+	DAT_SRQ_HANDLE srq;
+	DAT_EP_HANDLE ep;
+
+	wire_open(&w);
+	wire_endpoint(&w, "", NULL);
+	FAILS(dat_ep_connect(w.ep, to, 1, 1000000, 0, NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+	      DAT_MODEL_NOT_SUPPORTED);
+	FAILS(dat_ep_post_rdma_write(w.ep, 1, &local, cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG),
+	      DAT_MODEL_NOT_SUPPORTED);
+	FAILS(dat_ep_post_rdma_read(w.ep, 1, &local, cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG),
+	      DAT_MODEL_NOT_SUPPORTED);
+	FAILS(dat_ep_post_send_with_invalidate(w.ep, 1, &local, cookie, DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE, 1),
+	      DAT_MODEL_NOT_SUPPORTED);
+	OK(dat_srq_create(w.ia, w.pz, &srq_attr, &srq));
+	FAILS(dat_ep_create_with_srq(w.ia, w.pz, w.recv, w.request, DAT_HANDLE_NULL, srq, &attr, &ep),
+	      DAT_MODEL_NOT_SUPPORTED);
+	wire_close(&w);
+}
+
+static void ETH_7_ring_calls_need_a_ring_and_receives_none(void)
+{
+	DAT_ETH_FRAME frame;
+	DAT_LMR_TRIPLET iov;
+	DAT_COUNT got;
+
+	wire_open(&w);
+	wire_endpoint(&w, "", NULL);
+	FAILS(dat_eth_poll(w.ep, &frame, 1, &got), DAT_MODEL_NOT_SUPPORTED);
+	FAILS(dat_eth_release(w.ep, 0), DAT_MODEL_NOT_SUPPORTED);
+	FAILS(dat_eth_arm(w.ep), DAT_MODEL_NOT_SUPPORTED);
+	OK(dat_ep_free(w.ep));
+	wire_endpoint(&w, "64", NULL);
+	iov = (DAT_LMR_TRIPLET){ .lmr_context = w.context, .segment_length = 100,
+		.virtual_address = (uintptr_t)w.memory };
+	FAILS(dat_ep_post_recv(w.ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 0 }, DAT_COMPLETION_DEFAULT_FLAG),
+	      DAT_MODEL_NOT_SUPPORTED);
+	wire_close(&w);
+}
+
+static const DAT_ETH_FRAME *frame_of(const DAT_EVENT *event)
+{
+	return (const DAT_ETH_FRAME *)event->event_extension_data;
+}
+
+static void ETH_8_posted_receives_get_frames(void)
+{
+	DAT_ETH_RULE any = wire_any();
+	uint8_t frame[1514];
+	uint64_t last = 0;
+
+	wire_open(&w);
+	wire_endpoint(&w, "", NULL);
+	any.tag = 42;
+	wire_rule(&w, &any);
+	for (unsigned i = 0; i < 200; i++) {
+		size_t length = 14 + i * 7 % 1501;
+		DAT_EVENT event;
+
+		wire_post(&w, 0, 2000, i);
+		wire_send(&w, frame, wire_frame(&w, frame, length, i));
+		event = wire_event(w.recv, DAT_ETH_DTO_EVENT);
+		EXPECT(event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS);
+		EXPECT(event.event_data.dto_completion_event_data.user_cookie.as_64 == i);
+		EXPECT(event.event_data.dto_completion_event_data.transfered_length == length);
+		EXPECT(frame_of(&event)->length == length && frame_of(&event)->wire_length == length);
+		EXPECT(frame_of(&event)->tag == 42 && !frame_of(&event)->lost);
+		EXPECT(frame_of(&event)->time >= last && frame_of(&event)->time);
+		last = frame_of(&event)->time;
+		EXPECT(!memcmp(w.memory, frame, length));
+	}
+	wire_close(&w);
+}
+
+static void ETH_8_a_long_frame_is_cut(void)
+{
+	DAT_ETH_RULE any = wire_any();
+	uint8_t frame[1000];
+	DAT_EVENT event;
+
+	wire_open(&w);
+	wire_endpoint(&w, "", NULL);
+	wire_rule(&w, &any);
+	memset(w.memory, 0xee, 200);
+	wire_post(&w, 0, 20, 1);
+	wire_send(&w, frame, wire_frame(&w, frame, sizeof frame, 1));
+	event = wire_event(w.recv, DAT_ETH_DTO_EVENT);
+	EXPECT(event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS);
+	EXPECT(frame_of(&event)->length == 20 && frame_of(&event)->wire_length == sizeof frame);
+	EXPECT(!memcmp(w.memory, frame, 20) && w.memory[20] == 0xee);
+	wire_close(&w);
+}
+
+static void ETH_19_a_link_that_is_down_fails_sends(void)
+{
+	uint8_t got[100];
+
+	wire_open(&w);
+	wire_endpoint(&w, "", NULL);
+	wire_frame(&w, w.memory, 60, 0);
+	wire_command("ip link set eth0 down");
+	OK(wire_post_send(&w, 0, 60, 0));
+	EXPECT(status_of_next(w.request, DAT_DTO_COMPLETION_EVENT) == DAT_DTO_ERR_TRANSPORT);
+	wire_command("ip link set eth0 up");
+	wire_await_up();
+	OK(wire_post_send(&w, 0, 60, 1));
+	EXPECT(status_of_next(w.request, DAT_DTO_COMPLETION_EVENT) == DAT_DTO_SUCCESS);
+	EXPECT(wire_receive(&w, got, sizeof got) == 60);
+	wire_close(&w);
+}
+
+static void ETH_9_query_tells_what_the_device_can_do(void)
+{
+	DAT_ETH_ATTR attr = { .size = sizeof attr };
+	struct { DAT_UINT32 size, mtu, rest; } small = { .size = 8, .rest = 77 };
+	DAT_PROVIDER_ATTR provider;
+	const char *carrier = NULL;
+
+	wire_open(&w);
+	OK(dat_eth_query(w.ia, &attr));
+	EXPECT(attr.mtu == 1500 && attr.max_frame == 1514 && !memcmp(attr.address, w.eth0, 6));
+	EXPECT(attr.caps & DAT_ETH_CAP_COPY && attr.clock == DAT_ETH_CLOCK_SOFTWARE);
+	OK(dat_eth_query(w.ia, (DAT_ETH_ATTR *)&small));
+	EXPECT(small.mtu == 1500 && small.rest == 77);
+	FAILS(dat_eth_query(w.ia, NULL), DAT_INVALID_PARAMETER);
+	OK(dat_ia_query(w.ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider));
+	for (int i = 0; i < provider.num_provider_specific_attr; i++)
+		if (!strcmp(provider.provider_specific_attr[i].name, DAT_ETH_ATTR_RAW))
+			carrier = provider.provider_specific_attr[i].value;
+	EXPECT(carrier && !strcmp(carrier, "PACKET-0"));
+	wire_close(&w);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct life_case cases[] = {
+		CASE(ETH_1_it_is_connected_at_once),
+		CASE(ETH_1_without_an_evd_it_only_sends_or_receives),
+		CASE(ETH_2_no_pz_and_a_connect_evd_are_refused),
+		CASE(ETH_3_a_missing_capability_is_named),
+		CASE(ETH_4_wrong_attributes_are_refused),
+		CASE(ETH_5_a_send_is_one_frame),
+		CASE(ETH_5_a_send_is_gathered),
+		CASE(ETH_5_a_frame_of_a_wrong_length_is_refused),
+		CASE(ETH_5_memory_that_is_not_registered_is_not_sent),
+		CASE(ETH_6_disconnect_flushes_and_reset_connects),
+		CASE(ETH_7_calls_for_connections_are_refused),
+		CASE(ETH_7_ring_calls_need_a_ring_and_receives_none),
+		CASE(ETH_8_posted_receives_get_frames),
+		CASE(ETH_8_a_long_frame_is_cut),
+		CASE(ETH_9_query_tells_what_the_device_can_do),
+		CASE(ETH_19_a_link_that_is_down_fails_sends),
+	};
+
+	if (!wire_possible())
+		return WIRE_SKIPPED;
+	return life_main(argc, argv, cases, sizeof cases / sizeof *cases);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* match.c - rules against frames, without a network: fields that the parser finds, and that the kernel's filter lets
+ * every frame through that a rule matches. The filter runs in the kernel, on a socket pair. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "dapl/softeth/filter.h"
+#include "dapl/softeth/match.h"
+
+static unsigned checks, failures;
+
+static void check(bool good, const char *what)
+{
+	checks++;
+	if (good)
+		return;
+	failures++;
+	printf("FAIL %s\n", what);
+}
+
+/* --- frames ------------------------------------------------------------------------------- */
+
+struct frame {
+	uint8_t bytes[400];
+	size_t length;
+};
+
+static void put(struct frame *f, const char *bytes, size_t n)
+{
+	memcpy(f->bytes + f->length, bytes, n);
+	f->length += n;
+}
+#define PUT(f, text) put(f, text, sizeof text - 1)
+
+static void ethernet(struct frame *f, const char *type)
+{
+	PUT(f, "\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02");
+	put(f, type, 2);
+}
+
+static void ipv4(struct frame *f, char protocol)
+{
+	PUT(f, "\x45\x28\x00\x40\x00\x00\x00\x00\x40");
+	put(f, &protocol, 1);
+	PUT(f, "\x00\x00\x0a\x00\x00\x01\x0a\x00\x00\x02");
+}
+
+static void ipv6(struct frame *f, char next)
+{
+	PUT(f, "\x61\x2a\xbc\xde\x00\x40");
+	put(f, &next, 1);
+	PUT(f, "\x40\xfd\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01"
+	    "\xfd\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02");
+}
+
+static void udp(struct frame *f, unsigned port)
+{
+	char to[2] = { (char)(port >> 8), (char)port };
+
+	PUT(f, "\x30\x39");
+	put(f, to, 2);
+	PUT(f, "\x00\x20\x00\x00");
+}
+
+static struct eth_headers parsed(const struct frame *f)
+{
+	struct eth_headers h;
+
+	eth_parse(f->bytes, f->length, (struct eth_tag){ 0, 0 }, &h);
+	return h;
+}
+
+/* --- the parser --------------------------------------------------------------------------- */
+
+static void parse_ip(void)
+{
+	struct frame f = { .length = 0 };
+	struct eth_headers h;
+
+	ethernet(&f, "\x08\x00");
+	ipv4(&f, IPPROTO_UDP);
+	udp(&f, 53);
+	h = parsed(&f);
+	check(h.outer.ip_version == 4 && h.outer.protocol == IPPROTO_UDP && h.outer.tos == 0x28, "IPv4");
+	check(!memcmp(h.outer.ip_dst, "\x0a\x00\x00\x02\0\0\0\0\0\0\0\0\0\0\0", 16), "IPv4 address");
+	check(h.outer.port_src == htons(12345) && h.outer.port_dst == htons(53), "ports");
+	f.bytes[20] = 0x20;	/* more fragments, and the first */
+	check(parsed(&f).outer.port_dst == htons(53), "the first fragment has ports");
+	f.bytes[21] = 1;
+	check(!parsed(&f).outer.port_dst && parsed(&f).outer.fragment, "a later fragment has none");
+}
+
+static void parse_vlan(void)
+{
+	struct frame f = { .length = 0 };
+	struct eth_headers h;
+
+	ethernet(&f, "\x88\xa8");
+	PUT(&f, "\x00\x07\x81\x00\x00\x09\x08\x00");
+	ipv4(&f, IPPROTO_TCP);
+	h = parsed(&f);
+	check(h.outer.vlan_tci == htons(7) && h.outer.ether_type == htons(0x800), "two VLAN tags");
+	check(h.outer.ip_version == 4, "IP behind two tags");
+	eth_parse(f.bytes, f.length, (struct eth_tag){ 0x8100, 3 }, &h);
+	check(h.outer.vlan_tci == htons(3) && h.outer.ether_type == htons(0x8100), "three tags are not looked through");
+}
+
+static void parse_ipv6(void)
+{
+	struct frame f = { .length = 0 };
+	struct eth_headers h;
+
+	ethernet(&f, "\x86\xdd");
+	ipv6(&f, IPPROTO_HOPOPTS);
+	PUT(&f, "\x2c\x00\x00\x00\x00\x00\x00\x00");	/* hop by hop, then a fragment header */
+	PUT(&f, "\x11\x00\x00\x01\x00\x00\x00\x07");
+	udp(&f, 4000);
+	h = parsed(&f);
+	check(h.outer.ip_version == 6 && h.outer.tos == 0x12 && h.outer.flow_label == htonl(0xabcde), "IPv6");
+	check(h.outer.protocol == IPPROTO_UDP && h.outer.port_dst == htons(4000), "IPv6 extension headers");
+}
+
+static void parse_tunnels(void)
+{
+	struct frame f = { .length = 0 }, g = { .length = 0 }, m = { .length = 0 };
+	struct eth_headers h;
+
+	ethernet(&f, "\x08\x00");
+	ipv4(&f, IPPROTO_UDP);
+	udp(&f, 4789);
+	PUT(&f, "\x08\x00\x00\x00\x01\x02\x03\x00");
+	ethernet(&f, "\x08\x00");
+	ipv4(&f, IPPROTO_UDP);
+	udp(&f, 99);
+	h = parsed(&f);
+	check(h.outer.tunnel == ETH_VXLAN && h.outer.tunnel_id == htonl(0x010203), "VXLAN");
+	check(h.inner.port_dst == htons(99) && h.inner.dst[5] == 1, "headers within VXLAN");
+
+	ethernet(&g, "\x08\x00");
+	ipv4(&g, IPPROTO_GRE);
+	PUT(&g, "\x20\x00\x65\x58\x00\x11\x22\x00");
+	ethernet(&g, "\x86\xdd");
+	ipv6(&g, IPPROTO_TCP);
+	udp(&g, 80);
+	h = parsed(&g);
+	check(h.outer.tunnel == ETH_NVGRE && h.outer.tunnel_id == htonl(0x1122), "NVGRE");
+	check(h.inner.ip_version == 6 && h.inner.port_dst == htons(80), "headers within NVGRE");
+
+	ethernet(&m, "\x88\x47");
+	PUT(&m, "\x00\x01\x00\x40\x00\x02\x01\x40");
+	ipv4(&m, IPPROTO_TCP);
+	udp(&m, 22);
+	h = parsed(&m);
+	check(h.outer.tunnel == ETH_MPLS && h.outer.tunnel_id == htonl(0x10), "MPLS");
+	check(h.inner.ip_version == 4 && h.inner.port_dst == htons(22), "headers behind MPLS");
+}
+
+/* --- the filter ---------------------------------------------------------------------------- */
+
+static uint32_t random_state;
+
+static uint32_t random_below(uint32_t n)
+{
+	random_state = random_state * 1664525 + 1013904223;
+	return (random_state >> 8) % n;
+}
+
+/* A frame with headers that rules ask for, some of its bytes changed, perhaps cut off. */
+static struct frame random_frame(void)
+{
+	static const char *const types[] = { "\x08\x00", "\x86\xdd", "\x81\x00", "\x88\xa8", "\x88\x47", "\x12\x34" };
+	static const char protocols[] = { IPPROTO_TCP, IPPROTO_UDP, IPPROTO_GRE, IPPROTO_HOPOPTS, IPPROTO_FRAGMENT };
+	static const unsigned ports[] = { 53, 4789, 6081, 1, 65535 };
+	unsigned kind = random_below(6);
+	struct frame f = { .length = 0 };
+
+	ethernet(&f, types[kind]);
+	if (kind == 2 || kind == 3)
+		PUT(&f, "\x00\x05\x08\x00");
+	if (kind == 1)
+		ipv6(&f, protocols[random_below(5)]);
+	else
+		ipv4(&f, protocols[random_below(5)]);
+	udp(&f, ports[random_below(5)]);
+	PUT(&f, "\x08\x00\x00\x00\x01\x02\x03\x00");
+	ethernet(&f, "\x08\x00");
+	ipv4(&f, IPPROTO_UDP);
+	udp(&f, 53);
+	for (unsigned n = random_below(3); n; n--)
+		f.bytes[random_below((uint32_t)f.length)] = (uint8_t)random_below(256);
+	if (!random_below(4))
+		f.length = random_below((uint32_t)f.length);
+	return f;
+}
+
+/* A field of a frame under a random mask. */
+static void take_field(struct dapl_eth_rule *rule, const struct dapl_eth_key *from, size_t offset, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		uint8_t mask = random_below(3) ? 255 : (uint8_t)random_below(256);
+
+		((uint8_t *)&rule->mask)[offset + i] = mask;
+		((uint8_t *)&rule->key)[offset + i] = ((const uint8_t *)from)[offset + i] & mask;
+	}
+}
+
+static struct dapl_eth_rule random_rule(void)
+{
+	static const struct { size_t offset, size; } fields[] = {
+#define FIELD(name) { offsetof(struct dapl_eth_key, name), sizeof(((struct dapl_eth_key *)0)->name) }
+		FIELD(dst), FIELD(src), FIELD(ether_type), FIELD(vlan_tci), FIELD(protocol), FIELD(tos),
+		FIELD(fragment), FIELD(flow_label), FIELD(ip_src), FIELD(ip_dst), FIELD(port_src),
+		FIELD(port_dst), FIELD(tunnel_id), FIELD(tunnel),
+#undef FIELD
+	};
+	struct dapl_eth_rule rule = { .mode = ETH_COPY, .flags = random_below(4) };
+	struct frame like = random_frame();
+	struct eth_headers h = parsed(&like);
+
+	for (unsigned n = random_below(4); n; n--) {
+		unsigned i = random_below(sizeof fields / sizeof *fields);
+
+		take_field(&rule, &h.outer, fields[i].offset, fields[i].size);
+	}
+	if (random_below(3)) {
+		rule.mask.ip_version = 255;
+		rule.key.ip_version = h.outer.ip_version;
+	}
+	return rule;
+}
+
+static bool kernel_passes(int to, int from, const struct frame *f)
+{
+	uint8_t got[sizeof f->bytes];
+
+	if (send(to, f->bytes, f->length, 0) != (ssize_t)f->length)
+		return false;
+	return recv(from, got, sizeof got, MSG_DONTWAIT) >= 0;
+}
+
+static int attach(int fd, const struct dapl_eth_rule *const *rules, unsigned n)
+{
+	static struct sock_filter code[ETH_FILTER_MAX];
+	struct sock_fprog program = { .filter = code };
+
+	program.len = (unsigned short)eth_filter_make(code, rules, n, 0x40000);
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
+/* What eth_matches() wants, the filter passes; `wanted` and `kept` count, so that the test tests something. */
+static void filter_agrees(int to, int from, unsigned *wanted, unsigned *kept)
+{
+	struct dapl_eth_rule rules[3];
+	const struct dapl_eth_rule *list[3];
+	unsigned n = 1 + random_below(3);
+
+	for (unsigned i = 0; i < n; i++) {
+		rules[i] = random_rule();
+		list[i] = &rules[i];
+		check(!eth_key_exceeds_mask(&rules[i]), "the key lies within its mask");
+	}
+	check(!attach(from, list, n), "the kernel takes the filter");
+	for (int j = 0; j < 50; j++) {
+		struct frame f = random_frame();
+		struct eth_headers h = parsed(&f);
+		bool matches = false, passes;
+
+		if (!f.length)
+			continue;
+		for (unsigned i = 0; i < n; i++)
+			matches |= eth_matches(&rules[i], &h);
+		passes = kernel_passes(to, from, &f);
+		if (matches)
+			check(passes, "the filter rejects a frame that a rule matches");
+		*wanted += matches;
+		*kept += !passes;
+	}
+}
+
+int main(void)
+{
+	const char *given = getenv("ETH_SEED");
+	uint32_t seed = given ? (uint32_t)strtoul(given, NULL, 0) : (uint32_t)time(NULL) ^ (uint32_t)getpid() << 8;
+	unsigned wanted = 0, rejected = 0;
+	int pair[2];
+
+	parse_ip();
+	parse_vlan();
+	parse_ipv6();
+	parse_tunnels();
+	printf("ETH_SEED=%u\n", seed);
+	random_state = seed;
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, pair))
+		return 1;
+	for (int i = 0; i < 200; i++)
+		filter_agrees(pair[0], pair[1], &wanted, &rejected);
+	check(wanted > 500, "random rules match some frames");
+	check(rejected > 500, "the filter rejects some frames");
+	printf("%u checks, %u failed; %u frames matched, %u rejected by the filter\n", checks, failures, wanted,
+	       rejected);
+	return failures != 0;
+}
