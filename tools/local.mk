@@ -67,6 +67,27 @@ dist_man_MANS += doc/man/datctl.1
 else
 EXTRA_DIST += doc/man/datinfo.1 doc/man/datctl.1
 endif
+
+# Needs libpcap and jansson.
+if DATCAP
+bin_PROGRAMS += datcap
+datcap_SOURCES = \
+	tools/datcap/main.c tools/datcap/datcap.h \
+	tools/datcap/capture.c \
+	tools/datcap/replay.c \
+	tools/datcap/caps.c \
+	tools/datcap/device.c tools/datcap/device.h \
+	tools/datcap/output.c tools/datcap/output.h \
+	tools/datcap/pcapng.c tools/datcap/pcapng.h \
+	tools/datcap/rule.c tools/datcap/rule.h \
+	tools/cli.c tools/cli.h
+datcap_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(PCAP_CFLAGS)
+datcap_LDADD = libdat2.la $(JANSSON_LIBS) $(PCAP_LIBS)
+dist_man_MANS += doc/man/datcap.1
+else
+EXTRA_DIST += doc/man/datcap.1
+endif
+
 if CMOCKA
 check_PROGRAMS += test/unit/tools/test_datperf_stats
 TESTS += test/unit/tools/test_datperf_stats
@@ -82,7 +103,7 @@ include tools/ping/local.mk
 # Loaded by bash-completion when the first word is the name of the file.
 completiondir = $(datadir)/bash-completion/completions
 dist_completion_DATA = tools/completion/datperf
-completed = datinfo datping datctl
+completed = datinfo datping datctl datcap
 install_exec_hooks += link-completions
 link-completions:
 	$(MKDIR_P) $(DESTDIR)$(completiondir)

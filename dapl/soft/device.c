@@ -144,6 +144,21 @@ static void say_absent(const struct ifaddrs *all, const char *said, const char *
 			 "address", said);
 }
 
+/* "raw:NETDEV": an interface that needs no IP address, for raw Ethernet endpoints alone. The device's
+ * address is that of loopback. */
+static int find_raw(struct dapl_device *dev, const char *netdev)
+{
+	struct sockaddr_in *at = (struct sockaddr_in *)&dev->address;
+
+	if (!if_nametoindex(netdev)) {
+		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"raw:%s\": no such interface", netdev);
+		return ENODEV;
+	}
+	*at = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	snprintf(dev->netdev, sizeof dev->netdev, "%.*s", IF_NAMESIZE - 1, netdev);
+	return 0;
+}
+
 /* The address that ia_params name: an interface, an address, or a host name of ours. */
 static int find_address(struct dapl_device *dev, const char *params)
 {
@@ -158,6 +173,8 @@ static int find_address(struct dapl_device *dev, const char *params)
 			 "\"address 0\" or \"hostname 0\"", ia_params_printable(params, said, sizeof said), wrong);
 		return EINVAL;
 	}
+	if (!strncmp(wanted.name, "raw:", 4))
+		return find_raw(dev, wanted.name + 4);
 	if (getifaddrs(&all))
 		return errno;
 	if (!*wanted.name)

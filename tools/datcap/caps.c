@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* caps.c - `datcap caps`: what a device can do for raw Ethernet endpoints. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "datcap.h"
+#include "device.h"
+#include "tools/cli.h"
+
+static const struct { DAT_UINT64 bit; const char *name, *meaning; } capabilities[] = {
+	{ DAT_ETH_CAP_COPY, "COPY", "copies of frames; the kernel handles them as ever" },
+	{ DAT_ETH_CAP_EGRESS, "EGRESS", "frames that this host sends" },
+	{ DAT_ETH_CAP_PARTIAL_MASK, "PARTIAL_MASK", "rules with any bits" },
+	{ DAT_ETH_CAP_TUNNEL, "TUNNEL", "VXLAN, Geneve, NVGRE, GRE and MPLS are recognised" },
+	{ DAT_ETH_CAP_INNER, "INNER", "rules about headers within tunnels" },
+	{ DAT_ETH_CAP_VLAN_STRIP, "VLAN_STRIP", "tags that the device has stripped are told" },
+	{ DAT_ETH_CAP_HASH, "HASH", "a hash of the flow with each frame" },
+	{ DAT_ETH_CAP_RX_CSUM, "RX_CSUM", "checksums that were found right" },
+	{ DAT_ETH_CAP_JOIN, "JOIN", "membership of multicast groups" },
+};
+
+static void print_json(const struct options *o, const DAT_ETH_ATTR *attr, const char *carrier, const char *address)
+{
+	json_t *names = json_array(), *object;
+	char *text;
+
+	for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++)
+		if (attr->caps & capabilities[i].bit)
+			json_array_append_new(names, json_string(capabilities[i].name));
+	object = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:o}", "device", o->interface, "carrier", carrier,
+			   "address", address, "mtu", (int)attr->mtu, "max_frame", (int)attr->max_frame,
+			   "max_rules", (int)attr->max_rules, "capabilities", names);
+	text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
+	if (!text)
+		fail("no memory");
+	printf("%s\n", text);
+	free(text);
+	json_decref(object);
+}
+
+int caps_run(const struct options *o)
+{
+	const char *carrier;
+	struct device d;
+	DAT_ETH_ATTR attr;
+	char address[20];
+
+	device_open(&d, o->interface);
+	device_capabilities(&d, &attr, &carrier);
+	snprintf(address, sizeof address, "%02x:%02x:%02x:%02x:%02x:%02x", attr.address[0], attr.address[1],
+		 attr.address[2], attr.address[3], attr.address[4], attr.address[5]);
+	if (o->json) {
+		print_json(o, &attr, carrier, address);
+	} else {
+		printf("%s: address %s, MTU %u, frames of at most %u bytes, %u rules\n", o->interface, address,
+		       attr.mtu, attr.max_frame, attr.max_rules);
+		printf("carried by %s, time stamps: %s\n", carrier, attr.clock == DAT_ETH_CLOCK_HARDWARE ? "hardware" :
+		       attr.clock == DAT_ETH_CLOCK_SOFTWARE ? "software" : "none");
+		for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++)
+			if (attr.caps & capabilities[i].bit)
+				printf("  %-13s %s\n", capabilities[i].name, capabilities[i].meaning);
+	}
+	device_close(&d);
+	return 0;
+}

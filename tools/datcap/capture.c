@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* capture.c - `datcap capture` and `datcap stat`: reads the ring, filters, counts, hands frames to output.c. One
+ * thread: while it writes, frames wait in the ring, and what does not fit is counted. */
+#include <jansson.h>
+#include <pcap/pcap.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "datcap.h"
+#include "device.h"
+#include "output.h"
+#include "tools/cli.h"
+
+enum {
+	BATCH = 64,			/* frames taken at a time */
+	WAIT_US = 100000,		/* so long a signal may wait */
+	FILTER_MAX = 1 << 16,		/* bytes of a tagged frame that the filter sees */
+};
+
+struct capture {
+	const struct options *o;
+	struct device device;
+	struct bpf_program filter;
+	bool filtered, pipe_closed;
+	uint64_t kept, bytes;		/* frames that passed the filter */
+	uint64_t lost;			/* told by frames */
+	uint64_t begin, next_line;	/* ns, monotonic */
+	uint64_t seconds_printed;
+	uint64_t kept_before, bytes_before, lost_before;	/* at the last line */
+	uint64_t first_time;		/* CLOCK_REALTIME, ns */
+};
+
+static uint64_t real_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void compile_filter(struct capture *c)
+{
+	pcap_t *dead = pcap_open_dead(DLT_EN10MB, FILTER_MAX);
+
+	c->filtered = *c->o->filter;
+	if (c->filtered && (!dead || pcap_compile(dead, &c->filter, c->o->filter, 1, PCAP_NETMASK_UNKNOWN)))
+		usage_error("--filter \"%s\": %s", c->o->filter, dead ? pcap_geterr(dead) : "no memory");
+	if (dead)
+		pcap_close(dead);
+}
+
+/* The filter sees the frame with its VLAN tag. */
+static bool passes(struct capture *c, const DAT_ETH_FRAME *f)
+{
+	static uint8_t tagged[FILTER_MAX + 4];
+	struct pcap_pkthdr header = { .caplen = f->length, .len = f->wire_length };
+	const uint8_t *data = f->data;
+
+	if (!c->filtered)
+		return true;
+	if ((f->flags & DAT_ETH_FRAME_VLAN) && f->length >= 12) {
+		uint32_t rest = f->length - 12 < FILTER_MAX - 12 ? f->length - 12 : FILTER_MAX - 12;
+
+		memcpy(tagged, data, 12);
+		tagged[12] = (uint8_t)(f->vlan_type >> 8);
+		tagged[13] = (uint8_t)f->vlan_type;
+		tagged[14] = (uint8_t)(f->vlan_tci >> 8);
+		tagged[15] = (uint8_t)f->vlan_tci;
+		memcpy(tagged + 16, data + 12, rest);
+		header.caplen = rest + 16;
+		header.len += 4;
+		data = tagged;
+	}
+	return pcap_offline_filter(&c->filter, &header, data);
+}
+
+/* --- what is printed -------------------------------------------------------------------- */
+
+static void place(char *text, size_t size, uint64_t n)
+{
+	if (n == ~(uint64_t)0)
+		snprintf(text, size, "unknown");
+	else
+		snprintf(text, size, "%s", grouped(n));
+}
+
+static json_t *number(uint64_t n)
+{
+	return n == ~(uint64_t)0 ? json_null() : json_integer((json_int_t)n);
+}
+
+static void print_json(json_t *object)
+{
+	char *text = json_dumps(object, JSON_COMPACT);
+
+	if (!text)
+		fail("no memory");
+	printf("%s\n", text);
+	fflush(stdout);
+	free(text);
+	json_decref(object);
+}
+
+static void summary(struct capture *c, const DAT_ETH_STATS *s)
+{
+	double seconds = (double)(now_ns() - c->begin) / 1e9;
+	char nic[32], ring[32];
+
+	place(nic, sizeof nic, s->lost_device);
+	place(ring, sizeof ring, s->lost);
+	if (c->o->json && strcmp(c->o->file ? c->o->file : "", "-"))
+		print_json(json_pack("{s:s, s:o, s:o, s:f, s:o, s:o, s:s}", "device", c->o->interface, "frames",
+				     number(c->kept), "bytes", number(c->bytes), "seconds", seconds,
+				     "lost_device", number(s->lost_device), "lost_ring", number(s->lost), "time",
+				     "software"));
+	else
+		fprintf(stderr, "%s: %s frames, %.1f MB in %.1f s; lost %s in the device, %s in the ring; "
+			"time: software\n", c->o->interface, grouped(c->kept), (double)c->bytes / 1e6, seconds, nic,
+			ring);
+}
+
+/* One line for the second that has passed. */
+static void line(struct capture *c, bool to_stdout)
+{
+	DAT_ETH_STATS s;
+	uint64_t frames = c->kept - c->kept_before, bytes = c->bytes - c->bytes_before;
+
+	device_stats(&c->device, &s);
+	if (to_stdout && c->o->json)
+		print_json(json_pack("{s:s, s:o, s:o, s:o, s:o}", "device", c->o->interface, "frames",
+				     number(frames), "bits", number(bytes * 8), "lost_device",
+				     number(s.lost_device), "lost_ring", number(s.lost - c->lost_before)));
+	else
+		fprintf(to_stdout ? stdout : stderr, "%s: %s frames/s, %.3f Mb/s, %s lost\n", c->o->interface,
+			grouped(frames), (double)bytes * 8 / 1e6, grouped(s.lost - c->lost_before));
+	fflush(stdout);
+	c->kept_before = c->kept;
+	c->bytes_before = c->bytes;
+	c->lost_before = s.lost;
+	c->seconds_printed++;
+	c->next_line += 1000000000;
+}
+
+/* --- the loop ----------------------------------------------------------------------------- */
+
+static void take(struct capture *c, const DAT_ETH_FRAME *f, bool write)
+{
+	DAT_ETH_FRAME told = *f;
+
+	c->lost += f->lost;
+	if (!passes(c, f))
+		return;
+	told.lost = (DAT_UINT32)c->lost;	/* with those before frames that the filter rejected */
+	c->lost = 0;
+	c->kept++;
+	c->bytes += f->wire_length;
+	if (write)
+		c->pipe_closed |= !output_frame(&told);
+}
+
+static bool enough(const struct capture *c, bool write)
+{
+	return write ? c->o->count && c->kept >= c->o->count : c->o->count && c->seconds_printed >= c->o->count;
+}
+
+/* Waits for frames, at most for a moment. */
+static void wait_for_frames(struct capture *c)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	if (dat_eth_arm(c->device.ep) == DAT_SUCCESS)
+		dat_evd_wait(c->device.recv, WAIT_US, 1, &event, &more);
+}
+
+static void loop(struct capture *c, bool write)
+{
+	DAT_ETH_FRAME frames[BATCH];
+	DAT_COUNT got = 0;
+
+	while (!stop_requested && !c->pipe_closed && !enough(c, write)) {
+		DAT_RETURN ret = dat_eth_poll(c->device.ep, frames, BATCH, &got);
+
+		if (ret == DAT_SUCCESS) {
+			for (DAT_COUNT i = 0; i < got && !(write && enough(c, write)); i++)
+				take(c, &frames[i], write);
+			dat_eth_release(c->device.ep, got);
+		} else if (DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY) {
+			wait_for_frames(c);
+		} else {
+			fail("%s: the device cannot be read any more", c->o->interface);
+		}
+		if ((!write || c->o->stats) && now_ns() >= c->next_line)
+			line(c, !write);
+	}
+}
+
+static void start(struct capture *c, const struct options *o)
+{
+	*c = (struct capture){ .o = o };
+	compile_filter(c);
+	device_open(&c->device, o->interface);
+	device_receive(&c->device, o->frames, o->snap);
+	for (unsigned i = 0; i < o->rule_count; i++)
+		device_add_rule(&c->device, &o->rules[i]);
+	if (o->user)
+		device_drop_privileges(o->user);
+	c->begin = now_ns();
+	c->next_line = c->begin + 1000000000;
+	c->first_time = real_ns();
+}
+
+int capture_run(const struct options *o)
+{
+	struct output_options output = { .path = o->file, .pcap = o->pcap, .ring_files = o->ring_files,
+		.ring_size = o->ring_size, .device = o->interface, .filter = o->filter, .snap = o->snap };
+	struct pcapng_statistics statistics;
+	struct capture c;
+	DAT_ETH_STATS s;
+
+	start(&c, o);
+	output_open(&output);
+	loop(&c, true);
+	device_stats(&c.device, &s);
+	statistics = (struct pcapng_statistics){ .time = real_ns(), .start = c.first_time,
+		.received = s.received + s.lost, .dropped_by_interface = s.lost_device, .accepted = c.kept,
+		.dropped_by_kernel = s.lost, .delivered = c.kept };
+	if (!c.pipe_closed)
+		output_close(&statistics);
+	summary(&c, &s);
+	device_close(&c.device);
+	return o->strict && (s.lost || (s.lost_device && s.lost_device != ~(uint64_t)0)) ? STATUS_LOST : 0;
+}
+
+int stat_run(const struct options *o)
+{
+	struct capture c;
+	DAT_ETH_STATS s;
+
+	start(&c, o);
+	loop(&c, false);
+	device_stats(&c.device, &s);
+	device_close(&c.device);
+	return o->strict && s.lost ? STATUS_LOST : 0;
+}

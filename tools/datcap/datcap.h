@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* datcap.h - the commands of datcap, and what they share. */
+#ifndef DATCAP_H
+#define DATCAP_H
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <dat/udat.h>
+#include <dat/dat_eth_extensions.h>
+
+enum { MAX_RULES = 16, STATUS_LOST = 3 };	/* exit status with --strict when frames were lost */
+
+struct options {
+	const char *command;
+	const char *interface, *file, *filter, *user;
+	DAT_ETH_RULE rules[MAX_RULES];
+	unsigned rule_count;
+	uint64_t count;			/* frames, or lines of `stat`; 0: no limit */
+	unsigned snap, frames;		/* bytes kept of a frame; frames of the ring */
+	unsigned ring_files;
+	uint64_t ring_size;
+	bool pcap, promiscuous, join, strict, stats, json, yes, cut;
+	double rate, speed;		/* replay: frames a second, multiple of the file's; 0: not given */
+	unsigned loops;
+	uint8_t dst[6], src[6];
+	bool set_dst, set_src;
+};
+
+extern volatile sig_atomic_t stop_requested;
+
+/* Each returns the exit status. */
+int capture_run(const struct options *o);
+int stat_run(const struct options *o);
+int replay_run(const struct options *o);
+int caps_run(const struct options *o);
+
+uint64_t now_ns(void);			/* CLOCK_MONOTONIC */
+/* "1 234 567" in a static buffer, one of four in turn. */
+const char *grouped(uint64_t n);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* device.c - opens IAs and raw endpoints for the commands of datcap. */
+#include "device.h"
+#include <errno.h>
+#include <grp.h>
+#include <net/if.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "tools/cli.h"
+
+enum { EVENTS = 4096 };		/* of an EVD */
+
+static const char *text_of(DAT_RETURN ret)
+{
+	const char *major = "?", *minor = "";
+
+	dat_strerror(ret, &major, &minor);
+	return major;
+}
+
+/* A dat.conf with one entry, in a file without a name. */
+static void make_up_entry(const char *netdev)
+{
+	char path[64], line[200];
+	int fd = memfd_create("dat.conf", MFD_CLOEXEC);
+	int n = snprintf(line, sizeof line, "%s u2.0 threadsafe default libdaplsoft.so.2 dapl.2.0 \"raw:%s 0\" \"\"\n",
+			 netdev, netdev);
+
+	if (fd < 0 || write(fd, line, (size_t)n) != n)
+		fail("memfd_create: %s", strerror(errno));
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	if (setenv("DAT_OVERRIDE", path, 1))
+		fail("no memory");
+}
+
+static bool is_loaded_entry(const char *name)
+{
+	DAT_PROVIDER_INFO rows[256], *list[256];
+	DAT_COUNT n = 0;
+
+	for (int i = 0; i < 256; i++)
+		list[i] = &rows[i];
+	if (dat_registry_list_providers(256, &n, list) != DAT_SUCCESS)
+		return false;
+	for (DAT_COUNT i = 0; i < n && i < 256; i++)
+		if (!strcmp(rows[i].ia_name, name))
+			return true;
+	return false;
+}
+
+void device_open(struct device *d, const char *name)
+{
+	DAT_RETURN ret;
+
+	*d = (struct device){ .name = name, .async = DAT_HANDLE_NULL, .ep = DAT_HANDLE_NULL };
+	if (if_nametoindex(name))
+		make_up_entry(name);
+	else if (!is_loaded_entry(name))
+		fail("%s: neither a network device nor an IA of dat.conf", name);
+	ret = dat_ia_open((DAT_NAME_PTR)name, 8, &d->async, &d->ia);
+	if (ret != DAT_SUCCESS)
+		fail("%s: the IA cannot be opened: %s", name, text_of(ret));
+	if ((ret = dat_pz_create(d->ia, &d->pz)) != DAT_SUCCESS ||
+	    (ret = dat_evd_create(d->ia, EVENTS, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &d->recv)) != DAT_SUCCESS ||
+	    (ret = dat_evd_create(d->ia, EVENTS, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &d->request)) != DAT_SUCCESS)
+		fail("%s: %s", name, text_of(ret));
+}
+
+void device_capabilities(struct device *d, DAT_ETH_ATTR *attr, const char **carrier)
+{
+	DAT_PROVIDER_ATTR provider;
+	DAT_RETURN ret;
+
+	*carrier = NULL;
+	ret = dat_ia_query(d->ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider);
+	for (int i = 0; ret == DAT_SUCCESS && i < provider.num_provider_specific_attr; i++)
+		if (!strcmp(provider.provider_specific_attr[i].name, DAT_ETH_ATTR_RAW))
+			*carrier = provider.provider_specific_attr[i].value;
+	if (!*carrier)
+		fail("%s: this IA has no raw Ethernet endpoints", d->name);
+	attr->size = sizeof *attr;
+	if ((ret = dat_eth_query(d->ia, attr)) != DAT_SUCCESS)
+		fail("%s: dat_eth_query: %s", d->name, text_of(ret));
+}
+
+static void create(struct device *d, const DAT_EP_ATTR *attr)
+{
+	DAT_RETURN ret = dat_ep_create(d->ia, d->pz, d->recv, d->request, DAT_HANDLE_NULL, attr, &d->ep);
+
+	if (DAT_GET_TYPE(ret) == DAT_PRIVILEGES_VIOLATION)
+		exit(CLI_FAILURE);	/* the provider has named the capability */
+	if (ret != DAT_SUCCESS)
+		fail("%s: no raw Ethernet endpoint: %s", d->name, text_of(ret));
+}
+
+void device_receive(struct device *d, unsigned frames, unsigned snap)
+{
+	char frame_text[20], snap_text[20];
+	DAT_NAMED_ATTR named[3] = { { "eth_receive", "ring" }, { "eth_frames", frame_text },
+		{ "eth_snap", snap_text } };
+	DAT_EP_ATTR attr = { .service_type = DAT_ETH_SERVICE_TYPE_RAW, .qos = DAT_QOS_BEST_EFFORT,
+		.ep_provider_specific_count = snap ? 3 : 2, .ep_provider_specific = named };
+
+	snprintf(frame_text, sizeof frame_text, "%u", frames);
+	snprintf(snap_text, sizeof snap_text, "%u", snap);
+	create(d, &attr);
+}
+
+void device_add_rule(struct device *d, const DAT_ETH_RULE *rule)
+{
+	DAT_ETH_RULE_HANDLE handle;
+	DAT_RETURN ret = dat_eth_rule_add(d->ep, rule, &handle);
+
+	if (ret != DAT_SUCCESS)
+		fail("%s: the rule cannot be added: %s", d->name, text_of(ret));
+}
+
+void device_send(struct device *d, void *memory, size_t size, DAT_LMR_CONTEXT *context, unsigned queue)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = memory };
+	DAT_EP_ATTR attr = { .service_type = DAT_ETH_SERVICE_TYPE_RAW, .qos = DAT_QOS_BEST_EFFORT,
+		.max_request_dtos = (DAT_COUNT)queue, .max_request_iov = 1 };
+	DAT_LMR_HANDLE lmr;
+	DAT_VLEN length;
+	DAT_VADDR at;
+	DAT_RETURN ret;
+
+	create(d, &attr);
+	ret = dat_lmr_create(d->ia, DAT_MEM_TYPE_VIRTUAL, region, size, d->pz, DAT_MEM_PRIV_LOCAL_READ_FLAG,
+			     DAT_VA_TYPE_VA, &lmr, context, NULL, &length, &at);
+	if (ret != DAT_SUCCESS)
+		fail("%s: memory cannot be registered: %s", d->name, text_of(ret));
+}
+
+void device_stats(struct device *d, DAT_ETH_STATS *stats)
+{
+	stats->size = sizeof *stats;
+	if (dat_eth_stats(d->ep, stats) != DAT_SUCCESS)
+		fail("%s: dat_eth_stats failed", d->name);
+}
+
+void device_close(struct device *d)
+{
+	dat_ia_close(d->ia, DAT_CLOSE_ABRUPT_FLAG);
+}
+
+void device_drop_privileges(const char *user)
+{
+	const struct passwd *is = getpwnam(user);
+
+	if (!is)
+		fail("--user %s: there is no such user", user);
+	if (initgroups(user, is->pw_gid) || setgid(is->pw_gid) || setuid(is->pw_uid))
+		fail("--user %s: %s", user, strerror(errno));
+	if (is->pw_uid && !setuid(0))
+		fail("--user %s: the process could become root again", user);
+}

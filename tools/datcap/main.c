@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* main.c - the command line of datcap. */
+#include <ctype.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "datcap.h"
+#include "rule.h"
+#include "tools/cli.h"
+
+static const char usage[] =
+"Usage: datcap capture -i DEVICE -w FILE [OPTIONS]    frames into a file\n"
+"       datcap stat -i DEVICE [OPTIONS]               rates, once a second\n"
+"       datcap replay -i DEVICE FILE [OPTIONS]        frames of a file onto the wire\n"
+"       datcap caps -i DEVICE [--json]                what the device can do\n"
+"  -i, --interface DEVICE  network device, or IA of dat.conf\n"
+"  -c, --count N           ends after N frames (stat: after N seconds)\n"
+"  -f, --filter TEXT       keeps frames that match this expression of pcap-filter(7)\n"
+"      --rule TEXT         receives only what matches, as in 'dst 239.1.1.1 udp dport 5000'; repeatable\n"
+"      --join              joins the groups that the rules name\n"
+"  -p, --no-promiscuous    not the frames to other stations\n"
+"      --frames N          size of the ring in the kernel's memory, in frames (16384)\n"
+"      --json              prints JSON\n"
+" capture:\n"
+"  -w, --write FILE        file to write; - is standard output\n"
+"  -s, --snap BYTES        keeps so much of each frame\n"
+"  -F, --format FORMAT     pcapng (the default) or pcap\n"
+"      --ring NxSIZE       N files FILE.0, FILE.1, ... of this size (K, M, G), the oldest is overwritten\n"
+"      --stats             prints a line every second\n"
+"      --strict            exit status 3 if frames were lost\n"
+"      --user NAME         becomes this user once the device is open\n"
+" replay:\n"
+"      --rate N            frames a second (K, M); without it and --speed as fast as possible\n"
+"      --speed X           X times as fast as they were captured; 1 is the original timing\n"
+"      --loop N            sends the file N times\n"
+"      --dst MAC --src MAC replaces the address in each frame\n"
+"      --cut               cuts frames that the device cannot send, instead of refusing the file\n"
+"      --yes               sends even on the device of the default route\n"
+"      --help, --version\n";
+
+volatile sig_atomic_t stop_requested;
+
+static void request_stop(int signal)
+{
+	(void)signal;
+	stop_requested = 1;
+}
+
+uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+const char *grouped(uint64_t n)
+{
+	static char texts[4][32];
+	static unsigned turn;
+	char digits[24], *to = texts[turn++ % 4], *begin = to;
+	int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);
+
+	for (int i = 0; i < length; i++) {
+		if (i && (length - i) % 3 == 0)
+			*to++ = ' ';
+		*to++ = digits[i];
+	}
+	*to = 0;
+	return begin;
+}
+
+/* A number with K, M or G behind it: powers of 1000, or of 1024 for sizes. */
+static double scaled(const char *option, const char *text, unsigned base, char **end)
+{
+	double n = strtod(text, end);
+	static const char suffixes[] = "KMG";
+	const char *suffix;
+
+	if (*end == text || !(n > 0) || n > 1e15)
+		usage_error("%s \"%s\": expected a number above 0, perhaps with K, M or G", option, text);
+	suffix = **end ? strchr(suffixes, toupper((unsigned char)**end)) : NULL;
+	if (suffix) {
+		(*end)++;
+		for (const char *s = suffixes; s <= suffix; s++)
+			n *= base;
+	}
+	return n;
+}
+
+static double read_rate(const char *text)
+{
+	char *end;
+	double n = scaled("--rate", text, 1000, &end);
+
+	if (!strcmp(end, "/s"))
+		end += 2;
+	if (*end)
+		usage_error("--rate \"%s\": expected frames a second, like 100k/s", text);
+	return n;
+}
+
+static void read_ring(struct options *o, const char *text)
+{
+	char *end;
+	unsigned long files = strtoul(text, &end, 10);
+
+	if (!isdigit((unsigned char)*text) || files < 2 || files > 10000 || *end != 'x')
+		usage_error("--ring \"%s\": expected FILESxSIZE, like 10x1G, with 2 to 10000 files", text);
+	o->ring_files = (unsigned)files;
+	o->ring_size = (uint64_t)scaled("--ring", end + 1, 1024, &end);
+	if (*end)
+		usage_error("--ring \"%s\": expected FILESxSIZE, like 10x1G", text);
+}
+
+static void read_rule(struct options *o, const char *text)
+{
+	char wrong[300];
+
+	if (o->rule_count == MAX_RULES)
+		usage_error("--rule: at most %d rules", MAX_RULES);
+	if (!rule_parse(text, &o->rules[o->rule_count], wrong, sizeof wrong))
+		usage_error("--rule: %s", wrong);
+	o->rule_count++;
+}
+
+static void read_mac(const char *option, const char *text, uint8_t mac[6], bool *set)
+{
+	if (!rule_parse_mac(text, mac))
+		usage_error("%s \"%s\": expected an Ethernet address like 02:00:00:00:00:01", option, text);
+	*set = true;
+}
+
+enum { OPT_RULE = 256, OPT_JOIN, OPT_FRAMES, OPT_JSON, OPT_RING, OPT_STATS, OPT_STRICT, OPT_USER, OPT_RATE, OPT_SPEED,
+	OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_YES, OPT_HELP, OPT_VERSION };
+
+static void read_format(struct options *o, const char *text)
+{
+	o->pcap = !strcmp(text, "pcap");
+	if (!o->pcap && strcmp(text, "pcapng"))
+		usage_error("--format \"%s\": expected pcapng or pcap", text);
+}
+
+/* Options with a value. */
+static void set_value(struct options *o, int c, const char *text)
+{
+	switch (c) {
+	case 'i': o->interface = text; break;
+	case 'c': o->count = cli_number("--count", text, 1, ~0ul); break;
+	case 'f': o->filter = text; break;
+	case 'w': o->file = text; break;
+	case 's': o->snap = (unsigned)cli_number("--snap", text, 1, 65536); break;
+	case 'F': read_format(o, text); break;
+	case OPT_RULE: read_rule(o, text); break;
+	case OPT_FRAMES: o->frames = (unsigned)cli_number("--frames", text, 1, 1 << 20); break;
+	case OPT_RING: read_ring(o, text); break;
+	case OPT_USER: o->user = text; break;
+	case OPT_RATE: o->rate = read_rate(text); break;
+	case OPT_SPEED: o->speed = cli_positive("--speed", text, 1e6); break;
+	case OPT_LOOP: o->loops = (unsigned)cli_number("--loop", text, 1, 1000000000); break;
+	case OPT_DST: read_mac("--dst", text, o->dst, &o->set_dst); break;
+	default: read_mac("--src", text, o->src, &o->set_src); break;
+	}
+}
+
+static void set_option(struct options *o, int c, char *const *argv)
+{
+	switch (c) {
+	case 'p': o->promiscuous = false; break;
+	case OPT_JOIN: o->join = true; break;
+	case OPT_JSON: o->json = true; break;
+	case OPT_STATS: o->stats = true; break;
+	case OPT_STRICT: o->strict = true; break;
+	case OPT_CUT: o->cut = true; break;
+	case OPT_YES: o->yes = true; break;
+	case OPT_HELP: cli_print_help(); break;
+	case OPT_VERSION: cli_print_version(); break;
+	case '?': case ':': usage_error_option(argv, c);
+	default: set_value(o, c, optarg);
+	}
+}
+
+static void parse(struct options *o, int argc, char **argv)
+{
+	static const struct option names[] = {
+		{ "interface", 1, NULL, 'i' }, { "count", 1, NULL, 'c' }, { "filter", 1, NULL, 'f' },
+		{ "write", 1, NULL, 'w' }, { "snap", 1, NULL, 's' }, { "format", 1, NULL, 'F' },
+		{ "no-promiscuous", 0, NULL, 'p' }, { "rule", 1, NULL, OPT_RULE }, { "join", 0, NULL, OPT_JOIN },
+		{ "frames", 1, NULL, OPT_FRAMES }, { "json", 0, NULL, OPT_JSON }, { "ring", 1, NULL, OPT_RING },
+		{ "stats", 0, NULL, OPT_STATS }, { "strict", 0, NULL, OPT_STRICT }, { "user", 1, NULL, OPT_USER },
+		{ "rate", 1, NULL, OPT_RATE }, { "speed", 1, NULL, OPT_SPEED }, { "loop", 1, NULL, OPT_LOOP },
+		{ "dst", 1, NULL, OPT_DST }, { "src", 1, NULL, OPT_SRC }, { "cut", 0, NULL, OPT_CUT },
+		{ "yes", 0, NULL, OPT_YES }, { "help", 0, NULL, OPT_HELP }, { "version", 0, NULL, OPT_VERSION },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, ":i:c:f:w:s:F:p", names, NULL)) != -1)
+		set_option(o, c, argv);
+	if (optind == argc)
+		usage_error("no command: expected capture, stat, replay or caps");
+	o->command = argv[optind++];
+	if (!strcmp(o->command, "replay") && optind < argc)
+		o->file = argv[optind++];
+	if (optind < argc)
+		usage_error("\"%s\" is one argument too many", argv[optind]);
+}
+
+/* Rules of the command line, or one for all frames. */
+static void complete_rules(struct options *o)
+{
+	bool all = !o->rule_count;
+
+	o->rule_count += all;
+	for (unsigned i = 0; i < o->rule_count; i++) {
+		DAT_ETH_RULE *r = &o->rules[i];
+		bool group = r->key.ip_version == 4 ? r->key.ip_dst[0] >> 4 == 14 : r->key.ip_dst[0] == 0xff;
+
+		r->mode = DAT_ETH_COPY;
+		r->priority = r->tag = i;
+		r->flags = DAT_ETH_EGRESS | (o->promiscuous ? DAT_ETH_ALL : 0) | (o->join && group ? DAT_ETH_JOIN : 0);
+	}
+	if (o->join && all)
+		usage_error("--join needs a --rule with a group, like 'dst 239.1.1.1'");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct { const char *name; int (*run)(const struct options *); bool file; } commands[] = {
+		{ "capture", capture_run, true }, { "stat", stat_run, false }, { "replay", replay_run, true },
+		{ "caps", caps_run, false },
+	};
+	struct options o = { .promiscuous = true, .frames = 16384, .loops = 1, .filter = "" };
+	struct sigaction stop = { .sa_handler = request_stop };
+	size_t i = 0;
+
+	cli_init("datcap", usage);
+	parse(&o, argc, argv);
+	while (i < sizeof commands / sizeof *commands && strcmp(commands[i].name, o.command))
+		i++;
+	if (i == sizeof commands / sizeof *commands)
+		usage_error("\"%s\" is no command: expected capture, stat, replay or caps", o.command);
+	if (!o.interface)
+		usage_error("%s needs -i DEVICE", o.command);
+	if (commands[i].file && !o.file)
+		usage_error("%s needs %s", o.command, commands[i].run == replay_run ? "a file to send" : "-w FILE");
+	if (o.ring_files && !strcmp(o.file ? o.file : "-", "-"))
+		usage_error("--ring needs -w FILE, not standard output");
+	if (o.rate > 0 && o.speed > 0)
+		usage_error("--rate and --speed exclude each other");
+	complete_rules(&o);
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGHUP, &stop, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	cli_finish_with(commands[i].run(&o));
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* output.c - writes capture files, in pieces of 1 MiB. A file always ends with a whole block or record, except
+ * when the process is killed within a write. */
+#include "output.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include "config.h"
+#include "tools/cli.h"
+
+enum {
+	BUFFER = 1 << 20,		/* bytes of one write */
+	FRAME_MAX = 1 << 18,		/* bytes that the device may give at once */
+};
+
+static struct output_options options;
+static uint8_t *buffer;			/* BUFFER bytes, and room for a block more */
+static size_t used;			/* of it; whole blocks */
+static uint64_t written;		/* bytes of the present file */
+static unsigned file_number;
+static int fd = -1;
+static bool pipe_closed;
+
+static const char *path_of(unsigned number)
+{
+	static char path[4096];
+
+	if (!options.ring_files)
+		return options.path;
+	snprintf(path, sizeof path, "%s.%u", options.path, number);
+	return path;
+}
+
+/* Drops the part of a block at the end of the file. */
+static void drop_partial(size_t put)
+{
+	size_t whole = 0, next = 0;
+	uint32_t length;
+
+	while (next <= put) {
+		whole = next;
+		if (options.pcap)
+			return;
+		memcpy(&length, buffer + whole + 4, sizeof length);
+		next = whole + length;
+	}
+	if (ftruncate(fd, (off_t)(written + whole)))
+		return;			/* a pipe */
+}
+
+static void flush(void)
+{
+	size_t put = 0;
+
+	while (put < used && !pipe_closed) {
+		ssize_t n = write(fd, buffer + put, used - put);
+
+		if (n >= 0) {
+			put += (size_t)n;
+		} else if (errno == EPIPE) {
+			pipe_closed = true;
+		} else if (errno != EINTR) {
+			int err = errno;
+
+			drop_partial(put);
+			fail("%s: %s", path_of(file_number), strerror(err));
+		}
+	}
+	written += used;
+	used = 0;
+}
+
+/* --- pcap, with nanoseconds ------------------------------------------------------------- */
+
+static void put32(uint32_t value)
+{
+	memcpy(buffer + used, &value, sizeof value);
+	used += sizeof value;
+}
+
+static void pcap_header(void)
+{
+	put32(0xa1b23c4d);
+	put32(2 | 4 << 16);		/* version 2.4, as two numbers of 16 bits */
+	put32(0);
+	put32(0);
+	put32(options.snap ? options.snap : FRAME_MAX);
+	put32(1);			/* Ethernet */
+}
+
+static void pcap_record(const struct pcapng_packet *p)
+{
+	put32((uint32_t)(p->time / 1000000000));
+	put32((uint32_t)(p->time % 1000000000));
+	put32(p->captured);
+	put32(p->wire_length);
+	for (int i = 0; i < 3; i++) {
+		if (p->lengths[i])
+			memcpy(buffer + used, p->pieces[i], p->lengths[i]);
+		used += p->lengths[i];
+	}
+}
+
+/* --- files -------------------------------------------------------------------------------- */
+
+static void head(void)
+{
+	struct utsname system;
+	char os[200];
+
+	if (options.pcap) {
+		pcap_header();
+		return;
+	}
+	uname(&system);
+	snprintf(os, sizeof os, "%.64s %.64s", system.sysname, system.release);
+	used += pcapng_section(buffer + used, os, "datcap " PACKAGE_VERSION);
+	used += pcapng_interface(buffer + used, options.device, options.filter, options.snap);
+}
+
+static void open_file(void)
+{
+	if (!strcmp(options.path, "-"))
+		fd = STDOUT_FILENO;
+	else
+		fd = open(path_of(file_number), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		fail("%s: %s", path_of(file_number), strerror(errno));
+	written = 0;
+	head();
+}
+
+void output_open(const struct output_options *wanted)
+{
+	options = *wanted;
+	buffer = malloc(BUFFER + FRAME_MAX + PCAPNG_HEAD_MAX);
+	if (!buffer)
+		fail("no memory");
+	open_file();
+	flush();	/* a reader of the file sees at once that it is one */
+}
+
+static void close_file(void)
+{
+	flush();
+	if (fd != STDOUT_FILENO && close(fd))
+		fail("%s: %s", path_of(file_number), strerror(errno));
+}
+
+static void next_file(void)
+{
+	close_file();
+	file_number = (file_number + 1) % options.ring_files;
+	open_file();
+}
+
+/* The frame with the tag that the device has stripped, in three pieces. */
+static struct pcapng_packet packet_of(const DAT_ETH_FRAME *f, uint8_t tag[4])
+{
+	struct pcapng_packet p = { .time = f->time, .captured = f->length, .wire_length = f->wire_length,
+		.flags = f->flags & DAT_ETH_FRAME_OUTGOING ? 2 : 1, .dropped = f->lost };
+
+	p.pieces[0] = f->data;
+	p.lengths[0] = f->length;
+	if (!(f->flags & DAT_ETH_FRAME_VLAN) || f->length < 12)
+		return p;
+	tag[0] = (uint8_t)(f->vlan_type >> 8);
+	tag[1] = (uint8_t)f->vlan_type;
+	tag[2] = (uint8_t)(f->vlan_tci >> 8);
+	tag[3] = (uint8_t)f->vlan_tci;
+	p.lengths[0] = 12;
+	p.pieces[1] = tag;
+	p.lengths[1] = 4;
+	p.pieces[2] = f->data + 12;
+	p.lengths[2] = f->length - 12;
+	p.captured += 4;
+	p.wire_length += 4;
+	return p;
+}
+
+bool output_frame(const DAT_ETH_FRAME *frame)
+{
+	uint8_t tag[4];
+	struct pcapng_packet p = packet_of(frame, tag);
+
+	if (p.captured > FRAME_MAX - PCAPNG_PACKET_EXTRA)
+		fail("a frame of %u bytes is longer than a device can give", p.captured);
+	if (options.pcap)
+		pcap_record(&p);
+	else
+		used += pcapng_packet(buffer + used, &p);
+	if (options.ring_files && written + used >= options.ring_size)
+		next_file();
+	else if (used >= BUFFER)
+		flush();
+	return !pipe_closed;
+}
+
+bool output_close(const struct pcapng_statistics *statistics)
+{
+	if (!options.pcap)
+		used += pcapng_interface_statistics(buffer + used, statistics);
+	close_file();
+	return !pipe_closed;
+}

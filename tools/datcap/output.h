@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* output.h - capture files: pcapng or pcap, one or a ring of them. */
+#ifndef DATCAP_OUTPUT_H
+#define DATCAP_OUTPUT_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <dat/udat.h>
+#include <dat/dat_eth_extensions.h>
+#include "pcapng.h"
+
+struct output_options {
+	const char *path;		/* "-": standard output */
+	bool pcap;			/* else pcapng */
+	unsigned ring_files;		/* 0: one file */
+	uint64_t ring_size;		/* bytes of each */
+	const char *device, *filter;
+	uint32_t snap;
+};
+
+void output_open(const struct output_options *options);
+/* Appends a frame; a stripped tag is put back. False: the reader of the pipe has gone. A failure to write ends
+ * the program, with whole blocks in the file. */
+bool output_frame(const DAT_ETH_FRAME *frame);
+bool output_close(const struct pcapng_statistics *statistics);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* pcapng.h - blocks of pcapng files, in the byte order of this host. Writing them to a file is output.c's job. */
+#ifndef DATCAP_PCAPNG_H
+#define DATCAP_PCAPNG_H
+#include <stddef.h>
+#include <stdint.h>
+
+/* Each function appends one block at `to` and returns its length, at most PCAPNG_HEAD_MAX, or for a packet
+ * PCAPNG_PACKET_EXTRA more than its bytes. */
+enum { PCAPNG_HEAD_MAX = 2048, PCAPNG_PACKET_EXTRA = 96 };
+
+size_t pcapng_section(uint8_t *to, const char *os, const char *tool);
+size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint32_t snap);
+
+struct pcapng_packet {
+	uint64_t time;			/* ns since 1970 */
+	const uint8_t *pieces[3];	/* its bytes */
+	uint32_t lengths[3];
+	uint32_t captured, wire_length;
+	uint32_t flags;			/* epb_flags: 1 inbound, 2 outbound */
+	uint32_t dropped;		/* frames lost before this one */
+};
+size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *packet);
+
+struct pcapng_statistics {
+	uint64_t time, start, received, dropped_by_interface, accepted, dropped_by_kernel, delivered;
+};
+size_t pcapng_interface_statistics(uint8_t *to, const struct pcapng_statistics *s);
+
+#endif
