@@ -2,7 +2,9 @@
 /* packet.c - ports over packet sockets: opening, receiving one frame at a time, counters, and the table of the
  * library. Ring receive is in ring.c, sending in send.c, rules in rules.c. */
 #include <errno.h>
+#include <ifaddrs.h>
 #include <linux/if_ether.h>
+#include <linux/if_link.h>
 #include <linux/if_packet.h>
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -55,26 +57,23 @@ static int query(const char *netdev, struct dapl_eth_attr *attr)
 	return 0;
 }
 
-/* Frames that the device says it has dropped on reception, for want of room too; ~0: it does not tell. The file is that
- * of the network namespace, which /sys may not be. */
+/* Frames for which the device had no room; ~0: it does not tell. Frames that the stack had no use for are no
+ * losses, though rx_dropped counts them. */
 static uint64_t device_drops(const char *netdev)
 {
-	FILE *file = fopen("/proc/thread-self/net/dev", "re");
-	unsigned long drop, fifo;
+	const struct rtnl_link_stats *counters;
 	uint64_t sum = ~(uint64_t)0;
-	char line[512], *colon;
+	struct ifaddrs *all;
 
-	while (file && fgets(line, sizeof line, file)) {
-		colon = strchr(line, ':');
-		if (!colon)
-			continue;
-		*colon = 0;
-		if (!strcmp(line + strspn(line, " "), netdev) &&
-		    sscanf(colon + 1, "%*u %*u %*u %lu %lu", &drop, &fifo) == 2)
-			sum = drop + fifo;
-	}
-	if (file)
-		fclose(file);
+	if (getifaddrs(&all))
+		return sum;
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next)
+		if (i->ifa_addr && i->ifa_addr->sa_family == AF_PACKET && i->ifa_data &&
+		    !strcmp(i->ifa_name, netdev)) {
+			counters = i->ifa_data;
+			sum = counters->rx_missed_errors + counters->rx_fifo_errors;
+		}
+	freeifaddrs(all);
 	return sum;
 }
 
@@ -337,7 +336,8 @@ static void read_stats(struct eth_port *port, struct dapl_eth_stats *stats)
 		port->lost_pending += drops;
 	*stats = port->stats;
 	dapl_mutex_unlock(&port->lock);
-	stats->lost_device = device == ~(uint64_t)0 ? device : device - port->lost_device_before;
+	stats->lost_device = device == ~(uint64_t)0 || port->lost_device_before == ~(uint64_t)0 ?
+		~(uint64_t)0 : (uint32_t)(device - port->lost_device_before);	/* counters of 32 bits */
 }
 
 __attribute__((visibility("default"))) const struct eth_port_ops dapl_softeth_ops = {

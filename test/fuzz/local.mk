@@ -5,7 +5,7 @@
 # A target is its name here, NAME_fuzz.c, and the sources it is about.
 FUZZ_SECONDS = 60
 FUZZ_CC = clang
-fuzz_targets = conf stream ring attach mpa pdata request
+fuzz_targets = conf stream ring attach mpa pdata request eth ethrule
 fuzz_soft = $(filter %.c,$(libdaplsoftdev_la_SOURCES)) $(filter %.c,$(libcommon_la_SOURCES)) \
 	dapl/core/base/service.c dapl/core/base/settings.c dapl/core/base/fork.c \
 	dapl/core/base/cause.c dapl/core/base/diag.c dapl/core/base/diag_limit.c dapl/core/base/text.c
@@ -17,9 +17,12 @@ fuzz_attach = $(fuzz_side) $(fuzz_soft)
 fuzz_mpa = $(fuzz_soft) test/unit/device_harness.c
 fuzz_pdata = dapl/verbs/pdata.c
 fuzz_request = common/json_read.c common/json_write.c
+fuzz_eth = dapl/softeth/match.c dapl/softeth/filter.c
+fuzz_ethrule = tools/datcap/rule.c
 
 check_PROGRAMS += test/fuzz/conf_replay test/fuzz/stream_replay test/fuzz/ring_replay \
-	test/fuzz/attach_replay test/fuzz/mpa_replay test/fuzz/pdata_replay test/fuzz/request_replay
+	test/fuzz/attach_replay test/fuzz/mpa_replay test/fuzz/pdata_replay test/fuzz/request_replay \
+	test/fuzz/eth_replay test/fuzz/ethrule_replay
 test_fuzz_conf_replay_SOURCES = test/fuzz/conf_fuzz.c test/fuzz/replay.c dat/conf.c
 test_fuzz_stream_replay_SOURCES = test/fuzz/stream_fuzz.c test/fuzz/replay.c \
 	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft/stream.c \
@@ -38,6 +41,9 @@ test_fuzz_mpa_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_fuzz_pdata_replay_SOURCES = test/fuzz/pdata_fuzz.c test/fuzz/replay.c dapl/verbs/pdata.c
 test_fuzz_request_replay_SOURCES = test/fuzz/request_fuzz.c test/fuzz/replay.c
 test_fuzz_request_replay_LDADD = libcommon.la
+test_fuzz_eth_replay_SOURCES = test/fuzz/eth_fuzz.c test/fuzz/replay.c
+test_fuzz_eth_replay_LDADD = libsofteth.la libcommon.la
+test_fuzz_ethrule_replay_SOURCES = test/fuzz/ethrule_fuzz.c test/fuzz/replay.c tools/datcap/rule.c tools/datcap/rule.h
 dist_check_SCRIPTS += test/fuzz/replay-corpora
 TESTS += test/fuzz/replay-corpora
 EXTRA_DIST += test/fuzz/corpus test/fuzz/run

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* eth_fuzz.c - any bytes as a frame, and any rule: the parser reads nothing behind the frame, says the same of the same
+ * bytes, and every frame matches the rule that is made of its own headers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dapl/softeth/filter.h"
+#include "dapl/softeth/match.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void demand(bool good, const char *what)
+{
+	if (good)
+		return;
+	fprintf(stderr, "eth_fuzz: %s\n", what);
+	abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct sock_filter code[ETH_FILTER_MAX];
+	struct eth_headers headers, again;
+	struct dapl_eth_rule rule = { .mode = ETH_COPY };
+	const struct dapl_eth_rule *list[1] = { &rule };
+	struct eth_tag tag = { 0, 0 };
+	uint8_t *exact;
+	unsigned n;
+
+	if (!size || size > 4096)
+		return 0;
+	if (data[0] & 1)
+		tag = (struct eth_tag){ 0x8100, data[0] };
+	exact = malloc(size - 1 ? size - 1 : 1);	/* so that a sanitizer sees every byte behind it */
+	memcpy(exact, data + 1, size - 1);
+	eth_parse(exact, size - 1, tag, &headers);
+	eth_parse(exact, size - 1, tag, &again);
+	demand(!memcmp(&headers, &again, sizeof headers), "the same frame has other headers");
+	rule.key = headers.outer;
+	memset(&rule.mask, 0xff, sizeof rule.mask);
+	rule.inner_key = headers.inner;
+	memset(&rule.inner_mask, 0xff, sizeof rule.inner_mask);
+	demand(eth_matches(&rule, &headers), "a frame does not match its own headers");
+	rule.key.protocol ^= 1;
+	demand(!eth_matches(&rule, &headers), "a frame matches another protocol");
+	n = eth_filter_make(code, list, 1, 64);
+	demand(n > 0 && n <= ETH_FILTER_MAX && BPF_CLASS(code[n - 1].code) == BPF_RET, "no filter");
+	for (unsigned i = 0; i < n; i++)
+		demand(BPF_CLASS(code[i].code) != BPF_JMP || (i + 1 + code[i].jt < n && i + 1 + code[i].jf < n),
+		       "a jump behind the end");
+	free(exact);
+	return 0;
+}
