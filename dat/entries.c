@@ -4,6 +4,7 @@
 #include <dat/dat_entries.h>
 #include "dat/conf.h"
 #include "dat/devices.h"
+#include "dat/entry_table.h"
 #include "dat/error.h"
 #include "dat/loader.h"
 #include "dat/registry.h"
@@ -72,16 +73,17 @@ static DAT_RETURN check_list(DAT_ENTRY **list, const DAT_COUNT *count)
 EXPORT DAT_RETURN dats_list_entries(DAT_ENTRY **list, DAT_COUNT *count)
 {
 	DAT_RETURN ret = check_list(list, count);
-	const struct conf *conf;
+	struct reading *reading;
 
 	if (ret)
 		return ret;
-	conf = registry_conf();
-	if (!conf)
+	reading = registry_hold_reading();
+	if (!reading)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0);	/* the files are not read */
-	ret = copy_entries(conf, list, count);
+	ret = copy_entries(&reading->sources.conf, list, count);
 	for (DAT_COUNT i = 0; !ret && i < *count; i++)
-		(*list)[i].is_repeated = registry_repeats(i) ? DAT_TRUE : DAT_FALSE;
+		(*list)[i].is_repeated = reading->repeated[i] ? DAT_TRUE : DAT_FALSE;
+	reading_put(reading);
 	return ret;
 }
 

@@ -5,6 +5,7 @@ libregistry_la_SOURCES = \
 	dat/api.c dat/error.h \
 	dat/ia.c dat/ia.h \
 	dat/registry.c dat/registry.h \
+	dat/entry_table.c dat/entry_table.h \
 	dat/sources.c dat/sources.h dat/shortage.h \
 	dat/conf.c dat/conf.h \
 	dat/entries.c \

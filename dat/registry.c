@@ -8,7 +8,7 @@
  * not finished does not exist yet. A provider and its entry count their users. A user is counted
  * before the lock is dropped, so that no unload removes the code during an open.
  *
- * The files are read once. A process that is short of descriptors or memory at that time reads
+ * The files are read once, and again by dats_reread() only. A process that is short of descriptors or memory at that time reads
  * them again at its next call; otherwise it would have no adapters for the rest of its life.
  *
  * A constructor may enter the locks and the one-time start, with the dynamic linker's lock
@@ -17,10 +17,12 @@
  * waits for the other thread, which waits for the linker. */
 #include "dat/closed.h"
 #include "dat/registry.h"
+#include <dat/dat_entries.h>
 #include "common/log.h"
 #include "common/trace.h"
 #include "dat/debug.h"
 #include "dat/devices.h"
+#include "dat/entry_table.h"
 #include "dat/environment.h"
 #include "dat/error.h"
 #include "dat/ia_handle.h"
@@ -35,44 +37,20 @@
 #include <string.h>
 #include <time.h>
 
-/* An entry of dat.conf, and the state of its library. */
-struct entry {
-	const struct conf_entry *conf;
-	struct entry *next_in_bucket;	/* in the order of the file */
-	struct entry *next_busy;
-	pthread_t busy_thread;
-	bool busy, loaded;
-	bool repeated;		/* an earlier entry has the same key */
-	bool failure_reported;	/* the failure of its library has been reported */
-	unsigned users;		/* of all providers that its library registered */
-	struct library library;
-};
-
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;	/* reading files; before `lock` */
 static bool started;		/* the files have been read: no lock is needed to see that */
 static bool have_soft;		/* the software provider is installed */
-static struct sources sources;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards all below */
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* an entry is no longer busy */
-static struct entry *entries;
-static size_t entry_count;
-static struct entry **buckets;		/* entries by name */
-static size_t bucket_count;		/* a power of two */
+static struct entry_table table;
 static struct entry *busy_entries;	/* the entry that became busy last is the first */
 static unsigned forking;		/* threads that wait to fork; they take precedence */
 static struct provider *providers;	/* in the order of registration */
 static bool no_memory;		/* dat_registry_add_provider() failed during an init */
 
 /* --- keys --------------------------------------------------------------------- */
-
-static bool same_key(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
-{
-	return a->dapl_version_major == b->dapl_version_major &&
-	       a->dapl_version_minor == b->dapl_version_minor &&
-	       !a->is_thread_safe == !b->is_thread_safe && !strcmp(a->ia_name, b->ia_name);
-}
 
 static const char *thread_word(DAT_BOOLEAN thread_safe)
 {
@@ -84,64 +62,30 @@ static const char *thread_word(DAT_BOOLEAN thread_safe)
 #define KEY_ARGS(info) (info)->ia_name, (info)->dapl_version_major, \
 	(info)->dapl_version_minor, thread_word((info)->is_thread_safe)
 
-static struct entry **bucket_of(const char *name)
-{
-	unsigned hash = 5381;
-
-	for (; *name; name++)
-		hash = hash * 33 ^ (unsigned char)*name;
-	return &buckets[hash & (bucket_count - 1)];
-}
-
-/* Returns the next entry with this key that may be opened; with `after` NULL, the first. */
 static struct entry *entry_next(const DAT_PROVIDER_INFO *key, struct entry *after)
 {
-	struct entry *e;
+	return table_next(&table, key, after);
+}
 
-	if (!entry_count)
-		return NULL;
-	for (e = after ? after->next_in_bucket : *bucket_of(key->ia_name); e;
-	     e = e->next_in_bucket)
-		if (e->conf->is_default && same_key(&e->conf->info, key))
-			return e;
-	return NULL;
+/* A provider of a replaced entry has IAs open. It serves opens as well while the files have an entry
+ * with its key, whatever that says now: no library can register a key twice, and IAs of one name may
+ * share their asynchronous EVD. */
+static bool is_current(const struct provider *provider)
+{
+	return !provider->owner || !provider->owner->replaced ||
+	       table_next(&table, &provider->info, NULL);
 }
 
 static struct provider *provider_find(const DAT_PROVIDER_INFO *key)
 {
 	struct provider *p = providers;
 
-	while (p && !same_key(&p->info, key))
+	while (p && !(is_current(p) && same_key(&p->info, key)))
 		p = p->next;
 	return p;
 }
 
 /* --- start and end ------------------------------------------------------------ */
-
-static void index_entry(struct entry *e)
-{
-	struct entry **at = bucket_of(e->conf->info.ia_name);
-
-	for (; *at; at = &(*at)->next_in_bucket)
-		if ((*at)->conf->is_default && same_key(&(*at)->conf->info, &e->conf->info))
-			e->repeated = true;
-	*at = e;
-}
-
-static bool index_make(size_t count)
-{
-	for (bucket_count = 16; bucket_count < 2 * count; bucket_count *= 2)
-		;
-	entries = calloc(count, sizeof(*entries));
-	buckets = calloc(bucket_count, sizeof(*buckets));
-	if (entries && buckets)
-		return true;
-	free(entries);
-	free(buckets);
-	entries = NULL;
-	buckets = NULL;
-	return false;
-}
 
 /* The position of an entry, for messages. */
 struct where {
@@ -230,26 +174,18 @@ static void start(void)
 /* Returns false if memory or descriptors were short. */
 static bool read_entries(void)
 {
-	bool made = true;
-	size_t count;
+	struct reading *reading = reading_make(__atomic_load_n(&have_soft, __ATOMIC_RELAXED), false);
+	bool made;
 
-	if (sources_read(&sources, __atomic_load_n(&have_soft, __ATOMIC_RELAXED)))
+	if (!reading)
 		return false;
-	count = sources.conf.count;
 	pthread_mutex_lock(&lock);
-	if (count)
-		made = index_make(count);
-	if (made) {
-		for (size_t i = 0; i < count; i++) {
-			entries[i].conf = &sources.conf.entries[i];
-			index_entry(&entries[i]);
-			log_entry(&entries[i]);
-		}
-		entry_count = count;
-	}
+	made = table_make(&table, reading);
+	for (size_t i = 0; i < table.count; i++)
+		log_entry(table.entries[i]);
 	pthread_mutex_unlock(&lock);
 	if (!made)
-		sources_free(&sources);
+		reading_put(reading);
 	return made;
 }
 
@@ -267,23 +203,27 @@ void registry_start(void)
 	pthread_mutex_unlock(&reading);
 }
 
-const struct conf *registry_conf(void)
+struct reading *registry_hold_reading(void)
 {
+	struct reading *reading;
+
 	registry_start();
-	return __atomic_load_n(&started, __ATOMIC_ACQUIRE) ? &sources.conf : NULL;
+	pthread_mutex_lock(&lock);
+	reading = table.reading;
+	if (reading)
+		reading_get(reading);
+	pthread_mutex_unlock(&lock);
+	return reading;
 }
 
-bool registry_repeats(size_t index)
-{
-	return index < entry_count && entries[index].repeated;
-}
+/* --- end ---------------------------------------------------------------------- */
 
 static bool in_use(void)
 {
 	bool used = busy_entries != NULL;
 
-	for (size_t i = 0; i < entry_count; i++)
-		used |= entries[i].loaded;
+	for (size_t i = 0; i < table.count; i++)
+		used |= table.entries[i]->loaded;
 	for (struct provider *p = providers; p; p = p->next)
 		used |= p->users > 0;
 	return used;
@@ -303,12 +243,7 @@ static void __attribute__((destructor)) registry_end(void)
 			providers = p->next;
 			free(p);
 		}
-		entry_count = 0;
-		free(entries);
-		free(buckets);
-		entries = NULL;
-		buckets = NULL;
-		sources_free(&sources);
+		table_free(&table);
 		ia_handle_fini();
 		lmr_table_fini();
 		closed_fini();
@@ -375,9 +310,9 @@ static void wait_for_forks(void)
 /* Returns true once for each library, however many entries name it. */
 static bool is_first_report(struct entry *entry)
 {
-	for (size_t i = 0; i < entry_count; i++)
-		if (entries[i].failure_reported &&
-		    !strcmp(entries[i].conf->library, entry->conf->library))
+	for (size_t i = 0; i < table.count; i++)
+		if (table.entries[i]->failure_reported &&
+		    !strcmp(table.entries[i]->conf->library, entry->conf->library))
 			return false;
 	entry->failure_reported = true;
 	return true;
@@ -544,12 +479,12 @@ static struct nearness nearest(const DAT_PROVIDER_INFO *key)
 {
 	struct nearness near = { .name = false };
 
-	for (struct entry *e = entry_count ? *bucket_of(key->ia_name) : NULL; e;
-	     e = e->next_in_bucket)
+	for (struct entry *e = table_first(&table, key->ia_name); e; e = e->next_in_bucket)
 		if (e->conf->is_default)
 			compare(&near, key, &e->conf->info);
 	for (struct provider *p = providers; p; p = p->next)
-		compare(&near, key, &p->info);
+		if (is_current(p))
+			compare(&near, key, &p->info);
 	return near;
 }
 
@@ -629,15 +564,93 @@ void registry_put(struct provider *provider)
 	wait_for_forks();
 	owner = provider->owner;
 	provider->users--;
-	if (owner && !--owner->users)
+	if (owner && !--owner->users) {
 		entry_unload(owner);
+		entry_free_replaced(owner);
+	}
 	pthread_mutex_unlock(&lock);
 }
+
+/* --- reading again ------------------------------------------------------------ */
+
+/* Waits until no library is being loaded or unloaded, as before a fork. Threads that would begin that
+ * wait meanwhile. False: a provider takes longer than a second. Called with the lock held. */
+static bool wait_until_idle(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	forking++;
+	while (busy_entries && !pthread_cond_timedwait(&idle, &lock, &until))
+		;
+	forking--;
+	pthread_cond_broadcast(&idle);
+	return !busy_entries;
+}
+
+static DAT_RETURN replace_entries(struct entry_table *fresh)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	if (busy_here())
+		ret = DAT_ERROR(DAT_INVALID_STATE, 0);	/* called by a provider's init or fini */
+	else if (!wait_until_idle())
+		ret = DAT_ERROR(DAT_TIMEOUT_EXPIRED, 0);
+	else
+		table_replace(&table, fresh);
+	for (size_t i = 0; !ret && i < table.count; i++)
+		log_entry(table.entries[i]);
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+/* `reading` (the lock) is held. */
+static DAT_RETURN read_again(void)
+{
+	struct reading *read = reading_make(__atomic_load_n(&have_soft, __ATOMIC_RELAXED), true);
+	struct entry_table fresh;
+	DAT_RETURN ret;
+
+	if (!read)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0);
+	if (read->sources.unreadable || read->sources.faults) {
+		reading_put(read);
+		return DAT_ERROR(DAT_INVALID_PARAMETER, 0);
+	}
+	if (!table_make(&fresh, read)) {
+		reading_put(read);
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	}
+	ret = replace_entries(&fresh);
+	if (ret)
+		table_free(&fresh);
+	return ret;
+}
+
+EXPORT DAT_RETURN dats_reread(DAT_COUNT *count)
+{
+	DAT_RETURN ret;
+
+	registry_start();
+	pthread_mutex_lock(&reading);
+	ret = __atomic_load_n(&started, __ATOMIC_RELAXED) ? read_again() :
+		DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0);
+	log_flush();
+	if (!ret && count)
+		*count = (DAT_COUNT)table.count;
+	pthread_mutex_unlock(&reading);
+	trace(TRC_LVL_NORMAL, TRC_DAT_EVENT, "registry", NULL, NULL, "files read again: 0x%x", ret);
+	return ret;
+}
+
+/* --- names -------------------------------------------------------------------- */
 
 /* Returns whether an earlier entry that can be opened has the same name. */
 static bool is_listed(const struct entry *entry)
 {
-	const struct entry *e = *bucket_of(entry->conf->info.ia_name);
+	const struct entry *e = table_first(&table, entry->conf->info.ia_name);
 
 	while (e != entry && !(e->conf->is_default &&
 			       !strcmp(e->conf->info.ia_name, entry->conf->info.ia_name)))
@@ -647,9 +660,9 @@ static bool is_listed(const struct entry *entry)
 
 static void list_names(struct name_list *list)
 {
-	for (size_t i = 0; i < entry_count; i++)
-		if (entries[i].conf->is_default && !is_listed(&entries[i]))
-			name_list_add(list, entries[i].conf->info.ia_name);
+	for (size_t i = 0; i < table.count; i++)
+		if (table.entries[i]->conf->is_default && !is_listed(table.entries[i]))
+			name_list_add(list, table.entries[i]->conf->info.ia_name);
 	for (struct provider *p = providers; p; p = p->next)
 		if (!p->owner)	/* the names of other providers are in the entries */
 			name_list_add(list, p->info.ia_name);
@@ -664,9 +677,11 @@ void registry_report_unknown(const char *name)
 	strncpy(key.ia_name, name, sizeof(key.ia_name) - 1);
 	pthread_mutex_lock(&lock);
 	if (__atomic_load_n(&started, __ATOMIC_ACQUIRE) && !nearest(&key).name) {
+		const struct sources *sources = &table.reading->sources;
+
 		list_names(&list);
-		if ((list.length || !sources.unreadable) && unknown_ia_is_new(name))
-			unknown_ia_report(name, sources.origin ? sources.origin : "", &list);
+		if ((list.length || !sources->unreadable) && unknown_ia_is_new(name))
+			unknown_ia_report(name, sources->origin ? sources->origin : "", &list);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -722,10 +737,23 @@ static DAT_RETURN add(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info)
 	return DAT_SUCCESS;
 }
 
+/* A replaced entry's library removes its own provider, not that of the entry in its place. */
+static struct provider *provider_to_remove(const DAT_PROVIDER_INFO *info)
+{
+	const struct entry *e = busy_here();
+	struct provider *p = providers;
+
+	if (!e || !e->replaced)
+		return provider_find(info);
+	while (p && !(p->owner == e && same_key(&p->info, info)))
+		p = p->next;
+	return p;
+}
+
 /* REG-31, 32, 33 */
 static DAT_RETURN remove_provider(const DAT_PROVIDER_INFO *info)
 {
-	struct provider *p = provider_find(info);
+	struct provider *p = provider_to_remove(info);
 
 	if (!p)
 		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
@@ -794,11 +822,11 @@ static void list_one(struct listing *l, const DAT_PROVIDER_INFO *info)
 /* Entries in the order of the file, then the providers that no entry names. CFG-23, 26. */
 static void list_all(struct listing *l)
 {
-	for (size_t i = 0; i < entry_count; i++)
-		if (entries[i].conf->is_default && !entries[i].repeated)
-			list_one(l, &entries[i].conf->info);
+	for (size_t i = 0; i < table.count; i++)
+		if (table.entries[i]->conf->is_default && !table.entries[i]->repeated)
+			list_one(l, &table.entries[i]->conf->info);
 	for (struct provider *p = providers; p; p = p->next)
-		if (!entry_next(&p->info, NULL))
+		if (is_current(p) && !entry_next(&p->info, NULL))
 			list_one(l, &p->info);
 }
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct conf;
+struct reading;
 
 /* One registration. May be read between registry_get() and registry_put(). */
 struct provider {
@@ -33,11 +33,9 @@ void registry_put(struct provider *provider);
 /* Reports a name that no open can find, together with the existing names (unknown_ia.h). */
 void registry_report_unknown(const char *name);
 
-/* Returns the entries that were read, in their order; NULL if there was no memory to read
- * them. Starts the registry. Valid until the library is unloaded. */
-const struct conf *registry_conf(void);
-/* Returns whether an earlier entry than `index` of registry_conf() has the same key. */
-bool registry_repeats(size_t index);
+/* Returns what was read, for reading_put() when it is looked at no more; NULL if there was no memory
+ * to read the files. Starts the registry. */
+struct reading *registry_hold_reading(void);
 
 /* Returns whether an open could find an IA of this name. */
 bool registry_knows(const char *name);

@@ -63,7 +63,7 @@ static int text_read(struct text *text, int fd)
 
 static void report_line(void *arg, const struct conf_fault *fault)
 {
-	(void)arg;
+	((struct sources *)arg)->faults++;
 	log_report(REPORT_CONF_LINE, NULL, "%s:%u: %s", fault->file, fault->line, fault->message);
 }
 
@@ -86,16 +86,20 @@ static int read_and_parse(struct sources *sources, const char *file)
 {
 	struct text text = { .bytes = NULL };
 	const char *name;
-	int fd = open(file, O_RDONLY | O_CLOEXEC), err;
+	int fd = open(file, O_RDONLY | O_CLOEXEC | (sources->again ? O_NONBLOCK : 0)), err = 0;
+	struct stat stat;
 
 	if (fd < 0)
 		return errno;
-	err = text_read(&text, fd);
+	if (sources->again && (fstat(fd, &stat) || !S_ISREG(stat.st_mode)))
+		err = EINVAL;
+	if (!err)
+		err = text_read(&text, fd);
 	close(fd);
 	if (!err) {
 		name = keep_name(sources, file);
 		err = name ? conf_parse(&sources->conf, text.bytes, text.length, name, report_line,
-					NULL) : ENOMEM;
+					sources) : ENOMEM;
 	}
 	free(text.bytes);
 	return err;
@@ -167,6 +171,7 @@ static void read_drop_ins(struct sources *sources)
 	err = count < 0 ? errno : 0;
 	if (err && !is_absent(dir, err)) {
 		note_shortage(sources, err);
+		sources->faults++;
 		log_report(REPORT_CONF_FILE, LOG_FIELDS(.err = err),
 			   "cannot read the directory %s: %s; its files are ignored", dir,
 			   strerror(err));
@@ -174,8 +179,10 @@ static void read_drop_ins(struct sources *sources)
 	for (int i = 0; i < count; i++) {
 		err = (size_t)snprintf(file, sizeof(file), "%s/%s", dir, names[i]->d_name) >=
 		      sizeof(file) ? ENAMETOOLONG : read_file(sources, file);
-		if (err)
+		if (err) {
+			sources->faults++;
 			cannot_read(file, err);
+		}
 		free(names[i]);
 	}
 	if (count >= 0)

@@ -12,6 +12,9 @@ struct sources {
 	char *origin;		/* for messages: "in /etc/dat.conf"; NULL: no memory */
 	bool unreadable;	/* the main file; this has been reported */
 	int shortage;		/* error number of a shortage while reading */
+	bool again;		/* set by the caller: files that are not regular are unreadable, since
+				 * opening or reading them may wait */
+	unsigned faults;	/* lines that are no entries, and files that could not be read */
 };
 
 /* Reads all sources, and reports what is wrong in them. `with_soft`: the generated entries

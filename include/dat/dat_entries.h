@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dat_entries.h - the entries of the registry with the place that each comes from, and a check of
- * the text of a dat.conf. Additions of this library (symbol version DAT_2.2): the old registry has
+/* dat_entries.h - the entries of the registry with the place that each comes from, reading the files
+ * again, and a check of the text of a dat.conf. Additions of this library (symbol version DAT_2.2): the old registry has
  * nothing like them. For tools; a program that opens IAs needs dat_registry_list_providers() only. */
 #ifndef _DAT_ENTRIES_H_
 #define _DAT_ENTRIES_H_
@@ -40,6 +40,21 @@ extern DAT_RETURN DAT_API dats_list_entries(OUT DAT_ENTRY **list, OUT DAT_COUNT 
 /* Gives the entries that "include auto" makes of the devices present now, whatever the files say.
  * The list and the return codes are those of dats_list_entries(). */
 extern DAT_RETURN DAT_API dats_list_generated(OUT DAT_ENTRY **list, OUT DAT_COUNT *count);
+
+/* Has the registry read its files again: dat.conf, dat.conf.d, and the devices present, or the file that
+ * DAT_OVERRIDE names. New entries can be opened, entries that are gone no more. An entry that
+ * changed has its new contents at the next open, or, while IAs of it are open, at the first open after
+ * the last of them was closed. IAs that are open are not touched. All or nothing: if a file cannot be read, or a line is no entry, that is
+ * reported and nothing changes. Any thread may call it, but no provider's init or fini.
+ *
+ * `entries`, which may be NULL, gets the number of entries.
+ *
+ * DAT_SUCCESS
+ * DAT_INVALID_PARAMETER	a file cannot be read, or has a line that is no entry
+ * DAT_INVALID_STATE		the caller is a provider that is being loaded or unloaded
+ * DAT_TIMEOUT_EXPIRED		for a second libraries were being loaded or unloaded
+ * DAT_INSUFFICIENT_RESOURCES	no memory, or no descriptor, to read the files */
+extern DAT_RETURN DAT_API dats_reread(OUT DAT_COUNT *entries);
 
 /* What is wrong with a line. The texts are printable, and valid during the report only. */
 typedef struct dat_conf_fault {

@@ -29,6 +29,7 @@ registry_tests = \
 	test/registry/test_ia \
 	test/registry/test_calls \
 	test/registry/test_providers \
+	test/registry/test_reread \
 	test/registry/test_threads \
 	test/registry/test_load
 check_PROGRAMS += $(registry_tests)
@@ -55,6 +56,12 @@ test_registry_test_devices_CPPFLAGS = $(registry_cppflags)
 test_registry_test_devices_LDFLAGS = $(registry_ldflags)
 test_registry_test_devices_LDADD = $(registry_ldadd)
 EXTRA_test_registry_test_devices_DEPENDENCIES = $(registry_modules)
+
+test_registry_test_reread_SOURCES = test/registry/test_reread.c $(scenario)
+test_registry_test_reread_CPPFLAGS = $(registry_cppflags)
+test_registry_test_reread_LDFLAGS = $(registry_ldflags)
+test_registry_test_reread_LDADD = $(registry_ldadd)
+EXTRA_test_registry_test_reread_DEPENDENCIES = $(registry_modules)
 
 test_registry_test_ia_SOURCES = test/registry/test_ia.c $(scenario)
 test_registry_test_ia_CPPFLAGS = $(registry_cppflags)

@@ -180,7 +180,7 @@ int ctl_reread(pid_t pid, bool json)
 	json_array_foreach(answers, i, answer) {
 		printf("process %lld (", (long long)json_integer_value(json_object_get(answer, "pid")));
 		output_print(output_get(answer, "program"));
-		printf("): %lld entries\n",
+		printf("): number of entries now: %lld\n",
 		       (long long)json_integer_value(json_object_get(answer, "entries")));
 	}
 	json_decref(answers);

@@ -381,6 +381,33 @@ static const char *endpoints(const struct json_object *request, struct json_writ
 	return failed;
 }
 
+/* --- reread -------------------------------------------------------------------------- */
+
+typedef DAT_RETURN (*reread_func)(DAT_COUNT *entries);
+
+/* Runs on the service thread: libdat2 waits for loads and unloads of other threads, a second at most. */
+static const char *reread(const struct json_object *request, struct json_writer *json, char *why,
+			  size_t size)
+{
+	reread_func reread_files = (reread_func)dapl_registry_function("dats_reread");
+	DAT_COUNT entries = 0;
+	DAT_RETURN ret;
+
+	(void)request, (void)why, (void)size;
+	if (!reread_files)
+		return "its registry is not this project's, and reads its files once";
+	ret = reread_files(&entries);
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER)
+		return "a file cannot be read, or has a bad line; the program has reported it, and keeps "
+		       "the old entries";
+	if (DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED)
+		return "libraries are being loaded or unloaded; try again";
+	if (ret)
+		return "the registry lacks memory or descriptors, and keeps the old entries";
+	json_write_number(json, "entries", entries);
+	return NULL;
+}
+
 /* --- the table ----------------------------------------------------------------------- */
 
 static dapl_control_verb *const verbs[CONTROL_VERBS] = {
@@ -391,6 +418,7 @@ static dapl_control_verb *const verbs[CONTROL_VERBS] = {
 	[CONTROL_DUMP] = dump,
 	[CONTROL_COUNTERS] = counters,
 	[CONTROL_ENDPOINTS] = endpoints,
+	[CONTROL_REREAD] = reread,
 };
 
 void dapl_control_verbs_init(void)
