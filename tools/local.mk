@@ -34,6 +34,8 @@ datinfo_SOURCES = \
 	tools/info/programs.c tools/info/programs.h \
 	tools/info/screen.c tools/info/screen.h \
 	tools/info/top.c tools/info/top.h \
+	tools/info/users.c tools/info/users.h \
+	tools/control/run.c tools/control/run.h \
 	tools/control/client.c tools/control/client.h \
 	common/nearest.c common/nearest.h common/variables.h \
 	tools/cli.c tools/cli.h \

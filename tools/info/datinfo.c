@@ -23,7 +23,7 @@ static const char usage_text[] =
 	"  --check FILE                what is wrong with a dat.conf\n"
 	"  --devices                   as ibv_devices; with the software device\n"
 	"  --devinfo [-l] [-d DEV] [-i PORT]    as ibv_devinfo; -l: names only\n"
-	"  --stat [DEV[/PORT]]         as ibstat\n"
+	"  --stat [DEV[/PORT]] [--watch]        as ibstat, and the programs that use it\n"
 	"  --route HOST                adapters that reach it, next hop, MTU; or why not\n"
 	"  --neighbour ADDRESS         its link-layer address; asks the network\n"
 	"  --nics                      network interfaces and their RDMA devices\n"
@@ -33,13 +33,11 @@ static const char usage_text[] =
 	"  --top                       traffic of all programs of the user\n"
 	"\n"
 	"  -v, --verbose               all attributes\n"
-	"  -w, --wait SECONDS          how long a provider or a peer may take\n"
-	"                              (default 20, --neighbour 3)\n"
-	"  -n, --interval SECONDS      of --top (default 1)\n"
+	"  -w, --wait SECONDS          for a provider (20) or for --neighbour (3)\n"
+	"  -n, --interval SECONDS      of --top and --watch (default 1)\n"
 	"      --json                  the same as JSON\n"
 	"  -h, --help                  this text\n"
 	"      --version               the version\n"
-	"\n"
 	"Exit status: 0; 1 if something failed or was not found; 2 for a wrong option;\n"
 	"3 if --route leads over the software device only.\n";
 
@@ -50,7 +48,7 @@ struct options {
 	enum mode mode;
 	const char *mode_option;	/* as it was typed */
 	const char *argument;		/* of the mode */
-	bool verbose, json;
+	bool verbose, json, watch;
 	bool names_only;		/* -l */
 	const char *device;		/* -d, or DEV of --stat */
 	unsigned port, seconds;
@@ -58,7 +56,7 @@ struct options {
 	double interval;
 };
 
-enum { JSON = 256, VERSION, MODE };	/* MODE + a mode */
+enum { JSON = 256, VERSION, WATCH, MODE };	/* MODE + a mode */
 static const struct option names[] = {
 	{ "env", no_argument, NULL, MODE + ENV },
 	{ "conf", no_argument, NULL, MODE + CONF },
@@ -73,6 +71,7 @@ static const struct option names[] = {
 	{ "trace", required_argument, NULL, MODE + TRACE },
 	{ "dump", required_argument, NULL, MODE + DUMP },
 	{ "top", no_argument, NULL, MODE + TOP },
+	{ "watch", no_argument, NULL, WATCH },
 	{ "interval", required_argument, NULL, 'n' },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "wait", required_argument, NULL, 'w' },
@@ -127,8 +126,10 @@ static void parse_operands(struct options *o, int argc, char **argv)
 		o->level = (unsigned)cli_number("--trace PID LEVEL", argv[optind++], 0, 10);
 	if (o->mode != ADAPTERS && optind != argc)
 		usage_error("\"%s\" found after --%s, only options expected", argv[optind], o->mode_option);
-	if (o->mode != TOP && o->interval > 0)
-		usage_error("--interval is an option of --top");
+	if (o->watch && (o->mode != STAT || o->json))
+		usage_error("--watch is an option of --stat, without --json");
+	if (o->mode != TOP && !o->watch && o->interval > 0)
+		usage_error("--interval is an option of --top and --watch");
 	if (o->interval <= 0)
 		o->interval = 1;
 	if (o->mode != DEVINFO && (o->names_only || (o->mode != STAT && (o->device || o->port))))
@@ -149,6 +150,7 @@ static struct options parse(int argc, char **argv)
 		case 'd': o.device = optarg; break;
 		case 'i': o.port = (unsigned)cli_number("-i", optarg, 1, 255); break;
 		case 'n': o.interval = cli_positive("--interval", optarg, 3600); break;
+		case WATCH: o.watch = true; break;
 		case JSON: o.json = true; break;
 		case 'h': cli_print_help(); break;
 		case VERSION: cli_print_version(); break;
@@ -173,7 +175,8 @@ static int show_adapters(const struct options *o, char *const *list, int count)
 
 static int show_devices(const struct options *o)
 {
-	struct device_options devices = { o->device, o->port, o->names_only, o->verbose, o->json };
+	struct device_options devices = { o->device, o->port, o->names_only, o->verbose, o->json,
+		o->watch ? o->interval : 0 };
 
 	switch (o->mode) {
 	case DEVICES: return device_views_list(&devices);

@@ -3,6 +3,8 @@
 #include "tools/info/device_views.h"
 #include "tools/info/devices.h"
 #include "tools/info/output.h"
+#include "tools/info/screen.h"
+#include "tools/info/users.h"
 #include "tools/cli.h"
 #include <stdio.h>
 #include <string.h>
@@ -220,6 +222,19 @@ static void print_stat_port(const json_t *port)
 	print_line(8, "Link layer", output_get(port, "link_layer"));
 }
 
+static json_t *last_look;	/* the devices as --watch found them before; NULL: first look */
+
+static const json_t *device_before(const json_t *device)
+{
+	json_t *old;
+	size_t i;
+
+	json_array_foreach(last_look, i, old)
+		if (!strcmp(output_get(old, "name"), output_get(device, "name")))
+			return old;
+	return NULL;
+}
+
 static void print_stat(const json_t *device)
 {
 	json_t *ports = json_object_get(device, "ports"), *port;
@@ -237,12 +252,37 @@ static void print_stat(const json_t *device)
 	print_line(4, "System image GUID", output_get(device, "sys_image_guid"));
 	json_array_foreach(ports, i, port)
 		print_stat_port(port);
+	users_print(device, device_before(device));
+}
+
+static int watch_stat(const struct device_options *o, const struct device_options *with_mtu)
+{
+	int status = 0;
+
+	screen_begin();
+	do {
+		json_t *devices = find(with_mtu);
+
+		users_add(devices);
+		screen_frame();
+		status = show(o, json_incref(devices), print_stat);
+		json_decref(last_look);
+		last_look = devices;
+	} while (screen_wait(o->watch));
+	screen_end();
+	json_decref(last_look);
+	return status;
 }
 
 int device_views_stat(const struct device_options *o)
 {
 	struct device_options with_mtu = *o;
+	json_t *devices;
 
 	with_mtu.verbose = true;	/* MTUs are libibverbs' to tell */
-	return show(o, find(&with_mtu), print_stat);
+	if (o->watch > 0)
+		return watch_stat(o, &with_mtu);
+	devices = find(&with_mtu);
+	users_add(devices);
+	return show(o, devices, print_stat);
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* users.h - which programs use a device, and how: endpoints from their control sockets, joined by QP number
+ * with what the kernel knows of QPs; and the error counters of ports. */
+#ifndef TOOLS_INFO_USERS_H
+#define TOOLS_INFO_USERS_H
+#include <jansson.h>
+
+/* Adds to each device of devices.h:
+ *   "users": "pid", "program"; of a program with an IA of ours "ia"; of an endpoint "object", "type",
+ *   "state", "local", "remote", "carrier", "bytes_sent", "bytes_received", "bytes_read"; "qp" of an endpoint,
+ *   or of a QP of the kernel without one
+ * and to each port of an RDMA device "errors": the counters of the kernel by name. */
+void users_add(json_t *devices);
+/* Prints them below a device. `before`: the same device some time ago, whose errors are compared; NULL:
+ * none. */
+void users_print(const json_t *device, const json_t *before);
+
+#endif
