@@ -3,7 +3,7 @@
  * files are read again. registry.c has the lock that guards all of it, and decides when a library is
  * loaded.
  *
- * A reading is what sources_read() gave, with a count of those who look at it: each entry made from it,
+ * A reading is what sources_read() gave, with a count of its users: each entry made from it,
  * the table, and readers without the lock. An entry that is the same in the next reading moves
  * there with its loaded library. One that changed or went away while its library is loaded is
  * `replaced`: it is in no table, and is freed when its last user has closed. */

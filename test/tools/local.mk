@@ -10,6 +10,12 @@ endif
 endif
 dist_check_SCRIPTS += test/tools/datinfo-routes
 dist_check_SCRIPTS += test/tools/datinfo test/tools/control
+
+# The scripts for bpftrace.
+dist_check_SCRIPTS += test/tools/bpftrace
+TESTS += test/tools/bpftrace
+EXTRA_DIST += contrib/bpftrace/run contrib/bpftrace/completion.bt contrib/bpftrace/connect.bt \
+	contrib/bpftrace/sizes.bt contrib/bpftrace/wakeups.bt
 EXTRA_DIST += test/tools/tool.py
 
 # A provider that fails in the way that ia_params name.
