@@ -44,6 +44,7 @@ static const int next_state[EP_EVENTS][STATES] = {
 	[EP_PEER_CLOSED] =	    { NO,     NO,     NO,     NO,     DISC, DISC, DISC,  DISC,  NO },
 	[EP_BROKEN] =		    { NO,     NO,     NO,     NO,     DISC, DISC, DISC,  DISC,  NO },
 	[EP_DRAINED] =		    { NO,     NO,     NO,     NO,     NO,   NO,   NO,    DISC,  NO },
+	[EP_BEGIN_RAW] =	    { CONN,   NO,     NO,     NO,     NO,   NO,   NO,    NO,    NO },
 };
 
 /* The steps that raise an event on the connect EVD; all others raise none. */
