@@ -153,7 +153,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/shm/shared.h \
 	dapl/soft/shm/ring.c dapl/soft/shm/ring.h \
 	dapl/soft/shm/shm_conn.c dapl/soft/shm/shm_conn.h \
-	dapl/soft/rdmap/conn.h dapl/soft/rdmap/fastpath.h \
+	dapl/soft/rdmap/conn.c dapl/soft/rdmap/conn.h dapl/soft/rdmap/fastpath.h \
 	dapl/soft/rdmap/transport.h dapl/soft/rdmap/store.h \
 	dapl/soft/rdmap/requester.c dapl/soft/rdmap/requester.h \
 	dapl/soft/rdmap/requester_done.c dapl/soft/rdmap/requester_done.h \

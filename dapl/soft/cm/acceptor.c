@@ -37,7 +37,7 @@ static void request_failed(struct dapl_conn *conn, const char *text)
 {
 	struct dapl_diag diag = { .ia = "soft", .what = DIAG_ACCEPT };
 
-	soft_cm_caused(conn, 0, DAPL_CODE_NONE, 0, text);
+	soft_conn_caused(conn, 0, DAPL_CODE_NONE, 0, text);
 	diag.cause = conn->cause;
 	diag.cause.local = conn->local;
 	diag.cause.remote = conn->remote;

@@ -33,43 +33,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Progress lock or qp->lock held. */
-static enum dapl_conn_step step_of(const struct dapl_conn *conn)
-{
-	switch (__atomic_load_n(&conn->state, __ATOMIC_RELAXED)) {
-	case SOFT_NEW:
-	case SOFT_CONNECTING:	return DAPL_STEP_CONNECT;
-	case SOFT_WAIT_REPLY:
-	case SOFT_ATTACHING:	return DAPL_STEP_REPLY;
-	case SOFT_WAIT_REQUEST:	return DAPL_STEP_REQUEST;
-	case SOFT_REQUESTED:	return conn->owner ? DAPL_STEP_ACCEPT : DAPL_STEP_REQUEST;
-	case SOFT_WAIT_FIRST:	return DAPL_STEP_READY;
-	default:		return DAPL_STEP_TRANSFER;
-	}
-}
-
-void soft_cm_caused(struct dapl_conn *conn, int err, enum dapl_code_kind kind, unsigned code,
-		    const char *text)
-{
-	if (conn->caused)
-		return;
-	conn->caused = true;
-	conn->cause.step = step_of(conn);
-	conn->cause.err = err;
-	conn->cause.code_kind = kind;
-	conn->cause.code = code;
-	conn->cause.text = text;
-}
-
-void soft_cm_socket_error(struct dapl_conn *conn)
-{
-	int err = 0;
-	socklen_t length = sizeof err;
-
-	getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &err, &length);
-	soft_cm_caused(conn, err, DAPL_CODE_NONE, 0, err ? NULL : "the peer's stream ended");
-}
-
 void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
 {
 	struct dapl_device *dev = conn->dev;
@@ -82,7 +45,7 @@ void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
 	if (conn->caused)
 		*cause = conn->cause;
 	else
-		*cause = (struct dapl_conn_cause){ .step = step_of(conn) };
+		*cause = (struct dapl_conn_cause){ .step = soft_conn_step(conn) };
 	cause->local = conn->local.ss_family ? conn->local : dev->address;
 	cause->remote = conn->remote;
 	if (qp)
@@ -174,6 +137,11 @@ void cm_learn_address(struct dapl_conn *conn)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
+static void conn_work(struct dapl_task *task);
+static void stream_over(struct dapl_conn *conn);
+
+static const struct soft_conn_events events = { .work = conn_work, .over = stream_over };
+
 struct dapl_conn *cm_conn_new(struct dapl_device *dev)
 {
 	struct dapl_conn *conn = calloc(1, sizeof *conn);
@@ -185,6 +153,7 @@ struct dapl_conn *cm_conn_new(struct dapl_device *dev)
 		return NULL;
 	}
 	conn->dev = dev;
+	conn->events = &events;
 	conn->fd = -1;
 	conn->attach_fd = -1;
 	conn->frame_need = WIRE_MPA_HEADER;
@@ -204,7 +173,7 @@ void cm_conn_retire(struct dapl_conn *conn)
 {
 	cm_close_socket(conn);
 	LIST_REMOVE(conn, link);
-	soft_cm_tell(conn, SOFT_UP_DEAD);
+	soft_conn_tell(conn, SOFT_UP_DEAD);
 }
 
 int cm_attach_qp(struct dapl_conn *conn, const struct dapl_conn_params *params)
@@ -252,10 +221,10 @@ void soft_cm_detach(struct soft_qp *qp)
 
 void cm_fail(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const char *text)
 {
-	soft_cm_caused(conn, err, DAPL_CODE_NONE, 0, text);
+	soft_conn_caused(conn, err, DAPL_CODE_NONE, 0, text);
 	cm_close_socket(conn);
 	conn->failure = why;
-	soft_cm_tell(conn, SOFT_UP_FAILED);
+	soft_conn_tell(conn, SOFT_UP_FAILED);
 }
 
 void cm_end_stream(struct dapl_conn *conn, int err, const char *why)
@@ -265,14 +234,15 @@ void cm_end_stream(struct dapl_conn *conn, int err, const char *why)
 	soft_trace(TRC_LVL_ERROR, "conn", conn, "%s", why);
 	if (qp)
 		dapl_mutex_lock(&qp->lock);
-	soft_cm_caused(conn, err, DAPL_CODE_NONE, 0, why);
+	soft_conn_caused(conn, err, DAPL_CODE_NONE, 0, why);
 	conn->tx.shut = true;
 	soft_stream_over(qp, conn, false);
 	if (qp)
 		dapl_mutex_unlock(&qp->lock);
 }
 
-void soft_cm_stream_over(struct dapl_conn *conn)
+/* The stream of the peer has ended. */
+static void stream_over(struct dapl_conn *conn)
 {
 	cm_close_socket(conn);
 	if (conn->released)
@@ -368,10 +338,4 @@ static void conn_work(struct dapl_task *task)
 		conn->free_in_task = true;
 		dapl_task_queue(&conn->task, conn_work);
 	}
-}
-
-void soft_cm_tell(struct dapl_conn *conn, uint32_t what)
-{
-	__atomic_or_fetch(&conn->up, what, __ATOMIC_RELEASE);
-	dapl_task_queue(&conn->task, conn_work);
 }

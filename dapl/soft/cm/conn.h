@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conn.h - the connection object: causes, life, upcalls. rdmap/conn.h has its fields. */
+/* conn.h - the connection object: life and upcalls. rdmap/conn.h has its fields. */
 #ifndef SOFT_CM_CONN_H
 #define SOFT_CM_CONN_H
 #include <stdbool.h>
@@ -11,15 +11,6 @@ struct soft_qp;
 
 void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause);
 const char *soft_cm_carrier(struct dapl_conn *conn);
-/* Queues an upcall (SOFT_UP_*), which the service thread makes. Any locks may be held. */
-void soft_cm_tell(struct dapl_conn *conn, uint32_t what);
-/* Records why the connection fails or breaks; the first cause stays. Progress lock or qp->lock
- * held. */
-void soft_cm_caused(struct dapl_conn *conn, int err, enum dapl_code_kind kind, unsigned code,
-		    const char *text);
-/* Records the error of the socket as the cause. */
-void soft_cm_socket_error(struct dapl_conn *conn);
-
 /* --- progress lock held ---------------------------------------------------------------------- */
 
 /* Adds the socket to the cm epoll set, or changes its events. If that fails, the connection ends
@@ -49,7 +40,5 @@ void soft_cm_detach(struct soft_qp *qp);
 void cm_fail(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const char *text);
 /* Ends an open stream in a disorderly way. */
 void cm_end_stream(struct dapl_conn *conn, int err, const char *why);
-/* The stream of the peer has ended: closes the socket. */
-void soft_cm_stream_over(struct dapl_conn *conn);
 
 #endif

@@ -72,7 +72,7 @@ void handshake_associated(struct dapl_conn *conn, const struct wire_trailer *pee
 		return;
 	}
 	cm_close_socket(conn);
-	soft_cm_tell(conn, SOFT_UP_ESTABLISHED);
+	soft_conn_tell(conn, SOFT_UP_ESTABLISHED);
 }
 
 /* --- the stream begins ----------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ void handshake_established(struct dapl_conn *conn)
 		cm_set_deadline_ms(conn, SOFT_FIRST_MS);
 	soft_trace(TRC_LVL_DETAIL, "conn", conn, "data goes %s",
 		   conn->shm ? "through shared memory" : "over TCP");
-	soft_cm_tell(conn, SOFT_UP_ESTABLISHED);
+	soft_conn_tell(conn, SOFT_UP_ESTABLISHED);
 }
 
 void handshake_rings_agreed(struct dapl_conn *conn, struct shm_segment *segment)

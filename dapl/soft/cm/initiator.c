@@ -109,7 +109,7 @@ static bool fall_back(struct dapl_conn *conn)
 	cm_set_state(conn, SOFT_CONNECTING, "again, as MPA revision 1");
 	err = start_tcp(conn, &network);
 	if (err || network) {
-		soft_cm_caused(conn, err ? err : network, DAPL_CODE_NONE, 0,
+		soft_conn_caused(conn, err ? err : network, DAPL_CODE_NONE, 0,
 			       "second attempt, as MPA revision 1");
 		return false;
 	}
@@ -268,7 +268,7 @@ static void rejected(struct dapl_conn *conn, const uint8_t *data, size_t length)
 
 	conn->up_pdata = data;
 	conn->up_pdata_length = length;
-	soft_cm_caused(conn, 0, DAPL_CODE_MPA, conn->mpa.flags, by_provider ?
+	soft_conn_caused(conn, 0, DAPL_CODE_MPA, conn->mpa.flags, by_provider ?
 		       "refused by the peer's provider" : "rejected by the peer's program");
 	cm_fail(conn, by_provider ? DAPL_CONN_REFUSED : DAPL_CONN_REJECTED, 0, NULL);
 }

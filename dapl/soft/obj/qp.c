@@ -171,7 +171,7 @@ void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status stat
 		return;
 	qp->state = qp->qp.state = IBV_QPS_ERR;
 	if (qp->conn && status != IBV_WC_SUCCESS)
-		soft_cm_caused(qp->conn, 0, DAPL_CODE_COMPLETION, status, "a request failed here");
+		soft_conn_caused(qp->conn, 0, DAPL_CODE_COMPLETION, status, "a request failed here");
 	qp->flush_culprit = culprit;
 	qp->flush_status = status;
 	if (qp->conn && !revoke_access(qp))

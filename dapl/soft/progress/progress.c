@@ -23,7 +23,6 @@
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/progress/owner.h"
 #include "dapl/soft/progress/wakeup.h"
-#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/ud.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
@@ -313,7 +312,7 @@ static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
 	if (events & EPOLLOUT)
 		conn->tx.blocked = false;
 	if (conn->rx.paused && (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))) {
-		soft_cm_socket_error(conn);
+		soft_conn_socket_error(conn);
 		soft_stream_over(qp, conn, false);
 		alive = false;
 	}

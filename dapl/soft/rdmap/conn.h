@@ -131,8 +131,16 @@ enum {
 	SOFT_UP_RELEASED = 16, SOFT_UP_DEAD = 32, SOFT_UP_CLOSE_SENT = 64,
 };
 
+/* What connection management does for the layers below it. */
+struct soft_conn_events {
+	void (*work)(struct dapl_task *task);		/* makes the upcalls owed; conn->task */
+	void (*over)(struct dapl_conn *conn);		/* the stream of the peer has ended. Progress
+							 * lock and qp->lock held */
+};
+
 struct dapl_conn {
 	struct dapl_device *dev;
+	const struct soft_conn_events *events;
 	/* guarded by the progress lock */
 	enum soft_conn_state state;
 	int fd;
@@ -206,5 +214,16 @@ struct dapl_conn {
 	bool ack_listed;
 	TAILQ_ENTRY(dapl_conn) ack_link;	/* dev->acks */
 };
+
+/* Queues an upcall (SOFT_UP_*), which the service thread makes. Any locks may be held. */
+void soft_conn_tell(struct dapl_conn *conn, uint32_t what);
+/* The functions from here on are called with the progress lock or qp->lock held. */
+/* Records why the connection fails or breaks; the first cause stays. */
+void soft_conn_caused(struct dapl_conn *conn, int err, enum dapl_code_kind kind, unsigned code,
+		      const char *text);
+/* Records the error of the socket as the cause. */
+void soft_conn_socket_error(struct dapl_conn *conn);
+/* The step that the connection is at. */
+enum dapl_conn_step soft_conn_step(const struct dapl_conn *conn);
 
 #endif

@@ -10,7 +10,6 @@
 #include "dapl/soft/rdmap/wire.h"
 #include "dapl/soft/tcp/fpdu_tx.h"
 #include "dapl/soft/shm/shm_conn.h"
-#include "dapl/soft/cm/conn.h"
 #include <stdlib.h>
 
 /* The status of the peer's completion. */
@@ -31,7 +30,7 @@ static enum ibv_wc_status term_status(int term)
 static void report_end(struct dapl_conn *conn, bool orderly)
 {
 	if (!__atomic_exchange_n(&conn->over, true, __ATOMIC_RELAXED))
-		soft_cm_tell(conn, orderly ? SOFT_UP_CLOSED : SOFT_UP_BROKEN);
+		soft_conn_tell(conn, orderly ? SOFT_UP_CLOSED : SOFT_UP_BROKEN);
 }
 
 void soft_stream_terminate(struct soft_qp *qp, struct dapl_conn *conn, int term, bool read,
@@ -45,7 +44,7 @@ void soft_stream_terminate(struct soft_qp *qp, struct dapl_conn *conn, int term,
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "conn", conn, NULL,
 	      "terminate %d/%d/%d: %s, op %d msn %u, qp %06x", term >> 12, term >> 8 & 15,
 	      term & 255, check, conn->rx.seg.op, conn->rx.seg.msn, qp->qp.qp_num);
-	soft_cm_caused(conn, 0, DAPL_CODE_TERMINATE_SENT, (unsigned)term, NULL);
+	soft_conn_caused(conn, 0, DAPL_CODE_TERMINATE_SENT, (unsigned)term, NULL);
 	wire_terminate_put(p, term);
 	tx->term_length = 4;
 	if (conn->peer_is_dapl) {
@@ -116,7 +115,7 @@ void soft_stream_terminated(struct soft_qp *qp, struct dapl_conn *conn, const ui
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "conn", conn, NULL,
 	      "peer terminated %d/%d/%d, qp %06x", term >> 12, term >> 8 & 15, term & 255,
 	      qp->qp.qp_num);
-	soft_cm_caused(conn, 0, DAPL_CODE_TERMINATE_RECEIVED, term, NULL);
+	soft_conn_caused(conn, 0, DAPL_CODE_TERMINATE_RECEIVED, term, NULL);
 	if (conn->peer_is_dapl && length >= 4 + WIRE_TERMINATE_EXTRA) {
 		soft_requester_acked(qp, conn, wire_get32(body + 12), conn->peer_consumed);
 		if (body[5] == IBV_WC_REM_ACCESS_ERR || body[5] == IBV_WC_REM_INV_REQ_ERR ||
@@ -145,7 +144,7 @@ void soft_stream_over(struct soft_qp *qp, struct dapl_conn *conn, bool orderly)
 	}
 	if (!conn->tx.close_notice)
 		report_end(conn, orderly);
-	soft_cm_stream_over(conn);
+	conn->events->over(conn);
 }
 
 void soft_stream_free(struct dapl_conn *conn)

@@ -15,7 +15,6 @@
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/progress/progress.h"
-#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -317,7 +316,7 @@ static void stream_ended(struct soft_qp *qp, struct dapl_conn *conn, int err)
 
 	err = err ? err : conn->io_error;
 	if (!orderly)
-		soft_cm_caused(conn, err, DAPL_CODE_NONE, 0,
+		soft_conn_caused(conn, err, DAPL_CODE_NONE, 0,
 			       err ? NULL : conn->peer_is_dapl ?
 			       "the peer's process ended without disconnecting" :
 			       "the peer's stream ended within a message");
