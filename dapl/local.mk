@@ -146,10 +146,18 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/cm/shm_fallback.c dapl/soft/cm/shm_fallback.h \
 	dapl/soft/cm/half_open.c dapl/soft/cm/half_open.h \
 	dapl/soft/obj/shortage.c dapl/soft/obj/shortage.h \
-	dapl/soft/cm/ud.c dapl/soft/cm/ud.h \
-	dapl/soft/rdmap/wire.c dapl/soft/rdmap/wire.h \
-	dapl/soft/tcp/fpdu_tx.c dapl/soft/tcp/fpdu_tx.h \
-	dapl/soft/tcp/fpdu_rx.c dapl/soft/tcp/fpdu_rx.h \
+	dapl/soft/rdmap/ud.c dapl/soft/rdmap/ud.h \
+	dapl/soft/tcp/wire.c dapl/soft/tcp/wire.h \
+	dapl/soft/tcp/fpdu.c dapl/soft/tcp/fpdu.h \
+	dapl/soft/rdmap/flush.c dapl/soft/rdmap/flush.h \
+	dapl/soft/rdmap/transmit.c dapl/soft/rdmap/transmit.h \
+	dapl/soft/receive/fpdu_rx.c dapl/soft/receive/fpdu_rx.h \
+	dapl/soft/receive/ring_rx.c dapl/soft/receive/ring_rx.h \
+	dapl/soft/verbs/mr.c dapl/soft/verbs/mr.h \
+	dapl/soft/verbs/poll.c dapl/soft/verbs/poll.h \
+	dapl/soft/verbs/post.c dapl/soft/verbs/post.h \
+	dapl/soft/verbs/qp_life.c dapl/soft/verbs/qp_life.h \
+	dapl/soft/obj/progress_lock.c dapl/soft/obj/progress_lock.h \
 	dapl/soft/shm/shared.h \
 	dapl/soft/shm/ring.c dapl/soft/shm/ring.h \
 	dapl/soft/shm/shm_conn.c dapl/soft/shm/shm_conn.h \

@@ -11,10 +11,14 @@
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
+#include "dapl/soft/verbs/mr.h"
+#include "dapl/soft/verbs/poll.h"
+#include "dapl/soft/verbs/post.h"
+#include "dapl/soft/verbs/qp_life.h"
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/attach.h"
 #include "dapl/soft/shm/dm.h"
 #include "dapl/soft/progress/owner.h"
@@ -25,7 +29,7 @@
 #include "dapl/soft/cm/half_open.h"
 #include "dapl/soft/cm/initiator.h"
 #include "dapl/soft/cm/listen.h"
-#include "dapl/soft/cm/ud.h"
+#include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/tunables.h"
 #include <arpa/inet.h>
@@ -364,7 +368,7 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 	dapl_mutex_lock(&devices_lock);
 	LIST_INSERT_HEAD(&devices, dev, link);
 	dapl_mutex_unlock(&devices_lock);
-	err = soft_mem_init(dev);
+	err = soft_mem_init(dev, &soft_mr_directory);
 	if (!err)
 		err = soft_progress_open(dev);
 	if (!err)

@@ -136,7 +136,7 @@ enum {
 					 * data has to wake, less wakes one that polls */
 };
 
-/* --- sending over TCP (rdmap/transport.h, tcp/fpdu_tx.c) -----------------------------------------
+/* --- sending over TCP (rdmap/transport.h, rdmap/transmit.c) -----------------------------------------
  * One sendmsg(2) takes a batch. More saves system calls, and takes stack: a batch is 20 KiB.
  * bench-soft over TCP, message rate and bandwidth. */
 enum {
@@ -148,7 +148,7 @@ enum {
 					 * piece of memory less for the kernel */
 };
 
-/* --- receiving over TCP (rdmap/segment.c, tcp/fpdu_rx.c, cm/ud.c) ---------------------------------
+/* --- receiving over TCP (rdmap/segment.c, receive/fpdu_rx.c, rdmap/ud.c) ---------------------------------
  * Payload that is received in place is not copied, but takes system calls of its own. bench-soft
  * over TCP, bandwidth. */
 enum {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* soft_side.c - our side of a connection whose peer is a fuzzer (soft_side.h). */
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/verbs/qp_life.h"
+#include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/cm/cm.h"
 #include "dapl/soft/cm/conn.h"

@@ -16,7 +16,7 @@
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/tcp/fpdu_tx.h"
+#include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/cm/acceptor.h"

@@ -8,6 +8,7 @@
  * task frees a connection, after the connection was taken from every list and set. So an epoll
  * event that was fetched before still finds it. */
 #include "dapl/soft/cm/conn.h"
+#include "dapl/soft/rdmap/flush.h"
 #include "common/container_of.h"
 #include "common/lock.h"
 #include "common/trace.h"
@@ -17,7 +18,7 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/offers.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/progress/progress.h"
@@ -25,7 +26,7 @@
 #include "dapl/soft/cm/half_open.h"
 #include "dapl/soft/cm/liveness.h"
 #include "dapl/soft/cm/socket.h"
-#include "dapl/soft/cm/ud.h"
+#include "dapl/soft/rdmap/ud.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +141,7 @@ void cm_learn_address(struct dapl_conn *conn)
 static void conn_work(struct dapl_task *task);
 static void stream_over(struct dapl_conn *conn);
 
-static const struct soft_conn_events events = { .work = conn_work, .over = stream_over };
+const struct soft_conn_events cm_conn_events = { .work = conn_work, .over = stream_over };
 
 struct dapl_conn *cm_conn_new(struct dapl_device *dev)
 {
@@ -153,7 +154,7 @@ struct dapl_conn *cm_conn_new(struct dapl_device *dev)
 		return NULL;
 	}
 	conn->dev = dev;
-	conn->events = &events;
+	conn->events = &cm_conn_events;
 	conn->fd = -1;
 	conn->attach_fd = -1;
 	conn->frame_need = WIRE_MPA_HEADER;

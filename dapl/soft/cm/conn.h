@@ -11,6 +11,9 @@ struct soft_qp;
 
 void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause);
 const char *soft_cm_carrier(struct dapl_conn *conn);
+/* What a connection does for the layers below. */
+extern const struct soft_conn_events cm_conn_events;
+
 /* --- progress lock held ---------------------------------------------------------------------- */
 
 /* Adds the socket to the cm epoll set, or changes its events. If that fails, the connection ends

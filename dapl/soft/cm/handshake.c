@@ -10,8 +10,8 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/rdmap/wire.h"
-#include "dapl/soft/tcp/fpdu_tx.h"
+#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/shm_conn.h"
@@ -19,7 +19,7 @@
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/conn_state.h"
 #include "dapl/soft/cm/liveness.h"
-#include "dapl/soft/cm/ud.h"
+#include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <netinet/in.h>

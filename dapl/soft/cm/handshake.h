@@ -3,7 +3,7 @@
 #ifndef SOFT_CM_HANDSHAKE_H
 #define SOFT_CM_HANDSHAKE_H
 #include <stdint.h>
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 
 struct dapl_conn;
 struct shm_segment;

@@ -7,7 +7,7 @@
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/attach.h"
 #include "dapl/soft/shm/offers.h"
 #include "dapl/soft/shm/shm_conn.h"

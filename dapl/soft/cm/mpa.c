@@ -2,7 +2,7 @@
 /* mpa.c - sends and receives the MPA frames of a handshake (mpa.h). */
 #include "dapl/soft/cm/mpa.h"
 #include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -18,6 +18,8 @@
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
+#include "dapl/soft/verbs/post.h"
+#include "dapl/soft/verbs/qp_life.h"
 #include "dapl/softeth/port.h"
 
 enum { RECEIVE_BATCH = 64 };	/* frames taken before other work of the service thread has its turn */

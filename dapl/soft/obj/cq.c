@@ -6,8 +6,6 @@
 #include "common/trace.h"
 #include "dapl/soft/obj/async_event.h"
 #include "dapl/soft/obj/device.h"
-#include "dapl/soft/progress/owner.h"
-#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -207,8 +205,7 @@ int soft_cq_destroy(struct ibv_cq *ibcq)
 
 __thread struct soft_poller soft_poller;
 
-/* Takes completions from the ring. Returns their number, 0 if the ring is empty. */
-static int cq_take(struct soft_cq *cq, int entries, struct ibv_wc *wc)
+int soft_cq_take(struct soft_cq *cq, int entries, struct ibv_wc *wc)
 {
 	int n = 0;
 
@@ -222,32 +219,6 @@ static int cq_take(struct soft_cq *cq, int entries, struct ibv_wc *wc)
 	}
 	dapl_spin_unlock(&cq->lock);
 	return n;
-}
-
-int soft_cq_poll(struct ibv_cq *ibcq, int entries, struct ibv_wc *wc)
-{
-	struct soft_cq *cq = soft_cq(ibcq);
-	int n = cq_take(cq, entries, wc);
-	bool more;
-
-	if (n || entries < 1)
-		return n;
-	soft_poller.cq = cq;
-	more = soft_progress_poll(cq->dev);
-	soft_poller.cq = NULL;
-	return more ? cq_take(cq, entries, wc) : 0;
-}
-
-int soft_cq_arm(struct ibv_cq *ibcq, int solicited_only)
-{
-	struct soft_cq *cq = soft_cq(ibcq);
-
-	dapl_spin_lock(&cq->lock);
-	__atomic_store_n(&cq->armed, cq->armed | (solicited_only ? SOFT_ARMED_SOLICITED
-								 : SOFT_ARMED), __ATOMIC_RELAXED);
-	dapl_spin_unlock(&cq->lock);
-	soft_owner_sleep(cq->dev);
-	return 0;
 }
 
 void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited)

@@ -43,8 +43,8 @@ int soft_cq_create(struct dapl_device *dev, int cqe, void *context,
 		   struct ibv_comp_channel *channel, struct ibv_cq **cq);
 int soft_cq_resize(struct ibv_cq *cq, int cqe);
 int soft_cq_destroy(struct ibv_cq *cq);
-int soft_cq_poll(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
-int soft_cq_arm(struct ibv_cq *cq, int solicited_only);
+/* Takes completions from the ring. Returns their number, 0 if the ring is empty. */
+int soft_cq_take(struct soft_cq *cq, int entries, struct ibv_wc *wc);
 void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited);
 
 /* The polling state of a thread. */

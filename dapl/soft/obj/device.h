@@ -26,6 +26,7 @@ enum {	/* bits of DAPL_DBG_TYPE in use */
 struct dapl_conn;
 struct shm_conn;
 struct shm_process;
+struct soft_directory;
 struct soft_event;
 struct soft_port;
 struct soft_qp;
@@ -45,6 +46,7 @@ struct dapl_device {
 	bool dead;			/* a forked child's copy */
 	LIST_ENTRY(dapl_device) link;
 
+	const struct soft_directory *directory;
 	struct soft_stags *stags;	/* read without this lock by holders of a QP lock */
 	struct dapl_mutex stags_lock;	/* writers */
 	unsigned objects;		/* atomic: PDs, channels, CQs */

@@ -15,11 +15,6 @@
 #include "dapl/soft/obj/populate.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/random.h"
-#include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/shm/cma.h"
-#include "dapl/soft/shm/process.h"
-#include "dapl/soft/shm/revoke.h"
-#include "dapl/soft/shm/rmem_map.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -135,7 +130,7 @@ static int stag_add(struct dapl_device *dev, struct soft_region *region)
 	} while (!(region->stag >> 8) || stag_find(dev, region->stag));
 	done = stags_insert(dev->stags, region->stag >> 8, region);
 	if (done)
-		mr_dir_publish(dev->process, region);
+		dev->directory->publish(dev->process, region);
 	dapl_mutex_unlock(&dev->stags_lock);
 	return done ? 0 : ENOMEM;
 }
@@ -155,16 +150,17 @@ static void stag_del(struct dapl_device *dev, uint32_t stag)
 		link = &e->next;
 	__atomic_store_n(link, e->next, __ATOMIC_RELEASE);
 	table->count--;
-	writable = mr_dir_withdraw(dev->process, e->region);
+	writable = dev->directory->withdraw(dev->process, e->region);
 	dapl_mutex_unlock(&dev->stags_lock);
 	quiesce(dev);
 	if (writable)
-		revoke_wait_for_writers(dev);
+		dev->directory->wait_for_writers(dev);
 	free(e);
 }
 
-int soft_mem_init(struct dapl_device *dev)
+int soft_mem_init(struct dapl_device *dev, const struct soft_directory *directory)
 {
+	dev->directory = directory;
 	dev->stags = stags_new(STAGS_MIN);
 	if (!dev->stags)
 		return ENOMEM;
@@ -182,7 +178,7 @@ void soft_mem_publish_all(struct dapl_device *dev, struct shm_process *process)
 	dapl_mutex_lock(&dev->stags_lock);
 	for (uint32_t i = 0; i <= dev->stags->mask; i++)
 		for (struct stag_entry *e = dev->stags->bucket[i]; e; e = e->next)
-			mr_dir_publish(process, e->region);
+			dev->directory->publish(process, e->region);
 	__atomic_store_n(&dev->process, process, __ATOMIC_RELEASE);
 	dapl_mutex_unlock(&dev->stags_lock);
 }
@@ -255,24 +251,6 @@ int soft_mr_add(struct ibv_pd *pd, const struct soft_memory *memory, int access,
 	__atomic_add_fetch(&soft_pd(pd)->refs, 1, __ATOMIC_RELAXED);
 	*mr = &new->mr;
 	return 0;
-}
-
-int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,
-		struct ibv_mr **mr)
-{
-	struct soft_memory memory = { .at = addr, .length = length, .file = -1 };
-	int err;
-
-	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
-	    !(access & IBV_ACCESS_LOCAL_WRITE))
-		return EINVAL;
-	err = soft_populate(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
-	if (err)
-		return err;
-	/* Processes map shared memory at different addresses; the same name identifies it as the same memory. */
-	if (name && (access & SOFT_REMOTE_ACCESS) && soft_device(pd->context)->want_map)
-		memory.file = rmem_map_file(addr, length, &memory.offset);
-	return soft_mr_add(pd, &memory, access, mr);
 }
 
 int soft_mr_dereg(struct ibv_mr *ibmr)

@@ -72,15 +72,23 @@ enum soft_check {
 	SOFT_WRAP = 4, SOFT_FINE = 100,
 };
 
-int soft_mem_init(struct dapl_device *dev);
+/* The directory of MRs that peers on this host read: what the table of STags tells it. */
+struct soft_directory {
+	/* stags_lock held */
+	void (*publish)(struct shm_process *process, const struct soft_region *region);
+	/* stags_lock held. True: peers may be within a write to the region. */
+	bool (*withdraw)(struct shm_process *process, const struct soft_region *region);
+	/* Waits until they are not. No lock held. */
+	void (*wait_for_writers)(struct dapl_device *dev);
+};
+
+int soft_mem_init(struct dapl_device *dev, const struct soft_directory *directory);
 void soft_mem_fini(struct dapl_device *dev);
 /* The device has an MR directory from now on: publishes its regions there. Called with the progress lock
  * held. */
 void soft_mem_publish_all(struct dapl_device *dev, struct shm_process *process);
 int soft_pd_alloc(struct dapl_device *dev, struct ibv_pd **pd);
 int soft_pd_dealloc(struct ibv_pd *pd);
-int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,
-		struct ibv_mr **mr);
 /* What a region is made of. */
 struct soft_memory {
 	char *at;

@@ -101,16 +101,6 @@ static inline struct soft_swqe *soft_swqe(const struct soft_qp *qp, uint32_t ind
 				    qp->sq_stride);
 }
 
-int soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
-		   struct ibv_qp **qp);
-int soft_qp_reset(struct dapl_device *dev, struct ibv_qp *qp);
-int soft_qp_error(struct ibv_qp *qp);
-int soft_qp_map_remote(struct ibv_qp *qp, uint32_t rkey, uint64_t remote, uint64_t length,
-		       struct dapl_mapping *mapping);
-int soft_qp_destroy(struct ibv_qp *qp);
-int soft_qp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
-int soft_qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
-int soft_qp_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 /* The functions from here on are called with qp->lock held. */
 /* Takes a receive for a message into qp->taken. Returns false if there is none; after the next post to an
  * SRQ soft_responder_receives() is called. */
@@ -123,12 +113,10 @@ void soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool solicited);
 /* Completes a write of one segment that was executed while it was posted. It has no place in the send
  * queue, which is empty. */
 void soft_qp_executed(struct soft_qp *qp, const struct ibv_send_wr *wr);
-/* Completes, in order, the finished requests at the head of the send queue. */
-void soft_qp_complete_sends(struct soft_qp *qp);
-/* Moves the QP to ERR. Request `culprit` (a counter of the send queue) completes with `status`, all others
- * are flushed. With status SUCCESS all are flushed. If the peer is within a write to the memory of this
- * process, the completions are made when it has left. */
-void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status status);
+/* Completes a request. */
+void soft_qp_complete_send(struct soft_qp *qp, uint64_t wr_id, enum ibv_wr_opcode opcode,
+			   enum ibv_wc_status status, uint32_t length);
+/* Makes the completions of a flush. */
 void soft_qp_end_flush(struct soft_qp *qp);
 struct soft_qp *soft_qp_by_number(struct dapl_device *dev, uint32_t number);	/* qps_lock */
 

@@ -8,7 +8,6 @@
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/rq.h"
-#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/tunables.h"
 #include <stdlib.h>
 
@@ -86,27 +85,6 @@ int soft_srq_destroy(struct ibv_srq *ibsrq)
 	free(srq->rq.ring);
 	free(srq);
 	return 0;
-}
-
-int soft_srq_post(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-	struct soft_srq *srq = soft_srq(ibsrq);
-	bool waited;
-	int err = 0;
-
-	dapl_spin_lock(&srq->lock);
-	for (; wr; wr = wr->next) {
-		err = rq_post(&srq->rq, wr);
-		if (err) {
-			*bad = wr;
-			break;
-		}
-	}
-	waited = !TAILQ_EMPTY(&srq->waiting);
-	dapl_spin_unlock(&srq->lock);
-	if (unlikely(waited))
-		soft_progress_srq_posted(srq);
-	return err;
 }
 
 void soft_srq_stop_waiting(struct soft_qp *qp)

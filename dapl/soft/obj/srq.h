@@ -28,7 +28,6 @@ struct soft_srq {
 int soft_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq);
 int soft_srq_modify(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
 int soft_srq_destroy(struct ibv_srq *srq);
-int soft_srq_post(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 /* The QP does not wait for a receive any more. Called with qp->lock held. */
 void soft_srq_stop_waiting(struct soft_qp *qp);
 

@@ -3,6 +3,8 @@
  * sockets, which rdmap/responder.c executes; acknowledges them, and sends on. It also decides how
  * seldom a poll looks at what is likely to be empty. owner.c decides which thread drives progress. */
 #include "dapl/soft/progress/progress.h"
+#include "dapl/soft/receive/fpdu_rx.h"
+#include "dapl/soft/receive/ring_rx.h"
 #include "common/lock.h"
 #include "common/once.h"
 #include "common/trace.h"
@@ -13,8 +15,8 @@
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/tcp/fpdu_rx.h"
-#include "dapl/soft/tcp/fpdu_tx.h"
+#include "dapl/soft/receive/fpdu_rx.h"
+#include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/shm/attach.h"
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/pending.h"
@@ -23,7 +25,7 @@
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/progress/owner.h"
 #include "dapl/soft/progress/wakeup.h"
-#include "dapl/soft/cm/ud.h"
+#include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <limits.h>
@@ -33,45 +35,7 @@
 
 /* --- the lock -------------------------------------------------------------------------------- */
 
-void soft_progress_lock(struct dapl_device *dev)
-{
-	__atomic_add_fetch(&dev->progress_waiters, 1, __ATOMIC_RELAXED);
-	dapl_mutex_lock(&dev->progress_lock);
-	__atomic_sub_fetch(&dev->progress_waiters, 1, __ATOMIC_RELAXED);
-}
-
-void soft_progress_lock_another(struct dapl_device *dev)
-{
-	__atomic_add_fetch(&dev->progress_waiters, 1, __ATOMIC_RELAXED);
-	dapl_mutex_lock_another(&dev->progress_lock);
-	__atomic_sub_fetch(&dev->progress_waiters, 1, __ATOMIC_RELAXED);
-}
-
-void soft_progress_unlock(struct dapl_device *dev)
-{
-	dapl_mutex_unlock(&dev->progress_lock);
-}
-
-/* Polling threads give way to threads that wait for the lock. */
-bool soft_progress_try(struct dapl_device *dev)
-{
-	return !__atomic_load_n(&dev->progress_waiters, __ATOMIC_RELAXED) &&
-	       dapl_mutex_try(&dev->progress_lock);
-}
-
 /* --- the set of connections ------------------------------------------------------------------- */
-
-/* A paused socket is not read, so its end of file cannot be seen by reading: EPOLLRDHUP reports it. */
-void soft_progress_interest(struct dapl_conn *conn)
-{
-	uint32_t interest = (conn->rx.paused ? EPOLLRDHUP : EPOLLIN) | (conn->tx.blocked ? EPOLLOUT : 0);
-	struct epoll_event event = { .events = interest, .data.ptr = conn };
-
-	if (!conn->in_data || conn->interest == interest || conn->shm)
-		return;
-	conn->interest = interest;
-	epoll_ctl(conn->dev->data_epoll, EPOLL_CTL_MOD, conn->fd, &event);
-}
 
 /* The first ring that a poll looks at only if its peer has marked it as pending, or in its turn. */
 static struct shm_conn *first_behind_busy(const struct dapl_device *dev)
@@ -196,13 +160,6 @@ void soft_progress_del(struct dapl_conn *conn)
 
 /* --- acknowledgements ------------------------------------------------------------------------ */
 
-static bool owes_ack(const struct dapl_conn *conn)
-{
-	return conn->peer_is_dapl && (conn->delivered != conn->tx.cursor.acked_seq ||
-			      conn->consumed != conn->tx.cursor.acked_consumed ||
-			      (conn->shm && ring_ack_due(&conn->shm->rx)));
-}
-
 static bool ack_urgent(const struct dapl_conn *conn)
 {
 	if (conn->shm && ring_ack_due(&conn->shm->rx))
@@ -220,19 +177,6 @@ static bool only_window_used(const struct dapl_conn *conn)
 	return !conn->shm && conn->delivered == conn->tx.cursor.acked_seq && !ack_urgent(conn);
 }
 
-/* Outside of a poll, the acknowledgement is not delayed. */
-void soft_progress_want_ack(struct dapl_conn *conn)
-{
-	if (!owes_ack(conn))
-		return;
-	if (conn->shm) {
-		shm_conn_send_ack(conn);
-		return;
-	}
-	conn->tx.ack_now = true;
-	soft_tcp_send(conn);
-}
-
 static void flush_ring_ack(struct shm_conn *shm)
 {
 	struct soft_qp *qp = shm->conn->qp;
@@ -245,7 +189,7 @@ static void flush_ring_ack(struct shm_conn *shm)
 		shm_conn_receive(shm->conn, false);
 		soft_tcp_send(shm->conn);	/* the acknowledgement may have opened the window */
 	}
-	soft_progress_want_ack(shm->conn);
+	soft_send_ack(shm->conn);
 	dapl_mutex_unlock(&qp->lock);
 }
 
@@ -263,7 +207,7 @@ static void flush_acks(struct dapl_device *dev)
 		if (!qp)
 			continue;
 		dapl_mutex_lock(&qp->lock);
-		soft_progress_want_ack(conn);
+		soft_send_ack(conn);
 		dapl_mutex_unlock(&qp->lock);
 	}
 }
@@ -284,7 +228,7 @@ static void schedule_ack(struct dapl_conn *conn, bool polling)
 {
 	struct dapl_device *dev = conn->dev;
 
-	if (!owes_ack(conn) || only_window_used(conn))
+	if (!soft_owes_ack(conn) || only_window_used(conn))
 		return;
 	if (!polling || ack_urgent(conn) || !__atomic_load_n(&dev->polled, __ATOMIC_RELAXED)) {
 		if (conn->shm)
@@ -323,7 +267,7 @@ static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
 		schedule_ack(conn, polling);
 		soft_tcp_send(conn);
 		if (events & EPOLLOUT)
-			soft_progress_interest(conn);
+			soft_conn_interest(conn);
 	}
 	blocked = conn->tx.blocked;
 	if (qp)

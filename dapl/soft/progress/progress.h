@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* progress.h - the progress lock, and what its holder does: looks for messages in rings and on
+/* progress.h - what the holder of the progress lock does: looks for messages in rings and on
  * sockets, has them executed, acknowledges them and sends on. owner.h decides which thread does so. */
 #ifndef SOFT_PROGRESS_H
 #define SOFT_PROGRESS_H
 #include <stdbool.h>
+#include "dapl/soft/obj/progress_lock.h"
 
 struct dapl_conn;
 struct dapl_device;
@@ -13,20 +14,11 @@ struct soft_srq;
 int soft_progress_open(struct dapl_device *dev);
 void soft_progress_close(struct dapl_device *dev);
 
-void soft_progress_lock(struct dapl_device *dev);
-/* Before a fork, which takes the locks of all devices. */
-void soft_progress_lock_another(struct dapl_device *dev);
-void soft_progress_unlock(struct dapl_device *dev);
-/* Takes the progress lock, unless another thread holds it or waits for it. */
-bool soft_progress_try(struct dapl_device *dev);
-
 /* Moves data; called by a thread that polls a CQ and finds it empty. False: nothing has changed. */
 bool soft_progress_poll(struct dapl_device *dev);
 /* Called after an empty poll, with no lock held. Yields the processor if this thread should. */
 void soft_progress_idle(void);
 
-/* Sends the acknowledgement that the connection owes, if any. qp->lock held. */
-void soft_progress_want_ack(struct dapl_conn *conn);
 /* Receives were posted to the SRQ: gives them to the messages that wait for one. No lock held. */
 void soft_progress_srq_posted(struct soft_srq *srq);
 
@@ -46,8 +38,5 @@ void soft_progress_del(struct dapl_conn *conn);
 /* The socket of a shared-memory connection is readable: the peer has closed it, or violates the
  * protocol. */
 void soft_progress_end(struct dapl_conn *conn);
-/* Updates the events that epoll reports of the connection's socket. qp->lock held; without a QP,
- * the progress lock. */
-void soft_progress_interest(struct dapl_conn *conn);
 
 #endif

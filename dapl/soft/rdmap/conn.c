@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conn.c - what any layer reports of a connection: the cause of its end, and upcalls that are owed.
- * The upcalls are made by cm/conn.c. */
+/* conn.c - what any layer reports of a connection: the cause of its end, upcalls that are owed, and
+ * the events that epoll reports of its socket. The upcalls are made by cm/conn.c. */
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/core/device.h"
+#include "dapl/soft/obj/device.h"
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 enum dapl_conn_step soft_conn_step(const struct dapl_conn *conn)
@@ -45,4 +47,16 @@ void soft_conn_tell(struct dapl_conn *conn, uint32_t what)
 {
 	__atomic_or_fetch(&conn->up, what, __ATOMIC_RELEASE);
 	dapl_task_queue(&conn->task, conn->events->work);
+}
+
+/* A paused socket is not read, so its end of file cannot be seen by reading: EPOLLRDHUP reports it. */
+void soft_conn_interest(struct dapl_conn *conn)
+{
+	uint32_t interest = (conn->rx.paused ? EPOLLRDHUP : EPOLLIN) | (conn->tx.blocked ? EPOLLOUT : 0);
+	struct epoll_event event = { .events = interest, .data.ptr = conn };
+
+	if (!conn->in_data || conn->interest == interest || conn->shm)
+		return;
+	conn->interest = interest;
+	epoll_ctl(conn->dev->data_epoll, EPOLL_CTL_MOD, conn->fd, &event);
 }

@@ -11,7 +11,7 @@
 #include <sys/queue.h>
 #include "dapl/core/base/service.h"
 #include "dapl/core/device.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 
 /* The credit window, which both peers must agree on. */
 enum {
@@ -225,5 +225,8 @@ void soft_conn_caused(struct dapl_conn *conn, int err, enum dapl_code_kind kind,
 void soft_conn_socket_error(struct dapl_conn *conn);
 /* The step that the connection is at. */
 enum dapl_conn_step soft_conn_step(const struct dapl_conn *conn);
+
+/* Updates the events that epoll reports of the connection's socket. */
+void soft_conn_interest(struct dapl_conn *conn);
 
 #endif

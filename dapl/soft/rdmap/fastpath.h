@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fastpath.h - the common case of posting: one Send or write of one segment, on an idle stream. It goes
- * straight into a ring (shm/shm_conn.c) or over TCP (tcp/fpdu_tx.c). The functions are called with
+ * straight into a ring (shm/shm_conn.c) or over TCP (rdmap/transmit.c). The functions are called with
  * qp->lock held. */
 #ifndef SOFT_RDMAP_FASTPATH_H
 #define SOFT_RDMAP_FASTPATH_H
@@ -10,7 +10,7 @@
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/ring.h"
 
 /* May the stream send, and has it nothing to send before a new request? */

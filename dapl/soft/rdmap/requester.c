@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* requester.c - turns the send queue, and the answers that are due, into segments: decides whether the
  * next request may start (fences, ORD, the peer's receive window, the protocol of a large one), and
- * appends its segments to a batch. The work is done on a copy of the cursor; tcp/fpdu_tx.c makes the
+ * appends its segments to a batch. The work is done on a copy of the cursor; rdmap/transmit.c makes the
  * copy valid once the transport took the segments. */
 #include "dapl/soft/rdmap/requester.h"
+#include "dapl/soft/rdmap/flush.h"
 #include "common/clock.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/mem.h"
@@ -11,7 +12,7 @@
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/rdmap/transport.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/ring.h"

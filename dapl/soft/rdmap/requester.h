@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/rdmap/flush.h"
 #include "dapl/soft/rdmap/transport.h"
 
 static inline bool soft_is_read(const struct soft_swqe *wqe)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* requester_done.c - completes requests: read responses, atomic responses and acknowledgements. */
 #include "dapl/soft/rdmap/requester_done.h"
+#include "dapl/soft/rdmap/flush.h"
 #include "common/clock.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/requester.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/shm_conn.h"
 

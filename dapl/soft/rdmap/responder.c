@@ -2,6 +2,7 @@
 /* responder.c - the target's side of sends, writes, reads and atomics: checks a message, places its
  * payload in memory or in a receive, keeps messages that come before their receive. */
 #include "dapl/soft/rdmap/responder.h"
+#include "dapl/soft/rdmap/flush.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
@@ -11,9 +12,9 @@
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/store.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/ring.h"
-#include "dapl/soft/progress/progress.h"
+#include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/tunables.h"
 #include <stdlib.h>
 
@@ -59,7 +60,7 @@ static int limit_unexpected(struct dapl_conn *conn)
 		return WIRE_TERM_NO_BUFFER;
 	if (!conn->rx.paused) {
 		conn->rx.paused = true;
-		soft_progress_interest(conn);
+		soft_conn_interest(conn);
 	}
 	return WIRE_TERM_NONE;
 }
@@ -255,9 +256,9 @@ void soft_responder_receives(struct soft_qp *qp)
 	}
 	if (conn->rx.paused && conn->unexpected_bytes <= SOFT_WINDOW / 2) {
 		conn->rx.paused = false;
-		soft_progress_interest(conn);
+		soft_conn_interest(conn);
 	}
-	soft_progress_want_ack(conn);
+	soft_send_ack(conn);
 }
 
 /* Receives of a shared queue do not count, since other QPs may take them. While messages wait for a

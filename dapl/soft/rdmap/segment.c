@@ -7,7 +7,7 @@
 #include "dapl/soft/rdmap/requester_done.h"
 #include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/ring.h"
 
 /* The form of each opcode: queue, exact length of its body (-1: a payload of any length). */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* stream.c - the end of a stream: sends and receives Terminate, flushes the QP, reports the end to cm/. */
 #include "dapl/soft/rdmap/stream.h"
+#include "dapl/soft/rdmap/flush.h"
 #include "common/trace.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/requester_done.h"
 #include "dapl/soft/rdmap/responder.h"
-#include "dapl/soft/rdmap/wire.h"
-#include "dapl/soft/tcp/fpdu_tx.h"
+#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include <stdlib.h>
 

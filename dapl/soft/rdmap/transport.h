@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* transport.h - a batch of segments on its way out, and where they go: into the connection's ring in
  * shared memory, or as FPDUs into buffers that one sendmsg takes. The requester fills the batch;
- * tcp/fpdu_tx.c begins it and sends it. */
+ * transmit.c begins it and sends it. */
 #ifndef SOFT_RDMAP_TRANSPORT_H
 #define SOFT_RDMAP_TRANSPORT_H
 #include <stdbool.h>
@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 #include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/rdmap/wire.h"
-#include "dapl/soft/tcp/fpdu_tx.h"
+#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/tcp/fpdu.h"
 #include "dapl/soft/tunables.h"
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/shm_conn.h"

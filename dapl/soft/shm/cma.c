@@ -431,7 +431,6 @@ bool cma_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *w
 		return false;
 	wqe->state = SOFT_DONE;
 	conn->tx.cursor.wqe++;
-	soft_qp_complete_sends(qp);
 	return true;
 }
 

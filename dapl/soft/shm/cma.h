@@ -77,7 +77,8 @@ bool shm_process_has_ended(struct shm_process *peer);
 int shm_process_open_file(pid_t pid, int number);
 
 /* Executes the request at the cursor in the memory of the peer; it is the only one outstanding. False: it
- * is to be sent: CMA is not permitted, or failed. qp->lock held. */
+ * is to be sent: CMA is not permitted, or failed. True: the caller calls soft_qp_complete_sends().
+ * qp->lock held. */
 bool cma_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe);
 /* Has the kernel copy a large read. All requests before it have been executed. False: it did not, and
  * the read takes the ring. qp->lock held. */

@@ -86,7 +86,8 @@ void shm_conn_send_ack(struct dapl_conn *conn);
  * has room. False: the request needs the slow path, and nothing was done. conn->shm is set. */
 bool shm_conn_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr);
 /* Executes the request just posted by CMA, if it is a write or a read, no request is before it, and
- * the peer is idle or descheduled. False: it is to be sent, and nothing was done. */
+ * the peer is idle or descheduled. True: the caller calls soft_qp_complete_sends(). False: it is to
+ * be sent, and nothing was done. */
 bool shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn);
 
 /* True: the ring holds a message that can be executed, or an acknowledgement. Progress lock held. */
@@ -95,10 +96,5 @@ static inline bool shm_conn_ready(const struct shm_conn *shm)
 	return (ring_ready(&shm->rx) && !(shm->rx_error | shm->rx_stalled)) ||
 	       __atomic_load_n(&shm->tx.ack->count, __ATOMIC_RELAXED) != shm->seen;
 }
-/* Executes the messages in the ring, up to a budget, and evaluates acknowledgements. `later`: an
- * acknowledgement that came in a message may stay in shm->ack_waits, so that received messages
- * complete first; the caller then sets shm->ack_owed. The caller holds the locks that
- * soft_tcp_receive() needs. False: nothing of it allows this side to send more. */
-bool shm_conn_receive(struct dapl_conn *conn, bool later);
 
 #endif

@@ -13,10 +13,13 @@
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/rdmap/wire.h"
-#include "dapl/soft/tcp/fpdu_rx.h"
-#include "dapl/soft/tcp/fpdu_tx.h"
+#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/receive/fpdu_rx.h"
+#include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/cm/cm.h"
+#include "dapl/soft/verbs/poll.h"
+#include "dapl/soft/verbs/post.h"
+#include "dapl/soft/verbs/qp_life.h"
 #include "dapl/soft/cm/conn.h"
 #include <errno.h>
 #include <stdio.h>
@@ -104,6 +107,7 @@ static void make_connection(struct stream *s, const struct stream_options *optio
 	struct dapl_conn *conn = calloc(1, sizeof *conn);
 
 	demand(conn, "memory");
+	conn->events = &cm_conn_events;
 	conn->answers = calloc(STREAM_READS, sizeof *conn->answers);
 	demand(conn->answers, "memory");
 	TAILQ_INIT(&conn->unexpected);

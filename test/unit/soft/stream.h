@@ -12,7 +12,7 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 
 /* Two protection domains' worth of memory, offsets from 0 (IBV_ACCESS_ZERO_BASED). */
 enum { STREAM_REGION = 4096, STREAM_GUARD = 64, STREAM_LOCAL = 32768,

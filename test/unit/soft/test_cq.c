@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
+#include "dapl/soft/verbs/poll.h"
 
 static struct dapl_device dev;
 static struct ibv_comp_channel *channel;

@@ -23,7 +23,7 @@
 #include "dapl/core/base/settings.h"
 #include "common/log.h"
 #include "dapl/soft/cm/half_open.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 #include "test/own_network.h"
 #include "test/unit/device_harness.h"
 

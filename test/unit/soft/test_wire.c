@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_wire.c - the encoding of MPA, DDP and RDMAP headers, byte by byte, and CRC32C.
  * test_foreign_peer.c tests what a device does with them. */
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fpdu_tx.c - frames segments into FPDUs and sends them. What is to be sent is decided by
- * rdmap/requester.c; sockets are opened and closed by cm/.
+/* transmit.c - sends batches of segments, through the ring or over the socket. What is to be sent is
+ * decided by requester.c, FPDUs are framed by tcp/fpdu.c; sockets are opened and closed by cm/.
  *
  * Sending builds a batch of whole FPDUs on the stack, for one sendmsg, working on a copy
  * of the cursor. Each frame notes the cursor behind it. If the socket takes only a part, the
  * cursor of the frame that was cut becomes valid, and the rest of that frame is copied.
  * So the consumer's memory is not referenced between two calls. */
-#include "dapl/soft/tcp/fpdu_tx.h"
+#include "dapl/soft/rdmap/transmit.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
@@ -15,59 +15,13 @@
 #include "dapl/soft/rdmap/requester.h"
 #include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/rdmap/transport.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/shm_conn.h"
-#include "dapl/soft/progress/progress.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-
-static void push(struct batch *b, void *p, size_t length)
-{
-	struct iovec *last = b->iovs ? &b->iov[b->iovs - 1] : NULL;
-
-	if (last && (uint8_t *)last->iov_base + last->iov_len == p)
-		last->iov_len += length;
-	else
-		b->iov[b->iovs++] = (struct iovec){ p, length };
-	b->total += length;
-}
-
-void fpdu_put(struct batch *b, bool crc_on, const struct wire_segment *seg, const void *body,
-	      uint32_t body_length, const struct iovec *payload, int pieces, uint32_t length)
-{
-	uint8_t *start = b->bytes + b->used, *p = start + WIRE_FPDU_LENGTH;
-	uint32_t crc = WIRE_CRC_START, ulpdu, pad;
-	bool copy = length <= BATCH_COPY_MAX;
-
-	p += wire_segment_put(p, seg);
-	if (body_length)
-		memcpy(p, body, body_length);
-	p += body_length;
-	ulpdu = p - start - WIRE_FPDU_LENGTH + length;
-	pad = -(WIRE_FPDU_LENGTH + ulpdu) & 3;
-	wire_put16(start, ulpdu);
-	if (copy)
-		p = ring_gather(p, payload, pieces);
-	push(b, start, p - start);
-	if (crc_on)
-		crc = wire_crc(crc, start, p - start);
-	for (int i = 0; !copy && i < pieces; i++) {
-		push(b, payload[i].iov_base, payload[i].iov_len);
-		if (crc_on)
-			crc = wire_crc(crc, payload[i].iov_base, payload[i].iov_len);
-	}
-	start = p;
-	memset(p, 0, pad + WIRE_CRC);
-	p += pad;
-	if (crc_on)
-		wire_crc_put(p, wire_crc(crc, start, pad));
-	p += WIRE_CRC;
-	push(b, start, p - start);
-	b->used = p - b->bytes;
-}
 
 /* --- acknowledgements, and the last frame ---------------------------------------------- */
 
@@ -163,7 +117,7 @@ static bool keep_rest(struct dapl_conn *conn, const struct batch *b, size_t sent
 static void block(struct dapl_conn *conn)
 {
 	conn->tx.blocked = true;
-	soft_progress_interest(conn);
+	soft_conn_interest(conn);
 }
 
 /* send() failed with errno. Returns true if it may be repeated at once. */
@@ -393,4 +347,24 @@ bool soft_tcp_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_
 	if (likely(socket_took(conn, &b, n)))
 		tx->ack_now = false;
 	return true;
+}
+
+bool soft_owes_ack(const struct dapl_conn *conn)
+{
+	return conn->peer_is_dapl && (conn->delivered != conn->tx.cursor.acked_seq ||
+			      conn->consumed != conn->tx.cursor.acked_consumed ||
+			      (conn->shm && ring_ack_due(&conn->shm->rx)));
+}
+
+/* Outside of a poll, the acknowledgement is not delayed. */
+void soft_send_ack(struct dapl_conn *conn)
+{
+	if (!soft_owes_ack(conn))
+		return;
+	if (conn->shm) {
+		shm_conn_send_ack(conn);
+		return;
+	}
+	conn->tx.ack_now = true;
+	soft_tcp_send(conn);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fpdu_rx.c - receives the byte stream, cuts it into FPDUs and checks their CRC. The form of a segment is
  * checked by rdmap/segment.c; its payload goes where rdmap/responder.c says. */
-#include "dapl/soft/tcp/fpdu_rx.h"
+#include "dapl/soft/receive/fpdu_rx.h"
+#include "dapl/soft/receive/ring_rx.h"
 #include "common/trace.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/device.h"
@@ -11,7 +12,7 @@
 #include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/rdmap/segment.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/progress/progress.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ud.h - datagrams between devices of this implementation, and address handles. */
-#ifndef SOFT_CM_UD_H
-#define SOFT_CM_UD_H
+#ifndef SOFT_RDMAP_UD_H
+#define SOFT_RDMAP_UD_H
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
 #include <stdint.h>

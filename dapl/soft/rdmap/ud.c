@@ -5,14 +5,14 @@
  *
  * * Header, 24 bytes big-endian: magic, destination QP, source QP, key, flags (1: immediate
  * follows, 2: solicited), immediate. */
-#include "dapl/soft/cm/ud.h"
+#include "dapl/soft/rdmap/ud.h"
 #include "common/address.h"
 #include "common/lock.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/tunables.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fpdu_rx.h - the receiving side of a stream. */
-#ifndef SOFT_TCP_FPDU_RX_H
-#define SOFT_TCP_FPDU_RX_H
+#ifndef SOFT_RECEIVE_FPDU_RX_H
+#define SOFT_RECEIVE_FPDU_RX_H
 #include <stdbool.h>
 
 struct dapl_conn;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* wire.c - encodes and decodes MPA, DDP and RDMAP headers, computes CRC32C. Does no
  * I/O. Whether a well-formed header is acceptable is decided by rdmap/segment.c and cm/. */
-#include "dapl/soft/rdmap/wire.h"
+#include "dapl/soft/tcp/wire.h"
 
 static const char request_key[16] = "MPA ID Req Frame", reply_key[16] = "MPA ID Rep Frame";
 
