@@ -186,43 +186,89 @@ select_posted(const struct soft_qp *qp, struct dapl_conn *conn, const struct ibv
 	return proto_select(qp, conn, &request);
 }
 
-bool shm_conn_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
+/* True: a message of one segment may be put into the ring now: no request is before it, and the stream,
+ * the peer's window and the send queue admit it. */
+static inline bool may_put(const struct soft_qp *qp, const struct dapl_conn *conn, uint32_t charge)
+{
+	const struct soft_tx_cursor *cur = &conn->tx.cursor;
+
+	return cur->wqe == qp->sq_tail && qp->sq_tail - qp->sq_head != qp->sq_size &&
+	       qp->state == IBV_QPS_RTS && fastpath_idle(conn) &&
+	       cur->charged - conn->peer_consumed + charge <= SOFT_WINDOW;
+}
+
+/* Puts the message, and the request into the send queue, where it waits for its acknowledgement. */
+static inline __attribute__((always_inline)) void
+put_posted(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr,
+	   struct ring_message *message, char *at, uint32_t charge)
 {
 	struct soft_tx_cursor *cur = &conn->tx.cursor;
 	struct shm_conn *shm = conn->shm;
-	struct ring_message message;
-	enum shm_proto proto;
-	uint32_t charge, refused = 0;
-	char *at;
 
-	if (unlikely(wr->num_sge != 1 || wr->next))
-		return false;
-	while ((proto = select_posted(qp, conn, wr, refused)) > PROTO_COPY) {
-		if (execute_directly(qp, conn, wr, proto))
-			return true;
-		refused |= 1 << proto;
-	}
-	if (unlikely(proto == PROTO_UNDECIDED) || cur->wqe != qp->sq_tail || qp->sq_tail - qp->sq_head == qp->sq_size ||
-	    qp->state != IBV_QPS_RTS || !fastpath_idle(conn) || !fastpath_message(wr, &message))
-		return false;
-	if (message.length > RING_CHUNK)
-		return false;
-	charge = wr->opcode == IBV_WR_SEND ? SOFT_CHARGE + message.length : 0;
-	if (cur->charged - conn->peer_consumed + charge > SOFT_WINDOW ||
-	    !fastpath_payload(qp, wr, &at) || !ring_room(&shm->tx, message.length))
-		return false;
-	message.delivered = cur->acked_seq = conn->delivered;
-	message.consumed = cur->acked_consumed = conn->consumed;
-	if (likely(proto == PROTO_INLINE))
-		ring_put_small(&shm->tx, &message, at);
+	message->delivered = cur->acked_seq = conn->delivered;
+	message->consumed = cur->acked_consumed = conn->consumed;
+	if (likely(message->length <= RING_INLINE))
+		ring_put_small(&shm->tx, message, at);
 	else
-		put_large(&shm->tx, message, at);
+		put_large(&shm->tx, *message, at);
 	cur->charged += charge;
 	cur->msn_send += wr->opcode == IBV_WR_SEND;
 	cur->wqe++;
 	fastpath_queue(qp, wr, SOFT_SENT, ++cur->seq);
 	shm_notify(shm);
+}
+
+/* Every request of one segment but a short Send. */
+static __attribute__((noinline)) bool post_other(struct soft_qp *qp, struct dapl_conn *conn,
+						 const struct ibv_send_wr *wr)
+{
+	struct ring_message message;
+	enum shm_proto proto;
+	uint32_t charge, refused = 0;
+	char *at;
+
+	while ((proto = select_posted(qp, conn, wr, refused)) > PROTO_COPY) {
+		if (execute_directly(qp, conn, wr, proto))
+			return true;
+		refused |= 1 << proto;
+	}
+	if (unlikely(proto == PROTO_UNDECIDED) || !fastpath_message(wr, &message) ||
+	    message.length > RING_CHUNK)
+		return false;
+	charge = wr->opcode == IBV_WR_SEND ? SOFT_CHARGE + message.length : 0;
+	if (!may_put(qp, conn, charge) || !fastpath_payload(qp, wr, &at) ||
+	    !ring_room(&conn->shm->tx, message.length))
+		return false;
+	put_posted(qp, conn, wr, &message, at, charge);
 	return true;
+}
+
+/* A short Send always goes into a slot of the ring (proto.h), so its path has no other choice. */
+static inline __attribute__((always_inline)) bool
+post_short_send(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
+{
+	uint32_t length = wr->sg_list->length, charge = SOFT_CHARGE + length;
+	struct ring_message message = {
+		.op = wr->send_flags & IBV_SEND_SOLICITED ? WIRE_SEND_SE : WIRE_SEND,
+		.last = true, .length = length,
+	};
+	char *at;
+
+	if (!may_put(qp, conn, charge) || !fastpath_payload(qp, wr, &at) ||
+	    !ring_room(&conn->shm->tx, length))
+		return false;
+	put_posted(qp, conn, wr, &message, at, charge);
+	return true;
+}
+
+bool shm_conn_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
+{
+	if (unlikely(wr->num_sge != 1 || wr->next))
+		return false;
+	if (likely(wr->opcode == IBV_WR_SEND && wr->sg_list->length <= RING_INLINE &&
+		   !(wr->send_flags & IBV_SEND_FENCE)))
+		return post_short_send(qp, conn, wr);
+	return post_other(qp, conn, wr);
 }
 
 bool shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn)
