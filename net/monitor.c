@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 enum {
+	DRAIN_MAX = 1 << 16,		/* datagrams; bounds a call while changes keep coming */
 	UEVENT_MAX = 8192,		/* bytes; the kernel's UEVENT_BUFFER_SIZE is 2048 */
 	UEVENT_GROUP = 1,		/* the kernel's own; 2 is udev's */
 };
@@ -208,11 +209,26 @@ static int next_uevent(struct dat_net_monitor *m)
 	return 0;
 }
 
-/* What was lost is told by ENOBUFS, so the interfaces are taken as they are now. */
+/* Discards what the socket holds. The kernel drops all changes, without another ENOBUFS, until the queue
+ * of a socket that overflowed was empty once. */
+static int drain(struct dat_net_monitor *m)
+{
+	int err = 0;
+
+	for (int i = 0; i < DRAIN_MAX && (!err || err == ENOBUFS); i++)
+		err = receive(m);
+	m->left = 0;
+	return err == EAGAIN || err == ENOBUFS ? 0 : err;
+}
+
+/* What was lost is told by ENOBUFS, so the interfaces are taken as they are now. Changes after the socket
+ * was drained are told, or known already. */
 static int look_anew(struct dat_net_monitor *m)
 {
-	int err = m->sock ? read_links(m) : 0;
+	int err = m->sock ? drain(m) : 0;
 
+	if (!err && m->sock)
+		err = read_links(m);
 	m->changes.count = m->next = 0;
 	return err ? err : ENOBUFS;
 }

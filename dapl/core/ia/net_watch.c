@@ -33,6 +33,7 @@ static const DAT_UINT32 bits[KINDS] = { DAT_NET_MTU, DAT_NET_LINK, DAT_NET_ADDRE
 struct net_socket {
 	struct dapl_watch watch;
 	int fd;
+	bool overflowed;	/* changes were lost, and the socket was not empty since. Service thread */
 };
 
 struct dapl_net_watch {
@@ -245,19 +246,27 @@ static void look_anew(void)
 	dapl_mutex_unlock(&lock);
 }
 
-/* Service thread. */
+/* Service thread. After an overflow the kernel drops all changes until the socket was empty once, so the
+ * present values are asked for then. */
 static void socket_ready(struct dapl_watch *watch)
 {
-	const struct net_socket *s = container_of(watch, struct net_socket, watch);
+	struct net_socket *s = container_of(watch, struct net_socket, watch);
 	char bytes[SOCKET_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
-	ssize_t n = 0;
+	ssize_t n;
 
-	for (int i = 0; i < BATCH && n >= 0; i++) {
+	for (int i = 0; i < BATCH; i++) {
 		n = recv(s->fd, bytes, sizeof bytes, MSG_DONTWAIT);
-		if (n >= 0)
+		if (n >= 0) {
 			read_messages(bytes, n);
-		else if (errno == ENOBUFS)
-			look_anew();
+		} else if (errno == ENOBUFS) {
+			s->overflowed = true;
+		} else {
+			if (errno == EAGAIN && s->overflowed) {
+				s->overflowed = false;
+				look_anew();
+			}
+			return;
+		}
 	}
 }
 
