@@ -119,6 +119,7 @@ static void port(struct block *b, uint32_t offset, uint16_t key, uint16_t mask)
 static void ports(struct block *b, const struct dapl_eth_rule *rule)
 {
 	emit(b, BPF_LD | BPF_W | BPF_LEN, 0, 0, 0);
+	emit(b, BPF_JMP | BPF_JGE | BPF_X, 0, 0, FAIL);	/* the difference has no sign */
 	emit(b, BPF_ALU | BPF_SUB | BPF_X, 0, 0, 0);
 	emit(b, BPF_JMP | BPF_JGE | BPF_K, L3 + 4, 0, FAIL);
 	port(b, 0, rule->key.port_src, rule->mask.port_src);
@@ -162,7 +163,10 @@ static void ipv6(struct block *b, const struct dapl_eth_rule *rule)
 		load(b, BPF_W, L3);
 		compare(b, (uint32_t)rule->key.tos << 20, (uint32_t)rule->mask.tos << 20, 0);
 	}
-	field(b, L3, 4, &rule->key.flow_label, &rule->mask.flow_label);
+	if (rule->key.flow_label) {
+		load(b, BPF_W, L3);
+		compare(b, ntohl(rule->key.flow_label), ntohl(rule->mask.flow_label) & 0xfffff, 0);
+	}
 	if (!rule->key.protocol && !has_ports(&rule->key))
 		return;
 	pass_extensions(b);
