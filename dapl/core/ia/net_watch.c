@@ -128,6 +128,10 @@ static void tell(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 value)
 	int changes;
 
 	dapl_mutex_lock(&lock);
+	if (w->seen[kind] != value) {	/* its message was not read yet, and is counted here */
+		w->seen[kind] = value;
+		w->changes[kind]++;
+	}
 	before = w->told[kind];
 	changes = w->changes[kind];
 	if (!(w->what & bits[kind]))
@@ -319,7 +323,7 @@ static void in_child(void)
 	dapl_mutex_unlock(&lock);
 }
 
-static void watch_forks(void)
+void dapl_net_watch_forks(void)
 {
 	static struct dapl_fork_part part = { .rank = RANK_NET_WATCH, .before = before_fork,
 		.parent = after_fork, .child = in_child };
@@ -408,7 +412,6 @@ static void enter(struct dapl_ia *ia, DAT_UINT32 what, struct dapl_net_watch **m
 
 DAT_RETURN dapl_net_watch(struct dapl_ia *ia, DAT_UINT32 what)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct dapl_net_watch *w;
 	struct net_socket *s;
 	int err;
@@ -421,7 +424,6 @@ DAT_RETURN dapl_net_watch(struct dapl_ia *ia, DAT_UINT32 what)
 	}
 	if (dapl_async_handle(ia) == DAT_EVD_OUT_OF_SCOPE)
 		return NOT_SUPPORTED;
-	pthread_once(&once, watch_forks);
 	err = open_socket(&s);	/* before the values are read: no change is missed between */
 	if (err)
 		return dapl_status(err, DAT_RESOURCE_MEMORY);

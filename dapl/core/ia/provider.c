@@ -30,6 +30,7 @@
 #include "dapl/core/ia/control_verbs.h"
 #include "dapl/core/ia/ext.h"
 #include "dapl/core/ia/ia.h"
+#include "dapl/core/ia/net_watch.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/pz.h"
 #include "dapl/core/mem/rmr.h"
@@ -244,16 +245,24 @@ static struct dapl_entry *use_entry(const DAT_PROVIDER_INFO *info, const char *p
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* A child that opens its own IA must not find a lock held by a thread of its parent. */
-static void before_fork(void)
+static void entries_before_fork(void)
 {
 	dapl_mutex_lock(&entries_lock);
+}
+
+static void entries_after_fork(void)
+{
+	dapl_mutex_unlock(&entries_lock);
+}
+
+static void ias_before_fork(void)
+{
 	dapl_async_fork(true);
 }
 
-static void after_fork(void)
+static void ias_after_fork(void)
 {
 	dapl_async_fork(false);
-	dapl_mutex_unlock(&entries_lock);
 }
 
 static void leaves_before_fork(void)
@@ -276,12 +285,16 @@ static void leaves_after_fork_child(void)
 
 static void watch_forks(void)
 {
-	static struct dapl_fork_part control = { .rank = RANK_ENTRIES, .before = before_fork,
-		.parent = after_fork, .child = after_fork };
+	static struct dapl_fork_part entries = { .rank = RANK_ENTRIES, .before = entries_before_fork,
+		.parent = entries_after_fork, .child = entries_after_fork };
+	static struct dapl_fork_part ias = { .rank = RANK_IAS, .before = ias_before_fork,
+		.parent = ias_after_fork, .child = ias_after_fork };
 	static struct dapl_fork_part leaves = { .rank = RANK_DIAG, .before = leaves_before_fork,
 		.parent = leaves_after_fork_parent, .child = leaves_after_fork_child };
 
-	dapl_fork_register(&control);
+	dapl_fork_register(&entries);
+	dapl_net_watch_forks();
+	dapl_fork_register(&ias);
 	dapl_fork_register(&leaves);
 }
 
