@@ -270,25 +270,35 @@ int ctl_load(const char *what)
 	return 0;
 }
 
-/* Ends the tool if a program uses the device: by its control socket, or by the kernel's word. */
-static void refuse_if_used(const char *device)
+/* The program that uses the device, by the control sockets of programs and by the kernel's word. Empty: no program. */
+static void find_use(const char *device, char *text, size_t size)
 {
 	json_t *users = find_users(), *qps = run_rdma_resource("qp", device), *row;
 	size_t i;
 
-	json_array_foreach(users, i, row)
-		if (!strcmp(output_get(row, "device"), device))
-			fail("%s is used by process %lld (%s) as IA %s", device,
-			     (long long)json_integer_value(json_object_get(row, "pid")),
-			     output_get(row, "program"), output_get(row, "ia"));
+	*text = 0;
 	json_array_foreach(qps, i, row)
 		if (json_integer_value(json_object_get(row, "pid")))
-			fail("%s is used by process %lld (%s): QP %lld", device,
-			     (long long)json_integer_value(json_object_get(row, "pid")),
-			     output_get(row, "comm"),
-			     (long long)json_integer_value(json_object_get(row, "lqpn")));
+			snprintf(text, size, "process %lld (%s): QP %lld",
+				 (long long)json_integer_value(json_object_get(row, "pid")),
+				 output_get(row, "comm"),
+				 (long long)json_integer_value(json_object_get(row, "lqpn")));
+	json_array_foreach(users, i, row)
+		if (!strcmp(output_get(row, "device"), device))
+			snprintf(text, size, "process %lld (%s) as IA %s",
+				 (long long)json_integer_value(json_object_get(row, "pid")),
+				 output_get(row, "program"), output_get(row, "ia"));
 	json_decref(users);
 	json_decref(qps);
+}
+
+static void refuse_if_used(const char *device)
+{
+	char use[512];
+
+	find_use(device, use, sizeof use);
+	if (*use)
+		fail("%s is used by %s", device, use);
 }
 
 int ctl_unload(const char *name)

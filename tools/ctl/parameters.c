@@ -164,6 +164,8 @@ int ctl_set_parameter(pid_t pid, const char *name, const char *value, bool json)
 	answers = ask_programs(pid, CONTROL_SET, request_of(name, value), &status);
 	if (json_array_size(answers) || json)
 		show(answers, json);
+	else
+		json_decref(answers);
 	return status;
 }
 

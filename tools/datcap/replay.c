@@ -249,5 +249,8 @@ int replay_run(const struct options *o)
 	send_all(r);
 	summary(r, (double)(now_ns() - begin + 1) / 1e9);
 	device_close(&r->device);
+	free(r->packets);
+	free(r->memory);
+	free(r);
 	return 0;
 }
