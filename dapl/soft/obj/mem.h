@@ -59,7 +59,8 @@ struct soft_mw {
 	struct soft_region region;
 };
 
-/* The MR that requests of a QP named last. lkey 0: none. Deregistration clears it. */
+/* The MR that requests of a QP named last. Deregistration clears it all: then only 0 bytes match. A
+ * consumer may name lkey 0, too. */
 struct soft_local {
 	uint32_t lkey;
 	uint64_t first, length;		/* as in soft_region */

@@ -1160,7 +1160,7 @@ static void local_protection_is_enforced(void **state)
 	close_pair(&a, &b);
 }
 
-/* The QP remembers the region that it sent from last. */
+/* The QP remembers the region that it sent from last. Context 0 does not stand for one that is gone. */
 static void deregistered_memory_is_not_sent(void **state)
 {
 	struct end a, b;
@@ -1169,8 +1169,8 @@ static void deregistered_memory_is_not_sent(void **state)
 	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND };
 
 	(void)state;
-	for (int inlined = 0; inlined < 2; inlined++) {
-		wr.send_flags = IBV_SEND_SIGNALED | (inlined ? IBV_SEND_INLINE : 0);
+	for (int i = 0; i < 4; i++) {
+		wr.send_flags = IBV_SEND_SIGNALED | (i % 2 ? IBV_SEND_INLINE : 0);
 		open_pair(&a, &b, &plain);
 		OK(ops->reg_mr(a.pd, a.buf, 4096, 0, NULL, &mr));
 		sge = (struct ibv_sge){ (uintptr_t)a.buf, 8, mr->lkey };
@@ -1181,6 +1181,8 @@ static void deregistered_memory_is_not_sent(void **state)
 			done(b.rcq, wr.wr_id);
 		}
 		OK(ops->dereg_mr(mr));
+		if (i / 2)
+			sge.lkey = 0;
 		OK(post_recv(&b, 3, 0, 8));
 		OK(post_wr(&a, &wr));
 		expect_wc(a.scq, 3, IBV_WC_LOC_PROT_ERR);
