@@ -8,7 +8,7 @@
  * An input is a byte that says which side the peer is, and messages: a byte each of how it
  * is made and of how many descriptors, those (an index each into `files`), a byte of length
  * and so many bytes. */
-#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/pending.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/shm_segment.h"

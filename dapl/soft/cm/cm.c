@@ -17,7 +17,7 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/transmit.h"
-#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/revoke.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/cm/acceptor.h"
 #include "dapl/soft/cm/conn.h"

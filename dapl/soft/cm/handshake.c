@@ -12,7 +12,7 @@
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/rdmap/transmit.h"
-#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/revoke.h"
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/shm/shm_segment.h"

@@ -18,7 +18,6 @@
 #include "dapl/soft/receive/fpdu_rx.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/shm/attach.h"
-#include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/pending.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/ring.h"

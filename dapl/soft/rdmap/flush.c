@@ -6,7 +6,6 @@
 #include "dapl/core/device.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/revoke.h"
 #include "dapl/soft/shm/ring.h"

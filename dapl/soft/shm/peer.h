@@ -6,7 +6,7 @@
 #include "common/once.h"
 #include "common/trace.h"
 #include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/pending.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/shm_conn.h"

@@ -8,7 +8,7 @@
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/random.h"
-#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/pending.h"
 #include "dapl/soft/shm/sealed_file.h"
 #include <errno.h>

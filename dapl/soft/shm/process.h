@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* process.h - the processes that share memory: this one, for one device, and its peers. Each has a
- * wake-up eventfd, an MR directory (cma.h) and a pending bitmap (pending.h). Segments refer to the
+ * wake-up eventfd, an MR directory (mr_dir.h) and a pending bitmap (pending.h). Segments refer to the
  * processes on both sides; a process is freed with its last reference. */
 #ifndef SOFT_PROCESS_H
 #define SOFT_PROCESS_H

@@ -19,16 +19,15 @@
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/fence.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/process.h"
-#include "dapl/soft/shm/sealed_file.h"
+#include "dapl/soft/shm/reach.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -36,22 +35,6 @@
 #include <unistd.h>
 
 /* --- the target: its file ------------------------------------------------------------------------ */
-
-/* F_SEAL_GROW keeps a window that was cut off from being there again. */
-bool revoke_open(struct shm_process *process)
-{
-	uint64_t limit = sealed_file_limit(), size;
-	int fd;
-
-	size = limit < WINDOW_FILE_SIZE ? limit / WINDOW_SIZE * WINDOW_SIZE : WINDOW_FILE_SIZE;
-	fd = size ? sealed_file_new(size, F_SEAL_GROW | F_SEAL_SEAL) : -1;
-	if (fd < 0)
-		return false;
-	process->window_file = fd;
-	process->mr_dir->fd = fd;
-	process->mr_dir->window = size - WINDOW_SIZE;
-	return true;
-}
 
 /* Closes the open window: a writer that found it before this has no iovec for the kernel any more. */
 static void close_window(struct shm_process *process)
@@ -69,40 +52,6 @@ static void close_window(struct shm_process *process)
 	dapl_mutex_unlock(&process->reach_lock);
 }
 
-/* --- fences in other processes ------------------------------------------------------------------- */
-
-static int barrier(int command)
-{
-	return syscall(SYS_membarrier, command, 0);
-}
-
-bool revoke_can_fence(void)
-{
-	int commands = barrier(MEMBARRIER_CMD_QUERY);
-
-	return commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
-}
-
-void revoke_fence_peers(void)
-{
-	barrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
-}
-
-/* 0: not tried yet; 1: registered; -1: not possible */
-static int registered;
-
-bool access_is_fenced(void)
-{
-	if (!READ_ONCE(registered))
-		WRITE_ONCE(registered, barrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) ? -1 : 1);
-	return READ_ONCE(registered) > 0;
-}
-
-void access_fork_child(void)
-{
-	registered = 0;
-}
-
 /* --- the target: accesses ------------------------------------------------------------------------- */
 
 static bool is_within(const struct shm_access *access)
@@ -110,7 +59,7 @@ static bool is_within(const struct shm_access *access)
 	return __atomic_load_n(&access->writer->within, __ATOMIC_ACQUIRE);
 }
 
-void revoke_watch(struct dapl_conn *conn)
+static void watch(struct dapl_conn *conn)
 {
 	struct shm_access *access = shm_own_access(conn);
 	struct dapl_device *dev = conn->dev;
@@ -177,6 +126,36 @@ void revoke_close(struct dapl_device *dev)
 
 	while ((access = LIST_FIRST(&dev->accesses)))
 		shm_segment_put(take_off_list(access));
+}
+
+/* --- the target: access grants, one for each connection --------------------------------------- */
+
+void shm_grant_open(struct soft_qp *qp, struct dapl_conn *conn)
+{
+	struct ring_grant *grant;
+
+	if (!conn->shm || !conn->dev->want_direct || qp->state != IBV_QPS_RTS)
+		return;
+	grant = shm_own_grant(conn->shm);
+	__atomic_store_n(&grant->pd, ((struct soft_pd *)qp->qp.pd)->id, __ATOMIC_RELEASE);
+	watch(conn);
+}
+
+bool shm_grant_revoke(struct dapl_conn *conn)
+{
+	struct shm_access *access;
+
+	if (!conn->shm)
+		return true;
+	access = shm_own_access(conn);
+	if (access->granted) {
+		access->granted = false;
+		WRITE_ONCE(shm_own_grant(conn->shm)->pd, 0);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (unlikely(READ_ONCE(shm_peer_writer(conn)->maps)))
+			fence_peers();
+	}
+	return !access->writer || revoke_is_done(access);
 }
 
 /* --- the target: waiting for writers ---------------------------------------------------------- */

@@ -5,7 +5,7 @@
  *    says when it is within a write; one that stays there is cut off after a while.
  * 3. It frees what the permission was for: the region, or the flushed requests of a QP.
  * Nothing sleeps with a lock held: a thread that holds the lock of a QP hands phases 2 and 3 to the
- * service thread. cma.h says what a permission is, doc/design/soft-shared-memory.md has the argument. */
+ * service thread. mr_dir.h says what a permission is, doc/design/soft-shared-memory.md has the argument. */
 #ifndef SOFT_REVOKE_H
 #define SOFT_REVOKE_H
 #include <stdbool.h>
@@ -49,19 +49,15 @@ struct revocation {
 	bool cut_off;
 };
 
-/* Makes the window file of this process. False: without it, peers may not access the memory. */
-bool revoke_open(struct shm_process *process);
-/* True: revoke_fence_peers() works. */
-bool revoke_can_fence(void);
-/* A full fence in every process that has called access_is_fenced(). */
-void revoke_fence_peers(void);
-/* The peer of the connection may begin accesses from now on. qp->lock held. */
-void revoke_watch(struct dapl_conn *conn);
+/* Allows the peer of the connection to access what the QP permits. qp->lock held. */
+void shm_grant_open(struct soft_qp *qp, struct dapl_conn *conn);
+/* No longer allows it. True: no access goes on. qp->lock held. */
+bool shm_grant_revoke(struct dapl_conn *conn);
 /* The connection is gone. */
 void revoke_unwatch(struct dapl_conn *conn);
 /* Phase 2 for a region: waits until each peer of the device is no longer within a write that it began
  * before, or cannot begin its copy any more. Before the call, the region was unpublished and a full
- * fence was made; if peers may map it, revoke_fence_peers() was called as well. A peer that stays
+ * fence was made; if peers may map it, fence_peers() was called as well. A peer that stays
  * within a write for a second is given up. No lock held. */
 void revoke_wait_for_writers(struct dapl_device *dev);
 /* Phase 2 for a grant. True: the peer, whose grant was unpublished before in the same way, is not
@@ -79,7 +75,7 @@ void revoke_close(struct dapl_device *dev);
 /* --- the initiator, qp->lock held ---------------------------------------------------------------- */
 
 /* From now on the target waits for this writer, if it revokes a permission that the writer looks
- * for after this call. `fenced`: the target calls revoke_fence_peers() first. */
+ * for after this call. `fenced`: the target calls fence_peers() first. */
 static inline void access_begin(struct ring_writer *own, bool fenced)
 {
 	WRITE_ONCE(own->within, 1);
@@ -93,10 +89,6 @@ static inline void access_end(struct ring_writer *own)
 {
 	__atomic_store_n(&own->within, 0, __ATOMIC_RELEASE);
 }
-
-/* Registers this process for the fences of others, at the first call. False: that is not possible. */
-bool access_is_fenced(void);
-void access_fork_child(void);
 
 /* The open window, to be read before the permission. 0: none. */
 uint64_t access_window(const struct shm_process *peer);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* rmem_map.c - memory that an application shares between processes anyway is mapped by peers, which
  * store what they write there and load what they read: no message, no system call, and the target
- * has nothing to do. The permission is checked as for every direct access (cma.c).
+ * has nothing to do. The permission is checked as for every direct access (mr_dir.c).
  *
  * An initiator that writes, or executes an atomic, says that it is within a write, and the target
  * waits for it (revoke.c). Between that and the check of the permission a full fence is needed,
@@ -16,9 +16,11 @@
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/store.h"
-#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/fence.h"
+#include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/process.h"
+#include "dapl/soft/shm/reach.h"
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/revoke.h"
 #include "dapl/soft/shm/ring.h"
@@ -216,7 +218,7 @@ static __attribute__((noinline)) struct rmem_view *make_view(struct dapl_conn *c
 	}
 	if (view) {
 		view->permit = permit;
-		view->fenced = shm->peer->mr_dir->fences && access_is_fenced();
+		view->fenced = shm->peer->mr_dir->fences && fence_joined();
 		if (fill_view(view, shm->peer))
 			return view;
 	}

@@ -157,7 +157,7 @@ struct shm_pending {
 	uint64_t word[PENDING_WORDS] __attribute__((aligned(64)));
 } __attribute__((aligned(4096)));
 
-/* --- the window file (revoke.c) -------------------------------------------------------------------- */
+/* --- the window file (mr_dir.c, revoke.c) -------------------------------------------------------------------- */
 
 /* Writer: the owner, which truncates it. A peer maps the open window privately. The file consists of
  * windows, of which the last is open. */

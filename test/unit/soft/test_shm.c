@@ -28,6 +28,7 @@
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/shm/attach.h"
+#include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/progress/progress.h"
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* reach.h - whether this process may access the memory of a peer process, and whether that still lives. */
+#ifndef SOFT_REACH_H
+#define SOFT_REACH_H
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct shm_process;
+
+/* True: the memory of the peer can be accessed. Found out once; false also when its process has
+ * ended. */
+bool cma_reaches(struct shm_process *peer);
+/* True: the peer process has ended, as far as can be told. */
+bool shm_process_has_ended(struct shm_process *peer);
+/* Opens the file that process `pid` has open as descriptor `number`. -1: it cannot be opened. */
+int shm_process_open_file(pid_t pid, int number);
+
+#endif
