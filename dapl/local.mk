@@ -190,6 +190,9 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/shm/desched.c dapl/soft/shm/desched.h \
 	dapl/soft/shm/pending.c dapl/soft/shm/pending.h \
 	dapl/soft/rdmap/responder.c dapl/soft/rdmap/responder.h \
+	dapl/soft/rdmap/responder_place.c dapl/soft/rdmap/responder_quick.c \
+	dapl/soft/rdmap/unexpected.c dapl/soft/rdmap/unexpected.h \
+	dapl/soft/rdmap/deliver.c dapl/soft/rdmap/deliver.h \
 	dapl/soft/progress/progress.c dapl/soft/progress/progress.h \
 	dapl/soft/progress/owner.c dapl/soft/progress/owner.h \
 	dapl/soft/eth/eth.c dapl/soft/eth/eth.h dapl/softeth/port.h

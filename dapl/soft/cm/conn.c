@@ -18,7 +18,9 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/stream.h"
+#include "dapl/soft/rdmap/unexpected.h"
 #include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/shm/offers.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/progress/progress.h"
@@ -162,9 +164,18 @@ struct dapl_conn *cm_conn_new(struct dapl_device *dev)
 	return conn;
 }
 
+static void free_stream(struct dapl_conn *conn)
+{
+	soft_unexpected_drop(conn);
+	free(conn->rx.whole);
+	free(conn->tx.rest);
+	free(conn->answers);
+	shm_conn_free(conn->shm);
+}
+
 void cm_conn_free(struct dapl_conn *conn)
 {
-	soft_stream_free(conn);
+	free_stream(conn);
 	free(conn->frame);
 	free(conn->pdata);
 	free(conn);

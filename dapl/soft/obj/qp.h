@@ -103,7 +103,7 @@ static inline struct soft_swqe *soft_swqe(const struct soft_qp *qp, uint32_t ind
 
 /* The functions from here on are called with qp->lock held. */
 /* Takes a receive for a message into qp->taken. Returns false if there is none; after the next post to an
- * SRQ soft_responder_receives() is called. */
+ * SRQ soft_unexpected_deliver() is called. */
 bool soft_qp_take_receive(struct soft_qp *qp);
 /* Completes the taken receive. */
 void soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is,

@@ -13,7 +13,7 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/rdmap/responder.h"
+#include "dapl/soft/rdmap/unexpected.h"
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/receive/fpdu_rx.h"
 #include "dapl/soft/rdmap/transmit.h"
@@ -553,7 +553,7 @@ void soft_progress_srq_posted(struct soft_srq *srq)
 		dapl_spin_unlock(&srq->lock);
 		if (qp) {
 			dapl_mutex_lock(&qp->lock);
-			soft_responder_receives(qp);
+			soft_unexpected_deliver(qp);
 			dapl_mutex_unlock(&qp->lock);
 		}
 	} while (qp);

@@ -1,50 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* flush.c - completes the requests of a QP in the order of their posts, and flushes the QP when its
- * stream ends. */
+/* flush.c - flushes a QP: revokes the peer's access to memory, then completes all requests. */
 #include "dapl/soft/rdmap/flush.h"
 #include "common/trace.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/shm/proto.h"
+#include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/revoke.h"
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/shm_conn.h"
-
-static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
-{
-	if (wqe->state != SOFT_SENT)
-		return wqe->state == SOFT_DONE;
-	switch (wqe->opcode) {
-	case IBV_WR_RDMA_READ:
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return false;		/* DONE when the answer has arrived */
-	}
-	return qp->conn && (int32_t)(qp->conn->peer_delivered - wqe->seq) >= 0;
-}
-
-void soft_qp_complete_sends(struct soft_qp *qp)
-{
-	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
-		const struct soft_swqe *wqe = soft_swqe(qp, qp->sq_head);
-
-		if (!swqe_done(qp, wqe))
-			return;
-		if (unlikely(wqe->status != IBV_WC_SUCCESS)) {
-			soft_qp_flush(qp, qp->sq_head, wqe->status);
-			if (qp->conn)
-				soft_stream_abort(qp, qp->conn, "a request failed here");
-			return;
-		}
-		if (unlikely(wqe->length > RING_CHUNK && wqe->opcode != IBV_WR_RDMA_READ &&
-			     wqe->measured && qp->conn && qp->conn->shm))
-			proto_measured(qp->conn, wqe);
-		if (soft_is_signalled(qp, wqe->flags))
-			soft_qp_complete_send(qp, wqe->wr_id, wqe->opcode, IBV_WC_SUCCESS,
-				      wqe->length);
-	}
-}
 
 /* True: the peer cannot access the memory of this process any more. False: it is within a write, and
  * the service thread flushes the QP when it has left. */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* flush.h - completes and flushes the requests of a QP. Called with qp->lock held. */
+/* flush.h - flushes the requests of a QP. Called with qp->lock held. */
 #ifndef SOFT_RDMAP_FLUSH_H
 #define SOFT_RDMAP_FLUSH_H
 #include <infiniband/verbs.h>
 #include <stdint.h>
 #include "dapl/soft/obj/qp.h"
 
-/* Completes, in order, the finished requests at the head of the send queue. */
-void soft_qp_complete_sends(struct soft_qp *qp);
 /* Moves the QP to ERR. Request `culprit` (a counter of the send queue) completes with `status`, all others
  * are flushed. With status SUCCESS all are flushed. If the peer is within a write to the memory of this
  * process, the completions are made when it has left. */

@@ -4,16 +4,13 @@
  * appends its segments to a batch. The work is done on a copy of the cursor; rdmap/transmit.c makes the
  * copy valid once the transport took the segments. */
 #include "dapl/soft/rdmap/requester.h"
-#include "dapl/soft/rdmap/flush.h"
 #include "common/clock.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/rdmap/transport.h"
 #include "dapl/soft/tcp/wire.h"
-#include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/shm_conn.h"
@@ -29,7 +26,7 @@ static uint32_t most_payload(const struct dapl_conn *conn, uint32_t head)
 }
 
 /* Checks a request before its first segment is sent. */
-static enum ibv_wc_status request_fault(const struct soft_qp *qp, const struct dapl_conn *conn,
+enum ibv_wc_status soft_requester_fault(const struct soft_qp *qp, const struct dapl_conn *conn,
 				const struct soft_swqe *wqe)
 {
 	int access = soft_is_read(wqe) ? IBV_ACCESS_LOCAL_WRITE : 0;
@@ -78,7 +75,7 @@ static enum step may_start(const struct soft_qp *qp, const struct dapl_conn *con
 		return NOTHING;
 	if (wqe->opcode == IBV_WR_BIND_MW || wqe->opcode == IBV_WR_LOCAL_INV)
 		return LOCAL;
-	if (unlikely(request_fault(qp, conn, wqe) != IBV_WC_SUCCESS))
+	if (unlikely(soft_requester_fault(qp, conn, wqe) != IBV_WC_SUCCESS))
 		return LOCAL;
 	if (soft_is_read(wqe) && outstanding >= conn->reads_out)
 		return NOTHING;
@@ -454,38 +451,4 @@ enum step soft_requester_fill(struct batch *b, const struct dapl_conn *conn,
 	if (answer == FULL || request == FULL)
 		return FULL;
 	return request == LOCAL ? LOCAL : NOTHING;
-}
-
-/* --- requests that end here ------------------------------------------------------------- */
-
-/* Executes a request without a segment: a bind, an invalidate, a read by CMA, or one that failed its
- * check. */
-void soft_requester_execute_local(struct dapl_conn *conn)
-{
-	struct soft_qp *qp = conn->qp;
-	struct soft_swqe *wqe = soft_swqe(qp, conn->tx.cursor.wqe);
-
-	if (wqe->opcode == IBV_WR_BIND_MW)
-		wqe->status = soft_mw_bind(qp, wqe);
-	else if (wqe->opcode == IBV_WR_LOCAL_INV)
-		wqe->status = soft_mw_invalidate(qp, wqe->word);
-	else
-		wqe->status = request_fault(qp, conn, wqe);
-	if (wqe->opcode == IBV_WR_RDMA_READ && wqe->status == IBV_WC_SUCCESS &&
-	    !cma_read(qp, conn, wqe))
-		return;
-	wqe->state = SOFT_DONE;
-	if (wqe->status == IBV_WC_SUCCESS)
-		conn->tx.cursor.wqe++;
-	soft_qp_complete_sends(qp);
-}
-
-void soft_requester_broken(struct dapl_conn *conn, const struct batch *b)
-{
-	if (b->answer) {
-		soft_stream_answer_fail(conn->qp, conn, b->term, b->check);
-	} else {
-		soft_qp_flush(conn->qp, conn->tx.cursor.wqe, IBV_WC_LOC_PROT_ERR);
-		soft_stream_abort(conn->qp, conn, b->check);
-	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* requester_done.c - completes requests: read responses, atomic responses and acknowledgements. */
+/* requester_done.c - completes requests, in the order of their posts: those that the transport took, that were
+ * acknowledged or answered, and those that are executed without a segment. */
 #include "dapl/soft/rdmap/requester_done.h"
 #include "dapl/soft/rdmap/flush.h"
 #include "common/clock.h"
@@ -8,9 +9,49 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/requester.h"
+#include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/proto.h"
+#include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/shm_conn.h"
+
+static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
+{
+	if (wqe->state != SOFT_SENT)
+		return wqe->state == SOFT_DONE;
+	switch (wqe->opcode) {
+	case IBV_WR_RDMA_READ:
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return false;		/* DONE when the answer has arrived */
+	}
+	return qp->conn && (int32_t)(qp->conn->peer_delivered - wqe->seq) >= 0;
+}
+
+void soft_qp_complete_sends(struct soft_qp *qp)
+{
+	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
+		const struct soft_swqe *wqe = soft_swqe(qp, qp->sq_head);
+
+		if (!swqe_done(qp, wqe))
+			return;
+		if (unlikely(wqe->status != IBV_WC_SUCCESS)) {
+			soft_qp_flush(qp, qp->sq_head, wqe->status);
+			if (qp->conn)
+				soft_stream_abort(qp, qp->conn, "a request failed here");
+			return;
+		}
+		if (unlikely(wqe->length > RING_CHUNK && wqe->opcode != IBV_WR_RDMA_READ &&
+			     wqe->measured && qp->conn && qp->conn->shm))
+			proto_measured(qp->conn, wqe);
+		if (soft_is_signalled(qp, wqe->flags))
+			soft_qp_complete_send(qp, wqe->wr_id, wqe->opcode, IBV_WC_SUCCESS,
+				      wqe->length);
+	}
+}
+
+/* --- responses and acknowledgements ----------------------------------------------------- */
 
 struct soft_swqe *soft_requester_oldest_read(struct soft_qp *qp, const struct dapl_conn *conn,
 					     uint32_t *index)
@@ -108,4 +149,27 @@ int soft_requester_acked(struct soft_qp *qp, struct dapl_conn *conn, uint32_t de
 	conn->peer_consumed = consumed;
 	soft_qp_complete_sends(qp);
 	return WIRE_TERM_NONE;
+}
+
+/* --- requests without a segment --------------------------------------------------------- */
+
+/* A bind, an invalidate, a read by CMA, or a request that failed its check. */
+void soft_requester_execute_local(struct dapl_conn *conn)
+{
+	struct soft_qp *qp = conn->qp;
+	struct soft_swqe *wqe = soft_swqe(qp, conn->tx.cursor.wqe);
+
+	if (wqe->opcode == IBV_WR_BIND_MW)
+		wqe->status = soft_mw_bind(qp, wqe);
+	else if (wqe->opcode == IBV_WR_LOCAL_INV)
+		wqe->status = soft_mw_invalidate(qp, wqe->word);
+	else
+		wqe->status = soft_requester_fault(qp, conn, wqe);
+	if (wqe->opcode == IBV_WR_RDMA_READ && wqe->status == IBV_WC_SUCCESS &&
+	    !cma_read(qp, conn, wqe))
+		return;
+	wqe->state = SOFT_DONE;
+	if (wqe->status == IBV_WC_SUCCESS)
+		conn->tx.cursor.wqe++;
+	soft_qp_complete_sends(qp);
 }

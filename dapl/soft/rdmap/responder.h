@@ -5,6 +5,7 @@
 #define SOFT_RDMAP_RESPONDER_H
 #include <stdbool.h>
 #include <stdint.h>
+#include "dapl/soft/obj/mem.h"
 
 struct dapl_conn;
 struct iovec;
@@ -19,21 +20,16 @@ void soft_responder_write_end(struct dapl_conn *conn);
 int soft_responder_read(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body);
 int soft_responder_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body);
 int soft_responder_immediate(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body);
-/* The common case: executes a small Send or write of one segment. Returns false, with nothing done, for
+/* The Terminate code for a write to memory that this check refused. */
+int soft_responder_write_term(enum soft_check check);
+/* responder_quick.c. The common case: executes a small Send or write of one segment. Returns false, with nothing done, for
  * any other message. */
 bool soft_responder_quick(struct soft_qp *qp, struct dapl_conn *conn,
 		       const struct ring_message *message);
-/* Fills iov with the places of the next bytes of the segment's payload, `length` bytes at most. Returns the
+/* responder_place.c. Fills iov with the places of the next bytes of the segment's payload, `length` bytes at most. Returns the
  * number of iovecs, and in *held the window to pass to soft_mem_done(); or -1 and *term. */
 int soft_responder_place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
 		      struct iovec *iov, int max, struct soft_region **held, int *term);
 void soft_responder_placed(struct dapl_conn *conn, uint32_t length);
-
-/* The number of the last Send that certainly finds a receive; without one, of the last Send that arrived. */
-uint32_t soft_responder_ready(const struct dapl_conn *conn);
-/* Receives were posted: delivers unexpected messages into them. */
-void soft_responder_receives(struct soft_qp *qp);
-/* Frees the messages that wait for a receive. */
-void soft_responder_drop_unexpected(struct dapl_conn *conn);
 
 #endif

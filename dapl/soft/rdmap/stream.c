@@ -7,11 +7,8 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/requester_done.h"
-#include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/rdmap/transmit.h"
-#include "dapl/soft/shm/shm_conn.h"
-#include <stdlib.h>
 
 /* The status of the peer's completion. */
 static enum ibv_wc_status term_status(int term)
@@ -146,18 +143,4 @@ void soft_stream_over(struct soft_qp *qp, struct dapl_conn *conn, bool orderly)
 	if (!conn->tx.close_notice)
 		report_end(conn, orderly);
 	conn->events->over(conn);
-}
-
-void soft_stream_free(struct dapl_conn *conn)
-{
-	soft_responder_drop_unexpected(conn);
-	free(conn->rx.whole);
-	conn->rx.whole = NULL;
-	conn->rx.whole_size = 0;
-	free(conn->tx.rest);
-	conn->tx.rest = NULL;
-	free(conn->answers);
-	conn->answers = NULL;
-	shm_conn_free(conn->shm);
-	conn->shm = NULL;
 }

@@ -31,6 +31,5 @@ void soft_stream_terminated(struct soft_qp *qp, struct dapl_conn *conn, const ui
 			    uint32_t length);
 /* The peer's stream has ended (`orderly`) or is broken. Called with the progress lock held, too. */
 void soft_stream_over(struct soft_qp *qp, struct dapl_conn *conn, bool orderly);
-void soft_stream_free(struct dapl_conn *conn);
 
 #endif

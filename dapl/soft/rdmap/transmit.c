@@ -13,7 +13,9 @@
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/fastpath.h"
 #include "dapl/soft/rdmap/requester.h"
-#include "dapl/soft/rdmap/responder.h"
+#include "dapl/soft/rdmap/deliver.h"
+#include "dapl/soft/rdmap/flush.h"
+#include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/rdmap/transport.h"
 #include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/peer.h"
@@ -43,7 +45,7 @@ static void frame_ack(struct batch *b, const struct dapl_conn *conn, struct soft
 	if (!b->frames && !conn->tx.ack_now && !conn->tx.close_notice && !conn->tx.terminate)
 		return;
 	wire_put32(body, conn->delivered);
-	wire_put32(body + 4, soft_responder_ready(conn));
+	wire_put32(body + 4, soft_receives_ready(conn));
 	wire_put64(body + 8, conn->consumed);
 	batch_put(b, conn->crc,
 	      &(struct wire_segment){ .last = true, .op = WIRE_ACK, .qn = WIRE_QN_DAPL,
@@ -226,6 +228,17 @@ static void begin_batch(struct batch *b, struct dapl_conn *ring)
 	b->bounce = NULL;
 }
 
+/* The batch stopped with BROKEN. */
+static void end_stream(struct dapl_conn *conn, const struct batch *b)
+{
+	if (b->answer) {
+		soft_stream_answer_fail(conn->qp, conn, b->term, b->check);
+	} else {
+		soft_qp_flush(conn->qp, conn->tx.cursor.wqe, IBV_WC_LOC_PROT_ERR);
+		soft_stream_abort(conn->qp, conn, b->check);
+	}
+}
+
 /* Sends one batch. Returns true if there may be more to send. */
 static bool send_some(struct dapl_conn *conn)
 {
@@ -250,7 +263,7 @@ static bool send_some(struct dapl_conn *conn)
 	if (stop == LOCAL)
 		soft_requester_execute_local(conn);
 	if (stop == BROKEN)
-		soft_requester_broken(conn, &b);
+		end_stream(conn, &b);
 	return stop != NOTHING;
 }
 

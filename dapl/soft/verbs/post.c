@@ -12,7 +12,8 @@
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/flush.h"
-#include "dapl/soft/rdmap/responder.h"
+#include "dapl/soft/rdmap/requester_done.h"
+#include "dapl/soft/rdmap/unexpected.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/shm/proto.h"
@@ -247,7 +248,7 @@ int soft_qp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_re
 		}
 	}
 	if (qp->conn && unlikely(!TAILQ_EMPTY(&qp->conn->unexpected)))
-		soft_responder_receives(qp);
+		soft_unexpected_deliver(qp);
 	dapl_mutex_unlock(&qp->lock);
 	return err;
 }

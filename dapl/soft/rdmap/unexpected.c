@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* unexpected.c - see unexpected.h. */
+#include "dapl/soft/rdmap/unexpected.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/rdmap/deliver.h"
+#include "dapl/soft/rdmap/stream.h"
+#include "dapl/soft/rdmap/transmit.h"
+#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/tcp/wire.h"
+#include <stdlib.h>
+
+struct soft_unexpected *soft_unexpected_new(struct dapl_conn *conn, uint8_t op, uint32_t word)
+{
+	struct soft_unexpected *unexpected = calloc(1, sizeof *unexpected);
+
+	if (!unexpected)
+		return NULL;
+	unexpected->op = op;
+	unexpected->word = word;
+	TAILQ_INSERT_TAIL(&conn->unexpected, unexpected, link);
+	conn->unexpected_bytes += SOFT_CHARGE;
+	return unexpected;
+}
+
+static void unexpected_free(struct dapl_conn *conn, struct soft_unexpected *unexpected)
+{
+	TAILQ_REMOVE(&conn->unexpected, unexpected, link);
+	conn->unexpected_bytes -= SOFT_CHARGE + unexpected->length;
+	free(unexpected->data);
+	free(unexpected);
+}
+
+void soft_unexpected_drop(struct dapl_conn *conn)
+{
+	struct soft_unexpected *unexpected;
+
+	while ((unexpected = TAILQ_FIRST(&conn->unexpected)))
+		unexpected_free(conn, unexpected);
+	conn->rx.unexpected = NULL;
+}
+
+/* Peers of this implementation honour the credit window; others are throttled by not reading the socket. */
+int soft_unexpected_limit(struct dapl_conn *conn)
+{
+	if (conn->unexpected_bytes <= SOFT_WINDOW)
+		return WIRE_TERM_NONE;
+	if (conn->peer_is_dapl)
+		return WIRE_TERM_NO_BUFFER;
+	if (!conn->rx.paused) {
+		conn->rx.paused = true;
+		soft_conn_interest(conn);
+	}
+	return WIRE_TERM_NONE;
+}
+
+bool soft_unexpected_reserve(struct soft_unexpected *unexpected, uint32_t size)
+{
+	uint32_t capacity = unexpected->capacity ? unexpected->capacity : 256;
+	uint8_t *data;
+
+	if (size <= unexpected->capacity)
+		return true;
+	while (capacity < size)
+		capacity *= 2;
+	data = realloc(unexpected->data, capacity);
+	if (!data)
+		return false;
+	unexpected->data = data;
+	unexpected->capacity = capacity;
+	return true;
+}
+
+/* Copies the arrived part of an unexpected message into the taken receive. The rest of the segment that is
+ * being received must fit, too. */
+static int unexpected_copy(struct soft_qp *qp, const struct dapl_conn *conn,
+		     const struct soft_unexpected *unexpected)
+{
+	bool coming = !unexpected->complete && conn->rx.sink == SOFT_SINK_UNEXPECTED;
+	uint64_t length = unexpected->length + (uint64_t)(coming ? conn->rx.payload_left : 0);
+	struct iovec iov[SOFT_MAX_SGE];
+	int n;
+
+	if (length > qp->taken->length)
+		return soft_receive_failed(qp, IBV_WC_LOC_LEN_ERR, WIRE_TERM_TOO_LONG);
+	n = soft_mem_slice(qp->dev, soft_receive_pd(qp), qp->taken->sge, qp->taken->sges, 0,
+			   unexpected->length, IBV_ACCESS_LOCAL_WRITE, iov, SOFT_MAX_SGE);
+	if (n < 0)
+		return soft_receive_failed(qp, IBV_WC_LOC_PROT_ERR, WIRE_TERM_LOCAL);
+	ring_scatter(iov, n, unexpected->data);
+	return WIRE_TERM_NONE;
+}
+
+static int deliver_one(struct soft_qp *qp, struct dapl_conn *conn, struct soft_unexpected *unexpected)
+{
+	bool immediate = unexpected->op == WIRE_IMMEDIATE || unexpected->op == WIRE_IMMEDIATE_SE;
+	int term = unexpected_copy(qp, conn, unexpected);
+
+	if (term == WIRE_TERM_NONE && unexpected->complete)
+		term = soft_deliver(qp, conn, unexpected->op, unexpected->word,
+			       immediate ? unexpected->write_length : unexpected->length);
+	if (term != WIRE_TERM_NONE)
+		return term;
+	conn->consumed += SOFT_CHARGE + unexpected->length;
+	if (unexpected->complete)
+		conn->delivered += unexpected->writes_after;
+	else
+		conn->rx.unexpected = NULL;	/* the rest of the message goes straight into the receive */
+	if (conn->rx.sink == SOFT_SINK_UNEXPECTED && !unexpected->complete)
+		conn->rx.sink = SOFT_SINK_RECV;
+	unexpected_free(conn, unexpected);
+	return WIRE_TERM_NONE;
+}
+
+void soft_unexpected_deliver(struct soft_qp *qp)
+{
+	struct dapl_conn *conn = qp->conn;
+	struct soft_unexpected *unexpected;
+	int term = WIRE_TERM_NONE;
+
+	if (!conn || qp->state != IBV_QPS_RTS || conn->tx.terminate || conn->tx.close_notice)
+		return;
+	while (term == WIRE_TERM_NONE && (unexpected = TAILQ_FIRST(&conn->unexpected)) && soft_qp_take_receive(qp))
+		term = deliver_one(qp, conn, unexpected);
+	if (term != WIRE_TERM_NONE) {
+		soft_stream_terminate(qp, conn, term, false, conn->delivered + 1, "delivery of an unexpected send");
+		return;
+	}
+	if (conn->rx.paused && conn->unexpected_bytes <= SOFT_WINDOW / 2) {
+		conn->rx.paused = false;
+		soft_conn_interest(conn);
+	}
+	soft_send_ack(conn);
+}
