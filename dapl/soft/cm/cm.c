@@ -15,6 +15,7 @@
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/shm/revoke.h"
@@ -147,16 +148,13 @@ static void sweep(struct dapl_timer *timer)
 /* Progress lock held. */
 static void send_close(struct dapl_conn *conn)
 {
-	struct soft_qp *qp = conn->qp;
+	struct soft_qp *qp = soft_stream_lock(conn);
 
-	if (qp)
-		dapl_mutex_lock(&qp->lock);
 	conn->tx.close_notice = true;
 	shm_grant_revoke(conn);
 	soft_tcp_send(conn);
 	cm_set_state(conn, SOFT_CLOSING, "disconnect");
-	if (qp)
-		dapl_mutex_unlock(&qp->lock);
+	soft_stream_unlock(qp);
 }
 
 int soft_cm_disconnect(struct dapl_conn *conn)

@@ -42,17 +42,14 @@ void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
 	struct soft_qp *qp;
 
 	soft_progress_lock(dev);
-	qp = conn->qp;
-	if (qp)
-		dapl_mutex_lock(&qp->lock);
+	qp = soft_stream_lock(conn);
 	if (conn->caused)
 		*cause = conn->cause;
 	else
 		*cause = (struct dapl_conn_cause){ .step = soft_conn_step(conn) };
 	cause->local = conn->local.ss_family ? conn->local : dev->address;
 	cause->remote = conn->remote;
-	if (qp)
-		dapl_mutex_unlock(&qp->lock);
+	soft_stream_unlock(qp);
 	soft_progress_unlock(dev);
 }
 
@@ -241,16 +238,14 @@ void cm_fail(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const 
 
 void cm_end_stream(struct dapl_conn *conn, int err, const char *why)
 {
-	struct soft_qp *qp = conn->qp;
+	struct soft_qp *qp;
 
 	soft_trace(TRC_LVL_ERROR, "conn", conn, "%s", why);
-	if (qp)
-		dapl_mutex_lock(&qp->lock);
+	qp = soft_stream_lock(conn);
 	soft_conn_caused(conn, err, DAPL_CODE_NONE, 0, why);
 	conn->tx.shut = true;
 	soft_stream_over(qp, conn, false);
-	if (qp)
-		dapl_mutex_unlock(&qp->lock);
+	soft_stream_unlock(qp);
 }
 
 /* The stream of the peer has ended. */
@@ -286,15 +281,13 @@ static void drop_frame(struct dapl_conn *conn)
 /* The ring of the peer brought its close notification, and nothing follows. Progress lock held. */
 static void end_shm(struct dapl_conn *conn)
 {
-	struct soft_qp *qp = conn->qp;
+	struct soft_qp *qp;
 
 	if (conn->state != SOFT_OPEN && conn->state != SOFT_CLOSING)
 		return;
-	if (qp)
-		dapl_mutex_lock(&qp->lock);
+	qp = soft_stream_lock(conn);
 	soft_stream_over(qp, conn, true);
-	if (qp)
-		dapl_mutex_unlock(&qp->lock);
+	soft_stream_unlock(qp);
 }
 
 /* Core knows that the connection is up: completions may be reported from now on. */
@@ -304,14 +297,11 @@ static void go_live(struct dapl_conn *conn)
 	struct soft_qp *qp;
 
 	soft_progress_lock(dev);
-	qp = conn->qp;
-	if (qp)
-		dapl_mutex_lock(&qp->lock);
+	qp = soft_stream_lock(conn);
 	if ((conn->state == SOFT_OPEN || conn->state == SOFT_CLOSING) && !conn->in_data &&
 	    !soft_progress_add(conn))
 		give_up_watching(conn);
-	if (qp)
-		dapl_mutex_unlock(&qp->lock);
+	soft_stream_unlock(qp);
 	soft_progress_unlock(dev);
 }
 

@@ -247,11 +247,10 @@ static void schedule_ack(struct dapl_conn *conn, bool polling)
 /* True: the socket takes no more; epoll reports when it does. */
 static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
 {
-	struct soft_qp *qp = conn->qp;
+	struct soft_qp *qp;
 	bool alive = true, came = true, blocked;
 
-	if (qp)
-		dapl_mutex_lock(&qp->lock);
+	qp = soft_stream_lock(conn);
 	if (events & EPOLLOUT)
 		conn->tx.blocked = false;
 	if (conn->rx.paused && (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))) {
@@ -269,8 +268,7 @@ static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
 			soft_conn_interest(conn);
 	}
 	blocked = conn->tx.blocked;
-	if (qp)
-		dapl_mutex_unlock(&qp->lock);
+	soft_stream_unlock(qp);
 	return blocked;
 }
 
@@ -282,11 +280,9 @@ void soft_progress_end(struct dapl_conn *conn)
 static void serve_ring(struct shm_conn *shm, bool polling)
 {
 	struct dapl_conn *conn = shm->conn;
-	struct soft_qp *qp = conn->qp;
+	struct soft_qp *qp = soft_stream_lock(conn);
 	bool more;
 
-	if (qp)
-		dapl_mutex_lock(&qp->lock);
 	more = shm_conn_receive(conn, polling &&
 				 __atomic_load_n(&conn->dev->polled, __ATOMIC_RELAXED));
 	shm->ack_owed |= shm->ack_waits;
@@ -296,8 +292,7 @@ static void serve_ring(struct shm_conn *shm, bool polling)
 	if (!polling && shm_conn_ready(shm))	/* the budget was used up, and the eventfd was
 						 * signalled before */
 		shm_notify_self(conn->dev->process);
-	if (qp)
-		dapl_mutex_unlock(&qp->lock);
+	soft_stream_unlock(qp);
 }
 
 /* True: there was a message or an acknowledgement. */

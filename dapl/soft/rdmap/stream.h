@@ -4,8 +4,26 @@
 #define SOFT_RDMAP_STREAM_H
 #include <stdbool.h>
 #include <stdint.h>
+#include "common/lock.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
+
+/* Locks the stream of a connection, with the progress lock held. Returns the QP that it is attached to, to
+ * be passed to soft_stream_unlock(). Without a QP the progress lock guards the stream. */
+static inline struct soft_qp *soft_stream_lock(const struct dapl_conn *conn)
+{
+	struct soft_qp *qp = conn->qp;
+
+	if (qp)
+		dapl_mutex_lock(&qp->lock);
+	return qp;
+}
+
+static inline void soft_stream_unlock(struct soft_qp *qp)
+{
+	if (qp)
+		dapl_mutex_unlock(&qp->lock);
+}
 
 /* Is input discarded? */
 static inline bool soft_stream_dropping(const struct dapl_conn *conn)
