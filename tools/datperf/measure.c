@@ -8,7 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD = 8, CREDIT = LINK_DEPTH / 2, WARM_UP = 100, MAX_ROUNDS = 200000 };
+enum {
+	WORD = 8,
+	CREDIT = LINK_DEPTH / 2,
+	WARM_UP = 100,
+	MAX_ROUNDS = 10000000,	/* whose times are kept, 8 bytes each */
+};
+static const double MAX_STREAM = 4e9;	/* messages: they are counted in 32 bits */
 
 const struct test_info tests[TESTS] = {
 	[TEST_SEND_LAT] = { "send-lat", "send and receive", KIND_LATENCY, 0, false },
@@ -353,12 +359,18 @@ static void connect_probes(struct link *l, const struct setting *s, double *took
 		took[i] = link_probe(l, s->to, s->port);
 }
 
-/* As many as take about `seconds`, going by a few that took `took`. */
-static uint32_t rounds_for(double seconds, double took, uint32_t few)
+/* As many as take about `seconds`, going by `count` that took `took`. */
+static uint32_t rounds_for(double seconds, double took, uint32_t count, double most)
 {
-	double n = took > 0 ? seconds / took * few : MAX_ROUNDS;
+	double n = took > 0 ? seconds / took * count : most;
 
-	return n < few ? few : n > MAX_ROUNDS ? MAX_ROUNDS : (uint32_t)n;
+	return (uint32_t)(n < count ? count : n > most ? most : n);
+}
+
+/* The first few are slower than the rest: enough are tried that a sixteenth of the time passes. */
+static bool are_too_few(double seconds, double took, uint32_t count, double most)
+{
+	return took < seconds / 16 && count < most / 2;
 }
 
 static const round_func round_funcs[TESTS] = {
@@ -367,17 +379,30 @@ static const round_func round_funcs[TESTS] = {
 	[TEST_ATOMIC_LAT] = fetch_and_add, [TEST_CONNECT] = connect_probes,
 };
 
+static uint32_t enough_rounds(struct link *l, const struct setting *s, double *took, uint32_t count)
+{
+	double passed, start;
+
+	for (;; count *= 2) {
+		start = now();
+		round_funcs[s->test](l, s, took, count);
+		passed = now() - start;
+		if (!are_too_few(s->seconds, passed, count, MAX_ROUNDS))
+			return rounds_for(s->seconds, passed, count, MAX_ROUNDS);
+	}
+}
+
 static struct result measure_rounds(struct link *l, const struct setting *s)
 {
 	uint32_t few = tests[s->test].kind == KIND_CONNECT ? 4 : WARM_UP, n = s->rounds;
-	double *took = calloc(n > MAX_ROUNDS ? n : MAX_ROUNDS, sizeof *took), start = now();
+	double *took = calloc(n > MAX_ROUNDS ? n : MAX_ROUNDS, sizeof *took), start;
 	struct result result = { 0 };
 
 	if (!took)
 		fail("no memory for %u rounds", n);
 	round_funcs[s->test](l, s, took, few);
 	if (!n)
-		n = rounds_for(s->seconds, now() - start, few);
+		n = enough_rounds(l, s, took, few);
 	start = now();
 	round_funcs[s->test](l, s, took, n);
 	result.messages = n / (now() - start);
@@ -429,18 +454,30 @@ static double stream_reads(struct link *l, size_t size, uint32_t count)
 	return now() - start;
 }
 
+typedef double (*stream_func)(struct link *l, size_t size, uint32_t count);
+
+static uint32_t enough_messages(struct link *l, const struct setting *s, stream_func stream, uint32_t count)
+{
+	double took;
+
+	for (;; count *= 2) {
+		took = stream(l, s->size, count);
+		if (!are_too_few(s->seconds, took, count, MAX_STREAM))
+			return rounds_for(s->seconds, took, count, MAX_STREAM);
+	}
+}
+
 static struct result measure_stream(struct link *l, const struct setting *s)
 {
-	double (*stream)(struct link *, size_t, uint32_t) = s->test == TEST_SEND_BW ? stream_sends
-							    : s->test == TEST_WRITE_BW
-								    ? stream_writes
-								    : stream_reads;
+	stream_func stream = s->test == TEST_SEND_BW ? stream_sends
+			     : s->test == TEST_WRITE_BW ? stream_writes
+							: stream_reads;
 	uint32_t few = 2 * CREDIT, n = s->rounds;
 	double took;
 
 	stream(l, s->size, few);
 	if (!n)
-		n = rounds_for(s->seconds, stream(l, s->size, few), few);
+		n = enough_messages(l, s, stream, few);
 	n = (n + CREDIT - 1) / CREDIT * CREDIT;
 	took = stream(l, s->size, n);
 	return (struct result){ .latency.count = n,
