@@ -79,6 +79,7 @@ openmpi_tests = \
 	contrib/openmpi/test/mpich \
 	contrib/openmpi/test/lib.sh \
 	contrib/openmpi/test/on-host \
+	contrib/openmpi/test/in-namespace \
 	contrib/openmpi/test/check.h \
 	contrib/openmpi/test/exchange.c \
 	contrib/openmpi/test/onesided.c \

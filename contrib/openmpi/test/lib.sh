@@ -59,6 +59,30 @@ with_peer() {    # ADDRESS
     hosts=(--host "$(hostname):64,$1:64" --map-by node --mca plm_rsh_agent "$here/on-host"
            -x LD_LIBRARY_PATH -x DAT_OVERRIDE)
 }
+# Nodes in network namespaces, each with a host name, an address and an interface eth0 of its own, joined by a
+# bridge. This shell is the first node: it is in namespaces of its own already. In `holders`, a process for each other.
+holders=()
+with_namespaces() {    # NODES
+    local i list pid
+    hostname node1
+    ip link add eth0 type bridge && ip address add 10.76.0.1/24 dev eth0 &&
+        ip link set eth0 up || return
+    list=node1:64
+    rm -rf "$work/nodes"; mkdir "$work/nodes"
+    for ((i = 2; i <= $1; i++)); do
+        env -u BTL_UDAPL_CHECK unshare -n -u sh -c "hostname node$i; touch '$work/nodes/ready$i'; exec sleep infinity" &
+        pid=$!
+        holders+=($pid)
+        until [ -e "$work/nodes/ready$i" ]; do kill -0 $pid || return; sleep 0.05; done
+        ip link add port$i type veth peer name eth0 netns $pid && ip link set port$i master eth0 up &&
+            nsenter -t $pid -n sh -c "ip link set lo up; ip address add 10.76.0.$i/24 dev eth0; ip link set eth0 up" || return
+        echo $pid > "$work/nodes/10.76.0.$i"
+        list+=,10.76.0.$i:64
+    done
+    export NODES=$work/nodes PRTE_MCA_plm_ssh_agent=$here/in-namespace
+    hosts=(--host "$list" --map-by node --mca plm_rsh_agent "$here/in-namespace" -x LD_LIBRARY_PATH -x DAT_OVERRIDE)
+}
+without_namespaces() { [ ${#holders[@]} = 0 ] || { kill "${holders[@]}"; wait "${holders[@]}"; } 2>/dev/null; }
 on_peer() {    # COMMAND-LINE, may use the functions of this file
     local line
     printf -v line 'here=%q build=%q; . %q; BTL_UDAPL_CHECK=%q; ' "$here" "$build" "$here/lib.sh" "$BTL_UDAPL_CHECK"
