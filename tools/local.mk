@@ -4,11 +4,13 @@ bin_PROGRAMS += datperf
 datperf_SOURCES = \
 	tools/datperf/main.c \
 	tools/datperf/baseline.c tools/datperf/baseline.h \
+	tools/datperf/connect.c \
 	tools/datperf/device_memory.c tools/datperf/device_memory.h \
 	tools/datperf/link.c tools/datperf/link.h \
 	tools/datperf/measure.c tools/datperf/measure.h \
 	tools/datperf/report.c tools/datperf/report.h \
 	tools/datperf/stats.c tools/datperf/stats.h \
+	tools/datperf/transfer.c \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
 datperf_LDADD = libdat2.la

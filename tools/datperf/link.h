@@ -57,6 +57,8 @@ struct link {
 
 /* Calls fail() when rc is not DAT_SUCCESS, naming the call and the code. */
 void good(DAT_RETURN rc, const char *call);
+/* The same for a wait: names `what` did not come within LINK_TIMEOUT when it ended by time. */
+void timed_out(DAT_RETURN rc, const char *call, const char *what);
 double now(void); /* seconds, monotonic */
 
 void link_open(struct link *l, const char *ia, enum memory_kind kind);
@@ -73,6 +75,7 @@ void link_disconnect(struct link *l);
 /* After a failure: frees the endpoint whatever its state, so that link_accept can be called again. */
 void link_drop(struct link *l);
 
+void link_post_receive(struct link *l);
 /* Posting waits (polling) while LINK_DEPTH requests are under way. */
 void link_send(struct link *l, size_t size);
 void link_write(struct link *l, size_t size);
