@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static const char *program_name = "?", *usage_text = "";
-static jmp_buf *recovery;
+static _Thread_local jmp_buf *recovery;
 static bool (*failure_hook)(void);
 
 void cli_init(const char *program, const char *usage)
@@ -37,13 +37,19 @@ void fail(const char *fmt, ...)
 	va_list args;
 
 	fflush(stdout);
-	if (recovery || !failure_hook || !failure_hook()) {
+	if (!failure_hook || !failure_hook()) {
 		va_start(args, fmt);
 		print_line(fmt, args);
 		va_end(args);
 	}
+	fail_reported();
+}
+
+void fail_reported(void)
+{
 	if (recovery)
 		longjmp(*recovery, 1);
+	fflush(stdout);
 	exit(CLI_FAILURE);
 }
 

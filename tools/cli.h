@@ -16,14 +16,17 @@ void cli_init(const char *program, const char *usage);
 /* Prints "PROGRAM: text" on stderr. Without a recovery point (cli_attempt) the program exits with
  * CLI_FAILURE, else the attempt ends. */
 void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* Ends the program, or the attempt, without a line: it has been printed. */
+void fail_reported(void) __attribute__((noreturn));
 /* Prints the line and where to read more; exits with CLI_USAGE. */
 void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* For getopt_long's '?' and ':', whose own message is off (opterr 0): names the option. */
 void usage_error_option(char *const *argv, int c) __attribute__((noreturn));
 
-/* Calls work(arg). Returns false when fail() ended it; its line has been printed then. */
+/* Calls work(arg). Returns false when fail() ended it; its line has been printed then. Each thread has
+ * a recovery point of its own. */
 bool cli_attempt(void (*work)(void *arg), void *arg);
-/* fail() prints nothing when it ends the program and `hook` returns true. */
+/* fail() prints nothing when `hook` returns true. */
 void cli_on_failure(bool (*hook)(void));
 
 /* The number that `text`, the value of `option`, is. Anything else, "nan" too, is a usage error that
