@@ -3,17 +3,23 @@
 bin_PROGRAMS += datperf
 datperf_SOURCES = \
 	tools/datperf/main.c \
+	tools/datperf/adapter.c tools/datperf/adapter.h \
 	tools/datperf/baseline.c tools/datperf/baseline.h \
-	tools/datperf/connect.c \
+	tools/datperf/connect.c tools/datperf/connect.h \
 	tools/datperf/device_memory.c tools/datperf/device_memory.h \
+	tools/datperf/exchange.c tools/datperf/exchange.h \
+	tools/datperf/group.c tools/datperf/group.h \
 	tools/datperf/link.c tools/datperf/link.h \
 	tools/datperf/measure.c tools/datperf/measure.h \
+	tools/datperf/options.c tools/datperf/options.h \
 	tools/datperf/report.c tools/datperf/report.h \
+	tools/datperf/serve.c \
 	tools/datperf/stats.c tools/datperf/stats.h \
 	tools/datperf/transfer.c \
+	tools/call.c tools/call.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
-datperf_LDADD = libdat2.la
+datperf_LDADD = libdat2.la -lpthread
 dist_man_MANS += doc/man/datperf.1
 
 # Needs jansson.

@@ -24,6 +24,10 @@ test_tools_failing_la_SOURCES = test/tools/failing.c
 test_tools_failing_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 test_tools_failing_la_LIBADD = libdat2.la
 
+# Over several endpoints and threads.
+dist_check_SCRIPTS += test/tools/datperf
+TESTS += test/tools/datperf
+
 # The testers, each against itself and against the distribution's.
 EXTRA_DIST += test/tools/own-network
 dist_check_SCRIPTS += test/tools/dtest test/tools/dapltest

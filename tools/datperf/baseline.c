@@ -2,8 +2,8 @@
 /* baseline.c - TCP and memcpy() on this host (baseline.h). The other end of the TCP connection is
  * a child process. */
 #include "baseline.h"
+#include "../call.h"
 #include "../cli.h"
-#include "link.h"
 #include "stats.h"
 #include <netinet/in.h>
 #include <netinet/tcp.h>

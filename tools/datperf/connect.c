@@ -1,69 +1,124 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* connect.c - connections of a link, and of probes beside it (link.h). Each side tells the other as
- * private data where its memory is. */
-#include "link.h"
+/* connect.c - connections of a group, and of probes beside them (connect.h). */
+#include "connect.h"
+#include "../call.h"
 #include "../cli.h"
 #include "../names.h"
 #include <endian.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
-/* What each side tells the other as private data. Network byte order. */
+/* What each side tells the other as private data. Network byte order on the way. */
 struct hello {
 	uint32_t magic;
 	uint32_t context;
 	uint64_t target;
+	uint64_t session; /* a random number of the client's process */
+	uint16_t threads, endpoints;
+	uint16_t thread, endpoint; /* of this connection; PROBE */
 };
-enum { MAGIC = 0x64706632 };
 
-static void create_endpoint(struct link *l)
-{
-	DAT_EP_ATTR attr = {
-		.service_type = DAT_SERVICE_TYPE_RC,
-		.max_message_size = LINK_BLOCK,
-		.max_rdma_size = LINK_BLOCK,
-		.qos = DAT_QOS_BEST_EFFORT,
-		.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
-		.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
-		.max_recv_dtos = LINK_DEPTH,
-		.max_request_dtos = LINK_DEPTH,
-		.max_recv_iov = 1,
-		.max_request_iov = 1,
-		.max_rdma_read_in = l->reads,
-		.max_rdma_read_out = l->reads,
-		.max_rdma_read_iov = 1,
-		.max_rdma_write_iov = 1,
-	};
+/* The private data of a rejection. */
+struct refusal {
+	uint32_t magic;
+	uint16_t reason, value;
+};
 
-	good(dat_ep_create(l->ia, l->pz, l->recv, l->request, l->conn, &attr, &l->ep),
-	     "dat_ep_create");
-	for (int i = 0; i < LINK_DEPTH; i++)
-		link_post_receive(l);
-}
+enum { MAGIC = 0x64706633, PROBE = 0xffff };
 
-static struct hello our_hello(struct link *l)
+enum reason {
+	REFUSED_OTHER,
+	REFUSED_ENDPOINTS, /* value: those that the server has */
+	REFUSED_THREADS,   /* value: those that the server has */
+	REFUSED_ROOM,
+	REFUSED_BUSY
+};
+
+/* --- private data ------------------------------------------------------------ */
+
+static struct hello our_hello(const struct link *l, unsigned threads, unsigned endpoint)
 {
 	return (struct hello){ .magic = htobe32(MAGIC),
 			       .context = htobe32(l->rmr_context),
-			       .target = htobe64((uintptr_t)l->target - l->base) };
+			       .target = htobe64((uintptr_t)l->target - l->base),
+			       .session = htobe64(l->session),
+			       .threads = htobe16((uint16_t)threads),
+			       .endpoints = htobe16((uint16_t)l->count),
+			       .thread = htobe16((uint16_t)l->index),
+			       .endpoint = htobe16((uint16_t)endpoint) };
 }
 
 /* Why the peer's private data is none of datperf's; NULL if it is. */
-static const char *take_hello(struct link *l, const void *data, DAT_COUNT size)
+static const char *read_hello(struct hello *h, const void *data, DAT_COUNT size)
 {
-	struct hello h;
-
-	if (!data || size < (DAT_COUNT)sizeof h)
+	if (!data || size < (DAT_COUNT)sizeof *h)
 		return "the peer is not datperf: its private data is too short";
-	memcpy(&h, data, sizeof h);
-	if (be32toh(h.magic) != MAGIC)
+	memcpy(h, data, sizeof *h);
+	*h = (struct hello){ .magic = be32toh(h->magic),
+			     .context = be32toh(h->context),
+			     .target = be64toh(h->target),
+			     .session = be64toh(h->session),
+			     .threads = be16toh(h->threads),
+			     .endpoints = be16toh(h->endpoints),
+			     .thread = be16toh(h->thread),
+			     .endpoint = be16toh(h->endpoint) };
+	if (h->magic != MAGIC)
 		return "the peer is not datperf, or another version of it";
-	l->peer_context = be32toh(h.context);
-	l->peer_target = be64toh(h.target);
 	return NULL;
 }
 
-static DAT_EVENT wait_on(DAT_EVD_HANDLE conn, DAT_EVENT_NUMBER expected, const char *what)
+static void take_hello(struct link *l, const struct hello *h)
+{
+	l->peer_context = h->context;
+	l->peer_target = h->target;
+}
+
+static DAT_RETURN reject_request(DAT_CR_HANDLE request, enum reason reason, unsigned value)
+{
+	struct refusal r = { .magic = htobe32(MAGIC),
+			     .reason = htobe16((uint16_t)reason),
+			     .value = htobe16((uint16_t)value) };
+
+	return dat_cr_reject(request, sizeof r, &r);
+}
+
+static void reject(struct group *g, enum reason reason, unsigned value)
+{
+	DAT_CR_HANDLE request = g->request;
+
+	g->request = DAT_HANDLE_NULL;
+	good(reject_request(request, reason, value), "dat_cr_reject");
+}
+
+/* Of the event of a rejection, for the client: what the server told, or what the event means. */
+static void explain_rejection(const struct group *g, const DAT_CONNECTION_EVENT_DATA *data,
+			      const char *what)
+{
+	struct refusal r = { 0 };
+	unsigned value;
+
+	if (data->private_data && data->private_data_size >= (DAT_COUNT)sizeof r)
+		memcpy(&r, data->private_data, sizeof r);
+	value = be16toh(r.value);
+	switch (be32toh(r.magic) == MAGIC ? be16toh(r.reason) : REFUSED_OTHER) {
+	case REFUSED_ENDPOINTS:
+		fail("%s: the server has --endpoints %u, this client %u", what, value,
+		     g->endpoints);
+	case REFUSED_THREADS:
+		fail("%s: the server has --threads %u, this client %u", what, value, g->threads);
+	case REFUSED_ROOM:
+		fail("%s: the server has no room for --threads %u, --endpoints %u; it prints why",
+		     what, g->threads, g->endpoints);
+	case REFUSED_BUSY: fail("%s: the server serves another client", what);
+	default: break;
+	}
+}
+
+/* --- both sides -------------------------------------------------------------- */
+
+static DAT_EVENT wait_event(DAT_EVD_HANDLE conn, const char *what)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
@@ -72,142 +127,278 @@ static DAT_EVENT wait_on(DAT_EVD_HANDLE conn, DAT_EVENT_NUMBER expected, const c
 	if (DAT_GET_TYPE(rc) == DAT_TIMEOUT_EXPIRED)
 		fail("%s: no answer within %d s", what, LINK_TIMEOUT);
 	good(rc, what);
-	if (event.event_number != expected) {
-		const char *hint = connection_hint(event.event_number);
-
-		fail("%s: %s%s%s%s", what, event_name(event.event_number), *hint ? " (" : "", hint,
-		     *hint ? ")" : "");
-	}
 	return event;
 }
 
-static DAT_EVENT wait_connection(struct link *l, DAT_EVENT_NUMBER expected, const char *what)
+static void expect_event(const DAT_EVENT *event, DAT_EVENT_NUMBER expected, const char *what)
 {
-	return wait_on(l->conn, expected, what);
+	const char *hint = connection_hint(event->event_number);
+
+	if (event->event_number != expected)
+		fail("%s: %s%s%s%s", what, event_name(event->event_number), *hint ? " (" : "", hint,
+		     *hint ? ")" : "");
 }
 
-void link_listen(struct link *l, DAT_CONN_QUAL port)
+static void wait_on(DAT_EVD_HANDLE conn, DAT_EVENT_NUMBER expected, const char *what)
 {
-	good(dat_psp_create(l->ia, port, l->cr, DAT_PSP_CONSUMER_FLAG, &l->psp), "dat_psp_create");
+	DAT_EVENT event = wait_event(conn, what);
+
+	expect_event(&event, expected, what);
 }
 
-void link_accept(struct link *l)
+void connect_end(struct group *g)
 {
-	struct hello ours = our_hello(l);
+	for (unsigned i = 0; i < g->threads; i++) {
+		struct link *l = &g->links[i];
+
+		for (unsigned e = 0; e < l->count; e++)
+			good(dat_ep_disconnect(l->endpoints[e].ep, DAT_CLOSE_ABRUPT_FLAG),
+			     "dat_ep_disconnect");
+		for (unsigned e = 0; e < l->count; e++)
+			wait_on(l->conn, DAT_CONNECTION_EVENT_DISCONNECTED, "disconnect");
+	}
+	group_free_endpoints(g);
+}
+
+void connect_drop(struct group *g)
+{
+	if (g->request)
+		(void)reject_request(g->request, REFUSED_ROOM, 0);
+	g->request = DAT_HANDLE_NULL;
+	group_free_endpoints(g);
+}
+
+/* --- the server -------------------------------------------------------------- */
+
+/* Waits for the next request of a datperf, and leaves it in g->request. */
+static void next_request(struct group *g, DAT_TIMEOUT timeout, struct hello *h,
+			 char address[ADDRESS_TEXT])
+{
 	DAT_CR_PARAM cr;
 	DAT_EVENT event;
 	DAT_COUNT more;
-	DAT_CR_HANDLE handle;
+	DAT_RETURN rc = dat_evd_wait(g->adapter.requests, timeout, 1, &event, &more);
 	const char *fault;
 
-	create_endpoint(l);
-	good(dat_evd_wait(l->cr, DAT_TIMEOUT_INFINITE, 1, &event, &more), "dat_evd_wait");
-	handle = event.event_data.cr_arrival_event_data.cr_handle;
-	good(dat_cr_query(handle, DAT_CR_FIELD_ALL, &cr), "dat_cr_query");
-	fault = take_hello(l, cr.private_data, cr.private_data_size);
+	if (DAT_GET_TYPE(rc) == DAT_TIMEOUT_EXPIRED)
+		fail("accept: the client makes no more connections, though it has %u endpoints in "
+		     "%u "
+		     "threads",
+		     g->endpoints, g->threads);
+	good(rc, "dat_evd_wait");
+	g->request = event.event_data.cr_arrival_event_data.cr_handle;
+	good(dat_cr_query(g->request, DAT_CR_FIELD_ALL, &cr), "dat_cr_query");
+	address_text((const struct sockaddr *)cr.remote_ia_address_ptr, address);
+	fault = read_hello(h, cr.private_data, cr.private_data_size);
 	if (fault) {
-		char address[ADDRESS_TEXT];
-
-		address_text((const struct sockaddr *)cr.remote_ia_address_ptr, address);
-		good(dat_cr_reject(handle, 0, NULL), "dat_cr_reject");
+		reject(g, REFUSED_OTHER, 0);
 		fail("request from %s rejected: %s", address, fault);
 	}
-	good(dat_cr_accept(handle, l->ep, sizeof ours, &ours), "dat_cr_accept");
-	wait_connection(l, DAT_CONNECTION_EVENT_ESTABLISHED, "accept");
 }
 
-void link_connect(struct link *l, const struct sockaddr *to, DAT_CONN_QUAL port)
+/* The first request decides on the number of threads and endpoints. */
+static void check_shape(struct group *g, const struct hello *h, unsigned threads,
+			unsigned endpoints, const char *address)
 {
-	struct hello ours = our_hello(l);
+	const char *limit;
+
+	if (endpoints && endpoints != h->endpoints) {
+		reject(g, REFUSED_ENDPOINTS, endpoints);
+		fail("request from %s rejected: the client has --endpoints %u, this server %u",
+		     address, h->endpoints, endpoints);
+	}
+	if (threads && threads != h->threads) {
+		reject(g, REFUSED_THREADS, threads);
+		fail("request from %s rejected: the client has --threads %u, this server %u",
+		     address, h->threads, threads);
+	}
+	if (!h->threads || h->threads > GROUP_THREADS || !h->endpoints ||
+	    h->endpoints > LINK_ENDPOINTS) {
+		reject(g, REFUSED_ROOM, 0);
+		fail("request from %s rejected: %u endpoints in %u threads, up to %d and %d "
+		     "expected",
+		     address, h->endpoints, h->threads, LINK_ENDPOINTS, GROUP_THREADS);
+	}
+	limit = group_limit(g, h->threads, h->endpoints);
+	if (limit) {
+		reject(g, REFUSED_ROOM, 0);
+		fail("request from %s rejected: it has %u endpoints in %u threads, but %s", address,
+		     h->endpoints, h->threads, limit);
+	}
+}
+
+static void accept_request(struct group *g, const struct hello *h)
+{
+	struct link *l = &g->links[h->thread];
+	struct hello ours = our_hello(l, g->threads, h->endpoint);
+	DAT_CR_HANDLE request = g->request;
+
+	take_hello(l, h);
+	g->request = DAT_HANDLE_NULL;
+	good(dat_cr_accept(request, l->endpoints[h->endpoint].ep, sizeof ours, &ours),
+	     "dat_cr_accept");
+	wait_on(l->conn, DAT_CONNECTION_EVENT_ESTABLISHED, "accept");
+}
+
+/* Connection i of those of the client, in its order. */
+static void expect_turn(struct group *g, const struct hello *h, unsigned i, const char *address)
+{
+	unsigned endpoints = g->endpoints ? g->endpoints : 1; /* not known at the first one */
+
+	if (h->thread == i / endpoints && h->endpoint == i % endpoints)
+		return;
+	reject(g, REFUSED_OTHER, 0);
+	fail("request from %s rejected: it belongs to a client that is not served any more",
+	     address);
+}
+
+void connect_accept(struct group *g, unsigned threads, unsigned endpoints)
+{
+	char address[ADDRESS_TEXT];
+	struct hello h;
+	uint64_t session;
+
+	next_request(g, DAT_TIMEOUT_INFINITE, &h, address);
+	expect_turn(g, &h, 0, address);
+	check_shape(g, &h, threads, endpoints, address);
+	group_create_endpoints(g, h.threads, h.endpoints);
+	session = h.session;
+	for (unsigned i = 0; i < g->threads; i++)
+		g->links[i].session = session;
+	accept_request(g, &h);
+	for (unsigned i = 1; i < g->threads * g->endpoints; i++) {
+		next_request(g, LINK_TIMEOUT * 1000000, &h, address);
+		for (; h.session != session; next_request(g, LINK_TIMEOUT * 1000000, &h, address))
+			reject(g, REFUSED_BUSY, 0);
+		expect_turn(g, &h, i, address);
+		accept_request(g, &h);
+	}
+}
+
+/* --- the client -------------------------------------------------------------- */
+
+static void connect_endpoint(struct group *g, struct link *l, unsigned endpoint,
+			     const struct sockaddr *to, DAT_CONN_QUAL port)
+{
+	struct hello ours = our_hello(l, g->threads, endpoint), theirs;
 	char address[ADDRESS_TEXT], what[ADDRESS_TEXT + 64];
+	const DAT_CONNECTION_EVENT_DATA *data;
 	const char *fault;
 	DAT_EVENT event;
 
-	create_endpoint(l);
 	snprintf(what, sizeof what, "connect to %s port %llu", address_text(to, address),
 		 (unsigned long long)port);
-	good(dat_ep_connect(l->ep, (DAT_IA_ADDRESS_PTR)to, port, LINK_TIMEOUT * 1000000,
-			    sizeof ours, &ours, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+	good(dat_ep_connect(l->endpoints[endpoint].ep, (DAT_IA_ADDRESS_PTR)to, port,
+			    LINK_TIMEOUT * 1000000, sizeof ours, &ours, DAT_QOS_BEST_EFFORT,
+			    DAT_CONNECT_DEFAULT_FLAG),
 	     "dat_ep_connect");
-	event = wait_connection(l, DAT_CONNECTION_EVENT_ESTABLISHED, what);
-	fault = take_hello(l, event.event_data.connect_event_data.private_data,
-			   event.event_data.connect_event_data.private_data_size);
+	event = wait_event(l->conn, what);
+	data = &event.event_data.connect_event_data;
+	if (event.event_number == DAT_CONNECTION_EVENT_PEER_REJECTED)
+		explain_rejection(g, data, what);
+	expect_event(&event, DAT_CONNECTION_EVENT_ESTABLISHED, what);
+	fault = read_hello(&theirs, data->private_data, data->private_data_size);
 	if (fault)
 		fail("%s: %s", what, fault);
+	take_hello(l, &theirs);
 }
 
-static void drain(DAT_EVD_HANDLE evd)
+void connect_to(struct group *g, const struct sockaddr *to, DAT_CONN_QUAL port, unsigned threads,
+		unsigned endpoints)
 {
-	DAT_EVENT event;
+	const char *limit = group_limit(g, threads, endpoints);
+	uint64_t session;
 
-	while (dat_evd_dequeue(evd, &event) == DAT_SUCCESS)
-		;
-}
-
-static void free_endpoint(struct link *l)
-{
-	good(dat_ep_free(l->ep), "dat_ep_free");
-	l->ep = DAT_HANDLE_NULL;
-	drain(l->recv);
-	drain(l->request);
-	l->unfinished = 0;
-}
-
-void link_disconnect(struct link *l)
-{
-	good(dat_ep_disconnect(l->ep, DAT_CLOSE_ABRUPT_FLAG), "dat_ep_disconnect");
-	wait_connection(l, DAT_CONNECTION_EVENT_DISCONNECTED, "disconnect");
-	free_endpoint(l);
-}
-
-void link_drop(struct link *l)
-{
-	if (!l->ep)
-		return;
-	free_endpoint(l);
-	drain(l->conn);
+	if (limit)
+		fail("--threads %u, --endpoints %u: %s", threads, endpoints, limit);
+	if (getrandom(&session, sizeof session, 0) != sizeof session)
+		fail("getrandom: %m");
+	group_create_endpoints(g, threads, endpoints);
+	for (unsigned i = 0; i < threads; i++) {
+		g->links[i].session = session;
+		for (unsigned e = 0; e < endpoints; e++)
+			connect_endpoint(g, &g->links[i], e, to, port);
+	}
 }
 
 /* --- probes ------------------------------------------------------------------ */
 
-static DAT_EP_HANDLE create_probe(struct link *l)
+static void create_probe(struct link *l)
 {
-	DAT_EP_HANDLE ep;
-
-	good(dat_ep_create(l->ia, l->pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL, l->probe_conn, NULL,
-			   &ep),
+	good(dat_ep_create(l->adapter->ia, l->adapter->pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL,
+			   l->probe_conn, NULL, &l->probe),
 	     "dat_ep_create");
-	return ep;
 }
 
-double link_probe(struct link *l, const struct sockaddr *to, DAT_CONN_QUAL port)
+static void free_probe(struct link *l)
 {
-	struct hello ours = our_hello(l);
-	DAT_EP_HANDLE ep = create_probe(l);
-	double start = now(), took;
+	DAT_EP_HANDLE probe = l->probe;
 
-	good(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)to, port, LINK_TIMEOUT * 1000000, sizeof ours,
-			    &ours, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+	l->probe = DAT_HANDLE_NULL;
+	good(dat_ep_free(probe), "dat_ep_free");
+}
+
+double connect_probe(struct link *l, const struct sockaddr *to, DAT_CONN_QUAL port)
+{
+	struct hello ours = our_hello(l, 0, PROBE);
+	double start, took;
+
+	create_probe(l);
+	start = now();
+	good(dat_ep_connect(l->probe, (DAT_IA_ADDRESS_PTR)to, port, LINK_TIMEOUT * 1000000,
+			    sizeof ours, &ours, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
 	     "dat_ep_connect");
 	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_ESTABLISHED, "connect");
 	took = now() - start;
-	good(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG), "dat_ep_disconnect");
+	good(dat_ep_disconnect(l->probe, DAT_CLOSE_GRACEFUL_FLAG), "dat_ep_disconnect");
 	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_DISCONNECTED, "disconnect");
-	good(dat_ep_free(ep), "dat_ep_free");
+	free_probe(l);
 	return took;
 }
 
-void link_accept_probe(struct link *l)
+/* Whether the request is a probe of the client that is served. */
+static bool is_probe(const struct link *l, DAT_CR_HANDLE request)
 {
-	DAT_EP_HANDLE ep = create_probe(l);
-	DAT_EVENT event;
-	DAT_COUNT more;
+	DAT_CR_PARAM cr;
+	struct hello h;
 
-	timed_out(dat_evd_wait(l->cr, LINK_TIMEOUT * 1000000, 1, &event, &more), "dat_evd_wait",
-		  "connection request");
-	good(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL),
-	     "dat_cr_accept");
+	good(dat_cr_query(request, DAT_CR_FIELD_ALL, &cr), "dat_cr_query");
+	return !read_hello(&h, cr.private_data, cr.private_data_size) && h.session == l->session &&
+	       h.endpoint == PROBE;
+}
+
+/* Only one thread may wait on an EVD. */
+static DAT_RETURN next_probe(struct link *l, DAT_EVENT *event)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	DAT_COUNT more;
+	DAT_RETURN rc;
+
+	pthread_mutex_lock(&lock);
+	rc = dat_evd_wait(l->adapter->requests, LINK_TIMEOUT * 1000000, 1, event, &more);
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+void connect_accept_probe(struct link *l)
+{
+	DAT_CR_HANDLE request;
+	DAT_EVENT event;
+
+	create_probe(l);
+	for (;;) {
+		DAT_RETURN rc = next_probe(l, &event);
+
+		if (DAT_GET_TYPE(rc) == DAT_TIMEOUT_EXPIRED)
+			fail("connection request: nothing came within %d s", LINK_TIMEOUT);
+		good(rc, "dat_evd_wait");
+		request = event.event_data.cr_arrival_event_data.cr_handle;
+		if (is_probe(l, request))
+			break;
+		good(reject_request(request, REFUSED_BUSY, 0), "dat_cr_reject");
+	}
+	good(dat_cr_accept(request, l->probe, 0, NULL), "dat_cr_accept");
 	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_ESTABLISHED, "accept");
 	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_DISCONNECTED, "disconnect");
-	good(dat_ep_free(ep), "dat_ep_free");
+	free_probe(l);
 }

@@ -2,6 +2,7 @@
 /* device_memory.c - memory of the device for a link (--dm). The tests look at what arrives, so the
  * memory must be mapped. */
 #include "device_memory.h"
+#include "../call.h"
 #include "../cli.h"
 #include <dat/dat_dm_extensions.h>
 #include <string.h>
@@ -10,7 +11,7 @@ static bool can_map(struct link *l)
 {
 	DAT_PROVIDER_ATTR attr;
 
-	good(dat_ia_query(l->ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &attr), "dat_ia_query");
+	good(dat_ia_query(l->adapter->ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &attr), "dat_ia_query");
 	for (int i = 0; i < attr.num_provider_specific_attr; i++)
 		if (!strcmp(attr.provider_specific_attr[i].name, DAT_DM_ATTR_MAP))
 			return true;
@@ -23,10 +24,10 @@ void device_memory_take(struct link *l, size_t size, DAT_MEM_PRIV_FLAGS rights)
 
 	if (!can_map(l))
 		fail("%s has no device memory that this process can map (attribute "
-		     DAT_DM_ATTR_MAP ")", l->name);
-	good(dat_dm_alloc(l->ia, size, 12, &l->dm), "dat_dm_alloc");
+		     DAT_DM_ATTR_MAP ")", l->adapter->name);
+	good(dat_dm_alloc(l->adapter->ia, size, 12, &l->dm), "dat_dm_alloc");
 	good(dat_dm_map(l->dm, &at), "dat_dm_map");
-	good(dat_dm_lmr_create(l->dm, 0, size, l->pz, rights, &l->lmr, &l->lmr_context,
+	good(dat_dm_lmr_create(l->dm, 0, size, l->adapter->pz, rights, &l->lmr, &l->lmr_context,
 			       &l->rmr_context), "dat_dm_lmr_create");
 	l->out = at;
 	l->base = (uintptr_t)at;

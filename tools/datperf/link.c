@@ -1,37 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* link.c - opening and closing of a link, its memory (link.h). Requests are transfer.c's job,
- * connections connect.c's. */
+/* link.c - makes and frees a link: its memory, EVDs, endpoints and SRQ (link.h). Requests are
+ * transfer.c's job, connections connect.c's. */
 #include "device_memory.h"
 #include "link.h"
+#include "../call.h"
 #include "../cli.h"
 #include <dat/dat_ib_extensions.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MEMORY = 3 * LINK_BLOCK };
 
-void good(DAT_RETURN rc, const char *call)
-{
-	const char *major = "?", *minor = "";
-
-	if (rc == DAT_SUCCESS)
-		return;
-	dat_strerror(rc, &major, &minor);
-	fail("%s: %s %s", call, major, minor);
-}
-
-double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
+/* --- memory ------------------------------------------------------------------ */
 
 /* Of a file without a name that can't shrink, for a shared mapping; -1: there is none. */
 static int nameless_file(void)
@@ -48,7 +32,7 @@ static int nameless_file(void)
 static DAT_MEM_PRIV_FLAGS rights(const struct link *l)
 {
 	return (DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG |
-				    (l->atomics ? DAT_IB_MEM_PRIV_REMOTE_ATOMIC : 0));
+				    (l->adapter->atomics ? DAT_IB_MEM_PRIV_REMOTE_ATOMIC : 0));
 }
 
 static DAT_RETURN register_memory(struct link *l, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region)
@@ -56,17 +40,18 @@ static DAT_RETURN register_memory(struct link *l, DAT_MEM_TYPE type, DAT_REGION_
 	DAT_VLEN length;
 	DAT_VADDR start;
 
-	return dat_lmr_create(l->ia, type, region, MEMORY, l->pz, rights(l),
-		DAT_VA_TYPE_VA, &l->lmr, &l->lmr_context, &l->rmr_context, &length, &start);
+	return dat_lmr_create(l->adapter->ia, type, region, MEMORY, l->adapter->pz, rights(l),
+			      DAT_VA_TYPE_VA, &l->lmr, &l->lmr_context, &l->rmr_context, &length,
+			      &start);
 }
 
-/* Under a name that no other process has. */
+/* Under a name that no other link has, of any process. */
 static DAT_RETURN register_shared(struct link *l)
 {
 	char name[DAT_LMR_COOKIE_SIZE] = "";
 	DAT_REGION_DESCRIPTION region = { .for_shared_memory = { l->out, &name } };
 
-	snprintf(name, sizeof name, "datperf %ld", (long)getpid());
+	snprintf(name, sizeof name, "datperf %ld.%u", (long)getpid(), l->index);
 	return register_memory(l, DAT_MEM_TYPE_SHARED_VIRTUAL, region);
 }
 
@@ -99,75 +84,11 @@ static void create_memory(struct link *l, enum memory_kind kind)
 	l->target = l->in + LINK_BLOCK;
 }
 
-static DAT_EVD_HANDLE create_evd(struct link *l, DAT_COUNT length, DAT_EVD_FLAGS flags)
+void link_open(struct link *l, const struct adapter *a, unsigned index, enum memory_kind kind)
 {
-	DAT_EVD_HANDLE evd;
-
-	good(dat_evd_create(l->ia, length, DAT_HANDLE_NULL, flags, &evd), "dat_evd_create");
-	return evd;
-}
-
-/* What the IA has beyond DAT itself. */
-static void find_features(struct link *l)
-{
-	DAT_IA_ATTR ia;
-	DAT_PROVIDER_ATTR provider;
-
-	good(dat_ia_query(l->ia, NULL, DAT_IA_FIELD_ALL, &ia, DAT_PROVIDER_FIELD_ALL, &provider),
-	     "dat_ia_query");
-	l->reads = ia.max_rdma_read_per_ep_out < LINK_READS ? ia.max_rdma_read_per_ep_out
-							    : LINK_READS;
-	if (ia.max_rdma_read_per_ep_in < l->reads)
-		l->reads = ia.max_rdma_read_per_ep_in;
-	for (int i = 0; i < provider.num_provider_specific_attr; i++) {
-		const char *name = provider.provider_specific_attr[i].name;
-
-		l->atomics |= !strcmp(name, DAT_IB_ATTR_FETCH_AND_ADD);
-		l->immediate |= !strcmp(name, DAT_IB_ATTR_IMMED_DATA);
-	}
-}
-
-static DAT_EVD_FLAGS dto_flags(const struct link *l)
-{
-	return (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG |
-			       (l->atomics || l->immediate ? DAT_IB_EVD_EXTENSION_FLAG : 0));
-}
-
-void link_open(struct link *l, const char *ia, enum memory_kind kind)
-{
-	DAT_RETURN rc;
-
-	*l = (struct link){ .name = ia };
-	rc = dat_ia_open((char *)ia, 8, &l->async, &l->ia);
-	if (rc != DAT_SUCCESS) {
-		char call[DAT_NAME_MAX_LENGTH + 32];
-		snprintf(call, sizeof call, "dat_ia_open of %s", ia);
-		good(rc, call);
-	}
-	find_features(l);
-	good(dat_pz_create(l->ia, &l->pz), "dat_pz_create");
-	good(dat_cno_create(l->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &l->cno), "dat_cno_create");
-	l->cr = create_evd(l, 8, DAT_EVD_CR_FLAG);
-	l->conn = create_evd(l, 8, DAT_EVD_CONNECTION_FLAG);
-	l->probe_conn = create_evd(l, 8, DAT_EVD_CONNECTION_FLAG);
-	l->request = create_evd(l, 2 * LINK_DEPTH, dto_flags(l));
-	l->recv = create_evd(l, 2 * LINK_DEPTH, dto_flags(l));
-	good(dat_evd_modify_cno(l->request, l->cno), "dat_evd_modify_cno");
-	good(dat_evd_modify_cno(l->recv, l->cno), "dat_evd_modify_cno");
+	*l = (struct link){ .adapter = a, .index = index };
 	create_memory(l, kind);
-}
-
-void link_address(struct link *l, struct sockaddr_storage *address)
-{
-	DAT_IA_ATTR attr;
-	const struct sockaddr *own;
-
-	good(dat_ia_query(l->ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL), "dat_ia_query");
-	own = (const struct sockaddr *)attr.ia_address_ptr;
-	memset(address, 0, sizeof *address);
-	memcpy(address, own,
-	       own->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					  : sizeof(struct sockaddr_in));
+	good(dat_cno_create(a->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &l->cno), "dat_cno_create");
 }
 
 void link_close(struct link *l)
@@ -175,16 +96,115 @@ void link_close(struct link *l)
 	good(dat_lmr_free(l->lmr), "dat_lmr_free");
 	if (l->dm)
 		device_memory_free(l);
-	if (l->psp)
-		good(dat_psp_free(l->psp), "dat_psp_free");
-	good(dat_evd_free(l->recv), "dat_evd_free");
-	good(dat_evd_free(l->request), "dat_evd_free");
-	good(dat_evd_free(l->conn), "dat_evd_free");
-	good(dat_evd_free(l->probe_conn), "dat_evd_free");
 	good(dat_cno_free(l->cno), "dat_cno_free");
-	good(dat_evd_free(l->cr), "dat_evd_free");
-	good(dat_pz_free(l->pz), "dat_pz_free");
-	good(dat_ia_close(l->ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close");
 	if (!l->dm)
 		munmap(l->out, MEMORY);
+}
+
+/* --- endpoints --------------------------------------------------------------- */
+
+static DAT_EVD_HANDLE create_evd(struct link *l, DAT_COUNT length, DAT_EVD_FLAGS flags)
+{
+	DAT_EVD_HANDLE evd;
+
+	good(dat_evd_create(l->adapter->ia, length, DAT_HANDLE_NULL, flags, &evd),
+	     "dat_evd_create");
+	return evd;
+}
+
+/* The CNO is for both EVDs of transfers. */
+static DAT_EVD_HANDLE create_transfer_evd(struct link *l)
+{
+	bool extensions = l->adapter->atomics || l->adapter->immediate;
+	DAT_EVD_HANDLE evd = create_evd(
+		l, 2 * LINK_DEPTH * (DAT_COUNT)l->count,
+		(DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | (extensions ? DAT_IB_EVD_EXTENSION_FLAG : 0)));
+
+	good(dat_evd_modify_cno(evd, l->cno), "dat_evd_modify_cno");
+	return evd;
+}
+
+static void create_srq(struct link *l)
+{
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = LINK_DEPTH * (DAT_COUNT)l->count,
+			      .max_recv_iov = 1,
+			      .low_watermark = DAT_SRQ_LW_DEFAULT };
+
+	good(dat_srq_create(l->adapter->ia, l->adapter->pz, &attr, &l->srq), "dat_srq_create");
+}
+
+static void create_endpoint(struct link *l, struct endpoint *e)
+{
+	const struct adapter *a = l->adapter;
+	DAT_EP_ATTR attr = {
+		.service_type = DAT_SERVICE_TYPE_RC,
+		.max_message_size = LINK_BLOCK,
+		.max_rdma_size = LINK_BLOCK,
+		.qos = DAT_QOS_BEST_EFFORT,
+		.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
+		.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
+		.max_recv_dtos = LINK_DEPTH,
+		.max_request_dtos = LINK_DEPTH,
+		.max_recv_iov = 1,
+		.max_request_iov = 1,
+		.max_rdma_read_in = a->reads,
+		.max_rdma_read_out = a->reads,
+		.max_rdma_read_iov = 1,
+		.max_rdma_write_iov = 1,
+	};
+
+	if (l->srq)
+		good(dat_ep_create_with_srq(a->ia, a->pz, l->recv, l->request, l->conn, l->srq,
+					    &attr, &e->ep),
+		     "dat_ep_create_with_srq");
+	else
+		good(dat_ep_create(a->ia, a->pz, l->recv, l->request, l->conn, &attr, &e->ep),
+		     "dat_ep_create");
+	for (int i = 0; i < LINK_DEPTH; i++)
+		link_post_receive(l, e);
+}
+
+void link_create_endpoints(struct link *l, unsigned count, bool srq)
+{
+	l->endpoints = calloc(count, sizeof *l->endpoints);
+	if (!l->endpoints)
+		fail("no memory for %u endpoints", count);
+	l->count = count;
+	l->turn = l->from = l->unfinished = 0;
+	/* an endpoint has two events of its connection, some adapters add one */
+	l->conn = create_evd(l, 4 * (DAT_COUNT)count, DAT_EVD_CONNECTION_FLAG);
+	l->probe_conn = create_evd(l, 8, DAT_EVD_CONNECTION_FLAG);
+	l->request = create_transfer_evd(l);
+	l->recv = create_transfer_evd(l);
+	if (srq)
+		create_srq(l);
+	for (unsigned i = 0; i < count; i++)
+		create_endpoint(l, &l->endpoints[i]);
+}
+
+static void free_evd(DAT_EVD_HANDLE *evd)
+{
+	if (*evd)
+		good(dat_evd_free(*evd), "dat_evd_free");
+	*evd = DAT_HANDLE_NULL;
+}
+
+void link_free_endpoints(struct link *l)
+{
+	for (unsigned i = 0; i < l->count; i++)
+		if (l->endpoints[i].ep)
+			good(dat_ep_free(l->endpoints[i].ep), "dat_ep_free");
+	free(l->endpoints);
+	l->endpoints = NULL;
+	l->count = 0;
+	if (l->probe)
+		good(dat_ep_free(l->probe), "dat_ep_free");
+	l->probe = DAT_HANDLE_NULL;
+	if (l->srq)
+		good(dat_srq_free(l->srq), "dat_srq_free");
+	l->srq = DAT_HANDLE_NULL;
+	free_evd(&l->recv);
+	free_evd(&l->request);
+	free_evd(&l->conn);
+	free_evd(&l->probe_conn);
 }

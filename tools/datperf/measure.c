@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* measure.c - see measure.h. The client sends a command, the server answers when
- * it is ready, then both do their part; all receives of a side land in one place,
- * so neither side sends anything the other doesn't wait for. */
+/* measure.c - the client's part of each measurement, and the results of all threads (measure.h). Rounds and
+ * messages go to the endpoints of a link in turn, beginning with the first. */
 #include "measure.h"
+#include "connect.h"
+#include "exchange.h"
+#include "../call.h"
 #include "../cli.h"
 #include <endian.h>
 #include <stdlib.h>
@@ -10,11 +12,10 @@
 
 enum {
 	WORD = 8,
-	CREDIT = LINK_DEPTH / 2,
 	WARM_UP = 100,
-	MAX_ROUNDS = 10000000,	/* whose times are kept, 8 bytes each */
+	MAX_ROUNDS = 10000000, /* of all threads; their times are kept, 8 bytes each */
 };
-static const double MAX_STREAM = 4e9;	/* messages: they are counted in 32 bits */
+static const double MAX_STREAM = 4e9; /* messages of all threads: they are counted in 32 bits */
 
 const struct test_info tests[TESTS] = {
 	[TEST_SEND_LAT] = { "send-lat", "send and receive", KIND_LATENCY, 0, false },
@@ -29,209 +30,11 @@ const struct test_info tests[TESTS] = {
 	[TEST_CONNECT] = { "connect", "connect and disconnect", KIND_CONNECT, WORD, false },
 };
 
-enum op {
-	OP_SEND_CHECK,
-	OP_TARGET_CHECK,
-	OP_PING_SEND,
-	OP_PING_WRITE,
-	OP_PING_IMMED,
-	OP_STREAM,
-	OP_CONNECT,
-	OP_SYNC,
-	OP_BYE
-};
-
-struct command { /* network byte order on the way */
-	uint32_t op, count;
-	uint64_t size, seed;
-	uint32_t wake, reserved;
-};
-struct answer {
-	uint64_t bad; /* 1 + the first byte that differs, or 0 */
-};
-
-/* --- both sides -------------------------------------------------------------- */
-
-static unsigned char pattern(uint64_t seed, size_t i)
-{
-	return (unsigned char)((i + seed) * 0x9e3779b97f4a7c15u >> 56);
-}
-
-static void fill(char *to, size_t size, uint64_t seed)
-{
-	for (size_t i = 0; i < size; i++)
-		to[i] = (char)pattern(seed, i);
-}
-
-static uint64_t differs(const char *got, size_t size, uint64_t seed)
-{
-	for (size_t i = 0; i < size; i++)
-		if ((unsigned char)got[i] != pattern(seed, i))
-			return i + 1;
-	return 0;
-}
-
-static void send_message(struct link *l, const void *message, size_t size)
-{
-	link_finish(l);
-	memcpy(l->out, message, size);
-	link_send(l, size);
-	link_finish(l);
-}
-
-static void receive_size(struct link *l, size_t expected)
-{
-	size_t got = link_receive(l);
-
-	if (got != expected)
-		fail("%zu bytes received instead of %zu", got, expected);
-}
-
-/* The last byte of a write tells that it is whole. Round i has this value, never that of the round
- * before, and never the 0 that stands there at first. */
-static uint8_t mark(uint32_t round)
-{
-	return (uint8_t)(round % 251 + 1);
-}
-
-static volatile uint8_t *marked_byte(struct link *l, size_t size)
-{
-	return (volatile uint8_t *)l->target + size - 1;
-}
-
-static void write_marked(struct link *l, size_t size, uint32_t round)
-{
-	l->out[size - 1] = (char)mark(round);
-	link_write(l, size);
-}
-
-/* --- the server -------------------------------------------------------------- */
-
-static void answer(struct link *l, uint64_t bad)
-{
-	struct answer a = { htobe64(bad) };
-
-	send_message(l, &a, sizeof a);
-}
-
-static void echo_sends(struct link *l, uint32_t rounds, size_t size, enum wake wake)
-{
-	while (rounds--) {
-		size_t got = link_receive_by(l, wake);
-
-		if (got != size)
-			fail("%zu bytes received instead of %zu", got, size);
-		link_send(l, size);
-		link_finish_by(l, wake);
-	}
-}
-
-static void echo_writes(struct link *l, uint32_t rounds, size_t size)
-{
-	for (uint32_t i = 1; i <= rounds; i++) {
-		link_spin_byte(marked_byte(l, size), mark(i));
-		write_marked(l, size, i);
-		link_finish(l);
-	}
-}
-
-static void echo_immediate(struct link *l, uint32_t rounds, size_t size, enum wake wake)
-{
-	while (rounds--) {
-		link_receive_by(l, wake);
-		link_write_immediate(l, size, rounds);
-		link_finish_by(l, wake);
-	}
-}
-
-static void take_stream(struct link *l, uint32_t count, size_t size)
-{
-	for (uint32_t i = 1; i <= count; i++) {
-		receive_size(l, size);
-		if (i % CREDIT == 0)
-			answer(l, 0);
-	}
-}
-
-static void accept_probes(struct link *l, uint32_t count)
-{
-	while (count--)
-		link_accept_probe(l);
-}
-
-static struct command read_command(struct link *l, size_t size)
-{
-	struct command c;
-
-	if (size != sizeof c)
-		fail("a command of %zu bytes", size);
-	memcpy(&c, l->in, sizeof c);
-	c = (struct command){ .op = be32toh(c.op),
-			      .count = be32toh(c.count),
-			      .size = be64toh(c.size),
-			      .seed = be64toh(c.seed),
-			      .wake = be32toh(c.wake) };
-	if (c.size > LINK_BLOCK || c.wake > WAKE_CNO)
-		fail("a command about %llu bytes", (unsigned long long)c.size);
-	return c;
-}
-
-/* False: the service ends. */
-static bool obey(struct link *l, const struct command *c)
-{
-	switch (c->op) {
-	case OP_SEND_CHECK:
-		answer(l, 0);
-		receive_size(l, c->size);
-		answer(l, differs(l->in, c->size, c->seed));
-		return true;
-	case OP_TARGET_CHECK: answer(l, differs(l->target, c->size, c->seed)); return true;
-	case OP_PING_SEND:
-		answer(l, 0);
-		echo_sends(l, c->count, c->size, c->wake);
-		return true;
-	case OP_PING_WRITE:
-		*marked_byte(l, c->size) = 0;
-		answer(l, 0);
-		echo_writes(l, c->count, c->size);
-		return true;
-	case OP_PING_IMMED:
-		answer(l, 0);
-		echo_immediate(l, c->count, c->size, c->wake);
-		return true;
-	case OP_STREAM:
-		answer(l, 0);
-		take_stream(l, c->count, c->size);
-		return true;
-	case OP_CONNECT:
-		answer(l, 0);
-		accept_probes(l, c->count);
-		return true;
-	case OP_SYNC: answer(l, 0); return true;
-	case OP_BYE: answer(l, 0); return false;
-	default: fail("unknown command %u", c->op);
-	}
-}
-
-void serve(struct link *l)
-{
-	bool more = true;
-	size_t size;
-
-	while (more && link_wait(l, &size)) {
-		struct command c = read_command(l, size);
-
-		more = obey(l, &c);
-	}
-}
-
-/* --- the client -------------------------------------------------------------- */
-
 static uint64_t hear(struct link *l)
 {
 	struct answer a;
 
-	receive_size(l, sizeof a);
+	exchange_receive(l, sizeof a);
 	memcpy(&a, l->in, sizeof a);
 	return be64toh(a.bad);
 }
@@ -244,7 +47,7 @@ static uint64_t command_by(struct link *l, enum op op, uint32_t count, uint64_t 
 			     .size = htobe64(size),
 			     .wake = htobe32(wake) };
 
-	send_message(l, &c, sizeof c);
+	exchange_send(l, &c, sizeof c);
 	return hear(l);
 }
 
@@ -255,7 +58,7 @@ static uint64_t command(struct link *l, enum op op, uint32_t count, uint64_t siz
 			     .size = htobe64(size),
 			     .seed = htobe64(seed) };
 
-	send_message(l, &c, sizeof c);
+	exchange_send(l, &c, sizeof c);
 	return hear(l);
 }
 
@@ -266,17 +69,17 @@ static void expect_same(uint64_t bad, const char *what, size_t size)
 		     (unsigned long long)bad - 1);
 }
 
-void check_data(struct link *l, size_t size)
+static void check_size(struct link *l, size_t size)
 {
 	uint64_t seed = size ^ 0x5eed;
 
 	command(l, OP_SEND_CHECK, 0, size, seed);
-	fill(l->out, size, seed);
+	exchange_fill(l->out, size, seed);
 	link_send(l, size);
 	link_finish(l);
 	expect_same(hear(l), "send", size);
 
-	fill(l->out, size, seed + 1);
+	exchange_fill(l->out, size, seed + 1);
 	link_write(l, size);
 	link_finish(l);
 	expect_same(command(l, OP_TARGET_CHECK, 0, size, seed + 1), "RDMA write", size);
@@ -284,16 +87,39 @@ void check_data(struct link *l, size_t size)
 	memset(l->target, 0, size);
 	link_read(l, size);
 	link_finish(l);
-	expect_same(differs(l->target, size, seed + 1), "RDMA read", size);
+	expect_same(exchange_differs(l->target, size, seed + 1), "RDMA read", size);
+}
+
+/* The first endpoint in all sizes, the others in one that takes little time. */
+static void check_link(struct link *l, void *unused)
+{
+	static const size_t sizes[] = { 1,        777,      1 << 10,   4 << 10,
+					16 << 10, 64 << 10, 256 << 10, 1 << 20 };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		check_size(l, sizes[i]);
+	for (unsigned e = 1; e < l->count; e++) {
+		link_use(l, e);
+		check_size(l, 777);
+	}
+	link_use(l, 0);
+}
+
+void check_data(struct group *g)
+{
+	group_run(g, check_link, NULL);
 }
 
 /* The functions below store how long each round took, in seconds. */
+/* Round i goes to endpoint i, modulo their number. */
 typedef void (*round_func)(struct link *l, const struct setting *s, double *took, uint32_t rounds);
 
 static void ping_send(struct link *l, const struct setting *s, double *took, uint32_t rounds)
 {
 	command_by(l, OP_PING_SEND, rounds, s->size, s->wake);
-	for (uint32_t i = 0; i < rounds; i++) {
+	link_use(l, 0);
+	for (uint32_t i = 0; i < rounds; i++, link_next(l)) {
 		double start = now();
 
 		link_send(l, s->size);
@@ -305,13 +131,14 @@ static void ping_send(struct link *l, const struct setting *s, double *took, uin
 
 static void ping_write(struct link *l, const struct setting *s, double *took, uint32_t rounds)
 {
-	*marked_byte(l, s->size) = 0;
+	exchange_clear_mark(l, s->size);
 	command_by(l, OP_PING_WRITE, rounds, s->size, s->wake);
-	for (uint32_t i = 1; i <= rounds; i++) {
+	link_use(l, 0);
+	for (uint32_t i = 1; i <= rounds; i++, link_next(l)) {
 		double start = now();
 
-		write_marked(l, s->size, i);
-		link_spin_byte(marked_byte(l, s->size), mark(i));
+		exchange_write_marked(l, s->size, i);
+		exchange_spin_mark(l, s->size, i);
 		took[i - 1] = (now() - start) / 2;
 		link_finish(l);
 	}
@@ -320,7 +147,8 @@ static void ping_write(struct link *l, const struct setting *s, double *took, ui
 static void ping_immediate(struct link *l, const struct setting *s, double *took, uint32_t rounds)
 {
 	command_by(l, OP_PING_IMMED, rounds, s->size, s->wake);
-	for (uint32_t i = 0; i < rounds; i++) {
+	link_use(l, 0);
+	for (uint32_t i = 0; i < rounds; i++, link_next(l)) {
 		double start = now();
 
 		link_write_immediate(l, s->size, i);
@@ -332,7 +160,8 @@ static void ping_immediate(struct link *l, const struct setting *s, double *took
 
 static void read_target(struct link *l, const struct setting *s, double *took, uint32_t rounds)
 {
-	for (uint32_t i = 0; i < rounds; i++) {
+	link_use(l, 0);
+	for (uint32_t i = 0; i < rounds; i++, link_next(l)) {
 		double start = now();
 
 		link_read(l, s->size);
@@ -343,7 +172,8 @@ static void read_target(struct link *l, const struct setting *s, double *took, u
 
 static void fetch_and_add(struct link *l, const struct setting *s, double *took, uint32_t rounds)
 {
-	for (uint32_t i = 0; i < rounds; i++) {
+	link_use(l, 0);
+	for (uint32_t i = 0; i < rounds; i++, link_next(l)) {
 		double start = now();
 
 		link_fetch_add(l);
@@ -356,7 +186,7 @@ static void connect_probes(struct link *l, const struct setting *s, double *took
 {
 	command(l, OP_CONNECT, rounds, 0, 0);
 	for (uint32_t i = 0; i < rounds; i++)
-		took[i] = link_probe(l, s->to, s->port);
+		took[i] = connect_probe(l, s->to, s->port);
 }
 
 /* As many as take about `seconds`, going by `count` that took `took`. */
@@ -379,68 +209,64 @@ static const round_func round_funcs[TESTS] = {
 	[TEST_ATOMIC_LAT] = fetch_and_add, [TEST_CONNECT] = connect_probes,
 };
 
-static uint32_t enough_rounds(struct link *l, const struct setting *s, double *took, uint32_t count)
-{
-	double passed, start;
+/* Seconds for `count` messages (of each endpoint a multiple of CREDIT), until the last is in place. */
+typedef double (*stream_func)(struct link *l, size_t size, uint32_t count);
 
-	for (;; count *= 2) {
-		start = now();
-		round_funcs[s->test](l, s, took, count);
-		passed = now() - start;
-		if (!are_too_few(s->seconds, passed, count, MAX_ROUNDS))
-			return rounds_for(s->seconds, passed, count, MAX_ROUNDS);
-	}
+static void hear_credit(struct link *l)
+{
+	hear(l);
+	l->endpoints[l->from].credits++;
 }
 
-static struct result measure_rounds(struct link *l, const struct setting *s)
-{
-	uint32_t few = tests[s->test].kind == KIND_CONNECT ? 4 : WARM_UP, n = s->rounds;
-	double *took = calloc(n > MAX_ROUNDS ? n : MAX_ROUNDS, sizeof *took), start;
-	struct result result = { 0 };
-
-	if (!took)
-		fail("no memory for %u rounds", n);
-	round_funcs[s->test](l, s, took, few);
-	if (!n)
-		n = enough_rounds(l, s, took, few);
-	start = now();
-	round_funcs[s->test](l, s, took, n);
-	result.messages = n / (now() - start);
-	for (uint32_t i = 0; i < n; i++)
-		took[i] *= 1e6;
-	result.latency = stats_of(took, n);
-	result.histogram = histogram_of(took, n);
-	free(took);
-	return result;
-}
-
-/* Seconds for `count` messages (a multiple of CREDIT), until the last is in place. */
+/* A credit says that CREDIT messages of its endpoint were received. */
 static double stream_sends(struct link *l, size_t size, uint32_t count)
 {
-	uint32_t heard = 0; /* credits: each says that CREDIT messages were received */
+	uint32_t wanted = count / CREDIT, heard = 0;
 	double start;
 
+	for (unsigned e = 0; e < l->count; e++)
+		l->endpoints[e].moved = l->endpoints[e].credits = 0;
 	command(l, OP_STREAM, count, size, 0);
+	link_use(l, 0);
 	start = now();
-	for (uint32_t i = 0; i < count; i++) {
-		for (; i - heard * CREDIT == LINK_DEPTH; heard++)
-			hear(l);
+	for (uint32_t i = 0; i < count; i++, link_next(l)) {
+		struct endpoint *e = &l->endpoints[l->turn];
+
+		for (; e->moved - e->credits * CREDIT == LINK_DEPTH; heard++)
+			hear_credit(l);
 		link_send(l, size);
+		e->moved++;
 	}
-	for (; heard < count / CREDIT; heard++)
-		hear(l);
+	for (; heard < wanted; heard++)
+		hear_credit(l);
 	link_finish(l);
 	return now() - start;
+}
+
+/* An iWARP write completes before it arrives: an answer on the same connection tells that it has. */
+static void flush_writes(struct link *l)
+{
+	struct command c = { .op = htobe32(OP_SYNC) };
+
+	link_finish(l);
+	memcpy(l->out, &c, sizeof c);
+	for (unsigned e = 0; e < l->count; e++) {
+		link_use(l, e);
+		link_send(l, sizeof c);
+	}
+	link_finish(l);
+	for (unsigned e = 0; e < l->count; e++)
+		hear(l);
 }
 
 static double stream_writes(struct link *l, size_t size, uint32_t count)
 {
 	double start = now();
 
-	for (uint32_t i = 0; i < count; i++)
+	link_use(l, 0);
+	for (uint32_t i = 0; i < count; i++, link_next(l))
 		link_write(l, size);
-	link_finish(l);
-	command(l, OP_SYNC, 0, 0, 0); /* an iWARP write completes before it arrives */
+	flush_writes(l);
 	return now() - start;
 }
 
@@ -448,60 +274,189 @@ static double stream_reads(struct link *l, size_t size, uint32_t count)
 {
 	double start = now();
 
-	for (uint32_t i = 0; i < count; i++)
+	link_use(l, 0);
+	for (uint32_t i = 0; i < count; i++, link_next(l))
 		link_read(l, size);
 	link_finish(l);
 	return now() - start;
 }
 
-typedef double (*stream_func)(struct link *l, size_t size, uint32_t count);
+static const stream_func stream_funcs[TESTS] = {
+	[TEST_SEND_BW] = stream_sends,
+	[TEST_WRITE_BW] = stream_writes,
+	[TEST_READ_BW] = stream_reads,
+};
 
-static uint32_t enough_messages(struct link *l, const struct setting *s, stream_func stream, uint32_t count)
+/* A measurement of all links. */
+struct run {
+	const struct setting *s;
+	unsigned threads;
+	uint32_t rounds;           /* of each link */
+	struct part {              /* of one link */
+		uint32_t estimate; /* of the rounds that take the time of the setting */
+		double *took;      /* seconds of each round; NULL for a stream */
+		double start, end; /* seconds, monotonic */
+	} parts[GROUP_THREADS];
+};
+
+static uint32_t enough_rounds(struct link *l, const struct setting *s, double *took, uint32_t count,
+			      double most)
+{
+	double passed, start;
+
+	for (;; count *= 2) {
+		start = now();
+		round_funcs[s->test](l, s, took, count);
+		passed = now() - start;
+		if (!are_too_few(s->seconds, passed, count, most))
+			return rounds_for(s->seconds, passed, count, most);
+	}
+}
+
+static void warm_up_rounds(struct link *l, const struct setting *s, struct part *p,
+			   unsigned threads)
+{
+	uint32_t few = tests[s->test].kind == KIND_CONNECT ? 4
+		       : l->count > WARM_UP                ? l->count
+							   : WARM_UP;
+	uint32_t most = MAX_ROUNDS / threads;
+
+	p->took = calloc(s->rounds > most ? s->rounds : most, sizeof *p->took);
+	if (!p->took)
+		fail("no memory for %u rounds", s->rounds > most ? s->rounds : most);
+	round_funcs[s->test](l, s, p->took, few);
+	p->estimate = s->rounds ? s->rounds : enough_rounds(l, s, p->took, few, most);
+}
+
+static uint32_t enough_messages(struct link *l, const struct setting *s, uint32_t count,
+				double most)
 {
 	double took;
 
 	for (;; count *= 2) {
-		took = stream(l, s->size, count);
-		if (!are_too_few(s->seconds, took, count, MAX_STREAM))
-			return rounds_for(s->seconds, took, count, MAX_STREAM);
+		took = stream_funcs[s->test](l, s->size, count);
+		if (!are_too_few(s->seconds, took, count, most))
+			return rounds_for(s->seconds, took, count, most);
 	}
 }
 
-static struct result measure_stream(struct link *l, const struct setting *s)
+static void warm_up_stream(struct link *l, const struct setting *s, struct part *p,
+			   unsigned threads)
 {
-	stream_func stream = s->test == TEST_SEND_BW ? stream_sends
-			     : s->test == TEST_WRITE_BW ? stream_writes
-							: stream_reads;
-	uint32_t few = 2 * CREDIT, n = s->rounds;
-	double took;
+	uint32_t few = 2 * CREDIT * l->count;
 
-	stream(l, s->size, few);
-	if (!n)
-		n = enough_messages(l, s, stream, few);
-	n = (n + CREDIT - 1) / CREDIT * CREDIT;
-	took = stream(l, s->size, n);
-	return (struct result){ .latency.count = n,
-				.bytes = (double)n * s->size / took,
-				.messages = n / took };
+	stream_funcs[s->test](l, s->size, few);
+	p->estimate = s->rounds ? s->rounds : enough_messages(l, s, few, MAX_STREAM / threads);
 }
 
-struct result measure(struct link *l, const struct setting *s)
+static void warm_up(struct link *l, void *arg)
 {
-	return tests[s->test].kind == KIND_BANDWIDTH ? measure_stream(l, s) : measure_rounds(l, s);
+	struct run *run = arg;
+	struct part *p = &run->parts[l->index];
+
+	if (stream_funcs[run->s->test])
+		warm_up_stream(l, run->s, p, run->threads);
+	else
+		warm_up_rounds(l, run->s, p, run->threads);
+	link_use(l, 0);
 }
 
-const char *test_missing(const struct link *l, enum test test)
+/* The mean of the estimates, so that all threads end at about the same time; for a stream a multiple of
+ * CREDIT for each endpoint. */
+static uint32_t decide_rounds(const struct group *g, const struct run *run)
 {
-	if (test == TEST_ATOMIC_LAT && !l->atomics)
+	uint64_t sum = 0;
+	uint32_t step = stream_funcs[run->s->test] ? CREDIT * g->endpoints : 1;
+
+	for (unsigned i = 0; i < g->threads; i++)
+		sum += run->parts[i].estimate;
+	return (uint32_t)((sum / g->threads + step - 1) / step * step);
+}
+
+static void measure_link(struct link *l, void *arg)
+{
+	struct run *run = arg;
+	struct part *p = &run->parts[l->index];
+
+	if (stream_funcs[run->s->test]) {
+		double took = stream_funcs[run->s->test](l, run->s->size, run->rounds);
+
+		p->end = now();
+		p->start = p->end - took;
+	} else {
+		p->start = now();
+		round_funcs[run->s->test](l, run->s, p->took, run->rounds);
+		p->end = now();
+	}
+	link_use(l, 0);
+}
+
+/* Seconds from the start of the first thread to the end of the last one. */
+static double elapsed(const struct part *parts, unsigned count)
+{
+	double start = parts[0].start, end = parts[0].end;
+
+	for (unsigned i = 1; i < count; i++) {
+		if (parts[i].start < start)
+			start = parts[i].start;
+		if (parts[i].end > end)
+			end = parts[i].end;
+	}
+	return end - start;
+}
+
+/* Of the rounds of all links. */
+static void merge_latencies(struct result *result, struct run *run, unsigned threads)
+{
+	uint32_t total = run->rounds * threads, at = 0;
+	double *took = calloc(total, sizeof *took);
+
+	if (!took)
+		fail("no memory for %u rounds", total);
+	for (unsigned i = 0; i < threads; i++) {
+		for (uint32_t k = 0; k < run->rounds; k++)
+			took[at++] = run->parts[i].took[k] * 1e6;
+		free(run->parts[i].took);
+	}
+	result->latency = stats_of(took, total);
+	result->histogram = histogram_of(took, total);
+	free(took);
+}
+
+struct result measure(struct group *g, const struct setting *s)
+{
+	struct run run = { .s = s, .threads = g->threads };
+	struct result result = { 0 };
+
+	group_run(g, warm_up, &run);
+	run.rounds = decide_rounds(g, &run);
+	group_run(g, measure_link, &run);
+	if (run.parts[0].took)
+		merge_latencies(&result, &run, g->threads);
+	result.latency.count = run.rounds * g->threads;
+	result.messages = result.latency.count / elapsed(run.parts, g->threads);
+	result.bytes = result.messages * s->size;
+	return result;
+}
+
+const char *test_missing(const struct adapter *a, enum test test)
+{
+	if (test == TEST_ATOMIC_LAT && !a->atomics)
 		return "the interface adapter has no atomics";
-	if (test == TEST_IMMED_LAT && !l->immediate)
+	if (test == TEST_IMMED_LAT && !a->immediate)
 		return "the interface adapter has no immediate data";
-	if ((test == TEST_READ_LAT || test == TEST_READ_BW) && !l->reads)
+	if ((test == TEST_READ_LAT || test == TEST_READ_BW) && !a->reads)
 		return "the interface adapter has no RDMA reads";
 	return NULL;
 }
 
-void end_service(struct link *l)
+static void say_bye(struct link *l, void *unused)
 {
+	(void)unused;
 	command(l, OP_BYE, 0, 0, 0);
+}
+
+void end_service(struct group *g)
+{
+	group_run(g, say_bye, NULL);
 }

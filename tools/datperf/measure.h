@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* measure.h - what datperf measures over a link, client and server side. */
+/* measure.h - what datperf measures over the links of a group, client and server side. */
 #ifndef DATPERF_MEASURE_H
 #define DATPERF_MEASURE_H
-#include "link.h"
+#include "group.h"
 #include "stats.h"
 
 enum test {
@@ -31,30 +31,31 @@ extern const struct test_info tests[TESTS];
 
 struct setting {
 	enum test test;
-	size_t size;    /* bytes of a transfer */
-	double seconds; /* about, if rounds is 0 */
-	uint32_t rounds;
+	size_t size;     /* bytes of a transfer */
+	double seconds;  /* about, if rounds is 0 */
+	uint32_t rounds; /* of each thread */
 	enum wake wake;
 	const struct sockaddr *to; /* the server, for TEST_CONNECT */
 	DAT_CONN_QUAL port;
 };
 
+/* Of all threads: their rounds together, and their rates, until the last one has ended. */
 struct result {
 	/* Half of a round trip for a message and its echo, the whole time for a read, an atomic and a
-	 * connection. Bandwidth has none. */
+	 * connection. Bandwidth has the count alone. */
 	struct stats latency;
 	struct histogram histogram;
 	double bytes, messages; /* a second; of KIND_BANDWIDTH, and messages of KIND_CONNECT */
 };
 
-/* Serves one client until it ends the service. */
-void serve(struct link *l);
+/* Serves a thread of the client until it ends the service. For group_run(). */
+void serve(struct link *l, void *unused);
 
-/* Each ends the program when a byte that arrived differs from what was sent. */
-void check_data(struct link *l, size_t size);
-struct result measure(struct link *l, const struct setting *s);
+/* Ends the program when a byte that arrived differs from what was sent. */
+void check_data(struct group *g);
+struct result measure(struct group *g, const struct setting *s);
 /* Why the IA cannot do the test; NULL if it can. */
-const char *test_missing(const struct link *l, enum test test);
-void end_service(struct link *l);
+const char *test_missing(const struct adapter *a, enum test test);
+void end_service(struct group *g);
 
 #endif

@@ -4,12 +4,15 @@
 #include "../cli.h"
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BAR = 50 }; /* columns of the longest bar of a histogram */
 
 static struct {
 	enum format format;
 	bool compares;
+	bool progress; /* a line of progress stands on the terminal */
+	unsigned endpoints, threads;
 	int rows;
 	int table; /* the test whose table is open; -1: none */
 } report = { .table = -1 };
@@ -27,24 +30,58 @@ const char *size_text(size_t size)
 	return text;
 }
 
-void report_begin(enum format format, const char *ia, const char *peer, bool compares)
+void report_progress(const struct setting *s)
+{
+	if (!isatty(STDERR_FILENO))
+		return;
+	report_end_progress();
+	fprintf(stderr, "%s %s ...", tests[s->test].name, size_text(s->size));
+	fflush(stderr);
+	report.progress = true;
+}
+
+void report_end_progress(void)
+{
+	if (report.progress)
+		fputs("\r\033[K", stderr);
+	fflush(stderr);
+	report.progress = false;
+}
+
+static void print_shape(const struct group *g)
+{
+	if (g->threads > 1)
+		printf(", %u threads", g->threads);
+	if (g->endpoints > 1)
+		printf(", %u endpoints%s", g->endpoints, g->threads > 1 ? " each" : "");
+	if (g->srq)
+		printf(", SRQ");
+	putchar('\n');
+}
+
+void report_begin(enum format format, const struct group *g, const char *peer, bool compares)
 {
 	report.format = format;
 	report.compares = compares;
+	report.endpoints = g->endpoints;
+	report.threads = g->threads;
 	report.rows = 0;
 	report.table = -1;
 	if (format == FORMAT_JSON) {
 		printf("{ \"ia\": ");
-		cli_print_json_string(ia);
+		cli_print_json_string(g->adapter.name);
 		printf(", \"peer\": ");
 		cli_print_json_string(peer);
-		printf(", \"data_checked\": true,\n  \"results\": [");
+		printf(", \"data_checked\": true,\n  \"threads\": %u, \"endpoints\": %u, "
+		       "\"srq\": %s,\n  \"results\": [",
+		       g->threads, g->endpoints, g->srq ? "true" : "false");
 	} else if (format == FORMAT_CSV) {
 		printf("test,bytes,rounds,min_us,median_us,mean_us,p99_us,p999_us,max_us,"
 		       "bytes_per_second,messages_per_second%s\n",
 		       compares ? ",tcp_us,tcp_bytes_per_second,memcpy_bytes_per_second" : "");
 	} else {
-		printf("datperf: %s, connected to %s\n", ia, peer);
+		printf("datperf: %s, connected to %s", g->adapter.name, peer);
+		print_shape(g);
 	}
 	fflush(stdout);
 }
@@ -61,8 +98,9 @@ static void open_table(const struct setting *s)
 	report.table = s->test;
 	printf("\n%s: %s", test->name, test->title);
 	if (test->kind == KIND_BANDWIDTH) {
-		printf(", up to %d at a time\n     bytes   messages       MB/s  messages/s%s\n",
-		       LINK_DEPTH, report.compares ? "   TCP MB/s  memcpy MB/s" : "");
+		printf(", up to %d at a time%s\n     bytes   messages       MB/s  messages/s%s\n",
+		       LINK_DEPTH, report.endpoints * report.threads > 1 ? " of each endpoint" : "",
+		       report.compares ? "   TCP MB/s  memcpy MB/s" : "");
 		return;
 	}
 	printf(", %s, us\n     bytes     rounds     min  median    mean    99 %%  99.9 %%       "
@@ -134,6 +172,7 @@ static void print_json(const struct setting *s, const struct result *r, const st
 
 void report_result(const struct setting *s, const struct result *r, const struct comparison *c)
 {
+	report_end_progress();
 	switch (report.format) {
 	case FORMAT_TABLE: print_row(s, r, c); break;
 	case FORMAT_CSV: print_csv(s, r, c); break;
@@ -163,6 +202,7 @@ void report_histogram(const struct result *r)
 
 void report_skipped(enum test test, const char *why)
 {
+	report_end_progress();
 	if (report.format == FORMAT_TABLE)
 		printf("\n%s: left out, %s\n", tests[test].name, why);
 	else
@@ -171,6 +211,7 @@ void report_skipped(enum test test, const char *why)
 
 void report_end(bool interrupted)
 {
+	report_end_progress();
 	if (report.format == FORMAT_JSON)
 		printf(" ],\n  \"interrupted\": %s }\n", interrupted ? "true" : "false");
 	else if (interrupted)

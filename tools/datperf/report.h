@@ -12,7 +12,12 @@ struct comparison {
 	double tcp_us, tcp_bytes, memcpy_bytes; /* microseconds; bytes a second */
 };
 
-void report_begin(enum format format, const char *ia, const char *peer, bool compares);
+/* On a terminal: one line on stderr that tells what is being measured, and its end. report_result() ends
+ * it, too. */
+void report_progress(const struct setting *s);
+void report_end_progress(void);
+
+void report_begin(enum format format, const struct group *g, const char *peer, bool compares);
 void report_result(const struct setting *s, const struct result *r, const struct comparison *c);
 void report_histogram(const struct result *r);
 /* A test that was not done, and why. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* transfer.c - posts requests and receives of a link, and takes their completions (link.h). */
 #include "link.h"
+#include "../call.h"
 #include "../cli.h"
 #include "../names.h"
 #include <dat/dat_ib_extensions.h>
 #include <sched.h>
 #include <time.h>
+
+enum { CHECK_INTERVAL = 1 }; /* seconds, until a wait looks at connections again */
 
 static DAT_LMR_TRIPLET local(struct link *l, const char *from, size_t size)
 {
@@ -39,94 +42,150 @@ static const DAT_DTO_COMPLETION_EVENT_DATA *completed(const DAT_EVENT *e, const 
 static unsigned long patience(void)
 {
 	static unsigned long polls;
+	unsigned long known = __atomic_load_n(&polls, __ATOMIC_RELAXED);
 	cpu_set_t ours;
 
-	if (!polls)
-		polls = !sched_getaffinity(0, sizeof ours, &ours) && CPU_COUNT(&ours) == 1 ? 16
+	if (!known) {
+		known = !sched_getaffinity(0, sizeof ours, &ours) && CPU_COUNT(&ours) == 1 ? 16
 											   : 4096;
-	return polls;
+		__atomic_store_n(&polls, known, __ATOMIC_RELAXED);
+	}
+	return known;
+}
+
+/* Memory does not tell that a connection has ended, and receives of an SRQ are not flushed then. */
+static bool lost_connection(struct link *l)
+{
+	for (unsigned i = 0; i < l->count; i++) {
+		DAT_EP_STATE state;
+
+		good(dat_ep_get_status(l->endpoints[i].ep, &state, NULL, NULL),
+		     "dat_ep_get_status");
+		if (state != DAT_EP_STATE_CONNECTED)
+			return true;
+	}
+	return false;
+}
+
+/* An unsuccessful wait for one thing, which fails in the end. */
+struct wait {
+	unsigned long polls;
+	double since, checked; /* seconds; of the first look at the clock, of the connections */
+	bool lost;             /* a connection has ended; what came before it may be there now */
+};
+
+static void give_up(struct link *l, struct wait *w, const char *what)
+{
+	double time = now();
+
+	if (w->lost)
+		fail("%s failed: the connection broke: has the peer ended?", what);
+	if (time - w->since > LINK_TIMEOUT)
+		fail("%s: nothing came within %d s", what, LINK_TIMEOUT);
+	if (time - w->checked >= CHECK_INTERVAL) {
+		w->lost = lost_connection(l);
+		w->checked = time;
+	}
 }
 
 /* Lets another process run, and gives up in the end, when polling finds nothing. */
-static void idle(unsigned long *polls, double *since, const char *what)
+static void idle(struct link *l, struct wait *w, const char *what)
 {
-	if (++*polls % patience())
+	if (++w->polls % patience())
 		return;
-	if (*polls == patience())
-		*since = now();
-	else if (now() - *since > LINK_TIMEOUT)
-		fail("%s: nothing came within %d s", what, LINK_TIMEOUT);
+	if (w->polls == patience())
+		w->since = w->checked = now();
+	else
+		give_up(l, w, what);
 	sched_yield();
 }
 
-static void poll_event(DAT_EVD_HANDLE evd, DAT_EVENT *event, const char *what)
+static void poll_event(struct link *l, DAT_EVD_HANDLE evd, DAT_EVENT *event, const char *what)
 {
-	unsigned long polls = 0;
-	double since = 0;
+	struct wait w = { 0 };
 	DAT_RETURN rc;
 
 	while ((rc = dat_evd_dequeue(evd, event)) != DAT_SUCCESS) {
 		if (DAT_GET_TYPE(rc) != DAT_QUEUE_EMPTY)
 			good(rc, "dat_evd_dequeue");
-		idle(&polls, &since, what);
+		idle(l, &w, what);
 	}
 }
 
-void timed_out(DAT_RETURN rc, const char *call, const char *what)
+/* A sleep of CHECK_INTERVAL ended: fails if it was for something else than the time. */
+static void slept(struct link *l, DAT_RETURN rc, struct wait *w, const char *call, const char *what)
 {
-	if (DAT_GET_TYPE(rc) == DAT_TIMEOUT_EXPIRED || DAT_GET_TYPE(rc) == DAT_QUEUE_EMPTY)
-		fail("%s: nothing came within %d s", what, LINK_TIMEOUT);
-	good(rc, call);
+	if (DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED && DAT_GET_TYPE(rc) != DAT_QUEUE_EMPTY)
+		good(rc, call);
+	else
+		give_up(l, w, what);
 }
 
 /* The CNO serves both EVDs: what the other one has is taken by its own turn. */
 static void wait_cno(struct link *l, DAT_EVD_HANDLE evd, DAT_EVENT *event, const char *what)
 {
+	struct wait w = { .since = now() };
 	DAT_EVD_HANDLE triggered;
 	DAT_RETURN rc;
 
 	while ((rc = dat_evd_dequeue(evd, event)) != DAT_SUCCESS) {
 		if (DAT_GET_TYPE(rc) != DAT_QUEUE_EMPTY)
 			good(rc, "dat_evd_dequeue");
-		timed_out(dat_cno_wait(l->cno, LINK_TIMEOUT * 1000000, &triggered), "dat_cno_wait",
-			  what);
+		slept(l, dat_cno_wait(l->cno, CHECK_INTERVAL * 1000000, &triggered), &w,
+		      "dat_cno_wait", what);
 	}
+}
+
+static void wait_evd(struct link *l, DAT_EVD_HANDLE evd, DAT_EVENT *event, const char *what)
+{
+	struct wait w = { .since = now() };
+	DAT_COUNT more;
+	DAT_RETURN rc;
+
+	while ((rc = dat_evd_wait(evd, CHECK_INTERVAL * 1000000, 1, event, &more)) != DAT_SUCCESS)
+		slept(l, rc, &w, "dat_evd_wait", what);
 }
 
 static void next_event(struct link *l, DAT_EVD_HANDLE evd, enum wake wake, DAT_EVENT *event,
 		       const char *what)
 {
-	DAT_COUNT more;
-
 	switch (wake) {
-	case WAKE_POLL: poll_event(evd, event, what); break;
+	case WAKE_POLL: poll_event(l, evd, event, what); break;
 	case WAKE_CNO: wait_cno(l, evd, event, what); break;
-	case WAKE_WAIT:
-		timed_out(dat_evd_wait(evd, LINK_TIMEOUT * 1000000, 1, event, &more),
-			  "dat_evd_wait", what);
-		break;
+	case WAKE_WAIT: wait_evd(l, evd, event, what); break;
 	}
 }
 
+/* The cookie of a request is the number of its endpoint. */
 static void reap_request_by(struct link *l, enum wake wake)
 {
 	DAT_EVENT event;
 
 	next_event(l, l->request, wake, &event, "request");
-	completed(&event, "request");
+	l->endpoints[completed(&event, "request")->user_cookie.as_64].unfinished--;
 	l->unfinished--;
 }
 
-static void reap_request(struct link *l)
+/* The endpoint of the next request; counts the request. */
+static struct endpoint *take_room(struct link *l)
 {
-	reap_request_by(l, WAKE_POLL);
+	struct endpoint *e = &l->endpoints[l->turn];
+
+	while (e->unfinished >= LINK_DEPTH)
+		reap_request_by(l, WAKE_POLL);
+	e->unfinished++;
+	l->unfinished++;
+	return e;
 }
 
-static void make_room(struct link *l)
+void link_use(struct link *l, unsigned endpoint)
 {
-	while (l->unfinished >= LINK_DEPTH)
-		reap_request(l);
-	l->unfinished++;
+	l->turn = endpoint;
+}
+
+void link_next(struct link *l)
+{
+	l->turn = l->turn + 1 == l->count ? 0 : l->turn + 1;
 }
 
 void link_finish_by(struct link *l, enum wake wake)
@@ -140,14 +199,17 @@ void link_finish(struct link *l)
 	link_finish_by(l, WAKE_POLL);
 }
 
-static const DAT_DTO_COOKIE no_cookie;
+static DAT_DTO_COOKIE cookie_of(const struct link *l)
+{
+	return (DAT_DTO_COOKIE){ .as_64 = l->turn };
+}
 
 void link_send(struct link *l, size_t size)
 {
 	DAT_LMR_TRIPLET from = local(l, l->out, size);
 
-	make_room(l);
-	good(dat_ep_post_send(l->ep, 1, &from, no_cookie, DAT_COMPLETION_DEFAULT_FLAG),
+	good(dat_ep_post_send(take_room(l)->ep, 1, &from, cookie_of(l),
+			      DAT_COMPLETION_DEFAULT_FLAG),
 	     "dat_ep_post_send");
 }
 
@@ -156,8 +218,8 @@ void link_write(struct link *l, size_t size)
 	DAT_LMR_TRIPLET from = local(l, l->out, size);
 	DAT_RMR_TRIPLET to = remote(l, size);
 
-	make_room(l);
-	good(dat_ep_post_rdma_write(l->ep, 1, &from, no_cookie, &to, DAT_COMPLETION_DEFAULT_FLAG),
+	good(dat_ep_post_rdma_write(take_room(l)->ep, 1, &from, cookie_of(l), &to,
+				    DAT_COMPLETION_DEFAULT_FLAG),
 	     "dat_ep_post_rdma_write");
 }
 
@@ -166,8 +228,8 @@ void link_read(struct link *l, size_t size)
 	DAT_LMR_TRIPLET to = local(l, l->target, size);
 	DAT_RMR_TRIPLET from = remote(l, size);
 
-	make_room(l);
-	good(dat_ep_post_rdma_read(l->ep, 1, &to, no_cookie, &from, DAT_COMPLETION_DEFAULT_FLAG),
+	good(dat_ep_post_rdma_read(take_room(l)->ep, 1, &to, cookie_of(l), &from,
+				   DAT_COMPLETION_DEFAULT_FLAG),
 	     "dat_ep_post_rdma_read");
 }
 
@@ -176,8 +238,7 @@ void link_fetch_add(struct link *l)
 	DAT_LMR_TRIPLET to = local(l, l->out, sizeof(uint64_t));
 	DAT_RMR_TRIPLET word = remote(l, sizeof(uint64_t));
 
-	make_room(l);
-	good(dat_ib_post_fetch_and_add(l->ep, 1, &to, no_cookie, &word,
+	good(dat_ib_post_fetch_and_add(take_room(l)->ep, 1, &to, cookie_of(l), &word,
 				       DAT_COMPLETION_DEFAULT_FLAG),
 	     "dat_ib_post_fetch_and_add");
 }
@@ -187,18 +248,41 @@ void link_write_immediate(struct link *l, size_t size, uint32_t data)
 	DAT_LMR_TRIPLET from = local(l, l->out, size);
 	DAT_RMR_TRIPLET to = remote(l, size);
 
-	make_room(l);
-	good(dat_ib_post_rdma_write_immed(l->ep, 1, &from, no_cookie, &to, data,
+	good(dat_ib_post_rdma_write_immed(take_room(l)->ep, 1, &from, cookie_of(l), &to, data,
 					  DAT_COMPLETION_DEFAULT_FLAG),
 	     "dat_ib_post_rdma_write_immed");
 }
 
-void link_post_receive(struct link *l)
+void link_post_receive(struct link *l, struct endpoint *e)
 {
 	DAT_LMR_TRIPLET to = local(l, l->in, LINK_BLOCK);
+	const DAT_DTO_COOKIE cookie = { .as_64 = 0 };
 
-	good(dat_ep_post_recv(l->ep, 1, &to, no_cookie, DAT_COMPLETION_DEFAULT_FLAG),
-	     "dat_ep_post_recv");
+	if (l->srq)
+		good(dat_srq_post_recv(l->srq, 1, &to, cookie), "dat_srq_post_recv");
+	else
+		good(dat_ep_post_recv(e->ep, 1, &to, cookie, DAT_COMPLETION_DEFAULT_FLAG),
+		     "dat_ep_post_recv");
+}
+
+/* Messages come in turn, mostly: the search begins at the next endpoint. */
+static struct endpoint *find_origin(struct link *l, DAT_EP_HANDLE ep)
+{
+	for (unsigned i = 0; i < l->count; i++) {
+		l->from = l->from + 1 >= l->count ? 0 : l->from + 1;
+		if (l->endpoints[l->from].ep == ep)
+			return &l->endpoints[l->from];
+	}
+	fail("receive: a completion of an unknown endpoint");
+}
+
+/* Re-posts before it looks at the status: the order of a latency test. */
+static size_t take_receive(struct link *l, const DAT_EVENT *event)
+{
+	struct endpoint *e = find_origin(l, event->event_data.dto_completion_event_data.ep_handle);
+
+	link_post_receive(l, e);
+	return completed(event, "receive")->transfered_length;
 }
 
 size_t link_receive_by(struct link *l, enum wake wake)
@@ -206,8 +290,7 @@ size_t link_receive_by(struct link *l, enum wake wake)
 	DAT_EVENT event;
 
 	next_event(l, l->recv, wake, &event, "receive");
-	link_post_receive(l);
-	return completed(&event, "receive")->transfered_length;
+	return take_receive(l, &event);
 }
 
 size_t link_receive(struct link *l)
@@ -217,22 +300,30 @@ size_t link_receive(struct link *l)
 
 bool link_wait(struct link *l, size_t *size)
 {
+	bool lost = false;
 	DAT_EVENT event;
 	DAT_COUNT more;
+	DAT_RETURN rc;
 
-	good(dat_evd_wait(l->recv, DAT_TIMEOUT_INFINITE, 1, &event, &more), "dat_evd_wait");
+	/* where receives are flushed, without limit */
+	while ((rc = dat_evd_wait(l->recv, l->srq ? CHECK_INTERVAL * 1000000 : DAT_TIMEOUT_INFINITE,
+				  1, &event, &more)) != DAT_SUCCESS) {
+		if (DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED)
+			good(rc, "dat_evd_wait");
+		if (lost)
+			return false;
+		lost = lost_connection(l);
+	}
 	if (event.event_data.dto_completion_event_data.status == DAT_DTO_ERR_FLUSHED)
 		return false;
-	*size = completed(&event, "receive")->transfered_length;
-	link_post_receive(l);
+	*size = take_receive(l, &event);
 	return true;
 }
 
-void link_spin_byte(const volatile uint8_t *byte, uint8_t value)
+void link_spin_byte(struct link *l, const volatile uint8_t *byte, uint8_t value)
 {
-	unsigned long polls = 0;
-	double since = 0;
+	struct wait w = { 0 };
 
 	while (__atomic_load_n(byte, __ATOMIC_ACQUIRE) != value)
-		idle(&polls, &since, "RDMA write of the peer");
+		idle(l, &w, "RDMA write of the peer");
 }

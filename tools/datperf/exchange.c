@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* exchange.c - messages and data of a measurement (exchange.h). */
+#include "exchange.h"
+#include "../cli.h"
+#include <string.h>
+
+static unsigned char pattern(uint64_t seed, size_t i)
+{
+	return (unsigned char)((i + seed) * 0x9e3779b97f4a7c15u >> 56);
+}
+
+void exchange_fill(char *to, size_t size, uint64_t seed)
+{
+	for (size_t i = 0; i < size; i++)
+		to[i] = (char)pattern(seed, i);
+}
+
+uint64_t exchange_differs(const char *got, size_t size, uint64_t seed)
+{
+	for (size_t i = 0; i < size; i++)
+		if ((unsigned char)got[i] != pattern(seed, i))
+			return i + 1;
+	return 0;
+}
+
+void exchange_send(struct link *l, const void *message, size_t size)
+{
+	link_finish(l);
+	memcpy(l->out, message, size);
+	link_send(l, size);
+	link_finish(l);
+}
+
+void exchange_receive(struct link *l, size_t expected)
+{
+	size_t got = link_receive(l);
+
+	if (got != expected)
+		fail("%zu bytes received instead of %zu", got, expected);
+}
+
+static uint8_t mark(uint32_t round)
+{
+	return (uint8_t)(round % 251 + 1);
+}
+
+static volatile uint8_t *marked_byte(struct link *l, size_t size)
+{
+	return (volatile uint8_t *)l->target + size - 1;
+}
+
+void exchange_write_marked(struct link *l, size_t size, uint32_t round)
+{
+	l->out[size - 1] = (char)mark(round);
+	link_write(l, size);
+}
+
+void exchange_clear_mark(struct link *l, size_t size)
+{
+	*marked_byte(l, size) = 0;
+}
+
+void exchange_spin_mark(struct link *l, size_t size, uint32_t round)
+{
+	link_spin_byte(l, marked_byte(l, size), mark(round));
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* group.c - opens the links of a process and runs their threads (group.h). */
+#include "group.h"
+#include "../cli.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+void group_open(struct group *g, const char *ia, enum memory_kind memory, bool srq)
+{
+	memset(g, 0, sizeof *g);
+	adapter_open(&g->adapter, ia);
+	if (srq && !g->adapter.max_srqs)
+		fail("--srq: %s has no SRQs (attribute max_srqs)", ia);
+	g->memory = memory;
+	g->srq = srq;
+	link_open(&g->links[0], &g->adapter, 0, memory);
+	g->opened = 1;
+}
+
+void group_close(struct group *g)
+{
+	while (g->opened)
+		link_close(&g->links[--g->opened]);
+	adapter_close(&g->adapter);
+}
+
+const char *group_limit(const struct group *g, unsigned threads, unsigned endpoints)
+{
+	const struct adapter *a = &g->adapter;
+	static char text[DAT_NAME_MAX_LENGTH + 128];
+
+	/* one more of each thread, for connections that are timed */
+	if ((long)threads * (endpoints + 1) > a->max_endpoints)
+		snprintf(text, sizeof text, "%s has no more than %d endpoints (attribute max_eps)",
+			 a->name, a->max_endpoints);
+	else if (2 * LINK_DEPTH * (long)endpoints > a->max_events)
+		snprintf(text, sizeof text,
+			 "%s has EVDs for no more than %d endpoints (attribute max_evd_qlen)",
+			 a->name, a->max_events / (2 * LINK_DEPTH));
+	else if (g->srq && LINK_DEPTH * (long)endpoints > a->max_srq_receives)
+		snprintf(text, sizeof text,
+			 "%s has SRQs for no more than %d endpoints (attribute max_recv_per_srq)",
+			 a->name, a->max_srq_receives / LINK_DEPTH);
+	else if (g->srq && (long)threads > a->max_srqs)
+		snprintf(text, sizeof text, "%s has no more than %d SRQs (attribute max_srqs)",
+			 a->name, a->max_srqs);
+	else
+		return NULL;
+	return text;
+}
+
+void group_create_endpoints(struct group *g, unsigned threads, unsigned endpoints)
+{
+	for (; g->opened < threads; g->opened++)
+		link_open(&g->links[g->opened], &g->adapter, g->opened, g->memory);
+	g->threads = threads;
+	g->endpoints = endpoints;
+	for (unsigned i = 0; i < threads; i++)
+		link_create_endpoints(&g->links[i], endpoints, g->srq);
+}
+
+void group_free_endpoints(struct group *g)
+{
+	for (unsigned i = 0; i < g->threads; i++)
+		link_free_endpoints(&g->links[i]);
+	g->threads = g->endpoints = 0;
+}
+
+/* --- threads ----------------------------------------------------------------- */
+
+struct worker {
+	struct group *group;
+	struct link *link;
+	void (*work)(struct link *l, void *arg);
+	void *arg;
+	pthread_t thread;
+	bool failed;
+};
+
+/* Threads begin when the last one has been started. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	enum { GATE_CLOSED, GATE_OPEN, GATE_CANCELLED } state;
+} gate = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static void set_gate(int state)
+{
+	pthread_mutex_lock(&gate.lock);
+	gate.state = state;
+	pthread_cond_broadcast(&gate.changed);
+	pthread_mutex_unlock(&gate.lock);
+}
+
+static bool pass_gate(void)
+{
+	bool open;
+
+	pthread_mutex_lock(&gate.lock);
+	while (gate.state == GATE_CLOSED)
+		pthread_cond_wait(&gate.changed, &gate.lock);
+	open = gate.state == GATE_OPEN;
+	pthread_mutex_unlock(&gate.lock);
+	return open;
+}
+
+static bool threads_run;
+static unsigned failures; /* of the threads that run */
+
+bool group_has_failed(void)
+{
+	return threads_run && __atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED) > 0;
+}
+
+/* Ends the waits of the other threads. */
+static void break_connections(struct group *g)
+{
+	for (unsigned i = 0; i < g->threads; i++)
+		for (unsigned e = 0; e < g->links[i].count; e++)
+			(void)dat_ep_disconnect(g->links[i].endpoints[e].ep, DAT_CLOSE_ABRUPT_FLAG);
+}
+
+static void do_work(void *arg)
+{
+	struct worker *w = arg;
+
+	w->work(w->link, w->arg);
+}
+
+static void *run_worker(void *arg)
+{
+	struct worker *w = arg;
+
+	if (!pass_gate())
+		return NULL;
+	w->failed = !cli_attempt(do_work, w);
+	if (w->failed)
+		break_connections(w->group);
+	return NULL;
+}
+
+/* Returns an errno value. */
+static int start_workers(struct worker *workers, unsigned count, unsigned *started)
+{
+	int err = 0;
+
+	gate.state = GATE_CLOSED;
+	for (*started = 0; *started < count; ++*started) {
+		struct worker *w = &workers[*started];
+
+		err = pthread_create(&w->thread, NULL, run_worker, w);
+		if (err)
+			break;
+	}
+	set_gate(err ? GATE_CANCELLED : GATE_OPEN);
+	return err;
+}
+
+static void run_threads(struct group *g, void (*work)(struct link *l, void *arg), void *arg)
+{
+	struct worker workers[GROUP_THREADS];
+	unsigned started;
+	bool failed = false;
+	int err;
+
+	for (unsigned i = 0; i < g->threads; i++)
+		workers[i] = (struct worker){
+			.group = g, .link = &g->links[i], .work = work, .arg = arg
+		};
+	failures = 0;
+	threads_run = true;
+	err = start_workers(workers, g->threads, &started);
+	for (unsigned i = 0; i < started; i++) {
+		pthread_join(workers[i].thread, NULL);
+		failed |= workers[i].failed;
+	}
+	threads_run = false;
+	if (err)
+		fail("thread %u of %u: %s", started + 1, g->threads, strerror(err));
+	if (failed)
+		fail_reported();
+}
+
+void group_run(struct group *g, void (*work)(struct link *l, void *arg), void *arg)
+{
+	if (g->threads > 1)
+		run_threads(g, work, arg);
+	else
+		work(&g->links[0], arg);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* options.c - reads the command line (options.h). */
+#include "options.h"
+#include "../cli.h"
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ROUNDS = 100000000 }; /* of all threads: 800 MB of times */
+
+const char options_usage[] =
+	"usage: datperf -D IA                serve, until interrupted\n"
+	"       datperf -D IA -s ADDRESS     measure, against a datperf that serves\n"
+	"       datperf -D IA --fork         both, on this host\n"
+	"\n"
+	"  -D, --device IA        interface adapter, a name in dat.conf\n"
+	"  -s, --server ADDRESS   where the other datperf serves\n"
+	"  -p, --port N           connection qualifier (default 45290)\n"
+	"  -T, --test LIST        send-lat write-lat immed-lat read-lat atomic-lat\n"
+	"                         send-bw write-bw read-bw connect; or lat, bw, all\n"
+	"  -S, --size LIST        bytes of a transfer: 8,4K,1M or 1K-1M (up to 1M)\n"
+	"  -t, --time SECONDS     for each line (default 0.5)\n"
+	"  -n, --rounds N         for each line, instead of a time\n"
+	"  -q, --endpoints N      connections of each thread, in turn (default 1)\n"
+	"      --threads N        threads with endpoints of their own (default 1)\n"
+	"      --srq              one SRQ for the endpoints of a thread\n"
+	"  -w, --wake HOW         learn of completions: poll, wait or cno (default poll)\n"
+	"      --histogram        the distribution of latencies, too\n"
+	"      --compare          TCP and memcpy of this host, too\n"
+	"      --csv, --json      output for programs\n"
+	"      --once             serve one client, then end\n"
+	"      --private, --dm    memory of this process alone; of the device (dat_dm(7))\n"
+	"  -h, --help, --version\n";
+
+/* Tests that a word of --test stands for. */
+static bool stands_for(const char *word, enum test test)
+{
+	if (!strcmp(word, "all") || !strcmp(word, tests[test].name))
+		return true;
+	return (!strcmp(word, "lat") && tests[test].kind == KIND_LATENCY) ||
+	       (!strcmp(word, "bw") && tests[test].kind == KIND_BANDWIDTH);
+}
+
+static void read_tests(struct options *o, const char *list)
+{
+	char *words = strdup(list), *rest = words, *word;
+
+	while (words && (word = strsep(&rest, ","))) {
+		bool found = false;
+
+		for (int i = 0; i < TESTS; i++)
+			if (stands_for(word, i))
+				found = o->tests[i] = true;
+		if (!found)
+			usage_error("--test: \"%s\" found, a test, lat, bw or all expected", word);
+	}
+	free(words);
+}
+
+/* A number of bytes, with K or M; the text goes on at *end. */
+static size_t read_size(const char *list, const char *text, char **end)
+{
+	unsigned long n = *text >= '0' && *text <= '9' ? strtoul(text, end, 10) : 0;
+	unsigned shift = 0;
+
+	if (n && (**end == 'K' || **end == 'k'))
+		shift = 10;
+	else if (n && (**end == 'M' || **end == 'm'))
+		shift = 20;
+	if (!n || n > LINK_BLOCK || n << shift > LINK_BLOCK)
+		usage_error("--size: \"%s\" found, sizes from 1 to 1M expected", list);
+	*end += shift != 0;
+	return n << shift;
+}
+
+static void add_size(struct options *o, size_t size)
+{
+	if (o->size_count == OPTIONS_SIZES)
+		usage_error("--size: more than %d sizes", OPTIONS_SIZES);
+	o->sizes[o->size_count++] = size;
+}
+
+static void read_sizes(struct options *o, const char *list)
+{
+	char *at = (char *)list;
+
+	for (;; at++) {
+		size_t from = read_size(list, at, &at);
+
+		add_size(o, from);
+		if (*at == '-')
+			for (size_t to = read_size(list, at + 1, &at); from * 2 <= to; from *= 2)
+				add_size(o, from * 2);
+		if (!*at)
+			return;
+		if (*at != ',')
+			usage_error("--size: \"%s\" found, sizes from 1 to 1M expected", list);
+	}
+}
+
+static enum wake read_wake(const char *text)
+{
+	static const char *const names[] = { "poll", "wait", "cno" };
+
+	for (int i = 0; i <= WAKE_CNO; i++)
+		if (!strcmp(text, names[i]))
+			return i;
+	usage_error("--wake: \"%s\" found, poll, wait or cno expected", text);
+}
+
+struct options options_read(int argc, char **argv)
+{
+	enum {
+		FORK = 256,
+		ONCE,
+		JSON,
+		CSV,
+		PRIVATE,
+		DEVICE_MEMORY,
+		HISTOGRAM,
+		COMPARE,
+		THREADS,
+		SRQ,
+		VERSION
+	};
+	static const struct option names[] = {
+		{ "device", required_argument, NULL, 'D' },
+		{ "server", required_argument, NULL, 's' },
+		{ "port", required_argument, NULL, 'p' },
+		{ "time", required_argument, NULL, 't' },
+		{ "test", required_argument, NULL, 'T' },
+		{ "size", required_argument, NULL, 'S' },
+		{ "rounds", required_argument, NULL, 'n' },
+		{ "endpoints", required_argument, NULL, 'q' },
+		{ "threads", required_argument, NULL, THREADS },
+		{ "srq", no_argument, NULL, SRQ },
+		{ "wake", required_argument, NULL, 'w' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "fork", no_argument, NULL, FORK },
+		{ "once", no_argument, NULL, ONCE },
+		{ "json", no_argument, NULL, JSON },
+		{ "csv", no_argument, NULL, CSV },
+		{ "private", no_argument, NULL, PRIVATE },
+		{ "dm", no_argument, NULL, DEVICE_MEMORY },
+		{ "histogram", no_argument, NULL, HISTOGRAM },
+		{ "compare", no_argument, NULL, COMPARE },
+		{ "version", no_argument, NULL, VERSION },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct options o = { .port = 45290, .seconds = 0.5 };
+	int c;
+
+	while ((c = getopt_long(argc, argv, ":D:s:p:t:T:S:n:q:w:h", names, NULL)) != -1) {
+		switch (c) {
+		case 'D': o.device = optarg; break;
+		case 's': o.server = optarg; break;
+		case 'p': o.port = cli_number("--port", optarg, 1, ULONG_MAX); break;
+		case 't': o.seconds = cli_positive("--time", optarg, 3600); break;
+		case 'T': read_tests(&o, optarg); break;
+		case 'S': read_sizes(&o, optarg); break;
+		case 'n': o.rounds = (uint32_t)cli_number("--rounds", optarg, 1, MAX_ROUNDS); break;
+		case 'q':
+			o.endpoints =
+				(unsigned)cli_number("--endpoints", optarg, 1, LINK_ENDPOINTS);
+			break;
+		case THREADS:
+			o.threads = (unsigned)cli_number("--threads", optarg, 1, GROUP_THREADS);
+			break;
+		case SRQ: o.srq = true; break;
+		case 'w': o.wake = read_wake(optarg); break;
+		case FORK: o.both = true; break;
+		case ONCE: o.once = true; break;
+		case JSON: o.format = FORMAT_JSON; break;
+		case CSV: o.format = FORMAT_CSV; break;
+		case PRIVATE: o.memory = MEMORY_PRIVATE; break;
+		case DEVICE_MEMORY: o.memory = MEMORY_DEVICE; break;
+		case HISTOGRAM: o.histogram = true; break;
+		case COMPARE: o.compare = true; break;
+		case 'h': cli_print_help(); break;
+		case VERSION: cli_print_version(); break;
+		default: usage_error_option(argv, c);
+		}
+	}
+	if (optind != argc)
+		usage_error("\"%s\" found, only options expected", argv[optind]);
+	if (o.threads && o.rounds > MAX_ROUNDS / o.threads)
+		usage_error("--rounds: %u found, up to %u for each of %u threads expected",
+			    o.rounds, MAX_ROUNDS / o.threads, o.threads);
+	if (!o.device)
+		usage_error("-D, the interface adapter, is missing");
+	return o;
+}

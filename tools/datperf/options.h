@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* options.h - the command line of datperf, read and checked (datperf(1)). */
+#ifndef DATPERF_OPTIONS_H
+#define DATPERF_OPTIONS_H
+#include "measure.h"
+#include "report.h"
+
+enum { OPTIONS_SIZES = 21 }; /* at most: all powers of two up to LINK_BLOCK */
+
+struct options {
+	const char *device, *server;
+	DAT_CONN_QUAL port;
+	double seconds;              /* a line of a table takes about so long */
+	uint32_t rounds;             /* of a measurement; 0: as many as take so long */
+	unsigned endpoints, threads; /* endpoints of each thread; 0: not given */
+	bool srq, both, once, histogram, compare;
+	enum memory_kind memory;
+	bool tests[TESTS]; /* none: the overview */
+	size_t sizes[OPTIONS_SIZES];
+	int size_count; /* 0: those that suit the test */
+	enum wake wake;
+	enum format format;
+};
+
+extern const char options_usage[];
+
+/* Ends the program with a line for a wrong option, and after --help and --version. */
+struct options options_read(int argc, char **argv);
+
+#endif

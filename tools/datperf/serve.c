@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* serve.c - the server's part of each measurement (measure.h). */
+#include "connect.h"
+#include "exchange.h"
+#include "measure.h"
+#include "../cli.h"
+#include <endian.h>
+#include <string.h>
+
+static void answer(struct link *l, uint64_t bad)
+{
+	struct answer a = { htobe64(bad) };
+
+	exchange_send(l, &a, sizeof a);
+}
+
+static void echo_sends(struct link *l, uint32_t rounds, size_t size, enum wake wake)
+{
+	for (link_use(l, 0); rounds--; link_next(l)) {
+		size_t got = link_receive_by(l, wake);
+
+		if (got != size)
+			fail("%zu bytes received instead of %zu", got, size);
+		link_send(l, size);
+		link_finish_by(l, wake);
+	}
+}
+
+static void echo_writes(struct link *l, uint32_t rounds, size_t size)
+{
+	link_use(l, 0);
+	for (uint32_t i = 1; i <= rounds; i++, link_next(l)) {
+		exchange_spin_mark(l, size, i);
+		exchange_write_marked(l, size, i);
+		link_finish(l);
+	}
+}
+
+static void echo_immediate(struct link *l, uint32_t rounds, size_t size, enum wake wake)
+{
+	for (link_use(l, 0); rounds--; link_next(l)) {
+		link_receive_by(l, wake);
+		link_write_immediate(l, size, rounds);
+		link_finish_by(l, wake);
+	}
+}
+
+/* The credits of an endpoint go back by itself: its peer has LINK_DEPTH receives, whatever the order
+ * in which messages of several endpoints arrive. */
+static void take_stream(struct link *l, uint32_t count, size_t size)
+{
+	for (unsigned e = 0; e < l->count; e++)
+		l->endpoints[e].moved = 0;
+	while (count--) {
+		exchange_receive(l, size);
+		if (++l->endpoints[l->from].moved % CREDIT == 0) {
+			link_use(l, l->from);
+			answer(l, 0);
+		}
+	}
+}
+
+static void accept_probes(struct link *l, uint32_t count)
+{
+	while (count--)
+		connect_accept_probe(l);
+}
+
+static struct command read_command(struct link *l, size_t size)
+{
+	struct command c;
+
+	if (size != sizeof c)
+		fail("a command of %zu bytes", size);
+	memcpy(&c, l->in, sizeof c);
+	c = (struct command){ .op = be32toh(c.op),
+			      .count = be32toh(c.count),
+			      .size = be64toh(c.size),
+			      .seed = be64toh(c.seed),
+			      .wake = be32toh(c.wake) };
+	if (c.size > LINK_BLOCK || c.wake > WAKE_CNO)
+		fail("a command about %llu bytes", (unsigned long long)c.size);
+	return c;
+}
+
+/* False: the service ends. */
+static bool obey(struct link *l, const struct command *c)
+{
+	switch (c->op) {
+	case OP_SEND_CHECK:
+		answer(l, 0);
+		exchange_receive(l, c->size);
+		answer(l, exchange_differs(l->in, c->size, c->seed));
+		return true;
+	case OP_TARGET_CHECK: answer(l, exchange_differs(l->target, c->size, c->seed)); return true;
+	case OP_PING_SEND:
+		answer(l, 0);
+		echo_sends(l, c->count, c->size, c->wake);
+		return true;
+	case OP_PING_WRITE:
+		exchange_clear_mark(l, c->size);
+		answer(l, 0);
+		echo_writes(l, c->count, c->size);
+		return true;
+	case OP_PING_IMMED:
+		answer(l, 0);
+		echo_immediate(l, c->count, c->size, c->wake);
+		return true;
+	case OP_STREAM:
+		answer(l, 0);
+		take_stream(l, c->count, c->size);
+		return true;
+	case OP_CONNECT:
+		answer(l, 0);
+		accept_probes(l, c->count);
+		return true;
+	case OP_SYNC: answer(l, 0); return true;
+	case OP_BYE: answer(l, 0); return false;
+	default: fail("unknown command %u", c->op);
+	}
+}
+
+void serve(struct link *l, void *unused)
+{
+	bool more = true;
+	size_t size;
+
+	(void)unused;
+	while (more && link_wait(l, &size)) {
+		struct command c = read_command(l, size);
+
+		link_use(l, l->from);
+		more = obey(l, &c);
+	}
+}
