@@ -12,6 +12,7 @@ datperf_SOURCES = \
 	tools/datperf/link.c tools/datperf/link.h \
 	tools/datperf/measure.c tools/datperf/measure.h \
 	tools/datperf/options.c tools/datperf/options.h \
+	tools/datperf/plot.c tools/datperf/plot.h \
 	tools/datperf/report.c tools/datperf/report.h \
 	tools/datperf/serve.c \
 	tools/datperf/stats.c tools/datperf/stats.h \
@@ -19,7 +20,7 @@ datperf_SOURCES = \
 	tools/call.c tools/call.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
-datperf_LDADD = libdat2.la -lpthread
+datperf_LDADD = libdat2.la -lpthread -lm
 dist_man_MANS += doc/man/datperf.1
 
 # Needs jansson.

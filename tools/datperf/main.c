@@ -7,6 +7,7 @@
 #include "connect.h"
 #include "measure.h"
 #include "options.h"
+#include "plot.h"
 #include "report.h"
 #include <signal.h>
 #include <stdio.h>
@@ -80,6 +81,10 @@ static const size_t bandwidth_sizes[] = {
 };
 enum { BANDWIDTH_SIZES = sizeof bandwidth_sizes / sizeof *bandwidth_sizes };
 
+/* Of latencies in a chart; a table has one. */
+static const size_t latency_sizes[] = { 8, 32, 128, 512, 2 << 10, 8 << 10, 32 << 10, 128 << 10 };
+enum { LATENCY_SIZES = sizeof latency_sizes / sizeof *latency_sizes };
+
 static struct comparison compare(const struct options *o, const struct setting *s)
 {
 	struct comparison c = { 0 };
@@ -137,6 +142,8 @@ static void run_test(struct group *g, const struct options *o, enum test test,
 		sizes = o->sizes, count = o->size_count;
 	else if (info->kind == KIND_BANDWIDTH)
 		sizes = bandwidth_sizes, count = BANDWIDTH_SIZES;
+	else if (o->plot && !info->fixed_size)
+		sizes = latency_sizes, count = LATENCY_SIZES;
 	for (int i = 0; i < count && !interrupted; i++) {
 		struct setting s = setting_of(o, test, sizes[i]);
 
@@ -187,7 +194,7 @@ static void print_overview(struct group *g, const struct options *o)
 
 static void run_tests(struct group *g, struct options o, const struct sockaddr *to)
 {
-	bool any = o.size_count || o.rounds || o.wake || o.histogram || o.compare ||
+	bool any = o.size_count || o.rounds || o.wake || o.histogram || o.compare || o.plot ||
 		   o.format != FORMAT_TABLE;
 
 	for (int i = 0; i < TESTS; i++)
@@ -250,6 +257,8 @@ static void run_client(const struct options *o)
 	char address[ADDRESS_TEXT];
 
 	cli_on_failure(failure_is_known);
+	if (o->plot)
+		plot_open(o->plot);
 	group_open(&g, o->device, o->memory, o->srq);
 	if (o->server)
 		resolve(o->server, &to);

@@ -29,6 +29,7 @@ const char options_usage[] =
 	"      --histogram        the distribution of latencies, too\n"
 	"      --compare          TCP and memcpy of this host, too\n"
 	"      --csv, --json      output for programs\n"
+	"      --plot FILE        draw latency and bandwidth over size, as SVG\n"
 	"      --once             serve one client, then end\n"
 	"      --private, --dm    memory of this process alone; of the device (dat_dm(7))\n"
 	"  -h, --help, --version\n";
@@ -109,6 +110,15 @@ static enum wake read_wake(const char *text)
 	usage_error("--wake: \"%s\" found, poll, wait or cno expected", text);
 }
 
+static bool only_connects(const struct options *o)
+{
+	int count = 0;
+
+	for (int i = 0; i < TESTS; i++)
+		count += o->tests[i];
+	return count == 1 && o->tests[TEST_CONNECT];
+}
+
 struct options options_read(int argc, char **argv)
 {
 	enum {
@@ -122,6 +132,7 @@ struct options options_read(int argc, char **argv)
 		COMPARE,
 		THREADS,
 		SRQ,
+		PLOT,
 		VERSION
 	};
 	static const struct option names[] = {
@@ -145,6 +156,7 @@ struct options options_read(int argc, char **argv)
 		{ "dm", no_argument, NULL, DEVICE_MEMORY },
 		{ "histogram", no_argument, NULL, HISTOGRAM },
 		{ "compare", no_argument, NULL, COMPARE },
+		{ "plot", required_argument, NULL, PLOT },
 		{ "version", no_argument, NULL, VERSION },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -167,6 +179,7 @@ struct options options_read(int argc, char **argv)
 		case THREADS:
 			o.threads = (unsigned)cli_number("--threads", optarg, 1, GROUP_THREADS);
 			break;
+		case PLOT: o.plot = optarg; break;
 		case SRQ: o.srq = true; break;
 		case 'w': o.wake = read_wake(optarg); break;
 		case FORK: o.both = true; break;
@@ -187,6 +200,8 @@ struct options options_read(int argc, char **argv)
 	if (o.threads && o.rounds > MAX_ROUNDS / o.threads)
 		usage_error("--rounds: %u found, up to %u for each of %u threads expected",
 			    o.rounds, MAX_ROUNDS / o.threads, o.threads);
+	if (o.plot && only_connects(&o))
+		usage_error("--plot: the test connect has no sizes to draw");
 	if (!o.device)
 		usage_error("-D, the interface adapter, is missing");
 	return o;

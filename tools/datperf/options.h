@@ -9,6 +9,7 @@ enum { OPTIONS_SIZES = 21 }; /* at most: all powers of two up to LINK_BLOCK */
 
 struct options {
 	const char *device, *server;
+	const char *plot; /* file of the chart, or NULL */
 	DAT_CONN_QUAL port;
 	double seconds;              /* a line of a table takes about so long */
 	uint32_t rounds;             /* of a measurement; 0: as many as take so long */

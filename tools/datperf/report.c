@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* report.c - tables, CSV and JSON of what was measured (report.h). */
 #include "report.h"
+#include "plot.h"
 #include "../cli.h"
 #include <stdio.h>
 #include <string.h>
@@ -48,19 +49,26 @@ void report_end_progress(void)
 	report.progress = false;
 }
 
-static void print_shape(const struct group *g)
+/* "IA, connected to PEER, N threads, N endpoints each, SRQ" */
+static void describe(char *text, size_t size, const struct group *g, const char *peer)
 {
+	char threads[32] = "", endpoints[32] = "";
+
 	if (g->threads > 1)
-		printf(", %u threads", g->threads);
+		snprintf(threads, sizeof threads, ", %u threads", g->threads);
 	if (g->endpoints > 1)
-		printf(", %u endpoints%s", g->endpoints, g->threads > 1 ? " each" : "");
-	if (g->srq)
-		printf(", SRQ");
-	putchar('\n');
+		snprintf(endpoints, sizeof endpoints, ", %u endpoints%s", g->endpoints,
+			 g->threads > 1 ? " each" : "");
+	snprintf(text, size, "%s, connected to %s%s%s%s", g->adapter.name, peer, threads, endpoints,
+		 g->srq ? ", SRQ" : "");
 }
 
 void report_begin(enum format format, const struct group *g, const char *peer, bool compares)
 {
+	char text[DAT_NAME_MAX_LENGTH + 256];
+
+	describe(text, sizeof text, g, peer);
+	plot_set_title(text);
 	report.format = format;
 	report.compares = compares;
 	report.endpoints = g->endpoints;
@@ -80,8 +88,7 @@ void report_begin(enum format format, const struct group *g, const char *peer, b
 		       "bytes_per_second,messages_per_second%s\n",
 		       compares ? ",tcp_us,tcp_bytes_per_second,memcpy_bytes_per_second" : "");
 	} else {
-		printf("datperf: %s, connected to %s", g->adapter.name, peer);
-		print_shape(g);
+		printf("datperf: %s\n", text);
 	}
 	fflush(stdout);
 }
@@ -170,6 +177,20 @@ static void print_json(const struct setting *s, const struct result *r, const st
 	printf(" }");
 }
 
+static void draw_result(const struct setting *s, const struct result *r, const struct comparison *c)
+{
+	const char *name = tests[s->test].name;
+
+	if (tests[s->test].kind == KIND_LATENCY) {
+		plot_add(PLOT_LATENCY, name, false, s->size, r->latency.median);
+		plot_add(PLOT_LATENCY, "TCP", true, s->size, c->tcp_us);
+	} else if (tests[s->test].kind == KIND_BANDWIDTH) {
+		plot_add(PLOT_BANDWIDTH, name, false, s->size, r->bytes / 1e6);
+		plot_add(PLOT_BANDWIDTH, "TCP", true, s->size, c->tcp_bytes / 1e6);
+		plot_add(PLOT_BANDWIDTH, "memcpy", true, s->size, c->memcpy_bytes / 1e6);
+	}
+}
+
 void report_result(const struct setting *s, const struct result *r, const struct comparison *c)
 {
 	report_end_progress();
@@ -180,6 +201,7 @@ void report_result(const struct setting *s, const struct result *r, const struct
 	}
 	report.rows++;
 	fflush(stdout);
+	draw_result(s, r, c);
 }
 
 void report_histogram(const struct result *r)

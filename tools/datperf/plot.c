@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* plot.c - draws the chart of --plot (plot.h). Coordinates are pixels, from the top left corner. */
+#include "plot.h"
+#include "report.h"
+#include "../cli.h"
+#include <fcntl.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	WIDTH = 860,
+	HEAD = 50,    /* the title */
+	PANEL = 380,  /* height of a diagram with its labels */
+	LEFT = 80,    /* the labels of the y axis */
+	RIGHT = 150,  /* the legend */
+	TOP = 20,     /* above the frame of a diagram */
+	BOTTOM = 60,  /* the labels of the x axis */
+	LABEL = 60,   /* least distance of labels on the x axis */
+	Y_TICKS = 6,  /* about, on a linear axis */
+	DECADES = 3,  /* on a logarithmic axis: with more, only powers of ten have labels */
+	LOG_FROM = 10 /* a greater ratio of largest to least value makes the y axis logarithmic */
+};
+
+struct point {
+	size_t bytes;
+	double value;
+};
+
+struct series {
+	const char *name;
+	bool comparison;
+	unsigned count;
+	struct point points[PLOT_POINTS]; /* by size */
+};
+
+static const struct {
+	const char *label, *unit;
+} panels[PLOT_PANELS] = {
+	[PLOT_LATENCY] = { "latency (median), us", "us" },
+	[PLOT_BANDWIDTH] = { "bandwidth, MB/s", "MB/s" },
+};
+
+static struct {
+	FILE *file;
+	const char *path;
+	char title[512];
+	struct {
+		unsigned count;
+		struct series series[PLOT_SERIES];
+	} panels[PLOT_PANELS];
+} plot;
+
+/* --- elements ---------------------------------------------------------------- */
+
+static void element(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void element(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vfprintf(plot.file, fmt, args);
+	va_end(args);
+	fputc('\n', plot.file);
+}
+
+static void write_escaped(const char *text)
+{
+	for (; *text; text++)
+		switch (*text) {
+		case '<': fputs("&lt;", plot.file); break;
+		case '>': fputs("&gt;", plot.file); break;
+		case '&': fputs("&amp;", plot.file); break;
+		default: fputc((unsigned char)*text < ' ' ? ' ' : *text, plot.file);
+		}
+}
+
+/* anchor: "start", "middle" or "end". */
+static void text_at(double x, double y, const char *anchor, const char *text)
+{
+	fprintf(plot.file, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+	write_escaped(text);
+	fputs("</text>\n", plot.file);
+}
+
+/* --- axes -------------------------------------------------------------------- */
+
+/* From values to pixels. */
+struct axis {
+	bool logarithmic;
+	double least,
+		most; /* values; of a logarithmic axis their logarithms, base 2 for x, 10 for y */
+	double from, to; /* pixels */
+};
+
+static double place(const struct axis *a, double value)
+{
+	return a->from + (value - a->least) / (a->most - a->least) * (a->to - a->from);
+}
+
+static double x_of(const struct axis *a, size_t bytes)
+{
+	return place(a, log2((double)bytes));
+}
+
+static double y_of(const struct axis *a, double value)
+{
+	return place(a, a->logarithmic ? log10(value) : value);
+}
+
+/* 1, 2 or 5 times a power of ten, at least `value`. */
+static double round_up(double value)
+{
+	double power = pow(10, floor(log10(value)));
+
+	return value <= power       ? power
+	       : value <= 2 * power ? 2 * power
+	       : value <= 5 * power ? 5 * power
+				    : 10 * power;
+}
+
+static double round_down(double value)
+{
+	double power = pow(10, floor(log10(value)));
+
+	return value >= 5 * power ? 5 * power : value >= 2 * power ? 2 * power : power;
+}
+
+/* Whole powers of two. */
+static struct axis x_axis(enum plot_panel panel)
+{
+	struct axis a = { true, INFINITY, 0, LEFT, WIDTH - RIGHT };
+
+	for (unsigned i = 0; i < plot.panels[panel].count; i++) {
+		const struct series *s = &plot.panels[panel].series[i];
+
+		a.least = fmin(a.least, floor(log2((double)s->points[0].bytes)));
+		a.most = fmax(a.most, ceil(log2((double)s->points[s->count - 1].bytes)));
+	}
+	if (a.least >= a.most) {
+		a.most = a.least + 1;
+		a.least = fmax(0, a.least - 1);
+	}
+	return a;
+}
+
+static struct axis y_axis(enum plot_panel panel, double top)
+{
+	double least = INFINITY, most = 0;
+	struct axis a = { .from = top + PANEL - BOTTOM, .to = top + TOP };
+
+	for (unsigned i = 0; i < plot.panels[panel].count; i++)
+		for (unsigned k = 0; k < plot.panels[panel].series[i].count; k++) {
+			double value = plot.panels[panel].series[i].points[k].value;
+
+			least = fmin(least, value);
+			most = fmax(most, value);
+		}
+	a.logarithmic = most > LOG_FROM * least;
+	if (a.logarithmic) {
+		a.least = log10(round_down(least));
+		a.most = log10(round_up(most));
+	} else {
+		double step = round_up(most / Y_TICKS);
+
+		a.most = ceil(most / step) * step;
+	}
+	return a;
+}
+
+static void draw_y_tick(const struct axis *x, const struct axis *y, double value)
+{
+	double at = y_of(y, value);
+	char text[32];
+
+	element("<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", x->from, at, x->to);
+	snprintf(text, sizeof text, "%.7g", value);
+	text_at(x->from - 8, at + 4, "end", text);
+}
+
+static void draw_y_ticks(const struct axis *x, const struct axis *y)
+{
+	static const int steps[] = { 1, 2, 5 };
+	double step = round_up(y->most / Y_TICKS);
+
+	if (!y->logarithmic)
+		for (double value = 0; value < y->most + step / 2; value += step)
+			draw_y_tick(x, y, value);
+	for (int decade = (int)floor(y->least); y->logarithmic && decade <= y->most; decade++)
+		for (int i = 0; i < (y->most - y->least > DECADES ? 1 : 3); i++) {
+			double value = steps[i] * pow(10, decade), exponent = log10(value);
+
+			/* the borders are rounded numbers, too */
+			if (exponent > y->least - 1e-6 && exponent < y->most + 1e-6)
+				draw_y_tick(x, y, value);
+		}
+}
+
+static void draw_x_ticks(const struct axis *x, const struct axis *y)
+{
+	double pixels = (x->to - x->from) / (x->most - x->least);
+	int step = pixels >= LABEL ? 1 : (int)ceil(LABEL / pixels);
+
+	for (int power = (int)x->least; power <= x->most; power += step) {
+		double at = x_of(x, (size_t)1 << power);
+
+		element("<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", at, y->from, y->to);
+		text_at(at, y->from + 20, "middle", size_text((size_t)1 << power));
+	}
+}
+
+/* --- diagrams ---------------------------------------------------------------- */
+
+/* Colours that are told apart with any kind of colour vision. */
+static const char *colour_of(unsigned series)
+{
+	static const char *const colours[] = { "#0072b2", "#d55e00", "#009e73",
+					       "#cc79a7", "#e69f00", "#56b4e9" };
+
+	return colours[series % (sizeof colours / sizeof *colours)];
+}
+
+static void draw_series(enum plot_panel panel, unsigned number, const struct axis *x,
+			const struct axis *y)
+{
+	const struct series *s = &plot.panels[panel].series[number];
+	double row = y->to + 10 + 20 * number;
+	const char *dashes = s->comparison ? " stroke-dasharray=\"6 4\"" : "";
+
+	element("<g stroke=\"%s\" fill=\"%s\">", colour_of(number), colour_of(number));
+	fputs("<polyline fill=\"none\" stroke-width=\"2\" points=\"", plot.file);
+	for (unsigned i = 0; i < s->count; i++)
+		fprintf(plot.file, "%s%.1f,%.1f", i ? " " : "", x_of(x, s->points[i].bytes),
+			y_of(y, s->points[i].value));
+	element("\"%s/>", dashes);
+	for (unsigned i = 0; i < s->count; i++)
+		element("<circle r=\"3\" cx=\"%.1f\" cy=\"%.1f\"><title>%s, %s bytes: %.7g "
+			"%s</title></circle>",
+			x_of(x, s->points[i].bytes), y_of(y, s->points[i].value), s->name,
+			size_text(s->points[i].bytes), s->points[i].value, panels[panel].unit);
+	element("<path fill=\"none\" stroke-width=\"2\" d=\"M%.1f %.1fh24\"%s/>", x->to + 12, row,
+		dashes);
+	element("</g>");
+	text_at(x->to + 42, row + 4, "start", s->name);
+}
+
+static void draw_panel(enum plot_panel panel, double top)
+{
+	struct axis x = x_axis(panel), y = y_axis(panel, top);
+	double middle = (y.from + y.to) / 2;
+
+	draw_x_ticks(&x, &y);
+	draw_y_ticks(&x, &y);
+	element("<path fill=\"none\" stroke=\"#444\" d=\"M%.1f %.1fV%.1fH%.1f\"/>", x.from, y.to,
+		y.from, x.to);
+	text_at((x.from + x.to) / 2, y.from + 42, "middle", "bytes of a transfer");
+	element("<text transform=\"translate(20 %.1f) rotate(-90)\" "
+		"text-anchor=\"middle\">%s</text>",
+		middle, panels[panel].label);
+	for (unsigned i = 0; i < plot.panels[panel].count; i++)
+		draw_series(panel, i, &x, &y);
+}
+
+static unsigned count_panels(void)
+{
+	unsigned count = 0;
+
+	for (int i = 0; i < PLOT_PANELS; i++)
+		count += plot.panels[i].count != 0;
+	return count;
+}
+
+static void draw(void)
+{
+	unsigned count = count_panels();
+	int height = HEAD + PANEL * (count ? (int)count : 1);
+	double top = HEAD;
+
+	element("<?xml version=\"1.0\" encoding=\"UTF-8\"?>");
+	element("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 "
+		"0 %d "
+		"%d\" font-family=\"sans-serif\" font-size=\"13\">",
+		WIDTH, height, WIDTH, height);
+	element("<style>.grid { stroke: #ddd; fill: none; }</style>");
+	element("<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>");
+	element("<g font-size=\"16\">");
+	text_at(LEFT, 30, "start", plot.title);
+	element("</g>");
+	if (!count)
+		text_at(LEFT, HEAD + TOP, "start", "no results");
+	for (int i = 0; i < PLOT_PANELS; i++)
+		if (plot.panels[i].count) {
+			draw_panel(i, top);
+			top += PANEL;
+		}
+	element("</svg>");
+}
+
+/* --- the file ---------------------------------------------------------------- */
+
+static void write_file(void)
+{
+	rewind(plot.file);
+	draw();
+	if (fflush(plot.file) || ferror(plot.file) ||
+	    ftruncate(fileno(plot.file), ftello(plot.file)))
+		fail("--plot: %s: %m", plot.path);
+}
+
+void plot_open(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status))
+		fail("--plot: %s: %m", path);
+	if (!S_ISREG(status.st_mode))
+		fail("--plot: %s is not a regular file", path);
+	plot.file = fdopen(fd, "w");
+	if (!plot.file)
+		fail("--plot: %s: %m", path);
+	plot.path = path;
+}
+
+void plot_set_title(const char *title)
+{
+	if (!plot.file)
+		return;
+	snprintf(plot.title, sizeof plot.title, "%s", title);
+	write_file();
+}
+
+static struct series *find_series(enum plot_panel panel, const char *name)
+{
+	struct series *all = plot.panels[panel].series;
+
+	for (unsigned i = 0; i < plot.panels[panel].count; i++)
+		if (!strcmp(all[i].name, name))
+			return &all[i];
+	return plot.panels[panel].count < PLOT_SERIES ? &all[plot.panels[panel].count++] : NULL;
+}
+
+/* Keeps the order; replaces a value of the same size. */
+static void add_point(struct series *s, size_t bytes, double value)
+{
+	unsigned at = 0;
+
+	while (at < s->count && s->points[at].bytes < bytes)
+		at++;
+	if (at == s->count || s->points[at].bytes != bytes) {
+		if (s->count == PLOT_POINTS)
+			return;
+		memmove(&s->points[at + 1], &s->points[at], (s->count - at) * sizeof *s->points);
+		s->count++;
+	}
+	s->points[at] = (struct point){ bytes, value };
+}
+
+void plot_add(enum plot_panel panel, const char *name, bool comparison, size_t bytes, double value)
+{
+	struct series *s;
+
+	if (!plot.file || !(value > 0))
+		return;
+	s = find_series(panel, name);
+	if (!s)
+		return;
+	s->name = name;
+	s->comparison = comparison;
+	add_point(s, bytes, value);
+	write_file();
+}
