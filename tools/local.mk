@@ -5,6 +5,8 @@ datperf_SOURCES = \
 	tools/datperf/main.c \
 	tools/datperf/adapter.c tools/datperf/adapter.h \
 	tools/datperf/baseline.c tools/datperf/baseline.h \
+	tools/datperf/baseline_verbs.c tools/datperf/baseline_verbs.h \
+	tools/datperf/compare.c tools/datperf/compare.h \
 	tools/datperf/connect.c tools/datperf/connect.h \
 	tools/datperf/device_memory.c tools/datperf/device_memory.h \
 	tools/datperf/exchange.c tools/datperf/exchange.h \
@@ -12,6 +14,7 @@ datperf_SOURCES = \
 	tools/datperf/link.c tools/datperf/link.h \
 	tools/datperf/measure.c tools/datperf/measure.h \
 	tools/datperf/options.c tools/datperf/options.h \
+	tools/datperf/patience.c tools/datperf/patience.h \
 	tools/datperf/plot.c tools/datperf/plot.h \
 	tools/datperf/report.c tools/datperf/report.h \
 	tools/datperf/serve.c \
@@ -20,7 +23,7 @@ datperf_SOURCES = \
 	tools/call.c tools/call.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
-datperf_LDADD = libdat2.la -lpthread -lm
+datperf_LDADD = libdat2.la -lpthread -lm -ldl
 dist_man_MANS += doc/man/datperf.1
 
 # Needs jansson.

@@ -4,6 +4,8 @@
 #include "../call.h"
 #include <dat/dat_ib_extensions.h>
 #include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { REQUESTS = 64 }; /* connection requests that may wait; more are refused */
@@ -29,7 +31,14 @@ static void find_features(struct adapter *a)
 	a->max_srq_receives = ia.max_recv_per_srq;
 	for (int i = 0; i < provider.num_provider_specific_attr; i++) {
 		const char *name = provider.provider_specific_attr[i].name;
+		const char *value = provider.provider_specific_attr[i].value;
 
+		if (!strcmp(name, "DAT_IB_DEVICE_NAME"))
+			snprintf(a->device, sizeof a->device, "%s", value);
+		else if (!strcmp(name, "DAT_IB_GID"))
+			snprintf(a->gid, sizeof a->gid, "%s", value);
+		else if (!strcmp(name, "DAT_IB_PORT_NUMBER"))
+			a->port = (unsigned)strtoul(value, NULL, 10);
 		a->atomics |= !strcmp(name, DAT_IB_ATTR_FETCH_AND_ADD);
 		a->immediate |= !strcmp(name, DAT_IB_ATTR_IMMED_DATA);
 	}

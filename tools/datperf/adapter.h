@@ -23,6 +23,8 @@ struct adapter {
 	DAT_COUNT reads;                     /* RDMA reads of an endpoint under way at a time */
 	DAT_COUNT max_endpoints, max_events; /* of the IA; of one EVD */
 	DAT_COUNT max_srqs, max_srq_receives;
+	char device[64], gid[64]; /* of the RDMA device; empty if the IA does not say */
+	unsigned port;
 };
 
 void adapter_open(struct adapter *a, const char *name);

@@ -3,7 +3,7 @@
 #include "../call.h"
 #include "../cli.h"
 #include "../names.h"
-#include "baseline.h"
+#include "compare.h"
 #include "connect.h"
 #include "measure.h"
 #include "options.h"
@@ -85,21 +85,6 @@ enum { BANDWIDTH_SIZES = sizeof bandwidth_sizes / sizeof *bandwidth_sizes };
 static const size_t latency_sizes[] = { 8, 32, 128, 512, 2 << 10, 8 << 10, 32 << 10, 128 << 10 };
 enum { LATENCY_SIZES = sizeof latency_sizes / sizeof *latency_sizes };
 
-static struct comparison compare(const struct options *o, const struct setting *s)
-{
-	struct comparison c = { 0 };
-
-	if (!o->compare || tests[s->test].kind == KIND_CONNECT)
-		return c;
-	if (tests[s->test].kind == KIND_LATENCY) {
-		c.tcp_us = baseline_tcp_latency(s->size, o->seconds);
-	} else {
-		c.tcp_bytes = baseline_tcp_bandwidth(s->size, o->seconds);
-		c.memcpy_bytes = baseline_memcpy_bandwidth(s->size, o->seconds);
-	}
-	return c;
-}
-
 static struct setting setting_of(const struct options *o, enum test test, size_t size)
 {
 	return (struct setting){ .test = test,
@@ -112,10 +97,12 @@ static struct setting setting_of(const struct options *o, enum test test, size_t
 
 static void run_one(struct group *g, const struct options *o, struct setting s)
 {
-	struct comparison c = compare(o, &s);
+	struct comparison c = { 0 };
 	struct result r;
 
 	report_progress(&s);
+	if (o->compare)
+		c = compare(&s);
 	r = measure(g, &s);
 	report_result(&s, &r, &c);
 	if (o->histogram && tests[s.test].kind != KIND_BANDWIDTH)
@@ -267,7 +254,8 @@ static void run_client(const struct options *o)
 	connect_to(&g, (struct sockaddr *)&to, o->port, o->threads ? o->threads : 1,
 		   o->endpoints ? o->endpoints : 1);
 	signal(SIGINT, on_interrupt);
-	report_begin(o->format, &g, address_text((struct sockaddr *)&to, address), o->compare);
+	report_begin(o->format, &g, address_text((struct sockaddr *)&to, address), o->compare,
+		     o->compare ? compare_begin(&g.adapter) : NULL);
 	run_tests(&g, *o, (struct sockaddr *)&to);
 	report_end(interrupted);
 	end_service(&g);

@@ -18,16 +18,18 @@ enum {
 static const double MAX_STREAM = 4e9; /* messages of all threads: they are counted in 32 bits */
 
 const struct test_info tests[TESTS] = {
-	[TEST_SEND_LAT] = { "send-lat", "send and receive", KIND_LATENCY, 0, false },
-	[TEST_WRITE_LAT] = { "write-lat", "RDMA write", KIND_LATENCY, 0, true },
-	[TEST_IMMED_LAT] = { "immed-lat", "RDMA write with immediate data", KIND_LATENCY, 0,
-			     false },
-	[TEST_READ_LAT] = { "read-lat", "RDMA read", KIND_LATENCY, 0, false },
-	[TEST_ATOMIC_LAT] = { "atomic-lat", "fetch and add", KIND_LATENCY, WORD, false },
-	[TEST_SEND_BW] = { "send-bw", "send and receive", KIND_BANDWIDTH, 0, false },
-	[TEST_WRITE_BW] = { "write-bw", "RDMA write", KIND_BANDWIDTH, 0, false },
-	[TEST_READ_BW] = { "read-bw", "RDMA read", KIND_BANDWIDTH, 0, false },
-	[TEST_CONNECT] = { "connect", "connect and disconnect", KIND_CONNECT, WORD, false },
+	[TEST_SEND_LAT] = { "send-lat", "verbs send", "send and receive", KIND_LATENCY, 0, false },
+	[TEST_WRITE_LAT] = { "write-lat", "verbs write", "RDMA write", KIND_LATENCY, 0, true },
+	[TEST_IMMED_LAT] = { "immed-lat", "verbs immed", "RDMA write with immediate data",
+			     KIND_LATENCY, 0, false },
+	[TEST_READ_LAT] = { "read-lat", "verbs read", "RDMA read", KIND_LATENCY, 0, false },
+	[TEST_ATOMIC_LAT] = { "atomic-lat", "verbs atomic", "fetch and add", KIND_LATENCY, WORD,
+			      false },
+	[TEST_SEND_BW] = { "send-bw", "verbs send", "send and receive", KIND_BANDWIDTH, 0, false },
+	[TEST_WRITE_BW] = { "write-bw", "verbs write", "RDMA write", KIND_BANDWIDTH, 0, false },
+	[TEST_READ_BW] = { "read-bw", "verbs read", "RDMA read", KIND_BANDWIDTH, 0, false },
+	[TEST_CONNECT] = { "connect", "verbs connect", "connect and disconnect", KIND_CONNECT, WORD,
+			   false },
 };
 
 static uint64_t hear(struct link *l)

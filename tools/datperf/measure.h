@@ -21,7 +21,8 @@ enum test {
 enum kind { KIND_LATENCY, KIND_BANDWIDTH, KIND_CONNECT };
 
 struct test_info {
-	const char *name; /* of the option: "send-lat" */
+	const char *name;  /* of the option: "send-lat" */
+	const char *verbs; /* in a chart: the same with raw verbs */
 	const char *title;
 	enum kind kind;
 	size_t fixed_size; /* bytes; 0: any size */

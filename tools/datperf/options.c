@@ -27,7 +27,7 @@ const char options_usage[] =
 	"      --srq              one SRQ for the endpoints of a thread\n"
 	"  -w, --wake HOW         learn of completions: poll, wait or cno (default poll)\n"
 	"      --histogram        the distribution of latencies, too\n"
-	"      --compare          TCP and memcpy of this host, too\n"
+	"      --compare          raw verbs, TCP and memcpy of this host, too\n"
 	"      --csv, --json      output for programs\n"
 	"      --plot FILE        draw latency and bandwidth over size, as SVG\n"
 	"      --once             serve one client, then end\n"

@@ -11,7 +11,7 @@ enum { BAR = 50 }; /* columns of the longest bar of a histogram */
 
 static struct {
 	enum format format;
-	bool compares;
+	bool compares, verbs;
 	bool progress; /* a line of progress stands on the terminal */
 	unsigned endpoints, threads;
 	int rows;
@@ -63,7 +63,35 @@ static void describe(char *text, size_t size, const struct group *g, const char 
 		 g->srq ? ", SRQ" : "");
 }
 
-void report_begin(enum format format, const struct group *g, const char *peer, bool compares)
+static void begin_json(const struct group *g, const char *peer, const char *no_verbs)
+{
+	printf("{ \"ia\": ");
+	cli_print_json_string(g->adapter.name);
+	printf(", \"peer\": ");
+	cli_print_json_string(peer);
+	printf(", \"data_checked\": true,\n  \"threads\": %u, \"endpoints\": %u, \"srq\": %s,\n",
+	       g->threads, g->endpoints, g->srq ? "true" : "false");
+	if (no_verbs) {
+		printf("  \"verbs_left_out\": ");
+		cli_print_json_string(no_verbs);
+		printf(",\n");
+	}
+	printf("  \"results\": [");
+}
+
+static void begin_csv(const char *no_verbs)
+{
+	printf("test,bytes,rounds,min_us,median_us,mean_us,p99_us,p999_us,max_us,"
+	       "bytes_per_second,messages_per_second%s\n",
+	       report.compares ? ",tcp_us,tcp_bytes_per_second,memcpy_bytes_per_second,verbs_us,"
+				 "verbs_bytes_per_second"
+			       : "");
+	if (no_verbs)
+		fprintf(stderr, "datperf: raw verbs left out, %s\n", no_verbs);
+}
+
+void report_begin(enum format format, const struct group *g, const char *peer, bool compares,
+		  const char *no_verbs)
 {
 	char text[DAT_NAME_MAX_LENGTH + 256];
 
@@ -71,24 +99,19 @@ void report_begin(enum format format, const struct group *g, const char *peer, b
 	plot_set_title(text);
 	report.format = format;
 	report.compares = compares;
+	report.verbs = compares && !no_verbs;
 	report.endpoints = g->endpoints;
 	report.threads = g->threads;
 	report.rows = 0;
 	report.table = -1;
-	if (format == FORMAT_JSON) {
-		printf("{ \"ia\": ");
-		cli_print_json_string(g->adapter.name);
-		printf(", \"peer\": ");
-		cli_print_json_string(peer);
-		printf(", \"data_checked\": true,\n  \"threads\": %u, \"endpoints\": %u, "
-		       "\"srq\": %s,\n  \"results\": [",
-		       g->threads, g->endpoints, g->srq ? "true" : "false");
-	} else if (format == FORMAT_CSV) {
-		printf("test,bytes,rounds,min_us,median_us,mean_us,p99_us,p999_us,max_us,"
-		       "bytes_per_second,messages_per_second%s\n",
-		       compares ? ",tcp_us,tcp_bytes_per_second,memcpy_bytes_per_second" : "");
-	} else {
+	switch (format) {
+	case FORMAT_JSON: begin_json(g, peer, no_verbs); break;
+	case FORMAT_CSV: begin_csv(no_verbs); break;
+	case FORMAT_TABLE:
 		printf("datperf: %s\n", text);
+		if (no_verbs)
+			printf("raw verbs left out, %s\n", no_verbs);
+		break;
 	}
 	fflush(stdout);
 }
@@ -105,17 +128,32 @@ static void open_table(const struct setting *s)
 	report.table = s->test;
 	printf("\n%s: %s", test->name, test->title);
 	if (test->kind == KIND_BANDWIDTH) {
-		printf(", up to %d at a time%s\n     bytes   messages       MB/s  messages/s%s\n",
+		printf(", up to %d at a time%s\n     bytes   messages       MB/s  messages/s%s%s\n",
 		       LINK_DEPTH, report.endpoints * report.threads > 1 ? " of each endpoint" : "",
-		       report.compares ? "   TCP MB/s  memcpy MB/s" : "");
+		       report.compares ? "   TCP MB/s  memcpy MB/s" : "",
+		       report.verbs ? "  verbs MB/s" : "");
 		return;
 	}
 	printf(", %s, us\n     bytes     rounds     min  median    mean    99 %%  99.9 %%       "
-	       "max%s\n",
-	       test->kind == KIND_CONNECT ? "until established" : wake_text(s->wake),
-	       test->kind == KIND_CONNECT ? "  connections/s"
-	       : report.compares          ? "     TCP"
-					  : "");
+	       "max",
+	       test->kind == KIND_CONNECT ? "until established" : wake_text(s->wake));
+	if (test->kind == KIND_CONNECT)
+		printf("  connections/s\n");
+	else
+		printf("%s%s\n", report.compares ? "     TCP" : "", report.verbs ? "   verbs" : "");
+}
+
+static void print_comparison(const struct setting *s, const struct comparison *c)
+{
+	if (tests[s->test].kind == KIND_BANDWIDTH) {
+		printf(" %10.1f %12.1f", c->tcp_bytes / 1e6, c->memcpy_bytes / 1e6);
+		if (report.verbs)
+			printf(" %11.1f", c->verbs_bytes / 1e6);
+	} else {
+		printf(" %7.2f", c->tcp_us);
+		if (report.verbs)
+			printf(" %7.2f", c->verbs_us);
+	}
 }
 
 static void print_row(const struct setting *s, const struct result *r, const struct comparison *c)
@@ -124,19 +162,16 @@ static void print_row(const struct setting *s, const struct result *r, const str
 
 	if (report.table != (int)s->test)
 		open_table(s);
-	if (tests[s->test].kind == KIND_BANDWIDTH) {
+	if (tests[s->test].kind == KIND_BANDWIDTH)
 		printf("%10s %10u %10.1f %11.0f", size_text(s->size), t->count, r->bytes / 1e6,
 		       r->messages);
-		if (report.compares)
-			printf(" %10.1f %12.1f", c->tcp_bytes / 1e6, c->memcpy_bytes / 1e6);
-	} else {
+	else
 		printf("%10s %10u %7.2f %7.2f %7.2f %7.2f %7.2f %9.2f", size_text(s->size),
 		       t->count, t->min, t->median, t->mean, t->p99, t->p999, t->max);
-		if (tests[s->test].kind == KIND_CONNECT)
-			printf(" %14.0f", r->messages);
-		else if (report.compares)
-			printf(" %7.2f", c->tcp_us);
-	}
+	if (tests[s->test].kind == KIND_CONNECT)
+		printf(" %14.0f", r->messages);
+	else if (report.compares)
+		print_comparison(s, c);
 	putchar('\n');
 }
 
@@ -151,7 +186,8 @@ static void print_csv(const struct setting *s, const struct result *r, const str
 		printf(",%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,,%.1f", t->min, t->median, t->mean, t->p99,
 		       t->p999, t->max, r->messages);
 	if (report.compares)
-		printf(",%.3f,%.0f,%.0f", c->tcp_us, c->tcp_bytes, c->memcpy_bytes);
+		printf(",%.3f,%.0f,%.0f,%.3f,%.0f", c->tcp_us, c->tcp_bytes, c->memcpy_bytes,
+		       c->verbs_us, c->verbs_bytes);
 	putchar('\n');
 }
 
@@ -174,18 +210,24 @@ static void print_json(const struct setting *s, const struct result *r, const st
 	if (c->tcp_bytes > 0)
 		printf(", \"tcp_bytes_per_second\": %.0f, \"memcpy_bytes_per_second\": %.0f",
 		       c->tcp_bytes, c->memcpy_bytes);
+	if (c->verbs_us > 0)
+		printf(", \"verbs_us\": %.3f", c->verbs_us);
+	if (c->verbs_bytes > 0)
+		printf(", \"verbs_bytes_per_second\": %.0f", c->verbs_bytes);
 	printf(" }");
 }
 
 static void draw_result(const struct setting *s, const struct result *r, const struct comparison *c)
 {
-	const char *name = tests[s->test].name;
+	const struct test_info *test = &tests[s->test];
 
-	if (tests[s->test].kind == KIND_LATENCY) {
-		plot_add(PLOT_LATENCY, name, false, s->size, r->latency.median);
+	if (test->kind == KIND_LATENCY) {
+		plot_add(PLOT_LATENCY, test->name, false, s->size, r->latency.median);
+		plot_add(PLOT_LATENCY, test->verbs, true, s->size, c->verbs_us);
 		plot_add(PLOT_LATENCY, "TCP", true, s->size, c->tcp_us);
-	} else if (tests[s->test].kind == KIND_BANDWIDTH) {
-		plot_add(PLOT_BANDWIDTH, name, false, s->size, r->bytes / 1e6);
+	} else if (test->kind == KIND_BANDWIDTH) {
+		plot_add(PLOT_BANDWIDTH, test->name, false, s->size, r->bytes / 1e6);
+		plot_add(PLOT_BANDWIDTH, test->verbs, true, s->size, c->verbs_bytes / 1e6);
 		plot_add(PLOT_BANDWIDTH, "TCP", true, s->size, c->tcp_bytes / 1e6);
 		plot_add(PLOT_BANDWIDTH, "memcpy", true, s->size, c->memcpy_bytes / 1e6);
 	}

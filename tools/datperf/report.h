@@ -3,21 +3,18 @@
  * measured, so that an interrupted run keeps what it has. */
 #ifndef DATPERF_REPORT_H
 #define DATPERF_REPORT_H
-#include "measure.h"
+#include "compare.h"
 
 enum format { FORMAT_TABLE, FORMAT_CSV, FORMAT_JSON };
-
-/* What the host does without RDMA; 0: not measured. */
-struct comparison {
-	double tcp_us, tcp_bytes, memcpy_bytes; /* microseconds; bytes a second */
-};
 
 /* On a terminal: one line on stderr that tells what is being measured, and its end. report_result() ends
  * it, too. */
 void report_progress(const struct setting *s);
 void report_end_progress(void);
 
-void report_begin(enum format format, const struct group *g, const char *peer, bool compares);
+/* compares: results have a comparison; no_verbs: why raw verbs are not measured, NULL if they are. */
+void report_begin(enum format format, const struct group *g, const char *peer, bool compares,
+		  const char *no_verbs);
 void report_result(const struct setting *s, const struct result *r, const struct comparison *c);
 void report_histogram(const struct result *r);
 /* A test that was not done, and why. */

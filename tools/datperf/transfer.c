@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* transfer.c - posts requests and receives of a link, and takes their completions (link.h). */
 #include "link.h"
+#include "patience.h"
 #include "../call.h"
 #include "../cli.h"
 #include "../names.h"
@@ -36,21 +37,6 @@ static const DAT_DTO_COMPLETION_EVENT_DATA *completed(const DAT_EVENT *e, const 
 			     ? " (the connection broke: has the peer ended?)"
 			     : "");
 	return dto;
-}
-
-/* Empty polls until another process may run: few where the peer has no processor of its own. */
-static unsigned long patience(void)
-{
-	static unsigned long polls;
-	unsigned long known = __atomic_load_n(&polls, __ATOMIC_RELAXED);
-	cpu_set_t ours;
-
-	if (!known) {
-		known = !sched_getaffinity(0, sizeof ours, &ours) && CPU_COUNT(&ours) == 1 ? 16
-											   : 4096;
-		__atomic_store_n(&polls, known, __ATOMIC_RELAXED);
-	}
-	return known;
 }
 
 /* Memory does not tell that a connection has ended, and receives of an SRQ are not flushed then. */

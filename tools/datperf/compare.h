@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* compare.h - what the host and the adapter do without DAT, in the size of a measurement (--compare). */
+#ifndef DATPERF_COMPARE_H
+#define DATPERF_COMPARE_H
+#include "measure.h"
+
+/* 0: not measured. */
+struct comparison {
+	double tcp_us, verbs_us;                     /* microseconds */
+	double tcp_bytes, verbs_bytes, memcpy_bytes; /* a second */
+};
+
+/* Looks for the device of the adapter. Returns NULL, or why raw verbs are left out. */
+const char *compare_begin(const struct adapter *a);
+struct comparison compare(const struct setting *s);
+
+#endif
