@@ -2,7 +2,8 @@
 # libdat2, the registry. Needs libc and nothing else at load time.
 noinst_LTLIBRARIES += libregistry.la
 libregistry_la_SOURCES = \
-	dat/api.c dat/error.h \
+	dat/api.h dat/error.h \
+	dat/api_conn.c dat/api_dto.c dat/api_event.c dat/api_handle.c dat/api_ia.c dat/api_mem.c \
 	dat/ia.c dat/ia.h \
 	dat/registry.c dat/registry.h \
 	dat/entry_table.c dat/entry_table.h \
