@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* entry_table.h - the entries of the static registry, found by name, and their replacement when the
- * files are read again. registry.c has the lock that guards all of it, and decides when a library is
- * loaded.
+ * files are read again. The registry's lock guards all of it (registry_state.h); lookup.c decides
+ * when a library is loaded.
  *
  * A reading is what sources_read() gave, with a count of its users: each entry made from it,
  * the table, and readers without the lock. An entry that is the same in the next reading moves

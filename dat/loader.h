@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* loader.h - loads and unloads provider libraries. No other file calls the dl functions.
- * registry.c decides when a library is loaded and unloaded. */
+ * lookup.c decides when a library is loaded and unloaded. */
 #ifndef DAT_LOADER_H
 #define DAT_LOADER_H
 #include <dat/udat.h>

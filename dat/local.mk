@@ -5,7 +5,12 @@ libregistry_la_SOURCES = \
 	dat/api.h dat/error.h \
 	dat/api_conn.c dat/api_dto.c dat/api_event.c dat/api_handle.c dat/api_ia.c dat/api_mem.c \
 	dat/ia.c dat/ia.h \
-	dat/registry.c dat/registry.h \
+	dat/registry.c dat/registry.h dat/registry_state.h \
+	dat/busy.c dat/busy.h \
+	dat/entry_text.c dat/entry_text.h \
+	dat/listing.c \
+	dat/lookup.c dat/lookup.h \
+	dat/providers.c dat/providers.h \
 	dat/entry_table.c dat/entry_table.h \
 	dat/sources.c dat/sources.h dat/shortage.h \
 	dat/conf.c dat/conf.h \

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* providers.h - the dynamic registry: providers that their libraries, or the program, registered. All
+ * functions are called with the registry's lock held. */
+#ifndef DAT_PROVIDERS_H
+#define DAT_PROVIDERS_H
+#include "dat/registry_state.h"
+
+/* A provider of a replaced entry has IAs open. It serves opens as well while the files have an entry
+ * with its key, whatever that says now: no library can register a key twice, and IAs of one name may
+ * share their asynchronous EVD. */
+bool provider_is_current(const struct provider *provider);
+
+/* Returns the provider that serves opens with this key, or NULL. */
+struct provider *provider_find(const DAT_PROVIDER_INFO *key);
+
+/* Removes the registrations that dat_provider_fini left: they would point into unmapped
+ * memory. */
+void providers_unlink_of(const struct entry *e);
+/* Frees all at the end of the process. */
+void providers_free(void);
+
+#endif
