@@ -89,6 +89,8 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/address.c dapl/verbs/address.h \
 	dapl/verbs/probe.c \
 	dapl/verbs/siw.c dapl/verbs/siw.h \
+	dapl/verbs/siw_queue.c dapl/verbs/siw_queue.h \
+	dapl/verbs/siw_table.c dapl/verbs/siw_table.h \
 	dapl/verbs/objects.c \
 	dapl/verbs/dm.c dapl/verbs/dm.h \
 	dapl/verbs/cm.c dapl/verbs/cm.h \

@@ -156,7 +156,7 @@ static void avoid_the_offset(struct dapl_device *dev)
 /* The kernel's Soft-iWARP, seen in Linux 6.1: its queues are memory that the library writes and
  * the kernel reads. Going to ERR flushes the queued requests once and later posts are never
  * looked at; the doorbell may fail when the request stands there already. Received messages
- * never count as solicited. What its send queues lack siw.c makes up for. */
+ * never count as solicited. What its send queues lack siw_queue.c makes up for. */
 static void know_siw(struct dapl_device *dev)
 {
 	enum { SIW_VENDOR = 0x626d74 };

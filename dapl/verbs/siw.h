@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* siw.h - send queues of the kernel's Soft-iWARP, as verbs promise them (siw.c). The functions do
+/* siw.h - send queues of the kernel's Soft-iWARP, as verbs promise them (siw_queue.h says how). The functions do
  * nothing on objects of other devices. */
 #ifndef SIW_H
 #define SIW_H
 #include <infiniband/verbs.h>
 
-/* Puts siw.c between the users of this context and the device, for its data path. */
+/* Puts these queues between the users of this context and the device, for its data path. */
 void hw_siw_adopt(struct ibv_context *verbs);
 
 /* After a CQ was made; errno. */

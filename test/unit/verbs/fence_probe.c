@@ -8,7 +8,7 @@
  * In Linux 6.1's siw, `fence` stands still, often after some hundred requests: a request that waits
  * occupies the transmitter of its queue pair, and when this is so at both ends, neither end answers
  * the reads that the other waits for. `reads` waits in the same place, but was not seen to stand
- * still over the loopback. dapl/verbs/siw.c is there for that reason. A device on which they pass is
+ * still over the loopback. dapl/verbs/siw_queue.c is there for that reason. A device on which they pass is
  * no failure: what they do is only said. Needs a device, so it runs in the test machine. Prints
  * "N passed, M failed". */
 #include <arpa/inet.h>

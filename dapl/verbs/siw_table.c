@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* siw_table.c - see siw_table.h. */
+#include "siw_table.h"
+#include "hw.h"
+#include <stdint.h>
+
+enum { BUCKETS = 256 };
+
+static struct dapl_mutex table_lock = DAPL_MUTEX_INIT(RANK_SIW_TABLE);	/* guards what follows */
+static struct siw_entry *table[BUCKETS];
+
+static struct siw_entry **bucket_of(const void *object)
+{
+	uint64_t x = (uintptr_t)object;
+
+	return &table[(x * 0x9e3779b97f4a7c15ull >> 32) % BUCKETS];
+}
+
+struct siw_entry *siw_table_find(const void *object)
+{
+	struct siw_entry *e;
+
+	dapl_mutex_lock(&table_lock);
+	for (e = *bucket_of(object); e && e->object != object; e = e->next)
+		;
+	dapl_mutex_unlock(&table_lock);
+	return e;
+}
+
+void siw_table_add(struct siw_entry *e, const void *object)
+{
+	struct siw_entry **bucket = bucket_of(object);
+
+	e->object = object;
+	dapl_mutex_lock(&table_lock);
+	e->next = *bucket;
+	*bucket = e;
+	dapl_mutex_unlock(&table_lock);
+}
+
+struct siw_entry *siw_table_remove(const void *object)
+{
+	struct siw_entry **e, *found;
+
+	dapl_mutex_lock(&table_lock);
+	for (e = bucket_of(object); *e && (*e)->object != object; e = &(*e)->next)
+		;
+	found = *e;
+	if (found)
+		*e = found->next;
+	dapl_mutex_unlock(&table_lock);
+	return found;
+}
