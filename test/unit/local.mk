@@ -49,15 +49,26 @@ test_unit_dat_test_strerror_LDADD = libdat2.la $(CMOCKA_LIBS)
 
 # Core, without a device.
 unit_core = \
+	test/unit/core/test_cno \
 	test/unit/core/test_dequeue \
 	test/unit/core/test_diag \
 	test/unit/core/test_ep_state \
+	test/unit/core/test_evd_channel \
+	test/unit/core/test_evd_feed \
 	test/unit/core/test_evd_resize \
+	test/unit/core/test_evd_wait \
+	test/unit/core/test_flush \
+	test/unit/core/test_polled \
 	test/unit/core/test_qual \
 	test/unit/core/test_ring \
+	test/unit/core/test_rmr \
+	test/unit/core/test_rmr_map \
+	test/unit/core/test_settings \
 	test/unit/core/test_sge_list \
 	test/unit/core/test_srq_records \
-	test/unit/core/test_status
+	test/unit/core/test_status \
+	test/unit/core/test_terminate \
+	test/unit/core/test_watermark
 unit_core_libs = libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_core_test_diag_LDADD = $(unit_core_libs)
 test_unit_core_test_ep_state_LDADD = $(unit_core_libs)
@@ -66,6 +77,28 @@ core_device = test/unit/core/core_device.c test/unit/core/core_device.h
 core_device_libs = libdaplcore.la libcommon.la libdat2.la $(CMOCKA_LIBS)
 test_unit_core_test_dequeue_SOURCES = test/unit/core/test_dequeue.c $(core_device)
 test_unit_core_test_dequeue_LDADD = $(core_device_libs)
+test_unit_core_test_cno_SOURCES = test/unit/core/test_cno.c $(core_device)
+test_unit_core_test_cno_LDADD = $(core_device_libs)
+test_unit_core_test_evd_channel_SOURCES = test/unit/core/test_evd_channel.c $(core_device)
+test_unit_core_test_evd_channel_LDADD = $(core_device_libs)
+test_unit_core_test_evd_feed_SOURCES = test/unit/core/test_evd_feed.c $(core_device)
+test_unit_core_test_evd_feed_LDADD = $(core_device_libs)
+test_unit_core_test_evd_wait_SOURCES = test/unit/core/test_evd_wait.c $(core_device)
+test_unit_core_test_evd_wait_LDADD = $(core_device_libs)
+test_unit_core_test_flush_SOURCES = test/unit/core/test_flush.c $(core_device)
+test_unit_core_test_flush_LDADD = $(core_device_libs)
+test_unit_core_test_polled_SOURCES = test/unit/core/test_polled.c $(core_device)
+test_unit_core_test_polled_LDADD = $(core_device_libs)
+test_unit_core_test_rmr_SOURCES = test/unit/core/test_rmr.c $(core_device)
+test_unit_core_test_rmr_LDADD = $(core_device_libs)
+test_unit_core_test_rmr_map_SOURCES = test/unit/core/test_rmr_map.c $(core_device)
+test_unit_core_test_rmr_map_LDADD = $(core_device_libs)
+test_unit_core_test_settings_SOURCES = test/unit/core/test_settings.c $(core_device)
+test_unit_core_test_settings_LDADD = $(core_device_libs)
+test_unit_core_test_terminate_SOURCES = test/unit/core/test_terminate.c $(core_device)
+test_unit_core_test_terminate_LDADD = $(core_device_libs)
+test_unit_core_test_watermark_SOURCES = test/unit/core/test_watermark.c $(core_device)
+test_unit_core_test_watermark_LDADD = $(core_device_libs)
 test_unit_core_test_sge_list_LDADD = $(unit_core_libs)
 test_unit_core_test_srq_records_LDADD = $(unit_core_libs)
 test_unit_core_test_evd_resize_SOURCES = test/unit/core/test_evd_resize.c $(core_device)

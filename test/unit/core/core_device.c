@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "test/unit/core/core_device.h"
+#include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd.h"
 
 enum { CQ_ENTRIES = 1024 };
@@ -23,6 +24,8 @@ static int poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 	struct core_cq *own = (struct core_cq *)cq;
 	int n = entries < own->n ? entries : own->n;
 
+	if (core_device.polling)
+		core_device.polling(cq);
 	memcpy(wc, own->wc, (size_t)n * sizeof *wc);
 	memmove(own->wc, own->wc + n, (size_t)(own->n - n) * sizeof *wc);
 	own->n -= n;
@@ -35,8 +38,21 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited)
 	return 0;
 }
 
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	*bad = wr;
+	return core_device.post_send ? core_device.post_send(qp, wr) : 0;
+}
+
 static struct ibv_context context = { .ops = { .poll_cq = poll_cq,
-	.req_notify_cq = req_notify_cq } };
+	.req_notify_cq = req_notify_cq, .post_send = post_send } };
+
+struct ibv_qp *core_qp(void)
+{
+	static struct ibv_qp qp = { .context = &context, .qp_num = 17 };
+
+	return &qp;
+}
 
 void core_complete(struct dapl_evd *evd, const struct ibv_wc *wc)
 {
@@ -90,13 +106,64 @@ static int destroy_cq(struct ibv_cq *cq)
 static int get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq)
 {
 	(void)channel, (void)cq;
-	return EAGAIN;
+	return core_device.channel_error ? core_device.channel_error : EAGAIN;
 }
+
+static int error_qp(struct ibv_qp *qp)
+{
+	if (core_device.error_qp)
+		core_device.error_qp(qp);
+	return 0;
+}
+
+static int disconnect(struct dapl_conn *conn)
+{
+	if (core_device.disconnect)
+		core_device.disconnect(conn);
+	return 0;
+}
+
+static void release(struct dapl_conn *conn)
+{
+	if (core_device.release)
+		core_device.release(conn);
+}
+
+static int map_remote(struct ibv_qp *qp, uint32_t rkey, uint64_t remote, uint64_t length,
+		      struct dapl_mapping *mapping)
+{
+	(void)qp;
+	return core_device.map_remote ? core_device.map_remote(rkey, remote, length, mapping) : EOPNOTSUPP;
+}
+
+static int alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw)
+{
+	(void)pd;
+	if (core_device.alloc_mw_error)
+		return core_device.alloc_mw_error;
+	*mw = calloc(1, sizeof **mw);
+	(*mw)->type = type;
+	core_device.windows++;
+	return 0;
+}
+
+static int dealloc_mw(struct ibv_mw *mw)
+{
+	free(mw);
+	core_device.windows--;
+	return 0;
+}
+
+/* The range of a parameter of a device, for settings.c. */
+static const struct dapl_parameter parameters[] = {
+	{ "TEST_PARAMETER", 2, 9, 4, PARAMETER_NOW }, { NULL, 0, 0, 0, PARAMETER_NEVER },
+};
 
 const struct dapl_device_ops dapl_device_ops = {
 	.name = "test", .create_channel = create_channel, .destroy_channel = destroy_channel,
 	.create_cq = create_cq, .resize_cq = resize_cq, .destroy_cq = destroy_cq,
-	.get_cq_event = get_cq_event,
+	.get_cq_event = get_cq_event, .error_qp = error_qp, .disconnect = disconnect, .release = release,
+	.map_remote = map_remote, .alloc_mw = alloc_mw, .dealloc_mw = dealloc_mw, .parameters = parameters,
 };
 
 /* Of a kind of its own: the memory of an IA would have to be that of ia.c. */
@@ -188,4 +255,20 @@ struct dapl_dto *core_post(struct dapl_ep *ep, int op, unsigned flags, uint64_t 
 		.end = q->head + 1, .op = (uint8_t)op, .flags = (uint8_t)flags };
 	dapl_queue_commit(q);
 	return dto;
+}
+
+struct dapl_evd *core_async_evd_new(struct dapl_ia *ia)
+{
+	return ia->async_evd = core_evd_new(ia, 8, DAT_EVD_ASYNC_FLAG);
+}
+
+bool core_async_error(struct dapl_evd *evd, DAT_ASYNCH_ERROR_EVENT_DATA *error, DAT_EVENT_NUMBER *number)
+{
+	DAT_EVENT event;
+
+	if (dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event) != DAT_SUCCESS)
+		return false;
+	*error = event.event_data.asynch_error_event_data;
+	*number = event.event_number;
+	return true;
 }

@@ -5,9 +5,18 @@
 #define TEST_CORE_DEVICE_H
 #include "dapl/core/dapl.h"
 
-/* What the device does in an operation, if the test wants something. */
+/* What the device does in an operation, if the test wants something. Without it the operation succeeds. */
 struct core_device {
 	int (*resize_cq)(struct ibv_cq *cq, int cqe);
+	void (*polling)(struct ibv_cq *cq);	/* inside each poll */
+	int channel_error;			/* of get_cq_event; 0: EAGAIN, there is no event */
+	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr);
+	void (*error_qp)(struct ibv_qp *qp);
+	void (*disconnect)(struct dapl_conn *conn);
+	void (*release)(struct dapl_conn *conn);
+	int (*map_remote)(uint32_t rkey, uint64_t remote, uint64_t length, struct dapl_mapping *mapping);
+	int alloc_mw_error;
+	unsigned windows;			/* memory windows that exist */
 };
 extern struct core_device core_device;
 
@@ -21,9 +30,16 @@ void core_evd_free(struct dapl_evd *evd);
 /* A connected endpoint without a device queue pair, with room for `posts` of each kind. */
 struct dapl_ep *core_ep_new(struct dapl_ia *ia, struct dapl_evd *evd, uint32_t posts);
 void core_ep_free(struct dapl_ep *ep);
+/* A queue pair of this device; core_ep_new gives none to an endpoint. */
+struct ibv_qp *core_qp(void);
 /* A record as a post leaves it; its completion is `wr_id`. */
 struct dapl_dto *core_post(struct dapl_ep *ep, int op, unsigned flags, uint64_t cookie);
 /* The device has completed something: the next poll of the CQ finds it. */
 void core_complete(struct dapl_evd *evd, const struct ibv_wc *wc);
+
+/* The asynchronous EVD of an IA: without one, asynchronous errors go nowhere. */
+struct dapl_evd *core_async_evd_new(struct dapl_ia *ia);
+/* Takes an asynchronous error from it; false: there is none. */
+bool core_async_error(struct dapl_evd *evd, DAT_ASYNCH_ERROR_EVENT_DATA *error, DAT_EVENT_NUMBER *number);
 
 #endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_evd_wait.c - what a wait without an event takes, returns and leaves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <unistd.h>
+#include "dapl/core/event/evd.h"
+#include "dapl/core/event/evd_wait.h"
+#include "test/unit/core/core_device.h"
+
+static struct dapl_ia *ia;
+static struct dapl_evd *evd;
+static struct dapl_ep *ep;
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_device = (struct core_device){ NULL };
+	ia = core_ia_new();
+	evd = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
+	ep = core_ep_new(ia, evd, 16);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	core_ep_free(ep);
+	core_evd_free(evd);
+	core_ia_free(ia);
+	return 0;
+}
+
+static void complete(unsigned flags)
+{
+	core_complete(evd, &(struct ibv_wc){ .status = IBV_WC_SUCCESS, .opcode = IBV_WC_SEND,
+		.wr_id = (uintptr_t)core_post(ep, DAT_DTO_SEND, flags, 1) });
+}
+
+static DAT_RETURN look(DAT_COUNT threshold, DAT_COUNT *more)
+{
+	DAT_EVENT event;
+
+	return dapl_evd_wait((DAT_EVD_HANDLE)evd, 0, threshold, &event, more);
+}
+
+/* Their records are given back, or the endpoint runs out of them. */
+static void completions_without_an_event_are_taken(void **state)
+{
+	DAT_COUNT more = -1;
+
+	(void)state;
+	complete(REQ_SUPPRESS);
+	complete(REQ_MARKER);
+	assert_int_equal(DAT_GET_TYPE(look(1, &more)), DAT_TIMEOUT_EXPIRED);
+	assert_int_equal(more, 0);
+	assert_int_equal(dapl_queue_count(&ep->sq), 0);
+}
+
+static void event_behind_completions_without_one_is_found(void **state)
+{
+	DAT_COUNT more = -1;
+
+	(void)state;
+	complete(REQ_SUPPRESS);
+	complete(0);
+	complete(0);
+	assert_int_equal(look(1, &more), DAT_SUCCESS);
+	assert_int_equal(more, 1);
+	assert_int_equal(dapl_queue_count(&ep->sq), 1);
+}
+
+static void events_below_the_threshold_are_counted_and_left(void **state)
+{
+	DAT_COUNT more = -1;
+
+	(void)state;
+	complete(0);
+	complete(0);
+	assert_int_equal(DAT_GET_TYPE(look(3, &more)), DAT_TIMEOUT_EXPIRED);
+	assert_int_equal(more, 2);
+	complete(0);
+	assert_int_equal(look(3, &more), DAT_SUCCESS);
+	assert_int_equal(more, 2);
+}
+
+static void arguments_are_checked(void **state)
+{
+	DAT_COUNT more = -1;
+	DAT_EVENT event;
+
+	(void)state;
+	assert_int_equal(look(0, &more), BAD_PARAM(3));
+	assert_int_equal(look(9, &more), BAD_PARAM(3));
+	assert_int_equal(DAT_GET_TYPE(look(8, &more)), DAT_TIMEOUT_EXPIRED);
+	assert_int_equal(dapl_evd_wait((DAT_EVD_HANDLE)evd, 0, 1, NULL, &more), BAD_PARAM(4));
+	assert_int_equal(dapl_evd_wait((DAT_EVD_HANDLE)evd, 0, 1, &event, NULL), BAD_PARAM(5));
+	assert_int_equal(dapl_evd_wait((DAT_EVD_HANDLE)ia, 0, 1, &event, &more), BAD_HANDLE(EVD_REQUEST));
+}
+
+static void second_waiter_is_refused(void **state)
+{
+	DAT_COUNT more = -1;
+
+	(void)state;
+	evd->waiting = true;
+	assert_int_equal(look(1, &more), BAD_STATE(EVD_WAITER));
+	assert_true(evd->waiting);	/* of the first */
+	evd->waiting = false;
+}
+
+static void thresholds_need_every_completion_to_notify(void **state)
+{
+	DAT_COUNT more = -1;
+
+	(void)state;
+	evd->solicited = true;
+	assert_int_equal(look(2, &more), BAD_STATE(EVD_CONFIG_SOLICITED));
+	evd->solicited = false;
+	evd->skip_unsignalled = true;
+	assert_int_equal(look(2, &more), BAD_STATE(EVD_CONFIG_NOTIFY));
+	assert_false(evd->waiting);
+	evd->skip_unsignalled = false;
+	assert_int_equal(DAT_GET_TYPE(look(2, &more)), DAT_TIMEOUT_EXPIRED);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(completions_without_an_event_are_taken),
+		CASE(event_behind_completions_without_one_is_found),
+		CASE(events_below_the_threshold_are_counted_and_left),
+		CASE(arguments_are_checked),
+		CASE(second_waiter_is_refused),
+		CASE(thresholds_need_every_completion_to_notify),
+	};
+
+	alarm(60);	/* seconds: a wait that blocks for ever ends the test */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_rmr_map.c - mapped memory of a peer: which endpoints may map, errors of the device, and that each
+ * mapping ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "dapl/core/mem/rmr_map.h"
+#include "test/unit/core/core_device.h"
+
+static struct dapl_ia *ia;
+static struct dapl_ep *ep;
+static int map_error;
+static unsigned maps;
+static void *last_pages;
+
+/* `at` is not where the pages begin, as with memory that is not page-aligned at the peer. */
+static int map(uint32_t rkey, uint64_t remote, uint64_t length, struct dapl_mapping *mapping)
+{
+	assert_int_equal(rkey, 9);
+	assert_int_equal(remote, 0x1234);
+	assert_int_equal(length, 100);
+	maps++;
+	if (map_error)
+		return map_error;
+	mapping->size = (size_t)sysconf(_SC_PAGESIZE);
+	mapping->pages = last_pages = mmap(NULL, mapping->size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(mapping->pages, MAP_FAILED);
+	mapping->at = (char *)mapping->pages + 0x234;
+	return 0;
+}
+
+static const DAT_RMR_TRIPLET memory = { .rmr_context = 9, .virtual_address = 0x1234, .segment_length = 100 };
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_device = (struct core_device){ .map_remote = map };
+	map_error = 0;
+	maps = 0;
+	ia = core_ia_new();
+	ep = core_ep_new(ia, NULL, 16);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	dapl_map_end(ep);
+	core_ep_free(ep);
+	core_ia_free(ia);
+	return 0;
+}
+
+static bool is_mapped(void *pages)
+{
+	unsigned char in_core;
+
+	return !mincore(pages, (size_t)sysconf(_SC_PAGESIZE), &in_core) || errno != ENOMEM;
+}
+
+static void arguments_are_checked(void **state)
+{
+	DAT_RMR_TRIPLET empty = memory;
+	DAT_PVOID at;
+
+	(void)state;
+	empty.segment_length = 0;
+	assert_int_equal(dapl_map_rmr(ep, NULL, &at), BAD_PARAM(3));
+	assert_int_equal(dapl_map_rmr(ep, &empty, &at), BAD_PARAM(3));
+	assert_int_equal(dapl_map_rmr(ep, &memory, NULL), BAD_PARAM(4));
+	assert_int_equal(maps, 0);
+}
+
+static void endpoint_must_be_connected(void **state)
+{
+	DAT_PVOID at = NULL;
+
+	(void)state;
+	ep->state = DAT_EP_STATE_DISCONNECT_PENDING;
+	assert_int_equal(DAT_GET_TYPE(dapl_map_rmr(ep, &memory, &at)), DAT_INVALID_STATE);
+	ep->state = DAT_EP_STATE_CONNECTED;
+	ep->is_ud = true;
+	assert_int_equal(DAT_GET_TYPE(dapl_map_rmr(ep, &memory, &at)), DAT_MODEL_NOT_SUPPORTED);
+	assert_int_equal(maps, 0);
+	assert_null(at);
+	assert_null(ep->maps);
+}
+
+static void errors_of_the_device_have_codes(void **state)
+{
+	static const struct {
+		int err;
+		DAT_RETURN type;
+	} cases[] = {
+		{ EOPNOTSUPP, DAT_MODEL_NOT_SUPPORTED }, { EACCES, DAT_PRIVILEGES_VIOLATION },
+		{ ENOMEM, DAT_INSUFFICIENT_RESOURCES }, { EIO, DAT_INTERNAL_ERROR },
+	};
+	DAT_PVOID at = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		map_error = cases[i].err;
+		assert_int_equal(DAT_GET_TYPE(dapl_map_rmr(ep, &memory, &at)), cases[i].type);
+		assert_null(at);
+		assert_null(ep->maps);
+	}
+}
+
+static void each_mapping_ends_when_it_is_unmapped(void **state)
+{
+	DAT_PVOID at[3];
+	void *pages[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(dapl_map_rmr(ep, &memory, &at[i]), DAT_SUCCESS);
+		pages[i] = last_pages;
+		assert_ptr_equal(at[i], (char *)pages[i] + 0x234);
+	}
+	assert_int_equal(dapl_map_unmap(ep, pages[1]), BAD_PARAM(3));	/* not what was given out */
+	assert_int_equal(dapl_map_unmap(ep, NULL), BAD_PARAM(3));
+	assert_int_equal(dapl_map_unmap(ep, at[1]), DAT_SUCCESS);
+	assert_false(is_mapped(pages[1]));
+	assert_true(is_mapped(pages[0]) && is_mapped(pages[2]));
+	assert_int_equal(dapl_map_unmap(ep, at[1]), BAD_PARAM(3));
+	assert_int_equal(dapl_map_unmap(ep, at[0]), DAT_SUCCESS);
+	assert_int_equal(dapl_map_unmap(ep, at[2]), DAT_SUCCESS);
+	assert_null(ep->maps);
+}
+
+static void mappings_end_with_their_endpoint(void **state)
+{
+	void *pages[2];
+	DAT_PVOID at;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(dapl_map_rmr(ep, &memory, &at), DAT_SUCCESS);
+		pages[i] = last_pages;
+	}
+	dapl_map_end(ep);
+	assert_false(is_mapped(pages[0]) || is_mapped(pages[1]));
+	assert_null(ep->maps);
+	dapl_map_end(ep);
+}
+
+static void endpoint_that_lost_its_connection_can_unmap(void **state)
+{
+	DAT_PVOID at;
+
+	(void)state;
+	assert_int_equal(dapl_map_rmr(ep, &memory, &at), DAT_SUCCESS);
+	ep->state = DAT_EP_STATE_DISCONNECTED;
+	assert_int_equal(dapl_map_unmap(ep, at), DAT_SUCCESS);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(arguments_are_checked),
+		CASE(endpoint_must_be_connected),
+		CASE(errors_of_the_device_have_codes),
+		CASE(each_mapping_ends_when_it_is_unmapped),
+		CASE(mappings_end_with_their_endpoint),
+		CASE(endpoint_that_lost_its_connection_can_unmap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_settings.c - the ranges of the environment variables, and what may change in a running program. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include "common/log.h"
+#include "dapl/core/base/settings.h"
+#include "test/unit/core/core_device.h"
+
+static const char *const set_here[] = { "DAPL_MAX_INLINE", "DAPL_IB_PKEY", "DAPL_RNR_TIMER", "DAPL_WR_MAX",
+	"TEST_PARAMETER", "DAPL_DBG_TYPE" };
+
+static int set_up(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof set_here / sizeof *set_here; i++) {
+		unsetenv(set_here[i]);
+		parameter_unset(set_here[i]);
+	}
+	dapl_settings_read();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	return set_up(state);
+}
+
+static void variables_have_ranges(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned value;		/* of DAPL_MAX_INLINE; 64 is the default */
+	} cases[] = {
+		{ "0", 0 }, { "65536", 65536 }, { "65537", 64 }, { "-1", 64 }, { "", 64 }, { "7x", 64 },
+		{ "0x10", 16 }, { "99999999999999999999", 64 }, { "4294967296", 64 },
+	};
+
+	(void)state;
+	assert_int_equal(dapl_settings.max_inline, 64);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		setenv("DAPL_MAX_INLINE", cases[i].text, 1);
+		dapl_settings_read();
+		if (dapl_settings.max_inline != cases[i].value)
+			fail_msg("\"%s\": %u", cases[i].text, dapl_settings.max_inline);
+	}
+}
+
+static void unset_variable_is_minus_one_where_zero_is_a_value(void **state)
+{
+	(void)state;
+	assert_int_equal(dapl_settings.ib_pkey, -1);
+	setenv("DAPL_IB_PKEY", "0", 1);
+	dapl_settings_read();
+	assert_int_equal(dapl_settings.ib_pkey, 0);
+	setenv("DAPL_IB_PKEY", "65536", 1);
+	dapl_settings_read();
+	assert_int_equal(dapl_settings.ib_pkey, -1);
+}
+
+static void every_parameter_is_found_once(void **state)
+{
+	struct dapl_parameter at, found, other;
+	bool device = false;
+	unsigned n = 0;
+
+	(void)state;
+	for (; dapl_parameter_at(n, &at); n++) {
+		assert_true(dapl_parameter_find(at.name, &found));
+		assert_string_equal(found.name, at.name);
+		assert_true(at.min < at.max);
+		if (at.by_default >= 0)	/* 0 of a range that begins later means unset */
+			assert_true((unsigned long)at.by_default <= at.max);
+		for (unsigned i = 0; i < n; i++)
+			assert_true(dapl_parameter_at(i, &other) && strcmp(other.name, at.name));
+		device |= !strcmp(at.name, "TEST_PARAMETER");
+	}
+	assert_true(device);
+	assert_int_equal(n, 4 + 19 + 1);	/* messages, variables of settings.h, the device's */
+	assert_false(dapl_parameter_at(n, &at));
+	assert_false(dapl_parameter_at(n + 1, &at));
+	assert_false(dapl_parameter_find("", &at));
+	assert_false(dapl_parameter_find("DAPL_MAX_INLIN", &at));
+}
+
+static bool set(const char *name, const char *text, const char *reason)
+{
+	char why[160] = "";
+	bool done = dapl_parameter_set(name, text, why, sizeof why);
+
+	if (!strstr(why, reason) || (done && *why))
+		fail_msg("%s=%s: \"%s\", expected \"%s\"", name, text, why, reason);
+	return done;
+}
+
+static long value_of(const char *name, enum parameter_origin *origin)
+{
+	struct dapl_parameter parameter;
+
+	assert_true(dapl_parameter_find(name, &parameter));
+	return dapl_parameter_value(&parameter, origin);
+}
+
+static void value_outside_its_range_is_refused(void **state)
+{
+	static const char *const bad[] = { "32", "-1", "", " 1", "1 ", "one", "0x20", "4294967297",
+		"99999999999999999999" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		assert_false(set("DAPL_RNR_TIMER", bad[i], "a number from 0 to 31, or \"default\", expected"));
+		assert_int_equal(dapl_settings.rnr_timer, 12);
+	}
+	assert_false(set("TEST_PARAMETER", "1", "a number from 2 to 9"));
+	assert_false(set("TEST_PARAMETER", "10", "a number from 2 to 9"));
+	assert_true(set("TEST_PARAMETER", "2", ""));
+	assert_true(set("TEST_PARAMETER", "9", ""));
+}
+
+static void parameters_that_are_fixed_say_why(void **state)
+{
+	(void)state;
+	assert_false(set("DAPL_CONTROL", "0", "it is read when the program opens its first adapter"));
+	assert_false(set("DAPL_MAX_CM_RETRIES", "1", "it has no effect"));
+	assert_false(set("DAPL_MAX_CM_RETRIES", "default", "it has no effect"));
+	assert_false(set("NO_SUCH", "1", "this program has no parameter NO_SUCH"));
+}
+
+static void value_that_is_set_counts_until_it_is_default_again(void **state)
+{
+	enum parameter_origin origin;
+
+	(void)state;
+	setenv("DAPL_RNR_TIMER", "5", 1);
+	dapl_settings_read();
+	assert_int_equal(value_of("DAPL_RNR_TIMER", &origin), 5);
+	assert_int_equal(origin, PARAMETER_ENVIRONMENT);
+	assert_true(set("DAPL_RNR_TIMER", "31", ""));
+	assert_int_equal(dapl_settings.rnr_timer, 31);	/* at once */
+	assert_int_equal(value_of("DAPL_RNR_TIMER", &origin), 31);
+	assert_int_equal(origin, PARAMETER_SET);
+	assert_true(set("DAPL_RNR_TIMER", "default", ""));
+	assert_int_equal(dapl_settings.rnr_timer, 5);
+	assert_int_equal(value_of("DAPL_RNR_TIMER", &origin), 5);
+	assert_int_equal(origin, PARAMETER_ENVIRONMENT);
+}
+
+static void setting_one_parameter_changes_no_other(void **state)
+{
+	struct dapl_settings before = dapl_settings;
+
+	(void)state;
+	assert_true(set("DAPL_WR_MAX", "1", ""));
+	before.wr_max = 1;
+	assert_memory_equal(&before, &dapl_settings, sizeof before);
+}
+
+static void bad_value_of_the_environment_counts_as_the_default(void **state)
+{
+	static const char *const bad[] = { "32", "x", "" };
+	enum parameter_origin origin;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		setenv("DAPL_RNR_TIMER", bad[i], 1);
+		assert_int_equal(value_of("DAPL_RNR_TIMER", &origin), 12);
+		assert_int_equal(origin, PARAMETER_DEFAULT);
+	}
+	setenv("DAPL_RNR_TIMER", "31", 1);
+	assert_int_equal(value_of("DAPL_RNR_TIMER", &origin), 31);
+}
+
+static void message_mask_is_applied_at_once(void **state)
+{
+	enum parameter_origin origin;
+
+	(void)state;
+	assert_true(set("DAPL_DBG_TYPE", "0x81", ""));
+	assert_int_equal(log_mask, 0x81);
+	assert_int_equal(value_of("DAPL_DBG_TYPE", &origin), 0x81);
+	log_set_mask(1);	/* as DAPL_DBG_LEVEL does: the text says something else */
+	assert_int_equal(value_of("DAPL_DBG_TYPE", &origin), 1);
+	assert_true(set("DAPL_DBG_TYPE", "default", ""));
+	assert_int_equal(log_mask, 3);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(variables_have_ranges),
+		CASE(unset_variable_is_minus_one_where_zero_is_a_value),
+		CASE(every_parameter_is_found_once),
+		CASE(value_outside_its_range_is_refused),
+		CASE(parameters_that_are_fixed_say_why),
+		CASE(value_that_is_set_counts_until_it_is_default_again),
+		CASE(setting_one_parameter_changes_no_other),
+		CASE(bad_value_of_the_environment_counts_as_the_default),
+		CASE(message_mask_is_applied_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

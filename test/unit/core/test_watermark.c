@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_watermark.c - the high watermarks of an endpoint on an SRQ: when they are passed, and what is reported. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <unistd.h>
+#include "dapl/core/event/conn_hooks.h"
+#include "dapl/core/event/watermark.h"
+#include "test/unit/core/core_device.h"
+
+static struct dapl_ia *ia;
+static struct dapl_evd *async_evd;
+static struct dapl_ep *ep;
+static unsigned broken;
+
+static void note_broken(struct dapl_ep *of, enum dapl_code_kind kind, unsigned code, const char *text)
+{
+	assert_ptr_equal(of, ep);
+	assert_int_equal(kind, DAPL_CODE_NONE);
+	assert_int_equal(code, 0);
+	assert_string_equal(text, "it holds more SRQ buffers than its hard high watermark");
+	assert_true(dapl_service_here());
+	broken++;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	broken = 0;
+	dapl_conn_hooks = (struct dapl_conn_hooks){ .broken = note_broken };
+	if (dapl_service_get())
+		return -1;
+	ia = core_ia_new();
+	async_evd = core_async_evd_new(ia);
+	ep = core_ep_new(ia, NULL, 16);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	assert_int_equal(ep->obj.refs, 1);	/* each report has given its reference back */
+	core_ep_free(ep);
+	ia->async_evd = NULL;
+	core_evd_free(async_evd);
+	core_ia_free(ia);
+	dapl_service_put();
+	return 0;
+}
+
+/* The reports of the soft watermark since the last call. */
+static unsigned soft_reports(void)
+{
+	DAT_ASYNCH_ERROR_EVENT_DATA error;
+	DAT_EVENT_NUMBER number;
+	unsigned n = 0;
+
+	dapl_service_flush();
+	while (core_async_error(async_evd, &error, &number)) {
+		assert_int_equal(number, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR);
+		assert_int_equal(error.reason, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+		assert_ptr_equal(error.dat_handle, ep);
+		n++;
+	}
+	return n;
+}
+
+static void take(int buffers)
+{
+	while (buffers--)
+		dapl_watermark_took_buffer(ep);
+}
+
+static void soft_watermark_is_reported_once_when_it_is_exceeded(void **state)
+{
+	(void)state;
+	ep->soft_hw = 3;
+	take(3);
+	assert_int_equal(soft_reports(), 0);
+	take(1);
+	assert_int_equal(soft_reports(), 1);
+	take(10);
+	assert_int_equal(soft_reports(), 0);
+	assert_int_equal(ep->held, 14);
+	assert_int_equal(broken, 0);
+}
+
+static void watermark_of_zero_allows_no_buffer(void **state)
+{
+	(void)state;
+	ep->soft_hw = ep->hard_hw = 0;
+	take(1);
+	assert_int_equal(soft_reports(), 1);
+	assert_int_equal(broken, 1);
+}
+
+static void hard_watermark_breaks_the_connection_when_it_is_exceeded(void **state)
+{
+	(void)state;
+	ep->hard_hw = 2;
+	take(2);
+	assert_int_equal(soft_reports(), 0);
+	assert_int_equal(broken, 0);
+	take(1);
+	assert_int_equal(soft_reports(), 0);
+	assert_int_equal(broken, 1);
+}
+
+static void infinite_watermarks_are_never_passed(void **state)
+{
+	(void)state;
+	ep->held = INT32_MAX - 2;
+	take(2);
+	assert_int_equal(soft_reports(), 0);
+	assert_int_equal(broken, 0);
+}
+
+static void soft_watermark_that_is_set_late_can_be_reported(void **state)
+{
+	(void)state;
+	dapl_watermark_pass_soft(ep);
+	assert_int_equal(soft_reports(), 1);
+	dapl_watermark_pass_soft(ep);
+	assert_int_equal(soft_reports(), 1);
+}
+
+/* The service thread is kept busy while both are passed, several times: one report of each. */
+static int pipe_fds[2];
+
+static void keep_busy(struct dapl_task *task)
+{
+	char byte;
+
+	(void)task;
+	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+}
+
+static void marks_that_are_passed_together_are_reported_together(void **state)
+{
+	struct dapl_task busy = { .run = NULL };
+
+	(void)state;
+	assert_int_equal(pipe(pipe_fds), 0);
+	dapl_task_queue(&busy, keep_busy);
+	ep->soft_hw = ep->hard_hw = 1;
+	take(5);
+	assert_int_equal(ep->obj.refs, 2);
+	assert_int_equal(write(pipe_fds[1], "", 1), 1);
+	assert_int_equal(soft_reports(), 1);
+	assert_int_equal(broken, 1);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(soft_watermark_is_reported_once_when_it_is_exceeded),
+		CASE(watermark_of_zero_allows_no_buffer),
+		CASE(hard_watermark_breaks_the_connection_when_it_is_exceeded),
+		CASE(infinite_watermarks_are_never_passed),
+		CASE(soft_watermark_that_is_set_late_can_be_reported),
+		CASE(marks_that_are_passed_together_are_reported_together),
+	};
+
+	alarm(60);	/* seconds: a task that never runs ends the test */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
