@@ -308,6 +308,23 @@ TEST("EP-21", a_modification_is_made_whole_or_not_at_all)
 	OK(dat_evd_free(param.connect_evd_handle));
 }
 
+TEST("EP-21", evds_of_a_refused_modification_can_be_freed)
+{
+	needs_completion_flag(DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	struct end end = AN_END();
+	DAT_EP_PARAM param = { .request_evd_handle = end.recv,
+			       .ep_attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG };
+
+	FAILS(dat_ep_modify(end.ep, DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS,
+			    &param), DAT_INVALID_PARAMETER);
+	EQUAL(ep_param(end.ep).request_evd_handle, end.request);
+	FAILS(dat_evd_free(end.recv), DAT_INVALID_STATE);	/* the endpoint still uses it */
+	OK(dat_ep_free(end.ep));
+	OK(dat_evd_free(end.recv));
+	OK(dat_evd_free(end.request));
+	OK(dat_evd_free(end.conn));
+}
+
 TEST("EP-22", a_modification_without_parameters_fails)
 {
 	struct end end = AN_END();

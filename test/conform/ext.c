@@ -242,7 +242,7 @@ TEST("EXT-14", without_counters_nothing_is_counted)
 }
 
 /* A datagram endpoint: connecting gives addresses to send to. */
-static struct end a_ud_end(void)
+static DAT_EP_ATTR ud_attr(void)
 {
 	DAT_EP_ATTR attr = ep_attr();
 
@@ -251,9 +251,30 @@ static struct end a_ud_end(void)
 	attr.max_rdma_size = 0;
 	attr.max_rdma_read_in = attr.max_rdma_read_out = 0;
 	attr.max_rdma_read_iov = attr.max_rdma_write_iov = 0;
+	return attr;
+}
+
+static struct end a_ud_end(void)
+{
+	DAT_EP_ATTR attr = ud_attr();
+
 	return AN_END(.attr = &attr, .request = an_evd((DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_IB_EVD_EXTENSION_FLAG)),
 		      .recv = an_evd((DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_IB_EVD_EXTENSION_FLAG)),
 		      .conn = an_evd((DAT_EVD_FLAGS)(DAT_EVD_CONNECTION_FLAG | DAT_IB_EVD_EXTENSION_FLAG)));
+}
+
+TEST("EXT-3", datagram_endpoints_exist_where_they_are_listed)
+{
+	needs_extensions();
+	DAT_EVD_HANDLE dto = an_evd((DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_IB_EVD_EXTENSION_FLAG)),
+		conn = an_evd((DAT_EVD_FLAGS)(DAT_EVD_CONNECTION_FLAG | DAT_IB_EVD_EXTENSION_FLAG));
+	DAT_EP_ATTR attr = ud_attr();
+	DAT_EP_HANDLE ep;
+	DAT_RETURN ret = dat_ep_create(ia(), a_pz(), dto, dto, conn, &attr, &ep);
+
+	EQUAL(ret == DAT_SUCCESS, named_attr(DAT_IB_ATTR_UD) != NULL);
+	if (ret == DAT_SUCCESS)
+		OK(dat_ep_free(ep));
 }
 
 TEST("EXT-15", a_datagram_is_received_behind_its_header)

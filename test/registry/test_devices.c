@@ -345,6 +345,23 @@ static void entries_say_where_they_come_from(void **state)
 		"one drop-in " CONF ".d/local.conf:3 ./mock.so \"b 0\" repeated\n");
 }
 
+/* A network device has several GIDs in the table of its port, and one entry. */
+static void device_with_several_gids_has_one_entry(void **state)
+{
+	(void)state;
+	put(CONF, "include auto\n");
+	roce();
+	scenario(&outcome, NULL, print_all_entries);
+	assert_string_equal(outcome.out,
+		"ofa-v2-eth2 generated :0 libdaplofa.so.2 \"eth2 0\"\n"
+		"ofa-v2-eth2.7 generated :0 libdaplofa.so.2 \"eth2.7 0\"\n"
+		"ofa-v2-mlx5_10-1 generated :0 libdaplofa.so.2 \"mlx5_10 1\"\n"
+		"ofa-v2-mlx5_10-1s generated :0 libdaplofa.so.2 \"mlx5_10 1\"\n"
+		"ofa-v2-mlx5_10-1u generated :0 libdaplofa.so.2 \"mlx5_10 1\"\n"
+		"ofa-v2-cma-roe-eth2 generated :0 libdaplofa.so.2 \"eth2 0\"\n"
+		"ofa-v2-cma-roe-eth2.7 generated :0 libdaplofa.so.2 \"eth2.7 0\"\n");
+}
+
 static void generated_entries_need_no_include(void **state)
 {
 	(void)state;
@@ -426,6 +443,7 @@ int main(void)
 		TEST(a_drop_in_directory_that_leads_nowhere_is_told),
 		TEST(an_unreadable_drop_in_directory_is_told),
 		TEST(entries_say_where_they_come_from),
+		TEST(device_with_several_gids_has_one_entry),
 		TEST(generated_entries_need_no_include),
 		TEST(lists_need_their_pointers),
 		TEST(a_text_is_checked_without_a_file),
