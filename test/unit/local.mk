@@ -50,6 +50,7 @@ test_unit_dat_test_strerror_LDADD = libdat2.la $(CMOCKA_LIBS)
 # Core, without a device.
 unit_core = \
 	test/unit/core/test_cno \
+	test/unit/core/test_control \
 	test/unit/core/test_dequeue \
 	test/unit/core/test_diag \
 	test/unit/core/test_ep_state \
@@ -58,6 +59,7 @@ unit_core = \
 	test/unit/core/test_evd_resize \
 	test/unit/core/test_evd_wait \
 	test/unit/core/test_flush \
+	test/unit/core/test_net_watch \
 	test/unit/core/test_polled \
 	test/unit/core/test_qual \
 	test/unit/core/test_ring \
@@ -79,6 +81,10 @@ test_unit_core_test_dequeue_SOURCES = test/unit/core/test_dequeue.c $(core_devic
 test_unit_core_test_dequeue_LDADD = $(core_device_libs)
 test_unit_core_test_cno_SOURCES = test/unit/core/test_cno.c $(core_device)
 test_unit_core_test_cno_LDADD = $(core_device_libs)
+test_unit_core_test_control_SOURCES = test/unit/core/test_control.c $(core_device)
+test_unit_core_test_control_LDADD = $(core_device_libs)
+test_unit_core_test_net_watch_SOURCES = test/unit/core/test_net_watch.c $(core_device)
+test_unit_core_test_net_watch_LDADD = $(core_device_libs)
 test_unit_core_test_evd_channel_SOURCES = test/unit/core/test_evd_channel.c $(core_device)
 test_unit_core_test_evd_channel_LDADD = $(core_device_libs)
 test_unit_core_test_evd_feed_SOURCES = test/unit/core/test_evd_feed.c $(core_device)

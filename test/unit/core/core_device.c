@@ -61,6 +61,13 @@ void core_complete(struct dapl_evd *evd, const struct ibv_wc *wc)
 	cq->wc[cq->n++] = *wc;
 }
 
+static int query(struct dapl_device *dev, struct dapl_device_attr *attr)
+{
+	(void)dev;
+	*attr = core_device.attr;
+	return 0;
+}
+
 static int create_channel(struct dapl_device *dev, struct ibv_comp_channel **channel)
 {
 	(void)dev;
@@ -160,7 +167,7 @@ static const struct dapl_parameter parameters[] = {
 };
 
 const struct dapl_device_ops dapl_device_ops = {
-	.name = "test", .create_channel = create_channel, .destroy_channel = destroy_channel,
+	.name = "test", .query = query, .create_channel = create_channel, .destroy_channel = destroy_channel,
 	.create_cq = create_cq, .resize_cq = resize_cq, .destroy_cq = destroy_cq,
 	.get_cq_event = get_cq_event, .error_qp = error_qp, .disconnect = disconnect, .release = release,
 	.map_remote = map_remote, .alloc_mw = alloc_mw, .dealloc_mw = dealloc_mw, .parameters = parameters,

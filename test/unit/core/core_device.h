@@ -17,6 +17,7 @@ struct core_device {
 	int (*map_remote)(uint32_t rkey, uint64_t remote, uint64_t length, struct dapl_mapping *mapping);
 	int alloc_mw_error;
 	unsigned windows;			/* memory windows that exist */
+	struct dapl_device_attr attr;		/* what it tells of itself */
 };
 extern struct core_device core_device;
 
