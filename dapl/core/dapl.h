@@ -231,7 +231,6 @@ struct dapl_ep {
 					 * lock: dapl_ep_lock_settled */
 	struct sockaddr_storage local, remote;	/* with ports; family 0: unknown */
 	DAT_CONN_QUAL remote_qual;	/* asked for by the consumer; passive: the peer's port */
-	DAT_CONNECT_FLAGS connect_flags;
 	DAT_EVENT_NUMBER terminal;	/* delivered when its completions are dequeued; 0: none */
 	bool owes_last_buffer;		/* SRQ: EP_BROKEN once its buffers are returned */
 	uint32_t qpn;			/* of qp, also after it's gone */

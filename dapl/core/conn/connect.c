@@ -66,19 +66,17 @@ static bool same_family(const struct dapl_ep *ep, const struct sockaddr *to)
 	return to->sa_family == ep->obj.ia->attr.address.ss_family;
 }
 
-static void remember_remote(struct dapl_ep *ep, const struct sockaddr *to, DAT_CONN_QUAL qual,
-			    DAT_CONNECT_FLAGS flags)
+static void remember_remote(struct dapl_ep *ep, const struct sockaddr *to, DAT_CONN_QUAL qual)
 {
 	address_copy(&ep->remote, to);
 	ep->remote_qual = qual;
-	ep->connect_flags = flags;
 	ep->pdata_len = 0;
 }
 
 /* ep->lock held, all arguments good. */
 static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 				DAT_CONN_QUAL qual, DAT_TIMEOUT timeout, int len,
-				const void *data, DAT_QOS qos, DAT_CONNECT_FLAGS flags)
+				const void *data, DAT_QOS qos)
 {
 	struct dapl_ia *ia = ep->obj.ia;
 	struct dapl_conn_params params;
@@ -91,7 +89,7 @@ static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 		return ret;
 	if (!same_family(ep, to))
 		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
-	remember_remote(ep, to, qual, flags);
+	remember_remote(ep, to, qual);
 	dapl_conn_params(ep, &params, data, len);
 	params.remote = (struct sockaddr *)&ep->remote;
 	if (qos != DAT_QOS_BEST_EFFORT)
@@ -114,7 +112,7 @@ static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 
 static DAT_RETURN connect_to(struct dapl_ep *ep, const struct sockaddr *to,
 				 DAT_CONN_QUAL qual, DAT_TIMEOUT timeout, int len,
-				 const void *data, DAT_QOS qos, DAT_CONNECT_FLAGS flags)
+				 const void *data, DAT_QOS qos)
 {
 	DAT_RETURN ret;
 
@@ -125,7 +123,7 @@ static DAT_RETURN connect_to(struct dapl_ep *ep, const struct sockaddr *to,
 		ret = NOT_SUPPORTED;
 	else
 		ret = ep->is_ud ? dapl_ud_connect(ep, to, timeout, len, data) :
-			start_connect(ep, to, qual, timeout, len, data, qos, flags);
+			start_connect(ep, to, qual, timeout, len, data, qos);
 	dapl_mutex_unlock(&ep->lock);
 	return ret;
 }
@@ -181,8 +179,7 @@ DAT_RETURN dapl_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR address, DAT
 		return NOT_SUPPORTED;
 	if ((ret = with_port((const struct sockaddr *)address, qual, &to)))
 		return ret;
-	return connect_to(ep, (struct sockaddr *)&to, qual, timeout, len, data, qos,
-				     flags);
+	return connect_to(ep, (struct sockaddr *)&to, qual, timeout, len, data, qos);
 }
 
 /* dat_ep_common_connect (DAT 2.0): the address has the port. */
@@ -208,8 +205,7 @@ DAT_RETURN dapl_ep_common_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addre
 	qual = ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
 	if ((ret = with_port((const struct sockaddr *)address, qual, &to)))
 		return ret;
-	return connect_to(ep, (struct sockaddr *)&to, qual, timeout, len, data,
-				     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
+	return connect_to(ep, (struct sockaddr *)&to, qual, timeout, len, data, DAT_QOS_BEST_EFFORT);
 }
 
 /* dat_ep_dup_connect: connects to the peer of another endpoint. CONN-18, 19, 20. */
@@ -219,7 +215,6 @@ DAT_RETURN dapl_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle), *dup = dapl_ep_enter(dup_handle);
 	struct sockaddr_storage to;
 	DAT_CONN_QUAL qual;
-	DAT_CONNECT_FLAGS flags;
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!ep || !dup)
@@ -237,10 +232,8 @@ DAT_RETURN dapl_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 		ret = dapl_bad_ep_state(dup->state);
 	to = dup->remote;
 	qual = dup->remote_qual;
-	flags = dup->connect_flags;
 	dapl_mutex_unlock(&dup->lock);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	return connect_to(ep, (struct sockaddr *)&to, qual, timeout, len, data, qos,
-				     flags);
+	return connect_to(ep, (struct sockaddr *)&to, qual, timeout, len, data, qos);
 }
