@@ -59,8 +59,10 @@ unit_core = \
 	test/unit/core/test_evd_resize \
 	test/unit/core/test_evd_wait \
 	test/unit/core/test_flush \
+	test/unit/core/test_ia \
 	test/unit/core/test_net_watch \
 	test/unit/core/test_polled \
+	test/unit/core/test_post_late \
 	test/unit/core/test_qual \
 	test/unit/core/test_ring \
 	test/unit/core/test_rmr \
@@ -70,7 +72,8 @@ unit_core = \
 	test/unit/core/test_srq_records \
 	test/unit/core/test_status \
 	test/unit/core/test_terminate \
-	test/unit/core/test_watermark
+	test/unit/core/test_watermark \
+	test/unit/core/test_zero_based
 unit_core_libs = libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_core_test_diag_LDADD = $(unit_core_libs)
 test_unit_core_test_ep_state_LDADD = $(unit_core_libs)
@@ -85,6 +88,12 @@ test_unit_core_test_control_SOURCES = test/unit/core/test_control.c $(core_devic
 test_unit_core_test_control_LDADD = $(core_device_libs)
 test_unit_core_test_net_watch_SOURCES = test/unit/core/test_net_watch.c $(core_device)
 test_unit_core_test_net_watch_LDADD = $(core_device_libs)
+test_unit_core_test_post_late_SOURCES = test/unit/core/test_post_late.c $(core_device)
+test_unit_core_test_post_late_LDADD = $(core_device_libs)
+test_unit_core_test_zero_based_SOURCES = test/unit/core/test_zero_based.c $(core_device)
+test_unit_core_test_zero_based_LDADD = $(core_device_libs)
+test_unit_core_test_ia_SOURCES = test/unit/core/test_ia.c $(core_device)
+test_unit_core_test_ia_LDADD = $(core_device_libs)
 test_unit_core_test_evd_channel_SOURCES = test/unit/core/test_evd_channel.c $(core_device)
 test_unit_core_test_evd_channel_LDADD = $(core_device_libs)
 test_unit_core_test_evd_feed_SOURCES = test/unit/core/test_evd_feed.c $(core_device)

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_ia.c - asynchronous events of a device: which DAT events they become, and that a device is lost once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <string.h>
+#include <unistd.h>
+#include <dat/dat_net_extensions.h>
+#include "dapl/core/event/dequeue.h"
+#include "dapl/core/ia/net_watch.h"
+#include "test/unit/core/core_device.h"
+
+static struct dapl_ia *ia;
+static struct dapl_evd *evd, *async_evd;
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_device = (struct core_device){ .attr = { .mtu = 1500, .port_active = true, .port = 2 } };
+	if (dapl_service_get())
+		return -1;
+	ia = core_ia_new();
+	ia->attr = core_device.attr;
+	evd = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
+	async_evd = core_async_evd_new(ia);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	dapl_net_forget(ia);
+	ia->async_evd = NULL;
+	core_evd_free(async_evd);
+	core_evd_free(evd);
+	core_ia_free(ia);
+	dapl_service_put();
+	return 0;
+}
+
+static void up(enum ibv_event_type type, struct ibv_cq *cq)
+{
+	struct ibv_async_event event = { .event_type = type, .element.cq = cq };
+
+	dapl_up_async(ia, &event);
+}
+
+static void up_port(enum ibv_event_type type, int port)
+{
+	struct ibv_async_event event = { .event_type = type, .element.port_num = port };
+
+	dapl_up_async(ia, &event);
+}
+
+static int next_event(DAT_EVENT *event)
+{
+	if (dapl_evd_dequeue((DAT_EVD_HANDLE)async_evd, event) != DAT_SUCCESS)
+		return 0;
+	return (int)event->event_number;
+}
+
+static void failed_cq_is_an_overflow_of_its_evd(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	up(IBV_EVENT_CQ_ERR, evd->cq);
+	assert_int_equal(next_event(&event), DAT_ASYNC_ERROR_EVD_OVERFLOW);
+	assert_ptr_equal(event.event_data.asynch_error_event_data.dat_handle, evd);
+	assert_int_equal(event.event_data.asynch_error_event_data.reason, DAT_EVD_OVERFLOW_ERROR);
+	assert_int_equal(ia->counters[DCNT_IA_ASYNC_CQ_ERROR], 1);
+	assert_int_equal(next_event(&event), 0);
+}
+
+static void lost_device_is_reported_once(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	up_port(IBV_EVENT_DEVICE_FATAL, 0);
+	up_port(IBV_EVENT_DEVICE_FATAL, 0);
+	assert_true(ia->dead);
+	assert_int_equal(next_event(&event), DAT_ASYNC_ERROR_IA_CATASTROPHIC);
+	assert_int_equal(event.event_data.asynch_error_event_data.reason, DAT_IA_CATASTROPHIC_ERROR);
+	assert_int_equal(next_event(&event), 0);
+}
+
+static void lost_device_is_told_to_its_watch_too(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	assert_int_equal(dapl_net_watch(ia, DAT_NET_RDMA), DAT_SUCCESS);
+	up_port(IBV_EVENT_DEVICE_FATAL, 0);
+	assert_int_equal(next_event(&event), DAT_ASYNC_ERROR_IA_CATASTROPHIC);
+	assert_int_equal(next_event(&event), DAT_NET_CHANGE_EVENT);
+	assert_int_equal(next_event(&event), 0);
+}
+
+static void other_ports_and_unknown_events_make_no_event(void **state)
+{
+	static const enum ibv_event_type types[] = { IBV_EVENT_PORT_ERR, IBV_EVENT_PORT_ACTIVE,
+		IBV_EVENT_LID_CHANGE, IBV_EVENT_GID_CHANGE };
+	DAT_EVENT event;
+
+	(void)state;
+	assert_int_equal(dapl_net_watch(ia, DAT_NET_LINK | DAT_NET_MTU), DAT_SUCCESS);
+	core_device.attr.port_active = false;	/* a look at the device would find this */
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		up_port(types[i], 1);
+	up_port(IBV_EVENT_SM_CHANGE, 2);
+	dapl_service_flush();
+	assert_int_equal(next_event(&event), 0);
+}
+
+static void own_port_is_watched(void **state)
+{
+	DAT_NET_CHANGE_DATA data;
+	DAT_EVENT event;
+
+	(void)state;
+	assert_int_equal(dapl_net_watch(ia, DAT_NET_LINK), DAT_SUCCESS);
+	core_device.attr.port_active = false;
+	up_port(IBV_EVENT_PORT_ERR, 2);
+	while (next_event(&event) != DAT_NET_CHANGE_EVENT)
+		usleep(1000);	/* the alarm ends it */
+	memcpy(&data, &event.event_extension_data, sizeof data);
+	assert_int_equal(data.what, DAT_NET_LINK);
+	assert_int_equal(data.now, 0);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(failed_cq_is_an_overflow_of_its_evd),
+		CASE(lost_device_is_reported_once),
+		CASE(lost_device_is_told_to_its_watch_too),
+		CASE(other_ports_and_unknown_events_make_no_event),
+		CASE(own_port_is_watched),
+	};
+
+	alarm(60);	/* seconds: an event that never comes ends the test */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

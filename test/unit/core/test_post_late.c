@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_post_late.c - posts to a queue pair in ERR of a device that would never complete them: which are
+ * completed by core, and that the others are refused and leave no lock behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <unistd.h>
+#include "dapl/core/ep/post_late.h"
+#include "dapl/core/ep/post_slow.h"
+#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/evd.h"
+#include "test/unit/core/core_device.h"
+
+static struct dapl_ia *ia;
+static struct dapl_evd *evd;
+static struct dapl_ep *ep;
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_device = (struct core_device){ NULL };
+	ia = core_ia_new();
+	ia->attr.no_late_flush = true;
+	evd = core_evd_new(ia, 64, DAT_EVD_DTO_FLAG);
+	ep = core_ep_new(ia, evd, 16);
+	ep->qp = core_qp();
+	ep->state = DAT_EP_STATE_DISCONNECTED;
+	ep->up = false;
+	ep->sq.in_error = ep->rq.in_error = true;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	assert_int_equal(ep->obj.calls, 0);
+	core_ep_free(ep);
+	core_evd_free(evd);
+	core_ia_free(ia);
+	return 0;
+}
+
+static DAT_RETURN request(uint64_t cookie, unsigned dto_flags, DAT_COMPLETION_FLAGS flags)
+{
+	return dapl_post_late(ep, 64, (DAT_DTO_COOKIE){ .as_64 = cookie }, flags, DAT_DTO_SEND, dto_flags,
+			      DCNT_EP_POST_SEND, NULL);
+}
+
+static DAT_RETURN receive(uint64_t cookie)
+{
+	return dapl_post_late_receive(ep, 64, (DAT_DTO_COOKIE){ .as_64 = cookie }, 0);
+}
+
+static void expect_flushed(int op, uint64_t cookie)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	DAT_EVENT event;
+
+	assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
+	dto = &event.event_data.dto_completion_event_data;
+	assert_int_equal(event.event_number, DAT_DTO_COMPLETION_EVENT);
+	assert_int_equal(dto->status, DAT_DTO_ERR_FLUSHED);
+	assert_int_equal(dto->operation, op);
+	assert_int_equal(dto->user_cookie.as_64, cookie);
+}
+
+static void late_posts_are_flushed_in_order(void **state)
+{
+	(void)state;
+	assert_int_equal(request(1, 0, 0), DAT_SUCCESS);
+	assert_int_equal(request(2, 0, 0), DAT_SUCCESS);
+	assert_int_equal(receive(3), DAT_SUCCESS);
+	expect_flushed(DAT_DTO_SEND, 1);
+	expect_flushed(DAT_DTO_SEND, 2);
+	expect_flushed(DAT_DTO_RECEIVE, 3);
+	assert_int_equal(dapl_queue_count(&ep->sq) + dapl_queue_count(&ep->rq), 0);
+	assert_int_equal(ep->counters[DCNT_EP_POST_SEND], 2);
+	assert_int_equal(ep->counters[DCNT_EP_POST_RECV], 1);
+}
+
+/* It failed: it has an event, although its success would have none. */
+static void suppressed_late_post_has_an_event(void **state)
+{
+	(void)state;
+	assert_int_equal(request(1, 0, DAT_COMPLETION_SUPPRESS_FLAG), DAT_SUCCESS);
+	expect_flushed(DAT_DTO_SEND, 1);
+}
+
+static void queues_hold_what_was_asked_for(void **state)
+{
+	(void)state;
+	ep->sq.limit = ep->rq.limit = 2;
+	for (uint64_t i = 0; i < 2; i++) {
+		assert_int_equal(request(i, 0, 0), DAT_SUCCESS);
+		assert_int_equal(receive(10 + i), DAT_SUCCESS);
+	}
+	assert_int_equal(request(2, 0, 0), NO_RESOURCE(MEMORY));
+	assert_int_equal(receive(12), NO_RESOURCE(MEMORY));
+	expect_flushed(DAT_DTO_SEND, 0);
+	expect_flushed(DAT_DTO_RECEIVE, 10);
+	assert_int_equal(request(3, 0, 0), DAT_SUCCESS);
+	assert_int_equal(receive(13), DAT_SUCCESS);
+	expect_flushed(DAT_DTO_SEND, 1);
+	expect_flushed(DAT_DTO_RECEIVE, 11);
+	expect_flushed(DAT_DTO_SEND, 3);
+	expect_flushed(DAT_DTO_RECEIVE, 13);
+}
+
+static void expect_refusal(DAT_RETURN type)
+{
+	assert_int_equal(DAT_GET_TYPE(request(1, 0, 0)), type);
+	assert_int_equal(DAT_GET_TYPE(receive(1)), type);
+	assert_int_equal(dapl_queue_count(&ep->sq) + dapl_queue_count(&ep->rq), 0);
+}
+
+/* Each is refused twice: the first time leaves no lock. */
+static void other_posts_are_refused(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		ia->attr.no_late_flush = false;
+		expect_refusal(DAT_INVALID_STATE);
+		ia->attr.no_late_flush = true;
+		ep->is_ud = true;
+		expect_refusal(DAT_INVALID_STATE);
+		ep->is_ud = false;
+		ep->state = DAT_EP_STATE_UNCONNECTED;
+		expect_refusal(DAT_INVALID_STATE);
+		ep->state = DAT_EP_STATE_DISCONNECTED;
+		ep->qp = NULL;
+		expect_refusal(DAT_INVALID_STATE);
+		ep->qp = core_qp();
+		ep->sq.in_error = ep->rq.in_error = false;
+		expect_refusal(DAT_INVALID_STATE);
+		ep->sq.in_error = ep->rq.in_error = true;
+	}
+	assert_int_equal(request(1, 0, 0), DAT_SUCCESS);
+	expect_flushed(DAT_DTO_SEND, 1);
+}
+
+static void post_to_a_freed_endpoint_is_refused(void **state)
+{
+	(void)state;
+	assert_true(dapl_object_kill(&ep->obj));
+	assert_int_equal(request(1, 0, 0), BAD_HANDLE(EP));
+	assert_int_equal(receive(1), BAD_HANDLE(EP));
+	dapl_object_bury(&ep->obj);
+	ep = core_ep_new(ia, evd, 16);
+}
+
+/* The endpoint has no EVD for it, so nothing dequeues the completion: its record is given back. */
+static void completion_for_a_missing_evd_is_discarded(void **state)
+{
+	struct dapl_evd *discard;
+
+	(void)state;
+	assert_int_equal(dapl_service_get(), 0);	/* it watches the channel of a discard EVD */
+	assert_int_equal(dapl_evd_make(ia, 8, DAT_EVD_DTO_FLAG, NULL, true, &discard), DAT_SUCCESS);
+	dapl_object_publish(&discard->obj);
+	ep->request_evd = NULL;
+	ep->request_discard = discard;
+	for (uint64_t i = 0; i < 40; i++)	/* more than the queue has records */
+		assert_int_equal(request(i, 0, 0), DAT_SUCCESS);
+	assert_int_equal(dapl_queue_count(&ep->sq), 0);
+	assert_int_equal(evd->wc_tail, evd->wc_head);
+	ep->request_evd = evd;
+	ep->request_discard = NULL;
+	core_evd_free(discard);
+	dapl_service_put();
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(late_posts_are_flushed_in_order),
+		CASE(suppressed_late_post_has_an_event),
+		CASE(queues_hold_what_was_asked_for),
+		CASE(other_posts_are_refused),
+		CASE(post_to_a_freed_endpoint_is_refused),
+		CASE(completion_for_a_missing_evd_is_discarded),
+	};
+
+	alarm(60);	/* seconds: a post that waits for a lock for ever ends the test */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
