@@ -125,29 +125,35 @@ test_unit_core_test_status_LDADD = $(unit_core_libs)
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \
 	test/unit/soft/test_attach_socket \
-	test/unit/soft/test_cq \
 	test/unit/soft/test_conn_state \
+	test/unit/soft/test_cq \
+	test/unit/soft/test_deliver \
 	test/unit/soft/test_desched \
 	test/unit/soft/test_device \
+	test/unit/soft/test_dm \
 	test/unit/soft/test_fastpath \
+	test/unit/soft/test_fence \
 	test/unit/soft/test_foreign_peer \
 	test/unit/soft/test_half_open \
 	test/unit/soft/test_mem \
+	test/unit/soft/test_mr_dir \
 	test/unit/soft/test_owner \
 	test/unit/soft/test_pending \
 	test/unit/soft/test_populate \
 	test/unit/soft/test_proto \
+	test/unit/soft/test_reach \
 	test/unit/soft/test_ring \
 	test/unit/soft/test_rmem_map \
-	test/unit/soft/test_dm \
-	test/unit/soft/test_tuning \
 	test/unit/soft/test_shm \
 	test/unit/soft/test_shm_fallback \
 	test/unit/soft/test_stream \
+	test/unit/soft/test_tuning \
+	test/unit/soft/test_unexpected \
 	test/unit/soft/test_wakeup \
 	test/unit/soft/test_wire
 unit_soft_libs = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 soft_ends = test/unit/soft/ends.c $(device_harness)
+stream = test/unit/soft/stream.c $(device_harness)
 test_unit_soft_test_attach_socket_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cq_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cq_LDFLAGS = $(AM_LDFLAGS) \
@@ -187,11 +193,20 @@ test_unit_soft_test_shm_fallback_SOURCES = test/unit/soft/test_shm_fallback.c $(
 test_unit_soft_test_shm_fallback_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_fallback_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=accept4 \
 	-Wl,--wrap=attach_socket_listen
-test_unit_soft_test_stream_SOURCES = test/unit/soft/test_stream.c test/unit/soft/stream.c \
-	$(device_harness)
+test_unit_soft_test_stream_SOURCES = test/unit/soft/test_stream.c $(stream)
 test_unit_soft_test_stream_LDADD = $(unit_soft_libs)
 test_unit_soft_test_wakeup_SOURCES = test/unit/soft/test_wakeup.c $(soft_ends)
 test_unit_soft_test_wakeup_LDADD = $(unit_soft_libs)
+test_unit_soft_test_mr_dir_LDADD = $(unit_soft_libs)
+test_unit_soft_test_fence_LDADD = $(unit_soft_libs)
+test_unit_soft_test_fence_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
+test_unit_soft_test_reach_SOURCES = test/unit/soft/test_reach.c $(soft_ends)
+test_unit_soft_test_reach_LDADD = $(unit_soft_libs)
+test_unit_soft_test_deliver_SOURCES = test/unit/soft/test_deliver.c $(stream)
+test_unit_soft_test_deliver_LDADD = $(unit_soft_libs)
+test_unit_soft_test_deliver_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_qp_received
+test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream)
+test_unit_soft_test_unexpected_LDADD = $(unit_soft_libs)
 test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c test/own_network.h $(device_harness)
 test_unit_soft_test_foreign_peer_LDADD = $(unit_soft_libs)
 

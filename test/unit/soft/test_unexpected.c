@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_unexpected.c - messages that come before their receive: what they cost, how much of them is kept, and how
+ * they are delivered. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <string.h>
+#include "dapl/core/base/service.h"
+#include "dapl/soft/rdmap/unexpected.h"
+#include "test/unit/soft/stream.h"
+
+static struct stream s;
+
+static int open_device(void **state)
+{
+	(void)state;
+	stream_device_open();
+	return 0;
+}
+
+static int close_device(void **state)
+{
+	(void)state;
+	dapl_service_flush();
+	stream_device_close();
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct ibv_wc wc[STREAM_WRS];
+
+	(void)state;
+	stream_close(&s);
+	stream_poll(&s, wc, STREAM_WRS);
+	return 0;
+}
+
+static struct soft_unexpected *add(uint8_t op, uint32_t word, const char *text, bool complete)
+{
+	struct soft_unexpected *unexpected;
+
+	dapl_mutex_lock(&s.qp->lock);
+	unexpected = soft_unexpected_new(s.conn, op, word);
+	assert_non_null(unexpected);
+	assert_true(soft_unexpected_reserve(unexpected, (uint32_t)strlen(text)));
+	if (*text)
+		memcpy(unexpected->data, text, strlen(text));
+	unexpected->length = (uint32_t)strlen(text);
+	unexpected->complete = complete;
+	s.conn->unexpected_bytes += unexpected->length;
+	dapl_mutex_unlock(&s.qp->lock);
+	return unexpected;
+}
+
+static void deliver(void)
+{
+	dapl_mutex_lock(&s.qp->lock);
+	soft_unexpected_deliver(s.qp);
+	dapl_mutex_unlock(&s.qp->lock);
+}
+
+static struct ibv_wc completion(void)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(stream_poll(&s, &wc, 1), 1);
+	return wc;
+}
+
+static void expect_no_completion(void)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(stream_poll(&s, &wc, 1), 0);
+}
+
+static void memory_grows_by_doubling(void **state)
+{
+	static const struct {
+		uint32_t size, capacity;
+	} steps[] = { { 0, 0 }, { 1, 256 }, { 256, 256 }, { 3, 256 }, { 257, 512 }, { 5000, 8192 }, { 8192, 8192 } };
+	struct soft_unexpected unexpected = { .op = WIRE_SEND };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		assert_true(soft_unexpected_reserve(&unexpected, steps[i].size));
+		assert_int_equal(unexpected.capacity, steps[i].capacity);
+		if (i == 1)
+			memset(unexpected.data, 'x', 256);
+	}
+	for (unsigned i = 0; i < 256; i++)
+		assert_int_equal(unexpected.data[i], 'x');
+	free(unexpected.data);
+}
+
+static void message_costs_its_payload_and_a_charge(void **state)
+{
+	(void)state;
+	add(WIRE_SEND, 0, "", true);
+	assert_int_equal(s.conn->unexpected_bytes, SOFT_CHARGE);
+	s.conn->rx.unexpected = add(WIRE_SEND, 0, "abc", false);
+	assert_int_equal(s.conn->unexpected_bytes, 2 * SOFT_CHARGE + 3);
+	soft_unexpected_drop(s.conn);
+	assert_int_equal(s.conn->unexpected_bytes, 0);
+	assert_true(TAILQ_EMPTY(&s.conn->unexpected));
+	assert_null(s.conn->rx.unexpected);
+	soft_unexpected_drop(s.conn);
+}
+
+static void peer_of_this_implementation_must_stay_within_the_window(void **state)
+{
+	(void)state;
+	s.conn->unexpected_bytes = SOFT_WINDOW;
+	assert_int_equal(soft_unexpected_limit(s.conn), WIRE_TERM_NONE);
+	s.conn->unexpected_bytes = SOFT_WINDOW + 1;
+	assert_int_equal(soft_unexpected_limit(s.conn), WIRE_TERM_NO_BUFFER);
+	assert_false(s.conn->rx.paused);
+	s.conn->unexpected_bytes = 0;
+}
+
+/* Another peer knows no window: its socket is read again when half of the window is free. */
+static void other_peers_are_paused_and_go_on(void **state)
+{
+	uint64_t waiting = SOFT_WINDOW / 2 + 1;
+
+	(void)state;
+	s.conn->peer_is_dapl = false;
+	s.conn->unexpected_bytes = SOFT_WINDOW;
+	assert_int_equal(soft_unexpected_limit(s.conn), WIRE_TERM_NONE);
+	assert_false(s.conn->rx.paused);
+	s.conn->unexpected_bytes = SOFT_WINDOW + 1;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(soft_unexpected_limit(s.conn), WIRE_TERM_NONE);
+		assert_true(s.conn->rx.paused);
+	}
+	s.conn->unexpected_bytes = (uint32_t)waiting;
+	deliver();
+	assert_true(s.conn->rx.paused);
+	s.conn->unexpected_bytes = (uint32_t)waiting - 1;
+	deliver();
+	assert_false(s.conn->rx.paused);
+	s.conn->unexpected_bytes = 0;
+}
+
+static void messages_fill_receives_in_order(void **state)
+{
+	struct ibv_wc wc;
+
+	(void)state;
+	add(WIRE_SEND, 0, "first", true);
+	add(WIRE_SEND, 0, "second", true);
+	add(WIRE_SEND, 0, "third", true);
+	expect_no_completion();
+	assert_true(stream_receive(&s, 1, 0, 64));
+	assert_true(stream_receive(&s, 2, 64, 6));
+	wc = completion();
+	assert_int_equal(wc.wr_id, 1);
+	assert_int_equal(wc.byte_len, 5);
+	wc = completion();
+	assert_int_equal(wc.wr_id, 2);
+	assert_int_equal(wc.byte_len, 6);
+	expect_no_completion();
+	assert_memory_equal(stream_device.memory->local, "first", 5);
+	assert_memory_equal(stream_device.memory->local + 64, "second", 6);
+	assert_int_equal(s.conn->unexpected_bytes, SOFT_CHARGE + 5);
+	assert_int_equal(s.conn->consumed, 2 * SOFT_CHARGE + 11);
+	assert_int_equal(s.conn->delivered, 2);
+	soft_unexpected_drop(s.conn);
+}
+
+static void empty_message_needs_no_room(void **state)
+{
+	struct ibv_wc wc;
+
+	(void)state;
+	add(WIRE_SEND, 0, "", true);
+	assert_true(stream_receive(&s, 1, 0, 0));
+	wc = completion();
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.byte_len, 0);
+}
+
+static void message_that_is_longer_than_its_receive_ends_the_connection(void **state)
+{
+	struct ibv_wc wc;
+
+	(void)state;
+	add(WIRE_SEND, 0, "four", true);
+	assert_true(stream_receive(&s, 1, 0, 3));
+	wc = completion();
+	assert_int_equal(wc.wr_id, 1);
+	assert_int_equal(wc.status, IBV_WC_LOC_LEN_ERR);
+	assert_true(s.conn->tx.terminate);
+	assert_int_equal(s.conn->delivered, 0);
+}
+
+/* The part that is on its way must fit, too. */
+static void rest_of_an_open_message_must_fit(void **state)
+{
+	(void)state;
+	s.conn->rx.unexpected = add(WIRE_SEND, 0, "half", false);
+	s.conn->rx.sink = SOFT_SINK_UNEXPECTED;
+	s.conn->rx.payload_left = 5;
+	assert_true(stream_receive(&s, 1, 0, 8));
+	assert_int_equal(completion().status, IBV_WC_LOC_LEN_ERR);
+	assert_true(s.conn->tx.terminate);
+	s.conn->rx.sink = SOFT_SINK_NONE;
+	s.conn->rx.payload_left = 0;
+}
+
+static void rest_of_an_open_message_goes_straight_into_the_receive(void **state)
+{
+	(void)state;
+	s.conn->rx.unexpected = add(WIRE_SEND, 0, "half", false);
+	s.conn->rx.sink = SOFT_SINK_UNEXPECTED;
+	s.conn->rx.payload_left = 4;
+	assert_true(stream_receive(&s, 1, 0, 8));
+	expect_no_completion();
+	assert_null(s.conn->rx.unexpected);
+	assert_int_equal(s.conn->rx.sink, SOFT_SINK_RECV);
+	assert_true(s.qp->taken_valid);
+	assert_memory_equal(stream_device.memory->local, "half", 4);
+	assert_int_equal(s.conn->delivered, 0);
+	assert_int_equal(s.conn->unexpected_bytes, 0);
+	s.conn->rx.sink = SOFT_SINK_NONE;
+	s.conn->rx.payload_left = 0;
+}
+
+/* A receive of a message whose segment is still being thrown away elsewhere keeps that sink. */
+static void delivery_of_an_earlier_message_leaves_the_sink(void **state)
+{
+	(void)state;
+	add(WIRE_SEND, 0, "first", true);
+	s.conn->rx.unexpected = add(WIRE_SEND, 0, "half", false);
+	s.conn->rx.sink = SOFT_SINK_UNEXPECTED;
+	assert_true(stream_receive(&s, 1, 0, 64));
+	assert_int_equal(completion().byte_len, 5);
+	assert_int_equal(s.conn->rx.sink, SOFT_SINK_UNEXPECTED);
+	assert_non_null(s.conn->rx.unexpected);
+	s.conn->rx.sink = SOFT_SINK_NONE;
+	soft_unexpected_drop(s.conn);
+}
+
+static void immediate_tells_the_length_of_its_write(void **state)
+{
+	static const uint8_t ops[] = { WIRE_IMMEDIATE, WIRE_IMMEDIATE_SE };
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct soft_unexpected *unexpected = add(ops[i], 7, "", true);
+		struct ibv_wc wc;
+
+		unexpected->write_length = 12345;
+		assert_true(stream_receive(&s, i, 0, 8));
+		wc = completion();
+		assert_int_equal(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+		assert_int_equal(wc.byte_len, 12345);
+	}
+}
+
+static void writes_behind_a_message_count_as_delivered_with_it(void **state)
+{
+	(void)state;
+	add(WIRE_SEND, 0, "x", true)->writes_after = 3;
+	add(WIRE_SEND, 0, "y", true)->writes_after = 2;
+	assert_true(stream_receive(&s, 1, 0, 8));
+	completion();
+	assert_int_equal(s.conn->delivered, 1 + 3);
+	assert_true(stream_receive(&s, 2, 0, 8));
+	completion();
+	assert_int_equal(s.conn->delivered, 2 + 5);
+}
+
+/* A connection that ends takes no receive: the flush completes them all. */
+static void ending_connection_delivers_nothing(void **state)
+{
+	bool *const ends[] = { &s.conn->tx.terminate, &s.conn->tx.close_notice };
+
+	(void)state;
+	add(WIRE_SEND, 0, "x", true);
+	for (int i = 0; i < 2; i++) {
+		*ends[i] = true;
+		assert_true(stream_receive(&s, (uint64_t)i, 0, 8));
+		expect_no_completion();
+		*ends[i] = false;
+	}
+	deliver();
+	assert_int_equal(completion().wr_id, 0);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(memory_grows_by_doubling),
+		CASE(message_costs_its_payload_and_a_charge),
+		CASE(peer_of_this_implementation_must_stay_within_the_window),
+		CASE(other_peers_are_paused_and_go_on),
+		CASE(messages_fill_receives_in_order),
+		CASE(empty_message_needs_no_room),
+		CASE(message_that_is_longer_than_its_receive_ends_the_connection),
+		CASE(rest_of_an_open_message_must_fit),
+		CASE(rest_of_an_open_message_goes_straight_into_the_receive),
+		CASE(delivery_of_an_earlier_message_leaves_the_sink),
+		CASE(immediate_tells_the_length_of_its_write),
+		CASE(writes_behind_a_message_count_as_delivered_with_it),
+		CASE(ending_connection_delivers_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, open_device, close_device);
+}
