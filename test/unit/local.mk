@@ -161,7 +161,14 @@ test_unit_soft_test_cq_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_event_post,--wrap=soft_event_forget
 test_unit_soft_test_conn_state_LDADD = $(unit_soft_libs)
 test_unit_soft_test_desched_LDADD = $(unit_soft_libs)
-test_unit_soft_test_device_SOURCES = test/unit/soft/test_device.c $(device_harness)
+test_unit_soft_test_device_SOURCES = test/unit/soft/test_device.c \
+	test/unit/soft/device_ends.c test/unit/soft/device_ends.h test/unit/soft/device_tests.h \
+	test/unit/soft/device_data.c \
+	test/unit/soft/device_errors.c \
+	test/unit/soft/device_windows.c \
+	test/unit/soft/device_queues.c \
+	test/unit/soft/device_processes.c \
+	$(device_harness)
 test_unit_soft_test_device_LDADD = $(unit_soft_libs)
 test_unit_soft_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=sched_yield
 test_unit_soft_test_fastpath_SOURCES = test/unit/soft/test_fastpath.c $(soft_ends)
