@@ -42,6 +42,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/conn/ep_free.c dapl/core/conn/ep_free.h \
 	dapl/core/conn/service_point.c dapl/core/conn/service_point.h dapl/core/base/qual.h \
 	dapl/core/conn/cr.c dapl/core/conn/cr.h \
+	dapl/core/conn/mcast.c dapl/core/conn/mcast.h \
 	dapl/core/conn/ud.c dapl/core/conn/ud.h \
 	dapl/core/mem/rmr_map.c dapl/core/mem/rmr_map.h \
 	dapl/core/base/cause.c dapl/core/base/cause.h \
@@ -139,6 +140,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/cm/conn.c dapl/soft/cm/conn.h \
 	dapl/soft/cm/conn_state.c dapl/soft/cm/conn_state.h \
 	dapl/soft/cm/listen.c dapl/soft/cm/listen.h \
+	dapl/soft/cm/mcast.c dapl/soft/cm/mcast.h \
 	dapl/soft/cm/initiator.c dapl/soft/cm/initiator.h \
 	dapl/soft/cm/acceptor.c dapl/soft/cm/acceptor.h \
 	dapl/soft/cm/handshake.c dapl/soft/cm/handshake.h \
@@ -148,6 +150,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/cm/shm_fallback.c dapl/soft/cm/shm_fallback.h \
 	dapl/soft/cm/half_open.c dapl/soft/cm/half_open.h \
 	dapl/soft/obj/shortage.c dapl/soft/obj/shortage.h \
+	dapl/soft/rdmap/mcast.c dapl/soft/rdmap/mcast.h \
 	dapl/soft/rdmap/ud.c dapl/soft/rdmap/ud.h \
 	dapl/soft/tcp/wire.c dapl/soft/tcp/wire.h \
 	dapl/soft/tcp/fpdu.c dapl/soft/tcp/fpdu.h \

@@ -18,6 +18,7 @@ dat_headers = \
 	include/dat/dat_dm_extensions.h \
 	include/dat/dat_send_extensions.h \
 	include/dat/dat_net_extensions.h \
+	include/dat/dat_mcast_extensions.h \
 	include/dat/dat_diag_extensions.h \
 	include/dat/dat_eth_extensions.h \
 	include/dat/dat_entries.h \

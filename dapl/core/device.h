@@ -22,6 +22,7 @@
 struct dapl_device;	/* an open device: one port, one address. The device's own */
 struct dapl_listener;	/* something that hands up connection requests */
 struct dapl_eth_ops;	/* eth_device.h */
+struct dapl_membership;	/* of one datagram QP in one multicast group, until it's left */
 struct dapl_conn;	/* one connection, from its first step until it's released */
 
 /* What a device is and can do. 0 or false means it cannot. */
@@ -41,6 +42,7 @@ struct dapl_device_attr {
 	bool write_immediate;		/* and sends with immediate data */
 	bool send_invalidate;		/* and tells the receiver what was invalidated */
 	bool ud;			/* datagram QPs */
+	bool multicast;			/* join and leave */
 	bool windows_1, windows_2;	/* memory windows */
 	bool bind_access;		/* MRs must carry IBV_ACCESS_MW_BIND for windows */
 	bool delayed_ack;		/* completes writes only when they are in memory */
@@ -259,6 +261,16 @@ struct dapl_device_ops {
 
 	int (*destroy_ah)(struct ibv_ah *ah);
 
+	/* NULL, both: no multicast. Makes a datagram QP a member of an IP multicast group, which has port 0;
+	 * with send_only it receives nothing. Asynchronous: dapl_up_joined follows, unless the membership
+	 * is left before. */
+	int (*join)(struct dapl_device *dev, struct ibv_qp *qp, const struct sockaddr *group,
+		    bool send_only, void *owner, struct dapl_membership **membership);
+	/* Never blocks, callable from any thread with core locks held. The QP receives nothing more from
+	 * the group, and may be destroyed as soon as leave returned; so may the PD. The device calls
+	 * dapl_up_released(owner) once, on the service thread, when no other upcall can come any more. */
+	void (*leave)(struct dapl_membership *membership);
+
 	/* NULL: no raw Ethernet endpoints. */
 	const struct dapl_eth_ops *eth;
 
@@ -313,6 +325,10 @@ void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure 
 /* The peer closed, or the transport broke (orderly false). */
 void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly);
 void dapl_up_released(void *owner);
+/* Joined: `to` is where to send to, whose address handle the device destroys in leave. Or the errno of
+ * a failure, which may also come later: the network has ended the membership. */
+void dapl_up_joined(void *owner, struct dapl_membership *membership, int err,
+		    const struct dapl_ud_peer *to);
 /* Asynchronous verbs events; the device acknowledges them after the call. Objects are
  * named by the contexts given at creation: qp_context, cq_context, srq_context. */
 void dapl_up_async(void *ia, const struct ibv_async_event *event);

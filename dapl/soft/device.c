@@ -29,6 +29,7 @@
 #include "dapl/soft/cm/half_open.h"
 #include "dapl/soft/cm/initiator.h"
 #include "dapl/soft/cm/listen.h"
+#include "dapl/soft/cm/mcast.h"
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/tunables.h"
@@ -432,7 +433,7 @@ static int soft_query(struct dapl_device *dev, struct dapl_device_attr *attr)
 		.vendor = "software RNIC", .address = dev->address, .port = 1,
 		.mtu = present_mtu(dev),
 		.iwarp = true, .atomics = true, .write_immediate = true,
-		.send_invalidate = true, .ud = true, .windows_1 = true, .windows_2 = true,
+		.send_invalidate = true, .ud = true, .multicast = true, .windows_1 = true, .windows_2 = true,
 		.bind_access = true, .delayed_ack = true, .zero_based = true,
 		.inline_by_lkey = true, .tunes = DAPL_TUNES_ACK | DAPL_TUNES_CLASS,
 		.dm_size = dev->dm_size, .dm_unit = 1, .dm_windows = true, .max_read_sge = SOFT_MAX_SGE,
@@ -481,6 +482,7 @@ const struct dapl_device_ops dapl_device_ops = {
 	.create_qp = soft_eth_create_qp, .reset_qp = soft_eth_reset_qp, .error_qp = soft_eth_error_qp,
 	.destroy_qp = soft_eth_destroy_qp, .eth = &soft_eth_ops, .map_remote = soft_qp_map_remote,
 	.destroy_ah = soft_ah_destroy,
+	.join = soft_mcast_join_group, .leave = soft_mcast_leave_group,
 	.listen = soft_cm_listen, .unlisten = soft_cm_unlisten,
 	.connect = soft_cm_connect, .accept = soft_cm_accept, .reject = soft_cm_reject,
 	.disconnect = soft_cm_disconnect, .explain = soft_cm_explain,

@@ -98,6 +98,10 @@ enum {
 					 * mark theirs in the pending bitmap */
 	RINGS_WAIVE_HITS = 4,		/* messages found at the front until the peer need not mark */
 	UD_BATCH = 16,			/* datagrams received in one poll */
+	MCAST_BUCKETS = 256,		/* of the table of multicast groups, which a device has from its
+					 * first one on: 2 KiB */
+	MCAST_SOCKET_GROUPS = 256,	/* groups of a socket, where the kernel allows as many: a datagram
+					 * is matched against the list of its sockets */
 };
 
 /* --- progress: giving up the processor (progress/progress.c) -----------------------------------

@@ -12,11 +12,6 @@ static void needs_extensions(void)
 		skip("extension_supported is DAT_EXTENSION_NONE");
 }
 
-static DAT_IB_EXTENSION_EVENT_DATA *extension(DAT_EVENT *event)
-{
-	return (DAT_IB_EXTENSION_EVENT_DATA *)event->event_extension_data;
-}
-
 TEST("EXT-1", without_an_open_ia_there_are_no_extensions)
 {
 	FAILS(dat_extension_op((DAT_HANDLE)1, DAT_IB_FETCH_AND_ADD_OP), DAT_NOT_IMPLEMENTED);
@@ -239,28 +234,6 @@ TEST("EXT-14", without_counters_nothing_is_counted)
 	if (named_attr(DAT_IB_ATTR_COUNTERS))
 		skip("there is an attribute %s", DAT_IB_ATTR_COUNTERS);
 	FAILS(dat_ib_query_counters(AN_END().ep, DCNT_EP_ALL_COUNTERS, all, 0), DAT_NOT_IMPLEMENTED);
-}
-
-/* A datagram endpoint: connecting gives addresses to send to. */
-static DAT_EP_ATTR ud_attr(void)
-{
-	DAT_EP_ATTR attr = ep_attr();
-
-	attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
-	attr.max_message_size = 1024;
-	attr.max_rdma_size = 0;
-	attr.max_rdma_read_in = attr.max_rdma_read_out = 0;
-	attr.max_rdma_read_iov = attr.max_rdma_write_iov = 0;
-	return attr;
-}
-
-static struct end a_ud_end(void)
-{
-	DAT_EP_ATTR attr = ud_attr();
-
-	return AN_END(.attr = &attr, .request = an_evd((DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_IB_EVD_EXTENSION_FLAG)),
-		      .recv = an_evd((DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_IB_EVD_EXTENSION_FLAG)),
-		      .conn = an_evd((DAT_EVD_FLAGS)(DAT_EVD_CONNECTION_FLAG | DAT_IB_EVD_EXTENSION_FLAG)));
 }
 
 TEST("EXT-3", datagram_endpoints_exist_where_they_are_listed)

@@ -25,6 +25,7 @@ conform_statements = \
 	test/conform/srq.c \
 	test/conform/ext.c \
 	test/conform/send_immed.c \
+	test/conform/mcast.c \
 	test/conform/tuning.c \
 	test/conform/err.c \
 	test/conform/reg.c \

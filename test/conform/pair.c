@@ -207,6 +207,32 @@ struct end new_end(const struct end_options *given)
 	return end;
 }
 
+DAT_EP_ATTR ud_attr(void)
+{
+	DAT_EP_ATTR attr = ep_attr();
+
+	attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
+	attr.max_message_size = 1024;
+	attr.max_rdma_size = 0;
+	attr.max_rdma_read_in = attr.max_rdma_read_out = 0;
+	attr.max_rdma_read_iov = attr.max_rdma_write_iov = 0;
+	return attr;
+}
+
+struct end a_ud_end(void)
+{
+	DAT_EP_ATTR attr = ud_attr();
+
+	return AN_END(.attr = &attr, .request = an_evd((DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_IB_EVD_EXTENSION_FLAG)),
+		      .recv = an_evd((DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_IB_EVD_EXTENSION_FLAG)),
+		      .conn = an_evd((DAT_EVD_FLAGS)(DAT_EVD_CONNECTION_FLAG | DAT_IB_EVD_EXTENSION_FLAG)));
+}
+
+DAT_IB_EXTENSION_EVENT_DATA *extension(DAT_EVENT *event)
+{
+	return (DAT_IB_EXTENSION_EVENT_DATA *)event->event_extension_data;
+}
+
 void post_send(const struct end *end, size_t offset, size_t length, uint64_t cookie)
 {
 	OK(dat_ep_post_send(end->ep, 1, SEGMENT(&end->mem, offset, length), COOKIE(cookie),

@@ -80,6 +80,10 @@ struct end_options {
 };
 struct end new_end(const struct end_options *options);
 #define AN_END(...) new_end(&(struct end_options){ __VA_ARGS__ })
+/* A datagram endpoint: connecting, or joining a group, gives addresses to send to. */
+DAT_EP_ATTR ud_attr(void);
+struct end a_ud_end(void);
+DAT_IB_EXTENSION_EVENT_DATA *extension(DAT_EVENT *event);
 
 void post_send(const struct end *end, size_t offset, size_t length, uint64_t cookie);
 void post_recv(const struct end *end, size_t offset, size_t length, uint64_t cookie);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ud.c - UD endpoints (doc/spec/extensions.md 4.1): one datagram QP that collects address handles
- * by "connecting" to any number of peers. Connected endpoints are conn.c's job.
+ * by "connecting" to any number of peers. Connected endpoints are conn.c's job, multicast groups
+ * mcast.c's.
  *
  * A peer is kept from connect or accept until dat_ib_ud_cm_free and dat_ib_ud_ah_free
  * have taken what the consumer holds of it, or the endpoint is freed. */
@@ -11,6 +12,7 @@
 #include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/failure.h"
+#include "dapl/core/conn/mcast.h"
 #include "dapl/core/conn/ud.h"
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/post.h"
@@ -70,6 +72,7 @@ void dapl_ud_end(struct dapl_ep *ep)
 {
 	struct dapl_known_peer *peer;
 
+	dapl_mcast_end(ep);
 	while ((peer = ep->known_peers)) {
 		ep->known_peers = peer->next;
 		drop_conn(peer);
@@ -313,6 +316,13 @@ void dapl_ud_failed(struct dapl_ep *ep, struct dapl_conn *conn, enum dapl_conn_f
 	failed(ep, peer, why, &cause, pdata, len);
 }
 
+static const struct dapl_ud_peer *destination(struct dapl_ep *ep, const struct ibv_ah *ah)
+{
+	const struct dapl_known_peer *peer = by_ah(ep, ah);
+
+	return peer ? &peer->to : dapl_mcast_by_ah(ep, ah);
+}
+
 DAT_RETURN dapl_ud_send(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			const DAT_IB_ADDR_HANDLE *to, DAT_DTO_COOKIE cookie,
 			DAT_COMPLETION_FLAGS flags)
@@ -321,7 +331,7 @@ DAT_RETURN dapl_ud_send(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = (struct ibv_sge *)iov,
 		.num_sge = n };
 	uint64_t total = 0;
-	struct dapl_known_peer *peer;
+	const struct dapl_ud_peer *peer;
 
 	if (!ep->is_ud || ep->is_raw)
 		return BAD_PARAM(1);
@@ -336,11 +346,11 @@ DAT_RETURN dapl_ud_send(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 	if (total > __atomic_load_n(&dev->mtu, __ATOMIC_RELAXED))
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 	dapl_mutex_lock(&ep->lock);
-	peer = by_ah(ep, to->ah);
+	peer = destination(ep, to->ah);
 	if (peer) {
-		wr.wr.ud.ah = peer->to.ah;
+		wr.wr.ud.ah = peer->ah;
 		wr.wr.ud.remote_qpn = to->qpn;
-		wr.wr.ud.remote_qkey = peer->to.qkey;
+		wr.wr.ud.remote_qkey = peer->qkey;
 	}
 	dapl_mutex_unlock(&ep->lock);
 	if (!peer)

@@ -5,7 +5,7 @@
 #define DAPL_UD_H
 #include "dapl/core/dapl.h"
 
-/* Frees every address handle and connection left. */
+/* Frees every address handle and connection left, and leaves every group. */
 void dapl_ud_end(struct dapl_ep *ep);
 DAT_RETURN dapl_ud_connect(struct dapl_ep *ep, const struct sockaddr *to, DAT_TIMEOUT timeout,
 			   int len, const void *data);

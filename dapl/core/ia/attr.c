@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <dat/dat_dm_extensions.h>
+#include <dat/dat_mcast_extensions.h>
 #include <dat/dat_net_extensions.h>
 #include <dat/dat_send_extensions.h>
 #include <dat/dat_trace.h>
@@ -133,6 +134,8 @@ static void specific_attrs(const struct dapl_device_attr *d, struct dapl_attr_te
 	}
 	if (d->ud)
 		add(t, DAT_IB_ATTR_UD, "TRUE");
+	if (d->multicast)
+		add(t, DAT_MCAST_ATTR, "TRUE");
 	add(t, "DAT_IB_RDMA_READ", "TRUE");
 	add(t, DAT_IB_ATTR_COUNTERS, "TRUE");
 	if (dapl_device_ops.eth)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ext.c - dat_extension_op: atomics, RDMA write with immediate, UD, counters, open-query
  * (doc/spec/extensions.md), mapped memory (dat_map_extensions.h),
- * device memory (dat_dm_extensions.h), sends with immediate data
- * (dat_send_extensions.h), the last error of an endpoint
- * (dat_diag_extensions.h). The collective operations (6 to 25) are NOT_IMPLEMENTED. */
+ * device memory (dat_dm_extensions.h), sends with immediate data (dat_send_extensions.h), multicast
+ * (dat_mcast_extensions.h), the last error of an endpoint (dat_diag_extensions.h). The collective operations (6 to 25) are NOT_IMPLEMENTED. */
 #include <stdarg.h>
 #include <string.h>
+#include <dat/dat_mcast_extensions.h>
 #include <dat/dat_net_extensions.h>
 #include <dat/dat_send_extensions.h>
 #include "dapl/core/conn/failure.h"
+#include "dapl/core/conn/mcast.h"
 #include "dapl/core/conn/ud.h"
 #include "dapl/core/ep/post.h"
 #include "dapl/core/eth/eth.h"
@@ -126,6 +127,17 @@ static DAT_RETURN send_ud(struct dapl_ep *ep, va_list args)
 	return dapl_ud_send(ep, n, iov, to, cookie, (DAT_COMPLETION_FLAGS)va_arg(args, int));
 }
 
+static DAT_RETURN mcast_op(struct dapl_ep *ep, DAT_EXTENDED_OP op, va_list args)
+{
+	const struct sockaddr *group = va_arg(args, const struct sockaddr *);
+	DAT_UINT32 flags;
+
+	if ((int)op == DAT_MCAST_LEAVE_OP)
+		return dapl_mcast_leave(ep, group);
+	flags = va_arg(args, DAT_UINT32);
+	return dapl_mcast_join(ep, group, flags, va_arg(args, DAT_CONTEXT));
+}
+
 static DAT_RETURN ep_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
@@ -138,6 +150,7 @@ static DAT_RETURN ep_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 	case DAT_IB_RDMA_WRITE_IMMED_OP: return write_immed(ep, args);
 	case DAT_SEND_IMMED_OP:		return send_immed(ep, args);
 	case DAT_IB_UD_SEND_OP:		return send_ud(ep, args);
+	case DAT_MCAST_JOIN_OP: case DAT_MCAST_LEAVE_OP: return mcast_op(ep, op, args);
 	case DAT_IB_UD_CM_FREE_OP:	return dapl_ud_cm_free(ep, va_arg(args, DAT_CONTEXT));
 	default:			return dapl_ud_ah_free(ep, va_arg(args,
 							       DAT_IB_ADDR_HANDLE *));
@@ -312,6 +325,7 @@ DAT_RETURN dapl_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 	case DAT_IB_FETCH_AND_ADD_OP: case DAT_IB_CMP_AND_SWAP_OP:
 	case DAT_IB_RDMA_WRITE_IMMED_OP: case DAT_SEND_IMMED_OP: case DAT_IB_UD_SEND_OP:
 	case DAT_IB_UD_CM_FREE_OP: case DAT_IB_UD_AH_FREE_OP:
+	case DAT_MCAST_JOIN_OP: case DAT_MCAST_LEAVE_OP:
 		return ep_op(handle, op, args);
 	case DAT_MAP_RMR_OP: case DAT_MAP_UNMAP_OP:
 		return map_op(handle, op, args);

@@ -28,6 +28,7 @@ struct shm_conn;
 struct shm_process;
 struct soft_directory;
 struct soft_event;
+struct soft_mcast;
 struct soft_port;
 struct soft_qp;
 struct soft_stags;
@@ -115,6 +116,7 @@ struct dapl_device {
 
 	int udp;			/* -1 until the first UD QP */
 	uint16_t udp_port;
+	struct soft_mcast *mcast;	/* NULL until the first group is joined */
 };
 
 static inline struct dapl_device *soft_device(struct ibv_context *context)

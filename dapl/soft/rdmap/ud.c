@@ -12,6 +12,7 @@
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
+#include "dapl/soft/rdmap/mcast.h"
 #include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/progress/progress.h"
@@ -64,6 +65,7 @@ void soft_ud_close(struct dapl_device *dev)
 	if (dev->udp >= 0)
 		close(dev->udp);
 	dev->udp = -1;
+	soft_mcast_close(dev);
 }
 
 int soft_ah_create(struct ibv_pd *pd, const struct sockaddr *address, uint16_t port,
@@ -169,15 +171,26 @@ static void make_grh(uint8_t grh[SOFT_GRH], const struct sockaddr_storage *from,
 	memcpy(grh, &header, SOFT_GRH);
 }
 
+bool soft_ud_parse(struct soft_datagram *datagram, const uint8_t *p, size_t length)
+{
+	if (length < UD_HEADER || length > UD_HEADER + SOFT_UD_MTU || wire_get32(p) != UD_MAGIC)
+		return false;
+	*datagram = (struct soft_datagram){
+		.to_qp = wire_get32(p + 4), .from_qp = wire_get32(p + 8), .qkey = wire_get32(p + 12),
+		.flags = wire_get32(p + 16), .immediate = wire_get32(p + 20),
+		.data = p + UD_HEADER, .length = length - UD_HEADER,
+	};
+	return true;
+}
+
 /* Places header and payload in the next receive. Without one the datagram is lost. qp->lock
  * held. */
-static void deliver(struct soft_qp *qp, const uint8_t *header, const uint8_t *grh,
-		    const uint8_t *data, uint32_t length)
+static void deliver(struct soft_qp *qp, const struct soft_datagram *datagram, const uint8_t *grh)
 {
-	uint32_t flags = wire_get32(header + 16), part;
+	uint32_t length = datagram->length, part;
 	struct ibv_wc wc = {
 		.opcode = IBV_WC_RECV, .byte_len = SOFT_GRH + length,
-		.src_qp = wire_get32(header + 8), .wc_flags = IBV_WC_GRH,
+		.src_qp = datagram->from_qp, .wc_flags = IBV_WC_GRH,
 	};
 	const struct ibv_pd *pd = qp->srq ? qp->srq->srq.pd : qp->qp.pd;
 	struct iovec iov[SOFT_MAX_SGE];
@@ -185,9 +198,9 @@ static void deliver(struct soft_qp *qp, const uint8_t *header, const uint8_t *gr
 
 	if (qp->state != IBV_QPS_RTS || !soft_qp_take_receive(qp))
 		return;
-	if (flags & UD_IMMEDIATE) {
+	if (datagram->flags & UD_IMMEDIATE) {
 		wc.wc_flags |= IBV_WC_WITH_IMM;
-		wc.imm_data = htonl(wire_get32(header + 20));
+		wc.imm_data = htonl(datagram->immediate);
 	}
 	if (SOFT_GRH + length > qp->taken->length) {
 		soft_qp_received(qp, IBV_WC_LOC_LEN_ERR, &wc, false);
@@ -202,33 +215,38 @@ static void deliver(struct soft_qp *qp, const uint8_t *header, const uint8_t *gr
 			soft_qp_received(qp, IBV_WC_LOC_PROT_ERR, &wc, false);
 			return;
 		}
-		ring_scatter(iov, n, half ? data : grh);
+		ring_scatter(iov, n, half ? datagram->data : grh);
 	}
-	soft_qp_received(qp, IBV_WC_SUCCESS, &wc, flags & UD_SOLICITED);
+	soft_qp_received(qp, IBV_WC_SUCCESS, &wc, datagram->flags & UD_SOLICITED);
+}
+
+void soft_ud_deliver(struct soft_qp *qp, const struct soft_datagram *datagram,
+		     const struct sockaddr_storage *from, const struct sockaddr_storage *to)
+{
+	uint8_t grh[SOFT_GRH];
+
+	make_grh(grh, from, to, datagram->length);
+	dapl_mutex_lock(&qp->lock);
+	deliver(qp, datagram, grh);
+	dapl_mutex_unlock(&qp->lock);
 }
 
 static void receive_one(struct dapl_device *dev, const struct sockaddr_storage *from,
 			const uint8_t *p, size_t length)
 {
-	uint8_t grh[SOFT_GRH];
+	struct soft_datagram datagram;
 	struct soft_qp *qp;
 
-	if (length < UD_HEADER || length > UD_HEADER + SOFT_UD_MTU ||
-	    wire_get32(p) != UD_MAGIC)
+	if (!soft_ud_parse(&datagram, p, length))
 		return;
 	dapl_mutex_lock(&dev->qps_lock);
-	qp = soft_qp_by_number(dev, wire_get32(p + 4));
+	qp = soft_qp_by_number(dev, datagram.to_qp);
 	dapl_mutex_unlock(&dev->qps_lock);	/* the progress lock keeps the QP alive */
-	if (!qp || qp->qp.qp_type != IBV_QPT_UD)
-		return;
-	make_grh(grh, from, &dev->address, length - UD_HEADER);
-	dapl_mutex_lock(&qp->lock);
-	if (wire_get32(p + 12) == qp->qkey)
-		deliver(qp, p, grh, p + UD_HEADER, length - UD_HEADER);
-	dapl_mutex_unlock(&qp->lock);
+	if (qp && qp->qp.qp_type == IBV_QPT_UD && datagram.qkey == qp->qkey)
+		soft_ud_deliver(qp, &datagram, from, &dev->address);
 }
 
-void soft_ud_receive(struct dapl_device *dev)
+static void receive_own(struct dapl_device *dev)
 {
 	struct sockaddr_storage from;
 	socklen_t from_length;
@@ -243,4 +261,10 @@ void soft_ud_receive(struct dapl_device *dev)
 		if (n >= 0)
 			receive_one(dev, &from, dev->scratch, n);
 	}
+}
+
+void soft_ud_receive(struct dapl_device *dev)
+{
+	receive_own(dev);
+	soft_mcast_receive(dev);
 }

@@ -4,6 +4,7 @@
 #define SOFT_RDMAP_UD_H
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -19,10 +20,23 @@ struct soft_ah {
 	struct sockaddr_storage address;	/* of the peer's UDP socket */
 };
 
+/* A datagram, decoded. */
+struct soft_datagram {
+	uint32_t to_qp, from_qp, qkey, flags, immediate;
+	const uint8_t *data;
+	size_t length;
+};
+
 int soft_ud_open(struct dapl_device *dev);	/* for the first UD QP */
 void soft_ud_close(struct dapl_device *dev);
 int soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status *status);
 void soft_ud_receive(struct dapl_device *dev);	/* progress lock held */
+/* False: malformed. */
+bool soft_ud_parse(struct soft_datagram *datagram, const uint8_t *p, size_t length);
+/* Places it in the next receive of a datagram QP; without one it is lost. `to` is the IP address that it
+ * was sent to. Progress lock held. */
+void soft_ud_deliver(struct soft_qp *qp, const struct soft_datagram *datagram,
+		     const struct sockaddr_storage *from, const struct sockaddr_storage *to);
 int soft_ah_create(struct ibv_pd *pd, const struct sockaddr *address, uint16_t port,
 		   struct ibv_ah **ah);
 int soft_ah_destroy(struct ibv_ah *ah);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* mcast.h - datagrams to multicast groups. Progress lock held by the caller of each. */
+#ifndef SOFT_RDMAP_MCAST_H
+#define SOFT_RDMAP_MCAST_H
+#include <netinet/in.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+/* What members of all hosts must agree on. */
+enum {
+	SOFT_MCAST_PORT = 61957,	/* UDP; private, and above the ephemeral ports of Linux */
+	SOFT_MCAST_QPN = 0xffffff,	/* as on InfiniBand: whichever is a member */
+	SOFT_MCAST_QKEY = 0x01234567,	/* as the RDMA CM's */
+};
+
+struct dapl_device;
+struct soft_group;
+struct soft_qp;
+
+/* A queue pair in a group. */
+struct soft_member {
+	struct soft_qp *qp;
+	struct soft_group *group;	/* NULL: it only sends */
+	LIST_ENTRY(soft_member) link;
+};
+
+/* The group can be sent to from now on. Its port is not used. */
+int soft_mcast_may_send(struct dapl_device *dev);
+/* member->qp receives what is sent to the group. */
+int soft_mcast_join(struct dapl_device *dev, const struct sockaddr *group, struct soft_member *member);
+/* Harmless if it did not join. */
+void soft_mcast_leave(struct dapl_device *dev, struct soft_member *member);
+void soft_mcast_receive(struct dapl_device *dev);
+/* Also in a forked child, where the groups are still listed. */
+void soft_mcast_close(struct dapl_device *dev);
+
+#endif
