@@ -103,6 +103,7 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/conn_report.c dapl/verbs/conn_report.h \
 	dapl/verbs/conn_state.c dapl/verbs/conn_state.h \
 	dapl/verbs/initiator.c dapl/verbs/initiator.h \
+	dapl/verbs/mcast.c dapl/verbs/mcast.h \
 	dapl/verbs/pdata.c dapl/verbs/pdata.h \
 	dapl/verbs/resident.c \
 	dapl/verbs/ud.c

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* cm.c - the channel of connection events of a device, and its listeners. What an event
- * means to a connection is in conn_event.c.
+ * means to a connection is in conn_event.c, to a membership in a group in mcast.c.
  *
  * Threads. Events are read and handled on the service thread only, one after the other.
  * An event is copied and acknowledged before it is handled: rdma_destroy_id waits for
@@ -24,6 +24,7 @@
 #include "conn.h"
 #include "conn_event.h"
 #include "conn_report.h"
+#include "mcast.h"
 #include "address.h"
 #include "common/log.h"
 #include "common/trace.h"
@@ -100,7 +101,9 @@ static void handle(struct dapl_device *dev, const struct rdma_cm_event *event,
 	}
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		device_removed(dev);
-	if (!target->is_listener)
+	if (target->kind == CM_MEMBERSHIP)
+		hw_membership_event(target, event);
+	if (target->kind == CM_CONN)
 		hw_conn_event(container_of(target, struct dapl_conn, target), event, pdata, len);
 }
 
@@ -223,7 +226,7 @@ int hw_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *po
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return ENOMEM;
-	*l = (struct dapl_listener){ .target = { .is_listener = true }, .dev = dev, .sp = sp,
+	*l = (struct dapl_listener){ .target.kind = CM_LISTENER, .dev = dev, .sp = sp,
 		.ud = ud };
 	for (int i = 0; i < PORT_TRIES && err == EAGAIN; i++)
 		err = listen_on(l, (struct sockaddr *)&where, backlog);

@@ -6,9 +6,9 @@
 #include "hw.h"
 #include "pdata.h"
 
-/* What an rdma_cm_id's context points to: the head of a listener or of a connection. */
+/* What an rdma_cm_id's context points to: the head of one of these. */
 struct cm_target {
-	bool is_listener;
+	enum { CM_CONN, CM_LISTENER, CM_MEMBERSHIP } kind;
 };
 
 struct dapl_listener {

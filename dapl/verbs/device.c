@@ -5,6 +5,7 @@
 #include "hw.h"
 #include "address.h"
 #include "dm.h"
+#include "mcast.h"
 #include "common/log.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -227,6 +228,8 @@ const struct dapl_device_ops dapl_device_ops = {
 	.error_qp = hw_error_qp,
 	.destroy_qp = hw_destroy_qp,
 	.destroy_ah = hw_destroy_ah,
+	.join = hw_join,
+	.leave = hw_leave,
 	.listen = hw_listen,
 	.unlisten = hw_unlisten,
 	.connect = hw_connect,

@@ -201,6 +201,7 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 	a->atomics = !a->iwarp && l->atomic_cap != IBV_ATOMIC_NONE;
 	a->write_immediate = !a->iwarp;
 	a->ud = !a->iwarp;
+	a->multicast = a->ud && l->max_mcast_grp > 0;
 	a->zero_based = !a->iwarp;	/* siw takes the address of the memory all the same */
 	a->send_invalidate = a->windows_2 && l->device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS;
 	a->bind_access = a->windows_1 || a->windows_2;

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* mcast.h - memberships in multicast groups (mcast.c). */
+#ifndef HW_MCAST_H
+#define HW_MCAST_H
+#include "cm.h"
+
+int hw_join(struct dapl_device *dev, struct ibv_qp *qp, const struct sockaddr *group, bool send_only,
+	    void *owner, struct dapl_membership **membership);
+void hw_leave(struct dapl_membership *membership);
+/* Service thread. The event was acknowledged. */
+void hw_membership_event(struct cm_target *target, const struct rdma_cm_event *event);
+
+#endif
