@@ -34,7 +34,7 @@ enum lock_rank {
 
 	/* device over libibverbs */
 	RANK_VERBS_DEVICE,	/* dev->lock: the list of connections */
-	RANK_VERBS_CONN,	/* conn->lock: state of one connection and its rdma_cm_id */
+	RANK_VERBS_CONN,	/* conn->lock: state of one connection, or membership, and its id */
 	RANK_SIW_TABLE,		/* siw_table.c: verbs object to ours */
 	RANK_SIW_CQ,		/* siw.c: requests that are held back, of the QPs of one CQ */
 

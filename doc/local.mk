@@ -98,6 +98,8 @@ dist_man_MANS += \
 	doc/man/man3/dat_psp_create_any.3 \
 	doc/man/man3/dat_psp_free.3 \
 	doc/man/man3/dat_psp_query.3 \
+	doc/man/man3/dat_mcast_join.3 \
+	doc/man/man3/dat_mcast_leave.3 \
 	doc/man/man3/dat_net_free.3 \
 	doc/man/man3/dat_net_monitor_close.3 \
 	doc/man/man3/dat_net_monitor_fd.3 \

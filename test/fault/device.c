@@ -94,6 +94,9 @@ OPERATION(reset_qp, EIO, (struct dapl_device *dev, struct ibv_qp *qp), (dev, qp)
 ENDING(error_qp, EIO, (struct ibv_qp *qp), (qp))
 ENDING(destroy_qp, EIO, (struct ibv_qp *qp), (qp))
 ENDING(destroy_ah, EIO, (struct ibv_ah *ah), (ah))
+OPERATION(join, ENOMEM, (struct dapl_device *dev, struct ibv_qp *qp, const struct sockaddr *group,
+	  bool send_only, void *owner, struct dapl_membership **membership),
+	  (dev, qp, group, send_only, owner, membership))
 OPERATION(listen, EADDRINUSE, (struct dapl_device *dev, const struct sockaddr *addr, uint16_t *port,
 	  bool ud, int backlog, void *sp, struct dapl_listener **listener),
 	  (dev, addr, port, ud, backlog, sp, listener))
@@ -131,6 +134,11 @@ static void just_release(struct dapl_conn *conn)
 	REAL.release(conn);
 }
 
+static void just_leave(struct dapl_membership *membership)
+{
+	REAL.leave(membership);
+}
+
 const struct dapl_device_ops __wrap_dapl_device_ops = {
 	.name = "fault",
 	.open = try_open, .close = just_close, .query = try_query,
@@ -145,6 +153,7 @@ const struct dapl_device_ops __wrap_dapl_device_ops = {
 	.create_srq = try_create_srq, .modify_srq = try_modify_srq, .destroy_srq = try_destroy_srq,
 	.create_qp = try_create_qp, .reset_qp = try_reset_qp, .error_qp = try_error_qp,
 	.destroy_qp = try_destroy_qp, .destroy_ah = try_destroy_ah,
+	.join = try_join, .leave = just_leave,
 	.listen = try_listen, .unlisten = just_unlisten,
 	.connect = try_connect, .accept = try_accept, .reject = try_reject,
 	.disconnect = try_disconnect, .explain = just_explain,

@@ -10,6 +10,12 @@ net_common = test/net/ends.c test/net/ends.h test/life/life.c test/life/life.h
 test_net_namespaces_SOURCES = test/net/namespaces.c $(net_common)
 test_net_namespaces_LDADD = libdat2.la -lpthread
 
+# Multicast between processes and over a link.
+check_PROGRAMS += test/net/mcast
+TESTS += test/net/mcast
+test_net_mcast_SOURCES = test/net/mcast.c $(net_common)
+test_net_mcast_LDADD = libdat2.la -lpthread
+
 # datping and rping on rxe, siw and the software device: in the machine, run by test/vm/suites.d/soft-siw.
 EXTRA_DIST += test/net/ping-rping
 
