@@ -27,6 +27,7 @@ enum control_verb {
 	CONTROL_COUNTERS,	/* of IAs, endpoints and EVDs */
 	CONTROL_ENDPOINTS,
 	CONTROL_REREAD,		/* the registry reads its files again */
+	CONTROL_SERVICE_POINTS,
 	CONTROL_VERBS
 };
 

@@ -40,6 +40,7 @@ datinfo_SOURCES = \
 	tools/info/environment.c tools/info/environment.h \
 	tools/info/network.h \
 	tools/info/output.c tools/info/output.h \
+	tools/info/ports.c tools/info/ports.h \
 	tools/info/probe.c tools/info/probe.h \
 	tools/info/remedy.c tools/info/remedy.h \
 	tools/info/system.c tools/info/system.h \

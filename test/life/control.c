@@ -5,6 +5,7 @@
 #include "common/control.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -341,6 +342,50 @@ static void it_tells_of_ias_endpoints_and_counters(void)
 	OK(session_close(&s));
 }
 
+static bool is_listed(const void *service_point)
+{
+	char part[64];
+
+	ask(CONTROL_SERVICE_POINTS, "");
+	snprintf(part, sizeof part, "\"object\":\"%p\"", service_point);
+	return strstr(answer.text, part);
+}
+
+/* Of each kind; a qualifier above 65535 has its port. An RSP is used up by one request. */
+static void it_tells_of_service_points(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	DAT_COMM comm = { .domain = AF_INET, .type = SOCK_STREAM, .protocol = IPPROTO_TCP };
+	DAT_PSP_HANDLE psp;
+	DAT_RSP_HANDLE rsp;
+	DAT_CSP_HANDLE csp;
+	static struct session s;
+	DAT_EP_HANDLE ep;
+	char part[128];
+
+	OK(session_open(&s, MOMENT));
+	EXPECT(is_listed(s.psp));
+	snprintf(part, sizeof part, "\"port\":%llu,\"qualifier\":\"%llu\",\"services\":[\"RC\"",
+		 (unsigned long long)s.qual, (unsigned long long)s.qual);
+	expect_text(part);
+	OK(dat_psp_create(s.ia, 0x100001234, s.cr, DAT_PSP_CONSUMER_FLAG, &psp));
+	OK(dat_ep_create(s.ia, s.a.pz, s.a.recv, s.a.request, s.a.conn, NULL, &ep));
+	OK(dat_rsp_create(s.ia, 45301, ep, s.cr, &rsp));
+	OK(dat_csp_create(s.ia, &comm, (DAT_IA_ADDRESS_PTR)&at, s.cr, &csp));
+	EXPECT(is_listed(psp) && is_listed(rsp) && is_listed(csp));
+	snprintf(part, sizeof part, "\"port\":%u,\"qualifier\":\"4294971956\"",
+		 33534 + (unsigned)(0x100001234 % 32001));
+	expect_text(part);
+	expect_text("\"type\":\"RSP\",\"address\":\"127.0.0.1\",\"port\":45301,");
+	expect_text("\"type\":\"CSP\",\"address\":\"127.0.0.1\",\"port\":");
+	OK(dat_psp_free(psp));
+	OK(dat_rsp_free(rsp));
+	OK(dat_csp_free(csp));
+	EXPECT(is_listed(s.psp) && !is_listed(psp) && !is_listed(rsp) && !is_listed(csp));
+	OK(dat_ep_free(ep));
+	OK(session_close(&s));
+}
+
 enum { MANY = 400 };	/* endpoints: about ten pieces */
 
 static void long_answers_come_in_pieces(void)
@@ -651,6 +696,7 @@ int main(int argc, char **argv)
 		CASE(two_libraries_have_two_sockets),
 		CASE(other_users_get_no_answer),
 		CASE(it_tells_of_ias_endpoints_and_counters),
+		CASE(it_tells_of_service_points),
 		CASE(long_answers_come_in_pieces),
 		CASE(parameters_can_be_set),
 		CASE(a_parameter_counts_for_the_next_ia),

@@ -6,6 +6,7 @@
 #include "tools/info/device_views.h"
 #include "tools/info/environment.h"
 #include "tools/info/network.h"
+#include "tools/info/ports.h"
 #include "tools/info/programs.h"
 #include "tools/info/top.h"
 #include "tools/cli.h"
@@ -28,6 +29,7 @@ static const char usage_text[] =
 	"  --neighbour ADDRESS         its link-layer address; asks the network\n"
 	"  --nics                      network interfaces and their RDMA devices\n"
 	"  --monitor [mtu,link,...]    a line for each change of the network\n"
+	"  --ports                     which programs listen, on which qualifiers\n"
 	"  --trace PID LEVEL           set the trace level of a running program, 0 to 10\n"
 	"  --dump PID                  its trace records and counters\n"
 	"  --top                       traffic of all programs of the user\n"
@@ -42,7 +44,7 @@ static const char usage_text[] =
 	"3 if --route leads over the software device only.\n";
 
 enum mode { ADAPTERS, ENV, CONF, CHECK, DEVICES, DEVINFO, STAT, ROUTE, NEIGHBOUR, NICS, MONITOR,
-	TRACE, DUMP, TOP };
+	PORTS, TRACE, DUMP, TOP };
 
 struct options {
 	enum mode mode;
@@ -68,6 +70,7 @@ static const struct option names[] = {
 	{ "neighbour", required_argument, NULL, MODE + NEIGHBOUR },
 	{ "nics", no_argument, NULL, MODE + NICS },
 	{ "monitor", no_argument, NULL, MODE + MONITOR },
+	{ "ports", no_argument, NULL, MODE + PORTS },
 	{ "trace", required_argument, NULL, MODE + TRACE },
 	{ "dump", required_argument, NULL, MODE + DUMP },
 	{ "top", no_argument, NULL, MODE + TOP },
@@ -209,6 +212,7 @@ int main(int argc, char **argv)
 	case NEIGHBOUR: status = network_neighbour(o.argument, o.seconds, o.json); break;
 	case MONITOR: status = network_monitor(o.argument, o.json); break;
 	case NICS: status = network_nics(o.json); break;
+	case PORTS: ports_show(o.json); break;
 	case TRACE: status = programs_trace(pid_of(&o), o.level, o.json); break;
 	case DUMP: status = programs_dump(pid_of(&o), o.json); break;
 	case TOP: status = top_show(o.interval, o.json); break;

@@ -20,6 +20,7 @@ enum { BACKLOG = 1024 };	/* of the transport; DAT's own backlog is the EVD's roo
 
 static void end_listening(struct dapl_sp *sp)
 {
+	__atomic_store_n(&sp->listens, 0, __ATOMIC_RELEASE);
 	if (sp->listener)
 		dapl_device_ops.unlisten(sp->listener);
 	if (sp->ud_listener)
@@ -42,6 +43,7 @@ static int start_listening(struct dapl_sp *sp, const struct sockaddr *address)
 							 &sp->ud_listener)))
 		trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "sp", sp, NULL, "no UD listener on %u: %s",
 		      port, strerror(err));
+	__atomic_store_n(&sp->listens, SP_RC | (sp->ud_listener ? SP_UD : 0), __ATOMIC_RELEASE);
 	return 0;
 }
 

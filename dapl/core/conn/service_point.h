@@ -5,9 +5,12 @@
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/dapl.h"
 
+enum dapl_sp_listens { SP_RC = 1, SP_UD = 2 };	/* bits */
+
 struct dapl_sp {	/* PSP, RSP and CSP */
 	struct dapl_object obj;
 	struct dapl_listener *listener, *ud_listener;
+	unsigned listens;		/* atomic: dapl_sp_listens, set when qual and address are */
 	DAT_CONN_QUAL qual;
 	struct dapl_evd *evd;
 	DAT_PSP_FLAGS flags;

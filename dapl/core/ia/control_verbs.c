@@ -13,8 +13,10 @@
 #include "common/clock.h"
 #include "common/control.h"
 #include "dapl/core/base/control.h"
+#include "dapl/core/base/qual.h"
 #include "dapl/core/base/settings.h"
 #include "dapl/core/base/status.h"
+#include "dapl/core/conn/service_point.h"
 #include "dapl/core/ep/ep.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/ia/attr.h"
@@ -381,6 +383,61 @@ static const char *endpoints(const struct json_object *request, struct json_writ
 	return failed;
 }
 
+/* --- service points ------------------------------------------------------------------ */
+
+static const char *service_point_type(const struct dapl_sp *sp)
+{
+	return sp->obj.kind == DAPL_RSP ? "RSP" : sp->obj.kind == DAPL_CSP ? "CSP" : "PSP";
+}
+
+/* One that does not listen yet, or no longer, is left out. */
+static void write_service_point(struct json_writer *json, struct dapl_object *obj)
+{
+	const struct dapl_sp *sp = (const struct dapl_sp *)obj;
+	const struct dapl_ia *ia = sp->obj.ia;
+	unsigned listens = __atomic_load_n(&sp->listens, __ATOMIC_ACQUIRE);
+
+	if (!listens)
+		return;
+	json_write_open(json, NULL, '{');
+	json_write_text(json, "ia", ia->ia_attr.adapter_name);
+	json_write_text(json, "device", ia->attr.device);
+	write_handle(json, sp);
+	json_write_text(json, "type", service_point_type(sp));
+	write_host(json, "address", sp->address.ss_family ? &sp->address : &ia->attr.address);
+	json_write_count(json, "port", dapl_qual_port(sp->qual));
+	json_write_format(json, "qualifier", "%llu", (unsigned long long)sp->qual);	/* JSON's integers
+										 * may have 63 bits */
+	json_write_open(json, "services", '[');
+	json_write_text(json, NULL, "RC");
+	if (listens & SP_UD)
+		json_write_text(json, NULL, "UD");
+	json_write_close(json, ']');
+	json_write_close(json, '}');
+}
+
+static const char *write_service_points(struct json_writer *json, struct dapl_ia *ia)
+{
+	static const enum dapl_kind kinds[] = { DAPL_PSP, DAPL_RSP, DAPL_CSP };
+	const char *failed = NULL;
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !failed; i++)
+		failed = each_object(json, ia, kinds[i], write_service_point);
+	return failed;
+}
+
+static const char *service_points(const struct json_object *request, struct json_writer *json, char *why,
+				  size_t size)
+{
+	const char *failed;
+
+	(void)request, (void)why, (void)size;
+	json_write_open(json, "service_points", '[');
+	failed = each_ia(json, write_service_points);
+	json_write_close(json, ']');
+	return failed;
+}
+
 /* --- reread -------------------------------------------------------------------------- */
 
 typedef DAT_RETURN (*reread_func)(DAT_COUNT *entries);
@@ -419,6 +476,7 @@ static dapl_control_verb *const verbs[CONTROL_VERBS] = {
 	[CONTROL_COUNTERS] = counters,
 	[CONTROL_ENDPOINTS] = endpoints,
 	[CONTROL_REREAD] = reread,
+	[CONTROL_SERVICE_POINTS] = service_points,
 };
 
 void dapl_control_verbs_init(void)

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ports.c - see ports.h. Service points come from the control sockets of programs. The kernel knows what
+ * listens on its RDMA devices, other programs' too; those of service points are left out there. */
+#include "tools/info/ports.h"
+#include "tools/control/client.h"
+#include "tools/control/run.h"
+#include "tools/info/output.h"
+#include "tools/info/system.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- gathering ------------------------------------------------------------------------- */
+
+static void add_service_points(json_t *ports)
+{
+	json_t *answers = control_ask_all(0, CONTROL_SERVICE_POINTS, NULL), *answer, *point;
+	size_t i, j;
+
+	json_array_foreach(answers, i, answer)
+		json_array_foreach(json_object_get(answer, "service_points"), j, point) {
+			json_t *port = json_object();
+
+			output_set(port, "pid", json_incref(json_object_get(answer, "pid")));
+			output_set(port, "program", json_incref(json_object_get(answer, "program")));
+			json_object_update(port, point);
+			output_append(ports, port);
+		}
+	json_decref(answers);
+}
+
+static bool is_member(const json_t *a, const json_t *b, const char *key)
+{
+	const json_t *value = json_object_get(a, key);
+
+	return value && json_equal(value, json_object_get(b, key));
+}
+
+/* "TCP" and "UDP" are the port spaces of the RDMA CM. */
+static const char *service_of(const json_t *id)
+{
+	return strcmp(output_get(id, "ps"), "UDP") ? "RC" : "UD";
+}
+
+/* Whether a service point is this listener of the kernel's. */
+static bool is_known(const json_t *ports, const json_t *listener)
+{
+	json_t *port;
+	size_t i;
+
+	json_array_foreach(ports, i, port)
+		if (is_member(port, listener, "pid") && is_member(port, listener, "device") &&
+		    is_member(port, listener, "port"))
+			return true;
+	return false;
+}
+
+static void add_listener(json_t *ports, const json_t *id, const char *device)
+{
+	json_t *port = json_object(), *services = json_array();
+
+	output_set(port, "pid", json_incref(json_object_get(id, "pid")));
+	output_set(port, "program", output_text(output_get(id, "comm")));
+	output_set(port, "device", output_text(device));
+	output_set(port, "address", output_text(output_get(id, "src-addr")));
+	output_set(port, "port", json_incref(json_object_get(id, "src-port")));
+	output_append(services, output_text(service_of(id)));
+	output_set(port, "services", services);
+	if (is_known(ports, port))
+		json_decref(port);
+	else
+		output_append(ports, port);
+}
+
+/* The kernel's own have no pid. */
+static void add_kernel_listeners(json_t *ports)
+{
+	json_t *devices = system_rdma_devices(), *device, *id;
+	size_t i, j;
+
+	json_array_foreach(devices, i, device) {
+		json_t *ids = run_rdma_resource("cm_id", json_string_value(device));
+
+		json_array_foreach(ids, j, id)
+			if (!strcmp(output_get(id, "state"), "LISTEN") && json_object_get(id, "pid") &&
+			    json_object_get(id, "src-port"))
+				add_listener(ports, id, json_string_value(device));
+		json_decref(ids);
+	}
+	json_decref(devices);
+}
+
+/* --- printing -------------------------------------------------------------------------- */
+
+static json_int_t number(const json_t *port, const char *key)
+{
+	return json_integer_value(json_object_get(port, key));
+}
+
+static int by_port(const void *a, const void *b)
+{
+	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+
+	if (number(x, "port") != number(y, "port"))
+		return number(x, "port") < number(y, "port") ? -1 : 1;
+	return number(x, "pid") < number(y, "pid") ? -1 : number(x, "pid") > number(y, "pid");
+}
+
+static json_t *sorted(const json_t *ports)
+{
+	size_t count = json_array_size(ports);
+	json_t **rows = calloc(count ? count : 1, sizeof *rows), *list = json_array();
+
+	for (size_t i = 0; rows && i < count; i++)
+		rows[i] = json_array_get(ports, i);
+	if (rows)
+		qsort(rows, count, sizeof *rows, by_port);
+	for (size_t i = 0; i < count; i++)
+		output_append(list, json_incref(rows ? rows[i] : json_array_get(ports, i)));
+	free(rows);
+	return list;
+}
+
+static const char *services_text(char text[16], const json_t *port)
+{
+	json_t *services = json_object_get(port, "services"), *service;
+	size_t i, used = 0;
+
+	text[0] = '\0';
+	json_array_foreach(services, i, service)
+		used += snprintf(text + used, used < 16 ? 16 - used : 0, "%s%s", i ? "," : "",
+				 json_string_value(service));
+	return text;
+}
+
+static void print_table(const json_t *ports)
+{
+	static const char *const heads[] = { "PORT", "QUALIFIER", "TYPE", "SERVICE", "ADDRESS", "IA",
+		"DEVICE", "PID", "PROGRAM" };
+	struct table *table = table_new(9, heads);
+	json_t *port;
+	size_t i;
+
+	json_array_foreach(ports, i, port) {
+		char at[24], services[16], pid[24];
+		const char *cells[] = { at, output_get(port, "qualifier"), output_get(port, "type"),
+			services_text(services, port), output_get(port, "address"),
+			output_get(port, "ia"), output_get(port, "device"), pid,
+			output_get(port, "program") };
+
+		snprintf(at, sizeof at, "%lld", (long long)number(port, "port"));
+		snprintf(pid, sizeof pid, "%lld", (long long)number(port, "pid"));
+		table_add(table, cells);
+	}
+	table_print(table, 0);
+}
+
+void ports_show(bool json)
+{
+	json_t *found = json_array(), *ports;
+
+	add_service_points(found);
+	add_kernel_listeners(found);
+	ports = sorted(found);
+	json_decref(found);
+	if (json) {
+		output_json(ports);
+		return;
+	}
+	if (json_array_size(ports))
+		print_table(ports);
+	else
+		puts("No program of this user listens in this network namespace.");
+	json_decref(ports);
+}
