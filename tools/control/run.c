@@ -4,6 +4,7 @@
 #include "tools/cli.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -16,16 +17,24 @@
 
 enum { ARGUMENTS = 16, OUTPUT_MAX = 16 << 20 };	/* bytes */
 
-static bool find_program(char path[128], const char *name)
+static bool find_below(char path[PATH_MAX], const char *root, const char *name)
 {
 	static const char *const directories[] = { "/usr/sbin", "/sbin", "/usr/bin", "/bin" };
 
 	for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
-		snprintf(path, 128, "%s/%s", directories[i], name);
+		snprintf(path, PATH_MAX, "%s%s/%s", root, directories[i], name);
 		if (!access(path, X_OK))
 			return true;
 	}
 	return false;
+}
+
+/* A program of the tests comes before the system's. */
+static bool find_program(char path[PATH_MAX], const char *name)
+{
+	const char *root = getenv("DAT_TEST_ROOT");
+
+	return (root && find_below(path, root, name)) || find_below(path, "", name);
 }
 
 /* Returns an error number. */
@@ -98,7 +107,7 @@ int run_program(const char *name, const char *const *arguments, struct run_outpu
 {
 	struct text text = { 0 }, errors = { 0 };
 	int out[2], err[2], status, result;
-	char path[128];
+	char path[PATH_MAX];
 	pid_t pid;
 
 	*output = (struct run_output){ 0 };
@@ -116,7 +125,7 @@ int run_program(const char *name, const char *const *arguments, struct run_outpu
 	close(out[0]);
 	close(err[0]);
 	if (result) {
-		snprintf(output->error, sizeof output->error, "%s: %s", path, strerror(result));
+		snprintf(output->error, sizeof output->error, "%.400s: %s", path, strerror(result));
 		return -1;
 	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

@@ -38,8 +38,7 @@ static const char usage_text[] =
 	"  -w, --wait SECONDS          for a provider (20) or for --neighbour (3)\n"
 	"  -n, --interval SECONDS      of --top and --watch (default 1)\n"
 	"      --json                  the same as JSON\n"
-	"  -h, --help                  this text\n"
-	"      --version               the version\n"
+	"  -h, --help, --version       this text; the version\n"
 	"Exit status: 0; 1 if something failed or was not found; 2 for a wrong option;\n"
 	"3 if --route leads over the software device only.\n";
 

@@ -55,15 +55,34 @@ static bool is_known(const json_t *ports, const json_t *listener)
 	return false;
 }
 
+/* "10.0.0.1:7174", an IPv6 address in brackets or without them. False: no port. */
+static bool split(const char *text, char host[64], json_int_t *port)
+{
+	const char *colon = strrchr(text, ':');
+	int bracket = text[0] == '[';
+
+	if (!colon || colon - text > 60)
+		return false;
+	*port = atoi(colon + 1);
+	snprintf(host, 64, "%.*s", (int)(colon - text) - 2 * bracket, text + bracket);
+	return *port > 0;
+}
+
 static void add_listener(json_t *ports, const json_t *id, const char *device)
 {
-	json_t *port = json_object(), *services = json_array();
+	json_t *port, *services;
+	json_int_t number;
+	char host[64];
 
+	if (!split(output_get(id, "src-addr"), host, &number))
+		return;
+	port = json_object();
+	services = json_array();
 	output_set(port, "pid", json_incref(json_object_get(id, "pid")));
 	output_set(port, "program", output_text(output_get(id, "comm")));
 	output_set(port, "device", output_text(device));
-	output_set(port, "address", output_text(output_get(id, "src-addr")));
-	output_set(port, "port", json_incref(json_object_get(id, "src-port")));
+	output_set(port, "address", output_text(host));
+	output_set(port, "port", json_integer(number));
 	output_append(services, output_text(service_of(id)));
 	output_set(port, "services", services);
 	if (is_known(ports, port))
@@ -82,8 +101,7 @@ static void add_kernel_listeners(json_t *ports)
 		json_t *ids = run_rdma_resource("cm_id", json_string_value(device));
 
 		json_array_foreach(ids, j, id)
-			if (!strcmp(output_get(id, "state"), "LISTEN") && json_object_get(id, "pid") &&
-			    json_object_get(id, "src-port"))
+			if (!strcmp(output_get(id, "state"), "LISTEN") && json_object_get(id, "pid"))
 				add_listener(ports, id, json_string_value(device));
 		json_decref(ids);
 	}
