@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* namespaces.c - the software device between two network namespaces with a link that loses
- * and reorders packets, or goes down: data arrive whole, and a peer that cannot be reached
- * any more is noticed, one that merely stands still is not taken for it. Two processes. */
+ * and reorders packets, or goes down: data arrive whole, and a peer that cannot be reached any more is
+ * noticed, by each connection in its own time; one that merely stands still is not taken for it. Two
+ * processes. */
 #include "ends.h"
 #include <sched.h>
 #include <signal.h>
@@ -173,6 +174,135 @@ static void a_link_that_fails_between_idle_peers_breaks_the_connection(void)
 	close_end(&e);
 }
 
+/* --- two connections, each with limits of its own ------------------------------------------------ */
+
+static DAT_EP_HANDLE another_ep(struct end *e)
+{
+	DAT_EP_HANDLE ep;
+
+	OK(dat_ep_create(e->ia, e->pz, e->recv, e->request, e->conn, NULL, &ep));
+	return ep;
+}
+
+static void accept_another(struct end *e)
+{
+	DAT_EVENT event;
+
+	OK(await(e->cr, DAT_CONNECTION_REQUEST_EVENT, DEATH, &event));
+	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, another_ep(e), 0, NULL));
+	pause();
+}
+
+/* "16", "3": 4.096 us * 2^16 * (3 + 1). */
+static void set_patience(DAT_EP_HANDLE ep, const char *ack_timeout, const char *ack_retry)
+{
+	DAT_NAMED_ATTR attrs[] = { { "ack_timeout", ack_timeout }, { "ack_retry", ack_retry } };
+	DAT_EP_PARAM param = { .ep_attr = { .ep_provider_specific_count = 2,
+		.ep_provider_specific = attrs } };
+
+	OK(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR |
+			 DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR, &param));
+}
+
+/* Nothing passes in either direction, and nothing tells so. */
+static void silence(pid_t pid)
+{
+	char line[300];
+
+	snprintf(line, sizeof line, "nsenter -t %d -n nft 'add table ip quiet; "
+		 "add chain ip quiet in { type filter hook input priority 0; policy drop; }; "
+		 "add chain ip quiet out { type filter hook output priority 0; policy drop; }'", (int)pid);
+	if (try_quietly(line))
+		return;
+	if (try_quietly("tc qdisc add dev net0 root netem loss 100%"))
+		in_servers_namespace(pid, "tc qdisc add dev net1 root netem loss 100%");
+	else
+		in_servers_namespace(pid, "ip link set net1 down");
+}
+
+static DAT_EP_HANDLE broken_next(struct end *e)
+{
+	DAT_EVENT event;
+
+	OK(await(e->conn, DAT_CONNECTION_EVENT_BROKEN, DEATH, &event));
+	return event.event_data.connect_event_data.ep_handle;
+}
+
+static DAT_EP_HANDLE failed_next(struct end *e)
+{
+	DAT_EVENT event;
+
+	OK(await(e->request, DAT_DTO_COMPLETION_EVENT, DEATH, &event));
+	EXPECT(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS);
+	return event.event_data.dto_completion_event_data.ep_handle;
+}
+
+static DAT_EP_STATE state_of(DAT_EP_HANDLE ep)
+{
+	DAT_EP_STATE state;
+
+	OK(dat_ep_get_status(ep, &state, NULL, NULL));
+	return state;
+}
+
+/* Two connections to a server, which then falls silent. Both have the same EVDs, so the order of their
+ * events is that of the ends. */
+static pid_t connect_two(struct end *one, struct end *two, const char *const patience[2][2])
+{
+	pid_t pid;
+
+	expect_failures();
+	pid = start_server(accept_another);
+	open_end(one, "libdaplsoft.so.2", "net0");
+	*two = *one;
+	two->ep = another_ep(one);
+	set_patience(one->ep, patience[0][0], patience[0][1]);
+	set_patience(two->ep, patience[1][0], patience[1][1]);
+	connected(one);
+	connected(two);
+	silence(pid);
+	return pid;
+}
+
+static void end_both(struct end *one, const struct end *two, pid_t pid)
+{
+	EXPECT(state_of(one->ep) == DAT_EP_STATE_DISCONNECTED);
+	EXPECT(state_of(two->ep) == DAT_EP_STATE_DISCONNECTED);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close_end(one);
+}
+
+/* 1.1 s and 4.3 s. With the same limits the newer connection would end first. */
+static void the_shorter_ack_timeout_breaks_first(void)
+{
+	static const char *const patience[2][2] = { { "16", "3" }, { "18", "3" } };
+	struct end one, two;
+	pid_t pid = connect_two(&one, &two, patience);
+
+	post_rdma(&two, 0, 0, BLOCK, false);
+	post_rdma(&one, 0, 0, BLOCK, false);
+	EXPECT(failed_next(&one) == one.ep);
+	EXPECT(broken_next(&one) == one.ep);
+	EXPECT(failed_next(&one) == two.ep);
+	EXPECT(broken_next(&one) == two.ep);
+	end_both(&one, &two, pid);
+}
+
+/* Nothing is sent. */
+static void fewer_retries_break_an_idle_connection_first(void)
+{
+	static const char *const patience[2][2] = { { "17", "1" }, { "17", "7" } };
+	struct end one, two;
+	pid_t pid = connect_two(&one, &two, patience);
+
+	EXPECT(broken_next(&one) == one.ep);
+	EXPECT(broken_next(&one) == two.ep);
+	end_both(&one, &two, pid);
+}
+
+/* --- standing still --------------------------------------------------------------------------- */
+
 /* More than the sockets hold is under way to a peer that is stopped, for longer than the
  * limit: its kernel still answers, so it lives. */
 static void a_peer_that_stands_still_is_not_lost(void)
@@ -221,6 +351,8 @@ int main(int argc, char **argv)
 		CASE(data_survive_duplicates),
 		CASE(a_link_that_fails_under_way_breaks_the_connection),
 		CASE(a_link_that_fails_between_idle_peers_breaks_the_connection),
+		CASE(the_shorter_ack_timeout_breaks_first),
+		CASE(fewer_retries_break_an_idle_connection_first),
 		CASE(a_peer_that_stands_still_is_not_lost),
 		CASE(connecting_over_a_dead_link_times_out),
 	};
