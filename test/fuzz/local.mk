@@ -6,6 +6,9 @@
 FUZZ_SECONDS = 60
 FUZZ_CC = clang
 fuzz_targets = conf stream ring attach mpa pdata request eth ethrule
+if NET
+fuzz_targets += netlink
+endif
 fuzz_soft = $(filter %.c,$(libdaplsoftdev_la_SOURCES)) $(filter %.c,$(libcommon_la_SOURCES)) \
 	dapl/core/base/service.c dapl/core/base/settings.c dapl/core/base/fork.c \
 	dapl/core/base/cause.c dapl/core/base/diag.c dapl/core/base/diag_limit.c dapl/core/base/text.c
@@ -19,6 +22,9 @@ fuzz_pdata = dapl/verbs/pdata.c
 fuzz_request = common/json_read.c common/json_write.c
 fuzz_eth = dapl/softeth/match.c dapl/softeth/filter.c
 fuzz_ethrule = tools/datcap/rule.c
+fuzz_netlink = net/changes.c net/table.c net/netlink.c
+fuzz_netlink_flags = $(LIBNL_CFLAGS)
+fuzz_netlink_libs = $(LIBNL_LIBS)
 
 check_PROGRAMS += test/fuzz/conf_replay test/fuzz/stream_replay test/fuzz/ring_replay \
 	test/fuzz/attach_replay test/fuzz/mpa_replay test/fuzz/pdata_replay test/fuzz/request_replay \
@@ -44,6 +50,12 @@ test_fuzz_request_replay_LDADD = libcommon.la
 test_fuzz_eth_replay_SOURCES = test/fuzz/eth_fuzz.c test/fuzz/replay.c
 test_fuzz_eth_replay_LDADD = libsofteth.la libcommon.la
 test_fuzz_ethrule_replay_SOURCES = test/fuzz/ethrule_fuzz.c test/fuzz/replay.c tools/datcap/rule.c tools/datcap/rule.h
+if NET
+check_PROGRAMS += test/fuzz/netlink_replay
+test_fuzz_netlink_replay_SOURCES = test/fuzz/netlink_fuzz.c test/fuzz/replay.c
+test_fuzz_netlink_replay_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS)
+test_fuzz_netlink_replay_LDADD = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la
+endif
 dist_check_SCRIPTS += test/fuzz/replay-corpora
 TESTS += test/fuzz/replay-corpora
 EXTRA_DIST += test/fuzz/corpus test/fuzz/run
@@ -53,7 +65,7 @@ fuzz_flags = -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=un
 define fuzz_rule
 test/fuzz/$(1)_fuzz: $$(addprefix $$(srcdir)/,test/fuzz/$(1)_fuzz.c $$(fuzz_$(1)))
 	$$(MKDIR_P) test/fuzz
-	$$(FUZZ_CC) $$(fuzz_flags) $$(filter %.c,$$^) -o $$@
+	$$(FUZZ_CC) $$(fuzz_flags) $$(fuzz_$(1)_flags) $$(filter %.c,$$^) -o $$@ $$(fuzz_$(1)_libs)
 endef
 $(foreach target,$(fuzz_targets),$(eval $(call fuzz_rule,$(target))))
 
