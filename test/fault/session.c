@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* session.c - a program that uses every kind of object: two connected endpoints, one on an
  * SRQ, transfers of all kinds, a window, a reservation that is refused, datagrams, a common
- * service point, a CNO. It knows nothing of faults but that a call may fail (session.h). */
+ * service point, a CNO, a multicast group; a tool asks it, and it watches the network. It knows nothing of faults but that a call may fail (session.h). */
 #include <dat/udat.h>
 #include <dat/dat_ib_extensions.h>
+#include <dat/dat_mcast_extensions.h>
+#include <dat/dat_net_extensions.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "common/control.h"
 #include "session.h"
 
 enum { MEMORY = 65536, MOMENT = 8000000 /* us: longer than all that is waited for */ };
@@ -403,6 +409,111 @@ static bool common_point(void)
 	return true;
 }
 
+/* --- the control socket: a tool asks this program. Its own calls do not fail. ------------------- */
+
+struct packet {
+	struct control_header header;
+	char body[CONTROL_BODY];
+};
+
+/* -1: there is none, as the library could not make one. */
+static int connect_to_control(void)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	FILE *file = fopen("/proc/net/unix", "re");
+	char line[512], want[32], *at = NULL;
+	int fd = -1;
+
+	snprintf(want, sizeof want, " @" CONTROL_PREFIX "%d-", (int)getpid());
+	while (file && !at && fgets(line, sizeof line, file))
+		at = strstr(line, " 00010000 ") ? strstr(line, want) : NULL;
+	if (file)
+		fclose(file);
+	if (!at)
+		return -1;
+	at[strcspn(at, "\n")] = '\0';
+	snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "%s", at + 2);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&to,
+				offsetof(struct sockaddr_un, sun_path) + 1 + strlen(at + 2)))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Bytes of a packet; 0: this client was cut off. -1: nothing came. */
+static ssize_t read_packet(int fd, struct packet *packet, int limit_ms)
+{
+	struct pollfd readable = { .fd = fd, .events = POLLIN };
+	ssize_t n;
+
+	if (poll(&readable, 1, limit_ms) != 1)
+		return -1;
+	n = recv(fd, packet, sizeof *packet, 0);
+	return n < 0 ? 0 : n;
+}
+
+/* The answer is whole, or tells a failure, or the client is cut off: then `fd` is no longer good. */
+static bool ask_verb(int fd, unsigned verb, bool *good)
+{
+	static struct packet packet;
+	ssize_t n;
+
+	do {
+		packet.header = (struct control_header){ .verb = packet.header.flags & CONTROL_MORE ?
+			CONTROL_NEXT : verb };
+		n = send(fd, &packet, sizeof packet.header, MSG_NOSIGNAL);
+		n = n < 0 ? 0 : read_packet(fd, &packet, MOMENT / 1000);
+		if (n < 0)
+			return stop(NO_EVENT, "the answer to a verb");
+		if (!n) {
+			packet.header.flags = 0;
+			*good = false;
+			return true;
+		}
+		HOLDS(n == (ssize_t)(sizeof packet.header + packet.header.length));
+	} while (packet.header.flags & CONTROL_MORE);
+	HOLDS(packet.header.length && packet.body[packet.header.length - 1] == '}');
+	return true;
+}
+
+/* Verbs that change nothing. Without a greeting the program accepts no clients at present, which a
+ * tool reports. */
+static bool ask_control(void)
+{
+	static const unsigned verbs[] = { CONTROL_LIST, CONTROL_GET, CONTROL_DUMP, CONTROL_COUNTERS,
+		CONTROL_ENDPOINTS, CONTROL_SERVICE_POINTS };
+	int fd = connect_to_control();
+	static struct packet greeting;
+	bool good = fd >= 0 && read_packet(fd, &greeting, 2000) > 0 && !greeting.header.flags;
+	bool told = true;
+
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs && good && told; i++)
+		told = ask_verb(fd, verbs[i], &good);
+	if (fd >= 0)
+		close(fd);
+	return told;
+}
+
+static bool watch_network(void)
+{
+	TRY(dat_net_watch(p.ia, DAT_NET_MTU | DAT_NET_LINK | DAT_NET_ADDRESS));
+	TRY(dat_net_watch(p.ia, 0));
+	return true;
+}
+
+static bool multicast(void)
+{
+	struct sockaddr_in group = { .sin_family = AF_INET, .sin_addr = { htonl(0xef010203) } };
+
+	TRY(dat_mcast_join(p.ud_a.ep, (struct sockaddr *)&group, 0, ((DAT_CONTEXT){ .as_64 = 1 })));
+	EVENT(p.ud_a.conn, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+	TRY(dat_mcast_leave(p.ud_a.ep, (struct sockaddr *)&group));
+	TRY(dat_mcast_join(p.ud_b.ep, (struct sockaddr *)&group, 0, ((DAT_CONTEXT){ .as_64 = 2 })));
+	return true;		/* freeing the endpoint leaves */
+}
+
 static bool ask_without_opening(void)
 {
 	DAT_HANDLE query = DAT_HANDLE_NULL;
@@ -479,6 +590,8 @@ static bool work(void)
 	DO(make_objects());
 	DO(connect_ends("hello"));
 	DO(exchange(1, 100));
+	DO(ask_control());
+	DO(watch_network());
 	DO(exchange(2, 30000));
 	DO(rdma(20000));
 	DO(window());
@@ -489,6 +602,7 @@ static bool work(void)
 	DO(exchange(3, 8));
 	TRY(dat_ep_disconnect(p.a.ep, DAT_CLOSE_ABRUPT_FLAG));
 	DO(datagrams());
+	DO(multicast());
 	DO(common_point());
 	DO(ask_without_opening());
 	return true;
