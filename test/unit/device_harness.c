@@ -89,6 +89,17 @@ void dapl_up_released(void *owner)
 	take_upcall(&up, NULL, 0);
 }
 
+void dapl_up_joined(void *owner, struct dapl_membership *membership, int err,
+		    const struct dapl_ud_peer *to)
+{
+	struct upcall up = { .kind = JOINED, .owner = owner, .err = err };
+
+	demand(membership, "a joined group has no membership");
+	if (!err)
+		up.peer = *to;
+	take_upcall(&up, NULL, 0);
+}
+
 void dapl_up_async(void *ia, const struct ibv_async_event *event)
 {
 	struct upcall up = { .kind = ASYNC, .owner = event->element.cq,

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 /* dapl_up_disconnected() is CLOSED if orderly, else BROKEN. */
-enum upcall_kind { REQUEST, ESTABLISHED, FAILED, CLOSED, BROKEN, RELEASED, ASYNC };
+enum upcall_kind { REQUEST, ESTABLISHED, FAILED, CLOSED, BROKEN, RELEASED, ASYNC, JOINED };
 
 struct upcall {
 	enum upcall_kind kind;
@@ -21,7 +21,8 @@ struct upcall {
 	size_t length;			/* of pdata, bytes */
 	char pdata[512];		/* no device hands up more */
 	struct sockaddr_storage local, remote;
-	struct dapl_ud_peer peer;	/* ESTABLISHED, if ud */
+	struct dapl_ud_peer peer;	/* ESTABLISHED, if ud; JOINED, if no error */
+	int err;			/* JOINED */
 	struct upcall *next;
 };
 
