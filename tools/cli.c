@@ -77,6 +77,15 @@ void usage_error_option(char *const *argv, int c)
 	usage_error("unknown or ambiguous option %s", word);
 }
 
+void cli_set_mode(struct cli_mode *mode, const struct option *names, int value)
+{
+	while (names->val != value)
+		names++;
+	if (mode->name)
+		usage_error("--%s and --%s exclude each other", mode->name, names->name);
+	*mode = (struct cli_mode){ names->name, value, optarg };
+}
+
 bool cli_attempt(void (*work)(void *arg), void *arg)
 {
 	jmp_buf here;

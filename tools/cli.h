@@ -5,6 +5,7 @@
  * statuses are names.h's job. */
 #ifndef TOOLS_CLI_H
 #define TOOLS_CLI_H
+#include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -28,6 +29,15 @@ void usage_error_option(char *const *argv, int c) __attribute__((noreturn));
 bool cli_attempt(void (*work)(void *arg), void *arg);
 /* fail() prints nothing when `hook` returns true. */
 void cli_on_failure(bool (*hook)(void));
+
+/* The option that says what is to be done, among those that exclude each other. Zeroed: none yet. */
+struct cli_mode {
+	const char *name;	/* of the option, as in `names` below */
+	int value;
+	char *argument;
+};
+/* getopt_long found this one. A second one is a usage error. */
+void cli_set_mode(struct cli_mode *mode, const struct option *names, int value);
 
 /* The number that `text`, the value of `option`, is. Anything else, "nan" too, is a usage error that
  * tells what was found and what was expected. */

@@ -44,27 +44,9 @@ static const struct option names[] = {
 };
 
 struct options {
-	int mode;		/* a value of `names`; 0: none yet */
-	char *argument;
+	struct cli_mode mode;
 	bool json;
 };
-
-static const char *name_of(int mode)
-{
-	const struct option *o = names;
-
-	while (o->val != mode)
-		o++;
-	return o->name;
-}
-
-static void set_mode(struct options *o, int mode)
-{
-	if (o->mode)
-		usage_error("--%s and --%s exclude each other", name_of(o->mode), name_of(mode));
-	o->mode = mode;
-	o->argument = optarg;
-}
 
 static struct options parse(int argc, char **argv)
 {
@@ -73,26 +55,26 @@ static struct options parse(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, ":qpclu:h", names, NULL)) != -1) {
 		switch (c) {
-		case 'q': case 'p': case 'c': case 'l': case 'u': case PERSIST: set_mode(&o, c); break;
+		case 'q': case 'p': case 'c': case 'l': case 'u': case PERSIST: cli_set_mode(&o.mode, names, c); break;
 		case JSON: o.json = true; break;
 		case 'h': cli_print_help(); break;
 		case VERSION: cli_print_version(); break;
 		default: usage_error_option(argv, c);
 		}
 	}
-	if (!o.mode)
+	if (!o.mode.name)
 		usage_error("one of -q, -p, -c, -l, -u and --persist expected");
-	if (o.json && (o.mode == 'l' || o.mode == 'u' || o.mode == PERSIST))
-		usage_error("--json has no meaning with --%s", name_of(o.mode));
+	if (o.json && (o.mode.value == 'l' || o.mode.value == 'u' || o.mode.value == PERSIST))
+		usage_error("--json has no meaning with --%s", o.mode.name);
 	return o;
 }
 
 /* The words after the options, at most `max`. */
-static char *operand(int argc, char **argv, int index, int max, int mode)
+static char *operand(const struct options *o, int argc, char **argv, int index, int max)
 {
 	if (optind + max < argc)
 		usage_error("\"%s\" found after --%s, at most %d word%s expected", argv[optind + max],
-			    name_of(mode), max, max == 1 ? "" : "s");
+			    o->mode.name, max, max == 1 ? "" : "s");
 	return optind + index < argc ? argv[optind + index] : NULL;
 }
 
@@ -113,8 +95,8 @@ static char *value_of(char *text)
 
 static int parameter(const struct options *o, int argc, char **argv)
 {
-	char *name = operand(argc, argv, 0, 2, 'p'), *value = name ? value_of(name) : NULL;
-	pid_t pid = pid_of("--parameter", operand(argc, argv, 1, 2, 'p'));
+	char *name = operand(o, argc, argv, 0, 2), *value = name ? value_of(name) : NULL;
+	pid_t pid = pid_of("--parameter", operand(o, argc, argv, 1, 2));
 
 	if (value && !*value)
 		usage_error("--parameter: a value expected after \"%s=\"", name);
@@ -124,11 +106,11 @@ static int parameter(const struct options *o, int argc, char **argv)
 
 static int persist(const struct options *o)
 {
-	char *value = value_of(o->argument);
+	char *name = o->mode.argument, *value = value_of(name);
 
 	if (!value)
-		usage_error("--persist: \"%s\" found, NAME=VALUE expected", o->argument);
-	return ctl_persist(o->argument, value);
+		usage_error("--persist: \"%s\" found, NAME=VALUE expected", name);
+	return ctl_persist(name, value);
 }
 
 int main(int argc, char **argv)
@@ -138,13 +120,13 @@ int main(int argc, char **argv)
 
 	cli_init("datctl", usage_text);
 	o = parse(argc, argv);
-	switch (o.mode) {
+	switch (o.mode.value) {
 	case 'p': status = parameter(&o, argc, argv); break;
-	case 'c': status = ctl_reread(pid_of("--reread", operand(argc, argv, 0, 1, 'c')), o.json); break;
-	case 'l': status = ctl_load(operand(argc, argv, 0, 1, 'l')); break;
-	case 'q': operand(argc, argv, 0, 0, 'q'); status = ctl_query(o.json); break;
-	case 'u': operand(argc, argv, 0, 0, 'u'); status = ctl_unload(o.argument); break;
-	default: operand(argc, argv, 0, 0, PERSIST); status = persist(&o);
+	case 'c': status = ctl_reread(pid_of("--reread", operand(&o, argc, argv, 0, 1)), o.json); break;
+	case 'l': status = ctl_load(operand(&o, argc, argv, 0, 1)); break;
+	case 'q': operand(&o, argc, argv, 0, 0); status = ctl_query(o.json); break;
+	case 'u': operand(&o, argc, argv, 0, 0); status = ctl_unload(o.mode.argument); break;
+	default: operand(&o, argc, argv, 0, 0); status = persist(&o);
 	}
 	cli_finish_with(status);
 }

@@ -47,8 +47,7 @@ enum mode { ADAPTERS, ENV, CONF, CHECK, DEVICES, DEVINFO, STAT, ROUTE, NEIGHBOUR
 
 struct options {
 	enum mode mode;
-	const char *mode_option;	/* as it was typed */
-	const char *argument;		/* of the mode */
+	struct cli_mode chosen;		/* how the mode was chosen */
 	bool verbose, json, watch;
 	bool names_only;		/* -l */
 	const char *device;		/* -d, or DEV of --stat */
@@ -83,26 +82,6 @@ static const struct option names[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static const char *name_of(int option)
-{
-	const struct option *o = names;
-
-	while (o->val != option)
-		o++;
-	return o->name;
-}
-
-static void set_mode(struct options *o, int option)
-{
-	const char *name = name_of(option);
-
-	if (o->mode != ADAPTERS)
-		usage_error("--%s and --%s exclude each other", o->mode_option, name);
-	o->mode = option - MODE;
-	o->mode_option = name;
-	o->argument = optarg;
-}
-
 /* DEV, DEV/PORT, or nothing. */
 static void parse_stat_operand(struct options *o, char *text)
 {
@@ -121,13 +100,13 @@ static void parse_operands(struct options *o, int argc, char **argv)
 	if (o->mode == STAT && optind < argc)
 		parse_stat_operand(o, argv[optind++]);
 	if (o->mode == MONITOR && optind < argc)
-		o->argument = argv[optind++];
+		o->chosen.argument = argv[optind++];
 	if (o->mode == TRACE && optind == argc)
 		usage_error("--trace: a trace level from 0 to 10 expected after the PID");
 	if (o->mode == TRACE)
 		o->level = (unsigned)cli_number("--trace PID LEVEL", argv[optind++], 0, 10);
 	if (o->mode != ADAPTERS && optind != argc)
-		usage_error("\"%s\" found after --%s, only options expected", argv[optind], o->mode_option);
+		usage_error("\"%s\" found after --%s, only options expected", argv[optind], o->chosen.name);
 	if (o->watch && (o->mode != STAT || o->json))
 		usage_error("--watch is an option of --stat, without --json");
 	if (o->mode != TOP && !o->watch && o->interval > 0)
@@ -159,7 +138,8 @@ static struct options parse(int argc, char **argv)
 		default:
 			if (c < MODE)
 				usage_error_option(argv, c);
-			set_mode(&o, c);
+			cli_set_mode(&o.chosen, names, c);
+			o.mode = c - MODE;
 		}
 	}
 	parse_operands(&o, argc, argv);
@@ -191,8 +171,8 @@ static pid_t pid_of(const struct options *o)
 {
 	char option[32];
 
-	snprintf(option, sizeof option, "--%s", o->mode_option);
-	return (pid_t)cli_number(option, o->argument, 1, 1 << 22);
+	snprintf(option, sizeof option, "--%s", o->chosen.name);
+	return (pid_t)cli_number(option, o->chosen.argument, 1, 1 << 22);
 }
 
 int main(int argc, char **argv)
@@ -205,11 +185,11 @@ int main(int argc, char **argv)
 	switch (o.mode) {
 	case ENV: environment_show(o.json); break;
 	case CONF: conf_file_print(o.json); break;
-	case CHECK: status = conf_file_check(o.argument, o.json); break;
+	case CHECK: status = conf_file_check(o.chosen.argument, o.json); break;
 	case DEVICES: case DEVINFO: case STAT: status = show_devices(&o); break;
-	case ROUTE: status = network_route(o.argument, o.json); break;
-	case NEIGHBOUR: status = network_neighbour(o.argument, o.seconds, o.json); break;
-	case MONITOR: status = network_monitor(o.argument, o.json); break;
+	case ROUTE: status = network_route(o.chosen.argument, o.json); break;
+	case NEIGHBOUR: status = network_neighbour(o.chosen.argument, o.seconds, o.json); break;
+	case MONITOR: status = network_monitor(o.chosen.argument, o.json); break;
 	case NICS: status = network_nics(o.json); break;
 	case PORTS: ports_show(o.json); break;
 	case TRACE: status = programs_trace(pid_of(&o), o.level, o.json); break;
