@@ -28,6 +28,7 @@ enum control_verb {
 	CONTROL_ENDPOINTS,
 	CONTROL_REREAD,		/* the registry reads its files again */
 	CONTROL_SERVICE_POINTS,
+	CONTROL_TAP,		/* a capture of messages (tap.h): "client", "snap", "end" */
 	CONTROL_VERBS
 };
 

@@ -14,6 +14,7 @@ enum lock_rank {
 	/* core: control calls */
 	RANK_SERVICE_USERS,	/* service.c: start and stop of the service thread */
 	RANK_CONTROL_USERS,	/* control.c: start and stop of the control socket */
+	RANK_TAP_CLIENT,	/* ia/tap.c: the client that captures messages */
 	RANK_ENTRIES,		/* provider.c: the ia_names that the registry has opened */
 	RANK_EP,		/* ep->lock: state, connection and configuration of an endpoint */
 	RANK_RMR,		/* rmr->lock: what a memory window is bound to */
@@ -59,9 +60,11 @@ enum lock_rank {
 	RANK_SOFT_EVENTS,	/* dev->events_lock: asynchronous events of objects */
 	RANK_SOFT_FALLBACK,	/* shm_fallback.c: why peers use TCP instead of shared memory */
 	RANK_SOFT_RANDOM,	/* random.c: the pool of random numbers */
+	RANK_SOFT_TAP,		/* verbs/tap.c: memory of posts, for a capture; spin lock */
 
 	/* leaves that any code may take */
 	RANK_CONTROL,		/* control.c: descriptors of the control socket and its clients */
+	RANK_TAP,		/* base/tap.c: the ring of captured messages; spin lock */
 	RANK_DIAG,		/* diag_limit.c: limits of the lines about failed connections */
 	RANK_SERVICE,		/* service.c: watches, timers and tasks */
 	RANK_DEAD_OBJECTS,	/* object.c: dead objects, kept by kind */

@@ -63,6 +63,8 @@ libdaplcore_la_SOURCES = \
 	dapl/core/base/fork.c dapl/core/base/fork.h \
 	dapl/core/base/settings.c dapl/core/base/settings.h dapl/core/base/parameter.h \
 	dapl/core/base/control.c dapl/core/base/control.h \
+	dapl/core/base/tap.c dapl/core/base/tap.h \
+	dapl/core/ia/tap.c dapl/core/ia/tap.h \
 	dapl/core/ia/control_verbs.c dapl/core/ia/control_verbs.h \
 	dapl/core/ep/post.c dapl/core/ep/post.h \
 	dapl/core/ep/post_slow.c dapl/core/ep/post_slow.h \
@@ -163,6 +165,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/verbs/poll.c dapl/soft/verbs/poll.h \
 	dapl/soft/verbs/post.c dapl/soft/verbs/post.h \
 	dapl/soft/verbs/qp_life.c dapl/soft/verbs/qp_life.h \
+	dapl/soft/verbs/tap.c dapl/soft/verbs/tap.h \
 	dapl/soft/obj/progress_lock.c dapl/soft/obj/progress_lock.h \
 	dapl/soft/shm/shared.h \
 	dapl/soft/shm/ring.c dapl/soft/shm/ring.h \

@@ -95,6 +95,10 @@ datcap_SOURCES = \
 	tools/datcap/output.c tools/datcap/output.h \
 	tools/datcap/pcapng.c tools/datcap/pcapng.h \
 	tools/datcap/rule.c tools/datcap/rule.h \
+	tools/datcap/rdma.c \
+	tools/datcap/iwarp.c tools/datcap/iwarp.h \
+	tools/datcap/taps.c tools/datcap/taps.h \
+	tools/control/client.c tools/control/client.h common/tap.h \
 	tools/cli.c tools/cli.h
 datcap_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(PCAP_CFLAGS)
 datcap_LDADD = libdat2.la $(JANSSON_LIBS) $(PCAP_LIBS)

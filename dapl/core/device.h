@@ -299,6 +299,8 @@ struct dapl_device_ops {
 	 * from the first failure on, which the upcall follows. Callable from any thread with
 	 * core locks held, before release. */
 	void (*explain)(struct dapl_conn *conn, struct dapl_conn_cause *cause);
+	/* NULL: cannot. Messages are recorded by base/tap.h from now on, or no more. */
+	void (*tap)(struct dapl_device *dev, bool on);
 	/* NULL: not known. What carries the data of a connection, as a constant word: "memory",
 	 * "tcp". Callable as `explain`. */
 	const char *(*carrier)(struct dapl_conn *conn);

@@ -15,6 +15,7 @@
 #include "dapl/soft/verbs/poll.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
+#include "dapl/soft/verbs/tap.h"
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/conn.h"
@@ -277,6 +278,7 @@ static void watch_forks(void)
 		.parent = fork_parent, .child = fork_child };
 
 	dapl_fork_register(&part);
+	soft_tap_init();
 }
 
 /* --- open, close, query ---------------------------------------------------------------------- */
@@ -486,6 +488,6 @@ const struct dapl_device_ops dapl_device_ops = {
 	.listen = soft_cm_listen, .unlisten = soft_cm_unlisten,
 	.connect = soft_cm_connect, .accept = soft_cm_accept, .reject = soft_cm_reject,
 	.disconnect = soft_cm_disconnect, .explain = soft_cm_explain,
-	.carrier = soft_cm_carrier,
+	.carrier = soft_cm_carrier, .tap = soft_tap,
 	.release = soft_cm_release,
 };

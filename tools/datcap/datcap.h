@@ -13,6 +13,8 @@ enum { MAX_RULES = 16, STATUS_LOST = 3 };	/* exit status with --strict when fram
 struct options {
 	const char *command;
 	const char *interface, *file, *filter, *user;
+	const char *ia;			/* rdma */
+	int pid;			/* rdma; 0: all programs of this user */
 	DAT_ETH_RULE rules[MAX_RULES];
 	unsigned rule_count;
 	uint64_t count;			/* frames, or lines of `stat`; 0: no limit */
@@ -32,6 +34,7 @@ extern volatile sig_atomic_t stop_requested;
 int capture_run(const struct options *o);
 int stat_run(const struct options *o);
 int replay_run(const struct options *o);
+int rdma_run(const struct options *o);
 int caps_run(const struct options *o);
 
 uint64_t now_ns(void);			/* CLOCK_MONOTONIC */

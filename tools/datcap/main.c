@@ -14,6 +14,7 @@ static const char usage[] =
 "Usage: datcap capture -i DEVICE -w FILE [OPTIONS]    frames into a file\n"
 "       datcap stat -i DEVICE [OPTIONS]               rates, once a second\n"
 "       datcap replay -i DEVICE FILE [OPTIONS]        frames of a file to the wire\n"
+"       datcap rdma [--pid N | --ia NAME] [OPTIONS]   RDMA messages of DAT programs\n"
 "       datcap caps -i DEVICE [--json]                what the device can do\n"
 "  -i, --interface DEVICE  network device, or IA of dat.conf\n"
 "  -c, --count N           ends after N frames (stat: after N seconds)\n"
@@ -31,6 +32,9 @@ static const char usage[] =
 "      --stats             prints a line every second\n"
 "      --strict            exit status 3 if frames were lost\n"
 "      --user NAME         becomes this user once the device is open\n"
+" rdma: -c, -w, -s, -F, --ring, --stats, --strict, --json; without -w it prints lines\n"
+"      --pid N             messages of this process; else of all of this user\n"
+"      --ia NAME           of processes that have this IA open\n"
 " replay:\n"
 "      --rate N            frames a second (K, M); default: as fast as possible\n"
 "      --speed X           X times as fast as captured; 1: as captured\n"
@@ -134,7 +138,7 @@ static void read_mac(const char *option, const char *text, uint8_t mac[6], bool 
 }
 
 enum { OPT_RULE = 256, OPT_JOIN, OPT_FRAMES, OPT_JSON, OPT_RING, OPT_STATS, OPT_STRICT, OPT_USER, OPT_RATE, OPT_SPEED,
-	OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_YES, OPT_HELP, OPT_VERSION };
+	OPT_PID, OPT_IA, OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_YES, OPT_HELP, OPT_VERSION };
 
 static void read_format(struct options *o, const char *text)
 {
@@ -156,6 +160,8 @@ static void set_value(struct options *o, int c, const char *text)
 	case OPT_RULE: read_rule(o, text); break;
 	case OPT_FRAMES: o->frames = (unsigned)cli_number("--frames", text, 1, 1 << 20); break;
 	case OPT_RING: read_ring(o, text); break;
+	case OPT_PID: o->pid = (int)cli_number("--pid", text, 1, 1 << 22); break;
+	case OPT_IA: o->ia = text; break;
 	case OPT_USER: o->user = text; break;
 	case OPT_RATE: o->rate = read_rate(text); break;
 	case OPT_SPEED: o->speed = cli_positive("--speed", text, 1e6); break;
@@ -193,6 +199,7 @@ static void parse(struct options *o, int argc, char **argv)
 		{ "rate", 1, NULL, OPT_RATE }, { "speed", 1, NULL, OPT_SPEED }, { "loop", 1, NULL, OPT_LOOP },
 		{ "dst", 1, NULL, OPT_DST }, { "src", 1, NULL, OPT_SRC }, { "cut", 0, NULL, OPT_CUT },
 		{ "yes", 0, NULL, OPT_YES }, { "help", 0, NULL, OPT_HELP }, { "version", 0, NULL, OPT_VERSION },
+		{ "pid", 1, NULL, OPT_PID }, { "ia", 1, NULL, OPT_IA },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c;
@@ -200,7 +207,7 @@ static void parse(struct options *o, int argc, char **argv)
 	while ((c = getopt_long(argc, argv, ":i:c:f:w:s:F:p", names, NULL)) != -1)
 		set_option(o, c, argv);
 	if (optind == argc)
-		usage_error("no command: expected capture, stat, replay or caps");
+		usage_error("no command: expected capture, stat, replay, rdma or caps");
 	o->command = argv[optind++];
 	if (!strcmp(o->command, "replay") && optind < argc)
 		o->file = argv[optind++];
@@ -230,7 +237,7 @@ int main(int argc, char **argv)
 {
 	static const struct { const char *name; int (*run)(const struct options *); bool file; } commands[] = {
 		{ "capture", capture_run, true }, { "stat", stat_run, false }, { "replay", replay_run, true },
-		{ "caps", caps_run, false },
+		{ "rdma", rdma_run, false }, { "caps", caps_run, false },
 	};
 	struct options o = { .promiscuous = true, .frames = 16384, .loops = 1, .filter = "" };
 	struct sigaction stop = { .sa_handler = request_stop };
@@ -241,13 +248,15 @@ int main(int argc, char **argv)
 	while (i < sizeof commands / sizeof *commands && strcmp(commands[i].name, o.command))
 		i++;
 	if (i == sizeof commands / sizeof *commands)
-		usage_error("\"%s\" is no command: expected capture, stat, replay or caps", o.command);
-	if (!o.interface)
+		usage_error("\"%s\" is no command: expected capture, stat, replay, rdma or caps", o.command);
+	if (!o.interface && commands[i].run != rdma_run)
 		usage_error("%s needs -i DEVICE", o.command);
 	if (commands[i].file && !o.file)
 		usage_error("%s needs %s", o.command, commands[i].run == replay_run ? "a file to send" : "-w FILE");
 	if (o.ring_files && !strcmp(o.file ? o.file : "-", "-"))
 		usage_error("--ring needs -w FILE, not standard output");
+	if (o.pid && o.ia)
+		usage_error("--pid and --ia exclude each other");
 	if (o.rate > 0 && o.speed > 0)
 		usage_error("--rate and --speed exclude each other");
 	complete_rules(&o);

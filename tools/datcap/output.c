@@ -184,9 +184,15 @@ static struct pcapng_packet packet_of(const DAT_ETH_FRAME *f, uint8_t tag[4])
 
 bool output_frame(const DAT_ETH_FRAME *frame)
 {
+	return output_commented(frame, "");
+}
+
+bool output_commented(const DAT_ETH_FRAME *frame, const char *comment)
+{
 	uint8_t tag[4];
 	struct pcapng_packet p = packet_of(frame, tag);
 
+	p.comment = comment;
 	if (p.captured > FRAME_MAX - PCAPNG_PACKET_EXTRA)
 		fail("a frame of %u bytes is longer than a device can give", p.captured);
 	if (options.pcap)

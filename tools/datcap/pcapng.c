@@ -6,7 +6,7 @@
 enum {
 	SECTION_HEADER = 0x0a0d0d0a, INTERFACE_DESCRIPTION = 1, INTERFACE_STATISTICS = 5, ENHANCED_PACKET = 6,
 	BYTE_ORDER_MAGIC = 0x1a2b3c4d, LINKTYPE_ETHERNET = 1,
-	OPT_END = 0, SHB_OS = 3, SHB_USERAPPL = 4, IF_NAME = 2, IF_TSRESOL = 9, IF_FILTER = 11,
+	OPT_END = 0, OPT_COMMENT = 1, SHB_OS = 3, SHB_USERAPPL = 4, IF_NAME = 2, IF_TSRESOL = 9, IF_FILTER = 11,
 	EPB_FLAGS = 2, EPB_DROPCOUNT = 4,
 	ISB_STARTTIME = 2, ISB_ENDTIME = 3, ISB_IFRECV = 4, ISB_IFDROP = 5, ISB_FILTERACCEPT = 6, ISB_OSDROP = 7,
 	ISB_USRDELIV = 8,
@@ -131,6 +131,7 @@ size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *packet)
 	option(&b, EPB_FLAGS, &packet->flags, sizeof packet->flags);
 	if (dropped)
 		option(&b, EPB_DROPCOUNT, &dropped, sizeof dropped);
+	text_option(&b, OPT_COMMENT, packet->comment);
 	end_options(&b);
 	return end(&b);
 }

@@ -7,7 +7,7 @@
 
 /* Each function appends one block at `to` and returns its length, at most PCAPNG_HEAD_MAX, or for a packet
  * PCAPNG_PACKET_EXTRA more than its bytes. */
-enum { PCAPNG_HEAD_MAX = 2048, PCAPNG_PACKET_EXTRA = 96 };
+enum { PCAPNG_HEAD_MAX = 2048, PCAPNG_PACKET_EXTRA = 192 };
 
 size_t pcapng_section(uint8_t *to, const char *os, const char *tool);
 size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint32_t snap);
@@ -19,6 +19,7 @@ struct pcapng_packet {
 	uint32_t captured, wire_length;
 	uint32_t flags;			/* epb_flags: 1 inbound, 2 outbound */
 	uint32_t dropped;		/* frames lost before this one */
+	const char *comment;		/* at most 63 bytes; "": none */
 };
 size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *packet);
 

@@ -22,6 +22,7 @@
 #include "dapl/core/ia/attr.h"
 #include "dapl/core/ia/control_verbs.h"
 #include "dapl/core/ia/counters.h"
+#include "dapl/core/ia/tap.h"
 
 static const char no_memory[] = "no memory";
 
@@ -477,6 +478,7 @@ static dapl_control_verb *const verbs[CONTROL_VERBS] = {
 	[CONTROL_ENDPOINTS] = endpoints,
 	[CONTROL_REREAD] = reread,
 	[CONTROL_SERVICE_POINTS] = service_points,
+	[CONTROL_TAP] = dapl_tap_verb,
 };
 
 void dapl_control_verbs_init(void)

@@ -18,6 +18,7 @@
 #include "dapl/core/ia/attr.h"
 #include "dapl/core/ia/ia.h"
 #include "dapl/core/ia/net_watch.h"
+#include "dapl/core/ia/tap.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/rmr.h"
 
@@ -182,6 +183,7 @@ DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE 
 	ia->async_evd = evd;
 	dapl_object_publish(&ia->obj);
 	dapl_async_join(ia);
+	dapl_tap_ia_opened(ia);
 	dapl_control_get();
 	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ia", ia, "open", "%s device %s netdev %s", name,
 	      ia->attr.device, ia->attr.netdev);
@@ -318,6 +320,7 @@ DAT_RETURN dapl_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return BAD_HANDLE(IA);
 	dapl_control_put();
 	dapl_async_leave(ia);
+	dapl_tap_ia_closed();
 	end_calls(ia);
 	dapl_net_forget(ia);	/* after calls that may begin a watch */
 	end_everything(ia);

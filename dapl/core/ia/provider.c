@@ -8,6 +8,7 @@
 #include "dapl/core/base/diag_limit.h"
 #include "dapl/core/base/fork.h"
 #include "dapl/core/base/settings.h"
+#include "dapl/core/base/tap.h"
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/cr.h"
@@ -31,6 +32,7 @@
 #include "dapl/core/ia/ext.h"
 #include "dapl/core/ia/ia.h"
 #include "dapl/core/ia/net_watch.h"
+#include "dapl/core/ia/tap.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/pz.h"
 #include "dapl/core/mem/rmr.h"
@@ -328,6 +330,8 @@ static void start_library(void)
 	trace_log_kinds(kinds);
 	dapl_settings_read();
 	dapl_control_verbs_init();
+	dapl_tap_init();
+	dapl_tap_client_init();
 	log_flush();
 }
 
@@ -394,5 +398,6 @@ __attribute__((destructor)) static void stop_library(void)
 	}
 	log_fini();
 	trace_fini();
+	dapl_tap_fini();
 	dapl_fork_wait();
 }

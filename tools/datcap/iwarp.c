@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* iwarp.c - see iwarp.h. A message that was not recorded to its end is one segment with what was recorded, and others
+ * of which the frame has the headers only. Sequence numbers count all of it, so that an analyser follows the
+ * stream. */
+#include "iwarp.h"
+#include <stdlib.h>
+#include <string.h>
+#include "tools/cli.h"
+
+enum {
+	BUCKETS = 4096,
+	SEGMENT = 32768,		/* bytes of a message in one FPDU */
+	ETHERNET = 14, IPV4 = 20, IPV6 = 40, TCP = 20,
+	MPA_HEADER = 20,		/* of a Request or Reply */
+	MPA_CRC = 0x40,			/* its flag: FPDUs have a CRC */
+	TAGGED = 14, UNTAGGED = 18,	/* DDP and RDMAP headers */
+	SYN = 2, PSH = 8, ACK = 16,
+	FRAME_MAX = ETHERNET + IPV6 + TCP + 2 + UNTAGGED + SEGMENT + 3 + 4,
+};
+
+/* RDMAP opcodes (RFC 5040, RFC 7306), and the queues of untagged messages. */
+enum {
+	OP_WRITE, OP_READ_REQUEST, OP_READ_RESPONSE, OP_SEND, OP_SEND_INVALIDATE, OP_SEND_SE, OP_SEND_SE_INVALIDATE,
+	OP_IMMEDIATE = 8, OP_IMMEDIATE_SE, OP_ATOMIC_REQUEST, OP_ATOMIC_RESPONSE,
+	QUEUE_SEND = 0, QUEUE_READ = 1, QUEUE_ATOMIC_RESPONSE = 3,
+	READ_REQUEST = 28, ATOMIC_REQUEST = 52, ATOMIC_RESPONSE = 12, IMMEDIATE = 8,	/* bytes of payload */
+};
+
+struct flow {				/* a connection */
+	struct tap_address ends[2];	/* ends[0] connected, ends[1] accepted */
+	bool opened, posted[2];		/* ends[i] is captured */
+	uint32_t sequence[2];		/* of ends[i]: bytes sent */
+	uint32_t messages[2][4];	/* numbers of the last message, by queue */
+	struct flow *next;
+};
+
+struct message {			/* what RDMAP carries */
+	uint8_t op;
+	bool tagged;
+	uint32_t word, queue;		/* STag or STag to invalidate */
+	uint64_t offset;		/* tagged */
+	const uint8_t *payload;
+	uint32_t length, captured;
+};
+
+struct writer {
+	struct flow *flow;
+	unsigned from;			/* end that sends */
+	bool (*each)(void *arg, const struct iwarp_frame *frame);
+	void *arg;
+	uint8_t frame[FRAME_MAX];
+};
+
+static struct flow *buckets[BUCKETS];
+
+/* --- numbers ------------------------------------------------------------------------------------ */
+
+static uint8_t *put16(uint8_t *to, uint32_t value)
+{
+	to[0] = (uint8_t)(value >> 8);
+	to[1] = (uint8_t)value;
+	return to + 2;
+}
+
+static uint8_t *put32(uint8_t *to, uint32_t value)
+{
+	return put16(put16(to, value >> 16), value);
+}
+
+static uint8_t *put64(uint8_t *to, uint64_t value)
+{
+	return put32(put32(to, (uint32_t)(value >> 32)), (uint32_t)value);
+}
+
+static uint32_t crc32c(const uint8_t *bytes, size_t n)
+{
+	static uint32_t table[256];
+	uint32_t crc = 0xffffffff;
+
+	if (!table[1])
+		for (uint32_t i = 0; i < 256; i++) {
+			uint32_t c = i;
+
+			for (int bit = 0; bit < 8; bit++)
+				c = c & 1 ? c >> 1 ^ 0x82f63b78 : c >> 1;
+			table[i] = c;
+		}
+	while (n--)
+		crc = table[(crc ^ *bytes++) & 0xff] ^ crc >> 8;
+	return ~crc;
+}
+
+static uint32_t sum16(const uint8_t *bytes, size_t n, uint32_t sum)
+{
+	for (; n > 1; bytes += 2, n -= 2)
+		sum += (uint32_t)bytes[0] << 8 | bytes[1];
+	if (n)
+		sum += (uint32_t)bytes[0] << 8;
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+/* --- connections ---------------------------------------------------------------------------------- */
+
+static uint32_t hash_of(const struct tap_address *a)
+{
+	uint32_t hash = a->port;
+
+	for (int i = 0; i < 16; i++)
+		hash = hash * 31 + a->ip[i];
+	return hash;
+}
+
+/* The connection of the record; `side` is the end that recorded it. */
+static struct flow *flow_of(const struct tap_record *r, unsigned *side)
+{
+	unsigned bucket = (hash_of(&r->local_address) + hash_of(&r->remote_address)) % BUCKETS;
+	struct flow *flow;
+
+	for (flow = buckets[bucket]; flow; flow = flow->next)
+		for (*side = 0; *side < 2; ++*side)
+			if (!memcmp(&flow->ends[*side], &r->local_address, sizeof r->local_address) &&
+			    !memcmp(&flow->ends[!*side], &r->remote_address, sizeof r->remote_address))
+				return flow;
+	flow = calloc(1, sizeof *flow);
+	if (!flow)
+		fail("no memory");
+	*side = !(r->flags & TAP_ACTIVE);
+	flow->ends[*side] = r->local_address;
+	flow->ends[!*side] = r->remote_address;
+	flow->next = buckets[bucket];
+	buckets[bucket] = flow;
+	return flow;
+}
+
+bool iwarp_is_duplicate(const struct tap_record *record)
+{
+	unsigned side;
+	struct flow *flow = flow_of(record, &side);
+
+	if (record->kind == TAP_RECEIVED)
+		return flow->posted[!side];
+	flow->posted[side] |= record->kind == TAP_POSTED;
+	return false;
+}
+
+/* --- Ethernet, IP, TCP ------------------------------------------------------------------------------ */
+
+static uint8_t *put_ethernet(const struct writer *w, uint8_t *to, bool six)
+{
+	for (unsigned i = 0; i < 2; i++) {	/* destination, source */
+		memcpy(to, (uint8_t []){ 2, 0, 0, 0, 0, (uint8_t)(1 + (i ? w->from : !w->from)) }, 6);
+		to += 6;
+	}
+	return put16(to, six ? 0x86dd : 0x0800);
+}
+
+static uint8_t *put_ip(const struct writer *w, uint8_t *to, bool six, uint32_t length)
+{
+	const struct tap_address *source = &w->flow->ends[w->from], *destination = &w->flow->ends[!w->from];
+	uint8_t *begin = to;
+	unsigned bytes = six ? 16 : 4;
+
+	if (six) {
+		to = put32(to, 6u << 28);
+		to = put16(to, length);
+		*to++ = 6;		/* TCP */
+		*to++ = 64;		/* hop limit */
+	} else {
+		to = put16(to, 0x4500);
+		to = put16(to, IPV4 + length);
+		to = put32(to, 0x4000);	/* not to be fragmented */
+		*to++ = 64;
+		*to++ = 6;
+		to = put16(to, 0);
+	}
+	memcpy(to, source->ip, bytes);
+	memcpy(to + bytes, destination->ip, bytes);
+	to += 2 * bytes;
+	if (!six)
+		put16(begin + 10, ~sum16(begin, IPV4, 0));
+	return to;
+}
+
+static uint32_t pseudo_header(const struct writer *w, bool six, uint32_t length)
+{
+	unsigned bytes = six ? 16 : 4;
+
+	return sum16(w->flow->ends[0].ip, bytes, sum16(w->flow->ends[1].ip, bytes, 6 + length));
+}
+
+/* Sends the segment whose payload lies in the frame already: `captured` of `length` bytes. */
+static bool send_segment(struct writer *w, unsigned flags, uint32_t length, uint32_t captured)
+{
+	struct flow *flow = w->flow;
+	bool six = flow->ends[0].family == 6;
+	uint8_t *to = put_ethernet(w, w->frame, six), *tcp, *end;
+	struct iwarp_frame frame = { .bytes = w->frame };
+
+	tcp = to = put_ip(w, to, six, TCP + length);
+	to = put16(to, flow->ends[w->from].port);
+	to = put16(to, flow->ends[!w->from].port);
+	to = put32(to, flow->sequence[w->from]);
+	to = put32(to, flags & ACK ? flow->sequence[!w->from] : 0);
+	to = put16(to, 5u << 12 | flags);
+	to = put16(to, 65535);		/* window */
+	end = put32(to, 0) + captured;
+	if (captured == length)
+		put16(tcp + 16, ~sum16(tcp, TCP + length, pseudo_header(w, six, TCP + length)));
+	frame.captured = (uint32_t)(end - w->frame);
+	frame.length = frame.captured + length - captured;
+	flow->sequence[w->from] += length + (flags & SYN ? 1 : 0);
+	return w->each(w->arg, &frame);
+}
+
+/* Where the payload of a segment goes. */
+static uint8_t *payload_of(struct writer *w)
+{
+	return w->frame + ETHERNET + (w->flow->ends[0].family == 6 ? IPV6 : IPV4) + TCP;
+}
+
+static bool send_by(struct writer *w, unsigned from, unsigned flags, const char *mpa)
+{
+	uint8_t *to = payload_of(w);
+
+	w->from = from;
+	if (!mpa)
+		return send_segment(w, flags, 0, 0);
+	memcpy(to, mpa, 16);
+	to[16] = MPA_CRC;
+	to[17] = 1;			/* revision */
+	put16(to + 18, 0);		/* no private data */
+	return send_segment(w, flags, MPA_HEADER, MPA_HEADER);
+}
+
+/* The handshakes of TCP and MPA, without which an analyser does not know what follows. */
+static bool open_flow(struct writer *w)
+{
+	w->flow->opened = true;
+	return send_by(w, 0, SYN, NULL) && send_by(w, 1, SYN | ACK, NULL) && send_by(w, 0, ACK, NULL) &&
+	       send_by(w, 0, PSH | ACK, "MPA ID Req Frame") && send_by(w, 1, PSH | ACK, "MPA ID Rep Frame");
+}
+
+/* --- MPA, DDP, RDMAP ---------------------------------------------------------------------------------- */
+
+static uint8_t *put_ddp(uint8_t *to, const struct message *m, uint32_t number, uint32_t done, bool last)
+{
+	*to++ = (uint8_t)((m->tagged ? 0x80 : 0) | (last ? 0x40 : 0) | 1);
+	*to++ = 0x40 | m->op;
+	to = put32(to, m->word);
+	if (m->tagged)
+		return put64(to, m->offset + done);
+	to = put32(to, m->queue);
+	to = put32(to, number);
+	return put32(to, done);
+}
+
+/* One FPDU with bytes [done, done + n) of the message. */
+static bool send_fpdu(struct writer *w, const struct message *m, uint32_t number, uint32_t done, uint32_t n)
+{
+	uint8_t *begin = payload_of(w);
+	uint32_t header = 2 + (m->tagged ? TAGGED : UNTAGGED), padding = -(header + n) & 3;
+	uint32_t here = m->captured > done ? m->captured - done < n ? m->captured - done : n : 0;
+	uint32_t length = header + n + padding + 4, captured = header + here;
+
+	put16(begin, header - 2 + n);
+	put_ddp(begin + 2, m, number, done, done + n == m->length);
+	if (here)
+		memcpy(begin + header, m->payload + done, here);
+	if (here == n) {
+		uint32_t crc;
+
+		memset(begin + captured, 0, padding);
+		captured += padding;
+		crc = crc32c(begin, captured);
+		for (int i = 0; i < 4; i++)	/* its first byte is the lowest one */
+			begin[captured++] = (uint8_t)(crc >> 8 * i);
+	}
+	return send_segment(w, PSH | ACK, length, captured);
+}
+
+static bool send_message(struct writer *w, unsigned from, const struct message *m)
+{
+	uint32_t done = 0, number = m->tagged ? 0 : ++w->flow->messages[from][m->queue], end = m->captured;
+
+	w->from = from;
+	for (;;) {	/* what was recorded is a segment of its own, since analysers do not look into one that is cut */
+		uint32_t n = end - done < SEGMENT ? end - done : SEGMENT;
+
+		if (!send_fpdu(w, m, number, done, n))
+			return false;
+		done += n;
+		if (done == m->length)
+			return true;
+		if (done == end)
+			end = m->length;
+	}
+}
+
+static bool send_immediate(struct writer *w, unsigned from, const struct tap_record *r)
+{
+	uint8_t data[IMMEDIATE] = { 0 };
+	struct message m = { .op = r->flags & TAP_SOLICITED ? OP_IMMEDIATE_SE : OP_IMMEDIATE, .queue = QUEUE_SEND,
+		.payload = data, .length = IMMEDIATE, .captured = IMMEDIATE };
+
+	put32(data + 4, r->word);
+	return !(r->flags & TAP_IMMEDIATE) || send_message(w, from, &m);
+}
+
+static bool send_send(struct writer *w, unsigned from, const struct tap_record *r, const uint8_t *payload)
+{
+	bool invalidates = r->flags & TAP_INVALIDATE, solicited = r->flags & TAP_SOLICITED;
+	struct message m = { .queue = QUEUE_SEND, .word = invalidates ? r->word : 0, .payload = payload,
+		.length = r->length, .captured = r->captured };
+
+	m.op = solicited ? invalidates ? OP_SEND_SE_INVALIDATE : OP_SEND_SE :
+		invalidates ? OP_SEND_INVALIDATE : OP_SEND;
+	return send_message(w, from, &m) && send_immediate(w, from, r);
+}
+
+static bool send_write(struct writer *w, unsigned from, const struct tap_record *r, const uint8_t *payload)
+{
+	struct message m = { .op = OP_WRITE, .tagged = true, .word = r->stag, .offset = r->remote, .payload = payload,
+		.length = r->length, .captured = r->captured };
+
+	return send_message(w, from, &m) && send_immediate(w, from, r);
+}
+
+static bool send_read_request(struct writer *w, unsigned from, const struct tap_record *r)
+{
+	uint8_t data[READ_REQUEST], *to = data;
+	struct message m = { .op = OP_READ_REQUEST, .queue = QUEUE_READ, .payload = data, .length = READ_REQUEST,
+		.captured = READ_REQUEST };
+
+	to = put32(to, r->sink_stag);
+	to = put64(to, r->sink);
+	to = put32(to, r->length);
+	to = put32(to, r->stag);
+	put64(to, r->remote);
+	return send_message(w, from, &m);
+}
+
+static bool send_read_response(struct writer *w, unsigned from, const struct tap_record *r, const uint8_t *payload)
+{
+	struct message m = { .op = OP_READ_RESPONSE, .tagged = true, .word = r->sink_stag, .offset = r->sink,
+		.payload = payload, .length = r->length, .captured = r->captured };
+
+	return send_message(w, from, &m);
+}
+
+static bool send_atomic_request(struct writer *w, unsigned from, const struct tap_record *r)
+{
+	bool swaps = r->op == TAP_CMP_SWAP;
+	uint8_t data[ATOMIC_REQUEST], *to = data;
+	struct message m = { .op = OP_ATOMIC_REQUEST, .queue = QUEUE_READ, .payload = data, .length = ATOMIC_REQUEST,
+		.captured = ATOMIC_REQUEST };
+
+	to = put32(to, swaps ? 2 : 0);
+	to = put32(to, (uint32_t)r->sink);	/* names the request */
+	to = put32(to, r->stag);
+	to = put64(to, r->remote);
+	to = put64(to, swaps ? r->swap : r->compare_add);
+	to = put64(to, swaps ? ~(uint64_t)0 : 0);
+	to = put64(to, swaps ? r->compare_add : 0);
+	put64(to, swaps ? ~(uint64_t)0 : 0);
+	return send_message(w, from, &m);
+}
+
+/* The value before, which is in the byte order of the host. */
+static bool send_atomic_response(struct writer *w, unsigned from, const struct tap_record *r, const uint8_t *payload)
+{
+	uint8_t data[ATOMIC_RESPONSE];
+	uint64_t value = 0;
+	struct message m = { .op = OP_ATOMIC_RESPONSE, .queue = QUEUE_ATOMIC_RESPONSE, .payload = data,
+		.length = ATOMIC_RESPONSE, .captured = r->captured < 8 ? 4 : ATOMIC_RESPONSE };
+
+	if (r->captured >= 8)
+		memcpy(&value, payload, 8);
+	put64(put32(data, (uint32_t)r->sink), value);
+	return send_message(w, from, &m);
+}
+
+bool iwarp_frames(const struct tap_record *record, const uint8_t *payload,
+		  bool (*each)(void *arg, const struct iwarp_frame *frame), void *arg)
+{
+	static struct writer w;
+	bool answered = record->kind == TAP_ANSWERED;
+	unsigned side, from;
+
+	w.flow = flow_of(record, &side);
+	w.each = each;
+	w.arg = arg;
+	from = record->kind == TAP_POSTED ? side : !side;
+	if (!w.flow->opened && !open_flow(&w))
+		return false;
+	switch (record->op) {
+	case TAP_SEND: return send_send(&w, from, record, payload);
+	case TAP_WRITE: return send_write(&w, from, record, payload);
+	case TAP_READ: return answered ? send_read_response(&w, from, record, payload) :
+		send_read_request(&w, from, record);
+	default: return answered ? send_atomic_response(&w, from, record, payload) :
+		send_atomic_request(&w, from, record);
+	}
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* rdma.c - `datcap rdma`: the RDMA messages of DAT programs, as lines, or as frames in a capture file. */
+#include <arpa/inet.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "datcap.h"
+#include "iwarp.h"
+#include "output.h"
+#include "taps.h"
+#include "tools/cli.h"
+
+enum {
+	SNAP = 256,			/* bytes of payload unless -s says otherwise */
+	SORT_NS = 5000000,		/* so long a message waits for older ones of other programs */
+	FIND_NS = 100000000,		/* between looks for programs that have begun */
+	PAUSE_NS = 1000000,		/* a ring of 8 MiB takes 40 ms to fill at 1 million messages/s */
+};
+
+static struct {
+	const struct options *o;
+	uint64_t messages, bytes;
+	uint64_t lost;			/* told in the file so far */
+	bool pipe_closed;
+} run;
+
+struct frame_of {
+	const struct tap_message *message;
+	char comment[64];
+};
+
+static uint64_t real_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* --- a file ------------------------------------------------------------------------------------------ */
+
+static bool write_frame(void *arg, const struct iwarp_frame *frame)
+{
+	const struct frame_of *is = arg;
+	uint64_t lost = taps_lost();
+	DAT_ETH_FRAME f = { .data = frame->bytes, .length = frame->captured, .wire_length = frame->length,
+		.time = is->message->record->time, .lost = (DAT_UINT32)(lost - run.lost),
+		.flags = is->message->record->kind == TAP_POSTED ? DAT_ETH_FRAME_OUTGOING : 0 };
+
+	run.lost = lost;
+	return output_commented(&f, is->comment);
+}
+
+static void write_message(const struct tap_message *m)
+{
+	struct frame_of is = { .message = m };
+
+	snprintf(is.comment, sizeof is.comment, "process %ld, QP 0x%x, %s, %u bytes, as posted", (long)m->pid,
+		 m->record->qpn, m->record->flags & TAP_MEMORY ? "memory" : "TCP", m->record->length);
+	run.pipe_closed = !iwarp_frames(m->record, m->payload, write_frame, &is);
+}
+
+/* --- lines -------------------------------------------------------------------------------------------- */
+
+static const char *operation(const struct tap_record *r)
+{
+	static const char *const requests[] = { "send", "write", "read", "compare-and-swap", "fetch-and-add" };
+	static const char *const answers[] = { "?", "?", "read answer", "atomic answer", "atomic answer" };
+
+	if (r->op >= sizeof requests / sizeof *requests)
+		return "?";
+	return (r->kind == TAP_ANSWERED ? answers : requests)[r->op];
+}
+
+static void put_address(char *to, size_t size, const struct tap_address *a)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	inet_ntop(a->family == 6 ? AF_INET6 : AF_INET, a->ip, text, sizeof text);
+	snprintf(to, size, a->family == 6 ? "[%s]:%u" : "%s:%u", text, a->port);
+}
+
+static void print_message(const struct tap_message *m)
+{
+	const struct tap_record *r = m->record;
+	bool posted = r->kind == TAP_POSTED;
+	const char *carrier = r->flags & TAP_MEMORY ? "memory" : "tcp";
+	char from[64], to[64], clock[32];
+	time_t seconds = (time_t)(r->time / 1000000000);
+	unsigned fraction = (unsigned)(r->time % 1000000000);
+
+	put_address(from, sizeof from, posted ? &r->local_address : &r->remote_address);
+	put_address(to, sizeof to, posted ? &r->remote_address : &r->local_address);
+	if (run.o->json) {
+		json_t *object = json_pack("{s:I, s:i, s:i, s:s, s:s, s:s, s:i, s:s}", "time", (json_int_t)r->time, "pid",
+					   (int)m->pid, "qp", (int)r->qpn, "from", from, "to", to, "operation",
+					   operation(r), "bytes", (int)r->length, "carrier", carrier);
+		char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+
+		if (!text)
+			fail("no memory");
+		puts(text);
+		free(text);
+		json_decref(object);
+		return;
+	}
+	strftime(clock, sizeof clock, "%H:%M:%S", localtime(&seconds));
+	printf("%s.%09u %ld %s > %s %s, %s %u bytes\n", clock, fraction, (long)m->pid, from, to, carrier, operation(r),
+	       r->length);
+}
+
+/* --- the loop ------------------------------------------------------------------------------------------ */
+
+static bool is_enough(void)
+{
+	return run.pipe_closed || (run.o->count && run.messages >= run.o->count);
+}
+
+static void take_messages(uint64_t until)
+{
+	struct tap_message m;
+
+	while (!is_enough() && taps_next(until, &m)) {
+		if (iwarp_is_duplicate(m.record))
+			continue;
+		run.messages++;
+		run.bytes += m.record->length;
+		if (run.o->file)
+			write_message(&m);
+		else
+			print_message(&m);
+	}
+	if (!run.o->file && fflush(stdout))
+		run.pipe_closed = true;
+}
+
+static void loop(void)
+{
+	struct timespec pause = { .tv_nsec = PAUSE_NS };
+	uint64_t next = now_ns() + 1000000000, next_find = 0;
+
+	while (!stop_requested && !is_enough() && !(run.o->pid && !taps_count())) {
+		take_messages(real_ns() - SORT_NS);
+		if (now_ns() >= next_find) {
+			taps_find();
+			next_find = now_ns() + FIND_NS;
+		}
+		if (now_ns() >= next) {
+			taps_renew();
+			next = now_ns() + 1000000000;
+			if (run.o->stats)
+				fprintf(stderr, "%s messages of %u programs, %s lost\n", grouped(run.messages), taps_count(),
+					grouped(taps_lost()));
+		}
+		nanosleep(&pause, NULL);
+	}
+}
+
+int rdma_run(const struct options *o)
+{
+	struct output_options output = { .path = o->file, .pcap = o->pcap, .ring_files = o->ring_files,
+		.ring_size = o->ring_size, .device = o->ia ? o->ia : "rdma", .filter = "" };
+	uint64_t begin = now_ns(), first = real_ns();
+	struct pcapng_statistics statistics;
+
+	run.o = o;
+	taps_start(o->pid, o->ia, o->snap ? o->snap : SNAP);
+	if (o->file)
+		output_open(&output);
+	loop();
+	taps_end();
+	take_messages(~(uint64_t)0);
+	statistics = (struct pcapng_statistics){ .time = real_ns(), .start = first,
+		.received = run.messages + taps_lost(), .dropped_by_interface = ~(uint64_t)0, .accepted = run.messages,
+		.dropped_by_kernel = taps_lost(), .delivered = run.messages };
+	if (o->file && !run.pipe_closed)
+		output_close(&statistics);
+	fprintf(stderr, "%s messages, %.1f MB in %.1f s; lost %s in the rings of the programs\n", grouped(run.messages),
+		(double)run.bytes / 1e6, (double)(now_ns() - begin) / 1e9, grouped(taps_lost()));
+	taps_free();
+	return o->strict && statistics.dropped_by_kernel ? STATUS_LOST : 0;
+}

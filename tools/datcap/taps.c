@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* taps.c - see taps.h. The program may end, or be stopped within a post, at any time: a ring whose program has gone
+ * is read up to the first record that is not complete. */
+#include "taps.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "tools/cli.h"
+#include "tools/control/client.h"
+
+struct tap {
+	struct control_socket socket;
+	struct tap_ring *ring;		/* NULL: this program shows nothing */
+	uint64_t began;			/* of the capture that the ring is for */
+	uint64_t next;			/* behind the record that was returned last */
+	bool gone, seen;
+};
+
+static struct tap *taps;
+static size_t tap_count;
+static pid_t wanted_pid;
+static const char *wanted_ia;
+static uint32_t snap;
+static uint64_t client;
+static uint64_t lost_before;		/* in rings that are closed */
+
+/* --- programs ------------------------------------------------------------------------------------- */
+
+static json_t *request(bool end)
+{
+	json_t *made = json_pack("{s:I, s:I, s:i}", "client", (json_int_t)client, "snap", (json_int_t)snap, "end", end);
+
+	if (!made)
+		fail("no memory");
+	return made;
+}
+
+static bool has_ia(const struct control_socket *socket, const char *name)
+{
+	char why[256];
+	json_t *answer = control_ask(socket, CONTROL_LIST, NULL, why, sizeof why), *ia;
+	bool found = false;
+	size_t i;
+
+	json_array_foreach(json_object_get(answer, "ias"), i, ia) {
+		const char *is = json_string_value(json_object_get(ia, "name"));
+
+		found |= is && !strcmp(is, name);
+	}
+	json_decref(answer);
+	return found;
+}
+
+/* Maps the ring that the program has under this descriptor. */
+static struct tap_ring *map_ring(pid_t pid, long long descriptor)
+{
+	char path[64];
+	struct stat st;
+	int fd;
+	struct tap_ring *ring = MAP_FAILED;
+
+	snprintf(path, sizeof path, "/proc/%ld/fd/%lld", (long)pid, descriptor);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0 && !fstat(fd, &st) && st.st_size == TAP_HEAD + TAP_SIZE && fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK)
+		ring = mmap(NULL, TAP_HEAD + TAP_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	if (ring == MAP_FAILED)
+		return NULL;
+	if (ring->magic == TAP_MAGIC && ring->version == TAP_VERSION && ring->size == TAP_SIZE)
+		return ring;
+	munmap(ring, TAP_HEAD + TAP_SIZE);
+	return NULL;
+}
+
+static void close_tap(struct tap *tap)
+{
+	if (!tap->ring)
+		return;
+	lost_before += __atomic_load_n(&tap->ring->lost, __ATOMIC_RELAXED);
+	munmap(tap->ring, TAP_HEAD + TAP_SIZE);
+	tap->ring = NULL;
+}
+
+/* Begins the capture of a program, or keeps it alive. A program that has closed its last IA and opened another has
+ * a new capture. False: `why`. */
+static bool ask(struct tap *tap, char *why, size_t size)
+{
+	json_t *answer = control_ask(&tap->socket, CONTROL_TAP, request(false), why, size);
+	long long descriptor = json_integer_value(json_object_get(answer, "descriptor"));
+	uint64_t began = (uint64_t)json_integer_value(json_object_get(answer, "began"));
+
+	if (!answer)
+		return false;
+	json_decref(answer);
+	if (tap->ring && tap->began == began)
+		return true;
+	close_tap(tap);
+	tap->ring = map_ring(tap->socket.pid, descriptor);
+	tap->began = began;
+	tap->next = 0;
+	if (!tap->ring)
+		snprintf(why, size, "its messages cannot be mapped: %s", strerror(errno));
+	return tap->ring;
+}
+
+static struct tap *tap_of(const struct control_socket *socket)
+{
+	for (size_t i = 0; i < tap_count; i++)
+		if (!taps[i].gone && !strcmp(taps[i].socket.name, socket->name))
+			return &taps[i];
+	return NULL;
+}
+
+static void add(const struct control_socket *socket)
+{
+	struct tap tap = { .socket = *socket, .seen = true };
+	char why[256] = "";
+
+	if (socket->pid == getpid() || (!wanted_pid && !control_is_ours(socket)) ||
+	    (wanted_ia && !has_ia(socket, wanted_ia)))
+		return;
+	if (!ask(&tap, why, sizeof why) && wanted_pid)
+		fail("process %ld: %s", (long)socket->pid, why);
+	else if (!tap.ring)
+		fprintf(stderr, "datcap: process %ld is left out: %s\n", (long)socket->pid, why);
+	taps = realloc(taps, (tap_count + 1) * sizeof *taps);
+	if (!taps)
+		fail("no memory");
+	taps[tap_count++] = tap;
+}
+
+void taps_find(void)
+{
+	size_t count;
+	struct control_socket *sockets = control_find(wanted_pid, &count);
+
+	for (size_t i = 0; i < tap_count; i++)
+		taps[i].seen = false;
+	for (size_t i = 0; i < count; i++) {
+		struct tap *tap = tap_of(&sockets[i]);
+
+		if (tap)
+			tap->seen = true;
+		else
+			add(&sockets[i]);
+	}
+	for (size_t i = 0; i < tap_count; i++)
+		taps[i].gone |= !taps[i].seen;
+	free(sockets);
+}
+
+void taps_renew(void)
+{
+	char why[256];
+
+	for (size_t i = 0; i < tap_count; i++)
+		if (taps[i].ring && !taps[i].gone && !ask(&taps[i], why, sizeof why))
+			taps[i].gone = true;
+}
+
+void taps_start(pid_t pid, const char *ia, uint32_t bytes)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	wanted_pid = pid;
+	wanted_ia = ia;
+	snap = bytes;
+	client = (uint64_t)getpid() << 32 | ((uint32_t)now.tv_nsec | 1);
+	taps_find();
+	if (pid && !tap_count)
+		fail("process %ld has no control socket in this network namespace: it has no adapter open, or "
+		     "DAPL_CONTROL is 0", (long)pid);
+}
+
+/* --- records ---------------------------------------------------------------------------------------- */
+
+/* The oldest record that was not returned; NULL: there is none, or it is not complete. A ring that makes no sense
+ * counts as closed. */
+static const struct tap_record *peek(struct tap *tap)
+{
+	uint64_t head = tap->ring ? __atomic_load_n(&tap->ring->head, __ATOMIC_ACQUIRE) : tap->next;
+
+	while (tap->next != head) {
+		uint64_t at = tap->next % TAP_SIZE, room = TAP_SIZE - at;
+		const struct tap_record *r = (void *)((char *)tap->ring + TAP_HEAD + at);
+		uint32_t state = __atomic_load_n(&r->state, __ATOMIC_ACQUIRE), size = r->size;
+
+		if (state == TAP_PENDING)
+			return NULL;
+		if (size < 8 || size % 8 || size > room || size > head - tap->next ||
+		    (state == TAP_VALID && (size < sizeof *r || r->captured > size - sizeof *r))) {
+			fprintf(stderr, "datcap: process %ld: a record of its messages is malformed\n",
+				(long)tap->socket.pid);
+			tap->gone = true;
+			close_tap(tap);
+			return NULL;
+		}
+		if (state == TAP_VALID)
+			return r;
+		tap->next += size;
+	}
+	return NULL;
+}
+
+bool taps_next(uint64_t until, struct tap_message *message)
+{
+	const struct tap_record *oldest = NULL;
+	struct tap *of = NULL;
+
+	for (size_t i = 0; i < tap_count; i++) {
+		struct tap *tap = &taps[i];
+		const struct tap_record *r;
+
+		if (tap->ring)	/* the record returned last is the program's again */
+			__atomic_store_n(&tap->ring->tail, tap->next, __ATOMIC_RELEASE);
+		r = peek(tap);
+		if (r && r->time < until && (!oldest || r->time < oldest->time)) {
+			oldest = r;
+			of = tap;
+		} else if (!r && tap->gone) {
+			close_tap(tap);
+		}
+	}
+	if (!oldest)
+		return false;
+	*message = (struct tap_message){ oldest, (const uint8_t *)(oldest + 1), of->socket.pid };
+	of->next += oldest->size;
+	return true;
+}
+
+unsigned taps_count(void)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < tap_count; i++)
+		n += taps[i].ring && !taps[i].gone;
+	return n;
+}
+
+uint64_t taps_lost(void)
+{
+	uint64_t lost = lost_before;
+
+	for (size_t i = 0; i < tap_count; i++)
+		if (taps[i].ring)
+			lost += __atomic_load_n(&taps[i].ring->lost, __ATOMIC_RELAXED);
+	return lost;
+}
+
+void taps_end(void)
+{
+	char why[256];
+
+	for (size_t i = 0; i < tap_count; i++)
+		if (taps[i].ring && !taps[i].gone)
+			json_decref(control_ask(&taps[i].socket, CONTROL_TAP, request(true), why, sizeof why));
+}
+
+void taps_free(void)
+{
+	taps_end();	/* again: the programs may give the memory back */
+	for (size_t i = 0; i < tap_count; i++)
+		close_tap(&taps[i]);
+	free(taps);
+	taps = NULL;
+	tap_count = 0;
+}
