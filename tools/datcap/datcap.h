@@ -8,7 +8,7 @@
 #include <dat/udat.h>
 #include <dat/dat_eth_extensions.h>
 
-enum { MAX_RULES = 16, STATUS_LOST = 3 };	/* exit status with --strict when frames were lost */
+enum { MAX_RULES = 16, MAX_VARIES = 4, STATUS_LOST = 3 };	/* exit status with --strict when frames were lost */
 
 struct options {
 	const char *command;
@@ -22,8 +22,11 @@ struct options {
 	unsigned ring_files;
 	uint64_t ring_size;
 	bool pcap, promiscuous, join, strict, stats, json, yes, cut;
-	double rate, speed;		/* replay: frames a second, multiple of the file's; 0: not given */
-	unsigned loops;
+	bool exact;			/* replay: at the times of the file, without sleeping */
+	double rate, bit_rate, speed;	/* frames or bits a second, multiple of the file's; 0: not given */
+	unsigned loops;			/* 0: until a signal */
+	const char *frame, *varies[MAX_VARIES];		/* make */
+	unsigned vary_count;
 	uint8_t dst[6], src[6];
 	bool set_dst, set_src;
 };
@@ -34,6 +37,7 @@ extern volatile sig_atomic_t stop_requested;
 int capture_run(const struct options *o);
 int stat_run(const struct options *o);
 int replay_run(const struct options *o);
+int make_run(const struct options *o);
 int rdma_run(const struct options *o);
 int caps_run(const struct options *o);
 

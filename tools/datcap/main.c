@@ -13,8 +13,9 @@
 static const char usage[] =
 "Usage: datcap capture -i DEVICE -w FILE [OPTIONS]    frames into a file\n"
 "       datcap stat -i DEVICE [OPTIONS]               rates, once a second\n"
-"       datcap replay -i DEVICE FILE [OPTIONS]        frames of a file to the wire\n"
-"       datcap rdma [--pid N | --ia NAME] [OPTIONS]   RDMA messages of DAT programs\n"
+"       datcap replay -i DEVICE FILE [OPTIONS]        frames of a file\n"
+"       datcap make -i DEVICE FILE | --frame TEXT     frames described in words\n"
+"       datcap rdma [--pid N | --ia NAME] [OPTIONS]   messages of programs\n"
 "       datcap caps -i DEVICE [--json]                what the device can do\n"
 "  -i, --interface DEVICE  network device, or IA of dat.conf\n"
 "  -c, --count N           ends after N frames (stat: after N seconds)\n"
@@ -32,15 +33,20 @@ static const char usage[] =
 "      --stats             prints a line every second\n"
 "      --strict            exit status 3 if frames were lost\n"
 "      --user NAME         becomes this user once the device is open\n"
-" rdma: -c, -w, -s, -F, --ring, --stats, --strict, --json; without -w it prints lines\n"
+" rdma, beside those of capture; without -w it prints lines:\n"
 "      --pid N             messages of this process; else of all of this user\n"
 "      --ia NAME           of processes that have this IA open\n"
 " replay:\n"
-"      --rate N            frames a second (K, M); default: as fast as possible\n"
-"      --speed X           X times as fast as captured; 1: as captured\n"
-"      --loop N            sends the file N times\n"
+"      --exact             at the times of the file; keeps a processor busy\n"
+"      --speed X           X times as fast as captured\n"
 "      --dst MAC --src MAC replaces the address in each frame\n"
 "      --cut               cuts frames that are too long for the device\n"
+" make:\n"
+"      --frame TEXT        like 'ip 10.0.0.1>10.0.0.2 udp 1>2 len 64'\n"
+"      --vary TEXT         a frame for each value, as 'sport 1-1000'\n"
+" replay and make:\n"
+"      --rate N            frames (100k/s) or bits (1Gb/s) a second\n"
+"      --loop N            sends them N times (replay: 1, make: until a signal)\n"
 "      --yes               sends even on the device of the default route\n"
 "      --help, --version\n";
 
@@ -94,16 +100,26 @@ static double scaled(const char *option, const char *text, unsigned base, char *
 	return n;
 }
 
-static double read_rate(const char *text)
+/* "100k/s", or "10Gb/s". */
+static void read_rate(struct options *o, const char *text)
 {
 	char *end;
 	double n = scaled("--rate", text, 1000, &end);
+	bool bits = *end == 'b';
 
+	end += bits;
 	if (!strcmp(end, "/s"))
 		end += 2;
 	if (*end)
-		usage_error("--rate \"%s\": expected frames a second, like 100k/s", text);
-	return n;
+		usage_error("--rate \"%s\": expected frames or bits a second, like 100k/s or 1Gb/s", text);
+	*(bits ? &o->bit_rate : &o->rate) = n;
+}
+
+static void add_vary(struct options *o, const char *text)
+{
+	if (o->vary_count == MAX_VARIES)
+		usage_error("--vary: at most %d", MAX_VARIES);
+	o->varies[o->vary_count++] = text;
 }
 
 static void read_ring(struct options *o, const char *text)
@@ -138,7 +154,7 @@ static void read_mac(const char *option, const char *text, uint8_t mac[6], bool 
 }
 
 enum { OPT_RULE = 256, OPT_JOIN, OPT_FRAMES, OPT_JSON, OPT_RING, OPT_STATS, OPT_STRICT, OPT_USER, OPT_RATE, OPT_SPEED,
-	OPT_PID, OPT_IA, OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_YES, OPT_HELP, OPT_VERSION };
+	OPT_PID, OPT_IA, OPT_EXACT, OPT_FRAME, OPT_VARY, OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_YES, OPT_HELP, OPT_VERSION };
 
 static void read_format(struct options *o, const char *text)
 {
@@ -162,8 +178,10 @@ static void set_value(struct options *o, int c, const char *text)
 	case OPT_RING: read_ring(o, text); break;
 	case OPT_PID: o->pid = (int)cli_number("--pid", text, 1, 1 << 22); break;
 	case OPT_IA: o->ia = text; break;
+	case OPT_FRAME: o->frame = text; break;
+	case OPT_VARY: add_vary(o, text); break;
 	case OPT_USER: o->user = text; break;
-	case OPT_RATE: o->rate = read_rate(text); break;
+	case OPT_RATE: read_rate(o, text); break;
 	case OPT_SPEED: o->speed = cli_positive("--speed", text, 1e6); break;
 	case OPT_LOOP: o->loops = (unsigned)cli_number("--loop", text, 1, 1000000000); break;
 	case OPT_DST: read_mac("--dst", text, o->dst, &o->set_dst); break;
@@ -179,6 +197,7 @@ static void set_option(struct options *o, int c, char *const *argv)
 	case OPT_JSON: o->json = true; break;
 	case OPT_STATS: o->stats = true; break;
 	case OPT_STRICT: o->strict = true; break;
+	case OPT_EXACT: o->exact = true; break;
 	case OPT_CUT: o->cut = true; break;
 	case OPT_YES: o->yes = true; break;
 	case OPT_HELP: cli_print_help(); break;
@@ -199,7 +218,8 @@ static void parse(struct options *o, int argc, char **argv)
 		{ "rate", 1, NULL, OPT_RATE }, { "speed", 1, NULL, OPT_SPEED }, { "loop", 1, NULL, OPT_LOOP },
 		{ "dst", 1, NULL, OPT_DST }, { "src", 1, NULL, OPT_SRC }, { "cut", 0, NULL, OPT_CUT },
 		{ "yes", 0, NULL, OPT_YES }, { "help", 0, NULL, OPT_HELP }, { "version", 0, NULL, OPT_VERSION },
-		{ "pid", 1, NULL, OPT_PID }, { "ia", 1, NULL, OPT_IA },
+		{ "pid", 1, NULL, OPT_PID }, { "ia", 1, NULL, OPT_IA }, { "exact", 0, NULL, OPT_EXACT },
+		{ "frame", 1, NULL, OPT_FRAME }, { "vary", 1, NULL, OPT_VARY },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c;
@@ -207,9 +227,9 @@ static void parse(struct options *o, int argc, char **argv)
 	while ((c = getopt_long(argc, argv, ":i:c:f:w:s:F:p", names, NULL)) != -1)
 		set_option(o, c, argv);
 	if (optind == argc)
-		usage_error("no command: expected capture, stat, replay, rdma or caps");
+		usage_error("no command: expected capture, stat, replay, make, rdma or caps");
 	o->command = argv[optind++];
-	if (!strcmp(o->command, "replay") && optind < argc)
+	if ((!strcmp(o->command, "replay") || !strcmp(o->command, "make")) && optind < argc)
 		o->file = argv[optind++];
 	if (optind < argc)
 		usage_error("\"%s\" is one argument too many", argv[optind]);
@@ -233,13 +253,32 @@ static void complete_rules(struct options *o)
 		usage_error("--join needs a --rule with a group, like 'dst 239.1.1.1'");
 }
 
+/* What `replay` and `make` need. */
+static void check_sending(struct options *o, bool make)
+{
+	bool rated = o->rate > 0 || o->bit_rate > 0;
+
+	if (rated && o->speed > 0)
+		usage_error("--rate and --speed exclude each other");
+	if (o->exact && (rated || o->speed > 0))
+		usage_error("--exact and --%s exclude each other", rated ? "rate" : "speed");
+	if (make && (o->exact || o->speed > 0))
+		usage_error("--%s needs the times of a file; make has none", o->exact ? "exact" : "speed");
+	if (make && !o->frame == !o->file)
+		usage_error("make needs either --frame TEXT or a file");
+	if (o->exact)
+		o->speed = 1;
+	if (!o->loops && !make)
+		o->loops = 1;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; int (*run)(const struct options *); bool file; } commands[] = {
 		{ "capture", capture_run, true }, { "stat", stat_run, false }, { "replay", replay_run, true },
-		{ "rdma", rdma_run, false }, { "caps", caps_run, false },
+		{ "make", make_run, false }, { "rdma", rdma_run, false }, { "caps", caps_run, false },
 	};
-	struct options o = { .promiscuous = true, .frames = 16384, .loops = 1, .filter = "" };
+	struct options o = { .promiscuous = true, .frames = 16384, .filter = "" };
 	struct sigaction stop = { .sa_handler = request_stop };
 	size_t i = 0;
 
@@ -248,7 +287,7 @@ int main(int argc, char **argv)
 	while (i < sizeof commands / sizeof *commands && strcmp(commands[i].name, o.command))
 		i++;
 	if (i == sizeof commands / sizeof *commands)
-		usage_error("\"%s\" is no command: expected capture, stat, replay, rdma or caps", o.command);
+		usage_error("\"%s\" is no command: expected capture, stat, replay, make, rdma or caps", o.command);
 	if (!o.interface && commands[i].run != rdma_run)
 		usage_error("%s needs -i DEVICE", o.command);
 	if (commands[i].file && !o.file)
@@ -257,8 +296,7 @@ int main(int argc, char **argv)
 		usage_error("--ring needs -w FILE, not standard output");
 	if (o.pid && o.ia)
 		usage_error("--pid and --ia exclude each other");
-	if (o.rate > 0 && o.speed > 0)
-		usage_error("--rate and --speed exclude each other");
+	check_sending(&o, commands[i].run == make_run);
 	complete_rules(&o);
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);

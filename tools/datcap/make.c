@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* make.c - `datcap make`: sends frames that were described in words, on the command line or in a file with one on each
+ * line. A --vary makes a frame for each value of its range; several of them, for each combination. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "datcap.h"
+#include "frame.h"
+#include "send.h"
+#include "tools/cli.h"
+
+enum {
+	FRAMES_MAX = 1 << 20,		/* frames in memory */
+	BYTES_MAX = 65536,		/* of a frame */
+	LINE_MAX_BYTES = 8192,
+};
+
+struct made {
+	struct sender *sender;
+	uint64_t count;
+};
+
+/* `where` is what the text comes from: an option, or "FILE:LINE". */
+static void add(struct made *m, const char *where, const struct frame *frame)
+{
+	static uint8_t bytes[BYTES_MAX];
+	struct frame_fault fault;
+	uint32_t length = frame_build(frame, bytes, sender_attr(m->sender)->max_frame, &fault);
+
+	if (!length)
+		usage_error("%s: %s", where, fault.text);
+	if (m->count++ == FRAMES_MAX)
+		usage_error("%s: more than %d frames", where, FRAMES_MAX);
+	memcpy(sender_add(m->sender, length, 0), bytes, length);
+}
+
+/* All combinations; the first --vary changes fastest. */
+static void add_all(struct made *m, const struct options *o, const char *where, struct frame *frame)
+{
+	struct frame_vary vary[MAX_VARIES];
+	uint64_t at[MAX_VARIES] = { 0 };
+	struct frame_fault fault;
+	unsigned i;
+
+	for (i = 0; i < o->vary_count; i++) {
+		if (!frame_parse_vary(o->varies[i], frame, &vary[i], &fault))
+			usage_error("--vary, column %u: %s", fault.column, fault.text);
+		frame_vary_set(&vary[i], 0);
+	}
+	do {
+		add(m, where, frame);
+		for (i = 0; i < o->vary_count; i++) {
+			at[i] = (at[i] + 1) % frame_vary_count(&vary[i]);
+			frame_vary_set(&vary[i], at[i]);
+			if (at[i])
+				break;
+		}
+	} while (i < o->vary_count);
+}
+
+static void parse(struct made *m, const struct options *o, const char *where, const char *separator, const char *text)
+{
+	struct frame_fault fault;
+	static struct frame frame;
+
+	if (!frame_parse(text, sender_attr(m->sender)->address, &frame, &fault))
+		usage_error("%s%s%u: %s", where, separator, fault.column, fault.text);
+	add_all(m, o, where, &frame);
+}
+
+/* A frame on each line; blank lines, and those that begin with #, are none. */
+static void read_file(struct made *m, const struct options *o)
+{
+	char line[LINE_MAX_BYTES], where[300];
+	FILE *file = fopen(o->file, "re");
+
+	if (!file)
+		fail("%s: %m", o->file);
+	for (unsigned number = 1; fgets(line, sizeof line, file); number++) {
+		size_t length = strcspn(line, "\n");
+
+		snprintf(where, sizeof where, "%s:%u", o->file, number);
+		if (!line[length] && !feof(file))
+			usage_error("%s: a line of more than %d bytes", where, LINE_MAX_BYTES - 2);
+		line[length] = 0;
+		if (line[strspn(line, " \t\r")] && line[strspn(line, " \t\r")] != '#')
+			parse(m, o, where, ":", line);
+	}
+	if (ferror(file))
+		fail("%s: %m", o->file);
+	fclose(file);
+	if (!m->count)
+		usage_error("%s: there is no frame in it", o->file);
+}
+
+int make_run(const struct options *o)
+{
+	struct made m = { .sender = sender_open(o) };
+
+	if (o->frame)
+		parse(&m, o, "--frame", ", column ", o->frame);
+	else
+		read_file(&m, o);
+	return sender_run(m.sender);
+}

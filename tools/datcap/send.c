@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* send.c - see send.h. */
+#include "send.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "tools/cli.h"
+
+enum {
+	QUEUE = 1024,			/* sends that are not dequeued */
+	SPIN_NS = 60000,		/* the end of a wait is spun: a sleep ends some 50 us late */
+	LATE_BUCKETS = 100000,		/* deviations are counted by the 100 ns, up to 10 ms */
+	BUCKET_NS = 100,
+};
+
+struct packet {
+	uint64_t at;			/* ns from the first */
+	size_t offset;			/* in memory */
+	uint32_t length;
+};
+
+struct sender {
+	const struct options *o;
+	struct device device;
+	DAT_ETH_ATTR attr;
+	struct packet *packets;
+	size_t count, room;
+	uint8_t *memory;
+	size_t used, size;
+	DAT_LMR_CONTEXT context;
+	unsigned outstanding;
+	uint64_t sent, bytes, latest;	/* frames, their bytes; ns that the latest one was late */
+	uint32_t late[LATE_BUCKETS];
+};
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+static void *grown(void *at, size_t bytes)
+{
+	void *new = realloc(at, bytes);
+
+	if (!new)
+		fail("no memory for %zu bytes", bytes);
+	return new;
+}
+
+/* Sending on this device can disturb more than a test. */
+static bool has_default_route(const char *device)
+{
+	char name[64], line[300];
+	FILE *file = fopen("/proc/net/route", "re");
+	unsigned destination, mask;
+	bool found = false;
+
+	while (file && fgets(line, sizeof line, file))
+		if (sscanf(line, "%63s %x %*x %*x %*d %*d %*d %x", name, &destination, &mask) == 3)
+			found |= !strcmp(name, device) && !destination && !mask;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+struct sender *sender_open(const struct options *o)
+{
+	struct sender *s = calloc(1, sizeof *s);
+	const char *carrier;
+
+	if (!s)
+		fail("no memory");
+	s->o = o;
+	if (has_default_route(o->interface) && !o->yes)
+		fail("%s carries the default route: --yes sends there all the same", o->interface);
+	device_open(&s->device, o->interface);
+	device_capabilities(&s->device, &s->attr, &carrier);
+	return s;
+}
+
+const DAT_ETH_ATTR *sender_attr(const struct sender *s)
+{
+	return &s->attr;
+}
+
+uint8_t *sender_add(struct sender *s, uint32_t length, uint64_t at)
+{
+	uint8_t *to;
+
+	if (s->count == s->room)
+		s->packets = grown(s->packets, (s->room = s->room ? 2 * s->room : 1024) * sizeof *s->packets);
+	if (s->used + length > s->size)
+		s->memory = grown(s->memory, s->size = 2 * (s->size + length) + (1 << 20));
+	to = s->memory + s->used;
+	s->packets[s->count++] = (struct packet){ at, s->used, length };
+	s->used += length;
+	return to;
+}
+
+/* --- sending ------------------------------------------------------------------------------ */
+
+static void reap(struct sender *s)
+{
+	DAT_EVENT event;
+
+	while (dat_evd_dequeue(s->device.request, &event) == DAT_SUCCESS) {
+		s->outstanding--;
+		if (event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
+			fail("%s: a frame could not be sent: the link is down, or the device is gone",
+			     s->o->interface);
+	}
+}
+
+static void send_one(struct sender *s, const struct packet *p)
+{
+	DAT_LMR_TRIPLET iov = { .lmr_context = s->context, .segment_length = p->length,
+		.virtual_address = (uintptr_t)s->memory + p->offset };
+	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
+	DAT_RETURN ret;
+
+	if (s->outstanding > QUEUE / 2)
+		reap(s);
+	while ((ret = dat_ep_post_send(s->device.ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG)) != DAT_SUCCESS) {
+		if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
+			fail("%s: dat_ep_post_send failed", s->o->interface);
+		reap(s);	/* the device's queue is full */
+		if (stop_requested)
+			return;
+	}
+	s->outstanding++;
+	s->sent++;
+	s->bytes += p->length;
+}
+
+static void wait_until(uint64_t when, bool spin)
+{
+	uint64_t now = now_ns();
+
+	if (!spin && now + 2 * SPIN_NS < when) {
+		struct timespec t = { .tv_sec = (time_t)((when - SPIN_NS) / 1000000000),
+			.tv_nsec = (long)((when - SPIN_NS) % 1000000000) };
+
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+	}
+	while (now_ns() < when && !stop_requested)
+		;
+}
+
+static void send_timed(struct sender *s, const struct packet *p, uint64_t when)
+{
+	uint64_t late, bucket;
+
+	wait_until(when, s->o->exact);
+	late = now_ns() - when;
+	if (stop_requested)
+		return;
+	bucket = late / BUCKET_NS;
+	s->late[bucket < LATE_BUCKETS ? bucket : LATE_BUCKETS - 1]++;
+	s->latest = late > s->latest ? late : s->latest;
+	send_one(s, p);
+}
+
+/* When the next frame is to go, in ns after the start; `begin` is that of this round. */
+static uint64_t due(const struct sender *s, const struct packet *p, double begin)
+{
+	if (s->o->rate > 0)
+		return (uint64_t)((double)s->sent * 1e9 / s->o->rate);
+	if (s->o->bit_rate > 0)
+		return (uint64_t)((double)s->bytes * 8e9 / s->o->bit_rate);
+	return (uint64_t)(begin + (double)p->at / s->o->speed);
+}
+
+static bool is_timed(const struct options *o)
+{
+	return o->rate > 0 || o->bit_rate > 0 || o->speed > 0;
+}
+
+static void send_all(struct sender *s)
+{
+	const struct options *o = s->o;
+	uint64_t start = now_ns();
+	double begin = 0;
+
+	for (unsigned loop = 0; (!o->loops || loop < o->loops) && !stop_requested; loop++) {
+		for (size_t i = 0; i < s->count && !stop_requested; i++) {
+			const struct packet *p = &s->packets[i];
+
+			if (is_timed(o))
+				send_timed(s, p, start + due(s, p, begin));
+			else
+				send_one(s, p);
+			if (o->count && s->sent == o->count)
+				return;
+		}
+		if (o->speed > 0)
+			begin += (double)s->packets[s->count - 1].at / o->speed;
+	}
+}
+
+/* The sends that the device has not completed: a frame that it could not send is told then. */
+static void finish(struct sender *s)
+{
+	uint64_t until = now_ns() + 1000000000;
+
+	while (s->outstanding && now_ns() < until)
+		reap(s);
+}
+
+/* --- the summary -------------------------------------------------------------------------- */
+
+/* So late were `share` of the frames at most, in us. */
+static double quantile(const struct sender *s, double share)
+{
+	uint64_t upto = (uint64_t)((double)s->sent * share), seen = 0;
+	unsigned i = 0;
+
+	while (i < LATE_BUCKETS - 1 && (seen += s->late[i]) <= upto)
+		i++;
+	return i * (double)BUCKET_NS / 1e3;
+}
+
+static void summary(const struct sender *s, double seconds)
+{
+	double p50 = quantile(s, 0.5), p99 = quantile(s, 0.99), max = (double)s->latest / 1e3;
+
+	if (s->o->json) {
+		printf("{\"device\": \"%s\", \"frames\": %llu, \"bytes\": %llu, \"seconds\": %.6f", s->o->interface,
+		       (unsigned long long)s->sent, (unsigned long long)s->bytes, seconds);
+		if (is_timed(s->o))
+			printf(", \"late_us\": {\"p50\": %.1f, \"p99\": %.1f, \"max\": %.1f}", p50, p99, max);
+		printf("}\n");
+		return;
+	}
+	fprintf(stderr, "%s: %s frames, %.1f MB in %.3f s: %s frames/s, %.1f Mb/s\n", s->o->interface, grouped(s->sent),
+		(double)s->bytes / 1e6, seconds, grouped((uint64_t)((double)s->sent / seconds)),
+		(double)s->bytes * 8 / seconds / 1e6);
+	if (is_timed(s->o))
+		fprintf(stderr, "handed to the kernel after the time asked for: p50 %.1f us, p99 %.1f us, max %.1f us\n", p50,
+			p99, max);
+}
+
+int sender_run(struct sender *s)
+{
+	uint64_t begin;
+
+	device_send(&s->device, s->memory, s->used, &s->context, QUEUE);
+	if (s->o->user)
+		device_drop_privileges(s->o->user);
+	begin = now_ns();
+	send_all(s);
+	finish(s);
+	summary(s, (double)(now_ns() - begin + 1) / 1e9);
+	device_close(&s->device);
+	free(s->packets);
+	free(s->memory);
+	free(s);
+	return 0;
+}
