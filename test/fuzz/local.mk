@@ -5,12 +5,12 @@
 # A target is its name here, NAME_fuzz.c, and the sources it is about.
 FUZZ_SECONDS = 60
 FUZZ_CC = clang
-fuzz_targets = conf stream ring attach mpa pdata request eth ethrule
+fuzz_targets = conf stream ring attach mpa pdata request eth ethrule frame
 if NET
 fuzz_targets += netlink
 endif
 fuzz_soft = $(filter %.c,$(libdaplsoftdev_la_SOURCES)) $(filter %.c,$(libcommon_la_SOURCES)) \
-	dapl/core/base/service.c dapl/core/base/settings.c dapl/core/base/fork.c \
+	dapl/core/base/service.c dapl/core/base/settings.c dapl/core/base/fork.c dapl/core/base/tap.c \
 	dapl/core/base/cause.c dapl/core/base/diag.c dapl/core/base/diag_limit.c dapl/core/base/text.c
 fuzz_conf = dat/conf.c
 fuzz_side = test/fuzz/soft_side.c test/unit/soft/stream.c test/unit/device_harness.c
@@ -25,10 +25,11 @@ fuzz_ethrule = tools/datcap/rule.c
 fuzz_netlink = net/changes.c net/table.c net/netlink.c
 fuzz_netlink_flags = $(LIBNL_CFLAGS)
 fuzz_netlink_libs = $(LIBNL_LIBS)
+fuzz_frame = tools/datcap/frame_parse.c tools/datcap/frame_build.c tools/datcap/rule.c
 
 check_PROGRAMS += test/fuzz/conf_replay test/fuzz/stream_replay test/fuzz/ring_replay \
 	test/fuzz/attach_replay test/fuzz/mpa_replay test/fuzz/pdata_replay test/fuzz/request_replay \
-	test/fuzz/eth_replay test/fuzz/ethrule_replay
+	test/fuzz/eth_replay test/fuzz/ethrule_replay test/fuzz/frame_replay
 test_fuzz_conf_replay_SOURCES = test/fuzz/conf_fuzz.c test/fuzz/replay.c dat/conf.c
 test_fuzz_stream_replay_SOURCES = test/fuzz/stream_fuzz.c test/fuzz/replay.c \
 	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft/stream.c \
@@ -56,6 +57,8 @@ test_fuzz_netlink_replay_SOURCES = test/fuzz/netlink_fuzz.c test/fuzz/replay.c
 test_fuzz_netlink_replay_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS)
 test_fuzz_netlink_replay_LDADD = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la
 endif
+test_fuzz_frame_replay_SOURCES = test/fuzz/frame_fuzz.c test/fuzz/replay.c tools/datcap/frame.h \
+	tools/datcap/frame_parse.c tools/datcap/frame_build.c tools/datcap/rule.c tools/datcap/rule.h
 dist_check_SCRIPTS += test/fuzz/replay-corpora
 TESTS += test/fuzz/replay-corpora
 EXTRA_DIST += test/fuzz/corpus test/fuzz/run
