@@ -22,7 +22,7 @@ struct capture {
 	const struct options *o;
 	struct device device;
 	struct bpf_program filter;
-	bool filtered, pipe_closed;
+	bool filtered, pipe_closed, gone, hardware;
 	uint64_t kept, bytes;		/* frames that passed the filter */
 	uint64_t lost;			/* told by frames */
 	uint64_t begin, next_line;	/* ns, monotonic */
@@ -105,6 +105,7 @@ static void print_json(json_t *object)
 static void summary(struct capture *c, const DAT_ETH_STATS *s)
 {
 	double seconds = (double)(now_ns() - c->begin) / 1e9;
+	const char *time = c->hardware ? "hardware" : "software";
 	char nic[32], ring[32];
 
 	place(nic, sizeof nic, s->lost_device);
@@ -113,11 +114,10 @@ static void summary(struct capture *c, const DAT_ETH_STATS *s)
 		print_json(json_pack("{s:s, s:o, s:o, s:f, s:o, s:o, s:s}", "device", c->o->interface, "frames",
 				     number(c->kept), "bytes", number(c->bytes), "seconds", seconds,
 				     "lost_device", number(s->lost_device), "lost_ring", number(s->lost), "time",
-				     "software"));
+				     time));
 	else
 		fprintf(stderr, "%s: %s frames, %.1f MB in %.1f s; lost %s in the device, %s in the ring; "
-			"time: software\n", c->o->interface, grouped(c->kept), (double)c->bytes / 1e6, seconds, nic,
-			ring);
+			"time: %s\n", c->o->interface, grouped(c->kept), (double)c->bytes / 1e6, seconds, nic, ring, time);
 }
 
 /* One line for the second that has passed. */
@@ -154,6 +154,7 @@ static void take(struct capture *c, const DAT_ETH_FRAME *f, bool write)
 	told.lost = (DAT_UINT32)c->lost;	/* with those before frames that the filter rejected */
 	c->lost = 0;
 	c->kept++;
+	c->hardware = f->flags & DAT_ETH_FRAME_HW_TIME;
 	c->bytes += f->wire_length;
 	if (write)
 		c->pipe_closed |= !output_frame(&told);
@@ -172,6 +173,7 @@ static void wait_for_frames(struct capture *c)
 
 	if (dat_eth_arm(c->device.ep) == DAT_SUCCESS)
 		dat_evd_wait(c->device.recv, WAIT_US, 1, &event, &more);
+	c->gone = device_is_gone(&c->device);
 }
 
 static void loop(struct capture *c, bool write)
@@ -179,7 +181,7 @@ static void loop(struct capture *c, bool write)
 	DAT_ETH_FRAME frames[BATCH];
 	DAT_COUNT got = 0;
 
-	while (!stop_requested && !c->pipe_closed && !enough(c, write)) {
+	while (!stop_requested && !c->pipe_closed && !c->gone && !enough(c, write)) {
 		DAT_RETURN ret = dat_eth_poll(c->device.ep, frames, BATCH, &got);
 
 		if (ret == DAT_SUCCESS) {
@@ -196,11 +198,33 @@ static void loop(struct capture *c, bool write)
 	}
 }
 
+/* --time */
+static void check_clock(struct capture *c)
+{
+	const char *carrier;
+	DAT_ETH_ATTR attr;
+
+	device_capabilities(&c->device, &attr, &carrier);
+	if (c->o->hardware_time && attr.clock != DAT_ETH_CLOCK_HARDWARE)
+		fail("%s: --time hw: the device gives no hardware time stamps to raw endpoints", c->o->interface);
+	if (c->o->software_time && attr.clock != DAT_ETH_CLOCK_SOFTWARE)
+		fail("%s: --time sw: the device gives no software time stamps to raw endpoints", c->o->interface);
+}
+
+/* The capture has ended; what was received is written. Returns the exit status. */
+static int status_of(const struct capture *c, bool lost)
+{
+	if (c->gone)
+		fail("%s: the device is gone", c->o->interface);
+	return c->o->strict && lost ? STATUS_LOST : 0;
+}
+
 static void start(struct capture *c, const struct options *o)
 {
 	*c = (struct capture){ .o = o };
 	compile_filter(c);
 	device_open(&c->device, o->interface);
+	check_clock(c);
 	device_receive(&c->device, o->frames, o->snap);
 	for (unsigned i = 0; i < o->rule_count; i++)
 		device_add_rule(&c->device, &o->rules[i]);
@@ -230,7 +254,7 @@ int capture_run(const struct options *o)
 		output_close(&statistics);
 	summary(&c, &s);
 	device_close(&c.device);
-	return o->strict && (s.lost || (s.lost_device && s.lost_device != ~(uint64_t)0)) ? STATUS_LOST : 0;
+	return status_of(&c, s.lost || (s.lost_device && s.lost_device != ~(uint64_t)0));
 }
 
 int stat_run(const struct options *o)
@@ -242,5 +266,5 @@ int stat_run(const struct options *o)
 	loop(&c, false);
 	device_stats(&c.device, &s);
 	device_close(&c.device);
-	return o->strict && s.lost ? STATUS_LOST : 0;
+	return status_of(&c, s.lost);
 }

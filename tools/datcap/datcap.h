@@ -21,6 +21,7 @@ struct options {
 	unsigned snap, frames;		/* bytes kept of a frame; frames of the ring */
 	unsigned ring_files;
 	uint64_t ring_size;
+	bool hardware_time, software_time;	/* neither: the best there is */
 	bool pcap, promiscuous, join, strict, stats, json, yes, cut;
 	bool exact;			/* replay: at the times of the file, without sleeping */
 	double rate, bit_rate, speed;	/* frames or bits a second, multiple of the file's; 0: not given */

@@ -57,7 +57,8 @@ void device_open(struct device *d, const char *name)
 	DAT_RETURN ret;
 
 	*d = (struct device){ .name = name, .async = DAT_HANDLE_NULL, .ep = DAT_HANDLE_NULL };
-	if (if_nametoindex(name))
+	d->index = if_nametoindex(name);
+	if (d->index)
 		make_up_entry(name);
 	else if (!is_loaded_entry(name))
 		fail("%s: neither a network device nor an IA of dat.conf", name);
@@ -141,6 +142,11 @@ void device_stats(struct device *d, DAT_ETH_STATS *stats)
 	stats->size = sizeof *stats;
 	if (dat_eth_stats(d->ep, stats) != DAT_SUCCESS)
 		fail("%s: dat_eth_stats failed", d->name);
+}
+
+bool device_is_gone(const struct device *d)
+{
+	return d->index && if_nametoindex(d->name) != d->index;
 }
 
 void device_close(struct device *d)

@@ -25,6 +25,7 @@ static const char usage[] =
 "  -p, --no-promiscuous    not the frames to other stations\n"
 "      --frames N          frames that the ring in the kernel holds (16384)\n"
 "      --json              prints JSON\n"
+"      --time hw|sw        time stamps of the NIC or the kernel, else the best\n"
 " capture:\n"
 "  -w, --write FILE        file to write; - is standard output\n"
 "  -s, --snap BYTES        keeps so much of each frame\n"
@@ -154,13 +155,21 @@ static void read_mac(const char *option, const char *text, uint8_t mac[6], bool 
 }
 
 enum { OPT_RULE = 256, OPT_JOIN, OPT_FRAMES, OPT_JSON, OPT_RING, OPT_STATS, OPT_STRICT, OPT_USER, OPT_RATE, OPT_SPEED,
-	OPT_PID, OPT_IA, OPT_EXACT, OPT_FRAME, OPT_VARY, OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_YES, OPT_HELP, OPT_VERSION };
+	OPT_PID, OPT_IA, OPT_EXACT, OPT_TIME, OPT_FRAME, OPT_VARY, OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_YES, OPT_HELP, OPT_VERSION };
 
 static void read_format(struct options *o, const char *text)
 {
 	o->pcap = !strcmp(text, "pcap");
 	if (!o->pcap && strcmp(text, "pcapng"))
 		usage_error("--format \"%s\": expected pcapng or pcap", text);
+}
+
+static void read_clock(struct options *o, const char *text)
+{
+	o->hardware_time = !strcmp(text, "hw");
+	o->software_time = !strcmp(text, "sw");
+	if (!o->hardware_time && !o->software_time)
+		usage_error("--time \"%s\": expected hw or sw", text);
 }
 
 /* Options with a value. */
@@ -178,6 +187,7 @@ static void set_value(struct options *o, int c, const char *text)
 	case OPT_RING: read_ring(o, text); break;
 	case OPT_PID: o->pid = (int)cli_number("--pid", text, 1, 1 << 22); break;
 	case OPT_IA: o->ia = text; break;
+	case OPT_TIME: read_clock(o, text); break;
 	case OPT_FRAME: o->frame = text; break;
 	case OPT_VARY: add_vary(o, text); break;
 	case OPT_USER: o->user = text; break;
@@ -218,7 +228,7 @@ static void parse(struct options *o, int argc, char **argv)
 		{ "rate", 1, NULL, OPT_RATE }, { "speed", 1, NULL, OPT_SPEED }, { "loop", 1, NULL, OPT_LOOP },
 		{ "dst", 1, NULL, OPT_DST }, { "src", 1, NULL, OPT_SRC }, { "cut", 0, NULL, OPT_CUT },
 		{ "yes", 0, NULL, OPT_YES }, { "help", 0, NULL, OPT_HELP }, { "version", 0, NULL, OPT_VERSION },
-		{ "pid", 1, NULL, OPT_PID }, { "ia", 1, NULL, OPT_IA }, { "exact", 0, NULL, OPT_EXACT },
+		{ "pid", 1, NULL, OPT_PID }, { "ia", 1, NULL, OPT_IA }, { "exact", 0, NULL, OPT_EXACT }, { "time", 1, NULL, OPT_TIME },
 		{ "frame", 1, NULL, OPT_FRAME }, { "vary", 1, NULL, OPT_VARY },
 		{ NULL, 0, NULL, 0 },
 	};

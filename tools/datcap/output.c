@@ -4,9 +4,14 @@
 #include "output.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "config.h"
@@ -107,6 +112,22 @@ static void pcap_record(const struct pcapng_packet *p)
 
 /* --- files -------------------------------------------------------------------------------- */
 
+/* In bits a second; 0: not known. sysfs would show the devices of another namespace. */
+static uint64_t link_speed(const char *device)
+{
+	struct ethtool_cmd command = { .cmd = ETHTOOL_GSET };
+	struct ifreq request = { .ifr_data = (void *)&command };
+	int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	uint32_t megabits = 0;
+
+	snprintf(request.ifr_name, sizeof request.ifr_name, "%s", device);
+	if (s >= 0 && !ioctl(s, SIOCETHTOOL, &request))
+		megabits = ethtool_cmd_speed(&command);
+	if (s >= 0)
+		close(s);
+	return megabits == (uint32_t)SPEED_UNKNOWN ? 0 : megabits * (uint64_t)1000000;
+}
+
 static void head(void)
 {
 	struct utsname system;
@@ -119,7 +140,8 @@ static void head(void)
 	uname(&system);
 	snprintf(os, sizeof os, "%.64s %.64s", system.sysname, system.release);
 	used += pcapng_section(buffer + used, os, "datcap " PACKAGE_VERSION);
-	used += pcapng_interface(buffer + used, options.device, options.filter, options.snap);
+	used += pcapng_interface(buffer + used, options.device, options.filter, options.snap,
+				 link_speed(options.device));
 }
 
 static void open_file(void)

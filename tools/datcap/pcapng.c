@@ -6,7 +6,7 @@
 enum {
 	SECTION_HEADER = 0x0a0d0d0a, INTERFACE_DESCRIPTION = 1, INTERFACE_STATISTICS = 5, ENHANCED_PACKET = 6,
 	BYTE_ORDER_MAGIC = 0x1a2b3c4d, LINKTYPE_ETHERNET = 1,
-	OPT_END = 0, OPT_COMMENT = 1, SHB_OS = 3, SHB_USERAPPL = 4, IF_NAME = 2, IF_TSRESOL = 9, IF_FILTER = 11,
+	OPT_END = 0, OPT_COMMENT = 1, SHB_OS = 3, SHB_USERAPPL = 4, IF_NAME = 2, IF_SPEED = 8, IF_TSRESOL = 9, IF_FILTER = 11,
 	EPB_FLAGS = 2, EPB_DROPCOUNT = 4,
 	ISB_STARTTIME = 2, ISB_ENDTIME = 3, ISB_IFRECV = 4, ISB_IFDROP = 5, ISB_FILTERACCEPT = 6, ISB_OSDROP = 7,
 	ISB_USRDELIV = 8,
@@ -94,7 +94,7 @@ size_t pcapng_section(uint8_t *to, const char *os, const char *tool)
 	return end(&b);
 }
 
-size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint32_t snap)
+size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint32_t snap, uint64_t speed)
 {
 	struct block b = begin(to, INTERFACE_DESCRIPTION);
 	uint8_t nanoseconds = 9, libpcap_string[TEXT_MAX + 1] = { 0 };
@@ -104,6 +104,8 @@ size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint3
 	put16(&b, 0);
 	put32(&b, snap);
 	text_option(&b, IF_NAME, name);
+	if (speed)
+		option(&b, IF_SPEED, &speed, sizeof speed);
 	option(&b, IF_TSRESOL, &nanoseconds, 1);
 	if (n) {	/* a byte 0 says that it is in libpcap's language */
 		n = n < TEXT_MAX ? n : TEXT_MAX;

@@ -10,7 +10,8 @@
 enum { PCAPNG_HEAD_MAX = 2048, PCAPNG_PACKET_EXTRA = 192 };
 
 size_t pcapng_section(uint8_t *to, const char *os, const char *tool);
-size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint32_t snap);
+/* `speed` in bits a second; 0: not known. */
+size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint32_t snap, uint64_t speed);
 
 struct pcapng_packet {
 	uint64_t time;			/* ns since 1970 */
