@@ -247,14 +247,21 @@ void eth_parse(const uint8_t *frame, size_t length, struct eth_tag stripped, str
 
 _Static_assert(sizeof(struct dapl_eth_key) == 68, "a key has no padding");
 
+/* HOT: once for each frame and rule. Without a branch, in words: a byte at a time took a fifth of a capture. */
 static bool key_matches(const void *key, const void *mask, const void *header)
 {
-	const uint8_t *k = key, *m = mask, *h = header;
+	const char *k = key, *m = mask, *h = header;
+	uint32_t difference = 0;
 
-	for (size_t i = 0; i < sizeof(struct dapl_eth_key); i++)
-		if ((h[i] & m[i]) != k[i])
-			return false;
-	return true;
+	for (size_t i = 0; i < sizeof(struct dapl_eth_key); i += sizeof difference) {
+		uint32_t k4, m4, h4;
+
+		memcpy(&k4, k + i, sizeof k4);
+		memcpy(&m4, m + i, sizeof m4);
+		memcpy(&h4, h + i, sizeof h4);
+		difference |= (h4 & m4) ^ k4;
+	}
+	return !difference;
 }
 
 bool eth_matches(const struct dapl_eth_rule *rule, const struct eth_headers *headers)

@@ -17,7 +17,7 @@ struct block {
 	uint8_t *begin, *at;
 };
 
-static void put(struct block *b, const void *bytes, size_t n)
+static inline void put(struct block *b, const void *bytes, size_t n)
 {
 	memcpy(b->at, bytes, n);
 	b->at += n;
@@ -33,10 +33,13 @@ static void put16(struct block *b, uint16_t value)
 	put(b, &value, sizeof value);
 }
 
-static void pad(struct block *b)
+static inline void pad(struct block *b)
 {
-	while ((b->at - b->begin) & 3)
-		*b->at++ = 0;
+	uint32_t zero = 0;
+	size_t n = -(size_t)(b->at - b->begin) & 3;
+
+	memcpy(b->at, &zero, sizeof zero);	/* there is room */
+	b->at += n;
 }
 
 static struct block begin(uint8_t *to, uint32_t type)
@@ -116,24 +119,26 @@ size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint3
 	return end(&b);
 }
 
+/* HOT: the parts that each packet has are written as one structure. */
 size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *packet)
 {
 	struct block b = begin(to, ENHANCED_PACKET);
-	uint64_t dropped = packet->dropped;
+	const struct { uint32_t interface, high, low, captured, length; } head = { 0, (uint32_t)(packet->time >> 32),
+		(uint32_t)packet->time, packet->captured, packet->wire_length };
+	struct { uint16_t code, size; uint32_t flags; } flags = { EPB_FLAGS, sizeof packet->flags, packet->flags };
 
-	put32(&b, 0);			/* the first interface */
-	put32(&b, (uint32_t)(packet->time >> 32));
-	put32(&b, (uint32_t)packet->time);
-	put32(&b, packet->captured);
-	put32(&b, packet->wire_length);
-	for (int i = 0; i < 3; i++)
-		if (packet->lengths[i])
-			put(&b, packet->pieces[i], packet->lengths[i]);
+	put(&b, &head, sizeof head);
+	for (int i = 0; i < 3 && packet->lengths[i]; i++)
+		put(&b, packet->pieces[i], packet->lengths[i]);
 	pad(&b);
-	option(&b, EPB_FLAGS, &packet->flags, sizeof packet->flags);
-	if (dropped)
+	put(&b, &flags, sizeof flags);
+	if (packet->dropped) {
+		uint64_t dropped = packet->dropped;
+
 		option(&b, EPB_DROPCOUNT, &dropped, sizeof dropped);
-	text_option(&b, OPT_COMMENT, packet->comment);
+	}
+	if (*packet->comment)
+		text_option(&b, OPT_COMMENT, packet->comment);
 	end_options(&b);
 	return end(&b);
 }
