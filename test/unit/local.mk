@@ -71,6 +71,7 @@ unit_core = \
 	test/unit/core/test_sge_list \
 	test/unit/core/test_srq_records \
 	test/unit/core/test_status \
+	test/unit/core/test_tap \
 	test/unit/core/test_terminate \
 	test/unit/core/test_watermark \
 	test/unit/core/test_zero_based
@@ -121,6 +122,7 @@ test_unit_core_test_evd_resize_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_qual_LDADD = $(CMOCKA_LIBS)
 test_unit_core_test_ring_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_core_test_status_LDADD = $(unit_core_libs)
+test_unit_core_test_tap_LDADD = $(unit_core_libs)
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \

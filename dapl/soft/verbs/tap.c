@@ -49,7 +49,8 @@ static void remember(uint64_t wr_id, const struct ibv_sge *sge, int sges, const 
 	dapl_spin_lock(&lock);
 	sink->wr_id = wr_id;
 	sink->sges = sges < SINK_SGES ? (uint32_t)sges : SINK_SGES;
-	memcpy(sink->sge, sge, sink->sges * sizeof *sge);
+	if (sink->sges)
+		memcpy(sink->sge, sge, sink->sges * sizeof *sge);
 	if (request)
 		sink->request = *request;
 	dapl_spin_unlock(&lock);
