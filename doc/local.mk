@@ -157,6 +157,7 @@ EXTRA_DIST += doc/migrating.md doc/performance.md doc/reliability.md \
 	doc/design/device-memory.md \
 	doc/design/diagnosis.md \
 	doc/performance/charts \
+	doc/performance/capture-time.svg doc/performance/capture-time.tsv \
 	doc/performance/endpoints.svg doc/performance/endpoints.tsv \
 	doc/performance/mpi-bandwidth.svg doc/performance/mpi-bandwidth.tsv \
 	doc/performance/mpi-latency.svg doc/performance/mpi-latency.tsv \

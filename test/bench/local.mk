@@ -31,3 +31,9 @@ EXTRA_DIST += test/bench/soft-run
 .PHONY: bench-soft
 bench-soft: all test/bench/soft
 	$(srcdir)/test/bench/soft-run $(abs_builddir)
+
+# Natively, as root: datcap beside tcpdump, dumpcap, netsniff-ng, tcpreplay and trafgen, on a veth pair.
+EXTRA_DIST += test/bench/eth-run
+.PHONY: bench-eth
+bench-eth: all
+	$(srcdir)/test/bench/eth-run $(BENCH_OPTIONS) $(abs_builddir)
