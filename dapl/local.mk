@@ -54,6 +54,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/ia/ext.c dapl/core/ia/ext.h \
 	dapl/core/eth_device.h \
 	dapl/core/eth/eth.h dapl/core/eth/ep.c dapl/core/eth/ops.c dapl/core/eth/rule.c \
+	dapl/core/eth/send.c \
 	dapl/core/ia/counters.c dapl/core/ia/counters.h \
 	dapl/core/base/ia_handle.c \
 	dapl/core/base/qp_table.c dapl/core/base/qp_table.h \
@@ -217,7 +218,9 @@ libsofteth_la_SOURCES = \
 	dapl/softeth/port.h dapl/softeth/packet.c dapl/softeth/packet.h \
 	dapl/softeth/filter.c dapl/softeth/filter.h \
 	dapl/softeth/match.c dapl/softeth/match.h \
-	dapl/softeth/ring.c dapl/softeth/rules.c dapl/softeth/send.c
+	dapl/softeth/layout.c dapl/softeth/layout.h \
+	dapl/softeth/ring.c dapl/softeth/rules.c dapl/softeth/send.c \
+	dapl/softeth/validate.c
 lib_LTLIBRARIES += libdaplsoft-eth.la
 libdaplsoft_eth_la_SOURCES =
 libdaplsoft_eth_la_LIBADD = libsofteth.la libcommon.la

@@ -191,6 +191,8 @@ struct dapl_eth {
 	struct dapl_eth_frame *frames;	/* of the receives, beside rq.ring; the device writes them */
 	struct dapl_dto ready;		/* the record of a DAT_ETH_READY_EVENT */
 	bool ring;			/* ring receive: nothing is posted */
+	uint32_t max_tso;		/* of the device */
+	uint64_t caps;
 	struct dapl_rule *rules;	/* guarded by ep->lock */
 };
 

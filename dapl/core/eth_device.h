@@ -8,18 +8,25 @@
  * posted to it by ibv_post_send and ibv_post_recv. */
 #ifndef DAPL_ETH_DEVICE_H
 #define DAPL_ETH_DEVICE_H
+#include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct dapl_device;
-struct ibv_pd;
-struct ibv_qp;
 
 struct dapl_eth_attr {
 	uint32_t size, mtu, max_frame, clock;
 	uint64_t caps;
 	uint32_t rx_queues, tx_queues, max_rules, reserved0;
 	uint8_t address[6], reserved[2];
+	uint32_t max_tso, max_tso_header;
+};
+
+enum dapl_eth_caps {
+	ETH_CAP_COPY = 0x1, ETH_CAP_EGRESS = 0x2, ETH_CAP_PARTIAL_MASK = 0x4, ETH_CAP_INNER = 0x8,
+	ETH_CAP_TUNNEL = 0x10, ETH_CAP_VLAN_STRIP = 0x20, ETH_CAP_HASH = 0x40, ETH_CAP_RX_CSUM = 0x80,
+	ETH_CAP_JOIN = 0x100, ETH_CAP_TX_CSUM = 0x200, ETH_CAP_TSO = 0x400, ETH_CAP_VLAN_INSERT = 0x800,
+	ETH_CAP_LRO = 0x1000,
 };
 
 struct dapl_eth_frame {
@@ -33,7 +40,23 @@ struct dapl_eth_frame {
 
 enum dapl_eth_frame_flags {
 	ETH_FRAME_IP_OK = 0x1, ETH_FRAME_L4_OK = 0x2, ETH_FRAME_VLAN = 0x4, ETH_FRAME_HASH = 0x8,
-	ETH_FRAME_OUTGOING = 0x10, ETH_FRAME_PARTIAL = 0x20, ETH_FRAME_HW_TIME = 0x40,
+	ETH_FRAME_OUTGOING = 0x10, ETH_FRAME_PARTIAL = 0x20, ETH_FRAME_HW_TIME = 0x40, ETH_FRAME_IP_BAD = 0x80,
+	ETH_FRAME_L4_BAD = 0x100,
+};
+
+enum dapl_eth_send_flags { ETH_SEND_CSUM = 0x1, ETH_SEND_TSO = 0x2, ETH_SEND_VLAN = 0x4 };
+
+struct dapl_eth_send {
+	uint32_t flags;
+	uint16_t vlan_tci, vlan_type, mss, header_length;
+	uint32_t reserved0;
+	uint64_t reserved[2];
+};
+
+/* A send with offloads: its opcode is IBV_WR_DRIVER1, and the device finds `how` beside it. */
+struct dapl_eth_wr {
+	struct ibv_send_wr wr;
+	struct dapl_eth_send how;
 };
 
 struct dapl_eth_key {
@@ -68,6 +91,7 @@ struct dapl_eth_config {
 	struct dapl_eth_frame *frames;	/* posted receives: the device writes what it knows of the frame
 					 * in the n-th receive to frames[n & mask] before it completes it */
 	uint32_t mask;
+	bool verify;			/* checksums that the kernel has not verified are */
 };
 
 struct dapl_eth_ops {

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "dapl/softeth/layout.h"
 #include "dapl/softeth/packet.h"
 
 enum {
@@ -46,7 +47,11 @@ static int query(const char *netdev, struct dapl_eth_attr *attr)
 
 	*attr = (struct dapl_eth_attr){ .clock = 1, .rx_queues = 1, .tx_queues = 1,
 		.max_rules = ETH_MAX_RULES };
-	attr->caps = 0x01ff;	/* COPY EGRESS PARTIAL_MASK INNER TUNNEL VLAN_STRIP HASH RX_CSUM JOIN */
+	attr->caps = ETH_CAP_COPY | ETH_CAP_EGRESS | ETH_CAP_PARTIAL_MASK | ETH_CAP_INNER | ETH_CAP_TUNNEL |
+		ETH_CAP_VLAN_STRIP | ETH_CAP_HASH | ETH_CAP_RX_CSUM | ETH_CAP_JOIN | ETH_CAP_TX_CSUM |
+		ETH_CAP_TSO | ETH_CAP_VLAN_INSERT | ETH_CAP_LRO;
+	attr->max_tso = ETH_HLEN + 0xffff;
+	attr->max_tso_header = ETH_HEADERS_MAX;
 	if ((err = interface_request(netdev, SIOCGIFMTU, &ifr)))
 		return err;
 	attr->mtu = (uint32_t)ifr.ifr_mtu;
@@ -100,8 +105,9 @@ static int prepare(struct eth_port *port, uint32_t ring_frames)
 	struct dapl_eth_attr attr;
 	int err = query(port->netdev, &attr);
 
-	if (err)
+	if (err || (err = set(port->fd, SOL_PACKET, PACKET_VNET_HDR, 1)))
 		return err;
+	port->mtu = attr.mtu;
 	if (ring_frames)
 		return eth_ring_open(port, ring_frames, attr.max_frame + VLAN_HLEN);
 	if (set(port->fd, SOL_SOCKET, SO_RCVBUFFORCE, SOCKET_BUFFER))
@@ -129,7 +135,7 @@ static int open_socket(struct eth_port *port, uint32_t ring_frames)
 	return bind(port->fd, (struct sockaddr *)&at, sizeof at) ? errno : 0;
 }
 
-static int open_port(const char *netdev, uint32_t ring_frames, uint32_t snap, struct eth_port **port)
+static int open_port(const char *netdev, const struct dapl_eth_config *config, struct eth_port **port)
 {
 	struct eth_port *new = calloc(1, sizeof *new);
 	int err;
@@ -137,10 +143,11 @@ static int open_port(const char *netdev, uint32_t ring_frames, uint32_t snap, st
 	if (!new)
 		return ENOMEM;
 	new->fd = -1;
-	new->snap = snap;
+	new->snap = config->snap;
+	new->verify = config->verify;
 	dapl_mutex_init(&new->lock, RANK_SOFT_ETH);
 	snprintf(new->netdev, sizeof new->netdev, "%s", netdev);
-	err = open_socket(new, ring_frames);
+	err = open_socket(new, config->ring_frames);
 	if (err) {
 		close_port(new);
 		return err;
@@ -181,6 +188,7 @@ void eth_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t t
 }
 
 struct received {
+	struct virtio_net_hdr vnet;
 	struct eth_tag tag;
 	uint64_t time;
 	uint32_t wire_length, flags;
@@ -249,23 +257,29 @@ static ssize_t receive_into(struct eth_port *port, const struct iovec *iov, int 
 		struct cmsghdr align;
 		char bytes[256];
 	} control;
-	struct iovec pieces[MAX_PIECES + 1];
+	struct iovec pieces[MAX_PIECES + 2];
+	struct virtio_net_hdr vnet;
 	struct sockaddr_ll from;
 	uint8_t rest[PARSED];
 	struct msghdr message = { .msg_name = &from, .msg_namelen = sizeof from, .msg_iov = pieces,
-		.msg_iovlen = (size_t)n + 1, .msg_control = &control, .msg_controllen = sizeof control };
+		.msg_iovlen = (size_t)n + 2, .msg_control = &control, .msg_controllen = sizeof control };
 	ssize_t length;
 
-	memcpy(pieces, iov, (size_t)n * sizeof *iov);
-	pieces[n] = (struct iovec){ rest, sizeof rest };
-	length = recvmsg(port->fd, &message, MSG_DONTWAIT | MSG_TRUNC);
-	if (length < 0)
+	pieces[0] = (struct iovec){ &vnet, sizeof vnet };
+	memcpy(pieces + 1, iov, (size_t)n * sizeof *iov);
+	pieces[n + 1] = (struct iovec){ rest, sizeof rest };
+	while ((length = recvmsg(port->fd, &message, MSG_DONTWAIT | MSG_TRUNC)) < 0 && errno == EINVAL) {
+		port->lost_pending++;	/* joined in a way that the kernel cannot describe */
+		port->stats.lost++;
+	}
+	if (length < (ssize_t)sizeof vnet)
 		return -1;
-	*r = (struct received){ .wire_length = (uint32_t)length,
+	length -= (ssize_t)sizeof vnet;
+	*r = (struct received){ .vnet = vnet, .wire_length = (uint32_t)length,
 		.outgoing = from.sll_pkttype == PACKET_OUTGOING,
 		.other_host = from.sll_pkttype == PACKET_OTHERHOST };
 	read_control(port, &message, r);
-	*parsed = gather(pieces, n + 1, (uint32_t)length, head);
+	*parsed = gather(pieces + 1, n + 1, (uint32_t)length, head);
 	return length;
 }
 
@@ -289,6 +303,7 @@ static int receive_one(struct eth_port *port, struct iovec *iov, int n, struct d
 		.wire_length = r.wire_length, .flags = r.flags | (r.outgoing ? ETH_FRAME_OUTGOING : 0),
 		.tag = rule->rule.tag, .vlan_tci = r.tag.tci, .vlan_type = r.tag.type };
 	eth_account(port, frame, r.time);
+	eth_validate(port, frame, &r.vnet, head, parsed < frame->length ? parsed : frame->length, iov, n);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 /* packet.h - a port as the files of this folder know it. */
 #ifndef SOFTETH_PACKET_H
 #define SOFTETH_PACKET_H
+#include <linux/virtio_net.h>
 #include <net/if.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,7 +40,8 @@ struct eth_ring {
 struct eth_port {
 	int fd, index;			/* packet socket, interface */
 	char netdev[IF_NAMESIZE];
-	uint32_t snap;
+	uint32_t snap, mtu;
+	bool verify;			/* checksums of TCP and UDP that the kernel has not verified */
 	struct eth_ring ring;		/* map NULL: posted receives */
 	struct dapl_mutex lock;		/* guards what follows, and the ring */
 	struct eth_rule *rules;
@@ -73,6 +75,11 @@ void eth_rule_free_all(struct eth_port *port);
 void eth_rule_count(struct eth_port *port, const struct eth_rule *rule, uint64_t *frames, uint64_t *bytes);
 int eth_filter_none(int fd);
 /* send.c */
-int eth_send(struct eth_port *port, const struct iovec *iov, int n);
+int eth_send(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how,
+	     const char **wrong);
+/* validate.c: fills in flags about checksums, and segments. `vnet` as the kernel wrote it; the frame->length
+ * bytes that are here are in `iov`, and the first `parsed` of them at `head`. No lock is needed. */
+void eth_validate(const struct eth_port *port, struct dapl_eth_frame *frame, const struct virtio_net_hdr *vnet,
+		  const uint8_t *head, uint32_t parsed, const struct iovec *iov, int n);
 
 #endif

@@ -18,7 +18,7 @@ struct eth_rule;
 struct eth_port_ops {
 	uint32_t version;		/* ETH_PORT_VERSION: both libraries come from one build */
 	int (*query)(const char *netdev, struct dapl_eth_attr *attr);
-	int (*open)(const char *netdev, uint32_t ring_frames, uint32_t snap, struct eth_port **port);
+	int (*open)(const char *netdev, const struct dapl_eth_config *config, struct eth_port **port);
 	void (*close)(struct eth_port *port);
 	/* Readable when there are frames to receive. */
 	int (*descriptor)(const struct eth_port *port);
@@ -27,8 +27,10 @@ struct eth_port_ops {
 	void (*free_all_rules)(struct eth_port *port);
 	void (*count_rule)(struct eth_port *port, const struct eth_rule *rule, uint64_t *frames,
 			   uint64_t *bytes);
-	/* A frame in pieces. EAGAIN: the device's queue is full. */
-	int (*send)(struct eth_port *port, const struct iovec *iov, int n);
+	/* A frame in pieces, with the offloads that `how` asks for, if not NULL. EAGAIN: the device's queue is full.
+	 * EINVAL: it does not fit the frame; *wrong says why. */
+	int (*send)(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how,
+		    const char **wrong);
 	/* The next frame, into these pieces; its length is what fits. EAGAIN: none. */
 	int (*receive)(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth_frame *frame);
 	int (*poll)(struct eth_port *port, struct dapl_eth_frame *frames, int max);	/* how many */
@@ -36,7 +38,7 @@ struct eth_port_ops {
 	void (*stats)(struct eth_port *port, struct dapl_eth_stats *stats);
 };
 
-enum { ETH_PORT_VERSION = 1 };
+enum { ETH_PORT_VERSION = 2 };
 extern const struct eth_port_ops dapl_softeth_ops;
 
 #endif

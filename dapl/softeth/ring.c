@@ -10,6 +10,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include "dapl/softeth/packet.h"
@@ -155,6 +156,7 @@ static bool describe(struct eth_port *port, const struct tpacket3_hdr *h, struct
 	const struct sockaddr_ll *from = (const void *)((const uint8_t *)h + TPACKET_ALIGN(sizeof *h));
 	const uint8_t *data = (const uint8_t *)h + h->tp_mac;
 	bool outgoing = from->sll_pkttype == PACKET_OUTGOING;
+	struct virtio_net_hdr vnet = { .flags = 0 };	/* as the kernel wrote it before the frame */
 	struct eth_tag tag = tag_of(h);
 	struct eth_rule *rule;
 
@@ -167,6 +169,10 @@ static bool describe(struct eth_port *port, const struct tpacket3_hdr *h, struct
 	*frame = (struct dapl_eth_frame){ .data = data, .length = h->tp_snaplen, .wire_length = h->tp_len,
 		.flags = flags_of(h, outgoing), .hash = h->hv1.tp_rxhash, .tag = rule->rule.tag,
 		.vlan_tci = tag.tci, .vlan_type = tag.type };
+	if (h->tp_snaplen && h->tp_mac >= sizeof vnet)
+		memcpy(&vnet, data - sizeof vnet, sizeof vnet);
+	eth_validate(port, frame, &vnet, data, h->tp_snaplen,
+		     &(struct iovec){ (void *)data, h->tp_snaplen }, 1);
 	eth_account(port, frame, (uint64_t)h->tp_sec * 1000000000u + h->tp_nsec);
 	return true;
 }

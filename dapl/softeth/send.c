@@ -1,25 +1,232 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* send.c - sends a frame by the port's packet socket. */
+/* send.c - sends a frame by the port's packet socket, with the offloads that it asks for.
+ *
+ * The kernel computes checksums of TCP and UDP and segments messages, or has the device do so: a struct
+ * virtio_net_hdr before the frame (PACKET_VNET_HDR) says where. The headers are copied and completed here:
+ * VLAN tag, lengths, checksum of the IPv4 header, sum of the pseudo header. A packet that ends before its frame
+ * gets its checksum here, since the kernel would add up the frame's last bytes, too. */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/virtio_net.h>
+#include <netinet/in.h>
+#include <string.h>
 #include <sys/socket.h>
+#include "dapl/softeth/layout.h"
 #include "dapl/softeth/packet.h"
 
-static void count_sent(struct eth_port *port, uint64_t bytes)
+enum {
+	MAX_PIECES = 64,
+	VLAN_HLEN = 4,
+	ADDRESSES = 12,			/* bytes before the type, where a tag is inserted */
+};
+
+struct message {
+	struct virtio_net_hdr vnet;
+	uint8_t head[VLAN_HLEN + ETH_HEADERS_MAX];	/* a copy of the first bytes, changed */
+	uint32_t head_length, total;	/* bytes; total: of the frame or of the whole message */
+	struct eth_layout layout;
+	struct iovec iov[MAX_PIECES + 2];	/* vnet, head, what follows it */
+	int pieces;
+	uint64_t frames, bytes;		/* for the counters */
+};
+
+static void put16(uint8_t *at, uint32_t value)
 {
-	__atomic_add_fetch(&port->stats.sent, 1, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&port->stats.sent_bytes, bytes, __ATOMIC_RELAXED);
+	at[0] = (uint8_t)(value >> 8);
+	at[1] = (uint8_t)value;
 }
 
-int eth_send(struct eth_port *port, const struct iovec *iov, int n)
+/* Copies the first bytes, and points the pieces behind them to the rest. */
+static void split(struct message *m, const struct iovec *iov, int n)
 {
-	struct msghdr message = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n };
+	uint32_t want = ETH_HEADERS_MAX;
+
+	m->pieces = 2;
+	for (int i = 0; i < n; i++) {
+		uint32_t length = (uint32_t)iov[i].iov_len, some = length < want ? length : want;
+
+		memcpy(m->head + m->head_length, iov[i].iov_base, some);
+		m->head_length += some;
+		want -= some;
+		m->total += length;
+		if (length > some)
+			m->iov[m->pieces++] = (struct iovec){ (char *)iov[i].iov_base + some, length - some };
+	}
+}
+
+static void insert_tag(struct message *m, const struct dapl_eth_send *how)
+{
+	memmove(m->head + ADDRESSES + VLAN_HLEN, m->head + ADDRESSES, m->head_length - ADDRESSES);
+	put16(m->head + ADDRESSES, how->vlan_type ? how->vlan_type : ETH_P_8021Q);
+	put16(m->head + ADDRESSES + 2, how->vlan_tci);
+	m->head_length += VLAN_HLEN;
+	m->total += VLAN_HLEN;
+}
+
+static void sum_ipv4_header(struct message *m)
+{
+	uint8_t *ip = m->head + m->layout.l3;
+
+	if (m->layout.version != 4)
+		return;
+	put16(ip + 10, 0);
+	put16(ip + 10, (uint16_t)~eth_sum_fold(eth_sum_bytes(ip, (size_t)(m->layout.l4 - m->layout.l3), 0)));
+}
+
+/* The kernel continues with the sum of the pseudo header, from csum_start to the end. */
+static void ask_for_checksum(struct message *m)
+{
+	uint8_t *at = m->head + m->layout.l4 + eth_checksum_offset(&m->layout);
+
+	put16(at, eth_sum_fold(eth_sum_pseudo(m->head, &m->layout)));
+	m->vnet.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
+	m->vnet.csum_start = m->layout.l4;
+	m->vnet.csum_offset = eth_checksum_offset(&m->layout);
+}
+
+static void compute_checksum(struct message *m)
+{
+	const struct eth_layout *l = &m->layout;
+	uint8_t *at = m->head + l->l4 + eth_checksum_offset(l);
+	uint16_t sum;
+
+	put16(at, 0);
+	sum = (uint16_t)~eth_sum_fold(eth_sum_pieces(m->iov + 1, m->pieces - 1, l->l4, l->end - l->l4,
+						     eth_sum_pseudo(m->head, l)));
+	put16(at, sum || l->protocol != IPPROTO_UDP ? sum : 0xffff);
+}
+
+static const char *add_checksums(struct message *m)
+{
+	sum_ipv4_header(m);
+	if (m->layout.end > m->total)
+		return "the length in its IP header exceeds the frame";
+	if (!m->layout.payload)
+		return NULL;
+	if (m->layout.end == m->total)
+		ask_for_checksum(m);
+	else
+		compute_checksum(m);
+	return NULL;
+}
+
+static const char *add_segmentation(struct message *m, const struct dapl_eth_send *how, uint32_t mtu)
+{
+	struct eth_layout *l = &m->layout;
+	uint32_t header = how->header_length + (how->flags & ETH_SEND_VLAN ? VLAN_HLEN : 0);
+	uint32_t payload = m->total - l->payload, mss = how->mss;
+
+	if (l->protocol != IPPROTO_TCP || !l->payload)
+		return "a message to segment has no TCP header, or is a fragment";
+	if (l->payload != header)
+		return "header_length is not where the TCP header of the message ends";
+	if (!mss || l->payload - l->l3 + mss > mtu)
+		return "mss is 0, or frames would exceed the MTU";
+	sum_ipv4_header(m);
+	ask_for_checksum(m);
+	m->vnet.hdr_len = l->payload;
+	if (payload <= mss)
+		return NULL;
+	m->vnet.gso_type = l->version == 4 ? VIRTIO_NET_HDR_GSO_TCPV4 : VIRTIO_NET_HDR_GSO_TCPV6;
+	m->vnet.gso_size = how->mss;
+	m->frames = (payload + mss - 1) / mss;
+	m->bytes = payload + m->frames * l->payload;
+	return NULL;
+}
+
+/* The lengths in the headers become those of the whole message. */
+static const char *set_lengths(struct message *m)
+{
+	struct eth_layout *l = &m->layout;
+	uint32_t length = m->total - l->l3;
+
+	if (length > 0xffff)
+		return "a message to segment is longer than max_tso";
+	if (l->version == 4)
+		put16(m->head + l->l3 + 2, length);
+	else
+		put16(m->head + l->l3 + 4, length - 40);
+	l->end = m->total;
+	return NULL;
+}
+
+/* The layout of a message to segment, whose IP header need not have a length yet. */
+static bool read_template(struct message *m)
+{
+	struct eth_layout *l = &m->layout;
+	uint8_t copy[sizeof m->head], *ip;
+
+	eth_layout_read(m->head, m->head_length, l);
+	if (!l->l3 || m->head_length < l->l3 + 40u)
+		return false;
+	memcpy(copy, m->head, m->head_length);
+	ip = copy + l->l3;
+	put16(ip + (*ip >> 4 == 4 ? 2 : 4), 0xffff);
+	return eth_layout_read(copy, m->head_length, l);
+}
+
+/* Returns what is wrong with the message, or NULL. */
+static const char *prepare(struct message *m, const struct dapl_eth_send *how, uint32_t mtu)
+{
+	const char *wrong;
+
+	if (how->flags & ETH_SEND_VLAN)
+		insert_tag(m, how);
+	m->iov[1] = (struct iovec){ m->head, m->head_length };
+	m->frames = 1;
+	m->bytes = m->total;
+	if (!(how->flags & (ETH_SEND_CSUM | ETH_SEND_TSO)))
+		return NULL;
+	if (how->flags & ETH_SEND_TSO) {
+		if (!read_template(m))
+			return "a message to segment is not Ethernet, IP and TCP";
+		wrong = set_lengths(m);
+		return wrong ? wrong : add_segmentation(m, how, mtu);
+	}
+	if (!eth_layout_read(m->head, m->head_length, &m->layout))
+		return "a frame that wants checksums has no whole IP header";
+	return add_checksums(m);
+}
+
+static int send_message(struct eth_port *port, struct message *m)
+{
+	struct msghdr message = { .msg_iov = m->iov, .msg_iovlen = (size_t)m->pieces };
 	ssize_t sent;
 
+	m->iov[0] = (struct iovec){ &m->vnet, sizeof m->vnet };
 	sent = sendmsg(port->fd, &message, MSG_DONTWAIT);
 	if (sent < 0 && errno == ENETDOWN)	/* perhaps of an earlier time, told once by the socket */
 		sent = sendmsg(port->fd, &message, MSG_DONTWAIT);
 	if (sent < 0)
 		return errno;
-	count_sent(port, (uint64_t)sent);
+	__atomic_add_fetch(&port->stats.sent, m->frames, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&port->stats.sent_bytes, m->bytes, __ATOMIC_RELAXED);
 	return 0;
+}
+
+int eth_send(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how,
+	     const char **wrong)
+{
+	struct message m;
+
+	if (n > MAX_PIECES)
+		return EINVAL;
+	*wrong = NULL;
+	m.vnet = (struct virtio_net_hdr){ .flags = 0 };
+	m.head_length = m.total = 0;
+	m.bytes = 0;
+	if (how) {
+		split(&m, iov, n);
+		*wrong = prepare(&m, how, port->mtu);
+		if (*wrong)
+			return EINVAL;
+	} else {
+		memcpy(m.iov + 1, iov, (size_t)n * sizeof *iov);
+		m.pieces = n + 1;
+		m.frames = 1;
+		for (int i = 0; i < n; i++)
+			m.bytes += iov[i].iov_len;
+	}
+	return send_message(port, &m);
 }

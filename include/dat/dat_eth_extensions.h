@@ -34,7 +34,8 @@ typedef enum dat_eth_op {
 	DAT_ETH_RULE_ADD_OP,
 	DAT_ETH_RULE_FREE_OP,
 	DAT_ETH_RULE_QUERY_OP,
-	DAT_ETH_STATS_OP
+	DAT_ETH_STATS_OP,
+	DAT_ETH_POST_SEND_OP
 } DAT_ETH_OP;
 
 /* What a device can do: bits of DAT_ETH_ATTR.caps. A call that needs a bit that is not set gives
@@ -48,7 +49,11 @@ typedef enum dat_eth_cap {
 	DAT_ETH_CAP_VLAN_STRIP   = 0x0020,	/* VLAN tags may be stripped: DAT_ETH_FRAME_VLAN */
 	DAT_ETH_CAP_HASH         = 0x0040,	/* frames may carry a hash: DAT_ETH_FRAME_HASH */
 	DAT_ETH_CAP_RX_CSUM      = 0x0080,	/* DAT_ETH_FRAME_L4_OK */
-	DAT_ETH_CAP_JOIN         = 0x0100	/* DAT_ETH_JOIN */
+	DAT_ETH_CAP_JOIN         = 0x0100,	/* DAT_ETH_JOIN */
+	DAT_ETH_CAP_TX_CSUM      = 0x0200,	/* DAT_ETH_SEND_CSUM */
+	DAT_ETH_CAP_TSO          = 0x0400,	/* DAT_ETH_SEND_TSO */
+	DAT_ETH_CAP_VLAN_INSERT  = 0x0800,	/* DAT_ETH_SEND_VLAN */
+	DAT_ETH_CAP_LRO          = 0x1000	/* frames may be joined: DAT_ETH_FRAME.segments */
 } DAT_ETH_CAP;
 
 /* DAT_ETH_ATTR.clock: the clock of time stamps. All are nanoseconds of CLOCK_REALTIME. */
@@ -67,16 +72,20 @@ typedef struct dat_eth_attr {
 	DAT_UINT32 reserved0;
 	uint8_t address[6];		/* of the network device */
 	uint8_t reserved[2];
+	DAT_UINT32 max_tso;		/* bytes of a message that is segmented, headers included; 0: none */
+	DAT_UINT32 max_tso_header;	/* bytes of its headers */
 } DAT_ETH_ATTR;
 
 /* Bits of DAT_ETH_FRAME.flags. */
-#define DAT_ETH_FRAME_IP_OK 0x0001	/* the checksum of the IPv4 header was found right */
-#define DAT_ETH_FRAME_L4_OK 0x0002	/* that of TCP or UDP was */
+#define DAT_ETH_FRAME_IP_OK 0x0001	/* the checksum of the outer IPv4 header is right */
+#define DAT_ETH_FRAME_L4_OK 0x0002	/* that of TCP or UDP is; see eth_checksum in dat_eth(7) */
 #define DAT_ETH_FRAME_VLAN 0x0004	/* a VLAN tag was stripped: vlan_tci, vlan_type */
 #define DAT_ETH_FRAME_HASH 0x0008	/* hash is valid */
 #define DAT_ETH_FRAME_OUTGOING 0x0010	/* sent by this host */
 #define DAT_ETH_FRAME_PARTIAL 0x0020	/* sent on this host, before its checksums were computed */
 #define DAT_ETH_FRAME_HW_TIME 0x0040	/* time was taken by the NIC */
+#define DAT_ETH_FRAME_IP_BAD 0x0080	/* the checksum of the outer IPv4 header is wrong */
+#define DAT_ETH_FRAME_L4_BAD 0x0100	/* that of TCP or UDP is */
 
 typedef struct dat_eth_frame {
 	const uint8_t *data;		/* ring receive only: valid until released */
@@ -92,6 +101,21 @@ typedef struct dat_eth_frame {
 	uint16_t reserved0;
 	DAT_UINT64 reserved;
 } DAT_ETH_FRAME;			/* 56 bytes */
+
+/* Bits of DAT_ETH_SEND.flags. */
+#define DAT_ETH_SEND_CSUM 0x1	/* fills in the checksums of IPv4, and of TCP or UDP */
+#define DAT_ETH_SEND_TSO 0x2	/* cuts the message into frames of `mss` bytes of TCP payload; includes CSUM */
+#define DAT_ETH_SEND_VLAN 0x4	/* inserts a VLAN tag behind the addresses */
+
+/* How dat_eth_post_send() sends. Members that no flag asks for are 0. */
+typedef struct dat_eth_send {
+	DAT_UINT32 flags;
+	uint16_t vlan_tci, vlan_type;	/* VLAN; host byte order; type: 0 for 0x8100, 0x8100 or 0x88a8 */
+	uint16_t mss;			/* TSO */
+	uint16_t header_length;		/* TSO: bytes up to the TCP payload, in front of each frame */
+	DAT_UINT32 reserved0;
+	DAT_UINT64 reserved[2];
+} DAT_ETH_SEND;
 
 /* DAT_ETH_RULE.mode */
 #define DAT_ETH_COPY 1			/* the endpoint gets a copy, the kernel's stack is not affected */
@@ -149,6 +173,15 @@ typedef struct dat_eth_stats {
 #define dat_eth_query(ia, attr) \
 	dat_extension_op((DAT_HANDLE)(ia), (DAT_EXTENDED_OP)DAT_ETH_QUERY_OP, \
 		(DAT_ETH_ATTR *)(attr))
+
+/* dat_eth_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+ *		const DAT_ETH_SEND *how, DAT_COMPLETION_FLAGS flags)
+ *
+ * dat_ep_post_send() with offloads. The memory is not changed. */
+#define dat_eth_post_send(ep, n, iov, cookie, how, flags) \
+	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_ETH_POST_SEND_OP, \
+		(DAT_COUNT)(n), (const DAT_LMR_TRIPLET *)(iov), (DAT_DTO_COOKIE)(cookie), \
+		(const DAT_ETH_SEND *)(how), (DAT_COMPLETION_FLAGS)(flags))
 
 /* dat_eth_poll(DAT_EP_HANDLE ep, DAT_ETH_FRAME *frames, DAT_COUNT max, DAT_COUNT *got)
  *

@@ -94,6 +94,7 @@ static void ETH_4_wrong_attributes_are_refused(void)
 	static const DAT_NAMED_ATTR wrong[] = {
 		{ "eth_receive", "rings" }, { "eth_frames", "0" }, { "eth_frames", "-1" }, { "eth_frames", "" },
 		{ "eth_frames", "1048577" }, { "eth_snap", "65537" }, { "eth_snap", "12x" }, { "eth_what", "1" },
+		{ "eth_checksum", "yes" },
 	};
 	DAT_EP_ATTR attr = wire_attr();
 	DAT_EP_HANDLE ep;

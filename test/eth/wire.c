@@ -2,8 +2,10 @@
 /* wire.c - the veth pair and the IA of the tests of raw endpoints (wire.h). */
 #include "wire.h"
 #include <arpa/inet.h>
+#include <linux/ethtool.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -38,6 +40,7 @@ static int open_peer(void)
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0), one = 1, size = 4 << 20;
 
 	setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
+	setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &one, sizeof one);
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at))
 		fail("no packet socket on the peer");
@@ -157,16 +160,44 @@ static bool is_readable(const struct wire *w, int milliseconds)
 	return poll(&fd, 1, milliseconds) == 1;
 }
 
+/* Puts the VLAN tag that the kernel has stripped where it was. */
+static size_t insert_tag(uint8_t *frame, size_t length, struct msghdr *message)
+{
+	struct tpacket_auxdata aux;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		if (c->cmsg_level != SOL_PACKET || c->cmsg_type != PACKET_AUXDATA)
+			continue;
+		memcpy(&aux, CMSG_DATA(c), sizeof aux);
+		if (!(aux.tp_status & TP_STATUS_VLAN_VALID))
+			continue;
+		memmove(frame + 16, frame + 12, length - 12);
+		frame[12] = (uint8_t)(aux.tp_vlan_tpid >> 8);
+		frame[13] = (uint8_t)aux.tp_vlan_tpid;
+		frame[14] = (uint8_t)(aux.tp_vlan_tci >> 8);
+		frame[15] = (uint8_t)aux.tp_vlan_tci;
+		return length + 4;
+	}
+	return length;
+}
+
 size_t wire_receive(const struct wire *w, uint8_t *frame, size_t room)
 {
+	union {
+		struct cmsghdr align;
+		char bytes[200];
+	} control;
+	struct iovec iov = { frame, room - 4 };
+	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+		.msg_controllen = sizeof control };
 	ssize_t n;
 
 	if (!is_readable(w, 10000))
 		fail("the peer received nothing for 10 s");
-	n = recv(w->peer, frame, room, MSG_TRUNC);
+	n = recvmsg(w->peer, &message, MSG_TRUNC);
 	if (n < 0)
 		fail("the peer cannot receive");
-	return (size_t)n;
+	return insert_tag(frame, (size_t)n, &message);
 }
 
 bool wire_is_silent(const struct wire *w)
@@ -238,4 +269,93 @@ size_t wire_udp(const struct wire *w, uint8_t *frame, const char *to, uint16_t p
 	memcpy(frame + 36, &port, 2);
 	memcpy(frame + 38, &udp_length, 2);
 	return 42 + payload;
+}
+
+static void set_feature(const char *netdev, uint32_t command, uint32_t on)
+{
+	struct ethtool_value value = { .cmd = command, .data = on };
+	struct ifreq ifr = { .ifr_data = (char *)&value };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	snprintf(ifr.ifr_name, sizeof ifr.ifr_name, "%s", netdev);
+	if (fd < 0 || ioctl(fd, SIOCETHTOOL, &ifr))
+		fail("SIOCETHTOOL 0x%x on %s", command, netdev);
+	close(fd);
+}
+
+void wire_finish_frames(const char *netdev, bool finish)
+{
+	set_feature(netdev, ETHTOOL_STXCSUM, !finish);
+	set_feature(netdev, ETHTOOL_STSO, !finish);
+}
+
+DAT_RETURN wire_post_send_how(struct wire *w, size_t length, uint64_t cookie, const DAT_ETH_SEND *how)
+{
+	DAT_LMR_TRIPLET iov = piece(w, 0, length);
+
+	return dat_eth_post_send(w->ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = cookie }, how,
+				 DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+size_t wire_tcp(const struct wire *w, uint8_t *frame, size_t l3, int version, size_t payload)
+{
+	uint8_t *ip = frame + l3, *tcp = ip + (version == 4 ? 20 : 40);
+
+	wire_frame(w, frame, 14, 0);
+	memset(ip - 2, 0, (size_t)(tcp + 20 - ip) + 2);
+	memcpy(ip - 2, version == 4 ? "\x08\x00\x45" : "\x86\xdd\x60", 3);
+	if (version == 4) {
+		memcpy(ip + 4, "\x12\x34\x40\x00\x40\x06", 6);
+		inet_pton(AF_INET, "10.77.0.1", ip + 12);
+		inet_pton(AF_INET, "10.77.0.2", ip + 16);
+	} else {
+		memcpy(ip + 6, "\x06\x40", 2);
+		inet_pton(AF_INET6, "fd00::1", ip + 8);
+		inet_pton(AF_INET6, "fd00::2", ip + 24);
+	}
+	memcpy(tcp, "\x1f\x90\x1f\x91\xff\xff\xf0\x00\x00\x00\x00\x00\x50\x19\x10\x00", 16);	/* PSH, ACK, FIN */
+	for (size_t i = 0; i < payload; i++)
+		tcp[20 + i] = (uint8_t)(i * 11 + i / 251);
+	return (size_t)(tcp + 20 - frame);
+}
+
+/* Byte by byte, unlike the library. */
+static unsigned sum_of(const uint8_t *at, size_t length, unsigned sum)
+{
+	for (size_t i = 0; i < length; i++) {
+		sum += i & 1 ? at[i] : (unsigned)at[i] << 8;
+		sum = (sum & 0xffff) + (sum >> 16);
+	}
+	return sum;
+}
+
+bool wire_checksums_are_right(const uint8_t *frame, size_t l3)
+{
+	const uint8_t *ip = frame + l3;
+	bool is_ipv4 = ip[0] >> 4 == 4;
+	size_t header = is_ipv4 ? (size_t)(ip[0] & 15) * 4 : 40;
+	size_t length = is_ipv4 ? (size_t)(ip[2] << 8 | ip[3]) - header : (size_t)(ip[4] << 8 | ip[5]);
+	unsigned sum = (unsigned)length + (is_ipv4 ? ip[9] : ip[6]);
+
+	if (is_ipv4 && sum_of(ip, header, 0) != 0xffff)
+		return false;
+	sum = is_ipv4 ? sum_of(ip + 12, 8, sum) : sum_of(ip + 8, 32, sum);
+	return sum_of(ip + header, length, sum) == 0xffff;
+}
+
+static void put_sum(uint8_t *at, unsigned sum)
+{
+	at[0] = (uint8_t)(~sum >> 8);
+	at[1] = (uint8_t)~sum;
+}
+
+void wire_finish_checksums(uint8_t *frame, size_t l3, size_t l4_checksum)
+{
+	uint8_t *ip = frame + l3;
+	size_t length = (size_t)(ip[2] << 8 | ip[3]) - 20;
+
+	put_sum(ip + 10, 0xffff);
+	put_sum(ip + 10, sum_of(ip, 20, 0));
+	put_sum(frame + l4_checksum, 0xffff);
+	put_sum(frame + l4_checksum, sum_of(ip + 20, length, sum_of(ip + 12, 8, (unsigned)length + ip[9])));
 }

@@ -45,7 +45,7 @@ DAT_ETH_RULE_HANDLE wire_rule(struct wire *w, const DAT_ETH_RULE *rule);
 /* A frame from the peer to eth0, of a type of the test's own, with a pattern that depends on `seed`. */
 size_t wire_frame(const struct wire *w, uint8_t *frame, size_t length, unsigned seed);
 void wire_send(const struct wire *w, const void *frame, size_t length);
-/* The next frame that eth0 sends. Returns its length. */
+/* The next frame that eth0 sends, with its VLAN tag. Returns its length. */
 size_t wire_receive(const struct wire *w, uint8_t *frame, size_t room);
 bool wire_is_silent(const struct wire *w);	/* nothing comes for 100 ms */
 
@@ -55,8 +55,19 @@ DAT_COUNT wire_poll(struct wire *w, DAT_ETH_FRAME *frames, DAT_COUNT max);
 void wire_post(struct wire *w, size_t offset, size_t length, uint64_t cookie);
 DAT_EVENT wire_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number);
 DAT_RETURN wire_post_send(struct wire *w, size_t offset, size_t length, uint64_t cookie);
+DAT_RETURN wire_post_send_how(struct wire *w, size_t length, uint64_t cookie, const DAT_ETH_SEND *how);
 
 void wire_command(const char *command);	/* must succeed */
+/* Whether the kernel finishes the frames that this device sends, instead of handing checksums and segmentation
+ * on: then the other end sees what a wire would carry. */
+void wire_finish_frames(const char *netdev, bool finish);
+/* An IPv4 or IPv6 header at frame + `l3`, and a TCP header: `payload` bytes of a pattern follow; checksums and IP length are
+ * 0. Returns the length of the headers. */
+size_t wire_tcp(const struct wire *w, uint8_t *frame, size_t l3, int version, size_t payload);
+/* The one's complement sum of IP header and of TCP or UDP with the pseudo header, both must be 0xffff. */
+bool wire_checksums_are_right(const uint8_t *frame, size_t l3);
+/* Fills them in, for IPv4 without options. */
+void wire_finish_checksums(uint8_t *frame, size_t l3, size_t l4_checksum);
 /* In an IPv4 header at `ip`, followed by UDP: both checksums are left 0. */
 size_t wire_udp(const struct wire *w, uint8_t *frame, const char *to, uint16_t port, size_t payload);
 

@@ -35,18 +35,24 @@ static bool number(const char *text, unsigned long max, uint32_t *value)
 	return !*end && !errno && n && n <= max;
 }
 
-static bool read_attr(const DAT_NAMED_ATTR *a, bool *ring, uint32_t *frames, uint32_t *snap)
+/* One of two words. */
+static bool choice(const char *text, const char *off, const char *on, bool *value)
+{
+	*value = !strcmp(text, on);
+	return *value || !strcmp(text, off);
+}
+
+static bool read_attr(const DAT_NAMED_ATTR *a, bool *ring, uint32_t *frames, struct dapl_eth_config *config)
 {
 	if (!a->name || !a->value)
 		return false;
 	if (!strcmp(a->name, "eth_frames"))
 		return number(a->value, MAX_FRAMES, frames);
 	if (!strcmp(a->name, "eth_snap"))
-		return number(a->value, MAX_SNAP, snap);
-	if (strcmp(a->name, "eth_receive"))
-		return false;
-	*ring = !strcmp(a->value, "ring");
-	return *ring || !strcmp(a->value, "post");
+		return number(a->value, MAX_SNAP, &config->snap);
+	if (!strcmp(a->name, "eth_checksum"))
+		return choice(a->value, "device", "verify", &config->verify);
+	return !strcmp(a->name, "eth_receive") && choice(a->value, "post", "ring", ring);
 }
 
 /* ETH-4 */
@@ -56,10 +62,10 @@ static bool read_attrs(const DAT_EP_ATTR *attr, struct dapl_eth_config *config)
 	bool ring = false;
 
 	for (int i = 0; attr->ep_provider_specific && i < attr->ep_provider_specific_count; i++)
-		if (!read_attr(&attr->ep_provider_specific[i], &ring, &frames, &config->snap)) {
+		if (!read_attr(&attr->ep_provider_specific[i], &ring, &frames, config)) {
 			trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", NULL, NULL,
-			      "create refused: ep_provider_specific %d is not eth_receive, eth_frames or "
-			      "eth_snap with a value that they have", i);
+			      "create refused: ep_provider_specific %d is not eth_receive, eth_frames, "
+			      "eth_snap or eth_checksum with a value that they have", i);
 			return false;
 		}
 	config->ring_frames = ring ? frames : 0;
@@ -96,6 +102,8 @@ static DAT_RETURN begin_locked(struct dapl_ep *ep, struct dapl_eth_config *confi
 		return begin_status(err);
 	ep->min_message = MIN_FRAME;
 	ep->max_message = attr.max_frame;
+	ep->eth->max_tso = attr.max_tso;
+	ep->eth->caps = attr.caps;
 	ep->max_rdma = 0;		/* RDMA takes the slow path, which refuses it */
 	ep->max_inline = 0;
 	dapl_ep_begin_raw(ep);

@@ -23,6 +23,10 @@ DAT_RETURN dapl_eth_ep_free(DAT_EP_HANDLE handle);
 /* Operations DAT_ETH_*_OP. */
 DAT_RETURN dapl_eth_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);
 
+/* send.c */
+DAT_RETURN dapl_eth_post_send(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			      const DAT_ETH_SEND *how, DAT_COMPLETION_FLAGS flags);
+
 /* rule.c */
 DAT_RETURN dapl_eth_rule_add(struct dapl_ep *ep, const DAT_ETH_RULE *rule, DAT_ETH_RULE_HANDLE *handle);
 DAT_RETURN dapl_eth_rule_free(DAT_HANDLE handle);

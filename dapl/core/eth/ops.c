@@ -9,7 +9,8 @@
 	_Static_assert(sizeof(dat) == sizeof(device) && offsetof(dat, member) == offsetof(device, member), \
 		       "one layout")
 SAME(DAT_ETH_ATTR, struct dapl_eth_attr, caps);
-SAME(DAT_ETH_ATTR, struct dapl_eth_attr, address);
+SAME(DAT_ETH_ATTR, struct dapl_eth_attr, max_tso_header);
+SAME(DAT_ETH_SEND, struct dapl_eth_send, header_length);
 SAME(DAT_ETH_FRAME, struct dapl_eth_frame, time);
 SAME(DAT_ETH_FRAME, struct dapl_eth_frame, segments);
 SAME(DAT_ETH_KEY, struct dapl_eth_key, ip_dst);
@@ -126,6 +127,16 @@ static DAT_RETURN stats(struct dapl_ep *ep, DAT_ETH_STATS *to)
 	return ret == DAT_SUCCESS ? give(to, to->size, &now, sizeof now) : ret;
 }
 
+static DAT_RETURN post_send(struct dapl_ep *ep, va_list args)
+{
+	DAT_COUNT n = va_arg(args, DAT_COUNT);
+	const DAT_LMR_TRIPLET *iov = va_arg(args, const DAT_LMR_TRIPLET *);
+	DAT_DTO_COOKIE cookie = va_arg(args, DAT_DTO_COOKIE);
+	const DAT_ETH_SEND *how = va_arg(args, const DAT_ETH_SEND *);
+
+	return dapl_eth_post_send(ep, n, iov, cookie, how, va_arg(args, DAT_COMPLETION_FLAGS));
+}
+
 static DAT_RETURN ep_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
@@ -147,6 +158,8 @@ static DAT_RETURN ep_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 	case DAT_ETH_RULE_ADD_OP:
 		rule = va_arg(args, const DAT_ETH_RULE *);
 		return dapl_eth_rule_add(ep, rule, va_arg(args, DAT_ETH_RULE_HANDLE *));
+	case DAT_ETH_POST_SEND_OP:
+		return post_send(ep, args);
 	case DAT_ETH_STATS_OP:
 		return stats(ep, va_arg(args, DAT_ETH_STATS *));
 	default:

@@ -116,20 +116,39 @@ static enum ibv_wc_status send_status(int err)
 }
 
 /* Returns an errno value if the frame is not accepted: the post fails. Other errors are the completion's. */
+static int send_frame(struct soft_qp *qp, const struct ibv_send_wr *wr, const struct dapl_eth_send *how,
+		      enum ibv_wc_status *status)
+{
+	struct iovec iov[SOFT_MAX_SGE];
+	const char *wrong = NULL;
+	int n = pieces(qp, wr->sg_list, wr->num_sge, 0, iov), err;
+
+	if (n < 0) {
+		*status = IBV_WC_LOC_PROT_ERR;
+		return 0;
+	}
+	err = ports->send(qp->eth->port, iov, n, how, &wrong);
+	if (wrong)
+		soft_trace(TRC_LVL_ERROR, "qp", qp, "send refused: %s", wrong);
+	if (err == EAGAIN || err == ENOBUFS || err == EINVAL)
+		return err;
+	*status = send_status(err);
+	return 0;
+}
+
 static int send_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct ibv_wc wc = { .wr_id = wr->wr_id, .opcode = IBV_WC_SEND, .status = IBV_WC_WR_FLUSH_ERR };
-	struct iovec iov[SOFT_MAX_SGE];
-	int n, err;
+	const struct dapl_eth_send *how = wr->opcode == IBV_WR_DRIVER1 ?
+		&((const struct dapl_eth_wr *)wr)->how : NULL;
+	int err;
 
-	if (wr->opcode != IBV_WR_SEND || wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->max_send_sge)
+	if ((wr->opcode != IBV_WR_SEND && !how) || wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->max_send_sge)
 		return EINVAL;
 	if (qp->state != IBV_QPS_ERR) {
-		n = pieces(qp, wr->sg_list, wr->num_sge, 0, iov);
-		err = n < 0 ? 0 : ports->send(qp->eth->port, iov, n);
-		if (err == EAGAIN || err == ENOBUFS || err == EINVAL)
+		err = send_frame(qp, wr, how, &wc.status);
+		if (err)
 			return err;
-		wc.status = n < 0 ? IBV_WC_LOC_PROT_ERR : send_status(err);
 	}
 	if (wc.status != IBV_WC_SUCCESS || soft_is_signalled(qp, wr->send_flags))
 		complete(qp, qp->qp.send_cq, &wc);
@@ -314,7 +333,7 @@ static int begin(struct ibv_qp *ibqp, const struct dapl_eth_config *config)
 	if (err)
 		return err;
 	eth->config = *config;
-	err = ports->open(dev->netdev, config->ring_frames, config->snap, &eth->port);
+	err = ports->open(dev->netdev, config, &eth->port);
 	if (err)
 		say_why(dev, err);
 	return err;

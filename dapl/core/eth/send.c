@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* send.c - sends of raw Ethernet endpoints with offloads: arguments. Whether a frame has the headers that an offload
+ * needs is the device's matter. ETH-21 to 23. */
+#include <string.h>
+#include "dapl/core/ep/post.h"
+#include "dapl/core/ep/post_slow.h"
+#include "dapl/core/eth/eth.h"
+
+static const struct {
+	DAT_UINT32 flag;
+	uint64_t cap;
+} offloads[] = {
+	{ DAT_ETH_SEND_CSUM, DAT_ETH_CAP_TX_CSUM },
+	{ DAT_ETH_SEND_TSO, DAT_ETH_CAP_TSO },
+	{ DAT_ETH_SEND_VLAN, DAT_ETH_CAP_VLAN_INSERT },
+};
+
+/* Returns what is wrong, or NULL. */
+static const char *find_wrong(const DAT_ETH_SEND *how)
+{
+	DAT_UINT32 known = 0;
+
+	for (size_t i = 0; i < sizeof offloads / sizeof *offloads; i++)
+		known |= offloads[i].flag;
+	if (how->flags & ~known)
+		return "an unknown flag";
+	if (how->reserved0 || how->reserved[0] || how->reserved[1])
+		return "a reserved member is not 0";
+	if (!(how->flags & DAT_ETH_SEND_TSO) && (how->mss || how->header_length))
+		return "mss or header_length without DAT_ETH_SEND_TSO";
+	if (!(how->flags & DAT_ETH_SEND_VLAN) && (how->vlan_tci || how->vlan_type))
+		return "vlan_tci or vlan_type without DAT_ETH_SEND_VLAN";
+	if (how->vlan_type && how->vlan_type != 0x8100 && how->vlan_type != 0x88a8)
+		return "vlan_type is not 0, 0x8100 or 0x88a8";
+	return NULL;
+}
+
+static bool is_able(const struct dapl_ep *ep, const DAT_ETH_SEND *how)
+{
+	for (size_t i = 0; i < sizeof offloads / sizeof *offloads; i++)
+		if ((how->flags & offloads[i].flag) && !(ep->eth->caps & offloads[i].cap))
+			return false;
+	return true;
+}
+
+/* INTERNAL_ERROR is what a post says of EINVAL: here the device found that `how` does not fit the frame. */
+DAT_RETURN dapl_eth_post_send(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			      const DAT_ETH_SEND *how, DAT_COMPLETION_FLAGS flags)
+{
+	struct dapl_eth_wr wr = { .wr = { .opcode = IBV_WR_DRIVER1 } };
+	const char *wrong;
+	uint64_t room;
+	DAT_RETURN ret;
+
+	if (!how)
+		return BAD_PARAM(5);
+	if ((wrong = find_wrong(how))) {
+		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "dat_eth_post_send refused: %s", wrong);
+		return BAD_PARAM(5);
+	}
+	if (!is_able(ep, how))
+		return NOT_SUPPORTED;
+	memcpy(&wr.how, how, sizeof wr.how);
+	room = how->flags & DAT_ETH_SEND_TSO ? ep->eth->max_tso : ep->max_message;
+	ret = dapl_post_gather(ep, n, iov, cookie, flags, &wr.wr, ep->max_send_iov, room, DAT_DTO_SEND, 0,
+			       DCNT_EP_POST_SEND);
+	return DAT_GET_TYPE(ret) == DAT_INTERNAL_ERROR ? BAD_PARAM(5) : ret;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* layout.c - offsets of the outer headers of a frame, and one's complement sums. Fields are match.c's matter. */
+#include <linux/if_ether.h>
+#include <netinet/in.h>
+#include "dapl/softeth/layout.h"
+
+enum {
+	MAX_TAGS = 2,			/* VLAN tags that are skipped */
+	MAX_EXTENSIONS = 6,		/* IPv6 extension headers that are skipped */
+	UDP_HEADER = 8, TCP_HEADER = 20,
+};
+
+static uint16_t be16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static bool read_ports(const uint8_t *head, size_t length, struct eth_layout *l)
+{
+	size_t header = 0;
+
+	if (l->protocol == IPPROTO_UDP) {
+		header = UDP_HEADER;
+	} else if (l->protocol == IPPROTO_TCP) {
+		if (length < (size_t)l->l4 + TCP_HEADER)
+			return false;
+		header = (size_t)(head[l->l4 + 12] >> 4) * 4;
+		if (header < TCP_HEADER)
+			return false;
+	}
+	if (!header)
+		return true;
+	l->payload = (uint16_t)(l->l4 + header);
+	return length >= l->payload && l->end >= l->payload;
+}
+
+static bool read_ipv4(const uint8_t *head, size_t length, struct eth_layout *l)
+{
+	const uint8_t *p = head + l->l3;
+	uint16_t header;
+
+	if (length < (size_t)l->l3 + 20 || p[0] >> 4 != 4 || (p[0] & 15) < 5)
+		return false;
+	header = (uint16_t)((p[0] & 15) * 4);
+	l->version = 4;
+	l->protocol = p[9];
+	l->l4 = (uint16_t)(l->l3 + header);
+	l->end = (uint32_t)l->l3 + be16(p + 2);
+	if (length < l->l4 || l->end < l->l4)
+		return false;
+	return (be16(p + 6) & 0x3fff) || read_ports(head, length, l);	/* no fragment */
+}
+
+/* Behind a routing header the pseudo header has another address, so what follows it is not looked at. */
+static bool read_ipv6(const uint8_t *head, size_t length, struct eth_layout *l)
+{
+	const uint8_t *p = head + l->l3;
+	size_t at = (size_t)l->l3 + 40;
+	uint8_t next;
+
+	if (length < at || p[0] >> 4 != 6)
+		return false;
+	l->version = 6;
+	l->end = (uint32_t)at + be16(p + 4);
+	next = p[6];
+	for (int i = 0; i < MAX_EXTENSIONS && (next == IPPROTO_HOPOPTS || next == IPPROTO_DSTOPTS); i++) {
+		if (length < at + 8)
+			return false;
+		next = head[at];
+		at += (size_t)head[at + 1] * 8 + 8;
+	}
+	if (length < at || l->end < at)
+		return false;
+	l->protocol = next;
+	l->l4 = (uint16_t)at;
+	return read_ports(head, length, l);
+}
+
+bool eth_layout_read(const uint8_t *head, size_t length, struct eth_layout *l)
+{
+	size_t at = 12;
+	uint16_t type;
+
+	*l = (struct eth_layout){ .version = 0 };
+	if (length > ETH_HEADERS_MAX)
+		length = ETH_HEADERS_MAX;
+	if (length < ETH_HLEN)
+		return false;
+	type = be16(head + at);
+	for (int i = 0; i < MAX_TAGS && (type == ETH_P_8021Q || type == ETH_P_8021AD); i++) {
+		at += 4;
+		if (length < at + 2)
+			return false;
+		type = be16(head + at);
+	}
+	l->l3 = (uint16_t)(at + 2);
+	if (type == ETH_P_IP)
+		return read_ipv4(head, length, l);
+	return type == ETH_P_IPV6 && read_ipv6(head, length, l);
+}
+
+/* Adds with the carries in the upper half: up to 64 KiB do not overflow. */
+uint32_t eth_sum_bytes(const uint8_t *at, size_t length, uint32_t sum)
+{
+	uint64_t total = sum;
+
+	for (; length > 1; at += 2, length -= 2)
+		total += be16(at);
+	if (length)
+		total += (uint32_t)at[0] << 8;
+	while (total >> 32)
+		total = (total & 0xffffffff) + (total >> 32);
+	return (uint32_t)total;
+}
+
+uint16_t eth_sum_fold(uint32_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)sum;
+}
+
+/* A piece that begins at an odd offset has its bytes in the other halves of the words: swapping its folded sum
+ * puts them right. */
+uint32_t eth_sum_pieces(const struct iovec *iov, int n, size_t offset, size_t length, uint32_t sum)
+{
+	bool odd = false;
+
+	for (int i = 0; i < n && length; i++) {
+		size_t some = iov[i].iov_len;
+		uint16_t part;
+
+		if (offset >= some) {
+			offset -= some;
+			continue;
+		}
+		some -= offset;
+		if (some > length)
+			some = length;
+		part = eth_sum_fold(eth_sum_bytes((const uint8_t *)iov[i].iov_base + offset, some, 0));
+		sum = eth_sum_fold(sum) + (odd ? (uint16_t)(part << 8 | part >> 8) : part);
+		odd ^= some & 1;
+		length -= some;
+		offset = 0;
+	}
+	return sum;
+}
+
+uint32_t eth_sum_pseudo(const uint8_t *head, const struct eth_layout *l)
+{
+	const uint8_t *ip = head + l->l3;
+	uint32_t length = l->end - l->l4;
+	uint32_t sum = (length >> 16) + (length & 0xffff) + l->protocol;
+
+	return l->version == 4 ? eth_sum_bytes(ip + 12, 8, sum) : eth_sum_bytes(ip + 8, 32, sum);
+}
+
+uint16_t eth_checksum_offset(const struct eth_layout *l)
+{
+	return l->protocol == IPPROTO_TCP ? 16 : 6;
+}

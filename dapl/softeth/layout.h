@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* layout.h - where the outer IP and TCP or UDP headers of a frame are, and their checksums. Plain C over bytes,
+ * without state. */
+#ifndef SOFTETH_LAYOUT_H
+#define SOFTETH_LAYOUT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+enum { ETH_HEADERS_MAX = 256 };		/* bytes of a frame in which its headers must end */
+
+struct eth_layout {
+	uint16_t l3, l4;		/* offsets of the IP header and of the one behind it */
+	uint16_t payload;		/* offset behind the TCP or UDP header; 0: it is neither, or a fragment */
+	uint8_t version, protocol;
+	uint32_t end;			/* offset at which the packet ends by its IP header */
+};
+
+/* False: not IP, or cut off within its headers. `length` bytes of the frame are at `head`. */
+bool eth_layout_read(const uint8_t *head, size_t length, struct eth_layout *layout);
+
+/* The one's complement sum of bytes of a frame in pieces, not inverted. `sum` is of an even number of bytes
+ * before, or 0. */
+uint32_t eth_sum_bytes(const uint8_t *at, size_t length, uint32_t sum);
+uint32_t eth_sum_pieces(const struct iovec *iov, int n, size_t offset, size_t length, uint32_t sum);
+uint16_t eth_sum_fold(uint32_t sum);		/* to 16 bits, in host byte order */
+/* That of the pseudo header. */
+uint32_t eth_sum_pseudo(const uint8_t *head, const struct eth_layout *layout);
+/* Offset of the checksum within the TCP or UDP header. */
+uint16_t eth_checksum_offset(const struct eth_layout *layout);
+
+#endif
