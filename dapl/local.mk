@@ -205,7 +205,8 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/rdmap/deliver.c dapl/soft/rdmap/deliver.h \
 	dapl/soft/progress/progress.c dapl/soft/progress/progress.h \
 	dapl/soft/progress/owner.c dapl/soft/progress/owner.h \
-	dapl/soft/eth/eth.c dapl/soft/eth/eth.h dapl/softeth/port.h
+	dapl/soft/eth/eth.c dapl/soft/eth/eth.h dapl/soft/eth/raw.h dapl/softeth/port.h \
+	dapl/soft/eth/pace.c dapl/soft/eth/pace.h dapl/soft/eth/send.c
 
 lib_LTLIBRARIES += libdaplsoft.la
 libdaplsoft_la_SOURCES =

@@ -47,6 +47,8 @@ dist_man_MANS += \
 	doc/man/man3/dat_ep_reset.3 \
 	doc/man/man3/dat_ep_set_watermark.3 \
 	doc/man/man3/dat_eth_arm.3 \
+	doc/man/man3/dat_eth_clock.3 \
+	doc/man/man3/dat_eth_pace.3 \
 	doc/man/man3/dat_eth_poll.3 \
 	doc/man/man3/dat_eth_post_send.3 \
 	doc/man/man3/dat_eth_query.3 \

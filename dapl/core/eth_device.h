@@ -20,13 +20,14 @@ struct dapl_eth_attr {
 	uint32_t rx_queues, tx_queues, max_rules, reserved0;
 	uint8_t address[6], reserved[2];
 	uint32_t max_tso, max_tso_header;
+	uint64_t rate_min, rate_max;
 };
 
 enum dapl_eth_caps {
 	ETH_CAP_COPY = 0x1, ETH_CAP_EGRESS = 0x2, ETH_CAP_PARTIAL_MASK = 0x4, ETH_CAP_INNER = 0x8,
 	ETH_CAP_TUNNEL = 0x10, ETH_CAP_VLAN_STRIP = 0x20, ETH_CAP_HASH = 0x40, ETH_CAP_RX_CSUM = 0x80,
 	ETH_CAP_JOIN = 0x100, ETH_CAP_TX_CSUM = 0x200, ETH_CAP_TSO = 0x400, ETH_CAP_VLAN_INSERT = 0x800,
-	ETH_CAP_LRO = 0x1000,
+	ETH_CAP_LRO = 0x1000, ETH_CAP_PACE = 0x2000, ETH_CAP_LAUNCH = 0x4000,
 };
 
 struct dapl_eth_frame {
@@ -44,13 +45,19 @@ enum dapl_eth_frame_flags {
 	ETH_FRAME_L4_BAD = 0x100,
 };
 
-enum dapl_eth_send_flags { ETH_SEND_CSUM = 0x1, ETH_SEND_TSO = 0x2, ETH_SEND_VLAN = 0x4 };
+enum dapl_eth_send_flags { ETH_SEND_CSUM = 0x1, ETH_SEND_TSO = 0x2, ETH_SEND_VLAN = 0x4,
+	ETH_SEND_LAUNCH = 0x8 };
 
 struct dapl_eth_send {
 	uint32_t flags;
 	uint16_t vlan_tci, vlan_type, mss, header_length;
 	uint32_t reserved0;
-	uint64_t reserved[2];
+	uint64_t launch, reserved;
+};
+
+struct dapl_eth_pace {
+	uint64_t bits_per_s;
+	uint32_t burst, frame;
 };
 
 /* A send with offloads: its opcode is IBV_WR_DRIVER1, and the device finds `how` beside it. */
@@ -81,7 +88,7 @@ enum dapl_eth_rule_flags { ETH_ALL = 1, ETH_ALL_MULTICAST = 2, ETH_JOIN = 4, ETH
 
 struct dapl_eth_stats {
 	uint32_t size, reserved;
-	uint64_t received, received_bytes, sent, sent_bytes, lost, lost_device;
+	uint64_t received, received_bytes, sent, sent_bytes, lost, lost_device, late;
 };
 
 /* How a raw QP receives. */
@@ -111,6 +118,9 @@ struct dapl_eth_ops {
 	/* One completion with this wr_id on the receive CQ, once, when there are frames. */
 	int (*arm)(struct ibv_qp *qp, uint64_t wr_id);
 	void (*stats)(struct ibv_qp *qp, struct dapl_eth_stats *stats);
+	/* The rate is within the device's limits, or 0. A reset ends it. */
+	int (*pace)(struct ibv_qp *qp, const struct dapl_eth_pace *pace);
+	int (*clock)(struct dapl_device *dev, uint64_t *device_ns, uint64_t *system_ns, uint64_t *error_ns);
 };
 
 #endif

@@ -360,5 +360,5 @@ __attribute__((visibility("default"))) const struct eth_port_ops dapl_softeth_op
 	.query = query, .open = open_port, .close = close_port, .descriptor = descriptor,
 	.add_rule = eth_rule_add, .free_rule = eth_rule_free, .free_all_rules = eth_rule_free_all,
 	.count_rule = eth_rule_count,
-	.send = eth_send, .receive = receive, .poll = poll_ring, .release = release, .stats = read_stats,
+	.send = eth_send, .check = eth_send_check, .receive = receive, .poll = poll_ring, .release = release, .stats = read_stats,
 };

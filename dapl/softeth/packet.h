@@ -77,6 +77,7 @@ int eth_filter_none(int fd);
 /* send.c */
 int eth_send(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how,
 	     const char **wrong);
+const char *eth_send_check(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how);
 /* validate.c: fills in flags about checksums, and segments. `vnet` as the kernel wrote it; the frame->length
  * bytes that are here are in `iov`, and the first `parsed` of them at `head`. No lock is needed. */
 void eth_validate(const struct eth_port *port, struct dapl_eth_frame *frame, const struct virtio_net_hdr *vnet,

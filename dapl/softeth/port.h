@@ -31,6 +31,8 @@ struct eth_port_ops {
 	 * EINVAL: it does not fit the frame; *wrong says why. */
 	int (*send)(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how,
 		    const char **wrong);
+	/* What is wrong with a frame that is sent later; NULL: nothing. */
+	const char *(*check)(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how);
 	/* The next frame, into these pieces; its length is what fits. EAGAIN: none. */
 	int (*receive)(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth_frame *frame);
 	int (*poll)(struct eth_port *port, struct dapl_eth_frame *frames, int max);	/* how many */

@@ -205,28 +205,36 @@ static int send_message(struct eth_port *port, struct message *m)
 	return 0;
 }
 
+static const char *fill(struct eth_port *port, struct message *m, const struct iovec *iov, int n,
+			const struct dapl_eth_send *how)
+{
+	m->vnet = (struct virtio_net_hdr){ .flags = 0 };
+	m->head_length = m->total = 0;
+	if (how) {
+		split(m, iov, n);
+		return prepare(m, how, port->mtu);
+	}
+	memcpy(m->iov + 1, iov, (size_t)n * sizeof *iov);
+	m->pieces = n + 1;
+	m->frames = 1;
+	m->bytes = 0;
+	for (int i = 0; i < n; i++)
+		m->bytes += iov[i].iov_len;
+	return NULL;
+}
+
 int eth_send(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how,
 	     const char **wrong)
 {
 	struct message m;
 
-	if (n > MAX_PIECES)
-		return EINVAL;
-	*wrong = NULL;
-	m.vnet = (struct virtio_net_hdr){ .flags = 0 };
-	m.head_length = m.total = 0;
-	m.bytes = 0;
-	if (how) {
-		split(&m, iov, n);
-		*wrong = prepare(&m, how, port->mtu);
-		if (*wrong)
-			return EINVAL;
-	} else {
-		memcpy(m.iov + 1, iov, (size_t)n * sizeof *iov);
-		m.pieces = n + 1;
-		m.frames = 1;
-		for (int i = 0; i < n; i++)
-			m.bytes += iov[i].iov_len;
-	}
-	return send_message(port, &m);
+	*wrong = n > MAX_PIECES ? "it has too many segments" : fill(port, &m, iov, n, how);
+	return *wrong ? EINVAL : send_message(port, &m);
+}
+
+const char *eth_send_check(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how)
+{
+	struct message m;
+
+	return n > MAX_PIECES ? "it has too many segments" : fill(port, &m, iov, n, how);
 }

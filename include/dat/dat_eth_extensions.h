@@ -35,7 +35,9 @@ typedef enum dat_eth_op {
 	DAT_ETH_RULE_FREE_OP,
 	DAT_ETH_RULE_QUERY_OP,
 	DAT_ETH_STATS_OP,
-	DAT_ETH_POST_SEND_OP
+	DAT_ETH_POST_SEND_OP,
+	DAT_ETH_PACE_OP,
+	DAT_ETH_CLOCK_OP
 } DAT_ETH_OP;
 
 /* What a device can do: bits of DAT_ETH_ATTR.caps. A call that needs a bit that is not set gives
@@ -53,7 +55,9 @@ typedef enum dat_eth_cap {
 	DAT_ETH_CAP_TX_CSUM      = 0x0200,	/* DAT_ETH_SEND_CSUM */
 	DAT_ETH_CAP_TSO          = 0x0400,	/* DAT_ETH_SEND_TSO */
 	DAT_ETH_CAP_VLAN_INSERT  = 0x0800,	/* DAT_ETH_SEND_VLAN */
-	DAT_ETH_CAP_LRO          = 0x1000	/* frames may be joined: DAT_ETH_FRAME.segments */
+	DAT_ETH_CAP_LRO          = 0x1000,	/* frames may be joined: DAT_ETH_FRAME.segments */
+	DAT_ETH_CAP_PACE         = 0x2000,	/* dat_eth_pace() */
+	DAT_ETH_CAP_LAUNCH       = 0x4000	/* DAT_ETH_SEND_LAUNCH */
 } DAT_ETH_CAP;
 
 /* DAT_ETH_ATTR.clock: the clock of time stamps. All are nanoseconds of CLOCK_REALTIME. */
@@ -74,6 +78,7 @@ typedef struct dat_eth_attr {
 	uint8_t reserved[2];
 	DAT_UINT32 max_tso;		/* bytes of a message that is segmented, headers included; 0: none */
 	DAT_UINT32 max_tso_header;	/* bytes of its headers */
+	DAT_UINT64 rate_min, rate_max;	/* of dat_eth_pace(), bit/s */
 } DAT_ETH_ATTR;
 
 /* Bits of DAT_ETH_FRAME.flags. */
@@ -106,6 +111,7 @@ typedef struct dat_eth_frame {
 #define DAT_ETH_SEND_CSUM 0x1	/* fills in the checksums of IPv4, and of TCP or UDP */
 #define DAT_ETH_SEND_TSO 0x2	/* cuts the message into frames of `mss` bytes of TCP payload; includes CSUM */
 #define DAT_ETH_SEND_VLAN 0x4	/* inserts a VLAN tag behind the addresses */
+#define DAT_ETH_SEND_LAUNCH 0x8	/* the frame leaves at `launch`, not before */
 
 /* How dat_eth_post_send() sends. Members that no flag asks for are 0. */
 typedef struct dat_eth_send {
@@ -114,8 +120,16 @@ typedef struct dat_eth_send {
 	uint16_t mss;			/* TSO */
 	uint16_t header_length;		/* TSO: bytes up to the TCP payload, in front of each frame */
 	DAT_UINT32 reserved0;
-	DAT_UINT64 reserved[2];
+	DAT_UINT64 launch;		/* LAUNCH; ns since 1970. A time that is past: at once */
+	DAT_UINT64 reserved;
 } DAT_ETH_SEND;
+
+/* The rate at which an endpoint sends. It counts the bytes of frames without FCS. */
+typedef struct dat_eth_pace {
+	DAT_UINT64 bits_per_s;		/* 0: no limit */
+	DAT_UINT32 burst;		/* bytes that may leave back to back after a pause; 0: one frame */
+	DAT_UINT32 frame;		/* typical length, for devices that want to know; 0: not known */
+} DAT_ETH_PACE;
 
 /* DAT_ETH_RULE.mode */
 #define DAT_ETH_COPY 1			/* the endpoint gets a copy, the kernel's stack is not affected */
@@ -167,6 +181,7 @@ typedef struct dat_eth_stats {
 	DAT_UINT64 lost;		/* for want of a receive, or of room in the ring */
 	DAT_UINT64 lost_device;		/* by the network device, for all its users, since the endpoint was
 					 * made; ~0: not known */
+	DAT_UINT64 late;		/* sends whose launch time was past when they were posted */
 } DAT_ETH_STATS;
 
 /* dat_eth_query(DAT_IA_HANDLE ia, DAT_ETH_ATTR *attr) */
@@ -182,6 +197,18 @@ typedef struct dat_eth_stats {
 	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_ETH_POST_SEND_OP, \
 		(DAT_COUNT)(n), (const DAT_LMR_TRIPLET *)(iov), (DAT_DTO_COOKIE)(cookie), \
 		(const DAT_ETH_SEND *)(how), (DAT_COMPLETION_FLAGS)(flags))
+
+/* dat_eth_pace(DAT_EP_HANDLE ep, const DAT_ETH_PACE *pace): at any time. */
+#define dat_eth_pace(ep, pace) \
+	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_ETH_PACE_OP, \
+		(const DAT_ETH_PACE *)(pace))
+
+/* dat_eth_clock(DAT_IA_HANDLE ia, DAT_UINT64 *device_ns, DAT_UINT64 *system_ns, DAT_UINT64 *error_ns)
+ *
+ * The clock of time stamps and CLOCK_REALTIME, read at one instant, to within error_ns. */
+#define dat_eth_clock(ia, device_ns, system_ns, error_ns) \
+	dat_extension_op((DAT_HANDLE)(ia), (DAT_EXTENDED_OP)DAT_ETH_CLOCK_OP, \
+		(DAT_UINT64 *)(device_ns), (DAT_UINT64 *)(system_ns), (DAT_UINT64 *)(error_ns))
 
 /* dat_eth_poll(DAT_EP_HANDLE ep, DAT_ETH_FRAME *frames, DAT_COUNT max, DAT_COUNT *got)
  *

@@ -140,6 +140,7 @@ unit_soft = \
 	test/unit/soft/test_mem \
 	test/unit/soft/test_mr_dir \
 	test/unit/soft/test_owner \
+	test/unit/soft/test_pace \
 	test/unit/soft/test_pending \
 	test/unit/soft/test_populate \
 	test/unit/soft/test_proto \
@@ -182,6 +183,7 @@ test_unit_soft_test_mem_LDADD = $(unit_soft_libs)
 test_unit_soft_test_wire_LDADD = $(unit_soft_libs)
 test_unit_soft_test_owner_SOURCES = test/unit/soft/test_owner.c $(soft_ends)
 test_unit_soft_test_owner_LDADD = $(unit_soft_libs)
+test_unit_soft_test_pace_LDADD = $(unit_soft_libs)
 test_unit_soft_test_pending_SOURCES = test/unit/soft/test_pending.c $(soft_ends)
 test_unit_soft_test_pending_LDADD = $(unit_soft_libs)
 test_unit_soft_test_populate_LDADD = $(unit_soft_libs)

@@ -26,6 +26,7 @@ DAT_RETURN dapl_eth_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);
 /* send.c */
 DAT_RETURN dapl_eth_post_send(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 			      const DAT_ETH_SEND *how, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dapl_eth_pace(struct dapl_ep *ep, const DAT_ETH_PACE *pace);
 
 /* rule.c */
 DAT_RETURN dapl_eth_rule_add(struct dapl_ep *ep, const DAT_ETH_RULE *rule, DAT_ETH_RULE_HANDLE *handle);

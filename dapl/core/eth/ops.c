@@ -9,14 +9,15 @@
 	_Static_assert(sizeof(dat) == sizeof(device) && offsetof(dat, member) == offsetof(device, member), \
 		       "one layout")
 SAME(DAT_ETH_ATTR, struct dapl_eth_attr, caps);
-SAME(DAT_ETH_ATTR, struct dapl_eth_attr, max_tso_header);
-SAME(DAT_ETH_SEND, struct dapl_eth_send, header_length);
+SAME(DAT_ETH_ATTR, struct dapl_eth_attr, rate_max);
+SAME(DAT_ETH_SEND, struct dapl_eth_send, launch);
+SAME(DAT_ETH_PACE, struct dapl_eth_pace, frame);
 SAME(DAT_ETH_FRAME, struct dapl_eth_frame, time);
 SAME(DAT_ETH_FRAME, struct dapl_eth_frame, segments);
 SAME(DAT_ETH_KEY, struct dapl_eth_key, ip_dst);
 SAME(DAT_ETH_KEY, struct dapl_eth_key, tunnel);
 SAME(DAT_ETH_RULE, struct dapl_eth_rule, inner_mask);
-SAME(DAT_ETH_STATS, struct dapl_eth_stats, lost_device);
+SAME(DAT_ETH_STATS, struct dapl_eth_stats, late);
 _Static_assert(sizeof(DAT_ETH_FRAME) <= 56, "fits into event_extension_data");
 
 /* Copies as much as the caller's header knows of. */
@@ -44,6 +45,33 @@ static DAT_RETURN query(DAT_HANDLE handle, DAT_ETH_ATTR *attr)
 	if (err)
 		return err == ENOENT ? NOT_SUPPORTED : dapl_status(err, DAT_RESOURCE_DEVICE);
 	return give(attr, attr->size, &found, sizeof found);
+}
+
+/* ETH-27 */
+static DAT_RETURN read_clock(DAT_HANDLE handle, va_list args)
+{
+	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(handle);
+	DAT_UINT64 *device = va_arg(args, DAT_UINT64 *);
+	DAT_UINT64 *system = va_arg(args, DAT_UINT64 *);
+	DAT_UINT64 *error = va_arg(args, DAT_UINT64 *);
+	uint64_t found[3];
+	int err;
+
+	if (!ia)
+		return BAD_HANDLE(IA);
+	if (!device)
+		return BAD_PARAM(2);
+	if (!system)
+		return BAD_PARAM(3);
+	if (!error)
+		return BAD_PARAM(4);
+	err = dapl_device_ops.eth->clock(ia->dev, &found[0], &found[1], &found[2]);
+	if (err)
+		return err == ENOENT ? NOT_SUPPORTED : dapl_status(err, DAT_RESOURCE_DEVICE);
+	*device = found[0];
+	*system = found[1];
+	*error = found[2];
+	return DAT_SUCCESS;
 }
 
 /* ep->lock held: whether the ring may be used. */
@@ -160,6 +188,8 @@ static DAT_RETURN ep_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 		return dapl_eth_rule_add(ep, rule, va_arg(args, DAT_ETH_RULE_HANDLE *));
 	case DAT_ETH_POST_SEND_OP:
 		return post_send(ep, args);
+	case DAT_ETH_PACE_OP:
+		return dapl_eth_pace(ep, va_arg(args, const DAT_ETH_PACE *));
 	case DAT_ETH_STATS_OP:
 		return stats(ep, va_arg(args, DAT_ETH_STATS *));
 	default:
@@ -182,6 +212,8 @@ DAT_RETURN dapl_eth_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 	switch ((int)op) {
 	case DAT_ETH_QUERY_OP:
 		return query(handle, va_arg(args, DAT_ETH_ATTR *));
+	case DAT_ETH_CLOCK_OP:
+		return read_clock(handle, args);
 	case DAT_ETH_RULE_FREE_OP:
 		return dapl_eth_rule_free(handle);
 	case DAT_ETH_RULE_QUERY_OP:

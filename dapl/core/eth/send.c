@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* send.c - sends of raw Ethernet endpoints with offloads: arguments. Whether a frame has the headers that an offload
- * needs is the device's matter. ETH-21 to 23. */
+/* send.c - sends of raw Ethernet endpoints with offloads, and their rate: arguments. Whether a frame has the headers that an offload
+ * needs is the device's matter. ETH-21 to 26. */
 #include <string.h>
 #include "dapl/core/ep/post.h"
 #include "dapl/core/ep/post_slow.h"
@@ -13,6 +13,7 @@ static const struct {
 	{ DAT_ETH_SEND_CSUM, DAT_ETH_CAP_TX_CSUM },
 	{ DAT_ETH_SEND_TSO, DAT_ETH_CAP_TSO },
 	{ DAT_ETH_SEND_VLAN, DAT_ETH_CAP_VLAN_INSERT },
+	{ DAT_ETH_SEND_LAUNCH, DAT_ETH_CAP_LAUNCH },
 };
 
 /* Returns what is wrong, or NULL. */
@@ -24,12 +25,14 @@ static const char *find_wrong(const DAT_ETH_SEND *how)
 		known |= offloads[i].flag;
 	if (how->flags & ~known)
 		return "an unknown flag";
-	if (how->reserved0 || how->reserved[0] || how->reserved[1])
+	if (how->reserved0 || how->reserved)
 		return "a reserved member is not 0";
 	if (!(how->flags & DAT_ETH_SEND_TSO) && (how->mss || how->header_length))
 		return "mss or header_length without DAT_ETH_SEND_TSO";
 	if (!(how->flags & DAT_ETH_SEND_VLAN) && (how->vlan_tci || how->vlan_type))
 		return "vlan_tci or vlan_type without DAT_ETH_SEND_VLAN";
+	if (!(how->flags & DAT_ETH_SEND_LAUNCH) && how->launch)
+		return "launch without DAT_ETH_SEND_LAUNCH";
 	if (how->vlan_type && how->vlan_type != 0x8100 && how->vlan_type != 0x88a8)
 		return "vlan_type is not 0, 0x8100 or 0x88a8";
 	return NULL;
@@ -65,4 +68,33 @@ DAT_RETURN dapl_eth_post_send(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRI
 	ret = dapl_post_gather(ep, n, iov, cookie, flags, &wr.wr, ep->max_send_iov, room, DAT_DTO_SEND, 0,
 			       DCNT_EP_POST_SEND);
 	return DAT_GET_TYPE(ret) == DAT_INTERNAL_ERROR ? BAD_PARAM(5) : ret;
+}
+
+/* ETH-25 */
+DAT_RETURN dapl_eth_pace(struct dapl_ep *ep, const DAT_ETH_PACE *wanted)
+{
+	struct dapl_eth_pace pace;
+	struct dapl_eth_attr attr;
+	DAT_RETURN ret;
+	int err;
+
+	if (!wanted)
+		return BAD_PARAM(2);
+	if (!(ep->eth->caps & DAT_ETH_CAP_PACE))
+		return NOT_SUPPORTED;
+	if ((err = dapl_device_ops.eth->query(ep->obj.ia->dev, &attr)))
+		return dapl_status(err, DAT_RESOURCE_DEVICE);
+	if (wanted->bits_per_s && (wanted->bits_per_s < attr.rate_min || wanted->bits_per_s > attr.rate_max)) {
+		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "dat_eth_pace refused: %llu bit/s is not 0, "
+		      "nor between %llu and %llu", (unsigned long long)wanted->bits_per_s,
+		      (unsigned long long)attr.rate_min, (unsigned long long)attr.rate_max);
+		return BAD_PARAM(2);
+	}
+	memcpy(&pace, wanted, sizeof pace);
+	dapl_mutex_lock(&ep->lock);
+	ret = ep->state == DAT_EP_STATE_CONNECTED && ep->qp ?
+		dapl_status(dapl_device_ops.eth->pace(ep->qp, &pace), DAT_RESOURCE_MEMORY) :
+		dapl_bad_ep_state(ep->state);
+	dapl_mutex_unlock(&ep->lock);
+	return ret;
 }

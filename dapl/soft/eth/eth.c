@@ -1,45 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth.c - raw Ethernet QPs: posting, receiving on the service thread, and loading of the library with the packet
- * sockets.
+/* eth.c - raw Ethernet QPs: their life, receiving on the service thread, and loading of the library with the packet
+ * sockets. Sending is in send.c.
  *
  * A raw QP has an ibv_context of its own, whose operations post to it: other QPs do not see that there are raw
- * ones. Its lock is held while a frame is copied, so that the memory stays registered (obj/mem.h). A send
- * completes while it is posted, since the kernel has copied the frame. Receives are filled by the service
- * thread, which watches the socket while receives are posted; until then frames wait in the kernel. */
+ * ones. Its lock is held while a frame is copied, so that the memory stays registered (obj/mem.h). Receives are
+ * filled by the service thread, which watches the socket while receives are posted; until then frames wait in the
+ * kernel. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/clock.h"
 #include "common/log.h"
 #include "dapl/soft/eth/eth.h"
+#include "dapl/soft/eth/raw.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
-#include "dapl/softeth/port.h"
 
 enum { RECEIVE_BATCH = 64 };	/* frames taken before other work of the service thread has its turn */
-
-struct soft_eth {
-	struct ibv_context verbs;	/* of this QP alone */
-	struct soft_qp *qp;
-	struct eth_port *port;		/* NULL until begun */
-	struct dapl_eth_config config;
-	struct dapl_watch watch;
-	/* guarded by qp->lock */
-	bool watching;
-	bool armed;
-	uint64_t armed_wr;
-	uint32_t received;		/* receives that were completed with a frame or an error */
-};
+#define RATE_MIN 8000ull		/* bit/s: a frame of 1500 bytes takes 1.5 s */
+#define RATE_MAX 100000000000ull	/* beyond what a process can send */
 
 /* --- the library ------------------------------------------------------------------------ */
 
-static const struct eth_port_ops *ports;	/* NULL: could not be loaded */
+const struct eth_port_ops *soft_eth_ports;	/* NULL: could not be loaded */
 
 static void load_ports(void)
 {
@@ -57,7 +47,7 @@ static void load_ports(void)
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	found = library ? dlsym(library, "dapl_softeth_ops") : NULL;
 	if (found && found->version == ETH_PORT_VERSION) {
-		ports = found;
+		soft_eth_ports = found;
 		return;
 	}
 	log_report(REPORT_LIBRARY_NOT_LOADED, NULL, "soft: no raw Ethernet endpoints: %s",
@@ -71,14 +61,28 @@ static int need_ports(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, load_ports);
-	return ports ? 0 : ENOENT;
+	return soft_eth_ports ? 0 : ENOENT;
 }
 
 static int query(struct dapl_device *dev, struct dapl_eth_attr *attr)
 {
 	int err = need_ports();
 
-	return err ? err : ports->query(dev->netdev, attr);
+	if (err || (err = soft_eth_ports->query(dev->netdev, attr)))
+		return err;
+	attr->caps |= ETH_CAP_PACE | ETH_CAP_LAUNCH;
+	attr->rate_min = RATE_MIN;
+	attr->rate_max = RATE_MAX;
+	return 0;
+}
+
+/* Time stamps are of CLOCK_REALTIME: there is no other clock. */
+static int read_clock(struct dapl_device *dev, uint64_t *device_ns, uint64_t *system_ns, uint64_t *error_ns)
+{
+	(void)dev;
+	*device_ns = *system_ns = clock_read_ns(CLOCK_REALTIME);
+	*error_ns = 0;
+	return need_ports();
 }
 
 /* --- memory and completions; qp->lock held ---------------------------------------------- */
@@ -88,9 +92,7 @@ static struct soft_eth *eth_of(struct ibv_qp *ibqp)
 	return ((struct soft_qp *)ibqp)->eth;
 }
 
-/* The memory of a segment list. Returns the number of pieces, or -1 if it is not registered for this. */
-static int pieces(const struct soft_qp *qp, const struct ibv_sge *sge, int n, int access,
-		  struct iovec iov[SOFT_MAX_SGE])
+int soft_eth_pieces(const struct soft_qp *qp, const struct ibv_sge *sge, int n, int access, struct iovec *iov)
 {
 	char *at;
 
@@ -110,64 +112,6 @@ static void complete(struct soft_qp *qp, struct ibv_cq *cq, const struct ibv_wc 
 	soft_cq_add((struct soft_cq *)cq, &wc, false);
 }
 
-static enum ibv_wc_status send_status(int err)
-{
-	return !err ? IBV_WC_SUCCESS : err == EMSGSIZE ? IBV_WC_LOC_LEN_ERR : IBV_WC_GENERAL_ERR;
-}
-
-/* Returns an errno value if the frame is not accepted: the post fails. Other errors are the completion's. */
-static int send_frame(struct soft_qp *qp, const struct ibv_send_wr *wr, const struct dapl_eth_send *how,
-		      enum ibv_wc_status *status)
-{
-	struct iovec iov[SOFT_MAX_SGE];
-	const char *wrong = NULL;
-	int n = pieces(qp, wr->sg_list, wr->num_sge, 0, iov), err;
-
-	if (n < 0) {
-		*status = IBV_WC_LOC_PROT_ERR;
-		return 0;
-	}
-	err = ports->send(qp->eth->port, iov, n, how, &wrong);
-	if (wrong)
-		soft_trace(TRC_LVL_ERROR, "qp", qp, "send refused: %s", wrong);
-	if (err == EAGAIN || err == ENOBUFS || err == EINVAL)
-		return err;
-	*status = send_status(err);
-	return 0;
-}
-
-static int send_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
-{
-	struct ibv_wc wc = { .wr_id = wr->wr_id, .opcode = IBV_WC_SEND, .status = IBV_WC_WR_FLUSH_ERR };
-	const struct dapl_eth_send *how = wr->opcode == IBV_WR_DRIVER1 ?
-		&((const struct dapl_eth_wr *)wr)->how : NULL;
-	int err;
-
-	if ((wr->opcode != IBV_WR_SEND && !how) || wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->max_send_sge)
-		return EINVAL;
-	if (qp->state != IBV_QPS_ERR) {
-		err = send_frame(qp, wr, how, &wc.status);
-		if (err)
-			return err;
-	}
-	if (wc.status != IBV_WC_SUCCESS || soft_is_signalled(qp, wr->send_flags))
-		complete(qp, qp->qp.send_cq, &wc);
-	return 0;
-}
-
-static int post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
-{
-	struct soft_qp *qp = (struct soft_qp *)ibqp;
-	int err = 0;
-
-	dapl_mutex_lock(&qp->lock);
-	for (; wr && !(err = send_one(qp, wr)); wr = wr->next)
-		;
-	dapl_mutex_unlock(&qp->lock);
-	*bad = wr;
-	return err;
-}
-
 /* --- receiving -------------------------------------------------------------------------- */
 
 static void stop_watching(struct soft_eth *eth)
@@ -185,13 +129,13 @@ static int receive_one(struct soft_eth *eth)
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
 	struct iovec iov[SOFT_MAX_SGE];
 	struct dapl_eth_frame frame;
-	int n = pieces(qp, qp->taken->sge, qp->taken->sges, IBV_ACCESS_LOCAL_WRITE, iov);
+	int n = soft_eth_pieces(qp, qp->taken->sge, qp->taken->sges, IBV_ACCESS_LOCAL_WRITE, iov);
 	int err;
 
 	if (n < 0) {
 		status = IBV_WC_LOC_PROT_ERR;
 	} else {
-		err = ports->receive(eth->port, iov, n, &frame);
+		err = soft_eth_ports->receive(eth->port, iov, n, &frame);
 		if (err)
 			return err;
 		wc.byte_len = frame.length;
@@ -239,7 +183,7 @@ static int watch(struct soft_eth *eth)
 
 	if (eth->watching)
 		return 0;
-	err = dapl_watch_start(&eth->watch, ports->descriptor(eth->port), ready);
+	err = dapl_watch_start(&eth->watch, soft_eth_ports->descriptor(eth->port), ready);
 	eth->watching = !err;
 	return err;
 }
@@ -281,34 +225,37 @@ static int arm(struct ibv_qp *ibqp, uint64_t wr_id)
 
 static int poll(struct ibv_qp *qp, struct dapl_eth_frame *frames, int max)
 {
-	return ports->poll(eth_of(qp)->port, frames, max);
+	return soft_eth_ports->poll(eth_of(qp)->port, frames, max);
 }
 
 static int release(struct ibv_qp *qp, uint32_t oldest)
 {
-	return ports->release(eth_of(qp)->port, oldest);
+	return soft_eth_ports->release(eth_of(qp)->port, oldest);
 }
 
 static void stats(struct ibv_qp *qp, struct dapl_eth_stats *now)
 {
-	ports->stats(eth_of(qp)->port, now);
+	soft_eth_ports->stats(eth_of(qp)->port, now);
+	dapl_mutex_lock(&eth_of(qp)->qp->lock);
+	now->late = eth_of(qp)->late;
+	dapl_mutex_unlock(&eth_of(qp)->qp->lock);
 }
 
 /* --- rules -------------------------------------------------------------------------------- */
 
 static int add_rule(struct ibv_qp *qp, const struct dapl_eth_rule *rule, void **added)
 {
-	return ports->add_rule(eth_of(qp)->port, rule, (struct eth_rule **)added);
+	return soft_eth_ports->add_rule(eth_of(qp)->port, rule, (struct eth_rule **)added);
 }
 
 static void free_rule(struct ibv_qp *qp, void *rule)
 {
-	ports->free_rule(eth_of(qp)->port, rule);
+	soft_eth_ports->free_rule(eth_of(qp)->port, rule);
 }
 
 static void count_rule(struct ibv_qp *qp, void *rule, uint64_t *frames, uint64_t *bytes)
 {
-	ports->count_rule(eth_of(qp)->port, rule, frames, bytes);
+	soft_eth_ports->count_rule(eth_of(qp)->port, rule, frames, bytes);
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -333,7 +280,7 @@ static int begin(struct ibv_qp *ibqp, const struct dapl_eth_config *config)
 	if (err)
 		return err;
 	eth->config = *config;
-	err = ports->open(dev->netdev, config, &eth->port);
+	err = soft_eth_ports->open(dev->netdev, config, &eth->port);
 	if (err)
 		say_why(dev, err);
 	return err;
@@ -361,8 +308,9 @@ int soft_eth_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp
 	}
 	eth->qp = (struct soft_qp *)*ibqp;
 	eth->qp->eth = eth;
+	eth->timer = -1;
 	eth->verbs = dev->verbs;
-	eth->verbs.ops.post_send = post_send;
+	eth->verbs.ops.post_send = soft_eth_post_send;
 	eth->verbs.ops.post_recv = post_recv;
 	(*ibqp)->context = &eth->verbs;
 	return 0;
@@ -376,11 +324,11 @@ static void empty_port(struct soft_eth *eth)
 
 	if (!eth->port)
 		return;
-	ports->free_all_rules(eth->port);
+	soft_eth_ports->free_all_rules(eth->port);
 	if (eth->config.ring_frames)
-		ports->poll(eth->port, &frame, 1);
+		soft_eth_ports->poll(eth->port, &frame, 1);
 	else
-		ports->receive(eth->port, &none, 0, &frame);
+		soft_eth_ports->receive(eth->port, &none, 0, &frame);
 }
 
 /* Waits for the service thread: qp->lock is not held. */
@@ -394,9 +342,17 @@ static void end_watch(struct soft_eth *eth)
 
 int soft_eth_error_qp(struct ibv_qp *ibqp)
 {
+	int err;
+
 	if (is_raw(ibqp) && eth_of(ibqp)->port)
-		ports->free_all_rules(eth_of(ibqp)->port);
-	return soft_qp_error(ibqp);
+		soft_eth_ports->free_all_rules(eth_of(ibqp)->port);
+	err = soft_qp_error(ibqp);
+	if (is_raw(ibqp)) {
+		dapl_mutex_lock(&eth_of(ibqp)->qp->lock);
+		soft_eth_flush_sends(eth_of(ibqp));
+		dapl_mutex_unlock(&eth_of(ibqp)->qp->lock);
+	}
+	return err;
 }
 
 int soft_eth_reset_qp(struct dapl_device *dev, struct ibv_qp *ibqp)
@@ -405,6 +361,7 @@ int soft_eth_reset_qp(struct dapl_device *dev, struct ibv_qp *ibqp)
 
 	if (!is_raw(ibqp))
 		return soft_qp_reset(dev, ibqp);
+	soft_eth_drop_sends(eth_of(ibqp));
 	end_watch(eth_of(ibqp));
 	empty_port(eth_of(ibqp));
 	err = soft_qp_reset(dev, ibqp);
@@ -419,8 +376,9 @@ int soft_eth_destroy_qp(struct ibv_qp *ibqp)
 	if (!is_raw(ibqp))
 		return soft_qp_destroy(ibqp);
 	end_watch(eth);
+	soft_eth_end_sends(eth);
 	if (eth->port)
-		ports->close(eth->port);
+		soft_eth_ports->close(eth->port);
 	soft_qp_destroy(ibqp);
 	free(eth);
 	return 0;
@@ -431,4 +389,5 @@ const struct dapl_eth_ops soft_eth_ops = {
 	.query = query, .begin = begin,
 	.add_rule = add_rule, .free_rule = free_rule, .count_rule = count_rule,
 	.poll = poll, .release = release, .arm = arm, .stats = stats,
+	.pace = soft_eth_pace, .clock = read_clock,
 };

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* pace.c - a rate as a series of turns: each frame moves the next turn by the time that its bytes take. A queue that is
+ * served late, because a timer or a thread is, makes up for it, so the rate of a full queue is exact; one that was
+ * empty has no claim. */
+#include "dapl/soft/eth/pace.h"
+
+enum { MAX_LAG = 10000000 };	/* ns; a longer delay is not made up for: it would become a long burst */
+#define BITS_NS 8000000000ull	/* bits of a byte, ns of a second */
+
+void pace_set(struct pace *pace, uint64_t bits_per_s, uint32_t burst)
+{
+	*pace = (struct pace){ .rate = bits_per_s, .next_ns = pace->next_ns };
+	if (bits_per_s)
+		pace->burst_ns = burst * BITS_NS / bits_per_s;
+	else
+		pace->next_ns = 0;
+}
+
+uint64_t pace_due(const struct pace *pace)
+{
+	return pace->rate && pace->next_ns > pace->burst_ns ? pace->next_ns - pace->burst_ns : 0;
+}
+
+void pace_charge(struct pace *pace, uint64_t now_ns, uint64_t bytes, bool waited)
+{
+	uint64_t oldest = waited ? now_ns - MAX_LAG : now_ns, all;
+
+	if (!pace->rate)
+		return;
+	if (pace->next_ns < oldest)
+		pace->next_ns = oldest;
+	all = bytes * BITS_NS + pace->rest;
+	pace->next_ns += all / pace->rate;
+	pace->rest = all % pace->rate;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* raw.h - a raw Ethernet QP as the files of this folder know it. */
+#ifndef SOFT_ETH_RAW_H
+#define SOFT_ETH_RAW_H
+#include <infiniband/verbs.h>
+#include "dapl/core/base/service.h"
+#include "dapl/core/eth_device.h"
+#include "dapl/soft/eth/pace.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/softeth/port.h"
+
+/* A send that waits for its time. */
+struct eth_pending {
+	struct ibv_send_wr wr;		/* sg_list points into eth->sges */
+	struct dapl_eth_send how;
+	bool has_how;
+};
+
+struct soft_eth {
+	struct ibv_context verbs;	/* of this QP alone */
+	struct soft_qp *qp;
+	struct eth_port *port;		/* NULL until begun */
+	struct dapl_eth_config config;
+	struct dapl_watch watch;
+	/* guarded by qp->lock */
+	bool watching;
+	bool armed;
+	uint64_t armed_wr;
+	uint32_t received;		/* receives that were completed with a frame or an error */
+	/* send.c; guarded by qp->lock */
+	struct pace pace;
+	struct eth_pending *pending;	/* a ring of qp->sq_size entries; NULL until a send has to wait */
+	struct ibv_sge *sges;		/* qp->max_send_sge for each of them */
+	uint32_t head, tail;		/* [head, tail) wait */
+	int timer;			/* a timerfd, or -1 */
+	struct dapl_watch timer_watch;
+	uint64_t late;
+};
+
+extern const struct eth_port_ops *soft_eth_ports;	/* libdaplsoft-eth.so, once a QP has begun */
+
+/* The memory of a segment list. Returns the number of pieces, or -1 if it is not registered for this. qp->lock held. */
+int soft_eth_pieces(const struct soft_qp *qp, const struct ibv_sge *sge, int n, int access, struct iovec *iov);
+
+/* send.c */
+int soft_eth_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int soft_eth_pace(struct ibv_qp *qp, const struct dapl_eth_pace *pace);
+void soft_eth_flush_sends(struct soft_eth *eth);	/* completes what waits. qp->lock held */
+void soft_eth_drop_sends(struct soft_eth *eth);		/* forgets it. Waits for the timer: qp->lock is not held */
+void soft_eth_end_sends(struct soft_eth *eth);		/* and frees what waiting needs */
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* send.c - sends of raw Ethernet QPs: at once, or by rate and launch time.
+ *
+ * A send completes when the kernel has copied the frame. One that has to wait, and all behind it, go to a
+ * ring: completions have the order of the posts. The ring is emptied by the service thread at a timer, and by
+ * each post. The memory of a frame is looked up again when it leaves. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include "common/clock.h"
+#include "dapl/soft/eth/raw.h"
+#include "dapl/soft/obj/cq.h"
+#include "dapl/soft/obj/device.h"
+
+enum {
+	BATCH = 64,			/* frames that leave before other work of the service thread has its turn */
+	RETRY_NS = 100000,		/* after the device's queue was full */
+};
+#define LONGEST_WAIT_NS 1000000000ull	/* then the clocks are read again: CLOCK_REALTIME may be set */
+
+/* --- one frame; qp->lock held ------------------------------------------------------------ */
+
+static void complete(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status status)
+{
+	struct ibv_wc wc = { .wr_id = wr->wr_id, .opcode = IBV_WC_SEND, .status = status,
+		.qp_num = qp->qp.qp_num };
+
+	if (status != IBV_WC_SUCCESS || soft_is_signalled(qp, wr->send_flags))
+		soft_cq_add((struct soft_cq *)qp->qp.send_cq, &wc, false);
+}
+
+static enum ibv_wc_status status_of(int err)
+{
+	switch (err) {
+	case 0:
+		return IBV_WC_SUCCESS;
+	case EMSGSIZE:
+		return IBV_WC_LOC_LEN_ERR;
+	case EINVAL:
+		return IBV_WC_LOC_QP_OP_ERR;
+	default:
+		return IBV_WC_GENERAL_ERR;
+	}
+}
+
+/* Of the frame, or of all frames that a message is cut into. */
+static uint64_t bytes_of(const struct ibv_send_wr *wr, const struct dapl_eth_send *how)
+{
+	uint64_t length = 0, frames = 1;
+
+	for (int i = 0; i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	if (how && (how->flags & ETH_SEND_TSO) && length > how->header_length) {
+		frames = (length - how->header_length + how->mss - 1) / how->mss;
+		length += (frames - 1) * how->header_length;
+	}
+	return length + (how && (how->flags & ETH_SEND_VLAN) ? frames * 4 : 0);
+}
+
+static void trace_wrong(const struct soft_qp *qp, const char *wrong)
+{
+	if (wrong)
+		soft_trace(TRC_LVL_ERROR, "qp", qp, "send refused: %s", wrong);
+}
+
+/* Returns an errno value if the frame did not leave: EAGAIN or ENOBUFS, it may later; EINVAL, the frame is wrong. */
+static int send_frame(struct soft_qp *qp, const struct ibv_send_wr *wr, const struct dapl_eth_send *how, bool waited)
+{
+	struct iovec iov[SOFT_MAX_SGE];
+	int n = soft_eth_pieces(qp, wr->sg_list, wr->num_sge, 0, iov), err;
+	const char *wrong = NULL;
+
+	if (n < 0) {
+		complete(qp, wr, IBV_WC_LOC_PROT_ERR);
+		return 0;
+	}
+	err = soft_eth_ports->send(qp->eth->port, iov, n, how, &wrong);
+	trace_wrong(qp, wrong);
+	if (err == EAGAIN || err == ENOBUFS || err == EINVAL)
+		return err;
+	if (!err && qp->eth->pace.rate)
+		pace_charge(&qp->eth->pace, clock_now_ns(), bytes_of(wr, how), waited);
+	complete(qp, wr, status_of(err));
+	return 0;
+}
+
+/* Nanoseconds until the frame may leave; 0: now. */
+static uint64_t wait_of(const struct soft_eth *eth, const struct dapl_eth_send *how)
+{
+	uint64_t due = pace_due(&eth->pace), now, wait = 0, launch;
+
+	if (due) {
+		now = clock_now_ns();
+		wait = due > now ? due - now : 0;
+	}
+	if (how && (how->flags & ETH_SEND_LAUNCH)) {
+		now = clock_read_ns(CLOCK_REALTIME);
+		launch = how->launch > now ? how->launch - now : 0;
+		wait = launch > wait ? launch : wait;
+	}
+	return wait;
+}
+
+/* --- the ring; qp->lock held -------------------------------------------------------------- */
+
+static struct eth_pending *pending(const struct soft_eth *eth, uint32_t index)
+{
+	return &eth->pending[index & (eth->qp->sq_size - 1)];
+}
+
+static const struct dapl_eth_send *how_of(const struct eth_pending *p)
+{
+	return p->has_how ? &p->how : NULL;
+}
+
+static void set_timer(struct soft_eth *eth, uint64_t wait)
+{
+	struct itimerspec when = { .it_value.tv_nsec = 0 };
+
+	if (wait > LONGEST_WAIT_NS)
+		wait = LONGEST_WAIT_NS;
+	when.it_value.tv_sec = (time_t)(wait / 1000000000);
+	when.it_value.tv_nsec = (long)(wait % 1000000000) + !wait;
+	timerfd_settime(eth->timer, 0, &when, NULL);
+}
+
+/* Sends what may leave, and sets the timer for the rest. */
+static void drain(struct soft_eth *eth)
+{
+	uint64_t wait = 0;
+	int err;
+
+	if (eth->qp->state == IBV_QPS_ERR)
+		soft_eth_flush_sends(eth);
+	for (int i = 0; eth->head != eth->tail && i < BATCH; i++) {
+		struct eth_pending *p = pending(eth, eth->head);
+
+		wait = wait_of(eth, how_of(p));
+		if (wait)
+			break;
+		err = send_frame(eth->qp, &p->wr, how_of(p), true);
+		if (err == EAGAIN || err == ENOBUFS) {
+			wait = RETRY_NS;
+			break;
+		}
+		if (err)	/* the program has changed the frame since it was posted */
+			complete(eth->qp, &p->wr, status_of(err));
+		eth->head++;
+	}
+	if (eth->head != eth->tail)
+		set_timer(eth, wait);
+}
+
+static void timer_fired(struct dapl_watch *watch)
+{
+	struct soft_eth *eth = (struct soft_eth *)((char *)watch - offsetof(struct soft_eth, timer_watch));
+	uint64_t times;
+
+	dapl_mutex_lock(&eth->qp->lock);
+	if (read(eth->timer, &times, sizeof times) == sizeof times)
+		drain(eth);
+	dapl_mutex_unlock(&eth->qp->lock);
+}
+
+static int need_ring(struct soft_eth *eth)
+{
+	int err;
+
+	if (!eth->pending)
+		eth->pending = calloc(eth->qp->sq_size, sizeof *eth->pending);
+	if (!eth->sges)
+		eth->sges = calloc((size_t)eth->qp->sq_size * eth->qp->max_send_sge, sizeof *eth->sges);
+	if (!eth->pending || !eth->sges)
+		return ENOMEM;
+	if (eth->timer >= 0)
+		return 0;
+	eth->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (eth->timer < 0)
+		return errno;
+	err = dapl_watch_start(&eth->timer_watch, eth->timer, timer_fired);
+	if (err) {
+		close(eth->timer);
+		eth->timer = -1;
+	}
+	return err;
+}
+
+static int check_frame(struct soft_eth *eth, const struct ibv_send_wr *wr, const struct dapl_eth_send *how)
+{
+	struct iovec iov[SOFT_MAX_SGE];
+	int n = soft_eth_pieces(eth->qp, wr->sg_list, wr->num_sge, 0, iov);
+	const char *wrong = n < 0 ? NULL : soft_eth_ports->check(eth->port, iov, n, how);
+
+	trace_wrong(eth->qp, wrong);
+	return wrong ? EINVAL : 0;
+}
+
+static int enqueue(struct soft_eth *eth, const struct ibv_send_wr *wr, const struct dapl_eth_send *how, uint64_t wait)
+{
+	struct soft_qp *qp = eth->qp;
+	struct eth_pending *p;
+	int err = check_frame(eth, wr, how);
+
+	if (err || (err = need_ring(eth)))
+		return err;
+	if (eth->tail - eth->head == qp->sq_size)
+		return ENOMEM;
+	p = pending(eth, eth->tail);
+	p->wr = *wr;
+	p->wr.sg_list = eth->sges + (size_t)(p - eth->pending) * qp->max_send_sge;
+	memcpy(p->wr.sg_list, wr->sg_list, (size_t)wr->num_sge * sizeof *wr->sg_list);
+	p->has_how = how != NULL;
+	if (how)
+		p->how = *how;
+	if (eth->head == eth->tail++)
+		set_timer(eth, wait);
+	return 0;
+}
+
+/* Returns an errno value if the frame is not accepted: the post fails. */
+static int post_one(struct soft_eth *eth, const struct ibv_send_wr *wr)
+{
+	struct soft_qp *qp = eth->qp;
+	const struct dapl_eth_send *how = wr->opcode == IBV_WR_DRIVER1 ?
+		&((const struct dapl_eth_wr *)wr)->how : NULL;
+	bool late = how && (how->flags & ETH_SEND_LAUNCH) && how->launch <= clock_read_ns(CLOCK_REALTIME);
+	uint64_t wait;
+	int err;
+
+	if ((wr->opcode != IBV_WR_SEND && !how) || wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->max_send_sge)
+		return EINVAL;
+	if (qp->state == IBV_QPS_ERR) {
+		soft_eth_flush_sends(eth);
+		complete(qp, wr, IBV_WC_WR_FLUSH_ERR);
+		return 0;
+	}
+	if (eth->head != eth->tail)
+		drain(eth);
+	wait = wait_of(eth, how);
+	if (wait || eth->head != eth->tail)
+		err = enqueue(eth, wr, how, wait);
+	else
+		err = send_frame(qp, wr, how, false);
+	eth->late += late && !err;
+	return err;
+}
+
+int soft_eth_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct soft_qp *qp = (struct soft_qp *)ibqp;
+	int err = 0;
+
+	dapl_mutex_lock(&qp->lock);
+	for (; wr && !(err = post_one(qp->eth, wr)); wr = wr->next)
+		;
+	dapl_mutex_unlock(&qp->lock);
+	*bad = wr;
+	return err;
+}
+
+/* --- rate, and the end ---------------------------------------------------------------------- */
+
+int soft_eth_pace(struct ibv_qp *ibqp, const struct dapl_eth_pace *pace)
+{
+	struct soft_qp *qp = (struct soft_qp *)ibqp;
+
+	dapl_mutex_lock(&qp->lock);
+	pace_set(&qp->eth->pace, pace->bits_per_s, pace->burst);
+	if (qp->eth->head != qp->eth->tail)
+		drain(qp->eth);
+	dapl_mutex_unlock(&qp->lock);
+	return 0;
+}
+
+void soft_eth_flush_sends(struct soft_eth *eth)
+{
+	for (; eth->head != eth->tail; eth->head++)
+		complete(eth->qp, &pending(eth, eth->head)->wr, IBV_WC_WR_FLUSH_ERR);
+}
+
+void soft_eth_drop_sends(struct soft_eth *eth)
+{
+	dapl_mutex_lock(&eth->qp->lock);
+	eth->head = eth->tail = 0;
+	pace_set(&eth->pace, 0, 0);
+	dapl_mutex_unlock(&eth->qp->lock);
+}
+
+void soft_eth_end_sends(struct soft_eth *eth)
+{
+	soft_eth_drop_sends(eth);
+	dapl_watch_stop(&eth->timer_watch);
+	if (eth->timer >= 0)
+		close(eth->timer);
+	free(eth->pending);
+	free(eth->sges);
+}
