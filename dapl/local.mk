@@ -217,11 +217,12 @@ libdaplsoft_la_LDFLAGS = $(provider_ldflags) -Wl,--version-script=$(srcdir)/dapl
 noinst_LTLIBRARIES += libsofteth.la
 libsofteth_la_SOURCES = \
 	dapl/softeth/port.h dapl/softeth/packet.c dapl/softeth/packet.h \
-	dapl/softeth/filter.c dapl/softeth/filter.h \
+	dapl/softeth/bpf.c dapl/softeth/bpf.h \
+	dapl/softeth/filter.c dapl/softeth/filter.h dapl/softeth/ingress.c \
 	dapl/softeth/match.c dapl/softeth/match.h \
 	dapl/softeth/layout.c dapl/softeth/layout.h \
 	dapl/softeth/ring.c dapl/softeth/rules.c dapl/softeth/send.c \
-	dapl/softeth/validate.c
+	dapl/softeth/steer.c dapl/softeth/steer.h dapl/softeth/validate.c
 lib_LTLIBRARIES += libdaplsoft-eth.la
 libdaplsoft_eth_la_SOURCES =
 libdaplsoft_eth_la_LIBADD = libsofteth.la libcommon.la

@@ -28,6 +28,7 @@ enum dapl_eth_caps {
 	ETH_CAP_TUNNEL = 0x10, ETH_CAP_VLAN_STRIP = 0x20, ETH_CAP_HASH = 0x40, ETH_CAP_RX_CSUM = 0x80,
 	ETH_CAP_JOIN = 0x100, ETH_CAP_TX_CSUM = 0x200, ETH_CAP_TSO = 0x400, ETH_CAP_VLAN_INSERT = 0x800,
 	ETH_CAP_LRO = 0x1000, ETH_CAP_PACE = 0x2000, ETH_CAP_LAUNCH = 0x4000,
+	ETH_CAP_TAKE = 0x8000,
 };
 
 struct dapl_eth_frame {
@@ -83,7 +84,7 @@ struct dapl_eth_rule {
 	struct dapl_eth_key key, mask, inner_key, inner_mask;
 };
 
-enum { ETH_COPY = 1 };
+enum { ETH_COPY = 1, ETH_TAKE, ETH_DROP };
 enum dapl_eth_rule_flags { ETH_ALL = 1, ETH_ALL_MULTICAST = 2, ETH_JOIN = 4, ETH_EGRESS = 8 };
 
 struct dapl_eth_stats {
@@ -107,7 +108,8 @@ struct dapl_eth_ops {
 	/* Once, before anything is posted: opens the network device for this QP. EPERM: a capability is
 	 * missing, ENOENT: the library for it is; the device has said so in a line. */
 	int (*begin)(struct ibv_qp *qp, const struct dapl_eth_config *config);
-	/* EEXIST: there is one with this key and priority. ENOSPC: too many. */
+	/* EEXIST: there is one with this key and priority. ENOSPC: too many. EPERM: a capability is missing; the
+	 * device has said so in a line. */
 	int (*add_rule)(struct ibv_qp *qp, const struct dapl_eth_rule *rule, void **added);
 	/* The rule may be gone with an ERR or a reset: then nothing happens. */
 	void (*free_rule)(struct ibv_qp *qp, void *rule);

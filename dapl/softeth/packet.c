@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "dapl/softeth/bpf.h"
 #include "dapl/softeth/layout.h"
 #include "dapl/softeth/packet.h"
 
@@ -50,6 +51,8 @@ static int query(const char *netdev, struct dapl_eth_attr *attr)
 	attr->caps = ETH_CAP_COPY | ETH_CAP_EGRESS | ETH_CAP_PARTIAL_MASK | ETH_CAP_INNER | ETH_CAP_TUNNEL |
 		ETH_CAP_VLAN_STRIP | ETH_CAP_HASH | ETH_CAP_RX_CSUM | ETH_CAP_JOIN | ETH_CAP_TX_CSUM |
 		ETH_CAP_TSO | ETH_CAP_VLAN_INSERT | ETH_CAP_LRO;
+	if (bpf_has_tcx())
+		attr->caps |= ETH_CAP_TAKE;
 	attr->max_tso = ETH_HLEN + 0xffff;
 	attr->max_tso_header = ETH_HEADERS_MAX;
 	if ((err = interface_request(netdev, SIOCGIFMTU, &ifr)))
@@ -92,6 +95,8 @@ static void close_port(struct eth_port *port)
 	eth_ring_close(port);
 	if (port->fd >= 0)
 		close(port->fd);
+	if (port->counters >= 0)
+		close(port->counters);
 	free(port);
 }
 
@@ -142,7 +147,7 @@ static int open_port(const char *netdev, const struct dapl_eth_config *config, s
 
 	if (!new)
 		return ENOMEM;
-	new->fd = -1;
+	new->fd = new->counters = new->link = -1;
 	new->snap = config->snap;
 	new->verify = config->verify;
 	dapl_mutex_init(&new->lock, RANK_SOFT_ETH);

@@ -19,6 +19,7 @@ struct eth_rule {
 	struct dapl_eth_rule rule;
 	struct eth_rule *next;		/* by priority, then by age */
 	int group;			/* the socket that has joined, or -1 */
+	uint32_t counter;		/* DROP: its number in the program's counters */
 	uint64_t frames, bytes;
 };
 
@@ -45,7 +46,9 @@ struct eth_port {
 	struct eth_ring ring;		/* map NULL: posted receives */
 	struct dapl_mutex lock;		/* guards what follows, and the ring */
 	struct eth_rule *rules;
-	unsigned rule_count;
+	unsigned rule_count, steering;	/* steering: of them that are not COPY */
+	int counters, link;		/* of the program on the device's ingress, or -1 */
+	uint64_t counters_used;		/* bit mask */
 	uint64_t last_time;
 	uint32_t lost_pending;		/* told with the next frame */
 	uint32_t overflow_seen;		/* SO_RXQ_OVFL of the last frame */
@@ -67,6 +70,12 @@ int eth_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_frame);
 void eth_ring_close(struct eth_port *port);
 int eth_ring_poll(struct eth_port *port, struct dapl_eth_frame *frames, int max);
 int eth_ring_release(struct eth_port *port, uint32_t oldest);
+
+/* ingress.c: the program on the device's ingress becomes that of the rules; without TAKE and DROP it goes. */
+int eth_steer_renew(struct eth_port *port);
+int eth_steer_count(const struct eth_port *port, const struct eth_rule *rule, uint64_t *frames, uint64_t *bytes);
+int eth_steer_get_counter(struct eth_port *port, struct eth_rule *rule);
+void eth_steer_put_counter(struct eth_port *port, struct eth_rule *rule);
 
 /* rules.c; they take the lock. */
 int eth_rule_add(struct eth_port *port, const struct dapl_eth_rule *rule, struct eth_rule **added);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* rules.c - the rules of a port: their list, the kernel's filter, the memberships that they need. Memberships are
- * of sockets, so they end with the process. */
+ * of sockets, so they end with the process. The program that takes frames away is ingress.c's. */
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <netinet/in.h>
@@ -25,6 +25,8 @@ struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint
 			continue;
 		if (!eth_matches(&r->rule, &headers))
 			continue;
+		if (r->rule.mode == ETH_DROP)	/* counted where it is dropped */
+			return NULL;
 		r->frames++;
 		r->bytes += wire_length;
 		return r;
@@ -56,7 +58,8 @@ static int renew_filter(struct eth_port *port)
 	if (!code)
 		return ENOMEM;
 	for (struct eth_rule *r = port->rules; r; r = r->next)
-		rules[n++] = &r->rule;
+		if (r->rule.mode != ETH_DROP)
+			rules[n++] = &r->rule;
 	err = attach(port->fd, code, eth_filter_make(code, rules, n,
 						     port->snap ? port->snap : ETH_ALL_BYTES));
 	free(code);
@@ -142,7 +145,7 @@ static bool exists(const struct eth_port *port, const struct dapl_eth_rule *rule
 	return false;
 }
 
-static void unlink_rule(struct eth_port *port, const struct eth_rule *rule)
+static void unlink_rule(struct eth_port *port, struct eth_rule *rule)
 {
 	struct eth_rule **at = &port->rules;
 
@@ -151,6 +154,9 @@ static void unlink_rule(struct eth_port *port, const struct eth_rule *rule)
 	if (*at) {
 		*at = rule->next;
 		port->rule_count--;
+		port->steering -= rule->rule.mode != ETH_COPY;
+		if (rule->rule.mode == ETH_DROP)
+			eth_steer_put_counter(port, rule);
 	}
 }
 
@@ -180,8 +186,15 @@ static int add_locked(struct eth_port *port, struct eth_rule *rule)
 	rule->next = *at;
 	*at = rule;
 	port->rule_count++;
-	if ((err = renew_filter(port)))
+	port->steering += rule->rule.mode != ETH_COPY;
+	err = rule->rule.mode == ETH_DROP ? eth_steer_get_counter(port, rule) : 0;
+	if (!err && !(err = renew_filter(port)))
+		err = eth_steer_renew(port);
+	if (err) {
 		unlink_rule(port, rule);
+		eth_steer_renew(port);
+		renew_filter(port);
+	}
 	return err;
 }
 
@@ -208,6 +221,7 @@ void eth_rule_free(struct eth_port *port, struct eth_rule *rule)
 {
 	dapl_mutex_lock(&port->lock);
 	unlink_rule(port, rule);
+	eth_steer_renew(port);
 	renew_filter(port);
 	end_rule(port, rule);
 	dapl_mutex_unlock(&port->lock);
@@ -221,6 +235,7 @@ void eth_rules_free(struct eth_port *port)
 		unlink_rule(port, rule);
 		end_rule(port, rule);
 	}
+	eth_steer_renew(port);
 }
 
 void eth_rule_free_all(struct eth_port *port)
@@ -236,5 +251,7 @@ void eth_rule_count(struct eth_port *port, const struct eth_rule *rule, uint64_t
 	dapl_mutex_lock(&port->lock);
 	*frames = rule->frames;
 	*bytes = rule->bytes;
+	if (rule->rule.mode == ETH_DROP)
+		eth_steer_count(port, rule, frames, bytes);
 	dapl_mutex_unlock(&port->lock);
 }

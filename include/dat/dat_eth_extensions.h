@@ -57,7 +57,8 @@ typedef enum dat_eth_cap {
 	DAT_ETH_CAP_VLAN_INSERT  = 0x0800,	/* DAT_ETH_SEND_VLAN */
 	DAT_ETH_CAP_LRO          = 0x1000,	/* frames may be joined: DAT_ETH_FRAME.segments */
 	DAT_ETH_CAP_PACE         = 0x2000,	/* dat_eth_pace() */
-	DAT_ETH_CAP_LAUNCH       = 0x4000	/* DAT_ETH_SEND_LAUNCH */
+	DAT_ETH_CAP_LAUNCH       = 0x4000,	/* DAT_ETH_SEND_LAUNCH */
+	DAT_ETH_CAP_TAKE         = 0x8000	/* rules of the modes DAT_ETH_TAKE and DAT_ETH_DROP */
 } DAT_ETH_CAP;
 
 /* DAT_ETH_ATTR.clock: the clock of time stamps. All are nanoseconds of CLOCK_REALTIME. */
@@ -133,6 +134,8 @@ typedef struct dat_eth_pace {
 
 /* DAT_ETH_RULE.mode */
 #define DAT_ETH_COPY 1			/* the endpoint gets a copy, the kernel's stack is not affected */
+#define DAT_ETH_TAKE 2			/* the endpoint gets the frame, the kernel's stack does not */
+#define DAT_ETH_DROP 3			/* neither gets it */
 /* DAT_ETH_RULE.flags */
 #define DAT_ETH_ALL 0x1			/* promiscuous: also frames to other stations */
 #define DAT_ETH_ALL_MULTICAST 0x2	/* all groups */
@@ -236,7 +239,7 @@ typedef struct dat_eth_stats {
 	dat_extension_op((DAT_HANDLE)(rule), (DAT_EXTENDED_OP)DAT_ETH_RULE_FREE_OP)
 
 /* dat_eth_rule_query(DAT_ETH_RULE_HANDLE handle, DAT_ETH_RULE *rule, DAT_UINT64 *frames,
- *		DAT_UINT64 *bytes): the frames that matched it and came. Pointers may be NULL. */
+ *		DAT_UINT64 *bytes): the frames that matched it and came, or were dropped. Pointers may be NULL. */
 #define dat_eth_rule_query(handle, rule, frames, bytes) \
 	dat_extension_op((DAT_HANDLE)(handle), (DAT_EXTENDED_OP)DAT_ETH_RULE_QUERY_OP, \
 		(DAT_ETH_RULE *)(rule), (DAT_UINT64 *)(frames), (DAT_UINT64 *)(bytes))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* match.c - rules against frames, without a network: fields that the parser finds, and that the kernel's filter lets
- * every frame through that a rule matches. The filter runs in the kernel, on a socket pair. */
+/* match.c - rules against frames, without a network: fields that the parser finds, that the kernel's filter lets
+ * every frame through that a rule matches, and that the program for TAKE and DROP decides as the parser and the rules do. The
+ * filter runs in the kernel, on a socket pair; the program by BPF_PROG_TEST_RUN, for which root is needed. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -8,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "dapl/softeth/filter.h"
 #include "dapl/softeth/match.h"
+#include "dapl/softeth/steer.h"
 
 static unsigned checks, failures;
 
@@ -283,6 +286,157 @@ static void filter_agrees(int to, int from, unsigned *wanted, unsigned *kept)
 	}
 }
 
+/* --- the program ---------------------------------------------------------------------------- */
+
+/* What it returns for the frame, or -100 and an errno. The frame comes in by "lo",
+ * whose address is 0. */
+static int run_program(int program, const struct frame *f)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof attr);
+	attr.test.prog_fd = (uint32_t)program;
+	attr.test.data_in = (uintptr_t)f->bytes;
+	attr.test.data_size_in = (uint32_t)f->length;
+	if (syscall(SYS_bpf, BPF_PROG_TEST_RUN, &attr, sizeof attr))
+		return -100 - errno;
+	return (int)attr.test.retval;
+}
+
+static bool is_for_other_host(const struct frame *f)
+{
+	static const uint8_t zero[6];
+
+	return !(f->bytes[0] & 1) && memcmp(f->bytes, zero, 6);
+}
+
+/* The first rule that matches. */
+static const struct dapl_eth_rule *oracle(const struct steer_rule *rules, unsigned n, const struct frame *f)
+{
+	static const uint8_t none[6];
+	struct eth_headers h = parsed(f);
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct dapl_eth_rule *r = rules[i].rule;
+
+		if (is_for_other_host(f) && !(r->flags & ETH_ALL) && !memcmp(r->mask.dst, none, 6))
+			continue;
+		if (eth_matches(r, &h))
+			return r;
+	}
+	return NULL;
+}
+
+/* Headers within a tunnel under random masks, too. */
+static struct dapl_eth_rule random_mode(void)
+{
+	struct dapl_eth_rule rule = random_rule();
+	struct frame like = random_frame();
+	struct eth_headers h = parsed(&like);
+
+	rule.mode = 1 + random_below(3);
+	if (!random_below(3)) {
+		take_field(&rule, &h.outer, offsetof(struct dapl_eth_key, tunnel), 4);
+		memset(&rule.inner_mask, 0, sizeof rule.inner_mask);
+		rule.inner_key = rule.inner_mask;
+		rule.inner_mask.port_dst = 0xffff;
+		rule.inner_key.port_dst = h.inner.port_dst;
+	}
+	return rule;
+}
+
+static int make_program(const struct steer_rule *rules, unsigned n, int counters)
+{
+	struct bpf_code code;
+	int program = -ENOMEM;
+
+	if (!bpf_code_begin(&code) && !(program = -steer_make(&code, rules, n, counters)))
+		program = bpf_load_program(code.insns, code.n);
+	bpf_code_end(&code);
+	return program;
+}
+
+static void program_agrees(int counters, unsigned *taken, unsigned *passed)
+{
+	struct dapl_eth_rule rules[4];
+	struct steer_rule list[4];
+	uint64_t dropped[4][2] = { { 0 } }, counted[2];
+	unsigned n = 1 + random_below(4);
+	int program;
+
+	for (unsigned i = 0; i < n; i++) {
+		rules[i] = random_mode();
+		list[i] = (struct steer_rule){ &rules[i], i };
+		bpf_clear_counters(counters, i);
+	}
+	program = make_program(list, n, counters);
+	if (program < 0) {
+		printf("program: %s\n", strerror(-program));
+		check(false, "the kernel takes the program");
+		return;
+	}
+	for (int j = 0; j < 50; j++) {
+		struct frame f = random_frame();
+		const struct dapl_eth_rule *first;
+		int verdict;
+
+		verdict = run_program(program, &f);
+		if (verdict == -100 - EINVAL)		/* the kernel does not run it for less than an IP header */
+			continue;
+		first = oracle(list, n, &f);
+		check(verdict == (first && first->mode != ETH_COPY ? TCX_DROP_FRAME : TCX_NEXT_PROGRAM),
+		      "the program decides as the rules do");
+		*taken += verdict == TCX_DROP_FRAME;
+		*passed += verdict == TCX_NEXT_PROGRAM;
+		if (first && first->mode == ETH_DROP) {
+			dropped[first - rules][0]++;
+			dropped[first - rules][1] += f.length;
+		}
+	}
+	for (unsigned i = 0; i < n; i++)
+		check(!bpf_read_counters(counters, i, counted) && counted[0] == dropped[i][0] &&
+		      counted[1] == dropped[i][1], "frames that a rule drops are counted");
+	close(program);
+}
+
+/* As many rules as a port may have, with every field. */
+static void largest_program_is_taken(int counters)
+{
+	enum { MANY = 64 };
+	struct dapl_eth_rule rules[MANY];
+	struct steer_rule list[MANY];
+	int program;
+
+	for (unsigned i = 0; i < MANY; i++) {
+		rules[i] = (struct dapl_eth_rule){ .mode = ETH_DROP, .priority = i };
+		memset(&rules[i].mask, 255, sizeof rules[i].mask);
+		memset(&rules[i].inner_mask, 255, sizeof rules[i].inner_mask);
+		list[i] = (struct steer_rule){ &rules[i], i };
+	}
+	program = make_program(list, MANY, counters);
+	if (program < 0)
+		printf("64 rules: %s\n", strerror(-program));
+	check(program >= 0, "the kernel takes a program of 64 rules");
+	close(program);
+}
+
+static void test_program(void)
+{
+	unsigned taken = 0, passed = 0;
+	int counters;
+
+	if (geteuid() || (counters = bpf_create_counters(64)) < 0) {
+		printf("skip: the program for TAKE and DROP needs root\n");
+		return;
+	}
+	for (int i = 0; i < 200; i++)
+		program_agrees(counters, &taken, &passed);
+	largest_program_is_taken(counters);
+	check(taken > 300, "random rules take some frames");
+	check(passed > 300, "random rules leave some frames");
+	close(counters);
+}
+
 /* Has rules with a mask of 32 bits for the flow label, which has 20. */
 enum { WIDE_LABEL_SEED = 1803108032 };
 
@@ -306,6 +460,7 @@ int main(void)
 	random_state = WIDE_LABEL_SEED;
 	for (int i = 0; i < 200; i++)
 		filter_agrees(pair[0], pair[1], &wanted, &rejected);
+	test_program();
 	check(wanted > 500, "random rules match some frames");
 	check(rejected > 500, "the filter rejects some frames");
 	printf("%u checks, %u failed; %u frames matched, %u rejected by the filter\n", checks, failures, wanted,

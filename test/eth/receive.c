@@ -69,7 +69,7 @@ static void ETH_11_wrong_rules_are_refused(void)
 	FAILS(dat_eth_rule_add(w.ep, &rule, NULL), DAT_INVALID_PARAMETER);
 	rule.mode = 0;
 	FAILS(dat_eth_rule_add(w.ep, &rule, &handle), DAT_INVALID_PARAMETER);
-	rule.mode = 2;
+	rule.mode = 4;
 	FAILS(dat_eth_rule_add(w.ep, &rule, &handle), DAT_MODEL_NOT_SUPPORTED);
 	rule = any;
 	rule.flags = 0x100;

@@ -84,16 +84,20 @@ DAT_EP_ATTR wire_attr(void)
 		.max_recv_dtos = 64, .max_request_dtos = 64, .max_recv_iov = 4, .max_request_iov = 4 };
 }
 
-void wire_open(struct wire *w)
+void wire_network(struct wire *w)
+{
+	make_network();
+	w->peer = open_peer();
+	address_of(w->peer, "eth0", w->eth0);
+	address_of(w->peer, "peer", w->peer_address);
+}
+
+void wire_ia(struct wire *w)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = w->memory };
 	DAT_VLEN size;
 	DAT_VADDR at;
 
-	make_network();
-	w->peer = open_peer();
-	address_of(w->peer, "eth0", w->eth0);
-	address_of(w->peer, "peer", w->peer_address);
 	life_entry(WIRE_IA, "libdaplsoft.so.2", "eth0 0");
 	w->async = DAT_HANDLE_NULL;
 	OK(dat_ia_open(WIRE_IA, 8, &w->async, &w->ia));
@@ -102,6 +106,12 @@ void wire_open(struct wire *w)
 	OK(dat_evd_create(w->ia, 256, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &w->request));
 	OK(dat_lmr_create(w->ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof w->memory, w->pz, DAT_MEM_PRIV_ALL_FLAG,
 			  DAT_VA_TYPE_VA, &w->lmr, &w->context, NULL, &size, &at));
+}
+
+void wire_open(struct wire *w)
+{
+	wire_network(w);
+	wire_ia(w);
 }
 
 void wire_endpoint(struct wire *w, const char *ring_frames, const char *snap)

@@ -30,8 +30,10 @@ bool wire_possible(void);
 #define WIRE_SKIPPED 77
 void wire_await_up(void);
 
-/* Makes the namespace and the pair, opens the IA. Skips the case without root. */
-void wire_open(struct wire *w);
+/* Makes the namespace and the pair, and opens the packet socket of the peer; skips the case if it cannot. */
+void wire_network(struct wire *w);
+void wire_ia(struct wire *w);		/* opens the IA, and what endpoints need */
+void wire_open(struct wire *w);		/* both */
 /* The attributes of a raw endpoint; `ring_frames` "": posted receives. */
 DAT_EP_ATTR wire_attr(void);
 /* A raw endpoint w->ep. ring: "" for posted receives, else eth_frames. */

@@ -36,6 +36,15 @@ static bool is_good(const DAT_ETH_RULE *rule)
 		(!(rule->flags & DAT_ETH_JOIN) || is_group(&rule->key));
 }
 
+/* Frames that this host sends pass the packet socket behind the hook at which others are taken away. */
+static bool is_able(const struct dapl_ep *ep, const DAT_ETH_RULE *rule)
+{
+	if (rule->mode == DAT_ETH_COPY)
+		return true;
+	return (rule->mode == DAT_ETH_TAKE || rule->mode == DAT_ETH_DROP) &&
+		(ep->eth->caps & DAT_ETH_CAP_TAKE) && !(rule->flags & DAT_ETH_EGRESS);
+}
+
 static DAT_RETURN add_status(int err)
 {
 	if (err == EEXIST)
@@ -61,10 +70,10 @@ DAT_RETURN dapl_eth_rule_add(struct dapl_ep *ep, const DAT_ETH_RULE *wanted, DAT
 		return BAD_PARAM(2);
 	if (!handle)
 		return BAD_PARAM(3);
-	if (wanted->mode != DAT_ETH_COPY)
-		return wanted->mode ? NOT_SUPPORTED : BAD_PARAM(2);
-	if (!is_good(wanted))
+	if (!wanted->mode || !is_good(wanted))
 		return BAD_PARAM(2);
+	if (!is_able(ep, wanted))
+		return NOT_SUPPORTED;
 	rule = dapl_object_new(DAPL_RULE, sizeof *rule, ep->obj.ia, end_rule);
 	if (!rule)
 		return NO_RESOURCE(MEMORY);

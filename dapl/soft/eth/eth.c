@@ -245,7 +245,13 @@ static void stats(struct ibv_qp *qp, struct dapl_eth_stats *now)
 
 static int add_rule(struct ibv_qp *qp, const struct dapl_eth_rule *rule, void **added)
 {
-	return soft_eth_ports->add_rule(eth_of(qp)->port, rule, (struct eth_rule **)added);
+	int err = soft_eth_ports->add_rule(eth_of(qp)->port, rule, (struct eth_rule **)added);
+
+	if (err == EPERM && rule->mode != ETH_COPY)
+		log_report(REPORT_NO_CAPABILITY, LOG_FIELDS(.err = err), "soft: rule that takes frames of %s from the "
+			   "kernel: the process lacks CAP_BPF or CAP_NET_ADMIN of the initial user namespace",
+			   eth_of(qp)->qp->dev->netdev);
+	return err;
 }
 
 static void free_rule(struct ibv_qp *qp, void *rule)

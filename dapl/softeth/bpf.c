@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* bpf.c - assembles eBPF programs, and calls bpf(2) for them. */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include "dapl/softeth/bpf.h"
+
+enum { TCX_INGRESS = 46 };		/* enum bpf_attach_type, newer than the oldest headers that we build with */
+
+/* --- assembling -------------------------------------------------------------------------- */
+
+int bpf_code_begin(struct bpf_code *code)
+{
+	*code = (struct bpf_code){ .insns = calloc(BPF_LONGEST, sizeof *code->insns),
+		.label_of = calloc(BPF_LONGEST, sizeof *code->label_of) };
+	return code->insns && code->label_of ? 0 : ENOMEM;
+}
+
+void bpf_code_end(struct bpf_code *code)
+{
+	free(code->insns);
+	free(code->label_of);
+}
+
+int bpf_label(struct bpf_code *code)
+{
+	if (code->label_count == BPF_LABELS) {
+		code->failed = true;
+		return 0;
+	}
+	code->labels[code->label_count] = -1;
+	return code->label_count++;
+}
+
+void bpf_here(struct bpf_code *code, int label)
+{
+	code->labels[label] = code->n;
+}
+
+void bpf_emit(struct bpf_code *code, uint8_t op, int dst, int src, int off, int32_t imm)
+{
+	if (code->n == BPF_LONGEST) {
+		code->failed = true;
+		return;
+	}
+	code->insns[code->n++] = (struct bpf_insn){ .code = op, .dst_reg = (uint8_t)(dst & 15),
+		.src_reg = (uint8_t)(src & 15), .off = (int16_t)off, .imm = imm };
+}
+
+void bpf_jump_if(struct bpf_code *code, uint8_t comparison, int dst, int32_t imm, int label)
+{
+	if (code->n < BPF_LONGEST)
+		code->label_of[code->n] = (int16_t)(label + 1);
+	bpf_emit(code, BPF_JMP32 | comparison | BPF_K, dst, 0, 0, imm);
+}
+
+void bpf_jump(struct bpf_code *code, int label)
+{
+	if (code->n < BPF_LONGEST)
+		code->label_of[code->n] = (int16_t)(label + 1);
+	bpf_emit(code, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+}
+
+void bpf_load_map(struct bpf_code *code, int dst, int map_fd)
+{
+	bpf_emit(code, BPF_LD | BPF_DW | BPF_IMM, dst, BPF_PSEUDO_MAP_FD, 0, map_fd);
+	bpf_emit(code, 0, 0, 0, 0, 0);
+}
+
+int bpf_resolve(struct bpf_code *code)
+{
+	if (code->failed)
+		return E2BIG;
+	for (int i = 0; i < code->n; i++)
+		if (code->label_of[i])
+			code->insns[i].off = (int16_t)(code->labels[code->label_of[i] - 1] - i - 1);
+	return 0;
+}
+
+/* --- bpf(2) --------------------------------------------------------------------------------- */
+
+static int call(int command, void *attr, unsigned size)
+{
+	int ret = (int)syscall(SYS_bpf, command, attr, size);
+
+	return ret < 0 ? -errno : ret;
+}
+
+int bpf_load_program(const struct bpf_insn *insns, int n)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof attr);
+	attr.prog_type = BPF_PROG_TYPE_SCHED_CLS;
+	attr.insns = (uintptr_t)insns;
+	attr.insn_cnt = (uint32_t)n;
+	attr.license = (uintptr_t)"Dual BSD/GPL";
+	memcpy(attr.prog_name, "dapl_eth", sizeof "dapl_eth");
+	return call(BPF_PROG_LOAD, &attr, sizeof attr);
+}
+
+int bpf_create_counters(uint32_t entries)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof attr);
+	attr.map_type = BPF_MAP_TYPE_ARRAY;
+	attr.key_size = sizeof(uint32_t);
+	attr.value_size = 2 * sizeof(uint64_t);
+	attr.max_entries = entries;
+	return call(BPF_MAP_CREATE, &attr, sizeof attr);
+}
+
+/* BPF_LINK_CREATE, with the members of tcx. */
+int bpf_attach_ingress(int program, int interface)
+{
+	struct {
+		uint32_t program, interface, type, flags;
+		uint32_t relative, padding;
+		uint64_t revision;
+	} attr = { .program = (uint32_t)program, .interface = (uint32_t)interface, .type = TCX_INGRESS };
+
+	return call(BPF_LINK_CREATE, &attr, sizeof attr);
+}
+
+int bpf_replace(int link, int program)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof attr);
+	attr.link_update.link_fd = (uint32_t)link;
+	attr.link_update.new_prog_fd = (uint32_t)program;
+	return -call(BPF_LINK_UPDATE, &attr, sizeof attr);
+}
+
+static int element(int command, int map, uint32_t entry, uint64_t counters[2])
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof attr);
+	attr.map_fd = (uint32_t)map;
+	attr.key = (uintptr_t)&entry;
+	attr.value = (uintptr_t)counters;
+	return -call(command, &attr, sizeof attr);
+}
+
+int bpf_read_counters(int map, uint32_t entry, uint64_t counters[2])
+{
+	return element(BPF_MAP_LOOKUP_ELEM, map, entry, counters);
+}
+
+int bpf_clear_counters(int map, uint32_t entry)
+{
+	uint64_t none[2] = { 0, 0 };
+
+	return element(BPF_MAP_UPDATE_ELEM, map, entry, none);
+}
+
+/* --- whether there is tcx --------------------------------------------------------------------- */
+
+static bool tcx;
+
+/* An interface that does not exist is looked for only if the kind of attachment does. */
+static void look_for_tcx(void)
+{
+	const struct bpf_insn nothing[2] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = TCX_NEXT_PROGRAM },
+		{ .code = BPF_JMP | BPF_EXIT } };
+	int program = bpf_load_program(nothing, 2), major = 0, minor = 0, link;
+	struct utsname system;
+
+	if (program >= 0) {
+		link = bpf_attach_ingress(program, INT_MAX);
+		tcx = link == -ENODEV;
+		if (link >= 0)
+			close(link);
+		close(program);
+	} else if (program == -EPERM && !uname(&system) && sscanf(system.release, "%d.%d", &major, &minor) == 2) {
+		tcx = major > 6 || (major == 6 && minor >= 6);
+	}
+}
+
+bool bpf_has_tcx(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, look_for_tcx);
+	return tcx;
+}
