@@ -16,6 +16,7 @@ enum lock_rank {
 	RANK_CONTROL_USERS,	/* control.c: start and stop of the control socket */
 	RANK_TAP_CLIENT,	/* ia/tap.c: the client that captures messages */
 	RANK_ENTRIES,		/* provider.c: the ia_names that the registry has opened */
+	RANK_ETH_MOVE,		/* eth/rule.c: endpoints of rules of raw Ethernet endpoints */
 	RANK_EP,		/* ep->lock: state, connection and configuration of an endpoint */
 	RANK_RMR,		/* rmr->lock: what a memory window is bound to */
 	RANK_EVD_CHANGE,	/* evd->change: CNO of an EVD, watch of its channel */

@@ -55,6 +55,7 @@ dist_man_MANS += \
 	doc/man/man3/dat_eth_release.3 \
 	doc/man/man3/dat_eth_rule_add.3 \
 	doc/man/man3/dat_eth_rule_free.3 \
+	doc/man/man3/dat_eth_rule_move.3 \
 	doc/man/man3/dat_eth_rule_query.3 \
 	doc/man/man3/dat_eth_stats.3 \
 	doc/man/man3/dat_evd_clear_unwaitable.3 \

@@ -31,7 +31,8 @@ static int load(struct eth_port *port, struct bpf_code *code)
 	int err, program;
 
 	for (const struct eth_rule *r = port->rules; r; r = r->next)
-		rules[n++] = (struct steer_rule){ &r->rule, r->counter };
+		if (!r->until_ns)
+			rules[n++] = (struct steer_rule){ &r->rule, r->counter };
 	if ((err = steer_make(code, rules, n, port->counters)))
 		return err;
 	program = bpf_load_program(code->insns, code->n);

@@ -113,12 +113,14 @@ static int prepare(struct eth_port *port, uint32_t ring_frames)
 	if (err || (err = set(port->fd, SOL_PACKET, PACKET_VNET_HDR, 1)))
 		return err;
 	port->mtu = attr.mtu;
+	/* the time at which the frame came, one for all sockets: moving a rule needs it */
+	if ((err = set(port->fd, SOL_SOCKET, SO_TIMESTAMPNS, 1)))
+		return err;
 	if (ring_frames)
 		return eth_ring_open(port, ring_frames, attr.max_frame + VLAN_HLEN);
 	if (set(port->fd, SOL_SOCKET, SO_RCVBUFFORCE, SOCKET_BUFFER))
 		set(port->fd, SOL_SOCKET, SO_RCVBUF, SOCKET_BUFFER);
-	if ((err = set(port->fd, SOL_PACKET, PACKET_AUXDATA, 1)) ||
-	    (err = set(port->fd, SOL_SOCKET, SO_TIMESTAMPNS, 1)))
+	if ((err = set(port->fd, SOL_PACKET, PACKET_AUXDATA, 1)))
 		return err;
 	return set(port->fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
 }
@@ -302,7 +304,7 @@ static int receive_one(struct eth_port *port, struct iovec *iov, int n, struct d
 		length = receive_into(port, iov, n, &r, head, &parsed);
 		if (length < 0)
 			return errno;
-		rule = eth_rule_find(port, head, parsed, r.wire_length, r.tag, r.outgoing, r.other_host);
+		rule = eth_rule_find(port, head, parsed, r.wire_length, r.tag, r.time, r.outgoing, r.other_host);
 	} while (!rule);
 	*frame = (struct dapl_eth_frame){ .length = (uint32_t)length < room ? (uint32_t)length : room,
 		.wire_length = r.wire_length, .flags = r.flags | (r.outgoing ? ETH_FRAME_OUTGOING : 0),
@@ -364,6 +366,7 @@ __attribute__((visibility("default"))) const struct eth_port_ops dapl_softeth_op
 	.version = ETH_PORT_VERSION,
 	.query = query, .open = open_port, .close = close_port, .descriptor = descriptor,
 	.add_rule = eth_rule_add, .free_rule = eth_rule_free, .free_all_rules = eth_rule_free_all,
+	.move_rule = eth_rule_move, .purge = eth_rule_purge,
 	.count_rule = eth_rule_count,
 	.send = eth_send, .check = eth_send_check, .receive = receive, .poll = poll_ring, .release = release, .stats = read_stats,
 };

@@ -15,12 +15,21 @@ enum {
 	ETH_ALL_BYTES = 0x40000,	/* a snap length that no frame exceeds */
 };
 
+/* Frames that a rule has given to the program. Shared by a rule that was moved and what is left of it. */
+struct rule_counts {
+	unsigned refs;			/* atomic, all */
+	uint64_t frames, bytes;
+};
+
 struct eth_rule {
 	struct dapl_eth_rule rule;
 	struct eth_rule *next;		/* by priority, then by age */
 	int group;			/* the socket that has joined, or -1 */
 	uint32_t counter;		/* DROP: its number in the program's counters */
-	uint64_t frames, bytes;
+	struct rule_counts *counts;
+	/* It matches frames with a time stamp in [from_ns, until_ns). A rule that was moved to another port stays for
+	 * frames that are on their way. */
+	uint64_t from_ns, until_ns;	/* until_ns 0: no end */
 };
 
 struct ring_block {
@@ -46,7 +55,7 @@ struct eth_port {
 	struct eth_ring ring;		/* map NULL: posted receives */
 	struct dapl_mutex lock;		/* guards what follows, and the ring */
 	struct eth_rule *rules;
-	unsigned rule_count, steering;	/* steering: of them that are not COPY */
+	unsigned rule_count, steering;	/* steering: of them that are not COPY, and not moved away */
 	int counters, link;		/* of the program on the device's ingress, or -1 */
 	uint64_t counters_used;		/* bit mask */
 	uint64_t last_time;
@@ -59,7 +68,7 @@ struct eth_port {
 /* The functions from here on are called with port->lock held. */
 /* The rule that wants the frame, counted; NULL: none does. */
 struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint32_t captured,
-			       uint32_t wire_length, struct eth_tag tag, bool outgoing, bool other_host);
+			       uint32_t wire_length, struct eth_tag tag, uint64_t time, bool outgoing, bool other_host);
 void eth_rules_free(struct eth_port *port);
 /* Reads the kernel's counter of drops, which restarts; returns what was new. */
 uint32_t eth_read_drops(struct eth_port *port);
@@ -80,6 +89,8 @@ void eth_steer_put_counter(struct eth_port *port, struct eth_rule *rule);
 /* rules.c; they take the lock. */
 int eth_rule_add(struct eth_port *port, const struct dapl_eth_rule *rule, struct eth_rule **added);
 void eth_rule_free(struct eth_port *port, struct eth_rule *rule);
+int eth_rule_move(struct eth_port *from, struct eth_rule *rule, struct eth_port *to, struct eth_rule **moved);
+bool eth_rule_purge(struct eth_port *port);
 void eth_rule_free_all(struct eth_port *port);
 void eth_rule_count(struct eth_port *port, const struct eth_rule *rule, uint64_t *frames, uint64_t *bytes);
 int eth_filter_none(int fd);

@@ -25,6 +25,10 @@ struct eth_port_ops {
 	int (*add_rule)(struct eth_port *port, const struct dapl_eth_rule *rule, struct eth_rule **added);
 	void (*free_rule)(struct eth_port *port, struct eth_rule *rule);
 	void (*free_all_rules)(struct eth_port *port);
+	/* To another port of the same network device. The caller excludes that two threads do so at a time. Calls purge
+	 * for `from` after a second, and as long as it returns true. */
+	int (*move_rule)(struct eth_port *from, struct eth_rule *rule, struct eth_port *to, struct eth_rule **moved);
+	bool (*purge)(struct eth_port *port);
 	void (*count_rule)(struct eth_port *port, const struct eth_rule *rule, uint64_t *frames,
 			   uint64_t *bytes);
 	/* A frame in pieces, with the offloads that `how` asks for, if not NULL. EAGAIN: the device's queue is full.

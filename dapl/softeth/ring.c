@@ -157,12 +157,13 @@ static bool describe(struct eth_port *port, const struct tpacket3_hdr *h, struct
 	const uint8_t *data = (const uint8_t *)h + h->tp_mac;
 	bool outgoing = from->sll_pkttype == PACKET_OUTGOING;
 	struct virtio_net_hdr vnet = { .flags = 0 };	/* as the kernel wrote it before the frame */
+	uint64_t time = (uint64_t)h->tp_sec * 1000000000u + h->tp_nsec;
 	struct eth_tag tag = tag_of(h);
 	struct eth_rule *rule;
 
 	if (h->tp_status & TP_STATUS_LOSING)
 		port->lost_pending += eth_read_drops(port);
-	rule = eth_rule_find(port, data, h->tp_snaplen, h->tp_len, tag, outgoing,
+	rule = eth_rule_find(port, data, h->tp_snaplen, h->tp_len, tag, time, outgoing,
 			     from->sll_pkttype == PACKET_OTHERHOST);
 	if (!rule)
 		return false;
@@ -173,7 +174,7 @@ static bool describe(struct eth_port *port, const struct tpacket3_hdr *h, struct
 		memcpy(&vnet, data - sizeof vnet, sizeof vnet);
 	eth_validate(port, frame, &vnet, data, h->tp_snaplen,
 		     &(struct iovec){ (void *)data, h->tp_snaplen }, 1);
-	eth_account(port, frame, (uint64_t)h->tp_sec * 1000000000u + h->tp_nsec);
+	eth_account(port, frame, time);
 	return true;
 }
 

@@ -8,11 +8,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "common/clock.h"
 #include "dapl/softeth/filter.h"
 #include "dapl/softeth/packet.h"
 
+#define LEFT_NS 900000000ull	/* after so long no frame is on its way to a socket: it is less than the second of port.h */
+
 struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint32_t captured,
-			       uint32_t wire_length, struct eth_tag tag, bool outgoing, bool other_host)
+			       uint32_t wire_length, struct eth_tag tag, uint64_t time, bool outgoing, bool other_host)
 {
 	static const uint8_t none[6];
 	struct eth_headers headers;
@@ -23,12 +26,12 @@ struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint
 			continue;
 		if (other_host && !(r->rule.flags & ETH_ALL) && !memcmp(r->rule.mask.dst, none, 6))
 			continue;
-		if (!eth_matches(&r->rule, &headers))
+		if (time < r->from_ns || (r->until_ns && time >= r->until_ns) || !eth_matches(&r->rule, &headers))
 			continue;
 		if (r->rule.mode == ETH_DROP)	/* counted where it is dropped */
 			return NULL;
-		r->frames++;
-		r->bytes += wire_length;
+		__atomic_add_fetch(&r->counts->frames, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&r->counts->bytes, wire_length, __ATOMIC_RELAXED);
 		return r;
 	}
 	return NULL;
@@ -140,7 +143,16 @@ static struct eth_rule **place_for(struct eth_port *port, const struct dapl_eth_
 static bool exists(const struct eth_port *port, const struct dapl_eth_rule *rule)
 {
 	for (const struct eth_rule *r = port->rules; r; r = r->next)
-		if (is_same(&r->rule, rule))
+		if (!r->until_ns && is_same(&r->rule, rule))
+			return true;
+	return false;
+}
+
+/* The rules of a port that is disconnected are gone, though a caller may not know it yet. */
+static bool is_there(const struct eth_port *port, const struct eth_rule *rule)
+{
+	for (const struct eth_rule *r = port->rules; r; r = r->next)
+		if (r == rule)
 			return true;
 	return false;
 }
@@ -154,7 +166,7 @@ static void unlink_rule(struct eth_port *port, struct eth_rule *rule)
 	if (*at) {
 		*at = rule->next;
 		port->rule_count--;
-		port->steering -= rule->rule.mode != ETH_COPY;
+		port->steering -= rule->rule.mode != ETH_COPY && !rule->until_ns;
 		if (rule->rule.mode == ETH_DROP)
 			eth_steer_put_counter(port, rule);
 	}
@@ -165,7 +177,31 @@ static void end_rule(struct eth_port *port, struct eth_rule *rule)
 	membership(port, &rule->rule, PACKET_DROP_MEMBERSHIP);
 	if (rule->group >= 0)
 		close(rule->group);
+	if (!__atomic_sub_fetch(&rule->counts->refs, 1, __ATOMIC_ACQ_REL))
+		free(rule->counts);
 	free(rule);
+}
+
+/* Ends what is left of moved rules, once no frame can be on its way. Returns whether some is left. */
+static bool purge(struct eth_port *port, uint64_t before)
+{
+	struct eth_rule **at = &port->rules, *rule;
+	bool left = false, ended = false;
+
+	while ((rule = *at)) {
+		if (!rule->until_ns || rule->until_ns >= before) {
+			left |= rule->until_ns != 0;
+			at = &rule->next;
+			continue;
+		}
+		*at = rule->next;
+		port->rule_count--;
+		end_rule(port, rule);
+		ended = true;
+	}
+	if (ended)
+		renew_filter(port);
+	return left;
 }
 
 /* port->lock held. */
@@ -176,6 +212,8 @@ static int add_locked(struct eth_port *port, struct eth_rule *rule)
 
 	if (exists(port, &rule->rule))
 		return EEXIST;
+	if (port->rule_count == ETH_MAX_RULES)
+		purge(port, UINT64_MAX);
 	if (port->rule_count == ETH_MAX_RULES)
 		return ENOSPC;
 	if ((rule->rule.flags & ETH_JOIN) && (rule->group = join_socket(port, &rule->rule)) < 0)
@@ -198,15 +236,33 @@ static int add_locked(struct eth_port *port, struct eth_rule *rule)
 	return err;
 }
 
-int eth_rule_add(struct eth_port *port, const struct dapl_eth_rule *rule, struct eth_rule **added)
+/* counts NULL: it has its own. */
+static struct eth_rule *new_rule(const struct dapl_eth_rule *rule, struct rule_counts *counts)
 {
 	struct eth_rule *new = calloc(1, sizeof *new);
+
+	if (!counts)
+		counts = calloc(1, sizeof *counts);
+	if (!new || !counts) {
+		if (counts && !counts->refs)
+			free(counts);
+		free(new);
+		return NULL;
+	}
+	__atomic_add_fetch(&counts->refs, 1, __ATOMIC_RELAXED);
+	new->rule = *rule;
+	new->group = -1;
+	new->counts = counts;
+	return new;
+}
+
+int eth_rule_add(struct eth_port *port, const struct dapl_eth_rule *rule, struct eth_rule **added)
+{
+	struct eth_rule *new = new_rule(rule, NULL);
 	int err;
 
 	if (!new)
 		return ENOMEM;
-	new->rule = *rule;
-	new->group = -1;
 	dapl_mutex_lock(&port->lock);
 	err = add_locked(port, new);
 	if (err)
@@ -220,11 +276,57 @@ int eth_rule_add(struct eth_port *port, const struct dapl_eth_rule *rule, struct
 void eth_rule_free(struct eth_port *port, struct eth_rule *rule)
 {
 	dapl_mutex_lock(&port->lock);
-	unlink_rule(port, rule);
-	eth_steer_renew(port);
-	renew_filter(port);
-	end_rule(port, rule);
+	if (is_there(port, rule)) {
+		unlink_rule(port, rule);
+		eth_steer_renew(port);
+		renew_filter(port);
+		end_rule(port, rule);
+	}
 	dapl_mutex_unlock(&port->lock);
+}
+
+static int move_locked(struct eth_port *from, struct eth_rule *rule, struct eth_port *to, struct eth_rule **moved)
+{
+	struct eth_rule *new = new_rule(&rule->rule, rule->counts);
+	int err;
+
+	if (!new)
+		return ENOMEM;
+	err = add_locked(to, new);
+	if (err) {
+		end_rule(to, new);
+		return err;
+	}
+	rule->until_ns = new->from_ns = clock_read_ns(CLOCK_REALTIME);
+	from->steering -= rule->rule.mode != ETH_COPY;
+	eth_steer_renew(from);
+	*moved = new;
+	return 0;
+}
+
+/* Both sockets see a frame at the same time stamp: those before this instant are of the old port, the others of the
+ * new one. Both locks are held, so no frame is looked at while the rules change. */
+int eth_rule_move(struct eth_port *from, struct eth_rule *rule, struct eth_port *to, struct eth_rule **moved)
+{
+	int err;
+
+	dapl_mutex_lock(&from->lock);
+	dapl_mutex_lock_another(&to->lock);
+	purge(from, clock_read_ns(CLOCK_REALTIME) - LEFT_NS);
+	err = is_there(from, rule) ? move_locked(from, rule, to, moved) : ENOENT;
+	dapl_mutex_unlock(&to->lock);
+	dapl_mutex_unlock(&from->lock);
+	return err;
+}
+
+bool eth_rule_purge(struct eth_port *port)
+{
+	bool left;
+
+	dapl_mutex_lock(&port->lock);
+	left = purge(port, clock_read_ns(CLOCK_REALTIME) - LEFT_NS);
+	dapl_mutex_unlock(&port->lock);
+	return left;
 }
 
 void eth_rules_free(struct eth_port *port)
@@ -249,9 +351,12 @@ void eth_rule_free_all(struct eth_port *port)
 void eth_rule_count(struct eth_port *port, const struct eth_rule *rule, uint64_t *frames, uint64_t *bytes)
 {
 	dapl_mutex_lock(&port->lock);
-	*frames = rule->frames;
-	*bytes = rule->bytes;
-	if (rule->rule.mode == ETH_DROP)
-		eth_steer_count(port, rule, frames, bytes);
+	*frames = *bytes = 0;
+	if (is_there(port, rule)) {
+		*frames = __atomic_load_n(&rule->counts->frames, __ATOMIC_RELAXED);
+		*bytes = __atomic_load_n(&rule->counts->bytes, __ATOMIC_RELAXED);
+		if (rule->rule.mode == ETH_DROP)
+			eth_steer_count(port, rule, frames, bytes);
+	}
 	dapl_mutex_unlock(&port->lock);
 }

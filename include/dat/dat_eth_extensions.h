@@ -37,7 +37,8 @@ typedef enum dat_eth_op {
 	DAT_ETH_STATS_OP,
 	DAT_ETH_POST_SEND_OP,
 	DAT_ETH_PACE_OP,
-	DAT_ETH_CLOCK_OP
+	DAT_ETH_CLOCK_OP,
+	DAT_ETH_RULE_MOVE_OP
 } DAT_ETH_OP;
 
 /* What a device can do: bits of DAT_ETH_ATTR.caps. A call that needs a bit that is not set gives
@@ -237,6 +238,13 @@ typedef struct dat_eth_stats {
 /* dat_eth_rule_free(DAT_ETH_RULE_HANDLE rule) */
 #define dat_eth_rule_free(rule) \
 	dat_extension_op((DAT_HANDLE)(rule), (DAT_EXTENDED_OP)DAT_ETH_RULE_FREE_OP)
+
+/* dat_eth_rule_move(DAT_ETH_RULE_HANDLE rule, DAT_EP_HANDLE ep)
+ *
+ * From now on its frames come to that endpoint of the same IA. None is lost, and none comes to both. */
+#define dat_eth_rule_move(rule, ep) \
+	dat_extension_op((DAT_HANDLE)(rule), (DAT_EXTENDED_OP)DAT_ETH_RULE_MOVE_OP, \
+		(DAT_EP_HANDLE)(ep))
 
 /* dat_eth_rule_query(DAT_ETH_RULE_HANDLE handle, DAT_ETH_RULE *rule, DAT_UINT64 *frames,
  *		DAT_UINT64 *bytes): the frames that matched it and came, or were dropped. Pointers may be NULL. */

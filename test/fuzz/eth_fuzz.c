@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/softeth/filter.h"
+#include "dapl/softeth/layout.h"
 #include "dapl/softeth/match.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -15,6 +16,27 @@ static void demand(bool good, const char *what)
 		return;
 	fprintf(stderr, "eth_fuzz: %s\n", what);
 	abort();
+}
+
+/* The headers lie within the frame, and a checksum that is filled in is found right. */
+static void check_layout(uint8_t *frame, size_t length)
+{
+	struct iovec iov = { frame, length };
+	struct eth_layout l;
+	uint16_t sum, at;
+
+	if (!eth_layout_read(frame, length, &l))
+		return;
+	demand(l.l3 < l.l4 && l.l4 <= length && l.payload <= length && l.end >= l.l4, "headers beyond the frame");
+	if (!l.payload || l.end > length)
+		return;
+	at = (uint16_t)(l.l4 + eth_checksum_offset(&l));
+	frame[at] = frame[at + 1] = 0;
+	sum = (uint16_t)~eth_sum_fold(eth_sum_pieces(&iov, 1, l.l4, l.end - l.l4, eth_sum_pseudo(frame, &l)));
+	frame[at] = (uint8_t)(sum >> 8);
+	frame[at + 1] = (uint8_t)sum;
+	demand(eth_sum_fold(eth_sum_pieces(&iov, 1, l.l4, l.end - l.l4, eth_sum_pseudo(frame, &l))) == 0xffff,
+	       "a checksum that is filled in is wrong");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -48,6 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < n; i++)
 		demand(BPF_CLASS(code[i].code) != BPF_JMP || (i + 1 + code[i].jt < n && i + 1 + code[i].jf < n),
 		       "a jump behind the end");
+	check_layout(exact, size - 1);
 	free(exact);
 	return 0;
 }

@@ -8,7 +8,7 @@
 
 struct dapl_rule {
 	struct dapl_object obj;
-	struct dapl_ep *ep;		/* a reference */
+	struct dapl_ep *ep;		/* a reference; dat_eth_rule_move() changes it: guarded by rule.c's lock */
 	struct dapl_rule *next;		/* ep->eth->rules; guarded by ep->lock */
 	DAT_ETH_RULE rule;
 	void *device_rule;		/* NULL: it ended with a disconnect. Guarded by ep->lock */
@@ -31,7 +31,9 @@ DAT_RETURN dapl_eth_pace(struct dapl_ep *ep, const DAT_ETH_PACE *pace);
 /* rule.c */
 DAT_RETURN dapl_eth_rule_add(struct dapl_ep *ep, const DAT_ETH_RULE *rule, DAT_ETH_RULE_HANDLE *handle);
 DAT_RETURN dapl_eth_rule_free(DAT_HANDLE handle);
+DAT_RETURN dapl_eth_rule_move(DAT_HANDLE handle, DAT_EP_HANDLE to);
 DAT_RETURN dapl_eth_rule_query(DAT_HANDLE handle, DAT_ETH_RULE *rule, DAT_UINT64 *frames, DAT_UINT64 *bytes);
+void dapl_eth_rule_forks(void);		/* has move_lock taken over each fork */
 /* The endpoint is disconnected or freed, and its QP has no rules: ends their handles. ep->lock is not held. */
 void dapl_eth_rules_end(struct dapl_ep *ep);
 

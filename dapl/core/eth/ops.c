@@ -216,6 +216,8 @@ DAT_RETURN dapl_eth_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 		return read_clock(handle, args);
 	case DAT_ETH_RULE_FREE_OP:
 		return dapl_eth_rule_free(handle);
+	case DAT_ETH_RULE_MOVE_OP:
+		return dapl_eth_rule_move(handle, va_arg(args, DAT_EP_HANDLE));
 	case DAT_ETH_RULE_QUERY_OP:
 		return rule_query(handle, args);
 	default:

@@ -1,11 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* rule.c - rules of raw Ethernet endpoints as objects. Whether a frame matches is the device's matter.
- * ETH-10 to 14. */
+ * ETH-10 to 14, 29. */
 #include <errno.h>
 #include <string.h>
+#include "dapl/core/base/fork.h"
 #include "dapl/core/eth/eth.h"
 
 #define RULE_FLAGS (DAT_ETH_ALL | DAT_ETH_ALL_MULTICAST | DAT_ETH_JOIN | DAT_ETH_EGRESS)
+
+/* Guards the endpoints of all rules, and excludes that two threads hold the locks of two endpoints. */
+static struct dapl_mutex move_lock = DAPL_MUTEX_INIT(RANK_ETH_MOVE);
+
+static void before_fork(void)
+{
+	dapl_mutex_lock(&move_lock);
+}
+
+static void after_fork(void)
+{
+	dapl_mutex_unlock(&move_lock);
+}
+
+void dapl_eth_rule_forks(void)
+{
+	static struct dapl_fork_part part = { .rank = RANK_ETH_MOVE, .before = before_fork, .parent = after_fork,
+		.child = after_fork };
+
+	dapl_fork_register(&part);
+}
 
 static void end_rule(struct dapl_object *obj)
 {
@@ -112,12 +134,14 @@ DAT_RETURN dapl_eth_rule_free(DAT_HANDLE handle)
 
 	if (!rule || !dapl_object_kill(&rule->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	dapl_mutex_lock(&move_lock);
 	dapl_mutex_lock(&rule->ep->lock);
 	unlink_rule(rule);
 	if (rule->device_rule)
 		dapl_device_ops.eth->free_rule(rule->ep->qp, rule->device_rule);
 	rule->device_rule = NULL;
 	dapl_mutex_unlock(&rule->ep->lock);
+	dapl_mutex_unlock(&move_lock);
 	dapl_object_wait_calls(&rule->obj, 1);
 	dapl_object_bury(&rule->obj);
 	return DAT_SUCCESS;
@@ -131,10 +155,12 @@ DAT_RETURN dapl_eth_rule_query(DAT_HANDLE handle, DAT_ETH_RULE *copy, DAT_UINT64
 
 	if (!rule)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	dapl_mutex_lock(&move_lock);
 	dapl_mutex_lock(&rule->ep->lock);
 	if (rule->device_rule)
 		dapl_device_ops.eth->count_rule(rule->ep->qp, rule->device_rule, &counted[0], &counted[1]);
 	dapl_mutex_unlock(&rule->ep->lock);
+	dapl_mutex_unlock(&move_lock);
 	if (copy)
 		*copy = rule->rule;
 	if (frames)
@@ -142,6 +168,57 @@ DAT_RETURN dapl_eth_rule_query(DAT_HANDLE handle, DAT_ETH_RULE *copy, DAT_UINT64
 	if (bytes)
 		*bytes = counted[1];
 	return DAT_SUCCESS;
+}
+
+/* Both endpoints' locks are held. */
+static DAT_RETURN move_locked(struct dapl_rule *rule, struct dapl_ep *to)
+{
+	void *moved;
+	int err;
+
+	if (to->state != DAT_EP_STATE_CONNECTED)
+		return dapl_bad_ep_state(to->state);
+	if (!rule->device_rule)		/* its endpoint was disconnected meanwhile */
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	err = dapl_device_ops.eth->move_rule(rule->ep->qp, rule->device_rule, to->qp, &moved);
+	if (err)
+		return err == ENOENT ? DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1) : add_status(err);
+	unlink_rule(rule);
+	dapl_object_get(&to->obj);
+	rule->ep = to;
+	rule->device_rule = moved;
+	rule->next = to->eth->rules;
+	to->eth->rules = rule;
+	return DAT_SUCCESS;
+}
+
+/* ETH-29 */
+DAT_RETURN dapl_eth_rule_move(DAT_HANDLE handle, DAT_EP_HANDLE to_handle)
+{
+	DAPL_ENTERED struct dapl_rule *rule = dapl_object_enter(handle, DAPL_RULE);
+	DAPL_ENTERED struct dapl_ep *to = dapl_ep_enter(to_handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct dapl_ep *from;
+
+	if (!rule)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (!to || !to->eth || to->obj.ia != rule->obj.ia)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE2);
+	if (rule->rule.mode == DAT_ETH_DROP)
+		return NOT_SUPPORTED;
+	dapl_mutex_lock(&move_lock);
+	from = rule->ep;
+	if (from != to) {
+		dapl_mutex_lock(&from->lock);
+		dapl_mutex_lock_another(&to->lock);
+		ret = move_locked(rule, to);
+		dapl_mutex_unlock(&to->lock);
+		dapl_mutex_unlock(&from->lock);
+	}
+	dapl_mutex_unlock(&move_lock);
+	if (from != to && ret == DAT_SUCCESS)
+		dapl_object_put(&from->obj);
+	return ret;
 }
 
 /* The first rule, off the list. */

@@ -295,6 +295,7 @@ static void watch_forks(void)
 		.parent = leaves_after_fork_parent, .child = leaves_after_fork_child };
 
 	dapl_fork_register(&entries);
+	dapl_eth_rule_forks();
 	dapl_net_watch_forks();
 	dapl_fork_register(&ias);
 	dapl_fork_register(&leaves);

@@ -23,7 +23,10 @@
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 
-enum { RECEIVE_BATCH = 64 };	/* frames taken before other work of the service thread has its turn */
+enum {
+	RECEIVE_BATCH = 64,		/* frames taken before other work of the service thread has its turn */
+	PURGE_US = 1000000,		/* as port.h says */
+};
 #define RATE_MIN 8000ull		/* bit/s: a frame of 1500 bytes takes 1.5 s */
 #define RATE_MAX 100000000000ull	/* beyond what a process can send */
 
@@ -259,6 +262,23 @@ static void free_rule(struct ibv_qp *qp, void *rule)
 	soft_eth_ports->free_rule(eth_of(qp)->port, rule);
 }
 
+static void purge(struct dapl_timer *timer)
+{
+	struct soft_eth *eth = (struct soft_eth *)((char *)timer - offsetof(struct soft_eth, purge_timer));
+
+	if (soft_eth_ports->purge(eth->port))
+		dapl_timer_start(timer, PURGE_US, purge);
+}
+
+static int move_rule(struct ibv_qp *from, void *rule, struct ibv_qp *to, void **moved)
+{
+	int err = soft_eth_ports->move_rule(eth_of(from)->port, rule, eth_of(to)->port, (struct eth_rule **)moved);
+
+	if (!err)
+		dapl_timer_start(&eth_of(from)->purge_timer, PURGE_US, purge);
+	return err;
+}
+
 static void count_rule(struct ibv_qp *qp, void *rule, uint64_t *frames, uint64_t *bytes)
 {
 	soft_eth_ports->count_rule(eth_of(qp)->port, rule, frames, bytes);
@@ -383,6 +403,7 @@ int soft_eth_destroy_qp(struct ibv_qp *ibqp)
 		return soft_qp_destroy(ibqp);
 	end_watch(eth);
 	soft_eth_end_sends(eth);
+	dapl_timer_drain(&eth->purge_timer);
 	if (eth->port)
 		soft_eth_ports->close(eth->port);
 	soft_qp_destroy(ibqp);
@@ -393,7 +414,7 @@ int soft_eth_destroy_qp(struct ibv_qp *ibqp)
 const struct dapl_eth_ops soft_eth_ops = {
 	.carrier = "PACKET-0",
 	.query = query, .begin = begin,
-	.add_rule = add_rule, .free_rule = free_rule, .count_rule = count_rule,
+	.add_rule = add_rule, .free_rule = free_rule, .move_rule = move_rule, .count_rule = count_rule,
 	.poll = poll, .release = release, .arm = arm, .stats = stats,
 	.pace = soft_eth_pace, .clock = read_clock,
 };

@@ -35,6 +35,7 @@ struct soft_eth {
 	int timer;			/* a timerfd, or -1 */
 	struct dapl_watch timer_watch;
 	uint64_t late;
+	struct dapl_timer purge_timer;	/* for what is left of rules that were moved to another QP */
 };
 
 extern const struct eth_port_ops *soft_eth_ports;	/* libdaplsoft-eth.so, once a QP has begun */

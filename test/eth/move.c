@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* move.c - rules that move between raw endpoints while frames come: each frame comes to one of them. */
+#include "wire.h"
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FAILS(call, type) fails(__LINE__, #call, (call), type)
+static void fails(int line, const char *call, DAT_RETURN ret, int type)
+{
+	if ((int)DAT_GET_TYPE(ret) != type)
+		fail("line %d: %s gives %s", line, call, life_return(ret));
+}
+
+enum { FRAMES = 20000, LENGTH = 100, EVERY = 200, NUMBER = 20 };	/* NUMBER: offset of a frame's number */
+
+static struct wire w;
+static DAT_EP_HANDLE eps[2];
+static uint32_t next_of[2];	/* the number that must be exceeded */
+static uint8_t seen[FRAMES];
+static unsigned received;
+
+static void open_two(const char *frames)
+{
+	wire_open(&w);
+	for (int i = 0; i < 2; i++) {
+		wire_endpoint(&w, frames, NULL);
+		eps[i] = w.ep;
+	}
+}
+
+/* What has come to an endpoint, in order. */
+static void collect(int i)
+{
+	DAT_ETH_FRAME frames[64];
+	DAT_COUNT got = 0;
+	uint32_t number;
+
+	while (dat_eth_poll(eps[i], frames, 64, &got) == DAT_SUCCESS) {
+		for (DAT_COUNT n = 0; n < got; n++) {
+			memcpy(&number, frames[n].data + NUMBER, sizeof number);
+			EXPECT(number < FRAMES && !frames[n].lost);
+			if (seen[number]++)
+				fail("frame %u came twice", number);
+			if (number + 1 <= next_of[i])
+				fail("frame %u came late", number);
+			next_of[i] = number + 1;
+			received++;
+		}
+		OK(dat_eth_release(eps[i], got));
+	}
+}
+
+static void *send_frames(void *none)
+{
+	uint8_t frame[LENGTH];
+
+	wire_frame(&w, frame, LENGTH, 1);
+	for (uint32_t i = 0; i < FRAMES; i++) {
+		memcpy(frame + NUMBER, &i, sizeof i);
+		wire_send(&w, frame, LENGTH);
+	}
+	return none;
+}
+
+static void ETH_29_each_frame_comes_to_one_endpoint(void)
+{
+	DAT_ETH_RULE any = wire_any();
+	unsigned moves = 0, both;
+	DAT_ETH_RULE_HANDLE rule;
+	DAT_UINT64 frames, bytes;
+	pthread_t sender;
+	double end;
+
+	open_two("65536");
+	w.ep = eps[0];
+	rule = wire_rule(&w, &any);
+	pthread_create(&sender, NULL, send_frames, NULL);
+	for (end = life_now() + 30; received < FRAMES && life_now() < end;) {
+		unsigned before = received;
+
+		collect(0);
+		collect(1);
+		if (received - before < EVERY && moves < 1000) {
+			OK(dat_eth_rule_move(rule, eps[++moves & 1]));
+			usleep(500);
+		}
+	}
+	pthread_join(sender, NULL);
+	if (received != FRAMES)
+		fail("%u of %d frames came, with %u moves", received, FRAMES, moves);
+	OK(dat_eth_rule_query(rule, NULL, &frames, &bytes));
+	EXPECT(frames == FRAMES && bytes == (DAT_UINT64)FRAMES * LENGTH);
+	both = next_of[0] && next_of[1];
+	EXPECT(moves > 1 && both);
+	wire_close(&w);
+}
+
+static int comes_to(void)
+{
+	uint8_t frame[LENGTH];
+	DAT_ETH_FRAME got;
+	DAT_COUNT n;
+
+	wire_send(&w, frame, wire_frame(&w, frame, LENGTH, 7));
+	for (int tries = 0; tries < 10000; tries++) {
+		for (int i = 0; i < 2; i++)
+			if (dat_eth_poll(eps[i], &got, 1, &n) == DAT_SUCCESS) {
+				OK(dat_eth_release(eps[i], 1));
+				return i;
+			}
+		usleep(1000);
+	}
+	return -1;
+}
+
+static void ETH_29_a_rule_belongs_to_its_new_endpoint(void)
+{
+	DAT_ETH_RULE any = wire_any();
+	DAT_ETH_RULE_HANDLE rule, other;
+
+	open_two("64");
+	w.ep = eps[0];
+	rule = wire_rule(&w, &any);
+	EXPECT(comes_to() == 0);
+	OK(dat_eth_rule_move(rule, eps[0]));	/* it is there */
+	EXPECT(comes_to() == 0);
+	OK(dat_eth_rule_move(rule, eps[1]));
+	EXPECT(comes_to() == 1);
+	w.ep = eps[0];
+	other = wire_rule(&w, &any);		/* its place is free */
+	FAILS(dat_eth_rule_move(rule, eps[0]), DAT_INVALID_STATE);
+	OK(dat_eth_rule_free(other));
+	EXPECT(comes_to() == 1);
+	OK(dat_ep_free(eps[0]));		/* the endpoint that it left */
+	OK(dat_eth_rule_query(rule, NULL, NULL, NULL));
+	OK(dat_ep_free(eps[1]));
+	FAILS(dat_eth_rule_free(rule), DAT_INVALID_HANDLE);
+	wire_close(&w);
+}
+
+static void ETH_29_wrong_moves_are_refused(void)
+{
+	DAT_ETH_RULE any = wire_any();
+	DAT_ETH_RULE_HANDLE rule;
+	DAT_ETH_ATTR attr = { .size = sizeof attr };
+
+	open_two("64");
+	w.ep = eps[0];
+	rule = wire_rule(&w, &any);
+	FAILS(dat_eth_rule_move(rule, DAT_HANDLE_NULL), DAT_INVALID_HANDLE);
+	FAILS(dat_eth_rule_move(rule, w.request), DAT_INVALID_HANDLE);
+	FAILS(dat_eth_rule_move(eps[0], eps[1]), DAT_INVALID_HANDLE);
+	OK(dat_ep_disconnect(eps[1], DAT_CLOSE_ABRUPT_FLAG));
+	FAILS(dat_eth_rule_move(rule, eps[1]), DAT_INVALID_STATE);
+	EXPECT(comes_to() == 0);
+	OK(dat_ep_reset(eps[1]));
+	OK(dat_eth_rule_free(rule));
+	FAILS(dat_eth_rule_move(rule, eps[1]), DAT_INVALID_HANDLE);
+	OK(dat_eth_query(w.ia, &attr));
+	if (attr.caps & DAT_ETH_CAP_TAKE) {
+		any.mode = DAT_ETH_DROP;
+		rule = wire_rule(&w, &any);
+		FAILS(dat_eth_rule_move(rule, eps[1]), DAT_MODEL_NOT_SUPPORTED);
+	}
+	wire_close(&w);
+}
+
+/* More moves than an endpoint has rules: what is left of them goes. */
+static void ETH_29_moves_leave_nothing(void)
+{
+	DAT_ETH_ATTR attr = { .size = sizeof attr };
+	DAT_ETH_RULE any = wire_any();
+	DAT_ETH_RULE_HANDLE rule;
+
+	open_two("64");
+	OK(dat_eth_query(w.ia, &attr));
+	w.ep = eps[0];
+	rule = wire_rule(&w, &any);
+	for (unsigned i = 1; i <= 3 * attr.max_rules; i++)
+		OK(dat_eth_rule_move(rule, eps[i & 1]));
+	EXPECT(comes_to() == (int)(3 * attr.max_rules & 1));
+	OK(dat_eth_rule_free(rule));
+	w.ep = eps[1];
+	for (any.priority = 0; any.priority < attr.max_rules; any.priority++)
+		wire_rule(&w, &any);
+	wire_close(&w);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct life_case cases[] = {
+		CASE(ETH_29_each_frame_comes_to_one_endpoint),
+		CASE(ETH_29_a_rule_belongs_to_its_new_endpoint),
+		CASE(ETH_29_wrong_moves_are_refused),
+		CASE(ETH_29_moves_leave_nothing),
+	};
+
+	if (!wire_possible())
+		return WIRE_SKIPPED;
+	return life_main(argc, argv, cases, sizeof cases / sizeof *cases);
+}
