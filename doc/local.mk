@@ -184,13 +184,27 @@ EXTRA_DIST += doc/migrating.md doc/performance.md doc/reliability.md \
 	doc/spec/states.md \
 	doc/spec/statements.md
 
-# Example programs. Each but trace-levels is one side of a connection (side.h).
+# Example programs. Most are one side of a connection (side.h); those of
+# raw Ethernet endpoints share raw.h.
 noinst_PROGRAMS += doc/examples/trace-levels
 doc_examples_trace_levels_SOURCES = doc/examples/trace-levels.c
 doc_examples_trace_levels_LDADD = libdat2.la
 noinst_PROGRAMS += doc/examples/capture
 doc_examples_capture_SOURCES = doc/examples/capture.c
 doc_examples_capture_LDADD = libdat2.la
+raw_examples = doc/examples/craft doc/examples/multicast doc/examples/pace doc/examples/steer doc/examples/tso
+example_raw = doc/examples/raw.c doc/examples/raw.h
+noinst_PROGRAMS += $(raw_examples)
+doc_examples_craft_SOURCES = doc/examples/craft.c $(example_raw)
+doc_examples_craft_LDADD = libdat2.la
+doc_examples_multicast_SOURCES = doc/examples/multicast.c $(example_raw)
+doc_examples_multicast_LDADD = libdat2.la
+doc_examples_pace_SOURCES = doc/examples/pace.c $(example_raw)
+doc_examples_pace_LDADD = libdat2.la
+doc_examples_steer_SOURCES = doc/examples/steer.c $(example_raw)
+doc_examples_steer_LDADD = libdat2.la
+doc_examples_tso_SOURCES = doc/examples/tso.c $(example_raw)
+doc_examples_tso_LDADD = libdat2.la
 example_side = doc/examples/side.c doc/examples/side.h
 noinst_PROGRAMS += $(examples)
 examples = \
