@@ -188,7 +188,8 @@ struct dapl_failure {
 
 /* What a raw Ethernet endpoint has in addition (eth/). */
 struct dapl_eth {
-	struct dapl_eth_frame *frames;	/* of the receives, beside rq.ring; the device writes them */
+	struct dapl_eth_frame *frames;	/* of receives that completed; the device writes them */
+	uint32_t frame_mask;		/* their number - 1 */
 	struct dapl_dto ready;		/* the record of a DAT_ETH_READY_EVENT */
 	bool ring;			/* ring receive: nothing is posted */
 	uint32_t max_tso;		/* of the device */

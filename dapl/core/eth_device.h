@@ -97,7 +97,8 @@ struct dapl_eth_config {
 	uint32_t ring_frames;		/* ring receive: so many frames of `snap` bytes; 0: posted receives */
 	uint32_t snap;			/* bytes kept of a frame; 0: all */
 	struct dapl_eth_frame *frames;	/* posted receives: the device writes what it knows of the frame
-					 * in the n-th receive to frames[n & mask] before it completes it */
+					 * to frames[n & mask], and n to the completion's src_qp. n counts its
+					 * receives, so as many as an SRQ may hold can wait in a CQ */
 	uint32_t mask;
 	bool verify;			/* checksums that the kernel has not verified are */
 };

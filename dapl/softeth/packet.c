@@ -150,7 +150,7 @@ static int open_port(const char *netdev, const struct dapl_eth_config *config, s
 	if (!new)
 		return ENOMEM;
 	new->fd = new->counters = new->link = -1;
-	new->snap = config->snap;
+	new->snap = config->ring_frames ? config->snap : 0;
 	new->verify = config->verify;
 	dapl_mutex_init(&new->lock, RANK_SOFT_ETH);
 	snprintf(new->netdev, sizeof new->netdev, "%s", netdev);
@@ -202,9 +202,9 @@ struct received {
 	bool outgoing, other_host;
 };
 
+/* aux->tp_len is not used: a frame that was looked at before (MSG_PEEK) has a wrong one. */
 static void read_auxdata(const struct tpacket_auxdata *aux, struct received *r)
 {
-	r->wire_length = aux->tp_len;
 	if (aux->tp_status & TP_STATUS_VLAN_VALID) {
 		r->tag.type = aux->tp_status & TP_STATUS_VLAN_TPID_VALID ? aux->tp_vlan_tpid : ETH_P_8021Q;
 		r->tag.tci = aux->tp_vlan_tci;
@@ -256,9 +256,23 @@ static uint32_t gather(const struct iovec *iov, int n, uint32_t length, uint8_t 
 	return have;
 }
 
+/* A frame that is joined in a way that the kernel cannot describe is lost. */
+static ssize_t receive_message(struct eth_port *port, struct msghdr *message, int flags)
+{
+	ssize_t length;
+
+	while ((length = recvmsg(port->fd, message, MSG_DONTWAIT | MSG_TRUNC | flags)) < 0 && errno == EINVAL) {
+		if (flags & MSG_PEEK)
+			recv(port->fd, NULL, 0, MSG_DONTWAIT);
+		port->lost_pending++;
+		port->stats.lost++;
+	}
+	return length;
+}
+
 /* Of a frame that is longer than its receive the rules see the rest in `rest`. Returns its length, or -1. */
 static ssize_t receive_into(struct eth_port *port, const struct iovec *iov, int n, struct received *r,
-			    uint8_t head[PARSED], uint32_t *parsed)
+			    uint8_t head[PARSED], uint32_t *parsed, int flags)
 {
 	union {
 		struct cmsghdr align;
@@ -273,12 +287,10 @@ static ssize_t receive_into(struct eth_port *port, const struct iovec *iov, int 
 	ssize_t length;
 
 	pieces[0] = (struct iovec){ &vnet, sizeof vnet };
-	memcpy(pieces + 1, iov, (size_t)n * sizeof *iov);
+	if (n)
+		memcpy(pieces + 1, iov, (size_t)n * sizeof *iov);
 	pieces[n + 1] = (struct iovec){ rest, sizeof rest };
-	while ((length = recvmsg(port->fd, &message, MSG_DONTWAIT | MSG_TRUNC)) < 0 && errno == EINVAL) {
-		port->lost_pending++;	/* joined in a way that the kernel cannot describe */
-		port->stats.lost++;
-	}
+	length = receive_message(port, &message, flags);
 	if (length < (ssize_t)sizeof vnet)
 		return -1;
 	length -= (ssize_t)sizeof vnet;
@@ -301,11 +313,12 @@ static int receive_one(struct eth_port *port, struct iovec *iov, int n, struct d
 	for (int i = 0; i < n; i++)
 		room += (uint32_t)iov[i].iov_len;
 	do {
-		length = receive_into(port, iov, n, &r, head, &parsed);
+		length = receive_into(port, iov, n, &r, head, &parsed, 0);
 		if (length < 0)
 			return errno;
-		rule = eth_rule_find(port, head, parsed, r.wire_length, r.tag, r.time, r.outgoing, r.other_host);
+		rule = eth_rule_find(port, head, parsed, r.tag, r.time, r.outgoing, r.other_host);
 	} while (!rule);
+	eth_rule_count_frame(rule, r.wire_length);
 	*frame = (struct dapl_eth_frame){ .length = (uint32_t)length < room ? (uint32_t)length : room,
 		.wire_length = r.wire_length, .flags = r.flags | (r.outgoing ? ETH_FRAME_OUTGOING : 0),
 		.tag = rule->rule.tag, .vlan_tci = r.tag.tci, .vlan_type = r.tag.type };
@@ -324,6 +337,23 @@ static int receive(struct eth_port *port, struct iovec *iov, int n, struct dapl_
 	err = receive_one(port, iov, n, frame);
 	dapl_mutex_unlock(&port->lock);
 	return err;
+}
+
+static bool has_frame(struct eth_port *port)
+{
+	uint8_t head[PARSED];
+	struct received r;
+	uint32_t parsed;
+	bool found = false;
+
+	dapl_mutex_lock(&port->lock);
+	while (!found && receive_into(port, NULL, 0, &r, head, &parsed, MSG_PEEK) >= 0) {
+		found = eth_rule_find(port, head, parsed, r.tag, r.time, r.outgoing, r.other_host);
+		if (!found)
+			recv(port->fd, NULL, 0, MSG_DONTWAIT);
+	}
+	dapl_mutex_unlock(&port->lock);
+	return found;
 }
 
 static int poll_ring(struct eth_port *port, struct dapl_eth_frame *frames, int max)
@@ -368,5 +398,5 @@ __attribute__((visibility("default"))) const struct eth_port_ops dapl_softeth_op
 	.add_rule = eth_rule_add, .free_rule = eth_rule_free, .free_all_rules = eth_rule_free_all,
 	.move_rule = eth_rule_move, .purge = eth_rule_purge,
 	.count_rule = eth_rule_count,
-	.send = eth_send, .check = eth_send_check, .receive = receive, .poll = poll_ring, .release = release, .stats = read_stats,
+	.send = eth_send, .check = eth_send_check, .has_frame = has_frame, .receive = receive, .poll = poll_ring, .release = release, .stats = read_stats,
 };

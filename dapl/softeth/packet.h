@@ -66,9 +66,10 @@ struct eth_port {
 };
 
 /* The functions from here on are called with port->lock held. */
-/* The rule that wants the frame, counted; NULL: none does. */
+/* The rule that wants the frame; NULL: none does. It is counted unless the frame is only looked at. */
+void eth_rule_count_frame(struct eth_rule *rule, uint32_t wire_length);
 struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint32_t captured,
-			       uint32_t wire_length, struct eth_tag tag, uint64_t time, bool outgoing, bool other_host);
+			       struct eth_tag tag, uint64_t time, bool outgoing, bool other_host);
 void eth_rules_free(struct eth_port *port);
 /* Reads the kernel's counter of drops, which restarts; returns what was new. */
 uint32_t eth_read_drops(struct eth_port *port);

@@ -37,6 +37,8 @@ struct eth_port_ops {
 		    const char **wrong);
 	/* What is wrong with a frame that is sent later; NULL: nothing. */
 	const char *(*check)(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how);
+	/* Whether there is a frame to receive; frames that no rule wants are gone afterwards. */
+	bool (*has_frame)(struct eth_port *port);
 	/* The next frame, into these pieces; its length is what fits. EAGAIN: none. */
 	int (*receive)(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth_frame *frame);
 	int (*poll)(struct eth_port *port, struct dapl_eth_frame *frames, int max);	/* how many */

@@ -163,10 +163,11 @@ static bool describe(struct eth_port *port, const struct tpacket3_hdr *h, struct
 
 	if (h->tp_status & TP_STATUS_LOSING)
 		port->lost_pending += eth_read_drops(port);
-	rule = eth_rule_find(port, data, h->tp_snaplen, h->tp_len, tag, time, outgoing,
+	rule = eth_rule_find(port, data, h->tp_snaplen, tag, time, outgoing,
 			     from->sll_pkttype == PACKET_OTHERHOST);
 	if (!rule)
 		return false;
+	eth_rule_count_frame(rule, h->tp_len);
 	*frame = (struct dapl_eth_frame){ .data = data, .length = h->tp_snaplen, .wire_length = h->tp_len,
 		.flags = flags_of(h, outgoing), .hash = h->hv1.tp_rxhash, .tag = rule->rule.tag,
 		.vlan_tci = tag.tci, .vlan_type = tag.type };

@@ -14,8 +14,14 @@
 
 #define LEFT_NS 900000000ull	/* after so long no frame is on its way to a socket: it is less than the second of port.h */
 
+void eth_rule_count_frame(struct eth_rule *rule, uint32_t wire_length)
+{
+	__atomic_add_fetch(&rule->counts->frames, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&rule->counts->bytes, wire_length, __ATOMIC_RELAXED);
+}
+
 struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint32_t captured,
-			       uint32_t wire_length, struct eth_tag tag, uint64_t time, bool outgoing, bool other_host)
+			       struct eth_tag tag, uint64_t time, bool outgoing, bool other_host)
 {
 	static const uint8_t none[6];
 	struct eth_headers headers;
@@ -28,11 +34,7 @@ struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint
 			continue;
 		if (time < r->from_ns || (r->until_ns && time >= r->until_ns) || !eth_matches(&r->rule, &headers))
 			continue;
-		if (r->rule.mode == ETH_DROP)	/* counted where it is dropped */
-			return NULL;
-		__atomic_add_fetch(&r->counts->frames, 1, __ATOMIC_RELAXED);
-		__atomic_add_fetch(&r->counts->bytes, wire_length, __ATOMIC_RELAXED);
-		return r;
+		return r->rule.mode == ETH_DROP ? NULL : r;	/* counted where it is dropped */
 	}
 	return NULL;
 }

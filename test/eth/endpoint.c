@@ -214,10 +214,6 @@ static void ETH_7_calls_for_connections_are_refused(void)
 	DAT_LMR_TRIPLET local = { .lmr_context = 0, .segment_length = 8, .virtual_address = 0 };
 	DAT_RMR_TRIPLET remote = { .rmr_context = 0, .segment_length = 8, .virtual_address = 0 };
 	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
-	DAT_EP_ATTR attr = wire_attr();
-	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 8, .max_recv_iov = 1 };
-	DAT_SRQ_HANDLE srq;
-	DAT_EP_HANDLE ep;
 
 	wire_open(&w);
 	wire_endpoint(&w, "", NULL);
@@ -228,9 +224,6 @@ static void ETH_7_calls_for_connections_are_refused(void)
 	FAILS(dat_ep_post_rdma_read(w.ep, 1, &local, cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG),
 	      DAT_MODEL_NOT_SUPPORTED);
 	FAILS(dat_ep_post_send_with_invalidate(w.ep, 1, &local, cookie, DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE, 1),
-	      DAT_MODEL_NOT_SUPPORTED);
-	OK(dat_srq_create(w.ia, w.pz, &srq_attr, &srq));
-	FAILS(dat_ep_create_with_srq(w.ia, w.pz, w.recv, w.request, DAT_HANDLE_NULL, srq, &attr, &ep),
 	      DAT_MODEL_NOT_SUPPORTED);
 	wire_close(&w);
 }

@@ -74,10 +74,6 @@ DAT_RETURN dapl_ep_make(struct dapl_ia *ia, struct dapl_pz *pz, struct dapl_evd 
 	ep->connect_evd = connect;
 	ep->srq = srq;
 	dapl_ep_set_post_limits(ep);
-	if (ep->is_raw && srq) {
-		ret = NOT_SUPPORTED;
-		goto fail;
-	}
 	if ((ret = dapl_ep_feed_evds(ep, recv, request, connect, &ep->attr)))
 		goto fail;
 	if (pz && !dapl_use(&pz->obj)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ep.c - creating, disconnecting and freeing raw Ethernet endpoints. ETH-1 to 8.
+/* ep.c - creating, disconnecting and freeing raw Ethernet endpoints. ETH-1 to 8, 30.
  *
  * A raw endpoint is an endpoint (ep/) of service type DAT_ETH_SERVICE_TYPE_RAW. Its QP exists from the beginning,
  * and it is CONNECTED at once. Its rules are objects that hold a reference to it; they end with it. */
@@ -81,6 +81,18 @@ static DAT_RETURN begin_status(int err)
 	return dapl_status(err, DAT_RESOURCE_TEP);
 }
 
+/* An SRQ may grow, to what the device allows. */
+static uint32_t frame_mask(const struct dapl_ep *ep)
+{
+	uint32_t most = (uint32_t)ep->obj.ia->ia_attr.max_recv_per_srq, size = 1;
+
+	if (!ep->srq)
+		return ep->rq.mask;
+	while (size < most)
+		size *= 2;
+	return size - 1;
+}
+
 /* ep->lock held. */
 static DAT_RETURN begin_locked(struct dapl_ep *ep, struct dapl_eth_config *config)
 {
@@ -90,11 +102,13 @@ static DAT_RETURN begin_locked(struct dapl_ep *ep, struct dapl_eth_config *confi
 
 	if (ret != DAT_SUCCESS)
 		return ret;
-	if (!(ep->eth = calloc(1, sizeof *ep->eth)) ||
-	    !(ep->eth->frames = calloc(ep->rq.mask + 1, sizeof *ep->eth->frames)))
+	if (!(ep->eth = calloc(1, sizeof *ep->eth)))
+		return NO_RESOURCE(MEMORY);
+	ep->eth->frame_mask = frame_mask(ep);
+	if (!(ep->eth->frames = calloc((size_t)ep->eth->frame_mask + 1, sizeof *ep->eth->frames)))
 		return NO_RESOURCE(MEMORY);
 	config->frames = ep->eth->frames;
-	config->mask = ep->rq.mask;
+	config->mask = ep->eth->frame_mask;
 	ep->eth->ring = config->ring_frames != 0;
 	ep->eth->ready = (struct dapl_dto){ .ep = ep, .op = DAT_DTO_RECEIVE, .flags = REQ_EXTENSION };
 	if ((err = dapl_device_ops.eth->query(ep->obj.ia->dev, &attr)) ||
@@ -123,26 +137,35 @@ static DAT_RETURN begin(DAT_EP_HANDLE handle, struct dapl_eth_config *config)
 	return ret;
 }
 
-/* ETH-1, 2, 3 */
-DAT_RETURN dapl_eth_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
-			      DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *handle)
+/* An endpoint without the attributes that are for this file; NULL srq: receives of its own. */
+static DAT_RETURN create_plain(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
+			       DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *made)
+{
+	DAT_EP_ATTR plain = *attr;
+
+	plain.ep_provider_specific_count = 0;
+	if (srq)
+		return dapl_ep_create_with_srq(ia, pz, recv, request, DAT_HANDLE_NULL, srq, &plain, made);
+	return dapl_ep_create(ia, pz, recv, request, DAT_HANDLE_NULL, &plain, made);
+}
+
+static DAT_RETURN create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
+			 DAT_EVD_HANDLE connect, DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr, bool has_srq,
+			 DAT_EP_HANDLE *handle)
 {
 	struct dapl_eth_config config = { .snap = 0 };
 	DAT_EP_HANDLE made;
-	DAT_EP_ATTR plain;
 	DAT_RETURN ret;
 
-	if (!attr || attr->service_type != DAT_ETH_SERVICE_TYPE_RAW || !dapl_device_ops.eth || !handle)
-		return dapl_ep_create(ia, pz, recv, request, connect, attr, handle);
 	if (!pz)
 		return BAD_HANDLE(PZ);
 	if (connect)
 		return BAD_HANDLE(EVD_CONN);
 	if (!read_attrs(attr, &config))
-		return BAD_PARAM(6);
-	plain = *attr;
-	plain.ep_provider_specific_count = 0;
-	ret = dapl_ep_create(ia, pz, recv, request, connect, &plain, &made);
+		return has_srq ? BAD_PARAM(7) : BAD_PARAM(6);
+	if (has_srq && config.ring_frames)
+		return NOT_SUPPORTED;
+	ret = create_plain(ia, pz, recv, request, srq, attr, &made);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	ret = begin(made, &config);
@@ -151,6 +174,30 @@ DAT_RETURN dapl_eth_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE
 	else
 		dapl_ep_free(made);
 	return ret;
+}
+
+static bool is_raw(const DAT_EP_ATTR *attr)
+{
+	return attr && attr->service_type == DAT_ETH_SERVICE_TYPE_RAW && dapl_device_ops.eth;
+}
+
+/* ETH-1, 2, 3 */
+DAT_RETURN dapl_eth_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
+			      DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *handle)
+{
+	if (!is_raw(attr) || !handle)
+		return dapl_ep_create(ia, pz, recv, request, connect, attr, handle);
+	return create(ia, pz, recv, request, connect, DAT_HANDLE_NULL, attr, false, handle);
+}
+
+/* ETH-30 */
+DAT_RETURN dapl_eth_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
+				       DAT_EVD_HANDLE connect, DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr,
+				       DAT_EP_HANDLE *handle)
+{
+	if (!is_raw(attr) || !handle || !srq)
+		return dapl_ep_create_with_srq(ia, pz, recv, request, connect, srq, attr, handle);
+	return create(ia, pz, recv, request, connect, srq, attr, true, handle);
 }
 
 /* --- disconnecting and freeing --------------------------------------------------------- */

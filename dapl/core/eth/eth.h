@@ -17,6 +17,9 @@ struct dapl_rule {
 /* Entries of the provider table: those of ep/ and conn/, and what a raw endpoint needs beyond them. */
 DAT_RETURN dapl_eth_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
 			      DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *handle);
+DAT_RETURN dapl_eth_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
+				       DAT_EVD_HANDLE connect, DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr,
+				       DAT_EP_HANDLE *handle);
 DAT_RETURN dapl_eth_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags);
 DAT_RETURN dapl_eth_ep_free(DAT_EP_HANDLE handle);
 

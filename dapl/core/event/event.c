@@ -114,7 +114,7 @@ static void raw_receive(const struct dapl_ep *ep, const struct dapl_dto *req, co
 	dto_event(event, req == &ep->eth->ready ? DAT_ETH_READY_EVENT : DAT_ETH_DTO_EVENT, (struct dapl_ep *)ep,
 		  req, dapl_dto_status(wc->status), ok ? wc->byte_len : 0, DAT_DTO_RECEIVE);
 	if (ok && req != &ep->eth->ready)
-		memcpy(event->event_extension_data, &ep->eth->frames[(req->end - 1) & ep->rq.mask],
+		memcpy(event->event_extension_data, &ep->eth->frames[wc->src_qp & ep->eth->frame_mask],
 		       sizeof *ep->eth->frames);
 }
 

@@ -144,7 +144,7 @@ static int receive_one(struct soft_eth *eth)
 		wc.byte_len = frame.length;
 		eth->config.frames[eth->received & eth->config.mask] = frame;
 	}
-	eth->received++;
+	wc.src_qp = eth->received++;
 	soft_qp_received(qp, status, &wc, false);
 	return 0;
 }
@@ -156,6 +156,19 @@ static void tell_ready(struct soft_eth *eth)
 
 	eth->armed = false;
 	complete(eth->qp, eth->qp->qp.recv_cq, &wc);
+}
+
+/* A receive is taken from an SRQ only for a frame that is there. Without one, srq_posted() is called after the
+ * next post. */
+static void receive_shared(struct soft_eth *eth)
+{
+	for (int i = 0; i < RECEIVE_BATCH && soft_eth_ports->has_frame(eth->port); i++) {
+		if (!soft_qp_take_receive(eth->qp)) {
+			stop_watching(eth);
+			return;
+		}
+		receive_one(eth);
+	}
 }
 
 /* On the service thread. ENETDOWN is told once by the socket, which works again when the device is up. */
@@ -173,10 +186,14 @@ static void ready(struct dapl_watch *watch)
 		dapl_mutex_unlock(&qp->lock);
 		return;
 	}
-	for (int i = 0; i < RECEIVE_BATCH && !err && soft_qp_take_receive(qp); i++)
-		err = receive_one(eth);
-	if (!soft_qp_take_receive(qp))
-		stop_watching(eth);
+	if (qp->srq) {
+		receive_shared(eth);
+	} else {
+		for (int i = 0; i < RECEIVE_BATCH && !err && soft_qp_take_receive(qp); i++)
+			err = receive_one(eth);
+		if (!soft_qp_take_receive(qp))
+			stop_watching(eth);
+	}
 	dapl_mutex_unlock(&qp->lock);
 }
 
@@ -191,13 +208,20 @@ static int watch(struct soft_eth *eth)
 	return err;
 }
 
+/* qp->lock held. */
+static void srq_posted(struct soft_qp *qp)
+{
+	if (qp->state != IBV_QPS_ERR)
+		watch(qp->eth);
+}
+
 static int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	struct soft_eth *eth = eth_of(ibqp);
 	int err;
 
 	*bad = wr;
-	if (eth->config.ring_frames)
+	if (eth->config.ring_frames || eth->qp->srq)
 		return EOPNOTSUPP;
 	err = soft_qp_post_recv(ibqp, wr, bad);
 	if (err)
@@ -297,6 +321,19 @@ static void say_why(const struct dapl_device *dev, int err)
 			   dev->netdev, strerror(err));
 }
 
+/* Frames wait for receives of an SRQ that may be there already. */
+static int watch_shared(struct soft_eth *eth)
+{
+	int err = 0;
+
+	if (!eth->qp->srq)
+		return 0;
+	dapl_mutex_lock(&eth->qp->lock);
+	err = watch(eth);
+	dapl_mutex_unlock(&eth->qp->lock);
+	return err;
+}
+
 static int begin(struct ibv_qp *ibqp, const struct dapl_eth_config *config)
 {
 	struct soft_eth *eth = eth_of(ibqp);
@@ -309,7 +346,7 @@ static int begin(struct ibv_qp *ibqp, const struct dapl_eth_config *config)
 	err = soft_eth_ports->open(dev->netdev, config, &eth->port);
 	if (err)
 		say_why(dev, err);
-	return err;
+	return err ? err : watch_shared(eth);
 }
 
 static bool is_raw(const struct ibv_qp *qp)
@@ -335,6 +372,7 @@ int soft_eth_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp
 	eth->qp = (struct soft_qp *)*ibqp;
 	eth->qp->eth = eth;
 	eth->timer = -1;
+	eth->qp->srq_posted = srq_posted;
 	eth->verbs = dev->verbs;
 	eth->verbs.ops.post_send = soft_eth_post_send;
 	eth->verbs.ops.post_recv = post_recv;
@@ -392,7 +430,7 @@ int soft_eth_reset_qp(struct dapl_device *dev, struct ibv_qp *ibqp)
 	empty_port(eth_of(ibqp));
 	err = soft_qp_reset(dev, ibqp);
 	eth_of(ibqp)->received = 0;
-	return err;
+	return err ? err : watch_shared(eth_of(ibqp));
 }
 
 int soft_eth_destroy_qp(struct ibv_qp *ibqp)

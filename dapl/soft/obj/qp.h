@@ -72,6 +72,7 @@ struct soft_qp {
 	struct soft_rwqe *taken;	/* the receive that a message is placed into */
 	bool srq_waiting;		/* guarded by srq->lock */
 	TAILQ_ENTRY(soft_qp) srq_link;	/* guarded by srq->lock */
+	void (*srq_posted)(struct soft_qp *qp);	/* raw Ethernet: called instead of soft_unexpected_deliver() */
 
 	/* UD */
 	uint32_t qkey;

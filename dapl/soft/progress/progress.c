@@ -548,7 +548,10 @@ void soft_progress_srq_posted(struct soft_srq *srq)
 		dapl_spin_unlock(&srq->lock);
 		if (qp) {
 			dapl_mutex_lock(&qp->lock);
-			soft_unexpected_deliver(qp);
+			if (qp->srq_posted)
+				qp->srq_posted(qp);
+			else
+				soft_unexpected_deliver(qp);
 			dapl_mutex_unlock(&qp->lock);
 		}
 	} while (qp);
