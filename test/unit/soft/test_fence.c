@@ -14,9 +14,10 @@
 static int commands;		/* that membarrier knows; -1: it is not there */
 static int registrations, barriers, register_error;
 
-long __wrap_syscall(long number, long command, long flags);
+/* In place of syscall(), whose arguments here are of type int. */
+long __wrap_syscall(int number, int command, int flags);
 
-long __wrap_syscall(long number, long command, long flags)
+long __wrap_syscall(int number, int command, int flags)
 {
 	assert_int_equal(number, SYS_membarrier);
 	assert_int_equal(flags, 0);
@@ -32,7 +33,7 @@ long __wrap_syscall(long number, long command, long flags)
 		barriers++;
 		return 0;
 	}
-	fail_msg("command %ld", command);
+	fail_msg("command %d", command);
 	return -1;
 }
 

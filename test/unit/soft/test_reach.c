@@ -24,6 +24,7 @@ static int set_up(void **state)
 		return -1;
 	peer = (struct shm_process){ .id = 4711, .mr_dir = directory, .file = -1, .window_file = -1,
 		.pidfd = -1, .wake_fd = -1 };
+	dapl_mutex_init(&peer.reach_lock, RANK_SOFT_REACH);
 	child = 0;
 	return 0;
 }
