@@ -49,10 +49,12 @@ test_unit_dat_test_strerror_LDADD = libdat2.la $(CMOCKA_LIBS)
 
 # Core, without a device.
 unit_core = \
+	test/unit/core/test_attr \
 	test/unit/core/test_cno \
 	test/unit/core/test_control \
 	test/unit/core/test_dequeue \
 	test/unit/core/test_diag \
+	test/unit/core/test_disconnect \
 	test/unit/core/test_ep_state \
 	test/unit/core/test_evd_channel \
 	test/unit/core/test_evd_feed \
@@ -95,6 +97,10 @@ test_unit_core_test_zero_based_SOURCES = test/unit/core/test_zero_based.c $(core
 test_unit_core_test_zero_based_LDADD = $(core_device_libs)
 test_unit_core_test_ia_SOURCES = test/unit/core/test_ia.c $(core_device)
 test_unit_core_test_ia_LDADD = $(core_device_libs)
+test_unit_core_test_attr_SOURCES = test/unit/core/test_attr.c $(core_device)
+test_unit_core_test_attr_LDADD = $(core_device_libs)
+test_unit_core_test_disconnect_SOURCES = test/unit/core/test_disconnect.c $(core_device)
+test_unit_core_test_disconnect_LDADD = $(core_device_libs)
 test_unit_core_test_evd_channel_SOURCES = test/unit/core/test_evd_channel.c $(core_device)
 test_unit_core_test_evd_channel_LDADD = $(core_device_libs)
 test_unit_core_test_evd_feed_SOURCES = test/unit/core/test_evd_feed.c $(core_device)
