@@ -87,6 +87,8 @@ static void take_upcall(const struct upcall *up)
 		break;
 	case ASYNC:
 		break;
+	case JOINED:	/* nothing joins a group here */
+		break;
 	}
 	pthread_mutex_unlock(&lock);
 	wake_up();

@@ -169,6 +169,8 @@ static void on_upcall(const struct upcall *up)
 	case ASYNC:
 		on_async(up);
 		break;
+	case JOINED:	/* nothing joins a group here */
+		break;
 	}
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
