@@ -65,6 +65,7 @@ unit_core = \
 	test/unit/core/test_net_watch \
 	test/unit/core/test_polled \
 	test/unit/core/test_post_late \
+	test/unit/core/test_post_recv \
 	test/unit/core/test_qual \
 	test/unit/core/test_ring \
 	test/unit/core/test_rmr \
@@ -101,6 +102,8 @@ test_unit_core_test_attr_SOURCES = test/unit/core/test_attr.c $(core_device)
 test_unit_core_test_attr_LDADD = $(core_device_libs)
 test_unit_core_test_disconnect_SOURCES = test/unit/core/test_disconnect.c $(core_device)
 test_unit_core_test_disconnect_LDADD = $(core_device_libs)
+test_unit_core_test_post_recv_SOURCES = test/unit/core/test_post_recv.c $(core_device)
+test_unit_core_test_post_recv_LDADD = $(core_device_libs)
 test_unit_core_test_evd_channel_SOURCES = test/unit/core/test_evd_channel.c $(core_device)
 test_unit_core_test_evd_channel_LDADD = $(core_device_libs)
 test_unit_core_test_evd_feed_SOURCES = test/unit/core/test_evd_feed.c $(core_device)

@@ -44,8 +44,15 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	return core_device.post_send ? core_device.post_send(qp, wr) : 0;
 }
 
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)qp;
+	*bad = wr;
+	return core_device.post_recv ? core_device.post_recv(wr) : 0;
+}
+
 static struct ibv_context context = { .ops = { .poll_cq = poll_cq,
-	.req_notify_cq = req_notify_cq, .post_send = post_send } };
+	.req_notify_cq = req_notify_cq, .post_send = post_send, .post_recv = post_recv } };
 
 struct ibv_qp *core_qp(void)
 {

@@ -11,6 +11,7 @@ struct core_device {
 	void (*polling)(struct ibv_cq *cq);	/* inside each poll */
 	int channel_error;			/* of get_cq_event; 0: EAGAIN, there is no event */
 	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr);
+	int (*post_recv)(struct ibv_recv_wr *wr);
 	void (*error_qp)(struct ibv_qp *qp);
 	void (*disconnect)(struct dapl_conn *conn);
 	void (*release)(struct dapl_conn *conn);

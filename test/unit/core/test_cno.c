@@ -79,6 +79,25 @@ static void service_thread_watches_for_an_agent_only(void **state)
 	}
 }
 
+/* There may be no waiter from now on. */
+static void agent_that_is_set_later_takes_over_the_channels(void **state)
+{
+	struct dapl_evd *other = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
+	DAT_OS_WAIT_PROXY_AGENT late = { NULL, agent };
+
+	(void)state;
+	make(false);
+	assert_int_equal(modify(cno), DAT_SUCCESS);
+	assert_false(evd->watched);
+	assert_int_equal(dapl_cno_modify_agent((DAT_CNO_HANDLE)cno, late), DAT_SUCCESS);
+	assert_true(evd->watched);
+	assert_false(other->watched);	/* it has another CNO, or none */
+	assert_int_equal(evd->obj.calls + other->obj.calls, 0);
+	assert_int_equal(modify(NULL), DAT_SUCCESS);
+	assert_false(evd->watched);
+	core_evd_free(other);
+}
+
 /* Its CQ must be emptied by the service thread, CNO or not. */
 static void channel_of_a_spilling_evd_stays_watched(void **state)
 {
@@ -106,6 +125,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(waiter_watches_the_channel_itself),
 		CASE(service_thread_watches_for_an_agent_only),
+		CASE(agent_that_is_set_later_takes_over_the_channels),
 		CASE(channel_of_a_spilling_evd_stays_watched),
 		CASE(cno_that_is_in_use_cannot_be_freed),
 	};
