@@ -10,46 +10,96 @@
 #include "rule.h"
 #include "tools/cli.h"
 
+/* --- help: less than a screen for each command ----------------------------------------------- */
+
+#define CAPTURE_LINE "datcap capture -i DEVICE -w FILE [OPTIONS]    frames into a file\n"
+#define STAT_LINE "datcap stat -i DEVICE [OPTIONS]               rates, once a second\n"
+#define REPLAY_LINE "datcap replay -i DEVICE FILE [OPTIONS]        frames of a file\n"
+#define MAKE_LINE "datcap make -i DEVICE FILE | --frame TEXT     frames described in words\n"
+#define RDMA_LINE "datcap rdma [--pid N | --ia NAME] [OPTIONS]   messages of programs\n"
+#define CAPS_LINE "datcap caps -i DEVICE [--json]                what the device can do\n"
+#define FIRST "usage: "
+#define NEXT "       "
+
 static const char usage[] =
-"Usage: datcap capture -i DEVICE -w FILE [OPTIONS]    frames into a file\n"
-"       datcap stat -i DEVICE [OPTIONS]               rates, once a second\n"
-"       datcap replay -i DEVICE FILE [OPTIONS]        frames of a file\n"
-"       datcap make -i DEVICE FILE | --frame TEXT     frames described in words\n"
-"       datcap rdma [--pid N | --ia NAME] [OPTIONS]   messages of programs\n"
-"       datcap caps -i DEVICE [--json]                what the device can do\n"
+FIRST CAPTURE_LINE NEXT STAT_LINE NEXT REPLAY_LINE NEXT MAKE_LINE NEXT RDMA_LINE NEXT CAPS_LINE
+"\n"
 "  -i, --interface DEVICE  network device, or IA of dat.conf\n"
 "  -c, --count N           ends after N frames (stat: after N seconds)\n"
-"  -f, --filter TEXT       keeps frames that match; see pcap-filter(7)\n"
-"      --rule TEXT         receives only what matches; several are allowed\n"
-"      --join              joins the groups that the rules name\n"
-"  -p, --no-promiscuous    not the frames to other stations\n"
-"      --frames N          frames that the ring in the kernel holds (16384)\n"
-"      --json              prints JSON\n"
+"      --help, --version   behind a command, --help lists its options\n";
+
+#define DEVICE_OPTION "\n  -i, --interface DEVICE  network device, or IA of dat.conf\n"
+#define RECEIVE_OPTIONS \
+"  -f, --filter TEXT       keeps frames that match; see pcap-filter(7)\n" \
+"      --rule TEXT         receives only what matches; several are allowed\n" \
+"      --join              joins the groups that the rules name\n" \
+"  -p, --no-promiscuous    not the frames to other stations\n" \
+"      --frames N          frames that the ring in the kernel holds (16384)\n" \
 "      --time hw|sw        time stamps of the NIC or the kernel, else the best\n"
-" capture:\n"
-"  -w, --write FILE        file to write; - is standard output\n"
-"  -s, --snap BYTES        keeps so much of each frame\n"
-"  -F, --format FORMAT     pcapng (the default) or pcap\n"
+#define FILE_OPTIONS \
+"  -s, --snap BYTES        keeps so much of each frame\n" \
+"  -F, --format FORMAT     pcapng (the default) or pcap\n" \
 "      --ring NxSIZE       N files FILE.0, FILE.1, ... of this size (K, M, G)\n"
+#define SEND_OPTIONS \
+"  -c, --count N           ends after N frames\n" \
+"      --rate N            frames (100k/s) or bits (1Gb/s) a second\n" \
+"      --yes               sends even on the device of the default route\n"
+
+static const char capture_help[] = FIRST CAPTURE_LINE DEVICE_OPTION
+"  -w, --write FILE        file to write; - is standard output\n"
+"  -c, --count N           ends after N frames\n"
+FILE_OPTIONS RECEIVE_OPTIONS
 "      --stats             prints a line every second\n"
 "      --strict            exit status 3 if frames were lost\n"
 "      --user NAME         becomes this user once the device is open\n"
-" rdma, beside those of capture; without -w it prints lines:\n"
-"      --pid N             messages of this process; else of all of this user\n"
-"      --ia NAME           of processes that have this IA open\n"
-" replay:\n"
+"      --json              prints JSON\n";
+static const char stat_help[] = FIRST STAT_LINE DEVICE_OPTION
+"  -c, --count N           ends after N seconds\n"
+RECEIVE_OPTIONS
+"      --json              prints JSON\n";
+static const char replay_help[] = FIRST REPLAY_LINE DEVICE_OPTION
 "      --exact             at the times of the file; keeps a processor busy\n"
 "      --speed X           X times as fast as captured\n"
+SEND_OPTIONS
+"      --loop N            sends them N times (1)\n"
 "      --dst MAC --src MAC replaces the address in each frame\n"
-"      --cut               cuts frames that are too long for the device\n"
-" make:\n"
+"      --cut               cuts frames that are too long for the device\n";
+static const char make_help[] = FIRST MAKE_LINE DEVICE_OPTION
 "      --frame TEXT        like 'ip 10.0.0.1>10.0.0.2 udp 1>2 len 64'\n"
 "      --vary TEXT         a frame for each value, as 'sport 1-1000'\n"
-" replay and make:\n"
-"      --rate N            frames (100k/s) or bits (1Gb/s) a second\n"
-"      --loop N            sends them N times (replay: 1, make: until a signal)\n"
-"      --yes               sends even on the device of the default route\n"
-"      --help, --version\n";
+SEND_OPTIONS
+"      --loop N            sends them N times (until a signal)\n";
+static const char rdma_help[] = FIRST RDMA_LINE
+"\n"
+"      --pid N             messages of this process; else of all of this user\n"
+"      --ia NAME           of processes that have this IA open\n"
+"  -w, --write FILE        file to write; else it prints lines\n"
+"  -c, --count N           ends after N frames\n"
+FILE_OPTIONS
+"      --strict            exit status 3 if messages were lost\n"
+"      --json              prints JSON\n";
+static const char caps_help[] = FIRST CAPS_LINE DEVICE_OPTION
+"      --json              prints JSON\n";
+
+static const struct command {
+	const char *name, *help;
+	int (*run)(const struct options *o);
+	bool needs_file;
+} commands[] = {
+	{ "capture", capture_help, capture_run, true }, { "stat", stat_help, stat_run, false },
+	{ "replay", replay_help, replay_run, true }, { "make", make_help, make_run, false },
+	{ "rdma", rdma_help, rdma_run, false }, { "caps", caps_help, caps_run, false },
+};
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+/* --- values of options --------------------------------------------------------------------------- */
 
 volatile sig_atomic_t stop_requested;
 
@@ -284,33 +334,28 @@ static void check_sending(struct options *o, bool make)
 
 int main(int argc, char **argv)
 {
-	static const struct { const char *name; int (*run)(const struct options *); bool file; } commands[] = {
-		{ "capture", capture_run, true }, { "stat", stat_run, false }, { "replay", replay_run, true },
-		{ "make", make_run, false }, { "rdma", rdma_run, false }, { "caps", caps_run, false },
-	};
 	struct options o = { .promiscuous = true, .frames = 16384, .filter = "" };
 	struct sigaction stop = { .sa_handler = request_stop };
-	size_t i = 0;
+	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
 
-	cli_init("datcap", usage);
+	cli_init("datcap", command ? command->help : usage);
 	parse(&o, argc, argv);
-	while (i < sizeof commands / sizeof *commands && strcmp(commands[i].name, o.command))
-		i++;
-	if (i == sizeof commands / sizeof *commands)
+	command = find_command(o.command);
+	if (!command)
 		usage_error("\"%s\" is no command: expected capture, stat, replay, make, rdma or caps", o.command);
-	if (!o.interface && commands[i].run != rdma_run)
+	if (!o.interface && command->run != rdma_run)
 		usage_error("%s needs -i DEVICE", o.command);
-	if (commands[i].file && !o.file)
-		usage_error("%s needs %s", o.command, commands[i].run == replay_run ? "a file to send" : "-w FILE");
+	if (command->needs_file && !o.file)
+		usage_error("%s needs %s", o.command, command->run == replay_run ? "a file to send" : "-w FILE");
 	if (o.ring_files && !strcmp(o.file ? o.file : "-", "-"))
 		usage_error("--ring needs -w FILE, not standard output");
 	if (o.pid && o.ia)
 		usage_error("--pid and --ia exclude each other");
-	check_sending(&o, commands[i].run == make_run);
+	check_sending(&o, command->run == make_run);
 	complete_rules(&o);
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
 	sigaction(SIGHUP, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	cli_finish_with(commands[i].run(&o));
+	cli_finish_with(command->run(&o));
 }
