@@ -17,6 +17,7 @@ static const struct { DAT_UINT64 bit; const char *name, *meaning; } capabilities
 	{ DAT_ETH_CAP_HASH, "HASH", "a hash of the flow with each frame" },
 	{ DAT_ETH_CAP_RX_CSUM, "RX_CSUM", "checksums that were found right" },
 	{ DAT_ETH_CAP_JOIN, "JOIN", "membership of multicast groups" },
+	{ DAT_ETH_CAP_TAKE, "TAKE", "frames that the kernel does not get" },
 };
 
 static void print_json(const struct options *o, const DAT_ETH_ATTR *attr, const char *carrier, const char *address)

@@ -210,13 +210,15 @@ static void loop(struct capture *c, bool write)
 	}
 }
 
-/* --time */
-static void check_clock(struct capture *c)
+/* --take, --time */
+static void check_device(struct capture *c)
 {
 	const char *carrier;
 	DAT_ETH_ATTR attr;
 
 	device_capabilities(&c->device, &attr, &carrier);
+	if (c->o->take && !(attr.caps & DAT_ETH_CAP_TAKE))
+		fail("%s: --take: the device cannot keep frames from the kernel", c->o->interface);
 	if (c->o->hardware_time && attr.clock != DAT_ETH_CLOCK_HARDWARE)
 		fail("%s: --time hw: the device gives no hardware time stamps to raw endpoints", c->o->interface);
 	if (c->o->software_time && attr.clock != DAT_ETH_CLOCK_SOFTWARE)
@@ -236,7 +238,7 @@ static void start(struct capture *c, const struct options *o)
 	*c = (struct capture){ .o = o };
 	compile_filter(c);
 	device_open(&c->device, o->interface);
-	check_clock(c);
+	check_device(c);
 	device_receive(&c->device, o->frames, o->snap);
 	for (unsigned i = 0; i < o->rule_count; i++)
 		device_add_rule(&c->device, &o->rules[i]);

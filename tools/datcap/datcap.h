@@ -22,6 +22,7 @@ struct options {
 	unsigned ring_files;
 	uint64_t ring_size;
 	bool hardware_time, software_time;	/* neither: the best there is */
+	bool take;			/* frames that rules match do not reach the kernel */
 	bool pcap, promiscuous, join, strict, stats, json, yes, cut;
 	bool exact;			/* replay: at the times of the file, without sleeping */
 	double rate, bit_rate, speed;	/* frames or bits a second, multiple of the file's; 0: not given */

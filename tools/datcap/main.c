@@ -32,6 +32,7 @@ FIRST CAPTURE_LINE NEXT STAT_LINE NEXT REPLAY_LINE NEXT MAKE_LINE NEXT RDMA_LINE
 #define RECEIVE_OPTIONS \
 "  -f, --filter TEXT       keeps frames that match; see pcap-filter(7)\n" \
 "      --rule TEXT         receives only what matches; several are allowed\n" \
+"      --take              the kernel does not get what the rules match\n" \
 "      --join              joins the groups that the rules name\n" \
 "  -p, --no-promiscuous    not the frames to other stations\n" \
 "      --frames N          frames that the ring in the kernel holds (16384)\n" \
@@ -205,7 +206,8 @@ static void read_mac(const char *option, const char *text, uint8_t mac[6], bool 
 }
 
 enum { OPT_RULE = 256, OPT_JOIN, OPT_FRAMES, OPT_JSON, OPT_RING, OPT_STATS, OPT_STRICT, OPT_USER, OPT_RATE, OPT_SPEED,
-	OPT_PID, OPT_IA, OPT_EXACT, OPT_TIME, OPT_FRAME, OPT_VARY, OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_YES, OPT_HELP, OPT_VERSION };
+	OPT_PID, OPT_IA, OPT_EXACT, OPT_TIME, OPT_TAKE, OPT_FRAME, OPT_VARY,
+	OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_YES, OPT_HELP, OPT_VERSION };
 
 static void read_format(struct options *o, const char *text)
 {
@@ -257,6 +259,7 @@ static void set_option(struct options *o, int c, char *const *argv)
 	case OPT_JSON: o->json = true; break;
 	case OPT_STATS: o->stats = true; break;
 	case OPT_STRICT: o->strict = true; break;
+	case OPT_TAKE: o->take = true; break;
 	case OPT_EXACT: o->exact = true; break;
 	case OPT_CUT: o->cut = true; break;
 	case OPT_YES: o->yes = true; break;
@@ -279,6 +282,7 @@ static void parse(struct options *o, int argc, char **argv)
 		{ "dst", 1, NULL, OPT_DST }, { "src", 1, NULL, OPT_SRC }, { "cut", 0, NULL, OPT_CUT },
 		{ "yes", 0, NULL, OPT_YES }, { "help", 0, NULL, OPT_HELP }, { "version", 0, NULL, OPT_VERSION },
 		{ "pid", 1, NULL, OPT_PID }, { "ia", 1, NULL, OPT_IA }, { "exact", 0, NULL, OPT_EXACT }, { "time", 1, NULL, OPT_TIME },
+		{ "take", 0, NULL, OPT_TAKE },
 		{ "frame", 1, NULL, OPT_FRAME }, { "vary", 1, NULL, OPT_VARY },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -305,10 +309,12 @@ static void complete_rules(struct options *o)
 		DAT_ETH_RULE *r = &o->rules[i];
 		bool group = r->key.ip_version == 4 ? r->key.ip_dst[0] >> 4 == 14 : r->key.ip_dst[0] == 0xff;
 
-		r->mode = DAT_ETH_COPY;
+		r->mode = o->take ? DAT_ETH_TAKE : DAT_ETH_COPY;
 		r->priority = r->tag = i;
-		r->flags = DAT_ETH_EGRESS | (o->promiscuous ? DAT_ETH_ALL : 0) | (o->join && group ? DAT_ETH_JOIN : 0);
+		r->flags = (o->take ? 0 : DAT_ETH_EGRESS) | (o->promiscuous ? DAT_ETH_ALL : 0) | (o->join && group ? DAT_ETH_JOIN : 0);
 	}
+	if (o->take && all)
+		usage_error("--take needs a --rule: without one the host would be cut off");
 	if (o->join && all)
 		usage_error("--join needs a --rule with a group, like 'dst 239.1.1.1'");
 }
