@@ -39,6 +39,8 @@ static void counters_after_a_known_exchange(void)
 	IS(s->ia, DCNT_IA_SP_CR, 1);
 	IS(s->ia, DCNT_IA_SP_CR_ACCEPTED, 1);
 	IS(s->ia, DCNT_IA_SP_CR_REJECTED, 0);
+	IS(s->ia, DCNT_IA_CM_REQ_TX, 1);
+	IS(s->ia, DCNT_IA_CM_REP_TX, 1);
 	IS(s->ia, DCNT_IA_CM_ACTIVE_EST, 1);
 	IS(s->ia, DCNT_IA_CM_PASSIVE_EST, 1);
 	IS(s->ia, DCNT_IA_ASYNC_ERROR, 0);

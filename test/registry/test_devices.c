@@ -362,6 +362,22 @@ static void device_with_several_gids_has_one_entry(void **state)
 		"ofa-v2-cma-roe-eth2.7 generated :0 libdaplofa.so.2 \"eth2.7 0\"\n");
 }
 
+/* The names of adapters are shorter than those of files. */
+static void device_with_too_long_a_name_is_left_out(void **state)
+{
+	char path[400], name[252];
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	put(CONF, "include auto\n");
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/link_layer", name);
+	put(path, "InfiniBand\n");
+	roce();
+	lists("ofa-v2-eth2 ofa-v2-eth2.7 ofa-v2-mlx5_10-1 ofa-v2-mlx5_10-1s ofa-v2-mlx5_10-1u "
+	      "ofa-v2-cma-roe-eth2 ofa-v2-cma-roe-eth2.7 ");
+}
+
 static void generated_entries_need_no_include(void **state)
 {
 	(void)state;
@@ -444,6 +460,7 @@ int main(void)
 		TEST(an_unreadable_drop_in_directory_is_told),
 		TEST(entries_say_where_they_come_from),
 		TEST(device_with_several_gids_has_one_entry),
+		TEST(device_with_too_long_a_name_is_left_out),
 		TEST(generated_entries_need_no_include),
 		TEST(lists_need_their_pointers),
 		TEST(a_text_is_checked_without_a_file),

@@ -51,6 +51,7 @@ test_unit_dat_test_strerror_LDADD = libdat2.la $(CMOCKA_LIBS)
 unit_core = \
 	test/unit/core/test_attr \
 	test/unit/core/test_cno \
+	test/unit/core/test_connect \
 	test/unit/core/test_control \
 	test/unit/core/test_dequeue \
 	test/unit/core/test_diag \
@@ -70,6 +71,7 @@ unit_core = \
 	test/unit/core/test_ring \
 	test/unit/core/test_rmr \
 	test/unit/core/test_rmr_map \
+	test/unit/core/test_service \
 	test/unit/core/test_settings \
 	test/unit/core/test_sge_list \
 	test/unit/core/test_srq_records \
@@ -104,6 +106,8 @@ test_unit_core_test_disconnect_SOURCES = test/unit/core/test_disconnect.c $(core
 test_unit_core_test_disconnect_LDADD = $(core_device_libs)
 test_unit_core_test_post_recv_SOURCES = test/unit/core/test_post_recv.c $(core_device)
 test_unit_core_test_post_recv_LDADD = $(core_device_libs)
+test_unit_core_test_connect_SOURCES = test/unit/core/test_connect.c $(core_device)
+test_unit_core_test_connect_LDADD = $(core_device_libs)
 test_unit_core_test_evd_channel_SOURCES = test/unit/core/test_evd_channel.c $(core_device)
 test_unit_core_test_evd_channel_LDADD = $(core_device_libs)
 test_unit_core_test_evd_feed_SOURCES = test/unit/core/test_evd_feed.c $(core_device)
@@ -124,6 +128,7 @@ test_unit_core_test_terminate_SOURCES = test/unit/core/test_terminate.c $(core_d
 test_unit_core_test_terminate_LDADD = $(core_device_libs)
 test_unit_core_test_watermark_SOURCES = test/unit/core/test_watermark.c $(core_device)
 test_unit_core_test_watermark_LDADD = $(core_device_libs)
+test_unit_core_test_service_LDADD = $(unit_core_libs) -lpthread
 test_unit_core_test_sge_list_LDADD = $(unit_core_libs)
 test_unit_core_test_srq_records_LDADD = $(unit_core_libs)
 test_unit_core_test_evd_resize_SOURCES = test/unit/core/test_evd_resize.c $(core_device)

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_connect.c - what a device is told of an endpoint that connects or accepts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/core/conn/connect.h"
+#include "test/unit/core/core_device.h"
+
+static struct dapl_ia *ia;
+static struct dapl_ep *ep;
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_device = (struct core_device){ NULL };
+	ia = core_ia_new();
+	ep = core_ep_new(ia, NULL, 16);
+	ep->qp = core_qp();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	core_ep_free(ep);
+	core_ia_free(ia);
+	return 0;
+}
+
+static struct dapl_conn_params params(const void *pdata, int length)
+{
+	struct dapl_conn_params is;
+
+	dapl_conn_params(ep, &is, pdata, length);
+	return is;
+}
+
+static void endpoint_and_private_data_are_passed_on(void **state)
+{
+	struct dapl_conn_params is = params("abc", 3);
+
+	(void)state;
+	assert_ptr_equal(is.qp, core_qp());
+	assert_ptr_equal(is.owner, ep);
+	assert_string_equal(is.pdata, "abc");
+	assert_int_equal(is.pdata_len, 3);
+	assert_null(is.remote);		/* of connect only */
+}
+
+/* Each property alone, so that none stands for another. */
+static void each_property_is_told(void **state)
+{
+	struct dapl_srq srq = { .max = 1 };
+	struct dapl_conn_params is = params(NULL, 0);
+
+	(void)state;
+	assert_false(is.srq || is.ud || is.delayed_ack);
+	ep->srq = &srq;
+	is = params(NULL, 0);
+	assert_true(is.srq && !is.ud && !is.delayed_ack);
+	ep->srq = NULL;
+	ep->is_ud = true;
+	is = params(NULL, 0);
+	assert_true(!is.srq && is.ud && !is.delayed_ack);
+	ep->is_ud = false;
+	ep->delayed_ack = true;
+	is = params(NULL, 0);
+	assert_true(!is.srq && !is.ud && is.delayed_ack);
+}
+
+static void limits_of_reads_keep_their_direction(void **state)
+{
+	struct dapl_conn_params is;
+
+	(void)state;
+	ep->attr.max_rdma_read_out = 3;
+	ep->attr.max_rdma_read_in = 5;
+	ep->tuning.ack_retry = 8;
+	is = params(NULL, 0);
+	assert_int_equal(is.reads_out, 3);
+	assert_int_equal(is.reads_in, 5);
+	assert_int_equal(is.tuning.ack_retry, 8);
+}
+
+/* A consumer may ask for several: the strictest counts. */
+static void strictest_quality_of_service_counts(void **state)
+{
+	static const struct {
+		int asked;
+		enum dapl_qos told;
+	} cases[] = {
+		{ DAT_QOS_BEST_EFFORT, DAPL_QOS_DEFAULT }, { DAT_QOS_ECONOMY, DAPL_QOS_ECONOMY },
+		{ DAT_QOS_HIGH_THROUGHPUT, DAPL_QOS_THROUGHPUT }, { DAT_QOS_LOW_LATENCY, DAPL_QOS_LATENCY },
+		{ DAT_QOS_PREMIUM, DAPL_QOS_PREMIUM },
+		{ DAT_QOS_ECONOMY | DAT_QOS_HIGH_THROUGHPUT, DAPL_QOS_THROUGHPUT },
+		{ DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY, DAPL_QOS_LATENCY },
+		{ DAT_QOS_PREMIUM | DAT_QOS_LOW_LATENCY | DAT_QOS_ECONOMY, DAPL_QOS_PREMIUM },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		ep->attr.qos = (DAT_QOS)cases[i].asked;
+		assert_int_equal(params(NULL, 0).qos, cases[i].told);
+	}
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(endpoint_and_private_data_are_passed_on),
+		CASE(each_property_is_told),
+		CASE(limits_of_reads_keep_their_direction),
+		CASE(strictest_quality_of_service_counts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_service.c - the service thread: what flush, stop and drain wait for, and that tasks and timers run once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "dapl/core/base/service.h"
+
+enum { CALLBACK_US = 20000 };	/* long enough that a thread that does not wait returns before */
+
+static int begun, ended;	/* callbacks; atomic */
+
+static int set_up(void **state)
+{
+	(void)state;
+	begun = ended = 0;
+	return dapl_service_get();
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	dapl_service_put();
+	return 0;
+}
+
+static int count(const int *n)
+{
+	return __atomic_load_n(n, __ATOMIC_SEQ_CST);
+}
+
+static void take_a_while(void)
+{
+	assert_true(dapl_service_here());
+	__atomic_add_fetch(&begun, 1, __ATOMIC_SEQ_CST);
+	usleep(CALLBACK_US);
+	__atomic_add_fetch(&ended, 1, __ATOMIC_SEQ_CST);
+}
+
+static void wait_until_begun(void)
+{
+	while (!count(&begun))
+		usleep(100);	/* the alarm ends it */
+}
+
+/* --- callbacks that take a while ---------------------------------------------------------- */
+
+static void slow_task(struct dapl_task *task)
+{
+	(void)task;
+	take_a_while();
+}
+
+static void slow_timer(struct dapl_timer *timer)
+{
+	(void)timer;
+	take_a_while();
+}
+
+/* Once: the descriptor is not readable afterwards. */
+static void slow_watch(struct dapl_watch *watch)
+{
+	uint64_t value;
+
+	assert_int_equal(read(watch->fd, &value, sizeof value), sizeof value);
+	take_a_while();
+}
+
+static int readable(void)
+{
+	int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void flush_waits_for_tasks_that_were_queued(void **state)
+{
+	struct dapl_task tasks[3] = { { .run = NULL } };
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		dapl_task_queue(&tasks[i], slow_task);
+	dapl_service_flush();
+	assert_int_equal(count(&ended), 3);
+	dapl_service_flush();	/* nothing to wait for */
+}
+
+static void flush_waits_for_the_callback_that_runs(void **state)
+{
+	struct dapl_watch watch = { .fd = -1 };
+	struct dapl_timer timer = { .fire = NULL };
+	int fd = readable();
+
+	(void)state;
+	assert_int_equal(dapl_watch_start(&watch, fd, slow_watch), 0);
+	wait_until_begun();
+	dapl_service_flush();
+	assert_int_equal(count(&ended), 1);
+	dapl_watch_stop(&watch);
+	close(fd);
+	begun = ended = 0;
+	dapl_timer_start(&timer, 0, slow_timer);
+	wait_until_begun();
+	dapl_service_flush();
+	assert_int_equal(count(&ended), 1);
+}
+
+static void stop_of_a_watch_waits_for_its_callback(void **state)
+{
+	struct dapl_watch watch = { .fd = -1 };
+	uint64_t one = 1;
+	int fd = readable();
+
+	(void)state;
+	assert_int_equal(dapl_watch_start(&watch, fd, slow_watch), 0);
+	wait_until_begun();
+	dapl_watch_stop(&watch);
+	assert_int_equal(count(&ended), 1);
+	assert_int_equal(write(fd, &one, sizeof one), sizeof one);
+	dapl_service_flush();
+	dapl_watch_stop(&watch);
+	assert_int_equal(count(&begun), 1);	/* it is not called any more */
+	close(fd);
+}
+
+static void watch_that_was_not_started_can_be_stopped(void **state)
+{
+	struct dapl_watch watch = { .fd = 0 };
+
+	(void)state;
+	dapl_watch_stop(&watch);
+}
+
+static void drain_of_a_timer_waits_for_its_callback(void **state)
+{
+	struct dapl_timer timer = { .fire = NULL };
+
+	(void)state;
+	dapl_timer_start(&timer, 0, slow_timer);
+	wait_until_begun();
+	dapl_timer_drain(&timer);
+	assert_int_equal(count(&ended), 1);
+	dapl_timer_drain(&timer);
+}
+
+/* --- once ------------------------------------------------------------------------------------ */
+
+static void timer_that_is_stopped_does_not_fire(void **state)
+{
+	struct dapl_timer timer = { .fire = NULL };
+
+	(void)state;
+	assert_false(dapl_timer_stop(&timer));
+	dapl_timer_start(&timer, 3600000000u, slow_timer);	/* an hour */
+	assert_true(dapl_timer_stop(&timer));
+	assert_false(dapl_timer_stop(&timer));
+	dapl_timer_start(&timer, 3600000000u, slow_timer);
+	dapl_timer_drain(&timer);
+	assert_false(dapl_timer_stop(&timer));
+	assert_int_equal(count(&begun), 0);
+}
+
+static void timer_that_is_started_again_moves(void **state)
+{
+	struct dapl_timer timer = { .fire = NULL };
+
+	(void)state;
+	dapl_timer_start(&timer, 3600000000u, slow_timer);
+	dapl_timer_start(&timer, 0, slow_timer);
+	wait_until_begun();
+	dapl_service_flush();
+	assert_false(dapl_timer_stop(&timer));
+	assert_int_equal(count(&begun), 1);
+}
+
+static void timer_that_is_due_does_not_wait_for_a_later_one(void **state)
+{
+	struct dapl_timer late = { .fire = NULL }, soon = { .fire = NULL };
+
+	(void)state;
+	dapl_timer_start(&late, 3600000000u, slow_timer);
+	dapl_timer_start(&soon, 0, slow_timer);
+	wait_until_begun();
+	dapl_timer_drain(&soon);
+	assert_int_equal(count(&begun), 1);
+	assert_true(dapl_timer_stop(&late));
+}
+
+static bool released;
+
+static void wait_for_release(struct dapl_task *task)
+{
+	(void)task;
+	while (!__atomic_load_n(&released, __ATOMIC_SEQ_CST))
+		usleep(100);
+	take_a_while();
+}
+
+static void task_that_is_queued_twice_runs_once(void **state)
+{
+	struct dapl_task first = { .run = NULL }, twice = { .run = NULL };
+
+	(void)state;
+	released = false;
+	dapl_task_queue(&first, wait_for_release);
+	dapl_task_queue(&twice, slow_task);
+	dapl_task_queue(&twice, slow_task);
+	__atomic_store_n(&released, true, __ATOMIC_SEQ_CST);
+	dapl_service_flush();
+	assert_int_equal(count(&ended), 2);
+	dapl_task_queue(&twice, slow_task);	/* again, after it ran */
+	dapl_service_flush();
+	assert_int_equal(count(&ended), 3);
+}
+
+static void flush_on_the_service_thread(struct dapl_task *task)
+{
+	(void)task;
+	dapl_service_flush();	/* it would wait for itself */
+	take_a_while();
+}
+
+static void service_thread_does_not_wait_for_itself(void **state)
+{
+	struct dapl_task task = { .run = NULL };
+
+	(void)state;
+	assert_false(dapl_service_here());
+	dapl_task_queue(&task, flush_on_the_service_thread);
+	dapl_service_flush();
+	assert_int_equal(count(&ended), 1);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(flush_waits_for_tasks_that_were_queued),
+		CASE(flush_waits_for_the_callback_that_runs),
+		CASE(stop_of_a_watch_waits_for_its_callback),
+		CASE(watch_that_was_not_started_can_be_stopped),
+		CASE(drain_of_a_timer_waits_for_its_callback),
+		CASE(timer_that_is_stopped_does_not_fire),
+		CASE(timer_that_is_started_again_moves),
+		CASE(timer_that_is_due_does_not_wait_for_a_later_one),
+		CASE(task_that_is_queued_twice_runs_once),
+		CASE(service_thread_does_not_wait_for_itself),
+	};
+
+	alarm(60);	/* seconds: a callback that does not come, or a wait without end, ends the test */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
