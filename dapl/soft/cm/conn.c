@@ -108,14 +108,19 @@ void cm_end_attach(struct dapl_conn *conn)
 	conn->attach_fd = -1;
 }
 
+static void end_offer(struct dapl_conn *conn)
+{
+	shm_segment_put(attach_offer_end(conn->offer));
+	conn->offer = NULL;
+}
+
 void cm_close_socket(struct dapl_conn *conn)
 {
 	cm_leave_handshake(conn);
 	cm_unwatch(conn);
 	soft_progress_del(conn);
 	cm_end_attach(conn);
-	shm_segment_put(attach_offer_end(conn->offer));
-	conn->offer = NULL;
+	end_offer(conn);
 	if (conn->fd >= 0) {
 		if (conn->shm && conn->rx.close_notice)
 			cm_set_reset_on_close(conn->fd);
@@ -195,10 +200,11 @@ int cm_attach_qp(struct dapl_conn *conn, const struct dapl_conn_params *params)
 		err = EINVAL;
 	if (!err && !params->ud)
 		qp->conn = conn;
+	if (!err)
+		conn->qp = qp;
 	dapl_mutex_unlock(&qp->lock);
 	if (err)
 		return err;
-	conn->qp = qp;
 	conn->owner = params->owner;
 	conn->reads_in = params->reads_in;
 	conn->reads_out = params->reads_out;
@@ -230,8 +236,13 @@ void soft_cm_detach(struct soft_qp *qp)
 
 void cm_fail(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const char *text)
 {
+	struct soft_qp *qp;
+
+	end_offer(conn);	/* takes a lock that comes before qp->lock */
+	qp = soft_stream_lock(conn);
 	soft_conn_caused(conn, err, DAPL_CODE_NONE, 0, text);
 	cm_close_socket(conn);
+	soft_stream_unlock(qp);
 	conn->failure = why;
 	soft_conn_tell(conn, SOFT_UP_FAILED);
 }

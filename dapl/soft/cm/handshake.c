@@ -10,6 +10,7 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/shm/revoke.h"
@@ -166,10 +167,19 @@ void handshake_established(struct dapl_conn *conn)
 	soft_conn_tell(conn, SOFT_UP_ESTABLISHED);
 }
 
+bool handshake_use_rings(struct dapl_conn *conn, struct shm_segment *segment)
+{
+	struct shm_conn *shm = shm_conn_new(conn, segment);
+	struct soft_qp *qp = soft_stream_lock(conn);	/* a flush of the QP may look for rings */
+
+	conn->shm = shm;
+	soft_stream_unlock(qp);
+	return shm != NULL;
+}
+
 void handshake_rings_agreed(struct dapl_conn *conn, struct shm_segment *segment)
 {
-	conn->shm = shm_conn_new(conn, segment);
-	if (conn->shm)
+	if (handshake_use_rings(conn, segment))
 		handshake_established(conn);
 	else
 		cm_fail(conn, DAPL_CONN_REFUSED, ENOMEM, "shared memory");

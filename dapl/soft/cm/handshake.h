@@ -2,6 +2,7 @@
 /* handshake.h - the part of the handshake that initiator and acceptor share. Progress lock held. */
 #ifndef SOFT_CM_HANDSHAKE_H
 #define SOFT_CM_HANDSHAKE_H
+#include <stdbool.h>
 #include <stdint.h>
 #include "dapl/soft/tcp/wire.h"
 
@@ -24,6 +25,9 @@ struct wire_trailer handshake_trailer(const struct dapl_conn *conn);
 void handshake_associated(struct dapl_conn *conn, const struct wire_trailer *peer);
 /* Both streams carry FPDUs from here on. If they cannot, the connection fails. */
 void handshake_established(struct dapl_conn *conn);
+/* Data goes through the rings of the segment from here on. Takes over the reference. Returns false for want of
+ * memory: it goes over TCP. */
+bool handshake_use_rings(struct dapl_conn *conn, struct shm_segment *segment);
 /* The acceptor has the shared memory that its initiator has agreed on. Takes over the reference. */
 void handshake_rings_agreed(struct dapl_conn *conn, struct shm_segment *segment);
 

@@ -203,7 +203,7 @@ static bool attach_memory(struct dapl_conn *conn)
 	switch (soft_attach_begin(conn->dev, conn->attach_token, &conn->attach_fd, &segment,
 				  &conn->acceptor)) {
 	case SOFT_ATTACH_DONE:
-		__atomic_store_n(&conn->shm, shm_conn_new(conn, segment), __ATOMIC_RELEASE);
+		handshake_use_rings(conn, segment);
 		return false;
 	case SOFT_ATTACH_WAIT:
 		return attach_wait(conn);
@@ -238,7 +238,7 @@ void initiator_attach_ready(struct dapl_conn *conn)
 	case SOFT_ATTACH_WAIT:
 		return;
 	case SOFT_ATTACH_DONE:
-		__atomic_store_n(&conn->shm, shm_conn_new(conn, segment), __ATOMIC_RELEASE);
+		handshake_use_rings(conn, segment);
 		break;
 	default:
 		attach_failed(conn);
