@@ -116,12 +116,8 @@ DAT_RETURN dapl_rmr_bind(DAT_RMR_HANDLE handle, DAT_LMR_HANDLE lmr_handle,
 	if (!ret && (ret = post_bind(rmr, lmr, range, priv, ep, cookie, flags)) && lmr)
 		dapl_unuse(&lmr->obj);
 	if (!ret) {
-		dapl_rmr_unbound(rmr);
-		rmr->lmr = lmr;
-		rmr->param.lmr_triplet = *range;
-		rmr->param.mem_priv = priv;
-		rmr->param.va_type = va_type;
-		rmr->param.rmr_context = *context = rmr->mw->rkey;
+		*context = rmr->mw->rkey;
+		dapl_rmr_bound(rmr, lmr, range, priv, va_type, *context);
 	}
 	dapl_mutex_unlock(&rmr->lock);
 	return ret;

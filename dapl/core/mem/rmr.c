@@ -14,11 +14,38 @@ static void end_rmr(struct dapl_object *obj)
 		dapl_device_ops.dealloc_mw(rmr->mw);
 }
 
+/* dapl_rmr_target looks at all RMRs of the IA under ia->lock. */
+static void set_lmr(struct dapl_rmr *rmr, struct dapl_lmr *lmr, const DAT_RMR_PARAM *param)
+{
+	struct dapl_ia *ia = rmr->obj.ia;
+	struct dapl_lmr *old;
+
+	dapl_mutex_lock(&ia->lock);
+	old = rmr->lmr;
+	rmr->lmr = lmr;
+	rmr->param = *param;
+	dapl_mutex_unlock(&ia->lock);
+	if (old)
+		dapl_unuse(&old->obj);
+}
+
 void dapl_rmr_unbound(struct dapl_rmr *rmr)
 {
-	if (rmr->lmr)
-		dapl_unuse(&rmr->lmr->obj);
-	rmr->lmr = NULL;
+	DAT_RMR_PARAM param = rmr->param;
+
+	set_lmr(rmr, NULL, &param);
+}
+
+void dapl_rmr_bound(struct dapl_rmr *rmr, struct dapl_lmr *lmr, const DAT_LMR_TRIPLET *range,
+		    DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_RMR_CONTEXT context)
+{
+	DAT_RMR_PARAM param = rmr->param;
+
+	param.lmr_triplet = *range;
+	param.mem_priv = priv;
+	param.va_type = va_type;
+	param.rmr_context = context;
+	set_lmr(rmr, lmr, &param);
 }
 
 void dapl_rmr_destroy(struct dapl_rmr *rmr)
