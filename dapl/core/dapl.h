@@ -14,6 +14,7 @@
 #include "common/container_of.h"
 #include "common/lock.h"
 #include "common/log.h"
+#include "common/once.h"
 #include "common/trace.h"
 #include "dapl/core/device.h"
 #include "dapl/core/eth_device.h"
@@ -205,7 +206,11 @@ struct dapl_ep {
 	DAT_EP_STATE state;		/* written by ep_state.c under lock; read by posters */
 	bool up;			/* ESTABLISHED was delivered, and no event since:
 					 * completions may take the fast path. Written under lock */
-	uint32_t max_message, max_rdma, max_inline;
+	/* What posts are checked against. Written under lock and both queue locks. A fast path reads under
+	 * its queue's lock. A slow path reads with READ_ONCE before it takes the lock: each limit is checked
+	 * by itself, and a dat_ep_modify beside a post may come before it or after. */
+	uint32_t max_message, max_rdma;
+	uint32_t max_inline;		/* written under lock and sq.lock, read under either */
 	uint16_t max_send_iov, max_recv_iov, max_read_iov, max_write_iov;
 	uint8_t request_flags, recv_flags;	/* what a post may not carry: mask */
 	bool unsignalled_requests;		/* request_completion_flags has UNSIGNALLED */
@@ -225,9 +230,9 @@ struct dapl_ep {
 	struct dapl_cr *cr;		/* PASSIVE or TENTATIVE: the request it is for */
 	struct dapl_sp *rsp;		/* RESERVED */
 	bool by_provider;		/* made for a PSP_PROVIDER request, not accepted yet */
-	bool is_ud;			/* datagrams or raw Ethernet frames */
-	bool is_raw;			/* raw Ethernet frames */
-	uint32_t min_message;		/* bytes of a send; 0 unless raw */
+	bool is_ud;			/* datagrams or raw Ethernet frames; as the limits of posts */
+	bool is_raw;			/* raw Ethernet frames; as the limits of posts */
+	uint32_t min_message;		/* bytes of a send; 0 unless raw; as the limits of posts */
 	struct dapl_eth *eth;		/* NULL unless raw, and begun */
 	bool delayed_ack;
 	bool changing;			/* its configuration is being changed, partly without the

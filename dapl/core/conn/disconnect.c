@@ -66,9 +66,9 @@ DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return BAD_HANDLE(EP);
 	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		return BAD_PARAM(2);
+	dapl_mutex_lock(&ep->lock);
 	if (ep->is_raw)
 		event = EP_DO_DISCONNECT;	/* no peer takes part in it */
-	dapl_mutex_lock(&ep->lock);
 	before = ep->state;
 	DAPL_PROBE2(disconnect, ep, before);
 	if (!dapl_object_is_live(&ep->obj)) {

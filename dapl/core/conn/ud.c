@@ -333,9 +333,9 @@ DAT_RETURN dapl_ud_send(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 	uint64_t total = 0;
 	const struct dapl_ud_peer *peer;
 
-	if (!ep->is_ud || ep->is_raw)
+	if (!READ_ONCE(ep->is_ud) || READ_ONCE(ep->is_raw))
 		return BAD_PARAM(1);
-	if (n < 0 || n > ep->max_send_iov)
+	if (n < 0 || n > READ_ONCE(ep->max_send_iov))
 		return BAD_PARAM(2);
 	if (!iov && n)
 		return BAD_PARAM(3);
@@ -355,7 +355,7 @@ DAT_RETURN dapl_ud_send(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 	dapl_mutex_unlock(&ep->lock);
 	if (!peer)
 		return BAD_PARAM(4);
-	wr.send_flags = total && total <= ep->max_inline ? IBV_SEND_INLINE : 0;
+	wr.send_flags = IBV_SEND_INLINE;	/* if it fits */
 	return dapl_ep_post_request(ep, &wr, (uint32_t)total, cookie, flags, DAT_IB_DTO_SEND_UD,
 				    REQ_EXTENSION, DCNT_EP_POST_SEND_UD);
 }
@@ -364,7 +364,7 @@ DAT_RETURN dapl_ud_cm_free(struct dapl_ep *ep, DAT_CONTEXT cm)
 {
 	DAT_RETURN ret = BAD_PARAM(2);
 
-	if (!ep->is_ud || ep->is_raw)
+	if (!READ_ONCE(ep->is_ud) || READ_ONCE(ep->is_raw))
 		return BAD_PARAM(1);
 	dapl_mutex_lock(&ep->lock);
 	for (struct dapl_known_peer *peer = ep->known_peers; peer; peer = peer->next)
@@ -384,7 +384,7 @@ DAT_RETURN dapl_ud_ah_free(struct dapl_ep *ep, DAT_IB_ADDR_HANDLE *ah)
 {
 	struct dapl_known_peer *peer;
 
-	if (!ep->is_ud || ep->is_raw)
+	if (!READ_ONCE(ep->is_ud) || READ_ONCE(ep->is_raw))
 		return BAD_PARAM(1);
 	if (!ah)
 		return BAD_PARAM(2);

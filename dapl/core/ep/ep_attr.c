@@ -146,25 +146,31 @@ DAT_RETURN dapl_ep_named_attrs(struct dapl_ia *ia, const DAT_EP_ATTR *attr, bool
 	return DAT_SUCCESS;
 }
 
-/* Sets the limits and flags that the posting calls check. */
+/* Sets the limits and flags that the posting calls check. WRITE_ONCE: slow paths read without a lock. */
 void dapl_ep_set_post_limits(struct dapl_ep *ep)
 {
 	const DAT_EP_ATTR *attr = &ep->attr;
+	const DAT_IA_ATTR *ia_attr = &ep->obj.ia->ia_attr;
+	bool unsignalled = (attr->request_completion_flags & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0;
+	bool raw = attr->service_type == DAT_ETH_SERVICE_TYPE_RAW;
 
+	dapl_spin_lock(&ep->sq.lock);
+	dapl_spin_lock(&ep->rq.lock);
 	/* The requested sizes are needs, not limits: programs write more than they asked for. */
-	ep->max_message = ep->obj.ia->ia_attr.max_message_size;
-	ep->max_rdma = ep->obj.ia->ia_attr.max_rdma_size;
-	ep->max_send_iov = attr->max_request_iov;
-	ep->max_recv_iov = attr->max_recv_iov;
-	ep->max_read_iov = attr->max_rdma_read_iov;
-	ep->max_write_iov = attr->max_rdma_write_iov;
-	ep->unsignalled_requests =
-		(attr->request_completion_flags & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0;
-	ep->request_flags = ep->unsignalled_requests ? 0 : DAT_COMPLETION_UNSIGNALLED_FLAG;
-	ep->recv_flags = attr->recv_completion_flags & DAT_COMPLETION_UNSIGNALLED_FLAG ?
-		0 : DAT_COMPLETION_UNSIGNALLED_FLAG;
-	ep->is_raw = attr->service_type == DAT_ETH_SERVICE_TYPE_RAW;
-	ep->is_ud = ep->is_raw || (int)attr->service_type == (int)DAT_IB_SERVICE_TYPE_UD;
+	WRITE_ONCE(ep->max_message, ia_attr->max_message_size);
+	WRITE_ONCE(ep->max_rdma, ia_attr->max_rdma_size);
+	WRITE_ONCE(ep->max_send_iov, attr->max_request_iov);
+	WRITE_ONCE(ep->max_recv_iov, attr->max_recv_iov);
+	WRITE_ONCE(ep->max_read_iov, attr->max_rdma_read_iov);
+	WRITE_ONCE(ep->max_write_iov, attr->max_rdma_write_iov);
+	ep->unsignalled_requests = unsignalled;
+	WRITE_ONCE(ep->request_flags, unsignalled ? 0 : DAT_COMPLETION_UNSIGNALLED_FLAG);
+	WRITE_ONCE(ep->recv_flags, attr->recv_completion_flags & DAT_COMPLETION_UNSIGNALLED_FLAG ?
+		   0 : DAT_COMPLETION_UNSIGNALLED_FLAG);
+	WRITE_ONCE(ep->is_raw, raw);
+	WRITE_ONCE(ep->is_ud, raw || (int)attr->service_type == (int)DAT_IB_SERVICE_TYPE_UD);
 	ep->sq.limit = attr->max_request_dtos;
 	ep->rq.limit = attr->max_recv_dtos;
+	dapl_spin_unlock(&ep->rq.lock);
+	dapl_spin_unlock(&ep->sq.lock);
 }

@@ -106,7 +106,9 @@ static DAT_RETURN make_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 		      init.cap.max_recv_wr, strerror(abs(err)));
 		return err == EINVAL ? NO_RESOURCE(TEP) : dapl_status(err, DAT_RESOURCE_TEP);
 	}
+	dapl_spin_lock(&ep->sq.lock);
 	ep->max_inline = dapl_pz_is_zero_based(ep->pz) ? 0 : init.cap.max_inline_data;
+	dapl_spin_unlock(&ep->sq.lock);
 	ep->qpn = (*qp)->qp_num;
 	return DAT_SUCCESS;
 }

@@ -104,11 +104,10 @@ static void set_state(struct dapl_ep *ep, DAT_EP_STATE next, const char *why)
 bool dapl_ep_may_request(const struct dapl_ep *ep)
 {
 	DAT_EP_STATE state = __atomic_load_n(&ep->state, __ATOMIC_RELAXED);
-	bool flushes = !ep->obj.ia->attr.no_late_flush;
 
-	return ep->qp && !ep->is_ud &&
+	return ep->qp && !ep->is_ud &&	/* without a QP, ep may be freed: no look at its IA */
 		(state == DAT_EP_STATE_CONNECTED ||
-		 (state == DAT_EP_STATE_DISCONNECTED && flushes));
+		 (state == DAT_EP_STATE_DISCONNECTED && !ep->obj.ia->attr.no_late_flush));
 }
 
 bool dapl_ep_is_modifiable(const struct dapl_ep *ep)

@@ -14,11 +14,11 @@
  * to a second fast path, for SUPPRESS. Counters are raised before the post: they are not read
  * until the lock is free. --- */
 
-/* Returns NULL if another thread posts or q->room is used up; else the record, with q->lock
- * held. */
+/* Returns NULL if another thread posts, q->room is used up, or the length is 0 or above *max; else the
+ * record, with q->lock held. */
 static inline __attribute__((always_inline))
 struct dapl_dto *take_fast_record(struct dapl_ep *ep, struct dapl_queue *q, uint32_t length,
-				  DAT_DTO_COOKIE cookie, int op, unsigned counter)
+				  const uint32_t *max, DAT_DTO_COOKIE cookie, int op, unsigned counter)
 {
 	struct dapl_dto *dto;
 	uint32_t head;
@@ -26,7 +26,8 @@ struct dapl_dto *take_fast_record(struct dapl_ep *ep, struct dapl_queue *q, uint
 	if (unlikely(!dapl_spin_try(&q->lock)))
 		return NULL;
 	head = q->head;
-	if (unlikely(head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) >= q->room)) {
+	if (unlikely(head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) >= q->room) ||
+	    unlikely(length - 1 >= *max)) {
 		dapl_spin_unlock(&q->lock);
 		return NULL;
 	}
@@ -110,8 +111,8 @@ DAT_RETURN send_line(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov
 	uint32_t length;
 
 	if (unlikely(is_odd(n, flags, suppress)) || unlikely(!iov) ||
-	    unlikely((length = iov->segment_length) - 1 >= ep->max_message) ||
-	    unlikely(!(dto = take_fast_record(ep, &ep->sq, length, cookie, DAT_DTO_SEND,
+	    unlikely(!(dto = take_fast_record(ep, &ep->sq, length = iov->segment_length,
+					      &ep->max_message, cookie, DAT_DTO_SEND,
 					      DCNT_EP_POST_SEND))))
 		return (suppress ? dapl_send_any : send_suppressed)(ep, n, iov, cookie, flags);
 	wr.opcode = IBV_WR_SEND;
@@ -149,18 +150,18 @@ DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n,
 
 	if (!ep)
 		return BAD_HANDLE(EP);
-	if (invalidate && ep->is_raw)
+	if (invalidate && READ_ONCE(ep->is_raw))
 		return NOT_SUPPORTED;
 	if (!invalidate)
 		return dapl_ep_post_send(handle, n, iov, cookie, flags);
-	if (n < 0 || n > ep->max_send_iov)
+	if (n < 0 || n > READ_ONCE(ep->max_send_iov))
 		return BAD_PARAM(2);
 	if (!iov && n)
 		return BAD_PARAM(3);
 	if (!ep->obj.ia->attr.send_invalidate)
 		return NOT_SUPPORTED;
-	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, ep->max_send_iov, ep->max_message,
-			   DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
+	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, READ_ONCE(ep->max_send_iov),
+			   READ_ONCE(ep->max_message), DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
 }
 
 static DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
@@ -177,10 +178,9 @@ DAT_RETURN write_line(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *io
 	uint32_t length;
 
 	if (unlikely(is_odd(n, flags, suppress)) || unlikely(!iov) || unlikely(!remote) ||
-	    unlikely((length = iov->segment_length) - 1 >= ep->max_rdma) ||
-	    unlikely(length > remote->segment_length) ||
-	    unlikely(!(dto = take_fast_record(ep, &ep->sq, length, cookie, DAT_DTO_RDMA_WRITE,
-					      DCNT_EP_POST_WRITE))))
+	    unlikely((length = iov->segment_length) > remote->segment_length) ||
+	    unlikely(!(dto = take_fast_record(ep, &ep->sq, length, &ep->max_rdma, cookie,
+					      DAT_DTO_RDMA_WRITE, DCNT_EP_POST_WRITE))))
 		return (suppress ? dapl_write_any : write_suppressed)(ep, n, iov, cookie, remote, flags);
 	wr.opcode = IBV_WR_RDMA_WRITE;
 	wr.wr.rdma.remote_addr = remote->virtual_address;
@@ -223,10 +223,9 @@ DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRI
 	if (unlikely(!dapl_ep_is_live(ep)))
 		return bad_ep();
 	if (unlikely(is_odd(n, flags, false)) || unlikely(!iov) || unlikely(!remote) ||
-	    unlikely((length = iov->segment_length) - 1 >= ep->max_rdma) ||
-	    unlikely(length != remote->segment_length) ||
-	    unlikely(!(dto = take_fast_record(ep, &ep->sq, length, cookie, DAT_DTO_RDMA_READ,
-					      DCNT_EP_POST_READ))))
+	    unlikely((length = iov->segment_length) != remote->segment_length) ||
+	    unlikely(!(dto = take_fast_record(ep, &ep->sq, length, &ep->max_rdma, cookie,
+					      DAT_DTO_RDMA_READ, DCNT_EP_POST_READ))))
 		return dapl_read_any(ep, n, iov, cookie, remote, flags);
 	wr.opcode = IBV_WR_RDMA_READ;
 	wr.wr.rdma.remote_addr = remote->virtual_address;
@@ -266,14 +265,15 @@ DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dapl_ep *ep = (struct dapl_ep *)handle;
+	static const uint32_t no_limit = UINT32_MAX;
 	struct ibv_recv_wr wr, *bad;
 	struct dapl_dto *dto;
 	int err;
 
 	if (unlikely(!dapl_ep_is_live(ep)))
 		return bad_ep();
-	if (unlikely(is_odd(n, flags, false)) || unlikely(!iov) || unlikely(!iov->segment_length) ||
-	    unlikely(!(dto = take_fast_record(ep, &ep->rq, iov->segment_length, cookie,
+	if (unlikely(is_odd(n, flags, false)) || unlikely(!iov) ||
+	    unlikely(!(dto = take_fast_record(ep, &ep->rq, iov->segment_length, &no_limit, cookie,
 					      DAT_DTO_RECEIVE, DCNT_EP_POST_RECV))))
 		return dapl_receive_any(ep, n, iov, cookie, flags);
 	wr.wr_id = (uintptr_t)dto;

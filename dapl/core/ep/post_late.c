@@ -12,14 +12,16 @@
  * so that the queue has been flushed before and is not emptied yet. */
 static COLD bool begin_late_post(struct dapl_ep *ep, struct dapl_queue *q)
 {
-	if (!ep->obj.ia->attr.no_late_flush || ep->is_ud || !dapl_post_enter(ep))
+	if (!dapl_post_enter(ep))
 		return false;
-	dapl_mutex_lock(&ep->lock);
-	dapl_spin_lock(&q->lock);
-	if (ep->state == DAT_EP_STATE_DISCONNECTED && ep->qp && q->in_error)
-		return true;	/* end_late_post leaves */
-	dapl_spin_unlock(&q->lock);
-	dapl_mutex_unlock(&ep->lock);
+	if (ep->obj.ia->attr.no_late_flush && !READ_ONCE(ep->is_ud)) {
+		dapl_mutex_lock(&ep->lock);
+		dapl_spin_lock(&q->lock);
+		if (ep->state == DAT_EP_STATE_DISCONNECTED && ep->qp && q->in_error)
+			return true;	/* end_late_post leaves */
+		dapl_spin_unlock(&q->lock);
+		dapl_mutex_unlock(&ep->lock);
+	}
 	dapl_object_leave(&ep->obj);
 	return false;
 }

@@ -69,9 +69,9 @@ DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
 	struct dapl_dto *dto;
 	int err;
 
-	if (ep->is_raw)
+	if (READ_ONCE(ep->is_raw))
 		return NOT_SUPPORTED;
-	if (flags & ~(DAPL_POST_FLAGS & ~ep->request_flags))
+	if (flags & ~(DAPL_POST_FLAGS & ~READ_ONCE(ep->request_flags)))
 		return BAD_PARAM(8);
 	dapl_spin_lock(&ep->sq.lock);
 	if (!dapl_ep_may_request(ep)) {

@@ -27,7 +27,7 @@ static COLD DAT_RETURN no_qp_for_receive(struct dapl_ep *posted_to)
 
 static unsigned recv_dto_flags(const struct dapl_ep *ep, DAT_COMPLETION_FLAGS flags)
 {
-	return (flags ? REQ_NO_NOTIFY : 0) | (ep->is_ud ? REQ_EXTENSION : 0);
+	return (flags ? REQ_NO_NOTIFY : 0) | (READ_ONCE(ep->is_ud) ? REQ_EXTENSION : 0);
 }
 
 /* rxe flushes the receive queue when the QP goes to ERR. Receives that are posted later are
@@ -71,7 +71,7 @@ static int put_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t leng
 /* A UD endpoint receives in any state: nothing could be posted again. */
 static bool keeps_receives(const struct dapl_ep *ep)
 {
-	return !ep->is_ud && dapl_ep_is_modifiable(ep);
+	return !READ_ONCE(ep->is_ud) && dapl_ep_is_modifiable(ep);
 }
 
 /* Any receive. */
@@ -117,18 +117,18 @@ DAT_RETURN dapl_receive_any(struct dapl_ep *ep, int n, const DAT_LMR_TRIPLET *io
 	DAT_RETURN ret;
 	uint64_t total;
 
-	if (ep->srq)
+	if (READ_ONCE(ep->srq))
 		return dapl_post_bad_state(ep);
-	if (n < 0 || n > ep->max_recv_iov)
+	if (n < 0 || n > READ_ONCE(ep->max_recv_iov))
 		return BAD_PARAM(2);
 	if (!iov && n)
 		return BAD_PARAM(3);
-	if (flags & ~(DAT_COMPLETION_UNSIGNALLED_FLAG & ~ep->recv_flags))
+	if (flags & ~(DAT_COMPLETION_UNSIGNALLED_FLAG & ~READ_ONCE(ep->recv_flags)))
 		return BAD_PARAM(5);
 	if (!__atomic_load_n(&ep->qp, __ATOMIC_RELAXED) && (ret = no_qp_for_receive(ep)))
 		return ret;
 	wr.sg_list = dapl_sge_sum(iov, n, &total) ? dapl_sge_nonempty(iov, &n, copy) : (struct ibv_sge *)iov;
-	if (!n && ep->obj.ia->attr.no_empty_receive) {
+	if (!n && READ_ONCE(ep->obj.ia)->attr.no_empty_receive) {
 		copy[n++] = (struct ibv_sge){ .length = 0 };
 		wr.sg_list = copy;
 	}

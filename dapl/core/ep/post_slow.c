@@ -94,7 +94,8 @@ void dapl_post_commit(struct dapl_ep *ep, struct dapl_queue *q, unsigned counter
 		ep->counters[counter + 1] += length;
 }
 
-/* Slow path: any request, on any endpoint, with any flags. wr lacks wr_id and the flags. */
+/* Slow path: any request, on any endpoint, with any flags. wr lacks wr_id and the flags, but for
+ * IBV_SEND_INLINE: the payload goes inline if the endpoint allows it. */
 __attribute__((noinline))
 DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
 				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
@@ -105,7 +106,7 @@ DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint
 	unsigned to;
 	int err;
 
-	if (flags & ~(DAPL_POST_FLAGS & ~ep->request_flags))
+	if (flags & ~(DAPL_POST_FLAGS & ~READ_ONCE(ep->request_flags)))
 		return op == DAT_DTO_SEND ? BAD_PARAM(5) : BAD_PARAM(6);
 	dapl_spin_lock(&ep->sq.lock);
 	if (!dapl_ep_may_request(ep) && !((op == DAT_IB_DTO_SEND_UD || ep->is_raw) && ep->qp)) {
@@ -119,7 +120,7 @@ DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint
 	}
 	wr->wr_id = (uintptr_t)dto;
 	wr->next = NULL;
-	wr->send_flags |= to;
+	wr->send_flags = to | (wr->send_flags & inline_flag(ep, length));
 	DAPL_PROBE3(post, ep, op, length);
 	err = ibv_post_send(ep->qp, wr, &bad);
 	if (err && dapl_post_stands(ep, err))
@@ -144,11 +145,11 @@ DAT_RETURN dapl_post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPL
 	if (n && !iov)
 		return BAD_PARAM(3);
 	odd = dapl_sge_sum(iov, n, &total);
-	if (total > room || total < ep->min_message)
+	if (total > room || total < READ_ONCE(ep->min_message))
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 	wr->sg_list = odd ? dapl_sge_nonempty(iov, &n, copy) : (struct ibv_sge *)iov;
 	wr->num_sge = n;
-	wr->send_flags = inline_flag(ep, (uint32_t)total);
+	wr->send_flags = IBV_SEND_INLINE;	/* if it fits */
 	return dapl_ep_post_request(ep, wr, (uint32_t)total, cookie, flags, op, dto_flags, counter);
 }
 
@@ -157,14 +158,16 @@ DAT_RETURN dapl_send_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET 
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
 
-	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, ep->max_send_iov, ep->max_message,
-			   DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
+	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, READ_ONCE(ep->max_send_iov),
+			   READ_ONCE(ep->max_message), DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
 }
 
 /* What may be written: as much as the endpoint allows, and the target has. */
 static uint64_t write_room(const struct dapl_ep *ep, const DAT_RMR_TRIPLET *remote)
 {
-	return remote->segment_length < ep->max_rdma ? remote->segment_length : ep->max_rdma;
+	uint32_t max = READ_ONCE(ep->max_rdma);
+
+	return remote->segment_length < max ? remote->segment_length : max;
 }
 
 /* RDMA write, with or without immediate data. */
@@ -173,15 +176,15 @@ static DAT_RETURN write_to(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLE
 			   DAT_COMPLETION_FLAGS flags, struct ibv_send_wr *wr, int op,
 			   unsigned dto_flags, unsigned counter)
 {
-	if (ep->is_raw)
+	if (READ_ONCE(ep->is_raw))
 		return NOT_SUPPORTED;
-	if (n < 0 || n > ep->max_write_iov)
+	if (n < 0 || n > READ_ONCE(ep->max_write_iov))
 		return BAD_PARAM(2);
 	if (!remote)
 		return BAD_PARAM(5);
 	wr->wr.rdma.remote_addr = remote->virtual_address;
 	wr->wr.rdma.rkey = remote->rmr_context;
-	return dapl_post_gather(ep, n, iov, cookie, flags, wr, ep->max_write_iov,
+	return dapl_post_gather(ep, n, iov, cookie, flags, wr, READ_ONCE(ep->max_write_iov),
 			   write_room(ep, remote), op, dto_flags, counter);
 }
 
@@ -202,8 +205,8 @@ DAT_RETURN dapl_ep_post_send_immed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LM
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_IMM,
 		.imm_data = immediate };	/* not in network order, as for writes */
 
-	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, ep->max_send_iov, ep->max_message,
-				DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
+	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, READ_ONCE(ep->max_send_iov),
+				READ_ONCE(ep->max_message), DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
 }
 
 DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
@@ -227,16 +230,16 @@ DAT_RETURN dapl_read_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET 
 	uint64_t total;
 	bool empty;
 
-	if (ep->is_raw)
+	if (READ_ONCE(ep->is_raw))
 		return NOT_SUPPORTED;
-	if (n < 0 || n > ep->max_read_iov)
+	if (n < 0 || n > READ_ONCE(ep->max_read_iov))
 		return BAD_PARAM(2);
 	if (!iov && n)
 		return BAD_PARAM(3);
 	if (!remote)
 		return BAD_PARAM(5);
 	empty = dapl_sge_sum(iov, n, &total);
-	if (total < remote->segment_length || remote->segment_length > ep->max_rdma)
+	if (total < remote->segment_length || remote->segment_length > READ_ONCE(ep->max_rdma))
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 	wr.wr.rdma.remote_addr = remote->virtual_address;
 	wr.wr.rdma.rkey = remote->rmr_context;

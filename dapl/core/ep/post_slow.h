@@ -67,7 +67,7 @@ static inline unsigned dapl_post_suppressed(struct dapl_queue *q, struct dapl_dt
 	return 0;
 }
 
-/* Not when length is 0. */
+/* sq.lock held. Not when length is 0. */
 static inline unsigned inline_flag(const struct dapl_ep *ep, uint32_t length)
 {
 	return -(unsigned)(length - 1 < ep->max_inline) & IBV_SEND_INLINE;

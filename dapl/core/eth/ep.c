@@ -114,12 +114,16 @@ static DAT_RETURN begin_locked(struct dapl_ep *ep, struct dapl_eth_config *confi
 	if ((err = dapl_device_ops.eth->query(ep->obj.ia->dev, &attr)) ||
 	    (err = dapl_device_ops.eth->begin(ep->qp, config)))
 		return begin_status(err);
-	ep->min_message = MIN_FRAME;
-	ep->max_message = attr.max_frame;
 	ep->eth->max_tso = attr.max_tso;
 	ep->eth->caps = attr.caps;
-	ep->max_rdma = 0;		/* RDMA takes the slow path, which refuses it */
+	dapl_spin_lock(&ep->sq.lock);
+	dapl_spin_lock(&ep->rq.lock);
+	WRITE_ONCE(ep->min_message, MIN_FRAME);
+	WRITE_ONCE(ep->max_message, attr.max_frame);
+	WRITE_ONCE(ep->max_rdma, 0);	/* RDMA takes the slow path, which refuses it */
 	ep->max_inline = 0;
+	dapl_spin_unlock(&ep->rq.lock);
+	dapl_spin_unlock(&ep->sq.lock);
 	dapl_ep_begin_raw(ep);
 	return DAT_SUCCESS;
 }

@@ -64,8 +64,8 @@ DAT_RETURN dapl_eth_post_send(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRI
 	if (!is_able(ep, how))
 		return NOT_SUPPORTED;
 	memcpy(&wr.how, how, sizeof wr.how);
-	room = how->flags & DAT_ETH_SEND_TSO ? ep->eth->max_tso : ep->max_message;
-	ret = dapl_post_gather(ep, n, iov, cookie, flags, &wr.wr, ep->max_send_iov, room, DAT_DTO_SEND, 0,
+	room = how->flags & DAT_ETH_SEND_TSO ? ep->eth->max_tso : READ_ONCE(ep->max_message);
+	ret = dapl_post_gather(ep, n, iov, cookie, flags, &wr.wr, READ_ONCE(ep->max_send_iov), room, DAT_DTO_SEND, 0,
 			       DCNT_EP_POST_SEND);
 	return DAT_GET_TYPE(ret) == DAT_INTERNAL_ERROR ? BAD_PARAM(5) : ret;
 }

@@ -33,9 +33,9 @@ static DAT_RETURN post_atomic(struct dapl_ep *ep, struct ibv_send_wr *wr,
 {
 	if (!ep->obj.ia->attr.atomics)
 		return NOT_IMPLEMENTED;
-	if (ep->is_raw)
+	if (READ_ONCE(ep->is_raw))
 		return NOT_SUPPORTED;
-	if (ep->is_ud)
+	if (READ_ONCE(ep->is_ud))
 		return BAD_PARAM(1);
 	if (!local)
 		return BAD_PARAM(4);
@@ -110,9 +110,9 @@ static DAT_RETURN send_immed(struct dapl_ep *ep, va_list args)
 
 	if (!ep->obj.ia->attr.write_immediate)
 		return NOT_IMPLEMENTED;
-	if (ep->is_raw)
+	if (READ_ONCE(ep->is_raw))
 		return NOT_SUPPORTED;
-	if (ep->is_ud)
+	if (READ_ONCE(ep->is_ud))
 		return BAD_PARAM(1);
 	return dapl_ep_post_send_immed(ep, n, iov, cookie, immediate, flags);
 }
