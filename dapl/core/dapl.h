@@ -271,10 +271,11 @@ struct dapl_ep {
 		return dapl_object_enter(handle, kind); \
 	} \
 	/* HOT: of a handle that the registry has looked into, so it is not NULL. Not entered: \
-	 * it may be freed at any time. */ \
+	 * it may be freed at any time. Acquire: a call with a stale handle may find another \
+	 * object of the kind, and then finds it complete. */ \
 	static inline bool dapl_##name##_is_live(const struct type *object) \
 	{ \
-		return __atomic_load_n(&object->obj.magic, __ATOMIC_RELAXED) == DAPL_MAGIC(kind); \
+		return __atomic_load_n(&object->obj.magic, __ATOMIC_ACQUIRE) == DAPL_MAGIC(kind); \
 	}
 DAPL_ENTER(ia, dapl_ia, DAPL_IA)
 DAPL_ENTER(pz, dapl_pz, DAPL_PZ)

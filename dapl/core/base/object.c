@@ -33,28 +33,51 @@ static struct dapl_object *reuse(enum dapl_kind kind)
 
 static void (*end_of[DAPL_KINDS])(struct dapl_object *);	/* atomic */
 
-/* What a reuse must not touch, since a post or a dequeue with a stale handle may hold it. */
+/* The locks of posts and dequeues, in their order. A post or a dequeue with a stale handle may take one
+ * while the memory is used again. So a reuse leaves `bytes` from the lock on as they are. */
 struct spared {
-	size_t at, bytes;
+	size_t lock, bytes;
 };
 static const struct spared spared[DAPL_KINDS][3] = {
 	[DAPL_EP] = {
 		{ offsetof(struct dapl_ep, sq.lock), sizeof(struct dapl_spin) },
 		{ offsetof(struct dapl_ep, rq.lock), sizeof(struct dapl_spin) } },
-	[DAPL_EVD] = { { offsetof(struct dapl_evd, gate), sizeof(dapl_gate) } },
+	[DAPL_EVD] = { { offsetof(struct dapl_evd, lock), sizeof(dapl_gate) } },
 	[DAPL_SRQ] = { { offsetof(struct dapl_srq, lock), sizeof(struct dapl_spin) } },
 };
 
-/* Zeroes all behind the head but what is spared. */
+static struct dapl_spin *lock_at(struct dapl_object *obj, const struct spared *s)
+{
+	return (struct dapl_spin *)((char *)obj + s->lock);
+}
+
+/* Relaxed stores, for a late call that reads without a lock: it finds what was there or zeroes, and then
+ * takes a lock and finds no queue. */
+static void zero(char *at, const char *end)
+{
+	for (; at < end && (uintptr_t)at % sizeof(uint64_t); at++)
+		__atomic_store_n(at, 0, __ATOMIC_RELAXED);
+	for (; at + sizeof(uint64_t) <= end; at += sizeof(uint64_t))
+		__atomic_store_n((uint64_t *)(void *)at, 0, __ATOMIC_RELAXED);
+	for (; at < end; at++)
+		__atomic_store_n(at, 0, __ATOMIC_RELAXED);
+}
+
+/* Zeroes all behind the head but what is spared, with the locks of late calls held. */
 static void clear(struct dapl_object *obj, size_t size)
 {
-	size_t from = sizeof *obj;
+	const struct spared *s, *first = spared[obj->kind];
+	char *from = (char *)(obj + 1);
 
-	for (const struct spared *s = spared[obj->kind]; s->bytes; s++) {
-		memset((char *)obj + from, 0, s->at - from);
-		from = s->at + s->bytes;
+	for (s = first; s->bytes; s++)
+		dapl_spin_lock(lock_at(obj, s));
+	for (s = first; s->bytes; s++) {
+		zero(from, (char *)obj + s->lock);
+		from = (char *)obj + s->lock + s->bytes;
 	}
-	memset((char *)obj + from, 0, size - from);
+	zero(from, (char *)obj + size);
+	while (s-- > first)
+		dapl_spin_unlock(lock_at(obj, s));
 }
 
 void *dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *ia,
@@ -69,16 +92,16 @@ void *dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *ia,
 		if (!(obj = aligned_alloc(64, size)))
 			return NULL;
 		memset(obj, 0, size);
+		obj->kind = kind;	/* for good: a late call reads it */
 	}
 	__atomic_store_n(&end_of[kind], end, __ATOMIC_RELAXED);
-	obj->kind = kind;
 	obj->refs = 1;
 	obj->users = 0;
 	obj->context = (DAT_CONTEXT){ .as_64 = 0 };
 	obj->condemned = false;
 	obj->next = NULL;
 	obj->prev = NULL;
-	obj->ia = ia;
+	__atomic_store_n(&obj->ia, ia, __ATOMIC_RELAXED);	/* a late call may read it */
 	if (ia && obj->provider != ia->obj.provider)	/* a stale handle may be looked into */
 		obj->provider = ia->obj.provider;
 	return obj;

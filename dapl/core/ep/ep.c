@@ -72,7 +72,7 @@ DAT_RETURN dapl_ep_make(struct dapl_ia *ia, struct dapl_pz *pz, struct dapl_evd 
 	ep->recv_evd = recv;
 	ep->request_evd = request;
 	ep->connect_evd = connect;
-	ep->srq = srq;
+	WRITE_ONCE(ep->srq, srq);	/* a late post reads it without a lock */
 	dapl_ep_set_post_limits(ep);
 	if ((ret = dapl_ep_feed_evds(ep, recv, request, connect, &ep->attr)))
 		goto fail;

@@ -87,7 +87,7 @@ DAT_RETURN dapl_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 		return BAD_HANDLE(PZ);
 	}
 	srq->pz = pz;
-	srq->max_iov = attr->max_recv_iov;
+	WRITE_ONCE(srq->max_iov, attr->max_recv_iov);	/* a late post reads it without the lock */
 	dapl_spin_lock(&srq->lock);
 	srq->max = attr->max_recv_dtos;
 	dapl_spin_unlock(&srq->lock);
@@ -131,13 +131,13 @@ DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 
 	if (!dapl_srq_is_live(srq))
 		return BAD_HANDLE(SRQ);
-	if (n < 0 || n > srq->max_iov || n > DAPL_SGE_MAX)
+	if (n < 0 || n > READ_ONCE(srq->max_iov) || n > DAPL_SGE_MAX)
 		return BAD_PARAM(2);
 	if (!iov && n)
 		return BAD_PARAM(3);
 	wr.num_sge = n;
 	dapl_sge_nonempty(iov, &wr.num_sge, list);
-	if (!wr.num_sge && srq->obj.ia->attr.no_empty_receive)
+	if (!wr.num_sge && READ_ONCE(srq->obj.ia)->attr.no_empty_receive)
 		list[wr.num_sge++] = (struct ibv_sge){ .length = 0 };
 	wr.sg_list = list;
 	dapl_spin_lock(&srq->lock);
