@@ -19,6 +19,7 @@ enum lock_rank {
 	RANK_ETH_MOVE,		/* eth/rule.c: endpoints of rules of raw Ethernet endpoints */
 	RANK_EP,		/* ep->lock: state, connection and configuration of an endpoint */
 	RANK_RMR,		/* rmr->lock: what a memory window is bound to */
+	RANK_SRQ_CHANGE,	/* srq->change: the size of an SRQ and of its device's queue */
 	RANK_EVD_CHANGE,	/* evd->change: CNO of an EVD, watch of its channel */
 	RANK_NET_WATCH,		/* net_watch.c: IAs whose network changes are told */
 	RANK_IAS,		/* async.c: the list of open IAs and their asynchronous EVDs */

@@ -94,14 +94,15 @@ struct dapl_srq {
 	struct dapl_object obj;
 	struct ibv_srq *srq;
 	struct dapl_pz *pz;
+	int max_iov;			/* constant; atomic for a late post */
+	struct dapl_mutex change;	/* held over a resize */
+	uint32_t room;			/* what the device's queue holds; guarded by change */
 	struct dapl_spin lock;		/* guards what follows */
 	struct dapl_srq_chunk *chunks;	/* the memory of the records */
 	struct dapl_dto *free;		/* records not posted */
 	uint32_t records, max, posted;	/* there are; the consumer's limit; in use */
-	uint32_t room;			/* what the device's queue holds */
 	int low_watermark;		/* 0: off */
 	DAT_SRQ_STATE state;
-	int max_iov;
 };
 
 /* The lock and the flags of an EVD as one word. */
@@ -245,8 +246,9 @@ struct dapl_ep {
 	DAT_COMM comm;
 	char pdata[DAPL_CONN_PDATA_MAX];	/* of the ESTABLISHED or reject event */
 	int pdata_len;
+	/* Guarded by the lock of the EVD of receives, or without one by lock. */
 	int soft_hw, hard_hw;		/* watermarks of an SRQ endpoint, -1: none */
-	int held;			/* SRQ buffers polled, not dequeued; under EVD lock */
+	int held;			/* SRQ buffers polled, not dequeued */
 	struct dapl_timer timer;	/* connect timeout; drain of a graceful disconnect */
 	struct dapl_task task;		/* watermark passed (srq.c) */
 	uint32_t marks;			/* atomic: which */

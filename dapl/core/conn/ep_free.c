@@ -8,6 +8,7 @@
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/post_slow.h"
+#include "dapl/core/event/watermark.h"
 
 /* dat_ep_reset: DISCONNECTED -> UNCONNECTED with an empty QP. A terminal event that waited for
  * completions is delivered first, since they vanish. EP-26, 27, 28. */
@@ -34,7 +35,7 @@ DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 		dapl_ep_deliver_deferred(ep);
 		ret = dapl_ep_empty_qp(ep);
 		if (ret == DAT_SUCCESS) {
-			ep->held = 0;
+			dapl_watermark_forget(ep, dapl_ep_recv_evd(ep));
 			ep->pdata_len = 0;
 			ep->remote.ss_family = ep->local.ss_family = AF_UNSPEC;
 			dapl_ep_step(ep, EP_DO_RESET, NULL);

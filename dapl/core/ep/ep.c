@@ -12,6 +12,7 @@
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/recv_repost.h"
 #include "dapl/core/event/polled.h"
+#include "dapl/core/event/watermark.h"
 #include "dapl/core/mem/rmr_map.h"
 #include "dapl/core/mem/zero_based.h"
 
@@ -227,6 +228,18 @@ DAT_RETURN dapl_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 	return DAT_SUCCESS;
 }
 
+static bool recv_is_idle(struct dapl_ep *ep)
+{
+	int held;
+
+	if (!ep->srq)
+		return !dapl_queue_count(&ep->rq);
+	dapl_mutex_lock(&ep->lock);
+	held = dapl_watermark_held(ep, dapl_ep_recv_evd(ep));
+	dapl_mutex_unlock(&ep->lock);
+	return held <= 0;
+}
+
 /* EP-13, 14, 15 */
 DAT_RETURN dapl_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
 			      DAT_BOOLEAN *request_idle)
@@ -238,8 +251,7 @@ DAT_RETURN dapl_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOO
 	if (state)
 		*state = __atomic_load_n(&ep->state, __ATOMIC_ACQUIRE);
 	if (recv_idle)
-		*recv_idle = (ep->srq ? ep->held <= 0 : !dapl_queue_count(&ep->rq)) ?
-			DAT_TRUE : DAT_FALSE;
+		*recv_idle = recv_is_idle(ep) ? DAT_TRUE : DAT_FALSE;
 	if (request_idle)
 		*request_idle = dapl_queue_count(&ep->sq) ? DAT_FALSE : DAT_TRUE;
 	return DAT_SUCCESS;

@@ -70,6 +70,7 @@ DAT_RETURN dapl_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 		return BAD_PARAM(3);
 	if (!(srq = dapl_object_new(DAPL_SRQ, sizeof *srq, ia, end_srq)))
 		return NO_RESOURCE(MEMORY);
+	dapl_mutex_init(&srq->change, RANK_SRQ_CHANGE);
 	dapl_spin_init(&srq->lock, RANK_SRQ);
 	srq->room = room_for(ia, attr->max_recv_dtos);
 	init = (struct ibv_srq_init_attr){ .srq_context = srq,
@@ -279,20 +280,15 @@ DAT_RETURN dapl_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 	return DAT_SUCCESS;
 }
 
-/* dat_srq_resize: growing may be beyond the device and the room it has been given; shrinking
- * only lowers our own limit. SRQ-13. */
-DAT_RETURN dapl_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max)
+/* srq->change held: of two that resize at once, the limit and the device's queue are of the same one. */
+static DAT_RETURN resize(struct dapl_srq *srq, DAT_COUNT max)
 {
-	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(handle);
 	struct ibv_srq_attr attr = { .max_wr = max };
 	uint32_t records;
 	bool small;
 	int err = 0;
 
-	if (!srq)
-		return BAD_HANDLE(SRQ);
-	if (max <= 0 || max > srq->obj.ia->ia_attr.max_recv_per_srq)
-		return BAD_PARAM(2);
+	assert_held(&srq->change);
 	dapl_spin_lock(&srq->lock);
 	small = (uint32_t)max < srq->posted || max < srq->low_watermark;
 	records = srq->records;
@@ -314,6 +310,23 @@ DAT_RETURN dapl_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max)
 	return dapl_status(err, DAT_RESOURCE_SRQ);
 }
 
+/* dat_srq_resize: growing may be beyond the device and the room it has been given; shrinking
+ * only lowers our own limit. SRQ-13. */
+DAT_RETURN dapl_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max)
+{
+	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(handle);
+	DAT_RETURN ret;
+
+	if (!srq)
+		return BAD_HANDLE(SRQ);
+	if (max <= 0 || max > srq->obj.ia->ia_attr.max_recv_per_srq)
+		return BAD_PARAM(2);
+	dapl_mutex_lock(&srq->change);
+	ret = resize(srq, max);
+	dapl_mutex_unlock(&srq->change);
+	return ret;
+}
+
 /* --- watermarks ---------------------------------------------------------------------------------- */
 
 void dapl_srq_limit(struct dapl_srq *srq)
@@ -331,7 +344,9 @@ void dapl_srq_limit(struct dapl_srq *srq)
 
 void dapl_srq_failed(struct dapl_srq *srq)
 {
+	dapl_spin_lock(&srq->lock);
 	srq->state = DAT_SRQ_STATE_ERROR;
+	dapl_spin_unlock(&srq->lock);
 	dapl_async_post(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq,
 		      DAT_SRQ_TRANSFER_TO_ERROR);
 }
@@ -342,11 +357,15 @@ DAT_RETURN dapl_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low)
 	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(handle);
 	struct ibv_srq_attr attr = { .srq_limit = low };
 	uint32_t taken, left;
+	bool bad;
 	int err;
 
 	if (!srq)
 		return BAD_HANDLE(SRQ);
-	if (low < 0 || (uint32_t)low > srq->max)
+	dapl_spin_lock(&srq->lock);
+	bad = low < 0 || (uint32_t)low > srq->max;
+	dapl_spin_unlock(&srq->lock);
+	if (bad)
 		return BAD_PARAM(2);
 	if (!count_arrived(srq, &taken))
 		return NO_RESOURCE(MEMORY);
@@ -373,7 +392,8 @@ DAT_RETURN dapl_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
 	struct dapl_evd *evd;
-	int held, err = 0;
+	bool fits = true;
+	int err = 0;
 
 	if (!ep)
 		return BAD_HANDLE(EP);
@@ -391,17 +411,8 @@ DAT_RETURN dapl_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT
 		err = dapl_evd_watch(evd);
 		dapl_mutex_unlock(&evd->change);
 	}
-	held = ep->held;
-	if (!err && hard >= 0 && held > hard) {
-		dapl_mutex_unlock(&ep->lock);
-		return BAD_STATE(EP_RECV_WATERMARK);
-	}
-	ep->soft_hw = soft;
-	ep->hard_hw = hard;
+	if (!err)
+		fits = dapl_watermark_set(ep, evd, soft, hard);
 	dapl_mutex_unlock(&ep->lock);
-	if (soft >= 0 && held > soft) {
-		ep->soft_hw = DAT_WATERMARK_INFINITE;
-		dapl_watermark_pass_soft(ep);
-	}
-	return dapl_status(err, DAT_RESOURCE_MEMORY);
+	return fits ? dapl_status(err, DAT_RESOURCE_MEMORY) : BAD_STATE(EP_RECV_WATERMARK);
 }

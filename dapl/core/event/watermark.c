@@ -30,6 +30,19 @@ static void pass_mark(struct dapl_ep *ep, uint32_t mark)
 	}
 }
 
+/* Nothing completes to an endpoint without an EVD. */
+static void lock_if_any(struct dapl_evd *evd)
+{
+	if (evd)
+		dapl_spin_lock(&evd->lock);
+}
+
+static void unlock_if_any(struct dapl_evd *evd)
+{
+	if (evd)
+		dapl_spin_unlock(&evd->lock);
+}
+
 void dapl_watermark_took_buffer(struct dapl_ep *ep)
 {
 	ep->held++;
@@ -41,7 +54,37 @@ void dapl_watermark_took_buffer(struct dapl_ep *ep)
 		pass_mark(ep, MARK_HARD);
 }
 
-void dapl_watermark_pass_soft(struct dapl_ep *ep)
+bool dapl_watermark_set(struct dapl_ep *ep, struct dapl_evd *evd, int soft, int hard)
 {
-	pass_mark(ep, MARK_SOFT);
+	bool fits;
+
+	lock_if_any(evd);
+	fits = hard < 0 || ep->held <= hard;
+	if (fits) {
+		bool passed = soft >= 0 && ep->held > soft;
+
+		ep->soft_hw = passed ? DAT_WATERMARK_INFINITE : soft;
+		ep->hard_hw = hard;
+		if (passed)
+			pass_mark(ep, MARK_SOFT);
+	}
+	unlock_if_any(evd);
+	return fits;
+}
+
+int dapl_watermark_held(struct dapl_ep *ep, struct dapl_evd *evd)
+{
+	int held;
+
+	lock_if_any(evd);
+	held = ep->held;
+	unlock_if_any(evd);
+	return held;
+}
+
+void dapl_watermark_forget(struct dapl_ep *ep, struct dapl_evd *evd)
+{
+	lock_if_any(evd);
+	ep->held = 0;
+	unlock_if_any(evd);
 }

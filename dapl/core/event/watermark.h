@@ -7,7 +7,12 @@
 
 /* A completion of an SRQ buffer of this endpoint was polled. The lock of its EVD is held. */
 void dapl_watermark_took_buffer(struct dapl_ep *ep);
-/* The endpoint already holds more than its new soft watermark. */
-void dapl_watermark_pass_soft(struct dapl_ep *ep);
+/* With ep->lock held; `evd` is the EVD of its receives, or NULL. */
+/* Sets the watermarks, and reports the soft one if the endpoint holds more already. Returns false, and sets
+ * nothing, if it holds more than the hard one. */
+bool dapl_watermark_set(struct dapl_ep *ep, struct dapl_evd *evd, int soft, int hard);
+int dapl_watermark_held(struct dapl_ep *ep, struct dapl_evd *evd);
+/* The endpoint was reset: it holds none. */
+void dapl_watermark_forget(struct dapl_ep *ep, struct dapl_evd *evd);
 
 #endif

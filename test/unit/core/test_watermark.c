@@ -120,10 +120,28 @@ static void infinite_watermarks_are_never_passed(void **state)
 static void soft_watermark_that_is_set_late_can_be_reported(void **state)
 {
 	(void)state;
-	dapl_watermark_pass_soft(ep);
-	assert_int_equal(soft_reports(), 1);
-	dapl_watermark_pass_soft(ep);
-	assert_int_equal(soft_reports(), 1);
+	take(5);
+	for (int i = 0; i < 2; i++) {
+		assert_true(dapl_watermark_set(ep, ep->recv_evd, 4, 5));
+		assert_int_equal(soft_reports(), 1);
+	}
+	take(1);
+	assert_int_equal(soft_reports(), 0);
+	assert_int_equal(broken, 1);
+}
+
+static void hard_watermark_below_what_is_held_is_refused(void **state)
+{
+	(void)state;
+	take(5);
+	assert_false(dapl_watermark_set(ep, ep->recv_evd, 1, 4));
+	assert_int_equal(soft_reports(), 0);
+	take(1);
+	assert_int_equal(broken, 0);
+	assert_int_equal(dapl_watermark_held(ep, ep->recv_evd), 6);
+	dapl_watermark_forget(ep, ep->recv_evd);
+	assert_int_equal(dapl_watermark_held(ep, ep->recv_evd), 0);
+	assert_true(dapl_watermark_set(ep, ep->recv_evd, 1, 4));
 }
 
 /* The service thread is kept busy while both are passed, several times: one report of each. */
@@ -163,6 +181,7 @@ int main(void)
 		CASE(hard_watermark_breaks_the_connection_when_it_is_exceeded),
 		CASE(infinite_watermarks_are_never_passed),
 		CASE(soft_watermark_that_is_set_late_can_be_reported),
+		CASE(hard_watermark_below_what_is_held_is_refused),
 		CASE(marks_that_are_passed_together_are_reported_together),
 	};
 
