@@ -223,7 +223,9 @@ struct dapl_ep {
 	struct dapl_mutex lock;		/* guards what follows, and every state change */
 	DAT_EP_ATTR attr;
 	struct dapl_pz *pz;
-	struct dapl_evd *recv_evd, *request_evd, *connect_evd;
+	struct dapl_evd *recv_evd, *connect_evd;
+	struct dapl_evd *request_evd;	/* with request_discard: written under lock and sq.lock, read under
+					 * either */
 	struct dapl_evd *recv_discard, *request_discard;	/* discard EVDs in place of
 								 * missing ones */
 	struct dapl_srq *srq;

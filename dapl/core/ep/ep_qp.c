@@ -48,12 +48,26 @@ static int make_queue(struct dapl_ep *ep, struct dapl_queue *q, uint32_t entries
 	return 0;
 }
 
+/* ep->lock held. A full send queue looks for its EVD under sq.lock. */
+static void set_discard(struct dapl_ep *ep, struct dapl_evd **discard, struct dapl_evd *to)
+{
+	dapl_spin_lock(&ep->sq.lock);
+	*discard = to;
+	dapl_spin_unlock(&ep->sq.lock);
+}
+
 static DAT_RETURN make_discard(struct dapl_ep *ep, struct dapl_evd *have, struct dapl_evd **discard,
 			       int qlen)
 {
+	struct dapl_evd *evd;
+	DAT_RETURN ret;
+
 	if (have || *discard)
 		return DAT_SUCCESS;
-	return dapl_evd_make(ep->obj.ia, qlen, DAT_EVD_DTO_FLAG, NULL, true, discard);
+	ret = dapl_evd_make(ep->obj.ia, qlen, DAT_EVD_DTO_FLAG, NULL, true, &evd);
+	if (ret == DAT_SUCCESS)
+		set_discard(ep, discard, evd);
+	return ret;
 }
 
 static int most(int a, int b, int c)
@@ -142,12 +156,12 @@ static void empty_queues(struct dapl_ep *ep)
 	dapl_ep_set_room(ep);
 }
 
-/* Destroys the QP and removes every trace of its requests. ep->lock is not held: destroying
- * waits for asynchronous events that are being handled. */
-void dapl_ep_end_qp(struct dapl_ep *ep)
+/* ep->lock held. Takes the QP away from posts, and from calls that hold the lock. Returns it, or NULL. */
+static struct ibv_qp *take_qp(struct dapl_ep *ep)
 {
 	struct ibv_qp *qp;
 
+	assert_held(&ep->lock);
 	dapl_spin_lock(&ep->sq.lock);
 	dapl_spin_lock(&ep->rq.lock);
 	qp = ep->qp;
@@ -155,6 +169,13 @@ void dapl_ep_end_qp(struct dapl_ep *ep)
 	ep->sq.room = ep->rq.room = 0;
 	dapl_spin_unlock(&ep->rq.lock);
 	dapl_spin_unlock(&ep->sq.lock);
+	return qp;
+}
+
+/* Destroys a QP that was taken and removes every trace of its requests. ep->lock is not held: destroying
+ * waits for asynchronous events that are being handled. */
+static void end_taken(struct dapl_ep *ep, struct ibv_qp *qp)
+{
 	if (!qp)
 		return;
 	dapl_device_ops.destroy_qp(qp);
@@ -163,25 +184,39 @@ void dapl_ep_end_qp(struct dapl_ep *ep)
 	empty_queues(ep);
 }
 
-static void end_discard(struct dapl_evd **discard)
+void dapl_ep_end_qp(struct dapl_ep *ep)
 {
-	if (*discard)
-		dapl_evd_destroy(*discard);
-	*discard = NULL;
+	struct ibv_qp *qp;
+
+	dapl_mutex_lock(&ep->lock);
+	qp = take_qp(ep);
+	dapl_mutex_unlock(&ep->lock);
+	end_taken(ep, qp);
+}
+
+static void end_discard(struct dapl_ep *ep, struct dapl_evd **discard)
+{
+	struct dapl_evd *evd = *discard;
+
+	set_discard(ep, discard, NULL);
+	if (evd)
+		dapl_evd_destroy(evd);
 }
 
 void dapl_ep_end_discards(struct dapl_ep *ep)
 {
-	end_discard(&ep->recv_discard);
-	end_discard(&ep->request_discard);
+	end_discard(ep, &ep->recv_discard);
+	end_discard(ep, &ep->request_discard);
 }
 
 /* ep->lock is held, and released while the QP is destroyed: that waits for callbacks that take
  * it. */
 void dapl_ep_end_qp_unlocked(struct dapl_ep *ep)
 {
+	struct ibv_qp *qp = take_qp(ep);
+
 	dapl_mutex_unlock(&ep->lock);
-	dapl_ep_end_qp(ep);
+	end_taken(ep, qp);
 	dapl_mutex_lock(&ep->lock);
 }
 
@@ -191,12 +226,14 @@ void dapl_ep_end_discards_unlocked(struct dapl_ep *ep)
 	struct dapl_evd *request = ep->request_evd ? ep->request_discard : NULL;
 
 	if (recv)
-		ep->recv_discard = NULL;
+		set_discard(ep, &ep->recv_discard, NULL);
 	if (request)
-		ep->request_discard = NULL;
+		set_discard(ep, &ep->request_discard, NULL);
 	dapl_mutex_unlock(&ep->lock);
-	end_discard(&recv);
-	end_discard(&request);
+	if (recv)
+		dapl_evd_destroy(recv);
+	if (request)
+		dapl_evd_destroy(request);
 	dapl_mutex_lock(&ep->lock);
 }
 

@@ -30,10 +30,14 @@ static COLD bool make_room(struct dapl_ep *posted_to, struct dapl_queue *q)
 
 	if (!ep || q != &ep->sq)
 		return false;
-	dapl_spin_unlock(&q->lock);
 	evd = dapl_ep_request_evd(ep);
 	if (evd)
+		dapl_object_get(&evd->obj);	/* dat_ep_modify may replace it, and a free wait for this */
+	dapl_spin_unlock(&q->lock);
+	if (evd) {
 		dapl_evd_reap_suppressed(evd);
+		dapl_object_put(&evd->obj);
+	}
 	dapl_spin_lock(&q->lock);
 	room = ep->qp && dapl_queue_used(q) < q->limit;
 	if (!room)
