@@ -66,8 +66,8 @@ struct dapl_ia {
 	bool async_ours;		/* made by this open, goes with it */
 	bool dead;			/* IA_CATASTROPHIC was delivered */
 	uint64_t counters[DCNT_IA_ALL_COUNTERS];	/* atomic adds */
-	uint64_t port_base[DCNT_IA_ALL_COUNTERS];	/* counters.c: of the device's own */
-	unsigned counting;		/* counters.c: which groups of those run */
+	uint64_t port_base[DCNT_IA_ALL_COUNTERS];	/* counters.c: of the device's own; guarded by lock */
+	unsigned counting;		/* counters.c: which groups of those run; guarded by lock */
 	pid_t pid;			/* the process that opened it: a forked child must not
 					 * touch it */
 	struct dapl_ia *next_ia;	/* ia.c's list */
@@ -140,7 +140,7 @@ struct dapl_evd {
 	uint32_t wc_head, wc_tail, wc_size;
 	struct dapl_ring ring;
 	uint32_t notices;		/* inspect: notification events among the polled */
-	uint64_t counters[DCNT_EVD_ALL_COUNTERS];
+	uint64_t counters[DCNT_EVD_ALL_COUNTERS];	/* guarded by lock; some by atomic adds */
 	uint64_t polled_empty;		/* with ..._FOUND: DEQUEUE_POLL (counters.c) */
 
 	struct dapl_spin post_lock;	/* producers of ring */
@@ -217,7 +217,8 @@ struct dapl_ep {
 	bool unsignalled_requests;		/* request_completion_flags has UNSIGNALLED */
 	bool deferred;			/* a terminal event waits for completions (conn.c) */
 	struct dapl_queue sq, rq;
-	uint64_t counters[DCNT_EP_ALL_COUNTERS];	/* posts: queue locks; rest: EVD's */
+	uint64_t counters[DCNT_EP_ALL_COUNTERS];	/* posts: queue locks; receives: recv_evd->lock;
+						 * connections: lock */
 
 	/* --- control --- */
 	struct dapl_mutex lock;		/* guards what follows, and every state change */

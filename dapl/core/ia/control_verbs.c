@@ -327,22 +327,22 @@ static const char *carrier_of(struct dapl_ep *ep)
 
 /* Bytes that the program posted, and that arrived. RDMA reads of the peer and writes by it are not
  * counted: the device does them. */
-static void write_traffic(struct json_writer *json, const struct dapl_ep *ep)
+static void write_traffic(struct json_writer *json, struct dapl_ep *ep)
 {
 	static const int sent[] = { DCNT_EP_POST_SEND_DATA, DCNT_EP_POST_SEND_UD_DATA,
 		DCNT_EP_POST_WRITE_DATA, DCNT_EP_POST_WRITE_IMM_DATA };
 	static const int received[] = { DCNT_EP_RECV_DATA, DCNT_EP_RECV_UD_DATA,
 		DCNT_EP_RECV_IMM_DATA };
-	uint64_t out = 0, in = 0, read;
+	uint64_t count[DCNT_EP_ALL_COUNTERS] = { 0 }, out = 0, in = 0;
 
+	dapl_counters_of_ep(ep, count);
 	for (size_t i = 0; i < sizeof sent / sizeof *sent; i++)
-		out += __atomic_load_n(&ep->counters[sent[i]], __ATOMIC_RELAXED);
+		out += count[sent[i]];
 	for (size_t i = 0; i < sizeof received / sizeof *received; i++)
-		in += __atomic_load_n(&ep->counters[received[i]], __ATOMIC_RELAXED);
-	read = __atomic_load_n(&ep->counters[DCNT_EP_POST_READ_DATA], __ATOMIC_RELAXED);
+		in += count[received[i]];
 	json_write_count(json, "bytes_sent", out);
 	json_write_count(json, "bytes_received", in);
-	json_write_count(json, "bytes_read", read);
+	json_write_count(json, "bytes_read", count[DCNT_EP_POST_READ_DATA]);
 }
 
 static void write_endpoint(struct json_writer *json, struct dapl_object *obj)

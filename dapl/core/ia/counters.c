@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* counters.c - the counters of IAs, endpoints and EVDs as consumers see them. They count
- * always; reading one while it's counted is a plain aligned load. The groups LNK and DIAG
- * are read from the device's files in sysfs. */
+/* counters.c - the counters of IAs, endpoints and EVDs as consumers see them. They count always, by plain
+ * additions under a lock that the data path holds anyway, or by atomic ones where it holds none. A
+ * query takes these locks, so that no addition gets lost between its load and a reset. The groups
+ * LNK and DIAG are read from the device's files in sysfs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,12 +110,28 @@ static void update_device(struct dapl_ia *ia, unsigned groups, bool begin)
 		if (!(groups & 1u << device_counters[i].group))
 			continue;
 		now = device_value(ia, i);
+		dapl_mutex_lock(&ia->lock);	/* port_base; the differences add up in any order */
 		if (!begin)
-			ia->counters[counter] += now - ia->port_base[counter];
+			__atomic_add_fetch(&ia->counters[counter], now - ia->port_base[counter],
+					   __ATOMIC_RELAXED);
 		ia->port_base[counter] = now;
+		dapl_mutex_unlock(&ia->lock);
 	}
 }
 
+/* Makes groups run, or stops them. Returns those that ran before. */
+static unsigned set_counting(struct dapl_ia *ia, unsigned groups, bool run)
+{
+	unsigned ran;
+
+	dapl_mutex_lock(&ia->lock);
+	ran = ia->counting;
+	ia->counting = run ? ran | groups : ran & ~groups;
+	dapl_mutex_unlock(&ia->lock);
+	return ran;
+}
+
+/* The counters of an object. */
 struct set {
 	uint64_t *value;
 	const char *const *name;
@@ -122,16 +139,9 @@ struct set {
 	const char *kind;
 };
 
-/* The data path counts what it found and what it did not; the sums are made here. */
-static void add_up_evd(struct dapl_evd *evd)
-{
-	uint64_t *c = evd->counters;
-
-	dapl_spin_lock(&evd->lock);
-	c[DCNT_EVD_DEQUEUE] = c[DCNT_EVD_DEQUEUE_FOUND] + c[DCNT_EVD_DEQUEUE_NOT_FOUND];
-	c[DCNT_EVD_DEQUEUE_POLL] = c[DCNT_EVD_DEQUEUE_POLL_FOUND] + evd->polled_empty;
-	dapl_spin_unlock(&evd->lock);
-}
+enum { MOST_COUNTERS = DCNT_IA_ALL_COUNTERS };
+_Static_assert((int)DCNT_EP_ALL_COUNTERS <= MOST_COUNTERS && (int)DCNT_EVD_ALL_COUNTERS <= MOST_COUNTERS,
+	       "an IA has the most counters");
 
 static bool set_of(struct dapl_object *obj, struct set *set)
 {
@@ -147,30 +157,77 @@ static bool set_of(struct dapl_object *obj, struct set *set)
 	case DAPL_EVD:
 		*set = (struct set){ ((struct dapl_evd *)obj)->counters, evd_names,
 			DCNT_EVD_ALL_COUNTERS, "evd" };
-		add_up_evd((struct dapl_evd *)obj);
 		return true;
 	default:
 		return false;
 	}
 }
 
+/* Copies the counters [from, to) to `out`, and resets them. Atomic: some are counted without a lock. */
+static void copy(const struct set *set, int from, int to, uint64_t *out, int reset)
+{
+	for (int i = from; i < to; i++)
+		*out++ = reset ? __atomic_exchange_n(&set->value[i], 0, __ATOMIC_RELAXED) :
+			__atomic_load_n(&set->value[i], __ATOMIC_RELAXED);
+}
+
+/* The data path counts what it found and what it did not; the sums are made here. */
+static void copy_of_evd(struct dapl_evd *evd, const struct set *set, int from, int to, uint64_t *out,
+			int reset)
+{
+	uint64_t *c = evd->counters;
+
+	dapl_spin_lock(&evd->lock);
+	c[DCNT_EVD_DEQUEUE] = c[DCNT_EVD_DEQUEUE_FOUND] + c[DCNT_EVD_DEQUEUE_NOT_FOUND];
+	c[DCNT_EVD_DEQUEUE_POLL] = c[DCNT_EVD_DEQUEUE_POLL_FOUND] + evd->polled_empty;
+	copy(set, from, to, out, reset);
+	dapl_spin_unlock(&evd->lock);
+}
+
+/* Receives are counted under the lock of the EVD that they complete to. */
+static void copy_of_ep(struct dapl_ep *ep, const struct set *set, int from, int to, uint64_t *out,
+		       int reset)
+{
+	struct dapl_evd *evd;
+
+	dapl_mutex_lock(&ep->lock);
+	evd = dapl_ep_recv_evd(ep);
+	if (evd)
+		dapl_spin_lock(&evd->lock);
+	dapl_spin_lock(&ep->sq.lock);
+	dapl_spin_lock(&ep->rq.lock);
+	copy(set, from, to, out, reset);
+	dapl_spin_unlock(&ep->rq.lock);
+	dapl_spin_unlock(&ep->sq.lock);
+	if (evd)
+		dapl_spin_unlock(&evd->lock);
+	dapl_mutex_unlock(&ep->lock);
+}
+
+static void copy_of(struct dapl_object *obj, const struct set *set, int from, int to, uint64_t *out,
+		    int reset)
+{
+	if (obj->kind == DAPL_EVD)
+		copy_of_evd((struct dapl_evd *)obj, set, from, to, out, reset);
+	else if (obj->kind == DAPL_EP)
+		copy_of_ep((struct dapl_ep *)obj, set, from, to, out, reset);
+	else
+		copy(set, from, to, out, reset);
+}
+
 /* Called for a consumer: brings counters of the device up to date. */
 static bool updated_set_of(struct dapl_object *obj, struct set *set)
 {
-	if (obj->kind == DAPL_IA)
-		update_device((struct dapl_ia *)obj, ((struct dapl_ia *)obj)->counting, false);
-	return set_of(obj, set);
-}
+	struct dapl_ia *ia = (struct dapl_ia *)obj;
 
-static uint64_t read_one(const struct set *set, int i, int reset)
-{
-	if (reset)
-		return __atomic_exchange_n(&set->value[i], 0, __ATOMIC_RELAXED);
-	return __atomic_load_n(&set->value[i], __ATOMIC_RELAXED);
+	if (obj->kind == DAPL_IA)
+		update_device(ia, set_counting(ia, 0, true), false);
+	return set_of(obj, set);
 }
 
 DAT_RETURN dapl_counters_query(struct dapl_object *obj, int which, DAT_UINT64 *out, int reset)
 {
+	uint64_t value[MOST_COUNTERS];
 	struct set set;
 
 	if (!updated_set_of(obj, &set))
@@ -179,11 +236,14 @@ DAT_RETURN dapl_counters_query(struct dapl_object *obj, int which, DAT_UINT64 *o
 		return BAD_PARAM(3);
 	if (!out)
 		return BAD_PARAM(4);
-	if (which < set.n)
-		*out = read_one(&set, which, reset);
-	else
+	if (which < set.n) {
+		copy_of(obj, &set, which, which + 1, value, reset);
+		*out = *value;
+	} else {
+		copy_of(obj, &set, 0, set.n, value, reset);
 		for (int i = 0; i < set.n; i++)
-			out[i] = read_one(&set, i, reset);
+			out[i] = value[i];
+	}
 	return DAT_SUCCESS;
 }
 
@@ -196,6 +256,7 @@ static void print_one(const struct set *set, const struct dapl_object *obj, int 
 /* Of all counters those that are not 0, or one line that says that there are none. */
 DAT_RETURN dapl_counters_print(struct dapl_object *obj, int which, int reset)
 {
+	uint64_t value[MOST_COUNTERS];
 	bool none = true;
 	struct set set;
 
@@ -204,15 +265,15 @@ DAT_RETURN dapl_counters_print(struct dapl_object *obj, int which, int reset)
 	if (which < 0 || which > set.n)
 		return BAD_PARAM(3);
 	if (which < set.n) {
-		print_one(&set, obj, which, read_one(&set, which, reset));
+		copy_of(obj, &set, which, which + 1, value, reset);
+		print_one(&set, obj, which, *value);
 		return DAT_SUCCESS;
 	}
+	copy_of(obj, &set, 0, set.n, value, reset);
 	for (int i = 0; i < set.n; i++) {
-		uint64_t value = read_one(&set, i, reset);
-
-		if (value)
-			print_one(&set, obj, i, value);
-		none &= !value;
+		if (value[i])
+			print_one(&set, obj, i, value[i]);
+		none &= !value[i];
 	}
 	if (none)
 		log_line(~0u, "%s %p: all %d counters are 0", set.kind, (void *)obj, set.n);
@@ -222,12 +283,22 @@ DAT_RETURN dapl_counters_print(struct dapl_object *obj, int which, int reset)
 void dapl_counters_each(struct dapl_object *obj,
 			void (*each)(void *arg, const char *name, uint64_t value), void *arg)
 {
+	uint64_t value[MOST_COUNTERS];
 	struct set set;
 
 	if (!set_of(obj, &set))
 		return;
+	copy_of(obj, &set, 0, set.n, value, false);
 	for (int i = 0; i < set.n; i++)
-		each(arg, set.name[i], read_one(&set, i, false));
+		each(arg, set.name[i], value[i]);
+}
+
+void dapl_counters_of_ep(struct dapl_ep *ep, uint64_t value[DCNT_EP_ALL_COUNTERS])
+{
+	struct set set;
+
+	if (set_of(&ep->obj, &set))
+		copy_of(&ep->obj, &set, 0, set.n, value, false);
 }
 
 static bool group_argument(struct dapl_object *obj, int group)
@@ -241,8 +312,8 @@ DAT_RETURN dapl_counters_start(struct dapl_object *obj, int group)
 
 	if (!group_argument(obj, group))
 		return BAD_PARAM(3);
-	update_device(ia, 1u << group & ~ia->counting, true);
-	ia->counting |= 1u << group;
+	update_device(ia, 1u << group & ~set_counting(ia, 0, true), true);
+	set_counting(ia, 1u << group, true);
 	return DAT_SUCCESS;
 }
 
@@ -252,7 +323,6 @@ DAT_RETURN dapl_counters_stop(struct dapl_object *obj, int group)
 
 	if (!group_argument(obj, group))
 		return BAD_PARAM(3);
-	update_device(ia, 1u << group & ia->counting, false);
-	ia->counting &= ~(1u << group);
+	update_device(ia, 1u << group & set_counting(ia, 1u << group, false), false);
 	return DAT_SUCCESS;
 }

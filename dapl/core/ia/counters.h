@@ -11,6 +11,7 @@ DAT_RETURN dapl_counters_print(struct dapl_object *obj, int which, int reset);
 /* Each counter with its name, but for those of the device itself, which need files of sysfs. */
 void dapl_counters_each(struct dapl_object *obj,
 			void (*each)(void *arg, const char *name, uint64_t value), void *arg);
+void dapl_counters_of_ep(struct dapl_ep *ep, uint64_t value[DCNT_EP_ALL_COUNTERS]);
 /* Groups DCNT_IA_LNK and DCNT_IA_DIAG are the device's own; they count from start to stop.
  * DCNT_IA_CM always counts. */
 DAT_RETURN dapl_counters_start(struct dapl_object *obj, int group);
