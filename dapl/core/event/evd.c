@@ -196,21 +196,32 @@ DAT_RETURN dapl_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 	return DAT_SUCCESS;
 }
 
+/* Takes an event of the ring; false if there is none. A dequeue may still be under the lock, since it
+ * does not enter the EVD. */
+static bool take_queued(struct dapl_evd *evd, DAT_EVENT *event)
+{
+	const DAT_EVENT *queued;
+
+	dapl_spin_lock(&evd->lock);
+	queued = evd->ring.slot ? ring_peek(&evd->ring) : NULL;
+	if (queued) {
+		*event = *queued;
+		ring_drop(&evd->ring);
+	}
+	dapl_spin_unlock(&evd->lock);
+	return queued != NULL;
+}
+
 /* Discards the events of an EVD that no call can dequeue from any more, and refuses the
  * connection requests among them: no handle is left to answer them with. */
 static void discard_events(struct dapl_evd *evd)
 {
-	const DAT_EVENT *event;
+	DAT_EVENT event;
 
-	while (evd->ring.slot && (event = ring_peek(&evd->ring))) {
-		DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
-		bool request = event->event_number == DAT_CONNECTION_REQUEST_EVENT ||
-			(int)event->event_number == (int)DAT_IB_UD_CONNECTION_REQUEST_EVENT;
-
-		ring_drop(&evd->ring);
-		if (request)
-			dapl_conn_hooks.refuse_request(cr);
-	}
+	while (take_queued(evd, &event))
+		if (event.event_number == DAT_CONNECTION_REQUEST_EVENT ||
+		    (int)event.event_number == (int)DAT_IB_UD_CONNECTION_REQUEST_EVENT)
+			dapl_conn_hooks.refuse_request(event.event_data.cr_arrival_event_data.cr_handle);
 }
 
 /* dat_evd_free (doc/spec/calls.md 4): wakes a waiter, but is refused while a stream feeds it.

@@ -49,8 +49,10 @@ static bool only_markers(const struct wait *w)
 	return !w->found && w->threshold == 1 && w->evd->wc_head != w->evd->wc_tail;
 }
 
+enum arm { ARM_NOT, ARM_IF_SOLICITED, ARM };
+
 /* One look at the queue. Returns true when the wait is over. */
-static bool look(struct wait *w, DAT_EVENT *event, bool arm)
+static bool look(struct wait *w, DAT_EVENT *event, enum arm arm)
 {
 	struct dapl_evd *evd = w->evd;
 	struct dapl_after after = { .ep = NULL };
@@ -63,7 +65,7 @@ static bool look(struct wait *w, DAT_EVENT *event, bool arm)
 	do {
 		took = TAKE_EMPTY;
 		dapl_spin_lock(&evd->lock);
-		if (arm)
+		if (arm == ARM || (arm == ARM_IF_SOLICITED && evd->solicited))
 			dapl_evd_arm(evd);
 		dapl_evd_fill(evd);
 		w->found = dapl_evd_count(evd);
@@ -182,13 +184,13 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 	/* Do not arm before the first poll: an unneeded notification is a spurious wake-up for
 	 * the next waiter. Exception: a solicited event between poll and arming would be missed,
 	 * so arm first. */
-	if (look(w, event, evd->solicited))
+	if (look(w, event, ARM_IF_SOLICITED))
 		return DAT_SUCCESS;
 	if (w->deadline == 0)
 		return (ret = refused(evd)) ? ret : DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
 	for (int i = 0; i < EVD_SPINS; i++) {
 		dapl_pause();
-		if (look(w, event, false))
+		if (look(w, event, ARM_NOT))
 			return DAT_SUCCESS;
 	}
 	for (;;) {
@@ -196,7 +198,7 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 			return ret;
 		__atomic_store_n(&evd->wait_blocked, true, __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		if (look(w, event, true))
+		if (look(w, event, ARM))
 			return DAT_SUCCESS;
 		if (last)
 			return DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
@@ -209,7 +211,7 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 			last = true;
 			break;
 		default:
-			if (look(w, event, evd->solicited))
+			if (look(w, event, ARM_IF_SOLICITED))
 				return DAT_SUCCESS;
 		}
 	}
