@@ -16,6 +16,10 @@
 
 enum { BACKLOG = 1024 };	/* of the transport; DAT's own backlog is the EVD's room */
 
+/* Of start_listening and close_sp, the later one sees the bit of the other and ends the listeners: the request
+ * of an RSP may come, and close it, before the device has told core its listener. */
+enum sp_life { SP_LISTENS = 1, SP_CLOSED = 2 };
+
 /* --- making and ending --------------------------------------------------------------- */
 
 static void end_listening(struct dapl_sp *sp)
@@ -31,19 +35,21 @@ static void end_listening(struct dapl_sp *sp)
 static int start_listening(struct dapl_sp *sp, const struct sockaddr *address)
 {
 	struct dapl_ia *ia = sp->obj.ia;
-	uint16_t port = dapl_qual_port(sp->qual);
+	uint16_t port = dapl_qual_port(READ_ONCE(sp->qual));
 	int err;
 
 	err = dapl_device_ops.listen(ia->dev, address, &port, false, BACKLOG, sp, &sp->listener);
 	if (err)
 		return err;
-	if (!sp->qual)
-		sp->qual = port;
+	if (!READ_ONCE(sp->qual))
+		WRITE_ONCE(sp->qual, port);	/* relaxed: a search may find it before or after */
 	if (ia->attr.ud && (err = dapl_device_ops.listen(ia->dev, address, &port, true, BACKLOG, sp,
 							 &sp->ud_listener)))
 		trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "sp", sp, NULL, "no UD listener on %u: %s",
 		      port, strerror(err));
 	__atomic_store_n(&sp->listens, SP_RC | (sp->ud_listener ? SP_UD : 0), __ATOMIC_RELEASE);
+	if (__atomic_fetch_or(&sp->life, SP_LISTENS, __ATOMIC_ACQ_REL) & SP_CLOSED)
+		end_listening(sp);
 	return 0;
 }
 
@@ -51,10 +57,12 @@ static int start_listening(struct dapl_sp *sp, const struct sockaddr *address)
 static void close_sp(struct dapl_sp *sp)
 {
 	struct dapl_ep *ep = sp->ep;
+	unsigned life = __atomic_fetch_or(&sp->life, SP_CLOSED, __ATOMIC_ACQ_REL);
 
-	if (__atomic_exchange_n(&sp->closed, true, __ATOMIC_ACQ_REL))
+	if (life & SP_CLOSED)
 		return;
-	end_listening(sp);
+	if (life & SP_LISTENS)
+		end_listening(sp);
 	if (ep && !__atomic_load_n(&sp->used, __ATOMIC_ACQUIRE)) {
 		dapl_mutex_lock(&ep->lock);
 		ep->rsp = NULL;
@@ -79,7 +87,7 @@ static struct dapl_sp *new_sp(struct dapl_ia *ia, enum dapl_kind kind, DAT_CONN_
 
 	if (!sp)
 		return NULL;
-	sp->qual = qual;
+	WRITE_ONCE(sp->qual, qual);
 	sp->evd = evd;
 	sp->flags = flags;
 	if (!dapl_use(&evd->obj)) {
@@ -182,7 +190,7 @@ DAT_RETURN dapl_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual, DAT
 	if (ret != DAT_SUCCESS)
 		return ret;
 	dapl_count(ia, DCNT_IA_PSP_CREATE_ANY);
-	*qual = sp->qual;
+	*qual = READ_ONCE(sp->qual);
 	*handle = (DAT_PSP_HANDLE)sp;
 	dapl_object_leave(&sp->obj);
 	return DAT_SUCCESS;
@@ -200,7 +208,7 @@ DAT_RETURN dapl_psp_query(DAT_PSP_HANDLE handle, DAT_PSP_PARAM_MASK mask, DAT_PS
 	if (!param)
 		return BAD_PARAM(3);
 	param->ia_handle = dapl_ia_handle(sp->obj.ia);
-	param->conn_qual = sp->qual;
+	param->conn_qual = READ_ONCE(sp->qual);
 	param->evd_handle = (DAT_EVD_HANDLE)sp->evd;
 	param->psp_flags = sp->flags;
 	return DAT_SUCCESS;
@@ -287,7 +295,7 @@ DAT_RETURN dapl_rsp_query(DAT_RSP_HANDLE handle, DAT_RSP_PARAM_MASK mask, DAT_RS
 	if (!param)
 		return BAD_PARAM(3);
 	param->ia_handle = dapl_ia_handle(sp->obj.ia);
-	param->conn_qual = sp->qual;
+	param->conn_qual = READ_ONCE(sp->qual);
 	param->evd_handle = (DAT_EVD_HANDLE)sp->evd;
 	param->ep_handle = sp->used ? DAT_HANDLE_NULL : (DAT_EP_HANDLE)sp->ep;
 	return DAT_SUCCESS;
@@ -340,13 +348,13 @@ DAT_RETURN dapl_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRE
 		return NO_RESOURCE(MEMORY);
 	sp->comm = *comm;
 	address_copy(&sp->address, at);
-	sp->qual = dapl_port_of(&sp->address);
+	WRITE_ONCE(sp->qual, dapl_port_of(&sp->address));
 	ret = publish(sp, (struct sockaddr *)&sp->address);
 	if (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE)
 		return DAT_ERROR(DAT_PORT_IN_USE, DAT_NO_SUBTYPE);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	((struct sockaddr_in *)&sp->address)->sin_port = htons(sp->qual);
+	((struct sockaddr_in *)&sp->address)->sin_port = htons(READ_ONCE(sp->qual));
 	*handle = (DAT_CSP_HANDLE)sp;
 	dapl_object_leave(&sp->obj);
 	return DAT_SUCCESS;
@@ -382,6 +390,14 @@ DAT_RETURN dapl_csp_free(DAT_CSP_HANDLE handle)
 
 /* --- requests -------------------------------------------------------------------------------- */
 
+/* A request may come before core knows which port the device has chosen. */
+static DAT_CONN_QUAL qual_of(const struct dapl_sp *sp, const struct dapl_cr *cr)
+{
+	DAT_CONN_QUAL qual = READ_ONCE(sp->qual);
+
+	return qual ? qual : dapl_port_of(&cr->local);
+}
+
 /* False: the EVD is full. */
 static bool tell_request(struct dapl_sp *sp, struct dapl_cr *cr)
 {
@@ -396,7 +412,7 @@ static bool tell_request(struct dapl_sp *sp, struct dapl_cr *cr)
 	 * stays good until dat_rsp_free, which programs call. */
 	data->sp_handle.psp_handle = (DAT_PSP_HANDLE)sp;
 	data->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&cr->local;
-	data->conn_qual = sp->qual;
+	data->conn_qual = qual_of(sp, cr);
 	data->cr_handle = (DAT_CR_HANDLE)cr;
 	data->truncate_flag = DAT_FALSE;
 	if (cr->ud)
@@ -524,7 +540,7 @@ static struct dapl_sp *find_in(struct dapl_object *list, DAT_CONN_QUAL qual)
 	for (; list; list = list->next) {
 		struct dapl_sp *sp = (struct dapl_sp *)list;
 
-		if (sp->qual == qual)
+		if (READ_ONCE(sp->qual) == qual)
 			return dapl_object_enter((DAT_HANDLE)sp, sp->obj.kind);
 	}
 	return NULL;
@@ -551,7 +567,7 @@ void dapl_up_request(void *owner, struct dapl_conn *conn, const struct dapl_requ
 	if (cr && dapl_sp_deliver(sp, cr))
 		return;
 	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "sp", sp, NULL, "request refused on %llu: %s",
-	      (unsigned long long)sp->qual, cr ? "no room, or no endpoint" : "no memory");
+	      (unsigned long long)READ_ONCE(sp->qual), cr ? "no room, or no endpoint" : "no memory");
 	dapl_count(sp->obj.ia, DCNT_IA_CM_ERR_REJ_TX);
 	if (cr)
 		dapl_cr_discard(cr);

@@ -11,12 +11,12 @@ struct dapl_sp {	/* PSP, RSP and CSP */
 	struct dapl_object obj;
 	struct dapl_listener *listener, *ud_listener;
 	unsigned listens;		/* atomic: dapl_sp_listens, set when qual and address are */
-	DAT_CONN_QUAL qual;
+	DAT_CONN_QUAL qual;		/* atomic. 0 until the device has chosen a port */
 	struct dapl_evd *evd;
 	DAT_PSP_FLAGS flags;
 	struct dapl_ep *ep;		/* RSP: reserved, or NULL */
 	bool used;			/* atomic. RSP: its one request came */
-	bool closed;			/* atomic. No longer listens */
+	unsigned life;			/* atomic. Bits of enum sp_life */
 	DAT_COMM comm;			/* CSP */
 	struct sockaddr_storage address;
 	struct dapl_task task;
