@@ -297,7 +297,7 @@ DAT_RETURN dapl_rsp_query(DAT_RSP_HANDLE handle, DAT_RSP_PARAM_MASK mask, DAT_RS
 	param->ia_handle = dapl_ia_handle(sp->obj.ia);
 	param->conn_qual = READ_ONCE(sp->qual);
 	param->evd_handle = (DAT_EVD_HANDLE)sp->evd;
-	param->ep_handle = sp->used ? DAT_HANDLE_NULL : (DAT_EP_HANDLE)sp->ep;
+	param->ep_handle = READ_ONCE(sp->used) ? DAT_HANDLE_NULL : (DAT_EP_HANDLE)sp->ep;
 	return DAT_SUCCESS;
 }
 

@@ -108,7 +108,8 @@ bool dapl_evd_post(struct dapl_evd *evd, const DAT_EVENT *event)
 		return true;
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "evd", evd, "full", "event 0x%x lost, qlen %d",
 	      event->event_number, evd->qlen);
-	if (evd != ia->async_evd)
+	/* Relaxed: an event for the asynchronous EVD is posted with ias_lock held, under which this changes. */
+	if (evd != READ_ONCE(ia->async_evd))
 		dapl_async_post(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
 	return false;
 }
