@@ -121,11 +121,18 @@ static void post(uint64_t id, enum ibv_wr_opcode opcode, unsigned flags)
 static void reads(uint64_t id) { post(id, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED); }
 static void sends(uint64_t id) { post(id, IBV_WR_SEND, IBV_SEND_SIGNALED); }
 
-/* Completes post number i. */
-static void complete_with(unsigned i, enum ibv_wc_status status)
+/* Completes post number i. With `lock` held: the timer of held requests polls the CQ on the service thread. */
+static void complete_locked(unsigned i, enum ibv_wc_status status)
 {
 	cq_entries[cq_count++] = (struct ibv_wc){ .wr_id = posted[i].wr.wr_id, .status = status,
 		.opcode = posted[i].wr.opcode == IBV_WR_RDMA_READ ? IBV_WC_RDMA_READ : IBV_WC_SEND };
+}
+
+static void complete_with(unsigned i, enum ibv_wc_status status)
+{
+	pthread_mutex_lock(&lock);
+	complete_locked(i, status);
+	pthread_mutex_unlock(&lock);
 }
 
 static void complete(unsigned i) { complete_with(i, IBV_WC_SUCCESS); }
@@ -172,7 +179,9 @@ static void receives_pass_unchanged(void **state)
 {
 	(void)state;
 	reads(1);
+	pthread_mutex_lock(&lock);
 	cq_entries[cq_count++] = (struct ibv_wc){ .wr_id = 99, .opcode = IBV_WC_RECV };
+	pthread_mutex_unlock(&lock);
 	handed_out(99, IBV_WC_SUCCESS);
 }
 
@@ -257,7 +266,7 @@ static void held_requests_are_posted_without_a_poll(void **state)
 	post(2, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
 	pthread_mutex_lock(&lock);
 	assert_int_equal(posts, 1);
-	complete(0);
+	complete_locked(0, IBV_WC_SUCCESS);
 	while (posts < 2)	/* the test program has a time limit */
 		pthread_cond_wait(&came, &lock);
 	pthread_mutex_unlock(&lock);
@@ -391,7 +400,7 @@ static void queue_holds_its_depth(void **state)
 static void completions_are_delivered_in_post_order(void **state)
 {
 	uint64_t random = 0x9e3779b97f4a7c15ull, next = 0, expected = 0;
-	bool completed[256] = { false };
+	bool completed[256] = { false }, full;
 	struct ibv_wc wc[8];
 
 	(void)state;
@@ -401,24 +410,29 @@ static void completions_are_delivered_in_post_order(void **state)
 		if ((random >> 33) % 2 && next - expected < DEPTH)
 			post(next++, (random >> 40) % 3 ? IBV_WR_SEND : IBV_WR_RDMA_READ,
 			     IBV_SEND_SIGNALED | ((random >> 45) % 4 ? 0 : IBV_SEND_FENCE));
+		pthread_mutex_lock(&lock);
 		/* reads are in order among themselves, and so are the other requests */
 		for (int read = 0; read < 2; read++)
 			for (unsigned i = 0; i < posts; i++) {
 				if (completed[i] || (posted[i].wr.opcode == IBV_WR_RDMA_READ) != read)
 					continue;
 				if ((random >> (50 + read)) % 2 && cq_count < 60) {
-					complete(i);
+					complete_locked(i, IBV_WC_SUCCESS);
 					completed[i] = true;
 				}
 				break;
 			}
+		pthread_mutex_unlock(&lock);
 		for (int i = 0, n = ibv_poll_cq(&cq, 8, wc); i < n; i++)
 			assert_int_equal(wc[i].wr_id, expected++);
+		pthread_mutex_lock(&lock);
 		if (next == expected) {
 			posts = 0;
 			memset(completed, 0, sizeof completed);
 		}
-		assert_true(posts < 250);
+		full = posts >= 250;
+		pthread_mutex_unlock(&lock);
+		assert_false(full);
 	}
 }
 
