@@ -45,7 +45,7 @@ struct memory {
 	uint8_t landed[WINDOW][LARGEST];
 	uint8_t source[LARGEST * 4];
 	uint8_t sink[READ_SLOTS][LARGEST];
-	_Alignas(64) volatile uint64_t credit;	/* messages that the peer has consumed */
+	_Alignas(64) uint64_t credit;	/* messages that the peer has consumed */
 	_Alignas(64) uint64_t credit_source[CREDITS];
 };
 
@@ -320,6 +320,12 @@ static void send_message(struct end *e, const uint8_t *bytes, uint32_t length)
 		fence ? DAT_COMPLETION_BARRIER_FENCE_FLAG : DAT_COMPLETION_DEFAULT_FLAG));
 }
 
+/* The peer writes it. */
+static uint64_t credit_now(const struct end *e)
+{
+	return __atomic_load_n(&e->memory->credit, __ATOMIC_ACQUIRE);
+}
+
 /* The next message, if there is credit and its memory is free. */
 static void send_next(struct end *e)
 {
@@ -328,7 +334,7 @@ static void send_next(struct end *e)
 	uint8_t *bytes = e->memory->send[slot];
 	uint32_t length = length_of(r);
 
-	if (e->sent == e->board->messages || e->sent - e->memory->credit >= WINDOW ||
+	if (e->sent == e->board->messages || e->sent - credit_now(e) >= WINDOW ||
 	    e->send_of[slot])
 		return;
 	if (!e->read_done) {
@@ -446,7 +452,7 @@ static void fail_at_stall(struct end *e)
 		return;
 	fail("seed %u, side %d: no progress for %d s: %llu of %u sent, credit for %llu, %llu received, "
 	     "%llu requests posted, %llu completed, %u RDMA reads out", e->board->seed, e->me, STALL,
-	     (unsigned long long)e->sent, e->board->messages, (unsigned long long)e->memory->credit,
+	     (unsigned long long)e->sent, e->board->messages, (unsigned long long)credit_now(e),
 	     (unsigned long long)e->received, (unsigned long long)e->posted,
 	     (unsigned long long)e->completed, e->reads);
 }
@@ -457,7 +463,7 @@ static bool finished(const struct end *e)
 	uint64_t all = e->board->messages;
 
 	return e->sent == all && e->received == all && e->returned == all &&
-		e->memory->credit == all && e->reads == 0;
+		credit_now(e) == all && e->reads == 0;
 }
 
 static void traffic(struct end *e)

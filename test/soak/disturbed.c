@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-static volatile bool enough;
+static _Atomic(bool) enough;
 
 static struct session *connected(void)
 {
