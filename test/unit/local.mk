@@ -73,6 +73,7 @@ unit_core = \
 	test/unit/core/test_rmr_map \
 	test/unit/core/test_service \
 	test/unit/core/test_settings \
+	test/unit/core/test_service_point \
 	test/unit/core/test_sge_list \
 	test/unit/core/test_srq_records \
 	test/unit/core/test_status \
@@ -133,6 +134,8 @@ test_unit_core_test_sge_list_LDADD = $(unit_core_libs)
 test_unit_core_test_srq_records_LDADD = $(unit_core_libs)
 test_unit_core_test_evd_resize_SOURCES = test/unit/core/test_evd_resize.c $(core_device)
 test_unit_core_test_evd_resize_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_service_point_SOURCES = test/unit/core/test_service_point.c $(core_device)
+test_unit_core_test_service_point_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_qual_LDADD = $(CMOCKA_LIBS)
 test_unit_core_test_ring_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_core_test_status_LDADD = $(unit_core_libs)

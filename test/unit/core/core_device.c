@@ -173,11 +173,45 @@ static const struct dapl_parameter parameters[] = {
 	{ "TEST_PARAMETER", 2, 9, 4, PARAMETER_NOW }, { NULL, 0, 0, 0, PARAMETER_NEVER },
 };
 
+struct dapl_listener {
+	void *sp;
+};
+
+static int start_listening(struct dapl_device *dev, const struct sockaddr *address, uint16_t *port, bool ud,
+			   int backlog, void *sp, struct dapl_listener **listener)
+{
+	struct dapl_listener *new = malloc(sizeof *new);
+
+	(void)dev, (void)address, (void)ud, (void)backlog;
+	new->sp = sp;
+	if (!*port)
+		*port = CORE_PORT;
+	core_device.listeners++;
+	if (core_device.listening)
+		core_device.listening(sp, *port);
+	*listener = new;
+	return 0;
+}
+
+static void stop_listening(struct dapl_listener *listener)
+{
+	core_device.listeners--;
+	free(listener);
+}
+
+static int reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len)
+{
+	(void)conn, (void)by_consumer, (void)pdata, (void)len;
+	return 0;
+}
+
 const struct dapl_device_ops dapl_device_ops = {
 	.name = "test", .query = query, .create_channel = create_channel, .destroy_channel = destroy_channel,
 	.create_cq = create_cq, .resize_cq = resize_cq, .destroy_cq = destroy_cq,
 	.get_cq_event = get_cq_event, .error_qp = error_qp, .disconnect = disconnect, .release = release,
 	.map_remote = map_remote, .alloc_mw = alloc_mw, .dealloc_mw = dealloc_mw, .parameters = parameters,
+	.listen = start_listening, .unlisten = stop_listening,
+	.reject = reject,
 };
 
 /* Of a kind of its own: the memory of an IA would have to be that of ia.c. */

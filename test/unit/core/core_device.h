@@ -19,8 +19,12 @@ struct core_device {
 	int alloc_mw_error;
 	unsigned windows;			/* memory windows that exist */
 	struct dapl_device_attr attr;		/* what it tells of itself */
+	void (*listening)(void *sp, uint16_t port);	/* before core is told of it */
+	unsigned listeners;				/* there are */
 };
 extern struct core_device core_device;
+
+enum { CORE_PORT = 4791 };	/* that the device chooses */
 
 /* An IA, published, with room for EVDs and endpoints. */
 struct dapl_ia *core_ia_new(void);

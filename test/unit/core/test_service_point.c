@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_service_point.c - requests that come while a service point begins to listen: the device has its port,
+ * and core does not know it yet. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <netinet/in.h>
+#include "dapl/core/conn/cr.h"
+#include "dapl/core/conn/service_point.h"
+#include "dapl/core/event/dequeue.h"
+#include "test/unit/core/core_device.h"
+
+static struct dapl_ia *ia;
+static struct dapl_evd *evd;
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_device = (struct core_device){ NULL };
+	ia = core_ia_new();
+	evd = core_evd_new(ia, 8, DAT_EVD_CR_FLAG);
+	return dapl_service_get();
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	core_evd_free(evd);
+	core_ia_free(ia);
+	dapl_service_put();
+	return 0;
+}
+
+/* A request arrives, and what the service thread does because of it is done. */
+static void request_at_once(void *sp, uint16_t port)
+{
+	struct dapl_request request = { .pdata_len = 0 };
+	struct sockaddr_in *local = (struct sockaddr_in *)&request.local;
+
+	local->sin_family = AF_INET;
+	local->sin_port = htons(port);
+	dapl_up_request(sp, NULL, &request);
+	dapl_service_flush();
+}
+
+/* Takes the event of the request, and rejects it. Returns the qualifier that it names. */
+static DAT_CONN_QUAL take_request(void)
+{
+	DAT_EVENT event;
+
+	assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
+	assert_int_equal(event.event_number, DAT_CONNECTION_REQUEST_EVENT);
+	assert_int_equal(dapl_cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL), DAT_SUCCESS);
+	return event.event_data.cr_arrival_event_data.conn_qual;
+}
+
+static void early_request_names_the_chosen_port(void **state)
+{
+	DAT_CONN_QUAL qual = 0;
+	DAT_PSP_HANDLE psp;
+
+	(void)state;
+	core_device.listening = request_at_once;
+	assert_int_equal(dapl_psp_create_any((DAT_IA_HANDLE)ia, &qual, (DAT_EVD_HANDLE)evd, DAT_PSP_CONSUMER_FLAG,
+					     &psp), DAT_SUCCESS);
+	assert_int_equal(qual, CORE_PORT);
+	assert_int_equal(take_request(), CORE_PORT);
+	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
+	assert_int_equal(core_device.listeners, 0);
+}
+
+static void rsp_that_was_used_early_stops_listening(void **state)
+{
+	DAT_RSP_HANDLE rsp;
+
+	(void)state;
+	core_device.listening = request_at_once;
+	assert_int_equal(dapl_rsp_create((DAT_IA_HANDLE)ia, 7, DAT_HANDLE_NULL, (DAT_EVD_HANDLE)evd, &rsp),
+			 DAT_SUCCESS);
+	assert_int_equal(core_device.listeners, 0);
+	assert_int_equal(take_request(), 7);
+	assert_int_equal(dapl_rsp_free(rsp), DAT_SUCCESS);
+}
+
+static void rsp_listens_until_it_is_freed(void **state)
+{
+	DAT_RSP_HANDLE rsp;
+
+	(void)state;
+	assert_int_equal(dapl_rsp_create((DAT_IA_HANDLE)ia, 7, DAT_HANDLE_NULL, (DAT_EVD_HANDLE)evd, &rsp),
+			 DAT_SUCCESS);
+	assert_int_equal(core_device.listeners, 1);
+	assert_int_equal(dapl_rsp_free(rsp), DAT_SUCCESS);
+	assert_int_equal(core_device.listeners, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(early_request_names_the_chosen_port),
+		TEST(rsp_that_was_used_early_stops_listening),
+		TEST(rsp_listens_until_it_is_freed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
