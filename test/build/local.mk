@@ -5,6 +5,13 @@ EXTRA_DIST += test/build/variants
 .PHONY: check-variants check-units
 check-variants:
 	$(srcdir)/test/build/variants variants $(VARIANTS)
+# Random calls of many threads under ThreadSanitizer, in a build of its own; TSAN_OPTIONS is that library's.
+EXTRA_DIST += test/build/tsan
+.PHONY: check-tsan
+TSAN_SECONDS = 20
+TSAN_ARGUMENTS =
+check-tsan:
+	$(srcdir)/test/build/tsan --seconds $(TSAN_SECONDS) $(TSAN_ARGUMENTS) tsan || test $$? = 77
 # What needs nothing but the libraries of this build.
 # UNITS_LEFT_OUT: tests that this run leaves out. check-TESTS would build all programs of make check.
 units_done = $(addsuffix .log,$(filter-out $(UNITS_LEFT_OUT),$(unit_tests) $(unit_verbs)))

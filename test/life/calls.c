@@ -3,9 +3,9 @@
  * or of another kind. Nothing is expected of a call but that it returns, and of all together
  * that no descriptor is left open at the end. Memory errors are for a sanitizer to tell.
  *
- *	calls [--seed N] [--calls N] [--threads N] [--limit SECONDS] [--verbose]
+ *	calls [--seed N] [--calls N | --seconds N] [--threads N] [--limit SECONDS] [--verbose]
  *
- * --calls counts those of one thread. The seed is printed; it repeats the choices of each
+ * --calls counts those of one thread; with --seconds they go on for that time. The seed is printed; it repeats the choices of each
  * thread, though not their interleaving. A thread that is in one call for longer than the limit
  * hangs: the last calls and the stack of each thread are printed. */
 #include "life.h"
@@ -28,7 +28,8 @@
 enum { MAX_THREADS = 32, IAS = 3, SLOTS = 6, LAST_CALLS = 8, NAMES = 100 };
 enum kind { IA, PZ, LMR, RMR, EVD, CNO, EP, PSP, RSP, CSP, CR, SRQ, KINDS };
 
-static unsigned seed, threads = 6, calls = 12000, limit = 60;
+static unsigned seed, threads = 6, calls = 12000, seconds, limit = 60;
+static _Atomic(bool) time_is_up;	/* --seconds have passed */
 static bool verbose;
 
 /* Handles that all threads share, by the IA they were made in. A freed one stays until another
@@ -699,7 +700,7 @@ static void *work(void *arg)
 {
 	struct worker *w = arg;
 
-	while (w->made < calls)
+	while (seconds ? !time_is_up : w->made < calls)
 		random_call(w);
 	w->done = true;
 	return NULL;
@@ -766,11 +767,13 @@ static void hangs(const struct worker *w)
 static void watch(void)
 {
 	struct timespec moment = { .tv_nsec = 20000000 };
+	double begun = life_now();
 	bool going = true;
 
 	while (going) {
 		double now = life_now();
 
+		time_is_up = now - begun >= seconds;
 		going = false;
 		for (unsigned i = 0; i < threads; i++) {
 			double since = workers[i].since;
@@ -818,6 +821,7 @@ static void arguments(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "seed", required_argument, NULL, 's' }, { "calls", required_argument, NULL, 'c' },
+		{ "seconds", required_argument, NULL, 'S' },
 		{ "threads", required_argument, NULL, 't' }, { "limit", required_argument, NULL, 'l' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ NULL, 0, NULL, 0 } };
@@ -828,6 +832,7 @@ static void arguments(int argc, char **argv)
 		switch (c) {
 		case 's': seed = number(optarg); break;
 		case 'c': calls = number(optarg); break;
+		case 'S': seconds = number(optarg); break;
 		case 't': threads = number(optarg); break;
 		case 'l': limit = number(optarg); break;
 		case 'v': verbose = true; break;
@@ -861,7 +866,10 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	arguments(argc, argv);
-	printf("seed %u, %u threads, %u calls each\n", seed, threads, calls);
+	if (seconds)
+		printf("seed %u, %u threads, %u seconds\n", seed, threads, seconds);
+	else
+		printf("seed %u, %u threads, %u calls each\n", seed, threads, calls);
 	catch_signals();
 	loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	life_entry(LIFE_IA, "libdaplsoft.so.2", "lo 0");
