@@ -16,6 +16,12 @@ static const struct { DAT_UINT64 bit; const char *name, *meaning; } capabilities
 	{ DAT_ETH_CAP_VLAN_STRIP, "VLAN_STRIP", "tags that the device has stripped are told" },
 	{ DAT_ETH_CAP_HASH, "HASH", "a hash of the flow with each frame" },
 	{ DAT_ETH_CAP_RX_CSUM, "RX_CSUM", "checksums that were found right" },
+	{ DAT_ETH_CAP_LRO, "LRO", "segments that the device or the kernel has joined" },
+	{ DAT_ETH_CAP_TX_CSUM, "TX_CSUM", "checksums are put into frames that are sent" },
+	{ DAT_ETH_CAP_TSO, "TSO", "long TCP segments are cut into frames" },
+	{ DAT_ETH_CAP_VLAN_INSERT, "VLAN_INSERT", "VLAN tags are put into frames that are sent" },
+	{ DAT_ETH_CAP_PACE, "PACE", "a rate for the frames of an endpoint" },
+	{ DAT_ETH_CAP_LAUNCH, "LAUNCH", "a time at which a frame is sent" },
 	{ DAT_ETH_CAP_JOIN, "JOIN", "membership of multicast groups" },
 	{ DAT_ETH_CAP_TAKE, "TAKE", "frames that the kernel does not get" },
 };
