@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* --- verdicts ------------------------------------------------------------------------ */
 
@@ -25,9 +26,13 @@ static _Noreturn void decide(enum verdict verdict, const char *format, va_list a
 {
 	enum verdict undecided = UNDECIDED;
 
-	/* Of two that fail at once, the first is heard. */
-	if (atomic_compare_exchange_strong(&report->verdict, &undecided, verdict))
+	/* Of two threads that fail at once, the first is heard; the other does not end the process before. */
+	if (atomic_compare_exchange_strong(&report->verdict, &undecided, verdict)) {
 		vsnprintf(report->text, sizeof(report->text), format, args);
+		report->complete = true;
+	}
+	for (int i = 0; !report->complete && i < 1000; i++)
+		usleep(1000);
 	end_test(verdict);
 }
 

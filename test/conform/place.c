@@ -87,6 +87,7 @@ static void expect_send(struct pair *p, const struct place *mine, const struct p
 	HOLDS(place_is_filled(theirs, 0, length, seed));
 }
 
+/* An iWARP write may complete before it is placed; the message behind it arrives after that. */
 static void expect_write(struct pair *p, const struct place *mine, const struct place *theirs,
 			 size_t length, unsigned seed)
 {
@@ -96,6 +97,10 @@ static void expect_write(struct pair *p, const struct place *mine, const struct 
 	OK(dat_ep_post_rdma_write(p->a.ep, 1, PLACE_SEGMENT(mine, 0, length), COOKIE(2),
 				  PLACE_TARGET(theirs, offset, length), DEFAULT));
 	COMPLETES(p->a.request, 2, DAT_DTO_SUCCESS);
+	post_recv(&p->b, 0, 8, 4);
+	post_send(&p->a, 0, 8, 5);
+	COMPLETES(p->a.request, 5, DAT_DTO_SUCCESS);
+	COMPLETES(p->b.recv, 4, DAT_DTO_SUCCESS);
 	HOLDS(place_is_filled(theirs, offset, length, seed));
 }
 

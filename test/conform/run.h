@@ -33,6 +33,7 @@ enum verdict { UNDECIDED, PASSED, FAILED, SKIPPED };
  * starts itself. The pointers are to string literals: the same in all of them. */
 struct report {
 	_Atomic enum verdict verdict;
+	_Atomic bool complete;		/* so is the text */
 	char text[800];
 	_Atomic(const char *) file, what;	/* the last place passed */
 	_Atomic int line;
