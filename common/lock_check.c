@@ -13,8 +13,8 @@ struct held_lock {
 	unsigned others;	/* more locks of that rank, taken after this one */
 };
 
-/* Nested locks are fewer than 12. The list is small because it is in static TLS, which is scarce. */
-enum { HELD_MAX = 16 };
+/* Most are held over a fork: 17. The list is small because it is in static TLS, which is scarce. */
+enum { HELD_MAX = 20 };
 
 static _Thread_local struct held_lock held[HELD_MAX];
 static _Thread_local unsigned held_count;
