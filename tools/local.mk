@@ -92,7 +92,7 @@ datcap_SOURCES = \
 	tools/datcap/replay.c \
 	tools/datcap/make.c \
 	tools/datcap/send.c tools/datcap/send.h \
-	tools/datcap/frame_parse.c tools/datcap/frame_build.c tools/datcap/frame.h \
+	tools/datcap/frame_parse.c tools/datcap/frame_build.c tools/datcap/bytes.h tools/datcap/frame.h \
 	tools/datcap/caps.c \
 	tools/datcap/device.c tools/datcap/device.h \
 	tools/datcap/output.c tools/datcap/output.h \

@@ -2,6 +2,7 @@
 /* frame_build.c - the bytes of a frame that was described (frame.h): from the outermost header inwards, lengths and
  * checksums afterwards, from the innermost outwards. */
 #include "frame.h"
+#include "bytes.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -10,29 +11,6 @@ enum { ETHERNET = 14, TAG = 4, IPV4 = 20, IPV6 = 40, UDP = 8, TCP = 20, TUNNEL =
 struct place {				/* of the headers of a layer; 0: none */
 	uint32_t ip, l4;
 };
-
-static uint8_t *put16(uint8_t *to, uint32_t value)
-{
-	to[0] = (uint8_t)(value >> 8);
-	to[1] = (uint8_t)value;
-	return to + 2;
-}
-
-static uint8_t *put32(uint8_t *to, uint32_t value)
-{
-	return put16(put16(to, value >> 16), value);
-}
-
-static uint32_t sum16(const uint8_t *bytes, uint32_t n, uint32_t sum)
-{
-	for (; n > 1; bytes += 2, n -= 2)
-		sum += (uint32_t)bytes[0] << 8 | bytes[1];
-	if (n)
-		sum += (uint32_t)bytes[0] << 8;
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return sum;
-}
 
 static uint32_t protocol_of(const struct frame_layer *l)
 {

@@ -3,6 +3,7 @@
  * of which the frame has the headers only. Sequence numbers count all of it, so that an analyser follows the
  * stream. */
 #include "iwarp.h"
+#include "bytes.h"
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cli.h"
@@ -55,23 +56,6 @@ static struct flow *buckets[BUCKETS];
 
 /* --- numbers ------------------------------------------------------------------------------------ */
 
-static uint8_t *put16(uint8_t *to, uint32_t value)
-{
-	to[0] = (uint8_t)(value >> 8);
-	to[1] = (uint8_t)value;
-	return to + 2;
-}
-
-static uint8_t *put32(uint8_t *to, uint32_t value)
-{
-	return put16(put16(to, value >> 16), value);
-}
-
-static uint8_t *put64(uint8_t *to, uint64_t value)
-{
-	return put32(put32(to, (uint32_t)(value >> 32)), (uint32_t)value);
-}
-
 static uint32_t crc32c(const uint8_t *bytes, size_t n)
 {
 	static uint32_t table[256];
@@ -88,17 +72,6 @@ static uint32_t crc32c(const uint8_t *bytes, size_t n)
 	while (n--)
 		crc = table[(crc ^ *bytes++) & 0xff] ^ crc >> 8;
 	return ~crc;
-}
-
-static uint32_t sum16(const uint8_t *bytes, size_t n, uint32_t sum)
-{
-	for (; n > 1; bytes += 2, n -= 2)
-		sum += (uint32_t)bytes[0] << 8 | bytes[1];
-	if (n)
-		sum += (uint32_t)bytes[0] << 8;
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return sum;
 }
 
 /* --- connections ---------------------------------------------------------------------------------- */
