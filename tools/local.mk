@@ -21,6 +21,7 @@ datperf_SOURCES = \
 	tools/datperf/stats.c tools/datperf/stats.h \
 	tools/datperf/transfer.c \
 	tools/call.c tools/call.h \
+	tools/libverbs.c tools/libverbs.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
 datperf_LDADD = libdat2.la -lpthread -lm -ldl
@@ -51,6 +52,7 @@ datinfo_SOURCES = \
 	tools/control/run.c tools/control/run.h \
 	tools/control/client.c tools/control/client.h \
 	common/nearest.c common/nearest.h common/variables.h \
+	tools/libverbs.c tools/libverbs.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
 datinfo_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)

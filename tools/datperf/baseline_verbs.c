@@ -5,10 +5,10 @@
 #include "baseline_verbs.h"
 #include "../call.h"
 #include "../cli.h"
+#include "../libverbs.h"
 #include "patience.h"
 #include "stats.h"
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <sched.h>
@@ -99,22 +99,13 @@ static char reason[512];
 
 static const char *load(void)
 {
-	if (lib.handle)
-		return NULL;
-	lib.handle = dlopen("libibverbs.so.1", RTLD_NOW);
-	if (!lib.handle) {
-		snprintf(reason, sizeof reason, "libibverbs cannot be loaded: %s", dlerror());
-		return reason;
-	}
-#define X(type, name, arguments) \
-	*(void **)&lib.name = dlsym(lib.handle, #name); \
-	if (!lib.name) { \
-		snprintf(reason, sizeof reason, "libibverbs has no %s", #name); \
-		return reason; \
-	}
-	FUNCTIONS(X)
+	static const struct libverbs_function functions[] = {
+#define X(type, name, arguments) { #name, (void **)&lib.name },
+		FUNCTIONS(X)
 #undef X
-	return NULL;
+	};
+
+	return libverbs_load(&lib.handle, functions, sizeof functions / sizeof *functions);
 }
 
 /* The context of the chosen device; NULL: `reason` says why not. */

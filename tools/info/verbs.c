@@ -2,7 +2,7 @@
 /* verbs.c - see verbs.h. */
 #include "tools/info/verbs.h"
 #include "tools/info/output.h"
-#include <dlfcn.h>
+#include "tools/libverbs.h"
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -32,22 +32,13 @@ static char reason[512];
 /* Is NULL, or why it cannot be loaded. */
 static const char *load(void)
 {
-	if (lib.handle)
-		return NULL;
-	lib.handle = dlopen("libibverbs.so.1", RTLD_NOW);
-	if (!lib.handle) {
-		snprintf(reason, sizeof reason, "libibverbs cannot be loaded: %s", dlerror());
-		return reason;
-	}
-#define X(type, name, arguments) \
-	*(void **)&lib.name = dlsym(lib.handle, #name); \
-	if (!lib.name) { \
-		snprintf(reason, sizeof reason, "libibverbs has no %s", #name); \
-		return reason; \
-	}
-	FUNCTIONS(X)
+	static const struct libverbs_function functions[] = {
+#define X(type, name, arguments) { #name, (void **)&lib.name },
+		FUNCTIONS(X)
 #undef X
-	return NULL;
+	};
+
+	return libverbs_load(&lib.handle, functions, sizeof functions / sizeof *functions);
 }
 
 #define LIMITS(X) \
