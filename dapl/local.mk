@@ -41,6 +41,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/conn/terminate.c dapl/core/conn/terminate.h \
 	dapl/core/conn/ep_free.c dapl/core/conn/ep_free.h \
 	dapl/core/conn/service_point.c dapl/core/conn/service_point.h dapl/core/base/qual.h \
+	dapl/core/conn/sp_request.c dapl/core/conn/sp_request.h \
 	dapl/core/conn/cr.c dapl/core/conn/cr.h \
 	dapl/core/conn/mcast.c dapl/core/conn/mcast.h \
 	dapl/core/conn/ud.c dapl/core/conn/ud.h \
@@ -204,6 +205,8 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/rdmap/unexpected.c dapl/soft/rdmap/unexpected.h \
 	dapl/soft/rdmap/deliver.c dapl/soft/rdmap/deliver.h \
 	dapl/soft/progress/progress.c dapl/soft/progress/progress.h \
+	dapl/soft/progress/rings.c dapl/soft/progress/rings.h \
+	dapl/soft/progress/acks.c dapl/soft/progress/acks.h \
 	dapl/soft/progress/owner.c dapl/soft/progress/owner.h \
 	dapl/soft/eth/eth.c dapl/soft/eth/eth.h dapl/soft/eth/raw.h dapl/softeth/port.h \
 	dapl/soft/eth/pace.c dapl/soft/eth/pace.h dapl/soft/eth/send.c

@@ -15,7 +15,6 @@
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/obj/random.h"
 #include "test/fuzz/soft_side.h"
-#include "dapl/soft/obj/random.h"
 #include "dapl/soft/shm/attach.h"
 #include "dapl/soft/progress/progress.h"
 #include <errno.h>

@@ -13,7 +13,9 @@
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/process.h"
+#include "dapl/soft/progress/acks.h"
 #include "dapl/soft/progress/progress.h"
+#include "dapl/soft/progress/rings.h"
 #include "dapl/soft/progress/wakeup.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
@@ -59,7 +61,7 @@ static void service_resumes(struct dapl_device *dev)
  * lock held. */
 static void wake_for_rings(struct dapl_device *dev)
 {
-	if (soft_progress_rings_ready(dev))
+	if (soft_rings_ready(dev))
 		shm_notify_self(dev->process);
 }
 
@@ -93,7 +95,7 @@ static bool pollers_are_lazy(struct dapl_device *dev, uint32_t polls)
 	if (polls < OWNER_LAZY_POLLS)
 		soft_wakeup_end(dev);	/* so that epoll reports all sockets */
 	if (polls >= OWNER_LAZY_POLLS ||
-	    (!soft_progress_rings_ready(dev) && epoll_wait(dev->data_epoll, &event, 1, 0) != 1)) {
+	    (!soft_rings_ready(dev) && epoll_wait(dev->data_epoll, &event, 1, 0) != 1)) {
 		dev->service_hold_ms = 0;
 		return false;
 	}
@@ -111,7 +113,7 @@ static void check_pollers(struct dapl_timer *timer)
 	uint32_t polls, since;
 
 	soft_progress_lock(dev);
-	soft_progress_flush(dev);
+	soft_acks_flush(dev);
 	polls = polls_now(dev);
 	since = polls - __atomic_exchange_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
 	if (since && __atomic_load_n(&dev->polled, __ATOMIC_RELAXED) &&
@@ -172,7 +174,7 @@ void soft_owner_sleep(struct dapl_device *dev)
 		return;
 	service_resumes(dev);
 	if (soft_progress_try(dev)) {
-		soft_progress_flush(dev);
+		soft_acks_flush(dev);
 		wake_for_rings(dev);
 		soft_progress_unlock(dev);
 	} else if (__atomic_load_n(&dev->shm_count, __ATOMIC_RELAXED)) {

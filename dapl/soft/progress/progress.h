@@ -27,10 +27,6 @@ void soft_progress_srq_posted(struct soft_srq *srq);
 /* Looks at rings and sockets once. `polling`: the caller is a polling thread, which comes back
  * soon. True: there was something. */
 bool soft_progress_serve(struct dapl_device *dev, bool polling);
-/* True: at least one ring holds a message or an acknowledgement. */
-bool soft_progress_rings_ready(struct dapl_device *dev);
-/* Sends all acknowledgements that are owed. */
-void soft_progress_flush(struct dapl_device *dev);
 /* Adds the connection to those whose input is looked for. False and errno: its input would not be
  * noticed. */
 bool soft_progress_add(struct dapl_conn *conn);

@@ -26,7 +26,6 @@
 #include <cmocka.h>
 #include "test/unit/soft/ends.h"
 #include "dapl/soft/obj/random.h"
-#include "dapl/soft/obj/random.h"
 #include "dapl/soft/shm/attach.h"
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/peer.h"

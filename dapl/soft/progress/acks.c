@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* acks.c - acknowledgements that wait for a message to ride on, and are sent alone if none comes.
+ * rdmap/transmit.c and shm/ring.c build them. */
+#include "dapl/soft/progress/acks.h"
+#include "common/lock.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/rdmap/transmit.h"
+#include "dapl/soft/receive/ring_rx.h"
+#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/tunables.h"
+
+static bool ack_urgent(const struct dapl_conn *conn)
+{
+	if (conn->shm && ring_ack_due(&conn->shm->rx))
+		return true;
+	return conn->delivered - conn->tx.cursor.acked_seq >= ACKS_MAX ||
+	       conn->consumed - conn->tx.cursor.acked_consumed >= SOFT_WINDOW / 4;
+}
+
+/* True if the only news over TCP is that a Send which is still coming in takes part of the window.
+ * That is acknowledged a quarter of the window at a time. A blocked sender has three quarters under
+ * way. They make up that quarter as they come; or they wait for receives, and then the
+ * acknowledgement is sent at once. */
+static bool only_window_used(const struct dapl_conn *conn)
+{
+	return !conn->shm && conn->delivered == conn->tx.cursor.acked_seq && !ack_urgent(conn);
+}
+
+void soft_acks_flush_ring(struct shm_conn *shm)
+{
+	struct soft_qp *qp = shm->conn->qp;
+
+	shm->ack_owed = false;
+	if (!qp)
+		return;
+	dapl_mutex_lock(&qp->lock);
+	if (shm->ack_waits) {
+		shm_conn_receive(shm->conn, false);
+		soft_tcp_send(shm->conn);	/* the acknowledgement may have opened the window */
+	}
+	soft_send_ack(shm->conn);
+	dapl_mutex_unlock(&qp->lock);
+}
+
+void soft_acks_flush_sockets(struct dapl_device *dev)
+{
+	struct dapl_conn *conn;
+
+	while ((conn = TAILQ_FIRST(&dev->acks))) {
+		struct soft_qp *qp = conn->qp;
+
+		soft_ack_forget(conn);
+		if (!qp)
+			continue;
+		dapl_mutex_lock(&qp->lock);
+		soft_send_ack(conn);
+		dapl_mutex_unlock(&qp->lock);
+	}
+}
+
+void soft_acks_flush(struct dapl_device *dev)
+{
+	struct shm_conn *shm;
+
+	soft_acks_flush_sockets(dev);
+	TAILQ_FOREACH(shm, &dev->shm_conns, link)
+		if (shm->ack_owed)
+			soft_acks_flush_ring(shm);
+}
+
+void soft_ack_schedule(struct dapl_conn *conn, bool polling)
+{
+	struct dapl_device *dev = conn->dev;
+
+	if (!soft_owes_ack(conn) || only_window_used(conn))
+		return;
+	if (!polling || ack_urgent(conn) || !__atomic_load_n(&dev->polled, __ATOMIC_RELAXED)) {
+		if (conn->shm)
+			shm_conn_send_ack(conn);
+		else
+			conn->tx.ack_now = true;
+	} else if (conn->shm) {
+		conn->shm->ack_owed = true;
+	} else if (!conn->ack_listed) {
+		conn->ack_listed = true;
+		TAILQ_INSERT_TAIL(&dev->acks, conn, ack_link);
+	}
+}
+
+void soft_ack_forget(struct dapl_conn *conn)
+{
+	if (conn->ack_listed)
+		TAILQ_REMOVE(&conn->dev->acks, conn, ack_link);
+	conn->ack_listed = false;
+}
