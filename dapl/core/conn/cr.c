@@ -8,6 +8,7 @@
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/conn/service_point.h"
+#include "dapl/core/conn/sp_request.h"
 #include "dapl/core/conn/terminate.h"
 #include "dapl/core/conn/ud.h"
 #include "dapl/core/ep/ep_qp.h"

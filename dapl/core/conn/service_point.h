@@ -22,6 +22,8 @@ struct dapl_sp {	/* PSP, RSP and CSP */
 	struct dapl_task task;
 };
 
+/* Stops listening and gives up EVD and endpoint. Does nothing the second time. */
+void dapl_sp_close(struct dapl_sp *sp);
 void dapl_sp_destroy(struct dapl_sp *sp);
 DAT_RETURN dapl_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
 			   DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *handle);
@@ -38,9 +40,6 @@ DAT_RETURN dapl_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRE
 DAT_RETURN dapl_csp_query(DAT_CSP_HANDLE handle, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param);
 DAT_RETURN dapl_csp_free(DAT_CSP_HANDLE handle);
 
-/* Publishes the CR and gives it to a service point: its endpoint, its event. False when there
- * is no room; then nothing has happened. */
-bool dapl_sp_deliver(struct dapl_sp *sp, struct dapl_cr *cr);
 /* A live service point of this IA with that qualifier, entered; or NULL. */
 struct dapl_sp *dapl_sp_find(struct dapl_ia *ia, DAT_CONN_QUAL qual);
 
