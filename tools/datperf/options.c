@@ -119,90 +119,106 @@ static bool only_connects(const struct options *o)
 	return count == 1 && o->tests[TEST_CONNECT];
 }
 
+/* Values of options that have no letter. */
+enum {
+	FORK = 256,
+	ONCE,
+	JSON,
+	CSV,
+	PRIVATE,
+	DEVICE_MEMORY,
+	HISTOGRAM,
+	COMPARE,
+	THREADS,
+	SRQ,
+	PLOT,
+	VERSION
+};
+
+static const struct option names[] = {
+	{ "device", required_argument, NULL, 'D' },
+	{ "server", required_argument, NULL, 's' },
+	{ "port", required_argument, NULL, 'p' },
+	{ "time", required_argument, NULL, 't' },
+	{ "test", required_argument, NULL, 'T' },
+	{ "size", required_argument, NULL, 'S' },
+	{ "rounds", required_argument, NULL, 'n' },
+	{ "endpoints", required_argument, NULL, 'q' },
+	{ "threads", required_argument, NULL, THREADS },
+	{ "srq", no_argument, NULL, SRQ },
+	{ "wake", required_argument, NULL, 'w' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "fork", no_argument, NULL, FORK },
+	{ "once", no_argument, NULL, ONCE },
+	{ "json", no_argument, NULL, JSON },
+	{ "csv", no_argument, NULL, CSV },
+	{ "private", no_argument, NULL, PRIVATE },
+	{ "dm", no_argument, NULL, DEVICE_MEMORY },
+	{ "histogram", no_argument, NULL, HISTOGRAM },
+	{ "compare", no_argument, NULL, COMPARE },
+	{ "plot", required_argument, NULL, PLOT },
+	{ "version", no_argument, NULL, VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
+static unsigned read_count(const char *option, const char *text, unsigned long max)
+{
+	return (unsigned)cli_number(option, text, 1, max);
+}
+
+/* Takes one option with its value, as getopt_long has found it. False: there is no such option. */
+static bool take_option(struct options *o, int c, const char *value)
+{
+	switch (c) {
+	case 'D': o->device = value; break;
+	case 's': o->server = value; break;
+	case 'p': o->port = cli_number("--port", value, 1, ULONG_MAX); break;
+	case 't': o->seconds = cli_positive("--time", value, 3600); break;
+	case 'T': read_tests(o, value); break;
+	case 'S': read_sizes(o, value); break;
+	case 'n': o->rounds = read_count("--rounds", value, MAX_ROUNDS); break;
+	case 'q': o->endpoints = read_count("--endpoints", value, LINK_ENDPOINTS); break;
+	case THREADS: o->threads = read_count("--threads", value, GROUP_THREADS); break;
+	case PLOT: o->plot = value; break;
+	case SRQ: o->srq = true; break;
+	case 'w': o->wake = read_wake(value); break;
+	case FORK: o->both = true; break;
+	case ONCE: o->once = true; break;
+	case JSON: o->format = FORMAT_JSON; break;
+	case CSV: o->format = FORMAT_CSV; break;
+	case PRIVATE: o->memory = MEMORY_PRIVATE; break;
+	case DEVICE_MEMORY: o->memory = MEMORY_DEVICE; break;
+	case HISTOGRAM: o->histogram = true; break;
+	case COMPARE: o->compare = true; break;
+	case 'h': cli_print_help(); break;
+	case VERSION: cli_print_version(); break;
+	default: return false;
+	}
+	return true;
+}
+
+/* What no option alone can tell. */
+static void check_together(const struct options *o)
+{
+	if (o->threads && o->rounds > MAX_ROUNDS / o->threads)
+		usage_error("--rounds: %u found, up to %u for each of %u threads expected",
+			    o->rounds, MAX_ROUNDS / o->threads, o->threads);
+	if (o->plot && only_connects(o))
+		usage_error("--plot: the test connect has no sizes to draw");
+	if (!o->device)
+		usage_error("-D, the interface adapter, is missing");
+}
+
 struct options options_read(int argc, char **argv)
 {
-	enum {
-		FORK = 256,
-		ONCE,
-		JSON,
-		CSV,
-		PRIVATE,
-		DEVICE_MEMORY,
-		HISTOGRAM,
-		COMPARE,
-		THREADS,
-		SRQ,
-		PLOT,
-		VERSION
-	};
-	static const struct option names[] = {
-		{ "device", required_argument, NULL, 'D' },
-		{ "server", required_argument, NULL, 's' },
-		{ "port", required_argument, NULL, 'p' },
-		{ "time", required_argument, NULL, 't' },
-		{ "test", required_argument, NULL, 'T' },
-		{ "size", required_argument, NULL, 'S' },
-		{ "rounds", required_argument, NULL, 'n' },
-		{ "endpoints", required_argument, NULL, 'q' },
-		{ "threads", required_argument, NULL, THREADS },
-		{ "srq", no_argument, NULL, SRQ },
-		{ "wake", required_argument, NULL, 'w' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "fork", no_argument, NULL, FORK },
-		{ "once", no_argument, NULL, ONCE },
-		{ "json", no_argument, NULL, JSON },
-		{ "csv", no_argument, NULL, CSV },
-		{ "private", no_argument, NULL, PRIVATE },
-		{ "dm", no_argument, NULL, DEVICE_MEMORY },
-		{ "histogram", no_argument, NULL, HISTOGRAM },
-		{ "compare", no_argument, NULL, COMPARE },
-		{ "plot", required_argument, NULL, PLOT },
-		{ "version", no_argument, NULL, VERSION },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct options o = { .port = 45290, .seconds = 0.5 };
 	int c;
 
-	while ((c = getopt_long(argc, argv, ":D:s:p:t:T:S:n:q:w:h", names, NULL)) != -1) {
-		switch (c) {
-		case 'D': o.device = optarg; break;
-		case 's': o.server = optarg; break;
-		case 'p': o.port = cli_number("--port", optarg, 1, ULONG_MAX); break;
-		case 't': o.seconds = cli_positive("--time", optarg, 3600); break;
-		case 'T': read_tests(&o, optarg); break;
-		case 'S': read_sizes(&o, optarg); break;
-		case 'n': o.rounds = (uint32_t)cli_number("--rounds", optarg, 1, MAX_ROUNDS); break;
-		case 'q':
-			o.endpoints =
-				(unsigned)cli_number("--endpoints", optarg, 1, LINK_ENDPOINTS);
-			break;
-		case THREADS:
-			o.threads = (unsigned)cli_number("--threads", optarg, 1, GROUP_THREADS);
-			break;
-		case PLOT: o.plot = optarg; break;
-		case SRQ: o.srq = true; break;
-		case 'w': o.wake = read_wake(optarg); break;
-		case FORK: o.both = true; break;
-		case ONCE: o.once = true; break;
-		case JSON: o.format = FORMAT_JSON; break;
-		case CSV: o.format = FORMAT_CSV; break;
-		case PRIVATE: o.memory = MEMORY_PRIVATE; break;
-		case DEVICE_MEMORY: o.memory = MEMORY_DEVICE; break;
-		case HISTOGRAM: o.histogram = true; break;
-		case COMPARE: o.compare = true; break;
-		case 'h': cli_print_help(); break;
-		case VERSION: cli_print_version(); break;
-		default: usage_error_option(argv, c);
-		}
-	}
+	while ((c = getopt_long(argc, argv, ":D:s:p:t:T:S:n:q:w:h", names, NULL)) != -1)
+		if (!take_option(&o, c, optarg))
+			usage_error_option(argv, c);
 	if (optind != argc)
 		usage_error("\"%s\" found, only options expected", argv[optind]);
-	if (o.threads && o.rounds > MAX_ROUNDS / o.threads)
-		usage_error("--rounds: %u found, up to %u for each of %u threads expected",
-			    o.rounds, MAX_ROUNDS / o.threads, o.threads);
-	if (o.plot && only_connects(&o))
-		usage_error("--plot: the test connect has no sizes to draw");
-	if (!o.device)
-		usage_error("-D, the interface adapter, is missing");
+	check_together(&o);
 	return o;
 }

@@ -34,13 +34,72 @@ static DAT_RETURN arg_error(int arg)
 	return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1 + arg - 1);
 }
 
+/* Checks the attributes and takes them. `attr_arg` is the number of the argument. */
+static DAT_RETURN take_attr(struct dapl_ep *ep, const DAT_EP_ATTR *attr, int attr_arg)
+{
+	struct dapl_ia *ia = ep->obj.ia;
+	const char *bad;
+	DAT_RETURN ret;
+
+	if (attr)
+		ep->attr = *attr;
+	else
+		dapl_ep_default_attr(ia, &ep->attr);
+	if ((bad = dapl_ep_bad_attr(ia, &ep->attr))) {
+		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "attribute %s", bad);
+		return arg_error(attr_arg);
+	}
+	if ((ret = dapl_ep_named_attrs(ia, &ep->attr, &ep->delayed_ack, &ep->tuning,
+				       arg_error(attr_arg)))) {
+		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL,
+		      "attribute ep_provider_specific");
+		return ret;
+	}
+	dapl_ep_attr_fill(ia, &ep->attr);
+	ep->attr.ep_transport_specific_count = ep->attr.ep_provider_specific_count = 0;
+	return DAT_SUCCESS;
+}
+
+/* Counts the endpoint as a user of what it names, and makes its QP if it names all that this needs.
+ * After an error it uses nothing. */
+static DAT_RETURN use_parts(struct dapl_ep *ep)
+{
+	DAT_RETURN ret = dapl_ep_feed_evds(ep, ep->recv_evd, ep->request_evd, ep->connect_evd,
+					   &ep->attr);
+
+	if (ret)
+		return ret;
+	if (ep->pz && !dapl_use(&ep->pz->obj)) {
+		ret = BAD_HANDLE(PZ);
+		goto unfeed;
+	}
+	if (ep->srq && !dapl_use(&ep->srq->obj)) {
+		ret = BAD_HANDLE(SRQ);
+		goto unuse_pz;
+	}
+	if (ep->pz && ep->recv_evd && ep->request_evd && (ret = dapl_ep_need_qp(ep)))
+		goto unuse_srq;
+	return DAT_SUCCESS;
+
+unuse_srq:
+	if (ep->srq)
+		dapl_unuse(&ep->srq->obj);
+unuse_pz:
+	if (ep->pz)
+		dapl_unuse(&ep->pz->obj);
+unfeed:
+	dapl_ep_end_qp(ep);
+	dapl_ep_unfeed_evds(ep->recv_evd, ep->request_evd, ep->connect_evd, &ep->attr);
+	dapl_ep_end_discards(ep);
+	return ret;
+}
+
 DAT_RETURN dapl_ep_make(struct dapl_ia *ia, struct dapl_pz *pz, struct dapl_evd *recv,
 			struct dapl_evd *request, struct dapl_evd *connect,
 			struct dapl_srq *srq, const DAT_EP_ATTR *attr, int attr_arg,
 			struct dapl_ep **made)
 {
 	struct dapl_ep *ep = dapl_object_new(DAPL_EP, sizeof *ep, ia, end_ep);
-	const char *bad;
 	DAT_RETURN ret;
 
 	if (!ep)
@@ -50,23 +109,8 @@ DAT_RETURN dapl_ep_make(struct dapl_ia *ia, struct dapl_pz *pz, struct dapl_evd 
 	dapl_spin_init(&ep->rq.lock, RANK_RQ);
 	ep->soft_hw = ep->hard_hw = DAT_WATERMARK_INFINITE;
 	ep->comm = (DAT_COMM){ ia->attr.address.ss_family, SOCK_STREAM, IPPROTO_TCP };
-	if (attr)
-		ep->attr = *attr;
-	else
-		dapl_ep_default_attr(ia, &ep->attr);
-	if ((bad = dapl_ep_bad_attr(ia, &ep->attr))) {
-		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "attribute %s", bad);
-		ret = arg_error(attr_arg);
+	if ((ret = take_attr(ep, attr, attr_arg)))
 		goto fail;
-	}
-	if ((ret = dapl_ep_named_attrs(ia, &ep->attr, &ep->delayed_ack, &ep->tuning,
-				       arg_error(attr_arg)))) {
-		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL,
-		      "attribute ep_provider_specific");
-		goto fail;
-	}
-	dapl_ep_attr_fill(ia, &ep->attr);
-	ep->attr.ep_transport_specific_count = ep->attr.ep_provider_specific_count = 0;
 	if (srq && ep->attr.srq_soft_hw > 0)
 		ep->soft_hw = ep->attr.srq_soft_hw;
 	ep->pz = pz;
@@ -75,31 +119,10 @@ DAT_RETURN dapl_ep_make(struct dapl_ia *ia, struct dapl_pz *pz, struct dapl_evd 
 	ep->connect_evd = connect;
 	WRITE_ONCE(ep->srq, srq);	/* a late post reads it without a lock */
 	dapl_ep_set_post_limits(ep);
-	if ((ret = dapl_ep_feed_evds(ep, recv, request, connect, &ep->attr)))
+	if ((ret = use_parts(ep)))
 		goto fail;
-	if (pz && !dapl_use(&pz->obj)) {
-		ret = BAD_HANDLE(PZ);
-		goto unfeed;
-	}
-	if (srq && !dapl_use(&srq->obj)) {
-		ret = BAD_HANDLE(SRQ);
-		goto unuse_pz;
-	}
-	if (pz && recv && request && (ret = dapl_ep_need_qp(ep)))
-		goto unuse;
 	*made = ep;
 	return DAT_SUCCESS;
-
-unuse:
-	if (srq)
-		dapl_unuse(&srq->obj);
-unuse_pz:
-	if (pz)
-		dapl_unuse(&pz->obj);
-unfeed:
-	dapl_ep_end_qp(ep);
-	dapl_ep_unfeed_evds(recv, request, connect, &ep->attr);
-	dapl_ep_end_discards(ep);
 fail:
 	dapl_object_put(&ep->obj);
 	return ret;
