@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # `make bench` measures in the virtual machine what we cost, beside the stock library.
 EXTRA_PROGRAMS += test/bench/dat_pp test/bench/verbs_pp test/bench/dat_conn test/bench/dat_self
-EXTRA_PROGRAMS += test/bench/soft
-test_bench_soft_SOURCES = test/bench/soft.c
-test_bench_soft_LDADD = libdat2.la
+EXTRA_PROGRAMS += test/bench/soft/soft
+test_bench_soft_soft_SOURCES = test/bench/soft/main.c \
+	test/bench/soft/two.c test/bench/soft/two.h \
+	test/bench/soft/plain.c test/bench/soft/plain.h \
+	test/bench/soft/side.c test/bench/soft/side.h \
+	test/bench/soft/rounds.c test/bench/soft/rounds.h \
+	test/bench/soft/rows.c test/bench/soft/rows.h \
+	test/bench/soft/dm.c test/bench/soft/dm.h \
+	test/bench/soft/many.c test/bench/soft/many.h
+test_bench_soft_soft_LDADD = libdat2.la
 test_bench_dat_pp_SOURCES = test/bench/dat_pp.c test/bench/common.h
 test_bench_dat_pp_LDADD = libdat2.la
 test_bench_dat_conn_SOURCES = test/bench/dat_conn.c
@@ -29,7 +36,7 @@ bench-instructions: all test/bench/dat_self
 # Natively: latency, bandwidth and connections of the software device, beside others.
 EXTRA_DIST += test/bench/soft-run
 .PHONY: bench-soft
-bench-soft: all test/bench/soft
+bench-soft: all test/bench/soft/soft
 	$(srcdir)/test/bench/soft-run $(abs_builddir)
 
 # Natively, as root: datcap beside tcpdump, dumpcap, netsniff-ng, tcpreplay and trafgen, on a veth pair.
