@@ -16,6 +16,7 @@ unit_common = \
 	test/unit/common/test_journal \
 	test/unit/common/test_json \
 	test/unit/common/test_lock \
+	test/unit/common/test_lock_check \
 	test/unit/common/test_log \
 	test/unit/common/test_parameters \
 	test/unit/common/test_rate \
@@ -26,10 +27,13 @@ test_unit_common_test_clock_LDADD = $(CMOCKA_LIBS)
 test_unit_common_test_descriptors_LDADD = $(unit_common_libs)
 test_unit_common_test_ia_params_LDADD = $(unit_common_libs)
 test_unit_common_test_journal_LDADD = $(unit_common_libs)
-# The check of the lock order is in every build of this test.
+# The check of the lock order is in every build of these tests.
 test_unit_common_test_lock_SOURCES = test/unit/common/test_lock.c common/lock.c common/lock_check.c
 test_unit_common_test_lock_CPPFLAGS = $(AM_CPPFLAGS) -DDAPL_LOCK_CHECK=1
 test_unit_common_test_lock_LDADD = $(CMOCKA_LIBS) -lpthread
+test_unit_common_test_lock_check_SOURCES = test/unit/common/test_lock_check.c common/lock.c common/lock_check.c
+test_unit_common_test_lock_check_CPPFLAGS = $(AM_CPPFLAGS) -DDAPL_LOCK_CHECK=1
+test_unit_common_test_lock_check_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_common_test_log_LDADD = $(unit_common_libs)
 test_unit_common_test_json_LDADD = $(unit_common_libs)
 test_unit_common_test_parameters_LDADD = $(unit_common_libs)
@@ -41,6 +45,7 @@ unit_dat = \
 	test/unit/dat/test_conf \
 	test/unit/dat/test_ia_handle \
 	test/unit/dat/test_strerror
+unit_dat_libs = libregistry.la libcommon.la $(CMOCKA_LIBS) -lpthread
 test_unit_dat_test_conf_SOURCES = test/unit/dat/test_conf.c dat/conf.c
 test_unit_dat_test_conf_LDADD = $(CMOCKA_LIBS)
 test_unit_dat_test_ia_handle_SOURCES = test/unit/dat/test_ia_handle.c dat/ia_handle.c
