@@ -18,6 +18,7 @@ unit_common = \
 	test/unit/common/test_lock \
 	test/unit/common/test_lock_check \
 	test/unit/common/test_log \
+	test/unit/common/test_nearest \
 	test/unit/common/test_parameters \
 	test/unit/common/test_rate \
 	test/unit/common/test_trace
@@ -39,6 +40,7 @@ test_unit_common_test_json_LDADD = $(unit_common_libs)
 test_unit_common_test_parameters_LDADD = $(unit_common_libs)
 test_unit_common_test_rate_LDADD = $(unit_common_libs)
 test_unit_common_test_trace_LDADD = $(unit_common_libs)
+test_unit_common_test_nearest_LDADD = $(unit_common_libs)
 
 # libdat2, without a provider.
 unit_dat = \
