@@ -18,6 +18,7 @@ unit_common = \
 	test/unit/common/test_lock \
 	test/unit/common/test_lock_check \
 	test/unit/common/test_log \
+	test/unit/common/test_mapping \
 	test/unit/common/test_nearest \
 	test/unit/common/test_parameters \
 	test/unit/common/test_rate \
@@ -41,6 +42,7 @@ test_unit_common_test_parameters_LDADD = $(unit_common_libs)
 test_unit_common_test_rate_LDADD = $(unit_common_libs)
 test_unit_common_test_trace_LDADD = $(unit_common_libs)
 test_unit_common_test_nearest_LDADD = $(unit_common_libs)
+test_unit_common_test_mapping_LDADD = $(unit_common_libs)
 
 # libdat2, without a provider.
 unit_dat = \

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_mapping.c - the mappings of this process: bounds, rights, file and offset of each. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "common/mapping.h"
+
+/* The mapping that holds an address. False: none does. */
+static bool look_up(const void *address, struct mapping *found)
+{
+	FILE *list = mapping_open();
+	bool is_found = false;
+
+	assert_non_null(list);
+	while (!is_found && mapping_next(list, found))
+		is_found = (uintptr_t)address >= found->from && (uintptr_t)address < found->to;
+	fclose(list);
+	return is_found;
+}
+
+static void rights_are_told(void **state)
+{
+	static const struct {
+		int protection;
+		bool readable, writable;
+	} rows[] = { { PROT_NONE, false, false }, { PROT_READ, true, false }, { PROT_READ | PROT_WRITE, true, true } };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct mapping m;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		void *at = mmap(NULL, page, rows[i].protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		assert_true(at != MAP_FAILED && look_up(at, &m));
+		assert_int_equal(m.readable, rows[i].readable);
+		assert_int_equal(m.writable, rows[i].writable);
+		assert_false(m.shared);
+		assert_int_equal(m.inode, 0);
+		munmap(at, page);
+	}
+}
+
+static void shared_file_has_its_inode_and_offset(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int fd = memfd_create("a name of some length", MFD_CLOEXEC);
+	struct stat file;
+	struct mapping m;
+	char *at;
+
+	(void)state;
+	assert_true(fd >= 0 && !ftruncate(fd, (off_t)(4 * page)) && !fstat(fd, &file));
+	at = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, fd, (off_t)page);
+	assert_true(at != MAP_FAILED && look_up(at + page, &m));
+	assert_int_equal(m.from, (uintptr_t)at);
+	assert_int_equal(m.to, (uintptr_t)at + 2 * page);
+	assert_int_equal(m.offset, page);
+	assert_int_equal(m.inode, file.st_ino);
+	assert_int_equal(m.device, file.st_dev);
+	assert_true(m.shared);
+	munmap(at, 2 * page);
+	close(fd);
+}
+
+static void private_file_is_not_shared(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int fd = memfd_create("file", MFD_CLOEXEC);
+	struct mapping m;
+	char *at;
+
+	(void)state;
+	assert_true(fd >= 0 && !ftruncate(fd, (off_t)page));
+	at = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_true(at != MAP_FAILED && look_up(at, &m));
+	assert_false(m.shared);
+	assert_int_not_equal(m.inode, 0);
+	munmap(at, page);
+	close(fd);
+}
+
+static void unmapped_address_is_in_none(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *at = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct mapping m;
+
+	(void)state;
+	assert_true(at != MAP_FAILED);
+	munmap(at, page);
+	assert_false(look_up(at, &m));
+}
+
+static void mappings_come_in_order_of_addresses(void **state)
+{
+	FILE *list = mapping_open();
+	struct mapping m;
+	uintptr_t last = 0;
+
+	(void)state;
+	assert_non_null(list);
+	while (mapping_next(list, &m)) {
+		assert_true(m.from >= last && m.to > m.from);
+		last = m.to;
+	}
+	assert_true(feof(list));
+	fclose(list);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rights_are_told),
+		cmocka_unit_test(shared_file_has_its_inode_and_offset),
+		cmocka_unit_test(private_file_is_not_shared),
+		cmocka_unit_test(unmapped_address_is_in_none),
+		cmocka_unit_test(mappings_come_in_order_of_addresses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
