@@ -48,6 +48,7 @@ test_unit_common_test_mapping_LDADD = $(unit_common_libs)
 unit_dat = \
 	test/unit/dat/test_conf \
 	test/unit/dat/test_ia_handle \
+	test/unit/dat/test_lmr_table \
 	test/unit/dat/test_strerror
 unit_dat_libs = libregistry.la libcommon.la $(CMOCKA_LIBS) -lpthread
 test_unit_dat_test_conf_SOURCES = test/unit/dat/test_conf.c dat/conf.c
@@ -55,6 +56,7 @@ test_unit_dat_test_conf_LDADD = $(CMOCKA_LIBS)
 test_unit_dat_test_ia_handle_SOURCES = test/unit/dat/test_ia_handle.c dat/ia_handle.c
 test_unit_dat_test_ia_handle_LDADD = $(CMOCKA_LIBS)
 test_unit_dat_test_strerror_LDADD = libdat2.la $(CMOCKA_LIBS)
+test_unit_dat_test_lmr_table_LDADD = $(unit_dat_libs)
 
 # Core, without a device.
 unit_core = \
