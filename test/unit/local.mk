@@ -46,6 +46,7 @@ test_unit_common_test_mapping_LDADD = $(unit_common_libs)
 
 # libdat2, without a provider.
 unit_dat = \
+	test/unit/dat/test_closed \
 	test/unit/dat/test_conf \
 	test/unit/dat/test_ia_handle \
 	test/unit/dat/test_lmr_table \
@@ -57,6 +58,8 @@ test_unit_dat_test_ia_handle_SOURCES = test/unit/dat/test_ia_handle.c dat/ia_han
 test_unit_dat_test_ia_handle_LDADD = $(CMOCKA_LIBS)
 test_unit_dat_test_strerror_LDADD = libdat2.la $(CMOCKA_LIBS)
 test_unit_dat_test_lmr_table_LDADD = $(unit_dat_libs)
+test_unit_dat_test_closed_LDADD = $(unit_dat_libs)
+test_unit_dat_test_closed_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=free
 
 # Core, without a device.
 unit_core = \
