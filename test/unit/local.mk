@@ -2,6 +2,7 @@
 # Unit tests: test/unit/FOLDER/test_NAME.c is about NAME.c of common/, dat/, dapl/core, dapl/soft or
 # dapl/verbs; topics of the software device that need several files have names of their own.
 EXTRA_DIST += test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/stream.h
+printed = test/unit/printed.c test/unit/printed.h
 device_harness = test/unit/device_harness.c test/unit/device_harness.h
 
 if CMOCKA
@@ -26,6 +27,7 @@ unit_common = \
 unit_common_libs = libcommon.la $(CMOCKA_LIBS)
 test_unit_common_test_address_LDADD = $(unit_common_libs)
 test_unit_common_test_clock_LDADD = $(CMOCKA_LIBS)
+test_unit_common_test_descriptors_SOURCES = test/unit/common/test_descriptors.c $(printed)
 test_unit_common_test_descriptors_LDADD = $(unit_common_libs)
 test_unit_common_test_ia_params_LDADD = $(unit_common_libs)
 test_unit_common_test_journal_LDADD = $(unit_common_libs)

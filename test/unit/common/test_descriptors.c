@@ -9,28 +9,21 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include <cmocka.h>
+#include "test/unit/printed.h"
 
-static char text[1024];
+static const char *text;
+
+static void report(void *err)
+{
+	log_init("t", NULL, NULL, NULL, 3);
+	report_no_descriptors("ia0", *(int *)err, "cannot open a socket");
+}
 
 /* Reports `err`, and returns what standard error gets. */
 static const char *reported(int err)
 {
-	FILE *file = tmpfile();
-	int saved = dup(2);
-	ssize_t n;
-
-	assert_non_null(file);
-	log_init("t", NULL, NULL, NULL, 3);
-	dup2(fileno(file), 2);
-	report_no_descriptors("ia0", err, "cannot open a socket");
-	dup2(saved, 2);
-	close(saved);
-	n = pread(fileno(file), text, sizeof text - 1, 0);
-	text[n > 0 ? n : 0] = '\0';
-	fclose(file);
-	return text;
+	return text = printed_by(report, &err);
 }
 
 static void other_errors_are_not_reported(void **state)
