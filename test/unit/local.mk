@@ -52,7 +52,8 @@ unit_dat = \
 	test/unit/dat/test_conf \
 	test/unit/dat/test_ia_handle \
 	test/unit/dat/test_lmr_table \
-	test/unit/dat/test_strerror
+	test/unit/dat/test_strerror \
+	test/unit/dat/test_unknown_ia
 unit_dat_libs = libregistry.la libcommon.la $(CMOCKA_LIBS) -lpthread
 test_unit_dat_test_conf_SOURCES = test/unit/dat/test_conf.c dat/conf.c
 test_unit_dat_test_conf_LDADD = $(CMOCKA_LIBS)
@@ -62,6 +63,8 @@ test_unit_dat_test_strerror_LDADD = libdat2.la $(CMOCKA_LIBS)
 test_unit_dat_test_lmr_table_LDADD = $(unit_dat_libs)
 test_unit_dat_test_closed_LDADD = $(unit_dat_libs)
 test_unit_dat_test_closed_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=free
+test_unit_dat_test_unknown_ia_SOURCES = test/unit/dat/test_unknown_ia.c $(printed)
+test_unit_dat_test_unknown_ia_LDADD = $(unit_dat_libs)
 
 # Core, without a device.
 unit_core = \

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_unknown_ia.c - the line about an adapter that does not exist. */
+#include "dat/unknown_ia.h"
+#include <dat/udat.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "common/log.h"
+#include "test/unit/printed.h"
+
+static void report(void *list)
+{
+	log_init("t", NULL, NULL, NULL, 1);
+	unknown_ia_report("ia9", "in /etc/dat.conf", list);
+}
+
+static void names_stand_in_the_order_of_the_list(void **state)
+{
+	struct name_list list = { .length = 0 };
+
+	(void)state;
+	name_list_add(&list, "ia0");
+	name_list_add(&list, "ia1");
+	assert_string_equal(printed_by(report, &list),
+			    "t: no interface adapter \"ia9\" in /etc/dat.conf; there are: ia0 ia1\n");
+}
+
+static void line_without_names_says_so(void **state)
+{
+	struct name_list list = { .length = 0 };
+
+	(void)state;
+	assert_string_equal(printed_by(report, &list),
+			    "t: no interface adapter \"ia9\" in /etc/dat.conf; there is none\n");
+}
+
+/* Names of ten bytes with the blank: the last byte of the list is the NUL. */
+static void names_that_do_not_fit_are_counted(void **state)
+{
+	struct name_list list = { .length = 0 };
+	char expected[64];
+
+	(void)state;
+	for (int i = 0; i < NAME_LIST_BYTES / 10 + 2; i++)
+		name_list_add(&list, "adapter_x");
+	assert_int_equal(list.length, NAME_LIST_BYTES - 10);
+	assert_int_equal(strlen(list.text), list.length);
+	assert_int_equal(list.left_out, 3);
+	snprintf(expected, sizeof expected, " adapter_x, and %u more\n", list.left_out);
+	assert_int_equal(times_in(printed_by(report, &list), expected), 1);
+}
+
+static void list_can_be_filled_to_its_last_byte(void **state)
+{
+	struct name_list list = { .length = 0 };
+	char name[NAME_LIST_BYTES];
+
+	(void)state;
+	memset(name, 'x', sizeof name);
+	name[NAME_LIST_BYTES - 2] = '\0';
+	name_list_add(&list, name);
+	assert_int_equal(list.left_out, 0);
+	assert_int_equal(list.length, NAME_LIST_BYTES - 1);
+}
+
+/* A short name behind one that did not fit would look like the last of all. */
+static void later_names_do_not_fill_the_gap(void **state)
+{
+	struct name_list list = { .length = 0 };
+	char name[NAME_LIST_BYTES];
+
+	(void)state;
+	memset(name, 'x', sizeof name);
+	name[NAME_LIST_BYTES - 1] = '\0';
+	name_list_add(&list, name);
+	name_list_add(&list, "b");
+	assert_int_equal(list.length, 0);
+	assert_int_equal(list.left_out, 2);
+}
+
+static void each_name_is_new_once_and_four_are_enough(void **state)
+{
+	char name[16];
+
+	(void)state;
+	for (unsigned i = 0; i < UNKNOWN_IA_MAX; i++) {
+		snprintf(name, sizeof name, "ia%u", i);
+		assert_true(unknown_ia_is_new(name));
+		assert_false(unknown_ia_is_new(name));
+		assert_false(unknown_ia_is_new("ia0"));
+	}
+	assert_false(unknown_ia_is_new("another"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_stand_in_the_order_of_the_list),
+		cmocka_unit_test(line_without_names_says_so),
+		cmocka_unit_test(names_that_do_not_fit_are_counted),
+		cmocka_unit_test(list_can_be_filled_to_its_last_byte),
+		cmocka_unit_test(later_names_do_not_fill_the_gap),
+		cmocka_unit_test(each_name_is_new_once_and_four_are_enough),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
