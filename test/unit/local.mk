@@ -50,6 +50,7 @@ test_unit_common_test_mapping_LDADD = $(unit_common_libs)
 unit_dat = \
 	test/unit/dat/test_closed \
 	test/unit/dat/test_conf \
+	test/unit/dat/test_entry_table \
 	test/unit/dat/test_environment \
 	test/unit/dat/test_ia_handle \
 	test/unit/dat/test_lmr_table \
@@ -68,6 +69,8 @@ test_unit_dat_test_unknown_ia_SOURCES = test/unit/dat/test_unknown_ia.c $(printe
 test_unit_dat_test_unknown_ia_LDADD = $(unit_dat_libs)
 test_unit_dat_test_environment_SOURCES = test/unit/dat/test_environment.c $(printed)
 test_unit_dat_test_environment_LDADD = $(unit_dat_libs)
+test_unit_dat_test_entry_table_LDADD = $(unit_dat_libs)
+test_unit_dat_test_entry_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read
 
 # Core, without a device.
 unit_core = \

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_entry_table.c - entries by key, and what becomes of them when the files are read again. */
+#include "dat/entry_table.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static const char *text;	/* of the file */
+
+/* The files are the test's. */
+int __wrap_sources_read(struct sources *sources, bool with_soft);
+int __wrap_sources_read(struct sources *sources, bool with_soft)
+{
+	(void)with_soft;
+	return conf_parse(&sources->conf, text, strlen(text), "dat.conf", NULL, NULL);
+}
+
+static struct entry_table table_of(const char *lines)
+{
+	struct entry_table table;
+	struct reading *reading;
+
+	text = lines;
+	reading = reading_make(false, false);
+	assert_non_null(reading);
+	assert_true(table_make(&table, reading));
+	return table;
+}
+
+static void replace(struct entry_table *table, const char *lines)
+{
+	struct entry_table fresh = table_of(lines);
+
+	table_replace(table, &fresh);
+	assert_null(fresh.reading);
+}
+
+static DAT_PROVIDER_INFO key(const char *name, unsigned minor, bool thread_safe)
+{
+	DAT_PROVIDER_INFO info = { .dapl_version_major = 2, .dapl_version_minor = minor,
+		.is_thread_safe = thread_safe ? DAT_TRUE : DAT_FALSE };
+
+	strncpy(info.ia_name, name, sizeof info.ia_name - 1);
+	return info;
+}
+
+#define LINE(name, kind, library, params) \
+	name " u2.0 nonthreadsafe " kind " " library " dapl.2.0 \"" params "\" \"\"\n"
+#define A LINE("ia_a", "default", "liba.so", "eth0 0")
+#define B LINE("ia_b", "default", "libb.so", "eth0 0")
+
+static void each_part_of_a_key_counts(void **state)
+{
+	DAT_PROVIDER_INFO a = key("ia", 0, false), b;
+
+	(void)state;
+	b = a;
+	assert_true(same_key(&a, &b));
+	b = key("ib", 0, false);
+	assert_false(same_key(&a, &b));
+	b = key("ia", 1, false);
+	assert_false(same_key(&a, &b));
+	b = key("ia", 0, true);
+	assert_false(same_key(&a, &b));
+	b.is_thread_safe = (DAT_BOOLEAN)2;	/* any value but 0 is true */
+	a.is_thread_safe = DAT_TRUE;
+	assert_true(same_key(&a, &b));
+	b.dapl_version_major = 1;
+	assert_false(same_key(&a, &b));
+}
+
+static void equal_keys_come_in_the_order_of_the_file(void **state)
+{
+	struct entry_table table = table_of(A B LINE("ia_a", "default", "libc.so", ""));
+	DAT_PROVIDER_INFO a = key("ia_a", 0, false), absent = key("ia_c", 0, false);
+	struct entry *first = table_next(&table, &a, NULL);
+
+	(void)state;
+	assert_int_equal(table.count, 3);
+	assert_ptr_equal(first, table.entries[0]);
+	assert_ptr_equal(table_next(&table, &a, first), table.entries[2]);
+	assert_null(table_next(&table, &a, table.entries[2]));
+	assert_null(table_next(&table, &absent, NULL));
+	assert_false(table.entries[0]->repeated || table.entries[1]->repeated);
+	assert_true(table.entries[2]->repeated && table.reading->repeated[2]);
+	table_free(&table);
+}
+
+static void nondefault_entries_are_never_opened(void **state)
+{
+	struct entry_table table = table_of(LINE("ia_a", "nondefault", "libn.so", "") A);
+	DAT_PROVIDER_INFO a = key("ia_a", 0, false);
+
+	(void)state;
+	assert_ptr_equal(table_next(&table, &a, NULL), table.entries[1]);
+	assert_false(table.entries[1]->repeated);	/* the first hides nothing of it */
+	table_free(&table);
+}
+
+static void empty_table_has_no_entries(void **state)
+{
+	struct entry_table table = table_of("");
+
+	(void)state;
+	assert_null(table_first(&table, "ia_a"));
+	table_free(&table);
+}
+
+static void many_entries_are_all_found(void **state)
+{
+	enum { MANY = 200, LINE_BYTES = 80 };
+	static char lines[MANY * LINE_BYTES];
+	struct entry_table table;
+	size_t length = 0;
+	char name[16];
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		length += (size_t)snprintf(lines + length, LINE_BYTES,
+			"ia%d u2.0 nonthreadsafe default l.so dapl.2.0 \"\" \"\"\n", i);
+	table = table_of(lines);
+	for (int i = 0; i < MANY; i++) {
+		DAT_PROVIDER_INFO wanted;
+
+		snprintf(name, sizeof name, "ia%d", i);
+		wanted = key(name, 0, false);
+		assert_ptr_equal(table_next(&table, &wanted, NULL), table.entries[i]);
+	}
+	table_free(&table);
+}
+
+static void entry_that_stays_keeps_its_library(void **state)
+{
+	struct entry_table table = table_of(A B);
+	struct entry *a = table.entries[0], *b = table.entries[1];
+
+	(void)state;
+	a->loaded = a->failure_reported = true;
+	replace(&table, B A);
+	assert_ptr_equal(table.entries[0], b);
+	assert_ptr_equal(table.entries[1], a);
+	assert_true(a->loaded && !a->failure_reported && !a->replaced);
+	assert_int_equal(a->conf->line, 2);
+	assert_ptr_equal(a->reading, table.reading);
+	table_free(&table);
+}
+
+static void changed_entry_is_another(void **state)
+{
+	static const char *const changed[] = {
+		LINE("ia_a", "default", "libx.so", "eth0 0"), LINE("ia_a", "default", "liba.so", "eth1 0"),
+		LINE("ia_a", "nondefault", "liba.so", "eth0 0"), LINE("ia_x", "default", "liba.so", "eth0 0"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) {
+		struct entry_table table = table_of(A);
+		struct entry *old = table.entries[0];
+
+		old->loaded = true;
+		old->users = 1;
+		replace(&table, changed[i]);
+		assert_ptr_not_equal(table.entries[0], old);
+		assert_true(old->replaced);
+		assert_string_equal(old->conf->library, "liba.so");	/* its reading is still there */
+		entry_free_replaced(old);	/* it has a user: nothing happens */
+		assert_true(old->replaced);
+		old->loaded = false;
+		old->users = 0;
+		entry_free_replaced(old);
+		table_free(&table);
+	}
+}
+
+static void two_equal_entries_keep_their_places(void **state)
+{
+	struct entry_table table = table_of(A A);
+	struct entry *first = table.entries[0], *second = table.entries[1];
+
+	(void)state;
+	replace(&table, A A A);
+	assert_ptr_equal(table.entries[0], first);
+	assert_ptr_equal(table.entries[1], second);
+	assert_true(second->repeated && table.entries[2]->repeated && !first->repeated);
+	table_free(&table);
+}
+
+static void reading_lives_until_its_last_user(void **state)
+{
+	struct entry_table table = table_of(A);
+	struct reading *reading = table.reading;
+
+	(void)state;
+	reading_get(reading);
+	replace(&table, A);
+	assert_int_equal(reading->refs, 1);	/* the table and the entry have left it */
+	assert_string_equal(reading->sources.conf.entries[0].library, "liba.so");
+	reading_put(reading);
+	reading_put(NULL);
+	table_free(&table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_part_of_a_key_counts),
+		cmocka_unit_test(equal_keys_come_in_the_order_of_the_file),
+		cmocka_unit_test(nondefault_entries_are_never_opened),
+		cmocka_unit_test(empty_table_has_no_entries),
+		cmocka_unit_test(many_entries_are_all_found),
+		cmocka_unit_test(entry_that_stays_keeps_its_library),
+		cmocka_unit_test(changed_entry_is_another),
+		cmocka_unit_test(two_equal_entries_keep_their_places),
+		cmocka_unit_test(reading_lives_until_its_last_user),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
