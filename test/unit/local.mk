@@ -54,6 +54,7 @@ unit_dat = \
 	test/unit/dat/test_environment \
 	test/unit/dat/test_ia_handle \
 	test/unit/dat/test_lmr_table \
+	test/unit/dat/test_sources \
 	test/unit/dat/test_strerror \
 	test/unit/dat/test_unknown_ia
 unit_dat_libs = libregistry.la libcommon.la $(CMOCKA_LIBS) -lpthread
@@ -71,6 +72,9 @@ test_unit_dat_test_environment_SOURCES = test/unit/dat/test_environment.c $(prin
 test_unit_dat_test_environment_LDADD = $(unit_dat_libs)
 test_unit_dat_test_entry_table_LDADD = $(unit_dat_libs)
 test_unit_dat_test_entry_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read
+test_unit_dat_test_sources_SOURCES = test/unit/dat/test_sources.c $(printed)
+test_unit_dat_test_sources_LDADD = $(unit_dat_libs)
+test_unit_dat_test_sources_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=devices_make_entries
 
 # Core, without a device.
 unit_core = \

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_sources.c - which files are read in which order, and where generated entries go. */
+#include "dat/sources.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "common/log.h"
+#include "dat/devices.h"
+#include "test/unit/printed.h"
+
+static char root[] = "/tmp/test_sources.XXXXXX", path[PATH_MAX];
+static struct sources sources;
+static int result;
+
+/* --- devices and files ---------------------------------------------------------------------- */
+
+static const char *devices[4];	/* names of generated entries; NULL: no more */
+static int devices_error;
+
+int __wrap_devices_make_entries(struct conf *conf, const char *sysfs, bool with_soft);
+int __wrap_devices_make_entries(struct conf *conf, const char *sysfs, bool with_soft)
+{
+	(void)sysfs;
+	for (int i = 0; devices[i]; i++)
+		assert_int_equal(conf_add(conf, devices[i], "libgen.so", ""), 0);
+	if (with_soft)
+		assert_int_equal(conf_add(conf, "soft", "libgen.so", ""), 0);
+	return devices_error;
+}
+
+static const char *in_root(const char *name)
+{
+	snprintf(path, sizeof path, "%s%s", root, name);
+	return path;
+}
+
+static void make_directory(const char *name)
+{
+	in_root(name);
+	for (char *at = path + sizeof root; (at = strchr(at, '/')); at++) {
+		*at = '\0';
+		mkdir(path, 0700);
+		*at = '/';
+	}
+	assert_true(!mkdir(path, 0700) || errno == EEXIST);
+}
+
+/* A file with an entry for each name. */
+static void make_file(const char *name, const char *first, const char *second)
+{
+	FILE *file = fopen(in_root(name), "w");
+
+	assert_non_null(file);
+	fprintf(file, "%s u2.0 nonthreadsafe default libfile.so dapl.2.0 \"\" \"\"\n", first);
+	if (second)
+		fprintf(file, "%s u2.0 nonthreadsafe default libfile.so dapl.2.0 \"\" \"\"\n", second);
+	fclose(file);
+}
+
+static int delete(const char *name, const struct stat *status, int kind, struct FTW *where)
+{
+	(void)status, (void)kind, (void)where;
+	return remove(name);
+}
+
+#define CONF SYSCONFDIR "/dat.conf"
+#define DROP_INS CONF ".d"
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(devices, 0, sizeof devices);
+	devices_error = 0;
+	strcpy(root + sizeof root - 7, "XXXXXX");
+	if (!mkdtemp(root))
+		return -1;
+	setenv("DAT_TEST_ROOT", root, 1);
+	unsetenv("DAT_OVERRIDE");
+	make_directory(DROP_INS);
+	memset(&sources, 0, sizeof sources);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	sources_free(&sources);
+	return nftw(root, delete, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void read_sources(void *with_soft)
+{
+	log_init("t", NULL, NULL, NULL, 1);
+	result = sources_read(&sources, with_soft != NULL);
+}
+
+/* Reads, and returns what is printed. */
+static const char *read_printed(void)
+{
+	return printed_by(read_sources, NULL);
+}
+
+/* Blanks between the names of all entries. */
+static void expect_names(const char *expected)
+{
+	char names[256] = "";
+
+	for (size_t i = 0; i < sources.conf.count; i++) {
+		strcat(names, i ? " " : "");
+		strcat(names, sources.conf.entries[i].info.ia_name);
+	}
+	assert_string_equal(names, expected);
+}
+
+/* --- tests ----------------------------------------------------------------------------------- */
+
+static void drop_ins_follow_in_the_order_of_their_names(void **state)
+{
+	(void)state;
+	make_file(CONF, "m1", "m2");
+	for (const char *at = "5Z0b7a2B"; *at; at++) {
+		char file[] = DROP_INS "/?.conf", name[] = "?";
+
+		file[sizeof DROP_INS] = name[0] = *at;
+		make_file(file, name, NULL);
+	}
+	assert_string_equal(read_printed(), "");
+	assert_int_equal(result, 0);
+	expect_names("m1 m2 0 2 5 7 B Z a b");
+	assert_true(sources_is_drop_in(sources.conf.entries[2].file));
+	assert_false(sources_is_drop_in(sources.conf.entries[0].file));
+}
+
+static void other_names_are_no_drop_ins(void **state)
+{
+	(void)state;
+	make_file(CONF, "m1", NULL);
+	make_file(DROP_INS "/.hidden.conf", "hidden", NULL);
+	make_file(DROP_INS "/a.conf.bak", "backup", NULL);
+	make_file(DROP_INS "/conf", "bare", NULL);
+	make_file(DROP_INS "/a.b.conf", "dotted", NULL);
+	read_printed();
+	expect_names("m1 dotted");
+}
+
+static void override_is_the_only_file(void **state)
+{
+	(void)state;
+	make_file(CONF, "m1", NULL);
+	make_file(DROP_INS "/a.conf", "d1", NULL);
+	make_file("/other", "o1", NULL);
+	devices[0] = "g1";
+	setenv("DAT_OVERRIDE", in_root("/other"), 1);
+	assert_string_equal(read_printed(), "");
+	expect_names("o1");
+	assert_non_null(strstr(sources.origin, "/other"));
+	assert_false(sources.unreadable);
+}
+
+static void override_that_cannot_be_read_leaves_nothing(void **state)
+{
+	(void)state;
+	make_file(CONF, "m1", NULL);
+	setenv("DAT_OVERRIDE", in_root("/absent"), 1);
+	assert_int_equal(times_in(read_printed(), "DAT_OVERRIDE"), 1);
+	assert_int_equal(result, 0);
+	assert_true(sources.unreadable);
+	expect_names("");
+}
+
+static void devices_stand_in_for_an_absent_file(void **state)
+{
+	(void)state;
+	devices[0] = "g1";
+	make_file(DROP_INS "/a.conf", "d1", NULL);
+	assert_string_equal(read_printed(), "");
+	expect_names("g1 d1");
+	assert_null(sources.conf.entries[0].file);
+	assert_non_null(strstr(sources.origin, "among the devices present"));
+}
+
+static void soft_device_is_generated_if_asked(void **state)
+{
+	(void)state;
+	read_sources(root);
+	expect_names("soft");
+}
+
+static void name_of_a_file_hides_a_device(void **state)
+{
+	(void)state;
+	devices[0] = "g1";
+	devices[1] = "d1";
+	devices[2] = "g2";
+	make_file(DROP_INS "/a.conf", "d1", NULL);
+	read_printed();
+	expect_names("g1 g2 d1");
+	assert_string_equal(sources.conf.entries[2].library, "libfile.so");
+}
+
+static void devices_take_the_place_of_include_auto(void **state)
+{
+	FILE *file;
+
+	(void)state;
+	devices[0] = "g1";
+	devices[1] = "g2";
+	make_file(CONF, "m1", NULL);
+	file = fopen(in_root(CONF), "a");
+	fputs("include auto\nm2 u2.0 nonthreadsafe default libfile.so dapl.2.0 \"\" \"\"\n", file);
+	fclose(file);
+	read_printed();
+	expect_names("m1 g1 g2 m2");
+}
+
+static void file_that_cannot_be_read_is_reported(void **state)
+{
+	(void)state;
+	make_directory(CONF);		/* open() succeeds, read() does not */
+	make_directory(DROP_INS "/b.conf");
+	make_file(DROP_INS "/c.conf", "d1", NULL);
+	assert_int_equal(times_in(read_printed(), "Is a directory; file ignored\n"), 2);
+	assert_int_equal(result, 0);
+	assert_true(sources.unreadable);
+	assert_int_equal(sources.faults, 1);
+	expect_names("d1");
+}
+
+static void file_in_place_of_the_directory_is_reported(void **state)
+{
+	(void)state;
+	assert_int_equal(rmdir(in_root(DROP_INS)), 0);
+	make_file(CONF, "m1", NULL);
+	assert_string_equal(read_printed(), "");	/* no directory is no fault */
+	sources_free(&sources);
+	make_file(DROP_INS, "m2", NULL);
+	assert_int_equal(times_in(read_printed(), "cannot read the directory"), 1);
+	assert_int_equal(sources.faults, 1);
+	expect_names("m1");
+}
+
+static void wrong_lines_are_reported_and_counted(void **state)
+{
+	FILE *file;
+
+	(void)state;
+	make_file(CONF, "m1", NULL);
+	file = fopen(in_root(CONF), "a");
+	fputs("what is this?\n", file);
+	fclose(file);
+	assert_int_equal(times_in(read_printed(), "dat.conf:2: "), 1);
+	assert_int_equal(sources.faults, 1);
+	expect_names("m1");
+}
+
+/* To open a FIFO that has no writer takes for ever. */
+static void files_that_could_wait_are_not_read_again(void **state)
+{
+	(void)state;
+	assert_int_equal(mkfifo(in_root(CONF), 0600), 0);
+	sources.again = true;
+	assert_int_equal(times_in(read_printed(), "file ignored"), 1);
+	assert_true(sources.unreadable);
+}
+
+static void shortage_keeps_nothing(void **state)
+{
+	static const int shortages[] = { ENOMEM, EMFILE, ENFILE };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof shortages / sizeof *shortages; i++) {
+		make_file(DROP_INS "/a.conf", "d1", NULL);
+		devices_error = shortages[i];
+		read_printed();
+		assert_int_equal(result, shortages[i]);
+		assert_int_equal(sources.conf.count, 0);
+		assert_null(sources.origin);
+	}
+	devices_error = EACCES;		/* lasting: a later call would not find more */
+	read_printed();
+	assert_int_equal(result, 0);
+	expect_names("d1");
+}
+
+static void only_the_directory_makes_a_drop_in(void **state)
+{
+	(void)state;
+	assert_true(sources_is_drop_in(DROP_INS "/a.conf"));
+	assert_true(sources_is_drop_in("/root" DROP_INS "/a.conf"));
+	assert_false(sources_is_drop_in(DROP_INS "/deeper/a.conf"));
+	assert_false(sources_is_drop_in(CONF));
+	assert_false(sources_is_drop_in("a.conf"));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(drop_ins_follow_in_the_order_of_their_names),
+		TEST(other_names_are_no_drop_ins),
+		TEST(override_is_the_only_file),
+		TEST(override_that_cannot_be_read_leaves_nothing),
+		TEST(devices_stand_in_for_an_absent_file),
+		TEST(soft_device_is_generated_if_asked),
+		TEST(name_of_a_file_hides_a_device),
+		TEST(devices_take_the_place_of_include_auto),
+		TEST(file_that_cannot_be_read_is_reported),
+		TEST(file_in_place_of_the_directory_is_reported),
+		TEST(wrong_lines_are_reported_and_counted),
+		TEST(files_that_could_wait_are_not_read_again),
+		TEST(shortage_keeps_nothing),
+		TEST(only_the_directory_makes_a_drop_in),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
