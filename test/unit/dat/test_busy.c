@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_busy.c - entries whose library is being loaded: who waits for them, and what a fork leaves of them. */
+#include "dat/busy.h"
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "dat/registry_state.h"
+
+static struct conf_entry confs[3];
+static struct entry entries[3];
+static bool begun, may_end;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_t loader;
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(entries, 0, sizeof entries);
+	for (int i = 0; i < 3; i++) {
+		confs[i].info = (DAT_PROVIDER_INFO){ .dapl_version_major = 2 };
+		confs[i].info.ia_name[0] = (char)('a' + i);
+		entries[i].conf = &confs[i];
+	}
+	begun = may_end = false;
+	pthread_mutex_lock(&registry.lock);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	pthread_mutex_unlock(&registry.lock);
+	return 0;
+}
+
+/* Makes entry 1 busy until the test lets it end. */
+static void *load(void *unused)
+{
+	pthread_mutex_lock(&registry.lock);
+	busy_begin(&entries[1]);
+	pthread_mutex_lock(&registry.lock);
+	begun = true;
+	pthread_cond_broadcast(&changed);
+	while (!may_end)
+		pthread_cond_wait(&changed, &registry.lock);
+	pthread_mutex_unlock(&registry.lock);
+	busy_end(&entries[1]);
+	pthread_mutex_unlock(&registry.lock);
+	return unused;
+}
+
+static void start_loader(void)
+{
+	assert_int_equal(pthread_create(&loader, NULL, load, NULL), 0);
+	while (!begun)
+		pthread_cond_wait(&changed, &registry.lock);
+}
+
+static void let_loader_end(void)
+{
+	may_end = true;
+	pthread_cond_broadcast(&changed);
+}
+
+static void join_loader(void)
+{
+	pthread_mutex_unlock(&registry.lock);
+	pthread_join(loader, NULL);
+	pthread_mutex_lock(&registry.lock);
+}
+
+static void begin(struct entry *e)
+{
+	busy_begin(e);
+	pthread_mutex_lock(&registry.lock);
+}
+
+static void end(struct entry *e)
+{
+	pthread_mutex_unlock(&registry.lock);
+	busy_end(e);
+}
+
+static void entry_is_busy_for_its_thread(void **state)
+{
+	(void)state;
+	assert_false(busy_any() || busy_by_this_thread(NULL) || busy_by_other(NULL));
+	begin(&entries[0]);
+	assert_true(busy_any() && busy_by_this_thread(&entries[0]));
+	assert_false(busy_by_other(&entries[0]));
+	assert_false(busy_by_this_thread(&entries[1]));
+	end(&entries[0]);
+	assert_false(busy_any() || busy_by_this_thread(&entries[0]));
+}
+
+static void entry_of_another_thread_is_busy_by_other(void **state)
+{
+	(void)state;
+	start_loader();
+	assert_true(busy_by_other(&entries[1]) && !busy_by_this_thread(&entries[1]));
+	assert_null(busy_here());
+	let_loader_end();
+	join_loader();
+	assert_false(busy_by_other(&entries[1]));
+}
+
+/* A library may open another adapter while it is being loaded. */
+static void latest_entry_of_this_thread_is_here(void **state)
+{
+	(void)state;
+	begin(&entries[0]);
+	start_loader();
+	assert_ptr_equal(busy_here(), &entries[0]);
+	begin(&entries[2]);
+	assert_ptr_equal(busy_here(), &entries[2]);
+	end(&entries[2]);
+	assert_ptr_equal(busy_here(), &entries[0]);
+	end(&entries[0]);
+	assert_null(busy_here());
+	let_loader_end();
+	join_loader();
+}
+
+/* An init may register from a thread of its own. */
+static void caller_is_known_by_thread_then_by_key(void **state)
+{
+	(void)state;
+	start_loader();
+	assert_ptr_equal(busy_entry_of_caller(&confs[1].info), &entries[1]);
+	assert_null(busy_entry_of_caller(&confs[0].info));
+	begin(&entries[0]);
+	assert_ptr_equal(busy_entry_of_caller(&confs[1].info), &entries[0]);
+	end(&entries[0]);
+	let_loader_end();
+	join_loader();
+}
+
+static void wait_ends_when_the_entry_is_idle(void **state)
+{
+	(void)state;
+	start_loader();
+	let_loader_end();
+	while (entries[1].busy)
+		busy_wait();
+	assert_false(busy_any());
+	join_loader();
+}
+
+static void fork_waits_for_other_threads(void **state)
+{
+	(void)state;
+	start_loader();
+	let_loader_end();
+	busy_before_fork();
+	assert_false(entries[1].busy);
+	join_loader();
+}
+
+/* A program may fork while it is called by the library that it loads. */
+static void fork_does_not_wait_for_itself(void **state)
+{
+	(void)state;
+	begin(&entries[0]);
+	start_loader();
+	let_loader_end();
+	busy_before_fork();
+	assert_true(entries[0].busy && !entries[1].busy);
+	busy_wait_for_forks();		/* no thread forks */
+	end(&entries[0]);
+	join_loader();
+}
+
+static void idle_registry_is_waited_for(void **state)
+{
+	(void)state;
+	start_loader();
+	let_loader_end();
+	assert_true(busy_wait_until_idle());
+	join_loader();
+}
+
+static void provider_that_takes_long_ends_the_wait(void **state)
+{
+	(void)state;
+	start_loader();
+	assert_false(busy_wait_until_idle());
+	assert_true(entries[1].busy);
+	let_loader_end();
+	join_loader();
+}
+
+/* The child has this thread alone. */
+static void child_keeps_the_entries_of_its_thread(void **state)
+{
+	(void)state;
+	begin(&entries[0]);
+	start_loader();
+	begin(&entries[2]);
+	busy_after_fork_in_child();
+	assert_true(entries[0].busy && entries[2].busy && !entries[1].busy);
+	end(&entries[2]);
+	end(&entries[0]);
+	assert_false(busy_any());
+	begin(&entries[1]);		/* for the loader, which ends it */
+	let_loader_end();
+	join_loader();
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(entry_is_busy_for_its_thread),
+		TEST(entry_of_another_thread_is_busy_by_other),
+		TEST(latest_entry_of_this_thread_is_here),
+		TEST(caller_is_known_by_thread_then_by_key),
+		TEST(wait_ends_when_the_entry_is_idle),
+		TEST(fork_waits_for_other_threads),
+		TEST(fork_does_not_wait_for_itself),
+		TEST(idle_registry_is_waited_for),
+		TEST(provider_that_takes_long_ends_the_wait),
+		TEST(child_keeps_the_entries_of_its_thread),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
