@@ -98,6 +98,7 @@ unit_core = \
 	test/unit/core/test_polled \
 	test/unit/core/test_post_late \
 	test/unit/core/test_post_recv \
+	test/unit/core/test_qp_table \
 	test/unit/core/test_qual \
 	test/unit/core/test_ring \
 	test/unit/core/test_rmr \
@@ -171,6 +172,8 @@ test_unit_core_test_qual_LDADD = $(CMOCKA_LIBS)
 test_unit_core_test_ring_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_core_test_status_LDADD = $(unit_core_libs)
 test_unit_core_test_tap_LDADD = $(unit_core_libs)
+test_unit_core_test_qp_table_SOURCES = test/unit/core/test_qp_table.c $(core_device)
+test_unit_core_test_qp_table_LDADD = $(core_device_libs)
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \
