@@ -81,6 +81,7 @@ test_unit_dat_test_busy_LDADD = $(unit_dat_libs)
 # Core, without a device.
 unit_core = \
 	test/unit/core/test_attr \
+	test/unit/core/test_cause \
 	test/unit/core/test_cno \
 	test/unit/core/test_connect \
 	test/unit/core/test_control \
@@ -174,6 +175,7 @@ test_unit_core_test_status_LDADD = $(unit_core_libs)
 test_unit_core_test_tap_LDADD = $(unit_core_libs)
 test_unit_core_test_qp_table_SOURCES = test/unit/core/test_qp_table.c $(core_device)
 test_unit_core_test_qp_table_LDADD = $(core_device_libs)
+test_unit_core_test_cause_LDADD = $(unit_core_libs)
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \
