@@ -112,6 +112,7 @@ unit_core = \
 	test/unit/core/test_status \
 	test/unit/core/test_tap \
 	test/unit/core/test_terminate \
+	test/unit/core/test_text \
 	test/unit/core/test_watermark \
 	test/unit/core/test_zero_based
 unit_core_libs = libdaplcore.la libcommon.la $(CMOCKA_LIBS)
@@ -176,6 +177,7 @@ test_unit_core_test_tap_LDADD = $(unit_core_libs)
 test_unit_core_test_qp_table_SOURCES = test/unit/core/test_qp_table.c $(core_device)
 test_unit_core_test_qp_table_LDADD = $(core_device_libs)
 test_unit_core_test_cause_LDADD = $(unit_core_libs)
+test_unit_core_test_text_LDADD = $(unit_core_libs)
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \
