@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_ep_attr.c - attributes of endpoints: defaults, what an IA can grant, limits of posts. */
+#include <stddef.h>
+#include <string.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/core/ep/ep_attr.h"
+#include "test/unit/core/core_device.h"
+
+static struct dapl_ia *ia;
+static struct dapl_ep *ep;
+
+/* Limits that all differ, so that none stands for another. */
+static int set_up(void **state)
+{
+	(void)state;
+	core_device = (struct core_device){ NULL };
+	ia = core_ia_new();
+	ia->ia_attr = (DAT_IA_ATTR){ .max_message_size = 5000, .max_rdma_size = 6000, .max_dto_per_ep = 100,
+		.max_iov_segments_per_dto = 20, .max_rdma_read_per_ep_in = 30, .max_rdma_read_per_ep_out = 40,
+		.max_iov_segments_per_rdma_read = 50, .max_iov_segments_per_rdma_write = 60 };
+	ia->provider_attr.dat_qos_supported = DAT_QOS_BEST_EFFORT | DAT_QOS_LOW_LATENCY;
+	ep = core_ep_new(ia, NULL, 4);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	core_ep_free(ep);
+	core_ia_free(ia);
+	return 0;
+}
+
+static DAT_EP_ATTR defaults(void)
+{
+	DAT_EP_ATTR attr;
+
+	dapl_ep_default_attr(ia, &attr);
+	return attr;
+}
+
+static void defaults_can_be_granted(void **state)
+{
+	DAT_EP_ATTR attr = defaults();
+
+	(void)state;
+	assert_null(dapl_ep_bad_attr(ia, &attr));
+	assert_int_equal(attr.max_recv_dtos, 16);
+	assert_int_equal(attr.max_rdma_read_in, 4);
+	ia->ia_attr = (DAT_IA_ATTR){ .max_dto_per_ep = 3, .max_iov_segments_per_dto = 2,
+		.max_rdma_read_per_ep_in = 1 };
+	attr = defaults();
+	assert_null(dapl_ep_bad_attr(ia, &attr));
+	assert_int_equal(attr.max_recv_dtos, 3);
+	assert_int_equal(attr.max_request_iov, 2);
+	assert_int_equal(attr.max_rdma_read_in, 1);
+	assert_int_equal(attr.max_rdma_read_out, 0);
+}
+
+#define COUNT(field, max) { #field, offsetof(DAT_EP_ATTR, field), max }
+static const struct {
+	const char *name;
+	size_t offset;
+	DAT_COUNT max;
+} counts[] = {
+	COUNT(max_recv_dtos, 100), COUNT(max_request_dtos, 100), COUNT(max_recv_iov, 20),
+	COUNT(max_request_iov, 20), COUNT(max_rdma_read_in, 30), COUNT(max_rdma_read_out, 40),
+	COUNT(max_rdma_read_iov, 50), COUNT(max_rdma_write_iov, 60),
+};
+
+static void each_count_has_its_own_limit(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+		DAT_EP_ATTR attr = defaults();
+		DAT_COUNT *count = (DAT_COUNT *)(void *)((char *)&attr + counts[i].offset);
+
+		*count = counts[i].max;
+		assert_null(dapl_ep_bad_attr(ia, &attr));
+		*count = counts[i].max + 1;
+		assert_string_equal(dapl_ep_bad_attr(ia, &attr), counts[i].name);
+		*count = -1;
+		assert_string_equal(dapl_ep_bad_attr(ia, &attr), counts[i].name);
+	}
+}
+
+static void sizes_have_their_limits(void **state)
+{
+	DAT_EP_ATTR attr = defaults();
+
+	(void)state;
+	attr.max_message_size = 5001;
+	assert_string_equal(dapl_ep_bad_attr(ia, &attr), "max_message_size");
+	attr = defaults();
+	attr.max_rdma_size = 6001;
+	assert_string_equal(dapl_ep_bad_attr(ia, &attr), "max_rdma_size");
+}
+
+static void quality_of_service_must_be_supported(void **state)
+{
+	DAT_EP_ATTR attr = defaults();
+
+	(void)state;
+	attr.qos = DAT_QOS_LOW_LATENCY;
+	assert_null(dapl_ep_bad_attr(ia, &attr));
+	attr.qos = (DAT_QOS)(DAT_QOS_LOW_LATENCY | DAT_QOS_PREMIUM);
+	assert_string_equal(dapl_ep_bad_attr(ia, &attr), "qos");
+}
+
+static void datagrams_need_a_device_that_has_them(void **state)
+{
+	DAT_EP_ATTR attr = defaults();
+
+	(void)state;
+	attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
+	assert_string_equal(dapl_ep_bad_attr(ia, &attr), "service_type");
+	ia->attr.ud = true;
+	assert_null(dapl_ep_bad_attr(ia, &attr));
+	attr.service_type = DAT_ETH_SERVICE_TYPE_RAW;	/* the test's device has no frames */
+	assert_string_equal(dapl_ep_bad_attr(ia, &attr), "service_type");
+}
+
+static void completion_flags_are_one_of_a_list(void **state)
+{
+	static const struct {
+		int recv, request;
+		bool good;
+	} rows[] = {
+		{ DAT_COMPLETION_DEFAULT_FLAG, DAT_COMPLETION_DEFAULT_FLAG, true },
+		{ DAT_COMPLETION_SOLICITED_WAIT_FLAG, DAT_COMPLETION_DEFAULT_FLAG, true },
+		{ DAT_COMPLETION_UNSIGNALLED_FLAG, DAT_COMPLETION_UNSIGNALLED_FLAG, true },
+		{ DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG,
+		  DAT_COMPLETION_DEFAULT_FLAG, false },
+		{ DAT_COMPLETION_SUPPRESS_FLAG, DAT_COMPLETION_DEFAULT_FLAG, false },
+		/* Of requests these mean nothing. */
+		{ DAT_COMPLETION_DEFAULT_FLAG, DAPL_PER_POST_FLAGS, true },
+		{ DAT_COMPLETION_DEFAULT_FLAG, DAPL_PER_POST_FLAGS | DAT_COMPLETION_UNSIGNALLED_FLAG, true },
+		{ DAT_COMPLETION_DEFAULT_FLAG,
+		  DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_EVD_THRESHOLD_FLAG, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		DAT_EP_ATTR attr = defaults();
+		const char *bad;
+
+		attr.recv_completion_flags = (DAT_COMPLETION_FLAGS)rows[i].recv;
+		attr.request_completion_flags = (DAT_COMPLETION_FLAGS)rows[i].request;
+		bad = dapl_ep_bad_attr(ia, &attr);
+		if (!bad != rows[i].good)
+			fail_msg("row %zu: %s", i, bad ? bad : "granted");
+	}
+}
+
+/* Zero is "no requirement". */
+static void zeroes_get_the_least_that_is_usable(void **state)
+{
+	DAT_EP_ATTR attr = { .max_request_iov = 55 };
+
+	(void)state;
+	dapl_ep_attr_fill(ia, &attr);
+	assert_int_equal(attr.max_message_size, 5000);
+	assert_int_equal(attr.max_rdma_size, 6000);
+	assert_int_equal(attr.max_recv_dtos, 1);
+	assert_int_equal(attr.max_request_dtos, 1);
+	assert_int_equal(attr.max_recv_iov, 1);
+	assert_int_equal(attr.max_request_iov, 55);
+	assert_int_equal(attr.max_rdma_read_iov, 50);	/* as of other requests, if the device can */
+	assert_int_equal(attr.max_rdma_write_iov, 55);
+}
+
+static void values_that_are_set_stay(void **state)
+{
+	DAT_EP_ATTR attr = { .max_message_size = 1, .max_rdma_size = 2, .max_recv_dtos = 3, .max_request_dtos = 4,
+		.max_recv_iov = 5, .max_request_iov = 6, .max_rdma_read_iov = 7, .max_rdma_write_iov = 8 };
+	DAT_EP_ATTR before = attr;
+
+	(void)state;
+	dapl_ep_attr_fill(ia, &attr);
+	assert_memory_equal(&attr, &before, sizeof attr);
+}
+
+/* The return code of one named attribute; *delayed is what it sets. */
+static DAT_RETURN named(const char *name, const char *value, bool *delayed)
+{
+	DAT_NAMED_ATTR list[] = { { (char *)name, (char *)value } };
+	DAT_EP_ATTR attr = { .ep_provider_specific_count = 1, .ep_provider_specific = list };
+	struct dapl_conn_tuning tuning = { 0 };
+
+	return dapl_ep_named_attrs(ia, &attr, delayed, &tuning, BAD_PARAM(3));
+}
+
+static void delayed_ack_is_true_or_false(void **state)
+{
+	bool delayed = false;
+
+	(void)state;
+	ia->attr.delayed_ack = true;
+	assert_int_equal(named("delayed_ack", "true", &delayed), DAT_SUCCESS);
+	assert_true(delayed);
+	assert_int_equal(named("delayed_ack", "false", &delayed), DAT_SUCCESS);
+	assert_false(delayed);
+	assert_int_equal(named("delayed_ack", "yes", &delayed), BAD_PARAM(3));
+	assert_int_equal(named("delayed_ack", NULL, &delayed), BAD_PARAM(3));
+	assert_int_equal(named(NULL, "true", &delayed), BAD_PARAM(3));
+	assert_int_equal(named("delayed_acks", "true", &delayed), BAD_PARAM(3));
+	assert_false(delayed);
+}
+
+static void delayed_ack_needs_a_device_that_has_it(void **state)
+{
+	bool delayed = true;
+
+	(void)state;
+	assert_int_equal(named("delayed_ack", "true", &delayed), NOT_SUPPORTED);
+	assert_int_equal(named("delayed_ack", "false", &delayed), DAT_SUCCESS);
+	assert_false(delayed);
+}
+
+/* A count without a list, or a list without a count, is empty. */
+static void empty_lists_of_names_are_good(void **state)
+{
+	DAT_NAMED_ATTR list[] = { { "no such attribute", "" } };
+	DAT_EP_ATTR attr = { .ep_provider_specific = list };
+	bool delayed = false;
+
+	(void)state;
+	assert_int_equal(dapl_ep_named_attrs(ia, &attr, &delayed, NULL, BAD_PARAM(3)), DAT_SUCCESS);
+	attr = (DAT_EP_ATTR){ .ep_provider_specific_count = 1 };
+	assert_int_equal(dapl_ep_named_attrs(ia, &attr, &delayed, NULL, BAD_PARAM(3)), DAT_SUCCESS);
+}
+
+static void limits_of_posts_come_from_the_attributes(void **state)
+{
+	(void)state;
+	ep->attr = (DAT_EP_ATTR){ .max_message_size = 1, .max_rdma_size = 1, .max_recv_dtos = 2,
+		.max_request_dtos = 3, .max_recv_iov = 4, .max_request_iov = 5, .max_rdma_read_iov = 6,
+		.max_rdma_write_iov = 7 };
+	dapl_ep_set_post_limits(ep);
+	assert_int_equal(ep->max_message, 5000);	/* what was asked for is a need, not a limit */
+	assert_int_equal(ep->max_rdma, 6000);
+	assert_int_equal(ep->rq.limit, 2);
+	assert_int_equal(ep->sq.limit, 3);
+	assert_int_equal(ep->max_recv_iov, 4);
+	assert_int_equal(ep->max_send_iov, 5);
+	assert_int_equal(ep->max_read_iov, 6);
+	assert_int_equal(ep->max_write_iov, 7);
+	assert_false(ep->is_ud || ep->is_raw);
+}
+
+/* A post may be unsignalled if all posts of its kind may. */
+static void posts_may_be_unsignalled_if_the_endpoint_says_so(void **state)
+{
+	(void)state;
+	ep->attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	dapl_ep_set_post_limits(ep);
+	assert_true(ep->unsignalled_requests);
+	assert_int_equal(ep->request_flags, 0);
+	assert_int_equal(ep->recv_flags, DAT_COMPLETION_UNSIGNALLED_FLAG);
+	ep->attr.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
+	ep->attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	dapl_ep_set_post_limits(ep);
+	assert_false(ep->unsignalled_requests);
+	assert_int_equal(ep->request_flags, DAT_COMPLETION_UNSIGNALLED_FLAG);
+	assert_int_equal(ep->recv_flags, 0);
+}
+
+static void service_type_says_what_messages_are(void **state)
+{
+	(void)state;
+	ep->attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
+	dapl_ep_set_post_limits(ep);
+	assert_true(ep->is_ud && !ep->is_raw);
+	ep->attr.service_type = DAT_ETH_SERVICE_TYPE_RAW;
+	dapl_ep_set_post_limits(ep);
+	assert_true(ep->is_ud && ep->is_raw);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(defaults_can_be_granted),
+		TEST(each_count_has_its_own_limit),
+		TEST(sizes_have_their_limits),
+		TEST(quality_of_service_must_be_supported),
+		TEST(datagrams_need_a_device_that_has_them),
+		TEST(completion_flags_are_one_of_a_list),
+		TEST(zeroes_get_the_least_that_is_usable),
+		TEST(values_that_are_set_stay),
+		TEST(delayed_ack_is_true_or_false),
+		TEST(delayed_ack_needs_a_device_that_has_it),
+		TEST(empty_lists_of_names_are_good),
+		TEST(limits_of_posts_come_from_the_attributes),
+		TEST(posts_may_be_unsignalled_if_the_endpoint_says_so),
+		TEST(service_type_says_what_messages_are),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
