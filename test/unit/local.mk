@@ -90,6 +90,7 @@ unit_core = \
 	test/unit/core/test_disconnect \
 	test/unit/core/test_ep_attr \
 	test/unit/core/test_ep_state \
+	test/unit/core/test_ep_tuning \
 	test/unit/core/test_evd_channel \
 	test/unit/core/test_evd_feed \
 	test/unit/core/test_evd_resize \
@@ -181,6 +182,8 @@ test_unit_core_test_cause_LDADD = $(unit_core_libs)
 test_unit_core_test_text_LDADD = $(unit_core_libs)
 test_unit_core_test_ep_attr_SOURCES = test/unit/core/test_ep_attr.c $(core_device)
 test_unit_core_test_ep_attr_LDADD = $(core_device_libs)
+test_unit_core_test_ep_tuning_SOURCES = test/unit/core/test_ep_tuning.c $(core_device)
+test_unit_core_test_ep_tuning_LDADD = $(core_device_libs)
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_ep_tuning.c - named attributes of an endpoint that set limits of its connection. */
+#include <string.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/core/ep/ep_tuning.h"
+#include "test/unit/core/core_device.h"
+
+static struct dapl_ia *ia;
+static struct dapl_conn_tuning tuning;
+
+static int set_up(void **state)
+{
+	(void)state;
+	ia = core_ia_new();
+	ia->attr.tunes = DAPL_TUNES_ACK | DAPL_TUNES_RNR | DAPL_TUNES_CLASS;
+	memset(&tuning, 0, sizeof tuning);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	core_ia_free(ia);
+	return 0;
+}
+
+static DAT_RETURN tune(const char *name, const char *value)
+{
+	DAT_NAMED_ATTR attr = { (char *)name, (char *)value };
+
+	return dapl_ep_tune(ia, &attr, &tuning, BAD_PARAM(3));
+}
+
+/* Kept plus one: 0 is "not set". */
+static void each_name_sets_its_own_limit(void **state)
+{
+	(void)state;
+	assert_int_equal(tune("ack_timeout", "1"), DAT_SUCCESS);
+	assert_int_equal(tune("ack_retry", "2"), DAT_SUCCESS);
+	assert_int_equal(tune("rnr_timer", "3"), DAT_SUCCESS);
+	assert_int_equal(tune("rnr_retry", "4"), DAT_SUCCESS);
+	assert_int_equal(tune("traffic_class", "0"), DAT_SUCCESS);
+	assert_int_equal(tuning.ack_timeout, 2);
+	assert_int_equal(tuning.ack_retry, 3);
+	assert_int_equal(tuning.rnr_timer, 4);
+	assert_int_equal(tuning.rnr_retry, 5);
+	assert_int_equal(tuning.traffic_class, 1);
+}
+
+static void largest_value_is_taken_and_the_next_refused(void **state)
+{
+	static const struct {
+		const char *name, *max, *more;
+	} rows[] = { { "ack_timeout", "31", "32" }, { "ack_retry", "7", "8" }, { "rnr_timer", "31", "32" },
+		{ "rnr_retry", "7", "8" }, { "traffic_class", "255", "256" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		assert_int_equal(tune(rows[i].name, rows[i].max), DAT_SUCCESS);
+		assert_int_equal(tune(rows[i].name, rows[i].more), BAD_PARAM(3));
+	}
+	assert_int_equal(tuning.traffic_class, 256);	/* the refused one has changed nothing */
+}
+
+static void only_decimal_digits_are_a_number(void **state)
+{
+	static const char *const bad[] = { "", "-1", "+1", " 1", "1 ", "0x1", "1.0", "0001", "one" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		if (tune("ack_retry", bad[i]) != BAD_PARAM(3))
+			fail_msg("\"%s\" is taken", bad[i]);
+	assert_int_equal(tune("ack_retry", NULL), BAD_PARAM(3));
+	assert_int_equal(tuning.ack_retry, 0);
+}
+
+static void unknown_names_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(tune("ack", "1"), BAD_PARAM(3));
+	assert_int_equal(tune("ack_retry_count", "1"), BAD_PARAM(3));
+}
+
+static void device_must_know_the_limit(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned needs;
+	} rows[] = { { "ack_timeout", DAPL_TUNES_ACK }, { "ack_retry", DAPL_TUNES_ACK },
+		{ "rnr_timer", DAPL_TUNES_RNR }, { "rnr_retry", DAPL_TUNES_RNR },
+		{ "traffic_class", DAPL_TUNES_CLASS } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		ia->attr.tunes = rows[i].needs;
+		assert_int_equal(tune(rows[i].name, "1"), DAT_SUCCESS);
+		ia->attr.tunes = ~rows[i].needs;
+		assert_int_equal(tune(rows[i].name, "1"), NOT_SUPPORTED);
+		assert_int_equal(tune(rows[i].name, "x"), BAD_PARAM(3));
+	}
+}
+
+static void limits_that_are_set_are_told(void **state)
+{
+	struct dapl_ep *ep = core_ep_new(ia, NULL, 4);
+
+	(void)state;
+	assert_int_equal(dapl_ep_tell_tuning(ep, 1), 1);
+	ep->tuning.ack_retry = 1;
+	ep->tuning.traffic_class = 256;
+	assert_int_equal(dapl_ep_tell_tuning(ep, 1), 3);
+	assert_string_equal(ep->provider_attr[1].name, "ack_retry");
+	assert_string_equal(ep->provider_attr[1].value, "0");
+	assert_string_equal(ep->provider_attr[2].name, "traffic_class");
+	assert_string_equal(ep->provider_attr[2].value, "255");
+	core_ep_free(ep);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(each_name_sets_its_own_limit),
+		TEST(largest_value_is_taken_and_the_next_refused),
+		TEST(only_decimal_digits_are_a_number),
+		TEST(unknown_names_are_refused),
+		TEST(device_must_know_the_limit),
+		TEST(limits_that_are_set_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
