@@ -103,6 +103,7 @@ unit_core = \
 	test/unit/core/test_post_recv \
 	test/unit/core/test_qp_table \
 	test/unit/core/test_qual \
+	test/unit/core/test_recv_repost \
 	test/unit/core/test_ring \
 	test/unit/core/test_rmr \
 	test/unit/core/test_rmr_map \
@@ -184,6 +185,8 @@ test_unit_core_test_ep_attr_SOURCES = test/unit/core/test_ep_attr.c $(core_devic
 test_unit_core_test_ep_attr_LDADD = $(core_device_libs)
 test_unit_core_test_ep_tuning_SOURCES = test/unit/core/test_ep_tuning.c $(core_device)
 test_unit_core_test_ep_tuning_LDADD = $(core_device_libs)
+test_unit_core_test_recv_repost_SOURCES = test/unit/core/test_recv_repost.c $(core_device)
+test_unit_core_test_recv_repost_LDADD = $(core_device_libs)
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_recv_repost.c - receives that are posted again to another QP. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/core/ep/recv_repost.h"
+#include "test/unit/core/core_device.h"
+
+enum { POSTS = 4, SEGMENTS = 3 };
+
+static struct dapl_ia *ia;
+static struct dapl_ep *ep;
+static struct ibv_recv_wr posted[POSTS];	/* what the device got */
+static uint64_t first_address[POSTS];
+static int posts, fails_at;			/* the index of the post that the device refuses */
+
+static int post_recv(struct ibv_recv_wr *wr)
+{
+	if (posts == fails_at)
+		return ENOMEM;
+	posted[posts] = *wr;
+	first_address[posts++] = wr->num_sge ? wr->sg_list[0].addr : 0;
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_device = (struct core_device){ .post_recv = post_recv };
+	ia = core_ia_new();
+	ep = core_ep_new(ia, NULL, POSTS);
+	posts = 0;
+	fails_at = -1;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	dapl_saved_recv_free(dapl_saved_recv_detach(ep));
+	core_ep_free(ep);
+	core_ia_free(ia);
+	return 0;
+}
+
+/* A receive of n segments that is posted, and kept. The caller's segments are gone afterwards. */
+static struct dapl_dto *post_saved(uint64_t address, int n)
+{
+	struct ibv_sge segments[SEGMENTS];
+	struct ibv_recv_wr wr = { .sg_list = segments, .num_sge = n };
+	struct dapl_saved_recv *saved;
+
+	for (int i = 0; i < n; i++)
+		segments[i] = (struct ibv_sge){ .addr = address + (uint64_t)i, .length = 8, .lkey = 7 };
+	saved = dapl_saved_recv_new(&wr);
+	assert_non_null(saved);
+	dapl_saved_recv_add(ep, saved);
+	for (int i = 0; i < n; i++)
+		segments[i].addr = 0;
+	return core_post(ep, DAT_DTO_RECEIVE, 0, address);
+}
+
+static void receives_are_posted_in_their_order_and_places(void **state)
+{
+	struct dapl_dto *records[3];
+
+	(void)state;
+	records[0] = post_saved(0x1000, 1);
+	records[1] = post_saved(0x2000, 0);
+	records[2] = post_saved(0x3000, SEGMENTS);
+	assert_int_equal(dapl_saved_recv_repost(ep, core_qp(), SEGMENTS), 0);
+	assert_int_equal(posts, 3);
+	for (int i = 0; i < 3; i++)
+		assert_ptr_equal((void *)(uintptr_t)posted[i].wr_id, records[i]);
+	assert_int_equal(first_address[0], 0x1000);
+	assert_int_equal(posted[1].num_sge, 0);
+	assert_int_equal(first_address[2], 0x3000);
+	assert_int_equal(posted[2].num_sge, SEGMENTS);
+}
+
+static void no_receive_is_no_post(void **state)
+{
+	(void)state;
+	assert_int_equal(dapl_saved_recv_repost(ep, core_qp(), SEGMENTS), 0);
+	assert_int_equal(posts, 0);
+}
+
+/* The ring of records begins anew after its last place. */
+static void places_wrap_with_the_ring(void **state)
+{
+	struct dapl_dto *record;
+
+	(void)state;
+	ep->rq.head = ep->rq.tail = UINT32_MAX;
+	post_saved(0x1000, 1);
+	record = post_saved(0x2000, 1);
+	assert_int_equal(dapl_saved_recv_repost(ep, core_qp(), SEGMENTS), 0);
+	assert_int_equal(posts, 2);
+	assert_ptr_equal((void *)(uintptr_t)posted[1].wr_id, record);
+}
+
+static void new_qp_may_have_fewer_segments(void **state)
+{
+	(void)state;
+	post_saved(0x1000, 2);
+	assert_int_equal(dapl_saved_recv_repost(ep, core_qp(), 1), E2BIG);
+	assert_int_equal(posts, 0);
+	assert_int_equal(dapl_saved_recv_repost(ep, core_qp(), 2), 0);
+}
+
+static void receive_that_was_not_kept_is_an_error(void **state)
+{
+	(void)state;
+	post_saved(0x1000, 1);
+	core_post(ep, DAT_DTO_RECEIVE, 0, 2);
+	assert_int_equal(dapl_saved_recv_repost(ep, core_qp(), 1), ENODATA);
+}
+
+static void refused_post_ends_it(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		post_saved(0x1000, 1);
+	fails_at = 1;
+	assert_int_equal(dapl_saved_recv_repost(ep, core_qp(), 1), ENOMEM);
+	assert_int_equal(posts, 1);
+}
+
+static void detached_list_is_the_callers(void **state)
+{
+	(void)state;
+	post_saved(0x1000, 1);
+	post_saved(0x2000, 1);
+	dapl_saved_recv_free(dapl_saved_recv_detach(ep));
+	assert_null(ep->saved_recvs);
+	assert_null(dapl_saved_recv_detach(ep));
+	ep->rq.tail = ep->rq.head;
+	post_saved(0x3000, 1);		/* a list can begin again */
+	assert_int_equal(dapl_saved_recv_repost(ep, core_qp(), 1), 0);
+	assert_int_equal(first_address[0], 0x3000);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(receives_are_posted_in_their_order_and_places),
+		TEST(no_receive_is_no_post),
+		TEST(places_wrap_with_the_ring),
+		TEST(new_qp_may_have_fewer_segments),
+		TEST(receive_that_was_not_kept_is_an_error),
+		TEST(refused_post_ends_it),
+		TEST(detached_list_is_the_callers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
