@@ -83,6 +83,7 @@ unit_core = \
 	test/unit/core/test_attr \
 	test/unit/core/test_cause \
 	test/unit/core/test_cno \
+	test/unit/core/test_cno_trigger \
 	test/unit/core/test_connect \
 	test/unit/core/test_control \
 	test/unit/core/test_dequeue \
@@ -187,6 +188,8 @@ test_unit_core_test_ep_tuning_SOURCES = test/unit/core/test_ep_tuning.c $(core_d
 test_unit_core_test_ep_tuning_LDADD = $(core_device_libs)
 test_unit_core_test_recv_repost_SOURCES = test/unit/core/test_recv_repost.c $(core_device)
 test_unit_core_test_recv_repost_LDADD = $(core_device_libs)
+test_unit_core_test_cno_trigger_SOURCES = test/unit/core/test_cno_trigger.c $(core_device)
+test_unit_core_test_cno_trigger_LDADD = $(core_device_libs)
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \

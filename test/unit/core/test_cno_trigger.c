@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_cno_trigger.c - triggered EVDs of a CNO: their order, and when the CNO's descriptor is readable. */
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/core/event/cno_trigger.h"
+#include "test/unit/core/core_device.h"
+
+static struct dapl_cno cno;
+static struct dapl_evd evds[3];
+static unsigned agent_calls;
+static DAT_EVD_HANDLE agent_evd;
+
+static int set_up(void **state)
+{
+	(void)state;
+	cno = (struct dapl_cno){ .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .last = &cno.first };
+	dapl_mutex_init(&cno.mutex, RANK_CNO);
+	for (int i = 0; i < 3; i++)
+		evds[i] = (struct dapl_evd){ .triggered = false };
+	agent_calls = 0;
+	agent_evd = NULL;
+	return cno.wake_fd < 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	close(cno.wake_fd);
+	return 0;
+}
+
+static bool is_readable(void)
+{
+	struct pollfd fd = { .fd = cno.wake_fd, .events = POLLIN };
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+static struct dapl_evd *take(void)
+{
+	struct dapl_evd *evd;
+
+	dapl_mutex_lock(&cno.mutex);
+	evd = dapl_cno_take(&cno);
+	dapl_mutex_unlock(&cno.mutex);
+	return evd;
+}
+
+static void forget(struct dapl_evd *evd)
+{
+	dapl_mutex_lock(&cno.mutex);
+	dapl_cno_forget(&cno, evd);
+	dapl_mutex_unlock(&cno.mutex);
+}
+
+static void agent(DAT_PVOID context, DAT_EVD_HANDLE handle)
+{
+	assert_ptr_equal(context, &agent_calls);
+	agent_calls++;
+	agent_evd = handle;
+}
+
+static void triggers_are_taken_in_their_order(void **state)
+{
+	(void)state;
+	assert_null(take());
+	dapl_cno_trigger(&cno, &evds[1]);
+	dapl_cno_trigger(&cno, &evds[0]);
+	assert_ptr_equal(take(), &evds[1]);
+	dapl_cno_trigger(&cno, &evds[2]);
+	assert_ptr_equal(take(), &evds[0]);
+	assert_ptr_equal(take(), &evds[2]);
+	assert_null(take());
+}
+
+static void triggered_evd_is_listed_once(void **state)
+{
+	(void)state;
+	dapl_cno_trigger(&cno, &evds[0]);
+	dapl_cno_trigger(&cno, &evds[1]);
+	dapl_cno_trigger(&cno, &evds[0]);
+	assert_ptr_equal(take(), &evds[0]);
+	assert_ptr_equal(take(), &evds[1]);
+	assert_null(take());
+	dapl_cno_trigger(&cno, &evds[0]);	/* after it was taken, it is news */
+	assert_ptr_equal(take(), &evds[0]);
+}
+
+static void descriptor_is_readable_while_one_is_triggered(void **state)
+{
+	(void)state;
+	assert_false(is_readable());
+	dapl_cno_trigger(&cno, &evds[0]);
+	dapl_cno_trigger(&cno, &evds[1]);
+	take();
+	assert_true(is_readable());
+	take();
+	assert_false(is_readable());
+}
+
+static void closing_cno_stays_readable(void **state)
+{
+	(void)state;
+	dapl_cno_trigger(&cno, &evds[0]);
+	cno.closing = true;
+	take();
+	assert_true(is_readable());
+	cno.closing = false;
+	dapl_cno_trigger(&cno, &evds[0]);
+	cno.closing = true;
+	forget(&evds[0]);
+	assert_true(is_readable());
+}
+
+/* The first, the middle and the last; the list goes on behind each. */
+static void forgotten_evd_leaves_the_others(void **state)
+{
+	(void)state;
+	for (int gone = 0; gone < 3; gone++) {
+		for (int i = 0; i < 3; i++)
+			dapl_cno_trigger(&cno, &evds[i]);
+		forget(&evds[gone]);
+		assert_false(evds[gone].triggered);
+		dapl_cno_trigger(&cno, &evds[gone]);
+		for (int i = 0; i < 3; i++)
+			if (i != gone)
+				assert_ptr_equal(take(), &evds[i]);
+		assert_ptr_equal(take(), &evds[gone]);
+		assert_null(take());
+	}
+}
+
+static void last_one_forgotten_lowers_the_descriptor(void **state)
+{
+	(void)state;
+	forget(&evds[0]);		/* it is not triggered */
+	dapl_cno_trigger(&cno, &evds[0]);
+	dapl_cno_trigger(&cno, &evds[1]);
+	forget(&evds[0]);
+	assert_true(is_readable());
+	forget(&evds[1]);
+	assert_false(is_readable());
+}
+
+static void agent_is_told_the_latest_evd_once(void **state)
+{
+	(void)state;
+	cno.proxy = DAT_PROXY_TYPE_AGENT;
+	cno.agent = (DAT_OS_WAIT_PROXY_AGENT){ &agent_calls, agent };
+	dapl_cno_trigger(&cno, &evds[0]);
+	dapl_cno_trigger(&cno, &evds[1]);
+	dapl_cno_call_agent(&cno.agent_task);
+	assert_int_equal(agent_calls, 1);
+	assert_ptr_equal(agent_evd, &evds[1]);
+	dapl_cno_call_agent(&cno.agent_task);
+	assert_int_equal(agent_calls, 1);
+}
+
+static void agent_is_not_told_a_forgotten_evd(void **state)
+{
+	(void)state;
+	cno.proxy = DAT_PROXY_TYPE_AGENT;
+	cno.agent = (DAT_OS_WAIT_PROXY_AGENT){ &agent_calls, agent };
+	dapl_cno_trigger(&cno, &evds[0]);
+	forget(&evds[0]);
+	dapl_cno_call_agent(&cno.agent_task);
+	assert_int_equal(agent_calls, 0);
+	cno.closing = true;		/* which it is told with no EVD */
+	dapl_cno_call_agent(&cno.agent_task);
+	assert_int_equal(agent_calls, 1);
+	assert_null(agent_evd);
+	cno.agent.proxy_agent_func = NULL;
+	dapl_cno_call_agent(&cno.agent_task);
+	assert_int_equal(agent_calls, 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(triggers_are_taken_in_their_order),
+		TEST(triggered_evd_is_listed_once),
+		TEST(descriptor_is_readable_while_one_is_triggered),
+		TEST(closing_cno_stays_readable),
+		TEST(forgotten_evd_leaves_the_others),
+		TEST(last_one_forgotten_lowers_the_descriptor),
+		TEST(agent_is_told_the_latest_evd_once),
+		TEST(agent_is_not_told_a_forgotten_evd),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
