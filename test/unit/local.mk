@@ -80,6 +80,7 @@ test_unit_dat_test_busy_LDADD = $(unit_dat_libs)
 
 # Core, without a device.
 unit_core = \
+	test/unit/core/test_async \
 	test/unit/core/test_attr \
 	test/unit/core/test_cause \
 	test/unit/core/test_cno \
@@ -190,6 +191,8 @@ test_unit_core_test_recv_repost_SOURCES = test/unit/core/test_recv_repost.c $(co
 test_unit_core_test_recv_repost_LDADD = $(core_device_libs)
 test_unit_core_test_cno_trigger_SOURCES = test/unit/core/test_cno_trigger.c $(core_device)
 test_unit_core_test_cno_trigger_LDADD = $(core_device_libs)
+test_unit_core_test_async_SOURCES = test/unit/core/test_async.c $(core_device)
+test_unit_core_test_async_LDADD = $(core_device_libs)
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \

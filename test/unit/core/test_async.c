@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_async.c - to which EVD the asynchronous events of an IA go. */
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/core/event/async.h"
+#include "dapl/core/event/dequeue.h"
+#include "test/unit/core/core_device.h"
+
+/* All IAs of core_ia_new() are of one adapter; the last is made one of another. */
+enum { FIRST, SECOND, STRANGER, IAS };
+static DAT_PROVIDER other_adapter;
+static struct dapl_ia *ias[IAS];
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_device = (struct core_device){ NULL };
+	for (int i = 0; i < IAS; i++)
+		ias[i] = core_ia_new();
+	ias[STRANGER]->obj.provider = &other_adapter;
+	for (int i = 0; i < IAS; i++)
+		dapl_async_join(ias[i]);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	for (int i = 0; i < IAS; i++) {
+		dapl_async_leave(ias[i]);
+		core_ia_free(ias[i]);
+	}
+	return 0;
+}
+
+static struct dapl_evd *own_evd(int i, int qlen)
+{
+	ias[i]->async_ours = true;
+	return ias[i]->async_evd = core_evd_new(ias[i], qlen, DAT_EVD_ASYNC_FLAG);
+}
+
+static void post(int i)
+{
+	dapl_async_post(ias[i], DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ias, 5);
+}
+
+/* The number of errors that the EVD had. */
+static unsigned empty(struct dapl_evd *evd)
+{
+	DAT_ASYNCH_ERROR_EVENT_DATA error;
+	DAT_EVENT_NUMBER number;
+	unsigned count = 0;
+
+	while (core_async_error(evd, &error, &number)) {
+		assert_int_equal(number, DAT_ASYNC_ERROR_EP_BROKEN);
+		assert_ptr_equal(error.dat_handle, ias);
+		assert_int_equal(error.reason, 5);
+		count++;
+	}
+	return count;
+}
+
+static void own_evd_comes_first(void **state)
+{
+	struct dapl_evd *first = own_evd(FIRST, 8), *second = own_evd(SECOND, 8);
+
+	(void)state;
+	post(SECOND);
+	assert_int_equal(empty(first), 0);
+	assert_int_equal(empty(second), 1);
+	core_evd_free(first);
+	core_evd_free(second);
+}
+
+static void another_open_of_the_adapter_stands_in(void **state)
+{
+	struct dapl_evd *first = own_evd(FIRST, 8);
+
+	(void)state;
+	post(SECOND);
+	assert_int_equal(empty(first), 1);
+	post(STRANGER);
+	assert_int_equal(empty(first), 0);
+	core_evd_free(first);
+}
+
+static void events_without_an_evd_are_counted(void **state)
+{
+	(void)state;
+	post(FIRST);
+	post(FIRST);
+	assert_int_equal(ias[FIRST]->counters[DCNT_IA_ASYNC_ERROR], 2);
+}
+
+static void full_evd_refuses_an_offer(void **state)
+{
+	DAT_EVENT event = { .event_number = DAT_ASYNC_ERROR_EP_BROKEN };
+	struct dapl_evd *evd;
+	DAT_EVENT taken;
+	unsigned room = 0;
+
+	(void)state;
+	assert_true(dapl_async_offer(ias[FIRST], &event));	/* no EVD wants it */
+	evd = own_evd(FIRST, 4);
+	while (dapl_async_offer(ias[FIRST], &event))
+		room++;
+	assert_true(room >= 4);
+	assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &taken), DAT_SUCCESS);
+	assert_true(dapl_async_offer(ias[FIRST], &event));
+	assert_int_equal(ias[FIRST]->counters[DCNT_IA_ASYNC_ERROR], 0);	/* it is no error */
+	core_evd_free(evd);
+}
+
+static void evd_serves_its_adapter_alone(void **state)
+{
+	struct dapl_evd *evd = own_evd(FIRST, 8);
+
+	(void)state;
+	assert_true(dapl_async_serves(ias[SECOND]->obj.provider, evd));
+	assert_false(dapl_async_serves(&other_adapter, evd));
+	dapl_async_leave(ias[FIRST]);
+	assert_false(dapl_async_serves(ias[SECOND]->obj.provider, evd));
+	core_evd_free(evd);
+}
+
+static void owner_that_leaves_takes_the_evd_from_all(void **state)
+{
+	struct dapl_evd *evd = own_evd(FIRST, 8);
+
+	(void)state;
+	ias[SECOND]->async_evd = evd;		/* opened with it */
+	dapl_async_leave(ias[FIRST]);
+	assert_null(ias[FIRST]->async_evd);
+	assert_null(ias[SECOND]->async_evd);
+	assert_ptr_equal(dapl_async_handle(ias[SECOND]), DAT_EVD_OUT_OF_SCOPE);
+	core_evd_free(evd);
+}
+
+static void guest_that_leaves_takes_nothing(void **state)
+{
+	struct dapl_evd *evd = own_evd(FIRST, 8);
+
+	(void)state;
+	ias[SECOND]->async_evd = evd;
+	dapl_async_leave(ias[SECOND]);
+	assert_null(ias[SECOND]->async_evd);
+	assert_ptr_equal(dapl_async_handle(ias[FIRST]), evd);
+	core_evd_free(evd);
+}
+
+/* The owner may be closed between the look at the EVD and the end of the open. */
+static void evd_that_is_gone_is_not_joined(void **state)
+{
+	struct dapl_evd *evd = own_evd(FIRST, 8);
+
+	(void)state;
+	dapl_async_leave(ias[SECOND]);
+	ias[SECOND]->async_evd = evd;
+	dapl_async_join(ias[SECOND]);
+	assert_ptr_equal(ias[SECOND]->async_evd, evd);
+	dapl_async_leave(ias[SECOND]);
+	dapl_async_leave(ias[FIRST]);
+	ias[SECOND]->async_evd = evd;
+	dapl_async_join(ias[SECOND]);
+	assert_null(ias[SECOND]->async_evd);
+	core_evd_free(evd);
+}
+
+static void ias_of_a_parent_do_not_count(void **state)
+{
+	struct dapl_object **entered;
+	size_t count;
+
+	(void)state;
+	assert_true(dapl_async_any_ia());
+	ias[SECOND]->pid = getppid();
+	assert_true(dapl_async_enter_ias(&entered, &count));
+	assert_int_equal(count, IAS - 1);
+	for (size_t i = 0; i < count; i++) {
+		assert_ptr_not_equal(entered[i], &ias[SECOND]->obj);
+		assert_int_equal(entered[i]->calls, 1);
+		dapl_object_leave(entered[i]);
+	}
+	free(entered);
+	ias[FIRST]->pid = ias[STRANGER]->pid = getppid();
+	assert_false(dapl_async_any_ia());
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(own_evd_comes_first),
+		TEST(another_open_of_the_adapter_stands_in),
+		TEST(events_without_an_evd_are_counted),
+		TEST(full_evd_refuses_an_offer),
+		TEST(evd_serves_its_adapter_alone),
+		TEST(owner_that_leaves_takes_the_evd_from_all),
+		TEST(guest_that_leaves_takes_nothing),
+		TEST(evd_that_is_gone_is_not_joined),
+		TEST(ias_of_a_parent_do_not_count),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
