@@ -100,6 +100,7 @@ unit_core = \
 	test/unit/core/test_flush \
 	test/unit/core/test_ia \
 	test/unit/core/test_net_watch \
+	test/unit/core/test_object \
 	test/unit/core/test_polled \
 	test/unit/core/test_post_late \
 	test/unit/core/test_post_recv \
@@ -193,6 +194,9 @@ test_unit_core_test_cno_trigger_SOURCES = test/unit/core/test_cno_trigger.c $(co
 test_unit_core_test_cno_trigger_LDADD = $(core_device_libs)
 test_unit_core_test_async_SOURCES = test/unit/core/test_async.c $(core_device)
 test_unit_core_test_async_LDADD = $(core_device_libs)
+test_unit_core_test_object_SOURCES = test/unit/core/test_object.c $(core_device)
+test_unit_core_test_object_LDADD = $(core_device_libs)
+test_unit_core_test_object_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_yield
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \
