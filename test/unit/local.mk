@@ -97,6 +97,7 @@ unit_core = \
 	test/unit/core/test_evd_feed \
 	test/unit/core/test_evd_resize \
 	test/unit/core/test_evd_wait \
+	test/unit/core/test_failure \
 	test/unit/core/test_flush \
 	test/unit/core/test_ia \
 	test/unit/core/test_net_watch \
@@ -197,6 +198,9 @@ test_unit_core_test_async_LDADD = $(core_device_libs)
 test_unit_core_test_object_SOURCES = test/unit/core/test_object.c $(core_device)
 test_unit_core_test_object_LDADD = $(core_device_libs)
 test_unit_core_test_object_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_yield
+test_unit_core_test_failure_SOURCES = test/unit/core/test_failure.c $(core_device)
+test_unit_core_test_failure_LDADD = $(core_device_libs)
+test_unit_core_test_failure_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_diag_say
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \

@@ -143,6 +143,12 @@ static void release(struct dapl_conn *conn)
 		core_device.release(conn);
 }
 
+static void explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
+{
+	if (core_device.explain)
+		core_device.explain(conn, cause);
+}
+
 static int map_remote(struct ibv_qp *qp, uint32_t rkey, uint64_t remote, uint64_t length,
 		      struct dapl_mapping *mapping)
 {
@@ -209,6 +215,7 @@ const struct dapl_device_ops dapl_device_ops = {
 	.name = "test", .query = query, .create_channel = create_channel, .destroy_channel = destroy_channel,
 	.create_cq = create_cq, .resize_cq = resize_cq, .destroy_cq = destroy_cq,
 	.get_cq_event = get_cq_event, .error_qp = error_qp, .disconnect = disconnect, .release = release,
+	.explain = explain,
 	.map_remote = map_remote, .alloc_mw = alloc_mw, .dealloc_mw = dealloc_mw, .parameters = parameters,
 	.listen = start_listening, .unlisten = stop_listening,
 	.reject = reject,

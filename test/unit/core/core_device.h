@@ -15,6 +15,7 @@ struct core_device {
 	void (*error_qp)(struct ibv_qp *qp);
 	void (*disconnect)(struct dapl_conn *conn);
 	void (*release)(struct dapl_conn *conn);
+	void (*explain)(struct dapl_conn *conn, struct dapl_conn_cause *cause);
 	int (*map_remote)(uint32_t rkey, uint64_t remote, uint64_t length, struct dapl_mapping *mapping);
 	int alloc_mw_error;
 	unsigned windows;			/* memory windows that exist */

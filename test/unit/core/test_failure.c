@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_failure.c - what an endpoint keeps of its last failure, and which failures are worth a line. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/core/base/diag_limit.h"
+#include "dapl/core/conn/failure.h"
+#include "test/unit/core/core_device.h"
+
+static struct dapl_ia *ia;
+static struct dapl_ep *ep;
+static struct dapl_diag said;		/* the last line */
+static unsigned lines;
+static struct dapl_conn *const conn = (struct dapl_conn *)&lines;
+
+void __wrap_dapl_diag_say(const struct dapl_diag *diag);
+void __wrap_dapl_diag_say(const struct dapl_diag *diag)
+{
+	said = *diag;
+	lines++;
+}
+
+static struct sockaddr_storage address(uint16_t port)
+{
+	struct sockaddr_storage storage = { 0 };
+	struct sockaddr_in *in = (struct sockaddr_in *)&storage;
+
+	*in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port) };
+	return storage;
+}
+
+static unsigned port_of(const struct sockaddr_storage *storage)
+{
+	return ntohs(((const struct sockaddr_in *)storage)->sin_port);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_device = (struct core_device){ NULL };
+	ia = core_ia_new();
+	strcpy(ia->ia_attr.adapter_name, "ia0");
+	ep = core_ep_new(ia, NULL, 4);
+	lines = 0;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	core_ep_free(ep);
+	core_ia_free(ia);
+	return 0;
+}
+
+static void explain(struct dapl_conn *explained, struct dapl_conn_cause *cause)
+{
+	assert_ptr_equal(explained, conn);
+	cause->err = ECONNRESET;
+	cause->remote = address(9);
+	cause->local = address(8);
+}
+
+static void device_comes_before_what_the_endpoint_knows(void **state)
+{
+	struct dapl_conn_cause cause;
+
+	(void)state;
+	core_device.explain = explain;
+	ep->remote = address(1);
+	ep->local = address(2);
+	dapl_failure_explain(ep, conn, &cause);
+	assert_int_equal(cause.err, ECONNRESET);
+	assert_int_equal(port_of(&cause.remote), 9);
+	assert_int_equal(port_of(&cause.local), 8);
+}
+
+static void endpoint_knows_addresses_without_a_connection(void **state)
+{
+	struct dapl_conn_cause cause;
+
+	(void)state;
+	ep->remote = address(1);
+	ia->attr.address = address(3);
+	dapl_failure_explain(ep, NULL, &cause);
+	assert_int_equal(cause.err, 0);
+	assert_int_equal(port_of(&cause.remote), 1);
+	assert_int_equal(port_of(&cause.local), 3);	/* the IA's, while it has none of its own */
+	ep->local = address(2);
+	dapl_failure_explain(ep, NULL, &cause);
+	assert_int_equal(port_of(&cause.local), 2);
+}
+
+static void step_follows_from_the_state(void **state)
+{
+	struct dapl_conn_cause cause;
+
+	(void)state;
+	dapl_failure_explain(ep, NULL, &cause);
+	assert_int_equal(cause.step, DAPL_STEP_TRANSFER);
+	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	dapl_failure_explain(ep, NULL, &cause);
+	assert_int_equal(cause.step, DAPL_STEP_CONNECT);
+}
+
+static void first_cause_stays(void **state)
+{
+	struct dapl_conn_cause causes[] = { { .err = EPIPE }, { .text = "the device says" },
+		{ .code_kind = DAPL_CODE_MPA } };
+	struct dapl_conn_cause unknown = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+		struct dapl_conn_cause before = causes[i];
+
+		dapl_failure_code(&causes[i], DAPL_CODE_COMPLETION, 12, "core says");
+		dapl_failure_time_limit(&causes[i]);
+		assert_memory_equal(&causes[i], &before, sizeof before);
+	}
+	dapl_failure_code(&unknown, DAPL_CODE_COMPLETION, 12, "core says");
+	assert_int_equal(unknown.code, 12);
+	assert_int_equal(unknown.code_kind, DAPL_CODE_COMPLETION);
+	unknown = (struct dapl_conn_cause){ 0 };
+	dapl_failure_time_limit(&unknown);
+	assert_int_equal(unknown.err, ETIMEDOUT);
+}
+
+static void report(DAT_EP_STATE before, DAT_EVENT_NUMBER event)
+{
+	static const struct dapl_conn_cause cause = { .err = ECONNREFUSED };
+
+	dapl_failure_report(ep, before, event, &cause);
+}
+
+static void state_before_says_what_failed(void **state)
+{
+	static const struct {
+		DAT_EP_STATE before;
+		enum dapl_diag_what what;
+	} rows[] = { { DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, DIAG_CONNECT },
+		{ DAT_EP_STATE_COMPLETION_PENDING, DIAG_ACCEPT }, { DAT_EP_STATE_CONNECTED, DIAG_CONNECTION } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		report(rows[i].before, DAT_CONNECTION_EVENT_BROKEN);
+		assert_int_equal(said.what, rows[i].what);
+		assert_ptr_equal(said.ep, ep);
+		assert_string_equal(said.ia, "ia0");
+		assert_string_equal(said.result, "DAT_CONNECTION_EVENT_BROKEN");
+	}
+	assert_int_equal(lines, 3);
+}
+
+/* A program decides to reject or to disconnect: neither is a failure of the provider. */
+static void decisions_of_programs_are_no_lines(void **state)
+{
+	(void)state;
+	report(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	assert_int_equal(ep->failure.event, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	report(DAT_EP_STATE_CONNECTED, DAT_CONNECTION_EVENT_DISCONNECTED);
+	assert_int_equal(ep->failure.event, DAT_CONNECTION_EVENT_PEER_REJECTED);	/* no failure at all */
+	assert_int_equal(lines, 0);
+	report(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	assert_int_equal(lines, 1);
+}
+
+static void rejected_datagram_endpoint_is_no_line(void **state)
+{
+	struct dapl_conn_cause cause = { .err = ETIMEDOUT };
+
+	(void)state;
+	dapl_failure_report_ud(ep, true, 0, true, &cause);
+	assert_int_equal(lines, 0);
+	assert_int_equal(ep->failure.event, DAT_IB_UD_CONNECTION_REJECT_EVENT);
+	dapl_failure_report_ud(ep, false, 0, false, &cause);
+	assert_int_equal(lines, 1);
+	assert_int_equal(said.what, DIAG_ACCEPT);
+	assert_true(said.ud);
+	assert_int_equal(ep->failure.event, DAT_IB_UD_CONNECTION_ERROR_EVENT);
+}
+
+static void last_error_is_what_was_kept(void **state)
+{
+	struct dapl_conn_cause cause = { .step = DAPL_STEP_REPLY, .err = EIO, .code_kind = DAPL_CODE_MPA,
+		.code = 0x20, .local = address(2), .remote = address(1) };
+	DAT_LAST_ERROR error;
+
+	(void)state;
+	memset(&error, 0xff, sizeof error);
+	assert_int_equal(dapl_failure_get(ep, &error, sizeof error), DAT_SUCCESS);
+	assert_int_equal(error.event, 0);
+	assert_string_equal(error.text, "");
+	dapl_failure_report(ep, DAT_EP_STATE_CONNECTED, DAT_CONNECTION_EVENT_BROKEN, &cause);
+	assert_int_equal(dapl_failure_get(ep, &error, sizeof error), DAT_SUCCESS);
+	assert_int_equal(error.event, DAT_CONNECTION_EVENT_BROKEN);
+	assert_int_equal(error.step, DAT_DIAG_STEP_REPLY);
+	assert_int_equal(error.error, EIO);
+	assert_int_equal(error.code_kind, DAT_DIAG_CODE_MPA);
+	assert_int_equal(error.code, 0x20);
+	assert_int_equal(port_of(&error.local), 2);
+	assert_int_equal(port_of(&error.remote), 1);
+	assert_non_null(strstr(error.text, "input/output error"));
+}
+
+/* A program may be built with an older, shorter structure, or with a longer one. */
+static void callers_structure_is_not_exceeded(void **state)
+{
+	struct {
+		DAT_LAST_ERROR error;
+		char after;
+	} room;
+
+	(void)state;
+	report(DAT_EP_STATE_CONNECTED, DAT_CONNECTION_EVENT_BROKEN);
+	memset(&room, '#', sizeof room);
+	assert_int_equal(dapl_failure_get(ep, &room.error, offsetof(DAT_LAST_ERROR, step)), DAT_SUCCESS);
+	assert_int_equal(room.error.event, DAT_CONNECTION_EVENT_BROKEN);
+	assert_int_equal(*(char *)&room.error.step, '#');
+	assert_int_equal(dapl_failure_get(ep, &room.error, sizeof room), DAT_SUCCESS);
+	assert_int_equal(room.after, '#');
+	assert_int_equal(dapl_failure_get(ep, NULL, sizeof room), BAD_PARAM(2));
+	assert_int_equal(dapl_failure_get(ep, &room.error, 0), BAD_PARAM(2));
+	assert_int_equal(dapl_failure_get(ep, &room.error, -1), BAD_PARAM(2));
+}
+
+static void lack_of_descriptors_is_a_lack_of_endpoints(void **state)
+{
+	struct sockaddr_storage to = address(7);
+
+	(void)state;
+	assert_int_equal(dapl_failure_of_connect(ep, (struct sockaddr *)&to, EMFILE), NO_RESOURCE(TEP));
+	assert_int_equal(dapl_failure_of_connect(ep, (struct sockaddr *)&to, ENOMEM), NO_RESOURCE(MEMORY));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(device_comes_before_what_the_endpoint_knows),
+		TEST(endpoint_knows_addresses_without_a_connection),
+		TEST(step_follows_from_the_state),
+		TEST(first_cause_stays),
+		TEST(state_before_says_what_failed),
+		TEST(decisions_of_programs_are_no_lines),
+		TEST(rejected_datagram_endpoint_is_no_line),
+		TEST(last_error_is_what_was_kept),
+		TEST(callers_structure_is_not_exceeded),
+		TEST(lack_of_descriptors_is_a_lack_of_endpoints),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
