@@ -89,6 +89,7 @@ unit_core = \
 	test/unit/core/test_control \
 	test/unit/core/test_dequeue \
 	test/unit/core/test_diag \
+	test/unit/core/test_diag_limit \
 	test/unit/core/test_disconnect \
 	test/unit/core/test_ep_attr \
 	test/unit/core/test_ep_state \
@@ -201,6 +202,10 @@ test_unit_core_test_object_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_yield
 test_unit_core_test_failure_SOURCES = test/unit/core/test_failure.c $(core_device)
 test_unit_core_test_failure_LDADD = $(core_device_libs)
 test_unit_core_test_failure_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_diag_say
+test_unit_core_test_diag_limit_SOURCES = test/unit/core/test_diag_limit.c $(printed)
+test_unit_core_test_diag_limit_LDADD = $(unit_core_libs)
+test_unit_core_test_diag_limit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime \
+	-Wl,--wrap=dapl_timer_start
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \
