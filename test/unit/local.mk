@@ -96,6 +96,7 @@ unit_core = \
 	test/unit/core/test_ep_tuning \
 	test/unit/core/test_evd_channel \
 	test/unit/core/test_evd_feed \
+	test/unit/core/test_evd_notify \
 	test/unit/core/test_evd_resize \
 	test/unit/core/test_evd_wait \
 	test/unit/core/test_failure \
@@ -206,6 +207,8 @@ test_unit_core_test_diag_limit_SOURCES = test/unit/core/test_diag_limit.c $(prin
 test_unit_core_test_diag_limit_LDADD = $(unit_core_libs)
 test_unit_core_test_diag_limit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime \
 	-Wl,--wrap=dapl_timer_start
+test_unit_core_test_evd_notify_SOURCES = test/unit/core/test_evd_notify.c $(core_device)
+test_unit_core_test_evd_notify_LDADD = $(core_device_libs)
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_evd_notify.c - events that are queued: room, overflow, and whether the CNO is triggered. The thread
+ * that waits is test_evd_wait's. */
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/core/event/cno.h"
+#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/evd_notify.h"
+#include "test/unit/core/core_device.h"
+
+static struct dapl_ia *ia;
+static struct dapl_evd *evd;
+static struct dapl_cno cno;
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_device = (struct core_device){ NULL };
+	ia = core_ia_new();
+	evd = core_evd_new(ia, 8, DAT_EVD_SOFTWARE_FLAG);
+	cno = (struct dapl_cno){ .last = &cno.first, .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+	dapl_mutex_init(&cno.mutex, RANK_CNO);
+	return cno.wake_fd < 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	evd->cno = NULL;
+	core_evd_free(evd);
+	core_ia_free(ia);
+	close(cno.wake_fd);
+	return 0;
+}
+
+static DAT_EVENT event(int number)
+{
+	DAT_EVENT is;
+
+	memset(&is, 0xee, sizeof is);
+	is.event_number = (DAT_EVENT_NUMBER)number;
+	return is;
+}
+
+static DAT_RETURN post_software(void *pointer)
+{
+	DAT_EVENT is = event(DAT_SOFTWARE_EVENT);
+
+	is.event_data.software_event_data.pointer = pointer;
+	return dapl_evd_post_se((DAT_EVD_HANDLE)evd, &is);
+}
+
+static void software_event_arrives_with_its_evd(void **state)
+{
+	DAT_EVENT is;
+
+	(void)state;
+	assert_int_equal(post_software(&cno), DAT_SUCCESS);
+	assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &is), DAT_SUCCESS);
+	assert_int_equal(is.event_number, DAT_SOFTWARE_EVENT);
+	assert_ptr_equal(is.evd_handle, evd);
+	assert_ptr_equal(is.event_data.software_event_data.pointer, &cno);
+}
+
+static void arguments_of_software_events_are_checked(void **state)
+{
+	struct dapl_evd *other = core_evd_new(ia, 8, DAT_EVD_CR_FLAG);
+	DAT_EVENT good = event(DAT_SOFTWARE_EVENT), bad = event(DAT_CONNECTION_EVENT_BROKEN);
+
+	(void)state;
+	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)ia, &good), BAD_HANDLE(EVD_REQUEST));
+	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)other, &good), BAD_PARAM(1));
+	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)evd, NULL), BAD_PARAM(2));
+	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)evd, &bad), BAD_PARAM(2));
+	core_evd_free(other);
+}
+
+/* Posts until the EVD is full. Returns how many fitted. */
+static unsigned fill(void)
+{
+	unsigned count = 0;
+
+	while (post_software(NULL) == DAT_SUCCESS)
+		count++;
+	return count;
+}
+
+static void room_is_what_fits(void **state)
+{
+	DAT_EVENT is;
+	unsigned all;
+
+	(void)state;
+	all = evd->ring.size;
+	assert_true(all >= 8);
+	assert_true(dapl_evd_has_room(evd, all));
+	assert_false(dapl_evd_has_room(evd, all + 1));
+	assert_int_equal(fill(), all);
+	assert_true(dapl_evd_has_room(evd, 0));
+	assert_false(dapl_evd_has_room(evd, 1));
+	dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &is);
+	assert_true(dapl_evd_has_room(evd, 1));
+}
+
+static void full_evd_refuses_a_software_event(void **state)
+{
+	struct dapl_evd *async = core_async_evd_new(ia);
+	DAT_ASYNCH_ERROR_EVENT_DATA error;
+	DAT_EVENT_NUMBER number;
+
+	(void)state;
+	fill();
+	assert_int_equal(DAT_GET_TYPE(post_software(NULL)), DAT_QUEUE_FULL);
+	assert_false(core_async_error(async, &error, &number));	/* the caller knows it */
+	core_evd_free(async);
+}
+
+static void lost_event_is_an_overflow(void **state)
+{
+	struct dapl_evd *async = core_async_evd_new(ia);
+	DAT_EVENT is = event(DAT_CONNECTION_EVENT_BROKEN);
+	DAT_ASYNCH_ERROR_EVENT_DATA error;
+	DAT_EVENT_NUMBER number;
+
+	(void)state;
+	fill();
+	assert_false(dapl_evd_offer(evd, &is));		/* no overflow: the caller keeps the event */
+	assert_false(core_async_error(async, &error, &number));
+	assert_false(dapl_evd_post(evd, &is));
+	assert_true(core_async_error(async, &error, &number));
+	assert_int_equal(number, DAT_ASYNC_ERROR_EVD_OVERFLOW);
+	assert_ptr_equal(error.dat_handle, evd);
+	assert_int_equal(error.reason, DAT_EVD_OVERFLOW_ERROR);
+	core_evd_free(async);
+}
+
+/* It could be reported to itself only. */
+static void overflow_of_the_asynchronous_evd_is_not_reported(void **state)
+{
+	DAT_EVENT is = event(DAT_ASYNC_ERROR_EP_BROKEN);
+
+	(void)state;
+	ia->async_evd = evd;
+	fill();
+	assert_false(dapl_evd_post(evd, &is));
+	assert_int_equal(ia->counters[DCNT_IA_ASYNC_ERROR], 0);
+}
+
+static void event_triggers_the_cno(void **state)
+{
+	(void)state;
+	evd->cno = &cno;
+	post_software(NULL);
+	assert_ptr_equal(cno.first, evd);
+}
+
+/* By dat_evd_disable, by its end, or because the thread in dat_evd_wait gets the event. */
+static void evd_may_trigger_no_cno(void **state)
+{
+	(void)state;
+	evd->cno = &cno;
+	evd->disabled = true;
+	post_software(NULL);
+	assert_null(cno.first);
+	evd->disabled = false;
+	evd->dying = true;
+	post_software(NULL);
+	assert_null(cno.first);
+	evd->dying = false;
+	evd->waiting = true;
+	post_software(NULL);
+	assert_null(cno.first);
+	assert_true(evd->notified);
+	evd->waiting = false;
+}
+
+static void receive_that_was_held_back_is_told(void **state)
+{
+	(void)state;
+	evd->cno = &cno;
+	dapl_evd_unhold(evd);
+	assert_null(cno.first);
+	evd->held_back = true;
+	dapl_evd_unhold(evd);
+	assert_ptr_equal(cno.first, evd);
+	assert_false(evd->held_back);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(software_event_arrives_with_its_evd),
+		TEST(arguments_of_software_events_are_checked),
+		TEST(room_is_what_fits),
+		TEST(full_evd_refuses_a_software_event),
+		TEST(lost_event_is_an_overflow),
+		TEST(overflow_of_the_asynchronous_evd_is_not_reported),
+		TEST(event_triggers_the_cno),
+		TEST(evd_may_trigger_no_cno),
+		TEST(receive_that_was_held_back_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
