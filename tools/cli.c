@@ -45,6 +45,16 @@ void fail(const char *fmt, ...)
 	fail_reported();
 }
 
+void cli_warn(const char *fmt, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	va_start(args, fmt);
+	print_line(fmt, args);
+	va_end(args);
+}
+
 void fail_reported(void)
 {
 	if (recovery)

@@ -17,6 +17,8 @@ void cli_init(const char *program, const char *usage);
 /* Prints "PROGRAM: text" on stderr. Without a recovery point (cli_attempt) the program exits with
  * CLI_FAILURE, else the attempt ends. */
 void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* Prints "PROGRAM: text" on stderr; the program goes on. */
+void cli_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Ends the program, or the attempt, without a line: it has been printed. */
 void fail_reported(void) __attribute__((noreturn));
 /* Prints the line and where to read more; exits with CLI_USAGE. */

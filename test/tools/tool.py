@@ -75,6 +75,8 @@ class Place:
         environment = {name: value for name, value in environment.items() if value is not None}
         done = subprocess.run([*self.before, f'{BUILD}/{program}', *arguments], env=environment, input=stdin,
                               capture_output=True, text=True, timeout=120, check=False)
+        if status is None:      # the caller looks at it, and at stderr
+            return done
         check(done.returncode == status, f'{program} {" ".join(arguments)}: exit {done.returncode} instead of '
               f'{status}\n{done.stdout}{done.stderr}')
         if status != 2:

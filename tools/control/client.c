@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,8 +81,27 @@ struct packet {
 	char body[CONTROL_BODY + 1];
 };
 
+/* Why there is no answer. */
+struct failure {
+	char *why;
+	size_t size;
+	bool absent;	/* no program of this user with an IA open: other tools need not speak of it */
+};
+
+static void set_failure(struct failure *failure, bool absent, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void set_failure(struct failure *failure, bool absent, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(failure->why, failure->size, fmt, args);
+	va_end(args);
+	failure->absent = absent;
+}
+
 /* Returns the descriptor, or -1 with the reason. */
-static int connect_to(const struct control_socket *to, char *why, size_t size)
+static int connect_to(const struct control_socket *to, struct failure *failure)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	struct timeval patience = { .tv_sec = PATIENCE_S };
@@ -95,12 +115,16 @@ static int connect_to(const struct control_socket *to, char *why, size_t size)
 	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) ||
 	    connect(fd, (struct sockaddr *)&name, length) ||
 	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &ucred_size)) {
-		snprintf(why, size, errno == ECONNREFUSED ? "it has ended" :
-			 "its control socket cannot be reached: %s", strerror(errno));
+		if (errno == ECONNREFUSED)
+			set_failure(failure, true, "it has ended");
+		else
+			set_failure(failure, false, "its control socket cannot be reached: %s",
+				    strerror(errno));
 	} else if (peer.uid != geteuid() && geteuid() != 0) {
-		snprintf(why, size, "it belongs to another user");
+		set_failure(failure, true, "it belongs to another user");
 	} else if (peer.pid != to->pid) {
-		snprintf(why, size, "the name of its control socket belongs to process %ld", (long)peer.pid);
+		set_failure(failure, false, "the name of its control socket belongs to process %ld",
+			    (long)peer.pid);
 	} else {
 		return fd;
 	}
@@ -109,54 +133,56 @@ static int connect_to(const struct control_socket *to, char *why, size_t size)
 	return -1;
 }
 
-static bool send_request(int fd, enum control_verb verb, const char *body, char *why, size_t size)
+static bool send_request(int fd, enum control_verb verb, const char *body, struct failure *failure)
 {
 	struct packet packet = { .header = { .length = strlen(body), .verb = verb } };
 	size_t length = sizeof packet.header + packet.header.length;
 
 	if (packet.header.length > CONTROL_BODY) {
-		snprintf(why, size, "the request is longer than %d bytes", CONTROL_BODY);
+		set_failure(failure, false, "the request is longer than %d bytes", CONTROL_BODY);
 		return false;
 	}
 	memcpy(packet.body, body, packet.header.length);
 	if (send(fd, &packet, length, MSG_NOSIGNAL) == (ssize_t)length)
 		return true;
-	snprintf(why, size, "the request cannot be sent: %s", strerror(errno));
+	set_failure(failure, errno == EPIPE || errno == ECONNRESET, "the request cannot be sent: %s",
+		    strerror(errno));
 	return false;
 }
 
-static bool receive(int fd, struct packet *packet, char *why, size_t size)
+static bool receive(int fd, struct packet *packet, struct failure *failure)
 {
 	ssize_t n = recv(fd, packet, sizeof *packet, 0);
 
 	if (n >= (ssize_t)sizeof packet->header && packet->header.length <= CONTROL_BODY &&
 	    packet->header.length == n - sizeof packet->header)
 		return true;
-	if (n < 0)
-		snprintf(why, size, errno == EAGAIN ? "it does not answer within %d seconds" :
-			 "the connection ended", PATIENCE_S);
+	if (n < 0 && errno == EAGAIN)
+		set_failure(failure, false, "it does not answer within %d seconds", PATIENCE_S);
+	else if (n > 0)
+		set_failure(failure, false, "its answer is malformed");
 	else
-		snprintf(why, size, n ? "its answer is malformed" : "the connection ended");
+		set_failure(failure, true, "the connection ended");
 	return false;
 }
 
 /* The JSON in memory; NULL with the reason. */
-static json_t *parse(const char *text, size_t length, bool failed, char *why, size_t size)
+static json_t *parse(const char *text, size_t length, bool failed, struct failure *failure)
 {
 	json_t *answer = json_loadb(text, length, 0, NULL);
 	const char *error = json_string_value(json_object_get(answer, "error"));
 
 	if (!json_is_object(answer))
-		snprintf(why, size, "its answer is malformed");
+		set_failure(failure, false, "its answer is malformed");
 	else if (failed)
-		snprintf(why, size, "%s", error ? error : "it failed");
+		set_failure(failure, false, "%s", error ? error : "it failed");
 	else
 		return answer;
 	json_decref(answer);
 	return NULL;
 }
 
-static json_t *receive_answer(int fd, char *why, size_t size)
+static json_t *receive_answer(int fd, struct failure *failure)
 {
 	static struct packet packet;
 	char *text = NULL;
@@ -164,21 +190,21 @@ static json_t *receive_answer(int fd, char *why, size_t size)
 	json_t *answer;
 
 	for (;;) {
-		if (!receive(fd, &packet, why, size))
+		if (!receive(fd, &packet, failure))
 			break;
 		if (length + packet.header.length > ANSWER_MAX) {
-			snprintf(why, size, "its answer is too long");
+			set_failure(failure, false, "its answer is too long");
 			break;
 		}
 		text = checked(realloc(text, length + packet.header.length + 1));
 		memcpy(text + length, packet.body, packet.header.length);
 		length += packet.header.length;
 		if (!(packet.header.flags & CONTROL_MORE)) {
-			answer = parse(text, length, packet.header.flags & CONTROL_FAILED, why, size);
+			answer = parse(text, length, packet.header.flags & CONTROL_FAILED, failure);
 			free(text);
 			return answer;
 		}
-		if (!send_request(fd, CONTROL_NEXT, "", why, size))
+		if (!send_request(fd, CONTROL_NEXT, "", failure))
 			break;
 	}
 	free(text);
@@ -187,17 +213,17 @@ static json_t *receive_answer(int fd, char *why, size_t size)
 
 /* --- asking ----------------------------------------------------------------------- */
 
-json_t *control_ask(const struct control_socket *socket, enum control_verb verb, json_t *request,
-		    char *why, size_t size)
+static json_t *ask(const struct control_socket *socket, enum control_verb verb, json_t *request,
+		   struct failure *failure)
 {
 	char *body = request ? checked(json_dumps(request, JSON_COMPACT)) : checked(strdup(""));
 	json_t *answer = NULL, *greeting;
-	int fd = connect_to(socket, why, size);
+	int fd = connect_to(socket, failure);
 
 	if (fd >= 0) {
-		greeting = receive_answer(fd, why, size);
-		if (greeting && send_request(fd, verb, body, why, size))
-			answer = receive_answer(fd, why, size);
+		greeting = receive_answer(fd, failure);
+		if (greeting && send_request(fd, verb, body, failure))
+			answer = receive_answer(fd, failure);
 		json_decref(greeting);
 		close(fd);
 	}
@@ -206,10 +232,19 @@ json_t *control_ask(const struct control_socket *socket, enum control_verb verb,
 	return answer;
 }
 
+json_t *control_ask(const struct control_socket *socket, enum control_verb verb, json_t *request,
+		    char *why, size_t size)
+{
+	struct failure failure = { why, size, false };
+
+	return ask(socket, verb, request, &failure);
+}
+
 bool control_is_ours(const struct control_socket *socket)
 {
 	char why[256];
-	int fd = connect_to(socket, why, sizeof why);
+	struct failure failure = { why, sizeof why, false };
+	int fd = connect_to(socket, &failure);
 
 	if (fd >= 0)
 		close(fd);
@@ -241,21 +276,49 @@ static void explain_absence(pid_t pid)
 	     "DAPL_CONTROL is 0, or it may not be inspected", (long)pid);
 }
 
+/* --- all programs ----------------------------------------------------------------- */
+
+static struct {
+	size_t answers;		/* of all calls */
+	pid_t *silent;		/* programs with a warning */
+	size_t silent_count;
+} asked;
+
+/* A tool asks the same programs several times, and --top again and again. */
+static void warn_once(pid_t pid, const char *why)
+{
+	for (size_t i = 0; i < asked.silent_count; i++)
+		if (asked.silent[i] == pid)
+			return;
+	asked.silent = checked(realloc(asked.silent, (asked.silent_count + 1) * sizeof *asked.silent));
+	asked.silent[asked.silent_count++] = pid;
+	cli_warn("process %ld is left out: %s", (long)pid, why);
+}
+
+int control_status(void)
+{
+	return asked.silent_count && !asked.answers ? CLI_FAILURE : 0;
+}
+
 json_t *control_ask_all(pid_t pid, enum control_verb verb, json_t *request)
 {
 	size_t count;
 	struct control_socket *sockets = control_find(pid, &count);
 	json_t *answers = checked(json_array()), *answer;
 	char why[512];
+	struct failure failure = { why, sizeof why, false };
 
 	if (pid && !count)
 		explain_absence(pid);
 	for (size_t i = 0; i < count; i++) {
-		answer = control_ask(&sockets[i], verb, json_incref(request), why, sizeof why);
+		answer = ask(&sockets[i], verb, json_incref(request), &failure);
 		if (!answer && pid)
 			fail("process %ld: %s", (long)pid, why);
+		if (!answer && !failure.absent)
+			warn_once(sockets[i].pid, why);
 		if (!answer)
 			continue;
+		asked.answers++;
 		set_program(answer, sockets[i].pid);
 		json_array_append_new(answers, answer);
 	}

@@ -27,8 +27,11 @@ bool control_is_ours(const struct control_socket *socket);
 
 /* Asks each library of a program, or (pid 0) of all programs of this user, and puts the answers into an
  * array, each with the members "pid" and "program". With a pid a failure, or a program without a socket,
- * ends the tool with a line that tells why; without one such programs are left out. `request` may be
+ * ends the tool with a line that tells why. Without one a program that does not answer is left out, with a
+ * line the first time; other users' programs, and those that have just ended, without. `request` may be
  * NULL; drops the reference. */
 json_t *control_ask_all(pid_t pid, enum control_verb verb, json_t *request);
+/* CLI_FAILURE if control_ask_all() left programs out and none answered; else 0. */
+int control_status(void);
 
 #endif

@@ -185,14 +185,14 @@ int ctl_query(bool json)
 		print_query(parts, users);
 		json_decref(parts);
 		json_decref(users);
-		return complete ? 0 : CLI_FAILURE;
+		return complete ? control_status() : CLI_FAILURE;
 	}
 	all = json_object();
 	output_set(all, "complete", json_boolean(complete));
 	output_set(all, "parts", parts);
 	output_set(all, "users", users);
 	output_json(all);
-	return complete ? 0 : CLI_FAILURE;
+	return complete ? control_status() : CLI_FAILURE;
 }
 
 /* --- make and remove ------------------------------------------------------------------------ */

@@ -10,6 +10,7 @@
 #include "tools/info/programs.h"
 #include "tools/info/top.h"
 #include "tools/cli.h"
+#include "tools/control/client.h"
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,5 +198,5 @@ int main(int argc, char **argv)
 	case TOP: status = top_show(o.interval, o.json); break;
 	default: status = show_adapters(&o, argv + optind, argc - optind);
 	}
-	cli_finish_with(status);
+	cli_finish_with(status ? status : control_status());
 }
