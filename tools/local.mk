@@ -49,7 +49,7 @@ datinfo_SOURCES = \
 	tools/info/screen.c tools/info/screen.h \
 	tools/info/top.c tools/info/top.h \
 	tools/info/users.c tools/info/users.h \
-	tools/control/run.c tools/control/run.h \
+	tools/info/listeners.h tools/control/rdma_objects.h \
 	tools/control/client.c tools/control/client.h \
 	common/nearest.c common/nearest.h common/variables.h \
 	tools/libverbs.c tools/libverbs.h \
@@ -60,9 +60,12 @@ datinfo_LDADD = libdat2.la $(JANSSON_LIBS)
 if NET
 datinfo_SOURCES += \
 	tools/info/monitor.c tools/info/monitor.h \
-	tools/info/routes.c tools/info/routes.h
-datinfo_CPPFLAGS += -DDATINFO_NET=1
-datinfo_LDADD += libdatnet.la
+	tools/info/routes.c tools/info/routes.h \
+	tools/info/listeners.c \
+	tools/control/rdma_objects.c \
+	tools/control/netlink.c tools/control/netlink.h
+datinfo_CPPFLAGS += -DTOOLS_NET=1 $(LIBNL_CFLAGS)
+datinfo_LDADD += libdatnet.la $(LIBNL_LIBS)
 endif
 dist_man_MANS += doc/man/datinfo.1
 
@@ -74,12 +77,18 @@ datctl_SOURCES = \
 	tools/ctl/links.c \
 	tools/control/client.c tools/control/client.h \
 	tools/control/run.c tools/control/run.h \
+	tools/control/rdma_objects.h \
 	tools/info/output.c tools/info/output.h \
 	tools/info/system.c tools/info/system.h \
 	common/control.h common/nearest.c common/nearest.h common/variables.h \
 	tools/cli.c tools/cli.h
 datctl_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 datctl_LDADD = libdat2.la $(JANSSON_LIBS)
+if NET
+datctl_SOURCES += tools/control/rdma_objects.c tools/control/netlink.c tools/control/netlink.h
+datctl_CPPFLAGS += -DTOOLS_NET=1 $(LIBNL_CFLAGS)
+datctl_LDADD += $(LIBNL_LIBS)
+endif
 dist_man_MANS += doc/man/datctl.1
 else
 EXTRA_DIST += doc/man/datinfo.1 doc/man/datctl.1
@@ -118,6 +127,21 @@ TESTS += test/unit/tools/test_datperf_stats
 test_unit_tools_test_datperf_stats_SOURCES = test/unit/tools/test_datperf_stats.c tools/datperf/stats.c
 test_unit_tools_test_datperf_stats_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_tools_test_datperf_stats_LDADD = $(CMOCKA_LIBS)
+endif
+
+if NET
+if DATINFO
+if CMOCKA
+check_PROGRAMS += test/unit/tools/test_netlink_answers
+TESTS += test/unit/tools/test_netlink_answers
+test_unit_tools_test_netlink_answers_SOURCES = test/unit/tools/test_netlink_answers.c \
+	tools/info/listeners.c tools/control/rdma_objects.c tools/control/netlink.c \
+	tools/control/client.c tools/info/output.c tools/cli.c
+test_unit_tools_test_netlink_answers_CPPFLAGS = $(AM_CPPFLAGS) -DTOOLS_NET=1 $(CMOCKA_CFLAGS) \
+	$(JANSSON_CFLAGS) $(LIBNL_CFLAGS)
+test_unit_tools_test_netlink_answers_LDADD = $(CMOCKA_LIBS) $(JANSSON_LIBS) $(LIBNL_LIBS)
+endif
+endif
 endif
 
 include tools/dtest/local.mk

@@ -251,18 +251,27 @@ bool control_is_ours(const struct control_socket *socket)
 	return fd >= 0;
 }
 
-static void set_program(json_t *answer, pid_t pid)
+const char *control_program(char name[CONTROL_PROGRAM], pid_t pid)
 {
-	char path[64], name[64] = "?";
+	char path[64];
 	FILE *file;
 
 	snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
+	strcpy(name, "?");
 	file = fopen(path, "re");
 	if (file) {
-		if (fgets(name, sizeof name, file))
+		if (fgets(name, CONTROL_PROGRAM, file))
 			name[strcspn(name, "\n")] = '\0';
 		fclose(file);
 	}
+	return name;
+}
+
+static void set_program(json_t *answer, pid_t pid)
+{
+	char name[CONTROL_PROGRAM];
+
+	control_program(name, pid);
 	json_object_set_new(answer, "pid", json_integer(pid));
 	if (json_object_set_new(answer, "program", json_string(name)))
 		json_object_set_new(answer, "program", json_string("?"));

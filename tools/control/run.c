@@ -134,18 +134,3 @@ int run_program(const char *name, const char *const *arguments, struct run_outpu
 	output->text = text.bytes ? text.bytes : strdup("");
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
-
-json_t *run_rdma_resource(const char *kind, const char *device)
-{
-	const char *const arguments[] = { "-j", "resource", "show", kind, "dev", device, NULL };
-	struct run_output output;
-	json_t *list = NULL;
-
-	if (!run_program("rdma", arguments, &output))
-		list = json_loads(output.text, 0, NULL);
-	free(output.text);
-	if (json_is_array(list))
-		return list;
-	json_decref(list);
-	return json_array();
-}

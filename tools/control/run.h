@@ -2,7 +2,6 @@
 /* run.h - runs a program of the system by its own path, without a shell, and reads what it prints. */
 #ifndef TOOLS_CONTROL_RUN_H
 #define TOOLS_CONTROL_RUN_H
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -14,9 +13,5 @@ struct run_output {
 /* `name` is searched in the directories of the system's administration only, whatever PATH is. Returns
  * the exit status; -1: not there, or ended by a signal. The array ends with NULL, without `name`. */
 int run_program(const char *name, const char *const *arguments, struct run_output *output);
-
-/* What "rdma resource show KIND dev DEVICE" tells, as an array; an empty one where rdma is not installed
- * or tells nothing. The kernel does not tell a user of the objects of others. */
-json_t *run_rdma_resource(const char *kind, const char *device);
 
 #endif

@@ -5,6 +5,7 @@
 #include <dat/dat_entries.h>
 #include "tools/cli.h"
 #include "tools/control/client.h"
+#include "tools/control/rdma_objects.h"
 #include "tools/control/run.h"
 #include "tools/ctl/ctl.h"
 #include "tools/info/output.h"
@@ -270,26 +271,35 @@ int ctl_load(const char *what)
 	return 0;
 }
 
+/* QPs come last, since they tell the most. */
+static void find_objects(enum rdma_kind kind, const char *device, char *text, size_t size)
+{
+	static const char *const names[RDMA_KINDS] = { "a context", "a PD", "an MR", "a CQ", "a QP" };
+	json_t *objects = rdma_objects(kind, device), *row;
+	size_t i;
+
+	json_array_foreach(objects, i, row)
+		snprintf(text, size, "process %lld (%s), which has %s",
+			 (long long)json_integer_value(json_object_get(row, "pid")),
+			 output_get(row, "program"), names[kind]);
+	json_decref(objects);
+}
+
 /* The program that uses the device, by the control sockets of programs and by the kernel's word. Empty: no program. */
 static void find_use(const char *device, char *text, size_t size)
 {
-	json_t *users = find_users(), *qps = run_rdma_resource("qp", device), *row;
+	json_t *users = find_users(), *row;
 	size_t i;
 
 	*text = 0;
-	json_array_foreach(qps, i, row)
-		if (json_integer_value(json_object_get(row, "pid")))
-			snprintf(text, size, "process %lld (%s): QP %lld",
-				 (long long)json_integer_value(json_object_get(row, "pid")),
-				 output_get(row, "comm"),
-				 (long long)json_integer_value(json_object_get(row, "lqpn")));
+	for (enum rdma_kind kind = RDMA_CONTEXT; kind <= RDMA_QP; kind++)
+		find_objects(kind, device, text, size);
 	json_array_foreach(users, i, row)
 		if (!strcmp(output_get(row, "device"), device))
 			snprintf(text, size, "process %lld (%s) as IA %s",
 				 (long long)json_integer_value(json_object_get(row, "pid")),
 				 output_get(row, "program"), output_get(row, "ia"));
 	json_decref(users);
-	json_decref(qps);
 }
 
 static void refuse_if_used(const char *device)

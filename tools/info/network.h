@@ -5,7 +5,7 @@
 #define TOOLS_INFO_NETWORK_H
 #include "tools/cli.h"
 
-#ifdef DATINFO_NET
+#ifdef TOOLS_NET
 #include "tools/info/monitor.h"
 #include "tools/info/routes.h"
 #define NETWORK_CALL(call) return call

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ports.c - see ports.h. Service points come from the control sockets of programs. The kernel knows what
- * listens on its RDMA devices, other programs' too; those of service points are left out there. */
+ * listens on its RDMA devices and on TCP, other programs' too; those of service points are left out there. */
 #include "tools/info/ports.h"
 #include "tools/control/client.h"
-#include "tools/control/run.h"
+#include "tools/control/rdma_objects.h"
+#include "tools/info/listeners.h"
 #include "tools/info/output.h"
 #include "tools/info/system.h"
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,17 +31,16 @@ static void add_service_points(json_t *ports)
 	json_decref(answers);
 }
 
+static json_int_t number(const json_t *port, const char *key)
+{
+	return json_integer_value(json_object_get(port, key));
+}
+
 static bool is_member(const json_t *a, const json_t *b, const char *key)
 {
 	const json_t *value = json_object_get(a, key);
 
 	return value && json_equal(value, json_object_get(b, key));
-}
-
-/* "TCP" and "UDP" are the port spaces of the RDMA CM. */
-static const char *service_of(const json_t *id)
-{
-	return strcmp(output_get(id, "ps"), "UDP") ? "RC" : "UD";
 }
 
 /* Whether a service point is this listener of the kernel's. */
@@ -55,65 +56,65 @@ static bool is_known(const json_t *ports, const json_t *listener)
 	return false;
 }
 
-/* "10.0.0.1:7174", an IPv6 address in brackets or without them. False: no port. */
-static bool split(const char *text, char host[64], json_int_t *port)
+static void add_listener(json_t *ports, const json_t *from, const char *service)
 {
-	const char *colon = strrchr(text, ':');
-	int bracket = text[0] == '[';
+	json_t *port = json_object(), *services = json_array();
 
-	if (!colon || colon - text > 60)
-		return false;
-	*port = atoi(colon + 1);
-	snprintf(host, 64, "%.*s", (int)(colon - text) - 2 * bracket, text + bracket);
-	return *port > 0;
-}
-
-static void add_listener(json_t *ports, const json_t *id, const char *device)
-{
-	json_t *port, *services;
-	json_int_t number;
-	char host[64];
-
-	if (!split(output_get(id, "src-addr"), host, &number))
-		return;
-	port = json_object();
-	services = json_array();
-	output_set(port, "pid", json_incref(json_object_get(id, "pid")));
-	output_set(port, "program", output_text(output_get(id, "comm")));
-	output_set(port, "device", output_text(device));
-	output_set(port, "address", output_text(host));
-	output_set(port, "port", json_integer(number));
-	output_append(services, output_text(service_of(id)));
+	json_object_update(port, (json_t *)(uintptr_t)from);
+	json_object_del(port, "service");
+	json_object_del(port, "state");
+	json_object_del(port, "inode");
+	output_append(services, output_text(service));
 	output_set(port, "services", services);
-	if (is_known(ports, port))
-		json_decref(port);
-	else
-		output_append(ports, port);
+	output_append(ports, port);
 }
 
-/* The kernel's own have no pid. */
 static void add_kernel_listeners(json_t *ports)
 {
 	json_t *devices = system_rdma_devices(), *device, *id;
 	size_t i, j;
 
 	json_array_foreach(devices, i, device) {
-		json_t *ids = run_rdma_resource("cm_id", json_string_value(device));
+		json_t *ids = rdma_objects(RDMA_CM_ID, json_string_value(device));
 
-		json_array_foreach(ids, j, id)
-			if (!strcmp(output_get(id, "state"), "LISTEN") && json_object_get(id, "pid"))
-				add_listener(ports, id, json_string_value(device));
+		json_array_foreach(ids, j, id) {
+			output_set(id, "device", json_incref(device));
+			if (!strcmp(output_get(id, "state"), "LISTEN") && number(id, "port") &&
+			    !is_known(ports, id))
+				add_listener(ports, id, output_get(id, "service"));
+		}
 		json_decref(ids);
 	}
 	json_decref(devices);
 }
 
-/* --- printing -------------------------------------------------------------------------- */
-
-static json_int_t number(const json_t *port, const char *key)
+/* Whether a socket is that of a service point, or of an iWARP listener. The kernel's socket of the latter
+ * belongs to no process. */
+static bool is_behind(const json_t *port, const json_t *socket)
 {
-	return json_integer_value(json_object_get(port, key));
+	return is_member(port, socket, "port") &&
+	       (is_member(port, socket, "pid") ||
+		(!json_object_get(socket, "pid") && is_member(port, socket, "address")));
 }
+
+/* They hold a qualifier on iWARP and on the software device. */
+static void add_sockets(json_t *ports)
+{
+	json_t *sockets = listeners_tcp(), *socket;
+	size_t count = json_array_size(ports), i;
+
+	json_array_foreach(sockets, i, socket) {
+		bool behind = false;
+
+		for (size_t j = 0; j < count; j++)
+			behind |= is_behind(json_array_get(ports, j), socket);
+		if (!behind)
+			add_listener(ports, socket, "TCP");
+	}
+	json_decref(sockets);
+}
+
+/* --- printing -------------------------------------------------------------------------- */
 
 static int by_port(const void *a, const void *b)
 {
@@ -167,7 +168,7 @@ static void print_table(const json_t *ports)
 			output_get(port, "program") };
 
 		snprintf(at, sizeof at, "%lld", (long long)number(port, "port"));
-		snprintf(pid, sizeof pid, "%lld", (long long)number(port, "pid"));
+		snprintf(pid, sizeof pid, number(port, "pid") ? "%lld" : "", (long long)number(port, "pid"));
 		table_add(table, cells);
 	}
 	table_print(table, 0);
@@ -179,6 +180,7 @@ void ports_show(bool json)
 
 	add_service_points(found);
 	add_kernel_listeners(found);
+	add_sockets(found);
 	ports = sorted(found);
 	json_decref(found);
 	if (json) {

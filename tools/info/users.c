@@ -2,12 +2,22 @@
 /* users.c - see users.h. */
 #include "tools/info/users.h"
 #include "tools/control/client.h"
-#include "tools/control/run.h"
+#include "tools/control/rdma_objects.h"
 #include "tools/info/output.h"
 #include "tools/info/system.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What a process may have on a device. */
+enum { HELD = 5 };
+static const struct {
+	enum rdma_kind kind;
+	const char *key;
+} held[HELD] = {
+	{ RDMA_CONTEXT, "contexts" }, { RDMA_PD, "pds" }, { RDMA_MR, "mrs" }, { RDMA_CQ, "cqs" },
+	{ RDMA_QP, "qps" },
+};
 
 /* --- gathering ------------------------------------------------------------------------- */
 
@@ -70,28 +80,52 @@ static bool is_known(const json_t *users, json_int_t pid, json_int_t qp)
 	return false;
 }
 
-/* QPs that no endpoint of ours has: other programs, and users of verbs. The kernel's own have no pid. */
+/* QPs that no endpoint of ours has: other programs, and users of verbs. */
 static void add_kernel_qps(json_t *users, const json_t *device)
 {
-	json_t *qps = run_rdma_resource("qp", output_get(device, "name")), *qp;
+	json_t *qps = rdma_objects(RDMA_QP, output_get(device, "name")), *qp;
 	size_t i;
 
-	json_array_foreach(qps, i, qp) {
-		json_int_t pid = json_integer_value(json_object_get(qp, "pid"));
-		json_int_t number = json_integer_value(json_object_get(qp, "lqpn"));
-		json_t *user;
-
-		if (!pid || is_known(users, pid, number))
-			continue;
-		user = json_object();
-		output_set(user, "pid", json_integer(pid));
-		output_set(user, "program", output_text(output_get(qp, "comm")));
-		output_set(user, "qp", json_integer(number));
-		output_set(user, "type", output_text(output_get(qp, "type")));
-		output_set(user, "state", output_text(output_get(qp, "state")));
-		output_append(users, user);
-	}
+	json_array_foreach(qps, i, qp)
+		if (!is_known(users, json_integer_value(json_object_get(qp, "pid")),
+			      json_integer_value(json_object_get(qp, "qp"))))
+			output_append(users, json_incref(qp));
 	json_decref(qps);
+}
+
+static json_t *holder_of(json_t *holders, const json_t *object)
+{
+	json_t *holder;
+	size_t i;
+
+	json_array_foreach(holders, i, holder)
+		if (json_equal(json_object_get(holder, "pid"), json_object_get(object, "pid")))
+			return holder;
+	holder = user_of(object);
+	for (int kind = 0; kind < HELD; kind++)
+		output_set(holder, held[kind].key, json_integer(0));
+	output_append(holders, holder);
+	return holder;
+}
+
+/* The number of objects of each process, also of those without a QP. */
+static json_t *count_objects(const char *device)
+{
+	json_t *holders = json_array(), *objects, *object;
+	size_t i;
+
+	for (int kind = 0; kind < HELD; kind++) {
+		objects = rdma_objects(held[kind].kind, device);
+		json_array_foreach(objects, i, object) {
+			json_t *holder = holder_of(holders, object);
+			const char *key = held[kind].key;
+
+			output_set(holder, key,
+				   json_integer(json_integer_value(json_object_get(holder, key)) + 1));
+		}
+		json_decref(objects);
+	}
+	return holders;
 }
 
 /* Of a port: the files whose names tell of errors. */
@@ -141,6 +175,8 @@ void users_add(json_t *devices)
 			add_kernel_qps(users, device);
 		output_set(device, "users", users);
 		if (kernel)
+			output_set(device, "objects", count_objects(output_get(device, "name")));
+		if (kernel)
 			json_array_foreach(json_object_get(device, "ports"), j, port)
 				add_errors(port, output_get(device, "name"));
 	}
@@ -173,6 +209,29 @@ static void print_users(const json_t *users)
 			output_get(user, "carrier"), number_text(sent, user, "bytes_sent"),
 			number_text(received, user, "bytes_received"), output_get(user, "remote") };
 
+		table_add(table, cells);
+	}
+	table_print(table, 8);
+}
+
+static void print_objects(const json_t *holders)
+{
+	static const char *const heads[] = { "PID", "PROGRAM", "CONTEXTS", "PDS", "MRS", "CQS", "QPS" };
+	struct table *table;
+	json_t *holder;
+	size_t i;
+
+	if (!json_array_size(holders))
+		return;
+	printf("    Objects in the kernel:\n");
+	table = table_new(2 + HELD, heads);
+	json_array_foreach(holders, i, holder) {
+		char pid[24], counts[HELD][24];
+		const char *cells[2 + HELD] = { number_text(pid, holder, "pid"),
+			output_get(holder, "program") };
+
+		for (int kind = 0; kind < HELD; kind++)
+			cells[2 + kind] = number_text(counts[kind], holder, held[kind].key);
 		table_add(table, cells);
 	}
 	table_print(table, 8);
@@ -216,10 +275,8 @@ void users_print(const json_t *device, const json_t *before)
 
 	json_array_foreach(json_object_get(device, "ports"), i, port)
 		print_errors(port, port_of(before, json_integer_value(json_object_get(port, "port"))));
-	if (!json_array_size(users)) {
-		printf("    Users: none\n");
-		return;
-	}
-	printf("    Users:\n");
-	print_users(users);
+	printf("    Users:%s\n", json_array_size(users) ? "" : " none");
+	if (json_array_size(users))
+		print_users(users);
+	print_objects(json_object_get(device, "objects"));
 }

@@ -9,6 +9,8 @@
  *   "users": "pid", "program"; of a program with an IA of ours "ia"; of an endpoint "object", "type",
  *   "state", "local", "remote", "carrier", "bytes_sent", "bytes_received", "bytes_read"; "qp" of an endpoint,
  *   or of a QP of the kernel without one
+ * to each RDMA device "objects": "pid", "program", and numbers of objects in the kernel, "contexts", "pds",
+ *   "mrs", "cqs", "qps"
  * and to each port of an RDMA device "errors": the counters of the kernel by name. */
 void users_add(json_t *devices);
 /* Prints them below a device. `before`: the same device some time ago, whose errors are compared; NULL:

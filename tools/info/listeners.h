@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* listeners.h - the TCP sockets of this network namespace that listen, from the kernel's socket
+ * diagnosis, and the processes that hold them, as far as /proc tells this user. */
+#ifndef TOOLS_INFO_LISTENERS_H
+#define TOOLS_INFO_LISTENERS_H
+#include <jansson.h>
+
+#ifdef TOOLS_NET
+/* "address", "port", "uid", "inode"; "pid" and "program" if a process is found. */
+json_t *listeners_tcp(void);
+
+/* For a test: adds the listener of one answer; what is no listener, or is too short, is left out. */
+struct nlmsghdr;
+void listeners_parse(struct nlmsghdr *head, json_t *list);
+#else
+static inline json_t *listeners_tcp(void)
+{
+	return json_array();
+}
+#endif
+
+#endif
