@@ -134,6 +134,28 @@ static void each_change_is_told_with_old_and_new(void)
 	end(&it);
 }
 
+/* Datagrams have at most 4096 bytes whatever the interface takes; changes of it are none of the IA's. */
+static void mtu_beyond_the_devices_limit_is_not_told(void)
+{
+	struct open_ia it;
+
+	make_network();
+	ip("link add d0 type veth peer name d1");
+	ip("link set d0 mtu 9000 up");
+	ip("addr add 10.2.0.1/24 dev d0");
+	it = open_on("d0 0");
+	OK(dat_net_watch(it.ia, WATCH_ALL));
+	ip("link set d0 mtu 8000");
+	expect_silence(&it);
+	ip("link set d0 mtu 2000");
+	expect_change(&it, DAT_NET_MTU, 4096, 2000);
+	ip("link set d0 mtu 9000");
+	expect_change(&it, DAT_NET_MTU, 2000, 4096);
+	ip("link set d0 alias any");	/* a message with the same MTU */
+	expect_silence(&it);
+	end(&it);
+}
+
 static void only_what_was_asked_for_is_told(void)
 {
 	struct open_ia it, other;
@@ -313,6 +335,7 @@ static void watches_leave_no_descriptor(void)
 
 static const struct life_case cases[] = {
 	CASE(each_change_is_told_with_old_and_new),
+	CASE(mtu_beyond_the_devices_limit_is_not_told),
 	CASE(only_what_was_asked_for_is_told),
 	CASE(flapping_becomes_few_events_that_count),
 	CASE(traffic_goes_on_while_the_mtu_changes),

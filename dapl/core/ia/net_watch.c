@@ -8,8 +8,11 @@
 #include <ifaddrs.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <dat/dat_net_extensions.h>
 #include "common/address.h"
@@ -23,6 +26,7 @@
 enum {
 	EVENT_INTERVAL_US = 100000,	/* between two events of an IA: ten a second */
 	BATCH = 32,			/* datagrams that are read before other work has its turn */
+	UNKNOWN = -1,			/* of values: messages were lost */
 	SOCKET_BYTES = 16384,		/* a datagram of rtnetlink has at most 8192 */
 };
 
@@ -41,8 +45,12 @@ struct dapl_net_watch {
 	DAT_UINT32 what;
 	int index;			/* of the interface */
 	DAT_UINT32 told[KINDS];		/* the last events, or the values when the watch began */
-	DAT_UINT32 seen[KINDS];		/* in the kernel's messages */
+	DAT_UINT32 seen[KINDS];		/* in the kernel's messages; not for the MTU */
 	int changes[KINDS];		/* seen and not told; negative: told before it was seen */
+	/* The MTU of the interface in the kernel's messages, now and at the last event. The device's is another
+	 * number: a size of InfiniBand below it, or a limit of the device. */
+	DAT_UINT32 interface_mtu, interface_mtu_told;
+	bool mtu_again;			/* the device's MTU is asked for once more */
 	bool scheduled;			/* the timer is started */
 	uint64_t next_ns;		/* no event before */
 	struct dapl_timer timer;
@@ -75,6 +83,16 @@ static void note(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 value)
 		return;
 	w->seen[kind] = value;
 	w->changes[kind]++;
+	schedule(w);
+}
+
+/* `lock` held. */
+static void note_mtu(struct dapl_net_watch *w, DAT_UINT32 mtu)
+{
+	if (w->interface_mtu == mtu)
+		return;
+	w->interface_mtu = mtu;
+	w->changes[MTU]++;
 	schedule(w);
 }
 
@@ -121,23 +139,56 @@ static bool post(struct dapl_ia *ia, DAT_UINT32 what, DAT_UINT32 before, DAT_UIN
 	return dapl_async_offer(ia, &event);
 }
 
+/* `lock` held. Whether the device's MTU may be told. The interface's has changed and the device's has not: it
+ * is asked once more, since an RDMA device follows later and without an event. */
+static bool mtu_is_settled(struct dapl_net_watch *w, DAT_UINT32 value)
+{
+	bool same = value == w->told[MTU] && w->interface_mtu != w->interface_mtu_told;
+
+	if (same && !w->mtu_again) {
+		w->mtu_again = true;
+		schedule(w);
+		return false;
+	}
+	w->mtu_again = false;
+	if (same) {
+		w->changes[MTU] = 0;
+		w->interface_mtu_told = w->interface_mtu;
+	}
+	return true;
+}
+
+/* `lock` held. Whether the state of the link or the address may be told. The kernel's messages and the device may
+ * differ for a moment: an RDMA device has not followed its interface yet, and its event comes; or a
+ * change was undone, and its message comes. */
+static bool state_is_settled(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 value)
+{
+	if (w->seen[kind] == (DAT_UINT32)UNKNOWN)
+		w->seen[kind] = value;
+	if (w->seen[kind] == value)
+		return true;
+	if (value == w->told[kind] && w->changes[kind] > 0)
+		return false;
+	w->seen[kind] = value;	/* its message was not read yet, and is counted here */
+	w->changes[kind]++;
+	return true;
+}
+
 /* Tells one kind, if there is something to tell. Called without the lock. */
 static void tell(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 value)
 {
 	DAT_UINT32 before, lost;
+	bool settled;
 	int changes;
 
 	dapl_mutex_lock(&lock);
-	if (w->seen[kind] != value) {	/* its message was not read yet, and is counted here */
-		w->seen[kind] = value;
-		w->changes[kind]++;
-	}
 	before = w->told[kind];
+	settled = kind == MTU ? mtu_is_settled(w, value) : state_is_settled(w, kind, value);
 	changes = w->changes[kind];
 	if (!(w->what & bits[kind]))
 		w->told[kind] = value, w->changes[kind] = 0, before = value, changes = 0;
 	dapl_mutex_unlock(&lock);
-	if (value == before && changes < 2)
+	if (!settled || (value == before && changes < 2))
 		return;
 	lost = changes > 1 ? (DAT_UINT32)changes - 1 : 0;
 	if (!post(w->ia, bits[kind], before, value, lost)) {
@@ -149,6 +200,8 @@ static void tell(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 value)
 	dapl_mutex_lock(&lock);
 	w->told[kind] = value;
 	w->changes[kind] -= 1 + (int)lost;
+	if (kind == MTU)
+		w->interface_mtu_told = w->interface_mtu;
 	dapl_mutex_unlock(&lock);
 }
 
@@ -192,7 +245,7 @@ static void link_message(const struct nlmsghdr *h)
 		if (w->index != info->ifi_index)
 			continue;
 		if (mtu && !gone)
-			note(w, MTU, *mtu);
+			note_mtu(w, *mtu);
 		note(w, LINK, up);
 	}
 }
@@ -245,8 +298,11 @@ static void read_messages(const char *bytes, ssize_t length)
 static void look_anew(void)
 {
 	dapl_mutex_lock(&lock);
-	for (struct dapl_net_watch *w = watches; w; w = w->next)
+	for (struct dapl_net_watch *w = watches; w; w = w->next) {
+		for (int kind = 0; kind < KINDS; kind++)
+			w->seen[kind] = (DAT_UINT32)UNKNOWN;
 		schedule(w);
+	}
 	dapl_mutex_unlock(&lock);
 }
 
@@ -374,6 +430,21 @@ static struct dapl_net_watch **find(const struct dapl_ia *ia)
 	return p;
 }
 
+/* 0: not known, and the first message counts as a change. */
+static DAT_UINT32 mtu_of_interface(const char *netdev)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ifr = { .ifr_mtu = 0 };
+
+	if (fd < 0)
+		return 0;
+	snprintf(ifr.ifr_name, sizeof ifr.ifr_name, "%.15s", netdev);
+	if (ioctl(fd, SIOCGIFMTU, &ifr))
+		ifr.ifr_mtu = 0;
+	close(fd);
+	return (DAT_UINT32)ifr.ifr_mtu;
+}
+
 static struct dapl_net_watch *new_watch(struct dapl_ia *ia, DAT_UINT32 what)
 {
 	struct dapl_net_watch *w = calloc(1, sizeof *w);
@@ -386,6 +457,7 @@ static struct dapl_net_watch *new_watch(struct dapl_ia *ia, DAT_UINT32 what)
 	w->told[MTU] = ia->attr.mtu;
 	read_values(w, w->told);
 	memcpy(w->seen, w->told, sizeof w->seen);
+	w->interface_mtu = w->interface_mtu_told = mtu_of_interface(ia->attr.netdev);
 	return w;
 }
 
