@@ -9,6 +9,7 @@
 #include <netlink/attr.h>
 #include <rdma/rdma_netlink.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -101,21 +102,38 @@ static void add_cm_id(json_t *object, struct nlattr **attributes)
 	add_address(object, attributes[RDMA_NLDEV_ATTR_RES_SRC_ADDR]);
 }
 
+/* The kernel gives the thread that made an object. */
+static pid_t process_of(pid_t thread)
+{
+	char path[64], line[256];
+	int process = thread;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%ld/status", (long)thread);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof line, file))
+		if (sscanf(line, "Tgid: %d", &process) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return process;
+}
+
 static void add_object(enum rdma_kind kind, struct nlattr *entry, json_t *list)
 {
 	struct nlattr *attributes[RDMA_NLDEV_ATTR_MAX];
 	json_t *object;
 	char name[CONTROL_PROGRAM];
-	uint32_t pid;
+	pid_t pid;
 
 	if (nla_parse_nested(attributes, RDMA_NLDEV_ATTR_MAX - 1, entry, (struct nla_policy *)policy) ||
 	    !attributes[RDMA_NLDEV_ATTR_RES_PID] ||
 	    (kind == RDMA_QP && !attributes[RDMA_NLDEV_ATTR_RES_LQPN]))
 		return;
-	pid = nla_get_u32(attributes[RDMA_NLDEV_ATTR_RES_PID]);
+	pid = process_of((pid_t)nla_get_u32(attributes[RDMA_NLDEV_ATTR_RES_PID]));
 	object = json_object();
 	output_set(object, "pid", json_integer(pid));
-	output_set(object, "program", output_text(control_program(name, (pid_t)pid)));
+	output_set(object, "program", output_text(control_program(name, pid)));
 	if (kind == RDMA_QP)
 		add_qp(object, attributes);
 	if (kind == RDMA_CM_ID)

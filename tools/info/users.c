@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What a process may have on a device. */
 enum { HELD = 5 };
@@ -108,7 +109,8 @@ static json_t *holder_of(json_t *holders, const json_t *object)
 	return holder;
 }
 
-/* The number of objects of each process, also of those without a QP. */
+/* The number of objects of each process, also of those without a QP. This one has opened the device, too
+ * (verbs.c). */
 static json_t *count_objects(const char *device)
 {
 	json_t *holders = json_array(), *objects, *object;
@@ -117,9 +119,12 @@ static json_t *count_objects(const char *device)
 	for (int kind = 0; kind < HELD; kind++) {
 		objects = rdma_objects(held[kind].kind, device);
 		json_array_foreach(objects, i, object) {
-			json_t *holder = holder_of(holders, object);
+			json_t *holder;
 			const char *key = held[kind].key;
 
+			if (json_integer_value(json_object_get(object, "pid")) == getpid())
+				continue;
+			holder = holder_of(holders, object);
 			output_set(holder, key,
 				   json_integer(json_integer_value(json_object_get(holder, key)) + 1));
 		}

@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <netlink/attr.h>
 #include <netlink/msg.h>
+#include <pthread.h>
 #include <rdma/rdma_netlink.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,6 +104,30 @@ static void qps_of_processes_are_told(void **state)
 	assert_text(list, 1, "program", "?");
 	assert_text(list, 1, "type", "");
 	assert_text(list, 1, "state", "");
+	json_decref(list);
+}
+
+static void *thread_qp(void *arg)
+{
+	struct nlattr *table;
+	struct nl_msg *msg = begin(&table, RDMA_NLDEV_ATTR_RES_QP);
+
+	(void)arg;
+	put_qp(msg, 17, (uint32_t)gettid(), RC, RTS);
+	nla_nest_end(msg, table);
+	return parsed(RDMA_QP, msg);
+}
+
+static void object_of_a_thread_belongs_to_its_process(void **state)
+{
+	pthread_t thread;
+	void *list;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, thread_qp, NULL), 0);
+	assert_int_equal(pthread_join(thread, &list), 0);
+	assert_int_equal(json_array_size(list), 1);
+	assert_number(list, 0, "pid", getpid());
 	json_decref(list);
 }
 
@@ -284,6 +309,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(qps_of_processes_are_told),
+		cmocka_unit_test(object_of_a_thread_belongs_to_its_process),
 		cmocka_unit_test(listening_ids_have_address_and_service),
 		cmocka_unit_test(other_kinds_need_a_process_only),
 		cmocka_unit_test(attributes_of_wrong_lengths_are_no_objects),
