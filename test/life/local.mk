@@ -43,6 +43,10 @@ test_life_shortages_LDADD = libdat2.la
 check_PROGRAMS += test/life/diagnosis_rdma
 test_life_diagnosis_rdma_SOURCES = test/life/diagnosis_rdma.c $(failures_common)
 test_life_diagnosis_rdma_LDADD = libdat2.la
+# On kernel RDMA, in the machine: test/vm/suites.d/administrator.
+check_PROGRAMS += test/life/net_events_rdma
+test_life_net_events_rdma_SOURCES = test/life/net_events_rdma.c $(life_common)
+test_life_net_events_rdma_LDADD = libdat2.la
 test_life_threads_SOURCES = test/life/threads.c $(life_common)
 test_life_threads_LDADD = libdat2.la -lpthread
 test_life_many_SOURCES = test/life/many.c $(life_common)
