@@ -21,6 +21,7 @@ struct dapl_eth_attr {
 	uint8_t address[6], reserved[2];
 	uint32_t max_tso, max_tso_header;
 	uint64_t rate_min, rate_max;
+	uint32_t max_group, max_table;
 };
 
 enum dapl_eth_caps {
@@ -28,7 +29,8 @@ enum dapl_eth_caps {
 	ETH_CAP_TUNNEL = 0x10, ETH_CAP_VLAN_STRIP = 0x20, ETH_CAP_HASH = 0x40, ETH_CAP_RX_CSUM = 0x80,
 	ETH_CAP_JOIN = 0x100, ETH_CAP_TX_CSUM = 0x200, ETH_CAP_TSO = 0x400, ETH_CAP_VLAN_INSERT = 0x800,
 	ETH_CAP_LRO = 0x1000, ETH_CAP_PACE = 0x2000, ETH_CAP_LAUNCH = 0x4000,
-	ETH_CAP_TAKE = 0x8000,
+	ETH_CAP_TAKE = 0x8000, ETH_CAP_RSS = 0x10000, ETH_CAP_RSS_INNER = 0x20000,
+	ETH_CAP_MODERATE = 0x40000, ETH_CAP_SEND_STAMP = 0x80000,
 };
 
 struct dapl_eth_frame {
@@ -87,6 +89,16 @@ struct dapl_eth_rule {
 enum { ETH_COPY = 1, ETH_TAKE, ETH_DROP };
 enum dapl_eth_rule_flags { ETH_ALL = 1, ETH_ALL_MULTICAST = 2, ETH_JOIN = 4, ETH_EGRESS = 8 };
 
+/* How a group distributes frames, in terms of verbs: an indirection table of receive queues, and the hash that selects an
+ * entry of it by its lowest bits. The hash is IBV_RX_HASH_FUNC_TOEPLITZ with a key of 40 bytes; its fields are both
+ * addresses of IPv4 and IPv6, perhaps both ports of TCP and UDP, perhaps IBV_RX_HASH_INNER. A frame without such
+ * fields has the hash 0, a fragment that of its addresses. */
+struct dapl_eth_rss {
+	struct ibv_rx_hash_conf hash;
+	uint32_t size;			/* entries, a power of 2 */
+	const uint16_t *table;		/* of each entry: which of the group's QPs, from 0 */
+};
+
 struct dapl_eth_stats {
 	uint32_t size, reserved;
 	uint64_t received, received_bytes, sent, sent_bytes, lost, lost_device, late;
@@ -126,6 +138,19 @@ struct dapl_eth_ops {
 	/* The rate is within the device's limits, or 0. A reset ends it. */
 	int (*pace)(struct ibv_qp *qp, const struct dapl_eth_pace *pace);
 	int (*clock)(struct dapl_device *dev, uint64_t *device_ns, uint64_t *system_ns, uint64_t *error_ns);
+	/* A QP that has no queues, as one over an indirection table: it takes rules, by the operations above, and gives frames
+	 * to the receive queues of `qps`, which stay as they are and keep rules of their own. A member that is reset, moved to
+	 * ERR or destroyed leaves its groups, and what the table gives it comes to no QP. Calls for groups, and those
+	 * that move rules, exclude each other. NULL: no groups. */
+	int (*create_group)(struct dapl_device *dev, struct ibv_qp *const *qps, uint32_t n,
+			    const struct dapl_eth_rss *rss, struct ibv_qp **group);
+	/* Another table of the same size, at once: no frame is lost or received twice. EINVAL: it names a member that
+	 * has left. */
+	int (*set_group)(struct ibv_qp *group, const uint16_t *table);
+	void (*free_group)(struct ibv_qp *group);	/* its rules go, too */
+	/* The CQ's channel is notified after `frames` completions, or this time after the first; 0 frames: at once. As
+	 * ibv_modify_cq. NULL: not supported. */
+	int (*moderate)(struct ibv_cq *cq, uint16_t frames, uint16_t microseconds);
 };
 
 #endif
