@@ -49,7 +49,9 @@ enum lock_rank {
 	RANK_SOFT_STAGS,	/* dev->stags_lock: writers of the STag table and the MR directory */
 	RANK_SOFT_QPS,		/* dev->qps_lock: the list of QPs */
 	RANK_SOFT_QP,		/* qp->lock: queues of a QP and the stream of its connection */
+	RANK_SOFT_ETH_GROUPS,	/* softeth: groups of packet sockets, and changes of their rules */
 	RANK_SOFT_ETH,		/* softeth: rules and ring of a raw endpoint's packet socket */
+	RANK_SOFT_ETH_CHANGE,	/* softeth: an instant at which rules and tables of several sockets change */
 	RANK_SOFT_WINDOW,	/* region->lock: a memory window, during an access */
 	RANK_SOFT_SRQ,		/* srq->lock: receives of an SRQ; spin lock */
 	RANK_SOFT_CQ,		/* cq->lock: completions of a CQ; spin lock */

@@ -55,7 +55,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/ia/ext.c dapl/core/ia/ext.h \
 	dapl/core/eth_device.h \
 	dapl/core/eth/eth.h dapl/core/eth/ep.c dapl/core/eth/ops.c dapl/core/eth/rule.c \
-	dapl/core/eth/send.c \
+	dapl/core/eth/group.c dapl/core/eth/send.c \
 	dapl/core/ia/counters.c dapl/core/ia/counters.h \
 	dapl/core/base/ia_handle.c \
 	dapl/core/base/qp_table.c dapl/core/base/qp_table.h \
@@ -221,11 +221,15 @@ noinst_LTLIBRARIES += libsofteth.la
 libsofteth_la_SOURCES = \
 	dapl/softeth/port.h dapl/softeth/packet.c dapl/softeth/packet.h \
 	dapl/softeth/bpf.c dapl/softeth/bpf.h \
-	dapl/softeth/filter.c dapl/softeth/filter.h dapl/softeth/ingress.c \
+	dapl/softeth/change.c dapl/softeth/change.h \
+	dapl/softeth/filter.c dapl/softeth/filter.h dapl/softeth/filter_hash.c \
+	dapl/softeth/group.c dapl/softeth/group.h dapl/softeth/ingress.c dapl/softeth/place.c \
 	dapl/softeth/match.c dapl/softeth/match.h \
 	dapl/softeth/layout.c dapl/softeth/layout.h \
 	dapl/softeth/ring.c dapl/softeth/rules.c dapl/softeth/send.c \
-	dapl/softeth/steer.c dapl/softeth/steer.h dapl/softeth/validate.c
+	dapl/softeth/spread.c dapl/softeth/spread.h \
+	dapl/softeth/steer.c dapl/softeth/steer.h \
+	dapl/softeth/toeplitz.c dapl/softeth/toeplitz.h dapl/softeth/validate.c
 lib_LTLIBRARIES += libdaplsoft-eth.la
 libdaplsoft_eth_la_SOURCES =
 libdaplsoft_eth_la_LIBADD = libsofteth.la libcommon.la

@@ -48,6 +48,9 @@ dist_man_MANS += \
 	doc/man/man3/dat_ep_set_watermark.3 \
 	doc/man/man3/dat_eth_arm.3 \
 	doc/man/man3/dat_eth_clock.3 \
+	doc/man/man3/dat_eth_group_create.3 \
+	doc/man/man3/dat_eth_group_free.3 \
+	doc/man/man3/dat_eth_group_set.3 \
 	doc/man/man3/dat_eth_pace.3 \
 	doc/man/man3/dat_eth_poll.3 \
 	doc/man/man3/dat_eth_post_send.3 \
@@ -192,7 +195,7 @@ doc_examples_trace_levels_LDADD = libdat2.la
 noinst_PROGRAMS += doc/examples/capture
 doc_examples_capture_SOURCES = doc/examples/capture.c
 doc_examples_capture_LDADD = libdat2.la
-raw_examples = doc/examples/craft doc/examples/multicast doc/examples/pace doc/examples/steer doc/examples/tso
+raw_examples = doc/examples/craft doc/examples/multicast doc/examples/pace doc/examples/rss doc/examples/steer doc/examples/tso
 example_raw = doc/examples/raw.c doc/examples/raw.h
 noinst_PROGRAMS += $(raw_examples)
 doc_examples_craft_SOURCES = doc/examples/craft.c $(example_raw)
@@ -201,6 +204,8 @@ doc_examples_multicast_SOURCES = doc/examples/multicast.c $(example_raw)
 doc_examples_multicast_LDADD = libdat2.la
 doc_examples_pace_SOURCES = doc/examples/pace.c $(example_raw)
 doc_examples_pace_LDADD = libdat2.la
+doc_examples_rss_SOURCES = doc/examples/rss.c $(example_raw)
+doc_examples_rss_LDADD = libdat2.la -lpthread
 doc_examples_steer_SOURCES = doc/examples/steer.c $(example_raw)
 doc_examples_steer_LDADD = libdat2.la
 doc_examples_tso_SOURCES = doc/examples/tso.c $(example_raw)

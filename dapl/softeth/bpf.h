@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum {
-	BPF_LABELS = 320,
+	BPF_LABELS = 400,
 	BPF_LONGEST = 32000,		/* instructions: jumps reach 32767 */
 	TCX_NEXT_PROGRAM = -1, TCX_DROP_FRAME = 2,	/* what a program returns */
 };

@@ -9,6 +9,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include "dapl/softeth/filter.h"
 
@@ -216,31 +217,94 @@ static void resolve(struct block *b)
 	}
 }
 
-static void rule_block(struct block *b, const struct dapl_eth_rule *rule, uint32_t snap)
+/* `accept`: the last instruction. */
+static void rule_block(struct block *b, const struct dapl_eth_rule *rule, struct sock_filter accept)
 {
 	b->n = 0;
 	packet_type(b, rule);
 	addresses(b, rule);
 	network(b, rule);
-	emit(b, BPF_RET | BPF_K, snap, 0, 0);
+	emit(b, accept.code, accept.k, 0, 0);
 	resolve(b);
+}
+
+void eth_filter_begin(struct eth_filter *filter, struct sock_filter *code, uint32_t snap)
+{
+	*filter = (struct eth_filter){ .code = code, .snap = snap };
+}
+
+/* Leaves room for the last instruction. */
+static void append(struct eth_filter *filter, const struct sock_filter *code, unsigned n)
+{
+	if (filter->n + n + 1 > ETH_FILTER_MAX) {
+		filter->full = true;
+		return;
+	}
+	memcpy(filter->code + filter->n, code, n * sizeof *code);
+	filter->n += n;
+}
+
+static void add_own(struct eth_filter *filter, const struct filter_part *part)
+{
+	const struct sock_filter accept = BPF_STMT(BPF_RET | BPF_K, filter->snap);
+	struct block block;
+
+	for (unsigned i = 0; i < part->n; i++) {
+		rule_block(&block, part->rules[i], accept);
+		append(filter, block.code, block.n);
+	}
+}
+
+/* A rule that accepts jumps to the hash, which is there once, behind the rules. */
+static void add_group(struct eth_filter *filter, const struct filter_part *part)
+{
+	struct sock_filter jump = BPF_STMT(BPF_JMP | BPF_JA, 0), *hash = malloc(ETH_FILTER_HASH_MAX * sizeof *hash);
+	unsigned n, first = filter->n, end = first;
+	struct block block;
+
+	if (!hash) {
+		filter->full = true;
+		return;
+	}
+	n = eth_filter_hash(hash, part, filter->snap);
+	for (unsigned i = 0; i < part->n; i++) {
+		rule_block(&block, part->rules[i], jump);
+		end += block.n;
+	}
+	for (unsigned i = 0; i < part->n && !filter->full; i++) {
+		rule_block(&block, part->rules[i], jump);
+		block.code[block.n - 1].k = end - (filter->n + block.n) + 1;
+		append(filter, block.code, block.n);
+	}
+	jump.k = n;
+	append(filter, &jump, 1);
+	append(filter, hash, n);
+	free(hash);
+}
+
+void eth_filter_add(struct eth_filter *filter, const struct filter_part *part)
+{
+	if (!part->key)
+		add_own(filter, part);
+	else if (part->n)
+		add_group(filter, part);
+}
+
+unsigned eth_filter_end(struct eth_filter *filter)
+{
+	if (filter->full)
+		filter->n = 0;
+	filter->code[filter->n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, filter->full ? filter->snap : 0);
+	return filter->n;
 }
 
 unsigned eth_filter_make(struct sock_filter program[ETH_FILTER_MAX], const struct dapl_eth_rule *const *rules,
 			 unsigned n, uint32_t snap)
 {
-	struct block block;
-	unsigned length = 0;
+	struct filter_part part = { .rules = rules, .n = n };
+	struct eth_filter filter;
 
-	for (unsigned i = 0; i < n; i++) {
-		rule_block(&block, rules[i], snap);
-		if (length + block.n + 1 > ETH_FILTER_MAX) {	/* all frames instead */
-			program[0] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, snap);
-			return 1;
-		}
-		memcpy(program + length, block.code, block.n * sizeof *program);
-		length += block.n;
-	}
-	program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
-	return length;
+	eth_filter_begin(&filter, program, snap);
+	eth_filter_add(&filter, &part);
+	return eth_filter_end(&filter);
 }

@@ -31,8 +31,8 @@ static int load(struct eth_port *port, struct bpf_code *code)
 	int err, program;
 
 	for (const struct eth_rule *r = port->rules; r; r = r->next)
-		if (!r->until_ns)
-			rules[n++] = (struct steer_rule){ &r->rule, r->counter };
+		if (!r->moved)
+			rules[n++] = (struct steer_rule){ &r->rule, r->counter, r->spread ? r->spread->id : 0 };
 	if ((err = steer_make(code, rules, n, port->counters)))
 		return err;
 	program = bpf_load_program(code->insns, code->n);

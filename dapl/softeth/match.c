@@ -45,6 +45,14 @@ static struct dapl_eth_key *key_of(struct eth_headers *h, bool inner)
 	return inner ? &h->inner : &h->outer;
 }
 
+static void set_fragmented(struct eth_headers *h, bool inner)
+{
+	if (inner)
+		h->inner_fragmented = true;
+	else
+		h->outer_fragmented = true;
+}
+
 static void parse_ethernet(struct cursor *c, struct eth_tag stripped, struct eth_headers *h, bool inner)
 {
 	struct dapl_eth_key *key = key_of(h, inner);
@@ -186,6 +194,8 @@ static void parse_ipv4(struct cursor *c, struct eth_headers *h, bool inner)
 	memcpy(key->ip_src, p + 12, 4);
 	memcpy(key->ip_dst, p + 16, 4);
 	key->fragment = (be16(p + 6) & 0x1fff) != 0;
+	if (be16(p + 6) & 0x3fff)	/* an offset, or more fragments follow */
+		set_fragmented(h, inner);
 	header = (size_t)(p[0] & 15) * 4;
 	if (!key->fragment && take(c, header - 20))
 		parse_ports(c, h, inner);
@@ -217,6 +227,8 @@ static void parse_ipv6(struct cursor *c, struct eth_headers *h, bool inner)
 		if (!(p = take(c, 8)))
 			return;
 		next = p[0];
+		if (fragment && (be16(p + 2) & 0xfff9))
+			set_fragmented(h, inner);
 		if (fragment)
 			key->fragment = (be16(p + 2) & 0xfff8) != 0;
 		else if (!take(c, (size_t)p[1] * 8))

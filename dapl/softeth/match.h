@@ -9,6 +9,7 @@
 
 struct eth_headers {
 	struct dapl_eth_key outer, inner;	/* inner: all 0 without a tunnel */
+	bool outer_fragmented, inner_fragmented;	/* the packet is a fragment, be it the first */
 };
 
 /* A VLAN tag that the kernel has stripped; type 0: none. Host byte order. */

@@ -53,6 +53,9 @@ static int query(const char *netdev, struct dapl_eth_attr *attr)
 		ETH_CAP_TSO | ETH_CAP_VLAN_INSERT | ETH_CAP_LRO;
 	if (bpf_has_tcx())
 		attr->caps |= ETH_CAP_TAKE;
+	attr->caps |= ETH_CAP_RSS | ETH_CAP_RSS_INNER;
+	attr->max_group = ETH_MAX_GROUP;
+	attr->max_table = SPREAD_TABLE_MAX;
 	attr->max_tso = ETH_HLEN + 0xffff;
 	attr->max_tso_header = ETH_HEADERS_MAX;
 	if ((err = interface_request(netdev, SIOCGIFMTU, &ifr)))
@@ -89,9 +92,7 @@ static uint64_t device_drops(const char *netdev)
 
 static void close_port(struct eth_port *port)
 {
-	dapl_mutex_lock(&port->lock);
-	eth_rules_free(port);
-	dapl_mutex_unlock(&port->lock);
+	eth_rule_free_all(port);
 	eth_ring_close(port);
 	if (port->fd >= 0)
 		close(port->fd);
@@ -142,7 +143,8 @@ static int open_socket(struct eth_port *port, uint32_t ring_frames)
 	return bind(port->fd, (struct sockaddr *)&at, sizeof at) ? errno : 0;
 }
 
-static int open_port(const char *netdev, const struct dapl_eth_config *config, struct eth_port **port)
+static int open_port(const char *netdev, const struct dapl_eth_config *config, void (*want_purge)(void *context),
+		     void *context, struct eth_port **port)
 {
 	struct eth_port *new = calloc(1, sizeof *new);
 	int err;
@@ -152,6 +154,8 @@ static int open_port(const char *netdev, const struct dapl_eth_config *config, s
 	new->fd = new->counters = new->link = -1;
 	new->snap = config->ring_frames ? config->snap : 0;
 	new->verify = config->verify;
+	new->want_purge = want_purge;
+	new->context = context;
 	dapl_mutex_init(&new->lock, RANK_SOFT_ETH);
 	snprintf(new->netdev, sizeof new->netdev, "%s", netdev);
 	err = open_socket(new, config->ring_frames);
@@ -305,6 +309,7 @@ static ssize_t receive_into(struct eth_port *port, const struct iovec *iov, int 
 static int receive_one(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth_frame *frame)
 {
 	uint32_t room = 0, parsed;
+	uint32_t hash = 0;
 	uint8_t head[PARSED];
 	struct eth_rule *rule;
 	struct received r;
@@ -316,12 +321,16 @@ static int receive_one(struct eth_port *port, struct iovec *iov, int n, struct d
 		length = receive_into(port, iov, n, &r, head, &parsed, 0);
 		if (length < 0)
 			return errno;
-		rule = eth_rule_find(port, head, parsed, r.tag, r.time, r.outgoing, r.other_host);
+		rule = eth_rule_find(port, head, parsed, r.tag, r.time, r.outgoing, r.other_host, &hash);
 	} while (!rule);
 	eth_rule_count_frame(rule, r.wire_length);
 	*frame = (struct dapl_eth_frame){ .length = (uint32_t)length < room ? (uint32_t)length : room,
 		.wire_length = r.wire_length, .flags = r.flags | (r.outgoing ? ETH_FRAME_OUTGOING : 0),
 		.tag = rule->rule.tag, .vlan_tci = r.tag.tci, .vlan_type = r.tag.type };
+	if (rule->spread) {
+		frame->flags |= ETH_FRAME_HASH;
+		frame->hash = hash;
+	}
 	eth_account(port, frame, r.time);
 	eth_validate(port, frame, &r.vnet, head, parsed < frame->length ? parsed : frame->length, iov, n);
 	return 0;
@@ -343,12 +352,12 @@ static bool has_frame(struct eth_port *port)
 {
 	uint8_t head[PARSED];
 	struct received r;
-	uint32_t parsed;
+	uint32_t parsed, hash;
 	bool found = false;
 
 	dapl_mutex_lock(&port->lock);
 	while (!found && receive_into(port, NULL, 0, &r, head, &parsed, MSG_PEEK) >= 0) {
-		found = eth_rule_find(port, head, parsed, r.tag, r.time, r.outgoing, r.other_host);
+		found = eth_rule_find(port, head, parsed, r.tag, r.time, r.outgoing, r.other_host, &hash);
 		if (!found)
 			recv(port->fd, NULL, 0, MSG_DONTWAIT);
 	}
@@ -395,8 +404,9 @@ static void read_stats(struct eth_port *port, struct dapl_eth_stats *stats)
 __attribute__((visibility("default"))) const struct eth_port_ops dapl_softeth_ops = {
 	.version = ETH_PORT_VERSION,
 	.query = query, .open = open_port, .close = close_port, .descriptor = descriptor,
-	.add_rule = eth_rule_add, .free_rule = eth_rule_free, .free_all_rules = eth_rule_free_all,
-	.move_rule = eth_rule_move, .purge = eth_rule_purge,
-	.count_rule = eth_rule_count,
-	.send = eth_send, .check = eth_send_check, .has_frame = has_frame, .receive = receive, .poll = poll_ring, .release = release, .stats = read_stats,
+	.add_rule = eth_place_add, .free_rule = eth_place_free, .free_all_rules = eth_rule_free_all,
+	.move_rule = eth_place_move, .purge = eth_rule_purge, .count_rule = eth_place_count,
+	.create_group = eth_group_create, .set_group = eth_group_set, .free_group = eth_group_free,
+	.send = eth_send, .check = eth_send_check, .has_frame = has_frame, .receive = receive,
+	.poll = poll_ring, .release = release, .stats = read_stats,
 };

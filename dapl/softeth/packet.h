@@ -8,11 +8,13 @@
 #include <stdint.h>
 #include "common/lock.h"
 #include "dapl/softeth/match.h"
+#include "dapl/softeth/spread.h"
 #include "dapl/softeth/port.h"
 
 enum {
 	ETH_MAX_RULES = 64,		/* of a port; their filter has room in the kernel's limit */
 	ETH_ALL_BYTES = 0x40000,	/* a snap length that no frame exceeds */
+	ETH_MAX_GROUP = 64,		/* ports of a group */
 };
 
 /* Frames that a rule has given to the program. Shared by a rule that was moved and what is left of it. */
@@ -21,15 +23,25 @@ struct rule_counts {
 	uint64_t frames, bytes;
 };
 
+/* The time stamps of the frames that a rule matches: [from_ns, until_ns). Shared by the ports of a group. A rule that was
+ * moved stays at its old ports for frames that are on their way. */
+struct rule_times {
+	unsigned refs;			/* atomic, all */
+	uint64_t from_ns;		/* UINT64_MAX: not yet */
+	uint64_t until_ns;		/* 0: no end */
+};
+
+/* A rule of a port. The rule of a group is one at each of its ports. */
 struct eth_rule {
 	struct dapl_eth_rule rule;
-	struct eth_rule *next;		/* by priority, then by age */
-	int group;			/* the socket that has joined, or -1 */
+	struct eth_rule *next;		/* the port's own first, then group by group; by priority, then by age */
+	int joined;			/* the socket that has joined a multicast group, or -1 */
 	uint32_t counter;		/* DROP: its number in the program's counters */
 	struct rule_counts *counts;
-	/* It matches frames with a time stamp in [from_ns, until_ns). A rule that was moved to another port stays for
-	 * frames that are on their way. */
-	uint64_t from_ns, until_ns;	/* until_ns 0: no end */
+	struct rule_times *times;
+	bool moved;			/* it is only there for frames that came before */
+	struct eth_spread *spread;	/* of a group; NULL: the port's own rule */
+	uint16_t member;		/* the port's number in the group */
 };
 
 struct ring_block {
@@ -50,6 +62,8 @@ struct eth_ring {
 struct eth_port {
 	int fd, index;			/* packet socket, interface */
 	char netdev[IF_NAMESIZE];
+	void (*want_purge)(void *context);	/* as port.h says */
+	void *context;
 	uint32_t snap, mtu;
 	bool verify;			/* checksums of TCP and UDP that the kernel has not verified */
 	struct eth_ring ring;		/* map NULL: posted receives */
@@ -58,6 +72,7 @@ struct eth_port {
 	unsigned rule_count, steering;	/* steering: of them that are not COPY, and not moved away */
 	int counters, link;		/* of the program on the device's ingress, or -1 */
 	uint64_t counters_used;		/* bit mask */
+	bool old_tables;		/* the filter lets through what former tables of groups gave to this port */
 	uint64_t last_time;
 	uint32_t lost_pending;		/* told with the next frame */
 	uint32_t overflow_seen;		/* SO_RXQ_OVFL of the last frame */
@@ -69,7 +84,7 @@ struct eth_port {
 /* The rule that wants the frame; NULL: none does. It is counted unless the frame is only looked at. */
 void eth_rule_count_frame(struct eth_rule *rule, uint32_t wire_length);
 struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint32_t captured,
-			       struct eth_tag tag, uint64_t time, bool outgoing, bool other_host);
+			       struct eth_tag tag, uint64_t time, bool outgoing, bool other_host, uint32_t *hash);
 void eth_rules_free(struct eth_port *port);
 /* Reads the kernel's counter of drops, which restarts; returns what was new. */
 uint32_t eth_read_drops(struct eth_port *port);
@@ -87,14 +102,39 @@ int eth_steer_count(const struct eth_port *port, const struct eth_rule *rule, ui
 int eth_steer_get_counter(struct eth_port *port, struct eth_rule *rule);
 void eth_steer_put_counter(struct eth_port *port, struct eth_rule *rule);
 
-/* rules.c; they take the lock. */
-int eth_rule_add(struct eth_port *port, const struct dapl_eth_rule *rule, struct eth_rule **added);
-void eth_rule_free(struct eth_port *port, struct eth_rule *rule);
-int eth_rule_move(struct eth_port *from, struct eth_rule *rule, struct eth_port *to, struct eth_rule **moved);
+/* rules.c. What the rules of one object have in common, at one port or at those of a group. */
+struct rule_part {
+	struct dapl_eth_rule rule;
+	struct rule_counts *counts;
+	struct rule_times *times;
+	struct eth_spread *spread;	/* NULL: the port's own rule */
+};
+/* These take the lock. A rule takes frames from the kernel once it is steered. */
+int eth_rule_attach(struct eth_port *port, const struct rule_part *part, uint16_t member, struct eth_rule **added);
+int eth_rule_steer(struct eth_port *port);
+/* It no longer takes frames from the kernel; `purged`: it is left for frames on their way, then it goes. */
+void eth_rule_unsteer(struct eth_port *port, const struct rule_times *times, bool purged);
+void eth_rule_detach(struct eth_port *port, const struct rule_times *times);
+bool eth_rule_has(struct eth_port *port, const struct eth_rule *rule);
+int eth_filter_renew(struct eth_port *port);
 bool eth_rule_purge(struct eth_port *port);
-void eth_rule_free_all(struct eth_port *port);
-void eth_rule_count(struct eth_port *port, const struct eth_rule *rule, uint64_t *frames, uint64_t *bytes);
 int eth_filter_none(int fd);
+struct rule_counts *rule_counts_new(void);
+struct rule_times *rule_times_new(uint64_t from_ns);
+void rule_counts_put(struct rule_counts *counts);
+void rule_times_put(struct rule_times *times);
+
+/* group.c; they take locks. */
+int eth_group_create(struct eth_port *const *ports, uint32_t n, const struct dapl_eth_rss *rss,
+		     struct eth_group **group);
+int eth_group_set(struct eth_group *group, const uint16_t *table);
+void eth_group_free(struct eth_group *group);
+/* place.c */
+int eth_place_add(struct eth_place at, const struct dapl_eth_rule *rule, void **added);
+void eth_place_free(struct eth_place at, void *rule);
+int eth_place_move(struct eth_place from, void *rule, struct eth_place to, void **moved);
+void eth_place_count(struct eth_place at, const void *rule, uint64_t *frames, uint64_t *bytes);
+void eth_rule_free_all(struct eth_port *port);
 /* send.c */
 int eth_send(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how,
 	     const char **wrong);

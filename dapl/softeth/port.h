@@ -13,24 +13,36 @@
 #include "dapl/core/eth_device.h"
 
 struct eth_port;
-struct eth_rule;
+struct eth_group;
+
+/* Where a rule is: one of both. */
+struct eth_place {
+	struct eth_port *port;
+	struct eth_group *group;
+};
 
 struct eth_port_ops {
 	uint32_t version;		/* ETH_PORT_VERSION: both libraries come from one build */
 	int (*query)(const char *netdev, struct dapl_eth_attr *attr);
-	int (*open)(const char *netdev, const struct dapl_eth_config *config, struct eth_port **port);
+	/* Calls want_purge, with locks held, when rules or tables are left for frames that are on their way: the caller then
+	 * calls purge after a second, and as long as it returns true. */
+	int (*open)(const char *netdev, const struct dapl_eth_config *config, void (*want_purge)(void *context),
+		    void *context, struct eth_port **port);
 	void (*close)(struct eth_port *port);
 	/* Readable when there are frames to receive. */
 	int (*descriptor)(const struct eth_port *port);
-	int (*add_rule)(struct eth_port *port, const struct dapl_eth_rule *rule, struct eth_rule **added);
-	void (*free_rule)(struct eth_port *port, struct eth_rule *rule);
-	void (*free_all_rules)(struct eth_port *port);
-	/* To another port of the same network device. The caller excludes that two threads do so at a time. Calls purge
-	 * for `from` after a second, and as long as it returns true. */
-	int (*move_rule)(struct eth_port *from, struct eth_rule *rule, struct eth_port *to, struct eth_rule **moved);
+	int (*add_rule)(struct eth_place at, const struct dapl_eth_rule *rule, void **added);
+	void (*free_rule)(struct eth_place at, void *rule);
+	void (*free_all_rules)(struct eth_port *port);	/* and leaves all groups */
+	/* To another place on the same network device. */
+	int (*move_rule)(struct eth_place from, void *rule, struct eth_place to, void **moved);
 	bool (*purge)(struct eth_port *port);
-	void (*count_rule)(struct eth_port *port, const struct eth_rule *rule, uint64_t *frames,
-			   uint64_t *bytes);
+	void (*count_rule)(struct eth_place at, const void *rule, uint64_t *frames, uint64_t *bytes);
+	/* EINVAL: the table names a port that has left. */
+	int (*create_group)(struct eth_port *const *ports, uint32_t n, const struct dapl_eth_rss *rss,
+			    struct eth_group **group);
+	int (*set_group)(struct eth_group *group, const uint16_t *table);
+	void (*free_group)(struct eth_group *group);	/* and its rules */
 	/* A frame in pieces, with the offloads that `how` asks for, if not NULL. EAGAIN: the device's queue is full.
 	 * EINVAL: it does not fit the frame; *wrong says why. */
 	int (*send)(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how,
@@ -46,7 +58,7 @@ struct eth_port_ops {
 	void (*stats)(struct eth_port *port, struct dapl_eth_stats *stats);
 };
 
-enum { ETH_PORT_VERSION = 2 };
+enum { ETH_PORT_VERSION = 3 };
 extern const struct eth_port_ops dapl_softeth_ops;
 
 #endif

@@ -160,17 +160,20 @@ static bool describe(struct eth_port *port, const struct tpacket3_hdr *h, struct
 	uint64_t time = (uint64_t)h->tp_sec * 1000000000u + h->tp_nsec;
 	struct eth_tag tag = tag_of(h);
 	struct eth_rule *rule;
+	uint32_t hash = h->hv1.tp_rxhash;
 
 	if (h->tp_status & TP_STATUS_LOSING)
 		port->lost_pending += eth_read_drops(port);
 	rule = eth_rule_find(port, data, h->tp_snaplen, tag, time, outgoing,
-			     from->sll_pkttype == PACKET_OTHERHOST);
+			     from->sll_pkttype == PACKET_OTHERHOST, &hash);
 	if (!rule)
 		return false;
 	eth_rule_count_frame(rule, h->tp_len);
 	*frame = (struct dapl_eth_frame){ .data = data, .length = h->tp_snaplen, .wire_length = h->tp_len,
-		.flags = flags_of(h, outgoing), .hash = h->hv1.tp_rxhash, .tag = rule->rule.tag,
+		.flags = flags_of(h, outgoing), .hash = hash, .tag = rule->rule.tag,
 		.vlan_tci = tag.tci, .vlan_type = tag.type };
+	if (rule->spread)
+		frame->flags |= ETH_FRAME_HASH;
 	if (h->tp_snaplen && h->tp_mac >= sizeof vnet)
 		memcpy(&vnet, data - sizeof vnet, sizeof vnet);
 	eth_validate(port, frame, &vnet, data, h->tp_snaplen,

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* rules.c - the rules of a port: their list, the kernel's filter, the memberships that they need. Memberships are
- * of sockets, so they end with the process. The program that takes frames away is ingress.c's. */
+ * of sockets, so they end with the process. The program that takes frames away is ingress.c's; rules as objects that move
+ * and that several ports share are place.c's. */
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "common/clock.h"
+#include "dapl/softeth/change.h"
 #include "dapl/softeth/filter.h"
 #include "dapl/softeth/packet.h"
 
@@ -20,24 +23,48 @@ void eth_rule_count_frame(struct eth_rule *rule, uint32_t wire_length)
 	__atomic_add_fetch(&rule->counts->bytes, wire_length, __ATOMIC_RELAXED);
 }
 
+static bool is_in_time(const struct eth_rule *r, uint64_t time)
+{
+	uint64_t until = __atomic_load_n(&r->times->until_ns, __ATOMIC_RELAXED);
+
+	return time >= __atomic_load_n(&r->times->from_ns, __ATOMIC_RELAXED) && (!until || time < until);
+}
+
+/* Of a rule of a group: whether the frame is this member's. */
+static bool is_own(const struct eth_rule *r, const struct eth_headers *headers, uint64_t time, uint32_t *hash)
+{
+	uint32_t found;
+
+	if (!r->spread)
+		return true;
+	found = spread_hash(r->spread, headers);
+	if (spread_owner(r->spread, found, time) != r->member)
+		return false;
+	*hash = found;
+	return true;
+}
+
 struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint32_t captured,
-			       struct eth_tag tag, uint64_t time, bool outgoing, bool other_host)
+			       struct eth_tag tag, uint64_t time, bool outgoing, bool other_host, uint32_t *hash)
 {
 	static const uint8_t none[6];
 	struct eth_headers headers;
 
 	eth_parse(frame, captured, tag, &headers);
+	change_wait();
 	for (struct eth_rule *r = port->rules; r; r = r->next) {
 		if (outgoing && !(r->rule.flags & ETH_EGRESS))
 			continue;
 		if (other_host && !(r->rule.flags & ETH_ALL) && !memcmp(r->rule.mask.dst, none, 6))
 			continue;
-		if (time < r->from_ns || (r->until_ns && time >= r->until_ns) || !eth_matches(&r->rule, &headers))
+		if (!is_in_time(r, time) || !eth_matches(&r->rule, &headers) || !is_own(r, &headers, time, hash))
 			continue;
 		return r->rule.mode == ETH_DROP ? NULL : r;	/* counted where it is dropped */
 	}
 	return NULL;
 }
+
+/* --- the kernel's filter ------------------------------------------------------------------ */
 
 static int attach(int fd, struct sock_filter *code, unsigned n)
 {
@@ -53,21 +80,58 @@ int eth_filter_none(int fd)
 	return attach(fd, &nothing, 1);
 }
 
+/* The rules of a group, from `r` on. Returns the first rule behind them. */
+static struct eth_rule *gather_group(struct eth_port *port, struct eth_rule *r, const struct dapl_eth_rule **rules,
+				     struct filter_part *part)
+{
+	struct eth_spread *spread = r->spread;
+	uint64_t since = clock_read_ns(CLOCK_REALTIME) - LEFT_NS;
+
+	*part = (struct filter_part){ .rules = rules };
+	if (spread) {
+		part->key = spread->key;
+		part->ports = spread->ports;
+		part->inner = spread->inner;
+		part->size = spread->size;
+		port->old_tables |= spread_bits(spread, r->member, since, part->bits);
+	}
+	for (; r && r->spread == spread; r = r->next)
+		if (r->rule.mode != ETH_DROP)
+			rules[part->n++] = &r->rule;
+	return r;
+}
+
+/* port->lock held. */
 static int renew_filter(struct eth_port *port)
 {
 	const struct dapl_eth_rule *rules[ETH_MAX_RULES];
 	struct sock_filter *code = malloc(ETH_FILTER_MAX * sizeof *code);
-	unsigned n = 0;
+	struct eth_filter filter;
+	struct filter_part part;
 	int err;
 
 	if (!code)
 		return ENOMEM;
-	for (struct eth_rule *r = port->rules; r; r = r->next)
-		if (r->rule.mode != ETH_DROP)
-			rules[n++] = &r->rule;
-	err = attach(port->fd, code, eth_filter_make(code, rules, n,
-						     port->snap ? port->snap : ETH_ALL_BYTES));
+	port->old_tables = false;
+	eth_filter_begin(&filter, code, port->snap ? port->snap : ETH_ALL_BYTES);
+	for (struct eth_rule *r = port->rules; r;) {
+		r = gather_group(port, r, rules, &part);
+		eth_filter_add(&filter, &part);
+	}
+	err = attach(port->fd, code, eth_filter_end(&filter));
 	free(code);
+	return err;
+}
+
+int eth_filter_renew(struct eth_port *port)
+{
+	int err;
+
+	dapl_mutex_lock(&port->lock);
+	err = renew_filter(port);
+	if (port->old_tables)
+		port->want_purge(port->context);
+	dapl_mutex_unlock(&port->lock);
 	return err;
 }
 
@@ -133,28 +197,27 @@ static bool is_same(const struct dapl_eth_rule *a, const struct dapl_eth_rule *b
 	       !memcmp(&a->inner_mask, &b->inner_mask, sizeof a->inner_mask);
 }
 
-static struct eth_rule **place_for(struct eth_port *port, const struct dapl_eth_rule *rule)
+/* Whether `r` is looked at before a new rule. */
+static bool precedes(const struct eth_rule *r, const struct eth_rule *new)
+{
+	if (r->spread != new->spread)
+		return !r->spread || (new->spread && r->spread->id < new->spread->id);
+	return r->rule.priority <= new->rule.priority;
+}
+
+static struct eth_rule **place_for(struct eth_port *port, const struct eth_rule *new)
 {
 	struct eth_rule **at = &port->rules;
 
-	while (*at && (*at)->rule.priority <= rule->priority)
+	while (*at && precedes(*at, new))
 		at = &(*at)->next;
 	return at;
 }
 
-static bool exists(const struct eth_port *port, const struct dapl_eth_rule *rule)
+static bool exists(const struct eth_port *port, const struct eth_rule *new)
 {
 	for (const struct eth_rule *r = port->rules; r; r = r->next)
-		if (!r->until_ns && is_same(&r->rule, rule))
-			return true;
-	return false;
-}
-
-/* The rules of a port that is disconnected are gone, though a caller may not know it yet. */
-static bool is_there(const struct eth_port *port, const struct eth_rule *rule)
-{
-	for (const struct eth_rule *r = port->rules; r; r = r->next)
-		if (r == rule)
+		if (!r->moved && r->spread == new->spread && is_same(&r->rule, &new->rule))
 			return true;
 	return false;
 }
@@ -168,7 +231,7 @@ static void unlink_rule(struct eth_port *port, struct eth_rule *rule)
 	if (*at) {
 		*at = rule->next;
 		port->rule_count--;
-		port->steering -= rule->rule.mode != ETH_COPY && !rule->until_ns;
+		port->steering -= rule->rule.mode != ETH_COPY && !rule->moved;
 		if (rule->rule.mode == ETH_DROP)
 			eth_steer_put_counter(port, rule);
 	}
@@ -177,22 +240,38 @@ static void unlink_rule(struct eth_port *port, struct eth_rule *rule)
 static void end_rule(struct eth_port *port, struct eth_rule *rule)
 {
 	membership(port, &rule->rule, PACKET_DROP_MEMBERSHIP);
-	if (rule->group >= 0)
-		close(rule->group);
-	if (!__atomic_sub_fetch(&rule->counts->refs, 1, __ATOMIC_ACQ_REL))
-		free(rule->counts);
+	if (rule->joined >= 0)
+		close(rule->joined);
+	rule_counts_put(rule->counts);
+	rule_times_put(rule->times);
+	if (rule->spread)
+		spread_put(rule->spread);
 	free(rule);
 }
 
-/* Ends what is left of moved rules, once no frame can be on its way. Returns whether some is left. */
-static bool purge(struct eth_port *port, uint64_t before)
+/* --- what is left after a change ----------------------------------------------------------- */
+
+/* No frame that the rule was left for is waiting in the socket, if it left so long ago that none can be on its
+ * way to it. */
+static bool is_read(const struct eth_port *port, uint64_t until)
 {
+	struct pollfd fd = { .fd = port->fd, .events = POLLIN };
+
+	return port->last_time > until || poll(&fd, 1, 0) == 0;
+}
+
+/* Ends what is left of moved rules, once no frame is on its way; `at_once`: whether or not there may be one. Returns
+ * whether some is left. */
+static bool purge(struct eth_port *port, bool at_once)
+{
+	uint64_t before = clock_read_ns(CLOCK_REALTIME) - LEFT_NS, until;
 	struct eth_rule **at = &port->rules, *rule;
 	bool left = false, ended = false;
 
 	while ((rule = *at)) {
-		if (!rule->until_ns || rule->until_ns >= before) {
-			left |= rule->until_ns != 0;
+		until = rule->times->until_ns;
+		if (!rule->moved || (!at_once && (until >= before || !is_read(port, until)))) {
+			left |= rule->moved;
 			at = &rule->next;
 			continue;
 		}
@@ -201,124 +280,9 @@ static bool purge(struct eth_port *port, uint64_t before)
 		end_rule(port, rule);
 		ended = true;
 	}
-	if (ended)
+	if (ended || port->old_tables)
 		renew_filter(port);
-	return left;
-}
-
-/* port->lock held. */
-static int add_locked(struct eth_port *port, struct eth_rule *rule)
-{
-	struct eth_rule **at;
-	int err;
-
-	if (exists(port, &rule->rule))
-		return EEXIST;
-	if (port->rule_count == ETH_MAX_RULES)
-		purge(port, UINT64_MAX);
-	if (port->rule_count == ETH_MAX_RULES)
-		return ENOSPC;
-	if ((rule->rule.flags & ETH_JOIN) && (rule->group = join_socket(port, &rule->rule)) < 0)
-		return errno;
-	if ((err = membership(port, &rule->rule, PACKET_ADD_MEMBERSHIP)))
-		return err;
-	at = place_for(port, &rule->rule);
-	rule->next = *at;
-	*at = rule;
-	port->rule_count++;
-	port->steering += rule->rule.mode != ETH_COPY;
-	err = rule->rule.mode == ETH_DROP ? eth_steer_get_counter(port, rule) : 0;
-	if (!err && !(err = renew_filter(port)))
-		err = eth_steer_renew(port);
-	if (err) {
-		unlink_rule(port, rule);
-		eth_steer_renew(port);
-		renew_filter(port);
-	}
-	return err;
-}
-
-/* counts NULL: it has its own. */
-static struct eth_rule *new_rule(const struct dapl_eth_rule *rule, struct rule_counts *counts)
-{
-	struct eth_rule *new = calloc(1, sizeof *new);
-
-	if (!counts)
-		counts = calloc(1, sizeof *counts);
-	if (!new || !counts) {
-		if (counts && !counts->refs)
-			free(counts);
-		free(new);
-		return NULL;
-	}
-	__atomic_add_fetch(&counts->refs, 1, __ATOMIC_RELAXED);
-	new->rule = *rule;
-	new->group = -1;
-	new->counts = counts;
-	return new;
-}
-
-int eth_rule_add(struct eth_port *port, const struct dapl_eth_rule *rule, struct eth_rule **added)
-{
-	struct eth_rule *new = new_rule(rule, NULL);
-	int err;
-
-	if (!new)
-		return ENOMEM;
-	dapl_mutex_lock(&port->lock);
-	err = add_locked(port, new);
-	if (err)
-		end_rule(port, new);
-	else
-		*added = new;
-	dapl_mutex_unlock(&port->lock);
-	return err;
-}
-
-void eth_rule_free(struct eth_port *port, struct eth_rule *rule)
-{
-	dapl_mutex_lock(&port->lock);
-	if (is_there(port, rule)) {
-		unlink_rule(port, rule);
-		eth_steer_renew(port);
-		renew_filter(port);
-		end_rule(port, rule);
-	}
-	dapl_mutex_unlock(&port->lock);
-}
-
-static int move_locked(struct eth_port *from, struct eth_rule *rule, struct eth_port *to, struct eth_rule **moved)
-{
-	struct eth_rule *new = new_rule(&rule->rule, rule->counts);
-	int err;
-
-	if (!new)
-		return ENOMEM;
-	err = add_locked(to, new);
-	if (err) {
-		end_rule(to, new);
-		return err;
-	}
-	rule->until_ns = new->from_ns = clock_read_ns(CLOCK_REALTIME);
-	from->steering -= rule->rule.mode != ETH_COPY;
-	eth_steer_renew(from);
-	*moved = new;
-	return 0;
-}
-
-/* Both sockets see a frame at the same time stamp: those before this instant are of the old port, the others of the
- * new one. Both locks are held, so no frame is looked at while the rules change. */
-int eth_rule_move(struct eth_port *from, struct eth_rule *rule, struct eth_port *to, struct eth_rule **moved)
-{
-	int err;
-
-	dapl_mutex_lock(&from->lock);
-	dapl_mutex_lock_another(&to->lock);
-	purge(from, clock_read_ns(CLOCK_REALTIME) - LEFT_NS);
-	err = is_there(from, rule) ? move_locked(from, rule, to, moved) : ENOENT;
-	dapl_mutex_unlock(&to->lock);
-	dapl_mutex_unlock(&from->lock);
-	return err;
+	return left || port->old_tables;
 }
 
 bool eth_rule_purge(struct eth_port *port)
@@ -326,9 +290,129 @@ bool eth_rule_purge(struct eth_port *port)
 	bool left;
 
 	dapl_mutex_lock(&port->lock);
-	left = purge(port, clock_read_ns(CLOCK_REALTIME) - LEFT_NS);
+	left = purge(port, false);
 	dapl_mutex_unlock(&port->lock);
 	return left;
+}
+
+/* --- adding and removing ------------------------------------------------------------------- */
+
+/* port->lock held. */
+static int attach_locked(struct eth_port *port, struct eth_rule *rule)
+{
+	struct eth_rule **at;
+	int err;
+
+	if (exists(port, rule))
+		return EEXIST;
+	if (port->rule_count == ETH_MAX_RULES)
+		purge(port, true);
+	if (port->rule_count == ETH_MAX_RULES)
+		return ENOSPC;
+	if ((rule->rule.flags & ETH_JOIN) && (rule->joined = join_socket(port, &rule->rule)) < 0)
+		return errno;
+	if ((err = membership(port, &rule->rule, PACKET_ADD_MEMBERSHIP)))
+		return err;
+	at = place_for(port, rule);
+	rule->next = *at;
+	*at = rule;
+	port->rule_count++;
+	port->steering += rule->rule.mode != ETH_COPY;
+	err = rule->rule.mode == ETH_DROP ? eth_steer_get_counter(port, rule) : 0;
+	if (!err)
+		err = renew_filter(port);
+	if (err) {
+		unlink_rule(port, rule);
+		renew_filter(port);
+	}
+	return err;
+}
+
+int eth_rule_attach(struct eth_port *port, const struct rule_part *part, uint16_t member, struct eth_rule **added)
+{
+	struct eth_rule *new = calloc(1, sizeof *new);
+	int err;
+
+	if (!new)
+		return ENOMEM;
+	*new = (struct eth_rule){ .rule = part->rule, .joined = -1, .counts = part->counts, .times = part->times,
+		.spread = part->spread, .member = member };
+	__atomic_add_fetch(&new->counts->refs, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&new->times->refs, 1, __ATOMIC_RELAXED);
+	if (new->spread)
+		spread_get(new->spread);
+	dapl_mutex_lock(&port->lock);
+	err = attach_locked(port, new);
+	if (err)
+		end_rule(port, new);
+	else if (port->old_tables)
+		port->want_purge(port->context);
+	dapl_mutex_unlock(&port->lock);
+	if (!err)
+		*added = new;
+	return err;
+}
+
+int eth_rule_steer(struct eth_port *port)
+{
+	int err;
+
+	dapl_mutex_lock(&port->lock);
+	err = eth_steer_renew(port);
+	dapl_mutex_unlock(&port->lock);
+	return err;
+}
+
+/* port->lock held. */
+static struct eth_rule *find_by_times(const struct eth_port *port, const struct rule_times *times)
+{
+	struct eth_rule *r = port->rules;
+
+	while (r && r->times != times)
+		r = r->next;
+	return r;
+}
+
+void eth_rule_unsteer(struct eth_port *port, const struct rule_times *times, bool purged)
+{
+	struct eth_rule *rule;
+
+	dapl_mutex_lock(&port->lock);
+	rule = find_by_times(port, times);
+	if (rule && !rule->moved) {
+		port->steering -= rule->rule.mode != ETH_COPY;
+		rule->moved = true;
+		eth_steer_renew(port);
+		if (purged)
+			port->want_purge(port->context);
+	}
+	dapl_mutex_unlock(&port->lock);
+}
+
+void eth_rule_detach(struct eth_port *port, const struct rule_times *times)
+{
+	struct eth_rule *rule;
+
+	dapl_mutex_lock(&port->lock);
+	rule = find_by_times(port, times);
+	if (rule) {
+		unlink_rule(port, rule);
+		renew_filter(port);
+		end_rule(port, rule);
+	}
+	dapl_mutex_unlock(&port->lock);
+}
+
+/* The rules of a port that is disconnected are gone, though a caller may not know it yet. */
+bool eth_rule_has(struct eth_port *port, const struct eth_rule *rule)
+{
+	bool found = false;
+
+	dapl_mutex_lock(&port->lock);
+	for (const struct eth_rule *r = port->rules; r; r = r->next)
+		found |= r == rule;
+	dapl_mutex_unlock(&port->lock);
+	return found;
 }
 
 void eth_rules_free(struct eth_port *port)
@@ -339,26 +423,38 @@ void eth_rules_free(struct eth_port *port)
 		unlink_rule(port, rule);
 		end_rule(port, rule);
 	}
+	port->old_tables = false;
 	eth_steer_renew(port);
 }
 
-void eth_rule_free_all(struct eth_port *port)
+/* --- parts --------------------------------------------------------------------------------- */
+
+struct rule_counts *rule_counts_new(void)
 {
-	dapl_mutex_lock(&port->lock);
-	eth_rules_free(port);
-	eth_filter_none(port->fd);
-	dapl_mutex_unlock(&port->lock);
+	struct rule_counts *counts = calloc(1, sizeof *counts);
+
+	if (counts)
+		counts->refs = 1;
+	return counts;
 }
 
-void eth_rule_count(struct eth_port *port, const struct eth_rule *rule, uint64_t *frames, uint64_t *bytes)
+struct rule_times *rule_times_new(uint64_t from_ns)
 {
-	dapl_mutex_lock(&port->lock);
-	*frames = *bytes = 0;
-	if (is_there(port, rule)) {
-		*frames = __atomic_load_n(&rule->counts->frames, __ATOMIC_RELAXED);
-		*bytes = __atomic_load_n(&rule->counts->bytes, __ATOMIC_RELAXED);
-		if (rule->rule.mode == ETH_DROP)
-			eth_steer_count(port, rule, frames, bytes);
-	}
-	dapl_mutex_unlock(&port->lock);
+	struct rule_times *times = calloc(1, sizeof *times);
+
+	if (times)
+		*times = (struct rule_times){ .refs = 1, .from_ns = from_ns };
+	return times;
+}
+
+void rule_counts_put(struct rule_counts *counts)
+{
+	if (counts && !__atomic_sub_fetch(&counts->refs, 1, __ATOMIC_ACQ_REL))
+		free(counts);
+}
+
+void rule_times_put(struct rule_times *times)
+{
+	if (times && !__atomic_sub_fetch(&times->refs, 1, __ATOMIC_ACQ_REL))
+		free(times);
 }

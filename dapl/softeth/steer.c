@@ -463,8 +463,9 @@ static void leave(struct steer *s, int verdict)
 	bpf_emit(s->code, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* TYPE: the kind of frame, PACKET_*. Returns false if every frame matches: then no code may follow. */
-static bool try_rule(struct steer *s, const struct steer_rule *r, int counters)
+/* TYPE: the kind of frame, PACKET_*. `behind`: the end of the group's rules. Returns false if every frame matches: then no code
+ * may follow, up to that end. */
+static bool try_rule(struct steer *s, const struct steer_rule *r, int counters, int behind)
 {
 	static const uint8_t none[6];
 	const struct dapl_eth_rule *rule = r->rule;
@@ -478,15 +479,37 @@ static bool try_rule(struct steer *s, const struct steer_rule *r, int counters)
 	conditional = s->code->n != begin;
 	if (rule->mode == ETH_DROP)
 		count(s, counters, r->counter);
-	leave(s, rule->mode == ETH_COPY ? TCX_NEXT_PROGRAM : TCX_DROP_FRAME);
+	if (rule->mode == ETH_COPY && r->group)
+		bpf_jump(s->code, behind);
+	else
+		leave(s, rule->mode == ETH_COPY ? TCX_NEXT_PROGRAM : TCX_DROP_FRAME);
 	bpf_here(s->code, next);
 	return conditional;
+}
+
+/* The port's own rules, or those of a group. Returns how many they are; *done: no frame goes on to the next. */
+static unsigned try_group(struct steer *s, const struct steer_rule *rules, unsigned n, int counters, bool *done)
+{
+	int behind = bpf_label(s->code);
+	bool reached = true, copied = false;
+	unsigned i = 0;
+
+	for (; i < n && rules[i].group == rules[0].group; i++) {
+		if (!reached)
+			continue;
+		copied |= rules[i].group && rules[i].rule->mode == ETH_COPY;
+		reached = try_rule(s, &rules[i], counters, behind);
+	}
+	bpf_here(s->code, behind);
+	*done = !reached && !copied;
+	return i;
 }
 
 int steer_make(struct bpf_code *code, const struct steer_rule *rules, unsigned n, int counters)
 {
 	struct steer s = { .code = code, .match = bpf_label(code), .inner_ethernet = bpf_label(code),
 		.inner_type = bpf_label(code) };
+	bool done = false;
 
 	alu_register(&s, BPF_MOV, CTX, R1);
 	bpf_emit(code, BPF_LDX | BPF_W | BPF_MEM, END, CTX, offsetof(struct __sk_buff, len), 0);
@@ -499,9 +522,9 @@ int steer_make(struct bpf_code *code, const struct steer_rule *rules, unsigned n
 	parse_type(&s, INNER);
 	bpf_here(code, s.match);
 	bpf_emit(code, BPF_LDX | BPF_W | BPF_MEM, TYPE, CTX, offsetof(struct __sk_buff, pkt_type), 0);
-	for (unsigned i = 0; i < n; i++)
-		if (!try_rule(&s, &rules[i], counters))
-			return bpf_resolve(code);
-	leave(&s, TCX_NEXT_PROGRAM);
+	for (unsigned i = 0; i < n && !done;)
+		i += try_group(&s, rules + i, n - i, counters, &done);
+	if (!done)
+		leave(&s, TCX_NEXT_PROGRAM);
 	return bpf_resolve(code);
 }

@@ -24,6 +24,7 @@
 #define DAT_ETH_READY_EVENT ((DAT_EVENT_NUMBER)0x60001)
 
 typedef DAT_HANDLE DAT_ETH_RULE_HANDLE;
+typedef DAT_HANDLE DAT_ETH_GROUP_HANDLE;
 
 /* Beyond the numbers of the other extensions. */
 typedef enum dat_eth_op {
@@ -38,7 +39,10 @@ typedef enum dat_eth_op {
 	DAT_ETH_POST_SEND_OP,
 	DAT_ETH_PACE_OP,
 	DAT_ETH_CLOCK_OP,
-	DAT_ETH_RULE_MOVE_OP
+	DAT_ETH_RULE_MOVE_OP,
+	DAT_ETH_GROUP_CREATE_OP,
+	DAT_ETH_GROUP_SET_OP,
+	DAT_ETH_GROUP_FREE_OP
 } DAT_ETH_OP;
 
 /* What a device can do: bits of DAT_ETH_ATTR.caps. A call that needs a bit that is not set gives
@@ -59,7 +63,9 @@ typedef enum dat_eth_cap {
 	DAT_ETH_CAP_LRO          = 0x1000,	/* frames may be joined: DAT_ETH_FRAME.segments */
 	DAT_ETH_CAP_PACE         = 0x2000,	/* dat_eth_pace() */
 	DAT_ETH_CAP_LAUNCH       = 0x4000,	/* DAT_ETH_SEND_LAUNCH */
-	DAT_ETH_CAP_TAKE         = 0x8000	/* rules of the modes DAT_ETH_TAKE and DAT_ETH_DROP */
+	DAT_ETH_CAP_TAKE         = 0x8000,	/* rules of the modes DAT_ETH_TAKE and DAT_ETH_DROP */
+	DAT_ETH_CAP_RSS          = 0x10000,	/* dat_eth_group_create() */
+	DAT_ETH_CAP_RSS_INNER    = 0x20000	/* DAT_ETH_RSS_INNER */
 } DAT_ETH_CAP;
 
 /* DAT_ETH_ATTR.clock: the clock of time stamps. All are nanoseconds of CLOCK_REALTIME. */
@@ -81,6 +87,8 @@ typedef struct dat_eth_attr {
 	DAT_UINT32 max_tso;		/* bytes of a message that is segmented, headers included; 0: none */
 	DAT_UINT32 max_tso_header;	/* bytes of its headers */
 	DAT_UINT64 rate_min, rate_max;	/* of dat_eth_pace(), bit/s */
+	DAT_UINT32 max_group;		/* endpoints of a group; 0: no groups */
+	DAT_UINT32 max_table;		/* entries of its table */
 } DAT_ETH_ATTR;
 
 /* Bits of DAT_ETH_FRAME.flags. */
@@ -100,7 +108,7 @@ typedef struct dat_eth_frame {
 	DAT_UINT32 wire_length;		/* bytes of the frame, without FCS and stripped tag */
 	DAT_UINT64 time;		/* ns since 1970; never less than that of the frame before */
 	DAT_UINT32 flags;
-	DAT_UINT32 hash;
+	DAT_UINT32 hash;		/* by a rule of a group: the group's; else the kernel's or the NIC's */
 	DAT_UINT32 tag;			/* of the rule that matched */
 	DAT_UINT32 lost;		/* frames lost since the frame before */
 	uint16_t vlan_tci, vlan_type;	/* host byte order; type: 0x8100 or 0x88a8 */
@@ -177,6 +185,21 @@ typedef struct dat_eth_rule {
 	DAT_ETH_KEY inner_key, inner_mask;
 } DAT_ETH_RULE;
 
+/* DAT_ETH_RSS.fields: what the hash is of. */
+#define DAT_ETH_RSS_IP 0x1		/* both addresses; always needed */
+#define DAT_ETH_RSS_PORTS 0x2		/* and both ports of TCP and UDP */
+#define DAT_ETH_RSS_INNER 0x4		/* of the headers within a tunnel, if there is one */
+
+/* How a group distributes frames: the lowest bits of the Toeplitz hash select an entry of the table, which names an
+ * endpoint. */
+typedef struct dat_eth_rss {
+	DAT_UINT32 fields;
+	DAT_UINT32 table_size;		/* a power of 2 */
+	const uint16_t *table;		/* numbers of endpoints, from 0 */
+	uint8_t key[40];
+	DAT_UINT64 reserved;
+} DAT_ETH_RSS;
+
 typedef struct dat_eth_stats {
 	DAT_UINT32 size;		/* in: sizeof(DAT_ETH_STATS) */
 	DAT_UINT32 reserved;
@@ -230,21 +253,41 @@ typedef struct dat_eth_stats {
 #define dat_eth_arm(ep) \
 	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_ETH_ARM_OP)
 
-/* dat_eth_rule_add(DAT_EP_HANDLE ep, const DAT_ETH_RULE *rule, DAT_ETH_RULE_HANDLE *handle) */
-#define dat_eth_rule_add(ep, rule, handle) \
-	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_ETH_RULE_ADD_OP, \
+/* dat_eth_rule_add(DAT_HANDLE ep_or_group, const DAT_ETH_RULE *rule, DAT_ETH_RULE_HANDLE *handle) */
+#define dat_eth_rule_add(ep_or_group, rule, handle) \
+	dat_extension_op((DAT_HANDLE)(ep_or_group), (DAT_EXTENDED_OP)DAT_ETH_RULE_ADD_OP, \
 		(const DAT_ETH_RULE *)(rule), (DAT_ETH_RULE_HANDLE *)(handle))
 
 /* dat_eth_rule_free(DAT_ETH_RULE_HANDLE rule) */
 #define dat_eth_rule_free(rule) \
 	dat_extension_op((DAT_HANDLE)(rule), (DAT_EXTENDED_OP)DAT_ETH_RULE_FREE_OP)
 
-/* dat_eth_rule_move(DAT_ETH_RULE_HANDLE rule, DAT_EP_HANDLE ep)
+/* dat_eth_rule_move(DAT_ETH_RULE_HANDLE rule, DAT_HANDLE ep_or_group)
  *
- * From now on its frames come to that endpoint of the same IA. None is lost, and none comes to both. */
-#define dat_eth_rule_move(rule, ep) \
+ * From now on its frames come to that endpoint or group of the same IA. None is lost, and none comes to both. */
+#define dat_eth_rule_move(rule, ep_or_group) \
 	dat_extension_op((DAT_HANDLE)(rule), (DAT_EXTENDED_OP)DAT_ETH_RULE_MOVE_OP, \
-		(DAT_EP_HANDLE)(ep))
+		(DAT_HANDLE)(ep_or_group))
+
+/* dat_eth_group_create(DAT_IA_HANDLE ia, DAT_COUNT n, const DAT_EP_HANDLE *eps, const DAT_ETH_RSS *rss,
+ *		DAT_ETH_GROUP_HANDLE *group)
+ *
+ * Endpoints that share the frames of the group's rules: each frame comes to one of them. */
+#define dat_eth_group_create(ia, n, eps, rss, group) \
+	dat_extension_op((DAT_HANDLE)(ia), (DAT_EXTENDED_OP)DAT_ETH_GROUP_CREATE_OP, \
+		(DAT_COUNT)(n), (const DAT_EP_HANDLE *)(eps), (const DAT_ETH_RSS *)(rss), \
+		(DAT_ETH_GROUP_HANDLE *)(group))
+
+/* dat_eth_group_set(DAT_ETH_GROUP_HANDLE group, const uint16_t *table)
+ *
+ * Another table of the same size, from now on. No frame is lost, and none comes twice. */
+#define dat_eth_group_set(group, table) \
+	dat_extension_op((DAT_HANDLE)(group), (DAT_EXTENDED_OP)DAT_ETH_GROUP_SET_OP, \
+		(const uint16_t *)(table))
+
+/* dat_eth_group_free(DAT_ETH_GROUP_HANDLE group): its rules go, the endpoints stay. */
+#define dat_eth_group_free(group) \
+	dat_extension_op((DAT_HANDLE)(group), (DAT_EXTENDED_OP)DAT_ETH_GROUP_FREE_OP)
 
 /* dat_eth_rule_query(DAT_ETH_RULE_HANDLE handle, DAT_ETH_RULE *rule, DAT_UINT64 *frames,
  *		DAT_UINT64 *bytes): the frames that matched it and came, or were dropped. Pointers may be NULL. */

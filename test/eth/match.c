@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* match.c - rules against frames, without a network: fields that the parser finds, that the kernel's filter lets
- * every frame through that a rule matches, and that the program for TAKE and DROP decides as the parser and the rules do. The
+ * every frame through that a rule matches, and none of other members of a group, and that the program for TAKE and DROP decides as the parser and the rules do. The
  * filter runs in the kernel, on a socket pair; the program by BPF_PROG_TEST_RUN, for which root is needed. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -286,6 +286,93 @@ static void filter_agrees(int to, int from, unsigned *wanted, unsigned *kept)
 	}
 }
 
+/* --- the filter of a group's member -------------------------------------------------------- */
+
+/* A frame whose hash the filter leaves to the library. */
+static bool is_hard(const struct frame *f, const struct eth_headers *h, bool inner)
+{
+	bool tagged = f->length >= 14 && f->bytes[12] != 0x08 && f->bytes[12] != 0x86 && f->bytes[12] != 0x12;
+
+	return f->length < 58 || tagged || (h->outer.ip_version == 4 && f->bytes[14] != 0x45) ||
+		(h->outer.ip_version == 6 && f->bytes[20] != IPPROTO_TCP && f->bytes[20] != IPPROTO_UDP &&
+		 f->bytes[20] != IPPROTO_GRE) || !h->outer.ip_version ||
+		(inner && (h->outer.protocol == IPPROTO_GRE || h->outer.tunnel ||
+			   h->outer.port_dst == htons(4789) || h->outer.port_dst == htons(6081)));
+}
+
+static struct eth_spread *random_spread(uint8_t key[40], uint16_t *table)
+{
+	struct dapl_eth_rss rss = { .size = 1u << random_below(11), .table = table };
+
+	for (int i = 0; i < 40; i++)
+		key[i] = (uint8_t)random_below(256);
+	for (uint32_t i = 0; i < rss.size; i++)
+		table[i] = (uint16_t)random_below(3);
+	rss.hash.rx_hash_key = key;
+	rss.hash.rx_hash_fields_mask = (random_below(2) ? IBV_RX_HASH_SRC_PORT_TCP : 0) |
+		(random_below(2) ? IBV_RX_HASH_INNER : 0);
+	return spread_new(&rss);
+}
+
+static int attach_member(int fd, const struct eth_spread *spread, uint16_t member)
+{
+	static struct sock_filter code[ETH_FILTER_MAX];
+	struct dapl_eth_rule rules[2] = { { .flags = ETH_ALL | ETH_EGRESS }, { .mask.tos = 1, .key.tos = 1 } };
+	const struct dapl_eth_rule *list[2] = { &rules[1], &rules[0] };
+	struct filter_part part = { .rules = list, .n = 2, .key = spread->key, .ports = spread->ports,
+		.inner = spread->inner, .size = spread->size };
+	struct sock_fprog program = { .filter = code };
+	struct eth_filter filter;
+
+	spread_bits(spread, member, 0, part.bits);
+	eth_filter_begin(&filter, code, 0x40000);
+	eth_filter_add(&filter, &part);
+	program.len = (unsigned short)eth_filter_end(&filter);
+	check(program.len > 1, "the filter of a group has room");
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
+/* A member's frames pass, and those of others do not if the filter computes their hash. */
+static void member_agrees(int to, int from, unsigned *own, unsigned *others)
+{
+	static uint16_t table[SPREAD_TABLE_MAX];
+	uint8_t key[40];
+	struct eth_spread *spread = random_spread(key, table);
+
+	check(!attach_member(from, spread, 1), "the kernel takes the filter of a group");
+	for (int j = 0; j < 100; j++) {
+		struct frame f = random_frame();
+		struct eth_headers h;
+		bool is_own, passes;
+
+		if (!f.length)
+			continue;
+		for (unsigned i = 22; i < 62 && i < f.length; i++)	/* addresses */
+			if (i >= 26 && random_below(2))
+				f.bytes[i] = (uint8_t)random_below(256);
+		h = parsed(&f);
+		is_own = spread_owner(spread, spread_hash(spread, &h), 1) == 1;
+		passes = kernel_passes(to, from, &f);
+		if (is_own)
+			check(passes, "the filter rejects a frame of its member");
+		else if (!is_hard(&f, &h, spread->inner))
+			check(!passes, "the filter lets a frame of another member through");
+		*own += is_own;
+		*others += !is_own && !passes;
+	}
+	spread_put(spread);
+}
+
+static void test_members(int to, int from)
+{
+	unsigned own = 0, others = 0;
+
+	for (int i = 0; i < 200; i++)
+		member_agrees(to, from, &own, &others);
+	check(own > 2000, "random tables give frames to a member");
+	check(others > 2000, "random tables give frames to others");
+}
+
 /* --- the program ---------------------------------------------------------------------------- */
 
 /* What it returns for the frame, or -100 and an errno. The frame comes in by "lo",
@@ -310,19 +397,25 @@ static bool is_for_other_host(const struct frame *f)
 	return !(f->bytes[0] & 1) && memcmp(f->bytes, zero, 6);
 }
 
-/* The first rule that matches. */
+/* The rule that decides: the first one that matches, unless a group copies the frame and another place has a rule, too. */
 static const struct dapl_eth_rule *oracle(const struct steer_rule *rules, unsigned n, const struct frame *f)
 {
 	static const uint8_t none[6];
 	struct eth_headers h = parsed(f);
+	unsigned copied = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct dapl_eth_rule *r = rules[i].rule;
 
+		if (copied && rules[i].group == copied)
+			continue;
 		if (is_for_other_host(f) && !(r->flags & ETH_ALL) && !memcmp(r->mask.dst, none, 6))
 			continue;
-		if (eth_matches(r, &h))
+		if (!eth_matches(r, &h))
+			continue;
+		if (!rules[i].group || r->mode != ETH_COPY)
 			return r;
+		copied = rules[i].group;
 	}
 	return NULL;
 }
@@ -361,12 +454,13 @@ static void program_agrees(int counters, unsigned *taken, unsigned *passed)
 	struct dapl_eth_rule rules[4];
 	struct steer_rule list[4];
 	uint64_t dropped[4][2] = { { 0 } }, counted[2];
-	unsigned n = 1 + random_below(4);
+	unsigned n = 1 + random_below(4), group = 0;
 	int program;
 
 	for (unsigned i = 0; i < n; i++) {
 		rules[i] = random_mode();
-		list[i] = (struct steer_rule){ &rules[i], i };
+		group += !random_below(3);
+		list[i] = (struct steer_rule){ &rules[i], i, group };
 		bpf_clear_counters(counters, i);
 	}
 	program = make_program(list, n, counters);
@@ -411,7 +505,7 @@ static void largest_program_is_taken(int counters)
 		rules[i] = (struct dapl_eth_rule){ .mode = ETH_DROP, .priority = i };
 		memset(&rules[i].mask, 255, sizeof rules[i].mask);
 		memset(&rules[i].inner_mask, 255, sizeof rules[i].inner_mask);
-		list[i] = (struct steer_rule){ &rules[i], i };
+		list[i] = (struct steer_rule){ &rules[i], i, i };
 	}
 	program = make_program(list, MANY, counters);
 	if (program < 0)
@@ -457,6 +551,7 @@ int main(void)
 		return 1;
 	for (int i = 0; i < 200; i++)
 		filter_agrees(pair[0], pair[1], &wanted, &rejected);
+	test_members(pair[0], pair[1]);
 	random_state = WIDE_LABEL_SEED;
 	for (int i = 0; i < 200; i++)
 		filter_agrees(pair[0], pair[1], &wanted, &rejected);

@@ -39,6 +39,38 @@ static void check_layout(uint8_t *frame, size_t length)
 	       "a checksum that is filled in is wrong");
 }
 
+static void check_jumps(const struct sock_filter *code, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		demand(BPF_CLASS(code[i].code) != BPF_JMP || (i + 1 + code[i].jt < n && i + 1 + code[i].jf < n),
+		       "a jump behind the end");
+		demand(code[i].code != (BPF_JMP | BPF_JA) || i + 1 + code[i].k < n, "a long jump behind the end");
+	}
+}
+
+/* The filter of a group's member, and the hash of the frame, which differs from that of another frame of its flow by nothing. */
+static void check_group(struct eth_headers *headers, const struct dapl_eth_rule *const *rules, uint8_t choice)
+{
+	static struct sock_filter code[ETH_FILTER_MAX];
+	static uint8_t key[TOEPLITZ_KEY] = { 0x6d, 0x5a, 0x56, 0xda, 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+	struct eth_spread spread = { .ports = choice & 2, .inner = choice & 4, .size = 1u << (choice >> 3 & 7) };
+	struct filter_part part = { .rules = rules, .n = 1, .key = key, .ports = spread.ports, .inner = spread.inner,
+		.size = spread.size };
+	struct eth_filter filter;
+	uint32_t hash;
+	unsigned n;
+
+	memcpy(spread.key, key, sizeof key);
+	hash = spread_hash(&spread, headers);
+	headers->outer.tos ^= 1;
+	demand(spread_hash(&spread, headers) == hash, "the hash depends on more than addresses and ports");
+	eth_filter_begin(&filter, code, 64);
+	eth_filter_add(&filter, &part);
+	n = eth_filter_end(&filter);
+	demand(n > 0 && n <= ETH_FILTER_MAX && BPF_CLASS(code[n - 1].code) == BPF_RET, "no filter of a group");
+	check_jumps(code, n);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct sock_filter code[ETH_FILTER_MAX];
@@ -67,9 +99,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	demand(!eth_matches(&rule, &headers), "a frame matches another protocol");
 	n = eth_filter_make(code, list, 1, 64);
 	demand(n > 0 && n <= ETH_FILTER_MAX && BPF_CLASS(code[n - 1].code) == BPF_RET, "no filter");
-	for (unsigned i = 0; i < n; i++)
-		demand(BPF_CLASS(code[i].code) != BPF_JMP || (i + 1 + code[i].jt < n && i + 1 + code[i].jf < n),
-		       "a jump behind the end");
+	check_jumps(code, n);
+	check_group(&headers, list, data[0]);
 	check_layout(exact, size - 1);
 	free(exact);
 	return 0;

@@ -24,6 +24,8 @@ static const struct { DAT_UINT64 bit; const char *name, *meaning; } capabilities
 	{ DAT_ETH_CAP_LAUNCH, "LAUNCH", "a time at which a frame is sent" },
 	{ DAT_ETH_CAP_JOIN, "JOIN", "membership of multicast groups" },
 	{ DAT_ETH_CAP_TAKE, "TAKE", "frames that the kernel does not get" },
+	{ DAT_ETH_CAP_RSS, "RSS", "groups of endpoints that share frames by a hash" },
+	{ DAT_ETH_CAP_RSS_INNER, "RSS_INNER", "the hash may be of headers within tunnels" },
 };
 
 static void print_json(const struct options *o, const DAT_ETH_ATTR *attr, const char *carrier, const char *address)

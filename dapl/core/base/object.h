@@ -32,7 +32,8 @@ enum dapl_kind {	/* the numbers of DAT_HANDLE_TYPE */
 	DAPL_SRQ = DAT_HANDLE_TYPE_SRQ, DAPL_CSP = DAT_HANDLE_TYPE_CSP,
 	DAPL_QUERY,	/* of dat_ib_open_query */
 	DAPL_DM,	/* device memory; DAT_HANDLE_TYPE_DM */
-	DAPL_RULE,	/* of a raw Ethernet endpoint */
+	DAPL_RULE,	/* of a raw Ethernet endpoint or a group */
+	DAPL_GROUP,	/* of raw Ethernet endpoints */
 	DAPL_KINDS
 };
 #define DAPL_MAGIC(kind) (0xDA7A9100u + (kind))

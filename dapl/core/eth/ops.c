@@ -9,7 +9,7 @@
 	_Static_assert(sizeof(dat) == sizeof(device) && offsetof(dat, member) == offsetof(device, member), \
 		       "one layout")
 SAME(DAT_ETH_ATTR, struct dapl_eth_attr, caps);
-SAME(DAT_ETH_ATTR, struct dapl_eth_attr, rate_max);
+SAME(DAT_ETH_ATTR, struct dapl_eth_attr, max_table);
 SAME(DAT_ETH_SEND, struct dapl_eth_send, launch);
 SAME(DAT_ETH_PACE, struct dapl_eth_pace, frame);
 SAME(DAT_ETH_FRAME, struct dapl_eth_frame, time);
@@ -168,7 +168,6 @@ static DAT_RETURN post_send(struct dapl_ep *ep, va_list args)
 static DAT_RETURN ep_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
-	const DAT_ETH_RULE *rule;
 	DAT_ETH_FRAME *frames;
 	DAT_COUNT max;
 
@@ -183,9 +182,6 @@ static DAT_RETURN ep_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 		return release(ep, va_arg(args, DAT_COUNT));
 	case DAT_ETH_ARM_OP:
 		return arm(ep);
-	case DAT_ETH_RULE_ADD_OP:
-		rule = va_arg(args, const DAT_ETH_RULE *);
-		return dapl_eth_rule_add(ep, rule, va_arg(args, DAT_ETH_RULE_HANDLE *));
 	case DAT_ETH_POST_SEND_OP:
 		return post_send(ep, args);
 	case DAT_ETH_PACE_OP:
@@ -195,6 +191,22 @@ static DAT_RETURN ep_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 	default:
 		return NOT_SUPPORTED;
 	}
+}
+
+static DAT_RETURN rule_add(DAT_HANDLE handle, va_list args)
+{
+	const DAT_ETH_RULE *rule = va_arg(args, const DAT_ETH_RULE *);
+
+	return dapl_eth_rule_add(handle, rule, va_arg(args, DAT_ETH_RULE_HANDLE *));
+}
+
+static DAT_RETURN group_create(DAT_HANDLE ia, va_list args)
+{
+	DAT_COUNT n = va_arg(args, DAT_COUNT);
+	const DAT_EP_HANDLE *eps = va_arg(args, const DAT_EP_HANDLE *);
+	const DAT_ETH_RSS *rss = va_arg(args, const DAT_ETH_RSS *);
+
+	return dapl_eth_group_create(ia, n, eps, rss, va_arg(args, DAT_ETH_GROUP_HANDLE *));
 }
 
 static DAT_RETURN rule_query(DAT_HANDLE handle, va_list args)
@@ -214,10 +226,18 @@ DAT_RETURN dapl_eth_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 		return query(handle, va_arg(args, DAT_ETH_ATTR *));
 	case DAT_ETH_CLOCK_OP:
 		return read_clock(handle, args);
+	case DAT_ETH_GROUP_CREATE_OP:
+		return group_create(handle, args);
+	case DAT_ETH_GROUP_SET_OP:
+		return dapl_eth_group_set(handle, va_arg(args, const uint16_t *));
+	case DAT_ETH_GROUP_FREE_OP:
+		return dapl_eth_group_free(handle);
+	case DAT_ETH_RULE_ADD_OP:
+		return rule_add(handle, args);
 	case DAT_ETH_RULE_FREE_OP:
 		return dapl_eth_rule_free(handle);
 	case DAT_ETH_RULE_MOVE_OP:
-		return dapl_eth_rule_move(handle, va_arg(args, DAT_EP_HANDLE));
+		return dapl_eth_rule_move(handle, va_arg(args, DAT_HANDLE));
 	case DAT_ETH_RULE_QUERY_OP:
 		return rule_query(handle, args);
 	default:

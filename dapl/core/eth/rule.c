@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* rule.c - rules of raw Ethernet endpoints as objects. Whether a frame matches is the device's matter.
- * ETH-10 to 14, 29. */
+/* rule.c - rules of raw Ethernet endpoints and of groups as objects. Whether a frame matches is the device's matter.
+ * ETH-10 to 14, 29, 33. */
 #include <errno.h>
 #include <string.h>
 #include "dapl/core/base/fork.h"
@@ -8,7 +8,7 @@
 
 #define RULE_FLAGS (DAT_ETH_ALL | DAT_ETH_ALL_MULTICAST | DAT_ETH_JOIN | DAT_ETH_EGRESS)
 
-/* Guards the endpoints of all rules, and excludes that two threads hold the locks of two endpoints. */
+/* Guards where all rules are, and the rules of groups; excludes that two threads hold the locks of two endpoints. */
 static struct dapl_mutex move_lock = DAPL_MUTEX_INIT(RANK_ETH_MOVE);
 
 static void before_fork(void)
@@ -29,10 +29,109 @@ void dapl_eth_rule_forks(void)
 	dapl_fork_register(&part);
 }
 
+void dapl_eth_groups_lock(void)
+{
+	dapl_mutex_lock(&move_lock);
+}
+
+void dapl_eth_groups_unlock(void)
+{
+	dapl_mutex_unlock(&move_lock);
+}
+
+/* --- where a rule is: an endpoint or a group ----------------------------------------------- */
+
+/* One of both. */
+struct place {
+	struct dapl_ep *ep;
+	struct dapl_group *group;
+};
+
+/* The object of a handle, entered; NULL: it is neither a raw endpoint nor a group. */
+static struct dapl_object *place_enter(DAT_HANDLE handle, struct place *place)
+{
+	struct dapl_ep *ep = dapl_ep_enter(handle);
+
+	*place = (struct place){ .ep = NULL };
+	if (ep && !ep->eth) {
+		dapl_object_leave(&ep->obj);
+		return NULL;
+	}
+	if (ep) {
+		place->ep = ep;
+		return &ep->obj;
+	}
+	place->group = dapl_object_enter(handle, DAPL_GROUP);
+	return place->group ? &place->group->obj : NULL;
+}
+
+static struct dapl_object *place_object(const struct place *place)
+{
+	return place->ep ? &place->ep->obj : &place->group->obj;
+}
+
+static struct ibv_qp *place_qp(const struct place *place)
+{
+	return place->ep ? place->ep->qp : place->group->qp;
+}
+
+static uint64_t place_caps(const struct place *place)
+{
+	return place->ep ? place->ep->eth->caps : place->group->caps;
+}
+
+static struct dapl_rule **place_rules(const struct place *place)
+{
+	return place->ep ? &place->ep->eth->rules : &place->group->rules;
+}
+
+/* move_lock held. */
+static struct place place_of(const struct dapl_rule *rule)
+{
+	return (struct place){ rule->ep, rule->group };
+}
+
+/* move_lock held, which alone guards a group's rules. */
+static void place_lock(const struct place *place)
+{
+	if (place->ep)
+		dapl_mutex_lock(&place->ep->lock);
+}
+
+static void place_unlock(const struct place *place)
+{
+	if (place->ep)
+		dapl_mutex_unlock(&place->ep->lock);
+}
+
+/* Both locks held. */
+static void link_rule(struct dapl_rule *rule, const struct place *place)
+{
+	struct dapl_rule **rules = place_rules(place);
+
+	rule->next = *rules;
+	*rules = rule;
+}
+
+static void unlink_rule(struct dapl_rule *rule)
+{
+	const struct place place = place_of(rule);
+	struct dapl_rule **at = place_rules(&place);
+
+	while (*at && *at != rule)
+		at = &(*at)->next;
+	if (*at)
+		*at = rule->next;
+}
+
 static void end_rule(struct dapl_object *obj)
 {
-	dapl_object_put(&((struct dapl_rule *)obj)->ep->obj);
+	const struct place place = place_of((struct dapl_rule *)obj);
+
+	dapl_object_put(place_object(&place));
 }
+
+/* --- adding ---------------------------------------------------------------------------------- */
 
 static bool exceeds(const DAT_ETH_KEY *key, const DAT_ETH_KEY *mask)
 {
@@ -58,13 +157,14 @@ static bool is_good(const DAT_ETH_RULE *rule)
 		(!(rule->flags & DAT_ETH_JOIN) || is_group(&rule->key));
 }
 
-/* Frames that this host sends pass the packet socket behind the hook at which others are taken away. */
-static bool is_able(const struct dapl_ep *ep, const DAT_ETH_RULE *rule)
+/* Frames that this host sends pass the packet socket behind the hook at which others are taken away. A group has no
+ * rules that give frames to no endpoint. */
+static bool is_able(const struct place *place, const DAT_ETH_RULE *rule)
 {
 	if (rule->mode == DAT_ETH_COPY)
 		return true;
-	return (rule->mode == DAT_ETH_TAKE || rule->mode == DAT_ETH_DROP) &&
-		(ep->eth->caps & DAT_ETH_CAP_TAKE) && !(rule->flags & DAT_ETH_EGRESS);
+	return (rule->mode == DAT_ETH_TAKE || (rule->mode == DAT_ETH_DROP && place->ep)) &&
+		(place_caps(place) & DAT_ETH_CAP_TAKE) && !(rule->flags & DAT_ETH_EGRESS);
 }
 
 static DAT_RETURN add_status(int err)
@@ -74,73 +174,86 @@ static DAT_RETURN add_status(int err)
 	return dapl_status(err, DAT_RESOURCE_MEMORY);
 }
 
-/* ep->lock held. */
-static DAT_RETURN add_locked(struct dapl_ep *ep, struct dapl_rule *rule)
+static DAT_RETURN bad_place_state(const struct place *place)
 {
-	if (ep->state != DAT_EP_STATE_CONNECTED)
-		return dapl_bad_ep_state(ep->state);
-	return add_status(dapl_device_ops.eth->add_rule(ep->qp, (const struct dapl_eth_rule *)&rule->rule,
+	return place->ep && place->ep->state != DAT_EP_STATE_CONNECTED ? dapl_bad_ep_state(place->ep->state) :
+		DAT_SUCCESS;
+}
+
+/* Both locks held. */
+static DAT_RETURN add_locked(const struct place *place, struct dapl_rule *rule)
+{
+	DAT_RETURN ret = bad_place_state(place);
+
+	if (ret != DAT_SUCCESS)
+		return ret;
+	return add_status(dapl_device_ops.eth->add_rule(place_qp(place), (const struct dapl_eth_rule *)&rule->rule,
 							&rule->device_rule));
 }
 
-DAT_RETURN dapl_eth_rule_add(struct dapl_ep *ep, const DAT_ETH_RULE *wanted, DAT_ETH_RULE_HANDLE *handle)
+static DAT_RETURN add_to(const struct place *place, const DAT_ETH_RULE *wanted, DAT_ETH_RULE_HANDLE *handle)
 {
-	struct dapl_rule *rule;
+	struct dapl_object *at = place_object(place);
+	struct dapl_rule *rule = dapl_object_new(DAPL_RULE, sizeof *rule, at->ia, end_rule);
 	DAT_RETURN ret;
 
+	if (!rule)
+		return NO_RESOURCE(MEMORY);
+	dapl_object_get(at);
+	rule->ep = place->ep;
+	rule->group = place->group;
+	rule->rule = *wanted;
+	dapl_mutex_lock(&move_lock);
+	place_lock(place);
+	ret = add_locked(place, rule);
+	if (ret == DAT_SUCCESS) {
+		dapl_object_publish(&rule->obj);
+		link_rule(rule, place);
+		*handle = (DAT_ETH_RULE_HANDLE)rule;
+	}
+	place_unlock(place);
+	dapl_mutex_unlock(&move_lock);
+	if (ret != DAT_SUCCESS)
+		dapl_object_put(&rule->obj);
+	return ret;
+}
+
+DAT_RETURN dapl_eth_rule_add(DAT_HANDLE at, const DAT_ETH_RULE *wanted, DAT_ETH_RULE_HANDLE *handle)
+{
+	struct place place;
+	DAPL_ENTERED struct dapl_object *entered = place_enter(at, &place);
+
+	if (!entered)
+		return BAD_HANDLE(EP);
 	if (!wanted)
 		return BAD_PARAM(2);
 	if (!handle)
 		return BAD_PARAM(3);
 	if (!wanted->mode || !is_good(wanted))
 		return BAD_PARAM(2);
-	if (!is_able(ep, wanted))
+	if (!is_able(&place, wanted))
 		return NOT_SUPPORTED;
-	rule = dapl_object_new(DAPL_RULE, sizeof *rule, ep->obj.ia, end_rule);
-	if (!rule)
-		return NO_RESOURCE(MEMORY);
-	dapl_object_get(&ep->obj);
-	rule->ep = ep;
-	rule->rule = *wanted;
-	dapl_mutex_lock(&ep->lock);
-	ret = add_locked(ep, rule);
-	if (ret == DAT_SUCCESS) {
-		dapl_object_publish(&rule->obj);
-		rule->next = ep->eth->rules;
-		ep->eth->rules = rule;
-		*handle = (DAT_ETH_RULE_HANDLE)rule;
-	}
-	dapl_mutex_unlock(&ep->lock);
-	if (ret != DAT_SUCCESS)
-		dapl_object_put(&rule->obj);
-	return ret;
+	return add_to(&place, wanted, handle);
 }
 
-/* ep->lock held. */
-static void unlink_rule(struct dapl_rule *rule)
-{
-	struct dapl_rule **at = &rule->ep->eth->rules;
-
-	while (*at && *at != rule)
-		at = &(*at)->next;
-	if (*at)
-		*at = rule->next;
-}
+/* --- the other calls ------------------------------------------------------------------------- */
 
 /* ETH-12 */
 DAT_RETURN dapl_eth_rule_free(DAT_HANDLE handle)
 {
 	DAPL_ENTERED struct dapl_rule *rule = dapl_object_enter(handle, DAPL_RULE);
+	struct place place;
 
 	if (!rule || !dapl_object_kill(&rule->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	dapl_mutex_lock(&move_lock);
-	dapl_mutex_lock(&rule->ep->lock);
+	place = place_of(rule);
+	place_lock(&place);
 	unlink_rule(rule);
 	if (rule->device_rule)
-		dapl_device_ops.eth->free_rule(rule->ep->qp, rule->device_rule);
+		dapl_device_ops.eth->free_rule(place_qp(&place), rule->device_rule);
 	rule->device_rule = NULL;
-	dapl_mutex_unlock(&rule->ep->lock);
+	place_unlock(&place);
 	dapl_mutex_unlock(&move_lock);
 	dapl_object_wait_calls(&rule->obj, 1);
 	dapl_object_bury(&rule->obj);
@@ -152,14 +265,16 @@ DAT_RETURN dapl_eth_rule_query(DAT_HANDLE handle, DAT_ETH_RULE *copy, DAT_UINT64
 {
 	DAPL_ENTERED struct dapl_rule *rule = dapl_object_enter(handle, DAPL_RULE);
 	uint64_t counted[2] = { 0, 0 };
+	struct place place;
 
 	if (!rule)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	dapl_mutex_lock(&move_lock);
-	dapl_mutex_lock(&rule->ep->lock);
+	place = place_of(rule);
+	place_lock(&place);
 	if (rule->device_rule)
-		dapl_device_ops.eth->count_rule(rule->ep->qp, rule->device_rule, &counted[0], &counted[1]);
-	dapl_mutex_unlock(&rule->ep->lock);
+		dapl_device_ops.eth->count_rule(place_qp(&place), rule->device_rule, &counted[0], &counted[1]);
+	place_unlock(&place);
 	dapl_mutex_unlock(&move_lock);
 	if (copy)
 		*copy = rule->rule;
@@ -170,80 +285,120 @@ DAT_RETURN dapl_eth_rule_query(DAT_HANDLE handle, DAT_ETH_RULE *copy, DAT_UINT64
 	return DAT_SUCCESS;
 }
 
-/* Both endpoints' locks are held. */
-static DAT_RETURN move_locked(struct dapl_rule *rule, struct dapl_ep *to)
+/* All locks are held. */
+static DAT_RETURN move_locked(struct dapl_rule *rule, const struct place *from, const struct place *to)
 {
+	DAT_RETURN ret = bad_place_state(to);
 	void *moved;
 	int err;
 
-	if (to->state != DAT_EP_STATE_CONNECTED)
-		return dapl_bad_ep_state(to->state);
+	if (ret != DAT_SUCCESS)
+		return ret;
 	if (!rule->device_rule)		/* its endpoint was disconnected meanwhile */
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	err = dapl_device_ops.eth->move_rule(rule->ep->qp, rule->device_rule, to->qp, &moved);
+	err = dapl_device_ops.eth->move_rule(place_qp(from), rule->device_rule, place_qp(to), &moved);
 	if (err)
 		return err == ENOENT ? DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1) : add_status(err);
 	unlink_rule(rule);
-	dapl_object_get(&to->obj);
-	rule->ep = to;
+	dapl_object_get(place_object(to));
+	rule->ep = to->ep;
+	rule->group = to->group;
 	rule->device_rule = moved;
-	rule->next = to->eth->rules;
-	to->eth->rules = rule;
+	link_rule(rule, to);
 	return DAT_SUCCESS;
 }
 
-/* ETH-29 */
-DAT_RETURN dapl_eth_rule_move(DAT_HANDLE handle, DAT_EP_HANDLE to_handle)
+/* move_lock held. */
+static DAT_RETURN move(struct dapl_rule *rule, const struct place *from, const struct place *to)
+{
+	DAT_RETURN ret;
+
+	place_lock(from);
+	if (to->ep && from->ep)
+		dapl_mutex_lock_another(&to->ep->lock);
+	else
+		place_lock(to);
+	ret = move_locked(rule, from, to);
+	place_unlock(to);
+	place_unlock(from);
+	return ret;
+}
+
+/* ETH-29, 33 */
+DAT_RETURN dapl_eth_rule_move(DAT_HANDLE handle, DAT_HANDLE to_handle)
 {
 	DAPL_ENTERED struct dapl_rule *rule = dapl_object_enter(handle, DAPL_RULE);
-	DAPL_ENTERED struct dapl_ep *to = dapl_ep_enter(to_handle);
+	struct place from, to;
+	DAPL_ENTERED struct dapl_object *entered = place_enter(to_handle, &to);
 	DAT_RETURN ret = DAT_SUCCESS;
-	struct dapl_ep *from;
+	bool elsewhere;
 
 	if (!rule)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	if (!to || !to->eth || to->obj.ia != rule->obj.ia)
+	if (!entered || entered->ia != rule->obj.ia)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE2);
 	if (rule->rule.mode == DAT_ETH_DROP)
 		return NOT_SUPPORTED;
 	dapl_mutex_lock(&move_lock);
-	from = rule->ep;
-	if (from != to) {
-		dapl_mutex_lock(&from->lock);
-		dapl_mutex_lock_another(&to->lock);
-		ret = move_locked(rule, to);
-		dapl_mutex_unlock(&to->lock);
-		dapl_mutex_unlock(&from->lock);
-	}
+	from = place_of(rule);
+	elsewhere = place_object(&from) != entered;
+	if (elsewhere)
+		ret = move(rule, &from, &to);
 	dapl_mutex_unlock(&move_lock);
-	if (from != to && ret == DAT_SUCCESS)
-		dapl_object_put(&from->obj);
+	if (elsewhere && ret == DAT_SUCCESS)
+		dapl_object_put(place_object(&from));
 	return ret;
 }
 
-/* The first rule, off the list. */
-static struct dapl_rule *take_rule(struct dapl_ep *ep)
-{
-	struct dapl_rule *rule;
+/* --- the end of an endpoint or a group ------------------------------------------------------- */
 
-	dapl_mutex_lock(&ep->lock);
-	rule = ep->eth->rules;
+/* The first rule, off the list. The place's lock is held. */
+static struct dapl_rule *take_rule(struct dapl_rule **rules)
+{
+	struct dapl_rule *rule = *rules;
+
 	if (rule) {
-		ep->eth->rules = rule->next;
+		*rules = rule->next;
 		rule->device_rule = NULL;
 	}
-	dapl_mutex_unlock(&ep->lock);
 	return rule;
 }
 
-/* ETH-13. A thread that frees the rule at the same time, or dat_ia_close, buries it instead. */
+/* A thread that frees the rule at the same time, or dat_ia_close, buries it instead. */
+static void bury_rule(struct dapl_rule *rule)
+{
+	if (!dapl_object_kill(&rule->obj))
+		return;
+	dapl_object_wait_calls(&rule->obj, 0);
+	dapl_object_bury(&rule->obj);
+}
+
+/* ETH-13 */
 void dapl_eth_rules_end(struct dapl_ep *ep)
 {
 	struct dapl_rule *rule;
 
-	while ((rule = take_rule(ep)))
-		if (dapl_object_kill(&rule->obj)) {
-			dapl_object_wait_calls(&rule->obj, 0);
-			dapl_object_bury(&rule->obj);
-		}
+	for (;;) {
+		dapl_mutex_lock(&ep->lock);
+		rule = take_rule(&ep->eth->rules);
+		dapl_mutex_unlock(&ep->lock);
+		if (!rule)
+			return;
+		bury_rule(rule);
+	}
+}
+
+/* ETH-33 */
+void dapl_eth_group_rules_end(struct dapl_group *group)
+{
+	struct dapl_rule *rule;
+
+	for (;;) {
+		dapl_mutex_lock(&move_lock);
+		rule = take_rule(&group->rules);
+		dapl_mutex_unlock(&move_lock);
+		if (!rule)
+			return;
+		bury_rule(rule);
+	}
 }

@@ -12,6 +12,7 @@
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/conn/service_point.h"
 #include "dapl/core/ep/srq.h"
+#include "dapl/core/eth/eth.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/evd.h"
@@ -224,6 +225,7 @@ static void end_object(struct dapl_object *obj)
 	case DAPL_EP:	dapl_ep_destroy((struct dapl_ep *)obj); break;
 	case DAPL_RMR:	dapl_rmr_destroy((struct dapl_rmr *)obj); break;
 	case DAPL_LMR:	dapl_lmr_destroy((struct dapl_lmr *)obj); break;
+	case DAPL_GROUP: dapl_eth_group_end((struct dapl_group *)obj); break;
 	case DAPL_SRQ:	dapl_srq_destroy((struct dapl_srq *)obj); break;
 	case DAPL_EVD:	dapl_evd_destroy((struct dapl_evd *)obj); break;
 	case DAPL_CNO:	dapl_cno_destroy((struct dapl_cno *)obj); break;
@@ -263,7 +265,7 @@ static void end_calls(struct dapl_ia *ia)
 /* Ends the objects in the order of their dependence: users before what they use. */
 static void end_everything(struct dapl_ia *ia)
 {
-	static const enum dapl_kind order[] = { DAPL_RULE, DAPL_PSP, DAPL_RSP, DAPL_CSP, DAPL_CR, DAPL_EP,
+	static const enum dapl_kind order[] = { DAPL_RULE, DAPL_GROUP, DAPL_PSP, DAPL_RSP, DAPL_CSP, DAPL_CR, DAPL_EP,
 		DAPL_RMR, DAPL_LMR, DAPL_DM, DAPL_SRQ, DAPL_EVD, DAPL_CNO, DAPL_PZ };
 	struct dapl_object *obj;
 

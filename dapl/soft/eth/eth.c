@@ -268,22 +268,45 @@ static void stats(struct ibv_qp *qp, struct dapl_eth_stats *now)
 	dapl_mutex_unlock(&eth_of(qp)->qp->lock);
 }
 
-/* --- rules -------------------------------------------------------------------------------- */
+/* --- rules and groups ----------------------------------------------------------------------- */
+
+/* A group has no memory to send from, and no context. */
+struct soft_group {
+	struct ibv_qp qp;
+	struct dapl_device *dev;
+	struct eth_group *group;
+};
+
+static struct soft_group *group_of(struct ibv_qp *qp)
+{
+	return (struct soft_group *)qp;
+}
+
+static struct eth_place place_of(struct ibv_qp *qp)
+{
+	return qp->context ? (struct eth_place){ .port = eth_of(qp)->port } :
+		(struct eth_place){ .group = group_of(qp)->group };
+}
+
+static const struct dapl_device *device_of(struct ibv_qp *qp)
+{
+	return qp->context ? eth_of(qp)->qp->dev : group_of(qp)->dev;
+}
 
 static int add_rule(struct ibv_qp *qp, const struct dapl_eth_rule *rule, void **added)
 {
-	int err = soft_eth_ports->add_rule(eth_of(qp)->port, rule, (struct eth_rule **)added);
+	int err = soft_eth_ports->add_rule(place_of(qp), rule, added);
 
 	if (err == EPERM && rule->mode != ETH_COPY)
 		log_report(REPORT_NO_CAPABILITY, LOG_FIELDS(.err = err), "soft: rule that takes frames of %s from the "
 			   "kernel: the process lacks CAP_BPF or CAP_NET_ADMIN of the initial user namespace",
-			   eth_of(qp)->qp->dev->netdev);
+			   device_of(qp)->netdev);
 	return err;
 }
 
 static void free_rule(struct ibv_qp *qp, void *rule)
 {
-	soft_eth_ports->free_rule(eth_of(qp)->port, rule);
+	soft_eth_ports->free_rule(place_of(qp), rule);
 }
 
 static void purge(struct dapl_timer *timer)
@@ -294,18 +317,52 @@ static void purge(struct dapl_timer *timer)
 		dapl_timer_start(timer, PURGE_US, purge);
 }
 
+static void want_purge(void *eth)
+{
+	dapl_timer_start(&((struct soft_eth *)eth)->purge_timer, PURGE_US, purge);
+}
+
 static int move_rule(struct ibv_qp *from, void *rule, struct ibv_qp *to, void **moved)
 {
-	int err = soft_eth_ports->move_rule(eth_of(from)->port, rule, eth_of(to)->port, (struct eth_rule **)moved);
-
-	if (!err)
-		dapl_timer_start(&eth_of(from)->purge_timer, PURGE_US, purge);
-	return err;
+	return soft_eth_ports->move_rule(place_of(from), rule, place_of(to), moved);
 }
 
 static void count_rule(struct ibv_qp *qp, void *rule, uint64_t *frames, uint64_t *bytes)
 {
-	soft_eth_ports->count_rule(eth_of(qp)->port, rule, frames, bytes);
+	soft_eth_ports->count_rule(place_of(qp), rule, frames, bytes);
+}
+
+static int create_group(struct dapl_device *dev, struct ibv_qp *const *qps, uint32_t n, const struct dapl_eth_rss *rss,
+			struct ibv_qp **group)
+{
+	struct soft_group *new = calloc(1, sizeof *new);
+	struct eth_port **ports = calloc(n, sizeof *ports);
+	int err = new && ports ? 0 : ENOMEM;
+
+	for (uint32_t i = 0; !err && i < n; i++)
+		ports[i] = eth_of(qps[i])->port;
+	if (!err)
+		err = soft_eth_ports->create_group(ports, n, rss, &new->group);
+	free(ports);
+	if (err) {
+		free(new);
+		return err;
+	}
+	new->dev = dev;
+	new->qp.qp_type = IBV_QPT_RAW_PACKET;
+	*group = &new->qp;
+	return 0;
+}
+
+static int set_group(struct ibv_qp *group, const uint16_t *table)
+{
+	return soft_eth_ports->set_group(group_of(group)->group, table);
+}
+
+static void free_group(struct ibv_qp *group)
+{
+	soft_eth_ports->free_group(group_of(group)->group);
+	free(group);
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -343,7 +400,7 @@ static int begin(struct ibv_qp *ibqp, const struct dapl_eth_config *config)
 	if (err)
 		return err;
 	eth->config = *config;
-	err = soft_eth_ports->open(dev->netdev, config, &eth->port);
+	err = soft_eth_ports->open(dev->netdev, config, want_purge, eth, &eth->port);
 	if (err)
 		say_why(dev, err);
 	return err ? err : watch_shared(eth);
@@ -441,6 +498,8 @@ int soft_eth_destroy_qp(struct ibv_qp *ibqp)
 		return soft_qp_destroy(ibqp);
 	end_watch(eth);
 	soft_eth_end_sends(eth);
+	if (eth->port)
+		soft_eth_ports->free_all_rules(eth->port);
 	dapl_timer_drain(&eth->purge_timer);
 	if (eth->port)
 		soft_eth_ports->close(eth->port);
@@ -452,6 +511,7 @@ int soft_eth_destroy_qp(struct ibv_qp *ibqp)
 const struct dapl_eth_ops soft_eth_ops = {
 	.carrier = "PACKET-0",
 	.query = query, .begin = begin,
+	.create_group = create_group, .set_group = set_group, .free_group = free_group,
 	.add_rule = add_rule, .free_rule = free_rule, .move_rule = move_rule, .count_rule = count_rule,
 	.poll = poll, .release = release, .arm = arm, .stats = stats,
 	.pace = soft_eth_pace, .clock = read_clock,
