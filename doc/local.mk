@@ -51,6 +51,7 @@ dist_man_MANS += \
 	doc/man/man3/dat_eth_group_create.3 \
 	doc/man/man3/dat_eth_group_free.3 \
 	doc/man/man3/dat_eth_group_set.3 \
+	doc/man/man3/dat_eth_moderate.3 \
 	doc/man/man3/dat_eth_pace.3 \
 	doc/man/man3/dat_eth_poll.3 \
 	doc/man/man3/dat_eth_post_send.3 \

@@ -149,8 +149,8 @@ struct dapl_eth_ops {
 	int (*set_group)(struct ibv_qp *group, const uint16_t *table);
 	void (*free_group)(struct ibv_qp *group);	/* its rules go, too */
 	/* The CQ's channel is notified after `frames` completions, or this time after the first; 0 frames: at once. As
-	 * ibv_modify_cq. NULL: not supported. */
-	int (*moderate)(struct ibv_cq *cq, uint16_t frames, uint16_t microseconds);
+	 * ibv_modify_cq. EINVAL: more than the device has. NULL: not supported. */
+	int (*moderate)(struct ibv_cq *cq, uint32_t frames, uint32_t microseconds);
 };
 
 #endif

@@ -42,7 +42,8 @@ typedef enum dat_eth_op {
 	DAT_ETH_RULE_MOVE_OP,
 	DAT_ETH_GROUP_CREATE_OP,
 	DAT_ETH_GROUP_SET_OP,
-	DAT_ETH_GROUP_FREE_OP
+	DAT_ETH_GROUP_FREE_OP,
+	DAT_ETH_MODERATE_OP
 } DAT_ETH_OP;
 
 /* What a device can do: bits of DAT_ETH_ATTR.caps. A call that needs a bit that is not set gives
@@ -65,7 +66,8 @@ typedef enum dat_eth_cap {
 	DAT_ETH_CAP_LAUNCH       = 0x4000,	/* DAT_ETH_SEND_LAUNCH */
 	DAT_ETH_CAP_TAKE         = 0x8000,	/* rules of the modes DAT_ETH_TAKE and DAT_ETH_DROP */
 	DAT_ETH_CAP_RSS          = 0x10000,	/* dat_eth_group_create() */
-	DAT_ETH_CAP_RSS_INNER    = 0x20000	/* DAT_ETH_RSS_INNER */
+	DAT_ETH_CAP_RSS_INNER    = 0x20000,	/* DAT_ETH_RSS_INNER */
+	DAT_ETH_CAP_MODERATE     = 0x40000	/* dat_eth_moderate() */
 } DAT_ETH_CAP;
 
 /* DAT_ETH_ATTR.clock: the clock of time stamps. All are nanoseconds of CLOCK_REALTIME. */
@@ -294,6 +296,14 @@ typedef struct dat_eth_stats {
 #define dat_eth_rule_query(handle, rule, frames, bytes) \
 	dat_extension_op((DAT_HANDLE)(handle), (DAT_EXTENDED_OP)DAT_ETH_RULE_QUERY_OP, \
 		(DAT_ETH_RULE *)(rule), (DAT_UINT64 *)(frames), (DAT_UINT64 *)(bytes))
+
+/* dat_eth_moderate(DAT_EVD_HANDLE evd, DAT_COUNT frames, DAT_UINT32 microseconds)
+ *
+ * A thread that waits on the EVD, its CNO or its descriptor is woken after so many completions, or so long after the first.
+ * 0 frames: at once, as without the call. */
+#define dat_eth_moderate(evd, frames, microseconds) \
+	dat_extension_op((DAT_HANDLE)(evd), (DAT_EXTENDED_OP)DAT_ETH_MODERATE_OP, \
+		(DAT_COUNT)(frames), (DAT_UINT32)(microseconds))
 
 /* dat_eth_stats(DAT_EP_HANDLE ep, DAT_ETH_STATS *stats) */
 #define dat_eth_stats(ep, stats) \

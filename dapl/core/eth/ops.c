@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ops.c - the calls of dat_eth_extensions.h: arguments, and what the device answers. ETH-9, 15 to 20. */
+/* ops.c - the calls of dat_eth_extensions.h: arguments, and what the device answers. ETH-9, 15 to 20, 35. */
 #include <errno.h>
 #include <string.h>
 #include "dapl/core/eth/eth.h"
@@ -155,6 +155,28 @@ static DAT_RETURN stats(struct dapl_ep *ep, DAT_ETH_STATS *to)
 	return ret == DAT_SUCCESS ? give(to, to->size, &now, sizeof now) : ret;
 }
 
+/* ETH-35 */
+static DAT_RETURN moderate(DAT_HANDLE handle, va_list args)
+{
+	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);
+	DAT_COUNT frames = va_arg(args, DAT_COUNT);
+	DAT_UINT32 microseconds = va_arg(args, DAT_UINT32);
+	int err;
+
+	if (!evd || !evd->cq)
+		return BAD_HANDLE(EVD_REQUEST);
+	if (frames < 0)
+		return BAD_PARAM(2);
+	if (frames && !microseconds)	/* fewer would wait for ever */
+		return BAD_PARAM(3);
+	if (!dapl_device_ops.eth->moderate)
+		return NOT_SUPPORTED;
+	dapl_mutex_lock(&evd->mutex);
+	err = dapl_device_ops.eth->moderate(evd->cq, (uint32_t)frames, microseconds);
+	dapl_mutex_unlock(&evd->mutex);
+	return err == EINVAL ? BAD_PARAM(2) : dapl_status(err, DAT_RESOURCE_DEVICE);
+}
+
 static DAT_RETURN post_send(struct dapl_ep *ep, va_list args)
 {
 	DAT_COUNT n = va_arg(args, DAT_COUNT);
@@ -232,6 +254,8 @@ DAT_RETURN dapl_eth_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 		return dapl_eth_group_set(handle, va_arg(args, const uint16_t *));
 	case DAT_ETH_GROUP_FREE_OP:
 		return dapl_eth_group_free(handle);
+	case DAT_ETH_MODERATE_OP:
+		return moderate(handle, args);
 	case DAT_ETH_RULE_ADD_OP:
 		return rule_add(handle, args);
 	case DAT_ETH_RULE_FREE_OP:

@@ -339,7 +339,7 @@ DAT_RETURN dapl_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 	case DAT_IB_QUERY_COUNTERS_OP: case DAT_IB_PRINT_COUNTERS_OP:
 	case DAT_IB_START_COUNTERS_OP: case DAT_IB_STOP_COUNTERS_OP:
 		return counter_op(handle, op, args);
-	case DAT_ETH_QUERY_OP ... DAT_ETH_GROUP_FREE_OP:
+	case DAT_ETH_QUERY_OP ... DAT_ETH_MODERATE_OP:
 		return dapl_eth_op(handle, op, args);
 	case DAT_IB_OPEN_QUERY_OP:
 		return open_query((const char *)handle, args);

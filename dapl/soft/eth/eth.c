@@ -73,7 +73,7 @@ static int query(struct dapl_device *dev, struct dapl_eth_attr *attr)
 
 	if (err || (err = soft_eth_ports->query(dev->netdev, attr)))
 		return err;
-	attr->caps |= ETH_CAP_PACE | ETH_CAP_LAUNCH;
+	attr->caps |= ETH_CAP_PACE | ETH_CAP_LAUNCH | ETH_CAP_MODERATE;
 	attr->rate_min = RATE_MIN;
 	attr->rate_max = RATE_MAX;
 	return 0;
@@ -514,5 +514,5 @@ const struct dapl_eth_ops soft_eth_ops = {
 	.create_group = create_group, .set_group = set_group, .free_group = free_group,
 	.add_rule = add_rule, .free_rule = free_rule, .move_rule = move_rule, .count_rule = count_rule,
 	.poll = poll, .release = release, .arm = arm, .stats = stats,
-	.pace = soft_eth_pace, .clock = read_clock,
+	.pace = soft_eth_pace, .clock = read_clock, .moderate = soft_cq_moderate,
 };

@@ -193,6 +193,7 @@ int soft_cq_destroy(struct ibv_cq *ibcq)
 	if (__atomic_load_n(&cq->refs, __ATOMIC_ACQUIRE))
 		return EBUSY;
 	soft_event_forget(cq->dev, &cq->overran, ibcq);
+	dapl_timer_drain(&cq->hold_timer);
 	if (ibcq->channel) {
 		channel_forget(soft_channel(ibcq->channel), cq);
 		__atomic_sub_fetch(&soft_channel(ibcq->channel)->refs, 1, __ATOMIC_RELEASE);
@@ -221,6 +222,47 @@ int soft_cq_take(struct soft_cq *cq, int entries, struct ibv_wc *wc)
 	return n;
 }
 
+/* --- moderation -------------------------------------------------------------------- */
+
+static void hold_ended(struct dapl_timer *timer)
+{
+	struct soft_cq *cq = (struct soft_cq *)((char *)timer - offsetof(struct soft_cq, hold_timer));
+	bool notify;
+
+	dapl_spin_lock(&cq->lock);
+	notify = (cq->armed & SOFT_ARMED) && cq->head != cq->tail;
+	if (notify)
+		__atomic_store_n(&cq->armed, 0, __ATOMIC_RELAXED);
+	cq->holding = false;
+	dapl_spin_unlock(&cq->lock);
+	if (notify && cq->cq.channel)
+		channel_put(soft_channel(cq->cq.channel), cq);
+}
+
+/* cq->lock held. Returns whether the notification of a completion waits for more. */
+static bool hold_back(struct soft_cq *cq)
+{
+	if (cq->tail - cq->head >= cq->hold_frames)
+		return false;
+	if (!cq->holding)
+		dapl_timer_start(&cq->hold_timer, cq->hold_us, hold_ended);
+	cq->holding = true;
+	return true;
+}
+
+int soft_cq_moderate(struct ibv_cq *ibcq, uint32_t frames, uint32_t microseconds)
+{
+	struct soft_cq *cq = soft_cq(ibcq);
+
+	dapl_spin_lock(&cq->lock);
+	cq->hold_frames = frames;
+	cq->hold_us = microseconds;
+	cq->holding = true;
+	dapl_timer_start(&cq->hold_timer, 0, hold_ended);	/* what is held back now */
+	dapl_spin_unlock(&cq->lock);
+	return 0;
+}
+
 void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited)
 {
 	bool notify = false, overrun = false;
@@ -235,6 +277,8 @@ void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited)
 	}
 	if (unlikely(cq->armed)) {
 		notify = (cq->armed & SOFT_ARMED) || solicited || wc->status != IBV_WC_SUCCESS;
+		if (notify && cq->hold_frames && !solicited && wc->status == IBV_WC_SUCCESS)
+			notify = !hold_back(cq);
 		if (notify)
 			__atomic_store_n(&cq->armed, 0, __ATOMIC_RELAXED);
 	}

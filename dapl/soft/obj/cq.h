@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include "dapl/core/base/service.h"
 #include "dapl/soft/obj/async_event.h"
 
 struct soft_cq;
@@ -28,12 +29,15 @@ struct soft_cq {
 	uint32_t mask, head, tail;	/* may be read without the lock */
 	uint8_t armed;			/* SOFT_ARMED*; may be read without the lock */
 	bool overrun;			/* the overrun was reported */
+	bool holding;			/* the timer runs, or will: see soft_cq_moderate() */
+	uint32_t hold_frames, hold_us;	/* of it; 0 frames: not moderated */
 	unsigned refs;			/* atomic: queues that complete here */
 
 	unsigned events;		/* not consumed yet; guarded by channel->lock */
 	TAILQ_ENTRY(soft_cq) ready_link;
 
 	struct soft_event overran;
+	struct dapl_timer hold_timer;
 };
 
 int soft_channel_create(struct dapl_device *dev, struct ibv_comp_channel **channel);
@@ -43,6 +47,9 @@ int soft_cq_create(struct dapl_device *dev, int cqe, void *context,
 		   struct ibv_comp_channel *channel, struct ibv_cq **cq);
 int soft_cq_resize(struct ibv_cq *cq, int cqe);
 int soft_cq_destroy(struct ibv_cq *cq);
+/* An armed CQ notifies when it holds so many completions, or this time after the first; errors and solicited ones
+ * at once. 0 frames: as soon as there is one. */
+int soft_cq_moderate(struct ibv_cq *cq, uint32_t frames, uint32_t microseconds);
 /* Takes completions from the ring. Returns their number, 0 if the ring is empty. */
 int soft_cq_take(struct soft_cq *cq, int entries, struct ibv_wc *wc);
 void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited);
