@@ -78,6 +78,7 @@ openmpi_tests = \
 	contrib/openmpi/test/bench \
 	contrib/openmpi/test/mpich \
 	contrib/openmpi/test/lib.sh \
+	contrib/openmpi/test/slurm.sh \
 	contrib/openmpi/test/on-host \
 	contrib/openmpi/test/in-namespace \
 	contrib/openmpi/test/check.h \
