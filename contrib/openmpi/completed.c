@@ -8,8 +8,6 @@
 #include "rdma_post.h"
 #include "staging.h"
 
-/* Completes a fragment. The status is OPAL_SUCCESS for a request flushed after a close
- * notification. */
 void udapl_send_done(struct udapl_frag *f, int status)
 {
 	mca_btl_base_module_t *btl = &f->endpoint->module->super;
@@ -23,7 +21,15 @@ void udapl_send_done(struct udapl_frag *f, int status)
 		udapl_free(btl, &f->base);
 }
 
-/* Completion of a send or of a write into a ring. */
+/* Called with e->lock held after the completion of a request: send-queue slots of one kind are free.
+ * Returns whether requests wait for them. */
+static bool free_slots(udapl_conn_t *c, int *available, int slots)
+{
+	c->posted--;
+	*available += slots;
+	return udapl_has_waiting(c->endpoint);
+}
+
 void udapl_send_completed(struct udapl_frag *f, DAT_DTO_COMPLETION_STATUS status)
 {
 	udapl_conn_t *c = f->work.conn;
@@ -31,12 +37,7 @@ void udapl_send_completed(struct udapl_frag *f, DAT_DTO_COMPLETION_STATUS status
 	bool control = f->work.kind == UDAPL_CONTROL, flushed = false, waiting;
 
 	OPAL_THREAD_LOCK(&e->lock);
-	c->posted--;
-	if (control)
-		c->control_free++;
-	else
-		c->sq_free++;
-	waiting = udapl_has_waiting(e);
+	waiting = free_slots(c, control ? &c->control_free : &c->sq_free, 1);
 	if (status != DAT_DTO_SUCCESS && !control && f->callback) {
 		opal_list_append(&e->flushed_sends, &f->base.super.super);
 		flushed = true;
@@ -57,9 +58,7 @@ void udapl_rdma_completed(struct udapl_rdma *r, DAT_DTO_COMPLETION_STATUS status
 	bool waiting;
 
 	OPAL_THREAD_LOCK(&e->lock);
-	c->posted--;
-	c->sq_free++;
-	waiting = udapl_has_waiting(e);
+	waiting = free_slots(c, &c->sq_free, 1);
 	if (status != DAT_DTO_SUCCESS)
 		opal_list_append(&e->flushed_rdmas, &r->super.super);
 	OPAL_THREAD_UNLOCK(&e->lock);
@@ -69,16 +68,13 @@ void udapl_rdma_completed(struct udapl_rdma *r, DAT_DTO_COMPLETION_STATUS status
 		udapl_push(e);
 }
 
-/* Completion of a signalled write, which implies the unsignalled ones before it. */
 void udapl_staged_completed(struct udapl_conn *c)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 	bool waiting;
 
 	OPAL_THREAD_LOCK(&e->lock);
-	c->posted--;
-	c->sq_free += udapl_signal_interval();
-	waiting = udapl_has_waiting(e);
+	waiting = free_slots(c, &c->sq_free, udapl_signal_interval());
 	OPAL_THREAD_UNLOCK(&e->lock);
 	if (waiting)
 		udapl_push(e);

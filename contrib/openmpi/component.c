@@ -32,7 +32,7 @@ mca_btl_udapl_component_t mca_btl_udapl_component = {
 
 /* --- parameters --------------------------------------------------------------------------- */
 
-static void text(const char *name, const char *help, char **value)
+static void param_text(const char *name, const char *help, char **value)
 {
 	mca_base_component_var_register(&mca_btl_udapl_component.super.btl_version, name, help,
 					MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, OPAL_INFO_LVL_2,
@@ -58,43 +58,43 @@ static int component_register(void)
 	mca_btl_udapl_component_t *c = &mca_btl_udapl_component;
 
 	c->include = NULL;
-	text("if_include", "Comma-separated list of the interface adapters of dat.conf to use "
-	     "(default: all that can be opened). Excludes btl_udapl_if_exclude", &c->include);
+	param_text("if_include", "Comma-separated list of the interface adapters of dat.conf to use "
+		   "(default: all that can be opened). Excludes btl_udapl_if_exclude", &c->include);
 	c->exclude = NULL;
-	text("if_exclude", "Comma-separated list of the interface adapters of dat.conf not to use. "
-	     "Excludes btl_udapl_if_include", &c->exclude);
+	param_text("if_exclude", "Comma-separated list of the interface adapters of dat.conf not to use. "
+		   "Excludes btl_udapl_if_include", &c->exclude);
 	c->any_network = false;
 	param_bool("any_network", "Whether a peer counts as reachable although its address is outside "
-	       "the network of the adapter, as behind routers", &c->any_network);
+		   "the network of the adapter, as behind routers", &c->any_network);
 	c->use_srq = true;
 	param_bool("use_srq", "Whether the connections of an adapter receive from a shared receive "
-	       "queue, where the device has one", &c->use_srq);
+		   "queue, where the device has one", &c->use_srq);
 	c->srq_depth = 4096;
 	param_int("srq_depth", "Receives that a shared receive queue can hold; connections for "
-	       "which it has no room have receives of their own", &c->srq_depth);
+		  "which it has no room have receives of their own", &c->srq_depth);
 	c->credits = 24;
 	param_int("credits", "Receives posted for a connection: messages that may be sent before "
-	       "the peer has processed one (at least 4)", &c->credits);
+		  "the peer has processed one (at least 4)", &c->credits);
 	c->requests = 64;
 	param_int("requests", "Sends and RDMA operations that a connection can have under way "
-	       "(at least 4)", &c->requests);
+		  "(at least 4)", &c->requests);
 	c->eager_rdma = true;
 	param_bool("eager_rdma", "Whether short messages of busy peers are written into a ring in "
-	       "memory, which the receiver polls, instead of being sent", &c->eager_rdma);
+		   "memory, which the receiver polls, instead of being sent", &c->eager_rdma);
 	c->eager_messages = 16;
 	param_int("eager_rdma_num", "Room of the first such ring, in messages as large as the eager limit "
-	       "(at least 4); the next have less", &c->eager_messages);
+		  "(at least 4); the next have less", &c->eager_messages);
 	c->eager_threshold = 16;
 	param_int("eager_rdma_threshold", "Messages of a peer after which it gets a ring",
-	       &c->eager_threshold);
+		  &c->eager_threshold);
 	c->eager_peers = 16;
 	param_int("max_eager_rdma", "Peers that get a ring, for each adapter", &c->eager_peers);
 	c->connect_timeout = 30;
 	param_int("connect_timeout", "Seconds until an attempt to connect is given up",
-	       &c->connect_timeout);
+		  &c->connect_timeout);
 	c->connect_retries = 3;
 	param_int("connect_retries", "Attempts to connect that follow a failed one",
-	       &c->connect_retries);
+		  &c->connect_retries);
 	c->free_list_inc = 32;
 	param_int("free_list_inc", "Buffers by which a list grows", &c->free_list_inc);
 	return mca_btl_base_param_register(&c->super.btl_version, &mca_btl_udapl_template.super);

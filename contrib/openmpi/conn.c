@@ -17,9 +17,15 @@ static void conn_construct(udapl_conn_t *c)
 }
 OBJ_CLASS_INSTANCE(udapl_conn_t, opal_list_item_t, conn_construct, NULL);
 
-static int conn_receives(void)
+static int requests_of_conn(void)
 {
-	return mca_btl_udapl_component.credits + UDAPL_CONTROL_RECEIVES;
+	return mca_btl_udapl_component.requests + UDAPL_CONTROL_REQUESTS;
+}
+
+/* Completions of a connection that may wait in the EVD. */
+static int completions_of_conn(void)
+{
+	return udapl_receives_of_conn() + requests_of_conn();
 }
 
 static DAT_COUNT limit_reads(DAT_COUNT most)
@@ -36,8 +42,8 @@ static DAT_RETURN create_ep(mca_btl_udapl_module_t *m, udapl_conn_t *c)
 		.qos = DAT_QOS_BEST_EFFORT,
 		.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
 		.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
-		.max_recv_dtos = conn_receives(),
-		.max_request_dtos = mca_btl_udapl_component.requests + UDAPL_CONTROL_REQUESTS,
+		.max_recv_dtos = udapl_receives_of_conn(),
+		.max_request_dtos = requests_of_conn(),
 		.max_recv_iov = 1,
 		.max_request_iov = 1,
 		.max_rdma_read_in = limit_reads(m->attr.max_rdma_read_per_ep_in),
@@ -58,8 +64,7 @@ static DAT_RETURN grow_dto_evd(mca_btl_udapl_module_t *m)
 	DAT_RETURN rc = DAT_SUCCESS;
 
 	OPAL_THREAD_LOCK(&m->lock);
-	m->dto_needed += conn_receives() + mca_btl_udapl_component.requests +
-			 UDAPL_CONTROL_REQUESTS;
+	m->dto_needed += completions_of_conn();
 	if (m->dto_needed > m->dto_length) {
 		int length = 2 * m->dto_needed;
 
@@ -73,6 +78,7 @@ static DAT_RETURN grow_dto_evd(mca_btl_udapl_module_t *m)
 	return rc;
 }
 
+/* Whether the shared queue has room for the receives of one more connection; if so, it is theirs. */
 static void reserve_receives(mca_btl_udapl_module_t *m, udapl_conn_t *c)
 {
 	DAT_SRQ_PARAM param;
@@ -80,9 +86,9 @@ static void reserve_receives(mca_btl_udapl_module_t *m, udapl_conn_t *c)
 	if (!m->srq || dat_srq_query(m->srq, DAT_SRQ_FIELD_ALL, &param) != DAT_SUCCESS)
 		return;
 	OPAL_THREAD_LOCK(&m->recv_lock);
-	c->srq = m->srq_wanted + conn_receives() <= param.max_recv_dtos;
+	c->srq = m->srq_wanted + udapl_receives_of_conn() <= param.max_recv_dtos;
 	if (c->srq)
-		m->srq_wanted += conn_receives();
+		m->srq_wanted += udapl_receives_of_conn();
 	OPAL_THREAD_UNLOCK(&m->recv_lock);
 }
 
@@ -93,7 +99,6 @@ struct udapl_conn *udapl_conn_from(DAT_EP_HANDLE ep)
 	return dat_get_consumer_context(ep, &context) == DAT_SUCCESS ? context.as_ptr : NULL;
 }
 
-/* Returns a connection with receives posted, not connected. NULL on failure. */
 udapl_conn_t *udapl_conn_new(mca_btl_base_endpoint_t *e, bool active)
 {
 	mca_btl_udapl_module_t *m = e->module;
@@ -120,7 +125,6 @@ udapl_conn_t *udapl_conn_new(mca_btl_base_endpoint_t *e, bool active)
 	return c;
 }
 
-/* Called when nothing is posted on the connection, or when the adapter is about to be closed. */
 void udapl_conn_release(struct udapl_conn *c)
 {
 	mca_btl_udapl_module_t *m = c->module;
@@ -131,8 +135,7 @@ void udapl_conn_release(struct udapl_conn *c)
 	udapl_receives_release(c);
 	OPAL_THREAD_LOCK(&m->lock);
 	opal_list_remove_item(&m->conns, &c->super);
-	m->dto_needed -= conn_receives() + mca_btl_udapl_component.requests +
-			 UDAPL_CONTROL_REQUESTS;
+	m->dto_needed -= completions_of_conn();
 	OPAL_THREAD_UNLOCK(&m->lock);
 	OBJ_RELEASE(c);
 }
@@ -142,8 +145,6 @@ bool udapl_conn_is_established(const struct udapl_conn *c)
 	return c->state == UDAPL_CONN_ESTABLISHED || c->state == UDAPL_CONN_ACCEPTED;
 }
 
-/* Called with e->lock held. The close notification tells the peer that the disconnect is
- * intended. */
 void udapl_conn_close(struct udapl_conn *c)
 {
 	if (udapl_conn_is_established(c)) {
@@ -159,7 +160,6 @@ void udapl_conn_close(struct udapl_conn *c)
 
 /* --- state of an endpoint -------------------------------------------------------------------- */
 
-/* Called with e->lock held. udapl_conn_housekeep() reports it to Open MPI without the lock. */
 void udapl_endpoint_fail(mca_btl_base_endpoint_t *e, const char *why)
 {
 	e->conn = NULL;
@@ -169,7 +169,6 @@ void udapl_endpoint_fail(mca_btl_base_endpoint_t *e, const char *why)
 	e->failure = why;
 }
 
-/* Called with e->lock held. The connection is gone: schedules another attempt, or fails. */
 void udapl_endpoint_retry_or_fail(mca_btl_base_endpoint_t *e, const char *why)
 {
 	e->conn = NULL;
@@ -184,7 +183,6 @@ void udapl_endpoint_retry_or_fail(mca_btl_base_endpoint_t *e, const char *why)
 	e->deadline = udapl_now() + UDAPL_RETRY_AFTER;
 }
 
-/* Called with e->lock held, in state UDAPL_IDLE. */
 void udapl_connect(mca_btl_base_endpoint_t *e)
 {
 	mca_btl_udapl_module_t *m = e->module;
@@ -210,7 +208,6 @@ void udapl_connect(mca_btl_base_endpoint_t *e)
 	}
 }
 
-/* Called with e->lock held. A request failed, or the disconnect was not intended. */
 void udapl_conn_fail_if_in_use(udapl_conn_t *c, const char *why)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
@@ -229,15 +226,12 @@ void udapl_conn_broken(struct udapl_conn *c, const char *why)
 	OPAL_THREAD_UNLOCK(&e->lock);
 }
 
-/* Called with e->lock held after a failed post. If the endpoint has left the connected state,
- * an event reports the reason. Any other error is reported here. */
 void udapl_conn_post_failed(struct udapl_conn *c, DAT_RETURN rc)
 {
 	if (DAT_GET_TYPE(rc) != DAT_INVALID_STATE)
 		udapl_conn_fail_if_in_use(c, "a request could not be posted");
 }
 
-/* Called with e->lock held. */
 void udapl_conn_set_established(udapl_conn_t *c)
 {
 	udapl_conn_set_state(c, UDAPL_CONN_ESTABLISHED);
@@ -247,8 +241,6 @@ void udapl_conn_set_established(udapl_conn_t *c)
 	}
 }
 
-/* Called with e->lock held for the first message. Returns true if sending is possible from now
- * on. */
 bool udapl_conn_first_message(struct udapl_conn *c)
 {
 	c->received_any = true;

@@ -13,19 +13,21 @@ bool udapl_conn_is_established(const struct udapl_conn *c);
 /* Called with e->lock held for the first message. Returns true if sending is possible from now
  * on. */
 bool udapl_conn_first_message(struct udapl_conn *c);
-/* Called with e->lock held. */
+/* Called with e->lock held. From now on messages may be sent. */
 void udapl_conn_set_established(udapl_conn_t *c);
 /* Called with e->lock held. The close notification tells the peer that the disconnect is
  * intended. */
 void udapl_conn_close(struct udapl_conn *c);
 /* Called when nothing is posted on the connection, or when the adapter is about to be closed. */
 void udapl_conn_release(struct udapl_conn *c);
+/* Takes e->lock. A request or a receive failed on a connection that nothing has closed. */
 void udapl_conn_broken(struct udapl_conn *c, const char *why);
 /* Called with e->lock held after a failed post. If the endpoint has left the connected state,
  * an event reports the reason. Any other error is reported here. */
 void udapl_conn_post_failed(struct udapl_conn *c, DAT_RETURN rc);
 /* Called with e->lock held. A request failed, or the disconnect was not intended. */
 void udapl_conn_fail_if_in_use(udapl_conn_t *c, const char *why);
+/* The connection of this DAT endpoint. */
 struct udapl_conn *udapl_conn_from(DAT_EP_HANDLE ep);
 /* Called with e->lock held. udapl_conn_housekeep() reports it to Open MPI without the lock. */
 void udapl_endpoint_fail(mca_btl_base_endpoint_t *e, const char *why);

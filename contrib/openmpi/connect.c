@@ -134,27 +134,38 @@ static void on_established(udapl_conn_t *c, const DAT_CONNECTION_EVENT_DATA *dat
 	udapl_push(e);
 }
 
-/* Called with e->lock held. An attempt failed. */
-static void attempt_failed(udapl_conn_t *c, DAT_EVENT_NUMBER event)
+/* Why an attempt to connect failed, for the user. */
+static const char *cause_of(DAT_EVENT_NUMBER event)
+{
+	switch (event) {
+	case DAT_CONNECTION_EVENT_PEER_REJECTED:
+		return "the peer refuses the connection";
+	case DAT_CONNECTION_EVENT_TIMED_OUT:
+		return "it does not answer in time";
+	case DAT_CONNECTION_EVENT_UNREACHABLE:
+		return "its address is unreachable";
+	default:
+		return "nothing listens there";
+	}
+}
+
+/* Called with e->lock held. */
+static void fail_attempt(udapl_conn_t *c, DAT_EVENT_NUMBER event)
+{
+	udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
+	if (c->endpoint->conn == c)
+		udapl_endpoint_retry_or_fail(c->endpoint, cause_of(event));
+}
+
+/* Called with e->lock held. The endpoint connects again when something is to be sent. */
+static void leave_conn(udapl_conn_t *c)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
 	udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
-	if (e->conn != c)
-		return;
-	switch (event) {
-	case DAT_CONNECTION_EVENT_PEER_REJECTED:
-		udapl_endpoint_retry_or_fail(e, "the peer refuses the connection");
-		break;
-	case DAT_CONNECTION_EVENT_TIMED_OUT:
-		udapl_endpoint_retry_or_fail(e, "it does not answer in time");
-		break;
-	case DAT_CONNECTION_EVENT_UNREACHABLE:
-		udapl_endpoint_retry_or_fail(e, "its address is unreachable");
-		break;
-	default:
-		udapl_endpoint_retry_or_fail(e, "nothing listens there");
-		break;
+	if (e->conn == c) {
+		e->conn = NULL;
+		udapl_endpoint_set_state(e, UDAPL_IDLE);
 	}
 }
 
@@ -164,17 +175,14 @@ static void on_disconnect(udapl_conn_t *c, DAT_EVENT_NUMBER event)
 
 	OPAL_THREAD_LOCK(&e->lock);
 	if (c->state == UDAPL_CONN_CONNECTING) {
-		attempt_failed(c, event);
+		fail_attempt(c, event);
 	} else if (c->state == UDAPL_CONN_CLOSING) {
-		udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
-		if (e->conn == c) {
-			e->conn = NULL;
-			udapl_endpoint_set_state(e, UDAPL_IDLE);
-		}
+		leave_conn(c);
 	} else if (udapl_conn_is_established(c)) {
 		udapl_conn_set_state(c, UDAPL_CONN_DISCONNECTED);
-		c->break_deadline = udapl_now() + (event == DAT_CONNECTION_EVENT_DISCONNECTED ? UDAPL_DISCONNECTED_AFTER
-											: UDAPL_BROKEN_AFTER);
+		c->break_deadline = udapl_now() + (event == DAT_CONNECTION_EVENT_DISCONNECTED
+							   ? UDAPL_DISCONNECTED_AFTER
+							   : UDAPL_BROKEN_AFTER);
 	}
 	OPAL_THREAD_UNLOCK(&e->lock);
 }
@@ -199,21 +207,20 @@ void udapl_conn_event(mca_btl_udapl_module_t *m, const DAT_EVENT *event)
 
 /* --- housekeeping ---------------------------------------------------------------------------- */
 
-/* After a close notification the disconnect was intended, and flushed requests are of no
- * interest. On an accepted connection without a received message nothing was sent. */
+/* Decides what a disconnect means. After a close notification it was intended, and flushed requests
+ * count as sent. On an accepted connection without a received message nothing was sent, so nothing
+ * is lost. Otherwise the connection broke, unless the close notification arrives in time. */
 static void resolve_disconnect(udapl_conn_t *c, opal_list_t *sends, opal_list_t *rdmas)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
 	OPAL_THREAD_LOCK(&e->lock);
 	if (c->close_received || c->module->closing) {
-		udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
-		if (e->conn == c) {
-			e->conn = NULL;
-			udapl_endpoint_set_state(e, UDAPL_IDLE);
-			if (udapl_has_waiting(e) && !e->removed && !c->module->closing)
-				udapl_connect(e);
-		}
+		bool was_in_use = e->conn == c;
+
+		leave_conn(c);
+		if (was_in_use && udapl_has_waiting(e) && !e->removed && !c->module->closing)
+			udapl_connect(e);
 		opal_list_join(sends, opal_list_get_end(sends), &e->flushed_sends);
 		opal_list_join(rdmas, opal_list_get_end(rdmas), &e->flushed_rdmas);
 	} else if (!c->active && !c->received_any) {
@@ -285,7 +292,6 @@ static bool may_release(const udapl_conn_t *c)
 	       !opal_using_threads() && !c->module->closing;
 }
 
-/* Called by one thread at a time, after all completions were dequeued. */
 void udapl_conn_housekeep(mca_btl_udapl_module_t *m)
 {
 	opal_list_t sends, rdmas;

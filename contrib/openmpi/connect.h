@@ -5,15 +5,19 @@
 
 #include "udapl.h"
 
+/* Handles an event of module->conn_evd. */
 void udapl_conn_event(mca_btl_udapl_module_t *m, const DAT_EVENT *event);
+/* Decides about disconnected connections and due retries, frees what is finished, and reports
+ * failures. Called by one thread at a time, after all completions were dequeued. */
 void udapl_conn_housekeep(mca_btl_udapl_module_t *m);
 
+/* Called with e->lock held. */
 static inline bool udapl_has_waiting(mca_btl_base_endpoint_t *e)
 {
 	return !opal_list_is_empty(&e->sends) || !opal_list_is_empty(&e->rdmas);
 }
 
-/* For requests that need no credit, or already have one. */
+/* Called with e->lock held, for requests that need no credit or already have one. */
 static inline bool udapl_may_post(const struct udapl_conn *c)
 {
 	return c->state == UDAPL_CONN_ESTABLISHED && c->sq_free > 0;

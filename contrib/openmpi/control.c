@@ -7,7 +7,6 @@
 #include "ring.h"
 #include <string.h>
 
-/* Called with e->lock held. */
 void udapl_put_credits(udapl_conn_t *c, struct udapl_header *h)
 {
 	h->credits = c->credits_to_return;
@@ -27,8 +26,6 @@ DAT_RETURN udapl_post_message(udapl_conn_t *c, udapl_frag_t *f)
 	return dat_ep_post_send(c->ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-/* Called with e->lock held. The last slot is reserved for the close notification. Returns false
- * if there is no slot: credits are sent when one is free, a ring offer with the next message. */
 bool udapl_control(struct udapl_conn *c, enum udapl_message kind, const void *data, size_t size)
 {
 	udapl_frag_t *f;
@@ -56,7 +53,6 @@ bool udapl_control(struct udapl_conn *c, enum udapl_message kind, const void *da
 	return true;
 }
 
-/* Reports credits to the peer, if enough of them are unreported. */
 void udapl_return_credits(struct udapl_conn *c)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;

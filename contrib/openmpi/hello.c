@@ -15,7 +15,6 @@ struct udapl_hello udapl_hello_own(const mca_btl_udapl_module_t *m)
 	};
 }
 
-/* Returns false if the private data is not that of a compatible component. */
 bool udapl_hello_parse(const mca_btl_udapl_module_t *m, const void *data, DAT_COUNT size,
 		       struct udapl_hello *h)
 {

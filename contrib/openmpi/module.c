@@ -224,7 +224,8 @@ int udapl_add_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
 	return OPAL_SUCCESS;
 }
 
-/* finalize waits for the end of the connections; before, housekeeping completes it. */
+/* Starts to close the connections of an endpoint. udapl_conn_housekeep() finishes that; only
+ * finalize waits for it. */
 static void close_endpoint(mca_btl_base_endpoint_t *e)
 {
 	mca_btl_udapl_module_t *m = e->module;

@@ -70,9 +70,8 @@ static int dequeue_completions(mca_btl_udapl_module_t *m, int most)
 	return n;
 }
 
-/* The only outstanding RDMA operation may have completed during the post. Then its callback
- * runs before the caller continues, so that the next step is not delayed. Not with threads,
- * since the caller may hold locks, and not while completions are being dequeued. */
+/* The callback runs before the caller continues, so that the next operation is not delayed. Does
+ * nothing with threads, since the caller may hold locks, and while completions are being dequeued. */
 void udapl_reap_rdma(mca_btl_udapl_module_t *m)
 {
 	if (opal_using_threads() || m->in_completions)

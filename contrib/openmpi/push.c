@@ -17,13 +17,11 @@ static DAT_RETURN write_message(udapl_conn_t *c, udapl_frag_t *f)
 				DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-/* For a message with `length` bytes of payload. */
 bool udapl_has_room(udapl_conn_t *c, size_t length)
 {
 	return udapl_may_post(c) && (c->credits > 0 || udapl_ring_takes_posts(c, length));
 }
 
-/* Called with e->lock held, after udapl_has_room() returned true. */
 bool udapl_post_frag(udapl_conn_t *c, udapl_frag_t *f)
 {
 	DAT_RETURN rc;
@@ -45,8 +43,6 @@ bool udapl_post_frag(udapl_conn_t *c, udapl_frag_t *f)
 	return true;
 }
 
-/* Called with e->lock held. A fragment that cannot be posted joins the flushed requests, whose
- * status is decided with that of the connection. */
 bool udapl_post_or_flush(mca_btl_base_endpoint_t *e, udapl_frag_t *f)
 {
 	if (udapl_post_frag(e->conn, f))
@@ -61,7 +57,6 @@ static udapl_frag_t *first_waiting(mca_btl_base_endpoint_t *e)
 	return (udapl_frag_t *)opal_list_get_first(&e->sends);
 }
 
-/* Posts waiting requests as far as possible. */
 void udapl_push(mca_btl_base_endpoint_t *e)
 {
 	udapl_conn_t *c;

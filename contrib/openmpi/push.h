@@ -11,7 +11,8 @@ void udapl_push(mca_btl_base_endpoint_t *e);
 bool udapl_has_room(struct udapl_conn *c, size_t length);
 /* Called with e->lock held, after udapl_has_room() returned true. */
 bool udapl_post_frag(struct udapl_conn *c, struct udapl_frag *f);
-/* The same. A fragment that cannot be posted joins the flushed requests. */
+/* Called with e->lock held, after udapl_has_room() returned true. A fragment that cannot be posted
+ * joins the flushed requests, whose status is decided with that of the connection. */
 bool udapl_post_or_flush(mca_btl_base_endpoint_t *e, struct udapl_frag *f);
 
 #endif

@@ -26,7 +26,6 @@ static DAT_RETURN post(struct udapl_conn *c, struct udapl_rdma *r)
 	return UDAPL_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
 }
 
-/* Called with e->lock held. Returns false if the operation joined the flushed requests. */
 bool udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r)
 {
 	DAT_RETURN rc;

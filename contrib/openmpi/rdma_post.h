@@ -7,6 +7,7 @@
 
 /* Called with e->lock held. Returns false if the operation joined the flushed requests. */
 bool udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r);
+/* Frees the operation, then calls its callback. */
 void udapl_rdma_done(struct udapl_rdma *r, int status);
 
 #endif

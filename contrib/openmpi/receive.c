@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* receive.c - receives, and the handling of received messages. Each connection has credits +
- * UDAPL_CONTROL_RECEIVES receives, in the shared queue of the adapter or of its own. There is
- * always a receive for each message that a peer may send. So devices never have to delay or
+/* receive.c - the handling of received messages (receive.h). Each connection has its receives in
+ * the shared queue of the adapter, or of its own (recv_post.h). There is always a receive for each message that a peer may send. So devices never have to delay or
  * fail a sender. */
 #include "receive.h"
 #include "conn.h"

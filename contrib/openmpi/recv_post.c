@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* recv_post.c - posts receives: to the shared queue of a module, or to a connection (recv_post.h). Each
- * connection has credits + UDAPL_CONTROL_RECEIVES. */
+/* recv_post.c - posts receives: to the shared queue of a module, or to a connection (recv_post.h). */
 #include "recv_post.h"
 #include "atomic.h"
 
@@ -27,7 +26,6 @@ void udapl_receive_drop(mca_btl_udapl_module_t *m, udapl_frag_t *f)
 	opal_free_list_return(&m->recv_frags, &f->base.super);
 }
 
-/* Posts f, or a new fragment if f is NULL, if the shared queue needs another receive. */
 int udapl_receive_post_shared(mca_btl_udapl_module_t *m, udapl_frag_t *f)
 {
 	bool wanted;
@@ -65,10 +63,9 @@ int udapl_receive_post_own(udapl_conn_t *c, udapl_frag_t *f)
 	return OPAL_SUCCESS;
 }
 
-/* Posts the receives of a new connection. */
 int udapl_receives_post(struct udapl_conn *c)
 {
-	int n = mca_btl_udapl_component.credits + UDAPL_CONTROL_RECEIVES, rc;
+	int n = udapl_receives_of_conn(), rc;
 
 	for (int i = 0; i < n; i++) {
 		rc = c->srq ? udapl_receive_post_shared(c->module, NULL) : udapl_receive_post_own(c, NULL);
@@ -80,7 +77,6 @@ int udapl_receives_post(struct udapl_conn *c)
 	return OPAL_SUCCESS;
 }
 
-/* The shared queue needs fewer receives: the surplus is not re-posted after completion. */
 void udapl_receives_release(struct udapl_conn *c)
 {
 	mca_btl_udapl_module_t *m = c->module;
@@ -88,6 +84,6 @@ void udapl_receives_release(struct udapl_conn *c)
 	if (!c->srq)
 		return;
 	OPAL_THREAD_LOCK(&m->recv_lock);
-	m->srq_wanted -= mca_btl_udapl_component.credits + UDAPL_CONTROL_RECEIVES;
+	m->srq_wanted -= udapl_receives_of_conn();
 	OPAL_THREAD_UNLOCK(&m->recv_lock);
 }

@@ -19,7 +19,7 @@ struct udapl_reg {
 	mca_btl_base_registration_handle_t handle;
 	DAT_LMR_HANDLE lmr;
 	mca_rcache_base_registration_t *cached;	/* NULL: grdma has dropped it */
-	bool exposes;				/* it exposes a message to a peer */
+	bool exposes;				/* is_for_message() */
 	int uses;				/* uses that grdma does not count */
 };
 
@@ -54,7 +54,8 @@ static DAT_MEM_PRIV_FLAGS privileges(const mca_btl_udapl_module_t *m, int access
 	return (DAT_MEM_PRIV_FLAGS)p;
 }
 
-/* A window of one-sided communication allows every access. */
+/* Whether the memory holds one message that a peer reads or writes. The windows of one-sided
+ * communication are registered with atomic access, too. */
 static bool is_for_message(int access)
 {
 	return (access & (MCA_RCACHE_ACCESS_REMOTE_READ | MCA_RCACHE_ACCESS_REMOTE_WRITE)) &&

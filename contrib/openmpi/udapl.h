@@ -207,7 +207,7 @@ struct udapl_ring_in {
 struct udapl_ring_out {
 	struct udapl_ring_offer offer;	/* size 0: none */
 	struct udapl_ring_cursor cursor;	/* next message to write */
-	uint32_t free_slots;			/* slots */
+	uint32_t free_slots;		/* slots that the peer has released */
 	uint32_t max_payload;			/* bytes of the largest message; 0: no ring */
 	char *buffer;			/* where messages are assembled: the mapped ring or the
 					 * staging buffer; or NULL */
