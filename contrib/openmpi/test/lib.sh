@@ -5,13 +5,14 @@
 
 : "${MPICC:=mpicc}"
 work=$build/contrib/openmpi/try
-mkdir -p "$work/component" "$work/tmp" "$work/none"
-ln -sf "$build/.libs/mca_btl_udapl.so" "$here/../help-mpi-btl-udapl.txt" "$work/component/"
+mkdir -p "$work/dapl/openmpi" "$work/tmp"
+ln -sf "$build/.libs/mca_btl_udapl.so" "$here/../help-mpi-btl-udapl.txt" "$work/dapl/openmpi/"
 system=$(ompi_info --path pkglibdir --parsable | cut -d: -f3)
-export OMPI_MCA_mca_base_component_path=$system:$work/component
+export OMPI_MCA_mca_base_component_path=$system:$work/dapl/openmpi
 # Open MPI 5.0: mpirun sets this from the previous variable otherwise, and PMIx complains of our component.
-# An empty value makes mpirun crash when it starts daemons on other nodes.
-export PMIX_MCA_mca_base_component_path=$work/none
+# An empty value makes mpirun crash when it starts daemons on other nodes, so it is a directory without
+# libraries.
+export PMIX_MCA_mca_base_component_path=$work/dapl
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_orte_tmpdir_base=$work/tmp TMPDIR=$work/tmp
 # Other work on this host, and more ranks than processors, must be able to run.
