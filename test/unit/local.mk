@@ -127,8 +127,9 @@ unit_core = \
 unit_core_libs = libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_core_test_diag_LDADD = $(unit_core_libs)
 test_unit_core_test_ep_state_LDADD = $(unit_core_libs)
-# With a device of the tests' own below core: core_device.c.
-core_device = test/unit/core/core_device.c test/unit/core/core_device.h
+# With a device of the tests' own below core, core_device.c, and an endpoint above it, core_endpoint.c.
+core_device = test/unit/core/core_device.c test/unit/core/core_device.h \
+	test/unit/core/core_endpoint.c test/unit/core/core_endpoint.h
 core_device_libs = libdaplcore.la libcommon.la libdat2.la $(CMOCKA_LIBS)
 test_unit_core_test_dequeue_SOURCES = test/unit/core/test_dequeue.c $(core_device)
 test_unit_core_test_dequeue_LDADD = $(core_device_libs)

@@ -10,11 +10,8 @@
 #include "dapl/core/event/conn_hooks.h"
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd_notify.h"
-#include "test/unit/core/core_device.h"
+#include "test/unit/core/core_endpoint.h"
 
-static struct dapl_ia *ia;
-static struct dapl_evd *evd;
-static struct dapl_ep *ep;
 static unsigned broken, completed, established;
 
 static void note_broken(struct dapl_ep *of, enum dapl_code_kind kind, unsigned code,
@@ -48,18 +45,7 @@ static int set_up(void **state)
 	broken = completed = established = 0;
 	dapl_conn_hooks = (struct dapl_conn_hooks){ .broken = note_broken,
 		.comm_established = note_established, .completed = note_completed };
-	ia = core_ia_new();
-	evd = core_evd_new(ia, 64, (DAT_EVD_FLAGS)(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG));
-	ep = core_ep_new(ia, evd, 64);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	core_ep_free(ep);
-	core_evd_free(evd);
-	core_ia_free(ia);
+	core_endpoint_open(64, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG, 64);
 	return 0;
 }
 
@@ -224,7 +210,7 @@ static void a_waiter_keeps_other_threads_out(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
 	const struct CMUnitTest tests[] = {
 		CASE(each_completion_makes_its_event),
 		CASE(an_event_of_the_ring_comes_before_completions),

@@ -12,30 +12,12 @@
 #include "dapl/core/event/event.h"
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd_resize.h"
-#include "test/unit/core/core_device.h"
-
-enum { BOTH = DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG };
-
-static struct dapl_ia *ia;
-static struct dapl_evd *evd;
-static struct dapl_ep *ep;
+#include "test/unit/core/core_endpoint.h"
 
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
-	ia = core_ia_new();
-	evd = core_evd_new(ia, 8, (DAT_EVD_FLAGS)BOTH);
-	ep = core_ep_new(ia, evd, 256);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	core_ep_free(ep);
-	core_evd_free(evd);
-	core_ia_free(ia);
+	core_endpoint_open(8, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG, 256);
 	return 0;
 }
 
@@ -172,7 +154,7 @@ static void the_ring_ends_where_it_was_told(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
 	const struct CMUnitTest tests[] = {
 		CASE(events_and_completions_survive_in_order),
 		CASE(shrinking_below_the_queued_events_is_refused),

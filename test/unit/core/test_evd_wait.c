@@ -8,28 +8,12 @@
 #include <unistd.h>
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_wait.h"
-#include "test/unit/core/core_device.h"
-
-static struct dapl_ia *ia;
-static struct dapl_evd *evd;
-static struct dapl_ep *ep;
+#include "test/unit/core/core_endpoint.h"
 
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
-	ia = core_ia_new();
-	evd = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
-	ep = core_ep_new(ia, evd, 16);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	core_ep_free(ep);
-	core_evd_free(evd);
-	core_ia_free(ia);
+	core_endpoint_open(8, DAT_EVD_DTO_FLAG, 16);
 	return 0;
 }
 
@@ -128,7 +112,7 @@ static void thresholds_need_every_completion_to_notify(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
 	const struct CMUnitTest tests[] = {
 		CASE(completions_without_an_event_are_taken),
 		CASE(event_behind_completions_without_one_is_found),

@@ -10,31 +10,15 @@
 #include "dapl/core/event/evd_feed.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/flush.h"
-#include "test/unit/core/core_device.h"
+#include "test/unit/core/core_endpoint.h"
 
 enum { POSTS = 256 };
-
-static struct dapl_ia *ia;
-static struct dapl_evd *evd;
-static struct dapl_ep *ep;
 
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
-	ia = core_ia_new();
-	evd = core_evd_new(ia, 8, (DAT_EVD_FLAGS)(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG));
-	ep = core_ep_new(ia, evd, POSTS);
+	core_endpoint_open(8, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG, POSTS);
 	ep->sq.in_error = ep->rq.in_error = true;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	core_ep_free(ep);
-	core_evd_free(evd);
-	core_ia_free(ia);
 	return 0;
 }
 
@@ -254,7 +238,7 @@ static void flushed_requests_count_as_notices_of_an_inspected_evd(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
 	const struct CMUnitTest tests[] = {
 		CASE(posts_that_the_device_left_follow_those_it_completed),
 		CASE(unsignaled_requests_before_the_first_failure_succeeded),

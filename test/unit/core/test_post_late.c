@@ -11,20 +11,13 @@
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd.h"
-#include "test/unit/core/core_device.h"
-
-static struct dapl_ia *ia;
-static struct dapl_evd *evd;
-static struct dapl_ep *ep;
+#include "test/unit/core/core_endpoint.h"
 
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
-	ia = core_ia_new();
+	core_endpoint_open(64, DAT_EVD_DTO_FLAG, 16);
 	ia->attr.no_late_flush = true;
-	evd = core_evd_new(ia, 64, DAT_EVD_DTO_FLAG);
-	ep = core_ep_new(ia, evd, 16);
 	ep->qp = core_qp();
 	ep->state = DAT_EP_STATE_DISCONNECTED;
 	ep->up = false;
@@ -34,12 +27,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	assert_int_equal(ep->obj.calls, 0);
-	core_ep_free(ep);
-	core_evd_free(evd);
-	core_ia_free(ia);
-	return 0;
+	return core_endpoint_close(state);
 }
 
 static DAT_RETURN request(uint64_t cookie, unsigned dto_flags, DAT_COMPLETION_FLAGS flags)

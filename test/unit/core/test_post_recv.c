@@ -8,13 +8,10 @@
 #include <cmocka.h>
 #include <errno.h>
 #include "dapl/core/ep/post_slow.h"
-#include "test/unit/core/core_device.h"
+#include "test/unit/core/core_endpoint.h"
 
 enum { UNSIGNALLED = DAT_COMPLETION_UNSIGNALLED_FLAG };
 
-static struct dapl_ia *ia;
-static struct dapl_evd *evd;
-static struct dapl_ep *ep;
 static int posts, error, segments;
 static struct ibv_sge first;
 
@@ -31,22 +28,11 @@ static int set_up(void **state)
 {
 	(void)state;
 	posts = error = segments = 0;
-	core_device = (struct core_device){ .post_recv = note_post };
-	ia = core_ia_new();
-	evd = core_evd_new(ia, 64, DAT_EVD_DTO_FLAG);
-	ep = core_ep_new(ia, evd, 4);
+	core_endpoint_open(64, DAT_EVD_DTO_FLAG, 4);
+	core_device.post_recv = note_post;
 	ep->qp = core_qp();
 	ep->max_recv_iov = 3;
 	ep->recv_flags = UNSIGNALLED;	/* what a post may not carry */
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	core_ep_free(ep);
-	core_evd_free(evd);
-	core_ia_free(ia);
 	return 0;
 }
 
@@ -151,7 +137,7 @@ static void refused_post_leaves_no_record(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
 	const struct CMUnitTest tests[] = {
 		CASE(arguments_are_checked),
 		CASE(unsignalled_receives_need_an_endpoint_for_them),

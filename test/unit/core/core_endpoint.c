@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* core_endpoint.c - see core_endpoint.h. */
+#include "test/unit/core/core_endpoint.h"
+
+struct dapl_ia *ia;
+struct dapl_evd *evd;
+struct dapl_ep *ep;
+
+void core_endpoint_open(int qlen, int flags, uint32_t posts)
+{
+	core_device = (struct core_device){ NULL };
+	ia = core_ia_new();
+	evd = core_evd_new(ia, qlen, (DAT_EVD_FLAGS)flags);
+	ep = core_ep_new(ia, evd, posts);
+}
+
+int core_endpoint_close(void **state)
+{
+	(void)state;
+	core_ep_free(ep);
+	core_evd_free(evd);
+	core_ia_free(ia);
+	return 0;
+}

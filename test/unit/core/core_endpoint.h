@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* core_endpoint.h - the IA, the EVD and the endpoint of a test program that needs one of each
+ * (core_endpoint.c), on the device of core_device.h. */
+#ifndef TEST_CORE_ENDPOINT_H
+#define TEST_CORE_ENDPOINT_H
+#include "test/unit/core/core_device.h"
+
+extern struct dapl_ia *ia;
+extern struct dapl_evd *evd;		/* of receives, requests and connection events of `ep` */
+extern struct dapl_ep *ep;
+
+/* Makes the three, above a device without wishes. `flags` are DAT_EVD_FLAGS. */
+void core_endpoint_open(int qlen, int flags, uint32_t posts);
+/* Frees them; a teardown of cmocka. */
+int core_endpoint_close(void **state);
+
+#endif
