@@ -244,6 +244,7 @@ unit_soft = \
 unit_soft_libs = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 soft_ends = test/unit/soft/ends.c $(device_harness)
 stream = test/unit/soft/stream.c $(device_harness)
+stream_test = test/unit/soft/stream_test.c test/unit/soft/stream_test.h $(stream)
 test_unit_soft_test_attach_socket_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cq_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cq_LDFLAGS = $(AM_LDFLAGS) \
@@ -300,10 +301,10 @@ test_unit_soft_test_fence_LDADD = $(unit_soft_libs)
 test_unit_soft_test_fence_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
 test_unit_soft_test_reach_SOURCES = test/unit/soft/test_reach.c $(soft_ends)
 test_unit_soft_test_reach_LDADD = $(unit_soft_libs)
-test_unit_soft_test_deliver_SOURCES = test/unit/soft/test_deliver.c $(stream)
+test_unit_soft_test_deliver_SOURCES = test/unit/soft/test_deliver.c $(stream_test)
 test_unit_soft_test_deliver_LDADD = $(unit_soft_libs)
 test_unit_soft_test_deliver_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_qp_received
-test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream)
+test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
 test_unit_soft_test_unexpected_LDADD = $(unit_soft_libs)
 test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c test/own_network.h $(device_harness)
 test_unit_soft_test_foreign_peer_LDADD = $(unit_soft_libs)

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include <arpa/inet.h>
-#include "dapl/core/base/service.h"
 #include "dapl/soft/rdmap/deliver.h"
-#include "test/unit/soft/stream.h"
+#include "test/unit/soft/stream_test.h"
 
 static bool solicited;		/* the last completion */
 
@@ -23,40 +22,6 @@ void __wrap_soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, cons
 {
 	solicited = is_solicited;
 	__real_soft_qp_received(qp, status, is, is_solicited);
-}
-
-static struct stream s;
-
-static int open_device(void **state)
-{
-	(void)state;
-	stream_device_open();
-	return 0;
-}
-
-static int close_device(void **state)
-{
-	(void)state;
-	dapl_service_flush();
-	stream_device_close();
-	return 0;
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct ibv_wc wc[STREAM_WRS];
-
-	(void)state;
-	stream_close(&s);
-	stream_poll(&s, wc, STREAM_WRS);
-	return 0;
 }
 
 /* Delivers a message into a receive of its own. */
@@ -198,7 +163,7 @@ static void receives_are_announced_by_number(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, stream_test_open, stream_test_close)
 	const struct CMUnitTest tests[] = {
 		CASE(each_kind_of_message_completes_its_receive),
 		CASE(send_invalidates_a_window_of_the_queue_pair),
@@ -207,5 +172,5 @@ int main(void)
 		CASE(receives_are_announced_by_number),
 	};
 
-	return cmocka_run_group_tests(tests, open_device, close_device);
+	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
 }

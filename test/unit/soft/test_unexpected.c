@@ -8,43 +8,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include <string.h>
-#include "dapl/core/base/service.h"
 #include "dapl/soft/rdmap/unexpected.h"
-#include "test/unit/soft/stream.h"
-
-static struct stream s;
-
-static int open_device(void **state)
-{
-	(void)state;
-	stream_device_open();
-	return 0;
-}
-
-static int close_device(void **state)
-{
-	(void)state;
-	dapl_service_flush();
-	stream_device_close();
-	return 0;
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct ibv_wc wc[STREAM_WRS];
-
-	(void)state;
-	stream_close(&s);
-	stream_poll(&s, wc, STREAM_WRS);
-	return 0;
-}
+#include "test/unit/soft/stream_test.h"
 
 static struct soft_unexpected *add(uint8_t op, uint32_t word, const char *text, bool complete)
 {
@@ -301,7 +266,7 @@ static void ending_connection_delivers_nothing(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, stream_test_open, stream_test_close)
 	const struct CMUnitTest tests[] = {
 		CASE(memory_grows_by_doubling),
 		CASE(message_costs_its_payload_and_a_charge),
@@ -318,5 +283,5 @@ int main(void)
 		CASE(ending_connection_delivers_nothing),
 	};
 
-	return cmocka_run_group_tests(tests, open_device, close_device);
+	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
 }

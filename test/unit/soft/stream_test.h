@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* stream_test.h - setups and teardowns of cmocka for a program whose tests have one stream each
+ * (stream_test.c). */
+#ifndef TEST_UNIT_SOFT_STREAM_TEST_H
+#define TEST_UNIT_SOFT_STREAM_TEST_H
+#include "test/unit/soft/stream.h"
+
+extern struct stream s;		/* of a peer of this implementation */
+
+/* Of the group: the device. */
+int stream_test_open_device(void **state);
+int stream_test_close_device(void **state);
+/* Of a test: the stream. */
+int stream_test_open(void **state);
+int stream_test_close(void **state);
+
+#endif
