@@ -225,6 +225,7 @@ unit_soft = \
 	test/unit/soft/test_foreign_peer \
 	test/unit/soft/test_half_open \
 	test/unit/soft/test_mem \
+	test/unit/soft/test_mpa \
 	test/unit/soft/test_mr_dir \
 	test/unit/soft/test_owner \
 	test/unit/soft/test_pace \
@@ -308,6 +309,7 @@ test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stre
 test_unit_soft_test_unexpected_LDADD = $(unit_soft_libs)
 test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c test/own_network.h $(device_harness)
 test_unit_soft_test_foreign_peer_LDADD = $(unit_soft_libs)
+test_unit_soft_test_mpa_LDADD = $(unit_soft_libs)
 
 # The tables of the BTL component, which need no Open MPI.
 unit_openmpi = test/unit/openmpi/test_states
