@@ -223,6 +223,7 @@ unit_soft = \
 	test/unit/soft/test_fastpath \
 	test/unit/soft/test_fence \
 	test/unit/soft/test_foreign_peer \
+	test/unit/soft/test_fpdu \
 	test/unit/soft/test_half_open \
 	test/unit/soft/test_mem \
 	test/unit/soft/test_mpa \
@@ -310,6 +311,7 @@ test_unit_soft_test_unexpected_LDADD = $(unit_soft_libs)
 test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c test/own_network.h $(device_harness)
 test_unit_soft_test_foreign_peer_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mpa_LDADD = $(unit_soft_libs)
+test_unit_soft_test_fpdu_LDADD = $(unit_soft_libs)
 
 # The tables of the BTL component, which need no Open MPI.
 unit_openmpi = test/unit/openmpi/test_states

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_fpdu.c - FPDUs in a batch: length, pad, CRC, and which payloads are copied. */
+#include <string.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/soft/rdmap/transport.h"
+#include "dapl/soft/tcp/fpdu.h"
+#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/tunables.h"
+
+enum { LARGE = BATCH_COPY_MAX + 1 };
+
+static struct batch batch;
+static uint8_t payload[2 * LARGE];
+static const struct wire_segment segment = { .tagged = true, .last = true, .op = WIRE_WRITE, .stag = 7, .to = 9 };
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&batch, 0, sizeof batch);
+	memset(batch.bytes, 0xee, sizeof batch.bytes);
+	for (size_t i = 0; i < sizeof payload; i++)
+		payload[i] = (uint8_t)(i + 1);
+	return 0;
+}
+
+static void put(bool crc, size_t length)
+{
+	struct iovec iov = { payload, length };
+
+	fpdu_put(&batch, crc, &segment, NULL, 0, &iov, 1, (uint32_t)length);
+}
+
+/* The bytes of the batch, as a socket would take them. Returns how many. */
+static size_t flatten(uint8_t *to)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < batch.iovs; i++) {
+		memcpy(to + n, batch.iov[i].iov_base, batch.iov[i].iov_len);
+		n += batch.iov[i].iov_len;
+	}
+	assert_int_equal(n, batch.total);
+	return n;
+}
+
+/* Checks an FPDU with a payload of this length, and returns its length. */
+static size_t expect_fpdu(const uint8_t *at, size_t length, bool crc)
+{
+	size_t ulpdu = WIRE_TAGGED + length, end = (WIRE_FPDU_LENGTH + ulpdu + 3) & ~(size_t)3;
+	uint8_t expected[WIRE_CRC] = { 0 };
+
+	assert_int_equal(wire_get16(at), ulpdu);
+	assert_memory_equal(at + WIRE_FPDU_LENGTH + WIRE_TAGGED, payload, length);
+	for (size_t i = WIRE_FPDU_LENGTH + ulpdu; i < end; i++)
+		assert_int_equal(at[i], 0);
+	if (crc)
+		wire_crc_put(expected, wire_crc(WIRE_CRC_START, at, end));
+	assert_memory_equal(at + end, expected, WIRE_CRC);
+	return end + WIRE_CRC;
+}
+
+/* The batch is one FPDU with a payload of this length. */
+static void expect_batch(size_t length, bool crc)
+{
+	uint8_t bytes[3 * LARGE];
+	size_t n = flatten(bytes);
+
+	assert_int_equal(expect_fpdu(bytes, length, crc), n);
+}
+
+static void each_length_is_padded_to_four(void **state)
+{
+	static const size_t lengths[] = { 0, 1, 2, 3, 4, BATCH_COPY_MAX, LARGE, LARGE + 1, LARGE + 2, LARGE + 3 };
+	(void)state;
+	for (int crc = 0; crc < 2; crc++)
+		for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+			set_up(NULL);
+			put(crc, lengths[i]);
+			expect_batch(lengths[i], crc);
+		}
+}
+
+static void short_payloads_are_copied(void **state)
+{
+	uint8_t bytes[2 * LARGE], first = payload[0];
+
+	(void)state;
+	put(false, BATCH_COPY_MAX);
+	assert_int_equal(batch.iovs, 1);
+	payload[0] ^= 0xff;
+	flatten(bytes);
+	assert_int_equal(bytes[WIRE_FPDU_LENGTH + WIRE_TAGGED], first);
+}
+
+static void long_payloads_are_sent_in_place(void **state)
+{
+	(void)state;
+	put(false, LARGE);
+	assert_int_equal(batch.iovs, 3);
+	assert_ptr_equal(batch.iov[1].iov_base, payload);
+	assert_int_equal(batch.iov[1].iov_len, LARGE);
+	assert_true(batch.used < LARGE);
+}
+
+static void pieces_are_joined_in_their_order(void **state)
+{
+	struct iovec pieces[] = { { payload, 10 }, { payload + 10, 1 }, { payload + 11, LARGE - 11 } };
+
+	(void)state;
+	fpdu_put(&batch, true, &segment, NULL, 0, pieces, 3, LARGE);
+	expect_batch(LARGE, true);
+	set_up(NULL);
+	fpdu_put(&batch, true, &segment, NULL, 0, pieces, 2, 11);
+	expect_batch(11, true);
+}
+
+static void body_stands_between_header_and_payload(void **state)
+{
+	struct iovec piece = { payload + 4, 6 };
+
+	(void)state;
+	fpdu_put(&batch, true, &segment, payload, 4, &piece, 1, 6);
+	expect_batch(10, true);
+}
+
+static void fpdus_follow_each_other(void **state)
+{
+	uint8_t bytes[4 * LARGE];
+	size_t at = 0;
+
+	(void)state;
+	put(true, 5);
+	put(true, LARGE);
+	put(true, 0);
+	flatten(bytes);
+	at += expect_fpdu(bytes + at, 5, true);
+	at += expect_fpdu(bytes + at, LARGE, true);
+	at += expect_fpdu(bytes + at, 0, true);
+	assert_int_equal(at, batch.total);
+	assert_int_equal(batch.iovs, 3);	/* what is beside each other in the batch is one piece */
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+	const struct CMUnitTest tests[] = {
+		TEST(each_length_is_padded_to_four),
+		TEST(short_payloads_are_copied),
+		TEST(long_payloads_are_sent_in_place),
+		TEST(pieces_are_joined_in_their_order),
+		TEST(body_stands_between_header_and_payload),
+		TEST(fpdus_follow_each_other),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
