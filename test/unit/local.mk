@@ -238,6 +238,7 @@ unit_soft = \
 	test/unit/soft/test_rmem_map \
 	test/unit/soft/test_shm \
 	test/unit/soft/test_shm_fallback \
+	test/unit/soft/test_srq \
 	test/unit/soft/test_stream \
 	test/unit/soft/test_tuning \
 	test/unit/soft/test_unexpected \
@@ -312,6 +313,9 @@ test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c te
 test_unit_soft_test_foreign_peer_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mpa_LDADD = $(unit_soft_libs)
 test_unit_soft_test_fpdu_LDADD = $(unit_soft_libs)
+test_unit_soft_test_srq_LDADD = $(unit_soft_libs)
+test_unit_soft_test_srq_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_event_post \
+	-Wl,--wrap=soft_event_forget
 
 # The tables of the BTL component, which need no Open MPI.
 unit_openmpi = test/unit/openmpi/test_states

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_srq.c - shared receive queues: limits, order, resizes, the limit event, and QPs that wait. */
+#include <errno.h>
+#include <string.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/obj/srq.h"
+#include "dapl/soft/tunables.h"
+
+enum { SGES = 3 };
+
+static struct ibv_context context;
+static struct soft_pd pd = { .pd = { .context = &context } };
+static struct soft_srq *srq;
+static unsigned limit_events, forgotten;
+
+void __wrap_soft_event_post(struct dapl_device *dev, struct soft_event *event, enum ibv_event_type type,
+			    void *object);
+void __wrap_soft_event_post(struct dapl_device *dev, struct soft_event *event, enum ibv_event_type type,
+			    void *object)
+{
+	(void)dev;
+	assert_ptr_equal(event, &srq->below_limit);
+	assert_int_equal(type, IBV_EVENT_SRQ_LIMIT_REACHED);
+	assert_ptr_equal(object, &srq->srq);
+	limit_events++;
+}
+
+void __wrap_soft_event_forget(struct dapl_device *dev, struct soft_event *event, const void *object);
+void __wrap_soft_event_forget(struct dapl_device *dev, struct soft_event *event, const void *object)
+{
+	(void)dev, (void)event, (void)object;
+	forgotten++;
+}
+
+static int create(uint32_t wr, uint32_t sge, uint32_t limit)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = wr, .max_sge = sge, .srq_limit = limit } };
+	struct ibv_srq *made;
+	int err = soft_srq_create(&pd.pd, &attr, &made);
+
+	if (!err)
+		srq = soft_srq(made);
+	return err;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	limit_events = forgotten = 0;
+	return create(4, SGES, 0);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	assert_int_equal(soft_srq_destroy(&srq->srq), 0);
+	assert_int_equal(pd.refs, 0);
+	return 0;
+}
+
+static int post(uint64_t id, int sges)
+{
+	struct ibv_sge sge[SGES + 1];
+	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = sge, .num_sge = sges };
+
+	for (int i = 0; i <= SGES; i++)
+		sge[i] = (struct ibv_sge){ .addr = id, .length = 10 };
+	return rq_post(&srq->rq, &wr);
+}
+
+/* A QP that takes a receive. Its place for it has room for the segments of one. */
+struct taker {
+	struct soft_qp qp;
+	uint64_t room[2 + SGES * sizeof(struct ibv_sge)];
+};
+
+static void taker_init(struct taker *t)
+{
+	memset(t, 0, sizeof *t);
+	t->qp.srq = srq;
+	t->qp.taken = (struct soft_rwqe *)t->room;
+}
+
+static void sizes_have_limits(void **state)
+{
+	static const struct {
+		uint32_t wr, sge;
+		int err;
+	} rows[] = { { 0, 1, EINVAL }, { SOFT_MAX_WR + 1, 1, EINVAL }, { 1, SOFT_MAX_SGE + 1, EINVAL },
+		{ 1, SOFT_MAX_SGE, 0 }, { 1, 0, 0 } };
+	struct soft_srq *first = srq;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		assert_int_equal(create(rows[i].wr, rows[i].sge, 0), rows[i].err);
+		if (!rows[i].err)
+			assert_int_equal(soft_srq_destroy(&srq->srq), 0);
+		srq = first;
+	}
+}
+
+static void granted_sizes_are_told(void **state)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 5 } };
+	struct ibv_srq *made;
+
+	(void)state;
+	assert_int_equal(soft_srq_create(&pd.pd, &attr, &made), 0);
+	assert_int_equal(attr.attr.max_wr, 8);		/* rings are powers of two */
+	assert_int_equal(attr.attr.max_sge, 1);
+	assert_int_equal(pd.refs, 2);
+	assert_int_equal(soft_srq_destroy(made), 0);
+}
+
+static void full_queue_refuses_a_post(void **state)
+{
+	(void)state;
+	for (uint64_t id = 0; id < 4; id++)
+		assert_int_equal(post(id, 1), 0);
+	assert_int_equal(post(4, 1), ENOMEM);
+}
+
+static void too_many_segments_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(post(1, SGES + 1), EINVAL);
+	assert_int_equal(post(1, -1), EINVAL);
+	assert_int_equal(post(1, SGES), 0);
+	assert_int_equal(soft_rwqe(&srq->rq, srq->rq.head)->length, 10 * SGES);
+}
+
+static void receives_are_taken_in_their_order(void **state)
+{
+	struct taker t;
+
+	(void)state;
+	taker_init(&t);
+	post(1, SGES);
+	post(2, 0);
+	assert_true(srq_take(&t.qp));
+	assert_int_equal(t.qp.taken->wr_id, 1);
+	assert_int_equal(t.qp.taken->sges, SGES);
+	assert_int_equal(t.qp.taken->sge[SGES - 1].addr, 1);
+	assert_true(srq_take(&t.qp));
+	assert_int_equal(t.qp.taken->wr_id, 2);
+	assert_int_equal(t.qp.taken->length, 0);
+}
+
+static void qp_without_a_receive_waits_once(void **state)
+{
+	struct taker a, b;
+
+	(void)state;
+	taker_init(&a);
+	taker_init(&b);
+	assert_false(srq_take(&a.qp));
+	assert_false(srq_take(&b.qp));
+	assert_false(srq_take(&a.qp));
+	assert_ptr_equal(TAILQ_FIRST(&srq->waiting), &a.qp);
+	assert_ptr_equal(TAILQ_NEXT(&a.qp, srq_link), &b.qp);
+	assert_null(TAILQ_NEXT(&b.qp, srq_link));
+	soft_srq_stop_waiting(&a.qp);
+	soft_srq_stop_waiting(&a.qp);
+	assert_ptr_equal(TAILQ_FIRST(&srq->waiting), &b.qp);
+	soft_srq_stop_waiting(&b.qp);
+	assert_true(TAILQ_EMPTY(&srq->waiting));
+	a.qp.srq = NULL;
+	soft_srq_stop_waiting(&a.qp);	/* a QP without an SRQ never waits */
+}
+
+static int modify(int mask, uint32_t wr, uint32_t limit)
+{
+	struct ibv_srq_attr attr = { .max_wr = wr, .srq_limit = limit };
+	int err = soft_srq_modify(&srq->srq, &attr, mask);
+
+	assert_int_equal(attr.max_wr, srq->rq.size);
+	return err;
+}
+
+static void resize_keeps_receives_and_their_order(void **state)
+{
+	struct taker t;
+
+	(void)state;
+	taker_init(&t);
+	for (uint64_t id = 0; id < 4; id++)
+		post(id, 1);
+	srq_take(&t.qp);
+	post(4, SGES);			/* the ring has wrapped */
+	assert_int_equal(modify(IBV_SRQ_MAX_WR, 6, 0), 0);
+	assert_int_equal(srq->rq.size, 8);
+	for (uint64_t id = 1; id <= 4; id++) {
+		assert_true(srq_take(&t.qp));
+		assert_int_equal(t.qp.taken->wr_id, id);
+	}
+	assert_int_equal(t.qp.taken->sge[SGES - 1].addr, 4);
+	assert_false(srq_take(&t.qp));
+	soft_srq_stop_waiting(&t.qp);
+}
+
+static void resize_below_what_is_posted_is_refused(void **state)
+{
+	(void)state;
+	for (uint64_t id = 0; id < 3; id++)
+		post(id, 1);
+	assert_int_equal(modify(IBV_SRQ_MAX_WR, 2, 0), EINVAL);
+	assert_int_equal(modify(IBV_SRQ_MAX_WR, 0, 0), EINVAL);
+	assert_int_equal(modify(IBV_SRQ_MAX_WR, SOFT_MAX_WR + 1, 0), EINVAL);
+	assert_int_equal(srq->rq.size, 4);
+	assert_int_equal(modify(IBV_SRQ_MAX_WR, 3, 0), 0);
+}
+
+static void limit_is_told_once_when_it_is_passed(void **state)
+{
+	struct taker t;
+
+	(void)state;
+	taker_init(&t);
+	for (uint64_t id = 0; id < 4; id++)
+		post(id, 1);
+	assert_int_equal(modify(IBV_SRQ_LIMIT, 0, 3), 0);
+	srq_take(&t.qp);
+	assert_int_equal(limit_events, 0);	/* three are left */
+	srq_take(&t.qp);
+	srq_take(&t.qp);
+	assert_int_equal(limit_events, 1);
+	assert_int_equal(modify(IBV_SRQ_LIMIT, 0, 2), 0);	/* one is left: at once */
+	assert_int_equal(limit_events, 2);
+}
+
+static void limit_beyond_the_size_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(modify(IBV_SRQ_LIMIT, 0, 5), EINVAL);
+	assert_int_equal(srq->limit, 0);
+	assert_int_equal(modify(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT, 8, 5), 0);
+	assert_int_equal(limit_events, 1);
+}
+
+static void queue_in_use_is_not_destroyed(void **state)
+{
+	(void)state;
+	srq->refs = 1;
+	assert_int_equal(soft_srq_destroy(&srq->srq), EBUSY);
+	assert_int_equal(forgotten, 0);
+	srq->refs = 0;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(sizes_have_limits),
+		TEST(granted_sizes_are_told),
+		TEST(full_queue_refuses_a_post),
+		TEST(too_many_segments_are_refused),
+		TEST(receives_are_taken_in_their_order),
+		TEST(qp_without_a_receive_waits_once),
+		TEST(resize_keeps_receives_and_their_order),
+		TEST(resize_below_what_is_posted_is_refused),
+		TEST(limit_is_told_once_when_it_is_passed),
+		TEST(limit_beyond_the_size_is_refused),
+		TEST(queue_in_use_is_not_destroyed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
