@@ -213,6 +213,7 @@ test_unit_core_test_evd_notify_LDADD = $(core_device_libs)
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \
+	test/unit/soft/test_async_event \
 	test/unit/soft/test_attach_socket \
 	test/unit/soft/test_conn_state \
 	test/unit/soft/test_cq \
@@ -316,6 +317,9 @@ test_unit_soft_test_fpdu_LDADD = $(unit_soft_libs)
 test_unit_soft_test_srq_LDADD = $(unit_soft_libs)
 test_unit_soft_test_srq_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_event_post \
 	-Wl,--wrap=soft_event_forget
+test_unit_soft_test_async_event_LDADD = $(unit_soft_libs)
+test_unit_soft_test_async_event_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_task_queue \
+	-Wl,--wrap=dapl_up_async
 
 # The tables of the BTL component, which need no Open MPI.
 unit_openmpi = test/unit/openmpi/test_states
