@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_busy.c - entries whose library is being loaded: who waits for them, and what a fork leaves of them. */
+/* test_busy.c - entries whose library is being loaded: which threads wait for them, and what a fork leaves of them. */
 #include "dat/busy.h"
 #include <pthread.h>
 #include <setjmp.h>
