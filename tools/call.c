@@ -26,16 +26,35 @@ void open_ia(const char *name, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia)
 	good(rc, call);
 }
 
-void resolve(const char *name, struct sockaddr_storage *address)
+/* The first address of this family, or the first of all. */
+static void resolve_in(int family, const char *name, struct sockaddr_storage *address)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found;
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found, *chosen;
 	int rc = getaddrinfo(name, NULL, &hints, &found);
 
 	if (rc)
 		fail("%s: %s", name, gai_strerror(rc));
+	chosen = found;
+	while (chosen && family != AF_UNSPEC && chosen->ai_family != family)
+		chosen = chosen->ai_next;
+	if (!chosen)
+		chosen = found;
 	memset(address, 0, sizeof *address);
-	memcpy(address, found->ai_addr, found->ai_addrlen);
+	memcpy(address, chosen->ai_addr, chosen->ai_addrlen);
 	freeaddrinfo(found);
+}
+
+void resolve(const char *name, struct sockaddr_storage *address)
+{
+	resolve_in(AF_UNSPEC, name, address);
+}
+
+void resolve_for(DAT_IA_HANDLE ia, const char *name, struct sockaddr_storage *address)
+{
+	DAT_IA_ATTR attr;
+
+	good(dat_ia_query(ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL), "dat_ia_query");
+	resolve_in(((const struct sockaddr *)attr.ia_address_ptr)->sa_family, name, address);
 }
 
 double now(void)

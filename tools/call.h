@@ -12,6 +12,9 @@ void good(DAT_RETURN rc, const char *call);
 void open_ia(const char *name, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia);
 /* The first address of a host name or of a number; fail() when there is none. */
 void resolve(const char *name, struct sockaddr_storage *address);
+/* resolve(), but preferably an address in the family of the adapter's own: the first one of localhost is often ::1,
+ * to which an adapter with an IPv4 address cannot connect. */
+void resolve_for(DAT_IA_HANDLE ia, const char *name, struct sockaddr_storage *address);
 double now(void);	/* seconds, monotonic */
 
 #endif

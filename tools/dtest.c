@@ -130,6 +130,7 @@ static void connect_to_server(struct tester *t, struct dtest_options *o)
 	printf("%ld Running as client - %s, server %s, port %d\n", (long)getpid(), o->ia, o->host, DTEST_QUALIFIER);
 	fflush(stdout);
 	tester_open(t, o);
+	resolve_for(t->ia, o->host, &to);
 	tester_connect(t, (struct sockaddr *)&to);
 }
 

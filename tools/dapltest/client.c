@@ -173,8 +173,10 @@ static bool run(struct client *c)
 	while (tests[i].mode != c->o->mode)
 		i++;
 	request.test = tests[i].test;
-	if (!adapter_open(&c->adapter, c->o->device) || !control_open(&c->control, &c->adapter, c->o->qos) ||
-	    !tests[i].begin(c, &request))
+	if (!adapter_open(&c->adapter, c->o->device))
+		return false;
+	resolve_for(c->adapter.ia, c->o->server, &c->to);
+	if (!control_open(&c->control, &c->adapter, c->o->qos) || !tests[i].begin(c, &request))
 		return false;
 	printf("DT_cs_Client: Starting Test ...\n");
 	fflush(stdout);
@@ -187,7 +189,6 @@ int client_run(struct options *o)
 	struct client c = { .o = o };
 	bool good;
 
-	resolve(o->server, &c.to);
 	good = run(&c);
 	control_close(&c.control);
 	adapter_close(&c.adapter);

@@ -248,7 +248,7 @@ static void run_client(const struct options *o)
 		plot_open(o->plot);
 	group_open(&g, o->device, o->memory, o->srq);
 	if (o->server)
-		resolve(o->server, &to);
+		resolve_for(g.adapter.ia, o->server, &to);
 	else
 		adapter_address(&g.adapter, &to);
 	connect_to(&g, (struct sockaddr *)&to, o->port, o->threads ? o->threads : 1,

@@ -20,6 +20,7 @@ struct run {
 	const struct options *o;
 	struct adapter adapter;
 	struct peer peer;
+	struct sockaddr_storage to;
 	char address[ADDRESS_TEXT];
 	double start, end;            /* now(); end 0: none */
 	bool stopping;                /* no further round begins */
@@ -185,7 +186,7 @@ static void connect_peer(struct run *r)
 	snprintf(what, sizeof what, "connect to %s port %" PRIu64, r->address, r->o->port);
 	debug(r->o, "%s", what);
 	peer_open(&r->peer, &r->adapter, true);
-	good(dat_ep_connect(r->peer.ep, (DAT_IA_ADDRESS_PTR)&r->o->to, r->o->port,
+	good(dat_ep_connect(r->peer.ep, (DAT_IA_ADDRESS_PTR)&r->to, r->o->port,
 			    ANSWER_SECONDS * 1000000, 0, NULL, DAT_QOS_BEST_EFFORT,
 			    DAT_CONNECT_DEFAULT_FLAG),
 	     "dat_ep_connect");
@@ -264,10 +265,11 @@ int run_client(const struct options *o)
 	struct run r = { .o = o };
 	double seconds;
 
-	address_text((const struct sockaddr *)&o->to, r.address);
 	r.start = now();
 	r.end = o->seconds ? r.start + o->seconds : 0;
 	adapter_open(&r.adapter, o->device, 1);
+	resolve_for(r.adapter.ia, o->address, &r.to);
+	address_text((const struct sockaddr *)&r.to, r.address);
 	connect_peer(&r);
 	r.start = now();
 	while (!is_done(&r))

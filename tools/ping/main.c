@@ -108,7 +108,5 @@ int main(int argc, char **argv)
 
 	cli_init("datping", usage_text);
 	o = parse(argc, argv);
-	if (o.address)
-		resolve(o.address, &o.to);
 	cli_finish_with(o.client ? run_client(&o) : run_server(&o));
 }

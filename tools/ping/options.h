@@ -5,12 +5,10 @@
 #include <dat/udat.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/socket.h>
 
 struct options {
 	const char *device;  /* NULL: the only one */
 	const char *address; /* as given; the server's may be NULL */
-	struct sockaddr_storage to;
 	DAT_CONN_QUAL port;
 	unsigned long count; /* rounds; 0: endless */
 	size_t size;         /* bytes of a round's data */

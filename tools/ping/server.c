@@ -264,11 +264,13 @@ static void take_event(struct service *s, const DAT_EVENT *event)
 static void check_address(const struct service *s)
 {
 	char own[ADDRESS_TEXT], given[ADDRESS_TEXT];
+	struct sockaddr_storage address;
 
 	if (!s->o->address)
 		return;
+	resolve_for(s->adapter.ia, s->o->address, &address);
 	address_text((const struct sockaddr *)&s->adapter.address, own);
-	address_text((const struct sockaddr *)&s->o->to, given);
+	address_text((const struct sockaddr *)&address, given);
 	if (strcmp(given, own) && strcmp(given, "0.0.0.0") && strcmp(given, "::"))
 		fail("-a: %s found, but the address of %s is %s", given, s->adapter.name, own);
 }
