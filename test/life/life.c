@@ -152,6 +152,17 @@ int count_threads(const char *name)
 	return n;
 }
 
+/* Threads of a child write it at the same time. Without O_APPEND one may overwrite a line of another: the kernel
+ * does not lock the position of a memfd. */
+static int open_output(void)
+{
+	int fd = memfd_create("output", MFD_CLOEXEC);
+
+	if (fd < 0 || fcntl(fd, F_SETFL, O_APPEND))
+		fail("no file for the output of a child: %s", strerror(errno));
+	return fd;
+}
+
 static pid_t fork_into(int output)
 {
 	pid_t pid, parent = getpid();
@@ -172,7 +183,7 @@ static pid_t fork_into(int output)
 
 struct told run(void (*what)(const void *), const void *arg)
 {
-	int output = memfd_create("output", MFD_CLOEXEC);
+	int output = open_output();
 	pid_t pid = fork_into(output);
 
 	if (!pid) {
@@ -197,7 +208,7 @@ void expect_quiet(const struct told *told, int status)
 
 static bool run_case(const struct life_case *c)
 {
-	int output = memfd_create("output", MFD_CLOEXEC);
+	int output = open_output();
 	double begin = life_now();
 	struct told told;
 	pid_t pid;
