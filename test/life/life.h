@@ -48,7 +48,7 @@ struct told {
 	double seconds;
 	char text[60000];
 };
-/* Forks, and runs `what` there: returning is exit(0). */
+/* Forks, and runs `what` there: returning is exit(0). If it calls skip(), the whole case is skipped. */
 struct told run(void (*what)(const void *), const void *arg);
 /* It ended with this status, and said nothing. */
 void expect_quiet(const struct told *told, int status);
