@@ -7,7 +7,6 @@
 #include "common/parameters.h"
 #include "common/rate.h"
 #include "common/trace.h"
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -301,19 +300,6 @@ void log_fini(void)
 
 /* --- variables ------------------------------------------------------------------ */
 
-/* strtoul takes signs, blanks and octal; none of them is meant here. */
-static bool parse_number(const char *text, unsigned long *value)
-{
-	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
-	char *end;
-
-	if (hex ? !isxdigit((unsigned char)text[2]) : !isdigit((unsigned char)text[0]))
-		return false;
-	errno = 0;
-	*value = strtoul(text, &end, hex ? 16 : 10);
-	return !errno && !*end;
-}
-
 bool log_env_number(const char *name, unsigned long min, unsigned long max,
 		    unsigned long *value)
 {
@@ -326,7 +312,7 @@ bool log_env_number(const char *name, unsigned long min, unsigned long max,
 
 	if (!text)
 		return false;
-	good = parse_number(text, &number) && number >= min && number <= max;
+	good = parameter_number(text, &number) && number >= min && number <= max;
 	errno = saved_errno;
 	if (good)
 		*value = number;

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -59,6 +60,19 @@ const char *parameter_text(const char *name, char buffer[PARAMETER_NUMBER],
 	}
 	*origin = PARAMETER_DEFAULT;
 	return NULL;
+}
+
+/* strtoul takes signs, blanks and octal; none of them is meant here. */
+bool parameter_number(const char *text, unsigned long *value)
+{
+	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	char *end;
+
+	if (hex ? !isxdigit((unsigned char)text[2]) : !isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	*value = strtoul(text, &end, hex ? 16 : 10);
+	return !errno && !*end;
 }
 
 bool parameter_set(const char *name, unsigned long value)

@@ -13,6 +13,8 @@ enum { PARAMETER_NUMBER = 24 };	/* bytes of the buffer for a value that was set 
 /* The text of a value. NULL: none, so the default counts. `buffer` may hold the text. */
 const char *parameter_text(const char *name, char buffer[PARAMETER_NUMBER],
 			   enum parameter_origin *origin);
+/* False: `text` is no decimal or hexadecimal (0x) number of unsigned long. Changes errno. */
+bool parameter_number(const char *text, unsigned long *value);
 /* Any thread. False: `name` is none of variables.h. The value must fit 32 bits. */
 bool parameter_set(const char *name, unsigned long value);
 void parameter_unset(const char *name);

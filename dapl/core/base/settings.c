@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* settings.c - reads the provider's environment variables, and changes those that a running program
  * may change (settings.h). */
-#include <errno.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "common/log.h"
 #include "common/parameters.h"
@@ -106,15 +104,6 @@ bool dapl_parameter_find(const char *name, struct dapl_parameter *parameter)
 	return false;
 }
 
-static bool parse(const char *text, unsigned long *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtoul(text, &end, 0);
-	return *text >= '0' && *text <= '9' && !errno && !*end;
-}
-
 /* The state of log.h and trace.h may differ from the text: DAPL_DBG_LEVEL, dat_ib_set_trclvl. */
 long dapl_parameter_value(const struct dapl_parameter *parameter, enum parameter_origin *origin)
 {
@@ -126,7 +115,7 @@ long dapl_parameter_value(const struct dapl_parameter *parameter, enum parameter
 		return __atomic_load_n(&trace_level, __ATOMIC_RELAXED);
 	if (!strcmp(parameter->name, "DAPL_DBG_TYPE"))
 		return __atomic_load_n(&log_mask, __ATOMIC_RELAXED);
-	if (text && parse(text, &value) && value >= parameter->min && value <= parameter->max)
+	if (text && parameter_number(text, &value) && value >= parameter->min && value <= parameter->max)
 		return (long)value;
 	*origin = PARAMETER_DEFAULT;	/* a bad value was reported, and counts as none */
 	return parameter->by_default;
@@ -178,7 +167,7 @@ bool dapl_parameter_set(const char *name, const char *text, char *why, size_t si
 		apply(parameter.name, value_at_start(&parameter));
 		return true;
 	}
-	if (!parse(text, &value) || value < parameter.min || value > parameter.max) {
+	if (!parameter_number(text, &value) || value < parameter.min || value > parameter.max) {
 		snprintf(why, size, "%s: \"%.40s\" found, a number from %lu to %lu, or \"default\", "
 			 "expected", parameter.name, text, parameter.min, parameter.max);
 		return false;

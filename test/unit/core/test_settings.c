@@ -174,6 +174,22 @@ static void bad_value_of_the_environment_counts_as_the_default(void **state)
 	assert_int_equal(value_of("DAPL_RNR_TIMER", &origin), 31);
 }
 
+/* No octal: a leading zero changes nothing, wherever the value comes from. */
+static void value_is_read_the_same_from_all_sources(void **state)
+{
+	enum parameter_origin origin;
+
+	(void)state;
+	setenv("DAPL_MAX_INLINE", "010", 1);
+	dapl_settings_read();
+	assert_int_equal(dapl_settings.max_inline, 10);
+	assert_int_equal(value_of("DAPL_MAX_INLINE", &origin), 10);
+	assert_int_equal(origin, PARAMETER_ENVIRONMENT);
+	assert_true(set("DAPL_MAX_INLINE", "011", ""));
+	assert_int_equal(dapl_settings.max_inline, 11);
+	assert_false(set("DAPL_MAX_INLINE", "0x", "a number from 0 to 65536"));
+}
+
 static void message_mask_is_applied_at_once(void **state)
 {
 	enum parameter_origin origin;
@@ -200,6 +216,7 @@ int main(void)
 		CASE(value_that_is_set_counts_until_it_is_default_again),
 		CASE(setting_one_parameter_changes_no_other),
 		CASE(bad_value_of_the_environment_counts_as_the_default),
+		CASE(value_is_read_the_same_from_all_sources),
 		CASE(message_mask_is_applied_at_once),
 	};
 
