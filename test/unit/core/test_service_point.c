@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_service_point.c - requests that come while a service point begins to listen: the device has its port,
- * and core does not know it yet. */
+ * and core does not know it yet; requests that are refused without the program, and counted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
 #include <netinet/in.h>
+#include <string.h>
+#include "dapl/core/conn/conn.h"
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/service_point.h"
 #include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/evd.h"
+#include "dapl/core/ia/counters.h"
 #include "test/unit/core/core_device.h"
 
 static struct dapl_ia *ia;
@@ -19,6 +23,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	core_device = (struct core_device){ NULL };
+	dapl_conn_start();
 	ia = core_ia_new();
 	evd = core_evd_new(ia, 8, DAT_EVD_CR_FLAG);
 	return dapl_service_get();
@@ -96,6 +101,70 @@ static void rsp_listens_until_it_is_freed(void **state)
 	assert_int_equal(core_device.listeners, 0);
 }
 
+/* --- refused requests ------------------------------------------------------------------------ */
+
+struct counter {
+	const char *name;
+	uint64_t value;
+};
+
+static void find_counter(void *arg, const char *name, uint64_t value)
+{
+	struct counter *counter = arg;
+
+	if (!strcmp(name, counter->name))
+		counter->value = value;
+}
+
+static uint64_t count_of(const char *name)
+{
+	struct counter counter = { name, UINT64_MAX };
+
+	dapl_counters_each(&ia->obj, find_counter, &counter);
+	return counter.value;
+}
+
+static DAT_PSP_HANDLE listen_at_7(void)
+{
+	DAT_PSP_HANDLE psp;
+
+	assert_int_equal(dapl_psp_create((DAT_IA_HANDLE)ia, 7, (DAT_EVD_HANDLE)evd, DAT_PSP_CONSUMER_FLAG, &psp),
+			 DAT_SUCCESS);
+	return psp;
+}
+
+static void requests_that_find_a_full_evd_are_counted(void **state)
+{
+	enum { REQUESTS = 100 };
+	DAT_PSP_HANDLE psp = listen_at_7();
+	unsigned arrived = 0;
+
+	(void)state;
+	for (int i = 0; i < REQUESTS; i++)
+		request_at_once((void *)psp, 7);
+	assert_int_equal(count_of("CM_REQ_RX"), REQUESTS);
+	assert_in_range(count_of("CM_ERR_REJ_TX"), 1, REQUESTS - 8);
+	while (arrived < REQUESTS - count_of("CM_ERR_REJ_TX")) {
+		take_request();
+		arrived++;
+	}
+	assert_int_not_equal(DAT_SUCCESS, dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &(DAT_EVENT){ 0 }));
+	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
+}
+
+static void request_whose_evd_is_freed_is_counted(void **state)
+{
+	DAT_PSP_HANDLE psp = listen_at_7();
+
+	(void)state;
+	request_at_once((void *)psp, 7);
+	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
+	assert_int_equal(count_of("CM_ERR_REJ_TX"), 0);
+	assert_int_equal(dapl_evd_free((DAT_EVD_HANDLE)evd), DAT_SUCCESS);
+	evd = core_evd_new(ia, 8, DAT_EVD_CR_FLAG);
+	assert_int_equal(count_of("CM_ERR_REJ_TX"), 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -103,6 +172,8 @@ int main(void)
 		TEST(early_request_names_the_chosen_port),
 		TEST(rsp_that_was_used_early_stops_listening),
 		TEST(rsp_listens_until_it_is_freed),
+		TEST(requests_that_find_a_full_evd_are_counted),
+		TEST(request_whose_evd_is_freed_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
