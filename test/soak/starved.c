@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* starved.c - what a user sees at the limits of the system: descriptors, locked memory, a full /dev/shm, the size
- * of files, no network. Either nothing, because the software device does not need it, or a
+/* starved.c - what a user sees at the limits of the system: descriptors, locked memory, address space, a full
+ * /dev/shm, the size of files, the backlog of listeners, no network. Either nothing, because the software device does not need it, or a
  * documented error and one line. test/life/limits and shortages test single calls. */
 #include "soak.h"
 #include "test/own_network.h"
@@ -273,9 +273,160 @@ static void no_network(void)
 	shows("no network", open_without_network, lines);
 }
 
+/* --- address space --------------------------------------------------------------------------------- */
+
+/* A stack that must grow and cannot ends the process, so it grows before. */
+static void grow_stack(void)
+{
+	volatile char room[1 << 19];
+
+	for (size_t i = 0; i < sizeof room; i += 4096)
+		room[i] = 0;
+}
+
+/* What this process uses now, and `more` bytes. */
+static void limit_address_space(rlim_t more)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+
+	grow_stack();
+	EXPECT(file && fscanf(file, "%lu", &pages) == 1);
+	fclose(file);
+	limit(RLIMIT_AS, pages * (rlim_t)sysconf(_SC_PAGESIZE) + more);
+}
+
+static unsigned room_kib;	/* that open_with_little_memory() leaves */
+
+/* Ends with a connection, or with an error that dat_ia_open() documents. */
+static void open_with_little_memory(const void *arg)
+{
+	struct session *s = malloc(sizeof *s);
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_RETURN ret;
+
+	(void)arg;
+	own_network();
+	limit_address_space((rlim_t)room_kib << 10);
+	ret = dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &async, &s->ia);
+	if (ret == DAT_SUCCESS) {
+		OK(dat_ia_close(s->ia, DAT_CLOSE_ABRUPT_FLAG));
+		OK(session_open(s, MOMENT));
+		OK(session_close(s));
+	} else if (DAT_GET_TYPE(ret) != DAT_PROVIDER_NOT_FOUND &&	/* no memory for the library */
+		   DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES) {
+		fail("%u KiB: dat_ia_open gives %s", room_kib, life_return(ret));
+	}
+	free(s);
+}
+
+static void little_memory_to_open(void)
+{
+	static const char *const lines[] = { "cannot load ", "no memory for its stack, or too many threads: ulimit -v", NULL };
+	char at[64];
+
+	if (SANITIZED)
+		skip("the sanitizer needs all address space");
+	for (room_kib = 256; room_kib <= 32768; room_kib *= 2) {
+		snprintf(at, sizeof at, "address space, %u KiB more", room_kib);
+		shows(at, open_with_little_memory, lines);
+	}
+}
+
+/* Objects until there is no memory, then the connection that was there before is used. */
+static void create_until_memory_ends(const void *arg)
+{
+	enum { OBJECTS = 4096 };
+	static DAT_EP_HANDLE ep[OBJECTS];
+	struct session *s = malloc(sizeof *s);
+	DAT_RETURN ret = DAT_SUCCESS;
+	int made = 0;
+
+	(void)arg;
+	own_network();
+	OK(session_open(s, MOMENT));
+	EXPECT(session_exchange(s, 1));
+	limit_address_space(8 << 20);
+	while (made < OBJECTS && ret == DAT_SUCCESS) {
+		ret = dat_ep_create(s->ia, s->a.pz, s->a.recv, s->a.request, s->a.conn, NULL, &ep[made]);
+		made += ret == DAT_SUCCESS;
+	}
+	if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
+		fail("%d endpoints, then %s", made, life_return(ret));
+	EXPECT(session_exchange(s, 2));
+	while (made)
+		OK(dat_ep_free(ep[--made]));
+	EXPECT(session_exchange(s, 3));
+	OK(dat_ep_create(s->ia, s->a.pz, s->a.recv, s->a.request, s->a.conn, NULL, &ep[0]));
+	OK(dat_ep_free(ep[0]));
+	OK(session_close(s));
+	free(s);
+}
+
+static void no_memory_for_objects(void)
+{
+	if (SANITIZED)
+		skip("the sanitizer needs all address space");
+	shows("address space, later", create_until_memory_ends, nothing);
+}
+
+/* --- the backlog of listeners ---------------------------------------------------------------------- */
+
+static void allow_one_half_open(void)
+{
+	FILE *file;
+
+	if (unshare(CLONE_NEWNET))
+		skip("no network namespace to be had: needs root");
+	file = fopen("/proc/sys/net/core/somaxconn", "w");	/* of the namespace */
+	if (!file || fprintf(file, "1") < 0 || fclose(file))
+		skip("net.core.somaxconn cannot be changed");
+	own_network();
+}
+
+/* Many initiators at once: what the listener has no room for comes again (TCP). */
+static void connect_at_once(const void *arg)
+{
+	static DAT_EP_HANDLE ep[2 * PAIRS];
+	struct session *s = malloc(sizeof *s);
+	DAT_IA_ATTR attr;
+	DAT_EVENT event;
+
+	(void)arg;
+	allow_one_half_open();
+	OK(session_open(s, MOMENT));
+	OK(dat_ia_query(s->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
+	OK(dat_evd_resize(s->cr, 2 * PAIRS));
+	for (int i = 0; i < 2 * PAIRS; i++)
+		OK(dat_ep_create(s->ia, s->a.pz, s->a.recv, s->a.request, i < PAIRS ? s->a.conn : s->b.conn, NULL,
+				 &ep[i]));
+	OK(dat_evd_resize(s->a.conn, 2 * PAIRS));
+	OK(dat_evd_resize(s->b.conn, 2 * PAIRS));
+	for (int i = 0; i < PAIRS; i++)
+		OK(dat_ep_connect(ep[i], attr.ia_address_ptr, s->qual, MOMENT * 2, 0, NULL, DAT_QOS_BEST_EFFORT,
+				  DAT_CONNECT_DEFAULT_FLAG));
+	for (int i = 0; i < PAIRS; i++) {
+		OK(await(s->cr, DAT_CONNECTION_REQUEST_EVENT, MOMENT * 2, &event));
+		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep[PAIRS + i], 0, NULL));
+	}
+	for (int i = 0; i < PAIRS; i++) {
+		OK(await(s->a.conn, DAT_CONNECTION_EVENT_ESTABLISHED, MOMENT * 2, NULL));
+		OK(await(s->b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, MOMENT * 2, NULL));
+	}
+	EXPECT(session_exchange(s, 1));
+	OK(session_close(s));
+	free(s);
+}
+
+static void short_backlog(void)
+{
+	shows("somaxconn 1", connect_at_once, nothing);
+}
+
 static const struct life_case cases[] = {
 	CASE(few_descriptors),  CASE(no_locked_memory), CASE(full_dev_shm),
-	CASE(no_size_of_files), CASE(no_network),
+	CASE(no_size_of_files), CASE(no_network),       CASE(little_memory_to_open),
+	CASE(no_memory_for_objects), CASE(short_backlog),
 };
 
 int main(int argc, char **argv)

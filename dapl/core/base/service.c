@@ -257,7 +257,8 @@ int dapl_service_get(void)
 	dapl_mutex_unlock(&users_lock);
 	if (err)
 		log_report(REPORT_NO_MEMORY, LOG_FIELDS(.err = err),
-			   "cannot start the service thread: %s", strerror(err));
+			   "cannot start the service thread: %s%s", strerror(err), err != EAGAIN ? "" :
+			   " (no memory for its stack, or too many threads: ulimit -v, ulimit -u)");
 	return err;
 }
 
