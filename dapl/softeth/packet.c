@@ -386,6 +386,17 @@ static int release(struct eth_port *port, uint32_t oldest)
 }
 
 /* With posted receives the losses are told by SO_RXQ_OVFL; the counter read here is the sum of the same. */
+/* port->lock held, which senders do not take: they count with atomics. */
+static void copy_stats(struct dapl_eth_stats *to, const struct dapl_eth_stats *from)
+{
+	*to = (struct dapl_eth_stats){
+		.size = from->size, .received = from->received, .received_bytes = from->received_bytes,
+		.sent = __atomic_load_n(&from->sent, __ATOMIC_RELAXED),
+		.sent_bytes = __atomic_load_n(&from->sent_bytes, __ATOMIC_RELAXED),
+		.lost = from->lost, .late = from->late,
+	};
+}
+
 static void read_stats(struct eth_port *port, struct dapl_eth_stats *stats)
 {
 	uint64_t device = device_drops(port->netdev);
@@ -395,7 +406,7 @@ static void read_stats(struct eth_port *port, struct dapl_eth_stats *stats)
 	drops = eth_read_drops(port);
 	if (port->ring.map)
 		port->lost_pending += drops;
-	*stats = port->stats;
+	copy_stats(stats, &port->stats);
 	dapl_mutex_unlock(&port->lock);
 	stats->lost_device = device == ~(uint64_t)0 || port->lost_device_before == ~(uint64_t)0 ?
 		~(uint64_t)0 : (uint32_t)(device - port->lost_device_before);	/* counters of 32 bits */

@@ -16,6 +16,7 @@ life_tests = \
 	test/life/mapped \
 	test/life/memory \
 	test/life/calls \
+	test/life/observed \
 	test/life/mixed \
 	test/life/many \
 	test/life/control
@@ -61,6 +62,8 @@ test_life_mixed_SOURCES = test/life/mixed.c $(life_common)
 test_life_mixed_LDADD = libdat2.la
 test_life_counters_SOURCES = test/life/counters.c $(life_common)
 test_life_counters_LDADD = libdat2.la -lpthread
+test_life_observed_SOURCES = test/life/observed.c test/own_network.h $(life_common)
+test_life_observed_LDADD = libdat2.la -lpthread
 test_life_calls_SOURCES = test/life/calls.c $(life_common)
 test_life_calls_LDADD = libdat2.la -lpthread
 test_life_net_events_SOURCES = test/life/net_events.c test/own_network.h $(life_common)

@@ -17,7 +17,7 @@ static struct tap_ring *ring;
 static int file = -1;
 static bool active;
 static uint64_t head;		/* ring->head is a copy for the client */
-static uint32_t snap_bytes;
+static uint32_t snap_bytes;	/* atomic */
 static uint32_t pending;	/* atomic: records that are not committed */
 
 static void before_fork(void)
@@ -94,7 +94,7 @@ int dapl_tap_begin(uint32_t snap, uint64_t *began)
 	*ring = (struct tap_ring){ .magic = TAP_MAGIC, .version = TAP_VERSION, .size = TAP_SIZE,
 		.began = *began = clock_now_ns() };
 	head = 0;
-	snap_bytes = snap < TAP_SNAP_MAX ? snap : TAP_SNAP_MAX;
+	__atomic_store_n(&snap_bytes, snap < TAP_SNAP_MAX ? snap : TAP_SNAP_MAX, __ATOMIC_RELAXED);
 	active = true;
 	fd = file;
 	dapl_spin_unlock(&lock);
