@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Unit tests: test/unit/FOLDER/test_NAME.c is about NAME.c of common/, dat/, dapl/core, dapl/soft or
-# dapl/verbs; topics of the software device that need several files have names of their own.
+# Unit tests: test/unit/FOLDER/test_NAME.c is about NAME.c of common/, dat/, dapl/core, dapl/soft,
+# dapl/softeth or dapl/verbs; topics of the software device that need several files have names of their own.
 EXTRA_DIST += test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/stream.h
 printed = test/unit/printed.c test/unit/printed.h
 device_harness = test/unit/device_harness.c test/unit/device_harness.h
@@ -237,6 +237,7 @@ unit_soft = \
 	test/unit/soft/test_reach \
 	test/unit/soft/test_ring \
 	test/unit/soft/test_rmem_map \
+	test/unit/soft/test_sealed_file \
 	test/unit/soft/test_shm \
 	test/unit/soft/test_shm_fallback \
 	test/unit/soft/test_srq \
@@ -320,6 +321,13 @@ test_unit_soft_test_srq_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_event_post \
 test_unit_soft_test_async_event_LDADD = $(unit_soft_libs)
 test_unit_soft_test_async_event_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_task_queue \
 	-Wl,--wrap=dapl_up_async
+test_unit_soft_test_sealed_file_LDADD = $(unit_soft_libs)
+
+# libdaplsoft-eth, without a network.
+unit_softeth = \
+	test/unit/softeth/test_layout
+unit_softeth_libs = libsofteth.la $(unit_soft_libs)
+test_unit_softeth_test_layout_LDADD = $(unit_softeth_libs)
 
 # The tables of the BTL component, which need no Open MPI.
 unit_openmpi = test/unit/openmpi/test_states
@@ -327,7 +335,7 @@ test_unit_openmpi_test_states_SOURCES = test/unit/openmpi/test_states.c contrib/
 	contrib/openmpi/states.h
 test_unit_openmpi_test_states_LDADD = $(CMOCKA_LIBS)
 
-unit_tests = $(unit_common) $(unit_dat) $(unit_core) $(unit_soft) $(unit_openmpi)
+unit_tests = $(unit_common) $(unit_dat) $(unit_core) $(unit_soft) $(unit_softeth) $(unit_openmpi)
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests) test/unit/soft/over-tcp test/unit/soft/copy-only
 dist_check_SCRIPTS += test/unit/soft/over-tcp test/unit/soft/copy-only

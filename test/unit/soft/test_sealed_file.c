@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_sealed_file.c - memory files whose size cannot change, and how a file of a peer is told from others. */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/soft/shm/sealed_file.h"
+
+enum { SIZE = 8192, SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
+
+static void size_of_a_sealed_file_is_fixed(void **state)
+{
+	int fd = sealed_file_new(SIZE, SEALS);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_true(sealed_file_check(fd, SIZE));
+	assert_false(sealed_file_check(fd, SIZE - 1));
+	assert_false(sealed_file_check(fd, SIZE + 1));
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(ftruncate(fd, 2 * SIZE), -1);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(fd);
+}
+
+/* A peer that could shrink the file would make this process fault. */
+static void file_without_its_seals_is_refused(void **state)
+{
+	static const int some[] = { 0, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+		int fd = sealed_file_new(SIZE, some[i]);
+
+		assert_true(fd >= 0);
+		assert_false(sealed_file_check(fd, SIZE));
+		close(fd);
+	}
+}
+
+static void descriptor_of_something_else_is_refused(void **state)
+{
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_false(sealed_file_check(ends[0], 0));
+	assert_false(sealed_file_check(-1, SIZE));
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* ftruncate() beyond the limit would end the process by a signal. */
+static void limit_of_file_sizes_is_an_error(void **state)
+{
+	struct rlimit before, limit;
+	int fd;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = before;
+	limit.rlim_cur = SIZE;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(sealed_file_limit(), SIZE);
+	assert_int_equal(sealed_file_new(SIZE + 1, SEALS), -1);
+	assert_int_equal(errno, EFBIG);
+	fd = sealed_file_new(SIZE, SEALS);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
+static void mappings_of_a_file_share_its_memory(void **state)
+{
+	int fd = sealed_file_new(SIZE, SEALS);
+	char *one = sealed_file_map(fd, SIZE, PROT_READ | PROT_WRITE), *two = sealed_file_map(fd, SIZE, PROT_READ);
+
+	(void)state;
+	assert_true(one && two && one != two);
+	one[SIZE - 1] = 'x';
+	assert_int_equal(two[SIZE - 1], 'x');
+	munmap(one, SIZE);
+	munmap(two, SIZE);
+	close(fd);
+}
+
+static void memory_without_a_file_is_zeroed(void **state)
+{
+	char *memory = sealed_file_map(-1, SIZE, PROT_READ | PROT_WRITE);
+
+	(void)state;
+	assert_non_null(memory);
+	assert_int_equal(memory[0], 0);
+	memory[SIZE - 1] = 'x';
+	munmap(memory, SIZE);
+}
+
+static void memory_that_cannot_be_mapped_is_an_error(void **state)
+{
+	(void)state;
+	assert_null(sealed_file_map(-1, 0, PROT_READ));
+	assert_int_equal(errno, EINVAL);
+}
+
+static void child_has_none_of_the_memory(void **state)
+{
+	char *memory = sealed_file_map(-1, SIZE, PROT_READ | PROT_WRITE);
+	unsigned char here;
+	int status;
+	pid_t child;
+
+	(void)state;
+	assert_non_null(memory);
+	assert_int_equal(mincore(memory, 1, &here), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child)
+		_exit(mincore(memory, 1, &here) && errno == ENOMEM ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+	munmap(memory, SIZE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(size_of_a_sealed_file_is_fixed),
+		cmocka_unit_test(file_without_its_seals_is_refused),
+		cmocka_unit_test(descriptor_of_something_else_is_refused),
+		cmocka_unit_test(limit_of_file_sizes_is_an_error),
+		cmocka_unit_test(mappings_of_a_file_share_its_memory),
+		cmocka_unit_test(memory_without_a_file_is_zeroed),
+		cmocka_unit_test(memory_that_cannot_be_mapped_is_an_error),
+		cmocka_unit_test(child_has_none_of_the_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
