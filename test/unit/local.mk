@@ -214,6 +214,7 @@ test_unit_core_test_evd_notify_LDADD = $(core_device_libs)
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \
 	test/unit/soft/test_async_event \
+	test/unit/soft/test_attach_message \
 	test/unit/soft/test_attach_socket \
 	test/unit/soft/test_conn_state \
 	test/unit/soft/test_cq \
@@ -322,6 +323,7 @@ test_unit_soft_test_async_event_LDADD = $(unit_soft_libs)
 test_unit_soft_test_async_event_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_task_queue \
 	-Wl,--wrap=dapl_up_async
 test_unit_soft_test_sealed_file_LDADD = $(unit_soft_libs)
+test_unit_soft_test_attach_message_LDADD = $(unit_soft_libs)
 
 # libdaplsoft-eth, without a network.
 unit_softeth = \

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_attach_message.c - messages with descriptors: whole, or not at all, and without a descriptor left open. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/soft/shm/attach_message.h"
+
+static int pair[2], files[ATTACH_REPLY_FDS];
+static struct shm_process own;
+static unsigned open_before;
+
+static unsigned open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
+		return -1;
+	for (int i = 0; i < ATTACH_REPLY_FDS; i++)
+		if ((files[i] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
+			return -1;
+	own = (struct shm_process){ .wake_fd = files[0], .file = files[1], .pending_file = files[2] };
+	open_before = open_descriptors();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	assert_int_equal(open_descriptors(), open_before);
+	for (int i = 0; i < ATTACH_REPLY_FDS; i++)
+		close(files[i]);
+	close(pair[0]);
+	close(pair[1]);
+	return 0;
+}
+
+static void expect_and_close(const int *fds, int count)
+{
+	struct stat status;
+
+	for (int i = 0; i < count; i++) {
+		assert_int_equal(fstat(fds[i], &status), 0);
+		assert_true(S_ISCHR(status.st_mode));
+		assert_int_equal(fcntl(fds[i], F_GETFD), FD_CLOEXEC);
+		close(fds[i]);
+	}
+}
+
+static void request_comes_with_its_descriptors(void **state)
+{
+	struct attach_request sent = { .key = 5, .process = 6 }, got;
+	int fds[ATTACH_REQUEST_FDS];
+
+	(void)state;
+	assert_int_equal(attach_receive_request(pair[1], &got, fds), 0);
+	assert_int_equal(attach_send_request(pair[0], &sent, &own), 0);
+	assert_int_equal(attach_receive_request(pair[1], &got, fds), 1);
+	assert_int_equal(got.key, 5);
+	assert_int_equal(got.process, 6);
+	expect_and_close(fds, ATTACH_REQUEST_FDS);
+}
+
+static void reply_comes_with_the_segment_first(void **state)
+{
+	struct attach_reply sent = { .process = 6 }, got;
+	struct stat status;
+	int fds[ATTACH_REPLY_FDS];
+
+	(void)state;
+	assert_int_equal(attach_send_reply(pair[0], &sent, pair[0], &own), 0);
+	assert_int_equal(attach_receive_reply(pair[1], &got, fds), 1);
+	assert_int_equal(got.process, 6);
+	assert_int_equal(fstat(fds[0], &status), 0);
+	assert_true(S_ISSOCK(status.st_mode));
+	close(fds[0]);
+	expect_and_close(fds + 1, PROCESS_FDS);
+}
+
+/* Sends bytes with so many descriptors. */
+static void send_raw(const void *bytes, size_t length, int count)
+{
+	char control[CMSG_SPACE(8 * sizeof(int))] __attribute__((aligned(8))) = { 0 };
+	struct iovec iov = { (void *)bytes, length };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (count) {
+		struct cmsghdr *c = (struct cmsghdr *)(void *)control;
+
+		msg.msg_control = control;
+		msg.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int));
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN((size_t)count * sizeof(int));
+		for (int i = 0; i < count; i++)
+			memcpy(CMSG_DATA(c) + (size_t)i * sizeof(int), &files[0], sizeof(int));
+	}
+	assert_int_equal(sendmsg(pair[0], &msg, 0), (int)length);
+}
+
+/* The bytes of a good request. */
+static struct attach_request good_request(void)
+{
+	struct attach_request request = { .key = 5 }, got;
+	int fds[ATTACH_REQUEST_FDS];
+
+	assert_int_equal(attach_send_request(pair[0], &request, &own), 0);
+	assert_int_equal(attach_receive_request(pair[1], &got, fds), 1);
+	expect_and_close(fds, ATTACH_REQUEST_FDS);
+	return got;
+}
+
+static void expect_refusal(int err)
+{
+	struct attach_request got;
+	int fds[ATTACH_REQUEST_FDS];
+
+	errno = 0;
+	assert_int_equal(attach_receive_request(pair[1], &got, fds), -1);
+	assert_int_equal(errno, err);
+}
+
+/* The teardown counts the descriptors that are open. */
+static void any_other_number_of_descriptors_is_refused(void **state)
+{
+	struct attach_request request = good_request();
+
+	(void)state;
+	for (int count = 0; count <= 8; count++) {
+		if (count == ATTACH_REQUEST_FDS)
+			continue;
+		send_raw(&request, sizeof request, count);
+		expect_refusal(EPROTO);
+	}
+}
+
+static void any_other_length_is_refused(void **state)
+{
+	struct {
+		struct attach_request request;
+		char more;
+	} longer = { .request = good_request() };
+
+	(void)state;
+	send_raw(&longer, sizeof longer.request - 1, ATTACH_REQUEST_FDS);
+	expect_refusal(EPROTO);
+	send_raw(&longer, sizeof longer.request + 1, ATTACH_REQUEST_FDS);
+	expect_refusal(EPROTO);
+}
+
+static void other_versions_are_refused(void **state)
+{
+	struct attach_request request = good_request();
+
+	(void)state;
+	request.greeting[7]++;
+	send_raw(&request, sizeof request, ATTACH_REQUEST_FDS);
+	expect_refusal(EPROTO);
+}
+
+static void end_of_the_peer_is_told_apart(void **state)
+{
+	(void)state;
+	shutdown(pair[0], SHUT_WR);
+	expect_refusal(ENODATA);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(request_comes_with_its_descriptors),
+		TEST(reply_comes_with_the_segment_first),
+		TEST(any_other_number_of_descriptors_is_refused),
+		TEST(any_other_length_is_refused),
+		TEST(other_versions_are_refused),
+		TEST(end_of_the_peer_is_told_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
