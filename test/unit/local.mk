@@ -227,6 +227,7 @@ unit_soft = \
 	test/unit/soft/test_foreign_peer \
 	test/unit/soft/test_fpdu \
 	test/unit/soft/test_half_open \
+	test/unit/soft/test_liveness \
 	test/unit/soft/test_mem \
 	test/unit/soft/test_mpa \
 	test/unit/soft/test_mr_dir \
@@ -324,6 +325,10 @@ test_unit_soft_test_async_event_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_task_que
 	-Wl,--wrap=dapl_up_async
 test_unit_soft_test_sealed_file_LDADD = $(unit_soft_libs)
 test_unit_soft_test_attach_message_LDADD = $(unit_soft_libs)
+test_unit_soft_test_liveness_SOURCES = test/unit/soft/test_liveness.c $(device_harness)
+test_unit_soft_test_liveness_LDADD = $(unit_soft_libs)
+test_unit_soft_test_liveness_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime \
+	-Wl,--wrap=dapl_timer_start -Wl,--wrap=getsockopt -Wl,-u,dapl_device_ops
 
 # libdaplsoft-eth, without a network.
 unit_softeth = \

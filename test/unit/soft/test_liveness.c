@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_liveness.c - when a peer that does not answer is lost, and when the sweep for it runs. The clock, the timer
+ * and what TCP tells are the test's; test_tuning.c is about real connections. */
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/core/base/settings.h"
+#include "dapl/soft/cm/liveness.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/tunables.h"
+
+#define MS 1000000ull
+
+static uint64_t now_ns;
+static unsigned sweeps;
+static uint64_t sweep_us;
+static struct tcp_info info;
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *now);
+int __wrap_clock_gettime(clockid_t id, struct timespec *now)
+{
+	(void)id;
+	*now = (struct timespec){ (time_t)(now_ns / 1000000000), (long)(now_ns % 1000000000) };
+	return 0;
+}
+
+void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us, void (*fire)(struct dapl_timer *));
+void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us, void (*fire)(struct dapl_timer *))
+{
+	(void)timer, (void)fire;
+	sweeps++;
+	sweep_us = delay_us;
+}
+
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length)
+{
+	if (fd < 0 || level != IPPROTO_TCP || name != TCP_INFO)
+		return -1;
+	memcpy(value, &info, *length < sizeof info ? *length : sizeof info);
+	return 0;
+}
+
+static struct dapl_device dev;
+static struct dapl_conn conn;
+
+static int set_up(void **state)
+{
+	(void)state;
+	dev = (struct dapl_device){ .sweep_ns = 0 };
+	conn = (struct dapl_conn){ .dev = &dev };
+	info = (struct tcp_info){ .tcpi_retransmits = 0 };
+	dapl_settings.ack_timer = -1;
+	dapl_settings.ack_retry = 7;
+	sweeps = 0;
+	now_ns = 1000000 * MS;
+	return 0;
+}
+
+/* 4.096 us * 2^timer * (retries + 1), and a second at least. */
+static void patience_follows_timer_and_retries(void **state)
+{
+	static const struct {
+		int timer, retries;		/* of the connection; -1: of the environment */
+		int env_timer;
+		unsigned ms;
+	} rows[] = {
+		{ -1, -1, -1, SOFT_PATIENCE_MS }, { -1, -1, 20, 34359 }, { -1, 0, 20, 4294 }, { 22, 1, 20, 34359 },
+		{ 10, 0, -1, 1000 }, { 0, 7, -1, 0 }, { -1, -1, 0, 0 }, { 31, 0, -1, 8796093 },
+		{ 31, 7, -1, 70368744 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct dapl_conn_tuning tuning = { .ack_timeout = (uint16_t)(rows[i].timer + 1),
+			.ack_retry = (uint16_t)(rows[i].retries + 1) };
+
+		dapl_settings.ack_timer = rows[i].env_timer;
+		assert_int_equal(cm_patience_ms(&tuning), rows[i].ms);
+	}
+}
+
+static void earlier_sweep_stays(void **state)
+{
+	(void)state;
+	cm_sweep_within(&dev, 5000);
+	assert_int_equal(sweep_us, 5000);
+	cm_sweep_within(&dev, 5000);
+	cm_sweep_within(&dev, 9000);
+	assert_int_equal(sweeps, 1);
+	cm_sweep_within(&dev, 4000);
+	assert_int_equal(sweeps, 2);
+	assert_int_equal(sweep_us, 4000);
+}
+
+static void deadline_is_swept_in_time(void **state)
+{
+	(void)state;
+	cm_set_deadline(&conn, 3);
+	assert_int_equal(conn.deadline_ns, now_ns + 3000 * MS);
+	assert_int_equal(sweep_us, 3000000);
+	cm_set_deadline_ms(&conn, 2);
+	assert_int_equal(conn.deadline_ns, now_ns + 2 * MS);
+	assert_int_equal(sweep_us, 2000);
+}
+
+static void unlimited_patience_needs_no_sweep(void **state)
+{
+	(void)state;
+	conn.tuning.ack_timeout = 0 + 1;
+	cm_watch_liveness(&conn);
+	assert_int_equal(sweeps, 0);
+	conn.tuning.ack_timeout = 0;
+	cm_watch_liveness(&conn);
+	assert_int_equal(sweep_us, SOFT_PATIENCE_MS / 4 * 1000);
+}
+
+/* Whether the peer is lost so many ms from now; its last acknowledgement came ack_ms before that. */
+static bool lost_after(unsigned ms, unsigned ack_ms)
+{
+	now_ns += ms * MS;
+	info.tcpi_last_ack_recv = ack_ms;
+	return cm_peer_is_lost(&conn, now_ns);
+}
+
+static void silent_peer_is_lost_when_patience_ends(void **state)
+{
+	(void)state;
+	info.tcpi_retransmits = 1;
+	assert_false(lost_after(0, 0));
+	assert_false(lost_after(SOFT_PATIENCE_MS - 1, SOFT_PATIENCE_MS));
+	assert_true(lost_after(1, SOFT_PATIENCE_MS));
+}
+
+static void unanswered_probes_count_as_silence(void **state)
+{
+	(void)state;
+	info.tcpi_probes = 1;
+	assert_false(lost_after(0, 0));
+	assert_true(lost_after(SOFT_PATIENCE_MS, SOFT_PATIENCE_MS));
+}
+
+static void peer_that_owes_nothing_is_not_lost(void **state)
+{
+	(void)state;
+	info.tcpi_retransmits = 1;
+	lost_after(0, 0);
+	info.tcpi_retransmits = 0;
+	assert_false(lost_after(SOFT_PATIENCE_MS, SOFT_PATIENCE_MS));
+	info.tcpi_retransmits = 1;	/* silence begins anew */
+	assert_false(lost_after(0, SOFT_PATIENCE_MS));
+}
+
+/* A stopped peer reads nothing, and its host answers probes. */
+static void acknowledgement_begins_anew(void **state)
+{
+	(void)state;
+	info.tcpi_probes = 1;
+	lost_after(0, 0);
+	assert_false(lost_after(SOFT_PATIENCE_MS, 10));
+	assert_false(lost_after(SOFT_PATIENCE_MS - 1, SOFT_PATIENCE_MS - 1 + 10));
+	assert_true(lost_after(1, SOFT_PATIENCE_MS + 10));
+}
+
+static void socket_that_tells_nothing_is_not_lost(void **state)
+{
+	(void)state;
+	info.tcpi_retransmits = 1;
+	lost_after(0, 0);
+	conn.fd = -1;
+	assert_false(lost_after(SOFT_PATIENCE_MS, SOFT_PATIENCE_MS));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+	const struct CMUnitTest tests[] = {
+		TEST(patience_follows_timer_and_retries),
+		TEST(earlier_sweep_stays),
+		TEST(deadline_is_swept_in_time),
+		TEST(unlimited_patience_needs_no_sweep),
+		TEST(silent_peer_is_lost_when_patience_ends),
+		TEST(unanswered_probes_count_as_silence),
+		TEST(peer_that_owes_nothing_is_not_lost),
+		TEST(acknowledgement_begins_anew),
+		TEST(socket_that_tells_nothing_is_not_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
