@@ -242,6 +242,7 @@ unit_soft = \
 	test/unit/soft/test_sealed_file \
 	test/unit/soft/test_shm \
 	test/unit/soft/test_shm_fallback \
+	test/unit/soft/test_socket \
 	test/unit/soft/test_srq \
 	test/unit/soft/test_stream \
 	test/unit/soft/test_tuning \
@@ -329,6 +330,9 @@ test_unit_soft_test_liveness_SOURCES = test/unit/soft/test_liveness.c $(device_h
 test_unit_soft_test_liveness_LDADD = $(unit_soft_libs)
 test_unit_soft_test_liveness_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime \
 	-Wl,--wrap=dapl_timer_start -Wl,--wrap=getsockopt -Wl,-u,dapl_device_ops
+test_unit_soft_test_socket_SOURCES = test/unit/soft/test_socket.c $(device_harness)
+test_unit_soft_test_socket_LDADD = $(unit_soft_libs)
+test_unit_soft_test_socket_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops
 
 # libdaplsoft-eth, without a network.
 unit_softeth = \
