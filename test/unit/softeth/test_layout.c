@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_layout.c - offsets of the headers of a frame, frames that are cut off, and one's complement sums. */
+#include <string.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/softeth/layout.h"
+
+/* A frame that is built from its start. */
+static uint8_t frame[512];
+static size_t length;
+
+static void put(const void *bytes, size_t n)
+{
+	memcpy(frame + length, bytes, n);
+	length += n;
+}
+#define PUT(text) put(text, sizeof text - 1)
+
+static void put16(uint8_t *at, size_t value)
+{
+	at[0] = (uint8_t)(value >> 8);
+	at[1] = (uint8_t)value;
+}
+
+/* `tags` VLAN tags of two kinds, then the type. */
+static void ethernet(int tags, uint16_t type)
+{
+	memset(frame, 0, sizeof frame);
+	length = 12;
+	for (int i = 0; i < tags; i++) {
+		PUT("\x81\x00\x00\x05");
+		if (!i && tags > 1)
+			memcpy(frame + length - 4, "\x88\xa8", 2);
+	}
+	put16(frame + length, type);
+	length += 2;
+}
+
+/* An IP header of this many bytes, and the length behind it. */
+static void ipv4(size_t header, uint8_t protocol, uint16_t payload)
+{
+	uint8_t *p = frame + length;
+
+	length += header;
+	p[0] = (uint8_t)(0x40 | header / 4);
+	put16(p + 2, header + payload);
+	p[9] = protocol;
+}
+
+static void ipv6(uint8_t next, uint16_t payload)
+{
+	uint8_t *p = frame + length;
+
+	length += 40;
+	p[0] = 0x60;
+	put16(p + 4, payload);
+	p[6] = next;
+}
+
+/* A TCP header of this many bytes. */
+static void tcp(size_t header)
+{
+	frame[length + 12] = (uint8_t)(header / 4 << 4);
+	length += header;
+}
+
+static struct eth_layout read_it(void)
+{
+	struct eth_layout l;
+
+	assert_true(eth_layout_read(frame, length, &l));
+	return l;
+}
+
+static void udp_behind_each_number_of_tags_is_found(void **state)
+{
+	(void)state;
+	for (int tags = 0; tags <= 2; tags++) {
+		struct eth_layout l;
+
+		ethernet(tags, 0x0800);
+		ipv4(20, IPPROTO_UDP, 8 + 3);
+		length += 8 + 3;
+		l = read_it();
+		assert_int_equal(l.l3, 14 + 4 * tags);
+		assert_int_equal(l.l4, l.l3 + 20);
+		assert_int_equal(l.payload, l.l4 + 8);
+		assert_int_equal(l.end, length);
+		assert_int_equal(l.version, 4);
+		assert_int_equal(l.protocol, IPPROTO_UDP);
+		assert_int_equal(eth_checksum_offset(&l), 6);
+	}
+	ethernet(3, 0x0800);
+	ipv4(20, IPPROTO_UDP, 8);
+	length += 8;
+	assert_false(eth_layout_read(frame, length, &(struct eth_layout){ 0 }));
+}
+
+static void options_of_both_headers_are_skipped(void **state)
+{
+	struct eth_layout l;
+
+	(void)state;
+	ethernet(0, 0x0800);
+	ipv4(60, IPPROTO_TCP, 60 + 1);
+	tcp(60);
+	length++;
+	l = read_it();
+	assert_int_equal(l.l4, 14 + 60);
+	assert_int_equal(l.payload, 14 + 60 + 60);
+	assert_int_equal(eth_checksum_offset(&l), 16);
+}
+
+static void ipv6_extension_headers_are_skipped(void **state)
+{
+	struct eth_layout l;
+
+	(void)state;
+	ethernet(0, 0x86dd);
+	ipv6(IPPROTO_HOPOPTS, 8 + 16 + 8);
+	PUT("\x3c\x00\x00\x00\x00\x00\x00\x00");	/* destination options follow */
+	PUT("\x11\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00");	/* UDP follows */
+	length += 8;
+	l = read_it();
+	assert_int_equal(l.version, 6);
+	assert_int_equal(l.protocol, IPPROTO_UDP);
+	assert_int_equal(l.l4, 14 + 40 + 8 + 16);
+	assert_int_equal(l.payload, length);
+	assert_int_equal(l.end, length);
+}
+
+/* Its pseudo header has another address. */
+static void routing_header_is_not_passed(void **state)
+{
+	struct eth_layout l;
+
+	(void)state;
+	ethernet(0, 0x86dd);
+	ipv6(IPPROTO_ROUTING, 8 + 8);
+	PUT("\x11\x00\x00\x00\x00\x00\x00\x00");
+	length += 8;
+	l = read_it();
+	assert_int_equal(l.protocol, IPPROTO_ROUTING);
+	assert_int_equal(l.payload, 0);
+}
+
+static void fragments_and_other_protocols_have_no_payload(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		ethernet(0, 0x0800);
+		ipv4(20, i ? IPPROTO_UDP : IPPROTO_ICMP, 8);
+		length += 8;
+		if (i)			/* the first one, and one behind it */
+			memcpy(frame + 14 + 6, i == 1 ? "\x20\x00" : "\x00\x01", 2);
+		assert_int_equal(read_it().payload, 0);
+	}
+	memcpy(frame + 14 + 6, "\x40\x00", 2);		/* "do not fragment" is no fragment */
+	assert_int_equal(read_it().payload, 14 + 20 + 8);
+}
+
+static void other_types_are_no_ip(void **state)
+{
+	(void)state;
+	ethernet(0, 0x0806);
+	length += 46;
+	assert_false(eth_layout_read(frame, length, &(struct eth_layout){ 0 }));
+	ethernet(0, 0x0800);		/* the type says IPv4, the header IPv6 */
+	ipv6(IPPROTO_UDP, 8);
+	length += 8;
+	assert_false(eth_layout_read(frame, length, &(struct eth_layout){ 0 }));
+}
+
+/* A frame whose headers end at its end is read in no shorter length. */
+static void headers_that_are_cut_off_are_refused(void **state)
+{
+	struct eth_layout l;
+
+	(void)state;
+	for (int six = 0; six < 2; six++) {
+		ethernet(2, six ? 0x86dd : 0x0800);
+		if (six)
+			ipv6(IPPROTO_TCP, 24);
+		else
+			ipv4(24, IPPROTO_TCP, 24);
+		tcp(24);
+		assert_true(eth_layout_read(frame, length, &l));
+		for (size_t n = 0; n < length; n++)
+			assert_false(eth_layout_read(frame, n, &l));
+	}
+}
+
+static void options_that_are_cut_off_are_refused(void **state)
+{
+	struct eth_layout l;
+
+	(void)state;
+	ethernet(0, 0x0800);
+	ipv4(24, IPPROTO_ICMP, 0);
+	assert_true(eth_layout_read(frame, length, &l));
+	assert_false(eth_layout_read(frame, length - 1, &l));
+	put16(frame + 14 + 2, 23);	/* the packet ends within them */
+	assert_false(eth_layout_read(frame, length, &l));
+}
+
+static void headers_that_contradict_themselves_are_refused(void **state)
+{
+	struct eth_layout l;
+
+	(void)state;
+	ethernet(0, 0x0800);
+	ipv4(20, IPPROTO_UDP, 7);	/* shorter than the UDP header */
+	length += 8;
+	assert_false(eth_layout_read(frame, length, &l));
+	ethernet(0, 0x0800);
+	ipv4(20, IPPROTO_TCP, 20);
+	tcp(16);			/* shorter than any TCP header */
+	length += 4;
+	assert_false(eth_layout_read(frame, length, &l));
+	ethernet(0, 0x0800);
+	ipv4(20, IPPROTO_UDP, 8);
+	length += 8;
+	frame[14] = 0x44;		/* shorter than any IPv4 header */
+	assert_false(eth_layout_read(frame, length, &l));
+}
+
+/* RFC 1071, the example of section 3. */
+static void sum_is_the_one_of_the_standard(void **state)
+{
+	static const uint8_t bytes[] = { 0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7 };
+
+	(void)state;
+	assert_int_equal(eth_sum_fold(eth_sum_bytes(bytes, sizeof bytes, 0)), 0xddf2);
+	assert_int_equal(eth_sum_fold(eth_sum_bytes(bytes, 3, 0)), 0xf201);	/* an odd byte is the upper one */
+	assert_int_equal(eth_sum_fold(0x1fffe), 0xffff);
+	assert_int_equal(eth_sum_fold(0xffff0001), 1);		/* the carry of a carry */
+}
+
+static void pieces_have_the_sum_of_the_whole(void **state)
+{
+	uint8_t bytes[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (uint8_t)(i * 37 + 11);
+	for (size_t a = 0; a < 20; a++)
+		for (size_t b = a; b < 24; b++) {
+			struct iovec iov[] = { { bytes, a }, { bytes + a, b - a }, { bytes + b, sizeof bytes - b } };
+			uint16_t expected = eth_sum_fold(eth_sum_bytes(bytes + 5, 50, 0));
+
+			assert_int_equal(eth_sum_fold(eth_sum_pieces(iov, 3, 5, 50, 0)), expected);
+		}
+}
+
+static void pseudo_header_has_addresses_protocol_and_length(void **state)
+{
+	struct eth_layout l;
+
+	(void)state;
+	ethernet(0, 0x0800);
+	ipv4(20, IPPROTO_UDP, 8 + 2);
+	memcpy(frame + 14 + 12, "\x01\x02\x03\x04\x05\x06\x07\x08", 8);
+	length += 8 + 2;
+	l = read_it();
+	assert_int_equal(eth_sum_fold(eth_sum_pseudo(frame, &l)), 0x0102 + 0x0304 + 0x0506 + 0x0708 + 17 + 10);
+	ethernet(0, 0x86dd);
+	ipv6(IPPROTO_UDP, 8);
+	frame[14 + 8] = 1;
+	frame[14 + 39] = 2;
+	length += 8;
+	l = read_it();
+	assert_int_equal(eth_sum_fold(eth_sum_pseudo(frame, &l)), 0x0100 + 2 + 17 + 8);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(udp_behind_each_number_of_tags_is_found),
+		cmocka_unit_test(options_of_both_headers_are_skipped),
+		cmocka_unit_test(ipv6_extension_headers_are_skipped),
+		cmocka_unit_test(routing_header_is_not_passed),
+		cmocka_unit_test(fragments_and_other_protocols_have_no_payload),
+		cmocka_unit_test(other_types_are_no_ip),
+		cmocka_unit_test(headers_that_are_cut_off_are_refused),
+		cmocka_unit_test(options_that_are_cut_off_are_refused),
+		cmocka_unit_test(headers_that_contradict_themselves_are_refused),
+		cmocka_unit_test(sum_is_the_one_of_the_standard),
+		cmocka_unit_test(pieces_have_the_sum_of_the_whole),
+		cmocka_unit_test(pseudo_header_has_addresses_protocol_and_length),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
