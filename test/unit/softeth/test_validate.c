@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_validate.c - checksums of frames that were received, and how many frames were joined in one. */
+#include <string.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/softeth/layout.h"
+#include "dapl/softeth/packet.h"
+
+enum { L3 = 14, L4 = L3 + 20, PAYLOAD = L4 + 8, LENGTH = PAYLOAD + 5 };
+
+static uint8_t bytes[LENGTH];		/* UDP over IPv4, five bytes */
+static struct dapl_eth_frame frame;
+static struct eth_port port;
+static struct virtio_net_hdr vnet;
+
+static void put16(size_t at, uint16_t value)
+{
+	bytes[at] = (uint8_t)(value >> 8);
+	bytes[at + 1] = (uint8_t)value;
+}
+
+static void set_checksums(void)
+{
+	struct eth_layout l;
+
+	put16(L3 + 10, 0);
+	put16(L3 + 10, (uint16_t)~eth_sum_fold(eth_sum_bytes(bytes + L3, 20, 0)));
+	put16(L4 + 6, 0);
+	assert_true(eth_layout_read(bytes, LENGTH, &l));
+	put16(L4 + 6, (uint16_t)~eth_sum_fold(eth_sum_bytes(bytes + L4, LENGTH - L4, eth_sum_pseudo(bytes, &l))));
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(bytes, 0, sizeof bytes);
+	put16(12, 0x0800);
+	bytes[L3] = 0x45;
+	put16(L3 + 2, LENGTH - L3);
+	bytes[L3 + 9] = 17;
+	memcpy(bytes + L3 + 12, "\xc0\x00\x02\x01\xc0\x00\x02\x02", 8);
+	memcpy(bytes + PAYLOAD, "hello", 5);
+	set_checksums();
+	frame = (struct dapl_eth_frame){ .length = LENGTH, .wire_length = LENGTH };
+	port = (struct eth_port){ .verify = true };
+	vnet = (struct virtio_net_hdr){ .gso_type = VIRTIO_NET_HDR_GSO_NONE };
+	return 0;
+}
+
+/* The frame is in two pieces, of which the first is odd. */
+static uint32_t flags(void)
+{
+	struct iovec iov[] = { { bytes, L4 + 3 }, { bytes + L4 + 3, LENGTH - L4 - 3 } };
+
+	eth_validate(&port, &frame, &vnet, bytes, LENGTH, iov, 2);
+	return frame.flags;
+}
+
+static void right_checksums_are_told(void **state)
+{
+	(void)state;
+	assert_int_equal(flags(), ETH_FRAME_IP_OK | ETH_FRAME_L4_OK);
+}
+
+static void wrong_checksums_are_told_apart(void **state)
+{
+	(void)state;
+	bytes[L3 + 8]++;		/* the hop limit */
+	assert_int_equal(flags(), ETH_FRAME_IP_BAD | ETH_FRAME_L4_OK);
+	set_up(NULL);
+	bytes[LENGTH - 1]++;
+	assert_int_equal(flags(), ETH_FRAME_IP_OK | ETH_FRAME_L4_BAD);
+}
+
+static void payload_is_summed_if_the_program_wants_it(void **state)
+{
+	(void)state;
+	port.verify = false;
+	assert_int_equal(flags(), ETH_FRAME_IP_OK);
+}
+
+static void word_of_the_kernel_is_taken(void **state)
+{
+	(void)state;
+	bytes[LENGTH - 1]++;
+	frame.flags = ETH_FRAME_L4_OK;
+	assert_int_equal(flags(), ETH_FRAME_IP_OK | ETH_FRAME_L4_OK);
+}
+
+/* A frame of this host whose checksums the device would have filled in. */
+static void partial_frames_are_not_summed(void **state)
+{
+	(void)state;
+	bytes[LENGTH - 1]++;
+	bytes[L3 + 8]++;
+	frame.flags = ETH_FRAME_PARTIAL;
+	assert_int_equal(flags(), ETH_FRAME_PARTIAL);
+}
+
+static void udp_may_have_no_checksum(void **state)
+{
+	(void)state;
+	put16(L4 + 6, 0);
+	assert_int_equal(flags(), ETH_FRAME_IP_OK);
+}
+
+static void frame_that_was_cut_is_not_summed(void **state)
+{
+	(void)state;
+	frame.length = LENGTH - 1;
+	assert_int_equal(flags(), ETH_FRAME_IP_OK);
+}
+
+static void frame_without_ip_has_no_flags(void **state)
+{
+	(void)state;
+	put16(12, 0x0806);
+	assert_int_equal(flags(), 0);
+}
+
+static void joined_frames_are_counted(void **state)
+{
+	static const struct {
+		uint16_t size, segments;
+		uint32_t payload;
+	} rows[] = { { 1000, 1, 1 }, { 1000, 1, 1000 }, { 1000, 2, 1001 }, { 1000, 60, 60000 }, { 0, 0, 1000 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		set_up(NULL);
+		vnet = (struct virtio_net_hdr){ .gso_type = VIRTIO_NET_HDR_GSO_UDP, .gso_size = rows[i].size };
+		frame.wire_length = PAYLOAD + rows[i].payload;
+		flags();
+		assert_int_equal(frame.segments, rows[i].segments);
+	}
+}
+
+/* The checksum in the headers is that of one of them. */
+static void joined_frames_are_not_summed(void **state)
+{
+	(void)state;
+	vnet = (struct virtio_net_hdr){ .gso_type = VIRTIO_NET_HDR_GSO_UDP, .gso_size = 2 };
+	assert_int_equal(flags(), ETH_FRAME_IP_OK);
+	assert_int_equal(frame.segments, 3);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+	const struct CMUnitTest tests[] = {
+		TEST(right_checksums_are_told),
+		TEST(wrong_checksums_are_told_apart),
+		TEST(payload_is_summed_if_the_program_wants_it),
+		TEST(word_of_the_kernel_is_taken),
+		TEST(partial_frames_are_not_summed),
+		TEST(udp_may_have_no_checksum),
+		TEST(frame_that_was_cut_is_not_summed),
+		TEST(frame_without_ip_has_no_flags),
+		TEST(joined_frames_are_counted),
+		TEST(joined_frames_are_not_summed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
