@@ -47,6 +47,8 @@ datinfo_SOURCES = \
 	tools/info/system.c tools/info/system.h \
 	tools/info/programs.c tools/info/programs.h \
 	tools/info/screen.c tools/info/screen.h \
+	tools/info/timeline.c tools/info/timeline.h \
+	tools/info/trace_file.c tools/info/trace_file.h \
 	tools/info/top.c tools/info/top.h \
 	tools/info/users.c tools/info/users.h \
 	tools/info/listeners.h tools/control/rdma_objects.h \

@@ -8,6 +8,7 @@
 #include "tools/info/network.h"
 #include "tools/info/ports.h"
 #include "tools/info/programs.h"
+#include "tools/info/timeline.h"
 #include "tools/info/top.h"
 #include "tools/cli.h"
 #include "tools/control/client.h"
@@ -18,8 +19,7 @@
 #include <unistd.h>
 
 static const char usage_text[] =
-	"usage: datinfo [-v] [IA...]   interface adapters: where each comes from,\n"
-	"                              whether it opens, and what to mend if not\n"
+	"usage: datinfo [-v] [IA...]   adapters: whether each opens, what to mend if not\n"
 	"  --env                       environment variables: default, value, meaning\n"
 	"  --conf                      a dat.conf for this machine\n"
 	"  --check FILE                what is wrong with a dat.conf\n"
@@ -33,6 +33,7 @@ static const char usage_text[] =
 	"  --ports                     which programs listen, on which qualifiers\n"
 	"  --trace PID LEVEL           set the trace level of a running program, 0 to 10\n"
 	"  --dump PID                  its trace records and counters\n"
+	"  --timeline FILE...          trace records of several processes, side by side\n"
 	"  --top                       traffic of all programs of the user\n"
 	"\n"
 	"  -v, --verbose               all attributes\n"
@@ -44,7 +45,7 @@ static const char usage_text[] =
 	"3 if --route leads over the software device only.\n";
 
 enum mode { ADAPTERS, ENV, CONF, CHECK, DEVICES, DEVINFO, STAT, ROUTE, NEIGHBOUR, NICS, MONITOR,
-	PORTS, TRACE, DUMP, TOP };
+	PORTS, TRACE, DUMP, TIMELINE, TOP };
 
 struct options {
 	enum mode mode;
@@ -54,6 +55,8 @@ struct options {
 	const char *device;		/* -d, or DEV of --stat */
 	unsigned port, seconds;
 	unsigned level;			/* of --trace */
+	char *const *files;		/* of --timeline, after the first */
+	int file_count;
 	double interval;
 };
 
@@ -72,6 +75,7 @@ static const struct option names[] = {
 	{ "ports", no_argument, NULL, MODE + PORTS },
 	{ "trace", required_argument, NULL, MODE + TRACE },
 	{ "dump", required_argument, NULL, MODE + DUMP },
+	{ "timeline", required_argument, NULL, MODE + TIMELINE },
 	{ "top", no_argument, NULL, MODE + TOP },
 	{ "watch", no_argument, NULL, WATCH },
 	{ "interval", required_argument, NULL, 'n' },
@@ -95,6 +99,16 @@ static void parse_stat_operand(struct options *o, char *text)
 	o->device = text;
 }
 
+static void parse_files(struct options *o, int argc, char **argv)
+{
+	o->file_count = argc - optind;
+	o->files = argv + optind;
+	optind = argc;
+	if (!o->json && o->file_count + 1 > TIMELINE_FILES)
+		usage_error("--timeline: %d files found, at most %d expected without --json",
+			    o->file_count + 1, TIMELINE_FILES);
+}
+
 /* Words that are no options. */
 static void parse_operands(struct options *o, int argc, char **argv)
 {
@@ -106,6 +120,8 @@ static void parse_operands(struct options *o, int argc, char **argv)
 		usage_error("--trace: a trace level from 0 to 10 expected after the PID");
 	if (o->mode == TRACE)
 		o->level = (unsigned)cli_number("--trace PID LEVEL", argv[optind++], 0, 10);
+	if (o->mode == TIMELINE)
+		parse_files(o, argc, argv);
 	if (o->mode != ADAPTERS && optind != argc)
 		usage_error("\"%s\" found after --%s, only options expected", argv[optind], o->chosen.name);
 	if (o->watch && (o->mode != STAT || o->json))
@@ -195,6 +211,7 @@ int main(int argc, char **argv)
 	case PORTS: ports_show(o.json); break;
 	case TRACE: status = programs_trace(pid_of(&o), o.level, o.json); break;
 	case DUMP: status = programs_dump(pid_of(&o), o.json); break;
+	case TIMELINE: timeline_show(o.chosen.argument, o.files, o.file_count, o.json); break;
 	case TOP: status = top_show(o.interval, o.json); break;
 	default: status = show_adapters(&o, argv + optind, argc - optind);
 	}
