@@ -181,7 +181,7 @@ void net_changes_of(struct net_changes *c, struct nl_msg *msg)
 		 head->nlmsg_type == RTM_DELROUTE || head->nlmsg_type == RTM_DELNEIGH;
 	v.replaced = head->nlmsg_flags & NLM_F_REPLACE;
 	c->count = 0;
-	if (nl_msg_parse(msg, visit, &v) == -NLE_NOMEM)
+	if (net_parse(msg, visit, &v) == -NLE_NOMEM)
 		c->err = ENOMEM;
 }
 

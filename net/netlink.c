@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netlink/addr.h>
+#include <netlink/attr.h>
 #include <netlink/errno.h>
 #include <netlink/msg.h>
 #include <linux/rtnetlink.h>
@@ -57,6 +58,39 @@ void net_close(struct nl_sock *sock)
 	nl_socket_free(sock);
 }
 
+/* Whether each next hop of a route has its length. libnl 3.7 reads a hop of length 0 again and again, with
+ * memory for each, and reads on behind a hop whose padding is missing. The kernel sends neither. */
+static bool has_whole_hops(struct nlmsghdr *head)
+{
+	struct nlattr *attribute;
+	int left;
+
+	if (head->nlmsg_type < RTM_NEWROUTE || head->nlmsg_type > RTM_GETROUTE ||
+	    head->nlmsg_len < NLMSG_LENGTH(sizeof(struct rtmsg)))
+		return true;
+	nlmsg_for_each_attr(attribute, head, sizeof(struct rtmsg), left) {
+		const struct rtnexthop *hop = nla_data(attribute);
+		int room = nla_len(attribute);
+
+		if (nla_type(attribute) != RTA_MULTIPATH)
+			continue;
+		while (room >= (int)sizeof *hop && room >= hop->rtnh_len) {
+			if (hop->rtnh_len < sizeof *hop || (int)RTNH_ALIGN(hop->rtnh_len) > room)
+				return false;
+			room -= RTNH_ALIGN(hop->rtnh_len);
+			hop = RTNH_NEXT(hop);
+		}
+	}
+	return true;
+}
+
+int net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *), void *arg)
+{
+	if (!has_whole_hops(nlmsg_hdr(msg)))
+		return -NLE_INVAL;
+	return nl_msg_parse(msg, each, arg);
+}
+
 static void parsed(struct nl_object *object, void *arg)
 {
 	struct answer *a = arg;
@@ -67,7 +101,7 @@ static void parsed(struct nl_object *object, void *arg)
 static int on_valid(struct nl_msg *msg, void *arg)
 {
 	struct answer *a = arg;
-	int nle = nl_msg_parse(msg, parsed, a);
+	int nle = net_parse(msg, parsed, a);
 
 	if (nle == -NLE_NOMEM)
 		a->err = ENOMEM;

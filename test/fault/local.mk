@@ -43,6 +43,20 @@ test_fault_lost_channel_SOURCES = test/fault/lost_channel.c test/fault/runs.c te
 test_fault_lost_channel_LDADD = test/fault/libdat2fault.la test/fault/libfault.la -lpthread -ldl
 EXTRA_test_fault_lost_channel_DEPENDENCIES = test/fault/libdaplfault.la
 
+# libdatnet: its calls of libnl fail, too.
+if NET
+net_fault_calls = malloc calloc realloc strdup free epoll_create1 epoll_ctl socket opendir \
+	nl_socket_alloc nl_socket_free nl_connect nl_send_auto nl_recvmsgs nl_recv nl_msg_parse nl_cb_alloc \
+	nl_cb_put nl_socket_add_membership nl_socket_set_nonblocking nlmsg_alloc_simple nlmsg_append \
+	nlmsg_convert nlmsg_free nla_put
+check_PROGRAMS += test/fault/net_faults
+TESTS += test/fault/net_faults
+test_fault_net_faults_SOURCES = test/fault/net_faults.c test/fault/runs.c test/fault/runs.h
+test_fault_net_faults_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) -DBUILD='"$(abs_top_builddir)"'
+test_fault_net_faults_LDFLAGS = $(AM_LDFLAGS) $(net_fault_calls:%=-Wl,--wrap=%)
+test_fault_net_faults_LDADD = libnetparts.la libcommon.la libdat2.la test/fault/libfault.la $(LIBNL_LIBS)
+endif
+
 # The same with the conformance suite: some of it in check; all of it here, bounded. What was
 # done is not done again the next time, unless the libraries are new.
 check_PROGRAMS += test/fault/statements
