@@ -139,28 +139,42 @@ static void print_head(const json_t *processes)
 	printf("%s\n", output_plain());
 }
 
+/* "127.0.0.1 port 1, remote 127.0.0.1 port 2" behind `begin` characters, in two lines if one is too long. */
+static void print_ends(const char *ends, int begin)
+{
+	const char *remote = strstr(ends, ", remote ");
+
+	if (!remote || begin + strlen(ends) <= WIDTH) {
+		print_clean(ends, strlen(ends));
+		return;
+	}
+	print_clean(ends, (size_t)(remote - ends));
+	printf("\n%*sto ", begin, "");
+	print_clean(remote + strlen(", remote "), (size_t)(WIDTH - begin));
+}
+
 /* The names, with the addresses that find them in the files. */
 static void print_objects(const json_t *processes)
 {
-	static const char *const heads[] = { "OBJECT", "ADDRESS", "ENDS" };
 	json_t *process, *object;
 	char title[LINE];
 	size_t i, j;
 
 	json_array_foreach(processes, i, process) {
-		struct table *table = table_new(3, heads);
-
 		title_of(title, process);
 		putchar('\n');
 		output_print(title);
 		putchar('\n');
 		json_array_foreach(json_object_get(process, "objects"), j, object) {
-			const char *cells[] = { output_get(object, "name"), output_get(object, "address"),
-				output_get(object, "ends") };
+			const char *ends = output_get(object, "ends");
+			char text[LINE];
 
-			table_add(table, cells);
+			snprintf(text, sizeof text, "  %-9s %s%s", output_get(object, "name"),
+				 output_get(object, "address"), *ends ? " " : "");
+			print_clean(text, strlen(text));
+			print_ends(ends, (int)strlen(text));
+			putchar('\n');
 		}
-		table_print(table, 2);
 	}
 }
 

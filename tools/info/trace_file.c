@@ -6,6 +6,7 @@
 #include "tools/info/output.h"
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +97,7 @@ static void add_record(struct reading *reading, const char *text)
 	int n = 0;
 
 	if (sscanf(text, "%3s %lf %ld %40s %40s %n", class, &time, &thread, kind, address, &n) != 5 ||
-	    !n || !text[n])
+	    !n || !text[n] || !isfinite(time))
 		fail("%s:%zu: \"%.60s\" found; class, time, thread, kind, address and state of a trace "
 		     "record expected", reading->name, reading->line, text);
 	name = name_object(objects, kind, address);
