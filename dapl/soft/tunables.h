@@ -218,7 +218,7 @@ enum {
 #define WINDOW_FILE_SIZE (1ull << 40)	/* bytes, sparse: 2^24 windows, each cut off once at most */
 
 /* --- shared memory: attaching (shm/attach_server.c, attach_socket.c, shm_segment.c) ----------------
- * test_shm; the spares: bench-soft, connections a second. */
+ * test_attach_server; the spares: bench-soft, connections a second. */
 enum {
 	FETCHES_MAX = 256,		/* connections from other processes without a request yet */
 	FETCH_US = 2000000,		/* us; for such a request to come */

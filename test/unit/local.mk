@@ -215,7 +215,9 @@ test_unit_core_test_evd_notify_LDADD = $(core_device_libs)
 unit_soft = \
 	test/unit/soft/test_async_event \
 	test/unit/soft/test_attach_message \
+	test/unit/soft/test_attach_server \
 	test/unit/soft/test_attach_socket \
+	test/unit/soft/test_cma \
 	test/unit/soft/test_conn_state \
 	test/unit/soft/test_cq \
 	test/unit/soft/test_deliver \
@@ -227,6 +229,7 @@ unit_soft = \
 	test/unit/soft/test_foreign_peer \
 	test/unit/soft/test_fpdu \
 	test/unit/soft/test_half_open \
+	test/unit/soft/test_large \
 	test/unit/soft/test_liveness \
 	test/unit/soft/test_mem \
 	test/unit/soft/test_mpa \
@@ -238,6 +241,7 @@ unit_soft = \
 	test/unit/soft/test_proto \
 	test/unit/soft/test_reach \
 	test/unit/soft/test_ring \
+	test/unit/soft/test_ring_rx \
 	test/unit/soft/test_rmem_map \
 	test/unit/soft/test_sealed_file \
 	test/unit/soft/test_shm \
@@ -294,8 +298,20 @@ test_unit_soft_test_rmem_map_SOURCES = test/unit/soft/test_rmem_map.c $(soft_end
 test_unit_soft_test_rmem_map_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_SOURCES = test/unit/soft/test_shm.c $(soft_ends)
 test_unit_soft_test_shm_LDADD = $(unit_soft_libs)
-test_unit_soft_test_shm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shm_conn_receive \
-	-Wl,--wrap=process_vm_writev -Wl,--wrap=process_vm_readv -Wl,--wrap=access_copy
+copies = test/unit/soft/copies.c test/unit/soft/copies.h $(soft_ends)
+copies_ldflags = $(AM_LDFLAGS) -Wl,--wrap=process_vm_writev -Wl,--wrap=process_vm_readv \
+	-Wl,--wrap=access_copy
+test_unit_soft_test_cma_SOURCES = test/unit/soft/test_cma.c $(copies)
+test_unit_soft_test_cma_LDADD = $(unit_soft_libs)
+test_unit_soft_test_cma_LDFLAGS = $(copies_ldflags)
+test_unit_soft_test_large_SOURCES = test/unit/soft/test_large.c $(copies)
+test_unit_soft_test_large_LDADD = $(unit_soft_libs)
+test_unit_soft_test_large_LDFLAGS = $(copies_ldflags)
+test_unit_soft_test_ring_rx_SOURCES = test/unit/soft/test_ring_rx.c $(soft_ends)
+test_unit_soft_test_ring_rx_LDADD = $(unit_soft_libs)
+test_unit_soft_test_ring_rx_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shm_conn_receive
+test_unit_soft_test_attach_server_SOURCES = test/unit/soft/test_attach_server.c $(soft_ends)
+test_unit_soft_test_attach_server_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_fallback_SOURCES = test/unit/soft/test_shm_fallback.c $(soft_ends)
 test_unit_soft_test_shm_fallback_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_fallback_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=accept4 \

@@ -60,6 +60,8 @@ extern const struct dapl_device_ops *ops;
 extern struct end ends[2];		/* 0 connects, 1 listens */
 extern const struct end *served;	/* next_status() polls its device too, if not NULL */
 
+/* A setup of cmocka for a group: shared memory is used, whatever the environment says. */
+int use_shared_memory(void **state);
 time_t now(void);
 /* For what another process or thread would do meanwhile: this one may hold locks. */
 void call_in_thread(void (*call)(void));

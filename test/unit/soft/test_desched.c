@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_desched.c - detects a polling peer that is descheduled, from response times that
- * the test gives. test_shm.c tests that memory is then accessed directly. */
+ * the test gives. test_large.c tests that memory is then accessed directly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_proto.c - protocol selection; for large requests from durations that the test gives.
- * test_shm.c and test_rmem_map.c test that requests use the selected protocol. */
+ * test_cma.c, test_large.c and test_rmem_map.c test that requests use the selected protocol. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

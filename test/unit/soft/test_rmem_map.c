@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_rmem_map.c - memory regions that a peer maps: which memory can be mapped; writes,
  * reads and atomics are executed at the post; no peer writes after revocation; a hostile
- * target does no harm. test_shm.c tests what goes through the ring or by CMA. */
+ * target does no harm. test_cma.c and test_large.c test what goes through the ring or by CMA. */
 #include "test/unit/soft/ends.h"
 #include "dapl/soft/shm/peer.h"
 #include <fcntl.h>

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* copies.c - see copies.h. */
+#include "test/unit/soft/copies.h"
+#include <errno.h>
+#include <string.h>
+
+void (*meanwhile)(void);
+unsigned meanwhile_at, copies;
+bool copies_refused;
+struct iovec stored[8];
+unsigned stores;
+
+static bool copy_refused(void)
+{
+	copies++;
+	if (meanwhile && copies == meanwhile_at)
+		call_in_thread(meanwhile);
+	errno = EPERM;
+	return copies_refused;
+}
+
+ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+				 const struct iovec *there, unsigned long m, unsigned long flags);
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+				 const struct iovec *there, unsigned long m, unsigned long flags);
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+				 const struct iovec *there, unsigned long m, unsigned long flags)
+{
+	return copy_refused() ? -1 : __real_process_vm_writev(pid, here, n, there, m, flags);
+}
+
+ssize_t __real_access_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int n);
+ssize_t __wrap_access_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int n);
+ssize_t __wrap_access_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int n)
+{
+	if (copy_refused())
+		return -1;
+	for (int i = 0; i < n && stores < sizeof stored / sizeof *stored; i++)
+		stored[stores++] = there[i];
+	return __real_access_copy(pid, source, there, n);
+}
+
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+				const struct iovec *there, unsigned long m, unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+				const struct iovec *there, unsigned long m, unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+				const struct iovec *there, unsigned long m, unsigned long flags)
+{
+	return copy_refused() ? -1 : __real_process_vm_readv(pid, here, n, there, m, flags);
+}
+
+void open_sleeper(void)
+{
+	if (!cma_works())
+		skip();
+	open_two(0);
+	meanwhile = NULL;
+	copies = meanwhile_at = stores = 0;
+	copies_refused = false;
+	wait_asleep(&ends[0]);
+}
+
+void deregister(void)
+{
+	OK(ops->dereg_mr(ends[1].mr));
+	memset(ends[1].buf, 0x55, HALF);
+}
+
+void register_anew(void)
+{
+	OK(ops->reg_mr(ends[1].pd, ends[1].buf, BUFFER, IBV_ACCESS_LOCAL_WRITE, NULL,
+		       &ends[1].mr));
+}
