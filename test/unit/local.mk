@@ -240,6 +240,7 @@ unit_soft = \
 	test/unit/soft/test_populate \
 	test/unit/soft/test_proto \
 	test/unit/soft/test_reach \
+	test/unit/soft/test_revoke \
 	test/unit/soft/test_ring \
 	test/unit/soft/test_ring_rx \
 	test/unit/soft/test_rmem_map \
@@ -294,7 +295,10 @@ test_unit_soft_test_tuning_SOURCES = test/unit/soft/test_tuning.c $(soft_ends)
 test_unit_soft_test_tuning_LDADD = $(unit_soft_libs)
 test_unit_soft_test_dm_SOURCES = test/unit/soft/test_dm.c $(soft_ends)
 test_unit_soft_test_dm_LDADD = $(unit_soft_libs)
-test_unit_soft_test_rmem_map_SOURCES = test/unit/soft/test_rmem_map.c $(soft_ends)
+mapped = test/unit/soft/mapped.c test/unit/soft/mapped.h $(soft_ends)
+test_unit_soft_test_revoke_SOURCES = test/unit/soft/test_revoke.c $(mapped)
+test_unit_soft_test_revoke_LDADD = $(unit_soft_libs)
+test_unit_soft_test_rmem_map_SOURCES = test/unit/soft/test_rmem_map.c $(mapped)
 test_unit_soft_test_rmem_map_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_SOURCES = test/unit/soft/test_shm.c $(soft_ends)
 test_unit_soft_test_shm_LDADD = $(unit_soft_libs)

@@ -1,90 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_rmem_map.c - memory regions that a peer maps: which memory can be mapped; writes,
- * reads and atomics are executed at the post; no peer writes after revocation; a hostile
- * target does no harm. test_cma.c and test_large.c test what goes through the ring or by CMA. */
-#include "test/unit/soft/ends.h"
+ * reads and atomics are executed at the post; a hostile target does no harm. test_revoke.c is about
+ * revocation, test_cma.c and test_large.c are about what goes through the ring or by CMA. */
+#include "test/unit/soft/mapped.h"
 #include "dapl/soft/shm/peer.h"
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-
-enum { PAGE = 4096, SIZE = 64 * PAGE, SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
-
-static const char name[40] = "a name";
-
-/* --- shared memory ------------------------------------------------------------------------ */
-
-struct shared {
-	int fd;
-	char *at;
-	struct ibv_mr *mr;
-};
-
-static struct shared shared_memory(int seals)
-{
-	struct shared s = { .fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING) };
-
-	assert_true(s.fd >= 0);
-	OK(ftruncate(s.fd, SIZE));
-	if (seals)
-		OK(fcntl(s.fd, F_ADD_SEALS, seals));
-	s.at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, s.fd, 0);
-	assert_true(s.at != MAP_FAILED);
-	return s;
-}
-
-static struct ibv_mr *registered(const struct end *e, void *at, size_t length, int access,
-				 const void *as)
-{
-	struct ibv_mr *mr;
-
-	OK(ops->reg_mr(e->pd, at, length, access, as, &mr));
-	return mr;
-}
-
-enum {
-	WRITABLE = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
-	ALL = WRITABLE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
-};
-
-static void free_shared(struct shared *s)
-{
-	if (s->mr)
-		OK(ops->dereg_mr(s->mr));
-	munmap(s->at, SIZE);
-	close(s->fd);
-}
-
-/* Opens two ends; the second has such memory. */
-static struct shared open_shared(void)
-{
-	struct shared s = shared_memory(SEALS);
-
-	if (!cma_works())
-		skip();
-	open_two(0);
-	s.mr = registered(&ends[1], s.at, SIZE, ALL, name);
-	return s;
-}
-
-static void close_shared(struct shared *s)
-{
-	free_shared(s);
-	close_two();
-}
-
-static void write_there(const struct shared *s, uint32_t length, uint32_t offset)
-{
-	post(&ends[0], IBV_WR_RDMA_WRITE, length, (uintptr_t)s->at + offset, s->mr->rkey);
-}
-
-static unsigned mapped(void)
-{
-	return ends[0].conn->shm->mapped;
-}
 
 /* --- requests on mapped memory ------------------------------------------------------------ */
 
@@ -188,7 +112,7 @@ static void zero_based_region_within_a_page_is_mapped(void **state)
 {
 	struct shared s = open_shared();
 	struct ibv_mr *part = registered(&ends[1], s.at + PAGE + 24, PAGE,
-					 WRITABLE | IBV_ACCESS_ZERO_BASED, name);
+					 WRITABLE | IBV_ACCESS_ZERO_BASED, region_name);
 
 	(void)state;
 	pattern(ends[0].buf, 100, 3);
@@ -226,7 +150,7 @@ static struct shared of_child;		/* mapped before the fork */
 static void child_with_shared_memory(int to)
 {
 	open_end(&ends[1]);
-	of_child.mr = registered(&ends[1], of_child.at, SIZE, WRITABLE, name);
+	of_child.mr = registered(&ends[1], of_child.at, SIZE, WRITABLE, region_name);
 	be_target(to, of_child.at, of_child.mr);
 }
 
@@ -364,19 +288,6 @@ static void last_word_of_a_mapped_write_is_stored_last(void **state)
 
 /* --- memory that can be mapped ------------------------------------------------------------ */
 
-/* Returns whether a write to the region works and is executed by this process. */
-static bool is_mapped_here(struct ibv_mr *mr, const char *at)
-{
-	unsigned before = mapped();
-
-	pattern(ends[0].buf, 100, 5);
-	post(&ends[0], IBV_WR_RDMA_WRITE, 100, (uintptr_t)at, mr->rkey);
-	done(&ends[0]);
-	settle(&ends[1]);
-	assert_true(has_pattern(at, 100, 5));
-	return mapped() != before;
-}
-
 static bool would_be_mapped(char *at, size_t length, const void *as)
 {
 	struct ibv_mr *mr = registered(&ends[1], at, length, WRITABLE, as);
@@ -402,18 +313,18 @@ static void only_sealed_shared_memory_is_mapped(void **state)
 	char *anonymous = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
-	assert_true(would_be_mapped(s.at, SIZE, name));
-	assert_true(would_be_mapped(s.at + 24, 100, name));
-	assert_true(would_be_mapped(grows.at, SIZE, name));
+	assert_true(would_be_mapped(s.at, SIZE, region_name));
+	assert_true(would_be_mapped(s.at + 24, 100, region_name));
+	assert_true(would_be_mapped(grows.at, SIZE, region_name));
 	assert_false(would_be_mapped(s.at, SIZE, NULL));
-	assert_false(would_be_mapped(loose.at, SIZE, name));	/* the file may shrink */
-	assert_false(would_be_mapped(private, SIZE, name));
-	assert_false(would_be_mapped(anonymous, SIZE, name));
+	assert_false(would_be_mapped(loose.at, SIZE, region_name));	/* the file may shrink */
+	assert_false(would_be_mapped(private, SIZE, region_name));
+	assert_false(would_be_mapped(anonymous, SIZE, region_name));
 	place_page(&s, 1, 3);
-	assert_false(would_be_mapped(s.at, SIZE, name));	/* several mappings */
+	assert_false(would_be_mapped(s.at, SIZE, region_name));	/* several mappings */
 	place_page(&s, 1, 1);
 	close(grows.fd);
-	assert_false(would_be_mapped(grows.at, SIZE, name));	/* no descriptor is left */
+	assert_false(would_be_mapped(grows.at, SIZE, region_name));	/* no descriptor is left */
 	munmap(private, SIZE);
 	munmap(anonymous, SIZE);
 	munmap(grows.at, SIZE);
@@ -468,7 +379,7 @@ static void regions_beyond_the_limit_are_not_mapped(void **state)
 
 	(void)state;
 	for (int i = 0; i < 10; i++) {
-		mr[i] = registered(&ends[1], s.at + i * PAGE, PAGE, WRITABLE, name);
+		mr[i] = registered(&ends[1], s.at + i * PAGE, PAGE, WRITABLE, region_name);
 		mapped_ones += is_mapped_here(mr[i], s.at + i * PAGE);
 	}
 	assert_in_range(mapped_ones, 2, 9);
@@ -494,7 +405,7 @@ static void no_byte_is_stored_beyond_a_region(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
 		struct shared s = open_shared();
-		struct ibv_mr *mr = registered(&ends[1], s.at + PAGE, 2 * PAGE, WRITABLE, name);
+		struct ibv_mr *mr = registered(&ends[1], s.at + PAGE, 2 * PAGE, WRITABLE, region_name);
 
 		assert_true(is_mapped_here(mr, s.at + PAGE));
 		memset(s.at, 0x77, SIZE);
@@ -522,7 +433,7 @@ static void each_access_right_is_checked(void **state)
 	for (int i = 0; i < 9; i++) {
 		struct shared s = open_shared();
 		struct ibv_mr *mr = registered(&ends[1], s.at, SIZE, IBV_ACCESS_LOCAL_WRITE |
-					       accesses[i / 3].right, name);
+					       accesses[i / 3].right, region_name);
 
 		memset(s.at, 0x77, 16);
 		memset(ends[0].buf, 0x55, 16);
@@ -565,318 +476,6 @@ static void read_into_a_sink_without_write_access_fails(void **state)
 		ends[0].mr = mr;
 		close_shared(&s);
 	}
-}
-
-/* --- revocation --------------------------------------------------------------------------- */
-
-static void revoked_region_is_not_written(void **state)
-{
-	(void)state;
-	for (int proto = 0; proto < 3; proto++) {
-		struct shared s = open_shared();
-		uint32_t rkey = s.mr->rkey;
-
-		assert_true(is_mapped_here(s.mr, s.at));
-		if (proto == 0) {
-			OK(ops->dereg_mr(s.mr));
-			s.mr = NULL;
-		} else if (proto == 1) {
-			OK(ops->error_qp(ends[1].qp));
-		} else {
-			OK(ops->disconnect(ends[1].conn));
-		}
-		memset(s.at, 0x55, SIZE);
-		post(&ends[0], IBV_WR_RDMA_WRITE, 8, (uintptr_t)s.at, rkey);
-		if (proto == 0)
-			assert_int_equal(next_status(&ends[0]), IBV_WC_REM_ACCESS_ERR);
-		for (int i = 0; i < 100; i++)
-			assert_int_equal(s.at[i], 0x55);
-		assert_int_equal(mapped(), 1);
-		close_shared(&s);
-	}
-}
-
-static char *sink;
-static unsigned faults, taken_back;
-
-/* The sink's page is absent when the read stores into it. The region is revoked meanwhile. */
-static void wait_in_fault(int signal)
-{
-	(void)signal;
-	if (__atomic_add_fetch(&faults, 1, __ATOMIC_RELEASE) > 1)
-		abort();
-	while (!__atomic_load_n(&taken_back, __ATOMIC_ACQUIRE))
-		;
-}
-
-static void *take_back(void *shared)
-{
-	struct shared *s = shared;
-
-	for (int ms = 0; ms < 1000 * LIMIT_S && !__atomic_load_n(&faults, __ATOMIC_ACQUIRE); ms++)
-		usleep(1000);
-	OK(ops->dereg_mr(s->mr));
-	s->mr = NULL;
-	memset(s->at, 0x55, PAGE);
-	OK(mprotect(sink, PAGE, PROT_READ | PROT_WRITE));
-	__atomic_store_n(&taken_back, 1, __ATOMIC_RELEASE);
-	return NULL;
-}
-
-static void region_revoked_meanwhile_is_not_published(void **state)
-{
-	struct shared s = open_shared();
-	struct ibv_mr *mr = ends[0].mr;
-	char *buf = ends[0].buf;
-	struct sigaction old, fault = { .sa_handler = wait_in_fault };
-	pthread_t thread;
-
-	(void)state;
-	assert_true(is_mapped_here(s.mr, s.at));
-	sink = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_true(sink != MAP_FAILED);
-	ends[0].buf = sink;
-	ends[0].mr = registered(&ends[0], sink, PAGE, IBV_ACCESS_LOCAL_WRITE, NULL);
-	OK(mprotect(sink, PAGE, PROT_NONE));
-	OK(sigaction(SIGSEGV, &fault, &old));
-	OK(pthread_create(&thread, NULL, take_back, &s));
-	post(&ends[0], IBV_WR_RDMA_READ, 64, (uintptr_t)s.at, s.mr->rkey);
-	OK(pthread_join(thread, NULL));
-	OK(sigaction(SIGSEGV, &old, NULL));
-	assert_int_equal(faults, 1);
-	assert_int_equal(mapped(), 1);
-	assert_int_equal(next_status(&ends[0]), IBV_WC_REM_ACCESS_ERR);
-	OK(ops->dereg_mr(ends[0].mr));
-	munmap(sink, PAGE);
-	ends[0].mr = mr;
-	ends[0].buf = buf;
-	close_shared(&s);
-}
-
-/* Returns the word in which ends[0] announces a direct access. */
-static uint32_t *within(void)
-{
-	return &shm_own_writer(ends[0].conn)->within;
-}
-
-static bool left;
-
-static void *leave_later(void *unused)
-{
-	usleep(50000);
-	__atomic_store_n(&left, true, __ATOMIC_RELAXED);
-	__atomic_store_n(within(), 0, __ATOMIC_RELEASE);
-	return unused;
-}
-
-static bool timed_out(void)
-{
-	return __atomic_load_n(&shm_own_access(ends[1].conn)->timed_out, __ATOMIC_RELAXED);
-}
-
-static void dereg_waits_for_a_peer_within_a_write(void **state)
-{
-	struct shared s = open_shared();
-	pthread_t thread;
-
-	(void)state;
-	assert_true(is_mapped_here(s.mr, s.at));
-	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
-	left = false;
-	OK(pthread_create(&thread, NULL, leave_later, NULL));
-	OK(ops->dereg_mr(s.mr));
-	s.mr = NULL;
-	assert_true(__atomic_load_n(&left, __ATOMIC_RELAXED));
-	OK(pthread_join(thread, NULL));
-	assert_false(timed_out());
-	close_shared(&s);
-}
-
-static void *deregister_it(void *mr)
-{
-	OK(ops->dereg_mr(mr));
-	return NULL;
-}
-
-static bool is_listed(uint32_t stag)
-{
-	const struct mr_dir_entry *entry = ends[1].dev->process->mr_dir->entry[(stag >> 8) % MR_DIR_SETS];
-
-	for (int i = 0; i < MR_DIR_WAYS; i++)
-		if (entry[i].stag == stag && (__atomic_load_n(&entry[i].version, __ATOMIC_ACQUIRE) & 1))
-			return true;
-	return false;
-}
-
-/* With a lock held, the calls here would return only when the peer is given up. */
-static void other_calls_go_on_while_dereg_waits(void **state)
-{
-	struct shared s = open_shared();
-	struct ibv_mr *other;
-	pthread_t thread;
-	uint32_t stag;
-
-	(void)state;
-	assert_true(is_mapped_here(s.mr, s.at));
-	stag = s.mr->rkey;
-	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
-	OK(pthread_create(&thread, NULL, deregister_it, s.mr));
-	s.mr = NULL;
-	while (is_listed(stag))
-		sched_yield();
-	OK(ops->reg_mr(ends[1].pd, ends[1].buf, 64, IBV_ACCESS_LOCAL_WRITE, NULL, &other));
-	OK(ops->dereg_mr(other));
-	post_receive(&ends[1]);
-	post(&ends[1], IBV_WR_SEND, 8, 0, 0);
-	post_receive(&ends[0]);
-	done(&ends[0]);
-	done(&ends[1]);
-	assert_false(timed_out());
-	__atomic_store_n(within(), 0, __ATOMIC_RELEASE);
-	OK(pthread_join(thread, NULL));
-	assert_false(timed_out());
-	close_shared(&s);
-}
-
-static int poll_once(const struct end *e)
-{
-	struct ibv_wc wc;
-
-	return ibv_poll_cq(e->cq, 1, &wc);
-}
-
-/* What is posted while the flush waits completes behind what was posted before. */
-static void flush_waits_for_a_peer_within_a_write_without_a_lock(void **state)
-{
-	struct shared s = open_shared();
-	struct ibv_mr *other;
-
-	(void)state;
-	assert_true(is_mapped_here(s.mr, s.at));
-	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
-	post_receive(&ends[1]);
-	OK(ops->error_qp(ends[1].qp));
-	assert_true(!poll_once(&ends[1]) || timed_out());
-	post_receive(&ends[1]);
-	post(&ends[1], IBV_WR_SEND, 8, 0, 0);
-	OK(ops->reg_mr(ends[1].pd, ends[1].buf, 64, IBV_ACCESS_LOCAL_WRITE, NULL, &other));
-	OK(ops->dereg_mr(other));
-	assert_true(!poll_once(&ends[1]) || timed_out());
-	__atomic_store_n(within(), 0, __ATOMIC_RELEASE);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(next_status(&ends[1]), IBV_WC_WR_FLUSH_ERR);
-	assert_false(timed_out());
-	close_shared(&s);
-}
-
-/* The memory of the segment, with the peer's word in it, is still looked at. */
-static void flush_goes_on_when_its_connection_is_gone(void **state)
-{
-	struct shared s = open_shared();
-	struct shm_segment *segment = shm_segment_get(ends[1].conn->shm->segment);
-	struct ring_writer *writer = &segment->memory->writer[ends[0].conn->passive];
-
-	(void)state;
-	assert_true(is_mapped_here(s.mr, s.at));
-	__atomic_store_n(&writer->within, 1, __ATOMIC_RELAXED);
-	post_receive(&ends[1]);
-	OK(ops->error_qp(ends[1].qp));
-	ops->release(ends[1].conn);
-	wait_up(&ends[1], RELEASED);
-	ends[1].conn = NULL;
-	__atomic_store_n(&writer->within, 0, __ATOMIC_RELEASE);
-	assert_int_equal(next_status(&ends[1]), IBV_WC_WR_FLUSH_ERR);
-	shm_segment_put(segment);
-	close_shared(&s);
-}
-
-/* A reset and a destroy wait in the place of the service thread: no flush comes later. */
-static void reset_waits_for_a_peer_within_a_write(void **state)
-{
-	struct shared s = open_shared();
-	pthread_t thread;
-
-	(void)state;
-	assert_true(is_mapped_here(s.mr, s.at));
-	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
-	left = false;
-	post_receive(&ends[1]);
-	OK(pthread_create(&thread, NULL, leave_later, NULL));
-	OK(ops->reset_qp(ends[1].dev, ends[1].qp));
-	assert_true(__atomic_load_n(&left, __ATOMIC_RELAXED));
-	OK(pthread_join(thread, NULL));
-	assert_int_equal(poll_once(&ends[1]), 0);
-	close_shared(&s);
-}
-
-static void peer_that_stays_within_a_write_is_given_up(void **state)
-{
-	struct shared s = open_shared();
-
-	(void)state;
-	assert_true(is_mapped_here(s.mr, s.at));
-	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
-	OK(ops->dereg_mr(s.mr));
-	s.mr = NULL;
-	assert_true(timed_out());
-	post_receive(&ends[1]);
-	OK(ops->error_qp(ends[1].qp));
-	assert_int_equal(next_status(&ends[1]), IBV_WC_WR_FLUSH_ERR);
-	close_shared(&s);
-}
-
-static void flush_gives_up_a_peer_that_stays_within_a_write(void **state)
-{
-	struct shared s = open_shared();
-
-	(void)state;
-	assert_true(is_mapped_here(s.mr, s.at));
-	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
-	post_receive(&ends[1]);
-	OK(ops->error_qp(ends[1].qp));
-	assert_int_equal(next_status(&ends[1]), IBV_WC_WR_FLUSH_ERR);
-	assert_true(timed_out());
-	close_shared(&s);
-}
-
-/* A dead process does not write. The parent is the target. */
-static void child_that_dies_in_a_write(uint16_t port, int from, int to)
-{
-	struct end *e = &ends[0];
-	struct other o;
-
-	alarm(60);
-	open_end(e);
-	start_connect(e, port);
-	wait_up(e, ESTABLISHED);
-	DIE_UNLESS(read(from, &o, sizeof o) == sizeof o);
-	post(e, IBV_WR_RDMA_WRITE, 8, o.address, o.rkey);
-	DIE_UNLESS(next_status(e) == IBV_WC_SUCCESS && mapped() == 1);
-	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
-	DIE_UNLESS(write(to, "w", 1) == 1);
-	pause();
-}
-
-static void revocation_does_not_wait_for_a_dead_peer(void **state)
-{
-	struct end *e = &ends[1];
-	struct caller o;
-	struct shared s;
-	struct other where;
-
-	(void)state;
-	if (!cma_works())
-		skip();
-	o = fork_initiator(child_that_dies_in_a_write);
-	s = shared_memory(SEALS);
-	s.mr = registered(e, s.at, SIZE, WRITABLE, name);
-	where = (struct other){ (uintptr_t)s.at, s.mr->rkey };
-	assert_int_equal(write(o.down[1], &where, sizeof where), sizeof where);
-	expect_byte(o.up[0], 'w');
-	kill_initiator(&o);
-	assert_false(shm_own_access(e->conn)->timed_out);
-	free_shared(&s);
-	end_initiator(&o);
 }
 
 /* --- a hostile target --------------------------------------------------------------------- */
@@ -962,16 +561,6 @@ int main(void)
 		cmocka_unit_test(no_byte_is_stored_beyond_a_region),
 		cmocka_unit_test(each_access_right_is_checked),
 		cmocka_unit_test(read_into_a_sink_without_write_access_fails),
-		cmocka_unit_test(revoked_region_is_not_written),
-		cmocka_unit_test(region_revoked_meanwhile_is_not_published),
-		cmocka_unit_test(dereg_waits_for_a_peer_within_a_write),
-		cmocka_unit_test(other_calls_go_on_while_dereg_waits),
-		cmocka_unit_test(flush_waits_for_a_peer_within_a_write_without_a_lock),
-		cmocka_unit_test(flush_goes_on_when_its_connection_is_gone),
-		cmocka_unit_test(reset_waits_for_a_peer_within_a_write),
-		cmocka_unit_test(peer_that_stays_within_a_write_is_given_up),
-		cmocka_unit_test(flush_gives_up_a_peer_that_stays_within_a_write),
-		cmocka_unit_test(revocation_does_not_wait_for_a_dead_peer),
 		cmocka_unit_test(requests_to_an_invalid_directory_use_the_ring),
 	};
 
