@@ -122,7 +122,9 @@ static void run_child(const DAT_PROVIDER_INFO *info, int result_fd, int message_
 	result = open_and_query(info);
 	text = json_dumps(result, JSON_COMPACT);
 	fflush(stdout);
-	if (!text || write(result_fd, text, strlen(text)) != (ssize_t)strlen(text))
+	if (!text)
+		fail("there is no memory left");
+	if (write(result_fd, text, strlen(text)) != (ssize_t)strlen(text))
 		_exit(1);
 	_exit(0);	/* no destructor of the provider can fail or hang now */
 }
@@ -160,7 +162,7 @@ static long long now_ms(void)
 	return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
 }
 
-/* The last line that the libraries printed, without the name of the library. */
+/* The last line that the libraries, or the child itself, printed, without the name in front. */
 static json_t *last_message(const char *text)
 {
 	const char *best = NULL;
@@ -168,7 +170,7 @@ static json_t *last_message(const char *text)
 
 	while (*text) {
 		length = strcspn(text, "\n");
-		if (!strncmp(text, "dat: ", 5) || !strncmp(text, "dapl: ", 6))
+		if (!strncmp(text, "dat: ", 5) || !strncmp(text, "dapl: ", 6) || !strncmp(text, "datinfo: ", 9))
 			best = text;
 		text += length + (text[length] == '\n');
 	}
@@ -199,18 +201,34 @@ static bool wait_for(pid_t child, struct text texts[2], long long until, int *st
 	}
 }
 
+/* What a child did that wrote no result. One that exits lacks memory, or its provider library has ended it. */
+static json_t *judge_end(bool ended, int status)
+{
+	json_t *result = json_object();
+
+	output_set(result, "call", output_text("dat_ia_open"));
+	if (!ended) {
+		output_set(result, "state", output_text("hung"));
+	} else if (WIFSIGNALED(status)) {
+		output_set(result, "state", output_text("crashed"));
+		output_set(result, "signal", output_format("%d, %s", WTERMSIG(status), strsignal(WTERMSIG(status))));
+	} else {
+		output_set(result, "state", output_text("failed"));
+		output_set(result, "message", output_format("the process that opened the adapter ended with exit "
+							    "status %d", WEXITSTATUS(status)));
+	}
+	return result;
+}
+
 static json_t *judge(bool ended, int status, const struct text texts[2])
 {
 	json_t *result = json_loads(texts[0].bytes, 0, NULL), *message = last_message(texts[1].bytes);
 
 	if (!json_is_object(result)) {
+		if (texts[0].length && ended && !status)	/* all of it came */
+			fail("there is no memory left");
 		json_decref(result);
-		result = json_object();
-		output_set(result, "state", output_text(ended ? "crashed" : "hung"));
-		output_set(result, "call", output_text("dat_ia_open"));
-		if (ended && WIFSIGNALED(status))
-			output_set(result, "signal", output_format("%d, %s", WTERMSIG(status),
-								   strsignal(WTERMSIG(status))));
+		result = judge_end(ended, status);
 	}
 	if (message)
 		output_set(result, "message", message);
