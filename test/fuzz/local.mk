@@ -5,17 +5,24 @@
 # A target is its name here, NAME_fuzz.c, and the sources it is about.
 FUZZ_SECONDS = 60
 FUZZ_CC = clang
-fuzz_targets = conf stream ring attach mpa pdata request eth ethrule frame
+fuzz_targets = conf env iaparams stream ring race attach mpa ud pdata request control eth ethrule frame
 if NET
 fuzz_targets += netlink
 endif
 fuzz_soft = $(filter %.c,$(libdaplsoftdev_la_SOURCES)) $(filter %.c,$(libcommon_la_SOURCES)) \
 	dapl/core/base/service.c dapl/core/base/settings.c dapl/core/base/fork.c dapl/core/base/tap.c \
 	dapl/core/base/cause.c dapl/core/base/diag.c dapl/core/base/diag_limit.c dapl/core/base/text.c
+fuzz_core = $(filter %.c,$(libdaplcore_la_SOURCES)) $(filter %.c,$(libregistry_la_SOURCES)) \
+	$(filter %.c,$(libcommon_la_SOURCES)) test/unit/core/core_device.c
 fuzz_conf = dat/conf.c
+fuzz_env = $(fuzz_soft) test/unit/device_harness.c
+fuzz_iaparams = $(fuzz_soft) test/unit/device_harness.c
 fuzz_side = test/fuzz/soft_side.c test/unit/soft/stream.c test/unit/device_harness.c
 fuzz_stream = $(fuzz_side) $(fuzz_soft)
-fuzz_ring = $(fuzz_side) $(fuzz_soft)
+fuzz_ring = test/fuzz/ring_side.c $(fuzz_side) $(fuzz_soft)
+fuzz_race = $(fuzz_ring)
+fuzz_ud = test/unit/soft/stream.c test/unit/device_harness.c $(fuzz_soft)
+fuzz_control = $(fuzz_core)
 fuzz_attach = $(fuzz_side) $(fuzz_soft)
 fuzz_mpa = $(fuzz_soft) test/unit/device_harness.c
 fuzz_pdata = dapl/verbs/pdata.c
@@ -30,16 +37,31 @@ fuzz_frame = tools/datcap/frame_parse.c tools/datcap/frame_build.c tools/datcap/
 
 check_PROGRAMS += test/fuzz/conf_replay test/fuzz/stream_replay test/fuzz/ring_replay \
 	test/fuzz/attach_replay test/fuzz/mpa_replay test/fuzz/pdata_replay test/fuzz/request_replay \
-	test/fuzz/eth_replay test/fuzz/ethrule_replay test/fuzz/frame_replay
+	test/fuzz/eth_replay test/fuzz/ethrule_replay test/fuzz/frame_replay \
+	test/fuzz/env_replay test/fuzz/iaparams_replay test/fuzz/race_replay test/fuzz/ud_replay \
+	test/fuzz/control_replay
 test_fuzz_conf_replay_SOURCES = test/fuzz/conf_fuzz.c test/fuzz/replay.c dat/conf.c
 test_fuzz_stream_replay_SOURCES = test/fuzz/stream_fuzz.c test/fuzz/replay.c \
 	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft/stream.c \
 	test/unit/soft/stream.h $(device_harness)
 test_fuzz_stream_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
-test_fuzz_ring_replay_SOURCES = test/fuzz/ring_fuzz.c test/fuzz/replay.c \
+fuzz_ring_side = test/fuzz/replay.c test/fuzz/ring_side.c test/fuzz/ring_side.h \
 	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft/stream.c \
 	test/unit/soft/stream.h $(device_harness)
+test_fuzz_ring_replay_SOURCES = test/fuzz/ring_fuzz.c $(fuzz_ring_side)
 test_fuzz_ring_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
+test_fuzz_race_replay_SOURCES = test/fuzz/race_fuzz.c $(fuzz_ring_side)
+test_fuzz_race_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la -lpthread
+test_fuzz_ud_replay_SOURCES = test/fuzz/ud_fuzz.c test/fuzz/replay.c test/unit/soft/stream.c \
+	test/unit/soft/stream.h $(device_harness)
+test_fuzz_ud_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
+test_fuzz_env_replay_SOURCES = test/fuzz/env_fuzz.c test/fuzz/replay.c $(device_harness)
+test_fuzz_env_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
+test_fuzz_iaparams_replay_SOURCES = test/fuzz/iaparams_fuzz.c test/fuzz/replay.c $(device_harness)
+test_fuzz_iaparams_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
+test_fuzz_control_replay_SOURCES = test/fuzz/control_fuzz.c test/fuzz/replay.c \
+	test/unit/core/core_device.c test/unit/core/core_device.h
+test_fuzz_control_replay_LDADD = libdaplcore.la libcommon.la libdat2.la
 test_fuzz_attach_replay_SOURCES = test/fuzz/attach_fuzz.c test/fuzz/replay.c \
 	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft/stream.c \
 	test/unit/soft/stream.h $(device_harness)
@@ -62,7 +84,7 @@ test_fuzz_frame_replay_SOURCES = test/fuzz/frame_fuzz.c test/fuzz/replay.c tools
 	tools/datcap/frame_parse.c tools/datcap/frame_build.c tools/datcap/rule.c tools/datcap/rule.h
 dist_check_SCRIPTS += test/fuzz/replay-corpora
 TESTS += test/fuzz/replay-corpora
-EXTRA_DIST += test/fuzz/corpus test/fuzz/run
+EXTRA_DIST += test/fuzz/corpus test/fuzz/run test/fuzz/coverage
 
 fuzz_flags = -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 	$(DEFS) $(AM_CPPFLAGS)
@@ -73,7 +95,7 @@ test/fuzz/$(1)_fuzz: $$(addprefix $$(srcdir)/,test/fuzz/$(1)_fuzz.c $$(fuzz_$(1)
 endef
 $(foreach target,$(fuzz_targets),$(eval $(call fuzz_rule,$(target))))
 
-.PHONY: fuzz fuzz-keep fuzz-clean
+.PHONY: fuzz fuzz-keep fuzz-coverage fuzz-clean
 fuzz: $(fuzz_targets:%=test/fuzz/%_fuzz)
 	$(srcdir)/test/fuzz/run $(FUZZ_SECONDS) $(fuzz_targets)
 fuzz-keep:
@@ -81,6 +103,13 @@ fuzz-keep:
 		test/fuzz/$${target}_fuzz -detect_leaks=0 -merge=1 \
 			$(srcdir)/test/fuzz/corpus/$$target test/fuzz/found/$$target || exit 1; \
 	done
+# What the corpora reach, with GCC. A target's lines are those of its decoders, see the script.
+FUZZ_COVERAGE = 95
+fuzz-coverage:
+	$(foreach t,$(fuzz_targets),SOURCES_$(t)='$(addprefix $(abs_top_srcdir)/,test/fuzz/replay.c \
+		test/fuzz/$(t)_fuzz.c $(fuzz_$(t)))' LIBS_$(t)='$(fuzz_$(t)_libs)') \
+	$(srcdir)/test/fuzz/coverage --least $(FUZZ_COVERAGE) $(FUZZ_COVERAGE_OPTIONS) $(fuzz_targets) \
+		-- $(DEFS) $(AM_CPPFLAGS) $(LIBNL_CFLAGS)
 fuzz-clean:
-	rm -rf test/fuzz/found $(fuzz_targets:%=test/fuzz/%_fuzz)
+	rm -rf test/fuzz/found test/fuzz/coverage $(fuzz_targets:%=test/fuzz/%_fuzz)
 clean-local: fuzz-clean

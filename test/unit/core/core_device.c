@@ -211,6 +211,11 @@ static int reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, s
 	return 0;
 }
 
+static void tap(struct dapl_device *dev, bool on)
+{
+	(void)dev, (void)on;
+}
+
 const struct dapl_device_ops dapl_device_ops = {
 	.name = "test", .query = query, .create_channel = create_channel, .destroy_channel = destroy_channel,
 	.create_cq = create_cq, .resize_cq = resize_cq, .destroy_cq = destroy_cq,
@@ -218,7 +223,7 @@ const struct dapl_device_ops dapl_device_ops = {
 	.explain = explain,
 	.map_remote = map_remote, .alloc_mw = alloc_mw, .dealloc_mw = dealloc_mw, .parameters = parameters,
 	.listen = start_listening, .unlisten = stop_listening,
-	.reject = reject,
+	.reject = reject, .tap = tap,
 };
 
 /* Of a kind of its own: the memory of an IA would have to be that of ia.c. */
