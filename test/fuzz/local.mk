@@ -111,5 +111,5 @@ fuzz-coverage:
 	$(srcdir)/test/fuzz/coverage --least $(FUZZ_COVERAGE) $(FUZZ_COVERAGE_OPTIONS) $(fuzz_targets) \
 		-- $(DEFS) $(AM_CPPFLAGS) $(LIBNL_CFLAGS)
 fuzz-clean:
-	rm -rf test/fuzz/found test/fuzz/coverage $(fuzz_targets:%=test/fuzz/%_fuzz)
+	rm -rf test/fuzz/found test/fuzz/reached $(fuzz_targets:%=test/fuzz/%_fuzz)
 clean-local: fuzz-clean
