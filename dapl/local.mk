@@ -225,7 +225,7 @@ libsofteth_la_SOURCES = \
 	dapl/softeth/filter.c dapl/softeth/filter.h dapl/softeth/filter_hash.c \
 	dapl/softeth/group.c dapl/softeth/group.h dapl/softeth/ingress.c dapl/softeth/place.c \
 	dapl/softeth/match.c dapl/softeth/match.h \
-	dapl/softeth/layout.c dapl/softeth/layout.h \
+	common/frame_layout.c common/frame_layout.h \
 	dapl/softeth/ring.c dapl/softeth/rules.c dapl/softeth/send.c \
 	dapl/softeth/spread.c dapl/softeth/spread.h \
 	dapl/softeth/steer.c dapl/softeth/steer.h \

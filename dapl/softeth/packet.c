@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "dapl/softeth/bpf.h"
-#include "dapl/softeth/layout.h"
+#include "common/frame_layout.h"
 #include "dapl/softeth/packet.h"
 
 enum {

@@ -12,7 +12,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
-#include "dapl/softeth/layout.h"
+#include "common/frame_layout.h"
 #include "dapl/softeth/packet.h"
 
 enum {

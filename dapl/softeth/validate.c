@@ -2,7 +2,7 @@
 /* validate.c - checksums of a frame that was received, and how many frames were joined in it. The kernel tells that
  * it has verified TCP or UDP; what it has not verified is added up here if the program wants so. The IPv4 header
  * is always added up: it is short. */
-#include "dapl/softeth/layout.h"
+#include "common/frame_layout.h"
 #include "dapl/softeth/packet.h"
 
 static bool is_right(uint32_t sum)

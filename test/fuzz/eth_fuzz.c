@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/softeth/filter.h"
-#include "dapl/softeth/layout.h"
+#include "common/frame_layout.h"
 #include "dapl/softeth/match.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

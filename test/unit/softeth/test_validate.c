@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "dapl/softeth/layout.h"
+#include "common/frame_layout.h"
 #include "dapl/softeth/packet.h"
 
 enum { L3 = 14, L4 = L3 + 20, PAYLOAD = L4 + 8, LENGTH = PAYLOAD + 5 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_layout.c - offsets of the headers of a frame, frames that are cut off, and one's complement sums. */
+/* test_frame_layout.c - offsets of the headers of a frame, frames that are cut off, and one's complement sums. */
 #include <string.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "dapl/softeth/layout.h"
+#include "common/frame_layout.h"
 
 /* A frame that is built from its start. */
 static uint8_t frame[512];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* layout.c - offsets of the outer headers of a frame, and one's complement sums. Fields are match.c's matter. */
+/* frame_layout.c - offsets of the outer headers of a frame, and one's complement sums. Fields that rules match are dapl/softeth/match.c's matter. */
 #include <linux/if_ether.h>
 #include <netinet/in.h>
-#include "dapl/softeth/layout.h"
+#include "common/frame_layout.h"
 
 enum {
 	MAX_TAGS = 2,			/* VLAN tags that are skipped */

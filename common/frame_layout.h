@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* layout.h - where the outer IP and TCP or UDP headers of a frame are, and their checksums. Plain C over bytes,
+/* frame_layout.h - where the outer IP and TCP or UDP headers of a frame are, and their checksums. Plain C over bytes,
  * without state. */
-#ifndef SOFTETH_LAYOUT_H
-#define SOFTETH_LAYOUT_H
+#ifndef COMMON_FRAME_LAYOUT_H
+#define COMMON_FRAME_LAYOUT_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
