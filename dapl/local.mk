@@ -98,6 +98,10 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/siw_table.c dapl/verbs/siw_table.h \
 	dapl/verbs/objects.c \
 	dapl/verbs/dm.c dapl/verbs/dm.h \
+	dapl/verbs/eth.h dapl/verbs/eth_attr.c dapl/verbs/eth_clock.c dapl/verbs/eth_cq.c \
+	dapl/verbs/eth_flow.c dapl/verbs/eth_flow.h dapl/verbs/eth_probe.c dapl/verbs/eth_qp.c \
+	dapl/verbs/eth_recv.c dapl/verbs/eth_rule.c dapl/verbs/eth_send.c \
+	common/frame_layout.c common/frame_layout.h \
 	dapl/verbs/cm.c dapl/verbs/cm.h \
 	dapl/verbs/acceptor.c dapl/verbs/acceptor.h \
 	dapl/verbs/conn.c dapl/verbs/conn.h \

@@ -43,6 +43,7 @@ struct dapl_device_attr {
 	bool send_invalidate;		/* and tells the receiver what was invalidated */
 	bool ud;			/* datagram QPs */
 	bool multicast;			/* join and leave */
+	bool raw_ethernet;		/* QPs of type IBV_QPT_RAW_PACKET (eth_device.h) */
 	bool windows_1, windows_2;	/* memory windows */
 	bool bind_access;		/* MRs must carry IBV_ACCESS_MW_BIND for windows */
 	bool delayed_ack;		/* completes writes only when they are in memory */

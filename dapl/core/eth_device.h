@@ -117,6 +117,8 @@ struct dapl_eth_config {
 
 struct dapl_eth_ops {
 	const char *carrier;		/* value of DAT_ETH_ATTR_RAW */
+	bool reads_headers;		/* post_send reads the headers of a send with offloads at the address
+					 * of its segments, so these must be pointers */
 	int (*query)(struct dapl_device *dev, struct dapl_eth_attr *attr);
 	/* Once, before anything is posted: opens the network device for this QP. EPERM: a capability is
 	 * missing, ENOENT: the library for it is; the device has said so in a line. */
@@ -126,13 +128,15 @@ struct dapl_eth_ops {
 	int (*add_rule)(struct ibv_qp *qp, const struct dapl_eth_rule *rule, void **added);
 	/* The rule may be gone with an ERR or a reset: then nothing happens. */
 	void (*free_rule)(struct ibv_qp *qp, void *rule);
-	/* To another QP of the device: no frame is lost or received twice. Not for DROP. */
+	/* To another QP of the device: no frame is lost or received twice. Not for DROP. EOPNOTSUPP: the device
+	 * cannot promise that. */
 	int (*move_rule)(struct ibv_qp *from, void *rule, struct ibv_qp *to, void **moved);
 	void (*count_rule)(struct ibv_qp *qp, void *rule, uint64_t *frames, uint64_t *bytes);
 	/* Ring receive. Returns the number of frames, 0 if there is none, or -errno. */
 	int (*poll)(struct ibv_qp *qp, struct dapl_eth_frame *frames, int max);
 	int (*release)(struct ibv_qp *qp, uint32_t oldest);	/* EINVAL: more than were polled */
-	/* One completion with this wr_id on the receive CQ, once, when there are frames. */
+	/* One completion with this wr_id on the receive CQ, once, when there are frames. EALREADY: the next poll finds
+	 * it, and no event tells of it. */
 	int (*arm)(struct ibv_qp *qp, uint64_t wr_id);
 	void (*stats)(struct ibv_qp *qp, struct dapl_eth_stats *stats);
 	/* The rate is within the device's limits, or 0. A reset ends it. */

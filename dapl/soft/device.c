@@ -435,7 +435,7 @@ static int soft_query(struct dapl_device *dev, struct dapl_device_attr *attr)
 		.vendor = "software RNIC", .address = dev->address, .port = 1,
 		.mtu = present_mtu(dev),
 		.iwarp = true, .atomics = true, .write_immediate = true,
-		.send_invalidate = true, .ud = true, .multicast = true, .windows_1 = true, .windows_2 = true,
+		.send_invalidate = true, .ud = true, .multicast = true, .raw_ethernet = true, .windows_1 = true, .windows_2 = true,
 		.bind_access = true, .delayed_ack = true, .zero_based = true,
 		.inline_by_lkey = true, .tunes = DAPL_TUNES_ACK | DAPL_TUNES_CLASS,
 		.dm_size = dev->dm_size, .dm_unit = 1, .dm_windows = true, .max_read_sge = SOFT_MAX_SGE,

@@ -5,6 +5,7 @@
 #include "hw.h"
 #include "address.h"
 #include "dm.h"
+#include "eth.h"
 #include "mcast.h"
 #include "common/log.h"
 #include <errno.h>
@@ -77,6 +78,7 @@ static int bind_somewhere(struct dapl_device *dev, struct hw_places *places, con
 
 static void close_verbs(struct dapl_device *dev)
 {
+	hw_eth_close(dev);
 	if (dev->siw_filler)
 		ibv_destroy_cq(dev->siw_filler);
 	ibv_close_device(dev->verbs);
@@ -209,6 +211,7 @@ const struct dapl_device_ops dapl_device_ops = {
 	.reg_mr = hw_reg_mr,
 	.dereg_mr = hw_dereg_mr,
 	.alloc_dm = hw_dm_alloc,
+	.eth = &hw_eth_ops,
 	.free_dm = hw_dm_free,
 	.reg_dm = hw_dm_reg,
 	.copy_dm = hw_dm_copy,

@@ -21,6 +21,7 @@ struct dapl_device {
 	uint16_t pkey_index;
 	int qp_access;				/* what peers may do through a queue pair */
 	struct ibv_cq *siw_filler;		/* hw_probe(); NULL on other devices */
+	struct hw_eth_device *eth;		/* eth.h; NULL: no raw Ethernet QPs */
 	unsigned next_vector;			/* atomic; spreads CQs over interrupts */
 	struct dapl_task close_task;
 	struct dapl_mutex lock;			/* guards conns */

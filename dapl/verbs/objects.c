@@ -3,6 +3,7 @@
  * one libibverbs call each, with its errors made uniform. Connected queue pairs go no
  * further than INIT here; the rest of their life is cm.c's. */
 #include "hw.h"
+#include "eth.h"
 #include "siw.h"
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
@@ -201,6 +202,8 @@ int hw_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_
 	struct ibv_qp *qp;
 	int err;
 
+	if (attr->qp_type == IBV_QPT_RAW_PACKET)
+		return hw_eth_create_qp(dev, pd, attr, out);
 	/* No call tells what inline size goes together with the other sizes. */
 	while (!(qp = ibv_create_qp(pd, &want))) {
 		err = failed();
@@ -235,6 +238,8 @@ int hw_reset_qp(struct dapl_device *dev, struct ibv_qp *qp)
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 	int err;
 
+	if (qp->qp_type == IBV_QPT_RAW_PACKET)
+		return hw_eth_reset_qp(qp);
 	if (qp->qp_type != IBV_QPT_UD)
 		return EOPNOTSUPP;
 	err = hw_errno(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
@@ -244,15 +249,18 @@ int hw_reset_qp(struct dapl_device *dev, struct ibv_qp *qp)
 int hw_error_qp(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-	int err = hw_errno(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
+	int err;
 
+	if (qp->qp_type == IBV_QPT_RAW_PACKET)
+		return hw_eth_error_qp(qp);
+	err = hw_errno(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
 	hw_siw_qp_end(qp);
 	return err;
 }
 
 int hw_destroy_qp(struct ibv_qp *qp)
 {
-	return hw_errno(hw_siw_qp_destroy(qp));
+	return qp->qp_type == IBV_QPT_RAW_PACKET ? hw_eth_destroy_qp(qp) : hw_errno(hw_siw_qp_destroy(qp));
 }
 
 int hw_destroy_ah(struct ibv_ah *ah)

@@ -4,6 +4,7 @@
 #include "siw.h"
 #include "address.h"
 #include "dm.h"
+#include "eth.h"
 #include "pdata.h"
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
@@ -210,6 +211,7 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 	wire = a->iwarp ? HW_WIRE_IWARP : HW_WIRE_IB;
 	a->tunes = DAPL_TUNES_CLASS | (a->iwarp ? 0 : DAPL_TUNES_ACK | DAPL_TUNES_RNR);
 	hw_dm_probe(dev);
+	hw_eth_open(dev);
 	a->pdata_connect = hw_pdata_room(wire, HW_REQUEST);
 	a->pdata_accept = hw_pdata_room(wire, HW_ACCEPT);
 	a->pdata_reject = hw_pdata_room(wire, HW_REJECT);

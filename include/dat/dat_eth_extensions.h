@@ -4,8 +4,8 @@
  * overview; each call has a page of section 3.
  *
  * An IA that has such endpoints says so by the provider-specific attribute DAT_ETH_ATTR_RAW. Its value
- * names what carries the frames and the version of this interface: "PACKET-0", over packet sockets.
- * Version 0 may change. Like all extensions the calls go through dat_extension_op(): the casts below fix
+ * names what carries the frames and the version of this interface: "PACKET-0", over packet sockets; "VERBS-0", over
+ * raw packet QPs of an RDMA device. Version 0 may change. Like all extensions the calls go through dat_extension_op(): the casts below fix
  * the types of its variable arguments. A provider without them gives DAT_NOT_IMPLEMENTED. */
 #ifndef _DAT_ETH_EXTENSIONS_H_
 #define _DAT_ETH_EXTENSIONS_H_
@@ -53,7 +53,7 @@ typedef enum dat_eth_cap {
 	DAT_ETH_CAP_EGRESS       = 0x0002,	/* DAT_ETH_EGRESS */
 	DAT_ETH_CAP_PARTIAL_MASK = 0x0004,	/* masks with any bits */
 	DAT_ETH_CAP_INNER        = 0x0008,	/* inner_key of tunnels */
-	DAT_ETH_CAP_TUNNEL       = 0x0010,	/* VXLAN, Geneve, NVGRE, GRE and MPLS are parsed */
+	DAT_ETH_CAP_TUNNEL       = 0x0010,	/* tunnels are parsed: PACKET-0 all, VERBS-0 VXLAN at least */
 	DAT_ETH_CAP_VLAN_STRIP   = 0x0020,	/* VLAN tags may be stripped: DAT_ETH_FRAME_VLAN */
 	DAT_ETH_CAP_HASH         = 0x0040,	/* frames may carry a hash: DAT_ETH_FRAME_HASH */
 	DAT_ETH_CAP_RX_CSUM      = 0x0080,	/* DAT_ETH_FRAME_L4_OK */
@@ -292,7 +292,8 @@ typedef struct dat_eth_stats {
 	dat_extension_op((DAT_HANDLE)(group), (DAT_EXTENDED_OP)DAT_ETH_GROUP_FREE_OP)
 
 /* dat_eth_rule_query(DAT_ETH_RULE_HANDLE handle, DAT_ETH_RULE *rule, DAT_UINT64 *frames,
- *		DAT_UINT64 *bytes): the frames that matched it and came, or were dropped. Pointers may be NULL. */
+ *		DAT_UINT64 *bytes): the frames that matched it and came, or were dropped; ~0: the device does not
+ * tell. Pointers may be NULL. */
 #define dat_eth_rule_query(handle, rule, frames, bytes) \
 	dat_extension_op((DAT_HANDLE)(handle), (DAT_EXTENDED_OP)DAT_ETH_RULE_QUERY_OP, \
 		(DAT_ETH_RULE *)(rule), (DAT_UINT64 *)(frames), (DAT_UINT64 *)(bytes))

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include "dapl/core/eth/eth.h"
+#include "dapl/core/event/evd_notify.h"
 
 /* A device fills in structs of this layout. */
 #define SAME(dat, device, member) \
@@ -122,6 +123,17 @@ static DAT_RETURN release(struct dapl_ep *ep, DAT_COUNT oldest)
 	return ret;
 }
 
+/* A thread that waits already does not look at the CQ again by itself. */
+static DAT_RETURN arm_locked(struct dapl_ep *ep)
+{
+	int err = dapl_device_ops.eth->arm(ep->qp, (uintptr_t)&ep->eth->ready);
+
+	if (err != EALREADY)
+		return dapl_status(err, DAT_RESOURCE_MEMORY);
+	dapl_evd_tell(ep->recv_evd);
+	return DAT_SUCCESS;
+}
+
 /* ETH-17 */
 static DAT_RETURN arm(struct dapl_ep *ep)
 {
@@ -132,8 +144,7 @@ static DAT_RETURN arm(struct dapl_ep *ep)
 	if (ret == DAT_SUCCESS && !ep->recv_evd)
 		ret = BAD_HANDLE(EVD_RECV);
 	if (ret == DAT_SUCCESS)
-		ret = dapl_status(dapl_device_ops.eth->arm(ep->qp, (uintptr_t)&ep->eth->ready),
-				  DAT_RESOURCE_MEMORY);
+		ret = arm_locked(ep);
 	dapl_mutex_unlock(&ep->lock);
 	return ret;
 }

@@ -5,6 +5,7 @@
 #include "dapl/core/ep/post.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/eth/eth.h"
+#include "dapl/core/mem/zero_based.h"
 
 static const struct {
 	DAT_UINT32 flag;
@@ -62,6 +63,8 @@ DAT_RETURN dapl_eth_post_send(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRI
 		return BAD_PARAM(5);
 	}
 	if (!is_able(ep, how))
+		return NOT_SUPPORTED;
+	if (dapl_device_ops.eth->reads_headers && dapl_pz_is_zero_based(ep->pz))
 		return NOT_SUPPORTED;
 	memcpy(&wr.how, how, sizeof wr.how);
 	room = how->flags & DAT_ETH_SEND_TSO ? ep->eth->max_tso : READ_ONCE(ep->max_message);

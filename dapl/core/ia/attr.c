@@ -138,7 +138,7 @@ static void specific_attrs(const struct dapl_device_attr *d, struct dapl_attr_te
 		add(t, DAT_MCAST_ATTR, "TRUE");
 	add(t, "DAT_IB_RDMA_READ", "TRUE");
 	add(t, DAT_IB_ATTR_COUNTERS, "TRUE");
-	if (dapl_device_ops.eth)
+	if (d->raw_ethernet)
 		add(t, DAT_ETH_ATTR_RAW, dapl_device_ops.eth->carrier);
 	if (dapl_device_ops.map_remote)
 		add(t, DAT_MAP_ATTR_RMR, "TRUE");

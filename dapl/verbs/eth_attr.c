@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* eth_attr.c - what a device can do for raw Ethernet endpoints, and the table of their operations. */
+#include "eth.h"
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { ETHERNET = 14 };			/* bytes of its header */
+
+static int interface_request(const char *netdev, unsigned long request, struct ifreq *ifr)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return errno;
+	memset(ifr, 0, sizeof *ifr);
+	snprintf(ifr->ifr_name, sizeof ifr->ifr_name, "%s", netdev);
+	err = ioctl(fd, request, ifr) ? errno : 0;
+	close(fd);
+	return err;
+}
+
+static const struct {
+	uint64_t cap;
+	size_t found;			/* member of hw_eth_caps */
+} caps[] = {
+	{ ETH_CAP_COPY, offsetof(struct hw_eth_caps, copy) },
+	{ ETH_CAP_EGRESS, offsetof(struct hw_eth_caps, sniffer) },
+	{ ETH_CAP_PARTIAL_MASK, offsetof(struct hw_eth_caps, partial) },
+	{ ETH_CAP_INNER, offsetof(struct hw_eth_caps, inner) },
+	{ ETH_CAP_TUNNEL, offsetof(struct hw_eth_caps, vxlan) },
+	{ ETH_CAP_RX_CSUM | ETH_CAP_TX_CSUM, offsetof(struct hw_eth_caps, checksums) },
+};
+
+static uint64_t caps_of(const struct hw_eth_caps *found)
+{
+	uint64_t all = ETH_CAP_TAKE | ETH_CAP_JOIN;
+
+	for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
+		if (*(const bool *)((const char *)found + caps[i].found))
+			all |= caps[i].cap;
+	return all | (found->max_tso ? ETH_CAP_TSO : 0) | (found->rate_max ? ETH_CAP_PACE : 0) |
+		(found->moderate_frames ? ETH_CAP_MODERATE : 0);
+}
+
+int hw_eth_query(struct dapl_device *dev, struct dapl_eth_attr *attr)
+{
+	struct ifreq ifr;
+	int err;
+
+	if (!dev->eth)
+		return EOPNOTSUPP;
+	hw_eth_probe(dev->eth);
+	*attr = (struct dapl_eth_attr){ .rx_queues = 1, .tx_queues = 1, .max_rules = HW_ETH_MAX_RULES,
+		.caps = caps_of(&dev->eth->caps), .clock = hw_eth_clock_works(dev->eth) ? 2 : 0,
+		.max_tso = dev->eth->caps.max_tso, .max_tso_header = dev->eth->caps.max_tso ? HW_ETH_HEADERS : 0,
+		.rate_min = dev->eth->caps.rate_min * 1000ull, .rate_max = dev->eth->caps.rate_max * 1000ull };
+	if ((err = interface_request(dev->attr.netdev, SIOCGIFMTU, &ifr)))
+		return err;
+	attr->mtu = (uint32_t)ifr.ifr_mtu;
+	attr->max_frame = attr->mtu + ETHERNET;
+	if ((err = interface_request(dev->attr.netdev, SIOCGIFHWADDR, &ifr)))
+		return err;
+	memcpy(attr->address, ifr.ifr_hwaddr.sa_data, sizeof attr->address);
+	return 0;
+}
+
+uint64_t hw_eth_drops(const struct dapl_device *dev)
+{
+	unsigned long long drops = ~0ull;
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%u/hw_counters/out_of_buffer", dev->attr.device,
+		 dev->attr.port);
+	file = fopen(path, "re");
+	if (file && fscanf(file, "%llu", &drops) != 1)
+		drops = ~0ull;
+	if (file)
+		fclose(file);
+	return drops;
+}
+
+/* A process without the capability cannot try; then a device that has offloads for such QPs has the QPs. */
+static bool has_raw_qps(struct dapl_device *dev)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(dev->verbs);
+	struct ibv_cq *cq = ibv_create_cq(dev->verbs, 1, NULL, NULL, 0);
+	struct ibv_device_attr_ex ex;
+	struct ibv_qp *qp;
+	bool has = false;
+	int err;
+
+	if (pd && cq) {
+		err = hw_eth_raw_qp(dev, pd, cq, &qp);
+		has = !err || (err == EPERM && !ibv_query_device_ex(dev->verbs, NULL, &ex) && ex.raw_packet_caps);
+		if (!err)
+			ibv_destroy_qp(qp);
+	}
+	if (cq)
+		ibv_destroy_cq(cq);
+	if (pd)
+		ibv_dealloc_pd(pd);
+	return has;
+}
+
+void hw_eth_open(struct dapl_device *dev)
+{
+	if (dev->attr.iwarp || !has_raw_qps(dev))
+		return;
+	dev->eth = calloc(1, sizeof *dev->eth);
+	if (!dev->eth)
+		return;
+	dev->eth->dev = dev;
+	dapl_mutex_init(&dev->eth->lock, RANK_VERBS_ETH_DEVICE);
+	dev->attr.raw_ethernet = true;
+}
+
+void hw_eth_close(struct dapl_device *dev)
+{
+	if (!dev->eth)
+		return;
+	hw_eth_cq_forget(dev->eth);
+	free(dev->eth);
+	dev->eth = NULL;
+}
+
+/* Verbs cannot change a flow: one more for the new QP would give it frames twice, one less would lose some. */
+static int move_rule(struct ibv_qp *from, void *rule, struct ibv_qp *to, void **moved)
+{
+	(void)from;
+	(void)rule;
+	(void)to;
+	(void)moved;
+	return EOPNOTSUPP;
+}
+
+const struct dapl_eth_ops hw_eth_ops = {
+	.carrier = "VERBS-0",
+	.reads_headers = true,
+	.query = hw_eth_query, .begin = hw_eth_begin,
+	.add_rule = hw_eth_rule_add, .free_rule = hw_eth_rule_free, .move_rule = move_rule,
+	.count_rule = hw_eth_rule_count,
+	.poll = hw_eth_ring_poll, .release = hw_eth_ring_release, .arm = hw_eth_ring_arm, .stats = hw_eth_stats,
+	.pace = hw_eth_pace, .clock = hw_eth_clock_read, .moderate = hw_eth_moderate,
+};
