@@ -16,6 +16,7 @@ include test/stock/local.mk
 include test/packages/local.mk
 include test/roots/local.mk
 include test/verbs-dm/local.mk
+include test/verbs-eth/local.mk
 include test/build/local.mk
 include test/vm/local.mk
 include test/bench/local.mk

@@ -25,3 +25,7 @@ test_eth_rss_SOURCES = test/eth/rss.c $(eth_wire)
 test_eth_rss_LDADD = libdat2.la -lpthread
 test_eth_moderate_SOURCES = test/eth/moderate.c $(eth_wire)
 test_eth_moderate_LDADD = libdat2.la -lpthread
+# verbs, in the test machine: not in TESTS, it needs an RDMA device (test/vm/suites.d/eth-verbs).
+check_PROGRAMS += test/eth/verbs
+test_eth_verbs_SOURCES = test/eth/verbs.c $(eth_wire)
+test_eth_verbs_LDADD = libdat2.la -lpthread

@@ -60,6 +60,7 @@ void wire_await_up(void)
 
 bool wire_possible(void)
 {
+	unsetenv("LD_PRELOAD");		/* not for the programs that cases run */
 	if (geteuid() == 0)
 		return true;
 	printf("skip: raw Ethernet endpoints need root, for network namespaces and CAP_NET_RAW\n");
@@ -78,6 +79,19 @@ static void make_network(void)
 	wire_await_up();
 }
 
+/* The environment's ETH_LIBRARY, for the device over libibverbs: then the network is there, and eth0 has an RDMA device. */
+static const char *wire_library(void)
+{
+	const char *named = getenv("ETH_LIBRARY");
+
+	return named ? named : "libdaplsoft.so.2";
+}
+
+bool wire_on_soft(void)
+{
+	return !getenv("ETH_LIBRARY");
+}
+
 DAT_EP_ATTR wire_attr(void)
 {
 	return (DAT_EP_ATTR){ .service_type = DAT_ETH_SERVICE_TYPE_RAW, .qos = DAT_QOS_BEST_EFFORT,
@@ -86,7 +100,8 @@ DAT_EP_ATTR wire_attr(void)
 
 void wire_network(struct wire *w)
 {
-	make_network();
+	if (wire_on_soft())
+		make_network();
 	w->peer = open_peer();
 	address_of(w->peer, "eth0", w->eth0);
 	address_of(w->peer, "peer", w->peer_address);
@@ -98,7 +113,7 @@ void wire_ia(struct wire *w)
 	DAT_VLEN size;
 	DAT_VADDR at;
 
-	life_entry(WIRE_IA, "libdaplsoft.so.2", "eth0 0");
+	life_entry(WIRE_IA, wire_library(), "eth0 0");
 	w->async = DAT_HANDLE_NULL;
 	OK(dat_ia_open(WIRE_IA, 8, &w->async, &w->ia));
 	OK(dat_pz_create(w->ia, &w->pz));

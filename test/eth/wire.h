@@ -29,6 +29,7 @@ struct wire {
 bool wire_possible(void);
 #define WIRE_SKIPPED 77
 void wire_await_up(void);
+bool wire_on_soft(void);		/* the software device; else the one that ETH_LIBRARY names */
 
 /* Makes the namespace and the pair, and opens the packet socket of the peer; skips the case if it cannot. */
 void wire_network(struct wire *w);
