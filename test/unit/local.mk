@@ -92,6 +92,7 @@ unit_core = \
 	test/unit/core/test_diag_limit \
 	test/unit/core/test_disconnect \
 	test/unit/core/test_ep_attr \
+	test/unit/core/test_ep_evds \
 	test/unit/core/test_ep_state \
 	test/unit/core/test_ep_tuning \
 	test/unit/core/test_evd_channel \
@@ -210,6 +211,8 @@ test_unit_core_test_diag_limit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime 
 	-Wl,--wrap=dapl_timer_start
 test_unit_core_test_evd_notify_SOURCES = test/unit/core/test_evd_notify.c $(core_device)
 test_unit_core_test_evd_notify_LDADD = $(core_device_libs)
+test_unit_core_test_ep_evds_SOURCES = test/unit/core/test_ep_evds.c $(core_device)
+test_unit_core_test_ep_evds_LDADD = $(core_device_libs)
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \

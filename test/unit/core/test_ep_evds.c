@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_ep_evds.c - the EVDs that an endpoint may have, and what remains of a feed that fails half-way. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/core/ep/ep_evds.h"
+#include "dapl/core/event/evd.h"
+#include "test/unit/core/core_device.h"
+
+static DAT_PROVIDER other_adapter;
+static struct dapl_ia *ia, *again, *stranger;	/* again: another open of the adapter of ia */
+static struct dapl_evd *dto, *connection;
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_device = (struct core_device){ NULL };
+	ia = core_ia_new();
+	again = core_ia_new();
+	stranger = core_ia_new();
+	stranger->obj.provider = &other_adapter;
+	dto = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
+	connection = core_evd_new(ia, 8, DAT_EVD_CONNECTION_FLAG);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	core_evd_free(connection);
+	core_evd_free(dto);
+	core_ia_free(stranger);
+	core_ia_free(again);
+	core_ia_free(ia);
+	return 0;
+}
+
+/* Enters three EVDs for an IA, leaves them, and returns the result. */
+static DAT_RETURN enter(struct dapl_ia *of, struct dapl_evd *recv, struct dapl_evd *request,
+			struct dapl_evd *connect)
+{
+	DAPL_ENTERED_EVDS struct dapl_evd *evds[3] = { NULL };
+	DAT_RETURN ret = dapl_ep_enter_evds(of, (DAT_EVD_HANDLE)recv, (DAT_EVD_HANDLE)request,
+					    (DAT_EVD_HANDLE)connect, evds);
+
+	if (ret == DAT_SUCCESS) {
+		assert_ptr_equal(evds[0], recv);
+		assert_ptr_equal(evds[1], request);
+		assert_ptr_equal(evds[2], connect);
+	}
+	return ret;
+}
+
+static void missing_evds_are_allowed(void **state)
+{
+	(void)state;
+	assert_int_equal(enter(ia, NULL, NULL, NULL), DAT_SUCCESS);
+	assert_int_equal(enter(ia, dto, NULL, connection), DAT_SUCCESS);
+}
+
+static void each_evd_needs_its_stream(void **state)
+{
+	(void)state;
+	assert_int_equal(enter(ia, connection, dto, connection), BAD_HANDLE(EVD_RECV));
+	assert_int_equal(enter(ia, dto, connection, connection), BAD_HANDLE(EVD_REQUEST));
+	assert_int_equal(enter(ia, dto, dto, dto), BAD_HANDLE(EVD_CONN));
+	assert_int_equal(enter(ia, (struct dapl_evd *)ia, dto, connection), BAD_HANDLE(EVD_RECV));
+}
+
+/* Programs open an adapter twice, and have one EVD for connections. */
+static void connect_evd_may_be_of_another_open(void **state)
+{
+	(void)state;
+	assert_int_equal(enter(again, NULL, NULL, connection), DAT_SUCCESS);
+	assert_int_equal(enter(stranger, NULL, NULL, connection), BAD_HANDLE(EVD_CONN));
+	assert_int_equal(enter(again, dto, NULL, NULL), BAD_HANDLE(EVD_RECV));
+	assert_int_equal(enter(again, NULL, dto, NULL), BAD_HANDLE(EVD_REQUEST));
+}
+
+static void no_evd_stays_entered(void **state)
+{
+	(void)state;
+	enter(ia, dto, dto, connection);
+	enter(ia, dto, connection, connection);		/* an error after the first */
+	assert_int_equal(dto->obj.calls, 0);
+	assert_int_equal(connection->obj.calls, 0);
+}
+
+static DAT_RETURN feed(struct dapl_evd *recv, struct dapl_evd *request, struct dapl_evd *connect,
+		       const DAT_EP_ATTR *attr)
+{
+	struct dapl_ep *ep = core_ep_new(ia, NULL, 4);
+	DAT_RETURN ret = dapl_ep_feed_evds(ep, recv, request, connect, attr);
+
+	core_ep_free(ep);
+	return ret;
+}
+
+static void fed_evds_are_in_use(void **state)
+{
+	const DAT_EP_ATTR attr = { .recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG };
+
+	(void)state;
+	assert_int_equal(feed(dto, dto, connection, &attr), DAT_SUCCESS);
+	assert_int_equal(dto->feeds.all, 2);
+	assert_true(dapl_in_use(&dto->obj) && dapl_in_use(&connection->obj));
+	assert_int_equal(connection->holds, 1);
+	dapl_ep_unfeed_evds(dto, dto, connection, &attr);
+	assert_int_equal(dto->feeds.all, 0);
+	assert_false(dapl_in_use(&dto->obj) || dapl_in_use(&connection->obj));
+	assert_int_equal(connection->holds, 0);
+}
+
+/* One EVD cannot notify of all receives, and of solicited ones only. */
+static void feed_that_is_refused_leaves_nothing(void **state)
+{
+	const DAT_EP_ATTR solicited = { .recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG,
+		.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG };
+
+	(void)state;
+	assert_int_not_equal(feed(dto, dto, connection, &solicited), DAT_SUCCESS);
+	assert_int_equal(dto->feeds.all, 0);
+	assert_int_equal(dto->feeds.solicited, 0);
+	assert_false(dapl_in_use(&dto->obj) || dapl_in_use(&connection->obj));
+}
+
+static void connect_evd_that_is_freed_meanwhile_is_no_evd(void **state)
+{
+	const DAT_EP_ATTR attr = { .recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG };
+	struct dapl_evd *freed = core_evd_new(ia, 8, DAT_EVD_CONNECTION_FLAG);
+
+	(void)state;
+	dapl_evd_hold(freed);		/* its memory stays for the test */
+	core_evd_free(freed);
+	assert_int_equal(feed(dto, dto, freed, &attr), BAD_HANDLE(EVD_CONN));
+	dapl_evd_drop(freed);
+	assert_int_equal(dto->feeds.all, 0);
+	assert_false(dapl_in_use(&dto->obj));
+}
+
+/* Flags of each post mean nothing for the EVD. */
+static void per_post_flags_do_not_feed(void **state)
+{
+	const DAT_EP_ATTR attr = { .request_completion_flags =
+		(DAT_COMPLETION_FLAGS)(DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_SUPPRESS_FLAG) };
+
+	(void)state;
+	assert_int_equal(feed(NULL, dto, NULL, &attr), DAT_SUCCESS);
+	assert_int_equal(dto->feeds.solicited, 0);
+	assert_int_equal(dto->feeds.all, 1);
+	dapl_ep_unfeed_evds(NULL, dto, NULL, &attr);
+	assert_int_equal(dto->feeds.all, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(missing_evds_are_allowed),
+		TEST(each_evd_needs_its_stream),
+		TEST(connect_evd_may_be_of_another_open),
+		TEST(no_evd_stays_entered),
+		TEST(fed_evds_are_in_use),
+		TEST(feed_that_is_refused_leaves_nothing),
+		TEST(connect_evd_that_is_freed_meanwhile_is_no_evd),
+		TEST(per_post_flags_do_not_feed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
