@@ -113,6 +113,7 @@ unit_core = \
 	test/unit/core/test_recv_repost \
 	test/unit/core/test_ring \
 	test/unit/core/test_rmr \
+	test/unit/core/test_rmr_bind \
 	test/unit/core/test_rmr_map \
 	test/unit/core/test_service \
 	test/unit/core/test_settings \
@@ -213,6 +214,8 @@ test_unit_core_test_evd_notify_SOURCES = test/unit/core/test_evd_notify.c $(core
 test_unit_core_test_evd_notify_LDADD = $(core_device_libs)
 test_unit_core_test_ep_evds_SOURCES = test/unit/core/test_ep_evds.c $(core_device)
 test_unit_core_test_ep_evds_LDADD = $(core_device_libs)
+test_unit_core_test_rmr_bind_SOURCES = test/unit/core/test_rmr_bind.c $(core_device)
+test_unit_core_test_rmr_bind_LDADD = $(core_device_libs)
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_rmr_bind.c - binds of memory windows: the range, the rights and the protection zone that are needed, and what
+ * is posted. The window of these tests is of type 2, which is bound by a work request. */
+#include <errno.h>
+#include <string.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/core/ep/rmr_bind.h"
+#include "dapl/core/mem/rmr.h"
+#include "test/unit/core/core_endpoint.h"
+
+enum { READ = DAT_MEM_PRIV_REMOTE_READ_FLAG, WRITE = DAT_MEM_PRIV_REMOTE_WRITE_FLAG, START = 0x1000, SIZE = 0x100,
+	CONTEXT = 9 };
+
+static struct dapl_pz *pz, *other_pz;
+static struct dapl_lmr *lmr;
+static struct dapl_rmr *rmr;
+static struct ibv_mr mr;
+static int posts, error;
+static struct ibv_send_wr posted[4];
+
+static int note_post(struct ibv_qp *qp, struct ibv_send_wr *wr)
+{
+	assert_ptr_equal(qp, core_qp());
+	if (error)
+		return error;
+	posted[posts++ % 4] = *wr;
+	return 0;
+}
+
+static struct dapl_pz *pz_new(void)
+{
+	struct dapl_pz *new = dapl_object_new(DAPL_PZ, sizeof *new, ia, NULL);
+
+	dapl_object_publish(&new->obj);
+	return new;
+}
+
+static void end(struct dapl_object *obj)
+{
+	assert_true(dapl_object_kill(obj));
+	dapl_object_bury(obj);
+}
+
+static int set_up(void **state)
+{
+	DAT_RMR_HANDLE handle;
+
+	(void)state;
+	posts = error = 0;
+	core_endpoint_open(16, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG, 16);
+	core_device.post_send = note_post;
+	ia->attr.windows_2 = true;
+	pz = pz_new();
+	other_pz = pz_new();
+	ep->pz = pz;
+	ep->qp = core_qp();
+	lmr = dapl_object_new(DAPL_LMR, sizeof *lmr, ia, NULL);
+	lmr->mr = &mr;
+	lmr->pz = pz;
+	lmr->param = (DAT_LMR_PARAM){ .registered_address = START, .registered_size = SIZE, .lmr_context = CONTEXT,
+		.mem_priv = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG };
+	dapl_object_publish(&lmr->obj);
+	assert_int_equal(dapl_rmr_create_for_ep((DAT_PZ_HANDLE)pz, &handle), DAT_SUCCESS);
+	rmr = (struct dapl_rmr *)handle;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	assert_int_equal(dapl_rmr_free((DAT_RMR_HANDLE)rmr), DAT_SUCCESS);
+	assert_false(dapl_in_use(&lmr->obj));
+	assert_int_equal(lmr->obj.calls, 0);
+	end(&lmr->obj);
+	end(&pz->obj);
+	end(&other_pz->obj);
+	return core_endpoint_close(state);
+}
+
+static DAT_RETURN bind_range(DAT_VADDR at, DAT_VLEN length, DAT_LMR_CONTEXT context, int rights)
+{
+	const DAT_LMR_TRIPLET range = { .virtual_address = at, .segment_length = length, .lmr_context = context };
+	DAT_RMR_CONTEXT made = 0;
+	DAT_RETURN ret = dapl_rmr_bind((DAT_RMR_HANDLE)rmr, (DAT_LMR_HANDLE)lmr, &range,
+				       (DAT_MEM_PRIV_FLAGS)rights, DAT_VA_TYPE_VA, (DAT_EP_HANDLE)ep,
+				       (DAT_RMR_COOKIE){ .as_64 = 3 }, DAT_COMPLETION_DEFAULT_FLAG, &made);
+
+	if (!ret)
+		assert_int_equal(made, rmr->mw->rkey);
+	return ret;
+}
+
+static DAT_RETURN bind_all(int rights)
+{
+	return bind_range(START, SIZE, CONTEXT, rights);
+}
+
+static void range_must_lie_within_the_region(void **state)
+{
+	static const struct {
+		DAT_VADDR at;
+		DAT_VLEN length;
+		DAT_LMR_CONTEXT context;
+		bool good;
+	} rows[] = {
+		{ START, SIZE, CONTEXT, true }, { START + SIZE - 1, 1, CONTEXT, true },
+		{ START, SIZE + 1, CONTEXT, false }, { START - 1, 1, CONTEXT, false },
+		{ START + SIZE, 1, CONTEXT, false }, { START + 1, UINT64_MAX, CONTEXT, false },
+		{ START, SIZE, CONTEXT + 1, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (bind_range(rows[i].at, rows[i].length, rows[i].context, READ) !=
+		    (rows[i].good ? DAT_SUCCESS : BAD_PARAM(3)))
+			fail_msg("row %zu", i);
+}
+
+static void window_gives_no_right_that_the_region_lacks(void **state)
+{
+	(void)state;
+	lmr->param.mem_priv = DAT_MEM_PRIV_LOCAL_READ_FLAG;
+	assert_int_equal(bind_all(READ), DAT_SUCCESS);
+	assert_int_equal(bind_all(WRITE), DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE));
+	lmr->param.mem_priv = DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+	assert_int_equal(bind_all(WRITE), DAT_SUCCESS);
+	assert_int_equal(bind_all(READ | WRITE), DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ));
+	assert_int_equal(bind_all(DAT_MEM_PRIV_LOCAL_READ_FLAG), BAD_PARAM(4));
+}
+
+static void rights_are_those_of_the_request(void **state)
+{
+	(void)state;
+	assert_int_equal(bind_all(READ | WRITE), DAT_SUCCESS);
+	assert_int_equal(posts, 1);
+	assert_int_equal(posted[0].opcode, IBV_WR_BIND_MW);
+	assert_ptr_equal(posted[0].bind_mw.bind_info.mr, &mr);
+	assert_int_equal(posted[0].bind_mw.bind_info.addr, START);
+	assert_int_equal(posted[0].bind_mw.bind_info.length, SIZE);
+	assert_int_equal(posted[0].bind_mw.bind_info.mw_access_flags,
+			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+}
+
+static void all_must_be_of_one_protection_zone(void **state)
+{
+	(void)state;
+	lmr->pz = other_pz;
+	assert_int_equal(DAT_GET_TYPE(bind_all(READ)), DAT_PROTECTION_VIOLATION);
+	lmr->pz = pz;
+	ep->pz = other_pz;
+	assert_int_equal(DAT_GET_TYPE(bind_all(READ)), DAT_PROTECTION_VIOLATION);
+	ep->pz = pz;
+	assert_int_equal(posts, 0);
+}
+
+static void evd_of_requests_must_take_binds(void **state)
+{
+	(void)state;
+	evd->flags = DAT_EVD_DTO_FLAG;
+	assert_int_equal(bind_all(READ), BAD_STATE(EP_EVD_REQUEST));
+	assert_int_equal(posts, 0);
+}
+
+/* A window of type 2 can be bound only while it is not. */
+static void second_bind_invalidates_first(void **state)
+{
+	uint32_t rkey;
+
+	(void)state;
+	assert_int_equal(bind_all(READ), DAT_SUCCESS);
+	rkey = rmr->mw->rkey;
+	assert_int_equal(bind_range(START, 8, CONTEXT, WRITE), DAT_SUCCESS);
+	assert_int_equal(posts, 3);
+	assert_int_equal(posted[1].opcode, IBV_WR_LOCAL_INV);
+	assert_int_equal(posted[1].invalidate_rkey, rkey);
+	assert_int_equal(posted[2].opcode, IBV_WR_BIND_MW);
+	assert_int_not_equal(rmr->mw->rkey, rkey);
+}
+
+static void empty_range_unbinds(void **state)
+{
+	(void)state;
+	assert_int_equal(bind_all(READ), DAT_SUCCESS);
+	assert_true(dapl_in_use(&lmr->obj));
+	assert_int_equal(bind_range(0, 0, 0, 0), DAT_SUCCESS);
+	assert_int_equal(posted[1].opcode, IBV_WR_LOCAL_INV);
+	assert_null(rmr->lmr);
+	assert_false(dapl_in_use(&lmr->obj));
+}
+
+static void refused_post_leaves_the_region_unused(void **state)
+{
+	(void)state;
+	error = ENOMEM;
+	assert_int_not_equal(bind_all(READ), DAT_SUCCESS);
+	assert_null(rmr->lmr);
+	assert_false(dapl_in_use(&lmr->obj));
+}
+
+static void arguments_are_checked(void **state)
+{
+	const DAT_LMR_TRIPLET range = { .virtual_address = START, .segment_length = 1, .lmr_context = CONTEXT };
+	DAT_RMR_COOKIE cookie = { .as_64 = 0 };
+	DAT_RMR_CONTEXT made;
+#define BIND(rmr, lmr, range, type, ep, context) dapl_rmr_bind((DAT_RMR_HANDLE)(rmr), (DAT_LMR_HANDLE)(lmr), range, \
+	DAT_MEM_PRIV_REMOTE_READ_FLAG, type, (DAT_EP_HANDLE)(ep), cookie, DAT_COMPLETION_DEFAULT_FLAG, context)
+
+	(void)state;
+	assert_int_equal(BIND(pz, lmr, &range, DAT_VA_TYPE_VA, ep, &made), BAD_HANDLE(RMR));
+	assert_int_equal(BIND(rmr, lmr, NULL, DAT_VA_TYPE_VA, ep, &made), BAD_PARAM(3));
+	assert_int_equal(BIND(rmr, pz, &range, DAT_VA_TYPE_VA, ep, &made), BAD_HANDLE(LMR));
+	assert_int_equal(BIND(rmr, lmr, &range, (DAT_VA_TYPE)7, ep, &made), BAD_PARAM(5));
+	assert_int_equal(BIND(rmr, lmr, &range, DAT_VA_TYPE_ZB, ep, &made), NOT_SUPPORTED);
+	assert_int_equal(BIND(rmr, lmr, &range, DAT_VA_TYPE_VA, pz, &made), BAD_HANDLE(EP));
+	assert_int_equal(BIND(rmr, lmr, &range, DAT_VA_TYPE_VA, ep, NULL), BAD_PARAM(9));
+	assert_int_equal(posts, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(range_must_lie_within_the_region),
+		TEST(window_gives_no_right_that_the_region_lacks),
+		TEST(rights_are_those_of_the_request),
+		TEST(all_must_be_of_one_protection_zone),
+		TEST(evd_of_requests_must_take_binds),
+		TEST(second_bind_invalidates_first),
+		TEST(empty_range_unbinds),
+		TEST(refused_post_leaves_the_region_unused),
+		TEST(arguments_are_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
