@@ -234,6 +234,7 @@ unit_soft = \
 	test/unit/soft/test_fence \
 	test/unit/soft/test_foreign_peer \
 	test/unit/soft/test_fpdu \
+	test/unit/soft/test_fpdu_rx \
 	test/unit/soft/test_half_open \
 	test/unit/soft/test_large \
 	test/unit/soft/test_liveness \
@@ -326,7 +327,10 @@ test_unit_soft_test_shm_fallback_SOURCES = test/unit/soft/test_shm_fallback.c $(
 test_unit_soft_test_shm_fallback_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_fallback_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=accept4 \
 	-Wl,--wrap=attach_socket_listen
-test_unit_soft_test_stream_SOURCES = test/unit/soft/test_stream.c $(stream)
+peer_bytes = test/unit/soft/peer_bytes.c test/unit/soft/peer_bytes.h $(stream)
+test_unit_soft_test_fpdu_rx_SOURCES = test/unit/soft/test_fpdu_rx.c $(peer_bytes)
+test_unit_soft_test_fpdu_rx_LDADD = $(unit_soft_libs)
+test_unit_soft_test_stream_SOURCES = test/unit/soft/test_stream.c $(peer_bytes)
 test_unit_soft_test_stream_LDADD = $(unit_soft_libs)
 test_unit_soft_test_wakeup_SOURCES = test/unit/soft/test_wakeup.c $(soft_ends)
 test_unit_soft_test_wakeup_LDADD = $(unit_soft_libs)
