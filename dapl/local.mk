@@ -89,7 +89,7 @@ EXTRA_DIST += dapl/libdaplofa.map dapl/libdaplsoft.map
 if VERBS
 noinst_LTLIBRARIES += libdaplverbs.la
 libdaplverbs_la_SOURCES = \
-	dapl/verbs/hw.h \
+	dapl/verbs/hw.h dapl/verbs/hw_errno.c \
 	dapl/verbs/device.c \
 	dapl/verbs/address.c dapl/verbs/address.h \
 	dapl/verbs/probe.c \
@@ -98,7 +98,7 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/siw_table.c dapl/verbs/siw_table.h \
 	dapl/verbs/objects.c \
 	dapl/verbs/dm.c dapl/verbs/dm.h \
-	dapl/verbs/eth.h dapl/verbs/eth_attr.c dapl/verbs/eth_clock.c dapl/verbs/eth_cq.c \
+	dapl/verbs/eth.c dapl/verbs/eth.h dapl/verbs/eth_attr.c dapl/verbs/eth_clock.c dapl/verbs/eth_cq.c \
 	dapl/verbs/eth_flow.c dapl/verbs/eth_flow.h dapl/verbs/eth_probe.c dapl/verbs/eth_qp.c \
 	dapl/verbs/eth_recv.c dapl/verbs/eth_rule.c dapl/verbs/eth_send.c \
 	common/frame_layout.c common/frame_layout.h \

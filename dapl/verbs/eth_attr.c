@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth_attr.c - what a device can do for raw Ethernet endpoints, and the table of their operations. */
+/* eth_attr.c - what a device can do for raw Ethernet endpoints, and its part of the open device. */
 #include "eth.h"
 #include <errno.h>
 #include <net/if.h>
@@ -129,23 +129,3 @@ void hw_eth_close(struct dapl_device *dev)
 	free(dev->eth);
 	dev->eth = NULL;
 }
-
-/* Verbs cannot change a flow: one more for the new QP would give it frames twice, one less would lose some. */
-static int move_rule(struct ibv_qp *from, void *rule, struct ibv_qp *to, void **moved)
-{
-	(void)from;
-	(void)rule;
-	(void)to;
-	(void)moved;
-	return EOPNOTSUPP;
-}
-
-const struct dapl_eth_ops hw_eth_ops = {
-	.carrier = "VERBS-0",
-	.reads_headers = true,
-	.query = hw_eth_query, .begin = hw_eth_begin,
-	.add_rule = hw_eth_rule_add, .free_rule = hw_eth_rule_free, .move_rule = move_rule,
-	.count_rule = hw_eth_rule_count,
-	.poll = hw_eth_ring_poll, .release = hw_eth_ring_release, .arm = hw_eth_ring_arm, .stats = hw_eth_stats,
-	.pace = hw_eth_pace, .clock = hw_eth_clock_read, .moderate = hw_eth_moderate,
-};

@@ -29,7 +29,7 @@ struct dapl_device {
 	bool removed;				/* service thread only */
 };
 
-/* Verbs return 0, an errno, a negative errno (siw) or -1 and errno. */
+/* hw_errno.c. Verbs return 0, an errno, a negative errno (siw) or -1 and errno. */
 int hw_errno(int rc);
 
 /* objects.c */

@@ -12,13 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-int hw_errno(int rc)
-{
-	if (rc == -1)
-		return errno ? errno : EIO;
-	return rc < 0 ? -rc : rc;
-}
-
 /* The errno of a call that returned NULL. */
 static int failed(void)
 {
