@@ -101,7 +101,7 @@ struct dapl_eth_rss {
 
 struct dapl_eth_stats {
 	uint32_t size, reserved;
-	uint64_t received, received_bytes, sent, sent_bytes, lost, lost_device, late;
+	uint64_t received, received_bytes, sent, sent_bytes, lost, lost_device, late, bad;
 };
 
 /* How a raw QP receives. */

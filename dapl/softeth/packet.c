@@ -196,6 +196,7 @@ void eth_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t t
 	port->lost_pending = 0;
 	port->stats.received++;
 	port->stats.received_bytes += frame->wire_length;
+	port->stats.bad += (frame->flags & (ETH_FRAME_IP_BAD | ETH_FRAME_L4_BAD)) != 0;
 }
 
 struct received {
@@ -331,8 +332,8 @@ static int receive_one(struct eth_port *port, struct iovec *iov, int n, struct d
 		frame->flags |= ETH_FRAME_HASH;
 		frame->hash = hash;
 	}
-	eth_account(port, frame, r.time);
 	eth_validate(port, frame, &r.vnet, head, parsed < frame->length ? parsed : frame->length, iov, n);
+	eth_account(port, frame, r.time);
 	return 0;
 }
 

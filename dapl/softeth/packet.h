@@ -88,7 +88,7 @@ struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint
 void eth_rules_free(struct eth_port *port);
 /* Reads the kernel's counter of drops, which restarts; returns what was new. */
 uint32_t eth_read_drops(struct eth_port *port);
-/* Fills in time and losses, and counts the frame as received. */
+/* Fills in time and losses, and counts the frame as received. Its flags are complete. */
 void eth_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time);
 
 int eth_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_frame);

@@ -211,6 +211,7 @@ typedef struct dat_eth_stats {
 	DAT_UINT64 lost_device;		/* by the network device, for all its users, since the endpoint was
 					 * made; ~0: not known */
 	DAT_UINT64 late;		/* sends whose launch time was past when they were posted */
+	DAT_UINT64 bad;			/* of `received`: with DAT_ETH_FRAME_IP_BAD or _L4_BAD */
 } DAT_ETH_STATS;
 
 /* dat_eth_query(DAT_IA_HANDLE ia, DAT_ETH_ATTR *attr) */

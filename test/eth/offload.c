@@ -322,6 +322,7 @@ static void receive_checksums(bool ring, bool verify)
 	DAT_NAMED_ATTR named[2] = { { names[0], ring ? "ring" : "post" }, { names[1], verify ? "verify" : "device" } };
 	DAT_EP_ATTR attr = wire_attr();
 	DAT_ETH_RULE any = wire_any();
+	DAT_ETH_STATS stats = { .size = sizeof stats };
 	static uint8_t frame[600];
 	size_t length = 54 + 301;
 	uint32_t sum;
@@ -345,6 +346,8 @@ static void receive_checksums(bool ring, bool verify)
 		EXPECT((flags & IP_FLAGS) == (ip_bad ? DAT_ETH_FRAME_IP_BAD : DAT_ETH_FRAME_IP_OK));
 		EXPECT((flags & L4_FLAGS) == (!verify ? 0u : l4_bad ? DAT_ETH_FRAME_L4_BAD : DAT_ETH_FRAME_L4_OK));
 	}
+	OK(dat_eth_stats(w.ep, &stats));
+	EXPECT(stats.received == 4 && stats.bad == (verify ? 3 : 2));
 	sum = (uint32_t)wire_udp(&w, frame, "10.77.0.1", 5000, 100);	/* without a UDP checksum */
 	wire_send(&w, frame, sum);
 	EXPECT(!(next_frame(ring).flags & L4_FLAGS));
