@@ -49,7 +49,7 @@ enum dapl_eth_frame_flags {
 };
 
 enum dapl_eth_send_flags { ETH_SEND_CSUM = 0x1, ETH_SEND_TSO = 0x2, ETH_SEND_VLAN = 0x4,
-	ETH_SEND_LAUNCH = 0x8 };
+	ETH_SEND_LAUNCH = 0x8, ETH_SEND_STAMP = 0x10 };
 
 struct dapl_eth_send {
 	uint32_t flags;
@@ -63,7 +63,8 @@ struct dapl_eth_pace {
 	uint32_t burst, frame;
 };
 
-/* A send with offloads: its opcode is IBV_WR_DRIVER1, and the device finds `how` beside it. */
+/* A send with offloads: its opcode is IBV_WR_DRIVER1, and the device finds `how` beside it. With ETH_SEND_STAMP the
+ * completion tells when the frame left: the upper half in src_qp, the lower half in imm_data; 0: not known. */
 struct dapl_eth_wr {
 	struct ibv_send_wr wr;
 	struct dapl_eth_send how;

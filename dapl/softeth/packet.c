@@ -3,9 +3,12 @@
  * library. Ring receive is in ring.c, sending in send.c, rules in rules.c. */
 #include <errno.h>
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
 #include <linux/if_ether.h>
 #include <linux/if_link.h>
 #include <linux/if_packet.h>
+#include <linux/net_tstamp.h>
+#include <linux/sockios.h>
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +44,24 @@ static int interface_request(const char *netdev, unsigned long request, struct i
 	return err;
 }
 
+/* Whether the driver tells when frames leave. */
+static bool has_departures(const char *netdev)
+{
+	struct ethtool_ts_info info = { .cmd = ETHTOOL_GET_TS_INFO };
+	struct ifreq ifr;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool has;
+
+	if (fd < 0)
+		return false;
+	memset(&ifr, 0, sizeof ifr);
+	snprintf(ifr.ifr_name, sizeof ifr.ifr_name, "%s", netdev);
+	ifr.ifr_data = (char *)&info;
+	has = !ioctl(fd, SIOCETHTOOL, &ifr) && (info.so_timestamping & SOF_TIMESTAMPING_TX_SOFTWARE);
+	close(fd);
+	return has;
+}
+
 static int query(const char *netdev, struct dapl_eth_attr *attr)
 {
 	struct ifreq ifr;
@@ -53,6 +74,8 @@ static int query(const char *netdev, struct dapl_eth_attr *attr)
 		ETH_CAP_TSO | ETH_CAP_VLAN_INSERT | ETH_CAP_LRO;
 	if (bpf_has_tcx())
 		attr->caps |= ETH_CAP_TAKE;
+	if (has_departures(netdev))
+		attr->caps |= ETH_CAP_SEND_STAMP;
 	attr->caps |= ETH_CAP_RSS | ETH_CAP_RSS_INNER;
 	attr->max_group = ETH_MAX_GROUP;
 	attr->max_table = SPREAD_TABLE_MAX;
@@ -419,6 +442,6 @@ __attribute__((visibility("default"))) const struct eth_port_ops dapl_softeth_op
 	.add_rule = eth_place_add, .free_rule = eth_place_free, .free_all_rules = eth_rule_free_all,
 	.move_rule = eth_place_move, .purge = eth_rule_purge, .count_rule = eth_place_count,
 	.create_group = eth_group_create, .set_group = eth_group_set, .free_group = eth_group_free,
-	.send = eth_send, .check = eth_send_check, .has_frame = has_frame, .receive = receive,
+	.send = eth_send, .stamp = eth_send_stamp, .check = eth_send_check, .has_frame = has_frame, .receive = receive,
 	.poll = poll_ring, .release = release, .stats = read_stats,
 };

@@ -72,6 +72,7 @@ struct eth_port {
 	unsigned rule_count, steering;	/* steering: of them that are not COPY, and not moved away */
 	int counters, link;		/* of the program on the device's ingress, or -1 */
 	uint64_t counters_used;		/* bit mask */
+	bool stamping;			/* atomic: the socket tells when frames left */
 	bool old_tables;		/* the filter lets through what former tables of groups gave to this port */
 	uint64_t last_time;
 	uint32_t lost_pending;		/* told with the next frame */
@@ -138,6 +139,8 @@ void eth_rule_free_all(struct eth_port *port);
 /* send.c */
 int eth_send(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how,
 	     const char **wrong);
+/* When the frame left that was last sent with ETH_SEND_STAMP. EAGAIN: not known yet. */
+int eth_send_stamp(struct eth_port *port, uint64_t *time);
 const char *eth_send_check(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how);
 /* validate.c: fills in flags about checksums, and segments. `vnet` as the kernel wrote it; the frame->length
  * bytes that are here are in `iov`, and the first `parsed` of them at `head`. No lock is needed. */

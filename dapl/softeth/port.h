@@ -47,6 +47,8 @@ struct eth_port_ops {
 	 * EINVAL: it does not fit the frame; *wrong says why. */
 	int (*send)(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how,
 		    const char **wrong);
+	/* When the frame left that was last sent with ETH_SEND_STAMP. EAGAIN: not known yet. */
+	int (*stamp)(struct eth_port *port, uint64_t *time);
 	/* What is wrong with a frame that is sent later; NULL: nothing. */
 	const char *(*check)(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how);
 	/* Whether there is a frame to receive; frames that no rule wants are gone afterwards. */

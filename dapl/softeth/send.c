@@ -7,7 +7,9 @@
  * gets its checksum here, since the kernel would add up the frame's last bytes, too. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/errqueue.h>
 #include <linux/if_ether.h>
+#include <linux/net_tstamp.h>
 #include <linux/virtio_net.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -189,11 +191,73 @@ static const char *prepare(struct message *m, const struct dapl_eth_send *how, u
 	return add_checksums(m);
 }
 
-static int send_message(struct eth_port *port, struct message *m)
+/* --- times of departure -------------------------------------------------------------------- */
+
+/* The kernel puts the time of a frame that asked for it into the socket's error queue, once it has left. Only one frame
+ * asks at a time, so times need no number. The last one that is there. */
+int eth_send_stamp(struct eth_port *port, uint64_t *time)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[256];
+	} control;
+	struct scm_timestamping stamp;
+	int err = EAGAIN;
+
+	for (;;) {
+		struct msghdr message = { .msg_control = &control, .msg_controllen = sizeof control };
+
+		if (recvmsg(port->fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+			return err;
+		for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+			if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPING)
+				continue;
+			memcpy(&stamp, CMSG_DATA(c), sizeof stamp);
+			*time = (uint64_t)stamp.ts[0].tv_sec * 1000000000u + (uint64_t)stamp.ts[0].tv_nsec;
+			err = 0;
+		}
+	}
+}
+
+struct stamp_request {
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(uint32_t))];
+	} control;
+};
+
+/* Times of frames before this one are forgotten. */
+static int ask_for_stamp(struct eth_port *port, struct stamp_request *request, struct msghdr *message)
+{
+	uint32_t how = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_TSONLY, what = SOF_TIMESTAMPING_TX_SOFTWARE;
+	uint64_t forgotten;
+
+	if (!__atomic_load_n(&port->stamping, __ATOMIC_RELAXED)) {
+		if (setsockopt(port->fd, SOL_SOCKET, SO_TIMESTAMPING, &how, sizeof how))
+			return errno;
+		__atomic_store_n(&port->stamping, true, __ATOMIC_RELAXED);
+	}
+	eth_send_stamp(port, &forgotten);
+	memset(request, 0, sizeof *request);
+	request->control.header = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SO_TIMESTAMPING,
+		.cmsg_len = CMSG_LEN(sizeof what) };
+	memcpy(CMSG_DATA(&request->control.header), &what, sizeof what);
+	message->msg_control = request;
+	message->msg_controllen = CMSG_SPACE(sizeof what);
+	return 0;
+}
+
+/* --- sending -------------------------------------------------------------------------------- */
+
+static int send_message(struct eth_port *port, struct message *m, bool stamped)
 {
 	struct msghdr message = { .msg_iov = m->iov, .msg_iovlen = (size_t)m->pieces };
+	struct stamp_request request;
 	ssize_t sent;
+	int err;
 
+	if (stamped && (err = ask_for_stamp(port, &request, &message)))
+		return err;
 	m->iov[0] = (struct iovec){ &m->vnet, sizeof m->vnet };
 	sent = sendmsg(port->fd, &message, MSG_DONTWAIT);
 	if (sent < 0 && errno == ENETDOWN)	/* perhaps of an earlier time, told once by the socket */
@@ -229,7 +293,7 @@ int eth_send(struct eth_port *port, const struct iovec *iov, int n, const struct
 	struct message m;
 
 	*wrong = n > MAX_PIECES ? "it has too many segments" : fill(port, &m, iov, n, how);
-	return *wrong ? EINVAL : send_message(port, &m);
+	return *wrong ? EINVAL : send_message(port, &m, how && (how->flags & ETH_SEND_STAMP));
 }
 
 const char *eth_send_check(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how)

@@ -18,7 +18,8 @@
 /* DAT_EP_ATTR.service_type of a raw endpoint. */
 #define DAT_ETH_SERVICE_TYPE_RAW ((DAT_SERVICE_TYPE)0x600)
 
-/* Events. DTO: a posted receive completed, event_extension_data holds a DAT_ETH_FRAME. READY: dat_eth_arm()
+/* Events. DTO: a posted receive, or a send with DAT_ETH_SEND_STAMP, completed; event_extension_data holds a
+ * DAT_ETH_FRAME. READY: dat_eth_arm()
  * was called, and there are frames for dat_eth_poll(). */
 #define DAT_ETH_DTO_EVENT ((DAT_EVENT_NUMBER)0x60000)
 #define DAT_ETH_READY_EVENT ((DAT_EVENT_NUMBER)0x60001)
@@ -67,7 +68,8 @@ typedef enum dat_eth_cap {
 	DAT_ETH_CAP_TAKE         = 0x8000,	/* rules of the modes DAT_ETH_TAKE and DAT_ETH_DROP */
 	DAT_ETH_CAP_RSS          = 0x10000,	/* dat_eth_group_create() */
 	DAT_ETH_CAP_RSS_INNER    = 0x20000,	/* DAT_ETH_RSS_INNER */
-	DAT_ETH_CAP_MODERATE     = 0x40000	/* dat_eth_moderate() */
+	DAT_ETH_CAP_MODERATE     = 0x40000,	/* dat_eth_moderate() */
+	DAT_ETH_CAP_SEND_STAMP   = 0x80000	/* DAT_ETH_SEND_STAMP */
 } DAT_ETH_CAP;
 
 /* DAT_ETH_ATTR.clock: the clock of time stamps. All are nanoseconds of CLOCK_REALTIME. */
@@ -124,6 +126,8 @@ typedef struct dat_eth_frame {
 #define DAT_ETH_SEND_TSO 0x2	/* cuts the message into frames of `mss` bytes of TCP payload; includes CSUM */
 #define DAT_ETH_SEND_VLAN 0x4	/* inserts a VLAN tag behind the addresses */
 #define DAT_ETH_SEND_LAUNCH 0x8	/* the frame leaves at `launch`, not before */
+#define DAT_ETH_SEND_STAMP 0x10	/* completes with a DAT_ETH_DTO_EVENT that tells when the frame left: DAT_ETH_FRAME.time,
+				 * 0 if the network device did not tell within a second. Not with TSO */
 
 /* How dat_eth_post_send() sends. Members that no flag asks for are 0. */
 typedef struct dat_eth_send {

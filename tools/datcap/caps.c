@@ -22,6 +22,7 @@ static const struct { DAT_UINT64 bit; const char *name, *meaning; } capabilities
 	{ DAT_ETH_CAP_VLAN_INSERT, "VLAN_INSERT", "VLAN tags are put into frames that are sent" },
 	{ DAT_ETH_CAP_PACE, "PACE", "a rate for the frames of an endpoint" },
 	{ DAT_ETH_CAP_LAUNCH, "LAUNCH", "a time at which a frame is sent" },
+	{ DAT_ETH_CAP_SEND_STAMP, "SEND_STAMP", "the time at which a frame left" },
 	{ DAT_ETH_CAP_JOIN, "JOIN", "membership of multicast groups" },
 	{ DAT_ETH_CAP_TAKE, "TAKE", "frames that the kernel does not get" },
 	{ DAT_ETH_CAP_RSS, "RSS", "groups of endpoints that share frames by a hash" },

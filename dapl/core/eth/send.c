@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* send.c - sends of raw Ethernet endpoints with offloads, and their rate: arguments. Whether a frame has the headers that an offload
- * needs is the device's matter. ETH-21 to 26. */
+ * needs is the device's matter. ETH-21 to 26, 36. */
 #include <string.h>
 #include "dapl/core/ep/post.h"
 #include "dapl/core/ep/post_slow.h"
@@ -15,6 +15,7 @@ static const struct {
 	{ DAT_ETH_SEND_TSO, DAT_ETH_CAP_TSO },
 	{ DAT_ETH_SEND_VLAN, DAT_ETH_CAP_VLAN_INSERT },
 	{ DAT_ETH_SEND_LAUNCH, DAT_ETH_CAP_LAUNCH },
+	{ DAT_ETH_SEND_STAMP, DAT_ETH_CAP_SEND_STAMP },
 };
 
 /* Returns what is wrong, or NULL. */
@@ -34,6 +35,8 @@ static const char *find_wrong(const DAT_ETH_SEND *how)
 		return "vlan_tci or vlan_type without DAT_ETH_SEND_VLAN";
 	if (!(how->flags & DAT_ETH_SEND_LAUNCH) && how->launch)
 		return "launch without DAT_ETH_SEND_LAUNCH";
+	if ((how->flags & DAT_ETH_SEND_STAMP) && (how->flags & DAT_ETH_SEND_TSO))
+		return "DAT_ETH_SEND_STAMP with DAT_ETH_SEND_TSO: the frames of a message leave at different times";
 	if (how->vlan_type && how->vlan_type != 0x8100 && how->vlan_type != 0x88a8)
 		return "vlan_type is not 0, 0x8100 or 0x88a8";
 	return NULL;
@@ -68,8 +71,8 @@ DAT_RETURN dapl_eth_post_send(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRI
 		return NOT_SUPPORTED;
 	memcpy(&wr.how, how, sizeof wr.how);
 	room = how->flags & DAT_ETH_SEND_TSO ? ep->eth->max_tso : READ_ONCE(ep->max_message);
-	ret = dapl_post_gather(ep, n, iov, cookie, flags, &wr.wr, READ_ONCE(ep->max_send_iov), room, DAT_DTO_SEND, 0,
-			       DCNT_EP_POST_SEND);
+	ret = dapl_post_gather(ep, n, iov, cookie, flags, &wr.wr, READ_ONCE(ep->max_send_iov), room, DAT_DTO_SEND,
+			       how->flags & DAT_ETH_SEND_STAMP ? REQ_EXTENSION : 0, DCNT_EP_POST_SEND);
 	return DAT_GET_TYPE(ret) == DAT_INTERNAL_ERROR ? BAD_PARAM(5) : ret;
 }
 

@@ -84,6 +84,17 @@ static void bind_event(DAT_EVENT *event, const struct dapl_dto *req,
 	memset(event->event_extension_data, 0, sizeof event->event_extension_data);
 }
 
+/* When the frame of a raw endpoint left (eth_device.h). */
+static void raw_departure(const struct ibv_wc *wc, DAT_EVENT *event)
+{
+	DAT_ETH_FRAME frame = { .time = 0 };
+
+	if (wc->status == IBV_WC_SUCCESS)
+		frame.time = (uint64_t)wc->src_qp << 32 | wc->imm_data;
+	event->event_number = DAT_ETH_DTO_EVENT;
+	memcpy(event->event_extension_data, &frame, sizeof frame);
+}
+
 /* Slow path: a request's completion that is not a plain success. Returns false if it makes no
  * event. */
 static bool special_request(struct dapl_ep *ep, const struct dapl_dto *req,
@@ -100,7 +111,9 @@ static bool special_request(struct dapl_ep *ep, const struct dapl_dto *req,
 	else
 		dto_event(event, DAT_DTO_COMPLETION_EVENT, ep, req, status,
 			  ok ? req->length : 0, req->op);
-	if (req->flags & REQ_EXTENSION)
+	if ((req->flags & REQ_EXTENSION) && ep->is_raw)
+		raw_departure(wc, event);
+	else if (req->flags & REQ_EXTENSION)
 		extension(event, request_extension(req->op), ok);
 	return true;
 }

@@ -8,10 +8,12 @@
  * kernel. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include "common/clock.h"
 #include "common/log.h"
 #include "dapl/soft/eth/eth.h"
@@ -171,6 +173,18 @@ static void receive_shared(struct soft_eth *eth)
 	}
 }
 
+/* The watch is also called for times of departure, of which the socket may be rid already. Returns false if it has neither
+ * frames nor an error. */
+static bool is_ready(const struct soft_eth *eth)
+{
+	struct pollfd fd = { .fd = soft_eth_ports->descriptor(eth->port), .events = POLLIN };
+	int err = 0;
+	socklen_t size = sizeof err;
+
+	return !eth->stamps || (poll(&fd, 1, 0) == 1 && (fd.revents & POLLIN)) ||
+		getsockopt(fd.fd, SOL_SOCKET, SO_ERROR, &err, &size) || err;
+}
+
 /* On the service thread. ENETDOWN is told once by the socket, which works again when the device is up. */
 static void ready(struct dapl_watch *watch)
 {
@@ -179,10 +193,12 @@ static void ready(struct dapl_watch *watch)
 	int err = 0;
 
 	dapl_mutex_lock(&qp->lock);
+	soft_eth_collect_stamp(eth);
 	if (qp->state == IBV_QPS_ERR || eth->config.ring_frames) {
-		if (eth->armed && qp->state != IBV_QPS_ERR)
+		if (qp->state != IBV_QPS_ERR && eth->armed && is_ready(eth))
 			tell_ready(eth);
-		stop_watching(eth);
+		if (qp->state == IBV_QPS_ERR || !eth->armed)
+			stop_watching(eth);
 		dapl_mutex_unlock(&qp->lock);
 		return;
 	}
@@ -250,7 +266,7 @@ static int arm(struct ibv_qp *ibqp, uint64_t wr_id)
 	return err;
 }
 
-static int poll(struct ibv_qp *qp, struct dapl_eth_frame *frames, int max)
+static int poll_ring(struct ibv_qp *qp, struct dapl_eth_frame *frames, int max)
 {
 	return soft_eth_ports->poll(eth_of(qp)->port, frames, max);
 }
@@ -513,6 +529,6 @@ const struct dapl_eth_ops soft_eth_ops = {
 	.query = query, .begin = begin,
 	.create_group = create_group, .set_group = set_group, .free_group = free_group,
 	.add_rule = add_rule, .free_rule = free_rule, .move_rule = move_rule, .count_rule = count_rule,
-	.poll = poll, .release = release, .arm = arm, .stats = stats,
+	.poll = poll_ring, .release = release, .arm = arm, .stats = stats,
 	.pace = soft_eth_pace, .clock = read_clock, .moderate = soft_cq_moderate,
 };

@@ -14,6 +14,7 @@ struct eth_pending {
 	struct ibv_send_wr wr;		/* sg_list points into eth->sges */
 	struct dapl_eth_send how;
 	bool has_how;
+	uint64_t give_up_ns;		/* it has left, and waits until then for the time at which it did; 0: not yet */
 };
 
 struct soft_eth {
@@ -35,6 +36,7 @@ struct soft_eth {
 	int timer;			/* a timerfd, or -1 */
 	struct dapl_watch timer_watch;
 	uint64_t late;
+	bool stamps;			/* some send has asked when it left */
 	struct dapl_timer purge_timer;	/* for what is left of rules that were moved to another QP */
 };
 
@@ -44,6 +46,8 @@ extern const struct eth_port_ops *soft_eth_ports;	/* libdaplsoft-eth.so, once a 
 int soft_eth_pieces(const struct soft_qp *qp, const struct ibv_sge *sge, int n, int access, struct iovec *iov);
 
 /* send.c */
+/* Takes the times of departure that the socket has. qp->lock held. */
+void soft_eth_collect_stamp(struct soft_eth *eth);
 int soft_eth_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int soft_eth_pace(struct ibv_qp *qp, const struct dapl_eth_pace *pace);
 void soft_eth_flush_sends(struct soft_eth *eth);	/* completes what waits. qp->lock held */

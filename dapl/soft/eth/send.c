@@ -2,7 +2,8 @@
 /* send.c - sends of raw Ethernet QPs: at once, or by rate and launch time.
  *
  * A send completes when the kernel has copied the frame. One that has to wait, and all behind it, go to a
- * ring: completions have the order of the posts. The ring is emptied by the service thread at a timer, and by
+ * ring: completions have the order of the posts. So does one that tells when its frame left, which is the only one that
+ * has left and is in the ring: no other frame leaves until its time is known. The ring is emptied by the service thread at a timer, and by
  * each post. The memory of a frame is looked up again when it leaves. */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,19 +17,25 @@
 
 enum {
 	BATCH = 64,			/* frames that leave before other work of the service thread has its turn */
-	RETRY_NS = 100000,		/* after the device's queue was full */
+	RETRY_NS = 100000,		/* after the device's queue was full, and for a time of departure */
 };
+#define STAMP_NS 1000000000ull		/* a time of departure that is not told by then is not known */
 #define LONGEST_WAIT_NS 1000000000ull	/* then the clocks are read again: CLOCK_REALTIME may be set */
 
 /* --- one frame; qp->lock held ------------------------------------------------------------ */
 
-static void complete(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status status)
+static void complete_at(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status status, uint64_t time)
 {
 	struct ibv_wc wc = { .wr_id = wr->wr_id, .opcode = IBV_WC_SEND, .status = status,
-		.qp_num = qp->qp.qp_num };
+		.qp_num = qp->qp.qp_num, .src_qp = (uint32_t)(time >> 32), .imm_data = (uint32_t)time };
 
 	if (status != IBV_WC_SUCCESS || soft_is_signalled(qp, wr->send_flags))
 		soft_cq_add((struct soft_cq *)qp->qp.send_cq, &wc, false);
+}
+
+static void complete(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status status)
+{
+	complete_at(qp, wr, status, 0);
 }
 
 static enum ibv_wc_status status_of(int err)
@@ -65,7 +72,13 @@ static void trace_wrong(const struct soft_qp *qp, const char *wrong)
 		soft_trace(TRC_LVL_ERROR, "qp", qp, "send refused: %s", wrong);
 }
 
-/* Returns an errno value if the frame did not leave: EAGAIN or ENOBUFS, it may later; EINVAL, the frame is wrong. */
+static bool is_stamped(const struct dapl_eth_send *how)
+{
+	return how && (how->flags & ETH_SEND_STAMP);
+}
+
+/* Returns an errno value if the frame did not leave: EAGAIN or ENOBUFS, it may later; EINVAL, the frame is wrong. EINPROGRESS:
+ * it left, and its time is to come. */
 static int send_frame(struct soft_qp *qp, const struct ibv_send_wr *wr, const struct dapl_eth_send *how, bool waited)
 {
 	struct iovec iov[SOFT_MAX_SGE];
@@ -82,6 +95,8 @@ static int send_frame(struct soft_qp *qp, const struct ibv_send_wr *wr, const st
 		return err;
 	if (!err && qp->eth->pace.rate)
 		pace_charge(&qp->eth->pace, clock_now_ns(), bytes_of(wr, how), waited);
+	if (!err && is_stamped(how))
+		return EINPROGRESS;
 	complete(qp, wr, status_of(err));
 	return 0;
 }
@@ -126,27 +141,51 @@ static void set_timer(struct soft_eth *eth, uint64_t wait)
 	timerfd_settime(eth->timer, 0, &when, NULL);
 }
 
+/* Completes a frame that has left, once its time is known or will not be. */
+static bool complete_stamped(struct soft_eth *eth, struct eth_pending *p)
+{
+	uint64_t time = 0;
+
+	if (soft_eth_ports->stamp(eth->port, &time) && clock_now_ns() < p->give_up_ns)
+		return false;
+	complete_at(eth->qp, &p->wr, IBV_WC_SUCCESS, time);
+	return true;
+}
+
+/* Returns 0 if the head of the ring is done, else the time until the next try. */
+static uint64_t try_head(struct soft_eth *eth)
+{
+	struct eth_pending *p = pending(eth, eth->head);
+	uint64_t wait;
+	int err;
+
+	if (!p->give_up_ns) {
+		wait = wait_of(eth, how_of(p));
+		if (wait)
+			return wait;
+		err = send_frame(eth->qp, &p->wr, how_of(p), true);
+		if (err == EAGAIN || err == ENOBUFS)
+			return RETRY_NS;
+		if (err && err != EINPROGRESS)	/* the program has changed the frame since it was posted */
+			complete(eth->qp, &p->wr, status_of(err));
+		if (err != EINPROGRESS)
+			return 0;
+		p->give_up_ns = clock_now_ns() + STAMP_NS;
+	}
+	return complete_stamped(eth, p) ? 0 : RETRY_NS;
+}
+
 /* Sends what may leave, and sets the timer for the rest. */
 static void drain(struct soft_eth *eth)
 {
 	uint64_t wait = 0;
-	int err;
 
 	if (eth->qp->state == IBV_QPS_ERR)
 		soft_eth_flush_sends(eth);
 	for (int i = 0; eth->head != eth->tail && i < BATCH; i++) {
-		struct eth_pending *p = pending(eth, eth->head);
-
-		wait = wait_of(eth, how_of(p));
+		wait = try_head(eth);
 		if (wait)
 			break;
-		err = send_frame(eth->qp, &p->wr, how_of(p), true);
-		if (err == EAGAIN || err == ENOBUFS) {
-			wait = RETRY_NS;
-			break;
-		}
-		if (err)	/* the program has changed the frame since it was posted */
-			complete(eth->qp, &p->wr, status_of(err));
 		eth->head++;
 	}
 	if (eth->head != eth->tail)
@@ -212,6 +251,7 @@ static int enqueue(struct soft_eth *eth, const struct ibv_send_wr *wr, const str
 	p->wr.sg_list = eth->sges + (size_t)(p - eth->pending) * qp->max_send_sge;
 	memcpy(p->wr.sg_list, wr->sg_list, (size_t)wr->num_sge * sizeof *wr->sg_list);
 	p->has_how = how != NULL;
+	p->give_up_ns = 0;
 	if (how)
 		p->how = *how;
 	if (eth->head == eth->tail++)
@@ -239,10 +279,13 @@ static int post_one(struct soft_eth *eth, const struct ibv_send_wr *wr)
 	if (eth->head != eth->tail)
 		drain(eth);
 	wait = wait_of(eth, how);
-	if (wait || eth->head != eth->tail)
+	if (wait || eth->head != eth->tail || is_stamped(how))
 		err = enqueue(eth, wr, how, wait);
 	else
 		err = send_frame(qp, wr, how, false);
+	eth->stamps |= is_stamped(how);
+	if (!err && !wait && is_stamped(how))
+		drain(eth);
 	eth->late += late && !err;
 	return err;
 }
@@ -277,7 +320,19 @@ int soft_eth_pace(struct ibv_qp *ibqp, const struct dapl_eth_pace *pace)
 void soft_eth_flush_sends(struct soft_eth *eth)
 {
 	for (; eth->head != eth->tail; eth->head++)
-		complete(eth->qp, &pending(eth, eth->head)->wr, IBV_WC_WR_FLUSH_ERR);
+		complete(eth->qp, &pending(eth, eth->head)->wr,
+			 pending(eth, eth->head)->give_up_ns ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
+}
+
+/* Also one that comes too late is taken: the socket would stay ready. */
+void soft_eth_collect_stamp(struct soft_eth *eth)
+{
+	uint64_t late;
+
+	if (eth->head != eth->tail && pending(eth, eth->head)->give_up_ns)
+		drain(eth);
+	else if (eth->stamps)
+		soft_eth_ports->stamp(eth->port, &late);
 }
 
 void soft_eth_drop_sends(struct soft_eth *eth)
