@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Raw Ethernet endpoints, in network namespaces of the tests' own (needs root); match and toeplitz need none.
-eth_tests = test/eth/endpoint test/eth/receive test/eth/offload test/eth/pace test/eth/take test/eth/move test/eth/shared test/eth/match test/eth/toeplitz test/eth/rss test/eth/moderate test/eth/stamp
+eth_tests = test/eth/endpoint test/eth/receive test/eth/offload test/eth/pace test/eth/take test/eth/move test/eth/shared test/eth/match test/eth/toeplitz test/eth/rss test/eth/group test/eth/moderate test/eth/stamp
 check_PROGRAMS += $(eth_tests)
 TESTS += $(eth_tests) test/eth/datcap test/eth/datcap-rdma test/eth/datcap-make test/eth/examples
 dist_check_SCRIPTS += test/eth/datcap test/eth/datcap-rdma test/eth/datcap-make test/eth/examples
@@ -21,8 +21,11 @@ test_eth_shared_SOURCES = test/eth/shared.c $(eth_wire)
 test_eth_shared_LDADD = libdat2.la -lpthread
 test_eth_match_LDADD = libsofteth.la libcommon.la
 test_eth_toeplitz_LDADD = libsofteth.la libcommon.la
-test_eth_rss_SOURCES = test/eth/rss.c $(eth_wire)
+eth_members = test/eth/members.c test/eth/members.h $(eth_wire)
+test_eth_rss_SOURCES = test/eth/rss.c $(eth_members)
 test_eth_rss_LDADD = libdat2.la -lpthread
+test_eth_group_SOURCES = test/eth/group.c $(eth_members)
+test_eth_group_LDADD = libdat2.la -lpthread
 test_eth_moderate_SOURCES = test/eth/moderate.c $(eth_wire)
 test_eth_moderate_LDADD = libdat2.la -lpthread
 # verbs, in the test machine: not in TESTS, it needs an RDMA device (test/vm/suites.d/eth-verbs).

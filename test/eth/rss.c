@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* rss.c - groups of raw endpoints: each frame comes to the endpoint that a Toeplitz hash and a table name, also while tables and
- * rules change. The hash and the table are computed here once more, from the fields that a frame was made of. */
-#include "wire.h"
+/* rss.c - groups of raw endpoints: each frame comes to the endpoint that a Toeplitz hash and a table name. */
+#include "members.h"
 #include <arpa/inet.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define FAILS(call, type) fails(__LINE__, #call, (call), type)
@@ -15,234 +10,6 @@ static void fails(int line, const char *call, DAT_RETURN ret, int type)
 {
 	if ((int)DAT_GET_TYPE(ret) != type)
 		fail("line %d: %s gives %s", line, call, life_return(ret));
-}
-
-enum {
-	MEMBERS = 4, TABLE = 128, MOST = 20000,
-	SOURCE = 6,		/* a frame's number is in its source address, behind two bytes */
-};
-
-static struct wire w;
-static DAT_EP_HANDLE eps[MEMBERS];
-static uint16_t table[TABLE];
-static DAT_ETH_RSS rss = { .fields = DAT_ETH_RSS_IP | DAT_ETH_RSS_PORTS, .table_size = TABLE, .table = table };
-static uint8_t seen[MOST];
-static int owner_of[MOST];	/* -1: not checked */
-static uint32_t hash_of[MOST];
-static unsigned received, from_member[MEMBERS];
-
-static void seed_random(void)
-{
-	const char *given = getenv("ETH_SEED");
-	unsigned seed = given ? (unsigned)strtoul(given, NULL, 0) : (unsigned)time(NULL) ^ (unsigned)getpid() << 8;
-
-	printf("ETH_SEED=%u\n", seed);
-	fflush(stdout);
-	srandom(seed);
-}
-
-static unsigned below(unsigned n)
-{
-	return (unsigned)random() % n;
-}
-
-static void random_bytes(uint8_t *at, size_t n)
-{
-	while (n--)
-		*at++ = (uint8_t)below(256);
-}
-
-static void random_table(void)
-{
-	for (int i = 0; i < TABLE; i++)
-		table[i] = (uint16_t)below(MEMBERS);
-}
-
-static void open_members(const char *frames)
-{
-	wire_open(&w);
-	for (int i = 0; i < MEMBERS; i++) {
-		wire_endpoint(&w, frames, NULL);
-		eps[i] = w.ep;
-	}
-	random_bytes(rss.key, sizeof rss.key);
-	random_table();
-	memset(seen, 0, sizeof seen);
-	memset(owner_of, 255, sizeof owner_of);
-	memset(from_member, 0, sizeof from_member);
-	received = 0;
-}
-
-static DAT_ETH_GROUP_HANDLE make_group(void)
-{
-	DAT_ETH_GROUP_HANDLE group;
-
-	OK(dat_eth_group_create(w.ia, MEMBERS, eps, &rss, &group));
-	return group;
-}
-
-static DAT_ETH_RULE_HANDLE add_rule(DAT_HANDLE at, const DAT_ETH_RULE *rule)
-{
-	DAT_ETH_RULE_HANDLE handle;
-
-	OK(dat_eth_rule_add(at, rule, &handle));
-	return handle;
-}
-
-/* --- frames, and where they belong -------------------------------------------------------- */
-
-/* By the definition: one bit at a time, the key moved to the left. */
-static uint32_t toeplitz(const uint8_t *input, size_t n)
-{
-	uint8_t key[sizeof rss.key];
-	uint32_t hash = 0;
-
-	memcpy(key, rss.key, sizeof key);
-	for (size_t bit = 0; bit < 8 * n; bit++) {
-		if (input[bit / 8] & (0x80 >> bit % 8))
-			hash ^= (uint32_t)key[0] << 24 | (uint32_t)key[1] << 16 | (uint32_t)key[2] << 8 | key[3];
-		for (size_t i = 0; i < sizeof key; i++)
-			key[i] = (uint8_t)(key[i] << 1 | (i + 1 < sizeof key ? key[i + 1] >> 7 : 0));
-	}
-	return hash;
-}
-
-struct made {
-	uint8_t frame[400];
-	size_t length;
-	uint8_t input[36];	/* of the hash */
-	size_t addresses, all;	/* bytes of it */
-};
-
-static void put(struct made *m, const void *bytes, size_t n)
-{
-	memcpy(m->frame + m->length, bytes, n);
-	m->length += n;
-}
-
-static void put_input(struct made *m, size_t offset, size_t n)
-{
-	memcpy(m->input + m->all, m->frame + offset, n);
-	m->all += n;
-}
-
-static void put_ethernet(struct made *m, const char *type)
-{
-	put(m, w.eth0, 6);
-	put(m, w.peer_address, 6);
-	put(m, type, 2);
-}
-
-/* An IP packet with random addresses and ports. */
-static void put_ip(struct made *m, int version, uint8_t protocol, bool fragment, uint16_t port)
-{
-	uint8_t ip[40] = { 0x45, 0, 0, 100, 0, 0, fragment ? 0x20 : 0, 0, 64, protocol }, l4[24] = { 0 };
-	size_t address = version == 4 ? 12 : 8, size = version == 4 ? 4 : 16, at = m->length;
-
-	if (version == 6)
-		memcpy(ip, (uint8_t[]){ 0x60, 0, 0, 0, 0, 24, protocol, 64 }, 8);
-	random_bytes(ip + address, 2 * size);
-	put(m, ip, address + 2 * size);
-	random_bytes(l4, 4);
-	if (port)
-		memcpy(l4 + 2, &(uint16_t){ htons(port) }, 2);
-	put(m, l4, protocol == 17 ? 8 : 24);
-	m->all = 0;
-	put_input(m, at + address, 2 * size);
-	m->addresses = m->all;
-	if (!fragment && (protocol == 6 || protocol == 17))
-		put_input(m, at + address + 2 * size, 4);
-}
-
-static struct made make_frame(uint32_t number)
-{
-	static const uint8_t protocols[] = { 6, 17, 132, 1 };
-	int version = below(2) ? 6 : 4;
-	struct made m = { .length = 0 };
-
-	switch (below(8)) {
-	case 0:		/* no IP */
-		put_ethernet(&m, "\x88\xb5");
-		put(&m, rss.key, sizeof rss.key);
-		break;
-	case 1:		/* a second VLAN tag, which the kernel does not strip */
-		put_ethernet(&m, "\x88\xa8");
-		put(&m, "\x00\x05\x81\x00\x00\x06", 6);
-		put(&m, version == 4 ? "\x08\x00" : "\x86\xdd", 2);
-		put_ip(&m, version, protocols[below(4)], false, 0);
-		break;
-	case 2:
-		put_ethernet(&m, "\x08\x00");
-		put_ip(&m, 4, protocols[below(2)], true, 0);
-		break;
-	case 3:		/* VXLAN */
-		put_ethernet(&m, "\x08\x00");
-		put_ip(&m, 4, 17, false, 4789);
-		if (!(rss.fields & DAT_ETH_RSS_INNER))
-			break;
-		put(&m, "\x08\x00\x00\x00\x00\x00\x2a\x00", 8);
-		put_ethernet(&m, version == 4 ? "\x08\x00" : "\x86\xdd");
-		put_ip(&m, version, protocols[below(4)], false, 0);
-		break;
-	default:
-		put_ethernet(&m, version == 4 ? "\x08\x00" : "\x86\xdd");
-		put_ip(&m, version, protocols[below(4)], false, 0);
-	}
-	memcpy(m.frame + SOURCE + 2, &number, sizeof number);
-	return m;
-}
-
-static void send_frame(uint32_t number)
-{
-	struct made m = make_frame(number);
-
-	hash_of[number] = toeplitz(m.input, rss.fields & DAT_ETH_RSS_PORTS ? m.all : m.addresses);
-	owner_of[number] = table[hash_of[number] & (TABLE - 1)];
-	wire_send(&w, m.frame, m.length);
-}
-
-static void check_frame(int member, const DAT_ETH_FRAME *frame)
-{
-	uint32_t number;
-
-	memcpy(&number, frame->data + SOURCE + 2, sizeof number);
-	EXPECT(number < MOST && !frame->lost);
-	if (seen[number]++)
-		fail("frame %u came twice", number);
-	received++;
-	from_member[member]++;
-	if (owner_of[number] < 0)
-		return;
-	if (owner_of[number] != member)
-		fail("frame %u of hash 0x%08x came to %d instead of %d", number, hash_of[number], member, owner_of[number]);
-	EXPECT((frame->flags & DAT_ETH_FRAME_HASH) && frame->hash == hash_of[number]);
-}
-
-static void collect(void)
-{
-	DAT_ETH_FRAME frames[64];
-	DAT_COUNT got;
-
-	for (int i = 0; i < MEMBERS; i++)
-		while (dat_eth_poll(eps[i], frames, 64, &got) == DAT_SUCCESS) {
-			for (DAT_COUNT n = 0; n < got; n++)
-				check_frame(i, &frames[n]);
-			OK(dat_eth_release(eps[i], got));
-		}
-}
-
-static void collect_until(unsigned expected)
-{
-	double end = life_now() + 20;
-
-	while (received < expected) {
-		collect();
-		if (life_now() > end)
-			fail("%u of %u frames came", received, expected);
-	}
-	usleep(20000);
-	collect();
-	EXPECT(received == expected);
 }
 
 /* --- ETH-31 --------------------------------------------------------------------------------- */
@@ -292,6 +59,7 @@ static void ETH_31_members_keep_rules_of_their_own(void)
 	DAT_ETH_RULE any = wire_any(), own = wire_any();
 	DAT_ETH_FRAME got;
 	struct made m;
+	uint32_t hash;
 	int owner;
 
 	open_members("64");
@@ -301,7 +69,7 @@ static void ETH_31_members_keep_rules_of_their_own(void)
 	add_rule(eps[2], &own);
 	for (uint32_t i = 0; i < 20; i++) {
 		m = make_frame(i);
-		owner = table[toeplitz(m.input, rss.fields & DAT_ETH_RSS_PORTS ? m.all : m.addresses) & (TABLE - 1)];
+		owner = made_owner(&m, &hash);
 		wire_send(&w, m.frame, m.length);
 		w.ep = eps[2];
 		EXPECT(wire_poll(&w, &got, 1) == 1 && got.tag == 2);
@@ -438,189 +206,6 @@ static void ETH_32_wrong_arguments_are_refused(void)
 	wire_close(&w);
 }
 
-/* --- ETH-33 --------------------------------------------------------------------------------- */
-
-static void ETH_33_rules_belong_to_the_group(void)
-{
-	DAT_ETH_RULE any = wire_any(), drop = { .mode = DAT_ETH_DROP };
-	DAT_ETH_RULE_HANDLE rule, other;
-	DAT_ETH_GROUP_HANDLE group;
-
-	open_members("64");
-	group = make_group();
-	rule = add_rule(group, &any);
-	FAILS(dat_eth_rule_add(group, &any, &other), DAT_INVALID_STATE);
-	FAILS(dat_eth_rule_add(group, &drop, &other), DAT_MODEL_NOT_SUPPORTED);
-	FAILS(dat_eth_rule_add(group, NULL, &other), DAT_INVALID_PARAMETER);
-	add_rule(eps[0], &any);		/* the endpoint's own is another rule */
-	FAILS(dat_eth_poll(group, NULL, 0, NULL), DAT_INVALID_HANDLE);
-	FAILS(dat_eth_group_free(eps[0]), DAT_INVALID_HANDLE);
-	OK(dat_eth_rule_free(rule));
-	rule = add_rule(group, &any);
-	OK(dat_eth_group_free(group));
-	FAILS(dat_eth_rule_query(rule, NULL, NULL, NULL), DAT_INVALID_HANDLE);
-	FAILS(dat_eth_rule_add(group, &any, &rule), DAT_INVALID_HANDLE);
-	FAILS(dat_eth_group_free(group), DAT_INVALID_HANDLE);
-	FAILS(dat_eth_group_set(group, table), DAT_INVALID_HANDLE);
-	group = make_group();
-	OK(dat_ep_free(eps[1]));	/* a member leaves */
-	add_rule(group, &any);
-	for (int i = 0; i < MEMBERS; i++)
-		if (i != 1)
-			OK(dat_ep_free(eps[i]));
-	OK(dat_eth_group_free(group));
-	wire_close(&w);
-}
-
-/* As many rules as there may be: what did not fit at one member is at none. */
-static void ETH_33_a_rule_is_at_all_members_or_at_none(void)
-{
-	DAT_ETH_ATTR attr = { .size = sizeof attr };
-	DAT_ETH_RULE any = wire_any();
-	DAT_ETH_GROUP_HANDLE group;
-	DAT_ETH_RULE_HANDLE handle;
-
-	open_members("64");
-	OK(dat_eth_query(w.ia, &attr));
-	group = make_group();
-	for (any.priority = 0; any.priority < attr.max_rules; any.priority++)
-		add_rule(eps[MEMBERS - 1], &any);
-	FAILS(dat_eth_rule_add(group, &any, &handle), DAT_INSUFFICIENT_RESOURCES);
-	for (any.priority = 0; any.priority < attr.max_rules; any.priority++)
-		add_rule(eps[0], &any);
-	wire_close(&w);
-}
-
-static void *send_frames(void *none)
-{
-	struct made m = make_frame(0);
-
-	for (uint32_t i = 0; i < MOST; i++) {
-		memcpy(m.frame + SOURCE + 2, &i, sizeof i);
-		random_bytes(m.frame + 26, 8);
-		wire_send(&w, m.frame, m.length);
-	}
-	return none;
-}
-
-/* Calls `change` while frames come, until all have come. */
-static void change_under_load(void (*change)(unsigned round))
-{
-	unsigned rounds = 0, before;
-	pthread_t sender;
-	double end;
-
-	pthread_create(&sender, NULL, send_frames, NULL);
-	for (end = life_now() + 30; received < MOST && life_now() < end;) {
-		before = received;
-		collect();
-		if (received != before || !rounds)
-			change(++rounds);
-	}
-	pthread_join(sender, NULL);
-	collect_until(MOST);
-	EXPECT(rounds > 5);
-}
-
-static DAT_ETH_GROUP_HANDLE groups[2];
-static DAT_ETH_RULE_HANDLE moved_rule;
-
-static void move_rule(unsigned round)
-{
-	const DAT_HANDLE places[] = { groups[0], eps[1], groups[1], groups[0], eps[0] };
-
-	OK(dat_eth_rule_move(moved_rule, places[round % 5]));
-}
-
-static void ETH_33_a_moving_rule_loses_no_frame(void)
-{
-	DAT_ETH_RULE any = wire_any();
-	DAT_UINT64 frames;
-
-	open_members("65536");
-	groups[0] = make_group();
-	random_table();
-	groups[1] = make_group();
-	moved_rule = add_rule(eps[0], &any);
-	change_under_load(move_rule);
-	OK(dat_eth_rule_query(moved_rule, NULL, &frames, NULL));
-	EXPECT(frames == MOST);
-	OK(dat_eth_rule_move(moved_rule, groups[0]));
-	OK(dat_eth_group_free(groups[0]));
-	FAILS(dat_eth_rule_move(moved_rule, groups[1]), DAT_INVALID_HANDLE);
-	wire_close(&w);
-}
-
-/* --- ETH-34 --------------------------------------------------------------------------------- */
-
-static void set_table(unsigned round)
-{
-	(void)round;
-	random_table();
-	OK(dat_eth_group_set(groups[0], table));
-}
-
-static void ETH_34_a_changing_table_loses_no_frame(void)
-{
-	DAT_ETH_RULE any = wire_any();
-
-	open_members("65536");
-	groups[0] = make_group();
-	add_rule(groups[0], &any);
-	change_under_load(set_table);
-	for (int i = 0; i < MEMBERS; i++)
-		EXPECT(from_member[i] > 0);
-	wire_close(&w);
-}
-
-static void ETH_34_frames_go_by_the_new_table(void)
-{
-	DAT_ETH_RULE any = wire_any();
-
-	open_members("4096");
-	groups[0] = make_group();
-	add_rule(groups[0], &any);
-	for (uint32_t i = 0; i < 500; i++) {
-		if (i % 50 == 0)
-			set_table(0);
-		send_frame(i);
-	}
-	collect_until(500);
-	/* a second later the filters have only this table */
-	sleep(2);
-	for (uint32_t i = 500; i < 1000; i++)
-		send_frame(i);
-	collect_until(1000);
-	wire_close(&w);
-}
-
-static void ETH_34_wrong_tables_are_refused(void)
-{
-	DAT_ETH_RULE any = wire_any();
-	uint16_t wrong[TABLE];
-
-	open_members("4096");
-	groups[0] = make_group();
-	add_rule(groups[0], &any);
-	FAILS(dat_eth_group_set(groups[0], NULL), DAT_INVALID_PARAMETER);
-	FAILS(dat_eth_group_set(eps[0], table), DAT_INVALID_HANDLE);
-	memcpy(wrong, table, sizeof wrong);
-	wrong[5] = MEMBERS;
-	FAILS(dat_eth_group_set(groups[0], wrong), DAT_INVALID_PARAMETER);
-	OK(dat_ep_disconnect(eps[3], DAT_CLOSE_ABRUPT_FLAG));
-	wrong[5] = 3;
-	FAILS(dat_eth_group_set(groups[0], wrong), DAT_INVALID_PARAMETER);
-	for (int i = 0; i < TABLE; i++)		/* nothing for the endpoint that has left */
-		table[i] = (uint16_t)(i % 3);
-	OK(dat_eth_group_set(groups[0], table));
-	OK(dat_ep_reset(eps[3]));
-	for (uint32_t i = 0; i < 200; i++)
-		send_frame(i);
-	collect_until(200);
-	EXPECT(!from_member[3]);
-	wire_close(&w);
-}
-
 int main(int argc, char **argv)
 {
 	static const struct life_case cases[] = {
@@ -631,16 +216,10 @@ int main(int argc, char **argv)
 		CASE(ETH_31_a_posted_receive_tells_the_hash),
 		CASE(ETH_31_a_taken_frame_is_not_the_hosts),
 		CASE(ETH_32_wrong_arguments_are_refused),
-		CASE(ETH_33_rules_belong_to_the_group),
-		CASE(ETH_33_a_rule_is_at_all_members_or_at_none),
-		CASE(ETH_33_a_moving_rule_loses_no_frame),
-		CASE(ETH_34_a_changing_table_loses_no_frame),
-		CASE(ETH_34_frames_go_by_the_new_table),
-		CASE(ETH_34_wrong_tables_are_refused),
 	};
 
 	if (!wire_possible())
 		return WIRE_SKIPPED;
-	seed_random();
+	members_seed();
 	return life_main(argc, argv, cases, sizeof cases / sizeof *cases);
 }
