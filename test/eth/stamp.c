@@ -93,6 +93,25 @@ static void ETH_36_a_launch_time_comes_first(void)
 	wire_close(&w);
 }
 
+/* Frames of 2 ms each: what did not wait has no claim to catch up with a rate. */
+static void ETH_36_a_rate_holds(void)
+{
+	DAT_ETH_PACE pace = { .bits_per_s = LENGTH * 8 * 500 };
+	DAT_UINT64 first, second;
+
+	open_sender("");
+	OK(dat_eth_pace(w.ep, &pace));
+	for (int i = 0; i < 5; i++) {
+		usleep(20000);
+		post(1, DAT_ETH_SEND_STAMP, 0);
+		post(2, DAT_ETH_SEND_STAMP, 0);
+		first = departure(1);
+		second = departure(2);
+		EXPECT(second >= first + 1900000);
+	}
+	wire_close(&w);
+}
+
 /* A queue that lets a frame through, and holds the next ones back for a moment. */
 static void make_slow(const char *rate)
 {
@@ -226,6 +245,7 @@ int main(int argc, char **argv)
 	static const struct life_case cases[] = {
 		CASE(ETH_36_an_event_tells_when_the_frame_left),
 		CASE(ETH_36_a_launch_time_comes_first),
+		CASE(ETH_36_a_rate_holds),
 		CASE(ETH_36_a_time_that_comes_later_is_waited_for),
 		CASE(ETH_36_a_time_that_does_not_come_is_0),
 		CASE(ETH_36_a_disconnect_does_not_wait),

@@ -14,6 +14,7 @@ struct eth_pending {
 	struct ibv_send_wr wr;		/* sg_list points into eth->sges */
 	struct dapl_eth_send how;
 	bool has_how;
+	bool waited;			/* for its turn, or behind others */
 	uint64_t give_up_ns;		/* it has left, and waits until then for the time at which it did; 0: not yet */
 };
 

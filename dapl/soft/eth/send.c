@@ -2,9 +2,9 @@
 /* send.c - sends of raw Ethernet QPs: at once, or by rate and launch time.
  *
  * A send completes when the kernel has copied the frame. One that has to wait, and all behind it, go to a
- * ring: completions have the order of the posts. So does one that tells when its frame left, which is the only one that
- * has left and is in the ring: no other frame leaves until its time is known. The ring is emptied by the service thread at a timer, and by
- * each post. The memory of a frame is looked up again when it leaves. */
+ * ring: completions have the order of the posts. So does one that tells when its frame left: it stays at the head, and
+ * no other frame leaves, until its time is known. The ring is emptied by the service thread at a timer, and by each post.
+ * The memory of a frame is looked up again when it leaves. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,9 +163,11 @@ static uint64_t try_head(struct soft_eth *eth)
 		wait = wait_of(eth, how_of(p));
 		if (wait)
 			return wait;
-		err = send_frame(eth->qp, &p->wr, how_of(p), true);
-		if (err == EAGAIN || err == ENOBUFS)
+		err = send_frame(eth->qp, &p->wr, how_of(p), p->waited);
+		if (err == EAGAIN || err == ENOBUFS) {
+			p->waited = true;
 			return RETRY_NS;
+		}
 		if (err && err != EINPROGRESS)	/* the program has changed the frame since it was posted */
 			complete(eth->qp, &p->wr, status_of(err));
 		if (err != EINPROGRESS)
@@ -251,6 +253,7 @@ static int enqueue(struct soft_eth *eth, const struct ibv_send_wr *wr, const str
 	p->wr.sg_list = eth->sges + (size_t)(p - eth->pending) * qp->max_send_sge;
 	memcpy(p->wr.sg_list, wr->sg_list, (size_t)wr->num_sge * sizeof *wr->sg_list);
 	p->has_how = how != NULL;
+	p->waited = wait || eth->head != eth->tail;
 	p->give_up_ns = 0;
 	if (how)
 		p->how = *how;
