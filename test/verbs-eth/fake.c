@@ -266,9 +266,10 @@ static void scatter(struct fake_qp *f, const uint8_t *frame, size_t length, cons
 		flush(f);
 }
 
-static void receive(struct fake_qp *f)
+/* fake_lock held, so that frames are steered in order with the changes of flows. False: none has come. */
+static bool receive(struct fake_qp *f)
 {
-	static __thread uint8_t frame[MAX_FRAME];
+	static uint8_t frame[MAX_FRAME];
 	union {
 		struct cmsghdr align;
 		char bytes[128];
@@ -282,14 +283,13 @@ static void receive(struct fake_qp *f)
 	size_t length;
 
 	if (n < ETH_HLEN)
-		return;
+		return n >= 0;
 	length = fake_insert_tag(frame, (size_t)n, &message);
-	pthread_mutex_lock(&fake_lock);
 	flow = f->qp.state == IBV_QPS_RTR || f->qp.state == IBV_QPS_RTS ?
 		steer(f, frame, length, from.sll_pkttype) : NULL;
 	if (flow && f->taken != f->posted)
 		scatter(f, frame, length, flow);
-	pthread_mutex_unlock(&fake_lock);
+	return true;
 }
 
 static void *run(void *arg)
@@ -302,8 +302,9 @@ static void *run(void *arg)
 			fake_wrong("poll: %s", strerror(errno));
 		if (fds[1].revents)
 			return NULL;
-		if (fds[0].revents)
-			receive(f);
+		pthread_mutex_lock(&fake_lock);
+		receive(f);
+		pthread_mutex_unlock(&fake_lock);
 	}
 }
 
@@ -344,6 +345,8 @@ static struct ibv_flow *create_flow(struct ibv_qp *qp, struct ibv_flow_attr *att
 	flow->attr = malloc(attr->size);
 	memcpy(flow->attr, attr, attr->size);
 	pthread_mutex_lock(&fake_lock);
+	while (receive(f))	/* came before it */
+		;
 	flow->age = ages++;
 	flow->next = f->flows;
 	f->flows = flow;
@@ -356,6 +359,8 @@ static int destroy_flow(struct ibv_flow *ibv)
 	struct flow *flow = (struct flow *)ibv, **at;
 
 	pthread_mutex_lock(&fake_lock);
+	while (receive(flow->qp))
+		;
 	for (at = &flow->qp->flows; *at && *at != flow; at = &(*at)->next)
 		;
 	CHECK(*at);
