@@ -5,7 +5,7 @@
 slurm_daemons=()
 # auth/slurm needs no daemon of its own, as munge does.
 has_slurm() {
-    command -v slurmctld slurmd srun salloc >/dev/null || { echo "SKIP no slurmctld, slurmd, srun or salloc"; return 77; }
+    command -v slurmctld >/dev/null && command -v slurmd >/dev/null && command -v salloc >/dev/null || { echo "SKIP no slurmctld, slurmd or salloc"; return 77; }
     compgen -G '/usr/lib*/*/slurm*/auth_slurm.so' >/dev/null || compgen -G '/usr/lib*/slurm/auth_slurm.so' >/dev/null ||
         { echo "SKIP no plugin auth/slurm, which Slurm has since 23.11"; return 77; }
 }
@@ -57,18 +57,19 @@ with_slurm() {    # NODES
 }
 without_slurm() { [ ${#slurm_daemons[@]} = 0 ] || { kill "${slurm_daemons[@]}"; wait "${slurm_daemons[@]}"; } 2>/dev/null; }
 
-# Two ranks on each node, started by srun or by mpirun.
-over_slurm() (    # NODES srun|mpirun
-    local all=(-N "$1" --ntasks-per-node 2) out rc=0
+# Two ranks on each node, started by mpirun in an allocation. srun does without mpirun, but processes of Open
+# MPI 5.0.7 that srun starts crash in MPI_Init now and then, over btl tcp too.
+over_slurm() (    # NODES
+    local out rc
     has_slurm || return
     trap without_slurm EXIT
     with_slurm "$1" || return
     export OMPI_MCA_pml=ob1 OMPI_MCA_btl=udapl,self
     unset PRTE_MCA_plm_ssh_agent
-    case $2 in
-    srun) out=$(timeout -k 5 60 srun --quiet --mpi=pmix "${all[@]}" "$work/exchange" alltoall 300001 2>&1);;
-    mpirun) out=$(timeout -k 5 60 salloc --quiet "${all[@]}" mpirun -x DAT_OVERRIDE "$work/exchange" alltoall 300001 2>&1);;
-    esac; rc=$?
+    out=$(timeout -k 5 60 salloc --quiet -N "$1" --ntasks-per-node 2 mpirun -x DAT_OVERRIDE \
+        "$work/exchange" alltoall 300001 2>&1); rc=$?
     echo "$out"
-    [ $rc = 0 ] && [ "$(tail -n 1 <<< "$out")" = passed ]
+    [ $rc = 0 ] && [ "$(tail -n 1 <<< "$out")" = passed ] && return
+    tail -n 5 "$work"/slurm/*.log
+    return 1
 )
