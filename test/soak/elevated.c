@@ -96,9 +96,8 @@ static int run(const char *program, const char *library, bool elevated)
 
 		snprintf(conf, sizeof conf, "%s/dat.conf", directory);
 		setenv("DAT_OVERRIDE", conf, 1);
-		if (setgid(USER) || setuid(USER))
+		if (setgid(USER) || setuid(USER) || !freopen("/dev/null", "w", stderr))
 			_exit(1);
-		freopen("/dev/null", "w", stderr);
 		execl(program, program, "--list", library, elevated ? "elevated" : "plain", (char *)NULL);
 		_exit(2);
 	}
