@@ -417,7 +417,7 @@ static void copy_stats(struct dapl_eth_stats *to, const struct dapl_eth_stats *f
 		.size = from->size, .received = from->received, .received_bytes = from->received_bytes,
 		.sent = __atomic_load_n(&from->sent, __ATOMIC_RELAXED),
 		.sent_bytes = __atomic_load_n(&from->sent_bytes, __ATOMIC_RELAXED),
-		.lost = from->lost, .late = from->late,
+		.lost = from->lost, .late = from->late, .bad = from->bad,
 	};
 }
 
