@@ -40,11 +40,14 @@ check_PROGRAMS += test/tools/ping_peer
 test_tools_ping_peer_SOURCES = test/tools/ping_peer.c $(net_common)
 test_tools_ping_peer_LDADD = libdat2.la -lpthread
 
-# Each call of a tool made to fail: a sample in check, all of it with --all.
+# Each call of a tool made to fail: a sample in check, all of it with --all. A sanitizer must be the first library
+# that is loaded, so it does not go together with a preloaded one.
+dist_check_SCRIPTS += test/tools/faults
+if !SANITIZED
 check_LTLIBRARIES += test/tools/preload.la
 test_tools_preload_la_SOURCES = test/tools/preload.c
 test_tools_preload_la_CFLAGS = $(WARN) -fno-builtin
 test_tools_preload_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 test_tools_preload_la_LIBADD = -ldl
-dist_check_SCRIPTS += test/tools/faults
 TESTS += test/tools/faults
+endif
