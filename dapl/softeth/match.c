@@ -282,6 +282,14 @@ bool eth_matches(const struct dapl_eth_rule *rule, const struct eth_headers *hea
 	       key_matches(&rule->inner_key, &rule->inner_mask, &headers->inner);
 }
 
+bool eth_matches_all(const struct dapl_eth_rule *rule)
+{
+	static const struct dapl_eth_key none;
+
+	return !memcmp(&rule->mask, &none, sizeof none) && !memcmp(&rule->inner_mask, &none, sizeof none) &&
+	       !memcmp(&rule->key, &none, sizeof none) && !memcmp(&rule->inner_key, &none, sizeof none);
+}
+
 static bool exceeds(const void *key, const void *mask)
 {
 	const uint8_t *k = key, *m = mask;

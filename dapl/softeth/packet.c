@@ -347,7 +347,7 @@ static int receive_one(struct eth_port *port, struct iovec *iov, int n, struct d
 			return errno;
 		rule = eth_rule_find(port, head, parsed, r.tag, r.time, r.outgoing, r.other_host, &hash);
 	} while (!rule);
-	eth_rule_count_frame(rule, r.wire_length);
+	eth_rule_count_frames(rule, 1, r.wire_length);
 	*frame = (struct dapl_eth_frame){ .length = (uint32_t)length < room ? (uint32_t)length : room,
 		.wire_length = r.wire_length, .flags = r.flags | (r.outgoing ? ETH_FRAME_OUTGOING : 0),
 		.tag = rule->rule.tag, .vlan_tci = r.tag.tci, .vlan_type = r.tag.type };

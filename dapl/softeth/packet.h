@@ -38,6 +38,7 @@ struct eth_rule {
 	int joined;			/* the socket that has joined a multicast group, or -1 */
 	uint32_t counter;		/* DROP: its number in the program's counters */
 	struct rule_counts *counts;
+	bool needs_headers;		/* else it matches every frame */
 	struct rule_times *times;
 	bool moved;			/* it is only there for frames that came before */
 	struct eth_spread *spread;	/* of a group; NULL: the port's own rule */
@@ -54,7 +55,8 @@ struct eth_ring {
 	uint32_t block_size, blocks;
 	uint32_t head, tail;
 	struct ring_block *use;
-	const uint8_t *next;		/* next frame of block `head`, if entered */
+	const uint8_t *block;		/* block `head`, if entered */
+	size_t next;			/* offset of its next frame */
 	uint32_t frames_left;		/* of it */
 	bool entered;
 };
@@ -83,7 +85,7 @@ struct eth_port {
 
 /* The functions from here on are called with port->lock held. */
 /* The rule that wants the frame; NULL: none does. It is counted unless the frame is only looked at. */
-void eth_rule_count_frame(struct eth_rule *rule, uint32_t wire_length);
+void eth_rule_count_frames(struct eth_rule *rule, uint64_t frames, uint64_t bytes);
 struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint32_t captured,
 			       struct eth_tag tag, uint64_t time, bool outgoing, bool other_host, uint32_t *hash);
 void eth_rules_free(struct eth_port *port);

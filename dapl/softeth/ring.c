@@ -91,7 +91,8 @@ static bool enter(struct eth_ring *ring)
 		return false;
 	ring->entered = true;
 	ring->frames_left = b->hdr.bh1.num_pkts;
-	ring->next = (const uint8_t *)b + b->hdr.bh1.offset_to_first_pkt;
+	ring->block = (const uint8_t *)b;
+	ring->next = b->hdr.bh1.offset_to_first_pkt;
 	ring->use[ring->head % ring->blocks].out = 0;
 	return true;
 }
@@ -103,17 +104,15 @@ static void leave(struct eth_ring *ring)
 	give_back_unused(ring);
 }
 
-static bool lies_in_block(const struct eth_ring *ring, const uint8_t *at, size_t length)
+static bool lies_in_block(const struct eth_ring *ring, size_t at, size_t length)
 {
-	const uint8_t *begin = (const uint8_t *)block(ring, ring->head);
-
-	return at >= begin && at <= begin + ring->block_size && length <= (size_t)(begin + ring->block_size - at);
+	return at <= ring->block_size && length <= ring->block_size - at;
 }
 
 /* The next frame of the entered block; NULL: that was all. */
 static const struct tpacket3_hdr *next_header(struct eth_ring *ring)
 {
-	const struct tpacket3_hdr *h = (const struct tpacket3_hdr *)ring->next;
+	const struct tpacket3_hdr *h = (const struct tpacket3_hdr *)(ring->block + ring->next);
 
 	if (!ring->frames_left ||
 	    !lies_in_block(ring, ring->next, TPACKET_ALIGN(sizeof *h) + sizeof(struct sockaddr_ll)) ||
@@ -150,8 +149,8 @@ static struct eth_tag tag_of(const struct tpacket3_hdr *h)
 	return tag;
 }
 
-/* False: no rule wants it. */
-static bool describe(struct eth_port *port, const struct tpacket3_hdr *h, struct dapl_eth_frame *frame)
+/* The rule that wants it; NULL: none does. */
+static struct eth_rule *describe(struct eth_port *port, const struct tpacket3_hdr *h, struct dapl_eth_frame *frame)
 {
 	const struct sockaddr_ll *from = (const void *)((const uint8_t *)h + TPACKET_ALIGN(sizeof *h));
 	const uint8_t *data = (const uint8_t *)h + h->tp_mac;
@@ -167,8 +166,7 @@ static bool describe(struct eth_port *port, const struct tpacket3_hdr *h, struct
 	rule = eth_rule_find(port, data, h->tp_snaplen, tag, time, outgoing,
 			     from->sll_pkttype == PACKET_OTHERHOST, &hash);
 	if (!rule)
-		return false;
-	eth_rule_count_frame(rule, h->tp_len);
+		return NULL;
 	*frame = (struct dapl_eth_frame){ .data = data, .length = h->tp_snaplen, .wire_length = h->tp_len,
 		.flags = flags_of(h, outgoing), .hash = hash, .tag = rule->rule.tag,
 		.vlan_tci = tag.tci, .vlan_type = tag.type };
@@ -179,24 +177,58 @@ static bool describe(struct eth_port *port, const struct tpacket3_hdr *h, struct
 	eth_validate(port, frame, &vnet, data, h->tp_snaplen,
 		     &(struct iovec){ (void *)data, h->tp_snaplen }, 1);
 	eth_account(port, frame, time);
-	return true;
+	return rule;
+}
+
+/* Frames of a poll that the same rule has matched; counters shared with other ports are added to once for them. */
+struct tally {
+	struct eth_rule *rule;
+	uint64_t frames, bytes;
+};
+
+static void tally_end(struct tally *tally)
+{
+	if (tally->rule)
+		eth_rule_count_frames(tally->rule, tally->frames, tally->bytes);
+}
+
+static void tally_frame(struct tally *tally, struct eth_rule *rule, uint32_t bytes)
+{
+	if (rule != tally->rule) {
+		tally_end(tally);
+		*tally = (struct tally){ .rule = rule };
+	}
+	tally->frames++;
+	tally->bytes += bytes;
+}
+
+/* Frames of the entered block, at most `max`. */
+static int poll_block(struct eth_port *port, struct dapl_eth_frame *frames, int max, struct tally *tally)
+{
+	struct eth_ring *ring = &port->ring;
+	const struct tpacket3_hdr *h = NULL;
+	int n = 0;
+
+	while (n < max && (h = next_header(ring))) {
+		struct eth_rule *rule = describe(port, h, &frames[n]);
+
+		if (rule)
+			tally_frame(tally, rule, frames[n++].wire_length);
+	}
+	ring->use[ring->head % ring->blocks].out += (uint32_t)n;
+	if (!h)
+		leave(ring);
+	return n;
 }
 
 int eth_ring_poll(struct eth_port *port, struct dapl_eth_frame *frames, int max)
 {
-	struct eth_ring *ring = &port->ring;
-	const struct tpacket3_hdr *h;
+	struct tally tally = { .rule = NULL };
 	int n = 0;
 
-	while (n < max && enter(ring)) {
-		h = next_header(ring);
-		if (!h) {
-			leave(ring);
-		} else if (describe(port, h, &frames[n])) {
-			ring->use[ring->head % ring->blocks].out++;
-			n++;
-		}
-	}
+	while (n < max && enter(&port->ring))
+		n += poll_block(port, frames + n, max - n, &tally);
+	tally_end(&tally);
 	return n;
 }
 

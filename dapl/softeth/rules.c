@@ -17,10 +17,10 @@
 
 #define LEFT_NS 900000000ull	/* after so long no frame is on its way to a socket: it is less than the second of port.h */
 
-void eth_rule_count_frame(struct eth_rule *rule, uint32_t wire_length)
+void eth_rule_count_frames(struct eth_rule *rule, uint64_t frames, uint64_t bytes)
 {
-	__atomic_add_fetch(&rule->counts->frames, 1, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&rule->counts->bytes, wire_length, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&rule->counts->frames, frames, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&rule->counts->bytes, bytes, __ATOMIC_RELAXED);
 }
 
 static bool is_in_time(const struct eth_rule *r, uint64_t time)
@@ -44,20 +44,26 @@ static bool is_own(const struct eth_rule *r, const struct eth_headers *headers, 
 	return true;
 }
 
+/* HOT: a capture of all frames has one rule that matches everything; then headers are not parsed. */
 struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint32_t captured,
 			       struct eth_tag tag, uint64_t time, bool outgoing, bool other_host, uint32_t *hash)
 {
 	static const uint8_t none[6];
 	struct eth_headers headers;
+	bool parsed = false;
 
-	eth_parse(frame, captured, tag, &headers);
 	change_wait();
 	for (struct eth_rule *r = port->rules; r; r = r->next) {
 		if (outgoing && !(r->rule.flags & ETH_EGRESS))
 			continue;
 		if (other_host && !(r->rule.flags & ETH_ALL) && !memcmp(r->rule.mask.dst, none, 6))
 			continue;
-		if (!is_in_time(r, time) || !eth_matches(&r->rule, &headers) || !is_own(r, &headers, time, hash))
+		if (!is_in_time(r, time))
+			continue;
+		if (r->needs_headers && !parsed)
+			eth_parse(frame, captured, tag, &headers);
+		parsed |= r->needs_headers;
+		if (r->needs_headers && (!eth_matches(&r->rule, &headers) || !is_own(r, &headers, time, hash)))
 			continue;
 		return r->rule.mode == ETH_DROP ? NULL : r;	/* counted where it is dropped */
 	}
@@ -336,7 +342,8 @@ int eth_rule_attach(struct eth_port *port, const struct rule_part *part, uint16_
 	if (!new)
 		return ENOMEM;
 	*new = (struct eth_rule){ .rule = part->rule, .joined = -1, .counts = part->counts, .times = part->times,
-		.spread = part->spread, .member = member };
+		.spread = part->spread, .member = member,
+		.needs_headers = part->spread || !eth_matches_all(&part->rule) };
 	__atomic_add_fetch(&new->counts->refs, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&new->times->refs, 1, __ATOMIC_RELAXED);
 	if (new->spread)

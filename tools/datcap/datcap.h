@@ -18,7 +18,7 @@ struct options {
 	DAT_ETH_RULE rules[MAX_RULES];
 	unsigned rule_count;
 	uint64_t count;			/* frames, or lines of `stat`; 0: no limit */
-	unsigned snap, frames;		/* bytes kept of a frame; frames of the ring */
+	unsigned snap, frames;		/* bytes kept of a frame; frames of the ring (0: 64 MB) */
 	unsigned ring_files;
 	uint64_t ring_size;
 	bool hardware_time, software_time;	/* neither: the best there is */

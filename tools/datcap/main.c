@@ -35,7 +35,7 @@ FIRST CAPTURE_LINE NEXT STAT_LINE NEXT REPLAY_LINE NEXT MAKE_LINE NEXT RDMA_LINE
 "      --take              the kernel does not get what the rules match\n" \
 "      --join              joins the groups that the rules name\n" \
 "  -p, --no-promiscuous    not the frames to other stations\n" \
-"      --frames N          frames that the ring in the kernel holds (16384)\n" \
+"      --frames N          frames that the ring in the kernel holds (64 MB)\n" \
 "      --time hw|sw        time stamps of the NIC or the kernel, else the best\n"
 #define FILE_OPTIONS \
 "  -s, --snap BYTES        keeps so much of each frame\n" \
@@ -340,7 +340,7 @@ static void check_sending(struct options *o, bool make)
 
 int main(int argc, char **argv)
 {
-	struct options o = { .promiscuous = true, .frames = 16384, .filter = "" };
+	struct options o = { .promiscuous = true, .filter = "" };
 	struct sigaction stop = { .sa_handler = request_stop };
 	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
 

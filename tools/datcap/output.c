@@ -180,11 +180,16 @@ static void next_file(void)
 	open_file();
 }
 
+static uint32_t direction_of(const DAT_ETH_FRAME *f)
+{
+	return f->flags & DAT_ETH_FRAME_OUTGOING ? PCAPNG_OUTBOUND : PCAPNG_INBOUND;
+}
+
 /* The frame with the tag that the device has stripped, in three pieces. */
 static struct pcapng_packet packet_of(const DAT_ETH_FRAME *f, uint8_t tag[4])
 {
 	struct pcapng_packet p = { .time = f->time, .captured = f->length, .wire_length = f->wire_length,
-		.flags = f->flags & DAT_ETH_FRAME_OUTGOING ? 2 : 1, .dropped = f->lost };
+		.flags = direction_of(f), .dropped = f->lost };
 
 	p.pieces[0] = f->data;
 	p.lengths[0] = f->length;
@@ -204,9 +209,20 @@ static struct pcapng_packet packet_of(const DAT_ETH_FRAME *f, uint8_t tag[4])
 	return p;
 }
 
-bool output_frame(const DAT_ETH_FRAME *frame)
+/* What was appended is written if it is enough. */
+static bool appended(void)
 {
-	return output_commented(frame, "");
+	if (options.ring_files && written + used >= options.ring_size)
+		next_file();
+	else if (used >= BUFFER)
+		flush();
+	return !pipe_closed;
+}
+
+static void check_length(uint32_t captured)
+{
+	if (captured > FRAME_MAX - PCAPNG_PACKET_EXTRA)
+		fail("a frame of %u bytes is longer than a device can give", captured);
 }
 
 bool output_commented(const DAT_ETH_FRAME *frame, const char *comment)
@@ -215,17 +231,22 @@ bool output_commented(const DAT_ETH_FRAME *frame, const char *comment)
 	struct pcapng_packet p = packet_of(frame, tag);
 
 	p.comment = comment;
-	if (p.captured > FRAME_MAX - PCAPNG_PACKET_EXTRA)
-		fail("a frame of %u bytes is longer than a device can give", p.captured);
+	check_length(p.captured);
 	if (options.pcap)
 		pcap_record(&p);
 	else
 		used += pcapng_packet(buffer + used, &p);
-	if (options.ring_files && written + used >= options.ring_size)
-		next_file();
-	else if (used >= BUFFER)
-		flush();
-	return !pipe_closed;
+	return appended();
+}
+
+/* HOT */
+bool output_frame(const DAT_ETH_FRAME *f)
+{
+	if (options.pcap || f->lost || (f->flags & DAT_ETH_FRAME_VLAN))
+		return output_commented(f, "");
+	check_length(f->length);
+	used += pcapng_plain_packet(buffer + used, f->time, f->data, f->length, f->wire_length, direction_of(f));
+	return appended();
 }
 
 bool output_close(const struct pcapng_statistics *statistics)

@@ -119,13 +119,39 @@ size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint3
 	return end(&b);
 }
 
-/* HOT: the parts that each packet has are written as one structure. */
+struct packet_head {
+	uint32_t type, block_length, interface, time_high, time_low, captured, length;
+};
+
+struct packet_flags {			/* option epb_flags */
+	uint16_t code, size;
+	uint32_t value;
+};
+
+/* HOT: one structure before the bytes of the frame, one behind them. */
+size_t pcapng_plain_packet(uint8_t *to, uint64_t time, const uint8_t *bytes, uint32_t captured, uint32_t length,
+			   uint32_t flags)
+{
+	const uint32_t padded = (captured + 3) & ~3u;
+	struct { struct packet_flags flags; uint32_t end, block_length; } tail = { { EPB_FLAGS, sizeof flags, flags }, OPT_END,
+		(uint32_t)(sizeof(struct packet_head) + padded + sizeof tail) };
+	const struct packet_head head = { ENHANCED_PACKET, tail.block_length, 0, (uint32_t)(time >> 32), (uint32_t)time,
+		captured, length };
+
+	memcpy(to, &head, sizeof head);
+	to += sizeof head;
+	memcpy(to, bytes, captured);
+	memset(to + captured, 0, 4);	/* the padding, and a part of what follows */
+	memcpy(to + padded, &tail, sizeof tail);
+	return tail.block_length;
+}
+
 size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *packet)
 {
 	struct block b = begin(to, ENHANCED_PACKET);
 	const struct { uint32_t interface, high, low, captured, length; } head = { 0, (uint32_t)(packet->time >> 32),
 		(uint32_t)packet->time, packet->captured, packet->wire_length };
-	struct { uint16_t code, size; uint32_t flags; } flags = { EPB_FLAGS, sizeof packet->flags, packet->flags };
+	const struct packet_flags flags = { EPB_FLAGS, sizeof packet->flags, packet->flags };
 
 	put(&b, &head, sizeof head);
 	for (int i = 0; i < 3 && packet->lengths[i]; i++)

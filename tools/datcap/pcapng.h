@@ -13,16 +13,22 @@ size_t pcapng_section(uint8_t *to, const char *os, const char *tool);
 /* `speed` in bits a second; 0: not known. */
 size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint32_t snap, uint64_t speed);
 
+enum pcapng_flag { PCAPNG_INBOUND = 1, PCAPNG_OUTBOUND = 2 };
+
 struct pcapng_packet {
 	uint64_t time;			/* ns since 1970 */
 	const uint8_t *pieces[3];	/* its bytes */
 	uint32_t lengths[3];
 	uint32_t captured, wire_length;
-	uint32_t flags;			/* epb_flags: 1 inbound, 2 outbound */
+	uint32_t flags;			/* epb_flags: enum pcapng_flag */
 	uint32_t dropped;		/* frames lost before this one */
 	const char *comment;		/* at most 63 bytes; "": none */
 };
 size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *packet);
+
+/* A packet in one piece, without losses and comment. */
+size_t pcapng_plain_packet(uint8_t *to, uint64_t time, const uint8_t *bytes, uint32_t captured, uint32_t length,
+			   uint32_t flags);
 
 struct pcapng_statistics {
 	uint64_t time, start, received, dropped_by_interface, accepted, dropped_by_kernel, delivered;
