@@ -88,20 +88,20 @@ static uint32_t hash_of(const struct tap_address *a)
 /* The connection of the record; `side` is the end that recorded it. */
 static struct flow *flow_of(const struct tap_record *r, unsigned *side)
 {
-	unsigned bucket = (hash_of(&r->local_address) + hash_of(&r->remote_address)) % BUCKETS;
+	unsigned bucket = (hash_of(&r->ends.local) + hash_of(&r->ends.remote)) % BUCKETS;
 	struct flow *flow;
 
 	for (flow = buckets[bucket]; flow; flow = flow->next)
 		for (*side = 0; *side < 2; ++*side)
-			if (!memcmp(&flow->ends[*side], &r->local_address, sizeof r->local_address) &&
-			    !memcmp(&flow->ends[!*side], &r->remote_address, sizeof r->remote_address))
+			if (!memcmp(&flow->ends[*side], &r->ends.local, sizeof r->ends.local) &&
+			    !memcmp(&flow->ends[!*side], &r->ends.remote, sizeof r->ends.remote))
 				return flow;
 	flow = calloc(1, sizeof *flow);
 	if (!flow)
 		fail("no memory");
 	*side = !(r->flags & TAP_ACTIVE);
-	flow->ends[*side] = r->local_address;
-	flow->ends[!*side] = r->remote_address;
+	flow->ends[*side] = r->ends.local;
+	flow->ends[!*side] = r->ends.remote;
 	flow->next = buckets[bucket];
 	buckets[bucket] = flow;
 	return flow;
@@ -294,7 +294,7 @@ static bool send_send(struct writer *w, unsigned from, const struct tap_record *
 
 static bool send_write(struct writer *w, unsigned from, const struct tap_record *r, const uint8_t *payload)
 {
-	struct message m = { .op = OP_WRITE, .tagged = true, .word = r->stag, .offset = r->remote, .payload = payload,
+	struct message m = { .op = OP_WRITE, .tagged = true, .word = r->memory.stag, .offset = r->memory.remote, .payload = payload,
 		.length = r->length, .captured = r->captured };
 
 	return send_message(w, from, &m) && send_immediate(w, from, r);
@@ -306,17 +306,17 @@ static bool send_read_request(struct writer *w, unsigned from, const struct tap_
 	struct message m = { .op = OP_READ_REQUEST, .queue = QUEUE_READ, .payload = data, .length = READ_REQUEST,
 		.captured = READ_REQUEST };
 
-	to = put32(to, r->sink_stag);
-	to = put64(to, r->sink);
+	to = put32(to, r->memory.sink_stag);
+	to = put64(to, r->memory.sink);
 	to = put32(to, r->length);
-	to = put32(to, r->stag);
-	put64(to, r->remote);
+	to = put32(to, r->memory.stag);
+	put64(to, r->memory.remote);
 	return send_message(w, from, &m);
 }
 
 static bool send_read_response(struct writer *w, unsigned from, const struct tap_record *r, const uint8_t *payload)
 {
-	struct message m = { .op = OP_READ_RESPONSE, .tagged = true, .word = r->sink_stag, .offset = r->sink,
+	struct message m = { .op = OP_READ_RESPONSE, .tagged = true, .word = r->memory.sink_stag, .offset = r->memory.sink,
 		.payload = payload, .length = r->length, .captured = r->captured };
 
 	return send_message(w, from, &m);
@@ -330,12 +330,12 @@ static bool send_atomic_request(struct writer *w, unsigned from, const struct ta
 		.captured = ATOMIC_REQUEST };
 
 	to = put32(to, swaps ? 2 : 0);
-	to = put32(to, (uint32_t)r->sink);	/* names the request */
-	to = put32(to, r->stag);
-	to = put64(to, r->remote);
-	to = put64(to, swaps ? r->swap : r->compare_add);
+	to = put32(to, (uint32_t)r->memory.sink);	/* names the request */
+	to = put32(to, r->memory.stag);
+	to = put64(to, r->memory.remote);
+	to = put64(to, swaps ? r->atomic.swap : r->atomic.compare_add);
 	to = put64(to, swaps ? ~(uint64_t)0 : 0);
-	to = put64(to, swaps ? r->compare_add : 0);
+	to = put64(to, swaps ? r->atomic.compare_add : 0);
 	put64(to, swaps ? ~(uint64_t)0 : 0);
 	return send_message(w, from, &m);
 }
@@ -350,7 +350,7 @@ static bool send_atomic_response(struct writer *w, unsigned from, const struct t
 
 	if (r->captured >= 8)
 		memcpy(&value, payload, 8);
-	put64(put32(data, (uint32_t)r->sink), value);
+	put64(put32(data, (uint32_t)r->memory.sink), value);
 	return send_message(w, from, &m);
 }
 

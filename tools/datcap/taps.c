@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* taps.c - see taps.h. The program may end, or be stopped within a post, at any time: a ring whose program has gone
- * is read up to the first record that is not complete. */
+ * is read to its end. */
 #include "taps.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +20,19 @@ struct tap {
 	struct control_socket socket;
 	struct tap_ring *ring;		/* NULL: this program shows nothing */
 	uint64_t began;			/* of the capture that the ring is for */
-	uint64_t next;			/* behind the record that was returned last */
+	uint64_t next;			/* behind the entry that was returned last */
+	uint64_t head, given_back;	/* ring->head and ring->tail as last read and written: each access costs the
+					 * program a cache miss */
+	void *connections;		/* struct connection by number of the QP, for tsearch */
 	bool gone, seen;
 };
+
+struct connection {
+	uint32_t qpn;
+	struct tap_ends ends;
+};
+
+enum { GIVE_BACK = TAP_SIZE / 16 };	/* bytes read, until the program is told */
 
 static struct tap *taps;
 static size_t tap_count;
@@ -87,6 +98,8 @@ static void close_tap(struct tap *tap)
 	lost_before += __atomic_load_n(&tap->ring->lost, __ATOMIC_RELAXED);
 	munmap(tap->ring, TAP_HEAD + TAP_SIZE);
 	tap->ring = NULL;
+	tdestroy(tap->connections, free);
+	tap->connections = NULL;
 }
 
 /* Begins the capture of a program, or keeps it alive. A program that has closed its last IA and opened another has
@@ -105,7 +118,7 @@ static bool ask(struct tap *tap, char *why, size_t size)
 	close_tap(tap);
 	tap->ring = map_ring(tap->socket.pid, descriptor);
 	tap->began = began;
-	tap->next = 0;
+	tap->next = tap->head = tap->given_back = 0;
 	if (!tap->ring)
 		snprintf(why, size, "its messages cannot be mapped: %s", strerror(errno));
 	return tap->ring;
@@ -181,60 +194,153 @@ void taps_start(pid_t pid, const char *ia, uint32_t bytes)
 		     "DAPL_CONTROL is 0", (long)pid);
 }
 
-/* --- records ---------------------------------------------------------------------------------------- */
+/* --- entries ---------------------------------------------------------------------------------------- */
 
-/* The oldest record that was not returned; NULL: there is none, or it is not complete. A ring that makes no sense
- * counts as closed. */
-static const struct tap_record *peek(struct tap *tap)
+static int compare_qpn(const void *a, const void *b)
 {
-	uint64_t head = tap->ring ? __atomic_load_n(&tap->ring->head, __ATOMIC_ACQUIRE) : tap->next;
+	uint32_t x = ((const struct connection *)a)->qpn, y = ((const struct connection *)b)->qpn;
 
-	while (tap->next != head) {
-		uint64_t at = tap->next % TAP_SIZE, room = TAP_SIZE - at;
-		const struct tap_record *r = (void *)((char *)tap->ring + TAP_HEAD + at);
-		uint32_t state = __atomic_load_n(&r->state, __ATOMIC_ACQUIRE), size = r->size;
+	return (x > y) - (x < y);
+}
 
-		if (state == TAP_PENDING)
-			return NULL;
-		if (size < 8 || size % 8 || size > room || size > head - tap->next ||
-		    (state == TAP_VALID && (size < sizeof *r || r->captured > size - sizeof *r))) {
-			fprintf(stderr, "datcap: process %ld: a record of its messages is malformed\n",
-				(long)tap->socket.pid);
-			tap->gone = true;
-			close_tap(tap);
+/* The addresses of a connection; `ends`: those that an entry brings. NULL: no entry has brought them. */
+static const struct tap_ends *ends_of(struct tap *tap, uint32_t qpn, const struct tap_ends *ends)
+{
+	struct connection key = { .qpn = qpn }, **found = tfind(&key, &tap->connections, compare_qpn), *new;
+
+	if (!found && ends) {
+		new = calloc(1, sizeof *new);
+		if (!new)
+			fail("no memory");
+		new->qpn = qpn;
+		found = tsearch(new, &tap->connections, compare_qpn);
+		if (!found)
+			fail("no memory");
+	}
+	if (found && ends)
+		(*found)->ends = *ends;
+	return found ? &(*found)->ends : NULL;
+}
+
+static uint32_t parts_size(uint32_t parts)
+{
+	return (uint32_t)((parts & TAP_PART_MEMORY ? sizeof(struct tap_memory) : 0) +
+			  (parts & TAP_PART_ATOMIC ? sizeof(struct tap_atomic) : 0) +
+			  (parts & TAP_PART_ENDS ? sizeof(struct tap_ends) : 0));
+}
+
+static const uint8_t *take_part(const uint8_t *from, uint32_t parts, uint32_t part, void *to, size_t n)
+{
+	if (!(parts & part))
+		return from;
+	memcpy(to, from, n);
+	return from + n;
+}
+
+/* Returns the payload; NULL: the addresses of the connection are not known. */
+static const uint8_t *read_entry(struct tap *tap, const struct tap_entry *e, struct tap_record *r)
+{
+	const uint8_t *at = (const uint8_t *)(e + 1);
+	const struct tap_ends *ends;
+
+	*r = (struct tap_record){ .time = e->time, .qpn = e->qpn, .kind = e->kind, .op = e->op, .flags = e->flags,
+		.length = e->length, .captured = e->captured, .word = e->word };
+	at = take_part(at, e->parts, TAP_PART_MEMORY, &r->memory, sizeof r->memory);
+	at = take_part(at, e->parts, TAP_PART_ATOMIC, &r->atomic, sizeof r->atomic);
+	at = take_part(at, e->parts, TAP_PART_ENDS, &r->ends, sizeof r->ends);
+	ends = ends_of(tap, r->qpn, e->parts & TAP_PART_ENDS ? &r->ends : NULL);
+	if (!ends)
+		return NULL;
+	r->ends = *ends;
+	return at;
+}
+
+static void give_up(struct tap *tap)
+{
+	fprintf(stderr, "datcap: process %ld: a record of its messages is malformed\n", (long)tap->socket.pid);
+	tap->gone = true;
+	close_tap(tap);
+}
+
+/* The program may use again what was read before `next`. */
+static void give_back(struct tap *tap)
+{
+	if (tap->next != tap->given_back)
+		__atomic_store_n(&tap->ring->tail, tap->next, __ATOMIC_RELEASE);
+	tap->given_back = tap->next;
+}
+
+/* Whether there is an entry behind `next`. */
+static bool has_more(struct tap *tap)
+{
+	if (tap->next == tap->head) {
+		give_back(tap);
+		tap->head = __atomic_load_n(&tap->ring->head, __ATOMIC_ACQUIRE);
+	} else if (tap->next - tap->given_back >= GIVE_BACK) {
+		give_back(tap);
+	}
+	return tap->next != tap->head;
+}
+
+static bool is_malformed(const struct tap *tap, const struct tap_entry *e, uint32_t size, uint8_t state)
+{
+	if (size < 8 || size % 8 || size > TAP_SIZE - tap->next % TAP_SIZE || size > tap->head - tap->next)
+		return true;
+	return state == TAP_VALID && (size < sizeof *e || parts_size(e->parts) + (uint64_t)e->captured > size - sizeof *e);
+}
+
+/* The oldest entry that was not returned; NULL: there is none. A ring that makes no sense counts as closed. */
+static const struct tap_entry *peek(struct tap *tap)
+{
+	while (tap->ring && has_more(tap)) {
+		const struct tap_entry *e = (void *)((char *)tap->ring + TAP_HEAD + tap->next % TAP_SIZE);
+		uint8_t state = __atomic_load_n(&e->state, __ATOMIC_RELAXED);
+
+		if (is_malformed(tap, e, e->size, state)) {
+			give_up(tap);
 			return NULL;
 		}
 		if (state == TAP_VALID)
-			return r;
-		tap->next += size;
+			return e;
+		tap->next += e->size;
 	}
 	return NULL;
 }
 
-bool taps_next(uint64_t until, struct tap_message *message)
+/* The tap with the oldest entry, of those before `until`. */
+static struct tap *find_oldest(uint64_t until, const struct tap_entry **oldest)
 {
-	const struct tap_record *oldest = NULL;
 	struct tap *of = NULL;
 
+	*oldest = NULL;
 	for (size_t i = 0; i < tap_count; i++) {
-		struct tap *tap = &taps[i];
-		const struct tap_record *r;
+		const struct tap_entry *e = peek(&taps[i]);
 
-		if (tap->ring)	/* the record returned last is the program's again */
-			__atomic_store_n(&tap->ring->tail, tap->next, __ATOMIC_RELEASE);
-		r = peek(tap);
-		if (r && r->time < until && (!oldest || r->time < oldest->time)) {
-			oldest = r;
-			of = tap;
-		} else if (!r && tap->gone) {
-			close_tap(tap);
+		if (e && e->time < until && (!*oldest || e->time < (*oldest)->time)) {
+			*oldest = e;
+			of = &taps[i];
+		} else if (!e && taps[i].gone) {
+			close_tap(&taps[i]);
 		}
 	}
-	if (!oldest)
-		return false;
-	*message = (struct tap_message){ oldest, (const uint8_t *)(oldest + 1), of->socket.pid };
-	of->next += oldest->size;
-	return true;
+	return of;
+}
+
+bool taps_next(uint64_t until, struct tap_message *message)
+{
+	static struct tap_record record;
+	const struct tap_entry *oldest;
+	struct tap *of;
+
+	while ((of = find_oldest(until, &oldest))) {
+		*message = (struct tap_message){ &record, read_entry(of, oldest, &record), of->socket.pid };
+		if (message->payload) {
+			of->next += oldest->size;
+			return true;
+		}
+		give_up(of);
+	}
+	return false;
 }
 
 unsigned taps_count(void)

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 #include "common/clock.h"
 #include "common/lock.h"
@@ -17,8 +16,9 @@ static struct tap_ring *ring;
 static int file = -1;
 static bool active;
 static uint64_t head;		/* ring->head is a copy for the client */
+static uint64_t tail;		/* ring->tail as last read: the client's cache line is left alone while there is room */
 static uint32_t snap_bytes;	/* atomic */
-static uint32_t pending;	/* atomic: records that are not committed */
+static uint32_t capture;	/* atomic: its number, from 1 on */
 
 static void before_fork(void)
 {
@@ -38,7 +38,6 @@ static void child_after_fork(void)
 	file = -1;
 	ring = NULL;
 	active = false;
-	pending = 0;
 	dapl_spin_unlock(&lock);
 }
 
@@ -87,13 +86,10 @@ int dapl_tap_begin(uint32_t snap, uint64_t *began)
 		ring = new;
 		file = fd;
 	}
-	if (__atomic_load_n(&pending, __ATOMIC_ACQUIRE)) {
-		dapl_spin_unlock(&lock);
-		return -EBUSY;
-	}
 	*ring = (struct tap_ring){ .magic = TAP_MAGIC, .version = TAP_VERSION, .size = TAP_SIZE,
 		.began = *began = clock_now_ns() };
-	head = 0;
+	head = tail = 0;
+	__atomic_store_n(&capture, capture + 1 ? capture + 1 : 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&snap_bytes, snap < TAP_SNAP_MAX ? snap : TAP_SNAP_MAX, __ATOMIC_RELAXED);
 	active = true;
 	fd = file;
@@ -114,7 +110,7 @@ void dapl_tap_release(void)
 	struct tap_ring *unused;
 
 	dapl_spin_lock(&lock);
-	unused = active || __atomic_load_n(&pending, __ATOMIC_ACQUIRE) ? NULL : ring;
+	unused = active ? NULL : ring;
 	dapl_spin_unlock(&lock);
 	if (unused)
 		madvise((char *)unused + TAP_HEAD, TAP_SIZE, MADV_REMOVE);
@@ -136,53 +132,124 @@ uint32_t dapl_tap_snap(void)
 	return __atomic_load_n(&snap_bytes, __ATOMIC_RELAXED);
 }
 
-static struct tap_record *record_at(uint64_t at)
+uint32_t dapl_tap_capture(void)
 {
-	return (struct tap_record *)((char *)ring + TAP_HEAD + at % TAP_SIZE);
+	return __atomic_load_n(&capture, __ATOMIC_RELAXED);
 }
 
-/* Called with the lock held. Returns NULL if there are not `size` bytes without a wrap. */
-static struct tap_record *take_room(uint32_t size)
-{
-	uint64_t used = head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE), before_end = TAP_SIZE - head % TAP_SIZE;
-	struct tap_record *record = record_at(head);
+/* --- entries; the functions here are called with the lock held -------------------------------- */
 
-	if (used > TAP_SIZE || TAP_SIZE - used < size + (before_end < size ? before_end : 0))
-		return NULL;
-	if (before_end < size) {
-		record->size = (uint32_t)before_end;
-		record->state = TAP_SKIP;
-		head += before_end;
-		record = record_at(head);
+static struct tap_entry *entry_at(uint64_t at)
+{
+	return (struct tap_entry *)((char *)ring + TAP_HEAD + at % TAP_SIZE);
+}
+
+static bool has_room(uint64_t bytes)
+{
+	return head - tail <= TAP_SIZE && TAP_SIZE - (head - tail) >= bytes;
+}
+
+/* Returns NULL if there are not `size` bytes without a wrap. */
+static struct tap_entry *take_room(uint32_t size)
+{
+	uint64_t before_end = TAP_SIZE - head % TAP_SIZE, fill = before_end < size ? before_end : 0;
+	struct tap_entry *entry;
+
+	if (!has_room(size + fill)) {
+		tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+		if (!has_room(size + fill))
+			return NULL;
 	}
-	record->state = TAP_PENDING;
-	record->size = size;
+	if (fill) {
+		entry = entry_at(head);
+		entry->size = (uint32_t)fill;
+		entry->state = TAP_SKIP;
+		head += fill;
+	}
+	entry = entry_at(head);
 	head += size;
-	__atomic_add_fetch(&pending, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&ring->head, head, __ATOMIC_RELEASE);
-	return record;
+	return entry;
 }
 
-struct tap_record *dapl_tap_reserve(uint32_t payload)
+static uint32_t parts_of(const struct tap_record *record, bool ends)
 {
-	uint32_t size = (uint32_t)((sizeof(struct tap_record) + payload + 7) & ~7ul);
-	struct tap_record *record = NULL;
-	struct timespec now;
+	uint32_t parts = ends ? TAP_PART_ENDS : 0;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	dapl_spin_lock(&lock);
-	if (active && !(record = take_room(size)))
+	if (record->op != TAP_SEND)
+		parts |= TAP_PART_MEMORY;
+	if (record->op == TAP_CMP_SWAP || record->op == TAP_FETCH_ADD)
+		parts |= TAP_PART_ATOMIC;
+	return parts;
+}
+
+static char *append(char *to, const void *bytes, size_t n)
+{
+	memcpy(to, bytes, n);
+	return to + n;
+}
+
+static void write_entry(struct tap_entry *entry, const struct tap_record *r, uint32_t size, uint32_t parts,
+			const struct iovec *payload)
+{
+	char *to = (char *)(entry + 1);
+	uint32_t left = r->captured;
+
+	*entry = (struct tap_entry){ .size = size, .state = TAP_VALID, .kind = r->kind, .op = r->op, .flags = r->flags,
+		.time = r->time, .qpn = r->qpn, .length = r->length, .captured = r->captured, .word = r->word,
+		.parts = parts };
+	if (parts & TAP_PART_MEMORY)
+		to = append(to, &r->memory, sizeof r->memory);
+	if (parts & TAP_PART_ATOMIC)
+		to = append(to, &r->atomic, sizeof r->atomic);
+	if (parts & TAP_PART_ENDS)
+		to = append(to, &r->ends, sizeof r->ends);
+	for (; left; payload++) {
+		uint32_t n = left < payload->iov_len ? left : (uint32_t)payload->iov_len;
+
+		to = append(to, payload->iov_base, n);
+		left -= n;
+	}
+}
+
+static bool put_locked(const struct tap_record *record, uint32_t *shown, const struct iovec *payload,
+		       struct tap_place *place)
+{
+	uint32_t parts = parts_of(record, *shown != capture);
+	uint32_t size = (uint32_t)sizeof(struct tap_entry) + record->captured;
+	struct tap_entry *entry;
+
+	size += parts & TAP_PART_MEMORY ? sizeof record->memory : 0;
+	size += parts & TAP_PART_ATOMIC ? sizeof record->atomic : 0;
+	size += parts & TAP_PART_ENDS ? sizeof record->ends : 0;
+	size = (size + 7) & ~7u;
+	if (!(entry = take_room(size))) {
 		__atomic_store_n(&ring->lost, ring->lost + 1, __ATOMIC_RELAXED);
-	dapl_spin_unlock(&lock);
-	if (!record)
-		return NULL;
-	memset((char *)record + 8, 0, sizeof *record - 8);
-	record->time = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	return record;
+		return false;
+	}
+	write_entry(entry, record, size, parts, payload);
+	*place = (struct tap_place){ head - size, capture };
+	*shown = capture;
+	__atomic_store_n(&ring->head, head, __ATOMIC_RELEASE);
+	return true;
 }
 
-void dapl_tap_commit(struct tap_record *record, bool valid)
+/* --- what devices call ------------------------------------------------------------------------ */
+
+/* HOT: for each message during a capture. */
+bool dapl_tap_put(const struct tap_record *record, uint32_t *shown, const struct iovec *payload, struct tap_place *place)
 {
-	__atomic_store_n(&record->state, valid ? TAP_VALID : TAP_SKIP, __ATOMIC_RELEASE);
-	__atomic_sub_fetch(&pending, 1, __ATOMIC_RELEASE);
+	bool put;
+
+	dapl_spin_lock(&lock);
+	put = active && (*shown == capture || record->ends.local.family) && put_locked(record, shown, payload, place);
+	dapl_spin_unlock(&lock);
+	return put;
+}
+
+void dapl_tap_cancel(const struct tap_place *place)
+{
+	dapl_spin_lock(&lock);
+	if (ring && place->capture == capture && head - place->at <= TAP_SIZE)	/* else it is overwritten */
+		__atomic_store_n(&entry_at(place->at)->state, TAP_SKIP, __ATOMIC_RELAXED);
+	dapl_spin_unlock(&lock);
 }

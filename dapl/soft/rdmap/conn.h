@@ -161,6 +161,7 @@ struct dapl_conn {
 	bool unwatched;			/* no epoll set took its socket: its input is not noticed */
 	uint64_t silent_ns;		/* since when an answer of the peer's TCP is due; 0: none is */
 	struct sockaddr_storage local, remote;
+	uint32_t tap_shown;		/* the capture that has these addresses (core/base/tap.h); qp->lock */
 	uint8_t reads_out, reads_in;
 	uint8_t rev;			/* MPA revision in use */
 	bool fell_back;			/* tried with revision 1 */

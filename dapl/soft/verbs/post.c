@@ -165,17 +165,15 @@ static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 	return err;
 }
 
-int soft_qp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+/* Called with qp->lock held. */
+static inline __attribute__((always_inline)) int post_send(struct soft_qp *qp, struct ibv_send_wr *wr,
+							   struct ibv_send_wr **bad)
 {
-	struct soft_qp *qp = soft_qp(ibqp);
 	int err = 0;
 
-	dapl_mutex_lock(&qp->lock);
 	if (likely(qp->conn) && likely(qp->conn->shm ? shm_conn_post(qp, qp->conn, wr)
-						      : soft_tcp_post(qp, qp->conn, wr))) {
-		dapl_mutex_unlock(&qp->lock);
+						      : soft_tcp_post(qp, qp->conn, wr)))
 		return 0;
-	}
 	for (; wr; wr = wr->next) {
 		err = post_one(qp, wr);
 		if (unlikely(err)) {
@@ -187,8 +185,23 @@ int soft_qp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_se
 		soft_qp_complete_sends(qp);
 	else if (likely(qp->conn))
 		soft_tcp_send(qp->conn);
+	return err;
+}
+
+int soft_qp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct soft_qp *qp = soft_qp(ibqp);
+	int err;
+
+	dapl_mutex_lock(&qp->lock);
+	err = post_send(qp, wr, bad);
 	dapl_mutex_unlock(&qp->lock);
 	return err;
+}
+
+int soft_qp_post_send_locked(struct soft_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	return post_send(qp, wr, bad);
 }
 
 /* Binds a window of type 1: the device chooses the new key, at once. */

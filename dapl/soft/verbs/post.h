@@ -4,7 +4,11 @@
 #define SOFT_VERBS_POST_H
 #include <infiniband/verbs.h>
 
+struct soft_qp;
+
 int soft_qp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+/* Called with qp->lock held. */
+int soft_qp_post_send_locked(struct soft_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int soft_qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int soft_qp_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 int soft_srq_post(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);

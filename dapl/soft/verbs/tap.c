@@ -9,6 +9,7 @@
 #include "dapl/soft/verbs/tap.h"
 #include <arpa/inet.h>
 #include <string.h>
+#include "common/clock.h"
 #include "common/lock.h"
 #include "dapl/core/base/fork.h"
 #include "dapl/core/base/tap.h"
@@ -29,10 +30,10 @@ enum {
  * not recorded. */
 struct sink {
 	uint64_t wr_id;			/* 0: free */
-	struct tap_record request;	/* of a read or an atomic */
-	struct ibv_sge sge[SINK_SGES];
 	uint32_t sges;
-};
+	struct ibv_sge sge[SINK_SGES];
+	struct tap_record request;	/* of a read or an atomic */
+} __attribute__((aligned(64)));
 
 static struct dapl_spin lock = DAPL_SPIN_INIT(RANK_SOFT_TAP);	/* guards the sinks */
 static struct sink sinks[SINKS];
@@ -56,16 +57,18 @@ static void remember(uint64_t wr_id, const struct ibv_sge *sge, int sges, const 
 	dapl_spin_unlock(&lock);
 }
 
-static bool recall(uint64_t wr_id, struct sink *copy)
+/* Copies what a receive has, or all. */
+static bool recall(uint64_t wr_id, bool receive, struct sink *copy)
 {
 	struct sink *sink = sink_of(wr_id);
 	bool found;
 
 	dapl_spin_lock(&lock);
 	found = sink->wr_id == wr_id;
-	if (found)
-		*copy = *sink;
-	sink->wr_id = found ? 0 : sink->wr_id;
+	if (found) {
+		memcpy(copy, sink, receive ? offsetof(struct sink, request) : sizeof *sink);
+		sink->wr_id = 0;
+	}
 	dapl_spin_unlock(&lock);
 	return found;
 }
@@ -75,19 +78,20 @@ static uint32_t least(uint32_t a, uint64_t b)
 	return a < b ? a : (uint32_t)b;
 }
 
-/* Called with qp->lock held, so the memory stays registered. Returns the number of bytes. */
-static uint32_t copy_payload(const struct soft_qp *qp, const struct ibv_pd *pd, const struct ibv_sge *sge,
-			     uint32_t sges, char *to, uint32_t room)
+/* Finds the memory of the first bytes of a message, at most those that a record has. Called with qp->lock held, so
+ * the memory stays registered until that is released. Returns the number of bytes. */
+static uint32_t find_payload(const struct soft_qp *qp, const struct ibv_pd *pd, const struct ibv_sge *sge, uint32_t sges,
+			     uint32_t length, struct iovec pieces[SOFT_MAX_SGE])
 {
-	uint32_t done = 0;
+	uint32_t done = 0, room = least(dapl_tap_snap(), length);
 
-	for (uint32_t i = 0; i < sges && done < room; i++) {
+	for (uint32_t i = 0; i < sges && i < SOFT_MAX_SGE && done < room; i++) {
 		uint32_t n = least(room - done, sge[i].length);
 		char *at;
 
 		if (soft_mem_local(qp->dev, pd, &sge[i], 0, &at) != SOFT_FINE)
 			break;
-		memcpy(to + done, at, n);
+		pieces[i] = (struct iovec){ at, n };
 		done += n;
 	}
 	return done;
@@ -116,8 +120,10 @@ static void put_connection(struct tap_record *to, const struct soft_qp *qp)
 
 	to->qpn = qp->qp.qp_num;
 	to->flags |= (conn->shm ? TAP_MEMORY : 0) | (conn->passive ? 0 : TAP_ACTIVE);
-	put_address(&to->local_address, &conn->local);
-	put_address(&to->remote_address, &conn->remote);
+	if (likely(conn->tap_shown == dapl_tap_capture()))
+		return;
+	put_address(&to->ends.local, &conn->local);
+	put_address(&to->ends.remote, &conn->remote);
 }
 
 /* --- requests ------------------------------------------------------------------------------- */
@@ -145,15 +151,14 @@ static bool describe(struct tap_record *to, const struct ibv_send_wr *wr)
 		return true;
 	case IBV_WR_RDMA_WRITE: case IBV_WR_RDMA_WRITE_WITH_IMM: case IBV_WR_RDMA_READ:
 		to->op = wr->opcode == IBV_WR_RDMA_READ ? TAP_READ : TAP_WRITE;
-		to->stag = wr->wr.rdma.rkey;
-		to->remote = wr->wr.rdma.remote_addr;
+		to->memory.stag = wr->wr.rdma.rkey;
+		to->memory.remote = wr->wr.rdma.remote_addr;
 		return true;
 	case IBV_WR_ATOMIC_CMP_AND_SWP: case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		to->op = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? TAP_CMP_SWAP : TAP_FETCH_ADD;
-		to->stag = wr->wr.atomic.rkey;
-		to->remote = wr->wr.atomic.remote_addr;
-		to->compare_add = wr->wr.atomic.compare_add;
-		to->swap = wr->wr.atomic.swap;
+		to->memory.stag = wr->wr.atomic.rkey;
+		to->memory.remote = wr->wr.atomic.remote_addr;
+		to->atomic = (struct tap_atomic){ wr->wr.atomic.compare_add, wr->wr.atomic.swap };
 		return true;
 	default:
 		return false;
@@ -162,57 +167,79 @@ static bool describe(struct tap_record *to, const struct ibv_send_wr *wr)
 
 static void put_sink(struct tap_record *to, const struct ibv_send_wr *wr)
 {
-	if (to->op == TAP_SEND || to->op == TAP_WRITE || wr->num_sge < 1)
+	if (wr->num_sge < 1)
 		return;
-	to->sink_stag = wr->sg_list->lkey;
-	to->sink = wr->sg_list->addr;
+	to->memory.sink_stag = wr->sg_list->lkey;
+	to->memory.sink = wr->sg_list->addr;
 }
 
-/* Returns NULL if the request is not recorded. */
-static struct tap_record *record_request(struct soft_qp *qp, const struct ibv_send_wr *wr)
+/* Called with qp->lock held. Returns false if the request is not recorded. */
+static bool record_request(struct soft_qp *qp, const struct ibv_send_wr *wr, uint64_t now, struct tap_place *place)
 {
-	struct tap_record is = { .length = 0 }, *record = NULL;
-	uint32_t snap, sges = wr->num_sge > 0 ? (uint32_t)wr->num_sge : 0;
-	bool fetches;
+	struct tap_record is = { .time = now };
+	uint32_t sges = wr->num_sge > 0 ? (uint32_t)wr->num_sge : 0;
+	struct iovec payload[SOFT_MAX_SGE];
+	bool fetches, put;
 
-	if (qp->qp.qp_type != IBV_QPT_RC || !describe(&is, wr))
-		return NULL;
+	if (qp->qp.qp_type != IBV_QPT_RC || !qp->conn || !describe(&is, wr))
+		return false;
 	for (uint32_t i = 0; i < sges; i++)
 		is.length += wr->sg_list[i].length;
 	fetches = is.op != TAP_SEND && is.op != TAP_WRITE;
-	snap = fetches ? 0 : least(dapl_tap_snap(), is.length);
-	put_sink(&is, wr);
-	dapl_mutex_lock(&qp->lock);
-	if (qp->conn && (record = dapl_tap_reserve(snap))) {
-		is.size = record->size;
-		is.time = record->time;
-		put_connection(&is, qp);
-		is.captured = copy_payload(qp, qp->qp.pd, wr->sg_list, sges, (char *)(record + 1), snap);
-		memcpy((char *)record + 8, (char *)&is + 8, sizeof is - 8);
-	}
-	dapl_mutex_unlock(&qp->lock);
-	if (record && fetches)
+	if (fetches)
+		put_sink(&is, wr);
+	else
+		is.captured = find_payload(qp, qp->qp.pd, wr->sg_list, sges, is.length, payload);
+	put_connection(&is, qp);
+	put = dapl_tap_put(&is, &qp->conn->tap_shown, payload, place);
+	if (put && fetches)
 		remember(wr->wr_id, wr->sg_list, wr->num_sge, &is);
-	return record;
+	return put;
+}
+
+/* Called with qp->lock held. A request that is refused is not shown. */
+static int record_and_post(struct soft_qp *qp, struct ibv_send_wr *wr, uint64_t now)
+{
+	struct ibv_send_wr *bad;
+	struct tap_place place;
+	bool recorded = record_request(qp, wr, now, &place);
+	int err = soft_qp_post_send_locked(qp, wr, &bad);
+
+	if (recorded && err)
+		dapl_tap_cancel(&place);
+	return err;
+}
+
+/* A list is taken apart, since each request of it may be refused. */
+static int record_and_post_list(struct soft_qp *qp, struct ibv_send_wr *wr, uint64_t now, struct ibv_send_wr **bad)
+{
+	int err = 0;
+
+	for (; wr && !err; wr = wr->next) {
+		struct ibv_send_wr one = *wr;
+
+		one.next = NULL;
+		err = record_and_post(qp, &one, now);
+		*bad = wr;
+	}
+	return err;
 }
 
 static int tap_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	for (; wr; wr = wr->next) {
-		struct ibv_send_wr one = *wr;
-		struct tap_record *record = record_request((struct soft_qp *)ibqp, wr);
-		int err;
+	struct soft_qp *qp = (struct soft_qp *)ibqp;
+	uint64_t now = clock_read_ns(CLOCK_REALTIME);
+	int err;
 
-		one.next = NULL;
-		err = soft_qp_post_send(ibqp, &one, bad);
-		if (record)
-			dapl_tap_commit(record, !err);
-		if (err) {
-			*bad = wr;
-			return err;
-		}
+	dapl_mutex_lock(&qp->lock);
+	if (likely(wr && !wr->next)) {
+		err = record_and_post(qp, wr, now);
+		*bad = wr;
+	} else {
+		err = record_and_post_list(qp, wr, now, bad);
 	}
-	return 0;
+	dapl_mutex_unlock(&qp->lock);
+	return err;
 }
 
 /* --- receives and completions ----------------------------------------------------------------- */
@@ -237,15 +264,17 @@ static int tap_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct
 }
 
 /* Called with qp->lock held. */
-static void record_completion(const struct soft_qp *qp, const struct ibv_wc *wc, struct sink *sink)
+static void record_completion(const struct soft_qp *qp, const struct ibv_wc *wc, const struct sink *sink, uint64_t now)
 {
 	bool received = wc->opcode & IBV_WC_RECV;
 	const struct ibv_pd *pd = received && qp->srq ? qp->srq->srq.pd : qp->qp.pd;
-	struct tap_record is = received ? (struct tap_record){ .op = TAP_SEND } : sink->request, *record;
-	uint32_t snap;
+	struct tap_record is = received ? (struct tap_record){ .op = TAP_SEND } : sink->request;
+	struct iovec payload[SOFT_MAX_SGE];
+	struct tap_place place;
 
 	is.kind = received ? TAP_RECEIVED : TAP_ANSWERED;
 	is.flags = 0;
+	is.time = now;
 	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)	/* where the peer wrote is not known */
 		is.op = TAP_WRITE;
 	else if (received)
@@ -257,45 +286,53 @@ static void record_completion(const struct soft_qp *qp, const struct ibv_wc *wc,
 		is.flags = TAP_INVALIDATE;
 		is.word = wc->invalidated_rkey;
 	}
-	snap = sink->sges ? least(dapl_tap_snap(), is.length) : 0;
-	record = dapl_tap_reserve(snap);
-	if (!record)
-		return;
-	is.size = record->size;
-	is.time = record->time;
+	is.captured = find_payload(qp, pd, sink->sge, sink->sges, is.length, payload);
 	put_connection(&is, qp);
-	is.captured = copy_payload(qp, pd, sink->sge, sink->sges, (char *)(record + 1), snap);
-	memcpy((char *)record + 8, (char *)&is + 8, sizeof is - 8);
-	dapl_tap_commit(record, true);
+	dapl_tap_put(&is, &qp->conn->tap_shown, payload, &place);
 }
 
-static void tap_completion(struct dapl_device *dev, const struct ibv_wc *wc)
+/* Called with dev->qps_lock held, so that the QP stays. */
+static void tap_completion(struct dapl_device *dev, const struct ibv_wc *wc, uint64_t now)
 {
-	struct sink sink = { .wr_id = 0 };
-	bool known = recall(wc->wr_id, &sink);
+	bool received = wc->opcode & IBV_WC_RECV;
+	struct sink sink;
 	struct soft_qp *qp;
 
-	if (wc->status != IBV_WC_SUCCESS || (!known && !(wc->opcode & IBV_WC_RECV)))
+	sink.sges = 0;
+	if ((!recall(wc->wr_id, received, &sink) && !received) || wc->status != IBV_WC_SUCCESS)
 		return;
-	dapl_mutex_lock(&dev->qps_lock);
 	qp = soft_qp_by_number(dev, wc->qp_num);
-	if (qp && qp->qp.qp_type == IBV_QPT_RC) {
-		dapl_mutex_lock(&qp->lock);
-		if (qp->conn)
-			record_completion(qp, wc, &sink);
-		dapl_mutex_unlock(&qp->lock);
-	}
-	dapl_mutex_unlock(&dev->qps_lock);
+	if (!qp || qp->qp.qp_type != IBV_QPT_RC)
+		return;
+	dapl_mutex_lock(&qp->lock);
+	if (qp->conn)
+		record_completion(qp, wc, &sink, now);
+	dapl_mutex_unlock(&qp->lock);
 }
 
+static bool is_recorded(const struct ibv_wc *wc)
+{
+	return (wc->opcode & IBV_WC_RECV) || wc->opcode == IBV_WC_RDMA_READ || wc->opcode == IBV_WC_COMP_SWAP ||
+	       wc->opcode == IBV_WC_FETCH_ADD;
+}
+
+/* One look at the clock, and one lock of the table of QPs, for all completions. */
 static int tap_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 {
-	int n = soft_cq_poll(cq, entries, wc);
+	struct dapl_device *dev = soft_device(cq->context);
+	int n = soft_cq_poll(cq, entries, wc), i = 0;
+	uint64_t now;
 
-	for (int i = 0; i < n; i++)
-		if ((wc[i].opcode & IBV_WC_RECV) || wc[i].opcode == IBV_WC_RDMA_READ ||
-		    wc[i].opcode == IBV_WC_COMP_SWAP || wc[i].opcode == IBV_WC_FETCH_ADD)
-			tap_completion(soft_device(cq->context), &wc[i]);
+	while (i < n && !is_recorded(&wc[i]))
+		i++;
+	if (i >= n)
+		return n;
+	now = clock_read_ns(CLOCK_REALTIME);
+	dapl_mutex_lock(&dev->qps_lock);
+	for (; i < n; i++)
+		if (is_recorded(&wc[i]))
+			tap_completion(dev, &wc[i], now);
+	dapl_mutex_unlock(&dev->qps_lock);
 	return n;
 }
 

@@ -35,78 +35,128 @@ static int end(void **state)
 	return 0;
 }
 
-static struct tap_record *at(uint64_t position)
+static struct tap_entry *at(uint64_t position)
 {
-	return (struct tap_record *)((char *)ring + TAP_HEAD + position % TAP_SIZE);
+	return (struct tap_entry *)((char *)ring + TAP_HEAD + position % TAP_SIZE);
 }
 
-static void a_record_is_pending_until_it_is_committed(void **state)
-{
-	struct tap_record *record = dapl_tap_reserve(5);
+static uint32_t shown;
+static struct tap_place place;
 
+/* A message of `n` bytes on a connection whose addresses were given before, or are now. */
+static bool put(enum tap_op op, uint32_t n)
+{
+	static char bytes[4096];
+	const struct iovec pieces[2] = { { "head", n < 4 ? n : 4 }, { bytes, n < 4 ? 0 : n - 4 } };
+	const struct tap_record record = { .time = 7, .qpn = 5, .op = op, .length = n, .captured = n, .word = 9,
+		.memory = { .remote = 1, .stag = 2 }, .atomic = { .swap = 3 }, .ends.local = { .family = 4, .port = 99 } };
+
+	return dapl_tap_put(&record, &shown, pieces, &place);
+}
+
+static void an_entry_has_the_parts_of_its_operation(void **state)
+{
 	(void)state;
-	assert_non_null(record);
+	assert_true(put(TAP_SEND, 5));
 	assert_int_equal(ring->magic, TAP_MAGIC);
 	assert_int_equal(ring->began, began);
-	assert_int_equal(ring->head, sizeof *record + 8);
-	assert_int_equal(at(0)->state, TAP_PENDING);
-	assert_int_equal(at(0)->size, sizeof *record + 8);
-	assert_true(at(0)->time > 0);
-	dapl_tap_commit(record, true);
 	assert_int_equal(at(0)->state, TAP_VALID);
-	record = dapl_tap_reserve(0);
-	dapl_tap_commit(record, false);
-	assert_int_equal(at(sizeof *record + 8)->state, TAP_SKIP);
+	assert_int_equal(at(0)->parts, TAP_PART_ENDS);
+	assert_int_equal(at(0)->size, sizeof(struct tap_entry) + sizeof(struct tap_ends) + 8);
+	assert_int_equal(ring->head, at(0)->size);
+	assert_int_equal(((struct tap_ends *)(at(0) + 1))->local.port, 99);
+	assert_memory_equal((char *)(at(0) + 1) + sizeof(struct tap_ends), "head", 5);
+	assert_true(put(TAP_WRITE, 0));
+	assert_int_equal(at(place.at)->parts, TAP_PART_MEMORY);
+	assert_int_equal(((struct tap_memory *)(at(place.at) + 1))->stag, 2);
+	assert_true(put(TAP_CMP_SWAP, 0));
+	assert_int_equal(at(place.at)->parts, TAP_PART_MEMORY | TAP_PART_ATOMIC);
+	assert_int_equal(((struct tap_atomic *)((struct tap_memory *)(at(place.at) + 1) + 1))->swap, 3);
 	assert_int_equal(dapl_tap_snap(), SNAP);
 }
 
-static void nothing_is_reserved_without_a_capture(void **state)
+static void a_short_message_takes_one_cache_line(void **state)
+{
+	(void)state;
+	put(TAP_SEND, 8);
+	assert_true(put(TAP_SEND, 8));
+	assert_true(at(place.at)->size <= 64);
+	assert_int_equal(at(place.at)->parts, 0);
+}
+
+static void a_refused_message_is_void(void **state)
+{
+	struct tap_place old;
+
+	(void)state;
+	put(TAP_SEND, 8);
+	dapl_tap_cancel(&place);
+	assert_int_equal(at(0)->state, TAP_SKIP);
+	old = place;
+	end(state);
+	begin(state);
+	put(TAP_SEND, 8);
+	dapl_tap_cancel(&old);	/* of another capture */
+	assert_int_equal(at(0)->state, TAP_VALID);
+}
+
+static void each_capture_has_the_addresses_once(void **state)
+{
+	(void)state;
+	put(TAP_SEND, 0);
+	assert_int_equal(shown, dapl_tap_capture());
+	end(state);
+	begin(state);
+	assert_int_not_equal(shown, dapl_tap_capture());
+	put(TAP_SEND, 0);
+	assert_int_equal(at(0)->parts, TAP_PART_ENDS);
+	put(TAP_SEND, 0);
+	assert_int_equal(at(place.at)->parts, 0);
+}
+
+static void nothing_is_put_without_a_capture(void **state)
 {
 	(void)state;
 	dapl_tap_end();
-	assert_null(dapl_tap_reserve(0));
+	assert_false(put(TAP_SEND, 0));
 	assert_int_equal(ring->head, 0);
 	assert_int_equal(ring->lost, 0);
 }
 
-static void a_pending_record_delays_the_next_capture(void **state)
-{
-	struct tap_record *record = dapl_tap_reserve(0);
-	uint64_t unused;
-
-	(void)state;
-	dapl_tap_end();
-	assert_true(dapl_tap_begin(SNAP, &unused) < 0);
-	dapl_tap_commit(record, true);
-	assert_true(dapl_tap_begin(SNAP, &unused) >= 0);
-	assert_int_equal(ring->head, 0);
-}
-
-/* Fills the ring; returns the number of records. */
+/* Fills the ring; returns the number of entries. */
 static unsigned fill(uint32_t payload)
 {
-	struct tap_record *record;
 	unsigned n = 0;
 
-	while ((record = dapl_tap_reserve(payload))) {
-		dapl_tap_commit(record, true);
+	while (put(TAP_SEND, payload))
 		n++;
-	}
 	return n;
 }
 
 static void a_full_ring_counts_losses(void **state)
 {
-	uint32_t size = sizeof(struct tap_record) + 1000;
+	uint32_t size = sizeof(struct tap_entry) + 1000;
 
 	(void)state;
-	assert_int_equal(fill(1000), TAP_SIZE / size);
+	assert_int_equal(fill(1000), (TAP_SIZE - sizeof(struct tap_ends)) / size);
 	assert_int_equal(ring->lost, 1);
-	assert_null(dapl_tap_reserve(1000));
+	assert_false(put(TAP_SEND, 1000));
 	assert_int_equal(ring->lost, 2);
 }
 
-static void a_record_does_not_wrap(void **state)
+static void addresses_that_were_lost_come_again(void **state)
+{
+	(void)state;
+	fill(1000);
+	shown = 0;
+	assert_false(put(TAP_SEND, 1000));
+	assert_int_equal(shown, 0);
+	ring->tail = ring->head;
+	assert_true(put(TAP_SEND, 1000));
+	assert_int_equal(at(place.at)->parts, TAP_PART_ENDS);
+}
+
+static void an_entry_does_not_wrap(void **state)
 {
 	uint64_t position = 0;
 	unsigned skipped = 0, valid = 0;
@@ -122,20 +172,20 @@ static void a_record_does_not_wrap(void **state)
 		ring->tail = position;
 	}
 	assert_true(skipped >= 2);
-	assert_true(valid > 2 * (TAP_SIZE / (sizeof(struct tap_record) + 1000) - 2));
+	assert_true(valid > 2 * (TAP_SIZE / (sizeof(struct tap_entry) + 1000) - 2));
 }
 
-static void a_wrong_client_only_loses_records(void **state)
+static void a_wrong_client_only_loses_messages(void **state)
 {
 	(void)state;
-	ring->tail = 12345678;	/* never written */
-	assert_null(dapl_tap_reserve(0));
-	ring->tail = 0;
-	ring->head = 77;	/* the program's own position counts */
+	fill(1000);
+	ring->tail = 1234567890;	/* never written */
+	assert_false(put(TAP_SEND, 1000));
+	ring->tail = ring->head;
+	ring->head = 77;		/* the program's own position counts */
 	ring->size = 1;
-	dapl_tap_commit(dapl_tap_reserve(0), true);
-	assert_int_equal(ring->head, sizeof(struct tap_record));
-	assert_int_equal(at(0)->state, TAP_VALID);
+	assert_true(put(TAP_SEND, 1000));
+	assert_true(ring->head > TAP_SIZE - 2000);
 }
 
 static void a_child_records_nothing(void **state)
@@ -145,7 +195,7 @@ static void a_child_records_nothing(void **state)
 
 	(void)state;
 	if (!child)
-		_exit(dapl_tap_reserve(0) != NULL);
+		_exit(put(TAP_SEND, 0));
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	assert_int_equal(ring->head, 0);
@@ -154,12 +204,15 @@ static void a_child_records_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_record_is_pending_until_it_is_committed, begin, end),
-		cmocka_unit_test_setup_teardown(nothing_is_reserved_without_a_capture, begin, end),
-		cmocka_unit_test_setup_teardown(a_pending_record_delays_the_next_capture, begin, end),
+		cmocka_unit_test_setup_teardown(an_entry_has_the_parts_of_its_operation, begin, end),
+		cmocka_unit_test_setup_teardown(a_short_message_takes_one_cache_line, begin, end),
+		cmocka_unit_test_setup_teardown(a_refused_message_is_void, begin, end),
+		cmocka_unit_test_setup_teardown(each_capture_has_the_addresses_once, begin, end),
+		cmocka_unit_test_setup_teardown(nothing_is_put_without_a_capture, begin, end),
 		cmocka_unit_test_setup_teardown(a_full_ring_counts_losses, begin, end),
-		cmocka_unit_test_setup_teardown(a_record_does_not_wrap, begin, end),
-		cmocka_unit_test_setup_teardown(a_wrong_client_only_loses_records, begin, end),
+		cmocka_unit_test_setup_teardown(addresses_that_were_lost_come_again, begin, end),
+		cmocka_unit_test_setup_teardown(an_entry_does_not_wrap, begin, end),
+		cmocka_unit_test_setup_teardown(a_wrong_client_only_loses_messages, begin, end),
 		cmocka_unit_test_setup_teardown(a_child_records_nothing, begin, end),
 	};
 
