@@ -119,6 +119,13 @@ datcap_SOURCES = \
 datcap_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(PCAP_CFLAGS)
 datcap_LDADD = libdat2.la $(JANSSON_LIBS) $(PCAP_LIBS)
 dist_man_MANS += doc/man/datcap.1
+if CMOCKA
+check_PROGRAMS += test/unit/tools/test_pcapng
+TESTS += test/unit/tools/test_pcapng
+test_unit_tools_test_pcapng_SOURCES = test/unit/tools/test_pcapng.c tools/datcap/pcapng.c
+test_unit_tools_test_pcapng_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(PCAP_CFLAGS)
+test_unit_tools_test_pcapng_LDADD = $(CMOCKA_LIBS) $(PCAP_LIBS)
+endif
 else
 EXTRA_DIST += doc/man/datcap.1
 endif

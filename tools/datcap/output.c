@@ -6,7 +6,9 @@
 #include <fcntl.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
+#include <limits.h>
 #include <net/if.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +17,14 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "config.h"
+#include "datcap.h"
 #include "tools/cli.h"
 
 enum {
 	BUFFER = 1 << 20,		/* bytes of one write */
 	FRAME_MAX = 1 << 18,		/* bytes that the device may give at once */
+	PCAP_HEADER = 24, PCAP_RECORD = 16,	/* bytes: of the file, before each frame */
+	STUCK_MS = 1000,		/* a reader of a pipe may be busy for so long */
 };
 
 static struct output_options options;
@@ -40,29 +45,56 @@ static const char *path_of(unsigned number)
 	return path;
 }
 
+/* Of the block, record or file header at this place of the buffer. */
+static size_t block_length(size_t at)
+{
+	uint32_t length;
+
+	if (options.pcap && !written && !at)
+		return PCAP_HEADER;
+	memcpy(&length, buffer + at + (options.pcap ? 8 : 4), sizeof length);
+	return options.pcap ? (size_t)length + PCAP_RECORD : length;
+}
+
 /* Drops the part of a block at the end of the file. */
 static void drop_partial(size_t put)
 {
 	size_t whole = 0, next = 0;
-	uint32_t length;
 
 	while (next <= put) {
 		whole = next;
-		if (options.pcap)
-			return;
-		memcpy(&length, buffer + whole + 4, sizeof length);
-		next = whole + length;
+		next = whole + block_length(whole);
 	}
 	if (ftruncate(fd, (off_t)(written + whole)))
 		return;			/* a pipe */
 }
 
+/* The most that the next write may have. After a signal it does not wait for a reader of a pipe that does not read: 0. */
+static size_t write_limit(size_t left)
+{
+	struct pollfd is = { .fd = fd, .events = POLLOUT };
+
+	if (!stop_requested)
+		return left;
+	if (poll(&is, 1, STUCK_MS) == 0)
+		return 0;
+	return left < PIPE_BUF ? left : PIPE_BUF;	/* so much does not block */
+}
+
 static void flush(void)
 {
-	size_t put = 0;
+	size_t put = 0, most;
 
 	while (put < used && !pipe_closed) {
-		ssize_t n = write(fd, buffer + put, used - put);
+		ssize_t n;
+
+		if (!(most = write_limit(used - put))) {
+			fprintf(stderr, "datcap: the reader of %s does not read: the last %zu bytes are not written\n",
+				path_of(file_number), used - put);
+			pipe_closed = true;
+			break;
+		}
+		n = write(fd, buffer + put, most);
 
 		if (n >= 0) {
 			put += (size_t)n;

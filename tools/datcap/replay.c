@@ -53,7 +53,9 @@ static void read_file(struct replay *r)
 		fail("%s: its frames are not Ethernet", r->o->file);
 	while ((got = pcap_next_ex(file, &header, &data)) == 1)
 		keep(r, header, data);
-	if (got == PCAP_ERROR)
+	if (got == PCAP_ERROR && strstr(pcap_geterr(file), "truncated") && r->count)
+		fprintf(stderr, "datcap: %s ends within a frame: the %zu before it are sent\n", r->o->file, r->count);
+	else if (got == PCAP_ERROR)
 		fail("%s: %s", r->o->file, pcap_geterr(file));
 	if (!r->count)
 		fail("%s: there is no frame in it", r->o->file);
