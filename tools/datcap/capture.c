@@ -17,6 +17,7 @@ enum {
 	RING_BYTES = 64 << 20,
 	FRAME_OVERHEAD = 128,		/* bytes of the ring for each frame, beside its own */
 	NAP_MIN_NS = 1000000, NAP_MAX_NS = 20000000,
+	DRAIN_NS = 500000000,
 	NAPS_NS = 40000000,		/* so long naps go on after the last frame */
 	WAIT_US = 100000,		/* so long a signal may wait */
 	FILTER_MAX = 1 << 16,		/* bytes of a tagged frame that the filter sees */
@@ -187,24 +188,42 @@ static void wait_for_frames(struct capture *c)
 	c->gone = device_is_gone(&c->device);
 }
 
-static void loop(struct capture *c, bool write)
+/* Returns false if there is no frame. */
+static bool take_some(struct capture *c, bool write)
 {
 	DAT_ETH_FRAME frames[BATCH];
 	DAT_COUNT got = 0;
+	DAT_RETURN ret = dat_eth_poll(c->device.ep, frames, BATCH, &got);
 
+	if (DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY)
+		return false;
+	if (ret != DAT_SUCCESS)
+		fail("%s: the device cannot be read any more", c->o->interface);
+	for (DAT_COUNT i = 0; i < got && !(write && enough(c, write)); i++)
+		take(c, &frames[i], write);
+	dat_eth_release(c->device.ep, got);
+	return true;
+}
+
+/* Takes what had come before a signal: the ring has it, or its device hands it over within the first nap. More that
+ * comes meanwhile is taken for so long at most. */
+static void drain(struct capture *c)
+{
+	const struct timespec nap = { .tv_nsec = NAP_MAX_NS };
+	uint64_t until = now_ns() + DRAIN_NS;
+
+	nanosleep(&nap, NULL);
+	while (!c->pipe_closed && !enough(c, true) && now_ns() < until && take_some(c, true))
+		;
+}
+
+static void loop(struct capture *c, bool write)
+{
 	while (!stop_requested && !c->pipe_closed && !c->gone && !enough(c, write)) {
-		DAT_RETURN ret = dat_eth_poll(c->device.ep, frames, BATCH, &got);
-
-		if (ret == DAT_SUCCESS) {
-			for (DAT_COUNT i = 0; i < got && !(write && enough(c, write)); i++)
-				take(c, &frames[i], write);
-			dat_eth_release(c->device.ep, got);
+		if (take_some(c, write))
 			c->naps_left = NAPS_NS;
-		} else if (DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY) {
+		else
 			wait_for_frames(c);
-		} else {
-			fail("%s: the device cannot be read any more", c->o->interface);
-		}
 		if ((!write || c->o->stats) && now_ns() >= c->next_line)
 			line(c, !write);
 	}
@@ -272,6 +291,8 @@ int capture_run(const struct options *o)
 	start(&c, o);
 	output_open(&output);
 	loop(&c, true);
+	if (!c.gone)
+		drain(&c);
 	device_stats(&c.device, &s);
 	statistics = (struct pcapng_statistics){ .time = real_ns(), .start = c.first_time,
 		.received = s.received + s.lost, .dropped_by_interface = s.lost_device, .accepted = c.kept,
