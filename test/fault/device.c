@@ -59,7 +59,14 @@ static void divert(struct ibv_context *context)
 	{ int err = REAL.name arguments; return FAILS(name, error) ? error : err; }
 
 OPERATION(open, ENOMEM, (const char *params, void *ia, struct dapl_device **dev), (params, ia, dev))
-OPERATION(query, EIO, (struct dapl_device *dev, struct dapl_device_attr *attr), (dev, attr))
+/* The table below has no operations of raw Ethernet. */
+static int try_query(struct dapl_device *dev, struct dapl_device_attr *attr)
+{
+	int err = FAILS(query, EIO) ? EIO : REAL.query(dev, attr);
+
+	attr->raw_ethernet = false;
+	return err;
+}
 ENDING(dealloc_pd, EIO, (struct ibv_pd *pd), (pd))
 OPERATION(reg_mr, ENOMEM, (struct ibv_pd *pd, void *addr, size_t length, int access,
 	  const void *name, struct ibv_mr **mr), (pd, addr, length, access, name, mr))
