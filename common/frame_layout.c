@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* frame_layout.c - offsets of the outer headers of a frame, and one's complement sums. Fields that rules match are dapl/softeth/match.c's matter. */
+/* frame_layout.c - offsets of the headers of a frame, outer and within a tunnel, and one's complement sums. Fields
+ * that rules match are dapl/softeth/match.c's matter. */
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 #include "common/frame_layout.h"
@@ -8,6 +9,9 @@ enum {
 	MAX_TAGS = 2,			/* VLAN tags that are skipped */
 	MAX_EXTENSIONS = 6,		/* IPv6 extension headers that are skipped */
 	UDP_HEADER = 8, TCP_HEADER = 20,
+	TUNNEL_HEADER = 8,		/* bytes of VXLAN, and of Geneve without options */
+	PORT_VXLAN = 4789, PORT_GENEVE = 6081,
+	TYPE_ETHERNET = 0x6558,		/* transparent Ethernet bridging */
 };
 
 static uint16_t be16(const uint8_t *p)
@@ -76,16 +80,22 @@ static bool read_ipv6(const uint8_t *head, size_t length, struct eth_layout *l)
 	return read_ports(head, length, l);
 }
 
-bool eth_layout_read(const uint8_t *head, size_t length, struct eth_layout *l)
+static bool read_ip(const uint8_t *head, size_t length, uint16_t type, size_t at, struct eth_layout *l)
 {
-	size_t at = 12;
+	l->l3 = (uint16_t)at;
+	if (type == ETH_P_IP)
+		return read_ipv4(head, length, l);
+	return type == ETH_P_IPV6 && read_ipv6(head, length, l);
+}
+
+/* `at`: the offset of an Ethernet header. */
+static bool read_ethernet(const uint8_t *head, size_t length, size_t at, struct eth_layout *l)
+{
 	uint16_t type;
 
-	*l = (struct eth_layout){ .version = 0 };
-	if (length > ETH_HEADERS_MAX)
-		length = ETH_HEADERS_MAX;
-	if (length < ETH_HLEN)
+	if (length < at + ETH_HLEN)
 		return false;
+	at += 12;
 	type = be16(head + at);
 	for (int i = 0; i < MAX_TAGS && (type == ETH_P_8021Q || type == ETH_P_8021AD); i++) {
 		at += 4;
@@ -93,10 +103,52 @@ bool eth_layout_read(const uint8_t *head, size_t length, struct eth_layout *l)
 			return false;
 		type = be16(head + at);
 	}
-	l->l3 = (uint16_t)(at + 2);
-	if (type == ETH_P_IP)
-		return read_ipv4(head, length, l);
-	return type == ETH_P_IPV6 && read_ipv6(head, length, l);
+	return read_ip(head, length, type, at + 2, l);
+}
+
+bool eth_layout_read(const uint8_t *head, size_t length, struct eth_layout *l)
+{
+	*l = (struct eth_layout){ .version = 0 };
+	return read_ethernet(head, length > ETH_HEADERS_MAX ? ETH_HEADERS_MAX : length, 0, l);
+}
+
+/* --- within a tunnel ---------------------------------------------------------------------- */
+
+/* `type`: what follows the header of Geneve or GRE. */
+static bool read_typed(const uint8_t *head, size_t length, uint16_t type, size_t at, struct eth_layout *l)
+{
+	return type == TYPE_ETHERNET ? read_ethernet(head, length, at, l) : read_ip(head, length, type, at, l);
+}
+
+static bool read_gre(const uint8_t *head, size_t length, size_t at, struct eth_layout *l)
+{
+	const uint8_t *p = head + at;
+
+	if (length < at + 4 || (p[1] & 7) || (p[0] & 0x40))	/* version 0, no routing */
+		return false;
+	at += 4;
+	for (uint8_t field = 0x80; field >= 0x10; field = (uint8_t)(field == 0x80 ? 0x20 : field / 2))
+		at += p[0] & field ? 4 : 0;	/* checksum, key, sequence number */
+	return read_typed(head, length, be16(p + 2), at, l);
+}
+
+bool eth_layout_inner(const uint8_t *head, size_t length, const struct eth_layout *outer, struct eth_layout *l)
+{
+	const uint8_t *udp = head + outer->l4, *p = udp + UDP_HEADER;
+	size_t at = (size_t)outer->l4 + UDP_HEADER + TUNNEL_HEADER;
+
+	*l = (struct eth_layout){ .version = 0 };
+	if (length > ETH_HEADERS_MAX)
+		length = ETH_HEADERS_MAX;
+	if (outer->protocol == IPPROTO_GRE)
+		return read_gre(head, length, outer->l4, l);
+	if (outer->protocol != IPPROTO_UDP || !outer->payload || length < at)
+		return false;
+	if (be16(udp + 2) == PORT_VXLAN)
+		return (p[0] & 0x08) && read_ethernet(head, length, at, l);
+	if (be16(udp + 2) != PORT_GENEVE || p[0] >> 6)
+		return false;
+	return read_typed(head, length, be16(p + 2), at + (size_t)(p[0] & 0x3f) * 4, l);
 }
 
 /* Adds with the carries in the upper half: up to 64 KiB do not overflow. */

@@ -20,6 +20,9 @@ struct eth_layout {
 /* False: not IP, or cut off within its headers. `length` bytes of the frame are at `head`. */
 bool eth_layout_read(const uint8_t *head, size_t length, struct eth_layout *layout);
 
+/* That of the headers within a tunnel: VXLAN, Geneve, GRE or NVGRE. Offsets are from the begin of the frame. */
+bool eth_layout_inner(const uint8_t *head, size_t length, const struct eth_layout *outer, struct eth_layout *inner);
+
 /* The one's complement sum of bytes of a frame in pieces, not inverted. `sum` is of an even number of bytes
  * before, or 0. */
 uint32_t eth_sum_bytes(const uint8_t *at, size_t length, uint32_t sum);

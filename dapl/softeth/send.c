@@ -66,14 +66,14 @@ static void insert_tag(struct message *m, const struct dapl_eth_send *how)
 	m->total += VLAN_HLEN;
 }
 
-static void sum_ipv4_header(struct message *m)
+static void sum_ipv4_header(struct message *m, const struct eth_layout *l)
 {
-	uint8_t *ip = m->head + m->layout.l3;
+	uint8_t *ip = m->head + l->l3;
 
-	if (m->layout.version != 4)
+	if (l->version != 4)
 		return;
 	put16(ip + 10, 0);
-	put16(ip + 10, (uint16_t)~eth_sum_fold(eth_sum_bytes(ip, (size_t)(m->layout.l4 - m->layout.l3), 0)));
+	put16(ip + 10, (uint16_t)~eth_sum_fold(eth_sum_bytes(ip, (size_t)(l->l4 - l->l3), 0)));
 }
 
 /* The kernel continues with the sum of the pseudo header, from csum_start to the end. */
@@ -87,9 +87,8 @@ static void ask_for_checksum(struct message *m)
 	m->vnet.csum_offset = eth_checksum_offset(&m->layout);
 }
 
-static void compute_checksum(struct message *m)
+static void compute_checksum(struct message *m, const struct eth_layout *l)
 {
-	const struct eth_layout *l = &m->layout;
 	uint8_t *at = m->head + l->l4 + eth_checksum_offset(l);
 	uint16_t sum;
 
@@ -101,7 +100,7 @@ static void compute_checksum(struct message *m)
 
 static const char *add_checksums(struct message *m)
 {
-	sum_ipv4_header(m);
+	sum_ipv4_header(m, &m->layout);
 	if (m->layout.end > m->total)
 		return "the length in its IP header exceeds the frame";
 	if (!m->layout.payload)
@@ -109,7 +108,22 @@ static const char *add_checksums(struct message *m)
 	if (m->layout.end == m->total)
 		ask_for_checksum(m);
 	else
-		compute_checksum(m);
+		compute_checksum(m, &m->layout);
+	return NULL;
+}
+
+/* Of the headers within a tunnel. The kernel is asked for one checksum of a frame, so these are added up here. */
+static const char *add_inner_checksums(struct message *m)
+{
+	struct eth_layout inner;
+
+	if (!eth_layout_inner(m->head, m->head_length, &m->layout, &inner))
+		return "a frame that wants inner checksums has no whole IP header within a tunnel";
+	if (inner.end > m->total)
+		return "the length in its inner IP header exceeds the frame";
+	sum_ipv4_header(m, &inner);
+	if (inner.payload)
+		compute_checksum(m, &inner);
 	return NULL;
 }
 
@@ -125,7 +139,7 @@ static const char *add_segmentation(struct message *m, const struct dapl_eth_sen
 		return "header_length is not where the TCP header of the message ends";
 	if (!mss || l->payload - l->l3 + mss > mtu)
 		return "mss is 0, or frames would exceed the MTU";
-	sum_ipv4_header(m);
+	sum_ipv4_header(m, &m->layout);
 	ask_for_checksum(m);
 	m->vnet.hdr_len = l->payload;
 	if (payload <= mss)
@@ -178,7 +192,7 @@ static const char *prepare(struct message *m, const struct dapl_eth_send *how, u
 	m->iov[1] = (struct iovec){ m->head, m->head_length };
 	m->frames = 1;
 	m->bytes = m->total;
-	if (!(how->flags & (ETH_SEND_CSUM | ETH_SEND_TSO)))
+	if (!(how->flags & (ETH_SEND_CSUM | ETH_SEND_TSO | ETH_SEND_INNER_CSUM)))
 		return NULL;
 	if (how->flags & ETH_SEND_TSO) {
 		if (!read_template(m))
@@ -188,7 +202,9 @@ static const char *prepare(struct message *m, const struct dapl_eth_send *how, u
 	}
 	if (!eth_layout_read(m->head, m->head_length, &m->layout))
 		return "a frame that wants checksums has no whole IP header";
-	return add_checksums(m);
+	if ((how->flags & ETH_SEND_INNER_CSUM) && (wrong = add_inner_checksums(m)))
+		return wrong;
+	return how->flags & ETH_SEND_CSUM ? add_checksums(m) : NULL;
 }
 
 /* --- times of departure -------------------------------------------------------------------- */

@@ -69,7 +69,8 @@ typedef enum dat_eth_cap {
 	DAT_ETH_CAP_RSS          = 0x10000,	/* dat_eth_group_create() */
 	DAT_ETH_CAP_RSS_INNER    = 0x20000,	/* DAT_ETH_RSS_INNER */
 	DAT_ETH_CAP_MODERATE     = 0x40000,	/* dat_eth_moderate() */
-	DAT_ETH_CAP_SEND_STAMP   = 0x80000	/* DAT_ETH_SEND_STAMP */
+	DAT_ETH_CAP_SEND_STAMP   = 0x80000,	/* DAT_ETH_SEND_STAMP */
+	DAT_ETH_CAP_INNER_CSUM   = 0x100000	/* DAT_ETH_SEND_INNER_CSUM */
 } DAT_ETH_CAP;
 
 /* DAT_ETH_ATTR.clock: the clock of time stamps. All are nanoseconds of CLOCK_REALTIME. */
@@ -128,6 +129,7 @@ typedef struct dat_eth_frame {
 #define DAT_ETH_SEND_LAUNCH 0x8	/* the frame leaves at `launch`, not before */
 #define DAT_ETH_SEND_STAMP 0x10	/* completes with a DAT_ETH_DTO_EVENT that tells when the frame left: DAT_ETH_FRAME.time,
 				 * 0 if the network device did not tell within a second. Not with TSO */
+#define DAT_ETH_SEND_INNER_CSUM 0x20	/* fills in the checksums within a tunnel: VXLAN, Geneve, GRE, NVGRE. Not with TSO */
 
 /* How dat_eth_post_send() sends. Members that no flag asks for are 0. */
 typedef struct dat_eth_send {

@@ -118,6 +118,76 @@ static void ETH_21_checksums_are_filled_in(void)
 	wire_close(&w);
 }
 
+/* A tunnel's header, and how much of it there is; `ip`: IP follows it without Ethernet. */
+static const struct tunnel {
+	uint16_t port;		/* 0: GRE */
+	const char *header;
+	size_t length;
+	bool ip;
+} tunnels[] = {
+	{ 4789, "\x08\0\0\0\0\0\x2a\0", 8, false },
+	{ 6081, "\0\0\x65\x58\0\0\x2a\0", 8, false },
+	{ 6081, "\x02\0\x08\0\0\0\x2a\0\1\2\3\1\5\6\7\x8", 16, true },
+	{ 0, "\x20\0\x65\x58\0\0\x2a\0", 8, false },
+	{ 0, "\0\0\x08\0", 4, true },
+	{ 0, "\xb0\0\x08\0\0\0\0\0\0\0\0\7\0\0\0\1", 16, true },
+};
+
+/* A frame with a TCP segment within a tunnel, in w.memory. Returns its length, and the offset of the inner frame or packet. */
+static size_t tunnel_packet(const struct tunnel *tunnel, size_t payload, size_t *at)
+{
+	static uint8_t inner[1500];
+	size_t length = wire_tcp(&w, inner, 14, 4, payload) + payload, skip = tunnel->ip ? 14 : 0;
+
+	set_length(inner + 14, length - 14);
+	wire_udp(&w, w.memory, "10.77.0.2", tunnel->port, tunnel->length + length - skip);
+	*at = (tunnel->port ? 42 : 34) + tunnel->length;
+	if (!tunnel->port)
+		w.memory[23] = 47;
+	memcpy(w.memory + *at - tunnel->length, tunnel->header, tunnel->length);
+	memcpy(w.memory + *at, inner + skip, length - skip);
+	put16(w.memory + 16, *at + length - skip - 14);
+	return *at + length - skip;
+}
+
+static void ETH_21_checksums_within_tunnels_are_filled_in(void)
+{
+	DAT_ETH_SEND how = { .flags = DAT_ETH_SEND_INNER_CSUM };
+	static uint8_t sent[2000], got[2000];
+	DAT_ETH_ATTR attr = { .size = sizeof attr };
+	size_t at, length, l3;
+
+	open_sender();
+	OK(dat_eth_query(w.ia, &attr));
+	EXPECT(attr.caps & DAT_ETH_CAP_INNER_CSUM);
+	for (unsigned i = 0; i < 4 * sizeof tunnels / sizeof *tunnels; i++) {
+		const struct tunnel *tunnel = &tunnels[i / 4];
+
+		length = tunnel_packet(tunnel, i & 1 ? 1001 : 3, &at);
+		l3 = at + (tunnel->ip ? 0 : 14);
+		how.flags = DAT_ETH_SEND_INNER_CSUM | (i & 2 ? DAT_ETH_SEND_CSUM : 0);
+		memcpy(sent, w.memory, length);
+		OK(wire_post_send_how(&w, length, 1, &how));
+		await_sent(length);
+		EXPECT(!memcmp(sent, w.memory, length));
+		EXPECT(wire_receive(&w, got, sizeof got) == length);
+		EXPECT(wire_checksums_are_right(got, l3));
+		EXPECT(!(i & 2) || !tunnel->port || wire_checksums_are_right(got, 14));
+		EXPECT((i & 2) || !memcmp(got, sent, l3));
+		EXPECT(equal_but_checksums(got + l3 - 14, sent + l3 - 14, length - l3 + 14, 14, 14 + 36) || (i & 2));
+	}
+	tunnel_packet(&tunnels[0], 3, &at);
+	w.memory[36] = 1;		/* another port: no tunnel */
+	EXPECT(DAT_GET_TYPE(wire_post_send_how(&w, at + 57, 1, &how)) == DAT_INVALID_PARAMETER);
+	length = tunnel_packet(&tunnels[0], 3, &at);
+	put16(w.memory + at + 16, 1000);	/* longer than the frame */
+	EXPECT(DAT_GET_TYPE(wire_post_send_how(&w, length, 1, &how)) == DAT_INVALID_PARAMETER);
+	how = (DAT_ETH_SEND){ .flags = DAT_ETH_SEND_INNER_CSUM | DAT_ETH_SEND_TSO, .mss = 100, .header_length = 54 };
+	EXPECT(DAT_GET_TYPE(wire_post_send_how(&w, length, 1, &how)) == DAT_INVALID_PARAMETER);
+	EXPECT(wire_is_silent(&w));
+	wire_close(&w);
+}
+
 static void ETH_21_fragments_and_other_protocols_get_the_ip_checksum(void)
 {
 	uint8_t got[200];
@@ -402,6 +472,7 @@ int main(int argc, char **argv)
 {
 	static const struct life_case cases[] = {
 		CASE(ETH_21_checksums_are_filled_in),
+		CASE(ETH_21_checksums_within_tunnels_are_filled_in),
 		CASE(ETH_21_fragments_and_other_protocols_get_the_ip_checksum),
 		CASE(ETH_21_what_does_not_fit_is_refused),
 		CASE(ETH_22_a_message_is_segmented),

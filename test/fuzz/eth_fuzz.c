@@ -19,24 +19,33 @@ static void demand(bool good, const char *what)
 }
 
 /* The headers lie within the frame, and a checksum that is filled in is found right. */
-static void check_layout(uint8_t *frame, size_t length)
+static void check_headers(uint8_t *frame, size_t length, const struct eth_layout *l)
 {
 	struct iovec iov = { frame, length };
-	struct eth_layout l;
 	uint16_t sum, at;
 
-	if (!eth_layout_read(frame, length, &l))
+	demand(l->l3 < l->l4 && l->l4 <= length && l->payload <= length && l->end >= l->l4, "headers beyond the frame");
+	if (!l->payload || l->end > length)
 		return;
-	demand(l.l3 < l.l4 && l.l4 <= length && l.payload <= length && l.end >= l.l4, "headers beyond the frame");
-	if (!l.payload || l.end > length)
-		return;
-	at = (uint16_t)(l.l4 + eth_checksum_offset(&l));
+	at = (uint16_t)(l->l4 + eth_checksum_offset(l));
 	frame[at] = frame[at + 1] = 0;
-	sum = (uint16_t)~eth_sum_fold(eth_sum_pieces(&iov, 1, l.l4, l.end - l.l4, eth_sum_pseudo(frame, &l)));
+	sum = (uint16_t)~eth_sum_fold(eth_sum_pieces(&iov, 1, l->l4, l->end - l->l4, eth_sum_pseudo(frame, l)));
 	frame[at] = (uint8_t)(sum >> 8);
 	frame[at + 1] = (uint8_t)sum;
-	demand(eth_sum_fold(eth_sum_pieces(&iov, 1, l.l4, l.end - l.l4, eth_sum_pseudo(frame, &l))) == 0xffff,
+	demand(eth_sum_fold(eth_sum_pieces(&iov, 1, l->l4, l->end - l->l4, eth_sum_pseudo(frame, l))) == 0xffff,
 	       "a checksum that is filled in is wrong");
+}
+
+/* The inner headers first, as for a send: the outer checksum covers them. */
+static void check_layout(uint8_t *frame, size_t length)
+{
+	struct eth_layout outer, inner;
+
+	if (!eth_layout_read(frame, length, &outer))
+		return;
+	if (eth_layout_inner(frame, length, &outer, &inner))
+		check_headers(frame, length, &inner);
+	check_headers(frame, length, &outer);
 }
 
 static void check_jumps(const struct sock_filter *code, unsigned n)

@@ -16,6 +16,7 @@ static const struct {
 	{ DAT_ETH_SEND_VLAN, DAT_ETH_CAP_VLAN_INSERT },
 	{ DAT_ETH_SEND_LAUNCH, DAT_ETH_CAP_LAUNCH },
 	{ DAT_ETH_SEND_STAMP, DAT_ETH_CAP_SEND_STAMP },
+	{ DAT_ETH_SEND_INNER_CSUM, DAT_ETH_CAP_INNER_CSUM },
 };
 
 /* Returns what is wrong, or NULL. */
@@ -37,6 +38,8 @@ static const char *find_wrong(const DAT_ETH_SEND *how)
 		return "launch without DAT_ETH_SEND_LAUNCH";
 	if ((how->flags & DAT_ETH_SEND_STAMP) && (how->flags & DAT_ETH_SEND_TSO))
 		return "DAT_ETH_SEND_STAMP with DAT_ETH_SEND_TSO: the frames of a message leave at different times";
+	if ((how->flags & DAT_ETH_SEND_INNER_CSUM) && (how->flags & DAT_ETH_SEND_TSO))
+		return "DAT_ETH_SEND_INNER_CSUM with DAT_ETH_SEND_TSO";
 	if (how->vlan_type && how->vlan_type != 0x8100 && how->vlan_type != 0x88a8)
 		return "vlan_type is not 0, 0x8100 or 0x88a8";
 	return NULL;

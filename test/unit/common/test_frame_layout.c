@@ -194,6 +194,61 @@ static void headers_that_are_cut_off_are_refused(void **state)
 	}
 }
 
+/* Puts the headers of a tunnel behind the outer ones. Returns where the inner IP header begins, or 0. */
+static size_t inner_l3(uint8_t protocol, uint16_t port, const char *tunnel, size_t tunnel_length)
+{
+	struct eth_layout outer, inner;
+	bool bridged = tunnel[2] == 0x65 || port == 4789;
+	size_t ip;
+
+	ethernet(0, 0x0800);
+	ipv4(20, protocol, 512 - 14 - 20);
+	if (protocol == IPPROTO_UDP) {
+		put16(frame + length + 2, port);
+		put16(frame + length + 4, 512 - 14 - 20);
+		length += 8;
+	}
+	put(tunnel, tunnel_length);
+	if (bridged) {
+		length += 12;
+		PUT("\x08\x00");
+	}
+	ip = length;
+	ipv4(20, IPPROTO_TCP, 20);
+	tcp(20);
+	assert_true(eth_layout_read(frame, sizeof frame, &outer));
+	for (size_t n = 0; n < length; n++)
+		assert_false(eth_layout_inner(frame, n, &outer, &inner));
+	if (!eth_layout_inner(frame, length, &outer, &inner))
+		return 0;
+	assert_int_equal(inner.l3, ip);
+	assert_int_equal(inner.protocol, IPPROTO_TCP);
+	assert_int_equal(inner.payload, length);
+	return ip;
+}
+
+static void headers_within_a_tunnel_are_found(void **state)
+{
+	(void)state;
+	assert_int_equal(inner_l3(IPPROTO_UDP, 4789, "\x08\0\0\0\0\0\x2a\0", 8), 14 + 20 + 8 + 8 + 14);
+	assert_int_equal(inner_l3(IPPROTO_UDP, 6081, "\0\0\x65\x58\0\0\x2a\0", 8), 14 + 20 + 8 + 8 + 14);
+	assert_int_equal(inner_l3(IPPROTO_UDP, 6081, "\x01\0\x08\0\0\0\x2a\0\1\2\3\4", 12), 14 + 20 + 8 + 12);
+	assert_int_equal(inner_l3(IPPROTO_GRE, 0, "\0\0\x08\0", 4), 14 + 20 + 4);
+	assert_int_equal(inner_l3(IPPROTO_GRE, 0, "\x20\0\x65\x58\0\0\x2a\0", 8), 14 + 20 + 8 + 14);
+	assert_int_equal(inner_l3(IPPROTO_GRE, 0, "\xb0\0\x08\0\0\0\0\0\0\0\0\7\0\0\0\1", 16), 14 + 20 + 16);
+}
+
+static void what_is_no_tunnel_has_no_inner_headers(void **state)
+{
+	(void)state;
+	assert_int_equal(inner_l3(IPPROTO_UDP, 4790, "\x08\0\0\0\0\0\x2a\0", 8), 0);	/* the port */
+	assert_int_equal(inner_l3(IPPROTO_UDP, 4789, "\0\0\0\0\0\0\x2a\0", 8), 0);	/* no VNI flag */
+	assert_int_equal(inner_l3(IPPROTO_UDP, 6081, "\x40\0\x65\x58\0\0\x2a\0", 8), 0);	/* version 1 */
+	assert_int_equal(inner_l3(IPPROTO_GRE, 0, "\0\1\x08\0", 4), 0);			/* version 1 */
+	assert_int_equal(inner_l3(IPPROTO_GRE, 0, "\x40\0\x08\0", 4), 0);			/* routing */
+	assert_int_equal(inner_l3(IPPROTO_IPIP, 0, "\0\0\x08\0", 4), 0);
+}
+
 static void options_that_are_cut_off_are_refused(void **state)
 {
 	struct eth_layout l;
@@ -286,6 +341,8 @@ int main(void)
 		cmocka_unit_test(fragments_and_other_protocols_have_no_payload),
 		cmocka_unit_test(other_types_are_no_ip),
 		cmocka_unit_test(headers_that_are_cut_off_are_refused),
+		cmocka_unit_test(headers_within_a_tunnel_are_found),
+		cmocka_unit_test(what_is_no_tunnel_has_no_inner_headers),
 		cmocka_unit_test(options_that_are_cut_off_are_refused),
 		cmocka_unit_test(headers_that_contradict_themselves_are_refused),
 		cmocka_unit_test(sum_is_the_one_of_the_standard),
