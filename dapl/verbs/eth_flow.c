@@ -64,11 +64,11 @@ static void put_bits(struct hw_flow *flow, uint32_t *value, uint32_t *mask, uint
 
 static void *append(struct hw_flow *flow, int type, uint16_t size)
 {
-	struct ibv_flow_spec *spec = (void *)((uint8_t *)flow + flow->attr.size);
+	struct hw_spec_head *spec = (void *)((uint8_t *)flow + flow->attr.size);
 
 	memset(spec, 0, size);
-	spec->hdr.type = (enum ibv_flow_spec_type)type;
-	spec->hdr.size = size;
+	spec->type = (enum ibv_flow_spec_type)type;
+	spec->size = size;
 	flow->attr.size = (uint16_t)(flow->attr.size + size);
 	flow->attr.num_of_specs++;
 	return spec;

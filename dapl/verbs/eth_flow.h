@@ -8,6 +8,13 @@
 
 enum { HW_FLOW_SPECS = 8 };	/* two headers of three layers, a tunnel, an action */
 
+/* How every specification begins. They follow each other without gaps, aligned to 4 bytes; struct ibv_flow_spec
+ * itself wants 8. */
+struct hw_spec_head {
+	enum ibv_flow_spec_type type;
+	uint16_t size;
+};
+
 struct hw_flow {
 	struct ibv_flow_attr attr;	/* the specifications follow it without a gap */
 	uint8_t specs[HW_FLOW_SPECS * sizeof(struct ibv_flow_spec)];

@@ -58,15 +58,15 @@ static const void *spec(int n, int type)
 	const void *found = NULL;
 	int count = 0;
 
-	for (; at < end; at += ((const struct ibv_flow_spec *)at)->hdr.size, count++) {
-		assert_true(((const struct ibv_flow_spec *)at)->hdr.size);
+	for (; at < end; at += ((const struct hw_spec_head *)at)->size, count++) {
+		assert_true(((const struct hw_spec_head *)at)->size);
 		if (count == n)
 			found = at;
 	}
 	assert_ptr_equal(at, end);
 	assert_int_equal(count, flow.attr.num_of_specs);
 	assert_non_null(found);
-	assert_int_equal(((const struct ibv_flow_spec *)found)->hdr.type, type);
+	assert_int_equal(((const struct hw_spec_head *)found)->type, type);
 	return found;
 }
 
