@@ -441,10 +441,13 @@ TEST("LMR-26", a_zero_based_lmr_within_a_page_works_or_is_not_supported)
 	OPTIONAL(dat_lmr_create(ia(), DAT_MEM_TYPE_VIRTUAL,
 				(DAT_REGION_DESCRIPTION){ .for_va = at }, 100, p.b.pz, ALL_RIGHTS,
 				DAT_VA_TYPE_ZB, &lmr, NULL, &target.rmr_context, NULL, NULL));
+	post_recv(&p.b, 0, 64, 2);
 	fill(p.a.mem.at, 64, 1);
 	OK(dat_ep_post_rdma_write(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 64), COOKIE(1), &target,
 				  DAT_COMPLETION_DEFAULT_FLAG));
 	COMPLETES(p.a.request, 1, DAT_DTO_SUCCESS);
+	post_send(&p.a, 0, 64, 3);	/* an iWARP write is placed before the message behind it */
+	COMPLETES(p.b.recv, 2, DAT_DTO_SUCCESS);
 	HOLDS(is_filled(at + 10, 64, 1));
 	HOLDS(is_zero(at, 10));
 	HOLDS(is_zero(at + 74, 26));
