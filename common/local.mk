@@ -9,6 +9,7 @@ libcommon_la_SOURCES = \
 	common/json_write.c common/json_write.h \
 	common/parameters.c common/parameters.h \
 	common/ia_params.c common/ia_params.h \
+	common/interface.c common/interface.h \
 	common/descriptors.c common/descriptors.h \
 	common/env.h \
 	common/journal.c common/journal.h \

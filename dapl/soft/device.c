@@ -3,6 +3,7 @@
  * events to core, and is the table of operations. A device is one local address. */
 #include "common/address.h"
 #include "common/ia_params.h"
+#include "common/interface.h"
 #include "common/log.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/device.h"
@@ -197,20 +198,6 @@ static int find_address(struct dapl_device *dev, const char *params)
 	return found ? 0 : ENODEV;
 }
 
-static bool interface_request(const struct dapl_device *dev, unsigned long request,
-			      struct ifreq *ifr)
-{
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool done;
-
-	memset(ifr, 0, sizeof *ifr);
-	memcpy(ifr->ifr_name, dev->netdev, IF_NAMESIZE);
-	done = fd >= 0 && !ioctl(fd, request, ifr);
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
-
 /* --- fork: the child's copies are dead --------------------------------------------------- */
 
 static struct dapl_mutex devices_lock = DAPL_MUTEX_INIT(RANK_SOFT_DEVICES);
@@ -358,7 +345,7 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 	}
 	dev->ia = ia;
 	dev->udp = dev->data_epoll = dev->service_epoll = dev->cm_epoll = -1;
-	dev->mtu = interface_request(dev, SIOCGIFMTU, &ifr) ? ifr.ifr_mtu : 1500;
+	dev->mtu = interface_request(dev->netdev, SIOCGIFMTU, &ifr) ? 1500 : ifr.ifr_mtu;
 	dapl_mutex_init(&dev->qps_lock, RANK_SOFT_QPS);
 	dapl_mutex_init(&dev->progress_lock, RANK_SOFT_PROGRESS);
 	dapl_spin_init(&dev->access_lock, RANK_SOFT_ACCESS);
@@ -422,7 +409,7 @@ static void fill_gid(const struct dapl_device *dev, union ibv_gid *gid)
 static unsigned present_mtu(const struct dapl_device *dev)
 {
 	struct ifreq ifr;
-	unsigned mtu = interface_request(dev, SIOCGIFMTU, &ifr) ? (unsigned)ifr.ifr_mtu : dev->mtu;
+	unsigned mtu = interface_request(dev->netdev, SIOCGIFMTU, &ifr) ? dev->mtu : (unsigned)ifr.ifr_mtu;
 
 	return mtu < SOFT_UD_MTU ? mtu : SOFT_UD_MTU;
 }
@@ -450,7 +437,7 @@ static int soft_query(struct dapl_device *dev, struct dapl_device_attr *attr)
 	fill_gid(dev, &attr->gid);
 	memcpy(&attr->limits.node_guid, attr->gid.raw + 8, 8);
 	attr->limits.sys_image_guid = attr->limits.node_guid;
-	attr->port_active = interface_request(dev, SIOCGIFFLAGS, &ifr) &&
+	attr->port_active = !interface_request(dev->netdev, SIOCGIFFLAGS, &ifr) &&
 			    (ifr.ifr_flags & IFF_UP) && (ifr.ifr_flags & IFF_RUNNING);
 	return 0;
 }

@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include "dapl/softeth/bpf.h"
 #include "common/frame_layout.h"
+#include "common/interface.h"
 #include "dapl/softeth/packet.h"
 
 enum {
@@ -29,20 +30,6 @@ enum {
 };
 
 /* --- what a device can do --------------------------------------------------------------- */
-
-static int interface_request(const char *netdev, unsigned long request, struct ifreq *ifr)
-{
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
-
-	if (fd < 0)
-		return errno;
-	memset(ifr, 0, sizeof *ifr);
-	snprintf(ifr->ifr_name, sizeof ifr->ifr_name, "%s", netdev);
-	if (ioctl(fd, request, ifr))
-		err = errno;
-	close(fd);
-	return err;
-}
 
 /* Whether the driver tells when frames leave. */
 static bool has_departures(const char *netdev)

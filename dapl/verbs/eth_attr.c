@@ -1,29 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_attr.c - what a device can do for raw Ethernet endpoints, and its part of the open device. */
 #include "eth.h"
+#include "common/interface.h"
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum { ETHERNET = 14 };			/* bytes of its header */
-
-static int interface_request(const char *netdev, unsigned long request, struct ifreq *ifr)
-{
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
-
-	if (fd < 0)
-		return errno;
-	memset(ifr, 0, sizeof *ifr);
-	snprintf(ifr->ifr_name, sizeof ifr->ifr_name, "%s", netdev);
-	err = ioctl(fd, request, ifr) ? errno : 0;
-	close(fd);
-	return err;
-}
 
 static const struct {
 	uint64_t cap;

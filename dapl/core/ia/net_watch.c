@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <dat/dat_net_extensions.h>
+#include "common/interface.h"
 #include "common/address.h"
 #include "common/clock.h"
 #include "common/container_of.h"
@@ -433,16 +434,9 @@ static struct dapl_net_watch **find(const struct dapl_ia *ia)
 /* 0: not known, and the first message counts as a change. */
 static DAT_UINT32 mtu_of_interface(const char *netdev)
 {
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq ifr = { .ifr_mtu = 0 };
+	struct ifreq ifr;
 
-	if (fd < 0)
-		return 0;
-	snprintf(ifr.ifr_name, sizeof ifr.ifr_name, "%.15s", netdev);
-	if (ioctl(fd, SIOCGIFMTU, &ifr))
-		ifr.ifr_mtu = 0;
-	close(fd);
-	return (DAT_UINT32)ifr.ifr_mtu;
+	return interface_request(netdev, SIOCGIFMTU, &ifr) ? 0 : (DAT_UINT32)ifr.ifr_mtu;
 }
 
 static struct dapl_net_watch *new_watch(struct dapl_ia *ia, DAT_UINT32 what)
