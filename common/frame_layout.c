@@ -10,8 +10,6 @@ enum {
 	MAX_EXTENSIONS = 6,		/* IPv6 extension headers that are skipped */
 	UDP_HEADER = 8, TCP_HEADER = 20,
 	TUNNEL_HEADER = 8,		/* bytes of VXLAN, and of Geneve without options */
-	PORT_VXLAN = 4789, PORT_GENEVE = 6081,
-	TYPE_ETHERNET = 0x6558,		/* transparent Ethernet bridging */
 };
 
 static uint16_t be16(const uint8_t *p)
@@ -117,7 +115,7 @@ bool eth_layout_read(const uint8_t *head, size_t length, struct eth_layout *l)
 /* `type`: what follows the header of Geneve or GRE. */
 static bool read_typed(const uint8_t *head, size_t length, uint16_t type, size_t at, struct eth_layout *l)
 {
-	return type == TYPE_ETHERNET ? read_ethernet(head, length, at, l) : read_ip(head, length, type, at, l);
+	return type == TYPE_BRIDGING ? read_ethernet(head, length, at, l) : read_ip(head, length, type, at, l);
 }
 
 static bool read_gre(const uint8_t *head, size_t length, size_t at, struct eth_layout *l)
@@ -126,9 +124,7 @@ static bool read_gre(const uint8_t *head, size_t length, size_t at, struct eth_l
 
 	if (length < at + 4 || (p[1] & 7) || (p[0] & 0x40))	/* version 0, no routing */
 		return false;
-	at += 4;
-	for (uint8_t field = 0x80; field >= 0x10; field = (uint8_t)(field == 0x80 ? 0x20 : field / 2))
-		at += p[0] & field ? 4 : 0;	/* checksum, key, sequence number */
+	at += 4 + (p[0] & 0x80 ? 4u : 0) + (p[0] & 0x20 ? 4u : 0) + (p[0] & 0x10 ? 4u : 0);	/* checksum, key, sequence number */
 	return read_typed(head, length, be16(p + 2), at, l);
 }
 

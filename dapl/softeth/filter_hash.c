@@ -6,6 +6,7 @@
  * computed bit by bit without jumps: bits are random, and a jump that is predicted wrong costs more. */
 #include <linux/if_ether.h>
 #include <netinet/in.h>
+#include "common/frame_layout.h"
 #include "dapl/softeth/filter.h"
 #include "dapl/softeth/toeplitz.h"
 
@@ -14,7 +15,6 @@ enum {
 	L3 = ETH_HLEN, V4 = L3 + 20, V6 = L3 + 40,	/* offsets of IP, and behind it */
 	PORTS_V4 = 2, PORTS_V6 = 8, WORDS = 9,	/* memory words */
 	IS_SHORT = 9, INDEX = 10,	/* memory words: only the first 3 words are not 0; the table's entry */
-	PORT_VXLAN = 4789, PORT_GENEVE = 6081,
 };
 
 struct hash_code {

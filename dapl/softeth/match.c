@@ -6,14 +6,13 @@
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 #include <string.h>
+#include "common/frame_layout.h"
 #include "dapl/softeth/match.h"
 
 enum {
 	MAX_TAGS = 2,			/* VLAN tags that are skipped: one service tag, one customer tag */
 	MAX_EXTENSIONS = 6,		/* IPv6 extension headers that are skipped */
 	MAX_LABELS = 8,			/* MPLS labels that are skipped */
-	PORT_VXLAN = 4789, PORT_GENEVE = 6081,
-	TYPE_NVGRE = 0x6558,		/* transparent Ethernet bridging, GRE's protocol type for it */
 };
 
 struct cursor {
@@ -104,7 +103,7 @@ static void parse_geneve(struct cursor *c, struct eth_headers *h)
 	set_tunnel(h, ETH_GENEVE, (uint32_t)p[4] << 16 | be16(p + 5));
 	if (!take(c, (size_t)(p[0] & 0x3f) * 4))
 		return;
-	if (be16(p + 2) == TYPE_NVGRE)
+	if (be16(p + 2) == TYPE_BRIDGING)
 		parse_ethernet(c, (struct eth_tag){ 0, 0 }, h, true);
 	else
 		parse_type(c, be16(p + 2), h, true);
@@ -117,7 +116,7 @@ static void parse_gre(struct cursor *c, struct eth_headers *h)
 
 	if (!p || (p[1] & 7) || (p[0] & 0x40))	/* version 0, no routing */
 		return;
-	ethernet = be16(p + 2) == TYPE_NVGRE;
+	ethernet = be16(p + 2) == TYPE_BRIDGING;
 	if ((p[0] & 0x80) && !take(c, 4))	/* checksum */
 		return;
 	if ((p[0] & 0x20) && !(key = take(c, 4)))

@@ -9,11 +9,11 @@
 #include <linux/if_packet.h>
 #include <netinet/in.h>
 #include <string.h>
+#include "common/frame_layout.h"
 #include "dapl/softeth/steer.h"
 
 enum {
 	MAX_TAGS = 2, MAX_EXTENSIONS = 6, MAX_LABELS = 8,	/* as in match.c */
-	PORT_VXLAN = 4789, PORT_GENEVE = 6081, TYPE_NVGRE = 0x6558,
 	/* the stack, from the frame pointer */
 	KEY_SIZE = sizeof(struct dapl_eth_key),
 	INNER = -72, OUTER = -144,	/* the keys */
@@ -197,7 +197,7 @@ static void parse_geneve(struct steer *s)
 	alu(s, BPF_LSH, R1, 2);
 	skip_r1(s);
 	load(s, BPF_H, TYPE, HEADER + 2);
-	jump_if(s, BPF_JEQ, TYPE, htons(TYPE_NVGRE), s->inner_ethernet);
+	jump_if(s, BPF_JEQ, TYPE, htons(TYPE_BRIDGING), s->inner_ethernet);
 	bpf_jump(s->code, s->inner_type);
 }
 
@@ -230,7 +230,7 @@ static void parse_gre(struct steer *s)
 	skip(s, 4);
 	bpf_here(s->code, no_sequence);
 	load(s, BPF_H, TYPE, GRE + 2);
-	jump_if(s, BPF_JNE, TYPE, htons(TYPE_NVGRE), plain);
+	jump_if(s, BPF_JNE, TYPE, htons(TYPE_BRIDGING), plain);
 	if_gre_flag(s, 0x20, plain);
 	set_tunnel(s, ETH_NVGRE);
 	set_tunnel_id(s, GRE_KEY);
@@ -240,7 +240,7 @@ static void parse_gre(struct steer *s)
 	if_gre_flag(s, 0x20, without);
 	copy(s, BPF_W, OUTER + FIELD(tunnel_id), GRE_KEY);
 	bpf_here(s->code, without);
-	jump_if(s, BPF_JEQ, TYPE, htons(TYPE_NVGRE), s->inner_ethernet);
+	jump_if(s, BPF_JEQ, TYPE, htons(TYPE_BRIDGING), s->inner_ethernet);
 	bpf_jump(s->code, s->inner_type);
 }
 

@@ -5,15 +5,15 @@
  * A rule compares fields of a parsed frame, where a field that the frame lacks is 0. A flow compares bytes of
  * headers that are there. A rule for which both do not agree on every frame is refused, with the reason. */
 #include "eth_flow.h"
+#include "common/frame_layout.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
 
 enum {
-	TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86dd, TYPE_ETHERNET = 0x6558,	/* TYPE_ETHERNET: GRE's protocol of NVGRE */
+	TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86dd,
 	TYPE_MPLS = 0x8847, TYPE_MPLS_GROUP = 0x8848,
-	PORT_VXLAN = 4789,
 	GRE_HAS_KEY = 0x2000,
 	VLAN_ID = 0xfff,
 };
@@ -249,7 +249,7 @@ static void add_nvgre(struct hw_flow *flow, const struct dapl_eth_key *key, cons
 	struct ibv_flow_spec_gre *spec = append(flow, IBV_FLOW_SPEC_GRE, sizeof *spec);
 
 	spec->val.c_ks_res0_ver = spec->mask.c_ks_res0_ver = htons(GRE_HAS_KEY);
-	spec->val.protocol = htons(TYPE_ETHERNET);
+	spec->val.protocol = htons(TYPE_BRIDGING);
 	spec->mask.protocol = 0xffff;
 	put_bits(flow, &spec->val.key, &spec->mask.key, htonl(ntohl(key->tunnel_id) << 8),
 		 htonl(ntohl(mask->tunnel_id) << 8), htonl(VNI << 8));
