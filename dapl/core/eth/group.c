@@ -104,15 +104,10 @@ static DAT_RETURN enter_members(struct dapl_ia *ia, const DAT_EP_HANDLE *handles
 
 /* --- calls ---------------------------------------------------------------------------------- */
 
-static void end_group(struct dapl_object *obj)
-{
-	(void)obj;
-}
-
 static DAT_RETURN publish(struct dapl_ia *ia, struct ibv_qp *const *qps, uint32_t n, const DAT_ETH_RSS *rss,
 			  uint64_t caps, DAT_ETH_GROUP_HANDLE *handle)
 {
-	struct dapl_group *group = dapl_object_new(DAPL_GROUP, sizeof *group, ia, end_group);
+	struct dapl_group *group = dapl_object_new(DAPL_GROUP, sizeof *group, ia, NULL);
 	const struct dapl_eth_rss to = to_device(rss);
 	int err;
 
@@ -212,17 +207,12 @@ void dapl_eth_group_end(struct dapl_group *group)
 /* ETH-33 */
 DAT_RETURN dapl_eth_group_free(DAT_HANDLE handle)
 {
-	struct dapl_group *group = dapl_object_enter(handle, DAPL_GROUP);
+	DAPL_ENTERED struct dapl_group *group = dapl_object_enter(handle, DAPL_GROUP);
 
-	if (!group)
+	if (!group || !dapl_object_kill(&group->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	if (!dapl_object_kill(&group->obj)) {
-		dapl_object_leave(&group->obj);
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	}
 	dapl_object_wait_calls(&group->obj, 1);
 	dapl_eth_group_rules_end(group);
-	dapl_object_leave(&group->obj);
 	dapl_eth_group_end(group);
 	return DAT_SUCCESS;
 }
