@@ -264,19 +264,21 @@ static pid_t connect_two(struct end *one, struct end *two, const char *const pat
 	return pid;
 }
 
+/* The first is broken, the second is not; its own time is many times as long, so that a machine that stops
+ * for some seconds does not change the order. */
 static void end_both(struct end *one, const struct end *two, pid_t pid)
 {
 	EXPECT(state_of(one->ep) == DAT_EP_STATE_DISCONNECTED);
-	EXPECT(state_of(two->ep) == DAT_EP_STATE_DISCONNECTED);
+	EXPECT(state_of(two->ep) == DAT_EP_STATE_CONNECTED);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	close_end(one);
 }
 
-/* 1.1 s and 4.3 s. With the same limits the newer connection would end first. */
+/* 1.1 s and 69 s. With the same limits the newer connection would end first. */
 static void the_shorter_ack_timeout_breaks_first(void)
 {
-	static const char *const patience[2][2] = { { "16", "3" }, { "18", "3" } };
+	static const char *const patience[2][2] = { { "16", "3" }, { "22", "3" } };
 	struct end one, two;
 	pid_t pid = connect_two(&one, &two, patience);
 
@@ -284,20 +286,17 @@ static void the_shorter_ack_timeout_breaks_first(void)
 	post_rdma(&one, 0, 0, BLOCK, false);
 	EXPECT(failed_next(&one) == one.ep);
 	EXPECT(broken_next(&one) == one.ep);
-	EXPECT(failed_next(&one) == two.ep);
-	EXPECT(broken_next(&one) == two.ep);
 	end_both(&one, &two, pid);
 }
 
-/* Nothing is sent. */
+/* 4.3 s and 34 s. Nothing is sent. */
 static void fewer_retries_break_an_idle_connection_first(void)
 {
-	static const char *const patience[2][2] = { { "17", "1" }, { "17", "7" } };
+	static const char *const patience[2][2] = { { "20", "0" }, { "20", "7" } };
 	struct end one, two;
 	pid_t pid = connect_two(&one, &two, patience);
 
 	EXPECT(broken_next(&one) == one.ep);
-	EXPECT(broken_next(&one) == two.ep);
 	end_both(&one, &two, pid);
 }
 
