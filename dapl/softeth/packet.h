@@ -15,6 +15,7 @@ enum {
 	ETH_MAX_RULES = 64,		/* of a port; their filter has room in the kernel's limit */
 	ETH_ALL_BYTES = 0x40000,	/* a snap length that no frame exceeds */
 	ETH_MAX_GROUP = 64,		/* ports of a group */
+	ETH_MAX_PAST = 1024,		/* times that a rule has left a port and come back, within a second */
 };
 
 /* Frames that a rule has given to the program. Shared by a rule that was moved and what is left of it. */
@@ -41,6 +42,7 @@ struct eth_rule {
 	bool needs_headers;		/* else it matches every frame */
 	struct rule_times *times;
 	bool moved;			/* it is only there for frames that came before */
+	struct eth_rule *past;		/* what was left of it when it came back to this port, newest first */
 	struct eth_spread *spread;	/* of a group; NULL: the port's own rule */
 	uint16_t member;		/* the port's number in the group */
 };

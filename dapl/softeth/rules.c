@@ -23,11 +23,18 @@ void eth_rule_count_frames(struct eth_rule *rule, uint64_t frames, uint64_t byte
 	__atomic_add_fetch(&rule->counts->bytes, bytes, __ATOMIC_RELAXED);
 }
 
+static bool is_within(const struct rule_times *times, uint64_t time)
+{
+	uint64_t until = __atomic_load_n(&times->until_ns, __ATOMIC_RELAXED);
+
+	return time >= __atomic_load_n(&times->from_ns, __ATOMIC_RELAXED) && (!until || time < until);
+}
+
 static bool is_in_time(const struct eth_rule *r, uint64_t time)
 {
-	uint64_t until = __atomic_load_n(&r->times->until_ns, __ATOMIC_RELAXED);
-
-	return time >= __atomic_load_n(&r->times->from_ns, __ATOMIC_RELAXED) && (!until || time < until);
+	while (r && !is_within(r->times, time))
+		r = r->past;
+	return r;
 }
 
 /* Of a rule of a group: whether the frame is this member's. */
@@ -243,11 +250,26 @@ static void unlink_rule(struct eth_port *port, struct eth_rule *rule)
 	}
 }
 
-static void end_rule(struct eth_port *port, struct eth_rule *rule)
+static void link_rule(struct eth_port *port, struct eth_rule *rule)
+{
+	struct eth_rule **at = place_for(port, rule);
+
+	rule->next = *at;
+	*at = rule;
+	port->rule_count++;
+	port->steering += rule->rule.mode != ETH_COPY && !rule->moved;
+}
+
+/* The device no longer needs to receive its frames. */
+static void leave(struct eth_port *port, struct eth_rule *rule)
 {
 	membership(port, &rule->rule, PACKET_DROP_MEMBERSHIP);
 	if (rule->joined >= 0)
 		close(rule->joined);
+}
+
+static void free_rule(struct eth_rule *rule)
+{
 	rule_counts_put(rule->counts);
 	rule_times_put(rule->times);
 	if (rule->spread)
@@ -255,7 +277,47 @@ static void end_rule(struct eth_port *port, struct eth_rule *rule)
 	free(rule);
 }
 
+static void free_past(struct eth_rule **past)
+{
+	struct eth_rule *rule;
+
+	while ((rule = *past)) {
+		*past = rule->past;
+		free_rule(rule);
+	}
+}
+
+static void end_rule(struct eth_port *port, struct eth_rule *rule)
+{
+	leave(port, rule);
+	free_past(&rule->past);
+	free_rule(rule);
+}
+
 /* --- what is left after a change ----------------------------------------------------------- */
+
+/* What is left of a rule that comes back, off the list; NULL: nothing. The counts tell that it is the same rule. */
+static struct eth_rule *take_left(struct eth_port *port, const struct eth_rule *rule)
+{
+	struct eth_rule *left = port->rules;
+
+	while (left && !(left->moved && left->counts == rule->counts && left->spread == rule->spread))
+		left = left->next;
+	if (left)
+		unlink_rule(port, left);
+	return left;
+}
+
+static void keep_past(struct eth_port *port, struct eth_rule *rule, struct eth_rule *left)
+{
+	struct eth_rule **oldest = &rule->past;
+
+	leave(port, left);
+	rule->past = left;
+	for (unsigned n = 0; *oldest && n < ETH_MAX_PAST; n++)
+		oldest = &(*oldest)->past;
+	free_past(oldest);
+}
 
 /* No frame that the rule was left for is waiting in the socket, if it left so long ago that none can be on its
  * way to it. */
@@ -266,18 +328,33 @@ static bool is_read(const struct eth_port *port, uint64_t until)
 	return port->last_time > until || poll(&fd, 1, 0) == 0;
 }
 
+static bool is_over(const struct eth_port *port, const struct eth_rule *rule, uint64_t before)
+{
+	return rule->times->until_ns < before && is_read(port, rule->times->until_ns);
+}
+
+/* Returns whether some is left. */
+static bool purge_past(const struct eth_port *port, struct eth_rule *rule, uint64_t before)
+{
+	struct eth_rule **past = &rule->past;
+
+	while (*past && !is_over(port, *past, before))
+		past = &(*past)->past;
+	free_past(past);
+	return rule->past;
+}
+
 /* Ends what is left of moved rules, once no frame is on its way; `at_once`: whether or not there may be one. Returns
  * whether some is left. */
 static bool purge(struct eth_port *port, bool at_once)
 {
-	uint64_t before = clock_read_ns(CLOCK_REALTIME) - LEFT_NS, until;
+	uint64_t before = clock_read_ns(CLOCK_REALTIME) - LEFT_NS;
 	struct eth_rule **at = &port->rules, *rule;
 	bool left = false, ended = false;
 
 	while ((rule = *at)) {
-		until = rule->times->until_ns;
-		if (!rule->moved || (!at_once && (until >= before || !is_read(port, until)))) {
-			left |= rule->moved;
+		if (!rule->moved || (!at_once && !is_over(port, rule, before))) {
+			left |= purge_past(port, rule, before) || rule->moved;
 			at = &rule->next;
 			continue;
 		}
@@ -304,9 +381,8 @@ bool eth_rule_purge(struct eth_port *port)
 /* --- adding and removing ------------------------------------------------------------------- */
 
 /* port->lock held. */
-static int attach_locked(struct eth_port *port, struct eth_rule *rule)
+static int add_rule(struct eth_port *port, struct eth_rule *rule)
 {
-	struct eth_rule **at;
 	int err;
 
 	if (exists(port, rule))
@@ -319,16 +395,26 @@ static int attach_locked(struct eth_port *port, struct eth_rule *rule)
 		return errno;
 	if ((err = membership(port, &rule->rule, PACKET_ADD_MEMBERSHIP)))
 		return err;
-	at = place_for(port, rule);
-	rule->next = *at;
-	*at = rule;
-	port->rule_count++;
-	port->steering += rule->rule.mode != ETH_COPY;
+	link_rule(port, rule);
 	err = rule->rule.mode == ETH_DROP ? eth_steer_get_counter(port, rule) : 0;
 	if (!err)
 		err = renew_filter(port);
 	if (err) {
 		unlink_rule(port, rule);
+		renew_filter(port);
+	}
+	return err;
+}
+
+static int attach_locked(struct eth_port *port, struct eth_rule *rule)
+{
+	struct eth_rule *left = take_left(port, rule);
+	int err = add_rule(port, rule);
+
+	if (left && !err) {
+		keep_past(port, rule, left);
+	} else if (left) {
+		link_rule(port, left);
 		renew_filter(port);
 	}
 	return err;
