@@ -4,7 +4,9 @@ EXTRA_DIST += test/packages/check test/packages/rpm \
 	test/packages/consumer/Makefile.am \
 	test/packages/consumer/configure.ac \
 	test/packages/consumer/consumer.c \
-	test/packages/consumer/loads.c
+	test/packages/consumer/loads.c \
+	test/packages/consumer/older.c \
+	test/packages/consumer/routes.c
 EXTRA_DIST += contrib/rpm/dapl.rpmlintrc contrib/rpm/dapl.spec debian/changelog debian/control debian/copyright debian/rules debian/source/format \
 	debian/dat-utils.install \
 	debian/libdapl2-providers.install debian/libdapl2-providers.lintian-overrides \
