@@ -8,9 +8,9 @@ EXTRA_DIST += test/packages/check test/packages/rpm \
 	test/packages/consumer/older.c \
 	test/packages/consumer/routes.c
 EXTRA_DIST += contrib/rpm/dapl.rpmlintrc contrib/rpm/dapl.spec debian/changelog debian/control debian/copyright debian/rules debian/source/format \
-	debian/dat-utils.install \
+	debian/dat-utils.docs debian/dat-utils.install \
 	debian/libdapl2-providers.install debian/libdapl2-providers.lintian-overrides \
-	debian/libdat-dev.install \
+	debian/libdat-dev.examples debian/libdat-dev.install \
 	debian/libdat1.install \
 	debian/libdatnet0.install debian/libdatnet0.symbols \
 	debian/libdat2-2.install debian/libdat2-2.lintian-overrides debian/libdat2-2.symbols \
