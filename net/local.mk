@@ -40,6 +40,11 @@ TESTS += test/unit/net/test_netlink
 test_unit_net_test_netlink_SOURCES = test/unit/net/test_netlink.c
 test_unit_net_test_netlink_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
 test_unit_net_test_netlink_LDADD = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
+check_PROGRAMS += test/unit/net/test_port
+TESTS += test/unit/net/test_port
+test_unit_net_test_port_SOURCES = test/unit/net/test_port.c net/port.c
+test_unit_net_test_port_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
+test_unit_net_test_port_LDADD = $(CMOCKA_LIBS)
 endif
 endif
 EXTRA_DIST += net/libdatnet.map net/libdatnet.symbols
