@@ -214,6 +214,8 @@ enum {
 	REVOKE_NAP_US = 50,		/* us; between two looks from then on */
 	REVOKE_CUT_OFF_NS = 500000000,	/* ns; then a stopped peer's access window is closed */
 	REVOKE_GIVE_UP_NS = 1000000000,	/* ns; from the start: no longer waited for */
+	REVOKE_LEFT_US = 100000,	/* us; between two looks at what is left of a connection whose peer
+					 * was within a write: 0.01 % of a processor while it is stopped */
 };
 #define WINDOW_FILE_SIZE (1ull << 40)	/* bytes, sparse: 2^24 windows, each cut off once at most */
 

@@ -100,6 +100,8 @@ struct dapl_device {
 	bool uses_server;		/* guarded by server_lock (attach_server.c) */
 	struct dapl_spin access_lock;	/* guards accesses, and their fields; innermost */
 	LIST_HEAD(, shm_access) accesses;	/* of peers to the memory of this process */
+	struct dapl_timer access_timer;	/* looks for accesses of connections that are gone */
+	uint64_t access_looks;		/* rounds of access_timer; its own */
 	uint64_t revocations;		/* atomic: begun so far */
 	struct dapl_timer flush_timer;	/* a flush waits for a revocation */
 	TAILQ_HEAD(, dapl_conn) acks;	/* connections that owe an acknowledgement */

@@ -87,43 +87,72 @@ static struct shm_segment *take_off_list(struct shm_access *access)
 	return segment;
 }
 
-/* Drops the accesses of connections that are gone, unless the peer is within a write. */
-static void drop_ended(struct dapl_device *dev)
+/* An access of a connection that is gone, and that this round has not looked at, with a reference to
+ * its segment; or NULL. */
+static struct shm_access *next_left(struct dapl_device *dev, struct shm_segment **segment)
 {
-	struct shm_segment *segment;
 	struct shm_access *access;
 
-	do {
-		segment = NULL;
-		dapl_spin_lock(&dev->access_lock);
-		LIST_FOREACH(access, &dev->accesses, link)
-			if (!access->connected && !is_within(access)) {
-				segment = take_off_list(access);
-				break;
-			}
-		dapl_spin_unlock(&dev->access_lock);
+	dapl_spin_lock(&dev->access_lock);
+	LIST_FOREACH(access, &dev->accesses, link)
+		if (!access->connected && access->looked != dev->access_looks) {
+			access->looked = dev->access_looks;
+			*segment = shm_segment_get(access->segment);
+			break;
+		}
+	dapl_spin_unlock(&dev->access_lock);
+	return access;
+}
+
+/* On the service thread: drops the accesses of connections that are gone, as soon as the peer has left
+ * the write or has ended. A process that is killed closes its sockets before it counts as ended, so
+ * its connection is gone first. */
+static void drop_left(struct dapl_timer *timer)
+{
+	struct dapl_device *dev = container_of(timer, struct dapl_device, access_timer);
+	struct shm_segment *segment, *dropped;
+	struct shm_access *access;
+	bool over, all = true;
+
+	dev->access_looks++;
+	while ((access = next_left(dev, &segment))) {
+		over = !is_within(access) || shm_process_has_ended(access->peer);
+		all &= over;
+		if (over) {
+			dapl_spin_lock(&dev->access_lock);
+			dropped = take_off_list(access);
+			dapl_spin_unlock(&dev->access_lock);
+			shm_segment_put(dropped);
+		}
 		shm_segment_put(segment);
-	} while (segment);
+	}
+	if (!all)
+		dapl_timer_start(timer, REVOKE_LEFT_US, drop_left);
 }
 
 void revoke_unwatch(struct dapl_conn *conn)
 {
 	struct shm_access *access = shm_own_access(conn);
+	struct dapl_device *dev = conn->dev;
 	struct shm_segment *segment = NULL;
-	bool ended = access->segment && is_within(access) && shm_process_has_ended(access->peer);
+	bool left;
 
-	dapl_spin_lock(&conn->dev->access_lock);
+	dapl_spin_lock(&dev->access_lock);
 	access->connected = false;
-	if (access->segment && (ended || !is_within(access)))
+	if (access->segment && !is_within(access))
 		segment = take_off_list(access);
-	dapl_spin_unlock(&conn->dev->access_lock);
+	left = access->segment;
+	dapl_spin_unlock(&dev->access_lock);
 	shm_segment_put(segment);
+	if (left)
+		dapl_timer_start(&dev->access_timer, REVOKE_LEFT_US, drop_left);
 }
 
 void revoke_close(struct dapl_device *dev)
 {
 	struct shm_access *access;
 
+	dapl_timer_drain(&dev->access_timer);
 	while ((access = LIST_FIRST(&dev->accesses)))
 		shm_segment_put(take_off_list(access));
 }
@@ -247,7 +276,6 @@ void revoke_wait_for_writers(struct dapl_device *dev)
 		dapl_spin_unlock(&dev->access_lock);
 		shm_segment_put(segment);
 	}
-	drop_ended(dev);
 }
 
 /* --- the target: a QP that is flushed after a revocation -------------------------------------------- */

@@ -38,6 +38,7 @@ struct shm_access {
 	bool timed_out;			/* atomic: the peer was within a write for too long */
 	uint64_t waited;		/* the last revocation that this access was waited for, or
 					 * did not concern */
+	uint64_t looked;		/* the last round of the timer that looked at it */
 	LIST_ENTRY(shm_access) link;	/* dev->accesses */
 };
 
@@ -53,7 +54,7 @@ struct revocation {
 void shm_grant_open(struct soft_qp *qp, struct dapl_conn *conn);
 /* No longer allows it. True: no access goes on. qp->lock held. */
 bool shm_grant_revoke(struct dapl_conn *conn);
-/* The connection is gone. */
+/* The connection is gone. If the peer is within a write, the service thread drops its access later. */
 void revoke_unwatch(struct dapl_conn *conn);
 /* Phase 2 for a region: waits until each peer of the device is no longer within a write that it began
  * before, or cannot begin its copy any more. Before the call, the region was unpublished and a full

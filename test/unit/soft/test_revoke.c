@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 static void revoked_region_is_not_written(void **state)
 {
@@ -208,6 +209,13 @@ static void flush_waits_for_a_peer_within_a_write_without_a_lock(void **state)
 	close_shared(&s);
 }
 
+static void release_target(void)
+{
+	ops->release(ends[1].conn);
+	wait_up(&ends[1], RELEASED);
+	ends[1].conn = NULL;
+}
+
 /* The memory of the segment, with the peer's word in it, is still looked at. */
 static void flush_goes_on_when_its_connection_is_gone(void **state)
 {
@@ -220,9 +228,7 @@ static void flush_goes_on_when_its_connection_is_gone(void **state)
 	__atomic_store_n(&writer->within, 1, __ATOMIC_RELAXED);
 	post_receive(&ends[1]);
 	OK(ops->error_qp(ends[1].qp));
-	ops->release(ends[1].conn);
-	wait_up(&ends[1], RELEASED);
-	ends[1].conn = NULL;
+	release_target();
 	__atomic_store_n(&writer->within, 0, __ATOMIC_RELEASE);
 	assert_int_equal(next_status(&ends[1]), IBV_WC_WR_FLUSH_ERR);
 	shm_segment_put(segment);
@@ -296,24 +302,89 @@ static void child_that_dies_in_a_write(uint16_t port, int from, int to)
 	pause();
 }
 
+/* Connects to a child that is within a write to the region. */
+static struct caller child_within_a_write(struct shared *s)
+{
+	struct caller o = fork_initiator(child_that_dies_in_a_write);
+	struct end *e = &ends[1];
+	struct other where;
+
+	*s = shared_memory(SEALS);
+	s->mr = registered(e, s->at, SIZE, WRITABLE, region_name);
+	where = (struct other){ (uintptr_t)s->at, s->mr->rkey };
+	assert_int_equal(write(o.down[1], &where, sizeof where), sizeof where);
+	expect_byte(o.up[0], 'w');
+	return o;
+}
+
 static void revocation_does_not_wait_for_a_dead_peer(void **state)
 {
-	struct end *e = &ends[1];
 	struct caller o;
 	struct shared s;
-	struct other where;
 
 	(void)state;
 	if (!cma_works())
 		skip();
-	o = fork_initiator(child_that_dies_in_a_write);
-	s = shared_memory(SEALS);
-	s.mr = registered(e, s.at, SIZE, WRITABLE, region_name);
-	where = (struct other){ (uintptr_t)s.at, s.mr->rkey };
-	assert_int_equal(write(o.down[1], &where, sizeof where), sizeof where);
-	expect_byte(o.up[0], 'w');
+	o = child_within_a_write(&s);
 	kill_initiator(&o);
-	assert_false(shm_own_access(e->conn)->timed_out);
+	assert_false(shm_own_access(ends[1].conn)->timed_out);
+	free_shared(&s);
+	end_initiator(&o);
+}
+
+enum access_state { CONNECTED, LEFT, GONE };
+
+/* Waits for this state of the access of ends[0] to ends[1]. */
+static void expect_access(enum access_state expected)
+{
+	struct dapl_device *dev = ends[1].dev;
+	enum access_state state = CONNECTED;
+
+	for (int ms = 0; state < expected && ms < 1000 * LIMIT_S; ms++) {
+		usleep(1000);
+		dapl_spin_lock(&dev->access_lock);
+		if (LIST_EMPTY(&dev->accesses))
+			state = GONE;
+		else if (!LIST_FIRST(&dev->accesses)->connected)
+			state = LEFT;
+		dapl_spin_unlock(&dev->access_lock);
+	}
+	assert_int_equal(state, expected);
+}
+
+static void access_ends_when_the_peer_leaves_its_write_after_the_connection(void **state)
+{
+	struct shared s = open_shared();
+	struct shm_segment *segment = shm_segment_get(ends[1].conn->shm->segment);
+	struct ring_writer *writer = &segment->memory->writer[ends[0].conn->passive];
+
+	(void)state;
+	assert_true(is_mapped_here(s.mr, s.at));
+	__atomic_store_n(&writer->within, 1, __ATOMIC_RELAXED);
+	release_target();
+	expect_access(LEFT);
+	__atomic_store_n(&writer->within, 0, __ATOMIC_RELEASE);
+	expect_access(GONE);
+	shm_segment_put(segment);
+	close_shared(&s);
+}
+
+/* The sockets of a process that is killed are closed before it counts as ended. */
+static void access_ends_when_the_peer_dies_after_the_connection(void **state)
+{
+	struct caller o;
+	struct shared s;
+	int status;
+
+	(void)state;
+	if (!cma_works())
+		skip();
+	o = child_within_a_write(&s);
+	release_target();
+	expect_access(LEFT);
+	OK(kill(o.pid, SIGKILL));
+	assert_int_equal(waitpid(o.pid, &status, 0), o.pid);
+	expect_access(GONE);
 	free_shared(&s);
 	end_initiator(&o);
 }
@@ -331,6 +402,8 @@ int main(void)
 		cmocka_unit_test(peer_that_stays_within_a_write_is_given_up),
 		cmocka_unit_test(flush_gives_up_a_peer_that_stays_within_a_write),
 		cmocka_unit_test(revocation_does_not_wait_for_a_dead_peer),
+		cmocka_unit_test(access_ends_when_the_peer_leaves_its_write_after_the_connection),
+		cmocka_unit_test(access_ends_when_the_peer_dies_after_the_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
