@@ -101,6 +101,7 @@ const char *connection_hint(DAT_EVENT_NUMBER number)
 	case DAT_CONNECTION_EVENT_TIMED_OUT: return "no answer: is the host up, does a firewall drop the port?";
 	case DAT_CONNECTION_EVENT_BROKEN: return "the connection broke: has the peer ended?";
 	case DAT_CONNECTION_EVENT_DISCONNECTED: return "the peer disconnected";
+	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR: return "the handshake broke off: has the peer ended?";
 	default: return "";
 	}
 }

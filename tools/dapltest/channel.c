@@ -198,7 +198,8 @@ bool channel_accept(struct channel *c, const void *private_data, DAT_COUNT lengt
 	    !wait_connection_event(c->conn, PATIENCE * 1000000, "accepting", &event))
 		return false;
 	if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
-		return complain("accepting: %s", event_name(event.event_number));
+		return complain("accepting: %s (%s)", event_name(event.event_number),
+				connection_hint(event.event_number));
 	c->connected = true;
 	return true;
 }
