@@ -160,12 +160,12 @@ include tools/ping/local.mk
 # Loaded by bash-completion when the first word is the name of the file.
 completiondir = $(datadir)/bash-completion/completions
 dist_completion_DATA = tools/completion/datperf
-completed = datinfo datping datctl datcap
+completed = datinfo datping datctl datcap dtest dapltest
 install_exec_hooks += link-completions
 link-completions:
 	$(MKDIR_P) $(DESTDIR)$(completiondir)
-	cd $(DESTDIR)$(completiondir) && for tool in $(completed); do \
+	cd $(DESTDIR)$(completiondir) && for tool in $(completed); do tool=`echo $$tool | sed '$(transform)'`; \
 		rm -f $$tool && $(LN_S) datperf $$tool || exit 1; done
 uninstall_hooks += unlink-completions
 unlink-completions:
-	for tool in $(completed); do rm -f $(DESTDIR)$(completiondir)/$$tool; done
+	for tool in $(completed); do rm -f $(DESTDIR)$(completiondir)/`echo $$tool | sed '$(transform)'`; done
