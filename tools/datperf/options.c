@@ -166,6 +166,20 @@ static unsigned read_count(const char *option, const char *text, unsigned long m
 	return (unsigned)cli_number(option, text, 1, max);
 }
 
+static void set_format(struct options *o, enum format format)
+{
+	if (o->format != FORMAT_TABLE && o->format != format)
+		usage_error("--csv and --json exclude each other");
+	o->format = format;
+}
+
+static void set_memory(struct options *o, enum memory_kind memory)
+{
+	if (o->memory && o->memory != memory)
+		usage_error("--private and --dm exclude each other");
+	o->memory = memory;
+}
+
 /* Takes one option with its value, as getopt_long has found it. False: there is no such option. */
 static bool take_option(struct options *o, int c, const char *value)
 {
@@ -184,10 +198,10 @@ static bool take_option(struct options *o, int c, const char *value)
 	case 'w': o->wake = read_wake(value); break;
 	case FORK: o->both = true; break;
 	case ONCE: o->once = true; break;
-	case JSON: o->format = FORMAT_JSON; break;
-	case CSV: o->format = FORMAT_CSV; break;
-	case PRIVATE: o->memory = MEMORY_PRIVATE; break;
-	case DEVICE_MEMORY: o->memory = MEMORY_DEVICE; break;
+	case JSON: set_format(o, FORMAT_JSON); break;
+	case CSV: set_format(o, FORMAT_CSV); break;
+	case PRIVATE: set_memory(o, MEMORY_PRIVATE); break;
+	case DEVICE_MEMORY: set_memory(o, MEMORY_DEVICE); break;
 	case HISTOGRAM: o->histogram = true; break;
 	case COMPARE: o->compare = true; break;
 	case 'h': cli_print_help(); break;
