@@ -81,7 +81,7 @@ static bool add_configuration(json_t *parts)
 		kernel |= entries[i].is_default && !is_software(entries[i].library);
 	}
 	add_part(parts, origin_of(entries, count), usable > 0, true,
-		 output_format("%d adapters (datinfo)", (int)usable));
+		 output_format("%d adapter%s (datinfo)", (int)usable, usable == 1 ? "" : "s"));
 	for (DAT_COUNT i = 0; i < count; i++)
 		if (is_first(entries, i))
 			add_library(parts, entries[i].library);
