@@ -289,14 +289,15 @@ int adapters_show(const struct adapters_options *o)
 		output_json(all);
 		return status;
 	}
-	if (!json_array_size(entries))
-		puts("no interface adapter is configured; datinfo --conf prints entries for this machine");
-	else if (o->verbose)
+	if (json_array_size(entries) && o->verbose)
 		print_verbose(entries);
-	else
+	else if (json_array_size(entries))
 		print_table(entries);
 	print_causes(entries);
 	print_messages(messages);
+	if (!json_array_size(entries))
+		puts(json_array_size(messages) ? "datinfo --conf prints entries for this machine" :
+		     "no interface adapter is configured; datinfo --conf prints entries for this machine");
 	json_decref(entries);
 	json_decref(messages);
 	return status;
