@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *program_name = "?", *usage_text = "";
+static const char *program_name = "?", *usage_text = "", *command_name;
 static _Thread_local jmp_buf *recovery;
 static bool (*failure_hook)(void);
 
@@ -21,6 +21,12 @@ void cli_init(const char *program, const char *usage)
 	program_name = program;
 	usage_text = usage;
 	opterr = 0;
+}
+
+void cli_set_command(const char *command, const char *usage)
+{
+	command_name = command;
+	usage_text = usage;
 }
 
 static void print_line(const char *fmt, va_list args)
@@ -70,7 +76,7 @@ void usage_error(const char *fmt, ...)
 	va_start(args, fmt);
 	print_line(fmt, args);
 	va_end(args);
-	fprintf(stderr, "Try '%s --help'.\n", program_name);
+	fprintf(stderr, "Try '%s%s%s --help'.\n", program_name, command_name ? " " : "", command_name ? command_name : "");
 	exit(CLI_USAGE);
 }
 

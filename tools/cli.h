@@ -13,6 +13,8 @@ enum { CLI_FAILURE = 1, CLI_USAGE = 2 };
 
 /* Prepares stdout for cli_finish(). `program` and `usage` must stay valid. Call it first. */
 void cli_init(const char *program, const char *usage);
+/* `usage` is that of a command of the program: usage errors refer to "PROGRAM COMMAND --help". */
+void cli_set_command(const char *command, const char *usage);
 
 /* Prints "PROGRAM: text" on stderr. Without a recovery point (cli_attempt) the program exits with
  * CLI_FAILURE, else the attempt ends. */

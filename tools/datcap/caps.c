@@ -18,7 +18,7 @@ static const struct { DAT_UINT64 bit; const char *name, *meaning; } capabilities
 	{ DAT_ETH_CAP_RX_CSUM, "RX_CSUM", "checksums that were found right" },
 	{ DAT_ETH_CAP_LRO, "LRO", "segments that the device or the kernel has joined" },
 	{ DAT_ETH_CAP_TX_CSUM, "TX_CSUM", "checksums are put into frames that are sent" },
-	{ DAT_ETH_CAP_INNER_CSUM, "INNER_CSUM", "and into what a tunnel carries" },
+	{ DAT_ETH_CAP_INNER_CSUM, "INNER_CSUM", "checksums are put into what a tunnel carries" },
 	{ DAT_ETH_CAP_TSO, "TSO", "long TCP segments are cut into frames" },
 	{ DAT_ETH_CAP_VLAN_INSERT, "VLAN_INSERT", "VLAN tags are put into frames that are sent" },
 	{ DAT_ETH_CAP_PACE, "PACE", "a rate for the frames of an endpoint" },

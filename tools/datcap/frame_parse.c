@@ -273,8 +273,8 @@ static bool parse_word(struct parser *p)
 		return tunnel(p, FRAME_GENEVE, 6081);
 	if (!numeric(p, &found))
 		return false;
-	return found || wrong(p, "dst src vlan type ip ip6 tos ttl id flow proto udp tcp sport dport flags seq ack vxlan geneve "
-			      "payload badsum len");
+	return found || wrong(p, "dst, src, vlan, type, ip, ip6, tos, ttl, id, flow, proto, udp, tcp, sport, dport, flags, seq, "
+			      "ack, vxlan, geneve, payload, badsum or len");
 }
 
 bool frame_parse(const char *text, const uint8_t src[6], struct frame *frame, struct frame_fault *fault)

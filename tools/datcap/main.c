@@ -63,7 +63,8 @@ static const char replay_help[] = FIRST REPLAY_LINE DEVICE_OPTION
 "      --speed X           X times as fast as captured\n"
 SEND_OPTIONS
 "      --loop N            sends them N times (1)\n"
-"      --dst MAC --src MAC replaces the address in each frame\n"
+"      --dst MAC           replaces the destination address in each frame\n"
+"      --src MAC           replaces the source address in each frame\n"
 "      --cut               cuts frames that are too long for the device\n";
 static const char make_help[] = FIRST MAKE_LINE DEVICE_OPTION
 "      --frame TEXT        like 'ip 10.0.0.1>10.0.0.2 udp 1>2 len 64'\n"
@@ -344,7 +345,9 @@ int main(int argc, char **argv)
 	struct sigaction stop = { .sa_handler = request_stop };
 	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
 
-	cli_init("datcap", command ? command->help : usage);
+	cli_init("datcap", usage);
+	if (command)
+		cli_set_command(command->name, command->help);
 	parse(&o, argc, argv);
 	command = find_command(o.command);
 	if (!command)
