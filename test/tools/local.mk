@@ -33,6 +33,10 @@ EXTRA_DIST += test/tools/own-network
 dist_check_SCRIPTS += test/tools/dtest test/tools/dapltest
 TESTS += test/tools/dtest test/tools/dapltest
 
+# Help and manual pages.
+dist_check_SCRIPTS += test/tools/manuals
+TESTS += test/tools/manuals
+
 # datping, with peers that break the rules of rping's messages.
 dist_check_SCRIPTS += test/tools/datping
 TESTS += test/tools/datping
