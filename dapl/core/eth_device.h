@@ -49,7 +49,8 @@ enum dapl_eth_frame_flags {
 };
 
 enum dapl_eth_send_flags { ETH_SEND_CSUM = 0x1, ETH_SEND_TSO = 0x2, ETH_SEND_VLAN = 0x4,
-	ETH_SEND_LAUNCH = 0x8, ETH_SEND_STAMP = 0x10, ETH_SEND_INNER_CSUM = 0x20 };
+	ETH_SEND_LAUNCH = 0x8, ETH_SEND_STAMP = 0x10, ETH_SEND_INNER_CSUM = 0x20,
+	ETH_SEND_MORE = 0x40 };		/* may be ignored */
 
 struct dapl_eth_send {
 	uint32_t flags;

@@ -108,6 +108,7 @@ static void close_port(struct eth_port *port)
 		close(port->fd);
 	if (port->counters >= 0)
 		close(port->counters);
+	free(port->batch);
 	free(port);
 }
 
@@ -429,6 +430,7 @@ __attribute__((visibility("default"))) const struct eth_port_ops dapl_softeth_op
 	.add_rule = eth_place_add, .free_rule = eth_place_free, .free_all_rules = eth_rule_free_all,
 	.move_rule = eth_place_move, .purge = eth_rule_purge, .count_rule = eth_place_count,
 	.create_group = eth_group_create, .set_group = eth_group_set, .free_group = eth_group_free,
-	.send = eth_send, .stamp = eth_send_stamp, .check = eth_send_check, .has_frame = has_frame, .receive = receive,
+	.send = eth_send, .send_batch = eth_send_batch, .stamp = eth_send_stamp, .check = eth_send_check,
+	.has_frame = has_frame, .receive = receive,
 	.poll = poll_ring, .release = release, .stats = read_stats,
 };

@@ -77,6 +77,7 @@ struct eth_port {
 	int counters, link;		/* of the program on the device's ingress, or -1 */
 	uint64_t counters_used;		/* bit mask */
 	bool stamping;			/* atomic: the socket tells when frames left */
+	struct eth_batch *batch;	/* send.c; not guarded by the lock: one thread sends batches at a time */
 	bool old_tables;		/* the filter lets through what former tables of groups gave to this port */
 	uint64_t last_time;
 	uint32_t lost_pending;		/* told with the next frame */
@@ -143,6 +144,7 @@ void eth_rule_free_all(struct eth_port *port);
 /* send.c */
 int eth_send(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how,
 	     const char **wrong);
+int eth_send_batch(struct eth_port *port, const struct eth_out *frames, int n, int *sent, const char **wrong);
 /* When the frame left that was last sent with ETH_SEND_STAMP. EAGAIN: not known yet. */
 int eth_send_stamp(struct eth_port *port, uint64_t *time);
 const char *eth_send_check(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how);

@@ -21,6 +21,13 @@ struct eth_place {
 	struct eth_group *group;
 };
 
+/* A frame of a batch: as the arguments of `send`. */
+struct eth_out {
+	const struct iovec *iov;
+	int n;
+	const struct dapl_eth_send *how;
+};
+
 struct eth_port_ops {
 	uint32_t version;		/* ETH_PORT_VERSION: both libraries come from one build */
 	int (*query)(const char *netdev, struct dapl_eth_attr *attr);
@@ -47,6 +54,9 @@ struct eth_port_ops {
 	 * EINVAL: it does not fit the frame; *wrong says why. */
 	int (*send)(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how,
 		    const char **wrong);
+	/* Frames that leave in this order, by one system call if possible; none asks for ETH_SEND_STAMP. *sent is how many have
+	 * left. The result is that of `send` for the one behind them; 0: it has not been tried. One thread at a time. */
+	int (*send_batch)(struct eth_port *port, const struct eth_out *frames, int n, int *sent, const char **wrong);
 	/* When the frame left that was last sent with ETH_SEND_STAMP. EAGAIN: not known yet. */
 	int (*stamp)(struct eth_port *port, uint64_t *time);
 	/* What is wrong with a frame that is sent later; NULL: nothing. */
@@ -60,7 +70,7 @@ struct eth_port_ops {
 	void (*stats)(struct eth_port *port, struct dapl_eth_stats *stats);
 };
 
-enum { ETH_PORT_VERSION = 3 };
+enum { ETH_PORT_VERSION = 4 };
 extern const struct eth_port_ops dapl_softeth_ops;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* send.c - sends a frame by the port's packet socket, with the offloads that it asks for.
+/* send.c - sends frames by the port's packet socket, one or a batch, with the offloads that they ask for.
  *
  * The kernel computes checksums of TCP and UDP and segments messages, or has the device do so: a struct
  * virtio_net_hdr before the frame (PACKET_VNET_HDR) says where. The headers are copied and completed here:
@@ -12,6 +12,7 @@
 #include <linux/net_tstamp.h>
 #include <linux/virtio_net.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include "common/frame_layout.h"
@@ -21,6 +22,7 @@ enum {
 	MAX_PIECES = 64,
 	VLAN_HLEN = 4,
 	ADDRESSES = 12,			/* bytes before the type, where a tag is inserted */
+	BATCH = 64,			/* frames of one system call, whose cost they share */
 };
 
 struct message {
@@ -265,6 +267,12 @@ static int ask_for_stamp(struct eth_port *port, struct stamp_request *request, s
 
 /* --- sending -------------------------------------------------------------------------------- */
 
+static void count(struct eth_port *port, uint64_t frames, uint64_t bytes)
+{
+	__atomic_add_fetch(&port->stats.sent, frames, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&port->stats.sent_bytes, bytes, __ATOMIC_RELAXED);
+}
+
 static int send_message(struct eth_port *port, struct message *m, bool stamped)
 {
 	struct msghdr message = { .msg_iov = m->iov, .msg_iovlen = (size_t)m->pieces };
@@ -280,17 +288,24 @@ static int send_message(struct eth_port *port, struct message *m, bool stamped)
 		sent = sendmsg(port->fd, &message, MSG_DONTWAIT);
 	if (sent < 0)
 		return errno;
-	__atomic_add_fetch(&port->stats.sent, m->frames, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&port->stats.sent_bytes, m->bytes, __ATOMIC_RELAXED);
+	count(port, m->frames, m->bytes);
 	return 0;
 }
 
+static bool changes_headers(const struct dapl_eth_send *how)
+{
+	return how && (how->flags & (ETH_SEND_CSUM | ETH_SEND_TSO | ETH_SEND_VLAN | ETH_SEND_INNER_CSUM));
+}
+
+/* Returns what is wrong with the frame, or NULL. */
 static const char *fill(struct eth_port *port, struct message *m, const struct iovec *iov, int n,
 			const struct dapl_eth_send *how)
 {
+	if (n > MAX_PIECES)
+		return "it has too many segments";
 	m->vnet = (struct virtio_net_hdr){ .flags = 0 };
 	m->head_length = m->total = 0;
-	if (how) {
+	if (changes_headers(how)) {
 		split(m, iov, n);
 		return prepare(m, how, port->mtu);
 	}
@@ -308,7 +323,7 @@ int eth_send(struct eth_port *port, const struct iovec *iov, int n, const struct
 {
 	struct message m;
 
-	*wrong = n > MAX_PIECES ? "it has too many segments" : fill(port, &m, iov, n, how);
+	*wrong = fill(port, &m, iov, n, how);
 	return *wrong ? EINVAL : send_message(port, &m, how && (how->flags & ETH_SEND_STAMP));
 }
 
@@ -316,5 +331,73 @@ const char *eth_send_check(struct eth_port *port, const struct iovec *iov, int n
 {
 	struct message m;
 
-	return n > MAX_PIECES ? "it has too many segments" : fill(port, &m, iov, n, how);
+	return fill(port, &m, iov, n, how);
+}
+
+/* --- a batch ---------------------------------------------------------------------------------- */
+
+struct eth_batch {
+	struct message messages[BATCH];
+	struct mmsghdr headers[BATCH];
+};
+
+static void count_batch(struct eth_port *port, int from, int n)
+{
+	uint64_t frames = 0, bytes = 0;
+
+	for (int i = from; i < from + n; i++) {
+		frames += port->batch->messages[i].frames;
+		bytes += port->batch->messages[i].bytes;
+	}
+	count(port, frames, bytes);
+}
+
+/* sendmmsg() tells how many have left; the next call tells what is wrong with the one behind them. */
+static int send_filled(struct eth_port *port, int n, int *sent)
+{
+	bool told_down = false;
+	int got;
+
+	while (*sent < n) {
+		got = sendmmsg(port->fd, port->batch->headers + *sent, (unsigned)(n - *sent), MSG_DONTWAIT);
+		if (got < 0 && (errno != ENETDOWN || told_down))
+			return errno;
+		told_down = got < 0;	/* perhaps of an earlier time, told once by the socket */
+		if (got > 0) {
+			count_batch(port, *sent, got);
+			*sent += got;
+		}
+	}
+	return 0;
+}
+
+static int send_first(struct eth_port *port, const struct eth_out *frame, int *sent, const char **wrong)
+{
+	int err = eth_send(port, frame->iov, frame->n, frame->how, wrong);
+
+	*sent = !err;
+	return err;
+}
+
+int eth_send_batch(struct eth_port *port, const struct eth_out *frames, int n, int *sent, const char **wrong)
+{
+	int filled = 0, err;
+
+	*sent = 0;
+	*wrong = NULL;
+	if (!port->batch && !(port->batch = malloc(sizeof *port->batch)))
+		return send_first(port, frames, sent, wrong);
+	for (; filled < n && filled < BATCH; filled++) {
+		struct message *m = &port->batch->messages[filled];
+
+		if ((*wrong = fill(port, m, frames[filled].iov, frames[filled].n, frames[filled].how)))
+			break;
+		m->iov[0] = (struct iovec){ &m->vnet, sizeof m->vnet };
+		port->batch->headers[filled].msg_hdr = (struct msghdr){ .msg_iov = m->iov,
+			.msg_iovlen = (size_t)m->pieces };
+	}
+	err = send_filled(port, filled, sent);
+	if (err)
+		*wrong = NULL;	/* of a frame behind that one */
+	return *wrong ? EINVAL : err;
 }

@@ -130,6 +130,8 @@ typedef struct dat_eth_frame {
 #define DAT_ETH_SEND_STAMP 0x10	/* completes with a DAT_ETH_DTO_EVENT that tells when the frame left: DAT_ETH_FRAME.time,
 				 * 0 if the network device did not tell within a second. Not with TSO */
 #define DAT_ETH_SEND_INNER_CSUM 0x20	/* fills in the checksums within a tunnel: VXLAN, Geneve, GRE, NVGRE. Not with TSO */
+#define DAT_ETH_SEND_MORE 0x40	/* more frames follow at once: the device may hold this one, for some milliseconds at most, and send
+				 * it together with them. A hint that needs no capability */
 
 /* How dat_eth_post_send() sends. Members that no flag asks for are 0. */
 typedef struct dat_eth_send {

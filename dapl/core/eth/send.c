@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* send.c - sends of raw Ethernet endpoints with offloads, and their rate: arguments. Whether a frame has the headers that an offload
- * needs is the device's matter. ETH-21 to 26, 36. */
+ * needs is the device's matter. ETH-21 to 26, 36, 37. */
 #include <string.h>
 #include "dapl/core/ep/post.h"
 #include "dapl/core/ep/post_slow.h"
@@ -9,7 +9,7 @@
 
 static const struct {
 	DAT_UINT32 flag;
-	uint64_t cap;
+	uint64_t cap;			/* 0: none is needed */
 } offloads[] = {
 	{ DAT_ETH_SEND_CSUM, DAT_ETH_CAP_TX_CSUM },
 	{ DAT_ETH_SEND_TSO, DAT_ETH_CAP_TSO },
@@ -17,6 +17,7 @@ static const struct {
 	{ DAT_ETH_SEND_LAUNCH, DAT_ETH_CAP_LAUNCH },
 	{ DAT_ETH_SEND_STAMP, DAT_ETH_CAP_SEND_STAMP },
 	{ DAT_ETH_SEND_INNER_CSUM, DAT_ETH_CAP_INNER_CSUM },
+	{ DAT_ETH_SEND_MORE, 0 },
 };
 
 /* Returns what is wrong, or NULL. */
@@ -48,7 +49,7 @@ static const char *find_wrong(const DAT_ETH_SEND *how)
 static bool is_able(const struct dapl_ep *ep, const DAT_ETH_SEND *how)
 {
 	for (size_t i = 0; i < sizeof offloads / sizeof *offloads; i++)
-		if ((how->flags & offloads[i].flag) && !(ep->eth->caps & offloads[i].cap))
+		if ((how->flags & offloads[i].flag) && offloads[i].cap && !(ep->eth->caps & offloads[i].cap))
 			return false;
 	return true;
 }

@@ -37,6 +37,11 @@ struct soft_eth {
 	int timer;			/* a timerfd, or -1 */
 	struct dapl_watch timer_watch;
 	uint64_t late;
+	/* Sends with ETH_SEND_MORE: [hold_first, tail) may leave, and are held for those that follow. */
+	bool holding;			/* then hold_first is head */
+	uint32_t hold_first;
+	bool hold_timing;		/* the timer is for what is held, since hold_timed was hold_first */
+	uint32_t hold_timed;
 	bool stamps;			/* some send has asked when it left */
 	struct dapl_timer purge_timer;	/* for what is left of rules that were moved to another QP */
 };

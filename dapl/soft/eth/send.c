@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* send.c - sends of raw Ethernet QPs: at once, or by rate and launch time.
+/* send.c - sends of raw Ethernet QPs: at once, together with those that follow, or by rate and launch time.
  *
  * A send completes when the kernel has copied the frame. One that has to wait, and all behind it, go to a
  * ring: completions have the order of the posts. So does one that tells when its frame left: it stays at the head, and
  * no other frame leaves, until its time is known. The ring is emptied by the service thread at a timer, and by each post.
+ * Frames at its head that may leave at the same time leave in one system call. So a send with ETH_SEND_MORE goes to the ring,
+ * too: it is held there until a post without the flag, a full batch or the timer.
  * The memory of a frame is looked up again when it leaves. */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +18,10 @@
 #include "dapl/soft/obj/device.h"
 
 enum {
-	BATCH = 64,			/* frames that leave before other work of the service thread has its turn */
+	BATCH = 64,			/* frames that leave before other work of the service thread has its turn, and that
+					 * are held at most */
+	BATCH_PIECES = 4 * BATCH,	/* their segments; a batch of frames with more is smaller */
+	HOLD_NS = 1000000,		/* that a frame is held: long for a program that posts, short for one that waits */
 	RETRY_NS = 100000,		/* after the device's queue was full, and for a time of departure */
 };
 #define STAMP_NS 1000000000ull		/* a time of departure that is not told by then is not known */
@@ -77,6 +82,18 @@ static bool is_stamped(const struct dapl_eth_send *how)
 	return how && (how->flags & ETH_SEND_STAMP);
 }
 
+/* A time of departure is told of one frame at a time. */
+static bool has_more(const struct dapl_eth_send *how)
+{
+	return how && (how->flags & (ETH_SEND_MORE | ETH_SEND_STAMP)) == ETH_SEND_MORE;
+}
+
+static void charge(struct soft_eth *eth, uint64_t bytes, bool waited)
+{
+	if (eth->pace.rate)
+		pace_charge(&eth->pace, clock_now_ns(), bytes, waited);
+}
+
 /* Returns an errno value if the frame did not leave: EAGAIN or ENOBUFS, it may later; EINVAL, the frame is wrong. EINPROGRESS:
  * it left, and its time is to come. */
 static int send_frame(struct soft_qp *qp, const struct ibv_send_wr *wr, const struct dapl_eth_send *how, bool waited)
@@ -93,8 +110,8 @@ static int send_frame(struct soft_qp *qp, const struct ibv_send_wr *wr, const st
 	trace_wrong(qp, wrong);
 	if (err == EAGAIN || err == ENOBUFS || err == EINVAL)
 		return err;
-	if (!err && qp->eth->pace.rate)
-		pace_charge(&qp->eth->pace, clock_now_ns(), bytes_of(wr, how), waited);
+	if (!err)
+		charge(qp->eth, bytes_of(wr, how), waited);
 	if (!err && is_stamped(how))
 		return EINPROGRESS;
 	complete(qp, wr, status_of(err));
@@ -139,6 +156,7 @@ static void set_timer(struct soft_eth *eth, uint64_t wait)
 	when.it_value.tv_sec = (time_t)(wait / 1000000000);
 	when.it_value.tv_nsec = (long)(wait % 1000000000) + !wait;
 	timerfd_settime(eth->timer, 0, &when, NULL);
+	eth->hold_timing = false;
 }
 
 /* Completes a frame that has left, once its time is known or will not be. */
@@ -177,21 +195,106 @@ static uint64_t try_head(struct soft_eth *eth)
 	return complete_stamped(eth, p) ? 0 : RETRY_NS;
 }
 
+/* The frames at the head of the ring that may leave now, `most` of them: their memory. They are charged to the rate. Frames
+ * that need a look of their own, for a time of departure or memory that is not registered, end the batch. */
+static int gather_batch(struct soft_eth *eth, int most, struct eth_out *out, struct iovec *iov)
+{
+	const struct soft_qp *qp = eth->qp;
+	int n = 0, used = 0;
+
+	for (; n < most && eth->head + (uint32_t)n != eth->tail; n++) {
+		struct eth_pending *p = pending(eth, eth->head + (uint32_t)n);
+
+		if (is_stamped(how_of(p)) || used + p->wr.num_sge > BATCH_PIECES || wait_of(eth, how_of(p)) ||
+		    soft_eth_pieces(qp, p->wr.sg_list, p->wr.num_sge, 0, iov + used) < 0)
+			break;
+		out[n] = (struct eth_out){ iov + used, p->wr.num_sge, how_of(p) };
+		used += p->wr.num_sge;
+		charge(eth, bytes_of(&p->wr, how_of(p)), p->waited);
+	}
+	return n;
+}
+
+/* Sends frames at the head together. Returns how many are done. *wait: until the next try, 0 if there is nothing to wait
+ * for. */
+static int try_batch(struct soft_eth *eth, int most, uint64_t *wait)
+{
+	struct eth_out out[BATCH];
+	struct iovec iov[BATCH_PIECES];
+	struct pace before = eth->pace;
+	int n = gather_batch(eth, most, out, iov), sent, err;
+	const char *wrong;
+
+	*wait = 0;
+	if (n < 2) {
+		eth->pace = before;
+		*wait = try_head(eth);
+		return !*wait;
+	}
+	err = soft_eth_ports->send_batch(eth->port, out, n, &sent, &wrong);
+	trace_wrong(eth->qp, wrong);
+	if (sent < n)
+		eth->pace = before;
+	for (int i = 0; i < sent; i++) {
+		struct eth_pending *p = pending(eth, eth->head + (uint32_t)i);
+
+		if (sent < n)
+			charge(eth, bytes_of(&p->wr, how_of(p)), p->waited);
+		complete(eth->qp, &p->wr, IBV_WC_SUCCESS);
+	}
+	if (err == EAGAIN || err == ENOBUFS)
+		*wait = RETRY_NS;
+	else if (err)
+		complete(eth->qp, &pending(eth, eth->head + (uint32_t)sent)->wr, status_of(err));
+	return sent + (err && !*wait);
+}
+
 /* Sends what may leave, and sets the timer for the rest. */
 static void drain(struct soft_eth *eth)
 {
 	uint64_t wait = 0;
+	int done = 0, n;
 
 	if (eth->qp->state == IBV_QPS_ERR)
 		soft_eth_flush_sends(eth);
-	for (int i = 0; eth->head != eth->tail && i < BATCH; i++) {
-		wait = try_head(eth);
-		if (wait)
-			break;
-		eth->head++;
+	for (; !wait && eth->head != eth->tail && done < BATCH; done += n) {
+		n = try_batch(eth, BATCH - done, &wait);
+		eth->head += (uint32_t)n;
 	}
+	for (uint32_t i = eth->head; eth->holding && i != eth->tail; i++)
+		pending(eth, i)->waited = true;
+	eth->holding = false;
 	if (eth->head != eth->tail)
 		set_timer(eth, wait);
+}
+
+/* The timer that runs for what was held before is left alone: it is set again when it fires, if need be. So frames are held
+ * for HOLD_NS at least and twice that at most, unless they leave with others, and a batch costs no system call for it. */
+static void hold(struct soft_eth *eth)
+{
+	if (!eth->holding) {
+		eth->holding = true;
+		eth->hold_first = eth->head;
+	}
+	if (eth->tail - eth->head == BATCH || eth->tail - eth->head == eth->qp->sq_size) {
+		drain(eth);
+	} else if (!eth->hold_timing) {
+		set_timer(eth, HOLD_NS);
+		eth->hold_timing = true;
+		eth->hold_timed = eth->hold_first;
+	}
+}
+
+/* The timer has fired: frames that were held since it was set leave, and younger ones get their time. */
+static void end_hold(struct soft_eth *eth)
+{
+	bool young = eth->holding && eth->hold_timing && eth->hold_timed != eth->hold_first;
+
+	eth->hold_timing = false;
+	if (young)
+		hold(eth);
+	else
+		drain(eth);
 }
 
 static void timer_fired(struct dapl_watch *watch)
@@ -201,7 +304,7 @@ static void timer_fired(struct dapl_watch *watch)
 
 	dapl_mutex_lock(&eth->qp->lock);
 	if (read(eth->timer, &times, sizeof times) == sizeof times)
-		drain(eth);
+		end_hold(eth);
 	dapl_mutex_unlock(&eth->qp->lock);
 }
 
@@ -253,11 +356,28 @@ static int enqueue(struct soft_eth *eth, const struct ibv_send_wr *wr, const str
 	p->wr.sg_list = eth->sges + (size_t)(p - eth->pending) * qp->max_send_sge;
 	memcpy(p->wr.sg_list, wr->sg_list, (size_t)wr->num_sge * sizeof *wr->sg_list);
 	p->has_how = how != NULL;
-	p->waited = wait || eth->head != eth->tail;
+	p->waited = wait || (eth->head != eth->tail && !eth->holding);
 	p->give_up_ns = 0;
 	if (how)
 		p->how = *how;
-	if (eth->head == eth->tail++)
+	eth->tail++;
+	return 0;
+}
+
+/* A send that waits, that is held, or that is behind others. */
+static int post_behind(struct soft_eth *eth, const struct ibv_send_wr *wr, const struct dapl_eth_send *how, uint64_t wait)
+{
+	bool holds = has_more(how) && !wait && (eth->holding || eth->head == eth->tail);
+	bool first = eth->head == eth->tail;
+	int err = enqueue(eth, wr, how, wait);
+
+	if (err)
+		return err;
+	if (holds)
+		hold(eth);
+	else if (eth->holding || (!wait && is_stamped(how)))
+		drain(eth);
+	else if (first)
 		set_timer(eth, wait);
 	return 0;
 }
@@ -279,16 +399,14 @@ static int post_one(struct soft_eth *eth, const struct ibv_send_wr *wr)
 		complete(qp, wr, IBV_WC_WR_FLUSH_ERR);
 		return 0;
 	}
-	if (eth->head != eth->tail)
+	if (eth->head != eth->tail && !eth->holding)
 		drain(eth);
 	wait = wait_of(eth, how);
-	if (wait || eth->head != eth->tail || is_stamped(how))
-		err = enqueue(eth, wr, how, wait);
+	eth->stamps |= is_stamped(how);
+	if (wait || eth->head != eth->tail || is_stamped(how) || has_more(how))
+		err = post_behind(eth, wr, how, wait);
 	else
 		err = send_frame(qp, wr, how, false);
-	eth->stamps |= is_stamped(how);
-	if (!err && !wait && is_stamped(how))
-		drain(eth);
 	eth->late += late && !err;
 	return err;
 }
@@ -322,6 +440,7 @@ int soft_eth_pace(struct ibv_qp *ibqp, const struct dapl_eth_pace *pace)
 
 void soft_eth_flush_sends(struct soft_eth *eth)
 {
+	eth->holding = false;
 	for (; eth->head != eth->tail; eth->head++)
 		complete(eth->qp, &pending(eth, eth->head)->wr,
 			 pending(eth, eth->head)->give_up_ns ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
@@ -342,6 +461,7 @@ void soft_eth_drop_sends(struct soft_eth *eth)
 {
 	dapl_mutex_lock(&eth->qp->lock);
 	eth->head = eth->tail = 0;
+	eth->holding = false;
 	pace_set(&eth->pace, 0, 0);
 	dapl_mutex_unlock(&eth->qp->lock);
 }
