@@ -10,6 +10,7 @@
 #include "dapl/core/base/fork.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
+#include "dapl/soft/options.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/verbs/mr.h"
@@ -166,6 +167,33 @@ static int find_raw(struct dapl_device *dev, const char *netdev)
 	return 0;
 }
 
+/* Name and port of ia_params, without the options behind them. */
+static int read_params(struct ia_params *wanted, const char *params, const char **wrong)
+{
+	char *name = strndup(params, soft_options_offset(params));
+
+	if (!name)
+		return ENOMEM;
+	*wrong = ia_params_read(wanted, name);
+	free(name);
+	return 0;
+}
+
+static int read_options(struct dapl_device *dev, const char *params)
+{
+	struct soft_options options;
+	char said[80], found[40];
+	const char *wrong = soft_options_read(&options, params);
+
+	dev->eth_bypass = options.eth_bypass;
+	if (!wrong)
+		return 0;
+	log_report(REPORT_BAD_PARAMS, NULL, "soft: ia_params \"%s\": option \"%s\": expected eth_qdisc=bypass or "
+		   "eth_qdisc=default", ia_params_printable(params, said, sizeof said),
+		   ia_params_printable(wrong, found, sizeof found));
+	return EINVAL;
+}
+
 /* The address that ia_params name: an interface, an address, or a host name of ours. */
 static int find_address(struct dapl_device *dev, const char *params)
 {
@@ -173,8 +201,11 @@ static int find_address(struct dapl_device *dev, const char *params)
 	struct ia_params wanted;
 	char said[80];
 	struct ifaddrs *all;
-	const char *wrong = ia_params_read(&wanted, params);
+	const char *wrong;
+	int err = read_params(&wanted, params, &wrong);
 
+	if (err)
+		return err;
 	if (wrong) {
 		log_report(REPORT_BAD_PARAMS, NULL, "soft: ia_params \"%s\": %s; expected \"interface 0\", "
 			 "\"address 0\" or \"hostname 0\"", ia_params_printable(params, said, sizeof said), wrong);
@@ -336,7 +367,9 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 
 	if (!dev)
 		return ENOMEM;
-	err = find_address(dev, params);
+	err = read_options(dev, params);
+	if (!err)
+		err = find_address(dev, params);
 	if (!err)
 		err = dapl_service_get();
 	if (err) {

@@ -125,6 +125,8 @@ static int prepare(struct eth_port *port, uint32_t ring_frames)
 	if (err || (err = set(port->fd, SOL_PACKET, PACKET_VNET_HDR, 1)))
 		return err;
 	port->mtu = attr.mtu;
+	if (port->bypass && (err = set(port->fd, SOL_PACKET, PACKET_QDISC_BYPASS, 1)))
+		return err;
 	/* the time at which the frame came, one for all sockets: moving a rule needs it */
 	if ((err = set(port->fd, SOL_SOCKET, SO_TIMESTAMPNS, 1)))
 		return err;
@@ -154,8 +156,8 @@ static int open_socket(struct eth_port *port, uint32_t ring_frames)
 	return bind(port->fd, (struct sockaddr *)&at, sizeof at) ? errno : 0;
 }
 
-static int open_port(const char *netdev, const struct dapl_eth_config *config, void (*want_purge)(void *context),
-		     void *context, struct eth_port **port)
+static int open_port(const char *netdev, const struct dapl_eth_config *config, bool bypass,
+		     void (*want_purge)(void *context), void *context, struct eth_port **port)
 {
 	struct eth_port *new = calloc(1, sizeof *new);
 	int err;
@@ -165,6 +167,7 @@ static int open_port(const char *netdev, const struct dapl_eth_config *config, v
 	new->fd = new->counters = new->link = -1;
 	new->snap = config->ring_frames ? config->snap : 0;
 	new->verify = config->verify;
+	new->bypass = bypass;
 	new->want_purge = want_purge;
 	new->context = context;
 	dapl_mutex_init(&new->lock, RANK_SOFT_ETH);

@@ -77,6 +77,7 @@ struct eth_port {
 	int counters, link;		/* of the program on the device's ingress, or -1 */
 	uint64_t counters_used;		/* bit mask */
 	bool stamping;			/* atomic: the socket tells when frames left */
+	bool bypass;			/* the socket has PACKET_QDISC_BYPASS; only its sender reads it */
 	struct eth_batch *batch;	/* send.c; not guarded by the lock: one thread sends batches at a time */
 	bool old_tables;		/* the filter lets through what former tables of groups gave to this port */
 	uint64_t last_time;

@@ -32,9 +32,10 @@ struct eth_port_ops {
 	uint32_t version;		/* ETH_PORT_VERSION: both libraries come from one build */
 	int (*query)(const char *netdev, struct dapl_eth_attr *attr);
 	/* Calls want_purge, with locks held, when rules or tables are left for frames that are on their way: the caller then
-	 * calls purge after a second, and as long as it returns true. */
-	int (*open)(const char *netdev, const struct dapl_eth_config *config, void (*want_purge)(void *context),
-		    void *context, struct eth_port **port);
+	 * calls purge after a second, and as long as it returns true. `bypass`: frames do not go through the device's queueing
+	 * discipline, until one is to be segmented. */
+	int (*open)(const char *netdev, const struct dapl_eth_config *config, bool bypass,
+		    void (*want_purge)(void *context), void *context, struct eth_port **port);
 	void (*close)(struct eth_port *port);
 	/* Readable when there are frames to receive. */
 	int (*descriptor)(const struct eth_port *port);
@@ -70,7 +71,7 @@ struct eth_port_ops {
 	void (*stats)(struct eth_port *port, struct dapl_eth_stats *stats);
 };
 
-enum { ETH_PORT_VERSION = 4 };
+enum { ETH_PORT_VERSION = 5 };
 extern const struct eth_port_ops dapl_softeth_ops;
 
 #endif

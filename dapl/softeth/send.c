@@ -9,13 +9,16 @@
 #include <errno.h>
 #include <linux/errqueue.h>
 #include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <linux/net_tstamp.h>
+#include <linux/sockios.h>
 #include <linux/virtio_net.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include "common/frame_layout.h"
+#include "common/interface.h"
 #include "dapl/softeth/packet.h"
 
 enum {
@@ -273,6 +276,29 @@ static void count(struct eth_port *port, uint64_t frames, uint64_t bytes)
 	__atomic_add_fetch(&port->stats.sent_bytes, bytes, __ATOMIC_RELAXED);
 }
 
+/* The kernel drops a message to segment that bypasses the queueing discipline, if the device cannot segment. What
+ * passes through it from now on must not be overtaken by later frames. */
+static int end_bypass(struct eth_port *port)
+{
+	int off = 0;
+
+	if (setsockopt(port->fd, SOL_PACKET, PACKET_QDISC_BYPASS, &off, sizeof off))
+		return errno;
+	port->bypass = false;
+	return 0;
+}
+
+/* Past the queueing discipline a device without carrier looks like one with a full queue. */
+static int send_error(const struct eth_port *port, int err)
+{
+	struct ifreq ifr;
+
+	if (err == ENOBUFS && port->bypass && !interface_request(port->netdev, SIOCGIFFLAGS, &ifr) &&
+	    !(ifr.ifr_flags & IFF_RUNNING))
+		return ENETDOWN;
+	return err;
+}
+
 static int send_message(struct eth_port *port, struct message *m, bool stamped)
 {
 	struct msghdr message = { .msg_iov = m->iov, .msg_iovlen = (size_t)m->pieces };
@@ -280,6 +306,8 @@ static int send_message(struct eth_port *port, struct message *m, bool stamped)
 	ssize_t sent;
 	int err;
 
+	if (m->vnet.gso_type && port->bypass && (err = end_bypass(port)))
+		return err;
 	if (stamped && (err = ask_for_stamp(port, &request, &message)))
 		return err;
 	m->iov[0] = (struct iovec){ &m->vnet, sizeof m->vnet };
@@ -287,7 +315,7 @@ static int send_message(struct eth_port *port, struct message *m, bool stamped)
 	if (sent < 0 && errno == ENETDOWN)	/* perhaps of an earlier time, told once by the socket */
 		sent = sendmsg(port->fd, &message, MSG_DONTWAIT);
 	if (sent < 0)
-		return errno;
+		return send_error(port, errno);
 	count(port, m->frames, m->bytes);
 	return 0;
 }
@@ -361,7 +389,7 @@ static int send_filled(struct eth_port *port, int n, int *sent)
 	while (*sent < n) {
 		got = sendmmsg(port->fd, port->batch->headers + *sent, (unsigned)(n - *sent), MSG_DONTWAIT);
 		if (got < 0 && (errno != ENETDOWN || told_down))
-			return errno;
+			return send_error(port, errno);
 		told_down = got < 0;	/* perhaps of an earlier time, told once by the socket */
 		if (got > 0) {
 			count_batch(port, *sent, got);
@@ -381,7 +409,8 @@ static int send_first(struct eth_port *port, const struct eth_out *frame, int *s
 
 int eth_send_batch(struct eth_port *port, const struct eth_out *frames, int n, int *sent, const char **wrong)
 {
-	int filled = 0, err;
+	bool segments = false;
+	int filled = 0, err = 0;
 
 	*sent = 0;
 	*wrong = NULL;
@@ -392,11 +421,15 @@ int eth_send_batch(struct eth_port *port, const struct eth_out *frames, int n, i
 
 		if ((*wrong = fill(port, m, frames[filled].iov, frames[filled].n, frames[filled].how)))
 			break;
+		segments |= m->vnet.gso_type != 0;
 		m->iov[0] = (struct iovec){ &m->vnet, sizeof m->vnet };
 		port->batch->headers[filled].msg_hdr = (struct msghdr){ .msg_iov = m->iov,
 			.msg_iovlen = (size_t)m->pieces };
 	}
-	err = send_filled(port, filled, sent);
+	if (segments && port->bypass)
+		err = end_bypass(port);
+	if (!err)
+		err = send_filled(port, filled, sent);
 	if (err)
 		*wrong = NULL;	/* of a frame behind that one */
 	return *wrong ? EINVAL : err;

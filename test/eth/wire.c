@@ -109,11 +109,16 @@ void wire_network(struct wire *w)
 
 void wire_ia(struct wire *w)
 {
+	wire_ia_params(w, "eth0 0");
+}
+
+void wire_ia_params(struct wire *w, const char *params)
+{
 	DAT_REGION_DESCRIPTION region = { .for_va = w->memory };
 	DAT_VLEN size;
 	DAT_VADDR at;
 
-	life_entry(WIRE_IA, wire_library(), "eth0 0");
+	life_entry(WIRE_IA, wire_library(), params);
 	w->async = DAT_HANDLE_NULL;
 	OK(dat_ia_open(WIRE_IA, 8, &w->async, &w->ia));
 	OK(dat_pz_create(w->ia, &w->pz));

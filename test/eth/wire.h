@@ -34,6 +34,7 @@ bool wire_on_soft(void);		/* the software device; else the one that ETH_LIBRARY 
 /* Makes the namespace and the pair, and opens the packet socket of the peer; skips the case if it cannot. */
 void wire_network(struct wire *w);
 void wire_ia(struct wire *w);		/* opens the IA, and what endpoints need */
+void wire_ia_params(struct wire *w, const char *params);	/* with these ia_params instead of "eth0 0" */
 void wire_open(struct wire *w);		/* both */
 /* The attributes of a raw endpoint; `ring_frames` "": posted receives. */
 DAT_EP_ATTR wire_attr(void);

@@ -416,7 +416,7 @@ static int begin(struct ibv_qp *ibqp, const struct dapl_eth_config *config)
 	if (err)
 		return err;
 	eth->config = *config;
-	err = soft_eth_ports->open(dev->netdev, config, want_purge, eth, &eth->port);
+	err = soft_eth_ports->open(dev->netdev, config, dev->eth_bypass, want_purge, eth, &eth->port);
 	if (err)
 		say_why(dev, err);
 	return err ? err : watch_shared(eth);

@@ -41,6 +41,7 @@ struct dapl_device {
 	char netdev[IF_NAMESIZE];
 	unsigned mtu;
 	bool want_crc, want_shm, want_direct, want_map;
+	bool eth_bypass;		/* raw Ethernet QPs do not send through the queueing discipline */
 	bool guards;			/* memory is checked again before each access of a peer */
 	struct shm_proto_table reads, writes;	/* protocol selection of large requests; sends count
 						 * as writes */
