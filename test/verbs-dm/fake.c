@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fake.c - device memory for RDMA devices that have none: a library to be preloaded. It replaces
- * operations of each device that is opened, as its driver would set them. The memory is the
+ * operations of each device that is opened (test/verbs-fake/device.c). The memory is the
  * host's; its regions are real ones of the real device, with addresses that count from 0.
  *
  * It has the limits that drivers have: 128 KiB in all, multiples of 4 bytes, no access flags but
  * those of mlx5. New memory holds what an earlier owner left. FAKE_DM=no-copy: as the driver
  * mana, without functions that copy. */
-#include <dlfcn.h>
+#include "../verbs-fake/device.h"
 #include <errno.h>
-#include <infiniband/verbs.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,8 +22,6 @@ struct fake_dm {
 };
 
 static atomic_size_t used;
-static int (*real_query)(struct ibv_context *, const struct ibv_query_device_ex_input *,
-			 struct ibv_device_attr_ex *, size_t);
 
 static int bad_range(const struct fake_dm *dm, uint64_t offset, size_t length)
 {
@@ -110,38 +106,15 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t
 	return ibv_reg_mr_iova(pd, dm->at + offset, length, 0, access & ~IBV_ACCESS_ZERO_BASED);
 }
 
-static int query(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
-		 struct ibv_device_attr_ex *attr, size_t size)
+void fake_describe(struct ibv_device_attr_ex *attr)
 {
-	int err = EOPNOTSUPP;
-
-	memset(attr, 0, size);
-	if (real_query)
-		err = real_query(context, input, attr, size);
-	if (err == EOPNOTSUPP || err == ENOSYS)
-		err = ibv_query_device(context, &attr->orig_attr);
 	attr->max_dm_size = SIZE;
-	return err;
 }
 
-struct ibv_context *ibv_open_device(struct ibv_device *device)
+void fake_replace(struct ibv_context *context, struct verbs_context *verbs)
 {
-	struct ibv_context *(*open_real)(struct ibv_device *);
-	struct ibv_context *context;
-	struct verbs_context *verbs;
-
-	*(void **)&open_real = dlsym(RTLD_NEXT, "ibv_open_device");
-	context = open_real ? open_real(device) : NULL;
-	verbs = context ? verbs_get_ctx(context) : NULL;
-	if (!verbs) {
-		fprintf(stderr, "fake device memory: the device has no extended operations\n");
-		return context;
-	}
-	if (verbs->query_device_ex != query)
-		real_query = verbs->query_device_ex;
-	verbs->query_device_ex = query;
+	(void)context;
 	verbs->alloc_dm = alloc_dm;
 	verbs->free_dm = free_dm;
 	verbs->reg_dm_mr = reg_dm_mr;
-	return context;
 }

@@ -3,7 +3,7 @@
 # (test/vm/suites.d/conform-rxe-dm).
 if VERBS
 check_LTLIBRARIES += test/verbs-dm/fake.la
-test_verbs_dm_fake_la_SOURCES = test/verbs-dm/fake.c
+test_verbs_dm_fake_la_SOURCES = test/verbs-dm/fake.c test/verbs-fake/device.c test/verbs-fake/device.h
 test_verbs_dm_fake_la_LIBADD = $(VERBS_LIBS)
 test_verbs_dm_fake_la_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS) -fvisibility=default
 test_verbs_dm_fake_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fake.c - raw Ethernet QPs for RDMA devices that have none: a library to be preloaded. It replaces operations of each
- * device that is opened, as its driver would set them, and the functions of libibverbs that do not go by these. Frames
- * are moved by a packet socket on the network device of the RDMA device. Every structure is checked as a driver and the
- * kernel would check it; a wrong one ends the process.
+ * device that is opened (test/verbs-fake/device.c), and the functions of libibverbs that do not go by these. Frames
+ * are moved by packet sockets on the network device of the RDMA device. Every structure is checked as a driver and the
+ * kernel would check it; a wrong one ends the process. This file has QPs and flows.
  *
  * It behaves as hardware does: a frame that is longer than its receive is an error that ends the QP, a frame without a
  * receive is gone, and the clock of time stamps has a frequency and a beginning of its own. FAKE_ETH is a list of what the
  * device lacks: "tags", "stamps", "extended" (ibv_create_cq_ex), "partial" (masks), "copy", "tunnels", "offloads", "pace",
- * "moderation".
+ * "moderation", "queues" (work queues), "joint" (one QP hashes IPv4 and IPv6, TCP and UDP).
  *
  * An event on a completion channel is the kernel's business: a completion of ours wakes by one of the real device,
  * a send to a QP in ERR, whose flushed completion is hidden (cq.c). */
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -29,7 +28,7 @@
 enum {
 	MAX_MODERATE = 4095,
 	RATE_MIN = 100, RATE_MAX = 10000000,	/* kbit/s */
-	MAX_TSO = 65535 + 14, MAX_SGE = 8, MAX_FRAME = 70000,
+	MAX_TSO = 65535 + 14, MAX_FRAME = 70000,
 };
 struct flow {
 	struct ibv_flow flow;
@@ -39,42 +38,27 @@ struct flow {
 	struct ibv_flow_attr *attr;
 };
 
-struct receive {
-	uint64_t wr_id;
-	struct ibv_sge sge[MAX_SGE];
-	int n;
-};
-
 struct fake_qp {
 	struct ibv_qp qp;
 	struct ibv_qp_cap cap;
 	uint16_t max_tso_header;
-	int fd, wake[2];
+	int fd, wake[2];		/* what it sends by; with flows also receives */
 	char netdev[IF_NAMESIZE];
 	pthread_t thread;
-	bool ending;
-	struct receive *receives;
-	uint32_t posted, taken;
+	bool listens;			/* it has had a flow */
+	struct receives receives;	/* its own; without a table */
+	struct table *table;
+	uint64_t fields;
+	uint8_t key[HASH_KEY];
 	struct flow *flows;
-	struct queue *send, *recv;
+	struct queue *send;		/* NULL: over a table */
 	struct fake_qp *next;
 };
 
 static struct fake_qp *fake_qps;
 static uint64_t ages;
 
-static int (*real_query)(struct ibv_context *, const struct ibv_query_device_ex_input *, struct ibv_device_attr_ex *,
-			 size_t);
 static int (*real_post_recv)(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
-
-void *fake_find_real(const char *name)
-{
-	void *found = dlsym(RTLD_NEXT, name);
-
-	if (!found)
-		fake_wrong("libibverbs has no %s", name);
-	return found;
-}
 
 void fake_wrong(const char *format, ...)
 {
@@ -160,7 +144,7 @@ static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
 		CHECK(wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_TSO);
 		CHECK(!(wr->send_flags & ~(unsigned)(IBV_SEND_SIGNALED | IBV_SEND_IP_CSUM | IBV_SEND_FENCE)));
 		CHECK(!(wr->send_flags & IBV_SEND_IP_CSUM) || !fake_lacks("offloads"));
-		CHECK(wr->num_sge <= (int)f->cap.max_send_sge);
+		CHECK(wr->num_sge <= (int)f->cap.max_send_sge && f->send);
 		if (f->qp.state == IBV_QPS_ERR)
 			done.wc.status = IBV_WC_WR_FLUSH_ERR;
 		else
@@ -174,44 +158,24 @@ static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
 
 /* --- receiving ---------------------------------------------------------------------------------------- */
 
-static void flush(struct fake_qp *f)
-{
-	for (; f->taken != f->posted; f->taken++) {
-		struct done done = { .wc = { .wr_id = f->receives[f->taken % f->cap.max_recv_wr].wr_id,
-			.status = IBV_WC_WR_FLUSH_ERR, .qp_num = f->qp.qp_num } };
-
-		fake_complete(f->recv, &done);
-	}
-}
-
 static int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	struct fake_qp *f = find_qp(qp);
-	int err = 0;
+	int err;
 
 	if (!f)
 		return real_post_recv(qp, wr, bad);
 	pthread_mutex_lock(&fake_lock);
-	for (; wr && !err; wr = wr->next) {
-		struct receive *r = &f->receives[f->posted % f->cap.max_recv_wr];
-
-		*bad = wr;
-		CHECK(f->qp.state != IBV_QPS_RESET && wr->num_sge <= (int)f->cap.max_recv_sge && wr->num_sge <= MAX_SGE);
-		if (f->posted - f->taken == f->cap.max_recv_wr) {
-			err = ENOMEM;
-			break;
-		}
-		*r = (struct receive){ .wr_id = wr->wr_id, .n = wr->num_sge };
-		for (int i = 0; i < wr->num_sge; i++) {
-			CHECK(wr->sg_list[i].lkey && wr->sg_list[i].length);
-			r->sge[i] = wr->sg_list[i];
-		}
-		f->posted++;
-	}
-	if (f->qp.state == IBV_QPS_ERR)
-		flush(f);
+	CHECK(f->cap.max_recv_wr);
+	err = fake_receives_post(&f->receives, wr, bad);
 	pthread_mutex_unlock(&fake_lock);
 	return err;
+}
+
+/* A QP over a table has no states with mlx5. */
+static bool is_steerable(const struct fake_qp *f)
+{
+	return f->qp.state == IBV_QPS_RTR || f->qp.state == IBV_QPS_RTS || (f->table && fake_lacks("joint"));
 }
 
 static bool is_promiscuous(const struct fake_qp *f)
@@ -242,28 +206,16 @@ static const struct flow *steer(struct fake_qp *f, const uint8_t *frame, size_t 
 	return best && fake_flow_drops(best->attr) ? NULL : best;
 }
 
-static void scatter(struct fake_qp *f, const uint8_t *frame, size_t length, const struct flow *flow)
+/* To the QP's own receives, or to the work queue that its table has for the frame. */
+static void deliver(struct fake_qp *f, const uint8_t *frame, size_t length, const struct flow *flow)
 {
-	const struct receive *r = &f->receives[f->taken++ % f->cap.max_recv_wr];
-	struct done done = { .wc = { .wr_id = r->wr_id, .opcode = IBV_WC_RECV, .byte_len = (uint32_t)length,
-		.qp_num = f->qp.qp_num }, .stamp = fake_cycles(), .tag = fake_flow_tag(flow->attr) };
-	size_t at = 0;
+	struct receives *to = &f->receives;
 
-	for (int i = 0; i < r->n && at < length; i++) {
-		size_t some = length - at < r->sge[i].length ? length - at : r->sge[i].length;
-
-		memcpy((void *)(uintptr_t)r->sge[i].addr, frame + at, some);
-		at += some;
-	}
-	if (fake_checksums_are_right(frame, length) && !fake_lacks("offloads"))
-		done.wc.wc_flags = IBV_WC_IP_CSUM_OK;
-	if (at < length) {
-		done.wc.status = IBV_WC_LOC_LEN_ERR;
+	if (f->table)
+		to = f->table->queues[fake_hash(frame, length, f->fields, f->key) & (f->table->size - 1)];
+	fake_receives_fill(to, frame, length, fake_flow_tag(flow->attr));
+	if (to == &f->receives && to->wq.state == IBV_WQS_ERR)
 		f->qp.state = IBV_QPS_ERR;
-	}
-	fake_complete(f->recv, &done);
-	if (at < length)
-		flush(f);
 }
 
 /* fake_lock held, so that frames are steered in order with the changes of flows. False: none has come. */
@@ -285,10 +237,9 @@ static bool receive(struct fake_qp *f)
 	if (n < ETH_HLEN)
 		return n >= 0;
 	length = fake_insert_tag(frame, (size_t)n, &message);
-	flow = f->qp.state == IBV_QPS_RTR || f->qp.state == IBV_QPS_RTS ?
-		steer(f, frame, length, from.sll_pkttype) : NULL;
-	if (flow && f->taken != f->posted)
-		scatter(f, frame, length, flow);
+	flow = is_steerable(f) ? steer(f, frame, length, from.sll_pkttype) : NULL;
+	if (flow)
+		deliver(f, frame, length, flow);
 	return true;
 }
 
@@ -328,12 +279,25 @@ static bool is_refused(const struct ibv_flow_attr *attr)
 		(fake_lacks("partial") && fake_flow_is_partial(attr));
 }
 
+/* fake_lock held. Until a QP has a flow, frames are not its business. */
+static void listen_to(struct fake_qp *f)
+{
+	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL),
+		.sll_ifindex = (int)if_nametoindex(f->netdev) };
+
+	if (f->listens)
+		return;
+	f->listens = true;
+	CHECK(!bind(f->fd, (struct sockaddr *)&at, sizeof at) && !pipe(f->wake));
+	CHECK(!pthread_create(&f->thread, NULL, run, f));
+}
+
 static struct ibv_flow *create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
 {
 	struct fake_qp *f = find_qp(qp);
 	struct flow *flow;
 
-	CHECK(f && (f->qp.state == IBV_QPS_RTR || f->qp.state == IBV_QPS_RTS));
+	CHECK(f && is_steerable(f) && (f->table || f->cap.max_recv_wr));
 	fake_check_flow(attr);
 	if (is_refused(attr)) {
 		errno = EINVAL;
@@ -345,6 +309,7 @@ static struct ibv_flow *create_flow(struct ibv_qp *qp, struct ibv_flow_attr *att
 	flow->attr = malloc(attr->size);
 	memcpy(flow->attr, attr, attr->size);
 	pthread_mutex_lock(&fake_lock);
+	listen_to(f);
 	while (receive(f))	/* came before it */
 		;
 	flow->age = ages++;
@@ -388,7 +353,7 @@ static void name_netdev(const struct ibv_context *context, char name[IF_NAMESIZE
 /* Returns an errno value. */
 static int open_socket(struct fake_qp *f)
 {
-	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex(f->netdev) };
 	int one = 1, size = 16 << 20;
 
 	f->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -396,18 +361,16 @@ static int open_socket(struct fake_qp *f)
 		return errno;
 	setsockopt(f->fd, SOL_PACKET, PACKET_AUXDATA, &one, sizeof one);
 	setsockopt(f->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size);
-	at.sll_ifindex = (int)if_nametoindex(f->netdev);
-	return bind(f->fd, (struct sockaddr *)&at, sizeof at) || pipe(f->wake) ? errno : 0;
+	return bind(f->fd, (struct sockaddr *)&at, sizeof at) ? errno : 0;
 }
 
-static struct ibv_qp *make_qp(struct ibv_context *context, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
-			      uint16_t max_tso_header)
+/* Returns NULL and sets errno if the process may not. */
+static struct fake_qp *make_qp(struct ibv_context *context, struct ibv_pd *pd, void *qp_context)
 {
 	static uint32_t numbers = 0x800000;
 	struct fake_qp *f = calloc(1, sizeof *f);
 	int err;
 
-	CHECK(attr->cap.max_recv_sge <= MAX_SGE && attr->cap.max_send_sge <= MAX_SGE && !attr->cap.max_inline_data);
 	name_netdev(context, f->netdev);
 	err = open_socket(f);
 	if (err) {
@@ -417,22 +380,58 @@ static struct ibv_qp *make_qp(struct ibv_context *context, struct ibv_pd *pd, st
 		errno = err;
 		return NULL;
 	}
-	f->cap = attr->cap;
-	if (!f->cap.max_recv_wr)
-		f->cap.max_recv_wr = 1;
-	f->max_tso_header = max_tso_header;
-	f->receives = calloc(f->cap.max_recv_wr, sizeof *f->receives);
 	pthread_mutex_lock(&fake_lock);
-	f->qp = (struct ibv_qp){ .context = context, .qp_context = attr->qp_context, .pd = pd, .send_cq = attr->send_cq,
-		.recv_cq = attr->recv_cq, .qp_type = attr->qp_type, .qp_num = numbers++, .state = IBV_QPS_RESET };
-	f->send = fake_queue(attr->send_cq);
-	f->recv = fake_queue(attr->recv_cq);
-	f->send->users++;
-	f->recv->users++;
+	f->qp = (struct ibv_qp){ .context = context, .qp_context = qp_context, .pd = pd, .qp_type = IBV_QPT_RAW_PACKET,
+		.qp_num = numbers++, .state = IBV_QPS_RESET };
 	f->next = fake_qps;
 	fake_qps = f;
 	pthread_mutex_unlock(&fake_lock);
-	CHECK(!pthread_create(&f->thread, NULL, run, f));
+	return f;
+}
+
+/* One with queues of its own. */
+static struct ibv_qp *make_plain(struct ibv_context *context, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
+				 uint16_t max_tso_header)
+{
+	struct fake_qp *f = make_qp(context, pd, attr->qp_context);
+
+	if (!f)
+		return NULL;
+	CHECK(attr->cap.max_recv_sge <= MAX_SGE && attr->cap.max_send_sge <= MAX_SGE && !attr->cap.max_inline_data);
+	CHECK(attr->cap.max_send_wr || attr->cap.max_recv_wr);
+	f->cap = attr->cap;
+	f->max_tso_header = max_tso_header;
+	pthread_mutex_lock(&fake_lock);
+	f->qp.send_cq = attr->send_cq;
+	f->qp.recv_cq = attr->recv_cq;
+	f->send = fake_queue(attr->send_cq);
+	f->send->users++;
+	fake_receives_open(&f->receives, f->cap.max_recv_wr, f->cap.max_recv_sge, attr->recv_cq);
+	f->receives.wq.wq_num = f->qp.qp_num;
+	pthread_mutex_unlock(&fake_lock);
+	return &f->qp;
+}
+
+static struct ibv_qp *make_over_table(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+{
+	struct table *table = (struct table *)attr->rwq_ind_tbl;
+	struct fake_qp *f;
+
+	CHECK(attr->comp_mask == (IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH));
+	CHECK(table && !attr->cap.max_send_wr && !attr->cap.max_recv_wr && !attr->srq);
+	if (!fake_check_hash(&attr->rx_hash_conf, table->size)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	f = make_qp(context, attr->pd, attr->qp_context);
+	if (!f)
+		return NULL;
+	pthread_mutex_lock(&fake_lock);
+	f->table = table;
+	f->fields = attr->rx_hash_conf.rx_hash_fields_mask;
+	memcpy(f->key, attr->rx_hash_conf.rx_hash_key, HASH_KEY);
+	table->users++;
+	pthread_mutex_unlock(&fake_lock);
 	return &f->qp;
 }
 
@@ -440,16 +439,18 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	if (attr->qp_type != IBV_QPT_RAW_PACKET)
 		return REAL(ibv_create_qp)(pd, attr);
-	return make_qp(pd->context, pd, attr, 0);
+	return make_plain(pd->context, pd, attr, 0);
 }
 
 /* Only raw QPs are made by it here. */
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	CHECK(attr->qp_type == IBV_QPT_RAW_PACKET && attr->pd);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
+		return make_over_table(context, attr);
 	CHECK(attr->comp_mask == (IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER));
 	CHECK(attr->max_tso_header && attr->max_tso_header <= 128 && !fake_lacks("offloads"));
-	return make_qp(context, attr->pd, (struct ibv_qp_init_attr *)attr, attr->max_tso_header);
+	return make_plain(context, attr->pd, (struct ibv_qp_init_attr *)attr, attr->max_tso_header);
 }
 
 static void check_step(const struct fake_qp *f, const struct ibv_qp_attr *attr, int mask)
@@ -468,15 +469,14 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 	if (!f)
 		return REAL(ibv_modify_qp)(qp, attr, mask);
+	if (f->table && fake_lacks("joint"))	/* as mlx5 */
+		return EOPNOTSUPP;
 	check_step(f, attr, mask);
 	pthread_mutex_lock(&fake_lock);
 	f->qp.state = attr->qp_state;
-	if (attr->qp_state == IBV_QPS_ERR)
-		flush(f);
-	if (attr->qp_state == IBV_QPS_RESET) {
-		f->taken = f->posted;
-		CHECK(!f->flows);
-	}
+	fake_receives_to_state(&f->receives, attr->qp_state == IBV_QPS_ERR ? IBV_WQS_ERR :
+			       attr->qp_state == IBV_QPS_RESET ? IBV_WQS_RESET : IBV_WQS_RDY);
+	CHECK(attr->qp_state != IBV_QPS_RESET || !f->flows);
 	pthread_mutex_unlock(&fake_lock);
 	return 0;
 }
@@ -487,19 +487,25 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
 	if (!f)
 		return REAL(ibv_destroy_qp)(qp);
-	CHECK(!f->flows && write(f->wake[1], "", 1) == 1);
-	pthread_join(f->thread, NULL);
+	CHECK(!f->flows);
+	if (f->listens) {
+		CHECK(write(f->wake[1], "", 1) == 1);
+		pthread_join(f->thread, NULL);
+		close(f->wake[0]);
+		close(f->wake[1]);
+	}
 	pthread_mutex_lock(&fake_lock);
 	for (at = &fake_qps; *at != f; at = &(*at)->next)
 		;
 	*at = f->next;
-	f->send->users--;
-	f->recv->users--;
+	if (f->table) {
+		f->table->users--;
+	} else {
+		f->send->users--;
+		fake_receives_close(&f->receives);
+	}
 	pthread_mutex_unlock(&fake_lock);
 	close(f->fd);
-	close(f->wake[0]);
-	close(f->wake[1]);
-	free(f->receives);
 	free(f);
 	return 0;
 }
@@ -529,16 +535,8 @@ static int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 
 /* --- the device --------------------------------------------------------------------------------------------------- */
 
-static int query(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
-		 struct ibv_device_attr_ex *attr, size_t size)
+void fake_describe(struct ibv_device_attr_ex *attr)
 {
-	int err = EOPNOTSUPP;
-
-	memset(attr, 0, size);
-	if (real_query)
-		err = real_query(context, input, attr, size);
-	if (err == EOPNOTSUPP || err == ENOSYS)
-		err = ibv_query_device(context, &attr->orig_attr);
 	if (!fake_lacks("offloads")) {
 		attr->raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM;
 		attr->tso_caps = (struct ibv_tso_caps){ .max_tso = MAX_TSO, .supported_qpts = 1u << IBV_QPT_RAW_PACKET };
@@ -552,13 +550,14 @@ static int query(struct ibv_context *context, const struct ibv_query_device_ex_i
 		attr->hca_core_clock = CLOCK_KHZ;
 		attr->completion_timestamp_mask = (1ull << CLOCK_BITS) - 1;
 	}
-	return err;
+	if (!fake_lacks("queues"))
+		attr->rss_caps = (struct ibv_rss_caps){ .supported_qpts = 1u << IBV_QPT_RAW_PACKET,
+			.max_rwq_indirection_tables = 1000, .max_rwq_indirection_table_size = MAX_TABLE,
+			.rx_hash_fields_mask = HASH_FIELDS, .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ };
 }
 
-static void replace(struct ibv_context *context, struct verbs_context *verbs)
+void fake_replace(struct ibv_context *context, struct verbs_context *verbs)
 {
-	if (verbs->query_device_ex != query)
-		real_query = verbs->query_device_ex;
 	fake_real_poll = context->ops.poll_cq;
 	fake_real_notify = context->ops.req_notify_cq;
 	fake_real_post_send = context->ops.post_send;
@@ -567,7 +566,6 @@ static void replace(struct ibv_context *context, struct verbs_context *verbs)
 	context->ops.req_notify_cq = fake_notify;
 	context->ops.post_send = fake_post_send;
 	context->ops.post_recv = fake_post_recv;
-	verbs->query_device_ex = query;
 	verbs->create_cq_ex = fake_create_cq_ex;
 	verbs->create_qp_ex = create_qp_ex;
 	verbs->ibv_create_flow = create_flow;
@@ -575,18 +573,9 @@ static void replace(struct ibv_context *context, struct verbs_context *verbs)
 	verbs->modify_qp_rate_limit = rate_limit;
 	verbs->modify_cq = modify_cq;
 	verbs->query_rt_values = fake_query_rt;
-}
-
-struct ibv_context *ibv_open_device(struct ibv_device *device)
-{
-	struct ibv_context *context = REAL(ibv_open_device)(device);
-	struct verbs_context *verbs = context ? verbs_get_ctx(context) : NULL;
-
-	if (!context)
-		return NULL;
-	if (!verbs)
-		fake_wrong("the device has no extended operations");
-	if (context->ops.poll_cq != fake_poll)
-		replace(context, verbs);
-	return context;
+	verbs->create_wq = fake_create_wq;
+	verbs->modify_wq = fake_modify_wq;
+	verbs->destroy_wq = fake_destroy_wq;
+	verbs->create_rwq_ind_table = fake_create_table;
+	verbs->destroy_rwq_ind_table = fake_destroy_table;
 }

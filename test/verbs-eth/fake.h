@@ -2,7 +2,7 @@
 /* fake.h - raw Ethernet QPs for RDMA devices that have none: what the files of this folder share. fake.c says how. */
 #ifndef FAKE_H
 #define FAKE_H
-#include <infiniband/verbs.h>
+#include "../verbs-fake/device.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,9 +14,6 @@ _Noreturn void fake_wrong(const char *format, ...) __attribute__((format(printf,
 #define CHECK(condition) do { if (!(condition)) \
 		fake_wrong("%s:%d: %s does not hold", __FILE__, __LINE__, #condition); } while (0)
 
-/* The function of this name that the program would have without this library. */
-#define REAL(name) ((__typeof__(name) *)fake_find_real(#name))
-void *fake_find_real(const char *name);
 bool fake_lacks(const char *what);	/* it is in the list FAKE_ETH */
 
 extern pthread_mutex_t fake_lock;	/* guards all objects of this library */
@@ -60,8 +57,67 @@ int fake_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int fake_notify(struct ibv_cq *cq, int solicited);
 struct ibv_cq_ex *fake_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
 
+/* --- receive.c --------------------------------------------------------------------------- */
+
+enum { MAX_SGE = 8 };
+
+struct receive {
+	uint64_t wr_id;
+	struct ibv_sge sge[MAX_SGE];
+	int n;
+};
+
+/* A receive queue: that of a QP, or a work queue. */
+struct receives {
+	struct ibv_wq wq;		/* a QP's: only its number and state are used */
+	uint32_t max_wr, max_sge;
+	struct receive *ring;
+	uint32_t posted, taken;
+	struct queue *queue;
+	unsigned tables;		/* tables that name it */
+};
+
+struct table {
+	struct ibv_rwq_ind_table table;
+	unsigned users;			/* QPs */
+	uint32_t size;
+	struct receives *queues[];
+};
+
+/* fake_lock held for these. */
+void fake_receives_open(struct receives *r, uint32_t max_wr, uint32_t max_sge, struct ibv_cq *cq);
+void fake_receives_close(struct receives *r);
+void fake_receives_to_state(struct receives *r, enum ibv_wq_state state);
+int fake_receives_post(struct receives *r, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+/* Gives a frame to the next receive. Without one it is lost. */
+void fake_receives_fill(struct receives *r, const uint8_t *frame, size_t length, uint32_t tag);
+/* Operations of a device. */
+struct ibv_wq *fake_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr);
+int fake_modify_wq(struct ibv_wq *wq, struct ibv_wq_attr *attr);
+int fake_destroy_wq(struct ibv_wq *wq);
+struct ibv_rwq_ind_table *fake_create_table(struct ibv_context *context, struct ibv_rwq_ind_table_init_attr *attr);
+int fake_destroy_table(struct ibv_rwq_ind_table *table);
+
+/* --- hash.c ----------------------------------------------------------------------------- */
+
+enum { HASH_KEY = 40, MAX_TABLE = 512 };
+#define HASH_FIELDS 0xffu		/* addresses of IPv4 and IPv6, ports of TCP and UDP */
+
+/* Ends the process for a configuration that no driver has. False: this device has not. */
+bool fake_check_hash(const struct ibv_rx_hash_conf *conf, uint32_t table_size);
+uint32_t fake_hash(const uint8_t *frame, size_t length, uint64_t fields, const uint8_t key[HASH_KEY]);
+
 /* --- frames.c -------------------------------------------------------------------------- */
 
+/* Headers of a frame, as flows see them. l3, l4: NULL if there is none. */
+struct headers {
+	const uint8_t *ethernet, *l3, *l4, *tunnel, *end;
+	uint16_t type, tci;
+	bool tagged;
+	uint8_t protocol;
+};
+
+bool fake_find_headers(const uint8_t *frame, const uint8_t *end, struct headers *h);
 /* Every specification has the type, size, order and bits that drivers want. */
 void fake_check_flow(const struct ibv_flow_attr *attr);
 bool fake_flow_is_partial(const struct ibv_flow_attr *attr);	/* a mask is neither full nor 0 */

@@ -149,14 +149,6 @@ static uint16_t get16(const uint8_t *at)
 	return (uint16_t)(at[0] << 8 | at[1]);
 }
 
-/* Headers of a frame, as flows see them. l3, l4: NULL if there is none. */
-struct headers {
-	const uint8_t *ethernet, *l3, *l4, *tunnel, *end;
-	uint16_t type, tci;
-	bool tagged;
-	uint8_t protocol;
-};
-
 static void find_l4(struct headers *h)
 {
 	const uint8_t *ip = h->l3;
@@ -176,7 +168,7 @@ static void find_l4(struct headers *h)
 	}
 }
 
-static bool find_headers(const uint8_t *frame, const uint8_t *end, struct headers *h)
+bool fake_find_headers(const uint8_t *frame, const uint8_t *end, struct headers *h)
 {
 	const uint8_t *at = frame + 12;
 
@@ -283,13 +275,13 @@ static bool find_inner(const struct headers *outer, struct headers *inner)
 	if (!t)
 		return false;
 	if (outer->protocol == 17)
-		return find_headers(t + 8, outer->end, inner);
+		return fake_find_headers(t + 8, outer->end, inner);
 	*inner = (struct headers){ .end = outer->end };
 	if (outer->protocol == 47) {
 		inner->l3 = t + (get16(t) & 0x2000 ? 8 : 4);
 		inner->type = get16(t + 2);
 		if (inner->type == 0x6558)
-			return find_headers(inner->l3, outer->end, inner);
+			return fake_find_headers(inner->l3, outer->end, inner);
 	} else {
 		inner->l3 = t + 4;
 		inner->type = t[4] >> 4 == 4 ? 0x0800 : 0x86dd;
@@ -320,7 +312,7 @@ bool fake_flow_matches(const struct ibv_flow_attr *attr, const uint8_t *frame, s
 
 	if (attr->type == IBV_FLOW_ATTR_MC_DEFAULT)
 		return frame[0] & 1;
-	if (!find_headers(frame, frame + length, &outer))
+	if (!fake_find_headers(frame, frame + length, &outer))
 		return false;
 	find_inner(&outer, &inner);
 	for (int i = 0; i < attr->num_of_specs; i++, spec = next_spec(spec))
@@ -396,7 +388,7 @@ void fake_fill_checksums(uint8_t *frame, size_t length)
 	struct headers h;
 	size_t n;
 
-	CHECK(find_headers(frame, frame + length, &h) && h.l3);
+	CHECK(fake_find_headers(frame, frame + length, &h) && h.l3);
 	if (h.type == 0x0800) {
 		uint8_t *ip = frame + (h.l3 - frame);
 
@@ -418,7 +410,7 @@ bool fake_checksums_are_right(const uint8_t *frame, size_t length)
 	struct headers h;
 	size_t n;
 
-	return find_headers(frame, frame + length, &h) && h.l3 && h.type == 0x0800 &&
+	return fake_find_headers(frame, frame + length, &h) && h.l3 && h.type == 0x0800 &&
 		sum_of(h.l3, (size_t)(h.l3[0] & 15) * 4, 0) == 0xffff && has_l4_checksum(&h) &&
 		sum_l4(&h, &n) == 0xffff;
 }
@@ -436,7 +428,7 @@ size_t fake_segment(uint8_t *frame, const uint8_t *header, size_t header_length,
 	some = payload_length - offset < mss ? payload_length - offset : mss;
 	memcpy(frame, header, header_length);
 	memcpy(frame + header_length, payload + offset, some);
-	CHECK(find_headers(frame, frame + header_length, &h) && h.l4 && h.protocol == 6);
+	CHECK(fake_find_headers(frame, frame + header_length, &h) && h.l4 && h.protocol == 6);
 	ip = frame + (h.l3 - frame);
 	tcp = frame + (h.l4 - frame);
 	if (h.type == 0x0800) {
