@@ -99,8 +99,9 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/objects.c \
 	dapl/verbs/dm.c dapl/verbs/dm.h \
 	dapl/verbs/eth.c dapl/verbs/eth.h dapl/verbs/eth_attr.c dapl/verbs/eth_clock.c dapl/verbs/eth_cq.c \
-	dapl/verbs/eth_flow.c dapl/verbs/eth_flow.h dapl/verbs/eth_probe.c dapl/verbs/eth_qp.c \
-	dapl/verbs/eth_recv.c dapl/verbs/eth_rule.c dapl/verbs/eth_send.c \
+	dapl/verbs/eth_flow.c dapl/verbs/eth_flow.h dapl/verbs/eth_group.c dapl/verbs/eth_hash.c dapl/verbs/eth_hash.h \
+	dapl/verbs/eth_probe.c dapl/verbs/eth_qp.c dapl/verbs/eth_recv.c dapl/verbs/eth_rule.c dapl/verbs/eth_send.c \
+	dapl/verbs/eth_wq.c \
 	common/frame_layout.c common/frame_layout.h \
 	dapl/verbs/cm.c dapl/verbs/cm.h \
 	dapl/verbs/acceptor.c dapl/verbs/acceptor.h \

@@ -31,6 +31,7 @@ enum dapl_eth_caps {
 	ETH_CAP_LRO = 0x1000, ETH_CAP_PACE = 0x2000, ETH_CAP_LAUNCH = 0x4000,
 	ETH_CAP_TAKE = 0x8000, ETH_CAP_RSS = 0x10000, ETH_CAP_RSS_INNER = 0x20000,
 	ETH_CAP_MODERATE = 0x40000, ETH_CAP_SEND_STAMP = 0x80000, ETH_CAP_INNER_CSUM = 0x100000,
+	ETH_CAP_RSS_LOSSLESS = 0x200000,
 };
 
 struct dapl_eth_frame {
@@ -147,11 +148,11 @@ struct dapl_eth_ops {
 	/* A QP that has no queues, as one over an indirection table: it takes rules, by the operations above, and gives frames
 	 * to the receive queues of `qps`, which stay as they are and keep rules of their own. A member that is reset, moved to
 	 * ERR or destroyed leaves its groups, and what the table gives it comes to no QP. Calls for groups, and those
-	 * that move rules, exclude each other. NULL: no groups. */
+	 * that move rules, exclude each other. EOPNOTSUPP: a QP is none that can share. NULL: no groups. */
 	int (*create_group)(struct dapl_device *dev, struct ibv_qp *const *qps, uint32_t n,
 			    const struct dapl_eth_rss *rss, struct ibv_qp **group);
-	/* Another table of the same size, at once: no frame is lost or received twice. EINVAL: it names a member that
-	 * has left. */
+	/* Another table of the same size, at once: no frame is received twice, and with ETH_CAP_RSS_LOSSLESS none is lost.
+	 * EINVAL: it names a member that has left. */
 	int (*set_group)(struct ibv_qp *group, const uint16_t *table);
 	void (*free_group)(struct ibv_qp *group);	/* its rules go, too */
 	/* The CQ's channel is notified after `frames` completions, or this time after the first; 0 frames: at once. As

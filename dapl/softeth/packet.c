@@ -63,7 +63,7 @@ static int query(const char *netdev, struct dapl_eth_attr *attr)
 		attr->caps |= ETH_CAP_TAKE;
 	if (has_departures(netdev))
 		attr->caps |= ETH_CAP_SEND_STAMP;
-	attr->caps |= ETH_CAP_RSS | ETH_CAP_RSS_INNER | ETH_CAP_INNER_CSUM;
+	attr->caps |= ETH_CAP_RSS | ETH_CAP_RSS_INNER | ETH_CAP_RSS_LOSSLESS | ETH_CAP_INNER_CSUM;
 	attr->max_group = ETH_MAX_GROUP;
 	attr->max_table = SPREAD_TABLE_MAX;
 	attr->max_tso = ETH_HLEN + 0xffff;

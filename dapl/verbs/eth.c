@@ -21,4 +21,5 @@ const struct dapl_eth_ops hw_eth_ops = {
 	.count_rule = hw_eth_rule_count,
 	.poll = hw_eth_ring_poll, .release = hw_eth_ring_release, .arm = hw_eth_ring_arm, .stats = hw_eth_stats,
 	.pace = hw_eth_pace, .clock = hw_eth_clock_read, .moderate = hw_eth_moderate,
+	.create_group = hw_group_create, .set_group = hw_group_set, .free_group = hw_group_free,
 };

@@ -16,12 +16,18 @@ enum {
 	HW_ETH_HEADERS = 128,		/* bytes of headers of a message that is segmented: IPv6 and TCP with options */
 	HW_ETH_MAX_SGE = 64,		/* more than NICs have */
 	HW_ETH_TAGS = 8,		/* bytes of two VLAN tags: max_frame is without them */
+	HW_ETH_MAX_GROUP = 256,		/* QPs of a group: more than a host has processors for */
+	HW_ETH_HASH_KEY = 40,		/* bytes: addresses and ports of IPv6, and one word */
 };
 
 /* What probing a device has found. */
 struct hw_eth_caps {
 	bool tags, partial, copy, sniffer, drop, vxlan, gre, mpls, inner;	/* flows */
 	bool checksums;			/* of sends and receives */
+	bool work_queues;		/* receive queues are objects of their own, which tables may name */
+	bool joint_hash;		/* one QP hashes frames of any version of IP, TCP and UDP */
+	uint64_t hash_fields;		/* enum ibv_rx_hash_fields; 0: no groups */
+	uint32_t max_table;		/* entries of a table */
 	uint32_t max_tso;
 	uint32_t rate_min, rate_max;	/* kbit/s */
 	uint16_t moderate_frames, moderate_us;	/* the most; 0: none */
@@ -44,6 +50,8 @@ struct hw_eth_device {
 	int (*poll_cq)(struct ibv_cq *, int, struct ibv_wc *);
 	int (*req_notify_cq)(struct ibv_cq *, int);
 	struct dapl_mutex lock;		/* guards probed and the clock */
+	struct dapl_mutex groups_lock;	/* guards groups: their list, members, tables and hashes */
+	struct hw_group *groups;
 	bool probed;
 	struct hw_eth_caps caps;	/* constant once probed */
 	struct hw_eth_clock clock;
@@ -52,10 +60,34 @@ struct hw_eth_device {
 struct hw_eth_rule {
 	struct hw_eth_rule *next;
 	struct dapl_eth_rule rule;
-	struct ibv_flow *flow;
+	struct ibv_flow *flow;		/* NULL: its group could not have another table, nor the old one again */
 	uint32_t tag;			/* of its flow; 0: none */
 	int group, everything;		/* sockets: one has joined the group, one is promiscuous; -1: none */
 	uint64_t frames, bytes;
+};
+
+/* The rules of a raw QP or of a group. A group's are changed with groups_lock held, too. */
+struct hw_eth_rules {
+	struct hw_eth_device *eth;
+	struct hw_group *group;		/* NULL: a QP's */
+	struct ibv_qp *target;		/* of flows; NULL: a group's, which has several */
+	bool tagged;			/* flows may have tags */
+	uint32_t tag_base;		/* they are this + 1 to + HW_ETH_MAX_RULES */
+	struct dapl_mutex *lock;	/* guards what follows: the QP's, or the group's */
+	struct hw_eth_rule *first;
+	uint64_t tags_used;		/* bit mask */
+};
+
+/* A QP without queues of its own: frames go to the work queues that its table names. */
+struct hw_hash {
+	struct ibv_rwq_ind_table *table;
+	struct ibv_qp *qp;		/* NULL: not made */
+};
+
+/* A group that a QP is in. */
+struct hw_membership {
+	struct hw_membership *next;
+	struct hw_group *group;
 };
 
 /* Provider-owned memory that receives are filled into. */
@@ -72,6 +104,8 @@ struct hw_eth {
 	struct ibv_qp_init_attr init;
 	struct dapl_eth_config config;
 	struct ibv_qp *hw;		/* NULL until begun */
+	struct ibv_wq *wq;		/* receives; NULL: they are the QP's own */
+	struct hw_hash own;		/* leads to wq alone */
 	struct ibv_cq *cq;		/* of receives */
 	struct ibv_cq_ex *cq_ex;	/* the same; NULL: without extensions */
 	uint64_t wc_flags;		/* of the CQ */
@@ -87,8 +121,8 @@ struct hw_eth {
 	uint32_t taken, released;	/* ring: frames that were polled, and given back */
 	bool armed;
 	uint64_t armed_wr;
-	struct hw_eth_rule *rules;
-	uint64_t tags_used;		/* bit mask */
+	struct hw_eth_rules rules;
+	struct hw_membership *groups;	/* changed with groups_lock held, too */
 	bool ended, paced;		/* ended: in ERR */
 	uint64_t last_time;
 	uint64_t drops_before;		/* of the port, when the QP began */
@@ -145,13 +179,38 @@ void hw_eth_cq_forget(struct hw_eth_device *eth);	/* at close */
 int hw_eth_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int hw_eth_pace(struct ibv_qp *qp, const struct dapl_eth_pace *pace);
 
+/* eth_wq.c */
+int hw_eth_wq_open(struct hw_eth *q, uint32_t max_wr, uint32_t max_sge);
+void hw_eth_wq_close(struct hw_eth *q);
+int hw_wq_to_state(struct ibv_wq *wq, enum ibv_wq_state state);
+int hw_wq_create(struct hw_eth_device *eth, struct ibv_wq_init_attr *attr, struct ibv_wq **wq);	/* ready */
+/* A QP over a table of `size` queues, a power of 2; without fields the size is 1. */
+int hw_hash_open(struct hw_eth_device *eth, struct ibv_pd *pd, struct ibv_wq **queues, uint32_t size, uint64_t fields,
+		 const uint8_t key[HW_ETH_HASH_KEY], struct hw_hash *hash);
+void hw_hash_close(struct hw_hash *hash);	/* without flows; may not be open */
+
+/* eth_group.c; operations of the device's table for groups */
+int hw_group_create(struct dapl_device *dev, struct ibv_qp *const *qps, uint32_t n, const struct dapl_eth_rss *rss,
+		    struct ibv_qp **made);
+int hw_group_set(struct ibv_qp *qp, const uint16_t *table);
+void hw_group_free(struct ibv_qp *qp);
+struct hw_eth_rules *hw_group_rules(struct ibv_qp *qp);
+/* The rules of a group, if the tag is one of theirs; else NULL. */
+struct hw_eth_rules *hw_group_rules_of_tag(struct hw_group *group, uint32_t tag);
+/* groups_lock held: the QP for the flow of this rule, made if there is none. Returns why there cannot be one, or NULL: then
+ * *qp is NULL if the device lacks room. */
+const char *hw_group_target(struct hw_group *group, const struct dapl_eth_rule *rule, struct ibv_qp **qp);
+void hw_groups_leave(struct hw_eth *q);		/* its work queue gets frames of no group any more */
+
 /* eth_rule.c */
 int hw_eth_rule_add(struct ibv_qp *qp, const struct dapl_eth_rule *rule, void **added);
 void hw_eth_rule_free(struct ibv_qp *qp, void *rule);
-void hw_eth_rules_end(struct hw_eth *q);
+void hw_eth_rules_end(struct hw_eth_rules *rules);
+/* groups_lock held: the rule's flow leads elsewhere from now on. On failure it has none. */
+int hw_eth_rule_redirect(struct hw_eth_rules *rules, struct hw_eth_rule *rule, struct ibv_qp *target);
 void hw_eth_rule_count(struct ibv_qp *qp, void *rule, uint64_t *frames, uint64_t *bytes);
-/* q->lock held: the rule of a frame's flow tag, or NULL. */
-struct hw_eth_rule *hw_eth_rule_find(struct hw_eth *q, uint32_t tag);
+/* q->lock held. Counts a frame for the rule of its flow tag, and returns that rule's tag; 0: it is gone. */
+uint32_t hw_eth_rule_hit(struct hw_eth *q, uint32_t tag, uint32_t length);
 
 /* eth_clock.c */
 void hw_eth_clock_init(struct hw_eth_device *eth);

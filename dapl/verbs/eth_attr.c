@@ -31,7 +31,7 @@ static uint64_t caps_of(const struct hw_eth_caps *found)
 		if (*(const bool *)((const char *)found + caps[i].found))
 			all |= caps[i].cap;
 	return all | (found->max_tso ? ETH_CAP_TSO : 0) | (found->rate_max ? ETH_CAP_PACE : 0) |
-		(found->moderate_frames ? ETH_CAP_MODERATE : 0);
+		(found->moderate_frames ? ETH_CAP_MODERATE : 0) | (found->hash_fields ? ETH_CAP_RSS : 0);
 }
 
 int hw_eth_query(struct dapl_device *dev, struct dapl_eth_attr *attr)
@@ -46,6 +46,10 @@ int hw_eth_query(struct dapl_device *dev, struct dapl_eth_attr *attr)
 		.caps = caps_of(&dev->eth->caps), .clock = hw_eth_clock_works(dev->eth) ? 2 : 0,
 		.max_tso = dev->eth->caps.max_tso, .max_tso_header = dev->eth->caps.max_tso ? HW_ETH_HEADERS : 0,
 		.rate_min = dev->eth->caps.rate_min * 1000ull, .rate_max = dev->eth->caps.rate_max * 1000ull };
+	if (dev->eth->caps.hash_fields) {
+		attr->max_table = dev->eth->caps.max_table;
+		attr->max_group = attr->max_table < HW_ETH_MAX_GROUP ? attr->max_table : HW_ETH_MAX_GROUP;
+	}
 	if ((err = interface_request(dev->attr.netdev, SIOCGIFMTU, &ifr)))
 		return err;
 	attr->mtu = (uint32_t)ifr.ifr_mtu;
@@ -104,6 +108,7 @@ void hw_eth_open(struct dapl_device *dev)
 		return;
 	dev->eth->dev = dev;
 	dapl_mutex_init(&dev->eth->lock, RANK_VERBS_ETH_DEVICE);
+	dapl_mutex_init(&dev->eth->groups_lock, RANK_VERBS_ETH_GROUPS);
 	dev->attr.raw_ethernet = true;
 }
 

@@ -2,6 +2,7 @@
 /* eth_probe.c - finds out which flows a device has, by making some: no query tells. They match an address that no
  * station has, and exist for a moment. The other offloads are in the answer of ibv_query_device_ex. */
 #include "eth.h"
+#include "eth_hash.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -106,27 +107,95 @@ static bool works(struct ibv_qp *qp, uint8_t port, const struct dapl_eth_rule *r
 	return made;
 }
 
-static void probe_flows(struct hw_eth_device *eth, struct ibv_qp *qp)
+static struct dapl_eth_rule rule_for_nobody(void)
 {
 	static const uint8_t nobody[6] = { 0x02, 0x00, 0x00, 0xda, 0x71, 0x01 };
+	struct dapl_eth_rule rule = { .mode = ETH_TAKE };
 
+	memcpy(rule.key.dst, nobody, sizeof nobody);
+	memset(rule.mask.dst, 0xff, sizeof rule.mask.dst);
+	return rule;
+}
+
+static void probe_flows(struct hw_eth_device *eth, struct ibv_qp *qp)
+{
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-		struct dapl_eth_rule rule = { .mode = ETH_TAKE };
+		struct dapl_eth_rule rule = rule_for_nobody();
 
-		memcpy(rule.key.dst, nobody, sizeof nobody);
-		memset(rule.mask.dst, 0xff, sizeof rule.mask.dst);
 		shapes[i].ask(&rule);
 		*(bool *)((char *)&eth->caps + shapes[i].found) =
 			works(qp, (uint8_t)eth->dev->attr.port, &rule, shapes[i].tag);
 	}
 }
 
-/* --- the whole ----------------------------------------------------------------------------- */
+/* --- work queues and hashes ---------------------------------------------------------------- */
+
+#define HASH_ALL (IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 | \
+		  IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP | IBV_RX_HASH_SRC_PORT_UDP | \
+		  IBV_RX_HASH_DST_PORT_UDP)
 
 static bool is_for_raw(uint32_t types)
 {
 	return types & 1u << IBV_QPT_RAW_PACKET;
 }
+
+/* A table may name one queue more than once: those of mlx4 do not. */
+static bool can_hash(struct hw_eth_device *eth, struct ibv_pd *pd, struct ibv_wq *wq, uint64_t fields)
+{
+	static const uint8_t key[HW_ETH_HASH_KEY];
+	struct ibv_wq *twice[2] = { wq, wq };
+	struct hw_hash hash;
+
+	if (hw_hash_open(eth, pd, twice, 2, fields, key, &hash))
+		return false;
+	hw_hash_close(&hash);
+	return true;
+}
+
+/* Frames of a group need flow tags: there is no other way to find their rules. */
+static void probe_hashes(struct hw_eth_device *eth, const struct ibv_rss_caps *rss, struct ibv_pd *pd, struct ibv_wq *wq)
+{
+	struct hw_eth_caps *c = &eth->caps;
+
+	if (!c->tags || (rss->rx_hash_fields_mask & HASH_ALL) != HASH_ALL)
+		return;
+	c->joint_hash = can_hash(eth, pd, wq, HASH_ALL);
+	if (c->joint_hash || can_hash(eth, pd, wq, hw_hash_fields(HASH_IPV4_TCP, HASH_ALL)))
+		c->hash_fields = HASH_ALL;
+	c->max_table = rss->max_rwq_indirection_table_size;
+}
+
+/* Flows that lead to a work queue, if there are some that do. */
+static void probe_queue(struct hw_eth_device *eth, const struct ibv_rss_caps *rss, struct ibv_pd *pd, struct ibv_wq *wq)
+{
+	static const uint8_t key[HW_ETH_HASH_KEY];
+	struct dapl_eth_rule rule = rule_for_nobody();
+	struct hw_hash hash;
+
+	if (hw_hash_open(eth, pd, &wq, 1, 0, key, &hash))
+		return;
+	eth->caps.work_queues = works(hash.qp, (uint8_t)eth->dev->attr.port, &rule, 0);
+	if (eth->caps.work_queues) {
+		probe_flows(eth, hash.qp);
+		probe_hashes(eth, rss, pd, wq);
+	}
+	hw_hash_close(&hash);
+}
+
+static void probe_queues(struct hw_eth_device *eth, struct ibv_pd *pd, struct ibv_cq *cq)
+{
+	struct ibv_wq_init_attr attr = { .max_wr = 1, .max_sge = 1, .pd = pd, .cq = cq };
+	struct ibv_device_attr_ex ex;
+	struct ibv_wq *wq;
+
+	if (ibv_query_device_ex(eth->dev->verbs, NULL, &ex) || !is_for_raw(ex.rss_caps.supported_qpts) ||
+	    !(ex.rss_caps.rx_hash_function & IBV_RX_HASH_FUNC_TOEPLITZ) || hw_wq_create(eth, &attr, &wq))
+		return;
+	probe_queue(eth, &ex.rss_caps, pd, wq);
+	ibv_destroy_wq(wq);
+}
+
+/* --- the whole ----------------------------------------------------------------------------- */
 
 static void probe_offloads(struct hw_eth_device *eth)
 {
@@ -158,7 +227,9 @@ static void probe(struct hw_eth_device *eth)
 	struct ibv_qp *qp;
 
 	probe_offloads(eth);
-	if (pd && cq && !hw_eth_raw_qp(eth->dev, pd, cq, &qp)) {
+	if (pd && cq)
+		probe_queues(eth, pd, cq);
+	if (pd && cq && !eth->caps.work_queues && !hw_eth_raw_qp(eth->dev, pd, cq, &qp)) {
 		if (!hw_eth_to_rts(qp, (uint8_t)eth->dev->attr.port))
 			probe_flows(eth, qp);
 		ibv_destroy_qp(qp);

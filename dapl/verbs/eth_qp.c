@@ -52,8 +52,23 @@ int hw_eth_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_i
 	q->qp = (struct ibv_qp){ .context = &q->verbs, .qp_context = attr->qp_context, .pd = pd,
 		.send_cq = attr->send_cq, .recv_cq = attr->recv_cq, .qp_type = IBV_QPT_RAW_PACKET };
 	dapl_mutex_init(&q->lock, RANK_VERBS_ETH_QP);
+	q->rules = (struct hw_eth_rules){ .eth = dev->eth, .lock = &q->lock };
 	*qp = &q->qp;
 	return 0;
+}
+
+/* The receives are on a work queue of their own, if the device has them. */
+static int create_queue(struct hw_eth *q, struct ibv_qp_cap *cap)
+{
+	int err;
+
+	if (!q->eth->caps.work_queues)
+		return 0;
+	err = hw_eth_wq_open(q, cap->max_recv_wr ? cap->max_recv_wr : 1, cap->max_recv_sge);
+	cap->max_recv_wr = cap->max_recv_sge = 0;
+	if (!cap->max_send_wr)		/* a QP has queues, though it may never send */
+		cap->max_send_wr = cap->max_send_sge = 1;
+	return err;
 }
 
 static int create_hw(struct hw_eth *q)
@@ -61,6 +76,7 @@ static int create_hw(struct hw_eth *q)
 	struct ibv_qp_init_attr_ex attr = { .qp_context = q->init.qp_context, .send_cq = q->init.send_cq,
 		.recv_cq = q->cq, .cap = q->init.cap, .qp_type = IBV_QPT_RAW_PACKET, .sq_sig_all = q->init.sq_sig_all,
 		.pd = q->qp.pd, .comp_mask = IBV_QP_INIT_ATTR_PD };
+	int err;
 
 	if (q->config.ring_frames) {
 		attr.cap.max_recv_wr = q->config.ring_frames;
@@ -71,10 +87,13 @@ static int create_hw(struct hw_eth *q)
 		attr.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
 		attr.max_tso_header = HW_ETH_HEADERS;
 	}
+	if ((err = create_queue(q, &attr.cap)))
+		return err;
 	q->hw = ibv_create_qp_ex(q->eth->dev->verbs, &attr);
 	if (!q->hw)
 		return errno ? errno : EIO;
 	q->qp.qp_num = q->hw->qp_num;
+	q->rules.target = q->wq ? q->own.qp : q->hw;
 	return hw_eth_to_rts(q->hw, (uint8_t)q->eth->dev->attr.port);
 }
 
@@ -125,12 +144,15 @@ int hw_eth_begin(struct ibv_qp *qp, const struct dapl_eth_config *config)
 int hw_eth_error_qp(struct ibv_qp *qp)
 {
 	struct hw_eth *q = hw_eth_of(qp);
+	int err;
 
 	if (!q->hw)
 		return 0;
-	hw_eth_rules_end(q);
+	hw_groups_leave(q);
+	hw_eth_rules_end(&q->rules);
 	__atomic_store_n(&q->ended, true, __ATOMIC_RELAXED);
-	return to_state(q->hw, IBV_QPS_ERR);
+	err = to_state(q->hw, IBV_QPS_ERR);
+	return err || !q->wq ? err : hw_wq_to_state(q->wq, IBV_WQS_ERR);
 }
 
 int hw_eth_reset_qp(struct ibv_qp *qp)
@@ -141,12 +163,17 @@ int hw_eth_reset_qp(struct ibv_qp *qp)
 
 	if (!q->hw)
 		return 0;
-	hw_eth_rules_end(q);
+	hw_groups_leave(q);
+	hw_eth_rules_end(&q->rules);
 	err = to_state(q->hw, IBV_QPS_RESET);
+	if (!err && q->wq)
+		err = hw_wq_to_state(q->wq, IBV_WQS_RESET);
 	if (err)
 		return err;
 	hw_eth_recv_empty(q);
 	err = hw_eth_to_rts(q->hw, (uint8_t)q->eth->dev->attr.port);
+	if (!err && q->wq)
+		err = hw_wq_to_state(q->wq, IBV_WQS_RDY);
 	if (!err && q->paced)
 		err = hw_eth_pace(qp, &none);
 	__atomic_store_n(&q->ended, false, __ATOMIC_RELAXED);
@@ -159,10 +186,12 @@ int hw_eth_destroy_qp(struct ibv_qp *qp)
 	int err;
 
 	hw_eth_cq_remove(q);
-	hw_eth_rules_end(q);
+	hw_groups_leave(q);
+	hw_eth_rules_end(&q->rules);
 	err = q->hw ? hw_errno(ibv_destroy_qp(q->hw)) : 0;
 	if (err)
 		return err;
+	hw_eth_wq_close(q);
 	hw_eth_recv_close(q);
 	free(q);
 	return 0;

@@ -52,6 +52,7 @@ static bool try_cq(struct hw_eth *q, uint64_t flags)
 		return false;
 	q->cq = ibv_cq_ex_to_cq(q->cq_ex);
 	q->wc_flags = attr.wc_flags;
+	q->rules.tagged = attr.wc_flags & IBV_WC_EX_WITH_FLOW_TAG;
 	return true;
 }
 
@@ -122,7 +123,7 @@ static int post_one(struct hw_eth *q, uint64_t wr_id, struct ibv_sge *sge, int n
 		sge[wr.num_sge++] = (struct ibv_sge){ .addr = (uintptr_t)q->spill.at,
 			.length = (uint32_t)q->spill.size - room, .lkey = q->spill.mr->lkey };
 	}
-	err = hw_errno(ibv_post_recv(q->hw, &wr, &bad));
+	err = hw_errno(q->wq ? ibv_post_wq_recv(q->wq, &wr, &bad) : ibv_post_recv(q->hw, &wr, &bad));
 	if (!err)
 		q->rooms[q->posted++ & q->config.mask] = room;
 	return err;
@@ -255,19 +256,12 @@ static uint64_t time_of(struct hw_eth *q, const struct done *d)
 
 static void describe(struct hw_eth *q, const struct done *d, uint32_t room, struct dapl_eth_frame *frame)
 {
-	struct hw_eth_rule *rule = hw_eth_rule_find(q, d->tag);
-
 	*frame = (struct dapl_eth_frame){ .length = d->length < room ? d->length : room, .wire_length = d->length,
-		.time = time_of(q, d) };
+		.time = time_of(q, d), .tag = hw_eth_rule_hit(q, d->tag, d->length) };
 	if (frame->time)
 		frame->flags |= ETH_FRAME_HW_TIME;
 	if (d->checksums_right)
 		frame->flags |= ETH_FRAME_IP_OK | ETH_FRAME_L4_OK;
-	if (rule) {
-		frame->tag = rule->rule.tag;
-		rule->frames++;
-		rule->bytes += d->length;
-	}
 	q->stats.received++;
 	q->stats.received_bytes += d->length;
 }

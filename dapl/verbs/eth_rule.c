@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth_rule.c - the rules of a raw QP: a flow each, and what the network device must do for it. Flows are objects of the
+/* eth_rule.c - the rules of a raw QP or a group: a flow each, and what the network device must do for it. Flows are objects of the
  * process, memberships are of sockets: both end with it.
  *
  * A flow has a tag of ours, by which a frame's rule is found. The types of flows without specifications cannot have one:
@@ -58,9 +58,9 @@ static int open_filter(int index, bool all, int *fd)
 	return setsockopt(*fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof request) ? errno : 0;
 }
 
-static int open_members(struct hw_eth *q, struct hw_eth_rule *rule)
+static int open_members(const struct hw_eth_rules *rules, struct hw_eth_rule *rule)
 {
-	int index = (int)if_nametoindex(q->eth->dev->attr.netdev), err = 0;
+	int index = (int)if_nametoindex(rules->eth->dev->attr.netdev), err = 0;
 	uint32_t flags = rule->rule.flags;
 
 	if ((flags & (ETH_JOIN | ETH_ALL | ETH_ALL_MULTICAST)) && !index)
@@ -80,82 +80,166 @@ static void close_members(struct hw_eth_rule *rule)
 		close(rule->everything);
 }
 
-/* --- tags; q->lock held --------------------------------------------------------------------- */
+/* --- tags; the rules' lock held --------------------------------------------------------------- */
 
-static uint32_t take_tag(struct hw_eth *q)
+static uint32_t take_tag(struct hw_eth_rules *rules)
 {
-	uint32_t tag = 1;
+	uint32_t bit = 0;
 
-	if (!q->eth->caps.tags || !(q->wc_flags & IBV_WC_EX_WITH_FLOW_TAG))
+	if (!rules->tagged)
 		return 0;
-	while (q->tags_used >> (tag - 1) & 1)	/* fewer rules than bits are there */
-		tag++;
-	q->tags_used |= 1ull << (tag - 1);
-	return tag;
+	while (rules->tags_used >> bit & 1)	/* fewer rules than bits are there */
+		bit++;
+	rules->tags_used |= 1ull << bit;
+	return rules->tag_base + bit + 1;
 }
 
-static void give_tag(struct hw_eth *q, uint32_t tag)
+static void give_tag(struct hw_eth_rules *rules, uint32_t tag)
 {
 	if (tag)
-		q->tags_used &= ~(1ull << (tag - 1));
+		rules->tags_used &= ~(1ull << (tag - rules->tag_base - 1));
 }
 
-struct hw_eth_rule *hw_eth_rule_find(struct hw_eth *q, uint32_t tag)
+static struct hw_eth_rule *find(const struct hw_eth_rules *rules, uint32_t tag)
 {
-	struct hw_eth_rule *rule = q->rules;
+	struct hw_eth_rule *rule = rules->first;
 
 	while (rule && (rule->tag != tag || rule->rule.mode == ETH_DROP))
 		rule = rule->next;
 	return rule;
 }
 
-/* --- adding ------------------------------------------------------------------------------------ */
-
-static int refuse(const struct hw_eth *q, const char *why)
+static uint32_t hit(struct hw_eth_rules *rules, uint32_t tag, uint32_t length)
 {
-	hw_eth_trace(q, "%s: dat_eth_rule_add refused: %s", q->eth->dev->attr.device, why);
+	struct hw_eth_rule *rule = find(rules, tag);
+
+	if (!rule)
+		return 0;
+	rule->frames++;
+	rule->bytes += length;
+	return rule->rule.tag;
+}
+
+uint32_t hw_eth_rule_hit(struct hw_eth *q, uint32_t tag, uint32_t length)
+{
+	struct hw_eth_rules *rules = NULL;
+
+	if (tag <= HW_ETH_MAX_RULES)
+		return hit(&q->rules, tag, length);
+	for (struct hw_membership *m = q->groups; m && !rules; m = m->next)
+		rules = hw_group_rules_of_tag(m->group, tag);
+	if (!rules)
+		return 0;
+	dapl_mutex_lock(rules->lock);
+	tag = hit(rules, tag, length);
+	dapl_mutex_unlock(rules->lock);
+	return tag;
+}
+
+/* --- flows --------------------------------------------------------------------------------------- */
+
+static int refuse(const struct hw_eth_rules *rules, const char *why)
+{
+	hw_eth_trace(rules->target ? (const void *)rules->target : rules->group, "%s: dat_eth_rule_add refused: %s",
+		     rules->eth->dev->attr.device, why);
 	return EOPNOTSUPP;
 }
 
-static int build(struct hw_eth *q, struct hw_eth_rule *rule, struct hw_flow *flow)
+static int build(struct hw_eth_rules *rules, struct hw_eth_rule *rule, struct hw_flow *flow)
 {
 	const struct dapl_eth_rule *r = &rule->rule;
-	const char *why = hw_flow_build(r, (uint8_t)q->eth->dev->attr.port, rule->tag, flow);
+	const char *why = hw_flow_build(r, (uint8_t)rules->eth->dev->attr.port, rule->tag, flow);
 
 	if (why)
-		return refuse(q, why);
-	if (flow->partial && !q->eth->caps.partial)
-		return refuse(q, "the device knows only full masks");
+		return refuse(rules, why);
+	if (flow->partial && !rules->eth->caps.partial)
+		return refuse(rules, "the device knows only full masks");
+	if (!flow->tagged && rules->group)
+		return refuse(rules, "frames of this rule have no flow tag, which a group needs");
 	if (!flow->tagged) {
-		give_tag(q, rule->tag);
+		give_tag(rules, rule->tag);
 		rule->tag = 0;
 	}
-	if (r->tag && r->mode != ETH_DROP && !flow->tagged && hw_eth_rule_find(q, 0))
-		return refuse(q, "frames of this rule have no flow tag, and neither have those of another one");
+	if (r->tag && r->mode != ETH_DROP && !flow->tagged && find(rules, 0))
+		return refuse(rules, "frames of this rule have no flow tag, and neither have those of another one");
 	return 0;
 }
 
-/* What a device that refuses says: EINVAL, for almost anything. */
-static int create_flow(struct hw_eth *q, struct hw_eth_rule *rule, struct hw_flow *flow)
+static int find_target(const struct hw_eth_rules *rules, const struct hw_eth_rule *rule, struct ibv_qp **target)
 {
+	const char *why;
+
+	*target = rules->target;
+	if (!rules->group)
+		return 0;
+	why = hw_group_target(rules->group, &rule->rule, target);
+	if (why)
+		return refuse(rules, why);
+	return *target ? 0 : errno ? errno : EIO;
+}
+
+/* What a device that refuses says: EINVAL, for almost anything. */
+static int create_flow(const struct hw_eth_rules *rules, struct hw_eth_rule *rule, struct hw_flow *flow,
+		       struct ibv_qp *target)
+{
+	const struct dapl_device *dev = rules->eth->dev;
 	int err;
 
-	rule->flow = ibv_create_flow(q->hw, &flow->attr);
+	rule->flow = ibv_create_flow(target, &flow->attr);
 	if (rule->flow)
 		return 0;
 	err = errno;
 	if (err == EPERM)
 		log_report(REPORT_NO_CAPABILITY, LOG_FIELDS(.err = err), "%s: rule on %s: the process lacks the capability "
-			   "CAP_NET_RAW", q->eth->dev->attr.device, q->eth->dev->attr.netdev);
+			   "CAP_NET_RAW", dev->attr.device, dev->attr.netdev);
 	if (err == EPERM || err == ENOMEM || err == ENOSPC || err == ENODEV || err == EIO)
 		return err;
-	return refuse(q, "the device has no such flow");
+	return refuse(rules, "the device has no such flow");
 }
 
-/* q->lock held. */
-static int add_locked(struct hw_eth *q, struct hw_eth_rule *rule)
+static void destroy_flow(struct hw_eth_rule *rule)
 {
-	struct hw_eth_rule **last = &q->rules;
+	if (rule->flow)
+		ibv_destroy_flow(rule->flow);
+	rule->flow = NULL;
+}
+
+int hw_eth_rule_redirect(struct hw_eth_rules *rules, struct hw_eth_rule *rule, struct ibv_qp *target)
+{
+	struct hw_flow flow;
+	int err = build(rules, rule, &flow);
+
+	destroy_flow(rule);
+	return err ? err : create_flow(rules, rule, &flow, target);
+}
+
+/* --- adding ------------------------------------------------------------------------------------ */
+
+static struct hw_eth_rules *rules_of(struct ibv_qp *qp)
+{
+	return qp->qp_type == IBV_QPT_DRIVER ? hw_group_rules(qp) : &hw_eth_of(qp)->rules;
+}
+
+/* Both locks, if it is a group. */
+static void lock_rules(struct hw_eth_rules *rules)
+{
+	if (rules->group)
+		dapl_mutex_lock(&rules->eth->groups_lock);
+	dapl_mutex_lock(rules->lock);
+}
+
+static void unlock_rules(struct hw_eth_rules *rules)
+{
+	dapl_mutex_unlock(rules->lock);
+	if (rules->group)
+		dapl_mutex_unlock(&rules->eth->groups_lock);
+}
+
+/* Locks held. */
+static int add_locked(struct hw_eth_rules *rules, struct hw_eth_rule *rule)
+{
+	struct hw_eth_rule **last = &rules->first;
+	struct ibv_qp *target;
 	struct hw_flow flow;
 	int n = 0, err;
 
@@ -164,12 +248,14 @@ static int add_locked(struct hw_eth *q, struct hw_eth_rule *rule)
 			return EEXIST;
 	if (n == HW_ETH_MAX_RULES)
 		return ENOSPC;
-	rule->tag = take_tag(q);
-	err = build(q, rule, &flow);
+	rule->tag = take_tag(rules);
+	err = build(rules, rule, &flow);
 	if (!err)
-		err = create_flow(q, rule, &flow);
+		err = find_target(rules, rule, &target);
+	if (!err)
+		err = create_flow(rules, rule, &flow, target);
 	if (err)
-		give_tag(q, rule->tag);
+		give_tag(rules, rule->tag);
 	else
 		*last = rule;
 	return err;
@@ -177,7 +263,7 @@ static int add_locked(struct hw_eth *q, struct hw_eth_rule *rule)
 
 int hw_eth_rule_add(struct ibv_qp *qp, const struct dapl_eth_rule *wanted, void **added)
 {
-	struct hw_eth *q = hw_eth_of(qp);
+	struct hw_eth_rules *rules = rules_of(qp);
 	struct hw_eth_rule *rule = calloc(1, sizeof *rule);
 	int err;
 
@@ -185,11 +271,11 @@ int hw_eth_rule_add(struct ibv_qp *qp, const struct dapl_eth_rule *wanted, void 
 		return ENOMEM;
 	rule->rule = *wanted;
 	rule->group = rule->everything = -1;
-	err = open_members(q, rule);
+	err = open_members(rules, rule);
 	if (!err) {
-		dapl_mutex_lock(&q->lock);
-		err = add_locked(q, rule);
-		dapl_mutex_unlock(&q->lock);
+		lock_rules(rules);
+		err = add_locked(rules, rule);
+		unlock_rules(rules);
 	}
 	if (err) {
 		close_members(rule);
@@ -204,22 +290,22 @@ int hw_eth_rule_add(struct ibv_qp *qp, const struct dapl_eth_rule *wanted, void 
 
 static void end(struct hw_eth_rule *rule)
 {
-	ibv_destroy_flow(rule->flow);
+	destroy_flow(rule);
 	close_members(rule);
 	free(rule);
 }
 
-/* q->lock held. Off the list; NULL: it was gone. */
-static struct hw_eth_rule *unlink_rule(struct hw_eth *q, const struct hw_eth_rule *rule)
+/* Locks held. Off the list; NULL: it was gone. */
+static struct hw_eth_rule *unlink_rule(struct hw_eth_rules *rules, const struct hw_eth_rule *rule)
 {
-	struct hw_eth_rule **at = &q->rules, *found;
+	struct hw_eth_rule **at = &rules->first, *found;
 
 	while (*at && *at != rule)
 		at = &(*at)->next;
 	found = *at;
 	if (found) {
 		*at = found->next;
-		give_tag(q, found->tag);
+		give_tag(rules, found->tag);
 	}
 	return found;
 }
@@ -227,39 +313,39 @@ static struct hw_eth_rule *unlink_rule(struct hw_eth *q, const struct hw_eth_rul
 /* Frames that the flow has steered already are dropped from now on only if they come later: those in the CQ stay. */
 void hw_eth_rule_free(struct ibv_qp *qp, void *rule)
 {
-	struct hw_eth *q = hw_eth_of(qp);
+	struct hw_eth_rules *rules = rules_of(qp);
 	struct hw_eth_rule *found;
 
-	dapl_mutex_lock(&q->lock);
-	found = unlink_rule(q, rule);
+	lock_rules(rules);
+	found = unlink_rule(rules, rule);
 	if (found)
 		end(found);
-	dapl_mutex_unlock(&q->lock);
+	unlock_rules(rules);
 }
 
-void hw_eth_rules_end(struct hw_eth *q)
+void hw_eth_rules_end(struct hw_eth_rules *rules)
 {
-	dapl_mutex_lock(&q->lock);
-	while (q->rules)
-		end(unlink_rule(q, q->rules));
-	dapl_mutex_unlock(&q->lock);
+	dapl_mutex_lock(rules->lock);
+	while (rules->first)
+		end(unlink_rule(rules, rules->first));
+	dapl_mutex_unlock(rules->lock);
 }
 
 /* Without tags only the frames of one rule can be told; those that a device drops, never. */
 void hw_eth_rule_count(struct ibv_qp *qp, void *added, uint64_t *frames, uint64_t *bytes)
 {
-	struct hw_eth *q = hw_eth_of(qp);
-	const struct hw_eth_rule *rule = q->rules;
+	struct hw_eth_rules *rules = rules_of(qp);
+	const struct hw_eth_rule *rule;
 
 	*frames = *bytes = 0;
-	dapl_mutex_lock(&q->lock);
-	for (rule = q->rules; rule && rule != added; rule = rule->next)
+	dapl_mutex_lock(rules->lock);
+	for (rule = rules->first; rule && rule != added; rule = rule->next)
 		;
 	if (rule) {
-		bool known = rule->rule.mode != ETH_DROP && (rule->tag || hw_eth_rule_find(q, 0) == rule);
+		bool known = rule->rule.mode != ETH_DROP && (rule->tag || find(rules, 0) == rule);
 
 		*frames = known ? rule->frames : ~(uint64_t)0;
 		*bytes = known ? rule->bytes : ~(uint64_t)0;
 	}
-	dapl_mutex_unlock(&q->lock);
+	dapl_mutex_unlock(rules->lock);
 }

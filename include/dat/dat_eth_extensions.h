@@ -70,7 +70,8 @@ typedef enum dat_eth_cap {
 	DAT_ETH_CAP_RSS_INNER    = 0x20000,	/* DAT_ETH_RSS_INNER */
 	DAT_ETH_CAP_MODERATE     = 0x40000,	/* dat_eth_moderate() */
 	DAT_ETH_CAP_SEND_STAMP   = 0x80000,	/* DAT_ETH_SEND_STAMP */
-	DAT_ETH_CAP_INNER_CSUM   = 0x100000	/* DAT_ETH_SEND_INNER_CSUM */
+	DAT_ETH_CAP_INNER_CSUM   = 0x100000,	/* DAT_ETH_SEND_INNER_CSUM */
+	DAT_ETH_CAP_RSS_LOSSLESS = 0x200000	/* dat_eth_group_set() loses no frame */
 } DAT_ETH_CAP;
 
 /* DAT_ETH_ATTR.clock: the clock of time stamps. All are nanoseconds of CLOCK_REALTIME. */
@@ -291,7 +292,7 @@ typedef struct dat_eth_stats {
 
 /* dat_eth_group_set(DAT_ETH_GROUP_HANDLE group, const uint16_t *table)
  *
- * Another table of the same size, from now on. No frame is lost, and none comes twice. */
+ * Another table of the same size, from now on. No frame comes twice, and with DAT_ETH_CAP_RSS_LOSSLESS none is lost. */
 #define dat_eth_group_set(group, table) \
 	dat_extension_op((DAT_HANDLE)(group), (DAT_EXTENDED_OP)DAT_ETH_GROUP_SET_OP, \
 		(const uint16_t *)(table))

@@ -29,9 +29,11 @@ test_eth_group_LDADD = libdat2.la -lpthread
 test_eth_moderate_SOURCES = test/eth/moderate.c $(eth_wire)
 test_eth_moderate_LDADD = libdat2.la -lpthread
 # verbs, in the test machine: not in TESTS, it needs an RDMA device (test/vm/suites.d/eth-verbs).
-check_PROGRAMS += test/eth/verbs
+check_PROGRAMS += test/eth/verbs test/eth/verbs_group
 test_eth_verbs_SOURCES = test/eth/verbs.c $(eth_wire)
 test_eth_verbs_LDADD = libdat2.la -lpthread
+test_eth_verbs_group_SOURCES = test/eth/verbs_group.c $(eth_members)
+test_eth_verbs_group_LDADD = libdat2.la -lpthread
 test_eth_stamp_SOURCES = test/eth/stamp.c $(eth_wire)
 test_eth_stamp_LDADD = libdat2.la -lpthread
 test_eth_more_SOURCES = test/eth/more.c $(eth_wire)

@@ -108,7 +108,8 @@ static void ETH_31_a_posted_receive_tells_the_hash(void)
 	wire_send(&w, bytes, 74);
 	event = wire_event(w.recv, DAT_ETH_DTO_EVENT);
 	frame = (const DAT_ETH_FRAME *)event.event_extension_data;
-	EXPECT((frame->flags & DAT_ETH_FRAME_HASH) && frame->hash == 0x51ccc178);
+	if (wire_on_soft())		/* verbs do not tell the hash */
+		EXPECT((frame->flags & DAT_ETH_FRAME_HASH) && frame->hash == 0x51ccc178);
 	EXPECT(event.event_data.dto_completion_event_data.user_cookie.as_64 == table[0x51ccc178 & (TABLE - 1)]);
 	EXPECT(!memcmp(w.memory + 1000 * event.event_data.dto_completion_event_data.user_cookie.as_64, bytes, 74));
 	wire_close(&w);
@@ -165,6 +166,7 @@ static void ETH_32_wrong_arguments_are_refused(void)
 
 	open_members("64");
 	OK(dat_eth_query(w.ia, &attr));
+	EXPECT(!(attr.caps & DAT_ETH_CAP_RSS_LOSSLESS) == !wire_on_soft());
 	EXPECT((attr.caps & DAT_ETH_CAP_RSS) && attr.max_group >= MEMBERS && attr.max_table >= TABLE);
 	refuses(DAT_INVALID_PARAMETER, 0, eps, &rss);
 	refuses(DAT_INVALID_PARAMETER, -1, eps, &rss);

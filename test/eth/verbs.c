@@ -55,7 +55,7 @@ static void query_tells_what_was_probed(void)
 {
 	const DAT_UINT64 all = DAT_ETH_CAP_COPY | DAT_ETH_CAP_EGRESS | DAT_ETH_CAP_PARTIAL_MASK | DAT_ETH_CAP_INNER |
 		DAT_ETH_CAP_TUNNEL | DAT_ETH_CAP_RX_CSUM | DAT_ETH_CAP_JOIN | DAT_ETH_CAP_TX_CSUM | DAT_ETH_CAP_TSO |
-		DAT_ETH_CAP_PACE | DAT_ETH_CAP_TAKE | DAT_ETH_CAP_MODERATE;
+		DAT_ETH_CAP_PACE | DAT_ETH_CAP_TAKE | DAT_ETH_CAP_MODERATE | DAT_ETH_CAP_RSS;
 	DAT_ETH_ATTR attr = { .size = sizeof attr };
 
 	wire_open(&w);
@@ -63,6 +63,7 @@ static void query_tells_what_was_probed(void)
 	EXPECT(attr.caps == all && attr.clock == DAT_ETH_CLOCK_HARDWARE);
 	EXPECT(attr.mtu == 1500 && attr.max_frame == 1514 && !memcmp(attr.address, w.eth0, 6));
 	EXPECT(attr.max_tso == 65549 && attr.max_tso_header == 128);
+	EXPECT(attr.max_table == 512 && attr.max_group == 256);
 	EXPECT(attr.rate_min == 100000 && attr.rate_max == 10000000000);
 	EXPECT(!strcmp(carrier(), "VERBS-0"));
 	wire_close(&w);
@@ -276,10 +277,13 @@ static void a_poor_device_receives_and_refuses_the_rest(void)
 	DAT_ETH_ATTR attr = { .size = sizeof attr };
 	DAT_ETH_PACE pace = { .bits_per_s = 1000000 };
 	DAT_UINT64 device, system, error;
+	const uint16_t table[1] = { 0 };
+	DAT_ETH_RSS rss = { .fields = DAT_ETH_RSS_IP, .table_size = 1, .table = table };
+	DAT_ETH_GROUP_HANDLE group;
 	DAT_ETH_RULE_HANDLE handle;
 	DAT_ETH_FRAME frame;
 
-	setenv("FAKE_ETH", "extended tags stamps partial copy tunnels offloads pace moderation", 1);
+	setenv("FAKE_ETH", "extended tags stamps partial copy tunnels offloads pace moderation queues", 1);
 	open_posted(2);
 	OK(dat_eth_query(w.ia, &attr));
 	EXPECT(attr.caps == (DAT_ETH_CAP_TAKE | DAT_ETH_CAP_JOIN) && attr.clock == DAT_ETH_CLOCK_NONE && !attr.max_tso);
@@ -303,6 +307,7 @@ static void a_poor_device_receives_and_refuses_the_rest(void)
 	FAILS(dat_eth_pace(w.ep, &pace), DAT_MODEL_NOT_SUPPORTED);
 	FAILS(dat_eth_moderate(w.recv, 1, 1), DAT_MODEL_NOT_SUPPORTED);
 	FAILS(dat_eth_clock(w.ia, &device, &system, &error), DAT_MODEL_NOT_SUPPORTED);
+	FAILS(dat_eth_group_create(w.ia, 1, &w.ep, &rss, &group), DAT_MODEL_NOT_SUPPORTED);
 	wire_close(&w);
 }
 

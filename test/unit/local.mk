@@ -392,6 +392,7 @@ unit_verbs = \
 	test/unit/verbs/test_conn_cause \
 	test/unit/verbs/test_conn_state \
 	test/unit/verbs/test_eth_flow \
+	test/unit/verbs/test_eth_hash \
 	test/unit/verbs/test_pdata \
 	test/unit/verbs/test_siw
 check_PROGRAMS += $(unit_verbs)
@@ -402,6 +403,8 @@ test_unit_verbs_test_conn_cause_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_state_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_flow_SOURCES = test/unit/verbs/test_eth_flow.c dapl/verbs/eth_flow.c
 test_unit_verbs_test_eth_flow_LDADD = $(CMOCKA_LIBS)
+test_unit_verbs_test_eth_hash_SOURCES = test/unit/verbs/test_eth_hash.c dapl/verbs/eth_hash.c
+test_unit_verbs_test_eth_hash_LDADD = $(CMOCKA_LIBS)
 test_unit_verbs_test_pdata_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
 test_unit_verbs_test_siw_LDADD = libdaplverbs.la libdaplcore.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
 endif

@@ -29,6 +29,7 @@ static const struct { DAT_UINT64 bit; const char *name, *meaning; } capabilities
 	{ DAT_ETH_CAP_RSS, "RSS", "groups of endpoints that share frames by a hash" },
 	{ DAT_ETH_CAP_MODERATE, "MODERATE", "wake-ups after so many frames, or so long" },
 	{ DAT_ETH_CAP_RSS_INNER, "RSS_INNER", "the hash may be of headers within tunnels" },
+	{ DAT_ETH_CAP_RSS_LOSSLESS, "RSS_LOSSLESS", "no frame is lost while a group gets another table" },
 };
 
 static void print_json(const struct options *o, const DAT_ETH_ATTR *attr, const char *carrier, const char *address)
