@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* relaxed.h - loads and stores of what other threads or processes may touch at the same time:
+/* once.h - loads and stores of what other threads or processes may touch at the same time:
  * each in one piece, once, and in no order. A caller that needs an order uses a fence or an atomic
  * operation of its own. */
 #ifndef SOFT_RELAXED_H

@@ -2,7 +2,7 @@
 /* closed.c - objects whose handles may still be in use after their provider is unloaded. The
  * provider hands over the memory of the objects that it freed last. Their first word then
  * points to a table of calls that return an error, so that a program that frees an object
- * after it closed the IA gets INVALID_HANDLE. The dispatch in api.c is the same for all
+ * after it closed the IA gets INVALID_HANDLE. The dispatch in api_*.c is the same for all
  * handles. */
 #include "dat/error.h"
 #include "dat/closed.h"

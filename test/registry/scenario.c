@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* scenario.c - see scenario.h. The body runs in a child, whose output and notes go to temporary files. */
 #include "test/registry/scenario.h"
 #include <dlfcn.h>
 #include <limits.h>
