@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* frame_layout.c - offsets of the headers of a frame, outer and within a tunnel, and one's complement sums. Fields
- * that rules match are dapl/softeth/match.c's matter. */
+ * that rules match are dapl/softeth/match.c's matter, headers of tunnels tunnel.c's. */
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 #include "common/frame_layout.h"
+#include "common/tunnel.h"
 
 enum {
 	MAX_TAGS = 2,			/* VLAN tags that are skipped */
 	MAX_EXTENSIONS = 6,		/* IPv6 extension headers that are skipped */
 	UDP_HEADER = 8, TCP_HEADER = 20,
-	TUNNEL_HEADER = 8,		/* bytes of VXLAN, and of Geneve without options */
 };
-
-static uint16_t be16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
 
 static bool read_ports(const uint8_t *head, size_t length, struct eth_layout *l)
 {
@@ -112,40 +107,32 @@ bool eth_layout_read(const uint8_t *head, size_t length, struct eth_layout *l)
 
 /* --- within a tunnel ---------------------------------------------------------------------- */
 
-/* `type`: what follows the header of Geneve or GRE. */
-static bool read_typed(const uint8_t *head, size_t length, uint16_t type, size_t at, struct eth_layout *l)
+static bool read_tunnel(const uint8_t *head, size_t length, const struct eth_layout *outer, struct tunnel *tunnel,
+			size_t *at)
 {
-	return type == TYPE_BRIDGING ? read_ethernet(head, length, at, l) : read_ip(head, length, type, at, l);
-}
-
-static bool read_gre(const uint8_t *head, size_t length, size_t at, struct eth_layout *l)
-{
-	const uint8_t *p = head + at;
-
-	if (length < at + 4 || (p[1] & 7) || (p[0] & 0x40))	/* version 0, no routing */
-		return false;
-	at += 4 + (p[0] & 0x80 ? 4u : 0) + (p[0] & 0x20 ? 4u : 0) + (p[0] & 0x10 ? 4u : 0);	/* checksum, key, sequence number */
-	return read_typed(head, length, be16(p + 2), at, l);
+	*at = outer->l4;
+	if (outer->protocol == IPPROTO_GRE)
+		return tunnel_read_gre(head + *at, length - *at, tunnel);
+	*at += UDP_HEADER;
+	return outer->protocol == IPPROTO_UDP && outer->payload && length >= *at &&
+	       tunnel_read_udp(head + *at, length - *at, be16(head + outer->l4 + 2), tunnel);
 }
 
 bool eth_layout_inner(const uint8_t *head, size_t length, const struct eth_layout *outer, struct eth_layout *l)
 {
-	const uint8_t *udp = head + outer->l4, *p = udp + UDP_HEADER;
-	size_t at = (size_t)outer->l4 + UDP_HEADER + TUNNEL_HEADER;
+	struct tunnel tunnel;
+	size_t at;
 
 	*l = (struct eth_layout){ .version = 0 };
 	if (length > ETH_HEADERS_MAX)
 		length = ETH_HEADERS_MAX;
-	if (outer->protocol == IPPROTO_GRE)
-		return read_gre(head, length, outer->l4, l);
-	if (outer->protocol != IPPROTO_UDP || !outer->payload || length < at)
+	if (length < outer->l4 || !read_tunnel(head, length, outer, &tunnel, &at))
 		return false;
-	if (be16(udp + 2) == PORT_VXLAN)
-		return (p[0] & 0x08) && read_ethernet(head, length, at, l);
-	if (be16(udp + 2) != PORT_GENEVE || p[0] >> 6)
-		return false;
-	return read_typed(head, length, be16(p + 2), at + (size_t)(p[0] & 0x3f) * 4, l);
+	at += tunnel.length;
+	return tunnel.type == TYPE_BRIDGING ? read_ethernet(head, length, at, l) : read_ip(head, length, tunnel.type, at, l);
 }
+
+/* --- checksums ---------------------------------------------------------------------------- */
 
 /* Adds with the carries in the upper half: up to 64 KiB do not overflow. */
 uint32_t eth_sum_bytes(const uint8_t *at, size_t length, uint32_t sum)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* frame_layout.h - where the IP and TCP or UDP headers of a frame are, outer and within a tunnel, and their checksums;
- * numbers of tunnels. Plain C over bytes, without state. */
+/* frame_layout.h - where the IP and TCP or UDP headers of a frame are, outer and within a tunnel, and their
+ * checksums. Plain C over bytes, without state. */
 #ifndef COMMON_FRAME_LAYOUT_H
 #define COMMON_FRAME_LAYOUT_H
 #include <stdbool.h>
@@ -9,10 +9,6 @@
 #include <sys/uio.h>
 
 enum { ETH_HEADERS_MAX = 256 };		/* bytes of a frame in which its headers must end */
-enum {
-	PORT_VXLAN = 4789, PORT_GENEVE = 6081,	/* of UDP */
-	TYPE_BRIDGING = 0x6558,		/* transparent Ethernet bridging: the type in GRE (then it is NVGRE) and Geneve */
-};
 
 struct eth_layout {
 	uint16_t l3, l4;		/* offsets of the IP header and of the one behind it */

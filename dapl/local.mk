@@ -102,7 +102,7 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/eth_flow.c dapl/verbs/eth_flow.h dapl/verbs/eth_group.c dapl/verbs/eth_hash.c dapl/verbs/eth_hash.h \
 	dapl/verbs/eth_probe.c dapl/verbs/eth_qp.c dapl/verbs/eth_recv.c dapl/verbs/eth_rule.c dapl/verbs/eth_send.c \
 	dapl/verbs/eth_wq.c \
-	common/frame_layout.c common/frame_layout.h \
+	common/frame_layout.c common/frame_layout.h common/tunnel.c common/tunnel.h \
 	dapl/verbs/cm.c dapl/verbs/cm.h \
 	dapl/verbs/acceptor.c dapl/verbs/acceptor.h \
 	dapl/verbs/conn.c dapl/verbs/conn.h \
@@ -231,7 +231,7 @@ libsofteth_la_SOURCES = \
 	dapl/softeth/filter.c dapl/softeth/filter.h dapl/softeth/filter_hash.c \
 	dapl/softeth/group.c dapl/softeth/group.h dapl/softeth/ingress.c dapl/softeth/place.c \
 	dapl/softeth/match.c dapl/softeth/match.h \
-	common/frame_layout.c common/frame_layout.h \
+	common/frame_layout.c common/frame_layout.h common/tunnel.c common/tunnel.h \
 	dapl/softeth/ring.c dapl/softeth/rules.c dapl/softeth/send.c \
 	dapl/softeth/spread.c dapl/softeth/spread.h \
 	dapl/softeth/steer.c dapl/softeth/steer.h \

@@ -6,7 +6,7 @@
  * computed bit by bit without jumps: bits are random, and a jump that is predicted wrong costs more. */
 #include <linux/if_ether.h>
 #include <netinet/in.h>
-#include "common/frame_layout.h"
+#include "common/tunnel.h"
 #include "dapl/softeth/filter.h"
 #include "dapl/softeth/toeplitz.h"
 

@@ -6,7 +6,7 @@
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 #include <string.h>
-#include "common/frame_layout.h"
+#include "common/tunnel.h"
 #include "dapl/softeth/match.h"
 
 enum {
@@ -30,11 +30,6 @@ static const uint8_t *take(struct cursor *c, size_t n)
 	c->at += n;
 	c->left -= n;
 	return at;
-}
-
-static uint16_t be16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
 }
 
 static void parse_type(struct cursor *c, uint16_t type, struct eth_headers *h, bool inner);
@@ -83,57 +78,21 @@ static void set_tunnel(struct eth_headers *h, enum dapl_eth_tunnel tunnel, uint3
 	h->outer.tunnel_id = htonl(id);
 }
 
-/* Behind the UDP header of a tunnel. */
-static void parse_vxlan(struct cursor *c, struct eth_headers *h)
+/* The header is known, but it may be cut off behind its number. */
+static void parse_tunnel(struct cursor *c, const struct tunnel *tunnel, struct eth_headers *h)
 {
-	const uint8_t *p = take(c, 8);
+	static const enum dapl_eth_tunnel kinds[] = {
+		[TUNNEL_VXLAN] = ETH_VXLAN, [TUNNEL_GENEVE] = ETH_GENEVE, [TUNNEL_GRE] = ETH_GRE,
+		[TUNNEL_NVGRE] = ETH_NVGRE,
+	};
 
-	if (!p || !(p[0] & 0x08))	/* a valid VNI */
+	set_tunnel(h, kinds[tunnel->kind], tunnel->id);
+	if (!take(c, tunnel->length))
 		return;
-	set_tunnel(h, ETH_VXLAN, (uint32_t)p[4] << 16 | be16(p + 5));
-	parse_ethernet(c, (struct eth_tag){ 0, 0 }, h, true);
-}
-
-static void parse_geneve(struct cursor *c, struct eth_headers *h)
-{
-	const uint8_t *p = take(c, 8);
-
-	if (!p || p[0] >> 6)		/* version 0 */
-		return;
-	set_tunnel(h, ETH_GENEVE, (uint32_t)p[4] << 16 | be16(p + 5));
-	if (!take(c, (size_t)(p[0] & 0x3f) * 4))
-		return;
-	if (be16(p + 2) == TYPE_BRIDGING)
+	if (tunnel->type == TYPE_BRIDGING)
 		parse_ethernet(c, (struct eth_tag){ 0, 0 }, h, true);
 	else
-		parse_type(c, be16(p + 2), h, true);
-}
-
-static void parse_gre(struct cursor *c, struct eth_headers *h)
-{
-	const uint8_t *p = take(c, 4), *key = NULL;
-	bool ethernet;
-
-	if (!p || (p[1] & 7) || (p[0] & 0x40))	/* version 0, no routing */
-		return;
-	ethernet = be16(p + 2) == TYPE_BRIDGING;
-	if ((p[0] & 0x80) && !take(c, 4))	/* checksum */
-		return;
-	if ((p[0] & 0x20) && !(key = take(c, 4)))
-		return;
-	if ((p[0] & 0x10) && !take(c, 4))	/* sequence number */
-		return;
-	if (ethernet && key) {
-		set_tunnel(h, ETH_NVGRE, (uint32_t)be16(key) << 8 | key[2]);
-	} else {
-		set_tunnel(h, ETH_GRE, 0);
-		if (key)
-			memcpy(&h->outer.tunnel_id, key, 4);
-	}
-	if (ethernet)
-		parse_ethernet(c, (struct eth_tag){ 0, 0 }, h, true);
-	else
-		parse_type(c, be16(p + 2), h, true);
+		parse_type(c, tunnel->type, h, true);
 }
 
 static void parse_mpls(struct cursor *c, struct eth_headers *h, bool inner)
@@ -159,10 +118,12 @@ static void parse_mpls(struct cursor *c, struct eth_headers *h, bool inner)
 static void parse_ports(struct cursor *c, struct eth_headers *h, bool inner)
 {
 	struct dapl_eth_key *key = key_of(h, inner);
+	struct tunnel tunnel;
 	const uint8_t *p;
 
 	if (key->protocol == IPPROTO_GRE && !inner) {
-		parse_gre(c, h);
+		if (tunnel_read_gre(c->at, c->left, &tunnel))
+			parse_tunnel(c, &tunnel, h);
 		return;
 	}
 	if (key->protocol != IPPROTO_TCP && key->protocol != IPPROTO_UDP && key->protocol != IPPROTO_SCTP)
@@ -173,10 +134,8 @@ static void parse_ports(struct cursor *c, struct eth_headers *h, bool inner)
 	memcpy(&key->port_dst, p + 2, 2);
 	if (key->protocol != IPPROTO_UDP || inner || !take(c, 4))
 		return;
-	if (be16(p + 2) == PORT_VXLAN)
-		parse_vxlan(c, h);
-	else if (be16(p + 2) == PORT_GENEVE)
-		parse_geneve(c, h);
+	if (tunnel_read_udp(c->at, c->left, be16(p + 2), &tunnel))
+		parse_tunnel(c, &tunnel, h);
 }
 
 static void parse_ipv4(struct cursor *c, struct eth_headers *h, bool inner)

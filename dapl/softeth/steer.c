@@ -9,7 +9,7 @@
 #include <linux/if_packet.h>
 #include <netinet/in.h>
 #include <string.h>
-#include "common/frame_layout.h"
+#include "common/tunnel.h"
 #include "dapl/softeth/steer.h"
 
 enum {
@@ -177,7 +177,7 @@ static void parse_vxlan(struct steer *s)
 {
 	take(s, 8);
 	load(s, BPF_B, R1, HEADER);
-	alu(s, BPF_AND, R1, 0x08);
+	alu(s, BPF_AND, R1, VXLAN_HAS_ID);
 	jump_if(s, BPF_JEQ, R1, 0, s->match);
 	set_tunnel(s, ETH_VXLAN);
 	set_tunnel_id(s, HEADER + 4);
@@ -188,12 +188,12 @@ static void parse_geneve(struct steer *s)
 {
 	take(s, 8);
 	load(s, BPF_B, R1, HEADER);
-	alu(s, BPF_AND, R1, 0xc0);
+	alu(s, BPF_AND, R1, GENEVE_VERSION);
 	jump_if(s, BPF_JNE, R1, 0, s->match);
 	set_tunnel(s, ETH_GENEVE);
 	set_tunnel_id(s, HEADER + 4);
 	load(s, BPF_B, R1, HEADER);
-	alu(s, BPF_AND, R1, 0x3f);
+	alu(s, BPF_AND, R1, GENEVE_OPTIONS);
 	alu(s, BPF_LSH, R1, 2);
 	skip_r1(s);
 	load(s, BPF_H, TYPE, HEADER + 2);
@@ -216,28 +216,28 @@ static void parse_gre(struct steer *s)
 	take(s, 4);
 	copy(s, BPF_W, GRE, HEADER);
 	load(s, BPF_H, R1, HEADER);
-	alu(s, BPF_AND, R1, htons(0x4007));	/* routing, version */
+	alu(s, BPF_AND, R1, htons(GRE_FLAG_ROUTING << 8 | GRE_VERSION));
 	jump_if(s, BPF_JNE, R1, 0, s->match);
-	if_gre_flag(s, 0x80, no_checksum);
+	if_gre_flag(s, GRE_FLAG_CHECKSUM, no_checksum);
 	skip(s, 4);
 	bpf_here(s->code, no_checksum);
 	store_number(s, BPF_W, GRE_KEY, 0);
-	if_gre_flag(s, 0x20, no_key);
+	if_gre_flag(s, GRE_FLAG_KEY, no_key);
 	take(s, 4);
 	copy(s, BPF_W, GRE_KEY, HEADER);
 	bpf_here(s->code, no_key);
-	if_gre_flag(s, 0x10, no_sequence);
+	if_gre_flag(s, GRE_FLAG_SEQUENCE, no_sequence);
 	skip(s, 4);
 	bpf_here(s->code, no_sequence);
 	load(s, BPF_H, TYPE, GRE + 2);
 	jump_if(s, BPF_JNE, TYPE, htons(TYPE_BRIDGING), plain);
-	if_gre_flag(s, 0x20, plain);
+	if_gre_flag(s, GRE_FLAG_KEY, plain);
 	set_tunnel(s, ETH_NVGRE);
 	set_tunnel_id(s, GRE_KEY);
 	bpf_jump(s->code, s->inner_ethernet);
 	bpf_here(s->code, plain);
 	set_tunnel(s, ETH_GRE);
-	if_gre_flag(s, 0x20, without);
+	if_gre_flag(s, GRE_FLAG_KEY, without);
 	copy(s, BPF_W, OUTER + FIELD(tunnel_id), GRE_KEY);
 	bpf_here(s->code, without);
 	jump_if(s, BPF_JEQ, TYPE, htons(TYPE_BRIDGING), s->inner_ethernet);

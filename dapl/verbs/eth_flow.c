@@ -5,7 +5,7 @@
  * A rule compares fields of a parsed frame, where a field that the frame lacks is 0. A flow compares bytes of
  * headers that are there. A rule for which both do not agree on every frame is refused, with the reason. */
 #include "eth_flow.h"
-#include "common/frame_layout.h"
+#include "common/tunnel.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 enum {
 	TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86dd,
 	TYPE_MPLS = 0x8847, TYPE_MPLS_GROUP = 0x8848,
-	GRE_HAS_KEY = 0x2000,
+	GRE_HAS_KEY = GRE_FLAG_KEY << 8,
 	VLAN_ID = 0xfff,
 };
 #define FLOW_LABEL 0xfffffu

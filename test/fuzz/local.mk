@@ -28,7 +28,7 @@ fuzz_mpa = $(fuzz_soft) test/unit/device_harness.c
 fuzz_pdata = dapl/verbs/pdata.c
 fuzz_request = common/json_read.c common/json_write.c
 fuzz_eth = dapl/softeth/match.c dapl/softeth/filter.c dapl/softeth/filter_hash.c common/frame_layout.c \
-	dapl/softeth/spread.c dapl/softeth/toeplitz.c
+	common/tunnel.c dapl/softeth/spread.c dapl/softeth/toeplitz.c
 fuzz_ethrule = tools/datcap/rule.c
 fuzz_netlink = net/changes.c net/table.c net/netlink.c
 fuzz_netlink_flags = $(LIBNL_CFLAGS)

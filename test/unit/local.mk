@@ -366,10 +366,11 @@ test_unit_soft_test_socket_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops
 
 # libdaplsoft-eth, without a network.
 unit_softeth = \
-	test/unit/common/test_frame_layout \
+	test/unit/common/test_frame_layout test/unit/common/test_tunnel \
 	test/unit/softeth/test_validate
 unit_softeth_libs = libsofteth.la $(unit_soft_libs)
 test_unit_common_test_frame_layout_LDADD = $(unit_softeth_libs)
+test_unit_common_test_tunnel_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_validate_LDADD = $(unit_softeth_libs)
 
 # The tables of the BTL component, which need no Open MPI.

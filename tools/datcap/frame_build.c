@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* frame_build.c - the bytes of a frame that was described (frame.h): from the outermost header inwards, lengths and
  * checksums afterwards, from the innermost outwards. */
+#include "common/tunnel.h"
 #include "frame.h"
 #include "bytes.h"
 #include <stdio.h>
@@ -78,7 +79,7 @@ static uint8_t *put_l4(uint8_t *to, const struct frame_layer *l)
 
 static uint8_t *put_tunnel(uint8_t *to, const struct frame_layer *l)
 {
-	to = put32(to, l->tunnel == FRAME_VXLAN ? 8u << 24 : 0x6558);
+	to = put32(to, l->tunnel == FRAME_VXLAN ? (uint32_t)VXLAN_HAS_ID << 24 : TYPE_BRIDGING);
 	return put32(to, l->tunnel_id << 8);
 }
 

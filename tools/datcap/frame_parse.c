@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* frame_parse.c - frames in words, and ranges of their fields (frame.h). */
+#include "common/tunnel.h"
 #include "frame.h"
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -268,9 +269,9 @@ static bool parse_word(struct parser *p)
 		return true;
 	}
 	if (!strcmp(p->word, "vxlan"))
-		return tunnel(p, FRAME_VXLAN, 4789);
+		return tunnel(p, FRAME_VXLAN, PORT_VXLAN);
 	if (!strcmp(p->word, "geneve"))
-		return tunnel(p, FRAME_GENEVE, 6081);
+		return tunnel(p, FRAME_GENEVE, PORT_GENEVE);
 	if (!numeric(p, &found))
 		return false;
 	return found || wrong(p, "dst, src, vlan, type, ip, ip6, tos, ttl, id, flow, proto, udp, tcp, sport, dport, flags, seq, "
