@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* race_fuzz.c - a hostile peer that stores into the rings while our side reads them: a second thread
+/* race_fuzz.c - a hostile peer that stores into the rings while this side reads them: a second thread
  * changes words of the memory back and forth, so a word may differ between two loads. Nothing
  * crashes or reads beyond the memory, memory that the peer may not write stays as it is, and
  * everything posted completes once. What changes, between which values, is the input's; when it
  * changes is chance, so an input is tried with several interleavings.
  *
- * An input is RING_HEAD bytes (ring_side.h) and records of two bytes, `kind` and length, and so many more:
+ * Inputs are those of ring_side.h, with these records, too:
  *
- *   PUT, TELL, STORE, ACT, SERVE   as in ring_fuzz.c
  *   FLIP_SLOT   place and two values: a word of one of the peer's next slots changes
  *   FLIP_ANY    the same for a word of acknowledgements, bulk or fallback buffers
  *   FLIP_NONE   no word changes from now on */
@@ -18,7 +17,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { PUT, TELL, STORE, ACT, SERVE, FLIP_SLOT, FLIP_ANY, FLIP_NONE };
+enum { FLIP_SLOT = RING_KINDS, FLIP_ANY, FLIP_NONE };
 enum { FLIPS = 16, LOOKS = 4, SLOT_WORDS = sizeof(struct ring_slot) / 4 };
 
 /* --- the thread that writes ------------------------------------------------------------------ */
@@ -106,35 +105,29 @@ static void look(struct ring_run *r, uint8_t how)
 		ring_serve(r, how);
 }
 
-static void record(struct ring_run *r, unsigned kind, const uint8_t *p, uint32_t length)
+static void play(struct ring_run *r, const struct ring_record *record)
 {
+	const uint8_t *p = record->bytes;
+
 	ring_make_room(r);
-	switch (kind) {
-	case PUT:
-		ring_peer_put(r, p, length);
-		break;
-	case TELL:
-		ring_peer_tell(r, p, length);
-		break;
-	case STORE:
-		ring_peer_store(p, length);
-		break;
+	switch (record->kind) {
 	case ACT:
-		side_act(&r->s, p, length);
+		side_act(&r->s, p, record->length);
 		return;
 	case SERVE:
-		look(r, length ? p[0] : 0);
+		look(r, record->length ? p[0] : 0);
 		return;
 	case FLIP_SLOT:
-		flip_slot(r, p, length);
+		flip_slot(r, p, record->length);
 		return;
 	case FLIP_ANY:
-		flip_any(p, length);
+		flip_any(p, record->length);
 		return;
 	case FLIP_NONE:
 		flip_nothing();
 		return;
 	}
+	ring_peer_act(r, record);
 	if (!r->lazy)
 		look(r, 0);
 	ring_check_room(r);
@@ -153,21 +146,14 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	struct ring_input input = { data, size };
+	struct ring_record record;
 	struct ring_run r;
 
-	if (size < RING_HEAD)
+	if (!ring_begin(&r, &input))
 		return 0;
-	ring_begin(&r, data);
-	data += RING_HEAD;
-	size -= RING_HEAD;
-	while (size >= 2) {
-		uint32_t length = wire_get16(data) & 0xfff;
-
-		length = length < size - 2 ? length : size - 2;
-		record(&r, data[0] >> 5, data + 2, length);
-		data += 2 + length;
-		size -= 2 + length;
-	}
+	while (ring_next(&input, &record))
+		play(&r, &record);
 	flip_nothing();
 	ring_end(&r);
 	return 0;

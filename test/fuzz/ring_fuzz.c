@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ring_fuzz.c - any bytes as what the peer of a pair stores in the shared memory, and when we
- * look, post and poll meanwhile, through the device's engine with a real QP: nothing crashes
+/* ring_fuzz.c - any bytes as what a peer stores in the shared memory, and when this side
+ * looks, posts and polls meanwhile, through the device's verbs with a real QP: nothing crashes
  * or reads beyond the memory, memory that the peer may not write stays as it is, everything
  * posted completes once, and what the device puts into its ring is well formed. All on one
- * thread; race_fuzz.c stores while the memory is being read.
- *
- * An input is RING_HEAD bytes (ring_side.h) and records of two bytes, `kind` and length, and so many more:
- *
- *   PUT    a message, in the next slot, as a peer would put it or with a lie in it
- *   TELL   what a consumer tells, relative to what is true
- *   STORE  bytes anywhere in the memory
- *   ACT    our consumer's, see soft_side.c
- *   SERVE  which thread looks at the rings */
+ * thread; race_fuzz.c stores while the memory is being read. Inputs are those of ring_side.h. */
 #include "test/fuzz/ring_side.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { PUT, TELL, STORE, ACT, SERVE, KINDS };
-enum { TIMES = 16 };
+enum { REPEATED = 16, TIMES = 16 };	/* a flag of records, and how often they are played then */
 
 /* --- what must hold ---------------------------------------------------------------------- */
 
@@ -36,7 +27,7 @@ static void check_sent(struct ring_run *r)
 		side_demand(slot->seq == r->checked + 1 && slot->op <= WIRE_CLOSE && !slot->zero,
 			    "a malformed message was sent");
 		if (slot->flags & RING_IS_RNDV)
-			side_demand(slot->length > RING_CHUNK && slot->length <= RING_RNDV_MAX, "a false loan");
+			side_demand(slot->length > RING_CHUNK && slot->length <= RING_RNDV_MAX, "a rendezvous of a wrong length");
 		else
 			side_demand(slot->length <= RING_CHUNK && (slot->length <= RING_INLINE ||
 				    slot->at <= RING_BULK - slot->length), "a payload that lies elsewhere");
@@ -46,27 +37,18 @@ static void check_sent(struct ring_run *r)
 
 /* --- inputs ------------------------------------------------------------------------------ */
 
-static void record(struct ring_run *r, unsigned kind, const uint8_t *p, uint32_t length)
+static void play(struct ring_run *r, const struct ring_record *record)
 {
 	ring_make_room(r);
-	switch (kind % KINDS) {
-	case PUT:
-		ring_peer_put(r, p, length);
-		break;
-	case TELL:
-		ring_peer_tell(r, p, length);
-		break;
-	case STORE:
-		ring_peer_store(p, length);
-		break;
-	case ACT:
-		side_act(&r->s, p, length);
+	if (record->kind == ACT) {
+		side_act(&r->s, record->bytes, record->length);
 		check_sent(r);
 		return;
-	case SERVE:
-		ring_serve(r, length ? p[0] : 0);
-		break;
 	}
+	if (record->kind == SERVE)
+		ring_serve(r, record->length ? record->bytes[0] : 0);
+	else
+		ring_peer_act(r, record);
 	if (!r->lazy)
 		ring_serve(r, 0);
 	check_sent(r);
@@ -82,22 +64,17 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	struct ring_input input = { data, size };
+	struct ring_record record;
 	struct ring_run r;
 
-	if (size < RING_HEAD)
+	if (!ring_begin(&r, &input))
 		return 0;
-	ring_begin(&r, data);
 	check_sent(&r);
-	data += RING_HEAD;
-	size -= RING_HEAD;
-	while (size >= 2) {
-		uint32_t length = wire_get16(data) & 0xfff, times = data[0] & 0x10 ? TIMES : 1;
-
-		length = length < size - 2 ? length : size - 2;
-		for (; times; times--)
-			record(&r, data[0] >> 5, data + 2, length);
-		data += 2 + length;
-		size -= 2 + length;
+	while (ring_next(&input, &record)) {
+		record.kind %= RING_KINDS;
+		for (int i = record.flags & REPEATED ? TIMES : 1; i; i--)
+			play(&r, &record);
 	}
 	ring_end(&r);
 	return 0;

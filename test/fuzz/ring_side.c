@@ -63,7 +63,7 @@ static void open_run(struct ring_run *r, uint8_t how)
 	soft_progress_unlock(dev);
 }
 
-/* --- our side looks -------------------------------------------------------------------- */
+/* --- this side looks ------------------------------------------------------------------- */
 
 void ring_serve(struct ring_run *r, uint8_t how)
 {
@@ -129,10 +129,10 @@ static uint32_t fill(uint8_t *to, const uint8_t *from, uint32_t length, unsigned
 	return n;
 }
 
-/* how: 1 last, 2 names our STags, 4 much payload, 8 the payload begins with a false length
- * and place, 16 and 32 which acknowledgement rides along, 64 the payload is lent: where it is, or
- * nowhere if 8 is set, too; 128: and recalled. */
-void ring_peer_put(struct ring_run *r, const uint8_t *p, uint32_t length)
+/* how: 1 last, 2 names our STags, 4 much payload, 8 the payload begins with a wrong length
+ * and place, 16 and 32 which acknowledgement rides along, 64 rendezvous: the source is valid, or
+ * NULL if 8 is set, too; 128: and cancelled. */
+static void peer_put(struct ring_run *r, const uint8_t *p, uint32_t length)
 {
 	static uint8_t payload[RING_CHUNK], rndv[2 * RING_CHUNK];
 	struct ring_slot *slot = &ring_segment->memory->slot[ring_theirs(r)][r->tail % RING_SLOTS];
@@ -169,7 +169,7 @@ void ring_peer_put(struct ring_run *r, const uint8_t *p, uint32_t length)
 	slot->seq = ++r->tail;
 }
 
-void ring_peer_tell(struct ring_run *r, const uint8_t *p, uint32_t length)
+static void peer_ack(struct ring_run *r, const uint8_t *p, uint32_t length)
 {
 	struct ring_ack *ack = &ring_segment->memory->ack[!ring_theirs(r)];
 
@@ -180,12 +180,12 @@ void ring_peer_tell(struct ring_run *r, const uint8_t *p, uint32_t length)
 	ack->head += (int8_t)p[1];
 	ack->fallback_request += p[0] >> 3 & 1;
 	ack->fallback_done += p[0] >> 4 & 1;
-	if (p[0] & 32)			/* to be called by this */
+	if (p[0] & 32)			/* the bit that marks its ring as pending */
 		ring_segment->memory->grant[!ring_theirs(r)].pending_nr = (int8_t)p[1] * 64;
 	ack->count++;
 }
 
-void ring_peer_store(const uint8_t *p, uint32_t length)
+static void peer_store(const uint8_t *p, uint32_t length)
 {
 	struct ring_memory *m = ring_segment->memory;
 	const struct {
@@ -207,18 +207,28 @@ void ring_peer_store(const uint8_t *p, uint32_t length)
 	memcpy((char *)area->at + offset, p + 3, length);
 }
 
+void ring_peer_act(struct ring_run *r, const struct ring_record *record)
+{
+	if (record->kind == PUT)
+		peer_put(r, record->bytes, record->length);
+	else if (record->kind == ACK)
+		peer_ack(r, record->bytes, record->length);
+	else if (record->kind == STORE)
+		peer_store(record->bytes, record->length);
+}
+
 /* --- what must hold ---------------------------------------------------------------------- */
 
 void ring_check_room(const struct ring_run *r)
 {
 	const struct shm_conn *shm = r->shm;
 
-	side_demand(shm->rx.head - shm->rx.acked_head <= RING_SLOTS, "the peer is not told");
+	side_demand(shm->rx.head - shm->rx.acked_head <= RING_SLOTS, "slots were taken and not acknowledged");
 	side_demand(r->s.conn->unexpected_bytes <= SOFT_WINDOW + SOFT_CHARGE + RING_CHUNK,
 		    "too much is kept for later");
 }
 
-/* Lest the completion queue overruns, which loses some. */
+/* An overrun of the completion queue would lose some. */
 void ring_make_room(struct ring_run *r)
 {
 	struct ibv_wc wc[16];
@@ -227,10 +237,18 @@ void ring_make_room(struct ring_run *r)
 		;
 }
 
-void ring_begin(struct ring_run *r, const uint8_t *head)
-{
-	uint32_t length = head[1] & 64 ? STREAM_LOCAL : head[1] & 32 ? 64 : 4096;
+/* --- inputs ------------------------------------------------------------------------------ */
 
+enum { INPUT_HEAD = 4, RECORD_HEAD = 2 };	/* bytes */
+
+bool ring_begin(struct ring_run *r, struct ring_input *input)
+{
+	const uint8_t *head = input->at;
+	uint32_t length;
+
+	if (input->left < INPUT_HEAD)
+		return false;
+	length = head[1] & 64 ? STREAM_LOCAL : head[1] & 32 ? 64 : 4096;
 	open_run(r, head[0]);
 	for (int i = 0; i < (head[1] & 31); i++)
 		stream_receive(&r->s, i, 0, length);	/* a rendezvous needs the longest */
@@ -238,6 +256,26 @@ void ring_begin(struct ring_run *r, const uint8_t *head)
 		if (head[2] >> i & 1)
 			side_act(&r->s, (const uint8_t[]){ i, 64 }, 2);
 	ring_serve(r, head[3]);
+	input->at += INPUT_HEAD;
+	input->left -= INPUT_HEAD;
+	return true;
+}
+
+bool ring_next(struct ring_input *input, struct ring_record *record)
+{
+	uint32_t length;
+
+	if (input->left < RECORD_HEAD)
+		return false;
+	length = wire_get16(input->at) & 0xfff;
+	*record = (struct ring_record){ .kind = input->at[0] >> 5, .flags = input->at[0] & 31,
+					.bytes = input->at + RECORD_HEAD, .length = length };
+	input->left -= RECORD_HEAD;
+	if (record->length > input->left)
+		record->length = input->left;
+	input->at = record->bytes + record->length;
+	input->left -= record->length;
+	return true;
 }
 
 void ring_end(struct ring_run *r)
@@ -248,7 +286,7 @@ void ring_end(struct ring_run *r)
 	side_check(&r->s);
 	stream_close(&r->s);
 	if (++inputs % 64 == 0)
-		dapl_service_flush();	/* lest what it has to free piles up */
+		dapl_service_flush();	/* frees what has ended; memory would pile up */
 }
 
 void ring_side_open(void)
