@@ -22,3 +22,6 @@ include test/vm/local.mk
 include test/bench/local.mk
 include test/fuzz/local.mk
 include test/model/local.mk
+
+# What tests of several directories share.
+EXTRA_DIST += test/packet_tag.h test/random.h

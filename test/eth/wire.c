@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* wire.c - the veth pair and the IA of the tests of raw endpoints (wire.h). */
 #include "wire.h"
+#include "test/packet_tag.h"
 #include <arpa/inet.h>
 #include <linux/ethtool.h>
 #include <linux/if_ether.h>
@@ -190,27 +191,6 @@ static bool is_readable(const struct wire *w, int milliseconds)
 	return poll(&fd, 1, milliseconds) == 1;
 }
 
-/* Puts the VLAN tag that the kernel has stripped where it was. */
-static size_t insert_tag(uint8_t *frame, size_t length, struct msghdr *message)
-{
-	struct tpacket_auxdata aux;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		if (c->cmsg_level != SOL_PACKET || c->cmsg_type != PACKET_AUXDATA)
-			continue;
-		memcpy(&aux, CMSG_DATA(c), sizeof aux);
-		if (!(aux.tp_status & TP_STATUS_VLAN_VALID))
-			continue;
-		memmove(frame + 16, frame + 12, length - 12);
-		frame[12] = (uint8_t)(aux.tp_vlan_tpid >> 8);
-		frame[13] = (uint8_t)aux.tp_vlan_tpid;
-		frame[14] = (uint8_t)(aux.tp_vlan_tci >> 8);
-		frame[15] = (uint8_t)aux.tp_vlan_tci;
-		return length + 4;
-	}
-	return length;
-}
-
 size_t wire_receive(const struct wire *w, uint8_t *frame, size_t room)
 {
 	union {
@@ -227,7 +207,7 @@ size_t wire_receive(const struct wire *w, uint8_t *frame, size_t room)
 	n = recvmsg(w->peer, &message, MSG_TRUNC);
 	if (n < 0)
 		fail("the peer cannot receive");
-	return insert_tag(frame, (size_t)n, &message);
+	return packet_insert_tag(frame, (size_t)n, &message);
 }
 
 bool wire_is_silent(const struct wire *w)

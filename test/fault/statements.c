@@ -31,6 +31,7 @@
 #include "fault.h"
 #include "runs.h"
 #include "test/own_network.h"
+#include "test/random.h"
 
 /* A wait without hope is cut short, so patience may be short too; what waited without success, or did
  * not end, gets a second chance with more. */
@@ -576,10 +577,7 @@ static uint64_t sequence;
 
 static unsigned any_below(unsigned n)
 {
-	sequence ^= sequence << 13;	/* xorshift64 */
-	sequence ^= sequence >> 7;
-	sequence ^= sequence << 17;
-	return (unsigned)((sequence >> 32) % n);
+	return (unsigned)((random_next(&sequence) >> 32) % n);
 }
 
 static void some_of(const struct test *test)

@@ -405,6 +405,16 @@ DAT_RETURN session_open(struct session *s, DAT_TIMEOUT timeout)
 	return session_connect(s, timeout);
 }
 
+struct session *session_opened(void)
+{
+	struct session *s = malloc(sizeof *s);
+	DAT_RETURN ret = session_open(s, MOMENT);
+
+	if (ret != DAT_SUCCESS)
+		fail("%s gives %s", s->step, life_return(ret));
+	return s;
+}
+
 static DAT_RETURN dto_done(DAT_EVD_HANDLE evd)
 {
 	DAT_EVENT event;

@@ -92,6 +92,8 @@ struct session {
 /* Opens LIFE_IA, makes two endpoints, connects them. The first failure is returned; what was
  * made until then goes with session_close. */
 DAT_RETURN session_open(struct session *s, DAT_TIMEOUT timeout);
+/* The same, in memory of its own, where it is expected to work: a failure ends the case. */
+struct session *session_opened(void);
 DAT_RETURN session_connect(struct session *s, DAT_TIMEOUT timeout);
 /* A message each way, and an RDMA write. False: `step` says where it ended. */
 bool session_exchange(struct session *s, unsigned seed);

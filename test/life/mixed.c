@@ -10,6 +10,7 @@
  *
  * The environment: LIFE_SEED repeats a run, LIFE_MESSAGES sets the messages of each direction. */
 #include "life.h"
+#include "test/random.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,27 +90,10 @@ struct end {
 	double progress;		/* when there was some */
 };
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
-static uint64_t mixed(uint64_t x)
-{
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccdull;
-	x ^= x >> 33;
-	x *= 0xc4ceb9fe1a85ec53ull;
-	return x ^ x >> 33;
-}
-
 /* What a message of side `from` consists of: both sides know it. */
 static uint64_t recipe(const struct board *b, int from, uint64_t message)
 {
-	return mixed(b->seed + message * 2 + (uint64_t)from);
+	return random_of(b->seed + message * 2 + (uint64_t)from);
 }
 
 static uint32_t length_of(uint64_t recipe)
@@ -139,7 +123,7 @@ static void check(struct end *e, const char *what, uint64_t number, const uint8_
 
 static uint64_t source_recipe(const struct board *b, int of)
 {
-	return mixed(b->seed ^ (0xabcdu + (unsigned)of));
+	return random_of(b->seed ^ (0xabcdu + (unsigned)of));
 }
 
 /* --- connecting ------------------------------------------------------------------------------ */
@@ -289,7 +273,7 @@ static bool read_part(struct end *e, uint32_t at, uint32_t length)
 
 static bool read_something(struct end *e)
 {
-	uint64_t r = next_random(&e->random);
+	uint64_t r = random_next(&e->random);
 
 	return read_part(e, (r >> 20) % (sizeof e->memory->source - LARGEST), 1 + r % LARGEST);
 }
@@ -305,7 +289,7 @@ static void write_message(struct end *e, const uint8_t *bytes, unsigned slot, ui
 
 static void send_message(struct end *e, const uint8_t *bytes, uint32_t length)
 {
-	uint64_t r = next_random(&e->random);
+	uint64_t r = random_next(&e->random);
 	bool fence = e->traffic->fences && e->sent % 3 == 0;
 	unsigned n = 1 + r % 4, at = 0;
 	DAT_LMR_TRIPLET iov[4];
@@ -494,7 +478,7 @@ static void one_side(struct board *b, int me, void (*body)(struct end *))
 	e->board = b;
 	e->traffic = &b->traffic;
 	e->me = me;
-	e->random = mixed(b->seed + 77u + (unsigned)me) | 1;
+	e->random = random_of(b->seed + 77u + (unsigned)me) | 1;
 	make_endpoint(e);
 	join(e);
 	e->progress = life_now();

@@ -11,16 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct session *connected(void)
-{
-	struct session *s = malloc(sizeof *s);
-	DAT_RETURN ret = session_open(s, MOMENT);
-
-	if (ret != DAT_SUCCESS)
-		fail("%s gives %s", s->step, life_return(ret));
-	return s;
-}
-
 static void works(struct session *s)
 {
 	double begin = life_now();
@@ -61,7 +51,7 @@ static void close_and_use_another(const void *arg)
 
 static void after_fork(void (*child)(const void *))
 {
-	struct session *s = connected();
+	struct session *s = session_opened();
 
 	works(s);
 	for (int i = 0; i < 3; i++) {
@@ -85,7 +75,7 @@ static void a_child_that_closes_and_opens(void) { after_fork(close_and_use_anoth
 /* The child's copies of descriptors must not keep connections open. */
 static void an_idle_child_delays_no_disconnect(void)
 {
-	struct session *s = connected();
+	struct session *s = session_opened();
 	double begin;
 	pid_t pid = fork();
 
@@ -119,7 +109,7 @@ static void *traffic(void *arg)
 /* Whatever locks are held at that moment, the child can go on. */
 static void forks_in_the_midst_of_traffic(void)
 {
-	struct session *s = connected();
+	struct session *s = session_opened();
 	pthread_t thread;
 
 	pthread_create(&thread, NULL, traffic, s);
@@ -165,7 +155,7 @@ static void forks_while_objects_come_and_go(void)
 	pthread_t thread;
 
 	needs_fork_while_others_allocate();
-	s = connected();
+	s = session_opened();
 	pthread_create(&thread, NULL, churn, s);
 	for (int i = 0; i < 60; i++) {
 		struct told told = run(use_another, s);
@@ -218,7 +208,7 @@ static void list_descriptors(const void *arg)
 
 static void no_descriptor_is_inherited_by_exec(void)
 {
-	struct session *s = connected();
+	struct session *s = session_opened();
 	DAT_CNO_HANDLE cno;
 	struct told told;
 
@@ -259,7 +249,7 @@ static void *wait_on_cno(void *cno)
 
 static struct session *everything(void)
 {
-	struct session *s = connected();
+	struct session *s = session_opened();
 	DAT_OS_WAIT_PROXY_AGENT agent = { .proxy_agent_func = no_agent };
 	DAT_LMR_TRIPLET in = { .lmr_context = s->a.local, .segment_length = 64,
 		.virtual_address = (uintptr_t)s->a.memory };
@@ -330,7 +320,7 @@ static void exit_by_agent(const void *arg)
 	DAT_CNO_HANDLE cno;
 	DAT_EVD_HANDLE evd;
 
-	last = connected();
+	last = session_opened();
 	OK(dat_cno_create(last->ia, agent, &cno));
 	OK(dat_evd_create(last->ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
 	OK(dat_evd_post_se(evd, &(DAT_EVENT){ .event_number = DAT_SOFTWARE_EVENT }));
@@ -343,7 +333,7 @@ static void exit_in_traffic(const void *arg)
 {
 	pthread_t thread;
 
-	last = connected();
+	last = session_opened();
 	pthread_create(&thread, NULL, traffic, last);
 	usleep(10000 + *(const int *)arg * 500);
 	exit(39);

@@ -10,6 +10,7 @@
  * SOAK_SIDE and SOAK_BOARD: one side alone (test/soak/versions). */
 #include "soak.h"
 #include "test/own_network.h"
+#include "test/random.h"
 #include <dat/dat_ib_extensions.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -84,15 +85,6 @@ static struct end {
 
 /* --- operations ---------------------------------------------------------------------------- */
 
-static uint64_t mixed(uint64_t x)
-{
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccdull;
-	x ^= x >> 33;
-	x *= 0xc4ceb9fe1a85ec53ull;
-	return x ^ x >> 33;
-}
-
 static uint32_t length_from(uint64_t r)
 {
 	static const uint32_t most[16] = { 8,   16,  64,   64,   64,   64,   64,   256,
@@ -107,8 +99,8 @@ static uint32_t length_from(uint64_t r)
 /* The last operation is a send: with it all others are checked. */
 static struct recipe recipe_of(int side, uint64_t i)
 {
-	uint64_t r = mixed(((uint64_t)soak_seed << 20) + i * 2 + (uint64_t)side + 1);
-	struct recipe recipe = { SEND, length_from(r >> 8), mixed(r) };
+	uint64_t r = random_of(((uint64_t)soak_seed << 20) + i * 2 + (uint64_t)side + 1);
+	struct recipe recipe = { SEND, length_from(r >> 8), random_of(r) };
 
 	if (i == board->operations - 1)
 		return recipe;
@@ -198,7 +190,7 @@ static void make_memory(void)
 	EXPECT(e.memory != MAP_FAILED);
 	memset(e.memory, POISON, sizeof *e.memory);
 	e.memory->counter = 0;
-	fill(e.memory->constant, mixed(soak_seed + (unsigned)e.me), sizeof e.memory->constant);
+	fill(e.memory->constant, random_of(soak_seed + (unsigned)e.me), sizeof e.memory->constant);
 	region.for_va = e.memory->receive;
 	OK(dat_lmr_create(e.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof *e.memory - 2 * GUARD, e.pz,
 			  DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC, DAT_VA_TYPE_VA,
@@ -359,7 +351,7 @@ static void fetched(const struct recipe *recipe, uint64_t i)
 		return;
 	}
 	if (!holds(e.memory->sink[slot],
-		   mixed(soak_seed + (unsigned)!e.me) +
+		   random_of(soak_seed + (unsigned)!e.me) +
 			   recipe->content % LARGEST / 8 * 0x9e3779b97f4a7c15ull,
 		   recipe->length) ||
 	    !poisoned(e.memory->sink[slot] + recipe->length, AFTER))

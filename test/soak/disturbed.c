@@ -18,16 +18,6 @@
 
 static _Atomic(bool) enough;
 
-static struct session *connected(void)
-{
-	struct session *s = malloc(sizeof *s);
-	DAT_RETURN ret = session_open(s, MOMENT);
-
-	if (ret != DAT_SUCCESS)
-		fail("%s gives %s", s->step, life_return(ret));
-	return s;
-}
-
 static void exchange(struct session *s, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -60,7 +50,7 @@ static void children_come_and_go_beside_live_endpoints(void)
 {
 	unsigned rounds = soak_rounds(40), forms[5] = { 0 };
 	uint64_t random = soak_stream(1);
-	struct session *s = connected();
+	struct session *s = session_opened();
 	struct soak_held held;
 	pthread_t thread;
 
@@ -355,7 +345,7 @@ static void waits_end_in_time_in_a_storm_of_signals(void)
 	struct sigaction action = { .sa_handler = count_signal }; /* without SA_RESTART */
 	pthread_t sender, poster, main_thread = pthread_self();
 	unsigned rounds = soak_rounds(60);
-	struct session *s = connected();
+	struct session *s = session_opened();
 	DAT_EVD_HANDLE evd = software_evd(s);
 	struct late latest;
 
@@ -405,7 +395,7 @@ static void waits_end_in_time_while_the_clock_is_stepped(void)
 
 	if (!getenv("SOAK_STEP_CLOCK"))
 		skip("the clock is stepped in the virtual machine only (SOAK_STEP_CLOCK)");
-	s = connected();
+	s = session_opened();
 	pthread_create(&thread, NULL, step_clock, NULL);
 	latest = wait_often(s->a.recv, rounds);
 	exchange(s, rounds);
@@ -441,7 +431,7 @@ static long switches(void)
 static void idle_process_rarely_wakes(void)
 {
 	double seconds = soak_seconds(1.5), begin_used;
-	struct session *s = connected();
+	struct session *s = session_opened();
 	long begin_switches, wakes;
 
 	exchange(s, 100);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* soak.c - options, random numbers, figures, and what is held (soak.h). */
 #include "soak.h"
+#include "test/random.h"
 #include <dirent.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -55,10 +56,7 @@ uint64_t soak_stream(uint64_t stream)
 
 uint64_t soak_random(uint64_t *state)
 {
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state * 0x2545f4914f6cdd1dull >> 16;
+	return random_next(state) * 0x2545f4914f6cdd1dull >> 16;
 }
 
 unsigned soak_below(uint64_t *state, unsigned n)

@@ -6,6 +6,7 @@
 #include <linux/if_packet.h>
 #include <string.h>
 #include "fake.h"
+#include "test/packet_tag.h"
 
 /* --- flows: what drivers want of them ------------------------------------------------------ */
 
@@ -446,23 +447,8 @@ size_t fake_segment(uint8_t *frame, const uint8_t *header, size_t header_length,
 	return header_length + some;
 }
 
-/* Puts the VLAN tag that the kernel has stripped where it was: a QP without that offload has it there. */
+/* A QP without the offload that strips tags has them in its frames. */
 size_t fake_insert_tag(uint8_t *frame, size_t length, struct msghdr *message)
 {
-	struct tpacket_auxdata aux;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		if (c->cmsg_level != SOL_PACKET || c->cmsg_type != PACKET_AUXDATA)
-			continue;
-		memcpy(&aux, CMSG_DATA(c), sizeof aux);
-		if (!(aux.tp_status & TP_STATUS_VLAN_VALID))
-			continue;
-		memmove(frame + 16, frame + 12, length - 12);
-		frame[12] = (uint8_t)(aux.tp_vlan_tpid >> 8);
-		frame[13] = (uint8_t)aux.tp_vlan_tpid;
-		frame[14] = (uint8_t)(aux.tp_vlan_tci >> 8);
-		frame[15] = (uint8_t)aux.tp_vlan_tci;
-		return length + 4;
-	}
-	return length;
+	return packet_insert_tag(frame, length, message);
 }

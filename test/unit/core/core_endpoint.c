@@ -10,7 +10,7 @@ void core_endpoint_open(int qlen, int flags, uint32_t posts)
 {
 	core_device = (struct core_device){ NULL };
 	ia = core_ia_new();
-	evd = core_evd_new(ia, qlen, (DAT_EVD_FLAGS)flags);
+	evd = flags ? core_evd_new(ia, qlen, (DAT_EVD_FLAGS)flags) : NULL;
 	ep = core_ep_new(ia, evd, posts);
 }
 
@@ -18,7 +18,8 @@ int core_endpoint_close(void **state)
 {
 	(void)state;
 	core_ep_free(ep);
-	core_evd_free(evd);
+	if (evd)
+		core_evd_free(evd);
 	core_ia_free(ia);
 	return 0;
 }

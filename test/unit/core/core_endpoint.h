@@ -9,7 +9,7 @@ extern struct dapl_ia *ia;
 extern struct dapl_evd *evd;		/* of receives, requests and connection events of `ep` */
 extern struct dapl_ep *ep;
 
-/* Makes the three, above a device without wishes. `flags` are DAT_EVD_FLAGS. */
+/* Makes the three, above a device that succeeds in everything. `flags` are DAT_EVD_FLAGS; without, there is no EVD. */
 void core_endpoint_open(int qlen, int flags, uint32_t posts);
 /* Frees them; a teardown of cmocka. */
 int core_endpoint_close(void **state);

@@ -6,26 +6,14 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "dapl/core/conn/connect.h"
-#include "test/unit/core/core_device.h"
+#include "test/unit/core/core_endpoint.h"
 
-static struct dapl_ia *ia;
-static struct dapl_ep *ep;
 
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
-	ia = core_ia_new();
-	ep = core_ep_new(ia, NULL, 16);
+	core_endpoint_open(0, 0, 16);
 	ep->qp = core_qp();
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	core_ep_free(ep);
-	core_ia_free(ia);
 	return 0;
 }
 
@@ -108,7 +96,7 @@ static void strictest_quality_of_service_counts(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
 	const struct CMUnitTest tests[] = {
 		CASE(endpoint_and_private_data_are_passed_on),
 		CASE(each_property_is_told),

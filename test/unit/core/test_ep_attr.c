@@ -8,30 +8,18 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "dapl/core/ep/ep_attr.h"
-#include "test/unit/core/core_device.h"
+#include "test/unit/core/core_endpoint.h"
 
-static struct dapl_ia *ia;
-static struct dapl_ep *ep;
 
 /* Limits that all differ, so that none stands for another. */
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
-	ia = core_ia_new();
+	core_endpoint_open(0, 0, 4);
 	ia->ia_attr = (DAT_IA_ATTR){ .max_message_size = 5000, .max_rdma_size = 6000, .max_dto_per_ep = 100,
 		.max_iov_segments_per_dto = 20, .max_rdma_read_per_ep_in = 30, .max_rdma_read_per_ep_out = 40,
 		.max_iov_segments_per_rdma_read = 50, .max_iov_segments_per_rdma_write = 60 };
 	ia->provider_attr.dat_qos_supported = DAT_QOS_BEST_EFFORT | DAT_QOS_LOW_LATENCY;
-	ep = core_ep_new(ia, NULL, 4);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	core_ep_free(ep);
-	core_ia_free(ia);
 	return 0;
 }
 
@@ -282,7 +270,7 @@ static void service_type_says_what_messages_are(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
 	const struct CMUnitTest tests[] = {
 		TEST(defaults_can_be_granted),
 		TEST(each_count_has_its_own_limit),

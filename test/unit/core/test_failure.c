@@ -11,10 +11,8 @@
 #include <cmocka.h>
 #include "dapl/core/base/diag_limit.h"
 #include "dapl/core/conn/failure.h"
-#include "test/unit/core/core_device.h"
+#include "test/unit/core/core_endpoint.h"
 
-static struct dapl_ia *ia;
-static struct dapl_ep *ep;
 static struct dapl_diag said;		/* the last line */
 static unsigned lines;
 static struct dapl_conn *const conn = (struct dapl_conn *)&lines;
@@ -43,19 +41,9 @@ static unsigned port_of(const struct sockaddr_storage *storage)
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
-	ia = core_ia_new();
+	core_endpoint_open(0, 0, 4);
 	strcpy(ia->ia_attr.adapter_name, "ia0");
-	ep = core_ep_new(ia, NULL, 4);
 	lines = 0;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	core_ep_free(ep);
-	core_ia_free(ia);
 	return 0;
 }
 
@@ -240,7 +228,7 @@ static void lack_of_descriptors_is_a_lack_of_endpoints(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
 	const struct CMUnitTest tests[] = {
 		TEST(device_comes_before_what_the_endpoint_knows),
 		TEST(endpoint_knows_addresses_without_a_connection),

@@ -114,6 +114,19 @@ void start_connect(struct end *e, uint16_t port)
 	OK(ops->connect(e->dev, &params, &e->conn));
 }
 
+struct other ends_join(uint16_t port, int from)
+{
+	struct end *e = &ends[0];
+	struct other o;
+
+	alarm(60);
+	open_end(e);
+	start_connect(e, port);
+	wait_up(e, ESTABLISHED);
+	DIE_UNLESS(read(from, &o, sizeof o) == sizeof o);
+	return o;
+}
+
 void send_accept(struct end *e)
 {
 	struct dapl_conn_params params = { .qp = e->qp, .owner = e, .reads_out = 4,

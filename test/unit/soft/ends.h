@@ -43,6 +43,10 @@ struct other {			/* memory of the other process, sent over a pipe */
 	uint32_t rkey;
 };
 
+/* Opens ends[0] and connects it to `port` of another process, within a minute. Returns the memory of that process,
+ * which it writes into the pipe `from` meanwhile. */
+struct other ends_join(uint16_t port, int from);
+
 /* A process that connects to ends[1], and runs `part` until it is killed. */
 struct caller {
 	pid_t pid;

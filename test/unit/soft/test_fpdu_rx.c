@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "test/unit/device_harness.h"
+#include "test/unit/soft/stream_test.h"
 #include "test/unit/soft/peer_bytes.h"
 
 /* The messages of a faulty peer, one for each check. */
@@ -250,20 +251,6 @@ static void more_reads_than_agreed_are_refused(void **state)
 	stream_close(&s);
 }
 
-static int open_device(void **state)
-{
-	(void)state;
-	stream_device_open();
-	return 0;
-}
-
-static int close_device(void **state)
-{
-	(void)state;
-	stream_device_close();
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,5 +261,5 @@ int main(int argc, char **argv)
 	alarm(300);
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests_name("soft_fpdu_rx", tests, open_device, close_device);
+	return cmocka_run_group_tests_name("soft_fpdu_rx", tests, stream_test_open_device, stream_test_close_device);
 }

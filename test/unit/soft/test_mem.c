@@ -4,6 +4,7 @@
  * DAPL_TEST_SEED repeats them. */
 #include "test/unit/soft/ends.h"
 #include "dapl/soft/obj/mem.h"
+#include "test/random.h"
 
 enum { ALL = IBV_ACCESS_LOCAL_WRITE | SOFT_REMOTE_ACCESS };
 
@@ -31,15 +32,6 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
 	const char *given = getenv(name);
 
 	return given ? strtoull(given, NULL, 0) : otherwise;
-}
-
-/* xorshift: goes through all values but 0 */
-static uint64_t next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
 }
 
 static int begin(void **state)
@@ -71,7 +63,7 @@ static void guessed_keys_name_nothing(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < guesses; i++) {
-		uint32_t stag = (uint32_t)(next(&random) >> 16);
+		uint32_t stag = (uint32_t)(random_next(&random) >> 16);
 
 		if (look(stag, (uintptr_t)ends[1].buf, 8, IBV_ACCESS_REMOTE_READ) == SOFT_FINE &&
 		    stag != ends[1].mr->rkey)

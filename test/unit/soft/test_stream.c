@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "test/unit/device_harness.h"
+#include "test/unit/soft/stream_test.h"
 #include "test/unit/soft/peer_bytes.h"
 #include "dapl/soft/progress/progress.h"
 
@@ -501,20 +502,6 @@ static void each_terminate_code_has_its_status(void **state)
 	}
 }
 
-static int open_device(void **state)
-{
-	(void)state;
-	stream_device_open();
-	return 0;
-}
-
-static int close_device(void **state)
-{
-	(void)state;
-	stream_device_close();
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -532,5 +519,5 @@ int main(int argc, char **argv)
 	alarm(300);
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests_name("soft_stream", tests, open_device, close_device);
+	return cmocka_run_group_tests_name("soft_stream", tests, stream_test_open_device, stream_test_close_device);
 }
