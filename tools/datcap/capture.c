@@ -267,7 +267,7 @@ static void start(struct capture *c, const struct options *o)
 
 	*c = (struct capture){ .o = o };
 	compile_filter(c);
-	device_open(&c->device, o->interface);
+	device_open(&c->device, o->interface, "");
 	device_capabilities(&c->device, &attr, &carrier);
 	check_device(c, &attr);
 	open_ring(c, &attr);

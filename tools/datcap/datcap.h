@@ -24,6 +24,7 @@ struct options {
 	bool hardware_time, software_time;	/* neither: the best there is */
 	bool take;			/* frames that rules match do not reach the kernel */
 	bool pcap, promiscuous, join, strict, stats, json, yes, cut;
+	bool tso;			/* replay: the device cuts long TCP frames */
 	bool exact;			/* replay: at the times of the file, without sleeping */
 	double rate, bit_rate, speed;	/* frames or bits a second, multiple of the file's; 0: not given */
 	unsigned loops;			/* 0: until a signal */

@@ -23,12 +23,12 @@ static const char *text_of(DAT_RETURN ret)
 }
 
 /* A dat.conf with one entry, in a file without a name. */
-static void make_up_entry(const char *netdev)
+static void make_up_entry(const char *netdev, const char *option)
 {
 	char path[64], line[200];
 	int fd = memfd_create("dat.conf", MFD_CLOEXEC);
-	int n = snprintf(line, sizeof line, "%s u2.0 threadsafe default libdaplsoft.so.2 dapl.2.0 \"raw:%s 0\" \"\"\n",
-			 netdev, netdev);
+	int n = snprintf(line, sizeof line, "%s u2.0 threadsafe default libdaplsoft.so.2 dapl.2.0 \"raw:%s 0 %s\" \"\"\n",
+			 netdev, netdev, option);
 
 	if (fd < 0 || write(fd, line, (size_t)n) != n)
 		fail("memfd_create: %s", strerror(errno));
@@ -52,14 +52,14 @@ static bool is_loaded_entry(const char *name)
 	return false;
 }
 
-void device_open(struct device *d, const char *name)
+void device_open(struct device *d, const char *name, const char *option)
 {
 	DAT_RETURN ret;
 
 	*d = (struct device){ .name = name, .async = DAT_HANDLE_NULL, .ep = DAT_HANDLE_NULL };
 	d->index = if_nametoindex(name);
 	if (d->index)
-		make_up_entry(name);
+		make_up_entry(name, option);
 	else if (!is_loaded_entry(name))
 		fail("%s: neither a network device nor an IA of dat.conf", name);
 	ret = dat_ia_open((DAT_NAME_PTR)name, 8, &d->async, &d->ia);

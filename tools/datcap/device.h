@@ -16,9 +16,9 @@ struct device {
 	DAT_EP_HANDLE ep;
 };
 
-/* Opens the IA of this name, or makes one up for the network device of this name. Every failure ends the
- * program with one line. */
-void device_open(struct device *d, const char *name);
+/* Opens the IA of this name, or makes one up for the network device of this name, with an option of the software device, or
+ * "". Every failure ends the program with one line. */
+void device_open(struct device *d, const char *name, const char *option);
 void device_capabilities(struct device *d, DAT_ETH_ATTR *attr, const char **carrier);
 /* An endpoint with a ring; snap 0: whole frames. */
 void device_receive(struct device *d, unsigned frames, unsigned snap);

@@ -65,7 +65,8 @@ SEND_OPTIONS
 "      --loop N            sends them N times (1)\n"
 "      --dst MAC           replaces the destination address in each frame\n"
 "      --src MAC           replaces the source address in each frame\n"
-"      --cut               cuts frames that are too long for the device\n";
+"      --cut               cuts frames that are too long for the device\n"
+"      --tso               has the device make TCP segments of such frames\n";
 static const char make_help[] = FIRST MAKE_LINE DEVICE_OPTION
 "      --frame TEXT        like 'ip 10.0.0.1>10.0.0.2 udp 1>2 len 64'\n"
 "      --vary TEXT         a frame for each value, as 'sport 1-1000'\n"
@@ -208,7 +209,7 @@ static void read_mac(const char *option, const char *text, uint8_t mac[6], bool 
 
 enum { OPT_RULE = 256, OPT_JOIN, OPT_FRAMES, OPT_JSON, OPT_RING, OPT_STATS, OPT_STRICT, OPT_USER, OPT_RATE, OPT_SPEED,
 	OPT_PID, OPT_IA, OPT_EXACT, OPT_TIME, OPT_TAKE, OPT_FRAME, OPT_VARY,
-	OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_YES, OPT_HELP, OPT_VERSION };
+	OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_TSO, OPT_YES, OPT_HELP, OPT_VERSION };
 
 static void read_format(struct options *o, const char *text)
 {
@@ -263,6 +264,7 @@ static void set_option(struct options *o, int c, char *const *argv)
 	case OPT_TAKE: o->take = true; break;
 	case OPT_EXACT: o->exact = true; break;
 	case OPT_CUT: o->cut = true; break;
+	case OPT_TSO: o->tso = true; break;
 	case OPT_YES: o->yes = true; break;
 	case OPT_HELP: cli_print_help(); break;
 	case OPT_VERSION: cli_print_version(); break;
@@ -280,7 +282,7 @@ static void parse(struct options *o, int argc, char **argv)
 		{ "frames", 1, NULL, OPT_FRAMES }, { "json", 0, NULL, OPT_JSON }, { "ring", 1, NULL, OPT_RING },
 		{ "stats", 0, NULL, OPT_STATS }, { "strict", 0, NULL, OPT_STRICT }, { "user", 1, NULL, OPT_USER },
 		{ "rate", 1, NULL, OPT_RATE }, { "speed", 1, NULL, OPT_SPEED }, { "loop", 1, NULL, OPT_LOOP },
-		{ "dst", 1, NULL, OPT_DST }, { "src", 1, NULL, OPT_SRC }, { "cut", 0, NULL, OPT_CUT },
+		{ "dst", 1, NULL, OPT_DST }, { "src", 1, NULL, OPT_SRC }, { "cut", 0, NULL, OPT_CUT }, { "tso", 0, NULL, OPT_TSO },
 		{ "yes", 0, NULL, OPT_YES }, { "help", 0, NULL, OPT_HELP }, { "version", 0, NULL, OPT_VERSION },
 		{ "pid", 1, NULL, OPT_PID }, { "ia", 1, NULL, OPT_IA }, { "exact", 0, NULL, OPT_EXACT }, { "time", 1, NULL, OPT_TIME },
 		{ "take", 0, NULL, OPT_TAKE },
@@ -327,6 +329,10 @@ static void check_sending(struct options *o, bool make)
 
 	if (rated && o->speed > 0)
 		usage_error("--rate and --speed exclude each other");
+	if (o->tso && o->cut)
+		usage_error("--tso and --cut exclude each other");
+	if (make && o->tso)
+		usage_error("--tso is for replay");
 	if (o->exact && (rated || o->speed > 0))
 		usage_error("--exact and --%s exclude each other", rated ? "rate" : "speed");
 	if (make && (o->exact || o->speed > 0))

@@ -13,6 +13,45 @@ struct replay {
 	uint64_t first, before;		/* time of the first frame, of the one before; ns since 1970 */
 };
 
+/* Where the TCP payload of a frame begins, and in *l3 where its IP header does. 0: it is no TCP over IP, or cut within its
+ * headers, or a fragment. */
+static uint32_t find_tcp_payload(const uint8_t *frame, uint32_t length, uint32_t *l3)
+{
+	uint32_t at = 12, l4;
+
+	while (at + 4 <= length && (!memcmp(frame + at, "\x81\x00", 2) || !memcmp(frame + at, "\x88\xa8", 2)))
+		at += 4;
+	*l3 = at + 2;
+	if (*l3 + 40 > length)
+		return 0;
+	if (!memcmp(frame + at, "\x08\x00", 2) && frame[*l3 + 9] == 6 && !(frame[*l3 + 6] & 0x3f) && !frame[*l3 + 7])
+		l4 = *l3 + 4u * (frame[*l3] & 15);
+	else if (!memcmp(frame + at, "\x86\xdd", 2) && frame[*l3 + 6] == 6)
+		l4 = *l3 + 40;
+	else
+		return 0;
+	if (l4 + 20 > length || l4 + 4u * (frame[l4 + 12] >> 4) > length)
+		return 0;
+	return l4 + 4u * (frame[l4 + 12] >> 4);
+}
+
+/* The frame that was added last is longer than the device sends. */
+static void segment(struct replay *r, const uint8_t *frame, uint32_t length)
+{
+	const DAT_ETH_ATTR *attr = sender_attr(r->sender);
+	uint32_t l3, payload = find_tcp_payload(frame, length, &l3);
+
+	if (!(attr->caps & DAT_ETH_CAP_TSO))
+		fail("%s cannot make TCP segments (--cut)", r->o->interface);
+	if (!payload || payload - l3 >= attr->mtu || payload > attr->max_tso_header)
+		fail("%s: frame %zu has %u bytes, and is no TCP over IP that %s could cut (--cut)", r->o->file, r->count,
+		     length, r->o->interface);
+	if (length > attr->max_tso)
+		fail("%s: frame %zu has %u bytes, %s makes segments of at most %u (--cut)", r->o->file, r->count, length,
+		     r->o->interface, attr->max_tso);
+	sender_segment(r->sender, (uint16_t)payload, (uint16_t)(attr->mtu - (payload - l3)));
+}
+
 static void keep(struct replay *r, const struct pcap_pkthdr *header, const uint8_t *data)
 {
 	uint64_t time = (uint64_t)header->ts.tv_sec * 1000000000u + (uint64_t)header->ts.tv_usec;
@@ -23,16 +62,18 @@ static void keep(struct replay *r, const struct pcap_pkthdr *header, const uint8
 		r->first = r->before = time;
 	if (length < 14)
 		fail("%s: frame %zu has %u bytes; a frame has at least 14", r->o->file, r->count, length);
-	if (length > most && !r->o->cut)
-		fail("%s: frame %zu has %u bytes, %s sends at most %u (--cut)", r->o->file, r->count, length,
+	if (length > most && !r->o->cut && !r->o->tso)
+		fail("%s: frame %zu has %u bytes, %s sends at most %u (--cut, --tso)", r->o->file, r->count, length,
 		     r->o->interface, most);
-	if (length > most)
+	if (length > most && r->o->cut)
 		length = most;
 	if (r->o->speed > 0 && time < r->before)
 		fail("%s: the time of frame %zu is before that of the frame before it", r->o->file, r->count);
 	r->before = time;
 	to = sender_add(r->sender, length, time - r->first);
 	memcpy(to, data, length);
+	if (length > most)
+		segment(r, data, length);
 	if (r->o->set_dst)
 		memcpy(to, r->o->dst, 6);
 	if (r->o->set_src)

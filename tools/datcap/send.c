@@ -10,6 +10,7 @@
 
 enum {
 	QUEUE = 1024,			/* sends that are not dequeued */
+	SIGNALLED = 64,			/* every so many of them complete with an event, and tell of those before */
 	SPIN_NS = 60000,		/* the end of a wait is spun: a sleep ends some 50 us late */
 	LATE_BUCKETS = 100000,		/* deviations are counted by the 100 ns, up to 10 ms */
 	BUCKET_NS = 100,
@@ -19,6 +20,7 @@ struct packet {
 	uint64_t at;			/* ns from the first */
 	size_t offset;			/* in memory */
 	uint32_t length;
+	uint16_t header_length, mss;	/* of a message that the device cuts; 0: a frame */
 };
 
 struct sender {
@@ -30,7 +32,7 @@ struct sender {
 	uint8_t *memory;
 	size_t used, size;
 	DAT_LMR_CONTEXT context;
-	unsigned outstanding;
+	uint64_t posted, done;		/* sends */
 	uint64_t sent, bytes, latest;	/* frames, their bytes; ns that the latest one was late */
 	uint32_t late[LATE_BUCKETS];
 };
@@ -72,7 +74,7 @@ struct sender *sender_open(const struct options *o)
 	s->o = o;
 	if (has_default_route(o->interface) && !o->yes)
 		fail("%s carries the default route: --yes sends there all the same", o->interface);
-	device_open(&s->device, o->interface);
+	device_open(&s->device, o->interface, "eth_qdisc=bypass");
 	device_capabilities(&s->device, &s->attr, &carrier);
 	return s;
 }
@@ -91,9 +93,15 @@ uint8_t *sender_add(struct sender *s, uint32_t length, uint64_t at)
 	if (s->used + length > s->size)
 		s->memory = grown(s->memory, s->size = 2 * (s->size + length) + (1 << 20));
 	to = s->memory + s->used;
-	s->packets[s->count++] = (struct packet){ at, s->used, length };
+	s->packets[s->count++] = (struct packet){ .at = at, .offset = s->used, .length = length };
 	s->used += length;
 	return to;
+}
+
+void sender_segment(struct sender *s, uint16_t header_length, uint16_t mss)
+{
+	s->packets[s->count - 1].header_length = header_length;
+	s->packets[s->count - 1].mss = mss;
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
@@ -103,30 +111,40 @@ static void reap(struct sender *s)
 	DAT_EVENT event;
 
 	while (dat_evd_dequeue(s->device.request, &event) == DAT_SUCCESS) {
-		s->outstanding--;
+		s->done = event.event_data.dto_completion_event_data.user_cookie.as_64;
 		if (event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
 			fail("%s: a frame could not be sent: the link is down, or the device is gone",
 			     s->o->interface);
 	}
 }
 
-static void send_one(struct sender *s, const struct packet *p)
+static DAT_ETH_SEND how_to_send(const struct packet *p, bool more)
+{
+	return (DAT_ETH_SEND){ .flags = (more ? DAT_ETH_SEND_MORE : 0) | (p->mss ? DAT_ETH_SEND_TSO : 0),
+		.mss = p->mss, .header_length = p->header_length };
+}
+
+/* `more`: another frame follows at once. */
+static void send_one(struct sender *s, const struct packet *p, bool more)
 {
 	DAT_LMR_TRIPLET iov = { .lmr_context = s->context, .segment_length = p->length,
 		.virtual_address = (uintptr_t)s->memory + p->offset };
-	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
+	DAT_DTO_COOKIE cookie = { .as_64 = s->posted + 1 };
+	DAT_COMPLETION_FLAGS flags = more && cookie.as_64 % SIGNALLED ? DAT_COMPLETION_SUPPRESS_FLAG :
+		DAT_COMPLETION_DEFAULT_FLAG;
+	DAT_ETH_SEND how = how_to_send(p, more);
 	DAT_RETURN ret;
 
-	if (s->outstanding > QUEUE / 2)
+	if (s->posted - s->done > QUEUE / 2)
 		reap(s);
-	while ((ret = dat_ep_post_send(s->device.ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG)) != DAT_SUCCESS) {
+	while ((ret = dat_eth_post_send(s->device.ep, 1, &iov, cookie, &how, flags)) != DAT_SUCCESS) {
 		if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
-			fail("%s: dat_ep_post_send failed", s->o->interface);
+			fail("%s: dat_eth_post_send failed", s->o->interface);
 		reap(s);	/* the device's queue is full */
 		if (stop_requested)
 			return;
 	}
-	s->outstanding++;
+	s->posted++;
 	s->sent++;
 	s->bytes += p->length;
 }
@@ -156,7 +174,7 @@ static void send_timed(struct sender *s, const struct packet *p, uint64_t when)
 	bucket = late / BUCKET_NS;
 	s->late[bucket < LATE_BUCKETS ? bucket : LATE_BUCKETS - 1]++;
 	s->latest = late > s->latest ? late : s->latest;
-	send_one(s, p);
+	send_one(s, p, false);
 }
 
 /* When the next frame is to go, in ns after the start; `begin` is that of this round. */
@@ -174,6 +192,11 @@ static bool is_timed(const struct options *o)
 	return o->rate > 0 || o->bit_rate > 0 || o->speed > 0;
 }
 
+static bool is_last(const struct sender *s, unsigned loop, size_t i)
+{
+	return (s->o->count && s->sent + 1 == s->o->count) || (loop + 1 == s->o->loops && i + 1 == s->count);
+}
+
 static void send_all(struct sender *s)
 {
 	const struct options *o = s->o;
@@ -187,7 +210,7 @@ static void send_all(struct sender *s)
 			if (is_timed(o))
 				send_timed(s, p, start + due(s, p, begin));
 			else
-				send_one(s, p);
+				send_one(s, p, !is_last(s, loop, i));
 			if (o->count && s->sent == o->count)
 				return;
 		}
@@ -201,7 +224,7 @@ static void finish(struct sender *s)
 {
 	uint64_t until = now_ns() + 1000000000;
 
-	while (s->outstanding && now_ns() < until)
+	while (s->done != s->posted && now_ns() < until)
 		reap(s);
 }
 

@@ -15,6 +15,8 @@ const DAT_ETH_ATTR *sender_attr(const struct sender *s);
 /* Appends a frame of `length` bytes that is to go `at` ns after the first one. Returns where its bytes are to be
  * written, valid until the next call. */
 uint8_t *sender_add(struct sender *s, uint32_t length, uint64_t at);
+/* The frame that was added last is a message, cut by the device after so many bytes of headers. */
+void sender_segment(struct sender *s, uint16_t header_length, uint16_t mss);
 /* Sends them o->loops times (0: until a signal), and at most o->count frames. Prints the summary, frees `s`, and
  * returns the exit status. */
 int sender_run(struct sender *s);
