@@ -45,6 +45,12 @@ TESTS += test/unit/net/test_port
 test_unit_net_test_port_SOURCES = test/unit/net/test_port.c net/port.c
 test_unit_net_test_port_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
 test_unit_net_test_port_LDADD = $(CMOCKA_LIBS)
+check_PROGRAMS += test/unit/net/test_table
+TESTS += test/unit/net/test_table
+test_unit_net_test_table_SOURCES = test/unit/net/test_table.c
+test_unit_net_test_table_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
+test_unit_net_test_table_LDADD = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
+test_unit_net_test_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=net_dump,--wrap=realloc
 endif
 endif
 EXTRA_DIST += net/libdatnet.map net/libdatnet.symbols
