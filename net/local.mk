@@ -51,6 +51,12 @@ test_unit_net_test_table_SOURCES = test/unit/net/test_table.c
 test_unit_net_test_table_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
 test_unit_net_test_table_LDADD = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
 test_unit_net_test_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=net_dump,--wrap=realloc
+check_PROGRAMS += test/unit/net/test_entries
+TESTS += test/unit/net/test_entries
+test_unit_net_test_entries_SOURCES = test/unit/net/test_entries.c
+test_unit_net_test_entries_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
+test_unit_net_test_entries_LDADD = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
+test_unit_net_test_entries_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dats_list_entries
 endif
 endif
 EXTRA_DIST += net/libdatnet.map net/libdatnet.symbols
