@@ -57,6 +57,15 @@ test_unit_net_test_entries_SOURCES = test/unit/net/test_entries.c
 test_unit_net_test_entries_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
 test_unit_net_test_entries_LDADD = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
 test_unit_net_test_entries_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dats_list_entries
+check_PROGRAMS += test/unit/net/test_routes
+TESTS += test/unit/net/test_routes
+test_unit_net_test_routes_SOURCES = test/unit/net/test_routes.c
+test_unit_net_test_routes_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
+test_unit_net_test_routes_LDADD = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
+test_unit_net_test_routes_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=net_open,--wrap=net_close,--wrap=net_table_read \
+	-Wl,--wrap=net_table_free,--wrap=net_rdma_read,--wrap=net_rdma_free \
+	-Wl,--wrap=net_entries_read,--wrap=net_entries_free,--wrap=net_lookup
 endif
 endif
 EXTRA_DIST += net/libdatnet.map net/libdatnet.symbols

@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_routes.c - the ways to a destination, made of the kernel's answers, the interfaces, the RDMA devices and
+ * the entries of dat.conf, all of which are given here (net/routes.c). Their order is test_order.c's. */
+#include "net/entries.h"
+#include "net/lookup.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { LO = 1, ETH0, ETH1 };	/* interfaces */
+enum { SOME = 4 };		/* more than a case needs of anything */
+
+/* --- what the rest of the library finds --------------------------------------------------------- */
+
+static struct net_link links[] = {
+	{ .index = LO, .name = "lo", .mtu = 65536, .flags = IFF_UP | IFF_RUNNING | IFF_LOOPBACK },
+	{ .index = ETH0, .name = "eth0", .mtu = 1500, .flags = IFF_UP | IFF_RUNNING },
+	{ .index = ETH1, .name = "eth1", .mtu = 9000, .flags = IFF_UP | IFF_RUNNING },
+};
+static struct net_address addresses[SOME];
+static struct net_rdma ports[SOME];
+static struct net_entry entries[SOME];
+static size_t address_count, port_count, entry_count;
+static const char *failing;			/* the function that fails */
+
+/* Answers of the kernel by source address (NULL: any) and interface (0: any); the first that fits is given. */
+static struct question {
+	const struct net_address *from;
+	int index;
+	struct net_answer answer;
+} questions[8];
+static size_t question_count;
+static unsigned lookups;
+
+static int result(const char *function)
+{
+	return failing && !strcmp(function, failing) ? ENFILE : 0;
+}
+
+int __wrap_net_open(struct nl_sock **sock);
+void __wrap_net_close(struct nl_sock *sock);
+int __wrap_net_table_read(struct net_table *table, struct nl_sock *sock);
+void __wrap_net_table_free(struct net_table *table);
+int __wrap_net_rdma_read(struct net_rdma_list *list, const struct net_table *table);
+void __wrap_net_rdma_free(struct net_rdma_list *list);
+int __wrap_net_entries_read(struct net_entries *to, const struct net_table *table, const struct net_rdma_list *rdma);
+void __wrap_net_entries_free(struct net_entries *to);
+int __wrap_net_lookup(struct nl_sock *sock, const struct sockaddr *to, const struct sockaddr *from, int index,
+		      struct net_answer *answer);
+
+int __wrap_net_open(struct nl_sock **sock)
+{
+	*sock = NULL;
+	return result("open");
+}
+
+void __wrap_net_close(struct nl_sock *sock)
+{
+	(void)sock;
+}
+
+int __wrap_net_table_read(struct net_table *table, struct nl_sock *sock)
+{
+	(void)sock;
+	*table = (struct net_table){ .links = links, .addresses = addresses,
+		.link_count = sizeof links / sizeof *links, .address_count = address_count };
+	return result("table");
+}
+
+void __wrap_net_table_free(struct net_table *table)
+{
+	(void)table;
+}
+
+int __wrap_net_rdma_read(struct net_rdma_list *list, const struct net_table *table)
+{
+	(void)table;
+	*list = (struct net_rdma_list){ ports, port_count };
+	return result("rdma");
+}
+
+void __wrap_net_rdma_free(struct net_rdma_list *list)
+{
+	(void)list;
+}
+
+int __wrap_net_entries_read(struct net_entries *to, const struct net_table *table, const struct net_rdma_list *rdma)
+{
+	(void)table, (void)rdma;
+	*to = (struct net_entries){ .entries = entries, .count = entry_count };
+	return result("entries");
+}
+
+void __wrap_net_entries_free(struct net_entries *to)
+{
+	(void)to;
+}
+
+int __wrap_net_lookup(struct nl_sock *sock, const struct sockaddr *to, const struct sockaddr *from, int index,
+		      struct net_answer *answer)
+{
+	(void)sock, (void)to;
+	lookups++;
+	*answer = (struct net_answer){ .err = ENETUNREACH };
+	for (size_t i = 0; i < question_count; i++)
+		if (questions[i].index == index && questions[i].from == (const struct net_address *)from) {
+			*answer = questions[i].answer;
+			break;
+		}
+	return result(from ? "lookup" : "choice");
+}
+
+/* --- making a case ------------------------------------------------------------------------------ */
+
+static struct sockaddr_storage ip(const char *text)
+{
+	struct sockaddr_storage to = { .ss_family = AF_INET6 };
+
+	if (inet_pton(AF_INET6, text, &((struct sockaddr_in6 *)&to)->sin6_addr) == 1)
+		return to;
+	to.ss_family = AF_INET;
+	assert_int_equal(inet_pton(AF_INET, text, &((struct sockaddr_in *)&to)->sin_addr), 1);
+	return to;
+}
+
+static struct net_address *add_address(int index, const char *text)
+{
+	struct net_address *to = &addresses[address_count++];
+
+	*to = (struct net_address){ .address = ip(text), .index = index, .usable = true, .prefix = 24 };
+	return to;
+}
+
+static void add_entry(const char *ia, const struct net_address *address, uint8_t kind)
+{
+	entries[entry_count++] = (struct net_entry){ .ia = ia, .soft = kind == DAT_NET_SOFT, .kind = kind,
+		.address = address };
+}
+
+static void add_port(const char *netdev, unsigned port)
+{
+	ports[port_count] = (struct net_rdma){ .port = port, .kind = DAT_NET_ROCE };
+	strcpy(ports[port_count++].netdev, netdev);
+}
+
+/* The kernel's answer for this source: by `index`, over `via`, which may be NULL. */
+static struct net_answer *add_answer(const struct net_address *from, int asked, int index, const char *via)
+{
+	struct question *q = &questions[question_count++];
+
+	*q = (struct question){ .from = from, .index = asked,
+		.answer = { .count = 1, .hops = { { .index = index } } } };
+	if (via)
+		q->answer.hops[0].via = ip(via);
+	return &q->answer;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	address_count = port_count = entry_count = question_count = 0;
+	failing = NULL;
+	lookups = 0;
+	for (int i = LO; i <= ETH1; i++)
+		links[i - 1].flags |= IFF_UP | IFF_RUNNING;
+	return 0;
+}
+
+static struct dat_net_route *list;
+static size_t count;
+
+/* All ways, and how many. */
+static size_t routes(const char *text, unsigned flags)
+{
+	struct sockaddr_storage to = ip(text);
+
+	dat_net_free(list);
+	list = NULL;
+	((struct sockaddr_in *)&to)->sin_port = htons(4711);
+	assert_int_equal(dat_net_routes((struct sockaddr *)&to, flags, &list, &count), 0);
+	return count;
+}
+
+static void assert_ip(const struct sockaddr_storage *found, const char *text)
+{
+	struct sockaddr_storage expected = ip(text);
+	size_t n, m;
+	const uint8_t *left = net_bytes((const struct sockaddr *)found, &n);
+	const uint8_t *right = net_bytes((struct sockaddr *)&expected, &m);
+
+	assert_int_equal(n, m);
+	assert_memory_equal(left, right, n);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	dat_net_free(list);
+	list = NULL;
+	return 0;
+}
+
+/* --- arguments and errors -------------------------------------------------------------------------- */
+
+static void bad_arguments_are_refused(void **state)
+{
+	struct sockaddr_storage to = ip("192.0.2.9");
+	const struct sockaddr *at = (struct sockaddr *)&to;
+	struct dat_net_route best;
+
+	(void)state;
+	assert_int_equal(dat_net_routes(NULL, 0, &list, &count), EINVAL);
+	assert_int_equal(dat_net_routes(at, 0, NULL, &count), EINVAL);
+	assert_int_equal(dat_net_routes(at, 0, &list, NULL), EINVAL);
+	assert_int_equal(dat_net_routes(at, 2, &list, &count), EINVAL);
+	assert_int_equal(dat_net_reachable(at, NULL), EINVAL);
+	assert_int_equal(dat_net_reachable(NULL, &best), EINVAL);
+	assert_int_equal(lookups, 0);
+}
+
+static void destination_must_be_one_host(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t scope;
+		int err;
+	} rows[] = {
+		{ "192.0.2.9", 0, 0 }, { "223.255.255.255", 0, 0 }, { "224.0.0.1", 0, EINVAL }, { "239.255.255.255", 0, EINVAL },
+		{ "2001:db8::9", 0, 0 }, { "ff02::1", 2, EINVAL }, { "fe80::9", 0, EINVAL }, { "fe80::9", ETH0, 0 },
+	};
+	struct sockaddr_storage other = { .ss_family = AF_UNIX };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct sockaddr_storage to = ip(rows[i].text);
+
+		if (to.ss_family == AF_INET6)
+			((struct sockaddr_in6 *)&to)->sin6_scope_id = rows[i].scope;
+		assert_int_equal(dat_net_routes((struct sockaddr *)&to, 0, &list, &count), rows[i].err);
+	}
+	assert_int_equal(dat_net_routes((struct sockaddr *)&other, 0, &list, &count), EAFNOSUPPORT);
+}
+
+static void each_failure_is_returned(void **state)
+{
+	static const char *const functions[] = { "open", "table", "rdma", "entries", "choice", "lookup" };
+	struct sockaddr_storage to = ip("192.0.2.9");
+	struct dat_net_route best;
+
+	(void)state;
+	add_answer(add_address(ETH0, "192.0.2.1"), 0, ETH0, NULL);
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+		failing = functions[i];
+		assert_int_equal(dat_net_routes((struct sockaddr *)&to, DAT_NET_ALL, &list, &count), ENFILE);
+		assert_int_equal(dat_net_reachable((struct sockaddr *)&to, &best), ENFILE);
+	}
+}
+
+/* --- one way --------------------------------------------------------------------------------------- */
+
+static void way_over_a_router_is_told_in_full(void **state)
+{
+	const struct net_address *from = add_address(ETH0, "192.0.2.1");
+	struct net_answer *answer = add_answer(from, 0, ETH0, "192.0.2.254");
+
+	(void)state;
+	add_entry("roce", from, DAT_NET_ROCE);
+	answer->metric = 7;
+	answer->mtu = 1400;
+	assert_int_equal(routes("203.0.113.9", 0), 1);
+	assert_string_equal(list->ia, "roce");
+	assert_string_equal(list->netdev, "eth0");
+	assert_ip(&list->local, "192.0.2.1");
+	assert_ip(&list->via, "192.0.2.254");
+	assert_int_equal(list->mtu, 1400);
+	assert_int_equal(list->metric, 7);
+	assert_int_equal(list->rank, 0);
+	assert_int_equal(list->rdma, DAT_NET_ROCE);
+	assert_int_equal(list->why, DAT_NET_OK);
+}
+
+/* Without a router the destination is the next hop; its port is none of the hop's. */
+static void destination_on_the_link_is_the_next_hop(void **state)
+{
+	const struct net_address *from = add_address(ETH0, "192.0.2.1");
+
+	(void)state;
+	add_entry("roce", from, DAT_NET_ROCE);
+	add_answer(from, 0, ETH0, NULL);
+	assert_int_equal(routes("192.0.2.9", 0), 1);
+	assert_ip(&list->via, "192.0.2.9");
+	assert_int_equal(((struct sockaddr_in *)&list->via)->sin_port, 0);
+	assert_int_equal(list->mtu, 1500);		/* the interface's, since the route has none */
+	question_count = entry_count = address_count = 0;
+	from = add_address(ETH1, "2001:db8::1");
+	add_entry("roce", from, DAT_NET_ROCE);
+	add_answer(from, 0, ETH1, NULL);
+	assert_int_equal(routes("2001:db8::9", 0), 1);
+	assert_ip(&list->via, "2001:db8::9");
+	assert_int_equal(((struct sockaddr_in6 *)&list->via)->sin6_port, 0);
+	assert_int_equal(((struct sockaddr_in6 *)&list->via)->sin6_scope_id, 0);
+}
+
+static void link_local_hop_has_the_scope_of_its_interface(void **state)
+{
+	const struct net_address *from = add_address(ETH1, "2001:db8::1");
+
+	(void)state;
+	add_entry("roce", from, DAT_NET_ROCE);
+	add_answer(from, 0, ETH1, "fe80::254");
+	assert_int_equal(routes("2001:db8:9::9", 0), 1);
+	assert_int_equal(((struct sockaddr_in6 *)&list->via)->sin6_scope_id, ETH1);
+}
+
+static void each_next_hop_is_a_way(void **state)
+{
+	const struct net_address *from = add_address(ETH0, "192.0.2.1");
+	struct net_answer *answer = add_answer(from, 0, ETH0, "192.0.2.253"), *choice;
+
+	(void)state;
+	add_entry("soft", from, DAT_NET_SOFT);
+	answer->hops[1] = (struct net_hop){ .via = ip("192.0.2.254"), .index = ETH0 };
+	answer->hops[2] = (struct net_hop){ .index = ETH1 };
+	answer->count = 3;
+	answer->mtu = 1400;			/* all hops of a route have its MTU */
+	choice = add_answer(NULL, 0, ETH0, "192.0.2.254");
+	choice->source = from->address;
+	assert_int_equal(routes("203.0.113.9", 0), 3);
+	assert_ip(&list[0].via, "192.0.2.254");		/* the kernel's choice */
+	assert_ip(&list[1].via, "192.0.2.253");
+	assert_string_equal(list[2].netdev, "eth1");
+	for (uint8_t i = 0; i < 3; i++)
+		assert_int_equal(list[i].rank, i);
+}
+
+/* --- devices ------------------------------------------------------------------------------------------ */
+
+/* The kernel would send by eth1; a device of eth0 cannot. */
+static void rdma_device_sends_by_its_own_interface(void **state)
+{
+	const struct net_address *from = add_address(ETH0, "192.0.2.1");
+
+	(void)state;
+	add_entry("roce", from, DAT_NET_ROCE);
+	add_answer(from, 0, ETH1, "198.51.100.254");
+	add_answer(from, ETH0, ETH0, "192.0.2.254");
+	assert_int_equal(routes("203.0.113.9", DAT_NET_ALL), 1);
+	assert_string_equal(list->netdev, "eth0");
+	assert_ip(&list->via, "192.0.2.254");
+	assert_int_equal(list->why, DAT_NET_OK);
+	assert_int_equal(lookups, 3);
+}
+
+static void rdma_device_without_a_route_of_its_own_is_a_miss(void **state)
+{
+	const struct net_address *from = add_address(ETH0, "192.0.2.1");
+
+	(void)state;
+	add_entry("roce", from, DAT_NET_ROCE);
+	add_answer(from, 0, ETH1, "198.51.100.254");
+	add_answer(from, ETH0, 0, NULL)->err = EACCES;
+	assert_int_equal(routes("203.0.113.9", 0), 0);
+	assert_null(list);
+	assert_int_equal(routes("203.0.113.9", DAT_NET_ALL), 1);
+	assert_int_equal(list->why, DAT_NET_PROHIBITED);
+	assert_int_equal(list->via.ss_family, 0);
+	assert_int_equal(list->rank, 255);
+	assert_string_equal(list->ia, "roce");
+	assert_ip(&list->local, "192.0.2.1");
+}
+
+static void software_device_sends_as_the_kernel_does(void **state)
+{
+	const struct net_address *from = add_address(ETH0, "192.0.2.1");
+
+	(void)state;
+	add_entry("soft", from, DAT_NET_SOFT);
+	add_answer(from, 0, ETH1, "198.51.100.254");
+	assert_int_equal(routes("203.0.113.9", 0), 1);
+	assert_string_equal(list->netdev, "eth1");
+	assert_int_equal(list->rdma, DAT_NET_SOFT);
+}
+
+static void way_of_this_host_needs_no_interface_of_the_device(void **state)
+{
+	const struct net_address *from = add_address(ETH0, "192.0.2.1");
+
+	(void)state;
+	add_entry("roce", from, DAT_NET_ROCE);
+	add_answer(from, 0, LO, NULL)->local = true;
+	assert_int_equal(routes("192.0.2.1", 0), 1);
+	assert_string_equal(list->netdev, "lo");
+	assert_int_equal(lookups, 2);
+}
+
+static void address_may_have_both_kinds_of_device(void **state)
+{
+	const struct net_address *from = add_address(ETH0, "192.0.2.1");
+
+	(void)state;
+	add_entry("soft", from, DAT_NET_SOFT);
+	add_entry("roce", from, DAT_NET_ROCE);
+	add_answer(from, 0, ETH0, NULL);
+	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 2);
+	assert_string_equal(list[0].ia, "roce");
+	assert_string_equal(list[1].ia, "soft");
+}
+
+static void missing_entry_is_told_from_missing_device(void **state)
+{
+	(void)state;
+	add_answer(add_address(ETH0, "192.0.2.1"), 0, ETH0, NULL);
+	assert_int_equal(routes("192.0.2.9", 0), 0);
+	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 1);
+	assert_int_equal(list->why, DAT_NET_NO_DEVICE);
+	add_port("eth0", 1);
+	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 1);
+	assert_int_equal(list->why, DAT_NET_NO_PROVIDER);
+	assert_string_equal(list->ia, "");
+}
+
+static void interface_of_a_device_without_address_is_a_miss(void **state)
+{
+	(void)state;
+	add_answer(add_address(ETH0, "192.0.2.1"), 0, ETH0, NULL);
+	add_address(ETH1, "2001:db8::1");	/* of the other family */
+	add_port("eth1", 1);
+	add_port("eth1", 2);			/* one interface, told once */
+	add_port("gone", 1);
+	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 2);
+	assert_string_equal(list[1].netdev, "eth1");
+	assert_int_equal(list[1].why, DAT_NET_NO_ADDRESS);
+	assert_int_equal(list[1].local.ss_family, 0);
+	assert_int_equal(list[1].mtu, 9000);
+	links[ETH1 - 1].flags &= ~(unsigned)IFF_RUNNING;
+	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 2);
+	assert_int_equal(list[1].why, DAT_NET_LINK_DOWN);
+}
+
+/* --- misses -------------------------------------------------------------------------------------------- */
+
+static void errors_of_the_kernel_are_reasons(void **state)
+{
+	static const struct {
+		int err;
+		uint8_t why;
+	} rows[] = { { ENETUNREACH, DAT_NET_NO_ROUTE }, { EHOSTUNREACH, DAT_NET_NO_ROUTE },
+		{ EACCES, DAT_NET_PROHIBITED }, { EINVAL, DAT_NET_PROHIBITED } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		set_up(NULL);
+		add_answer(add_address(ETH0, "192.0.2.1"), 0, 0, NULL)->err = rows[i].err;
+		assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 1);
+		assert_int_equal(list->why, rows[i].why);
+	}
+}
+
+static void interface_that_is_down_or_address_in_doubt_is_a_miss(void **state)
+{
+	struct net_address *from = add_address(ETH0, "192.0.2.1");
+
+	(void)state;
+	add_entry("soft", from, DAT_NET_SOFT);
+	add_answer(from, 0, ETH0, NULL);
+	from->usable = false;
+	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 1);
+	assert_int_equal(list->why, DAT_NET_NO_ADDRESS);
+	assert_string_equal(list->ia, "soft");
+	links[ETH0 - 1].flags &= ~(unsigned)IFF_UP;
+	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 1);
+	assert_int_equal(list->why, DAT_NET_LINK_DOWN);
+	from->usable = true;
+	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 1);
+	assert_int_equal(list->why, DAT_NET_LINK_DOWN);
+	assert_int_equal(lookups, 3);	/* the kernel's choice only: no packet could leave */
+}
+
+static void hop_by_an_interface_that_is_down_is_a_miss(void **state)
+{
+	const struct net_address *from = add_address(ETH0, "192.0.2.1");
+
+	(void)state;
+	add_entry("soft", from, DAT_NET_SOFT);
+	add_answer(from, 0, ETH1, NULL);
+	links[ETH1 - 1].flags &= ~(unsigned)IFF_RUNNING;
+	assert_int_equal(routes("192.0.2.9", 0), 0);
+	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 1);
+	assert_int_equal(list->why, DAT_NET_LINK_DOWN);
+	assert_ip(&list->via, "192.0.2.9");
+}
+
+/* --- which sources are of use ----------------------------------------------------------------------------- */
+
+static void sources_of_the_other_family_are_left_out(void **state)
+{
+	(void)state;
+	add_answer(add_address(ETH0, "2001:db8::1"), 0, ETH0, NULL);
+	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 0);
+	assert_null(list);
+}
+
+static void narrow_source_is_of_use_on_this_host_only(void **state)
+{
+	struct net_address *from = add_address(LO, "127.0.0.1");
+
+	(void)state;
+	from->scope = RT_SCOPE_HOST;
+	add_answer(from, 0, LO, NULL);
+	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 0);
+	add_answer(NULL, 0, LO, NULL)->local = true;
+	assert_int_equal(routes("192.0.2.1", DAT_NET_ALL), 1);
+	from->usable = false;		/* not even a miss */
+	assert_int_equal(routes("192.0.2.1", DAT_NET_ALL), 0);
+}
+
+static void deprecated_source_comes_last(void **state)
+{
+	struct net_address *old = add_address(ETH0, "192.0.2.2"), *new = add_address(ETH0, "192.0.2.1");
+
+	(void)state;
+	old->deprecated = true;
+	add_entry("old", old, DAT_NET_SOFT);
+	add_entry("new", new, DAT_NET_SOFT);
+	add_answer(old, 0, ETH0, NULL);
+	add_answer(new, 0, ETH0, NULL);
+	assert_int_equal(routes("203.0.113.9", 0), 2);
+	assert_string_equal(list[0].ia, "new");
+}
+
+static void link_local_source_is_of_use_on_its_link_only(void **state)
+{
+	struct sockaddr_storage to = ip("fe80::9");
+	const struct net_address *zero = add_address(ETH0, "fe80::1"), *one = add_address(ETH1, "fe80::2");
+
+	(void)state;
+	add_answer(zero, 0, ETH0, NULL);
+	add_answer(zero, ETH0, ETH0, NULL);
+	add_answer(one, ETH0, ETH0, NULL);
+	assert_int_equal(routes("2001:db8::9", DAT_NET_ALL), 0);
+	((struct sockaddr_in6 *)&to)->sin6_scope_id = ETH0;
+	assert_int_equal(dat_net_routes((struct sockaddr *)&to, DAT_NET_ALL, &list, &count), 0);
+	assert_int_equal(count, 1);
+	assert_ip(&list->local, "fe80::1");
+}
+
+/* --- reachable -------------------------------------------------------------------------------------------- */
+
+static int reachable(const char *text, struct dat_net_route *best)
+{
+	struct sockaddr_storage to = ip(text);
+
+	memset(best, 0xee, sizeof *best);
+	return dat_net_reachable((struct sockaddr *)&to, best);
+}
+
+static void first_way_is_the_best(void **state)
+{
+	const struct net_address *from = add_address(ETH0, "192.0.2.1");
+	struct dat_net_route best;
+
+	(void)state;
+	add_answer(add_address(ETH1, "198.51.100.1"), 0, ETH1, NULL);
+	add_answer(from, 0, ETH0, NULL);
+	add_entry("roce", from, DAT_NET_ROCE);
+	assert_int_equal(reachable("192.0.2.9", &best), 0);
+	assert_string_equal(best.ia, "roce");
+	assert_int_equal(best.why, DAT_NET_OK);
+}
+
+static void without_any_way_there_is_no_route(void **state)
+{
+	struct dat_net_route best;
+
+	(void)state;
+	assert_int_equal(reachable("192.0.2.9", &best), EHOSTUNREACH);
+	assert_int_equal(best.why, DAT_NET_NO_ROUTE);
+	assert_int_equal(best.local.ss_family, 0);
+}
+
+/* A missing line of dat.conf is mended sooner than a missing device. */
+static void nearest_miss_is_told(void **state)
+{
+	struct dat_net_route best;
+
+	(void)state;
+	add_answer(add_address(ETH0, "192.0.2.1"), 0, ETH0, NULL);
+	add_answer(add_address(ETH1, "198.51.100.1"), 0, ETH1, NULL);
+	add_port("eth1", 1);
+	assert_int_equal(reachable("192.0.2.9", &best), EHOSTUNREACH);
+	assert_int_equal(best.why, DAT_NET_NO_PROVIDER);
+	assert_string_equal(best.netdev, "eth1");
+}
+
+static void loopback_is_the_farthest_miss(void **state)
+{
+	struct net_address *from = add_address(LO, "127.0.0.1");
+	struct dat_net_route best;
+
+	(void)state;
+	add_answer(from, 0, LO, NULL);
+	add_answer(add_address(ETH0, "192.0.2.1"), 0, 0, NULL)->err = ENETUNREACH;
+	assert_int_equal(reachable("192.0.2.9", &best), EHOSTUNREACH);
+	assert_string_equal(best.netdev, "eth0");
+	assert_int_equal(best.why, DAT_NET_NO_ROUTE);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(bad_arguments_are_refused),
+		TEST(destination_must_be_one_host),
+		TEST(each_failure_is_returned),
+		TEST(way_over_a_router_is_told_in_full),
+		TEST(destination_on_the_link_is_the_next_hop),
+		TEST(link_local_hop_has_the_scope_of_its_interface),
+		TEST(each_next_hop_is_a_way),
+		TEST(rdma_device_sends_by_its_own_interface),
+		TEST(rdma_device_without_a_route_of_its_own_is_a_miss),
+		TEST(software_device_sends_as_the_kernel_does),
+		TEST(way_of_this_host_needs_no_interface_of_the_device),
+		TEST(address_may_have_both_kinds_of_device),
+		TEST(missing_entry_is_told_from_missing_device),
+		TEST(interface_of_a_device_without_address_is_a_miss),
+		TEST(errors_of_the_kernel_are_reasons),
+		TEST(interface_that_is_down_or_address_in_doubt_is_a_miss),
+		TEST(hop_by_an_interface_that_is_down_is_a_miss),
+		TEST(sources_of_the_other_family_are_left_out),
+		TEST(narrow_source_is_of_use_on_this_host_only),
+		TEST(deprecated_source_comes_last),
+		TEST(link_local_source_is_of_use_on_its_link_only),
+		TEST(first_way_is_the_best),
+		TEST(without_any_way_there_is_no_route),
+		TEST(nearest_miss_is_told),
+		TEST(loopback_is_the_farthest_miss),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
