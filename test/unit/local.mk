@@ -252,6 +252,7 @@ unit_soft = \
 	test/unit/soft/test_ring_rx \
 	test/unit/soft/test_rmem_map \
 	test/unit/soft/test_sealed_file \
+	test/unit/soft/test_segment \
 	test/unit/soft/test_shm \
 	test/unit/soft/test_shm_fallback \
 	test/unit/soft/test_socket \
@@ -356,6 +357,13 @@ test_unit_soft_test_async_event_LDADD = $(unit_soft_libs)
 test_unit_soft_test_async_event_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_task_queue \
 	-Wl,--wrap=dapl_up_async
 test_unit_soft_test_sealed_file_LDADD = $(unit_soft_libs)
+test_unit_soft_test_segment_LDADD = $(unit_soft_libs)
+test_unit_soft_test_segment_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=soft_responder_send_begin,--wrap=soft_responder_send_end \
+	-Wl,--wrap=soft_responder_write_begin,--wrap=soft_responder_write_end \
+	-Wl,--wrap=soft_requester_response_begin,--wrap=soft_requester_response_end \
+	-Wl,--wrap=soft_responder_read,--wrap=soft_responder_atomic,--wrap=soft_responder_immediate \
+	-Wl,--wrap=soft_requester_atomic,--wrap=soft_requester_acked,--wrap=soft_stream_terminated
 test_unit_soft_test_attach_message_LDADD = $(unit_soft_libs)
 test_unit_soft_test_liveness_SOURCES = test/unit/soft/test_liveness.c $(device_harness)
 test_unit_soft_test_liveness_LDADD = $(unit_soft_libs)
