@@ -346,7 +346,13 @@ test_unit_soft_test_deliver_LDADD = $(unit_soft_libs)
 test_unit_soft_test_deliver_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_qp_received
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
 test_unit_soft_test_unexpected_LDADD = $(unit_soft_libs)
-test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c test/own_network.h $(device_harness)
+test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c \
+	test/unit/soft/foreign_peer.c test/unit/soft/foreign_peer.h test/unit/soft/foreign_tests.h \
+	test/unit/soft/foreign_handshake.c \
+	test/unit/soft/foreign_half_open.c \
+	test/unit/soft/foreign_frames.c \
+	test/unit/soft/foreign_ends.c \
+	test/own_network.h $(device_harness)
 test_unit_soft_test_foreign_peer_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mpa_LDADD = $(unit_soft_libs)
 test_unit_soft_test_fpdu_LDADD = $(unit_soft_libs)
