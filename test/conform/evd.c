@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* evd.c - event dispatchers: creating, dequeueing, waiting, resizing, overflowing. Their
- * races are in race.c, what they tell a CNO in cno.c. */
+ * races are in race_evd.c, what they tell a CNO in cno.c. */
 #include "actors.h"
 #include "pair.h"
 

@@ -30,7 +30,12 @@ conform_statements = \
 	test/conform/err.c \
 	test/conform/reg.c \
 	test/conform/states.c \
-	test/conform/race.c \
+	test/conform/race.c test/conform/race.h \
+	test/conform/race_evd.c \
+	test/conform/race_dto.c \
+	test/conform/race_cno.c \
+	test/conform/race_conn.c \
+	test/conform/race_calls.c \
 	test/conform/peer.c \
 	test/conform/rob.c
 test_conform_conform_LDADD = libdat2.la -lpthread -ldl
