@@ -31,7 +31,7 @@ enum dapl_eth_caps {
 	ETH_CAP_LRO = 0x1000, ETH_CAP_PACE = 0x2000, ETH_CAP_LAUNCH = 0x4000,
 	ETH_CAP_TAKE = 0x8000, ETH_CAP_RSS = 0x10000, ETH_CAP_RSS_INNER = 0x20000,
 	ETH_CAP_MODERATE = 0x40000, ETH_CAP_SEND_STAMP = 0x80000, ETH_CAP_INNER_CSUM = 0x100000,
-	ETH_CAP_RSS_LOSSLESS = 0x200000,
+	ETH_CAP_RSS_LOSSLESS = 0x200000, ETH_CAP_FCS = 0x400000,
 };
 
 struct dapl_eth_frame {
@@ -46,7 +46,7 @@ struct dapl_eth_frame {
 enum dapl_eth_frame_flags {
 	ETH_FRAME_IP_OK = 0x1, ETH_FRAME_L4_OK = 0x2, ETH_FRAME_VLAN = 0x4, ETH_FRAME_HASH = 0x8,
 	ETH_FRAME_OUTGOING = 0x10, ETH_FRAME_PARTIAL = 0x20, ETH_FRAME_HW_TIME = 0x40, ETH_FRAME_IP_BAD = 0x80,
-	ETH_FRAME_L4_BAD = 0x100,
+	ETH_FRAME_L4_BAD = 0x100, ETH_FRAME_FCS = 0x200,
 };
 
 enum dapl_eth_send_flags { ETH_SEND_CSUM = 0x1, ETH_SEND_TSO = 0x2, ETH_SEND_VLAN = 0x4,
@@ -116,6 +116,7 @@ struct dapl_eth_config {
 					 * receives, so as many as an SRQ may hold can wait in a CQ */
 	uint32_t mask;
 	bool verify;			/* checksums that the kernel has not verified are */
+	bool fcs;			/* frames come with their FCS; only with ETH_CAP_FCS */
 };
 
 struct dapl_eth_ops {

@@ -16,6 +16,7 @@ enum {
 	HW_ETH_HEADERS = 128,		/* bytes of headers of a message that is segmented: IPv6 and TCP with options */
 	HW_ETH_MAX_SGE = 64,		/* more than NICs have */
 	HW_ETH_TAGS = 8,		/* bytes of two VLAN tags: max_frame is without them */
+	HW_ETH_FCS = 4,			/* bytes of a frame check sequence: max_frame is without it */
 	HW_ETH_MAX_GROUP = 256,		/* QPs of a group: more than a host has processors for */
 	HW_ETH_HASH_KEY = 40,		/* bytes: addresses and ports of IPv6, and one word */
 };
@@ -24,6 +25,7 @@ enum {
 struct hw_eth_caps {
 	bool tags, partial, copy, sniffer, drop, vxlan, gre, mpls, inner;	/* flows */
 	bool checksums;			/* of sends and receives */
+	bool fcs;			/* receives may have it */
 	bool work_queues;		/* receive queues are objects of their own, which tables may name */
 	bool joint_hash;		/* one QP hashes frames of any version of IP, TCP and UDP */
 	uint64_t hash_fields;		/* enum ibv_rx_hash_fields; 0: no groups */

@@ -21,6 +21,7 @@ static const struct {
 	{ ETH_CAP_INNER, offsetof(struct hw_eth_caps, inner) },
 	{ ETH_CAP_TUNNEL, offsetof(struct hw_eth_caps, vxlan) },
 	{ ETH_CAP_RX_CSUM | ETH_CAP_TX_CSUM, offsetof(struct hw_eth_caps, checksums) },
+	{ ETH_CAP_FCS, offsetof(struct hw_eth_caps, fcs) },
 };
 
 static uint64_t caps_of(const struct hw_eth_caps *found)

@@ -89,6 +89,10 @@ static int create_hw(struct hw_eth *q)
 	}
 	if ((err = create_queue(q, &attr.cap)))
 		return err;
+	if (q->config.fcs && !q->wq) {
+		attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+		attr.create_flags = IBV_QP_CREATE_SCATTER_FCS;
+	}
 	q->hw = ibv_create_qp_ex(q->eth->dev->verbs, &attr);
 	if (!q->hw)
 		return errno ? errno : EIO;

@@ -69,9 +69,15 @@ static int open_cq(struct hw_eth *q)
 	return q->cq ? 0 : errno ? errno : EIO;
 }
 
+/* Bytes of the longest frame that may come. */
+static uint32_t longest(const struct hw_eth *q)
+{
+	return q->max_frame + HW_ETH_TAGS + (q->config.fcs ? HW_ETH_FCS : 0);
+}
+
 static int open_ring(struct hw_eth *q)
 {
-	uint32_t whole = q->max_frame + HW_ETH_TAGS;
+	uint32_t whole = longest(q);
 	uint32_t snap = q->config.snap && q->config.snap < whole ? q->config.snap : whole;
 
 	q->slot = (snap + SLOT_ALIGN - 1) & ~(uint32_t)(SLOT_ALIGN - 1);
@@ -86,7 +92,7 @@ static int open_ring(struct hw_eth *q)
 
 int hw_eth_recv_open(struct hw_eth *q)
 {
-	int err = memory_open(q->qp.pd, q->max_frame + HW_ETH_TAGS, &q->spill);
+	int err = memory_open(q->qp.pd, longest(q), &q->spill);
 
 	if (!err && q->config.ring_frames)
 		err = open_ring(q);
@@ -256,14 +262,18 @@ static uint64_t time_of(struct hw_eth *q, const struct done *d)
 
 static void describe(struct hw_eth *q, const struct done *d, uint32_t room, struct dapl_eth_frame *frame)
 {
+	uint32_t counted = q->config.fcs ? d->length - HW_ETH_FCS : d->length;
+
 	*frame = (struct dapl_eth_frame){ .length = d->length < room ? d->length : room, .wire_length = d->length,
-		.time = time_of(q, d), .tag = hw_eth_rule_hit(q, d->tag, d->length) };
+		.time = time_of(q, d), .tag = hw_eth_rule_hit(q, d->tag, counted) };
+	if (q->config.fcs)
+		frame->flags |= ETH_FRAME_FCS;
 	if (frame->time)
 		frame->flags |= ETH_FRAME_HW_TIME;
 	if (d->checksums_right)
 		frame->flags |= ETH_FRAME_IP_OK | ETH_FRAME_L4_OK;
 	q->stats.received++;
-	q->stats.received_bytes += d->length;
+	q->stats.received_bytes += counted;
 }
 
 /* --- for the EVD --------------------------------------------------------------------------------- */

@@ -35,8 +35,13 @@ int hw_eth_wq_open(struct hw_eth *q, uint32_t max_wr, uint32_t max_sge)
 {
 	static const uint8_t no_key[HW_ETH_HASH_KEY];
 	struct ibv_wq_init_attr attr = { .max_wr = max_wr, .max_sge = max_sge, .pd = q->qp.pd, .cq = q->cq };
-	int err = hw_wq_create(q->eth, &attr, &q->wq);
+	int err;
 
+	if (q->config.fcs) {
+		attr.comp_mask = IBV_WQ_INIT_ATTR_FLAGS;
+		attr.create_flags = IBV_WQ_FLAGS_SCATTER_FCS;
+	}
+	err = hw_wq_create(q->eth, &attr, &q->wq);
 	return err ? err : hw_hash_open(q->eth, q->qp.pd, &q->wq, 1, 0, no_key, &q->own);
 }
 

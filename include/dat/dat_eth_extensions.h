@@ -71,7 +71,8 @@ typedef enum dat_eth_cap {
 	DAT_ETH_CAP_MODERATE     = 0x40000,	/* dat_eth_moderate() */
 	DAT_ETH_CAP_SEND_STAMP   = 0x80000,	/* DAT_ETH_SEND_STAMP */
 	DAT_ETH_CAP_INNER_CSUM   = 0x100000,	/* DAT_ETH_SEND_INNER_CSUM */
-	DAT_ETH_CAP_RSS_LOSSLESS = 0x200000	/* dat_eth_group_set() loses no frame */
+	DAT_ETH_CAP_RSS_LOSSLESS = 0x200000,	/* dat_eth_group_set() loses no frame */
+	DAT_ETH_CAP_FCS          = 0x400000	/* frames may come with their FCS: eth_fcs in dat_eth(7) */
 } DAT_ETH_CAP;
 
 /* DAT_ETH_ATTR.clock: the clock of time stamps. All are nanoseconds of CLOCK_REALTIME. */
@@ -107,11 +108,12 @@ typedef struct dat_eth_attr {
 #define DAT_ETH_FRAME_HW_TIME 0x0040	/* time was taken by the NIC */
 #define DAT_ETH_FRAME_IP_BAD 0x0080	/* the checksum of the outer IPv4 header is wrong */
 #define DAT_ETH_FRAME_L4_BAD 0x0100	/* that of TCP or UDP is */
+#define DAT_ETH_FRAME_FCS 0x0200	/* the FCS follows the frame: length and wire_length count its 4 bytes */
 
 typedef struct dat_eth_frame {
 	const uint8_t *data;		/* ring receive only: valid until released */
 	DAT_UINT32 length;		/* bytes that are here */
-	DAT_UINT32 wire_length;		/* bytes of the frame, without FCS and stripped tag */
+	DAT_UINT32 wire_length;		/* bytes of the frame, without stripped tag, and without FCS unless flags say so */
 	DAT_UINT64 time;		/* ns since 1970; never less than that of the frame before */
 	DAT_UINT32 flags;
 	DAT_UINT32 hash;		/* by a rule of a group: the group's; else the kernel's or the NIC's */

@@ -3,6 +3,7 @@
  * disconnect and reset, a link that is down. */
 #include "wire.h"
 #include <linux/capability.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -94,7 +95,7 @@ static void ETH_4_wrong_attributes_are_refused(void)
 	static const DAT_NAMED_ATTR wrong[] = {
 		{ "eth_receive", "rings" }, { "eth_frames", "0" }, { "eth_frames", "-1" }, { "eth_frames", "" },
 		{ "eth_frames", "1048577" }, { "eth_snap", "65537" }, { "eth_snap", "12x" }, { "eth_what", "1" },
-		{ "eth_checksum", "yes" },
+		{ "eth_checksum", "yes" }, { "eth_fcs", "yes" },
 	};
 	DAT_EP_ATTR attr = wire_attr();
 	DAT_EP_HANDLE ep;
@@ -107,6 +108,39 @@ static void ETH_4_wrong_attributes_are_refused(void)
 		      DAT_INVALID_PARAMETER);
 	}
 	wire_close(&w);
+}
+
+static void create_with_fcs(const void *arg)
+{
+	DAT_NAMED_ATTR keep = { "eth_fcs", "keep" }, strip = { "eth_fcs", "strip" };
+	DAT_EP_ATTR attr = wire_attr();
+	DAT_EP_HANDLE ep;
+
+	(void)arg;
+	setenv("DAPL_TRACE_LEVEL", "1", 1);
+	wire_open(&w);
+	attr.ep_provider_specific_count = 1;
+	attr.ep_provider_specific = &keep;
+	FAILS(dat_ep_create(w.ia, w.pz, w.recv, w.request, DAT_HANDLE_NULL, &attr, &ep), DAT_MODEL_NOT_SUPPORTED);
+	attr.ep_provider_specific = &strip;
+	OK(dat_ep_create(w.ia, w.pz, w.recv, w.request, DAT_HANDLE_NULL, &attr, &ep));
+	wire_close(&w);
+}
+
+/* Packet sockets never have it. */
+static void ETH_39_frames_without_fcs_are_no_silent_substitute(void)
+{
+	DAT_ETH_ATTR attr = { .size = sizeof attr };
+	struct told told;
+
+	wire_open(&w);
+	OK(dat_eth_query(w.ia, &attr));
+	wire_close(&w);
+	if (attr.caps & DAT_ETH_CAP_FCS)
+		skip("the device gives frames with their FCS");
+	told = run(create_with_fcs, NULL);
+	if (told.status || !strstr(told.text, "eth_fcs is keep") || !strstr(told.text, "DAT_ETH_CAP_FCS"))
+		fail("status %d: %s", told.status, told.text);
 }
 
 static void ETH_5_a_send_is_one_frame(void)
@@ -349,6 +383,7 @@ int main(int argc, char **argv)
 		CASE(ETH_2_no_pz_and_a_connect_evd_are_refused),
 		CASE(ETH_3_a_missing_capability_is_named),
 		CASE(ETH_4_wrong_attributes_are_refused),
+		CASE(ETH_39_frames_without_fcs_are_no_silent_substitute),
 		CASE(ETH_5_a_send_is_one_frame),
 		CASE(ETH_5_a_send_is_gathered),
 		CASE(ETH_5_a_frame_of_a_wrong_length_is_refused),

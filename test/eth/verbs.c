@@ -55,7 +55,8 @@ static void query_tells_what_was_probed(void)
 {
 	const DAT_UINT64 all = DAT_ETH_CAP_COPY | DAT_ETH_CAP_EGRESS | DAT_ETH_CAP_PARTIAL_MASK | DAT_ETH_CAP_INNER |
 		DAT_ETH_CAP_TUNNEL | DAT_ETH_CAP_RX_CSUM | DAT_ETH_CAP_JOIN | DAT_ETH_CAP_TX_CSUM | DAT_ETH_CAP_TSO |
-		DAT_ETH_CAP_PACE | DAT_ETH_CAP_TAKE | DAT_ETH_CAP_MODERATE | DAT_ETH_CAP_RSS;
+		DAT_ETH_CAP_PACE | DAT_ETH_CAP_TAKE | DAT_ETH_CAP_MODERATE | DAT_ETH_CAP_RSS |
+		DAT_ETH_CAP_FCS;
 	DAT_ETH_ATTR attr = { .size = sizeof attr };
 
 	wire_open(&w);
@@ -212,6 +213,79 @@ static void checksums_that_the_nic_verified_are_told(void)
 	wire_close(&w);
 }
 
+/* A frame that ends with its FCS has this remainder. */
+static bool ends_with_fcs(const uint8_t *frame, size_t length)
+{
+	uint32_t crc = ~0u;
+
+	for (size_t bit = 0; bit < 8 * length; bit++) {
+		uint32_t odd = (crc ^ frame[bit / 8] >> bit % 8) & 1;
+
+		crc = crc >> 1 ^ (odd ? 0xedb88320 : 0);
+	}
+	return crc == 0xdebb20e3;
+}
+
+static void endpoint_with_fcs(const char *receive)
+{
+	DAT_NAMED_ATTR named[] = { { "eth_fcs", "keep" }, { "eth_receive", receive }, { "eth_frames", "64" } };
+	DAT_EP_ATTR attr = wire_attr();
+
+	attr.ep_provider_specific = named;
+	attr.ep_provider_specific_count = 3;
+	OK(dat_ep_create(w.ia, w.pz, w.recv, w.request, DAT_HANDLE_NULL, &attr, &w.ep));
+}
+
+/* The longest frame, and one that is cut: its FCS is not here. */
+static void posted_frames_have_their_fcs(void)
+{
+	DAT_ETH_RULE any = wire_any();
+	DAT_ETH_STATS stats = { .size = sizeof stats };
+	DAT_ETH_RULE_HANDLE rule;
+	uint8_t frame[1514];
+	DAT_UINT64 bytes;
+	DAT_ETH_FRAME got;
+
+	wire_open(&w);
+	endpoint_with_fcs("post");
+	wire_post(&w, 0, 2048, 0);
+	wire_post(&w, 2048, 1000, 1);
+	rule = wire_rule(&w, &any);
+	for (unsigned i = 0; i < 2; i++) {
+		wire_send(&w, frame, wire_frame(&w, frame, 1514, i));
+		got = next_frame(i);
+		EXPECT(got.wire_length == 1518 && got.length == (i ? 1000u : 1518u) && got.flags & DAT_ETH_FRAME_FCS);
+		EXPECT(!memcmp(w.memory + i * 2048, frame, i ? 1000 : 1514));
+		EXPECT(i || ends_with_fcs(w.memory, 1518));
+	}
+	OK(dat_eth_rule_query(rule, NULL, NULL, &bytes));
+	OK(dat_eth_stats(w.ep, &stats));
+	EXPECT(bytes == 3028 && stats.received_bytes == 3028);	/* without */
+	wire_close(&w);
+}
+
+static void frames_of_a_ring_have_their_fcs(void)
+{
+	DAT_ETH_RULE any = wire_any();
+	uint8_t frame[1514];
+	DAT_ETH_FRAME got;
+
+	wire_open(&w);
+	endpoint_with_fcs("ring");
+	wire_rule(&w, &any);
+	wire_send(&w, frame, wire_frame(&w, frame, 1514, 7));
+	EXPECT(wire_poll(&w, &got, 1) == 1 && got.length == 1518 && got.flags & DAT_ETH_FRAME_FCS);
+	EXPECT(!memcmp(got.data, frame, 1514) && ends_with_fcs(got.data, 1518));
+	OK(dat_eth_release(w.ep, 1));
+	wire_close(&w);
+}
+
+static void a_qp_with_its_own_receives_has_the_fcs(void)
+{
+	setenv("FAKE_ETH", "queues", 1);
+	posted_frames_have_their_fcs();
+}
+
 static void pace_and_moderate(const void *arg)
 {
 	DAT_ETH_PACE pace = { .bits_per_s = 8000999, .burst = 3000, .frame = 1514 };
@@ -319,6 +393,9 @@ int main(int argc, char **argv)
 		CASE(a_frame_within_a_tunnel_is_steered_by_its_inner_headers),
 		CASE(time_is_of_the_nic_and_told_as_system_time),
 		CASE(checksums_that_the_nic_verified_are_told),
+		CASE(posted_frames_have_their_fcs),
+		CASE(frames_of_a_ring_have_their_fcs),
+		CASE(a_qp_with_its_own_receives_has_the_fcs),
 		CASE(rate_and_moderation_are_the_devices),
 		CASE(what_verbs_do_not_have_is_refused),
 		CASE(a_poor_device_receives_and_refuses_the_rest),

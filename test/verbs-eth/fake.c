@@ -7,7 +7,7 @@
  * It behaves as hardware does: a frame that is longer than its receive is an error that ends the QP, a frame without a
  * receive is gone, and the clock of time stamps has a frequency and a beginning of its own. FAKE_ETH is a list of what the
  * device lacks: "tags", "stamps", "extended" (ibv_create_cq_ex), "partial" (masks), "copy", "tunnels", "offloads", "pace",
- * "moderation", "queues" (work queues), "joint" (one QP hashes IPv4 and IPv6, TCP and UDP).
+ * "moderation", "fcs", "queues" (work queues), "joint" (one QP hashes IPv4 and IPv6, TCP and UDP).
  *
  * An event on a completion channel is the kernel's business: a completion of ours wakes by one of the real device,
  * a send to a QP in ERR, whose flushed completion is hidden (cq.c). */
@@ -227,7 +227,7 @@ static bool receive(struct fake_qp *f)
 		char bytes[128];
 	} control;
 	struct sockaddr_ll from;
-	struct iovec iov = { frame, sizeof frame - 4 };
+	struct iovec iov = { frame, sizeof frame - 4 - FCS };	/* room for a VLAN tag */
 	struct msghdr message = { .msg_name = &from, .msg_namelen = sizeof from, .msg_iov = &iov, .msg_iovlen = 1,
 		.msg_control = &control, .msg_controllen = sizeof control };
 	ssize_t n = recvmsg(f->fd, &message, MSG_DONTWAIT);
@@ -238,6 +238,7 @@ static bool receive(struct fake_qp *f)
 		return n >= 0;
 	length = fake_insert_tag(frame, (size_t)n, &message);
 	flow = is_steerable(f) ? steer(f, frame, length, from.sll_pkttype) : NULL;
+	fake_append_fcs(frame, length);
 	if (flow)
 		deliver(f, frame, length, flow);
 	return true;
@@ -391,7 +392,7 @@ static struct fake_qp *make_qp(struct ibv_context *context, struct ibv_pd *pd, v
 
 /* One with queues of its own. */
 static struct ibv_qp *make_plain(struct ibv_context *context, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
-				 uint16_t max_tso_header)
+				 uint16_t max_tso_header, bool fcs)
 {
 	struct fake_qp *f = make_qp(context, pd, attr->qp_context);
 
@@ -407,6 +408,7 @@ static struct ibv_qp *make_plain(struct ibv_context *context, struct ibv_pd *pd,
 	f->send = fake_queue(attr->send_cq);
 	f->send->users++;
 	fake_receives_open(&f->receives, f->cap.max_recv_wr, f->cap.max_recv_sge, attr->recv_cq);
+	f->receives.fcs = fcs;
 	f->receives.wq.wq_num = f->qp.qp_num;
 	pthread_mutex_unlock(&fake_lock);
 	return &f->qp;
@@ -439,7 +441,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	if (attr->qp_type != IBV_QPT_RAW_PACKET)
 		return REAL(ibv_create_qp)(pd, attr);
-	return make_plain(pd->context, pd, attr, 0);
+	return make_plain(pd->context, pd, attr, 0, false);
 }
 
 /* Only raw QPs are made by it here. */
@@ -448,9 +450,12 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 	CHECK(attr->qp_type == IBV_QPT_RAW_PACKET && attr->pd);
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
 		return make_over_table(context, attr);
-	CHECK(attr->comp_mask == (IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER));
+	CHECK(attr->comp_mask == (IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER |
+				  (attr->create_flags ? IBV_QP_INIT_ATTR_CREATE_FLAGS : 0u)));
+	CHECK(!attr->create_flags || (attr->create_flags == IBV_QP_CREATE_SCATTER_FCS && !fake_lacks("fcs")));
 	CHECK(attr->max_tso_header && attr->max_tso_header <= 128 && !fake_lacks("offloads"));
-	return make_plain(context, attr->pd, (struct ibv_qp_init_attr *)attr, attr->max_tso_header);
+	return make_plain(context, attr->pd, (struct ibv_qp_init_attr *)attr, attr->max_tso_header,
+			  attr->create_flags);
 }
 
 static void check_step(const struct fake_qp *f, const struct ibv_qp_attr *attr, int mask)
@@ -539,6 +544,7 @@ void fake_describe(struct ibv_device_attr_ex *attr)
 {
 	if (!fake_lacks("offloads")) {
 		attr->raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM;
+		attr->raw_packet_caps |= fake_lacks("fcs") ? 0 : IBV_RAW_PACKET_CAP_SCATTER_FCS;
 		attr->tso_caps = (struct ibv_tso_caps){ .max_tso = MAX_TSO, .supported_qpts = 1u << IBV_QPT_RAW_PACKET };
 	}
 	if (!fake_lacks("pace"))

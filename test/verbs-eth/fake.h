@@ -71,6 +71,7 @@ struct receive {
 struct receives {
 	struct ibv_wq wq;		/* a QP's: only its number and state are used */
 	uint32_t max_wr, max_sge;
+	bool fcs;			/* frames come with theirs */
 	struct receive *ring;
 	uint32_t posted, taken;
 	struct queue *queue;
@@ -89,7 +90,7 @@ void fake_receives_open(struct receives *r, uint32_t max_wr, uint32_t max_sge, s
 void fake_receives_close(struct receives *r);
 void fake_receives_to_state(struct receives *r, enum ibv_wq_state state);
 int fake_receives_post(struct receives *r, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
-/* Gives a frame to the next receive. Without one it is lost. */
+/* Gives a frame to the next receive; the FCS follows its `length` bytes. Without a receive it is lost. */
 void fake_receives_fill(struct receives *r, const uint8_t *frame, size_t length, uint32_t tag);
 /* Operations of a device. */
 struct ibv_wq *fake_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr);
@@ -117,6 +118,8 @@ struct headers {
 	uint8_t protocol;
 };
 
+enum { FCS = 4 };
+void fake_append_fcs(uint8_t *frame, size_t length);
 bool fake_find_headers(const uint8_t *frame, const uint8_t *end, struct headers *h);
 /* Every specification has the type, size, order and bits that drivers want. */
 void fake_check_flow(const struct ibv_flow_attr *attr);

@@ -447,6 +447,20 @@ size_t fake_segment(uint8_t *frame, const uint8_t *header, size_t header_length,
 	return header_length + some;
 }
 
+/* By the definition: one bit at a time, the lowest first. */
+void fake_append_fcs(uint8_t *frame, size_t length)
+{
+	uint32_t crc = ~0u;
+
+	for (size_t bit = 0; bit < 8 * length; bit++) {
+		uint32_t odd = (crc ^ frame[bit / 8] >> bit % 8) & 1;
+
+		crc = crc >> 1 ^ (odd ? 0xedb88320 : 0);
+	}
+	for (int i = 0; i < FCS; i++)
+		frame[length + (size_t)i] = (uint8_t)(~crc >> 8 * i);
+}
+
 /* A QP without the offload that strips tags has them in its frames. */
 size_t fake_insert_tag(uint8_t *frame, size_t length, struct msghdr *message)
 {

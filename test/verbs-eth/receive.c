@@ -72,21 +72,22 @@ int fake_receives_post(struct receives *r, struct ibv_recv_wr *wr, struct ibv_re
 void fake_receives_fill(struct receives *r, const uint8_t *frame, size_t length, uint32_t tag)
 {
 	const struct receive *to = &r->ring[r->taken % (r->max_wr ? r->max_wr : 1)];
-	struct done done = { .wc = { .wr_id = to->wr_id, .opcode = IBV_WC_RECV, .byte_len = (uint32_t)length,
-		.qp_num = r->wq.wq_num }, .stamp = fake_cycles(), .tag = tag };
+	struct done done = { .wc = { .wr_id = to->wr_id, .opcode = IBV_WC_RECV, .qp_num = r->wq.wq_num }, .stamp = fake_cycles(), .tag = tag };
 	size_t at = 0;
 
 	if (r->wq.state != IBV_WQS_RDY || r->taken == r->posted)
 		return;
 	r->taken++;
+	if (fake_checksums_are_right(frame, length) && !fake_lacks("offloads"))
+		done.wc.wc_flags = IBV_WC_IP_CSUM_OK;
+	length += r->fcs ? FCS : 0;
+	done.wc.byte_len = (uint32_t)length;
 	for (int i = 0; i < to->n && at < length; i++) {
 		size_t some = length - at < to->sge[i].length ? length - at : to->sge[i].length;
 
 		memcpy((void *)(uintptr_t)to->sge[i].addr, frame + at, some);
 		at += some;
 	}
-	if (fake_checksums_are_right(frame, length) && !fake_lacks("offloads"))
-		done.wc.wc_flags = IBV_WC_IP_CSUM_OK;
 	if (at < length)
 		done.wc.status = IBV_WC_LOC_LEN_ERR;
 	fake_complete(r->queue, &done);
@@ -111,7 +112,9 @@ struct ibv_wq *fake_create_wq(struct ibv_context *context, struct ibv_wq_init_at
 	static uint32_t numbers = 0x900000;
 	struct receives *r;
 
-	CHECK(attr->wq_type == IBV_WQT_RQ && attr->max_wr && attr->max_sge && attr->pd && attr->cq && !attr->comp_mask);
+	CHECK(attr->wq_type == IBV_WQT_RQ && attr->max_wr && attr->max_sge && attr->pd && attr->cq);
+	CHECK(attr->comp_mask == (attr->create_flags ? IBV_WQ_INIT_ATTR_FLAGS : 0));
+	CHECK(!attr->create_flags || (attr->create_flags == IBV_WQ_FLAGS_SCATTER_FCS && !fake_lacks("fcs")));
 	if (fake_lacks("queues")) {
 		errno = EOPNOTSUPP;
 		return NULL;
@@ -122,6 +125,7 @@ struct ibv_wq *fake_create_wq(struct ibv_context *context, struct ibv_wq_init_at
 	pthread_mutex_lock(&fake_lock);
 	r->wq.wq_num = numbers++;
 	fake_receives_open(r, attr->max_wr, attr->max_sge, attr->cq);
+	r->fcs = attr->create_flags;
 	pthread_mutex_unlock(&fake_lock);
 	return &r->wq;
 }

@@ -16,6 +16,7 @@ static const struct { DAT_UINT64 bit; const char *name, *meaning; } capabilities
 	{ DAT_ETH_CAP_VLAN_STRIP, "VLAN_STRIP", "tags that the device has stripped are told" },
 	{ DAT_ETH_CAP_HASH, "HASH", "a hash of the flow with each frame" },
 	{ DAT_ETH_CAP_RX_CSUM, "RX_CSUM", "checksums that were found right" },
+	{ DAT_ETH_CAP_FCS, "FCS", "frames with their check sequence" },
 	{ DAT_ETH_CAP_LRO, "LRO", "segments that the device or the kernel has joined" },
 	{ DAT_ETH_CAP_TX_CSUM, "TX_CSUM", "checksums are put into frames that are sent" },
 	{ DAT_ETH_CAP_INNER_CSUM, "INNER_CSUM", "checksums are put into what a tunnel carries" },

@@ -52,6 +52,8 @@ static bool read_attr(const DAT_NAMED_ATTR *a, bool *ring, uint32_t *frames, str
 		return number(a->value, MAX_SNAP, &config->snap);
 	if (!strcmp(a->name, "eth_checksum"))
 		return choice(a->value, "device", "verify", &config->verify);
+	if (!strcmp(a->name, "eth_fcs"))
+		return choice(a->value, "strip", "keep", &config->fcs);
 	return !strcmp(a->name, "eth_receive") && choice(a->value, "post", "ring", ring);
 }
 
@@ -65,7 +67,7 @@ static bool read_attrs(const DAT_EP_ATTR *attr, struct dapl_eth_config *config)
 		if (!read_attr(&attr->ep_provider_specific[i], &ring, &frames, config)) {
 			trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", NULL, NULL,
 			      "create refused: ep_provider_specific %d is not eth_receive, eth_frames, "
-			      "eth_snap or eth_checksum with a value that they have", i);
+			      "eth_snap, eth_checksum or eth_fcs with a value that they have", i);
 			return false;
 		}
 	config->ring_frames = ring ? frames : 0;
@@ -111,8 +113,14 @@ static DAT_RETURN begin_locked(struct dapl_ep *ep, struct dapl_eth_config *confi
 	config->mask = ep->eth->frame_mask;
 	ep->eth->ring = config->ring_frames != 0;
 	ep->eth->ready = (struct dapl_dto){ .ep = ep, .op = DAT_DTO_RECEIVE, .flags = REQ_EXTENSION };
-	if ((err = dapl_device_ops.eth->query(ep->obj.ia->dev, &attr)) ||
-	    (err = dapl_device_ops.eth->begin(ep->qp, config)))
+	if ((err = dapl_device_ops.eth->query(ep->obj.ia->dev, &attr)))
+		return begin_status(err);
+	if (config->fcs && !(attr.caps & DAT_ETH_CAP_FCS)) {
+		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "create refused: eth_fcs is keep, but the device "
+		      "gives frames without their FCS (no DAT_ETH_CAP_FCS)");
+		return NOT_SUPPORTED;
+	}
+	if ((err = dapl_device_ops.eth->begin(ep->qp, config)))
 		return begin_status(err);
 	ep->eth->max_tso = attr.max_tso;
 	ep->eth->caps = attr.caps;
