@@ -426,7 +426,15 @@ test_unit_verbs_test_siw_LDADD = libdaplverbs.la libdaplcore.la libcommon.la $(C
 endif
 # device_probe "NETDEV 0", in the test machine: not in TESTS, it needs a device.
 check_PROGRAMS += test/unit/verbs/device_probe
-test_unit_verbs_device_probe_SOURCES = test/unit/verbs/device_probe.c $(device_harness)
+test_unit_verbs_device_probe_SOURCES = test/unit/verbs/device_probe.c \
+	test/unit/verbs/probe.c test/unit/verbs/probe.h test/unit/verbs/probe_cases.h \
+	test/unit/verbs/probe_names.c \
+	test/unit/verbs/probe_requests.c \
+	test/unit/verbs/probe_data.c \
+	test/unit/verbs/probe_life.c \
+	test/unit/verbs/probe_foreign.c \
+	test/unit/verbs/probe_datagrams.c \
+	$(device_harness)
 test_unit_verbs_device_probe_LDADD = libdaplverbs.la libdaplcore.la libcommon.la $(VERBS_LIBS)
 # fence_probe ADDRESS, in the test machine: what siw does with requests that wait.
 check_PROGRAMS += test/unit/verbs/fence_probe
