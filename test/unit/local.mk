@@ -102,6 +102,7 @@ unit_core = \
 	test/unit/core/test_evd_wait \
 	test/unit/core/test_failure \
 	test/unit/core/test_flush \
+	test/unit/core/test_fork \
 	test/unit/core/test_ia \
 	test/unit/core/test_net_watch \
 	test/unit/core/test_object \
@@ -210,6 +211,8 @@ test_unit_core_test_diag_limit_SOURCES = test/unit/core/test_diag_limit.c $(prin
 test_unit_core_test_diag_limit_LDADD = $(unit_core_libs)
 test_unit_core_test_diag_limit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime \
 	-Wl,--wrap=dapl_timer_start
+test_unit_core_test_fork_LDADD = $(unit_core_libs) -lpthread
+test_unit_core_test_fork_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=usleep
 test_unit_core_test_evd_notify_SOURCES = test/unit/core/test_evd_notify.c $(core_device)
 test_unit_core_test_evd_notify_LDADD = $(core_device_libs)
 test_unit_core_test_ep_evds_SOURCES = test/unit/core/test_ep_evds.c $(core_device)
