@@ -249,6 +249,7 @@ unit_soft = \
 	test/unit/soft/test_pending \
 	test/unit/soft/test_populate \
 	test/unit/soft/test_proto \
+	test/unit/soft/test_proto_table \
 	test/unit/soft/test_reach \
 	test/unit/soft/test_revoke \
 	test/unit/soft/test_ring \
@@ -302,6 +303,7 @@ test_unit_soft_test_pending_LDADD = $(unit_soft_libs)
 test_unit_soft_test_populate_LDADD = $(unit_soft_libs)
 test_unit_soft_test_populate_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise
 test_unit_soft_test_proto_LDADD = $(unit_soft_libs)
+test_unit_soft_test_proto_table_LDADD = $(unit_soft_libs)
 test_unit_soft_test_ring_LDADD = $(unit_soft_libs)
 test_unit_soft_test_tuning_SOURCES = test/unit/soft/test_tuning.c $(soft_ends)
 test_unit_soft_test_tuning_LDADD = $(unit_soft_libs)
