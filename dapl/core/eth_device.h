@@ -132,8 +132,8 @@ struct dapl_eth_ops {
 	int (*add_rule)(struct ibv_qp *qp, const struct dapl_eth_rule *rule, void **added);
 	/* The rule may be gone with an ERR or a reset: then nothing happens. */
 	void (*free_rule)(struct ibv_qp *qp, void *rule);
-	/* To another QP of the device: no frame is lost or received twice. Not for DROP. EOPNOTSUPP: the device
-	 * cannot promise that. */
+	/* To another QP of the device: no frame is lost or received twice, and none passes a DROP rule. EOPNOTSUPP: the
+	 * device cannot promise that. */
 	int (*move_rule)(struct ibv_qp *from, void *rule, struct ibv_qp *to, void **moved);
 	void (*count_rule)(struct ibv_qp *qp, void *rule, uint64_t *frames, uint64_t *bytes);
 	/* Ring receive. Returns the number of frames, 0 if there is none, or -errno. */

@@ -4,8 +4,11 @@
  * The packet socket sees a frame before the program that takes frames away does. So a rule comes to the filters of all its
  * ports before the first program has it, and goes from them after the last: no frame is missed by both. */
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "dapl/softeth/change.h"
 #include "dapl/softeth/group.h"
 
@@ -190,6 +193,35 @@ static int move(const struct eth_place *from, void *rule, const struct eth_place
 	return err;
 }
 
+/* What the program at `from` has counted until it ended; so it must have ended on all processors. */
+static void keep_dropped(const struct eth_place *from, const void *rule, struct rule_counts *counts)
+{
+	uint64_t frames, bytes;
+
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);	/* waits for what runs in the kernel under RCU */
+	if (eth_steer_count(from->port, rule, &frames, &bytes))
+		return;
+	__atomic_add_fetch(&counts->frames, frames, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&counts->bytes, bytes, __ATOMIC_RELAXED);
+}
+
+/* A rule that drops frames gives them to no port, so no instant divides them: for a moment both programs have the rule, and
+ * what the first one drops the second one does not see. */
+static int move_drop(const struct eth_place *from, void *rule, const struct eth_place *to, struct rule_part *old,
+		     void **moved)
+{
+	struct rule_part new = { .rule = old->rule, .counts = old->counts, .times = rule_times_new(0) };
+	int err = add(to, &new, moved);
+
+	if (!err) {
+		unsteer(from, old->times, false);
+		keep_dropped(from, rule, old->counts);
+		detach(from, old->times);
+	}
+	rule_times_put(new.times);
+	return err;
+}
+
 int eth_place_move(struct eth_place from, void *rule, struct eth_place to, void **moved)
 {
 	struct rule_part old;
@@ -197,7 +229,8 @@ int eth_place_move(struct eth_place from, void *rule, struct eth_place to, void 
 
 	eth_groups_lock();
 	if (find(&from, rule, &old)) {
-		err = move(&from, rule, &to, &old, moved);
+		err = old.rule.mode == ETH_DROP ? move_drop(&from, rule, &to, &old, moved) :
+			move(&from, rule, &to, &old, moved);
 		forget(&old);
 	}
 	eth_groups_unlock();
@@ -206,15 +239,16 @@ int eth_place_move(struct eth_place from, void *rule, struct eth_place to, void 
 
 void eth_place_count(struct eth_place at, const void *rule, uint64_t *frames, uint64_t *bytes)
 {
+	uint64_t dropped[2] = { 0, 0 };		/* here; what was dropped before a move is in the counts */
 	struct rule_part part;
 
 	*frames = *bytes = 0;
 	eth_groups_lock();
 	if (find(&at, rule, &part)) {
-		*frames = __atomic_load_n(&part.counts->frames, __ATOMIC_RELAXED);
-		*bytes = __atomic_load_n(&part.counts->bytes, __ATOMIC_RELAXED);
 		if (!at.group && part.rule.mode == ETH_DROP)
-			eth_steer_count(at.port, rule, frames, bytes);
+			eth_steer_count(at.port, rule, &dropped[0], &dropped[1]);
+		*frames = dropped[0] + __atomic_load_n(&part.counts->frames, __ATOMIC_RELAXED);
+		*bytes = dropped[1] + __atomic_load_n(&part.counts->bytes, __ATOMIC_RELAXED);
 		forget(&part);
 	}
 	eth_groups_unlock();

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* move.c - rules that move between raw endpoints while frames come: each frame comes to one of them. */
 #include "wire.h"
+#include <arpa/inet.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define FAILS(call, type) fails(__LINE__, #call, (call), type)
@@ -158,6 +160,9 @@ static void ETH_29_wrong_moves_are_refused(void)
 	DAT_ETH_RULE any = wire_any();
 	DAT_ETH_RULE_HANDLE rule;
 	DAT_ETH_ATTR attr = { .size = sizeof attr };
+	const uint16_t table[2] = { 0, 1 };
+	DAT_ETH_RSS rss = { .fields = DAT_ETH_RSS_IP, .table_size = 2, .table = table };
+	DAT_ETH_GROUP_HANDLE group;
 
 	open_two("64");
 	w.ep = eps[0];
@@ -175,8 +180,117 @@ static void ETH_29_wrong_moves_are_refused(void)
 	if (attr.caps & DAT_ETH_CAP_TAKE) {
 		any.mode = DAT_ETH_DROP;
 		rule = wire_rule(&w, &any);
-		FAILS(dat_eth_rule_move(rule, eps[1]), DAT_MODEL_NOT_SUPPORTED);
+		OK(dat_eth_group_create(w.ia, 2, eps, &rss, &group));
+		FAILS(dat_eth_rule_move(rule, group), DAT_MODEL_NOT_SUPPORTED);
 	}
+	wire_close(&w);
+}
+
+/* --- rules that drop frames ----------------------------------------------------------------- */
+
+enum { PORT = 5000, DATAGRAM = 42 + 20, DROPPED = 5000 };
+
+static int host_socket(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+
+	EXPECT(fd >= 0 && !bind(fd, (struct sockaddr *)&at, sizeof at));
+	wire_command("ip route add 10.77.0.2/32 dev eth0");	/* the sender's: else the host drops it itself */
+	return fd;
+}
+
+static void send_datagram(void)
+{
+	uint8_t frame[100];
+	size_t length = wire_udp(&w, frame, "10.77.0.1", PORT, DATAGRAM - 42);
+
+	wire_finish_checksums(frame, 14, 40);
+	wire_send(&w, frame, length);
+}
+
+static bool comes_to_the_host(int fd)
+{
+	char byte;
+
+	for (int tries = 0; tries < 10000; tries++) {
+		if (recv(fd, &byte, 1, 0) >= 0)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+static uint64_t dropped_by(DAT_ETH_RULE_HANDLE rule)
+{
+	DAT_UINT64 frames, bytes;
+
+	OK(dat_eth_rule_query(rule, NULL, &frames, &bytes));
+	EXPECT(bytes == frames * DATAGRAM);
+	return frames;
+}
+
+static void await_dropped(DAT_ETH_RULE_HANDLE rule, uint64_t expected)
+{
+	double end = life_now() + 20;
+
+	while (dropped_by(rule) < expected && life_now() < end)
+		usleep(1000);
+	EXPECT(dropped_by(rule) == expected);
+}
+
+static DAT_ETH_RULE_HANDLE dropping;
+static _Atomic unsigned sent;
+
+/* Frames that the kernel cannot keep are dropped before the rule sees them, so few are under way at a time. */
+static void *send_datagrams(void *none)
+{
+	double end = life_now() + 30;
+
+	for (unsigned i = 0; i < DROPPED && life_now() < end; i++) {
+		send_datagram();
+		sent = i + 1;
+		if (i % 200 == 199)
+			while (dropped_by(dropping) + 50 < i && life_now() < end)
+				usleep(100);
+	}
+	ended = true;
+	return none;
+}
+
+static void ETH_29_no_frame_passes_a_drop_rule_that_moves(void)
+{
+	DAT_ETH_RULE drop = { .mode = DAT_ETH_DROP, .key.ip_version = 4, .mask.ip_version = 0xff };
+	DAT_ETH_ATTR attr = { .size = sizeof attr };
+	unsigned moves = 0;
+	pthread_t sender;
+	char byte;
+	int fd;
+
+	open_two("64");
+	OK(dat_eth_query(w.ia, &attr));
+	if (!(attr.caps & DAT_ETH_CAP_TAKE))
+		skip("this kernel cannot take frames away: Linux 6.6 can");
+	fd = host_socket();
+	send_datagram();
+	EXPECT(comes_to_the_host(fd));
+	w.ep = eps[0];
+	dropping = wire_rule(&w, &drop);
+	pthread_create(&sender, NULL, send_datagrams, NULL);
+	while (!ended)
+		OK(dat_eth_rule_move(dropping, eps[++moves & 1]));
+	pthread_join(sender, NULL);
+	await_dropped(dropping, sent);
+	EXPECT(sent == DROPPED && moves > 1);
+	EXPECT(recv(fd, &byte, 1, 0) < 0);	/* the host saw none of them */
+	OK(dat_eth_rule_move(dropping, eps[1]));
+	OK(dat_ep_free(eps[0]));
+	send_datagram();
+	await_dropped(dropping, sent + 1);
+	OK(dat_ep_free(eps[1]));		/* the rule ends with it */
+	send_datagram();
+	EXPECT(comes_to_the_host(fd));
+	close(fd);
 	wire_close(&w);
 }
 
@@ -207,6 +321,7 @@ int main(int argc, char **argv)
 		CASE(ETH_29_each_frame_comes_to_one_endpoint),
 		CASE(ETH_29_a_rule_belongs_to_its_new_endpoint),
 		CASE(ETH_29_wrong_moves_are_refused),
+		CASE(ETH_29_no_frame_passes_a_drop_rule_that_moves),
 		CASE(ETH_29_moves_leave_nothing),
 	};
 

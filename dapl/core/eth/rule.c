@@ -337,7 +337,7 @@ DAT_RETURN dapl_eth_rule_move(DAT_HANDLE handle, DAT_HANDLE to_handle)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	if (!entered || entered->ia != rule->obj.ia)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE2);
-	if (rule->rule.mode == DAT_ETH_DROP)
+	if (rule->rule.mode == DAT_ETH_DROP && to.group)
 		return NOT_SUPPORTED;
 	dapl_mutex_lock(&move_lock);
 	from = place_of(rule);
