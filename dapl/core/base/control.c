@@ -420,21 +420,10 @@ static void after_fork_in_child(void)
 static struct dapl_fork_part fork_part = { .rank = RANK_CONTROL, .before = before_fork,
 	.parent = after_fork, .child = after_fork_in_child };
 
-/* Before users_lock is taken. A fork that had begun when the handlers were registered does not
- * run them in the child. */
-static void notice_fork(void)
-{
-	pid_t was = 0, here = getpid();
-
-	if (__atomic_compare_exchange_n(&home, &was, here, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		dapl_fork_register(&fork_part);
-	else if (was != here)
-		forget_in_child();
-}
-
 void dapl_control_get(void)
 {
-	notice_fork();
+	if (dapl_fork_missed(&home, &fork_part))	/* before users_lock is taken */
+		forget_in_child();
 	dapl_mutex_lock(&users_lock);
 	if (!users++ && is_wanted())
 		start();

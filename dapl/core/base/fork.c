@@ -80,6 +80,16 @@ void dapl_fork_register(struct dapl_fork_part *part)
 	dapl_mutex_unlock(&parts_lock);
 }
 
+bool dapl_fork_missed(pid_t *home, struct dapl_fork_part *part)
+{
+	pid_t was = 0, here = getpid();
+
+	if (!__atomic_compare_exchange_n(home, &was, here, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return was != here;
+	dapl_fork_register(part);
+	return false;
+}
+
 void dapl_fork_wait(void)
 {
 	for (int i = 0; i < 10000 && __atomic_load_n(&inside, __ATOMIC_SEQ_CST); i++)

@@ -232,23 +232,12 @@ static int start(void)
 
 static struct dapl_fork_part fork_part = { .rank = RANK_SERVICE, .child = forget_in_child };
 
-/* Before users_lock is taken. A fork that had begun when the handler was registered does not
- * run it in the child; another thread may hold our locks there, for ever. */
-static void notice_fork(void)
-{
-	pid_t was = 0, here = getpid();
-
-	if (__atomic_compare_exchange_n(&home, &was, here, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		dapl_fork_register(&fork_part);
-	else if (was != here)
-		forget_in_child();
-}
-
 int dapl_service_get(void)
 {
 	int err = 0;
 
-	notice_fork();
+	if (dapl_fork_missed(&home, &fork_part))	/* before users_lock is taken */
+		forget_in_child();
 	dapl_mutex_lock(&users_lock);
 	if (!users)
 		err = start();
