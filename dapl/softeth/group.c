@@ -43,18 +43,24 @@ int eth_group_create(struct eth_port *const *ports, uint32_t n, const struct dap
 	return 0;
 }
 
+/* All ports stop steering before the first filter changes. */
+static void leave_ports(const struct eth_group *group, struct rule_times *times)
+{
+	for (uint32_t i = 0; i < group->n; i++)
+		if (group->ports[i])
+			eth_rule_unsteer(group->ports[i], times, false);
+	for (uint32_t i = 0; i < group->n; i++)
+		if (group->ports[i])
+			eth_rule_detach(group->ports[i], times);
+}
+
 static void end_rules(struct eth_group *group)
 {
 	struct group_rule *rule;
 
 	while ((rule = group->rules)) {
 		group->rules = rule->next;
-		for (int detach = 0; detach < 2; detach++)
-			for (uint32_t i = 0; i < group->n; i++)
-				if (group->ports[i] && detach)
-					eth_rule_detach(group->ports[i], rule->part.times);
-				else if (group->ports[i])
-					eth_rule_unsteer(group->ports[i], rule->part.times, false);
+		leave_ports(group, rule->part.times);
 		rule_counts_put(rule->part.counts);
 		rule_times_put(rule->part.times);
 		free(rule);
