@@ -116,7 +116,7 @@ static bool open_stream(struct dapl_conn *conn)
 	conn->tx.open = !conn->passive || conn->peer_is_dapl;	/* its first FPDU is here */
 	conn->tx.first = !conn->passive && conn->peer_is_dapl && !conn->shm;
 	if (qp->state == IBV_QPS_INIT)
-		qp->state = qp->qp.state = IBV_QPS_RTS;
+		soft_qp_set_state(qp, IBV_QPS_RTS);
 	shm_grant_open(qp, conn);
 	soft_tcp_send(conn);
 	dapl_mutex_unlock(&qp->lock);

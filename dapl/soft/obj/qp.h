@@ -103,6 +103,12 @@ static inline struct soft_swqe *soft_swqe(const struct soft_qp *qp, uint32_t ind
 }
 
 /* The functions from here on are called with qp->lock held. */
+/* The only code that changes the state; callers of libibverbs see it in the second field. */
+static inline void soft_qp_set_state(struct soft_qp *qp, enum ibv_qp_state state)
+{
+	qp->state = qp->qp.state = state;
+}
+
 /* Takes a receive for a message into qp->taken. Returns false if there is none; after the next post to an
  * SRQ soft_unexpected_deliver() is called. */
 bool soft_qp_take_receive(struct soft_qp *qp);

@@ -25,7 +25,7 @@ void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status stat
 {
 	if (qp->state == IBV_QPS_ERR)
 		return;
-	qp->state = qp->qp.state = IBV_QPS_ERR;
+	soft_qp_set_state(qp, IBV_QPS_ERR);
 	if (qp->conn && status != IBV_WC_SUCCESS)
 		soft_conn_caused(qp->conn, 0, DAPL_CODE_COMPLETION, status, "a request failed here");
 	qp->flush_culprit = culprit;

@@ -113,7 +113,7 @@ int soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_ini
 	qp->sig_all = attr->sq_sig_all;
 	qp->srq = attr->srq ? soft_srq(attr->srq) : NULL;
 	qp->qkey = soft_random();
-	qp->state = attr->qp_type == IBV_QPT_UD ? IBV_QPS_RTS : IBV_QPS_INIT;
+	soft_qp_set_state(qp, attr->qp_type == IBV_QPT_UD ? IBV_QPS_RTS : IBV_QPS_INIT);
 	qp->qp.context = &dev->verbs;
 	qp->qp.qp_context = attr->qp_context;
 	qp->qp.pd = pd;
@@ -121,7 +121,6 @@ int soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_ini
 	qp->qp.recv_cq = attr->recv_cq;
 	qp->qp.srq = attr->srq;
 	qp->qp.qp_type = attr->qp_type;
-	qp->qp.state = qp->state;
 	attr->cap.max_send_wr = qp->sq_size;
 	attr->cap.max_recv_wr = qp->rq.size;
 	attr->cap.max_send_sge = qp->max_send_sge;
@@ -174,7 +173,7 @@ int soft_qp_reset(struct dapl_device *dev, struct ibv_qp *ibqp)
 	qp->sq_head = qp->sq_tail = qp->read_next = 0;
 	qp->rq.head = qp->rq.tail = 0;
 	qp->taken_valid = false;
-	qp->state = qp->qp.state = ibqp->qp_type == IBV_QPT_UD ? IBV_QPS_RTS : IBV_QPS_INIT;
+	soft_qp_set_state(qp, ibqp->qp_type == IBV_QPT_UD ? IBV_QPS_RTS : IBV_QPS_INIT);
 	dapl_mutex_unlock(&qp->lock);
 	purge(qp);
 	return 0;
