@@ -183,13 +183,15 @@ static void take_text(char *text, bool report)
 static void take_file(int fd, bool report)
 {
 	static char text[FILE_MAX];
-	struct stat file;
+	struct stat file = { .st_mode = 0 };
 	ssize_t n;
 
 	if (fstat(fd, &file) || !S_ISREG(file.st_mode) || !is_trusted(&file)) {
 		if (report)
-			log_report(REPORT_BAD_VALUE, NULL, "%s is ignored: expected a file that only "
-				   "root can write", parameters_file());
+			log_report(REPORT_BAD_VALUE, NULL, "%s is ignored: it is %s of user %u with "
+				   "mode %04o, expected a file that only root can write", parameters_file(),
+				   S_ISREG(file.st_mode) ? "a file" : "no regular file",
+				   (unsigned)file.st_uid, (unsigned)file.st_mode & 07777);
 		return;
 	}
 	n = read(fd, text, sizeof text - 1);

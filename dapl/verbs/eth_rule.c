@@ -191,7 +191,7 @@ static int create_flow(const struct hw_eth_rules *rules, struct hw_eth_rule *rul
 	err = errno;
 	if (err == EPERM)
 		log_report(REPORT_NO_CAPABILITY, LOG_FIELDS(.err = err), "%s: rule on %s: the process lacks the capability "
-			   "CAP_NET_RAW", dev->attr.device, dev->attr.netdev);
+			   "CAP_NET_RAW (setcap cap_net_raw+ep PROGRAM, or root)", dev->attr.device, dev->attr.netdev);
 	if (err == EPERM || err == ENOMEM || err == ENOSPC || err == ENODEV || err == EIO)
 		return err;
 	return refuse(rules, "the device has no such flow");

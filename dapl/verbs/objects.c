@@ -208,7 +208,7 @@ int hw_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_
 	}
 	err = make_ready(dev, qp);
 	if (err) {
-		log_line(HW_LOG_ERR, "%s: a new queue pair does not go to INIT: %s",
+		log_line(HW_LOG_ERR, "%s: cannot move a new queue pair to INIT: %s",
 			 dev->attr.device, strerror(err));
 		ibv_destroy_qp(qp);
 		return err;

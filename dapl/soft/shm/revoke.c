@@ -47,7 +47,8 @@ static void close_window(struct shm_process *process)
 	if (end) {
 		__atomic_store_n(&mr_dir->window, end - WINDOW_SIZE, __ATOMIC_SEQ_CST);
 		if (ftruncate(process->window_file, end))
-			log_line(SOFT_LOG_ERR, "soft: ftruncate: %s", strerror(errno));
+			log_line(SOFT_LOG_ERR, "soft: cannot shrink the file that grants access to memory: %s",
+				 strerror(errno));
 	}
 	dapl_mutex_unlock(&process->reach_lock);
 }
@@ -215,8 +216,8 @@ static bool revocation_is_over(struct revocation *revocation)
 	if (waited < REVOKE_GIVE_UP_NS)
 		return false;
 	WRITE_ONCE(access->timed_out, true);
-	log_line(SOFT_LOG_ERR, "soft: a peer has been within a write to memory that is being taken "
-		 "back for a second; not waiting any longer");
+	log_line(SOFT_LOG_ERR, "soft: a write of a peer to revoked memory has not ended for a second, expected "
+		 "microseconds; no longer waiting for it");
 	return true;
 }
 
