@@ -143,11 +143,6 @@ void json_write_count(struct json_writer *json, const char *key, uint64_t value)
 	write_raw(json, key, text);
 }
 
-void json_write_bool(struct json_writer *json, const char *key, bool value)
-{
-	write_raw(json, key, value ? "true" : "false");
-}
-
 void json_write_free(struct json_writer *json)
 {
 	free(json->text);

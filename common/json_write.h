@@ -26,7 +26,6 @@ void json_write_format(struct json_writer *json, const char *key, const char *fm
 	__attribute__((format(printf, 3, 4)));	/* at most 255 bytes */
 void json_write_number(struct json_writer *json, const char *key, int64_t value);
 void json_write_count(struct json_writer *json, const char *key, uint64_t value);
-void json_write_bool(struct json_writer *json, const char *key, bool value);
 void json_write_free(struct json_writer *json);
 
 #endif

@@ -48,7 +48,8 @@ void registry_report_unknown(const char *name)
 	pthread_mutex_unlock(&registry.lock);
 }
 
-bool registry_knows(const char *name)
+/* Returns whether an open could find an IA of this name. */
+static bool registry_knows(const char *name)
 {
 	bool known;
 

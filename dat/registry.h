@@ -37,7 +37,4 @@ void registry_report_unknown(const char *name);
  * to read the files. Starts the registry. */
 struct reading *registry_hold_reading(void);
 
-/* Returns whether an open could find an IA of this name. */
-bool registry_knows(const char *name);
-
 #endif

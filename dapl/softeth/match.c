@@ -247,18 +247,3 @@ bool eth_matches_all(const struct dapl_eth_rule *rule)
 	return !memcmp(&rule->mask, &none, sizeof none) && !memcmp(&rule->inner_mask, &none, sizeof none) &&
 	       !memcmp(&rule->key, &none, sizeof none) && !memcmp(&rule->inner_key, &none, sizeof none);
 }
-
-static bool exceeds(const void *key, const void *mask)
-{
-	const uint8_t *k = key, *m = mask;
-
-	for (size_t i = 0; i < sizeof(struct dapl_eth_key); i++)
-		if (k[i] & ~m[i])
-			return true;
-	return false;
-}
-
-bool eth_key_exceeds_mask(const struct dapl_eth_rule *rule)
-{
-	return exceeds(&rule->key, &rule->mask) || exceeds(&rule->inner_key, &rule->inner_mask);
-}

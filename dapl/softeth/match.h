@@ -22,7 +22,5 @@ void eth_parse(const uint8_t *frame, size_t length, struct eth_tag stripped, str
 bool eth_matches(const struct dapl_eth_rule *rule, const struct eth_headers *headers);
 /* Whether every frame matches, whatever its headers are. */
 bool eth_matches_all(const struct dapl_eth_rule *rule);
-/* Whether value bits lie outside of the mask, in either header. */
-bool eth_key_exceeds_mask(const struct dapl_eth_rule *rule);
 
 #endif

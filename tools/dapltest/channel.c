@@ -321,7 +321,8 @@ static bool check(const DAT_EVENT *event, size_t length, const char *what)
 	return true;
 }
 
-bool channel_poll(struct channel *c, DAT_EVD_HANDLE evd, size_t length, const char *what, bool *bad)
+/* One look: false when there is no completion, or a bad one (*bad). */
+static bool poll_once(struct channel *c, DAT_EVD_HANDLE evd, size_t length, const char *what, bool *bad)
 {
 	DAT_EVENT event;
 	DAT_RETURN rc = dat_evd_dequeue(evd, &event);
@@ -359,7 +360,7 @@ bool channel_wait(struct channel *c, DAT_EVD_HANDLE evd, size_t length, const ch
 			return complain("%s: no completion within %d s", what, c->patience);
 		return succeeded(rc, "dat_evd_wait") && check(&event, length, what);
 	}
-	while (!channel_poll(c, evd, length, what, &bad)) {
+	while (!poll_once(c, evd, length, what, &bad)) {
 		if (bad)
 			return false;
 		if (c->patience && now() > deadline)

@@ -88,8 +88,6 @@ bool channel_post_rdma(struct channel *c, const struct region *r, struct layout 
 		       const DAT_RMR_TRIPLET *remote);
 /* One completion, of `length` bytes: a success of the expected length. */
 bool channel_wait(struct channel *c, DAT_EVD_HANDLE evd, size_t length, const char *what);
-/* One look: false when there is no completion, or a bad one (*bad). */
-bool channel_poll(struct channel *c, DAT_EVD_HANDLE evd, size_t length, const char *what, bool *bad);
 
 /* A message of one segment. */
 bool channel_send(struct channel *c, const struct region *r, size_t offset, size_t length);

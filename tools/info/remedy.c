@@ -234,7 +234,8 @@ static bool params_fault(struct remedy *r, const struct failure *f)
 	return found(r, correct(f, "ia_params"), "%s", f->message);
 }
 
-bool remedy_is_verbs(const DAT_ENTRY *entry)
+/* Whether the entry's library is one for RDMA devices, not the software device. */
+static bool is_verbs(const DAT_ENTRY *entry)
 {
 	return strstr(entry->library, "libdaplofa") || strstr(entry->library, "libdaploscm") ||
 	       strstr(entry->library, "libdaploucm") || strstr(entry->library, "libdaplcma");
@@ -244,7 +245,7 @@ static bool device_fault(struct remedy *r, const struct failure *f)
 {
 	if (params_fault(r, f))
 		return true;
-	if (remedy_is_verbs(f->entry))
+	if (is_verbs(f->entry))
 		return verbs_fault(r, f);
 	return soft_fault(r, f);
 }

@@ -14,7 +14,5 @@ struct remedy {
 bool remedy_find(struct remedy *remedy, const DAT_ENTRY *entry, const json_t *probe);
 /* The same for an RDMA device that is there: nodes, rights, driver. */
 bool remedy_device(struct remedy *remedy, const char *device);
-/* Whether the entry's library is one for RDMA devices, not the software device. */
-bool remedy_is_verbs(const DAT_ENTRY *entry);
 
 #endif

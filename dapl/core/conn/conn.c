@@ -43,7 +43,8 @@ bool dapl_ep_comm_established(struct dapl_ep *ep)
 	return now;
 }
 
-void dapl_ep_drained(struct dapl_ep *ep)
+/* The last outstanding request was dequeued and something waits for that. */
+static void ep_drained(struct dapl_ep *ep)
 {
 	dapl_mutex_lock(&ep->lock);
 	if (!dapl_object_is_live(&ep->obj))
@@ -142,6 +143,6 @@ void dapl_conn_start(void)
 {
 	dapl_conn_hooks = (struct dapl_conn_hooks){
 		.broken = dapl_ep_broken, .comm_established = dapl_ep_comm_established,
-		.completed = dapl_ep_drained, .refuse_request = dapl_cr_refuse,
+		.completed = ep_drained, .refuse_request = dapl_cr_refuse,
 	};
 }

@@ -11,8 +11,6 @@ void dapl_ep_broken(struct dapl_ep *ep, enum dapl_code_kind kind, unsigned code,
 /* A receive succeeded before the connection was told to be up. Takes ep->lock. True when
  * ESTABLISHED is on its EVD now. */
 bool dapl_ep_comm_established(struct dapl_ep *ep);
-/* The last outstanding request was dequeued and something waits for that. */
-void dapl_ep_drained(struct dapl_ep *ep);
 /* Fills dapl_conn_hooks, once, before any other call of this library. */
 void dapl_conn_start(void);
 

@@ -160,6 +160,18 @@ void revoke_close(struct dapl_device *dev)
 
 /* --- the target: access grants, one for each connection --------------------------------------- */
 
+/* Phase 2 for a grant. True: the peer, whose grant was unpublished before, is not within a write; it has a few
+ * microseconds to leave one. qp->lock held. */
+static bool revoke_is_done(const struct shm_access *access)
+{
+	for (int i = 0; i < REVOKE_SPINS; i++) {
+		if (likely(!is_within(access)))
+			return true;
+		dapl_pause();
+	}
+	return false;
+}
+
 void shm_grant_open(struct soft_qp *qp, struct dapl_conn *conn)
 {
 	struct ring_grant *grant;
@@ -219,16 +231,6 @@ static bool revocation_is_over(struct revocation *revocation)
 	log_line(SOFT_LOG_ERR, "soft: a write of a peer to revoked memory has not ended for a second, expected "
 		 "microseconds; no longer waiting for it");
 	return true;
-}
-
-bool revoke_is_done(const struct shm_access *access)
-{
-	for (int i = 0; i < REVOKE_SPINS; i++) {
-		if (likely(!is_within(access)))
-			return true;
-		dapl_pause();
-	}
-	return false;
 }
 
 static void wait_without_lock(struct revocation *revocation)

@@ -61,9 +61,6 @@ void revoke_unwatch(struct dapl_conn *conn);
  * fence was made; if peers may map it, fence_peers() was called as well. A peer that stays
  * within a write for a second is given up. No lock held. */
 void revoke_wait_for_writers(struct dapl_device *dev);
-/* Phase 2 for a grant. True: the peer, whose grant was unpublished before in the same way, is not
- * within a write; it has a few microseconds to leave one. qp->lock held. */
-bool revoke_is_done(const struct shm_access *access);
 /* Phase 2 for a grant whose peer is within a write: the service thread waits, then calls
  * soft_qp_end_flush(). qp->lock held. */
 void revoke_before_flush(struct soft_qp *qp, struct shm_access *access);

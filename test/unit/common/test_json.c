@@ -90,12 +90,12 @@ static void commas_stand_between_values(void **state)
 	json_write_count(&json, NULL, UINT64_MAX);
 	json_write_open(&json, NULL, '{');
 	json_write_close(&json, '}');
-	json_write_bool(&json, NULL, true);
+	json_write_number(&json, NULL, 0);
 	json_write_close(&json, ']');
 	json_write_text(&json, "c", NULL);
 	json_write_format(&json, "d", "%d.%d", 1, 2);
 	json_write_close(&json, '}');
-	written(&json, "{\"a\":-5,\"b\":[18446744073709551615,{},true],\"c\":null,\"d\":\"1.2\"}");
+	written(&json, "{\"a\":-5,\"b\":[18446744073709551615,{},0],\"c\":null,\"d\":\"1.2\"}");
 }
 
 static void text_is_escaped(void **state)
