@@ -174,7 +174,7 @@ static int print_journal(const struct message *message, const struct log_fields 
 	return err;
 }
 
-static void tell_no_journal(int err)
+static void report_no_journal(int err)
 {
 	char line[LINE_MAX_BYTES];
 	int n;
@@ -198,7 +198,7 @@ static void emit(const struct message *message, const struct log_fields *fields,
 	if (where & TO_JOURNAL) {
 		err = print_journal(message, fields, fmt, again);
 		if (err) {
-			tell_no_journal(err);
+			report_no_journal(err);
 			where |= TO_STDERR;
 		}
 	}
@@ -253,7 +253,7 @@ static void emit_report(enum log_id id, const char *fmt, ...)
 	va_end(args);
 }
 
-static void tell_suppressed(enum log_id id, unsigned suppressed)
+static void report_suppressed(enum log_id id, unsigned suppressed)
 {
 	if (suppressed)
 		emit_report(id, "%u more like this: %s", suppressed, messages[id].title);
@@ -272,7 +272,7 @@ void log_report(enum log_id id, const struct log_fields *fields, const char *fmt
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	admitted = rate_admit(&rates[id], now.tv_sec * 1000ull + now.tv_nsec / 1000000,
 			      &suppressed);
-	tell_suppressed(id, suppressed);
+	report_suppressed(id, suppressed);
 	if (admitted) {
 		errno = saved_errno;	/* for %m */
 		va_start(args, fmt);
@@ -287,7 +287,7 @@ void log_flush(void)
 	int saved_errno = errno;
 
 	for (enum log_id id = 0; id < REPORT_COUNT; id++)
-		tell_suppressed(id, rate_suppressed(&rates[id]));
+		report_suppressed(id, rate_suppressed(&rates[id]));
 	errno = saved_errno;
 }
 

@@ -68,7 +68,7 @@ static void forget_link(struct net_changes *c, struct net_link *link)
 	*link = c->table.links[--c->table.link_count];
 }
 
-static void tell_link(struct net_changes *c, const struct net_link *link, uint32_t before, uint32_t now)
+static void report_link(struct net_changes *c, const struct net_link *link, uint32_t before, uint32_t now)
 {
 	struct dat_net_change *change = add(c, DAT_NET_LINK, before, now);
 
@@ -83,7 +83,7 @@ static void compare_links(struct net_changes *c, const struct net_link *old, con
 	if (old->mtu != now->mtu && (change = add(c, DAT_NET_MTU, old->mtu, now->mtu)))
 		snprintf(change->netdev, sizeof change->netdev, "%s", now->name);
 	if (net_link_is_up(old) != net_link_is_up(now))
-		tell_link(c, now, net_link_is_up(old), net_link_is_up(now));
+		report_link(c, now, net_link_is_up(old), net_link_is_up(now));
 }
 
 static void visit_link(struct visit *v, struct rtnl_link *from)
@@ -95,14 +95,14 @@ static void visit_link(struct visit *v, struct rtnl_link *from)
 		return;
 	net_link_fill(&now, from);
 	if (v->gone && old) {
-		tell_link(c, old, net_link_is_up(old), 0);
+		report_link(c, old, net_link_is_up(old), 0);
 		forget_link(c, old);
 	} else if (!v->gone && old) {
 		compare_links(c, old, &now);
 		*old = now;
 	} else if (!v->gone && (old = new_link(c))) {
 		*old = now;
-		tell_link(c, old, 0, net_link_is_up(old));
+		report_link(c, old, 0, net_link_is_up(old));
 	}
 }
 

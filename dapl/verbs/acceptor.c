@@ -101,7 +101,7 @@ static int accept_locked(struct dapl_conn *conn, const struct dapl_conn_params *
 int hw_accept(struct dapl_conn *conn, const struct dapl_conn_params *params)
 {
 	uint8_t bytes[256];
-	uint8_t mtu = hw_least_told(hw_own_mtu(), conn->peer_mtu);
+	uint8_t mtu = hw_least_set(hw_own_mtu(), conn->peer_mtu);
 	int err, len = hw_pdata_pack(bytes, conn->wire, HW_ACCEPT, params->pdata,
 				     params->pdata_len, mtu, false, NULL);
 

@@ -151,11 +151,11 @@ static void conn_task(struct dapl_task *task)
 		finish(conn);
 	} else if (conn->late == LATE_FAILED) {
 		conn->late = LATE_NOTHING;
-		hw_tell_failed(conn, conn->why, NULL, 0);
+		hw_report_failed(conn, conn->why, NULL, 0);
 	} else if (conn->late == LATE_ESTABLISHED) {
 		conn->late = LATE_NOTHING;
 		conn->late_peer.ah = NULL;
-		hw_tell_established(conn, NULL, 0, &peer);
+		hw_report_established(conn, NULL, 0, &peer);
 	} else {
 		dapl_mutex_unlock(&conn->lock);
 	}

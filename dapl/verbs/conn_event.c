@@ -31,9 +31,9 @@ static void rejected(struct dapl_conn *conn, const struct rdma_cm_event *event,
 	else
 		hw_caused_by_event(conn, event);
 	if (!by_consumer || pdata.refused)
-		hw_tell_failed(conn, DAPL_CONN_REFUSED, NULL, 0);
+		hw_report_failed(conn, DAPL_CONN_REFUSED, NULL, 0);
 	else
-		hw_tell_failed(conn, DAPL_CONN_REJECTED, pdata.data, pdata.len);
+		hw_report_failed(conn, DAPL_CONN_REJECTED, pdata.data, pdata.len);
 }
 
 static bool pending(enum conn_state state)
@@ -57,15 +57,15 @@ static void broken(struct dapl_conn *conn, const struct rdma_cm_event *event,
 		 * also says so when it finds the peer's first message behind the answer. */
 		hw_caused_in(conn, DAPL_STEP_REPLY, abs(status), DAPL_CODE_CM_STATUS,
 			  (unsigned)status, NULL);
-		hw_tell_failed(conn, status == -ETIMEDOUT ? DAPL_CONN_TIMED_OUT : DAPL_CONN_REFUSED,
+		hw_report_failed(conn, status == -ETIMEDOUT ? DAPL_CONN_TIMED_OUT : DAPL_CONN_REFUSED,
 			    NULL, 0);
 	} else if (pending(conn->state)) {
 		hw_caused_by_event(conn, event);
-		hw_tell_failed(conn, event->event == RDMA_CM_EVENT_REJECTED ? DAPL_CONN_REFUSED :
+		hw_report_failed(conn, event->event == RDMA_CM_EVENT_REJECTED ? DAPL_CONN_REFUSED :
 			    hw_failure_of(-status), NULL, 0);
 	} else if (conn->state == CONN_ESTABLISHED) {
 		hw_caused_by_event(conn, event);
-		hw_tell_disconnected(conn, CONN_OVER, false);
+		hw_report_disconnected(conn, CONN_OVER, false);
 	} else {
 		hw_caused_by_event(conn, event);
 		hw_conn_set_state(conn, CONN_OVER);
@@ -78,7 +78,7 @@ static void disconnected(struct dapl_conn *conn, const struct rdma_cm_event *eve
 	switch (conn->state) {
 	case CONN_ACCEPTING:
 		/* It came up and went before the last handshake message arrived. */
-		hw_tell_established(conn, NULL, 0, NULL);
+		hw_report_established(conn, NULL, 0, NULL);
 		dapl_mutex_lock(&conn->lock);
 		if (conn->state != CONN_ESTABLISHED || conn->released)
 			break;
@@ -87,14 +87,14 @@ static void disconnected(struct dapl_conn *conn, const struct rdma_cm_event *eve
 		if (event->status)
 			hw_caused(conn, abs(event->status), DAPL_CODE_CM_STATUS,
 			       (unsigned)event->status, NULL);
-		hw_tell_disconnected(conn, CONN_PEER_CLOSED, event->status == 0);
+		hw_report_disconnected(conn, CONN_PEER_CLOSED, event->status == 0);
 		return;
 	case CONN_DISCONNECTING:
-		hw_tell_disconnected(conn, CONN_OVER, true);
+		hw_report_disconnected(conn, CONN_OVER, true);
 		return;
 	case CONN_CONNECTING:
 		hw_caused_by_event(conn, event);
-		hw_tell_failed(conn, DAPL_CONN_REFUSED, NULL, 0);
+		hw_report_failed(conn, DAPL_CONN_REFUSED, NULL, 0);
 		return;
 	case CONN_REQUESTED:
 		hw_caused_by_event(conn, event);
@@ -164,7 +164,7 @@ void hw_conn_event(struct dapl_conn *conn, const struct rdma_cm_event *event,
 		else if (conn->state == CONN_CONNECTING)
 			hw_initiator_iwarp_established(conn, event, &pdata);
 		else if (conn->state == CONN_ACCEPTING)
-			hw_tell_established(conn, NULL, 0, NULL);
+			hw_report_established(conn, NULL, 0, NULL);
 		else
 			break;
 		return;

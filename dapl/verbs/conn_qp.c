@@ -9,7 +9,7 @@ uint8_t hw_least(uint8_t a, uint8_t b)
 	return a < b ? a : b;
 }
 
-uint8_t hw_least_told(uint8_t a, uint8_t b)
+uint8_t hw_least_set(uint8_t a, uint8_t b)
 {
 	return !a ? b : !b ? a : hw_least(a, b);
 }
@@ -57,7 +57,7 @@ static int to_rtr(struct dapl_conn *conn, bool *peer_gone)
 		*peer_gone = true;
 		return errno;
 	}
-	attr.path_mtu = hw_least_told(attr.path_mtu, hw_least_told(hw_own_mtu(), conn->peer_mtu));
+	attr.path_mtu = hw_least_set(attr.path_mtu, hw_least_set(hw_own_mtu(), conn->peer_mtu));
 	attr.max_dest_rd_atomic = hw_least(attr.max_dest_rd_atomic, conn->reads_in);
 	attr.min_rnr_timer = dapl_tuned(conn->tuning.rnr_timer, dapl_settings.rnr_timer);
 	hw_set_path(&attr.ah_attr, &conn->tuning);

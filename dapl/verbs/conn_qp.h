@@ -16,7 +16,7 @@ uint8_t hw_rnr_retry(const struct dapl_conn *conn);
 /* DAPL_IB_MTU as an enum ibv_mtu; 0: not set. */
 uint8_t hw_own_mtu(void);
 uint8_t hw_least(uint8_t a, uint8_t b);
-/* The same for values of which 0 means "not told". */
-uint8_t hw_least_told(uint8_t a, uint8_t b);
+/* The same for values of which 0 means "not set". */
+uint8_t hw_least_set(uint8_t a, uint8_t b);
 
 #endif

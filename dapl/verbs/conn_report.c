@@ -15,7 +15,7 @@ void hw_learn_addresses(struct dapl_conn *conn)
 		address_copy(&conn->remote, remote);
 }
 
-void hw_tell_failed(struct dapl_conn *conn, enum dapl_conn_failure why, const void *pdata,
+void hw_report_failed(struct dapl_conn *conn, enum dapl_conn_failure why, const void *pdata,
 			size_t len)
 {
 	hw_conn_set_state(conn, CONN_OVER);
@@ -23,8 +23,8 @@ void hw_tell_failed(struct dapl_conn *conn, enum dapl_conn_failure why, const vo
 	dapl_up_failed(conn->owner, conn, why, pdata, len);
 }
 
-void hw_tell_established(struct dapl_conn *conn, const void *pdata, size_t len,
-			     const struct dapl_ud_peer *peer)
+void hw_report_established(struct dapl_conn *conn, const void *pdata, size_t len,
+			   const struct dapl_ud_peer *peer)
 {
 	struct dapl_established info = { .pdata = pdata, .pdata_len = len, .ud = peer };
 
@@ -39,7 +39,7 @@ void hw_tell_established(struct dapl_conn *conn, const void *pdata, size_t len,
 	dapl_up_established(conn->owner, conn, &info);
 }
 
-void hw_tell_disconnected(struct dapl_conn *conn, enum conn_state next, bool orderly)
+void hw_report_disconnected(struct dapl_conn *conn, enum conn_state next, bool orderly)
 {
 	hw_conn_set_state(conn, next);
 	dapl_mutex_unlock(&conn->lock);

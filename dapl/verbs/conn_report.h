@@ -6,12 +6,12 @@
 #include "cm.h"
 
 /* The cause was noted. */
-void hw_tell_failed(struct dapl_conn *conn, enum dapl_conn_failure why, const void *pdata,
-		    size_t len);
+void hw_report_failed(struct dapl_conn *conn, enum dapl_conn_failure why, const void *pdata,
+		      size_t len);
 /* Tells nothing if the connection has ended meanwhile. */
-void hw_tell_established(struct dapl_conn *conn, const void *pdata, size_t len,
-			 const struct dapl_ud_peer *peer);
-void hw_tell_disconnected(struct dapl_conn *conn, enum conn_state next, bool orderly);
+void hw_report_established(struct dapl_conn *conn, const void *pdata, size_t len,
+			   const struct dapl_ud_peer *peer);
+void hw_report_disconnected(struct dapl_conn *conn, enum conn_state next, bool orderly);
 /* conn->lock held throughout: the id knows its addresses now. */
 void hw_learn_addresses(struct dapl_conn *conn);
 /* Refuses a request on the provider's behalf. No lock needed. */

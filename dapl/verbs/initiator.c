@@ -70,7 +70,7 @@ void hw_initiator_address_failed(struct dapl_conn *conn, int status)
 		}
 	}
 	hw_caused(conn, err, DAPL_CODE_CM_STATUS, (unsigned)status, NULL);
-	hw_tell_failed(conn, DAPL_CONN_UNREACHABLE, NULL, 0);
+	hw_report_failed(conn, DAPL_CONN_UNREACHABLE, NULL, 0);
 }
 
 void hw_initiator_address_resolved(struct dapl_conn *conn)
@@ -79,7 +79,7 @@ void hw_initiator_address_resolved(struct dapl_conn *conn)
 	conn->retries = dapl_settings.route_retries;
 	if (rdma_resolve_route(conn->id, dapl_settings.route_timeout_ms)) {
 		hw_caused_in(conn, DAPL_STEP_RESOLVE_ROUTE, errno, DAPL_CODE_NONE, 0, NULL);
-		hw_tell_failed(conn, DAPL_CONN_UNREACHABLE, NULL, 0);
+		hw_report_failed(conn, DAPL_CONN_UNREACHABLE, NULL, 0);
 		return;
 	}
 	hw_conn_set_state(conn, CONN_RESOLVING_ROUTE);
@@ -99,7 +99,7 @@ void hw_initiator_route_failed(struct dapl_conn *conn, int status)
 		err = errno;
 	}
 	hw_caused(conn, err, DAPL_CODE_CM_STATUS, (unsigned)status, NULL);
-	hw_tell_failed(conn, DAPL_CONN_UNREACHABLE, NULL, 0);
+	hw_report_failed(conn, DAPL_CONN_UNREACHABLE, NULL, 0);
 }
 
 void hw_initiator_route_resolved(struct dapl_conn *conn)
@@ -143,7 +143,7 @@ void hw_initiator_route_resolved(struct dapl_conn *conn)
 		}
 	}
 	hw_caused_by_errno(conn, err);
-	hw_tell_failed(conn, hw_failure_of(err), NULL, 0);
+	hw_report_failed(conn, hw_failure_of(err), NULL, 0);
 }
 
 /* InfiniBand and RoCE: the peer accepted, the rest is ours. */
@@ -162,10 +162,10 @@ void hw_initiator_response(struct dapl_conn *conn, const struct hw_pdata *pdata)
 	if (err) {
 		hw_caused_in(conn, DAPL_STEP_READY, err, DAPL_CODE_NONE, 0, NULL);
 		hw_refuse(conn->id, conn->wire);	/* or the peer took its answer back */
-		hw_tell_failed(conn, DAPL_CONN_REFUSED, NULL, 0);
+		hw_report_failed(conn, DAPL_CONN_REFUSED, NULL, 0);
 		return;
 	}
-	hw_tell_established(conn, pdata->data, pdata->len, NULL);
+	hw_report_established(conn, pdata->data, pdata->len, NULL);
 }
 
 void hw_initiator_ud_established(struct dapl_conn *conn, const struct rdma_cm_event *event,
@@ -176,10 +176,10 @@ void hw_initiator_ud_established(struct dapl_conn *conn, const struct rdma_cm_ev
 
 	if (err) {
 		hw_caused_in(conn, DAPL_STEP_READY, err, DAPL_CODE_NONE, 0, "address handle");
-		hw_tell_failed(conn, DAPL_CONN_UNREACHABLE, NULL, 0);
+		hw_report_failed(conn, DAPL_CONN_UNREACHABLE, NULL, 0);
 		return;
 	}
-	hw_tell_established(conn, pdata->data, pdata->len, &peer);
+	hw_report_established(conn, pdata->data, pdata->len, &peer);
 }
 
 /* The active side. rdma_cm tells the two depths that were agreed on, but names them differently for
@@ -191,7 +191,7 @@ void hw_initiator_iwarp_established(struct dapl_conn *conn, const struct rdma_cm
 	const struct rdma_conn_param *agreed = &event->param.conn;
 
 	hw_siw_qp_reads(conn->qp, hw_least(agreed->initiator_depth, agreed->responder_resources));
-	hw_tell_established(conn, pdata->data, pdata->len, NULL);
+	hw_report_established(conn, pdata->data, pdata->len, NULL);
 }
 
 int hw_connect(struct dapl_device *dev, const struct dapl_conn_params *params,

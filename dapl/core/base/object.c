@@ -311,7 +311,7 @@ void *dapl_object_enter(DAT_HANDLE handle, enum dapl_kind kind)
 
 	if (!obj)
 		return NULL;
-	/* Do not write to what is no object of ours, as far as can be told. */
+	/* Do not write to memory that is not recognised as an object. */
 	if (__atomic_load_n(&obj->magic, __ATOMIC_RELAXED) != DAPL_MAGIC(kind))
 		return NULL;
 	dapl_object_enter_own(obj);

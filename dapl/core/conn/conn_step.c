@@ -22,7 +22,7 @@ bool dapl_conn_happened(struct dapl_ep *ep, enum dapl_ep_event event,
 		dapl_ep_disarm(ep);
 		dapl_ep_terminate(ep, tell);
 	} else {
-		dapl_ep_tell(ep, tell);
+		dapl_ep_post_event(ep, tell);
 	}
 	if (event == EP_ESTABLISHED) {
 		__atomic_store_n(&ep->up, true, __ATOMIC_RELEASE);

@@ -21,7 +21,7 @@ static DAT_CONN_QUAL qual_of(const struct dapl_sp *sp, const struct dapl_cr *cr)
 }
 
 /* False: the EVD is full. */
-static bool tell_request(struct dapl_sp *sp, struct dapl_cr *cr)
+static bool queue_request_event(struct dapl_sp *sp, struct dapl_cr *cr)
 {
 	DAT_CR_ARRIVAL_EVENT_DATA *data;
 	DAT_EVENT event;
@@ -96,7 +96,7 @@ static bool give_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 	return cr->ep != NULL;
 }
 
-/* The reserved endpoint of a request that could not be told is reserved again. One that the
+/* The reserved endpoint of a request that could not be queued is reserved again. One that the
  * provider made stays with the CR, and goes with it. */
 static void take_back_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 {
@@ -118,17 +118,17 @@ static void take_back_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
  * and so refuses it. The EVD may have become full since it was looked at. */
 static bool publish_request(struct dapl_sp *sp, struct dapl_cr *cr)
 {
-	bool told;
+	bool queued;
 
-	dapl_object_enter_own(&cr->obj);	/* it may be answered before the event is told */
+	dapl_object_enter_own(&cr->obj);	/* it may be answered before the call below returns */
 	dapl_object_publish(&cr->obj);
-	told = tell_request(sp, cr) || !dapl_object_kill(&cr->obj);
-	if (!told) {
+	queued = queue_request_event(sp, cr) || !dapl_object_kill(&cr->obj);
+	if (!queued) {
 		dapl_object_wait_calls(&cr->obj, 1);
 		take_back_endpoint(sp, cr);
 	}
 	dapl_object_leave(&cr->obj);
-	return told;
+	return queued;
 }
 
 static void end_used_rsp(struct dapl_task *task)

@@ -13,7 +13,7 @@
 #include "dapl/core/event/flush.h"
 #include "dapl/core/event/polled.h"
 
-void dapl_ep_tell(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
+void dapl_ep_post_event(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
 {
 	DAT_EVENT event;
 	bool has_data = number == DAT_CONNECTION_EVENT_ESTABLISHED ||
@@ -28,7 +28,7 @@ void dapl_ep_tell(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
 		event.event_data.connect_event_data.private_data_size = ep->pdata_len;
 		event.event_data.connect_event_data.private_data = ep->pdata;
 	}
-	/* other endpoints tell it theirs at the same time */
+	/* other endpoints change it at the same time */
 	__atomic_add_fetch(&ep->connect_evd->counters[DCNT_EVD_CONN_CALLBACK], 1,
 			   __ATOMIC_RELAXED);
 	dapl_evd_post(ep->connect_evd, &event);
@@ -52,7 +52,7 @@ static bool of_this_ep(const struct dapl_dto *dto, const struct ibv_wc *wc, cons
 
 /* Devices do not report when an SRQ endpoint has returned its last buffer, but consumers wait
  * for that event before they free the SRQ. */
-static void tell_last_buffer(struct dapl_ep *ep)
+static void report_last_buffer(struct dapl_ep *ep)
 {
 	if (!ep->owes_last_buffer || dapl_evd_holds(dapl_ep_recv_evd(ep), of_this_ep, ep))
 		return;
@@ -66,9 +66,9 @@ void dapl_conn_deliver(struct dapl_ep *ep)
 
 	if (number && !must_wait(ep)) {
 		ep->terminal = 0;
-		dapl_ep_tell(ep, number);
+		dapl_ep_post_event(ep, number);
 	}
-	tell_last_buffer(ep);
+	report_last_buffer(ep);
 	if (!ep->terminal && !ep->owes_last_buffer && ep->state == DAT_EP_STATE_DISCONNECTED)
 		__atomic_store_n(&ep->deferred, false, __ATOMIC_SEQ_CST);
 }
@@ -80,7 +80,7 @@ void dapl_ep_deliver_deferred(struct dapl_ep *ep)
 	__atomic_store_n(&ep->deferred, false, __ATOMIC_SEQ_CST);
 	ep->owes_last_buffer = false;
 	ep->terminal = 0;
-	dapl_ep_tell(ep, number);
+	dapl_ep_post_event(ep, number);
 }
 
 void dapl_conn_defer(struct dapl_ep *ep)

@@ -6,7 +6,7 @@
 #include "dapl/core/dapl.h"
 
 /* An event for the connect EVD, with the private data in ep->pdata. */
-void dapl_ep_tell(struct dapl_ep *ep, DAT_EVENT_NUMBER number);
+void dapl_ep_post_event(struct dapl_ep *ep, DAT_EVENT_NUMBER number);
 /* The state is DISCONNECTED: flushes, drops the connection, tells `number` (0: nothing) as soon as
  * what must come before it has been dequeued. */
 void dapl_ep_terminate(struct dapl_ep *ep, DAT_EVENT_NUMBER number);

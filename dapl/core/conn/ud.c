@@ -233,8 +233,8 @@ DAT_RETURN dapl_ud_disconnect(struct dapl_ep *ep)
 	return DAT_SUCCESS;
 }
 
-static void tell(struct dapl_ep *ep, struct dapl_known_peer *peer, DAT_IB_EVENT_NUMBER number,
-		 DAT_IB_EXT_TYPE type)
+static void post_ud_event(struct dapl_ep *ep, struct dapl_known_peer *peer, DAT_IB_EVENT_NUMBER number,
+			  DAT_IB_EXT_TYPE type)
 {
 	DAT_IB_EXTENSION_EVENT_DATA *ext;
 	DAT_EVENT event;
@@ -283,8 +283,8 @@ void dapl_ud_established(struct dapl_ep *ep, struct dapl_conn *conn,
 		dapl_ep_step(ep, EP_DO_CONNECT, NULL);
 		dapl_ep_step(ep, EP_ESTABLISHED, NULL);
 	}
-	tell(ep, peer, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
-	     peer->active ? DAT_IB_UD_REMOTE_AH : DAT_IB_UD_PASSIVE_REMOTE_AH);
+	post_ud_event(ep, peer, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
+		      peer->active ? DAT_IB_UD_REMOTE_AH : DAT_IB_UD_PASSIVE_REMOTE_AH);
 }
 
 static void failed(struct dapl_ep *ep, struct dapl_known_peer *peer, enum dapl_conn_failure why,
@@ -299,9 +299,9 @@ static void failed(struct dapl_ep *ep, struct dapl_known_peer *peer, enum dapl_c
 	trace_step(ep, peer, rejected ? "rejected" : "failed");
 	dapl_failure_report_ud(ep, peer->active, peer->began_ns, rejected, cause);
 	drop_conn(peer);
-	tell(ep, peer, rejected ? DAT_IB_UD_CONNECTION_REJECT_EVENT :
-	     DAT_IB_UD_CONNECTION_ERROR_EVENT,
-	     rejected ? DAT_IB_UD_CONNECT_REJECT : DAT_IB_UD_CONNECT_ERROR);
+	post_ud_event(ep, peer, rejected ? DAT_IB_UD_CONNECTION_REJECT_EVENT :
+		      DAT_IB_UD_CONNECTION_ERROR_EVENT,
+		      rejected ? DAT_IB_UD_CONNECT_REJECT : DAT_IB_UD_CONNECT_ERROR);
 }
 
 void dapl_ud_failed(struct dapl_ep *ep, struct dapl_conn *conn, enum dapl_conn_failure why,

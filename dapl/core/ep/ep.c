@@ -230,7 +230,7 @@ static void current_param(struct dapl_ep *ep, DAT_EP_PARAM *param)
 	ep->provider_attr[0].value = ep->delayed_ack ? "true" : "false";
 	param->ep_attr.ep_transport_specific_count = 0;
 	param->ep_attr.ep_transport_specific = NULL;
-	param->ep_attr.ep_provider_specific_count = dapl_ep_tell_tuning(ep, 1);
+	param->ep_attr.ep_provider_specific_count = dapl_ep_list_tuning(ep, 1);
 	param->ep_attr.ep_provider_specific = ep->provider_attr;
 }
 

@@ -60,7 +60,7 @@ DAT_RETURN dapl_ep_tune(const struct dapl_ia *ia, const DAT_NAMED_ATTR *attr,
 	return bad;
 }
 
-int dapl_ep_tell_tuning(struct dapl_ep *ep, int n)
+int dapl_ep_list_tuning(struct dapl_ep *ep, int n)
 {
 	for (int i = 0; i < DAPL_EP_TUNED; i++) {
 		unsigned wanted = *field(&ep->tuning, &tuned[i]);

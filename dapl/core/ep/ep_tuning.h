@@ -10,6 +10,6 @@ DAT_RETURN dapl_ep_tune(const struct dapl_ia *ia, const DAT_NAMED_ATTR *attr,
 			struct dapl_conn_tuning *tuning, DAT_RETURN bad);
 /* Writes those that are set behind the first `n` of ep->provider_attr. Returns how many there
  * are then. ep->lock held. */
-int dapl_ep_tell_tuning(struct dapl_ep *ep, int n);
+int dapl_ep_list_tuning(struct dapl_ep *ep, int n);
 
 #endif

@@ -130,7 +130,7 @@ static DAT_RETURN arm_locked(struct dapl_ep *ep)
 
 	if (err != EALREADY)
 		return dapl_status(err, DAT_RESOURCE_MEMORY);
-	dapl_evd_tell(ep->recv_evd);
+	dapl_evd_notify(ep->recv_evd);
 	return DAT_SUCCESS;
 }
 

@@ -58,7 +58,7 @@ void dapl_evd_lose_channel(struct dapl_evd *evd, int err)
 		dapl_async_post(evd->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
 			      evd->discard ? NULL : evd, DAT_EVD_OTHER_ERROR);
 	}
-	dapl_evd_tell(evd);
+	dapl_evd_notify(evd);
 }
 
 bool dapl_evd_cq_event(struct dapl_evd *evd)
@@ -83,7 +83,7 @@ bool dapl_evd_cq_event(struct dapl_evd *evd)
 	if (got && evd->discard)
 		dapl_evd_discard(evd);
 	else if (worth_telling)
-		dapl_evd_tell(evd);
+		dapl_evd_notify(evd);
 	if (err)
 		dapl_evd_lose_channel(evd, err);
 	return !err;

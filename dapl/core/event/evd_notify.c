@@ -37,7 +37,7 @@ static void wake_waiter(struct dapl_evd *evd)
 
 /* The waiter is woken after evd->mutex is released, since it takes the mutex at once.
  * dapl_evd_destroy waits for the reference. */
-void dapl_evd_tell(struct dapl_evd *evd)
+void dapl_evd_notify(struct dapl_evd *evd)
 {
 	bool waiting;
 
@@ -63,7 +63,7 @@ void dapl_evd_unhold(struct dapl_evd *evd)
 	evd->held_back = false;
 	dapl_spin_unlock(&evd->lock);
 	if (held)
-		dapl_evd_tell(evd);
+		dapl_evd_notify(evd);
 }
 
 bool dapl_evd_has_room(struct dapl_evd *evd, unsigned events)
@@ -96,7 +96,7 @@ bool dapl_evd_offer(struct dapl_evd *evd, const DAT_EVENT *event)
 	if (!put_event(evd, event))
 		return false;
 	DAPL_PROBE2(event, evd, event->event_number);
-	dapl_evd_tell(evd);
+	dapl_evd_notify(evd);
 	return true;
 }
 
@@ -131,6 +131,6 @@ DAT_RETURN dapl_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
 	copy.event_data.software_event_data = event->event_data.software_event_data;
 	if (!put_event(evd, &copy))
 		return DAT_ERROR(DAT_QUEUE_FULL, DAT_NO_SUBTYPE);
-	dapl_evd_tell(evd);
+	dapl_evd_notify(evd);
 	return DAT_SUCCESS;
 }

@@ -13,7 +13,7 @@ void dapl_evd_unhold(struct dapl_evd *evd);
 bool dapl_evd_has_room(struct dapl_evd *evd, unsigned events);
 /* Notifies the waiter or the CNO after an event was queued or a flag changed. No lock is held,
  * except perhaps ep->lock. */
-void dapl_evd_tell(struct dapl_evd *evd);
+void dapl_evd_notify(struct dapl_evd *evd);
 /* Queues an event and notifies, but a full EVD is no overflow: the caller handles the refusal. */
 bool dapl_evd_offer(struct dapl_evd *evd, const DAT_EVENT *event);
 /* Queues an event (evd_handle is filled in) and tells the waiter or the CNO. A full EVD

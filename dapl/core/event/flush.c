@@ -79,5 +79,5 @@ void dapl_evd_flush_posts(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_
 	flushed = evd->wc_tail != before;
 	dapl_spin_unlock(&evd->lock);
 	if (flushed)
-		dapl_evd_tell(evd);
+		dapl_evd_notify(evd);
 }

@@ -168,7 +168,7 @@ static void show(struct dapl_ia *ia, struct dapl_attr_text *text)
 	ia->provider_attr.provider_specific_attr = text->specific;
 }
 
-/* ia->lock held. Without memory what was told last stays. */
+/* ia->lock held. Without memory what was reported last stays. */
 static void show_present(struct dapl_ia *ia, const struct dapl_device_attr *now)
 {
 	struct dapl_attr_text *text = ia->text;
@@ -183,7 +183,7 @@ static void show_present(struct dapl_ia *ia, const struct dapl_device_attr *now)
 	if (!text)
 		return;
 	show(ia, text);
-	__atomic_store_n(&ia->attr.mtu, now->mtu, __ATOMIC_RELAXED);	/* what is told may be sent */
+	__atomic_store_n(&ia->attr.mtu, now->mtu, __ATOMIC_RELAXED);	/* a size that is reported may be sent */
 }
 
 

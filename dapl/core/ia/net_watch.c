@@ -47,7 +47,7 @@ struct dapl_net_watch {
 	int index;			/* of the interface */
 	DAT_UINT32 told[KINDS];		/* the last events, or the values when the watch began */
 	DAT_UINT32 seen[KINDS];		/* in the kernel's messages; not for the MTU */
-	int changes[KINDS];		/* seen and not told; negative: told before it was seen */
+	int changes[KINDS];		/* seen and not reported; negative: reported before it was seen */
 	/* The MTU of the interface in the kernel's messages, now and at the last event. The device's is another
 	 * number: a size of InfiniBand below it, or a limit of the device. */
 	DAT_UINT32 interface_mtu, interface_mtu_told;
@@ -104,7 +104,7 @@ static bool has_address(const struct dapl_ia *ia)
 	bool found = false;
 
 	if (getifaddrs(&all))
-		return true;	/* unknown: no change is told */
+		return true;	/* unknown: no change is reported */
 	for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next)
 		found = i->ifa_addr && address_same_host(i->ifa_addr, own);
 	freeifaddrs(all);
@@ -175,8 +175,8 @@ static bool state_is_settled(struct dapl_net_watch *w, enum kind kind, DAT_UINT3
 	return true;
 }
 
-/* Tells one kind, if there is something to tell. Called without the lock. */
-static void tell(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 value)
+/* Posts the event of one kind, unless nothing of it has changed. Called without the lock. */
+static void post_change(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 value)
 {
 	DAT_UINT32 before, lost;
 	bool settled;
@@ -218,7 +218,7 @@ static void fire(struct dapl_timer *timer)
 	dapl_mutex_unlock(&lock);
 	read_values(w, values);
 	for (int kind = 0; kind < KINDS; kind++)
-		tell(w, (enum kind)kind, values[kind]);
+		post_change(w, (enum kind)kind, values[kind]);
 }
 
 /* --- the kernel's messages ------------------------------------------------------------------ */
@@ -295,7 +295,7 @@ static void read_messages(const char *bytes, ssize_t length)
 	dapl_mutex_unlock(&lock);
 }
 
-/* The kernel dropped messages: what is true now is told, the number of changes is not known. */
+/* The kernel dropped messages: the present state is reported, the number of changes is not known. */
 static void look_anew(void)
 {
 	dapl_mutex_lock(&lock);

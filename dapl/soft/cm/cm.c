@@ -182,7 +182,7 @@ void soft_cm_release(struct dapl_conn *conn)
 		soft_cm_detach(conn->qp);
 	conn->qp = NULL;
 	if (conn->owner)
-		soft_conn_tell(conn, SOFT_UP_RELEASED);
+		soft_conn_queue_upcall(conn, SOFT_UP_RELEASED);
 	if (conn->state != SOFT_CLOSING || (conn->shm && conn->tx.shut)) {
 		cm_conn_retire(conn);	/* the peer can read what is in its ring */
 	} else {		/* so that the last frames arrive, the socket is open until the peer's FIN */

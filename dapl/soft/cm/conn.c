@@ -187,7 +187,7 @@ void cm_conn_retire(struct dapl_conn *conn)
 {
 	cm_close_socket(conn);
 	LIST_REMOVE(conn, link);
-	soft_conn_tell(conn, SOFT_UP_DEAD);
+	soft_conn_queue_upcall(conn, SOFT_UP_DEAD);
 }
 
 int cm_attach_qp(struct dapl_conn *conn, const struct dapl_conn_params *params)
@@ -244,7 +244,7 @@ void cm_fail(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const 
 	cm_close_socket(conn);
 	soft_stream_unlock(qp);
 	conn->failure = why;
-	soft_conn_tell(conn, SOFT_UP_FAILED);
+	soft_conn_queue_upcall(conn, SOFT_UP_FAILED);
 }
 
 void cm_end_stream(struct dapl_conn *conn, int err, const char *why)
@@ -269,7 +269,7 @@ static void stream_over(struct dapl_conn *conn)
 
 /* --- upcalls --------------------------------------------------------------------------------- */
 
-static void tell_established(struct dapl_conn *conn)
+static void report_established(struct dapl_conn *conn)
 {
 	struct dapl_established info = {
 		.pdata = conn->up_pdata, .pdata_len = conn->up_pdata_length,
@@ -333,7 +333,7 @@ static void conn_work(struct dapl_task *task)
 		end_shm(conn);
 	soft_progress_unlock(dev);
 	if ((up & SOFT_UP_ESTABLISHED) && tell)
-		tell_established(conn);
+		report_established(conn);
 	else if ((up & SOFT_UP_ESTABLISHED) && conn->peer.ah)
 		soft_ah_destroy(conn->peer.ah);
 	if (up & SOFT_UP_ESTABLISHED) {

@@ -73,7 +73,7 @@ void handshake_associated(struct dapl_conn *conn, const struct wire_trailer *pee
 		return;
 	}
 	cm_close_socket(conn);
-	soft_conn_tell(conn, SOFT_UP_ESTABLISHED);
+	soft_conn_queue_upcall(conn, SOFT_UP_ESTABLISHED);
 }
 
 /* --- the stream begins ----------------------------------------------------------------------- */
@@ -137,7 +137,7 @@ static bool send_switch(const struct dapl_conn *conn)
 
 /* The initiator that has the memory says so in its first frame. The acceptor needs no word, nor
  * does an acceptor of the same device. */
-static bool tell_peer(struct dapl_conn *conn)
+static bool confirm_memory(struct dapl_conn *conn)
 {
 	return !conn->shm || conn->passive || conn->acceptor || send_switch(conn);
 }
@@ -150,7 +150,7 @@ void handshake_established(struct dapl_conn *conn)
 	else if (!conn->in_cm)
 		cm_watch(conn, EPOLLIN);
 	cm_learn_address(conn);
-	if (!tell_peer(conn)) {
+	if (!confirm_memory(conn)) {
 		cm_fail(conn, DAPL_CONN_REFUSED, errno, "first frame");
 		return;
 	}
@@ -164,7 +164,7 @@ void handshake_established(struct dapl_conn *conn)
 		cm_set_deadline_ms(conn, SOFT_FIRST_MS);
 	soft_trace(TRC_LVL_DETAIL, "conn", conn, "data goes %s",
 		   conn->shm ? "through shared memory" : "over TCP");
-	soft_conn_tell(conn, SOFT_UP_ESTABLISHED);
+	soft_conn_queue_upcall(conn, SOFT_UP_ESTABLISHED);
 }
 
 bool handshake_use_rings(struct dapl_conn *conn, struct shm_segment *segment)

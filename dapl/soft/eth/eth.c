@@ -152,7 +152,7 @@ static int receive_one(struct soft_eth *eth)
 }
 
 /* A completion for dat_eth_arm(). */
-static void tell_ready(struct soft_eth *eth)
+static void report_ready(struct soft_eth *eth)
 {
 	struct ibv_wc wc = { .wr_id = eth->armed_wr, .opcode = IBV_WC_RECV };
 
@@ -185,7 +185,7 @@ static bool is_ready(const struct soft_eth *eth)
 		getsockopt(fd.fd, SOL_SOCKET, SO_ERROR, &err, &size) || err;
 }
 
-/* On the service thread. ENETDOWN is told once by the socket, which works again when the device is up. */
+/* On the service thread. The socket reports ENETDOWN once, and works again when the device is up. */
 static void ready(struct dapl_watch *watch)
 {
 	struct soft_eth *eth = (struct soft_eth *)((char *)watch - offsetof(struct soft_eth, watch));
@@ -196,7 +196,7 @@ static void ready(struct dapl_watch *watch)
 	soft_eth_collect_stamp(eth);
 	if (qp->state == IBV_QPS_ERR || eth->config.ring_frames) {
 		if (qp->state != IBV_QPS_ERR && eth->armed && is_ready(eth))
-			tell_ready(eth);
+			report_ready(eth);
 		if (qp->state == IBV_QPS_ERR || !eth->armed)
 			stop_watching(eth);
 		dapl_mutex_unlock(&qp->lock);

@@ -43,7 +43,7 @@ void soft_conn_socket_error(struct dapl_conn *conn)
 	soft_conn_caused(conn, err, DAPL_CODE_NONE, 0, err ? NULL : "the peer's stream ended");
 }
 
-void soft_conn_tell(struct dapl_conn *conn, uint32_t what)
+void soft_conn_queue_upcall(struct dapl_conn *conn, uint32_t what)
 {
 	__atomic_or_fetch(&conn->up, what, __ATOMIC_RELEASE);
 	dapl_task_queue(&conn->task, conn->events->work);

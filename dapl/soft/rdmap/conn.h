@@ -217,7 +217,7 @@ struct dapl_conn {
 };
 
 /* Queues an upcall (SOFT_UP_*), which the service thread makes. Any locks may be held. */
-void soft_conn_tell(struct dapl_conn *conn, uint32_t what);
+void soft_conn_queue_upcall(struct dapl_conn *conn, uint32_t what);
 /* The functions from here on are called with the progress lock or qp->lock held. */
 /* Records why the connection fails or breaks; the first cause stays. */
 void soft_conn_caused(struct dapl_conn *conn, int err, enum dapl_code_kind kind, unsigned code,

@@ -243,7 +243,7 @@ int soft_segment_end(struct soft_qp *qp, struct dapl_conn *conn, const char **ch
 		rx->msn_dapl++;
 		rx->close_notice = true;
 		if (conn->shm)
-			soft_conn_tell(conn, SOFT_UP_CLOSE_SENT);
+			soft_conn_queue_upcall(conn, SOFT_UP_CLOSE_SENT);
 		return WIRE_TERM_NONE;
 	case WIRE_TERMINATE:
 		soft_stream_terminated(qp, conn, body, rx->part_need - WIRE_HEAD_MAX);

@@ -28,7 +28,7 @@ static enum ibv_wc_status term_status(int term)
 static void report_end(struct dapl_conn *conn, bool orderly)
 {
 	if (!__atomic_exchange_n(&conn->over, true, __ATOMIC_RELAXED))
-		soft_conn_tell(conn, orderly ? SOFT_UP_CLOSED : SOFT_UP_BROKEN);
+		soft_conn_queue_upcall(conn, orderly ? SOFT_UP_CLOSED : SOFT_UP_BROKEN);
 }
 
 void soft_stream_terminate(struct soft_qp *qp, struct dapl_conn *conn, int term, bool read,

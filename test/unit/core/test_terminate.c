@@ -360,7 +360,7 @@ static void private_data_is_in_the_answers_of_a_peer_only(void **state)
 			const DAT_CONNECTION_EVENT_DATA *data = &event.event_data.connect_event_data;
 
 			ep->pdata_len = length;
-			dapl_ep_tell(ep, cases[i].number);
+			dapl_ep_post_event(ep, cases[i].number);
 			assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
 			assert_int_equal(event.event_number, cases[i].number);
 			assert_ptr_equal(data->ep_handle, ep);
@@ -368,7 +368,7 @@ static void private_data_is_in_the_answers_of_a_peer_only(void **state)
 			assert_ptr_equal(data->private_data, cases[i].has_data && length ? ep->pdata : NULL);
 		}
 	assert_int_equal(evd->counters[DCNT_EVD_CONN_CALLBACK], 12);
-	dapl_ep_tell(ep, 0);
+	dapl_ep_post_event(ep, 0);
 	assert_int_equal(next_event(evd), 0);
 }
 
