@@ -43,7 +43,7 @@ enum lock_rank {
 	RANK_VERBS_ETH_QP,	/* eth.h: rules, receives and ring of a raw QP */
 	RANK_VERBS_ETH_GROUP,	/* eth_group.c: the list of a group's rules */
 	RANK_VERBS_ETH_DEVICE,	/* eth.h: what the flows of a device can do, and its clock */
-	RANK_SIW_TABLE,		/* siw_table.c: verbs object to ours */
+	RANK_SIW_TABLE,		/* siw_table.c: verbs object to what the provider keeps of it */
 	RANK_SIW_CQ,		/* siw.c: requests that are held back, of the QPs of one CQ */
 
 	/* software device */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* mapping.c - reads /proc/self/maps. What the mappings are good for is the callers' matter. */
+/* mapping.c - reads /proc/self/maps. What the mappings are used for is the callers' matter. */
 #include "common/mapping.h"
 #include <sys/sysmacros.h>
 

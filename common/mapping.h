@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* mapping.h - what the kernel tells of this process's memory, mapping by mapping. */
+/* mapping.h - what the kernel reports of this process's memory, mapping by mapping. */
 #ifndef COMMON_MAPPING_H
 #define COMMON_MAPPING_H
 #include <stdbool.h>

@@ -78,7 +78,7 @@ static DAT_RETURN grow_dto_evd(mca_btl_udapl_module_t *m)
 	return rc;
 }
 
-/* Whether the shared queue has room for the receives of one more connection; if so, it is theirs. */
+/* Whether the shared queue has room for the receives of one more connection; if so, reserves it. */
 static void reserve_receives(mca_btl_udapl_module_t *m, udapl_conn_t *c)
 {
 	DAT_SRQ_PARAM param;

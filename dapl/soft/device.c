@@ -55,7 +55,7 @@ static bool is_link_local(const struct sockaddr *address)
 	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)address)->sin6_addr);
 }
 
-/* How good an address is for a device named by its interface: IPv4 first. */
+/* The preference of an address for a device named by its interface: IPv4 first. */
 static int rank(const struct ifaddrs *i, const char *name)
 {
 	if (!i->ifa_addr || strcmp(i->ifa_name, name))
@@ -194,7 +194,7 @@ static int read_options(struct dapl_device *dev, const char *params)
 	return EINVAL;
 }
 
-/* The address that ia_params name: an interface, an address, or a host name of ours. */
+/* The address that ia_params name: an interface, an address, or a name of this host. */
 static int find_address(struct dapl_device *dev, const char *params)
 {
 	const struct ifaddrs *found = NULL;
@@ -229,7 +229,7 @@ static int find_address(struct dapl_device *dev, const char *params)
 	return found ? 0 : ENODEV;
 }
 
-/* --- fork: the child's copies are dead --------------------------------------------------- */
+/* --- fork: the child must not use devices --------------------------------------------------- */
 
 static struct dapl_mutex devices_lock = DAPL_MUTEX_INIT(RANK_SOFT_DEVICES);
 static LIST_HEAD(, dapl_device) devices = LIST_HEAD_INITIALIZER(devices);
@@ -408,7 +408,7 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 static void fill_limits(struct ibv_device_attr *limits)
 {
 	struct rlimit files;
-	int connections = 1024;
+	int connections = 1024;	/* the usual RLIMIT_NOFILE, if it cannot be read */
 
 	if (!getrlimit(RLIMIT_NOFILE, &files))
 		connections = files.rlim_cur < 1 << 20 ? (int)files.rlim_cur : 1 << 20;

@@ -25,7 +25,7 @@ int hw_conn_from_request(struct dapl_device *dev, struct rdma_cm_id *id, bool ud
 	id->context = &conn->target;
 	conn->peer_mtu = pdata->mtu;
 	conn->peer_self = pdata->self;
-	if (!ud) {	/* rdma_cm tells them from our point of view */
+	if (!ud) {	/* rdma_cm names them as this side sees them */
 		conn->reads_out = event->param.conn.initiator_depth;
 		conn->reads_in = event->param.conn.responder_resources;
 	}

@@ -146,7 +146,7 @@ void hw_initiator_route_resolved(struct dapl_conn *conn)
 	hw_report_failed(conn, hw_failure_of(err), NULL, 0);
 }
 
-/* InfiniBand and RoCE: the peer accepted, the rest is ours. */
+/* InfiniBand and RoCE: the peer accepted; this side moves the queue pair to RTS. */
 void hw_initiator_response(struct dapl_conn *conn, const struct hw_pdata *pdata)
 {
 	bool peer_gone = false;

@@ -15,7 +15,7 @@
  *
  * When siw flushes, it may complete a read twice; the second completion is dropped here.
  *
- * A payload of up to SHORT bytes in one segment that lies on two pages is sent with wrong bytes: as
+ * A payload of up to SHORT bytes in one segment that crosses a page boundary is sent with wrong bytes: as
  * many as lie on the second page are taken from the first, and the other way round. A send or an
  * RDMA write of that kind is inlined, which siw copies correctly. An RDMA read of such bytes at the
  * peer, which may be a siw, is split where the page ends, and what is posted behind it is held until

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ud.c - where a datagram endpoint's peer is. SIDR, the connection manager of datagrams,
- * tells the active side where the passive one is; the other direction is ours: the
+ * tells the active side where the passive one is; the other direction is this file's: the
  * active side says it in its private data (pdata.h). */
 #include "hw.h"
 #include "address.h"

@@ -82,7 +82,7 @@ void link_post_receive(struct link *l, struct endpoint *e);
 /* Posting waits (polling) while LINK_DEPTH requests of the endpoint are under way. */
 void link_send(struct link *l, size_t size);
 void link_write(struct link *l, size_t size);
-void link_read(struct link *l, size_t size); /* the peer's target into ours */
+void link_read(struct link *l, size_t size); /* the peer's target area into this link's */
 void link_fetch_add(struct link *l);         /* adds 1 to the first word of the peer's target */
 void link_write_immediate(struct link *l, size_t size, uint32_t data);
 void link_finish(struct link *l);                    /* polls until all requests are complete */

@@ -81,7 +81,7 @@ static bool is_known(const json_t *users, json_int_t pid, json_int_t qp)
 	return false;
 }
 
-/* QPs that no endpoint of ours has: other programs, and users of verbs. */
+/* QPs that no DAT endpoint has: other programs, and users of verbs. */
 static void add_kernel_qps(json_t *users, const json_t *device)
 {
 	json_t *qps = rdma_objects(RDMA_QP, output_get(device, "name")), *qp;

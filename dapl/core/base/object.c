@@ -92,7 +92,7 @@ void *dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *ia,
 		if (!(obj = aligned_alloc(64, size)))
 			return NULL;
 		memset(obj, 0, size);
-		obj->kind = kind;	/* for good: a late call reads it */
+		obj->kind = kind;	/* never changes: a late call reads it */
 	}
 	__atomic_store_n(&end_of[kind], end, __ATOMIC_RELAXED);
 	obj->refs = 1;

@@ -40,7 +40,7 @@ enum dapl_kind {	/* the numbers of DAT_HANDLE_TYPE */
 
 struct dapl_object {
 	const DAT_PROVIDER *provider;	/* first word of every handle (doc/spec/registry.md 1.2) */
-	uint32_t magic;		/* DAPL_MAGIC(kind) while the handle is good, else 0 */
+	uint32_t magic;		/* DAPL_MAGIC(kind) while the handle is valid, else 0 */
 	enum dapl_kind kind;
 	uint32_t users;	/* atomic. Objects whose existence forbids the consumer to free
 			 * this one: a DAT rule (..._IN_USE), not memory safety.
@@ -62,7 +62,7 @@ _Static_assert(sizeof(void *) < 8 || sizeof(struct dapl_object) == 64,
  * before the memory goes. */
 void *dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *ia,
 		      void (*end)(struct dapl_object *));
-/* Makes the handle good and lists the object in its IA. Last step of a create: another
+/* Makes the handle valid and lists the object in its IA. Last step of a create: another
  * thread may free the object at once, unless this one has entered it before. */
 void dapl_object_publish(struct dapl_object *obj);
 /* Makes the handle bad and takes the object off its IA's list. False if it was bad

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* connect.c - dat_ep_connect and its kin: an endpoint connects to a peer. Incoming requests are in
+/* connect.c - dat_ep_connect, _common_connect and _dup_connect. Incoming requests are in
  * service_point.c and cr.c, what the device says of the connection is in conn.c. */
 #include <string.h>
 #include "dapl/core/base/qual.h"
@@ -73,7 +73,7 @@ static void remember_remote(struct dapl_ep *ep, const struct sockaddr *to, DAT_C
 	ep->pdata_len = 0;
 }
 
-/* ep->lock held, all arguments good. */
+/* ep->lock held, all arguments valid. */
 static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 				DAT_CONN_QUAL qual, DAT_TIMEOUT timeout, int len,
 				const void *data, DAT_QOS qos)

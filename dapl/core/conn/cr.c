@@ -196,7 +196,7 @@ static DAT_RETURN accept_with(struct dapl_cr *cr, struct dapl_ep *ep, int len, c
 	return ret;
 }
 
-/* dat_cr_accept (doc/spec/calls.md 7). On failure the CR stays good and the EP as it was.
+/* dat_cr_accept (doc/spec/calls.md 7). On failure the CR stays valid and the EP as it was.
  * SP-23, 24, 26, 27. */
 DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COUNT len,
 			  const DAT_PVOID data)

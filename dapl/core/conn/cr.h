@@ -17,7 +17,7 @@ struct dapl_cr {
 };
 DAPL_ENTER(cr, dapl_cr, DAPL_CR)
 
-/* Not published yet: no handle of it is good. */
+/* Not published yet: no handle of it is valid. */
 struct dapl_cr *dapl_cr_new(struct dapl_ia *ia, struct dapl_conn *conn,
 			    const struct dapl_request *request);
 /* Ends one that was not delivered. */

@@ -125,7 +125,7 @@ void dapl_mcast_end(struct dapl_ep *ep)
 		leave(ep, ep->groups);
 }
 
-/* ep->lock held, the arguments are good. */
+/* ep->lock held, the arguments are valid. */
 static DAT_RETURN join(struct dapl_ep *ep, const struct sockaddr_storage *address, bool send_only,
 		       DAT_CONTEXT context)
 {

@@ -105,7 +105,7 @@ static struct dapl_sp *new_sp(struct dapl_ia *ia, enum dapl_kind kind, DAT_CONN_
 	return sp;
 }
 
-/* The handle must be good before the first request comes. The event of that names it, so that
+/* The handle must be valid before the first request comes. The event of that names it, so that
  * it may be freed before this returns: the caller's call is inside from here on. */
 static DAT_RETURN publish(struct dapl_sp *sp, const struct sockaddr *address)
 {
@@ -274,7 +274,7 @@ DAT_RETURN dapl_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_H
 		dapl_sp_destroy(sp);
 		return ret;
 	}
-	*handle = (DAT_RSP_HANDLE)sp;	/* good before its request may come */
+	*handle = (DAT_RSP_HANDLE)sp;	/* valid before its request may come */
 	if ((ret = publish(sp, NULL))) {
 		*handle = DAT_HANDLE_NULL;
 		return ret;

@@ -31,7 +31,7 @@ struct dapl_dto *take_fast_record(struct dapl_ep *ep, struct dapl_queue *q, uint
 		dapl_spin_unlock(&q->lock);
 		return NULL;
 	}
-	dto = &q->ring[head & q->mask];	/* dto->ep is set for good */
+	dto = &q->ring[head & q->mask];	/* dto->ep never changes */
 	dto->cookie = cookie;
 	dto->length = length;
 	dto->end = head + 1;

@@ -191,7 +191,7 @@ static bool add_once(struct dapl_evd ***evds, unsigned *n, struct dapl_evd *evd)
 	return true;
 }
 
-/* The endpoints of this SRQ that are alive, entered. NULL: for want of memory. */
+/* The endpoints of this SRQ that are not being freed, entered. NULL: for want of memory. */
 static struct dapl_ep **enter_eps(struct dapl_srq *srq, unsigned *n)
 {
 	struct dapl_ia *ia = srq->obj.ia;

@@ -232,7 +232,7 @@ DAT_RETURN dapl_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CN
 
 	if (!cno)
 		return BAD_HANDLE(CNO);
-	if (mask & ~7)	/* the mask's values overlap: 0 to 7 are good */
+	if (mask & ~7)	/* the mask's values overlap: 0 to 7 are valid */
 		return BAD_PARAM(2);
 	if (!param)
 		return BAD_PARAM(3);
@@ -264,7 +264,7 @@ static bool is_attached(const struct dapl_cno *cno, const struct dapl_evd *evd)
 	return __atomic_load_n(&evd->cno, __ATOMIC_ACQUIRE) == cno;
 }
 
-/* The EVDs of the CNO that are alive, entered; they are no more than *n. */
+/* The EVDs of the CNO that are not being freed, entered; they are no more than *n. */
 static struct dapl_evd **enter_evds(struct dapl_cno *cno, unsigned *n)
 {
 	struct dapl_ia *ia = cno->obj.ia;

@@ -7,7 +7,7 @@
 struct dapl_entry;
 
 /* A function that the registry exports; NULL: the registry of the program lacks it, as the old one
- * lacks all of ours. */
+ * lacks all extensions. */
 void *dapl_registry_function(const char *name);
 
 /* Prepares ia->ia_attr, provider_attr and the named attributes from ia->attr. */

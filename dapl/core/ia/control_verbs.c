@@ -221,7 +221,7 @@ static const char *set(const struct json_object *request, struct json_writer *js
 
 /* --- trace --------------------------------------------------------------------------- */
 
-/* The registry has a level of its own, and only ours has the function. */
+/* The registry has a level of its own; registries of other projects lack the function. */
 static void set_registry_level(unsigned level)
 {
 	DAT_TRCLVL_MODIFY_FUNC modify =

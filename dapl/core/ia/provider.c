@@ -81,7 +81,7 @@ static DAT_RETURN get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
 	return DAT_SUCCESS;
 }
 
-/* No provider of ours can take over from another. */
+/* No provider of this library can take over from another. */
 static DAT_RETURN ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR provider,
 				DAT_BOOLEAN *answer)
 {
@@ -308,7 +308,7 @@ static const struct trace_logged kinds[] = {
 	{ "ia", DBG_UTIL }, { "provider", DBG_UTIL }, { NULL, 0 },
 };
 
-/* The registry's dats_keep_closed, if it has it: not every registry is ours. */
+/* The registry's dats_keep_closed, if it has it: other projects' registries do not. */
 static void (*keep_closed)(void *object);
 
 static void find_keep_closed(void)

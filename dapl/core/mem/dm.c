@@ -136,7 +136,7 @@ static bool is_good_offset(const struct dapl_dm *dm, uint64_t offset)
 	return offset <= dm->length && offset % dm->obj.ia->attr.dm_unit == 0;
 }
 
-/* The offset is good. */
+/* The offset is valid. */
 static bool is_good_length(const struct dapl_dm *dm, uint64_t offset, uint64_t length)
 {
 	return length <= dm->length - offset && length % dm->obj.ia->attr.dm_unit == 0;

@@ -5,7 +5,7 @@
  * of the segments as pointers. An address in a zero-based region is no pointer. A post
  * that looked each region up would slow down every post. Instead the endpoints of a PZ stop
  * sending inline data before the first zero-based region of that PZ has a context: max_inline,
- * which each post compares with the length anyway, becomes 0 for good. doc/design/device-memory.md
+ * which each post compares with the length anyway, becomes 0 permanently. doc/design/device-memory.md
  * argues why no endpoint is missed. */
 #include <errno.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@ struct dapl_conn *soft_half_open_surplus(struct dapl_conn *newest);
 struct dapl_conn *soft_half_open_oldest(struct dapl_device *dev);
 /* `conn` is about to be closed in favour of another: traced, and one line a minute. */
 void soft_half_open_report(const struct dapl_conn *conn);
-/* In a forked child, whose devices are dead. */
+/* In a forked child, which must not use the parent's devices. */
 void soft_half_open_fork_child(void);
 
 #endif

@@ -80,7 +80,7 @@ void handshake_associated(struct dapl_conn *conn, const struct wire_trailer *pee
 
 static uint32_t choose_mulpdu(const struct dapl_conn *conn)
 {
-	int mss = 536;
+	int mss = 536;	/* bytes; TCP's default, if the socket reports none */
 	socklen_t length = sizeof mss;
 
 	if (conn->shm)
@@ -88,7 +88,7 @@ static uint32_t choose_mulpdu(const struct dapl_conn *conn)
 	if (conn->peer_is_dapl || conn->swaps)
 		return MULPDU_LARGE;
 	getsockopt(conn->fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &length);
-	mss -= 6 + mss % 4;
+	mss -= 6 + mss % 4;	/* length and CRC of an FPDU, which is a multiple of 4 */
 	return mss < MULPDU_LEAST ? MULPDU_LEAST : mss > WIRE_ULPDU_MAX ? WIRE_ULPDU_MAX : mss;
 }
 
@@ -135,7 +135,7 @@ static bool send_switch(const struct dapl_conn *conn)
 	return n == sizeof frame;
 }
 
-/* The initiator that has the memory says so in its first frame. The acceptor needs no word, nor
+/* The initiator that has the memory says so in its first frame. The acceptor sends none, nor
  * does an acceptor of the same device. */
 static bool confirm_memory(struct dapl_conn *conn)
 {

@@ -57,7 +57,7 @@ int soft_unexpected_limit(struct dapl_conn *conn)
 
 bool soft_unexpected_reserve(struct soft_unexpected *unexpected, uint32_t size)
 {
-	uint32_t capacity = unexpected->capacity ? unexpected->capacity : 256;
+	uint32_t capacity = unexpected->capacity ? unexpected->capacity : 256;	/* bytes; it doubles */
 	uint8_t *data;
 
 	if (size <= unexpected->capacity)

@@ -53,7 +53,7 @@ bool proto_is_cma(struct shm_proto_table *table, uint64_t length)
 void proto_learn(struct shm_proto_table *table, enum shm_proto proto, uint64_t length, uint64_t ns)
 {
 	uint32_t *kept = &table->size[size_of(length)].ns[proto != PROTO_COPY];
-	uint64_t known = READ_ONCE(*kept), seen = (ns * 65536 + length - 1) / length | 1;
+	uint64_t known = READ_ONCE(*kept), seen = (ns * 65536 + length - 1) / length | 1;	/* ns for 64 KiB */
 
 	if (seen > UINT32_MAX / 2)
 		seen = UINT32_MAX / 2;
