@@ -12,7 +12,10 @@
  *
  * With threads every request goes to grdma. */
 #include "reg_cache.h"
+#include "help.h"
 #include "progress.h"
+#include <stdio.h>
+#include <unistd.h>
 
 /* The result of dat_lmr_create(). */
 struct udapl_reg {
@@ -145,12 +148,32 @@ static bool covers(const struct udapl_reg *r, const void *base, size_t size, int
 	       first >= reg->base && first + size - 1 <= reg->bound;
 }
 
+/* Once a process: after one failure there are more. */
+static void report_shortage(const mca_btl_udapl_module_t *m, size_t size)
+{
+	static bool reported;
+	char bytes[24];
+
+	if (reported)
+		return;
+	reported = true;
+	snprintf(bytes, sizeof bytes, "%zu", size);
+	udapl_show_help("no registration", opal_process_info.nodename, m->name, bytes);
+}
+
+/* The PML tries a registration that failed again only when something else of its own completes, which may be
+ * never. So this waits for a device that is short of something for a moment. */
 static struct udapl_reg *register_cached(mca_btl_udapl_module_t *m, void *base, size_t size, int access)
 {
 	mca_rcache_base_registration_t *reg = NULL;
 
-	if (m->rcache->rcache_register(m->rcache, base, size, 0, access, &reg) != OPAL_SUCCESS)
-		return NULL;
+	for (int tries = 1; m->rcache->rcache_register(m->rcache, base, size, 0, access, &reg) != OPAL_SUCCESS; tries++) {
+		if (tries == UDAPL_REG_TRIES) {
+			report_shortage(m, size);
+			return NULL;
+		}
+		usleep(UDAPL_REG_PAUSE_US);
+	}
 	if (!opal_using_threads())
 		*recent_entry(m, base) = reg_of(reg);
 	return reg_of(reg);

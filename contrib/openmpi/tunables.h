@@ -52,7 +52,9 @@ enum {
 	UDAPL_DTO_EVD_LENGTH = 512,	/* events; grows with the connections */
 	UDAPL_CONN_EVD_LENGTH = 1024,	/* events; does not grow */
 	UDAPL_ASYNC_EVD_LENGTH = 8,	/* events; they are only logged */
-	UDAPL_RECENT_REGS = 256		/* recent registrations, a power of two */
+	UDAPL_RECENT_REGS = 256,	/* recent registrations, a power of two */
+	UDAPL_REG_TRIES = 4,		/* of one registration */
+	UDAPL_REG_PAUSE_US = 1000	/* us; between two of them */
 };
 
 /* Sizes of messages, in bytes; MCA parameters of the same names change them. Data of 8 KiB with the
