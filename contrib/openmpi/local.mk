@@ -76,6 +76,8 @@ EXTRA_DIST += contrib/openmpi/help-mpi-btl-udapl.txt doc/man/mca_btl_udapl.7 $(o
 openmpi_tests = \
 	contrib/openmpi/test/check \
 	contrib/openmpi/test/bench \
+	contrib/openmpi/test/faults \
+	contrib/openmpi/test/fault_preload.c \
 	contrib/openmpi/test/mpich \
 	contrib/openmpi/test/lib.sh \
 	contrib/openmpi/test/slurm.sh \
