@@ -87,7 +87,8 @@ int __wrap_net_dump(struct nl_sock *sock, int kind, int family, void (*each)(str
 static unsigned grow_left;		/* arrays that may still grow; then there is no memory */
 
 void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
+/* Visible, since the sanitizers' libraries call realloc, too. */
+__attribute__((visibility("default"))) void *__wrap_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size)
 {
 	return grow_left-- ? __real_realloc(old, size) : NULL;
