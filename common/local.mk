@@ -12,7 +12,6 @@ libcommon_la_SOURCES = \
 	common/interface.c common/interface.h \
 	common/descriptors.c common/descriptors.h \
 	common/env.h \
-	common/fast_clock.c common/fast_clock.h \
 	common/journal.c common/journal.h \
 	common/log.c common/log.h \
 	common/lock.c common/lock.h \

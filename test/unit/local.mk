@@ -13,7 +13,6 @@ unit_common = \
 	test/unit/common/test_address \
 	test/unit/common/test_clock \
 	test/unit/common/test_descriptors \
-	test/unit/common/test_fast_clock \
 	test/unit/common/test_ia_params \
 	test/unit/common/test_journal \
 	test/unit/common/test_json \
@@ -30,7 +29,6 @@ test_unit_common_test_address_LDADD = $(unit_common_libs)
 test_unit_common_test_clock_LDADD = $(CMOCKA_LIBS)
 test_unit_common_test_descriptors_SOURCES = test/unit/common/test_descriptors.c $(printed)
 test_unit_common_test_descriptors_LDADD = $(unit_common_libs)
-test_unit_common_test_fast_clock_LDADD = $(unit_common_libs) -lpthread
 test_unit_common_test_ia_params_LDADD = $(unit_common_libs)
 test_unit_common_test_journal_LDADD = $(unit_common_libs)
 # The check of the lock order is in every build of these tests.

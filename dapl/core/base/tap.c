@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "common/clock.h"
-#include "common/fast_clock.h"
 #include "common/lock.h"
 #include "dapl/core/base/fork.h"
 
@@ -82,7 +81,6 @@ int dapl_tap_begin(uint32_t snap, uint64_t *began)
 		if (err)
 			return err;
 	}
-	fast_clock_init();
 	dapl_spin_lock(&lock);
 	if (new) {
 		ring = new;

@@ -9,7 +9,7 @@
 #include "dapl/soft/verbs/tap.h"
 #include <arpa/inet.h>
 #include <string.h>
-#include "common/fast_clock.h"
+#include "common/clock.h"
 #include "common/lock.h"
 #include "dapl/core/base/fork.h"
 #include "dapl/core/base/tap.h"
@@ -128,14 +128,10 @@ static void put_connection(struct tap_record *to, const struct soft_qp *qp)
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-/* Returns false for what is no message. Parts that the message does not have are left as they are, since clearing a record
- * costs as much as filling it. */
+/* Returns false for what is no message. */
 static bool describe(struct tap_record *to, const struct ibv_send_wr *wr)
 {
 	to->kind = TAP_POSTED;
-	to->length = to->captured = to->word = 0;
-	to->memory = (struct tap_memory){ .remote = 0 };
-	to->ends.local.family = 0;
 	to->flags = wr->send_flags & IBV_SEND_SOLICITED ? TAP_SOLICITED : 0;
 	switch (wr->opcode) {
 	case IBV_WR_SEND_WITH_IMM: case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -180,14 +176,13 @@ static void put_sink(struct tap_record *to, const struct ibv_send_wr *wr)
 /* Called with qp->lock held. Returns false if the request is not recorded. */
 static bool record_request(struct soft_qp *qp, const struct ibv_send_wr *wr, uint64_t now, struct tap_place *place)
 {
-	struct tap_record is;
+	struct tap_record is = { .time = now };
 	uint32_t sges = wr->num_sge > 0 ? (uint32_t)wr->num_sge : 0;
 	struct iovec payload[SOFT_MAX_SGE];
 	bool fetches, put;
 
 	if (qp->qp.qp_type != IBV_QPT_RC || !qp->conn || !describe(&is, wr))
 		return false;
-	is.time = now;
 	for (uint32_t i = 0; i < sges; i++)
 		is.length += wr->sg_list[i].length;
 	fetches = is.op != TAP_SEND && is.op != TAP_WRITE;
@@ -233,7 +228,7 @@ static int record_and_post_list(struct soft_qp *qp, struct ibv_send_wr *wr, uint
 static int tap_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct soft_qp *qp = (struct soft_qp *)ibqp;
-	uint64_t now = fast_clock_realtime_ns();
+	uint64_t now = clock_read_ns(CLOCK_REALTIME);
 	int err;
 
 	dapl_mutex_lock(&qp->lock);
@@ -332,7 +327,7 @@ static int tap_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 		i++;
 	if (i >= n)
 		return n;
-	now = fast_clock_realtime_ns();
+	now = clock_read_ns(CLOCK_REALTIME);
 	dapl_mutex_lock(&dev->qps_lock);
 	for (; i < n; i++)
 		if (is_recorded(&wc[i]))
