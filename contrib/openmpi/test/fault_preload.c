@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fault_preload.c - makes a call of the component fail in one rank (LD_PRELOAD, for faults): the call number
- * FAULT_AT, from 1 on, of the function FAULT_CALL, in the rank FAULT_RANK; with FAULT_LAST, all calls to that one. Of the functions of the C library, the
- * calls by the component count. With FAULT_COUNT, a file, each rank adds to it at its end a line for each
- * function: name and number of calls. */
+ * FAULT_AT, from 1 on, of the function FAULT_CALL, in the rank FAULT_RANK; with FAULT_LAST, all calls to that one.
+ * Of the functions of the C library, the calls by the component count. With FAULT_COUNT, a file, each rank adds to
+ * it at its end a line for each function: name and number of calls. */
 #include <dat/udat.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #define FUNCTIONS(X) \
 	X(calloc) X(malloc) X(mmap) X(getifaddrs) \
