@@ -33,7 +33,8 @@ static void take_channels(struct dapl_cno *cno, struct epoll_event *events, int 
 		if (!evd)
 			continue;
 		dapl_mutex_lock(&cno->mutex);
-		ours = evd->cno == cno && !dapl_flag(&evd->dying);
+		/* Another CNO may be attached meanwhile, under that one's mutex. */
+		ours = READ_ONCE(evd->cno) == cno && !dapl_flag(&evd->dying);
 		if (ours)
 			dapl_object_get(&evd->obj);
 		dapl_mutex_unlock(&cno->mutex);
