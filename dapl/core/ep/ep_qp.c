@@ -127,6 +127,17 @@ static DAT_RETURN make_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 	return DAT_SUCCESS;
 }
 
+/* ep->lock held. From now on posts use this QP. */
+static void give_qp(struct dapl_ep *ep, struct ibv_qp *qp)
+{
+	dapl_spin_lock(&ep->sq.lock);
+	dapl_spin_lock(&ep->rq.lock);
+	__atomic_store_n(&ep->qp, qp, __ATOMIC_RELEASE);
+	dapl_spin_unlock(&ep->rq.lock);
+	dapl_spin_unlock(&ep->sq.lock);
+	dapl_ep_set_room(ep);
+}
+
 DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep)
 {
 	struct ibv_qp *qp;
@@ -139,12 +150,7 @@ DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep)
 		return ret;
 	if (ep->srq)
 		dapl_qp_table_add(ep);
-	dapl_spin_lock(&ep->sq.lock);
-	dapl_spin_lock(&ep->rq.lock);
-	__atomic_store_n(&ep->qp, qp, __ATOMIC_RELEASE);
-	dapl_spin_unlock(&ep->rq.lock);
-	dapl_spin_unlock(&ep->sq.lock);
-	dapl_ep_set_room(ep);
+	give_qp(ep, qp);
 	return DAT_SUCCESS;
 }
 
@@ -238,23 +244,28 @@ void dapl_ep_end_discards_unlocked(struct dapl_ep *ep)
 }
 
 /* Empties the QP: resets it, or makes another one where the device cannot reset (EOPNOTSUPP).
- * ep->lock is held, and released while a QP is destroyed (dapl_ep_end_qp). */
+ * ep->lock is held, and released while a QP is destroyed (dapl_ep_end_qp). The QP is taken from posts:
+ * a receive posted between the reset and the emptying of its ring would be in one of them only. */
 DAT_RETURN dapl_ep_empty_qp(struct dapl_ep *ep)
 {
+	struct ibv_qp *qp = take_qp(ep);
 	int err;
 
-	if (!ep->qp) {
+	if (!qp) {
 		dapl_queue_empty(&ep->sq);
 		dapl_queue_empty(&ep->rq);
 		return DAT_SUCCESS;
 	}
-	err = dapl_device_ops.reset_qp(ep->obj.ia->dev, ep->qp);
+	err = dapl_device_ops.reset_qp(ep->obj.ia->dev, qp);
 	if (err == EOPNOTSUPP) {
-		dapl_ep_end_qp_unlocked(ep);
+		dapl_mutex_unlock(&ep->lock);
+		end_taken(ep, qp);
+		dapl_mutex_lock(&ep->lock);
 		return dapl_ep_need_qp(ep);
 	}
 	if (!err)
 		empty_queues(ep);
+	give_qp(ep, qp);
 	return dapl_status(err, DAT_RESOURCE_TEP);
 }
 

@@ -44,7 +44,7 @@ static COLD void flush_again(struct dapl_ep *posted_to)
 	dapl_mutex_unlock(&ep->lock);
 }
 
-/* q->lock held. ENOSPC: the queue is full. ENOTCONN: the QP has just gone. */
+/* q->lock held, ep->qp set. ENOSPC: the queue is full. */
 static int put_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
 		       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
@@ -53,8 +53,6 @@ static int put_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t leng
 	struct dapl_dto *dto;
 	int err;
 
-	if (!ep->qp)
-		return ENOTCONN;
 	if (dapl_queue_used(q) >= q->limit)
 		return ENOSPC;
 	dto = dapl_queue_next(q);
@@ -74,19 +72,40 @@ static bool keeps_receives(const struct dapl_ep *ep)
 	return !READ_ONCE(ep->is_ud) && dapl_ep_is_modifiable(ep);
 }
 
+/* Takes q->lock when the endpoint has a QP, which dat_ep_reset and dat_ep_modify take away for a moment, with
+ * a copy of the receive in *saved if it may have to be posted again. After an error the lock is not held. */
+static DAT_RETURN lock_to_receive(struct dapl_ep *ep, const struct ibv_recv_wr *wr,
+				  struct dapl_saved_recv **saved)
+{
+	DAT_RETURN ret;
+
+	for (;;) {
+		*saved = NULL;
+		if (!__atomic_load_n(&ep->qp, __ATOMIC_RELAXED) && (ret = no_qp_for_receive(ep)))
+			return ret;
+		if (keeps_receives(ep) && !(*saved = dapl_saved_recv_new(wr)))
+			return NO_RESOURCE(MEMORY);
+		dapl_spin_lock(&ep->rq.lock);
+		if (ep->qp && (*saved || !keeps_receives(ep)))
+			return DAT_SUCCESS;
+		dapl_spin_unlock(&ep->rq.lock);
+		dapl_saved_recv_free(*saved);
+	}
+}
+
 /* Any receive. */
 static __attribute__((noinline))
 DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
 			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dapl_queue *q = &ep->rq;
-	struct dapl_saved_recv *saved = NULL;
+	struct dapl_saved_recv *saved;
 	bool in_error, late;
+	DAT_RETURN ret;
 	int err = 0;
 
-	if (keeps_receives(ep) && !(saved = dapl_saved_recv_new(wr)))
-		return NO_RESOURCE(MEMORY);
-	dapl_spin_lock(&q->lock);
+	if ((ret = lock_to_receive(ep, wr, &saved)))
+		return ret;
 	in_error = q->in_error;
 	late = in_error && ep->obj.ia->attr.no_late_flush;
 	if (!late)
@@ -101,8 +120,6 @@ DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t
 		return dapl_post_late_receive(ep, length, cookie, recv_dto_flags(ep, flags));
 	if (in_error)
 		flush_again(ep);
-	if (err == ENOTCONN)
-		return dapl_post_bad_state(ep);
 	if (err == ENOSPC)
 		return NO_RESOURCE(MEMORY);
 	return err ? dapl_post_refused(ep, err) : DAT_SUCCESS;
@@ -114,7 +131,6 @@ DAT_RETURN dapl_receive_any(struct dapl_ep *ep, int n, const DAT_LMR_TRIPLET *io
 {
 	struct ibv_sge copy[DAPL_SGE_MAX];
 	struct ibv_recv_wr wr;
-	DAT_RETURN ret;
 	uint64_t total;
 
 	if (READ_ONCE(ep->srq))
@@ -125,8 +141,6 @@ DAT_RETURN dapl_receive_any(struct dapl_ep *ep, int n, const DAT_LMR_TRIPLET *io
 		return BAD_PARAM(3);
 	if (flags & ~(DAT_COMPLETION_UNSIGNALLED_FLAG & ~READ_ONCE(ep->recv_flags)))
 		return BAD_PARAM(5);
-	if (!__atomic_load_n(&ep->qp, __ATOMIC_RELAXED) && (ret = no_qp_for_receive(ep)))
-		return ret;
 	wr.sg_list = dapl_sge_sum(iov, n, &total) ? dapl_sge_nonempty(iov, &n, copy) : (struct ibv_sge *)iov;
 	if (!n && READ_ONCE(ep->obj.ia)->attr.no_empty_receive) {
 		copy[n++] = (struct ibv_sge){ .length = 0 };

@@ -130,6 +130,12 @@ static int error_qp(struct ibv_qp *qp)
 	return 0;
 }
 
+static int reset_qp(struct dapl_device *dev, struct ibv_qp *qp)
+{
+	(void)dev;
+	return core_device.reset_qp ? core_device.reset_qp(qp) : 0;
+}
+
 static int disconnect(struct dapl_conn *conn)
 {
 	if (core_device.disconnect)
@@ -219,7 +225,7 @@ static void tap(struct dapl_device *dev, bool on)
 const struct dapl_device_ops dapl_device_ops = {
 	.name = "test", .query = query, .create_channel = create_channel, .destroy_channel = destroy_channel,
 	.create_cq = create_cq, .resize_cq = resize_cq, .destroy_cq = destroy_cq,
-	.get_cq_event = get_cq_event, .error_qp = error_qp, .disconnect = disconnect, .release = release,
+	.get_cq_event = get_cq_event, .error_qp = error_qp, .reset_qp = reset_qp, .disconnect = disconnect, .release = release,
 	.explain = explain,
 	.map_remote = map_remote, .alloc_mw = alloc_mw, .dealloc_mw = dealloc_mw, .parameters = parameters,
 	.listen = start_listening, .unlisten = stop_listening,

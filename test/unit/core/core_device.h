@@ -13,6 +13,7 @@ struct core_device {
 	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr);
 	int (*post_recv)(struct ibv_recv_wr *wr);
 	void (*error_qp)(struct ibv_qp *qp);
+	int (*reset_qp)(struct ibv_qp *qp);
 	void (*disconnect)(struct dapl_conn *conn);
 	void (*release)(struct dapl_conn *conn);
 	void (*explain)(struct dapl_conn *conn, struct dapl_conn_cause *cause);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_ep_reset.c - dat_ep_reset of an endpoint that was connected, and receives that other threads post
+ * meanwhile. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include "dapl/core/conn/ep_free.h"
+#include "dapl/core/ep/post_slow.h"
+#include "dapl/core/ep/recv_repost.h"
+#include "test/unit/core/core_endpoint.h"
+
+static pthread_t thread;
+static DAT_RETURN posted;
+static bool ended;			/* atomic */
+static int in_device, reset_error;	/* receives that the device has */
+
+static int count_receive(struct ibv_recv_wr *wr)
+{
+	(void)wr;
+	in_device++;
+	return 0;
+}
+
+static void *post(void *arg)
+{
+	const DAT_LMR_TRIPLET segment = { .segment_length = 64 };
+
+	posted = dapl_receive_any(arg, 1, &segment, (DAT_DTO_COOKIE){ .as_64 = 5 }, DAT_COMPLETION_DEFAULT_FLAG);
+	__atomic_store_n(&ended, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* The device has emptied the QP, and before it returns, another thread begins to post a receive: until it
+ * waits for the reset, or has posted. */
+static int post_meanwhile(struct ibv_qp *qp)
+{
+	(void)qp;
+	in_device = 0;
+	if (pthread_create(&thread, NULL, post, ep))
+		abort();
+	while (!__atomic_load_n(&ended, __ATOMIC_ACQUIRE) && __atomic_load_n(&ep->obj.calls, __ATOMIC_SEQ_CST) < 2)
+		sched_yield();
+	return reset_error;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_endpoint_open(64, DAT_EVD_DTO_FLAG, 4);
+	core_device.post_recv = count_receive;
+	core_device.reset_qp = post_meanwhile;
+	ep->qp = core_qp();
+	ep->max_recv_iov = 3;
+	ep->attr.max_recv_dtos = ep->attr.max_request_dtos = 4;
+	ep->state = DAT_EP_STATE_DISCONNECTED;
+	ended = false;
+	in_device = reset_error = 0;
+	core_post(ep, DAT_DTO_RECEIVE, 0, 1);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	dapl_saved_recv_free(dapl_saved_recv_detach(ep));
+	return core_endpoint_close(state);
+}
+
+/* The device and the endpoint agree on what is posted. */
+static void receive_posted_meanwhile_comes_after_the_reset(void **state)
+{
+	(void)state;
+	assert_int_equal(dapl_ep_reset((DAT_EP_HANDLE)ep), DAT_SUCCESS);
+	pthread_join(thread, NULL);
+	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
+	assert_int_equal(posted, DAT_SUCCESS);
+	assert_int_equal(in_device, 1);
+	assert_int_equal(dapl_queue_count(&ep->rq), 1);
+	assert_int_equal(ep->rq.ring[0].cookie.as_64, 5);
+}
+
+/* The endpoint stays as it was, with its QP. */
+static void reset_that_the_device_refuses_changes_nothing(void **state)
+{
+	(void)state;
+	reset_error = ENOMEM;
+	assert_int_not_equal(dapl_ep_reset((DAT_EP_HANDLE)ep), DAT_SUCCESS);
+	pthread_join(thread, NULL);
+	assert_int_equal(ep->state, DAT_EP_STATE_DISCONNECTED);
+	assert_ptr_equal(ep->qp, core_qp());
+	assert_int_equal(posted, DAT_SUCCESS);
+	assert_int_equal(dapl_queue_count(&ep->rq), 2);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(receive_posted_meanwhile_comes_after_the_reset),
+		TEST(reset_that_the_device_refuses_changes_nothing),
+	};
+
+	return cmocka_run_group_tests_name("dat_ep_reset", tests, NULL, NULL);
+}
