@@ -93,6 +93,7 @@ unit_core = \
 	test/unit/core/test_disconnect \
 	test/unit/core/test_ep_attr \
 	test/unit/core/test_ep_evds \
+	test/unit/core/test_ep_modify \
 	test/unit/core/test_ep_reset \
 	test/unit/core/test_ep_state \
 	test/unit/core/test_ep_tuning \
@@ -218,6 +219,8 @@ test_unit_core_test_evd_notify_SOURCES = test/unit/core/test_evd_notify.c $(core
 test_unit_core_test_evd_notify_LDADD = $(core_device_libs)
 test_unit_core_test_ep_evds_SOURCES = test/unit/core/test_ep_evds.c $(core_device)
 test_unit_core_test_ep_evds_LDADD = $(core_device_libs)
+test_unit_core_test_ep_modify_SOURCES = test/unit/core/test_ep_modify.c $(core_device)
+test_unit_core_test_ep_modify_LDADD = $(core_device_libs)
 test_unit_core_test_ep_reset_SOURCES = test/unit/core/test_ep_reset.c $(core_device)
 test_unit_core_test_ep_reset_LDADD = $(core_device_libs)
 test_unit_core_test_rmr_bind_SOURCES = test/unit/core/test_rmr_bind.c $(core_device)

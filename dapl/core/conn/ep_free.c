@@ -61,7 +61,8 @@ void dapl_ep_destroy(struct dapl_ep *ep)
 	ep->terminal = 0;
 	dapl_mutex_unlock(&ep->lock);
 	dapl_ep_end_qp(ep);
-	dapl_ep_unfeed_evds(ep->recv_evd, ep->request_evd, ep->connect_evd, &ep->attr);
+	dapl_ep_unfeed_evds(ep->recv_evd, ep->request_evd, &ep->attr);
+	dapl_ep_drop_connect_evd(ep->connect_evd);
 	dapl_ep_end_discards(ep);
 	if (ep->pz)
 		dapl_unuse(&ep->pz->obj);

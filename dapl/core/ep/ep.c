@@ -64,14 +64,15 @@ static DAT_RETURN take_attr(struct dapl_ep *ep, const DAT_EP_ATTR *attr, int att
  * After an error it uses nothing. */
 static DAT_RETURN use_parts(struct dapl_ep *ep)
 {
-	DAT_RETURN ret = dapl_ep_feed_evds(ep, ep->recv_evd, ep->request_evd, ep->connect_evd,
-					   &ep->attr);
+	DAT_RETURN ret = dapl_ep_feed_evds(ep, ep->recv_evd, ep->request_evd, &ep->attr);
 
 	if (ret)
 		return ret;
+	if ((ret = dapl_ep_hold_connect_evd(ep->connect_evd)))
+		goto unfeed;
 	if (ep->pz && !dapl_use(&ep->pz->obj)) {
 		ret = BAD_HANDLE(PZ);
-		goto unfeed;
+		goto drop_connect;
 	}
 	if (ep->srq && !dapl_use(&ep->srq->obj)) {
 		ret = BAD_HANDLE(SRQ);
@@ -87,9 +88,11 @@ unuse_srq:
 unuse_pz:
 	if (ep->pz)
 		dapl_unuse(&ep->pz->obj);
+drop_connect:
+	dapl_ep_drop_connect_evd(ep->connect_evd);
 unfeed:
 	dapl_ep_end_qp(ep);
-	dapl_ep_unfeed_evds(ep->recv_evd, ep->request_evd, ep->connect_evd, &ep->attr);
+	dapl_ep_unfeed_evds(ep->recv_evd, ep->request_evd, &ep->attr);
 	dapl_ep_end_discards(ep);
 	return ret;
 }

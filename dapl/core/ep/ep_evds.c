@@ -51,17 +51,12 @@ static DAT_COMPLETION_FLAGS request_notification(const DAT_EP_ATTR *attr)
 	return (DAT_COMPLETION_FLAGS)(attr->request_completion_flags & ~DAPL_PER_POST_FLAGS);
 }
 
-void dapl_ep_unfeed_evds(struct dapl_evd *recv, struct dapl_evd *request,
-			 struct dapl_evd *connect, const DAT_EP_ATTR *attr)
+void dapl_ep_unfeed_evds(struct dapl_evd *recv, struct dapl_evd *request, const DAT_EP_ATTR *attr)
 {
 	if (recv)
 		dapl_evd_unfeed(recv, attr->recv_completion_flags);
 	if (request)
 		dapl_evd_unfeed(request, request_notification(attr));
-	if (connect) {
-		dapl_unuse(&connect->obj);
-		dapl_evd_drop(connect);
-	}
 }
 
 static DAT_RETURN feed(const struct dapl_ep *ep, struct dapl_evd *evd, const char *stream,
@@ -77,22 +72,33 @@ static DAT_RETURN feed(const struct dapl_ep *ep, struct dapl_evd *evd, const cha
 }
 
 DAT_RETURN dapl_ep_feed_evds(const struct dapl_ep *ep, struct dapl_evd *recv,
-			     struct dapl_evd *request, struct dapl_evd *connect,
-			     const DAT_EP_ATTR *attr)
+			     struct dapl_evd *request, const DAT_EP_ATTR *attr)
 {
 	DAT_RETURN ret;
 
 	if (recv && (ret = feed(ep, recv, "recv", attr->recv_completion_flags)))
 		return ret;
 	if (request && (ret = feed(ep, request, "request", request_notification(attr)))) {
-		dapl_ep_unfeed_evds(recv, NULL, NULL, attr);
+		dapl_ep_unfeed_evds(recv, NULL, attr);
 		return ret;
 	}
-	if (connect && !dapl_use(&connect->obj)) {
-		dapl_ep_unfeed_evds(recv, request, NULL, attr);
-		return BAD_HANDLE(EVD_CONN);
-	}
-	if (connect)
-		dapl_evd_hold(connect);
 	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_ep_hold_connect_evd(struct dapl_evd *connect)
+{
+	if (!connect)
+		return DAT_SUCCESS;
+	if (!dapl_use(&connect->obj))
+		return BAD_HANDLE(EVD_CONN);
+	dapl_evd_hold(connect);
+	return DAT_SUCCESS;
+}
+
+void dapl_ep_drop_connect_evd(struct dapl_evd *connect)
+{
+	if (!connect)
+		return;
+	dapl_unuse(&connect->obj);
+	dapl_evd_drop(connect);
 }

@@ -13,13 +13,16 @@ DAT_RETURN dapl_ep_enter_evds(struct dapl_ia *ia, DAT_EVD_HANDLE recv_handle,
 void dapl_ep_leave_evds(struct dapl_evd *(*evds)[3]);
 #define DAPL_ENTERED_EVDS __attribute__((cleanup(dapl_ep_leave_evds)))
 
-/* The streams of the endpoint begin to feed these EVDs, with the completion flags of `attr`.
- * NULL stands for no EVD. After an error nothing is fed. */
+/* The completions of the endpoint begin to feed these EVDs, with the flags of `attr`. NULL stands for no
+ * EVD. After an error nothing is fed. */
 DAT_RETURN dapl_ep_feed_evds(const struct dapl_ep *ep, struct dapl_evd *recv,
-			     struct dapl_evd *request, struct dapl_evd *connect,
-			     const DAT_EP_ATTR *attr);
-/* The streams cease to feed them; `attr` is the same. */
-void dapl_ep_unfeed_evds(struct dapl_evd *recv, struct dapl_evd *request,
-			 struct dapl_evd *connect, const DAT_EP_ATTR *attr);
+			     struct dapl_evd *request, const DAT_EP_ATTR *attr);
+/* They cease to feed them; `attr` is the same. */
+void dapl_ep_unfeed_evds(struct dapl_evd *recv, struct dapl_evd *request, const DAT_EP_ATTR *attr);
+
+/* The connection events of an endpoint go to this EVD, or NULL, from now on: its memory stays until
+ * dapl_ep_drop_connect_evd, even when the IA that it belongs to is closed before the endpoint's. */
+DAT_RETURN dapl_ep_hold_connect_evd(struct dapl_evd *connect);
+void dapl_ep_drop_connect_evd(struct dapl_evd *connect);
 
 #endif

@@ -130,23 +130,45 @@ static bool qp_is_pinned(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask)
 	return (mask & pins) && dapl_queue_count(&ep->rq) > 0;
 }
 
-/* Keeps the EVDs of the old configuration from being freed until the new one is in place. */
+/* Keeps the EVDs of completions of the old configuration from being freed until the new one is in place. */
 static void keep_evds(const struct ep_config *config)
 {
-	struct dapl_evd *const evds[] = { config->recv, config->request, config->connect };
+	struct dapl_evd *const evds[] = { config->recv, config->request };
 
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 2; i++)
 		if (evds[i])
 			dapl_use_again(&evds[i]->obj);
 }
 
 static void unkeep_evds(const struct ep_config *config)
 {
-	struct dapl_evd *const evds[] = { config->recv, config->request, config->connect };
+	struct dapl_evd *const evds[] = { config->recv, config->request };
 
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 2; i++)
 		if (evds[i])
 			dapl_unuse(&evds[i]->obj);
+}
+
+/* What the new configuration uses besides the EVDs of completions. A connect EVD that stays is not touched:
+ * it may have ended with the IA that it belongs to. */
+static DAT_RETURN use_new(const struct ep_config *new, const struct ep_config *old)
+{
+	if (new->pz && !dapl_use(&new->pz->obj))
+		return BAD_HANDLE(PZ);
+	if (new->connect == old->connect || dapl_ep_hold_connect_evd(new->connect) == DAT_SUCCESS)
+		return DAT_SUCCESS;
+	if (new->pz)
+		dapl_unuse(&new->pz->obj);
+	return BAD_HANDLE(EVD_CONN);
+}
+
+/* Ends the use of what `config` has and `other` has not, and one use of its PZ. */
+static void unuse_config(const struct ep_config *config, const struct ep_config *other)
+{
+	if (config->pz)
+		dapl_unuse(&config->pz->obj);
+	if (config->connect != other->connect)
+		dapl_ep_drop_connect_evd(config->connect);
 }
 
 /* ep->lock held. Makes the QP of the new configuration. Without posted receives, and while the
@@ -167,16 +189,15 @@ static DAT_RETURN replace_config(struct dapl_ep *ep, const struct ep_config *new
 
 	if (repost && (uint32_t)new->attr.max_recv_dtos < dapl_queue_count(&ep->rq))
 		return BAD_PARAM(3);
-	if (new->pz && !dapl_use(&new->pz->obj))
-		return BAD_HANDLE(PZ);
+	if ((ret = use_new(new, &old)))
+		return ret;
 	keep_evds(&old);
-	dapl_ep_unfeed_evds(old.recv, old.request, old.connect, &old.attr);
-	ret = dapl_ep_feed_evds(ep, new->recv, new->request, new->connect, &new->attr);
+	dapl_ep_unfeed_evds(old.recv, old.request, &old.attr);
+	ret = dapl_ep_feed_evds(ep, new->recv, new->request, &new->attr);
 	if (ret != DAT_SUCCESS) {
-		dapl_ep_feed_evds(ep, old.recv, old.request, old.connect, &old.attr);
+		dapl_ep_feed_evds(ep, old.recv, old.request, &old.attr);
 		unkeep_evds(&old);
-		if (new->pz)
-			dapl_unuse(&new->pz->obj);
+		unuse_config(new, &old);
 		return ret;
 	}
 	if (new_qp && !repost)
@@ -185,20 +206,18 @@ static DAT_RETURN replace_config(struct dapl_ep *ep, const struct ep_config *new
 	if (new_qp)
 		ret = renew_qp(ep, repost);
 	if (ret != DAT_SUCCESS) {
-		dapl_ep_unfeed_evds(new->recv, new->request, new->connect, &new->attr);
+		dapl_ep_unfeed_evds(new->recv, new->request, &new->attr);
 		set_config(ep, &old);
-		dapl_ep_feed_evds(ep, old.recv, old.request, old.connect, &old.attr);
+		dapl_ep_feed_evds(ep, old.recv, old.request, &old.attr);
 		unkeep_evds(&old);
-		if (new->pz)
-			dapl_unuse(&new->pz->obj);
+		unuse_config(new, &old);
 		if (had_qp)
 			dapl_ep_need_qp(ep);
 		dapl_ep_set_room(ep);
 		return ret;
 	}
 	unkeep_evds(&old);
-	if (old.pz)
-		dapl_unuse(&old.pz->obj);
+	unuse_config(&old, new);
 	dapl_ep_end_discards_unlocked(ep);
 	return DAT_SUCCESS;
 }

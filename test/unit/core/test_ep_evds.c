@@ -88,11 +88,10 @@ static void no_evd_stays_entered(void **state)
 	assert_int_equal(connection->obj.calls, 0);
 }
 
-static DAT_RETURN feed(struct dapl_evd *recv, struct dapl_evd *request, struct dapl_evd *connect,
-		       const DAT_EP_ATTR *attr)
+static DAT_RETURN feed(struct dapl_evd *recv, struct dapl_evd *request, const DAT_EP_ATTR *attr)
 {
 	struct dapl_ep *ep = core_ep_new(ia, NULL, 4);
-	DAT_RETURN ret = dapl_ep_feed_evds(ep, recv, request, connect, attr);
+	DAT_RETURN ret = dapl_ep_feed_evds(ep, recv, request, attr);
 
 	core_ep_free(ep);
 	return ret;
@@ -103,14 +102,25 @@ static void fed_evds_are_in_use(void **state)
 	const DAT_EP_ATTR attr = { .recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG };
 
 	(void)state;
-	assert_int_equal(feed(dto, dto, connection, &attr), DAT_SUCCESS);
+	assert_int_equal(feed(dto, dto, &attr), DAT_SUCCESS);
 	assert_int_equal(dto->feeds.all, 2);
-	assert_true(dapl_in_use(&dto->obj) && dapl_in_use(&connection->obj));
-	assert_int_equal(connection->holds, 1);
-	dapl_ep_unfeed_evds(dto, dto, connection, &attr);
+	assert_true(dapl_in_use(&dto->obj));
+	dapl_ep_unfeed_evds(dto, dto, &attr);
 	assert_int_equal(dto->feeds.all, 0);
-	assert_false(dapl_in_use(&dto->obj) || dapl_in_use(&connection->obj));
+	assert_false(dapl_in_use(&dto->obj));
+}
+
+static void connect_evd_is_in_use_and_held(void **state)
+{
+	(void)state;
+	assert_int_equal(dapl_ep_hold_connect_evd(connection), DAT_SUCCESS);
+	assert_true(dapl_in_use(&connection->obj));
+	assert_int_equal(connection->holds, 1);
+	dapl_ep_drop_connect_evd(connection);
+	assert_false(dapl_in_use(&connection->obj));
 	assert_int_equal(connection->holds, 0);
+	assert_int_equal(dapl_ep_hold_connect_evd(NULL), DAT_SUCCESS);
+	dapl_ep_drop_connect_evd(NULL);
 }
 
 /* One EVD cannot notify of all receives, and of solicited ones only. */
@@ -120,24 +130,22 @@ static void feed_that_is_refused_leaves_nothing(void **state)
 		.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG };
 
 	(void)state;
-	assert_int_not_equal(feed(dto, dto, connection, &solicited), DAT_SUCCESS);
+	assert_int_not_equal(feed(dto, dto, &solicited), DAT_SUCCESS);
 	assert_int_equal(dto->feeds.all, 0);
 	assert_int_equal(dto->feeds.solicited, 0);
-	assert_false(dapl_in_use(&dto->obj) || dapl_in_use(&connection->obj));
+	assert_false(dapl_in_use(&dto->obj));
 }
 
 static void connect_evd_that_is_freed_meanwhile_is_no_evd(void **state)
 {
-	const DAT_EP_ATTR attr = { .recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG };
 	struct dapl_evd *freed = core_evd_new(ia, 8, DAT_EVD_CONNECTION_FLAG);
 
 	(void)state;
 	dapl_evd_hold(freed);		/* its memory stays for the test */
 	core_evd_free(freed);
-	assert_int_equal(feed(dto, dto, freed, &attr), BAD_HANDLE(EVD_CONN));
+	assert_int_equal(dapl_ep_hold_connect_evd(freed), BAD_HANDLE(EVD_CONN));
+	assert_int_equal(freed->holds, 1);
 	dapl_evd_drop(freed);
-	assert_int_equal(dto->feeds.all, 0);
-	assert_false(dapl_in_use(&dto->obj));
 }
 
 /* Flags of each post mean nothing for the EVD. */
@@ -147,10 +155,10 @@ static void per_post_flags_do_not_feed(void **state)
 		(DAT_COMPLETION_FLAGS)(DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_SUPPRESS_FLAG) };
 
 	(void)state;
-	assert_int_equal(feed(NULL, dto, NULL, &attr), DAT_SUCCESS);
+	assert_int_equal(feed(NULL, dto, &attr), DAT_SUCCESS);
 	assert_int_equal(dto->feeds.solicited, 0);
 	assert_int_equal(dto->feeds.all, 1);
-	dapl_ep_unfeed_evds(NULL, dto, NULL, &attr);
+	dapl_ep_unfeed_evds(NULL, dto, &attr);
 	assert_int_equal(dto->feeds.all, 0);
 }
 
@@ -163,6 +171,7 @@ int main(void)
 		TEST(connect_evd_may_be_of_another_open),
 		TEST(no_evd_stays_entered),
 		TEST(fed_evds_are_in_use),
+		TEST(connect_evd_is_in_use_and_held),
 		TEST(feed_that_is_refused_leaves_nothing),
 		TEST(connect_evd_that_is_freed_meanwhile_is_no_evd),
 		TEST(per_post_flags_do_not_feed),

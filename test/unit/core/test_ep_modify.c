@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_ep_modify.c - dat_ep_modify: which changes are refused, and that a change is made whole or not at
+ * all. The endpoint has no queue pair, since it has no receive EVD. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/core/conn/ep_free.h"
+#include "dapl/core/ep/ep.h"
+#include "dapl/core/ep/ep_modify.h"
+#include "dapl/core/event/evd.h"
+#include "test/unit/core/core_device.h"
+
+static struct dapl_ia *ia, *again;	/* again: another open of the adapter of ia */
+static struct dapl_evd *dto, *connection, *of_again;
+static struct dapl_ep *ep;
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_device = (struct core_device){ NULL };
+	ia = core_ia_new();
+	again = core_ia_new();
+	ia->ia_attr.max_dto_per_ep = 64;
+	ia->ia_attr.max_iov_segments_per_dto = ia->ia_attr.max_iov_segments_per_rdma_write = 4;
+	ia->ia_attr.max_message_size = 4096;
+	dto = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
+	connection = core_evd_new(ia, 8, DAT_EVD_CONNECTION_FLAG);
+	of_again = core_evd_new(again, 8, DAT_EVD_CONNECTION_FLAG);
+	assert_int_equal(dapl_ep_make(ia, NULL, NULL, dto, of_again, NULL, NULL, 7, &ep), DAT_SUCCESS);
+	dapl_object_publish(&ep->obj);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)ep), DAT_SUCCESS);
+	assert_false(dapl_in_use(&dto->obj) || dapl_in_use(&connection->obj));
+	core_evd_free(of_again);
+	core_evd_free(connection);
+	core_evd_free(dto);
+	core_ia_free(again);
+	core_ia_free(ia);
+	return 0;
+}
+
+static DAT_RETURN modify(DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
+{
+	return dapl_ep_modify((DAT_EP_HANDLE)ep, mask, param);
+}
+
+static DAT_RETURN modify_message_size(DAT_VLEN size)
+{
+	return modify(DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE,
+		      &(DAT_EP_PARAM){ .ep_attr.max_message_size = size });
+}
+
+static void fields_that_are_fixed_are_refused(void **state)
+{
+	const DAT_EP_PARAM param = { .ep_state = DAT_EP_STATE_CONNECTED };
+
+	(void)state;
+	assert_int_equal(modify(DAT_EP_FIELD_EP_STATE, &param), BAD_PARAM(2));
+	assert_int_equal(modify(DAT_EP_FIELD_SRQ_HANDLE, &param), BAD_PARAM(2));
+	assert_int_equal(modify(DAT_EP_FIELD_ALL, &param), BAD_PARAM(2));
+	assert_int_equal(modify(DAT_EP_FIELD_COMM, NULL), BAD_PARAM(3));
+}
+
+static void values_above_the_limits_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(modify_message_size(100), DAT_SUCCESS);
+	assert_int_equal(modify_message_size(4097), BAD_PARAM(3));
+	assert_int_equal(ep->attr.max_message_size, 100);
+}
+
+/* EP-18 */
+static void connected_endpoint_is_not_modified(void **state)
+{
+	(void)state;
+	ep->state = DAT_EP_STATE_CONNECTED;
+	assert_int_equal(DAT_GET_TYPE(modify_message_size(100)), DAT_INVALID_STATE);
+	assert_int_equal(ep->attr.max_message_size, 4096);
+	ep->state = DAT_EP_STATE_UNCONNECTED;
+}
+
+/* EP-20 */
+static void posted_receives_pin_their_evd(void **state)
+{
+	const DAT_EP_PARAM param = { .recv_evd_handle = (DAT_EVD_HANDLE)dto };
+
+	(void)state;
+	ep->rq.head++;
+	assert_int_equal(DAT_GET_TYPE(modify(DAT_EP_FIELD_RECV_EVD_HANDLE, &param)), DAT_INVALID_STATE);
+	assert_int_equal(modify_message_size(100), DAT_SUCCESS);
+	ep->rq.head--;
+	assert_int_equal(modify(DAT_EP_FIELD_RECV_EVD_HANDLE, &param), DAT_SUCCESS);
+	assert_ptr_equal(ep->recv_evd, dto);
+	assert_int_equal(dto->feeds.all, 2);
+}
+
+static void connect_evd_is_replaced(void **state)
+{
+	const DAT_EP_PARAM param = { .connect_evd_handle = (DAT_EVD_HANDLE)connection };
+
+	(void)state;
+	assert_int_equal(modify(DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param), DAT_SUCCESS);
+	assert_ptr_equal(ep->connect_evd, connection);
+	assert_true(dapl_in_use(&connection->obj));
+	assert_int_equal(connection->holds, 1);
+	assert_false(dapl_in_use(&of_again->obj));
+	assert_int_equal(of_again->holds, 0);
+}
+
+/* An EVD cannot notify of all requests, and of solicited receives only: nothing changes, not the connect EVD
+ * either. EP-17. */
+static void refused_change_leaves_everything(void **state)
+{
+	const DAT_EP_PARAM param = { .recv_evd_handle = (DAT_EVD_HANDLE)dto,
+		.connect_evd_handle = (DAT_EVD_HANDLE)connection,
+		.ep_attr = { .recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG,
+			     .request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG } };
+	const int mask = DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE |
+		DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS | DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS;
+
+	(void)state;
+	assert_int_not_equal(modify((DAT_EP_PARAM_MASK)mask, &param), DAT_SUCCESS);
+	assert_null(ep->recv_evd);
+	assert_ptr_equal(ep->connect_evd, of_again);
+	assert_int_equal(ep->attr.recv_completion_flags, DAT_COMPLETION_EVD_THRESHOLD_FLAG);
+	assert_int_equal(dto->feeds.all, 1);
+	assert_int_equal(dto->feeds.solicited, 0);
+	assert_int_equal(of_again->holds, 1);
+	assert_false(dapl_in_use(&connection->obj));
+}
+
+/* dat_ia_close of the other open ends the connect EVD; the endpoint keeps its memory. */
+static void connect_evd_of_a_closed_ia_hinders_no_change(void **state)
+{
+	(void)state;
+	core_evd_free(of_again);
+	assert_int_equal(modify_message_size(100), DAT_SUCCESS);
+	assert_ptr_equal(ep->connect_evd, of_again);
+	assert_int_equal(of_again->holds, 1);
+	assert_int_equal(modify(DAT_EP_FIELD_CONNECT_EVD_HANDLE,
+				&(DAT_EP_PARAM){ .connect_evd_handle = (DAT_EVD_HANDLE)connection }),
+			 DAT_SUCCESS);
+	assert_ptr_equal(ep->connect_evd, connection);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(fields_that_are_fixed_are_refused),
+		TEST(values_above_the_limits_are_refused),
+		TEST(connected_endpoint_is_not_modified),
+		TEST(posted_receives_pin_their_evd),
+		TEST(connect_evd_is_replaced),
+		TEST(refused_change_leaves_everything),
+		TEST(connect_evd_of_a_closed_ia_hinders_no_change),
+	};
+
+	return cmocka_run_group_tests_name("dat_ep_modify", tests, NULL, NULL);
+}
