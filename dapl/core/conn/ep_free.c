@@ -17,6 +17,7 @@ DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
 	DAT_RETURN ret = DAT_SUCCESS;
 	DAT_EP_STATE before;
+	struct ibv_qp *qp;
 
 	if (!ep)
 		return BAD_HANDLE(EP);
@@ -33,15 +34,17 @@ DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 	if (before == DAT_EP_STATE_DISCONNECTED) {
 		ep->changing = true;
 		dapl_ep_deliver_deferred(ep);
-		ret = dapl_ep_empty_qp(ep);
+		ret = dapl_ep_take_emptied_qp(ep, &qp);
 		if (ret == DAT_SUCCESS) {
 			dapl_watermark_forget(ep, dapl_ep_recv_evd(ep));
 			ep->pdata_len = 0;
 			ep->remote.ss_family = ep->local.ss_family = AF_UNSPEC;
 			dapl_ep_step(ep, EP_DO_RESET, NULL);
-			if (ep->is_raw)
-				dapl_ep_begin_raw(ep);
 		}
+		if (qp)
+			dapl_ep_give_qp(ep, qp);
+		if (ret == DAT_SUCCESS && ep->is_raw)
+			dapl_ep_begin_raw(ep);
 		ep->changing = false;
 	}
 	dapl_mutex_unlock(&ep->lock);

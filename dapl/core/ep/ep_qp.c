@@ -124,11 +124,12 @@ static DAT_RETURN make_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 	ep->max_inline = dapl_pz_is_zero_based(ep->pz) ? 0 : init.cap.max_inline_data;
 	dapl_spin_unlock(&ep->sq.lock);
 	ep->qpn = (*qp)->qp_num;
+	if (ep->srq)
+		dapl_qp_table_add(ep);
 	return DAT_SUCCESS;
 }
 
-/* ep->lock held. From now on posts use this QP. */
-static void give_qp(struct dapl_ep *ep, struct ibv_qp *qp)
+void dapl_ep_give_qp(struct dapl_ep *ep, struct ibv_qp *qp)
 {
 	dapl_spin_lock(&ep->sq.lock);
 	dapl_spin_lock(&ep->rq.lock);
@@ -148,9 +149,7 @@ DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep)
 	ret = make_qp(ep, &qp);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	if (ep->srq)
-		dapl_qp_table_add(ep);
-	give_qp(ep, qp);
+	dapl_ep_give_qp(ep, qp);
 	return DAT_SUCCESS;
 }
 
@@ -243,29 +242,30 @@ void dapl_ep_end_discards_unlocked(struct dapl_ep *ep)
 	dapl_mutex_lock(&ep->lock);
 }
 
-/* Empties the QP: resets it, or makes another one where the device cannot reset (EOPNOTSUPP).
- * ep->lock is held, and released while a QP is destroyed (dapl_ep_end_qp). The QP is taken from posts:
- * a receive posted between the reset and the emptying of its ring would be in one of them only. */
-DAT_RETURN dapl_ep_empty_qp(struct dapl_ep *ep)
+/* Where the device cannot reset a QP (EOPNOTSUPP), another one is made. */
+DAT_RETURN dapl_ep_take_emptied_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 {
-	struct ibv_qp *qp = take_qp(ep);
+	DAT_RETURN ret;
 	int err;
 
-	if (!qp) {
+	*qp = take_qp(ep);
+	if (!*qp) {
 		dapl_queue_empty(&ep->sq);
 		dapl_queue_empty(&ep->rq);
 		return DAT_SUCCESS;
 	}
-	err = dapl_device_ops.reset_qp(ep->obj.ia->dev, qp);
+	err = dapl_device_ops.reset_qp(ep->obj.ia->dev, *qp);
 	if (err == EOPNOTSUPP) {
 		dapl_mutex_unlock(&ep->lock);
-		end_taken(ep, qp);
+		end_taken(ep, *qp);
 		dapl_mutex_lock(&ep->lock);
-		return dapl_ep_need_qp(ep);
+		ret = make_qp(ep, qp);
+		if (ret != DAT_SUCCESS)
+			*qp = NULL;
+		return ret;
 	}
 	if (!err)
 		empty_queues(ep);
-	give_qp(ep, qp);
 	return dapl_status(err, DAT_RESOURCE_TEP);
 }
 

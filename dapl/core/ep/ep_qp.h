@@ -18,9 +18,13 @@ void dapl_ep_end_discards(struct dapl_ep *ep);
 /* Destroys the discard EVDs that an EVD of the consumer has replaced. ep->lock is held on entry
  * and return, and released in between. */
 void dapl_ep_end_discards_unlocked(struct dapl_ep *ep);
-/* Makes the QP empty, as after its creation. ep->lock is held on entry and return, and released
- * in between while a QP is destroyed. */
-DAT_RETURN dapl_ep_empty_qp(struct dapl_ep *ep);
+/* Takes the QP away from posts and makes it empty, as after its creation; *qp: the QP, or NULL if the
+ * endpoint has none. The caller gives it back, after an error too. A receive that came between, before the
+ * ring of requests is empty and the state is the next, would be in one of them only. ep->lock is held on
+ * entry and return, and released in between while a QP is destroyed. */
+DAT_RETURN dapl_ep_take_emptied_qp(struct dapl_ep *ep, struct ibv_qp **qp);
+/* ep->lock held. From now on posts use this QP. */
+void dapl_ep_give_qp(struct dapl_ep *ep, struct ibv_qp *qp);
 /* Replaces the QP by one of the endpoint's present configuration, and posts the posted receives
  * to it again. After an error the old QP is in place. ep->lock is held on entry and return, and
  * released in between. Not for UD, whose receives may complete at any time. */

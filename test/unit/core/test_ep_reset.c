@@ -81,6 +81,7 @@ static void receive_posted_meanwhile_comes_after_the_reset(void **state)
 	assert_int_equal(in_device, 1);
 	assert_int_equal(dapl_queue_count(&ep->rq), 1);
 	assert_int_equal(ep->rq.ring[0].cookie.as_64, 5);
+	assert_non_null(ep->saved_recvs);	/* dat_ep_modify may need it */
 }
 
 /* The endpoint stays as it was, with its QP. */
