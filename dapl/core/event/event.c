@@ -253,14 +253,61 @@ static const DAT_EVENT *next_queued(struct dapl_evd *evd)
 	return event;
 }
 
+/* Makes the event of a request's completion. Returns false if there is none to make. */
+static inline bool take_request(struct dapl_evd *evd, struct dapl_dto *req, const struct ibv_wc *wc,
+				DAT_EVENT *event)
+{
+	bool makes_event = true;
+
+	if (likely(wc->status == IBV_WC_SUCCESS && !(req->flags & ~(REQ_NO_NOTIFY | REQ_UNSIGNALED))))
+		dto_event(event, DAT_DTO_COMPLETION_EVENT, req->ep, req, DAT_DTO_SUCCESS, req->length,
+			  req->op);
+	else
+		makes_event = special_request(req->ep, req, wc, event);
+	if (unlikely(dapl_flag(&evd->inspect)) && dapl_polled_notifies(req, wc))
+		evd->notices--;
+	dapl_queue_retire(&req->ep->sq, req);
+	return makes_event;
+}
+
+static inline void receive_event(struct dapl_ep *ep, const struct dapl_dto *req, const struct ibv_wc *wc,
+				 DAT_EVENT *event)
+{
+	if (likely(wc->status == IBV_WC_SUCCESS)) {
+		ep->counters[DCNT_EP_RECV]++;
+		ep->counters[DCNT_EP_RECV_DATA] += wc->byte_len;
+		if (likely(wc->opcode == IBV_WC_RECV && !ep->is_ud &&
+			   !(wc->wc_flags & (IBV_WC_WITH_IMM | WC_INVALIDATED)))) {
+			dto_event(event, DAT_DTO_COMPLETION_EVENT, ep, req, DAT_DTO_SUCCESS, wc->byte_len,
+				  DAT_DTO_RECEIVE);
+			return;
+		}
+	}
+	special_receive(ep, req, wc, event);
+}
+
+/* Makes the event of a receive's completion. Returns false if there is none to make: `ep` is NULL, the
+ * endpoint of the SRQ's buffer is gone. */
+static inline bool take_receive(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_dto *req,
+				const struct ibv_wc *wc, DAT_EVENT *event)
+{
+	if (likely(ep != NULL))
+		receive_event(ep, req, wc, event);
+	if (unlikely(dapl_flag(&evd->inspect)) && dapl_polled_notifies(req, wc))
+		evd->notices--;
+	retire_receive(evd, ep, req);
+	return ep != NULL;
+}
+
 enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl_after *after)
 {
-	for (;;) {
+	bool makes_event = false;
+
+	while (!makes_event) {
 		const DAT_EVENT *queued = next_queued(evd);
 		struct dapl_dto *req;
 		struct dapl_ep *ep;
 		struct ibv_wc *wc;
-		bool makes_event = true;
 
 		if (unlikely(queued)) {
 			*event = *queued;
@@ -270,47 +317,21 @@ enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl
 		if (evd->wc_head == evd->wc_tail && !refill(evd))
 			return TAKE_EMPTY;
 		wc = &evd->wc[evd->wc_head];
-		req = (struct dapl_dto *)(uintptr_t)wc->wr_id;
+		req = dapl_polled_request(wc);
 		if (req->op != DAT_DTO_RECEIVE) {
 			ep = req->ep;
-			if (likely(wc->status == IBV_WC_SUCCESS &&
-				   !(req->flags & ~(REQ_NO_NOTIFY | REQ_UNSIGNALED))))
-				dto_event(event, DAT_DTO_COMPLETION_EVENT, ep, req,
-					  DAT_DTO_SUCCESS, req->length, req->op);
-			else
-				makes_event = special_request(ep, req, wc, event);
-			if (unlikely(dapl_flag(&evd->inspect)) && dapl_polled_notifies(req, wc))
-				evd->notices--;
-			dapl_queue_retire(&ep->sq, req);
+			makes_event = take_request(evd, req, wc, event);
 		} else {
 			ep = receiver(evd, req, wc);
-			if (unlikely(!ep)) {
-				makes_event = false;
-			} else if (likely(wc->status == IBV_WC_SUCCESS)) {
-				if (unlikely(!__atomic_load_n(&ep->up, __ATOMIC_ACQUIRE)) &&
-				    is_early(ep, after))
-					return hold(evd, after);
-				ep->counters[DCNT_EP_RECV]++;
-				ep->counters[DCNT_EP_RECV_DATA] += wc->byte_len;
-				if (likely(wc->opcode == IBV_WC_RECV && !ep->is_ud &&
-					   !(wc->wc_flags & (IBV_WC_WITH_IMM | WC_INVALIDATED))))
-					dto_event(event, DAT_DTO_COMPLETION_EVENT, ep, req,
-						  DAT_DTO_SUCCESS, wc->byte_len, DAT_DTO_RECEIVE);
-				else
-					special_receive(ep, req, wc, event);
-			} else {
-				special_receive(ep, req, wc, event);
-			}
-			if (unlikely(dapl_flag(&evd->inspect)) && dapl_polled_notifies(req, wc))
-				evd->notices--;
-			retire_receive(evd, ep, req);
+			if (ep && wc->status == IBV_WC_SUCCESS &&
+			    unlikely(!__atomic_load_n(&ep->up, __ATOMIC_ACQUIRE)) && is_early(ep, after))
+				return hold(evd, after);
+			makes_event = take_receive(evd, ep, req, wc, event);
 		}
 		if (likely(ep != NULL))
 			after_completion(ep, wc, after);
 		evd->wc_head++;
-		if (likely(makes_event))
-			break;
-		if (after->ep)
+		if (unlikely(!makes_event) && after->ep)
 			return TAKE_AGAIN;
 	}
 	event->evd_handle = (DAT_EVD_HANDLE)evd;
