@@ -45,7 +45,9 @@ static struct ibv_cq *shut(struct dapl_evd *evd)
 	cq = evd->cq;
 	evd->cq = NULL;
 	evd->wc_head = evd->wc_tail = 0;
+	dapl_spin_lock(&evd->post_lock);	/* the endpoint of another open may still post */
 	evd->ring.head = evd->ring.tail = 0;
+	dapl_spin_unlock(&evd->post_lock);
 	__atomic_store_n(&evd->queued, true, __ATOMIC_RELEASE);
 	dapl_spin_unlock(&evd->lock);
 	return cq;

@@ -76,12 +76,19 @@ bool dapl_evd_has_room(struct dapl_evd *evd, unsigned events)
 	return room;
 }
 
+/* A connect EVD whose IA was closed takes no events, although the endpoint of another open of the adapter
+ * still holds it. */
+static bool is_ended(const struct dapl_evd *evd)
+{
+	return dapl_flag(&evd->dying);
+}
+
 static bool put_event(struct dapl_evd *evd, const DAT_EVENT *event)
 {
 	DAT_EVENT *slot = NULL;
 
 	dapl_spin_lock(&evd->post_lock);
-	if (evd->ring.slot && (slot = ring_reserve(&evd->ring))) {
+	if (!is_ended(evd) && evd->ring.slot && (slot = ring_reserve(&evd->ring))) {
 		*slot = *event;
 		slot->evd_handle = (DAT_EVD_HANDLE)evd;
 		ring_commit(&evd->ring);
@@ -106,6 +113,8 @@ bool dapl_evd_post(struct dapl_evd *evd, const DAT_EVENT *event)
 
 	if (dapl_evd_offer(evd, event))
 		return true;
+	if (is_ended(evd))
+		return false;
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "evd", evd, "full", "event 0x%x lost, qlen %d",
 	      event->event_number, evd->qlen);
 	/* Relaxed: an event for the asynchronous EVD is posted with ias_lock held, under which this changes. */

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/core/core_device.h"
 
@@ -66,6 +67,26 @@ static void software_event_arrives_with_its_evd(void **state)
 	assert_int_equal(is.event_number, DAT_SOFTWARE_EVENT);
 	assert_ptr_equal(is.evd_handle, evd);
 	assert_ptr_equal(is.event_data.software_event_data.pointer, &cno);
+}
+
+/* The IA of a connect EVD may be closed before that of the endpoint, which holds the EVD: no event is put, and
+ * that is no overflow to report to the closed IA. */
+static void evd_that_has_ended_takes_no_event(void **state)
+{
+	struct dapl_evd *async = core_async_evd_new(ia), *ended = core_evd_new(ia, 8, DAT_EVD_CONNECTION_FLAG);
+	DAT_EVENT is = event(DAT_CONNECTION_EVENT_BROKEN);
+	DAT_ASYNCH_ERROR_EVENT_DATA error;
+	DAT_EVENT_NUMBER number;
+
+	(void)state;
+	dapl_evd_hold(ended);
+	core_evd_free(ended);
+	assert_false(dapl_evd_post(ended, &is));
+	assert_int_equal(ring_count(&ended->ring), 0);
+	assert_false(core_async_error(async, &error, &number));
+	dapl_evd_drop(ended);
+	ia->async_evd = NULL;
+	core_evd_free(async);
 }
 
 static void arguments_of_software_events_are_checked(void **state)
@@ -197,6 +218,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(software_event_arrives_with_its_evd),
+		TEST(evd_that_has_ended_takes_no_event),
 		TEST(arguments_of_software_events_are_checked),
 		TEST(room_is_what_fits),
 		TEST(full_evd_refuses_a_software_event),
