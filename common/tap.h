@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-	TAP_MAGIC = 0x70617431, TAP_VERSION = 2,
+	TAP_MAGIC = 0x70617431, TAP_VERSION = 3,
 	TAP_HEAD = 4096,		/* bytes before the records */
 	TAP_SIZE = 8 << 20,		/* bytes of records: some 100 ms of a program that does nothing but send */
 	TAP_SNAP_MAX = 65536,		/* bytes of payload in a record */
@@ -45,6 +45,7 @@ enum tap_flag {
 	TAP_SOLICITED = 1, TAP_INVALIDATE = 2, TAP_IMMEDIATE = 4,
 	TAP_MEMORY = 8,			/* carried by shared memory, else by TCP */
 	TAP_ACTIVE = 16,		/* this side connected, the other accepted */
+	TAP_ROCE = 32,			/* carried by an RDMA device with InfiniBand's transport, not by iWARP */
 };
 
 struct tap_address {
@@ -67,6 +68,7 @@ struct tap_atomic {
 
 struct tap_ends {
 	struct tap_address local, remote;
+	uint32_t remote_qpn, mtu;	/* of TAP_ROCE: the peer's QP, bytes of payload in a packet */
 };
 
 struct tap_record {
@@ -93,7 +95,7 @@ struct tap_entry {
 	uint32_t parts;			/* enum tap_part: those that follow, in this order; then the payload */
 	uint32_t reserved;
 };
-_Static_assert(sizeof(struct tap_entry) == 40 && sizeof(struct tap_ends) == 40 && sizeof(struct tap_memory) == 24,
+_Static_assert(sizeof(struct tap_entry) == 40 && sizeof(struct tap_ends) == 48 && sizeof(struct tap_memory) == 24,
 	       "entries are aligned");
 
 #endif
