@@ -69,10 +69,10 @@ enum lock_rank {
 	RANK_SOFT_EVENTS,	/* dev->events_lock: asynchronous events of objects */
 	RANK_SOFT_FALLBACK,	/* shm_fallback.c: why peers use TCP instead of shared memory */
 	RANK_SOFT_RANDOM,	/* random.c: the pool of random numbers */
-	RANK_SOFT_TAP,		/* verbs/tap.c: memory of posts, for a capture; spin lock */
 
 	/* leaves that any code may take */
 	RANK_CONTROL,		/* control.c: descriptors of the control socket and its clients */
+	RANK_TAP_POSTS,		/* base/tap_posts.c: memory of posts, for a capture; spin lock */
 	RANK_TAP,		/* base/tap.c: the ring of captured messages; spin lock */
 	RANK_DIAG,		/* diag_limit.c: limits of the lines about failed connections */
 	RANK_SERVICE,		/* service.c: watches, timers and tasks */

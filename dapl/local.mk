@@ -66,6 +66,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/base/settings.c dapl/core/base/settings.h dapl/core/base/parameter.h \
 	dapl/core/base/control.c dapl/core/base/control.h \
 	dapl/core/base/tap.c dapl/core/base/tap.h \
+	dapl/core/base/tap_posts.c dapl/core/base/tap_posts.h \
 	dapl/core/ia/tap.c dapl/core/ia/tap.h \
 	dapl/core/ia/control_verbs.c dapl/core/ia/control_verbs.h \
 	dapl/core/ep/post.c dapl/core/ep/post.h \

@@ -296,7 +296,6 @@ static void watch_forks(void)
 		.parent = fork_parent, .child = fork_child };
 
 	dapl_fork_register(&part);
-	soft_tap_init();
 }
 
 /* --- open, close, query ---------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "dapl/core/base/fork.h"
 #include "dapl/core/base/settings.h"
 #include "dapl/core/base/tap.h"
+#include "dapl/core/base/tap_posts.h"
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/cr.h"
@@ -332,6 +333,7 @@ static void start_library(void)
 	dapl_settings_read();
 	dapl_control_verbs_init();
 	dapl_tap_init();
+	dapl_tap_posts_init();
 	dapl_tap_client_init();
 	log_flush();
 }

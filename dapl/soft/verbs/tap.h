@@ -6,8 +6,6 @@
 
 struct dapl_device;
 
-/* Once, before the first device is open. */
-void soft_tap_init(void);
 /* Messages that are posted, or completed, from now on are recorded, or no more. No lock held. */
 void soft_tap(struct dapl_device *dev, bool on);
 
