@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* bytes.h - numbers in network byte order, and the sum of Internet checksums (RFC 1071), for frames that datcap
- * makes. What the fields mean is frame_build.c's and iwarp.c's. */
+ * makes. What the fields mean is the job of the files that use it. */
 #ifndef TOOLS_DATCAP_BYTES_H
 #define TOOLS_DATCAP_BYTES_H
 #include <stddef.h>

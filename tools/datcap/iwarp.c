@@ -4,19 +4,17 @@
  * stream. */
 #include "iwarp.h"
 #include "bytes.h"
-#include <stdlib.h>
+#include "crc.h"
 #include <string.h>
-#include "tools/cli.h"
 
 enum {
-	BUCKETS = 4096,
 	SEGMENT = 32768,		/* bytes of a message in one FPDU */
-	ETHERNET = 14, IPV4 = 20, IPV6 = 40, TCP = 20,
+	TCP = 20, PROTOCOL = 6,		/* header, number in that of IP */
 	MPA_HEADER = 20,		/* of a Request or Reply */
 	MPA_CRC = 0x40,			/* its flag: FPDUs have a CRC */
 	TAGGED = 14, UNTAGGED = 18,	/* DDP and RDMAP headers */
 	SYN = 2, PSH = 8, ACK = 16,
-	FRAME_MAX = ETHERNET + IPV6 + TCP + 2 + UNTAGGED + SEGMENT + 3 + 4,
+	FRAME_MAX = FLOW_HEADERS_MAX + TCP + 2 + UNTAGGED + SEGMENT + 3 + CRC_SIZE,
 };
 
 /* RDMAP opcodes (RFC 5040, RFC 7306), and the queues of untagged messages. */
@@ -27,12 +25,10 @@ enum {
 	READ_REQUEST = 28, ATOMIC_REQUEST = 52, ATOMIC_RESPONSE = 12, IMMEDIATE = 8,	/* bytes of payload */
 };
 
-struct flow {				/* a connection */
-	struct tap_address ends[2];	/* ends[0] connected, ends[1] accepted */
-	bool opened, posted[2];		/* ends[i] is captured */
+struct stream {				/* a connection */
+	bool opened;
 	uint32_t sequence[2];		/* of ends[i]: bytes sent */
 	uint32_t messages[2][4];	/* numbers of the last message, by queue */
-	struct flow *next;
 };
 
 struct message {			/* what RDMAP carries */
@@ -45,152 +41,43 @@ struct message {			/* what RDMAP carries */
 };
 
 struct writer {
-	struct flow *flow;
+	const struct flow *flow;
+	struct stream *stream;
 	unsigned from;			/* end that sends */
-	bool (*each)(void *arg, const struct iwarp_frame *frame);
+	flow_take *take;
 	void *arg;
 	uint8_t frame[FRAME_MAX];
 };
 
-static struct flow *buckets[BUCKETS];
-
-/* --- numbers ------------------------------------------------------------------------------------ */
-
-static uint32_t crc32c(const uint8_t *bytes, size_t n)
-{
-	static uint32_t table[256];
-	uint32_t crc = 0xffffffff;
-
-	if (!table[1])
-		for (uint32_t i = 0; i < 256; i++) {
-			uint32_t c = i;
-
-			for (int bit = 0; bit < 8; bit++)
-				c = c & 1 ? c >> 1 ^ 0x82f63b78 : c >> 1;
-			table[i] = c;
-		}
-	while (n--)
-		crc = table[(crc ^ *bytes++) & 0xff] ^ crc >> 8;
-	return ~crc;
-}
-
-/* --- connections ---------------------------------------------------------------------------------- */
-
-static uint32_t hash_of(const struct tap_address *a)
-{
-	uint32_t hash = a->port;
-
-	for (int i = 0; i < 16; i++)
-		hash = hash * 31 + a->ip[i];
-	return hash;
-}
-
-/* The connection of the record; `side` is the end that recorded it. */
-static struct flow *flow_of(const struct tap_record *r, unsigned *side)
-{
-	unsigned bucket = (hash_of(&r->ends.local) + hash_of(&r->ends.remote)) % BUCKETS;
-	struct flow *flow;
-
-	for (flow = buckets[bucket]; flow; flow = flow->next)
-		for (*side = 0; *side < 2; ++*side)
-			if (!memcmp(&flow->ends[*side], &r->ends.local, sizeof r->ends.local) &&
-			    !memcmp(&flow->ends[!*side], &r->ends.remote, sizeof r->ends.remote))
-				return flow;
-	flow = calloc(1, sizeof *flow);
-	if (!flow)
-		fail("no memory");
-	*side = !(r->flags & TAP_ACTIVE);
-	flow->ends[*side] = r->ends.local;
-	flow->ends[!*side] = r->ends.remote;
-	flow->next = buckets[bucket];
-	buckets[bucket] = flow;
-	return flow;
-}
-
-bool iwarp_is_duplicate(const struct tap_record *record)
-{
-	unsigned side;
-	struct flow *flow = flow_of(record, &side);
-
-	if (record->kind == TAP_RECEIVED)
-		return flow->posted[!side];
-	flow->posted[side] |= record->kind == TAP_POSTED;
-	return false;
-}
-
-/* --- Ethernet, IP, TCP ------------------------------------------------------------------------------ */
-
-static uint8_t *put_ethernet(const struct writer *w, uint8_t *to, bool six)
-{
-	for (unsigned i = 0; i < 2; i++) {	/* destination, source */
-		memcpy(to, (uint8_t []){ 2, 0, 0, 0, 0, (uint8_t)(1 + (i ? w->from : !w->from)) }, 6);
-		to += 6;
-	}
-	return put16(to, six ? 0x86dd : 0x0800);
-}
-
-static uint8_t *put_ip(const struct writer *w, uint8_t *to, bool six, uint32_t length)
-{
-	const struct tap_address *source = &w->flow->ends[w->from], *destination = &w->flow->ends[!w->from];
-	uint8_t *begin = to;
-	unsigned bytes = six ? 16 : 4;
-
-	if (six) {
-		to = put32(to, 6u << 28);
-		to = put16(to, length);
-		*to++ = 6;		/* TCP */
-		*to++ = 64;		/* hop limit */
-	} else {
-		to = put16(to, 0x4500);
-		to = put16(to, IPV4 + length);
-		to = put32(to, 0x4000);	/* not to be fragmented */
-		*to++ = 64;
-		*to++ = 6;
-		to = put16(to, 0);
-	}
-	memcpy(to, source->ip, bytes);
-	memcpy(to + bytes, destination->ip, bytes);
-	to += 2 * bytes;
-	if (!six)
-		put16(begin + 10, ~sum16(begin, IPV4, 0));
-	return to;
-}
-
-static uint32_t pseudo_header(const struct writer *w, bool six, uint32_t length)
-{
-	unsigned bytes = six ? 16 : 4;
-
-	return sum16(w->flow->ends[0].ip, bytes, sum16(w->flow->ends[1].ip, bytes, 6 + length));
-}
+/* --- TCP ------------------------------------------------------------------------------------------- */
 
 /* Sends the segment whose payload lies in the frame already: `captured` of `length` bytes. */
 static bool send_segment(struct writer *w, unsigned flags, uint32_t length, uint32_t captured)
 {
-	struct flow *flow = w->flow;
-	bool six = flow->ends[0].family == 6;
-	uint8_t *to = put_ethernet(w, w->frame, six), *tcp, *end;
-	struct iwarp_frame frame = { .bytes = w->frame };
+	const struct flow *flow = w->flow;
+	uint32_t *sequence = w->stream->sequence;
+	uint8_t *tcp = flow_put_headers(flow, w->from, PROTOCOL, TCP + length, w->frame), *to = tcp, *end;
+	struct flow_frame frame = { .bytes = w->frame };
 
-	tcp = to = put_ip(w, to, six, TCP + length);
 	to = put16(to, flow->ends[w->from].port);
 	to = put16(to, flow->ends[!w->from].port);
-	to = put32(to, flow->sequence[w->from]);
-	to = put32(to, flags & ACK ? flow->sequence[!w->from] : 0);
+	to = put32(to, sequence[w->from]);
+	to = put32(to, flags & ACK ? sequence[!w->from] : 0);
 	to = put16(to, 5u << 12 | flags);
 	to = put16(to, 65535);		/* window */
 	end = put32(to, 0) + captured;
 	if (captured == length)
-		put16(tcp + 16, ~sum16(tcp, TCP + length, pseudo_header(w, six, TCP + length)));
+		put16(tcp + 16, ~sum16(tcp, TCP + length, flow_pseudo_header(flow, PROTOCOL, TCP + length)));
 	frame.captured = (uint32_t)(end - w->frame);
 	frame.length = frame.captured + length - captured;
-	flow->sequence[w->from] += length + (flags & SYN ? 1 : 0);
-	return w->each(w->arg, &frame);
+	sequence[w->from] += length + (flags & SYN ? 1 : 0);
+	return w->take(w->arg, &frame);
 }
 
 /* Where the payload of a segment goes. */
 static uint8_t *payload_of(struct writer *w)
 {
-	return w->frame + ETHERNET + (w->flow->ends[0].family == 6 ? IPV6 : IPV4) + TCP;
+	return w->frame + flow_headers_size(w->flow) + TCP;
 }
 
 static bool send_by(struct writer *w, unsigned from, unsigned flags, const char *mpa)
@@ -210,7 +97,7 @@ static bool send_by(struct writer *w, unsigned from, unsigned flags, const char 
 /* The handshakes of TCP and MPA, without which an analyser does not know what follows. */
 static bool open_flow(struct writer *w)
 {
-	w->flow->opened = true;
+	w->stream->opened = true;
 	return send_by(w, 0, SYN, NULL) && send_by(w, 1, SYN | ACK, NULL) && send_by(w, 0, ACK, NULL) &&
 	       send_by(w, 0, PSH | ACK, "MPA ID Req Frame") && send_by(w, 1, PSH | ACK, "MPA ID Rep Frame");
 }
@@ -235,27 +122,24 @@ static bool send_fpdu(struct writer *w, const struct message *m, uint32_t number
 	uint8_t *begin = payload_of(w);
 	uint32_t header = 2 + (m->tagged ? TAGGED : UNTAGGED), padding = -(header + n) & 3;
 	uint32_t here = m->captured > done ? m->captured - done < n ? m->captured - done : n : 0;
-	uint32_t length = header + n + padding + 4, captured = header + here;
+	uint32_t length = header + n + padding + CRC_SIZE, captured = header + here;
 
 	put16(begin, header - 2 + n);
 	put_ddp(begin + 2, m, number, done, done + n == m->length);
 	if (here)
 		memcpy(begin + header, m->payload + done, here);
 	if (here == n) {
-		uint32_t crc;
-
 		memset(begin + captured, 0, padding);
 		captured += padding;
-		crc = crc32c(begin, captured);
-		for (int i = 0; i < 4; i++)	/* its first byte is the lowest one */
-			begin[captured++] = (uint8_t)(crc >> 8 * i);
+		crc_put(begin + captured, crc_add(CRC32C, 0, begin, captured));
+		captured += CRC_SIZE;
 	}
 	return send_segment(w, PSH | ACK, length, captured);
 }
 
 static bool send_message(struct writer *w, unsigned from, const struct message *m)
 {
-	uint32_t done = 0, number = m->tagged ? 0 : ++w->flow->messages[from][m->queue], end = m->captured;
+	uint32_t done = 0, number = m->tagged ? 0 : ++w->stream->messages[from][m->queue], end = m->captured;
 
 	w->from = from;
 	for (;;) {	/* what was recorded is a segment of its own, since analysers do not look into one that is cut */
@@ -354,18 +238,19 @@ static bool send_atomic_response(struct writer *w, unsigned from, const struct t
 	return send_message(w, from, &m);
 }
 
-bool iwarp_frames(const struct tap_record *record, const uint8_t *payload,
-		  bool (*each)(void *arg, const struct iwarp_frame *frame), void *arg)
+bool iwarp_frames(const struct tap_record *record, const uint8_t *payload, flow_take *take, void *arg)
 {
 	static struct writer w;
 	bool answered = record->kind == TAP_ANSWERED;
 	unsigned side, from;
+	struct flow *flow = flow_of(record, &side);
 
-	w.flow = flow_of(record, &side);
-	w.each = each;
+	w.flow = flow;
+	w.stream = flow_state(flow, sizeof *w.stream);
+	w.take = take;
 	w.arg = arg;
-	from = record->kind == TAP_POSTED ? side : !side;
-	if (!w.flow->opened && !open_flow(&w))
+	from = flow_sender(record, side);
+	if (!w.stream->opened && !open_flow(&w))
 		return false;
 	switch (record->op) {
 	case TAP_SEND: return send_send(&w, from, record, payload);

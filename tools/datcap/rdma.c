@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 #include "datcap.h"
+#include "flow.h"
 #include "iwarp.h"
 #include "output.h"
 #include "taps.h"
@@ -41,7 +42,7 @@ static uint64_t real_ns(void)
 
 /* --- a file ------------------------------------------------------------------------------------------ */
 
-static bool write_frame(void *arg, const struct iwarp_frame *frame)
+static bool write_frame(void *arg, const struct flow_frame *frame)
 {
 	const struct frame_of *is = arg;
 	uint64_t lost = taps_lost();
@@ -123,7 +124,7 @@ static void take_messages(uint64_t until)
 	struct tap_message m;
 
 	while (!is_enough() && taps_next(until, &m)) {
-		if (iwarp_is_duplicate(m.record))
+		if (flow_is_duplicate(m.record))
 			continue;
 		run.messages++;
 		run.bytes += m.record->length;
