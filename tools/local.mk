@@ -113,6 +113,7 @@ datcap_SOURCES = \
 	tools/datcap/rule.c tools/datcap/rule.h \
 	tools/datcap/rdma.c \
 	tools/datcap/iwarp.c tools/datcap/iwarp.h \
+	tools/datcap/roce.c tools/datcap/roce.h \
 	tools/datcap/flow.c tools/datcap/flow.h \
 	tools/datcap/crc.c tools/datcap/crc.h \
 	tools/datcap/taps.c tools/datcap/taps.h \

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "tools/cli.h"
 
-enum { BUCKETS = 4096, ETHERNET = 14, IPV4 = 20, IPV6 = 40 };
+enum { BUCKETS = 4096, IPV4 = 20, IPV6 = 40 };
 
 static struct flow *buckets[BUCKETS];
 
@@ -125,7 +125,7 @@ uint8_t *flow_put_headers(const struct flow *flow, unsigned from, uint8_t protoc
 
 uint32_t flow_headers_size(const struct flow *flow)
 {
-	return ETHERNET + (is_ipv6(flow) ? IPV6 : IPV4);
+	return FLOW_ETHERNET + (is_ipv6(flow) ? IPV6 : IPV4);
 }
 
 uint32_t flow_pseudo_header(const struct flow *flow, uint8_t protocol, uint32_t length)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* flow.h - the connections whose RDMA messages become frames: which records belong to one, which of them tell the
- * same message twice, and the Ethernet and IP headers of its frames. What is above IP is the job of iwarp.c. */
+ * same message twice, and the Ethernet and IP headers of its frames. What is above IP is the job of iwarp.c and
+ * roce.c. */
 #ifndef DATCAP_FLOW_H
 #define DATCAP_FLOW_H
 #include <stdbool.h>
@@ -8,7 +9,7 @@
 #include <stdint.h>
 #include "common/tap.h"
 
-enum { FLOW_HEADERS_MAX = 14 + 40 };	/* bytes: Ethernet, IPv6 */
+enum { FLOW_ETHERNET = 14, FLOW_HEADERS_MAX = FLOW_ETHERNET + 40 };	/* bytes of headers; with IPv6 */
 
 struct flow {				/* a connection */
 	struct tap_address ends[2];	/* ends[0] connected, ends[1] accepted */

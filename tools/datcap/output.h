@@ -21,7 +21,7 @@ void output_open(const struct output_options *options);
 /* Appends a frame; a stripped tag is put back. False: the reader of the pipe has gone. A failure to write ends
  * the program, with whole blocks in the file. */
 bool output_frame(const DAT_ETH_FRAME *frame);
-/* The same, with a comment of at most 63 bytes where the format has them. */
+/* The same, with a comment of at most 95 bytes where the format has them. */
 bool output_commented(const DAT_ETH_FRAME *frame, const char *comment);
 bool output_close(const struct pcapng_statistics *statistics);
 

@@ -22,7 +22,7 @@ struct pcapng_packet {
 	uint32_t captured, wire_length;
 	uint32_t flags;			/* epb_flags: enum pcapng_flag */
 	uint32_t dropped;		/* frames lost before this one */
-	const char *comment;		/* at most 63 bytes; "": none */
+	const char *comment;		/* at most 95 bytes; "": none */
 };
 size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *packet);
 

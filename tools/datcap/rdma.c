@@ -10,6 +10,7 @@
 #include "flow.h"
 #include "iwarp.h"
 #include "output.h"
+#include "roce.h"
 #include "taps.h"
 #include "tools/cli.h"
 
@@ -29,7 +30,7 @@ static struct {
 
 struct frame_of {
 	const struct tap_message *message;
-	char comment[64];
+	char comment[96];
 };
 
 static uint64_t real_ns(void)
@@ -38,6 +39,11 @@ static uint64_t real_ns(void)
 
 	clock_gettime(CLOCK_REALTIME, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static const char *carrier_of(const struct tap_record *r, const char *tcp)
+{
+	return r->flags & TAP_ROCE ? "RDMA" : r->flags & TAP_MEMORY ? "memory" : tcp;
 }
 
 /* --- a file ------------------------------------------------------------------------------------------ */
@@ -57,10 +63,12 @@ static bool write_frame(void *arg, const struct flow_frame *frame)
 static void write_message(const struct tap_message *m)
 {
 	struct frame_of is = { .message = m };
+	const struct tap_record *r = m->record;
+	bool roce = r->flags & TAP_ROCE;
 
-	snprintf(is.comment, sizeof is.comment, "process %ld, QP 0x%x, %s, %u bytes, as posted", (long)m->pid,
-		 m->record->qpn, m->record->flags & TAP_MEMORY ? "memory" : "TCP", m->record->length);
-	run.pipe_closed = !iwarp_frames(m->record, m->payload, write_frame, &is);
+	snprintf(is.comment, sizeof is.comment, "process %ld, QP 0x%x, %s, %u bytes, as posted%s", (long)m->pid, r->qpn,
+		 carrier_of(r, "TCP"), r->length, roce ? ", not as sent" : "");
+	run.pipe_closed = !(roce ? roce_frames : iwarp_frames)(r, m->payload, write_frame, &is);
 }
 
 /* --- lines -------------------------------------------------------------------------------------------- */
@@ -87,7 +95,7 @@ static void print_message(const struct tap_message *m)
 {
 	const struct tap_record *r = m->record;
 	bool posted = r->kind == TAP_POSTED;
-	const char *carrier = r->flags & TAP_MEMORY ? "memory" : "tcp";
+	const char *carrier = carrier_of(r, "tcp");
 	char from[64], to[64], clock[32];
 	time_t seconds = (time_t)(r->time / 1000000000);
 	unsigned fraction = (unsigned)(r->time % 1000000000);
