@@ -13,7 +13,7 @@ fuzz_soft = $(filter %.c,$(libdaplsoftdev_la_SOURCES)) $(filter %.c,$(libcommon_
 	dapl/core/base/service.c dapl/core/base/settings.c dapl/core/base/fork.c dapl/core/base/tap.c \
 	dapl/core/base/cause.c dapl/core/base/diag.c dapl/core/base/diag_limit.c dapl/core/base/text.c
 fuzz_core = $(filter %.c,$(libdaplcore_la_SOURCES)) $(filter %.c,$(libregistry_la_SOURCES)) \
-	$(filter %.c,$(libcommon_la_SOURCES)) test/unit/core/core_device.c
+	$(filter %.c,$(libcommon_la_SOURCES)) test/unit/core/core_device.c test/unit/core/core_queues.c
 fuzz_conf = dat/conf.c
 fuzz_env = $(fuzz_soft) test/unit/device_harness.c
 fuzz_iaparams = $(fuzz_soft) test/unit/device_harness.c
@@ -60,7 +60,8 @@ test_fuzz_env_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_fuzz_iaparams_replay_SOURCES = test/fuzz/iaparams_fuzz.c test/fuzz/replay.c $(device_harness)
 test_fuzz_iaparams_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_fuzz_control_replay_SOURCES = test/fuzz/control_fuzz.c test/fuzz/replay.c \
-	test/unit/core/core_device.c test/unit/core/core_device.h
+	test/unit/core/core_device.c test/unit/core/core_device.h \
+	test/unit/core/core_queues.c test/unit/core/core_queues.h
 test_fuzz_control_replay_LDADD = libdaplcore.la libcommon.la libdat2.la
 test_fuzz_attach_replay_SOURCES = test/fuzz/attach_fuzz.c test/fuzz/replay.c \
 	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft/stream.c \

@@ -86,6 +86,7 @@ unit_core = \
 	test/unit/core/test_cno \
 	test/unit/core/test_cno_trigger \
 	test/unit/core/test_connect \
+	test/unit/core/test_cr \
 	test/unit/core/test_control \
 	test/unit/core/test_dequeue \
 	test/unit/core/test_diag \
@@ -134,7 +135,10 @@ test_unit_core_test_diag_LDADD = $(unit_core_libs)
 test_unit_core_test_ep_state_LDADD = $(unit_core_libs)
 # With a device of the tests' own below core, core_device.c, and an endpoint above it, core_endpoint.c.
 core_device = test/unit/core/core_device.c test/unit/core/core_device.h \
+	test/unit/core/core_queues.c test/unit/core/core_queues.h \
 	test/unit/core/core_endpoint.c test/unit/core/core_endpoint.h
+# And the objects that endpoints are made from, core_objects.c.
+core_objects = $(core_device) test/unit/core/core_objects.c test/unit/core/core_objects.h
 core_device_libs = libdaplcore.la libcommon.la libdat2.la $(CMOCKA_LIBS)
 test_unit_core_test_dequeue_SOURCES = test/unit/core/test_dequeue.c $(core_device)
 test_unit_core_test_dequeue_LDADD = $(core_device_libs)
@@ -223,6 +227,8 @@ test_unit_core_test_ep_modify_SOURCES = test/unit/core/test_ep_modify.c $(core_d
 test_unit_core_test_ep_modify_LDADD = $(core_device_libs)
 test_unit_core_test_ep_reset_SOURCES = test/unit/core/test_ep_reset.c $(core_device)
 test_unit_core_test_ep_reset_LDADD = $(core_device_libs)
+test_unit_core_test_cr_SOURCES = test/unit/core/test_cr.c $(core_objects)
+test_unit_core_test_cr_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_rmr_bind_SOURCES = test/unit/core/test_rmr_bind.c $(core_device)
 test_unit_core_test_rmr_bind_LDADD = $(core_device_libs)
 

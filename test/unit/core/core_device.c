@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "test/unit/core/core_device.h"
+#include "test/unit/core/core_queues.h"
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd.h"
 
@@ -51,8 +52,20 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 	return core_device.post_recv ? core_device.post_recv(wr) : 0;
 }
 
-static struct ibv_context context = { .ops = { .poll_cq = poll_cq,
-	.req_notify_cq = req_notify_cq, .post_send = post_send, .post_recv = post_recv } };
+static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)srq;
+	*bad = wr;
+	return core_device.post_srq_recv ? core_device.post_srq_recv(wr) : 0;
+}
+
+static struct ibv_context context = { .ops = { .poll_cq = poll_cq, .req_notify_cq = req_notify_cq,
+	.post_send = post_send, .post_recv = post_recv, .post_srq_recv = post_srq_recv } };
+
+struct ibv_context *core_context(void)
+{
+	return &context;
+}
 
 struct ibv_qp *core_qp(void)
 {
@@ -136,6 +149,29 @@ static int reset_qp(struct dapl_device *dev, struct ibv_qp *qp)
 	return core_device.reset_qp ? core_device.reset_qp(qp) : 0;
 }
 
+static int start_connecting(struct dapl_device *dev, const struct dapl_conn_params *params, struct dapl_conn **conn)
+{
+	(void)dev;
+	return core_device.connect ? core_device.connect(params, conn) : ENETUNREACH;
+}
+
+static int accept_request(struct dapl_conn *conn, const struct dapl_conn_params *params)
+{
+	return core_device.accept ? core_device.accept(conn, params) : 0;
+}
+
+static int reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len)
+{
+	return core_device.reject ? core_device.reject(conn, by_consumer, pdata, len) : 0;
+}
+
+static int destroy_ah(struct ibv_ah *ah)
+{
+	if (core_device.destroy_ah)
+		core_device.destroy_ah(ah);
+	return 0;
+}
+
 static int disconnect(struct dapl_conn *conn)
 {
 	if (core_device.disconnect)
@@ -211,12 +247,6 @@ static void stop_listening(struct dapl_listener *listener)
 	free(listener);
 }
 
-static int reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len)
-{
-	(void)conn, (void)by_consumer, (void)pdata, (void)len;
-	return 0;
-}
-
 static void tap(struct dapl_device *dev, bool on)
 {
 	(void)dev, (void)on;
@@ -225,8 +255,12 @@ static void tap(struct dapl_device *dev, bool on)
 const struct dapl_device_ops dapl_device_ops = {
 	.name = "test", .query = query, .create_channel = create_channel, .destroy_channel = destroy_channel,
 	.create_cq = create_cq, .resize_cq = resize_cq, .destroy_cq = destroy_cq,
-	.get_cq_event = get_cq_event, .error_qp = error_qp, .reset_qp = reset_qp, .disconnect = disconnect, .release = release,
-	.explain = explain,
+	.get_cq_event = get_cq_event, .error_qp = error_qp, .reset_qp = reset_qp, .disconnect = disconnect,
+	.release = release,
+	.alloc_pd = core_alloc_pd, .dealloc_pd = core_dealloc_pd, .create_qp = core_create_qp,
+	.destroy_qp = core_destroy_qp, .create_srq = core_create_srq, .modify_srq = core_modify_srq,
+	.destroy_srq = core_destroy_srq, .connect = start_connecting, .accept = accept_request,
+	.destroy_ah = destroy_ah, .explain = explain,
 	.map_remote = map_remote, .alloc_mw = alloc_mw, .dealloc_mw = dealloc_mw, .parameters = parameters,
 	.listen = start_listening, .unlisten = stop_listening,
 	.reject = reject, .tap = tap,

@@ -14,12 +14,22 @@ struct core_device {
 	int (*post_recv)(struct ibv_recv_wr *wr);
 	void (*error_qp)(struct ibv_qp *qp);
 	int (*reset_qp)(struct ibv_qp *qp);
+	int (*create_qp)(const struct ibv_qp_init_attr *attr);
+	void (*destroy_qp)(struct ibv_qp *qp);
+	int (*create_srq)(const struct ibv_srq_init_attr *attr);
+	int (*modify_srq)(const struct ibv_srq_attr *attr, int mask);
+	int (*post_srq_recv)(const struct ibv_recv_wr *wr);
+	int (*connect)(const struct dapl_conn_params *params, struct dapl_conn **conn);
+	int (*accept)(struct dapl_conn *conn, const struct dapl_conn_params *params);
+	int (*reject)(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len);
+	void (*destroy_ah)(struct ibv_ah *ah);
 	void (*disconnect)(struct dapl_conn *conn);
 	void (*release)(struct dapl_conn *conn);
 	void (*explain)(struct dapl_conn *conn, struct dapl_conn_cause *cause);
 	int (*map_remote)(uint32_t rkey, uint64_t remote, uint64_t length, struct dapl_mapping *mapping);
 	int alloc_mw_error;
 	unsigned windows;			/* memory windows that exist */
+	unsigned pds, qps, srqs;		/* protection domains and so on that exist */
 	struct dapl_device_attr attr;		/* what it tells of itself */
 	void (*listening)(void *sp, uint16_t port);	/* before core is told of it */
 	unsigned listeners;				/* there are */

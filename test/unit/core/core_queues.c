@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* core_queues.c - see core_queues.h. No object does anything; each names what it was made with, and is
+ * counted in core_device. */
+#include <stdlib.h>
+#include "test/unit/core/core_device.h"
+#include "test/unit/core/core_queues.h"
+
+int core_alloc_pd(struct dapl_device *dev, struct ibv_pd **pd)
+{
+	(void)dev;
+	*pd = calloc(1, sizeof **pd);
+	(*pd)->context = core_context();
+	core_device.pds++;
+	return 0;
+}
+
+int core_dealloc_pd(struct ibv_pd *pd)
+{
+	free(pd);
+	core_device.pds--;
+	return 0;
+}
+
+int core_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **qp)
+{
+	static uint32_t last_number = 100;
+	int err = core_device.create_qp ? core_device.create_qp(attr) : 0;
+
+	(void)dev;
+	if (err)
+		return err;
+	*qp = calloc(1, sizeof **qp);
+	**qp = (struct ibv_qp){ .context = core_context(), .qp_context = attr->qp_context, .pd = pd,
+		.send_cq = attr->send_cq, .recv_cq = attr->recv_cq, .srq = attr->srq, .qp_num = ++last_number,
+		.qp_type = attr->qp_type };
+	core_device.qps++;
+	return 0;
+}
+
+int core_destroy_qp(struct ibv_qp *qp)
+{
+	if (core_device.destroy_qp)
+		core_device.destroy_qp(qp);
+	free(qp);
+	core_device.qps--;
+	return 0;
+}
+
+int core_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq)
+{
+	int err = core_device.create_srq ? core_device.create_srq(attr) : 0;
+
+	if (err)
+		return err;
+	*srq = calloc(1, sizeof **srq);
+	**srq = (struct ibv_srq){ .context = core_context(), .srq_context = attr->srq_context, .pd = pd };
+	core_device.srqs++;
+	return 0;
+}
+
+int core_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
+{
+	(void)srq;
+	return core_device.modify_srq ? core_device.modify_srq(attr, mask) : 0;
+}
+
+int core_destroy_srq(struct ibv_srq *srq)
+{
+	free(srq);
+	core_device.srqs--;
+	return 0;
+}
