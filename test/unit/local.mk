@@ -85,6 +85,7 @@ unit_core = \
 	test/unit/core/test_cause \
 	test/unit/core/test_cno \
 	test/unit/core/test_cno_trigger \
+	test/unit/core/test_conn_step \
 	test/unit/core/test_connect \
 	test/unit/core/test_cr \
 	test/unit/core/test_control \
@@ -229,6 +230,8 @@ test_unit_core_test_ep_reset_SOURCES = test/unit/core/test_ep_reset.c $(core_dev
 test_unit_core_test_ep_reset_LDADD = $(core_device_libs)
 test_unit_core_test_cr_SOURCES = test/unit/core/test_cr.c $(core_objects)
 test_unit_core_test_cr_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_conn_step_SOURCES = test/unit/core/test_conn_step.c $(core_objects)
+test_unit_core_test_conn_step_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_rmr_bind_SOURCES = test/unit/core/test_rmr_bind.c $(core_device)
 test_unit_core_test_rmr_bind_LDADD = $(core_device_libs)
 
