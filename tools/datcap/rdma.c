@@ -41,9 +41,14 @@ static uint64_t real_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static const char *carrier_of(const struct tap_record *r, const char *tcp)
+/* As comments name them, or as lines do. */
+static const char *carrier_of(const struct tap_record *r, bool in_comment)
 {
-	return r->flags & TAP_ROCE ? "RDMA" : r->flags & TAP_MEMORY ? "memory" : tcp;
+	if (r->flags & TAP_MEMORY)
+		return "memory";
+	if (r->flags & TAP_ROCE)
+		return in_comment ? "RDMA" : "rdma";
+	return in_comment ? "TCP" : "tcp";
 }
 
 /* --- a file ------------------------------------------------------------------------------------------ */
@@ -67,7 +72,7 @@ static void write_message(const struct tap_message *m)
 	bool roce = r->flags & TAP_ROCE;
 
 	snprintf(is.comment, sizeof is.comment, "process %ld, QP 0x%x, %s, %u bytes, as posted%s", (long)m->pid, r->qpn,
-		 carrier_of(r, "TCP"), r->length, roce ? ", not as sent" : "");
+		 carrier_of(r, true), r->length, roce ? ", not as sent" : "");
 	run.pipe_closed = !(roce ? roce_frames : iwarp_frames)(r, m->payload, write_frame, &is);
 }
 
@@ -95,7 +100,7 @@ static void print_message(const struct tap_message *m)
 {
 	const struct tap_record *r = m->record;
 	bool posted = r->kind == TAP_POSTED;
-	const char *carrier = carrier_of(r, "tcp");
+	const char *carrier = carrier_of(r, false);
 	char from[64], to[64], clock[32];
 	time_t seconds = (time_t)(r->time / 1000000000);
 	unsigned fraction = (unsigned)(r->time % 1000000000);

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* tap.c - see tap.h. During a capture the data path of the device's context goes through the functions here, which
+ * record and call those that were there; otherwise it has no instruction for it. A thread that was within a verb
+ * when the capture began or ended has its message recorded, or not.
+ *
+ * A request is recorded when it is posted: what the device sends, and when, is not known. What arrives is recorded
+ * when its completion is polled. What a peer writes or reads here is not seen: the capture of the peer shows
+ * it. Datagrams and raw Ethernet frames are left out.
+ *
+ * A post may name memory that does not exist, and the device tells so by its completion: payload is read by
+ * process_vm_readv, which fails for such memory, and for memory of the device. */
+#include "tap.h"
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "cm.h"
+#include "common/clock.h"
+#include "dapl/core/base/fork.h"
+#include "dapl/core/base/tap.h"
+#include "dapl/core/base/tap_posts.h"
+
+enum {
+	BUCKETS = 256,			/* of connections by QP number */
+	SNAP_MAX = 4096,		/* bytes of payload in a record: they are read onto the stack of the caller */
+	PIECES = 32,			/* segments of a post that are looked at */
+};
+
+struct tapped {				/* a connection */
+	uint32_t qpn, shown;		/* shown: dapl_tap_put */
+	uint8_t flags;
+	struct tap_ends ends;
+	struct tapped *next;
+};
+
+struct hw_tap {				/* an open device that was captured once */
+	struct ibv_context *verbs;
+	struct ibv_context_ops below;	/* what the functions here call; constant while poll_wrapped */
+	bool on, poll_wrapped;
+	struct tapped *buckets[BUCKETS];
+	struct hw_tap *next;
+};
+
+static struct dapl_spin lock = DAPL_SPIN_INIT(RANK_VERBS_TAP);	/* guards the list and what it holds */
+static struct hw_tap *taps;
+
+/* lock held. NULL: the device was never captured. */
+static struct hw_tap *tap_of(const struct ibv_context *verbs)
+{
+	struct hw_tap *tap = taps;
+
+	while (tap && tap->verbs != verbs)
+		tap = tap->next;
+	return tap;
+}
+
+/* What the function below is, and whether to record. */
+static struct ibv_context_ops below(const struct ibv_context *verbs, bool *on)
+{
+	struct ibv_context_ops ops;
+	const struct hw_tap *tap;
+
+	dapl_spin_lock(&lock);
+	tap = tap_of(verbs);
+	ops = tap->below;
+	*on = tap->on;
+	dapl_spin_unlock(&lock);
+	return ops;
+}
+
+/* --- connections --------------------------------------------------------------------------------- */
+
+/* lock held. */
+static struct tapped **find(struct hw_tap *tap, uint32_t qpn)
+{
+	struct tapped **at = &tap->buckets[qpn % BUCKETS];
+
+	while (*at && (*at)->qpn != qpn)
+		at = &(*at)->next;
+	return at;
+}
+
+static void put(struct hw_tap *tap, const struct tapped *is, struct tapped *new)
+{
+	struct tapped **at = find(tap, is->qpn), *next = *at ? (*at)->next : NULL;
+
+	if (!*at)
+		*at = new;
+	**at = *is;
+	(*at)->next = next;
+}
+
+/* conn->lock held. */
+static struct tapped describe(const struct dapl_conn *conn)
+{
+	bool iwarp = conn->dev->attr.iwarp;
+	struct tapped is = { .qpn = conn->qp->qp_num,
+		.flags = (uint8_t)((conn->active ? TAP_ACTIVE : 0) | (iwarp ? 0 : TAP_ROCE)) };
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	dapl_tap_put_address(&is.ends.local, &conn->local);
+	dapl_tap_put_address(&is.ends.remote, &conn->remote);
+	if (!iwarp && !ibv_query_qp(conn->qp, &attr, IBV_QP_DEST_QPN | IBV_QP_PATH_MTU, &init)) {
+		is.ends.remote_qpn = attr.dest_qp_num;
+		is.ends.mtu = 128u << attr.path_mtu;
+	}
+	return is;
+}
+
+void hw_tap_connection(const struct dapl_conn *conn)
+{
+	struct tapped is, *new;
+	struct hw_tap *tap;
+	bool on;
+
+	dapl_spin_lock(&lock);
+	tap = tap_of(conn->dev->verbs);
+	on = tap && tap->on;
+	dapl_spin_unlock(&lock);
+	if (!on || conn->ud || !conn->qp || !(new = malloc(sizeof *new)))
+		return;
+	is = describe(conn);
+	dapl_spin_lock(&lock);
+	put(tap, &is, new);
+	if (*find(tap, is.qpn) == new)
+		new = NULL;
+	dapl_spin_unlock(&lock);
+	free(new);
+}
+
+static void put_connections(struct dapl_device *dev)
+{
+	dapl_mutex_lock(&dev->lock);
+	for (struct dapl_conn *c = dev->conns; c; c = c->next) {
+		dapl_mutex_lock(&c->lock);
+		if (c->state == CONN_ESTABLISHED || c->state == CONN_ACCEPTING)
+			hw_tap_connection(c);
+		dapl_mutex_unlock(&c->lock);
+	}
+	dapl_mutex_unlock(&dev->lock);
+}
+
+/* lock held, or no call in the device. */
+static void forget_connections(struct hw_tap *tap)
+{
+	for (unsigned i = 0; i < BUCKETS; i++)
+		while (tap->buckets[i]) {
+			struct tapped *gone = tap->buckets[i];
+
+			tap->buckets[i] = gone->next;
+			free(gone);
+		}
+}
+
+/* --- records -------------------------------------------------------------------------------------- */
+
+/* Returns how many of the first bytes could be read. */
+static uint32_t read_payload(const struct ibv_sge *sge, uint32_t sges, uint32_t length, char to[SNAP_MAX])
+{
+	uint32_t room = dapl_tap_snap() < SNAP_MAX ? dapl_tap_snap() : SNAP_MAX, pieces = 0, bytes = 0;
+	struct iovec here = { .iov_base = to }, there[PIECES];
+	ssize_t n;
+
+	if (room > length)
+		room = length;
+	for (; pieces < sges && pieces < PIECES && bytes < room; pieces++) {
+		uint32_t piece = sge[pieces].length < room - bytes ? sge[pieces].length : room - bytes;
+
+		there[pieces] = (struct iovec){ (void *)(uintptr_t)sge[pieces].addr, piece };
+		bytes += piece;
+	}
+	here.iov_len = bytes;
+	n = bytes ? process_vm_readv(getpid(), &here, 1, there, pieces, 0) : 0;
+	return n > 0 ? (uint32_t)n : 0;
+}
+
+/* Returns false if the message is not recorded: the connection is not known, or no capture runs, or there is no
+ * room. */
+static bool put_record(struct tap_record *is, const struct ibv_context *verbs, const char *payload,
+		       struct tap_place *place)
+{
+	struct iovec piece = { (void *)payload, is->captured };
+	struct tapped *of = NULL;
+	bool recorded = false;
+
+	dapl_spin_lock(&lock);
+	if (tap_of(verbs)->on)
+		of = *find(tap_of(verbs), is->qpn);
+	if (of) {
+		is->flags |= of->flags;
+		if (of->shown != dapl_tap_capture())
+			is->ends = of->ends;
+		recorded = dapl_tap_put(is, &of->shown, &piece, place);
+	}
+	dapl_spin_unlock(&lock);
+	return recorded;
+}
+
+static bool record_request(const struct ibv_qp *qp, const struct ibv_send_wr *wr, uint64_t now, struct tap_place *place)
+{
+	struct tap_record is = { .time = now, .qpn = qp->qp_num };
+	char payload[SNAP_MAX];
+	bool recorded;
+
+	if (qp->qp_type != IBV_QPT_RC || !dapl_tap_describe(&is, wr))
+		return false;
+	if (!dapl_tap_fetches(&is) && wr->num_sge > 0)
+		is.captured = read_payload(wr->sg_list, (uint32_t)wr->num_sge, is.length, payload);
+	recorded = put_record(&is, qp->context, payload, place);
+	if (recorded && dapl_tap_fetches(&is))
+		dapl_tap_remember(wr->wr_id, wr->sg_list, wr->num_sge, &is);
+	return recorded;
+}
+
+static void record_completion(const struct ibv_context *verbs, const struct ibv_wc *wc, uint64_t now)
+{
+	struct dapl_tap_sink sink;
+	char payload[SNAP_MAX];
+	struct tap_place place;
+	struct tap_record is;
+
+	if (!dapl_tap_describe_completion(&is, &sink, wc))
+		return;
+	is.time = now;
+	is.qpn = wc->qp_num;
+	is.captured = read_payload(sink.sge, sink.sges, is.length, payload);
+	put_record(&is, verbs, payload, &place);
+}
+
+/* --- in place of the device's functions ------------------------------------------------------------ */
+
+/* A list is taken apart, since each request of it may be refused: such a one is not shown. */
+static int tap_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	bool on;
+	struct ibv_context_ops ops = below(qp->context, &on);
+	uint64_t now = clock_read_ns(CLOCK_REALTIME);
+	int err = 0;
+
+	if (!on)
+		return ops.post_send(qp, wr, bad);
+	for (; wr && !err; wr = wr->next) {
+		struct ibv_send_wr one = *wr, *refused;
+		struct tap_place place;
+		bool recorded = record_request(qp, wr, now, &place);
+
+		one.next = NULL;
+		err = ops.post_send(qp, &one, &refused);
+		if (err && recorded)
+			dapl_tap_cancel(&place);
+		*bad = wr;
+	}
+	return err;
+}
+
+static int tap_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	bool on;
+	struct ibv_context_ops ops = below(qp->context, &on);
+
+	if (on)
+		dapl_tap_remember_receives(wr);
+	return ops.post_recv(qp, wr, bad);
+}
+
+static int tap_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	bool on;
+	struct ibv_context_ops ops = below(srq->context, &on);
+
+	if (on)
+		dapl_tap_remember_receives(wr);
+	return ops.post_srq_recv(srq, wr, bad);
+}
+
+static int tap_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
+{
+	bool on;
+	struct ibv_context_ops ops = below(cq->context, &on);
+	int n = ops.poll_cq(cq, entries, wc), i = 0;
+	uint64_t now;
+
+	while (i < n && !dapl_tap_is_recorded(&wc[i]))
+		i++;
+	if (!on || i >= n)
+		return n;
+	now = clock_read_ns(CLOCK_REALTIME);
+	for (; i < n; i++)
+		if (dapl_tap_is_recorded(&wc[i]))
+			record_completion(cq->context, &wc[i], now);
+	return n;
+}
+
+/* --- begin and end ---------------------------------------------------------------------------------- */
+
+/* lock held. The inline functions of verbs.h load these pointers without atomics, at the same time: a thread calls
+ * the old function or the new one, and both work. A thread sanitizer must not compare such loads with these
+ * stores. */
+__attribute__((no_sanitize_thread))
+static void wrap(struct hw_tap *tap)
+{
+	struct ibv_context_ops *ops = &tap->verbs->ops;
+
+	if (!tap->poll_wrapped)
+		tap->below = *ops;
+	tap->poll_wrapped = true;
+	__atomic_store_n(&ops->post_send, tap_post_send, __ATOMIC_RELEASE);
+	__atomic_store_n(&ops->post_recv, tap_post_recv, __ATOMIC_RELEASE);
+	__atomic_store_n(&ops->post_srq_recv, tap_post_srq_recv, __ATOMIC_RELEASE);
+	if (ops->poll_cq == tap->below.poll_cq)
+		__atomic_store_n(&ops->poll_cq, tap_poll_cq, __ATOMIC_RELEASE);
+}
+
+/* lock held. Raw Ethernet endpoints, which poll with the CQs of others (eth_cq.c), may have been made meanwhile, and
+ * call the function here: then it stays. */
+__attribute__((no_sanitize_thread))
+static void unwrap(struct hw_tap *tap)
+{
+	struct ibv_context_ops *ops = &tap->verbs->ops;
+
+	__atomic_store_n(&ops->post_send, tap->below.post_send, __ATOMIC_RELEASE);
+	__atomic_store_n(&ops->post_recv, tap->below.post_recv, __ATOMIC_RELEASE);
+	__atomic_store_n(&ops->post_srq_recv, tap->below.post_srq_recv, __ATOMIC_RELEASE);
+	if (ops->poll_cq != tap_poll_cq)
+		return;
+	__atomic_store_n(&ops->poll_cq, tap->below.poll_cq, __ATOMIC_RELEASE);
+	tap->poll_wrapped = false;
+}
+
+static void before_fork(void)
+{
+	dapl_spin_lock(&lock);
+}
+
+static void after_fork(void)
+{
+	dapl_spin_unlock(&lock);
+}
+
+static void begin(struct dapl_device *dev, struct hw_tap *new)
+{
+	static struct dapl_fork_part part = { .rank = RANK_VERBS_TAP, .before = before_fork,
+		.parent = after_fork, .child = after_fork };
+	static pid_t home;
+	struct hw_tap *tap;
+
+	if (dapl_fork_missed(&home, &part))
+		dapl_spin_init(&lock, RANK_VERBS_TAP);
+
+	dapl_spin_lock(&lock);
+	tap = tap_of(dev->verbs);
+	if (!tap && new) {
+		tap = new;
+		tap->verbs = dev->verbs;
+		tap->next = taps;
+		taps = tap;
+		new = NULL;
+	}
+	if (tap) {
+		wrap(tap);
+		tap->on = true;
+	}
+	dapl_spin_unlock(&lock);
+	free(new);
+}
+
+static void end(struct dapl_device *dev)
+{
+	struct hw_tap *tap;
+
+	dapl_spin_lock(&lock);
+	tap = tap_of(dev->verbs);
+	if (tap && tap->on) {
+		tap->on = false;
+		unwrap(tap);
+		forget_connections(tap);
+	}
+	dapl_spin_unlock(&lock);
+}
+
+void hw_tap(struct dapl_device *dev, bool on)
+{
+	if (!on) {
+		end(dev);
+		return;
+	}
+	begin(dev, calloc(1, sizeof(struct hw_tap)));
+	put_connections(dev);
+}
+
+void hw_tap_close(struct dapl_device *dev)
+{
+	struct hw_tap *gone = NULL;
+
+	dapl_spin_lock(&lock);
+	for (struct hw_tap **at = &taps; *at; at = &(*at)->next)
+		if ((*at)->verbs == dev->verbs) {
+			gone = *at;
+			*at = gone->next;
+			break;
+		}
+	dapl_spin_unlock(&lock);
+	if (gone)
+		forget_connections(gone);
+	free(gone);
+}
+
+int (*hw_tap_poll_below(const struct ibv_context *verbs))(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	int (*poll)(struct ibv_cq *cq, int n, struct ibv_wc *wc) = verbs->ops.poll_cq;
+	const struct hw_tap *tap;
+
+	dapl_spin_lock(&lock);
+	tap = tap_of(verbs);
+	if (tap && tap->poll_wrapped)
+		poll = tap->below.poll_cq;
+	dapl_spin_unlock(&lock);
+	return poll;
+}
