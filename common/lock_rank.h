@@ -45,6 +45,7 @@ enum lock_rank {
 	RANK_VERBS_ETH_DEVICE,	/* eth.h: what the flows of a device can do, and its clock */
 	RANK_SIW_TABLE,		/* siw_table.c: verbs object to what the provider keeps of it */
 	RANK_SIW_CQ,		/* siw.c: requests that are held back, of the QPs of one CQ */
+	RANK_VERBS_TAP,		/* verbs/tap.c: connections that are captured; spin lock */
 
 	/* software device */
 	RANK_SOFT_DEVICES,	/* device.c: the list of open devices */

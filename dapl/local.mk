@@ -116,6 +116,7 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/mcast.c dapl/verbs/mcast.h \
 	dapl/verbs/pdata.c dapl/verbs/pdata.h \
 	dapl/verbs/resident.c \
+	dapl/verbs/tap.c dapl/verbs/tap.h \
 	dapl/verbs/ud.c
 libdaplverbs_la_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS)
 

@@ -9,6 +9,7 @@
 #include "conn_qp.h"
 #include "conn_report.h"
 #include "conn_state.h"
+#include "tap.h"
 #include "siw.h"
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
@@ -85,6 +86,7 @@ static int accept_locked(struct dapl_conn *conn, const struct dapl_conn_params *
 		return err;
 	}
 	hw_conn_set_state(conn, CONN_ACCEPTING);
+	hw_tap_connection(conn);
 	if (!peer_gone)
 		err = answer(conn, bytes, len);
 	if (peer_gone || err) {

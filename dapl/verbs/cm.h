@@ -37,6 +37,7 @@ struct dapl_conn {
 	struct rdma_cm_id *id;		/* changed and destroyed on the service thread only */
 	struct dapl_conn *next, **prev;	/* dev->lock */
 	bool ud;
+	bool active;			/* this side connects, the other accepts */
 	enum hw_wire wire;
 
 	struct dapl_mutex lock;		/* guards all that follows */

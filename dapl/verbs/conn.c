@@ -29,6 +29,7 @@ struct dapl_conn *hw_conn_new(struct dapl_device *dev, bool ud, enum conn_state 
 		return NULL;
 	conn->dev = dev;
 	conn->ud = ud;
+	conn->active = state != CONN_REQUESTED;
 	conn->wire = wire_of(dev, ud);
 	conn->state = state;
 	conn->restarts = RESTARTS;

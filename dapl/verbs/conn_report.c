@@ -3,6 +3,7 @@
 #include "address.h"
 #include "conn_report.h"
 #include "conn_state.h"
+#include "tap.h"
 
 void hw_learn_addresses(struct dapl_conn *conn)
 {
@@ -33,6 +34,8 @@ void hw_report_established(struct dapl_conn *conn, const void *pdata, size_t len
 		dapl_mutex_unlock(&conn->lock);
 		return;
 	}
+	if (conn->active)
+		hw_tap_connection(conn);
 	info.local = conn->local;
 	info.remote = conn->remote;
 	dapl_mutex_unlock(&conn->lock);

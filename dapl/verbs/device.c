@@ -7,6 +7,7 @@
 #include "dm.h"
 #include "eth.h"
 #include "mcast.h"
+#include "tap.h"
 #include "common/log.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -138,6 +139,7 @@ static void close_device(struct dapl_device *dev)
 	dapl_watch_stop(&dev->async_watch);
 	dapl_watch_stop(&dev->cm_watch);
 	rdma_destroy_event_channel(dev->channel);
+	hw_tap_close(dev);
 	close_verbs(dev);
 	free(dev);
 }
@@ -241,4 +243,5 @@ const struct dapl_device_ops dapl_device_ops = {
 	.disconnect = hw_disconnect,
 	.explain = hw_explain,
 	.release = hw_release,
+	.tap = hw_tap,
 };

@@ -10,6 +10,7 @@
 #include "common/bits.h"
 #include "hw.h"
 #include "siw_queue.h"
+#include "tap.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -96,7 +97,7 @@ void hw_siw_adopt(struct ibv_context *verbs)
 
 static bool is_adopted(const struct ibv_context *verbs)
 {
-	return verbs->ops.poll_cq == siw_poll_cq;
+	return hw_tap_poll_below(verbs) == siw_poll_cq;
 }
 
 int hw_siw_cq_add(struct ibv_cq *ibv)
