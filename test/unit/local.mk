@@ -127,6 +127,7 @@ unit_core = \
 	test/unit/core/test_srq_records \
 	test/unit/core/test_status \
 	test/unit/core/test_tap \
+	test/unit/core/test_tap_posts \
 	test/unit/core/test_terminate \
 	test/unit/core/test_text \
 	test/unit/core/test_watermark \
@@ -194,6 +195,7 @@ test_unit_core_test_qual_LDADD = $(CMOCKA_LIBS)
 test_unit_core_test_ring_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_core_test_status_LDADD = $(unit_core_libs)
 test_unit_core_test_tap_LDADD = $(unit_core_libs)
+test_unit_core_test_tap_posts_LDADD = $(unit_core_libs)
 test_unit_core_test_qp_table_SOURCES = test/unit/core/test_qp_table.c $(core_device)
 test_unit_core_test_qp_table_LDADD = $(core_device_libs)
 test_unit_core_test_cause_LDADD = $(unit_core_libs)

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_tap_posts.c - records of work requests and completions: what each operation becomes, and whose memory is
+ * remembered. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <arpa/inet.h>
+#include <string.h>
+#include "dapl/core/base/tap_posts.h"
+
+static struct ibv_sge sges[6] = { { .addr = 0x1000, .length = 100, .lkey = 7 },
+	{ .addr = 0x2000, .length = 20, .lkey = 8 } };
+
+static struct ibv_send_wr request(enum ibv_wr_opcode opcode)
+{
+	return (struct ibv_send_wr){ .wr_id = 64, .opcode = opcode, .sg_list = sges, .num_sge = 2,
+		.send_flags = IBV_SEND_SIGNALED };
+}
+
+static void operations_of_requests(void **state)
+{
+	static const struct {
+		enum ibv_wr_opcode opcode;
+		uint8_t op, flags;
+	} rows[] = {
+		{ IBV_WR_SEND, TAP_SEND, 0 },
+		{ IBV_WR_SEND_WITH_IMM, TAP_SEND, TAP_IMMEDIATE },
+		{ IBV_WR_SEND_WITH_INV, TAP_SEND, TAP_INVALIDATE },
+		{ IBV_WR_RDMA_WRITE, TAP_WRITE, 0 },
+		{ IBV_WR_RDMA_WRITE_WITH_IMM, TAP_WRITE, TAP_IMMEDIATE },
+		{ IBV_WR_RDMA_READ, TAP_READ, 0 },
+		{ IBV_WR_ATOMIC_CMP_AND_SWP, TAP_CMP_SWAP, 0 },
+		{ IBV_WR_ATOMIC_FETCH_AND_ADD, TAP_FETCH_ADD, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct ibv_send_wr wr = request(rows[i].opcode);
+		struct tap_record record = { .time = 5 };
+
+		assert_true(dapl_tap_describe(&record, &wr));
+		assert_int_equal(record.kind, TAP_POSTED);
+		assert_int_equal(record.op, rows[i].op);
+		assert_int_equal(record.flags, rows[i].flags);
+		assert_int_equal(record.length, 120);
+		assert_int_equal(dapl_tap_fetches(&record), rows[i].op >= TAP_READ);
+		assert_int_equal(record.memory.sink, rows[i].op >= TAP_READ ? 0x1000 : 0);
+		assert_int_equal(record.memory.sink_stag, rows[i].op >= TAP_READ ? 7 : 0);
+	}
+}
+
+static void fields_of_requests(void **state)
+{
+	struct ibv_send_wr wr = request(IBV_WR_RDMA_WRITE_WITH_IMM);
+	struct tap_record record = { .time = 5 };
+
+	(void)state;
+	wr.send_flags |= IBV_SEND_SOLICITED;
+	wr.imm_data = htonl(0x01020304);
+	wr.wr.rdma.rkey = 11;
+	wr.wr.rdma.remote_addr = 0x3000;
+	assert_true(dapl_tap_describe(&record, &wr));
+	assert_int_equal(record.flags, TAP_SOLICITED | TAP_IMMEDIATE);
+	assert_int_equal(record.word, 0x01020304);
+	assert_int_equal(record.memory.stag, 11);
+	assert_int_equal(record.memory.remote, 0x3000);
+
+	wr = request(IBV_WR_ATOMIC_CMP_AND_SWP);
+	wr.wr.atomic.rkey = 12;
+	wr.wr.atomic.remote_addr = 0x4000;
+	wr.wr.atomic.compare_add = 1;
+	wr.wr.atomic.swap = 2;
+	record = (struct tap_record){ .time = 5 };
+	assert_true(dapl_tap_describe(&record, &wr));
+	assert_int_equal(record.memory.stag, 12);
+	assert_int_equal(record.memory.remote, 0x4000);
+	assert_int_equal(record.atomic.compare_add, 1);
+	assert_int_equal(record.atomic.swap, 2);
+}
+
+static void binds_are_no_messages(void **state)
+{
+	struct ibv_send_wr wr = request(IBV_WR_BIND_MW);
+	struct tap_record record = { .time = 5 };
+
+	(void)state;
+	assert_false(dapl_tap_describe(&record, &wr));
+}
+
+/* Of a receive's segments the first ones are known when it completes, once. */
+static void receive_knows_its_memory(void **state)
+{
+	struct ibv_recv_wr wr = { .wr_id = 128, .sg_list = sges, .num_sge = 6 };
+	const struct ibv_wc wc = { .wr_id = 128, .opcode = IBV_WC_RECV, .byte_len = 50, .wc_flags = IBV_WC_WITH_IMM,
+		.imm_data = htonl(9) };
+	struct dapl_tap_sink sink;
+	struct tap_record record;
+
+	(void)state;
+	dapl_tap_remember_receives(&wr);
+	assert_true(dapl_tap_is_recorded(&wc));
+	assert_true(dapl_tap_describe_completion(&record, &sink, &wc));
+	assert_int_equal(sink.sges, DAPL_TAP_SGES);
+	assert_int_equal(sink.sge[1].addr, 0x2000);
+	assert_int_equal(record.kind, TAP_RECEIVED);
+	assert_int_equal(record.op, TAP_SEND);
+	assert_int_equal(record.length, 50);
+	assert_int_equal(record.flags, TAP_IMMEDIATE);
+	assert_int_equal(record.word, 9);
+	assert_true(dapl_tap_describe_completion(&record, &sink, &wc));
+	assert_int_equal(sink.sges, 0);
+}
+
+static void answer_has_its_request(void **state)
+{
+	const struct ibv_wc wc = { .wr_id = 192, .opcode = IBV_WC_RDMA_READ };
+	const struct tap_record request = { .op = TAP_READ, .length = 120, .flags = TAP_SOLICITED,
+		.memory.remote = 0x3000 };
+	struct dapl_tap_sink sink;
+	struct tap_record record;
+
+	(void)state;
+	dapl_tap_remember(192, sges, 2, &request);
+	assert_true(dapl_tap_describe_completion(&record, &sink, &wc));
+	assert_int_equal(record.kind, TAP_ANSWERED);
+	assert_int_equal(record.op, TAP_READ);
+	assert_int_equal(record.length, 120);
+	assert_int_equal(record.flags, 0);
+	assert_int_equal(record.memory.remote, 0x3000);
+	assert_int_equal(sink.sges, 2);
+	assert_false(dapl_tap_describe_completion(&record, &sink, &wc));	/* of a post before the capture */
+}
+
+static void failures_are_not_shown(void **state)
+{
+	const struct ibv_wc wc = { .wr_id = 128, .opcode = IBV_WC_RECV, .status = IBV_WC_WR_FLUSH_ERR };
+	struct dapl_tap_sink sink;
+	struct tap_record record;
+
+	(void)state;
+	assert_false(dapl_tap_describe_completion(&record, &sink, &wc));
+	assert_false(dapl_tap_is_recorded(&(struct ibv_wc){ .opcode = IBV_WC_SEND }));
+}
+
+static void addresses_of_both_families(void **state)
+{
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(80), .sin_addr.s_addr = htonl(0x0a000001) };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(81), .sin6_addr.s6_addr = { 0xfe, 0x80 } };
+	struct sockaddr_storage from = { .ss_family = AF_UNSPEC };
+	struct tap_address to = { .family = 0 };
+
+	(void)state;
+	memcpy(&from, &four, sizeof four);
+	dapl_tap_put_address(&to, &from);
+	assert_int_equal(to.family, 4);
+	assert_int_equal(to.port, 80);
+	assert_memory_equal(to.ip, "\x0a\0\0\1", 4);
+	memcpy(&from, &six, sizeof six);
+	dapl_tap_put_address(&to, &from);
+	assert_int_equal(to.family, 6);
+	assert_int_equal(to.port, 81);
+	assert_memory_equal(to.ip, "\xfe\x80\0", 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(operations_of_requests),
+		cmocka_unit_test(fields_of_requests),
+		cmocka_unit_test(binds_are_no_messages),
+		cmocka_unit_test(receive_knows_its_memory),
+		cmocka_unit_test(answer_has_its_request),
+		cmocka_unit_test(failures_are_not_shown),
+		cmocka_unit_test(addresses_of_both_families),
+	};
+
+	return cmocka_run_group_tests_name("records of posts", tests, NULL, NULL);
+}
