@@ -286,7 +286,7 @@ static void end_everything(struct dapl_ia *ia)
 static bool goes_by_itself(const struct dapl_ia *ia, const struct dapl_object *obj)
 {
 	if (obj->kind == DAPL_RSP)
-		return ((const struct dapl_sp *)obj)->used;
+		return __atomic_load_n(&((const struct dapl_sp *)obj)->used, __ATOMIC_ACQUIRE);
 	return obj == (struct dapl_object *)ia->async_evd && ia->async_ours;
 }
 
