@@ -8,7 +8,12 @@
 #include <unistd.h>
 #include "common/lock.h"
 
-enum { MUTEX_SPINS = 64 };	/* looks before a thread sleeps; about as long as a futex call */
+/* A thread that waits looks so often, and yields so often meanwhile, before it sleeps. Locks are held
+ * over short system calls, so most waits end within the time that sleeping and waking take. */
+enum {
+	MUTEX_SPINS = 64,	/* looks between two yields; about as long as a system call */
+	MUTEX_YIELDS = 16,
+};
 
 /* Returns at once if *word is not `value`, and also after a signal. */
 static void futex_wait(uint32_t *word, uint32_t value)
@@ -21,21 +26,34 @@ static void futex_wake(uint32_t *word, int threads)
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, threads, NULL, NULL, 0);
 }
 
+static bool take(struct dapl_mutex *mutex, uint32_t as)
+{
+	uint32_t free = MUTEX_FREE;
+
+	return __atomic_load_n(&mutex->state, __ATOMIC_RELAXED) == MUTEX_FREE &&
+	       __atomic_compare_exchange_n(&mutex->state, &free, as, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
 static bool take_awaited(struct dapl_mutex *mutex)
 {
 	return __atomic_exchange_n(&mutex->state, MUTEX_AWAITED, __ATOMIC_ACQUIRE) == MUTEX_FREE;
 }
 
-/* The caller's exchange may have overwritten MUTEX_AWAITED. So the mutex is taken as awaited here:
- * its release wakes a thread, perhaps without need. */
-void dapl_mutex_wait(struct dapl_mutex *mutex)
+/* `found` is what the caller's exchange has overwritten with MUTEX_HELD. If it was MUTEX_AWAITED,
+ * threads may sleep, so the mutex is taken as awaited: its release wakes one of them. A thread that
+ * has slept does not know whether others still do, and takes the mutex as awaited, too. */
+void dapl_mutex_wait(struct dapl_mutex *mutex, uint32_t found)
 {
 	int err = errno;
 
-	for (int i = 0; i < MUTEX_SPINS; i++) {
-		if (__atomic_load_n(&mutex->state, __ATOMIC_RELAXED) == MUTEX_FREE)
-			break;
-		dapl_pause();
+	for (int i = 1; i <= MUTEX_SPINS * MUTEX_YIELDS; i++) {
+		if (take(mutex, found))
+			return;
+		if (i % MUTEX_SPINS)
+			dapl_pause();
+		else
+			sched_yield();
 	}
 	while (!take_awaited(mutex))
 		futex_wait(&mutex->state, MUTEX_AWAITED);

@@ -7,8 +7,8 @@
  * core are held over the device's post or poll. That is a store to a doorbell on hardware; the
  * software device takes sleeping locks there.
  *
- * dapl_mutex: a waiter spins for a moment, and then sleeps on a futex. Taking and releasing a free
- * mutex is one atomic exchange each. */
+ * dapl_mutex: a waiter spins for a moment, yields a few times, and then sleeps on a futex. Taking and
+ * releasing a free mutex is one atomic exchange each. */
 #ifndef COMMON_LOCK_H
 #define COMMON_LOCK_H
 #include <sched.h>
@@ -119,16 +119,20 @@ static inline void dapl_mutex_init(struct dapl_mutex *mutex, enum lock_rank rank
 	lock_rank_set(mutex, rank);
 }
 
-void dapl_mutex_wait(struct dapl_mutex *mutex);
+/* `found` is the state that the caller's exchange has overwritten with MUTEX_HELD. */
+void dapl_mutex_wait(struct dapl_mutex *mutex, uint32_t found);
 void dapl_mutex_wake(struct dapl_mutex *mutex);
 
 /* An exchange that finds MUTEX_AWAITED hides for a moment that threads sleep. The caller then waits
  * too, which marks the mutex as awaited again before it sleeps or takes the mutex. */
 static inline void dapl_mutex_take(struct dapl_mutex *mutex, const char *name, const char *where)
 {
+	uint32_t found;
+
 	lock_check_order(mutex, lock_rank(mutex), name, where);
-	if (unlikely(__atomic_exchange_n(&mutex->state, MUTEX_HELD, __ATOMIC_ACQUIRE)))
-		dapl_mutex_wait(mutex);
+	found = __atomic_exchange_n(&mutex->state, MUTEX_HELD, __ATOMIC_ACQUIRE);
+	if (unlikely(found != MUTEX_FREE))
+		dapl_mutex_wait(mutex, found);
 	lock_check_taken(mutex, lock_rank(mutex), name, where);
 	(void)name, (void)where;
 }
@@ -160,9 +164,12 @@ static inline void dapl_mutex_release(struct dapl_mutex *mutex, const char *name
 static inline void dapl_mutex_take_another(struct dapl_mutex *mutex, const char *name,
 					   const char *where)
 {
+	uint32_t found;
+
 	lock_check_another(mutex, lock_rank(mutex), name, where);
-	if (__atomic_exchange_n(&mutex->state, MUTEX_HELD, __ATOMIC_ACQUIRE))
-		dapl_mutex_wait(mutex);
+	found = __atomic_exchange_n(&mutex->state, MUTEX_HELD, __ATOMIC_ACQUIRE);
+	if (found != MUTEX_FREE)
+		dapl_mutex_wait(mutex, found);
 	lock_check_another_taken(mutex, lock_rank(mutex), name, where);
 	(void)name, (void)where;
 }

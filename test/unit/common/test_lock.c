@@ -115,6 +115,19 @@ static void waiter_of_a_mutex_sleeps(void **state)
 	pthread_join(waiter, NULL);
 }
 
+/* A release of an awaited mutex is a system call. */
+static void mutex_taken_without_sleep_is_as_it_was_found(void **state)
+{
+	struct dapl_mutex mutex = DAPL_MUTEX_INIT(RANK_EP);
+
+	(void)state;
+	dapl_mutex_wait(&mutex, MUTEX_HELD);
+	assert_int_equal(mutex.state, MUTEX_HELD);
+	mutex.state = MUTEX_FREE;
+	dapl_mutex_wait(&mutex, MUTEX_AWAITED);
+	assert_int_equal(mutex.state, MUTEX_AWAITED);
+}
+
 static struct dapl_cond reached;
 static int stage, waiting;
 
@@ -160,6 +173,7 @@ int main(void)
 		cmocka_unit_test(mutex_excludes),
 		cmocka_unit_test(spin_lock_excludes),
 		cmocka_unit_test(waiter_of_a_mutex_sleeps),
+		cmocka_unit_test(mutex_taken_without_sleep_is_as_it_was_found),
 		cmocka_unit_test(broadcast_wakes_all_waiters),
 	};
 
