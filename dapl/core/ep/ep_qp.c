@@ -350,7 +350,7 @@ static DAT_RETURN repost_receives(struct dapl_ep *ep, const struct qp_rings *old
 }
 
 /* Makes another QP and posts the posted receives to it again. ep->lock is held, but not while
- * the old QP is destroyed. After an error the old QP is in place. Not for UD, where receives may
+ * one of the two is destroyed. After an error the old QP is in place. Not for UD, where receives may
  * have completed. */
 DAT_RETURN dapl_ep_exchange_qp(struct dapl_ep *ep)
 {
@@ -364,13 +364,12 @@ DAT_RETURN dapl_ep_exchange_qp(struct dapl_ep *ep)
 	if (ret != DAT_SUCCESS) {
 		silence_qp(ep, &new);
 		attach_qp(ep, &old);
-		end_detached(&new);
-		return ret;
+	} else {
+		silence_qp(ep, &old);
+		attach_qp(ep, &new);
 	}
-	silence_qp(ep, &old);
-	attach_qp(ep, &new);
 	dapl_mutex_unlock(&ep->lock);
-	end_detached(&old);
+	end_detached(ret == DAT_SUCCESS ? &old : &new);
 	dapl_mutex_lock(&ep->lock);
-	return DAT_SUCCESS;
+	return ret;
 }
