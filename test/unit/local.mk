@@ -96,6 +96,7 @@ unit_core = \
 	test/unit/core/test_ep_attr \
 	test/unit/core/test_ep_evds \
 	test/unit/core/test_ep_modify \
+	test/unit/core/test_ep_qp \
 	test/unit/core/test_ep_reset \
 	test/unit/core/test_ep_state \
 	test/unit/core/test_ep_tuning \
@@ -234,6 +235,8 @@ test_unit_core_test_cr_SOURCES = test/unit/core/test_cr.c $(core_objects)
 test_unit_core_test_cr_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_conn_step_SOURCES = test/unit/core/test_conn_step.c $(core_objects)
 test_unit_core_test_conn_step_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_ep_qp_SOURCES = test/unit/core/test_ep_qp.c $(core_objects)
+test_unit_core_test_ep_qp_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_rmr_bind_SOURCES = test/unit/core/test_rmr_bind.c $(core_device)
 test_unit_core_test_rmr_bind_LDADD = $(core_device_libs)
 

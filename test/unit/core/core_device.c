@@ -112,6 +112,7 @@ static int create_cq(struct dapl_device *dev, int cqe, void *cq_context,
 	new->cq = (struct ibv_cq){ .context = &context, .channel = channel, .cqe = cqe,
 		.cq_context = cq_context };
 	*cq = &new->cq;
+	core_device.cqs++;
 	return 0;
 }
 
@@ -127,6 +128,7 @@ static int resize_cq(struct ibv_cq *cq, int cqe)
 static int destroy_cq(struct ibv_cq *cq)
 {
 	free(cq);
+	core_device.cqs--;
 	return 0;
 }
 

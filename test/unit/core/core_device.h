@@ -29,7 +29,7 @@ struct core_device {
 	int (*map_remote)(uint32_t rkey, uint64_t remote, uint64_t length, struct dapl_mapping *mapping);
 	int alloc_mw_error;
 	unsigned windows;			/* memory windows that exist */
-	unsigned pds, qps, srqs;		/* protection domains and so on that exist */
+	unsigned cqs, pds, qps, srqs;		/* completion queues and so on that exist */
 	struct dapl_device_attr attr;		/* what it tells of itself */
 	void (*listening)(void *sp, uint16_t port);	/* before core is told of it */
 	unsigned listeners;				/* there are */

@@ -62,6 +62,7 @@ int core_objects_close(void **state)
 	assert_int_equal(dapl_pz_free((DAT_PZ_HANDLE)core_pz), DAT_SUCCESS);
 	core_ia_free(core_ia);
 	dapl_service_put();
+	assert_int_equal(core_device.cqs, 0);
 	assert_int_equal(core_device.qps, 0);
 	assert_int_equal(core_device.srqs, 0);
 	assert_int_equal(core_device.pds, 0);
