@@ -131,6 +131,7 @@ unit_core = \
 	test/unit/core/test_tap_posts \
 	test/unit/core/test_terminate \
 	test/unit/core/test_text \
+	test/unit/core/test_ud \
 	test/unit/core/test_watermark \
 	test/unit/core/test_zero_based
 unit_core_libs = libdaplcore.la libcommon.la $(CMOCKA_LIBS)
@@ -237,6 +238,8 @@ test_unit_core_test_conn_step_SOURCES = test/unit/core/test_conn_step.c $(core_o
 test_unit_core_test_conn_step_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ep_qp_SOURCES = test/unit/core/test_ep_qp.c $(core_objects)
 test_unit_core_test_ep_qp_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_ud_SOURCES = test/unit/core/test_ud.c $(core_objects)
+test_unit_core_test_ud_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_rmr_bind_SOURCES = test/unit/core/test_rmr_bind.c $(core_device)
 test_unit_core_test_rmr_bind_LDADD = $(core_device_libs)
 

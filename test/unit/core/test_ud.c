@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_ud.c - the peers of a datagram endpoint (doc/spec/extensions.md 4.1): from connect or accept until the
+ * consumer has freed the connection and the address handle of each, or the endpoint. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+#include "dapl/core/conn/cr.h"
+#include "dapl/core/conn/ep_free.h"
+#include "dapl/core/conn/ud.h"
+#include "test/unit/core/core_objects.h"
+
+enum { PEERS = 2, PEER_PORT = 99, PEER_QPN = 33, PEER_QKEY = 44 };
+
+static struct dapl_ep *ep;
+static char connections[PEERS];		/* that the device has made, or was asked to accept */
+static unsigned conns, releases, ahs;	/* ahs: address handles that exist */
+static int connect_error, accept_error;
+static struct ibv_ah handles[PEERS];
+static struct ibv_send_wr sent;
+static unsigned sends;
+static char asked[16];			/* private data of the connect or accept */
+
+#define CONNECTION(i) ((struct dapl_conn *)&connections[i])
+
+static int note_connect(const struct dapl_conn_params *params, struct dapl_conn **conn)
+{
+	assert_true(params->ud);
+	assert_ptr_equal(params->owner, ep);
+	if (connect_error)
+		return connect_error;
+	memcpy(asked, params->pdata, params->pdata_len);
+	*conn = CONNECTION(conns++);
+	return 0;
+}
+
+static int note_accept(struct dapl_conn *conn, const struct dapl_conn_params *params)
+{
+	assert_ptr_equal(conn, CONNECTION(0));
+	assert_true(params->ud);
+	if (accept_error)
+		return accept_error;
+	memcpy(asked, params->pdata, params->pdata_len);
+	conns++;
+	return 0;
+}
+
+static void note_release(struct dapl_conn *conn)
+{
+	assert_in_range((char *)conn - connections, 0, conns - 1);
+	releases++;
+	dapl_up_released(ep);
+}
+
+static void note_destroy_ah(struct ibv_ah *ah)
+{
+	assert_in_range(ah - handles, 0, PEERS - 1);
+	ahs--;
+}
+
+static int note_send(struct ibv_qp *qp, struct ibv_send_wr *wr)
+{
+	(void)qp;
+	sent = *wr;
+	sends++;
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	const DAT_EP_ATTR attr = { .service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD, .max_message_size = 1500,
+		.recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
+		.request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG, .max_request_dtos = 8,
+		.max_request_iov = 2 };
+
+	if (core_objects_open(state))
+		return -1;
+	core_ia->attr.ud = true;
+	core_device.connect = note_connect;
+	core_device.accept = note_accept;
+	core_device.release = note_release;
+	core_device.destroy_ah = note_destroy_ah;
+	core_device.post_send = note_send;
+	conns = releases = ahs = sends = 0;
+	connect_error = accept_error = 0;
+	ep = core_objects_ep(NULL, &attr);
+	return 0;
+}
+
+/* What is left of the peers goes with the endpoint. */
+static int tear_down(void **state)
+{
+	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)ep), DAT_SUCCESS);
+	dapl_service_flush();
+	assert_int_equal(releases, conns);
+	assert_int_equal(ahs, 0);
+	return core_objects_close(state);
+}
+
+/* --- what the device and the consumer do ----------------------------------------------------------- */
+
+static void set_address(struct sockaddr_storage *address)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)address;
+
+	in->sin_family = AF_INET;
+	in->sin_port = htons(PEER_PORT);
+}
+
+static DAT_RETURN connect_within(DAT_TIMEOUT timeout)
+{
+	struct sockaddr_storage to = { 0 };
+	DAT_RETURN ret;
+
+	set_address(&to);
+	dapl_mutex_lock(&ep->lock);
+	ret = dapl_ud_connect(ep, (struct sockaddr *)&to, timeout, sizeof "hello", "hello");
+	dapl_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+static void connect_peer(void)
+{
+	assert_int_equal(connect_within(DAT_TIMEOUT_INFINITE), DAT_SUCCESS);
+}
+
+/* The i-th peer has answered, with an address handle. */
+static void establish(unsigned i)
+{
+	const struct dapl_ud_peer to = { &handles[i], PEER_QPN, PEER_QKEY };
+	struct dapl_established info = { .pdata = "welcome", .pdata_len = sizeof "welcome", .ud = &to };
+
+	ahs++;
+	set_address(&info.remote);
+	dapl_up_established(ep, CONNECTION(i), &info);
+}
+
+struct told {
+	int number, status;
+	DAT_IB_EXT_TYPE type;
+	DAT_IB_ADDR_HANDLE to;
+	DAT_CONTEXT context;
+	char pdata[16];
+};
+
+static struct told next_event(void)
+{
+	const DAT_IB_EXTENSION_EVENT_DATA *ext;
+	struct told told = { .number = 0 };
+	DAT_EVENT event;
+
+	if (!(told.number = core_next_event(core_conn_evd, &event)))
+		return told;
+	assert_ptr_equal(event.event_data.connect_event_data.ep_handle, ep);
+	ext = (const void *)event.event_extension_data;
+	told.type = ext->type;
+	told.status = ext->status;
+	told.to = ext->remote_ah;
+	told.context = ext->context;
+	if (event.event_data.connect_event_data.private_data_size)
+		memcpy(told.pdata, event.event_data.connect_event_data.private_data,
+		       (size_t)event.event_data.connect_event_data.private_data_size);
+	return told;
+}
+
+static struct told established_peer(unsigned i)
+{
+	connect_peer();
+	establish(i);
+	return next_event();
+}
+
+static DAT_RETURN send_to(DAT_COUNT n, uint64_t length, const DAT_IB_ADDR_HANDLE *to)
+{
+	DAT_LMR_TRIPLET iov[2] = { { .segment_length = length } };
+
+	return dapl_ud_send(ep, n, iov, to, (DAT_DTO_COOKIE){ .as_64 = 5 }, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+/* --- connecting ------------------------------------------------------------------------------------- */
+
+static void established_peer_is_told_with_its_address(void **state)
+{
+	struct told told;
+
+	(void)state;
+	connect_peer();
+	assert_string_equal(asked, "hello");
+	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
+	establish(0);
+	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
+	told = next_event();
+	assert_int_equal(told.number, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+	assert_int_equal(told.type, DAT_IB_UD_REMOTE_AH);
+	assert_int_equal(told.status, DAT_OP_SUCCESS);
+	assert_ptr_equal(told.to.ah, &handles[0]);
+	assert_int_equal(told.to.qpn, PEER_QPN);
+	assert_int_equal(((struct sockaddr_in *)&told.to.ia_addr)->sin_port, htons(PEER_PORT));
+	assert_string_equal(told.pdata, "welcome");
+	assert_int_equal(next_event().number, 0);
+}
+
+/* An endpoint collects peers, and stays usable. */
+static void endpoint_has_several_peers(void **state)
+{
+	struct told first = established_peer(0), second = established_peer(1);
+
+	(void)state;
+	assert_int_equal(second.number, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+	assert_ptr_not_equal(first.to.ah, second.to.ah);
+	assert_ptr_not_equal(first.context.as_ptr, second.context.as_ptr);
+	assert_int_equal(send_to(1, 10, &first.to), DAT_SUCCESS);
+	assert_ptr_equal(sent.wr.ud.ah, &handles[0]);
+	assert_int_equal(send_to(1, 10, &second.to), DAT_SUCCESS);
+	assert_ptr_equal(sent.wr.ud.ah, &handles[1]);
+}
+
+static void connect_that_the_device_refuses_leaves_nothing(void **state)
+{
+	int refs = ep->obj.refs;
+
+	(void)state;
+	connect_error = ENOMEM;
+	assert_int_equal(DAT_GET_TYPE(connect_within(1000)), DAT_INSUFFICIENT_RESOURCES);
+	assert_null(ep->known_peers);
+	assert_int_equal(ep->obj.refs, refs);
+}
+
+static void rejection_carries_private_data(void **state)
+{
+	struct told told;
+
+	(void)state;
+	connect_peer();
+	dapl_up_failed(ep, CONNECTION(0), DAPL_CONN_REJECTED, "busy", sizeof "busy");
+	told = next_event();
+	assert_int_equal(told.number, DAT_IB_UD_CONNECTION_REJECT_EVENT);
+	assert_int_equal(told.type, DAT_IB_UD_CONNECT_REJECT);
+	assert_int_equal(told.status, DAT_IB_OP_ERR);
+	assert_null(told.to.ah);
+	assert_string_equal(told.pdata, "busy");
+	assert_int_equal(releases, 1);
+	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
+}
+
+static void unreachable_peer_is_told_as_an_error(void **state)
+{
+	struct told told;
+
+	(void)state;
+	connect_peer();
+	dapl_up_failed(ep, CONNECTION(0), DAPL_CONN_UNREACHABLE, NULL, 0);
+	told = next_event();
+	assert_int_equal(told.number, DAT_IB_UD_CONNECTION_ERROR_EVENT);
+	assert_int_equal(told.type, DAT_IB_UD_CONNECT_ERROR);
+	assert_int_equal(told.status, DAT_IB_OP_ERR);
+	assert_int_equal(releases, 1);
+}
+
+static void peer_that_does_not_answer_in_time_is_an_error(void **state)
+{
+	int refs = ep->obj.refs;
+	struct told told;
+
+	(void)state;
+	assert_int_equal(connect_within(1000), DAT_SUCCESS);
+	while (!(told = next_event()).number)
+		usleep(1000);	/* the alarm ends it */
+	dapl_service_flush();
+	assert_int_equal(told.number, DAT_IB_UD_CONNECTION_ERROR_EVENT);
+	assert_int_equal(ep->failure.diag.cause.err, ETIMEDOUT);
+	assert_int_equal(releases, 1);
+	assert_int_equal(ep->obj.refs, refs);
+}
+
+static void answer_ends_the_time_limit(void **state)
+{
+	(void)state;
+	assert_int_equal(connect_within(1000 * 1000000), DAT_SUCCESS);	/* us; longer than the test */
+	assert_int_equal(ep->obj.refs, 3);	/* its own, the connection's, the timer's */
+	establish(0);
+	assert_int_equal(ep->obj.refs, 2);
+	assert_int_equal(next_event().number, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+}
+
+/* An upcall that was on its way when the peer was forgotten. */
+static void late_answer_leaves_no_address_handle(void **state)
+{
+	(void)state;
+	connect_peer();
+	dapl_mutex_lock(&ep->lock);
+	dapl_ud_disconnect(ep);
+	dapl_mutex_unlock(&ep->lock);
+	establish(0);
+	assert_int_equal(ahs, 0);
+	assert_int_equal(next_event().number, 0);
+	dapl_up_failed(ep, CONNECTION(0), DAPL_CONN_REFUSED, NULL, 0);
+	assert_int_equal(next_event().number, 0);
+}
+
+/* --- accepting ---------------------------------------------------------------------------------------- */
+
+static DAT_RETURN accept_request(struct dapl_cr *cr)
+{
+	DAT_RETURN ret;
+
+	dapl_mutex_lock(&ep->lock);
+	ret = dapl_ud_accept(ep, cr, sizeof "yes", "yes");
+	dapl_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+static void accepted_peer_is_told_as_passive(void **state)
+{
+	struct dapl_cr cr = { .conn = CONNECTION(0), .ud = true };
+	struct told told;
+
+	(void)state;
+	ep->state = DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;	/* the provider's, for this request */
+	ep->by_provider = true;
+	ep->cr = &cr;
+	assert_int_equal(accept_request(&cr), DAT_SUCCESS);
+	assert_string_equal(asked, "yes");
+	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
+	assert_false(ep->by_provider);
+	assert_null(ep->cr);
+	establish(0);
+	told = next_event();
+	assert_int_equal(told.number, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+	assert_int_equal(told.type, DAT_IB_UD_PASSIVE_REMOTE_AH);
+	assert_int_equal(told.status, DAT_OP_SUCCESS);
+	assert_string_equal(told.pdata, "");
+	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
+}
+
+static void refused_accept_leaves_nothing(void **state)
+{
+	struct dapl_cr cr = { .conn = CONNECTION(0), .ud = true }, other = { .ud = true };
+	int refs = ep->obj.refs;
+
+	(void)state;
+	ep->cr = &other;
+	assert_int_equal(DAT_GET_TYPE(accept_request(&cr)), DAT_INVALID_STATE);
+	ep->cr = &cr;
+	ep->state = DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
+	accept_error = EMSGSIZE;
+	assert_int_equal(accept_request(&cr), BAD_PARAM(3));
+	accept_error = ENOMEM;
+	assert_int_equal(DAT_GET_TYPE(accept_request(&cr)), DAT_INSUFFICIENT_RESOURCES);
+	assert_int_equal(ep->state, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
+	assert_ptr_equal(ep->cr, &cr);
+	assert_null(ep->known_peers);
+	assert_int_equal(ep->obj.refs, refs);
+	ep->cr = NULL;
+	ep->state = DAT_EP_STATE_UNCONNECTED;
+}
+
+/* --- freeing -------------------------------------------------------------------------------------------- */
+
+static DAT_RETURN free_cm(struct told *told)
+{
+	return dapl_ud_cm_free(ep, told->context);
+}
+
+/* In either order, and the peer is forgotten with the second. */
+static void connection_and_address_handle_are_freed(void **state)
+{
+	struct told first = established_peer(0), second = established_peer(1);
+	DAT_IB_ADDR_HANDLE ah = first.to;
+
+	(void)state;
+	assert_int_equal(free_cm(&first), DAT_SUCCESS);
+	assert_int_equal(releases, 1);
+	assert_int_equal(send_to(1, 10, &ah), DAT_SUCCESS);	/* it needs no connection */
+	assert_int_equal(dapl_ud_ah_free(ep, &first.to), DAT_SUCCESS);
+	assert_null(first.to.ah);
+	assert_int_equal(ahs, 1);
+	assert_int_equal(send_to(1, 10, &ah), BAD_PARAM(4));
+	assert_int_equal(dapl_ud_ah_free(ep, &ah), BAD_PARAM(2));
+	assert_int_equal(free_cm(&first), BAD_PARAM(2));
+
+	assert_int_equal(dapl_ud_ah_free(ep, &second.to), DAT_SUCCESS);
+	assert_int_equal(releases, 1);
+	assert_int_equal(free_cm(&second), DAT_SUCCESS);
+	assert_int_equal(releases, 2);
+	assert_null(ep->known_peers);
+}
+
+static void disconnect_keeps_the_address_handles(void **state)
+{
+	struct told told = established_peer(0);
+
+	(void)state;
+	dapl_mutex_lock(&ep->lock);
+	assert_int_equal(dapl_ud_disconnect(ep), DAT_SUCCESS);
+	dapl_mutex_unlock(&ep->lock);
+	assert_int_equal(releases, 1);
+	assert_int_equal(ahs, 1);
+	assert_int_equal(send_to(1, 10, &told.to), DAT_SUCCESS);
+}
+
+static void connected_endpoint_has_nothing_to_free(void **state)
+{
+	struct told told = established_peer(0);
+
+	(void)state;
+	ep->is_ud = false;
+	assert_int_equal(free_cm(&told), BAD_PARAM(1));
+	assert_int_equal(dapl_ud_ah_free(ep, &told.to), BAD_PARAM(1));
+	assert_int_equal(send_to(1, 10, &told.to), BAD_PARAM(1));
+	ep->is_ud = true;
+	assert_int_equal(dapl_ud_ah_free(ep, NULL), BAD_PARAM(2));
+	assert_int_equal(ahs, 1);
+}
+
+/* --- sending ---------------------------------------------------------------------------------------------- */
+
+static void datagram_goes_to_the_number_and_key_of_the_peer(void **state)
+{
+	struct told told = established_peer(0);
+
+	(void)state;
+	told.to.qpn = PEER_QPN + 1;	/* the consumer may name another QP there */
+	assert_int_equal(send_to(1, 10, &told.to), DAT_SUCCESS);
+	assert_int_equal(sends, 1);
+	assert_int_equal(sent.opcode, IBV_WR_SEND);
+	assert_ptr_equal(sent.wr.ud.ah, &handles[0]);
+	assert_int_equal(sent.wr.ud.remote_qpn, PEER_QPN + 1);
+	assert_int_equal(sent.wr.ud.remote_qkey, PEER_QKEY);
+}
+
+static void arguments_of_a_send_are_checked(void **state)
+{
+	struct told told = established_peer(0);
+
+	(void)state;
+	assert_int_equal(send_to(-1, 10, &told.to), BAD_PARAM(2));
+	assert_int_equal(send_to(3, 10, &told.to), BAD_PARAM(2));
+	assert_int_equal(dapl_ud_send(ep, 1, NULL, &told.to, (DAT_DTO_COOKIE){ .as_64 = 5 },
+				      DAT_COMPLETION_DEFAULT_FLAG), BAD_PARAM(3));
+	assert_int_equal(send_to(1, 10, NULL), BAD_PARAM(4));
+	assert_int_equal(send_to(1, 10, &(DAT_IB_ADDR_HANDLE){ .ah = NULL }), BAD_PARAM(4));
+	assert_int_equal(send_to(1, 10, &(DAT_IB_ADDR_HANDLE){ .ah = &handles[1] }), BAD_PARAM(4));
+	assert_int_equal(DAT_GET_TYPE(send_to(1, 1501, &told.to)), DAT_LENGTH_ERROR);
+	assert_int_equal(sends, 0);
+	assert_int_equal(send_to(1, 1500, &told.to), DAT_SUCCESS);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(established_peer_is_told_with_its_address),
+		TEST(endpoint_has_several_peers),
+		TEST(connect_that_the_device_refuses_leaves_nothing),
+		TEST(rejection_carries_private_data),
+		TEST(unreachable_peer_is_told_as_an_error),
+		TEST(peer_that_does_not_answer_in_time_is_an_error),
+		TEST(answer_ends_the_time_limit),
+		TEST(late_answer_leaves_no_address_handle),
+		TEST(accepted_peer_is_told_as_passive),
+		TEST(refused_accept_leaves_nothing),
+		TEST(connection_and_address_handle_are_freed),
+		TEST(disconnect_keeps_the_address_handles),
+		TEST(connected_endpoint_has_nothing_to_free),
+		TEST(datagram_goes_to_the_number_and_key_of_the_peer),
+		TEST(arguments_of_a_send_are_checked),
+	};
+
+	alarm(60);	/* seconds: a timer that never fires ends the test */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
