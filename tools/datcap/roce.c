@@ -163,14 +163,15 @@ static uint32_t icrc_of(const uint8_t *ip, const uint8_t *udp, const uint8_t *en
 	return crc_add(CRC32, crc, ip + size, (size_t)(end - ip) - size);
 }
 
-/* Devices send none over IPv4. IPv6 demands one (RFC 8200), and does not allow 0. */
-static void put_udp_checksum(const struct writer *w, uint8_t *udp, uint32_t length)
+/* Devices send none over IPv4. IPv6 demands one (RFC 8200), and does not allow 0. Of a packet that is cut `captured`
+ * bytes are summed up: an analyser cannot check that, but calls 0 illegal there, too. */
+static void put_udp_checksum(const struct writer *w, uint8_t *udp, uint32_t length, uint32_t captured)
 {
 	uint32_t sum;
 
 	if (w->flow->ends[0].family != 6)
 		return;
-	sum = ~sum16(udp, length, flow_pseudo_header(w->flow, PROTOCOL, length)) & 0xffff;
+	sum = ~sum16(udp, captured, flow_pseudo_header(w->flow, PROTOCOL, length)) & 0xffff;
 	put16(udp + 6, sum ? sum : 0xffff);
 }
 
@@ -195,8 +196,8 @@ static bool send_packet(struct writer *w, const struct message *m, uint8_t opcod
 	if (here == n) {
 		memset(end, 0, padding);
 		end = crc_put(end + padding, icrc_of(ip, udp, end + padding));
-		put_udp_checksum(w, udp, length);
 	}
+	put_udp_checksum(w, udp, length, (uint32_t)(end - udp));
 	frame.captured = (uint32_t)(end - w->frame);
 	frame.length = (uint32_t)(udp - w->frame) + length;
 	return w->take(w->arg, &frame);
