@@ -125,6 +125,7 @@ unit_core = \
 	test/unit/core/test_settings \
 	test/unit/core/test_service_point \
 	test/unit/core/test_sge_list \
+	test/unit/core/test_srq \
 	test/unit/core/test_srq_records \
 	test/unit/core/test_status \
 	test/unit/core/test_tap \
@@ -240,6 +241,8 @@ test_unit_core_test_ep_qp_SOURCES = test/unit/core/test_ep_qp.c $(core_objects)
 test_unit_core_test_ep_qp_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ud_SOURCES = test/unit/core/test_ud.c $(core_objects)
 test_unit_core_test_ud_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_srq_SOURCES = test/unit/core/test_srq.c $(core_objects)
+test_unit_core_test_srq_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_rmr_bind_SOURCES = test/unit/core/test_rmr_bind.c $(core_device)
 test_unit_core_test_rmr_bind_LDADD = $(core_device_libs)
 
