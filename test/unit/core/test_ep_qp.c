@@ -143,7 +143,7 @@ static void post_receive(uint64_t cookie, int segments)
 					  DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
 }
 
-/* A send and a receive that are posted, and completions of both that nobody has dequeued. */
+/* A send and a receive that are posted, and completions of both that are not dequeued. */
 static void post_and_complete(void)
 {
 	const struct dapl_dto *send = core_post(ep, DAT_DTO_SEND, 0, 1), *receive = core_post(ep, DAT_DTO_RECEIVE, 0, 2);
