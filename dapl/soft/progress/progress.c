@@ -142,29 +142,13 @@ static unsigned turns_until_sockets(const struct dapl_device *dev)
 	return SOCKET_MIXED_TURNS - 1;
 }
 
-/* Progress lock held. True: there was something. */
-bool soft_progress_serve(struct dapl_device *dev, bool polling)
+/* Looks at all sockets. Out of line, so that a poll that looks only at rings does not save the
+ * registers that this needs. True: there was something. */
+static __attribute__((noinline)) bool serve_all_sockets(struct dapl_device *dev, bool polling)
 {
 	struct epoll_event event[PROGRESS_EVENTS];
-	bool busy = false;
 	int n;
 
-	if (unlikely(!TAILQ_EMPTY(&dev->acks)))
-		soft_acks_flush_sockets(dev);
-	if (!polling)
-		rearm_wakeup(dev);
-	if (likely(dev->shm_count)) {
-		busy = soft_rings_poll(dev, polling);
-		if (polling && dev->turns)
-			return dev->turns--, busy;
-	} else if (polling && dev->busy_conn) {
-		if (serve_socket(dev->busy_conn, EPOLLIN, true) && dev->turns >= SOCKET_BUSY_TURNS)
-			dev->turns = SOCKET_BUSY_TURNS - 1;
-		if (unlikely(dev->busy_run >= SUPPRESS_AFTER))
-			soft_wakeup_begin(dev);
-		if (dev->turns)
-			return dev->turns--, true;
-	}
 	dev->turns = turns_until_sockets(dev);
 	n = epoll_wait(dev->data_epoll, event, PROGRESS_EVENTS, 0);
 	for (int i = 0; i < n; i++) {
@@ -179,7 +163,37 @@ bool soft_progress_serve(struct dapl_device *dev, bool polling)
 		set_busy_conn(dev, conn);
 		serve_socket(conn, event[i].events, polling);
 	}
-	return busy || n > 0;
+	return n > 0;
+}
+
+/* Reads the socket that had input last. Out of line as serve_all_sockets() is. */
+static __attribute__((noinline)) void serve_busy_socket(struct dapl_device *dev)
+{
+	if (serve_socket(dev->busy_conn, EPOLLIN, true) && dev->turns >= SOCKET_BUSY_TURNS)
+		dev->turns = SOCKET_BUSY_TURNS - 1;
+	if (unlikely(dev->busy_run >= SUPPRESS_AFTER))
+		soft_wakeup_begin(dev);
+}
+
+/* Progress lock held. True: there was something. */
+bool soft_progress_serve(struct dapl_device *dev, bool polling)
+{
+	bool busy = false;
+
+	if (unlikely(!TAILQ_EMPTY(&dev->acks)))
+		soft_acks_flush_sockets(dev);
+	if (!polling)
+		rearm_wakeup(dev);
+	if (likely(dev->shm_count)) {
+		busy = soft_rings_poll(dev, polling);
+		if (polling && dev->turns)
+			return dev->turns--, busy;
+	} else if (polling && dev->busy_conn) {
+		serve_busy_socket(dev);
+		if (dev->turns)
+			return dev->turns--, true;
+	}
+	return serve_all_sockets(dev, polling) | busy;
 }
 
 /* A thread whose polls stay empty for long yields: the peer may be waiting for this very processor. */

@@ -189,8 +189,9 @@ static bool poll_rings_in_turn(struct dapl_device *dev, int most)
 }
 
 /* If there are many rings, a poll looks at those at the front of the list, which had messages last,
- * at those that are marked as pending, and at some of the others in turn. */
-static bool poll_some_rings(struct dapl_device *dev)
+ * at those that are marked as pending, and at some of the others in turn. Out of line: with few rings
+ * a poll does not save the registers that this needs. */
+static __attribute__((noinline)) bool poll_some_rings(struct dapl_device *dev)
 {
 	bool all_marked = dev->numbered == dev->shm_count;
 	int in_turn = likely(all_marked) ? dev->polls % RINGS_PENDING_POLLS == 0 : RINGS_IN_TURN;
