@@ -3,14 +3,26 @@
 #ifndef SOFT_OBJ_PROGRESS_LOCK_H
 #define SOFT_OBJ_PROGRESS_LOCK_H
 #include <stdbool.h>
-
-struct dapl_device;
+#include "common/lock.h"
+#include "dapl/soft/obj/device.h"
 
 void soft_progress_lock(struct dapl_device *dev);
 /* Before a fork, which takes the locks of all devices. */
 void soft_progress_lock_another(struct dapl_device *dev);
-void soft_progress_unlock(struct dapl_device *dev);
-/* Takes the progress lock, unless another thread holds it or waits for it. */
-bool soft_progress_try(struct dapl_device *dev);
+
+/* The two that each poll calls are inline. */
+
+static inline void soft_progress_unlock(struct dapl_device *dev)
+{
+	dapl_mutex_unlock(&dev->progress_lock);
+}
+
+/* Takes the progress lock, unless another thread holds it or waits for it: polling threads give way
+ * to waiting ones. */
+static inline bool soft_progress_try(struct dapl_device *dev)
+{
+	return !__atomic_load_n(&dev->progress_waiters, __ATOMIC_RELAXED) &&
+	       dapl_mutex_try(&dev->progress_lock);
+}
 
 #endif
