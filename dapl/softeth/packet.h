@@ -37,6 +37,7 @@ struct eth_rule {
 	struct dapl_eth_rule rule;
 	struct eth_rule *next;		/* the port's own first, then group by group; by priority, then by age */
 	int joined;			/* the socket that has joined a multicast group, or -1 */
+	unsigned memberships;		/* of those it wants, the first so many have been added */
 	uint32_t counter;		/* DROP: its number in the program's counters */
 	struct rule_counts *counts;
 	bool needs_headers;		/* else it matches every frame */

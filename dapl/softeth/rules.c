@@ -150,6 +150,8 @@ int eth_filter_renew(struct eth_port *port)
 
 /* --- memberships ------------------------------------------------------------------------ */
 
+enum { MAX_MEMBERSHIPS = 3 };	/* of a rule: all frames, all multicast frames, one address */
+
 static bool is_exact(const uint8_t mask[6])
 {
 	static const uint8_t all[6] = { 255, 255, 255, 255, 255, 255 };
@@ -157,13 +159,14 @@ static bool is_exact(const uint8_t mask[6])
 	return !memcmp(mask, all, 6);
 }
 
-/* Adds or drops what the packet socket needs of the device, one membership for each rule. */
-static int membership(struct eth_port *port, const struct dapl_eth_rule *rule, int what)
+/* What the packet socket needs of the device for a rule. Returns how many. */
+static unsigned wanted_memberships(const struct eth_port *port, const struct dapl_eth_rule *rule,
+				   struct packet_mreq wanted[MAX_MEMBERSHIPS])
 {
-	struct packet_mreq wanted[3] = { { .mr_ifindex = port->index }, { .mr_ifindex = port->index },
-		{ .mr_ifindex = port->index } };
 	unsigned n = 0;
 
+	for (unsigned i = 0; i < MAX_MEMBERSHIPS; i++)
+		wanted[i] = (struct packet_mreq){ .mr_ifindex = port->index };
 	if (rule->flags & ETH_ALL)
 		wanted[n++].mr_type = PACKET_MR_PROMISC;
 	if (rule->flags & ETH_ALL_MULTICAST)
@@ -173,11 +176,32 @@ static int membership(struct eth_port *port, const struct dapl_eth_rule *rule, i
 		wanted[n].mr_alen = 6;
 		memcpy(wanted[n++].mr_address, rule->key.dst, 6);
 	}
-	for (unsigned i = 0; i < n; i++)
-		if (setsockopt(port->fd, SOL_PACKET, what, &wanted[i], sizeof wanted[i]) &&
-		    what == PACKET_ADD_MEMBERSHIP)
+	return n;
+}
+
+/* The socket counts equal memberships: each rule adds its own. After an error those before it stay, until
+ * drop_memberships. */
+static int add_memberships(struct eth_port *port, struct eth_rule *rule)
+{
+	struct packet_mreq wanted[MAX_MEMBERSHIPS];
+	unsigned n = wanted_memberships(port, &rule->rule, wanted);
+
+	for (; rule->memberships < n; rule->memberships++)
+		if (setsockopt(port->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &wanted[rule->memberships],
+			       sizeof *wanted))
 			return errno;
 	return 0;
+}
+
+/* Drops those that the rule has added, no more: another rule may have equal ones. */
+static void drop_memberships(struct eth_port *port, struct eth_rule *rule)
+{
+	struct packet_mreq wanted[MAX_MEMBERSHIPS];
+
+	wanted_memberships(port, &rule->rule, wanted);
+	while (rule->memberships)
+		setsockopt(port->fd, SOL_PACKET, PACKET_DROP_MEMBERSHIP, &wanted[--rule->memberships],
+			   sizeof *wanted);
 }
 
 static int join_socket(struct eth_port *port, const struct dapl_eth_rule *rule)
@@ -263,7 +287,7 @@ static void link_rule(struct eth_port *port, struct eth_rule *rule)
 /* The device no longer needs to receive its frames. */
 static void leave(struct eth_port *port, struct eth_rule *rule)
 {
-	membership(port, &rule->rule, PACKET_DROP_MEMBERSHIP);
+	drop_memberships(port, rule);
 	if (rule->joined >= 0)
 		close(rule->joined);
 }
@@ -393,7 +417,7 @@ static int add_rule(struct eth_port *port, struct eth_rule *rule)
 		return ENOSPC;
 	if ((rule->rule.flags & ETH_JOIN) && (rule->joined = join_socket(port, &rule->rule)) < 0)
 		return errno;
-	if ((err = membership(port, &rule->rule, PACKET_ADD_MEMBERSHIP)))
+	if ((err = add_memberships(port, rule)))
 		return err;
 	link_rule(port, rule);
 	err = rule->rule.mode == ETH_DROP ? eth_steer_get_counter(port, rule) : 0;

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_rules.c - the rules of a port: their order, and the memberships that the packet socket has for them,
+ * which the kernel counts. Matching is filter.c's, and rules as objects are place.c's. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <linux/if_packet.h>
+#include <sys/socket.h>
+#include "dapl/softeth/packet.h"
+
+enum { KINDS = 4 };		/* of PACKET_MR_*: multicast, promiscuous, all multicast, unicast */
+
+static struct eth_port port;
+static int members[KINDS];	/* as the kernel counts them; never below 0 */
+static int refused;		/* the kind that the kernel refuses, or -1 */
+static bool filter_refused;
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	const struct packet_mreq *wanted = value;
+
+	(void)fd, (void)size;
+	if (level != SOL_PACKET) {
+		errno = ENOMEM;
+		return filter_refused ? -1 : 0;
+	}
+	assert_in_range(wanted->mr_type, 0, KINDS - 1);
+	if (name == PACKET_ADD_MEMBERSHIP) {
+		errno = ENOBUFS;
+		if (wanted->mr_type == refused)
+			return -1;
+		members[wanted->mr_type]++;
+	} else if (name == PACKET_DROP_MEMBERSHIP && members[wanted->mr_type]) {
+		members[wanted->mr_type]--;
+	}
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	port = (struct eth_port){ .fd = -1, .index = 1, .counters = -1, .link = -1 };
+	dapl_mutex_init(&port.lock, RANK_SOFT_ETH);
+	memset(members, 0, sizeof members);
+	refused = -1;
+	filter_refused = false;
+	return 0;
+}
+
+/* A membership that stays would make the device receive for ever. */
+static int tear_down(void **state)
+{
+	(void)state;
+	eth_rules_free(&port);
+	assert_null(port.rules);
+	assert_int_equal(port.rule_count, 0);
+	for (int i = 0; i < KINDS; i++)
+		assert_int_equal(members[i], 0);
+	return 0;
+}
+
+static int attach(const struct dapl_eth_rule *rule, struct eth_rule **added)
+{
+	struct rule_part part = { .rule = *rule, .counts = rule_counts_new(), .times = rule_times_new(0) };
+	int err = eth_rule_attach(&port, &part, 0, added);
+
+	rule_counts_put(part.counts);
+	rule_times_put(part.times);
+	return err;
+}
+
+/* All frames, all multicast frames: two memberships. */
+static const struct dapl_eth_rule everything = { .mode = ETH_COPY, .flags = ETH_ALL | ETH_ALL_MULTICAST };
+
+static struct dapl_eth_rule of_address(uint8_t first, uint32_t priority)
+{
+	struct dapl_eth_rule rule = { .mode = ETH_COPY, .priority = priority };
+
+	rule.key.dst[0] = first;
+	rule.key.dst[5] = 9;
+	memset(rule.mask.dst, 255, sizeof rule.mask.dst);
+	return rule;
+}
+
+/* --- memberships -------------------------------------------------------------------------------------- */
+
+static void rule_makes_the_device_receive_its_frames(void **state)
+{
+	const struct dapl_eth_rule unicast = of_address(2, 0), multicast = of_address(1, 0);
+	struct eth_rule *added;
+
+	(void)state;
+	assert_int_equal(attach(&everything, &added), 0);
+	assert_int_equal(members[PACKET_MR_PROMISC], 1);
+	assert_int_equal(members[PACKET_MR_ALLMULTI], 1);
+	assert_int_equal(attach(&unicast, &added), 0);
+	assert_int_equal(members[PACKET_MR_UNICAST], 1);
+	assert_int_equal(attach(&multicast, &added), 0);
+	assert_int_equal(members[PACKET_MR_MULTICAST], 1);
+	eth_rule_detach(&port, added->times);
+	assert_int_equal(members[PACKET_MR_MULTICAST], 0);
+	assert_int_equal(members[PACKET_MR_UNICAST], 1);
+}
+
+static void refused_membership_leaves_none_behind(void **state)
+{
+	struct eth_rule *added;
+
+	(void)state;
+	refused = PACKET_MR_ALLMULTI;	/* the second one */
+	assert_int_equal(attach(&everything, &added), ENOBUFS);
+	assert_int_equal(members[PACKET_MR_PROMISC], 0);
+	assert_int_equal(port.rule_count, 0);
+}
+
+/* The kernel drops an equal membership of another rule, if asked to drop one that was not added. */
+static void failed_rule_leaves_the_memberships_of_others(void **state)
+{
+	const struct dapl_eth_rule again = { .mode = ETH_COPY, .flags = ETH_ALL | ETH_ALL_MULTICAST, .priority = 5 };
+	struct eth_rule *added;
+
+	(void)state;
+	assert_int_equal(attach(&everything, &added), 0);
+	assert_int_equal(attach(&everything, &added), EEXIST);
+	assert_int_equal(members[PACKET_MR_PROMISC], 1);
+	assert_int_equal(members[PACKET_MR_ALLMULTI], 1);
+	refused = PACKET_MR_ALLMULTI;
+	assert_int_equal(attach(&again, &added), ENOBUFS);
+	assert_int_equal(members[PACKET_MR_PROMISC], 1);
+	assert_int_equal(members[PACKET_MR_ALLMULTI], 1);
+	refused = -1;
+	filter_refused = true;
+	assert_int_equal(attach(&again, &added), ENOMEM);
+	assert_int_equal(members[PACKET_MR_PROMISC], 1);
+	assert_int_equal(members[PACKET_MR_ALLMULTI], 1);
+	assert_int_equal(port.rule_count, 1);
+}
+
+/* --- the list ------------------------------------------------------------------------------------------- */
+
+static void rules_are_ordered_by_priority_then_by_age(void **state)
+{
+	const struct dapl_eth_rule late = of_address(2, 7), early = of_address(4, 3), second = of_address(6, 3);
+	struct eth_rule *of_late, *of_early, *of_second;
+
+	(void)state;
+	assert_int_equal(attach(&late, &of_late), 0);
+	assert_int_equal(attach(&early, &of_early), 0);
+	assert_int_equal(attach(&second, &of_second), 0);
+	assert_ptr_equal(port.rules, of_early);
+	assert_ptr_equal(of_early->next, of_second);
+	assert_ptr_equal(of_second->next, of_late);
+	assert_null(of_late->next);
+}
+
+static void equal_rule_is_refused_unless_its_priority_differs(void **state)
+{
+	const struct dapl_eth_rule rule = of_address(2, 3), other = of_address(2, 4);
+	struct eth_rule *added;
+
+	(void)state;
+	assert_int_equal(attach(&rule, &added), 0);
+	assert_true(eth_rule_has(&port, added));
+	assert_int_equal(attach(&rule, &added), EEXIST);
+	assert_int_equal(attach(&other, &added), 0);
+	assert_int_equal(port.rule_count, 2);
+}
+
+static void rules_have_a_limit(void **state)
+{
+	struct dapl_eth_rule rule;
+	struct eth_rule *added;
+
+	(void)state;
+	for (uint32_t i = 0; i < ETH_MAX_RULES; i++) {
+		rule = of_address(2, i);
+		assert_int_equal(attach(&rule, &added), 0);
+	}
+	rule = of_address(2, ETH_MAX_RULES);
+	assert_int_equal(attach(&rule, &added), ENOSPC);
+	assert_int_equal(members[PACKET_MR_UNICAST], ETH_MAX_RULES);
+	eth_rule_detach(&port, port.rules->times);
+	assert_int_equal(attach(&rule, &added), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(rule_makes_the_device_receive_its_frames),
+		TEST(refused_membership_leaves_none_behind),
+		TEST(failed_rule_leaves_the_memberships_of_others),
+		TEST(rules_are_ordered_by_priority_then_by_age),
+		TEST(equal_rule_is_refused_unless_its_priority_differs),
+		TEST(rules_have_a_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
