@@ -413,7 +413,8 @@ test_unit_soft_test_socket_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops
 # libdaplsoft-eth, without a network.
 unit_softeth = \
 	test/unit/common/test_frame_layout test/unit/common/test_tunnel \
-	test/unit/softeth/test_place test/unit/softeth/test_rules test/unit/softeth/test_validate
+	test/unit/softeth/test_place test/unit/softeth/test_rules test/unit/softeth/test_spread \
+	test/unit/softeth/test_validate
 unit_softeth_libs = libsofteth.la $(unit_soft_libs)
 test_unit_common_test_frame_layout_LDADD = $(unit_softeth_libs)
 test_unit_common_test_tunnel_LDADD = $(unit_softeth_libs)
@@ -422,6 +423,7 @@ test_unit_softeth_test_place_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_attach,
 	-Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach,--wrap=eth_rule_has,--wrap=eth_steer_count
 test_unit_softeth_test_rules_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_rules_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setsockopt
+test_unit_softeth_test_spread_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_validate_LDADD = $(unit_softeth_libs)
 
 # The tables of the BTL component, which need no Open MPI.
