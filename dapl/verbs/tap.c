@@ -79,14 +79,16 @@ static struct tapped **find(struct hw_tap *tap, uint32_t qpn)
 	return at;
 }
 
-static void put(struct hw_tap *tap, const struct tapped *is, struct tapped *new)
+/* lock held. Returns `new` if it is not needed: the QP had another connection before. */
+static struct tapped *put(struct hw_tap *tap, const struct tapped *is, struct tapped *new)
 {
-	struct tapped **at = find(tap, is->qpn), *next = *at ? (*at)->next : NULL;
+	struct tapped **at = find(tap, is->qpn), *before = *at, *next = before ? before->next : NULL;
 
-	if (!*at)
+	if (!before)
 		*at = new;
 	**at = *is;
 	(*at)->next = next;
+	return before ? new : NULL;
 }
 
 /* conn->lock held. */
@@ -121,9 +123,7 @@ void hw_tap_connection(const struct dapl_conn *conn)
 		return;
 	is = describe(conn);
 	dapl_spin_lock(&lock);
-	put(tap, &is, new);
-	if (*find(tap, is.qpn) == new)
-		new = NULL;
+	new = put(tap, &is, new);
 	dapl_spin_unlock(&lock);
 	free(new);
 }
