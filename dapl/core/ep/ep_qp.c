@@ -153,12 +153,11 @@ DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep)
 	return DAT_SUCCESS;
 }
 
-/* The QP is empty or gone: removes every trace of its requests. */
+/* The QP was taken, and is empty or gone: removes every trace of its requests. */
 static void empty_queues(struct dapl_ep *ep)
 {
 	dapl_evd_purge(dapl_ep_request_evd(ep), ep, &ep->sq);
 	dapl_evd_purge(dapl_ep_recv_evd(ep), ep, &ep->rq);
-	dapl_ep_set_room(ep);
 }
 
 /* ep->lock held. Takes the QP away from posts, and from calls that hold the lock. Returns it, or NULL. */
