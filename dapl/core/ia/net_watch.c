@@ -281,12 +281,22 @@ static void address_message(const struct nlmsghdr *h)
 			note(w, ADDRESS, h->nlmsg_type == RTM_NEWADDR);
 }
 
-static void read_messages(const char *bytes, ssize_t length)
+/* The message that begins at that offset. Returns NULL if the rest is no whole message. */
+static const struct nlmsghdr *message_at(const char *bytes, size_t length, size_t offset)
 {
-	int left = (int)length;
+	const struct nlmsghdr *h = (const void *)(bytes + offset);
+
+	if (offset + sizeof *h > length || h->nlmsg_len < sizeof *h || h->nlmsg_len > length - offset)
+		return NULL;
+	return h;
+}
+
+static void read_messages(const char *bytes, size_t length)
+{
+	const struct nlmsghdr *h;
 
 	dapl_mutex_lock(&lock);
-	for (const struct nlmsghdr *h = (const void *)bytes; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+	for (size_t at = 0; (h = message_at(bytes, length, at)); at += NLMSG_ALIGN(h->nlmsg_len)) {
 		if (h->nlmsg_type == RTM_NEWLINK || h->nlmsg_type == RTM_DELLINK)
 			link_message(h);
 		if (h->nlmsg_type == RTM_NEWADDR || h->nlmsg_type == RTM_DELADDR)
@@ -318,7 +328,7 @@ static void socket_ready(struct dapl_watch *watch)
 	for (int i = 0; i < BATCH; i++) {
 		n = recv(s->fd, bytes, sizeof bytes, MSG_DONTWAIT);
 		if (n >= 0) {
-			read_messages(bytes, n);
+			read_messages(bytes, (size_t)n);
 		} else if (errno == ENOBUFS) {
 			s->overflowed = true;
 		} else {
