@@ -8,7 +8,7 @@ struct dapl_ep *ep;
 
 void core_endpoint_open(int qlen, int flags, uint32_t posts)
 {
-	core_device = (struct core_device){ NULL };
+	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	evd = flags ? core_evd_new(ia, qlen, (DAT_EVD_FLAGS)flags) : NULL;
 	ep = core_ep_new(ia, evd, posts);

@@ -38,7 +38,7 @@ int core_objects_open(void **state)
 	DAT_PZ_HANDLE pz;
 
 	(void)state;
-	core_device = (struct core_device){ NULL };
+	core_device = (struct core_device){ .polling = NULL };
 	dapl_conn_start();
 	if (dapl_service_get())
 		return -1;

@@ -18,7 +18,7 @@ static struct dapl_ia *ias[IAS];
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
+	core_device = (struct core_device){ .polling = NULL };
 	for (int i = 0; i < IAS; i++)
 		ias[i] = core_ia_new();
 	ias[STRANGER]->obj.provider = &other_adapter;

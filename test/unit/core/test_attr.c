@@ -20,7 +20,7 @@ static struct dapl_entry entry = { .info = { .ia_name = "ofa-v2-test", .dapl_ver
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
+	core_device = (struct core_device){ .polling = NULL };
 	dapl_settings.wr_max = 0;
 	ia = core_ia_new();
 	return 0;

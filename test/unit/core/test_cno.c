@@ -31,7 +31,7 @@ static void make(bool with_agent)
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
+	core_device = (struct core_device){ .polling = NULL };
 	if (dapl_service_get())
 		return -1;
 	ia = core_ia_new();

@@ -16,7 +16,7 @@ static struct dapl_evd *dto, *connection;
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
+	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	again = core_ia_new();
 	stranger = core_ia_new();

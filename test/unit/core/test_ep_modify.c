@@ -19,7 +19,7 @@ static struct dapl_ep *ep;
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
+	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	again = core_ia_new();
 	ia->ia_attr.max_dto_per_ep = 64;

@@ -18,7 +18,7 @@ static struct dapl_evd *evd, *async_evd;
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
+	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	evd = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
 	async_evd = core_async_evd_new(ia);

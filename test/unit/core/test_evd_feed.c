@@ -15,7 +15,7 @@ static struct dapl_evd *evd;
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
+	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	evd = core_evd_new(ia, 8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG));
 	return 0;

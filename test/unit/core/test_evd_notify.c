@@ -22,7 +22,7 @@ static struct dapl_cno cno;
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
+	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	evd = core_evd_new(ia, 8, DAT_EVD_SOFTWARE_FLAG);
 	cno = (struct dapl_cno){ .last = &cno.first, .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };

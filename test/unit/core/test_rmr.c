@@ -15,7 +15,7 @@ static struct dapl_pz *pz;
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
+	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	ia->attr.windows_1 = ia->attr.windows_2 = true;
 	pz = dapl_object_new(DAPL_PZ, sizeof *pz, ia, NULL);

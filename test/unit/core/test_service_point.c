@@ -22,7 +22,7 @@ static struct dapl_evd *evd;
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
+	core_device = (struct core_device){ .polling = NULL };
 	dapl_conn_start();
 	ia = core_ia_new();
 	evd = core_evd_new(ia, 8, DAT_EVD_CR_FLAG);

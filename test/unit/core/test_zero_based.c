@@ -30,7 +30,7 @@ static void pz_free(struct dapl_pz *old)
 static int set_up(void **state)
 {
 	(void)state;
-	core_device = (struct core_device){ NULL };
+	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	pz = pz_new();
 	other_pz = pz_new();
