@@ -34,19 +34,14 @@ static json_t *request_of(const char *name, const char *value)
 
 /* --- views ------------------------------------------------------------------------- */
 
-static void number_text(char text[24], const json_t *value)
-{
-	snprintf(text, 24, json_is_integer(value) ? "%lld" : "", (long long)json_integer_value(value));
-}
-
 static void add_parameter(struct table *table, const json_t *parameter)
 {
 	char value[24], by_default[24], range[48];
 	const char *cells[] = { output_get(parameter, "name"), value, by_default, range,
 		output_get(parameter, "when"), output_get(parameter, "from") };
 
-	number_text(value, json_object_get(parameter, "value"));
-	number_text(by_default, json_object_get(parameter, "default"));
+	output_get_number(value, parameter, "value");
+	output_get_number(by_default, parameter, "default");
 	snprintf(range, sizeof range, "%lld-%lld",
 		 (long long)json_integer_value(json_object_get(parameter, "min")),
 		 (long long)json_integer_value(json_object_get(parameter, "max")));

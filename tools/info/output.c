@@ -73,6 +73,16 @@ const char *output_get(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
+const char *output_get_number(char text[24], const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	text[0] = '\0';
+	if (json_is_integer(value))
+		snprintf(text, 24, "%lld", (long long)json_integer_value(value));
+	return text;
+}
+
 void output_json(json_t *value)
 {
 	json_dumpf(value, stdout, JSON_INDENT(2));

@@ -15,6 +15,8 @@ void output_set(json_t *object, const char *key, json_t *value);
 void output_append(json_t *array, json_t *value);
 /* The string of a member; "" if there is none, or it is no string. */
 const char *output_get(const json_t *object, const char *key);
+/* An integer member as text in `text`, which it returns; "" if there is none, or it is no integer. */
+const char *output_get_number(char text[24], const json_t *object, const char *key);
 
 void output_json(json_t *value);	/* prints it, with a newline, and drops the reference */
 

@@ -191,14 +191,6 @@ void users_add(json_t *devices)
 
 /* --- printing ---------------------------------------------------------------------------- */
 
-static const char *number_text(char text[24], const json_t *object, const char *key)
-{
-	const json_t *value = json_object_get(object, key);
-
-	snprintf(text, 24, json_is_integer(value) ? "%lld" : "", (long long)json_integer_value(value));
-	return text;
-}
-
 static void print_users(const json_t *users)
 {
 	static const char *const heads[] = { "PID", "PROGRAM", "IA", "QP", "STATE", "BY", "SENT", "RECV",
@@ -209,10 +201,10 @@ static void print_users(const json_t *users)
 
 	json_array_foreach(users, i, user) {
 		char pid[24], qp[24], sent[24], received[24];
-		const char *cells[] = { number_text(pid, user, "pid"), output_get(user, "program"),
-			output_get(user, "ia"), number_text(qp, user, "qp"), output_get(user, "state"),
-			output_get(user, "carrier"), number_text(sent, user, "bytes_sent"),
-			number_text(received, user, "bytes_received"), output_get(user, "remote") };
+		const char *cells[] = { output_get_number(pid, user, "pid"), output_get(user, "program"),
+			output_get(user, "ia"), output_get_number(qp, user, "qp"), output_get(user, "state"),
+			output_get(user, "carrier"), output_get_number(sent, user, "bytes_sent"),
+			output_get_number(received, user, "bytes_received"), output_get(user, "remote") };
 
 		table_add(table, cells);
 	}
@@ -232,11 +224,11 @@ static void print_objects(const json_t *holders)
 	table = table_new(2 + HELD, heads);
 	json_array_foreach(holders, i, holder) {
 		char pid[24], counts[HELD][24];
-		const char *cells[2 + HELD] = { number_text(pid, holder, "pid"),
+		const char *cells[2 + HELD] = { output_get_number(pid, holder, "pid"),
 			output_get(holder, "program") };
 
 		for (int kind = 0; kind < HELD; kind++)
-			cells[2 + kind] = number_text(counts[kind], holder, held[kind].key);
+			cells[2 + kind] = output_get_number(counts[kind], holder, held[kind].key);
 		table_add(table, cells);
 	}
 	table_print(table, 8);
