@@ -41,6 +41,8 @@ DAT_1_2_IS(ep_post_rdma_read);
 DAT_1_2_IS(ep_post_rdma_write);
 DAT_1_2_IS(srq_post_recv);
 #undef DAT_1_2_IS
+/* For dat_lmr_free: a call under its own name would keep libdat.so.1 from relabelling dat_lmr_query. */
+extern __typeof__(dat_lmr_query) dat_v2_lmr_query __asm__(DAT_1_2_SYMBOL(lmr_query));
 
 /* libdat2's table of the LMRs of 1.2 programs: an LMR is found by its context. */
 extern DAT_RETURN dats_lmr_add(DAT_IA_HANDLE ia, DAT_LMR_CONTEXT context, DAT_LMR_HANDLE lmr);
@@ -198,7 +200,7 @@ static __inline__ DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
 	DAT_RETURN ret;
 
 	__builtin_memset(&param, 0, sizeof(param));
-	ret = dat_lmr_query(lmr_handle, (DAT_LMR_PARAM_MASK)
+	ret = dat_v2_lmr_query(lmr_handle, (DAT_LMR_PARAM_MASK)
 		(DAT_LMR_FIELD_IA_HANDLE | DAT_LMR_FIELD_LMR_CONTEXT), &param);
 	if (ret != DAT_SUCCESS)
 		return ret;
