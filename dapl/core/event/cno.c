@@ -172,7 +172,7 @@ DAT_RETURN dapl_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agen
 			   DAT_CNO_HANDLE *handle)
 {
 	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(ia_handle);
-	struct dapl_cno *cno;
+	struct dapl_cno *cno = NULL;
 	DAT_RETURN ret;
 
 	if (!ia)
