@@ -19,6 +19,7 @@ test_eth_move_SOURCES = test/eth/move.c $(eth_wire)
 test_eth_move_LDADD = libdat2.la -lpthread
 test_eth_shared_SOURCES = test/eth/shared.c $(eth_wire)
 test_eth_shared_LDADD = libdat2.la -lpthread
+test_eth_match_SOURCES = test/eth/match.c $(softeth_frames)
 test_eth_match_LDADD = libsofteth.la libcommon.la
 test_eth_toeplitz_LDADD = libsofteth.la libcommon.la
 eth_members = test/eth/members.c test/eth/members.h $(eth_wire)

@@ -4,6 +4,7 @@
  * filter runs in the kernel, on a socket pair; the program by BPF_PROG_TEST_RUN, for which root is needed. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/if_ether.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "dapl/softeth/filter.h"
 #include "dapl/softeth/match.h"
 #include "dapl/softeth/steer.h"
+#include "test/unit/softeth/frames.h"
 
 static unsigned checks, failures;
 
@@ -28,48 +30,6 @@ static void check(bool good, const char *what)
 }
 
 /* --- frames ------------------------------------------------------------------------------- */
-
-struct frame {
-	uint8_t bytes[400];
-	size_t length;
-};
-
-static void put(struct frame *f, const char *bytes, size_t n)
-{
-	memcpy(f->bytes + f->length, bytes, n);
-	f->length += n;
-}
-#define PUT(f, text) put(f, text, sizeof text - 1)
-
-static void ethernet(struct frame *f, const char *type)
-{
-	PUT(f, "\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02");
-	put(f, type, 2);
-}
-
-static void ipv4(struct frame *f, char protocol)
-{
-	PUT(f, "\x45\x28\x00\x40\x00\x00\x00\x00\x40");
-	put(f, &protocol, 1);
-	PUT(f, "\x00\x00\x0a\x00\x00\x01\x0a\x00\x00\x02");
-}
-
-static void ipv6(struct frame *f, char next)
-{
-	PUT(f, "\x61\x2a\xbc\xde\x00\x40");
-	put(f, &next, 1);
-	PUT(f, "\x40\xfd\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01"
-	    "\xfd\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02");
-}
-
-static void udp(struct frame *f, unsigned port)
-{
-	char to[2] = { (char)(port >> 8), (char)port };
-
-	PUT(f, "\x30\x39");
-	put(f, to, 2);
-	PUT(f, "\x00\x20\x00\x00");
-}
 
 static struct eth_headers parsed(const struct frame *f)
 {
@@ -86,9 +46,9 @@ static void parse_ip(void)
 	struct frame f = { .length = 0 };
 	struct eth_headers h;
 
-	ethernet(&f, "\x08\x00");
-	ipv4(&f, IPPROTO_UDP);
-	udp(&f, 53);
+	frame_put_ethernet(&f, ETH_P_IP);
+	frame_put_ipv4(&f, IPPROTO_UDP);
+	frame_put_udp(&f, 53);
 	h = parsed(&f);
 	check(h.outer.ip_version == 4 && h.outer.protocol == IPPROTO_UDP && h.outer.tos == 0x28, "IPv4");
 	check(!memcmp(h.outer.ip_dst, "\x0a\x00\x00\x02\0\0\0\0\0\0\0\0\0\0\0", 16), "IPv4 address");
@@ -104,9 +64,9 @@ static void parse_vlan(void)
 	struct frame f = { .length = 0 };
 	struct eth_headers h;
 
-	ethernet(&f, "\x88\xa8");
-	PUT(&f, "\x00\x07\x81\x00\x00\x09\x08\x00");
-	ipv4(&f, IPPROTO_TCP);
+	frame_put_ethernet(&f, ETH_P_8021AD);
+	FRAME_PUT(&f, "\x00\x07\x81\x00\x00\x09\x08\x00");
+	frame_put_ipv4(&f, IPPROTO_TCP);
 	h = parsed(&f);
 	check(h.outer.vlan_tci == htons(7) && h.outer.ether_type == htons(0x800), "two VLAN tags");
 	check(h.outer.ip_version == 4, "IP behind two tags");
@@ -119,11 +79,11 @@ static void parse_ipv6(void)
 	struct frame f = { .length = 0 };
 	struct eth_headers h;
 
-	ethernet(&f, "\x86\xdd");
-	ipv6(&f, IPPROTO_HOPOPTS);
-	PUT(&f, "\x2c\x00\x00\x00\x00\x00\x00\x00");	/* hop by hop, then a fragment header */
-	PUT(&f, "\x11\x00\x00\x01\x00\x00\x00\x07");
-	udp(&f, 4000);
+	frame_put_ethernet(&f, ETH_P_IPV6);
+	frame_put_ipv6(&f, IPPROTO_HOPOPTS);
+	FRAME_PUT(&f, "\x2c\x00\x00\x00\x00\x00\x00\x00");	/* hop by hop, then a fragment header */
+	FRAME_PUT(&f, "\x11\x00\x00\x01\x00\x00\x00\x07");
+	frame_put_udp(&f, 4000);
 	h = parsed(&f);
 	check(h.outer.ip_version == 6 && h.outer.tos == 0x12 && h.outer.flow_label == htonl(0xabcde), "IPv6");
 	check(h.outer.protocol == IPPROTO_UDP && h.outer.port_dst == htons(4000), "IPv6 extension headers");
@@ -134,31 +94,31 @@ static void parse_tunnels(void)
 	struct frame f = { .length = 0 }, g = { .length = 0 }, m = { .length = 0 };
 	struct eth_headers h;
 
-	ethernet(&f, "\x08\x00");
-	ipv4(&f, IPPROTO_UDP);
-	udp(&f, 4789);
-	PUT(&f, "\x08\x00\x00\x00\x01\x02\x03\x00");
-	ethernet(&f, "\x08\x00");
-	ipv4(&f, IPPROTO_UDP);
-	udp(&f, 99);
+	frame_put_ethernet(&f, ETH_P_IP);
+	frame_put_ipv4(&f, IPPROTO_UDP);
+	frame_put_udp(&f, 4789);
+	FRAME_PUT(&f, "\x08\x00\x00\x00\x01\x02\x03\x00");
+	frame_put_ethernet(&f, ETH_P_IP);
+	frame_put_ipv4(&f, IPPROTO_UDP);
+	frame_put_udp(&f, 99);
 	h = parsed(&f);
 	check(h.outer.tunnel == ETH_VXLAN && h.outer.tunnel_id == htonl(0x010203), "VXLAN");
 	check(h.inner.port_dst == htons(99) && h.inner.dst[5] == 1, "headers within VXLAN");
 
-	ethernet(&g, "\x08\x00");
-	ipv4(&g, IPPROTO_GRE);
-	PUT(&g, "\x20\x00\x65\x58\x00\x11\x22\x00");
-	ethernet(&g, "\x86\xdd");
-	ipv6(&g, IPPROTO_TCP);
-	udp(&g, 80);
+	frame_put_ethernet(&g, ETH_P_IP);
+	frame_put_ipv4(&g, IPPROTO_GRE);
+	FRAME_PUT(&g, "\x20\x00\x65\x58\x00\x11\x22\x00");
+	frame_put_ethernet(&g, ETH_P_IPV6);
+	frame_put_ipv6(&g, IPPROTO_TCP);
+	frame_put_udp(&g, 80);
 	h = parsed(&g);
 	check(h.outer.tunnel == ETH_NVGRE && h.outer.tunnel_id == htonl(0x1122), "NVGRE");
 	check(h.inner.ip_version == 6 && h.inner.port_dst == htons(80), "headers within NVGRE");
 
-	ethernet(&m, "\x88\x47");
-	PUT(&m, "\x00\x01\x00\x40\x00\x02\x01\x40");
-	ipv4(&m, IPPROTO_TCP);
-	udp(&m, 22);
+	frame_put_ethernet(&m, ETH_P_MPLS_UC);
+	FRAME_PUT(&m, "\x00\x01\x00\x40\x00\x02\x01\x40");
+	frame_put_ipv4(&m, IPPROTO_TCP);
+	frame_put_udp(&m, 22);
 	h = parsed(&m);
 	check(h.outer.tunnel == ETH_MPLS && h.outer.tunnel_id == htonl(0x10), "MPLS");
 	check(h.inner.ip_version == 4 && h.inner.port_dst == htons(22), "headers behind MPLS");
@@ -177,24 +137,24 @@ static uint32_t random_below(uint32_t n)
 /* A frame with headers that rules ask for, some of its bytes changed, perhaps cut off. */
 static struct frame random_frame(void)
 {
-	static const char *const types[] = { "\x08\x00", "\x86\xdd", "\x81\x00", "\x88\xa8", "\x88\x47", "\x12\x34" };
-	static const char protocols[] = { IPPROTO_TCP, IPPROTO_UDP, IPPROTO_GRE, IPPROTO_HOPOPTS, IPPROTO_FRAGMENT };
-	static const unsigned ports[] = { 53, 4789, 6081, 1, 65535 };
+	static const uint16_t types[] = { ETH_P_IP, ETH_P_IPV6, ETH_P_8021Q, ETH_P_8021AD, ETH_P_MPLS_UC, 0x1234 };
+	static const uint8_t protocols[] = { IPPROTO_TCP, IPPROTO_UDP, IPPROTO_GRE, IPPROTO_HOPOPTS, IPPROTO_FRAGMENT };
+	static const uint16_t ports[] = { 53, 4789, 6081, 1, 65535 };
 	unsigned kind = random_below(6);
 	struct frame f = { .length = 0 };
 
-	ethernet(&f, types[kind]);
+	frame_put_ethernet(&f, types[kind]);
 	if (kind == 2 || kind == 3)
-		PUT(&f, "\x00\x05\x08\x00");
+		FRAME_PUT(&f, "\x00\x05\x08\x00");
 	if (kind == 1)
-		ipv6(&f, protocols[random_below(5)]);
+		frame_put_ipv6(&f, protocols[random_below(5)]);
 	else
-		ipv4(&f, protocols[random_below(5)]);
-	udp(&f, ports[random_below(5)]);
-	PUT(&f, "\x08\x00\x00\x00\x01\x02\x03\x00");
-	ethernet(&f, "\x08\x00");
-	ipv4(&f, IPPROTO_UDP);
-	udp(&f, 53);
+		frame_put_ipv4(&f, protocols[random_below(5)]);
+	frame_put_udp(&f, ports[random_below(5)]);
+	FRAME_PUT(&f, "\x08\x00\x00\x00\x01\x02\x03\x00");
+	frame_put_ethernet(&f, ETH_P_IP);
+	frame_put_ipv4(&f, IPPROTO_UDP);
+	frame_put_udp(&f, 53);
 	for (unsigned n = random_below(3); n; n--)
 		f.bytes[random_below((uint32_t)f.length)] = (uint8_t)random_below(256);
 	if (!random_below(4))

@@ -4,6 +4,7 @@
 EXTRA_DIST += test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/stream.h
 printed = test/unit/printed.c test/unit/printed.h
 device_harness = test/unit/device_harness.c test/unit/device_harness.h
+softeth_frames = test/unit/softeth/frames.c test/unit/softeth/frames.h
 
 if CMOCKA
 AM_CPPFLAGS += $(CMOCKA_CFLAGS)

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* frames.c - see frames.h. */
+#include <string.h>
+#include "test/unit/softeth/frames.h"
+
+void frame_put(struct frame *f, const char *bytes, size_t n)
+{
+	memcpy(f->bytes + f->length, bytes, n);
+	f->length += n;
+}
+
+static void put16(struct frame *f, uint16_t value)
+{
+	const char bytes[2] = { (char)(value >> 8), (char)value };
+
+	frame_put(f, bytes, sizeof bytes);
+}
+
+void frame_put_ethernet(struct frame *f, uint16_t type)
+{
+	FRAME_PUT(f, "\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02");
+	put16(f, type);
+}
+
+void frame_put_ipv4(struct frame *f, uint8_t protocol)
+{
+	FRAME_PUT(f, "\x45\x28\x00\x40\x00\x00\x00\x00\x40");
+	frame_put(f, (const char *)&protocol, 1);
+	FRAME_PUT(f, "\x00\x00\x0a\x00\x00\x01\x0a\x00\x00\x02");
+}
+
+void frame_put_ipv6(struct frame *f, uint8_t next)
+{
+	FRAME_PUT(f, "\x61\x2a\xbc\xde\x00\x40");
+	frame_put(f, (const char *)&next, 1);
+	FRAME_PUT(f, "\x40\xfd\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01"
+		     "\xfd\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02");
+}
+
+void frame_put_udp(struct frame *f, uint16_t port)
+{
+	FRAME_PUT(f, "\x30\x39");
+	put16(f, port);
+	FRAME_PUT(f, "\x00\x20\x00\x00");
+}
