@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* match.c - rules against frames, without a network: fields that the parser finds, that the kernel's filter lets
- * every frame through that a rule matches, and none of other members of a group, and that the program for TAKE and DROP decides as the parser and the rules do. The
- * filter runs in the kernel, on a socket pair; the program by BPF_PROG_TEST_RUN, for which root is needed. */
+/* match.c - rules against frames, without a network: that the kernel's filter lets every frame through that a rule matches, and
+ * none of other members of a group, and that the program for TAKE and DROP decides as the parser and the rules do. The filter
+ * runs in the kernel, on a socket pair; the program by BPF_PROG_TEST_RUN, for which root is needed. What the parser finds is
+ * tested by test/unit/softeth/test_match.c. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
@@ -37,91 +38,6 @@ static struct eth_headers parsed(const struct frame *f)
 
 	eth_parse(f->bytes, f->length, (struct eth_tag){ 0, 0 }, &h);
 	return h;
-}
-
-/* --- the parser --------------------------------------------------------------------------- */
-
-static void parse_ip(void)
-{
-	struct frame f = { .length = 0 };
-	struct eth_headers h;
-
-	frame_put_ethernet(&f, ETH_P_IP);
-	frame_put_ipv4(&f, IPPROTO_UDP);
-	frame_put_udp(&f, 53);
-	h = parsed(&f);
-	check(h.outer.ip_version == 4 && h.outer.protocol == IPPROTO_UDP && h.outer.tos == 0x28, "IPv4");
-	check(!memcmp(h.outer.ip_dst, "\x0a\x00\x00\x02\0\0\0\0\0\0\0\0\0\0\0", 16), "IPv4 address");
-	check(h.outer.port_src == htons(12345) && h.outer.port_dst == htons(53), "ports");
-	f.bytes[20] = 0x20;	/* more fragments, and the first */
-	check(parsed(&f).outer.port_dst == htons(53), "the first fragment has ports");
-	f.bytes[21] = 1;
-	check(!parsed(&f).outer.port_dst && parsed(&f).outer.fragment, "a later fragment has none");
-}
-
-static void parse_vlan(void)
-{
-	struct frame f = { .length = 0 };
-	struct eth_headers h;
-
-	frame_put_ethernet(&f, ETH_P_8021AD);
-	FRAME_PUT(&f, "\x00\x07\x81\x00\x00\x09\x08\x00");
-	frame_put_ipv4(&f, IPPROTO_TCP);
-	h = parsed(&f);
-	check(h.outer.vlan_tci == htons(7) && h.outer.ether_type == htons(0x800), "two VLAN tags");
-	check(h.outer.ip_version == 4, "IP behind two tags");
-	eth_parse(f.bytes, f.length, (struct eth_tag){ 0x8100, 3 }, &h);
-	check(h.outer.vlan_tci == htons(3) && h.outer.ether_type == htons(0x8100), "three tags are not looked through");
-}
-
-static void parse_ipv6(void)
-{
-	struct frame f = { .length = 0 };
-	struct eth_headers h;
-
-	frame_put_ethernet(&f, ETH_P_IPV6);
-	frame_put_ipv6(&f, IPPROTO_HOPOPTS);
-	FRAME_PUT(&f, "\x2c\x00\x00\x00\x00\x00\x00\x00");	/* hop by hop, then a fragment header */
-	FRAME_PUT(&f, "\x11\x00\x00\x01\x00\x00\x00\x07");
-	frame_put_udp(&f, 4000);
-	h = parsed(&f);
-	check(h.outer.ip_version == 6 && h.outer.tos == 0x12 && h.outer.flow_label == htonl(0xabcde), "IPv6");
-	check(h.outer.protocol == IPPROTO_UDP && h.outer.port_dst == htons(4000), "IPv6 extension headers");
-}
-
-static void parse_tunnels(void)
-{
-	struct frame f = { .length = 0 }, g = { .length = 0 }, m = { .length = 0 };
-	struct eth_headers h;
-
-	frame_put_ethernet(&f, ETH_P_IP);
-	frame_put_ipv4(&f, IPPROTO_UDP);
-	frame_put_udp(&f, 4789);
-	FRAME_PUT(&f, "\x08\x00\x00\x00\x01\x02\x03\x00");
-	frame_put_ethernet(&f, ETH_P_IP);
-	frame_put_ipv4(&f, IPPROTO_UDP);
-	frame_put_udp(&f, 99);
-	h = parsed(&f);
-	check(h.outer.tunnel == ETH_VXLAN && h.outer.tunnel_id == htonl(0x010203), "VXLAN");
-	check(h.inner.port_dst == htons(99) && h.inner.dst[5] == 1, "headers within VXLAN");
-
-	frame_put_ethernet(&g, ETH_P_IP);
-	frame_put_ipv4(&g, IPPROTO_GRE);
-	FRAME_PUT(&g, "\x20\x00\x65\x58\x00\x11\x22\x00");
-	frame_put_ethernet(&g, ETH_P_IPV6);
-	frame_put_ipv6(&g, IPPROTO_TCP);
-	frame_put_udp(&g, 80);
-	h = parsed(&g);
-	check(h.outer.tunnel == ETH_NVGRE && h.outer.tunnel_id == htonl(0x1122), "NVGRE");
-	check(h.inner.ip_version == 6 && h.inner.port_dst == htons(80), "headers within NVGRE");
-
-	frame_put_ethernet(&m, ETH_P_MPLS_UC);
-	FRAME_PUT(&m, "\x00\x01\x00\x40\x00\x02\x01\x40");
-	frame_put_ipv4(&m, IPPROTO_TCP);
-	frame_put_udp(&m, 22);
-	h = parsed(&m);
-	check(h.outer.tunnel == ETH_MPLS && h.outer.tunnel_id == htonl(0x10), "MPLS");
-	check(h.inner.ip_version == 4 && h.inner.port_dst == htons(22), "headers behind MPLS");
 }
 
 /* --- the filter ---------------------------------------------------------------------------- */
@@ -517,10 +433,6 @@ int main(void)
 	unsigned wanted = 0, rejected = 0;
 	int pair[2];
 
-	parse_ip();
-	parse_vlan();
-	parse_ipv6();
-	parse_tunnels();
 	printf("ETH_SEED=%u\n", seed);
 	random_state = seed;
 	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, pair))

@@ -5,6 +5,7 @@ EXTRA_DIST += test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/st
 printed = test/unit/printed.c test/unit/printed.h
 device_harness = test/unit/device_harness.c test/unit/device_harness.h
 softeth_frames = test/unit/softeth/frames.c test/unit/softeth/frames.h
+softeth_parsed = test/unit/softeth/parsed.c test/unit/softeth/parsed.h $(softeth_frames)
 
 if CMOCKA
 AM_CPPFLAGS += $(CMOCKA_CFLAGS)
@@ -414,11 +415,16 @@ test_unit_soft_test_socket_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops
 # libdaplsoft-eth, without a network.
 unit_softeth = \
 	test/unit/common/test_frame_layout test/unit/common/test_tunnel \
+	test/unit/softeth/test_match test/unit/softeth/test_match_tunnels \
 	test/unit/softeth/test_place test/unit/softeth/test_rules test/unit/softeth/test_spread \
 	test/unit/softeth/test_validate
 unit_softeth_libs = libsofteth.la $(unit_soft_libs)
 test_unit_common_test_frame_layout_LDADD = $(unit_softeth_libs)
 test_unit_common_test_tunnel_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_match_SOURCES = test/unit/softeth/test_match.c $(softeth_parsed)
+test_unit_softeth_test_match_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_match_tunnels_SOURCES = test/unit/softeth/test_match_tunnels.c $(softeth_parsed)
+test_unit_softeth_test_match_tunnels_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_place_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_place_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_attach,--wrap=eth_rule_steer \
 	-Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach,--wrap=eth_rule_has,--wrap=eth_steer_count

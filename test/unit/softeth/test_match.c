@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_match.c - what the parser reads from a frame without a tunnel, whole and cut off, and which rules match. That the
+ * kernel's filter and the program for TAKE and DROP agree is tested by test/eth/match.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <netinet/in.h>
+#include "test/unit/softeth/parsed.h"
+
+static struct frame frame;
+
+static int set_up(void **state)
+{
+	(void)state;
+	frame.length = 0;
+	return 0;
+}
+
+static void put_ipv4_frame(uint8_t protocol)
+{
+	frame_put_ethernet(&frame, ETH_P_IP);
+	frame_put_ipv4(&frame, protocol);
+}
+
+/* --- Ethernet and VLAN ------------------------------------------------------------------------------- */
+
+static void frame_of_another_protocol_has_addresses_and_type(void **state)
+{
+	const struct dapl_eth_key arp = key_of_ethernet(ETH_P_ARP);
+	struct eth_headers h;
+
+	(void)state;
+	frame_put_ethernet(&frame, ETH_P_ARP);
+	frame_put_ipv4(&frame, IPPROTO_UDP);
+	h = parse(&frame);
+	assert_key(&h.outer, &arp);
+	assert_key(&h.inner, &no_headers);
+	assert_false(h.outer_fragmented);
+	assert_false(h.inner_fragmented);
+}
+
+static void type_is_read_behind_two_tags(void **state)
+{
+	struct dapl_eth_key expected = key_of_ipv4(IPPROTO_ICMP);
+	struct eth_headers h;
+
+	(void)state;
+	expected.vlan_tci = htons(0xe007);
+	frame_put_ethernet(&frame, ETH_P_8021AD);
+	FRAME_PUT(&frame, "\xe0\x07\x81\x00\x00\x09\x08\x00");
+	frame_put_ipv4(&frame, IPPROTO_ICMP);
+	h = parse(&frame);
+	assert_key(&h.outer, &expected);
+}
+
+static void third_tag_is_the_type(void **state)
+{
+	struct dapl_eth_key expected = key_of_ethernet(ETH_P_8021Q);
+	struct eth_headers h;
+
+	(void)state;
+	expected.vlan_tci = htons(7);
+	frame_put_ethernet(&frame, ETH_P_8021Q);
+	FRAME_PUT(&frame, "\x00\x07\x81\x00\x00\x09\x81\x00\x00\x0a\x08\x00");
+	frame_put_ipv4(&frame, IPPROTO_ICMP);
+	h = parse(&frame);
+	assert_key(&h.outer, &expected);
+}
+
+/* The kernel has taken it from the frame, so the one in the bytes is the second. */
+static void stripped_tag_is_the_first(void **state)
+{
+	const struct eth_tag stripped = { ETH_P_8021Q, 0x2003 };
+	struct dapl_eth_key expected = key_of_ipv4(IPPROTO_ICMP);
+	struct eth_headers h;
+
+	(void)state;
+	expected.vlan_tci = htons(0x2003);
+	put_ipv4_frame(IPPROTO_ICMP);
+	h = parse_cut(&frame, frame.length, stripped);
+	assert_key(&h.outer, &expected);
+	set_up(NULL);
+	frame_put_ethernet(&frame, ETH_P_8021Q);
+	FRAME_PUT(&frame, "\x00\x07\x08\x00");
+	frame_put_ipv4(&frame, IPPROTO_ICMP);
+	h = parse_cut(&frame, frame.length, stripped);
+	assert_key(&h.outer, &expected);
+	set_up(NULL);
+	frame_put_ethernet(&frame, ETH_P_8021Q);
+	FRAME_PUT(&frame, "\x00\x07\x81\x00\x00\x09\x08\x00");
+	h = parse_cut(&frame, frame.length, stripped);
+	assert_int_equal(h.outer.ether_type, htons(ETH_P_8021Q));
+}
+
+/* --- IP ------------------------------------------------------------------------------------------- */
+
+static void ports_are_those_of_tcp_udp_and_sctp(void **state)
+{
+	static const struct {
+		uint8_t protocol;
+		bool has_ports;
+	} rows[] = { { IPPROTO_TCP, true }, { IPPROTO_UDP, true }, { IPPROTO_SCTP, true },
+		{ IPPROTO_ICMP, false }, { IPPROTO_ESP, false } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct dapl_eth_key v4 = key_of_ipv4(rows[i].protocol), v6 = key_of_ipv6(rows[i].protocol);
+		struct eth_headers h;
+
+		if (rows[i].has_ports) {
+			key_set_ports(&v4, 53);
+			key_set_ports(&v6, 53);
+		}
+		set_up(NULL);
+		put_ipv4_frame(rows[i].protocol);
+		frame_put_udp(&frame, 53);
+		h = parse(&frame);
+		assert_key(&h.outer, &v4);
+		set_up(NULL);
+		frame_put_ethernet(&frame, ETH_P_IPV6);
+		frame_put_ipv6(&frame, rows[i].protocol);
+		frame_put_udp(&frame, 53);
+		h = parse(&frame);
+		assert_key(&h.outer, &v6);
+	}
+}
+
+static void ipv4_options_are_skipped(void **state)
+{
+	struct dapl_eth_key expected = key_of_ipv4(IPPROTO_TCP);
+	struct eth_headers h;
+
+	(void)state;
+	put_ipv4_frame(IPPROTO_TCP);
+	frame.bytes[ETH_HLEN] = 0x47;
+	FRAME_PUT(&frame, "\x01\x01\x01\x01\x01\x01\x01\x00");
+	frame_put_udp(&frame, 80);
+	key_set_ports(&expected, 80);
+	h = parse(&frame);
+	assert_key(&h.outer, &expected);
+}
+
+static void header_of_another_version_is_not_read(void **state)
+{
+	static const uint8_t of_ipv4[] = { 0x65, 0x55, 0x44, 0x40 }, of_ipv6[] = { 0x41, 0x71 };
+	const struct dapl_eth_key v4 = key_of_ethernet(ETH_P_IP), v6 = key_of_ethernet(ETH_P_IPV6);
+	struct eth_headers h;
+
+	(void)state;
+	put_ipv4_frame(IPPROTO_UDP);
+	frame_put_udp(&frame, 53);
+	for (size_t i = 0; i < sizeof of_ipv4; i++) {
+		frame.bytes[ETH_HLEN] = of_ipv4[i];
+		h = parse(&frame);
+		assert_key(&h.outer, &v4);
+	}
+	set_up(NULL);
+	frame_put_ethernet(&frame, ETH_P_IPV6);
+	frame_put_ipv6(&frame, IPPROTO_UDP);
+	for (size_t i = 0; i < sizeof of_ipv6; i++) {
+		frame.bytes[ETH_HLEN] = of_ipv6[i];
+		h = parse(&frame);
+		assert_key(&h.outer, &v6);
+	}
+}
+
+/* The first fragment has ports, all of them are fragments; "do not fragment" and the reserved bit are no offset. */
+static void fragments_of_ipv4_are_told_apart(void **state)
+{
+	static const struct {
+		uint8_t flags, offset;
+		bool fragmented, later;
+	} rows[] = { { 0x00, 0, false, false }, { 0x40, 0, false, false }, { 0x80, 0, false, false },
+		{ 0x20, 0, true, false }, { 0x20, 1, true, true }, { 0x00, 1, true, true }, { 0x10, 0, true, true } };
+
+	(void)state;
+	put_ipv4_frame(IPPROTO_UDP);
+	frame_put_udp(&frame, 53);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct dapl_eth_key expected = key_of_ipv4(IPPROTO_UDP);
+		struct eth_headers h;
+
+		frame.bytes[ETH_HLEN + 6] = rows[i].flags;
+		frame.bytes[ETH_HLEN + 7] = rows[i].offset;
+		expected.fragment = rows[i].later;
+		if (!rows[i].later)
+			key_set_ports(&expected, 53);
+		h = parse(&frame);
+		assert_key(&h.outer, &expected);
+		assert_int_equal(h.outer_fragmented, rows[i].fragmented);
+	}
+}
+
+static void fragments_of_ipv6_are_told_apart(void **state)
+{
+	static const struct {
+		uint8_t offset, flags;
+		bool fragmented, later;
+	} rows[] = { { 0, 0, false, false }, { 0, 6, false, false }, { 0, 1, true, false }, { 0, 8, true, true },
+		{ 1, 0, true, true }, { 1, 1, true, true } };
+
+	(void)state;
+	frame_put_ethernet(&frame, ETH_P_IPV6);
+	frame_put_ipv6(&frame, IPPROTO_FRAGMENT);
+	FRAME_PUT(&frame, "\x11\xff\x00\x00\x00\x00\x00\x07");	/* its second byte is no length */
+	frame_put_udp(&frame, 53);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct dapl_eth_key expected = key_of_ipv6(IPPROTO_UDP);
+		struct eth_headers h;
+
+		frame.bytes[ETH_HLEN + 42] = rows[i].offset;
+		frame.bytes[ETH_HLEN + 43] = rows[i].flags;
+		expected.fragment = rows[i].later;
+		if (!rows[i].later)
+			key_set_ports(&expected, 53);
+		h = parse(&frame);
+		assert_key(&h.outer, &expected);
+		assert_int_equal(h.outer_fragmented, rows[i].fragmented);
+	}
+}
+
+/* Hop-by-hop options, routing and destination options say how long they are. */
+static void extension_headers_are_skipped(void **state)
+{
+	struct dapl_eth_key expected = key_of_ipv6(IPPROTO_TCP);
+	struct eth_headers h;
+
+	(void)state;
+	key_set_ports(&expected, 80);
+	frame_put_ethernet(&frame, ETH_P_IPV6);
+	frame_put_ipv6(&frame, IPPROTO_HOPOPTS);
+	FRAME_PUT(&frame, "\x2b\x00\x01\x04\x00\x00\x00\x00");
+	FRAME_PUT(&frame, "\x3c\x02\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10");
+	FRAME_PUT(&frame, "\x06\x01\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08");
+	frame_put_udp(&frame, 80);
+	h = parse(&frame);
+	assert_key(&h.outer, &expected);
+}
+
+static void extension_headers_have_a_limit(void **state)
+{
+	(void)state;
+	for (unsigned n = 6; n <= 7; n++) {
+		struct dapl_eth_key expected = key_of_ipv6(n == 6 ? IPPROTO_TCP : IPPROTO_DSTOPTS);
+		struct eth_headers h;
+
+		set_up(NULL);
+		frame_put_ethernet(&frame, ETH_P_IPV6);
+		frame_put_ipv6(&frame, IPPROTO_DSTOPTS);
+		for (unsigned i = 1; i < n; i++)
+			FRAME_PUT(&frame, "\x3c\x00\x01\x04\x00\x00\x00\x00");
+		FRAME_PUT(&frame, "\x06\x00\x01\x04\x00\x00\x00\x00");
+		frame_put_udp(&frame, 80);
+		if (n == 6)
+			key_set_ports(&expected, 80);
+		h = parse(&frame);
+		assert_key(&h.outer, &expected);
+	}
+}
+
+/* --- frames that are cut off ---------------------------------------------------------------------- */
+
+static void header_that_is_cut_off_is_0(void **state)
+{
+	(void)state;
+	frame_put_ethernet(&frame, ETH_P_8021AD);
+	FRAME_PUT(&frame, "\x00\x07\x81\x00\x00\x09\x86\xdd");
+	frame_put_ipv6(&frame, IPPROTO_FRAGMENT);
+	FRAME_PUT(&frame, "\x3c\x00\x00\x01\x00\x00\x00\x07\x06\x01\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08");
+	FRAME_PUT(&frame, "\x30\x39\x00\x50");
+	assert_parts(&frame);
+	set_up(NULL);
+	put_ipv4_frame(IPPROTO_SCTP);
+	frame.bytes[ETH_HLEN] = 0x46;
+	FRAME_PUT(&frame, "\x01\x01\x01\x00\x30\x39\x00\x50");
+	assert_parts(&frame);
+}
+
+/* A byte less, and what the header says is not known. */
+static void headers_are_read_once_they_are_complete(void **state)
+{
+	static const struct {
+		size_t length, offset;
+	} rows[] = {
+#define UNTIL(length, field) { length, offsetof(struct dapl_eth_key, field) }
+		UNTIL(14, dst[0]), UNTIL(18, ether_type), UNTIL(38, ip_version), UNTIL(46, port_src), UNTIL(46, port_dst),
+#undef UNTIL
+	};
+
+	(void)state;
+	frame_put_ethernet(&frame, ETH_P_8021Q);
+	FRAME_PUT(&frame, "\x00\x07\x08\x00");
+	frame_put_ipv4(&frame, IPPROTO_TCP);
+	frame.bytes[18] = 0x46;
+	FRAME_PUT(&frame, "\x01\x01\x01\x00\x30\x39\x00\x50");
+	assert_int_equal(frame.length, 46);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct eth_headers less = parse_cut(&frame, rows[i].length - 1, (struct eth_tag){ 0, 0 });
+		struct eth_headers enough = parse_cut(&frame, rows[i].length, (struct eth_tag){ 0, 0 });
+		const uint8_t *without = (const uint8_t *)&less.outer, *with = (const uint8_t *)&enough.outer;
+
+		assert_int_equal(without[rows[i].offset] | without[rows[i].offset + 1], 0);
+		assert_int_not_equal(with[rows[i].offset] | with[rows[i].offset + 1], 0);
+	}
+}
+
+/* --- rules ------------------------------------------------------------------------------------------- */
+
+/* Of a rule's two keys and masks, and of the headers. */
+static uint8_t *byte_of_key(struct dapl_eth_rule *rule, size_t i)
+{
+	size_t size = sizeof rule->key;
+
+	return (uint8_t *)(i < size ? &rule->key : &rule->inner_key) + i % size;
+}
+
+static uint8_t *byte_of_mask(struct dapl_eth_rule *rule, size_t i)
+{
+	size_t size = sizeof rule->mask;
+
+	return (uint8_t *)(i < size ? &rule->mask : &rule->inner_mask) + i % size;
+}
+
+static uint8_t *byte_of_headers(struct eth_headers *headers, size_t i)
+{
+	size_t size = sizeof headers->outer;
+
+	return (uint8_t *)(i < size ? &headers->outer : &headers->inner) + i % size;
+}
+
+enum { KEYS_SIZE = 2 * sizeof(struct dapl_eth_key) };
+
+/* Each bit of outer and inner headers, with all other bits compared, too. */
+static void bit_is_compared_if_it_is_in_the_mask(void **state)
+{
+	struct eth_headers headers;
+	struct dapl_eth_rule rule;
+
+	(void)state;
+	memset(&headers, 0, sizeof headers);
+	memset(&rule, 0, sizeof rule);
+	for (size_t i = 0; i < KEYS_SIZE; i++) {
+		*byte_of_headers(&headers, i) = *byte_of_key(&rule, i) = (uint8_t)(i * 37);
+		*byte_of_mask(&rule, i) = 255;
+	}
+	assert_true(eth_matches(&rule, &headers));
+	for (size_t i = 0; i < 8 * KEYS_SIZE; i++) {
+		uint8_t bit = (uint8_t)(1 << i % 8), kept = *byte_of_key(&rule, i / 8);
+
+		*byte_of_headers(&headers, i / 8) ^= bit;
+		assert_false(eth_matches(&rule, &headers));
+		*byte_of_mask(&rule, i / 8) ^= bit;
+		*byte_of_key(&rule, i / 8) &= (uint8_t)~bit;
+		assert_true(eth_matches(&rule, &headers));
+		*byte_of_headers(&headers, i / 8) ^= bit;
+		assert_true(eth_matches(&rule, &headers));
+		*byte_of_mask(&rule, i / 8) ^= bit;
+		*byte_of_key(&rule, i / 8) = kept;
+	}
+	assert_true(eth_matches(&rule, &headers));
+}
+
+static void rule_without_a_mask_matches_all(void **state)
+{
+	struct dapl_eth_rule rule = { .mode = ETH_TAKE, .flags = ETH_ALL, .priority = 3, .tag = 9 };
+	struct eth_headers headers;
+
+	(void)state;
+	assert_true(eth_matches_all(&rule));
+	memset(&headers, 255, sizeof headers);
+	assert_true(eth_matches(&rule, &headers));
+	for (size_t i = 0; i < KEYS_SIZE; i++) {
+		*byte_of_mask(&rule, i) = 0x10;
+		assert_false(eth_matches_all(&rule));
+		*byte_of_mask(&rule, i) = 0;
+	}
+}
+
+/* No frame can have the value. */
+static void rule_with_a_value_outside_its_mask_matches_none(void **state)
+{
+	struct dapl_eth_rule rule = { .mode = ETH_TAKE };
+	struct eth_headers headers;
+
+	(void)state;
+	memset(&headers, 255, sizeof headers);
+	for (size_t i = 0; i < KEYS_SIZE; i++) {
+		*byte_of_key(&rule, i) = 1;
+		assert_false(eth_matches(&rule, &headers));
+		assert_false(eth_matches_all(&rule));
+		*byte_of_key(&rule, i) = 0;
+	}
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+	const struct CMUnitTest tests[] = {
+		TEST(frame_of_another_protocol_has_addresses_and_type),
+		TEST(type_is_read_behind_two_tags),
+		TEST(third_tag_is_the_type),
+		TEST(stripped_tag_is_the_first),
+		TEST(ports_are_those_of_tcp_udp_and_sctp),
+		TEST(ipv4_options_are_skipped),
+		TEST(header_of_another_version_is_not_read),
+		TEST(fragments_of_ipv4_are_told_apart),
+		TEST(fragments_of_ipv6_are_told_apart),
+		TEST(extension_headers_are_skipped),
+		TEST(extension_headers_have_a_limit),
+		TEST(header_that_is_cut_off_is_0),
+		TEST(headers_are_read_once_they_are_complete),
+		TEST(bit_is_compared_if_it_is_in_the_mask),
+		TEST(rule_without_a_mask_matches_all),
+		TEST(rule_with_a_value_outside_its_mask_matches_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
