@@ -5,6 +5,7 @@ EXTRA_DIST += test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/st
 printed = test/unit/printed.c test/unit/printed.h
 device_harness = test/unit/device_harness.c test/unit/device_harness.h
 softeth_frames = test/unit/softeth/frames.c test/unit/softeth/frames.h
+softeth_port_calls = test/unit/softeth/port_calls.c test/unit/softeth/port_calls.h
 softeth_parsed = test/unit/softeth/parsed.c test/unit/softeth/parsed.h $(softeth_frames)
 
 if CMOCKA
@@ -415,16 +416,22 @@ test_unit_soft_test_socket_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops
 # libdaplsoft-eth, without a network.
 unit_softeth = \
 	test/unit/common/test_frame_layout test/unit/common/test_tunnel \
-	test/unit/softeth/test_match test/unit/softeth/test_match_tunnels \
+	test/unit/softeth/test_group test/unit/softeth/test_match test/unit/softeth/test_match_tunnels \
 	test/unit/softeth/test_place test/unit/softeth/test_rules test/unit/softeth/test_spread \
 	test/unit/softeth/test_validate
 unit_softeth_libs = libsofteth.la $(unit_soft_libs)
 test_unit_common_test_frame_layout_LDADD = $(unit_softeth_libs)
 test_unit_common_test_tunnel_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_group_SOURCES = test/unit/softeth/test_group.c $(softeth_port_calls)
+test_unit_softeth_test_group_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach \
+	-Wl,--wrap=eth_rules_free,--wrap=eth_filter_none,--wrap=eth_filter_renew,--wrap=spread_new \
+	-Wl,--wrap=spread_announce,--wrap=spread_free_tables,--wrap=calloc,--wrap=clock_gettime
 test_unit_softeth_test_match_SOURCES = test/unit/softeth/test_match.c $(softeth_parsed)
 test_unit_softeth_test_match_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_match_tunnels_SOURCES = test/unit/softeth/test_match_tunnels.c $(softeth_parsed)
 test_unit_softeth_test_match_tunnels_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_place_SOURCES = test/unit/softeth/test_place.c $(softeth_port_calls)
 test_unit_softeth_test_place_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_place_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_attach,--wrap=eth_rule_steer \
 	-Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach,--wrap=eth_rule_has,--wrap=eth_steer_count

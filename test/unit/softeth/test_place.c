@@ -6,15 +6,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include "dapl/softeth/group.h"
+#include "test/unit/softeth/port_calls.h"
 
-enum { PORTS = 3, RULES = 8 };
+enum { RULES = 8 };
 
-static struct eth_port ports[PORTS];
 static struct eth_group *group;		/* of ports 0 and 2; port 1 has left it */
 static struct eth_spread spread;
 
@@ -24,19 +23,6 @@ static struct {
 	struct eth_rule rule;
 	const struct eth_port *port;	/* NULL: free */
 } attached[RULES];
-static char calls[128];			/* a letter and the port of each call */
-static const char *failing;		/* the call that fails, as in `calls` */
-
-static int note(char letter, const struct eth_port *port)
-{
-	char call[4];
-
-	snprintf(call, sizeof call, "%c%d", letter, (int)(port - ports));
-	if (*calls)
-		strcat(calls, " ");
-	strcat(calls, call);
-	return failing && !strcmp(call, failing) ? ENOSPC : 0;
-}
 
 static void end_rule(unsigned i)
 {
@@ -58,7 +44,7 @@ int __wrap_eth_rule_attach(struct eth_port *port, const struct rule_part *part, 
 			   struct eth_rule **added)
 {
 	unsigned i = 0;
-	int err = note('a', port);
+	int err = note_call('a', port);
 
 	if (err)
 		return err;
@@ -75,12 +61,12 @@ int __wrap_eth_rule_attach(struct eth_port *port, const struct rule_part *part, 
 
 int __wrap_eth_rule_steer(struct eth_port *port)
 {
-	return note('s', port);
+	return note_call('s', port);
 }
 
 void __wrap_eth_rule_unsteer(struct eth_port *port, const struct rule_times *times, bool purged)
 {
-	note(purged ? 'p' : 'u', port);
+	note_call(purged ? 'p' : 'u', port);
 	for (unsigned i = 0; i < RULES; i++)
 		if (purged && attached[i].port == port && attached[i].rule.times == times)
 			attached[i].rule.moved = true;
@@ -88,7 +74,7 @@ void __wrap_eth_rule_unsteer(struct eth_port *port, const struct rule_times *tim
 
 void __wrap_eth_rule_detach(struct eth_port *port, const struct rule_times *times)
 {
-	note('d', port);
+	note_call('d', port);
 	for (unsigned i = 0; i < RULES; i++)
 		if (attached[i].port == port && attached[i].rule.times == times)
 			end_rule(i);
@@ -130,8 +116,7 @@ static int set_up(void **state)
 	group->n = PORTS;
 	group->ports[0] = &ports[0];
 	group->ports[2] = &ports[2];
-	*calls = 0;
-	failing = NULL;
+	forget_calls();
 	return 0;
 }
 

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_group.c - groups of ports: their life, ports that leave, and changes of the table, which filters must know before
+ * it begins. Rules and filters of ports (rules.c) are replaced here; tables themselves are spread.c's. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <unistd.h>
+#include "dapl/softeth/group.h"
+#include "test/unit/softeth/port_calls.h"
+
+enum { SIZE = 4 };
+
+static uint8_t key[TOEPLITZ_KEY];
+static const uint16_t first_table[SIZE] = { 0, 1, 2, 0 }, second_table[SIZE] = { 2, 2, 1, 1 };
+static struct eth_group *group;		/* of all ports */
+static uint64_t now_s;			/* the clock */
+static bool no_memory;
+static unsigned announced;		/* filters that were renewed while the newest table had not begun */
+
+/* --- rules and filters of ports, the clock, memory ------------------------------------------------------- */
+
+void __wrap_eth_rule_unsteer(struct eth_port *port, const struct rule_times *times, bool purged);
+void __wrap_eth_rule_detach(struct eth_port *port, const struct rule_times *times);
+void __wrap_eth_rules_free(struct eth_port *port);
+int __wrap_eth_filter_none(int fd);
+int __wrap_eth_filter_renew(struct eth_port *port);
+struct eth_spread *__real_spread_new(const struct dapl_eth_rss *rss);
+struct eth_spread *__wrap_spread_new(const struct dapl_eth_rss *rss);
+bool __real_spread_announce(struct eth_spread *spread, const uint16_t *owner);
+bool __wrap_spread_announce(struct eth_spread *spread, const uint16_t *owner);
+void __real_spread_free_tables(struct spread_table *table);
+void __wrap_spread_free_tables(struct spread_table *table);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+int __wrap_clock_gettime(clockid_t id, struct timespec *now);
+
+void __wrap_eth_rule_unsteer(struct eth_port *port, const struct rule_times *times, bool purged)
+{
+	(void)times;
+	note_call(purged ? 'p' : 'u', port);
+}
+
+void __wrap_eth_rule_detach(struct eth_port *port, const struct rule_times *times)
+{
+	(void)times;
+	note_call('d', port);
+}
+
+static void note_locked(char letter, const struct eth_port *port)
+{
+	assert_int_not_equal(port->lock.state, 0);
+	note_call(letter, port);
+}
+
+void __wrap_eth_rules_free(struct eth_port *port)
+{
+	note_locked('f', port);
+}
+
+int __wrap_eth_filter_none(int fd)
+{
+	note_locked('n', &ports[fd]);
+	return 0;
+}
+
+static bool is_raced;			/* another thread locks the groups while a filter is renewed */
+static pthread_t other_thread;
+static bool other_was_in;		/* atomic */
+
+static void *lock_groups(void *unused)
+{
+	eth_groups_lock();
+	__atomic_store_n(&other_was_in, true, __ATOMIC_RELAXED);
+	eth_groups_unlock();
+	return unused;
+}
+
+int __wrap_eth_filter_renew(struct eth_port *port)
+{
+	if (is_raced && port == &ports[0]) {
+		assert_int_equal(pthread_create(&other_thread, NULL, lock_groups, NULL), 0);
+		usleep(20000);		/* long enough for a thread that nothing stops */
+		assert_false(__atomic_load_n(&other_was_in, __ATOMIC_RELAXED));
+	}
+	announced += group->spread->newest->from_ns == UINT64_MAX;
+	return note_call('r', port);
+}
+
+struct eth_spread *__wrap_spread_new(const struct dapl_eth_rss *rss)
+{
+	return no_memory ? NULL : __real_spread_new(rss);
+}
+
+bool __wrap_spread_announce(struct eth_spread *spread, const uint16_t *owner)
+{
+	return !no_memory && __real_spread_announce(spread, owner);
+}
+
+/* Recorded as a call of port 0. */
+void __wrap_spread_free_tables(struct spread_table *table)
+{
+	if (table)
+		note_call('t', &ports[0]);
+	__real_spread_free_tables(table);
+}
+
+static size_t fails_size;		/* the allocation that fails */
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails_size && n * size == fails_size ? NULL : __real_calloc(n, size);
+}
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *now)
+{
+	assert_int_equal(id, CLOCK_REALTIME);	/* as time stamps of frames */
+	*now = (struct timespec){ .tv_sec = (time_t)now_s };
+	return 0;
+}
+
+/* --- a case ------------------------------------------------------------------------------------------------ */
+
+static int create(struct eth_group **created)
+{
+	const struct dapl_eth_rss rss = { .hash = { .rx_hash_key = key, .rx_hash_key_len = sizeof key }, .size = SIZE,
+		.table = first_table };
+	struct eth_port *const members[PORTS] = { &ports[0], &ports[1], &ports[2] };
+
+	return eth_group_create(members, PORTS, &rss, created);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	for (int i = 0; i < PORTS; i++) {
+		ports[i].fd = i;
+		dapl_mutex_init(&ports[i].lock, RANK_SOFT_ETH);
+	}
+	forget_calls();
+	no_memory = is_raced = other_was_in = false;
+	fails_size = announced = 0;
+	now_s = 100;
+	assert_int_equal(create(&group), 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	if (group)
+		eth_group_free(group);
+	return 0;
+}
+
+static uint16_t owner_at(uint64_t entry, uint64_t seconds)
+{
+	return spread_owner(group->spread, (uint32_t)entry, seconds * 1000000000);
+}
+
+static void assert_table(const uint16_t *table, uint64_t seconds)
+{
+	for (uint64_t i = 0; i < SIZE; i++)
+		assert_int_equal(owner_at(i, seconds), table[i]);
+}
+
+static unsigned tables(void)
+{
+	unsigned n = 0;
+
+	for (const struct spread_table *t = group->spread->newest; t; t = t->older)
+		n++;
+	return n;
+}
+
+/* --- tables ------------------------------------------------------------------------------------------------ */
+
+static void frames_go_by_the_table_of_their_time(void **state)
+{
+	(void)state;
+	assert_table(first_table, 0);
+	assert_int_equal(eth_group_set(group, second_table), 0);
+	assert_table(first_table, 99);
+	assert_table(second_table, 100);
+	now_s = 105;
+	assert_int_equal(eth_group_set(group, first_table), 0);
+	assert_table(second_table, 104);
+	assert_table(first_table, 105);
+}
+
+/* Else a filter would reject frames that the table has given to its port. */
+static void all_filters_know_a_table_before_it_begins(void **state)
+{
+	(void)state;
+	assert_int_equal(eth_group_set(group, second_table), 0);
+	assert_string_equal(calls, "r0 r1 r2");
+	assert_int_equal(announced, PORTS);
+}
+
+static void table_is_withdrawn_if_any_filter_fails(void **state)
+{
+	static const char *const calls_that_fail[] = { "r0", "r1", "r2" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof calls_that_fail / sizeof *calls_that_fail; i++) {
+		forget_calls();
+		announced = 0;
+		failing = calls_that_fail[i];
+		assert_int_equal(eth_group_set(group, second_table), ENOSPC);
+		assert_string_equal(calls, "r0 r1 r2 r0 r1 r2 t0");	/* the filters forget it before it is freed */
+		assert_int_equal(announced, PORTS);
+		assert_int_equal(tables(), 1);
+		assert_table(first_table, UINT64_MAX / 1000000000);
+	}
+}
+
+static void tables_are_kept_for_ten_seconds(void **state)
+{
+	(void)state;
+	assert_int_equal(eth_group_set(group, second_table), 0);
+	now_s = 105;
+	assert_int_equal(eth_group_set(group, first_table), 0);
+	assert_int_equal(tables(), 3);		/* the table until 100 is 5 s old */
+	forget_calls();
+	now_s = 111;
+	assert_int_equal(eth_group_set(group, second_table), 0);
+	assert_int_equal(tables(), 3);
+	assert_table(second_table, 104);	/* 7 s ago */
+	assert_string_equal(calls, "r0 r1 r2 t0");	/* no port reads a table when it is freed */
+}
+
+static void table_needs_memory(void **state)
+{
+	(void)state;
+	no_memory = true;
+	assert_int_equal(eth_group_set(group, second_table), ENOMEM);
+	assert_string_equal(calls, "");
+	assert_table(first_table, UINT64_MAX / 1000000000);
+	assert_int_equal(tables(), 1);
+}
+
+/* An old table is taken off the list before it is known that there is no memory for the new one. */
+static void old_table_is_freed_without_memory_for_a_new_one(void **state)
+{
+	(void)state;
+	assert_int_equal(eth_group_set(group, second_table), 0);
+	forget_calls();
+	no_memory = true;
+	now_s = 200;
+	assert_int_equal(eth_group_set(group, first_table), ENOMEM);
+	assert_string_equal(calls, "r0 r1 r2 t0");
+	assert_int_equal(tables(), 1);
+	assert_table(second_table, 200);
+}
+
+static void changes_of_tables_exclude_each_other(void **state)
+{
+	(void)state;
+	is_raced = true;
+	assert_int_equal(eth_group_set(group, second_table), 0);
+	assert_int_equal(pthread_join(other_thread, NULL), 0);
+	assert_true(other_was_in);
+}
+
+/* --- ports that leave ----------------------------------------------------------------------------------------- */
+
+static void closed_port_leaves_all_its_groups(void **state)
+{
+	struct eth_group *other;
+
+	(void)state;
+	assert_int_equal(create(&other), 0);
+	eth_rule_free_all(&ports[1]);
+	assert_string_equal(calls, "f1 n1");	/* its own rules, and those of groups */
+	assert_null(group->ports[1]);
+	assert_null(other->ports[1]);
+	assert_ptr_equal(group->ports[0], &ports[0]);
+	assert_ptr_equal(other->ports[2], &ports[2]);
+	assert_int_equal(ports[1].lock.state, 0);
+	eth_group_free(other);
+}
+
+static void table_that_names_a_port_that_left_is_refused(void **state)
+{
+	static const uint16_t without_port_1[SIZE] = { 0, 0, 0, 2 }, last_is_port_1[SIZE] = { 0, 0, 0, 1 };
+
+	(void)state;
+	eth_rule_free_all(&ports[1]);
+	forget_calls();
+	assert_int_equal(eth_group_set(group, second_table), EINVAL);
+	assert_int_equal(eth_group_set(group, last_is_port_1), EINVAL);
+	assert_string_equal(calls, "");
+	assert_int_equal(tables(), 1);
+	assert_int_equal(eth_group_set(group, without_port_1), 0);
+	assert_string_equal(calls, "r0 r2");
+	assert_table(without_port_1, 100);
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------- */
+
+static void group_needs_memory(void **state)
+{
+	struct eth_group *created = NULL;
+
+	(void)state;
+	no_memory = true;
+	assert_int_equal(create(&created), ENOMEM);
+	no_memory = false;
+	fails_size = sizeof *group + PORTS * sizeof *group->ports;
+	assert_int_equal(create(&created), ENOMEM);
+	assert_null(created);
+}
+
+static struct group_rule *add_rule(void)
+{
+	struct group_rule *rule = calloc(1, sizeof *rule);
+
+	assert_non_null(rule);
+	rule->part.counts = rule_counts_new();
+	rule->part.times = rule_times_new(0);
+	rule->next = group->rules;
+	group->rules = rule;
+	return rule;
+}
+
+/* Rules of ports that were moved out of it count on. */
+static void rules_of_a_freed_group_go_from_all_programs_first(void **state)
+{
+	struct rule_counts *counts;
+	struct rule_times *times;
+
+	(void)state;
+	add_rule();
+	counts = add_rule()->part.counts;
+	times = group->rules->part.times;
+	counts->refs++;
+	times->refs++;
+	group->ports[1] = NULL;
+	eth_group_free(group);
+	group = NULL;
+	assert_string_equal(calls, "u0 u2 d0 d2 u0 u2 d0 d2");
+	assert_int_equal(counts->refs, 1);
+	assert_int_equal(times->refs, 1);
+	rule_counts_put(counts);
+	rule_times_put(times);
+}
+
+static void table_outlives_the_group_at_rules_that_were_moved(void **state)
+{
+	struct eth_spread *spread = group->spread;
+
+	(void)state;
+	spread_get(spread);
+	eth_group_free(group);
+	group = NULL;
+	assert_int_equal(spread->refs, 1);
+	assert_int_equal(spread_owner(spread, 2, 100), 2);
+	spread_put(spread);
+}
+
+/* A port that leaves does not look at groups that are gone. */
+static void freed_group_is_forgotten(void **state)
+{
+	struct eth_group *second, *third;
+
+	(void)state;
+	assert_int_equal(create(&second), 0);
+	assert_int_equal(create(&third), 0);
+	eth_group_free(second);
+	eth_rule_free_all(&ports[0]);
+	assert_null(group->ports[0]);
+	assert_null(third->ports[0]);
+	eth_group_free(third);
+	eth_rule_free_all(&ports[1]);
+	assert_null(group->ports[1]);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(frames_go_by_the_table_of_their_time),
+		TEST(all_filters_know_a_table_before_it_begins),
+		TEST(table_is_withdrawn_if_any_filter_fails),
+		TEST(tables_are_kept_for_ten_seconds),
+		TEST(table_needs_memory),
+		TEST(old_table_is_freed_without_memory_for_a_new_one),
+		TEST(changes_of_tables_exclude_each_other),
+		TEST(closed_port_leaves_all_its_groups),
+		TEST(table_that_names_a_port_that_left_is_refused),
+		TEST(group_needs_memory),
+		TEST(rules_of_a_freed_group_go_from_all_programs_first),
+		TEST(table_outlives_the_group_at_rules_that_were_moved),
+		TEST(freed_group_is_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
