@@ -4,6 +4,7 @@
 EXTRA_DIST += test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/stream.h
 printed = test/unit/printed.c test/unit/printed.h
 device_harness = test/unit/device_harness.c test/unit/device_harness.h
+softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
 softeth_frames = test/unit/softeth/frames.c test/unit/softeth/frames.h
 softeth_port_calls = test/unit/softeth/port_calls.c test/unit/softeth/port_calls.h
 softeth_parsed = test/unit/softeth/parsed.c test/unit/softeth/parsed.h $(softeth_frames)
@@ -418,7 +419,7 @@ unit_softeth = \
 	test/unit/common/test_frame_layout test/unit/common/test_tunnel \
 	test/unit/softeth/test_group test/unit/softeth/test_match test/unit/softeth/test_match_tunnels \
 	test/unit/softeth/test_place test/unit/softeth/test_rules test/unit/softeth/test_spread \
-	test/unit/softeth/test_validate
+	test/unit/softeth/test_steer test/unit/softeth/test_validate
 unit_softeth_libs = libsofteth.la $(unit_soft_libs)
 test_unit_common_test_frame_layout_LDADD = $(unit_softeth_libs)
 test_unit_common_test_tunnel_LDADD = $(unit_softeth_libs)
@@ -438,6 +439,8 @@ test_unit_softeth_test_place_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_attach,
 test_unit_softeth_test_rules_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_rules_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setsockopt
 test_unit_softeth_test_spread_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_steer_SOURCES = test/unit/softeth/test_steer.c $(softeth_ebpf) $(softeth_frames)
+test_unit_softeth_test_steer_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_validate_LDADD = $(unit_softeth_libs)
 
 # The tables of the BTL component, which need no Open MPI.
