@@ -417,12 +417,14 @@ test_unit_soft_test_socket_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops
 # libdaplsoft-eth, without a network.
 unit_softeth = \
 	test/unit/common/test_frame_layout test/unit/common/test_tunnel \
-	test/unit/softeth/test_group test/unit/softeth/test_match test/unit/softeth/test_match_tunnels \
-	test/unit/softeth/test_place test/unit/softeth/test_rules test/unit/softeth/test_spread \
-	test/unit/softeth/test_steer test/unit/softeth/test_validate
+	test/unit/softeth/test_change test/unit/softeth/test_group test/unit/softeth/test_match \
+	test/unit/softeth/test_match_tunnels test/unit/softeth/test_place test/unit/softeth/test_rules \
+	test/unit/softeth/test_spread test/unit/softeth/test_steer test/unit/softeth/test_validate
 unit_softeth_libs = libsofteth.la $(unit_soft_libs)
 test_unit_common_test_frame_layout_LDADD = $(unit_softeth_libs)
 test_unit_common_test_tunnel_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_change_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_change_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
 test_unit_softeth_test_group_SOURCES = test/unit/softeth/test_group.c $(softeth_port_calls)
 test_unit_softeth_test_group_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach \
