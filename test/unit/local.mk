@@ -418,9 +418,9 @@ test_unit_soft_test_socket_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops
 unit_softeth = \
 	test/unit/common/test_frame_layout test/unit/common/test_tunnel \
 	test/unit/softeth/test_change test/unit/softeth/test_group test/unit/softeth/test_match \
-	test/unit/softeth/test_match_tunnels test/unit/softeth/test_packet test/unit/softeth/test_place \
-	test/unit/softeth/test_rules test/unit/softeth/test_spread test/unit/softeth/test_steer \
-	test/unit/softeth/test_validate
+	test/unit/softeth/test_match_tunnels test/unit/softeth/test_packet test/unit/softeth/test_packet_open \
+	test/unit/softeth/test_place test/unit/softeth/test_rules test/unit/softeth/test_spread \
+	test/unit/softeth/test_steer test/unit/softeth/test_validate
 unit_softeth_libs = libsofteth.la $(unit_soft_libs)
 test_unit_common_test_frame_layout_LDADD = $(unit_softeth_libs)
 test_unit_common_test_tunnel_LDADD = $(unit_softeth_libs)
@@ -438,6 +438,11 @@ test_unit_softeth_test_match_tunnels_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_packet_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_packet_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=recvmsg,--wrap=recv,--wrap=getsockopt \
 	-Wl,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=eth_rule_find,--wrap=eth_validate
+test_unit_softeth_test_packet_open_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_packet_open_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=if_nametoindex,--wrap=socket,--wrap=close \
+	-Wl,--wrap=ioctl,--wrap=setsockopt,--wrap=bind,--wrap=interface_request,--wrap=getifaddrs,--wrap=freeifaddrs \
+	-Wl,--wrap=bpf_has_tcx,--wrap=eth_filter_none,--wrap=eth_ring_open,--wrap=eth_ring_close \
+	-Wl,--wrap=eth_rule_free_all,--wrap=calloc
 test_unit_softeth_test_place_SOURCES = test/unit/softeth/test_place.c $(softeth_port_calls)
 test_unit_softeth_test_place_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_place_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_attach,--wrap=eth_rule_steer \

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_packet_open.c - opening and closing a port over a packet socket, and what a device can do. System calls are replaced
+ * and recorded here; receiving is test_packet.c's matter. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/if_ether.h>
+#include <linux/if_link.h>
+#include <linux/if_packet.h>
+#include <linux/net_tstamp.h>
+#include <linux/sockios.h>
+#include <sys/socket.h>
+#include "dapl/softeth/packet.h"
+
+enum { SOCKET = 1000, INET_SOCKET, COUNTERS, INDEX = 5, MTU = 1500 };	/* descriptors that the process does not have */
+
+static char steps[256];			/* a word for each call */
+static const char *failing;		/* the step that fails; NULL: none */
+static unsigned sockets;		/* that are open */
+static bool has_tcx, tells_departures;
+static size_t fails_size;		/* the allocation that fails */
+static uint32_t ring_frames, ring_max_frame;
+
+static int step(const char *word)
+{
+	assert_true(strlen(steps) + strlen(word) + 2 < sizeof steps);
+	if (*steps)
+		strcat(steps, " ");
+	strcat(steps, word);
+	if (!failing || strcmp(word, failing))
+		return 0;
+	errno = ENOBUFS;
+	return -1;
+}
+
+/* --- system calls and functions of other files -------------------------------------------------------------- */
+
+unsigned __wrap_if_nametoindex(const char *name);
+int __wrap_socket(int family, int type, int protocol);
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __wrap_ioctl(int fd, unsigned long request, void *argument);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size);
+int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr);
+int __wrap_getifaddrs(struct ifaddrs **list);
+void __wrap_freeifaddrs(struct ifaddrs *list);
+bool __wrap_bpf_has_tcx(void);
+int __wrap_eth_filter_none(int fd);
+int __wrap_eth_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_frame);
+void __wrap_eth_ring_close(struct eth_port *port);
+void __wrap_eth_rule_free_all(struct eth_port *port);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+unsigned __wrap_if_nametoindex(const char *name)
+{
+	assert_string_equal(name, "eth0");
+	return step("index") ? 0 : INDEX;
+}
+
+/* A packet socket of a protocol would receive before it is bound. */
+int __wrap_socket(int family, int type, int protocol)
+{
+	if (family == AF_PACKET) {
+		assert_int_equal(type, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK);
+		assert_int_equal(protocol, 0);
+		if (step("socket"))
+			return -1;
+	}
+	sockets++;
+	return family == AF_PACKET ? SOCKET : INET_SOCKET;
+}
+
+int __wrap_close(int fd)
+{
+	if (fd < SOCKET)
+		return __real_close(fd);
+	if (fd == SOCKET)
+		step("close");
+	if (fd == COUNTERS)
+		step("counters");
+	else
+		sockets--;
+	return 0;
+}
+
+int __wrap_ioctl(int fd, unsigned long request, void *argument)
+{
+	const struct ifreq *ifr = argument;
+	struct ethtool_ts_info *info = (struct ethtool_ts_info *)ifr->ifr_data;
+
+	assert_int_equal(fd, INET_SOCKET);
+	assert_int_equal(request, SIOCETHTOOL);
+	assert_string_equal(ifr->ifr_name, "eth0");
+	assert_int_equal(info->cmd, ETHTOOL_GET_TS_INFO);
+	info->so_timestamping = SOF_TIMESTAMPING_RX_SOFTWARE;
+	if (tells_departures)
+		info->so_timestamping |= SOF_TIMESTAMPING_TX_SOFTWARE;
+	return failing && !strcmp(failing, "ethtool") ? -1 : 0;
+}
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	static const struct {
+		int level, name;
+		const char *word;
+	} options[] = { { SOL_PACKET, PACKET_VNET_HDR, "vnet" }, { SOL_PACKET, PACKET_QDISC_BYPASS, "bypass" },
+		{ SOL_SOCKET, SO_TIMESTAMPNS, "time" }, { SOL_SOCKET, SO_RCVBUFFORCE, "force" },
+		{ SOL_SOCKET, SO_RCVBUF, "buffer" }, { SOL_PACKET, PACKET_AUXDATA, "aux" },
+		{ SOL_SOCKET, SO_RXQ_OVFL, "overflow" } };
+	int number;
+
+	assert_int_equal(fd, SOCKET);
+	assert_int_equal(size, sizeof number);
+	memcpy(&number, value, sizeof number);
+	assert_int_not_equal(number, 0);
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+		if (options[i].level == level && options[i].name == name)
+			return step(options[i].word);
+	fail_msg("option %d of %d is not known", name, level);
+	return -1;
+}
+
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size)
+{
+	struct sockaddr_ll at;
+
+	assert_int_equal(fd, SOCKET);
+	assert_int_equal(size, sizeof at);
+	memcpy(&at, address, sizeof at);
+	assert_int_equal(at.sll_family, AF_PACKET);
+	assert_int_equal(at.sll_ifindex, INDEX);
+	assert_int_equal(at.sll_protocol, htons(ETH_P_ALL));
+	return step("bind");
+}
+
+int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr)
+{
+	const char *word = request == SIOCGIFMTU ? "mtu" : "address";
+
+	assert_string_equal(netdev, "eth0");
+	memset(ifr, 0, sizeof *ifr);
+	if (request == SIOCGIFMTU)
+		ifr->ifr_mtu = MTU;
+	else
+		memcpy(ifr->ifr_hwaddr.sa_data, "\x02\x03\x04\x05\x06\x07", 6);
+	return failing && !strcmp(failing, word) ? ENODEV : 0;
+}
+
+int __wrap_getifaddrs(struct ifaddrs **list)
+{
+	static struct rtnl_link_stats counters = { .rx_missed_errors = 7 };
+	static struct sockaddr packet = { .sa_family = AF_PACKET };
+	static struct ifaddrs only = { .ifa_name = "eth0", .ifa_addr = &packet, .ifa_data = &counters };
+
+	*list = &only;
+	return failing && !strcmp(failing, "ifaddrs") ? -1 : 0;
+}
+
+void __wrap_freeifaddrs(struct ifaddrs *list)
+{
+	assert_non_null(list);
+}
+
+bool __wrap_bpf_has_tcx(void)
+{
+	return has_tcx;
+}
+
+int __wrap_eth_filter_none(int fd)
+{
+	assert_int_equal(fd, SOCKET);
+	return step("filter") ? ENOBUFS : 0;
+}
+
+int __wrap_eth_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_frame)
+{
+	assert_int_equal(port->fd, SOCKET);
+	ring_frames = frames;
+	ring_max_frame = max_frame;
+	return step("ring") ? ENOBUFS : 0;
+}
+
+void __wrap_eth_ring_close(struct eth_port *port)
+{
+	(void)port;
+	step("unmap");
+}
+
+void __wrap_eth_rule_free_all(struct eth_port *port)
+{
+	(void)port;
+	step("rules");
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails_size && n * size == fails_size ? NULL : __real_calloc(n, size);
+}
+
+/* --- a case ---------------------------------------------------------------------------------------------------- */
+
+static struct eth_port *port;
+
+static int set_up(void **state)
+{
+	(void)state;
+	*steps = 0;
+	failing = NULL;
+	sockets = 0;
+	has_tcx = tells_departures = false;
+	fails_size = 0;
+	port = NULL;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	failing = NULL;
+	*steps = 0;
+	if (port)
+		dapl_softeth_ops.close(port);
+	assert_int_equal(sockets, 0);
+	return 0;
+}
+
+static void want_purge(void *context)
+{
+	(void)context;
+}
+
+static int open_port(const struct dapl_eth_config *config, bool bypass)
+{
+	return dapl_softeth_ops.open("eth0", config, bypass, want_purge, steps, &port);
+}
+
+static const struct dapl_eth_config posted = { .snap = 99, .verify = true };
+static const struct dapl_eth_config ring = { .ring_frames = 4096, .snap = 99 };
+
+/* --- opening ---------------------------------------------------------------------------------------------------- */
+
+/* The socket gets no frame before its filter passes none, and is bound when all that comes with a frame is asked for. */
+static void socket_is_bound_when_it_is_complete(void **state)
+{
+	(void)state;
+	assert_int_equal(open_port(&posted, false), 0);
+	assert_string_equal(steps, "index socket filter vnet time force aux overflow bind");
+	assert_int_equal(dapl_softeth_ops.descriptor(port), SOCKET);
+	assert_int_equal(port->snap, 0);
+	assert_int_equal(port->mtu, MTU);
+	assert_true(port->verify);
+	assert_false(port->bypass);
+	assert_ptr_equal(port->want_purge, want_purge);
+	assert_ptr_equal(port->context, steps);
+	assert_int_equal(port->counters, -1);
+	assert_int_equal(port->link, -1);
+	assert_int_equal(sockets, 1);
+}
+
+static void ring_takes_the_place_of_the_sockets_buffer(void **state)
+{
+	(void)state;
+	assert_int_equal(open_port(&ring, false), 0);
+	assert_string_equal(steps, "index socket filter vnet time ring bind");
+	assert_int_equal(ring_frames, 4096);
+	assert_int_equal(ring_max_frame, MTU + 14 + 4);		/* with a tag */
+	assert_int_equal(port->snap, 99);
+	assert_false(port->verify);
+}
+
+static void queueing_discipline_is_bypassed_where_asked_for(void **state)
+{
+	(void)state;
+	assert_int_equal(open_port(&posted, true), 0);
+	assert_string_equal(steps, "index socket filter vnet bypass time force aux overflow bind");
+	assert_true(port->bypass);
+}
+
+/* A larger buffer than the system's limit needs CAP_NET_ADMIN. */
+static void buffer_is_as_large_as_the_process_may_have_it(void **state)
+{
+	(void)state;
+	failing = "force";
+	assert_int_equal(open_port(&posted, false), 0);
+	assert_string_equal(steps, "index socket filter vnet time force buffer aux overflow bind");
+}
+
+static void port_that_cannot_be_opened_leaves_no_socket(void **state)
+{
+	static const struct {
+		const char *step;
+		int err;
+		bool with_ring;
+	} rows[] = { { "index", ENODEV, false }, { "socket", ENOBUFS, false }, { "filter", ENOBUFS, false },
+		{ "mtu", ENODEV, false }, { "address", ENODEV, false }, { "vnet", ENOBUFS, false },
+		{ "bypass", ENOBUFS, false }, { "time", ENOBUFS, false }, { "aux", ENOBUFS, false },
+		{ "overflow", ENOBUFS, false }, { "bind", ENOBUFS, false }, { "ring", ENOBUFS, true } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		set_up(NULL);
+		failing = rows[i].step;
+		assert_int_equal(open_port(rows[i].with_ring ? &ring : &posted, true), rows[i].err);
+		assert_null(port);
+		assert_int_equal(sockets, 0);
+	}
+}
+
+static void port_needs_memory(void **state)
+{
+	(void)state;
+	fails_size = sizeof *port;
+	assert_int_equal(open_port(&posted, false), ENOMEM);
+	assert_string_equal(steps, "");
+}
+
+static void losses_before_the_opening_are_not_the_ports(void **state)
+{
+	(void)state;
+	assert_int_equal(open_port(&posted, false), 0);
+	assert_int_equal(port->lost_device_before, 7);
+	dapl_softeth_ops.close(port);
+	failing = "ifaddrs";
+	assert_int_equal(open_port(&posted, false), 0);
+	assert_int_equal(port->lost_device_before, ~(uint64_t)0);
+}
+
+/* Rules end while the socket is there: it has joined groups for them. */
+static void closed_port_gives_back_what_it_has(void **state)
+{
+	(void)state;
+	assert_int_equal(open_port(&ring, false), 0);
+	port->counters = COUNTERS;
+	*steps = 0;
+	dapl_softeth_ops.close(port);
+	port = NULL;
+	assert_string_equal(steps, "rules unmap close counters");
+}
+
+/* --- what a device can do --------------------------------------------------------------------------------------- */
+
+static uint64_t capabilities(void)
+{
+	struct dapl_eth_attr attr;
+
+	assert_int_equal(dapl_softeth_ops.query("eth0", &attr), 0);
+	assert_int_equal(sockets, 0);
+	return attr.caps;
+}
+
+static void capabilities_depend_on_kernel_and_driver(void **state)
+{
+	uint64_t least = capabilities();
+
+	(void)state;
+	assert_int_equal(least & (ETH_CAP_TAKE | ETH_CAP_SEND_STAMP), 0);
+	assert_int_equal(least & ETH_CAP_COPY, ETH_CAP_COPY);
+	assert_int_equal(least & ETH_CAP_RSS_LOSSLESS, ETH_CAP_RSS_LOSSLESS);
+	has_tcx = true;
+	assert_int_equal(capabilities(), least | ETH_CAP_TAKE);
+	has_tcx = false;
+	tells_departures = true;
+	assert_int_equal(capabilities(), least | ETH_CAP_SEND_STAMP);
+	failing = "ethtool";		/* the driver does not know the question */
+	assert_int_equal(capabilities(), least);
+}
+
+static void limits_are_those_of_device_and_library(void **state)
+{
+	struct dapl_eth_attr attr;
+
+	(void)state;
+	assert_int_equal(dapl_softeth_ops.query("eth0", &attr), 0);
+	assert_int_equal(attr.mtu, MTU);
+	assert_int_equal(attr.max_frame, MTU + 14);
+	assert_memory_equal(attr.address, "\x02\x03\x04\x05\x06\x07", 6);
+	assert_int_equal(attr.clock, 1);
+	assert_int_equal(attr.max_rules, ETH_MAX_RULES);
+	assert_int_equal(attr.max_group, ETH_MAX_GROUP);
+	assert_int_equal(attr.max_table, SPREAD_TABLE_MAX);
+	failing = "mtu";
+	assert_int_equal(dapl_softeth_ops.query("eth0", &attr), ENODEV);
+	failing = "address";
+	assert_int_equal(dapl_softeth_ops.query("eth0", &attr), ENODEV);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(socket_is_bound_when_it_is_complete),
+		TEST(ring_takes_the_place_of_the_sockets_buffer),
+		TEST(queueing_discipline_is_bypassed_where_asked_for),
+		TEST(buffer_is_as_large_as_the_process_may_have_it),
+		TEST(port_that_cannot_be_opened_leaves_no_socket),
+		TEST(port_needs_memory),
+		TEST(losses_before_the_opening_are_not_the_ports),
+		TEST(closed_port_gives_back_what_it_has),
+		TEST(capabilities_depend_on_kernel_and_driver),
+		TEST(limits_are_those_of_device_and_library),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
