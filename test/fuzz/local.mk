@@ -87,8 +87,9 @@ dist_check_SCRIPTS += test/fuzz/replay-corpora
 TESTS += test/fuzz/replay-corpora
 EXTRA_DIST += test/fuzz/corpus test/fuzz/run test/fuzz/coverage
 
+# The one build of ./bootstrap check with clang: its warnings are errors.
 fuzz_flags = -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	$(DEFS) $(AM_CPPFLAGS)
+	-Wall -Wextra -Werror $(DEFS) $(AM_CPPFLAGS)
 define fuzz_rule
 test/fuzz/$(1)_fuzz: $$(addprefix $$(srcdir)/,test/fuzz/$(1)_fuzz.c $$(fuzz_$(1)))
 	$$(MKDIR_P) test/fuzz
