@@ -160,7 +160,7 @@ static bool parse_field(struct parser *p, const char *what, bool *found)
 		{ "vlan", 4095, false }, { "type", 0xffff, false }, { "tos", 255, true }, { "flow", 0xfffff, false },
 		{ "proto", 255, false }, { "sport", 0xffff, false }, { "dport", 0xffff, false },
 	};
-	unsigned long value, mask;
+	unsigned long value = 0, mask = 0;
 	size_t i = 0;
 
 	while (i < sizeof fields / sizeof *fields && strcmp(what, fields[i].word))
