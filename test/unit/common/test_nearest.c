@@ -12,9 +12,10 @@ static void expect_nearest(const char *name, const char *expected)
 {
 	const char *found = variable_nearest(name);
 
-	if (!found != !expected || (found && strcmp(found, expected)))
-		fail_msg("%s: %s found, %s expected", name, found ? found : "nothing",
-			 expected ? expected : "nothing");
+	found = found ? found : "nothing";
+	expected = expected ? expected : "nothing";
+	if (strcmp(found, expected))
+		fail_msg("%s: %s found, %s expected", name, found, expected);
 }
 
 static void only_exact_names_are_known(void **state)
