@@ -252,6 +252,7 @@ test_unit_core_test_rmr_bind_LDADD = $(core_device_libs)
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \
+	test/unit/soft/test_acceptor \
 	test/unit/soft/test_async_event \
 	test/unit/soft/test_attach_message \
 	test/unit/soft/test_attach_server \
@@ -381,13 +382,17 @@ test_unit_soft_test_deliver_LDADD = $(unit_soft_libs)
 test_unit_soft_test_deliver_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_qp_received
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
 test_unit_soft_test_unexpected_LDADD = $(unit_soft_libs)
+foreign_peer = test/unit/soft/foreign_peer.c test/unit/soft/foreign_peer.h $(device_harness)
+test_unit_soft_test_acceptor_SOURCES = test/unit/soft/test_acceptor.c $(foreign_peer) $(printed)
+test_unit_soft_test_acceptor_LDADD = $(unit_soft_libs)
+test_unit_soft_test_acceptor_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ioctl
 test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c \
-	test/unit/soft/foreign_peer.c test/unit/soft/foreign_peer.h test/unit/soft/foreign_tests.h \
+	$(foreign_peer) test/unit/soft/foreign_tests.h \
 	test/unit/soft/foreign_handshake.c \
 	test/unit/soft/foreign_half_open.c \
 	test/unit/soft/foreign_frames.c \
 	test/unit/soft/foreign_ends.c \
-	test/own_network.h $(device_harness)
+	test/own_network.h
 test_unit_soft_test_foreign_peer_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mpa_LDADD = $(unit_soft_libs)
 test_unit_soft_test_fpdu_LDADD = $(unit_soft_libs)
