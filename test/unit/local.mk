@@ -270,6 +270,7 @@ unit_soft = \
 	test/unit/soft/test_fpdu \
 	test/unit/soft/test_fpdu_rx \
 	test/unit/soft/test_half_open \
+	test/unit/soft/test_initiator \
 	test/unit/soft/test_large \
 	test/unit/soft/test_liveness \
 	test/unit/soft/test_mem \
@@ -386,6 +387,9 @@ foreign_peer = test/unit/soft/foreign_peer.c test/unit/soft/foreign_peer.h $(dev
 test_unit_soft_test_acceptor_SOURCES = test/unit/soft/test_acceptor.c $(foreign_peer) $(printed)
 test_unit_soft_test_acceptor_LDADD = $(unit_soft_libs)
 test_unit_soft_test_acceptor_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ioctl
+test_unit_soft_test_initiator_SOURCES = test/unit/soft/test_initiator.c $(foreign_peer) $(printed)
+test_unit_soft_test_initiator_LDADD = $(unit_soft_libs)
+test_unit_soft_test_initiator_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=connect
 test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c \
 	$(foreign_peer) test/unit/soft/foreign_tests.h \
 	test/unit/soft/foreign_handshake.c \

@@ -10,7 +10,6 @@
 void bad_replies_fail_the_connection(void **state)
 {
 	struct sockaddr_in at;
-	socklen_t length = sizeof at;
 	struct dapl_conn_params p;
 	struct wire_mpa mpa;
 	uint8_t pdata[600];
@@ -22,11 +21,7 @@ void bad_replies_fail_the_connection(void **state)
 		struct upcall up;
 		reset_foreign_peer(false);
 		open_device_end();
-		l = socket(AF_INET, SOCK_STREAM, 0);
-		at = loopback(0);
-		OK(bind(l, (struct sockaddr *)&at, sizeof at));
-		OK(listen(l, 5));
-		OK(getsockname(l, (struct sockaddr *)&at, &length));
+		l = listen_for_device(&at);
 		p = params(&at);
 		OK(ops->connect(we.dev, &p, &we.conn));
 		s = accept(l, NULL, NULL);

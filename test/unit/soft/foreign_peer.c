@@ -230,6 +230,18 @@ void dial(void)
 	OK(connect(s, (struct sockaddr *)&to, sizeof to));
 }
 
+int listen_for_device(struct sockaddr_in *at)
+{
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t length = sizeof *at;
+
+	*at = loopback(0);
+	OK(bind(listener, (struct sockaddr *)at, sizeof *at));
+	OK(listen(listener, 5));
+	OK(getsockname(listener, (struct sockaddr *)at, &length));
+	return listener;
+}
+
 void put_mpa(bool reply, uint8_t flags, uint8_t revision, const struct wire_mpa *enhanced,
 	     const void *pdata, uint16_t n)
 {

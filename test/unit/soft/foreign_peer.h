@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* foreign_peer.h - a device, and a peer of another implementation: a socket on which the test speaks MPA,
- * DDP and RDMAP, correctly or not. For the parts of test_foreign_peer (foreign_tests.h). */
+ * DDP and RDMAP, correctly or not. For the parts of test_foreign_peer (foreign_tests.h) and for tests of both
+ * sides of a handshake. */
 #ifndef TEST_SOFT_FOREIGN_PEER_H
 #define TEST_SOFT_FOREIGN_PEER_H
 #include <netinet/in.h>
@@ -60,6 +61,8 @@ extern const struct wire_mpa four_reads;
 void reset_foreign_peer(bool crc);
 struct sockaddr_in loopback(uint16_t port);
 void dial(void);
+/* Returns a listening socket, whose address is *at. */
+int listen_for_device(struct sockaddr_in *at);
 /* These two move bytes. False: the stream has ended. */
 void put(const void *p, size_t n);
 bool get(void *p, size_t n);

@@ -29,8 +29,7 @@ static void device_works_as_acceptor(void **state)
 
 static void device_works_as_initiator(void **state)
 {
-	struct sockaddr_in at = loopback(0);
-	socklen_t length = sizeof at;
+	struct sockaddr_in at;
 	struct dapl_conn_params p;
 	struct wire_mpa mpa;
 	uint8_t pdata[600], ulpdu[65536];
@@ -42,11 +41,7 @@ static void device_works_as_initiator(void **state)
 	for (int crc = 0; crc < 2; crc++) {
 		reset_foreign_peer(crc);
 		open_device_end();
-		l = socket(AF_INET, SOCK_STREAM, 0);
-		at = loopback(0);
-		OK(bind(l, (struct sockaddr *)&at, sizeof at));
-		OK(listen(l, 5));
-		OK(getsockname(l, (struct sockaddr *)&at, &length));
+		l = listen_for_device(&at);
 		p = params(&at);
 		p.pdata = "hello";
 		p.pdata_len = 5;
