@@ -272,6 +272,7 @@ unit_soft = \
 	test/unit/soft/test_half_open \
 	test/unit/soft/test_initiator \
 	test/unit/soft/test_large \
+	test/unit/soft/test_listen \
 	test/unit/soft/test_liveness \
 	test/unit/soft/test_mem \
 	test/unit/soft/test_mpa \
@@ -390,6 +391,9 @@ test_unit_soft_test_acceptor_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ioctl
 test_unit_soft_test_initiator_SOURCES = test/unit/soft/test_initiator.c $(foreign_peer) $(printed)
 test_unit_soft_test_initiator_LDADD = $(unit_soft_libs)
 test_unit_soft_test_initiator_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=connect
+test_unit_soft_test_listen_SOURCES = test/unit/soft/test_listen.c $(foreign_peer) $(printed)
+test_unit_soft_test_listen_LDADD = $(unit_soft_libs)
+test_unit_soft_test_listen_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=accept4 -Wl,--wrap=listen_watch
 test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c \
 	$(foreign_peer) test/unit/soft/foreign_tests.h \
 	test/unit/soft/foreign_handshake.c \

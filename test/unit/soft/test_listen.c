@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_listen.c - listeners of the software device: the address and the port of each, what ends with one, and what
+ * becomes of a connection that cannot be accepted at once. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "common/log.h"
+#include "dapl/core/base/settings.h"
+#include "dapl/soft/cm/listen.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/progress/progress.h"
+#include "test/unit/printed.h"
+#include "test/unit/soft/foreign_peer.h"
+
+/* The next calls of accept4(2) that fail, and their errno. Atomic. */
+static int failing, accept_err;
+
+int __real_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags);
+int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags);
+int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
+{
+	if (!__atomic_load_n(&failing, __ATOMIC_RELAXED))
+		return __real_accept4(fd, from, size, flags);
+	__atomic_sub_fetch(&failing, 1, __ATOMIC_RELAXED);
+	errno = accept_err;
+	return -1;
+}
+
+static unsigned resumptions;	/* of paused ports; atomic */
+
+int __real_listen_watch(struct soft_port *port);
+int __wrap_listen_watch(struct soft_port *port);
+int __wrap_listen_watch(struct soft_port *port)
+{
+	__atomic_add_fetch(&resumptions, 1, __ATOMIC_RELAXED);
+	return __real_listen_watch(port);
+}
+
+static struct dapl_listener *more;	/* beside that of foreign_peer.c */
+
+static int set_up(void **state)
+{
+	(void)state;
+	reset_foreign_peer(false);
+	open_device_end();
+	s = -1;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	foreign_peer_down();
+	return 0;
+}
+
+static int listen_at(const char *address, uint16_t *port, bool ud)
+{
+	struct sockaddr_in at = loopback(0);
+
+	if (address)
+		inet_pton(AF_INET, address, &at.sin_addr);
+	return ops->listen(we.dev, address ? (struct sockaddr *)&at : NULL, port, ud, 8, &more, &more);
+}
+
+/* 0, or the errno of the peer's connect(2). */
+static int dial_at(const char *address, uint16_t port)
+{
+	struct sockaddr_in to = loopback(port);
+
+	inet_pton(AF_INET, address, &to.sin_addr);
+	s = socket(AF_INET, SOCK_STREAM, 0);
+	return connect(s, (struct sockaddr *)&to, sizeof to) ? errno : 0;
+}
+
+static void put_request(void)
+{
+	put_mpa(false, WIRE_MPA_S, 2, &four_reads, "", 0);
+}
+
+/* The Request comes to the listener `more`. */
+static struct upcall next_request(void)
+{
+	struct upcall up;
+
+	put_request();
+	up = await(REQUEST);
+	assert_ptr_equal(up.owner, &more);
+	upcalls_drop(NULL);
+	return up;
+}
+
+static bool at_end(int fd, int timeout_ms)
+{
+	struct pollfd in = { .fd = fd, .events = POLLIN };
+	char byte;
+
+	return poll(&in, 1, timeout_ms) == 1 && recv(fd, &byte, 1, 0) <= 0;
+}
+
+/* Waits until the device has accepted so many connections without a Request. */
+static void wait_half_open(unsigned count)
+{
+	unsigned is = count + 1;
+
+	for (int i = 0; i < 10000 && is != count; i++) {
+		usleep(1000);
+		soft_progress_lock(we.dev);
+		is = we.dev->half_open_count;
+		soft_progress_unlock(we.dev);
+	}
+	assert_int_equal(is, count);
+}
+
+static int descriptors(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+/* --- address and port ------------------------------------------------------------------------------ */
+
+static void listener_of_an_address_is_reached_there_only(void **state)
+{
+	uint16_t port = 0;
+	struct upcall up;
+
+	(void)state;
+	OK(listen_at("127.0.0.3", &port, false));
+	assert_true(port != 0);
+	assert_int_equal(dial_at("127.0.0.1", port), ECONNREFUSED);
+	close(s);
+	OK(dial_at("127.0.0.3", port));
+	up = next_request();
+	OK(ops->reject(up.conn, true, NULL, 0));
+	ops->unlisten(more);
+}
+
+static void listener_of_any_address_reports_the_one_that_was_called(void **state)
+{
+	struct sockaddr_in *local;
+	uint16_t port = 0;
+	struct upcall up;
+
+	(void)state;
+	OK(listen_at("0.0.0.0", &port, false));
+	OK(dial_at("127.0.0.2", port));
+	up = next_request();
+	local = (struct sockaddr_in *)&up.local;
+	assert_int_equal(local->sin_addr.s_addr, inet_addr("127.0.0.2"));
+	assert_int_equal(ntohs(local->sin_port), port);
+	OK(ops->reject(up.conn, true, NULL, 0));
+	ops->unlisten(more);
+}
+
+static void failed_listen_leaves_nothing(void **state)
+{
+	uint16_t port = 0, taken = we.port;
+	int before = descriptors();
+
+	(void)state;
+	more = NULL;
+	assert_int_equal(listen_at("192.0.2.1", &port, false), EADDRNOTAVAIL);
+	assert_int_equal(listen_at(NULL, &taken, false), EADDRINUSE);
+	assert_null(more);
+	assert_int_equal(port, 0);
+	assert_int_equal(descriptors(), before);
+}
+
+/* The other kind shares the port of the device's address, and no other. */
+static void listener_of_an_address_shares_no_port(void **state)
+{
+	uint16_t port = we.port;
+
+	(void)state;
+	assert_int_equal(listen_at("127.0.0.1", &port, true), EADDRINUSE);
+}
+
+/* --- the end of a listener ------------------------------------------------------------------------- */
+
+static void shared_port_is_open_until_its_last_listener_ends(void **state)
+{
+	struct dapl_listener *datagrams;
+	uint16_t port = 0;
+
+	(void)state;
+	OK(listen_at(NULL, &port, true));
+	datagrams = more;
+	OK(listen_at(NULL, &port, false));
+	ops->unlisten(datagrams);
+	OK(dial_at("127.0.0.1", port));
+	OK(ops->reject(next_request().conn, true, NULL, 0));
+	close(s);
+	ops->unlisten(more);
+	assert_int_equal(dial_at("127.0.0.1", port), ECONNREFUSED);
+}
+
+static void half_open_connections_end_with_their_listener(void **state)
+{
+	uint16_t port = 0;
+	int other;
+
+	(void)state;
+	OK(listen_at(NULL, &port, false));
+	dial();
+	other = s;
+	OK(dial_at("127.0.0.1", port));
+	wait_half_open(2);
+	ops->unlisten(more);
+	assert_true(at_end(s, 10000));
+	assert_false(at_end(other, 0));
+	close(s);
+	s = other;
+	put_request();
+	OK(ops->reject(await(REQUEST).conn, true, NULL, 0));
+}
+
+/* The port can be opened again, though it has a connection. */
+static void request_outlives_its_listener(void **state)
+{
+	struct dapl_conn_params with = params(NULL);
+	uint16_t port = 0;
+
+	(void)state;
+	OK(listen_at(NULL, &port, false));
+	OK(dial_at("127.0.0.1", port));
+	we.conn = next_request().conn;
+	ops->unlisten(more);
+	OK(ops->accept(we.conn, &with));
+	await(ESTABLISHED);
+	OK(listen_at(NULL, &port, false));
+	ops->unlisten(more);
+}
+
+/* --- accept4(2) fails ------------------------------------------------------------------------------ */
+
+/* The next `times` calls fail with `err`; a connection and its Request come. Its peer is `s`. */
+static void dial_while_failing(int times, int err)
+{
+	__atomic_store_n(&accept_err, err, __ATOMIC_RELAXED);
+	__atomic_store_n(&failing, times, __ATOMIC_RELAXED);
+	dial();
+	put_request();
+	OK(ops->reject(await(REQUEST).conn, true, NULL, 0));
+	upcalls_drop(NULL);
+	assert_int_equal(__atomic_load_n(&failing, __ATOMIC_RELAXED), 0);
+}
+
+static void dial_while_descriptors_are_short(void *arg)
+{
+	(void)arg;
+	dial_while_failing(2, EMFILE);
+}
+
+static void dial_while_connections_vanish(void *arg)
+{
+	(void)arg;
+	dial_while_failing(2, ECONNABORTED);
+}
+
+static void dial_while_kernel_memory_is_short(void *arg)
+{
+	(void)arg;
+	dial_while_failing(2, ENOBUFS);
+}
+
+static void shortage_delays_a_connection_and_is_one_line(void **state)
+{
+	(void)state;
+	__atomic_store_n(&resumptions, 0, __ATOMIC_RELAXED);
+	assert_int_equal(times_in(printed_by(dial_while_descriptors_are_short, NULL), "accepting connections waits"), 1);
+	assert_int_equal(__atomic_load_n(&resumptions, __ATOMIC_RELAXED), 2);
+	close(s);
+	assert_int_equal(times_in(printed_by(dial_while_kernel_memory_is_short, NULL), "accepting connections waits"), 1);
+}
+
+static void connection_that_has_vanished_pauses_nothing(void **state)
+{
+	(void)state;
+	__atomic_store_n(&resumptions, 0, __ATOMIC_RELAXED);
+	assert_string_equal(printed_by(dial_while_connections_vanish, NULL), "");
+	assert_int_equal(__atomic_load_n(&resumptions, __ATOMIC_RELAXED), 0);
+}
+
+static void dial_without_a_descriptor(void *arg)
+{
+	(void)arg;
+	dial_while_failing(1, EMFILE);
+}
+
+static void half_open_connection_makes_room_for_a_new_one(void **state)
+{
+	int silent;
+
+	(void)state;
+	dial();
+	silent = s;
+	wait_half_open(1);
+	assert_int_equal(times_in(printed_by(dial_without_a_descriptor, NULL), "closed the oldest"), 1);
+	assert_true(at_end(silent, 0));
+	close(silent);
+}
+
+int main(int argc, char **argv)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		T(listener_of_an_address_is_reached_there_only),
+		T(listener_of_any_address_reports_the_one_that_was_called),
+		T(failed_listen_leaves_nothing),
+		T(listener_of_an_address_shares_no_port),
+		T(shared_port_is_open_until_its_last_listener_ends),
+		T(half_open_connections_end_with_their_listener),
+		T(request_outlives_its_listener),
+		T(shortage_delays_a_connection_and_is_one_line),
+		T(connection_that_has_vanished_pauses_nothing),
+		T(half_open_connection_makes_room_for_a_new_one),
+	};
+
+	alarm(120);
+	dapl_settings_read();
+	log_mask = 3;
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
