@@ -253,6 +253,7 @@ test_unit_core_test_rmr_bind_LDADD = $(core_device_libs)
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \
 	test/unit/soft/test_acceptor \
+	test/unit/soft/test_acks \
 	test/unit/soft/test_async_event \
 	test/unit/soft/test_attach_message \
 	test/unit/soft/test_attach_server \
@@ -382,6 +383,8 @@ test_unit_soft_test_reach_LDADD = $(unit_soft_libs)
 test_unit_soft_test_deliver_SOURCES = test/unit/soft/test_deliver.c $(stream_test)
 test_unit_soft_test_deliver_LDADD = $(unit_soft_libs)
 test_unit_soft_test_deliver_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_qp_received
+test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
+test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
 test_unit_soft_test_unexpected_LDADD = $(unit_soft_libs)
 foreign_peer = test/unit/soft/foreign_peer.c test/unit/soft/foreign_peer.h $(device_harness)
