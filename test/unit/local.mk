@@ -278,6 +278,7 @@ unit_soft = \
 	test/unit/soft/test_mem \
 	test/unit/soft/test_mpa \
 	test/unit/soft/test_mr_dir \
+	test/unit/soft/test_offers \
 	test/unit/soft/test_owner \
 	test/unit/soft/test_pace \
 	test/unit/soft/test_pending \
@@ -329,6 +330,8 @@ test_unit_soft_test_half_open_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mem_SOURCES = test/unit/soft/test_mem.c $(soft_ends)
 test_unit_soft_test_mem_LDADD = $(unit_soft_libs)
 test_unit_soft_test_wire_LDADD = $(unit_soft_libs)
+test_unit_soft_test_offers_SOURCES = test/unit/soft/test_offers.c $(soft_ends)
+test_unit_soft_test_offers_LDADD = $(unit_soft_libs)
 test_unit_soft_test_owner_SOURCES = test/unit/soft/test_owner.c $(soft_ends)
 test_unit_soft_test_owner_LDADD = $(unit_soft_libs)
 test_unit_soft_test_pace_LDADD = $(unit_soft_libs)
