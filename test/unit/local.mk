@@ -290,6 +290,7 @@ unit_soft = \
 	test/unit/soft/test_ring \
 	test/unit/soft/test_ring_rx \
 	test/unit/soft/test_rmem_map \
+	test/unit/soft/test_rq \
 	test/unit/soft/test_sealed_file \
 	test/unit/soft/test_segment \
 	test/unit/soft/test_shm \
@@ -351,6 +352,7 @@ test_unit_soft_test_revoke_SOURCES = test/unit/soft/test_revoke.c $(mapped)
 test_unit_soft_test_revoke_LDADD = $(unit_soft_libs)
 test_unit_soft_test_rmem_map_SOURCES = test/unit/soft/test_rmem_map.c $(mapped)
 test_unit_soft_test_rmem_map_LDADD = $(unit_soft_libs)
+test_unit_soft_test_rq_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_SOURCES = test/unit/soft/test_shm.c $(soft_ends)
 test_unit_soft_test_shm_LDADD = $(unit_soft_libs)
 copies = test/unit/soft/copies.c test/unit/soft/copies.h $(soft_ends)
