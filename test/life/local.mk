@@ -64,7 +64,8 @@ test_life_counters_SOURCES = test/life/counters.c $(life_common)
 test_life_counters_LDADD = libdat2.la -lpthread
 test_life_observed_SOURCES = test/life/observed.c test/own_network.h $(life_common)
 test_life_observed_LDADD = libdat2.la -lpthread
-test_life_calls_SOURCES = test/life/calls.c $(life_common)
+test_life_calls_SOURCES = test/life/calls.c test/life/calls_worker.c test/life/calls_worker.h \
+	test/life/calls_objects.c test/life/calls_endpoints.c $(life_common)
 test_life_calls_LDADD = libdat2.la -lpthread
 test_life_net_events_SOURCES = test/life/net_events.c test/own_network.h $(life_common)
 test_life_net_events_LDADD = libdat2.la -lpthread
