@@ -60,7 +60,8 @@ endif
 # The same with the conformance suite: some of it in check; all of it here, bounded. What was
 # done is not done again the next time, unless the libraries are new.
 check_PROGRAMS += test/fault/statements
-test_fault_statements_SOURCES = test/fault/statements.c test/fault/runs.c test/fault/runs.h \
+test_fault_statements_SOURCES = test/fault/statements.c test/fault/statements.h test/fault/statements_events.c \
+	test/fault/statements_verdict.c test/fault/runs.c test/fault/runs.h \
 	$(conform_statements)
 test_fault_statements_LDADD = test/fault/libdat2fault.la test/fault/libfault.la -lpthread -ldl
 test_fault_statements_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dat_evd_create -Wl,--wrap=dat_evd_free \

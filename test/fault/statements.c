@@ -16,7 +16,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,10 +25,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-#include "fault.h"
 #include "runs.h"
+#include "statements.h"
 #include "test/own_network.h"
 #include "test/random.h"
 
@@ -41,11 +39,7 @@ enum { MAX_JOBS = 16, SAMPLES_OF_A_TEST = 12 };
 struct options options;
 struct report *report;
 
-static const struct kind {
-	const char *name;
-	enum fault_kind kind;
-	bool lasting;
-} kinds[] = {
+static const struct kind kinds[] = {
 	{ "alloc", FAULT_ALLOC, false }, { "system", FAULT_SYSTEM, false },
 	{ "device", FAULT_DEVICE, false }, { "alloc-on", FAULT_ALLOC, true },
 	{ "system-on", FAULT_SYSTEM, true }, { "device-on", FAULT_DEVICE, true },
@@ -54,16 +48,8 @@ static const struct kind {
 enum { KINDS = sizeof kinds / sizeof *kinds - 1, PLAIN = 3 };
 static const struct kind *const none = &kinds[KINDS];
 
-/* One run, in memory shared with its process. */
-static struct run {
-	const struct kind *kind;
-	struct fault_page page;
-	_Atomic bool told;		/* an event told of an error */
-	_Atomic bool crowd;		/* the test started other processes: they may be told */
-	bool tidied;			/* all IAs were closed, and then there were */
-	int descriptors, threads;
-	char untidy[100];
-} *run;
+struct run *run;
+int output = -1;
 
 /* What all lanes share. */
 static struct {
@@ -72,265 +58,9 @@ static struct {
 	_Atomic unsigned untidied;	/* not looked at for what they left behind */
 } *sums;
 
-static int output = -1;		/* a file with what the process says */
 static unsigned failures;	/* of this lane */
 static double end_of_time;	/* on now()'s clock */
 static bool verbose;
-
-/* --- the process in which it happens: events that tell ------------------------------------- */
-
-#define MAX_EVDS 4096
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards evds */
-static struct {
-	DAT_EVD_HANDLE evd;
-	DAT_IA_HANDLE ia;
-} evds[MAX_EVDS];
-static int n_evds;
-static _Atomic int helpers;	/* threads that the test has started and not joined */
-
-static void add_evd(DAT_IA_HANDLE ia, DAT_EVD_HANDLE evd)
-{
-	pthread_mutex_lock(&lock);
-	if (n_evds < MAX_EVDS) {
-		evds[n_evds].ia = ia;
-		evds[n_evds++].evd = evd;
-	}
-	pthread_mutex_unlock(&lock);
-}
-
-/* Before the call that may free them: no thread looks at an EVD that is being freed. */
-static void drop_evds(DAT_IA_HANDLE ia, DAT_EVD_HANDLE evd)
-{
-	pthread_mutex_lock(&lock);
-	for (int i = 0; i < n_evds;)
-		if (evds[i].evd == evd || (ia && evds[i].ia == ia))
-			evds[i] = evds[--n_evds];
-		else
-			i++;
-	pthread_mutex_unlock(&lock);
-}
-
-static bool tells_of_an_error(const DAT_EVENT *event)
-{
-	switch ((int)event->event_number) {
-	case DAT_DTO_COMPLETION_EVENT:
-	case (int)DAT_IB_DTO_EVENT:
-		return event->event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS;
-	case DAT_RMR_BIND_COMPLETION_EVENT:
-		return event->event_data.rmr_completion_event_data.status != DAT_RMR_BIND_SUCCESS;
-	case DAT_CONNECTION_EVENT_ESTABLISHED:
-	case DAT_CONNECTION_REQUEST_EVENT:
-	case (int)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED:
-	case (int)DAT_IB_UD_CONNECTION_REQUEST_EVENT:
-	case DAT_SOFTWARE_EVENT:
-		return false;
-	default:
-		return true;
-	}
-}
-
-static bool is_request(const DAT_EVENT *event)
-{
-	return event->event_number == DAT_CONNECTION_REQUEST_EVENT ||
-	       event->event_number == (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT;
-}
-
-static void note_event(DAT_RETURN ret, const DAT_EVENT *event)
-{
-	if (ret == DAT_SUCCESS && run->page.happened && tells_of_an_error(event))
-		run->told = true;
-}
-
-/* The linker's names for what stands in place of the tests' calls, and for the calls. */
-#define WRAP(type, name, parameters) \
-	extern __typeof__(name) __real_##name, __wrap_##name; \
-	type __wrap_##name parameters
-
-WRAP(DAT_RETURN, dat_evd_create, (DAT_IA_HANDLE ia, DAT_COUNT qlen, DAT_CNO_HANDLE cno,
-     DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd))
-{
-	DAT_RETURN ret = __real_dat_evd_create(ia, qlen, cno, flags, evd);
-
-	if (ret == DAT_SUCCESS)
-		add_evd(ia, *evd);
-	return ret;
-}
-WRAP(DAT_RETURN, dat_evd_free, (DAT_EVD_HANDLE evd))
-{
-	DAT_RETURN ret;
-
-	drop_evds(DAT_HANDLE_NULL, evd);
-	ret = __real_dat_evd_free(evd);
-	return ret;
-}
-WRAP(DAT_RETURN, dat_evd_dequeue, (DAT_EVD_HANDLE evd, DAT_EVENT *event))
-{
-	DAT_RETURN ret = __real_dat_evd_dequeue(evd, event);
-
-	note_event(ret, event);
-	return ret;
-}
-WRAP(DAT_RETURN, dat_evd_wait, (DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
-     DAT_EVENT *event, DAT_COUNT *more))
-{
-	DAT_RETURN ret = __real_dat_evd_wait(evd, timeout, threshold, event, more);
-
-	note_event(ret, event);
-	return ret;
-}
-WRAP(DAT_RETURN, dat_ia_openv, (const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async,
-     DAT_IA_HANDLE *ia, DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEAN safe))
-{
-	bool given = async && *async != DAT_HANDLE_NULL;
-	DAT_RETURN ret = __real_dat_ia_openv(name, qlen, async, ia, major, minor, safe);
-
-	if (ret == DAT_SUCCESS && !given)
-		add_evd(*ia, *async);
-	return ret;
-}
-WRAP(DAT_RETURN, dat_ia_close, (DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags))
-{
-	drop_evds(ia, (DAT_EVD_HANDLE)-1);
-	return __real_dat_ia_close(ia, flags);
-}
-WRAP(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *),
-     void *arg))
-{
-	int err = __real_pthread_create(thread, attr, body, arg);
-
-	helpers += !err;
-	return err;
-}
-WRAP(int, pthread_join, (pthread_t thread, void **value))
-{
-	int err = __real_pthread_join(thread, value);
-
-	helpers -= !err;
-	return err;
-}
-
-WRAP(pid_t, fork, (void))
-{
-	run->crowd = true;
-	return __real_fork();
-}
-
-/* Takes what lies on the event dispatchers. A request that no thread looks for says that the
- * caller tried again. */
-static bool something_tells(void)
-{
-	DAT_EVENT event;
-
-	pthread_mutex_lock(&lock);
-	for (int i = 0; i < n_evds && !run->told; i++)
-		while (!run->told && __real_dat_evd_dequeue(evds[i].evd, &event) == DAT_SUCCESS)
-			run->told = tells_of_an_error(&event) || is_request(&event);
-	pthread_mutex_unlock(&lock);
-	return run->told;
-}
-
-/* After a while: what is under way without a fault is not disturbed. */
-bool wait_is_hopeless(void)
-{
-	static _Thread_local double begin, last;
-	double t = now();
-
-	if (report->verdict != UNDECIDED)
-		return true;
-	if (t - last > 0.1)
-		begin = t;
-	last = t;
-	return run->page.happened && t - begin > patience() / 10 && something_tells();
-}
-
-/* --- what is expected of an error ------------------------------------------------------------ */
-
-/* May a call return this because of that errno? */
-static bool names(const char *found, int error)
-{
-	static const char *const in_use[] = { "DAT_CONN_QUAL_IN_USE", "DAT_CONN_QUAL_UNAVAILABLE",
-					      "DAT_PORT_IN_USE" };
-
-	switch (error) {
-	case EADDRINUSE:
-		for (int i = 0; i < 3; i++)
-			if (!strncmp(found, in_use[i], strlen(in_use[i])))
-				return true;
-		return false;
-	case EIO: case ECONNRESET:
-		return !strncmp(found, "DAT_INTERNAL_ERROR", 18);
-	default:
-		return !strncmp(found, "DAT_INSUFFICIENT_RESOURCES", 26);
-	}
-}
-
-/* The test says what it found: a return value, an event, a completion's status. */
-static bool names_the_cause(const char *text)
-{
-	static const char returned[] = "that it returned ";
-	const char *found = strstr(text, "found ");
-
-	if (run->told || !found)
-		return run->told;
-	found += strlen("found ");
-	if (!strncmp(found, returned, strlen(returned)))	/* the thread that was to stay blocked */
-		found += strlen(returned);
-	if (strstr(found, "with DAT_DTO_ERR") || strstr(text, "status 0, found"))
-		return true;
-	if (!strncmp(found, "DAT_", 4) && strstr(found, "_EVENT"))
-		return strncmp(found, "DAT_CONNECTION_EVENT_ESTABLISHED", 32) != 0;
-	for (int i = 0; run->page.fault.errors[i]; i++)
-		if (names(found, run->page.fault.errors[i]))
-			return true;
-	return false;
-}
-
-static bool said(const char *what)
-{
-	FILE *f = fdopen(dup(output), "r");
-	char line[1000];
-	bool found = false;
-
-	rewind(f);
-	while (fgets(line, sizeof line, f))
-		found |= strstr(line, what) != NULL;
-	fclose(f);
-	return found;
-}
-
-/* A provider that registers nothing stays loaded, for it may have started threads, and with
- * it what is known of it. Ours had no memory for that, and said so. */
-static bool is_no_provider(void)
-{
-	return said("registered no");
-}
-
-static bool timed_out_waiting(void)
-{
-	return report->verdict == FAILED && !run->told && !run->crowd &&
-	       (strstr(report->text, "without it") || strstr(report->text, "found no event"));
-}
-
-/* A connection that ends before the Reply is made anew, as one with a foreign peer, where a
- * request completes when TCP has taken it; what was to wait, or to fail, then does not.
- * Datagrams get lost. */
-static bool is_network(const char *text)
-{
-	bool reset = false;
-
-	for (int i = 0; run->page.fault.errors[i]; i++)
-		reset |= run->page.fault.errors[i] == ECONNRESET || run->page.fault.errors[i] == ENOSPC;
-	if (timed_out_waiting())
-		return reset && strstr(text, "DAT_IB_DTO_EVENT");
-	return reset && !strstr(text, "is_filled");
-}
-
-static bool is_excused(const char *text)
-{
-	if (names_the_cause(text) || is_network(text) || (is_no_provider() && said("no memory")))
-		return true;
-	return run->kind->lasting && timed_out_waiting();	/* it is told at the caller's time limit */
-}
 
 /* --- the process in which it happens: its end ---------------------------------------------- */
 
@@ -388,60 +118,6 @@ static _Noreturn void befall(const struct test *test, const struct kind *kind, u
 	close_ia();
 	atomic_compare_exchange_strong(&report->verdict, &undecided, PASSED);
 	leave();
-}
-
-/* --- what is expected ------------------------------------------------------------------------ */
-
-static const char *left_behind(const struct run *clean)
-{
-	static char text[700];
-	char place[400] = "";
-
-	if (!run->tidied || is_no_provider())
-		return NULL;	/* not tidied: threads were in the way */
-	if (run->untidy[0])
-		return run->untidy;
-	if (!run->page.unloaded)
-		return "the libraries were not unloaded";
-	if (run->page.blocks)
-		place_of(run->page.owner, place, sizeof place);
-	if (run->page.blocks || run->threads > 0 || (clean && run->descriptors > clean->descriptors)) {
-		snprintf(text, sizeof text, "left behind: %zu blocks (%s), %d descriptors, %d threads",
-			 run->page.blocks, place, clean ? run->descriptors - clean->descriptors : 0,
-			 run->threads);
-		return text;
-	}
-	return NULL;
-}
-
-/* `clean` is NULL for a run without a fault. */
-static const char *wrong(int status, const struct run *clean)
-{
-	static char text[1000];
-	const char *left;
-
-	if (status == -1)
-		return "it hangs";
-	if (WIFSIGNALED(status))
-		return strsignal(WTERMSIG(status));
-	if (status) {
-		snprintf(text, sizeof text, "exit status %d", WEXITSTATUS(status));
-		return text;
-	}
-	left = left_behind(clean);
-	if (left)
-		return left;
-	if (report->verdict != FAILED)
-		return NULL;
-	if (!run->page.happened) {
-		snprintf(text, sizeof text, "without a fault: %s", report->text);
-		return text;
-	}
-	if (run->crowd || is_excused(report->text))
-		return NULL;
-	snprintf(text, sizeof text, "%s: %s", timed_out_waiting() ? "nothing is told" : "the cause is not told",
-		 report->text);
-	return text;
 }
 
 /* --- one test ---------------------------------------------------------------------------------- */
