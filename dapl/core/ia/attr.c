@@ -189,7 +189,7 @@ static void show_present(struct dapl_ia *ia, const struct dapl_device_attr *now)
 
 /* --- IA attributes ------------------------------------------------------------------------------ */
 
-static DAT_COUNT count_of(long n)
+static DAT_COUNT count_of(long long n)
 {
 	return n < 0 ? 0 : n > INT_MAX ? INT_MAX : (DAT_COUNT)n;
 }
@@ -244,7 +244,7 @@ static void ia_attrs(struct dapl_ia *ia, const struct dapl_entry *entry)
 						 a->max_iov_segments_per_dto);
 	a->max_iov_segments_per_rdma_write = a->max_iov_segments_per_dto;
 	a->max_rdma_read_in = count_of(l->max_res_rd_atom);
-	a->max_rdma_read_out = count_of((long)l->max_qp_init_rd_atom * l->max_qp);
+	a->max_rdma_read_out = count_of((long long)l->max_qp_init_rd_atom * l->max_qp);
 	a->max_rdma_read_per_ep_in_guaranteed = DAT_TRUE;
 	a->max_rdma_read_per_ep_out_guaranteed = DAT_TRUE;
 	a->zb_supported = d->zero_based ? DAT_TRUE : DAT_FALSE;
