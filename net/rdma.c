@@ -229,10 +229,10 @@ const struct net_rdma *net_rdma_of(const struct net_rdma_list *list, const char 
 uint32_t net_rdma_speed(const char *netdev)
 {
 	char value[32];
-	long speed;
+	long long speed;
 
 	if (!read_value(value, sizeof value, "/sys/class/net/%s/speed", netdev))
 		return 0;
-	speed = atol(value);
+	speed = atoll(value);
 	return speed > 0 && speed < UINT32_MAX ? (uint32_t)speed : 0;
 }

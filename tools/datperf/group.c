@@ -31,10 +31,10 @@ const char *group_limit(const struct group *g, unsigned threads, unsigned endpoi
 	static char text[DAT_NAME_MAX_LENGTH + 128];
 
 	/* one more of each thread, for connections that are timed */
-	if ((long)threads * (endpoints + 1) > a->max_endpoints)
+	if ((long long)threads * (endpoints + 1) > a->max_endpoints)
 		snprintf(text, sizeof text, "%s has no more than %d endpoints (attribute max_eps)",
 			 a->name, a->max_endpoints);
-	else if (2 * LINK_DEPTH * (long)endpoints > a->max_events)
+	else if (2 * LINK_DEPTH * (long long)endpoints > a->max_events)
 		snprintf(text, sizeof text,
 			 "%s has EVDs for no more than %d endpoints (attribute max_evd_qlen)",
 			 a->name, a->max_events / (2 * LINK_DEPTH));

@@ -17,7 +17,7 @@ void forget_calls(void)
 
 int note_call(char letter, const struct eth_port *port)
 {
-	char call[4];
+	char call[16];
 
 	snprintf(call, sizeof call, "%c%d", letter, (int)(port - ports));
 	if (*calls)
