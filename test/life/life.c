@@ -97,7 +97,8 @@ const char *what_is_open(void)
 		ssize_t n;
 
 		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-		if ((n = readlink(path, target, sizeof target)) > 0)
+		n = readlink(path, target, sizeof target);
+		if (n > 0 && strncmp(target, "/dev/null", n))	/* which tests fill tables with */
 			used += snprintf(text + used, sizeof text - used, " %d %.*s", fd, (int)n, target);
 	}
 	return text;
