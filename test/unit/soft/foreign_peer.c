@@ -328,6 +328,22 @@ void foreign_peer_down(void)
 	close_device_end();
 }
 
+int set_up_device_alone(void **state)
+{
+	(void)state;
+	reset_foreign_peer(false);
+	open_device_end();
+	s = -1;
+	return 0;
+}
+
+int tear_down_foreign_peer(void **state)
+{
+	(void)state;
+	foreign_peer_down();
+	return 0;
+}
+
 struct wire_segment send_seg(uint32_t msn, uint32_t mo, bool last)
 {
 	return (struct wire_segment){ .op = WIRE_SEND, .last = last, .qn = 0, .msn = msn, .mo = mo };

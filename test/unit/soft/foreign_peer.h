@@ -83,6 +83,9 @@ struct wire_mpa passive_up(uint8_t flags, uint8_t revision, const struct wire_mp
 /* Opens the device and connects. */
 void foreign_peer_up(bool crc);
 void foreign_peer_down(void);
+/* For cmocka: a device whose peer has not dialed yet, and the end of both. */
+int set_up_device_alone(void **state);
+int tear_down_foreign_peer(void **state);
 /* Sends, writes and reads, both ways. */
 void talk(void);
 

@@ -38,22 +38,6 @@ int __wrap_ioctl(int fd, unsigned long request, int *value)
 	return result;
 }
 
-static int set_up(void **state)
-{
-	(void)state;
-	reset_foreign_peer(false);
-	open_device_end();
-	s = -1;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	foreign_peer_down();
-	return 0;
-}
-
 /* The peer sends a Request. Returns the connection that core is asked about. */
 static struct dapl_conn *request(uint8_t flags, uint8_t revision, const struct wire_mpa *enhanced)
 {
@@ -136,7 +120,7 @@ static void reads_stay_within_what_the_initiator_takes(void **state)
 		assert_int_equal(mpa.ord, rows[i].sent);
 		assert_int_equal(mpa.ird, 4);
 		foreign_peer_down();
-		set_up(state);
+		set_up_device_alone(state);
 	}
 }
 
@@ -154,7 +138,7 @@ static void device_that_wants_the_crc_gets_it(void **state)
 	(void)state;
 	foreign_peer_down();
 	setenv("DAPL_SOFT_CRC", "1", 1);
-	set_up(state);
+	set_up_device_alone(state);
 	unsetenv("DAPL_SOFT_CRC");
 	assert_true(reply_to(WIRE_MPA_S, 2, &four_reads).flags & WIRE_MPA_CRC);
 }
@@ -441,7 +425,7 @@ static int set_up_datagrams(void **state)
 {
 	struct ibv_qp_init_attr attr = { .cap = { 4, 4, 1, 1, 0 }, .qp_type = IBV_QPT_UD };
 
-	if (set_up(state))
+	if (set_up_device_alone(state))
 		return -1;
 	attr.send_cq = attr.recv_cq = we.cq;
 	rc_qp = we.qp;
@@ -454,7 +438,7 @@ static int tear_down_datagrams(void **state)
 {
 	ops->unlisten(ud_listener);
 	OK(ops->destroy_qp(rc_qp));
-	return tear_down(state);
+	return tear_down_foreign_peer(state);
 }
 
 static void accept_datagrams(struct wire_trailer *trailer)
@@ -539,7 +523,7 @@ static void nothing_is_sent_before_the_reply_is_acknowledged(void **state)
 
 int main(int argc, char **argv)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up_device_alone, tear_down_foreign_peer)
 #define DATAGRAMS(name) cmocka_unit_test_setup_teardown(name, set_up_datagrams, tear_down_datagrams)
 	const struct CMUnitTest tests[] = {
 		T(reply_is_enhanced_if_the_request_is),

@@ -41,22 +41,6 @@ int __wrap_listen_watch(struct soft_port *port)
 
 static struct dapl_listener *more;	/* beside that of foreign_peer.c */
 
-static int set_up(void **state)
-{
-	(void)state;
-	reset_foreign_peer(false);
-	open_device_end();
-	s = -1;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	foreign_peer_down();
-	return 0;
-}
-
 static int listen_at(const char *address, uint16_t *port, bool ud)
 {
 	struct sockaddr_in at = loopback(0);
@@ -309,7 +293,7 @@ static void half_open_connection_makes_room_for_a_new_one(void **state)
 
 int main(int argc, char **argv)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up_device_alone, tear_down_foreign_peer)
 	const struct CMUnitTest tests[] = {
 		T(listener_of_an_address_is_reached_there_only),
 		T(listener_of_any_address_reports_the_one_that_was_called),
