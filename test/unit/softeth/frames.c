@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* frames.c - see frames.h. */
+#include <linux/if_ether.h>
 #include <string.h>
 #include "test/unit/softeth/frames.h"
 
@@ -27,6 +28,12 @@ void frame_put_ipv4(struct frame *f, uint8_t protocol)
 	FRAME_PUT(f, "\x45\x28\x00\x40\x00\x00\x00\x00\x40");
 	frame_put(f, (const char *)&protocol, 1);
 	FRAME_PUT(f, "\x00\x00\x0a\x00\x00\x01\x0a\x00\x00\x02");
+}
+
+void frame_put_ethernet_ipv4(struct frame *f, uint8_t protocol)
+{
+	frame_put_ethernet(f, ETH_P_IP);
+	frame_put_ipv4(f, protocol);
 }
 
 void frame_put_ipv6(struct frame *f, uint8_t next)

@@ -16,6 +16,7 @@ void frame_put(struct frame *f, const char *bytes, size_t n);
 
 void frame_put_ethernet(struct frame *f, uint16_t type);	/* 02:00:00:00:00:02 to 02:00:00:00:00:01 */
 void frame_put_ipv4(struct frame *f, uint8_t protocol);		/* 10.0.0.1 to 10.0.0.2, ToS 0x28 */
+void frame_put_ethernet_ipv4(struct frame *f, uint8_t protocol);	/* both headers */
 void frame_put_ipv6(struct frame *f, uint8_t next);	/* fd00::1 to fd00::2, traffic class 0x12, label 0xabcde */
 void frame_put_udp(struct frame *f, uint16_t port);		/* from port 12345 */
 

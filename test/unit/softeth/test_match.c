@@ -22,12 +22,6 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void put_ipv4_frame(uint8_t protocol)
-{
-	frame_put_ethernet(&frame, ETH_P_IP);
-	frame_put_ipv4(&frame, protocol);
-}
-
 /* --- Ethernet and VLAN ------------------------------------------------------------------------------- */
 
 static void frame_of_another_protocol_has_addresses_and_type(void **state)
@@ -82,7 +76,7 @@ static void stripped_tag_is_the_first(void **state)
 
 	(void)state;
 	expected.vlan_tci = htons(0x2003);
-	put_ipv4_frame(IPPROTO_ICMP);
+	frame_put_ethernet_ipv4(&frame, IPPROTO_ICMP);
 	h = parse_cut(&frame, frame.length, stripped);
 	assert_key(&h.outer, &expected);
 	set_up(NULL);
@@ -118,7 +112,7 @@ static void ports_are_those_of_tcp_udp_and_sctp(void **state)
 			key_set_ports(&v6, 53);
 		}
 		set_up(NULL);
-		put_ipv4_frame(rows[i].protocol);
+		frame_put_ethernet_ipv4(&frame, rows[i].protocol);
 		frame_put_udp(&frame, 53);
 		h = parse(&frame);
 		assert_key(&h.outer, &v4);
@@ -137,7 +131,7 @@ static void ipv4_options_are_skipped(void **state)
 	struct eth_headers h;
 
 	(void)state;
-	put_ipv4_frame(IPPROTO_TCP);
+	frame_put_ethernet_ipv4(&frame, IPPROTO_TCP);
 	frame.bytes[ETH_HLEN] = 0x47;
 	FRAME_PUT(&frame, "\x01\x01\x01\x01\x01\x01\x01\x00");
 	frame_put_udp(&frame, 80);
@@ -153,7 +147,7 @@ static void header_of_another_version_is_not_read(void **state)
 	struct eth_headers h;
 
 	(void)state;
-	put_ipv4_frame(IPPROTO_UDP);
+	frame_put_ethernet_ipv4(&frame, IPPROTO_UDP);
 	frame_put_udp(&frame, 53);
 	for (size_t i = 0; i < sizeof of_ipv4; i++) {
 		frame.bytes[ETH_HLEN] = of_ipv4[i];
@@ -171,23 +165,19 @@ static void header_of_another_version_is_not_read(void **state)
 }
 
 /* The first fragment has ports, all of them are fragments; "do not fragment" and the reserved bit are no offset. */
-static void fragments_of_ipv4_are_told_apart(void **state)
-{
-	static const struct {
-		uint8_t flags, offset;
-		bool fragmented, later;
-	} rows[] = { { 0x00, 0, false, false }, { 0x40, 0, false, false }, { 0x80, 0, false, false },
-		{ 0x20, 0, true, false }, { 0x20, 1, true, true }, { 0x00, 1, true, true }, { 0x10, 0, true, true } };
+struct fragment_row {
+	uint8_t first, second;		/* bytes of the offset and the flags */
+	bool fragmented, later;
+};
 
-	(void)state;
-	put_ipv4_frame(IPPROTO_UDP);
-	frame_put_udp(&frame, 53);
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct dapl_eth_key expected = key_of_ipv4(IPPROTO_UDP);
+static void expect_fragments(size_t at, const struct fragment_row *rows, size_t n, struct dapl_eth_key whole)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct dapl_eth_key expected = whole;
 		struct eth_headers h;
 
-		frame.bytes[ETH_HLEN + 6] = rows[i].flags;
-		frame.bytes[ETH_HLEN + 7] = rows[i].offset;
+		frame.bytes[at] = rows[i].first;
+		frame.bytes[at + 1] = rows[i].second;
 		expected.fragment = rows[i].later;
 		if (!rows[i].later)
 			key_set_ports(&expected, 53);
@@ -197,32 +187,29 @@ static void fragments_of_ipv4_are_told_apart(void **state)
 	}
 }
 
+static void fragments_of_ipv4_are_told_apart(void **state)
+{
+	static const struct fragment_row rows[] = { { 0x00, 0, false, false }, { 0x40, 0, false, false },
+		{ 0x80, 0, false, false }, { 0x20, 0, true, false }, { 0x20, 1, true, true },
+		{ 0x00, 1, true, true }, { 0x10, 0, true, true } };
+
+	(void)state;
+	frame_put_ethernet_ipv4(&frame, IPPROTO_UDP);
+	frame_put_udp(&frame, 53);
+	expect_fragments(ETH_HLEN + 6, rows, sizeof rows / sizeof *rows, key_of_ipv4(IPPROTO_UDP));
+}
+
 static void fragments_of_ipv6_are_told_apart(void **state)
 {
-	static const struct {
-		uint8_t offset, flags;
-		bool fragmented, later;
-	} rows[] = { { 0, 0, false, false }, { 0, 6, false, false }, { 0, 1, true, false }, { 0, 8, true, true },
-		{ 1, 0, true, true }, { 1, 1, true, true } };
+	static const struct fragment_row rows[] = { { 0, 0, false, false }, { 0, 6, false, false },
+		{ 0, 1, true, false }, { 0, 8, true, true }, { 1, 0, true, true }, { 1, 1, true, true } };
 
 	(void)state;
 	frame_put_ethernet(&frame, ETH_P_IPV6);
 	frame_put_ipv6(&frame, IPPROTO_FRAGMENT);
 	FRAME_PUT(&frame, "\x11\xff\x00\x00\x00\x00\x00\x07");	/* its second byte is no length */
 	frame_put_udp(&frame, 53);
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct dapl_eth_key expected = key_of_ipv6(IPPROTO_UDP);
-		struct eth_headers h;
-
-		frame.bytes[ETH_HLEN + 42] = rows[i].offset;
-		frame.bytes[ETH_HLEN + 43] = rows[i].flags;
-		expected.fragment = rows[i].later;
-		if (!rows[i].later)
-			key_set_ports(&expected, 53);
-		h = parse(&frame);
-		assert_key(&h.outer, &expected);
-		assert_int_equal(h.outer_fragmented, rows[i].fragmented);
-	}
+	expect_fragments(ETH_HLEN + 42, rows, sizeof rows / sizeof *rows, key_of_ipv6(IPPROTO_UDP));
 }
 
 /* Hop-by-hop options, routing and destination options say how long they are. */
@@ -276,7 +263,7 @@ static void header_that_is_cut_off_is_0(void **state)
 	FRAME_PUT(&frame, "\x30\x39\x00\x50");
 	assert_parts(&frame);
 	set_up(NULL);
-	put_ipv4_frame(IPPROTO_SCTP);
+	frame_put_ethernet_ipv4(&frame, IPPROTO_SCTP);
 	frame.bytes[ETH_HLEN] = 0x46;
 	FRAME_PUT(&frame, "\x01\x01\x01\x00\x30\x39\x00\x50");
 	assert_parts(&frame);

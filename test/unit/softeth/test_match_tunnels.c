@@ -22,18 +22,12 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void put_ipv4_frame(uint8_t protocol)
-{
-	frame_put_ethernet(&frame, ETH_P_IP);
-	frame_put_ipv4(&frame, protocol);
-}
-
 /* IPv4 and UDP around a tunnel's header. */
 static struct dapl_eth_key put_udp_around(uint16_t port)
 {
 	struct dapl_eth_key key = key_of_ipv4(IPPROTO_UDP);
 
-	put_ipv4_frame(IPPROTO_UDP);
+	frame_put_ethernet_ipv4(&frame, IPPROTO_UDP);
 	frame_put_udp(&frame, port);
 	key_set_ports(&key, port);
 	return key;
@@ -104,17 +98,17 @@ static void gre_carries_a_packet_or_a_frame(void **state)
 	struct dapl_eth_key outer = key_of_ipv4(IPPROTO_GRE), inner;
 
 	(void)state;
-	put_ipv4_frame(IPPROTO_GRE);
+	frame_put_ethernet_ipv4(&frame, IPPROTO_GRE);
 	FRAME_PUT(&frame, "\x30\x00\x86\xdd\x01\x02\x03\x04\xaa\xbb\xcc\xdd");
 	inner = put_inner_ipv6();
 	assert_tunnel(outer, ETH_GRE, 0x01020304, &inner);
 	set_up(NULL);
-	put_ipv4_frame(IPPROTO_GRE);
+	frame_put_ethernet_ipv4(&frame, IPPROTO_GRE);
 	FRAME_PUT(&frame, "\x00\x00\x65\x58");
 	inner = put_inner_frame();
 	assert_tunnel(outer, ETH_GRE, 0, &inner);
 	set_up(NULL);
-	put_ipv4_frame(IPPROTO_GRE);
+	frame_put_ethernet_ipv4(&frame, IPPROTO_GRE);
 	FRAME_PUT(&frame, "\x20\x00\x65\x58\x01\x02\x03\x04");
 	inner = put_inner_frame();
 	assert_tunnel(outer, ETH_NVGRE, 0x010203, &inner);
@@ -177,7 +171,7 @@ static void what_only_looks_like_a_tunnel_is_none(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		set_up(NULL);
-		put_ipv4_frame(rows[i].protocol);
+		frame_put_ethernet_ipv4(&frame, rows[i].protocol);
 		frame_put_udp(&frame, rows[i].port);
 		frame_put(&frame, rows[i].header, 8);
 		put_inner_frame();
@@ -186,7 +180,7 @@ static void what_only_looks_like_a_tunnel_is_none(void **state)
 		assert_tunnel(expected, ETH_NO_TUNNEL, 0, &no_headers);
 	}
 	set_up(NULL);
-	put_ipv4_frame(IPPROTO_GRE);
+	frame_put_ethernet_ipv4(&frame, IPPROTO_GRE);
 	FRAME_PUT(&frame, "\x20\x01\x65\x58\x01\x02\x03\x00");
 	put_inner_frame();
 	assert_tunnel(key_of_ipv4(IPPROTO_GRE), ETH_NO_TUNNEL, 0, &no_headers);
@@ -207,7 +201,7 @@ static void tunnel_within_a_tunnel_is_not_entered(void **state)
 	set_up(NULL);
 	put_udp_around(4789);
 	FRAME_PUT(&frame, "\x08\x00\x00\x00\x01\x02\x03\x00");
-	put_ipv4_frame(IPPROTO_GRE);
+	frame_put_ethernet_ipv4(&frame, IPPROTO_GRE);
 	FRAME_PUT(&frame, "\x20\x00\x65\x58\x09\x09\x09\x09");
 	inner = key_of_ipv4(IPPROTO_GRE);
 	assert_tunnel(outer, ETH_VXLAN, 0x010203, &inner);
@@ -249,7 +243,7 @@ static void stripped_tag_is_not_one_of_the_inner_frame(void **state)
 	struct eth_headers h;
 
 	(void)state;
-	put_ipv4_frame(IPPROTO_UDP);
+	frame_put_ethernet_ipv4(&frame, IPPROTO_UDP);
 	frame_put_udp(&frame, 4789);
 	FRAME_PUT(&frame, "\x08\x00\x00\x00\x01\x02\x03\x00");
 	frame_put_ethernet(&frame, ETH_P_8021Q);
@@ -290,9 +284,9 @@ static void header_that_is_cut_off_is_0(void **state)
 	assert_parts(&frame);
 
 	set_up(NULL);
-	put_ipv4_frame(IPPROTO_GRE);
+	frame_put_ethernet_ipv4(&frame, IPPROTO_GRE);
 	FRAME_PUT(&frame, "\xb0\x00\x65\x58\x00\x00\x00\x00\x01\x02\x03\x04\xaa\xbb\xcc\xdd");
-	put_ipv4_frame(IPPROTO_TCP);
+	frame_put_ethernet_ipv4(&frame, IPPROTO_TCP);
 	put_ports_only();
 	assert_parts(&frame);
 }
