@@ -32,7 +32,7 @@ extern _Atomic int helpers;	/* threads that the test has started and not joined 
 /* Takes what lies on the event dispatchers. A request that no thread looks for says that the
  * caller tried again. */
 bool something_tells(void);
-/* fork(), but that of the test. */
+/* The C library's fork(): a call of fork() counts as the test's. */
 extern __typeof__(fork) __real_fork;
 
 /* --- statements_verdict.c ------------------------------------------------------------------- */

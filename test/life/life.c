@@ -97,9 +97,12 @@ const char *what_is_open(void)
 		ssize_t n;
 
 		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-		n = readlink(path, target, sizeof target);
-		if (n > 0 && strncmp(target, "/dev/null", n))	/* which tests fill tables with */
-			used += snprintf(text + used, sizeof text - used, " %d %.*s", fd, (int)n, target);
+		n = readlink(path, target, sizeof target - 1);
+		if (n <= 0)
+			continue;
+		target[n] = '\0';
+		if (strcmp(target, "/dev/null"))	/* which tests fill tables with */
+			used += snprintf(text + used, sizeof text - used, " %d %s", fd, target);
 	}
 	return text;
 }

@@ -283,7 +283,7 @@ static const struct life_case cases[] = {
 
 int main(int argc, char **argv)
 {
-	printf("# many times: %d rounds; descriptors are compared after each, memory %s\n",
+	printf("# many times: %d rounds; descriptors are compared after each, resident memory %s\n",
 	       rounds(), rss_is_compared() ? "at the end" : "is not (too few rounds)");
 	return life_main(argc, argv, cases, sizeof cases / sizeof *cases);
 }
