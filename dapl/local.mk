@@ -63,6 +63,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/base/status.c dapl/core/base/status.h \
 	dapl/core/base/service.c dapl/core/base/service.h \
 	dapl/core/base/fork.c dapl/core/base/fork.h \
+	dapl/core/base/registry.c dapl/core/base/registry.h \
 	dapl/core/base/settings.c dapl/core/base/settings.h dapl/core/base/parameter.h \
 	dapl/core/base/control.c dapl/core/base/control.h \
 	dapl/core/base/tap.c dapl/core/base/tap.h \

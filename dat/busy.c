@@ -8,7 +8,7 @@
 /* Under the registry's lock. */
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* an entry is no longer busy */
 static struct entry *busy_entries;	/* the entry that became busy last is the first */
-static unsigned forking;		/* threads that wait to fork; they take precedence */
+static unsigned forking;		/* threads that fork, or wait to replace the entries; they take precedence */
 
 void busy_begin(struct entry *e)
 {
@@ -80,7 +80,7 @@ void busy_wait_for_forks(void)
 		pthread_cond_wait(&idle, &registry.lock);
 }
 
-/* Waits until `is_busy` says no, for a second at most. Threads that would begin to load wait meanwhile. */
+/* Threads that would begin to load wait from now on. Waits until `is_busy` says no, for a second at most. */
 static void wait_while(bool (*is_busy)(void))
 {
 	struct timespec until;
@@ -90,6 +90,10 @@ static void wait_while(bool (*is_busy)(void))
 	forking++;
 	while (is_busy() && !pthread_cond_timedwait(&idle, &registry.lock, &until))
 		;
+}
+
+static void let_others_load(void)
+{
 	forking--;
 	pthread_cond_broadcast(&idle);
 }
@@ -97,6 +101,7 @@ static void wait_while(bool (*is_busy)(void))
 bool busy_wait_until_idle(void)
 {
 	wait_while(busy_any);
+	let_others_load();
 	return !busy_entries;
 }
 
@@ -116,10 +121,17 @@ void busy_before_fork(void)
 	wait_while(busy_elsewhere);
 }
 
+void busy_after_fork(void)
+{
+	let_others_load();
+}
+
 void busy_after_fork_in_child(void)
 {
 	struct entry **at = &busy_entries, *e;
 
+	forking = 0;
+	idle = (pthread_cond_t)PTHREAD_COND_INITIALIZER;	/* it may know threads that wait */
 	while ((e = *at)) {
 		if (pthread_equal(e->busy_thread, pthread_self())) {
 			at = &e->next_busy;

@@ -37,9 +37,10 @@ void busy_wait_for_forks(void);
  * wait meanwhile. False: a provider takes longer than a second. */
 bool busy_wait_until_idle(void);
 /* Waits until no other thread loads or unloads. The wait ends after one second, however long a
- * provider takes. */
+ * provider takes. Until one of the other two functions is called, no thread begins to load or unload. */
 void busy_before_fork(void);
-/* In the child, no entry is busy for a thread that the child lacks. */
+void busy_after_fork(void);
+/* No entry is busy for a thread that the child lacks, and no other thread forks. */
 void busy_after_fork_in_child(void);
 
 #endif

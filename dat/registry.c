@@ -15,6 +15,7 @@
 #include "dat/entry_text.h"
 #include "dat/environment.h"
 #include "dat/error.h"
+#include "dat/forks.h"
 #include "dat/ia_handle.h"
 #include "dat/lmr_table.h"
 #include "dat/loader.h"
@@ -34,14 +35,17 @@ static bool have_soft;		/* the software provider is installed */
 
 static void before_fork(void)
 {
-	pthread_mutex_lock(&reading);
 	pthread_mutex_lock(&registry.lock);
 	busy_before_fork();
+	pthread_mutex_unlock(&registry.lock);
+	forks_before();		/* of the libraries: their locks come before ours */
+	pthread_mutex_lock(&reading);
+	pthread_mutex_lock(&registry.lock);
 	ia_handle_fork(true);
 	lmr_table_fork(true);
 }
 
-static void after_fork(void)
+static void unlock_all(void)
 {
 	lmr_table_fork(false);
 	ia_handle_fork(false);
@@ -49,10 +53,18 @@ static void after_fork(void)
 	pthread_mutex_unlock(&reading);
 }
 
+static void after_fork(void)
+{
+	busy_after_fork();
+	unlock_all();
+	forks_parent();
+}
+
 static void after_fork_in_child(void)
 {
 	busy_after_fork_in_child();
-	after_fork();
+	unlock_all();
+	forks_child();
 }
 
 /* --- start -------------------------------------------------------------------- */

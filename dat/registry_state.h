@@ -7,6 +7,7 @@
  *	providers.c	what provider libraries call
  *	listing.c	names and lists of adapters
  *	busy.c		entries whose library is being loaded or unloaded
+ *	forks.c		what the libraries do around a fork
  *
  * One lock guards both registries. It is never held while provider code or the dynamic linker
  * runs: an entry whose library is being loaded or unloaded is busy (busy.h). A provider and its entry

@@ -10,6 +10,7 @@
  * A post may name memory that does not exist, and the device tells so by its completion: payload is read by
  * process_vm_readv, which fails for such memory, and for memory of the device. */
 #include "tap.h"
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -337,16 +338,20 @@ static void after_fork(void)
 	dapl_spin_unlock(&lock);
 }
 
-static void begin(struct dapl_device *dev, struct hw_tap *new)
+static void watch_forks(void)
 {
 	static struct dapl_fork_part part = { .rank = RANK_VERBS_TAP, .before = before_fork,
 		.parent = after_fork, .child = after_fork };
-	static pid_t home;
+
+	dapl_fork_register(&part);
+}
+
+static void begin(struct dapl_device *dev, struct hw_tap *new)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct hw_tap *tap;
 
-	if (dapl_fork_missed(&home, &part))
-		dapl_spin_init(&lock, RANK_VERBS_TAP);
-
+	pthread_once(&once, watch_forks);
 	dapl_spin_lock(&lock);
 	tap = tap_of(dev->verbs);
 	if (!tap && new) {

@@ -189,6 +189,50 @@ static void forks_while_the_provider_comes_and_goes(void)
 		pthread_join(thread[i], NULL);
 }
 
+static struct session opened_beside;
+static bool opens_beside;
+
+static void *open_beside(void *unused)
+{
+	OK(session_open(&opened_beside, MOMENT));
+	return unused;
+}
+
+/* fork() has begun, and calls none of the handlers that the library would install now. */
+static void another_thread_opens(void)
+{
+	pthread_t thread;
+
+	if (!opens_beside)
+		return;
+	opens_beside = false;
+	pthread_create(&thread, NULL, open_beside, NULL);
+	pthread_join(thread, NULL);
+}
+
+static void count_descriptors(const void *unused)
+{
+	(void)unused;
+	printf("%d descriptors\n", open_descriptors());
+}
+
+/* Its child is like that of a later fork: the provider's connections are closed there, and its locks are free. */
+static void a_fork_that_began_before_the_provider_was_loaded(void)
+{
+	struct told first, second;
+
+	whole_session();
+	pthread_atfork(another_thread_opens, NULL, NULL);
+	opens_beside = true;
+	first = run(count_descriptors, NULL);
+	works(&opened_beside);
+	second = run(count_descriptors, NULL);
+	if (first.status || strcmp(first.text, second.text))
+		fail("exit status %d; the first child has %sthe second %s", first.status, first.text, second.text);
+	works(&opened_beside);
+	OK(session_close(&opened_beside));
+}
+
 /* --- exec --------------------------------------------------------------------------------------- */
 
 static void list_descriptors(const void *arg)
@@ -400,6 +444,7 @@ static const struct life_case cases[] = {
 	CASE(forks_in_the_midst_of_traffic),
 	CASE(forks_while_objects_come_and_go),
 	CASE(forks_while_the_provider_comes_and_goes),
+	CASE(a_fork_that_began_before_the_provider_was_loaded),
 	CASE(no_descriptor_is_inherited_by_exec),
 	CASE(exit_with_everything_open),
 	CASE(exit_in_another_thread),

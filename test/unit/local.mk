@@ -54,6 +54,7 @@ test_unit_common_test_mapping_LDADD = $(unit_common_libs)
 unit_dat = \
 	test/unit/dat/test_busy \
 	test/unit/dat/test_closed \
+	test/unit/dat/test_forks \
 	test/unit/dat/test_conf \
 	test/unit/dat/test_entry_table \
 	test/unit/dat/test_environment \
@@ -80,6 +81,8 @@ test_unit_dat_test_entry_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read
 test_unit_dat_test_sources_SOURCES = test/unit/dat/test_sources.c $(printed)
 test_unit_dat_test_sources_LDADD = $(unit_dat_libs)
 test_unit_dat_test_sources_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=devices_make_entries
+test_unit_dat_test_forks_LDADD = $(unit_dat_libs)
+test_unit_dat_test_forks_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 test_unit_dat_test_busy_LDADD = $(unit_dat_libs)
 
 # Core, without a device.

@@ -6,6 +6,7 @@
  * whatever it does, since it has no reason to wait. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,6 @@ struct client {
 
 static struct dapl_mutex users_lock = DAPL_MUTEX_INIT(RANK_CONTROL_USERS);	/* start and stop */
 static int users;				/* guarded by users_lock */
-static pid_t home;		/* whose threads hold our locks; 0 before the first user */
 
 static struct dapl_mutex lock = DAPL_MUTEX_INIT(RANK_CONTROL);	/* guards the descriptors */
 static int listener = -1;
@@ -393,9 +393,9 @@ static void after_fork(void)
 
 /* The child has no service thread: it closes its copies, and the next first user starts anew. That
  * an answer is lost, which the parent was writing, is better than freeing it in two ways. */
-static void forget_in_child(void)
+static void after_fork_in_child(void)
 {
-	__atomic_store_n(&home, getpid(), __ATOMIC_RELAXED);
+	dapl_mutex_unlock(&lock);
 	dapl_mutex_init(&users_lock, RANK_CONTROL_USERS);
 	users = 0;
 	if (listener >= 0)
@@ -411,19 +411,19 @@ static void forget_in_child(void)
 	accept_timer = (struct dapl_timer){ 0 };
 }
 
-static void after_fork_in_child(void)
+static void watch_forks(void)
 {
-	dapl_mutex_unlock(&lock);
-	forget_in_child();
-}
+	static struct dapl_fork_part part = { .rank = RANK_CONTROL, .before = before_fork,
+		.parent = after_fork, .child = after_fork_in_child };
 
-static struct dapl_fork_part fork_part = { .rank = RANK_CONTROL, .before = before_fork,
-	.parent = after_fork, .child = after_fork_in_child };
+	dapl_fork_register(&part);
+}
 
 void dapl_control_get(void)
 {
-	if (dapl_fork_missed(&home, &fork_part))	/* before users_lock is taken */
-		forget_in_child();
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);	/* before users_lock is taken */
 	dapl_mutex_lock(&users_lock);
 	if (!users++ && is_wanted())
 		start();

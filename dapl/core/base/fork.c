@@ -2,15 +2,18 @@
 /* fork.c - calls the registered parts around a fork, and counts the threads in these handlers
  * (fork.h). */
 #include "dapl/core/base/fork.h"
+#include <dat/udat.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
 #include "common/lock.h"
+#include "dapl/core/base/registry.h"
 
 static struct dapl_mutex parts_lock = DAPL_MUTEX_INIT(RANK_FORK);	/* guards parts */
 static struct dapl_fork_part *parts;	/* by rank */
 static int inside;			/* atomic: threads in handlers */
+static void (*leave_registry)(void (*before)(void));	/* its dats_fork_remove; NULL: fork() calls the handlers */
 
 static void enter(void)
 {
@@ -63,7 +66,13 @@ static void in_child(void)
 
 static void install(void)
 {
-	pthread_atfork(before, in_parent, in_child);
+	DAT_RETURN (*add)(void (*)(void), void (*)(void), void (*)(void));
+
+	*(void **)&add = dapl_registry_function("dats_fork_add");
+	if (add && add(before, in_parent, in_child) == DAT_SUCCESS)
+		*(void **)&leave_registry = dapl_registry_function("dats_fork_remove");
+	else
+		pthread_atfork(before, in_parent, in_child);
 }
 
 void dapl_fork_register(struct dapl_fork_part *part)
@@ -80,18 +89,10 @@ void dapl_fork_register(struct dapl_fork_part *part)
 	dapl_mutex_unlock(&parts_lock);
 }
 
-bool dapl_fork_missed(pid_t *home, struct dapl_fork_part *part)
+void dapl_fork_end(void)
 {
-	pid_t was = 0, here = getpid();
-
-	if (!__atomic_compare_exchange_n(home, &was, here, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		return was != here;
-	dapl_fork_register(part);
-	return false;
-}
-
-void dapl_fork_wait(void)
-{
+	if (leave_registry)
+		leave_registry(before);
 	for (int i = 0; i < 10000 && __atomic_load_n(&inside, __ATOMIC_SEQ_CST); i++)
 		usleep(100);
 }

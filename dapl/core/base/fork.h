@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fork.h - the fork handlers of the library. A part of the library that has locks or descriptors
- * registers what it does around a fork. The work is in the files that register. */
+ * registers what it does around a fork. The work is in the files that register.
+ *
+ * The registry calls the handlers (dat/forks.h). A registry of another project does not: then fork() does,
+ * but not if it had begun when the library was loaded. A child of such a fork may find locks held for ever. */
 #ifndef DAPL_FORK_H
 #define DAPL_FORK_H
-#include <stdbool.h>
-#include <sys/types.h>
 #include "common/lock_rank.h"
 
 /* `before` takes the locks that a thread of the child could find held for ever; the other two
@@ -16,18 +17,12 @@ struct dapl_fork_part {
 	struct dapl_fork_part *next;
 };
 
-/* The part stays registered until the library is unloaded. A fork that has begun does not call
- * it. */
+/* The part stays registered until the library is unloaded. Waits for a fork that has begun, which does not
+ * call it: until the function returns, the part's locks are free. */
 void dapl_fork_register(struct dapl_fork_part *part);
 
-/* Registers the part at the first call in a process; `home` is the part's, and 0 before. True in the child of a fork
- * that had begun before: its handlers have not run, and another thread of the parent may hold the part's locks for
- * ever. The caller makes them anew, and sets `home`. */
-bool dapl_fork_missed(pid_t *home, struct dapl_fork_part *part);
-
-/* The library is about to be unmapped. fork() calls handlers without a lock that dlclose()
- * would wait for, and one may be waiting for a lock of ours: waits until all have left, for
- * a second at most (at exit they may never). */
-void dapl_fork_wait(void);
+/* The library is about to be unmapped. Waits until no thread is in a handler. If fork() calls them, and not the
+ * registry, a handler may be waiting for a lock that is never released at exit: then for a second at most. */
+void dapl_fork_end(void);
 
 #endif

@@ -24,7 +24,6 @@
 
 static struct dapl_mutex users_lock = DAPL_MUTEX_INIT(RANK_SERVICE_USERS);	/* start and stop */
 static int users;						/* guarded by users_lock */
-static pid_t home;		/* whose threads hold our locks; 0 before the first user */
 
 static struct dapl_mutex lock = DAPL_MUTEX_INIT(RANK_SERVICE);	/* guards what follows */
 static struct dapl_cond idle;	/* a callback returned */
@@ -174,7 +173,6 @@ static void *loop(void *arg)
  * watched is forgotten, and the next first user starts anew. */
 static void forget_in_child(void)
 {
-	__atomic_store_n(&home, getpid(), __ATOMIC_RELAXED);
 	dapl_mutex_init(&users_lock, RANK_SERVICE_USERS);
 	dapl_mutex_init(&lock, RANK_SERVICE);
 	idle = (struct dapl_cond){ 0 };
@@ -230,14 +228,19 @@ static int start(void)
 	return err;
 }
 
-static struct dapl_fork_part fork_part = { .rank = RANK_SERVICE, .child = forget_in_child };
+static void watch_forks(void)
+{
+	static struct dapl_fork_part part = { .rank = RANK_SERVICE, .child = forget_in_child };
+
+	dapl_fork_register(&part);
+}
 
 int dapl_service_get(void)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int err = 0;
 
-	if (dapl_fork_missed(&home, &fork_part))	/* before users_lock is taken */
-		forget_in_child();
+	pthread_once(&once, watch_forks);	/* before users_lock is taken */
 	dapl_mutex_lock(&users_lock);
 	if (!users)
 		err = start();

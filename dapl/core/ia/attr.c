@@ -2,7 +2,6 @@
 /* attr.c - what an IA says of itself: IA attributes, provider attributes, named ones
  * (doc/spec/calls.md 1, doc/spec/extensions.md 2). All come from the device's own answers. */
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <dat/dat_net_extensions.h>
 #include <dat/dat_send_extensions.h>
 #include <dat/dat_trace.h>
+#include "dapl/core/base/registry.h"
 #include "dapl/core/base/settings.h"
 #include "dapl/core/ia/attr.h"
 #include "dapl/core/ia/ia.h"
@@ -31,17 +31,6 @@ struct dapl_attr_text {
 };
 
 /* --- trace levels at run time (seeds: AIX uDAPL) ------------------------------------------ */
-
-void *dapl_registry_function(const char *name)
-{
-	void *registry = dlopen("libdat2.so.2", RTLD_NOW | RTLD_NOLOAD), *function;
-
-	if (!registry)
-		return NULL;
-	function = dlsym(registry, name);
-	dlclose(registry);	/* it stays: we depend on it */
-	return function;
-}
 
 static DAT_RETURN trclvl_query(DAT_TRC_COMPONENT component, DAT_UINT32 *level)
 {

@@ -6,10 +6,6 @@
 
 struct dapl_entry;
 
-/* A function that the registry exports; NULL: the registry of the program lacks it, as the old one
- * lacks all extensions. */
-void *dapl_registry_function(const char *name);
-
 /* Prepares ia->ia_attr, provider_attr and the named attributes from ia->attr. */
 DAT_RETURN dapl_attr_prepare(struct dapl_ia *ia, const struct dapl_entry *entry);
 void dapl_attr_free(struct dapl_ia *ia);

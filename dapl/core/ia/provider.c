@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* provider.c - the library as the registry sees it: dat_provider_init and _fini, the
  * provider table, the calls that take any handle, and the library's own life. */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/core/base/diag_limit.h"
 #include "dapl/core/base/fork.h"
+#include "dapl/core/base/registry.h"
 #include "dapl/core/base/settings.h"
 #include "dapl/core/base/tap.h"
 #include "dapl/core/base/tap_posts.h"
@@ -312,19 +312,9 @@ static const struct trace_logged kinds[] = {
 /* The registry's dats_keep_closed, if it has it: other projects' registries do not. */
 static void (*keep_closed)(void *object);
 
-static void find_keep_closed(void)
-{
-	void *registry = dlopen("libdat2.so.2", RTLD_NOW | RTLD_NOLOAD);
-
-	if (!registry)
-		return;
-	*(void **)&keep_closed = dlsym(registry, "dats_keep_closed");
-	dlclose(registry);	/* it stays: we depend on it */
-}
-
 static void start_library(void)
 {
-	find_keep_closed();
+	*(void **)&keep_closed = dapl_registry_function("dats_keep_closed");
 	watch_forks();
 	dapl_conn_start();
 	log_init("dapl", "DAPL_DBG_TYPE", "DAPL_DBG_LEVEL", "DAPL_DBG_DEST", DBG_ERR | DBG_WARN);
@@ -402,5 +392,5 @@ __attribute__((destructor)) static void stop_library(void)
 	log_fini();
 	trace_fini();
 	dapl_tap_fini();
-	dapl_fork_wait();
+	dapl_fork_end();
 }

@@ -18,7 +18,7 @@
 static char calls[64];		/* a letter for each: of the part, upper case after the fork */
 static bool blocking;		/* part a stays in its handler until `go` */
 static sem_t inside, go;
-static unsigned sleeps;		/* of dapl_fork_wait */
+static unsigned sleeps;		/* of dapl_fork_end */
 static unsigned go_at;		/* the sleep that lets the handler go on; 0: none */
 static bool left;		/* atomic: the handler has been let go */
 
@@ -130,13 +130,13 @@ static void child_may_fork(void **state)
 static void wait_without_a_fork_returns_at_once(void **state)
 {
 	(void)state;
-	dapl_fork_wait();
+	dapl_fork_end();
 	assert_int_equal(sleeps, 0);
 }
 
 static bool wait_at_once(void)
 {
-	dapl_fork_wait();
+	dapl_fork_end();
 	return sleeps == 0;
 }
 
@@ -144,7 +144,7 @@ static void handlers_are_left_when_fork_returns(void **state)
 {
 	(void)state;
 	fork_and(wait_at_once);
-	dapl_fork_wait();
+	dapl_fork_end();
 	assert_int_equal(sleeps, 0);
 }
 
@@ -165,7 +165,7 @@ static void thread_in_a_handler_is_waited_for(void **state)
 	go_at = 20;
 	assert_int_equal(pthread_create(&thread, NULL, fork_in_a_thread, NULL), 0);
 	sem_wait(&inside);
-	dapl_fork_wait();
+	dapl_fork_end();
 	assert_true(__atomic_load_n(&left, __ATOMIC_SEQ_CST));
 	pthread_join(thread, NULL);
 }
@@ -179,7 +179,7 @@ static void wait_for_a_thread_that_stays_ends(void **state)
 	blocking = true;
 	assert_int_equal(pthread_create(&thread, NULL, fork_in_a_thread, NULL), 0);
 	sem_wait(&inside);
-	dapl_fork_wait();
+	dapl_fork_end();
 	assert_int_equal(sleeps, 10000);
 	sem_post(&go);
 	pthread_join(thread, NULL);

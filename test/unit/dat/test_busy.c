@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "dat/registry_state.h"
 
@@ -156,7 +157,48 @@ static void fork_waits_for_other_threads(void **state)
 	let_loader_end();
 	busy_before_fork();
 	assert_false(entries[1].busy);
+	busy_after_fork();
 	join_loader();
+}
+
+static void *wait_for_forks(void *passed)
+{
+	pthread_mutex_lock(&registry.lock);
+	begun = true;
+	pthread_cond_broadcast(&changed);
+	busy_wait_for_forks();
+	*(bool *)passed = true;
+	pthread_mutex_unlock(&registry.lock);
+	return NULL;
+}
+
+/* Not only while the fork waits: its handlers are still to be called. */
+static void no_thread_loads_until_the_fork_is_over(void **state)
+{
+	bool passed = false;
+
+	(void)state;
+	busy_before_fork();
+	assert_int_equal(pthread_create(&loader, NULL, wait_for_forks, &passed), 0);
+	while (!begun)
+		pthread_cond_wait(&changed, &registry.lock);
+	pthread_mutex_unlock(&registry.lock);
+	usleep(20000);		/* time enough for a thread that does not wait */
+	pthread_mutex_lock(&registry.lock);
+	assert_false(passed);
+	busy_after_fork();
+	join_loader();
+	assert_true(passed);
+}
+
+/* The parent's thread that was about to fork, too, is not in the child. */
+static void child_waits_for_no_fork_of_its_parent(void **state)
+{
+	(void)state;
+	busy_before_fork();
+	busy_before_fork();
+	busy_after_fork_in_child();
+	busy_wait_for_forks();
 }
 
 /* A program may fork while it is called by the library that it loads. */
@@ -168,6 +210,8 @@ static void fork_does_not_wait_for_itself(void **state)
 	let_loader_end();
 	busy_before_fork();
 	assert_true(entries[0].busy && !entries[1].busy);
+	busy_wait_for_forks();		/* not for itself */
+	busy_after_fork();
 	busy_wait_for_forks();		/* no thread forks */
 	end(&entries[0]);
 	join_loader();
@@ -219,6 +263,8 @@ int main(void)
 		TEST(caller_is_known_by_thread_then_by_key),
 		TEST(wait_ends_when_the_entry_is_idle),
 		TEST(fork_waits_for_other_threads),
+		TEST(no_thread_loads_until_the_fork_is_over),
+		TEST(child_waits_for_no_fork_of_its_parent),
 		TEST(fork_does_not_wait_for_itself),
 		TEST(idle_registry_is_waited_for),
 		TEST(provider_that_takes_long_ends_the_wait),

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* forks.c - see forks.h. */
+#include "dat/forks.h"
+#include "dat/error.h"
+#include <pthread.h>
+#include <stdlib.h>
+
+struct library {
+	void (*before)(void), (*parent)(void), (*child)(void);
+	struct library *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards the list; held from before a fork until after it */
+static struct library *libraries;
+
+EXPORT DAT_RETURN dats_fork_add(void (*before)(void), void (*parent)(void), void (*child)(void))
+{
+	struct library *library = malloc(sizeof *library);
+
+	if (!library)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	*library = (struct library){ .before = before, .parent = parent, .child = child };
+	pthread_mutex_lock(&lock);
+	library->next = libraries;
+	libraries = library;
+	pthread_mutex_unlock(&lock);
+	return DAT_SUCCESS;
+}
+
+EXPORT void dats_fork_remove(void (*before)(void))
+{
+	struct library **at = &libraries, *found;
+
+	pthread_mutex_lock(&lock);
+	while ((found = *at) && found->before != before)
+		at = &found->next;
+	if (found)
+		*at = found->next;
+	pthread_mutex_unlock(&lock);
+	free(found);
+}
+
+void forks_before(void)
+{
+	pthread_mutex_lock(&lock);
+	for (const struct library *library = libraries; library; library = library->next)
+		library->before();
+}
+
+void forks_parent(void)
+{
+	for (const struct library *library = libraries; library; library = library->next)
+		library->parent();
+	pthread_mutex_unlock(&lock);
+}
+
+void forks_child(void)
+{
+	for (const struct library *library = libraries; library; library = library->next)
+		library->child();
+	pthread_mutex_unlock(&lock);
+}
