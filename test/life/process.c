@@ -210,10 +210,13 @@ static void another_thread_opens(void)
 	pthread_join(thread, NULL);
 }
 
+/* What the parent's connections had allocated is lost in the child, which the leak check would tell. */
 static void count_descriptors(const void *unused)
 {
 	(void)unused;
 	printf("%d descriptors\n", open_descriptors());
+	fflush(stdout);
+	_exit(0);
 }
 
 /* Its child is like that of a later fork: the provider's connections are closed there, and its locks are free. */
