@@ -67,11 +67,16 @@ static void after_fork_in_child(void)
 	forks_child();
 }
 
+/* Before any thread can use the registry: a fork that had begun would not call the handlers. */
+static void __attribute__((constructor)) watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
 /* --- start -------------------------------------------------------------------- */
 
 static void start(void)
 {
-	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 	log_init("dat", "DAT_DBG_TYPE", NULL, "DAT_DBG_DEST", DBG_ERROR);
 	trace_init("DAT_TRACE_LEVEL");
 	environment_check();

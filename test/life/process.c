@@ -224,8 +224,7 @@ static void a_fork_that_began_before_the_provider_was_loaded(void)
 {
 	struct told first, second;
 
-	whole_session();
-	pthread_atfork(another_thread_opens, NULL, NULL);
+	pthread_atfork(another_thread_opens, NULL, NULL);	/* called before those of libdat2 */
 	opens_beside = true;
 	first = run(count_descriptors, NULL);
 	works(&opened_beside);
