@@ -42,14 +42,14 @@ void disorderly_ends_break_the_connection(void **state)
 		if (kind == 0) {
 			put("\0\x20\x41", 3);		/* FIN inside an FPDU */
 		} else if (kind == 1) {
-			setsockopt(s, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+			setsockopt(peer_socket, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
 		} else {
 			put_segment(send_seg(1, 0, false), "abc", 3);	/* inside a message */
 		}
-		close(s);
+		close(peer_socket);
 		await(BROKEN);
 		completion(1, IBV_WC_WR_FLUSH_ERR);
-		s = -1;
+		peer_socket = -1;
 		foreign_peer_down();
 	}
 }
@@ -61,7 +61,7 @@ static int send_without_receives(int most)
 	struct timeval limit = { 0, 300000 };
 	int sent = 0;
 
-	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+	setsockopt(peer_socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 	for (; sent < most; sent++) {
 		uint8_t fpdu[18 + 2 + 32768 + 8] = { 0 };
 		struct wire_segment seg = send_seg(sent + 1, 0, true);
@@ -69,7 +69,7 @@ static int send_without_receives(int most)
 		wire_put16(fpdu, 18 + 32768);
 		wire_segment_put(fpdu + 2, &seg);
 		memcpy(fpdu + 20, block, 32768);
-		if (send(s, fpdu, 20 + 32768 + 4, MSG_NOSIGNAL) != 20 + 32768 + 4)
+		if (send(peer_socket, fpdu, 20 + 32768 + 4, MSG_NOSIGNAL) != 20 + 32768 + 4)
 			break;
 	}
 	return sent;
@@ -100,7 +100,7 @@ void end_of_a_stalled_peer_is_noticed(void **state)
 	foreign_peer_up(false);
 	assert_int_equal(send_without_receives(A_MIB), A_MIB);
 	put_segment(send_seg(A_MIB + 1, 0, true), "more", 4);
-	OK(shutdown(s, SHUT_WR));
+	OK(shutdown(peer_socket, SHUT_WR));
 	await(BROKEN);
 	foreign_peer_down();
 }

@@ -67,7 +67,7 @@ static void dial_and_be_silent(int *silent, int n)
 {
 	for (int i = 0; i < n; i++) {
 		dial();
-		silent[i] = s;
+		silent[i] = peer_socket;
 		if (i % 2)
 			put("MPA ID", 6);
 	}
@@ -181,7 +181,7 @@ static void half_open_connections_leave_descriptors(int sources, int most)
 	assert_int_equal(read(done[0], &byte, 1), 1);
 	passive_up(WIRE_MPA_S, 2, &four_reads);
 	assert_in_range(open_descriptors(DESCRIPTORS) - before, 2, 2 + most);
-	close(s);
+	close(peer_socket);
 	await(CLOSED);
 	/* The application uses all other descriptors. A new peer gets the place of a silent one. */
 	while ((taken[n] = dup(0)) >= 0)

@@ -24,7 +24,7 @@ void bad_replies_fail_the_connection(void **state)
 		l = listen_for_device(&at);
 		p = params(&at);
 		OK(ops->connect(we.dev, &p, &we.conn));
-		s = accept(l, NULL, NULL);
+		peer_socket = accept(l, NULL, NULL);
 		assert_true(get_mpa(false, &mpa, pdata, &n));
 		switch (kind) {
 		case 0:		/* rejected, with data */
@@ -37,13 +37,13 @@ void bad_replies_fail_the_connection(void **state)
 			put_mpa(false, WIRE_MPA_S, 2, &four_reads, "", 0);
 			break;
 		case 3:		/* the end without a Reply: once more with revision 1 */
-			close(s);
-			s = accept(l, NULL, NULL);
+			close(peer_socket);
+			peer_socket = accept(l, NULL, NULL);
 			assert_true(get_mpa(false, &mpa, pdata, &n));
 			assert_int_equal(mpa.revision, 1);
 			assert_int_equal(mpa.flags, 0);
-			close(s);
-			s = -1;
+			close(peer_socket);
+			peer_socket = -1;
 			break;
 		case 4:		/* claims to be this implementation, but has no trailer */
 			put_mpa(true, WIRE_MPA_S | WIRE_DAPL_REPLY, 2, &four_reads, "", 0);
@@ -107,7 +107,7 @@ void acceptor_may_send_first(void **state)
 	open_device_end();
 	passive_up(WIRE_MPA_S, 2, &promise);
 	post(1, IBV_WR_SEND, 0, 10, 0, 0);
-	in.fd = s;
+	in.fd = peer_socket;
 	assert_int_equal(poll(&in, 1, 300), 0);
 	put_segment((struct wire_segment){ .tagged = true, .last = true, .op = WIRE_WRITE }, "", 0);
 	completion(1, 0);
@@ -136,7 +136,7 @@ void bad_requests_are_refused(void **state)
 		assert_true(get_mpa(true, &mpa, pdata, &n));
 		assert_true(mpa.flags & WIRE_MPA_REJECT);
 		assert_false(get(pdata, 1));
-		close(s);
+		close(peer_socket);
 	}
 	/* with the end of the connection */
 	for (int kind = 0; kind < 5; kind++) {
@@ -160,7 +160,7 @@ void bad_requests_are_refused(void **state)
 			break;
 		}
 		assert_false(get(pdata, 1));
-		close(s);
+		close(peer_socket);
 	}
 	assert_int_equal(upcall_count(REQUEST, NULL), 0);
 	foreign_peer_down();

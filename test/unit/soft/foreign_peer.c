@@ -123,7 +123,7 @@ void in_any_order(uint64_t a, uint64_t b)
 
 /* --- the foreign peer -------------------------------------------------------------- */
 
-int s, cut;
+int peer_socket, cut;
 static bool crc_on;
 
 static void sleep_a_little(void)
@@ -138,7 +138,7 @@ void put(const void *p, size_t n)
 
 	for (; n; at += part, n -= part) {
 		part = cut && n > (size_t)cut ? (size_t)cut : n;
-		assert_int_equal(send(s, at, part, MSG_NOSIGNAL), part);
+		assert_int_equal(send(peer_socket, at, part, MSG_NOSIGNAL), part);
 		if (cut)
 			sleep_a_little();
 	}
@@ -146,7 +146,7 @@ void put(const void *p, size_t n)
 
 bool get(void *p, size_t n)
 {
-	struct pollfd in = { .fd = s, .events = POLLIN };
+	struct pollfd in = { .fd = peer_socket, .events = POLLIN };
 	char *at = p;
 
 	while (n) {
@@ -154,7 +154,7 @@ bool get(void *p, size_t n)
 
 		if (poll(&in, 1, 10000) != 1)
 			fail_msg("the device sends nothing");
-		k = recv(s, at, n, 0);
+		k = recv(peer_socket, at, n, 0);
 		if (k <= 0)
 			return false;
 		at += k;
@@ -226,8 +226,8 @@ void dial(void)
 {
 	struct sockaddr_in to = loopback(we.port);
 
-	s = socket(AF_INET, SOCK_STREAM, 0);
-	OK(connect(s, (struct sockaddr *)&to, sizeof to));
+	peer_socket = socket(AF_INET, SOCK_STREAM, 0);
+	OK(connect(peer_socket, (struct sockaddr *)&to, sizeof to));
 }
 
 int listen_for_device(struct sockaddr_in *at)
@@ -324,7 +324,7 @@ void foreign_peer_up(bool crc)
 
 void foreign_peer_down(void)
 {
-	close(s);
+	close(peer_socket);
 	close_device_end();
 }
 
@@ -333,7 +333,7 @@ int set_up_device_alone(void **state)
 	(void)state;
 	reset_foreign_peer(false);
 	open_device_end();
-	s = -1;
+	peer_socket = -1;
 	return 0;
 }
 

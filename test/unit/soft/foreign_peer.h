@@ -54,7 +54,7 @@ void in_any_order(uint64_t a, uint64_t b);
 
 /* --- the foreign peer -------------------------------------------------------------- */
 
-extern int s;		/* its socket */
+extern int peer_socket;	/* its own end of the connection */
 extern int cut;		/* bytes per send; 0: all */
 extern const struct wire_mpa four_reads;
 

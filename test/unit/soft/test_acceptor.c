@@ -81,8 +81,8 @@ static void expect_end_of_stream(void)
 	char byte;
 
 	assert_false(get(&byte, 1));
-	close(s);
-	s = -1;
+	close(peer_socket);
+	peer_socket = -1;
 }
 
 static const char *cause(int err)
@@ -188,7 +188,7 @@ static void queue_pair_in_error_is_refused(void **state)
 {
 	struct dapl_conn *conn = request(WIRE_MPA_S, 2, &four_reads);
 	struct dapl_conn_params with = params(NULL);
-	struct pollfd in = { .fd = s, .events = POLLIN };
+	struct pollfd in = { .fd = peer_socket, .events = POLLIN };
 
 	(void)state;
 	OK(ops->error_qp(we.qp));
@@ -273,7 +273,7 @@ static void send_another_protocol(void *bytes)
 {
 	dial();
 	put(bytes, strlen(bytes));
-	shutdown(s, SHUT_WR);
+	shutdown(peer_socket, SHUT_WR);
 	expect_end_of_stream();
 }
 
@@ -349,7 +349,7 @@ static void end_before_the_first_frame_is_a_failure(void **state)
 {
 	(void)state;
 	reply_to_dapl();
-	shutdown(s, SHUT_WR);
+	shutdown(peer_socket, SHUT_WR);
 	assert_int_equal(await(FAILED).failure, DAPL_CONN_REFUSED);
 	assert_string_equal(cause(0), "the peer closed before its first frame");
 }
@@ -360,9 +360,9 @@ static void reset_before_the_first_frame_is_told_as_such(void **state)
 
 	(void)state;
 	reply_to_dapl();
-	setsockopt(s, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-	close(s);
-	s = -1;
+	setsockopt(peer_socket, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+	close(peer_socket);
+	peer_socket = -1;
 	assert_int_equal(await(FAILED).failure, DAPL_CONN_REFUSED);
 	assert_null(cause(ECONNRESET));
 }
@@ -411,7 +411,7 @@ static void frame_that_stays_a_part_breaks_the_connection(void **state)
 	handshake_switch_frame(frame);
 	reply_to_dapl();
 	put(frame, SWITCH_LENGTH - 1);
-	shutdown(s, SHUT_WR);
+	shutdown(peer_socket, SHUT_WR);
 	await(ESTABLISHED);
 	await(BROKEN);
 }
@@ -499,7 +499,7 @@ static void end_within_a_half_is_a_failure(void **state)
 	(void)state;
 	accept_datagrams(&trailer);
 	put_half(WIRE_TRAILER_VERSION, WIRE_TRAILER - 1);
-	shutdown(s, SHUT_WR);
+	shutdown(peer_socket, SHUT_WR);
 	assert_int_equal(await(FAILED).failure, DAPL_CONN_REFUSED);
 	assert_string_equal(cause(0), "the peer closed before its half of the association");
 }

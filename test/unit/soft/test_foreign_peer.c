@@ -20,7 +20,7 @@ static void device_works_as_acceptor(void **state)
 			talk();
 			/* the end: FIN at a boundary is a disconnect */
 			post_recv(5, 0, 8);
-			shutdown(s, SHUT_WR);
+			shutdown(peer_socket, SHUT_WR);
 			await(CLOSED);
 			completion(5, IBV_WC_WR_FLUSH_ERR);
 			foreign_peer_down();
@@ -46,7 +46,7 @@ static void device_works_as_initiator(void **state)
 		p.pdata = "hello";
 		p.pdata_len = 5;
 		OK(ops->connect(we.dev, &p, &we.conn));
-		s = accept(l, NULL, NULL);
+		peer_socket = accept(l, NULL, NULL);
 		assert_true(get_mpa(false, &mpa, pdata, &n));
 		assert_int_equal(mpa.flags, WIRE_MPA_S | WIRE_DAPL_REQUEST);
 		assert_int_equal(mpa.revision, 2);
@@ -64,7 +64,7 @@ static void device_works_as_initiator(void **state)
 		post(2, IBV_WR_RDMA_READ, 0, 8, 1, 1);
 		post(3, IBV_WR_RDMA_READ, 8, 8, 2, 2);
 		for (int i = 0; i < 2; i++) {
-			struct pollfd in = { .fd = s, .events = POLLIN };
+			struct pollfd in = { .fd = peer_socket, .events = POLLIN };
 
 			assert_true(get_fpdu(ulpdu, &n16));
 			assert_int_equal(n16, 46);

@@ -42,7 +42,7 @@ static int set_up(void **state)
 	reset_foreign_peer(false);
 	open_device_end();
 	listener = listen_for_device(&acceptor);
-	s = -1;
+	peer_socket = -1;
 	return 0;
 }
 
@@ -64,7 +64,7 @@ static struct wire_mpa next_request(void)
 {
 	struct wire_mpa mpa = { 0 };
 
-	s = accept(listener, NULL, NULL);
+	peer_socket = accept(listener, NULL, NULL);
 	assert_true(get_mpa(false, &mpa, data, &length));
 	return mpa;
 }
@@ -116,8 +116,8 @@ static void expect_failure(enum dapl_conn_failure why, int err, const char *text
 /* Releases the connection that has failed, and has a queue pair for the next. */
 static void again(void)
 {
-	close(s);
-	s = -1;
+	close(peer_socket);
+	peer_socket = -1;
 	restart_device_end();
 	we.conn = NULL;
 }
@@ -272,9 +272,9 @@ static void reset_is_told_as_such(void **state)
 
 	(void)state;
 	request();
-	setsockopt(s, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-	close(s);
-	s = -1;
+	setsockopt(peer_socket, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+	close(peer_socket);
+	peer_socket = -1;
 	expect_failure(DAPL_CONN_REFUSED, ECONNRESET, NULL);
 }
 
@@ -326,7 +326,7 @@ static void acceptor_of_revision_1_is_asked_again(void **state)
 	(void)state;
 	request();
 	put_mpa(true, WIRE_MPA_REJECT, 1, NULL, "", 0);
-	close(s);
+	close(peer_socket);
 	mpa = next_request();
 	assert_int_equal(mpa.revision, 1);
 	assert_int_equal(mpa.flags, 0);
@@ -340,20 +340,20 @@ static void revision_1_is_tried_once(void **state)
 {
 	(void)state;
 	request();
-	close(s);
+	close(peer_socket);
 	next_request();
 	put_mpa(true, WIRE_MPA_REJECT, 1, NULL, "no", 2);
 	expect_failure(DAPL_CONN_REJECTED, 0, "rejected by the peer's program");
 	again();
 	request();
-	close(s);
+	close(peer_socket);
 	next_request();
-	close(s);
-	s = -1;
+	close(peer_socket);
+	peer_socket = -1;
 	expect_failure(DAPL_CONN_REFUSED, 0, "the peer closed without an MPA reply");
 	again();
 	request();
-	close(s);
+	close(peer_socket);
 	next_request();
 	put_mpa(true, WIRE_MPA_S, 2, &four_reads, "", 0);
 	expect_failure(DAPL_CONN_REFUSED, 0, "malformed MPA reply");
@@ -364,8 +364,8 @@ static void second_attempt_that_cannot_begin_is_a_failure(void **state)
 	(void)state;
 	request();
 	connect_err = ENETUNREACH;
-	close(s);
-	s = -1;
+	close(peer_socket);
+	peer_socket = -1;
 	expect_failure(DAPL_CONN_REFUSED, ENETUNREACH, "second attempt, as MPA revision 1");
 	connect_err = 0;
 }
@@ -376,8 +376,8 @@ static void datagrams_need_revision_2(void **state)
 {
 	(void)state;
 	request_datagrams();
-	close(s);
-	s = -1;
+	close(peer_socket);
+	peer_socket = -1;
 	expect_failure(DAPL_CONN_REFUSED, 0, "the peer closed without an MPA reply");
 }
 

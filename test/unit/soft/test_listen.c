@@ -56,8 +56,8 @@ static int dial_at(const char *address, uint16_t port)
 	struct sockaddr_in to = loopback(port);
 
 	inet_pton(AF_INET, address, &to.sin_addr);
-	s = socket(AF_INET, SOCK_STREAM, 0);
-	return connect(s, (struct sockaddr *)&to, sizeof to) ? errno : 0;
+	peer_socket = socket(AF_INET, SOCK_STREAM, 0);
+	return connect(peer_socket, (struct sockaddr *)&to, sizeof to) ? errno : 0;
 }
 
 static void put_request(void)
@@ -119,7 +119,7 @@ static void listener_of_an_address_is_reached_there_only(void **state)
 	OK(listen_at("127.0.0.3", &port, false));
 	assert_true(port != 0);
 	assert_int_equal(dial_at("127.0.0.1", port), ECONNREFUSED);
-	close(s);
+	close(peer_socket);
 	OK(dial_at("127.0.0.3", port));
 	up = next_request();
 	OK(ops->reject(up.conn, true, NULL, 0));
@@ -180,7 +180,7 @@ static void shared_port_is_open_until_its_last_listener_ends(void **state)
 	ops->unlisten(datagrams);
 	OK(dial_at("127.0.0.1", port));
 	OK(ops->reject(next_request().conn, true, NULL, 0));
-	close(s);
+	close(peer_socket);
 	ops->unlisten(more);
 	assert_int_equal(dial_at("127.0.0.1", port), ECONNREFUSED);
 }
@@ -193,14 +193,14 @@ static void half_open_connections_end_with_their_listener(void **state)
 	(void)state;
 	OK(listen_at(NULL, &port, false));
 	dial();
-	other = s;
+	other = peer_socket;
 	OK(dial_at("127.0.0.1", port));
 	wait_half_open(2);
 	ops->unlisten(more);
-	assert_true(at_end(s, 10000));
+	assert_true(at_end(peer_socket, 10000));
 	assert_false(at_end(other, 0));
-	close(s);
-	s = other;
+	close(peer_socket);
+	peer_socket = other;
 	put_request();
 	OK(ops->reject(await(REQUEST).conn, true, NULL, 0));
 }
@@ -224,7 +224,7 @@ static void request_outlives_its_listener(void **state)
 
 /* --- accept4(2) fails ------------------------------------------------------------------------------ */
 
-/* The next `times` calls fail with `err`; a connection and its Request come. Its peer is `s`. */
+/* The next `times` calls fail with `err`; a connection and its Request come. Its peer is `peer_socket`. */
 static void dial_while_failing(int times, int err)
 {
 	__atomic_store_n(&accept_err, err, __ATOMIC_RELAXED);
@@ -260,7 +260,7 @@ static void shortage_delays_a_connection_and_is_one_line(void **state)
 	__atomic_store_n(&resumptions, 0, __ATOMIC_RELAXED);
 	assert_int_equal(times_in(printed_by(dial_while_descriptors_are_short, NULL), "accepting connections waits"), 1);
 	assert_int_equal(__atomic_load_n(&resumptions, __ATOMIC_RELAXED), 2);
-	close(s);
+	close(peer_socket);
 	assert_int_equal(times_in(printed_by(dial_while_kernel_memory_is_short, NULL), "accepting connections waits"), 1);
 }
 
@@ -284,7 +284,7 @@ static void half_open_connection_makes_room_for_a_new_one(void **state)
 
 	(void)state;
 	dial();
-	silent = s;
+	silent = peer_socket;
 	wait_half_open(1);
 	assert_int_equal(times_in(printed_by(dial_without_a_descriptor, NULL), "closed the oldest"), 1);
 	assert_true(at_end(silent, 0));
