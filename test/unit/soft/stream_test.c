@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* stream_test.c - see stream_test.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
 #include "test/unit/soft/stream_test.h"
 #include "dapl/core/base/service.h"
+#include "dapl/soft/obj/progress_lock.h"
 
 struct stream s;
 
@@ -35,4 +41,39 @@ int stream_test_close(void **state)
 	stream_close(&s);
 	stream_poll(&s, wc, STREAM_WRS);
 	return 0;
+}
+
+int stream_test_open_blocked(void **state)
+{
+	stream_test_open(state);
+	s.conn->tx.blocked = true;
+	return 0;
+}
+
+void stream_test_lock(void)
+{
+	soft_progress_lock(stream_device.dev);
+	dapl_mutex_lock(&s.qp->lock);
+}
+
+void stream_test_unlock(void)
+{
+	dapl_mutex_unlock(&s.qp->lock);
+	soft_progress_unlock(stream_device.dev);
+}
+
+void expect_completion(uint64_t id, enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(stream_poll(&s, &wc, 1), 1);
+	assert_int_equal(wc.wr_id, id);
+	assert_int_equal(wc.status, status);
+}
+
+void expect_no_completion(void)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(stream_poll(&s, &wc, 1), 0);
 }

@@ -13,5 +13,14 @@ int stream_test_close_device(void **state);
 /* Of a test: the stream. */
 int stream_test_open(void **state);
 int stream_test_close(void **state);
+/* Opens the stream with a full socket: requests wait in the send queue. */
+int stream_test_open_blocked(void **state);
+
+/* Hold the locks with which the device calls the functions of a stream. */
+void stream_test_lock(void);
+void stream_test_unlock(void);
+/* The next completion is this one. */
+void expect_completion(uint64_t id, enum ibv_wc_status status);
+void expect_no_completion(void);
 
 #endif

@@ -43,13 +43,6 @@ static struct ibv_wc completion(void)
 	return wc;
 }
 
-static void expect_no_completion(void)
-{
-	struct ibv_wc wc;
-
-	assert_int_equal(stream_poll(&s, &wc, 1), 0);
-}
-
 static void memory_grows_by_doubling(void **state)
 {
 	static const struct {
