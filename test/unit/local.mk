@@ -289,6 +289,7 @@ unit_soft = \
 	test/unit/soft/test_proto \
 	test/unit/soft/test_proto_table \
 	test/unit/soft/test_reach \
+	test/unit/soft/test_requester \
 	test/unit/soft/test_requester_done \
 	test/unit/soft/test_revoke \
 	test/unit/soft/test_ring \
@@ -394,6 +395,8 @@ test_unit_soft_test_deliver_LDADD = $(unit_soft_libs)
 test_unit_soft_test_deliver_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_qp_received
 test_unit_soft_test_requester_done_SOURCES = test/unit/soft/test_requester_done.c $(stream_test)
 test_unit_soft_test_requester_done_LDADD = $(unit_soft_libs)
+test_unit_soft_test_requester_SOURCES = test/unit/soft/test_requester.c $(stream_test)
+test_unit_soft_test_requester_LDADD = $(unit_soft_libs)
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
 test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
