@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_responder_place.c - where each payload goes, what becomes of one without a place, and what is counted when
+ * it is there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/soft/rdmap/responder.h"
+#include "dapl/soft/rdmap/unexpected.h"
+#include "dapl/soft/shm/ring.h"
+#include "test/unit/soft/stream_test.h"
+
+enum { AT = 256, LENGTH = 64, PLACES = 4 };	/* a receive or a read: its offset, bytes */
+
+static struct iovec iov[PLACES];
+static bool held;		/* a window was locked */
+static int term;
+
+static int place(uint32_t length, int max)
+{
+	struct soft_region *window = NULL;
+	int n;
+
+	term = WIRE_TERM_NONE;
+	stream_test_lock();
+	n = soft_responder_place(s.qp, s.conn, length, iov, max, &window, &term);
+	held = window != NULL;
+	soft_mem_done(window);
+	stream_test_unlock();
+	return n;
+}
+
+static void placed(uint32_t length)
+{
+	stream_test_lock();
+	soft_responder_placed(s.conn, length);
+	stream_test_unlock();
+}
+
+static char *local(uint32_t offset)
+{
+	return stream_device.memory->local + offset;
+}
+
+static void take_receive(void)
+{
+	assert_true(stream_receive(&s, 1, AT, LENGTH));
+	stream_test_lock();
+	soft_qp_take_receive(s.qp);
+	stream_test_unlock();
+	assert_true(s.qp->taken_valid);
+	s.conn->rx.sink = SOFT_SINK_RECV;
+}
+
+static void send_goes_into_its_receive(void **state)
+{
+	(void)state;
+	take_receive();
+	s.conn->rx.payload_left = 30;
+	assert_int_equal(place(10, PLACES), 1);
+	assert_ptr_equal(iov[0].iov_base, local(AT));
+	assert_int_equal(iov[0].iov_len, 10);
+	placed(10);
+	assert_int_equal(place(20, PLACES), 1);
+	assert_ptr_equal(iov[0].iov_base, local(AT + 10));
+	placed(20);
+	assert_int_equal(s.conn->rx.payload_left, 0);
+	assert_int_equal(s.conn->rx.payload_done, 30);
+	assert_int_equal(s.conn->rx.send_offset, 30);
+	assert_int_equal(s.conn->consumed, 30);
+}
+
+static void receive_whose_memory_went_away_fails(void **state)
+{
+	(void)state;
+	take_receive();
+	s.qp->taken->sge->lkey = 12345;
+	assert_int_equal(place(10, PLACES), -1);
+	assert_int_equal(term, WIRE_TERM_LOCAL);
+	expect_completion(1, IBV_WC_LOC_PROT_ERR);
+}
+
+static void keep_send(void)
+{
+	s.conn->rx.sink = SOFT_SINK_UNEXPECTED;
+	s.conn->rx.unexpected = soft_unexpected_new(s.conn, WIRE_SEND, 0);
+}
+
+static void unexpected_send_grows(void **state)
+{
+	struct soft_unexpected *unexpected;
+
+	(void)state;
+	keep_send();
+	unexpected = s.conn->rx.unexpected;
+	s.conn->rx.payload_left = 300;
+	assert_int_equal(place(100, PLACES), 1);
+	assert_ptr_equal(iov[0].iov_base, unexpected->data);
+	placed(100);
+	assert_int_equal(place(200, PLACES), 1);
+	assert_ptr_equal(iov[0].iov_base, unexpected->data + 100);
+	assert_int_equal(iov[0].iov_len, 200);
+	assert_true(unexpected->capacity >= 300);
+	placed(200);
+	assert_int_equal(unexpected->length, 300);
+	assert_int_equal(s.conn->unexpected_bytes, SOFT_CHARGE + 300);
+	assert_int_equal(s.conn->rx.send_offset, 300);
+	assert_int_equal(s.conn->consumed, 0);
+}
+
+static void peer_far_beyond_its_window_is_refused(void **state)
+{
+	uint32_t before;
+
+	(void)state;
+	keep_send();
+	before = s.conn->unexpected_bytes;
+	s.conn->unexpected_bytes = SOFT_WINDOW + SOFT_CHARGE + RING_CHUNK - 10;
+	assert_int_equal(place(10, PLACES), 1);
+	assert_int_equal(place(11, PLACES), -1);
+	assert_int_equal(term, WIRE_TERM_NO_BUFFER);
+	s.conn->peer_is_dapl = false;	/* is told nothing of the window */
+	assert_int_equal(place(11, PLACES), 1);
+	s.conn->unexpected_bytes = before;
+}
+
+static void begin_write(uint32_t stag, uint64_t to, uint32_t length, uint32_t tail)
+{
+	struct soft_rx *rx = &s.conn->rx;
+
+	rx->sink = SOFT_SINK_WRITE;
+	rx->write_stag = stag;
+	rx->write_to = to;
+	rx->payload_left = length;
+	rx->tail_length = tail;
+}
+
+static void end_of_a_write_is_collected_first(void **state)
+{
+	struct soft_rx *rx = &s.conn->rx;
+
+	(void)state;
+	begin_write(stream_device.open->rkey, 4, 20, 8);
+	assert_int_equal(place(20, PLACES), 2);
+	assert_ptr_equal(iov[0].iov_base, stream_device.memory->open + 4);
+	assert_int_equal(iov[0].iov_len, 12);
+	assert_ptr_equal(iov[1].iov_base, rx->tail);
+	assert_int_equal(iov[1].iov_len, 8);
+	assert_ptr_equal(rx->tail_at, stream_device.memory->open + 16);
+	assert_false(held);
+	assert_int_equal(place(20, 1), 1);		/* no room for the second piece */
+	assert_int_equal(place(5, PLACES), 1);
+	assert_int_equal(iov[0].iov_len, 5);
+}
+
+static void end_of_a_write_becomes_visible_at_once(void **state)
+{
+	struct soft_rx *rx = &s.conn->rx;
+	char *end = stream_device.memory->open + 16;
+
+	(void)state;
+	memset(end, 'x', 8);
+	begin_write(stream_device.open->rkey, 4, 20, 8);
+	placed(12);
+	assert_int_equal(rx->write_to, 16);
+	assert_int_equal(place(3, PLACES), 1);
+	assert_ptr_equal(iov[0].iov_base, rx->tail);
+	assert_int_equal(iov[0].iov_len, 3);
+	memcpy(rx->tail, "123", 3);
+	placed(3);
+	assert_memory_equal(end, "xxxxxxxx", 8);
+	assert_int_equal(place(5, PLACES), 1);
+	assert_ptr_equal(iov[0].iov_base, rx->tail + 3);
+	memcpy(rx->tail + 3, "45678", 5);
+	placed(5);
+	assert_memory_equal(end, "12345678", 8);
+}
+
+static void write_checks_its_memory_each_time(void **state)
+{
+	(void)state;
+	begin_write(12345, 0, 20, 0);
+	assert_int_equal(place(20, PLACES), -1);
+	assert_int_equal(term, WIRE_TERM_DDP_STAG);
+	begin_write(stream_device.open->rkey, STREAM_REGION - 19, 20, 0);
+	assert_int_equal(place(1, PLACES), -1);		/* the rest of the segment would not fit */
+	assert_int_equal(term, WIRE_TERM_DDP_BOUNDS);
+	begin_write(stream_device.constant->rkey, 0, 20, 0);
+	assert_int_equal(place(20, PLACES), -1);
+	assert_int_equal(term, WIRE_TERM_ACCESS);
+}
+
+static void window_is_locked_while_it_is_written(void **state)
+{
+	(void)state;
+	assert_true(stream_bind(&s, 1, 128, 64));
+	expect_completion(1, IBV_WC_SUCCESS);
+	begin_write(s.window->mw.rkey, 8, 16, 0);
+	assert_int_equal(place(16, PLACES), 1);
+	assert_ptr_equal(iov[0].iov_base, stream_device.memory->open + 136);
+	assert_true(held);
+}
+
+static void start_read(void)
+{
+	assert_true(stream_request(&s, 1, IBV_WR_RDMA_READ, AT, LENGTH, stream_device.open->rkey, 0));
+	s.conn->rx.sink = SOFT_SINK_READ;
+	s.conn->rx.read_wqe = 0;
+	s.conn->rx.payload_left = LENGTH;
+}
+
+static void answer_goes_into_the_memory_of_its_read(void **state)
+{
+	(void)state;
+	start_read();
+	placed(24);
+	assert_int_equal(s.conn->rx.read_offset, 24);
+	assert_int_equal(place(40, PLACES), 1);
+	assert_ptr_equal(iov[0].iov_base, local(AT + 24));
+	assert_int_equal(iov[0].iov_len, 40);
+}
+
+static void read_whose_memory_went_away_fails(void **state)
+{
+	(void)state;
+	start_read();
+	soft_swqe(s.qp, 0)->sge->lkey = 12345;
+	assert_int_equal(place(8, PLACES), -1);
+	assert_int_equal(term, WIRE_TERM_LOCAL);
+	expect_completion(1, IBV_WC_LOC_PROT_ERR);
+}
+
+/* A receiver that got no place and no error would ask for ever. */
+static void payload_without_a_place_is_an_error(void **state)
+{
+	(void)state;
+	start_read();
+	s.conn->rx.read_offset = LENGTH;
+	assert_int_equal(place(8, PLACES), -1);
+	assert_int_equal(term, WIRE_TERM_LOCAL);
+	assert_int_equal(place(0, PLACES), 0);
+	s.conn->rx.sink = SOFT_SINK_NONE;
+	assert_int_equal(place(8, PLACES), -1);
+	assert_int_equal(term, WIRE_TERM_UNSPECIFIED);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, stream_test_open, stream_test_close)
+	const struct CMUnitTest tests[] = {
+		CASE(send_goes_into_its_receive),
+		CASE(receive_whose_memory_went_away_fails),
+		CASE(unexpected_send_grows),
+		CASE(peer_far_beyond_its_window_is_refused),
+		CASE(end_of_a_write_is_collected_first),
+		CASE(end_of_a_write_becomes_visible_at_once),
+		CASE(write_checks_its_memory_each_time),
+		CASE(window_is_locked_while_it_is_written),
+		CASE(answer_goes_into_the_memory_of_its_read),
+		CASE(read_whose_memory_went_away_fails),
+		CASE(payload_without_a_place_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
+}
