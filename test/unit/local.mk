@@ -293,6 +293,7 @@ unit_soft = \
 	test/unit/soft/test_requester_done \
 	test/unit/soft/test_responder \
 	test/unit/soft/test_responder_place \
+	test/unit/soft/test_responder_quick \
 	test/unit/soft/test_revoke \
 	test/unit/soft/test_ring \
 	test/unit/soft/test_ring_rx \
@@ -403,6 +404,9 @@ test_unit_soft_test_responder_SOURCES = test/unit/soft/test_responder.c $(stream
 test_unit_soft_test_responder_LDADD = $(unit_soft_libs)
 test_unit_soft_test_responder_place_SOURCES = test/unit/soft/test_responder_place.c $(stream_test)
 test_unit_soft_test_responder_place_LDADD = $(unit_soft_libs)
+test_unit_soft_test_responder_quick_SOURCES = test/unit/soft/test_responder_quick.c $(stream_test)
+test_unit_soft_test_responder_quick_LDADD = $(unit_soft_libs)
+test_unit_soft_test_responder_quick_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_qp_received_next
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
 test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_responder_quick.c - which messages of a ring are executed at once, to what effect, and which are left to the
+ * general path, with nothing done. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/srq.h"
+#include "dapl/soft/rdmap/responder.h"
+#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/verbs/post.h"
+#include "test/unit/soft/stream_test.h"
+
+enum { AT = 256, RECEIVE = 1000 };	/* a receive: its offset, bytes */
+
+static uint8_t payload[RECEIVE + 8];
+static bool solicited;		/* the last completion of a receive of the QP's own queue */
+
+void __real_soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool is_solicited);
+void __wrap_soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool is_solicited);
+
+void __wrap_soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool is_solicited)
+{
+	solicited = is_solicited;
+	__real_soft_qp_received_next(qp, length, is_solicited);
+}
+
+static struct ring_message send_message(uint32_t length)
+{
+	return (struct ring_message){ .op = WIRE_SEND, .last = true, .length = length, .data = payload };
+}
+
+static struct ring_message write_message(uint64_t to, uint32_t length)
+{
+	return (struct ring_message){ .op = WIRE_WRITE, .last = true, .length = length, .data = payload, .to = to,
+				      .word = stream_device.open->rkey };
+}
+
+static bool take(const struct ring_message *m)
+{
+	bool done;
+
+	stream_test_lock();
+	done = soft_responder_quick(s.qp, s.conn, m);
+	stream_test_unlock();
+	return done;
+}
+
+/* The message is left to the general path. */
+static void expect_left(struct ring_message m)
+{
+	char before[STREAM_REGION];
+	uint32_t head = s.qp->rq.head;
+
+	memcpy(before, stream_device.memory->open, sizeof before);
+	assert_false(take(&m));
+	assert_int_equal(s.conn->arrived, 0);
+	assert_int_equal(s.conn->delivered, 0);
+	assert_int_equal(s.conn->consumed, 0);
+	assert_int_equal(s.conn->rx.msn_send, 1);
+	assert_int_equal(s.qp->rq.head, head);
+	assert_memory_equal(stream_device.memory->open, before, sizeof before);
+	expect_no_completion();
+}
+
+static int set_up(void **state)
+{
+	memset(stream_device.memory->open, 0, STREAM_REGION);
+	for (size_t i = 0; i < sizeof payload; i++)
+		payload[i] = (uint8_t)(i * 7 + 1);
+	return stream_test_open(state);
+}
+
+static int set_up_shared_queue(void **state)
+{
+	(void)state;
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
+	return 0;
+}
+
+/* --- sends ----------------------------------------------------------------------------------------------- */
+
+static void send_fills_the_next_receive(void **state)
+{
+	static const uint32_t lengths[] = { 0, 1, RING_INLINE, RING_INLINE + 1, RECEIVE };
+	uint64_t consumed = 0;
+	struct ibv_wc wc;
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		struct ring_message m = send_message(lengths[i]);
+
+		m.op = i % 2 ? WIRE_SEND_SE : WIRE_SEND;
+		memset(stream_device.memory->local + AT, 0, RECEIVE);
+		assert_true(stream_receive(&s, 10 + i, AT, RECEIVE));
+		assert_true(take(&m));
+		assert_int_equal(stream_poll(&s, &wc, 1), 1);
+		assert_int_equal(wc.wr_id, 10 + i);
+		assert_int_equal(wc.byte_len, lengths[i]);
+		assert_int_equal(solicited, i % 2);
+		assert_memory_equal(stream_device.memory->local + AT, payload, lengths[i]);
+		consumed += SOFT_CHARGE + lengths[i];
+		assert_int_equal(s.conn->consumed, consumed);
+		assert_int_equal(s.conn->rx.msn_send, i + 2);
+		assert_int_equal(s.conn->arrived, i + 1);
+		assert_int_equal(s.conn->delivered, i + 1);
+	}
+}
+
+static void send_takes_a_receive_of_the_shared_queue(void **state)
+{
+	struct ring_message m = send_message(20);
+
+	(void)state;
+	assert_false(take(&m));
+	assert_true(stream_receive(&s, 5, AT, RECEIVE));
+	assert_true(take(&m));
+	assert_memory_equal(stream_device.memory->local + AT, payload, 20);
+	assert_int_equal(s.conn->delivered, 1);
+	assert_false(s.qp->taken_valid);
+	expect_completion(5, IBV_WC_SUCCESS);
+}
+
+static void send_that_does_not_fit_its_receive_is_left(void **state)
+{
+	struct ibv_sge sge[2] = { { .lkey = stream_device.local->lkey }, { .lkey = stream_device.local->lkey } };
+	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = 2 }, *bad;
+
+	(void)state;
+	expect_left(send_message(8));			/* there is none */
+	assert_true(stream_receive(&s, 1, AT, RECEIVE));
+	expect_left(send_message(RECEIVE + 1));
+	soft_rwqe(&s.qp->rq, 0)->sge->lkey = 12345;
+	expect_left(send_message(8));
+	s.qp->rq.head++;
+	for (int i = 0; i < 2; i++)			/* two pieces */
+		sge[i] = (struct ibv_sge){ (uintptr_t)stream_device.memory->local + AT, 100, sge[i].lkey };
+	assert_int_equal(soft_qp_post_recv(&s.qp->qp, &wr, &bad), 0);
+	expect_left(send_message(8));
+}
+
+static void send_does_not_overtake_another(void **state)
+{
+	struct soft_unexpected waits = { .op = WIRE_SEND };
+
+	(void)state;
+	assert_true(stream_receive(&s, 1, AT, RECEIVE));
+	s.conn->rx.send_open = true;
+	expect_left(send_message(8));
+	s.conn->rx.send_open = false;
+	TAILQ_INSERT_TAIL(&s.conn->unexpected, &waits, link);
+	expect_left(send_message(8));
+	expect_left(write_message(0, 8));
+	TAILQ_REMOVE(&s.conn->unexpected, &waits, link);
+	s.qp->taken_valid = true;		/* of a message that is not complete */
+	expect_left(send_message(8));
+	s.qp->taken_valid = false;
+}
+
+static void other_messages_are_left(void **state)
+{
+	static const uint8_t ops[] = { WIRE_SEND_INV, WIRE_SEND_SE_INV, WIRE_SEND_IMM, WIRE_SEND_SE_IMM, WIRE_IMMEDIATE,
+		WIRE_READ_REQUEST, WIRE_READ_RESPONSE, WIRE_ATOMIC_REQUEST, WIRE_ACK, WIRE_CLOSE };
+	struct ring_message m = send_message(8);
+
+	(void)state;
+	assert_true(stream_receive(&s, 1, AT, RECEIVE));
+	for (size_t i = 0; i < sizeof ops; i++) {
+		m.op = ops[i];
+		expect_left(m);
+	}
+	m = send_message(8);
+	m.last = false;
+	expect_left(m);
+	m = send_message(8);
+	m.rndv = true;
+	expect_left(m);
+	stream_device.dev->guards = true;	/* each access is to be checked */
+	expect_left(send_message(8));
+	stream_device.dev->guards = false;
+}
+
+/* --- writes ---------------------------------------------------------------------------------------------- */
+
+static void write_is_stored(void **state)
+{
+	static const struct {
+		uint64_t to;
+		uint32_t length;
+	} cases[] = { { 0, 8 }, { 3, 13 }, { 64, RING_INLINE }, { 72, 8 * RING_INLINE } };
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct ring_message m = write_message(cases[i].to, cases[i].length);
+
+		memset(stream_device.memory->open, 0, STREAM_REGION);
+		assert_true(take(&m));
+		assert_memory_equal(stream_device.memory->open + cases[i].to, payload, cases[i].length);
+		assert_int_equal(stream_device.memory->open[cases[i].to + cases[i].length], 0);
+		assert_int_equal(s.conn->rx.write_length, cases[i].length);
+		assert_int_equal(s.conn->arrived, i + 1);
+		assert_int_equal(s.conn->delivered, i + 1);
+		assert_int_equal(s.conn->rx.msn_send, 1);
+	}
+	expect_no_completion();
+}
+
+/* The last word could not be stored in one piece. */
+static void write_that_ends_within_a_word_is_left(void **state)
+{
+	(void)state;
+	expect_left(write_message(0, 7));
+	expect_left(write_message(8, 0));
+	expect_left(write_message(0, 9));
+	expect_left(write_message(1, 8));
+}
+
+/* A window that begins at an odd address of a region: offsets and addresses differ in their alignment. */
+static void write_to_an_unaligned_window_is_left(void **state)
+{
+	struct ring_message m = write_message(0, 16);
+
+	(void)state;
+	assert_true(stream_bind(&s, 1, 4, 64));
+	expect_completion(1, IBV_WC_SUCCESS);
+	m.word = s.window->mw.rkey;
+	expect_left(m);
+	expect_left(m);			/* the window is not locked any more */
+}
+
+static void window_is_unlocked_after_a_write(void **state)
+{
+	struct ring_message m = write_message(8, 16);
+
+	(void)state;
+	assert_true(stream_bind(&s, 1, 64, 64));
+	expect_completion(1, IBV_WC_SUCCESS);
+	m.word = s.window->mw.rkey;
+	assert_true(take(&m));
+	assert_true(dapl_mutex_try(&s.window->region.lock));
+	dapl_mutex_unlock(&s.window->region.lock);
+	assert_memory_equal(stream_device.memory->open + 72, payload, 16);
+}
+
+static void refused_write_is_left(void **state)
+{
+	struct ring_message m = write_message(0, 8);
+
+	(void)state;
+	m.word = stream_device.constant->rkey;
+	expect_left(m);
+	expect_left(write_message(STREAM_REGION, 8));
+	s.conn->rx.write_open = true;	/* it is the end of a longer one */
+	expect_left(write_message(0, 8));
+	s.conn->rx.write_open = false;
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, stream_test_close)
+	const struct CMUnitTest tests[] = {
+		CASE(send_fills_the_next_receive),
+		cmocka_unit_test_setup_teardown(send_takes_a_receive_of_the_shared_queue, set_up_shared_queue,
+						stream_test_close),
+		CASE(send_that_does_not_fit_its_receive_is_left),
+		CASE(send_does_not_overtake_another),
+		CASE(other_messages_are_left),
+		CASE(write_is_stored),
+		CASE(write_that_ends_within_a_word_is_left),
+		CASE(write_to_an_unaligned_window_is_left),
+		CASE(window_is_unlocked_after_a_write),
+		CASE(refused_write_is_left),
+	};
+
+	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
+}
