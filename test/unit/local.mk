@@ -306,6 +306,7 @@ unit_soft = \
 	test/unit/soft/test_socket \
 	test/unit/soft/test_srq \
 	test/unit/soft/test_stream \
+	test/unit/soft/test_transmit \
 	test/unit/soft/test_tuning \
 	test/unit/soft/test_unexpected \
 	test/unit/soft/test_wakeup \
@@ -407,6 +408,9 @@ test_unit_soft_test_responder_place_LDADD = $(unit_soft_libs)
 test_unit_soft_test_responder_quick_SOURCES = test/unit/soft/test_responder_quick.c $(stream_test)
 test_unit_soft_test_responder_quick_LDADD = $(unit_soft_libs)
 test_unit_soft_test_responder_quick_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_qp_received_next
+test_unit_soft_test_transmit_SOURCES = test/unit/soft/test_transmit.c $(stream_test)
+test_unit_soft_test_transmit_LDADD = $(unit_soft_libs)
+test_unit_soft_test_transmit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send,--wrap=sendmsg,--wrap=shutdown,--wrap=malloc
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
 test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
