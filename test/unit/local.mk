@@ -303,6 +303,7 @@ unit_soft = \
 	test/unit/soft/test_segment \
 	test/unit/soft/test_shm \
 	test/unit/soft/test_shm_fallback \
+	test/unit/soft/test_shm_segment \
 	test/unit/soft/test_socket \
 	test/unit/soft/test_srq \
 	test/unit/soft/test_stream \
@@ -411,6 +412,9 @@ test_unit_soft_test_responder_quick_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_qp_r
 test_unit_soft_test_transmit_SOURCES = test/unit/soft/test_transmit.c $(stream_test)
 test_unit_soft_test_transmit_LDADD = $(unit_soft_libs)
 test_unit_soft_test_transmit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send,--wrap=sendmsg,--wrap=shutdown,--wrap=malloc
+test_unit_soft_test_shm_segment_LDADD = $(unit_soft_libs)
+test_unit_soft_test_shm_segment_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=shm_process_put,--wrap=sealed_file_map,--wrap=munmap,--wrap=madvise
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
 test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
