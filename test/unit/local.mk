@@ -288,6 +288,7 @@ unit_soft = \
 	test/unit/soft/test_populate \
 	test/unit/soft/test_proto \
 	test/unit/soft/test_proto_table \
+	test/unit/soft/test_qp \
 	test/unit/soft/test_reach \
 	test/unit/soft/test_requester \
 	test/unit/soft/test_requester_done \
@@ -412,6 +413,9 @@ test_unit_soft_test_responder_quick_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_qp_r
 test_unit_soft_test_transmit_SOURCES = test/unit/soft/test_transmit.c $(stream_test)
 test_unit_soft_test_transmit_LDADD = $(unit_soft_libs)
 test_unit_soft_test_transmit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send,--wrap=sendmsg,--wrap=shutdown,--wrap=malloc
+test_unit_soft_test_qp_SOURCES = test/unit/soft/test_qp.c $(stream_test)
+test_unit_soft_test_qp_LDADD = $(unit_soft_libs)
+test_unit_soft_test_qp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_event_post,--wrap=soft_cq_add
 test_unit_soft_test_shm_segment_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_segment_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shm_process_put,--wrap=sealed_file_map,--wrap=munmap,--wrap=madvise
