@@ -274,6 +274,7 @@ unit_soft = \
 	test/unit/soft/test_fpdu \
 	test/unit/soft/test_fpdu_rx \
 	test/unit/soft/test_half_open \
+	test/unit/soft/test_handshake \
 	test/unit/soft/test_initiator \
 	test/unit/soft/test_large \
 	test/unit/soft/test_listen \
@@ -419,6 +420,12 @@ test_unit_soft_test_qp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_event_post,--wrap
 test_unit_soft_test_shm_segment_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_segment_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shm_process_put,--wrap=sealed_file_map,--wrap=munmap,--wrap=madvise
+test_unit_soft_test_handshake_LDADD = $(unit_soft_libs)
+test_unit_soft_test_handshake_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=cm_learn_address,--wrap=cm_leave_handshake,--wrap=cm_unwatch,--wrap=cm_watch \
+	-Wl,--wrap=cm_close_socket,--wrap=cm_watch_liveness,--wrap=cm_set_deadline_ms,--wrap=cm_fail \
+	-Wl,--wrap=cm_set_state,--wrap=soft_conn_queue_upcall,--wrap=soft_tcp_send,--wrap=shm_grant_open \
+	-Wl,--wrap=shm_conn_new,--wrap=soft_ah_create,--wrap=send,--wrap=getsockopt
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
 test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
