@@ -287,6 +287,7 @@ unit_soft = \
 	test/unit/soft/test_pace \
 	test/unit/soft/test_pending \
 	test/unit/soft/test_populate \
+	test/unit/soft/test_progress \
 	test/unit/soft/test_proto \
 	test/unit/soft/test_proto_table \
 	test/unit/soft/test_qp \
@@ -426,6 +427,14 @@ test_unit_soft_test_handshake_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=cm_close_socket,--wrap=cm_watch_liveness,--wrap=cm_set_deadline_ms,--wrap=cm_fail \
 	-Wl,--wrap=cm_set_state,--wrap=soft_conn_queue_upcall,--wrap=soft_tcp_send,--wrap=shm_grant_open \
 	-Wl,--wrap=shm_conn_new,--wrap=soft_ah_create,--wrap=send,--wrap=getsockopt
+test_unit_soft_test_progress_SOURCES = test/unit/soft/test_progress.c $(device_harness)
+test_unit_soft_test_progress_LDADD = $(unit_soft_libs)
+test_unit_soft_test_progress_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=epoll_wait,--wrap=epoll_ctl,--wrap=sched_yield,--wrap=soft_rings_poll \
+	-Wl,--wrap=soft_rings_add,--wrap=soft_rings_del,--wrap=soft_acks_flush_sockets,--wrap=soft_ack_forget \
+	-Wl,--wrap=soft_ack_schedule,--wrap=soft_wakeup_begin,--wrap=soft_wakeup_end,--wrap=shm_notify_clear \
+	-Wl,--wrap=soft_tcp_receive,--wrap=soft_tcp_send,--wrap=soft_stream_over,--wrap=soft_conn_interest \
+	-Wl,--wrap=soft_conn_socket_error,--wrap=soft_ud_receive,--wrap=soft_unexpected_deliver,-u,dapl_device_ops
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
 test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_progress.c - how often a poll looks at all sockets, what is done with the events of each, and when a thread
+ * whose polls stay empty yields. Rings, sockets and the kernel are replaced here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include "dapl/soft/obj/cq.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/obj/srq.h"
+#include "dapl/soft/progress/acks.h"
+#include "dapl/soft/progress/progress.h"
+#include "dapl/soft/progress/rings.h"
+#include "dapl/soft/progress/wakeup.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/rdmap/stream.h"
+#include "dapl/soft/rdmap/transmit.h"
+#include "dapl/soft/rdmap/ud.h"
+#include "dapl/soft/rdmap/unexpected.h"
+#include "dapl/soft/receive/fpdu_rx.h"
+#include "dapl/soft/shm/mr_dir.h"
+#include "dapl/soft/shm/process.h"
+#include "dapl/soft/shm/shm_conn.h"
+
+enum { EPOLL = 33, CONNS = 3 };
+
+static struct dapl_device dev;
+static struct dapl_conn conns[CONNS];
+static struct shm_conn ring;
+
+static struct {
+	unsigned looks;			/* calls of epoll_wait(2) */
+	struct epoll_event events[4];	/* of the next one */
+	int count;
+	int ctl, ctl_fd, ctl_err;	/* the last epoll_ctl(2); what it fails with */
+	uint32_t ctl_events;
+	unsigned rings, ring_adds, ring_dels, flushes, forgets, datagrams;
+	unsigned wakeup_begins, wakeup_ends, clears, yields;
+	unsigned receives, sends, acks, overs, interests, socket_errors;
+	bool ring_busy, ack_by_poller;
+	bool nothing_came, ended, blocks;	/* what the socket does next */
+} did;
+
+int __wrap_epoll_wait(int fd, struct epoll_event *event, int max, int ms);
+int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *event);
+bool __wrap_soft_rings_poll(struct dapl_device *d, bool polling);
+void __wrap_soft_rings_add(struct shm_conn *shm);
+void __wrap_soft_rings_del(struct shm_conn *shm);
+void __wrap_soft_acks_flush_sockets(struct dapl_device *d);
+void __wrap_soft_ack_forget(struct dapl_conn *conn);
+void __wrap_soft_ack_schedule(struct dapl_conn *conn, bool polling);
+void __wrap_soft_wakeup_begin(struct dapl_device *d);
+void __wrap_soft_wakeup_end(struct dapl_device *d);
+void __wrap_shm_notify_clear(struct dapl_device *d);
+bool __wrap_soft_tcp_receive(struct dapl_conn *conn, bool *came);
+void __wrap_soft_tcp_send(struct dapl_conn *conn);
+void __wrap_soft_stream_over(struct soft_qp *qp, struct dapl_conn *conn, bool orderly);
+void __wrap_soft_conn_interest(struct dapl_conn *conn);
+void __wrap_soft_conn_socket_error(struct dapl_conn *conn);
+void __wrap_soft_ud_receive(struct dapl_device *d);
+void __wrap_soft_unexpected_deliver(struct soft_qp *qp);
+int __wrap_sched_yield(void);
+
+int __wrap_epoll_wait(int fd, struct epoll_event *event, int max, int ms)
+{
+	int n = did.count;
+
+	assert_int_equal(fd, EPOLL);
+	assert_int_equal(ms, 0);
+	assert_true(n <= max);
+	memcpy(event, did.events, (size_t)n * sizeof *event);
+	did.count = 0;
+	did.looks++;
+	return n;
+}
+
+int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *event)
+{
+	assert_int_equal(fd, EPOLL);
+	did.ctl = op;
+	did.ctl_fd = of;
+	did.ctl_events = event ? event->events : 0;
+	errno = did.ctl_err;
+	return did.ctl_err ? -1 : 0;
+}
+
+bool __wrap_soft_rings_poll(struct dapl_device *d, bool polling)
+{
+	(void)d, (void)polling;
+	did.rings++;
+	return did.ring_busy;
+}
+
+void __wrap_soft_rings_add(struct shm_conn *shm) { did.ring_adds += shm == &ring; }
+void __wrap_soft_rings_del(struct shm_conn *shm) { did.ring_dels += shm == &ring; }
+void __wrap_soft_acks_flush_sockets(struct dapl_device *d) { did.flushes += d == &dev; }
+void __wrap_soft_ack_forget(struct dapl_conn *conn) { did.forgets += conn != NULL; }
+void __wrap_soft_wakeup_begin(struct dapl_device *d) { did.wakeup_begins += d == &dev; }
+void __wrap_soft_wakeup_end(struct dapl_device *d) { did.wakeup_ends += d == &dev; }
+void __wrap_soft_conn_interest(struct dapl_conn *conn) { did.interests += conn != NULL; }
+void __wrap_soft_conn_socket_error(struct dapl_conn *conn) { did.socket_errors += conn != NULL; }
+void __wrap_soft_ud_receive(struct dapl_device *d) { did.datagrams += d == &dev; }
+
+void __wrap_shm_notify_clear(struct dapl_device *d)
+{
+	(void)d;
+	assert_int_equal(did.rings, 0);		/* or a message that comes meanwhile wakes no thread */
+	did.clears++;
+}
+
+void __wrap_soft_ack_schedule(struct dapl_conn *conn, bool polling)
+{
+	(void)conn;
+	did.acks++;
+	did.ack_by_poller = polling;
+}
+
+bool __wrap_soft_tcp_receive(struct dapl_conn *conn, bool *came)
+{
+	did.receives++;
+	*came = !did.nothing_came;
+	conn->tx.blocked |= did.blocks;
+	return !did.ended;
+}
+
+void __wrap_soft_tcp_send(struct dapl_conn *conn)
+{
+	assert_int_equal(did.acks, did.sends + 1);	/* which may take the acknowledgement along */
+	assert_true(conn->tx.blocked == did.blocks);
+	did.sends++;
+}
+
+void __wrap_soft_stream_over(struct soft_qp *qp, struct dapl_conn *conn, bool orderly)
+{
+	(void)qp;
+	assert_non_null(conn);
+	assert_false(orderly);
+	did.overs++;
+}
+
+static struct soft_qp *served[4];	/* NULL: raw Ethernet */
+static unsigned serves;
+static struct soft_srq srq;
+
+void __wrap_soft_unexpected_deliver(struct soft_qp *qp)
+{
+	assert_false(qp->srq_waiting);
+	served[serves++] = qp;
+	srq.rq.head++;
+}
+
+static void raw_posted(struct soft_qp *qp)
+{
+	assert_ptr_equal(qp, served[0] + 1);
+	__wrap_soft_unexpected_deliver(qp);
+	served[serves - 1] = NULL;
+}
+
+int __wrap_sched_yield(void)
+{
+	did.yields++;
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&did, 0, sizeof did);
+	memset(&dev, 0, sizeof dev);
+	memset(conns, 0, sizeof conns);
+	memset(&soft_poller, 0, sizeof soft_poller);
+	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
+	TAILQ_INIT(&dev.acks);
+	dev.data_epoll = EPOLL;
+	for (int i = 0; i < CONNS; i++) {
+		conns[i].dev = &dev;
+		conns[i].fd = 100 + i;
+	}
+	return 0;
+}
+
+/* Serves as with the progress lock held. */
+static bool serve(bool polling)
+{
+	bool busy;
+
+	dapl_mutex_lock(&dev.progress_lock);
+	busy = soft_progress_serve(&dev, polling);
+	soft_progress_unlock(&dev);
+	return busy;
+}
+
+static unsigned looks_in(unsigned polls)
+{
+	unsigned before = did.looks;
+
+	while (polls--)
+		serve(true);
+	return did.looks - before;
+}
+
+static void report(void *data, uint32_t events)
+{
+	did.events[did.count++] = (struct epoll_event){ .events = events, .data.ptr = data };
+}
+
+/* --- which sockets a poll looks at ----------------------------------------------------------------------------- */
+
+static void busy_socket_is_read_at_each_poll_and_others_seldom(void **state)
+{
+	(void)state;
+	dev.busy_conn = conns;
+	dev.streams = 1;
+	assert_int_equal(looks_in(1), 1);
+	assert_int_equal(looks_in(SOCKET_ALONE_TURNS - 1), 0);
+	assert_int_equal(looks_in(1), 1);
+	assert_int_equal(did.receives, SOCKET_ALONE_TURNS + 1);
+	dev.streams = 2;
+	dev.turns = 0;
+	assert_int_equal(looks_in(1), 1);
+	assert_int_equal(looks_in(SOCKET_BUSY_TURNS - 1), 0);
+	assert_int_equal(looks_in(1), 1);
+}
+
+static void without_a_busy_socket_each_poll_looks_at_all(void **state)
+{
+	(void)state;
+	dev.streams = 2;
+	assert_int_equal(looks_in(10), 10);
+	assert_int_equal(did.receives, 0);
+}
+
+static void sockets_beside_rings_are_looked_at_seldom(void **state)
+{
+	(void)state;
+	dev.busy_conn = conns;
+	dev.shm_count = 1;
+	dev.streams = 2;
+	assert_int_equal(looks_in(1), 1);
+	assert_int_equal(looks_in(SOCKET_MIXED_TURNS - 1), 0);
+	assert_int_equal(looks_in(1), 1);
+	assert_int_equal(did.rings, SOCKET_MIXED_TURNS + 1);
+	assert_int_equal(did.receives, 0);
+	dev.streams = 1;		/* rings only */
+	dev.turns = 0;
+	assert_int_equal(looks_in(1000), 1);
+}
+
+static void service_thread_looks_at_everything(void **state)
+{
+	struct shm_process process = { .sleep_count = &(uint32_t){ 3 } };
+
+	(void)state;
+	dev.shm_count = dev.streams = 1;
+	dev.process = &process;
+	dev.turns = 100;
+	assert_false(serve(false));
+	assert_int_equal(did.clears, 1);
+	assert_int_equal(*process.sleep_count, 5);	/* peers wake it anew, and it sleeps still */
+	assert_int_equal(did.rings, 1);
+	assert_int_equal(did.looks, 1);
+	did.rings = 0;
+	did.ring_busy = true;
+	assert_true(serve(false));
+}
+
+static void ring_with_a_message_makes_a_poll_busy(void **state)
+{
+	(void)state;
+	dev.shm_count = dev.streams = 1;
+	for (int i = 0; i < 2; i++) {
+		dev.turns = 5;
+		did.ring_busy = i;
+		assert_true(serve(true) == i);
+		assert_int_equal(dev.turns, 4);
+	}
+}
+
+static void waiting_acknowledgements_are_sent_first(void **state)
+{
+	(void)state;
+	serve(true);
+	assert_int_equal(did.flushes, 0);
+	TAILQ_INSERT_TAIL(&dev.acks, conns, ack_link);
+	serve(true);
+	assert_int_equal(did.flushes, 1);
+}
+
+/* --- events of a socket ------------------------------------------------------------------------------------------ */
+
+static void each_descriptor_is_served(void **state)
+{
+	(void)state;
+	report(NULL, EPOLLIN);
+	report(&dev.process, EPOLLIN);
+	report(&conns[1], EPOLLIN);
+	assert_true(serve(true));
+	assert_int_equal(did.datagrams, 1);
+	assert_int_equal(did.receives, 1);
+	assert_ptr_equal(dev.busy_conn, &conns[1]);
+	assert_int_equal(dev.busy_run, 1);
+	assert_true(did.ack_by_poller);
+	report(&conns[1], EPOLLIN);
+	report(&conns[2], EPOLLIN);
+	assert_true(serve(false));
+	assert_ptr_equal(dev.busy_conn, &conns[2]);
+	assert_int_equal(dev.busy_run, 1);
+	assert_int_equal(did.wakeup_ends, 2);	/* when the busy socket changes */
+	assert_false(did.ack_by_poller);
+}
+
+static void input_is_answered_and_emptiness_is_not(void **state)
+{
+	(void)state;
+	report(conns, EPOLLIN);
+	serve(true);
+	assert_int_equal(did.sends, 1);
+	did.nothing_came = true;
+	report(conns, EPOLLIN);
+	serve(false);
+	assert_int_equal(did.receives, 2);
+	assert_int_equal(did.sends, 1);
+	did.nothing_came = false;
+	did.ended = true;
+	report(conns, EPOLLIN);
+	serve(false);
+	assert_int_equal(did.sends, 1);
+	assert_int_equal(dev.busy_run, 1);
+}
+
+static void writable_socket_is_sent_to(void **state)
+{
+	(void)state;
+	conns[0].tx.blocked = true;
+	report(conns, EPOLLOUT);
+	serve(true);
+	assert_false(conns[0].tx.blocked);
+	assert_int_equal(did.receives, 0);
+	assert_int_equal(did.sends, 1);
+	assert_int_equal(did.interests, 1);
+}
+
+/* Its socket is not read, so that the end is not seen by reading. */
+static void end_of_a_paused_stream_is_noticed(void **state)
+{
+	static const uint32_t ends[] = { EPOLLRDHUP, EPOLLHUP, EPOLLERR };
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		conns[0].rx.paused = true;
+		report(conns, ends[i]);
+		serve(false);
+		assert_int_equal(did.overs, i + 1);
+		assert_int_equal(did.socket_errors, i + 1);
+	}
+	assert_int_equal(did.sends, 0);
+	conns[0].rx.paused = false;
+	did.overs = did.receives = 0;
+	report(conns, EPOLLHUP);
+	serve(false);
+	assert_int_equal(did.overs, 0);
+	assert_int_equal(did.receives, 1);
+}
+
+static void blocked_busy_socket_lets_a_poll_look_sooner(void **state)
+{
+	(void)state;
+	dev.busy_conn = conns;
+	dev.streams = 1;
+	dev.turns = SOCKET_ALONE_TURNS - 1;
+	did.blocks = true;
+	assert_int_equal(looks_in(SOCKET_BUSY_TURNS - 1), 0);
+	assert_int_equal(looks_in(1), 1);
+}
+
+static void wakeups_of_a_socket_that_stays_busy_are_suppressed(void **state)
+{
+	(void)state;
+	dev.busy_conn = conns;
+	dev.turns = 1000;
+	looks_in(SUPPRESS_AFTER - 1);
+	assert_int_equal(did.wakeup_begins, 0);
+	looks_in(1);
+	assert_int_equal(did.wakeup_begins, 1);
+}
+
+/* --- the set of connections ---------------------------------------------------------------------------------------- */
+
+static void added_socket_is_watched(void **state)
+{
+	(void)state;
+	dev.turns = 50;
+	assert_true(soft_progress_add(&conns[0]));
+	assert_int_equal(did.ctl, EPOLL_CTL_ADD);
+	assert_int_equal(did.ctl_fd, 100);
+	assert_int_equal(did.ctl_events, EPOLLIN);
+	assert_int_equal(conns[0].interest, EPOLLIN);
+	assert_true(conns[0].in_data);
+	assert_int_equal(dev.turns, 0);
+	assert_int_equal(dev.streams, 1);
+	conns[1].tx.blocked = true;
+	did.ctl_err = ENOSPC;
+	assert_false(soft_progress_add(&conns[1]));
+	assert_int_equal(did.ctl_events, EPOLLIN | EPOLLOUT);
+	assert_int_equal(errno, ENOSPC);
+}
+
+static void added_ring_needs_no_socket(void **state)
+{
+	(void)state;
+	conns[0].shm = conns[1].shm = &ring;
+	conns[1].unwatched = true;
+	assert_true(soft_progress_add(&conns[0]));
+	assert_false(soft_progress_add(&conns[1]));
+	assert_int_equal(did.ring_adds, 2);
+	assert_int_equal(did.wakeup_ends, 2);
+	assert_int_equal(did.ctl_fd, 0);
+	assert_int_equal(dev.streams, 2);
+}
+
+static void removed_connection_is_forgotten(void **state)
+{
+	(void)state;
+	soft_progress_add(&conns[0]);
+	dev.busy_conn = &conns[0];
+	dev.turns = 50;
+	for (unsigned i = 1; i <= 2; i++) {		/* the second time it is not there any more */
+		soft_progress_del(&conns[0]);
+		assert_null(dev.busy_conn);
+		assert_int_equal(did.wakeup_ends, 1);
+		assert_int_equal(did.ctl, EPOLL_CTL_DEL);
+		assert_int_equal(did.forgets, i);
+		assert_int_equal(dev.streams, 0);
+		assert_int_equal(dev.turns, 0);
+	}
+	conns[1].shm = &ring;
+	soft_progress_add(&conns[1]);
+	soft_progress_del(&conns[1]);
+	assert_int_equal(did.ring_dels, 1);
+	assert_int_equal(did.ctl_fd, 100);		/* its socket is in no set */
+}
+
+/* --- polls ------------------------------------------------------------------------------------------------------------ */
+
+static void poll_without_streams_does_nothing(void **state)
+{
+	(void)state;
+	assert_false(soft_progress_poll(&dev));
+	dev.streams = 1;
+	dev.dead = true;			/* in a forked child */
+	assert_false(soft_progress_poll(&dev));
+	assert_int_equal(dev.polls + did.looks, 0);
+	dev.dead = false;
+	soft_progress_poll(&dev);
+	assert_int_equal(dev.polls, 1);
+	assert_int_equal(did.looks, 1);
+}
+
+static void poll_of_a_thread_that_goes_to_sleep_does_not_count(void **state)
+{
+	struct soft_cq cq = { .armed = true };
+
+	(void)state;
+	dev.streams = 1;
+	soft_poller.cq = &cq;
+	soft_progress_poll(&dev);
+	assert_int_equal(dev.polls, 0);
+	assert_int_equal(did.looks, 1);
+	cq.armed = false;
+	soft_progress_poll(&dev);
+	assert_int_equal(dev.polls, 1);
+}
+
+static void thread_that_finds_the_lock_held_yields_at_times(void **state)
+{
+	(void)state;
+	dev.streams = 1;
+	dev.progress_waiters = 1;
+	for (unsigned i = 1; i <= 3 * REFUSED_POLLS; i++) {
+		assert_true(soft_progress_poll(&dev));
+		soft_progress_idle();
+		assert_int_equal(did.yields, i / REFUSED_POLLS);
+	}
+	assert_int_equal(did.looks, 0);
+	dev.progress_waiters = 0;
+	soft_progress_poll(&dev);
+	assert_int_equal(soft_poller.refused, 0);
+}
+
+static void thread_whose_polls_stay_empty_yields(void **state)
+{
+	unsigned first = (IDLE_POLLS / IDLE_YIELD_INTERVAL + 1) * IDLE_YIELD_INTERVAL;
+
+	(void)state;
+	dev.streams = 1;
+	for (unsigned i = 1; i < first + 2 * IDLE_YIELD_INTERVAL; i++) {
+		soft_progress_poll(&dev);
+		soft_progress_idle();
+		soft_progress_idle();
+		assert_int_equal(did.yields, i < first ? 0 : (i - first) / IDLE_YIELD_INTERVAL + 1);
+	}
+	report(NULL, EPOLLIN);
+	assert_true(soft_progress_poll(&dev));
+	assert_int_equal(dev.idle_polls, 0);
+}
+
+/* --- shared receive queues ------------------------------------------------------------------------------------------- */
+
+static void posted_receives_go_to_those_that_wait(void **state)
+{
+	static struct soft_qp qps[3];
+
+	(void)state;
+	memset(&srq, 0, sizeof srq);
+	serves = 0;
+	dapl_spin_init(&srq.lock, RANK_SOFT_SRQ);
+	TAILQ_INIT(&srq.waiting);
+	srq.dev = &dev;
+	for (int i = 0; i < 3; i++) {
+		dapl_mutex_init(&qps[i].lock, RANK_SOFT_QP);
+		qps[i].srq_waiting = true;
+		TAILQ_INSERT_TAIL(&srq.waiting, &qps[i], srq_link);
+	}
+	qps[1].srq_posted = raw_posted;	/* instead of a delivery */
+	soft_progress_srq_posted(&srq);
+	assert_int_equal(serves, 0);
+	srq.rq.tail = 2;
+	soft_progress_srq_posted(&srq);
+	assert_int_equal(serves, 2);
+	assert_ptr_equal(served[0], &qps[0]);
+	assert_null(served[1]);
+	assert_true(qps[2].srq_waiting);
+	srq.rq.tail = 9;
+	soft_progress_srq_posted(&srq);
+	assert_int_equal(serves, 3);
+	assert_true(TAILQ_EMPTY(&srq.waiting));
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup(name, set_up)
+	const struct CMUnitTest tests[] = {
+		CASE(busy_socket_is_read_at_each_poll_and_others_seldom),
+		CASE(without_a_busy_socket_each_poll_looks_at_all),
+		CASE(sockets_beside_rings_are_looked_at_seldom),
+		CASE(service_thread_looks_at_everything),
+		CASE(ring_with_a_message_makes_a_poll_busy),
+		CASE(waiting_acknowledgements_are_sent_first),
+		CASE(each_descriptor_is_served),
+		CASE(input_is_answered_and_emptiness_is_not),
+		CASE(writable_socket_is_sent_to),
+		CASE(end_of_a_paused_stream_is_noticed),
+		CASE(blocked_busy_socket_lets_a_poll_look_sooner),
+		CASE(wakeups_of_a_socket_that_stays_busy_are_suppressed),
+		CASE(added_socket_is_watched),
+		CASE(added_ring_needs_no_socket),
+		CASE(removed_connection_is_forgotten),
+		CASE(poll_without_streams_does_nothing),
+		CASE(poll_of_a_thread_that_goes_to_sleep_does_not_count),
+		CASE(thread_that_finds_the_lock_held_yields_at_times),
+		CASE(thread_whose_polls_stay_empty_yields),
+		CASE(posted_receives_go_to_those_that_wait),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
