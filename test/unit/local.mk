@@ -270,6 +270,7 @@ unit_soft = \
 	test/unit/soft/test_dm \
 	test/unit/soft/test_fastpath \
 	test/unit/soft/test_fence \
+	test/unit/soft/test_flush \
 	test/unit/soft/test_foreign_peer \
 	test/unit/soft/test_fpdu \
 	test/unit/soft/test_fpdu_rx \
@@ -435,6 +436,9 @@ test_unit_soft_test_progress_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_ack_schedule,--wrap=soft_wakeup_begin,--wrap=soft_wakeup_end,--wrap=shm_notify_clear \
 	-Wl,--wrap=soft_tcp_receive,--wrap=soft_tcp_send,--wrap=soft_stream_over,--wrap=soft_conn_interest \
 	-Wl,--wrap=soft_conn_socket_error,--wrap=soft_ud_receive,--wrap=soft_unexpected_deliver,-u,dapl_device_ops
+test_unit_soft_test_flush_LDADD = $(unit_soft_libs)
+test_unit_soft_test_flush_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=shm_grant_revoke,--wrap=rndv_cancel,--wrap=revoke_before_flush,--wrap=soft_qp_end_flush
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
 test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_flush.c - in which order a flush revokes access and completes requests, and what it records as the cause. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/rdmap/flush.h"
+#include "dapl/soft/shm/revoke.h"
+#include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/shm/shm_segment.h"
+
+static struct soft_qp qp;
+static struct dapl_conn conn;
+static struct shm_segment segment;
+static struct shm_conn rings = { .segment = &segment };
+static char order[8];		/* of the calls below: revoke, cancel, end, wait */
+static bool within_a_write;	/* the peer */
+
+bool __wrap_shm_grant_revoke(struct dapl_conn *c);
+void __wrap_rndv_cancel(struct dapl_conn *c);
+void __wrap_revoke_before_flush(struct soft_qp *q, struct shm_access *access);
+void __wrap_soft_qp_end_flush(struct soft_qp *q);
+
+static void note(char call)
+{
+	assert_int_equal(qp.state, IBV_QPS_ERR);	/* nothing is posted or sent meanwhile */
+	order[strlen(order)] = call;
+}
+
+bool __wrap_shm_grant_revoke(struct dapl_conn *c)
+{
+	assert_ptr_equal(c, &conn);
+	note('r');
+	return !within_a_write;
+}
+
+void __wrap_rndv_cancel(struct dapl_conn *c)
+{
+	assert_ptr_equal(c, &conn);
+	note('c');
+}
+
+void __wrap_revoke_before_flush(struct soft_qp *q, struct shm_access *access)
+{
+	assert_ptr_equal(q, &qp);
+	assert_ptr_equal(access, &segment.access[conn.passive]);
+	note('w');
+}
+
+void __wrap_soft_qp_end_flush(struct soft_qp *q)
+{
+	assert_ptr_equal(q, &qp);
+	note('e');
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&qp, 0, sizeof qp);
+	memset(&conn, 0, sizeof conn);
+	memset(order, 0, sizeof order);
+	soft_qp_set_state(&qp, IBV_QPS_RTS);
+	qp.conn = &conn;
+	conn.shm = &rings;
+	conn.state = SOFT_OPEN;
+	within_a_write = false;
+	return 0;
+}
+
+static void access_ends_before_requests_complete(void **state)
+{
+	(void)state;
+	soft_qp_flush(&qp, 7, IBV_WC_LOC_PROT_ERR);
+	assert_string_equal(order, "rce");
+	assert_int_equal(qp.flush_culprit, 7);
+	assert_int_equal(qp.flush_status, IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(qp.qp.state, IBV_QPS_ERR);
+}
+
+static void queue_pair_is_flushed_once(void **state)
+{
+	(void)state;
+	soft_qp_flush(&qp, 7, IBV_WC_LOC_PROT_ERR);
+	soft_qp_flush(&qp, 8, IBV_WC_REM_ACCESS_ERR);
+	assert_string_equal(order, "rce");
+	assert_int_equal(qp.flush_culprit, 7);
+	assert_int_equal(qp.flush_status, IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(conn.cause.code, IBV_WC_LOC_PROT_ERR);
+}
+
+static void flush_waits_for_a_peer_that_is_within_a_write(void **state)
+{
+	(void)state;
+	within_a_write = true;
+	for (int passive = 0; passive < 2; passive++) {
+		set_up(state);
+		within_a_write = true;
+		conn.passive = passive;
+		soft_qp_flush(&qp, 7, IBV_WC_LOC_PROT_ERR);
+		assert_string_equal(order, "rcw");
+		assert_int_equal(qp.flush_culprit, 7);	/* for the service thread */
+	}
+}
+
+static void queue_pair_without_a_connection_is_flushed(void **state)
+{
+	(void)state;
+	qp.conn = NULL;
+	soft_qp_flush(&qp, 7, IBV_WC_LOC_PROT_ERR);
+	assert_string_equal(order, "e");
+	assert_false(conn.caused);
+}
+
+static void failed_request_is_the_cause_of_the_end(void **state)
+{
+	(void)state;
+	soft_qp_flush(&qp, 7, IBV_WC_LOC_PROT_ERR);
+	assert_true(conn.caused);
+	assert_int_equal(conn.cause.code_kind, DAPL_CODE_COMPLETION);
+	assert_int_equal(conn.cause.code, IBV_WC_LOC_PROT_ERR);
+	set_up(state);
+	soft_qp_flush(&qp, 0, IBV_WC_SUCCESS);	/* none of them failed */
+	assert_false(conn.caused);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup(name, set_up)
+	const struct CMUnitTest tests[] = {
+		CASE(access_ends_before_requests_complete),
+		CASE(queue_pair_is_flushed_once),
+		CASE(flush_waits_for_a_peer_that_is_within_a_write),
+		CASE(queue_pair_without_a_connection_is_flushed),
+		CASE(failed_request_is_the_cause_of_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
