@@ -292,6 +292,7 @@ unit_soft = \
 	test/unit/soft/test_proto \
 	test/unit/soft/test_proto_table \
 	test/unit/soft/test_qp \
+	test/unit/soft/test_rdmap_conn \
 	test/unit/soft/test_reach \
 	test/unit/soft/test_requester \
 	test/unit/soft/test_requester_done \
@@ -439,6 +440,9 @@ test_unit_soft_test_progress_LDFLAGS = $(AM_LDFLAGS) \
 test_unit_soft_test_flush_LDADD = $(unit_soft_libs)
 test_unit_soft_test_flush_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shm_grant_revoke,--wrap=rndv_cancel,--wrap=revoke_before_flush,--wrap=soft_qp_end_flush
+test_unit_soft_test_rdmap_conn_LDADD = $(unit_soft_libs)
+test_unit_soft_test_rdmap_conn_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=dapl_task_queue,--wrap=epoll_ctl,--wrap=getsockopt
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
 test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
