@@ -314,6 +314,7 @@ unit_soft = \
 	test/unit/soft/test_stream \
 	test/unit/soft/test_transmit \
 	test/unit/soft/test_tuning \
+	test/unit/soft/test_ud \
 	test/unit/soft/test_unexpected \
 	test/unit/soft/test_wakeup \
 	test/unit/soft/test_wire
@@ -443,6 +444,10 @@ test_unit_soft_test_flush_LDFLAGS = $(AM_LDFLAGS) \
 test_unit_soft_test_rdmap_conn_LDADD = $(unit_soft_libs)
 test_unit_soft_test_rdmap_conn_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=dapl_task_queue,--wrap=epoll_ctl,--wrap=getsockopt
+test_unit_soft_test_ud_SOURCES = test/unit/soft/test_ud.c $(stream_test)
+test_unit_soft_test_ud_LDADD = $(unit_soft_libs)
+test_unit_soft_test_ud_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=sendmsg,--wrap=recvfrom,--wrap=soft_cq_add
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
 test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
