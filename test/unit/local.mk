@@ -280,6 +280,7 @@ unit_soft = \
 	test/unit/soft/test_large \
 	test/unit/soft/test_listen \
 	test/unit/soft/test_liveness \
+	test/unit/soft/test_mcast \
 	test/unit/soft/test_mem \
 	test/unit/soft/test_mpa \
 	test/unit/soft/test_mr_dir \
@@ -448,6 +449,12 @@ test_unit_soft_test_ud_SOURCES = test/unit/soft/test_ud.c $(stream_test)
 test_unit_soft_test_ud_LDADD = $(unit_soft_libs)
 test_unit_soft_test_ud_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=sendmsg,--wrap=recvfrom,--wrap=soft_cq_add
+test_unit_soft_test_mcast_SOURCES = test/unit/soft/test_mcast.c $(device_harness)
+test_unit_soft_test_mcast_LDADD = $(unit_soft_libs)
+test_unit_soft_test_mcast_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=socket,--wrap=bind,--wrap=close,--wrap=setsockopt \
+	-Wl,--wrap=if_nametoindex,--wrap=epoll_create1,--wrap=epoll_ctl,--wrap=epoll_wait \
+	-Wl,--wrap=recvmsg,--wrap=soft_ud_deliver,--wrap=calloc,--wrap=free,-u,dapl_device_ops
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
 test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
