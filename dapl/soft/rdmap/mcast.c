@@ -34,7 +34,7 @@ struct group_socket {
 struct soft_group {
 	struct sockaddr_storage address;
 	unsigned interface;
-	struct group_socket *socket;
+	struct group_socket *socket;	/* NULL: the device is closed, and lists the group no more */
 	LIST_HEAD(, soft_member) members;
 	LIST_ENTRY(soft_group) link;
 };
@@ -266,8 +266,8 @@ void soft_mcast_leave(struct dapl_device *dev, struct soft_member *member)
 	member->group = NULL;
 	if (!LIST_EMPTY(&group->members))
 		return;
-	LIST_REMOVE(group, link);
 	if (group->socket) {
+		LIST_REMOVE(group, link);
 		change_membership(group, group->socket->fd, false);
 		if (!--group->socket->groups)
 			remove_socket(dev->mcast, group->socket);
@@ -283,8 +283,10 @@ void soft_mcast_close(struct dapl_device *dev)
 	if (!dev->mcast)
 		return;
 	for (int i = 0; i < MCAST_BUCKETS; i++)
-		LIST_FOREACH(group, &dev->mcast->groups[i], link)
+		while ((group = LIST_FIRST(&dev->mcast->groups[i]))) {
+			LIST_REMOVE(group, link);
 			group->socket = NULL;
+		}
 	while ((socket = SLIST_FIRST(&dev->mcast->sockets)))
 		remove_socket(dev->mcast, socket);
 	close(dev->mcast->epoll);

@@ -31,7 +31,7 @@ int soft_mcast_join(struct dapl_device *dev, const struct sockaddr *group, struc
 /* Harmless if it did not join. */
 void soft_mcast_leave(struct dapl_device *dev, struct soft_member *member);
 void soft_mcast_receive(struct dapl_device *dev);
-/* Also in a forked child, where the groups are still listed. */
+/* Also in a forked child, where members may leave after it. */
 void soft_mcast_close(struct dapl_device *dev);
 
 #endif

@@ -378,6 +378,24 @@ static void failed_join_leaves_nothing(void **state)
 	assert_int_equal(did.opened, 3);
 }
 
+/* As a forked child does. The group of the first and of the third member are in one bucket of the table. */
+static void members_may_leave_after_the_close(void **state)
+{
+	(void)state;
+	assert_int_equal(join(0, 5) | join(1, 6) | join(2, 5 + MCAST_BUCKETS), 0);
+	soft_mcast_close(&dev);
+	assert_int_equal(did.closed, 1);
+	assert_true(did.epoll_closed);
+	assert_null(dev.mcast);
+	for (int i = 0; i < 3; i++) {
+		soft_mcast_leave(&dev, &members[i]);
+		assert_null(members[i].group);
+	}
+	assert_int_equal(did.drops, 0);
+	soft_mcast_close(&dev);
+	check_freed_table();
+}
+
 static void datagrams_leave_by_the_devices_interface(void **state)
 {
 	(void)state;
@@ -542,6 +560,7 @@ int main(void)
 		CASE(socket_has_a_limited_number_of_groups),
 		CASE(group_goes_to_a_socket_with_room),
 		CASE(failed_join_leaves_nothing),
+		CASE(members_may_leave_after_the_close),
 		CASE(datagrams_leave_by_the_devices_interface),
 		WITH_MEMBERS(each_member_gets_a_datagram),
 		WITH_MEMBERS(sender_does_not_get_its_own),
