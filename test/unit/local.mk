@@ -293,6 +293,7 @@ unit_soft = \
 	test/unit/soft/test_proto \
 	test/unit/soft/test_proto_table \
 	test/unit/soft/test_qp \
+	test/unit/soft/test_random \
 	test/unit/soft/test_rdmap_conn \
 	test/unit/soft/test_reach \
 	test/unit/soft/test_requester \
@@ -455,6 +456,9 @@ test_unit_soft_test_mcast_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=socket,--wrap=bind,--wrap=close,--wrap=setsockopt \
 	-Wl,--wrap=if_nametoindex,--wrap=epoll_create1,--wrap=epoll_ctl,--wrap=epoll_wait \
 	-Wl,--wrap=recvmsg,--wrap=soft_ud_deliver,--wrap=calloc,--wrap=free,-u,dapl_device_ops
+test_unit_soft_test_random_LDADD = $(unit_soft_libs)
+test_unit_soft_test_random_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=getrandom,--wrap=clock_gettime
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
 test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
