@@ -304,6 +304,7 @@ unit_soft = \
 	test/unit/soft/test_revoke \
 	test/unit/soft/test_ring \
 	test/unit/soft/test_ring_rx \
+	test/unit/soft/test_rings \
 	test/unit/soft/test_rmem_map \
 	test/unit/soft/test_rq \
 	test/unit/soft/test_sealed_file \
@@ -459,6 +460,11 @@ test_unit_soft_test_mcast_LDFLAGS = $(AM_LDFLAGS) \
 test_unit_soft_test_random_LDADD = $(unit_soft_libs)
 test_unit_soft_test_random_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=getrandom,--wrap=clock_gettime
+test_unit_soft_test_rings_LDADD = $(unit_soft_libs)
+test_unit_soft_test_rings_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=pending_join,--wrap=pending_leave,--wrap=pending_ask,--wrap=pending_waive \
+	-Wl,--wrap=pending_take,--wrap=pending_conn,--wrap=shm_conn_receive,--wrap=soft_ack_schedule \
+	-Wl,--wrap=soft_acks_flush_ring,--wrap=soft_tcp_send,--wrap=shm_notify_self
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
 test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
