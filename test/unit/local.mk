@@ -285,6 +285,7 @@ unit_soft = \
 	test/unit/soft/test_mpa \
 	test/unit/soft/test_mr_dir \
 	test/unit/soft/test_offers \
+	test/unit/soft/test_options \
 	test/unit/soft/test_owner \
 	test/unit/soft/test_pace \
 	test/unit/soft/test_pending \
@@ -457,6 +458,7 @@ test_unit_soft_test_mcast_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=socket,--wrap=bind,--wrap=close,--wrap=setsockopt \
 	-Wl,--wrap=if_nametoindex,--wrap=epoll_create1,--wrap=epoll_ctl,--wrap=epoll_wait \
 	-Wl,--wrap=recvmsg,--wrap=soft_ud_deliver,--wrap=calloc,--wrap=free,-u,dapl_device_ops
+test_unit_soft_test_options_LDADD = $(unit_soft_libs)
 test_unit_soft_test_random_LDADD = $(unit_soft_libs)
 test_unit_soft_test_random_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=getrandom,--wrap=clock_gettime
