@@ -130,10 +130,14 @@ static struct told wait_for(pid_t pid, int output, double limit)
 	return told;
 }
 
-/* The leak sanitizer knows the parent's threads and looks for them in the child. */
-static bool had_threads;
+static bool without_leak_check;
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
-int __lsan_is_turned_off(void) { return had_threads; }
+int __lsan_is_turned_off(void) { return without_leak_check; }
+
+void end_without_leak_check(void)
+{
+	without_leak_check = true;
+}
 
 int count_threads(const char *name)
 {
@@ -176,7 +180,7 @@ static pid_t fork_into(int output)
 	pid = fork();
 	if (pid)
 		return pid;
-	had_threads = threads;
+	without_leak_check = threads;	/* the sanitizer looks for the parent's threads in the child */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(98);

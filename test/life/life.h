@@ -50,6 +50,8 @@ struct told {
 };
 /* Forks, and runs `what` there: returning is exit(0). If it calls skip(), the whole case is skipped. */
 struct told run(void (*what)(const void *), const void *arg);
+/* The leak sanitizer does not run when this process exits. */
+void end_without_leak_check(void);
 /* It ended with this status, and said nothing. */
 void expect_quiet(const struct told *told, int status);
 int open_descriptors(void);

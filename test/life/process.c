@@ -214,9 +214,8 @@ static void another_thread_opens(void)
 static void count_descriptors(const void *unused)
 {
 	(void)unused;
+	end_without_leak_check();
 	printf("%d descriptors\n", open_descriptors());
-	fflush(stdout);
-	_exit(0);
 }
 
 /* Its child is like that of a later fork: the provider's connections are closed there, and its locks are free. */
