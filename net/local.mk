@@ -30,42 +30,40 @@ test_life_net_port_SOURCES = test/life/net_port.c test/own_network.h test/life/l
 test_life_net_port_LDADD = libdatnet.la libdat2.la -lpthread
 
 if CMOCKA
-check_PROGRAMS += test/unit/net/test_order
-TESTS += test/unit/net/test_order
-test_unit_net_test_order_SOURCES = test/unit/net/test_order.c
-test_unit_net_test_order_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
-test_unit_net_test_order_LDADD = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
-check_PROGRAMS += test/unit/net/test_netlink
-TESTS += test/unit/net/test_netlink
-test_unit_net_test_netlink_SOURCES = test/unit/net/test_netlink.c
-test_unit_net_test_netlink_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
-test_unit_net_test_netlink_LDADD = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
-check_PROGRAMS += test/unit/net/test_port
-TESTS += test/unit/net/test_port
-test_unit_net_test_port_SOURCES = test/unit/net/test_port.c net/port.c
-test_unit_net_test_port_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
-test_unit_net_test_port_LDADD = $(CMOCKA_LIBS)
-check_PROGRAMS += test/unit/net/test_table
-TESTS += test/unit/net/test_table
-test_unit_net_test_table_SOURCES = test/unit/net/test_table.c
-test_unit_net_test_table_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
-test_unit_net_test_table_LDADD = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
-test_unit_net_test_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=net_dump,--wrap=realloc
-check_PROGRAMS += test/unit/net/test_entries
-TESTS += test/unit/net/test_entries
-test_unit_net_test_entries_SOURCES = test/unit/net/test_entries.c
-test_unit_net_test_entries_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
-test_unit_net_test_entries_LDADD = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
+unit_net = \
+	test/unit/net/test_entries \
+	test/unit/net/test_netlink \
+	test/unit/net/test_order \
+	test/unit/net/test_port \
+	test/unit/net/test_routes \
+	test/unit/net/test_table
+check_PROGRAMS += $(unit_net)
+TESTS += $(unit_net)
+unit_net_cppflags = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
+unit_net_libs = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
+net_ips = test/unit/net/ips.c test/unit/net/ips.h
+test_unit_net_test_entries_SOURCES = test/unit/net/test_entries.c $(net_ips)
+test_unit_net_test_entries_CPPFLAGS = $(unit_net_cppflags)
+test_unit_net_test_entries_LDADD = $(unit_net_libs)
 test_unit_net_test_entries_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dats_list_entries
-check_PROGRAMS += test/unit/net/test_routes
-TESTS += test/unit/net/test_routes
-test_unit_net_test_routes_SOURCES = test/unit/net/test_routes.c
-test_unit_net_test_routes_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
-test_unit_net_test_routes_LDADD = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
+test_unit_net_test_netlink_CPPFLAGS = $(unit_net_cppflags)
+test_unit_net_test_netlink_LDADD = $(unit_net_libs)
+test_unit_net_test_order_SOURCES = test/unit/net/test_order.c $(net_ips)
+test_unit_net_test_order_CPPFLAGS = $(unit_net_cppflags)
+test_unit_net_test_order_LDADD = $(unit_net_libs)
+test_unit_net_test_port_SOURCES = test/unit/net/test_port.c net/port.c
+test_unit_net_test_port_CPPFLAGS = $(unit_net_cppflags)
+test_unit_net_test_port_LDADD = $(CMOCKA_LIBS)
+test_unit_net_test_routes_SOURCES = test/unit/net/test_routes.c $(net_ips)
+test_unit_net_test_routes_CPPFLAGS = $(unit_net_cppflags)
+test_unit_net_test_routes_LDADD = $(unit_net_libs)
 test_unit_net_test_routes_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=net_open,--wrap=net_close,--wrap=net_table_read \
 	-Wl,--wrap=net_table_free,--wrap=net_rdma_read,--wrap=net_rdma_free \
 	-Wl,--wrap=net_entries_read,--wrap=net_entries_free,--wrap=net_lookup
+test_unit_net_test_table_CPPFLAGS = $(unit_net_cppflags)
+test_unit_net_test_table_LDADD = $(unit_net_libs)
+test_unit_net_test_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=net_dump,--wrap=realloc
 endif
 endif
 EXTRA_DIST += net/libdatnet.map net/libdatnet.symbols

@@ -2,17 +2,16 @@
 /* test_entries.c - which local address the device of an entry of dat.conf has (net/entries.c). The list of the
  * registry is given here. */
 #include "net/entries.h"
-#include <arpa/inet.h>
 #include <dat/dat_entries.h>
 #include <errno.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "test/unit/net/ips.h"
 
 #define UP (IFF_UP | IFF_RUNNING)
 #define SOFT "libdaplsoft.so.2"
@@ -54,14 +53,7 @@ DAT_RETURN __wrap_dats_list_entries(DAT_ENTRY **list, DAT_COUNT *count)
 
 static void set_address(int at, int index, const char *text)
 {
-	struct sockaddr_storage *to = &addresses[at].address;
-
-	addresses[at] = (struct net_address){ .index = index };
-	if (inet_pton(AF_INET, text, &((struct sockaddr_in *)to)->sin_addr) == 1)
-		to->ss_family = AF_INET;
-	else if (inet_pton(AF_INET6, text, &((struct sockaddr_in6 *)to)->sin6_addr) == 1)
-		to->ss_family = AF_INET6;
-	assert_int_not_equal(to->ss_family, 0);
+	addresses[at] = (struct net_address){ .index = index, .address = ip(text) };
 }
 
 static int set_up(void **state)

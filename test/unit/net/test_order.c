@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_order.c - the order of the ways to a destination (net/order.c). */
 #include "net/order.h"
-#include <arpa/inet.h>
 #include <linux/rtnetlink.h>
-#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include "test/unit/net/ips.h"
 
 /* A way that loses in nothing but its place. */
 static struct net_way way(size_t sequence)
@@ -87,17 +86,6 @@ static void hop_of_the_kernel_is_first_among_those_of_its_source(void **state)
 	first_is(&a, &b);
 }
 
-static struct sockaddr_storage address(const char *text)
-{
-	struct sockaddr_storage to = { .ss_family = AF_INET6 };
-
-	if (inet_pton(AF_INET6, text, &((struct sockaddr_in6 *)&to)->sin6_addr) == 1)
-		return to;
-	to.ss_family = AF_INET;
-	assert_int_equal(inet_pton(AF_INET, text, &((struct sockaddr_in *)&to)->sin_addr), 1);
-	return to;
-}
-
 static void scopes_are_those_of_the_address(void **state)
 {
 	static const struct {
@@ -111,7 +99,7 @@ static void scopes_are_those_of_the_address(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct sockaddr_storage a = address(rows[i].text);
+		struct sockaddr_storage a = ip(rows[i].text);
 
 		assert_int_equal(net_order_scope((struct sockaddr *)&a), rows[i].scope);
 	}
@@ -119,7 +107,7 @@ static void scopes_are_those_of_the_address(void **state)
 
 static void common_bits_are_counted_up_to_the_limit(void **state)
 {
-	struct sockaddr_storage a = address("10.1.2.3"), b = address("10.1.3.3"), c = address("2001:db8::1");
+	struct sockaddr_storage a = ip("10.1.2.3"), b = ip("10.1.3.3"), c = ip("2001:db8::1");
 
 	(void)state;
 	assert_int_equal(net_order_common((struct sockaddr *)&a, (struct sockaddr *)&b, 32), 23);

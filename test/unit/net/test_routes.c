@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
+#include "test/unit/net/ips.h"
 
 enum { LO = 1, ETH0, ETH1 };	/* interfaces */
 enum { SOME = 4 };		/* more than a case needs of anything */
@@ -119,17 +120,6 @@ int __wrap_net_lookup(struct nl_sock *sock, const struct sockaddr *to, const str
 
 /* --- making a case ------------------------------------------------------------------------------ */
 
-static struct sockaddr_storage ip(const char *text)
-{
-	struct sockaddr_storage to = { .ss_family = AF_INET6 };
-
-	if (inet_pton(AF_INET6, text, &((struct sockaddr_in6 *)&to)->sin6_addr) == 1)
-		return to;
-	to.ss_family = AF_INET;
-	assert_int_equal(inet_pton(AF_INET, text, &((struct sockaddr_in *)&to)->sin_addr), 1);
-	return to;
-}
-
 static struct net_address *add_address(int index, const char *text)
 {
 	struct net_address *to = &addresses[address_count++];
@@ -186,17 +176,6 @@ static size_t routes(const char *text, unsigned flags)
 	((struct sockaddr_in *)&to)->sin_port = htons(4711);
 	assert_int_equal(dat_net_routes((struct sockaddr *)&to, flags, &list, &count), 0);
 	return count;
-}
-
-static void assert_ip(const struct sockaddr_storage *found, const char *text)
-{
-	struct sockaddr_storage expected = ip(text);
-	size_t n, m;
-	const uint8_t *left = net_bytes((const struct sockaddr *)found, &n);
-	const uint8_t *right = net_bytes((struct sockaddr *)&expected, &m);
-
-	assert_int_equal(n, m);
-	assert_memory_equal(left, right, n);
 }
 
 static int tear_down(void **state)
