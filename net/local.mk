@@ -31,6 +31,7 @@ test_life_net_port_LDADD = libdatnet.la libdat2.la -lpthread
 
 if CMOCKA
 unit_net = \
+	test/unit/net/test_changes \
 	test/unit/net/test_entries \
 	test/unit/net/test_netlink \
 	test/unit/net/test_order \
@@ -42,6 +43,11 @@ TESTS += $(unit_net)
 unit_net_cppflags = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
 unit_net_libs = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
 net_ips = test/unit/net/ips.c test/unit/net/ips.h
+net_messages = test/unit/net/messages.c test/unit/net/messages.h $(net_ips)
+test_unit_net_test_changes_SOURCES = test/unit/net/test_changes.c $(net_messages)
+test_unit_net_test_changes_CPPFLAGS = $(unit_net_cppflags)
+test_unit_net_test_changes_LDADD = $(unit_net_libs)
+test_unit_net_test_changes_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=net_parse,--wrap=realloc
 test_unit_net_test_entries_SOURCES = test/unit/net/test_entries.c $(net_ips)
 test_unit_net_test_entries_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_entries_LDADD = $(unit_net_libs)

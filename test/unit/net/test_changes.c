@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_changes.c - the changes that messages of rtnetlink and uevents mean (net/changes.c). The messages are built
+ * here; the sockets that they come from are monitor.c's. */
+#include "net/changes.h"
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netlink/errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "test/unit/net/ips.h"
+#include "test/unit/net/messages.h"
+
+#define UP (IFF_UP | IFF_RUNNING)
+
+enum { ETH0 = 2, ETH1 = 3, ETH2 = 4 };	/* interfaces */
+
+static struct net_changes c;
+static bool no_memory, parser_lacks_memory;
+
+void *__real_realloc(void *old, size_t size);
+/* Visible, since the sanitizers' libraries call realloc, too. */
+__attribute__((visibility("default"))) void *__wrap_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size)
+{
+	return no_memory ? NULL : __real_realloc(old, size);
+}
+
+int __real_net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *), void *arg);
+int __wrap_net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *), void *arg);
+int __wrap_net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *), void *arg)
+{
+	return parser_lacks_memory ? -NLE_NOMEM : __real_net_parse(msg, each, arg);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	c = (struct net_changes){ .what = DAT_NET_CHANGES };
+	no_memory = parser_lacks_memory = false;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	net_table_free(&c.table);
+	return 0;
+}
+
+/* How many changes a message means, which are in c.ready. */
+static size_t changes_of(struct nl_msg *msg)
+{
+	net_changes_of(&c, msg);
+	nlmsg_free(msg);
+	return c.count;
+}
+
+static void assert_change(const struct dat_net_change *change, uint32_t what, uint32_t before, uint32_t now)
+{
+	assert_int_equal(change->what, what);
+	assert_int_equal(change->before, before);
+	assert_int_equal(change->now, now);
+}
+
+/* The only change that a message means. */
+static const struct dat_net_change *change_of(struct nl_msg *msg)
+{
+	assert_int_equal(changes_of(msg), 1);
+	return &c.ready[0];
+}
+
+static void add_link(int index, const char *name)
+{
+	changes_of(message_link(RTM_NEWLINK, index, name, 1500, UP));
+	assert_string_equal(net_link_by_index(&c.table, index)->name, name);
+}
+
+/* --- interfaces ------------------------------------------------------------------------------------- */
+
+static void new_interface_is_a_link_that_came(void **state)
+{
+	const struct dat_net_change *change = change_of(message_link(RTM_NEWLINK, ETH0, "eth0", 1500, UP));
+
+	(void)state;
+	assert_change(change, DAT_NET_LINK, 0, 1);
+	assert_string_equal(change->netdev, "eth0");
+	assert_int_equal(net_link_by_index(&c.table, ETH0)->mtu, 1500);
+	assert_change(change_of(message_link(RTM_NEWLINK, ETH1, "eth1", 1500, IFF_UP)), DAT_NET_LINK, 0, 0);
+}
+
+static void each_difference_of_an_interface_is_told_once(void **state)
+{
+	static const struct {
+		uint32_t mtu;
+		unsigned flags;
+		size_t changes;
+		struct dat_net_change first, second;
+	} rows[] = {
+		{ 1500, UP, 0, { 0 }, { 0 } },
+		{ 9000, UP, 1, { DAT_NET_MTU, 1500, 9000, .netdev = "eth0" }, { 0 } },
+		{ 9000, IFF_UP, 1, { DAT_NET_LINK, 1, 0, .netdev = "eth0" }, { 0 } },
+		{ 9000, 0, 0, { 0 }, { 0 } },		/* down already, without a carrier */
+		{ 1400, UP, 2, { DAT_NET_MTU, 9000, 1400, .netdev = "eth0" }, { DAT_NET_LINK, 0, 1, .netdev = "eth0" } },
+		{ 1400, UP | IFF_PROMISC, 0, { 0 }, { 0 } },
+	};
+
+	(void)state;
+	add_link(ETH0, "eth0");
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		assert_int_equal(changes_of(message_link(RTM_NEWLINK, ETH0, "eth0", rows[i].mtu, rows[i].flags)),
+				 rows[i].changes);
+		if (rows[i].changes > 0)
+			assert_memory_equal(&c.ready[0], &rows[i].first, sizeof rows[i].first);
+		if (rows[i].changes > 1)
+			assert_memory_equal(&c.ready[1], &rows[i].second, sizeof rows[i].second);
+	}
+}
+
+static void interface_goes_once(void **state)
+{
+	const struct dat_net_change *change;
+
+	(void)state;
+	add_link(ETH0, "eth0");
+	change = change_of(message_link(RTM_DELLINK, ETH0, "eth0", 1500, UP));
+	assert_change(change, DAT_NET_LINK, 1, 0);
+	assert_string_equal(change->netdev, "eth0");
+	assert_int_equal(changes_of(message_link(RTM_DELLINK, ETH0, "eth0", 1500, UP)), 0);
+	assert_change(change_of(message_link(RTM_NEWLINK, ETH0, "eth0", 1500, UP)), DAT_NET_LINK, 0, 1);
+}
+
+static void interface_that_goes_takes_no_other_with_it(void **state)
+{
+	(void)state;
+	add_link(ETH0, "eth0");
+	add_link(ETH1, "eth1");
+	add_link(ETH2, "eth2");
+	changes_of(message_link(RTM_DELLINK, ETH0, "eth0", 1500, UP));
+	assert_null(net_link_by_index(&c.table, ETH0));
+	assert_string_equal(net_link_by_index(&c.table, ETH1)->name, "eth1");
+	assert_string_equal(net_link_by_index(&c.table, ETH2)->name, "eth2");
+	changes_of(message_link(RTM_DELLINK, ETH1, "eth1", 1500, UP));
+	assert_int_equal(c.table.link_count, 1);
+	assert_string_equal(net_link_by_index(&c.table, ETH2)->name, "eth2");
+}
+
+/* The kernel tells so that a port left its bridge. */
+static void port_of_a_bridge_is_no_interface(void **state)
+{
+	const struct ifinfomsg head = { .ifi_family = AF_BRIDGE, .ifi_index = ETH0 };
+	struct nl_msg *msg = message_new(RTM_DELLINK, 0, &head, sizeof head);
+
+	(void)state;
+	add_link(ETH0, "eth0");
+	message_put_text(msg, IFLA_IFNAME, "eth0");
+	assert_int_equal(changes_of(msg), 0);
+	assert_non_null(net_link_by_index(&c.table, ETH0));
+}
+
+/* Events of wireless interfaces have neither name nor MTU. */
+static void message_without_a_name_changes_no_interface(void **state)
+{
+	(void)state;
+	add_link(ETH0, "eth0");
+	assert_int_equal(changes_of(message_link(RTM_NEWLINK, ETH0, NULL, 0, 0)), 0);
+	assert_int_equal(net_link_by_index(&c.table, ETH0)->mtu, 1500);
+}
+
+static void names_of_interfaces_are_followed_for_other_changes(void **state)
+{
+	(void)state;
+	c.what = DAT_NET_NEIGHBOUR;
+	assert_int_equal(changes_of(message_link(RTM_NEWLINK, ETH0, "eth0", 1500, UP)), 0);
+	assert_int_equal(changes_of(message_link(RTM_NEWLINK, ETH0, "lan0", 9000, UP)), 0);
+	assert_string_equal(change_of(message_neighbour(RTM_NEWNEIGH, ETH0, "192.0.2.1", NUD_STALE))->netdev, "lan0");
+	assert_int_equal(changes_of(message_link(RTM_DELLINK, ETH0, "lan0", 9000, UP)), 0);
+	assert_string_equal(change_of(message_neighbour(RTM_NEWNEIGH, ETH0, "192.0.2.1", NUD_STALE))->netdev, "");
+}
+
+static void shortage_of_memory_is_told_and_leaves_the_table(void **state)
+{
+	(void)state;
+	add_link(ETH0, "eth0");
+	for (int i = 0; i < 2; i++) {
+		no_memory = !i;
+		parser_lacks_memory = i;
+		c.err = 0;
+		assert_int_equal(changes_of(message_link(RTM_NEWLINK, ETH1, "eth1", 1500, UP)), 0);
+		assert_int_equal(c.err, ENOMEM);
+		assert_int_equal(c.table.link_count, 1);
+		assert_string_equal(net_link_by_index(&c.table, ETH0)->name, "eth0");
+	}
+}
+
+/* --- addresses --------------------------------------------------------------------------------------- */
+
+static void address_comes_and_goes(void **state)
+{
+	static const struct {
+		const char *text;
+		uint8_t prefix;
+	} rows[] = { { "192.0.2.1", 24 }, { "2001:db8::1", 64 } };
+
+	(void)state;
+	add_link(ETH0, "eth0");
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct dat_net_change *change = change_of(message_address(RTM_NEWADDR, ETH0, rows[i].text, rows[i].prefix));
+
+		assert_change(change, DAT_NET_ADDRESS, 0, 1);
+		assert_ip(&change->address, rows[i].text);
+		assert_int_equal(change->prefix, rows[i].prefix);
+		assert_string_equal(change->netdev, "eth0");
+		change = change_of(message_address(RTM_DELADDR, ETH0, rows[i].text, rows[i].prefix));
+		assert_change(change, DAT_NET_ADDRESS, 1, 0);
+		assert_ip(&change->address, rows[i].text);
+	}
+}
+
+/* --- routes ------------------------------------------------------------------------------------------ */
+
+/* 198.51.100.0/24 by eth0, without a router yet. */
+static struct nl_msg *route_by_eth0(int type)
+{
+	struct nl_msg *msg = message_route(type, AF_INET, "198.51.100.0", 24);
+
+	message_put_u32(msg, RTA_OIF, ETH0);
+	return msg;
+}
+
+static void route_has_its_destination_router_and_interface(void **state)
+{
+	struct nl_msg *msg = route_by_eth0(RTM_NEWROUTE);
+	const struct dat_net_change *change;
+
+	(void)state;
+	add_link(ETH0, "eth0");
+	message_put_ip(msg, RTA_GATEWAY, "192.0.2.254");
+	change = change_of(msg);
+	assert_change(change, DAT_NET_ROUTE, 0, 1);
+	assert_ip(&change->address, "198.51.100.0");
+	assert_int_equal(change->prefix, 24);
+	assert_ip(&change->via, "192.0.2.254");
+	assert_string_equal(change->netdev, "eth0");
+	change = change_of(route_by_eth0(RTM_DELROUTE));
+	assert_change(change, DAT_NET_ROUTE, 1, 0);
+	assert_ip(&change->via, NULL);
+}
+
+static void default_route_has_its_family(void **state)
+{
+	(void)state;
+	assert_ip(&change_of(message_route(RTM_NEWROUTE, AF_INET, NULL, 0))->address, "0.0.0.0");
+	assert_int_equal(c.ready[0].prefix, 0);
+	assert_ip(&change_of(message_route(RTM_NEWROUTE, AF_INET6, NULL, 0))->address, "::");
+	assert_int_equal(c.ready[0].prefix, 0);
+}
+
+static void replaced_route_has_changed(void **state)
+{
+	struct nl_msg *msg = route_by_eth0(RTM_NEWROUTE);
+
+	(void)state;
+	nlmsg_hdr(msg)->nlmsg_flags |= NLM_F_REPLACE;
+	assert_change(change_of(msg), DAT_NET_ROUTE, 1, 1);
+}
+
+static void routes_that_the_kernel_keeps_for_itself_are_not_told(void **state)
+{
+	static const struct rtmsg heads[] = {
+		{ .rtm_family = AF_INET, .rtm_table = RT_TABLE_LOCAL, .rtm_type = RTN_LOCAL },
+		{ .rtm_family = AF_INET6, .rtm_table = RT_TABLE_MAIN, .rtm_type = RTN_UNICAST, .rtm_flags = RTM_F_CLONED },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+		assert_int_equal(changes_of(message_new(RTM_NEWROUTE, 0, &heads[i], sizeof heads[i])), 0);
+}
+
+static struct nl_msg *route_of_hops(const void *hops, size_t size)
+{
+	struct nl_msg *msg = message_route(RTM_NEWROUTE, AF_INET, "198.51.100.0", 24);
+
+	message_put(msg, RTA_MULTIPATH, hops, size);
+	return msg;
+}
+
+static void first_of_several_hops_is_told(void **state)
+{
+	static const struct rtnexthop hops[2] = { { .rtnh_len = sizeof *hops, .rtnh_ifindex = ETH1 },
+						  { .rtnh_len = sizeof *hops, .rtnh_ifindex = ETH0 } };
+
+	(void)state;
+	add_link(ETH0, "eth0");
+	add_link(ETH1, "eth1");
+	assert_string_equal(change_of(route_of_hops(hops, sizeof hops))->netdev, "eth1");
+}
+
+/* libnl would read on behind the attribute. */
+static void route_with_a_broken_hop_is_not_told(void **state)
+{
+	static const struct rtnexthop hop = { .rtnh_len = sizeof hop + 1, .rtnh_ifindex = ETH0 };
+	uint8_t bytes[sizeof hop + 1] = { 0 };
+
+	(void)state;
+	memcpy(bytes, &hop, sizeof hop);
+	assert_int_equal(changes_of(route_of_hops(bytes, sizeof bytes)), 0);
+	assert_int_equal(c.err, 0);
+}
+
+/* --- neighbours --------------------------------------------------------------------------------------- */
+
+static void neighbour_comes_and_goes_with_its_state(void **state)
+{
+	static const struct {
+		int type, state;
+		bool told, before;
+	} rows[] = {
+		{ RTM_NEWNEIGH, NUD_REACHABLE, true, false }, { RTM_NEWNEIGH, NUD_STALE, true, false },
+		{ RTM_NEWNEIGH, NUD_DELAY, true, false }, { RTM_NEWNEIGH, NUD_PROBE, true, false },
+		{ RTM_NEWNEIGH, NUD_PERMANENT, true, false }, { RTM_NEWNEIGH, NUD_FAILED, true, true },
+		{ RTM_NEWNEIGH, NUD_INCOMPLETE, false, false }, { RTM_NEWNEIGH, NUD_NOARP, false, false },
+		{ RTM_DELNEIGH, NUD_STALE, true, true }, { RTM_DELNEIGH, NUD_FAILED, true, true },
+		{ RTM_DELNEIGH, NUD_INCOMPLETE, false, false }, { RTM_DELNEIGH, NUD_NOARP, false, false },
+	};
+
+	(void)state;
+	add_link(ETH0, "eth0");
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		assert_int_equal(changes_of(message_neighbour(rows[i].type, ETH0, "2001:db8::7", rows[i].state)),
+				 rows[i].told);
+		if (!rows[i].told)
+			continue;
+		assert_change(&c.ready[0], DAT_NET_NEIGHBOUR, rows[i].before, !rows[i].before);
+		assert_ip(&c.ready[0].address, "2001:db8::7");
+		assert_string_equal(c.ready[0].netdev, "eth0");
+	}
+}
+
+/* One that has no room is none: half of it would be another address. */
+static void neighbour_has_its_whole_link_layer_address_or_none(void **state)
+{
+	static const struct {
+		size_t bytes;
+		uint8_t length;
+	} rows[] = { { 0, 0 }, { 6, 6 }, { DAT_NET_LLADDR_MAX, DAT_NET_LLADDR_MAX }, { DAT_NET_LLADDR_MAX + 1, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct nl_msg *msg = message_neighbour(RTM_NEWNEIGH, ETH0, "192.0.2.7", NUD_REACHABLE);
+		const struct dat_net_change *change;
+
+		if (rows[i].bytes)
+			message_put_lladdr(msg, NDA_LLADDR, 1, rows[i].bytes);
+		change = change_of(msg);
+		assert_int_equal(change->length, rows[i].length);
+		for (int j = 0; j < change->length; j++)
+			assert_int_equal(change->lladdr[j], 1 + j);
+	}
+}
+
+static void address_learnt_by_a_bridge_is_no_neighbour(void **state)
+{
+	const struct ndmsg head = { .ndm_family = AF_BRIDGE, .ndm_ifindex = ETH0, .ndm_state = NUD_REACHABLE };
+	struct nl_msg *msg = message_new(RTM_NEWNEIGH, 0, &head, sizeof head);
+
+	(void)state;
+	message_put_lladdr(msg, NDA_LLADDR, 1, 6);
+	assert_int_equal(changes_of(msg), 0);
+}
+
+/* --- any messages -------------------------------------------------------------------------------------- */
+
+static struct nl_msg *whole_link(void)
+{
+	return message_link(RTM_NEWLINK, ETH1, "eth1", 1500, UP);
+}
+
+static struct nl_msg *whole_address(void)
+{
+	return message_address(RTM_NEWADDR, ETH0, "192.0.2.1", 24);
+}
+
+static struct nl_msg *whole_route(void)
+{
+	struct nl_msg *msg = route_by_eth0(RTM_NEWROUTE);
+
+	message_put_ip(msg, RTA_GATEWAY, "192.0.2.254");
+	return msg;
+}
+
+static struct nl_msg *whole_neighbour(void)
+{
+	struct nl_msg *msg = message_neighbour(RTM_NEWNEIGH, ETH0, "2001:db8::7", NUD_REACHABLE);
+
+	message_put_lladdr(msg, NDA_LLADDR, 1, 6);
+	return msg;
+}
+
+static const struct {
+	struct nl_msg *(*make)(void);
+	uint32_t what;
+	size_t head;		/* bytes without which the message says nothing */
+} messages[] = {
+	{ whole_link, DAT_NET_LINK, sizeof(struct ifinfomsg) }, { whole_address, DAT_NET_ADDRESS, sizeof(struct ifaddrmsg) },
+	{ whole_route, DAT_NET_ROUTE, sizeof(struct rtmsg) }, { whole_neighbour, DAT_NET_NEIGHBOUR, sizeof(struct ndmsg) },
+};
+
+static void kinds_that_were_not_asked_for_are_not_told(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+		tear_down(NULL);
+		c = (struct net_changes){ .what = messages[i].what };
+		assert_int_equal(change_of(messages[i].make())->what, messages[i].what);
+		tear_down(NULL);
+		c = (struct net_changes){ .what = DAT_NET_CHANGES & ~messages[i].what };
+		assert_int_equal(changes_of(messages[i].make()), 0);
+	}
+}
+
+static void changes_of_the_message_before_are_not_told_again(void **state)
+{
+	(void)state;
+	assert_int_equal(changes_of(whole_address()), 1);
+	assert_int_equal(changes_of(message_link(RTM_DELLINK, ETH1, "eth1", 1500, UP)), 0);
+}
+
+static void assert_ip_part(const struct sockaddr_storage *part, const struct sockaddr_storage *whole)
+{
+	static const uint8_t none[sizeof(struct in6_addr)];
+	size_t n;
+	const uint8_t *bytes = net_bytes((const struct sockaddr *)part, &n);
+
+	if (n && memcmp(bytes, none, n) != 0)
+		assert_memory_equal(part, whole, sizeof *whole);
+}
+
+/* What is told of a part of a message is not there, or as in the whole one. */
+static void assert_part(const struct dat_net_change *part, const struct dat_net_change *whole)
+{
+	assert_change(part, whole->what, whole->before, whole->now);
+	if (*part->netdev)
+		assert_string_equal(part->netdev, whole->netdev);
+	assert_ip_part(&part->address, &whole->address);
+	assert_ip_part(&part->via, &whole->via);
+	if (part->length) {
+		assert_int_equal(part->length, whole->length);
+		assert_memory_equal(part->lladdr, whole->lladdr, sizeof whole->lladdr);
+	}
+}
+
+static void cut_messages_tell_nothing_that_is_not_there(void **state)
+{
+	struct dat_net_change whole;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+		struct nl_msg *msg = messages[i].make();
+		size_t length = nlmsg_hdr(msg)->nlmsg_len;
+
+		add_link(ETH0, "eth0");
+		whole = *change_of(msg);
+		for (size_t cut = NLMSG_HDRLEN; cut < length; cut++) {
+			tear_down(NULL);
+			set_up(NULL);
+			add_link(ETH0, "eth0");
+			if (changes_of(message_cut(messages[i].make(), cut)))
+				assert_part(&c.ready[0], &whole);
+			assert_in_range(c.count, 0, cut < NLMSG_LENGTH(messages[i].head) ? 0 : 1);
+			assert_int_equal(c.err, 0);
+		}
+	}
+}
+
+/* --- RDMA devices --------------------------------------------------------------------------------------- */
+
+static size_t changes_of_uevent(const char *text, size_t length)
+{
+	char *exact = memcpy(malloc(length), text, length);	/* a sanitizer sees what is read behind it */
+
+	net_changes_of_uevent(&c, exact, length);
+	free(exact);
+	return c.count;
+}
+
+#define DEVICE "DEVPATH=/devices/pci0000:00/0000:00:02.0/infiniband/mlx5_0\0"
+#define ADDED "add@/devices/pci0000:00/0000:00:02.0/infiniband/mlx5_0\0ACTION=add\0" DEVICE "SUBSYSTEM=infiniband\0SEQNUM=7"
+
+static void rdma_devices_come_and_go(void **state)
+{
+	static const char removed[] = "SUBSYSTEM=infiniband\0" DEVICE "ACTION=remove", added[] = ADDED;
+
+	(void)state;
+	assert_int_equal(changes_of_uevent(added, sizeof added), 1);
+	assert_change(&c.ready[0], DAT_NET_RDMA, 0, 1);
+	assert_string_equal(c.ready[0].device, "mlx5_0");
+	assert_int_equal(changes_of_uevent(removed, sizeof removed), 1);
+	assert_change(&c.ready[0], DAT_NET_RDMA, 1, 0);
+	assert_string_equal(c.ready[0].device, "mlx5_0");
+}
+
+static void other_uevents_are_no_changes(void **state)
+{
+#define ROW(text) { text, sizeof text }
+	static const struct {
+		const char *text;
+		size_t length;
+	} rows[] = {
+		ROW("ACTION=add\0" DEVICE "SUBSYSTEM=net"), ROW("ACTION=add\0" DEVICE "SUBSYSTEM=infiniband_verbs"),
+		ROW("ACTION=change\0" DEVICE "SUBSYSTEM=infiniband"), ROW(DEVICE "SUBSYSTEM=infiniband"),
+		ROW("ACTION=add\0SUBSYSTEM=infiniband"), ROW("ACTION=add\0DEVPATH=mlx5_0\0SUBSYSTEM=infiniband"),
+		ROW("ACTION=add\0" DEVICE), ROW(""), { "", 0 }, ROW("\0\0\0"),
+	};
+	static const char added[] = ADDED;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		assert_int_equal(changes_of_uevent(rows[i].text, rows[i].length), 0);
+	c.what = DAT_NET_CHANGES & ~DAT_NET_RDMA;
+	assert_int_equal(changes_of_uevent(added, sizeof added), 0);
+}
+
+static void word_without_an_end_is_not_read(void **state)
+{
+	static const char added[] = "ACTION=add\0" DEVICE "SUBSYSTEM=infiniband";
+
+	(void)state;
+	assert_int_equal(changes_of_uevent(added, sizeof added), 1);
+	for (size_t length = 0; length < sizeof added; length++)
+		assert_int_equal(changes_of_uevent(added, length), 0);
+}
+
+static void name_of_a_device_is_cut_to_its_room(void **state)
+{
+	char text[] = "ACTION=add\0SUBSYSTEM=infiniband\0DEVPATH=/0123456789012345678901234567890123456789012345678901234567890123456789";
+
+	(void)state;
+	assert_int_equal(changes_of_uevent(text, sizeof text), 1);
+	assert_int_equal(strlen(c.ready[0].device), DAT_NET_DEVICE_MAX - 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(new_interface_is_a_link_that_came),
+		TEST(each_difference_of_an_interface_is_told_once),
+		TEST(interface_goes_once),
+		TEST(interface_that_goes_takes_no_other_with_it),
+		TEST(port_of_a_bridge_is_no_interface),
+		TEST(message_without_a_name_changes_no_interface),
+		TEST(names_of_interfaces_are_followed_for_other_changes),
+		TEST(shortage_of_memory_is_told_and_leaves_the_table),
+		TEST(address_comes_and_goes),
+		TEST(route_has_its_destination_router_and_interface),
+		TEST(default_route_has_its_family),
+		TEST(replaced_route_has_changed),
+		TEST(routes_that_the_kernel_keeps_for_itself_are_not_told),
+		TEST(first_of_several_hops_is_told),
+		TEST(route_with_a_broken_hop_is_not_told),
+		TEST(neighbour_comes_and_goes_with_its_state),
+		TEST(neighbour_has_its_whole_link_layer_address_or_none),
+		TEST(address_learnt_by_a_bridge_is_no_neighbour),
+		TEST(kinds_that_were_not_asked_for_are_not_told),
+		TEST(changes_of_the_message_before_are_not_told_again),
+		TEST(cut_messages_tell_nothing_that_is_not_there),
+		TEST(rdma_devices_come_and_go),
+		TEST(other_uevents_are_no_changes),
+		TEST(word_without_an_end_is_not_read),
+		TEST(name_of_a_device_is_cut_to_its_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
