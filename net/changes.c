@@ -136,7 +136,7 @@ static void visit_route(struct visit *v, struct rtnl_route *from)
 	change->address.ss_family = (sa_family_t)rtnl_route_get_family(from);	/* of a default route, too */
 	if (!hop)
 		return;
-	net_sockaddr(&change->via, rtnl_route_nh_get_gateway(hop));
+	net_sockaddr(&change->via, net_gateway(hop));
 	set_netdev(v->changes, change, rtnl_route_nh_get_ifindex(hop));
 }
 

@@ -45,13 +45,6 @@ static struct nl_msg *make_question(const struct sockaddr *to, const struct sock
 	return msg;
 }
 
-static struct nl_addr *gateway_of(struct rtnl_nexthop *hop)
-{
-	struct nl_addr *gateway = rtnl_route_nh_get_gateway(hop);
-
-	return gateway ? gateway : rtnl_route_nh_get_via(hop);	/* IPv6 router of an IPv4 route */
-}
-
 static bool is_same_hop(const struct net_hop *a, const struct net_hop *b)
 {
 	size_t n, m;
@@ -66,7 +59,7 @@ static void add_hop(struct rtnl_nexthop *from, void *arg)
 	struct net_answer *answer = arg;
 	struct net_hop hop;
 
-	net_sockaddr(&hop.via, gateway_of(from));
+	net_sockaddr(&hop.via, net_gateway(from));
 	hop.index = rtnl_route_nh_get_ifindex(from);
 	if (answer->count == NET_HOPS || rtnl_route_nh_get_flags(from) & RTNH_F_DEAD)
 		return;

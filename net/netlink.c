@@ -7,6 +7,7 @@
 #include <netlink/attr.h>
 #include <netlink/errno.h>
 #include <netlink/msg.h>
+#include <netlink/route/nexthop.h>
 #include <linux/rtnetlink.h>
 #include <stdbool.h>
 #include <string.h>
@@ -174,6 +175,13 @@ int net_dump(struct nl_sock *sock, int kind, int family, void (*each)(struct nl_
 		return ENOMEM;
 	}
 	return net_ask(sock, msg, each, arg);
+}
+
+struct nl_addr *net_gateway(struct rtnl_nexthop *hop)
+{
+	struct nl_addr *gateway = rtnl_route_nh_get_gateway(hop);
+
+	return gateway ? gateway : rtnl_route_nh_get_via(hop);	/* IPv6 router of an IPv4 route */
 }
 
 void net_sockaddr(struct sockaddr_storage *to, struct nl_addr *from)

@@ -28,6 +28,9 @@ int net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *), void
 /* libnl's error number, negative or not, as an errno. */
 int net_errno(int nle);
 
+/* The router of a hop; NULL: the destination is on the link. */
+struct rtnl_nexthop;
+struct nl_addr *net_gateway(struct rtnl_nexthop *hop);
 /* An address as socket address with port 0. Family 0 if `from` is NULL or no IP address. */
 void net_sockaddr(struct sockaddr_storage *to, struct nl_addr *from);
 /* The bytes of an IP address, and their number: 4, 16, or 0. */

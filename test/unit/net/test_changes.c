@@ -281,6 +281,22 @@ static void routes_that_the_kernel_keeps_for_itself_are_not_told(void **state)
 		assert_int_equal(changes_of(message_new(RTM_NEWROUTE, 0, &heads[i], sizeof heads[i])), 0);
 }
 
+/* RTA_VIA instead of RTA_GATEWAY: a family, and an address of it. */
+static void ipv4_route_may_have_an_ipv6_router(void **state)
+{
+	struct sockaddr_storage router = ip("fe80::1");
+	struct nl_msg *msg = route_by_eth0(RTM_NEWROUTE);
+	uint8_t via[2 + 16] = { AF_INET6 };
+	const struct dat_net_change *change;
+
+	(void)state;
+	memcpy(via + 2, &((struct sockaddr_in6 *)&router)->sin6_addr, 16);
+	message_put(msg, RTA_VIA, via, sizeof via);
+	change = change_of(msg);
+	assert_ip(&change->address, "198.51.100.0");
+	assert_ip(&change->via, "fe80::1");
+}
+
 static struct nl_msg *route_of_hops(const void *hops, size_t size)
 {
 	struct nl_msg *msg = message_route(RTM_NEWROUTE, AF_INET, "198.51.100.0", 24);
@@ -561,6 +577,7 @@ int main(void)
 		TEST(default_route_has_its_family),
 		TEST(replaced_route_has_changed),
 		TEST(routes_that_the_kernel_keeps_for_itself_are_not_told),
+		TEST(ipv4_route_may_have_an_ipv6_router),
 		TEST(first_of_several_hops_is_told),
 		TEST(route_with_a_broken_hop_is_not_told),
 		TEST(neighbour_comes_and_goes_with_its_state),
