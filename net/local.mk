@@ -33,6 +33,7 @@ if CMOCKA
 unit_net = \
 	test/unit/net/test_changes \
 	test/unit/net/test_entries \
+	test/unit/net/test_lookup \
 	test/unit/net/test_netlink \
 	test/unit/net/test_order \
 	test/unit/net/test_port \
@@ -44,6 +45,7 @@ unit_net_cppflags = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
 unit_net_libs = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
 net_ips = test/unit/net/ips.c test/unit/net/ips.h
 net_messages = test/unit/net/messages.c test/unit/net/messages.h $(net_ips)
+net_answers = test/unit/net/answers.c test/unit/net/answers.h $(net_messages)
 test_unit_net_test_changes_SOURCES = test/unit/net/test_changes.c $(net_messages)
 test_unit_net_test_changes_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_changes_LDADD = $(unit_net_libs)
@@ -52,6 +54,10 @@ test_unit_net_test_entries_SOURCES = test/unit/net/test_entries.c $(net_ips)
 test_unit_net_test_entries_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_entries_LDADD = $(unit_net_libs)
 test_unit_net_test_entries_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dats_list_entries
+test_unit_net_test_lookup_SOURCES = test/unit/net/test_lookup.c $(net_answers)
+test_unit_net_test_lookup_CPPFLAGS = $(unit_net_cppflags)
+test_unit_net_test_lookup_LDADD = $(unit_net_libs)
+test_unit_net_test_lookup_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=net_ask
 test_unit_net_test_netlink_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_netlink_LDADD = $(unit_net_libs)
 test_unit_net_test_order_SOURCES = test/unit/net/test_order.c $(net_ips)
