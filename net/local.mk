@@ -45,6 +45,10 @@ unit_net_cppflags = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
 unit_net_libs = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
 net_ips = test/unit/net/ips.c test/unit/net/ips.h
 net_messages = test/unit/net/messages.c test/unit/net/messages.h $(net_ips)
+# A namespace of the test's own.
+net_namespace = test/unit/net/namespace.c test/unit/net/namespace.h $(net_ips)
+net_namespace_ldflags = $(AM_LDFLAGS) -Wl,--wrap=net_open,--wrap=net_close,--wrap=net_table_read \
+	-Wl,--wrap=net_table_free,--wrap=net_rdma_read,--wrap=net_rdma_free
 net_answers = test/unit/net/answers.c test/unit/net/answers.h $(net_messages)
 test_unit_net_test_changes_SOURCES = test/unit/net/test_changes.c $(net_messages)
 test_unit_net_test_changes_CPPFLAGS = $(unit_net_cppflags)
@@ -66,12 +70,10 @@ test_unit_net_test_order_LDADD = $(unit_net_libs)
 test_unit_net_test_port_SOURCES = test/unit/net/test_port.c net/port.c
 test_unit_net_test_port_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_port_LDADD = $(CMOCKA_LIBS)
-test_unit_net_test_routes_SOURCES = test/unit/net/test_routes.c $(net_ips)
+test_unit_net_test_routes_SOURCES = test/unit/net/test_routes.c $(net_namespace)
 test_unit_net_test_routes_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_routes_LDADD = $(unit_net_libs)
-test_unit_net_test_routes_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=net_open,--wrap=net_close,--wrap=net_table_read \
-	-Wl,--wrap=net_table_free,--wrap=net_rdma_read,--wrap=net_rdma_free \
+test_unit_net_test_routes_LDFLAGS = $(net_namespace_ldflags) \
 	-Wl,--wrap=net_entries_read,--wrap=net_entries_free,--wrap=net_lookup
 test_unit_net_test_table_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_table_LDADD = $(unit_net_libs)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "test/unit/net/ips.h"
+#include "test/unit/net/namespace.h"
 
 enum { LO = 1, ETH0, ETH1 };	/* interfaces */
 enum { SOME = 4 };		/* more than a case needs of anything */
@@ -28,8 +29,7 @@ static struct net_link links[] = {
 static struct net_address addresses[SOME];
 static struct net_rdma ports[SOME];
 static struct net_entry entries[SOME];
-static size_t address_count, port_count, entry_count;
-static const char *failing;			/* the function that fails */
+static size_t entry_count;
 
 /* Answers of the kernel by source address (NULL: any) and interface (0: any); the first that fits is given. */
 static struct question {
@@ -40,63 +40,16 @@ static struct question {
 static size_t question_count;
 static unsigned lookups;
 
-static int result(const char *function)
-{
-	return failing && !strcmp(function, failing) ? ENFILE : 0;
-}
-
-int __wrap_net_open(struct nl_sock **sock);
-void __wrap_net_close(struct nl_sock *sock);
-int __wrap_net_table_read(struct net_table *table, struct nl_sock *sock);
-void __wrap_net_table_free(struct net_table *table);
-int __wrap_net_rdma_read(struct net_rdma_list *list, const struct net_table *table);
-void __wrap_net_rdma_free(struct net_rdma_list *list);
 int __wrap_net_entries_read(struct net_entries *to, const struct net_table *table, const struct net_rdma_list *rdma);
 void __wrap_net_entries_free(struct net_entries *to);
 int __wrap_net_lookup(struct nl_sock *sock, const struct sockaddr *to, const struct sockaddr *from, int index,
 		      struct net_answer *answer);
 
-int __wrap_net_open(struct nl_sock **sock)
-{
-	*sock = NULL;
-	return result("open");
-}
-
-void __wrap_net_close(struct nl_sock *sock)
-{
-	(void)sock;
-}
-
-int __wrap_net_table_read(struct net_table *table, struct nl_sock *sock)
-{
-	(void)sock;
-	*table = (struct net_table){ .links = links, .addresses = addresses,
-		.link_count = sizeof links / sizeof *links, .address_count = address_count };
-	return result("table");
-}
-
-void __wrap_net_table_free(struct net_table *table)
-{
-	(void)table;
-}
-
-int __wrap_net_rdma_read(struct net_rdma_list *list, const struct net_table *table)
-{
-	(void)table;
-	*list = (struct net_rdma_list){ ports, port_count };
-	return result("rdma");
-}
-
-void __wrap_net_rdma_free(struct net_rdma_list *list)
-{
-	(void)list;
-}
-
 int __wrap_net_entries_read(struct net_entries *to, const struct net_table *table, const struct net_rdma_list *rdma)
 {
 	(void)table, (void)rdma;
 	*to = (struct net_entries){ .entries = entries, .count = entry_count };
-	return result("entries");
+	return namespace_result("entries");
 }
 
 void __wrap_net_entries_free(struct net_entries *to)
@@ -115,14 +68,14 @@ int __wrap_net_lookup(struct nl_sock *sock, const struct sockaddr *to, const str
 			*answer = questions[i].answer;
 			break;
 		}
-	return result(from ? "lookup" : "choice");
+	return namespace_result(from ? "lookup" : "choice");
 }
 
 /* --- making a case ------------------------------------------------------------------------------ */
 
 static struct net_address *add_address(int index, const char *text)
 {
-	struct net_address *to = &addresses[address_count++];
+	struct net_address *to = &addresses[given_table.address_count++];
 
 	*to = (struct net_address){ .address = ip(text), .index = index, .usable = true, .prefix = 24 };
 	return to;
@@ -136,8 +89,8 @@ static void add_entry(const char *ia, const struct net_address *address, uint8_t
 
 static void add_port(const char *netdev, unsigned port)
 {
-	ports[port_count] = (struct net_rdma){ .port = port, .kind = DAT_NET_ROCE };
-	strcpy(ports[port_count++].netdev, netdev);
+	ports[given_ports.count] = (struct net_rdma){ .port = port, .kind = DAT_NET_ROCE };
+	strcpy(ports[given_ports.count++].netdev, netdev);
 }
 
 /* The kernel's answer for this source: by `index`, over `via`, which may be NULL. */
@@ -155,7 +108,10 @@ static struct net_answer *add_answer(const struct net_address *from, int asked, 
 static int set_up(void **state)
 {
 	(void)state;
-	address_count = port_count = entry_count = question_count = 0;
+	given_table = (struct net_table){ .links = links, .addresses = addresses,
+		.link_count = sizeof links / sizeof *links };
+	given_ports = (struct net_rdma_list){ ports, 0 };
+	entry_count = question_count = 0;
 	failing = NULL;
 	lookups = 0;
 	for (int i = LO; i <= ETH1; i++)
@@ -277,7 +233,7 @@ static void destination_on_the_link_is_the_next_hop(void **state)
 	assert_ip(&list->via, "192.0.2.9");
 	assert_int_equal(((struct sockaddr_in *)&list->via)->sin_port, 0);
 	assert_int_equal(list->mtu, 1500);		/* the interface's, since the route has none */
-	question_count = entry_count = address_count = 0;
+	question_count = entry_count = given_table.address_count = 0;
 	from = add_address(ETH1, "2001:db8::1");
 	add_entry("roce", from, DAT_NET_ROCE);
 	add_answer(from, 0, ETH1, NULL);
