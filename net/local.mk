@@ -34,6 +34,7 @@ unit_net = \
 	test/unit/net/test_changes \
 	test/unit/net/test_entries \
 	test/unit/net/test_lookup \
+	test/unit/net/test_neighbour \
 	test/unit/net/test_netlink \
 	test/unit/net/test_order \
 	test/unit/net/test_port \
@@ -62,6 +63,12 @@ test_unit_net_test_lookup_SOURCES = test/unit/net/test_lookup.c $(net_answers)
 test_unit_net_test_lookup_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_lookup_LDADD = $(unit_net_libs)
 test_unit_net_test_lookup_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=net_ask
+test_unit_net_test_neighbour_SOURCES = test/unit/net/test_neighbour.c test/unit/net/answers.c \
+	test/unit/net/answers.h test/unit/net/messages.c test/unit/net/messages.h $(net_namespace)
+test_unit_net_test_neighbour_CPPFLAGS = $(unit_net_cppflags)
+test_unit_net_test_neighbour_LDADD = $(unit_net_libs)
+test_unit_net_test_neighbour_LDFLAGS = $(net_namespace_ldflags) -Wl,--wrap=net_ask,--wrap=net_lookup \
+	-Wl,--wrap=socket,--wrap=ioctl,--wrap=setsockopt,--wrap=sendto,--wrap=close,--wrap=poll,--wrap=clock_gettime
 test_unit_net_test_netlink_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_netlink_LDADD = $(unit_net_libs)
 test_unit_net_test_order_SOURCES = test/unit/net/test_order.c $(net_ips)
