@@ -156,10 +156,10 @@ static void fill(struct dat_net_neighbour *out, const struct neighbour *n, const
 	snprintf(out->netdev, sizeof out->netdev, "%s", link->name);
 	out->length = n->length;
 	memcpy(out->lladdr, n->lladdr, n->length);
-	if (n->state & NUD_PERMANENT)
-		out->state = DAT_NET_NEIGHBOUR_PERMANENT;
-	else if (!n->length || n->state & NUD_NOARP)
+	if (!n->length)
 		out->state = DAT_NET_NEIGHBOUR_NONE;
+	else if (n->state & (NUD_PERMANENT | NUD_NOARP))
+		out->state = DAT_NET_NEIGHBOUR_PERMANENT;
 	else
 		out->state = n->state & NUD_REACHABLE ? DAT_NET_NEIGHBOUR_REACHABLE : DAT_NET_NEIGHBOUR_STALE;
 }

@@ -73,7 +73,7 @@ extern int dat_net_reachable(const struct sockaddr *to, struct dat_net_route *be
 #define DAT_NET_NEIGHBOUR_NONE 0	/* the interface has no link-layer addresses: length 0 */
 #define DAT_NET_NEIGHBOUR_REACHABLE 1	/* confirmed a short time ago */
 #define DAT_NET_NEIGHBOUR_STALE 2	/* known, not confirmed recently */
-#define DAT_NET_NEIGHBOUR_PERMANENT 3	/* set by the administrator */
+#define DAT_NET_NEIGHBOUR_PERMANENT 3	/* set by the administrator, or of a multicast group */
 
 struct dat_net_neighbour {
 	struct sockaddr_storage address;

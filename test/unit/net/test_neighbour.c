@@ -243,6 +243,16 @@ static void known_neighbour_is_told_without_asking(void **state)
 	assert_int_equal(datagrams + polls, 0);
 }
 
+/* As those of multicast groups: the kernel uses the address, and never confirms it. */
+static void entry_that_needs_no_answers_is_permanent(void **state)
+{
+	(void)state;
+	entry(NUD_NOARP, 6);
+	assert_int_equal(find(0, 0), 0);
+	assert_int_equal(found.state, DAT_NET_NEIGHBOUR_PERMANENT);
+	assert_int_equal(found.length, 6);
+}
+
 static void without_time_the_table_alone_answers(void **state)
 {
 	static const struct {
@@ -476,6 +486,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(wrong_arguments_are_refused),
 		TEST(known_neighbour_is_told_without_asking),
+		TEST(entry_that_needs_no_answers_is_permanent),
 		TEST(without_time_the_table_alone_answers),
 		TEST(unknown_neighbour_is_asked_by_a_datagram),
 		TEST(ipv6_neighbour_is_asked_at_the_same_port),
