@@ -38,6 +38,7 @@ unit_net = \
 	test/unit/net/test_netlink \
 	test/unit/net/test_order \
 	test/unit/net/test_port \
+	test/unit/net/test_rdma \
 	test/unit/net/test_routes \
 	test/unit/net/test_table
 check_PROGRAMS += $(unit_net)
@@ -77,6 +78,9 @@ test_unit_net_test_order_LDADD = $(unit_net_libs)
 test_unit_net_test_port_SOURCES = test/unit/net/test_port.c net/port.c
 test_unit_net_test_port_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_port_LDADD = $(CMOCKA_LIBS)
+test_unit_net_test_rdma_CPPFLAGS = $(unit_net_cppflags)
+test_unit_net_test_rdma_LDADD = $(unit_net_libs)
+test_unit_net_test_rdma_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc,--wrap=opendir
 test_unit_net_test_routes_SOURCES = test/unit/net/test_routes.c $(net_namespace)
 test_unit_net_test_routes_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_routes_LDADD = $(unit_net_libs)
