@@ -34,6 +34,7 @@ unit_net = \
 	test/unit/net/test_changes \
 	test/unit/net/test_entries \
 	test/unit/net/test_lookup \
+	test/unit/net/test_monitor \
 	test/unit/net/test_neighbour \
 	test/unit/net/test_netlink \
 	test/unit/net/test_order \
@@ -64,6 +65,13 @@ test_unit_net_test_lookup_SOURCES = test/unit/net/test_lookup.c $(net_answers)
 test_unit_net_test_lookup_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_lookup_LDADD = $(unit_net_libs)
 test_unit_net_test_lookup_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=net_ask
+test_unit_net_test_monitor_SOURCES = test/unit/net/test_monitor.c test/unit/net/messages.c \
+	test/unit/net/messages.h $(net_namespace)
+test_unit_net_test_monitor_CPPFLAGS = $(unit_net_cppflags)
+test_unit_net_test_monitor_LDADD = $(unit_net_libs)
+test_unit_net_test_monitor_LDFLAGS = $(net_namespace_ldflags) -Wl,--wrap=net_parse \
+	-Wl,--wrap=nl_socket_add_membership,--wrap=nl_socket_set_nonblocking,--wrap=nl_socket_get_fd,--wrap=nl_recv \
+	-Wl,--wrap=socket,--wrap=bind,--wrap=recvfrom,--wrap=epoll_create1,--wrap=epoll_ctl,--wrap=close
 test_unit_net_test_neighbour_SOURCES = test/unit/net/test_neighbour.c test/unit/net/answers.c \
 	test/unit/net/answers.h test/unit/net/messages.c test/unit/net/messages.h $(net_namespace)
 test_unit_net_test_neighbour_CPPFLAGS = $(unit_net_cppflags)
