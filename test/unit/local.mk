@@ -5,6 +5,7 @@ EXTRA_DIST += test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/st
 printed = test/unit/printed.c test/unit/printed.h
 device_harness = test/unit/device_harness.c test/unit/device_harness.h
 softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
+softeth_cbpf = test/unit/softeth/cbpf.c test/unit/softeth/cbpf.h
 softeth_frames = test/unit/softeth/frames.c test/unit/softeth/frames.h
 softeth_port_calls = test/unit/softeth/port_calls.c test/unit/softeth/port_calls.h
 softeth_parsed = test/unit/softeth/parsed.c test/unit/softeth/parsed.h $(softeth_frames)
@@ -517,7 +518,8 @@ test_unit_soft_test_socket_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops
 # libdaplsoft-eth, without a network.
 unit_softeth = \
 	test/unit/common/test_frame_layout test/unit/common/test_tunnel \
-	test/unit/softeth/test_change test/unit/softeth/test_group test/unit/softeth/test_match \
+	test/unit/softeth/test_change test/unit/softeth/test_filter test/unit/softeth/test_group \
+	test/unit/softeth/test_match \
 	test/unit/softeth/test_match_tunnels test/unit/softeth/test_packet test/unit/softeth/test_packet_open \
 	test/unit/softeth/test_place test/unit/softeth/test_rules test/unit/softeth/test_spread \
 	test/unit/softeth/test_steer test/unit/softeth/test_validate
@@ -526,6 +528,8 @@ test_unit_common_test_frame_layout_LDADD = $(unit_softeth_libs)
 test_unit_common_test_tunnel_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_change_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_change_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
+test_unit_softeth_test_filter_SOURCES = test/unit/softeth/test_filter.c $(softeth_cbpf) $(softeth_parsed)
+test_unit_softeth_test_filter_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_group_SOURCES = test/unit/softeth/test_group.c $(softeth_port_calls)
 test_unit_softeth_test_group_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach \
