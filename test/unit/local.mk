@@ -518,7 +518,8 @@ test_unit_soft_test_socket_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops
 # libdaplsoft-eth, without a network.
 unit_softeth = \
 	test/unit/common/test_frame_layout test/unit/common/test_tunnel \
-	test/unit/softeth/test_change test/unit/softeth/test_filter test/unit/softeth/test_group \
+	test/unit/softeth/test_change test/unit/softeth/test_filter test/unit/softeth/test_filter_hash \
+	test/unit/softeth/test_group \
 	test/unit/softeth/test_match \
 	test/unit/softeth/test_match_tunnels test/unit/softeth/test_packet test/unit/softeth/test_packet_open \
 	test/unit/softeth/test_place test/unit/softeth/test_rules test/unit/softeth/test_spread \
@@ -530,6 +531,8 @@ test_unit_softeth_test_change_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_change_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
 test_unit_softeth_test_filter_SOURCES = test/unit/softeth/test_filter.c $(softeth_cbpf) $(softeth_parsed)
 test_unit_softeth_test_filter_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_filter_hash_SOURCES = test/unit/softeth/test_filter_hash.c $(softeth_cbpf) $(softeth_parsed)
+test_unit_softeth_test_filter_hash_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_group_SOURCES = test/unit/softeth/test_group.c $(softeth_port_calls)
 test_unit_softeth_test_group_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach \

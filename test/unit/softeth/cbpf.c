@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 #include "dapl/softeth/filter.h"
 #include "test/unit/softeth/cbpf.h"
@@ -87,6 +88,7 @@ uint32_t cbpf_run(const struct sock_filter *code, unsigned n, const uint8_t *fra
 {
 	struct machine m = { .frame = frame, .length = length, .type = type };
 
+	memset(m.memory, 0xa5, sizeof m.memory);	/* the kernel clears none of it */
 	for (uint32_t i = 0; i < n; i++) {
 		const struct sock_filter *f = &code[i];
 

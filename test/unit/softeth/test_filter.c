@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_filter.c - the kernel's filter for rules (dapl/softeth/filter.c): it accepts each frame that eth_matches() does, as few
- * others as it can, and reads nothing behind the end of a frame. The hash of groups is filter_hash.c's. */
+ * others as it can, and reads nothing behind the end of a frame. The hash of groups is test_filter_hash.c's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
