@@ -37,6 +37,7 @@ unit_net = \
 	test/unit/net/test_monitor \
 	test/unit/net/test_neighbour \
 	test/unit/net/test_netlink \
+	test/unit/net/test_nics \
 	test/unit/net/test_order \
 	test/unit/net/test_port \
 	test/unit/net/test_rdma \
@@ -80,6 +81,10 @@ test_unit_net_test_neighbour_LDFLAGS = $(net_namespace_ldflags) -Wl,--wrap=net_a
 	-Wl,--wrap=socket,--wrap=ioctl,--wrap=setsockopt,--wrap=sendto,--wrap=close,--wrap=poll,--wrap=clock_gettime
 test_unit_net_test_netlink_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_netlink_LDADD = $(unit_net_libs)
+test_unit_net_test_nics_SOURCES = test/unit/net/test_nics.c $(net_namespace)
+test_unit_net_test_nics_CPPFLAGS = $(unit_net_cppflags)
+test_unit_net_test_nics_LDADD = $(unit_net_libs)
+test_unit_net_test_nics_LDFLAGS = $(net_namespace_ldflags) -Wl,--wrap=net_rdma_speed
 test_unit_net_test_order_SOURCES = test/unit/net/test_order.c $(net_ips)
 test_unit_net_test_order_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_order_LDADD = $(unit_net_libs)

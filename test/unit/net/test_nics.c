@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_nics.c - the rows that dat_net_nics() makes of interfaces and RDMA ports (net/nics.c), which are given here. */
+#include "net/rdma.h"
+#include <errno.h>
+#include <net/if.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+#include "test/unit/net/namespace.h"
+
+static struct net_link links[] = {
+	{ .index = 1, .name = "lo", .mtu = 65536, .flags = IFF_UP | IFF_RUNNING | IFF_LOOPBACK },
+	{ .index = 2, .name = "eth0", .mtu = 1500, .flags = IFF_UP, .lladdr = { 2, 0, 0, 0, 0, 1 }, .length = 6 },
+};
+static struct net_rdma ports[] = {
+	{ "eth0", "mlx5_0", 1, DAT_NET_ROCE }, { "gone", "mlx5_1", 1, DAT_NET_ROCE }, { "eth0", "siw0", 2, DAT_NET_IWARP },
+};
+static struct dat_net_nic *list;
+static size_t count;
+
+uint32_t __wrap_net_rdma_speed(const char *netdev);
+uint32_t __wrap_net_rdma_speed(const char *netdev)
+{
+	return strcmp(netdev, "eth0") ? 0 : 100000;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	given_table = (struct net_table){ .links = links, .link_count = 2 };
+	given_ports = (struct net_rdma_list){ ports, 3 };
+	failing = NULL;
+	list = NULL;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	dat_net_free(list);
+	assert_int_equal(held, 0);
+	return 0;
+}
+
+static void interface_is_there_once_for_each_port(void **state)
+{
+	static const struct {
+		const char *netdev, *device;
+		unsigned port;
+		uint8_t rdma;
+	} rows[] = { { "lo", "", 0, DAT_NET_NONE }, { "eth0", "mlx5_0", 1, DAT_NET_ROCE }, { "eth0", "siw0", 2, DAT_NET_IWARP } };
+
+	(void)state;
+	assert_int_equal(dat_net_nics(&list, &count), 0);
+	assert_int_equal(count, sizeof rows / sizeof *rows);
+	for (size_t i = 0; i < count; i++) {
+		assert_string_equal(list[i].netdev, rows[i].netdev);
+		assert_string_equal(list[i].device, rows[i].device);
+		assert_int_equal(list[i].port, rows[i].port);
+		assert_int_equal(list[i].rdma, rows[i].rdma);
+	}
+}
+
+static void row_has_what_is_known_of_its_interface(void **state)
+{
+	(void)state;
+	assert_int_equal(dat_net_nics(&list, &count), 0);
+	assert_int_equal(list[0].mtu, 65536);
+	assert_int_equal(list[0].up, 1);
+	assert_int_equal(list[0].speed_mbit, 0);
+	assert_int_equal(list[0].length, 0);
+	assert_int_equal(list[1].mtu, 1500);
+	assert_int_equal(list[1].up, 0);		/* without a carrier */
+	assert_int_equal(list[1].speed_mbit, 100000);
+	assert_int_equal(list[1].length, 6);
+	assert_memory_equal(list[1].address, links[1].lladdr, 6);
+}
+
+static void namespace_without_interfaces_has_an_empty_list(void **state)
+{
+	(void)state;
+	given_table.link_count = 0;
+	count = 9;
+	assert_int_equal(dat_net_nics(&list, &count), 0);
+	assert_non_null(list);
+	assert_int_equal(count, 0);
+}
+
+static void failures_are_returned_and_leave_the_arguments(void **state)
+{
+	static const char *const functions[] = { "open", "table", "rdma" };
+
+	(void)state;
+	count = 9;
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+		failing = functions[i];
+		assert_int_equal(dat_net_nics(&list, &count), ENFILE);
+		assert_int_equal(held, 0);
+	}
+	assert_int_equal(dat_net_nics(NULL, &count), EINVAL);
+	assert_int_equal(dat_net_nics(&list, NULL), EINVAL);
+	assert_null(list);
+	assert_int_equal(count, 9);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(interface_is_there_once_for_each_port),
+		TEST(row_has_what_is_known_of_its_interface),
+		TEST(namespace_without_interfaces_has_an_empty_list),
+		TEST(failures_are_returned_and_leave_the_arguments),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
