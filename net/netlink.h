@@ -28,8 +28,8 @@ int net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *), void
 /* libnl's error number, negative or not, as an errno. */
 int net_errno(int nle);
 
-/* The router of a hop; NULL: the destination is on the link. */
 struct rtnl_nexthop;
+/* The router of a hop; NULL: the destination is on the link. */
 struct nl_addr *net_gateway(struct rtnl_nexthop *hop);
 /* An address as socket address with port 0. Family 0 if `from` is NULL or no IP address. */
 void net_sockaddr(struct sockaddr_storage *to, struct nl_addr *from);
