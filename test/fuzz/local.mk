@@ -9,9 +9,9 @@ fuzz_targets = conf env iaparams stream ring race attach mpa ud pdata request co
 if NET
 fuzz_targets += netlink
 endif
-fuzz_soft = $(filter %.c,$(libdaplsoftdev_la_SOURCES)) $(filter %.c,$(libcommon_la_SOURCES)) \
-	dapl/core/base/service.c dapl/core/base/settings.c dapl/core/base/fork.c dapl/core/base/registry.c dapl/core/base/tap.c dapl/core/base/tap_posts.c \
-	dapl/core/base/cause.c dapl/core/base/diag.c dapl/core/base/diag_limit.c dapl/core/base/text.c
+fuzz_soft = $(filter %.c,$(libdaplsoftdev_la_SOURCES)) $(filter %.c,$(libcommon_la_SOURCES)) $(fuzz_base)
+# all but what calls libdat2
+fuzz_base = $(filter-out %/ia_handle.c,$(filter dapl/core/base/%.c,$(libdaplcore_la_SOURCES)))
 fuzz_core = $(filter %.c,$(libdaplcore_la_SOURCES)) $(filter %.c,$(libregistry_la_SOURCES)) \
 	$(filter %.c,$(libcommon_la_SOURCES)) test/unit/core/core_device.c test/unit/core/core_queues.c
 fuzz_conf = dat/conf.c
