@@ -5,6 +5,7 @@
  *
  * An input is records of a verb, two bytes and a body. The first of the two bytes says what is wrong with the
  * packet, the second is the length of the body, 16 times that if the first has the bit LONG. */
+#include "common/clock.h"
 #include "common/control.h"
 #include "common/json_read.h"
 #include "common/log.h"
@@ -64,6 +65,14 @@ static void find_socket(void)
 	demand(name_length, "no control socket");
 }
 
+static uint64_t heard;		/* when the last packet came, ns */
+
+/* On a machine that runs this thread too seldom it is rightly cut off. */
+static bool was_silent(void)
+{
+	return clock_now_ns() - heard >= CONTROL_STALL_MS * UINT64_C(1000000);
+}
+
 /* Returns the number of bytes; 0: the program has closed the connection. */
 static size_t read_packet(int fd, uint8_t *packet)
 {
@@ -77,6 +86,7 @@ static size_t read_packet(int fd, uint8_t *packet)
 	demand(came == 1, "no answer");
 	n = recv(fd, packet, PACKET, 0);
 	demand(n >= 0 || errno == ECONNRESET, "the answer cannot be read");
+	heard = clock_now_ns();
 	return n > 0 ? (size_t)n : 0;
 }
 
@@ -195,7 +205,10 @@ static bool request(int fd, unsigned verb, unsigned wrong, const uint8_t *body, 
 		size = header.length = sizeof large;
 	}
 	header.length += wrong & WRONG_LENGTH ? 1 : 0;
-	demand(send_packet(fd, &header, body, size, wrong & SHORT ? 1 : 0), "a packet cannot be sent");
+	if (!send_packet(fd, &header, body, size, wrong & SHORT ? 1 : 0)) {
+		demand(was_silent(), "a packet cannot be sent");
+		return false;
+	}
 	closed = !read_answer(fd, verb);
 	demand(closed == (wrong & (WRONG_LENGTH | WRONG_FLAGS | SHORT | HUGE_BODY) ||
 			  verb == CONTROL_NEXT), "a good packet ends the connection, or a wrong one does not");
