@@ -50,3 +50,18 @@ void frame_put_udp(struct frame *f, uint16_t port)
 	put16(f, port);
 	FRAME_PUT(f, "\x00\x20\x00\x00");
 }
+
+struct frame frame_over(int version, uint8_t protocol, uint16_t port)
+{
+	struct frame f = { .length = 0 };
+
+	if (version == 4) {
+		frame_put_ethernet_ipv4(&f, protocol);
+	} else {
+		frame_put_ethernet(&f, ETH_P_IPV6);
+		frame_put_ipv6(&f, protocol);
+	}
+	frame_put_udp(&f, port);
+	FRAME_PUT(&f, "payload");
+	return f;
+}

@@ -20,4 +20,7 @@ void frame_put_ethernet_ipv4(struct frame *f, uint8_t protocol);	/* both headers
 void frame_put_ipv6(struct frame *f, uint8_t next);	/* fd00::1 to fd00::2, traffic class 0x12, label 0xabcde */
 void frame_put_udp(struct frame *f, uint16_t port);		/* from port 12345 */
 
+/* A whole frame over IPv4 or IPv6 (`version` 4 or 6), with a payload behind ports as UDP and TCP have them. */
+struct frame frame_over(int version, uint8_t protocol, uint16_t port);
+
 #endif

@@ -41,21 +41,6 @@ static bool accepts(const struct dapl_eth_rule *rule, const struct frame *f)
 	return accepts_cut(rule, f, f->length);
 }
 
-static struct frame udp_over(int version)
-{
-	struct frame f = { .length = 0 };
-
-	if (version == 4) {
-		frame_put_ethernet_ipv4(&f, IPPROTO_UDP);
-	} else {
-		frame_put_ethernet(&f, ETH_P_IPV6);
-		frame_put_ipv6(&f, IPPROTO_UDP);
-	}
-	frame_put_udp(&f, PORT);
-	FRAME_PUT(&f, "payload");
-	return f;
-}
-
 /* The parts of a key that the filter compares one by one. */
 #define PART(field, at, size) { offsetof(struct dapl_eth_key, field) + (at), size }
 static const struct {
@@ -109,7 +94,7 @@ static void frames_of_a_rule_are_accepted_and_others_rejected(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2 * sizeof masks * PARTS; i++) {
 		size_t part = i % PARTS;
-		struct frame f = udp_over(i / PARTS % 2 ? 4 : 6);
+		struct frame f = frame_over(i / PARTS % 2 ? 4 : 6, IPPROTO_UDP, PORT);
 		const struct dapl_eth_rule rule = rule_of(&f, part, masks[i / PARTS / 2]);
 
 		assert_true(accepts(&rule, &f));
@@ -132,7 +117,7 @@ static void cut_frame_is_accepted_only_if_it_may_match(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < 2 * PARTS; i++) {
-		const struct frame f = udp_over(i / PARTS ? 4 : 6);
+		const struct frame f = frame_over(i / PARTS ? 4 : 6, IPPROTO_UDP, PORT);
 		const struct dapl_eth_rule rule = rule_of(&f, i % PARTS, 0xff);
 
 		for (size_t length = 0; length < f.length; length++) {
@@ -170,7 +155,7 @@ static void headers_that_the_filter_does_not_read_are_let_through(void **state)
 {
 	static const uint8_t extensions[] = { IPPROTO_HOPOPTS, IPPROTO_ROUTING, IPPROTO_FRAGMENT, IPPROTO_DSTOPTS };
 	static const uint16_t tags[] = { ETH_P_8021Q, ETH_P_8021AD };
-	struct frame six = udp_over(6);
+	struct frame six = frame_over(6, IPPROTO_UDP, PORT);
 	const struct dapl_eth_rule rule = rule_of(&six, PARTS - 1, 0xff), of_protocol = rule_of(&six, 6, 0xff);
 
 	(void)state;
@@ -194,7 +179,7 @@ static void headers_that_the_filter_does_not_read_are_let_through(void **state)
 
 static void rule_for_a_version_rejects_other_types(void **state)
 {
-	const struct frame four = udp_over(4), six = udp_over(6);
+	const struct frame four = frame_over(4, IPPROTO_UDP, PORT), six = frame_over(6, IPPROTO_UDP, PORT);
 	struct dapl_eth_rule rule = { .mode = ETH_COPY };
 	struct frame arp = { .length = 0 };
 
@@ -226,7 +211,7 @@ static void direction_and_host_are_those_of_the_rule(void **state)
 		{ 0, false, false, false }, { ETH_ALL, false, true, false }, { ETH_EGRESS, false, false, true },
 		{ ETH_ALL | ETH_EGRESS, false, true, true }, { 0, true, true, false }, { ETH_EGRESS, true, true, true },
 	};
-	const struct frame f = udp_over(4);
+	const struct frame f = frame_over(4, IPPROTO_UDP, PORT);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -246,7 +231,7 @@ static void direction_and_host_are_those_of_the_rule(void **state)
 
 static void one_of_several_rules_is_enough(void **state)
 {
-	const struct frame four = udp_over(4), six = udp_over(6);
+	const struct frame four = frame_over(4, IPPROTO_UDP, PORT), six = frame_over(6, IPPROTO_UDP, PORT);
 	const struct dapl_eth_rule of_four = rule_of(&four, PARTS - 1, 0xff), of_six = rule_of(&six, PARTS - 1, 0xff);
 	const struct dapl_eth_rule *rules[] = { &of_four, &of_six };
 	struct frame arp = { .length = 0 };
@@ -260,7 +245,7 @@ static void one_of_several_rules_is_enough(void **state)
 
 static void no_rules_accept_nothing_too_many_accept_all(void **state)
 {
-	const struct frame four = udp_over(4);
+	const struct frame four = frame_over(4, IPPROTO_UDP, PORT);
 	const struct dapl_eth_rule rule = rule_of(&four, PARTS - 1, 0xff);
 	const struct dapl_eth_rule *rules[MANY];
 	struct frame arp = { .length = 0 };

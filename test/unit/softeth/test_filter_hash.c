@@ -67,28 +67,13 @@ static bool finds_entry(const struct frame *f, size_t length)
 	return !accepts(&others, f, length);
 }
 
-static struct frame over(int version, uint8_t protocol, uint16_t port)
-{
-	struct frame f = { .length = 0 };
-
-	if (version == 4) {
-		frame_put_ethernet_ipv4(&f, protocol);
-	} else {
-		frame_put_ethernet(&f, ETH_P_IPV6);
-		frame_put_ipv6(&f, protocol);
-	}
-	frame_put_udp(&f, port);
-	FRAME_PUT(&f, "payload");
-	return f;
-}
-
 static void entry_of_each_protocol_is_found(void **state)
 {
 	static const uint8_t protocols[] = { IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP, IPPROTO_GRE };
 
 	(void)state;
 	for (size_t i = 0; i < 4 * sizeof protocols; i++) {
-		const struct frame f = over(i & 1 ? 4 : 6, protocols[i / 4], 4711);
+		const struct frame f = frame_over(i & 1 ? 4 : 6, protocols[i / 4], 4711);
 
 		spread.ports = i & 2;
 		assert_true(finds_entry(&f, f.length));
@@ -100,7 +85,7 @@ static void each_bit_of_addresses_and_ports_counts(void **state)
 {
 	(void)state;
 	for (int version = 4; version <= 6; version += 2) {
-		struct frame f = over(version, IPPROTO_TCP, 4711);
+		struct frame f = frame_over(version, IPPROTO_TCP, 4711);
 		size_t first = ETH_HLEN + (version == 4 ? 12 : 8), end = ETH_HLEN + (version == 4 ? 24 : 44);
 
 		for (size_t bit = 8 * first; bit < 8 * end; bit++) {
@@ -113,7 +98,7 @@ static void each_bit_of_addresses_and_ports_counts(void **state)
 
 static void tables_of_each_size_are_looked_up(void **state)
 {
-	const struct frame f = over(4, IPPROTO_UDP, 4711);
+	const struct frame f = frame_over(4, IPPROTO_UDP, 4711);
 
 	(void)state;
 	for (spread.size = 1; spread.size <= SPREAD_TABLE_MAX; spread.size *= 2)
@@ -136,7 +121,7 @@ static void fragment_has_the_hash_of_its_addresses(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		struct frame f = over(4, IPPROTO_UDP, 4711);
+		struct frame f = frame_over(4, IPPROTO_UDP, 4711);
 
 		memcpy(f.bytes + 20, places[i], 2);
 		assert_true(finds_entry(&f, f.length));
@@ -148,7 +133,7 @@ static void cut_frame_is_never_rejected_for_a_wrong_entry(void **state)
 {
 	(void)state;
 	for (int version = 4; version <= 6; version += 2) {
-		const struct frame f = over(version, IPPROTO_UDP, 4711);
+		const struct frame f = frame_over(version, IPPROTO_UDP, 4711);
 
 		for (size_t length = 0; length < f.length; length++)
 			finds_entry(&f, length);
@@ -168,7 +153,7 @@ static void headers_that_are_not_read_are_let_through(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct frame f = over(rows[i].version, IPPROTO_UDP, 4711);
+		struct frame f = frame_over(rows[i].version, IPPROTO_UDP, 4711);
 
 		f.bytes[rows[i].byte] = rows[i].value;
 		assert_false(finds_entry(&f, f.length));
@@ -198,7 +183,7 @@ static void tunnels_are_let_through_if_inner_headers_count(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 4 * sizeof rows / sizeof *rows; i++) {
-		const struct frame f = over(i & 1 ? 4 : 6, rows[i / 4].protocol, rows[i / 4].port);
+		const struct frame f = frame_over(i & 1 ? 4 : 6, rows[i / 4].protocol, rows[i / 4].port);
 
 		spread.inner = i & 2;
 		assert_int_equal(finds_entry(&f, f.length), !(spread.inner && rows[i / 4].tunnel));
@@ -219,7 +204,7 @@ static void each_rule_of_a_group_leads_to_the_hash(void **state)
 {
 	struct dapl_eth_rule four = { .mode = ETH_COPY }, six = { .mode = ETH_COPY };
 	const struct dapl_eth_rule *rules[] = { &four, &six };
-	const struct frame frames[] = { over(4, IPPROTO_UDP, 4711), over(6, IPPROTO_UDP, 4711) };
+	const struct frame frames[] = { frame_over(4, IPPROTO_UDP, 4711), frame_over(6, IPPROTO_UDP, 4711) };
 	struct filter_part all = part_of(rules, 2), none = all;
 	struct frame arp = { .length = 0 };
 
