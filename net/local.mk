@@ -48,13 +48,13 @@ TESTS += $(unit_net)
 unit_net_cppflags = $(AM_CPPFLAGS) $(LIBNL_CFLAGS) $(CMOCKA_CFLAGS)
 unit_net_libs = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la $(CMOCKA_LIBS)
 net_ips = test/unit/net/ips.c test/unit/net/ips.h
-net_messages = test/unit/net/messages.c test/unit/net/messages.h $(net_ips)
+net_messages = test/unit/net/messages.c test/unit/net/messages.h
 # A namespace of the test's own.
-net_namespace = test/unit/net/namespace.c test/unit/net/namespace.h $(net_ips)
+net_namespace = test/unit/net/namespace.c test/unit/net/namespace.h
 net_namespace_ldflags = $(AM_LDFLAGS) -Wl,--wrap=net_open,--wrap=net_close,--wrap=net_table_read \
 	-Wl,--wrap=net_table_free,--wrap=net_rdma_read,--wrap=net_rdma_free
-net_answers = test/unit/net/answers.c test/unit/net/answers.h $(net_messages)
-test_unit_net_test_changes_SOURCES = test/unit/net/test_changes.c $(net_messages)
+net_answers = test/unit/net/answers.c test/unit/net/answers.h $(net_messages) $(net_ips)
+test_unit_net_test_changes_SOURCES = test/unit/net/test_changes.c $(net_messages) $(net_ips)
 test_unit_net_test_changes_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_changes_LDADD = $(unit_net_libs)
 test_unit_net_test_changes_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=net_parse,--wrap=realloc
@@ -66,22 +66,20 @@ test_unit_net_test_lookup_SOURCES = test/unit/net/test_lookup.c $(net_answers)
 test_unit_net_test_lookup_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_lookup_LDADD = $(unit_net_libs)
 test_unit_net_test_lookup_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=net_ask
-test_unit_net_test_monitor_SOURCES = test/unit/net/test_monitor.c test/unit/net/messages.c \
-	test/unit/net/messages.h $(net_namespace)
+test_unit_net_test_monitor_SOURCES = test/unit/net/test_monitor.c $(net_namespace) $(net_messages) $(net_ips)
 test_unit_net_test_monitor_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_monitor_LDADD = $(unit_net_libs)
 test_unit_net_test_monitor_LDFLAGS = $(net_namespace_ldflags) -Wl,--wrap=net_parse \
 	-Wl,--wrap=nl_socket_add_membership,--wrap=nl_socket_set_nonblocking,--wrap=nl_socket_get_fd,--wrap=nl_recv \
 	-Wl,--wrap=socket,--wrap=bind,--wrap=recvfrom,--wrap=epoll_create1,--wrap=epoll_ctl,--wrap=close
-test_unit_net_test_neighbour_SOURCES = test/unit/net/test_neighbour.c test/unit/net/answers.c \
-	test/unit/net/answers.h test/unit/net/messages.c test/unit/net/messages.h $(net_namespace)
+test_unit_net_test_neighbour_SOURCES = test/unit/net/test_neighbour.c $(net_namespace) $(net_answers)
 test_unit_net_test_neighbour_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_neighbour_LDADD = $(unit_net_libs)
 test_unit_net_test_neighbour_LDFLAGS = $(net_namespace_ldflags) -Wl,--wrap=net_ask,--wrap=net_lookup \
 	-Wl,--wrap=socket,--wrap=ioctl,--wrap=setsockopt,--wrap=sendto,--wrap=close,--wrap=poll,--wrap=clock_gettime
 test_unit_net_test_netlink_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_netlink_LDADD = $(unit_net_libs)
-test_unit_net_test_nics_SOURCES = test/unit/net/test_nics.c $(net_namespace)
+test_unit_net_test_nics_SOURCES = test/unit/net/test_nics.c $(net_namespace) $(net_ips)
 test_unit_net_test_nics_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_nics_LDADD = $(unit_net_libs)
 test_unit_net_test_nics_LDFLAGS = $(net_namespace_ldflags) -Wl,--wrap=net_rdma_speed
@@ -94,7 +92,7 @@ test_unit_net_test_port_LDADD = $(CMOCKA_LIBS)
 test_unit_net_test_rdma_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_rdma_LDADD = $(unit_net_libs)
 test_unit_net_test_rdma_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc,--wrap=opendir
-test_unit_net_test_routes_SOURCES = test/unit/net/test_routes.c $(net_namespace)
+test_unit_net_test_routes_SOURCES = test/unit/net/test_routes.c $(net_namespace) $(net_ips)
 test_unit_net_test_routes_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_routes_LDADD = $(unit_net_libs)
 test_unit_net_test_routes_LDFLAGS = $(net_namespace_ldflags) \
