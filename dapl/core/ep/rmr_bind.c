@@ -8,7 +8,7 @@
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/rmr.h"
 
-/* May the LMR be seen through a window with these rights?. RMR-6. */
+/* May the LMR be seen through a window with these rights? RMR-6. */
 static DAT_RETURN check_rights(const struct dapl_lmr *lmr, DAT_MEM_PRIV_FLAGS priv)
 {
 	if (priv & ~(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG))

@@ -2,9 +2,8 @@
 /* cno.c - consumer notification objects: making, waiting, freeing, and which EVDs are attached.
  * Triggers are in cno_trigger.c.
  *
- * Without a
- * proxy the channels of the EVDs are in the epoll set beside wake_fd, so that a completion wakes
- * the waiter itself, with no thread in between; the waiter turns it into a trigger. With a proxy
+ * Without a proxy the channels of the EVDs are in the epoll set beside wake_fd, so that a completion
+ * wakes the waiter itself, with no thread in between; the waiter turns it into a trigger. With a proxy
  * there may be no waiter, so the service thread watches the channels. */
 #include <errno.h>
 #include <poll.h>

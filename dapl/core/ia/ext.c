@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ext.c - dat_extension_op: atomics, RDMA write with immediate, UD, counters, open-query
- * (doc/spec/extensions.md), mapped memory (dat_map_extensions.h),
- * device memory (dat_dm_extensions.h), sends with immediate data (dat_send_extensions.h), multicast
- * (dat_mcast_extensions.h), the last error of an endpoint (dat_diag_extensions.h). The collective operations (6 to 25) are NOT_IMPLEMENTED. */
+ * (doc/spec/extensions.md), mapped memory (dat_map_extensions.h), device memory (dat_dm_extensions.h),
+ * sends with immediate data (dat_send_extensions.h), multicast (dat_mcast_extensions.h), the last error of
+ * an endpoint (dat_diag_extensions.h). The collective operations (6 to 25) are NOT_IMPLEMENTED. */
 #include <stdarg.h>
 #include <string.h>
 #include <dat/dat_mcast_extensions.h>
@@ -251,8 +251,7 @@ static DAT_RETURN counter_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 	}
 }
 
-/* --- open-query (doc/spec/registry.md 9): attributes without an open
- * ------------------------------------ */
+/* --- open-query (doc/spec/registry.md 9): attributes without an open ------------------------ */
 
 static void end_query(struct dapl_object *obj)
 {

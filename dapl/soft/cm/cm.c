@@ -3,7 +3,7 @@
  * sockets in the handshake, and deadlines. The state of a connection says which function handles an
  * event.
  *
- * * The service thread serves the sockets in the cm epoll set, with the progress lock held. A
+ * The service thread serves the sockets in the cm epoll set, with the progress lock held. A
  * socket moves to the data epoll set when both directions carry FPDUs. The socket of a connection
  * whose data goes through rings stays: all that it can report is that the peer is gone. */
 #include "dapl/soft/cm/cm.h"

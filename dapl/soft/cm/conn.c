@@ -4,7 +4,7 @@
  * initiator.c, acceptor.c and cm.c; what flows once both sides may send is the job of rdmap/, tcp/
  * and shm/.
  *
- * * Upcalls are collected in conn->up and made by conn_work(), a task, with no lock held. Only that
+ * Upcalls are collected in conn->up and made by conn_work(), a task, with no lock held. Only that
  * task frees a connection, after the connection was taken from every list and set. So an epoll
  * event that was fetched before still finds it. */
 #include "dapl/soft/cm/conn.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* half_open.h - bounds half-open connections: sockets that were accepted and have not sent a
  * whole MPA Request. They must not use up the descriptors of the process, which belong to the
- * application. All functions are called with the engine lock of conn->dev or dev held. */
+ * application. All functions are called with the progress lock of conn->dev or dev held. */
 #ifndef DAPL_SOFT_HALF_OPEN_H
 #define DAPL_SOFT_HALF_OPEN_H
 #include "dapl/soft/tunables.h"

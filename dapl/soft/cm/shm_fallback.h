@@ -8,8 +8,8 @@
 struct dapl_conn;
 
 /* `err` is an errno value; 0: memory was not wanted, so there is nothing to report. `peer` is the
- * random number by which the peer process is known; 0: the cause is this process alone. Engine lock
- * held; errno survives. */
+ * random number by which the peer process is known; 0: the cause is this process alone. Called with
+ * the progress lock held. errno survives. */
 void shm_fallback_report(const struct dapl_conn *conn, uint64_t peer, int err);
 
 #endif

@@ -3,7 +3,7 @@
  * short header that names the queue pairs and the key. The addresses of the peers come from the
  * handshake (handshake.c).
  *
- * * Header, 24 bytes big-endian: magic, destination QP, source QP, key, flags (1: immediate
+ * Header, 24 bytes big-endian: magic, destination QP, source QP, key, flags (1: immediate
  * follows, 2: solicited), immediate. */
 #include "dapl/soft/rdmap/ud.h"
 #include "common/address.h"

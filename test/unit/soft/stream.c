@@ -212,7 +212,7 @@ void stream_end(struct stream *s)
 		serve(s);
 	if (!s->alive)
 		return;
-	soft_progress_lock(stream_device.dev);	/* paused: the engine sees the hang-up */
+	soft_progress_lock(stream_device.dev);	/* what a progress thread does at a hang-up */
 	dapl_mutex_lock(&s->qp->lock);
 	soft_stream_over(s->qp, s->conn, false);
 	dapl_mutex_unlock(&s->qp->lock);
