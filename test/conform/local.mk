@@ -16,11 +16,13 @@ conform_statements = \
 	test/conform/lmr.c \
 	test/conform/dm.c \
 	test/conform/evd.c \
+	test/conform/evd_wait.c \
 	test/conform/cno.c \
 	test/conform/ep.c \
 	test/conform/conn.c \
 	test/conform/dto.c \
 	test/conform/sp.c \
+	test/conform/cr.c \
 	test/conform/rmr.c \
 	test/conform/srq.c \
 	test/conform/ext.c \

@@ -136,6 +136,27 @@ DAT_RETURN post_number(DAT_EVD_HANDLE evd, uintptr_t number)
 	return dat_evd_post_se(evd, &event);
 }
 
+DAT_EVD_HANDLE an_evd_with_numbers(int n)
+{
+	DAT_EVD_HANDLE evd = an_evd(DAT_EVD_SOFTWARE_FLAG);
+
+	for (int i = 1; i <= n; i++)
+		OK(post_number(evd, i));
+	return evd;
+}
+
+void expect_numbers(DAT_EVD_HANDLE evd, uintptr_t first, uintptr_t last)
+{
+	DAT_EVENT event;
+
+	for (uintptr_t i = first; i <= last; i++) {
+		OK(dat_evd_dequeue(evd, &event));
+		EQUAL(event.event_number, DAT_SOFTWARE_EVENT);
+		EQUAL(NUMBER(event), i);
+	}
+	FAILS(dat_evd_dequeue(evd, &event), DAT_QUEUE_EMPTY);
+}
+
 DAT_EVD_PARAM evd_param(DAT_EVD_HANDLE evd)
 {
 	DAT_EVD_PARAM param;

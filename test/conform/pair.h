@@ -54,6 +54,10 @@ DAT_EVD_HANDLE an_evd(DAT_EVD_FLAGS flags);	/* of 64 entries */
 DAT_EVD_HANDLE an_evd_of(DAT_COUNT qlen, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags);
 /* A software event that carries this number. */
 DAT_RETURN post_number(DAT_EVD_HANDLE evd, uintptr_t number);
+/* A software EVD with the numbers 1 to n on it. */
+DAT_EVD_HANDLE an_evd_with_numbers(int n);
+/* The numbers first to last are dequeued, in order, and then the EVD is empty. */
+void expect_numbers(DAT_EVD_HANDLE evd, uintptr_t first, uintptr_t last);
 #define NUMBER(event) ((uintptr_t)(event).event_data.software_event_data.pointer)
 DAT_EVD_PARAM evd_param(DAT_EVD_HANDLE evd);
 DAT_EP_PARAM ep_param(DAT_EP_HANDLE ep);
