@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* control.c - the control socket as a client finds it: when it is there, which users get answers, what they
- * say, and what clients that misbehave do to the program. The tools are tested in test/tools. */
+ * say, and what clients that misbehave do to the program. The client is in control_client.c. The tools are tested in
+ * test/tools. */
+#include "control_client.h"
 #include "life.h"
 #include "common/control.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,173 +18,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum { LONG_MS = 20000 };	/* more than any answer takes */
-
-/* --- a client ----------------------------------------------------------------------------- */
-
-/* Names of the control sockets of a process, by /proc/net/unix; returns how many there are. */
-static int find_names(pid_t pid, char names[][108], int room)
-{
-	FILE *file = fopen("/proc/net/unix", "re");
-	char line[512], want[32];
-	int found = 0;
-
-	if (!file)
-		fail("/proc/net/unix: %s", strerror(errno));
-	snprintf(want, sizeof want, " @" CONTROL_PREFIX "%d-", (int)pid);
-	while (fgets(line, sizeof line, file)) {
-		char *at = strstr(line, want);
-
-		if (!at || !strstr(line, " 00010000 "))	/* a listener, no connection */
-			continue;
-		at[strcspn(at, "\n")] = '\0';
-		if (found < room)
-			snprintf(names[found], 108, "%s", at + 2);
-		found++;
-	}
-	fclose(file);
-	return found;
-}
-
-/* A connection whose first packet has not been read. */
-static int connect_raw(const char *name)
-{
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	size_t length = strlen(name);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	EXPECT(fd >= 0);
-	memcpy(to.sun_path + 1, name, length);
-	if (connect(fd, (struct sockaddr *)&to, offsetof(struct sockaddr_un, sun_path) + 1 + length))
-		fail("connect to %s: %s", name, strerror(errno));
-	return fd;
-}
-
-static ssize_t get_packet(int fd, void *packet, size_t size);
-
-static int connect_to(const char *name)
-{
-	struct {
-		struct control_header header;
-		char body[256];
-	} packet;
-	int fd = connect_raw(name);
-
-	if (get_packet(fd, &packet, sizeof packet) != sizeof packet.header + 2 || packet.header.flags)
-		fail("no greeting");
-	return fd;
-}
-
-static const char *name_here(void)
-{
-	static char names[4][108];
-	int n = find_names(getpid(), names, 4);
-
-	if (n != 1)
-		fail("%d control sockets", n);
-	return names[0];
-}
-
-static int connect_here(void)
-{
-	return connect_to(name_here());
-}
-
-static void expect_refusal(const char *name, const char *why)
-{
-	char text[256] = "";
-	int fd = connect_raw(name);
-
-	EXPECT(get_packet(fd, text, sizeof text - 1) > 8);
-	if (!strstr(text + 8, why))
-		fail("\"%s\" is not in %s", why, text + 8);
-	EXPECT(get_packet(fd, text, sizeof text) <= 0);
-	close(fd);
-}
-
-static bool send_request(int fd, unsigned verb, const char *body)
-{
-	struct {
-		struct control_header header;
-		char body[CONTROL_BODY];
-	} packet = { { strlen(body), verb, 0 }, "" };
-
-	memcpy(packet.body, body, strlen(body));
-	return send(fd, &packet, sizeof packet.header + strlen(body), MSG_NOSIGNAL) > 0;
-}
-
-/* One packet; -1: nothing came, 0: cut off. */
-static ssize_t get_packet(int fd, void *packet, size_t size)
-{
-	struct pollfd readable = { .fd = fd, .events = POLLIN };
-
-	if (poll(&readable, 1, LONG_MS) != 1)
-		return -1;
-	return recv(fd, packet, size, 0);
-}
-
-struct answer {
-	bool failed;
-	int pieces;
-	char text[4 << 20];
-};
-static struct answer answer;	/* of the thread that asks */
-
-static bool ask_on(int fd, unsigned verb, const char *body)
-{
-	static struct {
-		struct control_header header;
-		char body[CONTROL_BODY + 1];
-	} packet;
-	size_t length = 0;
-
-	answer.pieces = 0;
-	do {
-		ssize_t n;
-
-		if (!send_request(fd, answer.pieces ? CONTROL_NEXT : verb, answer.pieces ? "" : body))
-			return false;
-		n = get_packet(fd, &packet, sizeof packet);
-		if (n < (ssize_t)sizeof packet.header)
-			return false;
-		if (packet.header.length != n - sizeof packet.header ||
-		    packet.header.length > CONTROL_BODY)
-			fail("a piece of %zd bytes says that it has %u", n, packet.header.length);
-		EXPECT(length + packet.header.length < sizeof answer.text);
-		memcpy(answer.text + length, packet.body, packet.header.length);
-		length += packet.header.length;
-		answer.pieces++;
-	} while (packet.header.flags & CONTROL_MORE);
-	answer.text[length] = '\0';
-	answer.failed = packet.header.flags & CONTROL_FAILED;
-	return true;
-}
-
-static void ask(unsigned verb, const char *body)
-{
-	int fd = connect_here();
-
-	if (!ask_on(fd, verb, body))
-		fail("no answer to verb %u \"%s\"", verb, body);
-	close(fd);
-}
-
-static void expect_text(const char *part)
-{
-	if (!strstr(answer.text, part))
-		fail("\"%s\" is not in %.2000s", part, answer.text);
-}
-
-static void cut_off(int fd)
-{
-	char packet[64];
-	ssize_t n = get_packet(fd, packet, sizeof packet);
-
-	if (n > 0 || (n < 0 && errno != ECONNRESET))
-		fail("a client that is to be cut off gets %zd bytes", n);
-	close(fd);
-}
 
 static DAT_IA_HANDLE open_ia(void)
 {
@@ -517,13 +351,13 @@ static void bad_packets_end_the_connection(void)
 
 		packet.header = bad[i].header;
 		EXPECT(send(fd, &packet, sizeof packet.header + bad[i].body, MSG_NOSIGNAL) > 0);
-		cut_off(fd);
+		expect_cut_off(fd);
 	}
 	for (size_t length = 1; length < sizeof packet.header; length++) {
 		int fd = connect_here();
 
 		EXPECT(send(fd, &packet, length, MSG_NOSIGNAL) > 0);
-		cut_off(fd);
+		expect_cut_off(fd);
 	}
 	ask(CONTROL_LIST, "");
 	EXPECT(!answer.failed);
@@ -536,14 +370,14 @@ static void silent_clients_are_cut_off(void)
 	int fd = connect_here(), half = connect_here();
 
 	EXPECT(ask_on(half, CONTROL_LIST, ""));
-	cut_off(fd);
-	cut_off(half);
+	expect_cut_off(fd);
+	expect_cut_off(half);
 	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
 static void a_client_that_does_not_read_is_cut_off(void)
 {
-	struct timeval patience = { .tv_sec = LONG_MS / 1000 };
+	struct timeval patience = { .tv_sec = CONTROL_CLIENT_MS / 1000 };
 	DAT_IA_HANDLE ia = open_ia();
 	int fd = connect_here(), sent = 0;
 
@@ -612,7 +446,7 @@ static void a_child_does_not_answer_for_its_parent(void)
 		ask(CONTROL_LIST, "");
 		EXPECT(!answer.failed);
 	}
-	cut_off(fd);
+	expect_cut_off(fd);
 	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 

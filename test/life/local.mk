@@ -52,7 +52,8 @@ test_life_threads_SOURCES = test/life/threads.c $(life_common)
 test_life_threads_LDADD = libdat2.la -lpthread
 test_life_many_SOURCES = test/life/many.c $(life_common)
 test_life_many_LDADD = libdat2.la
-test_life_control_SOURCES = test/life/control.c $(life_common)
+test_life_control_SOURCES = test/life/control.c test/life/control_client.c test/life/control_client.h \
+	$(life_common)
 test_life_control_LDADD = libdat2.la -lpthread
 test_life_mapped_SOURCES = test/life/mapped.c $(life_common)
 test_life_mapped_LDADD = libdat2.la
