@@ -70,15 +70,9 @@ static void an_address_that_no_host_has_is_one_line(void)
 		     TIME " \\(this host has no route to that address\\))$", NULL);
 }
 
-static void use(const void *arg)
-{
-	(void)arg;
-	whole_session();
-}
-
 static void success_is_silent(void)
 {
-	expect_lines(use, NULL, NULL);
+	expect_lines(in_session, NULL, NULL);
 }
 
 static void reject(const void *arg)

@@ -102,6 +102,7 @@ bool session_exchange(struct session *s, unsigned seed);
 DAT_RETURN session_close(struct session *s);	/* abruptly */
 /* All of it, which is expected to work. */
 void whole_session(void);
+void in_session(const void *none);	/* the same, for run() */
 
 DAT_RETURN await(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number, DAT_TIMEOUT timeout, DAT_EVENT *event);
 #define MOMENT 10000000		/* us: more than anything here takes */

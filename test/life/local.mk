@@ -7,6 +7,7 @@ life_tests = \
 	test/life/limits \
 	test/life/shortages \
 	test/life/messages \
+	test/life/trace \
 	test/life/diagnosis \
 	test/life/threads \
 	test/life/waiters \
@@ -34,6 +35,8 @@ test_life_limits_SOURCES = test/life/limits.c $(life_common)
 test_life_limits_LDADD = libdat2.la -lpthread
 test_life_messages_SOURCES = test/life/messages.c $(life_common)
 test_life_messages_LDADD = libdat2.la -lpthread
+test_life_trace_SOURCES = test/life/trace.c $(life_common)
+test_life_trace_LDADD = libdat2.la -lpthread
 failures_common = test/life/failures.c test/life/failures.h $(life_common)
 test_life_diagnosis_SOURCES = test/life/diagnosis.c $(failures_common)
 test_life_diagnosis_LDADD = libdat2.la -lpthread
