@@ -295,8 +295,9 @@ static void reply_complete(struct dapl_conn *conn)
 	if (data && mpa->revision == 1 && conn->rev == 2 && (mpa->flags & WIRE_MPA_REJECT) &&
 	    fall_back(conn))
 		return;
-	if (!data || mpa->revision > conn->rev) {
-		cm_fail(conn, DAPL_CONN_REFUSED, 0, "malformed MPA reply");
+	if (!data || mpa->revision < 1 || mpa->revision > conn->rev) {
+		cm_fail(conn, DAPL_CONN_REFUSED, 0, data ? "MPA reply of an unknown revision" :
+			"MPA reply with a wrong length");
 		return;
 	}
 	if (mpa->flags & WIRE_MPA_REJECT) {

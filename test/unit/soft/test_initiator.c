@@ -246,9 +246,15 @@ static void each_wrong_reply_has_its_cause(void **state)
 {
 	(void)state;
 	request();
-	put_mpa(true, 0, 3, NULL, "", 0);
-	expect_failure(DAPL_CONN_REFUSED, 0, "malformed MPA reply");
+	put_mpa(true, WIRE_MPA_S, 2, NULL, "no", 2);
+	expect_failure(DAPL_CONN_REFUSED, 0, "MPA reply with a wrong length");
 	again();
+	for (int revision = 0; revision <= 3; revision += 3) {
+		request();
+		put_mpa(true, 0, revision, NULL, "", 0);
+		expect_failure(DAPL_CONN_REFUSED, 0, "MPA reply of an unknown revision");
+		again();
+	}
 	request();
 	put("HTTP/1.1 400 Bad Req", WIRE_MPA_HEADER);
 	expect_failure(DAPL_CONN_REFUSED, 0, "malformed MPA reply: the peer speaks another protocol");
@@ -356,7 +362,7 @@ static void revision_1_is_tried_once(void **state)
 	close(peer_socket);
 	next_request();
 	put_mpa(true, WIRE_MPA_S, 2, &four_reads, "", 0);
-	expect_failure(DAPL_CONN_REFUSED, 0, "malformed MPA reply");
+	expect_failure(DAPL_CONN_REFUSED, 0, "MPA reply of an unknown revision");
 }
 
 static void second_attempt_that_cannot_begin_is_a_failure(void **state)
