@@ -10,7 +10,6 @@ enum {
 	EPB_FLAGS = 2, EPB_DROPCOUNT = 4,
 	ISB_STARTTIME = 2, ISB_ENDTIME = 3, ISB_IFRECV = 4, ISB_IFDROP = 5, ISB_FILTERACCEPT = 6, ISB_OSDROP = 7,
 	ISB_USRDELIV = 8,
-	TEXT_MAX = 1000,		/* bytes of an option */
 };
 
 struct block {
@@ -73,7 +72,7 @@ static void text_option(struct block *b, uint16_t code, const char *text)
 	size_t n = strlen(text);
 
 	if (n)
-		option(b, code, text, n < TEXT_MAX ? n : TEXT_MAX);
+		option(b, code, text, n < PCAPNG_TEXT_MAX ? n : PCAPNG_TEXT_MAX);
 }
 
 static void end_options(struct block *b)
@@ -100,7 +99,7 @@ size_t pcapng_section(uint8_t *to, const char *os, const char *tool)
 size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint32_t snap, uint64_t speed)
 {
 	struct block b = begin(to, INTERFACE_DESCRIPTION);
-	uint8_t nanoseconds = 9, libpcap_string[TEXT_MAX + 1] = { 0 };
+	uint8_t nanoseconds = 9, libpcap_string[PCAPNG_TEXT_MAX + 1] = { 0 };
 	size_t n = strlen(filter);
 
 	put16(&b, LINKTYPE_ETHERNET);
@@ -111,7 +110,7 @@ size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint3
 		option(&b, IF_SPEED, &speed, sizeof speed);
 	option(&b, IF_TSRESOL, &nanoseconds, 1);
 	if (n) {	/* a byte 0 says that it is in libpcap's language */
-		n = n < TEXT_MAX ? n : TEXT_MAX;
+		n = n < PCAPNG_TEXT_MAX ? n : PCAPNG_TEXT_MAX;
 		memcpy(libpcap_string + 1, filter, n);
 		option(&b, IF_FILTER, libpcap_string, n + 1);
 	}

@@ -7,7 +7,11 @@
 
 /* Each function appends one block at `to` and returns its length, at most PCAPNG_HEAD_MAX, or for a packet
  * PCAPNG_PACKET_EXTRA more than its bytes. */
-enum { PCAPNG_HEAD_MAX = 2048, PCAPNG_PACKET_EXTRA = 192 };
+enum {
+	PCAPNG_TEXT_MAX = 1000,		/* bytes kept of a name or a filter */
+	PCAPNG_HEAD_MAX = 2 * PCAPNG_TEXT_MAX + 128,	/* no block has more than two texts */
+	PCAPNG_PACKET_EXTRA = 192,
+};
 
 size_t pcapng_section(uint8_t *to, const char *os, const char *tool);
 /* `speed` in bits a second; 0: not known. */

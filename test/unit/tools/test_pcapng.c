@@ -120,6 +120,24 @@ static void both_functions_write_the_same(void **state)
 	}
 }
 
+/* The longest blocks there are: all texts are cut, all options there. */
+static void long_texts_are_cut(void **state)
+{
+	static uint8_t block[PCAPNG_HEAD_MAX + 8];
+	static char text[2 * PCAPNG_TEXT_MAX];
+
+	(void)state;
+	memset(text, 'x', sizeof text - 1);
+	memset(block, 0xee, sizeof block);
+	used = pcapng_section(file, text, text);
+	assert_true(used > 2 * PCAPNG_TEXT_MAX && used <= PCAPNG_HEAD_MAX);
+	assert_int_equal(pcapng_interface(block, text, text, 0, 1000000000), used + 16);
+	assert_true(used + 16 <= PCAPNG_HEAD_MAX);
+	assert_int_equal(block[used + 16], 0xee);
+	memcpy(file + used, block, PCAPNG_HEAD_MAX);
+	pcap_close(open_file(used + PCAPNG_HEAD_MAX));
+}
+
 static void a_file_that_is_cut_has_the_frames_before(void **state)
 {
 	struct pcapng_statistics none = { .time = 1 };
@@ -150,6 +168,7 @@ int main(void)
 		cmocka_unit_test_setup(times_around_2_32_ns_are_kept, begin),
 		cmocka_unit_test_setup(frames_of_each_length_are_kept, begin),
 		cmocka_unit_test_setup(both_functions_write_the_same, begin),
+		cmocka_unit_test_setup(long_texts_are_cut, begin),
 		cmocka_unit_test_setup(a_file_that_is_cut_has_the_frames_before, begin),
 	};
 
