@@ -22,8 +22,8 @@ mca_btl_udapl_la_SOURCES = \
 	contrib/openmpi/address.c \
 	contrib/openmpi/endpoint.h \
 	contrib/openmpi/endpoint.c \
-	contrib/openmpi/states.h \
-	contrib/openmpi/states.c \
+	contrib/openmpi/state_table.h \
+	contrib/openmpi/state_table.c \
 	contrib/openmpi/state.h \
 	contrib/openmpi/state.c \
 	contrib/openmpi/completed.h \

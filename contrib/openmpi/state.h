@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* state.h - the change of the state of a connection or an endpoint. Only conn.c and connect.c
- * call it. Which state may follow is in states.c. Each change is
+ * call it. Which state may follow is in state_table.c. Each change is
  * logged with the names of both states (btl_base_verbose 40). */
 #ifndef BTL_UDAPL_STATE_H
 #define BTL_UDAPL_STATE_H

@@ -13,7 +13,7 @@
 #ifndef BTL_UDAPL_H
 #define BTL_UDAPL_H
 
-#include "states.h"
+#include "state_table.h"
 #include "opal_config.h"
 #include <netinet/in.h>
 #include <stdbool.h>

@@ -562,10 +562,10 @@ test_unit_softeth_test_steer_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_validate_LDADD = $(unit_softeth_libs)
 
 # The tables of the BTL component, which need no Open MPI.
-unit_openmpi = test/unit/openmpi/test_states
-test_unit_openmpi_test_states_SOURCES = test/unit/openmpi/test_states.c contrib/openmpi/states.c \
-	contrib/openmpi/states.h
-test_unit_openmpi_test_states_LDADD = $(CMOCKA_LIBS)
+unit_openmpi = test/unit/openmpi/test_state_table
+test_unit_openmpi_test_state_table_SOURCES = test/unit/openmpi/test_state_table.c contrib/openmpi/state_table.c \
+	contrib/openmpi/state_table.h
+test_unit_openmpi_test_state_table_LDADD = $(CMOCKA_LIBS)
 
 unit_tests = $(unit_common) $(unit_dat) $(unit_core) $(unit_soft) $(unit_softeth) $(unit_openmpi)
 check_PROGRAMS += $(unit_tests)

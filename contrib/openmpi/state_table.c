@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* states.c - the tables of states (states.h): names, and which state may follow. */
-#include "states.h"
+/* state_table.c - the tables of states (state_table.h): names, and which state may follow. */
+#include "state_table.h"
 
 #define BIT(state) (1u << (state))
 

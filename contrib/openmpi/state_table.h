@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* states.h - the states of connections and endpoints, and which may follow which (states.c). Knows
+/* state_table.h - the states of connections and endpoints, and which may follow which (state_table.c). Knows
  * nothing of Open MPI. */
-#ifndef BTL_UDAPL_STATES_H
-#define BTL_UDAPL_STATES_H
+#ifndef BTL_UDAPL_STATE_TABLE_H
+#define BTL_UDAPL_STATE_TABLE_H
 
 #include <stdbool.h>
 

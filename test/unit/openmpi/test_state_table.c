@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_states.c - the states of the BTL component: which may follow which, of connections and of
+/* test_state_table.c - the states of the BTL component: which may follow which, of connections and of
  * endpoints. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "contrib/openmpi/states.h"
+#include "contrib/openmpi/state_table.h"
 
 enum { no, YES };
 
