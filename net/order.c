@@ -11,19 +11,19 @@ static int greater_first(unsigned long a, unsigned long b)
 	return a > b ? -1 : a < b;
 }
 
-static bool has_route(const struct net_way *way)
+static bool has_route(const struct net_candidate *candidate)
 {
-	return way->route.via.ss_family != 0;
+	return candidate->route.via.ss_family != 0;
 }
 
-static int kernels_choice(const struct net_way *way)
+static int kernels_choice(const struct net_candidate *candidate)
 {
-	return way->chosen_source ? 1 + way->chosen_hop : 0;
+	return candidate->chosen_source ? 1 + candidate->chosen_hop : 0;
 }
 
-/* Rule 2: the narrowest scope that still holds the destination; the scopes of RT_SCOPE_ grow as they
- * narrow. */
-static int compare_scopes(const struct net_way *a, const struct net_way *b)
+/* RFC 6724, section 5, rule 2: the narrowest scope that still holds the destination. Values of RT_SCOPE_
+ * are greater for narrower scopes. */
+static int compare_scopes(const struct net_candidate *a, const struct net_candidate *b)
 {
 	if (a->scope == b->scope)
 		return 0;
@@ -32,12 +32,12 @@ static int compare_scopes(const struct net_way *a, const struct net_way *b)
 	return b->scope > b->to_scope ? -1 : 1;
 }
 
-static int kind(const struct net_way *way)
+static int kind(const struct net_candidate *candidate)
 {
-	return way->route.rdma == DAT_NET_NONE ? 0 : way->route.rdma == DAT_NET_SOFT ? 1 : 2;
+	return candidate->route.rdma == DAT_NET_NONE ? 0 : candidate->route.rdma == DAT_NET_SOFT ? 1 : 2;
 }
 
-int net_order_compare(const struct net_way *a, const struct net_way *b)
+int net_order_compare(const struct net_candidate *a, const struct net_candidate *b)
 {
 	int order = greater_first(has_route(a), has_route(b));
 

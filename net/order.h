@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* order.h - the order of preference of the ways to a destination. Pure: asks nothing. */
+/* order.h - the order of preference of the candidate routes to a destination. Pure: asks nothing. */
 #ifndef NET_ORDER_H
 #define NET_ORDER_H
 #include <dat/dat_net.h>
 #include <stdbool.h>
 
-/* A row with what only the comparison needs. */
-struct net_way {
+/* A route that may be used, with what only the comparison needs. */
+struct net_candidate {
 	struct dat_net_route route;
 	bool chosen_source, chosen_hop;	/* the kernel's own, for a packet without a source address */
 	bool same;			/* source and destination are equal */
@@ -17,9 +17,9 @@ struct net_way {
 	size_t sequence;		/* place in which it was found, decides last */
 };
 
-/* Ways without a route last; then the kernel's own choice; then RFC 6724, section 5: rules 1, 2, 3 and
+/* Candidates without a route last; then the kernel's own choice; then RFC 6724, section 5: rules 1, 2, 3 and
  * 8; then RDMA devices before the software device before none; metric, MTU, dat.conf. */
-int net_order_compare(const struct net_way *a, const struct net_way *b);
+int net_order_compare(const struct net_candidate *a, const struct net_candidate *b);
 /* The scope of an address by its value. */
 uint8_t net_order_scope(const struct sockaddr *address);
 /* Bits in common, at most `limit`. */

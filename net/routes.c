@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* routes.c - dat_net_routes() and dat_net_reachable(): asks the kernel for the route from each local
- * address, and puts the ways in order. doc/design/routes.md has the reasons. */
+ * address, and puts these candidates in order. doc/design/routes.md has the reasons. */
 #include "net/entries.h"
 #include "net/lookup.h"
 #include "net/order.h"
@@ -19,25 +19,25 @@ struct search {
 	const struct sockaddr *to;
 	int index;			/* of the scope of `to`; 0: none */
 	struct net_answer choice;	/* of the kernel, without a source address */
-	struct net_way *ways;
+	struct net_candidate *candidates;
 	size_t count;
 	int err;
 };
 
-/* --- ways ----------------------------------------------------------------------------------- */
+/* --- candidates ----------------------------------------------------------------------------------- */
 
-static struct net_way *new_way(struct search *s)
+static struct net_candidate *new_candidate(struct search *s)
 {
-	struct net_way *ways = realloc(s->ways, (s->count + 1) * sizeof *ways);
+	struct net_candidate *candidates = realloc(s->candidates, (s->count + 1) * sizeof *candidates);
 
-	if (!ways) {
+	if (!candidates) {
 		s->err = ENOMEM;
 		return NULL;
 	}
-	s->ways = ways;
-	memset(&ways[s->count], 0, sizeof *ways);
-	ways[s->count].sequence = s->count;
-	return &ways[s->count++];
+	s->candidates = candidates;
+	memset(&candidates[s->count], 0, sizeof *candidates);
+	candidates[s->count].sequence = s->count;
+	return &candidates[s->count++];
 }
 
 static bool is_same_address(const struct sockaddr_storage *a, const struct sockaddr *b)
@@ -49,15 +49,15 @@ static bool is_same_address(const struct sockaddr_storage *a, const struct socka
 }
 
 /* What the order needs of a source address. */
-static void fill_source(struct search *s, struct net_way *way, const struct net_address *from)
+static void fill_source(struct search *s, struct net_candidate *candidate, const struct net_address *from)
 {
-	way->route.local = from->address;
-	way->scope = from->scope;
-	way->to_scope = net_order_scope(s->to);
-	way->deprecated = from->deprecated;
-	way->same = is_same_address(&from->address, s->to);
-	way->common = net_order_common(s->to, (const struct sockaddr *)&from->address, from->prefix);
-	way->chosen_source = !s->choice.err && is_same_address(&s->choice.source,
+	candidate->route.local = from->address;
+	candidate->scope = from->scope;
+	candidate->to_scope = net_order_scope(s->to);
+	candidate->deprecated = from->deprecated;
+	candidate->same = is_same_address(&from->address, s->to);
+	candidate->common = net_order_common(s->to, (const struct sockaddr *)&from->address, from->prefix);
+	candidate->chosen_source = !s->choice.err && is_same_address(&s->choice.source,
 							       (const struct sockaddr *)&from->address);
 }
 
@@ -66,73 +66,73 @@ static void copy_name(char *to, size_t size, const struct net_link *link)
 	snprintf(to, size, "%s", link ? link->name : "");
 }
 
-static void fill_hop(struct search *s, struct net_way *way, const struct net_answer *answer,
+static void fill_hop(struct search *s, struct net_candidate *candidate, const struct net_answer *answer,
 		     const struct net_hop *hop)
 {
 	const struct net_link *link = net_link_by_index(&s->table, hop->index);
 	const struct net_hop *chosen = s->choice.hops;
 
 	if (hop->via.ss_family)
-		way->route.via = hop->via;
+		candidate->route.via = hop->via;
 	else
-		memcpy(&way->route.via, s->to,
+		memcpy(&candidate->route.via, s->to,
 		       s->to->sa_family == AF_INET ? sizeof(struct sockaddr_in) :
 						     sizeof(struct sockaddr_in6));
-	if (way->route.via.ss_family == AF_INET)
-		((struct sockaddr_in *)&way->route.via)->sin_port = 0;
+	if (candidate->route.via.ss_family == AF_INET)
+		((struct sockaddr_in *)&candidate->route.via)->sin_port = 0;
 	else
-		((struct sockaddr_in6 *)&way->route.via)->sin6_port = 0;
-	if (way->route.via.ss_family == AF_INET6 &&
-	    IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)&way->route.via)->sin6_addr))
-		((struct sockaddr_in6 *)&way->route.via)->sin6_scope_id = (uint32_t)hop->index;
-	copy_name(way->route.netdev, sizeof way->route.netdev, link);
-	way->route.mtu = answer->mtu ? answer->mtu : link ? link->mtu : 0;
-	way->route.metric = answer->metric;
-	way->chosen_hop = s->choice.count && hop->index == chosen->index &&
+		((struct sockaddr_in6 *)&candidate->route.via)->sin6_port = 0;
+	if (candidate->route.via.ss_family == AF_INET6 &&
+	    IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)&candidate->route.via)->sin6_addr))
+		((struct sockaddr_in6 *)&candidate->route.via)->sin6_scope_id = (uint32_t)hop->index;
+	copy_name(candidate->route.netdev, sizeof candidate->route.netdev, link);
+	candidate->route.mtu = answer->mtu ? answer->mtu : link ? link->mtu : 0;
+	candidate->route.metric = answer->metric;
+	candidate->chosen_hop = s->choice.count && hop->index == chosen->index &&
 			  (hop->via.ss_family == chosen->via.ss_family) &&
 			  (!hop->via.ss_family || is_same_address(&hop->via,
 								  (const struct sockaddr *)&chosen->via));
 }
 
-static void fill_entry(struct search *s, struct net_way *way, const struct net_entry *entry)
+static void fill_entry(struct search *s, struct net_candidate *candidate, const struct net_entry *entry)
 {
 	if (!entry)
 		return;
-	snprintf(way->route.ia, sizeof way->route.ia, "%s", entry->ia);
-	way->route.rdma = entry->kind;
-	way->entry = (size_t)(entry - s->entries.entries);
+	snprintf(candidate->route.ia, sizeof candidate->route.ia, "%s", entry->ia);
+	candidate->route.rdma = entry->kind;
+	candidate->entry = (size_t)(entry - s->entries.entries);
 }
 
-/* A way for each next hop. `why` is DAT_NET_OK where there is an entry. */
+/* Adds a candidate for each next hop. `why` is DAT_NET_OK where there is an entry. */
 static void add_hops(struct search *s, const struct net_address *from, const struct net_answer *answer,
 		     const struct net_entry *entry, uint8_t why)
 {
 	for (size_t i = 0; i < answer->count; i++) {
 		const struct net_link *link = net_link_by_index(&s->table, answer->hops[i].index);
-		struct net_way *way = new_way(s);
+		struct net_candidate *candidate = new_candidate(s);
 
-		if (!way)
+		if (!candidate)
 			return;
-		fill_source(s, way, from);
-		fill_hop(s, way, answer, &answer->hops[i]);
-		fill_entry(s, way, entry);
-		way->route.why = link && !net_link_is_up(link) ? DAT_NET_LINK_DOWN : why;
+		fill_source(s, candidate, from);
+		fill_hop(s, candidate, answer, &answer->hops[i]);
+		fill_entry(s, candidate, entry);
+		candidate->route.why = link && !net_link_is_up(link) ? DAT_NET_LINK_DOWN : why;
 	}
 }
 
 static void add_miss(struct search *s, const struct net_address *from, const struct net_link *link,
 		     const struct net_entry *entry, uint8_t why)
 {
-	struct net_way *way = new_way(s);
+	struct net_candidate *candidate = new_candidate(s);
 
-	if (!way)
+	if (!candidate)
 		return;
 	if (from)
-		fill_source(s, way, from);
-	fill_entry(s, way, entry);
-	copy_name(way->route.netdev, sizeof way->route.netdev, link);
-	way->route.mtu = link->mtu;
-	way->route.why = why;
+		fill_source(s, candidate, from);
+	fill_entry(s, candidate, entry);
+	copy_name(candidate->route.netdev, sizeof candidate->route.netdev, link);
+	candidate->route.mtu = link->mtu;
+	candidate->route.why = why;
 }
 
 /* --- from one address --------------------------------------------------------------------------- */
@@ -239,9 +239,9 @@ static void give_ranks(struct search *s)
 	uint8_t rank = 0;
 
 	if (s->count)
-		qsort(s->ways, s->count, sizeof *s->ways, compare);
+		qsort(s->candidates, s->count, sizeof *s->candidates, compare);
 	for (size_t i = 0; i < s->count; i++) {
-		s->ways[i].route.rank = s->ways[i].route.via.ss_family ? rank : 255;
+		s->candidates[i].route.rank = s->candidates[i].route.via.ss_family ? rank : 255;
 		if (rank < 255)
 			rank++;
 	}
@@ -276,7 +276,7 @@ static void finish(struct search *s)
 	net_table_free(&s->table);
 	net_rdma_free(&s->rdma);
 	net_entries_free(&s->entries);
-	free(s->ways);
+	free(s->candidates);
 }
 
 static int check(const struct sockaddr *to, int *index)
@@ -303,8 +303,8 @@ static int copy_list(const struct search *s, bool all, struct dat_net_route **li
 	if (s->count && !to)
 		return ENOMEM;
 	for (size_t i = 0; i < s->count; i++)
-		if (all || s->ways[i].route.why == DAT_NET_OK)
-			to[n++] = s->ways[i].route;
+		if (all || s->candidates[i].route.why == DAT_NET_OK)
+			to[n++] = s->candidates[i].route;
 	if (!n) {
 		free(to);
 		to = NULL;

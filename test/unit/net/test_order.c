@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_order.c - the order of the ways to a destination (net/order.c). */
+/* test_order.c - the order of the candidate routes to a destination (net/order.c). */
 #include "net/order.h"
 #include <linux/rtnetlink.h>
 #include <setjmp.h>
@@ -8,10 +8,10 @@
 #include <cmocka.h>
 #include "test/unit/net/ips.h"
 
-/* A way that loses in nothing but its place. */
-static struct net_way way(size_t sequence)
+/* A candidate that loses in nothing but its place. */
+static struct net_candidate candidate(size_t sequence)
 {
-	struct net_way w = { .sequence = sequence, .scope = RT_SCOPE_UNIVERSE };
+	struct net_candidate w = { .sequence = sequence, .scope = RT_SCOPE_UNIVERSE };
 
 	w.route.via.ss_family = AF_INET;
 	w.route.mtu = 1500;
@@ -19,17 +19,17 @@ static struct net_way way(size_t sequence)
 	return w;
 }
 
-static void first_is(const struct net_way *first, const struct net_way *second)
+static void first_is(const struct net_candidate *first, const struct net_candidate *second)
 {
 	assert_true(net_order_compare(first, second) < 0);
 	assert_true(net_order_compare(second, first) > 0);
 	assert_int_equal(net_order_compare(first, first), 0);
 }
 
-/* Each rule decides although all later ones speak for the other way. */
+/* Each rule decides although all later ones speak for the other candidate. */
 static void rules_decide_in_their_order(void **state)
 {
-	struct net_way a = way(9), b = way(1);
+	struct net_candidate a = candidate(9), b = candidate(1);
 
 	(void)state;
 	first_is(&b, &a);
@@ -57,7 +57,7 @@ static void rules_decide_in_their_order(void **state)
 
 static void software_comes_before_nothing(void **state)
 {
-	struct net_way a = way(2), b = way(1);
+	struct net_candidate a = candidate(2), b = candidate(1);
 
 	(void)state;
 	a.route.rdma = DAT_NET_SOFT;
@@ -67,7 +67,7 @@ static void software_comes_before_nothing(void **state)
 
 static void narrowest_scope_that_holds_the_destination_wins(void **state)
 {
-	struct net_way a = way(2), b = way(1);
+	struct net_candidate a = candidate(2), b = candidate(1);
 
 	(void)state;
 	a.to_scope = b.to_scope = RT_SCOPE_LINK;
@@ -79,7 +79,7 @@ static void narrowest_scope_that_holds_the_destination_wins(void **state)
 
 static void hop_of_the_kernel_is_first_among_those_of_its_source(void **state)
 {
-	struct net_way a = way(2), b = way(1);
+	struct net_candidate a = candidate(2), b = candidate(1);
 
 	(void)state;
 	a.chosen_source = b.chosen_source = a.chosen_hop = true;

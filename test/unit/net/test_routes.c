@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_routes.c - the ways to a destination, made of the kernel's answers, the interfaces, the RDMA devices and
+/* test_routes.c - the candidate routes to a destination, made of the kernel's answers, the interfaces, the RDMA devices and
  * the entries of dat.conf, all of which are given here (net/routes.c). Their order is test_order.c's. */
 #include "net/entries.h"
 #include "net/lookup.h"
@@ -122,7 +122,7 @@ static int set_up(void **state)
 static struct dat_net_route *list;
 static size_t count;
 
-/* All ways, and how many. */
+/* All candidates, and how many. */
 static size_t routes(const char *text, unsigned flags)
 {
 	struct sockaddr_storage to = ip(text);
@@ -198,7 +198,7 @@ static void each_failure_is_returned(void **state)
 	}
 }
 
-/* --- one way --------------------------------------------------------------------------------------- */
+/* --- one candidate --------------------------------------------------------------------------------------- */
 
 static void way_over_a_router_is_told_in_full(void **state)
 {
@@ -520,7 +520,7 @@ static void without_any_way_there_is_no_route(void **state)
 	assert_int_equal(best.local.ss_family, 0);
 }
 
-/* A missing line of dat.conf is mended sooner than a missing device. */
+/* A missing line of dat.conf is easier to add than a missing device. */
 static void nearest_miss_is_told(void **state)
 {
 	struct dat_net_route best;
