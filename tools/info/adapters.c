@@ -61,7 +61,7 @@ static void examine(json_t *to, const DAT_ENTRY *e, unsigned seconds)
 	probe = probe_ia(&e->info, seconds);
 	if (remedy_find(&remedy, e, probe)) {
 		output_set(to, "cause", output_text(remedy.cause));
-		output_set(to, "mend", output_text(remedy.mend));
+		output_set(to, "fix", output_text(remedy.fix));
 	}
 	json_object_update(to, probe);
 	json_decref(probe);
@@ -139,7 +139,7 @@ static void print_causes(const json_t *entries)
 		printf(": ");
 		output_print(output_get(entry, "cause"));
 		printf("; ");
-		output_print(output_get(entry, "mend"));
+		output_print(output_get(entry, "fix"));
 		putchar('\n');
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* adapters.h - the entries of the registry: where each comes from, whether it opens, what it can do, and
- * what to mend if it does not open. */
+ * how to fix what does not open. */
 #ifndef TOOLS_INFO_ADAPTERS_H
 #define TOOLS_INFO_ADAPTERS_H
 #include <stdbool.h>

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 static const char usage_text[] =
-	"usage: datinfo [-v] [IA...]   adapters: whether each opens, what to mend if not\n"
+	"usage: datinfo [-v] [IA...]   adapters: whether each opens, how to fix it if not\n"
 	"  --env                       environment variables: default, value, meaning\n"
 	"  --conf                      a dat.conf for this machine\n"
 	"  --check FILE                what is wrong with a dat.conf\n"

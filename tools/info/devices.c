@@ -86,7 +86,7 @@ static json_t *describe_rdma(const char *name, bool limits)
 	output_set(to, "type", value_of(name, "hca_type"));
 	output_set(to, "ports", list);
 	if (remedy_device(&remedy, name)) {
-		output_set(to, "problem", output_format("%s; %s", remedy.cause, remedy.mend));
+		output_set(to, "problem", output_format("%s; %s", remedy.cause, remedy.fix));
 	} else if (limits) {
 		why = verbs_describe(to);
 		if (why)
@@ -143,7 +143,7 @@ static json_t *describe_soft(const DAT_ENTRY *entry, bool limits)
 	if (limits && ia)
 		output_set(to, "limits", json_deep_copy(ia));
 	if (remedy_find(&remedy, entry, probe))
-		output_set(to, "problem", output_format("%s; %s", remedy.cause, remedy.mend));
+		output_set(to, "problem", output_format("%s; %s", remedy.cause, remedy.fix));
 	json_decref(probe);
 	return to;
 }

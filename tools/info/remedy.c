@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* remedy.c - see remedy.h. What the libraries said of the failure is the first witness; for RDMA
- * devices the system is examined, because verbs reports most causes as "no such device". */
+/* remedy.c - see remedy.h. What the libraries said of the failure is evaluated first; for RDMA
+ * devices the system is examined, too, because verbs reports most causes as "no such device". */
 #include "tools/info/remedy.h"
 #include "tools/info/output.h"
 #include "tools/info/probe.h"
@@ -20,16 +20,16 @@ struct failure {
 	unsigned port;
 };
 
-static bool found(struct remedy *r, const char *mend, const char *fmt, ...)
+static bool found(struct remedy *r, const char *fix, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-static bool found(struct remedy *r, const char *mend, const char *fmt, ...)
+static bool found(struct remedy *r, const char *fix, const char *fmt, ...)
 {
 	va_list args;
 
 	va_start(args, fmt);
 	vsnprintf(r->cause, sizeof r->cause, fmt, args);
 	va_end(args);
-	snprintf(r->mend, sizeof r->mend, "%s", mend);
+	snprintf(r->fix, sizeof r->fix, "%s", fix);
 	return true;
 }
 
@@ -58,7 +58,7 @@ static bool needs_another(const struct failure *f, const char *why, char *other,
 static bool library_fault(struct remedy *r, const struct failure *f)
 {
 	const char *at = strstr(f->message, "cannot load "), *why;
-	char mend[512], other[128];
+	char fix[512], other[128];
 
 	if (!at)
 		return false;
@@ -67,13 +67,13 @@ static bool library_fault(struct remedy *r, const struct failure *f)
 	if (strstr(why, "it is not a provider"))
 		return found(r, correct(f, "lib_path"), "%s", at);
 	if (needs_another(f, why, other, sizeof other))
-		snprintf(mend, sizeof mend, "install the library %s, which it needs", other);
+		snprintf(fix, sizeof fix, "install the library %s, which it needs", other);
 	else if (!strchr(f->entry->library, '/'))
-		snprintf(mend, sizeof mend, "install the package with this library and run ldconfig, or give "
+		snprintf(fix, sizeof fix, "install the package with this library and run ldconfig, or give "
 			 "its whole path as lib_path");
 	else
-		snprintf(mend, sizeof mend, "install it there, or %s", correct(f, "lib_path"));
-	return found(r, mend, "%s", at);
+		snprintf(fix, sizeof fix, "install it there, or %s", correct(f, "lib_path"));
+	return found(r, fix, "%s", at);
 }
 
 static bool registration_fault(struct remedy *r, const struct failure *f)
@@ -120,17 +120,17 @@ static bool memlock_fault(struct remedy *r, const struct failure *f)
 static bool interface_fault(struct remedy *r, const struct failure *f)
 {
 	struct system_interface state = system_interface(f->name);
-	char mend[320];
+	char fix[320];
 
 	if (!state.exists)
 		return false;
 	if (!state.up) {
-		snprintf(mend, sizeof mend, "ip link set dev %s up", f->name);
-		return found(r, mend, "network interface %s is down", f->name);
+		snprintf(fix, sizeof fix, "ip link set dev %s up", f->name);
+		return found(r, fix, "network interface %s is down", f->name);
 	}
 	if (!state.has_address) {
-		snprintf(mend, sizeof mend, "ip address add ADDRESS/PREFIX dev %s", f->name);
-		return found(r, mend, "network interface %s has no IP address", f->name);
+		snprintf(fix, sizeof fix, "ip address add ADDRESS/PREFIX dev %s", f->name);
+		return found(r, fix, "network interface %s has no IP address", f->name);
 	}
 	return false;
 }
@@ -262,7 +262,7 @@ static void read_params(struct failure *f)
 }
 
 /* An IA that is open can still be of no use: it registers no memory, or its port is down. */
-static bool open_but(struct remedy *r, const struct failure *f)
+static bool check_open_adapter(struct remedy *r, const struct failure *f)
 {
 	const json_t *named = json_object_get(f->probe, "named");
 
@@ -282,7 +282,7 @@ bool remedy_find(struct remedy *r, const DAT_ENTRY *entry, const json_t *probe)
 
 	read_params(&f);
 	if (!strcmp(output_get(probe, "state"), "open"))
-		return open_but(r, &f);
+		return check_open_adapter(r, &f);
 	if (process_fault(r, &f) || library_fault(r, &f) || registration_fault(r, &f) ||
 	    device_fault(r, &f) || memlock_fault(r, &f))
 		return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* remedy.h - why an entry of the registry cannot be used, and what mends it. */
+/* remedy.h - why an entry of the registry cannot be used, and how to fix it. */
 #ifndef TOOLS_INFO_REMEDY_H
 #define TOOLS_INFO_REMEDY_H
 #include <dat/dat_entries.h>
@@ -7,10 +7,10 @@
 #include <stdbool.h>
 
 struct remedy {
-	char cause[1024], mend[512];
+	char cause[1024], fix[512];
 };
 
-/* `probe` is the result of probe_ia(). Returns false if there is nothing to mend. */
+/* `probe` is the result of probe_ia(). Returns false if there is nothing to fix. */
 bool remedy_find(struct remedy *remedy, const DAT_ENTRY *entry, const json_t *probe);
 /* The same for an RDMA device that is there: nodes, rights, driver. */
 bool remedy_device(struct remedy *remedy, const char *device);
