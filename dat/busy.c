@@ -131,7 +131,7 @@ void busy_after_fork_in_child(void)
 	struct entry **at = &busy_entries, *e;
 
 	forking = 0;
-	idle = (pthread_cond_t)PTHREAD_COND_INITIALIZER;	/* it may know threads that wait */
+	idle = (pthread_cond_t)PTHREAD_COND_INITIALIZER;	/* its state may count waiters of the parent */
 	while ((e = *at)) {
 		if (pthread_equal(e->busy_thread, pthread_self())) {
 			at = &e->next_busy;

@@ -14,8 +14,8 @@
  * count their users. A user is counted before the lock is dropped, so that no unload removes the
  * code during an open.
  *
- * A constructor may enter the locks and the one-time start, with the dynamic linker's lock
- * held. So no code here calls the linker while it holds a lock. One deadlock remains possible:
+ * A constructor of a library may take these locks, and start the registry, while it holds the dynamic
+ * linker's lock. So no code here calls the linker while it holds a lock. One deadlock remains possible:
  * a constructor opens an IA while another thread loads that IA's library. The constructor
  * waits for the other thread, which waits for the linker. */
 #ifndef DAT_REGISTRY_STATE_H

@@ -67,10 +67,10 @@ struct dapl_ia {
 	bool dead;			/* IA_CATASTROPHIC was delivered */
 	uint64_t counters[DCNT_IA_ALL_COUNTERS];	/* atomic adds */
 	uint64_t port_base[DCNT_IA_ALL_COUNTERS];	/* counters.c: of the device's own; guarded by lock */
-	unsigned counting;		/* counters.c: which groups of those run; guarded by lock */
+	unsigned counting;		/* counters.c: DCNT_IA_* groups that count; guarded by lock */
 	pid_t pid;			/* the process that opened it: a forked child must not
 					 * touch it */
-	struct dapl_ia *next_ia;	/* ia.c's list */
+	struct dapl_ia *next_ia;	/* list of open IAs (async.c) */
 };
 
 struct dapl_pz {
@@ -215,7 +215,7 @@ struct dapl_ep {
 	uint16_t max_send_iov, max_recv_iov, max_read_iov, max_write_iov;
 	uint8_t request_flags, recv_flags;	/* what a post may not carry: mask */
 	bool unsignalled_requests;		/* request_completion_flags has UNSIGNALLED */
-	bool deferred;			/* a terminal event waits for completions (conn.c) */
+	bool deferred;			/* a terminal event waits for completions (terminate.c) */
 	struct dapl_queue sq, rq;
 	uint64_t counters[DCNT_EP_ALL_COUNTERS];	/* posts: queue locks; receives: recv_evd->lock;
 						 * connections: lock */
@@ -253,8 +253,8 @@ struct dapl_ep {
 	int soft_hw, hard_hw;		/* watermarks of an SRQ endpoint, -1: none */
 	int held;			/* SRQ buffers polled, not dequeued */
 	struct dapl_timer timer;	/* connect timeout; drain of a graceful disconnect */
-	struct dapl_task task;		/* watermark passed (srq.c) */
-	uint32_t marks;			/* atomic: which */
+	struct dapl_task task;		/* reports a passed watermark (watermark.c) */
+	uint32_t marks;			/* atomic: MARK_*, watermarks that were passed */
 	struct dapl_ep *qpn_next;	/* ia->qps */
 	struct dapl_known_peer *known_peers;	/* UD (ud.c) */
 	struct dapl_group *groups;	/* UD (mcast.c) */

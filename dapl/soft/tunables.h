@@ -36,20 +36,22 @@ enum {
 
 /* --- connection management (cm/) ---------------------------------------------------------------
  * Deadlines: shorter ones drop slow but sane peers, longer ones keep descriptors and threads
- * waiting for dead ones. test_wire shows them. */
+ * waiting for dead ones. test_foreign_peer, test_handshake and test_liveness show them. */
 enum {
 	SOFT_HANDSHAKE_S = 10,		/* s; for an MPA frame, once it may be expected */
 	SOFT_LINGER_S = 5,		/* s; for the peer's FIN after this side's last frame */
 	SOFT_FIRST_MS = 100,		/* ms; silence of an initiator of another implementation after
 					 * which the acceptor sends first */
-	SOFT_PATIENCE_MS = 60000,	/* ms; until a TCP peer that does not answer is given up */
+	SOFT_PATIENCE_MS = 60000,	/* ms; until a TCP peer that does not answer counts as lost */
+	KEEPALIVE_IDLE_PART = 2,	/* 1/N of that: silence before the first keepalive probe */
+	KEEPALIVE_PROBES = 3,		/* in the rest of that time, evenly spaced */
 	SOFT_ATTACH_S = 2,		/* s; for another process to share its memory */
 	SOFT_ATTACH_RETRY_MS = 10,	/* ms; until a peer process whose backlog is full is asked again */
 	ATTACH_REST_US = 10000,		/* us; until a listener for shared memory without descriptors
 					 * accepts again: short against SOFT_ATTACH_S */
 	HALF_OPEN_SILENCE_S = 60,	/* s; between two lines about closed half-open connections */
 	CLOSE_FLUSH_MS = 1000,		/* ms; for last frames when the device is closed */
-	CLOSE_POLL_MS = 10,		/* ms; until all of them are tried again: more than CLOSE_SOCKETS may wait */
+	CLOSE_POLL_MS = 10,		/* ms; until the sockets are tried again: more than CLOSE_SOCKETS may wait */
 	CLOSE_SOCKETS = 64,		/* sockets watched meanwhile; bounds the stack */
 	SWEEP_LEAST_US = 10000,		/* us; deadlines are not kept closer than that */
 	RETRY_US = 250000,		/* us; until a listener without descriptors accepts again */
@@ -174,9 +176,9 @@ enum {
 	PROTO_MIN = 8 << 10,		/* bytes; shorter requests take the ring: no system call */
 	PROTO_MAX = 4 << 20,		/* bytes; longer requests, too: CMA copies with locks held */
 	PROTO_SERIES = 4,		/* requests in a row that are measured together, at most */
-	PROTO_FIRST = 16,		/* requests of a size class for which both ways alternate */
-	PROTO_RETRY = 1024,		/* requests from one try of the slower way to the next */
-	PROTO_RETRY_SLOW = 4096,	/* the same, if it is PROTO_SLOW times slower */
+	PROTO_FIRST = 16,		/* requests of a size class for which both protocols alternate */
+	PROTO_RETRY = 1024,		/* requests from one try of the slower protocol to the next */
+	PROTO_RETRY_SLOW = 4096,	/* requests between tries of one that is PROTO_SLOW times slower */
 	PROTO_SLOW = 4,
 	PROTO_SAMPLE = 32,		/* one request in so many is measured; divides both intervals */
 	PROTO_FAILED_NS = 1000000000,	/* ns; learned for a copy that failed, so that it is rare */
@@ -196,7 +198,8 @@ enum {
 	DESCHED_LATE_NS = 4000,		/* ns; an answer that takes longer is late */
 	DESCHED_SCORE = 6,		/* added for a late answer; one in time takes 1 away */
 	DESCHED_ENOUGH = 12,		/* from this score on, the peer counts as descheduled */
-	DESCHED_MOST = 24,		/* the score's upper bound: how fast it can be left */
+	DESCHED_MOST = 24,		/* upper bound of the score: after DESCHED_MOST - DESCHED_ENOUGH + 1
+					 * answers in time the peer no longer counts as descheduled */
 };
 
 /* --- shared memory: rings (shm/ring.h) ---------------------------------------------------------

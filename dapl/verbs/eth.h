@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth.h - raw Ethernet QPs of RDMA devices, as the files eth*.c know them.
  *
- * What core has is a QP of ours with an ibv_context of its own, whose operations post to it; the device's QP is
+ * What core has is a QP of this provider with an ibv_context of its own, whose operations post to it; the device's QP is
  * made when it begins. Frames complete on a CQ of the QP's own, with time stamps and flow tags, which is polled
  * together with the EVD's (eth_cq.c). */
 #ifndef VERBS_ETH_H

@@ -2,7 +2,7 @@
 /* eth_rule.c - the rules of a raw QP or a group: a flow each, and what the network device must do for it. Flows are objects of the
  * process, memberships are of sockets: both end with it.
  *
- * A flow has a tag of ours, by which a frame's rule is found. The types of flows without specifications cannot have one:
+ * A flow has a tag that this file chooses, by which a frame's rule is found. The types of flows without specifications cannot have one:
  * frames without a tag are theirs. */
 #include "eth.h"
 #include "common/log.h"

@@ -28,7 +28,7 @@ static void clamp_limit(int *limit, int most)
 		*limit = most;
 }
 
-static void make_limits_honest(struct ibv_device_attr *l)
+static void clamp_limits(struct ibv_device_attr *l)
 {
 	clamp_limit(&l->max_qp, 1 << 24);
 	clamp_limit(&l->max_qp_wr, 1 << 20);
@@ -77,7 +77,7 @@ static unsigned try_inline(struct ibv_pd *pd, struct ibv_cq *cq, unsigned want)
 }
 
 /* Probes limits that only an attempt with real objects shows. */
-static int try_things(struct dapl_device *dev)
+static int probe_objects(struct dapl_device *dev)
 {
 	struct dapl_device_attr *a = &dev->attr;
 	struct ibv_pd *pd = ibv_alloc_pd(dev->verbs);
@@ -149,7 +149,7 @@ static void find_gid(struct dapl_device *dev, struct rdma_cm_id *bound)
  * pages, and believes that offset 0x90000 means an error. So a process could not make any
  * more objects once those in use filled the pages before. One large CQ, the first object
  * of all, covers the offset: no other can begin there. */
-static void avoid_the_offset(struct dapl_device *dev)
+static void cover_siw_offset(struct dapl_device *dev)
 {
 	dev->siw_filler = ibv_create_cq(dev->verbs, SIW_FILLER_CQES, NULL, NULL, 0);
 }
@@ -158,14 +158,14 @@ static void avoid_the_offset(struct dapl_device *dev)
  * the kernel reads. Going to ERR flushes the queued requests once and later posts are never
  * looked at; the doorbell may fail when the request stands there already. Received messages
  * never count as solicited. What its send queues lack siw_queue.c makes up for. */
-static void know_siw(struct dapl_device *dev)
+static void set_siw_quirks(struct dapl_device *dev)
 {
 	enum { SIW_VENDOR = 0x626d74 };
 	struct dapl_device_attr *a = &dev->attr;
 
 	if (!a->iwarp || a->limits.vendor_id != SIW_VENDOR)
 		return;
-	avoid_the_offset(dev);
+	cover_siw_offset(dev);
 	hw_siw_adopt(dev->verbs);
 	a->no_late_flush = true;
 	a->no_solicited = true;
@@ -185,13 +185,13 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 	err = hw_errno(ibv_query_device(dev->verbs, l));
 	if (err)
 		return err;
-	know_siw(dev);
+	set_siw_quirks(dev);
 	snprintf(a->vendor, sizeof(a->vendor), "vendor 0x%06x part %u", l->vendor_id,
 		 l->vendor_part_id);
-	make_limits_honest(l);
+	clamp_limits(l);
 	hw_probe_port(dev, a);
 	find_gid(dev, bound);
-	err = try_things(dev);
+	err = probe_objects(dev);
 	if (!err)
 		err = find_pkey(dev, bound);
 	if (err)

@@ -13,7 +13,7 @@
 static struct dapl_mutex parts_lock = DAPL_MUTEX_INIT(RANK_FORK);	/* guards parts */
 static struct dapl_fork_part *parts;	/* by rank */
 static int inside;			/* atomic: threads in handlers */
-static void (*leave_registry)(void (*before)(void));	/* its dats_fork_remove; NULL: fork() calls the handlers */
+static void (*leave_registry)(void (*before)(void));	/* dats_fork_remove of the registry; NULL: pthread_atfork is used */
 
 static void enter(void)
 {

@@ -60,7 +60,7 @@ void dapl_settings_read(void)
 
 /* --- parameters ------------------------------------------------------------------------- */
 
-/* Parameters of log.h and trace.h, with the ranges that those read; and those of no range. */
+/* Parameters that log.h, trace.h and control.c read, with their ranges. */
 static const struct dapl_parameter messages[] = {
 	{ "DAPL_TRACE_LEVEL", TRC_LVL_OFF, TRC_LVL_MAX, TRC_LVL_OFF, PARAMETER_NOW },
 	{ "DAPL_DBG_TYPE", 0, UINT_MAX, 3, PARAMETER_NOW },
@@ -121,7 +121,7 @@ long dapl_parameter_value(const struct dapl_parameter *parameter, enum parameter
 	return parameter->by_default;
 }
 
-/* The value that counts without one that was set. */
+/* The value of the environment or of dapl.conf, else the default. */
 static long value_at_start(const struct dapl_parameter *parameter)
 {
 	unsigned long value = (unsigned long)parameter->by_default;
@@ -130,7 +130,7 @@ static long value_at_start(const struct dapl_parameter *parameter)
 	return (long)value;
 }
 
-/* What is used at once must change its reader's copy, too. */
+/* Sets a parameter. Those that are used at once have copies elsewhere, which change, too. */
 static void apply(const char *name, long value)
 {
 	if (!strcmp(name, "DAPL_TRACE_LEVEL")) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* dequeue.c - HOT: dat_evd_dequeue. The fast path takes a completion that is a plain success; all else
- * goes on in event.c. Budget: 73 instructions beyond verbs (test/bench/instructions). */
+ * goes on in event.c. The budget of instructions is in
+ * doc/performance.md (make bench-instructions). */
 #include <string.h>
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/event.h"

@@ -82,7 +82,7 @@ static bool look(struct wait *w, DAT_EVENT *event, enum arm arm)
 }
 
 /* EVD-29, 34 */
-static DAT_RETURN refused(const struct dapl_evd *evd)
+static DAT_RETURN wait_refusal(const struct dapl_evd *evd)
 {
 	if (__atomic_load_n(&evd->dying, __ATOMIC_ACQUIRE))
 		return DAT_ERROR(DAT_ABORT, DAT_NO_SUBTYPE);
@@ -129,7 +129,7 @@ enum { WAKE, CHANNEL, DEVICE, FDS };
 
 /* Handles what poll() returned: a wake-up, an event of the channel, or work for the device,
  * which is done. Returns true if the thread must sleep again. */
-static bool sleeps_on(struct wait *w, struct pollfd *fds)
+static bool handle_wakeup(struct wait *w, struct pollfd *fds)
 {
 	struct dapl_evd *evd = w->evd;
 
@@ -150,7 +150,7 @@ static bool sleeps_on(struct wait *w, struct pollfd *fds)
 }
 
 /* 0, EINTR, or ETIMEDOUT. */
-static int sleep_on(struct wait *w)
+static int block_once(struct wait *w)
 {
 	struct dapl_evd *evd = w->evd;
 	struct pollfd fds[FDS] = {
@@ -170,7 +170,7 @@ static int sleep_on(struct wait *w)
 			err = errno == EINTR ? EINTR : 0;
 			break;
 		}
-	} while (sleeps_on(w, fds) && time_left(w, &left, &timeout));
+	} while (handle_wakeup(w, fds) && time_left(w, &left, &timeout));
 	dapl_end_sleep(evd->obj.ia, fds[DEVICE].fd);
 	return err;
 }
@@ -187,14 +187,14 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 	if (look(w, event, ARM_IF_SOLICITED))
 		return DAT_SUCCESS;
 	if (w->deadline == 0)
-		return (ret = refused(evd)) ? ret : DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
+		return (ret = wait_refusal(evd)) ? ret : DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
 	for (int i = 0; i < EVD_SPINS; i++) {
 		dapl_pause();
 		if (look(w, event, ARM_NOT))
 			return DAT_SUCCESS;
 	}
 	for (;;) {
-		if ((ret = refused(evd)))	/* first: an event must not hide it */
+		if ((ret = wait_refusal(evd)))	/* first: an event must not hide it */
 			return ret;
 		__atomic_store_n(&evd->wait_blocked, true, __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -204,7 +204,7 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 			return DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
 		if (dapl_evd_channel_lost(evd))
 			return DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
-		switch (sleep_on(w)) {
+		switch (block_once(w)) {
 		case EINTR:
 			return DAT_ERROR(DAT_INTERRUPTED_CALL, DAT_NO_SUBTYPE);
 		case ETIMEDOUT:
@@ -223,7 +223,7 @@ static DAT_RETURN begin_wait(struct dapl_evd *evd, int threshold)
 	DAT_RETURN ret;
 
 	dapl_mutex_lock(&evd->mutex);
-	ret = refused(evd);
+	ret = wait_refusal(evd);
 	if (!ret && dapl_flag(&evd->waiting))
 		ret = BAD_STATE(EVD_WAITER);
 	if (!ret && threshold > 1 && evd->solicited)

@@ -74,8 +74,8 @@ bool cm_peer_is_lost(struct dapl_conn *conn, uint64_t now)
 
 void cm_set_keepalive(int fd, const struct dapl_conn_tuning *tuning)
 {
-	int ms = cm_patience_ms(tuning), idle = ms / 2000, interval = ms / 6000, count = 3;
-	int on = 1, off = 0;
+	int ms = cm_patience_ms(tuning), idle = ms / 1000 / KEEPALIVE_IDLE_PART, count = KEEPALIVE_PROBES;
+	int interval = (ms / 1000 - idle) / count, on = 1, off = 0;
 
 	idle = idle ? idle : 1;
 	interval = interval ? interval : 1;

@@ -84,9 +84,9 @@ static bool was_preempted(struct dapl_device *dev)
 }
 
 /* True: the threads poll only now and then, and look at memory or compute in between, so that data
- * waits. The service thread then drives progress for a while, and longer each time that this is
- * found again. */
-static bool pollers_are_lazy(struct dapl_device *dev, uint32_t polls)
+ * waits. Then the service thread is to drive progress for a while, which this sets: longer each time
+ * that this is found again. */
+static bool check_slow_pollers(struct dapl_device *dev, uint32_t polls)
 {
 	struct epoll_event event;
 
@@ -117,7 +117,7 @@ static void check_pollers(struct dapl_timer *timer)
 	polls = polls_now(dev);
 	since = polls - __atomic_exchange_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
 	if (since && __atomic_load_n(&dev->polled, __ATOMIC_RELAXED) &&
-	    !pollers_are_lazy(dev, since))
+	    !check_slow_pollers(dev, since))
 		dapl_timer_start(timer, OWNER_CHECK_US, check_pollers);
 	else
 		service_resumes(dev);
@@ -126,9 +126,9 @@ static void check_pollers(struct dapl_timer *timer)
 	soft_progress_unlock(dev);
 }
 
-/* True: a thread has polled since the last call, and polling threads may drive progress. Progress
- * lock held. */
-static bool pollers_are_there(struct dapl_device *dev)
+/* Notes the number of polls. True: a thread has polled since the last call, and polling threads may
+ * drive progress. Progress lock held. */
+static bool note_polls(struct dapl_device *dev)
 {
 	uint32_t polls = polls_now(dev);
 
@@ -145,7 +145,7 @@ static void serve_or_hand_over(struct dapl_device *dev)
 	bool handed_over;
 
 	soft_progress_lock(dev);
-	handed_over = pollers_are_there(dev);
+	handed_over = note_polls(dev);
 	if (handed_over) {
 		shm_notify_clear(dev);	/* before the handover: afterwards it may be signalled for a
 					 * blocked thread */

@@ -17,8 +17,8 @@ struct shm_desched {
 	uint32_t wqe;			/* index of the timed request */
 };
 
-/* True: this request is not timed, and takes the ring. */
-static inline bool desched_passes(struct shm_desched *desched)
+/* Counts a request. True: it is not timed, and takes the ring. */
+static inline bool desched_count_down(struct shm_desched *desched)
 {
 	if (__builtin_expect(!desched->left, 0))
 		return false;
@@ -26,7 +26,7 @@ static inline bool desched_passes(struct shm_desched *desched)
 	return true;
 }
 
-/* Called for a request that both the ring and CMA suit, and for which desched_passes() was false.
+/* Called for a request that both the ring and CMA suit, and for which desched_count_down() was false.
  * True: it bypasses the ring. False: it takes the ring, and desched_begin() is to be called. */
 bool desched_decide(struct shm_desched *desched);
 /* Called instead for a request that only the ring suits. */

@@ -47,14 +47,14 @@ bool proto_may_suit_cma(const struct soft_qp *qp, struct dapl_conn *conn, unsign
 	return false;
 }
 
-/* True: the peer polls, but is descheduled, so that the request should not wait for it. Begins to
- * time the request if that is due. Large requests are measured in another way (proto_table.h). */
-static bool peer_is_descheduled(const struct soft_qp *qp, struct dapl_conn *conn,
+/* True: the peer polls, but is descheduled, so the request bypasses the ring. Begins to time the
+ * request if that is due. Large requests are measured in another way (proto_table.h). */
+static bool bypass_descheduled_peer(const struct soft_qp *qp, struct dapl_conn *conn,
 				const struct proto_request *request)
 {
 	struct shm_desched *desched = &conn->shm->proto.desched;
 
-	if (desched_passes(desched))
+	if (desched_count_down(desched))
 		return false;
 	if (request->length >= PROTO_MIN || !suits_cma(qp, conn, request->flags)) {
 		desched_skip(desched);
@@ -69,7 +69,7 @@ static bool peer_is_descheduled(const struct soft_qp *qp, struct dapl_conn *conn
 static enum shm_proto select_short(const struct soft_qp *qp, struct dapl_conn *conn,
 				   const struct proto_request *request)
 {
-	if ((proto_peer_is_idle(conn->shm) || peer_is_descheduled(qp, conn, request)) &&
+	if ((proto_peer_is_idle(conn->shm) || bypass_descheduled_peer(qp, conn, request)) &&
 	    request->wqe->state == SOFT_POSTED && request->length &&
 	    request->length <= CMA_SHORT_MAX &&
 	    (request->opcode != IBV_WR_RDMA_READ || conn->reads_out) &&

@@ -4,8 +4,9 @@
  *   INLINE  in the slot of a ring          up to 96 bytes
  *   COPY    through the ring's bulk area   everything, in pieces of up to 16 KiB
  *   RNDV    the peer copies, by CMA        writes and sends of more than 16 KiB
- *   CMA     this side copies, by CMA       reads from 8 KiB to 4 MiB; up to 16 KiB reads and writes, if
- *                                          the peer is idle or descheduled
+ *   CMA     this side copies, by CMA       reads from 8 KiB to 4 MiB; from an idle peer shorter reads, too,
+ *                                          and to it writes of up to 16 KiB; with a descheduled peer
+ *                                          reads and writes below 8 KiB
  *   MAPPED  this side stores and loads     reads, writes and atomics of up to 4 MiB to regions that can
  *                                          be mapped
  *
@@ -109,7 +110,7 @@ proto_select_posted(const struct soft_qp *qp, struct dapl_conn *conn,
 		if (proto_may_map(qp, conn, request))
 			return PROTO_MAPPED;
 		if (request->length <= RING_CHUNK &&
-		    !(desched_passes(&shm->proto.desched) && likely(!proto_peer_is_idle(shm))) &&
+		    !(desched_count_down(&shm->proto.desched) && likely(!proto_peer_is_idle(shm))) &&
 		    proto_may_suit_cma(qp, conn, request->flags))
 			return PROTO_UNDECIDED;
 		break;

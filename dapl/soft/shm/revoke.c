@@ -207,10 +207,10 @@ static void nap(void)
 	nanosleep(&(struct timespec){ .tv_nsec = REVOKE_NAP_US * 1000 }, NULL);
 }
 
-/* Called again and again until it is true: the peer has left the write, its process has ended, or it is
+/* Called again and again until it returns true: the peer has left the write, its process has ended, or it is
  * given up. A peer that has lost its processor will leave the write. A peer that was stopped is cut
  * off; then there is time for a copy that had just begun. Does not sleep. */
-static bool revocation_is_over(struct revocation *revocation)
+static bool revocation_step(struct revocation *revocation)
 {
 	struct shm_access *access = revocation->access;
 	uint64_t waited = clock_now_ns() - revocation->begun_ns;
@@ -237,7 +237,7 @@ static void wait_without_lock(struct revocation *revocation)
 {
 	if (revoke_is_done(revocation->access))
 		return;
-	while (!revocation_is_over(revocation))
+	while (!revocation_step(revocation))
 		nap();
 }
 
@@ -291,7 +291,7 @@ static bool flush_if_over(struct soft_qp *qp)
 	if (!__atomic_load_n(&qp->flush_waits, __ATOMIC_ACQUIRE))
 		return true;
 	segment = qp->revocation.segment;
-	if (!revocation_is_over(&qp->revocation))
+	if (!revocation_step(&qp->revocation))
 		return false;
 	dapl_mutex_lock(&qp->lock);
 	qp->flush_waits = false;

@@ -70,7 +70,7 @@ struct ring_ack {
 /* Writer: the consumer of the direction, seldom. Reader: its producer. */
 struct ring_grant {
 	uint64_t pd;			/* protection domain whose regions the producer may access
-					 * (cma.h); 0: none. Release, acquire; after a store of 0 a
+					 * (mr_dir.h); 0: none. Release, acquire; after a store of 0 a
 					 * fence, which meets ring_writer.within */
 	uint32_t rndv_enabled;		/* payloads that the consumer itself sends by rendezvous are
 					 * still there to be copied. After a store of 0, and before
@@ -104,7 +104,7 @@ struct ring_memory {
 	uint8_t fallback[2][RING_CHUNK];	/* buffers for payloads that a peer could not copy */
 };
 
-/* --- the MR directory (cma.h) --------------------------------------------------------------------- */
+/* --- the MR directory (mr_dir.h) -------------------------------------------------------------------- */
 
 enum {
 	MR_DIR_SETS = 256, MR_DIR_WAYS = 4,	/* regions of a process; a region that finds no free

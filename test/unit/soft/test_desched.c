@@ -21,7 +21,7 @@ static struct count requests(struct shm_desched *desched, unsigned n, uint64_t n
 
 	for (uint32_t i = 0; i < n; i++) {
 		assert_false(desched_is_over(desched, i));
-		if (desched_passes(desched))
+		if (desched_count_down(desched))
 			continue;
 		if (desched_decide(desched)) {
 			count.direct++;
@@ -95,15 +95,15 @@ static void requests_for_the_ring_only_do_not_count(void **state)
 	struct shm_desched desched = { 0 };
 
 	(void)state;
-	assert_false(desched_passes(&desched));
+	assert_false(desched_count_down(&desched));
 	desched_skip(&desched);
 	for (int i = 0; i < 15; i++)
-		assert_true(desched_passes(&desched));
-	assert_false(desched_passes(&desched));
+		assert_true(desched_count_down(&desched));
+	assert_false(desched_count_down(&desched));
 	desched = (struct shm_desched){ 0 };
 	requests(&desched, 17, LATE);
 	desched_skip(&desched);
-	assert_false(desched_passes(&desched));
+	assert_false(desched_count_down(&desched));
 	assert_true(desched_decide(&desched));
 }
 
