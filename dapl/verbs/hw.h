@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* hw.h - what the files of the verbs device share: the open device, and the operations
- * that device.c puts in the table. Locks and lifetimes are explained in cm.c. */
+ * that device.c puts in the table. Locks and lifetimes are explained in cm.c. The prefix hw_ means a device of
+ * libibverbs, also one that the kernel emulates (rxe, siw); soft_ means that of dapl/soft. */
 #ifndef HW_H
 #define HW_H
 #include "common/container_of.h"
