@@ -7,6 +7,7 @@ device_harness = test/unit/device_harness.c test/unit/device_harness.h
 softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
 softeth_cbpf = test/unit/softeth/cbpf.c test/unit/softeth/cbpf.h
 softeth_frames = test/unit/softeth/frames.c test/unit/softeth/frames.h
+softeth_steps = test/unit/softeth/steps.c test/unit/softeth/steps.h
 softeth_port_calls = test/unit/softeth/port_calls.c test/unit/softeth/port_calls.h
 softeth_parsed = test/unit/softeth/parsed.c test/unit/softeth/parsed.h $(softeth_frames)
 
@@ -545,6 +546,7 @@ test_unit_softeth_test_match_tunnels_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_packet_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_packet_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=recvmsg,--wrap=recv,--wrap=getsockopt \
 	-Wl,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=eth_rule_find,--wrap=eth_validate
+test_unit_softeth_test_packet_open_SOURCES = test/unit/softeth/test_packet_open.c $(softeth_steps)
 test_unit_softeth_test_packet_open_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_packet_open_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=if_nametoindex,--wrap=socket,--wrap=close \
 	-Wl,--wrap=ioctl,--wrap=setsockopt,--wrap=bind,--wrap=interface_request,--wrap=getifaddrs,--wrap=freeifaddrs \

@@ -19,27 +19,14 @@
 #include <linux/sockios.h>
 #include <sys/socket.h>
 #include "dapl/softeth/packet.h"
+#include "test/unit/softeth/steps.h"
 
 enum { SOCKET = 1000, INET_SOCKET, COUNTERS, INDEX = 5, MTU = 1500 };	/* descriptors that the process does not have */
 
-static char steps[256];			/* a word for each call */
-static const char *failing;		/* the step that fails; NULL: none */
 static unsigned sockets;		/* that are open */
 static bool has_tcx, tells_departures;
 static size_t fails_size;		/* the allocation that fails */
 static uint32_t ring_frames, ring_max_frame;
-
-static int step(const char *word)
-{
-	assert_true(strlen(steps) + strlen(word) + 2 < sizeof steps);
-	if (*steps)
-		strcat(steps, " ");
-	strcat(steps, word);
-	if (!failing || strcmp(word, failing))
-		return 0;
-	errno = ENOBUFS;
-	return -1;
-}
 
 /* --- system calls and functions of other files -------------------------------------------------------------- */
 
@@ -214,8 +201,7 @@ static struct eth_port *port;
 static int set_up(void **state)
 {
 	(void)state;
-	*steps = 0;
-	failing = NULL;
+	forget_steps();
 	sockets = 0;
 	has_tcx = tells_departures = false;
 	fails_size = 0;
@@ -226,8 +212,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	failing = NULL;
-	*steps = 0;
+	forget_steps();
 	if (port)
 		dapl_softeth_ops.close(port);
 	assert_int_equal(sockets, 0);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* steps.c - see steps.h. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "test/unit/softeth/steps.h"
+
+char steps[256];
+const char *failing;
+
+void forget_steps(void)
+{
+	*steps = 0;
+	failing = NULL;
+}
+
+int step(const char *word)
+{
+	assert_true(strlen(steps) + strlen(word) + 2 < sizeof steps);
+	if (*steps)
+		strcat(steps, " ");
+	strcat(steps, word);
+	if (!failing || strcmp(word, failing))
+		return 0;
+	errno = ENOBUFS;
+	return -1;
+}

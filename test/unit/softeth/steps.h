@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* steps.h - a record of the calls that a function makes, and one of them that fails. A test names the calls that it
+ * replaces by words. */
+#ifndef TEST_SOFTETH_STEPS_H
+#define TEST_SOFTETH_STEPS_H
+
+extern char steps[256];			/* a word for each call */
+extern const char *failing;		/* the step that fails; NULL: none */
+
+void forget_steps(void);		/* none fails */
+int step(const char *word);		/* -1 and ENOBUFS in errno if it is the step that fails, else 0 */
+
+#endif
