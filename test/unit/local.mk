@@ -520,7 +520,7 @@ test_unit_soft_test_socket_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops
 unit_softeth = \
 	test/unit/common/test_frame_layout test/unit/common/test_tunnel \
 	test/unit/softeth/test_change test/unit/softeth/test_filter test/unit/softeth/test_filter_hash \
-	test/unit/softeth/test_group \
+	test/unit/softeth/test_group test/unit/softeth/test_ingress \
 	test/unit/softeth/test_match \
 	test/unit/softeth/test_match_tunnels test/unit/softeth/test_packet test/unit/softeth/test_packet_open \
 	test/unit/softeth/test_place test/unit/softeth/test_rules test/unit/softeth/test_spread \
@@ -539,6 +539,11 @@ test_unit_softeth_test_group_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach \
 	-Wl,--wrap=eth_rules_free,--wrap=eth_filter_none,--wrap=eth_filter_renew,--wrap=spread_new \
 	-Wl,--wrap=spread_announce,--wrap=spread_free_tables,--wrap=calloc,--wrap=clock_gettime
+test_unit_softeth_test_ingress_SOURCES = test/unit/softeth/test_ingress.c $(softeth_steps)
+test_unit_softeth_test_ingress_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_ingress_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=steer_make,--wrap=bpf_load_program \
+	-Wl,--wrap=bpf_create_counters,--wrap=bpf_attach_ingress,--wrap=bpf_replace \
+	-Wl,--wrap=bpf_read_counters,--wrap=bpf_clear_counters,--wrap=close,--wrap=calloc
 test_unit_softeth_test_match_SOURCES = test/unit/softeth/test_match.c $(softeth_parsed)
 test_unit_softeth_test_match_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_match_tunnels_SOURCES = test/unit/softeth/test_match_tunnels.c $(softeth_parsed)

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_ingress.c - the life of the program on a device's ingress, and the counters of its rules. The calls of the kernel
+ * (bpf.c) are replaced and recorded here; what the program does is steer.c's matter. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "dapl/softeth/packet.h"
+#include "dapl/softeth/steer.h"
+#include "test/unit/softeth/steps.h"
+
+/* Descriptors that the process does not have. */
+enum { PROGRAM = 1000, LINK, COUNTERS, INDEX = 5, RULES = 4 };
+
+static struct eth_port port;
+static struct eth_rule rules[RULES];
+static struct steer_rule made_of[ETH_MAX_RULES];	/* the rules of the last program */
+static unsigned made;
+static bool no_memory;
+static uint32_t cleared, read_entry;	/* entries of the counters */
+static uint64_t counted[2];
+
+/* --- functions of other files --------------------------------------------------------------------------------- */
+
+int __wrap_steer_make(struct bpf_code *code, const struct steer_rule *of, unsigned n, int counters);
+int __wrap_bpf_load_program(const struct bpf_insn *insns, int n);
+int __wrap_bpf_create_counters(uint32_t entries);
+int __wrap_bpf_attach_ingress(int program, int interface);
+int __wrap_bpf_replace(int link, int program);
+int __wrap_bpf_read_counters(int map, uint32_t entry, uint64_t counters[2]);
+int __wrap_bpf_clear_counters(int map, uint32_t entry);
+int __real_close(int fd);
+int __wrap_close(int fd);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+int __wrap_steer_make(struct bpf_code *code, const struct steer_rule *of, unsigned n, int counters)
+{
+	assert_int_equal(counters, COUNTERS);
+	assert_in_range(n, 0, ETH_MAX_RULES);
+	memcpy(made_of, of, n * sizeof *of);
+	made = n;
+	bpf_emit(code, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	return step("make") ? E2BIG : 0;
+}
+
+int __wrap_bpf_load_program(const struct bpf_insn *insns, int n)
+{
+	assert_int_equal(n, 1);
+	assert_int_equal(insns[0].code, BPF_JMP | BPF_EXIT);
+	return step("load") ? -ENOBUFS : PROGRAM;
+}
+
+int __wrap_bpf_create_counters(uint32_t entries)
+{
+	assert_int_equal(entries, ETH_MAX_RULES);
+	return step("counters") ? -ENOBUFS : COUNTERS;
+}
+
+int __wrap_bpf_attach_ingress(int program, int interface)
+{
+	assert_int_equal(program, PROGRAM);
+	assert_int_equal(interface, INDEX);
+	return step("attach") ? -ENOBUFS : LINK;
+}
+
+int __wrap_bpf_replace(int link, int program)
+{
+	assert_int_equal(link, LINK);
+	assert_int_equal(program, PROGRAM);
+	return step("replace") ? ENOBUFS : 0;
+}
+
+int __wrap_bpf_read_counters(int map, uint32_t entry, uint64_t counters[2])
+{
+	assert_int_equal(map, COUNTERS);
+	read_entry = entry;
+	memcpy(counters, counted, sizeof counted);
+	return step("read") ? ENOBUFS : 0;
+}
+
+int __wrap_bpf_clear_counters(int map, uint32_t entry)
+{
+	assert_int_equal(map, COUNTERS);
+	cleared = entry;
+	return step("clear") ? ENOBUFS : 0;
+}
+
+int __wrap_close(int fd)
+{
+	if (fd < PROGRAM)
+		return __real_close(fd);
+	assert_in_range(fd, PROGRAM, LINK);
+	return step(fd == PROGRAM ? "unload" : "unlink");
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return no_memory && n == BPF_LONGEST ? NULL : __real_calloc(n, size);
+}
+
+/* --- a case ---------------------------------------------------------------------------------------------------- */
+
+static int set_up(void **state)
+{
+	(void)state;
+	forget_steps();
+	port = (struct eth_port){ .fd = -1, .index = INDEX, .counters = -1, .link = -1 };
+	memset(rules, 0, sizeof rules);
+	made = 0;
+	no_memory = false;
+	cleared = read_entry = UINT32_MAX;
+	return 0;
+}
+
+/* The first `n` rules are the port's, and take frames. */
+static void steer_rules(unsigned n)
+{
+	port.rules = n ? rules : NULL;
+	port.steering = n;
+	for (unsigned i = 0; i < n; i++) {
+		rules[i].rule.mode = ETH_TAKE;
+		rules[i].next = i + 1 < n ? &rules[i + 1] : NULL;
+	}
+}
+
+static void assert_steps(const char *expected)
+{
+	assert_string_equal(steps, expected);
+	forget_steps();
+}
+
+static void attach_program(void)
+{
+	steer_rules(1);
+	assert_int_equal(eth_steer_renew(&port), 0);
+	forget_steps();
+}
+
+/* --- the program ------------------------------------------------------------------------------------------------- */
+
+/* The link keeps the program, which needs no descriptor of its own. */
+static void first_rule_that_steers_attaches_a_program(void **state)
+{
+	(void)state;
+	steer_rules(1);
+	assert_int_equal(eth_steer_renew(&port), 0);
+	assert_steps("counters make load attach unload");
+	assert_int_equal(port.link, LINK);
+	assert_int_equal(port.counters, COUNTERS);
+}
+
+/* Frames meet the old program or the new one; the counters stay. */
+static void program_is_replaced_while_it_is_attached(void **state)
+{
+	(void)state;
+	attach_program();
+	steer_rules(2);
+	assert_int_equal(eth_steer_renew(&port), 0);
+	assert_steps("make load replace unload");
+	assert_int_equal(port.link, LINK);
+}
+
+static void program_goes_with_the_last_rule_that_steers(void **state)
+{
+	(void)state;
+	attach_program();
+	port.steering = 0;		/* a rule that copies remains */
+	assert_int_equal(eth_steer_renew(&port), 0);
+	assert_steps("unlink");
+	assert_int_equal(port.link, -1);
+	assert_int_equal(eth_steer_renew(&port), 0);
+	assert_steps("");
+	assert_int_equal(port.counters, COUNTERS);	/* a rule that was moved away is read later */
+	steer_rules(1);
+	assert_int_equal(eth_steer_renew(&port), 0);
+	assert_steps("make load attach unload");
+}
+
+/* Rules that copy are in it, too: the first rule that matches decides. */
+static void program_has_the_rules_in_their_order(void **state)
+{
+	struct eth_spread spread = { .id = 7 };
+
+	(void)state;
+	steer_rules(4);
+	rules[0].rule.mode = ETH_COPY;
+	rules[1].moved = true;
+	rules[2].rule.mode = ETH_DROP;
+	rules[2].counter = 3;
+	rules[3].spread = &spread;
+	assert_int_equal(eth_steer_renew(&port), 0);
+	assert_int_equal(made, 3);
+	assert_ptr_equal(made_of[0].rule, &rules[0].rule);
+	assert_int_equal(made_of[0].group, 0);
+	assert_ptr_equal(made_of[1].rule, &rules[2].rule);
+	assert_int_equal(made_of[1].counter, 3);
+	assert_ptr_equal(made_of[2].rule, &rules[3].rule);
+	assert_int_equal(made_of[2].group, 7);
+}
+
+/* --- errors ---------------------------------------------------------------------------------------------------- */
+
+static void program_that_cannot_be_attached_is_unloaded(void **state)
+{
+	static const struct {
+		const char *step, *steps;
+		int err;
+	} rows[] = { { "counters", "counters", ENOBUFS }, { "make", "counters make", E2BIG },
+		{ "load", "counters make load", ENOBUFS }, { "attach", "counters make load attach unload", ENOBUFS } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		set_up(NULL);
+		steer_rules(1);
+		failing = rows[i].step;
+		assert_int_equal(eth_steer_renew(&port), rows[i].err);
+		assert_steps(rows[i].steps);
+		assert_true(port.link < 0);
+		assert_int_equal(port.counters, i ? COUNTERS : -1);
+		port.steering = 0;	/* the rule is refused */
+		assert_int_equal(eth_steer_renew(&port), 0);
+		assert_steps("");
+		steer_rules(1);
+		assert_int_equal(eth_steer_renew(&port), 0);
+		assert_int_equal(port.link, LINK);
+		assert_int_equal(port.counters, COUNTERS);
+	}
+}
+
+static void failed_renewal_leaves_the_program_that_is_attached(void **state)
+{
+	static const struct {
+		const char *step, *steps;
+		int err;
+	} rows[] = { { "make", "make", E2BIG }, { "load", "make load", ENOBUFS },
+		{ "replace", "make load replace unload", ENOBUFS } };
+
+	(void)state;
+	attach_program();
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		failing = rows[i].step;
+		assert_int_equal(eth_steer_renew(&port), rows[i].err);
+		assert_steps(rows[i].steps);
+		assert_int_equal(port.link, LINK);
+	}
+}
+
+static void program_needs_memory(void **state)
+{
+	(void)state;
+	steer_rules(1);
+	no_memory = true;
+	assert_int_equal(eth_steer_renew(&port), ENOMEM);
+	assert_steps("counters");
+	assert_int_equal(port.link, -1);
+}
+
+/* --- counters of rules ------------------------------------------------------------------------------------------- */
+
+static void each_rule_has_a_counter_of_its_own(void **state)
+{
+	struct eth_rule *all = calloc(ETH_MAX_RULES + 1, sizeof *all), *again = all + ETH_MAX_RULES;
+	uint64_t seen = 0;
+
+	(void)state;
+	assert_non_null(all);
+	for (unsigned i = 0; i < ETH_MAX_RULES; i++) {
+		assert_int_equal(eth_steer_get_counter(&port, &all[i]), 0);
+		assert_in_range(all[i].counter, 0, ETH_MAX_RULES - 1);
+		seen |= (uint64_t)1 << all[i].counter;
+	}
+	assert_true(seen == UINT64_MAX);
+	eth_steer_put_counter(&port, &all[50]);
+	assert_int_equal(eth_steer_get_counter(&port, again), 0);
+	assert_int_equal(again->counter, all[50].counter);
+	free(all);
+}
+
+/* It may have been another rule's. Before there is a program nothing has been counted. */
+static void counter_of_a_new_rule_is_cleared(void **state)
+{
+	(void)state;
+	assert_int_equal(eth_steer_get_counter(&port, &rules[0]), 0);
+	assert_steps("");
+	port.counters = COUNTERS;
+	assert_int_equal(eth_steer_get_counter(&port, &rules[1]), 0);
+	assert_steps("clear");
+	assert_int_equal(cleared, rules[1].counter);
+	failing = "clear";
+	assert_int_equal(eth_steer_get_counter(&port, &rules[2]), ENOBUFS);
+	eth_steer_put_counter(&port, &rules[2]);	/* as rules.c does for the rule that it refuses */
+	failing = NULL;
+	assert_int_equal(eth_steer_get_counter(&port, &rules[3]), 0);
+	assert_int_equal(rules[3].counter, rules[2].counter);
+}
+
+static void counts_are_read_at_the_rules_counter(void **state)
+{
+	uint64_t frames = 1, bytes = 2;
+
+	(void)state;
+	port.counters = COUNTERS;
+	rules[1].counter = 9;
+	counted[0] = 33;
+	counted[1] = 4400;
+	failing = "read";
+	assert_int_equal(eth_steer_count(&port, &rules[1], &frames, &bytes), ENOBUFS);
+	assert_int_equal(frames, 1);
+	assert_int_equal(bytes, 2);
+	failing = NULL;
+	assert_int_equal(eth_steer_count(&port, &rules[1], &frames, &bytes), 0);
+	assert_int_equal(read_entry, 9);
+	assert_int_equal(frames, 33);
+	assert_int_equal(bytes, 4400);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+	const struct CMUnitTest tests[] = {
+		TEST(first_rule_that_steers_attaches_a_program),
+		TEST(program_is_replaced_while_it_is_attached),
+		TEST(program_goes_with_the_last_rule_that_steers),
+		TEST(program_has_the_rules_in_their_order),
+		TEST(program_that_cannot_be_attached_is_unloaded),
+		TEST(failed_renewal_leaves_the_program_that_is_attached),
+		TEST(program_needs_memory),
+		TEST(each_rule_has_a_counter_of_its_own),
+		TEST(counter_of_a_new_rule_is_cleared),
+		TEST(counts_are_read_at_the_rules_counter),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
