@@ -352,9 +352,12 @@ static bool is_read(const struct eth_port *port, uint64_t until)
 	return port->last_time > until || poll(&fd, 1, 0) == 0;
 }
 
+/* A moved rule without an end is being removed: the thread that does so still reads its counters. */
 static bool is_over(const struct eth_port *port, const struct eth_rule *rule, uint64_t before)
 {
-	return rule->times->until_ns < before && is_read(port, rule->times->until_ns);
+	uint64_t until = rule->times->until_ns;
+
+	return until && until < before && is_read(port, until);
 }
 
 /* Returns whether some is left. */

@@ -189,6 +189,39 @@ static void rules_have_a_limit(void **state)
 	assert_int_equal(attach(&rule, &added), 0);
 }
 
+/* --- rules that leave ------------------------------------------------------------------------------------- */
+
+static void rule_that_was_moved_away_stays_for_frames_on_their_way(void **state)
+{
+	const struct dapl_eth_rule rule = of_address(2, 0);
+	struct eth_rule *added;
+
+	(void)state;
+	assert_int_equal(attach(&rule, &added), 0);
+	added->times->until_ns = UINT64_MAX - 1;
+	eth_rule_unsteer(&port, added->times, false);
+	assert_true(eth_rule_purge(&port));
+	assert_true(eth_rule_has(&port, added));
+	added->times->until_ns = 1;
+	assert_false(eth_rule_purge(&port));
+	assert_false(eth_rule_has(&port, added));
+}
+
+/* It takes no more frames, and its counters are read before it is detached. A timer may purge the port in between. */
+static void purge_leaves_a_rule_that_is_being_removed(void **state)
+{
+	const struct dapl_eth_rule rule = { .mode = ETH_DROP };
+	struct eth_rule *added;
+
+	(void)state;
+	assert_int_equal(attach(&rule, &added), 0);
+	eth_rule_unsteer(&port, added->times, false);
+	eth_rule_purge(&port);
+	assert_true(eth_rule_has(&port, added));
+	eth_rule_detach(&port, added->times);
+	assert_int_equal(port.counters_used, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -199,6 +232,8 @@ int main(void)
 		TEST(rules_are_ordered_by_priority_then_by_age),
 		TEST(equal_rule_is_refused_unless_its_priority_differs),
 		TEST(rules_have_a_limit),
+		TEST(rule_that_was_moved_away_stays_for_frames_on_their_way),
+		TEST(purge_leaves_a_rule_that_is_being_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
