@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_bpf.c - the assembler of eBPF programs, what bpf(2) is asked for, and whether the kernel has tcx. The system call is
+ * replaced here; what programs do is steer.c's matter. */
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "dapl/softeth/bpf.h"
+
+/* Descriptors that the process does not have. Memory is counted from 1; 0: none fails. */
+enum { PROGRAM = 1000, MAP, LINK, COMMANDS = BPF_LINK_UPDATE + 1, INGRESS = 46, ENTRIES = 4 };
+
+static struct bpf_code code;
+static int result_of[COMMANDS];		/* of a command; below 0: -errno */
+static union bpf_attr asked;		/* of the last call, and its size */
+static unsigned asked_size, calls, closed;	/* closed: a bit for each descriptor */
+static uint64_t map[ENTRIES][2];
+static const char *release;		/* of the kernel; NULL: uname() fails */
+static unsigned allocations, fails;	/* which one of them */
+
+/* --- the kernel ------------------------------------------------------------------------------------------------- */
+
+/* In place of syscall(), with the arguments of bpf(2). */
+long __wrap_syscall(long number, int command, const void *attr, unsigned size);
+int __wrap_uname(struct utsname *name);
+int __real_close(int fd);
+int __wrap_close(int fd);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+static bool ends_with_exit(const union bpf_attr *attr)
+{
+	const struct bpf_insn *insns = (const struct bpf_insn *)(uintptr_t)attr->insns;
+
+	return attr->insn_cnt && insns[attr->insn_cnt - 1].code == (BPF_JMP | BPF_EXIT);
+}
+
+/* Of the map. */
+static int access_entry(int command)
+{
+	uint32_t entry = *(const uint32_t *)(uintptr_t)asked.key;
+	void *value = (void *)(uintptr_t)asked.value;
+
+	if (asked.map_fd != MAP || entry >= ENTRIES || asked.flags != BPF_ANY)
+		return -ENOENT;
+	if (command == BPF_MAP_LOOKUP_ELEM)
+		memcpy(value, map[entry], sizeof *map);
+	else
+		memcpy(map[entry], value, sizeof *map);
+	return 0;
+}
+
+static int answer(int command)
+{
+	if (result_of[command] < 0)
+		return result_of[command];
+	if (command == BPF_PROG_LOAD && !ends_with_exit(&asked))
+		return -EINVAL;
+	if (command == BPF_MAP_LOOKUP_ELEM || command == BPF_MAP_UPDATE_ELEM)
+		return access_entry(command);
+	return result_of[command];
+}
+
+long __wrap_syscall(long number, int command, const void *attr, unsigned size)
+{
+	int result = -ENOSYS;
+
+	calls++;
+	if (number == SYS_bpf && command >= 0 && command < COMMANDS && size <= sizeof asked) {
+		memset(&asked, 0, sizeof asked);
+		memcpy(&asked, attr, size);
+		asked_size = size;
+		result = answer(command);
+	}
+	if (result >= 0)
+		return result;
+	errno = -result;
+	return -1;
+}
+
+int __wrap_uname(struct utsname *name)
+{
+	memset(name, 0, sizeof *name);
+	strncpy(name->release, release ? release : "7.0", sizeof name->release - 1);
+	return release ? 0 : -1;
+}
+
+int __wrap_close(int fd)
+{
+	if (fd < PROGRAM)
+		return __real_close(fd);
+	closed |= 1u << (fd - PROGRAM);
+	return 0;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return n == BPF_LONGEST && ++allocations == fails ? NULL : __real_calloc(n, size);
+}
+
+/* --- a case ---------------------------------------------------------------------------------------------------- */
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(result_of, 0, sizeof result_of);
+	result_of[BPF_PROG_LOAD] = PROGRAM;
+	result_of[BPF_MAP_CREATE] = MAP;
+	result_of[BPF_LINK_CREATE] = LINK;
+	calls = closed = allocations = fails = 0;
+	release = NULL;
+	return bpf_code_begin(&code);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	bpf_code_end(&code);
+	return 0;
+}
+
+static void emit(int n)
+{
+	for (int i = 0; i < n; i++)
+		bpf_emit(&code, BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, i);
+}
+
+static void assert_insn(int at, uint8_t op, int dst, int src, int off, int32_t imm)
+{
+	const struct bpf_insn *i = &code.insns[at];
+
+	assert_in_range(at, 0, code.n - 1);
+	assert_int_equal(i->code, op);
+	assert_int_equal(i->dst_reg, dst);
+	assert_int_equal(i->src_reg, src);
+	assert_int_equal(i->off, off);
+	assert_int_equal(i->imm, imm);
+}
+
+/* --- assembling ------------------------------------------------------------------------------------------------- */
+
+static void instruction_has_what_it_is_given(void **state)
+{
+	(void)state;
+	bpf_emit(&code, BPF_STX | BPF_MEM | BPF_DW, 10, 6, -8, 0);
+	bpf_emit(&code, BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, INT32_MIN);
+	bpf_load_map(&code, 1, 77);
+	assert_int_equal(code.n, 4);
+	assert_insn(0, BPF_STX | BPF_MEM | BPF_DW, 10, 6, -8, 0);
+	assert_insn(1, BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, INT32_MIN);
+	assert_insn(2, BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0, 77);	/* a number of 64 bits: two instructions */
+	assert_insn(3, 0, 0, 0, 0, 0);
+	assert_int_equal(bpf_resolve(&code), 0);
+	assert_insn(0, BPF_STX | BPF_MEM | BPF_DW, 10, 6, -8, 0);
+}
+
+static void jumps_lead_to_their_labels(void **state)
+{
+	int end = bpf_label(&code), middle = bpf_label(&code);
+
+	(void)state;
+	bpf_jump_if(&code, BPF_JEQ, 4, 99, end);
+	bpf_jump(&code, middle);
+	emit(2);
+	bpf_here(&code, middle);
+	bpf_jump(&code, end);
+	bpf_jump_if(&code, BPF_JLT, 2, -1, end);
+	bpf_here(&code, end);
+	emit(1);
+	assert_int_equal(bpf_resolve(&code), 0);
+	assert_insn(0, BPF_JMP32 | BPF_JEQ | BPF_K, 4, 0, 5, 99);
+	assert_insn(1, BPF_JMP | BPF_JA, 0, 0, 2, 0);
+	assert_insn(4, BPF_JMP | BPF_JA, 0, 0, 1, 0);
+	assert_insn(5, BPF_JMP32 | BPF_JLT | BPF_K, 2, 0, 0, -1);
+}
+
+static void program_has_a_longest_length(void **state)
+{
+	int end = bpf_label(&code);
+
+	(void)state;
+	bpf_jump(&code, end);
+	emit(BPF_LONGEST - 2);
+	bpf_here(&code, end);
+	emit(1);
+	assert_int_equal(code.n, BPF_LONGEST);
+	assert_int_equal(bpf_resolve(&code), 0);
+	assert_insn(0, BPF_JMP | BPF_JA, 0, 0, BPF_LONGEST - 2, 0);
+	bpf_jump(&code, end);		/* they write nothing behind the end: a sanitizer would see it */
+	bpf_jump_if(&code, BPF_JEQ, 0, 0, end);
+	assert_int_equal(code.n, BPF_LONGEST);
+	assert_int_equal(bpf_resolve(&code), E2BIG);
+}
+
+/* The last one that was given out is of use, so the caller need not check each. */
+static void program_has_a_limit_of_labels(void **state)
+{
+	(void)state;
+	for (int i = 0; i < BPF_LABELS; i++)
+		assert_int_equal(bpf_label(&code), i);
+	assert_int_equal(bpf_resolve(&code), 0);
+	assert_in_range(bpf_label(&code), 0, BPF_LABELS - 1);
+	assert_int_equal(bpf_resolve(&code), E2BIG);
+}
+
+static void assembler_needs_memory(void **state)
+{
+	struct bpf_code other;
+
+	(void)state;
+	for (fails = 1; fails <= 2; fails++) {
+		allocations = 0;
+		assert_int_equal(bpf_code_begin(&other), ENOMEM);
+		bpf_code_end(&other);
+	}
+}
+
+/* --- bpf(2) ------------------------------------------------------------------------------------------------------ */
+
+/* Members that are not asked for must be 0: the kernel refuses the call otherwise. */
+static void assert_asked(const union bpf_attr *expected)
+{
+	assert_memory_equal(&asked, expected, sizeof asked);
+}
+
+static void program_is_loaded_for_traffic_control(void **state)
+{
+	union bpf_attr expected;
+
+	(void)state;
+	bpf_emit(&code, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	assert_int_equal(bpf_load_program(code.insns, code.n), PROGRAM);
+	assert_string_equal((const char *)(uintptr_t)asked.license, "Dual BSD/GPL");
+	memset(&expected, 0, sizeof expected);
+	expected.prog_type = BPF_PROG_TYPE_SCHED_CLS;
+	expected.insns = (uintptr_t)code.insns;
+	expected.insn_cnt = 1;
+	expected.license = asked.license;
+	memcpy(expected.prog_name, "dapl_eth", 8);
+	assert_asked(&expected);
+}
+
+static void map_has_two_numbers_an_entry(void **state)
+{
+	union bpf_attr expected;
+
+	(void)state;
+	assert_int_equal(bpf_create_counters(64), MAP);
+	memset(&expected, 0, sizeof expected);
+	expected.map_type = BPF_MAP_TYPE_ARRAY;
+	expected.key_size = 4;
+	expected.value_size = 16;
+	expected.max_entries = 64;
+	assert_asked(&expected);
+}
+
+/* With the members of tcx: kernels refuse a length that ends within them. */
+static void program_is_attached_to_the_ingress(void **state)
+{
+	uint32_t words[8];
+
+	(void)state;
+	assert_int_equal(bpf_attach_ingress(PROGRAM, 5), LINK);
+	assert_int_equal(asked_size, sizeof words);
+	memcpy(words, &asked, sizeof words);
+	assert_memory_equal(words, ((uint32_t[8]){ PROGRAM, 5, INGRESS }), sizeof words);
+}
+
+static void link_gets_another_program(void **state)
+{
+	union bpf_attr expected;
+
+	(void)state;
+	assert_int_equal(bpf_replace(LINK, PROGRAM), 0);
+	memset(&expected, 0, sizeof expected);
+	expected.link_update.link_fd = LINK;
+	expected.link_update.new_prog_fd = PROGRAM;
+	assert_asked(&expected);
+}
+
+static void counters_are_read_and_cleared(void **state)
+{
+	uint64_t counters[2];
+
+	(void)state;
+	for (unsigned i = 0; i < ENTRIES; i++)
+		map[i][0] = map[i][1] = 10 + i;
+	map[2][1] = 4400;
+	assert_int_equal(bpf_read_counters(MAP, 2, counters), 0);
+	assert_int_equal(counters[0], 12);
+	assert_int_equal(counters[1], 4400);
+	assert_int_equal(bpf_clear_counters(MAP, 2), 0);
+	for (unsigned i = 0; i < ENTRIES; i++)
+		assert_int_equal(map[i][0], i == 2 ? 0 : 10 + i);
+	assert_int_equal(map[2][1], 0);
+}
+
+/* Descriptors and errors share a number below 0; calls without a descriptor return a positive errno. */
+static void error_of_the_kernel_is_returned(void **state)
+{
+	uint64_t counters[2];
+
+	(void)state;
+	for (int i = 0; i < COMMANDS; i++)
+		result_of[i] = -EPERM;
+	bpf_emit(&code, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	assert_int_equal(bpf_load_program(code.insns, code.n), -EPERM);
+	assert_int_equal(bpf_create_counters(4), -EPERM);
+	assert_int_equal(bpf_attach_ingress(PROGRAM, 5), -EPERM);
+	assert_int_equal(bpf_replace(LINK, PROGRAM), EPERM);
+	assert_int_equal(bpf_read_counters(MAP, 0, counters), EPERM);
+	assert_int_equal(bpf_clear_counters(MAP, 0), EPERM);
+}
+
+/* --- whether there is tcx ------------------------------------------------------------------------------------------ */
+
+enum { HAS_TCX = 1, AGAIN = 2, LEFT_OPEN = 4, ASKED_TWICE = 8, TOUCHED_DEVICE = 16 };
+
+/* The answer is kept, so each is of a process of its own. Nothing of cmocka may fail there. */
+static int look(int load, int attach)
+{
+	int status;
+	pid_t child = fork();
+
+	assert_int_not_equal(child, -1);
+	if (!child) {
+		unsigned open = load < 0 ? 0 : attach < 0 ? 1u : 1u | 1u << (LINK - PROGRAM), before;
+		int found;
+
+		result_of[BPF_PROG_LOAD] = load;
+		result_of[BPF_LINK_CREATE] = attach;
+		found = bpf_has_tcx() ? HAS_TCX : 0;
+		before = calls;
+		found |= bpf_has_tcx() ? AGAIN : 0;
+		found |= load >= 0 && asked.link_create.target_ifindex != INT_MAX ? TOUCHED_DEVICE : 0;
+		_exit(found | (closed == open ? 0 : LEFT_OPEN) | (calls == before ? 0 : ASKED_TWICE));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* Kernels without tcx do not get so far as to look for the device. */
+static void tcx_is_there_if_only_the_device_is_missing(void **state)
+{
+	(void)state;
+	assert_int_equal(look(PROGRAM, -ENODEV), HAS_TCX | AGAIN);
+	assert_int_equal(look(PROGRAM, -EINVAL), 0);
+	assert_int_equal(look(PROGRAM, LINK), 0);
+}
+
+/* A process that may not ask goes by the version, so that the capability it lacks can be named. */
+static void version_tells_a_process_that_may_load_no_program(void **state)
+{
+	static const struct {
+		const char *release;
+		bool has;
+	} rows[] = { { "6.6.0", true }, { "6.12.9+deb13-amd64", true }, { "7.0-rc1", true }, { "6.5.11", false },
+		{ "5.19.0", false }, { "4.6", false }, { "six", false }, { "7", false }, { NULL, false } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		release = rows[i].release;
+		assert_int_equal(look(-EPERM, LINK), rows[i].has ? HAS_TCX | AGAIN : 0);
+	}
+	release = "6.6.0";
+	assert_int_equal(look(-ENOSYS, LINK), 0);	/* a kernel without bpf(2) */
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(instruction_has_what_it_is_given),
+		TEST(jumps_lead_to_their_labels),
+		TEST(program_has_a_longest_length),
+		TEST(program_has_a_limit_of_labels),
+		TEST(assembler_needs_memory),
+		TEST(program_is_loaded_for_traffic_control),
+		TEST(map_has_two_numbers_an_entry),
+		TEST(program_is_attached_to_the_ingress),
+		TEST(link_gets_another_program),
+		TEST(counters_are_read_and_cleared),
+		TEST(error_of_the_kernel_is_returned),
+		TEST(tcx_is_there_if_only_the_device_is_missing),
+		TEST(version_tells_a_process_that_may_load_no_program),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
