@@ -62,6 +62,11 @@ void stream_test_unlock(void)
 	soft_progress_unlock(stream_device.dev);
 }
 
+struct ibv_sge stream_test_sge(uint32_t offset, uint32_t length)
+{
+	return (struct ibv_sge){ (uintptr_t)stream_device.memory->local + offset, length, stream_device.local->lkey };
+}
+
 void expect_completion(uint64_t id, enum ibv_wc_status status)
 {
 	struct ibv_wc wc;

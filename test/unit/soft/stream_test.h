@@ -19,6 +19,8 @@ int stream_test_open_blocked(void **state);
 /* Hold the locks with which the device calls the functions of a stream. */
 void stream_test_lock(void);
 void stream_test_unlock(void);
+/* A segment of memory->local. */
+struct ibv_sge stream_test_sge(uint32_t offset, uint32_t length);
 /* The next completion is this one. */
 void expect_completion(uint64_t id, enum ibv_wc_status status);
 void expect_no_completion(void);

@@ -110,11 +110,6 @@ static int tear_down(void **state)
 	return soft_qp_destroy(&qp->qp);
 }
 
-static struct ibv_sge local(uint32_t offset, uint32_t length)
-{
-	return (struct ibv_sge){ (uintptr_t)stream_device.memory->local + offset, length, stream_device.local->lkey };
-}
-
 static struct ibv_send_wr wr_of(struct ibv_sge *sge, int sges)
 {
 	struct ibv_send_wr wr = { .sg_list = sge, .num_sge = sges, .opcode = IBV_WR_SEND };
@@ -138,7 +133,7 @@ static int send_it(const struct ibv_send_wr *wr, enum ibv_wc_status *status)
 
 static void receive(uint64_t id, uint32_t offset, uint32_t length)
 {
-	struct ibv_sge sge = local(offset, length);
+	struct ibv_sge sge = stream_test_sge(offset, length);
 	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	assert_int_equal(soft_qp_post_recv(&qp->qp, &wr, &bad), 0);
@@ -195,7 +190,7 @@ static void address_handle_keeps_its_domain(void **state)
 
 static void datagram_has_a_header_and_its_pieces(void **state)
 {
-	struct ibv_sge sge[] = { local(0, 10), { 0, 0, 12345 }, local(100, 20) };
+	struct ibv_sge sge[] = { stream_test_sge(0, 10), { 0, 0, 12345 }, stream_test_sge(100, 20) };
 	struct ibv_send_wr wr = wr_of(sge, 3);
 	enum ibv_wc_status status;
 
@@ -222,7 +217,7 @@ static void datagram_has_a_header_and_its_pieces(void **state)
 
 static void malformed_request_is_refused(void **state)
 {
-	struct ibv_sge sge[SGES + 1] = { local(0, 10) };
+	struct ibv_sge sge[SGES + 1] = { stream_test_sge(0, 10) };
 	struct ibv_send_wr wr = wr_of(sge, 1);
 	enum ibv_wc_status status;
 
@@ -241,7 +236,7 @@ static void malformed_request_is_refused(void **state)
 
 static void failed_request_is_not_sent(void **state)
 {
-	struct ibv_sge sge[2] = { local(0, SOFT_UD_MTU), local(0, 1) };
+	struct ibv_sge sge[2] = { stream_test_sge(0, SOFT_UD_MTU), stream_test_sge(0, 1) };
 	struct ibv_send_wr wr = wr_of(sge, 2);
 	enum ibv_wc_status status;
 
@@ -260,7 +255,7 @@ static void failed_request_is_not_sent(void **state)
 
 static void errors_of_the_socket_lose_a_datagram_at_most(void **state)
 {
-	struct ibv_sge sge = local(0, 10);
+	struct ibv_sge sge = stream_test_sge(0, 10);
 	struct ibv_send_wr wr = wr_of(&sge, 1);
 	enum ibv_wc_status status;
 
