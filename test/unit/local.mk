@@ -292,6 +292,8 @@ unit_soft = \
 	test/unit/soft/test_pace \
 	test/unit/soft/test_pending \
 	test/unit/soft/test_populate \
+	test/unit/soft/test_post \
+	test/unit/soft/test_post_request \
 	test/unit/soft/test_progress \
 	test/unit/soft/test_proto \
 	test/unit/soft/test_proto_table \
@@ -427,6 +429,13 @@ test_unit_soft_test_transmit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send,--wrap=send
 test_unit_soft_test_qp_SOURCES = test/unit/soft/test_qp.c $(stream_test)
 test_unit_soft_test_qp_LDADD = $(unit_soft_libs)
 test_unit_soft_test_qp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_event_post,--wrap=soft_cq_add
+test_unit_soft_test_post_SOURCES = test/unit/soft/test_post.c $(stream_test)
+test_unit_soft_test_post_LDADD = $(unit_soft_libs)
+test_unit_soft_test_post_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=soft_unexpected_deliver,--wrap=soft_progress_srq_posted \
+	-Wl,--wrap=shm_conn_post_cma,--wrap=soft_qp_complete_sends,--wrap=soft_ud_send
+test_unit_soft_test_post_request_SOURCES = test/unit/soft/test_post_request.c $(stream_test)
+test_unit_soft_test_post_request_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_segment_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_segment_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shm_process_put,--wrap=sealed_file_map,--wrap=munmap,--wrap=madvise

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_post.c - which requests and receives a queue takes, what it keeps of them, and what happens at once when they
+ * are posted. The socket is full, so requests wait in the send queue. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <errno.h>
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/srq.h"
+#include "dapl/soft/rdmap/unexpected.h"
+#include "dapl/soft/verbs/post.h"
+#include "dapl/soft/verbs/qp_life.h"
+#include "test/unit/soft/stream_test.h"
+
+enum { INLINE_MAX = 64, SGES = 4 };	/* of the queue pair of a stream */
+
+static unsigned deliveries;		/* of unexpected messages */
+static const struct soft_srq *posted_srq;	/* for whose waiting QPs progress was asked to deliver */
+static bool by_cma;			/* the last request is executed by CMA */
+static unsigned completions_asked, datagrams;
+static int ud_err;
+static enum ibv_wc_status ud_status;
+static struct soft_qp *bare;		/* a second queue pair, without a connection */
+
+void __wrap_soft_unexpected_deliver(struct soft_qp *qp);
+void __wrap_soft_progress_srq_posted(struct soft_srq *srq);
+bool __wrap_shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn);
+void __wrap_soft_qp_complete_sends(struct soft_qp *qp);
+int __wrap_soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status *status);
+
+void __wrap_soft_unexpected_deliver(struct soft_qp *qp)
+{
+	assert_ptr_equal(qp, s.qp);
+	deliveries++;
+}
+
+void __wrap_soft_progress_srq_posted(struct soft_srq *srq)
+{
+	posted_srq = srq;
+}
+
+bool __wrap_shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn)
+{
+	assert_ptr_equal(conn, qp->conn);
+	return by_cma;
+}
+
+void __wrap_soft_qp_complete_sends(struct soft_qp *qp)
+{
+	(void)qp;
+	completions_asked++;
+}
+
+int __wrap_soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status *status)
+{
+	assert_ptr_equal(qp, bare);
+	(void)wr;
+	datagrams++;
+	*status = ud_status;
+	return ud_err;
+}
+
+static void reset(void)
+{
+	deliveries = completions_asked = datagrams = 0;
+	posted_srq = NULL;
+	by_cma = false;
+	ud_err = 0;
+	ud_status = IBV_WC_SUCCESS;
+}
+
+static int set_up(void **state)
+{
+	reset();
+	return stream_test_open_blocked(state);
+}
+
+static int set_up_shared_queue(void **state)
+{
+	(void)state;
+	reset();
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
+	s.conn->tx.blocked = true;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	by_cma = false;
+	return stream_test_close(state);
+}
+
+static int open_bare(enum ibv_qp_type type)
+{
+	struct ibv_qp_init_attr attr = { .qp_type = type, .send_cq = stream_device.cq,
+		.recv_cq = stream_device.cq, .cap = { 2, 2, SGES, SGES, INLINE_MAX } };
+	struct ibv_qp *made;
+	int err;
+
+	reset();
+	err = soft_qp_create(stream_device.dev, stream_device.pd, &attr, &made);
+	bare = (struct soft_qp *)made;
+	return err;
+}
+
+static int set_up_unconnected(void **state)
+{
+	(void)state;
+	return open_bare(IBV_QPT_RC);
+}
+
+static int set_up_datagrams(void **state)
+{
+	(void)state;
+	return open_bare(IBV_QPT_UD);
+}
+
+static int tear_down_bare(void **state)
+{
+	(void)state;
+	return soft_qp_destroy(&bare->qp);
+}
+
+static int post(struct soft_qp *qp, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad = NULL;
+	int err = soft_qp_post_send(&qp->qp, wr, &bad);
+
+	if (err)
+		assert_ptr_equal(bad, wr);
+	else
+		assert_null(bad);
+	return err;
+}
+
+static struct ibv_wc completion(void)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(stream_poll(&s, &wc, 1), 1);
+	return wc;
+}
+
+/* The queue has failed. While a flush waits, its completions come later. */
+static void set_failed(struct soft_qp *qp, bool flush_waits)
+{
+	dapl_mutex_lock(&qp->lock);
+	soft_qp_set_state(qp, IBV_QPS_ERR);
+	qp->flush_waits = flush_waits;
+	dapl_mutex_unlock(&qp->lock);
+}
+
+/* --- what a send queue takes --------------------------------------------------------------------------------- */
+
+static void requests_before_the_refused_one_are_posted(void **state)
+{
+	struct ibv_send_wr wr[STREAM_WRS + 2] = { { 0 } }, *bad = NULL;
+
+	(void)state;
+	for (uint32_t i = 0; i < STREAM_WRS + 2; i++) {
+		wr[i].wr_id = i;
+		wr[i].opcode = IBV_WR_SEND;
+		wr[i].next = i < STREAM_WRS + 1 ? &wr[i + 1] : NULL;
+	}
+	assert_int_equal(soft_qp_post_send(&s.qp->qp, wr, &bad), ENOMEM);
+	assert_ptr_equal(bad, &wr[STREAM_WRS]);
+	assert_int_equal(s.qp->sq_tail - s.qp->sq_head, STREAM_WRS);
+	for (uint32_t i = 0; i < STREAM_WRS; i++)
+		assert_int_equal(soft_swqe(s.qp, i)->wr_id, i);
+}
+
+static void unconnected_queue_takes_no_request(void **state)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+
+	(void)state;
+	assert_int_equal(post(bare, &wr), EINVAL);
+	assert_int_equal(bare->sq_tail, 0);
+	expect_no_completion();
+}
+
+static void failed_queue_flushes_a_request_at_once(void **state)
+{
+	struct ibv_send_wr wr = { .wr_id = 3, .opcode = IBV_WR_RDMA_READ };
+	struct ibv_wc wc;
+
+	(void)state;
+	set_failed(bare, false);
+	assert_int_equal(post(bare, &wr), 0);
+	wc = completion();
+	assert_int_equal(wc.wr_id, 3);
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc.opcode, IBV_WC_RDMA_READ);
+	assert_int_equal(bare->sq_tail, 0);
+}
+
+static void request_waits_for_the_flush_before_it(void **state)
+{
+	struct ibv_send_wr wr = { .wr_id = 3, .opcode = IBV_WR_SEND };
+
+	(void)state;
+	set_failed(bare, true);
+	assert_int_equal(post(bare, &wr), 0);
+	expect_no_completion();
+	assert_int_equal(bare->sq_tail, 1);
+	assert_int_equal(soft_swqe(bare, 0)->wr_id, 3);
+	bare->flush_waits = false;
+}
+
+static void request_executed_by_cma_completes_at_once(void **state)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
+
+	(void)state;
+	assert_int_equal(post(s.qp, &wr), 0);
+	assert_int_equal(completions_asked, 0);
+	by_cma = true;
+	assert_int_equal(post(s.qp, &wr), 0);
+	assert_int_equal(completions_asked, 1);
+}
+
+static void caller_may_hold_the_lock(void **state)
+{
+	struct ibv_send_wr wr = { .wr_id = 8, .opcode = IBV_WR_SEND }, *bad = NULL;
+
+	(void)state;
+	stream_test_lock();
+	assert_int_equal(soft_qp_post_send_locked(s.qp, &wr, &bad), 0);
+	stream_test_unlock();
+	assert_int_equal(s.qp->sq_tail, 1);
+	assert_int_equal(soft_swqe(s.qp, 0)->wr_id, 8);
+}
+
+static void bind_is_refused_or_flushed_as_other_requests_are(void **state)
+{
+	struct ibv_mw_bind bind = { .wr_id = 6, .bind_info = { .mr = stream_device.open, .length = 8 } };
+	struct ibv_mw mw = { .rkey = 0x1200 };
+	struct ibv_wc wc;
+
+	(void)state;
+	assert_int_equal(soft_qp_bind_mw(&bare->qp, &mw, &bind), EINVAL);
+	set_failed(bare, false);
+	assert_int_equal(soft_qp_bind_mw(&bare->qp, &mw, &bind), 0);
+	wc = completion();
+	assert_int_equal(wc.wr_id, 6);
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc.opcode, IBV_WC_BIND_MW);
+	assert_int_equal(mw.rkey, 0x1200);
+	assert_int_equal(bare->sq_tail, 0);
+	set_failed(bare, true);
+	assert_int_equal(soft_qp_bind_mw(&bare->qp, &mw, &bind), 0);
+	assert_int_equal(bare->sq_tail, 1);
+	expect_no_completion();
+	bare->flush_waits = false;
+}
+
+/* --- datagrams -------------------------------------------------------------------------------------------------- */
+
+static void sent_datagram_completes_if_that_was_asked_for(void **state)
+{
+	struct ibv_send_wr wr = { .wr_id = 4, .opcode = IBV_WR_SEND };
+	struct ibv_wc wc;
+
+	(void)state;
+	assert_int_equal(post(bare, &wr), 0);
+	expect_no_completion();
+	wr.send_flags = IBV_SEND_SIGNALED;
+	assert_int_equal(post(bare, &wr), 0);
+	wc = completion();
+	assert_int_equal(wc.wr_id, 4);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(datagrams, 2);
+}
+
+static void failed_datagram_completes_always(void **state)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+
+	(void)state;
+	ud_status = IBV_WC_LOC_LEN_ERR;
+	assert_int_equal(post(bare, &wr), 0);
+	assert_int_equal(completion().status, IBV_WC_LOC_LEN_ERR);
+}
+
+static void refused_datagram_has_no_completion(void **state)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+
+	(void)state;
+	ud_err = EAGAIN;
+	assert_int_equal(post(bare, &wr), EAGAIN);
+	expect_no_completion();
+}
+
+static void failed_queue_sends_no_datagram(void **state)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+
+	(void)state;
+	set_failed(bare, false);
+	assert_int_equal(post(bare, &wr), 0);
+	assert_int_equal(completion().status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(datagrams, 0);
+}
+
+/* --- receives --------------------------------------------------------------------------------------------------- */
+
+static void receives_before_the_refused_one_are_posted(void **state)
+{
+	struct ibv_sge sge[SGES + 1] = { stream_test_sge(0, 10), stream_test_sge(50, 7) };
+	struct ibv_recv_wr wr[] = { { .wr_id = 1, .sg_list = sge, .num_sge = 2, .next = &wr[1] },
+				    { .wr_id = 2, .sg_list = sge, .num_sge = SGES + 1, .next = &wr[2] },
+				    { .wr_id = 3, .sg_list = sge, .num_sge = 1 } }, *bad = NULL;
+
+	(void)state;
+	assert_int_equal(soft_qp_post_recv(&bare->qp, wr, &bad), EINVAL);
+	assert_ptr_equal(bad, &wr[1]);
+	assert_int_equal(bare->rq.tail, 1);
+	assert_int_equal(soft_rwqe(&bare->rq, 0)->wr_id, 1);
+	assert_int_equal(soft_rwqe(&bare->rq, 0)->length, 17);
+	wr[1].num_sge = 0;
+	assert_int_equal(soft_qp_post_recv(&bare->qp, &wr[1], &bad), ENOMEM);
+	assert_ptr_equal(bad, &wr[2]);
+	assert_int_equal(bare->rq.tail, 2);
+}
+
+static void failed_queue_flushes_receives_at_once(void **state)
+{
+	struct ibv_recv_wr wr[] = { { .wr_id = 1, .next = &wr[1] }, { .wr_id = 2 } }, *bad;
+
+	(void)state;
+	set_failed(bare, false);
+	assert_int_equal(soft_qp_post_recv(&bare->qp, wr, &bad), 0);
+	for (uint64_t id = 1; id <= 2; id++) {
+		struct ibv_wc wc = completion();
+
+		assert_int_equal(wc.wr_id, id);
+		assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+		assert_int_equal(wc.opcode, IBV_WC_RECV);
+		assert_int_equal(wc.qp_num, bare->qp.qp_num);
+	}
+	set_failed(bare, true);
+	assert_int_equal(soft_qp_post_recv(&bare->qp, wr, &bad), 0);
+	expect_no_completion();
+	assert_int_equal(bare->rq.tail, 2);
+	bare->flush_waits = false;
+}
+
+static void receive_takes_messages_that_came_before_it(void **state)
+{
+	(void)state;
+	assert_true(stream_receive(&s, 1, 0, 8));
+	assert_int_equal(deliveries, 0);
+	assert_non_null(soft_unexpected_new(s.conn, WIRE_SEND, 0));
+	assert_true(stream_receive(&s, 2, 0, 8));
+	assert_int_equal(deliveries, 1);
+}
+
+static void queue_pair_with_a_shared_queue_takes_no_receive(void **state)
+{
+	struct ibv_recv_wr wr = { .wr_id = 1 }, *bad = NULL;
+
+	(void)state;
+	assert_int_equal(soft_qp_post_recv(&s.qp->qp, &wr, &bad), EINVAL);
+	assert_ptr_equal(bad, &wr);
+}
+
+static void shared_queue_takes_receives_until_it_is_full(void **state)
+{
+	struct ibv_recv_wr wr[STREAM_WRS + 1] = { { 0 } }, *bad = NULL;
+
+	(void)state;
+	for (uint32_t i = 0; i <= STREAM_WRS; i++) {
+		wr[i].wr_id = i;
+		wr[i].next = i < STREAM_WRS ? &wr[i + 1] : NULL;
+	}
+	assert_int_equal(soft_srq_post(&s.srq->srq, wr, &bad), ENOMEM);
+	assert_ptr_equal(bad, &wr[STREAM_WRS]);
+	for (uint32_t i = 0; i < STREAM_WRS; i++)
+		assert_int_equal(soft_rwqe(&s.srq->rq, i)->wr_id, i);
+	assert_null(posted_srq);
+}
+
+static void receive_of_the_shared_queue_is_for_the_waiting(void **state)
+{
+	(void)state;
+	stream_test_lock();
+	assert_false(soft_qp_take_receive(s.qp));
+	stream_test_unlock();
+	assert_true(stream_receive(&s, 1, 0, 8));
+	assert_ptr_equal(posted_srq, s.srq);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define SHARED(name) cmocka_unit_test_setup_teardown(name, set_up_shared_queue, tear_down)
+#define BARE(name) cmocka_unit_test_setup_teardown(name, set_up_unconnected, tear_down_bare)
+#define DATAGRAM(name) cmocka_unit_test_setup_teardown(name, set_up_datagrams, tear_down_bare)
+	const struct CMUnitTest tests[] = {
+		CASE(requests_before_the_refused_one_are_posted),
+		BARE(unconnected_queue_takes_no_request),
+		BARE(failed_queue_flushes_a_request_at_once),
+		BARE(request_waits_for_the_flush_before_it),
+		CASE(request_executed_by_cma_completes_at_once),
+		CASE(caller_may_hold_the_lock),
+		DATAGRAM(sent_datagram_completes_if_that_was_asked_for),
+		DATAGRAM(failed_datagram_completes_always),
+		DATAGRAM(refused_datagram_has_no_completion),
+		DATAGRAM(failed_queue_sends_no_datagram),
+		BARE(bind_is_refused_or_flushed_as_other_requests_are),
+		BARE(receives_before_the_refused_one_are_posted),
+		BARE(failed_queue_flushes_receives_at_once),
+		CASE(receive_takes_messages_that_came_before_it),
+		SHARED(queue_pair_with_a_shared_queue_takes_no_receive),
+		SHARED(shared_queue_takes_receives_until_it_is_full),
+		SHARED(receive_of_the_shared_queue_is_for_the_waiting),
+	};
+
+	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
+}
