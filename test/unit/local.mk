@@ -298,6 +298,7 @@ unit_soft = \
 	test/unit/soft/test_proto \
 	test/unit/soft/test_proto_table \
 	test/unit/soft/test_qp \
+	test/unit/soft/test_qp_life \
 	test/unit/soft/test_random \
 	test/unit/soft/test_rdmap_conn \
 	test/unit/soft/test_reach \
@@ -436,6 +437,11 @@ test_unit_soft_test_post_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shm_conn_post_cma,--wrap=soft_qp_complete_sends,--wrap=soft_ud_send
 test_unit_soft_test_post_request_SOURCES = test/unit/soft/test_post_request.c $(stream_test)
 test_unit_soft_test_post_request_LDADD = $(unit_soft_libs)
+test_unit_soft_test_qp_life_SOURCES = test/unit/soft/test_qp_life.c $(stream_test)
+test_unit_soft_test_qp_life_LDADD = $(unit_soft_libs)
+test_unit_soft_test_qp_life_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=soft_random,--wrap=malloc,--wrap=calloc,--wrap=soft_ud_open,--wrap=soft_mem_forget_qp \
+	-Wl,--wrap=soft_event_forget,--wrap=revoke_instead_of_flush,--wrap=rmem_map_for_consumer
 test_unit_soft_test_shm_segment_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_segment_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shm_process_put,--wrap=sealed_file_map,--wrap=munmap,--wrap=madvise
