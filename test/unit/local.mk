@@ -608,7 +608,8 @@ unit_verbs = \
 	test/unit/verbs/test_eth_flow \
 	test/unit/verbs/test_eth_hash \
 	test/unit/verbs/test_pdata \
-	test/unit/verbs/test_siw
+	test/unit/verbs/test_siw \
+	test/unit/verbs/test_siw_table
 check_PROGRAMS += $(unit_verbs)
 TESTS += $(unit_verbs)
 unit_verbs_libs = libdaplverbs.la libdaplcore.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
@@ -621,6 +622,7 @@ test_unit_verbs_test_eth_hash_SOURCES = test/unit/verbs/test_eth_hash.c dapl/ver
 test_unit_verbs_test_eth_hash_LDADD = $(CMOCKA_LIBS)
 test_unit_verbs_test_pdata_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
 test_unit_verbs_test_siw_LDADD = libdaplverbs.la libdaplcore.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
+test_unit_verbs_test_siw_table_LDADD = $(unit_verbs_libs)
 endif
 # device_probe "NETDEV 0", in the test machine: not in TESTS, it needs a device.
 check_PROGRAMS += test/unit/verbs/device_probe
