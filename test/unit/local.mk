@@ -604,6 +604,7 @@ if CMOCKA
 unit_verbs = \
 	test/unit/verbs/test_address \
 	test/unit/verbs/test_conn_cause \
+	test/unit/verbs/test_conn_qp \
 	test/unit/verbs/test_conn_state \
 	test/unit/verbs/test_eth_flow \
 	test/unit/verbs/test_eth_hash \
@@ -616,6 +617,7 @@ TESTS += $(unit_verbs)
 unit_verbs_libs = libdaplverbs.la libdaplcore.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
 test_unit_verbs_test_address_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
 test_unit_verbs_test_conn_cause_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_conn_qp_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_state_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_flow_SOURCES = test/unit/verbs/test_eth_flow.c dapl/verbs/eth_flow.c
 test_unit_verbs_test_eth_flow_LDADD = $(CMOCKA_LIBS)
