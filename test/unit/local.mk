@@ -605,6 +605,7 @@ unit_verbs = \
 	test/unit/verbs/test_address \
 	test/unit/verbs/test_conn_cause \
 	test/unit/verbs/test_conn_qp \
+	test/unit/verbs/test_conn_report \
 	test/unit/verbs/test_conn_state \
 	test/unit/verbs/test_eth_flow \
 	test/unit/verbs/test_eth_hash \
@@ -618,6 +619,7 @@ unit_verbs_libs = libdaplverbs.la libdaplcore.la libcommon.la $(CMOCKA_LIBS) $(V
 test_unit_verbs_test_address_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
 test_unit_verbs_test_conn_cause_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_qp_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_conn_report_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_state_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_flow_SOURCES = test/unit/verbs/test_eth_flow.c dapl/verbs/eth_flow.c
 test_unit_verbs_test_eth_flow_LDADD = $(CMOCKA_LIBS)
