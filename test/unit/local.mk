@@ -604,6 +604,7 @@ if CMOCKA
 unit_verbs = \
 	test/unit/verbs/test_address \
 	test/unit/verbs/test_conn_cause \
+	test/unit/verbs/test_conn_event \
 	test/unit/verbs/test_conn_qp \
 	test/unit/verbs/test_conn_report \
 	test/unit/verbs/test_conn_state \
@@ -618,6 +619,7 @@ TESTS += $(unit_verbs)
 unit_verbs_libs = libdaplverbs.la libdaplcore.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
 test_unit_verbs_test_address_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
 test_unit_verbs_test_conn_cause_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_conn_event_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_qp_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_report_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_state_LDADD = $(unit_verbs_libs)
