@@ -63,7 +63,7 @@ static int accept_locked(struct dapl_conn *conn, const struct dapl_conn_params *
 			 const void *bytes, int len)
 {
 	uint8_t peer_out = conn->reads_out, peer_in = conn->reads_in;
-	bool peer_gone = conn->state == CONN_OVER;
+	bool peer_gone = conn->state == CONN_CLOSED;
 	int err = 0;
 
 	if (!peer_gone && conn->state != CONN_REQUESTED)
@@ -128,7 +128,7 @@ int hw_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_
 			rdma_reject(conn->id, bytes, n);
 		else
 			hw_refuse(conn->id, conn->wire);
-		hw_conn_set_state(conn, CONN_OVER);
+		hw_conn_set_state(conn, CONN_CLOSED);
 	}
 	dapl_mutex_unlock(&conn->lock);
 	hw_release(conn);

@@ -27,7 +27,7 @@ enum conn_state {
 	CONN_ESTABLISHED,
 	CONN_PEER_CLOSED,		/* the peer disconnected, we did not yet */
 	CONN_DISCONNECTING,		/* we disconnected, the peer did not yet */
-	CONN_OVER,
+	CONN_CLOSED,
 	CONN_STATES
 };
 

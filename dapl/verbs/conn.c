@@ -180,13 +180,13 @@ int hw_disconnect(struct dapl_conn *conn)
 {
 	dapl_mutex_lock(&conn->lock);
 	if (conn->ud) {
-		hw_conn_set_state(conn, CONN_OVER);
+		hw_conn_set_state(conn, CONN_CLOSED);
 	} else if (conn->state == CONN_ESTABLISHED) {
 		rdma_disconnect(conn->id);
 		hw_conn_set_state(conn, CONN_DISCONNECTING);
 	} else if (conn->state == CONN_PEER_CLOSED) {
 		rdma_disconnect(conn->id);
-		hw_conn_set_state(conn, CONN_OVER);
+		hw_conn_set_state(conn, CONN_CLOSED);
 	}
 	dapl_mutex_unlock(&conn->lock);
 	return 0;

@@ -65,10 +65,10 @@ static void broken(struct dapl_conn *conn, const struct rdma_cm_event *event,
 			    hw_failure_of(-status), NULL, 0);
 	} else if (conn->state == CONN_ESTABLISHED) {
 		hw_caused_by_event(conn, event);
-		hw_report_disconnected(conn, CONN_OVER, false);
+		hw_report_disconnected(conn, CONN_CLOSED, false);
 	} else {
 		hw_caused_by_event(conn, event);
-		hw_conn_set_state(conn, CONN_OVER);
+		hw_conn_set_state(conn, CONN_CLOSED);
 		dapl_mutex_unlock(&conn->lock);
 	}
 }
@@ -90,7 +90,7 @@ static void disconnected(struct dapl_conn *conn, const struct rdma_cm_event *eve
 		hw_report_disconnected(conn, CONN_PEER_CLOSED, event->status == 0);
 		return;
 	case CONN_DISCONNECTING:
-		hw_report_disconnected(conn, CONN_OVER, true);
+		hw_report_disconnected(conn, CONN_CLOSED, true);
 		return;
 	case CONN_CONNECTING:
 		hw_caused_by_event(conn, event);
@@ -98,7 +98,7 @@ static void disconnected(struct dapl_conn *conn, const struct rdma_cm_event *eve
 		return;
 	case CONN_REQUESTED:
 		hw_caused_by_event(conn, event);
-		hw_conn_set_state(conn, CONN_OVER);
+		hw_conn_set_state(conn, CONN_CLOSED);
 		break;
 	default:
 		break;
@@ -115,7 +115,7 @@ static void event_after_release(struct dapl_conn *conn, enum rdma_cm_event_type 
 		dapl_mutex_unlock(&conn->lock);
 		return;
 	}
-	hw_conn_set_state(conn, CONN_OVER);
+	hw_conn_set_state(conn, CONN_CLOSED);
 	dapl_mutex_unlock(&conn->lock);
 	if (lingering)
 		hw_conn_destroy(conn);

@@ -19,7 +19,7 @@ void hw_learn_addresses(struct dapl_conn *conn)
 void hw_report_failed(struct dapl_conn *conn, enum dapl_conn_failure why, const void *pdata,
 			size_t len)
 {
-	hw_conn_set_state(conn, CONN_OVER);
+	hw_conn_set_state(conn, CONN_CLOSED);
 	dapl_mutex_unlock(&conn->lock);
 	dapl_up_failed(conn->owner, conn, why, pdata, len);
 }

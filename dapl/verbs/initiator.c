@@ -131,7 +131,7 @@ void hw_initiator_route_resolved(struct dapl_conn *conn)
 		return;
 	}
 	if (conn->released) {
-		hw_conn_set_state(conn, CONN_OVER);
+		hw_conn_set_state(conn, CONN_CLOSED);
 		dapl_mutex_unlock(&conn->lock);
 		return;
 	}

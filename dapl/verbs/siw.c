@@ -200,7 +200,7 @@ void hw_siw_qp_end(struct ibv_qp *ibv)
 	dapl_mutex_lock(&q->cq->lock);
 	siw_queue_end(q);
 	siw_queue_pull(q->cq, UINT32_MAX);
-	q->over = true;
+	q->closed = true;
 	dapl_mutex_unlock(&q->cq->lock);
 }
 
@@ -218,7 +218,7 @@ int hw_siw_qp_destroy(struct ibv_qp *ibv)
 	}
 	dapl_mutex_lock(&q->cq->lock);
 	siw_queue_end(q);
-	q->over = true;
+	q->closed = true;
 	drained = siw_queue_pull(q->cq, UINT32_MAX);
 	q->cq->sends -= q->depth;
 	dapl_mutex_unlock(&q->cq->lock);

@@ -63,7 +63,7 @@ static void complete(struct siw_qp *q, struct request *r)
  * tells that it was transmitted. */
 static void advance(struct siw_qp *q)
 {
-	for (; !q->over && q->tail != q->next_held; q->tail++) {
+	for (; !q->closed && q->tail != q->next_held; q->tail++) {
 		struct request *r = request_at(q, q->tail);
 		bool transmitted = !r->is_read && !r->signaled &&
 			(int32_t)(q->done_to - q->tail) > 0;
@@ -241,7 +241,7 @@ static void device_completed(struct request *r, const struct ibv_wc *wc)
 {
 	struct siw_qp *q = r->qp;
 
-	if (q->over || r->state != REQUEST_POSTED)	/* over, or a read's second completion */
+	if (q->closed || r->state != REQUEST_POSTED)	/* closed, or a read's second completion */
 		return;
 	if (r == q->split && wc->status == IBV_WC_SUCCESS && r->rest && !q->ended && post_rest(q, r))
 		return;

@@ -73,7 +73,7 @@ struct siw_qp {
 	struct request *split;		/* a split read that is out: all others wait */
 	bool failed;			/* a failure was handed out: what follows is flushed */
 	bool ended;			/* the connection is: nothing is held any more */
-	bool over;			/* nothing is handed out any more */
+	bool closed;			/* nothing is handed out any more */
 	struct request *ring;
 	struct ibv_sge *sges;
 	uint8_t *data;

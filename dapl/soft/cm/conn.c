@@ -129,7 +129,7 @@ void cm_close_socket(struct dapl_conn *conn)
 	conn->fd = -1;
 	conn->tx.shut = true;
 	if (conn->state != SOFT_CLOSED)
-		cm_set_state(conn, SOFT_CLOSED, conn->caused ? "failed" : "over");
+		cm_set_state(conn, SOFT_CLOSED, conn->caused ? "failed" : "ended");
 }
 
 void cm_learn_address(struct dapl_conn *conn)
@@ -143,9 +143,9 @@ void cm_learn_address(struct dapl_conn *conn)
 /* --- life ------------------------------------------------------------------------------------ */
 
 static void conn_work(struct dapl_task *task);
-static void stream_over(struct dapl_conn *conn);
+static void stream_ended(struct dapl_conn *conn);
 
-const struct soft_conn_events cm_conn_events = { .work = conn_work, .over = stream_over };
+const struct soft_conn_events cm_conn_events = { .work = conn_work, .ended = stream_ended };
 
 struct dapl_conn *cm_conn_new(struct dapl_device *dev)
 {
@@ -255,12 +255,12 @@ void cm_end_stream(struct dapl_conn *conn, int err, const char *why)
 	qp = soft_stream_lock(conn);
 	soft_conn_caused(conn, err, DAPL_CODE_NONE, 0, why);
 	conn->tx.shut = true;
-	soft_stream_over(qp, conn, false);
+	soft_stream_ended(qp, conn, false);
 	soft_stream_unlock(qp);
 }
 
 /* The stream of the peer has ended. */
-static void stream_over(struct dapl_conn *conn)
+static void stream_ended(struct dapl_conn *conn)
 {
 	cm_close_socket(conn);
 	if (conn->released)
@@ -297,7 +297,7 @@ static void end_shm(struct dapl_conn *conn)
 	if (conn->state != SOFT_OPEN && conn->state != SOFT_CLOSING)
 		return;
 	qp = soft_stream_lock(conn);
-	soft_stream_over(qp, conn, true);
+	soft_stream_ended(qp, conn, true);
 	soft_stream_unlock(qp);
 }
 

@@ -104,7 +104,7 @@ static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
 		conn->tx.blocked = false;
 	if (conn->rx.paused && (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))) {
 		soft_conn_socket_error(conn);
-		soft_stream_over(qp, conn, false);
+		soft_stream_ended(qp, conn, false);
 		alive = false;
 	}
 	if (alive && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)))

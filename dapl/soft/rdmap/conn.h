@@ -134,7 +134,7 @@ enum {
 /* What connection management does for the layers below it. */
 struct soft_conn_events {
 	void (*work)(struct dapl_task *task);		/* makes the upcalls owed; conn->task */
-	void (*over)(struct dapl_conn *conn);		/* the stream of the peer has ended. Progress
+	void (*ended)(struct dapl_conn *conn);		/* the stream of the peer has ended. Progress
 							 * lock and qp->lock held */
 };
 
@@ -211,7 +211,7 @@ struct dapl_conn {
 	uint32_t answer_tail;		/* counter; head is tx.cursor.answer */
 	TAILQ_HEAD(soft_unexpected_head, soft_unexpected) unexpected;
 	uint32_t unexpected_bytes;
-	bool over;			/* atomic: the end was reported to core */
+	bool end_reported;		/* atomic: the end was reported to core */
 	bool ack_listed;
 	TAILQ_ENTRY(dapl_conn) ack_link;	/* dev->acks */
 };

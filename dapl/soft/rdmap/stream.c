@@ -27,7 +27,7 @@ static enum ibv_wc_status term_status(int term)
 /* Reports the end to core, once. */
 static void report_end(struct dapl_conn *conn, bool orderly)
 {
-	if (!__atomic_exchange_n(&conn->over, true, __ATOMIC_RELAXED))
+	if (!__atomic_exchange_n(&conn->end_reported, true, __ATOMIC_RELAXED))
 		soft_conn_queue_upcall(conn, orderly ? SOFT_UP_CLOSED : SOFT_UP_BROKEN);
 }
 
@@ -130,7 +130,7 @@ void soft_stream_terminated(struct soft_qp *qp, struct dapl_conn *conn, const ui
 	soft_tcp_send(conn);
 }
 
-void soft_stream_over(struct soft_qp *qp, struct dapl_conn *conn, bool orderly)
+void soft_stream_ended(struct soft_qp *qp, struct dapl_conn *conn, bool orderly)
 {
 	bool sent;
 
@@ -142,5 +142,5 @@ void soft_stream_over(struct soft_qp *qp, struct dapl_conn *conn, bool orderly)
 	}
 	if (!conn->tx.close_notice)
 		report_end(conn, orderly);
-	conn->events->over(conn);
+	conn->events->ended(conn);
 }

@@ -48,6 +48,6 @@ void soft_stream_abort(struct soft_qp *qp, struct dapl_conn *conn, const char *c
 void soft_stream_terminated(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body,
 			    uint32_t length);
 /* The peer's stream has ended (`orderly`) or is broken. Called with the progress lock held, too. */
-void soft_stream_over(struct soft_qp *qp, struct dapl_conn *conn, bool orderly);
+void soft_stream_ended(struct soft_qp *qp, struct dapl_conn *conn, bool orderly);
 
 #endif

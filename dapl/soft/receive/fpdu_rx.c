@@ -321,7 +321,7 @@ static void stream_ended(struct soft_qp *qp, struct dapl_conn *conn, int err)
 			       err ? NULL : conn->peer_is_dapl ?
 			       "the peer's process ended without disconnecting" :
 			       "the peer's stream ended within a message");
-	soft_stream_over(qp, conn, orderly);
+	soft_stream_ended(qp, conn, orderly);
 }
 
 /* The socket of a shared-memory connection only reports the end of the peer. All messages that the peer

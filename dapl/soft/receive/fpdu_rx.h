@@ -7,7 +7,7 @@
 struct dapl_conn;
 
 /* Receives what is there, up to a budget. Called with the progress lock and qp->lock held. Sets *came if
- * it may have changed something. Returns false if the stream has ended (soft_stream_over was called). */
+ * it may have changed something. Returns false if the stream has ended (soft_stream_ended was called). */
 bool soft_tcp_receive(struct dapl_conn *conn, bool *came);
 
 #endif

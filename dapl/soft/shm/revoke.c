@@ -113,13 +113,13 @@ static void drop_left(struct dapl_timer *timer)
 	struct dapl_device *dev = container_of(timer, struct dapl_device, access_timer);
 	struct shm_segment *segment, *dropped;
 	struct shm_access *access;
-	bool over, all = true;
+	bool ended, all = true;
 
 	dev->access_looks++;
 	while ((access = next_left(dev, &segment))) {
-		over = !is_within(access) || shm_process_has_ended(access->peer);
-		all &= over;
-		if (over) {
+		ended = !is_within(access) || shm_process_has_ended(access->peer);
+		all &= ended;
+		if (ended) {
 			dapl_spin_lock(&dev->access_lock);
 			dropped = take_off_list(access);
 			dapl_spin_unlock(&dev->access_lock);

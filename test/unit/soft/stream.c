@@ -214,7 +214,7 @@ void stream_end(struct stream *s)
 		return;
 	soft_progress_lock(stream_device.dev);	/* what a progress thread does at a hang-up */
 	dapl_mutex_lock(&s->qp->lock);
-	soft_stream_over(s->qp, s->conn, false);
+	soft_stream_ended(s->qp, s->conn, false);
 	dapl_mutex_unlock(&s->qp->lock);
 	soft_progress_unlock(stream_device.dev);
 	s->alive = false;

@@ -61,7 +61,7 @@ void __wrap_soft_wakeup_end(struct dapl_device *d);
 void __wrap_shm_notify_clear(struct dapl_device *d);
 bool __wrap_soft_tcp_receive(struct dapl_conn *conn, bool *came);
 void __wrap_soft_tcp_send(struct dapl_conn *conn);
-void __wrap_soft_stream_over(struct soft_qp *qp, struct dapl_conn *conn, bool orderly);
+void __wrap_soft_stream_ended(struct soft_qp *qp, struct dapl_conn *conn, bool orderly);
 void __wrap_soft_conn_interest(struct dapl_conn *conn);
 void __wrap_soft_conn_socket_error(struct dapl_conn *conn);
 void __wrap_soft_ud_receive(struct dapl_device *d);
@@ -137,7 +137,7 @@ void __wrap_soft_tcp_send(struct dapl_conn *conn)
 	did.sends++;
 }
 
-void __wrap_soft_stream_over(struct soft_qp *qp, struct dapl_conn *conn, bool orderly)
+void __wrap_soft_stream_ended(struct soft_qp *qp, struct dapl_conn *conn, bool orderly)
 {
 	(void)qp;
 	assert_non_null(conn);

@@ -105,7 +105,7 @@ void hw_report_failed(struct dapl_conn *c, enum dapl_conn_failure why, const voi
 {
 	why_told = why;
 	keep(pdata, len);
-	hw_conn_set_state(c, CONN_OVER);
+	hw_conn_set_state(c, CONN_CLOSED);
 	called_last(FAILED);
 }
 
@@ -236,7 +236,7 @@ static void reject(enum hw_wire wire, enum rdma_cm_event_type type, int status, 
 	event_with(CONN_CONNECTING, type, status, bytes, len);
 	assert_int_equal(calls, 1);
 	assert_int_equal(last, FAILED);
-	assert_int_equal(conn.state, CONN_OVER);
+	assert_int_equal(conn.state, CONN_CLOSED);
 }
 
 static void program_that_rejects_sends_data(void **state)
@@ -360,19 +360,19 @@ static void established_connection_breaks(void **state)
 	event(CONN_ESTABLISHED, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	assert_int_equal(last, DOWN);
 	assert_false(orderly_told);
-	assert_int_equal(conn.state, CONN_OVER);
+	assert_int_equal(conn.state, CONN_CLOSED);
 	assert_string_equal(conn.cause.text, "the device was removed");
 }
 
 static void connection_that_core_does_not_await_ends_silently(void **state)
 {
-	static const enum conn_state states[] = { CONN_REQUESTED, CONN_PEER_CLOSED, CONN_DISCONNECTING, CONN_OVER };
+	static const enum conn_state states[] = { CONN_REQUESTED, CONN_PEER_CLOSED, CONN_DISCONNECTING, CONN_CLOSED };
 
 	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
 		begin(state);
 		event(states[i], RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 		assert_int_equal(calls, 0);
-		assert_int_equal(conn.state, CONN_OVER);
+		assert_int_equal(conn.state, CONN_CLOSED);
 		assert_string_equal(conn.cause.text, "the device was removed");
 	}
 }
@@ -407,7 +407,7 @@ static void own_disconnect_is_complete(void **state)
 	event(CONN_DISCONNECTING, RDMA_CM_EVENT_DISCONNECTED, -ECONNRESET);
 	assert_int_equal(last, DOWN);
 	assert_true(orderly_told);
-	assert_int_equal(conn.state, CONN_OVER);
+	assert_int_equal(conn.state, CONN_CLOSED);
 }
 
 static void accepted_connection_comes_up_before_it_goes_down(void **state)
@@ -443,13 +443,13 @@ static void withdrawn_request_is_over(void **state)
 	(void)state;
 	event(CONN_REQUESTED, RDMA_CM_EVENT_DISCONNECTED, 0);
 	assert_int_equal(calls, 0);
-	assert_int_equal(conn.state, CONN_OVER);
+	assert_int_equal(conn.state, CONN_CLOSED);
 	assert_string_equal(conn.cause.text, "the peer disconnected");
 }
 
 static void second_disconnect_means_nothing(void **state)
 {
-	static const enum conn_state states[] = { CONN_PEER_CLOSED, CONN_OVER, CONN_RESOLVING_ROUTE };
+	static const enum conn_state states[] = { CONN_PEER_CLOSED, CONN_CLOSED, CONN_RESOLVING_ROUTE };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
@@ -468,7 +468,7 @@ static void released_connection_reports_nothing(void **state)
 	conn.released = true;
 	event(CONN_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED, 0);
 	assert_int_equal(calls, 0);
-	assert_int_equal(conn.state, CONN_OVER);
+	assert_int_equal(conn.state, CONN_CLOSED);
 }
 
 static void lingering_connection_goes_with_its_last_event(void **state)
@@ -481,7 +481,7 @@ static void lingering_connection_goes_with_its_last_event(void **state)
 	event(CONN_DISCONNECTING, RDMA_CM_EVENT_DISCONNECTED, 0);
 	assert_int_equal(calls, 1);
 	assert_int_equal(last, DESTROYED);
-	assert_int_equal(conn.state, CONN_OVER);
+	assert_int_equal(conn.state, CONN_CLOSED);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, begin)

@@ -138,7 +138,7 @@ static void failed_connection_is_over_before_core_knows(void **state)
 	(void)state;
 	lock_in(CONN_CONNECTING);
 	hw_report_failed(&conn, DAPL_CONN_REJECTED, "no", 2);
-	reported(CONN_OVER, 1);
+	reported(CONN_CLOSED, 1);
 	assert_int_equal(why_told, DAPL_CONN_REJECTED);
 	assert_int_equal(pdata_len, 2);
 }
@@ -198,8 +198,8 @@ static void disconnect_is_orderly_or_not(void **state)
 		begin(state);
 		orderly_told = !orderly;
 		lock_in(CONN_ESTABLISHED);
-		hw_report_disconnected(&conn, orderly ? CONN_PEER_CLOSED : CONN_OVER, orderly);
-		reported(orderly ? CONN_PEER_CLOSED : CONN_OVER, 1);
+		hw_report_disconnected(&conn, orderly ? CONN_PEER_CLOSED : CONN_CLOSED, orderly);
+		reported(orderly ? CONN_PEER_CLOSED : CONN_CLOSED, 1);
 		assert_int_equal(orderly_told, orderly);
 	}
 }
