@@ -4,6 +4,7 @@
 EXTRA_DIST += test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/stream.h
 printed = test/unit/printed.c test/unit/printed.h
 device_harness = test/unit/device_harness.c test/unit/device_harness.h
+verbs_siw_below = test/unit/verbs/siw_below.c test/unit/verbs/siw_below.h
 softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
 softeth_cbpf = test/unit/softeth/cbpf.c test/unit/softeth/cbpf.h
 softeth_frames = test/unit/softeth/frames.c test/unit/softeth/frames.h
@@ -613,6 +614,7 @@ unit_verbs = \
 	test/unit/verbs/test_hw_errno \
 	test/unit/verbs/test_pdata \
 	test/unit/verbs/test_siw \
+	test/unit/verbs/test_siw_queue \
 	test/unit/verbs/test_siw_table
 check_PROGRAMS += $(unit_verbs)
 TESTS += $(unit_verbs)
@@ -629,7 +631,10 @@ test_unit_verbs_test_eth_hash_SOURCES = test/unit/verbs/test_eth_hash.c dapl/ver
 test_unit_verbs_test_eth_hash_LDADD = $(CMOCKA_LIBS)
 test_unit_verbs_test_hw_errno_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_pdata_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
-test_unit_verbs_test_siw_LDADD = libdaplverbs.la libdaplcore.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
+test_unit_verbs_test_siw_SOURCES = test/unit/verbs/test_siw.c $(verbs_siw_below)
+test_unit_verbs_test_siw_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_siw_queue_SOURCES = test/unit/verbs/test_siw_queue.c $(verbs_siw_below)
+test_unit_verbs_test_siw_queue_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_siw_table_LDADD = $(unit_verbs_libs)
 endif
 # device_probe "NETDEV 0", in the test machine: not in TESTS, it needs a device.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_siw.c - the send queue in front of siw's, on a device that this file implements:
+/* test_siw.c - the send queue in front of siw's, on the device of siw_below.h:
  * which requests it gets and when, and the order of completions. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,146 +13,7 @@
 #include <cmocka.h>
 #include "dapl/core/base/service.h"
 #include "dapl/verbs/siw.h"
-
-enum { DEPTH = 16, PAGE = 4096 };
-
-/* The requests that the device got, and the contents of its CQ. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t came = PTHREAD_COND_INITIALIZER;
-static struct posted {
-	struct ibv_send_wr wr;
-	struct ibv_sge sge;
-	uint8_t bytes[64];	/* inline */
-} posted[256];
-static unsigned posts, taken;
-static struct ibv_wc cq_entries[64];
-static int cq_count, destroyed;
-static int refuse;		/* the next post fails */
-
-static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
-{
-	struct posted *p = &posted[posts];
-	int err = refuse;
-
-	(void)qp;
-	refuse = 0;
-	if (err) {
-		*bad = wr;
-		return err;
-	}
-	pthread_mutex_lock(&lock);
-	p->wr = *wr;
-	if (wr->num_sge)
-		p->sge = wr->sg_list[0];
-	if (wr->send_flags & IBV_SEND_INLINE)
-		memcpy(p->bytes, (void *)(uintptr_t)p->sge.addr, p->sge.length);
-	posts++;
-	pthread_cond_broadcast(&came);
-	pthread_mutex_unlock(&lock);
-	return 0;
-}
-
-static int fake_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
-{
-	int got;
-
-	(void)cq;
-	pthread_mutex_lock(&lock);
-	got = cq_count < n ? cq_count : n;
-	memcpy(wc, cq_entries, got * sizeof *wc);
-	cq_count -= got;
-	memmove(cq_entries, cq_entries + got, cq_count * sizeof *wc);
-	pthread_mutex_unlock(&lock);
-	return got;
-}
-
-int ibv_destroy_qp(struct ibv_qp *qp)
-{
-	(void)qp;
-	destroyed++;
-	return 0;
-}
-
-int ibv_destroy_cq(struct ibv_cq *cq)
-{
-	(void)cq;
-	destroyed++;
-	return 0;
-}
-
-static struct ibv_context context;
-static struct ibv_cq cq = { .context = &context };
-static struct ibv_qp qp = { .context = &context, .send_cq = &cq, .recv_cq = &cq, .qp_num = 7 };
-static uint8_t memory[2 * PAGE] __attribute__((aligned(4096)));
-
-static int setup(void **state)
-{
-	struct ibv_qp_init_attr attr = { .cap = {
-		.max_send_wr = DEPTH, .max_send_sge = 2, .max_inline_data = 32 } };
-
-	(void)state;
-	posts = taken = cq_count = destroyed = refuse = 0;
-	context.ops.post_send = fake_post_send;
-	context.ops.poll_cq = fake_poll_cq;
-	hw_siw_adopt(&context);
-	return hw_siw_cq_add(&cq) || hw_siw_qp_add(&qp, &attr);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return hw_siw_qp_destroy(&qp) || hw_siw_cq_destroy(&cq) || destroyed != 2;
-}
-
-static int post_at(uint64_t id, enum ibv_wr_opcode opcode, unsigned flags, void *at, uint32_t length)
-{
-	struct ibv_sge sge = { .addr = (uintptr_t)at, .length = length, .lkey = 5 };
-	struct ibv_send_wr wr = { .wr_id = id, .opcode = opcode, .send_flags = flags,
-		.sg_list = &sge, .num_sge = 1 }, *bad;
-
-	wr.wr.rdma.remote_addr = (uintptr_t)at;
-	return ibv_post_send(&qp, &wr, &bad);
-}
-
-static void post(uint64_t id, enum ibv_wr_opcode opcode, unsigned flags)
-{
-	assert_int_equal(post_at(id, opcode, flags, memory, 100), 0);
-}
-
-static void reads(uint64_t id) { post(id, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED); }
-static void sends(uint64_t id) { post(id, IBV_WR_SEND, IBV_SEND_SIGNALED); }
-
-/* Completes post number i. With `lock` held: the timer of held requests polls the CQ on the service thread. */
-static void complete_locked(unsigned i, enum ibv_wc_status status)
-{
-	cq_entries[cq_count++] = (struct ibv_wc){ .wr_id = posted[i].wr.wr_id, .status = status,
-		.opcode = posted[i].wr.opcode == IBV_WR_RDMA_READ ? IBV_WC_RDMA_READ : IBV_WC_SEND };
-}
-
-static void complete_with(unsigned i, enum ibv_wc_status status)
-{
-	pthread_mutex_lock(&lock);
-	complete_locked(i, status);
-	pthread_mutex_unlock(&lock);
-}
-
-static void complete(unsigned i) { complete_with(i, IBV_WC_SUCCESS); }
-
-static void handed_out(uint64_t id, enum ibv_wc_status status)
-{
-	struct ibv_wc wc;
-
-	assert_int_equal(ibv_poll_cq(&cq, 1, &wc), 1);
-	assert_int_equal(wc.wr_id, id);
-	assert_int_equal(wc.status, status);
-}
-
-static void nothing_handed_out(void)
-{
-	struct ibv_wc wc;
-
-	assert_int_equal(ibv_poll_cq(&cq, 1, &wc), 0);
-}
+#include "test/unit/verbs/siw_below.h"
 
 static void completions_do_not_overtake_reads(void **state)
 {
@@ -179,9 +41,9 @@ static void receives_pass_unchanged(void **state)
 {
 	(void)state;
 	reads(1);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&device_lock);
 	cq_entries[cq_count++] = (struct ibv_wc){ .wr_id = 99, .opcode = IBV_WC_RECV };
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&device_lock);
 	handed_out(99, IBV_WC_SUCCESS);
 }
 
@@ -264,12 +126,12 @@ static void held_requests_are_posted_without_a_poll(void **state)
 	(void)state;
 	reads(1);
 	post(2, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&device_lock);
 	assert_int_equal(posts, 1);
 	complete_locked(0, IBV_WC_SUCCESS);
 	while (posts < 2)	/* the test program has a time limit */
-		pthread_cond_wait(&came, &lock);
-	pthread_mutex_unlock(&lock);
+		pthread_cond_wait(&request_came, &device_lock);
+	pthread_mutex_unlock(&device_lock);
 	handed_out(1, IBV_WC_SUCCESS);
 }
 
@@ -410,7 +272,7 @@ static void completions_are_delivered_in_post_order(void **state)
 		if ((random >> 33) % 2 && next - expected < DEPTH)
 			post(next++, (random >> 40) % 3 ? IBV_WR_SEND : IBV_WR_RDMA_READ,
 			     IBV_SEND_SIGNALED | ((random >> 45) % 4 ? 0 : IBV_SEND_FENCE));
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&device_lock);
 		/* reads are in order among themselves, and so are the other requests */
 		for (int read = 0; read < 2; read++)
 			for (unsigned i = 0; i < posts; i++) {
@@ -422,21 +284,21 @@ static void completions_are_delivered_in_post_order(void **state)
 				}
 				break;
 			}
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&device_lock);
 		for (int i = 0, n = ibv_poll_cq(&cq, 8, wc); i < n; i++)
 			assert_int_equal(wc[i].wr_id, expected++);
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&device_lock);
 		if (next == expected) {
 			posts = 0;
 			memset(completed, 0, sizeof completed);
 		}
 		full = posts >= 250;
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&device_lock);
 		assert_false(full);
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, siw_begin, siw_end)
 
 int main(void)
 {
