@@ -481,6 +481,7 @@ static const struct dapl_parameter parameters[] = {
 	{ "DAPL_SOFT_DIRECT", 0, 1, 1, PARAMETER_NEXT_IA },
 	{ "DAPL_SOFT_MAP", 0, 1, 1, PARAMETER_NEXT_IA },
 	{ "DAPL_SOFT_GUARD", 0, 1, 0, PARAMETER_NEXT_IA },
+	{ "DAPL_SOFT_DM", 0, DM_KIB_MAX, DM_KIB, PARAMETER_NEXT_IA },
 	{ .name = NULL },
 };
 

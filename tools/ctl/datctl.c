@@ -17,7 +17,7 @@ static const char usage_text[] =
 	"\n"
 	"  -q, --query       exit status 0: all there; 1: something is missing\n"
 	"  -p, --parameter   without VALUE show it, without NAME show all; without PID\n"
-	"                    in all programs of the user; until the program ends\n"
+	"                    in all programs of the user; until it closes its last IA\n"
 	"      --persist     NAME= removes the line; root\n"
 	"  -c, --reread      without PID all programs of the user\n"
 	"  -l, --load        IF is a network interface; without one modules only; root\n"

@@ -79,6 +79,7 @@ static const char rdma_help[] = FIRST RDMA_LINE
 "  -w, --write FILE        file to write; else it prints lines\n"
 "  -c, --count N           ends after N frames\n"
 FILE_OPTIONS
+"      --stats             prints a line every second\n"
 "      --strict            exit status 3 if messages were lost\n"
 "      --json              prints JSON\n";
 static const char caps_help[] = FIRST CAPS_LINE DEVICE_OPTION
