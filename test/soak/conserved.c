@@ -7,11 +7,12 @@
  * an RDMA write into slot i of the peer, an RDMA read, or a fetch-and-add to a counter of the peer. When
  * a send arrives, all writes before it are in place. The receiver checks them, and tells in shared memory how many
  * operations it has checked; a sender is at most WINDOW ahead. --rounds sets the operations of each side.
- * SOAK_SIDE and SOAK_BOARD: one side alone (test/soak/versions). */
+ * SOAK_SIDE and SOAK_BOARD: one side alone (test/soak/versions, test/soak/big-endian). */
 #include "soak.h"
 #include "test/own_network.h"
 #include "test/random.h"
 #include <dat/dat_ib_extensions.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -51,16 +52,18 @@ struct recipe {
 	uint64_t content;
 };
 
+static uint64_t operations; /* of each side */
+
+/* What the sides tell each other. They may differ in byte order: numbers are big-endian, but for the figures,
+ * which are of processes of one build. */
 static struct board {
 	struct {
 		volatile bool ready, connected, done;
-		uint64_t address;
-		DAT_RMR_CONTEXT key;
-		_Alignas(64) volatile uint64_t checked;        /* of the peer's operations */
-		uint64_t completions, sleeps, switches, bytes; /* figures */
+		uint64_t address, key;
+		_Alignas(64) volatile uint64_t checked; /* of the peer's operations */
+		uint64_t sleeps, switches, bytes;       /* figures */
 	} side[2];
-	volatile DAT_CONN_QUAL qual;
-	uint64_t operations;
+	volatile uint64_t qual;
 } *board;
 
 static struct end {
@@ -83,6 +86,11 @@ static struct end {
 	double progress;
 } e;
 
+static uint64_t checked_by_peer(void)
+{
+	return be64toh(board->side[!e.me].checked);
+}
+
 /* --- operations ---------------------------------------------------------------------------- */
 
 static uint32_t length_from(uint64_t r)
@@ -102,7 +110,7 @@ static struct recipe recipe_of(int side, uint64_t i)
 	uint64_t r = random_of(((uint64_t)soak_seed << 20) + i * 2 + (uint64_t)side + 1);
 	struct recipe recipe = { SEND, length_from(r >> 8), random_of(r) };
 
-	if (i == board->operations - 1)
+	if (i == operations - 1)
 		return recipe;
 	switch (r & 15) {
 	case 8: recipe.kind = WRITE; break;
@@ -119,8 +127,8 @@ static void fill(uint8_t *to, uint64_t content, uint32_t length)
 	uint32_t i = 0;
 
 	for (; i + 8 <= length; i += 8, content += 0x9e3779b97f4a7c15ull)
-		memcpy(to + i, &content, 8);
-	memcpy(to + i, &content, length - i);
+		memcpy(to + i, &(uint64_t){ htole64(content) }, 8);
+	memcpy(to + i, &(uint64_t){ htole64(content) }, length - i);
 }
 
 static bool holds(const uint8_t *at, uint64_t content, uint32_t length)
@@ -130,10 +138,10 @@ static bool holds(const uint8_t *at, uint64_t content, uint32_t length)
 
 	for (; i + 8 <= length; i += 8, content += 0x9e3779b97f4a7c15ull) {
 		memcpy(&word, at + i, 8);
-		if (word != content)
+		if (le64toh(word) != content)
 			return false;
 	}
-	return !memcmp(at + i, &content, length - i);
+	return !memcmp(at + i, &(uint64_t){ htole64(content) }, length - i);
 }
 
 static bool poisoned(const uint8_t *at, uint32_t length)
@@ -184,6 +192,7 @@ static void post_receive(void)
 static void make_memory(void)
 {
 	DAT_REGION_DESCRIPTION region;
+	DAT_RMR_CONTEXT key;
 
 	e.memory = mmap(NULL, sizeof *e.memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			-1, 0);
@@ -194,8 +203,9 @@ static void make_memory(void)
 	region.for_va = e.memory->receive;
 	OK(dat_lmr_create(e.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof *e.memory - 2 * GUARD, e.pz,
 			  DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC, DAT_VA_TYPE_VA,
-			  &e.lmr, &e.local, &board->side[e.me].key, NULL, NULL));
-	board->side[e.me].address = (uintptr_t)e.memory;
+			  &e.lmr, &e.local, &key, NULL, NULL));
+	board->side[e.me].key = htobe64(key);
+	board->side[e.me].address = htobe64((uintptr_t)e.memory);
 }
 
 static void make_endpoint(void)
@@ -239,7 +249,7 @@ static void join(void)
 	if (e.me == 0) {
 		OK(dat_evd_create(e.ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &e.cr));
 		OK(dat_psp_create_any(e.ia, &qual, e.cr, DAT_PSP_CONSUMER_FLAG, &psp));
-		board->qual = qual;
+		board->qual = htobe64(qual);
 	}
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	board->side[e.me].ready = true;
@@ -249,7 +259,7 @@ static void join(void)
 		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, e.ep, 0, NULL));
 	} else {
 		OK(dat_ia_query(e.ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
-		OK(dat_ep_connect(e.ep, attr.ia_address_ptr, board->qual, 3 * MOMENT, 0, NULL,
+		OK(dat_ep_connect(e.ep, attr.ia_address_ptr, be64toh(board->qual), 3 * MOMENT, 0, NULL,
 				  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	}
 	OK(await(e.conn, DAT_CONNECTION_EVENT_ESTABLISHED, 3 * MOMENT, NULL));
@@ -269,9 +279,9 @@ static DAT_LMR_TRIPLET here(const void *at, uint32_t length)
 /* What is at `at` in the memory of this side, in that of the peer. */
 static DAT_RMR_TRIPLET there(const volatile void *at, uint32_t length)
 {
-	return (DAT_RMR_TRIPLET){ .rmr_context = board->side[!e.me].key,
+	return (DAT_RMR_TRIPLET){ .rmr_context = (DAT_RMR_CONTEXT)be64toh(board->side[!e.me].key),
 				  .segment_length = length,
-				  .virtual_address = board->side[!e.me].address +
+				  .virtual_address = be64toh(board->side[!e.me].address) +
 						     ((uintptr_t)at - (uintptr_t)e.memory) };
 }
 
@@ -318,8 +328,8 @@ static void post_next(void)
 	struct recipe recipe;
 	DAT_RETURN ret;
 
-	if (e.posted == board->operations || e.posted - e.completed >= WINDOW ||
-	    e.posted - board->side[!e.me].checked >= WINDOW)
+	if (e.posted == operations || e.posted - e.completed >= WINDOW ||
+	    e.posted - checked_by_peer() >= WINDOW)
 		return;
 	recipe = recipe_of(e.me, e.posted);
 	if (recipe.kind >= READ && e.reads >= READS)
@@ -406,7 +416,7 @@ static void message_arrived(const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 	post_receive();
 	e.received++;
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	board->side[e.me].checked = ++e.checked;
+	board->side[e.me].checked = htobe64(++e.checked);
 }
 
 static void take(const DAT_EVENT *event)
@@ -456,10 +466,10 @@ static void take_events(uint64_t posted_before)
 
 static bool finished(void)
 {
-	uint64_t all = board->operations;
+	uint64_t all = operations;
 
 	return e.posted == all && e.completed == all && e.checked == all &&
-	       board->side[!e.me].checked == all;
+	       checked_by_peer() == all;
 }
 
 /* --- the two sides ------------------------------------------------------------------------------------ */
@@ -485,7 +495,7 @@ static void one_side(int me)
 			     soak_seed, me, STALL, (unsigned long long)e.posted,
 			     (unsigned long long)e.completed, (unsigned long long)e.received,
 			     (unsigned long long)e.checked,
-			     (unsigned long long)board->side[!me].checked);
+			     (unsigned long long)checked_by_peer());
 	}
 	board->side[me].done = true;
 	wait_for(&board->side[!me].done);
@@ -512,7 +522,7 @@ static void be_side(const char *side)
 	board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	EXPECT(board != MAP_FAILED);
 	close(fd);
-	board->operations = soak_rounds(60000);
+	operations = soak_rounds(60000);
 	setenv("DAPL_DBG_TYPE", "1",
 	       1); /* a version with other layouts of memory is reached over TCP, with a line */
 	one_side(*side == '1');
@@ -531,7 +541,7 @@ static void conserve(const char *name)
 	if (life_on_soft())
 		own_network();
 	board = soak_shared(sizeof *board);
-	board->operations = soak_rounds(life_on_soft() ? 60000 / SLOWER : 1000);
+	operations = soak_rounds(life_on_soft() ? 60000 / SLOWER : 1000);
 	pid = fork();
 	if (!pid) {
 		one_side(1);
@@ -544,7 +554,7 @@ static void conserve(const char *name)
 	soak_figure("%s: %llu DTOs each way, %.1f GB checked, %llu sleeps, %llu changes between "
 		    "polling and "
 		    "sleeping, %.0f s",
-		    name, (unsigned long long)board->operations,
+		    name, (unsigned long long)operations,
 		    (double)(board->side[0].bytes + board->side[1].bytes) / 1e9,
 		    (unsigned long long)(board->side[0].sleeps + board->side[1].sleeps),
 		    (unsigned long long)(board->side[0].switches + board->side[1].switches),

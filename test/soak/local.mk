@@ -36,7 +36,9 @@ test_soak_starved_LDADD = libdat2.la -lpthread
 test_soak_steady_SOURCES = test/soak/steady.c test/own_network.h $(soak_traffic)
 test_soak_steady_LDADD = libdat2.la -lpthread
 # Builds an older commit, so it is not in make check.
-EXTRA_DIST += test/soak/versions test/soak/golden
+EXTRA_DIST += test/soak/versions test/soak/golden test/soak/sides.sh
+# For make check-variants VARIANTS=s390x.
+EXTRA_DIST += test/soak/big-endian
 # A release, or any commit, talks to this build: make check-golden GOLDEN=v3.0.0.
 GOLDEN =
 GOLDEN_ROUNDS = 20000
