@@ -7,6 +7,7 @@ device_harness = test/unit/device_harness.c test/unit/device_harness.h
 verbs_siw_below = test/unit/verbs/siw_below.c test/unit/verbs/siw_below.h
 softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
 softeth_cbpf = test/unit/softeth/cbpf.c test/unit/softeth/cbpf.h
+softeth_control = test/unit/softeth/control.c test/unit/softeth/control.h
 softeth_frames = test/unit/softeth/frames.c test/unit/softeth/frames.h
 softeth_steps = test/unit/softeth/steps.c test/unit/softeth/steps.h
 softeth_port_calls = test/unit/softeth/port_calls.c test/unit/softeth/port_calls.h
@@ -540,7 +541,8 @@ unit_softeth = \
 	test/unit/softeth/test_group test/unit/softeth/test_ingress \
 	test/unit/softeth/test_match \
 	test/unit/softeth/test_match_tunnels test/unit/softeth/test_packet test/unit/softeth/test_packet_open \
-	test/unit/softeth/test_place test/unit/softeth/test_rules test/unit/softeth/test_spread \
+	test/unit/softeth/test_place test/unit/softeth/test_rules \
+	 test/unit/softeth/test_spread \
 	test/unit/softeth/test_steer test/unit/softeth/test_validate
 unit_softeth_libs = libsofteth.la $(unit_soft_libs)
 test_unit_common_test_frame_layout_LDADD = $(unit_softeth_libs)
@@ -567,6 +569,7 @@ test_unit_softeth_test_match_SOURCES = test/unit/softeth/test_match.c $(softeth_
 test_unit_softeth_test_match_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_match_tunnels_SOURCES = test/unit/softeth/test_match_tunnels.c $(softeth_parsed)
 test_unit_softeth_test_match_tunnels_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_packet_SOURCES = test/unit/softeth/test_packet.c $(softeth_control)
 test_unit_softeth_test_packet_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_packet_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=recvmsg,--wrap=recv,--wrap=getsockopt \
 	-Wl,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=eth_rule_find,--wrap=eth_validate

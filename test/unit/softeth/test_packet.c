@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 #include <time.h>
 #include "dapl/softeth/packet.h"
+#include "test/unit/softeth/control.h"
 
 enum { MESSAGES = 8, WANTED = 0xaa, UNWANTED = 0x55, LONGEST = 1600, PARSED = 512 };
 
@@ -52,18 +53,6 @@ static uint8_t byte_of(const struct message *m, size_t i)
 	return i ? (uint8_t)(m->first + i) : m->first;
 }
 
-static void add_control(struct msghdr *message, size_t *used, int level, int type, const void *data, size_t size)
-{
-	struct cmsghdr *c = (struct cmsghdr *)((char *)message->msg_control + *used);
-
-	assert_true(*used + CMSG_SPACE(size) <= message->msg_controllen);
-	c->cmsg_level = level;
-	c->cmsg_type = type;
-	c->cmsg_len = CMSG_LEN(size);
-	memcpy(CMSG_DATA(c), data, size);
-	*used += CMSG_SPACE(size);
-}
-
 static void add_controls(struct msghdr *message, const struct message *m)
 {
 	const struct tpacket_auxdata aux = { .tp_status = m->status, .tp_len = 1, .tp_snaplen = 1, .tp_vlan_tci = m->tci,
@@ -71,10 +60,10 @@ static void add_controls(struct msghdr *message, const struct message *m)
 	const struct timespec at = { .tv_sec = (time_t)(m->time / 1000000000), .tv_nsec = (long)(m->time % 1000000000) };
 	size_t used = 0;
 
-	add_control(message, &used, SOL_SOCKET, SCM_TIMESTAMPNS, &at, sizeof at);
+	control_add(message, &used, SOL_SOCKET, SCM_TIMESTAMPNS, &at, sizeof at);
 	if (m->overflow)
-		add_control(message, &used, SOL_SOCKET, SO_RXQ_OVFL, &m->overflow, sizeof m->overflow);
-	add_control(message, &used, SOL_PACKET, PACKET_AUXDATA, &aux, sizeof aux);
+		control_add(message, &used, SOL_SOCKET, SO_RXQ_OVFL, &m->overflow, sizeof m->overflow);
+	control_add(message, &used, SOL_PACKET, PACKET_AUXDATA, &aux, sizeof aux);
 	message->msg_controllen = used;
 }
 
