@@ -542,7 +542,7 @@ unit_softeth = \
 	test/unit/softeth/test_match \
 	test/unit/softeth/test_match_tunnels test/unit/softeth/test_packet test/unit/softeth/test_packet_open \
 	test/unit/softeth/test_place test/unit/softeth/test_rules \
-	 test/unit/softeth/test_send_offload test/unit/softeth/test_spread \
+	test/unit/softeth/test_send test/unit/softeth/test_send_offload test/unit/softeth/test_spread \
 	test/unit/softeth/test_steer test/unit/softeth/test_validate
 unit_softeth_libs = libsofteth.la $(unit_soft_libs)
 test_unit_common_test_frame_layout_LDADD = $(unit_softeth_libs)
@@ -585,6 +585,11 @@ test_unit_softeth_test_place_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_attach,
 	-Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach,--wrap=eth_rule_has,--wrap=eth_steer_count
 test_unit_softeth_test_rules_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_rules_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setsockopt
+test_unit_softeth_test_send_SOURCES = test/unit/softeth/test_send.c \
+	$(softeth_control) $(softeth_frames) $(softeth_steps)
+test_unit_softeth_test_send_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_send_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg,--wrap=sendmmsg,--wrap=recvmsg \
+	-Wl,--wrap=setsockopt,--wrap=interface_request,--wrap=malloc
 test_unit_softeth_test_send_offload_SOURCES = test/unit/softeth/test_send_offload.c $(softeth_frames)
 test_unit_softeth_test_send_offload_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_send_offload_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg

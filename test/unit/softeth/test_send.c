@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_send.c - how frames are given to a port's socket, one or a batch: its errors, the end of a bypass, and the time at
+ * which a frame left. The socket is replaced here; tags, checksums and segments are test_send_offload.c's matter. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <linux/errqueue.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/net_tstamp.h>
+#include <linux/sockios.h>
+#include <linux/virtio_net.h>
+#include <sys/socket.h>
+#include "common/interface.h"
+#include "dapl/softeth/packet.h"
+#include "test/unit/softeth/control.h"
+#include "test/unit/softeth/frames.h"
+#include "test/unit/softeth/steps.h"
+
+enum { SOCKET = 1000, BATCH = 64, MANY = BATCH + 6, STAMPS = 4, HEADERS = 54, SEGMENT = 10 };
+
+static struct eth_port port;
+static struct frame frames[MANY];	/* each of another length */
+static struct frame message;		/* to segment */
+static struct iovec iov[MANY];
+static struct eth_out out[MANY];
+static struct dapl_eth_send hows[MANY];
+static const char *wrong;
+static int sent;
+
+/* --- the socket ------------------------------------------------------------------------------------------------ */
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *header, int flags);
+int __wrap_sendmmsg(int fd, struct mmsghdr *headers, unsigned n, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
+int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr);
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+
+static int errors[4];			/* of the next system calls that send; 0: none */
+static unsigned call;			/* of them */
+static int accepts;			/* frames of a batch, at most */
+static size_t lengths[MANY];		/* of frames that left */
+static int left;
+static bool carrier, no_memory;
+static uint64_t times[STAMPS];		/* in the error queue */
+static unsigned first_time, time_count;
+static uint32_t stamp_asked;		/* beside the last frame */
+
+static void read_request(const struct msghdr *header)
+{
+	const struct cmsghdr *c = CMSG_FIRSTHDR(header);
+
+	stamp_asked = 0;
+	if (!c)
+		return;
+	assert_int_equal(c->cmsg_level, SOL_SOCKET);
+	assert_int_equal(c->cmsg_type, SO_TIMESTAMPING);
+	assert_int_equal(c->cmsg_len, CMSG_LEN(sizeof stamp_asked));
+	memcpy(&stamp_asked, CMSG_DATA(c), sizeof stamp_asked);
+	assert_int_equal(first_time, time_count);	/* the time to come is not taken for an older one */
+}
+
+static void take_frame(const struct msghdr *header)
+{
+	size_t length = 0;
+
+	assert_int_equal(header->msg_iov[0].iov_len, sizeof(struct virtio_net_hdr));
+	for (size_t i = 1; i < header->msg_iovlen; i++)
+		length += header->msg_iov[i].iov_len;
+	assert_in_range(left, 0, MANY - 1);
+	lengths[left++] = length;
+	read_request(header);
+}
+
+/* -1 with the error of this call, or 0. */
+static int call_error(int fd, int flags)
+{
+	assert_int_equal(fd, SOCKET);
+	assert_true(flags & MSG_DONTWAIT);
+	assert_in_range(call, 0, 3);
+	errno = errors[call++];
+	return errno ? -1 : 0;
+}
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *header, int flags)
+{
+	step("send");
+	if (call_error(fd, flags))
+		return -1;
+	take_frame(header);
+	return 1;
+}
+
+int __wrap_sendmmsg(int fd, struct mmsghdr *headers, unsigned n, int flags)
+{
+	int taken = 0;
+
+	step("batch");
+	assert_in_range(n, 1, BATCH);
+	if (call_error(fd, flags))
+		return -1;
+	for (; taken < (int)n && taken < accepts; taken++)
+		take_frame(&headers[taken].msg_hdr);
+	return taken;
+}
+
+/* A time between messages that look like it. */
+ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
+{
+	const struct scm_timestamping other = { .ts = { { .tv_sec = 99 } } };
+	struct scm_timestamping stamp = { .ts = { { .tv_sec = 0 } } };
+	size_t used = 0;
+
+	assert_int_equal(fd, SOCKET);
+	assert_int_equal(flags, MSG_ERRQUEUE | MSG_DONTWAIT);
+	errno = EAGAIN;
+	if (first_time == time_count)
+		return -1;
+	stamp.ts[0].tv_sec = (time_t)(times[first_time] / 1000000000);
+	stamp.ts[0].tv_nsec = (long)(times[first_time] % 1000000000);
+	first_time++;
+	control_add(header, &used, SOL_PACKET, SCM_TIMESTAMPING, &other, sizeof other);
+	control_add(header, &used, SOL_SOCKET, SCM_TIMESTAMPING, &stamp, sizeof stamp);
+	control_add(header, &used, SOL_PACKET, SCM_TIMESTAMPING, &other, sizeof other);
+	control_add(header, &used, SOL_SOCKET, SO_RXQ_OVFL, &other, sizeof(uint32_t));
+	header->msg_controllen = used;
+	return 0;
+}
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	uint32_t number;
+
+	assert_int_equal(fd, SOCKET);
+	assert_int_equal(size, sizeof number);
+	memcpy(&number, value, sizeof number);
+	if (level == SOL_PACKET && name == PACKET_QDISC_BYPASS && !number)
+		return step("unbypass");
+	assert_int_equal(level, SOL_SOCKET);
+	assert_int_equal(name, SO_TIMESTAMPING);
+	assert_int_equal(number, SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_TSONLY);
+	return step("stamping");
+}
+
+int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr)
+{
+	assert_string_equal(netdev, "eth0");
+	assert_int_equal(request, SIOCGIFFLAGS);
+	ifr->ifr_flags = carrier ? IFF_UP | IFF_RUNNING : IFF_UP;
+	return step("flags") ? ENODEV : 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return no_memory ? NULL : __real_malloc(size);
+}
+
+/* --- a case --------------------------------------------------------------------------------------------------- */
+
+static void make_message(void)
+{
+	message = (struct frame){ .length = 0 };
+	frame_put_ethernet_ipv4(&message, 6);
+	FRAME_PUT(&message, "\x30\x39\x00\x50\x00\x00\x00\x01\x00\x00\x00\x02\x50\x10\x40\x00\x00\x00\x00\x00");
+	assert_int_equal(message.length, HEADERS);
+	FRAME_PUT(&message, "a payload of three segments");
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	forget_steps();
+	port = (struct eth_port){ .fd = SOCKET, .mtu = 1500, .netdev = "eth0" };
+	memset(errors, 0, sizeof errors);
+	call = first_time = time_count = 0;
+	accepts = MANY;
+	left = 0;
+	carrier = no_memory = false;
+	wrong = "of an earlier frame";
+	for (unsigned i = 0; i < MANY; i++) {
+		hows[i] = (struct dapl_eth_send){ .flags = 0 };
+		frames[i].length = 60 + i;
+		iov[i] = (struct iovec){ frames[i].bytes, frames[i].length };
+		out[i] = (struct eth_out){ &iov[i], 1, &hows[i] };
+	}
+	make_message();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	free(port.batch);
+	return 0;
+}
+
+static int send_one(void)
+{
+	return eth_send(&port, out[0].iov, out[0].n, out[0].how, &wrong);
+}
+
+static int send_batch(int n)
+{
+	return eth_send_batch(&port, out, n, &sent, &wrong);
+}
+
+static void segment(unsigned i)
+{
+	hows[i] = (struct dapl_eth_send){ .flags = ETH_SEND_TSO, .mss = SEGMENT, .header_length = HEADERS };
+	iov[i] = (struct iovec){ message.bytes, message.length };
+}
+
+static void assert_steps(const char *expected)
+{
+	assert_string_equal(steps, expected);
+	forget_steps();
+}
+
+/* The first `n` frames have left in their order, and were counted. */
+static void assert_left(int n)
+{
+	uint64_t bytes = 0;
+
+	assert_int_equal(left, n);
+	for (int i = 0; i < n; i++) {
+		assert_int_equal(lengths[i], iov[i].iov_len);
+		bytes += iov[i].iov_len;
+	}
+	assert_int_equal(port.stats.sent, n);
+	assert_int_equal(port.stats.sent_bytes, bytes);
+}
+
+/* --- errors of the socket ------------------------------------------------------------------------------------------ */
+
+static void frame_that_the_socket_refuses_is_not_counted(void **state)
+{
+	static const int rows[] = { EAGAIN, ENOBUFS, EMSGSIZE, EPERM };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		set_up(NULL);
+		errors[0] = rows[i];
+		assert_int_equal(send_one(), rows[i]);
+		assert_null(wrong);
+		assert_steps("send");
+		assert_left(0);
+	}
+}
+
+/* The socket reports ENETDOWN once, though the device is up again. */
+static void device_that_was_down_is_tried_again(void **state)
+{
+	(void)state;
+	errors[0] = ENETDOWN;
+	assert_int_equal(send_one(), 0);
+	assert_steps("send send");
+	assert_left(1);
+	errors[2] = errors[3] = ENETDOWN;
+	assert_int_equal(send_one(), ENETDOWN);
+	assert_left(1);
+}
+
+/* Past the queueing discipline the kernel says ENOBUFS for both. */
+static void full_queue_is_told_apart_from_a_missing_carrier(void **state)
+{
+	static const struct {
+		bool bypass, carrier;
+		const char *failing, *steps;
+		int err;
+	} rows[] = { { true, true, NULL, "send flags", ENOBUFS }, { true, false, NULL, "send flags", ENETDOWN },
+		{ true, false, "flags", "send flags", ENOBUFS }, { false, false, NULL, "send", ENOBUFS } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		set_up(NULL);
+		port.bypass = rows[i].bypass;
+		carrier = rows[i].carrier;
+		failing = rows[i].failing;
+		errors[0] = ENOBUFS;
+		assert_int_equal(send_one(), rows[i].err);
+		assert_steps(rows[i].steps);
+	}
+	set_up(NULL);
+	port.bypass = true;
+	errors[0] = EAGAIN;
+	assert_int_equal(send_one(), EAGAIN);
+	assert_steps("send");
+}
+
+/* --- the bypass of the queueing discipline --------------------------------------------------------------------------- */
+
+/* The kernel would drop it where the device does not segment. Frames must not overtake it. */
+static void bypass_ends_before_a_message_is_segmented(void **state)
+{
+	(void)state;
+	port.bypass = true;
+	assert_int_equal(send_one(), 0);
+	assert_steps("send");
+	segment(0);
+	assert_int_equal(send_one(), 0);
+	assert_steps("unbypass send");
+	assert_false(port.bypass);
+	assert_int_equal(send_one(), 0);
+	assert_steps("send");
+}
+
+static void message_waits_for_the_end_of_the_bypass(void **state)
+{
+	(void)state;
+	port.bypass = true;
+	segment(0);
+	failing = "unbypass";
+	assert_int_equal(send_one(), ENOBUFS);
+	assert_steps("unbypass");
+	assert_true(port.bypass);
+	assert_left(0);
+}
+
+/* --- times of departure ------------------------------------------------------------------------------------------------ */
+
+static void add_time(uint64_t time)
+{
+	assert_in_range(time_count, 0, STAMPS - 1);
+	times[time_count++] = time;
+}
+
+static void frame_asks_for_its_time(void **state)
+{
+	(void)state;
+	hows[0].flags = ETH_SEND_STAMP;
+	assert_int_equal(send_one(), 0);
+	assert_steps("stamping send");
+	assert_int_equal(stamp_asked, SOF_TIMESTAMPING_TX_SOFTWARE);
+	assert_true(port.stamping);
+	assert_int_equal(send_one(), 0);
+	assert_steps("send");
+	assert_int_equal(stamp_asked, SOF_TIMESTAMPING_TX_SOFTWARE);
+	hows[0].flags = 0;
+	assert_int_equal(send_one(), 0);
+	assert_int_equal(stamp_asked, 0);
+}
+
+static void frame_whose_time_cannot_be_told_is_not_sent(void **state)
+{
+	(void)state;
+	hows[0].flags = ETH_SEND_STAMP;
+	failing = "stamping";
+	assert_int_equal(send_one(), ENOBUFS);
+	assert_steps("stamping");
+	assert_false(port.stamping);
+	assert_left(0);
+}
+
+static void last_time_is_that_of_the_last_frame(void **state)
+{
+	uint64_t time = 5;
+
+	(void)state;
+	assert_int_equal(eth_send_stamp(&port, &time), EAGAIN);
+	assert_int_equal(time, 5);
+	add_time(1000000001);
+	add_time(7000000999);
+	assert_int_equal(eth_send_stamp(&port, &time), 0);
+	assert_true(time == 7000000999);
+	assert_int_equal(eth_send_stamp(&port, &time), EAGAIN);
+}
+
+static void older_times_are_forgotten_before_a_frame_is_sent(void **state)
+{
+	uint64_t time;
+
+	(void)state;
+	hows[0].flags = ETH_SEND_STAMP;
+	add_time(1);
+	add_time(2);
+	assert_int_equal(send_one(), 0);	/* the socket looks whether they are gone */
+	assert_int_equal(eth_send_stamp(&port, &time), EAGAIN);
+}
+
+/* --- batches ------------------------------------------------------------------------------------------------------------- */
+
+static void batch_leaves_by_one_call(void **state)
+{
+	(void)state;
+	assert_int_equal(send_batch(5), 0);
+	assert_int_equal(sent, 5);
+	assert_null(wrong);
+	assert_steps("batch");
+	assert_left(5);
+	no_memory = true;		/* that of the first batch is used again */
+	assert_int_equal(send_batch(5), 0);
+	assert_steps("batch");
+}
+
+static void batch_has_a_largest_size(void **state)
+{
+	(void)state;
+	assert_int_equal(send_batch(MANY), 0);
+	assert_int_equal(sent, BATCH);
+	assert_steps("batch");
+	assert_left(BATCH);
+}
+
+static void rest_of_a_batch_is_sent_at_once(void **state)
+{
+	(void)state;
+	accepts = 2;
+	assert_int_equal(send_batch(5), 0);
+	assert_int_equal(sent, 5);
+	assert_steps("batch batch batch");
+	assert_left(5);
+}
+
+static void error_of_a_frame_is_that_behind_those_that_left(void **state)
+{
+	(void)state;
+	accepts = 3;
+	errors[1] = EAGAIN;
+	assert_int_equal(send_batch(5), EAGAIN);
+	assert_int_equal(sent, 3);
+	assert_null(wrong);
+	assert_left(3);
+}
+
+static void frames_before_a_wrong_one_leave(void **state)
+{
+	(void)state;
+	hows[3].flags = ETH_SEND_CSUM;		/* there is no IP header */
+	assert_int_equal(send_batch(5), EINVAL);
+	assert_int_equal(sent, 3);
+	assert_non_null(wrong);
+	assert_left(3);
+	assert_int_equal(eth_send_batch(&port, out + 3, 2, &sent, &wrong), EINVAL);
+	assert_int_equal(sent, 0);
+	assert_non_null(wrong);
+	assert_int_equal(left, 3);
+}
+
+/* It is told once those before it have left. */
+static void wrong_frame_behind_an_error_is_not_told(void **state)
+{
+	(void)state;
+	hows[3].flags = ETH_SEND_CSUM;
+	accepts = 1;
+	errors[1] = ENOBUFS;
+	assert_int_equal(send_batch(5), ENOBUFS);
+	assert_int_equal(sent, 1);
+	assert_null(wrong);
+	assert_left(1);
+}
+
+static void batch_is_tried_again_on_a_device_that_was_down(void **state)
+{
+	(void)state;
+	accepts = 2;
+	errors[1] = ENETDOWN;
+	assert_int_equal(send_batch(4), 0);
+	assert_steps("batch batch batch");
+	assert_left(4);
+	call = 0;
+	errors[0] = errors[1] = ENETDOWN;
+	assert_int_equal(send_batch(4), ENETDOWN);
+	assert_int_equal(sent, 0);
+	assert_left(4);
+	call = 0;
+	errors[1] = 0;
+	errors[2] = ENETDOWN;		/* once more, after frames have left */
+	assert_int_equal(send_batch(4), 0);
+}
+
+static void batch_notices_a_missing_carrier(void **state)
+{
+	(void)state;
+	port.bypass = true;
+	errors[0] = ENOBUFS;
+	assert_int_equal(send_batch(4), ENETDOWN);
+	assert_steps("batch flags");
+}
+
+static void batch_with_a_message_to_segment_ends_the_bypass(void **state)
+{
+	(void)state;
+	port.bypass = true;
+	assert_int_equal(send_batch(3), 0);
+	assert_steps("batch");
+	segment(1);
+	failing = "unbypass";
+	assert_int_equal(send_batch(3), ENOBUFS);
+	assert_int_equal(sent, 0);
+	assert_true(port.bypass);
+	assert_steps("unbypass");
+	assert_int_equal(send_batch(3), 0);
+	assert_int_equal(sent, 3);
+	assert_steps("unbypass batch");
+	assert_int_equal(send_batch(3), 0);
+	assert_steps("batch");
+	assert_int_equal(port.stats.sent, 3 + 2 * (2 + 3));	/* a message is as many frames as it becomes */
+}
+
+static void batch_without_memory_is_one_frame(void **state)
+{
+	(void)state;
+	no_memory = true;
+	assert_int_equal(send_batch(5), 0);
+	assert_int_equal(sent, 1);
+	assert_left(1);
+	errors[1] = EAGAIN;
+	assert_int_equal(send_batch(5), EAGAIN);
+	assert_int_equal(sent, 0);
+	assert_steps("send send");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(frame_that_the_socket_refuses_is_not_counted),
+		TEST(device_that_was_down_is_tried_again),
+		TEST(full_queue_is_told_apart_from_a_missing_carrier),
+		TEST(bypass_ends_before_a_message_is_segmented),
+		TEST(message_waits_for_the_end_of_the_bypass),
+		TEST(frame_asks_for_its_time),
+		TEST(frame_whose_time_cannot_be_told_is_not_sent),
+		TEST(last_time_is_that_of_the_last_frame),
+		TEST(older_times_are_forgotten_before_a_frame_is_sent),
+		TEST(batch_leaves_by_one_call),
+		TEST(batch_has_a_largest_size),
+		TEST(rest_of_a_batch_is_sent_at_once),
+		TEST(error_of_a_frame_is_that_behind_those_that_left),
+		TEST(frames_before_a_wrong_one_leave),
+		TEST(wrong_frame_behind_an_error_is_not_told),
+		TEST(batch_is_tried_again_on_a_device_that_was_down),
+		TEST(batch_notices_a_missing_carrier),
+		TEST(batch_with_a_message_to_segment_ends_the_bypass),
+		TEST(batch_without_memory_is_one_frame),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
