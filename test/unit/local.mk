@@ -272,6 +272,8 @@ unit_soft = \
 	test/unit/soft/test_desched \
 	test/unit/soft/test_device \
 	test/unit/soft/test_dm \
+	test/unit/soft/test_eth_hold \
+	test/unit/soft/test_eth_send \
 	test/unit/soft/test_fastpath \
 	test/unit/soft/test_fence \
 	test/unit/soft/test_flush \
@@ -362,6 +364,15 @@ test_unit_soft_test_offers_SOURCES = test/unit/soft/test_offers.c $(soft_ends)
 test_unit_soft_test_offers_LDADD = $(unit_soft_libs)
 test_unit_soft_test_owner_SOURCES = test/unit/soft/test_owner.c $(soft_ends)
 test_unit_soft_test_owner_LDADD = $(unit_soft_libs)
+eth_sends = test/unit/soft/eth_sends.c test/unit/soft/eth_sends.h
+eth_sends_wraps = -Wl,--wrap=clock_gettime,--wrap=timerfd_create,--wrap=timerfd_settime,--wrap=read,--wrap=close \
+	-Wl,--wrap=calloc,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=soft_cq_add
+test_unit_soft_test_eth_hold_SOURCES = test/unit/soft/test_eth_hold.c $(eth_sends)
+test_unit_soft_test_eth_hold_LDADD = $(unit_soft_libs)
+test_unit_soft_test_eth_hold_LDFLAGS = $(AM_LDFLAGS) $(eth_sends_wraps)
+test_unit_soft_test_eth_send_SOURCES = test/unit/soft/test_eth_send.c $(eth_sends)
+test_unit_soft_test_eth_send_LDADD = $(unit_soft_libs)
+test_unit_soft_test_eth_send_LDFLAGS = $(AM_LDFLAGS) $(eth_sends_wraps)
 test_unit_soft_test_pace_LDADD = $(unit_soft_libs)
 test_unit_soft_test_pending_SOURCES = test/unit/soft/test_pending.c $(soft_ends)
 test_unit_soft_test_pending_LDADD = $(unit_soft_libs)

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_eth_hold.c - sends of a raw Ethernet QP that stay in its ring: held for those that follow, or until it is known when
+ * the frame left; and the end of the ring (eth/send.c). */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "test/unit/soft/eth_sends.h"
+
+/* --- frames that are held --------------------------------------------------------------------------------------------- */
+
+static void held_frames_leave_with_the_one_that_ends_them(void **state)
+{
+	(void)state;
+	post_flags(0, ETH_SEND_MORE);
+	post_flags(1, ETH_SEND_MORE);
+	assert_int_equal(left_count, 0);
+	assert_true(timer_wait == MS);
+	post(2);
+	assert_left(0, 3);
+	assert_int_equal(batches, 1);
+	assert_all_completed(0, 3);
+}
+
+static void full_batch_is_not_held(void **state)
+{
+	(void)state;
+	for (int i = 0; i < BATCH; i++)
+		post_flags(i, ETH_SEND_MORE);
+	assert_left(0, BATCH);
+	assert_int_equal(batches, 1);
+	sends_restart();
+	qp.sq_size = 4;
+	for (int i = 0; i < 4; i++)
+		post_flags(i, ETH_SEND_MORE);
+	assert_left(0, 4);
+}
+
+/* The timer is set once for many batches: the youngest of them get their time when it fires. */
+static void frames_are_held_for_their_time(void **state)
+{
+	(void)state;
+	post_flags(0, ETH_SEND_MORE);
+	post(1);
+	post_flags(2, ETH_SEND_MORE);
+	assert_int_equal(timer_sets, 1);
+	await_timer();
+	assert_left(0, 2);
+	assert_true(timer_wait == MS);
+	await_timer();
+	assert_left(0, 3);
+	assert_int_equal(timer_sets, 2);
+}
+
+static void frame_that_waits_is_not_held(void **state)
+{
+	const struct dapl_eth_send how = launched(ETH_SEND_MORE, now + 5 * MS);
+
+	(void)state;
+	assert_int_equal(post_how(0, &how), 0);
+	assert_true(timer_wait == 5 * MS);
+	post_flags(1, ETH_SEND_MORE);
+	assert_false(eth.holding);
+	await_timer();
+	assert_left(0, 2);
+}
+
+/* What a rate keeps back of them has waited, so a late timer is made up for. */
+static void held_frames_keep_the_rate(void **state)
+{
+	(void)state;
+	set_rate(RATE, 0);
+	post_flags(0, ETH_SEND_MORE);
+	post_flags(1, ETH_SEND_MORE);
+	post(2);
+	assert_left(0, 1);
+	now += LENGTH * US / 2;
+	await_timer();
+	assert_left(0, 2);
+	assert_true(timer_wait == LENGTH * US / 2);
+}
+
+/* --- times of departure ------------------------------------------------------------------------------------------------- */
+
+static void send_completes_with_the_time_at_which_it_left(void **state)
+{
+	const uint64_t time = 0x123456789abcdef0;
+
+	(void)state;
+	post_flags(0, ETH_SEND_STAMP);
+	assert_left(0, 1);
+	assert_int_equal(completed, 0);
+	assert_true(timer_wait == 100 * US);
+	post(1);				/* no other frame leaves meanwhile */
+	assert_left(0, 1);
+	stamp_time = time;
+	await_timer();
+	assert_left(0, 2);
+	assert_int_equal(completions[0].src_qp, time >> 32);
+	assert_int_equal(completions[0].imm_data, (uint32_t)time);
+	assert_all_completed(0, 2);
+	assert_int_equal(completions[1].src_qp, 0);
+}
+
+static void send_with_a_time_is_not_held(void **state)
+{
+	(void)state;
+	post_flags(0, ETH_SEND_STAMP | ETH_SEND_MORE);
+	assert_left(0, 1);
+}
+
+static void send_that_fails_has_no_time(void **state)
+{
+	(void)state;
+	error_of[0] = EMSGSIZE;
+	post_flags(0, ETH_SEND_STAMP);
+	assert_completed(0, IBV_WC_LOC_LEN_ERR);
+}
+
+/* A frame that the device had no room for has waited, as those behind a launch time. */
+static void send_with_a_time_waits_for_a_full_device(void **state)
+{
+	(void)state;
+	set_rate(RATE, 0);
+	error_of[0] = ENOBUFS;
+	post_flags(0, ETH_SEND_STAMP);
+	error_of[0] = 0;
+	await_timer();
+	assert_left(0, 1);
+	assert_true(eth.pace.next_ns == now - 10 * MS + LENGTH * US);
+}
+
+/* The timer was set for the time of the frame before. */
+static void frame_behind_a_time_is_held_as_long_as_others(void **state)
+{
+	(void)state;
+	post_flags(0, ETH_SEND_MORE);
+	post_flags(1, ETH_SEND_STAMP);
+	assert_true(timer_wait == 100 * US);
+	stamp_time = 7;
+	dapl_mutex_lock(&qp.lock);
+	soft_eth_collect_stamp(&eth);
+	dapl_mutex_unlock(&qp.lock);
+	assert_all_completed(0, 2);
+	post_flags(2, ETH_SEND_MORE);
+	assert_true(timer_wait == MS);
+}
+
+static void time_that_does_not_come_is_not_known(void **state)
+{
+	unsigned tries = 0;
+
+	(void)state;
+	post_flags(0, ETH_SEND_STAMP);
+	while (!completed && tries++ < 20000)
+		await_timer();
+	assert_all_completed(0, 1);
+	assert_true(now == 101 * SECOND);
+	assert_int_equal(completions[0].src_qp | completions[0].imm_data, 0);
+}
+
+static void time_is_taken_when_the_socket_has_it(void **state)
+{
+	(void)state;
+	dapl_mutex_lock(&qp.lock);
+	stamp_time = 5;
+	soft_eth_collect_stamp(&eth);
+	assert_int_equal(stamps_taken, 0);	/* no send has asked */
+	dapl_mutex_unlock(&qp.lock);
+	stamp_time = 0;
+	post_flags(0, ETH_SEND_STAMP);
+	stamp_time = 77;
+	dapl_mutex_lock(&qp.lock);
+	soft_eth_collect_stamp(&eth);
+	assert_int_equal(completions[0].imm_data, 77);
+	stamp_time = 88;
+	soft_eth_collect_stamp(&eth);		/* it came too late: the socket would stay ready */
+	assert_int_equal(stamps_taken, 2);
+	dapl_mutex_unlock(&qp.lock);
+	assert_all_completed(0, 1);
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------------ */
+
+static void sends_are_flushed_in_the_error_state(void **state)
+{
+	(void)state;
+	post_flags(0, ETH_SEND_STAMP);
+	post(1);
+	qp.state = IBV_QPS_ERR;
+	post(2);
+	assert_completed(0, IBV_WC_SUCCESS);	/* it has left */
+	assert_completed(1, IBV_WC_WR_FLUSH_ERR);
+	assert_completed(2, IBV_WC_WR_FLUSH_ERR);
+	assert_left(0, 1);
+	sends_restart();
+	fill_ring(2);
+	qp.state = IBV_QPS_ERR;
+	await_timer();
+	assert_completed(0, IBV_WC_WR_FLUSH_ERR);
+	assert_completed(1, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(left_count, 0);
+}
+
+static void reset_forgets_sends_and_the_rate(void **state)
+{
+	(void)state;
+	set_rate(RATE, 0);
+	post(0);
+	post(1);
+	soft_eth_drop_sends(&eth);
+	await_timer();
+	assert_all_completed(0, 1);
+	post(1);
+	post(2);
+	assert_left(0, 3);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, sends_set_up, sends_tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(held_frames_leave_with_the_one_that_ends_them),
+		TEST(full_batch_is_not_held),
+		TEST(frames_are_held_for_their_time),
+		TEST(frame_that_waits_is_not_held),
+		TEST(held_frames_keep_the_rate),
+		TEST(send_completes_with_the_time_at_which_it_left),
+		TEST(send_with_a_time_is_not_held),
+		TEST(send_that_fails_has_no_time),
+		TEST(send_with_a_time_waits_for_a_full_device),
+		TEST(frame_behind_a_time_is_held_as_long_as_others),
+		TEST(time_that_does_not_come_is_not_known),
+		TEST(time_is_taken_when_the_socket_has_it),
+		TEST(sends_are_flushed_in_the_error_state),
+		TEST(reset_forgets_sends_and_the_rate),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_eth_send.c - when sends of a raw Ethernet QP leave: at once, or by rate and launch time, from a ring in which they wait
+ * (eth/send.c). Frames that are held are test_eth_hold.c's matter, turns of a rate test_pace.c's. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "test/unit/soft/eth_sends.h"
+
+/* --- at once ---------------------------------------------------------------------------------------------------------- */
+
+static void frame_leaves_while_it_is_posted(void **state)
+{
+	(void)state;
+	post(0);
+	post(1);
+	assert_left(0, 2);
+	assert_all_completed(0, 2);
+	assert_int_equal(completions[1].opcode, IBV_WC_SEND);
+	assert_int_equal(batches, 0);
+	assert_null(eth.pending);
+}
+
+static void send_completes_as_the_port_says(void **state)
+{
+	static const struct {
+		int err;
+		enum ibv_wc_status status;
+	} rows[] = { { EMSGSIZE, IBV_WC_LOC_LEN_ERR }, { ENETDOWN, IBV_WC_GENERAL_ERR } };
+	struct ibv_sge sge = sge_of(5);
+	struct ibv_send_wr silent = { .wr_id = 5, .opcode = IBV_WR_SEND }, *bad;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		error_of[i] = rows[i].err;
+		post(i);
+		assert_completed((uint64_t)i, rows[i].status);
+	}
+	unregistered[2] = true;
+	post(2);
+	assert_completed(2, IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(left_count, 0);
+	silent.sg_list = &sge;
+	silent.num_sge = 1;
+	assert_int_equal(soft_eth_post_send(&qp.qp, &silent, &bad), 0);
+	assert_int_equal(completed, 3);		/* it asks for no completion */
+	error_of[5] = ENETDOWN;
+	assert_int_equal(soft_eth_post_send(&qp.qp, &silent, &bad), 0);
+	assert_completed(5, IBV_WC_GENERAL_ERR);
+}
+
+static void post_fails_where_the_port_refuses(void **state)
+{
+	static const int errors[] = { EAGAIN, ENOBUFS, EINVAL };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		error_of[0] = errors[i];
+		assert_int_equal(post_how(0, NULL), errors[i]);
+	}
+	assert_int_equal(completed, 0);
+}
+
+static void first_bad_request_of_a_list_is_told(void **state)
+{
+	struct ibv_sge sge = sge_of(0);
+	struct ibv_send_wr wrs[3], *bad;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		wrs[i] = (struct ibv_send_wr){ .next = i < 2 ? &wrs[i + 1] : NULL, .sg_list = &sge, .num_sge = 1,
+			.opcode = IBV_WR_SEND };
+	wrs[1].opcode = IBV_WR_RDMA_WRITE;
+	assert_int_equal(soft_eth_post_send(&qp.qp, wrs, &bad), EINVAL);
+	assert_ptr_equal(bad, &wrs[1]);
+	assert_int_equal(left_count, 1);
+	wrs[1].opcode = IBV_WR_SEND;
+	wrs[1].num_sge = -1;
+	assert_int_equal(soft_eth_post_send(&qp.qp, wrs, &bad), EINVAL);
+	wrs[1].num_sge = SGES + 1;
+	assert_int_equal(soft_eth_post_send(&qp.qp, wrs, &bad), EINVAL);
+	assert_ptr_equal(bad, &wrs[1]);
+	assert_int_equal(left_count, 3);
+}
+
+static void rate_counts_frames_that_left(void **state)
+{
+	(void)state;
+	set_rate(RATE, 0);
+	error_of[0] = EMSGSIZE;
+	post(0);
+	post(1);
+	assert_int_equal(left_count, 1);
+}
+
+/* --- launch times and rates ------------------------------------------------------------------------------------------- */
+
+static void frame_waits_for_its_launch_time(void **state)
+{
+	(void)state;
+	post_at(0, now + 5 * MS);
+	assert_int_equal(left_count, 0);
+	assert_true(timer_wait == 5 * MS);
+	post(1);				/* completions have the order of posts */
+	assert_int_equal(left_count, 0);
+	assert_true(timer_wait == 5 * MS);
+	await_timer();
+	assert_left(0, 2);
+	assert_all_completed(0, 2);
+	assert_int_equal(eth.late, 0);
+	post(2);
+	assert_left(0, 3);
+}
+
+/* CLOCK_REALTIME may be set meanwhile. */
+static void clocks_are_read_again_after_a_second(void **state)
+{
+	(void)state;
+	post_at(0, now + 10 * SECOND);
+	assert_true(timer_wait == SECOND);
+	await_timer();
+	assert_int_equal(left_count, 0);
+	assert_true(timer_wait == SECOND);
+}
+
+static void late_frame_is_counted_and_leaves(void **state)
+{
+	(void)state;
+	post_at(0, now);
+	post_at(1, now - 1);
+	assert_left(0, 2);
+	assert_int_equal(eth.late, 2);
+	error_of[2] = EAGAIN;
+	assert_int_equal(post_how(2, &(struct dapl_eth_send){ .flags = ETH_SEND_LAUNCH, .launch = 1 }), EAGAIN);
+	assert_int_equal(eth.late, 2);
+}
+
+static void frames_keep_the_rate(void **state)
+{
+	(void)state;
+	set_rate(RATE, 0);
+	post(0);
+	post(1);
+	assert_left(0, 1);
+	assert_true(timer_wait == LENGTH * US);
+	now += LENGTH * US / 2;
+	post(2);
+	assert_true(timer_wait == LENGTH * US / 2);
+	await_timer();
+	assert_left(0, 2);
+	await_timer();
+	assert_left(0, 3);
+	assert_all_completed(0, 3);
+	assert_true(eth.pace.next_ns == 100 * SECOND + 3 * LENGTH * US);
+}
+
+static void later_one_of_launch_time_and_turn_counts(void **state)
+{
+	(void)state;
+	set_rate(RATE, 0);
+	post(0);
+	post_at(1, now + LENGTH * US / 2);
+	assert_true(timer_wait == LENGTH * US);
+	await_timer();
+	post_at(2, now + 2 * LENGTH * US);
+	assert_true(timer_wait == 2 * LENGTH * US);
+}
+
+/* Each frame that a message becomes has the headers, and a tag. */
+static void rate_counts_the_bytes_on_the_wire(void **state)
+{
+	static const struct {
+		struct dapl_eth_send how;
+		uint64_t bytes;
+	} rows[] = { { { .flags = ETH_SEND_CSUM }, 100 }, { { .flags = ETH_SEND_VLAN }, 104 },
+		{ { .flags = ETH_SEND_TSO, .header_length = 54, .mss = 20 }, 46 + 3 * 54 },
+		{ { .flags = ETH_SEND_TSO, .header_length = 54, .mss = 23 }, 46 + 2 * 54 },
+		{ { .flags = ETH_SEND_TSO | ETH_SEND_VLAN, .header_length = 54, .mss = 20 }, 46 + 3 * 58 },
+		{ { .flags = ETH_SEND_TSO, .header_length = 100, .mss = 20 }, 100 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		sends_restart();
+		set_rate(RATE, 0);
+		assert_int_equal(post_how(0, &rows[i].how), 0);
+		assert_true(eth.pace.next_ns == now + rows[i].bytes * US);
+	}
+}
+
+static void end_of_a_rate_lets_frames_leave(void **state)
+{
+	(void)state;
+	set_rate(RATE, 0);
+	for (int i = 0; i < 4; i++)
+		post(i);
+	assert_left(0, 1);
+	set_rate(0, 0);
+	assert_left(0, 4);
+	assert_int_equal(batches, 1);
+}
+
+/* --- the ring --------------------------------------------------------------------------------------------------------- */
+
+static void queue_has_the_size_that_was_asked_for(void **state)
+{
+	(void)state;
+	fill_ring(QUEUE);
+	assert_int_equal(post_how(0, NULL), ENOMEM);
+	await_timer();
+	assert_left(0, BATCH);			/* then other work has its turn */
+	await_timer();
+	assert_left(0, QUEUE);
+	assert_all_completed(0, QUEUE);
+	assert_int_equal(batches, 2);
+}
+
+static void full_device_is_tried_again(void **state)
+{
+	(void)state;
+	fill_ring(3);
+	error_of[1] = ENOBUFS;
+	await_timer();
+	assert_left(0, 1);
+	assert_all_completed(0, 1);
+	assert_true(timer_wait == 100 * US);
+	await_timer();
+	assert_true(timer_wait == 100 * US);
+	error_of[1] = 0;
+	await_timer();
+	assert_left(0, 3);
+	assert_all_completed(1, 3);
+}
+
+/* A queue that waits makes up for 10 ms at most: pace.c. */
+static void frame_that_fails_does_not_stop_those_behind_it(void **state)
+{
+	(void)state;
+	set_rate(RATE, 100 * LENGTH);
+	fill_ring(4);
+	error_of[1] = EMSGSIZE;
+	await_timer();
+	assert_completed(0, IBV_WC_SUCCESS);
+	assert_completed(1, IBV_WC_LOC_LEN_ERR);
+	assert_completed(2, IBV_WC_SUCCESS);
+	assert_completed(3, IBV_WC_SUCCESS);
+	assert_int_equal(left_count, 3);
+	assert_true(eth.pace.next_ns == now - 10 * MS + 3 * LENGTH * US);
+}
+
+static void failed_frames_are_part_of_a_batch(void **state)
+{
+	(void)state;
+	fill_ring(QUEUE);
+	error_of[0] = EMSGSIZE;
+	await_timer();
+	assert_int_equal(left_count, BATCH - 1);
+}
+
+static void batch_has_a_limit_of_segments(void **state)
+{
+	struct ibv_sge sges[SGES];
+	struct ibv_send_wr wr = { .sg_list = sges, .num_sge = SGES, .opcode = IBV_WR_SEND }, *bad;
+
+	(void)state;
+	post_at(0, now + MS);
+	for (int i = 1; i < 20; i++) {
+		for (int j = 0; j < SGES; j++)
+			sges[j] = sge_of(i);
+		assert_int_equal(soft_eth_post_send(&qp.qp, &wr, &bad), 0);
+	}
+	await_timer();			/* the port looks at the number of segments */
+	assert_left(0, 20);
+	assert_int_equal(batches, 3);
+}
+
+static void frame_that_was_changed_meanwhile_completes_with_an_error(void **state)
+{
+	(void)state;
+	fill_ring(3);
+	error_of[0] = EINVAL;
+	unregistered[1] = true;
+	await_timer();
+	assert_completed(0, IBV_WC_LOC_QP_OP_ERR);
+	assert_completed(1, IBV_WC_LOC_PROT_ERR);
+	assert_completed(2, IBV_WC_SUCCESS);
+}
+
+static void frame_that_waits_is_checked_while_it_is_posted(void **state)
+{
+	const struct dapl_eth_send how = launched(0, now + MS);
+
+	(void)state;
+	check_refuses = true;
+	assert_int_equal(post_how(0, &how), EINVAL);
+	assert_int_equal(timer_sets, 0);
+}
+
+static void batch_ends_before_a_frame_that_has_to_wait(void **state)
+{
+	(void)state;
+	fill_ring(3);
+	post_at(3, now + 2 * MS);
+	post(4);
+	await_timer();
+	assert_left(0, 3);
+	assert_true(timer_wait == MS);
+	await_timer();
+	assert_left(0, 5);
+}
+
+static void ring_needs_memory_and_a_timer(void **state)
+{
+	const struct dapl_eth_send how = launched(0, now + MS);
+
+	(void)state;
+	fails_size = sizeof(struct eth_pending);
+	assert_int_equal(post_how(0, &how), ENOMEM);
+	sends_restart();
+	fails_size = sizeof(struct ibv_sge);
+	assert_int_equal(post_how(0, &how), ENOMEM);
+	fails_size = 0;
+	fails_timer = EMFILE;
+	assert_int_equal(post_how(0, &how), EMFILE);
+	fails_timer = 0;
+	fails_watch = ENOSPC;
+	assert_int_equal(post_how(0, &how), ENOSPC);
+	assert_false(timer_open);
+	fails_watch = 0;
+	assert_int_equal(post_how(0, &how), 0);
+	await_timer();
+	assert_left(0, 1);
+	assert_all_completed(0, 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, sends_set_up, sends_tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(frame_leaves_while_it_is_posted),
+		TEST(send_completes_as_the_port_says),
+		TEST(post_fails_where_the_port_refuses),
+		TEST(first_bad_request_of_a_list_is_told),
+		TEST(rate_counts_frames_that_left),
+		TEST(frame_waits_for_its_launch_time),
+		TEST(clocks_are_read_again_after_a_second),
+		TEST(late_frame_is_counted_and_leaves),
+		TEST(frames_keep_the_rate),
+		TEST(later_one_of_launch_time_and_turn_counts),
+		TEST(rate_counts_the_bytes_on_the_wire),
+		TEST(end_of_a_rate_lets_frames_leave),
+		TEST(queue_has_the_size_that_was_asked_for),
+		TEST(full_device_is_tried_again),
+		TEST(frame_that_fails_does_not_stop_those_behind_it),
+		TEST(failed_frames_are_part_of_a_batch),
+		TEST(batch_has_a_limit_of_segments),
+		TEST(frame_that_was_changed_meanwhile_completes_with_an_error),
+		TEST(frame_that_waits_is_checked_while_it_is_posted),
+		TEST(batch_ends_before_a_frame_that_has_to_wait),
+		TEST(ring_needs_memory_and_a_timer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
