@@ -332,6 +332,7 @@ unit_soft = \
 	test/unit/soft/test_wakeup \
 	test/unit/soft/test_wire
 unit_soft_libs = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
+descriptors = test/unit/descriptors.h
 soft_ends = test/unit/soft/ends.c $(device_harness)
 stream = test/unit/soft/stream.c $(device_harness)
 stream_setups = test/unit/soft/stream_test.c test/unit/soft/stream_test.h
@@ -535,6 +536,7 @@ test_unit_soft_test_segment_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_requester_response_begin,--wrap=soft_requester_response_end \
 	-Wl,--wrap=soft_responder_read,--wrap=soft_responder_atomic,--wrap=soft_responder_immediate \
 	-Wl,--wrap=soft_requester_atomic,--wrap=soft_requester_acked,--wrap=soft_stream_terminated
+test_unit_soft_test_attach_message_SOURCES = test/unit/soft/test_attach_message.c $(descriptors)
 test_unit_soft_test_attach_message_LDADD = $(unit_soft_libs)
 test_unit_soft_test_liveness_SOURCES = test/unit/soft/test_liveness.c $(device_harness)
 test_unit_soft_test_liveness_LDADD = $(unit_soft_libs)

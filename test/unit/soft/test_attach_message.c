@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_attach_message.c - messages with descriptors: whole, or not at all, and without a descriptor left open. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,22 +12,11 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "dapl/soft/shm/attach_message.h"
+#include "test/unit/descriptors.h"
 
 static int pair[2], files[ATTACH_REPLY_FDS];
 static struct shm_process own;
 static unsigned open_before;
-
-static unsigned open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned count = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
 
 static int set_up(void **state)
 {
