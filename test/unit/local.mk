@@ -298,6 +298,7 @@ unit_soft = \
 	test/unit/soft/test_populate \
 	test/unit/soft/test_post \
 	test/unit/soft/test_post_request \
+	test/unit/soft/test_process \
 	test/unit/soft/test_progress \
 	test/unit/soft/test_proto \
 	test/unit/soft/test_proto_table \
@@ -456,6 +457,10 @@ test_unit_soft_test_qp_life_LDADD = $(unit_soft_libs)
 test_unit_soft_test_qp_life_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_random,--wrap=malloc,--wrap=calloc,--wrap=soft_ud_open,--wrap=soft_mem_forget_qp \
 	-Wl,--wrap=soft_event_forget,--wrap=revoke_instead_of_flush,--wrap=rmem_map_for_consumer
+test_unit_soft_test_process_SOURCES = test/unit/soft/test_process.c $(descriptors) $(device_harness)
+test_unit_soft_test_process_LDADD = $(unit_soft_libs)
+test_unit_soft_test_process_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=soft_mem_publish_all,--wrap=eventfd,--wrap=sealed_file_new,--wrap=sealed_file_map,--wrap=calloc
 test_unit_soft_test_shm_segment_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_segment_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shm_process_put,--wrap=sealed_file_map,--wrap=munmap,--wrap=madvise
