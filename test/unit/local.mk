@@ -262,6 +262,7 @@ unit_soft = \
 	test/unit/soft/test_acceptor \
 	test/unit/soft/test_acks \
 	test/unit/soft/test_async_event \
+	test/unit/soft/test_attach \
 	test/unit/soft/test_attach_message \
 	test/unit/soft/test_attach_server \
 	test/unit/soft/test_attach_socket \
@@ -461,6 +462,15 @@ test_unit_soft_test_process_SOURCES = test/unit/soft/test_process.c $(descriptor
 test_unit_soft_test_process_LDADD = $(unit_soft_libs)
 test_unit_soft_test_process_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_mem_publish_all,--wrap=eventfd,--wrap=sealed_file_new,--wrap=sealed_file_map,--wrap=calloc
+test_unit_soft_test_attach_SOURCES = test/unit/soft/test_attach.c $(descriptors) $(device_harness)
+test_unit_soft_test_attach_LDADD = $(unit_soft_libs)
+test_unit_soft_test_attach_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=attach_server_use,--wrap=attach_server_name,--wrap=attach_server_leave \
+	-Wl,--wrap=attach_socket_connect,--wrap=soft_mem_publish_all,--wrap=revoke_close,--wrap=fence_fork_child \
+	-Wl,--wrap=attach_server_fork_prepare,--wrap=attach_server_fork_done,--wrap=attach_server_fork_child \
+	-Wl,--wrap=offers_fork_prepare,--wrap=offers_fork_done,--wrap=offers_fork_child \
+	-Wl,--wrap=shm_process_fork_prepare,--wrap=shm_process_fork_done,--wrap=shm_process_fork_child \
+	-Wl,--wrap=shm_segment_fork_prepare,--wrap=shm_segment_fork_done,--wrap=shm_segment_fork_child
 test_unit_soft_test_shm_segment_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_segment_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shm_process_put,--wrap=sealed_file_map,--wrap=munmap,--wrap=madvise
