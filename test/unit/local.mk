@@ -653,6 +653,7 @@ unit_verbs = \
 	test/unit/verbs/test_hw_errno \
 	test/unit/verbs/test_objects \
 	test/unit/verbs/test_pdata \
+	test/unit/verbs/test_probe \
 	test/unit/verbs/test_siw \
 	test/unit/verbs/test_siw_queue \
 	test/unit/verbs/test_siw_table
@@ -672,6 +673,7 @@ test_unit_verbs_test_eth_hash_LDADD = $(CMOCKA_LIBS)
 test_unit_verbs_test_hw_errno_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_objects_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_pdata_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
+test_unit_verbs_test_probe_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_siw_SOURCES = test/unit/verbs/test_siw.c $(verbs_siw_below)
 test_unit_verbs_test_siw_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_siw_queue_SOURCES = test/unit/verbs/test_siw_queue.c $(verbs_siw_below)
