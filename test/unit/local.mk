@@ -650,6 +650,7 @@ unit_verbs = \
 	test/unit/verbs/test_conn_state \
 	test/unit/verbs/test_eth_flow \
 	test/unit/verbs/test_eth_hash \
+	test/unit/verbs/test_eth_send \
 	test/unit/verbs/test_hw_errno \
 	test/unit/verbs/test_objects \
 	test/unit/verbs/test_pdata \
@@ -670,6 +671,8 @@ test_unit_verbs_test_eth_flow_SOURCES = test/unit/verbs/test_eth_flow.c dapl/ver
 test_unit_verbs_test_eth_flow_LDADD = $(CMOCKA_LIBS)
 test_unit_verbs_test_eth_hash_SOURCES = test/unit/verbs/test_eth_hash.c dapl/verbs/eth_hash.c
 test_unit_verbs_test_eth_hash_LDADD = $(CMOCKA_LIBS)
+test_unit_verbs_test_eth_send_SOURCES = test/unit/verbs/test_eth_send.c $(softeth_frames)
+test_unit_verbs_test_eth_send_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_hw_errno_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_objects_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_pdata_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
