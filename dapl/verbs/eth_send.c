@@ -21,7 +21,8 @@ static void gather(const struct ibv_send_wr *wr, struct head *h)
 
 		if (some > wr->sg_list[i].length)
 			some = wr->sg_list[i].length;
-		memcpy(h->bytes + h->length, (const void *)(uintptr_t)wr->sg_list[i].addr, some);
+		if (some)	/* an empty segment may have no address */
+			memcpy(h->bytes + h->length, (const void *)(uintptr_t)wr->sg_list[i].addr, some);
 		h->length += some;
 		h->total += wr->sg_list[i].length;
 	}

@@ -230,6 +230,21 @@ static void headers_in_pieces_are_read_as_a_whole(void **state)
 	}
 }
 
+static void empty_segment_needs_no_address(void **state)
+{
+	struct ibv_sge sge[2] = { { 0, 0, 0 } };
+	struct dapl_eth_wr one = { .wr = { .opcode = IBV_WR_DRIVER1, .sg_list = sge, .num_sge = 2 },
+		.how = { .flags = ETH_SEND_CSUM } };
+	struct ibv_send_wr *bad;
+
+	(void)state;
+	message_over(4, 100);
+	set_ip_length(IPV4 + TCP + 100);
+	sge[1] = (struct ibv_sge){ (uintptr_t)frame.bytes, (uint32_t)frame.length, SOME_KEY };
+	assert_int_equal(hw_eth_post_send(&q.qp, &one.wr, &bad), 0);
+	assert_int_equal(posts, 1);
+}
+
 static void ip_length_may_fill_the_frame_but_not_exceed_it(void **state)
 {
 	(void)state;
@@ -387,6 +402,7 @@ int main(void)
 		TEST(flushed_frames_are_not_counted),
 		TEST(checksums_are_a_flag_of_the_send),
 		TEST(headers_in_pieces_are_read_as_a_whole),
+		TEST(empty_segment_needs_no_address),
 		TEST(ip_length_may_fill_the_frame_but_not_exceed_it),
 		TEST(message_is_sent_with_its_header_apart),
 		TEST(header_may_end_in_any_segment),
