@@ -4,6 +4,7 @@
 EXTRA_DIST += test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/stream.h
 printed = test/unit/printed.c test/unit/printed.h
 device_harness = test/unit/device_harness.c test/unit/device_harness.h
+verbs_eth_receives = test/unit/verbs/eth_receives.c test/unit/verbs/eth_receives.h
 verbs_siw_below = test/unit/verbs/siw_below.c test/unit/verbs/siw_below.h
 softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
 softeth_cbpf = test/unit/softeth/cbpf.c test/unit/softeth/cbpf.h
@@ -650,6 +651,8 @@ unit_verbs = \
 	test/unit/verbs/test_conn_state \
 	test/unit/verbs/test_eth_flow \
 	test/unit/verbs/test_eth_hash \
+	test/unit/verbs/test_eth_recv \
+	test/unit/verbs/test_eth_recv_ring \
 	test/unit/verbs/test_eth_send \
 	test/unit/verbs/test_hw_errno \
 	test/unit/verbs/test_objects \
@@ -671,6 +674,10 @@ test_unit_verbs_test_eth_flow_SOURCES = test/unit/verbs/test_eth_flow.c dapl/ver
 test_unit_verbs_test_eth_flow_LDADD = $(CMOCKA_LIBS)
 test_unit_verbs_test_eth_hash_SOURCES = test/unit/verbs/test_eth_hash.c dapl/verbs/eth_hash.c
 test_unit_verbs_test_eth_hash_LDADD = $(CMOCKA_LIBS)
+test_unit_verbs_test_eth_recv_SOURCES = test/unit/verbs/test_eth_recv.c $(verbs_eth_receives)
+test_unit_verbs_test_eth_recv_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_eth_recv_ring_SOURCES = test/unit/verbs/test_eth_recv_ring.c $(verbs_eth_receives)
+test_unit_verbs_test_eth_recv_ring_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_send_SOURCES = test/unit/verbs/test_eth_send.c $(softeth_frames)
 test_unit_verbs_test_eth_send_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_hw_errno_LDADD = $(unit_verbs_libs)
