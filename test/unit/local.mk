@@ -653,6 +653,7 @@ unit_verbs = \
 	test/unit/verbs/test_eth_hash \
 	test/unit/verbs/test_eth_recv \
 	test/unit/verbs/test_eth_recv_ring \
+	test/unit/verbs/test_eth_rule \
 	test/unit/verbs/test_eth_send \
 	test/unit/verbs/test_hw_errno \
 	test/unit/verbs/test_objects \
@@ -678,6 +679,7 @@ test_unit_verbs_test_eth_recv_SOURCES = test/unit/verbs/test_eth_recv.c $(verbs_
 test_unit_verbs_test_eth_recv_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_recv_ring_SOURCES = test/unit/verbs/test_eth_recv_ring.c $(verbs_eth_receives)
 test_unit_verbs_test_eth_recv_ring_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_eth_rule_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_send_SOURCES = test/unit/verbs/test_eth_send.c $(softeth_frames)
 test_unit_verbs_test_eth_send_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_hw_errno_LDADD = $(unit_verbs_libs)
