@@ -650,6 +650,7 @@ unit_verbs = \
 	test/unit/verbs/test_conn_report \
 	test/unit/verbs/test_conn_state \
 	test/unit/verbs/test_eth_flow \
+	test/unit/verbs/test_eth_group \
 	test/unit/verbs/test_eth_hash \
 	test/unit/verbs/test_eth_recv \
 	test/unit/verbs/test_eth_recv_ring \
@@ -673,6 +674,7 @@ test_unit_verbs_test_conn_report_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_state_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_flow_SOURCES = test/unit/verbs/test_eth_flow.c dapl/verbs/eth_flow.c
 test_unit_verbs_test_eth_flow_LDADD = $(CMOCKA_LIBS)
+test_unit_verbs_test_eth_group_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_hash_SOURCES = test/unit/verbs/test_eth_hash.c dapl/verbs/eth_hash.c
 test_unit_verbs_test_eth_hash_LDADD = $(CMOCKA_LIBS)
 test_unit_verbs_test_eth_recv_SOURCES = test/unit/verbs/test_eth_recv.c $(verbs_eth_receives)
