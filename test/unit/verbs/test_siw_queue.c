@@ -89,6 +89,17 @@ static void later_completion_stands_for_unsignaled_requests(void **state)
 	assert_int_equal(post_at(79, IBV_WR_SEND, 0, memory, 100), ENOMEM);
 }
 
+static void next_completion_stands_for_one_unsignaled_request(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 3 * DEPTH; i++) {
+		unsignaled(2 * i);
+		sends(2 * i + 1);
+		complete(2 * i + 1);
+		handed_out(2 * i + 1, IBV_WC_SUCCESS);
+	}
+}
+
 static void signaled_request_is_awaited_behind_a_later_one(void **state)
 {
 	(void)state;
@@ -336,6 +347,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(ring_that_grows_keeps_its_completions),
 		TEST(later_completion_stands_for_unsignaled_requests),
+		TEST(next_completion_stands_for_one_unsignaled_request),
 		TEST(signaled_request_is_awaited_behind_a_later_one),
 		TEST(late_read_does_not_undo_later_completions),
 		TEST(unsignaled_failure_is_handed_out),
