@@ -112,6 +112,7 @@ unit_core = \
 	test/unit/core/test_ep_reset \
 	test/unit/core/test_ep_state \
 	test/unit/core/test_ep_tuning \
+	test/unit/core/test_event \
 	test/unit/core/test_evd_channel \
 	test/unit/core/test_evd_feed \
 	test/unit/core/test_evd_notify \
@@ -159,6 +160,8 @@ core_objects = $(core_device) test/unit/core/core_objects.c test/unit/core/core_
 core_device_libs = libdaplcore.la libcommon.la libdat2.la $(CMOCKA_LIBS)
 test_unit_core_test_dequeue_SOURCES = test/unit/core/test_dequeue.c $(core_device)
 test_unit_core_test_dequeue_LDADD = $(core_device_libs)
+test_unit_core_test_event_SOURCES = test/unit/core/test_event.c $(core_device)
+test_unit_core_test_event_LDADD = $(core_device_libs)
 test_unit_core_test_cno_SOURCES = test/unit/core/test_cno.c $(core_device)
 test_unit_core_test_cno_LDADD = $(core_device_libs)
 test_unit_core_test_control_SOURCES = test/unit/core/test_control.c $(core_device)

@@ -93,6 +93,10 @@ static const struct {
 	{ "receive of immediate data", DAT_DTO_RECEIVE, 0, IBV_WC_SUCCESS,
 	  IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_WITH_IMM, true, DAT_IB_DTO_EVENT,
 	  DAT_IB_DTO_RECV_IMMED, DAT_DTO_SUCCESS, 48, 0 },
+	{ "receive of a message with immediate data", DAT_DTO_RECEIVE, 0, IBV_WC_SUCCESS, IBV_WC_RECV,
+	  IBV_WC_WITH_IMM, true, DAT_IB_DTO_EVENT, DAT_IB_DTO_RECV_MSG_IMMED, DAT_DTO_SUCCESS, 48, 0 },
+	{ "failed receive", DAT_DTO_RECEIVE, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_RECV_RDMA_WITH_IMM,
+	  IBV_WC_WITH_IMM, true, DAT_DTO_COMPLETION_EVENT, DAT_DTO_RECEIVE, DAT_DTO_ERR_REMOTE_ACCESS, 0, 1 },
 };
 
 static void expect_event(size_t i)

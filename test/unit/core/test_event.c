@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_event.c - what completions of the extensions, of datagrams, of raw Ethernet endpoints and of SRQ buffers
+ * become, and what is noted on the way (event.c). Plain completions are in test_dequeue.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <string.h>
+#include "dapl/core/base/qp_table.h"
+#include "dapl/core/base/srq_records.h"
+#include "dapl/core/event/conn_hooks.h"
+#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/evd.h"
+#include "dapl/core/event/evd_notify.h"
+#include "test/unit/core/core_endpoint.h"
+
+static unsigned broken;
+static struct dapl_ep *last_broken;
+static struct dapl_eth eth;
+static struct dapl_eth_frame frames[4];
+static struct dapl_srq srq;
+
+static void note_broken(struct dapl_ep *of, enum dapl_code_kind kind, unsigned code, const char *text)
+{
+	(void)code, (void)text;
+	assert_int_equal(kind, DAPL_CODE_COMPLETION);
+	last_broken = of;
+	broken++;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	broken = 0;
+	dapl_conn_hooks = (struct dapl_conn_hooks){ .broken = note_broken };
+	core_endpoint_open(64, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG, 64);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	assert_int_equal(ep->obj.refs, 1);	/* each report has given its reference back */
+	return core_endpoint_close(state);
+}
+
+/* The request or the receive `dto` has completed, as `wc` says. Takes the event. */
+static DAT_RETURN complete(struct dapl_dto *dto, struct ibv_wc wc, DAT_EVENT *event)
+{
+	DAT_RETURN ret;
+
+	wc.wr_id = (uintptr_t)dto;
+	core_complete(evd, &wc);
+	memset(event, 0x5a, sizeof *event);
+	ret = dapl_evd_dequeue((DAT_EVD_HANDLE)evd, event);
+	if (ret == DAT_SUCCESS)
+		assert_ptr_equal(event->evd_handle, evd);
+	return ret;
+}
+
+static const DAT_IB_EXTENSION_EVENT_DATA *extension(const DAT_EVENT *event)
+{
+	return (const void *)event->event_extension_data;
+}
+
+static const DAT_ETH_FRAME *frame_of(const DAT_EVENT *event)
+{
+	return (const void *)event->event_extension_data;
+}
+
+static void extension_requests_tell_their_type_and_status(void **state)
+{
+	static const struct {
+		int op;
+		DAT_IB_EXT_TYPE type;
+	} rows[] = {
+		{ DAT_IB_DTO_FETCH_ADD, DAT_IB_FETCH_AND_ADD }, { DAT_IB_DTO_CMP_SWAP, DAT_IB_CMP_AND_SWAP },
+		{ DAT_IB_DTO_SEND_UD, DAT_IB_UD_SEND }, { DAT_IB_DTO_RDMA_WRITE_IMMED, DAT_IB_RDMA_WRITE_IMMED },
+	};
+	DAT_EVENT event;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (int ok = 0; ok < 2; ok++) {
+			struct dapl_dto *dto = core_post(ep, rows[i].op, REQ_EXTENSION, i);
+
+			assert_int_equal(complete(dto, (struct ibv_wc){
+				.status = ok ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR }, &event), DAT_SUCCESS);
+			assert_int_equal(event.event_number, DAT_IB_DTO_EVENT);
+			assert_int_equal(event.event_data.dto_completion_event_data.operation, rows[i].op);
+			assert_int_equal(event.event_data.dto_completion_event_data.transfered_length, ok ? 64 : 0);
+			assert_int_equal(extension(&event)->type, rows[i].type);
+			assert_int_equal(extension(&event)->status, ok ? DAT_OP_SUCCESS : DAT_IB_OP_ERR);
+		}
+}
+
+static void immediate_data_comes_with_its_event(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 1), (struct ibv_wc){ .imm_data = 0x1234,
+		.opcode = IBV_WC_RECV_RDMA_WITH_IMM, .wc_flags = IBV_WC_WITH_IMM, .byte_len = 10 }, &event),
+			 DAT_SUCCESS);
+	assert_int_equal(extension(&event)->type, DAT_IB_RDMA_WRITE_IMMED_DATA);
+	assert_int_equal(extension(&event)->val.immed.data, 0x1234);
+	assert_int_equal(ep->counters[DCNT_EP_RECV_RDMA_IMM], 1);
+	assert_int_equal(ep->counters[DCNT_EP_RECV_RDMA_IMM_DATA], 10);
+	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 2), (struct ibv_wc){ .imm_data = 0x5678,
+		.opcode = IBV_WC_RECV, .wc_flags = IBV_WC_WITH_IMM, .byte_len = 20 }, &event), DAT_SUCCESS);
+	assert_int_equal(extension(&event)->type, DAT_IB_RECV_IMMED_DATA);
+	assert_int_equal(extension(&event)->val.immed.data, 0x5678);
+	assert_int_equal(ep->counters[DCNT_EP_RECV_IMM], 1);
+	assert_int_equal(ep->counters[DCNT_EP_RECV_IMM_DATA], 20);
+	assert_int_equal(ep->counters[DCNT_EP_RECV], 2);
+	assert_int_equal(ep->counters[DCNT_EP_RECV_DATA], 30);
+}
+
+static void invalidated_context_comes_with_its_event(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 1), (struct ibv_wc){ .invalidated_rkey = 77,
+		.opcode = IBV_WC_RECV, .wc_flags = IBV_WC_WITH_INV }, &event), DAT_SUCCESS);
+	assert_int_equal(event.event_data.dto_completion_event_data.rmr_context, 77);
+	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 2),
+				  (struct ibv_wc){ .opcode = IBV_WC_RECV }, &event), DAT_SUCCESS);
+	assert_int_equal(event.event_data.dto_completion_event_data.rmr_context, 0);
+}
+
+static void bind_tells_window_and_status(void **state)
+{
+	const DAT_RMR_BIND_COMPLETION_EVENT_DATA *bind;
+	struct dapl_dto *dto;
+	DAT_EVENT event;
+
+	(void)state;
+	bind = &event.event_data.rmr_completion_event_data;
+	dto = core_post(ep, DAT_DTO_BIND_MW, REQ_BIND, 5);
+	dto->rmr = (DAT_RMR_HANDLE)&srq;	/* any handle */
+	assert_int_equal(complete(dto, (struct ibv_wc){ .status = IBV_WC_MW_BIND_ERR }, &event), DAT_SUCCESS);
+	assert_int_equal(event.event_number, DAT_RMR_BIND_COMPLETION_EVENT);
+	assert_ptr_equal(bind->rmr_handle, &srq);
+	assert_int_equal(bind->user_cookie.as_64, 5);
+	assert_int_equal(bind->status, DAT_RMR_OPERATION_FAILED);
+	assert_int_equal(broken, 1);
+}
+
+/* Then unsignalled requests behind it count as flushed (flush.c). */
+static void only_a_failed_request_marks_its_queue(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	complete(core_post(ep, DAT_DTO_SEND, REQ_SUPPRESS, 1), (struct ibv_wc){ .status = IBV_WC_SUCCESS }, &event);
+	complete(core_post(ep, DAT_DTO_RECEIVE, 0, 2), (struct ibv_wc){ .status = IBV_WC_WR_FLUSH_ERR }, &event);
+	assert_false(ep->sq.failed);
+	complete(core_post(ep, DAT_DTO_SEND, 0, 3), (struct ibv_wc){ .status = IBV_WC_WR_FLUSH_ERR }, &event);
+	assert_true(ep->sq.failed);
+}
+
+/* The marker makes no event: the report must not wait for the next one. */
+static void failed_marker_is_reported_before_the_next_event(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	core_complete(evd, &(struct ibv_wc){ .status = IBV_WC_REM_ACCESS_ERR,
+		.wr_id = (uintptr_t)core_post(ep, DAT_DTO_SEND, REQ_MARKER, 1) });
+	assert_int_equal(complete(core_post(ep, DAT_DTO_SEND, 0, 2), (struct ibv_wc){ .status = IBV_WC_SUCCESS },
+				  &event), DAT_SUCCESS);
+	assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, 2);
+	assert_int_equal(broken, 1);
+	assert_int_equal(complete(core_post(ep, DAT_DTO_SEND, REQ_MARKER, 3),
+				  (struct ibv_wc){ .status = IBV_WC_RETRY_EXC_ERR }, &event), DAT_QUEUE_EMPTY);
+	assert_int_equal(broken, 2);
+	assert_ptr_equal(last_broken, ep);
+}
+
+/* One dequeue finds both. */
+static void failures_of_two_endpoints_are_both_reported(void **state)
+{
+	struct dapl_ep *other = core_ep_new(ia, evd, 4);
+	DAT_EVENT event;
+
+	(void)state;
+	core_complete(evd, &(struct ibv_wc){ .status = IBV_WC_REM_ACCESS_ERR,
+		.wr_id = (uintptr_t)core_post(ep, DAT_DTO_SEND, REQ_MARKER, 1) });
+	assert_int_equal(complete(core_post(other, DAT_DTO_SEND, REQ_MARKER, 2),
+				  (struct ibv_wc){ .status = IBV_WC_REM_ACCESS_ERR }, &event), DAT_QUEUE_EMPTY);
+	assert_int_equal(broken, 2);
+	assert_ptr_equal(last_broken, other);
+	core_ep_free(other);
+}
+
+/* Only success proves that the peer has accepted. */
+static void failed_receive_does_not_wait_for_established(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	ep->up = false;
+	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 1),
+				  (struct ibv_wc){ .status = IBV_WC_WR_FLUSH_ERR }, &event), DAT_SUCCESS);
+	assert_false(evd->held_back);
+}
+
+/* As `queued` is set all dequeues take the slow path. */
+static void empty_ring_opens_the_fast_path(void **state)
+{
+	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
+
+	(void)state;
+	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
+	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
+		assert_ptr_equal(event.evd_handle, evd);
+		assert_true(evd->queued);
+	}
+	assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_QUEUE_EMPTY);
+	assert_false(evd->queued);
+}
+
+static void dequeued_completions_are_no_notices(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	dapl_evd_inspect(evd);
+	core_complete(evd, &(struct ibv_wc){ .wr_id = (uintptr_t)core_post(ep, DAT_DTO_SEND, 0, 1) });
+	core_complete(evd, &(struct ibv_wc){ .wr_id = (uintptr_t)core_post(ep, DAT_DTO_RECEIVE, 0, 2),
+		.opcode = IBV_WC_RECV });
+	core_complete(evd, &(struct ibv_wc){ .wr_id = (uintptr_t)core_post(ep, DAT_DTO_SEND, REQ_NO_NOTIFY, 3) });
+	for (int left = 2; left; left--) {
+		assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
+		assert_int_equal(evd->notices, left - 1);
+	}
+	assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
+	assert_int_equal(evd->notices, 0);
+	assert_int_equal(evd->counters[DCNT_EVD_DEQUEUE_POLL_FOUND], 1);
+}
+
+/* --- datagrams ------------------------------------------------------------------------------ */
+
+/* A datagram endpoint is never `up`; its receives do not wait for a connection. */
+static void datagram_makes_an_event_of_the_extension(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	ep->is_ud = true;
+	ep->up = false;
+	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 1),
+				  (struct ibv_wc){ .opcode = IBV_WC_RECV, .byte_len = 100 }, &event), DAT_SUCCESS);
+	assert_int_equal(event.event_number, DAT_IB_DTO_EVENT);
+	assert_int_equal(event.event_data.dto_completion_event_data.operation, DAT_IB_DTO_RECV_UD);
+	assert_int_equal(event.event_data.dto_completion_event_data.transfered_length, 100);
+	assert_int_equal(extension(&event)->type, DAT_IB_UD_RECV);
+	assert_int_equal(extension(&event)->status, DAT_OP_SUCCESS);
+	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 2),
+				  (struct ibv_wc){ .status = IBV_WC_WR_FLUSH_ERR, .byte_len = 100 }, &event),
+			 DAT_SUCCESS);
+	assert_int_equal(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
+	assert_int_equal(event.event_data.dto_completion_event_data.transfered_length, 0);
+	assert_int_equal(extension(&event)->status, DAT_IB_OP_ERR);
+	assert_int_equal(ep->counters[DCNT_EP_RECV_UD], 2);
+	assert_int_equal(ep->counters[DCNT_EP_RECV_UD_DATA], 100);
+}
+
+/* --- raw Ethernet --------------------------------------------------------------------------- */
+
+static void make_raw(void)
+{
+	for (int i = 0; i < 4; i++)
+		frames[i] = (struct dapl_eth_frame){ .length = 60 + i };
+	eth = (struct dapl_eth){ .frames = frames, .frame_mask = 3 };
+	ep->eth = &eth;
+	ep->is_raw = ep->is_ud = true;
+	ep->up = false;
+}
+
+static void frame_comes_with_its_receive(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	make_raw();
+	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 1),
+				  (struct ibv_wc){ .opcode = IBV_WC_RECV, .byte_len = 62, .src_qp = 6 }, &event),
+			 DAT_SUCCESS);
+	assert_int_equal(event.event_number, DAT_ETH_DTO_EVENT);
+	assert_int_equal(event.event_data.dto_completion_event_data.operation, DAT_DTO_RECEIVE);
+	assert_int_equal(event.event_data.dto_completion_event_data.transfered_length, 62);
+	assert_int_equal(frame_of(&event)->length, 62);	/* 6 & mask is 2 */
+	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 2),
+				  (struct ibv_wc){ .status = IBV_WC_WR_FLUSH_ERR, .byte_len = 62, .src_qp = 6 },
+				  &event), DAT_SUCCESS);
+	assert_int_equal(event.event_number, DAT_ETH_DTO_EVENT);
+	assert_int_equal(event.event_data.dto_completion_event_data.transfered_length, 0);
+	assert_int_equal(frame_of(&event)->length, 0);
+}
+
+static void ready_record_makes_a_ready_event(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	make_raw();
+	eth.ready = (struct dapl_dto){ .ep = ep, .op = DAT_DTO_RECEIVE, .cookie = { .as_64 = 9 } };
+	assert_int_equal(complete(&eth.ready, (struct ibv_wc){ .opcode = IBV_WC_RECV, .src_qp = 1 }, &event),
+			 DAT_SUCCESS);
+	assert_int_equal(event.event_number, DAT_ETH_READY_EVENT);
+	assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, 9);
+	assert_int_equal(frame_of(&event)->length, 0);	/* it is of no frame */
+}
+
+static void stamped_send_tells_when_the_frame_left(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	make_raw();
+	assert_int_equal(complete(core_post(ep, DAT_DTO_SEND, REQ_EXTENSION, 1),
+				  (struct ibv_wc){ .src_qp = 0x12, .imm_data = 0x89abcdef }, &event), DAT_SUCCESS);
+	assert_int_equal(event.event_number, DAT_ETH_DTO_EVENT);
+	assert_true(frame_of(&event)->time == 0x1289abcdefull);
+	assert_int_equal(complete(core_post(ep, DAT_DTO_SEND, REQ_EXTENSION, 2),
+				  (struct ibv_wc){ .src_qp = 0x12, .imm_data = 3, .status = IBV_WC_WR_FLUSH_ERR },
+				  &event), DAT_SUCCESS);
+	assert_true(frame_of(&event)->time == 0);
+}
+
+/* --- shared receive queues ------------------------------------------------------------------ */
+
+static struct dapl_dto *post_to_srq(uint64_t cookie)
+{
+	struct dapl_dto *dto;
+
+	dapl_spin_lock(&srq.lock);
+	dto = dapl_srq_take(&srq);
+	dapl_spin_unlock(&srq.lock);
+	assert_non_null(dto);
+	*dto = (struct dapl_dto){ .srq = &srq, .op = DAT_DTO_RECEIVE, .flags = REQ_SRQ,
+		.cookie = { .as_64 = cookie } };
+	return dto;
+}
+
+static void make_srq(void)
+{
+	srq = (struct dapl_srq){ .max = 4 };
+	dapl_spin_init(&srq.lock, RANK_SRQ);
+	assert_int_equal(dapl_srq_add_records(&srq, 4), 0);
+	dapl_qp_table_add(ep);
+}
+
+static void free_srq(void)
+{
+	assert_int_equal(srq.posted, 0);
+	dapl_qp_table_remove(ep);
+	dapl_srq_free_records(&srq);
+}
+
+static void buffer_of_an_srq_is_its_endpoints(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	make_srq();
+	dapl_evd_inspect(evd);	/* buffers are counted only then */
+	for (uint64_t i = 1; i <= 2; i++)
+		core_complete(evd, &(struct ibv_wc){ .opcode = IBV_WC_RECV, .byte_len = 7, .qp_num = ep->qpn,
+			.wr_id = (uintptr_t)post_to_srq(i) });
+	for (int i = 1; i <= 2; i++) {
+		assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
+		assert_ptr_equal(event.event_data.dto_completion_event_data.ep_handle, ep);
+		assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, i);
+		assert_int_equal(event.event_data.dto_completion_event_data.transfered_length, 7);
+		assert_int_equal(srq.posted, 2 - i);
+		assert_int_equal(ep->held, 2 - i);
+	}
+	assert_int_equal(ep->counters[DCNT_EP_RECV], 2);
+	free_srq();
+}
+
+static void buffer_of_a_freed_endpoint_makes_no_event(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	make_srq();
+	assert_int_equal(complete(post_to_srq(1), (struct ibv_wc){ .opcode = IBV_WC_RECV, .qp_num = ep->qpn + 1 },
+				  &event), DAT_QUEUE_EMPTY);
+	assert_int_equal(srq.posted, 0);
+	free_srq();
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(extension_requests_tell_their_type_and_status),
+		CASE(immediate_data_comes_with_its_event),
+		CASE(invalidated_context_comes_with_its_event),
+		CASE(bind_tells_window_and_status),
+		CASE(only_a_failed_request_marks_its_queue),
+		CASE(failed_marker_is_reported_before_the_next_event),
+		CASE(failures_of_two_endpoints_are_both_reported),
+		CASE(failed_receive_does_not_wait_for_established),
+		CASE(empty_ring_opens_the_fast_path),
+		CASE(dequeued_completions_are_no_notices),
+		CASE(datagram_makes_an_event_of_the_extension),
+		CASE(frame_comes_with_its_receive),
+		CASE(ready_record_makes_a_ready_event),
+		CASE(stamped_send_tells_when_the_frame_left),
+		CASE(buffer_of_an_srq_is_its_endpoints),
+		CASE(buffer_of_a_freed_endpoint_makes_no_event),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
