@@ -126,6 +126,7 @@ unit_core = \
 	test/unit/core/test_object \
 	test/unit/core/test_polled \
 	test/unit/core/test_post_late \
+	test/unit/core/test_post_own \
 	test/unit/core/test_post_recv \
 	test/unit/core/test_post_slow \
 	test/unit/core/test_qp_table \
@@ -171,6 +172,8 @@ test_unit_core_test_net_watch_SOURCES = test/unit/core/test_net_watch.c $(core_d
 test_unit_core_test_net_watch_LDADD = $(core_device_libs)
 test_unit_core_test_post_late_SOURCES = test/unit/core/test_post_late.c $(core_device)
 test_unit_core_test_post_late_LDADD = $(core_device_libs)
+test_unit_core_test_post_own_SOURCES = test/unit/core/test_post_own.c $(core_device)
+test_unit_core_test_post_own_LDADD = $(core_device_libs)
 test_unit_core_test_post_slow_SOURCES = test/unit/core/test_post_slow.c $(core_device)
 test_unit_core_test_post_slow_LDADD = $(core_device_libs)
 test_unit_core_test_zero_based_SOURCES = test/unit/core/test_zero_based.c $(core_device)
