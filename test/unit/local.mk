@@ -129,6 +129,7 @@ unit_core = \
 	test/unit/core/test_post_own \
 	test/unit/core/test_post_recv \
 	test/unit/core/test_post_slow \
+	test/unit/core/test_pz \
 	test/unit/core/test_qp_table \
 	test/unit/core/test_qual \
 	test/unit/core/test_recv_repost \
@@ -176,6 +177,9 @@ test_unit_core_test_post_own_SOURCES = test/unit/core/test_post_own.c $(core_dev
 test_unit_core_test_post_own_LDADD = $(core_device_libs)
 test_unit_core_test_post_slow_SOURCES = test/unit/core/test_post_slow.c $(core_device)
 test_unit_core_test_post_slow_LDADD = $(core_device_libs)
+test_unit_core_test_pz_SOURCES = test/unit/core/test_pz.c $(core_device)
+test_unit_core_test_pz_LDADD = $(core_device_libs)
+test_unit_core_test_pz_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle
 test_unit_core_test_zero_based_SOURCES = test/unit/core/test_zero_based.c $(core_device)
 test_unit_core_test_zero_based_LDADD = $(core_device_libs)
 test_unit_core_test_ia_SOURCES = test/unit/core/test_ia.c $(core_device)

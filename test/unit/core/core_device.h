@@ -27,9 +27,10 @@ struct core_device {
 	void (*release)(struct dapl_conn *conn);
 	void (*explain)(struct dapl_conn *conn, struct dapl_conn_cause *cause);
 	int (*map_remote)(uint32_t rkey, uint64_t remote, uint64_t length, struct dapl_mapping *mapping);
-	int alloc_mw_error;
+	int (*reg_mr)(const void *addr, size_t length, int access, const void *name);
+	int alloc_pd_error, alloc_mw_error;
 	unsigned windows;			/* memory windows that exist */
-	unsigned cqs, pds, qps, srqs;		/* completion queues and so on that exist */
+	unsigned cqs, pds, mrs, qps, srqs;	/* completion queues and so on that exist */
 	struct dapl_device_attr attr;		/* what it tells of itself */
 	void (*listening)(void *sp, uint16_t port);	/* before core is told of it */
 	unsigned listeners;				/* there are */

@@ -8,6 +8,8 @@
 int core_alloc_pd(struct dapl_device *dev, struct ibv_pd **pd)
 {
 	(void)dev;
+	if (core_device.alloc_pd_error)
+		return core_device.alloc_pd_error;
 	*pd = calloc(1, sizeof **pd);
 	(*pd)->context = core_context();
 	core_device.pds++;
@@ -18,6 +20,28 @@ int core_dealloc_pd(struct ibv_pd *pd)
 {
 	free(pd);
 	core_device.pds--;
+	return 0;
+}
+
+int core_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name, struct ibv_mr **mr)
+{
+	static uint32_t last_number;
+	int err = core_device.reg_mr ? core_device.reg_mr(addr, length, access, name) : 0;
+
+	if (err)
+		return err;
+	*mr = calloc(1, sizeof **mr);
+	last_number++;
+	**mr = (struct ibv_mr){ .context = core_context(), .pd = pd, .addr = addr, .length = length,
+		.lkey = last_number, .rkey = last_number | CORE_REMOTE };
+	core_device.mrs++;
+	return 0;
+}
+
+int core_dereg_mr(struct ibv_mr *mr)
+{
+	free(mr);
+	core_device.mrs--;
 	return 0;
 }
 

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_pz.c - protection zones: one protection domain of the device for each, and when they may be freed (pz.c). */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "dapl/core/mem/pz.h"
+#include "test/unit/core/core_device.h"
+
+static struct dapl_ia *ia;
+static char handle_of_ia;
+
+DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of);
+DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of)
+{
+	assert_ptr_equal(of, ia);
+	return (DAT_IA_HANDLE)&handle_of_ia;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_device = (struct core_device){ .polling = NULL };
+	ia = core_ia_new();
+	return 0;
+}
+
+/* No call leaves a domain behind, or an object entered. */
+static int tear_down(void **state)
+{
+	(void)state;
+	assert_int_equal(core_device.pds, 0);
+	assert_int_equal(ia->obj.calls, 0);
+	assert_null(ia->objects[DAPL_PZ]);
+	core_ia_free(ia);
+	return 0;
+}
+
+static DAT_PZ_HANDLE create(void)
+{
+	DAT_PZ_HANDLE pz;
+
+	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)ia, &pz), DAT_SUCCESS);
+	return pz;
+}
+
+static void zone_has_a_domain_of_its_own(void **state)
+{
+	DAT_PZ_HANDLE pz = create(), other = create();
+
+	(void)state;
+	assert_int_equal(core_device.pds, 2);
+	assert_non_null(((struct dapl_pz *)pz)->pd);
+	assert_ptr_not_equal(((struct dapl_pz *)pz)->pd, ((struct dapl_pz *)other)->pd);
+	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
+	assert_int_equal(core_device.pds, 1);
+	assert_int_equal(dapl_pz_free(other), DAT_SUCCESS);
+	assert_int_equal(ia->counters[DCNT_IA_PZ_CREATE], 2);
+	assert_int_equal(ia->counters[DCNT_IA_PZ_FREE], 2);
+}
+
+static void zone_in_use_is_not_freed(void **state)
+{
+	DAT_PZ_HANDLE pz = create();
+
+	(void)state;
+	assert_true(dapl_use(&((struct dapl_pz *)pz)->obj));
+	assert_int_equal(dapl_pz_free(pz), BAD_STATE(PZ_IN_USE));
+	assert_int_equal(core_device.pds, 1);
+	assert_int_equal(ia->counters[DCNT_IA_PZ_FREE], 0);
+	dapl_unuse(&((struct dapl_pz *)pz)->obj);
+	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
+}
+
+static void freed_zone_is_a_bad_handle(void **state)
+{
+	DAT_PZ_PARAM param;
+	DAT_PZ_HANDLE pz = create();
+
+	(void)state;
+	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
+	assert_int_equal(dapl_pz_free(pz), BAD_HANDLE(PZ));
+	assert_int_equal(dapl_pz_query(pz, DAT_PZ_FIELD_ALL, &param), BAD_HANDLE(PZ));
+	assert_int_equal(dapl_pz_free((DAT_PZ_HANDLE)ia), BAD_HANDLE(PZ));
+}
+
+static void query_tells_the_ia(void **state)
+{
+	DAT_PZ_PARAM param = { .ia_handle = NULL };
+	DAT_PZ_HANDLE pz = create();
+
+	(void)state;
+	assert_int_equal(dapl_pz_query(pz, (DAT_PZ_PARAM_MASK)(DAT_PZ_FIELD_ALL << 1), &param), BAD_PARAM(2));
+	assert_int_equal(dapl_pz_query(pz, DAT_PZ_FIELD_ALL, NULL), BAD_PARAM(3));
+	assert_int_equal(dapl_pz_query(pz, DAT_PZ_FIELD_ALL, &param), DAT_SUCCESS);
+	assert_ptr_equal(param.ia_handle, &handle_of_ia);
+	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
+}
+
+static void refused_create_makes_no_zone(void **state)
+{
+	DAT_PZ_HANDLE pz = (DAT_PZ_HANDLE)&handle_of_ia;
+
+	(void)state;
+	core_device.alloc_pd_error = ENOMEM;
+	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)ia, &pz), NO_RESOURCE(PROTECTION_DOMAIN));
+	core_device.alloc_pd_error = 0;
+	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)ia, NULL), BAD_PARAM(2));
+	assert_ptr_equal(pz, &handle_of_ia);
+	assert_int_equal(ia->counters[DCNT_IA_PZ_CREATE], 0);
+	pz = create();
+	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)pz, &pz), BAD_HANDLE(IA));
+	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(zone_has_a_domain_of_its_own),
+		CASE(zone_in_use_is_not_freed),
+		CASE(freed_zone_is_a_bad_handle),
+		CASE(query_tells_the_ia),
+		CASE(refused_create_makes_no_zone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
