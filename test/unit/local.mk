@@ -122,6 +122,7 @@ unit_core = \
 	test/unit/core/test_flush \
 	test/unit/core/test_fork \
 	test/unit/core/test_ia \
+	test/unit/core/test_lmr \
 	test/unit/core/test_net_watch \
 	test/unit/core/test_object \
 	test/unit/core/test_polled \
@@ -180,6 +181,9 @@ test_unit_core_test_post_slow_LDADD = $(core_device_libs)
 test_unit_core_test_pz_SOURCES = test/unit/core/test_pz.c $(core_device)
 test_unit_core_test_pz_LDADD = $(core_device_libs)
 test_unit_core_test_pz_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle
+test_unit_core_test_lmr_SOURCES = test/unit/core/test_lmr.c $(core_device)
+test_unit_core_test_lmr_LDADD = $(core_device_libs)
+test_unit_core_test_lmr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle
 test_unit_core_test_zero_based_SOURCES = test/unit/core/test_zero_based.c $(core_device)
 test_unit_core_test_zero_based_LDADD = $(core_device_libs)
 test_unit_core_test_ia_SOURCES = test/unit/core/test_ia.c $(core_device)

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_lmr.c - memory regions: what is registered with the device, what is refused before, and how a region is found
+ * by its contexts (lmr.c). */
+#include <errno.h>
+#include <string.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "dapl/core/mem/dm.h"
+#include "dapl/core/mem/lmr.h"
+#include "dapl/core/mem/pz.h"
+#include "dapl/core/mem/rmr.h"
+#include "dapl/core/mem/zero_based.h"
+#include "test/unit/core/core_device.h"
+#include "test/unit/core/core_queues.h"
+
+enum { SIZE = 256, LOCAL = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+	READ = DAT_MEM_PRIV_REMOTE_READ_FLAG, WRITE = DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
+	ATOMIC = DAT_IB_MEM_PRIV_REMOTE_ATOMIC };
+
+static struct dapl_ia *ia, *other_ia;
+static struct dapl_pz *pz, *other_pz;
+static char memory[SIZE], handle_of_ia;
+static DAT_LMR_HANDLE handle;
+static DAT_LMR_CONTEXT local;
+static DAT_RMR_CONTEXT remote;
+static DAT_VLEN size;
+static DAT_VADDR address;
+/* What the device was asked for. */
+static const void *asked_addr, *asked_name;
+static size_t asked_length;
+static int asked_access, registrations, error;
+
+DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of);
+DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of)
+{
+	assert_ptr_equal(of, ia);
+	return (DAT_IA_HANDLE)&handle_of_ia;
+}
+
+static int note_registration(const void *addr, size_t length, int access, const void *name)
+{
+	asked_addr = addr;
+	asked_length = length;
+	asked_access = access;
+	asked_name = name;
+	registrations++;
+	return error;
+}
+
+static struct dapl_pz *pz_new(void)
+{
+	DAT_PZ_HANDLE new;
+
+	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)ia, &new), DAT_SUCCESS);
+	return (struct dapl_pz *)new;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	registrations = error = 0;
+	core_device = (struct core_device){ .reg_mr = note_registration };
+	ia = core_ia_new();
+	other_ia = core_ia_new();
+	ia->ia_attr.max_lmr_block_size = 1 << 20;
+	pz = pz_new();
+	other_pz = pz_new();
+	return 0;
+}
+
+/* No call leaves a region behind, or an object entered or in use. */
+static int tear_down(void **state)
+{
+	(void)state;
+	assert_int_equal(core_device.mrs, 0);
+	assert_null(ia->objects[DAPL_LMR]);
+	assert_int_equal(pz->obj.calls, 0);
+	assert_int_equal(dapl_pz_free((DAT_PZ_HANDLE)other_pz), DAT_SUCCESS);
+	assert_int_equal(dapl_pz_free((DAT_PZ_HANDLE)pz), DAT_SUCCESS);
+	assert_int_equal(ia->obj.calls, 0);
+	core_ia_free(other_ia);
+	core_ia_free(ia);
+	return 0;
+}
+
+static DAT_RETURN create(DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region, DAT_VLEN length, int priv, DAT_VA_TYPE va)
+{
+	return dapl_lmr_create((DAT_IA_HANDLE)ia, type, region, length, (DAT_PZ_HANDLE)pz, (DAT_MEM_PRIV_FLAGS)priv,
+			       va, &handle, &local, &remote, &size, &address);
+}
+
+static DAT_RETURN create_at(void *start, DAT_VLEN length, int priv)
+{
+	return create(DAT_MEM_TYPE_VIRTUAL, (DAT_REGION_DESCRIPTION){ .for_va = start }, length, priv, DAT_VA_TYPE_VA);
+}
+
+static DAT_RETURN create_shared(void *start, DAT_VLEN length, const char *name)
+{
+	DAT_REGION_DESCRIPTION region = { .for_shared_memory = { .virtual_address = start,
+		.shared_memory_id = (DAT_LMR_COOKIE)name } };
+
+	return create(DAT_MEM_TYPE_SHARED_VIRTUAL, region, length, LOCAL, DAT_VA_TYPE_VA);
+}
+
+static void free_lmr(DAT_LMR_HANDLE lmr)
+{
+	assert_int_equal(dapl_lmr_free(lmr), DAT_SUCCESS);
+}
+
+static void privileges_become_access_rights(void **state)
+{
+	static const struct {
+		int priv, access;
+	} rows[] = {
+		{ DAT_MEM_PRIV_LOCAL_READ_FLAG, 0 },
+		{ DAT_MEM_PRIV_LOCAL_WRITE_FLAG, IBV_ACCESS_LOCAL_WRITE },
+		{ READ, IBV_ACCESS_REMOTE_READ },
+		{ WRITE, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE },	/* as verbs require */
+		{ ATOMIC, IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_LOCAL_WRITE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		ia->attr.bind_access = false;
+		assert_int_equal(dapl_lmr_access(ia, (DAT_MEM_PRIV_FLAGS)rows[i].priv), rows[i].access);
+		ia->attr.bind_access = true;
+		assert_int_equal(dapl_lmr_access(ia, (DAT_MEM_PRIV_FLAGS)rows[i].priv),
+				 rows[i].access | IBV_ACCESS_MW_BIND);
+	}
+}
+
+static void region_is_registered_as_asked_for(void **state)
+{
+	DAT_LMR_PARAM param;
+
+	(void)state;
+	assert_int_equal(create_at(memory, 100, LOCAL | READ), DAT_SUCCESS);
+	assert_ptr_equal(asked_addr, memory);
+	assert_int_equal(asked_length, 100);
+	assert_int_equal(asked_access, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+	assert_null(asked_name);
+	assert_ptr_equal(((struct dapl_lmr *)handle)->mr->pd, pz->pd);
+	assert_int_equal(remote, local | CORE_REMOTE);
+	assert_int_equal(size, 100);
+	assert_int_equal(address, (uintptr_t)memory);
+	assert_true(dapl_in_use(&pz->obj));
+	memset(&param, 0x5a, sizeof param);
+	assert_int_equal(dapl_lmr_query(handle, DAT_LMR_FIELD_ALL, &param), DAT_SUCCESS);
+	assert_ptr_equal(param.ia_handle, &handle_of_ia);
+	assert_ptr_equal(param.pz_handle, pz);
+	assert_ptr_equal(param.region_desc.for_va, memory);
+	assert_int_equal(param.mem_type, DAT_MEM_TYPE_VIRTUAL);
+	assert_int_equal(param.length, 100);
+	assert_int_equal(param.registered_size, 100);
+	assert_int_equal(param.registered_address, (uintptr_t)memory);
+	assert_int_equal(param.mem_priv, LOCAL | READ);
+	assert_int_equal(param.lmr_context, local);
+	assert_int_equal(param.rmr_context, remote);
+	free_lmr(handle);
+	assert_false(dapl_in_use(&pz->obj));
+	assert_int_equal(ia->counters[DCNT_IA_LMR_CREATE], 1);
+	assert_int_equal(ia->counters[DCNT_IA_LMR_FREE], 1);
+}
+
+/* So that a peer that guesses the context gets nothing, and programs that pass on 0 notice. */
+static void region_without_remote_rights_has_no_remote_context(void **state)
+{
+	static const int rights[] = { READ, WRITE, ATOMIC };
+
+	(void)state;
+	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
+	assert_int_equal(remote, 0);
+	free_lmr(handle);
+	ia->attr.atomics = true;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(create_at(memory, SIZE, rights[i]), DAT_SUCCESS);
+		assert_int_not_equal(remote, 0);
+		free_lmr(handle);
+	}
+}
+
+static void outputs_are_optional_but_for_the_handle(void **state)
+{
+	const DAT_REGION_DESCRIPTION region = { .for_va = memory };
+#define CREATE(ia, pz, priv, va, handle) dapl_lmr_create((DAT_IA_HANDLE)(ia), DAT_MEM_TYPE_VIRTUAL, region, SIZE, \
+	(DAT_PZ_HANDLE)(pz), (DAT_MEM_PRIV_FLAGS)(priv), (DAT_VA_TYPE)(va), handle, NULL, NULL, NULL, NULL)
+
+	(void)state;
+	assert_int_equal(CREATE(pz, pz, LOCAL, DAT_VA_TYPE_VA, &handle), BAD_HANDLE(IA));
+	assert_int_equal(CREATE(ia, ia, LOCAL, DAT_VA_TYPE_VA, &handle), BAD_HANDLE(PZ));
+	assert_int_equal(CREATE(other_ia, pz, LOCAL, DAT_VA_TYPE_VA, &handle), BAD_HANDLE(PZ));
+	assert_int_equal(CREATE(ia, pz, 0x4000, DAT_VA_TYPE_VA, &handle), BAD_PARAM(6));
+	assert_int_equal(CREATE(ia, pz, LOCAL, 7, &handle), BAD_PARAM(7));
+	assert_int_equal(CREATE(ia, pz, LOCAL, DAT_VA_TYPE_VA, NULL), BAD_PARAM(8));
+	assert_int_equal(CREATE(ia, pz, ATOMIC, DAT_VA_TYPE_VA, &handle), NOT_SUPPORTED);
+	assert_int_equal(CREATE(ia, pz, LOCAL, DAT_VA_TYPE_ZB, &handle), NOT_SUPPORTED);
+	assert_int_equal(registrations, 0);
+	assert_int_equal(CREATE(ia, pz, LOCAL, DAT_VA_TYPE_VA, &handle), DAT_SUCCESS);
+	free_lmr(handle);
+}
+
+static void ranges_are_checked(void **state)
+{
+	(void)state;
+	assert_int_equal(create_at(memory, 0, LOCAL), DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE));
+	assert_int_equal(create_at(memory, (1 << 20) + 1, LOCAL), BAD_PARAM(4));
+	assert_int_equal(create_at((void *)(UINTPTR_MAX - 10), 12, LOCAL), BAD_PARAM(4));
+	assert_int_equal(create((DAT_MEM_TYPE)0x77, (DAT_REGION_DESCRIPTION){ .for_va = memory }, 1, LOCAL,
+				DAT_VA_TYPE_VA), BAD_PARAM(2));
+	assert_int_equal(registrations, 0);
+	assert_int_equal(create_at(memory, 1 << 20, LOCAL), DAT_SUCCESS);	/* the device decides */
+	free_lmr(handle);
+}
+
+static void region_of_a_region_has_its_range_and_keeps_it(void **state)
+{
+	DAT_LMR_HANDLE base;
+
+	(void)state;
+	assert_int_equal(create_at(memory + 8, 64, LOCAL), DAT_SUCCESS);
+	base = handle;
+	assert_int_equal(create(DAT_MEM_TYPE_LMR, (DAT_REGION_DESCRIPTION){ .for_lmr_handle = base }, 1, LOCAL | READ,
+				DAT_VA_TYPE_VA), DAT_SUCCESS);
+	assert_ptr_equal(asked_addr, memory + 8);
+	assert_int_equal(asked_length, 64);
+	assert_int_equal(size, 64);
+	assert_int_equal(dapl_lmr_free(base), BAD_STATE(LMR_IN_USE));
+	assert_int_equal(core_device.mrs, 2);
+	free_lmr(handle);
+	assert_int_equal(((struct dapl_lmr *)base)->obj.calls, 0);
+	free_lmr(base);
+}
+
+static void region_of_a_foreign_region_is_refused(void **state)
+{
+	DAT_REGION_DESCRIPTION region = { .for_lmr_handle = (DAT_LMR_HANDLE)pz };
+	struct dapl_lmr *lmr;
+
+	(void)state;
+	assert_int_equal(create(DAT_MEM_TYPE_LMR, region, 1, LOCAL, DAT_VA_TYPE_VA), BAD_HANDLE(LMR));
+	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
+	region.for_lmr_handle = handle;
+	lmr = (struct dapl_lmr *)handle;
+	lmr->obj.ia = other_ia;
+	assert_int_equal(create(DAT_MEM_TYPE_LMR, region, 1, LOCAL, DAT_VA_TYPE_VA), BAD_HANDLE(LMR));
+	lmr->obj.ia = ia;
+	lmr->param.mem_type = (DAT_MEM_TYPE)DAT_DM_MEM_TYPE;	/* device memory */
+	assert_int_equal(create(DAT_MEM_TYPE_LMR, region, 1, LOCAL, DAT_VA_TYPE_VA), BAD_PARAM(3));
+	assert_int_equal(lmr->obj.calls, 0);
+	free_lmr((DAT_LMR_HANDLE)lmr);
+}
+
+static void only_memory_that_processes_can_share_is_shared(void **state)
+{
+	static const char name[DAT_LMR_COOKIE_SIZE] = "name", other_name[DAT_LMR_COOKIE_SIZE] = "other";
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	DAT_LMR_HANDLE first;
+
+	(void)state;
+	assert_ptr_not_equal(map, MAP_FAILED);
+	/* the second page is private */
+	assert_ptr_equal(mmap(map, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0), map);
+	assert_int_equal(create_shared(map, page, NULL), BAD_PARAM(3));
+	assert_int_equal(create_shared(map + page, 1, name), BAD_STATE(LMR_FREE));
+	assert_int_equal(create_shared(map, page + 1, name), BAD_STATE(LMR_FREE));
+	assert_int_equal(registrations, 0);
+	assert_int_equal(create_shared(map, page, name), DAT_SUCCESS);
+	assert_ptr_equal(asked_name, name);
+	first = handle;
+	/* one length for each name */
+	assert_int_equal(create_shared(map, page - 1, name), BAD_PARAM(4));
+	assert_int_equal(create_shared(map, page - 1, other_name), DAT_SUCCESS);
+	free_lmr(handle);
+	assert_int_equal(create_shared(map, page, name), DAT_SUCCESS);
+	free_lmr(handle);
+	free_lmr(first);
+	munmap(map, 2 * page);
+}
+
+static void zero_based_region_begins_at_address_0(void **state)
+{
+	(void)state;
+	ia->attr.zero_based = true;
+	assert_int_equal(create(DAT_MEM_TYPE_VIRTUAL, (DAT_REGION_DESCRIPTION){ .for_va = memory }, SIZE, LOCAL,
+				DAT_VA_TYPE_ZB), DAT_SUCCESS);
+	assert_true(asked_access & IBV_ACCESS_ZERO_BASED);
+	assert_ptr_equal(asked_addr, memory);
+	assert_int_equal(address, 0);
+	assert_true(dapl_pz_is_zero_based(pz));
+	assert_true(dapl_lmr_holds((struct dapl_lmr *)handle, SIZE - 1, 1));
+	free_lmr(handle);
+}
+
+/* A limit on locked memory is reported as what it is, whichever error the kernel gives for it. */
+static void refused_registration_leaves_nothing(void **state)
+{
+	static const struct {
+		int error;
+		DAT_RETURN told;
+	} rows[] = {
+		{ ENOMEM, NO_RESOURCE(MEMORY_REGION) }, { EPERM, NO_RESOURCE(MEMORY_REGION) },
+		{ EFAULT, DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE) },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		error = rows[i].error;
+		handle = (DAT_LMR_HANDLE)&handle_of_ia;
+		assert_int_equal(create_at(memory, SIZE, LOCAL), rows[i].told);
+		assert_ptr_equal(handle, &handle_of_ia);
+		assert_false(dapl_in_use(&pz->obj));
+	}
+	assert_int_equal(ia->counters[DCNT_IA_LMR_CREATE], 0);
+}
+
+static void region_in_use_is_not_freed(void **state)
+{
+	DAT_LMR_PARAM param;
+
+	(void)state;
+	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
+	assert_true(dapl_use(&((struct dapl_lmr *)handle)->obj));
+	assert_int_equal(dapl_lmr_free(handle), BAD_STATE(LMR_IN_USE));
+	dapl_unuse(&((struct dapl_lmr *)handle)->obj);
+	assert_int_equal(dapl_lmr_query(handle, (DAT_LMR_PARAM_MASK)(DAT_LMR_FIELD_ALL + 1), &param), BAD_PARAM(2));
+	assert_int_equal(dapl_lmr_query(handle, DAT_LMR_FIELD_ALL, NULL), BAD_PARAM(3));
+	free_lmr(handle);
+	assert_int_equal(dapl_lmr_free(handle), BAD_HANDLE(LMR));
+	assert_int_equal(dapl_lmr_query(handle, DAT_LMR_FIELD_ALL, &param), BAD_HANDLE(LMR));
+}
+
+static void range_is_held_if_all_of_it_is(void **state)
+{
+	static const struct {
+		DAT_VADDR at;
+		uint64_t length;
+		bool held;
+	} rows[] = {
+		{ 100, 50, true }, { 149, 1, true }, { 150, 0, true }, { 99, 1, false }, { 100, 51, false },
+		{ 150, 1, false }, { 101, UINT64_MAX, false }, { UINT64_MAX, 2, false },
+	};
+	const struct dapl_lmr lmr = { .param = { .registered_address = 100, .registered_size = 50 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (dapl_lmr_holds(&lmr, rows[i].at, rows[i].length) != rows[i].held)
+			fail_msg("row %zu", i);
+}
+
+static bool find_sink(struct dapl_pz *of, DAT_RMR_CONTEXT context, DAT_VADDR at, DAT_VLEN length, DAT_LMR_TRIPLET *sink)
+{
+	return dapl_lmr_sink(ia, of, &(DAT_RMR_TRIPLET){ .virtual_address = at, .segment_length = length,
+		.rmr_context = context }, sink);
+}
+
+static void remote_context_finds_its_region(void **state)
+{
+	const DAT_VADDR start = (uintptr_t)memory;
+	DAT_LMR_TRIPLET sink;
+	DAT_LMR_HANDLE without;
+
+	(void)state;
+	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
+	without = handle;
+	assert_false(find_sink(pz, 0, start, 8, &sink));	/* its context is none */
+	assert_int_equal(create_at(memory, SIZE, WRITE), DAT_SUCCESS);
+	assert_true(find_sink(pz, remote, start + 8, 16, &sink));
+	assert_int_equal(sink.virtual_address, start + 8);
+	assert_int_equal(sink.segment_length, 16);
+	assert_int_equal(sink.lmr_context, local);
+	assert_false(find_sink(other_pz, remote, start, 8, &sink));
+	assert_false(find_sink(pz, remote, start, SIZE + 1, &sink));
+	assert_false(find_sink(pz, remote + 1, start, 8, &sink));
+	assert_int_equal(((struct dapl_lmr *)handle)->obj.calls, 0);
+	free_lmr(handle);
+	free_lmr(without);
+}
+
+static void context_of_a_bound_window_finds_the_region(void **state)
+{
+	const DAT_LMR_TRIPLET range = { .virtual_address = (uintptr_t)memory, .segment_length = 32 };
+	DAT_LMR_TRIPLET sink;
+	struct dapl_rmr *rmr;
+	DAT_RMR_HANDLE window;
+
+	(void)state;
+	ia->attr.windows_1 = true;
+	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
+	assert_int_equal(dapl_rmr_create((DAT_PZ_HANDLE)pz, &window), DAT_SUCCESS);
+	rmr = (struct dapl_rmr *)window;
+	assert_true(dapl_use(&((struct dapl_lmr *)handle)->obj));
+	dapl_mutex_lock(&rmr->lock);
+	dapl_rmr_bound(rmr, (struct dapl_lmr *)handle, &range, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_VA_TYPE_VA, 99);
+	dapl_mutex_unlock(&rmr->lock);
+	assert_true(find_sink(pz, 99, range.virtual_address, 32, &sink));
+	assert_int_equal(sink.lmr_context, local);
+	assert_false(find_sink(pz, 99, range.virtual_address, 33, &sink));
+	assert_int_equal(dapl_rmr_free(window), DAT_SUCCESS);
+	free_lmr(handle);
+}
+
+static void sync_wants_segments_of_regions(void **state)
+{
+	DAT_LMR_TRIPLET list[2] = { { .virtual_address = 1, .segment_length = 0 } };
+	DAT_RETURN (*const sync[])(DAT_IA_HANDLE, const DAT_LMR_TRIPLET *, DAT_VLEN) = { dapl_lmr_sync_rdma_read,
+		dapl_lmr_sync_rdma_write };
+
+	(void)state;
+	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
+	for (int i = 0; i < 2; i++) {
+		list[1] = (DAT_LMR_TRIPLET){ .virtual_address = (uintptr_t)memory, .segment_length = SIZE,
+			.lmr_context = local };
+		assert_int_equal(sync[i]((DAT_IA_HANDLE)ia, list, 2), DAT_SUCCESS);
+		list[1].segment_length++;
+		assert_int_equal(sync[i]((DAT_IA_HANDLE)ia, list, 2), BAD_PARAM(2));
+		assert_int_equal(sync[i]((DAT_IA_HANDLE)ia, list, 1), DAT_SUCCESS);	/* it is empty */
+		list[1].segment_length = 1;
+		list[1].lmr_context++;
+		assert_int_equal(sync[i]((DAT_IA_HANDLE)ia, list, 2), BAD_PARAM(2));
+		assert_int_equal(sync[i]((DAT_IA_HANDLE)ia, NULL, 1), BAD_PARAM(2));
+		assert_int_equal(sync[i]((DAT_IA_HANDLE)ia, NULL, 0), DAT_SUCCESS);
+		assert_int_equal(sync[i]((DAT_IA_HANDLE)pz, list, 0), BAD_HANDLE(IA));
+	}
+	assert_int_equal(((struct dapl_lmr *)handle)->obj.calls, 0);
+	free_lmr(handle);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(privileges_become_access_rights),
+		CASE(region_is_registered_as_asked_for),
+		CASE(region_without_remote_rights_has_no_remote_context),
+		CASE(outputs_are_optional_but_for_the_handle),
+		CASE(ranges_are_checked),
+		CASE(region_of_a_region_has_its_range_and_keeps_it),
+		CASE(region_of_a_foreign_region_is_refused),
+		CASE(only_memory_that_processes_can_share_is_shared),
+		CASE(zero_based_region_begins_at_address_0),
+		CASE(refused_registration_leaves_nothing),
+		CASE(region_in_use_is_not_freed),
+		CASE(range_is_held_if_all_of_it_is),
+		CASE(remote_context_finds_its_region),
+		CASE(context_of_a_bound_window_finds_the_region),
+		CASE(sync_wants_segments_of_regions),
+	};
+
+	alarm(60);	/* seconds: a free waits for calls that are inside */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
