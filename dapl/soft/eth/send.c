@@ -57,14 +57,14 @@ static enum ibv_wc_status status_of(int err)
 	}
 }
 
-/* Of the frame, or of all frames that a message is cut into. */
+/* Of the frame, or of all frames that a message is cut into. The port refuses one without a segment size. */
 static uint64_t bytes_of(const struct ibv_send_wr *wr, const struct dapl_eth_send *how)
 {
 	uint64_t length = 0, frames = 1;
 
 	for (int i = 0; i < wr->num_sge; i++)
 		length += wr->sg_list[i].length;
-	if (how && (how->flags & ETH_SEND_TSO) && length > how->header_length) {
+	if (how && (how->flags & ETH_SEND_TSO) && how->mss && length > how->header_length) {
 		frames = (length - how->header_length + how->mss - 1) / how->mss;
 		length += (frames - 1) * how->header_length;
 	}

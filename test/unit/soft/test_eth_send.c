@@ -336,6 +336,23 @@ static void ring_needs_memory_and_a_timer(void **state)
 	assert_all_completed(0, 1);
 }
 
+/* The port has not seen a frame whose memory was not registered while it was posted. */
+static void message_without_a_segment_size_is_left_to_the_port(void **state)
+{
+	const struct dapl_eth_send how = { .flags = ETH_SEND_TSO };
+
+	(void)state;
+	set_rate(RATE, 100 * LENGTH);
+	post_at(0, now + MS);
+	unregistered[1] = true;			/* so it is not checked */
+	assert_int_equal(post_how(1, &how), 0);
+	unregistered[1] = false;
+	error_of[1] = EINVAL;
+	await_timer();
+	assert_completed(0, IBV_WC_SUCCESS);
+	assert_completed(1, IBV_WC_LOC_QP_OP_ERR);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, sends_set_up, sends_tear_down)
@@ -361,6 +378,7 @@ int main(void)
 		TEST(frame_that_waits_is_checked_while_it_is_posted),
 		TEST(batch_ends_before_a_frame_that_has_to_wait),
 		TEST(ring_needs_memory_and_a_timer),
+		TEST(message_without_a_segment_size_is_left_to_the_port),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
