@@ -57,6 +57,7 @@ int __wrap_timerfd_create(int clock, int flags)
 {
 	assert_int_equal(clock, CLOCK_MONOTONIC);
 	assert_true(flags & TFD_NONBLOCK);
+	assert_false(timer_open);
 	errno = fails_timer;
 	timer_open = !fails_timer;
 	return fails_timer ? -1 : TIMER;
@@ -67,6 +68,7 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when, str
 	assert_int_equal(fd, TIMER);
 	assert_int_equal(flags, 0);
 	assert_null(old);
+	assert_true(timer_open && watching);
 	timer_wait = (uint64_t)when->it_value.tv_sec * SECOND + (uint64_t)when->it_value.tv_nsec;
 	assert_int_not_equal(timer_wait, 0);	/* that would stop it */
 	timer_sets++;
@@ -113,7 +115,12 @@ void *__wrap_calloc(size_t n, size_t size)
 	return fails_size && size == fails_size ? NULL : __real_calloc(n, size);
 }
 
-/* The time goes on until the timer fires. */
+void wake_too_early(void)
+{
+	assert_int_not_equal(timer_wait, 0);
+	timer_ready(&eth.timer_watch);
+}
+
 void await_timer(void)
 {
 	assert_int_not_equal(timer_wait, 0);

@@ -46,6 +46,7 @@ void fill_ring(int n);			/* the first one waits for 1 ms */
 void set_rate(uint64_t rate, uint32_t burst);
 
 void await_timer(void);			/* the time goes on until the timer fires */
+void wake_too_early(void);		/* it was set anew meanwhile */
 
 void assert_left(int from, int until);	/* the numbers of frames, in this order, and no others behind them */
 void assert_completed(uint64_t number, enum ibv_wc_status status);	/* the next completion */

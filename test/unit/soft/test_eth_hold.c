@@ -18,6 +18,7 @@ static void held_frames_leave_with_the_one_that_ends_them(void **state)
 	(void)state;
 	post_flags(0, ETH_SEND_MORE);
 	post_flags(1, ETH_SEND_MORE);
+	wake_too_early();
 	assert_int_equal(left_count, 0);
 	assert_true(timer_wait == MS);
 	post(2);
