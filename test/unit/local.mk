@@ -340,6 +340,8 @@ unit_soft = \
 	test/unit/soft/test_sealed_file \
 	test/unit/soft/test_segment \
 	test/unit/soft/test_shm \
+	test/unit/soft/test_shm_conn \
+	test/unit/soft/test_shm_conn_post \
 	test/unit/soft/test_shm_fallback \
 	test/unit/soft/test_shm_segment \
 	test/unit/soft/test_socket \
@@ -489,6 +491,18 @@ test_unit_soft_test_attach_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=offers_fork_prepare,--wrap=offers_fork_done,--wrap=offers_fork_child \
 	-Wl,--wrap=shm_process_fork_prepare,--wrap=shm_process_fork_done,--wrap=shm_process_fork_child \
 	-Wl,--wrap=shm_segment_fork_prepare,--wrap=shm_segment_fork_done,--wrap=shm_segment_fork_child
+test_unit_soft_test_shm_conn_SOURCES = test/unit/soft/test_shm_conn.c $(device_harness)
+test_unit_soft_test_shm_conn_LDADD = $(unit_soft_libs)
+test_unit_soft_test_shm_conn_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=shm_notify_wake,--wrap=shm_process_put,--wrap=rmem_map_free,--wrap=calloc
+test_unit_soft_test_shm_conn_post_SOURCES = test/unit/soft/test_shm_conn_post.c $(device_harness)
+test_unit_soft_test_shm_conn_post_LDADD = $(unit_soft_libs)
+test_unit_soft_test_shm_conn_post_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=shm_notify_wake,--wrap=shm_process_put,--wrap=soft_qp_executed \
+	-Wl,--wrap=soft_mem_to_send,--wrap=soft_mem_local \
+	-Wl,--wrap=rmem_map_write,--wrap=rmem_map_read,--wrap=rmem_map_atomic \
+	-Wl,--wrap=cma_read_now,--wrap=cma_execute \
+	-Wl,--wrap=proto_may_suit_cma,--wrap=proto_select_read,--wrap=proto_select_queued
 test_unit_soft_test_shm_segment_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_segment_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shm_process_put,--wrap=sealed_file_map,--wrap=munmap,--wrap=madvise

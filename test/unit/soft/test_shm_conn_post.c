@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_shm_conn_post.c - which requests take a slot of the ring, which are executed without a message, and what is left of
+ * a request that takes neither way (shm_conn.c). Mapped memory, CMA and the choice of a protocol are replaced here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/shm/cma.h"
+#include "dapl/soft/shm/peer.h"
+#include "dapl/soft/shm/proto.h"
+#include "dapl/soft/shm/rmem_map.h"
+#include "dapl/soft/shm/shm_conn.h"
+
+enum { KEY = 0x300, RKEY = 0x500, REMOTE = 0x12345000, SLOTS = 4, STRIDE = sizeof(struct soft_swqe) + 64 };
+
+static struct dapl_device dev;
+static struct dapl_conn conn;
+static struct soft_qp qp;
+static struct shm_process own, peer;
+static uint32_t sleep_count;		/* of the peer */
+static struct ring_rx rx;		/* the peer's side of the ring */
+static char sq[SLOTS * STRIDE] __attribute__((aligned(8)));
+static char memory[RING_CHUNK + 1];	/* that requests send */
+
+static struct {
+	unsigned wakes, completions;
+	bool good_memory, can_map, can_cma, suits_cma;
+	enum shm_proto read_proto, queued_proto;
+	const char *by;			/* what executed the last request */
+	const struct soft_swqe *queued;
+} is;
+
+void __wrap_shm_notify_wake(struct shm_process *process, uint32_t count);
+void __wrap_shm_process_put(struct shm_process *process);
+void __wrap_soft_qp_executed(struct soft_qp *q, const struct ibv_send_wr *wr);
+enum soft_check __wrap_soft_mem_to_send(struct soft_qp *q, const struct ibv_sge *sge, char **at);
+enum soft_check __wrap_soft_mem_local(const struct dapl_device *d, const struct ibv_pd *pd, const struct ibv_sge *sge,
+				      int access, char **at);
+bool __wrap_rmem_map_write(struct dapl_conn *c, uint32_t stag, uint64_t remote, const char *from, uint32_t length);
+bool __wrap_rmem_map_read(struct dapl_conn *c, uint32_t stag, uint64_t remote, char *to, uint32_t length);
+bool __wrap_rmem_map_atomic(struct dapl_conn *c, const struct ibv_send_wr *wr, char *to);
+bool __wrap_cma_read_now(struct dapl_conn *c, uint32_t stag, uint64_t remote, char *to, uint32_t length);
+bool __wrap_cma_execute(struct soft_qp *q, struct dapl_conn *c, struct soft_swqe *wqe);
+bool __wrap_proto_may_suit_cma(const struct soft_qp *q, struct dapl_conn *c, unsigned flags);
+enum shm_proto __wrap_proto_select_read(const struct soft_qp *q, struct dapl_conn *c, uint64_t length,
+					unsigned refused);
+enum shm_proto __wrap_proto_select_queued(const struct soft_qp *q, struct dapl_conn *c,
+					  const struct proto_request *request);
+
+void __wrap_shm_notify_wake(struct shm_process *process, uint32_t count)
+{
+	assert_ptr_equal(process, &peer);
+	assert_int_equal(count, sleep_count);
+	is.wakes++;
+}
+
+void __wrap_shm_process_put(struct shm_process *process)
+{
+	(void)process;
+}
+
+void __wrap_soft_qp_executed(struct soft_qp *q, const struct ibv_send_wr *wr)
+{
+	(void)q, (void)wr;
+	is.completions++;
+}
+
+enum soft_check __wrap_soft_mem_to_send(struct soft_qp *q, const struct ibv_sge *sge, char **at)
+{
+	(void)q;
+	*at = (char *)(uintptr_t)sge->addr;
+	return is.good_memory ? SOFT_FINE : SOFT_BAD_STAG;
+}
+
+enum soft_check __wrap_soft_mem_local(const struct dapl_device *d, const struct ibv_pd *pd, const struct ibv_sge *sge,
+				      int access, char **at)
+{
+	(void)d, (void)pd;
+	assert_int_equal(access, IBV_ACCESS_LOCAL_WRITE);
+	*at = (char *)(uintptr_t)sge->addr;
+	return is.good_memory ? SOFT_FINE : SOFT_ACCESS;
+}
+
+static bool executed_by(const char *name, bool can, uint32_t stag, uint64_t remote, const char *at)
+{
+	assert_int_equal(stag, RKEY);
+	assert_int_equal(remote, REMOTE);
+	assert_ptr_equal(at, memory);
+	is.by = can ? name : NULL;
+	return can;
+}
+
+bool __wrap_rmem_map_write(struct dapl_conn *c, uint32_t stag, uint64_t remote, const char *from, uint32_t length)
+{
+	(void)c, (void)length;
+	return executed_by("mapped write", is.can_map, stag, remote, from);
+}
+
+bool __wrap_rmem_map_read(struct dapl_conn *c, uint32_t stag, uint64_t remote, char *to, uint32_t length)
+{
+	(void)c, (void)length;
+	return executed_by("mapped read", is.can_map, stag, remote, to);
+}
+
+bool __wrap_rmem_map_atomic(struct dapl_conn *c, const struct ibv_send_wr *wr, char *to)
+{
+	(void)c;
+	return executed_by("mapped atomic", is.can_map, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr, to);
+}
+
+bool __wrap_cma_read_now(struct dapl_conn *c, uint32_t stag, uint64_t remote, char *to, uint32_t length)
+{
+	(void)c, (void)length;
+	return executed_by("CMA read", is.can_cma, stag, remote, to);
+}
+
+bool __wrap_cma_execute(struct soft_qp *q, struct dapl_conn *c, struct soft_swqe *wqe)
+{
+	(void)q, (void)c;
+	is.queued = wqe;
+	return is.can_cma;
+}
+
+bool __wrap_proto_may_suit_cma(const struct soft_qp *q, struct dapl_conn *c, unsigned flags)
+{
+	(void)q, (void)c, (void)flags;
+	return is.suits_cma;
+}
+
+enum shm_proto __wrap_proto_select_read(const struct soft_qp *q, struct dapl_conn *c, uint64_t length,
+					unsigned refused)
+{
+	(void)q, (void)c, (void)length;
+	return refused & 1 << PROTO_CMA ? PROTO_UNDECIDED : is.read_proto;
+}
+
+enum shm_proto __wrap_proto_select_queued(const struct soft_qp *q, struct dapl_conn *c,
+					  const struct proto_request *request)
+{
+	(void)q, (void)c;
+	assert_int_equal(request->moment, PROTO_QUEUED);
+	return is.queued_proto;
+}
+
+/* --- what the cases use ------------------------------------------------------------------------------------------ */
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&is, 0, sizeof is);
+	is.good_memory = true;
+	is.read_proto = PROTO_UNDECIDED;
+	is.queued_proto = PROTO_COPY;
+	memset(&dev, 0, sizeof dev);
+	memset(&conn, 0, sizeof conn);
+	dapl_spin_init(&dev.access_lock, RANK_SOFT_ACCESS);
+	conn.dev = &dev;
+	conn.tx.open = true;
+	conn.reads_out = 1;
+	conn.delivered = 5;
+	conn.consumed = 600;
+	own.sleep_count = peer.sleep_count = &sleep_count;
+	sleep_count = 2;
+	qp = (struct soft_qp){ .dev = &dev, .conn = &conn, .state = IBV_QPS_RTS, .sq = sq, .sq_stride = STRIDE,
+			       .sq_size = SLOTS, .max_inline = 64 };
+	conn.qp = &qp;
+	conn.shm = shm_conn_new(&conn, shm_segment_new(-1, &own, &peer));
+	for (size_t i = 0; i < sizeof memory; i++)
+		memory[i] = (char)(i * 167 >> 3);
+	ring_rx_init(&rx, conn.shm->segment->memory, 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	shm_conn_free(conn.shm);
+	shm_segment_drop_spares();
+	return 0;
+}
+
+static bool post(enum ibv_wr_opcode opcode, unsigned flags, uint32_t length)
+{
+	struct ibv_sge sge = { (uintptr_t)memory, length, KEY };
+	struct ibv_send_wr wr = { .wr_id = 9, .opcode = opcode, .send_flags = flags, .sg_list = &sge, .num_sge = 1 };
+
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.rkey = RKEY;
+		wr.wr.atomic.remote_addr = REMOTE;
+	} else {
+		wr.wr.rdma.rkey = RKEY;
+		wr.wr.rdma.remote_addr = REMOTE;
+	}
+	return shm_conn_post(&qp, &conn, &wr);
+}
+
+/* Takes the next message as the peer does. */
+static struct ring_message received(void)
+{
+	struct ring_message message;
+
+	assert_true(ring_ready(&rx));
+	assert_true(ring_get(&rx, &message));
+	ring_done(&rx, &message);
+	return message;
+}
+
+static void expect_nothing_done(void)
+{
+	assert_false(ring_ready(&rx));
+	assert_int_equal(qp.sq_tail, conn.shm->tx.tail);
+	assert_int_equal(is.wakes, 0);
+	assert_int_equal(is.completions, 0);
+	assert_null(is.by);
+}
+
+/* --- messages ------------------------------------------------------------------------------------------------------- */
+
+static void short_send_takes_a_slot(void **state)
+{
+	const struct soft_swqe *wqe = soft_swqe(&qp, 0);
+	struct ring_message message;
+
+	(void)state;
+	assert_true(post(IBV_WR_SEND, IBV_SEND_SIGNALED, 40));
+	message = received();
+	assert_int_equal(message.op, WIRE_SEND);
+	assert_true(message.last);
+	assert_false(message.rndv);
+	assert_int_equal(message.length, 40);
+	assert_memory_equal(message.data, memory, 40);
+	assert_int_equal(message.delivered, 5);
+	assert_int_equal(message.consumed, 600);
+	assert_int_equal(conn.tx.cursor.acked_seq, 5);
+	assert_int_equal(conn.tx.cursor.acked_consumed, 600);
+	assert_int_equal(conn.tx.cursor.charged, SOFT_CHARGE + 40);
+	assert_int_equal(conn.tx.cursor.msn_send, 1);
+	assert_int_equal(conn.tx.cursor.wqe, 1);
+	assert_int_equal(wqe->wr_id, 9);
+	assert_int_equal(wqe->state, SOFT_SENT);
+	assert_int_equal(wqe->seq, 1);
+	assert_true(post(IBV_WR_SEND, IBV_SEND_SOLICITED, 40));
+	assert_int_equal(received().op, WIRE_SEND_SE);
+	assert_int_equal(soft_swqe(&qp, 1)->seq, 2);
+}
+
+static void only_a_sleeping_peer_is_woken(void **state)
+{
+	(void)state;
+	assert_true(post(IBV_WR_SEND, 0, 8));
+	assert_int_equal(is.wakes, 0);
+	sleep_count++;
+	assert_true(post(IBV_WR_SEND, 0, 8));
+	assert_int_equal(is.wakes, 1);
+	shm_conn_send_ack(&conn);
+	assert_int_equal(is.wakes, 2);
+}
+
+static void longer_send_takes_bulk(void **state)
+{
+	struct ring_message message;
+
+	(void)state;
+	assert_true(post(IBV_WR_SEND, 0, RING_CHUNK));
+	message = received();
+	assert_int_equal(message.length, RING_CHUNK);
+	assert_memory_equal(message.data, memory, RING_CHUNK);
+	assert_int_equal(conn.tx.cursor.charged, SOFT_CHARGE + RING_CHUNK);
+	assert_int_equal(conn.tx.cursor.msn_send, 1);
+	assert_false(post(IBV_WR_SEND, 0, RING_CHUNK + 1));
+	expect_nothing_done();
+}
+
+static void write_takes_no_credit(void **state)
+{
+	struct ring_message message;
+
+	(void)state;
+	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));
+	message = received();
+	assert_int_equal(message.op, WIRE_WRITE);
+	assert_int_equal(message.word, RKEY);
+	assert_int_equal(message.to, REMOTE);
+	assert_int_equal(conn.tx.cursor.charged, 0);
+	assert_int_equal(conn.tx.cursor.msn_send, 0);
+}
+
+/* A short Send and a longer one. */
+static void expect_not_posted(void)
+{
+	assert_false(post(IBV_WR_SEND, 0, 8));
+	assert_false(post(IBV_WR_SEND, 0, RING_INLINE + 1));
+	assert_false(ring_ready(&rx));
+	assert_int_equal(is.wakes, 0);
+}
+
+static void send_waits_behind_the_stream(void **state)
+{
+	(void)state;
+	conn.tx.blocked = true;
+	expect_not_posted();
+	conn.tx.blocked = false;
+	conn.tx.cursor.wqe--;		/* a request is before it */
+	expect_not_posted();
+	conn.tx.cursor.wqe++;
+	qp.sq_head -= SLOTS;		/* the queue is full */
+	expect_not_posted();
+	qp.sq_head += SLOTS;
+	qp.state = IBV_QPS_ERR;
+	expect_not_posted();
+	qp.state = IBV_QPS_RTS;
+	is.good_memory = false;
+	expect_not_posted();
+	is.good_memory = true;
+	assert_true(post(IBV_WR_SEND, 0, 8));
+}
+
+static void send_waits_for_the_window(void **state)
+{
+	(void)state;
+	conn.peer_consumed = 1000;
+	for (int i = 0; i < 2; i++) {
+		uint32_t length = i ? RING_INLINE + 1 : 8;
+
+		conn.tx.cursor.charged = 1000 + SOFT_WINDOW - SOFT_CHARGE - length + 1;
+		assert_false(post(IBV_WR_SEND, 0, length));
+		conn.tx.cursor.charged--;
+		assert_true(post(IBV_WR_SEND, 0, length));
+	}
+}
+
+static void send_waits_for_room_in_the_ring(void **state)
+{
+	(void)state;
+	for (int i = 0; i < RING_SLOTS - RING_SPARE; i++) {
+		assert_true(post(IBV_WR_SEND, 0, 8));
+		qp.sq_head = qp.sq_tail;
+	}
+	assert_false(post(IBV_WR_SEND, 0, 8));
+	assert_false(post(IBV_WR_SEND, 0, RING_INLINE + 1));
+	assert_int_equal(qp.sq_tail, RING_SLOTS - RING_SPARE);
+}
+
+static void other_requests_need_the_slow_path(void **state)
+{
+	struct ibv_sge sge[2] = { { (uintptr_t)memory, 8, KEY }, { (uintptr_t)memory, 8, KEY } };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sge, .num_sge = 2 }, next = wr;
+
+	(void)state;
+	assert_false(shm_conn_post(&qp, &conn, &wr));
+	wr.num_sge = 0;
+	assert_false(shm_conn_post(&qp, &conn, &wr));
+	wr.num_sge = 1;
+	wr.next = &next;
+	assert_false(shm_conn_post(&qp, &conn, &wr));
+	assert_false(post(IBV_WR_SEND, IBV_SEND_FENCE, 8));
+	assert_false(post(IBV_WR_RDMA_READ, 0, 8));
+	expect_nothing_done();
+}
+
+/* --- without a message ---------------------------------------------------------------------------------------------- */
+
+static void expect_executed(enum ibv_wr_opcode opcode, uint32_t length, const char *by)
+{
+	is.by = NULL;
+	is.completions = 0;
+	dev.idle_polls = 3;
+	assert_true(post(opcode, IBV_SEND_SIGNALED, length));
+	assert_string_equal(is.by, by);
+	assert_int_equal(is.completions, 1);
+	assert_int_equal(dev.idle_polls, 0);
+	assert_true(post(opcode, 0, length));
+	assert_int_equal(is.completions, 1);
+	assert_int_equal(qp.sq_tail, 0);
+	assert_false(ring_ready(&rx));
+}
+
+static void mapped_memory_needs_no_message(void **state)
+{
+	(void)state;
+	dev.want_direct = is.can_map = true;
+	expect_executed(IBV_WR_RDMA_WRITE, 200, "mapped write");
+	expect_executed(IBV_WR_RDMA_READ, 200, "mapped read");
+	expect_executed(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, "mapped atomic");
+	is.by = NULL;
+	is.completions = 0;
+	assert_false(post(IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 7));
+	expect_nothing_done();
+}
+
+static void write_that_cannot_be_mapped_takes_the_ring(void **state)
+{
+	(void)state;
+	dev.want_direct = true;
+	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));
+	assert_int_equal(received().op, WIRE_WRITE);
+	is.suits_cma = true;		/* the answer is found when it is queued */
+	assert_false(post(IBV_WR_RDMA_WRITE, 0, 200));
+	expect_nothing_done();
+}
+
+static void read_that_cannot_be_mapped_is_tried_by_cma(void **state)
+{
+	(void)state;
+	dev.want_direct = is.can_cma = true;
+	is.read_proto = PROTO_CMA;
+	expect_executed(IBV_WR_RDMA_READ, 200, "CMA read");
+	is.can_cma = false;
+	is.completions = 0;
+	assert_false(post(IBV_WR_RDMA_READ, 0, 200));
+	expect_nothing_done();
+}
+
+static void read_needs_memory_to_write_and_a_peer_that_answers(void **state)
+{
+	(void)state;
+	dev.want_direct = is.can_map = is.can_cma = true;
+	is.read_proto = PROTO_CMA;
+	assert_false(post(IBV_WR_RDMA_READ, IBV_SEND_INLINE, 8));
+	is.good_memory = false;
+	assert_false(post(IBV_WR_RDMA_READ, 0, 8));
+	is.good_memory = true;
+	conn.reads_out = 0;
+	assert_false(post(IBV_WR_RDMA_READ, 0, 8));
+	expect_nothing_done();
+}
+
+static void queued_request_is_executed_by_cma(void **state)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND };
+
+	(void)state;
+	dev.want_direct = is.can_cma = true;
+	is.queued_proto = PROTO_CMA;
+	qp.sq_tail = 1;
+	for (int i = 0; i < 3; i++) {
+		soft_swqe(&qp, 0)->opcode = opcodes[i];
+		assert_int_equal(shm_conn_post_cma(&qp, &conn), i < 2);
+	}
+	assert_ptr_equal(is.queued, soft_swqe(&qp, 0));
+	qp.sq_tail = 0;
+}
+
+static void queued_request_takes_cma_only_at_once(void **state)
+{
+	struct shm_conn *shm = conn.shm;
+
+	(void)state;
+	dev.want_direct = is.can_cma = true;
+	is.queued_proto = PROTO_CMA;
+	soft_swqe(&qp, 0)->opcode = IBV_WR_RDMA_WRITE;
+	qp.sq_tail = 2;			/* another one was posted with it */
+	assert_false(shm_conn_post_cma(&qp, &conn));
+	qp.sq_tail = 1;
+	qp.state = IBV_QPS_ERR;
+	assert_false(shm_conn_post_cma(&qp, &conn));
+	qp.state = IBV_QPS_RTS;
+	conn.tx.blocked = true;
+	assert_false(shm_conn_post_cma(&qp, &conn));
+	conn.tx.blocked = false;
+	conn.shm = NULL;
+	assert_false(shm_conn_post_cma(&qp, &conn));
+	conn.shm = shm;
+	is.queued_proto = PROTO_COPY;
+	assert_false(shm_conn_post_cma(&qp, &conn));
+	assert_null(is.queued);
+	qp.sq_tail = 0;
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(short_send_takes_a_slot),
+		CASE(only_a_sleeping_peer_is_woken),
+		CASE(longer_send_takes_bulk),
+		CASE(write_takes_no_credit),
+		CASE(send_waits_behind_the_stream),
+		CASE(send_waits_for_the_window),
+		CASE(send_waits_for_room_in_the_ring),
+		CASE(other_requests_need_the_slow_path),
+		CASE(mapped_memory_needs_no_message),
+		CASE(write_that_cannot_be_mapped_takes_the_ring),
+		CASE(read_that_cannot_be_mapped_is_tried_by_cma),
+		CASE(read_needs_memory_to_write_and_a_peer_that_answers),
+		CASE(queued_request_is_executed_by_cma),
+		CASE(queued_request_takes_cma_only_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
