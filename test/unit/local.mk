@@ -285,6 +285,7 @@ unit_soft = \
 	test/unit/soft/test_attach_server \
 	test/unit/soft/test_attach_socket \
 	test/unit/soft/test_cma \
+	test/unit/soft/test_cm \
 	test/unit/soft/test_conn_state \
 	test/unit/soft/test_cq \
 	test/unit/soft/test_deliver \
@@ -364,6 +365,17 @@ test_unit_soft_test_cq_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cq_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_progress_poll,--wrap=soft_owner_sleep \
 	-Wl,--wrap=soft_event_post,--wrap=soft_event_forget
+test_unit_soft_test_cm_SOURCES = test/unit/soft/test_cm.c $(device_harness)
+test_unit_soft_test_cm_LDADD = $(unit_soft_libs)
+test_unit_soft_test_cm_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=initiator_attach_ready,--wrap=initiator_attach_expired,--wrap=initiator_connecting \
+	-Wl,--wrap=initiator_reply_readable,--wrap=acceptor_take_request,--wrap=acceptor_first_readable \
+	-Wl,--wrap=acceptor_speak_first,--wrap=acceptor_refuse,--wrap=soft_progress_end,--wrap=soft_progress_add \
+	-Wl,--wrap=cm_watch_liveness,--wrap=cm_conn_retire,--wrap=listen_ready,--wrap=listen_watch,--wrap=cm_fail \
+	-Wl,--wrap=cm_end_stream,--wrap=cm_peer_is_lost,--wrap=cm_patience_ms,--wrap=cm_set_deadline \
+	-Wl,--wrap=cm_sweep_within,--wrap=soft_tcp_send,--wrap=shm_grant_revoke,--wrap=soft_cm_detach \
+	-Wl,--wrap=soft_conn_queue_upcall,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=dapl_timer_drain \
+	-Wl,--wrap=dapl_service_flush,--wrap=epoll_wait,--wrap=poll,--wrap=clock_gettime
 test_unit_soft_test_conn_state_LDADD = $(unit_soft_libs)
 test_unit_soft_test_desched_LDADD = $(unit_soft_libs)
 test_unit_soft_test_device_SOURCES = test/unit/soft/test_device.c \
