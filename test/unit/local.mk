@@ -309,6 +309,7 @@ unit_soft = \
 	test/unit/soft/test_mcast \
 	test/unit/soft/test_mem \
 	test/unit/soft/test_mpa \
+	test/unit/soft/test_mr \
 	test/unit/soft/test_mr_dir \
 	test/unit/soft/test_offers \
 	test/unit/soft/test_options \
@@ -503,6 +504,10 @@ test_unit_soft_test_attach_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=offers_fork_prepare,--wrap=offers_fork_done,--wrap=offers_fork_child \
 	-Wl,--wrap=shm_process_fork_prepare,--wrap=shm_process_fork_done,--wrap=shm_process_fork_child \
 	-Wl,--wrap=shm_segment_fork_prepare,--wrap=shm_segment_fork_done,--wrap=shm_segment_fork_child
+test_unit_soft_test_mr_SOURCES = test/unit/soft/test_mr.c $(device_harness)
+test_unit_soft_test_mr_LDADD = $(unit_soft_libs)
+test_unit_soft_test_mr_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=soft_populate,--wrap=rmem_map_file,--wrap=soft_mr_add
 test_unit_soft_test_shm_conn_SOURCES = test/unit/soft/test_shm_conn.c $(device_harness)
 test_unit_soft_test_shm_conn_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_conn_LDFLAGS = $(AM_LDFLAGS) \
