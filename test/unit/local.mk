@@ -141,6 +141,7 @@ unit_core = \
 	test/unit/core/test_service \
 	test/unit/core/test_settings \
 	test/unit/core/test_service_point \
+	test/unit/core/test_sp_request \
 	test/unit/core/test_sge_list \
 	test/unit/core/test_srq \
 	test/unit/core/test_srq_records \
@@ -262,6 +263,8 @@ test_unit_core_test_ep_modify_SOURCES = test/unit/core/test_ep_modify.c $(core_d
 test_unit_core_test_ep_modify_LDADD = $(core_device_libs)
 test_unit_core_test_ep_reset_SOURCES = test/unit/core/test_ep_reset.c $(core_device)
 test_unit_core_test_ep_reset_LDADD = $(core_device_libs)
+test_unit_core_test_sp_request_SOURCES = test/unit/core/test_sp_request.c $(core_objects)
+test_unit_core_test_sp_request_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_cr_SOURCES = test/unit/core/test_cr.c $(core_objects)
 test_unit_core_test_cr_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_conn_step_SOURCES = test/unit/core/test_conn_step.c $(core_objects)
