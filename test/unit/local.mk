@@ -99,6 +99,7 @@ unit_core = \
 	test/unit/core/test_cno_trigger \
 	test/unit/core/test_conn_step \
 	test/unit/core/test_connect \
+	test/unit/core/test_counters \
 	test/unit/core/test_cr \
 	test/unit/core/test_control \
 	test/unit/core/test_dequeue \
@@ -185,6 +186,8 @@ test_unit_core_test_pz_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle
 test_unit_core_test_lmr_SOURCES = test/unit/core/test_lmr.c $(core_device)
 test_unit_core_test_lmr_LDADD = $(core_device_libs)
 test_unit_core_test_lmr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle
+test_unit_core_test_counters_SOURCES = test/unit/core/test_counters.c $(core_device) $(printed)
+test_unit_core_test_counters_LDADD = $(core_device_libs)
 test_unit_core_test_zero_based_SOURCES = test/unit/core/test_zero_based.c $(core_device)
 test_unit_core_test_zero_based_LDADD = $(core_device_libs)
 test_unit_core_test_ia_SOURCES = test/unit/core/test_ia.c $(core_device)

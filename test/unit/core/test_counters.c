@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_counters.c - what queries of counters give, reset and print (counters.c). The IA has no device in sysfs, so its
+ * counters of the device read as 0. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <string.h>
+#include "dapl/core/ia/counters.h"
+#include "test/unit/core/core_endpoint.h"
+#include "test/unit/printed.h"
+
+static struct dapl_pz *pz;
+
+static int set_up(void **state)
+{
+	(void)state;
+	core_endpoint_open(16, DAT_EVD_DTO_FLAG, 16);
+	pz = dapl_object_new(DAPL_PZ, sizeof *pz, ia, NULL);
+	dapl_object_publish(&pz->obj);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	assert_true(dapl_object_kill(&pz->obj));
+	dapl_object_bury(&pz->obj);
+	return core_endpoint_close(state);
+}
+
+static uint64_t read_counter(struct dapl_object *obj, int which, int reset)
+{
+	DAT_UINT64 value = ~0ull;
+
+	assert_int_equal(dapl_counters_query(obj, which, &value, reset), DAT_SUCCESS);
+	return value;
+}
+
+struct names {
+	const char *name[DCNT_IA_ALL_COUNTERS];
+	uint64_t value[DCNT_IA_ALL_COUNTERS];
+	int n;
+};
+
+static void note_name(void *arg, const char *name, uint64_t value)
+{
+	struct names *names = arg;
+
+	names->name[names->n] = name;
+	names->value[names->n++] = value;
+}
+
+static void each_counter_has_a_name_of_its_own(void **state)
+{
+	struct dapl_object *const objects[] = { &ia->obj, &ep->obj, &evd->obj };
+	static const int numbers[] = { DCNT_IA_ALL_COUNTERS, DCNT_EP_ALL_COUNTERS, DCNT_EVD_ALL_COUNTERS };
+	struct names names;
+
+	(void)state;
+	for (int o = 0; o < 3; o++) {
+		names = (struct names){ .n = 0 };
+		dapl_counters_each(objects[o], note_name, &names);
+		assert_int_equal(names.n, numbers[o]);
+		for (int i = 0; i < names.n; i++) {
+			assert_non_null(names.name[i]);
+			for (int j = 0; j < i; j++)
+				assert_string_not_equal(names.name[i], names.name[j]);
+		}
+	}
+	names.n = 0;
+	dapl_counters_each(&pz->obj, note_name, &names);	/* it has none */
+	assert_int_equal(names.n, 0);
+	ep->counters[DCNT_EP_POST_READ] = 5;
+	dapl_counters_each(&ep->obj, note_name, &names);
+	assert_string_equal(names.name[DCNT_EP_POST_READ], "POST_READ");
+	assert_int_equal(names.value[DCNT_EP_POST_READ], 5);
+}
+
+static void query_gives_one_counter_or_all(void **state)
+{
+	DAT_UINT64 all[DCNT_EP_ALL_COUNTERS];
+
+	(void)state;
+	ep->counters[DCNT_EP_CONNECT] = 3;
+	ep->counters[DCNT_EP_RECV_RDMA_IMM_DATA] = 7;
+	assert_int_equal(read_counter(&ep->obj, DCNT_EP_CONNECT, 0), 3);
+	memset(all, 0x5a, sizeof all);
+	assert_int_equal(dapl_counters_query(&ep->obj, DCNT_EP_ALL_COUNTERS, all, 0), DAT_SUCCESS);
+	for (int i = 0; i < DCNT_EP_ALL_COUNTERS; i++)
+		assert_int_equal(all[i], i == DCNT_EP_CONNECT ? 3 : i == DCNT_EP_RECV_RDMA_IMM_DATA ? 7 : 0);
+}
+
+static void query_checks_its_arguments(void **state)
+{
+	DAT_UINT64 value;
+
+	(void)state;
+	assert_int_equal(dapl_counters_query(&pz->obj, 0, &value, 0), BAD_PARAM(1));
+	assert_int_equal(dapl_counters_query(&ep->obj, -1, &value, 0), BAD_PARAM(3));
+	assert_int_equal(dapl_counters_query(&ep->obj, DCNT_EP_ALL_COUNTERS + 1, &value, 0), BAD_PARAM(3));
+	assert_int_equal(dapl_counters_query(&ep->obj, 0, NULL, 0), BAD_PARAM(4));
+	assert_int_equal(dapl_counters_print(&pz->obj, 0, 0), BAD_PARAM(1));
+	assert_int_equal(dapl_counters_print(&evd->obj, -1, 0), BAD_PARAM(3));
+	assert_int_equal(dapl_counters_print(&evd->obj, DCNT_EVD_ALL_COUNTERS + 1, 0), BAD_PARAM(3));
+}
+
+static void reset_clears_only_what_was_read(void **state)
+{
+	DAT_UINT64 all[DCNT_IA_ALL_COUNTERS];
+
+	(void)state;
+	ia->counters[DCNT_IA_PZ_CREATE] = 3;
+	ia->counters[DCNT_IA_PZ_FREE] = 2;
+	assert_int_equal(read_counter(&ia->obj, DCNT_IA_PZ_CREATE, 1), 3);
+	assert_int_equal(read_counter(&ia->obj, DCNT_IA_PZ_CREATE, 0), 0);
+	assert_int_equal(read_counter(&ia->obj, DCNT_IA_PZ_FREE, 0), 2);
+	assert_int_equal(dapl_counters_query(&ia->obj, DCNT_IA_ALL_COUNTERS, all, 1), DAT_SUCCESS);
+	assert_int_equal(all[DCNT_IA_PZ_FREE], 2);
+	assert_int_equal(read_counter(&ia->obj, DCNT_IA_PZ_FREE, 0), 0);
+}
+
+static void set_dequeues(uint64_t found, uint64_t missing, uint64_t poll_found, uint64_t poll_empty)
+{
+	evd->counters[DCNT_EVD_DEQUEUE_FOUND] = found;
+	evd->counters[DCNT_EVD_DEQUEUE_NOT_FOUND] = missing;
+	evd->counters[DCNT_EVD_DEQUEUE_POLL_FOUND] = poll_found;
+	evd->polled_empty = poll_empty;
+}
+
+static void dequeues_and_polls_are_sums(void **state)
+{
+	(void)state;
+	set_dequeues(5, 3, 2, 9);
+	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE, 0), 8);
+	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_POLL, 0), 11);
+	evd->polled_empty++;
+	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_POLL, 0), 12);
+}
+
+static void print_all_of_the_endpoint(void *arg)
+{
+	(void)arg;
+	assert_int_equal(dapl_counters_print(&ep->obj, DCNT_EP_ALL_COUNTERS, 1), DAT_SUCCESS);
+}
+
+static void print_one_of_the_endpoint(void *arg)
+{
+	(void)arg;
+	assert_int_equal(dapl_counters_print(&ep->obj, DCNT_EP_DISCONNECT, 0), DAT_SUCCESS);
+}
+
+static void print_tells_what_is_not_0(void **state)
+{
+	const char *text;
+
+	(void)state;
+	ep->counters[DCNT_EP_CONNECT] = 3;
+	text = printed_by(print_all_of_the_endpoint, NULL);
+	assert_int_equal(times_in(text, "\n"), 1);
+	assert_int_equal(times_in(text, "CONNECT 3\n"), 1);
+	text = printed_by(print_all_of_the_endpoint, NULL);	/* the first has reset them */
+	assert_int_equal(times_in(text, "\n"), 1);
+	assert_int_equal(times_in(text, "counters are 0"), 1);
+	assert_int_equal(times_in(printed_by(print_one_of_the_endpoint, NULL), "DISCONNECT 0\n"), 1);
+}
+
+static void only_groups_of_an_ia_start_and_stop(void **state)
+{
+	(void)state;
+	assert_int_equal(dapl_counters_start(&ep->obj, DCNT_IA_LNK), BAD_PARAM(3));
+	assert_int_equal(dapl_counters_stop(&ep->obj, DCNT_IA_LNK), BAD_PARAM(3));
+	assert_int_equal(dapl_counters_start(&ia->obj, DCNT_IA_CM - 1), BAD_PARAM(3));
+	assert_int_equal(dapl_counters_stop(&ia->obj, DCNT_IA_DIAG + 1), BAD_PARAM(3));
+	assert_int_equal(ia->counting, 0);
+	assert_int_equal(dapl_counters_start(&ia->obj, DCNT_IA_LNK), DAT_SUCCESS);
+	assert_int_equal(dapl_counters_start(&ia->obj, DCNT_IA_DIAG), DAT_SUCCESS);
+	assert_int_equal(ia->counting, 1u << DCNT_IA_LNK | 1u << DCNT_IA_DIAG);
+	assert_int_equal(dapl_counters_stop(&ia->obj, DCNT_IA_LNK), DAT_SUCCESS);
+	assert_int_equal(ia->counting, 1u << DCNT_IA_DIAG);
+}
+
+/* The device's files count since the host came up: here they read as 0, after port_base was noted. */
+static void device_counts_while_its_group_runs(void **state)
+{
+	(void)state;
+	ia->port_base[DCNT_IA_LNK_ERR_RCV] = (uint64_t)-4;	/* 4 errors since */
+	assert_int_equal(read_counter(&ia->obj, DCNT_IA_LNK_ERR_RCV, 0), 0);
+	ia->counting = 1u << DCNT_IA_LNK;
+	assert_int_equal(read_counter(&ia->obj, DCNT_IA_LNK_ERR_RCV, 0), 4);
+	assert_int_equal(read_counter(&ia->obj, DCNT_IA_LNK_ERR_RCV, 0), 4);
+	ia->port_base[DCNT_IA_LNK_ERR_RCV] = (uint64_t)-2;
+	assert_int_equal(dapl_counters_start(&ia->obj, DCNT_IA_LNK), DAT_SUCCESS);	/* it runs: no new start */
+	assert_int_equal(dapl_counters_stop(&ia->obj, DCNT_IA_LNK), DAT_SUCCESS);
+	assert_int_equal(ia->counters[DCNT_IA_LNK_ERR_RCV], 6);
+	ia->port_base[DCNT_IA_LNK_ERR_RCV] = (uint64_t)-8;
+	assert_int_equal(dapl_counters_stop(&ia->obj, DCNT_IA_LNK), DAT_SUCCESS);	/* it does not run */
+	assert_int_equal(dapl_counters_start(&ia->obj, DCNT_IA_LNK), DAT_SUCCESS);
+	assert_int_equal(read_counter(&ia->obj, DCNT_IA_LNK_ERR_RCV, 0), 6);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(each_counter_has_a_name_of_its_own),
+		CASE(query_gives_one_counter_or_all),
+		CASE(query_checks_its_arguments),
+		CASE(reset_clears_only_what_was_read),
+		CASE(dequeues_and_polls_are_sums),
+		CASE(print_tells_what_is_not_0),
+		CASE(only_groups_of_an_ia_start_and_stop),
+		CASE(device_counts_while_its_group_runs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
