@@ -181,6 +181,7 @@ static void copy_of_evd(struct dapl_evd *evd, const struct set *set, int from, i
 	c[DCNT_EVD_DEQUEUE] = c[DCNT_EVD_DEQUEUE_FOUND] + c[DCNT_EVD_DEQUEUE_NOT_FOUND];
 	c[DCNT_EVD_DEQUEUE_POLL] = c[DCNT_EVD_DEQUEUE_POLL_FOUND] + evd->polled_empty;
 	copy(set, from, to, out, reset);
+	evd->polled_empty = c[DCNT_EVD_DEQUEUE_POLL] - c[DCNT_EVD_DEQUEUE_POLL_FOUND];	/* after a reset, too */
 	dapl_spin_unlock(&evd->lock);
 }
 

@@ -138,6 +138,24 @@ static void dequeues_and_polls_are_sums(void **state)
 	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_POLL, 0), 12);
 }
 
+/* Polls that found nothing are counted apart. */
+static void reset_clears_the_polls_too(void **state)
+{
+	DAT_UINT64 all[DCNT_EVD_ALL_COUNTERS];
+
+	(void)state;
+	set_dequeues(5, 3, 2, 9);
+	assert_int_equal(dapl_counters_query(&evd->obj, DCNT_EVD_ALL_COUNTERS, all, 1), DAT_SUCCESS);
+	assert_int_equal(all[DCNT_EVD_DEQUEUE_POLL], 11);
+	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE, 0), 0);
+	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_POLL, 0), 0);
+	evd->polled_empty += 2;
+	evd->counters[DCNT_EVD_DEQUEUE_POLL_FOUND]++;
+	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_POLL, 1), 3);
+	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_POLL, 0), 0);
+	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_POLL_FOUND, 0), 1);
+}
+
 static void print_all_of_the_endpoint(void *arg)
 {
 	(void)arg;
@@ -208,6 +226,7 @@ int main(void)
 		CASE(query_checks_its_arguments),
 		CASE(reset_clears_only_what_was_read),
 		CASE(dequeues_and_polls_are_sums),
+		CASE(reset_clears_the_polls_too),
 		CASE(print_tells_what_is_not_0),
 		CASE(only_groups_of_an_ia_start_and_stop),
 		CASE(device_counts_while_its_group_runs),
