@@ -113,6 +113,7 @@ unit_core = \
 	test/unit/core/test_ep_reset \
 	test/unit/core/test_ep_state \
 	test/unit/core/test_ep_tuning \
+	test/unit/core/test_eth_send \
 	test/unit/core/test_event \
 	test/unit/core/test_evd_channel \
 	test/unit/core/test_evd_feed \
@@ -188,6 +189,9 @@ test_unit_core_test_lmr_LDADD = $(core_device_libs)
 test_unit_core_test_lmr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle
 test_unit_core_test_counters_SOURCES = test/unit/core/test_counters.c $(core_device) $(printed)
 test_unit_core_test_counters_LDADD = $(core_device_libs)
+test_unit_core_test_eth_send_SOURCES = test/unit/core/test_eth_send.c $(core_device)
+test_unit_core_test_eth_send_LDADD = $(core_device_libs)
+test_unit_core_test_eth_send_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops
 test_unit_core_test_zero_based_SOURCES = test/unit/core/test_zero_based.c $(core_device)
 test_unit_core_test_zero_based_LDADD = $(core_device_libs)
 test_unit_core_test_ia_SOURCES = test/unit/core/test_ia.c $(core_device)
