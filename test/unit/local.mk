@@ -115,6 +115,7 @@ unit_core = \
 	test/unit/core/test_ep_tuning \
 	test/unit/core/test_eth_send \
 	test/unit/core/test_event \
+	test/unit/core/test_evd \
 	test/unit/core/test_evd_channel \
 	test/unit/core/test_evd_feed \
 	test/unit/core/test_evd_notify \
@@ -204,6 +205,8 @@ test_unit_core_test_post_recv_SOURCES = test/unit/core/test_post_recv.c $(core_d
 test_unit_core_test_post_recv_LDADD = $(core_device_libs)
 test_unit_core_test_connect_SOURCES = test/unit/core/test_connect.c $(core_device)
 test_unit_core_test_connect_LDADD = $(core_device_libs)
+test_unit_core_test_evd_SOURCES = test/unit/core/test_evd.c $(core_device)
+test_unit_core_test_evd_LDADD = $(core_device_libs)
 test_unit_core_test_evd_channel_SOURCES = test/unit/core/test_evd_channel.c $(core_device)
 test_unit_core_test_evd_channel_LDADD = $(core_device_libs)
 test_unit_core_test_evd_feed_SOURCES = test/unit/core/test_evd_feed.c $(core_device)
