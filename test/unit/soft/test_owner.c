@@ -314,19 +314,25 @@ static void blocked_thread_yields_progress_to_pollers(void **state)
 {
 	struct end *e = &ends[1];
 	struct ibv_wc wc;
-	int data;
+	int data, due = 0, tries = 3;	/* as many as there are receives */
 
 	(void)state;
-	open_two(3);
+	open_two(tries);
 	data = ops->sleep(e->dev, true);
-	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
-	message();
-	assert_true(readable(data, LIMIT_S * 1000));
-	assert_false(ops->work(e->dev));
+	do {	/* again if this thread lost its processor, so that the service thread missed its polls */
+		assert_true(tries-- > 0);
+		due -= ibv_poll_cq(e->cq, 1, &wc);
+		message();
+		due++;
+		assert_true(readable(data, LIMIT_S * 1000));
+	} while (ops->work(e->dev));
 	data = ops->sleep(e->dev, true);	/* any thread may become the owner */
 	assert_true(data >= 0);
 	ops->awake(e->dev);
-	await_completion(e);
+	while (due) {
+		await_completion(e);
+		due -= ibv_poll_cq(e->cq, 1, &wc);
+	}
 	close_two();
 }
 
