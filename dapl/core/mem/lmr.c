@@ -119,7 +119,7 @@ static DAT_RETURN resolve(struct dapl_ia *ia, DAT_MEM_TYPE type, DAT_REGION_DESC
 	if (!*length)	/* dapltest asks for it */
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 	if (*length > ia->ia_attr.max_lmr_block_size ||
-	    (uintptr_t)*start + *length < (uintptr_t)*start)	/* wraps around the address space */
+	    *length > UINTPTR_MAX - (uintptr_t)*start)	/* wraps around the address space */
 		return BAD_PARAM(4);
 	if (*name && !name_fits(ia, *name, *length))
 		return BAD_PARAM(4);
