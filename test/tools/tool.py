@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 BUILD = os.getcwd()
 SOFT = BUILD + '/.libs/libdaplsoft.so.2'
@@ -140,6 +141,13 @@ class Network:
     def veth(self, name, other, network=None):
         self.ip(f'link add {name} type veth peer name {other}' +
                 (f' netns {network.process.pid}' if network else ''))
+
+    def await_up(self, *names):
+        """The kernel takes up to a second to notice the carrier of a link that was set up, or longer under load."""
+        until = time.monotonic() + 30
+        while any(self.ip(f'-j link show {name}', json_output=True)[0]['operstate'] != 'UP' for name in names):
+            check(time.monotonic() < until, f'{names}: not up')
+            time.sleep(0.01)
 
     def close(self):
         self.process.stdin.close()
