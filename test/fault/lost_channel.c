@@ -4,6 +4,7 @@
  * way the EVD is waited for. That every other call may fail is faults.c's business. */
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -79,6 +80,7 @@ static void expect_rest(void)
 
 struct waiter {
 	pthread_t thread;
+	pid_t tid;
 	DAT_EVD_HANDLE evd, found;
 	DAT_CNO_HANDLE cno;
 	DAT_RETURN ret;
@@ -90,8 +92,38 @@ static void *wait_for_event(void *arg)
 {
 	struct waiter *w = arg;
 
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
 	w->ret = dat_evd_wait(w->evd, DAT_TIMEOUT_INFINITE, 2, &w->event, &w->more);
 	return NULL;
+}
+
+/* True: the thread of this process sleeps, perhaps for a moment only. Ask several times. */
+static bool thread_is_asleep(pid_t tid)
+{
+	char path[64], text[300] = "";
+	const char *state;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	text[fread(text, 1, sizeof text - 1, file)] = '\0';
+	fclose(file);
+	state = strrchr(text, ')');	/* a letter behind the name, which is in parentheses */
+	return state && state[1] && state[2] == 'S';
+}
+
+/* Several looks: a thread may sleep for a moment before it sleeps in the wait. */
+static void start_waiter(struct waiter *w, void *(*wait)(void *))
+{
+	EXPECT(!pthread_create(&w->thread, NULL, wait, w));
+	for (int looks = 0; looks < 5;) {
+		pid_t tid = __atomic_load_n(&w->tid, __ATOMIC_ACQUIRE);
+
+		usleep(20000);
+		looks = tid && thread_is_asleep(tid) ? looks + 1 : 0;
+	}
 }
 
 /* It waits for two, gets one, and is to sleep again. */
@@ -100,8 +132,7 @@ static void a_wait_without_limit_ends(void)
 	struct session *s = open_session();
 	struct waiter w = { .evd = s->b.recv };
 
-	EXPECT(!pthread_create(&w.thread, NULL, wait_for_event, &w));
-	usleep(100000);
+	start_waiter(&w, wait_for_event);
 	send_the_last(s);
 	EXPECT(!pthread_join(w.thread, NULL));
 	EXPECT(DAT_GET_TYPE(w.ret) == DAT_INTERNAL_ERROR && w.more == 1);
@@ -117,8 +148,7 @@ static void a_later_wait_gives_what_there_is(void)
 	DAT_EVENT event;
 	DAT_COUNT more;
 
-	EXPECT(!pthread_create(&w.thread, NULL, wait_for_event, &w));
-	usleep(100000);
+	start_waiter(&w, wait_for_event);
 	send_the_last(s);
 	EXPECT(!pthread_join(w.thread, NULL));
 	OK(dat_evd_wait(s->b.recv, DAT_TIMEOUT_INFINITE, 1, &event, &more));
@@ -135,6 +165,7 @@ static void *wait_for_trigger(void *arg)
 {
 	struct waiter *w = arg;
 
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
 	w->ret = dat_cno_wait(w->cno, DAT_TIMEOUT_INFINITE, &w->found);
 	return NULL;
 }
@@ -148,8 +179,7 @@ static void waiter_of_a_cno_gets_the_error(void)
 
 	OK(dat_cno_create(s->ia, none, &w.cno));
 	OK(dat_evd_modify_cno(s->b.recv, w.cno));
-	EXPECT(!pthread_create(&w.thread, NULL, wait_for_trigger, &w));
-	usleep(100000);
+	start_waiter(&w, wait_for_trigger);
 	send_the_last(s);
 	EXPECT(!pthread_join(w.thread, NULL));
 	EXPECT(DAT_GET_TYPE(w.ret) == DAT_INTERNAL_ERROR && w.found == s->b.recv);
