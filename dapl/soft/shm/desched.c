@@ -2,9 +2,10 @@
 /* desched.c - detects a peer that is descheduled (desched.h). A ring answers in a microsecond if
  * its peer runs. If the peer does not run, the answer takes ten times as long as a copy by the
  * kernel. So CMA pays if one answer in eight is late. The score rises by DESCHED_SCORE for a late
- * answer and falls by one for each answer in time, so it stays high if one in seven is late. A single late answer says nothing: every process is preempted now and then. Answers also
- * look late to a thread that does something else before it looks for them; what it does then takes
- * longer than the copy. */
+ * answer and falls by one for each answer in time, so it stays high if one in seven is late. A single
+ * late answer says nothing: every process is preempted now and then. Answers also look late to a
+ * thread that does something else before it looks for them; what it does then takes longer than the
+ * copy. */
 #include "dapl/soft/shm/desched.h"
 #include "dapl/soft/tunables.h"
 

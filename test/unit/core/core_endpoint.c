@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core_endpoint.c - see core_endpoint.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
 #include "test/unit/core/core_endpoint.h"
 
 struct dapl_ia *ia;
@@ -22,4 +27,12 @@ int core_endpoint_close(void **state)
 		core_evd_free(evd);
 	core_ia_free(ia);
 	return 0;
+}
+
+int core_endpoint_close_unused(void **state)
+{
+	assert_int_equal(ep->obj.calls, 0);
+	assert_true(dapl_spin_try(&ep->sq.lock));
+	dapl_spin_unlock(&ep->sq.lock);
+	return core_endpoint_close(state);
 }

@@ -13,5 +13,7 @@ extern struct dapl_ep *ep;
 void core_endpoint_open(int qlen, int flags, uint32_t posts);
 /* Frees them; a teardown of cmocka. */
 int core_endpoint_close(void **state);
+/* The same, after posts: none has left the lock of the requests held, or the endpoint entered. */
+int core_endpoint_close_unused(void **state);
 
 #endif
