@@ -88,6 +88,7 @@ static int read_once(struct net_table *table, struct nl_sock *sock)
 	int err;
 
 	table->link_count = table->address_count = 0;
+	table->err = 0;
 	err = net_dump(sock, RTM_GETLINK, AF_UNSPEC, add_link, table);
 	if (!err)
 		err = net_dump(sock, RTM_GETADDR, AF_UNSPEC, add_address, table);

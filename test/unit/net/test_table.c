@@ -140,6 +140,17 @@ static void interrupted_dump_is_made_again_from_the_start(void **state)
 	net_table_free(&table);
 }
 
+static void shortage_in_an_interrupted_dump_is_forgotten(void **state)
+{
+	(void)state;
+	link_errors[0] = EINTR;
+	grow_left = 0;			/* for the first dump */
+	assert_int_equal(net_table_read(&table, NULL), 0);
+	assert_int_equal(dumps, 2);
+	assert_int_equal(table.link_count, LINKS);
+	net_table_free(&table);
+}
+
 static void dump_is_given_up_after_eight_interruptions(void **state)
 {
 	(void)state;
@@ -306,6 +317,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(all_interfaces_are_kept_in_their_order),
 		TEST(interrupted_dump_is_made_again_from_the_start),
+		TEST(shortage_in_an_interrupted_dump_is_forgotten),
 		TEST(dump_is_given_up_after_eight_interruptions),
 		TEST(other_errors_end_the_reading),
 		TEST(shortage_of_memory_is_returned),
