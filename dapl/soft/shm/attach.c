@@ -48,13 +48,15 @@ struct attach_offer *attach_offer_new(struct dapl_device *dev, struct dapl_conn 
 
 /* --- the initiator ----------------------------------------------------------------------------- */
 
-/* The acceptor is in this process: both get the same segment. */
+/* The acceptor is in this process: both get the same segment. NULL and errno: no memory (ENOMEM), or
+ * the offer has ended (ENODATA, as from another process). */
 static struct shm_segment *take_here(struct dapl_device *dev, uint64_t key,
 				      struct dapl_conn **conn)
 {
 	struct shm_process *acceptor = offer_take(key, dev, conn);
 	struct shm_segment *segment;
 
+	errno = acceptor ? ENOMEM : ENODATA;
 	if (!acceptor)
 		return NULL;
 	shm_process_get(dev->process);
@@ -93,7 +95,6 @@ enum soft_attach soft_attach_begin(struct dapl_device *dev, const uint8_t token[
 		return SOFT_ATTACH_NO;
 	if (name && name == attach_server_name()) {
 		*segment = take_here(dev, key, acceptor);
-		errno = ENOMEM;
 		return *segment ? SOFT_ATTACH_DONE : SOFT_ATTACH_NO;
 	}
 	*fd = ask(dev, name, key);
