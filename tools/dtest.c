@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { NEXT_CLIENT_MS = 100 };	/* how often a server that expects a connection looks for another client */
+
 static const char usage_text[] =
 	"usage: dtest -P IA [OPTIONS]                   serve one client\n"
 	"       dtest [-P IA] -h HOST [OPTIONS]         test against the server on HOST\n"
@@ -115,7 +117,9 @@ static void serve(struct tester *t, const struct dtest_options *o)
 	printf("%ld Running as server - %s, address %s, port %d\n", (long)getpid(), o->ia,
 	       address_text((struct sockaddr *)&own, address), DTEST_QUALIFIER);
 	fflush(stdout);
-	rendezvous_serve(listener, o->ia, (struct sockaddr *)&own);
+	rendezvous_serve(listener, -1, o->ia, (struct sockaddr *)&own);
+	while (!tester_requested(t, NEXT_CLIENT_MS))	/* the first may have ended before it connects */
+		rendezvous_serve(listener, 0, o->ia, (struct sockaddr *)&own);
 	close(listener);
 	tester_accept(t);
 }

@@ -5,6 +5,7 @@
 #include "../cli.h"
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
@@ -32,7 +33,7 @@ int rendezvous_listen(void)
 	return fd;
 }
 
-void rendezvous_serve(int listener, const char *ia, const struct sockaddr *address)
+static void hand_out(int listener, const char *ia, const struct sockaddr *address)
 {
 	char text[RENDEZVOUS_TEXT] = "";
 	unsigned number = 0;
@@ -47,6 +48,17 @@ void rendezvous_serve(int listener, const char *ia, const struct sockaddr *addre
 	if (fd < 0 || send(fd, text, sizeof text, MSG_NOSIGNAL) != (ssize_t)sizeof text)
 		fail("handing out the address: %s", strerror(errno));
 	close(fd);
+}
+
+void rendezvous_serve(int listener, int timeout, const char *ia, const struct sockaddr *address)
+{
+	struct pollfd waiting = { .fd = listener, .events = POLLIN };
+	int n = poll(&waiting, 1, timeout);
+
+	if (n > 0)
+		hand_out(listener, ia, address);
+	else if (n < 0 && errno != EINTR)
+		fail("waiting for a client: %s", strerror(errno));
 }
 
 static void receive_text(int fd, const char *host, char text[RENDEZVOUS_TEXT])

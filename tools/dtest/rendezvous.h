@@ -9,8 +9,8 @@ enum { RENDEZVOUS_PORT = 15828, RENDEZVOUS_TEXT = 128 };	/* bytes, padded with z
 
 /* A listening socket on all addresses. */
 int rendezvous_listen(void);
-/* Waits, without limit, for a client and hands out the adapter's name and address. */
-void rendezvous_serve(int listener, const char *ia, const struct sockaddr *address);
+/* Waits up to `timeout` ms (-1: without limit) for a client and hands out the adapter's name and address. */
+void rendezvous_serve(int listener, int timeout, const char *ia, const struct sockaddr *address);
 /* Asks the server at `address` and stores the name of its adapter. */
 void rendezvous_ask(const struct sockaddr *address, const char *host, char ia[RENDEZVOUS_TEXT]);
 

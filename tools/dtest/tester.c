@@ -199,11 +199,24 @@ void tester_listen(struct tester *t)
 	     "listening at connection qualifier 45248: dat_psp_create");
 }
 
+bool tester_requested(struct tester *t, unsigned ms)
+{
+	DAT_EVENT event = { 0 };
+	DAT_COUNT more;
+	DAT_RETURN rc = dat_evd_wait(t->cr, ms * 1000, 1, &event, &more);
+
+	if (DAT_GET_TYPE(rc) == DAT_TIMEOUT_EXPIRED)
+		return false;
+	good(rc, "waiting for a connection request: dat_evd_wait");
+	t->arrived = event.event_data.cr_arrival_event_data.cr_handle;
+	return true;
+}
+
 void tester_accept(struct tester *t)
 {
 	unsigned char data[PRIVATE_DATA];
-	DAT_EVENT event = wait_connection_event(t->cr, DAT_TIMEOUT_INFINITE);
-	DAT_CR_HANDLE cr = event.event_data.cr_arrival_event_data.cr_handle;
+	DAT_CR_HANDLE cr = t->arrived;
+	DAT_EVENT event;
 	DAT_CR_PARAM param;
 
 	sleep(t->o->delay);

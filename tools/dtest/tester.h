@@ -49,6 +49,7 @@ struct tester {
 	DAT_PZ_HANDLE pz;
 	DAT_EP_HANDLE ep;
 	DAT_PSP_HANDLE psp;
+	DAT_CR_HANDLE arrived;		/* the connection request of the client */
 	DAT_LMR_HANDLE in_lmr, out_lmr, note_lmr;
 	DAT_LMR_CONTEXT in_context, out_context, note_context;
 	DAT_RMR_CONTEXT in_remote;
@@ -66,7 +67,9 @@ void tester_close(struct tester *t);
 void tester_address(struct tester *t, struct sockaddr_storage *address);
 
 void tester_listen(struct tester *t);
-void tester_accept(struct tester *t);
+/* Waits up to `ms` for the connection request of a client. */
+bool tester_requested(struct tester *t, unsigned ms);
+void tester_accept(struct tester *t);	/* that request */
 void tester_connect(struct tester *t, const struct sockaddr *address);
 /* The client disconnects, and the server waits for that. */
 void tester_disconnect(struct tester *t);
