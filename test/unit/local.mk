@@ -115,6 +115,7 @@ unit_core = \
 	test/unit/core/test_ep_tuning \
 	test/unit/core/test_eth_send \
 	test/unit/core/test_event \
+	test/unit/core/test_ext \
 	test/unit/core/test_evd \
 	test/unit/core/test_evd_channel \
 	test/unit/core/test_evd_feed \
@@ -128,6 +129,7 @@ unit_core = \
 	test/unit/core/test_lmr \
 	test/unit/core/test_net_watch \
 	test/unit/core/test_object \
+	test/unit/core/test_open_query \
 	test/unit/core/test_polled \
 	test/unit/core/test_post_late \
 	test/unit/core/test_post_own \
@@ -193,6 +195,12 @@ test_unit_core_test_counters_LDADD = $(core_device_libs)
 test_unit_core_test_eth_send_SOURCES = test/unit/core/test_eth_send.c $(core_device)
 test_unit_core_test_eth_send_LDADD = $(core_device_libs)
 test_unit_core_test_eth_send_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops
+test_unit_core_test_ext_SOURCES = test/unit/core/test_ext.c $(core_device)
+test_unit_core_test_ext_LDADD = $(core_device_libs)
+test_unit_core_test_ext_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops -Wl,--wrap=dapl_ud_cm_free
+test_unit_core_test_open_query_SOURCES = test/unit/core/test_open_query.c $(core_device)
+test_unit_core_test_open_query_LDADD = $(core_device_libs)
+test_unit_core_test_open_query_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_entry_find
 test_unit_core_test_zero_based_SOURCES = test/unit/core/test_zero_based.c $(core_device)
 test_unit_core_test_zero_based_LDADD = $(core_device_libs)
 test_unit_core_test_ia_SOURCES = test/unit/core/test_ia.c $(core_device)

@@ -81,9 +81,30 @@ void core_complete(struct dapl_evd *evd, const struct ibv_wc *wc)
 	cq->wc[cq->n++] = *wc;
 }
 
+static int open_device(const char *params, void *owner, struct dapl_device **dev)
+{
+	static char device;	/* its address is one */
+
+	(void)owner;
+	core_device.opened = params;
+	if (core_device.open_error)
+		return core_device.open_error;
+	core_device.opens++;
+	*dev = (struct dapl_device *)&device;
+	return 0;
+}
+
+static void close_device(struct dapl_device *dev)
+{
+	(void)dev;
+	core_device.opens--;
+}
+
 static int query(struct dapl_device *dev, struct dapl_device_attr *attr)
 {
 	(void)dev;
+	if (core_device.query_error)
+		return core_device.query_error;
 	*attr = core_device.attr;
 	return 0;
 }
@@ -255,7 +276,8 @@ static void tap(struct dapl_device *dev, bool on)
 }
 
 const struct dapl_device_ops dapl_device_ops = {
-	.name = "test", .query = query, .create_channel = create_channel, .destroy_channel = destroy_channel,
+	.name = "test", .open = open_device, .close = close_device, .query = query,
+	.create_channel = create_channel, .destroy_channel = destroy_channel,
 	.create_cq = create_cq, .resize_cq = resize_cq, .destroy_cq = destroy_cq,
 	.get_cq_event = get_cq_event, .error_qp = error_qp, .reset_qp = reset_qp, .disconnect = disconnect,
 	.release = release,

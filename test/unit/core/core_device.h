@@ -7,6 +7,9 @@
 
 /* What the device does in an operation, if the test wants something. Without it the operation succeeds. */
 struct core_device {
+	int open_error, query_error;
+	const char *opened;			/* the parameters of the last open */
+	unsigned opens;				/* opened and not closed */
 	int (*resize_cq)(struct ibv_cq *cq, int cqe);
 	void (*polling)(struct ibv_cq *cq);	/* inside each poll */
 	int channel_error;			/* of get_cq_event; 0: EAGAIN, there is no event */

@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_ext.c - extension operations: which handles, endpoints and arguments each one refuses, what the device is given,
+ * and that every argument reaches its place (ia/ext.c). Open-query is in test_open_query.c. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <netinet/in.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <dat/dat_diag_extensions.h>
+#include <dat/dat_dm_extensions.h>
+#include <dat/dat_mcast_extensions.h>
+#include <dat/dat_net_extensions.h>
+#include <dat/dat_send_extensions.h>
+#include "dapl/core/ia/ext.h"
+#include "dapl/core/mem/lmr.h"
+#include "dapl/core/mem/pz.h"
+#include "test/unit/core/core_endpoint.h"
+#include "test/unit/core/core_queues.h"
+
+enum { POSTS = 16, AT = 0x2000, KEY = 9, CONTEXT = 5, DM_SIZE = 4096, NO_FLAGS = 0 };
+
+#define NOT_IMPLEMENTED DAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE)
+#define TOO_LONG DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE)
+
+static const DAT_DTO_COOKIE cookie = { .as_64 = 77 };
+static uint64_t word;
+static DAT_LMR_TRIPLET local;
+static DAT_RMR_TRIPLET remote;
+static struct ibv_send_wr posted;	/* the last one */
+static struct ibv_sge sge;		/* its first segment */
+static struct dapl_dto *record;
+static int posts, error;
+
+/* The operations of core_device.c, which a test may change. */
+extern const struct dapl_device_ops __real_dapl_device_ops;
+extern struct dapl_device_ops __wrap_dapl_device_ops;
+struct dapl_device_ops __wrap_dapl_device_ops;
+
+static int note_post(struct ibv_qp *qp, struct ibv_send_wr *wr)
+{
+	assert_ptr_equal(qp, core_qp());
+	posted = *wr;
+	sge = wr->num_sge ? *wr->sg_list : (struct ibv_sge){ .length = 0 };
+	record = (struct dapl_dto *)(uintptr_t)wr->wr_id;
+	posts++;
+	return error;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	posts = error = 0;
+	__wrap_dapl_device_ops = __real_dapl_device_ops;
+	core_endpoint_open(64, DAT_EVD_DTO_FLAG, POSTS);
+	core_device.post_send = note_post;
+	ia->attr.atomics = ia->attr.write_immediate = true;
+	ep->qp = core_qp();
+	ep->max_send_iov = ep->max_write_iov = 1;
+	ep->max_message = ep->max_rdma = 4096;
+	local = (DAT_LMR_TRIPLET){ .virtual_address = (uintptr_t)&word, .segment_length = sizeof word,
+		.lmr_context = CONTEXT };
+	remote = (DAT_RMR_TRIPLET){ .virtual_address = AT, .segment_length = sizeof word, .rmr_context = KEY };
+	return 0;
+}
+
+/* dat_extension_op() as the registry hands it to the provider. */
+static DAT_RETURN call(void *handle, int op, ...)
+{
+	DAT_RETURN ret;
+	va_list args;
+
+	va_start(args, op);
+	ret = dapl_extension_op((DAT_HANDLE)handle, (DAT_EXTENDED_OP)op, args);
+	va_end(args);
+	return ret;
+}
+
+/* --- atomics --------------------------------------------------------------------------- */
+
+static DAT_RETURN add(const DAT_LMR_TRIPLET *to, const DAT_RMR_TRIPLET *at, int flags)
+{
+	return call(ep, DAT_IB_FETCH_AND_ADD_OP, (DAT_UINT64)3, to, cookie, at, flags);
+}
+
+static DAT_RETURN swap(const DAT_LMR_TRIPLET *to, const DAT_RMR_TRIPLET *at, int flags)
+{
+	return call(ep, DAT_IB_CMP_AND_SWAP_OP, (DAT_UINT64)8, (DAT_UINT64)20, to, cookie, at, flags);
+}
+
+static DAT_RETURN (*const atomics[])(const DAT_LMR_TRIPLET *, const DAT_RMR_TRIPLET *, int) = { add, swap };
+enum { ATOMICS = sizeof atomics / sizeof *atomics };
+
+static void check_atomic(int opcode, int op)
+{
+	assert_int_equal(posted.opcode, opcode);
+	assert_int_equal(posted.num_sge, 1);
+	assert_int_equal(sge.addr, (uintptr_t)&word);
+	assert_int_equal(sge.length, sizeof word);
+	assert_int_equal(sge.lkey, CONTEXT);
+	assert_int_equal(posted.wr.atomic.remote_addr, AT);
+	assert_int_equal(posted.wr.atomic.rkey, KEY);
+	assert_int_equal(record->op, op);
+	assert_int_equal(record->flags, REQ_EXTENSION);
+	assert_int_equal(record->length, sizeof word);
+	assert_int_equal(record->cookie.as_64, cookie.as_64);
+}
+
+static void fetch_and_add_posts_its_arguments(void **state)
+{
+	(void)state;
+	assert_int_equal(add(&local, &remote, NO_FLAGS), DAT_SUCCESS);
+	check_atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD);
+	assert_int_equal(posted.wr.atomic.compare_add, 3);
+	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED);
+	assert_int_equal(ep->counters[DCNT_EP_POST_FETCH_ADD], 1);
+	assert_int_equal(add(&local, &remote, DAT_COMPLETION_BARRIER_FENCE_FLAG), DAT_SUCCESS);
+	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+}
+
+static void compare_and_swap_posts_its_arguments(void **state)
+{
+	(void)state;
+	assert_int_equal(swap(&local, &remote, NO_FLAGS), DAT_SUCCESS);
+	check_atomic(IBV_WR_ATOMIC_CMP_AND_SWP, DAT_IB_DTO_CMP_SWAP);
+	assert_int_equal(posted.wr.atomic.compare_add, 8);
+	assert_int_equal(posted.wr.atomic.swap, 20);
+	assert_int_equal(ep->counters[DCNT_EP_POST_CMP_SWAP], 1);
+	assert_int_equal(ep->counters[DCNT_EP_POST_FETCH_ADD], 0);
+	assert_int_equal(swap(&local, &remote, DAT_COMPLETION_BARRIER_FENCE_FLAG), DAT_SUCCESS);
+	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+}
+
+static void atomic_needs_both_segments_of_8_bytes(void **state)
+{
+	DAT_LMR_TRIPLET buffer = local;
+	DAT_RMR_TRIPLET target = remote;
+
+	(void)state;
+	for (int i = 0; i < ATOMICS; i++) {
+		assert_int_equal(atomics[i](NULL, &remote, NO_FLAGS), BAD_PARAM(4));
+		assert_int_equal(atomics[i](&local, NULL, NO_FLAGS), BAD_PARAM(6));
+		assert_int_equal(atomics[i](&local, &remote, 0x80), BAD_PARAM(6));
+		buffer.segment_length = 7;
+		assert_int_equal(atomics[i](&buffer, &remote, NO_FLAGS), TOO_LONG);
+		buffer.segment_length = 9;
+		assert_int_equal(atomics[i](&buffer, &remote, NO_FLAGS), TOO_LONG);
+		target.segment_length = 7;
+		assert_int_equal(atomics[i](&local, &target, NO_FLAGS), TOO_LONG);
+	}
+	assert_int_equal(posts, 0);
+	target.segment_length = 9;	/* a larger window onto the word */
+	assert_int_equal(add(&local, &target, NO_FLAGS), DAT_SUCCESS);
+}
+
+static void endpoint_without_atomics_refuses(void **state)
+{
+	(void)state;
+	for (int i = 0; i < ATOMICS; i++) {
+		ia->attr.atomics = false;
+		assert_int_equal(atomics[i](&local, &remote, NO_FLAGS), NOT_IMPLEMENTED);
+		ia->attr.atomics = true;
+		ep->is_raw = ep->is_ud = true;
+		assert_int_equal(atomics[i](&local, &remote, NO_FLAGS), NOT_SUPPORTED);
+		ep->is_raw = false;
+		assert_int_equal(atomics[i](&local, &remote, NO_FLAGS), BAD_PARAM(1));
+		ep->is_ud = false;
+		ep->state = DAT_EP_STATE_UNCONNECTED;
+		assert_int_equal(atomics[i](&local, &remote, NO_FLAGS), BAD_STATE(EP_UNCONNECTED));
+		ep->state = DAT_EP_STATE_CONNECTED;
+	}
+	assert_int_equal(posts, 0);
+}
+
+static void refused_atomic_leaves_no_record(void **state)
+{
+	(void)state;
+	error = ENOMEM;
+	for (int i = 0; i < ATOMICS; i++)
+		assert_int_equal(atomics[i](&local, &remote, NO_FLAGS), NO_RESOURCE(MEMORY));
+	assert_int_equal(dapl_queue_count(&ep->sq), 0);
+	assert_int_equal(ep->counters[DCNT_EP_POST_FETCH_ADD], 0);
+	error = 0;
+	for (int i = 0; i < POSTS; i++)
+		assert_int_equal(add(&local, &remote, NO_FLAGS), DAT_SUCCESS);
+	assert_int_equal(add(&local, &remote, NO_FLAGS), NO_RESOURCE(MEMORY));
+	assert_int_equal(dapl_queue_count(&ep->sq), POSTS);
+}
+
+/* --- immediate data -------------------------------------------------------------------- */
+
+static DAT_RETURN write_immed(DAT_COUNT n, const DAT_RMR_TRIPLET *at)
+{
+	return call(ep, DAT_IB_RDMA_WRITE_IMMED_OP, n, &local, cookie, at, (DAT_UINT32)0x7777,
+		    (int)DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+}
+
+static void write_with_immediate_data_posts_its_arguments(void **state)
+{
+	(void)state;
+	assert_int_equal(write_immed(1, &remote), DAT_SUCCESS);
+	assert_int_equal(posted.opcode, IBV_WR_RDMA_WRITE_WITH_IMM);
+	assert_int_equal(posted.imm_data, 0x7777);
+	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED);
+	assert_int_equal(posted.wr.rdma.remote_addr, AT);
+	assert_int_equal(posted.wr.rdma.rkey, KEY);
+	assert_int_equal(sge.lkey, CONTEXT);
+	assert_int_equal(record->op, DAT_IB_DTO_RDMA_WRITE_IMMED);
+	assert_int_equal(record->flags, REQ_EXTENSION);
+	assert_int_equal(record->cookie.as_64, cookie.as_64);
+	assert_int_equal(write_immed(2, &remote), BAD_PARAM(2));
+	assert_int_equal(write_immed(1, NULL), BAD_PARAM(5));
+	assert_int_equal(posts, 1);
+}
+
+static DAT_RETURN send_immed(DAT_COUNT n)
+{
+	return call(ep, DAT_SEND_IMMED_OP, n, &local, cookie, (DAT_UINT32)0x7777,
+		    (int)DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+}
+
+static void send_with_immediate_data_posts_its_arguments(void **state)
+{
+	(void)state;
+	assert_int_equal(send_immed(1), DAT_SUCCESS);
+	assert_int_equal(posted.opcode, IBV_WR_SEND_WITH_IMM);
+	assert_int_equal(posted.imm_data, 0x7777);
+	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED);
+	assert_int_equal(sge.lkey, CONTEXT);
+	assert_int_equal(record->op, DAT_DTO_SEND);
+	assert_int_equal(record->flags, 0);	/* an ordinary DTO event */
+	assert_int_equal(record->cookie.as_64, cookie.as_64);
+	assert_int_equal(send_immed(0), DAT_SUCCESS);
+	assert_int_equal(posted.num_sge, 0);
+	assert_int_equal(send_immed(2), BAD_PARAM(2));
+	assert_int_equal(posts, 2);
+}
+
+static void endpoint_without_immediate_data_refuses(void **state)
+{
+	(void)state;
+	ia->attr.write_immediate = false;
+	assert_int_equal(write_immed(1, &remote), NOT_IMPLEMENTED);
+	assert_int_equal(send_immed(1), NOT_IMPLEMENTED);
+	ia->attr.write_immediate = true;
+	ep->is_raw = ep->is_ud = true;
+	assert_int_equal(write_immed(1, &remote), NOT_SUPPORTED);
+	assert_int_equal(send_immed(1), NOT_SUPPORTED);
+	ep->is_raw = false;
+	assert_int_equal(send_immed(1), BAD_PARAM(1));
+	ep->is_ud = false;
+	ep->state = DAT_EP_STATE_DISCONNECT_PENDING;
+	assert_int_equal(write_immed(1, &remote), BAD_STATE(EP_DISCPENDING));
+	assert_int_equal(send_immed(1), BAD_STATE(EP_DISCPENDING));
+	assert_int_equal(posts, 0);
+}
+
+/* --- datagrams ------------------------------------------------------------------------- */
+
+static DAT_RETURN send_ud(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, const DAT_IB_ADDR_HANDLE *to)
+{
+	return call(ep, DAT_IB_UD_SEND_OP, n, iov, to, cookie, (int)NO_FLAGS);
+}
+
+/* The connection that was to be freed. */
+DAT_RETURN __real_dapl_ud_cm_free(struct dapl_ep *of, DAT_CONTEXT cm);
+DAT_RETURN __wrap_dapl_ud_cm_free(struct dapl_ep *of, DAT_CONTEXT cm);
+static void *freed_cm;
+
+DAT_RETURN __wrap_dapl_ud_cm_free(struct dapl_ep *of, DAT_CONTEXT cm)
+{
+	freed_cm = cm.as_ptr;
+	return __real_dapl_ud_cm_free(of, cm);
+}
+
+static int refuse_to_join(struct dapl_device *dev, struct ibv_qp *qp, const struct sockaddr *group, bool send_only,
+			  void *owner, struct dapl_membership **membership)
+{
+	(void)dev, (void)qp, (void)group, (void)send_only, (void)owner, (void)membership;
+	fail_msg("the device was asked");
+	return EINVAL;
+}
+
+static void connected_endpoint_refuses_operations_of_datagrams(void **state)
+{
+	struct sockaddr group = { .sa_family = AF_INET };
+	DAT_IB_ADDR_HANDLE to = { .ah = NULL };
+
+	(void)state;
+	__wrap_dapl_device_ops.join = refuse_to_join;
+	ia->attr.multicast = true;
+	assert_int_equal(send_ud(1, &local, &to), BAD_PARAM(1));
+	assert_int_equal(call(ep, DAT_IB_UD_CM_FREE_OP, (DAT_CONTEXT){ .as_ptr = NULL }), BAD_PARAM(1));
+	assert_int_equal(call(ep, DAT_IB_UD_AH_FREE_OP, &to), BAD_PARAM(1));
+	assert_int_equal(call(ep, DAT_MCAST_JOIN_OP, &group, 0, (DAT_CONTEXT){ .as_64 = 1 }), BAD_PARAM(1));
+	assert_int_equal(call(ep, DAT_MCAST_LEAVE_OP, &group), BAD_PARAM(1));
+	assert_int_equal(posts, 0);
+}
+
+static void arguments_of_a_datagram_are_checked(void **state)
+{
+	static struct ibv_ah unknown;
+	DAT_IB_ADDR_HANDLE to = { .ah = &unknown }, none = { .ah = NULL };
+
+	(void)state;
+	ep->is_ud = true;
+	ia->attr.mtu = 1500;
+	assert_int_equal(send_ud(2, &local, &to), BAD_PARAM(2));
+	assert_int_equal(send_ud(1, NULL, &to), BAD_PARAM(3));
+	assert_int_equal(send_ud(1, &local, NULL), BAD_PARAM(4));
+	assert_int_equal(send_ud(1, &local, &none), BAD_PARAM(4));
+	assert_int_equal(send_ud(1, &local, &to), BAD_PARAM(4));
+	assert_int_equal(call(ep, DAT_IB_UD_AH_FREE_OP, NULL), BAD_PARAM(2));
+	assert_int_equal(call(ep, DAT_IB_UD_AH_FREE_OP, &to), BAD_PARAM(2));
+	assert_int_equal(call(ep, DAT_IB_UD_CM_FREE_OP, (DAT_CONTEXT){ .as_ptr = &unknown }), BAD_PARAM(2));
+	assert_ptr_equal(freed_cm, &unknown);
+	assert_int_equal(posts, 0);
+}
+
+static void arguments_of_a_group_are_checked(void **state)
+{
+	const struct sockaddr_in group = { .sin_family = AF_INET, .sin_addr = { htonl(0xefc00001) } };
+	const struct sockaddr_in host = { .sin_family = AF_INET, .sin_addr = { htonl(0x7f000001) } };
+	const DAT_CONTEXT context = { .as_64 = 1 };
+
+	(void)state;
+	__wrap_dapl_device_ops.join = refuse_to_join;
+	ia->attr.multicast = true;
+	ia->attr.address.ss_family = AF_INET;
+	ep->is_ud = true;
+	assert_int_equal(call(ep, DAT_MCAST_JOIN_OP, NULL, 0, context), BAD_PARAM(2));
+	assert_int_equal(call(ep, DAT_MCAST_JOIN_OP, &host, 0, context), BAD_PARAM(2));
+	assert_int_equal(call(ep, DAT_MCAST_JOIN_OP, &group, 0x80, context), BAD_PARAM(3));
+	assert_int_equal(call(ep, DAT_MCAST_LEAVE_OP, &group), BAD_PARAM(2));	/* it is no member */
+}
+
+static void device_without_multicast_has_no_groups(void **state)
+{
+	struct sockaddr group = { .sa_family = AF_INET };
+
+	(void)state;
+	ep->is_ud = true;
+	assert_int_equal(call(ep, DAT_MCAST_JOIN_OP, &group, 0, (DAT_CONTEXT){ .as_64 = 1 }), NOT_IMPLEMENTED);
+	assert_int_equal(call(ep, DAT_MCAST_LEAVE_OP, &group), NOT_IMPLEMENTED);
+}
+
+/* --- mapped memory --------------------------------------------------------------------- */
+
+static void *mapped_pages;
+
+static int map_page(uint32_t rkey, uint64_t at, uint64_t length, struct dapl_mapping *mapping)
+{
+	assert_int_equal(rkey, KEY);
+	assert_int_equal(at, AT);
+	assert_int_equal(length, sizeof word);
+	mapping->size = (size_t)sysconf(_SC_PAGESIZE);
+	mapping->pages = mapped_pages = mmap(NULL, mapping->size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mapping->at = mapped_pages;
+	return 0;
+}
+
+static void memory_of_the_peer_is_mapped_and_unmapped(void **state)
+{
+	DAT_PVOID at = NULL;
+
+	(void)state;
+	core_device.map_remote = map_page;
+	assert_int_equal(call(ep, DAT_MAP_RMR_OP, &remote, NULL), BAD_PARAM(4));
+	assert_int_equal(call(ep, DAT_MAP_RMR_OP, &remote, &at), DAT_SUCCESS);
+	assert_ptr_equal(at, mapped_pages);
+	assert_int_equal(call(ep, DAT_MAP_UNMAP_OP, at), DAT_SUCCESS);
+	assert_int_not_equal(call(ep, DAT_MAP_UNMAP_OP, at), DAT_SUCCESS);
+	__wrap_dapl_device_ops.map_remote = NULL;
+	assert_int_equal(call(ep, DAT_MAP_RMR_OP, &remote, &at), NOT_IMPLEMENTED);
+	assert_int_equal(call(ep, DAT_MAP_UNMAP_OP, at), NOT_IMPLEMENTED);
+}
+
+/* --- device memory --------------------------------------------------------------------- */
+
+static struct dm_call {
+	uint64_t offset, length;
+	unsigned log_align;
+	void *host;
+	bool to_device;
+	int access;
+} dm_call;		/* the last one */
+
+static struct ibv_dm *const some_dm = (struct ibv_dm *)&dm_call;
+static unsigned dms;
+
+static int alloc_dm(struct dapl_device *dev, uint64_t length, unsigned log_align, struct ibv_dm **dm)
+{
+	(void)dev;
+	dm_call = (struct dm_call){ .length = length, .log_align = log_align };
+	*dm = some_dm;
+	dms++;
+	return 0;
+}
+
+static int free_dm(struct ibv_dm *dm)
+{
+	assert_ptr_equal(dm, some_dm);
+	dms--;
+	return 0;
+}
+
+static int copy_dm(struct ibv_dm *dm, uint64_t offset, void *host, uint64_t length, bool to_device)
+{
+	assert_ptr_equal(dm, some_dm);
+	dm_call = (struct dm_call){ .offset = offset, .length = length, .host = host, .to_device = to_device };
+	return 0;
+}
+
+static int reg_dm(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, uint64_t length, int access,
+		  struct ibv_mr **mr)
+{
+	assert_ptr_equal(dm, some_dm);
+	dm_call = (struct dm_call){ .offset = offset, .length = length, .access = access };
+	return core_reg_mr(pd, NULL, length, access, NULL, mr);
+}
+
+static int map_dm(struct ibv_dm *dm, void **at)
+{
+	*at = dm;
+	return 0;
+}
+
+static DAT_DM_HANDLE make_dm(void)
+{
+	DAT_DM_HANDLE dm = NULL;
+
+	ia->attr.dm_size = DM_SIZE;
+	ia->attr.dm_unit = 4;
+	__wrap_dapl_device_ops.alloc_dm = alloc_dm;
+	__wrap_dapl_device_ops.free_dm = free_dm;
+	__wrap_dapl_device_ops.copy_dm = copy_dm;
+	__wrap_dapl_device_ops.reg_dm = reg_dm;
+	__wrap_dapl_device_ops.map_dm = map_dm;
+	assert_int_equal(call(ia, DAT_DM_ALLOC_OP, (DAT_VLEN)64, (DAT_UINT32)6, &dm), DAT_SUCCESS);
+	return dm;
+}
+
+static void device_memory_is_allocated_copied_mapped_and_freed(void **state)
+{
+	DAT_DM_HANDLE dm = make_dm();
+	DAT_PVOID at = NULL;
+
+	(void)state;
+	assert_int_equal(dm_call.length, 64);
+	assert_int_equal(dm_call.log_align, 6);
+	assert_int_equal(call(dm, DAT_DM_COPY_TO_OP, (DAT_VLEN)8, &word, (DAT_VLEN)4), DAT_SUCCESS);
+	assert_memory_equal(&dm_call, (&(struct dm_call){ .offset = 8, .length = 4, .host = &word,
+			    .to_device = true }), sizeof dm_call);
+	assert_int_equal(call(dm, DAT_DM_COPY_FROM_OP, (DAT_VLEN)12, &word, (DAT_VLEN)8), DAT_SUCCESS);
+	assert_memory_equal(&dm_call, (&(struct dm_call){ .offset = 12, .length = 8, .host = &word }),
+			    sizeof dm_call);
+	assert_int_equal(call(dm, DAT_DM_MAP_OP, &at), DAT_SUCCESS);
+	assert_ptr_equal(at, some_dm);
+	assert_int_equal(call(dm, DAT_DM_FREE_OP), DAT_SUCCESS);
+	assert_int_equal(dms, 0);
+	assert_int_equal(call(dm, DAT_DM_MAP_OP, &at), DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1));
+}
+
+static void device_memory_is_registered(void **state)
+{
+	DAT_RMR_CONTEXT rmr_context = 0;
+	DAT_LMR_CONTEXT lmr_context = 0;
+	DAT_DM_HANDLE dm = make_dm();
+	DAT_LMR_HANDLE lmr = NULL;
+	DAT_PZ_HANDLE pz;
+
+	(void)state;
+	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)ia, &pz), DAT_SUCCESS);
+	assert_int_equal(call(dm, DAT_DM_LMR_CREATE_OP, (DAT_VLEN)8, (DAT_VLEN)16, pz,
+			      (int)(DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG), &lmr,
+			      &lmr_context, &rmr_context), DAT_SUCCESS);
+	assert_int_equal(dm_call.offset, 8);
+	assert_int_equal(dm_call.length, 16);
+	assert_int_equal(dm_call.access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE),
+			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+	assert_non_null(lmr);
+	assert_int_equal(rmr_context, lmr_context | CORE_REMOTE);
+	assert_int_equal(call(dm, DAT_DM_FREE_OP), BAD_STATE(LMR_IN_USE));
+	assert_int_equal(dapl_lmr_free(lmr), DAT_SUCCESS);
+	assert_int_equal(call(dm, DAT_DM_FREE_OP), DAT_SUCCESS);
+	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
+}
+
+static void device_without_memory_allocates_none(void **state)
+{
+	DAT_DM_HANDLE dm;
+
+	(void)state;
+	assert_int_equal(call(ia, DAT_DM_ALLOC_OP, (DAT_VLEN)64, (DAT_UINT32)0, &dm), NOT_SUPPORTED);
+}
+
+/* --- other objects, other numbers ------------------------------------------------------ */
+
+static void counters_are_those_of_the_handle(void **state)
+{
+	DAT_UINT64 value = 1;
+
+	(void)state;
+	assert_int_equal(add(&local, &remote, NO_FLAGS), DAT_SUCCESS);
+	assert_int_equal(call(ia, DAT_IB_QUERY_COUNTERS_OP, DCNT_IA_PZ_CREATE, &value, 0), DAT_SUCCESS);
+	assert_int_equal(value, 0);
+	assert_int_equal(call(ep, DAT_IB_QUERY_COUNTERS_OP, DCNT_EP_POST_FETCH_ADD, &value, 0), DAT_SUCCESS);
+	assert_int_equal(value, 1);
+	assert_int_equal(call(ep, DAT_IB_QUERY_COUNTERS_OP, DCNT_EP_POST_FETCH_ADD, &value, 1), DAT_SUCCESS);
+	assert_int_equal(value, 1);
+	assert_int_equal(call(ep, DAT_IB_QUERY_COUNTERS_OP, DCNT_EP_POST_FETCH_ADD, &value, 0), DAT_SUCCESS);
+	assert_int_equal(value, 0);	/* the query before has reset it */
+	assert_int_equal(add(&local, &remote, NO_FLAGS), DAT_SUCCESS);
+	assert_int_equal(call(ep, DAT_IB_PRINT_COUNTERS_OP, DCNT_EP_POST_FETCH_ADD, 1), DAT_SUCCESS);
+	assert_int_equal(ep->counters[DCNT_EP_POST_FETCH_ADD], 0);
+	assert_int_equal(call(ia, DAT_IB_START_COUNTERS_OP, DCNT_IA_LNK), DAT_SUCCESS);
+	assert_int_equal(ia->counting, 1u << DCNT_IA_LNK);
+	assert_int_equal(call(ia, DAT_IB_STOP_COUNTERS_OP, DCNT_IA_LNK), DAT_SUCCESS);
+	assert_int_equal(ia->counting, 0);
+}
+
+static void last_error_fills_as_much_as_the_caller_knows(void **state)
+{
+	struct {
+		DAT_EVENT_NUMBER event;
+		DAT_DIAG_STEP step;
+	} old = { (DAT_EVENT_NUMBER)1, (DAT_DIAG_STEP)77 };
+
+	(void)state;
+	assert_int_equal(call(ep, DAT_DIAG_LAST_ERROR_OP, NULL, (DAT_COUNT)sizeof(DAT_LAST_ERROR)), BAD_PARAM(2));
+	assert_int_equal(call(ep, DAT_DIAG_LAST_ERROR_OP, &old, (DAT_COUNT)sizeof old.event), DAT_SUCCESS);
+	assert_int_equal(old.event, 0);
+	assert_int_equal(old.step, 77);
+}
+
+static void watch_of_the_network_takes_known_changes_only(void **state)
+{
+	(void)state;
+	assert_int_equal(call(ia, DAT_NET_WATCH_OP, (DAT_UINT32)0x80000000), BAD_PARAM(2));
+	assert_int_equal(call(ia, DAT_NET_WATCH_OP, (DAT_UINT32)0), DAT_SUCCESS);
+}
+
+static void unknown_operations_are_not_implemented(void **state)
+{
+	static const int unknown[] = { -1, 30, 999, 0xfff, 0x1001, 0x7fffffff, DAT_MAP_UNMAP_OP + 1,
+		DAT_NET_WATCH_OP + 1, DAT_ETH_QUERY_OP /* a device without raw Ethernet endpoints */ };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+		assert_int_equal(call(ep, unknown[i], NULL, NULL, NULL), NOT_IMPLEMENTED);
+	for (int op = DAT_IB_COLLECTIVE_CREATE_MEMBER_OP; op <= DAT_IB_COLLECTIVE_BARRIER_OP; op++)
+		assert_int_equal(call(ep, op, NULL, NULL, NULL), NOT_IMPLEMENTED);
+}
+
+/* Wrong: freed, NULL, and an object of another kind. */
+static void check_handles(const int *ops, size_t n, void *freed, void *other, DAT_RETURN wanted)
+{
+	void *const wrong[] = { freed, NULL, other };
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < 3; j++)
+			if (call(wrong[j], ops[i], NULL, NULL, NULL, NULL, NULL, NULL, NULL) != wanted)
+				fail_msg("operation %#x, handle %zu", ops[i], j);
+}
+
+static void each_operation_refuses_wrong_handles(void **state)
+{
+	static const int of_eps[] = { DAT_IB_FETCH_AND_ADD_OP, DAT_IB_CMP_AND_SWAP_OP, DAT_IB_RDMA_WRITE_IMMED_OP,
+		DAT_SEND_IMMED_OP, DAT_IB_UD_SEND_OP, DAT_IB_UD_CM_FREE_OP, DAT_IB_UD_AH_FREE_OP, DAT_MCAST_JOIN_OP,
+		DAT_MCAST_LEAVE_OP, DAT_MAP_RMR_OP, DAT_MAP_UNMAP_OP, DAT_DIAG_LAST_ERROR_OP };
+	static const int of_dms[] = { DAT_DM_FREE_OP, DAT_DM_LMR_CREATE_OP, DAT_DM_COPY_TO_OP, DAT_DM_COPY_FROM_OP,
+		DAT_DM_MAP_OP };
+	static const int of_ias[] = { DAT_NET_WATCH_OP, DAT_DM_ALLOC_OP };
+	static const int of_all[] = { DAT_IB_QUERY_COUNTERS_OP, DAT_IB_PRINT_COUNTERS_OP, DAT_IB_START_COUNTERS_OP,
+		DAT_IB_STOP_COUNTERS_OP };
+	const DAT_RETURN bad_handle = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	struct dapl_ep *freed = core_ep_new(ia, evd, 4);
+
+	(void)state;
+	core_ep_free(freed);
+	check_handles(of_eps, sizeof of_eps / sizeof *of_eps, freed, evd, BAD_HANDLE(EP));
+	check_handles(of_dms, sizeof of_dms / sizeof *of_dms, freed, evd, bad_handle);
+	check_handles(of_ias, sizeof of_ias / sizeof *of_ias, freed, evd, BAD_HANDLE(IA));
+	check_handles(of_all, sizeof of_all / sizeof *of_all, freed, NULL, bad_handle);
+	assert_int_equal(evd->obj.calls, 0);
+	assert_int_equal(freed->obj.calls, 0);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close_unused)
+	const struct CMUnitTest tests[] = {
+		CASE(fetch_and_add_posts_its_arguments),
+		CASE(compare_and_swap_posts_its_arguments),
+		CASE(atomic_needs_both_segments_of_8_bytes),
+		CASE(endpoint_without_atomics_refuses),
+		CASE(refused_atomic_leaves_no_record),
+		CASE(write_with_immediate_data_posts_its_arguments),
+		CASE(send_with_immediate_data_posts_its_arguments),
+		CASE(endpoint_without_immediate_data_refuses),
+		CASE(connected_endpoint_refuses_operations_of_datagrams),
+		CASE(arguments_of_a_datagram_are_checked),
+		CASE(arguments_of_a_group_are_checked),
+		CASE(device_without_multicast_has_no_groups),
+		CASE(memory_of_the_peer_is_mapped_and_unmapped),
+		CASE(device_memory_is_allocated_copied_mapped_and_freed),
+		CASE(device_memory_is_registered),
+		CASE(device_without_memory_allocates_none),
+		CASE(counters_are_those_of_the_handle),
+		CASE(last_error_fills_as_much_as_the_caller_knows),
+		CASE(watch_of_the_network_takes_known_changes_only),
+		CASE(unknown_operations_are_not_implemented),
+		CASE(each_operation_refuses_wrong_handles),
+	};
+
+	alarm(60);	/* seconds: a lock that is left held ends the test */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
