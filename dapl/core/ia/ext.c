@@ -271,7 +271,7 @@ static DAT_RETURN fill_query(struct dapl_ia *query, const struct dapl_entry *ent
 		dapl_device_ops.close(query->dev);
 	}
 	dapl_service_put();
-	ret = dapl_status(err, DAT_RESOURCE_DEVICE);
+	ret = dapl_ia_open_status(err);
 	return ret == DAT_SUCCESS ? dapl_attr_prepare(query, entry) : ret;
 }
 

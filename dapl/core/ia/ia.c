@@ -103,6 +103,11 @@ static DAT_RETURN async_argument(const struct dapl_entry *entry, DAT_EVD_HANDLE 
 	return *evd && dapl_async_serves(&entry->table, *evd) ? DAT_SUCCESS : BAD_HANDLE(EVD_ASYNC);
 }
 
+DAT_RETURN dapl_ia_open_status(int err)
+{
+	return err == EINVAL ? BAD_PARAM(1) : dapl_status(err, DAT_RESOURCE_DEVICE);
+}
+
 static DAT_RETURN open_device(struct dapl_ia *ia, const struct dapl_entry *entry)
 {
 	DAT_RETURN ret;
@@ -114,9 +119,7 @@ static DAT_RETURN open_device(struct dapl_ia *ia, const struct dapl_entry *entry
 	err = dapl_device_ops.open(entry->params, ia, &ia->dev);
 	if (!err)
 		err = dapl_device_ops.query(ia->dev, &ia->attr);
-	ret = dapl_status(err, DAT_RESOURCE_DEVICE);
-	if (err == EINVAL)
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+	ret = dapl_ia_open_status(err);
 	if (!err)
 		ret = dapl_attr_prepare(ia, entry);
 	if (ret != DAT_SUCCESS) {

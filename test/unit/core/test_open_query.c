@@ -152,6 +152,8 @@ static void failed_device_changes_nothing(void **state)
 	(void)state;
 	core_device.open_error = ENODEV;
 	check_refused(open_all(), DAT_PROVIDER_NOT_FOUND);
+	core_device.open_error = EINVAL;	/* as of dat_ia_open: the entry is no good */
+	check_refused(open_all(), DAT_INVALID_PARAMETER);
 	core_device.open_error = EMFILE;
 	check_refused(open_all(), DAT_INSUFFICIENT_RESOURCES);
 	core_device.open_error = 0;
