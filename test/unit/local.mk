@@ -5,6 +5,7 @@ EXTRA_DIST += test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/st
 printed = test/unit/printed.c test/unit/printed.h
 device_harness = test/unit/device_harness.c test/unit/device_harness.h
 verbs_eth_receives = test/unit/verbs/eth_receives.c test/unit/verbs/eth_receives.h
+verbs_eth_objects = test/unit/verbs/eth_objects.c test/unit/verbs/eth_objects.h $(softeth_steps)
 verbs_siw_below = test/unit/verbs/siw_below.c test/unit/verbs/siw_below.h
 softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
 softeth_cbpf = test/unit/softeth/cbpf.c test/unit/softeth/cbpf.h
@@ -725,6 +726,7 @@ unit_verbs = \
 	test/unit/verbs/test_eth_recv_ring \
 	test/unit/verbs/test_eth_rule \
 	test/unit/verbs/test_eth_send \
+	test/unit/verbs/test_eth_wq \
 	test/unit/verbs/test_hw_errno \
 	test/unit/verbs/test_objects \
 	test/unit/verbs/test_pdata \
@@ -753,6 +755,8 @@ test_unit_verbs_test_eth_recv_ring_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_rule_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_send_SOURCES = test/unit/verbs/test_eth_send.c $(softeth_frames)
 test_unit_verbs_test_eth_send_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_eth_wq_SOURCES = test/unit/verbs/test_eth_wq.c $(verbs_eth_objects)
+test_unit_verbs_test_eth_wq_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_hw_errno_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_objects_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_pdata_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)

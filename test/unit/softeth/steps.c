@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "test/unit/softeth/steps.h"
 
-char steps[256];
+char steps[512];
 const char *failing;
 
 void forget_steps(void)

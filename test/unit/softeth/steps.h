@@ -4,7 +4,7 @@
 #ifndef TEST_SOFTETH_STEPS_H
 #define TEST_SOFTETH_STEPS_H
 
-extern char steps[256];			/* a word for each call */
+extern char steps[512];			/* a word for each call */
 extern const char *failing;		/* the step that fails; NULL: none */
 
 void forget_steps(void);		/* none fails */

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_eth_wq.c - work queues for receives and QPs over tables of them: what the device is asked for, what is undone when a
+ * step fails, and what is left after the close. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "test/unit/verbs/eth_objects.h"
+
+static struct hw_eth q;
+static struct ibv_cq receive_cq;
+static const uint8_t key[HW_ETH_HASH_KEY] = { 1, 2, 3, [HW_ETH_HASH_KEY - 1] = 40 };
+static const uint64_t fields = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4;
+
+static int begin(void **state)
+{
+	q = (struct hw_eth){ .eth = &eth, .cq = &receive_cq, .qp = { .pd = &objects.pd } };
+	return objects_begin(state);
+}
+
+static int open_hash(uint32_t size, struct hw_hash *hash)
+{
+	struct ibv_wq *queues[4] = { &objects.wq, &objects.wq, &objects.wq, &objects.wq };
+
+	return hw_hash_open(&eth, &objects.pd, queues, size, fields, key, hash);
+}
+
+/* --- work queues -------------------------------------------------------------------------------------------- */
+
+static void work_queue_is_made_ready(void **state)
+{
+	struct ibv_wq_init_attr attr = { .max_wr = 7 };
+	struct ibv_wq *wq;
+
+	(void)state;
+	assert_int_equal(hw_wq_create(&eth, &attr, &wq), 0);
+	assert_ptr_equal(wq, &objects.wq);
+	assert_int_equal(asked_wq.wq_type, IBV_WQT_RQ);
+	assert_int_equal(asked_wq.max_wr, 7);
+	steps_are("wq wq:RDY");
+	ibv_destroy_wq(wq);
+}
+
+static void work_queue_that_is_not_ready_is_destroyed(void **state)
+{
+	struct ibv_wq_init_attr attr = { .max_wr = 7 };
+	struct ibv_wq *wq = &objects.wq;
+
+	(void)state;
+	failing = "wq:RDY";
+	assert_int_equal(hw_wq_create(&eth, &attr, &wq), ENOBUFS);
+	assert_null(wq);
+	steps_are("wq wq:RDY -wq");
+}
+
+static void refusal_without_a_reason_is_an_error(void **state)
+{
+	struct ibv_wq_init_attr attr = { .max_wr = 7 };
+	struct hw_hash hash;
+	struct ibv_wq *wq;
+
+	(void)state;
+	refusal = 0;
+	failing = "wq";
+	assert_int_equal(hw_wq_create(&eth, &attr, &wq), EIO);
+	failing = "table";
+	assert_int_equal(open_hash(1, &hash), EIO);
+	failing = "hash";
+	assert_int_equal(open_hash(1, &hash), EIO);
+}
+
+static void negative_errors_of_the_device_are_errno_values(void **state)
+{
+	struct ibv_wq_init_attr attr = { .max_wr = 7 };
+	struct ibv_wq *wq;
+
+	(void)state;
+	refusal = -ENOSPC;
+	failing = "wq:RDY";
+	assert_int_equal(hw_wq_create(&eth, &attr, &wq), ENOSPC);
+}
+
+static void raw_qp_receives_on_a_queue_of_its_own(void **state)
+{
+	(void)state;
+	assert_int_equal(hw_eth_wq_open(&q, 100, 3), 0);
+	steps_are("wq wq:RDY table hash hash:INIT hash:RTR");
+	assert_ptr_equal(q.wq, &objects.wq);
+	assert_ptr_equal(q.own.qp, &objects.hash);
+	assert_ptr_equal(asked_wq.pd, &objects.pd);
+	assert_ptr_equal(asked_wq.cq, &receive_cq);
+	assert_int_equal(asked_wq.max_wr, 100);
+	assert_int_equal(asked_wq.max_sge, 3);
+	assert_int_equal(asked_wq.comp_mask, 0);
+	assert_int_equal(asked_table_log, 0);
+	assert_ptr_equal(asked_queues[0], &objects.wq);
+	assert_int_equal(asked_hash.rx_hash_conf.rx_hash_fields_mask, 0);
+	hw_eth_wq_close(&q);
+	steps_are("-hash -table -wq");
+}
+
+static void queue_scatters_the_fcs_if_the_endpoint_wants_it(void **state)
+{
+	(void)state;
+	q.config.fcs = true;
+	assert_int_equal(hw_eth_wq_open(&q, 100, 3), 0);
+	assert_int_equal(asked_wq.comp_mask, IBV_WQ_INIT_ATTR_FLAGS);
+	assert_int_equal(asked_wq.create_flags, IBV_WQ_FLAGS_SCATTER_FCS);
+	hw_eth_wq_close(&q);
+}
+
+static void failed_opening_leaves_nothing_after_the_close(void **state)
+{
+	static const char *const words[] = { "wq", "wq:RDY", "table", "hash", "hash:INIT", "hash:RTR" };
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		begin(state);
+		failing = words[i];
+		assert_int_equal(hw_eth_wq_open(&q, 100, 3), ENOBUFS);
+		hw_eth_wq_close(&q);
+		nothing_is_alive();
+		*steps = 0;
+		hw_eth_wq_close(&q);
+		steps_are("");
+	}
+}
+
+/* --- QPs over tables ----------------------------------------------------------------------------------------- */
+
+static void table_size_is_given_as_its_logarithm(void **state)
+{
+	static const uint32_t sizes[] = { 1, 2, 4 };
+	struct hw_hash hash;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(open_hash(sizes[i], &hash), 0);
+		assert_int_equal(asked_table_log, i);
+		hw_hash_close(&hash);
+	}
+}
+
+static void table_names_the_queues_in_their_order(void **state)
+{
+	struct ibv_wq others[2], *queues[4] = { &others[1], &others[0], &objects.wq, &others[1] };
+	struct hw_hash hash;
+
+	(void)state;
+	assert_int_equal(hw_hash_open(&eth, &objects.pd, queues, 4, fields, key, &hash), 0);
+	assert_memory_equal(asked_queues, queues, sizeof queues);
+	hw_hash_close(&hash);
+}
+
+static void qp_hashes_the_fields_with_the_key(void **state)
+{
+	struct hw_hash hash;
+
+	(void)state;
+	assert_int_equal(open_hash(2, &hash), 0);
+	assert_ptr_equal(hash.table, &objects.table);
+	assert_ptr_equal(hash.qp, &objects.hash);
+	assert_int_equal(asked_hash.qp_type, IBV_QPT_RAW_PACKET);
+	assert_ptr_equal(asked_hash.pd, &objects.pd);
+	assert_ptr_equal(asked_hash.rwq_ind_tbl, &objects.table);
+	assert_int_equal(asked_hash.comp_mask,
+			 IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH);
+	assert_int_equal(asked_hash.rx_hash_conf.rx_hash_function, IBV_RX_HASH_FUNC_TOEPLITZ);
+	assert_int_equal(asked_hash.rx_hash_conf.rx_hash_fields_mask, fields);
+	assert_memory_equal(asked_key, key, sizeof key);
+	hw_hash_close(&hash);
+}
+
+static void failed_hash_leaves_nothing(void **state)
+{
+	static const struct { const char *word, *all; } cases[] = {
+		{ "table", "table" },
+		{ "hash", "table hash -table" },
+		{ "hash:INIT", "table hash hash:INIT -hash -table" },
+		{ "hash:RTR", "table hash hash:INIT hash:RTR -hash -table" },
+	};
+	struct hw_hash hash;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		memset(&hash, 0xee, sizeof hash);
+		failing = cases[i].word;
+		assert_int_equal(open_hash(2, &hash), ENOBUFS);
+		steps_are(cases[i].all);
+		assert_null(hash.qp);
+		assert_null(hash.table);
+		nothing_is_alive();
+	}
+}
+
+/* As those of mlx5. Other errors, and any of a QP that has INIT, are failures. */
+static void qp_without_states_is_up(void **state)
+{
+	static const int reasons[] = { EOPNOTSUPP, ENOSYS, -EOPNOTSUPP };
+	struct hw_hash hash;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+		refusal = reasons[i];
+		failing = "hash:INIT";
+		assert_int_equal(open_hash(2, &hash), 0);
+		steps_are("table hash hash:INIT");
+		hw_hash_close(&hash);
+		steps_are("-hash -table");
+	}
+	failing = "hash:RTR";
+	assert_int_equal(open_hash(2, &hash), EOPNOTSUPP);
+}
+
+static void closed_hash_is_closed_once(void **state)
+{
+	struct hw_hash hash;
+
+	(void)state;
+	assert_int_equal(open_hash(2, &hash), 0);
+	hw_hash_close(&hash);
+	*steps = 0;
+	hw_hash_close(&hash);
+	steps_are("");
+	assert_null(hash.qp);
+	assert_null(hash.table);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, objects_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(work_queue_is_made_ready),
+		TEST(work_queue_that_is_not_ready_is_destroyed),
+		TEST(refusal_without_a_reason_is_an_error),
+		TEST(negative_errors_of_the_device_are_errno_values),
+		TEST(raw_qp_receives_on_a_queue_of_its_own),
+		TEST(queue_scatters_the_fcs_if_the_endpoint_wants_it),
+		TEST(failed_opening_leaves_nothing_after_the_close),
+		TEST(table_size_is_given_as_its_logarithm),
+		TEST(table_names_the_queues_in_their_order),
+		TEST(qp_hashes_the_fields_with_the_key),
+		TEST(failed_hash_leaves_nothing),
+		TEST(qp_without_states_is_up),
+		TEST(closed_hash_is_closed_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
