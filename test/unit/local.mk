@@ -107,6 +107,7 @@ unit_core = \
 	test/unit/core/test_diag \
 	test/unit/core/test_diag_limit \
 	test/unit/core/test_disconnect \
+	test/unit/core/test_ep \
 	test/unit/core/test_ep_attr \
 	test/unit/core/test_ep_evds \
 	test/unit/core/test_ep_modify \
@@ -288,6 +289,9 @@ test_unit_core_test_cr_SOURCES = test/unit/core/test_cr.c $(core_objects)
 test_unit_core_test_cr_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_conn_step_SOURCES = test/unit/core/test_conn_step.c $(core_objects)
 test_unit_core_test_conn_step_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_ep_SOURCES = test/unit/core/test_ep.c $(core_objects)
+test_unit_core_test_ep_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_ep_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle
 test_unit_core_test_ep_qp_SOURCES = test/unit/core/test_ep_qp.c $(core_objects)
 test_unit_core_test_ep_qp_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ud_SOURCES = test/unit/core/test_ud.c $(core_objects)

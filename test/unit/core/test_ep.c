@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_ep.c - dat_ep_create and dat_ep_create_with_srq: what they refuse, and that a refused endpoint uses nothing; and
+ * what the queries tell (ep.c). Limits of attributes are in test_ep_attr.c. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+#include "dapl/core/conn/ep_free.h"
+#include "dapl/core/ep/ep.h"
+#include "dapl/core/ep/srq.h"
+#include "dapl/core/event/evd.h"
+#include "dapl/core/mem/pz.h"
+#include "test/unit/core/core_objects.h"
+
+enum { BUFFERS = 4 };
+
+static char untouched, handle_of_ia;	/* their addresses are handles */
+static DAT_EP_HANDLE handle;		/* that the last create gave */
+static struct dapl_srq *srq;
+static uint64_t records[BUFFERS];	/* wr_id of each buffer of the SRQ */
+static unsigned buffers;
+static int create_error;
+
+#define IA ((DAT_IA_HANDLE)core_ia)
+#define PZ ((DAT_PZ_HANDLE)core_pz)
+#define DTO ((DAT_EVD_HANDLE)core_dto_evd)
+#define CONN ((DAT_EVD_HANDLE)core_conn_evd)
+#define SRQ ((DAT_SRQ_HANDLE)srq)
+
+/* The registry's handle of the IA. */
+DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of);
+DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of)
+{
+	assert_ptr_equal(of, core_ia);
+	return (DAT_IA_HANDLE)&handle_of_ia;
+}
+
+static int note_create(const struct ibv_qp_init_attr *attr)
+{
+	(void)attr;
+	return create_error;
+}
+
+static int note_buffer(const struct ibv_recv_wr *wr)
+{
+	records[buffers++ % BUFFERS] = wr->wr_id;
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	if (core_objects_open(state))
+		return -1;
+	core_device.create_qp = note_create;
+	core_device.post_srq_recv = note_buffer;
+	handle = (DAT_EP_HANDLE)&untouched;
+	srq = NULL;
+	buffers = 0;
+	create_error = 0;
+	return 0;
+}
+
+static int set_up_srq(void **state)
+{
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = BUFFERS, .max_recv_iov = 1, .low_watermark = DAT_SRQ_LW_DEFAULT };
+	DAT_SRQ_HANDLE made;
+
+	if (set_up(state) || dapl_srq_create(IA, PZ, &attr, &made) != DAT_SUCCESS)
+		return -1;
+	srq = (struct dapl_srq *)made;
+	return 0;
+}
+
+/* core_objects_close finds what is still in use. */
+static int tear_down(void **state)
+{
+	if (srq)
+		assert_int_equal(dapl_srq_free(SRQ), DAT_SUCCESS);
+	assert_int_equal(core_pz->obj.calls + core_dto_evd->obj.calls + core_conn_evd->obj.calls + core_ia->obj.calls,
+			 0);
+	return core_objects_close(state);
+}
+
+static DAT_RETURN create(const DAT_EP_ATTR *attr)
+{
+	return dapl_ep_create(IA, PZ, DTO, DTO, CONN, attr, &handle);
+}
+
+static DAT_RETURN create_with_srq(const DAT_EP_ATTR *attr)
+{
+	return dapl_ep_create_with_srq(IA, PZ, DTO, DTO, CONN, SRQ, attr, &handle);
+}
+
+static struct dapl_ep *made(void)
+{
+	assert_ptr_not_equal(handle, &untouched);
+	return (struct dapl_ep *)handle;
+}
+
+static void free_made(void)
+{
+	assert_int_equal(dapl_ep_free(handle), DAT_SUCCESS);
+}
+
+/* Neither an endpoint nor a QP is there. */
+static void check_nothing_made(void)
+{
+	assert_ptr_equal(handle, &untouched);
+	assert_int_equal(core_device.qps, 0);
+	assert_int_equal(core_ia->counters[DCNT_IA_EP_CREATE], 0);
+	assert_int_equal(dapl_object_count(core_ia, DAPL_EP), 0);
+}
+
+/* --- creation -------------------------------------------------------------------------- */
+
+static void endpoint_begins_unconnected_and_idle(void **state)
+{
+	DAT_BOOLEAN recv_idle = DAT_FALSE, request_idle = DAT_FALSE;
+	DAT_EP_STATE ep_state = DAT_EP_STATE_CONNECTED;
+
+	(void)state;
+	assert_int_equal(create(NULL), DAT_SUCCESS);
+	assert_int_equal(core_device.qps, 1);	/* receives can be posted */
+	assert_int_equal(core_ia->counters[DCNT_IA_EP_CREATE], 1);
+	assert_int_equal(dapl_ep_get_status(handle, &ep_state, &recv_idle, &request_idle), DAT_SUCCESS);
+	assert_int_equal(ep_state, DAT_EP_STATE_UNCONNECTED);
+	assert_int_equal(recv_idle, DAT_TRUE);
+	assert_int_equal(request_idle, DAT_TRUE);
+	assert_int_equal(made()->obj.calls, 0);
+	free_made();
+}
+
+/* They can be set later. */
+static void pz_and_evds_may_be_missing(void **state)
+{
+	const struct {
+		DAT_PZ_HANDLE pz;
+		DAT_EVD_HANDLE recv, request;
+	} rows[] = { { NULL, NULL, NULL }, { PZ, NULL, DTO }, { PZ, DTO, NULL }, { NULL, DTO, DTO } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		assert_int_equal(dapl_ep_create(IA, rows[i].pz, rows[i].recv, rows[i].request, NULL, NULL, &handle),
+				 DAT_SUCCESS);
+		assert_int_equal(core_device.qps, 0);
+		assert_int_equal(made()->state, DAT_EP_STATE_UNCONNECTED);
+		free_made();
+	}
+}
+
+static void create_needs_a_place_for_the_handle(void **state)
+{
+	DAT_EP_ATTR attr = { .max_rdma_size = 0 };
+
+	(void)state;
+	assert_int_equal(dapl_ep_create(IA, PZ, DTO, DTO, CONN, NULL, NULL), BAD_PARAM(7));
+	assert_int_equal(dapl_ep_create_with_srq(IA, PZ, DTO, DTO, CONN, SRQ, &attr, NULL), BAD_PARAM(8));
+	check_nothing_made();
+}
+
+static void handles_of_other_objects_are_refused(void **state)
+{
+	struct dapl_ia *stranger = core_ia_new();
+	DAT_PZ_HANDLE other;
+
+	(void)state;
+	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)stranger, &other), DAT_SUCCESS);
+	assert_int_equal(dapl_ep_create(NULL, PZ, DTO, DTO, CONN, NULL, &handle), BAD_HANDLE(IA));
+	assert_int_equal(dapl_ep_create((DAT_IA_HANDLE)core_pz, PZ, DTO, DTO, CONN, NULL, &handle), BAD_HANDLE(IA));
+	assert_int_equal(dapl_ep_create(IA, (DAT_PZ_HANDLE)core_dto_evd, DTO, DTO, CONN, NULL, &handle),
+			 BAD_HANDLE(PZ));
+	assert_int_equal(dapl_ep_create(IA, other, DTO, DTO, CONN, NULL, &handle), BAD_HANDLE(PZ));
+	assert_int_equal(dapl_ep_create(IA, PZ, CONN, DTO, CONN, NULL, &handle), BAD_HANDLE(EVD_RECV));
+	assert_int_equal(dapl_ep_create(IA, PZ, DTO, CONN, CONN, NULL, &handle), BAD_HANDLE(EVD_REQUEST));
+	assert_int_equal(dapl_ep_create(IA, PZ, DTO, DTO, DTO, NULL, &handle), BAD_HANDLE(EVD_CONN));
+	check_nothing_made();
+	assert_int_equal(((struct dapl_pz *)other)->obj.calls, 0);
+	assert_int_equal(dapl_pz_free(other), DAT_SUCCESS);
+	core_ia_free(stranger);
+}
+
+static void bad_attributes_are_refused(void **state)
+{
+	static DAT_NAMED_ATTR unknown = { .name = "colour", .value = "red" };
+	const DAT_EP_ATTR bad[] = { { .service_type = (DAT_SERVICE_TYPE)99 },
+		{ .recv_completion_flags = DAT_COMPLETION_SUPPRESS_FLAG },
+		{ .max_recv_dtos = core_ia->ia_attr.max_dto_per_ep + 1 },
+		{ .ep_provider_specific_count = 1, .ep_provider_specific = &unknown } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		if (create(&bad[i]) != BAD_PARAM(6) || create_with_srq(&bad[i]) != BAD_PARAM(7))
+			fail_msg("row %zu", i);
+	assert_int_equal(create_with_srq(NULL), BAD_PARAM(7));
+	check_nothing_made();
+	assert_false(dapl_in_use(&srq->obj));
+	assert_int_equal(core_pz->obj.users, 1);	/* the SRQ */
+}
+
+/* Programs zero the structure and set few members. */
+static void zeroed_attributes_are_granted(void **state)
+{
+	const DAT_EP_ATTR attr = { .max_rdma_size = 100 };
+
+	(void)state;
+	assert_int_equal(create(&attr), DAT_SUCCESS);
+	assert_int_equal(made()->attr.max_rdma_size, 100);
+	assert_int_equal(made()->attr.max_message_size, core_ia->ia_attr.max_message_size);
+	free_made();
+}
+
+static void srq_must_be_of_the_ia_and_of_the_pz(void **state)
+{
+	const DAT_EP_ATTR attr = { .max_rdma_size = 0 };
+	struct dapl_ia *stranger = core_ia_new();
+	DAT_PZ_HANDLE second;
+
+	(void)state;
+	assert_int_equal(dapl_pz_create(IA, &second), DAT_SUCCESS);
+	assert_int_equal(dapl_ep_create_with_srq(IA, PZ, DTO, DTO, CONN, NULL, &attr, &handle), BAD_HANDLE(SRQ));
+	assert_int_equal(dapl_ep_create_with_srq(IA, PZ, DTO, DTO, CONN, (DAT_SRQ_HANDLE)core_pz, &attr, &handle),
+			 BAD_HANDLE(SRQ));
+	assert_int_equal(dapl_ep_create_with_srq((DAT_IA_HANDLE)stranger, NULL, NULL, NULL, NULL, SRQ, &attr, &handle),
+			 BAD_HANDLE(SRQ));
+	assert_int_equal(dapl_ep_create_with_srq(NULL, PZ, DTO, DTO, CONN, SRQ, &attr, &handle), BAD_HANDLE(IA));
+	assert_int_equal(dapl_ep_create_with_srq(IA, second, DTO, DTO, CONN, SRQ, &attr, &handle), BAD_PARAM(2));
+	assert_int_equal(dapl_ep_create_with_srq(IA, NULL, DTO, DTO, CONN, SRQ, &attr, &handle), BAD_PARAM(2));
+	check_nothing_made();
+	assert_int_equal(srq->obj.calls, 0);
+	assert_int_equal(dapl_pz_free(second), DAT_SUCCESS);
+	core_ia_free(stranger);
+}
+
+static void endpoint_keeps_what_it_is_made_from(void **state)
+{
+	const DAT_EP_ATTR attr = { .max_rdma_size = 0 };
+
+	(void)state;
+	assert_int_equal(create_with_srq(&attr), DAT_SUCCESS);
+	assert_int_equal(dapl_srq_free(SRQ), BAD_STATE(SRQ_IN_USE));
+	assert_int_equal(dapl_pz_free(PZ), BAD_STATE(PZ_IN_USE));
+	assert_int_equal(dapl_evd_free(DTO), BAD_STATE(EVD_IN_USE));
+	assert_int_equal(dapl_evd_free(CONN), BAD_STATE(EVD_IN_USE));
+	free_made();
+	assert_false(dapl_in_use(&srq->obj) || dapl_in_use(&core_dto_evd->obj) || dapl_in_use(&core_conn_evd->obj));
+}
+
+/* --- what is undone -------------------------------------------------------------------- */
+
+static void refused_qp_leaves_nothing_in_use(void **state)
+{
+	const DAT_EP_ATTR attr = { .max_rdma_size = 0 };
+
+	(void)state;
+	create_error = ENOMEM;
+	assert_int_equal(create_with_srq(&attr), NO_RESOURCE(TEP));
+	check_nothing_made();
+	assert_false(dapl_in_use(&srq->obj) || dapl_in_use(&core_dto_evd->obj) || dapl_in_use(&core_conn_evd->obj));
+	assert_int_equal(core_pz->obj.users, 1);	/* the SRQ */
+	assert_int_equal(core_dto_evd->feeds.all, 0);
+	assert_int_equal(core_conn_evd->holds, 0);
+	create_error = 0;
+	assert_int_equal(create_with_srq(&attr), DAT_SUCCESS);
+	free_made();
+}
+
+static void refused_stream_leaves_nothing_in_use(void **state)
+{
+	const DAT_EP_ATTR solicited = { .recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG };
+
+	(void)state;
+	assert_int_equal(DAT_GET_TYPE(create(&solicited)), DAT_INVALID_PARAMETER);
+	check_nothing_made();
+	assert_int_equal(core_dto_evd->feeds.all, 0);
+	assert_false(core_dto_evd->solicited);
+}
+
+/* Another thread has freed it after the call looked at the handle. */
+static DAT_RETURN make(struct dapl_pz *pz, struct dapl_evd *connect, struct dapl_srq *of)
+{
+	const DAT_EP_ATTR attr = { .max_rdma_size = 0 };
+	struct dapl_ep *ep;
+
+	return dapl_ep_make(core_ia, pz, core_dto_evd, core_dto_evd, connect, of, &attr, 7, &ep);
+}
+
+static void object_that_is_freed_meanwhile_leaves_nothing_in_use(void **state)
+{
+	struct dapl_evd *evd = core_evd_new(core_ia, 8, DAT_EVD_CONNECTION_FLAG);
+	DAT_PZ_HANDLE second;
+	struct dapl_pz *pz;
+
+	(void)state;
+	assert_int_equal(dapl_pz_create(IA, &second), DAT_SUCCESS);
+	pz = (struct dapl_pz *)second;
+	assert_true(dapl_object_kill(&pz->obj) && dapl_object_kill(&evd->obj) && dapl_object_kill(&srq->obj));
+	assert_int_equal(make(core_pz, evd, NULL), BAD_HANDLE(EVD_CONN));
+	assert_int_equal(make(pz, core_conn_evd, NULL), BAD_HANDLE(PZ));
+	dapl_object_bury(&pz->obj);
+	dapl_evd_destroy(evd);
+	assert_int_equal(make(core_pz, core_conn_evd, srq), BAD_HANDLE(SRQ));
+	check_nothing_made();
+	assert_int_equal(core_dto_evd->feeds.all, 0);
+	assert_false(dapl_in_use(&core_conn_evd->obj));
+	dapl_srq_destroy(srq);
+	srq = NULL;
+	assert_false(dapl_in_use(&core_pz->obj));
+}
+
+/* --- queries --------------------------------------------------------------------------- */
+
+static void query_tells_what_the_endpoint_was_made_with(void **state)
+{
+	const DAT_EP_ATTR attr = { .max_recv_dtos = 5, .max_request_dtos = 6, .max_recv_iov = 1, .max_request_iov = 2 };
+	DAT_EP_PARAM param;
+
+	(void)state;
+	memset(&param, 0x55, sizeof param);
+	assert_int_equal(create_with_srq(&attr), DAT_SUCCESS);
+	assert_int_equal(dapl_ep_query(handle, DAT_EP_FIELD_ALL, &param), DAT_SUCCESS);
+	assert_ptr_equal(param.ia_handle, &handle_of_ia);
+	assert_int_equal(param.ep_state, DAT_EP_STATE_UNCONNECTED);
+	assert_ptr_equal(param.pz_handle, PZ);
+	assert_ptr_equal(param.recv_evd_handle, DTO);
+	assert_ptr_equal(param.request_evd_handle, DTO);
+	assert_ptr_equal(param.connect_evd_handle, CONN);
+	assert_ptr_equal(param.srq_handle, SRQ);
+	assert_true(param.ep_attr.max_recv_dtos >= 5 && param.ep_attr.max_request_dtos >= 6);
+	assert_true(param.ep_attr.max_recv_iov >= 1 && param.ep_attr.max_request_iov >= 2);
+	assert_int_equal(param.ep_attr.ep_transport_specific_count, 0);
+	assert_int_equal(param.ep_attr.ep_provider_specific_count, 1);
+	assert_string_equal(param.ep_attr.ep_provider_specific[0].name, "delayed_ack");
+	assert_string_equal(param.ep_attr.ep_provider_specific[0].value, "false");
+	assert_int_equal(param.comm.domain, AF_INET);
+	free_made();
+}
+
+static void query_tells_the_addresses_of_the_connection(void **state)
+{
+	DAT_EP_PARAM param;
+	struct dapl_ep *ep;
+
+	(void)state;
+	assert_int_equal(create(NULL), DAT_SUCCESS);
+	ep = made();
+	ep->remote_qual = 77;	/* of the last connection */
+	assert_int_equal(dapl_ep_query(handle, DAT_EP_FIELD_ALL, &param), DAT_SUCCESS);
+	assert_ptr_equal(param.local_ia_address_ptr, &core_ia->attr.address);
+	assert_null(param.remote_ia_address_ptr);
+	assert_int_equal(param.local_port_qual, 0);
+	assert_int_equal(param.remote_port_qual, 0);
+	ep->local.ss_family = ep->remote.ss_family = AF_INET;
+	((struct sockaddr_in *)&ep->local)->sin_port = htons(1234);
+	ep->delayed_ack = true;
+	assert_int_equal(dapl_ep_query(handle, DAT_EP_FIELD_ALL, &param), DAT_SUCCESS);
+	assert_ptr_equal(param.local_ia_address_ptr, &ep->local);
+	assert_ptr_equal(param.remote_ia_address_ptr, &ep->remote);
+	assert_int_equal(param.local_port_qual, 1234);
+	assert_int_equal(param.remote_port_qual, 77);
+	assert_string_equal(param.ep_attr.ep_provider_specific[0].value, "true");
+	free_made();
+}
+
+static void arguments_of_queries_are_checked(void **state)
+{
+	DAT_BOOLEAN idle;
+	DAT_EP_STATE ep_state;
+	DAT_EP_PARAM param;
+	DAT_COUNT n;
+
+	(void)state;
+	assert_int_equal(create(NULL), DAT_SUCCESS);
+	assert_int_equal(dapl_ep_query(handle, (DAT_EP_PARAM_MASK)0x80000000, &param), BAD_PARAM(2));
+	assert_int_equal(dapl_ep_query(handle, DAT_EP_FIELD_ALL, NULL), BAD_PARAM(3));
+	assert_int_equal(dapl_ep_recv_query(handle, NULL, NULL), BAD_PARAM(2));
+	assert_int_equal(dapl_ep_get_status(handle, NULL, NULL, NULL), DAT_SUCCESS);
+	free_made();
+	assert_int_equal(dapl_ep_query(handle, DAT_EP_FIELD_ALL, &param), BAD_HANDLE(EP));
+	assert_int_equal(dapl_ep_get_status(handle, &ep_state, &idle, &idle), BAD_HANDLE(EP));
+	assert_int_equal(dapl_ep_recv_query(handle, &n, &n), BAD_HANDLE(EP));
+	assert_int_equal(((struct dapl_ep *)handle)->obj.calls, 0);
+}
+
+static void posts_make_their_queue_busy(void **state)
+{
+	DAT_BOOLEAN recv_idle, request_idle;
+	DAT_COUNT allocated = -1, span = -1;
+
+	(void)state;
+	assert_int_equal(create(NULL), DAT_SUCCESS);
+	core_post(made(), DAT_DTO_RECEIVE, 0, 1);
+	core_post(made(), DAT_DTO_RECEIVE, 0, 2);
+	assert_int_equal(dapl_ep_get_status(handle, NULL, &recv_idle, NULL), DAT_SUCCESS);
+	assert_int_equal(recv_idle, DAT_FALSE);
+	assert_int_equal(dapl_ep_get_status(handle, NULL, NULL, &request_idle), DAT_SUCCESS);
+	assert_int_equal(request_idle, DAT_TRUE);
+	assert_int_equal(dapl_ep_recv_query(handle, &allocated, NULL), DAT_SUCCESS);
+	assert_int_equal(allocated, 2);
+	assert_int_equal(dapl_ep_recv_query(handle, NULL, &span), DAT_SUCCESS);
+	assert_int_equal(span, 2);
+	core_post(made(), DAT_DTO_SEND, 0, 3);
+	assert_int_equal(dapl_ep_get_status(handle, NULL, &recv_idle, &request_idle), DAT_SUCCESS);
+	assert_int_equal(request_idle, DAT_FALSE);
+	free_made();
+}
+
+/* --- endpoints on an SRQ --------------------------------------------------------------- */
+
+/* A message for an endpoint has arrived in a new buffer of the SRQ. */
+static void arrive(const struct dapl_ep *ep)
+{
+	DAT_LMR_TRIPLET iov = { .segment_length = 64 };
+	unsigned i = buffers;
+
+	assert_int_equal(dapl_srq_post_recv(SRQ, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = i }), DAT_SUCCESS);
+	core_complete(core_dto_evd, &(struct ibv_wc){ .status = IBV_WC_SUCCESS, .opcode = IBV_WC_RECV,
+		      .wr_id = records[i], .qp_num = ep->qpn, .byte_len = 64 });
+}
+
+static DAT_COUNT held_by(struct dapl_ep *ep)
+{
+	DAT_COUNT n = -1, span = -1;
+
+	assert_int_equal(dapl_ep_recv_query((DAT_EP_HANDLE)ep, &n, &span), DAT_SUCCESS);
+	assert_int_equal(span, n);
+	return n;
+}
+
+static void endpoint_holds_the_buffers_of_its_own_messages(void **state)
+{
+	struct dapl_ep *ep = core_objects_ep(srq, NULL), *other = core_objects_ep(srq, NULL);
+	DAT_EVENT event;
+
+	(void)state;
+	arrive(ep);
+	arrive(other);
+	arrive(ep);
+	assert_int_equal(held_by(ep), 2);
+	assert_int_equal(held_by(other), 1);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(core_next_event(core_dto_evd, &event), DAT_DTO_COMPLETION_EVENT);
+	assert_int_equal(held_by(ep) + held_by(other), 0);
+	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)ep), DAT_SUCCESS);
+	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)other), DAT_SUCCESS);
+}
+
+static void soft_watermark_of_the_attributes_is_the_first(void **state)
+{
+	DAT_EP_ATTR attr = { .srq_soft_hw = 2 };
+
+	(void)state;
+	assert_int_equal(create_with_srq(&attr), DAT_SUCCESS);
+	assert_int_equal(made()->soft_hw, 2);
+	assert_int_equal(made()->hard_hw, DAT_WATERMARK_INFINITE);
+	free_made();
+	attr.srq_soft_hw = 0;
+	assert_int_equal(create_with_srq(&attr), DAT_SUCCESS);
+	assert_int_equal(made()->soft_hw, DAT_WATERMARK_INFINITE);
+	free_made();
+	attr.srq_soft_hw = 2;
+	assert_int_equal(create(&attr), DAT_SUCCESS);	/* it has no SRQ */
+	assert_int_equal(made()->soft_hw, DAT_WATERMARK_INFINITE);
+	free_made();
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define SRQ_CASE(name) cmocka_unit_test_setup_teardown(name, set_up_srq, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(endpoint_begins_unconnected_and_idle),
+		CASE(pz_and_evds_may_be_missing),
+		SRQ_CASE(create_needs_a_place_for_the_handle),
+		CASE(handles_of_other_objects_are_refused),
+		SRQ_CASE(bad_attributes_are_refused),
+		CASE(zeroed_attributes_are_granted),
+		SRQ_CASE(srq_must_be_of_the_ia_and_of_the_pz),
+		SRQ_CASE(endpoint_keeps_what_it_is_made_from),
+		SRQ_CASE(refused_qp_leaves_nothing_in_use),
+		CASE(refused_stream_leaves_nothing_in_use),
+		SRQ_CASE(object_that_is_freed_meanwhile_leaves_nothing_in_use),
+		SRQ_CASE(query_tells_what_the_endpoint_was_made_with),
+		CASE(query_tells_the_addresses_of_the_connection),
+		CASE(arguments_of_queries_are_checked),
+		CASE(posts_make_their_queue_busy),
+		SRQ_CASE(endpoint_holds_the_buffers_of_its_own_messages),
+		SRQ_CASE(soft_watermark_of_the_attributes_is_the_first),
+	};
+
+	alarm(60);	/* seconds: a lock that is left held ends the test */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
