@@ -12,7 +12,6 @@
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/recv_repost.h"
 #include "dapl/core/event/polled.h"
-#include "dapl/core/event/watermark.h"
 #include "dapl/core/mem/rmr_map.h"
 #include "dapl/core/mem/zero_based.h"
 
@@ -254,35 +253,6 @@ DAT_RETURN dapl_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 	return DAT_SUCCESS;
 }
 
-static bool recv_is_idle(struct dapl_ep *ep)
-{
-	int held;
-
-	if (!ep->srq)
-		return !dapl_queue_count(&ep->rq);
-	dapl_mutex_lock(&ep->lock);
-	held = dapl_watermark_held(ep, dapl_ep_recv_evd(ep));
-	dapl_mutex_unlock(&ep->lock);
-	return held <= 0;
-}
-
-/* EP-13, 14, 15 */
-DAT_RETURN dapl_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
-			      DAT_BOOLEAN *request_idle)
-{
-	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
-
-	if (!ep)
-		return BAD_HANDLE(EP);
-	if (state)
-		*state = __atomic_load_n(&ep->state, __ATOMIC_ACQUIRE);
-	if (recv_idle)
-		*recv_idle = recv_is_idle(ep) ? DAT_TRUE : DAT_FALSE;
-	if (request_idle)
-		*request_idle = dapl_queue_count(&ep->sq) ? DAT_FALSE : DAT_TRUE;
-	return DAT_SUCCESS;
-}
-
 struct taken {
 	const struct dapl_ep *ep;
 	DAT_COUNT *n;
@@ -310,6 +280,29 @@ static DAT_COUNT srq_buffers(struct dapl_ep *ep)
 	return *taken.n;
 }
 
+/* Buffers that the endpoint holds: posted receives, or what srq_buffers counts. */
+static DAT_COUNT recv_buffers(struct dapl_ep *ep)
+{
+	return ep->srq ? srq_buffers(ep) : (DAT_COUNT)dapl_queue_count(&ep->rq);
+}
+
+/* EP-13, 14, 15 */
+DAT_RETURN dapl_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
+			      DAT_BOOLEAN *request_idle)
+{
+	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
+
+	if (!ep)
+		return BAD_HANDLE(EP);
+	if (state)
+		*state = __atomic_load_n(&ep->state, __ATOMIC_ACQUIRE);
+	if (recv_idle)
+		*recv_idle = recv_buffers(ep) ? DAT_FALSE : DAT_TRUE;
+	if (request_idle)
+		*request_idle = dapl_queue_count(&ep->sq) ? DAT_FALSE : DAT_TRUE;
+	return DAT_SUCCESS;
+}
+
 /* dat_ep_recv_query (doc/spec/calls.md 5). Receives complete in order, so the span is the count.
  * EP-30, SRQ-19. */
 DAT_RETURN dapl_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_COUNT *span)
@@ -321,7 +314,7 @@ DAT_RETURN dapl_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_CO
 		return BAD_HANDLE(EP);
 	if (!allocated && !span)
 		return BAD_PARAM(2);
-	n = ep->srq ? srq_buffers(ep) : (DAT_COUNT)dapl_queue_count(&ep->rq);
+	n = recv_buffers(ep);
 	if (allocated)
 		*allocated = n;
 	if (span)

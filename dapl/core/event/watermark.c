@@ -72,16 +72,6 @@ bool dapl_watermark_set(struct dapl_ep *ep, struct dapl_evd *evd, int soft, int 
 	return fits;
 }
 
-int dapl_watermark_held(struct dapl_ep *ep, struct dapl_evd *evd)
-{
-	int held;
-
-	lock_if_any(evd);
-	held = ep->held;
-	unlock_if_any(evd);
-	return held;
-}
-
 void dapl_watermark_forget(struct dapl_ep *ep, struct dapl_evd *evd)
 {
 	lock_if_any(evd);

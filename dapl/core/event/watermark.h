@@ -11,7 +11,6 @@ void dapl_watermark_took_buffer(struct dapl_ep *ep);
 /* Sets the watermarks, and reports the soft one if the endpoint holds more already. Returns false, and sets
  * nothing, if it holds more than the hard one. */
 bool dapl_watermark_set(struct dapl_ep *ep, struct dapl_evd *evd, int soft, int hard);
-int dapl_watermark_held(struct dapl_ep *ep, struct dapl_evd *evd);
 /* The endpoint was reset: it holds none. */
 void dapl_watermark_forget(struct dapl_ep *ep, struct dapl_evd *evd);
 

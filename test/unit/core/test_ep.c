@@ -434,6 +434,7 @@ static DAT_COUNT held_by(struct dapl_ep *ep)
 static void endpoint_holds_the_buffers_of_its_own_messages(void **state)
 {
 	struct dapl_ep *ep = core_objects_ep(srq, NULL), *other = core_objects_ep(srq, NULL);
+	DAT_BOOLEAN idle;
 	DAT_EVENT event;
 
 	(void)state;
@@ -442,9 +443,13 @@ static void endpoint_holds_the_buffers_of_its_own_messages(void **state)
 	arrive(ep);
 	assert_int_equal(held_by(ep), 2);
 	assert_int_equal(held_by(other), 1);
+	assert_int_equal(dapl_ep_get_status((DAT_EP_HANDLE)ep, NULL, &idle, NULL), DAT_SUCCESS);
+	assert_int_equal(idle, DAT_FALSE);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(core_next_event(core_dto_evd, &event), DAT_DTO_COMPLETION_EVENT);
 	assert_int_equal(held_by(ep) + held_by(other), 0);
+	assert_int_equal(dapl_ep_get_status((DAT_EP_HANDLE)ep, NULL, &idle, NULL), DAT_SUCCESS);
+	assert_int_equal(idle, DAT_TRUE);
 	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)ep), DAT_SUCCESS);
 	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)other), DAT_SUCCESS);
 }
