@@ -11,6 +11,7 @@
 #include "dapl/core/ep/ep_tuning.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/recv_repost.h"
+#include "dapl/core/ep/srq.h"
 #include "dapl/core/event/polled.h"
 #include "dapl/core/mem/rmr_map.h"
 #include "dapl/core/mem/zero_based.h"
@@ -77,6 +78,8 @@ static DAT_RETURN use_parts(struct dapl_ep *ep)
 		ret = BAD_HANDLE(SRQ);
 		goto unuse_pz;
 	}
+	if ((ret = dapl_ep_watch_receives(ep, ep->recv_evd)))
+		goto unuse_srq;
 	if (ep->pz && ep->recv_evd && ep->request_evd && (ret = dapl_ep_need_qp(ep)))
 		goto unuse_srq;
 	return DAT_SUCCESS;

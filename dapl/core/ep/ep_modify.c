@@ -6,6 +6,7 @@
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/post_slow.h"
+#include "dapl/core/ep/srq.h"
 
 #define FIXED_FIELDS (DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE | \
 		      DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR | DAT_EP_FIELD_LOCAL_PORT_QUAL | \
@@ -189,7 +190,7 @@ static DAT_RETURN replace_config(struct dapl_ep *ep, const struct ep_config *new
 
 	if (repost && (uint32_t)new->attr.max_recv_dtos < dapl_queue_count(&ep->rq))
 		return BAD_PARAM(3);
-	if ((ret = use_new(new, &old)))
+	if ((ret = dapl_ep_watch_receives(ep, new->recv)) || (ret = use_new(new, &old)))
 		return ret;
 	keep_evds(&old);
 	dapl_ep_unfeed_evds(old.recv, old.request, &old.attr);

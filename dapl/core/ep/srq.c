@@ -386,6 +386,27 @@ static bool good_mark(DAT_COUNT mark, const struct dapl_ia *ia)
 	return mark == DAT_WATERMARK_INFINITE || (mark >= 0 && mark <= ia->ia_attr.max_recv_per_srq);
 }
 
+/* From now on the service thread looks at completions of this EVD, or NULL, as they come. Returns an errno. */
+static int watch(struct dapl_evd *evd)
+{
+	int err;
+
+	if (!evd)
+		return 0;
+	dapl_evd_inspect(evd);
+	dapl_mutex_lock(&evd->change);
+	err = dapl_evd_watch(evd);
+	dapl_mutex_unlock(&evd->change);
+	return err;
+}
+
+DAT_RETURN dapl_ep_watch_receives(struct dapl_ep *ep, struct dapl_evd *evd)
+{
+	if (!dapl_watermark_is_set(ep, dapl_ep_recv_evd(ep)))
+		return DAT_SUCCESS;
+	return dapl_status(watch(evd), DAT_RESOURCE_MEMORY);
+}
+
 /* dat_ep_set_watermark (doc/spec/calls.md 5): always re-arms both. From the first call on the
  * service thread looks at this endpoint's completions as they come. */
 DAT_RETURN dapl_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT hard)
@@ -405,12 +426,8 @@ DAT_RETURN dapl_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT
 		return BAD_PARAM(3);
 	dapl_ep_lock_settled(ep);
 	evd = dapl_ep_recv_evd(ep);
-	if (evd && (soft >= 0 || hard >= 0)) {
-		dapl_evd_inspect(evd);
-		dapl_mutex_lock(&evd->change);
-		err = dapl_evd_watch(evd);
-		dapl_mutex_unlock(&evd->change);
-	}
+	if (soft >= 0 || hard >= 0)
+		err = watch(evd);
 	if (!err)
 		fits = dapl_watermark_set(ep, evd, soft, hard);
 	dapl_mutex_unlock(&ep->lock);

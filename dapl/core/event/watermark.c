@@ -54,6 +54,16 @@ void dapl_watermark_took_buffer(struct dapl_ep *ep)
 		pass_mark(ep, MARK_HARD);
 }
 
+bool dapl_watermark_is_set(struct dapl_ep *ep, struct dapl_evd *evd)
+{
+	bool any;
+
+	lock_if_any(evd);
+	any = ep->soft_hw >= 0 || ep->hard_hw >= 0;
+	unlock_if_any(evd);
+	return any;
+}
+
 bool dapl_watermark_set(struct dapl_ep *ep, struct dapl_evd *evd, int soft, int hard)
 {
 	bool fits;

@@ -11,6 +11,7 @@ void dapl_watermark_took_buffer(struct dapl_ep *ep);
 /* Sets the watermarks, and reports the soft one if the endpoint holds more already. Returns false, and sets
  * nothing, if it holds more than the hard one. */
 bool dapl_watermark_set(struct dapl_ep *ep, struct dapl_evd *evd, int soft, int hard);
+bool dapl_watermark_is_set(struct dapl_ep *ep, struct dapl_evd *evd);
 /* The endpoint was reset: it holds none. */
 void dapl_watermark_forget(struct dapl_ep *ep, struct dapl_evd *evd);
 

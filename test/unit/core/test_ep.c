@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"
+#include "dapl/core/ep/ep_modify.h"
 #include "dapl/core/ep/srq.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/mem/pz.h"
@@ -454,6 +455,59 @@ static void endpoint_holds_the_buffers_of_its_own_messages(void **state)
 	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)other), DAT_SUCCESS);
 }
 
+/* Reports of a passed soft watermark since the last call. */
+static unsigned soft_reports(struct dapl_evd *async_evd)
+{
+	DAT_ASYNCH_ERROR_EVENT_DATA error;
+	DAT_EVENT_NUMBER number;
+	unsigned n = 0;
+
+	dapl_service_flush();
+	for (; core_async_error(async_evd, &error, &number); n++)
+		assert_int_equal(error.reason, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	return n;
+}
+
+static void passed_watermark_of_the_attributes_is_reported(void **state)
+{
+	const DAT_EP_ATTR attr = { .srq_soft_hw = 1 };
+	struct dapl_evd *async_evd = core_async_evd_new(core_ia);
+	DAT_EVENT event;
+
+	(void)state;
+	assert_int_equal(create_with_srq(&attr), DAT_SUCCESS);
+	arrive(made());
+	assert_int_equal(held_by(made()), 1);
+	assert_int_equal(soft_reports(async_evd), 0);
+	arrive(made());
+	assert_int_equal(held_by(made()), 2);
+	assert_int_equal(soft_reports(async_evd), 1);
+	while (core_next_event(core_dto_evd, &event))
+		;
+	free_made();
+	core_ia->async_evd = NULL;
+	core_evd_free(async_evd);
+}
+
+static void watermark_follows_the_evd_of_receives(void **state)
+{
+	struct dapl_evd *next = core_evd_new(core_ia, 8, DAT_EVD_DTO_FLAG);
+	DAT_EP_PARAM param = { .recv_evd_handle = (DAT_EVD_HANDLE)next };
+	const DAT_EP_ATTR without = { .max_rdma_size = 0 }, with = { .srq_soft_hw = 2 };
+
+	(void)state;
+	assert_int_equal(create_with_srq(&without), DAT_SUCCESS);
+	assert_int_equal(dapl_ep_modify(handle, DAT_EP_FIELD_RECV_EVD_HANDLE, &param), DAT_SUCCESS);
+	assert_false(next->inspect || next->watched);	/* which costs time */
+	free_made();
+	assert_int_equal(create_with_srq(&with), DAT_SUCCESS);
+	assert_true(core_dto_evd->inspect && core_dto_evd->watched);
+	assert_int_equal(dapl_ep_modify(handle, DAT_EP_FIELD_RECV_EVD_HANDLE, &param), DAT_SUCCESS);
+	assert_true(next->inspect && next->watched);
+	free_made();
+	core_evd_free(next);
+}
+
 static void soft_watermark_of_the_attributes_is_the_first(void **state)
 {
 	DAT_EP_ATTR attr = { .srq_soft_hw = 2 };
@@ -494,6 +548,8 @@ int main(void)
 		CASE(arguments_of_queries_are_checked),
 		CASE(posts_make_their_queue_busy),
 		SRQ_CASE(endpoint_holds_the_buffers_of_its_own_messages),
+		SRQ_CASE(passed_watermark_of_the_attributes_is_reported),
+		SRQ_CASE(watermark_follows_the_evd_of_receives),
 		SRQ_CASE(soft_watermark_of_the_attributes_is_the_first),
 	};
 
