@@ -725,6 +725,7 @@ unit_verbs = \
 	test/unit/verbs/test_conn_state \
 	test/unit/verbs/test_eth_attr \
 	test/unit/verbs/test_eth_clock \
+	test/unit/verbs/test_eth_cq \
 	test/unit/verbs/test_eth_flow \
 	test/unit/verbs/test_eth_group \
 	test/unit/verbs/test_eth_hash \
@@ -755,6 +756,7 @@ test_unit_verbs_test_eth_attr_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_attr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fopen64,--wrap=fclose,--wrap=calloc,--wrap=hw_eth_cq_forget
 test_unit_verbs_test_eth_clock_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_clock_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
+test_unit_verbs_test_eth_cq_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_flow_SOURCES = test/unit/verbs/test_eth_flow.c dapl/verbs/eth_flow.c
 test_unit_verbs_test_eth_flow_LDADD = $(CMOCKA_LIBS)
 test_unit_verbs_test_eth_group_LDADD = $(unit_verbs_libs)
