@@ -730,6 +730,7 @@ unit_verbs = \
 	test/unit/verbs/test_eth_group \
 	test/unit/verbs/test_eth_hash \
 	test/unit/verbs/test_eth_probe \
+	test/unit/verbs/test_eth_qp \
 	test/unit/verbs/test_eth_recv \
 	test/unit/verbs/test_eth_recv_ring \
 	test/unit/verbs/test_eth_rule \
@@ -764,6 +765,9 @@ test_unit_verbs_test_eth_hash_SOURCES = test/unit/verbs/test_eth_hash.c dapl/ver
 test_unit_verbs_test_eth_hash_LDADD = $(CMOCKA_LIBS)
 test_unit_verbs_test_eth_probe_SOURCES = test/unit/verbs/test_eth_probe.c $(verbs_eth_objects)
 test_unit_verbs_test_eth_probe_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_eth_qp_SOURCES = test/unit/verbs/test_eth_qp.c $(verbs_eth_objects) $(printed)
+test_unit_verbs_test_eth_qp_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_eth_qp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 test_unit_verbs_test_eth_recv_SOURCES = test/unit/verbs/test_eth_recv.c $(verbs_eth_receives)
 test_unit_verbs_test_eth_recv_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_recv_ring_SOURCES = test/unit/verbs/test_eth_recv_ring.c $(verbs_eth_receives)
