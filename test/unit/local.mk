@@ -3,6 +3,7 @@
 # dapl/softeth or dapl/verbs; topics of the software device that need several files have names of their own.
 EXTRA_DIST += test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/stream.h
 printed = test/unit/printed.c test/unit/printed.h
+file_tree = test/unit/file_tree.c test/unit/file_tree.h
 device_harness = test/unit/device_harness.c test/unit/device_harness.h
 verbs_eth_receives = test/unit/verbs/eth_receives.c test/unit/verbs/eth_receives.h
 verbs_eth_objects = test/unit/verbs/eth_objects.c test/unit/verbs/eth_objects.h $(softeth_steps)
@@ -84,7 +85,7 @@ test_unit_dat_test_environment_SOURCES = test/unit/dat/test_environment.c $(prin
 test_unit_dat_test_environment_LDADD = $(unit_dat_libs)
 test_unit_dat_test_entry_table_LDADD = $(unit_dat_libs)
 test_unit_dat_test_entry_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read
-test_unit_dat_test_sources_SOURCES = test/unit/dat/test_sources.c $(printed)
+test_unit_dat_test_sources_SOURCES = test/unit/dat/test_sources.c $(file_tree) $(printed)
 test_unit_dat_test_sources_LDADD = $(unit_dat_libs)
 test_unit_dat_test_sources_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=devices_make_entries
 test_unit_dat_test_forks_LDADD = $(unit_dat_libs)

@@ -3,7 +3,6 @@
 #include "dat/sources.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,9 +15,9 @@
 #include <cmocka.h>
 #include "common/log.h"
 #include "dat/devices.h"
+#include "test/unit/file_tree.h"
 #include "test/unit/printed.h"
 
-static char root[] = "/tmp/test_sources.XXXXXX", path[PATH_MAX];
 static struct sources sources;
 static int result;
 
@@ -38,27 +37,10 @@ int __wrap_devices_make_entries(struct conf *conf, const char *sysfs, bool with_
 	return devices_error;
 }
 
-static const char *in_root(const char *name)
-{
-	snprintf(path, sizeof path, "%s%s", root, name);
-	return path;
-}
-
-static void make_directory(const char *name)
-{
-	in_root(name);
-	for (char *at = path + sizeof root; (at = strchr(at, '/')); at++) {
-		*at = '\0';
-		mkdir(path, 0700);
-		*at = '/';
-	}
-	assert_true(!mkdir(path, 0700) || errno == EEXIST);
-}
-
 /* A file with an entry for each name. */
 static void make_file(const char *name, const char *first, const char *second)
 {
-	FILE *file = fopen(in_root(name), "w");
+	FILE *file = fopen(in_tree(name), "w");
 
 	assert_non_null(file);
 	fprintf(file, "%s u2.0 nonthreadsafe default libfile.so dapl.2.0 \"\" \"\"\n", first);
@@ -67,35 +49,25 @@ static void make_file(const char *name, const char *first, const char *second)
 	fclose(file);
 }
 
-static int delete(const char *name, const struct stat *status, int kind, struct FTW *where)
-{
-	(void)status, (void)kind, (void)where;
-	return remove(name);
-}
-
 #define CONF SYSCONFDIR "/dat.conf"
 #define DROP_INS CONF ".d"
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(devices, 0, sizeof devices);
 	devices_error = 0;
-	strcpy(root + sizeof root - 7, "XXXXXX");
-	if (!mkdtemp(root))
+	if (tree_begin(state))
 		return -1;
-	setenv("DAT_TEST_ROOT", root, 1);
 	unsetenv("DAT_OVERRIDE");
-	make_directory(DROP_INS);
+	tree_directory(DROP_INS);
 	memset(&sources, 0, sizeof sources);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	sources_free(&sources);
-	return nftw(root, delete, 8, FTW_DEPTH | FTW_PHYS);
+	return tree_end(state);
 }
 
 static void read_sources(void *with_soft)
@@ -160,7 +132,7 @@ static void override_is_the_only_file(void **state)
 	make_file(DROP_INS "/a.conf", "d1", NULL);
 	make_file("/other", "o1", NULL);
 	devices[0] = "g1";
-	setenv("DAT_OVERRIDE", in_root("/other"), 1);
+	setenv("DAT_OVERRIDE", in_tree("/other"), 1);
 	assert_string_equal(read_printed(), "");
 	expect_names("o1");
 	assert_non_null(strstr(sources.origin, "/other"));
@@ -171,7 +143,7 @@ static void override_that_cannot_be_read_leaves_nothing(void **state)
 {
 	(void)state;
 	make_file(CONF, "m1", NULL);
-	setenv("DAT_OVERRIDE", in_root("/absent"), 1);
+	setenv("DAT_OVERRIDE", in_tree("/absent"), 1);
 	assert_int_equal(times_in(read_printed(), "DAT_OVERRIDE"), 1);
 	assert_int_equal(result, 0);
 	assert_true(sources.unreadable);
@@ -192,7 +164,7 @@ static void devices_stand_in_for_an_absent_file(void **state)
 static void soft_device_is_generated_if_asked(void **state)
 {
 	(void)state;
-	read_sources(root);
+	read_sources(tree_root);
 	expect_names("soft");
 }
 
@@ -216,7 +188,7 @@ static void devices_take_the_place_of_include_auto(void **state)
 	devices[0] = "g1";
 	devices[1] = "g2";
 	make_file(CONF, "m1", NULL);
-	file = fopen(in_root(CONF), "a");
+	file = fopen(in_tree(CONF), "a");
 	fputs("include auto\nm2 u2.0 nonthreadsafe default libfile.so dapl.2.0 \"\" \"\"\n", file);
 	fclose(file);
 	read_printed();
@@ -226,8 +198,8 @@ static void devices_take_the_place_of_include_auto(void **state)
 static void file_that_cannot_be_read_is_reported(void **state)
 {
 	(void)state;
-	make_directory(CONF);		/* open() succeeds, read() does not */
-	make_directory(DROP_INS "/b.conf");
+	tree_directory(CONF);		/* open() succeeds, read() does not */
+	tree_directory(DROP_INS "/b.conf");
 	make_file(DROP_INS "/c.conf", "d1", NULL);
 	assert_int_equal(times_in(read_printed(), "Is a directory; file ignored\n"), 2);
 	assert_int_equal(result, 0);
@@ -239,7 +211,7 @@ static void file_that_cannot_be_read_is_reported(void **state)
 static void file_in_place_of_the_directory_is_reported(void **state)
 {
 	(void)state;
-	assert_int_equal(rmdir(in_root(DROP_INS)), 0);
+	assert_int_equal(rmdir(in_tree(DROP_INS)), 0);
 	make_file(CONF, "m1", NULL);
 	assert_string_equal(read_printed(), "");	/* no directory is no fault */
 	sources_free(&sources);
@@ -255,7 +227,7 @@ static void wrong_lines_are_reported_and_counted(void **state)
 
 	(void)state;
 	make_file(CONF, "m1", NULL);
-	file = fopen(in_root(CONF), "a");
+	file = fopen(in_tree(CONF), "a");
 	fputs("what is this?\n", file);
 	fclose(file);
 	assert_int_equal(times_in(read_printed(), "dat.conf:2: "), 1);
@@ -267,7 +239,7 @@ static void wrong_lines_are_reported_and_counted(void **state)
 static void files_that_could_wait_are_not_read_again(void **state)
 {
 	(void)state;
-	assert_int_equal(mkfifo(in_root(CONF), 0600), 0);
+	assert_int_equal(mkfifo(in_tree(CONF), 0600), 0);
 	sources.again = true;
 	assert_int_equal(times_in(read_printed(), "file ignored"), 1);
 	assert_true(sources.unreadable);
