@@ -63,6 +63,7 @@ unit_dat = \
 	test/unit/dat/test_closed \
 	test/unit/dat/test_forks \
 	test/unit/dat/test_conf \
+	test/unit/dat/test_devices \
 	test/unit/dat/test_entry_table \
 	test/unit/dat/test_environment \
 	test/unit/dat/test_ia_handle \
@@ -83,6 +84,9 @@ test_unit_dat_test_unknown_ia_SOURCES = test/unit/dat/test_unknown_ia.c $(printe
 test_unit_dat_test_unknown_ia_LDADD = $(unit_dat_libs)
 test_unit_dat_test_environment_SOURCES = test/unit/dat/test_environment.c $(printed)
 test_unit_dat_test_environment_LDADD = $(unit_dat_libs)
+test_unit_dat_test_devices_SOURCES = test/unit/dat/test_devices.c $(file_tree)
+test_unit_dat_test_devices_LDADD = $(unit_dat_libs)
+test_unit_dat_test_devices_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strdup,--wrap=realloc,--wrap=opendir
 test_unit_dat_test_entry_table_LDADD = $(unit_dat_libs)
 test_unit_dat_test_entry_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read
 test_unit_dat_test_sources_SOURCES = test/unit/dat/test_sources.c $(file_tree) $(printed)

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_devices.c - entries made from the devices in sysfs: which network devices belong to a port, names, parameters and order of
+ * the entries, and shortages. The files around them are test/registry/test_devices.c's. */
+#include "dat/devices.h"
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "test/unit/file_tree.h"
+
+#define IB "/class/infiniband/"
+#define NET "/class/net/"
+
+static struct conf conf;
+static int copies_left, grown_left, directories_left;	/* calls before the one that fails */
+
+/* --- in place of libc ------------------------------------------------------------------------------------------ */
+
+#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+DIR *__real_opendir(const char *name);
+DIR *__wrap_opendir(const char *name);
+#pragma GCC visibility pop
+
+char *__wrap_strdup(const char *text)
+{
+	return copies_left-- != 0 ? __real_strdup(text) : NULL;
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return grown_left-- != 0 ? __real_realloc(old, size) : NULL;
+}
+
+DIR *__wrap_opendir(const char *name)
+{
+	if (directories_left-- != 0)
+		return __real_opendir(name);
+	errno = EMFILE;
+	return NULL;
+}
+
+/* --- fixture ------------------------------------------------------------------------------------------------------ */
+
+static void no_call_fails(void)
+{
+	copies_left = grown_left = directories_left = INT_MAX;
+}
+
+static int begin(void **state)
+{
+	memset(&conf, 0, sizeof conf);
+	no_call_fails();
+	return tree_begin(state);
+}
+
+static int end(void **state)
+{
+	conf_free(&conf);
+	return tree_end(state);
+}
+
+static void port(const char *device, int number, const char *node_type, const char *layer)
+{
+	tree_file(node_type, IB "%s/node_type", device);
+	tree_file(layer, IB "%s/ports/%d/link_layer", device, number);
+}
+
+static void roce_port(const char *device, int number)
+{
+	port(device, number, "1: CA\n", "Ethernet\n");
+}
+
+static void rnic(const char *device)
+{
+	port(device, 1, "4: RNIC\n", "Ethernet\n");
+}
+
+/* The network device of a GID; "": the entry is unused. */
+static void gid(const char *device, int number, int index, const char *netdev)
+{
+	tree_file(netdev, IB "%s/ports/%d/gid_attrs/ndevs/%d", device, number, index);
+}
+
+static int make(bool with_soft)
+{
+	conf_free(&conf);
+	memset(&conf, 0, sizeof conf);
+	return devices_make_entries(&conf, tree_root, with_soft);
+}
+
+/* The names without "ofa-v2-", with a blank after each. */
+static void makes(const char *expected)
+{
+	char names[1024] = "";
+
+	assert_int_equal(make(false), 0);
+	for (size_t i = 0; i < conf.count; i++) {
+		assert_memory_equal(conf.entries[i].info.ia_name, "ofa-v2-", strlen("ofa-v2-"));
+		strcat(strcat(names, conf.entries[i].info.ia_name + strlen("ofa-v2-")), " ");
+	}
+	assert_string_equal(names, expected);
+}
+
+/* --- entries ---------------------------------------------------------------------------------------------------------- */
+
+static void host_without_devices_has_no_entries(void **state)
+{
+	(void)state;
+	makes("");
+	tree_directory("/class/infiniband");
+	makes("");
+	tree_file("a file", "/class/net");
+	makes("");
+}
+
+static void each_entry_has_its_parameters(void **state)
+{
+	static const struct { const char *name, *library, *params; } expected[] = {
+		{ "ofa-v2-eth2", "libdaplofa.so.2", "eth2 0" },
+		{ "ofa-v2-mlx5_0-2", "libdaplofa.so.2", "mlx5_0 2" },
+		{ "ofa-v2-soft", SOFT_LIBRARY, "lo 0" },
+		{ "ofa-v2-mlx5_0-2s", "libdaplofa.so.2", "mlx5_0 2" },
+		{ "ofa-v2-mlx5_0-2u", "libdaplofa.so.2", "mlx5_0 2" },
+		{ "ofa-v2-cma-roe-eth2", "libdaplofa.so.2", "eth2 0" },
+	};
+	const size_t count = sizeof expected / sizeof *expected;
+
+	(void)state;
+	roce_port("mlx5_0", 2);
+	gid("mlx5_0", 2, 0, "eth2\n");
+	assert_int_equal(make(true), 0);
+	assert_int_equal(conf.count, count);
+	for (size_t i = 0; i < count; i++) {
+		assert_string_equal(conf.entries[i].info.ia_name, expected[i].name);
+		assert_string_equal(conf.entries[i].library, expected[i].library);
+		assert_string_equal(conf.entries[i].ia_params, expected[i].params);
+		assert_true(conf.entries[i].is_default);
+	}
+}
+
+static void software_device_needs_no_other(void **state)
+{
+	(void)state;
+	assert_int_equal(make(true), 0);
+	assert_int_equal(conf.count, 1);
+	assert_string_equal(conf.entries[0].info.ia_name, "ofa-v2-soft");
+}
+
+static void devices_and_ports_are_in_the_order_of_their_numbers(void **state)
+{
+	static const char *const devices[] = { "d10", "d2", "d1" };
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		port(devices[i], 1, "1: CA\n", "InfiniBand\n");
+	port("d2", 10, "1: CA\n", "InfiniBand\n");
+	port("d2", 9, "1: CA\n", "InfiniBand\n");
+	makes("d1-1 d2-1 d2-9 d2-10 d10-1 d1-1s d2-1s d2-9s d2-10s d10-1s d1-1u d2-1u d2-9u d2-10u d10-1u ");
+}
+
+static void hidden_files_are_no_devices(void **state)
+{
+	(void)state;
+	port(".d0", 1, "1: CA\n", "InfiniBand\n");
+	makes("");
+}
+
+/* --- network devices of ports -------------------------------------------------------------------------------------------- */
+
+static void network_device_of_several_ports_has_one_entry(void **state)
+{
+	(void)state;
+	roce_port("d0", 1);
+	roce_port("d0", 2);
+	gid("d0", 1, 0, "bond0\n");
+	gid("d0", 1, 1, "bond0\n");
+	gid("d0", 2, 0, "bond0\n");
+	makes("bond0 d0-1 d0-2 d0-1s d0-2s d0-1u d0-2u cma-roe-bond0 ");
+}
+
+static void gids_end_after_a_gap(void **state)
+{
+	(void)state;
+	roce_port("d0", 1);
+	gid("d0", 1, 0, "eth0\n");
+	gid("d0", 1, 5, "");			/* it can be opened, but not read */
+	gid("d0", 1, 6, "\n");
+	gid("d0", 1, 32, "eth1\n");		/* 31 are unused */
+	gid("d0", 1, 40, "eth2\n");
+	makes("eth0 eth1 eth2 d0-1 d0-1s d0-1u cma-roe-eth0 cma-roe-eth1 cma-roe-eth2 ");
+	gid("d0", 1, 73, "eth3\n");		/* 32 are unused */
+	makes("eth0 eth1 eth2 d0-1 d0-1s d0-1u cma-roe-eth0 cma-roe-eth1 cma-roe-eth2 ");
+}
+
+static void gids_of_infiniband_name_no_network_device(void **state)
+{
+	(void)state;
+	port("d0", 1, "1: CA\n", "InfiniBand\n");
+	gid("d0", 1, 0, "eth0\n");
+	makes("d0-1 d0-1s d0-1u ");
+}
+
+static void only_ip_over_infiniband_belongs_to_the_pci_device(void **state)
+{
+	(void)state;
+	port("d0", 1, "1: CA\n", "InfiniBand\n");
+	tree_file("32\n", IB "d0/device/net/ib10/type");
+	tree_file("32\n", IB "d0/device/net/ib9/type");
+	tree_file("1\n", IB "d0/device/net/eth0/type");
+	tree_file("320\n", IB "d0/device/net/eth1/type");
+	tree_directory(IB "d0/device/net/eth2");
+	makes("ib9 ib10 d0-1 d0-1s d0-1u ");
+}
+
+static void iwarp_is_no_roce(void **state)
+{
+	(void)state;
+	rnic("d0");
+	gid("d0", 1, 0, "eth0\n");
+	makes("eth0 d0-1 d0-1s d0-1u ");
+}
+
+/* The kernel names the network device, so an address tells nothing. */
+static void address_of_iwarp_counts_only_without_a_name(void **state)
+{
+	(void)state;
+	rnic("d0");
+	tree_file("0200:5e10:0001:0000:0000:0000:0000:0000\n", IB "d0/ports/1/gids/0");
+	tree_file("02:00:5e:10:00:01\n", NET "eth1/address");
+	makes("eth1 d0-1 d0-1s d0-1u ");
+	gid("d0", 1, 0, "eth0\n");
+	makes("eth0 d0-1 d0-1s d0-1u ");
+}
+
+static void address_of_iwarp_is_compared_as_a_whole(void **state)
+{
+	static const char *const others[] = {
+		"02:00:5e:10:00:02\n",			/* the last byte */
+		"03:00:5e:10:00:01\n",			/* the first one */
+		"02:00:5e\n",				/* of another kind of hardware */
+		"00:00:00:00:00:00\n", "\n",
+		"02:00:5e:10:00:01:00:00:00:00:00:00:00:00:00:00:00:00:00:00\n",	/* of InfiniBand */
+	};
+
+	(void)state;
+	rnic("d0");
+	tree_file("0200:5e10:0001:0000:0000:0000:0000:0000\n", IB "d0/ports/1/gids/0");
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		tree_file(others[i], NET "eth%zu/address", i);
+	makes("d0-1 d0-1s d0-1u ");
+}
+
+static void address_of_zeros_is_no_address(void **state)
+{
+	(void)state;
+	rnic("d0");
+	tree_file("0000:0000:0000:0000:0000:0000:0000:0000\n", IB "d0/ports/1/gids/0");
+	tree_file("00:00:00:00:00:00\n", NET "lo/address");
+	makes("d0-1 d0-1s d0-1u ");
+}
+
+static void address_without_a_gid_belongs_to_no_port(void **state)
+{
+	(void)state;
+	rnic("d0");
+	tree_file("02:00:5e:10:00:01\n", NET "eth1/address");
+	makes("d0-1 d0-1s d0-1u ");
+}
+
+static void port_without_files_has_entries_of_its_own(void **state)
+{
+	(void)state;
+	tree_directory(IB "d0/ports/1");
+	makes("d0-1 d0-1s d0-1u ");
+}
+
+/* --- limits and shortages ---------------------------------------------------------------------------------------------------- */
+
+static void path_that_is_too_long_leads_nowhere(void **state)
+{
+	char *path = malloc(PATH_MAX + 1);
+
+	(void)state;
+	memset(path, 'p', PATH_MAX);
+	path[PATH_MAX] = '\0';
+	for (size_t n = PATH_MAX; n > PATH_MAX - 32; n--) {
+		path[n] = '\0';
+		assert_int_equal(devices_make_entries(&conf, path, false), 0);
+	}
+	assert_int_equal(conf.count, 0);
+	free(path);
+}
+
+static void two_devices(void)
+{
+	roce_port("d0", 1);
+	gid("d0", 1, 0, "eth0\n");
+	rnic("d1");
+	tree_file("0200:5e10:0001:0000:0000:0000:0000:0000\n", IB "d1/ports/1/gids/0");
+	tree_file("02:00:5e:10:00:01\n", NET "eth1/address");
+	tree_file("32\n", IB "d0/device/net/ib0/type");
+}
+
+/* Each call fails in turn, until there is enough. */
+static void shortage_is_told_at_each_step(int *left, int err)
+{
+	int tries = 0, result;
+
+	two_devices();
+	do {
+		no_call_fails();
+		*left = tries++;
+		result = make(true);
+		no_call_fails();
+		if (result)
+			assert_int_equal(result, err);
+	} while (result);
+	assert_in_range(tries, 5, 100);
+	assert_int_equal(conf.count, 3 + 2 + 1 + 2 + 2 + 1);
+}
+
+static void lack_of_memory_is_told(void **state)
+{
+	(void)state;
+	shortage_is_told_at_each_step(&copies_left, ENOMEM);
+	shortage_is_told_at_each_step(&grown_left, ENOMEM);
+}
+
+/* The next call of the program reads the devices again. */
+static void lack_of_descriptors_is_told(void **state)
+{
+	(void)state;
+	shortage_is_told_at_each_step(&directories_left, EMFILE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(host_without_devices_has_no_entries),
+		TEST(each_entry_has_its_parameters),
+		TEST(software_device_needs_no_other),
+		TEST(devices_and_ports_are_in_the_order_of_their_numbers),
+		TEST(hidden_files_are_no_devices),
+		TEST(network_device_of_several_ports_has_one_entry),
+		TEST(gids_end_after_a_gap),
+		TEST(gids_of_infiniband_name_no_network_device),
+		TEST(only_ip_over_infiniband_belongs_to_the_pci_device),
+		TEST(iwarp_is_no_roce),
+		TEST(address_of_iwarp_counts_only_without_a_name),
+		TEST(address_of_iwarp_is_compared_as_a_whole),
+		TEST(address_of_zeros_is_no_address),
+		TEST(address_without_a_gid_belongs_to_no_port),
+		TEST(port_without_files_has_entries_of_its_own),
+		TEST(path_that_is_too_long_leads_nowhere),
+		TEST(lack_of_memory_is_told),
+		TEST(lack_of_descriptors_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
