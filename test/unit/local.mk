@@ -174,6 +174,8 @@ core_device = test/unit/core/core_device.c test/unit/core/core_device.h \
 	test/unit/core/core_endpoint.c test/unit/core/core_endpoint.h
 # And the objects that endpoints are made from, core_objects.c.
 core_objects = $(core_device) test/unit/core/core_objects.c test/unit/core/core_objects.h
+# And raw Ethernet endpoints, core_eth.c.
+core_eth = $(core_objects) test/unit/core/core_eth.c test/unit/core/core_eth.h
 core_device_libs = libdaplcore.la libcommon.la libdat2.la $(CMOCKA_LIBS)
 test_unit_core_test_dequeue_SOURCES = test/unit/core/test_dequeue.c $(core_device)
 test_unit_core_test_dequeue_LDADD = $(core_device_libs)
@@ -199,8 +201,8 @@ test_unit_core_test_lmr_LDADD = $(core_device_libs)
 test_unit_core_test_lmr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle
 test_unit_core_test_counters_SOURCES = test/unit/core/test_counters.c $(core_device) $(printed)
 test_unit_core_test_counters_LDADD = $(core_device_libs)
-test_unit_core_test_eth_send_SOURCES = test/unit/core/test_eth_send.c $(core_device)
-test_unit_core_test_eth_send_LDADD = $(core_device_libs)
+test_unit_core_test_eth_send_SOURCES = test/unit/core/test_eth_send.c $(core_eth)
+test_unit_core_test_eth_send_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_eth_send_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops
 test_unit_core_test_ext_SOURCES = test/unit/core/test_ext.c $(core_device)
 test_unit_core_test_ext_LDADD = $(core_device_libs)

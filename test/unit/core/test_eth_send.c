@@ -10,6 +10,7 @@
 #include <string.h>
 #include "dapl/core/eth/eth.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/core/core_eth.h"
 
 enum { MESSAGE = 1514, TSO = 60000, RATE_MIN = 1000, RATE_MAX = 2000,
 	ALL = DAT_ETH_CAP_TX_CSUM | DAT_ETH_CAP_TSO | DAT_ETH_CAP_VLAN_INSERT | DAT_ETH_CAP_LAUNCH |
@@ -22,13 +23,6 @@ static struct dapl_eth_pace pace;
 static struct dapl_dto *record;
 static int posts, paces, error;
 
-static int query(struct dapl_device *dev, struct dapl_eth_attr *attr)
-{
-	(void)dev;
-	*attr = (struct dapl_eth_attr){ .rate_min = RATE_MIN, .rate_max = RATE_MAX };
-	return error;
-}
-
 static int note_pace(struct ibv_qp *qp, const struct dapl_eth_pace *wanted)
 {
 	assert_ptr_equal(qp, core_qp());
@@ -36,13 +30,6 @@ static int note_pace(struct ibv_qp *qp, const struct dapl_eth_pace *wanted)
 	paces++;
 	return 0;
 }
-
-static struct dapl_eth_ops eth_ops = { .query = query, .pace = note_pace };
-
-/* core_device.c has no raw Ethernet endpoints: its operations, with those above. */
-extern const struct dapl_device_ops __real_dapl_device_ops;
-extern struct dapl_device_ops __wrap_dapl_device_ops;
-struct dapl_device_ops __wrap_dapl_device_ops;
 
 static int note_post(struct ibv_qp *qp, struct ibv_send_wr *wr)
 {
@@ -58,9 +45,10 @@ static int set_up(void **state)
 {
 	(void)state;
 	posts = paces = error = 0;
-	__wrap_dapl_device_ops = __real_dapl_device_ops;
-	__wrap_dapl_device_ops.eth = &eth_ops;
-	eth_ops.reads_headers = false;
+	core_eth_start();
+	core_eth.attr.rate_min = RATE_MIN;
+	core_eth.attr.rate_max = RATE_MAX;
+	core_eth_ops.pace = note_pace;
 	core_endpoint_open(16, DAT_EVD_DTO_FLAG, 16);
 	core_device.post_send = note_post;
 	eth = (struct dapl_eth){ .caps = ALL, .max_tso = TSO };
@@ -162,7 +150,7 @@ static void zero_based_memory_is_refused_if_headers_are_read(void **state)
 	(void)state;
 	pz.zero_based = true;
 	assert_int_equal(send_frame(60, (DAT_ETH_SEND){ .flags = DAT_ETH_SEND_CSUM }), DAT_SUCCESS);
-	eth_ops.reads_headers = true;
+	core_eth_ops.reads_headers = true;
 	assert_int_equal(send_frame(60, (DAT_ETH_SEND){ .flags = DAT_ETH_SEND_CSUM }), NOT_SUPPORTED);
 	pz.zero_based = false;
 	assert_int_equal(send_frame(60, (DAT_ETH_SEND){ .flags = DAT_ETH_SEND_CSUM }), DAT_SUCCESS);
@@ -208,10 +196,10 @@ static void rate_needs_a_connected_endpoint_that_can_pace(void **state)
 	ep->state = DAT_EP_STATE_DISCONNECTED;
 	assert_int_equal(set_rate(RATE_MIN), BAD_STATE(EP_DISCONNECTED));
 	ep->state = DAT_EP_STATE_CONNECTED;
-	error = EOPNOTSUPP;	/* of the query */
+	core_eth.query_error = EOPNOTSUPP;
 	assert_int_equal(set_rate(RATE_MIN), NOT_SUPPORTED);
 	assert_int_equal(paces, 0);
-	error = 0;
+	core_eth.query_error = 0;
 	assert_int_equal(set_rate(RATE_MIN), DAT_SUCCESS);	/* no refusal has left a lock */
 }
 
