@@ -120,6 +120,7 @@ unit_core = \
 	test/unit/core/test_ep_reset \
 	test/unit/core/test_ep_state \
 	test/unit/core/test_ep_tuning \
+	test/unit/core/test_eth_ep \
 	test/unit/core/test_eth_rule \
 	test/unit/core/test_eth_send \
 	test/unit/core/test_event \
@@ -202,6 +203,9 @@ test_unit_core_test_lmr_LDADD = $(core_device_libs)
 test_unit_core_test_lmr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle
 test_unit_core_test_counters_SOURCES = test/unit/core/test_counters.c $(core_device) $(printed)
 test_unit_core_test_counters_LDADD = $(core_device_libs)
+test_unit_core_test_eth_ep_SOURCES = test/unit/core/test_eth_ep.c $(core_eth)
+test_unit_core_test_eth_ep_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_eth_ep_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=calloc,--wrap=dapl_ep_create
 test_unit_core_test_eth_rule_SOURCES = test/unit/core/test_eth_rule.c $(core_eth)
 test_unit_core_test_eth_rule_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_eth_rule_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_object_new

@@ -160,6 +160,11 @@ void core_eth_start(void)
 	__wrap_dapl_device_ops.eth = &core_eth_ops;
 }
 
+void core_eth_remove(void)
+{
+	__wrap_dapl_device_ops.eth = NULL;
+}
+
 int core_eth_open(void **state)
 {
 	core_eth_start();

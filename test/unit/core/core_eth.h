@@ -28,6 +28,7 @@ extern struct dapl_eth_ops core_eth_ops;	/* a test may replace operations until 
 
 /* Gives the device these operations, which succeed, and all capabilities. Called before an object is made. */
 void core_eth_start(void);
+void core_eth_remove(void);		/* the device has no raw Ethernet endpoints any more */
 /* The same with core_objects_open, and the end of it: the device has no rule and no group left. */
 int core_eth_open(void **state);
 int core_eth_close(void **state);
