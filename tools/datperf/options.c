@@ -87,12 +87,14 @@ static void read_sizes(struct options *o, const char *list)
 	char *at = (char *)list;
 
 	for (;; at++) {
-		size_t from = read_size(list, at, &at);
+		size_t from = read_size(list, at, &at), to = from;
 
-		add_size(o, from);
 		if (*at == '-')
-			for (size_t to = read_size(list, at + 1, &at); from * 2 <= to; from *= 2)
-				add_size(o, from * 2);
+			to = read_size(list, at + 1, &at);
+		if (to < from)
+			usage_error("--size: \"%s\" found, the smaller size first expected", list);
+		for (; from <= to; from *= 2)
+			add_size(o, from);
 		if (!*at)
 			return;
 		if (*at != ',')
