@@ -255,9 +255,10 @@ static int result_of(const struct run *r)
 	if (!r->completed || r->completed < r->started || r->wrong)
 		return CLI_FAILURE;
 	/* as ping: a count that was not reached by the end of -w */
-	if (r->o->seconds && r->o->count && r->completed < r->o->count)
-		return CLI_FAILURE;
-	return 0;
+	if (!r->o->seconds || !r->o->count || r->completed == r->o->count)
+		return 0;
+	cli_warn("-w: %lu of %lu rounds completed in %g s", r->completed, r->o->count, r->o->seconds);
+	return CLI_FAILURE;
 }
 
 int run_client(const struct options *o)
