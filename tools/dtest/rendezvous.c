@@ -11,7 +11,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { ANSWER_TIMEOUT = 60 };	/* seconds for the server's text */
+enum { CONNECT_TIMEOUT = 20, ANSWER_TIMEOUT = 60 };	/* seconds, to reach the server, and for its text */
 
 int rendezvous_listen(void)
 {
@@ -78,13 +78,13 @@ static void receive_text(int fd, const char *host, char text[RENDEZVOUS_TEXT])
 	text[RENDEZVOUS_TEXT - 1] = '\0';
 }
 
-void rendezvous_ask(const struct sockaddr *address, const char *host, char ia[RENDEZVOUS_TEXT])
+/* Returns a socket, or ends the program. */
+static int connect_to(const struct sockaddr *address, const char *host)
 {
 	struct sockaddr_storage to = { 0 };
 	socklen_t length = address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct timeval limit = { .tv_sec = ANSWER_TIMEOUT };
-	char text[RENDEZVOUS_TEXT], *name = text;
+	struct timeval limit = { .tv_sec = ANSWER_TIMEOUT }, connect_limit = { .tv_sec = CONNECT_TIMEOUT };
 
 	memcpy(&to, address, length);
 	if (to.ss_family == AF_INET6)
@@ -92,8 +92,20 @@ void rendezvous_ask(const struct sockaddr *address, const char *host, char ia[RE
 	else
 		((struct sockaddr_in *)&to)->sin_port = htons(RENDEZVOUS_PORT);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&to, length))
-		fail("%s, TCP port %d: %s; is a dtest server running there?", host, RENDEZVOUS_PORT, strerror(errno));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &connect_limit, sizeof connect_limit);
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&to, length))
+		return fd;
+	if (errno == EINPROGRESS)	/* the time limit */
+		fail("%s, TCP port %d: no answer within %d s; is the host up, does a firewall drop the port?", host,
+		     RENDEZVOUS_PORT, CONNECT_TIMEOUT);
+	fail("%s, TCP port %d: %s; is a dtest server running there?", host, RENDEZVOUS_PORT, strerror(errno));
+}
+
+void rendezvous_ask(const struct sockaddr *address, const char *host, char ia[RENDEZVOUS_TEXT])
+{
+	char text[RENDEZVOUS_TEXT], *name = text;
+	int fd = connect_to(address, host);
+
 	receive_text(fd, host, text);
 	close(fd);
 	for (int colons = 0; colons < 4; colons++) {
