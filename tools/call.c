@@ -2,6 +2,7 @@
 /* call.c - see call.h. */
 #include "call.h"
 #include "cli.h"
+#include "names.h"
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,17 @@ void good(DAT_RETURN rc, const char *call)
 	if (rc == DAT_SUCCESS)
 		return;
 	dat_strerror(rc, &major, &minor);
-	fail("%s: %s %s", call, major, minor);
+	fail("%s: %s%s%s", call, major, *minor ? " " : "", minor);
+}
+
+void good_listener(DAT_RETURN rc, unsigned qualifier)
+{
+	char call[64];
+
+	if (DAT_GET_TYPE(rc) == DAT_CONN_QUAL_IN_USE)
+		fail("connection qualifier %u is in use: another server?", qualifier);
+	snprintf(call, sizeof call, "listening at connection qualifier %u", qualifier);
+	good(rc, call);
 }
 
 void open_ia(const char *name, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia)
@@ -22,7 +33,7 @@ void open_ia(const char *name, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia)
 	DAT_RETURN rc = dat_ia_open((char *)name, 8, async, ia);
 	char call[DAT_NAME_MAX_LENGTH + 32];
 
-	snprintf(call, sizeof call, "dat_ia_open of %s", name);
+	snprintf(call, sizeof call, "dat_ia_open of %s", *name ? name : "\"\"");
 	good(rc, call);
 }
 
@@ -33,7 +44,7 @@ static void resolve_in(int family, const char *name, struct sockaddr_storage *ad
 	int rc = getaddrinfo(name, NULL, &hints, &found);
 
 	if (rc)
-		fail("%s: %s", name, gai_strerror(rc));
+		fail("%s: %s", *name ? name : "\"\"", gai_strerror(rc));
 	chosen = found;
 	while (chosen && family != AF_UNSPEC && chosen->ai_family != family)
 		chosen = chosen->ai_next;
@@ -51,10 +62,16 @@ void resolve(const char *name, struct sockaddr_storage *address)
 
 void resolve_for(DAT_IA_HANDLE ia, const char *name, struct sockaddr_storage *address)
 {
+	char text[ADDRESS_TEXT];
+	const struct sockaddr *own;
 	DAT_IA_ATTR attr;
 
 	good(dat_ia_query(ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL), "dat_ia_query");
-	resolve_in(((const struct sockaddr *)attr.ia_address_ptr)->sa_family, name, address);
+	own = (const struct sockaddr *)attr.ia_address_ptr;
+	resolve_in(own->sa_family, name, address);
+	if (address->ss_family != own->sa_family)
+		fail("%s has no %s address, which the adapter with the address %s needs", name,
+		     own->sa_family == AF_INET6 ? "IPv6" : "IPv4", address_text(own, text));
 }
 
 double now(void)

@@ -8,12 +8,14 @@
 
 /* Calls fail() (cli.h) when rc is not DAT_SUCCESS, naming the call and the code. */
 void good(DAT_RETURN rc, const char *call);
+/* The same for the result of dat_psp_create(). */
+void good_listener(DAT_RETURN rc, unsigned qualifier);
 /* dat_ia_open, with the name of the adapter in the line of a failure. */
 void open_ia(const char *name, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia);
 /* The first address of a host name or of a number; fail() when there is none. */
 void resolve(const char *name, struct sockaddr_storage *address);
-/* resolve(), but preferably an address in the family of the adapter's own: the first one of localhost is often ::1,
- * to which an adapter with an IPv4 address cannot connect. */
+/* resolve(), but an address in the family of the adapter's own, which is the one that it can connect to; the first
+ * one of localhost is often ::1. */
 void resolve_for(DAT_IA_HANDLE ia, const char *name, struct sockaddr_storage *address);
 double now(void);	/* seconds, monotonic */
 

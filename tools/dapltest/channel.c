@@ -29,7 +29,7 @@ bool succeeded(DAT_RETURN rc, const char *call)
 	if (rc == DAT_SUCCESS)
 		return true;
 	dat_strerror(rc, &major, &minor);
-	return complain("%s: %s %s", call, major, minor);
+	return complain("%s: %s%s%s", call, major, *minor ? " " : "", minor);
 }
 
 /* --- adapter and memory ------------------------------------------------------- */

@@ -26,6 +26,7 @@ static void find_features(struct adapter *a)
 	a->reads = least(ADAPTER_READS,
 			 least(ia.max_rdma_read_per_ep_out, ia.max_rdma_read_per_ep_in));
 	a->max_endpoints = ia.max_eps;
+	a->max_dtos = ia.max_dto_per_ep;
 	a->max_events = ia.max_evd_qlen;
 	a->max_srqs = ia.max_srqs;
 	a->max_srq_receives = ia.max_recv_per_srq;
@@ -56,8 +57,8 @@ void adapter_open(struct adapter *a, const char *name)
 
 void adapter_listen(struct adapter *a, DAT_CONN_QUAL port)
 {
-	good(dat_psp_create(a->ia, port, a->requests, DAT_PSP_CONSUMER_FLAG, &a->psp),
-	     "dat_psp_create");
+	good_listener(dat_psp_create(a->ia, port, a->requests, DAT_PSP_CONSUMER_FLAG, &a->psp),
+		      (unsigned)port);
 }
 
 void adapter_address(const struct adapter *a, struct sockaddr_storage *address)

@@ -22,6 +22,7 @@ struct adapter {
 	bool atomics, immediate;             /* the IA has them */
 	DAT_COUNT reads;                     /* RDMA reads of an endpoint under way at a time */
 	DAT_COUNT max_endpoints, max_events; /* of the IA; of one EVD */
+	DAT_COUNT max_dtos;		     /* of one endpoint */
 	DAT_COUNT max_srqs, max_srq_receives;
 	char device[64], gid[64]; /* of the RDMA device; empty if the IA does not say */
 	unsigned port;

@@ -195,8 +195,7 @@ static void check_private_data(const void *got, DAT_COUNT length, int first)
 
 void tester_listen(struct tester *t)
 {
-	good(dat_psp_create(t->ia, DTEST_QUALIFIER, t->cr, DAT_PSP_CONSUMER_FLAG, &t->psp),
-	     "listening at connection qualifier 45248: dat_psp_create");
+	good_listener(dat_psp_create(t->ia, DTEST_QUALIFIER, t->cr, DAT_PSP_CONSUMER_FLAG, &t->psp), DTEST_QUALIFIER);
 }
 
 bool tester_requested(struct tester *t, unsigned ms)

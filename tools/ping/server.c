@@ -280,10 +280,8 @@ static void listen_for_clients(struct service *s)
 	DAT_PSP_HANDLE psp;
 	DAT_RETURN rc = dat_psp_create(s->adapter.ia, s->o->port, s->adapter.cr,
 				       DAT_PSP_CONSUMER_FLAG, &psp);
-	char call[64];
 
-	snprintf(call, sizeof call, "listening on port %" PRIu64, s->o->port);
-	good(rc, call);
+	good_listener(rc, (unsigned)s->o->port);
 }
 
 int run_server(const struct options *o)
