@@ -140,6 +140,7 @@ unit_core = \
 	test/unit/core/test_object \
 	test/unit/core/test_open_query \
 	test/unit/core/test_polled \
+	test/unit/core/test_post \
 	test/unit/core/test_post_late \
 	test/unit/core/test_post_own \
 	test/unit/core/test_post_recv \
@@ -189,6 +190,8 @@ test_unit_core_test_control_SOURCES = test/unit/core/test_control.c $(core_devic
 test_unit_core_test_control_LDADD = $(core_device_libs)
 test_unit_core_test_net_watch_SOURCES = test/unit/core/test_net_watch.c $(core_device)
 test_unit_core_test_net_watch_LDADD = $(core_device_libs)
+test_unit_core_test_post_SOURCES = test/unit/core/test_post.c $(core_device)
+test_unit_core_test_post_LDADD = $(core_device_libs)
 test_unit_core_test_post_late_SOURCES = test/unit/core/test_post_late.c $(core_device)
 test_unit_core_test_post_late_LDADD = $(core_device_libs)
 test_unit_core_test_post_own_SOURCES = test/unit/core/test_post_own.c $(core_device)
