@@ -115,6 +115,7 @@ unit_core = \
 	test/unit/core/test_ep \
 	test/unit/core/test_ep_attr \
 	test/unit/core/test_ep_evds \
+	test/unit/core/test_ep_free \
 	test/unit/core/test_ep_modify \
 	test/unit/core/test_ep_qp \
 	test/unit/core/test_ep_reset \
@@ -310,6 +311,9 @@ test_unit_core_test_conn_step_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ep_SOURCES = test/unit/core/test_ep.c $(core_objects)
 test_unit_core_test_ep_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ep_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle
+test_unit_core_test_ep_free_SOURCES = test/unit/core/test_ep_free.c $(core_objects)
+test_unit_core_test_ep_free_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_ep_free_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_yield
 test_unit_core_test_ep_qp_SOURCES = test/unit/core/test_ep_qp.c $(core_objects)
 test_unit_core_test_ep_qp_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ud_SOURCES = test/unit/core/test_ud.c $(core_objects)
