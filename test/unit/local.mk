@@ -8,6 +8,7 @@ device_harness = test/unit/device_harness.c test/unit/device_harness.h
 verbs_eth_receives = test/unit/verbs/eth_receives.c test/unit/verbs/eth_receives.h
 verbs_eth_objects = test/unit/verbs/eth_objects.c test/unit/verbs/eth_objects.h $(softeth_steps)
 verbs_siw_below = test/unit/verbs/siw_below.c test/unit/verbs/siw_below.h
+soft_ring_reader = test/unit/soft/ring_reader.c test/unit/soft/ring_reader.h
 softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
 softeth_cbpf = test/unit/softeth/cbpf.c test/unit/softeth/cbpf.h
 softeth_control = test/unit/softeth/control.c test/unit/softeth/control.h
@@ -556,11 +557,11 @@ test_unit_soft_test_mr_SOURCES = test/unit/soft/test_mr.c $(device_harness)
 test_unit_soft_test_mr_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mr_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_populate,--wrap=rmem_map_file,--wrap=soft_mr_add
-test_unit_soft_test_shm_conn_SOURCES = test/unit/soft/test_shm_conn.c $(device_harness)
+test_unit_soft_test_shm_conn_SOURCES = test/unit/soft/test_shm_conn.c $(device_harness) $(soft_ring_reader)
 test_unit_soft_test_shm_conn_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_conn_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shm_notify_wake,--wrap=shm_process_put,--wrap=rmem_map_free,--wrap=calloc
-test_unit_soft_test_shm_conn_post_SOURCES = test/unit/soft/test_shm_conn_post.c $(device_harness)
+test_unit_soft_test_shm_conn_post_SOURCES = test/unit/soft/test_shm_conn_post.c $(device_harness) $(soft_ring_reader)
 test_unit_soft_test_shm_conn_post_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_conn_post_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shm_notify_wake,--wrap=shm_process_put,--wrap=soft_qp_executed \

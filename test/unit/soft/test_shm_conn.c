@@ -14,6 +14,7 @@
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/rmem_map.h"
 #include "dapl/soft/shm/shm_conn.h"
+#include "test/unit/soft/ring_reader.h"
 
 static struct dapl_device dev;
 static struct dapl_conn conn;
@@ -81,17 +82,6 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Takes the next message as the peer does. */
-static struct ring_message received(void)
-{
-	struct ring_message message;
-
-	assert_true(ring_ready(&rx));
-	assert_true(ring_get(&rx, &message));
-	ring_done(&rx, &message);
-	return message;
-}
-
 static const struct ring_ack *sent_ack(void)
 {
 	return &conn.shm->segment->memory->ack[1];
@@ -149,7 +139,7 @@ static void message_is_a_body_or_a_payload(void **state)
 
 	(void)state;
 	shm_conn_put(&conn, &segment, "xy", 2, pieces, 2, 0);
-	message = received();
+	message = ring_read(&rx);
 	assert_int_equal(message.op, WIRE_WRITE);
 	assert_true(message.last);
 	assert_int_equal(message.word, 7);
@@ -159,7 +149,7 @@ static void message_is_a_body_or_a_payload(void **state)
 	assert_int_equal(message.delivered, 5);
 	assert_int_equal(message.consumed, 600);
 	shm_conn_put(&conn, &segment, NULL, 0, pieces, 2, 7);
-	message = received();
+	message = ring_read(&rx);
 	assert_int_equal(message.length, 7);
 	assert_memory_equal(message.data, "abcdefg", 7);
 }
@@ -184,7 +174,7 @@ static void peer_copies_the_payload_of_a_rendezvous(void **state)
 	assert_true(rndv_may_send(conn.shm));
 	for (uint32_t i = 0; i < 2; i++) {
 		send_by_rendezvous(40 + i, i * 100);
-		message = received();
+		message = ring_read(&rx);
 		assert_true(message.rndv);
 		assert_true(message.last);
 		assert_int_equal(message.op, WIRE_SEND);

@@ -16,6 +16,7 @@
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/rmem_map.h"
 #include "dapl/soft/shm/shm_conn.h"
+#include "test/unit/soft/ring_reader.h"
 
 enum { KEY = 0x300, RKEY = 0x500, REMOTE = 0x12345000, SLOTS = 4, STRIDE = sizeof(struct soft_swqe) + 64 };
 
@@ -200,17 +201,6 @@ static bool post(enum ibv_wr_opcode opcode, unsigned flags, uint32_t length)
 	return shm_conn_post(&qp, &conn, &wr);
 }
 
-/* Takes the next message as the peer does. */
-static struct ring_message received(void)
-{
-	struct ring_message message;
-
-	assert_true(ring_ready(&rx));
-	assert_true(ring_get(&rx, &message));
-	ring_done(&rx, &message);
-	return message;
-}
-
 static void expect_nothing_done(void)
 {
 	assert_false(ring_ready(&rx));
@@ -229,7 +219,7 @@ static void short_send_takes_a_slot(void **state)
 
 	(void)state;
 	assert_true(post(IBV_WR_SEND, IBV_SEND_SIGNALED, 40));
-	message = received();
+	message = ring_read(&rx);
 	assert_int_equal(message.op, WIRE_SEND);
 	assert_true(message.last);
 	assert_false(message.rndv);
@@ -246,7 +236,7 @@ static void short_send_takes_a_slot(void **state)
 	assert_int_equal(wqe->state, SOFT_SENT);
 	assert_int_equal(wqe->seq, 1);
 	assert_true(post(IBV_WR_SEND, IBV_SEND_SOLICITED, 40));
-	assert_int_equal(received().op, WIRE_SEND_SE);
+	assert_int_equal(ring_read(&rx).op, WIRE_SEND_SE);
 	assert_int_equal(soft_swqe(&qp, 1)->seq, 2);
 }
 
@@ -268,7 +258,7 @@ static void longer_send_takes_bulk(void **state)
 
 	(void)state;
 	assert_true(post(IBV_WR_SEND, 0, RING_CHUNK));
-	message = received();
+	message = ring_read(&rx);
 	assert_int_equal(message.length, RING_CHUNK);
 	assert_memory_equal(message.data, memory, RING_CHUNK);
 	assert_int_equal(conn.tx.cursor.charged, SOFT_CHARGE + RING_CHUNK);
@@ -283,7 +273,7 @@ static void write_takes_no_credit(void **state)
 
 	(void)state;
 	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));
-	message = received();
+	message = ring_read(&rx);
 	assert_int_equal(message.op, WIRE_WRITE);
 	assert_int_equal(message.word, RKEY);
 	assert_int_equal(message.to, REMOTE);
@@ -399,7 +389,7 @@ static void write_that_cannot_be_mapped_takes_the_ring(void **state)
 	(void)state;
 	dev.want_direct = true;
 	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));
-	assert_int_equal(received().op, WIRE_WRITE);
+	assert_int_equal(ring_read(&rx).op, WIRE_WRITE);
 	is.suits_cma = true;		/* the answer is found when it is queued */
 	assert_false(post(IBV_WR_RDMA_WRITE, 0, 200));
 	expect_nothing_done();
