@@ -110,8 +110,8 @@ DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint
 	unsigned to;
 	int err;
 
-	if (flags & ~(DAPL_POST_FLAGS & ~READ_ONCE(ep->request_flags)))
-		return op == DAT_DTO_SEND ? BAD_PARAM(5) : BAD_PARAM(6);
+	if (flags & ~(DAPL_POST_FLAGS & ~READ_ONCE(ep->request_flags)))	/* DRIVER1: dat_eth_post_send */
+		return op == DAT_DTO_SEND && wr->opcode != IBV_WR_DRIVER1 ? BAD_PARAM(5) : BAD_PARAM(6);
 	dapl_spin_lock(&ep->sq.lock);
 	if (!dapl_ep_may_request(ep) && !((op == DAT_IB_DTO_SEND_UD || ep->is_raw) && ep->qp)) {
 		dapl_spin_unlock(&ep->sq.lock);

@@ -89,6 +89,18 @@ static void members_without_their_flag_are_refused(void **state)
 	assert_int_equal(posts, 0);
 }
 
+/* They are the sixth argument, behind those of the offload. */
+static void completion_flags_are_told_apart_from_offloads(void **state)
+{
+	const DAT_ETH_SEND how = { .flags = DAT_ETH_SEND_MORE };
+
+	(void)state;
+	ep->request_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	assert_int_equal(dapl_eth_post_send(ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 7 }, &how,
+					    DAT_COMPLETION_UNSIGNALLED_FLAG), BAD_PARAM(6));
+	assert_int_equal(posts, 0);
+}
+
 static void offload_reaches_the_device_as_it_is(void **state)
 {
 	const DAT_ETH_SEND how = { .flags = DAT_ETH_SEND_TSO | DAT_ETH_SEND_VLAN | DAT_ETH_SEND_LAUNCH, .mss = 1000,
@@ -208,6 +220,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
 	const struct CMUnitTest tests[] = {
 		CASE(members_without_their_flag_are_refused),
+		CASE(completion_flags_are_told_apart_from_offloads),
 		CASE(offload_reaches_the_device_as_it_is),
 		CASE(offload_needs_its_capability),
 		CASE(only_a_cut_message_is_longer_than_a_frame),
