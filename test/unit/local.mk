@@ -123,6 +123,7 @@ unit_core = \
 	test/unit/core/test_ep_state \
 	test/unit/core/test_ep_tuning \
 	test/unit/core/test_eth_ep \
+	test/unit/core/test_eth_ops \
 	test/unit/core/test_eth_rule \
 	test/unit/core/test_eth_send \
 	test/unit/core/test_event \
@@ -211,6 +212,9 @@ test_unit_core_test_counters_LDADD = $(core_device_libs)
 test_unit_core_test_eth_ep_SOURCES = test/unit/core/test_eth_ep.c $(core_eth)
 test_unit_core_test_eth_ep_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_eth_ep_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=calloc,--wrap=dapl_ep_create
+test_unit_core_test_eth_ops_SOURCES = test/unit/core/test_eth_ops.c $(core_eth)
+test_unit_core_test_eth_ops_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_eth_ops_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_evd_notify
 test_unit_core_test_eth_rule_SOURCES = test/unit/core/test_eth_rule.c $(core_eth)
 test_unit_core_test_eth_rule_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_eth_rule_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_object_new

@@ -189,15 +189,27 @@ int core_eth_close(void **state)
 
 /* --- objects ------------------------------------------------------------------------------------------ */
 
-struct dapl_ep *core_eth_ep(void)
+static struct dapl_ep *ep_of(const char *receive)
 {
-	const DAT_EP_ATTR attr = { .service_type = DAT_ETH_SERVICE_TYPE_RAW, .max_recv_dtos = 8, .max_request_dtos = 8 };
+	DAT_NAMED_ATTR named = { "eth_receive", receive };
+	const DAT_EP_ATTR attr = { .service_type = DAT_ETH_SERVICE_TYPE_RAW, .max_recv_dtos = 8, .max_request_dtos = 8,
+		.ep_provider_specific = &named, .ep_provider_specific_count = 1 };
 	DAT_EVD_HANDLE evd = (DAT_EVD_HANDLE)core_dto_evd;
 	DAT_EP_HANDLE handle;
 
 	assert_int_equal(dapl_eth_ep_create((DAT_IA_HANDLE)core_ia, (DAT_PZ_HANDLE)core_pz, evd, evd, DAT_HANDLE_NULL,
 					    &attr, &handle), DAT_SUCCESS);
 	return (struct dapl_ep *)handle;
+}
+
+struct dapl_ep *core_eth_ep(void)
+{
+	return ep_of("post");
+}
+
+struct dapl_ep *core_eth_ring_ep(void)
+{
+	return ep_of("ring");
 }
 
 struct dapl_group *core_eth_group(struct dapl_ep *member)

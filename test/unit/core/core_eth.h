@@ -32,8 +32,9 @@ void core_eth_remove(void);		/* the device has no raw Ethernet endpoints any mor
 /* The same with core_objects_open, and the end of it: the device has no rule and no group left. */
 int core_eth_open(void **state);
 int core_eth_close(void **state);
-/* An endpoint with posted receives. */
+/* An endpoint with posted receives, and one with a ring. */
 struct dapl_ep *core_eth_ep(void);
+struct dapl_ep *core_eth_ring_ep(void);
 struct dapl_group *core_eth_group(struct dapl_ep *member);
 /* The rules that the device has at a QP. */
 unsigned core_eth_count(const struct ibv_qp *qp);
