@@ -3,6 +3,7 @@
 # dapl/softeth or dapl/verbs; topics of the software device that need several files have names of their own.
 EXTRA_DIST += test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/stream.h
 printed = test/unit/printed.c test/unit/printed.h
+dat_conf_text = test/unit/dat/conf_text.c test/unit/dat/conf_text.h
 file_tree = test/unit/file_tree.c test/unit/file_tree.h
 device_harness = test/unit/device_harness.c test/unit/device_harness.h
 verbs_eth_receives = test/unit/verbs/eth_receives.c test/unit/verbs/eth_receives.h
@@ -88,6 +89,7 @@ test_unit_dat_test_environment_LDADD = $(unit_dat_libs)
 test_unit_dat_test_devices_SOURCES = test/unit/dat/test_devices.c $(file_tree)
 test_unit_dat_test_devices_LDADD = $(unit_dat_libs)
 test_unit_dat_test_devices_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strdup,--wrap=realloc,--wrap=opendir
+test_unit_dat_test_entry_table_SOURCES = test/unit/dat/test_entry_table.c $(dat_conf_text)
 test_unit_dat_test_entry_table_LDADD = $(unit_dat_libs)
 test_unit_dat_test_entry_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read
 test_unit_dat_test_sources_SOURCES = test/unit/dat/test_sources.c $(file_tree) $(printed)

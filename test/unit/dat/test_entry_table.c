@@ -8,28 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-
-static const char *text;	/* of the file */
-
-/* The files are the test's. */
-int __wrap_sources_read(struct sources *sources, bool with_soft);
-int __wrap_sources_read(struct sources *sources, bool with_soft)
-{
-	(void)with_soft;
-	return conf_parse(&sources->conf, text, strlen(text), "dat.conf", NULL, NULL);
-}
-
-static struct entry_table table_of(const char *lines)
-{
-	struct entry_table table;
-	struct reading *reading;
-
-	text = lines;
-	reading = reading_make(false, false);
-	assert_non_null(reading);
-	assert_true(table_make(&table, reading));
-	return table;
-}
+#include "test/unit/dat/conf_text.h"
 
 static void replace(struct entry_table *table, const char *lines)
 {
@@ -41,15 +20,13 @@ static void replace(struct entry_table *table, const char *lines)
 
 static DAT_PROVIDER_INFO key(const char *name, unsigned minor, bool thread_safe)
 {
-	DAT_PROVIDER_INFO info = { .dapl_version_major = 2, .dapl_version_minor = minor,
-		.is_thread_safe = thread_safe ? DAT_TRUE : DAT_FALSE };
+	DAT_PROVIDER_INFO info = key_of(name);
 
-	strncpy(info.ia_name, name, sizeof info.ia_name - 1);
+	info.dapl_version_minor = minor;
+	info.is_thread_safe = thread_safe ? DAT_TRUE : DAT_FALSE;
 	return info;
 }
 
-#define LINE(name, kind, library, params) \
-	name " u2.0 nonthreadsafe " kind " " library " dapl.2.0 \"" params "\" \"\"\n"
 #define A LINE("ia_a", "default", "liba.so", "eth0 0")
 #define B LINE("ia_b", "default", "libb.so", "eth0 0")
 
