@@ -70,6 +70,7 @@ unit_dat = \
 	test/unit/dat/test_environment \
 	test/unit/dat/test_ia_handle \
 	test/unit/dat/test_lmr_table \
+	test/unit/dat/test_providers \
 	test/unit/dat/test_sources \
 	test/unit/dat/test_strerror \
 	test/unit/dat/test_unknown_ia
@@ -92,6 +93,9 @@ test_unit_dat_test_devices_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strdup,--wrap=real
 test_unit_dat_test_entry_table_SOURCES = test/unit/dat/test_entry_table.c $(dat_conf_text)
 test_unit_dat_test_entry_table_LDADD = $(unit_dat_libs)
 test_unit_dat_test_entry_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read
+test_unit_dat_test_providers_SOURCES = test/unit/dat/test_providers.c $(dat_conf_text)
+test_unit_dat_test_providers_LDADD = $(unit_dat_libs)
+test_unit_dat_test_providers_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=calloc
 test_unit_dat_test_sources_SOURCES = test/unit/dat/test_sources.c $(file_tree) $(printed)
 test_unit_dat_test_sources_LDADD = $(unit_dat_libs)
 test_unit_dat_test_sources_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=devices_make_entries
