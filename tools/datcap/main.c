@@ -306,20 +306,21 @@ static void parse(struct options *o, int argc, char **argv)
 /* Rules of the command line, or one for all frames. */
 static void complete_rules(struct options *o)
 {
-	bool all = !o->rule_count;
+	bool all = !o->rule_count, joins = false;
 
 	o->rule_count += all;
 	for (unsigned i = 0; i < o->rule_count; i++) {
 		DAT_ETH_RULE *r = &o->rules[i];
-		bool group = r->key.ip_version == 4 ? r->key.ip_dst[0] >> 4 == 14 : r->key.ip_dst[0] == 0xff;
+		bool join = o->join && rule_names_group(r);
 
+		if (o->take && !rule_has_condition(r))
+			usage_error("--take needs a --rule%s: the host would be cut off", all ? "" : " that leaves frames out");
 		r->mode = o->take ? DAT_ETH_TAKE : DAT_ETH_COPY;
 		r->priority = r->tag = i;
-		r->flags = (o->take ? 0 : DAT_ETH_EGRESS) | (o->promiscuous ? DAT_ETH_ALL : 0) | (o->join && group ? DAT_ETH_JOIN : 0);
+		r->flags = (o->take ? 0 : DAT_ETH_EGRESS) | (o->promiscuous ? DAT_ETH_ALL : 0) | (join ? DAT_ETH_JOIN : 0);
+		joins |= join;
 	}
-	if (o->take && all)
-		usage_error("--take needs a --rule: without one the host would be cut off");
-	if (o->join && all)
+	if (o->join && !joins)
 		usage_error("--join needs a --rule with a group, like 'dst 239.1.1.1'");
 }
 

@@ -247,8 +247,25 @@ bool rule_parse(const char *text, DAT_ETH_RULE *rule, char *wrong, size_t size)
 	memset(&rule->key, 0, 4 * sizeof rule->key);
 	if (strlen(text) > TEXT_MAX)
 		return fault(&p, "a rule has at most %d characters", TEXT_MAX);
-	while (next(&p))
+	if (!next(&p))
+		return fault(&p, "column %zu: the end found, expected words like 'dst 10.0.0.1'", strlen(text) + 1);
+	do
 		if (!parse_word(&p))
 			return false;
+	while (next(&p));
 	return true;
+}
+
+bool rule_has_condition(const DAT_ETH_RULE *rule)
+{
+	static const DAT_ETH_KEY none;
+
+	return memcmp(&rule->mask, &none, sizeof none) || memcmp(&rule->inner_mask, &none, sizeof none);
+}
+
+bool rule_names_group(const DAT_ETH_RULE *rule)
+{
+	const DAT_ETH_KEY *key = &rule->key;
+
+	return key->ip_version == 4 ? key->ip_dst[0] >> 4 == 14 : key->ip_dst[0] == 0xff;
 }

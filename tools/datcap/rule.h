@@ -9,6 +9,10 @@
 
 /* Fills in key and mask of the headers; the rest of *rule stays. False: `wrong` says why. */
 bool rule_parse(const char *text, DAT_ETH_RULE *rule, char *wrong, size_t size);
+/* Whether it leaves any frame out: 'tos 0/0' and 'inner' do not. */
+bool rule_has_condition(const DAT_ETH_RULE *rule);
+/* Whether its destination is an IP multicast group. */
+bool rule_names_group(const DAT_ETH_RULE *rule);
 /* "02:00:00:00:00:01" */
 bool rule_parse_mac(const char *text, uint8_t mac[6]);
 
