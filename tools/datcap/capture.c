@@ -20,6 +20,7 @@ enum {
 	DRAIN_NS = 500000000,
 	NAPS_NS = 40000000,		/* so long naps go on after the last frame */
 	WAIT_US = 100000,		/* so long a signal may wait */
+	CHECK_BATCHES = 1024,		/* between looks at the clock while frames always wait */
 	FILTER_MAX = 1 << 16,		/* bytes of a tagged frame that the filter sees */
 };
 
@@ -31,7 +32,8 @@ struct capture {
 	long nap, naps_left;		/* ns: of one, of all until the next wait for an event */
 	uint64_t kept, bytes;		/* frames that passed the filter */
 	uint64_t lost;			/* told by frames */
-	uint64_t begin, next_line;	/* ns, monotonic */
+	uint64_t begin, next_line, next_flush;	/* ns, monotonic */
+	unsigned batches;		/* taken */
 	uint64_t seconds_printed;
 	uint64_t kept_before, bytes_before, lost_before;	/* at the last line */
 	uint64_t first_time;		/* CLOCK_REALTIME, ns */
@@ -217,10 +219,25 @@ static void drain(struct capture *c)
 		;
 }
 
+/* Frames that few others follow: they would wait for the end in a buffer that does not fill. */
+static void flush_if_due(struct capture *c)
+{
+	uint64_t now = now_ns();
+
+	if (now < c->next_flush)
+		return;
+	c->pipe_closed |= !output_flush();
+	c->next_flush = now + OUTPUT_FLUSH_NS;
+}
+
 static void loop(struct capture *c, bool write)
 {
 	while (!stop_requested && !c->pipe_closed && !c->gone && !enough(c, write)) {
-		if (take_some(c, write))
+		bool took = take_some(c, write);
+
+		if (write && (!took || ++c->batches % CHECK_BATCHES == 0))
+			flush_if_due(c);
+		if (took)
 			c->naps_left = NAPS_NS;
 		else
 			wait_for_frames(c);

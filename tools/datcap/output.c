@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* output.c - writes capture files, in pieces of 1 MiB. A file always ends with a whole block or record, except
- * when the process is killed within a write. */
+/* output.c - writes capture files, in pieces of 1 MiB at most. A file always ends with a whole block or record,
+ * except when the process is killed within a write. */
 #include "output.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -248,6 +248,23 @@ static bool appended(void)
 		next_file();
 	else if (used >= BUFFER)
 		flush();
+	return !pipe_closed;
+}
+
+/* A pipe without a reader, which a write would tell only once there is something to write. */
+static bool reader_has_gone(void)
+{
+	struct pollfd is = { .fd = fd };
+
+	return poll(&is, 1, 0) == 1 && (is.revents & POLLERR);
+}
+
+bool output_flush(void)
+{
+	if (used)
+		flush();
+	else
+		pipe_closed |= reader_has_gone();
 	return !pipe_closed;
 }
 

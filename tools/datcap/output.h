@@ -8,6 +8,8 @@
 #include <dat/dat_eth_extensions.h>
 #include "pcapng.h"
 
+enum { OUTPUT_FLUSH_NS = 100000000 };	/* soon for a person who looks on, and rare for the disk */
+
 struct output_options {
 	const char *path;		/* "-": standard output */
 	bool pcap;			/* else pcapng */
@@ -23,6 +25,9 @@ void output_open(const struct output_options *options);
 bool output_frame(const DAT_ETH_FRAME *frame);
 /* The same, with a comment of at most 95 bytes where the format has them. */
 bool output_commented(const DAT_ETH_FRAME *frame, const char *comment);
+/* Writes what was appended. Call it each OUTPUT_FLUSH_NS while frames come slowly: a reader sees them then, and they
+ * outlive the process. False: the reader of the pipe has gone. */
+bool output_flush(void);
 bool output_close(const struct pcapng_statistics *statistics);
 
 #endif

@@ -17,7 +17,7 @@
 enum {
 	SNAP = 256,			/* bytes of payload unless -s says otherwise */
 	SORT_NS = 5000000,		/* so long a message waits for older ones of other programs */
-	FIND_NS = 100000000,		/* between looks for programs that have begun */
+	FIND_NS = OUTPUT_FLUSH_NS,	/* between looks for programs that have begun */
 	PAUSE_NS = 1000000,		/* a ring of 8 MiB takes 30 ms to fill at 5 million messages/s */
 };
 
@@ -159,6 +159,8 @@ static void loop(void)
 		take_messages(real_ns() - SORT_NS);
 		if (now_ns() >= next_find) {
 			taps_find();
+			if (run.o->file)
+				run.pipe_closed |= !output_flush();
 			next_find = now_ns() + FIND_NS;
 		}
 		if (now_ns() >= next) {
