@@ -109,6 +109,7 @@ datcap_SOURCES = \
 	tools/datcap/caps.c \
 	tools/datcap/device.c tools/datcap/device.h \
 	tools/datcap/output.c tools/datcap/output.h \
+	tools/datcap/print.c tools/datcap/print.h \
 	tools/datcap/pcapng.c tools/datcap/pcapng.h \
 	tools/datcap/rule.c tools/datcap/rule.h \
 	tools/datcap/rdma.c \

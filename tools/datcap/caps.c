@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "datcap.h"
 #include "device.h"
+#include "print.h"
 #include "tools/cli.h"
 
 static const struct { DAT_UINT64 bit; const char *name, *meaning; } capabilities[] = {
@@ -47,7 +48,7 @@ static void print_json(const struct options *o, const DAT_ETH_ATTR *attr, const 
 	text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
 	if (!text)
 		fail("no memory");
-	printf("%s\n", text);
+	print("%s\n", text);
 	free(text);
 	json_decref(object);
 }
@@ -66,13 +67,13 @@ int caps_run(const struct options *o)
 	if (o->json) {
 		print_json(o, &attr, carrier, address);
 	} else {
-		printf("%s: address %s, MTU %u, frames of at most %u bytes, %u rules\n", o->interface, address,
+		print("%s: address %s, MTU %u, frames of at most %u bytes, %u rules\n", o->interface, address,
 		       attr.mtu, attr.max_frame, attr.max_rules);
-		printf("carried by %s, time stamps: %s\n", carrier, attr.clock == DAT_ETH_CLOCK_HARDWARE ? "hardware" :
+		print("carried by %s, time stamps: %s\n", carrier, attr.clock == DAT_ETH_CLOCK_HARDWARE ? "hardware" :
 		       attr.clock == DAT_ETH_CLOCK_SOFTWARE ? "software" : "none");
 		for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++)
 			if (attr.caps & capabilities[i].bit)
-				printf("  %-13s %s\n", capabilities[i].name, capabilities[i].meaning);
+				print("  %-13s %s\n", capabilities[i].name, capabilities[i].meaning);
 	}
 	device_close(&d);
 	return 0;

@@ -10,6 +10,7 @@
 #include "datcap.h"
 #include "device.h"
 #include "output.h"
+#include "print.h"
 #include "tools/cli.h"
 
 enum {
@@ -104,8 +105,7 @@ static void print_json(json_t *object)
 
 	if (!text)
 		fail("no memory");
-	printf("%s\n", text);
-	fflush(stdout);
+	print("%s\n", text);
 	free(text);
 	json_decref(object);
 }
@@ -128,6 +128,18 @@ static void summary(struct capture *c, const DAT_ETH_STATS *s)
 			"time: %s\n", c->o->interface, grouped(c->kept), (double)c->bytes / 1e6, seconds, nic, ring, time);
 }
 
+static void print_rates(const struct capture *c, bool to_stdout, uint64_t frames, uint64_t bytes, uint64_t lost)
+{
+	char text[200];
+
+	snprintf(text, sizeof text, "%s: %s frames/s, %.3f Mb/s, %s lost\n", c->o->interface, grouped(frames),
+		 (double)bytes * 8 / 1e6, grouped(lost));
+	if (to_stdout)
+		print("%s", text);
+	else
+		fputs(text, stderr);
+}
+
 /* One line for the second that has passed. */
 static void line(struct capture *c, bool to_stdout)
 {
@@ -140,9 +152,8 @@ static void line(struct capture *c, bool to_stdout)
 				     number(frames), "bits", number(bytes * 8), "lost_device",
 				     number(s.lost_device), "lost_ring", number(s.lost - c->lost_before)));
 	else
-		fprintf(to_stdout ? stdout : stderr, "%s: %s frames/s, %.3f Mb/s, %s lost\n", c->o->interface,
-			grouped(frames), (double)bytes * 8 / 1e6, grouped(s.lost - c->lost_before));
-	fflush(stdout);
+		print_rates(c, to_stdout, frames, bytes, s.lost - c->lost_before);
+	c->pipe_closed |= to_stdout && !print_flush();
 	c->kept_before = c->kept;
 	c->bytes_before = c->bytes;
 	c->lost_before = s.lost;
@@ -314,8 +325,7 @@ int capture_run(const struct options *o)
 	statistics = (struct pcapng_statistics){ .time = real_ns(), .start = c.first_time,
 		.received = s.received + s.lost, .dropped_by_interface = s.lost_device, .accepted = c.kept,
 		.dropped_by_kernel = s.lost, .delivered = c.kept };
-	if (!c.pipe_closed)
-		output_close(&statistics);
+	output_close(&statistics);
 	summary(&c, &s);
 	device_close(&c.device);
 	return status_of(&c, s.lost || (s.lost_device && s.lost_device != ~(uint64_t)0));

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 #include "datcap.h"
+#include "print.h"
 #include "rule.h"
 #include "tools/cli.h"
 
@@ -374,5 +375,5 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &stop, NULL);
 	sigaction(SIGHUP, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	cli_finish_with(command->run(&o));
+	print_finish(command->run(&o));
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include "config.h"
 #include "datcap.h"
+#include "print.h"
 #include "tools/cli.h"
 
 enum {
@@ -251,20 +252,12 @@ static bool appended(void)
 	return !pipe_closed;
 }
 
-/* A pipe without a reader, which a write would tell only once there is something to write. */
-static bool reader_has_gone(void)
-{
-	struct pollfd is = { .fd = fd };
-
-	return poll(&is, 1, 0) == 1 && (is.revents & POLLERR);
-}
-
 bool output_flush(void)
 {
 	if (used)
 		flush();
 	else
-		pipe_closed |= reader_has_gone();
+		pipe_closed |= pipe_has_no_reader(fd);
 	return !pipe_closed;
 }
 

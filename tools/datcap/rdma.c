@@ -10,6 +10,7 @@
 #include "flow.h"
 #include "iwarp.h"
 #include "output.h"
+#include "print.h"
 #include "roce.h"
 #include "taps.h"
 #include "tools/cli.h"
@@ -73,7 +74,7 @@ static void write_message(const struct tap_message *m)
 
 	snprintf(is.comment, sizeof is.comment, "process %ld, QP 0x%x, %s, %u bytes, as posted%s", (long)m->pid, r->qpn,
 		 carrier_of(r, true), r->length, roce ? ", not as sent" : "");
-	run.pipe_closed = !(roce ? roce_frames : iwarp_frames)(r, m->payload, write_frame, &is);
+	run.pipe_closed |= !(roce ? roce_frames : iwarp_frames)(r, m->payload, write_frame, &is);
 }
 
 /* --- lines -------------------------------------------------------------------------------------------- */
@@ -115,14 +116,14 @@ static void print_message(const struct tap_message *m)
 
 		if (!text)
 			fail("no memory");
-		puts(text);
+		run.pipe_closed |= !print("%s\n", text);
 		free(text);
 		json_decref(object);
 		return;
 	}
 	strftime(clock, sizeof clock, "%H:%M:%S", localtime(&seconds));
-	printf("%s.%09u %ld %s > %s %s, %s %u bytes\n", clock, fraction, (long)m->pid, from, to, carrier, operation(r),
-	       r->length);
+	run.pipe_closed |= !print("%s.%09u %ld %s > %s %s, %s %u bytes\n", clock, fraction, (long)m->pid, from, to, carrier,
+				  operation(r), r->length);
 }
 
 /* --- the loop ------------------------------------------------------------------------------------------ */
@@ -146,8 +147,8 @@ static void take_messages(uint64_t until)
 		else
 			print_message(&m);
 	}
-	if (!run.o->file && fflush(stdout))
-		run.pipe_closed = true;
+	if (!run.o->file)
+		run.pipe_closed |= !print_flush();
 }
 
 static void loop(void)
@@ -191,7 +192,7 @@ int rdma_run(const struct options *o)
 	statistics = (struct pcapng_statistics){ .time = real_ns(), .start = first,
 		.received = run.messages + taps_lost(), .dropped_by_interface = ~(uint64_t)0, .accepted = run.messages,
 		.dropped_by_kernel = taps_lost(), .delivered = run.messages };
-	if (o->file && !run.pipe_closed)
+	if (o->file)
 		output_close(&statistics);
 	fprintf(stderr, "%s messages, %.1f MB in %.1f s; lost %s in the rings of the programs\n", grouped(run.messages),
 		(double)run.bytes / 1e6, (double)(now_ns() - begin) / 1e9, grouped(taps_lost()));

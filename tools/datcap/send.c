@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "print.h"
 #include "tools/cli.h"
 
 enum {
@@ -246,11 +247,11 @@ static void summary(const struct sender *s, double seconds)
 	double p50 = quantile(s, 0.5), p99 = quantile(s, 0.99), max = (double)s->latest / 1e3;
 
 	if (s->o->json) {
-		printf("{\"device\": \"%s\", \"frames\": %llu, \"bytes\": %llu, \"seconds\": %.6f", s->o->interface,
+		print("{\"device\": \"%s\", \"frames\": %llu, \"bytes\": %llu, \"seconds\": %.6f", s->o->interface,
 		       (unsigned long long)s->sent, (unsigned long long)s->bytes, seconds);
 		if (is_timed(s->o))
-			printf(", \"late_us\": {\"p50\": %.1f, \"p99\": %.1f, \"max\": %.1f}", p50, p99, max);
-		printf("}\n");
+			print(", \"late_us\": {\"p50\": %.1f, \"p99\": %.1f, \"max\": %.1f}", p50, p99, max);
+		print("}\n");
 		return;
 	}
 	fprintf(stderr, "%s: %s frames, %.1f MB in %.3f s: %s frames/s, %.1f Mb/s\n", s->o->interface, grouped(s->sent),
