@@ -45,7 +45,9 @@ FIRST CAPTURE_LINE NEXT STAT_LINE NEXT REPLAY_LINE NEXT MAKE_LINE NEXT RDMA_LINE
 #define SEND_OPTIONS \
 "  -c, --count N           ends after N frames\n" \
 "      --rate N            frames (100k/s) or bits (1Gb/s) a second\n" \
-"      --yes               sends even on the device of the default route\n"
+"      --yes               sends even on the device of the default route\n" \
+"      --user NAME         becomes this user once the device is open\n" \
+"      --json              prints JSON\n"
 
 static const char capture_help[] = FIRST CAPTURE_LINE DEVICE_OPTION
 "  -w, --write FILE        file to write; - is standard output\n"
@@ -58,6 +60,8 @@ FILE_OPTIONS RECEIVE_OPTIONS
 static const char stat_help[] = FIRST STAT_LINE DEVICE_OPTION
 "  -c, --count N           ends after N seconds\n"
 RECEIVE_OPTIONS
+"      --strict            exit status 3 if frames were lost\n"
+"      --user NAME         becomes this user once the device is open\n"
 "      --json              prints JSON\n";
 static const char replay_help[] = FIRST REPLAY_LINE DEVICE_OPTION
 "      --exact             at the times of the file; keeps a processor busy\n"
@@ -86,14 +90,28 @@ FILE_OPTIONS
 static const char caps_help[] = FIRST CAPS_LINE DEVICE_OPTION
 "      --json              prints JSON\n";
 
+enum { OPT_RULE = 256, OPT_JOIN, OPT_FRAMES, OPT_JSON, OPT_RING, OPT_STATS, OPT_STRICT, OPT_USER, OPT_RATE, OPT_SPEED,
+	OPT_PID, OPT_IA, OPT_EXACT, OPT_TIME, OPT_TAKE, OPT_FRAME, OPT_VARY,
+	OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_TSO, OPT_YES, OPT_HELP, OPT_VERSION, OPT_END };
+
+/* What each command takes, as its help says. */
+#define RECEIVES 'f', OPT_RULE, OPT_TAKE, OPT_JOIN, 'p', OPT_FRAMES, OPT_TIME
+#define WRITES 'w', 's', 'F', OPT_RING, OPT_STATS
+#define SENDS OPT_RATE, OPT_YES, OPT_LOOP, OPT_USER
+
 static const struct command {
 	const char *name, *help;
 	int (*run)(const struct options *o);
 	bool needs_file;
+	uint16_t options[24];		/* ends with 0; beside them --help and --version */
 } commands[] = {
-	{ "capture", capture_help, capture_run, true }, { "stat", stat_help, stat_run, false },
-	{ "replay", replay_help, replay_run, true }, { "make", make_help, make_run, false },
-	{ "rdma", rdma_help, rdma_run, false }, { "caps", caps_help, caps_run, false },
+	{ "capture", capture_help, capture_run, true, { 'i', 'c', RECEIVES, WRITES, OPT_STRICT, OPT_USER, OPT_JSON } },
+	{ "stat", stat_help, stat_run, false, { 'i', 'c', RECEIVES, OPT_STRICT, OPT_USER, OPT_JSON } },
+	{ "replay", replay_help, replay_run, true,
+		{ 'i', 'c', SENDS, OPT_EXACT, OPT_SPEED, OPT_DST, OPT_SRC, OPT_CUT, OPT_TSO, OPT_JSON } },
+	{ "make", make_help, make_run, false, { 'i', 'c', SENDS, OPT_FRAME, OPT_VARY, OPT_JSON } },
+	{ "rdma", rdma_help, rdma_run, false, { 'c', OPT_PID, OPT_IA, WRITES, OPT_STRICT, OPT_JSON } },
+	{ "caps", caps_help, caps_run, false, { 'i', OPT_JSON } },
 };
 
 static const struct command *find_command(const char *name)
@@ -209,10 +227,6 @@ static void read_mac(const char *option, const char *text, uint8_t mac[6], bool 
 	*set = true;
 }
 
-enum { OPT_RULE = 256, OPT_JOIN, OPT_FRAMES, OPT_JSON, OPT_RING, OPT_STATS, OPT_STRICT, OPT_USER, OPT_RATE, OPT_SPEED,
-	OPT_PID, OPT_IA, OPT_EXACT, OPT_TIME, OPT_TAKE, OPT_FRAME, OPT_VARY,
-	OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_TSO, OPT_YES, OPT_HELP, OPT_VERSION };
-
 static void read_format(struct options *o, const char *text)
 {
 	o->pcap = !strcmp(text, "pcap");
@@ -275,26 +289,54 @@ static void set_option(struct options *o, int c, char *const *argv)
 	}
 }
 
+static const struct option names[] = {
+	{ "interface", 1, NULL, 'i' }, { "count", 1, NULL, 'c' }, { "filter", 1, NULL, 'f' },
+	{ "write", 1, NULL, 'w' }, { "snap", 1, NULL, 's' }, { "format", 1, NULL, 'F' },
+	{ "no-promiscuous", 0, NULL, 'p' }, { "rule", 1, NULL, OPT_RULE }, { "join", 0, NULL, OPT_JOIN },
+	{ "frames", 1, NULL, OPT_FRAMES }, { "json", 0, NULL, OPT_JSON }, { "ring", 1, NULL, OPT_RING },
+	{ "stats", 0, NULL, OPT_STATS }, { "strict", 0, NULL, OPT_STRICT }, { "user", 1, NULL, OPT_USER },
+	{ "rate", 1, NULL, OPT_RATE }, { "speed", 1, NULL, OPT_SPEED }, { "loop", 1, NULL, OPT_LOOP },
+	{ "dst", 1, NULL, OPT_DST }, { "src", 1, NULL, OPT_SRC }, { "cut", 0, NULL, OPT_CUT }, { "tso", 0, NULL, OPT_TSO },
+	{ "yes", 0, NULL, OPT_YES }, { "help", 0, NULL, OPT_HELP }, { "version", 0, NULL, OPT_VERSION },
+	{ "pid", 1, NULL, OPT_PID }, { "ia", 1, NULL, OPT_IA }, { "exact", 0, NULL, OPT_EXACT }, { "time", 1, NULL, OPT_TIME },
+	{ "take", 0, NULL, OPT_TAKE },
+	{ "frame", 1, NULL, OPT_FRAME }, { "vary", 1, NULL, OPT_VARY },
+	{ NULL, 0, NULL, 0 },
+};
+
+static bool given[OPT_END];		/* options of the command line */
+
+static bool takes(const struct command *command, int c)
+{
+	const uint16_t *is = command->options;
+
+	while (*is && *is != c)
+		is++;
+	return *is;
+}
+
+/* An option that would have no effect is a mistake. */
+static void check_options(const struct command *command)
+{
+	for (const struct option *is = names; is->name; is++) {
+		char letter[8] = "";
+
+		if (!given[is->val] || takes(command, is->val))
+			continue;
+		if (is->val < OPT_RULE)
+			snprintf(letter, sizeof letter, "-%c, ", is->val);
+		usage_error("%s--%s is no option of %s", letter, is->name, command->name);
+	}
+}
+
 static void parse(struct options *o, int argc, char **argv)
 {
-	static const struct option names[] = {
-		{ "interface", 1, NULL, 'i' }, { "count", 1, NULL, 'c' }, { "filter", 1, NULL, 'f' },
-		{ "write", 1, NULL, 'w' }, { "snap", 1, NULL, 's' }, { "format", 1, NULL, 'F' },
-		{ "no-promiscuous", 0, NULL, 'p' }, { "rule", 1, NULL, OPT_RULE }, { "join", 0, NULL, OPT_JOIN },
-		{ "frames", 1, NULL, OPT_FRAMES }, { "json", 0, NULL, OPT_JSON }, { "ring", 1, NULL, OPT_RING },
-		{ "stats", 0, NULL, OPT_STATS }, { "strict", 0, NULL, OPT_STRICT }, { "user", 1, NULL, OPT_USER },
-		{ "rate", 1, NULL, OPT_RATE }, { "speed", 1, NULL, OPT_SPEED }, { "loop", 1, NULL, OPT_LOOP },
-		{ "dst", 1, NULL, OPT_DST }, { "src", 1, NULL, OPT_SRC }, { "cut", 0, NULL, OPT_CUT }, { "tso", 0, NULL, OPT_TSO },
-		{ "yes", 0, NULL, OPT_YES }, { "help", 0, NULL, OPT_HELP }, { "version", 0, NULL, OPT_VERSION },
-		{ "pid", 1, NULL, OPT_PID }, { "ia", 1, NULL, OPT_IA }, { "exact", 0, NULL, OPT_EXACT }, { "time", 1, NULL, OPT_TIME },
-		{ "take", 0, NULL, OPT_TAKE },
-		{ "frame", 1, NULL, OPT_FRAME }, { "vary", 1, NULL, OPT_VARY },
-		{ NULL, 0, NULL, 0 },
-	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, ":i:c:f:w:s:F:p", names, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, ":i:c:f:w:s:F:p", names, NULL)) != -1) {
 		set_option(o, c, argv);
+		given[c] = true;
+	}
 	if (optind == argc)
 		usage_error("no command: expected capture, stat, replay, make, rdma or caps");
 	o->command = argv[optind++];
@@ -334,12 +376,8 @@ static void check_sending(struct options *o, bool make)
 		usage_error("--rate and --speed exclude each other");
 	if (o->tso && o->cut)
 		usage_error("--tso and --cut exclude each other");
-	if (make && o->tso)
-		usage_error("--tso is for replay");
 	if (o->exact && (rated || o->speed > 0))
 		usage_error("--exact and --%s exclude each other", rated ? "rate" : "speed");
-	if (make && (o->exact || o->speed > 0))
-		usage_error("--%s needs the times of a file; make has none", o->exact ? "exact" : "speed");
 	if (make && !o->frame == !o->file)
 		usage_error("make needs either --frame TEXT or a file");
 	if (o->exact)
@@ -361,6 +399,7 @@ int main(int argc, char **argv)
 	command = find_command(o.command);
 	if (!command)
 		usage_error("\"%s\" is no command: expected capture, stat, replay, make, rdma or caps", o.command);
+	check_options(command);
 	if (!o.interface && command->run != rdma_run)
 		usage_error("%s needs -i DEVICE", o.command);
 	if (command->needs_file && !o.file)
