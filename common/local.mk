@@ -8,6 +8,7 @@ libcommon_la_SOURCES = \
 	common/json_read.c common/json_read.h \
 	common/json_write.c common/json_write.h \
 	common/parameters.c common/parameters.h \
+	common/parameter_range.c common/parameter_range.h \
 	common/ia_params.c common/ia_params.h \
 	common/interface.c common/interface.h \
 	common/descriptors.c common/descriptors.h \

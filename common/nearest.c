@@ -9,7 +9,7 @@
 #define NEAR 2			/* edits; a name that needs more is another word */
 
 static const char *const known[] = {
-#define X(name, library, by_default, meaning) #name,
+#define X(name, library, min, max, by_default, meaning) #name,
 	ENVIRONMENT_VARIABLES(X)
 #undef X
 };

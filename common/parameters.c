@@ -17,11 +17,11 @@
 
 enum {
 	FILE_MAX = 65536,	/* bytes; more is no file of parameters */
-	VALUE_MAX = 24,		/* with the zero byte: all values are numbers */
+	VALUE_MAX = PARAMETER_NUMBER,
 };
 
 static const char *const names[] = {
-#define X(name, library, by_default, meaning) #name,
+#define X(name, library, min, max, by_default, meaning) #name,
 	ENVIRONMENT_VARIABLES(X)
 #undef X
 };
@@ -60,19 +60,6 @@ const char *parameter_text(const char *name, char buffer[PARAMETER_NUMBER],
 	}
 	*origin = PARAMETER_DEFAULT;
 	return NULL;
-}
-
-/* strtoul takes signs, blanks and octal; none of them is meant here. */
-bool parameter_number(const char *text, unsigned long *value)
-{
-	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
-	char *end;
-
-	if (hex ? !isxdigit((unsigned char)text[2]) : !isdigit((unsigned char)text[0]))
-		return false;
-	errno = 0;
-	*value = strtoul(text, &end, hex ? 16 : 10);
-	return !errno && !*end;
 }
 
 bool parameter_set(const char *name, unsigned long value)
@@ -122,8 +109,9 @@ static bool is_trusted(const struct stat *file)
 /* Paths and switches for tests are no defaults for all programs. */
 static bool may_be_in_file(const char *name)
 {
-	return index_of(name) >= 0 && strcmp(name, "DAT_OVERRIDE") && strcmp(name, "DAT_TEST_ROOT") &&
-	       strcmp(name, "XDG_RUNTIME_DIR");
+	unsigned long min, max;
+
+	return parameter_range(name, &min, &max);
 }
 
 static char *trim(char *text)

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* parameters.h - where the value of a parameter comes from: set through the control socket, the
- * environment, or dapl.conf; the first that has it counts. What a parameter means, its range and its
- * default are its reader's job (log_env_number). Each library has its own copy of this state. */
+ * environment, or dapl.conf; the first that has it counts. What a parameter means and its
+ * default are its reader's job (log_env_number), ranges for tools are in parameter_range.h. Each library has its own copy of this state. */
 #ifndef COMMON_PARAMETERS_H
 #define COMMON_PARAMETERS_H
 #include <stdbool.h>
+#include "common/parameter_range.h"
 
 enum parameter_origin { PARAMETER_DEFAULT, PARAMETER_FILE, PARAMETER_ENVIRONMENT, PARAMETER_SET };
-
-enum { PARAMETER_NUMBER = 24 };	/* bytes of the buffer for a value that was set */
 
 /* The text of a value. NULL: none, so the default counts. `buffer` may hold the text. */
 const char *parameter_text(const char *name, char buffer[PARAMETER_NUMBER],
 			   enum parameter_origin *origin);
-/* False: `text` is no decimal or hexadecimal (0x) number of unsigned long. Changes errno. */
-bool parameter_number(const char *text, unsigned long *value);
 /* Any thread. False: `name` is none of variables.h. The value must fit 32 bits. */
 bool parameter_set(const char *name, unsigned long value);
 void parameter_unset(const char *name);

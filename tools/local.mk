@@ -54,6 +54,7 @@ datinfo_SOURCES = \
 	tools/info/listeners.h tools/control/rdma_objects.h \
 	tools/control/client.c tools/control/client.h \
 	common/nearest.c common/nearest.h common/variables.h \
+	common/parameter_range.c common/parameter_range.h \
 	tools/libverbs.c tools/libverbs.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
@@ -83,6 +84,7 @@ datctl_SOURCES = \
 	tools/info/output.c tools/info/output.h \
 	tools/info/system.c tools/info/system.h \
 	common/control.h common/nearest.c common/nearest.h common/variables.h \
+	common/parameter_range.c common/parameter_range.h \
 	tools/cli.c tools/cli.h
 datctl_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 datctl_LDADD = libdat2.la $(JANSSON_LIBS)

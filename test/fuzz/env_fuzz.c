@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { SAID_MAX = 1 << 20, PIECE_MAX = 4000 };	/* bytes */
 
 static const char *const names[] = {
-#define X(name, library, by_default, meaning) #name,
+#define X(name, library, min, max, by_default, meaning) #name,
 	ENVIRONMENT_VARIABLES(X)
 #undef X
 };

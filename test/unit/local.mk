@@ -34,6 +34,7 @@ unit_common = \
 	test/unit/common/test_log \
 	test/unit/common/test_mapping \
 	test/unit/common/test_nearest \
+	test/unit/common/test_parameter_range \
 	test/unit/common/test_parameters \
 	test/unit/common/test_rate \
 	test/unit/common/test_trace
@@ -53,6 +54,7 @@ test_unit_common_test_lock_check_CPPFLAGS = $(AM_CPPFLAGS) -DDAPL_LOCK_CHECK=1
 test_unit_common_test_lock_check_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_common_test_log_LDADD = $(unit_common_libs)
 test_unit_common_test_json_LDADD = $(unit_common_libs)
+test_unit_common_test_parameter_range_LDADD = $(unit_common_libs)
 test_unit_common_test_parameters_LDADD = $(unit_common_libs)
 test_unit_common_test_rate_LDADD = $(unit_common_libs)
 test_unit_common_test_trace_LDADD = $(unit_common_libs)

@@ -4,8 +4,7 @@
 #include "tools/cli.h"
 #include "tools/ctl/ctl.h"
 #include "tools/info/system.h"
-#include "common/nearest.h"
-#include <ctype.h>
+#include "common/parameter_range.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,21 +13,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A value that programs would ignore is refused. */
 static void check(const char *name, const char *value)
 {
-	static const char *const others[] = { "DAT_OVERRIDE", "DAT_TEST_ROOT", "XDG_RUNTIME_DIR" };
-	bool found = variable_is_known(name);
+	unsigned long min, max, number;
 
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		found &= strcmp(others[i], name) != 0;
-	if (!found)
+	if (!parameter_range(name, &min, &max))
 		usage_error("--persist: \"%s\" found, the name of a parameter with a number expected "
 			    "(datinfo --env)", name);
-	for (const char *at = value; *at; at++)
-		if (!isxdigit((unsigned char)*at) && !(at == value + 1 && *at == 'x'))
-			usage_error("--persist %s: \"%s\" found, a number expected", name, value);
-	if (strlen(value) > 20 || (*value && !isdigit((unsigned char)*value)))
-		usage_error("--persist %s: \"%s\" found, a number expected", name, value);
+	if (*value && (strlen(value) >= PARAMETER_NUMBER || !parameter_number(value, &number) ||
+		       number < min || number > max))
+		usage_error("--persist %s: \"%s\" found, a number from %lu to %lu expected", name, value,
+			    min, max);
 }
 
 static bool sets(const char *line, const char *name)

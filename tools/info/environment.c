@@ -15,7 +15,7 @@ static json_t *known_variables(void)
 	static const struct {
 		const char *name, *library, *by_default, *meaning;
 	} variables[] = {
-#define X(name, library, by_default, meaning) { #name, library, by_default, meaning },
+#define X(name, library, min, max, by_default, meaning) { #name, library, by_default, meaning },
 		ENVIRONMENT_VARIABLES(X)
 #undef X
 	};

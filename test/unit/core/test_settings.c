@@ -87,6 +87,22 @@ static void every_parameter_is_found_once(void **state)
 	assert_false(dapl_parameter_find("DAPL_MAX_INLIN", &at));
 }
 
+/* What datctl --persist takes, a program takes, too. */
+static void every_parameter_has_the_range_that_tools_know(void **state)
+{
+	struct dapl_parameter at;
+	unsigned long min, max;
+
+	(void)state;
+	for (unsigned i = 0; dapl_parameter_at(i, &at); i++) {
+		if (!strcmp(at.name, "TEST_PARAMETER"))
+			continue;
+		assert_true(parameter_range(at.name, &min, &max));
+		if (min != at.min || max != at.max)
+			fail_msg("%s: from %lu to %lu, expected %lu to %lu", at.name, min, max, at.min, at.max);
+	}
+}
+
 static bool set(const char *name, const char *text, const char *reason)
 {
 	char why[160] = "";
@@ -211,6 +227,7 @@ int main(void)
 		CASE(variables_have_ranges),
 		CASE(unset_variable_is_minus_one_where_zero_is_a_value),
 		CASE(every_parameter_is_found_once),
+		CASE(every_parameter_has_the_range_that_tools_know),
 		CASE(value_outside_its_range_is_refused),
 		CASE(parameters_that_are_fixed_say_why),
 		CASE(value_that_is_set_counts_until_it_is_default_again),
