@@ -9,7 +9,7 @@
 
 static const char usage_text[] =
 	"usage: datctl -q                      which parts of RDMA are there; users\n"
-	"       datctl -p [NAME[=VALUE] [PID]] show, set parameters of programs\n"
+	"       datctl -p [NAME[=VALUE]] [PID] show, set parameters of programs\n"
 	"       datctl --persist NAME=VALUE    the same for later programs, in dapl.conf\n"
 	"       datctl -c [PID|all]            running programs read dat.conf again\n"
 	"       datctl -l [soft|rxe:IF|siw:IF] load modules; make a software RDMA device\n"
@@ -83,6 +83,12 @@ static pid_t pid_of(const char *option, const char *text)
 	return text && strcmp(text, "all") ? (pid_t)cli_number(option, text, 1, 1 << 22) : 0;
 }
 
+/* No parameter has a name of digits. */
+static bool is_pid(const char *text)
+{
+	return text && *text && !text[strspn(text, "0123456789")];
+}
+
 /* Cuts NAME=VALUE; NULL: there is no value. */
 static char *value_of(char *text)
 {
@@ -95,8 +101,9 @@ static char *value_of(char *text)
 
 static int parameter(const struct options *o, int argc, char **argv)
 {
-	char *name = operand(o, argc, argv, 0, 2), *value = name ? value_of(name) : NULL;
-	pid_t pid = pid_of("--parameter", operand(o, argc, argv, 1, 2));
+	bool has_name = !is_pid(operand(o, argc, argv, 0, 2));
+	char *name = has_name ? operand(o, argc, argv, 0, 2) : NULL, *value = name ? value_of(name) : NULL;
+	pid_t pid = pid_of("--parameter", operand(o, argc, argv, has_name, has_name + 1));
 
 	if (value && !*value)
 		usage_error("--parameter: a value expected after \"%s=\"", name);

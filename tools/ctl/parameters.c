@@ -5,7 +5,7 @@
 #include "tools/ctl/ctl.h"
 #include "tools/info/output.h"
 #include "common/nearest.h"
-#include <ctype.h>
+#include "common/parameter_range.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,20 @@ static void check_name(const char *name)
 	near = variable_nearest(name);
 	usage_error("there is no parameter \"%s\"%s%s%s", name, near ? "; is " : "", near ? near : "",
 		    near ? " meant?" : "");
+}
+
+/* Programs check the value, too, but their refusal is a failure, and not a wrong option. */
+static void check_value(const char *name, const char *value)
+{
+	unsigned long min, max, number;
+
+	if (!parameter_range(name, &min, &max))
+		usage_error("--parameter: \"%s\" found, the name of a parameter with a number expected "
+			    "(datinfo --env)", name);
+	if (strcmp(value, "default") && (strlen(value) >= PARAMETER_NUMBER ||
+					 !parameter_number(value, &number) || number < min || number > max))
+		usage_error("--parameter %s: \"%s\" found, a number from %lu to %lu, or \"default\", "
+			    "expected", name, value, min, max);
 }
 
 static json_t *request_of(const char *name, const char *value)
@@ -153,9 +167,7 @@ int ctl_set_parameter(pid_t pid, const char *name, const char *value, bool json)
 	int status = 0;
 
 	check_name(name);
-	for (const char *at = value; *at; at++)
-		if (!isalnum((unsigned char)*at) || at - value > 20)
-			usage_error("--parameter %s: \"%s\" found, a number expected", name, value);
+	check_value(name, value);
 	answers = ask_programs(pid, CONTROL_SET, request_of(name, value), &status);
 	if (json_array_size(answers) || json)
 		show(answers, json);
