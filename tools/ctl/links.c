@@ -57,14 +57,33 @@ static void add_library(json_t *parts, const char *library)
 		dlclose(handle);
 }
 
-static const char *origin_of(const DAT_ENTRY *entries, DAT_COUNT count)
+/* The file that the registry reads. */
+static const char *configuration_file(char path[PATH_MAX])
 {
 	const char *override = getenv("DAT_OVERRIDE");
 
-	for (DAT_COUNT i = 0; i < count; i++)
-		if (entries[i].file && entries[i].origin == DAT_ENTRY_FILE)
-			return entries[i].file;
-	return override && *override ? override : SYSCONFDIR "/dat.conf";
+	if (override && *override)
+		snprintf(path, PATH_MAX, "%s", override);
+	else
+		system_path(path, "%s", SYSCONFDIR "/dat.conf");
+	return path;
+}
+
+static void add_file(json_t *parts, DAT_COUNT usable, bool drop_ins)
+{
+	char path[PATH_MAX];
+	bool there = !access(configuration_file(path), F_OK);
+	const char *s = usable == 1 ? "" : "s";
+	json_t *detail;
+
+	if (there)
+		detail = output_format("%d adapter%s (datinfo)", (int)usable, s);
+	else if (!usable)
+		detail = output_text("there is no such file");
+	else
+		detail = output_format("there is no such file; %d adapter%s (datinfo) of devices present%s",
+				       (int)usable, s, drop_ins ? " and dat.conf.d" : "");
+	add_part(parts, path, there && usable, !usable, detail);
 }
 
 /* Returns whether an entry needs RDMA of the kernel. */
@@ -72,16 +91,16 @@ static bool add_configuration(json_t *parts)
 {
 	DAT_ENTRY *entries = NULL;
 	DAT_COUNT count = 0, usable = 0;
-	bool kernel = false;
+	bool kernel = false, drop_ins = false;
 
 	if (dats_list_entries(&entries, &count))
 		fail("the registry has not enough memory or descriptors to read dat.conf");
 	for (DAT_COUNT i = 0; i < count; i++) {
 		usable += entries[i].is_default;
+		drop_ins |= entries[i].is_default && entries[i].origin == DAT_ENTRY_DROP_IN;
 		kernel |= entries[i].is_default && !is_software(entries[i].library);
 	}
-	add_part(parts, origin_of(entries, count), usable > 0, true,
-		 output_format("%d adapter%s (datinfo)", (int)usable, usable == 1 ? "" : "s"));
+	add_file(parts, usable, drop_ins);
 	for (DAT_COUNT i = 0; i < count; i++)
 		if (is_first(entries, i))
 			add_library(parts, entries[i].library);
