@@ -353,7 +353,9 @@ unit_soft = \
 	test/unit/soft/test_desched \
 	test/unit/soft/test_device \
 	test/unit/soft/test_dm \
+	test/unit/soft/test_eth \
 	test/unit/soft/test_eth_hold \
+	test/unit/soft/test_eth_receive \
 	test/unit/soft/test_eth_send \
 	test/unit/soft/test_fastpath \
 	test/unit/soft/test_fence \
@@ -464,6 +466,19 @@ test_unit_soft_test_owner_LDADD = $(unit_soft_libs)
 eth_sends = test/unit/soft/eth_sends.c test/unit/soft/eth_sends.h
 eth_sends_wraps = -Wl,--wrap=clock_gettime,--wrap=timerfd_create,--wrap=timerfd_settime,--wrap=read,--wrap=close \
 	-Wl,--wrap=calloc,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=soft_cq_add
+eth_port = test/unit/soft/eth_port.c test/unit/soft/eth_port.h $(device_harness)
+eth_port_wraps = -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=calloc,--wrap=log_report,--wrap=soft_mem_local \
+	-Wl,--wrap=soft_qp_create,--wrap=soft_qp_reset,--wrap=soft_qp_error,--wrap=soft_qp_destroy \
+	-Wl,--wrap=soft_qp_take_receive,--wrap=soft_qp_received,--wrap=soft_qp_post_recv,--wrap=soft_cq_add \
+	-Wl,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=dapl_timer_start,--wrap=dapl_timer_drain \
+	-Wl,--wrap=soft_eth_flush_sends,--wrap=soft_eth_drop_sends,--wrap=soft_eth_end_sends \
+	-Wl,--wrap=soft_eth_collect_stamp
+test_unit_soft_test_eth_SOURCES = test/unit/soft/test_eth.c $(eth_port)
+test_unit_soft_test_eth_LDADD = $(unit_soft_libs)
+test_unit_soft_test_eth_LDFLAGS = $(AM_LDFLAGS) $(eth_port_wraps)
+test_unit_soft_test_eth_receive_SOURCES = test/unit/soft/test_eth_receive.c $(eth_port)
+test_unit_soft_test_eth_receive_LDADD = $(unit_soft_libs)
+test_unit_soft_test_eth_receive_LDFLAGS = $(AM_LDFLAGS) $(eth_port_wraps)
 test_unit_soft_test_eth_hold_SOURCES = test/unit/soft/test_eth_hold.c $(eth_sends)
 test_unit_soft_test_eth_hold_LDADD = $(unit_soft_libs)
 test_unit_soft_test_eth_hold_LDFLAGS = $(AM_LDFLAGS) $(eth_sends_wraps)

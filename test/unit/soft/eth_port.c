@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* eth_port.c - see eth_port.h. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "dapl/soft/obj/cq.h"
+#include "dapl/soft/verbs/post.h"
+#include "dapl/soft/verbs/qp_life.h"
+#include "test/unit/soft/eth_port.h"
+
+static char port_memory, group_memory, library_memory, rule_memory;
+struct eth_port *const the_port = (struct eth_port *)&port_memory;
+struct eth_group *const the_group = (struct eth_group *)&group_memory;
+
+struct eth_around around;
+struct dapl_device eth_device;
+struct ibv_qp *raw;
+int eth_socket[2];
+static struct dapl_eth_frame records[FRAMES];
+static struct ibv_sge receive_sge[1];
+
+static void step(const char *name)
+{
+	strcat(strcat(around.steps, name), " ");
+}
+
+void assert_steps(const char *steps)
+{
+	assert_string_equal(around.steps, steps);
+	around.steps[0] = 0;
+}
+
+static void assert_locked(const struct soft_qp *qp, bool locked)
+{
+	assert_int_equal(qp->lock.state != 0, locked);
+}
+
+/* --- the port -------------------------------------------------------------------------------------------------- */
+
+static void (*want_purge)(void *context);
+static void *purge_context;
+
+static int port_query(const char *netdev, struct dapl_eth_attr *attr)
+{
+	assert_string_equal(netdev, "eth9");
+	around.queries++;
+	*attr = (struct dapl_eth_attr){ .mtu = MTU, .caps = ETH_CAP_COPY };
+	return around.query_error;
+}
+
+static int port_open(const char *netdev, const struct dapl_eth_config *config, bool bypass, void (*want)(void *context),
+		     void *context, struct eth_port **port)
+{
+	assert_string_equal(netdev, "eth9");
+	around.opened = true;
+	around.config = *config;
+	around.bypass = bypass;
+	want_purge = want;
+	purge_context = context;
+	if (!around.open_error)
+		*port = the_port;
+	return around.open_error;
+}
+
+static void port_close(struct eth_port *port)
+{
+	assert_ptr_equal(port, the_port);
+	step("close");
+}
+
+static int port_descriptor(const struct eth_port *port)
+{
+	assert_ptr_equal(port, the_port);
+	return eth_socket[0];
+}
+
+static int port_add_rule(struct eth_place at, const struct dapl_eth_rule *rule, void **added)
+{
+	(void)rule;
+	around.at = at;
+	*added = &rule_memory;
+	return around.rule_error;
+}
+
+static void port_free_rule(struct eth_place at, void *rule)
+{
+	assert_ptr_equal(rule, &rule_memory);
+	around.at = at;
+}
+
+static void port_free_all_rules(struct eth_port *port)
+{
+	assert_ptr_equal(port, the_port);
+	step("rules");
+}
+
+static int port_move_rule(struct eth_place from, void *rule, struct eth_place to, void **moved)
+{
+	around.at = from;
+	around.to = to;
+	*moved = rule;
+	return around.rule_error;
+}
+
+static bool port_purge(struct eth_port *port)
+{
+	assert_ptr_equal(port, the_port);
+	return around.purge_again;
+}
+
+static void port_count_rule(struct eth_place at, const void *rule, uint64_t *frames, uint64_t *bytes)
+{
+	assert_ptr_equal(rule, &rule_memory);
+	around.at = at;
+	*frames = 3;
+	*bytes = 180;
+}
+
+static int port_create_group(struct eth_port *const *ports, uint32_t n, const struct dapl_eth_rss *rss,
+			     struct eth_group **group)
+{
+	for (uint32_t i = 0; i < n; i++)
+		assert_ptr_equal(ports[i], the_port);
+	around.ports = n;
+	*group = the_group;
+	assert_int_equal(rss->size, 1);
+	return around.group_error;
+}
+
+static int port_set_group(struct eth_group *group, const uint16_t *table)
+{
+	assert_ptr_equal(group, the_group);
+	assert_int_equal(table[0], 0);
+	return around.group_error;
+}
+
+static void port_free_group(struct eth_group *group)
+{
+	assert_ptr_equal(group, the_group);
+	step("group");
+}
+
+static bool port_has_frame(struct eth_port *port)
+{
+	(void)port;
+	return around.frames > 0;
+}
+
+/* Without pieces it only looks at what has come by rules that are gone. */
+static int port_receive(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth_frame *frame)
+{
+	(void)port;
+	if (!n) {
+		step("drain");
+		return EAGAIN;
+	}
+	assert_int_equal(iov[0].iov_len, LENGTH);
+	if (!around.frames)
+		return EAGAIN;
+	around.frames--;
+	*frame = (struct dapl_eth_frame){ .length = LENGTH, .tag = (uint32_t)around.frames };
+	return 0;
+}
+
+static int port_poll(struct eth_port *port, struct dapl_eth_frame *frames, int max)
+{
+	assert_ptr_equal(port, the_port);
+	step("poll");
+	frames[0].tag = 5;
+	return max;
+}
+
+static int port_release(struct eth_port *port, uint32_t oldest)
+{
+	assert_ptr_equal(port, the_port);
+	return oldest == 2 ? 0 : EINVAL;
+}
+
+static void port_stats(struct eth_port *port, struct dapl_eth_stats *stats)
+{
+	assert_ptr_equal(port, the_port);
+	*stats = (struct dapl_eth_stats){ .received = 7 };
+}
+
+static struct eth_port_ops port_ops = { .query = port_query, .open = port_open, .close = port_close,
+	.descriptor = port_descriptor, .add_rule = port_add_rule, .free_rule = port_free_rule,
+	.free_all_rules = port_free_all_rules, .move_rule = port_move_rule, .purge = port_purge,
+	.count_rule = port_count_rule, .create_group = port_create_group, .set_group = port_set_group,
+	.free_group = port_free_group, .has_frame = port_has_frame, .receive = port_receive, .poll = port_poll,
+	.release = port_release, .stats = port_stats };
+
+/* --- the library, and memory ---------------------------------------------------------------------------------- */
+
+#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
+void *__wrap_dlopen(const char *path, int flags);
+void *__real_dlsym(void *library, const char *name);
+void *__wrap_dlsym(void *library, const char *name);
+int __wrap_dlclose(void *library);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+#pragma GCC visibility pop
+
+void *__wrap_dlopen(const char *path, int flags)
+{
+	around.loads++;
+	assert_int_equal(flags, RTLD_NOW | RTLD_LOCAL);
+	snprintf(around.path, sizeof around.path, "%s", path);
+	return around.no_library ? NULL : &library_memory;
+}
+
+void *__wrap_dlsym(void *library, const char *name)
+{
+	if (library != &library_memory)
+		return __real_dlsym(library, name);
+	assert_string_equal(name, "dapl_softeth_ops");
+	port_ops.version = ETH_PORT_VERSION + around.other_version;
+	return around.no_symbol ? NULL : &port_ops;
+}
+
+int __wrap_dlclose(void *library)
+{
+	assert_ptr_equal(library, &library_memory);
+	around.unloads++;
+	return 0;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return around.fails_size && size == around.fails_size ? NULL : __real_calloc(n, size);
+}
+
+void __wrap_log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void __wrap_log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)
+{
+	va_list args;
+
+	(void)fields;
+	around.reports++;
+	around.report = id;
+	va_start(args, fmt);
+	vsnprintf(around.report_text, sizeof around.report_text, fmt, args);
+	va_end(args);
+}
+
+enum soft_check __wrap_soft_mem_local(const struct dapl_device *dev, const struct ibv_pd *pd, const struct ibv_sge *sge,
+				      int access, char **at);
+enum soft_check __wrap_soft_mem_local(const struct dapl_device *dev, const struct ibv_pd *pd, const struct ibv_sge *sge,
+				      int access, char **at)
+{
+	assert_ptr_equal(dev, &eth_device);
+	(void)pd;
+	*at = (char *)(uintptr_t)sge->addr;
+	return around.unregistered || access != IBV_ACCESS_LOCAL_WRITE ? SOFT_BAD_STAG : SOFT_FINE;
+}
+
+/* --- the QP of obj/ ------------------------------------------------------------------------------------------------ */
+
+int __wrap_soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **qp);
+int __wrap_soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **ibqp)
+{
+	struct soft_qp *qp;
+
+	if (around.create_error)
+		return around.create_error;
+	qp = __real_calloc(1, sizeof *qp);
+	dapl_mutex_init(&qp->lock, RANK_SOFT_QP);
+	qp->dev = dev;
+	qp->state = IBV_QPS_RTS;
+	qp->srq = (struct soft_srq *)attr->srq;
+	qp->taken = __real_calloc(1, sizeof *qp->taken + sizeof receive_sge);
+	qp->qp = (struct ibv_qp){ .context = &dev->verbs, .pd = pd, .qp_num = 7, .qp_type = attr->qp_type };
+	*ibqp = &qp->qp;
+	step("create");
+	return 0;
+}
+
+int __wrap_soft_qp_reset(struct dapl_device *dev, struct ibv_qp *qp);
+int __wrap_soft_qp_reset(struct dapl_device *dev, struct ibv_qp *qp)
+{
+	assert_ptr_equal(dev, &eth_device);
+	(void)qp;
+	step("reset");
+	return around.reset_error;
+}
+
+int __wrap_soft_qp_error(struct ibv_qp *qp);
+int __wrap_soft_qp_error(struct ibv_qp *qp)
+{
+	((struct soft_qp *)qp)->state = IBV_QPS_ERR;
+	step("error");
+	return 0;
+}
+
+int __wrap_soft_qp_destroy(struct ibv_qp *qp);
+int __wrap_soft_qp_destroy(struct ibv_qp *qp)
+{
+	step("destroy");
+	free(((struct soft_qp *)qp)->taken);
+	free(qp);
+	return 0;
+}
+
+bool __wrap_soft_qp_take_receive(struct soft_qp *qp);
+bool __wrap_soft_qp_take_receive(struct soft_qp *qp)
+{
+	assert_locked(qp, true);
+	qp->taken->sges = 1;
+	qp->taken->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)&port_memory, .length = LENGTH };
+	around.holds_receive = around.receives > 0;
+	return around.holds_receive;
+}
+
+void __wrap_soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is, bool solicited);
+void __wrap_soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is, bool solicited)
+{
+	assert_locked(qp, true);
+	assert_false(solicited);
+	around.receives--;
+	around.holds_receive = false;
+	around.status = status;
+	around.wc[around.completions++] = *is;
+}
+
+int __wrap_soft_qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int __wrap_soft_qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)qp;
+	*bad = wr;
+	around.receives += !around.post_error;
+	return around.post_error;
+}
+
+void __wrap_soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited);
+void __wrap_soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited)
+{
+	assert_ptr_equal(cq, raw->recv_cq);
+	assert_false(solicited);
+	around.wc[around.completions++] = *wc;
+}
+
+/* --- the service thread, and sends -------------------------------------------------------------------------------- */
+
+static struct dapl_watch *watch;
+static void (*watch_ready)(struct dapl_watch *);
+static struct dapl_timer *purge_timer;
+static void (*purge_fire)(struct dapl_timer *);
+
+int __wrap_dapl_watch_start(struct dapl_watch *of, int fd, void (*ready)(struct dapl_watch *));
+int __wrap_dapl_watch_start(struct dapl_watch *of, int fd, void (*ready)(struct dapl_watch *))
+{
+	assert_int_equal(fd, eth_socket[0]);
+	around.watches++;
+	watch = of;
+	watch_ready = ready;
+	around.watching = !around.watch_error;
+	return around.watch_error;
+}
+
+void __wrap_dapl_watch_stop(struct dapl_watch *of);
+void __wrap_dapl_watch_stop(struct dapl_watch *of)
+{
+	(void)of;
+	around.watching = false;
+	step("stop");
+}
+
+void service_thread(void)
+{
+	watch_ready(watch);
+	assert_locked((struct soft_qp *)raw, false);
+}
+
+void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *));
+void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *))
+{
+	around.timer_us = us;
+	purge_timer = timer;
+	purge_fire = fire;
+}
+
+void __wrap_dapl_timer_drain(struct dapl_timer *timer);
+void __wrap_dapl_timer_drain(struct dapl_timer *timer)
+{
+	(void)timer;
+	step("timer");
+}
+
+void purge_timer_fires(void)
+{
+	if (!around.timer_us)
+		want_purge(purge_context);
+	around.timer_us = 0;
+	purge_fire(purge_timer);
+}
+
+void __wrap_soft_eth_flush_sends(struct soft_eth *eth);
+void __wrap_soft_eth_flush_sends(struct soft_eth *eth)
+{
+	assert_locked(eth->qp, true);
+	step("flush");
+}
+
+void __wrap_soft_eth_drop_sends(struct soft_eth *eth);
+void __wrap_soft_eth_drop_sends(struct soft_eth *eth)
+{
+	assert_locked(eth->qp, false);
+	step("drop");
+}
+
+void __wrap_soft_eth_end_sends(struct soft_eth *eth);
+void __wrap_soft_eth_end_sends(struct soft_eth *eth)
+{
+	assert_locked(eth->qp, false);
+	step("end");
+}
+
+void __wrap_soft_eth_collect_stamp(struct soft_eth *eth);
+void __wrap_soft_eth_collect_stamp(struct soft_eth *eth)
+{
+	assert_locked(eth->qp, true);
+	step("stamp");
+}
+
+/* --- a case -------------------------------------------------------------------------------------------------------- */
+
+struct soft_eth *eth_of(struct ibv_qp *qp)
+{
+	return ((struct soft_qp *)qp)->eth;
+}
+
+struct ibv_qp *raw_new(bool srq)
+{
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RAW_PACKET, .srq = srq ? (struct ibv_srq *)&rule_memory : NULL };
+	struct ibv_qp *qp;
+
+	assert_int_equal(soft_eth_create_qp(&eth_device, NULL, &attr, &qp), 0);
+	return qp;
+}
+
+int begin(struct ibv_qp *qp, uint32_t ring_frames)
+{
+	const struct dapl_eth_config config = { .ring_frames = ring_frames, .frames = records, .mask = FRAMES - 1 };
+
+	return soft_eth_ops.begin(qp, &config);
+}
+
+int fail_qp(struct ibv_qp *qp)
+{
+	int err = soft_eth_error_qp(qp);
+
+	assert_locked((struct soft_qp *)qp, false);
+	return err;
+}
+
+static void renew(bool srq, uint32_t ring_frames)
+{
+	raw = raw_new(srq);
+	assert_int_equal(begin(raw, ring_frames), 0);
+	around.steps[0] = 0;
+}
+
+void raw_renew(bool srq, uint32_t ring_frames)
+{
+	soft_eth_destroy_qp(raw);
+	renew(srq, ring_frames);
+}
+
+int eth_port_set_up(void **state)
+{
+	(void)state;
+	around = (struct eth_around){ .receives = 0 };
+	strcpy(eth_device.netdev, "eth9");
+	memset(records, 0, sizeof records);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, eth_socket), 0);
+	renew(false, 0);
+	return 0;
+}
+
+int eth_port_tear_down(void **state)
+{
+	(void)state;
+	around.steps[0] = 0;
+	assert_int_equal(((struct soft_qp *)raw)->lock.state, 0);
+	assert_int_equal(soft_eth_destroy_qp(raw), 0);
+	assert_false(around.watching);
+	close(eth_socket[0]);
+	close(eth_socket[1]);
+	return 0;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_eth.c - raw Ethernet QPs of the software device (eth/eth.c): loading of the library, their life, rules and
+ * groups. Receives are test_eth_receive.c's matter, sends test_eth_send.c's. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test/unit/soft/eth_port.h"
+
+enum { PURGE_US = 1000000 };
+
+/* --- the library --------------------------------------------------------------------------------------------------- */
+
+/* The library is loaded once in a process. */
+static bool cannot_load(void)
+{
+	struct dapl_eth_attr attr;
+	uint64_t t[3];
+	struct ibv_qp *qp = raw_new(false);
+
+	return soft_eth_ops.query(&eth_device, &attr) == ENOENT && begin(qp, 0) == ENOENT &&
+		soft_eth_ops.clock(&eth_device, &t[0], &t[1], &t[2]) == ENOENT && !soft_eth_destroy_qp(qp) &&
+		around.loads == 1 && around.unloads == !around.no_library && !around.queries && !around.opened &&
+		around.reports == 1 && around.report == REPORT_LIBRARY_NOT_LOADED &&
+		!!strstr(around.report_text, "another version") == around.other_version;
+}
+
+static void assert_not_loaded(bool no_library, bool no_symbol, bool other_version)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		around = (struct eth_around){ .no_library = no_library, .no_symbol = no_symbol,
+			.other_version = other_version };
+		strcpy(eth_device.netdev, "eth9");
+		_exit(cannot_load() ? 0 : 1);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* Runs before the library is loaded. */
+static void missing_library_is_reported_once(void **state)
+{
+	(void)state;
+	assert_not_loaded(true, false, false);
+	assert_not_loaded(false, true, false);
+	assert_not_loaded(false, false, true);
+}
+
+/* It is in the directory of the device's own library: here that of the program. */
+static void library_is_loaded_once_from_the_own_directory(void **state)
+{
+	struct dapl_eth_attr attr;
+	const char *name;
+
+	(void)state;
+	around = (struct eth_around){ .no_library = false };
+	strcpy(eth_device.netdev, "eth9");
+	assert_int_equal(soft_eth_ops.query(&eth_device, &attr), 0);
+	assert_int_equal(soft_eth_ops.query(&eth_device, &attr), 0);
+	assert_int_equal(around.loads, 1);
+	assert_int_equal(around.unloads, 0);
+	assert_int_equal(around.reports, 0);
+	name = strrchr(around.path, '/');
+	assert_non_null(name);
+	assert_string_equal(name, "/libdaplsoft-eth.so");
+}
+
+/* --- the device ------------------------------------------------------------------------------------------------------ */
+
+static void query_adds_what_the_service_thread_does(void **state)
+{
+	struct dapl_eth_attr attr;
+
+	(void)state;
+	assert_int_equal(soft_eth_ops.query(&eth_device, &attr), 0);
+	assert_int_equal(attr.mtu, MTU);
+	assert_int_equal(attr.caps, ETH_CAP_COPY | ETH_CAP_PACE | ETH_CAP_LAUNCH | ETH_CAP_MODERATE);
+	assert_in_range(attr.rate_min, 1, attr.rate_max - 1);
+	around.query_error = ENODEV;
+	assert_int_equal(soft_eth_ops.query(&eth_device, &attr), ENODEV);
+}
+
+static void clock_of_stamps_is_the_systems(void **state)
+{
+	uint64_t device_ns = 0, system_ns = 0, error_ns = 1;
+
+	(void)state;
+	assert_int_equal(soft_eth_ops.clock(&eth_device, &device_ns, &system_ns, &error_ns), 0);
+	assert_int_not_equal(device_ns, 0);
+	assert_int_equal(device_ns, system_ns);
+	assert_int_equal(error_ns, 0);
+}
+
+/* --- life -------------------------------------------------------------------------------------------------------------- */
+
+static void other_qps_have_no_port(void **state)
+{
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
+	struct ibv_qp *qp;
+
+	(void)state;
+	assert_int_equal(soft_eth_create_qp(&eth_device, NULL, &attr, &qp), 0);
+	assert_null(eth_of(qp));
+	assert_ptr_equal(qp->context, &eth_device.verbs);
+	assert_int_equal(soft_eth_reset_qp(&eth_device, qp), 0);
+	assert_int_equal(fail_qp(qp), 0);
+	assert_int_equal(soft_eth_destroy_qp(qp), 0);
+	assert_steps("create reset error destroy ");
+}
+
+/* Others do not see that there are raw ones: these have a context of their own. */
+static void raw_qp_has_operations_of_its_own(void **state)
+{
+	(void)state;
+	assert_ptr_not_equal(raw->context, &eth_device.verbs);
+	assert_ptr_equal(raw->context->ops.post_send, soft_eth_post_send);
+	assert_ptr_not_equal(raw->context->ops.post_recv, eth_device.verbs.ops.post_recv);
+	assert_ptr_equal(raw->context->ops.poll_cq, eth_device.verbs.ops.poll_cq);
+	assert_int_equal(eth_of(raw)->timer, -1);
+}
+
+static void qp_that_cannot_be_made_leaves_nothing(void **state)
+{
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RAW_PACKET };
+	struct ibv_qp *qp = NULL;
+
+	(void)state;
+	around.fails_size = sizeof(struct soft_eth);
+	assert_int_equal(soft_eth_create_qp(&eth_device, NULL, &attr, &qp), ENOMEM);
+	assert_steps("");
+	around.fails_size = 0;
+	around.create_error = EINVAL;
+	assert_int_equal(soft_eth_create_qp(&eth_device, NULL, &attr, &qp), EINVAL);
+	assert_null(qp);
+}
+
+static void begin_opens_the_network_device(void **state)
+{
+	(void)state;
+	eth_device.eth_bypass = true;
+	raw_renew(false, 5);
+	eth_device.eth_bypass = false;
+	assert_true(around.bypass);
+	assert_int_equal(around.config.ring_frames, 5);
+	assert_false(around.watching);
+	raw_renew(false, 0);
+	assert_false(around.bypass);
+	assert_int_equal(around.reports, 0);
+}
+
+static void failed_begin_names_its_cause(void **state)
+{
+	struct ibv_qp *qp = raw_new(false);
+
+	(void)state;
+	around.open_error = EPERM;
+	assert_int_equal(begin(qp, 0), EPERM);
+	assert_int_equal(around.report, REPORT_NO_CAPABILITY);
+	assert_non_null(strstr(around.report_text, "eth9"));
+	assert_non_null(strstr(around.report_text, "CAP_NET_RAW"));
+	around.open_error = ENODEV;
+	assert_int_equal(begin(qp, 0), ENODEV);
+	assert_int_equal(around.report, REPORT_OPEN_FAILED);
+	assert_non_null(strstr(around.report_text, strerror(ENODEV)));
+	assert_int_equal(around.reports, 2);
+	around.steps[0] = 0;
+	assert_int_equal(fail_qp(qp), 0);
+	assert_int_equal(soft_eth_reset_qp(&eth_device, qp), 0);
+	assert_int_equal(soft_eth_destroy_qp(qp), 0);
+	assert_steps("error flush drop stop reset stop end timer destroy ");	/* it has no port */
+}
+
+/* Moving rules needs purges of both ports, so the timer ends behind the rules. */
+static void destroy_ends_what_uses_the_port_before_it(void **state)
+{
+	(void)state;
+	assert_int_equal(soft_eth_destroy_qp(raw), 0);
+	assert_steps("stop end rules timer close destroy ");
+	raw = raw_new(false);
+}
+
+static void error_takes_rules_away_and_flushes(void **state)
+{
+	(void)state;
+	assert_int_equal(fail_qp(raw), 0);
+	assert_steps("rules error flush ");
+}
+
+static void reset_empties_the_qp_and_its_socket(void **state)
+{
+	(void)state;
+	eth_of(raw)->received = 5;
+	assert_int_equal(soft_eth_reset_qp(&eth_device, raw), 0);
+	assert_steps("drop stop rules drain reset ");
+	assert_int_equal(eth_of(raw)->received, 0);
+	around.reset_error = ENOMEM;
+	assert_int_equal(soft_eth_reset_qp(&eth_device, raw), ENOMEM);
+	around.reset_error = 0;
+	raw_renew(false, 4);
+	assert_int_equal(soft_eth_reset_qp(&eth_device, raw), 0);
+	assert_steps("drop stop rules poll reset ");
+}
+
+/* --- rules and groups ------------------------------------------------------------------------------------------------------------ */
+
+static const uint16_t table[1];
+static const struct dapl_eth_rss rss = { .size = 1, .table = table };
+
+static struct ibv_qp *group_of(struct ibv_qp *const *members, uint32_t n)
+{
+	struct ibv_qp *group = NULL;
+
+	assert_int_equal(soft_eth_ops.create_group(&eth_device, members, n, &rss, &group), 0);
+	assert_int_equal(around.ports, n);
+	return group;
+}
+
+static void assert_at(const struct eth_place *place, bool group)
+{
+	assert_ptr_equal(place->port, group ? NULL : the_port);
+	assert_ptr_equal(place->group, group ? the_group : NULL);
+}
+
+static void rule_is_at_a_port_or_a_group(void **state)
+{
+	struct ibv_qp *group = group_of(&raw, 1), *places[] = { raw, group };
+	const struct dapl_eth_rule rule = { .mode = ETH_COPY };
+	uint64_t frames, bytes;
+	void *added, *moved;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(soft_eth_ops.add_rule(places[i], &rule, &added), 0);
+		assert_at(&around.at, i);
+		around.at = (struct eth_place){ .port = NULL };
+		soft_eth_ops.count_rule(places[i], added, &frames, &bytes);
+		assert_at(&around.at, i);
+		assert_int_equal(frames, 3);
+		assert_int_equal(bytes, 180);
+		assert_int_equal(soft_eth_ops.move_rule(places[i], added, places[!i], &moved), 0);
+		assert_at(&around.at, i);
+		assert_at(&around.to, !i);
+		assert_ptr_equal(moved, added);
+		soft_eth_ops.free_rule(places[!i], moved);
+		assert_at(&around.at, !i);
+	}
+	around.rule_error = EEXIST;
+	assert_int_equal(soft_eth_ops.move_rule(raw, added, group, &moved), EEXIST);
+	soft_eth_ops.free_group(group);
+}
+
+/* A rule that copies needs no capability that could be missing here. */
+static void missing_capability_for_a_rule_is_reported(void **state)
+{
+	struct dapl_eth_rule rule = { .mode = ETH_COPY };
+	struct ibv_qp *group = group_of(&raw, 1);
+	void *added;
+
+	(void)state;
+	around.rule_error = EPERM;
+	assert_int_equal(soft_eth_ops.add_rule(raw, &rule, &added), EPERM);
+	rule.mode = ETH_TAKE;
+	around.rule_error = EEXIST;
+	assert_int_equal(soft_eth_ops.add_rule(raw, &rule, &added), EEXIST);
+	assert_int_equal(around.reports, 0);
+	around.rule_error = EPERM;
+	assert_int_equal(soft_eth_ops.add_rule(raw, &rule, &added), EPERM);
+	assert_int_equal(soft_eth_ops.add_rule(group, &rule, &added), EPERM);
+	assert_int_equal(around.reports, 2);
+	assert_int_equal(around.report, REPORT_NO_CAPABILITY);
+	assert_non_null(strstr(around.report_text, "eth9"));
+	assert_non_null(strstr(around.report_text, "CAP_BPF"));
+	soft_eth_ops.free_group(group);
+}
+
+static void group_is_of_the_ports_of_its_members(void **state)
+{
+	struct ibv_qp *members[] = { raw, raw, raw }, *group = group_of(members, 3);
+
+	(void)state;
+	assert_int_equal(group->qp_type, IBV_QPT_RAW_PACKET);
+	assert_int_equal(soft_eth_ops.set_group(group, table), 0);
+	around.group_error = EINVAL;
+	assert_int_equal(soft_eth_ops.set_group(group, table), EINVAL);
+	soft_eth_ops.free_group(group);
+	assert_steps("group ");
+}
+
+static void group_that_cannot_be_made_leaves_nothing(void **state)
+{
+	struct ibv_qp *group = NULL;
+
+	(void)state;
+	around.group_error = ENOSPC;
+	assert_int_equal(soft_eth_ops.create_group(&eth_device, &raw, 1, &rss, &group), ENOSPC);
+	around.group_error = 0;
+	around.ports = 0;
+	around.fails_size = sizeof(struct eth_port *);
+	assert_int_equal(soft_eth_ops.create_group(&eth_device, &raw, 1, &rss, &group), ENOMEM);
+	assert_int_equal(around.ports, 0);
+	assert_null(group);
+}
+
+/* As long as the port has something left of rules that were moved away. */
+static void port_is_purged_each_second(void **state)
+{
+	(void)state;
+	around.purge_again = true;
+	purge_timer_fires();
+	assert_int_equal(around.timer_us, PURGE_US);
+	around.purge_again = false;
+	purge_timer_fires();
+	assert_int_equal(around.timer_us, 0);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, eth_port_set_up, eth_port_tear_down)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(missing_library_is_reported_once),
+		cmocka_unit_test(library_is_loaded_once_from_the_own_directory),
+		CASE(query_adds_what_the_service_thread_does),
+		CASE(clock_of_stamps_is_the_systems),
+		CASE(other_qps_have_no_port),
+		CASE(raw_qp_has_operations_of_its_own),
+		CASE(qp_that_cannot_be_made_leaves_nothing),
+		CASE(begin_opens_the_network_device),
+		CASE(failed_begin_names_its_cause),
+		CASE(destroy_ends_what_uses_the_port_before_it),
+		CASE(error_takes_rules_away_and_flushes),
+		CASE(reset_empties_the_qp_and_its_socket),
+		CASE(rule_is_at_a_port_or_a_group),
+		CASE(missing_capability_for_a_rule_is_reported),
+		CASE(group_is_of_the_ports_of_its_members),
+		CASE(group_that_cannot_be_made_leaves_nothing),
+		CASE(port_is_purged_each_second),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

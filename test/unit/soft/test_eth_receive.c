@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_eth_receive.c - how raw Ethernet QPs of the software device receive (eth/eth.c): posted receives, those of an SRQ, and the
+ * ring; when the service thread watches the socket. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <sys/socket.h>
+#include "test/unit/soft/eth_port.h"
+
+enum { BATCH = 64 };
+
+/* --- posted receives ------------------------------------------------------------------------------------------------------ */
+
+static int post_receive(void)
+{
+	struct ibv_recv_wr wr = { .wr_id = 1 }, *bad = NULL;
+	int err = raw->context->ops.post_recv(raw, &wr, &bad);
+
+	if (err)
+		assert_ptr_equal(bad, &wr);
+	assert_int_equal(((struct soft_qp *)raw)->lock.state, 0);
+	return err;
+}
+
+static void assert_received(unsigned from, unsigned until)
+{
+	assert_int_equal(around.completions, until);
+	for (unsigned i = from; i < until; i++) {
+		assert_int_equal(around.wc[i].opcode, IBV_WC_RECV);
+		assert_int_equal(around.wc[i].src_qp, i);
+	}
+}
+
+static void socket_is_watched_while_receives_are_posted(void **state)
+{
+	(void)state;
+	assert_int_equal(post_receive(), 0);
+	assert_int_equal(post_receive(), 0);
+	assert_int_equal(around.watches, 1);
+	service_thread();
+	assert_true(around.watching);
+	around.frames = 5;
+	service_thread();
+	assert_received(0, 2);
+	assert_false(around.watching);
+	assert_int_equal(around.frames, 3);	/* they wait in the kernel */
+	assert_int_equal(post_receive(), 0);
+	assert_int_equal(around.watches, 2);
+	service_thread();
+	assert_received(2, 3);
+}
+
+static void frame_is_described_beside_its_completion(void **state)
+{
+	(void)state;
+	for (int i = 0; i < FRAMES + 1; i++) {
+		around.frames = i + 1;
+		assert_int_equal(post_receive(), 0);
+		service_thread();
+		assert_int_equal(around.status, IBV_WC_SUCCESS);
+		assert_int_equal(around.wc[i].byte_len, LENGTH);
+		assert_int_equal(around.config.frames[i % FRAMES].tag, i);
+	}
+}
+
+/* The frame is for the next receive. */
+static void receive_without_registered_memory_fails(void **state)
+{
+	(void)state;
+	around.frames = 1;
+	around.unregistered = true;
+	assert_int_equal(post_receive(), 0);
+	service_thread();
+	assert_int_equal(around.status, IBV_WC_LOC_PROT_ERR);
+	assert_received(0, 1);
+	assert_int_equal(around.frames, 1);
+	around.unregistered = false;
+	assert_int_equal(post_receive(), 0);
+	service_thread();
+	assert_int_equal(around.status, IBV_WC_SUCCESS);
+	assert_received(1, 2);
+}
+
+static void other_work_of_the_service_thread_has_its_turn(void **state)
+{
+	(void)state;
+	assert_int_equal(post_receive(), 0);
+	around.receives = around.frames = BATCH + 1;
+	service_thread();
+	assert_received(0, BATCH);
+	assert_true(around.watching);
+	service_thread();
+	assert_received(0, BATCH + 1);
+}
+
+static void receive_that_is_not_posted_is_not_waited_for(void **state)
+{
+	(void)state;
+	around.post_error = ENOMEM;
+	assert_int_equal(post_receive(), ENOMEM);
+	around.post_error = 0;
+	assert_int_equal(around.watches, 0);
+	assert_int_equal(fail_qp(raw), 0);
+	assert_int_equal(post_receive(), 0);	/* it is flushed */
+	assert_int_equal(around.watches, 0);
+}
+
+static void watch_that_fails_is_tried_again(void **state)
+{
+	(void)state;
+	around.watch_error = ENOMEM;
+	assert_int_equal(post_receive(), 0);
+	around.watch_error = 0;
+	assert_int_equal(post_receive(), 0);
+	assert_true(around.watching);
+	assert_int_equal(around.watches, 2);
+}
+
+static void disconnected_qp_receives_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(post_receive(), 0);
+	assert_int_equal(fail_qp(raw), 0);
+	around.frames = 1;
+	service_thread();
+	assert_int_equal(around.completions, 0);
+	assert_false(around.watching);
+}
+
+static void ring_and_shared_receives_cannot_be_posted(void **state)
+{
+	(void)state;
+	raw_renew(false, 4);
+	assert_int_equal(post_receive(), EOPNOTSUPP);
+	raw_renew(true, 0);
+	assert_int_equal(post_receive(), EOPNOTSUPP);
+	assert_int_equal(around.receives, 0);
+}
+
+/* --- receives of an SRQ ------------------------------------------------------------------------------------------------------ */
+
+static void call_srq_posted(void)
+{
+	struct soft_qp *qp = (struct soft_qp *)raw;
+
+	dapl_mutex_lock(&qp->lock);
+	qp->srq_posted(qp);
+	dapl_mutex_unlock(&qp->lock);
+}
+
+/* A QP that waits for frames holds none. */
+static void shared_receive_is_taken_for_a_frame_that_is_there(void **state)
+{
+	(void)state;
+	raw_renew(true, 0);
+	assert_true(around.watching);
+	around.receives = 2;
+	service_thread();
+	assert_int_equal(around.completions, 0);
+	assert_false(around.holds_receive);
+	around.frames = 3;
+	service_thread();
+	assert_received(0, 2);
+	assert_false(around.watching);
+	around.receives = 1;
+	call_srq_posted();
+	assert_true(around.watching);
+	service_thread();
+	assert_received(2, 3);
+	around.receives = around.frames = BATCH + 1;
+	service_thread();
+	assert_int_equal(around.completions, 3 + BATCH);
+}
+
+static void shared_receives_are_waited_for_until_an_error(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	raw_renew(true, 0);
+	assert_int_equal(soft_eth_reset_qp(&eth_device, raw), 0);
+	assert_true(around.watching);
+	assert_int_equal(fail_qp(raw), 0);
+	service_thread();
+	assert_false(around.watching);
+	call_srq_posted();
+	assert_false(around.watching);
+	qp = raw_new(true);
+	around.watch_error = ENOMEM;
+	assert_int_equal(begin(qp, 0), ENOMEM);
+	assert_int_equal(soft_eth_destroy_qp(qp), 0);
+}
+
+/* --- the ring ----------------------------------------------------------------------------------------------------------------- */
+
+static void arm_completes_once(void **state)
+{
+	(void)state;
+	raw_renew(false, 4);
+	assert_int_equal(soft_eth_ops.arm(raw, 99), 0);
+	assert_int_equal(soft_eth_ops.arm(raw, 98), 0);
+	assert_int_equal(around.watches, 1);
+	service_thread();
+	assert_int_equal(around.completions, 1);
+	assert_int_equal(around.wc[0].wr_id, 99);
+	assert_int_equal(around.wc[0].opcode, IBV_WC_RECV);
+	assert_int_equal(around.wc[0].qp_num, 7);
+	assert_false(around.watching);
+	service_thread();
+	assert_int_equal(around.completions, 1);
+	assert_int_equal(soft_eth_ops.arm(raw, 97), 0);
+	assert_int_equal(fail_qp(raw), 0);
+	service_thread();
+	assert_int_equal(around.completions, 1);
+	assert_false(around.watching);
+}
+
+static void arm_that_fails_can_be_repeated(void **state)
+{
+	(void)state;
+	raw_renew(false, 4);
+	around.watch_error = ENOMEM;
+	assert_int_equal(soft_eth_ops.arm(raw, 99), ENOMEM);
+	around.watch_error = 0;
+	assert_int_equal(soft_eth_ops.arm(raw, 98), 0);
+	service_thread();
+	assert_int_equal(around.wc[0].wr_id, 98);
+}
+
+static void reset_ends_an_arm(void **state)
+{
+	(void)state;
+	raw_renew(false, 4);
+	assert_int_equal(soft_eth_ops.arm(raw, 9), 0);
+	assert_int_equal(soft_eth_reset_qp(&eth_device, raw), 0);
+	assert_false(around.watching);
+	assert_false(eth_of(raw)->armed);
+	assert_int_equal(soft_eth_ops.arm(raw, 9), 0);
+	assert_true(around.watching);
+}
+
+/* The socket is also readable for a time of departure, which is taken first. */
+static void time_of_departure_is_no_frame(void **state)
+{
+	(void)state;
+	raw_renew(false, 4);
+	eth_of(raw)->stamps = true;
+	assert_int_equal(soft_eth_ops.arm(raw, 99), 0);
+	service_thread();
+	assert_steps("stamp ");
+	assert_int_equal(around.completions, 0);
+	assert_true(around.watching);
+	assert_int_equal(send(eth_socket[1], "x", 1, 0), 1);
+	service_thread();
+	assert_int_equal(around.completions, 1);
+}
+
+static void ring_is_the_ports(void **state)
+{
+	struct dapl_eth_stats now;
+	struct dapl_eth_frame frame;
+
+	(void)state;
+	raw_renew(false, 4);
+	assert_int_equal(soft_eth_ops.poll(raw, &frame, 1), 1);
+	assert_int_equal(frame.tag, 5);
+	assert_int_equal(soft_eth_ops.release(raw, 2), 0);
+	assert_int_equal(soft_eth_ops.release(raw, 3), EINVAL);
+	eth_of(raw)->late = 6;
+	soft_eth_ops.stats(raw, &now);
+	assert_int_equal(now.received, 7);
+	assert_int_equal(now.late, 6);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, eth_port_set_up, eth_port_tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(socket_is_watched_while_receives_are_posted),
+		CASE(frame_is_described_beside_its_completion),
+		CASE(receive_without_registered_memory_fails),
+		CASE(other_work_of_the_service_thread_has_its_turn),
+		CASE(receive_that_is_not_posted_is_not_waited_for),
+		CASE(watch_that_fails_is_tried_again),
+		CASE(disconnected_qp_receives_nothing),
+		CASE(ring_and_shared_receives_cannot_be_posted),
+		CASE(shared_receive_is_taken_for_a_frame_that_is_there),
+		CASE(shared_receives_are_waited_for_until_an_error),
+		CASE(arm_completes_once),
+		CASE(arm_that_fails_can_be_repeated),
+		CASE(reset_ends_an_arm),
+		CASE(time_of_departure_is_no_frame),
+		CASE(ring_is_the_ports),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
