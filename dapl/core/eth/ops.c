@@ -102,9 +102,9 @@ static DAT_RETURN poll(struct dapl_ep *ep, DAT_ETH_FRAME *frames, DAT_COUNT max,
 	dapl_mutex_unlock(&ep->lock);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	*got = n > 0 ? n : 0;
 	if (n < 0)
 		return dapl_status(n, DAT_RESOURCE_DEVICE);
+	*got = n;
 	return n ? DAT_SUCCESS : (DAT_RETURN)DAT_QUEUE_EMPTY;
 }
 

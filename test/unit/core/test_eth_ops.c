@@ -315,10 +315,19 @@ static void poll_gives_what_the_device_has(void **state)
 	polled = 0;
 	assert_int_equal(poll_frames(ring, frames, 1, &got), (DAT_RETURN)DAT_QUEUE_EMPTY);	/* the whole value */
 	assert_int_equal(got, 0);
+}
+
+static void failed_poll_changes_nothing(void **state)
+{
+	DAT_ETH_FRAME frame;
+	DAT_COUNT got = 9;
+
+	(void)state;
 	polled = -EIO;
-	assert_int_equal(poll_frames(ring, frames, 1, &got), INTERNAL_ERROR);
+	assert_int_equal(poll_frames(ring, &frame, 1, &got), INTERNAL_ERROR);
 	polled = -ENODEV;
-	assert_int_equal(poll_frames(ring, frames, 1, &got), GONE);
+	assert_int_equal(poll_frames(ring, &frame, 1, &got), GONE);
+	assert_int_equal(got, 9);
 }
 
 static void arguments_of_a_poll_are_checked(void **state)
@@ -566,6 +575,7 @@ int main(void)
 		CASE(clock_tells_three_times),
 		CASE(refused_clock_changes_nothing),
 		CASE(poll_gives_what_the_device_has),
+		CASE(failed_poll_changes_nothing),
 		CASE(arguments_of_a_poll_are_checked),
 		CASE(release_gives_back_the_oldest),
 		CASE(arm_names_the_ready_record),
