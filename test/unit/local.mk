@@ -117,6 +117,7 @@ unit_core = \
 	test/unit/core/test_counters \
 	test/unit/core/test_cr \
 	test/unit/core/test_control \
+	test/unit/core/test_control_verbs \
 	test/unit/core/test_dequeue \
 	test/unit/core/test_diag \
 	test/unit/core/test_diag_limit \
@@ -199,6 +200,10 @@ test_unit_core_test_cno_SOURCES = test/unit/core/test_cno.c $(core_device)
 test_unit_core_test_cno_LDADD = $(core_device_libs)
 test_unit_core_test_control_SOURCES = test/unit/core/test_control.c $(core_device)
 test_unit_core_test_control_LDADD = $(core_device_libs)
+test_unit_core_test_control_verbs_SOURCES = test/unit/core/test_control_verbs.c $(core_device)
+test_unit_core_test_control_verbs_LDADD = $(core_device_libs)
+test_unit_core_test_control_verbs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_control_serve \
+	-Wl,--wrap=dapl_registry_function
 test_unit_core_test_net_watch_SOURCES = test/unit/core/test_net_watch.c $(core_device)
 test_unit_core_test_net_watch_LDADD = $(core_device_libs)
 test_unit_core_test_post_SOURCES = test/unit/core/test_post.c $(core_device)

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_control_verbs.c - what the control socket tells of a program, what it changes, and why it refuses: each verb, called
+ * as the socket calls it (ia/control_verbs.c). doc/design/control.md has the members. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <dat/dat_trace.h>
+#include "common/control.h"
+#include "common/trace.h"
+#include "dapl/core/base/control.h"
+#include "dapl/core/base/settings.h"
+#include "dapl/core/conn/service_point.h"
+#include "dapl/core/event/async.h"
+#include "dapl/core/ia/control_verbs.h"
+#include "test/unit/core/core_endpoint.h"
+
+static dapl_control_verb *const *verbs;
+static unsigned verb_count;
+static char answer[1 << 16];		/* of the last request */
+static bool foreign_registry;		/* it has no function of this project's */
+static DAT_RETURN reread_result;
+static unsigned registry_level;
+
+void __wrap_dapl_control_serve(dapl_control_verb *const *table, unsigned count);
+void __wrap_dapl_control_serve(dapl_control_verb *const *table, unsigned count)
+{
+	verbs = table;
+	verb_count = count;
+}
+
+static DAT_RETURN reread(DAT_COUNT *entries)
+{
+	*entries = 12;
+	return reread_result;
+}
+
+static DAT_RETURN modify_level(DAT_TRC_COMPONENT component, DAT_UINT32 level)
+{
+	assert_int_equal(component, DAT_TRC_DAT);
+	registry_level = level;
+	return DAT_SUCCESS;
+}
+
+void *__wrap_dapl_registry_function(const char *name);
+void *__wrap_dapl_registry_function(const char *name)
+{
+	static DAT_RETURN (*const rereads)(DAT_COUNT *) = reread;
+	static const DAT_TRCLVL_MODIFY_FUNC modifies = modify_level;
+
+	if (foreign_registry)
+		return NULL;
+	if (!strcmp(name, "dats_reread"))
+		return *(void *const *)&rereads;
+	assert_string_equal(name, "dat_trclvl_modify");
+	return *(void *const *)&modifies;
+}
+
+static int set_up(void **state)
+{
+	struct sockaddr_in *address;
+
+	(void)state;
+	dapl_control_verbs_init();
+	dapl_settings_read();
+	foreign_registry = false;
+	reread_result = DAT_SUCCESS;
+	registry_level = 99;
+	core_endpoint_open(16, DAT_EVD_DTO_FLAG, 16);
+	strcpy(ia->ia_attr.adapter_name, "ofa-v2-test");
+	strcpy(ia->attr.device, "rxe7");
+	strcpy(ia->attr.netdev, "eth7");
+	ia->attr.port = 2;
+	address = (struct sockaddr_in *)&ia->attr.address;
+	*address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = { htonl(0x0a000001) } };
+	dapl_async_join(ia);
+	return 0;
+}
+
+/* No verb has left an object entered. */
+static int tear_down(void **state)
+{
+	assert_int_equal(ia->obj.calls + ep->obj.calls + evd->obj.calls, 0);
+	dapl_async_leave(ia);
+	return core_endpoint_close(state);
+}
+
+/* Runs a verb as the socket does. Returns NULL, or why it failed. */
+static const char *ask(int verb, const char *text)
+{
+	static char why[256];
+	struct json_writer json = { .text = NULL };
+	struct json_object request;
+	const char *failed;
+	size_t at = 0;
+
+	assert_null(json_read(text, strlen(text), &request, &at));
+	assert_true((unsigned)verb < verb_count && verbs[verb]);
+	json_write_open(&json, NULL, '{');
+	failed = verbs[verb](&request, &json, why, sizeof why);
+	json_write_close(&json, '}');
+	assert_false(json.failed);
+	assert_true(json.length < sizeof answer);
+	memcpy(answer, json.text, json.length);
+	answer[json.length] = '\0';
+	json_write_free(&json);
+	return failed;
+}
+
+static void expect(const char *text)
+{
+	if (!strstr(answer, text))
+		fail_msg("%s is not in %s", text, answer);
+}
+
+static void expect_not(const char *text)
+{
+	if (strstr(answer, text))
+		fail_msg("%s is in %s", text, answer);
+}
+
+static void expect_object(const void *object)
+{
+	char text[64];
+
+	snprintf(text, sizeof text, "\"object\":\"%p\"", object);
+	expect(text);
+}
+
+static void each_verb_has_its_place(void **state)
+{
+	(void)state;
+	assert_int_equal(verb_count, CONTROL_VERBS);
+	assert_null(verbs[CONTROL_NEXT]);
+	for (unsigned i = CONTROL_NEXT + 1; i < verb_count; i++)
+		assert_non_null(verbs[i]);
+}
+
+static void list_tells_the_program_and_its_ias(void **state)
+{
+	char pid[32], program[300];
+
+	(void)state;
+	snprintf(pid, sizeof pid, "\"pid\":%d,", (int)getpid());
+	snprintf(program, sizeof program, "\"program\":\"%s\"", program_invocation_short_name);
+	assert_null(ask(CONTROL_LIST, "{}"));
+	expect(pid);
+	expect(program);
+	expect("\"provider\":\"test\"");
+	expect("\"name\":\"ofa-v2-test\",\"device\":\"rxe7\",\"port\":2,\"netdev\":\"eth7\",\"address\":\"10.0.0.1\"");
+	expect("\"endpoints\":1,\"evds\":1,\"lmrs\":0,\"rmrs\":0,\"service_points\":0,\"srqs\":0");
+	expect_object(ia);
+	dapl_async_leave(ia);
+	assert_null(ask(CONTROL_LIST, "{}"));
+	expect("\"ias\":[]");
+	dapl_async_join(ia);
+}
+
+static void addresses_of_every_family_are_told(void **state)
+{
+	(void)state;
+	*(struct sockaddr_in6 *)&ia->attr.address = (struct sockaddr_in6){ .sin6_family = AF_INET6,
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	assert_null(ask(CONTROL_LIST, "{}"));
+	expect("\"address\":\"::1\"");
+	ia->attr.address.ss_family = AF_UNSPEC;
+	assert_null(ask(CONTROL_LIST, "{}"));
+	expect("\"address\":null");
+}
+
+/* --- parameters ------------------------------------------------------------------------ */
+
+static void get_tells_one_parameter_or_all(void **state)
+{
+	(void)state;
+	assert_null(ask(CONTROL_GET, "{}"));
+	expect("\"name\":\"DAPL_ACK_RETRY\",\"value\":7,\"default\":7,\"min\":0,\"max\":7,\"when\":\"now\","
+	       "\"from\":\"default\"");
+	expect("\"name\":\"DAPL_IB_PKEY\",\"value\":null,\"default\":null");	/* unset */
+	expect("\"when\":\"next IA\"");
+	expect("\"when\":\"never\"");
+	expect("\"TEST_PARAMETER\"");	/* of the device */
+	assert_null(ask(CONTROL_GET, "{\"name\":\"TEST_PARAMETER\"}"));
+	expect("\"name\":\"TEST_PARAMETER\",\"value\":4,\"default\":4,\"min\":2,\"max\":9");
+	expect_not("DAPL_");
+	assert_string_equal(ask(CONTROL_GET, "{\"name\":\"COLOUR\"}"), "this program has no parameter COLOUR");
+}
+
+static void set_changes_a_parameter_and_tells_it(void **state)
+{
+	(void)state;
+	assert_null(ask(CONTROL_SET, "{\"name\":\"DAPL_ACK_RETRY\",\"value\":5}"));
+	expect("\"parameters\":[{\"name\":\"DAPL_ACK_RETRY\",\"value\":5,");
+	expect("\"from\":\"set\"");
+	assert_int_equal(dapl_settings.ack_retry, 5);
+	assert_null(ask(CONTROL_SET, "{\"name\":\"DAPL_ACK_RETRY\",\"value\":\"7\"}"));
+	assert_int_equal(dapl_settings.ack_retry, 7);
+}
+
+static void bad_set_changes_nothing(void **state)
+{
+	static const char *const bad[] = { "{\"name\":\"DAPL_ACK_RETRY\",\"value\":8}",
+		"{\"name\":\"DAPL_ACK_RETRY\",\"value\":\"many\"}", "{\"name\":\"COLOUR\",\"value\":1}",
+		"{\"name\":\"DAPL_MAX_CM_RETRIES\",\"value\":1}" };
+
+	(void)state;
+	assert_string_equal(ask(CONTROL_SET, "{}"), "the request has no member \"name\"");
+	assert_string_equal(ask(CONTROL_SET, "{\"value\":5}"), "the request has no member \"name\"");
+	assert_string_equal(ask(CONTROL_SET, "{\"name\":\"DAPL_ACK_RETRY\"}"), "the request has no member \"value\"");
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		if (!ask(CONTROL_SET, bad[i]))
+			fail_msg("%s", bad[i]);
+	assert_int_equal(dapl_settings.ack_retry, 7);
+}
+
+/* --- trace ----------------------------------------------------------------------------- */
+
+static void trace_level_is_set_here_and_in_the_registry(void **state)
+{
+	(void)state;
+	assert_null(ask(CONTROL_TRACE, "{\"level\":3}"));
+	assert_int_equal(trace_level, 3);
+	assert_int_equal(registry_level, 3);
+	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", ep, NULL, "it was traced");
+	assert_null(ask(CONTROL_DUMP, "{}"));
+	expect("\"level\":3");
+	expect("it was traced");
+	foreign_registry = true;	/* has no such function */
+	assert_null(ask(CONTROL_TRACE, "{\"level\":0}"));
+	expect("\"was\":3,\"level\":0");
+	assert_int_equal(trace_level, 0);
+	assert_int_equal(registry_level, 3);
+}
+
+static void bad_trace_level_changes_nothing(void **state)
+{
+	unsigned before = trace_level;
+
+	(void)state;
+	assert_string_equal(ask(CONTROL_TRACE, "{}"), "the request has no member \"level\"");
+	assert_non_null(ask(CONTROL_TRACE, "{\"level\":11}"));
+	assert_non_null(ask(CONTROL_TRACE, "{\"level\":\"high\"}"));
+	assert_int_equal(trace_level, before);
+	assert_int_equal(registry_level, 99);
+}
+
+/* --- objects --------------------------------------------------------------------------- */
+
+static void counters_that_are_0_are_left_out(void **state)
+{
+	(void)state;
+	dapl_count(ia, DCNT_IA_PZ_CREATE);
+	ep->counters[DCNT_EP_POST_SEND] = 5;
+	evd->counters[DCNT_EVD_DEQUEUE_NOT_FOUND] = 6;
+	assert_null(ask(CONTROL_COUNTERS, "{}"));
+	expect("\"name\":\"ofa-v2-test\"");
+	expect("\"PZ_CREATE\":1");
+	expect("\"POST_SEND\":5");
+	expect_not("PZ_FREE");
+	expect_not(":0,");
+	expect_object(ia);
+	expect_object(ep);
+	expect_object(evd);
+}
+
+static void endpoint_tells_its_connection_and_traffic(void **state)
+{
+	(void)state;
+	((struct sockaddr_in *)&ep->local)->sin_family = AF_INET;
+	((struct sockaddr_in *)&ep->local)->sin_port = htons(1234);
+	ep->counters[DCNT_EP_POST_SEND_DATA] = 100;
+	ep->counters[DCNT_EP_POST_SEND_UD_DATA] = 20;
+	ep->counters[DCNT_EP_POST_WRITE_DATA] = 3;
+	ep->counters[DCNT_EP_POST_WRITE_IMM_DATA] = 4000;
+	ep->counters[DCNT_EP_RECV_DATA] = 50;
+	ep->counters[DCNT_EP_RECV_UD_DATA] = 6;
+	ep->counters[DCNT_EP_RECV_IMM_DATA] = 700;
+	ep->counters[DCNT_EP_POST_READ_DATA] = 8;
+	assert_null(ask(CONTROL_ENDPOINTS, "{}"));
+	expect("\"ia\":\"ofa-v2-test\",\"device\":\"rxe7\"");
+	expect_object(ep);
+	expect("\"type\":\"RC\",\"state\":\"connected\",\"seconds\":0,\"qp\":null,\"local\":\"0.0.0.0:1234\","
+	       "\"remote\":null,\"carrier\":null,\"bytes_sent\":4123,\"bytes_received\":756,\"bytes_read\":8");
+	ep->is_ud = true;
+	ep->qp = core_qp();
+	*(struct sockaddr_in6 *)&ep->remote = (struct sockaddr_in6){ .sin6_family = AF_INET6,
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT, .sin6_port = htons(77) };
+	assert_null(ask(CONTROL_ENDPOINTS, "{}"));
+	expect("\"type\":\"UD\"");
+	expect("\"qp\":17");
+	expect("\"remote\":\"[::1]:77\"");
+	ep->qp = NULL;
+}
+
+static struct dapl_sp *sp_new(enum dapl_kind kind, unsigned listens, DAT_CONN_QUAL qual)
+{
+	struct dapl_sp *sp = dapl_object_new(kind, sizeof *sp, ia, NULL);
+
+	sp->listens = listens;
+	sp->qual = qual;
+	dapl_object_publish(&sp->obj);
+	return sp;
+}
+
+static void service_points_that_listen_are_told(void **state)
+{
+	struct dapl_sp *sps[] = { sp_new(DAPL_PSP, SP_RC, 4791), sp_new(DAPL_RSP, SP_RC | SP_UD, 4792),
+		sp_new(DAPL_CSP, SP_RC, 4793), sp_new(DAPL_PSP, 0, 4794) };
+
+	(void)state;
+	((struct sockaddr_in *)&sps[2]->address)->sin_family = AF_INET;
+	assert_null(ask(CONTROL_SERVICE_POINTS, "{}"));
+	expect("\"type\":\"PSP\",\"address\":\"10.0.0.1\",\"port\":4791,\"qualifier\":\"4791\",\"services\":[\"RC\"]");
+	expect("\"type\":\"RSP\",\"address\":\"10.0.0.1\",\"port\":4792,\"qualifier\":\"4792\","
+	       "\"services\":[\"RC\",\"UD\"]");
+	expect("\"type\":\"CSP\",\"address\":\"0.0.0.0\",\"port\":4793");
+	expect_not("4794");
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(sps[i]->obj.calls, 0);
+		assert_true(dapl_object_kill(&sps[i]->obj));
+		dapl_object_bury(&sps[i]->obj);
+	}
+}
+
+/* --- the registry ---------------------------------------------------------------------- */
+
+static void reread_tells_the_entries_or_the_reason(void **state)
+{
+	static const struct {
+		DAT_RETURN ret;
+		const char *why;
+	} rows[] = {
+		{ BAD_PARAM(1), "a file cannot be read" },
+		{ DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE), "libraries are being loaded" },
+		{ NO_RESOURCE(MEMORY), "the registry lacks memory" },
+	};
+
+	(void)state;
+	assert_null(ask(CONTROL_REREAD, "{}"));
+	assert_string_equal(answer, "{\"entries\":12}");
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const char *why;
+
+		reread_result = rows[i].ret;
+		why = ask(CONTROL_REREAD, "{}");
+		assert_non_null(why);
+		assert_memory_equal(why, rows[i].why, strlen(rows[i].why));
+	}
+	foreign_registry = true;
+	assert_non_null(strstr(ask(CONTROL_REREAD, "{}"), "not this project's"));
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(each_verb_has_its_place),
+		CASE(list_tells_the_program_and_its_ias),
+		CASE(addresses_of_every_family_are_told),
+		CASE(get_tells_one_parameter_or_all),
+		CASE(set_changes_a_parameter_and_tells_it),
+		CASE(bad_set_changes_nothing),
+		CASE(trace_level_is_set_here_and_in_the_registry),
+		CASE(bad_trace_level_changes_nothing),
+		CASE(counters_that_are_0_are_left_out),
+		CASE(endpoint_tells_its_connection_and_traffic),
+		CASE(service_points_that_listen_are_told),
+		CASE(reread_tells_the_entries_or_the_reason),
+	};
+
+	alarm(60);	/* seconds: a lock that is left held ends the test */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
