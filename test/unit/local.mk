@@ -157,6 +157,7 @@ unit_core = \
 	test/unit/core/test_post_own \
 	test/unit/core/test_post_recv \
 	test/unit/core/test_post_slow \
+	test/unit/core/test_provider \
 	test/unit/core/test_pz \
 	test/unit/core/test_qp_table \
 	test/unit/core/test_qual \
@@ -214,6 +215,10 @@ test_unit_core_test_post_own_SOURCES = test/unit/core/test_post_own.c $(core_dev
 test_unit_core_test_post_own_LDADD = $(core_device_libs)
 test_unit_core_test_post_slow_SOURCES = test/unit/core/test_post_slow.c $(core_device)
 test_unit_core_test_post_slow_LDADD = $(core_device_libs)
+test_unit_core_test_provider_SOURCES = test/unit/core/test_provider.c $(core_device)
+test_unit_core_test_provider_LDADD = $(core_device_libs)
+test_unit_core_test_provider_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc \
+	-Wl,--wrap=dat_registry_add_provider -Wl,--wrap=dat_registry_remove_provider
 test_unit_core_test_pz_SOURCES = test/unit/core/test_pz.c $(core_device)
 test_unit_core_test_pz_LDADD = $(core_device_libs)
 test_unit_core_test_pz_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_provider.c - the library as the registry sees it: entries from dat_provider_init to dat_provider_fini, the table of
+ * calls, and the calls that take any handle (ia/provider.c). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <string.h>
+#include <unistd.h>
+#include "dapl/core/ia/ia.h"
+#include "test/unit/core/core_endpoint.h"
+
+#define BAD_FIRST DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
+
+void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params);
+void dat_provider_fini(const DAT_PROVIDER_INFO *info);
+DAT_RETURN dapl_extensions(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);
+
+static const DAT_PROVIDER_INFO first = { .ia_name = "ofa-v2-first", .dapl_version_major = 2 };
+static const DAT_PROVIDER_INFO second = { .ia_name = "ofa-v2-second", .dapl_version_major = 2 };
+static const DAT_PROVIDER *added, *removed;	/* the last one */
+static unsigned adds, removes;
+static bool no_memory;
+
+/* The registry. */
+DAT_RETURN __wrap_dat_registry_add_provider(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info);
+DAT_RETURN __wrap_dat_registry_add_provider(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info)
+{
+	assert_string_equal(table->device_name, info->ia_name);
+	added = table;
+	adds++;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN __wrap_dat_registry_remove_provider(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info);
+DAT_RETURN __wrap_dat_registry_remove_provider(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info)
+{
+	assert_string_equal(table->device_name, info->ia_name);
+	removed = table;
+	removes++;
+	return DAT_SUCCESS;
+}
+
+__attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);	/* for libdat2, too */
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return no_memory ? NULL : __real_calloc(n, size);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	added = removed = NULL;
+	adds = removes = 0;
+	core_endpoint_open(16, DAT_EVD_DTO_FLAG, 4);
+	return 0;
+}
+
+/* --- entries --------------------------------------------------------------------------- */
+
+static void entry_is_known_from_init_to_fini(void **state)
+{
+	struct dapl_entry *entry;
+
+	(void)state;
+	assert_null(dapl_entry_find("ofa-v2-first"));
+	dat_provider_init(&first, "eth1 0");
+	assert_int_equal(adds, 1);
+	entry = dapl_entry_find("ofa-v2-first");
+	assert_non_null(entry);
+	assert_ptr_equal(&entry->table, added);
+	assert_string_equal(entry->params, "eth1 0");
+	assert_int_equal(entry->info.dapl_version_major, 2);
+	assert_null(dapl_entry_find("ofa-v2-second"));
+	dat_provider_fini(&first);
+	assert_int_equal(removes, 1);
+	assert_ptr_equal(removed, &entry->table);
+	assert_null(dapl_entry_find("ofa-v2-first"));
+	assert_ptr_equal(entry->table.ia_open_func, dapl_ia_open);	/* stale handles point at the table */
+}
+
+static void each_name_has_an_entry(void **state)
+{
+	struct dapl_entry *entry;
+
+	(void)state;
+	dat_provider_init(&first, "eth1 0");
+	entry = dapl_entry_find("ofa-v2-first");
+	dat_provider_init(&second, "eth2 0");
+	assert_ptr_not_equal(dapl_entry_find("ofa-v2-second"), entry);
+	assert_string_equal(dapl_entry_find("ofa-v2-second")->params, "eth2 0");
+	assert_string_equal(entry->params, "eth1 0");
+	dat_provider_fini(&first);
+	assert_null(dapl_entry_find("ofa-v2-first"));
+	assert_non_null(dapl_entry_find("ofa-v2-second"));
+	dat_provider_fini(&second);
+}
+
+static void entry_lasts_for_as_many_finis_as_inits(void **state)
+{
+	struct dapl_entry *entry;
+
+	(void)state;
+	dat_provider_init(&first, "eth1 0");
+	entry = dapl_entry_find("ofa-v2-first");
+	dat_provider_init(&first, "eth3 0");
+	assert_ptr_equal(dapl_entry_find("ofa-v2-first"), entry);
+	assert_string_equal(entry->params, "eth3 0");	/* those of the present row */
+	dat_provider_fini(&first);
+	assert_non_null(dapl_entry_find("ofa-v2-first"));
+	dat_provider_fini(&first);
+	assert_null(dapl_entry_find("ofa-v2-first"));
+	dat_provider_fini(&first);	/* one too many */
+	dat_provider_init(&first, NULL);
+	assert_ptr_equal(dapl_entry_find("ofa-v2-first"), entry);
+	assert_string_equal(entry->params, "");
+	dat_provider_fini(&first);
+	assert_null(dapl_entry_find("ofa-v2-first"));
+}
+
+static void unknown_entries_are_ignored(void **state)
+{
+	const DAT_PROVIDER_INFO unknown = { .ia_name = "ofa-v2-unknown" };
+
+	(void)state;
+	dat_provider_init(NULL, "eth1 0");
+	dat_provider_fini(NULL);
+	dat_provider_fini(&unknown);
+	assert_int_equal(adds + removes, 0);
+}
+
+static void entry_without_memory_is_not_registered(void **state)
+{
+	const DAT_PROVIDER_INFO third = { .ia_name = "ofa-v2-third" };
+
+	(void)state;
+	no_memory = true;
+	dat_provider_init(&third, "eth1 0");
+	no_memory = false;
+	assert_int_equal(adds, 0);
+	assert_null(dapl_entry_find("ofa-v2-third"));
+	dat_provider_init(&third, "eth1 0");
+	assert_non_null(dapl_entry_find("ofa-v2-third"));
+	dat_provider_fini(&third);
+}
+
+static void ia_of_an_unknown_name_is_not_opened(void **state)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE handle = NULL;
+
+	(void)state;
+	dat_provider_init(&first, "eth1 0");
+	assert_int_equal(added->ia_open_func((DAT_NAME_PTR)"ofa-v2-other", 8, &async, &handle),
+			 DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
+	dat_provider_fini(&first);
+	assert_int_equal(added->ia_open_func((DAT_NAME_PTR)"ofa-v2-first", 8, &async, &handle),
+			 DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
+	assert_null(handle);
+	assert_null(core_device.opened);
+}
+
+/* --- the table ------------------------------------------------------------------------- */
+
+static const DAT_PROVIDER *table(void)
+{
+	if (!added) {
+		dat_provider_init(&first, "");
+		dat_provider_fini(&first);
+	}
+	return added;
+}
+
+/* The registry jumps through it without a look. */
+static void table_has_every_call(void **state)
+{
+	size_t missing = 0;
+
+	(void)state;
+	for (size_t at = offsetof(DAT_PROVIDER, ia_open_func); at < sizeof(DAT_PROVIDER); at += sizeof(void *))
+		if (!*(void *const *)((const char *)table() + at))
+			missing = at;
+	assert_int_equal(missing, 0);
+}
+
+static void context_is_kept_with_its_object(void **state)
+{
+	void *const objects[] = { ia, ep, evd };
+	DAT_CONTEXT context;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		context.as_64 = 1;
+		assert_int_equal(table()->get_consumer_context_func((DAT_HANDLE)objects[i], &context), DAT_SUCCESS);
+		assert_int_equal(context.as_64, 0);	/* of a new object */
+		context.as_64 = 0x1234567890 + i;
+		assert_int_equal(table()->set_consumer_context_func((DAT_HANDLE)objects[i], context), DAT_SUCCESS);
+	}
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(table()->get_consumer_context_func((DAT_HANDLE)objects[i], &context), DAT_SUCCESS);
+		assert_int_equal(context.as_64, 0x1234567890 + i);
+	}
+	assert_int_equal(ia->obj.calls + ep->obj.calls + evd->obj.calls, 0);
+}
+
+static void type_is_that_of_the_object(void **state)
+{
+	DAT_HANDLE_TYPE type;
+
+	(void)state;
+	assert_int_equal(table()->get_handle_type_func((DAT_HANDLE)ia, &type), DAT_SUCCESS);
+	assert_int_equal(type, DAT_HANDLE_TYPE_IA);
+	assert_int_equal(table()->get_handle_type_func((DAT_HANDLE)ep, &type), DAT_SUCCESS);
+	assert_int_equal(type, DAT_HANDLE_TYPE_EP);
+	assert_int_equal(table()->get_handle_type_func((DAT_HANDLE)evd, &type), DAT_SUCCESS);
+	assert_int_equal(type, DAT_HANDLE_TYPE_EVD);
+}
+
+static void calls_for_any_handle_check_their_arguments(void **state)
+{
+	struct dapl_ep *freed = core_ep_new(ia, evd, 4);
+	DAT_CONTEXT context = { .as_64 = 5 };
+	DAT_HANDLE_TYPE type;
+
+	(void)state;
+	core_ep_free(freed);
+	for (int i = 0; i < 2; i++) {
+		DAT_HANDLE handle = i ? (DAT_HANDLE)freed : NULL;
+
+		assert_int_equal(table()->set_consumer_context_func(handle, context), BAD_FIRST);
+		assert_int_equal(table()->get_consumer_context_func(handle, &context), BAD_FIRST);
+		assert_int_equal(table()->get_handle_type_func(handle, &type), BAD_FIRST);
+	}
+	assert_int_equal(context.as_64, 5);
+	assert_int_equal(table()->get_consumer_context_func((DAT_HANDLE)ep, NULL), BAD_PARAM(2));
+	assert_int_equal(table()->get_handle_type_func((DAT_HANDLE)ep, NULL), BAD_PARAM(2));
+	assert_int_equal(ep->obj.calls + freed->obj.calls, 0);
+}
+
+static void no_provider_takes_over_from_another(void **state)
+{
+	DAT_BOOLEAN related = DAT_TRUE;
+	char name[] = "ofa-v2-second";
+
+	(void)state;
+	assert_int_equal(table()->ia_ha_related_func((DAT_IA_HANDLE)ia, name, &related), DAT_SUCCESS);
+	assert_int_equal(related, DAT_FALSE);
+	assert_int_equal(table()->ia_ha_related_func(NULL, name, &related), BAD_HANDLE(IA));
+	assert_int_equal(table()->ia_ha_related_func((DAT_IA_HANDLE)ep, name, &related), BAD_HANDLE(IA));
+	assert_int_equal(table()->ia_ha_related_func((DAT_IA_HANDLE)ia, NULL, &related), BAD_PARAM(2));
+	assert_int_equal(table()->ia_ha_related_func((DAT_IA_HANDLE)ia, name, NULL), BAD_PARAM(3));
+	assert_int_equal(ia->obj.calls, 0);
+}
+
+static DAT_RETURN extension(void *handle, int op, ...)
+{
+	DAT_RETURN ret;
+	va_list args;
+
+	va_start(args, op);
+	ret = dapl_extensions((DAT_HANDLE)handle, (DAT_EXTENDED_OP)op, args);
+	va_end(args);
+	return ret;
+}
+
+static void extensions_are_reached_by_their_old_name(void **state)
+{
+	DAT_UINT64 value = 0;
+
+	(void)state;
+	ep->counters[DCNT_EP_POST_SEND] = 3;
+	assert_int_equal(extension(ep, DAT_IB_QUERY_COUNTERS_OP, DCNT_EP_POST_SEND, &value, 0), DAT_SUCCESS);
+	assert_int_equal(value, 3);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close_unused)
+	const struct CMUnitTest tests[] = {
+		CASE(entry_is_known_from_init_to_fini),
+		CASE(each_name_has_an_entry),
+		CASE(entry_lasts_for_as_many_finis_as_inits),
+		CASE(unknown_entries_are_ignored),
+		CASE(entry_without_memory_is_not_registered),
+		CASE(ia_of_an_unknown_name_is_not_opened),
+		CASE(table_has_every_call),
+		CASE(context_is_kept_with_its_object),
+		CASE(type_is_that_of_the_object),
+		CASE(calls_for_any_handle_check_their_arguments),
+		CASE(no_provider_takes_over_from_another),
+		CASE(extensions_are_reached_by_their_old_name),
+	};
+
+	alarm(60);	/* seconds: a lock that is left held ends the test */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
