@@ -69,6 +69,7 @@ unit_dat = \
 	test/unit/dat/test_conf \
 	test/unit/dat/test_devices \
 	test/unit/dat/test_entry_table \
+	test/unit/dat/test_entry_text \
 	test/unit/dat/test_environment \
 	test/unit/dat/test_ia_handle \
 	test/unit/dat/test_lmr_table \
@@ -95,6 +96,8 @@ test_unit_dat_test_devices_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strdup,--wrap=real
 test_unit_dat_test_entry_table_SOURCES = test/unit/dat/test_entry_table.c $(dat_conf_text)
 test_unit_dat_test_entry_table_LDADD = $(unit_dat_libs)
 test_unit_dat_test_entry_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read
+test_unit_dat_test_entry_text_SOURCES = test/unit/dat/test_entry_text.c $(printed)
+test_unit_dat_test_entry_text_LDADD = $(unit_dat_libs)
 test_unit_dat_test_providers_SOURCES = test/unit/dat/test_providers.c $(dat_conf_text)
 test_unit_dat_test_providers_LDADD = $(unit_dat_libs)
 test_unit_dat_test_providers_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=calloc
