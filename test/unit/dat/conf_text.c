@@ -15,13 +15,17 @@ unsigned conf_faults, conf_reads;
 int __wrap_sources_read(struct sources *sources, bool with_soft);
 int __wrap_sources_read(struct sources *sources, bool with_soft)
 {
+	int err = conf_shortage;
+
 	(void)with_soft;
 	conf_reads++;
-	if (conf_shortage)
-		return conf_shortage;
 	sources->unreadable = conf_unreadable;
 	sources->faults = conf_faults;
-	return conf_parse(&sources->conf, conf_text, strlen(conf_text), "dat.conf", NULL, NULL);
+	if (!err)
+		err = conf_parse(&sources->conf, conf_text, strlen(conf_text), "dat.conf", NULL, NULL);
+	if (err)
+		conf_free(&sources->conf);
+	return err;
 }
 
 struct entry_table table_of(const char *text)

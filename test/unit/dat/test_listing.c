@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_listing.c - names and lists of adapters: which entries and providers are in them, in which order, and when the line about
+ * an unknown adapter is printed. The rules for arrays are test/registry/test_providers.c's. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "common/log.h"
+#include "dat/busy.h"
+#include "dat/error.h"
+#include "dat/providers.h"
+#include "dat/unknown_ia.h"
+#include "test/unit/dat/conf_text.h"
+#include "test/unit/printed.h"
+
+#define A LINE("ia_a", "default", "liba.so", "eth0 0")
+#define SAFE_A "ia_a u2.0 threadsafe default libs.so dapl.2.0 \"\" \"\"\n"
+#define B LINE("ia_b", "default", "libb.so", "eth0 0")
+#define HIDDEN LINE("ia_h", "nondefault", "libh.so", "")
+
+enum { MAX = 8 };
+static const DAT_PROVIDER table;
+static bool reported_before;
+
+bool __wrap_unknown_ia_is_new(const char *name);
+bool __wrap_unknown_ia_is_new(const char *name)
+{
+	assert_string_equal(name, "ia_x");
+	return !reported_before;
+}
+
+/* --- fixture ----------------------------------------------------------------------------------------------------- */
+
+static int begin(void **state)
+{
+	(void)state;
+	reported_before = conf_unreadable = false;
+	conf_shortage = 0;
+	conf_text = "";
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	providers_free();
+	table_free(&registry.table);
+	memset(&registry.table, 0, sizeof registry.table);
+	registry.started = false;
+	return 0;
+}
+
+static void files(const char *text)
+{
+	registry.table = table_of(text);
+	registry.started = true;
+}
+
+static void add(const char *name, struct entry *owner)
+{
+	DAT_PROVIDER_INFO info = key_of(name);
+
+	pthread_mutex_lock(&registry.lock);
+	if (owner)
+		busy_begin(owner);
+	else
+		pthread_mutex_unlock(&registry.lock);
+	assert_int_equal(dat_registry_add_provider(&table, &info), DAT_SUCCESS);
+	if (owner)
+		busy_end(owner);
+	else
+		pthread_mutex_lock(&registry.lock);
+	pthread_mutex_unlock(&registry.lock);
+}
+
+/* Names of the list, each with a blank behind it. */
+static void lists(const char *expected)
+{
+	DAT_PROVIDER_INFO infos[MAX], *list[MAX];
+	char names[256] = "";
+	DAT_COUNT count = 0;
+
+	for (int i = 0; i < MAX; i++)
+		list[i] = &infos[i];
+	assert_int_equal(dat_registry_list_providers(MAX, &count, list), DAT_SUCCESS);
+	for (DAT_COUNT i = 0; i < count; i++)
+		strcat(strcat(names, infos[i].ia_name), " ");
+	assert_string_equal(names, expected);
+}
+
+static void report(void *name)
+{
+	log_init("t", NULL, NULL, NULL, 1);
+	registry_report_unknown(name);
+}
+
+/* What is printed about ia_x: "" or the names of a line. */
+static void tells(const char *expected)
+{
+	static char name[] = "ia_x";
+	const char *text = printed_by(report, name), *names = strstr(text, "; there ");
+
+	if (!*expected)
+		assert_string_equal(text, "");
+	else
+		assert_string_equal(names ? names + strlen("; there ") : text, expected);
+}
+
+/* --- the list --------------------------------------------------------------------------------------------------------- */
+
+static void list_has_each_key_once(void **state)
+{
+	(void)state;
+	files(B A A SAFE_A HIDDEN);
+	lists("ia_b ia_a ia_a ");		/* threadsafe is another key */
+}
+
+static void registered_providers_follow_the_entries(void **state)
+{
+	(void)state;
+	files(B A);
+	add("ia_z", NULL);
+	add("ia_m", NULL);
+	lists("ia_b ia_a ia_z ia_m ");
+}
+
+static void provider_with_the_key_of_an_entry_is_listed_once(void **state)
+{
+	(void)state;
+	files(B A HIDDEN);
+	add("ia_a", NULL);
+	add("ia_b", registry.table.entries[0]);
+	add("ia_h", NULL);			/* nothing else lists it */
+	lists("ia_b ia_a ia_h ");
+}
+
+/* It has IAs open, but serves no new ones. */
+static void provider_of_an_entry_that_is_gone_is_not_listed(void **state)
+{
+	struct entry_table fresh;
+	struct entry *old;
+
+	(void)state;
+	files(A B);
+	old = registry.table.entries[0];
+	add("ia_a", old);
+	old->loaded = true;
+	old->users = 1;
+	fresh = table_of(B);
+	table_replace(&registry.table, &fresh);
+	lists("ia_b ");
+	tells("are: ia_b\n");
+	providers_unlink_of(old);
+	old->loaded = false;
+	old->users = 0;
+	entry_free_replaced(old);
+}
+
+static void list_of_files_that_cannot_be_read_is_an_error(void **state)
+{
+	DAT_COUNT count = 77;
+
+	(void)state;
+	conf_shortage = EMFILE;
+	assert_int_equal(dat_registry_list_providers(0, &count, NULL), DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0));
+	assert_int_equal(count, 77);
+}
+
+static void places_without_memory_are_passed_over(void **state)
+{
+	DAT_PROVIDER_INFO infos[2], *list[3] = { &infos[0], NULL, &infos[1] };
+	DAT_COUNT count = 0;
+
+	(void)state;
+	files(A B LINE("ia_c", "default", "libc.so", ""));
+	assert_int_equal(dat_registry_list_providers(3, &count, list), DAT_SUCCESS);
+	assert_int_equal(count, 3);
+	assert_string_equal(infos[0].ia_name, "ia_a");
+	assert_string_equal(infos[1].ia_name, "ia_c");
+}
+
+/* --- the line about an unknown adapter -------------------------------------------------------------------------------- */
+
+static void line_has_each_name_once(void **state)
+{
+	(void)state;
+	files(HIDDEN B A A SAFE_A);
+	tells("are: ia_b ia_a\n");
+}
+
+static void line_has_the_providers_of_programs(void **state)
+{
+	(void)state;
+	files(B);
+	add("ia_b", registry.table.entries[0]);
+	add("other", registry.table.entries[0]);	/* only the entry is opened by its name */
+	add("ia_z", NULL);
+	tells("are: ia_b ia_z\n");
+}
+
+static void known_name_is_not_reported(void **state)
+{
+	(void)state;
+	files(LINE("ia_x", "default", "libx.so", ""));
+	tells("");
+	end(state);
+	files("");
+	add("ia_x", NULL);
+	tells("");
+}
+
+static void hidden_name_is_unknown(void **state)
+{
+	(void)state;
+	files(LINE("ia_x", "nondefault", "libx.so", "") A);
+	tells("are: ia_a\n");
+}
+
+static void name_is_reported_once(void **state)
+{
+	(void)state;
+	files(A);
+	reported_before = true;
+	tells("");
+}
+
+/* That line names the cause. */
+static void file_that_cannot_be_read_was_reported(void **state)
+{
+	(void)state;
+	conf_unreadable = true;
+	files("");
+	tells("");
+	end(state);
+	files(A);			/* of a drop-in */
+	tells("are: ia_a\n");
+	end(state);
+	conf_unreadable = false;
+	files("");
+	tells("is none\n");
+}
+
+static void files_that_were_not_read_tell_nothing(void **state)
+{
+	(void)state;
+	tells("");
+}
+
+/* --- relation --------------------------------------------------------------------------------------------------------------- */
+
+static void relation_needs_two_known_names(void **state)
+{
+	char known[] = "ia_a", other[] = "ia_z", unknown[] = "ia_x";
+	DAT_HA_RELATIONSHIP answer = (DAT_HA_RELATIONSHIP)77;
+	const DAT_RETURN not_found = DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+
+	(void)state;
+	files(A);
+	add("ia_z", NULL);
+	assert_int_equal(dat_registry_providers_related(known, unknown, &answer), not_found);
+	assert_int_equal(dat_registry_providers_related(unknown, known, &answer), not_found);
+	assert_int_equal(answer, 77);
+	assert_int_equal(dat_registry_providers_related(known, other, &answer), DAT_SUCCESS);
+	assert_int_equal(answer, DAT_HA_UNKNOWN);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(list_has_each_key_once),
+		TEST(registered_providers_follow_the_entries),
+		TEST(provider_with_the_key_of_an_entry_is_listed_once),
+		TEST(provider_of_an_entry_that_is_gone_is_not_listed),
+		TEST(list_of_files_that_cannot_be_read_is_an_error),
+		TEST(places_without_memory_are_passed_over),
+		TEST(line_has_each_name_once),
+		TEST(line_has_the_providers_of_programs),
+		TEST(known_name_is_not_reported),
+		TEST(hidden_name_is_unknown),
+		TEST(name_is_reported_once),
+		TEST(file_that_cannot_be_read_was_reported),
+		TEST(files_that_were_not_read_tell_nothing),
+		TEST(relation_needs_two_known_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
