@@ -75,6 +75,7 @@ unit_dat = \
 	test/unit/dat/test_lmr_table \
 	test/unit/dat/test_listing \
 	test/unit/dat/test_providers \
+	test/unit/dat/test_registry \
 	test/unit/dat/test_sources \
 	test/unit/dat/test_strerror \
 	test/unit/dat/test_unknown_ia
@@ -105,6 +106,9 @@ test_unit_dat_test_listing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wra
 test_unit_dat_test_providers_SOURCES = test/unit/dat/test_providers.c $(dat_conf_text)
 test_unit_dat_test_providers_LDADD = $(unit_dat_libs)
 test_unit_dat_test_providers_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=calloc
+test_unit_dat_test_registry_SOURCES = test/unit/dat/test_registry.c $(dat_conf_text)
+test_unit_dat_test_registry_LDADD = $(unit_dat_libs)
+test_unit_dat_test_registry_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=calloc,--wrap=realloc
 test_unit_dat_test_sources_SOURCES = test/unit/dat/test_sources.c $(file_tree) $(printed)
 test_unit_dat_test_sources_LDADD = $(unit_dat_libs)
 test_unit_dat_test_sources_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=devices_make_entries

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_registry.c - the start of the registry and reading the files again: shortages, faults, libraries that are being loaded
+ * meanwhile, and what a fork leaves to both processes. A change of files as programs see it is test/registry/test_reread.c's. */
+#include "dat/registry.h"
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <dat/dat_entries.h>
+#include <cmocka.h>
+#include "dat/busy.h"
+#include "dat/error.h"
+#include "dat/registry_state.h"
+#include "test/unit/dat/conf_text.h"
+
+#define A LINE("ia_a", "default", "liba.so", "eth0 0")
+#define B LINE("ia_b", "default", "libb.so", "eth0 0")
+
+static int allocations_left;		/* before the one that fails */
+
+#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+#pragma GCC visibility pop
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return allocations_left-- != 0 ? __real_calloc(n, size) : NULL;
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return allocations_left-- != 0 ? __real_realloc(old, size) : NULL;
+}
+
+/* --- fixture ----------------------------------------------------------------------------------------------------- */
+
+static int begin(void **state)
+{
+	(void)state;
+	allocations_left = INT32_MAX;
+	conf_text = A B;
+	conf_shortage = 0;
+	conf_unreadable = false;
+	conf_faults = conf_reads = 0;
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	allocations_left = INT32_MAX;
+	table_free(&registry.table);
+	memset(&registry.table, 0, sizeof registry.table);
+	registry.started = false;
+	return busy_any() ? -1 : 0;
+}
+
+/* Reads other files. If that fails, nothing is changed. */
+static DAT_RETURN reread(void)
+{
+	struct entry *const first = registry.table.entries[0];
+	struct reading *const reading = registry.table.reading;
+	DAT_COUNT count = 77;
+	DAT_RETURN ret;
+
+	conf_text = B;
+	ret = dats_reread(&count);
+	if (ret == DAT_SUCCESS)
+		return ret;
+	assert_int_equal(count, 77);
+	assert_int_equal(registry.table.count, 2);
+	assert_ptr_equal(registry.table.entries[0], first);
+	assert_ptr_equal(registry.table.reading, reading);
+	assert_false(first->replaced);
+	return ret;
+}
+
+static void reread_fails(DAT_RETURN expected)
+{
+	assert_int_equal(reread(), expected);
+}
+
+/* A thread that begins to load an entry, and ends before it has. */
+static void *load(void *entry)
+{
+	pthread_mutex_lock(&registry.lock);
+	busy_begin(entry);
+	return NULL;
+}
+
+static void another_thread_loads(struct entry *e)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, load, e), 0);
+	pthread_join(thread, NULL);
+}
+
+static void loaded(struct entry *e)
+{
+	busy_end(e);
+	pthread_mutex_unlock(&registry.lock);
+}
+
+/* --- start ----------------------------------------------------------------------------------------------------------- */
+
+static void files_are_read_once(void **state)
+{
+	(void)state;
+	assert_false(registry_has_started());
+	registry_start();
+	assert_true(registry_has_started());
+	assert_int_equal(registry.table.count, 2);
+	registry_start();
+	assert_int_equal(conf_reads, 1);
+}
+
+static void files_with_faults_are_read_once_too(void **state)
+{
+	(void)state;
+	conf_unreadable = true;
+	conf_faults = 3;
+	registry_start();
+	registry_start();
+	assert_int_equal(conf_reads, 1);
+	assert_int_equal(registry.table.count, 2);
+}
+
+static void next_call_reads_after_a_shortage(void **state)
+{
+	static const int shortages[] = { ENOMEM, EMFILE };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		conf_shortage = shortages[i];
+		registry_start();
+		assert_false(registry_has_started());
+		assert_null(registry.table.reading);
+	}
+	conf_shortage = 0;
+	registry_start();
+	assert_true(registry_has_started());
+	assert_int_equal(conf_reads, 3);
+}
+
+static void start_survives_each_lack_of_memory(void **state)
+{
+	int tries = 0;
+
+	(void)state;
+	while (!registry_has_started()) {
+		assert_null(registry.table.reading);
+		assert_int_equal(registry.table.count, 0);
+		assert_in_range(tries, 0, 50);
+		allocations_left = tries++;
+		registry_start();
+	}
+	assert_in_range(tries, 5, 50);
+	assert_int_equal(registry.table.count, 2);
+}
+
+static void held_reading_outlives_the_next_one(void **state)
+{
+	struct reading *held;
+
+	(void)state;
+	held = registry_hold_reading();			/* starts the registry */
+	assert_ptr_equal(held, registry.table.reading);
+	conf_text = B;
+	assert_int_equal(dats_reread(NULL), DAT_SUCCESS);
+	assert_ptr_not_equal(held, registry.table.reading);
+	assert_int_equal(held->refs, 1);
+	assert_string_equal(held->sources.conf.entries[0].info.ia_name, "ia_a");
+	reading_put(held);
+}
+
+static void nothing_is_held_of_files_that_were_not_read(void **state)
+{
+	(void)state;
+	conf_shortage = ENOMEM;
+	assert_null(registry_hold_reading());
+}
+
+/* --- reading again ------------------------------------------------------------------------------------------------------ */
+
+static void reread_starts_the_registry_and_counts_entries(void **state)
+{
+	DAT_COUNT count = 77;
+
+	(void)state;
+	assert_int_equal(dats_reread(&count), DAT_SUCCESS);
+	assert_int_equal(count, 2);
+	assert_int_equal(conf_reads, 2);
+	conf_text = B;
+	assert_int_equal(dats_reread(&count), DAT_SUCCESS);
+	assert_int_equal(count, 1);
+	assert_string_equal(registry.table.entries[0]->conf->info.ia_name, "ia_b");
+	conf_text = "";
+	assert_int_equal(dats_reread(NULL), DAT_SUCCESS);
+	assert_int_equal(registry.table.count, 0);
+}
+
+static void files_with_faults_change_nothing(void **state)
+{
+	(void)state;
+	registry_start();
+	conf_faults = 1;
+	reread_fails(DAT_ERROR(DAT_INVALID_PARAMETER, 0));
+	conf_faults = 0;
+	conf_unreadable = true;
+	reread_fails(DAT_ERROR(DAT_INVALID_PARAMETER, 0));
+}
+
+static void shortages_change_nothing(void **state)
+{
+	DAT_RETURN ret;
+	int tries = 0;
+
+	(void)state;
+	registry_start();
+	conf_shortage = EMFILE;
+	reread_fails(DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0));
+	conf_shortage = 0;
+	do {
+		allocations_left = tries++;
+		ret = reread();
+		assert_true(!ret || DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES);
+	} while (ret);
+	assert_in_range(tries, 5, 50);
+	assert_int_equal(registry.table.count, 1);
+}
+
+static void registry_that_cannot_start_is_not_read_again(void **state)
+{
+	DAT_COUNT count = 77;
+
+	(void)state;
+	conf_shortage = EMFILE;
+	assert_int_equal(dats_reread(&count), DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0));
+	assert_int_equal(count, 77);
+	assert_int_equal(conf_reads, 1);
+}
+
+/* It would wait for itself. */
+static void init_of_a_provider_cannot_reread(void **state)
+{
+	(void)state;
+	registry_start();
+	pthread_mutex_lock(&registry.lock);
+	busy_begin(registry.table.entries[1]);
+	reread_fails(DAT_ERROR(DAT_INVALID_STATE, 0));
+	loaded(registry.table.entries[1]);
+}
+
+static void reread_waits_no_longer_than_a_second_for_a_load(void **state)
+{
+	(void)state;
+	registry_start();
+	another_thread_loads(registry.table.entries[0]);
+	reread_fails(DAT_ERROR(DAT_TIMEOUT_EXPIRED, 0));
+	loaded(registry.table.entries[0]);
+	assert_int_equal(dats_reread(NULL), DAT_SUCCESS);
+	assert_int_equal(registry.table.count, 1);
+}
+
+/* --- fork ---------------------------------------------------------------------------------------------------------------------- */
+
+static bool locks_are_free(void)
+{
+	bool is_free = !pthread_mutex_trylock(&registry.lock);
+
+	if (is_free)
+		pthread_mutex_unlock(&registry.lock);
+	return is_free && !dats_reread(NULL);	/* takes the lock of reading */
+}
+
+/* The thread that loads is not in the child. */
+static void child_is_busy_with_nothing(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	registry_start();
+	another_thread_loads(registry.table.entries[0]);
+	pid = fork();
+	if (!pid)
+		_exit(busy_any() ? 1 : locks_are_free() ? 0 : 2);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(busy_any());		/* in the parent it still is */
+	loaded(registry.table.entries[0]);
+	assert_true(locks_are_free());
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(files_are_read_once),
+		TEST(files_with_faults_are_read_once_too),
+		TEST(next_call_reads_after_a_shortage),
+		TEST(start_survives_each_lack_of_memory),
+		TEST(held_reading_outlives_the_next_one),
+		TEST(nothing_is_held_of_files_that_were_not_read),
+		TEST(reread_starts_the_registry_and_counts_entries),
+		TEST(files_with_faults_change_nothing),
+		TEST(shortages_change_nothing),
+		TEST(registry_that_cannot_start_is_not_read_again),
+		TEST(init_of_a_provider_cannot_reread),
+		TEST(reread_waits_no_longer_than_a_second_for_a_load),
+		TEST(child_is_busy_with_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
