@@ -74,6 +74,7 @@ unit_dat = \
 	test/unit/dat/test_ia_handle \
 	test/unit/dat/test_lmr_table \
 	test/unit/dat/test_listing \
+	test/unit/dat/test_loader \
 	test/unit/dat/test_providers \
 	test/unit/dat/test_registry \
 	test/unit/dat/test_sources \
@@ -103,6 +104,9 @@ test_unit_dat_test_entry_text_LDADD = $(unit_dat_libs)
 test_unit_dat_test_listing_SOURCES = test/unit/dat/test_listing.c $(dat_conf_text) $(printed)
 test_unit_dat_test_listing_LDADD = $(unit_dat_libs)
 test_unit_dat_test_listing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=unknown_ia_is_new
+test_unit_dat_test_loader_LDADD = $(unit_dat_libs)
+test_unit_dat_test_loader_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=dlerror \
+	-Wl,--wrap=dladdr,--wrap=dlinfo,--wrap=access,--wrap=usleep
 test_unit_dat_test_providers_SOURCES = test/unit/dat/test_providers.c $(dat_conf_text)
 test_unit_dat_test_providers_LDADD = $(unit_dat_libs)
 test_unit_dat_test_providers_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=calloc
