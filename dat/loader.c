@@ -112,7 +112,7 @@ void loader_close(struct library *library)
 	*library = (struct library){ .handle = NULL };
 }
 
-#ifdef RTLD_DI_SERINFO
+#ifdef __GLIBC__		/* its RTLD_DI_SERINFO is an enumerator */
 static bool in_dirs(const Dl_serinfo *dirs, const char *name)
 {
 	char path[PATH_MAX];

@@ -304,6 +304,34 @@ static void file_beside_libdat2_is_found(void **state)
 	assert_string_equal(tried, "");			/* nothing is loaded */
 }
 
+static void file_on_the_search_path_is_found(void **state)
+{
+	static const char *const files[] = { "/lib/first/libp.so", "/lib/second/libp.so" };
+
+	(void)state;
+	dirs[0] = "/lib/first";
+	dirs[1] = "/lib/second";
+	assert_false(loader_finds("libp.so"));
+	for (int i = 0; i < 2; i++) {
+		readable = files[i];
+		assert_true(loader_finds("libp.so"));
+	}
+	assert_string_equal(tried, "");
+}
+
+static void path_that_is_too_long_is_not_found(void **state)
+{
+	static char dir[PATH_MAX], file[PATH_MAX];
+
+	(void)state;
+	memset(dir, 'd', sizeof dir - 8);		/* the name is cut at the end of a path */
+	memcpy(file, dir, sizeof dir - 8);
+	strcat(file, "/libp.s");
+	dirs[0] = dirs[1] = dir;
+	readable = file;
+	assert_false(loader_finds("libp.so"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -320,6 +348,8 @@ int main(void)
 		TEST(unload_waits_for_sleeping_threads),
 		TEST(unload_waits_no_longer_than_100_ms),
 		TEST(file_beside_libdat2_is_found),
+		TEST(file_on_the_search_path_is_found),
+		TEST(path_that_is_too_long_is_not_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
