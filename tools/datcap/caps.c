@@ -34,7 +34,7 @@ static const struct { DAT_UINT64 bit; const char *name, *meaning; } capabilities
 	{ DAT_ETH_CAP_RSS_LOSSLESS, "RSS_LOSSLESS", "no frame is lost while a group gets another table" },
 };
 
-static void print_json(const struct options *o, const DAT_ETH_ATTR *attr, const char *carrier, const char *address)
+static void print_attributes(const struct options *o, const DAT_ETH_ATTR *attr, const char *carrier, const char *address)
 {
 	json_t *names = json_array(), *object;
 	char *text;
@@ -65,7 +65,7 @@ int caps_run(const struct options *o)
 	snprintf(address, sizeof address, "%02x:%02x:%02x:%02x:%02x:%02x", attr.address[0], attr.address[1],
 		 attr.address[2], attr.address[3], attr.address[4], attr.address[5]);
 	if (o->json) {
-		print_json(o, &attr, carrier, address);
+		print_attributes(o, &attr, carrier, address);
 	} else {
 		print("%s: address %s, MTU %u, frames of at most %u bytes, %u rules\n", o->interface, address,
 		       attr.mtu, attr.max_frame, attr.max_rules);

@@ -99,15 +99,10 @@ static json_t *number(uint64_t n)
 	return n == ~(uint64_t)0 ? json_null() : json_integer((json_int_t)n);
 }
 
-static void print_json(json_t *object)
+/* Summary and lines of --stats are JSON on standard output unless that carries the frames. */
+static bool prints_json(const struct options *o)
 {
-	char *text = json_dumps(object, JSON_COMPACT);
-
-	if (!text)
-		fail("no memory");
-	print("%s\n", text);
-	free(text);
-	json_decref(object);
+	return o->json && !(o->file && !strcmp(o->file, "-"));
 }
 
 static void summary(struct capture *c, const DAT_ETH_STATS *s)
@@ -118,7 +113,7 @@ static void summary(struct capture *c, const DAT_ETH_STATS *s)
 
 	place(nic, sizeof nic, s->lost_device);
 	place(ring, sizeof ring, s->lost);
-	if (c->o->json && strcmp(c->o->file ? c->o->file : "", "-"))
+	if (prints_json(c->o))
 		print_json(json_pack("{s:s, s:o, s:o, s:f, s:o, s:o, s:s}", "device", c->o->interface, "frames",
 				     number(c->kept), "bytes", number(c->bytes), "seconds", seconds,
 				     "lost_device", number(s->lost_device), "lost_ring", number(s->lost), "time",
@@ -128,32 +123,26 @@ static void summary(struct capture *c, const DAT_ETH_STATS *s)
 			"time: %s\n", c->o->interface, grouped(c->kept), (double)c->bytes / 1e6, seconds, nic, ring, time);
 }
 
-static void print_rates(const struct capture *c, bool to_stdout, uint64_t frames, uint64_t bytes, uint64_t lost)
-{
-	char text[200];
-
-	snprintf(text, sizeof text, "%s: %s frames/s, %.3f Mb/s, %s lost\n", c->o->interface, grouped(frames),
-		 (double)bytes * 8 / 1e6, grouped(lost));
-	if (to_stdout)
-		print("%s", text);
-	else
-		fputs(text, stderr);
-}
-
 /* One line for the second that has passed. */
 static void line(struct capture *c, bool to_stdout)
 {
 	DAT_ETH_STATS s;
 	uint64_t frames = c->kept - c->kept_before, bytes = c->bytes - c->bytes_before;
+	char text[200];
 
 	device_stats(&c->device, &s);
-	if (to_stdout && c->o->json)
+	snprintf(text, sizeof text, "%s: %s frames/s, %.3f Mb/s, %s lost\n", c->o->interface, grouped(frames),
+		 (double)bytes * 8 / 1e6, grouped(s.lost - c->lost_before));
+	if (prints_json(c->o))
 		print_json(json_pack("{s:s, s:o, s:o, s:o, s:o}", "device", c->o->interface, "frames",
 				     number(frames), "bits", number(bytes * 8), "lost_device",
 				     number(s.lost_device), "lost_ring", number(s.lost - c->lost_before)));
+	else if (to_stdout)
+		print("%s", text);
 	else
-		print_rates(c, to_stdout, frames, bytes, s.lost - c->lost_before);
-	c->pipe_closed |= to_stdout && !print_flush();
+		fputs(text, stderr);
+	if (to_stdout || prints_json(c->o))
+		c->pipe_closed |= !print_flush();
 	c->kept_before = c->kept;
 	c->bytes_before = c->bytes;
 	c->lost_before = s.lost;

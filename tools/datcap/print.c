@@ -23,6 +23,19 @@ bool print(const char *fmt, ...)
 	return !first_error;
 }
 
+bool print_json(json_t *object)
+{
+	char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+	bool good;
+
+	if (!text)
+		fail("no memory");
+	good = print("%s\n", text);
+	free(text);
+	json_decref(object);
+	return good;
+}
+
 bool pipe_has_no_reader(int fd)
 {
 	struct pollfd is = { .fd = fd };

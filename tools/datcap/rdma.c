@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* rdma.c - `datcap rdma`: the RDMA messages of DAT programs, as lines, or as frames in a capture file. */
 #include <arpa/inet.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,21 +108,45 @@ static void print_message(const struct tap_message *m)
 	put_address(from, sizeof from, posted ? &r->ends.local : &r->ends.remote);
 	put_address(to, sizeof to, posted ? &r->ends.remote : &r->ends.local);
 	if (run.o->json) {
-		json_t *object = json_pack("{s:I, s:i, s:i, s:s, s:s, s:s, s:i, s:s}", "time", (json_int_t)r->time, "pid",
-					   (int)m->pid, "qp", (int)r->qpn, "from", from, "to", to, "operation",
-					   operation(r), "bytes", (int)r->length, "carrier", carrier);
-		char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-
-		if (!text)
-			fail("no memory");
-		run.pipe_closed |= !print("%s\n", text);
-		free(text);
-		json_decref(object);
+		run.pipe_closed |= !print_json(
+			json_pack("{s:I, s:i, s:i, s:s, s:s, s:s, s:i, s:s}", "time", (json_int_t)r->time, "pid",
+				  (int)m->pid, "qp", (int)r->qpn, "from", from, "to", to, "operation", operation(r),
+				  "bytes", (int)r->length, "carrier", carrier));
 		return;
 	}
 	strftime(clock, sizeof clock, "%H:%M:%S", localtime(&seconds));
 	run.pipe_closed |= !print("%s.%09u %ld %s > %s %s, %s %u bytes\n", clock, fraction, (long)m->pid, from, to, carrier,
 				  operation(r), r->length);
+}
+
+/* --- lines about the capture --------------------------------------------------------------------------- */
+
+/* They are JSON on standard output unless that carries messages or frames. */
+static bool prints_json(void)
+{
+	return run.o->json && run.o->file && strcmp(run.o->file, "-") != 0;
+}
+
+static void print_stats(void)
+{
+	if (prints_json()) {
+		print_json(json_pack("{s:I, s:i, s:I}", "messages", (json_int_t)run.messages, "programs",
+				     (int)taps_count(), "lost", (json_int_t)taps_lost()));
+		run.pipe_closed |= !print_flush();
+	} else {
+		fprintf(stderr, "%s messages of %u programs, %s lost\n", grouped(run.messages), taps_count(),
+			grouped(taps_lost()));
+	}
+}
+
+static void print_summary(double seconds)
+{
+	if (prints_json())
+		print_json(json_pack("{s:I, s:I, s:f, s:I}", "messages", (json_int_t)run.messages, "bytes",
+				     (json_int_t)run.bytes, "seconds", seconds, "lost", (json_int_t)taps_lost()));
+	else
+		fprintf(stderr, "%s messages, %.1f MB in %.1f s; lost %s in the rings of the programs\n",
+			grouped(run.messages), (double)run.bytes / 1e6, seconds, grouped(taps_lost()));
 }
 
 /* --- the loop ------------------------------------------------------------------------------------------ */
@@ -168,8 +191,7 @@ static void loop(void)
 			taps_renew();
 			next = now_ns() + 1000000000;
 			if (run.o->stats)
-				fprintf(stderr, "%s messages of %u programs, %s lost\n", grouped(run.messages), taps_count(),
-					grouped(taps_lost()));
+				print_stats();
 		}
 		nanosleep(&pause, NULL);
 	}
@@ -194,8 +216,7 @@ int rdma_run(const struct options *o)
 		.dropped_by_kernel = taps_lost(), .delivered = run.messages };
 	if (o->file)
 		output_close(&statistics);
-	fprintf(stderr, "%s messages, %.1f MB in %.1f s; lost %s in the rings of the programs\n", grouped(run.messages),
-		(double)run.bytes / 1e6, (double)(now_ns() - begin) / 1e9, grouped(taps_lost()));
+	print_summary((double)(now_ns() - begin) / 1e9);
 	taps_free();
 	return o->strict && statistics.dropped_by_kernel ? STATUS_LOST : 0;
 }
