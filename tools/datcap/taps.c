@@ -189,6 +189,8 @@ void taps_start(pid_t pid, const char *ia, uint32_t bytes)
 	snap = bytes;
 	client = (uint64_t)getpid() << 32 | ((uint32_t)now.tv_nsec | 1);
 	taps_find();
+	if (ia && !tap_count)
+		fprintf(stderr, "datcap: no running program has the IA \"%s\" open: waiting for one\n", ia);
 	if (pid && !tap_count)
 		fail("process %ld has no control socket in this network namespace: it has no adapter open, or "
 		     "DAPL_CONTROL is 0", (long)pid);
