@@ -35,6 +35,7 @@ struct sender {
 	DAT_LMR_CONTEXT context;
 	uint64_t posted, done;		/* sends */
 	uint64_t sent, bytes, latest;	/* frames, their bytes; ns that the latest one was late */
+	uint32_t last_length;		/* bytes of the frame sent last */
 	uint32_t late[LATE_BUCKETS];
 };
 
@@ -148,6 +149,7 @@ static void send_one(struct sender *s, const struct packet *p, bool more)
 	s->posted++;
 	s->sent++;
 	s->bytes += p->length;
+	s->last_length = p->length;
 }
 
 static void wait_until(uint64_t when, bool spin)
@@ -242,6 +244,21 @@ static double quantile(const struct sender *s, double share)
 	return i * (double)BUCKET_NS / 1e3;
 }
 
+/* Frames and bits a second, as text; "" if there is none. With times of their own n frames take n - 1 gaps: the last one
+ * is no part of the rate. */
+static const char *rates(const struct sender *s, double seconds)
+{
+	static char text[80];
+	bool timed = is_timed(s->o);
+	uint64_t frames = s->sent - (timed && s->sent), bytes = s->bytes - (timed ? s->last_length : 0);
+
+	if (!frames)
+		return "";
+	snprintf(text, sizeof text, ": %s frames/s, %.1f Mb/s", grouped((uint64_t)((double)frames / seconds + 0.5)),
+		 (double)bytes * 8 / seconds / 1e6);
+	return text;
+}
+
 static void summary(const struct sender *s, double seconds)
 {
 	double p50 = quantile(s, 0.5), p99 = quantile(s, 0.99), max = (double)s->latest / 1e3;
@@ -254,9 +271,8 @@ static void summary(const struct sender *s, double seconds)
 		print("}\n");
 		return;
 	}
-	fprintf(stderr, "%s: %s frames, %.1f MB in %.3f s: %s frames/s, %.1f Mb/s\n", s->o->interface, grouped(s->sent),
-		(double)s->bytes / 1e6, seconds, grouped((uint64_t)((double)s->sent / seconds)),
-		(double)s->bytes * 8 / seconds / 1e6);
+	fprintf(stderr, "%s: %s frames, %.1f MB in %.3f s%s\n", s->o->interface, grouped(s->sent), (double)s->bytes / 1e6,
+		seconds, rates(s, seconds));
 	if (is_timed(s->o))
 		fprintf(stderr, "handed to the kernel after the time asked for: p50 %.1f us, p99 %.1f us, max %.1f us\n", p50,
 			p99, max);
