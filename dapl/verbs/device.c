@@ -205,6 +205,7 @@ static int hw_query(struct dapl_device *dev, struct dapl_device_attr *attr)
 
 const struct dapl_device_ops dapl_device_ops = {
 	.name = "verbs",
+	.rdma_parameters = true,
 	.open = hw_open,
 	.close = hw_close,
 	.query = hw_query,

@@ -132,11 +132,9 @@ static void check_copies(void)
 		const char *name;
 		long value;
 	} copies[] = {
-		{ "DAPL_MAX_INLINE", (long)dapl_settings.max_inline },
-		{ "DAPL_IB_PKEY", dapl_settings.ib_pkey },
+		{ "DAPL_WR_MAX", (long)dapl_settings.wr_max },
 		{ "DAPL_ACK_TIMER", dapl_settings.ack_timer },
-		{ "DAPL_RNR_TIMER", (long)dapl_settings.rnr_timer },
-		{ "DAPL_CM_ARP_TIMEOUT_MS", (long)dapl_settings.arp_timeout_ms },
+		{ "DAPL_ACK_RETRY", (long)dapl_settings.ack_retry },
 		{ "DAPL_CM_TOS", dapl_settings.tos },
 	};
 	enum parameter_origin origin;

@@ -21,27 +21,28 @@ static const struct variable {
 	unsigned long min, max;
 	int by_default;
 	enum dapl_parameter_when when;
+	enum { ALL, RDMA } devices;	/* RDMA: those whose ops say rdma_parameters */
 } variables[] = {
 #define FIELD(member) offsetof(struct dapl_settings, member)
-	{ "DAPL_MAX_INLINE",		FIELD(max_inline),	0, 65536,	64, PARAMETER_NEXT_IA },
-	{ "DAPL_WR_MAX",		FIELD(wr_max),		1, 1 << 20,	0, PARAMETER_NEXT_IA },
-	{ "DAPL_IB_MTU",		FIELD(ib_mtu),		256, 4096,	0, PARAMETER_NOW },
-	{ "DAPL_IB_PKEY",		FIELD(ib_pkey),		0, 65535,	-1, PARAMETER_NEXT_IA },
-	{ "DAPL_IB_SL",			FIELD(ib_sl),		0, 15,		0, PARAMETER_NOW },
-	{ "DAPL_GLOBAL_ROUTING",	FIELD(global_routing),	0, 1,		0, PARAMETER_NOW },
-	{ "DAPL_HOP_LIMIT",		FIELD(hop_limit),	0, 255,		0, PARAMETER_NOW },
-	{ "DAPL_TCLASS",		FIELD(tclass),		0, 255,		-1, PARAMETER_NOW },
-	{ "DAPL_ACK_RETRY",		FIELD(ack_retry),	0, 7,		7, PARAMETER_NOW },
-	{ "DAPL_ACK_TIMER",		FIELD(ack_timer),	0, 31,		-1, PARAMETER_NOW },
-	{ "DAPL_RNR_RETRY",		FIELD(rnr_retry),	0, 7,		7, PARAMETER_NOW },
-	{ "DAPL_RNR_TIMER",		FIELD(rnr_timer),	0, 31,		12, PARAMETER_NOW },
-	{ "DAPL_CM_ARP_TIMEOUT_MS",	FIELD(arp_timeout_ms),	1, 600000,	4000, PARAMETER_NOW },
-	{ "DAPL_CM_ARP_RETRY_COUNT",	FIELD(arp_retries),	0, 1000,	15, PARAMETER_NOW },
-	{ "DAPL_CM_ROUTE_TIMEOUT_MS",	FIELD(route_timeout_ms), 1, 600000,	4000, PARAMETER_NOW },
-	{ "DAPL_CM_ROUTE_RETRY_COUNT",	FIELD(route_retries),	0, 1000,	15, PARAMETER_NOW },
-	{ "DAPL_CM_TOS",		FIELD(tos),		0, 255,		-1, PARAMETER_NOW },
-	{ "DAPL_MAX_CM_RESPONSE_TIME",	FIELD(cm_response_time), 0, 31,		0, PARAMETER_NEVER },
-	{ "DAPL_MAX_CM_RETRIES",	FIELD(cm_retries),	0, 15,		0, PARAMETER_NEVER },
+	{ "DAPL_MAX_INLINE",		FIELD(max_inline),	0, 65536,	64, PARAMETER_NEXT_IA, RDMA },
+	{ "DAPL_WR_MAX",		FIELD(wr_max),		1, 1 << 20,	0, PARAMETER_NEXT_IA, ALL },
+	{ "DAPL_IB_MTU",		FIELD(ib_mtu),		256, 4096,	0, PARAMETER_NOW, RDMA },
+	{ "DAPL_IB_PKEY",		FIELD(ib_pkey),		0, 65535,	-1, PARAMETER_NEXT_IA, RDMA },
+	{ "DAPL_IB_SL",			FIELD(ib_sl),		0, 15,		0, PARAMETER_NOW, RDMA },
+	{ "DAPL_GLOBAL_ROUTING",	FIELD(global_routing),	0, 1,		0, PARAMETER_NOW, RDMA },
+	{ "DAPL_HOP_LIMIT",		FIELD(hop_limit),	0, 255,		0, PARAMETER_NOW, RDMA },
+	{ "DAPL_TCLASS",		FIELD(tclass),		0, 255,		-1, PARAMETER_NOW, RDMA },
+	{ "DAPL_ACK_RETRY",		FIELD(ack_retry),	0, 7,		7, PARAMETER_NOW, ALL },
+	{ "DAPL_ACK_TIMER",		FIELD(ack_timer),	0, 31,		-1, PARAMETER_NOW, ALL },
+	{ "DAPL_RNR_RETRY",		FIELD(rnr_retry),	0, 7,		7, PARAMETER_NOW, RDMA },
+	{ "DAPL_RNR_TIMER",		FIELD(rnr_timer),	0, 31,		12, PARAMETER_NOW, RDMA },
+	{ "DAPL_CM_ARP_TIMEOUT_MS",	FIELD(arp_timeout_ms),	1, 600000,	4000, PARAMETER_NOW, RDMA },
+	{ "DAPL_CM_ARP_RETRY_COUNT",	FIELD(arp_retries),	0, 1000,	15, PARAMETER_NOW, RDMA },
+	{ "DAPL_CM_ROUTE_TIMEOUT_MS",	FIELD(route_timeout_ms), 1, 600000,	4000, PARAMETER_NOW, RDMA },
+	{ "DAPL_CM_ROUTE_RETRY_COUNT",	FIELD(route_retries),	0, 1000,	15, PARAMETER_NOW, RDMA },
+	{ "DAPL_CM_TOS",		FIELD(tos),		0, 255,		-1, PARAMETER_NOW, ALL },
+	{ "DAPL_MAX_CM_RESPONSE_TIME",	FIELD(cm_response_time), 0, 31,		0, PARAMETER_NEVER, RDMA },
+	{ "DAPL_MAX_CM_RETRIES",	FIELD(cm_retries),	0, 15,		0, PARAMETER_NEVER, RDMA },
 #undef FIELD
 };
 
@@ -69,22 +70,31 @@ static const struct dapl_parameter messages[] = {
 };
 enum { MESSAGES = sizeof messages / sizeof *messages };
 
+/* A device below that is no RDMA device uses few of the variables; the others are not told of. */
+static const struct variable *variable_at(unsigned *index)
+{
+	for (const struct variable *v = variables; v < variables + VARIABLES; v++)
+		if ((v->devices == ALL || dapl_device_ops.rdma_parameters) && !(*index)--)
+			return v;
+	return NULL;
+}
+
 bool dapl_parameter_at(unsigned index, struct dapl_parameter *parameter)
 {
 	const struct dapl_parameter *of_device = dapl_device_ops.parameters;
+	const struct variable *v;
 
 	if (index < MESSAGES) {
 		*parameter = messages[index];
 		return true;
 	}
 	index -= MESSAGES;
-	if (index < VARIABLES) {
-		const struct variable *v = &variables[index];
-
+	v = variable_at(&index);
+	if (v) {
 		*parameter = (struct dapl_parameter){ v->name, v->min, v->max, v->by_default, v->when };
 		return true;
 	}
-	for (index -= VARIABLES; of_device && of_device->name; of_device++, index--)
+	for (; of_device && of_device->name; of_device++, index--)
 		if (!index) {
 			*parameter = *of_device;
 			return true;
@@ -153,7 +163,7 @@ bool dapl_parameter_set(const char *name, const char *text, char *why, size_t si
 	unsigned long value;
 
 	if (!dapl_parameter_find(name, &parameter)) {
-		snprintf(why, size, "this program has no parameter %.40s", name);
+		snprintf(why, size, "provider %s has no parameter %.40s", dapl_device_ops.name, name);
 		return false;
 	}
 	if (parameter.when == PARAMETER_NEVER) {

@@ -152,6 +152,12 @@ static const char *list(const struct json_object *request, struct json_writer *j
 
 /* --- parameters ---------------------------------------------------------------------- */
 
+/* A value below the range means that the device or the path decides. */
+static void write_value(struct json_writer *json, const char *key, long value, unsigned long min)
+{
+	value < (long)min ? json_write_text(json, key, NULL) : json_write_number(json, key, value);
+}
+
 static void write_parameter(struct json_writer *json, const struct dapl_parameter *parameter)
 {
 	static const char *const whens[] = { "now", "next IA", "never" };
@@ -161,9 +167,8 @@ static void write_parameter(struct json_writer *json, const struct dapl_paramete
 
 	json_write_open(json, NULL, '{');
 	json_write_text(json, "name", parameter->name);
-	value < 0 ? json_write_text(json, "value", NULL) : json_write_number(json, "value", value);
-	parameter->by_default < 0 ? json_write_text(json, "default", NULL) :
-		json_write_number(json, "default", parameter->by_default);
+	write_value(json, "value", value, parameter->min);
+	write_value(json, "default", parameter->by_default, parameter->min);
 	json_write_count(json, "min", parameter->min);
 	json_write_count(json, "max", parameter->max);
 	json_write_text(json, "when", whens[parameter->when]);
@@ -182,7 +187,7 @@ static const char *write_one(struct json_writer *json, const char *name, char *w
 	struct dapl_parameter parameter;
 
 	if (!dapl_parameter_find(name, &parameter)) {
-		snprintf(why, size, "this program has no parameter %.40s", name);
+		snprintf(why, size, "provider %s has no parameter %.40s", dapl_device_ops.name, name);
 		return why;
 	}
 	json_write_open(json, "parameters", '[');

@@ -276,7 +276,7 @@ static void tap(struct dapl_device *dev, bool on)
 }
 
 const struct dapl_device_ops dapl_device_ops = {
-	.name = "test", .open = open_device, .close = close_device, .query = query,
+	.name = "test", .rdma_parameters = true, .open = open_device, .close = close_device, .query = query,
 	.create_channel = create_channel, .destroy_channel = destroy_channel,
 	.create_cq = create_cq, .resize_cq = resize_cq, .destroy_cq = destroy_cq,
 	.get_cq_event = get_cq_event, .error_qp = error_qp, .reset_qp = reset_qp, .disconnect = disconnect,

@@ -143,7 +143,7 @@ static void parameters_that_are_fixed_say_why(void **state)
 	assert_false(set("DAPL_CONTROL", "0", "it is read when the program opens its first adapter"));
 	assert_false(set("DAPL_MAX_CM_RETRIES", "1", "it has no effect"));
 	assert_false(set("DAPL_MAX_CM_RETRIES", "default", "it has no effect"));
-	assert_false(set("NO_SUCH", "1", "this program has no parameter NO_SUCH"));
+	assert_false(set("NO_SUCH", "1", "provider test has no parameter NO_SUCH"));
 }
 
 static void value_that_is_set_counts_until_it_is_default_again(void **state)
