@@ -53,13 +53,11 @@ datinfo_SOURCES = \
 	tools/info/users.c tools/info/users.h \
 	tools/info/listeners.h tools/control/rdma_objects.h \
 	tools/control/client.c tools/control/client.h \
-	common/nearest.c common/nearest.h common/variables.h \
-	common/parameter_range.c common/parameter_range.h \
 	tools/libverbs.c tools/libverbs.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
 datinfo_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-datinfo_LDADD = libdat2.la $(JANSSON_LIBS)
+datinfo_LDADD = libdat2.la libcommon.la $(JANSSON_LIBS)
 if NET
 datinfo_SOURCES += \
 	tools/info/monitor.c tools/info/monitor.h \

@@ -101,6 +101,13 @@ class Place:
         same(done.stderr, f"{program}: {line}\nTry '{program} --help'.\n", ' '.join(arguments))
 
 
+def sysconfdir():
+    """Where dat.conf and dapl.conf are."""
+    text = subprocess.run(['sed', '-n', '-e', 's/^prefix = //p', '-e', 's/^sysconfdir = //p', 'Makefile'],
+                          capture_output=True, text=True, check=True).stdout.split()
+    return text[1].replace('${prefix}', text[0]).replace('$(prefix)', text[0])
+
+
 def own_network(*commands):
     """A command that runs its arguments in a network namespace, after `commands` of ip."""
     if not shutil.which('unshare') or not shutil.which('ip'):

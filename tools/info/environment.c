@@ -1,14 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* environment.c - see environment.h. The table is common/variables.h, which the libraries' own check
- * uses, too. */
+ * uses, too; dapl.conf is read by the libraries' reader. */
 #include "tools/info/environment.h"
 #include "tools/info/output.h"
 #include "common/nearest.h"
+#include "common/parameters.h"
 #include "common/variables.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* "min" and "max" of a number, and whether the libraries ignore its value. */
+static void add_range(json_t *to, const char *name, const char *value)
+{
+	unsigned long min, max, number;
+
+	if (!parameter_range(name, &min, &max))
+		return;
+	output_set(to, "min", json_integer((json_int_t)min));
+	output_set(to, "max", json_integer((json_int_t)max));
+	output_set(to, "ignored", json_boolean(value && (!parameter_number(value, &number) || number < min ||
+							 number > max)));
+}
+
+static void add_value(json_t *to, const char *name)
+{
+	static const char *const origins[] = { NULL, "dapl.conf", "environment", NULL };
+	enum parameter_origin origin;
+	char buffer[PARAMETER_NUMBER];
+	const char *value = parameter_text(name, buffer, &origin);
+
+	output_set(to, "value", output_text(value));
+	output_set(to, "from", output_text(origins[origin]));
+	add_range(to, name, value);
+}
 
 static json_t *known_variables(void)
 {
@@ -21,13 +47,14 @@ static json_t *known_variables(void)
 	};
 	json_t *list = json_array();
 
+	parameters_read_file(false);
 	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
 		json_t *to = json_object();
 
 		output_set(to, "name", output_text(variables[i].name));
 		output_set(to, "library", output_text(variables[i].library));
 		output_set(to, "default", output_text(variables[i].by_default));
-		output_set(to, "value", output_text(getenv(variables[i].name)));
+		add_value(to, variables[i].name);
 		output_set(to, "meaning", output_text(variables[i].meaning));
 		output_append(list, to);
 	}
@@ -64,18 +91,41 @@ static json_t *unknown_variables(void)
 
 static void print_known(const json_t *list)
 {
-	static const char *const heads[] = { "VARIABLE", "DEFAULT", "VALUE", "MEANING" };
-	struct table *table = table_new(4, heads);
+	static const char *const heads[] = { "VARIABLE", "DEFAULT", "VALUE", "FROM", "MEANING" };
+	struct table *table = table_new(5, heads);
 	json_t *variable;
 	size_t i;
 
 	json_array_foreach((json_t *)list, i, variable) {
 		const char *cells[] = { output_get(variable, "name"), output_get(variable, "default"),
-					output_get(variable, "value"), output_get(variable, "meaning") };
+					output_get(variable, "value"), output_get(variable, "from"),
+					output_get(variable, "meaning") };
 
 		table_add(table, cells);
 	}
 	table_print(table, 0);
+}
+
+/* The words of the libraries' message. */
+static void print_ignored(const json_t *list)
+{
+	json_t *variable;
+	size_t i;
+
+	json_array_foreach((json_t *)list, i, variable) {
+		bool in_file = !strcmp(output_get(variable, "from"), "dapl.conf");
+		const char *value = output_get(variable, "value");
+
+		if (!json_is_true(json_object_get(variable, "ignored")))
+			continue;
+		printf("%s%s%s is \"", output_get(variable, "name"), in_file ? " in " : "",
+		       in_file ? parameters_file() : "");
+		if (*value)	/* output_print() has "-" for an empty text */
+			output_print(value);
+		printf("\"; ignored, expected a number from %lld to %lld\n",
+		       (long long)json_integer_value(json_object_get(variable, "min")),
+		       (long long)json_integer_value(json_object_get(variable, "max")));
+	}
 }
 
 static void print_unknown(const json_t *list)
@@ -103,6 +153,7 @@ void environment_show(bool json)
 		return;
 	}
 	print_known(known);
+	print_ignored(known);
 	print_unknown(unknown);
 	json_decref(known);
 	json_decref(unknown);
