@@ -227,9 +227,10 @@ static bool soft_fault(struct remedy *r, const struct failure *f)
 	return interface_fault(r, f) || nothing_by_that_name(r, f, false);
 }
 
+/* Their form, or an option behind them, is wrong. */
 static bool params_fault(struct remedy *r, const struct failure *f)
 {
-	if (!strstr(f->message, "; expected \""))
+	if (!strstr(f->message, "; expected \"") && !strstr(f->message, "\": expected "))
 		return false;
 	return found(r, correct(f, "ia_params"), "%s", f->message);
 }
