@@ -126,7 +126,8 @@ static char *trim(char *text)
 	return text;
 }
 
-static const char *take_line(char *line)
+/* False: the line has no parameter, with the reason. */
+static bool take_line(char *line, char *why, size_t size)
 {
 	char *comment = strchr(line, '#'), *name, *value;
 
@@ -134,19 +135,26 @@ static const char *take_line(char *line)
 		*comment = '\0';
 	name = trim(line);
 	if (!*name)
-		return NULL;
+		return true;
 	value = strchr(name, '=');
-	if (!value)
-		return "NAME=VALUE expected";
+	if (!value) {
+		snprintf(why, size, "\"%.40s\" found, NAME=VALUE expected", name);
+		return false;
+	}
 	*value++ = '\0';
 	name = trim(name);
 	value = trim(value);
-	if (!may_be_in_file(name))
-		return "the name of a parameter with a number expected (dapl(7))";
-	if (!*value || strlen(value) >= VALUE_MAX)
-		return "a number expected as value";
+	if (!may_be_in_file(name)) {
+		snprintf(why, size, "\"%.40s\" found, the name of a parameter with a number expected (dapl(7))",
+			 name);
+		return false;
+	}
+	if (!*value || strlen(value) >= VALUE_MAX) {
+		snprintf(why, size, "%s: \"%.40s\" found, a number expected", name, value);
+		return false;
+	}
 	strcpy(values_of_file[index_of(name)], value);
-	return NULL;
+	return true;
 }
 
 static void take_text(char *text, bool report)
@@ -155,16 +163,15 @@ static void take_text(char *text, bool report)
 	char *end;
 
 	for (; text && *text; text = end) {
-		const char *fault;
+		char why[160];
 
 		end = strchr(text, '\n');
 		if (end)
 			*end++ = '\0';
 		line++;
-		fault = take_line(text);
-		if (fault && report)
+		if (!take_line(text, why, sizeof why) && report)
 			log_report(REPORT_BAD_VALUE, NULL, "%s:%u: %s; the line is ignored",
-				   parameters_file(), line, fault);
+				   parameters_file(), line, why);
 	}
 }
 
