@@ -88,8 +88,10 @@ static void read_file(struct replay *r)
 	const uint8_t *data;
 	int got;
 
+	if (!file && !strncmp(error, r->o->file, strlen(r->o->file)))
+		fail("%s", error);	/* libpcap names a file that it cannot open, but not one that it cannot read */
 	if (!file)
-		fail("%s", error);	/* libpcap names the file */
+		fail("%s: %s", r->o->file, error);
 	if (pcap_datalink(file) != DLT_EN10MB)
 		fail("%s: its frames are not Ethernet", r->o->file);
 	while ((got = pcap_next_ex(file, &header, &data)) == 1)
