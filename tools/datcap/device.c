@@ -61,7 +61,7 @@ void device_open(struct device *d, const char *name, const char *option)
 	if (d->index)
 		make_up_entry(name, option);
 	else if (!is_loaded_entry(name))
-		fail("%s: neither a network device nor an IA of dat.conf", name);
+		fail("\"%s\" is neither a network device nor an IA of dat.conf", name);
 	ret = dat_ia_open((DAT_NAME_PTR)name, 8, &d->async, &d->ia);
 	if (ret != DAT_SUCCESS)
 		fail("%s: the IA cannot be opened: %s", name, text_of(ret));

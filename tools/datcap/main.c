@@ -27,7 +27,7 @@ FIRST CAPTURE_LINE NEXT STAT_LINE NEXT REPLAY_LINE NEXT MAKE_LINE NEXT RDMA_LINE
 "\n"
 "  -i, --interface DEVICE  network device, or IA of dat.conf\n"
 "  -c, --count N           ends after N frames (stat: after N seconds)\n"
-"      --help, --version   behind a command, --help lists its options\n";
+"  -h, --help, --version   behind a command, --help lists its options\n";
 
 #define DEVICE_OPTION "\n  -i, --interface DEVICE  network device, or IA of dat.conf\n"
 #define RECEIVE_OPTIONS \
@@ -92,7 +92,7 @@ static const char caps_help[] = FIRST CAPS_LINE DEVICE_OPTION
 
 enum { OPT_RULE = 256, OPT_JOIN, OPT_FRAMES, OPT_JSON, OPT_RING, OPT_STATS, OPT_STRICT, OPT_USER, OPT_RATE, OPT_SPEED,
 	OPT_PID, OPT_IA, OPT_EXACT, OPT_TIME, OPT_TAKE, OPT_FRAME, OPT_VARY,
-	OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_TSO, OPT_YES, OPT_HELP, OPT_VERSION, OPT_END };
+	OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_TSO, OPT_YES, OPT_VERSION, OPT_END };
 
 /* What each command takes, as its help says. */
 #define RECEIVES 'f', OPT_RULE, OPT_TAKE, OPT_JOIN, 'p', OPT_FRAMES, OPT_TIME
@@ -282,7 +282,7 @@ static void set_option(struct options *o, int c, char *const *argv)
 	case OPT_CUT: o->cut = true; break;
 	case OPT_TSO: o->tso = true; break;
 	case OPT_YES: o->yes = true; break;
-	case OPT_HELP: cli_print_help(); break;
+	case 'h': cli_print_help(); break;
 	case OPT_VERSION: cli_print_version(); break;
 	case '?': case ':': usage_error_option(argv, c);
 	default: set_value(o, c, optarg);
@@ -297,7 +297,7 @@ static const struct option names[] = {
 	{ "stats", 0, NULL, OPT_STATS }, { "strict", 0, NULL, OPT_STRICT }, { "user", 1, NULL, OPT_USER },
 	{ "rate", 1, NULL, OPT_RATE }, { "speed", 1, NULL, OPT_SPEED }, { "loop", 1, NULL, OPT_LOOP },
 	{ "dst", 1, NULL, OPT_DST }, { "src", 1, NULL, OPT_SRC }, { "cut", 0, NULL, OPT_CUT }, { "tso", 0, NULL, OPT_TSO },
-	{ "yes", 0, NULL, OPT_YES }, { "help", 0, NULL, OPT_HELP }, { "version", 0, NULL, OPT_VERSION },
+	{ "yes", 0, NULL, OPT_YES }, { "help", 0, NULL, 'h' }, { "version", 0, NULL, OPT_VERSION },
 	{ "pid", 1, NULL, OPT_PID }, { "ia", 1, NULL, OPT_IA }, { "exact", 0, NULL, OPT_EXACT }, { "time", 1, NULL, OPT_TIME },
 	{ "take", 0, NULL, OPT_TAKE },
 	{ "frame", 1, NULL, OPT_FRAME }, { "vary", 1, NULL, OPT_VARY },
@@ -333,7 +333,7 @@ static void parse(struct options *o, int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt_long(argc, argv, ":i:c:f:w:s:F:p", names, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":hi:c:f:w:s:F:p", names, NULL)) != -1) {
 		set_option(o, c, argv);
 		given[c] = true;
 	}
@@ -404,6 +404,8 @@ int main(int argc, char **argv)
 		usage_error("%s needs -i DEVICE", o.command);
 	if (command->needs_file && !o.file)
 		usage_error("%s needs %s", o.command, command->run == replay_run ? "a file to send" : "-w FILE");
+	if (o.file && !*o.file)
+		usage_error("the name of the file is \"\"");
 	if (o.ring_files && !strcmp(o.file ? o.file : "-", "-"))
 		usage_error("--ring needs -w FILE, not standard output");
 	if (o.pid && o.ia)
