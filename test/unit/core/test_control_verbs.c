@@ -189,7 +189,7 @@ static void get_tells_one_parameter_or_all(void **state)
 	assert_null(ask(CONTROL_GET, "{\"name\":\"TEST_PARAMETER\"}"));
 	expect("\"name\":\"TEST_PARAMETER\",\"value\":4,\"default\":4,\"min\":2,\"max\":9");
 	expect_not("DAPL_");
-	assert_string_equal(ask(CONTROL_GET, "{\"name\":\"COLOUR\"}"), "this program has no parameter COLOUR");
+	assert_string_equal(ask(CONTROL_GET, "{\"name\":\"COLOUR\"}"), "provider test has no parameter COLOUR");
 }
 
 static void set_changes_a_parameter_and_tells_it(void **state)
