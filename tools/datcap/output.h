@@ -8,7 +8,7 @@
 #include <dat/dat_eth_extensions.h>
 #include "pcapng.h"
 
-enum { OUTPUT_FLUSH_NS = 100000000 };	/* soon for a person who looks on, and rare for the disk */
+enum { OUTPUT_FLUSH_NS = 100000000 };	/* ns; soon enough for a live view, rare enough for a disk */
 
 struct output_options {
 	const char *path;		/* "-": standard output */
