@@ -91,16 +91,21 @@ static json_t *unknown_variables(void)
 
 static void print_known(const json_t *list)
 {
-	static const char *const heads[] = { "VARIABLE", "DEFAULT", "VALUE", "FROM", "MEANING" };
-	struct table *table = table_new(5, heads);
+	static const char *const heads[] = { "VARIABLE", "DEFAULT", "VALUE", "MEANING" };
+	struct table *table = table_new(4, heads);
 	json_t *variable;
 	size_t i;
 
 	json_array_foreach((json_t *)list, i, variable) {
-		const char *cells[] = { output_get(variable, "name"), output_get(variable, "default"),
-					output_get(variable, "value"), output_get(variable, "from"),
+		char from_file[PARAMETER_NUMBER + 16];
+		const char *value = output_get(variable, "value");
+		const char *cells[] = { output_get(variable, "name"), output_get(variable, "default"), value,
 					output_get(variable, "meaning") };
 
+		if (!strcmp(output_get(variable, "from"), "dapl.conf")) {
+			snprintf(from_file, sizeof from_file, "%s (dapl.conf)", value);
+			cells[2] = from_file;
+		}
 		table_add(table, cells);
 	}
 	table_print(table, 0);
