@@ -157,13 +157,14 @@ struct dapl_evd {
 	bool discard;			/* a discard EVD: stands in for an EVD that the endpoint
 					 * lacks */
 	bool spill;			/* the service thread empties the CQ (no resize) */
+	bool has_watermarks;		/* an endpoint's watermark counts its receives. `change` guards it */
 	bool watched;			/* atomic. watch is started; `change` to write it */
 	struct dapl_cno *cno;		/* written under change, mutex and cno->mutex */
 	struct dapl_evd *next_triggered;	/* guarded by cno->mutex */
 	bool triggered;				/* guarded by cno->mutex */
 	struct ibv_comp_channel *channel;
 	int wake_fd;			/* wakes the waiter */
-	struct dapl_watch watch;	/* of the channel: proxies, spill */
+	struct dapl_watch watch;	/* of the channel: see dapl_evd_watch() */
 	int holds;			/* atomic: dapl_evd_hold */
 	/* Endpoint streams that feed it, counted by their completion flags (doc/spec/calls.md
 	 * 5). */

@@ -396,6 +396,7 @@ static int watch(struct dapl_evd *evd)
 	dapl_evd_inspect(evd);
 	dapl_mutex_lock(&evd->change);
 	err = dapl_evd_watch(evd);
+	evd->has_watermarks |= !err;
 	dapl_mutex_unlock(&evd->change);
 	return err;
 }

@@ -74,7 +74,7 @@ static void unwatch_channel(struct dapl_cno *cno, struct dapl_evd *evd)
 	if (!evd->channel)
 		return;
 	epoll_ctl(cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
-	if (!evd->spill && !evd->discard)
+	if (!evd->spill && !evd->discard && !evd->has_watermarks)
 		dapl_evd_unwatch(evd);
 }
 

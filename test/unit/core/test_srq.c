@@ -10,6 +10,8 @@
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"
 #include "dapl/core/ep/srq.h"
+#include "dapl/core/event/cno.h"
+#include "dapl/core/event/evd.h"
 #include "test/unit/core/core_objects.h"
 
 enum { BUFFERS = 10, SEGMENTS = 2 };
@@ -483,6 +485,19 @@ static void endpoint_beyond_the_hard_watermark_keeps_the_old_ones(void **state)
 	assert_int_equal(ep->hard_hw, 8);
 }
 
+static void watermark_outlives_the_cno_of_the_evd(void **state)
+{
+	DAT_CNO_HANDLE cno;
+
+	(void)state;
+	assert_int_equal(dapl_cno_create((DAT_IA_HANDLE)core_ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno), DAT_SUCCESS);
+	assert_int_equal(dapl_evd_modify_cno((DAT_EVD_HANDLE)core_dto_evd, cno), DAT_SUCCESS);
+	assert_int_equal(set_watermarks(1, DAT_WATERMARK_INFINITE), DAT_SUCCESS);
+	assert_int_equal(dapl_evd_modify_cno((DAT_EVD_HANDLE)core_dto_evd, DAT_HANDLE_NULL), DAT_SUCCESS);
+	assert_true(core_dto_evd->watched);
+	assert_int_equal(dapl_cno_free(cno), DAT_SUCCESS);
+}
+
 static void arguments_of_watermarks_are_checked(void **state)
 {
 	struct dapl_ep *plain = core_objects_ep(NULL, NULL);
@@ -527,6 +542,7 @@ int main(void)
 		WITH_SRQ(failed_srq_is_in_the_error_state),
 		WITH_SRQ(soft_watermark_of_an_endpoint_is_told),
 		WITH_SRQ(endpoint_beyond_the_hard_watermark_keeps_the_old_ones),
+		WITH_SRQ(watermark_outlives_the_cno_of_the_evd),
 		WITH_SRQ(arguments_of_watermarks_are_checked),
 	};
 
