@@ -42,10 +42,13 @@ static void hand_out(int listener, const char *ia, const struct sockaddr *addres
 	if (address->sa_family == AF_INET)
 		number = ((const struct sockaddr_in *)address)->sin_addr.s_addr;
 	snprintf(text, sizeof text, "0000:00000000:00000000:%08x:%s", number, ia);
-	do
-		fd = accept(listener, NULL, NULL);
-	while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
-	if (fd < 0 || send(fd, text, sizeof text, MSG_NOSIGNAL) != (ssize_t)sizeof text)
+	fd = accept(listener, NULL, NULL);
+	if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
+		return;		/* the server looks again soon */
+	if (fd < 0)
+		fail("handing out the address: %s", strerror(errno));
+	/* a client that has gone does not read it */
+	if (send(fd, text, sizeof text, MSG_NOSIGNAL) != (ssize_t)sizeof text && errno != EPIPE && errno != ECONNRESET)
 		fail("handing out the address: %s", strerror(errno));
 	close(fd);
 }
@@ -86,6 +89,8 @@ static int connect_to(const struct sockaddr *address, const char *host)
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct timeval limit = { .tv_sec = ANSWER_TIMEOUT }, connect_limit = { .tv_sec = CONNECT_TIMEOUT };
 
+	if (fd < 0)
+		fail("no socket for %s: %s", host, strerror(errno));
 	memcpy(&to, address, length);
 	if (to.ss_family == AF_INET6)
 		((struct sockaddr_in6 *)&to)->sin6_port = htons(RENDEZVOUS_PORT);
@@ -93,7 +98,7 @@ static int connect_to(const struct sockaddr *address, const char *host)
 		((struct sockaddr_in *)&to)->sin_port = htons(RENDEZVOUS_PORT);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &connect_limit, sizeof connect_limit);
-	if (fd >= 0 && !connect(fd, (struct sockaddr *)&to, length))
+	if (!connect(fd, (struct sockaddr *)&to, length))
 		return fd;
 	if (errno == EINPROGRESS)	/* the time limit */
 		fail("%s, TCP port %d: no answer within %d s; is the host up, does a firewall drop the port?", host,
