@@ -3,6 +3,7 @@
 #include "call.h"
 #include "cli.h"
 #include "names.h"
+#include <inttypes.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,13 +19,13 @@ void good(DAT_RETURN rc, const char *call)
 	fail("%s: %s%s%s", call, major, *minor ? " " : "", minor);
 }
 
-void good_listener(DAT_RETURN rc, unsigned qualifier)
+void good_listener(DAT_RETURN rc, DAT_CONN_QUAL qualifier)
 {
 	char call[64];
 
 	if (DAT_GET_TYPE(rc) == DAT_CONN_QUAL_IN_USE)
-		fail("connection qualifier %u is in use: another server?", qualifier);
-	snprintf(call, sizeof call, "listening at connection qualifier %u", qualifier);
+		fail("connection qualifier %" PRIu64 " is in use: another server?", qualifier);
+	snprintf(call, sizeof call, "listening at connection qualifier %" PRIu64, qualifier);
 	good(rc, call);
 }
 

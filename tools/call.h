@@ -8,8 +8,8 @@
 
 /* Calls fail() (cli.h) when rc is not DAT_SUCCESS, naming the call and the code. */
 void good(DAT_RETURN rc, const char *call);
-/* The same for the result of dat_psp_create(). */
-void good_listener(DAT_RETURN rc, unsigned qualifier);
+/* Calls fail() when the result of dat_psp_create() is not DAT_SUCCESS, naming the qualifier. */
+void good_listener(DAT_RETURN rc, DAT_CONN_QUAL qualifier);
 /* dat_ia_open, with the name of the adapter in the line of a failure. */
 void open_ia(const char *name, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia);
 /* The first address of a host name or of a number; fail() when there is none. */

@@ -57,8 +57,7 @@ void adapter_open(struct adapter *a, const char *name)
 
 void adapter_listen(struct adapter *a, DAT_CONN_QUAL port)
 {
-	good_listener(dat_psp_create(a->ia, port, a->requests, DAT_PSP_CONSUMER_FLAG, &a->psp),
-		      (unsigned)port);
+	good_listener(dat_psp_create(a->ia, port, a->requests, DAT_PSP_CONSUMER_FLAG, &a->psp), port);
 }
 
 void adapter_address(const struct adapter *a, struct sockaddr_storage *address)

@@ -281,7 +281,7 @@ static void listen_for_clients(struct service *s)
 	DAT_RETURN rc = dat_psp_create(s->adapter.ia, s->o->port, s->adapter.cr,
 				       DAT_PSP_CONSUMER_FLAG, &psp);
 
-	good_listener(rc, (unsigned)s->o->port);
+	good_listener(rc, s->o->port);
 }
 
 int run_server(const struct options *o)
