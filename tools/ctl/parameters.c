@@ -110,11 +110,28 @@ static void add_answer(json_t *answers, const struct control_socket *socket, jso
 	output_append(answers, answer);
 }
 
+/* Whether the program has an answer, and its provider another list of parameters. */
+static bool lacks(const struct control_socket *socket, const char *name)
+{
+	json_t *all, *parameter;
+	char why[512];
+	bool lacks;
+	size_t i;
+
+	all = control_ask(socket, CONTROL_GET, NULL, why, sizeof why);
+	lacks = all != NULL;
+	json_array_foreach(json_object_get(all, "parameters"), i, parameter)
+		lacks &= strcmp(output_get(parameter, "name"), name) != 0;
+	json_decref(all);
+	return lacks;
+}
+
 /* A change for all programs is tried with each; a program that refuses has its own line, and the others
- * are changed all the same. A process with two provider libraries counts as changed if one takes it:
+ * are changed all the same. Programs whose provider lacks the parameter are left out. A process with two provider libraries counts as changed if one takes it:
  * the other may not have the parameter. */
 static json_t *ask_each(pid_t pid, enum control_verb verb, json_t *request, int *status)
 {
+	const char *name = json_string_value(json_object_get(request, "name"));
 	size_t count;
 	struct control_socket *sockets = control_find(pid, &count);
 	json_t *answers = json_array(), *answer;
@@ -128,6 +145,8 @@ static json_t *ask_each(pid_t pid, enum control_verb verb, json_t *request, int 
 		if (answer) {
 			add_answer(answers, &sockets[i], answer);
 			done = sockets[i].pid;
+		} else if (!pid && name && lacks(&sockets[i], name)) {
+			continue;
 		} else if (done != sockets[i].pid &&
 			   (i + 1 == count || sockets[i + 1].pid != sockets[i].pid)) {
 			print_failure(&sockets[i], why);
@@ -139,13 +158,15 @@ static json_t *ask_each(pid_t pid, enum control_verb verb, json_t *request, int 
 	return answers;
 }
 
-static json_t *ask_programs(pid_t pid, enum control_verb verb, json_t *request, int *status)
+static json_t *ask_programs(pid_t pid, enum control_verb verb, json_t *request, const char *name, int *status)
 {
 	json_t *answers;
 
 	if (pid)	/* has the line for a program that does not answer at all */
 		json_decref(control_ask_all(pid, CONTROL_LIST, NULL));
 	answers = ask_each(pid, verb, request, status);
+	if (!json_array_size(answers) && !*status && name)
+		fail("no program of this user in this network namespace has an adapter open and the parameter %s", name);
 	if (!json_array_size(answers) && !*status)
 		fail("no program of this user has an adapter open in this network namespace");
 	return answers;
@@ -157,7 +178,7 @@ int ctl_list_parameters(pid_t pid, const char *name, bool json)
 
 	if (name)
 		check_name(name);
-	show(ask_programs(pid, CONTROL_GET, request_of(name, NULL), &status), json);
+	show(ask_programs(pid, CONTROL_GET, request_of(name, NULL), name, &status), json);
 	return status;
 }
 
@@ -168,7 +189,7 @@ int ctl_set_parameter(pid_t pid, const char *name, const char *value, bool json)
 
 	check_name(name);
 	check_value(name, value);
-	answers = ask_programs(pid, CONTROL_SET, request_of(name, value), &status);
+	answers = ask_programs(pid, CONTROL_SET, request_of(name, value), name, &status);
 	if (json_array_size(answers) || json)
 		show(answers, json);
 	else
@@ -179,7 +200,7 @@ int ctl_set_parameter(pid_t pid, const char *name, const char *value, bool json)
 int ctl_reread(pid_t pid, bool json)
 {
 	int status = 0;
-	json_t *answers = ask_programs(pid, CONTROL_REREAD, NULL, &status), *answer;
+	json_t *answers = ask_programs(pid, CONTROL_REREAD, NULL, NULL, &status), *answer;
 	size_t i;
 
 	if (json) {
