@@ -83,7 +83,7 @@ static void add_file(json_t *parts, DAT_COUNT usable, bool drop_ins)
 	else
 		detail = output_format("there is no such file; %d adapter%s (datinfo) of devices present%s",
 				       (int)usable, s, drop_ins ? " and dat.conf.d" : "");
-	add_part(parts, path, there && usable, !usable, detail);
+	add_part(parts, path, there && usable, there || !usable, detail);
 }
 
 /* Returns whether an entry needs RDMA of the kernel. */
