@@ -127,7 +127,7 @@ static void print_ignored(const json_t *list)
 		       in_file ? parameters_file() : "");
 		if (*value)	/* output_print() has "-" for an empty text */
 			output_print(value);
-		printf("\"; ignored, expected a number from %lld to %lld\n",
+		printf("\"; expected a number from %lld to %lld; ignored\n",
 		       (long long)json_integer_value(json_object_get(variable, "min")),
 		       (long long)json_integer_value(json_object_get(variable, "max")));
 	}
