@@ -219,7 +219,7 @@ static void drain(struct capture *c)
 		;
 }
 
-/* Frames that few others follow: they would wait for the end in a buffer that does not fill. */
+/* While few frames come, the buffer of output.c does not fill; they would not be written before the end. */
 static void flush_if_due(struct capture *c)
 {
 	uint64_t now = now_ns();

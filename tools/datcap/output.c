@@ -90,7 +90,7 @@ static void flush(void)
 		ssize_t n;
 
 		if (!(most = write_limit(used - put))) {
-			fprintf(stderr, "datcap: the reader of %s does not read: the last %zu bytes are not written\n",
+			cli_warn("the reader of %s does not read: the last %zu bytes are not written",
 				path_of(file_number), used - put);
 			pipe_closed = true;
 			break;

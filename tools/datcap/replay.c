@@ -88,7 +88,7 @@ static void read_file(struct replay *r)
 	const uint8_t *data;
 	int got;
 
-	if (!file && !strncmp(error, r->o->file, strlen(r->o->file)))
+	if (!file && !strncmp(error, r->o->file, strlen(r->o->file)) && error[strlen(r->o->file)] == ':')
 		fail("%s", error);	/* libpcap names a file that it cannot open, but not one that it cannot read */
 	if (!file)
 		fail("%s: %s", r->o->file, error);
@@ -97,7 +97,7 @@ static void read_file(struct replay *r)
 	while ((got = pcap_next_ex(file, &header, &data)) == 1)
 		keep(r, header, data);
 	if (got == PCAP_ERROR && strstr(pcap_geterr(file), "truncated") && r->count)
-		fprintf(stderr, "datcap: %s ends within a frame: the %zu before it are sent\n", r->o->file, r->count);
+		cli_warn("%s ends within a frame: the %zu before it are sent", r->o->file, r->count);
 	else if (got == PCAP_ERROR)
 		fail("%s: %s", r->o->file, pcap_geterr(file));
 	if (!r->count)

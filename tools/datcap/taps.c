@@ -143,7 +143,7 @@ static void add(const struct control_socket *socket)
 	if (!ask(&tap, why, sizeof why) && wanted_pid)
 		fail("process %ld: %s", (long)socket->pid, why);
 	else if (!tap.ring)
-		fprintf(stderr, "datcap: process %ld is left out: %s\n", (long)socket->pid, why);
+		cli_warn("process %ld is left out: %s", (long)socket->pid, why);
 	taps = realloc(taps, (tap_count + 1) * sizeof *taps);
 	if (!taps)
 		fail("no memory");
@@ -190,7 +190,7 @@ void taps_start(pid_t pid, const char *ia, uint32_t bytes)
 	client = (uint64_t)getpid() << 32 | ((uint32_t)now.tv_nsec | 1);
 	taps_find();
 	if (ia && !tap_count)
-		fprintf(stderr, "datcap: no running program has the IA \"%s\" open: waiting for one\n", ia);
+		cli_warn("no running program has the IA \"%s\" open: waiting for one", ia);
 	if (pid && !tap_count)
 		fail("process %ld has no control socket in this network namespace: it has no adapter open, or "
 		     "DAPL_CONTROL is 0", (long)pid);
@@ -259,7 +259,7 @@ static const uint8_t *read_entry(struct tap *tap, const struct tap_entry *e, str
 
 static void give_up(struct tap *tap)
 {
-	fprintf(stderr, "datcap: process %ld: a record of its messages is malformed\n", (long)tap->socket.pid);
+	cli_warn("process %ld: a record of its messages is malformed", (long)tap->socket.pid);
 	tap->gone = true;
 	close_tap(tap);
 }
