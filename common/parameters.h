@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* parameters.h - where the value of a parameter comes from: set through the control socket, the
  * environment, or dapl.conf; the first that has it counts. What a parameter means and its
- * default are its reader's job (log_env_number), ranges for tools are in parameter_range.h. Each library has its own copy of this state. */
+ * default are its reader's job (log_env_number); ranges for tools are in parameter_range.h. Each
+ * library has its own copy of this state. */
 #ifndef COMMON_PARAMETERS_H
 #define COMMON_PARAMETERS_H
 #include <stdbool.h>

@@ -178,7 +178,7 @@ struct dapl_device_ops {
 	/* NULL, or the parameters that `open` reads with log_env_number(), up to one without a
 	 * name. */
 	const struct dapl_parameter *parameters;
-	bool rdma_parameters;		/* it uses all of dapl_settings; else those of all devices only (settings.c) */
+	bool rdma_parameters;		/* it also uses the members of dapl_settings that settings.c marks RDMA */
 
 	/* Opens what an entry's ia_params name (dat.conf field 7). What is wrong is said
 	 * in one log line by the device; ENODEV when it is absent, at once. `ia` is

@@ -69,7 +69,7 @@ void tester_address(struct tester *t, struct sockaddr_storage *address);
 void tester_listen(struct tester *t);
 /* Waits up to `ms` for the connection request of a client. */
 bool tester_requested(struct tester *t, unsigned ms);
-void tester_accept(struct tester *t);	/* that request */
+void tester_accept(struct tester *t);	/* accepts it */
 void tester_connect(struct tester *t, const struct sockaddr *address);
 /* The client disconnects, and the server waits for that. */
 void tester_disconnect(struct tester *t);

@@ -70,7 +70,8 @@ static const struct dapl_parameter messages[] = {
 };
 enum { MESSAGES = sizeof messages / sizeof *messages };
 
-/* A device below that is no RDMA device uses few of the variables; the others are not told of. */
+/* The variable with this index among those that the device uses: the software device leaves most of them out. NULL: there
+ * are no more, and *index is reduced by their number. */
 static const struct variable *variable_at(unsigned *index)
 {
 	for (const struct variable *v = variables; v < variables + VARIABLES; v++)

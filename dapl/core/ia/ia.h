@@ -17,7 +17,8 @@ struct dapl_entry {
 /* The slot of the provider table; the entry is found by its name. */
 DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_HANDLE *handle);
-/* The errno of a device that cannot be opened, or asked. EINVAL: its name, that is the entry's, is wrong. */
+/* The DAT code for the errno with which a device was not opened or queried. EINVAL: ia_params of the entry are wrong, so it
+ * is the first argument, the name of the IA, that cannot be used. */
 DAT_RETURN dapl_ia_open_status(int err);
 /* The entry that the registry initialised for this name; NULL: none. (provider.c) */
 struct dapl_entry *dapl_entry_find(const char *name);
