@@ -137,6 +137,7 @@ unit_core = \
 	test/unit/core/test_diag \
 	test/unit/core/test_diag_limit \
 	test/unit/core/test_disconnect \
+	test/unit/core/test_dm \
 	test/unit/core/test_ep \
 	test/unit/core/test_ep_attr \
 	test/unit/core/test_ep_evds \
@@ -207,6 +208,8 @@ core_device = test/unit/core/core_device.c test/unit/core/core_device.h \
 core_objects = $(core_device) test/unit/core/core_objects.c test/unit/core/core_objects.h
 # And raw Ethernet endpoints, core_eth.c.
 core_eth = $(core_objects) test/unit/core/core_eth.c test/unit/core/core_eth.h
+# And device memory, core_dm.c.
+core_dm = $(core_device) test/unit/core/core_dm.c test/unit/core/core_dm.h
 core_device_libs = libdaplcore.la libcommon.la libdat2.la $(CMOCKA_LIBS)
 test_unit_core_test_dequeue_SOURCES = test/unit/core/test_dequeue.c $(core_device)
 test_unit_core_test_dequeue_LDADD = $(core_device_libs)
@@ -240,6 +243,10 @@ test_unit_core_test_pz_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle
 test_unit_core_test_lmr_SOURCES = test/unit/core/test_lmr.c $(core_device)
 test_unit_core_test_lmr_LDADD = $(core_device_libs)
 test_unit_core_test_lmr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle
+test_unit_core_test_dm_SOURCES = test/unit/core/test_dm.c $(core_dm) $(printed)
+test_unit_core_test_dm_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_dm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_object_new \
+	-Wl,--wrap=dapl_pz_set_zero_based,--wrap=dapl_ia_handle,--wrap=sched_yield
 test_unit_core_test_counters_SOURCES = test/unit/core/test_counters.c $(core_device) $(printed)
 test_unit_core_test_counters_LDADD = $(core_device_libs)
 test_unit_core_test_eth_ep_SOURCES = test/unit/core/test_eth_ep.c $(core_eth)

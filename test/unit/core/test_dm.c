@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_dm.c - device memory as an object (mem/dm.c): which calls are refused, what the device is asked, what a failure
+ * leaves, and what a child of fork() has. What the memory holds is the device's matter. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "dapl/core/mem/dm.h"
+#include "dapl/core/mem/lmr.h"
+#include "dapl/core/mem/pz.h"
+#include "dapl/core/mem/zero_based.h"
+#include "test/unit/core/core_device.h"
+#include "test/unit/core/core_dm.h"
+#include "test/unit/core/core_queues.h"
+#include "test/unit/printed.h"
+
+#define BAD_DM DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
+#define BAD_PRIVILEGE DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE)
+
+enum { DM_SIZE = 4096, UNIT = 4, LENGTH = 64, LOCAL = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+	READ = DAT_MEM_PRIV_REMOTE_READ_FLAG, ATOMIC = DAT_IB_MEM_PRIV_REMOTE_ATOMIC };
+
+static struct dapl_ia *ia, *other_ia;
+static struct dapl_pz *pz;
+static DAT_DM_HANDLE dm;	/* of LENGTH bytes, made by set_up */
+static char host[LENGTH], handle_of_ia;
+static DAT_LMR_HANDLE lmr;
+static DAT_LMR_CONTEXT local;
+static DAT_RMR_CONTEXT remote;
+static bool no_memory;		/* for objects */
+static struct dapl_object *last_object;	/* that was made */
+static int zero_based_error;
+
+extern const struct dapl_device_ops __real_dapl_device_ops;
+extern struct dapl_device_ops __wrap_dapl_device_ops;
+struct dapl_device_ops __wrap_dapl_device_ops;
+
+void *__real_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *of, void (*end)(struct dapl_object *));
+void *__wrap_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *of, void (*end)(struct dapl_object *));
+void *__wrap_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *of, void (*end)(struct dapl_object *))
+{
+	return no_memory ? NULL : (last_object = __real_dapl_object_new(kind, size, of, end));
+}
+
+int __real_dapl_pz_set_zero_based(struct dapl_pz *of);
+int __wrap_dapl_pz_set_zero_based(struct dapl_pz *of);
+int __wrap_dapl_pz_set_zero_based(struct dapl_pz *of)
+{
+	return zero_based_error ? zero_based_error : __real_dapl_pz_set_zero_based(of);
+}
+
+DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of);
+DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of)
+{
+	assert_ptr_equal(of, ia);
+	return (DAT_IA_HANDLE)&handle_of_ia;
+}
+
+static bool copying, freed_in_use;	/* atomic */
+
+static void note_free(void)
+{
+	if (__atomic_load_n(&copying, __ATOMIC_SEQ_CST) || core_device.mrs)
+		__atomic_store_n(&freed_in_use, true, __ATOMIC_SEQ_CST);
+}
+
+/* --- set-up ---------------------------------------------------------------------------------------------- */
+
+static DAT_RETURN alloc(DAT_VLEN length, DAT_UINT32 log2_alignment, DAT_DM_HANDLE *made)
+{
+	return dapl_dm_alloc((DAT_HANDLE)ia, length, log2_alignment, made);
+}
+
+static int set_up(void **state)
+{
+	DAT_PZ_HANDLE handle;
+
+	(void)state;
+	core_device = (struct core_device){ .polling = NULL };
+	__wrap_dapl_device_ops = __real_dapl_device_ops;
+	core_dm_start(&__wrap_dapl_device_ops);
+	core_dm.in_free = note_free;
+	no_memory = copying = freed_in_use = false;
+	zero_based_error = 0;
+	ia = core_ia_new();
+	other_ia = core_ia_new();
+	ia->attr.dm_size = other_ia->attr.dm_size = DM_SIZE;
+	ia->attr.dm_unit = other_ia->attr.dm_unit = UNIT;
+	ia->ia_attr.adapter_name[0] = 'X';
+	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)ia, &handle), DAT_SUCCESS);
+	pz = (struct dapl_pz *)handle;
+	assert_int_equal(alloc(LENGTH, 0, &dm), DAT_SUCCESS);
+	core_dm.calls = 0;
+	return 0;
+}
+
+/* No case leaves a region or another memory behind, or an object entered or in use. `dm` NULL: it was freed. */
+static int tear_down(void **state)
+{
+	(void)state;
+	assert_int_equal(core_device.mrs, 0);
+	assert_null(ia->objects[DAPL_LMR]);
+	if (dm)
+		assert_int_equal(dapl_dm_free(dm), DAT_SUCCESS);
+	assert_int_equal(core_dm.dms, 0);
+	assert_false(freed_in_use);
+	assert_null(ia->objects[DAPL_DM]);
+	if (pz)
+		assert_int_equal(dapl_pz_free((DAT_PZ_HANDLE)pz), DAT_SUCCESS);
+	assert_int_equal(ia->obj.calls, 0);
+	assert_int_equal(ia->ending, 0);
+	core_ia_free(other_ia);
+	core_ia_free(ia);
+	return 0;
+}
+
+static struct dapl_object *object(void)
+{
+	return (struct dapl_object *)dm;
+}
+
+/* No call is inside the memory or the PZ, and nothing uses them. */
+static void assert_unused(void)
+{
+	assert_int_equal(object()->calls, 0);
+	assert_int_equal(object()->refs, 1);
+	assert_false(dapl_in_use(object()));
+	assert_int_equal(pz->obj.calls, 0);
+	assert_false(dapl_in_use(&pz->obj));
+}
+
+static DAT_RETURN create(void *of, DAT_VLEN offset, DAT_VLEN length, void *in, int priv)
+{
+	return dapl_dm_lmr_create((DAT_HANDLE)of, offset, length, (DAT_PZ_HANDLE)in, (DAT_MEM_PRIV_FLAGS)priv, &lmr,
+				  &local, &remote);
+}
+
+static void free_lmr(void)
+{
+	assert_int_equal(dapl_lmr_free(lmr), DAT_SUCCESS);
+}
+
+/* --- allocation ------------------------------------------------------------------------------------------ */
+
+static void memory_is_allocated_as_asked_for(void **state)
+{
+	DAT_DM_HANDLE largest;
+
+	(void)state;
+	assert_int_equal(alloc(DM_SIZE, 12, &largest), DAT_SUCCESS);
+	assert_int_equal(core_dm.last.length, DM_SIZE);
+	assert_int_equal(core_dm.last.log_align, 12);
+	assert_int_equal(core_dm.dms, 2);
+	assert_int_equal(((struct dapl_object *)largest)->kind, DAT_HANDLE_TYPE_DM);
+	assert_int_equal(dapl_dm_free(largest), DAT_SUCCESS);
+	assert_int_equal(core_dm.dms, 1);
+}
+
+static void refused_allocation_does_not_reach_the_device(void **state)
+{
+	DAT_DM_HANDLE made = NULL;
+
+	(void)state;
+	assert_int_equal(dapl_dm_alloc((DAT_HANDLE)pz, LENGTH, 0, &made), BAD_HANDLE(IA));
+	assert_int_equal(dapl_dm_alloc(DAT_HANDLE_NULL, LENGTH, 0, &made), BAD_HANDLE(IA));
+	assert_int_equal(alloc(0, 0, &made), BAD_PARAM(3));
+	assert_int_equal(alloc(DM_SIZE + 1, 0, &made), BAD_PARAM(3));
+	assert_int_equal(alloc(LENGTH, 13, &made), BAD_PARAM(4));
+	assert_int_equal(alloc(LENGTH, 0, NULL), BAD_PARAM(5));
+	ia->attr.dm_size = 0;
+	assert_int_equal(alloc(LENGTH, 0, &made), NOT_SUPPORTED);
+	ia->attr.dm_size = DM_SIZE;
+	no_memory = true;
+	assert_int_equal(alloc(LENGTH, 0, &made), NO_RESOURCE(MEMORY));
+	assert_int_equal(core_dm.calls, 0);
+	assert_null(made);
+	assert_int_equal(dapl_object_count(ia, DAPL_DM), 1);
+}
+
+static void alloc_too_much(void *expected)
+{
+	DAT_DM_HANDLE made = NULL;
+
+	assert_int_equal(alloc(DM_SIZE - 1, 0, &made), *(DAT_RETURN *)expected);
+	assert_null(made);
+	assert_int_equal(last_object->refs, 0);
+}
+
+/* The line names the memory of all allocations of the process. */
+static void exhausted_memory_is_reported(void **state)
+{
+	DAT_RETURN expected = NO_RESOURCE(MEMORY);
+	DAT_DM_HANDLE second;
+	const char *text;
+
+	(void)state;
+	assert_int_equal(alloc(100, 0, &second), DAT_SUCCESS);
+	core_dm.error = ENOMEM;
+	text = printed_by(alloc_too_much, &expected);
+	assert_int_equal(times_in(text, "X: cannot allocate 4095 bytes of device memory: this process uses 164 bytes, "
+				  "the device gives out 4096"), 1);
+	core_dm.error = EPERM;
+	expected = BAD_PRIVILEGE;
+	assert_int_equal(times_in(printed_by(alloc_too_much, &expected), "allocate"), 0);
+	assert_int_equal(dapl_object_count(ia, DAPL_DM), 2);
+	assert_int_equal(dapl_dm_free(second), DAT_SUCCESS);
+}
+
+/* --- handles --------------------------------------------------------------------------------------------- */
+
+static void assert_no_memory(void *handle)
+{
+	DAT_PVOID at;
+
+	assert_int_equal(create(handle, 0, UNIT, pz, LOCAL), BAD_DM);
+	assert_int_equal(dapl_dm_copy((DAT_HANDLE)handle, 0, host, UNIT, true), BAD_DM);
+	assert_int_equal(dapl_dm_copy((DAT_HANDLE)handle, 0, host, UNIT, false), BAD_DM);
+	assert_int_equal(dapl_dm_map((DAT_HANDLE)handle, &at), BAD_DM);
+	assert_int_equal(dapl_dm_free((DAT_HANDLE)handle), BAD_DM);
+	assert_int_equal(core_dm.calls, 0);
+}
+
+static void handle_of_another_object_is_no_memory(void **state)
+{
+	(void)state;
+	assert_no_memory(NULL);
+	assert_no_memory(ia);
+	assert_no_memory(pz);
+	assert_int_equal(core_dm.dms, 1);
+	assert_unused();
+}
+
+static void freed_memory_cannot_be_used(void **state)
+{
+	(void)state;
+	assert_int_equal(dapl_dm_free(dm), DAT_SUCCESS);
+	assert_int_equal(core_dm.dms, 0);
+	assert_no_memory(dm);
+	assert_int_equal(object()->calls, 0);
+	assert_int_equal(object()->refs, 0);
+	dm = NULL;
+}
+
+static void memory_with_a_region_is_not_freed(void **state)
+{
+	(void)state;
+	assert_int_equal(create(dm, 0, LENGTH, pz, LOCAL), DAT_SUCCESS);
+	assert_int_equal(dapl_dm_free(dm), BAD_STATE(LMR_IN_USE));
+	assert_int_equal(dapl_dm_copy(dm, 0, host, UNIT, true), DAT_SUCCESS);
+	assert_int_equal(core_dm.dms, 1);
+	free_lmr();
+	assert_unused();
+}
+
+static bool freeing_waits;	/* atomic */
+
+int __real_sched_yield(void);
+int __wrap_sched_yield(void);
+int __wrap_sched_yield(void)
+{
+	__atomic_store_n(&freeing_waits, true, __ATOMIC_SEQ_CST);
+	return __real_sched_yield();
+}
+
+static pthread_t freeing;
+static DAT_RETURN freed;
+
+static void *free_in_thread(void *of)
+{
+	freed = dapl_dm_free((DAT_HANDLE)of);
+	return NULL;
+}
+
+/* Until the free either waits or does not. */
+static void free_during_the_copy(void)
+{
+	__atomic_store_n(&copying, true, __ATOMIC_SEQ_CST);
+	assert_int_equal(pthread_create(&freeing, NULL, free_in_thread, dm), 0);
+	while (!__atomic_load_n(&freeing_waits, __ATOMIC_SEQ_CST) && __atomic_load_n(&core_dm.dms, __ATOMIC_SEQ_CST))
+		__real_sched_yield();
+	__atomic_store_n(&copying, false, __ATOMIC_SEQ_CST);
+}
+
+static void free_waits_for_a_copy(void **state)
+{
+	(void)state;
+	freeing_waits = false;
+	core_dm.in_call = free_during_the_copy;
+	assert_int_equal(dapl_dm_copy(dm, 0, host, UNIT, true), DAT_SUCCESS);
+	assert_int_equal(pthread_join(freeing, NULL), 0);
+	assert_int_equal(freed, DAT_SUCCESS);
+	assert_int_equal(core_dm.dms, 0);
+	dm = NULL;
+}
+
+/* --- regions --------------------------------------------------------------------------------------------- */
+
+static void region_is_registered_as_asked_for(void **state)
+{
+	DAT_LMR_PARAM param;
+
+	(void)state;
+	assert_int_equal(create(dm, 8, 16, pz, LOCAL | READ), DAT_SUCCESS);
+	assert_ptr_equal(core_dm.last.dm, ((struct dapl_dm *)dm)->dm);
+	assert_int_equal(core_dm.last.offset, 8);
+	assert_int_equal(core_dm.last.length, 16);
+	assert_ptr_equal(core_dm.last.pd, pz->pd);
+	assert_int_equal(core_dm.last.access, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+	assert_int_equal(remote, local | CORE_REMOTE);
+	assert_int_equal(dapl_lmr_query(lmr, DAT_LMR_FIELD_ALL, &param), DAT_SUCCESS);
+	assert_ptr_equal(param.ia_handle, &handle_of_ia);
+	assert_ptr_equal(param.pz_handle, pz);
+	assert_int_equal(param.mem_type, DAT_DM_MEM_TYPE);
+	assert_ptr_equal(param.region_desc.for_va, dm);
+	assert_int_equal(param.va_type, DAT_VA_TYPE_ZB);
+	assert_int_equal(param.registered_address, 0);
+	assert_int_equal(param.length, 16);
+	assert_int_equal(param.registered_size, 16);
+	assert_int_equal(param.mem_priv, LOCAL | READ);
+	assert_int_equal(param.lmr_context, local);
+	assert_int_equal(param.rmr_context, remote);
+	free_lmr();
+	assert_unused();
+}
+
+static void contexts_are_optional(void **state)
+{
+	(void)state;
+	assert_int_equal(dapl_dm_lmr_create(dm, 0, LENGTH, (DAT_PZ_HANDLE)pz, DAT_MEM_PRIV_ALL_FLAG, &lmr, NULL, NULL),
+			 DAT_SUCCESS);
+	free_lmr();
+}
+
+/* Inline data would be read at addresses that count from 0. */
+static void region_stops_inline_data_of_its_pz(void **state)
+{
+	(void)state;
+	assert_false(dapl_pz_is_zero_based(pz));
+	assert_int_equal(create(dm, 0, LENGTH, pz, LOCAL), DAT_SUCCESS);
+	assert_true(dapl_pz_is_zero_based(pz));
+	free_lmr();
+}
+
+static int access_where(bool windows, bool windows_of_dm)
+{
+	ia->attr.bind_access = windows;
+	ia->attr.dm_windows = windows_of_dm;
+	assert_int_equal(create(dm, 0, LENGTH, pz, LOCAL), DAT_SUCCESS);
+	free_lmr();
+	return core_dm.last.access;
+}
+
+static void windows_are_bound_where_the_device_can(void **state)
+{
+	(void)state;
+	assert_int_equal(access_where(true, true), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	assert_int_equal(access_where(true, false), IBV_ACCESS_LOCAL_WRITE);
+	assert_int_equal(access_where(false, true), IBV_ACCESS_LOCAL_WRITE);
+}
+
+static void range_of_a_region_is_within_the_memory(void **state)
+{
+	static const struct {
+		DAT_VLEN offset, length;
+		DAT_RETURN told;
+	} rows[] = {
+		{ LENGTH + UNIT, UNIT, BAD_PARAM(3) }, { UINT64_MAX - 3, UNIT, BAD_PARAM(3) }, { 2, UNIT, BAD_PARAM(3) },
+		{ 0, 0, BAD_PARAM(4) }, { 0, 6, BAD_PARAM(4) }, { 0, LENGTH + UNIT, BAD_PARAM(4) },
+		{ UNIT, LENGTH, BAD_PARAM(4) }, { LENGTH, UNIT, BAD_PARAM(4) }, { 8, UINT64_MAX - 3, BAD_PARAM(4) },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (create(dm, rows[i].offset, rows[i].length, pz, LOCAL) != rows[i].told)
+			fail_msg("row %zu", i);
+	assert_int_equal(core_dm.calls, 0);
+	assert_int_equal(create(dm, LENGTH - UNIT, UNIT, pz, LOCAL), DAT_SUCCESS);
+	free_lmr();
+	assert_unused();
+}
+
+static void arguments_of_a_region_are_checked(void **state)
+{
+	(void)state;
+	assert_int_equal(create(dm, 0, UNIT, NULL, LOCAL), BAD_HANDLE(PZ));
+	assert_int_equal(create(dm, 0, UNIT, ia, LOCAL), BAD_HANDLE(PZ));
+	pz->obj.ia = other_ia;
+	assert_int_equal(create(dm, 0, UNIT, pz, LOCAL), BAD_HANDLE(PZ));
+	pz->obj.ia = ia;
+	assert_int_equal(create(dm, 0, UNIT, pz, 0x4000), BAD_PARAM(6));
+	assert_int_equal(dapl_dm_lmr_create(dm, 0, UNIT, (DAT_PZ_HANDLE)pz, DAT_MEM_PRIV_ALL_FLAG, NULL, &local, &remote),
+			 BAD_PARAM(7));
+	assert_int_equal(create(dm, 0, UNIT, pz, ATOMIC), NOT_SUPPORTED);
+	assert_int_equal(core_dm.calls, 0);
+	assert_false(dapl_pz_is_zero_based(pz));
+	assert_unused();
+	ia->attr.atomics = true;
+	assert_int_equal(create(dm, 0, UNIT, pz, ATOMIC), DAT_SUCCESS);
+	free_lmr();
+}
+
+static void assert_not_created(DAT_RETURN expected)
+{
+	lmr = NULL;
+	last_object = NULL;
+	assert_int_equal(create(dm, 0, LENGTH, pz, LOCAL), expected);
+	assert_null(lmr);
+	assert_int_equal(last_object ? last_object->refs : 0, 0);
+	assert_int_equal(core_device.mrs, 0);
+	assert_null(ia->objects[DAPL_LMR]);
+}
+
+static void refused_region_leaves_nothing(void **state)
+{
+	(void)state;
+	zero_based_error = ENOMEM;
+	assert_not_created(NO_RESOURCE(MEMORY));
+	zero_based_error = 0;
+	no_memory = true;
+	assert_not_created(NO_RESOURCE(MEMORY));
+	no_memory = false;
+	assert_int_equal(core_dm.calls, 0);
+	core_dm.error = ENOMEM;
+	assert_not_created(NO_RESOURCE(MEMORY_REGION));
+	core_dm.error = EFAULT;
+	assert_not_created(BAD_PRIVILEGE);
+	assert_unused();
+}
+
+static void kill_memory(void)
+{
+	assert_int_equal(dapl_object_kill_unused(object()), KILL_DONE);
+}
+
+static void kill_pz(void)
+{
+	assert_int_equal(dapl_object_kill_unused(&pz->obj), KILL_DONE);
+}
+
+/* By another thread, whose free waits for the registration. */
+static void region_of_memory_that_is_freed_meanwhile_is_undone(void **state)
+{
+	(void)state;
+	core_dm.in_call = kill_memory;
+	assert_not_created(BAD_DM);
+	assert_int_equal(object()->calls, 0);
+	assert_int_equal(object()->refs, 1);
+	assert_false(dapl_in_use(&pz->obj));
+	dapl_object_bury(object());
+	dm = NULL;
+}
+
+static void region_in_a_pz_that_is_freed_meanwhile_is_undone(void **state)
+{
+	(void)state;
+	core_dm.in_call = kill_pz;
+	assert_not_created(BAD_HANDLE(PZ));
+	assert_unused();
+	dapl_object_bury(&pz->obj);
+	pz = NULL;
+}
+
+/* --- access by the program ------------------------------------------------------------------------------- */
+
+static void copy_is_the_devices(void **state)
+{
+	(void)state;
+	for (int to_device = 0; to_device < 2; to_device++) {
+		assert_int_equal(dapl_dm_copy(dm, 8, host + 1, 12, to_device), DAT_SUCCESS);
+		assert_ptr_equal(core_dm.last.dm, ((struct dapl_dm *)dm)->dm);
+		assert_int_equal(core_dm.last.offset, 8);
+		assert_ptr_equal(core_dm.last.host, host + 1);
+		assert_int_equal(core_dm.last.length, 12);
+		assert_int_equal(core_dm.last.to_device, to_device);
+	}
+	assert_int_equal(dapl_dm_copy(dm, 0, host, LENGTH, true), DAT_SUCCESS);
+	assert_int_equal(dapl_dm_copy(dm, LENGTH, host, 0, true), DAT_SUCCESS);	/* of nothing */
+	core_dm.error = ENOMEM;
+	assert_int_equal(dapl_dm_copy(dm, 0, host, UNIT, false), NO_RESOURCE(MEMORY));
+	assert_unused();
+}
+
+static void arguments_of_a_copy_are_checked(void **state)
+{
+	(void)state;
+	assert_int_equal(dapl_dm_copy(dm, LENGTH + UNIT, host, 0, true), BAD_PARAM(3));
+	assert_int_equal(dapl_dm_copy(dm, 1, host, UNIT, true), BAD_PARAM(3));
+	assert_int_equal(dapl_dm_copy(dm, 0, NULL, UNIT, true), BAD_PARAM(4));
+	assert_int_equal(dapl_dm_copy(dm, 0, host, UNIT + 1, true), BAD_PARAM(5));
+	assert_int_equal(dapl_dm_copy(dm, UNIT, host, LENGTH, true), BAD_PARAM(5));
+	assert_int_equal(dapl_dm_copy(dm, LENGTH, host, UINT64_MAX - 3, false), BAD_PARAM(5));
+	assert_int_equal(core_dm.calls, 0);
+	assert_unused();
+}
+
+static void memory_is_mapped_where_the_device_can(void **state)
+{
+	DAT_PVOID at = NULL;
+
+	(void)state;
+	assert_int_equal(dapl_dm_map(dm, NULL), BAD_PARAM(3));
+	assert_int_equal(core_dm.calls, 0);
+	core_dm.error = EPERM;
+	assert_int_equal(dapl_dm_map(dm, &at), BAD_PRIVILEGE);
+	assert_null(at);
+	core_dm.error = 0;
+	assert_int_equal(dapl_dm_map(dm, &at), DAT_SUCCESS);
+	assert_ptr_equal(core_dm.last.dm, ((struct dapl_dm *)dm)->dm);
+	assert_ptr_equal(at, &core_dm.mapped);
+	__wrap_dapl_device_ops.map_dm = NULL;
+	assert_int_equal(dapl_dm_map(dm, &at), NOT_SUPPORTED);
+	assert_unused();
+}
+
+/* --- fork ------------------------------------------------------------------------------------------------ */
+
+/* With an IA of its own the child has memory; with its parent's objects it has none. */
+static bool child_has_only_memory_of_its_own(void)
+{
+	DAT_DM_HANDLE own = NULL;
+	DAT_PVOID at;
+
+	if (create(dm, 0, UNIT, pz, LOCAL) != BAD_DM || dapl_dm_copy(dm, 0, host, UNIT, true) != BAD_DM ||
+	    dapl_dm_map(dm, &at) != BAD_DM || dapl_dm_free(dm) != BAD_DM || object()->calls)
+		return false;
+	if (alloc(LENGTH, 0, &own) != BAD_HANDLE(IA) || core_dm.calls || core_dm.dms != 1)
+		return false;
+	ia->pid = getpid();
+	return alloc(LENGTH, 0, &own) == DAT_SUCCESS && dapl_dm_copy(own, 0, host, UNIT, true) == DAT_SUCCESS &&
+		dapl_dm_free(own) == DAT_SUCCESS && core_dm.dms == 1;
+}
+
+static void child_does_not_have_the_memory(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	if (!pid) {
+		alarm(60);	/* seconds: the child does not inherit the parent's */
+		_exit(!child_has_only_memory_of_its_own());
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(dapl_dm_copy(dm, 0, host, UNIT, true), DAT_SUCCESS);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(memory_is_allocated_as_asked_for),
+		CASE(refused_allocation_does_not_reach_the_device),
+		CASE(exhausted_memory_is_reported),
+		CASE(handle_of_another_object_is_no_memory),
+		CASE(freed_memory_cannot_be_used),
+		CASE(memory_with_a_region_is_not_freed),
+		CASE(free_waits_for_a_copy),
+		CASE(region_is_registered_as_asked_for),
+		CASE(contexts_are_optional),
+		CASE(region_stops_inline_data_of_its_pz),
+		CASE(windows_are_bound_where_the_device_can),
+		CASE(range_of_a_region_is_within_the_memory),
+		CASE(arguments_of_a_region_are_checked),
+		CASE(refused_region_leaves_nothing),
+		CASE(region_of_memory_that_is_freed_meanwhile_is_undone),
+		CASE(region_in_a_pz_that_is_freed_meanwhile_is_undone),
+		CASE(copy_is_the_devices),
+		CASE(arguments_of_a_copy_are_checked),
+		CASE(memory_is_mapped_where_the_device_can),
+		CASE(child_does_not_have_the_memory),
+	};
+
+	alarm(60);	/* seconds: a free waits for calls that are inside */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
