@@ -148,6 +148,7 @@ unit_core = \
 	test/unit/core/test_ep_state \
 	test/unit/core/test_ep_tuning \
 	test/unit/core/test_eth_ep \
+	test/unit/core/test_eth_group \
 	test/unit/core/test_eth_ops \
 	test/unit/core/test_eth_rule \
 	test/unit/core/test_eth_send \
@@ -252,6 +253,10 @@ test_unit_core_test_counters_LDADD = $(core_device_libs)
 test_unit_core_test_eth_ep_SOURCES = test/unit/core/test_eth_ep.c $(core_eth)
 test_unit_core_test_eth_ep_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_eth_ep_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=calloc,--wrap=dapl_ep_create
+test_unit_core_test_eth_group_SOURCES = test/unit/core/test_eth_group.c $(core_eth)
+test_unit_core_test_eth_group_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_eth_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_object_new,--wrap=calloc \
+	-Wl,--wrap=dapl_eth_groups_lock,--wrap=dapl_eth_groups_unlock,--wrap=sched_yield
 test_unit_core_test_eth_ops_SOURCES = test/unit/core/test_eth_ops.c $(core_eth)
 test_unit_core_test_eth_ops_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_eth_ops_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_evd_notify

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 #include "test/unit/core/core_eth.h"
 #include "test/unit/core/core_objects.h"
@@ -125,10 +126,42 @@ static int take_rules_and_reset(struct ibv_qp *qp)
 	return 0;
 }
 
+static int note_group_call(void)
+{
+	core_eth.group_calls++;
+	if (core_eth.in_group)
+		core_eth.in_group();
+	return core_eth.group_error;
+}
+
+static void copy_table(const uint16_t *table)
+{
+	memcpy(core_eth.group.table, table, core_eth.group.size * sizeof *table);
+}
+
+static void note_group(struct ibv_qp *const *qps, uint32_t n, const struct dapl_eth_rss *rss)
+{
+	struct core_eth_group *own = &core_eth.group;
+
+	assert_in_range(n, 1, CORE_ETH_MEMBERS);
+	assert_in_range(rss->size, 1, CORE_ETH_TABLE);
+	assert_int_equal(rss->hash.rx_hash_key_len, sizeof own->key);
+	*own = (struct core_eth_group){ .n = n, .size = rss->size, .hash = rss->hash };
+	memcpy(own->members, qps, n * sizeof *qps);
+	memcpy(own->key, rss->hash.rx_hash_key, sizeof own->key);
+	own->hash.rx_hash_key = NULL;
+	copy_table(rss->table);
+}
+
 static int create_group(struct dapl_device *dev, struct ibv_qp *const *qps, uint32_t n, const struct dapl_eth_rss *rss,
 			struct ibv_qp **group)
 {
-	(void)dev, (void)qps, (void)n, (void)rss;
+	int err = note_group_call();
+
+	(void)dev;
+	if (err)
+		return err;
+	note_group(qps, n, rss);
 	for (int i = 0; i < GROUPS; i++)
 		if (!core_eth.groups[i]) {
 			*group = core_eth.groups[i] = calloc(1, sizeof **group);
@@ -138,8 +171,20 @@ static int create_group(struct dapl_device *dev, struct ibv_qp *const *qps, uint
 	return -1;
 }
 
+static int set_group(struct ibv_qp *group, const uint16_t *table)
+{
+	int err = note_group_call();
+
+	assert_true(is_group(group));
+	if (!err)
+		copy_table(table);
+	return err;
+}
+
 static void free_group(struct ibv_qp *group)
 {
+	if (core_eth.in_group)
+		core_eth.in_group();
 	take_rules(group);
 	for (int i = 0; i < GROUPS; i++)
 		if (core_eth.groups[i] == group)
@@ -152,10 +197,10 @@ struct dapl_eth_ops core_eth_ops;
 void core_eth_start(void)
 {
 	core_eth = (struct core_eth){ .attr = { .max_frame = CORE_ETH_FRAME, .max_tso = CORE_ETH_TSO, .caps = ~0ull,
-		.max_rules = CORE_ETH_RULES, .max_group = 8, .max_table = 8 } };
+		.max_rules = CORE_ETH_RULES, .max_group = CORE_ETH_MEMBERS, .max_table = CORE_ETH_TABLE } };
 	core_eth_ops = (struct dapl_eth_ops){ .query = query, .begin = begin, .add_rule = add_rule,
 		.free_rule = free_rule, .move_rule = move_rule, .count_rule = count_rule,
-		.create_group = create_group, .free_group = free_group };
+		.create_group = create_group, .set_group = set_group, .free_group = free_group };
 	__wrap_dapl_device_ops = __real_dapl_device_ops;
 	__wrap_dapl_device_ops.eth = &core_eth_ops;
 }

@@ -5,12 +5,21 @@
 #define TEST_CORE_ETH_H
 #include "dapl/core/eth/eth.h"
 
-enum { CORE_ETH_RULES = 16, CORE_ETH_FRAME = 1514, CORE_ETH_TSO = 60000 };
+enum { CORE_ETH_RULES = 16, CORE_ETH_MEMBERS = 8, CORE_ETH_TABLE = 8, CORE_ETH_FRAME = 1514, CORE_ETH_TSO = 60000 };
 
 struct core_eth_rule {
 	struct ibv_qp *qp;		/* of an endpoint or a group; NULL: there is no rule */
 	struct dapl_eth_rule rule;
 	uint64_t frames, bytes;		/* that it has counted */
+};
+
+/* What the device was asked for a group. */
+struct core_eth_group {
+	struct ibv_qp *members[CORE_ETH_MEMBERS];
+	uint32_t n, size;		/* of members, of the table */
+	struct ibv_rx_hash_conf hash;	/* without the key */
+	uint8_t key[40];
+	uint16_t table[CORE_ETH_TABLE];
 };
 
 struct core_eth {
@@ -20,8 +29,11 @@ struct core_eth {
 	struct ibv_qp *begun;		/* by it */
 	struct core_eth_rule rules[CORE_ETH_RULES];
 	struct ibv_qp *groups[2];	/* that exist */
-	unsigned adds, moves;		/* calls */
+	struct core_eth_group group;	/* of the last create_group, with the table of the last set_group */
+	int group_error;		/* of the next of both */
+	unsigned adds, moves, group_calls;	/* calls; the last: create_group and set_group */
 	void (*in_add)(void);		/* called in each add */
+	void (*in_group)(void);		/* called in each call for a group */
 };
 extern struct core_eth core_eth;
 extern struct dapl_eth_ops core_eth_ops;	/* a test may replace operations until the next set-up */
