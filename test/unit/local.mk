@@ -165,6 +165,7 @@ unit_core = \
 	test/unit/core/test_fork \
 	test/unit/core/test_ia \
 	test/unit/core/test_lmr \
+	test/unit/core/test_mcast \
 	test/unit/core/test_net_watch \
 	test/unit/core/test_object \
 	test/unit/core/test_open_query \
@@ -207,6 +208,8 @@ core_device = test/unit/core/core_device.c test/unit/core/core_device.h \
 	test/unit/core/core_endpoint.c test/unit/core/core_endpoint.h
 # And the objects that endpoints are made from, core_objects.c.
 core_objects = $(core_device) test/unit/core/core_objects.c test/unit/core/core_objects.h
+# And a datagram endpoint, core_ud.c.
+core_ud = $(core_objects) test/unit/core/core_ud.c test/unit/core/core_ud.h
 # And raw Ethernet endpoints, core_eth.c.
 core_eth = $(core_objects) test/unit/core/core_eth.c test/unit/core/core_eth.h
 # And device memory, core_dm.c.
@@ -366,8 +369,12 @@ test_unit_core_test_ep_free_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ep_free_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_yield
 test_unit_core_test_ep_qp_SOURCES = test/unit/core/test_ep_qp.c $(core_objects)
 test_unit_core_test_ep_qp_LDADD = $(core_device_libs) -lpthread
-test_unit_core_test_ud_SOURCES = test/unit/core/test_ud.c $(core_objects)
+test_unit_core_test_ud_SOURCES = test/unit/core/test_ud.c $(core_ud)
 test_unit_core_test_ud_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_mcast_SOURCES = test/unit/core/test_mcast.c $(core_ud)
+test_unit_core_test_mcast_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_mcast_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=calloc,--wrap=if_nametoindex \
+	-Wl,--wrap=sched_yield
 test_unit_core_test_srq_SOURCES = test/unit/core/test_srq.c $(core_objects)
 test_unit_core_test_srq_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_rmr_bind_SOURCES = test/unit/core/test_rmr_bind.c $(core_device)

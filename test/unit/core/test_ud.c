@@ -14,6 +14,7 @@
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/conn/ud.h"
 #include "test/unit/core/core_objects.h"
+#include "test/unit/core/core_ud.h"
 
 enum { PEERS = 2, PEER_PORT = 99, PEER_QPN = 33, PEER_QKEY = 44 };
 
@@ -73,14 +74,8 @@ static int note_send(struct ibv_qp *qp, struct ibv_send_wr *wr)
 
 static int set_up(void **state)
 {
-	const DAT_EP_ATTR attr = { .service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD, .max_message_size = 1500,
-		.recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
-		.request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG, .max_request_dtos = 8,
-		.max_request_iov = 2 };
-
 	if (core_objects_open(state))
 		return -1;
-	core_ia->attr.ud = true;
 	core_device.connect = note_connect;
 	core_device.accept = note_accept;
 	core_device.release = note_release;
@@ -88,7 +83,7 @@ static int set_up(void **state)
 	core_device.post_send = note_send;
 	conns = releases = ahs = sends = 0;
 	connect_error = accept_error = 0;
-	ep = core_objects_ep(NULL, &attr);
+	ep = core_ud_ep();
 	return 0;
 }
 
@@ -140,35 +135,12 @@ static void establish(unsigned i)
 	dapl_up_established(ep, CONNECTION(i), &info);
 }
 
-struct told {
-	int number, status;
-	DAT_IB_EXT_TYPE type;
-	DAT_IB_ADDR_HANDLE to;
-	DAT_CONTEXT context;
-	char pdata[16];
-};
-
-static struct told next_event(void)
+static struct core_ud_event next_event(void)
 {
-	const DAT_IB_EXTENSION_EVENT_DATA *ext;
-	struct told told = { .number = 0 };
-	DAT_EVENT event;
-
-	if (!(told.number = core_next_event(core_conn_evd, &event)))
-		return told;
-	assert_ptr_equal(event.event_data.connect_event_data.ep_handle, ep);
-	ext = (const void *)event.event_extension_data;
-	told.type = ext->type;
-	told.status = ext->status;
-	told.to = ext->remote_ah;
-	told.context = ext->context;
-	if (event.event_data.connect_event_data.private_data_size)
-		memcpy(told.pdata, event.event_data.connect_event_data.private_data,
-		       (size_t)event.event_data.connect_event_data.private_data_size);
-	return told;
+	return core_ud_next_event(ep);
 }
 
-static struct told established_peer(unsigned i)
+static struct core_ud_event established_peer(unsigned i)
 {
 	connect_peer();
 	establish(i);
@@ -177,16 +149,14 @@ static struct told established_peer(unsigned i)
 
 static DAT_RETURN send_to(DAT_COUNT n, uint64_t length, const DAT_IB_ADDR_HANDLE *to)
 {
-	DAT_LMR_TRIPLET iov[2] = { { .segment_length = length } };
-
-	return dapl_ud_send(ep, n, iov, to, (DAT_DTO_COOKIE){ .as_64 = 5 }, DAT_COMPLETION_DEFAULT_FLAG);
+	return core_ud_send(ep, n, length, to);
 }
 
 /* --- connecting ------------------------------------------------------------------------------------- */
 
 static void established_peer_is_told_with_its_address(void **state)
 {
-	struct told told;
+	struct core_ud_event told;
 
 	(void)state;
 	connect_peer();
@@ -208,7 +178,7 @@ static void established_peer_is_told_with_its_address(void **state)
 /* An endpoint collects peers, and stays usable. */
 static void endpoint_has_several_peers(void **state)
 {
-	struct told first = established_peer(0), second = established_peer(1);
+	struct core_ud_event first = established_peer(0), second = established_peer(1);
 
 	(void)state;
 	assert_int_equal(second.number, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
@@ -233,7 +203,7 @@ static void connect_that_the_device_refuses_leaves_nothing(void **state)
 
 static void rejection_carries_private_data(void **state)
 {
-	struct told told;
+	struct core_ud_event told;
 
 	(void)state;
 	connect_peer();
@@ -250,7 +220,7 @@ static void rejection_carries_private_data(void **state)
 
 static void unreachable_peer_is_told_as_an_error(void **state)
 {
-	struct told told;
+	struct core_ud_event told;
 
 	(void)state;
 	connect_peer();
@@ -265,7 +235,7 @@ static void unreachable_peer_is_told_as_an_error(void **state)
 static void peer_that_does_not_answer_in_time_is_an_error(void **state)
 {
 	int refs = ep->obj.refs;
-	struct told told;
+	struct core_ud_event told;
 
 	(void)state;
 	assert_int_equal(connect_within(1000), DAT_SUCCESS);
@@ -318,7 +288,7 @@ static DAT_RETURN accept_request(struct dapl_cr *cr)
 static void accepted_peer_is_told_as_passive(void **state)
 {
 	struct dapl_cr cr = { .conn = CONNECTION(0), .ud = true };
-	struct told told;
+	struct core_ud_event told;
 
 	(void)state;
 	ep->state = DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;	/* the provider's, for this request */
@@ -362,7 +332,7 @@ static void refused_accept_leaves_nothing(void **state)
 
 /* --- freeing -------------------------------------------------------------------------------------------- */
 
-static DAT_RETURN free_cm(struct told *told)
+static DAT_RETURN free_cm(struct core_ud_event *told)
 {
 	return dapl_ud_cm_free(ep, told->context);
 }
@@ -370,7 +340,7 @@ static DAT_RETURN free_cm(struct told *told)
 /* In either order, and the peer is forgotten with the second. */
 static void connection_and_address_handle_are_freed(void **state)
 {
-	struct told first = established_peer(0), second = established_peer(1);
+	struct core_ud_event first = established_peer(0), second = established_peer(1);
 	DAT_IB_ADDR_HANDLE ah = first.to;
 
 	(void)state;
@@ -393,7 +363,7 @@ static void connection_and_address_handle_are_freed(void **state)
 
 static void disconnect_keeps_the_address_handles(void **state)
 {
-	struct told told = established_peer(0);
+	struct core_ud_event told = established_peer(0);
 
 	(void)state;
 	dapl_mutex_lock(&ep->lock);
@@ -406,7 +376,7 @@ static void disconnect_keeps_the_address_handles(void **state)
 
 static void connected_endpoint_has_nothing_to_free(void **state)
 {
-	struct told told = established_peer(0);
+	struct core_ud_event told = established_peer(0);
 
 	(void)state;
 	ep->is_ud = false;
@@ -422,7 +392,7 @@ static void connected_endpoint_has_nothing_to_free(void **state)
 
 static void datagram_goes_to_the_number_and_key_of_the_peer(void **state)
 {
-	struct told told = established_peer(0);
+	struct core_ud_event told = established_peer(0);
 
 	(void)state;
 	told.to.qpn = PEER_QPN + 1;	/* the consumer may name another QP there */
@@ -436,7 +406,7 @@ static void datagram_goes_to_the_number_and_key_of_the_peer(void **state)
 
 static void arguments_of_a_send_are_checked(void **state)
 {
-	struct told told = established_peer(0);
+	struct core_ud_event told = established_peer(0);
 
 	(void)state;
 	assert_int_equal(send_to(-1, 10, &told.to), BAD_PARAM(2));
