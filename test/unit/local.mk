@@ -269,7 +269,7 @@ test_unit_core_test_eth_rule_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,
 test_unit_core_test_eth_send_SOURCES = test/unit/core/test_eth_send.c $(core_eth)
 test_unit_core_test_eth_send_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_eth_send_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops
-test_unit_core_test_ext_SOURCES = test/unit/core/test_ext.c $(core_device)
+test_unit_core_test_ext_SOURCES = test/unit/core/test_ext.c $(core_dm)
 test_unit_core_test_ext_LDADD = $(core_device_libs)
 test_unit_core_test_ext_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops -Wl,--wrap=dapl_ud_cm_free
 test_unit_core_test_open_query_SOURCES = test/unit/core/test_open_query.c $(core_device)

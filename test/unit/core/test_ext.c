@@ -18,6 +18,7 @@
 #include "dapl/core/ia/ext.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/pz.h"
+#include "test/unit/core/core_dm.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/core/core_queues.h"
 
@@ -380,67 +381,23 @@ static void memory_of_the_peer_is_mapped_and_unmapped(void **state)
 
 /* --- device memory --------------------------------------------------------------------- */
 
-static struct dm_call {
-	uint64_t offset, length;
-	unsigned log_align;
-	void *host;
-	bool to_device;
-	int access;
-} dm_call;		/* the last one */
-
-static struct ibv_dm *const some_dm = (struct ibv_dm *)&dm_call;
-static unsigned dms;
-
-static int alloc_dm(struct dapl_device *dev, uint64_t length, unsigned log_align, struct ibv_dm **dm)
-{
-	(void)dev;
-	dm_call = (struct dm_call){ .length = length, .log_align = log_align };
-	*dm = some_dm;
-	dms++;
-	return 0;
-}
-
-static int free_dm(struct ibv_dm *dm)
-{
-	assert_ptr_equal(dm, some_dm);
-	dms--;
-	return 0;
-}
-
-static int copy_dm(struct ibv_dm *dm, uint64_t offset, void *host, uint64_t length, bool to_device)
-{
-	assert_ptr_equal(dm, some_dm);
-	dm_call = (struct dm_call){ .offset = offset, .length = length, .host = host, .to_device = to_device };
-	return 0;
-}
-
-static int reg_dm(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, uint64_t length, int access,
-		  struct ibv_mr **mr)
-{
-	assert_ptr_equal(dm, some_dm);
-	dm_call = (struct dm_call){ .offset = offset, .length = length, .access = access };
-	return core_reg_mr(pd, NULL, length, access, NULL, mr);
-}
-
-static int map_dm(struct ibv_dm *dm, void **at)
-{
-	*at = dm;
-	return 0;
-}
-
 static DAT_DM_HANDLE make_dm(void)
 {
 	DAT_DM_HANDLE dm = NULL;
 
 	ia->attr.dm_size = DM_SIZE;
 	ia->attr.dm_unit = 4;
-	__wrap_dapl_device_ops.alloc_dm = alloc_dm;
-	__wrap_dapl_device_ops.free_dm = free_dm;
-	__wrap_dapl_device_ops.copy_dm = copy_dm;
-	__wrap_dapl_device_ops.reg_dm = reg_dm;
-	__wrap_dapl_device_ops.map_dm = map_dm;
+	core_dm_start(&__wrap_dapl_device_ops);
 	assert_int_equal(call(ia, DAT_DM_ALLOC_OP, (DAT_VLEN)64, (DAT_UINT32)6, &dm), DAT_SUCCESS);
 	return dm;
+}
+
+static void assert_copied(uint64_t offset, uint64_t length, bool to_device)
+{
+	assert_int_equal(core_dm.last.offset, offset);
+	assert_int_equal(core_dm.last.length, length);
+	assert_ptr_equal(core_dm.last.host, &word);
+	assert_int_equal(core_dm.last.to_device, to_device);
 }
 
 static void device_memory_is_allocated_copied_mapped_and_freed(void **state)
@@ -449,18 +406,16 @@ static void device_memory_is_allocated_copied_mapped_and_freed(void **state)
 	DAT_PVOID at = NULL;
 
 	(void)state;
-	assert_int_equal(dm_call.length, 64);
-	assert_int_equal(dm_call.log_align, 6);
+	assert_int_equal(core_dm.last.length, 64);
+	assert_int_equal(core_dm.last.log_align, 6);
 	assert_int_equal(call(dm, DAT_DM_COPY_TO_OP, (DAT_VLEN)8, &word, (DAT_VLEN)4), DAT_SUCCESS);
-	assert_memory_equal(&dm_call, (&(struct dm_call){ .offset = 8, .length = 4, .host = &word,
-			    .to_device = true }), sizeof dm_call);
+	assert_copied(8, 4, true);
 	assert_int_equal(call(dm, DAT_DM_COPY_FROM_OP, (DAT_VLEN)12, &word, (DAT_VLEN)8), DAT_SUCCESS);
-	assert_memory_equal(&dm_call, (&(struct dm_call){ .offset = 12, .length = 8, .host = &word }),
-			    sizeof dm_call);
+	assert_copied(12, 8, false);
 	assert_int_equal(call(dm, DAT_DM_MAP_OP, &at), DAT_SUCCESS);
-	assert_ptr_equal(at, some_dm);
+	assert_ptr_equal(at, &core_dm.mapped);
 	assert_int_equal(call(dm, DAT_DM_FREE_OP), DAT_SUCCESS);
-	assert_int_equal(dms, 0);
+	assert_int_equal(core_dm.dms, 0);
 	assert_int_equal(call(dm, DAT_DM_MAP_OP, &at), DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1));
 }
 
@@ -477,9 +432,9 @@ static void device_memory_is_registered(void **state)
 	assert_int_equal(call(dm, DAT_DM_LMR_CREATE_OP, (DAT_VLEN)8, (DAT_VLEN)16, pz,
 			      (int)(DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG), &lmr,
 			      &lmr_context, &rmr_context), DAT_SUCCESS);
-	assert_int_equal(dm_call.offset, 8);
-	assert_int_equal(dm_call.length, 16);
-	assert_int_equal(dm_call.access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE),
+	assert_int_equal(core_dm.last.offset, 8);
+	assert_int_equal(core_dm.last.length, 16);
+	assert_int_equal(core_dm.last.access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE),
 			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	assert_non_null(lmr);
 	assert_int_equal(rmr_context, lmr_context | CORE_REMOTE);
