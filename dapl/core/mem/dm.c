@@ -27,7 +27,7 @@ static void watch_forks(void)
 	dapl_fork_register(&part);
 }
 
-/* Not those of a process that has forked into this one: the memory is not mapped here. */
+/* Not those of a process that has forked into this one: the memory is not mapped here. DM-6, 8. */
 static struct dapl_dm *enter(DAT_HANDLE handle)
 {
 	struct dapl_dm *dm = dapl_object_enter(handle, DAPL_DM);
@@ -112,7 +112,7 @@ DAT_RETURN dapl_dm_alloc(DAT_HANDLE handle, DAT_VLEN length, DAT_UINT32 log2_ali
 	return DAT_SUCCESS;
 }
 
-/* DM-4 */
+/* DM-5 */
 DAT_RETURN dapl_dm_free(DAT_HANDLE handle)
 {
 	DAPL_ENTERED struct dapl_dm *dm = enter(handle);
@@ -168,7 +168,7 @@ static DAT_RETURN make_lmr(struct dapl_dm *dm, uint64_t offset, uint64_t length,
 	return DAT_SUCCESS;
 }
 
-/* DM-5, 6, 7, 8 */
+/* DM-9, 10 */
 DAT_RETURN dapl_dm_lmr_create(DAT_HANDLE handle, DAT_VLEN offset, DAT_VLEN length,
 			      DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS priv,
 			      DAT_LMR_HANDLE *lmr_handle, DAT_LMR_CONTEXT *lmr_context,
@@ -200,7 +200,7 @@ DAT_RETURN dapl_dm_lmr_create(DAT_HANDLE handle, DAT_VLEN offset, DAT_VLEN lengt
 
 /* --- access by the program ------------------------------------------------------------------- */
 
-/* DM-9, 10 */
+/* DM-12, 13 */
 DAT_RETURN dapl_dm_copy(DAT_HANDLE handle, DAT_VLEN offset, void *host, DAT_VLEN length,
 			bool to_device)
 {
@@ -218,7 +218,7 @@ DAT_RETURN dapl_dm_copy(DAT_HANDLE handle, DAT_VLEN offset, void *host, DAT_VLEN
 			   DAT_RESOURCE_MEMORY);
 }
 
-/* DM-11 */
+/* DM-14 */
 DAT_RETURN dapl_dm_map(DAT_HANDLE handle, DAT_PVOID *address)
 {
 	DAPL_ENTERED struct dapl_dm *dm = enter(handle);
