@@ -39,7 +39,7 @@ typedef enum dat_mcast_op {
  * DAT_INVALID_HANDLE		ep is no endpoint, or has no connect EVD
  * DAT_INVALID_PARAMETER	ARG1: ep is no datagram endpoint. ARG2: group is no multicast address of the
  *				family of the IA's address, or of another interface. ARG3: an unknown flag
- * DAT_INVALID_STATE		ep is a member of the group already, or has no PZ
+ * DAT_INVALID_STATE		ep is a member of the group already, is being connected, or has no PZ
  * DAT_INSUFFICIENT_RESOURCES	no memory, no descriptor, or too many groups
  * DAT_NOT_IMPLEMENTED		the IA cannot: iWARP hardware has no datagrams */
 #define dat_mcast_join(ep, group, flags, context) \
