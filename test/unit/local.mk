@@ -817,6 +817,7 @@ unit_verbs = \
 	test/unit/verbs/test_conn_qp \
 	test/unit/verbs/test_conn_report \
 	test/unit/verbs/test_conn_state \
+	test/unit/verbs/test_dm \
 	test/unit/verbs/test_eth_attr \
 	test/unit/verbs/test_eth_clock \
 	test/unit/verbs/test_eth_cq \
@@ -846,6 +847,8 @@ test_unit_verbs_test_conn_event_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_qp_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_report_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_state_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_dm_SOURCES = test/unit/verbs/test_dm.c $(softeth_steps)
+test_unit_verbs_test_dm_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_attr_SOURCES = test/unit/verbs/test_eth_attr.c $(verbs_eth_objects)
 test_unit_verbs_test_eth_attr_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_attr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fopen64,--wrap=fclose,--wrap=calloc,--wrap=hw_eth_cq_forget

@@ -29,3 +29,9 @@ int step(const char *word)
 	errno = ENOBUFS;
 	return -1;
 }
+
+void steps_are(const char *expected)
+{
+	assert_string_equal(steps, expected);
+	*steps = 0;
+}

@@ -9,5 +9,6 @@ extern const char *failing;		/* the step that fails; NULL: none */
 
 void forget_steps(void);		/* none fails */
 int step(const char *word);		/* -1 and ENOBUFS in errno if it is the step that fails, else 0 */
+void steps_are(const char *expected);	/* and forgets them */
 
 #endif

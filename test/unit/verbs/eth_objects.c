@@ -259,9 +259,3 @@ void is_alive(const char *expected)
 		}
 	assert_string_equal(words, expected);
 }
-
-void steps_are(const char *expected)
-{
-	assert_string_equal(steps, expected);
-	*steps = 0;
-}

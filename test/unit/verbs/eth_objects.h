@@ -42,6 +42,5 @@ int objects_begin(void **state);
 int objects_end(void **state);
 void nothing_is_alive(void);
 void is_alive(const char *kinds);	/* these words, in the order above, and no other */
-void steps_are(const char *expected);	/* and forgets them */
 
 #endif
