@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_mcast.c - memberships in multicast groups: the join, what an event of the RDMA CM makes of it, and what is left
+ * after it was left. libibverbs, librdmacm, the service thread and core are replaced here. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "dapl/verbs/mcast.h"
+#include "test/unit/softeth/steps.h"
+
+enum { PORT = 2, GROUP_LID = 0xc001, GROUP_QKEY = 7, ALL_QPS = 0xffffff };
+
+static struct dapl_device dev;
+static struct ibv_device hardware;
+static struct ibv_context context = { .device = &hardware };
+static struct rdma_event_channel channel;
+static struct ibv_pd pd;
+static struct ibv_qp qp = { .pd = &pd };
+static struct ibv_ah ah;
+static struct rdma_cm_id id;
+static struct sockaddr_in group;
+static int owner;
+
+static struct dapl_membership *membership;
+static struct dapl_task *task;		/* queued for the service thread */
+static void (*run_task)(struct dapl_task *);
+static const char *device_name;		/* where the id is bound */
+static bool no_memory, no_reason, leaves_when_told;
+static int ids, handles, attached;	/* alive */
+static struct ibv_ah_attr asked_ah;
+static union ibv_gid asked_gid;
+static uint16_t asked_lid;
+
+/* What core was told last. */
+static int joins, releases, err_told;
+static struct dapl_ud_peer peer_told;
+
+static int failing_step(const char *word)
+{
+	if (!step(word))
+		return 0;
+	if (no_reason)
+		errno = 0;
+	return -1;
+}
+
+/* --- in place of librdmacm and libibverbs --------------------------------------------------------------- */
+
+int rdma_create_id(struct rdma_event_channel *on, struct rdma_cm_id **out, void *target, enum rdma_port_space space)
+{
+	assert_ptr_equal(on, &channel);
+	assert_int_equal(space, RDMA_PS_UDP);
+	if (failing_step("id"))
+		return -1;
+	id = (struct rdma_cm_id){ .context = target };
+	ids++;
+	*out = &id;
+	return 0;
+}
+
+int rdma_destroy_id(struct rdma_cm_id *of)
+{
+	assert_ptr_equal(of, &id);
+	assert_int_equal(ids, 1);
+	ids--;
+	return step("-id");
+}
+
+int rdma_bind_addr(struct rdma_cm_id *of, struct sockaddr *addr)
+{
+	assert_ptr_equal(of, &id);
+	assert_memory_equal(addr, &dev.attr.address, sizeof(struct sockaddr_in));
+	if (failing_step("bind"))
+		return -1;
+	if (!id.port_num)
+		id.port_num = PORT;
+	id.verbs = device_name ? &context : NULL;
+	return 0;
+}
+
+static bool is_group(const struct sockaddr *addr)
+{
+	return !memcmp(addr, &group, sizeof group);
+}
+
+int rdma_join_multicast(struct rdma_cm_id *of, struct sockaddr *addr, void *user)
+{
+	assert_ptr_equal(of, &id);
+	assert_true(is_group(addr) && !user);
+	assert_non_null(membership);	/* the event may come from now on, and names it */
+	return failing_step("join");
+}
+
+int rdma_join_multicast_ex(struct rdma_cm_id *of, struct rdma_cm_join_mc_attr_ex *attr, void *user)
+{
+	assert_ptr_equal(of, &id);
+	assert_int_equal(attr->comp_mask, RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS);
+	assert_int_equal(attr->join_flags, RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER);
+	assert_true(is_group(attr->addr) && !user);
+	assert_non_null(membership);
+	return failing_step("join_sender");
+}
+
+const char *ibv_get_device_name(struct ibv_device *of)
+{
+	assert_ptr_equal(of, &hardware);
+	return device_name;
+}
+
+struct ibv_ah *ibv_create_ah(struct ibv_pd *in, struct ibv_ah_attr *attr)
+{
+	assert_ptr_equal(in, &pd);
+	asked_ah = *attr;
+	if (failing_step("ah"))
+		return NULL;
+	handles++;
+	return &ah;
+}
+
+int ibv_destroy_ah(struct ibv_ah *of)
+{
+	assert_ptr_equal(of, &ah);
+	assert_int_equal(handles, 1);
+	handles--;
+	return step("-ah");
+}
+
+static void is_attachment(struct ibv_qp *of, const union ibv_gid *gid, uint16_t lid)
+{
+	assert_ptr_equal(of, &qp);
+	asked_gid = *gid;
+	asked_lid = lid;
+}
+
+int ibv_attach_mcast(struct ibv_qp *of, const union ibv_gid *gid, uint16_t lid)
+{
+	is_attachment(of, gid, lid);
+	if (failing_step("attach"))
+		return ENOBUFS;
+	attached++;
+	return 0;
+}
+
+int ibv_detach_mcast(struct ibv_qp *of, const union ibv_gid *gid, uint16_t lid)
+{
+	is_attachment(of, gid, lid);
+	attached--;
+	return step("detach");
+}
+
+/* --- in place of the service thread, core and malloc ------------------------------------------------------ */
+
+void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *));
+void *__wrap_calloc(size_t n, size_t size);
+void *__real_calloc(size_t n, size_t size);
+
+void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *))
+{
+	assert_null(task);
+	task = of;
+	run_task = run;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return no_memory ? NULL : __real_calloc(n, size);
+}
+
+void dapl_up_joined(void *to, struct dapl_membership *of, int err, const struct dapl_ud_peer *peer)
+{
+	assert_ptr_equal(to, &owner);
+	assert_ptr_equal(of, membership);
+	joins++;
+	err_told = err;
+	peer_told = *peer;
+	if (leaves_when_told)
+		hw_leave(of);
+}
+
+void dapl_up_released(void *to)
+{
+	assert_ptr_equal(to, &owner);
+	assert_int_equal(ids, 0);	/* no event can come any more */
+	releases++;
+}
+
+/* --- cases -------------------------------------------------------------------------------------------------- */
+
+static int begin(void **state)
+{
+	struct sockaddr_in local = { .sin_family = AF_INET };
+
+	(void)state;
+	inet_pton(AF_INET, "10.0.0.1", &local.sin_addr);
+	group = (struct sockaddr_in){ .sin_family = AF_INET };
+	inet_pton(AF_INET, "239.1.2.3", &group.sin_addr);
+	dev = (struct dapl_device){ .channel = &channel, .attr = { .port = PORT, .device = "dev0" } };
+	memcpy(&dev.attr.address, &local, sizeof local);
+	membership = NULL;
+	task = NULL;
+	run_task = NULL;
+	device_name = "dev0";
+	no_memory = no_reason = leaves_when_told = false;
+	ids = handles = attached = joins = releases = err_told = 0;
+	memset(&peer_told, 0, sizeof peer_told);
+	memset(&asked_gid, 0, sizeof asked_gid);
+	asked_lid = 0;
+	forget_steps();
+	return 0;
+}
+
+static int join(bool send_only)
+{
+	return hw_join(&dev, &qp, (struct sockaddr *)&group, send_only, &owner, &membership);
+}
+
+static void leave(void)
+{
+	hw_leave(membership);
+	assert_non_null(task);
+	run_task(task);
+	task = NULL;
+	assert_int_equal(ids + handles + attached, 0);
+	assert_int_equal(releases, 1);
+}
+
+static void event(enum rdma_cm_event_type type, int status)
+{
+	struct rdma_cm_event e = { .id = &id, .event = type, .status = status,
+		.param.ud = { .qp_num = ALL_QPS, .qkey = GROUP_QKEY,
+			      .ah_attr = { .dlid = GROUP_LID, .sl = 3, .is_global = 1, .port_num = 9 } } };
+
+	memset(e.param.ud.ah_attr.grh.dgid.raw, 0xff, 16);
+	hw_membership_event(id.context, &e);
+}
+
+static void start(bool send_only)
+{
+	assert_int_equal(join(send_only), 0);
+	assert_int_equal(((struct cm_target *)id.context)->kind, CM_MEMBERSHIP);
+	assert_int_equal(joins, 0);
+}
+
+static void receiver_joins_as_a_full_member(void **state)
+{
+	(void)state;
+	start(false);
+	steps_are("id bind join");
+	leave();
+}
+
+static void sender_joins_without_receiving(void **state)
+{
+	(void)state;
+	start(true);
+	steps_are("id bind join_sender");
+	event(RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	steps_are("ah");
+	assert_int_equal(err_told, 0);
+	assert_ptr_equal(peer_told.ah, &ah);
+	leave();
+	steps_are("-ah -id");
+}
+
+static void sender_is_a_full_member_where_there_are_no_others(void **state)
+{
+	(void)state;
+	failing = "join_sender";
+	start(true);
+	steps_are("id bind join_sender join");
+	event(RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	steps_are("ah");
+	leave();
+}
+
+static void failed_join_leaves_nothing(void **state)
+{
+	static const struct { const char *word, *all; } cases[] = {
+		{ "id", "id" }, { "bind", "id bind -id" }, { "join", "id bind join -id" },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		begin(state);
+		failing = cases[i].word;
+		assert_int_equal(join(false), ENOBUFS);
+		steps_are(cases[i].all);
+		assert_int_equal(ids, 0);
+		assert_int_equal(joins + releases, 0);
+		assert_null(task);
+	}
+	begin(state);
+	no_memory = true;
+	assert_int_equal(join(false), ENOMEM);
+	steps_are("");
+}
+
+static void address_of_another_device_is_refused(void **state)
+{
+	static const char *const names[] = { "dev1", NULL };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		begin(state);
+		device_name = names[i];
+		assert_int_equal(join(false), ENODEV);
+		steps_are("id bind -id");
+	}
+	begin(state);
+	dev.attr.port = PORT + 1;
+	assert_int_equal(join(false), ENODEV);
+	steps_are("id bind -id");
+}
+
+static void joined_queue_pair_is_attached(void **state)
+{
+	union ibv_gid gid;
+
+	(void)state;
+	memset(&gid, 0xff, sizeof gid);
+	start(false);
+	*steps = 0;
+	event(RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	steps_are("ah attach");
+	assert_int_equal(joins, 1);
+	assert_int_equal(err_told, 0);
+	assert_ptr_equal(peer_told.ah, &ah);
+	assert_int_equal(peer_told.qpn, ALL_QPS);
+	assert_int_equal(peer_told.qkey, GROUP_QKEY);
+	assert_int_equal(asked_ah.port_num, PORT);
+	assert_int_equal(asked_ah.sl, 3);
+	assert_memory_equal(&asked_gid, &gid, sizeof gid);
+	assert_int_equal(asked_lid, GROUP_LID);
+	leave();
+	steps_are("detach -ah -id");
+}
+
+/* The attachment ends with the call: the queue pair may be destroyed next. */
+static void leave_detaches_at_once_and_the_id_goes_later(void **state)
+{
+	(void)state;
+	start(false);
+	event(RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	memset(&asked_gid, 0, sizeof asked_gid);
+	*steps = 0;
+	hw_leave(membership);
+	steps_are("detach -ah");
+	assert_int_equal(asked_gid.raw[0], 0xff);
+	assert_int_equal(asked_lid, GROUP_LID);
+	assert_int_equal(attached + handles, 0);
+	assert_int_equal(ids, 1);
+	assert_int_equal(releases, 0);
+	run_task(task);
+	steps_are("-id");
+	assert_int_equal(releases, 1);
+}
+
+static void queue_pair_that_is_not_attached_is_a_failure(void **state)
+{
+	(void)state;
+	start(false);
+	failing = "attach";
+	event(RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	assert_int_equal(joins, 1);
+	assert_int_equal(err_told, ENOBUFS);
+	*steps = 0;
+	leave();
+	steps_are("-ah -id");
+}
+
+static void group_without_an_address_handle_is_a_failure(void **state)
+{
+	static const struct { bool silent; int err; } cases[] = { { false, ENOBUFS }, { true, EIO } };
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		begin(state);
+		start(false);
+		failing = "ah";
+		no_reason = cases[i].silent;
+		*steps = 0;
+		event(RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+		steps_are("ah");
+		assert_int_equal(err_told, cases[i].err);
+		assert_null(peer_told.ah);
+		leave();
+	}
+}
+
+static void refused_join_is_a_failure(void **state)
+{
+	static const struct { enum rdma_cm_event_type type; int status, err; } cases[] = {
+		{ RDMA_CM_EVENT_MULTICAST_ERROR, -ENETUNREACH, ENETUNREACH },
+		{ RDMA_CM_EVENT_MULTICAST_ERROR, EINVAL, EINVAL },
+		{ RDMA_CM_EVENT_MULTICAST_ERROR, 0, EIO },
+		{ RDMA_CM_EVENT_MULTICAST_JOIN, -ENOMEM, ENOMEM },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		begin(state);
+		start(false);
+		*steps = 0;
+		event(cases[i].type, cases[i].status);
+		steps_are("");
+		assert_int_equal(joins, 1);
+		assert_int_equal(err_told, cases[i].err);
+		leave();
+	}
+}
+
+static void network_may_end_a_membership(void **state)
+{
+	(void)state;
+	start(false);
+	event(RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	event(RDMA_CM_EVENT_MULTICAST_ERROR, -ENETDOWN);
+	assert_int_equal(joins, 2);
+	assert_int_equal(err_told, ENETDOWN);
+	*steps = 0;
+	leave();
+	steps_are("detach -ah -id");
+}
+
+/* As core does after a failure. */
+static void membership_may_be_left_in_the_upcall(void **state)
+{
+	(void)state;
+	start(false);
+	leaves_when_told = true;
+	event(RDMA_CM_EVENT_MULTICAST_ERROR, -ENETUNREACH);
+	assert_int_equal(joins, 1);
+	assert_int_equal(ids, 1);
+	run_task(task);
+	assert_int_equal(ids, 0);
+	assert_int_equal(releases, 1);
+}
+
+static void second_join_is_not_told(void **state)
+{
+	(void)state;
+	start(false);
+	event(RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	*steps = 0;
+	event(RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	steps_are("");
+	assert_int_equal(joins, 1);
+	leave();
+}
+
+static void other_events_mean_nothing(void **state)
+{
+	(void)state;
+	start(false);
+	*steps = 0;
+	event(RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	event(RDMA_CM_EVENT_DEVICE_REMOVAL, -ENODEV);
+	steps_are("");
+	assert_int_equal(joins, 0);
+	leave();
+}
+
+/* Events come until the task has destroyed the id. */
+static void left_membership_reports_nothing(void **state)
+{
+	(void)state;
+	start(false);
+	hw_leave(membership);
+	*steps = 0;
+	event(RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	event(RDMA_CM_EVENT_MULTICAST_ERROR, -ENETDOWN);
+	steps_are("");
+	assert_int_equal(joins, 0);
+	run_task(task);
+	steps_are("-id");
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, begin)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(receiver_joins_as_a_full_member),
+		TEST(sender_joins_without_receiving),
+		TEST(sender_is_a_full_member_where_there_are_no_others),
+		TEST(failed_join_leaves_nothing),
+		TEST(address_of_another_device_is_refused),
+		TEST(joined_queue_pair_is_attached),
+		TEST(leave_detaches_at_once_and_the_id_goes_later),
+		TEST(queue_pair_that_is_not_attached_is_a_failure),
+		TEST(group_without_an_address_handle_is_a_failure),
+		TEST(refused_join_is_a_failure),
+		TEST(network_may_end_a_membership),
+		TEST(membership_may_be_left_in_the_upcall),
+		TEST(second_join_is_not_told),
+		TEST(other_events_mean_nothing),
+		TEST(left_membership_reports_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
