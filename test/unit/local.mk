@@ -838,7 +838,8 @@ unit_verbs = \
 	test/unit/verbs/test_probe \
 	test/unit/verbs/test_siw \
 	test/unit/verbs/test_siw_queue \
-	test/unit/verbs/test_siw_table
+	test/unit/verbs/test_siw_table \
+	test/unit/verbs/test_ud
 check_PROGRAMS += $(unit_verbs)
 TESTS += $(unit_verbs)
 unit_verbs_libs = libdaplverbs.la libdaplcore.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
@@ -887,6 +888,9 @@ test_unit_verbs_test_siw_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_siw_queue_SOURCES = test/unit/verbs/test_siw_queue.c $(verbs_siw_below)
 test_unit_verbs_test_siw_queue_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_siw_table_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_ud_SOURCES = test/unit/verbs/test_ud.c $(softeth_steps)
+test_unit_verbs_test_ud_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_ud_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 endif
 # device_probe "NETDEV 0", in the test machine: not in TESTS, it needs a device.
 check_PROGRAMS += test/unit/verbs/device_probe
