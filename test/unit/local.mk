@@ -9,6 +9,7 @@ device_harness = test/unit/device_harness.c test/unit/device_harness.h
 verbs_eth_receives = test/unit/verbs/eth_receives.c test/unit/verbs/eth_receives.h
 verbs_eth_objects = test/unit/verbs/eth_objects.c test/unit/verbs/eth_objects.h $(softeth_steps)
 verbs_siw_below = test/unit/verbs/siw_below.c test/unit/verbs/siw_below.h
+verbs_conn_sides = test/unit/verbs/conn_sides.c test/unit/verbs/conn_sides.h $(softeth_steps)
 soft_ring_reader = test/unit/soft/ring_reader.c test/unit/soft/ring_reader.h
 softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
 softeth_cbpf = test/unit/softeth/cbpf.c test/unit/softeth/cbpf.h
@@ -811,6 +812,7 @@ if VERBS
 # The device over libibverbs: what needs no hardware.
 if CMOCKA
 unit_verbs = \
+	test/unit/verbs/test_acceptor \
 	test/unit/verbs/test_address \
 	test/unit/verbs/test_conn_cause \
 	test/unit/verbs/test_conn_event \
@@ -843,6 +845,13 @@ unit_verbs = \
 check_PROGRAMS += $(unit_verbs)
 TESTS += $(unit_verbs)
 unit_verbs_libs = libdaplverbs.la libdaplcore.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
+# What conn_sides.c replaces.
+verbs_conn_sides_flags = -Wl,--wrap=dapl_task_queue,--wrap=dapl_timer_start,--wrap=dapl_timer_stop \
+	-Wl,--wrap=hw_qp_to_rts,--wrap=hw_ud_peer_active,--wrap=hw_ud_peer_passive,--wrap=hw_ud_self \
+	-Wl,--wrap=hw_tap_connection,--wrap=hw_siw_qp_reads,--wrap=calloc
+test_unit_verbs_test_acceptor_SOURCES = test/unit/verbs/test_acceptor.c $(verbs_conn_sides)
+test_unit_verbs_test_acceptor_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_acceptor_LDFLAGS = $(AM_LDFLAGS) $(verbs_conn_sides_flags)
 test_unit_verbs_test_address_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
 test_unit_verbs_test_conn_cause_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_event_LDADD = $(unit_verbs_libs)

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* conn_sides.c - see conn_sides.h. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "common/address.h"
+#include "dapl/verbs/conn_qp.h"
+#include "dapl/verbs/siw.h"
+#include "dapl/verbs/tap.h"
+#include "test/unit/verbs/conn_sides.h"
+
+struct dapl_settings dapl_settings;		/* in place of the environment */
+struct dapl_device dev;
+struct rdma_cm_id id;
+struct ibv_qp qp;
+struct dapl_conn *conn;
+int owner;
+const char *failing_too;
+int refusal;
+bool peer_is_gone, no_memory, releases_in_connect;
+int ids;
+enum rdma_port_space asked_space;
+struct sockaddr_storage asked_remote;
+int asked_timeout, asked_tos, asked_ack_timeout;
+struct rdma_conn_param asked;
+uint8_t asked_data[256];
+int asked_data_length;
+unsigned siw_reads;
+enum dapl_conn_failure why_told;
+struct dapl_ud_peer peer_told;
+char data_told[256];
+
+static struct rdma_event_channel channel;
+static struct ibv_pd pd;
+static struct ibv_ah ah;
+static struct sockaddr_storage remote;
+static int handles;			/* alive, and not core's */
+static struct dapl_task *task;
+static void (*task_run)(struct dapl_task *);
+
+static int try(const char *word)
+{
+	if (!step(word) && (!failing_too || strcmp(word, failing_too)))
+		return 0;
+	errno = refusal;
+	return -1;
+}
+
+static int try_on(const struct rdma_cm_id *of, const char *word)
+{
+	assert_ptr_equal(of, &id);
+	assert_int_equal(ids, 1);
+	return try(word);
+}
+
+/* --- in place of librdmacm and libibverbs ------------------------------------------------------------- */
+
+int rdma_create_id(struct rdma_event_channel *on, struct rdma_cm_id **out, void *target, enum rdma_port_space space)
+{
+	assert_ptr_equal(on, &channel);
+	if (try("id"))
+		return -1;
+	assert_int_equal(ids++, 0);
+	id.context = target;
+	asked_space = space;
+	*out = &id;
+	return 0;
+}
+
+int rdma_destroy_id(struct rdma_cm_id *of)
+{
+	try_on(of, "-id");
+	ids--;
+	return 0;
+}
+
+int rdma_set_option(struct rdma_cm_id *of, int level, int name, void *value, size_t size)
+{
+	assert_ptr_equal(of, &id);
+	assert_int_equal(level, RDMA_OPTION_ID);
+	assert_int_equal(size, 1);
+	*(name == RDMA_OPTION_ID_TOS ? &asked_tos : &asked_ack_timeout) = *(uint8_t *)value;
+	errno = EINVAL;			/* as an old kernel does */
+	return -1;
+}
+
+int rdma_resolve_addr(struct rdma_cm_id *of, struct sockaddr *from, struct sockaddr *to, int timeout)
+{
+	assert_ptr_equal(from, &dev.attr.address);
+	address_copy(&asked_remote, to);
+	asked_timeout = timeout;
+	return try_on(of, "address");
+}
+
+int rdma_resolve_route(struct rdma_cm_id *of, int timeout)
+{
+	asked_timeout = timeout;
+	return try_on(of, "route");
+}
+
+static void keep(const void *data, int length)
+{
+	asked_data_length = length;
+	memset(asked_data, 0, sizeof asked_data);
+	if (length)
+		memcpy(asked_data, data, (size_t)length);
+}
+
+int rdma_connect(struct rdma_cm_id *of, struct rdma_conn_param *param)
+{
+	assert_int_equal(conn->lock.state, MUTEX_FREE);	/* siw waits in here */
+	asked = *param;
+	keep(param->private_data, param->private_data_len);
+	if (releases_in_connect)
+		hw_release(conn);
+	return try_on(of, "connect");
+}
+
+int rdma_accept(struct rdma_cm_id *of, struct rdma_conn_param *param)
+{
+	asked = *param;
+	keep(param->private_data, param->private_data_len);
+	return try_on(of, "accept");
+}
+
+int rdma_establish(struct rdma_cm_id *of)
+{
+	return try_on(of, "establish");
+}
+
+int rdma_reject(struct rdma_cm_id *of, const void *data, uint8_t length)
+{
+	keep(data, length);
+	return try_on(of, "reject");
+}
+
+int rdma_reject_ece(struct rdma_cm_id *of, const void *data, uint8_t length)
+{
+	keep(data, length);
+	return try_on(of, "refuse");
+}
+
+int ibv_destroy_ah(struct ibv_ah *of)
+{
+	assert_ptr_equal(of, &ah);
+	handles--;
+	return 0;
+}
+
+/* --- in place of other files of the device and the service thread ---------------------------------------- */
+
+int __wrap_hw_qp_to_rts(struct dapl_conn *of, bool *gone);
+int __wrap_hw_ud_peer_active(struct dapl_device *on, struct ibv_pd *in, const struct rdma_ud_param *told,
+			     struct dapl_ud_peer *peer);
+int __wrap_hw_ud_peer_passive(struct dapl_device *on, struct ibv_pd *in, const struct sockaddr *from,
+			      const struct hw_ud_self *told, struct dapl_ud_peer *peer);
+void __wrap_hw_ud_self(struct dapl_device *on, struct ibv_qp *of, struct hw_ud_self *self);
+void __wrap_hw_tap_connection(const struct dapl_conn *of);
+void __wrap_hw_siw_qp_reads(struct ibv_qp *of, unsigned reads);
+void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *));
+void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us, void (*fire)(struct dapl_timer *));
+bool __wrap_dapl_timer_stop(struct dapl_timer *timer);
+void *__wrap_calloc(size_t n, size_t size);
+void *__real_calloc(size_t n, size_t size);
+
+int __wrap_hw_qp_to_rts(struct dapl_conn *of, bool *gone)
+{
+	assert_ptr_equal(of->qp, &qp);
+	if (!try("rts"))
+		return 0;
+	*gone = peer_is_gone;
+	return refusal;
+}
+
+static int make_handle(struct dapl_device *on, struct ibv_pd *in, uint32_t number, struct dapl_ud_peer *peer)
+{
+	assert_ptr_equal(on, &dev);
+	assert_ptr_equal(in, &pd);
+	if (try("handle"))
+		return refusal;
+	handles++;
+	*peer = (struct dapl_ud_peer){ .ah = &ah, .qpn = number };
+	return 0;
+}
+
+int __wrap_hw_ud_peer_active(struct dapl_device *on, struct ibv_pd *in, const struct rdma_ud_param *told,
+			     struct dapl_ud_peer *peer)
+{
+	return make_handle(on, in, told->qp_num, peer);
+}
+
+int __wrap_hw_ud_peer_passive(struct dapl_device *on, struct ibv_pd *in, const struct sockaddr *from,
+			      const struct hw_ud_self *told, struct dapl_ud_peer *peer)
+{
+	assert_ptr_equal(from, rdma_get_peer_addr(&id));
+	return make_handle(on, in, told->qpn, peer);
+}
+
+void __wrap_hw_ud_self(struct dapl_device *on, struct ibv_qp *of, struct hw_ud_self *self)
+{
+	assert_ptr_equal(on, &dev);
+	self->qpn = of->qp_num;
+}
+
+void __wrap_hw_tap_connection(const struct dapl_conn *of)
+{
+	assert_int_not_equal(of->lock.state, MUTEX_FREE);
+	step("tap");
+}
+
+void __wrap_hw_siw_qp_reads(struct ibv_qp *of, unsigned reads)
+{
+	assert_ptr_equal(of, &qp);
+	siw_reads = reads;
+}
+
+void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *))
+{
+	assert_true(!task || task == of);
+	task = of;
+	task_run = run;
+}
+
+void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us, void (*fire)(struct dapl_timer *))
+{
+	(void)timer, (void)delay_us, (void)fire;
+	step("linger");
+}
+
+bool __wrap_dapl_timer_stop(struct dapl_timer *timer)
+{
+	(void)timer;
+	return false;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return no_memory ? NULL : __real_calloc(n, size);
+}
+
+/* --- in place of core: upcalls come without the lock ----------------------------------------------------- */
+
+static void upcall(const char *word, const void *to, const struct dapl_conn *of)
+{
+	assert_ptr_equal(to, &owner);
+	assert_int_equal(of->lock.state, MUTEX_FREE);
+	step(word);
+}
+
+static void keep_told(const void *data, size_t length)
+{
+	assert_true(length < sizeof data_told);
+	memset(data_told, 0, sizeof data_told);
+	if (length)
+		memcpy(data_told, data, length);
+}
+
+void dapl_up_established(void *to, struct dapl_conn *of, const struct dapl_established *info)
+{
+	assert_int_equal(of->state, CONN_ESTABLISHED);
+	keep_told(info->pdata, info->pdata_len);
+	if (info->ud) {			/* the handle is core's now */
+		peer_told = *info->ud;
+		handles--;
+	}
+	upcall("up:established", to, of);
+}
+
+void dapl_up_failed(void *to, struct dapl_conn *of, enum dapl_conn_failure why, const void *data, size_t length)
+{
+	assert_int_equal(of->state, CONN_CLOSED);
+	why_told = why;
+	keep_told(data, length);
+	upcall("up:failed", to, of);
+}
+
+void dapl_up_released(void *to)
+{
+	assert_ptr_equal(to, &owner);
+	step("up:released");
+}
+
+void dapl_up_disconnected(void *to, struct dapl_conn *of, bool orderly)
+{
+	(void)orderly;
+	upcall("up:disconnected", to, of);
+}
+
+/* --- fixture ------------------------------------------------------------------------------------------------- */
+
+void set_address(struct sockaddr *to, const char *text, uint16_t port)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)to;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)to;
+
+	to->sa_family = strchr(text, ':') ? AF_INET6 : AF_INET;
+	assert_int_equal(inet_pton(to->sa_family, text, to->sa_family == AF_INET ? (void *)&in->sin_addr :
+				   (void *)&in6->sin6_addr), 1);
+	address_set_port(to, port);
+}
+
+static void set_device(void)
+{
+	dev = (struct dapl_device){ .channel = &channel,
+		.attr = { .device = "dev0", .ud = true, .limits = { .max_qp_rd_atom = 16, .max_qp_init_rd_atom = 16 } } };
+	dapl_mutex_init(&dev.lock, RANK_VERBS_DEVICE);
+	set_address((struct sockaddr *)&dev.attr.address, "10.0.0.1", 0);
+	memset(&id, 0, sizeof id);
+	set_address(&id.route.addr.src_addr, "10.0.0.1", 1);
+	set_address(&id.route.addr.dst_addr, "10.0.0.2", 2);
+	qp = (struct ibv_qp){ .pd = &pd, .qp_num = QP_NUMBER };
+}
+
+int sides_begin(void **state)
+{
+	(void)state;
+	memset(&dapl_settings, 0, sizeof dapl_settings);
+	dapl_settings.tclass = dapl_settings.tos = dapl_settings.ack_timer = -1;
+	set_device();
+	memset(&remote, 0, sizeof remote);
+	set_address((struct sockaddr *)&remote, "10.0.0.2", 2);
+	conn = NULL;
+	refusal = ENOBUFS;
+	peer_is_gone = no_memory = releases_in_connect = false;
+	failing_too = NULL;
+	ids = handles = 0;
+	asked_tos = asked_ack_timeout = -1;
+	asked_timeout = asked_data_length = 0;
+	memset(&asked, 0, sizeof asked);
+	siw_reads = 99;
+	peer_told = (struct dapl_ud_peer){ 0 };
+	memset(data_told, 0, sizeof data_told);
+	task = NULL;
+	forget_steps();
+	return 0;
+}
+
+int sides_end(void **state)
+{
+	(void)state;
+	while (dev.conns)
+		hw_conn_destroy(dev.conns);
+	return ids || handles ? -1 : 0;
+}
+
+struct dapl_conn_params own_params(void)
+{
+	return (struct dapl_conn_params){ .qp = &qp, .owner = &owner, .remote = (struct sockaddr *)&remote,
+		.pdata = "hello", .pdata_len = 5, .reads_out = 4, .reads_in = 5 };
+}
+
+void run_task(void)
+{
+	struct dapl_task *now = task;
+
+	assert_non_null(now);
+	task = NULL;
+	task_run(now);
+}
+
+bool task_is_queued(void)
+{
+	return task;
+}

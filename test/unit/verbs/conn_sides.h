@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* conn_sides.h - what one side of a connection stands between: librdmacm, the queue pair and the service thread
+ * below, core above. Calls are steps (steps.h): "id" creates an id and "-id" destroys it, "address" and "route"
+ * resolve, "connect", "accept", "establish", "reject" and "refuse" (rdma_reject_ece) are those of librdmacm; "rts"
+ * moves the queue pair, "handle" makes an address handle, "tap" tells the capture, "linger" starts the timer;
+ * "up:established", "up:failed", "up:disconnected" and "up:released" are upcalls. */
+#ifndef TEST_UNIT_VERBS_CONN_SIDES_H
+#define TEST_UNIT_VERBS_CONN_SIDES_H
+#include "dapl/core/base/settings.h"
+#include "dapl/verbs/conn.h"
+#include "test/unit/softeth/steps.h"
+
+enum { QP_NUMBER = 33, PEER_QP_NUMBER = 44 };
+
+extern struct dapl_device dev;		/* 10.0.0.1 */
+extern struct rdma_cm_id id;		/* from there to 10.0.0.2 */
+extern struct ibv_qp qp;
+extern struct dapl_conn *conn;		/* of the case */
+extern int owner;
+
+/* What fails. */
+extern const char *failing_too;		/* another step that fails; NULL: none */
+extern int refusal;			/* errno of the steps that fail */
+extern bool peer_is_gone;		/* "rts" fails since the peer is */
+extern bool no_memory;
+extern bool releases_in_connect;	/* core releases the connection during rdma_connect */
+
+/* What librdmacm was asked for last. */
+extern int ids;				/* alive */
+extern enum rdma_port_space asked_space;
+extern struct sockaddr_storage asked_remote;
+extern int asked_timeout;		/* of an address or a route, ms */
+extern int asked_tos, asked_ack_timeout;	/* -1: not set */
+extern struct rdma_conn_param asked;
+extern uint8_t asked_data[256];
+extern int asked_data_length;
+extern unsigned siw_reads;		/* hw_siw_qp_reads */
+
+/* What core was told last. */
+extern enum dapl_conn_failure why_told;
+extern struct dapl_ud_peer peer_told;	/* zeroes: none */
+extern char data_told[256];
+
+/* For cmocka, before and after a case. The end destroys what is left in the device's list, and fails if an id
+ * or an address handle is left. */
+int sides_begin(void **state);
+int sides_end(void **state);
+struct dapl_conn_params own_params(void);	/* of `qp`, to 10.0.0.2, 4 reads out and 5 in, data "hello" */
+void set_address(struct sockaddr *to, const char *text, uint16_t port);
+void run_task(void);			/* one must be queued */
+bool task_is_queued(void);
+
+#endif
