@@ -834,6 +834,7 @@ unit_verbs = \
 	test/unit/verbs/test_eth_send \
 	test/unit/verbs/test_eth_wq \
 	test/unit/verbs/test_hw_errno \
+	test/unit/verbs/test_initiator \
 	test/unit/verbs/test_mcast \
 	test/unit/verbs/test_objects \
 	test/unit/verbs/test_pdata \
@@ -886,6 +887,9 @@ test_unit_verbs_test_eth_send_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_wq_SOURCES = test/unit/verbs/test_eth_wq.c $(verbs_eth_objects)
 test_unit_verbs_test_eth_wq_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_hw_errno_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_initiator_SOURCES = test/unit/verbs/test_initiator.c $(verbs_conn_sides)
+test_unit_verbs_test_initiator_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_initiator_LDFLAGS = $(AM_LDFLAGS) $(verbs_conn_sides_flags)
 test_unit_verbs_test_mcast_SOURCES = test/unit/verbs/test_mcast.c $(softeth_steps)
 test_unit_verbs_test_mcast_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_mcast_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=dapl_task_queue

@@ -64,12 +64,12 @@ static int try_on(const struct rdma_cm_id *of, const char *word)
 int rdma_create_id(struct rdma_event_channel *on, struct rdma_cm_id **out, void *target, enum rdma_port_space space)
 {
 	assert_ptr_equal(on, &channel);
+	*out = &id;			/* its manual page does not say what a failure leaves there */
 	if (try("id"))
 		return -1;
 	assert_int_equal(ids++, 0);
 	id.context = target;
 	asked_space = space;
-	*out = &id;
 	return 0;
 }
 
