@@ -363,6 +363,23 @@ static void connection_released_during_a_failing_request_reports_nothing(void **
 	assert_null(dev.conns);
 }
 
+/* rdma_destroy_id would wait for the end of an iWARP handshake. */
+static void connection_released_during_a_request_keeps_its_id_on_iwarp(void **state)
+{
+	static const struct { enum hw_wire wire; const char *end; } cases[] = {
+		{ HW_WIRE_IWARP, "up:released linger" }, { HW_WIRE_IB, "up:released -id" },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		begin_in(state, cases[i].wire, CONN_RESOLVING_ROUTE);
+		releases_in_connect = true;
+		after(hw_initiator_route_resolved);
+		steps_are("connect");
+		run_task();
+		steps_are(cases[i].end);
+	}
+}
+
 /* --- the answer ---------------------------------------------------------------------------------------------- */
 
 static void response(void)
@@ -469,6 +486,7 @@ int main(void)
 		TEST(taken_port_is_replaced_a_few_times),
 		TEST(restart_that_fails_ends_the_connection),
 		TEST(connection_released_during_a_failing_request_reports_nothing),
+		TEST(connection_released_during_a_request_keeps_its_id_on_iwarp),
 		TEST(queue_pair_moves_before_the_connection_is_established),
 		TEST(response_that_is_of_no_use_is_refused),
 		TEST(datagrams_are_established_with_their_peer),
