@@ -4,6 +4,8 @@
 EXTRA_DIST += test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/stream.h
 printed = test/unit/printed.c test/unit/printed.h
 dat_conf_text = test/unit/dat/conf_text.c test/unit/dat/conf_text.h
+dat_libraries = test/unit/dat/libraries.c test/unit/dat/libraries.h $(dat_conf_text)
+dat_libraries_wraps = -Wl,--wrap=sources_read,--wrap=loader_open,--wrap=loader_close
 file_tree = test/unit/file_tree.c test/unit/file_tree.h
 device_harness = test/unit/device_harness.c test/unit/device_harness.h
 verbs_eth_receives = test/unit/verbs/eth_receives.c test/unit/verbs/eth_receives.h
@@ -76,6 +78,8 @@ unit_dat = \
 	test/unit/dat/test_lmr_table \
 	test/unit/dat/test_listing \
 	test/unit/dat/test_loader \
+	test/unit/dat/test_lookup \
+	test/unit/dat/test_lookup_busy \
 	test/unit/dat/test_providers \
 	test/unit/dat/test_registry \
 	test/unit/dat/test_sources \
@@ -108,6 +112,13 @@ test_unit_dat_test_listing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wra
 test_unit_dat_test_loader_LDADD = $(unit_dat_libs)
 test_unit_dat_test_loader_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=dlerror \
 	-Wl,--wrap=dladdr,--wrap=dlinfo,--wrap=access,--wrap=usleep
+test_unit_dat_test_lookup_SOURCES = test/unit/dat/test_lookup.c $(dat_libraries)
+test_unit_dat_test_lookup_LDADD = $(unit_dat_libs)
+test_unit_dat_test_lookup_LDFLAGS = $(AM_LDFLAGS) $(dat_libraries_wraps) -Wl,--wrap=log_report
+test_unit_dat_test_lookup_busy_SOURCES = test/unit/dat/test_lookup_busy.c $(dat_libraries)
+test_unit_dat_test_lookup_busy_LDADD = $(unit_dat_libs)
+test_unit_dat_test_lookup_busy_LDFLAGS = $(AM_LDFLAGS) $(dat_libraries_wraps) \
+	-Wl,--wrap=busy_wait,--wrap=busy_wait_for_forks
 test_unit_dat_test_providers_SOURCES = test/unit/dat/test_providers.c $(dat_conf_text)
 test_unit_dat_test_providers_LDADD = $(unit_dat_libs)
 test_unit_dat_test_providers_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=calloc
@@ -739,7 +750,8 @@ unit_softeth = \
 	test/unit/softeth/test_group test/unit/softeth/test_ingress \
 	test/unit/softeth/test_match \
 	test/unit/softeth/test_match_tunnels test/unit/softeth/test_packet test/unit/softeth/test_packet_open \
-	test/unit/softeth/test_place test/unit/softeth/test_rules \
+	test/unit/softeth/test_place \
+	test/unit/softeth/test_rules \
 	test/unit/softeth/test_send test/unit/softeth/test_send_offload test/unit/softeth/test_spread \
 	test/unit/softeth/test_steer test/unit/softeth/test_validate
 unit_softeth_libs = libsofteth.la $(unit_soft_libs)

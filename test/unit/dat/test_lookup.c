@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_lookup.c - opens and closes in the registry: which entry serves a key, when its library is loaded and unloaded, and why
+ * none serves it. Calls during a load are test_lookup_busy.c's; what programs see of it is in test/registry. */
+#include "dat/lookup.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "common/log.h"
+#include "dat/error.h"
+#include "test/unit/dat/libraries.h"
+
+#define CHANGED_A LINE("ia_a", "default", "liba.so", "eth1 0")
+#define SECOND_A LINE("ia_a", "default", "libc.so", "eth0 0")
+#define SAFE_A "ia_a u2.0 threadsafe default libs.so dapl.2.0 \"\" \"\"\n"
+#define NEWER_A "ia_a u2.1 nonthreadsafe default libn.so dapl.2.0 \"\" \"\"\n"
+
+#define NOT_FOUND(part) DAT_ERROR(DAT_PROVIDER_NOT_FOUND, part)
+
+static char reports[1024];		/* lines for the administrator */
+
+void __wrap_log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...);
+void __wrap_log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)
+{
+	size_t used = strlen(reports);
+	va_list args;
+
+	assert_string_equal(fields->result, "DAT_PROVIDER_NOT_FOUND");
+	assert_true(id == REPORT_LIBRARY_NOT_LOADED || id == REPORT_NOT_REGISTERED);
+	va_start(args, fmt);
+	used += (size_t)vsnprintf(reports + used, sizeof reports - used, fmt, args);
+	va_end(args);
+	snprintf(reports + used, sizeof reports - used, "\n");
+}
+
+static int begin(void **state)
+{
+	*reports = '\0';
+	return libraries_begin(state);
+}
+
+/* A failing open leaves the caller's pointer. */
+static void fails_with(DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEAN safe, DAT_RETURN expected)
+{
+	struct provider mine, *p = &mine;
+
+	assert_int_equal(registry_get("ia_a", major, minor, safe, &p), expected);
+	assert_ptr_equal(p, &mine);
+}
+
+static void fails(DAT_RETURN expected)
+{
+	fails_with(2, 0, DAT_FALSE, expected);
+}
+
+static void replace_files(const char *text)
+{
+	struct entry_table fresh = table_of(text);
+
+	pthread_mutex_lock(&registry.lock);
+	table_replace(&registry.table, &fresh);
+	pthread_mutex_unlock(&registry.lock);
+}
+
+/* --- loading and unloading ------------------------------------------------------------------------------------------------ */
+
+static void library_is_loaded_by_the_first_open_and_unloaded_by_the_last_close(void **state)
+{
+	struct provider *first, *second;
+
+	(void)state;
+	first = opened("ia_a");
+	took("open:liba.so init:ia_a[eth0 0] ");
+	second = opened("ia_a");
+	assert_ptr_equal(first, second);
+	assert_int_equal(first->users, 2);
+	registry_put(first);
+	took("");
+	assert_int_equal(first->users, 1);
+	registry_put(second);
+	took("fini:ia_a close ");
+	assert_null(registry.providers);
+	assert_false(registry.table.entries[0]->loaded);
+	opened("ia_a");
+	took("open:liba.so init:ia_a[eth0 0] ");
+}
+
+static void each_entry_has_its_own_users(void **state)
+{
+	struct provider *a, *b;
+
+	(void)state;
+	a = opened("ia_a");
+	b = opened("ia_b");
+	took("open:liba.so init:ia_a[eth0 0] open:libb.so init:ia_b[eth0 0] ");
+	registry_put(a);
+	took("fini:ia_a close ");
+	registry_put(b);
+	took("fini:ia_b close ");
+}
+
+static void register_more(void)
+{
+	register_ia("more", 2, 0, DAT_FALSE);
+}
+
+static void library_stays_while_another_of_its_providers_is_used(void **state)
+{
+	struct provider *a, *m;
+
+	(void)state;
+	during_init = register_more;
+	a = opened("ia_a");
+	m = opened("more");
+	took("open:liba.so init:ia_a[eth0 0] ");
+	registry_put(a);
+	took("");
+	registry_put(m);
+	took("fini:ia_a close ");
+	assert_null(registry.providers);
+}
+
+static void provider_of_the_program_comes_before_the_entry_and_is_never_unloaded(void **state)
+{
+	struct provider *p;
+
+	(void)state;
+	register_ia("ia_a", 2, 0, DAT_FALSE);
+	p = opened("ia_a");
+	assert_null(p->owner);
+	assert_int_equal(p->users, 1);
+	registry_put(p);
+	assert_int_equal(p->users, 0);
+	assert_ptr_equal(registry.providers, p);
+	took("");
+}
+
+static void first_open_reads_the_files(void **state)
+{
+	(void)state;
+	conf_reads = 0;
+	opened("ia_a");
+	opened("ia_b");
+	assert_int_equal(conf_reads, 1);
+}
+
+static void last_close_frees_an_entry_that_has_changed(void **state)
+{
+	struct reading *reading;
+	struct provider *p, *q;
+
+	(void)state;
+	p = opened("ia_a");
+	reading = registry.table.entries[0]->reading;
+	reading_get(reading);
+	replace_files(CHANGED_A);
+	q = opened("ia_a");
+	assert_ptr_equal(q, p);			/* one name has one provider */
+	registry_put(p);
+	took("open:liba.so init:ia_a[eth0 0] ");
+	registry_put(q);
+	took("fini:ia_a close ");
+	assert_int_equal(reading->refs, 1);
+	reading_put(reading);
+	opened("ia_a");
+	took("open:liba.so init:ia_a[eth1 0] ");
+}
+
+/* --- which entry ----------------------------------------------------------------------------------------------------------- */
+
+static void next_entry_serves_if_a_library_cannot_be_loaded(void **state)
+{
+	struct provider *p;
+
+	(void)state;
+	conf_text = A SECOND_A;
+	missing = "liba.so";
+	p = opened("ia_a");
+	assert_ptr_equal(p->owner, registry.table.entries[1]);
+	took("open:liba.so open:libc.so init:ia_a[eth0 0] ");
+	assert_string_equal(reports, "dat.conf:1: \"ia_a\": cannot load liba.so: no such file\n");
+	opened("ia_a");
+	took("");
+}
+
+static void first_library_that_loads_is_the_last_that_is_tried(void **state)
+{
+	(void)state;
+	conf_text = A SECOND_A;
+	registers = false;
+	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+	took("open:liba.so init:ia_a[eth0 0] ");
+}
+
+static void exact_entry_comes_before_a_thread_safe_one(void **state)
+{
+	(void)state;
+	conf_text = SAFE_A A;
+	assert_false(opened("ia_a")->info.is_thread_safe);
+	took("open:liba.so init:ia_a[eth0 0] ");
+	libraries_end(state);
+	register_ia("ia_a", 2, 0, DAT_TRUE);			/* not even if that needs no load */
+	assert_false(opened("ia_a")->info.is_thread_safe);
+	took("open:liba.so init:ia_a[eth0 0] ");
+}
+
+static void thread_safe_entry_serves_callers_that_need_none(void **state)
+{
+	(void)state;
+	conf_text = SAFE_A;
+	assert_true(opened("ia_a")->info.is_thread_safe);
+	took("open:libs.so init:ia_a[] ");
+	libraries_end(state);
+	conf_text = SAFE_A A;
+	missing = "liba.so";
+	assert_true(opened("ia_a")->info.is_thread_safe);
+	took("open:liba.so open:libs.so init:ia_a[] ");
+}
+
+static void other_entry_serves_no_caller_that_needs_thread_safety(void **state)
+{
+	(void)state;
+	fails_with(2, 0, DAT_TRUE, NOT_FOUND(DAT_THREAD_SAFETY_NOT_FOUND));
+	fails_with(2, 0, (DAT_BOOLEAN)2, NOT_FOUND(DAT_THREAD_SAFETY_NOT_FOUND));	/* any value but 0 is true */
+	took("");
+}
+
+/* --- why there is none --------------------------------------------------------------------------------------------------------- */
+
+static void unknown_part_of_the_key_is_told(void **state)
+{
+	static const struct { const char *text; DAT_UINT32 major, minor; DAT_BOOLEAN safe; unsigned part; } cases[] = {
+		{ "", 2, 0, DAT_FALSE, DAT_NAME_NOT_REGISTERED },
+		{ B, 2, 0, DAT_FALSE, DAT_NAME_NOT_REGISTERED },
+		{ LINE("ia_a", "nondefault", "liba.so", ""), 2, 0, DAT_FALSE, DAT_NAME_NOT_REGISTERED },
+		{ LINE("ia_a", "nondefault", "liba.so", ""), 3, 0, DAT_FALSE, DAT_NAME_NOT_REGISTERED },
+		{ A NEWER_A, 1, 0, DAT_FALSE, DAT_MAJOR_NOT_FOUND },
+		{ A NEWER_A, 3, 0, DAT_TRUE, DAT_MAJOR_NOT_FOUND },
+		{ A NEWER_A, 2, 7, DAT_FALSE, DAT_MINOR_NOT_FOUND },
+		{ A NEWER_A, 2, 7, DAT_TRUE, DAT_MINOR_NOT_FOUND },
+		{ A NEWER_A, 2, 1, DAT_TRUE, DAT_THREAD_SAFETY_NOT_FOUND },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		conf_text = cases[i].text;
+		fails_with(cases[i].major, cases[i].minor, cases[i].safe, NOT_FOUND(cases[i].part));
+		took("");
+		libraries_end(state);
+	}
+	assert_string_equal(reports, "");
+}
+
+static void registered_providers_make_parts_of_a_key_known(void **state)
+{
+	(void)state;
+	conf_text = "";
+	register_ia("ia_a", 2, 3, DAT_FALSE);
+	fails_with(1, 3, DAT_FALSE, NOT_FOUND(DAT_MAJOR_NOT_FOUND));
+	fails(NOT_FOUND(DAT_MINOR_NOT_FOUND));
+	fails_with(2, 3, DAT_TRUE, NOT_FOUND(DAT_THREAD_SAFETY_NOT_FOUND));
+}
+
+/* Its IAs are open. */
+static void provider_of_an_entry_that_is_gone_makes_nothing_known(void **state)
+{
+	struct provider *p;
+
+	(void)state;
+	p = opened("ia_a");
+	replace_files(B);
+	fails_with(1, 0, DAT_FALSE, NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+	pthread_mutex_lock(&registry.lock);
+	assert_false(name_is_known("ia_a"));
+	assert_true(name_is_known("ia_b"));
+	pthread_mutex_unlock(&registry.lock);
+	registry_put(p);
+}
+
+static void missing_library_is_reported_once_and_tried_again(void **state)
+{
+	(void)state;
+	conf_text = A LINE("ia_b", "default", "liba.so", "");
+	missing = "liba.so";
+	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+	took("open:liba.so open:liba.so ");
+	assert_int_equal(get_ia("ia_b", NULL), NOT_FOUND(DAT_NAME_NOT_REGISTERED));	/* the same library */
+	assert_string_equal(reports, "dat.conf:1: \"ia_a\": cannot load liba.so: no such file\n");
+	missing = NULL;
+	opened("ia_a");
+}
+
+static void each_missing_library_is_reported(void **state)
+{
+	(void)state;
+	conf_text = A SECOND_A SAFE_A;
+	missing = "*";
+	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));	/* not the lack of thread safety: none was asked for */
+	took("open:liba.so open:libc.so open:libs.so ");
+	assert_string_equal(reports,
+		"dat.conf:1: \"ia_a\": cannot load liba.so: no such file\n"
+		"dat.conf:2: \"ia_a\": cannot load libc.so: no such file\n"
+		"dat.conf:3: \"ia_a\": cannot load libs.so: no such file\n");
+}
+
+static void entry_whose_library_is_missing_is_no_lack_of_thread_safety(void **state)
+{
+	(void)state;
+	conf_text = SAFE_A B;
+	missing = "libs.so";
+	fails_with(2, 0, DAT_TRUE, NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+	took("open:libs.so ");
+}
+
+/* It may have started threads. */
+static void library_that_registers_nothing_stays_loaded(void **state)
+{
+	(void)state;
+	registers = false;
+	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+	took("open:liba.so init:ia_a[eth0 0] ");
+	assert_true(registry.table.entries[0]->loaded);
+	assert_string_equal(reports,
+		"dat.conf:1: dat_provider_init of liba.so registered no \"ia_a\" u2.0 nonthreadsafe\n");
+	register_ia("ia_a", 2, 0, DAT_FALSE);			/* as one of its threads may do later */
+	opened("ia_a");
+	took("");
+}
+
+static void files_that_were_not_read_may_have_the_name(void **state)
+{
+	(void)state;
+	conf_shortage = EMFILE;
+	fails(DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0));
+	register_ia("ia_a", 2, 0, DAT_FALSE);
+	opened("ia_a");
+	fails_with(3, 0, DAT_FALSE, NOT_FOUND(DAT_MAJOR_NOT_FOUND));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, libraries_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(library_is_loaded_by_the_first_open_and_unloaded_by_the_last_close),
+		TEST(each_entry_has_its_own_users),
+		TEST(library_stays_while_another_of_its_providers_is_used),
+		TEST(provider_of_the_program_comes_before_the_entry_and_is_never_unloaded),
+		TEST(first_open_reads_the_files),
+		TEST(last_close_frees_an_entry_that_has_changed),
+		TEST(next_entry_serves_if_a_library_cannot_be_loaded),
+		TEST(first_library_that_loads_is_the_last_that_is_tried),
+		TEST(exact_entry_comes_before_a_thread_safe_one),
+		TEST(thread_safe_entry_serves_callers_that_need_none),
+		TEST(other_entry_serves_no_caller_that_needs_thread_safety),
+		TEST(unknown_part_of_the_key_is_told),
+		TEST(registered_providers_make_parts_of_a_key_known),
+		TEST(provider_of_an_entry_that_is_gone_makes_nothing_known),
+		TEST(missing_library_is_reported_once_and_tried_again),
+		TEST(each_missing_library_is_reported),
+		TEST(entry_whose_library_is_missing_is_no_lack_of_thread_safety),
+		TEST(library_that_registers_nothing_stays_loaded),
+		TEST(files_that_were_not_read_may_have_the_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
