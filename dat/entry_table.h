@@ -30,6 +30,7 @@ struct entry {
 	bool busy, loaded;
 	bool replaced;		/* in no table any more */
 	bool repeated;		/* an earlier entry has the same key */
+	bool no_memory;		/* dat_registry_add_provider() failed for its library */
 	bool failure_reported;	/* the failure of its library has been reported */
 	unsigned users;		/* of all providers that its library registered */
 	struct library library;

@@ -42,6 +42,7 @@ static bool entry_load(struct entry *e)
 	char reason[512];
 	bool loaded;
 
+	e->no_memory = false;
 	busy_begin(e);
 	loaded = loader_open(&e->library, e->conf->library, reason, sizeof(reason));
 	if (loaded) {
@@ -185,6 +186,17 @@ static bool key_exists(const DAT_PROVIDER_INFO *key)
 	return table_next(&registry.table, key, NULL) || provider_find(key);
 }
 
+/* Returns whether a library could not register its provider with this key. */
+static bool lacked_memory(const DAT_PROVIDER_INFO *key)
+{
+	struct entry *e = NULL;
+
+	while ((e = table_next(&registry.table, key, e)))
+		if (e->no_memory)
+			return true;
+	return false;
+}
+
 /* Returns which part of the key matches no entry and no provider. If all parts match, the
  * library was the problem. REG-3, 6, 7, 8, 14, 15. */
 static DAT_RETURN reason_absent(const DAT_PROVIDER_INFO *key)
@@ -193,7 +205,7 @@ static DAT_RETURN reason_absent(const DAT_PROVIDER_INFO *key)
 
 	if (!near.name && !registry_has_started())
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0);	/* it may be in the files */
-	if (registry.no_memory && key_exists(key))
+	if (lacked_memory(key))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	if (!near.name || key_exists(key))
 		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);

@@ -57,18 +57,19 @@ void providers_free(void)
 /* REG-29, 30 */
 static DAT_RETURN add(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info)
 {
+	struct entry *owner = busy_entry_of_caller(info);
 	struct provider **at, *p;
 
 	if (provider_find(info))
 		return DAT_ERROR(DAT_PROVIDER_ALREADY_REGISTERED, 0);
 	p = calloc(1, sizeof(*p));
-	if (!p && busy_entry_of_caller(info))
-		registry.no_memory = true;	/* an init cannot return it to the consumer */
+	if (!p && owner)
+		owner->no_memory = true;	/* an init cannot return it to the consumer */
 	if (!p)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	p->info = *info;
 	p->table = table;
-	p->owner = busy_entry_of_caller(info);
+	p->owner = owner;
 	for (at = &registry.providers; *at; at = &(*at)->next)
 		;
 	*at = p;

@@ -30,7 +30,6 @@ struct registry {
 	bool started;			/* the files have been read; atomic, and seen without the lock */
 	struct entry_table table;
 	struct provider *providers;	/* in the order of registration */
-	bool no_memory;			/* dat_registry_add_provider() failed during an init */
 };
 
 extern struct registry registry;

@@ -114,7 +114,7 @@ test_unit_dat_test_loader_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen,--wrap=dlsym
 	-Wl,--wrap=dladdr,--wrap=dlinfo,--wrap=access,--wrap=usleep
 test_unit_dat_test_lookup_SOURCES = test/unit/dat/test_lookup.c $(dat_libraries)
 test_unit_dat_test_lookup_LDADD = $(unit_dat_libs)
-test_unit_dat_test_lookup_LDFLAGS = $(AM_LDFLAGS) $(dat_libraries_wraps) -Wl,--wrap=log_report
+test_unit_dat_test_lookup_LDFLAGS = $(AM_LDFLAGS) $(dat_libraries_wraps) -Wl,--wrap=log_report,--wrap=calloc
 test_unit_dat_test_lookup_busy_SOURCES = test/unit/dat/test_lookup_busy.c $(dat_libraries)
 test_unit_dat_test_lookup_busy_LDADD = $(unit_dat_libs)
 test_unit_dat_test_lookup_busy_LDFLAGS = $(AM_LDFLAGS) $(dat_libraries_wraps) \

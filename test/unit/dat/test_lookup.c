@@ -21,6 +21,17 @@
 #define NOT_FOUND(part) DAT_ERROR(DAT_PROVIDER_NOT_FOUND, part)
 
 static char reports[1024];		/* lines for the administrator */
+static bool no_memory;
+
+#pragma GCC visibility push(default)	/* the sanitizers' libraries call it, too */
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+#pragma GCC visibility pop
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return no_memory ? NULL : __real_calloc(n, size);
+}
 
 void __wrap_log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...);
 void __wrap_log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)
@@ -39,6 +50,7 @@ void __wrap_log_report(enum log_id id, const struct log_fields *fields, const ch
 static int begin(void **state)
 {
 	*reports = '\0';
+	no_memory = false;
 	return libraries_begin(state);
 }
 
@@ -331,6 +343,45 @@ static void library_that_registers_nothing_stays_loaded(void **state)
 	took("");
 }
 
+/* The library stays loaded, so later opens of its adapter fail, too. */
+static void lack_of_memory_is_told_by_opens_of_its_adapter_alone(void **state)
+{
+	const DAT_RETURN lack = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+
+	(void)state;
+	conf_text = A B SAFE_A;
+	registry_start();
+	missing = "libs.so";
+	no_memory = true;
+	fails(lack);
+	no_memory = false;
+	fails(lack);
+	missing = "*";
+	assert_int_equal(get_ia("ia_b", NULL), NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+	fails_with(2, 0, DAT_TRUE, NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+}
+
+static void have_memory(void)
+{
+	no_memory = false;
+	register_more();
+}
+
+static void lack_of_memory_is_forgotten_by_the_next_load(void **state)
+{
+	struct provider *p;
+
+	(void)state;
+	registry_start();
+	no_memory = true;
+	during_init = have_memory;		/* its second provider */
+	fails(DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+	p = opened("more");
+	registry_put(p);			/* unloads the library */
+	registers = false;
+	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+}
+
 static void files_that_were_not_read_may_have_the_name(void **state)
 {
 	(void)state;
@@ -364,6 +415,8 @@ int main(void)
 		TEST(each_missing_library_is_reported),
 		TEST(entry_whose_library_is_missing_is_no_lack_of_thread_safety),
 		TEST(library_that_registers_nothing_stays_loaded),
+		TEST(lack_of_memory_is_told_by_opens_of_its_adapter_alone),
+		TEST(lack_of_memory_is_forgotten_by_the_next_load),
 		TEST(files_that_were_not_read_may_have_the_name),
 	};
 

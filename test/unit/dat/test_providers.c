@@ -38,7 +38,6 @@ static int begin(void **state)
 	a = key_of("ia_a");
 	b = key_of("ia_b");
 	no_memory = false;
-	registry.no_memory = false;
 	registry.started = true;
 	registry.table = table_of(A B);
 	return 0;
@@ -179,9 +178,10 @@ static void lack_of_memory_during_an_init_is_remembered(void **state)
 	(void)state;
 	no_memory = true;
 	assert_int_equal(add(&a), lack);
-	assert_false(registry.no_memory);		/* the program's call has told */
+	assert_false(registry.table.entries[0]->no_memory);		/* the program's call has told */
 	assert_int_equal(by(registry.table.entries[0], add, &a), lack);
-	assert_true(registry.no_memory);
+	assert_true(registry.table.entries[0]->no_memory);
+	assert_false(registry.table.entries[1]->no_memory);
 	no_memory = false;
 	assert_null(found(&a));
 }
