@@ -71,6 +71,7 @@ unit_dat = \
 	test/unit/dat/test_forks \
 	test/unit/dat/test_conf \
 	test/unit/dat/test_devices \
+	test/unit/dat/test_entries \
 	test/unit/dat/test_entry_table \
 	test/unit/dat/test_entry_text \
 	test/unit/dat/test_environment \
@@ -101,6 +102,10 @@ test_unit_dat_test_environment_LDADD = $(unit_dat_libs)
 test_unit_dat_test_devices_SOURCES = test/unit/dat/test_devices.c $(file_tree)
 test_unit_dat_test_devices_LDADD = $(unit_dat_libs)
 test_unit_dat_test_devices_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strdup,--wrap=realloc,--wrap=opendir
+test_unit_dat_test_entries_SOURCES = test/unit/dat/test_entries.c $(dat_conf_text)
+test_unit_dat_test_entries_LDADD = $(unit_dat_libs)
+test_unit_dat_test_entries_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=sources_generate,--wrap=loader_finds \
+	-Wl,--wrap=malloc,--wrap=realloc
 test_unit_dat_test_entry_table_SOURCES = test/unit/dat/test_entry_table.c $(dat_conf_text)
 test_unit_dat_test_entry_table_LDADD = $(unit_dat_libs)
 test_unit_dat_test_entry_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read

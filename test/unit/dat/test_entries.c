@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_entries.c - what tools ask the registry: what lists tell of each entry, whose memory they are, and what each call
+ * leaves when it fails. What makes a line of dat.conf wrong is test_conf.c's, which devices give entries test_devices.c's. */
+#include <dat/dat_entries.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "dat/error.h"
+#include "dat/registry_state.h"
+#include "test/unit/dat/conf_text.h"
+
+#define A LINE("ia_a", "default", "liba.so", "eth0 0")
+#define SAFE_A "ia_a u2.1 threadsafe default libs.so dapl.2.0 \"\" \"\"\n"
+#define HIDDEN LINE("ia_h", "nondefault", "/usr/lib/libh.so", "")
+
+static const DAT_RETURN no_memory = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+static int allocations_left;		/* before the one that fails */
+static bool has_soft;			/* the software device is installed */
+static int devices_error;		/* looking for devices fails with it */
+static unsigned devices;		/* that are present */
+
+#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+#pragma GCC visibility pop
+bool __wrap_loader_finds(const char *name);
+int __wrap_sources_generate(struct conf *conf, bool with_soft);
+
+void *__wrap_malloc(size_t size)
+{
+	return allocations_left-- != 0 ? __real_malloc(size) : NULL;
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return allocations_left-- != 0 ? __real_realloc(old, size) : NULL;
+}
+
+bool __wrap_loader_finds(const char *name)
+{
+	assert_string_equal(name, "libdaplsoft.so.2");
+	return has_soft;
+}
+
+/* A failing search may have found some. */
+int __wrap_sources_generate(struct conf *conf, bool with_soft)
+{
+	static const char *const names[] = { "dev0", "dev1" };
+
+	assert_int_equal(with_soft, has_soft);
+	for (unsigned i = 0; i < devices; i++)
+		assert_int_equal(conf_add(conf, names[i], "libdev.so", "dev 1"), 0);
+	return devices_error;
+}
+
+/* --- fixture ------------------------------------------------------------------------------------------------------------ */
+
+static DAT_ENTRY *list;
+static DAT_COUNT count;
+
+static int begin(void **state)
+{
+	(void)state;
+	allocations_left = INT32_MAX;
+	has_soft = false;
+	devices_error = conf_shortage = 0;
+	devices = 2;
+	conf_text = A;
+	list = NULL;
+	count = 77;
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	free(list);
+	list = NULL;
+	table_free(&registry.table);
+	memset(&registry.table, 0, sizeof registry.table);
+	registry.started = false;
+	return 0;
+}
+
+static void lists(DAT_COUNT expected)
+{
+	assert_int_equal(dats_list_entries(&list, &count), DAT_SUCCESS);
+	assert_int_equal(count, expected);
+}
+
+/* Entries of a file that the registry has read. */
+static void files(const char *file, const char *text)
+{
+	conf_text = text;
+	registry_start();
+	for (size_t i = 0; i < registry.table.reading->sources.conf.count; i++)
+		registry.table.reading->sources.conf.entries[i].file = file;
+}
+
+/* --- lists ---------------------------------------------------------------------------------------------------------------- */
+
+static void both_lists_need_their_arguments(void **state)
+{
+	DAT_RETURN (*const calls[])(DAT_ENTRY **, DAT_COUNT *) = { dats_list_entries, dats_list_generated };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(calls[i](NULL, &count), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
+		assert_int_equal(calls[i](&list, NULL), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
+	}
+	assert_null(list);
+	assert_int_equal(count, 77);
+	assert_false(registry_has_started());
+}
+
+static void list_tells_all_of_an_entry(void **state)
+{
+	(void)state;
+	conf_text = "# dat.conf\n" SAFE_A "\n" HIDDEN A;
+	lists(3);
+	assert_string_equal(list[0].info.ia_name, "ia_a");
+	assert_int_equal(list[0].info.dapl_version_major, 2);
+	assert_int_equal(list[0].info.dapl_version_minor, 1);
+	assert_true(list[0].info.is_thread_safe);
+	assert_string_equal(list[0].library, "libs.so");
+	assert_string_equal(list[0].ia_params, "");
+	assert_string_equal(list[0].file, "dat.conf");
+	assert_int_equal(list[0].line, 2);
+	assert_int_equal(list[0].origin, DAT_ENTRY_FILE);
+	assert_int_equal(list[0].is_default, DAT_TRUE);
+	assert_string_equal(list[1].library, "/usr/lib/libh.so");
+	assert_int_equal(list[1].line, 4);
+	assert_int_equal(list[1].is_default, DAT_FALSE);
+	assert_int_equal(list[2].info.is_thread_safe, DAT_FALSE);
+	assert_string_equal(list[2].library, "liba.so");
+	assert_string_equal(list[2].ia_params, "eth0 0");
+	assert_string_equal(list[2].file, "dat.conf");
+	assert_int_equal(list[2].line, 5);
+}
+
+static void later_entries_with_a_key_are_repeated(void **state)
+{
+	(void)state;
+	conf_text = A SAFE_A A HIDDEN HIDDEN A;
+	lists(6);
+	assert_int_equal(list[0].is_repeated, DAT_FALSE);
+	assert_int_equal(list[1].is_repeated, DAT_FALSE);
+	assert_int_equal(list[2].is_repeated, DAT_TRUE);
+	assert_int_equal(list[4].is_repeated, DAT_FALSE);	/* it cannot be opened, and repeats nothing */
+	assert_int_equal(list[5].is_repeated, DAT_TRUE);
+}
+
+static void origin_is_known_by_the_file(void **state)
+{
+	(void)state;
+	files(SYSCONFDIR "/dat.conf.d/more.conf", A);
+	lists(1);
+	assert_int_equal(list[0].origin, DAT_ENTRY_DROP_IN);
+	assert_string_equal(list[0].file, SYSCONFDIR "/dat.conf.d/more.conf");
+	end(state);
+	files(NULL, A);
+	lists(1);
+	assert_int_equal(list[0].origin, DAT_ENTRY_GENERATED);
+	assert_null(list[0].file);
+	assert_string_equal(list[0].ia_params, "eth0 0");
+}
+
+static void list_is_the_callers(void **state)
+{
+	(void)state;
+	lists(1);
+	memset(registry.table.reading->sources.conf.entries[0].library, 'x', 3);
+	table_free(&registry.table);
+	assert_string_equal(list[0].library, "liba.so");
+	assert_string_equal(list[0].ia_params, "eth0 0");
+}
+
+static void empty_list_is_null(void **state)
+{
+	DAT_ENTRY entry;
+
+	(void)state;
+	conf_text = "";
+	list = &entry;
+	lists(0);
+	assert_null(list);
+	devices = 0;
+	list = &entry;
+	count = 77;
+	assert_int_equal(dats_list_generated(&list, &count), DAT_SUCCESS);
+	assert_int_equal(count, 0);
+	assert_null(list);
+}
+
+static void list_holds_no_reading(void **state)
+{
+	(void)state;
+	lists(1);
+	assert_int_equal(registry.table.reading->refs, 2);	/* the table's, and the entry's */
+	free(list);
+	allocations_left = 0;
+	assert_int_equal(dats_list_entries(&list, &count), no_memory);
+	assert_null(list);
+	assert_int_equal(registry.table.reading->refs, 2);
+}
+
+static void files_that_cannot_be_read_give_no_list(void **state)
+{
+	(void)state;
+	conf_shortage = EMFILE;
+	assert_int_equal(dats_list_entries(&list, &count), DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0));
+	assert_null(list);
+	assert_int_equal(count, 77);
+	conf_shortage = 0;
+	lists(1);				/* the next call reads again */
+}
+
+/* --- devices ---------------------------------------------------------------------------------------------------------------- */
+
+static void generated_entries_are_those_of_the_devices(void **state)
+{
+	(void)state;
+	has_soft = true;
+	assert_int_equal(dats_list_generated(&list, &count), DAT_SUCCESS);
+	assert_int_equal(count, 2);
+	assert_string_equal(list[0].info.ia_name, "dev0");
+	assert_string_equal(list[1].info.ia_name, "dev1");
+	assert_string_equal(list[1].library, "libdev.so");
+	assert_string_equal(list[1].ia_params, "dev 1");
+	assert_int_equal(list[1].origin, DAT_ENTRY_GENERATED);
+	assert_null(list[1].file);
+	assert_int_equal(list[1].is_default, DAT_TRUE);
+	assert_int_equal(list[1].is_repeated, DAT_FALSE);
+	assert_false(registry_has_started());	/* whatever the files say */
+}
+
+static void devices_that_cannot_be_found_give_no_list(void **state)
+{
+	(void)state;
+	devices_error = EMFILE;
+	assert_int_equal(dats_list_generated(&list, &count), DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0));
+	assert_null(list);
+	assert_int_equal(count, 77);
+}
+
+/* --- the check of a text ------------------------------------------------------------------------------------------------------ */
+
+static struct {
+	unsigned line, column;
+	char field[32], found[32], expected[64], message[256];
+} faults[4];
+static unsigned fault_count;
+
+static void keep(void *arg, const DAT_CONF_FAULT *fault)
+{
+	assert_ptr_equal(arg, faults);
+	assert_true(fault_count < 4);
+	faults[fault_count].line = fault->line;
+	faults[fault_count].column = fault->column;
+	strncpy(faults[fault_count].field, fault->field, 31);
+	strncpy(faults[fault_count].found, fault->found, 31);
+	strncpy(faults[fault_count].expected, fault->expected, 63);
+	strncpy(faults[fault_count++].message, fault->message, 255);
+}
+
+static DAT_RETURN check(const char *text, size_t length)
+{
+	fault_count = 0;
+	memset(faults, 0, sizeof faults);
+	return dats_check_conf(text, length, keep, faults, &count);
+}
+
+static void check_needs_its_pointers(void **state)
+{
+	(void)state;
+	assert_int_equal(dats_check_conf(NULL, 0, keep, NULL, &count), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
+	assert_int_equal(dats_check_conf(A, 1, NULL, NULL, &count), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3));
+	assert_int_equal(dats_check_conf(A, 1, keep, NULL, NULL), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5));
+	assert_int_equal(count, 77);
+}
+
+static void good_text_has_entries_and_no_faults(void **state)
+{
+	static const char text[] = A SAFE_A HIDDEN;
+
+	(void)state;
+	assert_int_equal(check(text, strlen(text)), DAT_SUCCESS);
+	assert_int_equal(count, 3);
+	assert_int_equal(fault_count, 0);
+	assert_int_equal(check(text, strlen(A)), DAT_SUCCESS);
+	assert_int_equal(count, 1);		/* of the bytes that were given */
+	assert_int_equal(check("", 0), DAT_SUCCESS);
+	assert_int_equal(count, 0);
+	assert_false(registry_has_started());
+}
+
+static void each_fault_is_reported_with_its_place(void **state)
+{
+	static const char text[] = A "ia_b u2.0 sometimes default libb.so dapl.2.0 \"\" \"\"\n" SAFE_A "ia_c\n";
+
+	(void)state;
+	assert_int_equal(check(text, strlen(text)), DAT_SUCCESS);
+	assert_int_equal(count, 2);
+	assert_int_equal(fault_count, 2);
+	assert_int_equal(faults[0].line, 2);
+	assert_int_equal(faults[0].column, 11);
+	assert_string_equal(faults[0].field, "threadsafety");
+	assert_non_null(strstr(faults[0].found, "sometimes"));
+	assert_non_null(strstr(faults[0].expected, "nonthreadsafe"));
+	assert_non_null(strstr(faults[0].message, "sometimes"));
+	assert_non_null(strstr(faults[0].message, "nonthreadsafe"));
+	assert_int_equal(faults[1].line, 4);
+}
+
+static void check_without_memory_fails(void **state)
+{
+	DAT_RETURN ret;
+	int tries = 0;
+
+	(void)state;
+	do {
+		allocations_left = tries++;
+		ret = check(A, strlen(A));
+		assert_true(ret == DAT_SUCCESS || ret == no_memory);
+		assert_int_equal(fault_count, 0);
+		assert_int_equal(count, ret ? 0 : 1);
+	} while (ret);
+	assert_in_range(tries, 2, 20);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(both_lists_need_their_arguments),
+		TEST(list_tells_all_of_an_entry),
+		TEST(later_entries_with_a_key_are_repeated),
+		TEST(origin_is_known_by_the_file),
+		TEST(list_is_the_callers),
+		TEST(empty_list_is_null),
+		TEST(list_holds_no_reading),
+		TEST(files_that_cannot_be_read_give_no_list),
+		TEST(generated_entries_are_those_of_the_devices),
+		TEST(devices_that_cannot_be_found_give_no_list),
+		TEST(check_needs_its_pointers),
+		TEST(good_text_has_entries_and_no_faults),
+		TEST(each_fault_is_reported_with_its_place),
+		TEST(check_without_memory_fails),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
