@@ -755,7 +755,7 @@ unit_softeth = \
 	test/unit/softeth/test_group test/unit/softeth/test_ingress \
 	test/unit/softeth/test_match \
 	test/unit/softeth/test_match_tunnels test/unit/softeth/test_packet test/unit/softeth/test_packet_open \
-	test/unit/softeth/test_place \
+	test/unit/softeth/test_place test/unit/softeth/test_ring test/unit/softeth/test_ring_open \
 	test/unit/softeth/test_rules \
 	test/unit/softeth/test_send test/unit/softeth/test_send_offload test/unit/softeth/test_spread \
 	test/unit/softeth/test_steer test/unit/softeth/test_validate
@@ -798,6 +798,11 @@ test_unit_softeth_test_place_SOURCES = test/unit/softeth/test_place.c $(softeth_
 test_unit_softeth_test_place_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_place_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_attach,--wrap=eth_rule_steer \
 	-Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach,--wrap=eth_rule_has,--wrap=eth_steer_count
+test_unit_softeth_test_ring_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_ring_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_find,--wrap=eth_rule_count_frames \
+	-Wl,--wrap=eth_read_drops,--wrap=eth_validate
+test_unit_softeth_test_ring_open_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_ring_open_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setsockopt,--wrap=mmap64,--wrap=munmap,--wrap=calloc
 test_unit_softeth_test_rules_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_rules_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setsockopt
 test_unit_softeth_test_send_SOURCES = test/unit/softeth/test_send.c \
