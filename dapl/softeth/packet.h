@@ -56,7 +56,7 @@ struct ring_block {
 struct eth_ring {
 	uint8_t *map;
 	uint32_t block_size, blocks;
-	uint32_t head, tail;
+	uint64_t head, tail;		/* 64 bits: a count that wraps would skip blocks */
 	struct ring_block *use;
 	const uint8_t *block;		/* block `head`, if entered */
 	size_t next;			/* offset of its next frame */

@@ -62,12 +62,12 @@ void eth_ring_close(struct eth_port *port)
 	free(port->ring.use);
 }
 
-static struct tpacket_block_desc *block(const struct eth_ring *ring, uint32_t index)
+static struct tpacket_block_desc *block(const struct eth_ring *ring, uint64_t index)
 {
 	return (struct tpacket_block_desc *)(ring->map + (size_t)(index % ring->blocks) * ring->block_size);
 }
 
-static void give_back(struct eth_ring *ring, uint32_t index)
+static void give_back(struct eth_ring *ring, uint64_t index)
 {
 	__atomic_store_n(&block(ring, index)->hdr.bh1.block_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
 }
@@ -236,14 +236,13 @@ int eth_ring_poll(struct eth_port *port, struct dapl_eth_frame *frames, int max)
 int eth_ring_release(struct eth_port *port, uint32_t oldest)
 {
 	struct eth_ring *ring = &port->ring;
-	uint64_t out = 0;
-	uint32_t last = ring->head + ring->entered;
+	uint64_t out = 0, last = ring->head + ring->entered;
 
-	for (uint32_t i = ring->tail; i != last; i++)
+	for (uint64_t i = ring->tail; i != last; i++)
 		out += ring->use[i % ring->blocks].out;
 	if (oldest > out)
 		return EINVAL;
-	for (uint32_t i = ring->tail; oldest; i++) {
+	for (uint64_t i = ring->tail; oldest; i++) {
 		uint32_t *have = &ring->use[i % ring->blocks].out;
 		uint32_t some = oldest < *have ? oldest : *have;
 

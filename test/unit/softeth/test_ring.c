@@ -316,6 +316,20 @@ static void full_ring_gives_nothing_until_a_block_went_back(void **state)
 	assert_true(kernel_has(0) && kernel_has(1) && kernel_has(2));
 }
 
+/* A fast port has filled 2^32 blocks in some hours. Their number in the ring is no power of two. */
+static void ring_goes_on_after_any_number_of_blocks(void **state)
+{
+	(void)state;
+	port.ring.head = port.ring.tail = UINT32_MAX;
+	filling = UINT32_MAX % BLOCKS;
+	for (unsigned i = 0; i < 2 * BLOCKS; i++) {
+		hand_over_frames(2);
+		polls(PLACES, 2);
+		assert_ptr_equal(frames[0].data, memory + (UINT32_MAX + (uint64_t)i) % BLOCKS * BLOCK + FIRST + MAC);
+		releases(2);
+	}
+}
+
 /* --- what is known of a frame ----------------------------------------------------------------------------------------------------- */
 
 static void status_becomes_flags(void **state)
@@ -489,6 +503,7 @@ int main(void)
 		TEST(block_that_is_polled_in_parts_stays_until_all_were_seen),
 		TEST(more_than_was_polled_cannot_be_released),
 		TEST(full_ring_gives_nothing_until_a_block_went_back),
+		TEST(ring_goes_on_after_any_number_of_blocks),
 		TEST(status_becomes_flags),
 		TEST(stripped_tag_comes_with_the_frame),
 		TEST(direction_is_that_of_the_address),
