@@ -12,6 +12,7 @@ verbs_eth_receives = test/unit/verbs/eth_receives.c test/unit/verbs/eth_receives
 verbs_eth_objects = test/unit/verbs/eth_objects.c test/unit/verbs/eth_objects.h $(softeth_steps)
 verbs_siw_below = test/unit/verbs/siw_below.c test/unit/verbs/siw_below.h
 verbs_conn_sides = test/unit/verbs/conn_sides.c test/unit/verbs/conn_sides.h $(softeth_steps)
+verbs_tapped = test/unit/verbs/tapped.c test/unit/verbs/tapped.h
 soft_ring_reader = test/unit/soft/ring_reader.c test/unit/soft/ring_reader.h
 softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
 softeth_cbpf = test/unit/softeth/cbpf.c test/unit/softeth/cbpf.h
@@ -864,6 +865,8 @@ unit_verbs = \
 	test/unit/verbs/test_siw \
 	test/unit/verbs/test_siw_queue \
 	test/unit/verbs/test_siw_table \
+	test/unit/verbs/test_tap \
+	test/unit/verbs/test_tap_messages \
 	test/unit/verbs/test_ud
 check_PROGRAMS += $(unit_verbs)
 TESTS += $(unit_verbs)
@@ -926,6 +929,12 @@ test_unit_verbs_test_siw_table_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_ud_SOURCES = test/unit/verbs/test_ud.c $(softeth_steps)
 test_unit_verbs_test_ud_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_ud_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
+test_unit_verbs_test_tap_SOURCES = test/unit/verbs/test_tap.c $(verbs_tapped)
+test_unit_verbs_test_tap_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_tap_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc
+test_unit_verbs_test_tap_messages_SOURCES = test/unit/verbs/test_tap_messages.c $(verbs_tapped)
+test_unit_verbs_test_tap_messages_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_tap_messages_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc
 endif
 # device_probe "NETDEV 0", in the test machine: not in TESTS, it needs a device.
 check_PROGRAMS += test/unit/verbs/device_probe
