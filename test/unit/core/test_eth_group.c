@@ -40,7 +40,8 @@ void *__wrap_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *i
 }
 
 void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
+/* Visible, since the sanitizers' libraries call calloc, too. */
+__attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return calloc_fails && !--calloc_fails ? NULL : __real_calloc(n, size);
