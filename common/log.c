@@ -312,7 +312,7 @@ bool log_env_number(const char *name, unsigned long min, unsigned long max,
 
 	if (!text)
 		return false;
-	good = parameter_number(text, &number) && number >= min && number <= max;
+	good = parameter_number_in(text, min, max, &number);
 	errno = saved_errno;
 	if (good)
 		*value = number;

@@ -30,6 +30,11 @@ bool parameter_number(const char *text, unsigned long *value)
 	return !errno && !*end;
 }
 
+bool parameter_number_in(const char *text, unsigned long min, unsigned long max, unsigned long *value)
+{
+	return parameter_number(text, value) && *value >= min && *value <= max;
+}
+
 bool parameter_range(const char *name, unsigned long *min, unsigned long *max)
 {
 	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)

@@ -17,7 +17,6 @@
 
 enum {
 	FILE_MAX = 65536,	/* bytes; more is no file of parameters */
-	VALUE_MAX = PARAMETER_NUMBER,
 };
 
 static const char *const names[] = {
@@ -28,7 +27,7 @@ static const char *const names[] = {
 enum { COUNT = sizeof names / sizeof *names };
 
 static int64_t values_set[COUNT];	/* atomic; value + 1, 0: not set */
-static char values_of_file[COUNT][VALUE_MAX];	/* "": none. Constant after parameters_read_file */
+static char values_of_file[COUNT][PARAMETER_NUMBER];	/* "": none. Constant after parameters_read_file */
 
 static int index_of(const char *name)
 {
@@ -149,7 +148,7 @@ static bool take_line(char *line, char *why, size_t size)
 			 name);
 		return false;
 	}
-	if (!*value || strlen(value) >= VALUE_MAX) {
+	if (!*value || strlen(value) >= PARAMETER_NUMBER) {
 		snprintf(why, size, "%s: \"%.40s\" found, a number expected", name, value);
 		return false;
 	}

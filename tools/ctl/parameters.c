@@ -29,8 +29,8 @@ static void check_value(const char *name, const char *value)
 	if (!parameter_range(name, &min, &max))
 		usage_error("--parameter: \"%s\" found, the name of a parameter with a number expected "
 			    "(datinfo --env)", name);
-	if (strcmp(value, "default") && (strlen(value) >= PARAMETER_NUMBER ||
-					 !parameter_number(value, &number) || number < min || number > max))
+	if (strcmp(value, "default") &&
+	    (strlen(value) >= PARAMETER_NUMBER || !parameter_number_in(value, min, max, &number)))
 		usage_error("--parameter %s: \"%s\" found, a number from %lu to %lu, or \"default\", "
 			    "expected", name, value, min, max);
 }

@@ -21,8 +21,7 @@ static void check(const char *name, const char *value)
 	if (!parameter_range(name, &min, &max))
 		usage_error("--persist: \"%s\" found, the name of a parameter with a number expected "
 			    "(datinfo --env)", name);
-	if (*value && (strlen(value) >= PARAMETER_NUMBER || !parameter_number(value, &number) ||
-		       number < min || number > max))
+	if (*value && (strlen(value) >= PARAMETER_NUMBER || !parameter_number_in(value, min, max, &number)))
 		usage_error("--persist %s: \"%s\" found, a number from %lu to %lu expected", name, value,
 			    min, max);
 }

@@ -20,8 +20,7 @@ static void add_range(json_t *to, const char *name, const char *value)
 		return;
 	output_set(to, "min", json_integer((json_int_t)min));
 	output_set(to, "max", json_integer((json_int_t)max));
-	output_set(to, "ignored", json_boolean(value && (!parameter_number(value, &number) || number < min ||
-							 number > max)));
+	output_set(to, "ignored", json_boolean(value && !parameter_number_in(value, min, max, &number)));
 }
 
 static void add_value(json_t *to, const char *name)

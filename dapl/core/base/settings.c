@@ -126,7 +126,7 @@ long dapl_parameter_value(const struct dapl_parameter *parameter, enum parameter
 		return __atomic_load_n(&trace_level, __ATOMIC_RELAXED);
 	if (!strcmp(parameter->name, "DAPL_DBG_TYPE"))
 		return __atomic_load_n(&log_mask, __ATOMIC_RELAXED);
-	if (text && parameter_number(text, &value) && value >= parameter->min && value <= parameter->max)
+	if (text && parameter_number_in(text, parameter->min, parameter->max, &value))
 		return (long)value;
 	*origin = PARAMETER_DEFAULT;	/* a bad value was reported, and counts as none */
 	return parameter->by_default;
@@ -178,7 +178,7 @@ bool dapl_parameter_set(const char *name, const char *text, char *why, size_t si
 		apply(parameter.name, value_at_start(&parameter));
 		return true;
 	}
-	if (!parameter_number(text, &value) || value < parameter.min || value > parameter.max) {
+	if (!parameter_number_in(text, parameter.min, parameter.max, &value)) {
 		snprintf(why, size, "%s: \"%.40s\" found, a number from %lu to %lu, or \"default\", "
 			 "expected", parameter.name, text, parameter.min, parameter.max);
 		return false;

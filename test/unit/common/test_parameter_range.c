@@ -63,9 +63,22 @@ static void paths_and_unknown_names_have_no_range(void **state)
 		assert_false(parameter_range(none[i], &min, &max));
 }
 
+static void number_is_within_its_bounds(void **state)
+{
+	unsigned long value;
+
+	(void)state;
+	assert_true(parameter_number_in("2", 2, 9, &value) && value == 2);
+	assert_true(parameter_number_in("0x9", 2, 9, &value) && value == 9);
+	assert_false(parameter_number_in("1", 2, 9, &value));
+	assert_false(parameter_number_in("10", 2, 9, &value));
+	assert_false(parameter_number_in("-3", 2, 9, &value));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(number_is_within_its_bounds),
 		cmocka_unit_test(numbers_are_decimal_or_hexadecimal),
 		cmocka_unit_test(other_texts_are_no_numbers),
 		cmocka_unit_test(numbers_have_the_range_of_the_table),
