@@ -110,33 +110,30 @@ static void add_answer(json_t *answers, const struct control_socket *socket, jso
 	output_append(answers, answer);
 }
 
-/* Whether the program has an answer, and its provider another list of parameters. */
+/* Whether the provider behind the socket tells its parameters, and this is none of them. */
 static bool lacks(const struct control_socket *socket, const char *name)
 {
-	json_t *all, *parameter;
 	char why[512];
-	bool lacks;
+	json_t *all = control_ask(socket, CONTROL_GET, NULL, why, sizeof why), *parameter;
+	bool absent = all != NULL;
 	size_t i;
 
-	all = control_ask(socket, CONTROL_GET, NULL, why, sizeof why);
-	lacks = all != NULL;
 	json_array_foreach(json_object_get(all, "parameters"), i, parameter)
-		lacks &= strcmp(output_get(parameter, "name"), name) != 0;
+		absent &= strcmp(output_get(parameter, "name"), name) != 0;
 	json_decref(all);
-	return lacks;
+	return absent;
 }
 
 /* A change for all programs is tried with each; a program that refuses has its own line, and the others
- * are changed all the same. Programs whose provider lacks the parameter are left out. A process with two provider libraries counts as changed if one takes it:
- * the other may not have the parameter. */
-static json_t *ask_each(pid_t pid, enum control_verb verb, json_t *request, int *status)
+ * are changed all the same. Programs whose provider lacks the parameter `name`, if one is given, are left out. A
+ * process with two provider libraries counts as changed if one takes it. */
+static json_t *ask_each(pid_t pid, enum control_verb verb, json_t *request, const char *name, int *status)
 {
-	const char *name = json_string_value(json_object_get(request, "name"));
 	size_t count;
 	struct control_socket *sockets = control_find(pid, &count);
 	json_t *answers = json_array(), *answer;
-	char why[512] = "";
-	pid_t done = 0;
+	char why[512] = "", failure[512] = "";
+	pid_t done = 0, failed = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		if (!pid && !control_is_ours(&sockets[i]))
@@ -145,11 +142,13 @@ static json_t *ask_each(pid_t pid, enum control_verb verb, json_t *request, int 
 		if (answer) {
 			add_answer(answers, &sockets[i], answer);
 			done = sockets[i].pid;
-		} else if (!pid && name && lacks(&sockets[i], name)) {
-			continue;
-		} else if (done != sockets[i].pid &&
-			   (i + 1 == count || sockets[i + 1].pid != sockets[i].pid)) {
-			print_failure(&sockets[i], why);
+		} else if (pid || !name || !lacks(&sockets[i], name)) {
+			failed = sockets[i].pid;
+			snprintf(failure, sizeof failure, "%s", why);
+		}
+		if (failed == sockets[i].pid && done != failed &&
+		    (i + 1 == count || sockets[i + 1].pid != failed)) {
+			print_failure(&sockets[i], failure);
 			*status = CLI_FAILURE;
 		}
 	}
@@ -164,7 +163,7 @@ static json_t *ask_programs(pid_t pid, enum control_verb verb, json_t *request, 
 
 	if (pid)	/* has the line for a program that does not answer at all */
 		json_decref(control_ask_all(pid, CONTROL_LIST, NULL));
-	answers = ask_each(pid, verb, request, status);
+	answers = ask_each(pid, verb, request, name, status);
 	if (!json_array_size(answers) && !*status && name)
 		fail("no program of this user in this network namespace has an adapter open and the parameter %s", name);
 	if (!json_array_size(answers) && !*status)
