@@ -12,7 +12,8 @@ verbs_eth_receives = test/unit/verbs/eth_receives.c test/unit/verbs/eth_receives
 verbs_eth_objects = test/unit/verbs/eth_objects.c test/unit/verbs/eth_objects.h $(softeth_steps)
 verbs_siw_below = test/unit/verbs/siw_below.c test/unit/verbs/siw_below.h
 verbs_conn_sides = test/unit/verbs/conn_sides.c test/unit/verbs/conn_sides.h $(softeth_steps)
-verbs_tapped = test/unit/verbs/tapped.c test/unit/verbs/tapped.h
+tap_records = test/unit/tap_records.c test/unit/tap_records.h
+verbs_tapped = test/unit/verbs/tapped.c test/unit/verbs/tapped.h $(tap_records)
 soft_ring_reader = test/unit/soft/ring_reader.c test/unit/soft/ring_reader.h
 softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
 softeth_cbpf = test/unit/softeth/cbpf.c test/unit/softeth/cbpf.h
@@ -474,6 +475,7 @@ unit_soft = \
 	test/unit/soft/test_socket \
 	test/unit/soft/test_srq \
 	test/unit/soft/test_stream \
+	test/unit/soft/test_tap \
 	test/unit/soft/test_transmit \
 	test/unit/soft/test_tuning \
 	test/unit/soft/test_ud \
@@ -555,6 +557,9 @@ test_unit_soft_test_populate_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise
 test_unit_soft_test_proto_LDADD = $(unit_soft_libs)
 test_unit_soft_test_proto_table_LDADD = $(unit_soft_libs)
 test_unit_soft_test_ring_LDADD = $(unit_soft_libs)
+test_unit_soft_test_tap_SOURCES = test/unit/soft/test_tap.c $(tap_records) $(stream_test)
+test_unit_soft_test_tap_LDADD = $(unit_soft_libs)
+test_unit_soft_test_tap_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_cq_poll
 test_unit_soft_test_tuning_SOURCES = test/unit/soft/test_tuning.c $(soft_ends)
 test_unit_soft_test_tuning_LDADD = $(unit_soft_libs)
 test_unit_soft_test_dm_SOURCES = test/unit/soft/test_dm.c $(soft_ends)

@@ -5,7 +5,7 @@
  *
  * A request is recorded when it is posted. What arrives is recorded when its completion is polled: Sends of the
  * peer, and answers to reads and atomics. What a peer writes or reads here is not seen here, since
- * it may not involve this process: the capture of the peer shows it. Datagrams are left out. */
+ * it may not involve this process: the capture of the peer shows it. Datagrams are left out: their QPs have no connection. */
 #include "dapl/soft/verbs/tap.h"
 #include "common/clock.h"
 #include "common/lock.h"
@@ -65,7 +65,7 @@ static bool record_request(struct soft_qp *qp, const struct ibv_send_wr *wr, uin
 	struct iovec payload[SOFT_MAX_SGE];
 	bool fetches, put;
 
-	if (qp->qp.qp_type != IBV_QPT_RC || !qp->conn || !dapl_tap_describe(&is, wr))
+	if (!qp->conn || !dapl_tap_describe(&is, wr))
 		return false;
 	fetches = dapl_tap_fetches(&is);
 	if (!fetches && wr->num_sge > 0)
@@ -148,7 +148,7 @@ static void tap_completion(struct dapl_device *dev, const struct ibv_wc *wc, uin
 	if (!dapl_tap_describe_completion(&is, &sink, wc))
 		return;
 	qp = soft_qp_by_number(dev, wc->qp_num);
-	if (!qp || qp->qp.qp_type != IBV_QPT_RC)
+	if (!qp)
 		return;
 	is.time = now;
 	dapl_mutex_lock(&qp->lock);

@@ -8,13 +8,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <cmocka.h>
 #include "dapl/core/base/tap_posts.h"
 #include "test/unit/verbs/tapped.h"
 
-static struct tap_ring *ring;
-static uint64_t position;		/* of the next entry */
 struct ibv_context context;
 struct dapl_device dev;
 struct dapl_conn conn;
@@ -105,60 +102,9 @@ bool is_untouched(void)
 	       context.ops.post_srq_recv == post_srq_recv && context.ops.poll_cq == device_poll_cq;
 }
 
-/* --- the ring --------------------------------------------------------------------------------------------------------------- */
-
-struct tap_seen seen;
-
-static const char *take(const char *from, bool is_there, void *to, size_t size)
-{
-	memset(to, 0, size);
-	if (is_there)
-		memcpy(to, from, size);
-	return is_there ? from + size : from;
-}
-
-bool next_record(void)
-{
-	const struct tap_entry *e;
-	const char *at;
-
-	do {
-		if (position == ring->head)
-			return false;
-		e = (const struct tap_entry *)((const char *)ring + TAP_HEAD + position % TAP_SIZE);
-		position += e->size;
-	} while (e->state == TAP_SKIP);
-	seen.entry = *e;
-	assert_int_equal(e->parts & TAP_PART_ATOMIC, 0);
-	at = take((const char *)(e + 1), e->parts & TAP_PART_MEMORY, &seen.memory, sizeof seen.memory);
-	at = take(at, e->parts & TAP_PART_ENDS, &seen.ends, sizeof seen.ends);
-	assert_true(e->captured < sizeof seen.payload);
-	memset(seen.payload, 0, sizeof seen.payload);
-	memcpy(seen.payload, at, e->captured);
-	return true;
-}
-
-void is_recorded(enum tap_kind kind, enum tap_op op, uint32_t length, const char *payload)
-{
-	assert_true(next_record());
-	assert_int_equal(seen.entry.kind, kind);
-	assert_int_equal(seen.entry.op, op);
-	assert_int_equal(seen.entry.length, length);
-	assert_int_equal(seen.entry.captured, strlen(payload));
-	assert_string_equal(seen.payload, payload);
-	assert_int_not_equal(seen.entry.time, 0);
-}
-
 void begin_capture(uint32_t snap)
 {
-	uint64_t began;
-	int fd = dapl_tap_begin(snap, &began);
-
-	assert_true(fd >= 0);
-	if (!ring)
-		ring = mmap(NULL, TAP_HEAD + TAP_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_true(ring != MAP_FAILED);
-	position = 0;
+	tap_records_begin(snap);
 	hw_tap(&dev, true);
 }
 
@@ -205,10 +151,7 @@ int tapped_end(void **state)
 	(void)state;
 	end_capture();
 	hw_tap_close(&dev);
-	if (ring)
-		munmap(ring, TAP_HEAD + TAP_SIZE);
-	ring = NULL;
-	dapl_tap_release();
+	tap_records_release();
 	return 0;
 }
 

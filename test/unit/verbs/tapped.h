@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* tapped.h - an RDMA device of the test that can be captured, with one connection, and the records of the capture as a client
- * reads them: for programs that are linked with --wrap=malloc,--wrap=calloc. */
+/* tapped.h - an RDMA device of the test that can be captured, with one connection: for programs that are linked with
+ * --wrap=malloc,--wrap=calloc. */
 #ifndef TEST_UNIT_VERBS_TAPPED_H
 #define TEST_UNIT_VERBS_TAPPED_H
 #include "dapl/core/base/tap.h"
 #include "dapl/verbs/cm.h"
 #include "dapl/verbs/tap.h"
+#include "test/unit/tap_records.h"
 
 enum { SNAP = 100, QPN = 7, OTHER_QPN = QPN + 256 };
 
@@ -29,15 +30,6 @@ extern int completed, queries, query_error;
 bool is_untouched(void);
 int device_poll_cq(struct ibv_cq *of, int n, struct ibv_wc *wc);
 
-/* The record that was read last. */
-struct tap_seen {
-	struct tap_entry entry;
-	struct tap_memory memory;
-	struct tap_ends ends;
-	char payload[8192];
-};
-extern struct tap_seen seen;
-
 /* Before the first case; then for cmocka, before and after a case. */
 void tapped_init(void);
 int tapped_begin(void **state);
@@ -46,9 +38,6 @@ int tapped_end(void **state);
 
 void begin_capture(uint32_t snap);
 void end_capture(void);
-/* Reads the next record; false: there is none. Those of refused requests are skipped. */
-bool next_record(void);
-void is_recorded(enum tap_kind kind, enum tap_op op, uint32_t length, const char *payload);
 
 void set_address(struct sockaddr_storage *to, const char *ip, uint16_t port);
 /* A segment of the memory. */

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_tap.c - captures of the software device: its verbs before, during and after one, and what is recorded of posts and
+ * completions. The socket is full, so requests wait in the send queue; completions are the test's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include <arpa/inet.h>
+#include <errno.h>
+#include "dapl/core/base/tap.h"
+#include "dapl/core/base/tap_posts.h"
+#include "dapl/soft/verbs/poll.h"
+#include "dapl/soft/verbs/post.h"
+#include "dapl/soft/verbs/qp_life.h"
+#include "dapl/soft/verbs/tap.h"
+#include "test/unit/soft/stream_test.h"
+#include "test/unit/tap_records.h"
+
+enum { SNAP = 100, OFFSET = 512 };
+
+static struct ibv_wc completions[4];	/* of the next poll, if there are any */
+static int completed;
+
+int __real_soft_cq_poll(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
+int __wrap_soft_cq_poll(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
+
+int __wrap_soft_cq_poll(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
+{
+	int n = completed;
+
+	if (!n)
+		return __real_soft_cq_poll(cq, entries, wc);
+	assert_ptr_equal(cq, stream_device.cq);
+	assert_true(n <= entries);
+	memcpy(wc, completions, (size_t)n * sizeof *wc);
+	completed = 0;
+	return n;
+}
+
+/* --- fixture ------------------------------------------------------------------------------------------------------------------ */
+
+static void begin_capture(void)
+{
+	tap_records_begin(SNAP);
+	soft_tap(stream_device.dev, true);
+}
+
+static void end_capture(void)
+{
+	soft_tap(stream_device.dev, false);
+	dapl_tap_end();
+}
+
+static void address(struct sockaddr_storage *to, const char *ip, uint16_t port)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)to;
+
+	in->sin_family = AF_INET;
+	in->sin_port = htons(port);
+	assert_int_equal(inet_pton(AF_INET, ip, &in->sin_addr), 1);
+}
+
+static void write_memory(const char *text)
+{
+	strcpy(stream_device.memory->local + OFFSET, text);
+}
+
+static void prepare(void)
+{
+	s.conn->tx.blocked = true;
+	address(&s.conn->local, "10.0.0.1", 1000);
+	address(&s.conn->remote, "10.0.0.2", 2000);
+	write_memory("payload");
+	begin_capture();
+}
+
+static int set_up(void **state)
+{
+	stream_test_open(state);
+	prepare();
+	return 0;
+}
+
+static int set_up_shared_queue(void **state)
+{
+	(void)state;
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
+	prepare();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	end_capture();
+	tap_records_release();
+	return stream_test_close(state);
+}
+
+static struct ibv_sge bytes(uint32_t n)
+{
+	return stream_test_sge(OFFSET, n);
+}
+
+static struct ibv_send_wr request(enum ibv_wr_opcode opcode, struct ibv_sge *sge, int sges)
+{
+	return (struct ibv_send_wr){ .wr_id = 64, .opcode = opcode, .sg_list = sge, .num_sge = sges };
+}
+
+static int post(struct ibv_qp *qp, enum ibv_wr_opcode opcode, struct ibv_sge *sge, int sges)
+{
+	struct ibv_send_wr wr = request(opcode, sge, sges), *bad;
+
+	return ibv_post_send(qp, &wr, &bad);
+}
+
+/* The queue pair has one more request. */
+static void posts(enum ibv_wr_opcode opcode, struct ibv_sge *sge, int sges)
+{
+	uint32_t before = s.qp->sq_tail;
+
+	assert_int_equal(post(&s.qp->qp, opcode, sge, sges), 0);
+	assert_int_equal(s.qp->sq_tail, before + 1);
+}
+
+static void sends(uint32_t n)
+{
+	struct ibv_sge sge = bytes(n);
+
+	posts(IBV_WR_SEND, &sge, 1);
+}
+
+/* The program gets the completion unchanged. */
+static void completes(uint64_t id, enum ibv_wc_opcode opcode, enum ibv_wc_status status, uint32_t length)
+{
+	struct ibv_wc wc = { .wr_id = 0 };
+
+	completions[0] = (struct ibv_wc){ .wr_id = id, .opcode = opcode, .status = status, .byte_len = length,
+		.qp_num = s.qp->qp.qp_num };
+	completed = 1;
+	assert_int_equal(ibv_poll_cq(stream_device.cq, 1, &wc), 1);
+	assert_memory_equal(&wc, completions, sizeof wc);
+}
+
+/* --- begin and end ------------------------------------------------------------------------------------------------------------ */
+
+static void device_has_its_own_verbs_without_a_capture(void **state)
+{
+	const struct ibv_context_ops *ops = &stream_device.dev->verbs.ops;
+
+	(void)state;
+	assert_true(ops->post_send != soft_qp_post_send && ops->post_recv != soft_qp_post_recv &&
+		    ops->post_srq_recv != soft_srq_post && ops->poll_cq != soft_cq_poll);
+	soft_tap(stream_device.dev, true);	/* the client asks again */
+	sends(7);
+	end_capture();
+	assert_true(ops->post_send == soft_qp_post_send && ops->post_recv == soft_qp_post_recv &&
+		    ops->post_srq_recv == soft_srq_post && ops->poll_cq == soft_cq_poll);
+	sends(7);
+	is_recorded(TAP_POSTED, TAP_SEND, 7, "payload");
+	assert_false(next_record());
+}
+
+static void each_capture_has_the_addresses_with_the_first_message(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		sends(7);
+		is_recorded(TAP_POSTED, TAP_SEND, 7, "payload");
+		assert_int_equal(seen.entry.qpn, s.qp->qp.qp_num);
+		assert_int_equal(seen.entry.parts, TAP_PART_ENDS);
+		assert_int_equal(seen.ends.local.port, 1000);
+		assert_memory_equal(seen.ends.local.ip, "\x0a\0\0\1", 4);
+		assert_int_equal(seen.ends.remote.port, 2000);
+		assert_memory_equal(seen.ends.remote.ip, "\x0a\0\0\2", 4);
+		sends(0);
+		is_recorded(TAP_POSTED, TAP_SEND, 0, "");
+		assert_int_equal(seen.entry.parts, 0);
+		end_capture();
+		begin_capture();
+	}
+}
+
+static void a_record_tells_the_carrier_and_the_side(void **state)
+{
+	(void)state;
+	sends(0);
+	assert_true(next_record());
+	assert_int_equal(seen.entry.flags, TAP_ACTIVE);
+	s.conn->passive = true;
+	s.conn->shm = (struct shm_conn *)&completions;	/* a completion looks whether it is there */
+	completes(64, IBV_WC_RECV, IBV_WC_SUCCESS, 0);
+	s.conn->shm = NULL;
+	assert_true(next_record());
+	assert_int_equal(seen.entry.flags, TAP_MEMORY);
+}
+
+/* --- posts ------------------------------------------------------------------------------------------------------------------------- */
+
+static void payload_is_that_of_all_segments(void **state)
+{
+	struct ibv_sge sge[3] = { bytes(3), bytes(0), bytes(4) };
+
+	(void)state;
+	sge[2].addr += 3;
+	posts(IBV_WR_RDMA_WRITE, sge, 3);
+	is_recorded(TAP_POSTED, TAP_WRITE, 7, "payload");
+	posts(IBV_WR_SEND, NULL, 0);
+	is_recorded(TAP_POSTED, TAP_SEND, 0, "");
+}
+
+static void payload_is_cut(void **state)
+{
+	struct ibv_sge sge[2] = { bytes(SNAP - 1), bytes(2) };
+
+	(void)state;
+	memset(stream_device.memory->local + OFFSET, 'x', SNAP);
+	posts(IBV_WR_SEND, sge, 2);
+	assert_true(next_record());
+	assert_int_equal(seen.entry.length, SNAP + 1);
+	assert_int_equal(seen.entry.captured, SNAP);
+	assert_int_equal(strlen(seen.payload), SNAP);
+}
+
+/* The device tells by a completion. */
+static void memory_that_is_not_registered_is_left_out(void **state)
+{
+	struct ibv_sge sge[3] = { bytes(7), { .addr = 0, .length = 20, .lkey = stream_device.foreign->lkey }, bytes(7) };
+
+	(void)state;
+	posts(IBV_WR_SEND, sge, 3);
+	is_recorded(TAP_POSTED, TAP_SEND, 34, "payload");
+	posts(IBV_WR_SEND, &sge[1], 2);
+	is_recorded(TAP_POSTED, TAP_SEND, 27, "");
+}
+
+static void a_list_is_posted_up_to_the_request_that_is_refused(void **state)
+{
+	struct ibv_sge sge = bytes(7);
+	struct ibv_send_wr wr[3], *bad = NULL;
+	uint32_t before = s.qp->sq_tail;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		wr[i] = request(IBV_WR_SEND, &sge, 1);
+		wr[i].wr_id = i + 1;
+		wr[i].next = i < 2 ? &wr[i + 1] : NULL;
+	}
+	wr[1].num_sge = -1;
+	assert_int_equal(ibv_post_send(&s.qp->qp, wr, &bad), EINVAL);
+	assert_ptr_equal(bad, &wr[1]);		/* the program's own */
+	assert_ptr_equal(wr[0].next, &wr[1]);
+	assert_int_equal(s.qp->sq_tail, before + 1);
+	assert_true(next_record());
+	assert_false(next_record());
+	wr[1].num_sge = 1;
+	assert_int_equal(ibv_post_send(&s.qp->qp, wr, &bad), 0);
+	assert_int_equal(s.qp->sq_tail, before + 4);
+	assert_true(next_record() && next_record() && next_record());
+}
+
+static void a_request_that_is_refused_is_not_shown(void **state)
+{
+	struct ibv_sge sge[5] = { bytes(1), bytes(1), bytes(1), bytes(1), bytes(1) };
+	struct ibv_send_wr wr = request(IBV_WR_SEND, sge, 5), *bad = NULL;
+
+	(void)state;
+	assert_int_equal(ibv_post_send(&s.qp->qp, &wr, &bad), EINVAL);
+	assert_ptr_equal(bad, &wr);
+	assert_false(next_record());
+	assert_int_equal(ibv_post_send(&s.qp->qp, NULL, &bad), 0);
+	assert_false(next_record());
+}
+
+static void requests_that_are_no_messages_of_a_connection_are_left_out(void **state)
+{
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_UD, .send_cq = stream_device.cq, .recv_cq = stream_device.cq,
+		.cap = { 2, 2, 1, 1, 0 } };
+	struct ibv_qp *qp;
+
+	(void)state;
+	posts(IBV_WR_LOCAL_INV, NULL, 0);
+	assert_int_equal(soft_qp_create(stream_device.dev, stream_device.pd, &attr, &qp), 0);
+	completions[0] = (struct ibv_wc){ .opcode = IBV_WC_RECV, .qp_num = qp->qp_num };
+	completed = 1;
+	assert_int_equal(ibv_poll_cq(stream_device.cq, 1, &completions[1]), 1);
+	assert_int_equal(soft_qp_destroy(qp), 0);
+	attr.qp_type = IBV_QPT_RC;
+	assert_int_equal(soft_qp_create(stream_device.dev, stream_device.pd, &attr, &qp), 0);
+	assert_int_equal(post(qp, IBV_WR_SEND, NULL, 0), EINVAL);
+	completions[0].qp_num = qp->qp_num;
+	completed = 1;
+	assert_int_equal(ibv_poll_cq(stream_device.cq, 1, &completions[1]), 1);
+	assert_int_equal(soft_qp_destroy(qp), 0);
+	assert_false(next_record());
+}
+
+/* --- completions --------------------------------------------------------------------------------------------------------------------- */
+
+static void a_read_has_its_payload_when_it_completes(void **state)
+{
+	struct ibv_sge sge = bytes(6);
+
+	(void)state;
+	posts(IBV_WR_RDMA_READ, &sge, 1);
+	is_recorded(TAP_POSTED, TAP_READ, 6, "");
+	assert_int_equal(seen.memory.sink, sge.addr);
+	write_memory("answer");
+	completes(64, IBV_WC_RDMA_READ, IBV_WC_SUCCESS, 6);
+	is_recorded(TAP_ANSWERED, TAP_READ, 6, "answer");
+	assert_int_equal(seen.entry.qpn, s.qp->qp.qp_num);
+	completes(64, IBV_WC_RDMA_READ, IBV_WC_SUCCESS, 6);	/* of a post before the capture */
+	assert_false(next_record());
+}
+
+static void an_atomic_tells_its_operands_and_the_old_value(void **state)
+{
+	struct ibv_sge sge = bytes(8);
+	struct ibv_send_wr wr = request(IBV_WR_ATOMIC_CMP_AND_SWP, &sge, 1), *bad;
+
+	(void)state;
+	wr.wr.atomic.compare_add = 3;
+	wr.wr.atomic.swap = 4;
+	assert_int_equal(ibv_post_send(&s.qp->qp, &wr, &bad), 0);
+	is_recorded(TAP_POSTED, TAP_CMP_SWAP, 8, "");
+	assert_int_equal(seen.atomic.compare_add, 3);
+	assert_int_equal(seen.atomic.swap, 4);
+	write_memory("oldvalue");
+	completes(64, IBV_WC_COMP_SWAP, IBV_WC_SUCCESS, 8);
+	is_recorded(TAP_ANSWERED, TAP_CMP_SWAP, 8, "oldvalue");
+}
+
+static void a_read_that_was_posted_without_a_capture_is_not_shown(void **state)
+{
+	struct ibv_sge sge = bytes(6);
+
+	(void)state;
+	end_capture();
+	assert_int_equal(post(&s.qp->qp, IBV_WR_RDMA_READ, &sge, 1), 0);
+	begin_capture();
+	completes(64, IBV_WC_RDMA_READ, IBV_WC_SUCCESS, 6);
+	assert_false(next_record());
+}
+
+static struct ibv_recv_wr receive(struct ibv_sge *sge)
+{
+	return (struct ibv_recv_wr){ .wr_id = 128, .sg_list = sge, .num_sge = 1 };
+}
+
+static void a_receive_has_what_has_come(void **state)
+{
+	struct ibv_sge sge = bytes(100);
+	struct ibv_recv_wr wr = receive(&sge), *bad;
+	uint32_t before = s.qp->rq.tail;
+
+	(void)state;
+	assert_int_equal(ibv_post_recv(&s.qp->qp, &wr, &bad), 0);
+	assert_int_equal(s.qp->rq.tail, before + 1);
+	completes(128, IBV_WC_RECV, IBV_WC_SUCCESS, 7);
+	is_recorded(TAP_RECEIVED, TAP_SEND, 7, "payload");
+	completes(128, IBV_WC_RECV, IBV_WC_SUCCESS, 7);	/* was posted without a capture */
+	is_recorded(TAP_RECEIVED, TAP_SEND, 7, "");
+	completes(128, IBV_WC_RECV, IBV_WC_WR_FLUSH_ERR, 0);
+	completes(64, IBV_WC_SEND, IBV_WC_SUCCESS, 0);
+	assert_false(next_record());
+}
+
+/* The segments of a receive of a shared queue belong to the protection domain of that queue; those of a read to that of the QP. */
+static void a_shared_receive_is_of_the_protection_domain_of_its_queue(void **state)
+{
+	struct ibv_sge sge = bytes(100);
+	struct ibv_recv_wr wr = receive(&sge), *bad;
+
+	(void)state;
+	posts(IBV_WR_RDMA_READ, &sge, 1);
+	assert_true(next_record());
+	assert_int_equal(ibv_post_srq_recv(&s.srq->srq, &wr, &bad), 0);
+	assert_int_equal(s.srq->rq.tail - s.srq->rq.head, 1);
+	s.qp->qp.pd = stream_device.other_pd;
+	completes(128, IBV_WC_RECV, IBV_WC_SUCCESS, 7);
+	is_recorded(TAP_RECEIVED, TAP_SEND, 7, "payload");
+	completes(64, IBV_WC_RDMA_READ, IBV_WC_SUCCESS, 100);
+	is_recorded(TAP_ANSWERED, TAP_READ, 100, "");
+	s.qp->qp.pd = stream_device.pd;
+}
+
+static void each_completion_of_a_poll_is_looked_at(void **state)
+{
+	struct ibv_sge sge = bytes(6);
+	struct ibv_wc wc[4];
+
+	(void)state;
+	posts(IBV_WR_RDMA_READ, &sge, 1);
+	is_recorded(TAP_POSTED, TAP_READ, 6, "");
+	for (int i = 0; i < 4; i++)
+		completions[i] = (struct ibv_wc){ .opcode = i % 2 ? IBV_WC_RECV : IBV_WC_SEND, .byte_len = (uint32_t)i,
+			.wr_id = i % 2 ? 1 : 64, .qp_num = s.qp->qp.qp_num };
+	completed = 4;
+	assert_int_equal(ibv_poll_cq(stream_device.cq, 4, wc), 4);
+	assert_memory_equal(wc, completions, sizeof wc);
+	is_recorded(TAP_RECEIVED, TAP_SEND, 1, "");
+	is_recorded(TAP_RECEIVED, TAP_SEND, 3, "");
+	assert_false(next_record());
+	completions[0].qp_num = completions[1].qp_num = ~0U;	/* the QP is gone */
+	completed = 2;
+	assert_int_equal(ibv_poll_cq(stream_device.cq, 4, wc), 2);
+	assert_int_equal(ibv_poll_cq(stream_device.cq, 4, wc), 0);
+	assert_false(next_record());
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(device_has_its_own_verbs_without_a_capture),
+		TEST(each_capture_has_the_addresses_with_the_first_message),
+		TEST(a_record_tells_the_carrier_and_the_side),
+		TEST(payload_is_that_of_all_segments),
+		TEST(payload_is_cut),
+		TEST(memory_that_is_not_registered_is_left_out),
+		TEST(a_list_is_posted_up_to_the_request_that_is_refused),
+		TEST(a_request_that_is_refused_is_not_shown),
+		TEST(requests_that_are_no_messages_of_a_connection_are_left_out),
+		TEST(a_read_has_its_payload_when_it_completes),
+		TEST(an_atomic_tells_its_operands_and_the_old_value),
+		TEST(a_read_that_was_posted_without_a_capture_is_not_shown),
+		TEST(a_receive_has_what_has_come),
+		cmocka_unit_test_setup_teardown(a_shared_receive_is_of_the_protection_domain_of_its_queue, set_up_shared_queue,
+						tear_down),
+		TEST(each_completion_of_a_poll_is_looked_at),
+	};
+
+	dapl_tap_init();
+	dapl_tap_posts_init();
+	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
+}

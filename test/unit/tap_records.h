@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* tap_records.h - the records of a capture, read from the ring of core (dapl/core/base/tap.h) as a client reads them. For unit
+ * programs of a device. */
+#ifndef TEST_UNIT_TAP_RECORDS_H
+#define TEST_UNIT_TAP_RECORDS_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "common/tap.h"
+
+/* The record that was read last. */
+struct tap_seen {
+	struct tap_entry entry;
+	struct tap_memory memory;
+	struct tap_atomic atomic;
+	struct tap_ends ends;
+	char payload[8192];
+};
+extern struct tap_seen seen;
+
+/* Begins a capture: the next record is its first. The device has still to be told. */
+void tap_records_begin(uint32_t snap);
+/* Frees the ring after dapl_tap_end(). */
+void tap_records_release(void);
+/* Reads the next record; false: there is none. Those of refused requests are skipped. */
+bool next_record(void);
+void is_recorded(enum tap_kind kind, enum tap_op op, uint32_t length, const char *payload);
+
+#endif
