@@ -76,8 +76,9 @@ struct dapl_ia {
 struct dapl_pz {
 	struct dapl_object obj;
 	struct ibv_pd *pd;
-	bool zero_based;		/* atomic: has had an LMR whose addresses count from 0, so
-					 * its endpoints send no inline data (zero_based.c) */
+	bool zero_based;		/* atomic: has, or is about to have, an LMR whose addresses count
+					 * from 0, so its endpoints send no inline data (zero_based.c) */
+	bool inline_stopped;		/* atomic: those that were there do so */
 };
 
 struct dapl_lmr {

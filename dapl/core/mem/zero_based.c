@@ -47,7 +47,7 @@ int dapl_pz_set_zero_based(struct dapl_pz *pz)
 	struct dapl_ep **eps;
 	unsigned n;
 
-	if (pz->obj.ia->attr.inline_by_lkey || dapl_pz_is_zero_based(pz))
+	if (pz->obj.ia->attr.inline_by_lkey || dapl_flag(&pz->inline_stopped))
 		return 0;
 	if (!(eps = enter_all(pz->obj.ia, &n)))
 		return ENOMEM;
@@ -56,6 +56,7 @@ int dapl_pz_set_zero_based(struct dapl_pz *pz)
 		stop_inline(eps[i], pz);
 		dapl_object_leave(&eps[i]->obj);
 	}
+	dapl_flag_set(&pz->inline_stopped, true);
 	free(eps);
 	return 0;
 }

@@ -69,6 +69,27 @@ static void endpoints_of_the_pz_stop_sending_inline_data(void **state)
 	assert_int_equal(eps[2]->max_inline, 64);
 }
 
+/* Another thread registers such memory, and has not come to these endpoints yet. */
+static void registration_beside_another_visits_all_endpoints(void **state)
+{
+	(void)state;
+	dapl_flag_set(&pz->zero_based, true);
+	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
+	assert_int_equal(eps[0]->max_inline, 0);
+	assert_int_equal(eps[1]->max_inline, 0);
+	assert_int_equal(eps[2]->max_inline, 64);
+}
+
+/* An endpoint sees to itself once the others are done. */
+static void next_registration_visits_no_endpoint(void **state)
+{
+	(void)state;
+	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
+	eps[0]->max_inline = 64;
+	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
+	assert_int_equal(eps[0]->max_inline, 64);
+}
+
 /* Such a device finds the bytes by the context of the segment. */
 static void device_that_looks_regions_up_goes_on(void **state)
 {
@@ -113,6 +134,8 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		CASE(endpoints_of_the_pz_stop_sending_inline_data),
+		CASE(registration_beside_another_visits_all_endpoints),
+		CASE(next_registration_visits_no_endpoint),
 		CASE(device_that_looks_regions_up_goes_on),
 		CASE(endpoint_that_is_made_later_follows),
 		CASE(pz_without_endpoints_is_marked),
