@@ -4,7 +4,7 @@
 #define DAT_PRIVATE_ERROR_H
 #include <dat/udat.h>
 
-/* The enumerators of the headers lack the class bit. */
+/* The enumerators of the headers lack the class bit. ERR-3. */
 #define DAT_ERROR(type, subtype) ((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (subtype)))
 
 /* The libraries are built with hidden symbols; the version script lists the exported ones too. */

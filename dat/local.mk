@@ -30,6 +30,7 @@ libregistry_la_CPPFLAGS = $(AM_CPPFLAGS)
 lib_LTLIBRARIES += libdat2.la
 libdat2_la_SOURCES =
 libdat2_la_LIBADD = libregistry.la libcommon.la
+# The SONAME: ABI-10.
 libdat2_la_LDFLAGS = $(AM_LDFLAGS) -version-info 2:0:0 -no-undefined \
 	-Wl,--version-script=$(srcdir)/dat/libdat2.map $(ZDEFS) -Wl,-z,now -Wl,-z,relro
 EXTRA_libdat2_la_DEPENDENCIES = dat/libdat2.map

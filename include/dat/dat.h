@@ -13,7 +13,7 @@
 #include "dat_error.h"
 
 #ifdef __cplusplus
-extern "C" {
+extern "C" {	/* ABI-19 */
 #endif
 
 /* --- simple types ------------------------------------------------------------ */
@@ -178,7 +178,7 @@ typedef DAT_UINT64 DAT_PROVIDER_ATTR_MASK;
 #define DAT_IA_ALL DAT_IA_FIELD_ALL
 
 /* Names of DAT 1.0 and 1.1. The first two rename a member of DAT_IA_ATTR: these words are
- * lost to every program that includes this file. */
+ * lost to every program that includes this file. ABI-20. */
 #define max_rdma_read_per_ep max_rdma_read_per_ep_in
 #define max_mtu_size max_message_size
 #define DAT_IA_FIELD_IA_MAX_MTU_SIZE   DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE
@@ -204,7 +204,7 @@ typedef DAT_UINT32 DAT_HA_LB;		/* load balancing over several paths */
 #define DAT_HA_LB_INTERCOMM ((DAT_HA_LB)1)
 #define DAT_HA_LB_INTRACOMM ((DAT_HA_LB)2)
 
-/* One entry of the registry, as dat_registry_list_providers() copies it out. */
+/* One entry of the registry, as dat_registry_list_providers() copies it out. ABI-4. */
 typedef struct dat_provider_info {
 	char ia_name[DAT_NAME_MAX_LENGTH];
 	DAT_UINT32 dapl_version_major;
@@ -220,14 +220,14 @@ typedef DAT_UINT32 DAT_SEG_LENGTH;	/* bytes */
 typedef DAT_UINT32 DAT_LMR_CONTEXT;	/* names an LMR in local segments */
 typedef DAT_UINT32 DAT_RMR_CONTEXT;	/* names memory to the peer */
 
-/* A local segment. With length 0 the other members are not looked at. */
+/* A local segment. With length 0 the other members are not looked at. ABI-2. */
 typedef struct dat_lmr_triplet {
 	DAT_VADDR virtual_address;
 	DAT_SEG_LENGTH segment_length;
 	DAT_LMR_CONTEXT lmr_context;
 } DAT_LMR_TRIPLET;
 
-/* A segment at the peer, host byte order. */
+/* A segment at the peer, host byte order. ABI-2. */
 typedef struct dat_rmr_triplet {
 	DAT_VADDR virtual_address;
 	DAT_SEG_LENGTH segment_length;
@@ -281,6 +281,7 @@ typedef enum dat_rmr_scope {
 	DAT_RMR_SCOPE_ANY
 } DAT_RMR_SCOPE;
 
+/* ABI-4 */
 typedef struct dat_rmr_param {
 	DAT_IA_HANDLE ia_handle;
 	DAT_PZ_HANDLE pz_handle;
@@ -374,6 +375,7 @@ typedef enum dat_ep_state {
 } DAT_EP_STATE;
 #define DAT_EP_STATE_ERROR DAT_EP_STATE_DISCONNECTED	/* old name */
 
+/* ABI-4 */
 typedef struct dat_ep_attr {
 	DAT_SERVICE_TYPE service_type;
 	DAT_SEG_LENGTH max_message_size;	/* bytes of a send or receive */
@@ -396,6 +398,7 @@ typedef struct dat_ep_attr {
 	DAT_NAMED_ATTR *ep_provider_specific;
 } DAT_EP_ATTR;
 
+/* ABI-4 */
 typedef struct dat_ep_param {
 	DAT_IA_HANDLE ia_handle;
 	DAT_EP_STATE ep_state;
@@ -468,6 +471,7 @@ typedef struct dat_srq_attr {
 	DAT_COUNT low_watermark;
 } DAT_SRQ_ATTR;
 
+/* ABI-4 */
 typedef struct dat_srq_param {
 	DAT_IA_HANDLE ia_handle;
 	DAT_SRQ_STATE srq_state;
@@ -619,13 +623,14 @@ typedef enum dat_dto_completion_status {
 	DAT_DTO_ERR_LOCAL_MM_ERROR     = 12
 } DAT_DTO_COMPLETION_STATUS;
 
-/* Old names. Binds complete with the statuses of DTOs. */
+/* Old names. Binds complete with the statuses of DTOs. ABI-20. */
 #define DAT_DTO_LENGTH_ERROR  DAT_DTO_ERR_LOCAL_LENGTH
 #define DAT_DTO_FAILURE       DAT_DTO_ERR_FLUSHED
 #define DAT_RMR_BIND_SUCCESS  DAT_DTO_SUCCESS
 #define DAT_RMR_BIND_FAILURE  DAT_DTO_ERR_FLUSHED
 #define DAT_RMR_BIND_COMPLETION_STATUS DAT_DTO_COMPLETION_STATUS
 
+/* ABI-3 */
 typedef struct dat_dto_completion_event_data {
 	DAT_EP_HANDLE ep_handle;
 	DAT_DTO_COOKIE user_cookie;
@@ -715,7 +720,7 @@ typedef union dat_event_data {
 	DAT_SOFTWARE_EVENT_DATA software_event_data;
 } DAT_EVENT_DATA;
 
-/* Always written into memory of the consumer. */
+/* Always written into memory of the consumer. ABI-1. */
 typedef struct dat_event {
 	DAT_EVENT_NUMBER event_number;
 	DAT_EVD_HANDLE evd_handle;
@@ -730,6 +735,7 @@ extern DAT_RETURN DAT_API dat_ia_openv(IN const DAT_NAME_PTR name,
 	IN DAT_COUNT async_evd_min_qlen, INOUT DAT_EVD_HANDLE *async_evd_handle,
 	OUT DAT_IA_HANDLE *ia_handle, IN DAT_UINT32 major, IN DAT_UINT32 minor,
 	IN DAT_BOOLEAN thread_safe);
+/* ABI-18 */
 #define dat_ia_open(name, qlen, async_evd, ia) \
 	dat_ia_openv((name), (qlen), (async_evd), (ia), \
 		DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_THREADSAFE)

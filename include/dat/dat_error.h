@@ -22,8 +22,8 @@ typedef DAT_UINT32 DAT_RETURN;
 #define DAT_SUBTYPE_MASK 0x0000ffff
 
 #define DAT_IS_WARNING(status)  ((DAT_UINT32)(status) & DAT_CLASS_WARNING)
-#define DAT_GET_TYPE(status)    ((DAT_UINT32)(status) & DAT_TYPE_MASK)
-#define DAT_GET_SUBTYPE(status) ((DAT_UINT32)(status) & DAT_SUBTYPE_MASK)
+#define DAT_GET_TYPE(status)    ((DAT_UINT32)(status) & DAT_TYPE_MASK)	/* ERR-1 */
+#define DAT_GET_SUBTYPE(status) ((DAT_UINT32)(status) & DAT_SUBTYPE_MASK)	/* ERR-2 */
 
 typedef enum dat_return_type {
 	DAT_SUCCESS                     = 0x00000000,

@@ -17,7 +17,7 @@
  * 2.0.3 counters			2.0.8 open-query and close-query
  * 2.0.4 UD reject event		2.0.9 UD CM free and AH free
  * 2.0.5 UD error events */
-#define DAT_IB_EXTENSION_VERSION 209
+#define DAT_IB_EXTENSION_VERSION 209	/* ABI-22 */
 
 struct ibv_ah;	/* <infiniband/verbs.h>; needed by programs that look inside */
 
@@ -197,7 +197,7 @@ typedef struct dat_ib_collective_event_data {
 	DAT_CONTEXT context;
 } DAT_IB_COLLECTIVE_EVENT_DATA;
 
-/* What DAT_EVENT.event_extension_data holds when the event number is of this extension. */
+/* What DAT_EVENT.event_extension_data holds when the event number is of this extension. ABI-21. */
 typedef struct dat_ib_extension_event_data {
 	DAT_IB_EXT_TYPE type;
 	DAT_IB_STATUS status;

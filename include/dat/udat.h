@@ -18,7 +18,7 @@
 #include "udat_vendor_specific.h"
 
 #ifdef __cplusplus
-extern "C" {
+extern "C" {	/* ABI-19 */
 #endif
 
 /* --- memory ------------------------------------------------------------------ */
@@ -39,6 +39,7 @@ typedef union dat_region_description {
 	DAT_SHARED_MEMORY for_shared_memory;
 } DAT_REGION_DESCRIPTION;
 
+/* ABI-4 */
 struct dat_lmr_param {
 	DAT_IA_HANDLE ia_handle;
 	DAT_MEM_TYPE mem_type;
@@ -114,6 +115,7 @@ typedef enum dat_proxy_type {
 	DAT_PROXY_TYPE_FD    = 0x2
 } DAT_PROXY_TYPE;
 
+/* ABI-4 */
 typedef struct dat_cno_param {
 	DAT_IA_HANDLE ia_handle;
 	DAT_PROXY_TYPE proxy_type;
@@ -149,7 +151,7 @@ extern DAT_RETURN DAT_API dat_cno_trigger(IN DAT_CNO_HANDLE cno_handle,
 
 /* --- attributes of an interface adapter -------------------------------------- */
 
-/* Filled by dat_ia_query(). Addresses and named attributes belong to the IA. */
+/* Filled by dat_ia_query(). Addresses and named attributes belong to the IA. ABI-4. */
 struct dat_ia_attr {
 	char adapter_name[DAT_NAME_MAX_LENGTH];
 	char vendor_name[DAT_NAME_MAX_LENGTH];
@@ -207,6 +209,7 @@ typedef enum dat_pz_support {
 	DAT_PZ_SHAREABLE
 } DAT_PZ_SUPPORT;
 
+/* ABI-4 */
 struct dat_provider_attr {
 	char provider_name[DAT_NAME_MAX_LENGTH];
 	DAT_UINT32 provider_version_major;

@@ -99,7 +99,7 @@ typedef DAT_RETURN (DAT_API *DAT_CNO_FREE_FUNC)(IN DAT_CNO_HANDLE cno_handle);
 /* --- the table --------------------------------------------------------------- */
 
 /* The order is the ABI between registry and providers. A slot is never NULL: what a
- * provider lacks returns DAT_NOT_IMPLEMENTED. */
+ * provider lacks returns DAT_NOT_IMPLEMENTED. ABI-5. */
 struct dat_provider {
 	const char *device_name;	/* the ia_name; stays valid while registered */
 	DAT_PVOID extension;		/* the provider's own */

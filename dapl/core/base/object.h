@@ -39,7 +39,7 @@ enum dapl_kind {	/* the numbers of DAT_HANDLE_TYPE */
 #define DAPL_MAGIC(kind) (0xDA7A9100u + (kind))
 
 struct dapl_object {
-	const DAT_PROVIDER *provider;	/* first word of every handle (doc/spec/registry.md 1.2) */
+	const DAT_PROVIDER *provider;	/* first word of every handle (doc/spec/registry.md 1.2). ABI-16 */
 	uint32_t magic;		/* DAPL_MAGIC(kind) while the handle is valid, else 0 */
 	enum dapl_kind kind;
 	uint32_t users;	/* atomic. Objects whose existence forbids the consumer to free

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
+/* ABI-15 */
 void *dapl_registry_function(const char *name)
 {
 	void *registry = dlopen("libdat2.so.2", RTLD_NOW | RTLD_NOLOAD);

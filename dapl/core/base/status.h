@@ -6,7 +6,7 @@
 #include <dat/udat.h>
 #include <infiniband/verbs.h>
 
-/* What a call returns: the error class is not in the enumerators. */
+/* What a call returns: the error class is not in the enumerators. ERR-3. */
 #define DAT_ERROR(type, subtype) \
 	((DAT_RETURN)((uint32_t)DAT_CLASS_ERROR | (uint32_t)(type) | (uint32_t)(subtype)))
 

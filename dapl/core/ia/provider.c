@@ -100,6 +100,7 @@ static DAT_RETURN ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR provider,
 
 /* --- the table -------------------------------------------------------------------------- */
 
+/* ABI-17 */
 static const DAT_PROVIDER table = {
 	.ia_open_func = dapl_ia_open,
 	.ia_query_func = dapl_ia_query,
