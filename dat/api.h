@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* api.h - what the files of the calls share. A call checks the handle, then jumps through the table of
- * the object's provider; all other checks are the provider's. Opening and closing an IA is in ia.c.
+ * the object's provider; all other checks are the provider's, and so are the values that it stores
+ * (REG-44). Opening and closing an IA is in ia.c.
  *
  * One comparison recognises values that cannot be an object's handle: NULL and the small
- * integers of IA handles (their error codes: calls.md 0.2). An IA must be open: the handle of
+ * integers of IA handles (HND-10; their error codes: calls.md 0.2). An IA must be open: the handle of
  * a closed IA and a provider's own pointer are refused (registry.md 3). The functions that the
  * reference library does not have check for an empty slot: a provider made for that library
  * may have left one. */

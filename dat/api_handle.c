@@ -3,7 +3,7 @@
  * conversion of IA handles for providers. */
 #include "dat/api.h"
 
-/* Returns the provider's object, or NULL for an integer that is no open IA. HND-9. */
+/* Returns the provider's object, or NULL for an integer that is no open IA. HND-2, 9. */
 static inline DAT_HANDLE object_from(DAT_HANDLE handle)
 {
 	return no_object(handle) ? ia_from(handle) : handle;

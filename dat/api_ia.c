@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* api_ia.c - the calls on an IA, which are those that create its objects, except dat_ia_open() and
- * dat_ia_close(). The consumer's integer becomes the provider's pointer. */
+ * dat_ia_close(). The consumer's integer becomes the provider's pointer. REG-48. */
 #include "dat/api.h"
 
 EXPORT DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *async_evd,
@@ -74,6 +74,7 @@ EXPORT DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz,
 							 connect_evd, srq, attr, ep);
 }
 
+/* REG-46 */
 EXPORT DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
 				 DAT_REGION_DESCRIPTION region, DAT_VLEN length,
 				 DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges,

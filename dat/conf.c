@@ -292,6 +292,7 @@ static void report_unterminated(const struct parser *parser, const struct token 
 
 /* --- entries ------------------------------------------------------------------ */
 
+/* CFG-33 */
 static struct conf_entry *conf_new_entry(struct conf *conf)
 {
 	if (conf->count == conf->room) {

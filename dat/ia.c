@@ -105,7 +105,7 @@ EXPORT DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_
 	if (ret) {
 		trace(TRC_LVL_ERROR, TRC_DAT_ERROR, "ia", NULL, NULL,
 		      "open %s: provider returned 0x%x", name, ret);
-		registry_put(provider);
+		registry_put(provider);	/* REG-9 */
 		return ret;
 	}
 	trace(TRC_LVL_NORMAL, TRC_DAT_EVENT, "ia", *ia_handle, "open", "%s", name);

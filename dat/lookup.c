@@ -210,7 +210,7 @@ static DAT_RETURN reason_absent(const DAT_PROVIDER_INFO *key)
 	if (!near.name || key_exists(key))
 		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 	if (!near.major)
-		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_MAJOR_NOT_FOUND);
+		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_MAJOR_NOT_FOUND);	/* CFG-29 */
 	if (!near.minor)
 		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_MINOR_NOT_FOUND);
 	return key->is_thread_safe ?

@@ -75,6 +75,7 @@ static void __attribute__((constructor)) watch_forks(void)
 
 /* --- start -------------------------------------------------------------------- */
 
+/* REG-52, 53 */
 static void start(void)
 {
 	log_init("dat", "DAT_DBG_TYPE", NULL, "DAT_DBG_DEST", DBG_ERROR);

@@ -12,10 +12,10 @@
  * One lock guards both registries. It is never held while provider code or the dynamic linker
  * runs: an entry whose library is being loaded or unloaded is busy (busy.h). A provider and its entry
  * count their users. A user is counted before the lock is dropped, so that no unload removes the
- * code during an open.
+ * code during an open. REG-51.
  *
  * A constructor of a library may take these locks, and start the registry, while it holds the dynamic
- * linker's lock. So no code here calls the linker while it holds a lock. One deadlock remains possible:
+ * linker's lock. So no code here calls the linker while it holds a lock (REG-50). One deadlock remains possible:
  * a constructor opens an IA while another thread loads that IA's library. The constructor
  * waits for the other thread, which waits for the linker. */
 #ifndef DAT_REGISTRY_STATE_H

@@ -5,6 +5,7 @@
 
 extern DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia);
 
+/* HND-11 */
 DAT_IA_HANDLE dapl_ia_handle(const struct dapl_ia *ia)
 {
 	DAT_IA_HANDLE handle = DAT_HANDLE_NULL;

@@ -197,6 +197,7 @@ static DAT_COUNT work_requests(const struct dapl_device_attr *d)
 	return n > 0 ? n : 1;
 }
 
+/* IA-15 */
 static void ia_attrs(struct dapl_ia *ia, const struct dapl_entry *entry)
 {
 	const struct dapl_device_attr *d = &ia->attr;
@@ -210,7 +211,7 @@ static void ia_attrs(struct dapl_ia *ia, const struct dapl_entry *entry)
 	a->hardware_version_major = l->hw_ver;
 	a->firmware_version_major = major;
 	a->firmware_version_minor = minor;
-	a->ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ia->attr.address;
+	a->ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ia->attr.address;	/* IA-19 */
 	a->max_eps = count_of(l->max_qp);
 	a->max_dto_per_ep = work_requests(d);
 	a->max_rdma_read_per_ep_in = count_of(l->max_qp_rd_atom);
@@ -237,7 +238,7 @@ static void ia_attrs(struct dapl_ia *ia, const struct dapl_entry *entry)
 	a->max_rdma_read_per_ep_in_guaranteed = DAT_TRUE;
 	a->max_rdma_read_per_ep_out_guaranteed = DAT_TRUE;
 	a->zb_supported = d->zero_based ? DAT_TRUE : DAT_FALSE;
-	/* an iWARP device without the InfiniBand operations still has counters and queries */
+	/* IA-22, but an iWARP device without the InfiniBand operations still has counters and queries */
 	a->extension_supported = d->iwarp && !d->atomics ? DAT_EXTENSION_IW : DAT_EXTENSION_IB;
 	a->extension_version = DAT_IB_EXTENSION_VERSION;
 	a->num_transport_attr = 0;
@@ -252,6 +253,7 @@ static DAT_RMR_SCOPE rmr_scope(const struct dapl_device_attr *d)
 	return d->windows_2 ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
 }
 
+/* IA-20 */
 static void provider_attrs(struct dapl_ia *ia, const struct dapl_entry *entry)
 {
 	const struct dapl_device_attr *d = &ia->attr;
@@ -262,7 +264,7 @@ static void provider_attrs(struct dapl_ia *ia, const struct dapl_entry *entry)
 	snprintf(a->provider_name, sizeof a->provider_name, "dapl-%s", dapl_device_ops.name);
 	a->provider_version_major = 3;
 	a->provider_version_minor = 0;
-	/* these three must equal what was registered (doc/spec/registry.md 7) */
+	/* these three must equal what was registered (doc/spec/registry.md 7). IA-21 */
 	a->dapl_version_major = entry->info.dapl_version_major;
 	a->dapl_version_minor = entry->info.dapl_version_minor;
 	a->is_thread_safe = entry->info.is_thread_safe;

@@ -176,7 +176,7 @@ DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE 
 	if ((ret = open_device(ia, entry)))
 		goto fail;
 	if (make) {
-		ret = dapl_evd_make(ia, qlen ? qlen : 1, DAT_EVD_ASYNC_FLAG, NULL, false, &evd);
+		ret = dapl_evd_make(ia, qlen ? qlen : 1, DAT_EVD_ASYNC_FLAG, NULL, false, &evd);	/* IA-2 */
 		if (ret != DAT_SUCCESS) {
 			close_device(ia);
 			goto fail;
@@ -244,6 +244,7 @@ static void end_all(struct dapl_ia *ia, enum dapl_kind kind)
 		end_object(obj);
 }
 
+/* IA-13, 14 */
 static void send_waiters_away(struct dapl_ia *ia)
 {
 	dapl_mutex_lock(&ia->lock);
