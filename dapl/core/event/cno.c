@@ -114,7 +114,7 @@ void dapl_cno_detach(struct dapl_cno *cno, struct dapl_evd *evd)
 	dapl_cno_forget(cno, evd);
 	dapl_unuse(&cno->obj);
 	if (!dapl_in_use(&cno->obj) && cno->waiters) {
-		cno->orphaned++;	/* nothing can trigger it now: waiters leave */
+		cno->orphaned++;	/* nothing can trigger it now: waiters leave. CNO-15 */
 		dapl_cno_raise(cno);
 	}
 	dapl_mutex_unlock(&cno->mutex);
@@ -186,7 +186,7 @@ DAT_RETURN dapl_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agen
 	return DAT_SUCCESS;
 }
 
-/* dat_cno_fd_create: *fd is readable while the CNO is triggered; closed by dat_cno_free. */
+/* dat_cno_fd_create: *fd is readable while the CNO is triggered; closed by dat_cno_free. CNO-22. */
 DAT_RETURN dapl_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDLE *handle)
 {
 	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(ia_handle);
@@ -422,7 +422,7 @@ static int sleep_on(struct dapl_cno *cno, struct epoll_event *events, int max, u
 	return n;
 }
 
-/* cno->mutex held at entry and exit; counted as a waiter. CNO-3, 4, 6, 7. */
+/* cno->mutex held at entry and exit; counted as a waiter. CNO-3, 4, 5, 6, 7, 11. */
 static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct dapl_evd **evd)
 {
 	unsigned orphaned = cno->orphaned;

@@ -25,6 +25,7 @@ void dapl_cno_lower(struct dapl_cno *cno)
 		;
 }
 
+/* CNO-8 */
 struct dapl_evd *dapl_cno_take(struct dapl_cno *cno)
 {
 	struct dapl_evd *evd = cno->first;
@@ -40,6 +41,7 @@ struct dapl_evd *dapl_cno_take(struct dapl_cno *cno)
 	return evd;
 }
 
+/* CNO-2 */
 void dapl_cno_call_agent(struct dapl_task *task)
 {
 	struct dapl_cno *cno = container_of(task, struct dapl_cno, agent_task);

@@ -91,7 +91,7 @@ enum dapl_take take_plain_completion(struct dapl_evd *evd, DAT_EVENT *event)
 	data->ep_handle = (DAT_EP_HANDLE)ep;
 	data->status = DAT_DTO_SUCCESS;
 	event->event_number = DAT_DTO_COMPLETION_EVENT;
-	event->evd_handle = (DAT_EVD_HANDLE)evd;
+	event->evd_handle = (DAT_EVD_HANDLE)evd;	/* EVD-18 */
 	memset(event->event_extension_data, 0, sizeof event->event_extension_data);
 	evd->wc_head++;
 	return TAKE_EVENT;
@@ -110,7 +110,7 @@ static __attribute__((noinline)) DAT_RETURN dequeue_slow(struct dapl_evd *evd, D
 		}
 		if (unlikely(dapl_flag(&evd->waiting))) {
 			dapl_spin_unlock(&evd->lock);
-			return BAD_STATE(EVD_WAITER);
+			return BAD_STATE(EVD_WAITER);	/* EVD-14 */
 		}
 		took = dapl_evd_take(evd, event, &after);
 		evd->counters[took == TAKE_EVENT ? DCNT_EVD_DEQUEUE_FOUND :
@@ -122,7 +122,8 @@ static __attribute__((noinline)) DAT_RETURN dequeue_slow(struct dapl_evd *evd, D
 	return took == TAKE_EVENT ? DAT_SUCCESS : empty_poll(evd);
 }
 
-/* dat_evd_dequeue (doc/spec/calls.md 4): the oldest event, without blocking. EVD-12, 13. */
+/* dat_evd_dequeue (doc/spec/calls.md 4): the oldest event, without blocking.
+ * EVD-12, 13, 15, 16, 17. */
 DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 {
 	struct dapl_evd *evd = (struct dapl_evd *)handle;

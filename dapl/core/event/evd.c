@@ -337,7 +337,7 @@ DAT_RETURN dapl_evd_disable(DAT_EVD_HANDLE handle)
 	return set_disabled(handle, true);
 }
 
-/* EVD-30, 32 */
+/* EVD-30, 31, 32 */
 static DAT_RETURN set_unwaitable(DAT_EVD_HANDLE handle, bool unwaitable)
 {
 	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);

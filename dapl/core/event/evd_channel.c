@@ -74,7 +74,7 @@ bool dapl_evd_cq_event(struct dapl_evd *evd)
 		dapl_evd_arm(evd);
 		if (!evd->discard)
 			dapl_evd_fill(evd);
-		/* another thread may have polled the notice before this one came to it */
+		/* another thread may have polled the notice before this one came to it. EVD-54, 56 */
 		worth_telling = !evd->skip_unsignalled || (evd->fresh_notice && evd->notices);
 		evd->fresh_notice = false;
 		evd->counters[DCNT_EVD_DTO_CALLBACK]++;

@@ -36,7 +36,7 @@ static void wake_waiter(struct dapl_evd *evd)
 }
 
 /* The waiter is woken after evd->mutex is released, since it takes the mutex at once.
- * dapl_evd_destroy waits for the reference. */
+ * dapl_evd_destroy waits for the reference. CNO-9, 10. */
 void dapl_evd_notify(struct dapl_evd *evd)
 {
 	bool waiting;
@@ -90,7 +90,7 @@ static bool put_event(struct dapl_evd *evd, const DAT_EVENT *event)
 	dapl_spin_lock(&evd->post_lock);
 	if (!is_ended(evd) && evd->ring.slot && (slot = ring_reserve(&evd->ring))) {
 		*slot = *event;
-		slot->evd_handle = (DAT_EVD_HANDLE)evd;
+		slot->evd_handle = (DAT_EVD_HANDLE)evd;	/* EVD-18 */
 		ring_commit(&evd->ring);
 		__atomic_store_n(&evd->queued, true, __ATOMIC_RELEASE);
 	}
@@ -107,6 +107,7 @@ bool dapl_evd_offer(struct dapl_evd *evd, const DAT_EVENT *event)
 	return true;
 }
 
+/* EVD-52 */
 bool dapl_evd_post(struct dapl_evd *evd, const DAT_EVENT *event)
 {
 	struct dapl_ia *ia = evd->obj.ia;

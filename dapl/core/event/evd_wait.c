@@ -29,7 +29,7 @@ struct wait {
 	unsigned found;		/* events queued, as last counted */
 };
 
-/* evd->lock held, completions polled. EVD-24, 26, 36, 37, 38, 39. */
+/* evd->lock held, completions polled. EVD-24, 26, 36, 37, 38, 39, 53. */
 static bool satisfied(const struct wait *w)
 {
 	struct dapl_evd *evd = w->evd;
@@ -91,7 +91,7 @@ static DAT_RETURN wait_refusal(const struct dapl_evd *evd)
 	return DAT_SUCCESS;
 }
 
-/* How long the wait may last yet; NULL: for ever. False: it's over. */
+/* How long the wait may last yet; NULL: for ever. False: it's over. EVD-22, 27. */
 static bool time_left(const struct wait *w, struct timespec *left, struct timespec **timeout)
 {
 	uint64_t now;
@@ -186,7 +186,7 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 	 * so arm first. */
 	if (look(w, event, ARM_IF_SOLICITED))
 		return DAT_SUCCESS;
-	if (w->deadline == 0)
+	if (w->deadline == 0)	/* EVD-23 */
 		return (ret = wait_refusal(evd)) ? ret : DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
 	for (int i = 0; i < EVD_SPINS; i++) {
 		dapl_pause();
@@ -206,7 +206,7 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 			return DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
 		switch (block_once(w)) {
 		case EINTR:
-			return DAT_ERROR(DAT_INTERRUPTED_CALL, DAT_NO_SUBTYPE);
+			return DAT_ERROR(DAT_INTERRUPTED_CALL, DAT_NO_SUBTYPE);	/* EVD-33 */
 		case ETIMEDOUT:
 			last = true;
 			break;

@@ -334,7 +334,7 @@ enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl
 		if (unlikely(!makes_event) && after->ep)
 			return TAKE_AGAIN;
 	}
-	event->evd_handle = (DAT_EVD_HANDLE)evd;
+	event->evd_handle = (DAT_EVD_HANDLE)evd;	/* EVD-18 */
 	return TAKE_EVENT;
 }
 

@@ -14,7 +14,7 @@ void dapl_polled_inspect(struct dapl_evd *evd, uint32_t from)
 
 		if (dapl_polled_notifies(req, wc)) {
 			evd->notices++;
-			evd->fresh_notice = true;
+			evd->fresh_notice = true;	/* EVD-56 */
 		}
 		if (req->flags & REQ_SRQ) {
 			struct dapl_ep *ep = dapl_qp_table_find(evd->obj.ia, wc->qp_num);

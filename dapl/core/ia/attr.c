@@ -282,7 +282,7 @@ static void provider_attrs(struct dapl_ia *ia, const struct dapl_entry *entry)
 	a->pz_support = DAT_PZ_SHAREABLE;
 	a->optimal_buffer_alignment = DAT_OPTIMAL_ALIGNMENT;
 	for (int i = 0; i < 36; i++)
-		merging[i] = DAT_TRUE;
+		merging[i] = DAT_TRUE;	/* EVD-7 */
 	a->srq_supported = ia->ia_attr.max_srqs ? DAT_TRUE : DAT_FALSE;
 	a->srq_watermarks_supported = ia->ia_attr.max_srqs != 0;
 	a->srq_ep_pz_difference_supported = DAT_FALSE;

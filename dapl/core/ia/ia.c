@@ -52,7 +52,7 @@ void dapl_up_async(void *owner, const struct ibv_async_event *event)
 	case IBV_EVENT_COMM_EST:
 		dapl_ep_comm_established(event->element.qp->qp_context);
 		break;
-	case IBV_EVENT_CQ_ERR:
+	case IBV_EVENT_CQ_ERR:	/* EVD-52 */
 		dapl_count(ia, DCNT_IA_ASYNC_CQ_ERROR);
 		dapl_async_post(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, event->element.cq->cq_context,
 			      DAT_EVD_OVERFLOW_ERROR);
