@@ -54,7 +54,7 @@ void hw_dm_probe(struct dapl_device *dev)
 	dev->attr.dm_unit = DM_UNIT;
 }
 
-/* What an earlier owner left is overwritten. */
+/* What an earlier owner left is overwritten. DM-4. */
 static int clear(struct ibv_dm *dm, uint64_t length)
 {
 	static const char zeroes[CLEAR_CHUNK];
@@ -87,6 +87,7 @@ int hw_dm_free(struct ibv_dm *dm)
 	return hw_errno(ibv_free_dm(dm));
 }
 
+/* DM-15, 16, 17 */
 int hw_dm_reg(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, uint64_t length, int access,
 	      struct ibv_mr **mr)
 {

@@ -29,7 +29,7 @@ int hw_dealloc_pd(struct ibv_pd *pd)
 	return hw_errno(ibv_dealloc_pd(pd));
 }
 
-/* The kernel registers memory whose addresses count from 0 only if it begins with a page. */
+/* The kernel registers memory whose addresses count from 0 only if it begins with a page. LMR-26. */
 static int reg_zero_based(struct ibv_pd *pd, void *addr, size_t length, int access,
 			  struct ibv_mr **mr)
 {

@@ -31,7 +31,7 @@ enum dapl_kind {	/* the numbers of DAT_HANDLE_TYPE */
 	DAPL_RSP = DAT_HANDLE_TYPE_RSP, DAPL_CNO = DAT_HANDLE_TYPE_CNO,
 	DAPL_SRQ = DAT_HANDLE_TYPE_SRQ, DAPL_CSP = DAT_HANDLE_TYPE_CSP,
 	DAPL_QUERY,	/* of dat_ib_open_query */
-	DAPL_DM,	/* device memory; DAT_HANDLE_TYPE_DM */
+	DAPL_DM,	/* device memory; DAT_HANDLE_TYPE_DM. DM-7 */
 	DAPL_RULE,	/* of a raw Ethernet endpoint or a group */
 	DAPL_GROUP,	/* of raw Ethernet endpoints */
 	DAPL_KINDS

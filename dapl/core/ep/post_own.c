@@ -74,7 +74,7 @@ DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
 	if (flags & ~(DAPL_POST_FLAGS & ~READ_ONCE(ep->request_flags)))
 		return BAD_PARAM(8);
 	dapl_spin_lock(&ep->sq.lock);
-	if (!dapl_ep_may_request(ep)) {
+	if (!dapl_ep_may_request(ep)) {	/* RMR-4 */
 		dapl_spin_unlock(&ep->sq.lock);
 		return dapl_post_late(ep, 0, cookie, flags, DAT_DTO_BIND_MW, dto_flags,
 				 DAPL_NOT_COUNTED, rmr);

@@ -47,7 +47,7 @@ static DAT_RETURN check_bind(struct dapl_rmr *rmr, struct dapl_lmr *lmr,
 	return DAT_SUCCESS;
 }
 
-/* rmr->lock held. A bound window of type 2 must be invalidated before it's bound anew. */
+/* rmr->lock held. A bound window of type 2 must be invalidated before it's bound anew. RMR-8. */
 static DAT_RETURN post_bind(struct dapl_rmr *rmr, struct dapl_lmr *lmr,
 			    const DAT_LMR_TRIPLET *range, DAT_MEM_PRIV_FLAGS priv,
 			    struct dapl_ep *ep, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
@@ -73,7 +73,7 @@ static DAT_RETURN post_bind(struct dapl_rmr *rmr, struct dapl_lmr *lmr,
 	return dapl_ep_post_bind(ep, &bind, (DAT_RMR_HANDLE)rmr, cookie, flags, false);
 }
 
-/* dat_rmr_bind (doc/spec/calls.md 6); a range of length 0 unbinds. */
+/* dat_rmr_bind (doc/spec/calls.md 6); a range of length 0 unbinds. RMR-3. */
 DAT_RETURN dapl_rmr_bind(DAT_RMR_HANDLE handle, DAT_LMR_HANDLE lmr_handle,
 			 const DAT_LMR_TRIPLET *range, DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type,
 			 DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
@@ -97,7 +97,7 @@ DAT_RETURN dapl_rmr_bind(DAT_RMR_HANDLE handle, DAT_LMR_HANDLE lmr_handle,
 		return BAD_PARAM(5);
 	if (va_type == DAT_VA_TYPE_ZB)
 		return NOT_SUPPORTED;
-	if (lmr && lmr->param.mem_type == DAT_DM_MEM_TYPE && !lmr->obj.ia->attr.dm_windows)
+	if (lmr && lmr->param.mem_type == DAT_DM_MEM_TYPE && !lmr->obj.ia->attr.dm_windows)	/* DM-19 */
 		return NOT_SUPPORTED;
 	if (!ep || ep->obj.ia != rmr->obj.ia)
 		return BAD_HANDLE(EP);

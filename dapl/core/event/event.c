@@ -72,6 +72,7 @@ static DAT_IB_EXT_TYPE request_extension(int op)
 	}
 }
 
+/* RMR-2 */
 static void bind_event(DAT_EVENT *event, const struct dapl_dto *req,
 		       DAT_DTO_COMPLETION_STATUS status)
 {
@@ -205,6 +206,7 @@ static void note(struct dapl_after *after, struct dapl_ep *ep, unsigned what)
 	after->what |= what;
 }
 
+/* RMR-12 */
 static inline void after_completion(struct dapl_ep *ep, const struct ibv_wc *wc,
 				    struct dapl_after *after)
 {

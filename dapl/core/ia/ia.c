@@ -266,7 +266,7 @@ static void end_calls(struct dapl_ia *ia)
 	}
 }
 
-/* Ends the objects in the order of their dependence: users before what they use. */
+/* Ends the objects in the order of their dependence: users before what they use. DM-20. */
 static void end_everything(struct dapl_ia *ia)
 {
 	static const enum dapl_kind order[] = { DAPL_RULE, DAPL_GROUP, DAPL_PSP, DAPL_RSP, DAPL_CSP, DAPL_CR, DAPL_EP,
@@ -294,6 +294,7 @@ static bool goes_by_itself(const struct dapl_ia *ia, const struct dapl_object *o
 	return obj == (struct dapl_object *)ia->async_evd && ia->async_ours;
 }
 
+/* DM-20 */
 static bool is_idle(struct dapl_ia *ia)
 {
 	bool idle = true;

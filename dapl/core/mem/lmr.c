@@ -14,7 +14,7 @@
 #define REMOTE_PRIVILEGES (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | \
 			   (int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
 
-/* Verbs require local write access wherever the peer may write. */
+/* Verbs require local write access wherever the peer may write. LMR-21. */
 int dapl_lmr_access(const struct dapl_ia *ia, DAT_MEM_PRIV_FLAGS priv)
 {
 	int access = 0;
@@ -37,7 +37,7 @@ static void end_lmr(struct dapl_object *obj)
 	struct dapl_lmr *lmr = (struct dapl_lmr *)obj;
 
 	if (lmr->mr)
-		dapl_device_ops.dereg_mr(lmr->mr);
+		dapl_device_ops.dereg_mr(lmr->mr);	/* LMR-19, DM-18 */
 	if (lmr->base)		/* after the region: it may be of this device memory */
 		dapl_object_put(lmr->base);
 }
@@ -103,7 +103,7 @@ static DAT_RETURN resolve(struct dapl_ia *ia, DAT_MEM_TYPE type, DAT_REGION_DESC
 		if (!*base || (*base)->obj.ia != ia)
 			return BAD_HANDLE(LMR);
 		if ((*base)->param.mem_type == DAT_DM_MEM_TYPE)
-			return BAD_PARAM(3);	/* such an LMR is made by dat_dm_lmr_create */
+			return BAD_PARAM(3);	/* such an LMR is made by dat_dm_lmr_create. DM-11 */
 		*start = (*base)->mr->addr;
 		*length = (*base)->param.length;
 		return DAT_SUCCESS;
@@ -116,7 +116,7 @@ static DAT_RETURN resolve(struct dapl_ia *ia, DAT_MEM_TYPE type, DAT_REGION_DESC
 	default:
 		return BAD_PARAM(2);
 	}
-	if (!*length)	/* dapltest asks for it */
+	if (!*length)	/* LMR-4, but dapltest asks for this code */
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 	if (*length > ia->ia_attr.max_lmr_block_size ||
 	    *length > UINTPTR_MAX - (uintptr_t)*start)	/* wraps around the address space */
@@ -185,7 +185,7 @@ DAT_RETURN dapl_lmr_publish(struct dapl_lmr *lmr, struct dapl_pz *pz, struct dap
 	param->pz_handle = (DAT_PZ_HANDLE)pz;
 	param->registered_size = param->length;
 	param->lmr_context = lmr->mr->lkey;
-	param->rmr_context = param->mem_priv & REMOTE_PRIVILEGES ? lmr->mr->rkey : 0;
+	param->rmr_context = param->mem_priv & REMOTE_PRIVILEGES ? lmr->mr->rkey : 0;	/* LMR-3 */
 	if (lmr_context)
 		*lmr_context = param->lmr_context;
 	if (rmr_context)
@@ -222,7 +222,7 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 		return BAD_PARAM(7);
 	if (!handle)
 		return BAD_PARAM(8);
-	if (va_type == DAT_VA_TYPE_ZB && !ia->attr.zero_based)
+	if (va_type == DAT_VA_TYPE_ZB && !ia->attr.zero_based)	/* LMR-26 */
 		return NOT_SUPPORTED;
 	if (ret != DAT_SUCCESS)
 		return ret;
@@ -246,7 +246,7 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 		memcpy(lmr->cookie, name, sizeof lmr->cookie);
 	lmr->param = (DAT_LMR_PARAM){ .mem_type = type, .region_desc = region, .length = length,
 		.mem_priv = priv, .va_type = va_type,
-		.registered_address = va_type == DAT_VA_TYPE_ZB ? 0 : (uintptr_t)start };
+		.registered_address = va_type == DAT_VA_TYPE_ZB ? 0 : (uintptr_t)start };	/* LMR-22 */
 	if (registered_size)
 		*registered_size = length;
 	if (registered_address)
@@ -344,7 +344,7 @@ bool dapl_lmr_sink(struct dapl_ia *ia, struct dapl_pz *pz, const DAT_RMR_TRIPLET
 }
 
 /* Devices and processors share coherent memory here: the barrier is all that is needed,
- * and what orders the consumer's plain stores and loads around it. LMR-17, 18. */
+ * and what orders the consumer's plain stores and loads around it. LMR-17, 18, 25. */
 static DAT_RETURN sync_memory(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *triplets,
 			      DAT_VLEN n)
 {

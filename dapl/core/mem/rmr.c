@@ -124,6 +124,7 @@ DAT_RETURN dapl_rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RM
 	return DAT_SUCCESS;
 }
 
+/* RMR-10 */
 DAT_RETURN dapl_rmr_free(DAT_RMR_HANDLE handle)
 {
 	DAPL_ENTERED struct dapl_rmr *rmr = dapl_rmr_enter(handle);

@@ -6,7 +6,7 @@
  * that looked each region up would slow down every post. Instead the endpoints of a PZ stop
  * sending inline data before the first zero-based region of that PZ has a context: max_inline,
  * which each post compares with the length anyway, becomes 0 permanently. doc/design/device-memory.md
- * argues why no endpoint is missed. */
+ * argues why no endpoint is missed. LMR-23, DM-15. */
 #include <errno.h>
 #include <stdlib.h>
 #include "dapl/core/mem/zero_based.h"

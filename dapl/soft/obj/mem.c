@@ -136,7 +136,7 @@ static int stag_add(struct dapl_device *dev, struct soft_region *region)
 }
 
 /* Revokes the access to the region in three phases: unpublishes the STag under the lock, waits without
- * a lock for those that found it before, frees the entry. */
+ * a lock for those that found it before, frees the entry. LMR-19, DM-18, RMR-10. */
 static void stag_del(struct dapl_device *dev, uint32_t stag)
 {
 	struct soft_stags *table;
@@ -267,6 +267,7 @@ int soft_mr_dereg(struct ibv_mr *ibmr)
 
 /* --- checks ------------------------------------------------------------------- */
 
+/* LMR-23, 24, DM-15, 18 */
 static enum soft_check in_region(const struct soft_region *region, uint64_t addr,
 				 uint64_t length, char **at)
 {
@@ -327,6 +328,7 @@ enum soft_check soft_mem_to_send(struct soft_qp *qp, const struct ibv_sge *sge, 
 	return check;
 }
 
+/* LMR-20, 21, 24, DM-18 */
 static enum soft_check remote_check(const struct soft_qp *qp, const struct soft_region *region,
 				    uint32_t stag, uint64_t addr, uint64_t length,
 				    int access, char **at)
@@ -492,6 +494,7 @@ static const char *bind_fault(const struct soft_qp *qp, const struct soft_swqe *
 	return NULL;
 }
 
+/* RMR-3, 8 */
 enum ibv_wc_status soft_mw_bind(struct soft_qp *qp, const struct soft_swqe *wqe)
 {
 	struct soft_region *window = &wqe->bind.mw->region, *mr;

@@ -74,7 +74,7 @@ static enum step may_start(const struct soft_qp *qp, const struct dapl_conn *con
 	if ((wqe->flags & IBV_SEND_FENCE) && outstanding)
 		return NOTHING;
 	if (wqe->opcode == IBV_WR_BIND_MW || wqe->opcode == IBV_WR_LOCAL_INV)
-		return LOCAL;
+		return LOCAL;	/* RMR-9 */
 	if (unlikely(soft_requester_fault(qp, conn, wqe) != IBV_WC_SUCCESS))
 		return LOCAL;
 	if (soft_is_read(wqe) && outstanding >= conn->reads_out)

@@ -3,8 +3,8 @@
  * execute atomics in themselves, as they do in mapped memory (rmem_map.c), while its owner sleeps.
  *
  * Each allocation is a file of its own, in whole pages: a peer that keeps an old mapping must not
- * see what a later owner stores. The file is sealed, so that no peer can shorten it, and its pages
- * are there from the start. Peers of other hosts, and over TCP, reach it as they reach any memory. */
+ * see what a later owner stores (DM-4, 21). The file is sealed, so that no peer can shorten it, and its
+ * pages are there from the start. Peers of other hosts, and over TCP, reach it as they reach any memory. */
 #include "dapl/soft/shm/dm.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/device.h"
@@ -94,7 +94,7 @@ int soft_dm_free(struct ibv_dm *ibdm)
 	return 0;
 }
 
-/* Without a descriptor of its own, peers reach the region only through its owner. */
+/* Without a descriptor of its own, peers reach the region only through its owner. DM-15, 16, 17. */
 int soft_dm_reg(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t offset, uint64_t length, int access,
 		struct ibv_mr **mr)
 {
