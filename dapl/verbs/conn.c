@@ -62,6 +62,7 @@ void hw_conn_destroy(struct dapl_conn *conn)
 	free(conn);
 }
 
+/* CONN-11, 12 */
 enum dapl_conn_failure hw_failure_of(int err)
 {
 	switch (err) {
@@ -112,7 +113,7 @@ static void finish(struct dapl_conn *conn)
 
 	switch (conn->state) {
 	case CONN_REQUESTED:
-		hw_refuse(conn->id, conn->wire);
+		hw_refuse(conn->id, conn->wire);	/* SP-44 */
 		break;
 	case CONN_CONNECTING:
 		/* rdma_destroy_id would wait for an iWARP driver's handshake to end. */

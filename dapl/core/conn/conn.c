@@ -4,7 +4,7 @@
  *
  * A connection holds a reference of its endpoint from connect or accept until
  * dapl_up_released. An upcall for a connection that the endpoint has dropped meanwhile is
- * recognised by ep->conn under ep->lock, and ignored. */
+ * recognised by ep->conn under ep->lock, and ignored. CONN-27. */
 #include <string.h>
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/conn/conn_step.h"
@@ -58,6 +58,7 @@ static void ep_drained(struct dapl_ep *ep)
 
 /* --- upcalls ------------------------------------------------------------------------------------ */
 
+/* CONN-3, 30 */
 static void keep_pdata(struct dapl_ep *ep, const void *pdata, size_t len)
 {
 	ep->pdata_len = len < sizeof ep->pdata ? len : sizeof ep->pdata;
@@ -65,6 +66,7 @@ static void keep_pdata(struct dapl_ep *ep, const void *pdata, size_t len)
 		memcpy(ep->pdata, pdata, ep->pdata_len);
 }
 
+/* CONN-1 */
 void dapl_up_established(void *owner, struct dapl_conn *conn, const struct dapl_established *info)
 {
 	struct dapl_ep *ep = owner;
@@ -76,7 +78,7 @@ void dapl_up_established(void *owner, struct dapl_conn *conn, const struct dapl_
 	} else if (ep->conn == conn) {
 		active = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 		dapl_ep_disarm(ep);
-		if (active)
+		if (active)	/* SP-31 */
 			keep_pdata(ep, info->pdata, info->pdata_len);
 		if (info->local.ss_family)
 			ep->local = info->local;
@@ -114,6 +116,7 @@ void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure 
 	dapl_mutex_unlock(&ep->lock);
 }
 
+/* CONN-36 */
 void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
 {
 	struct dapl_ep *ep = owner;

@@ -11,6 +11,7 @@
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/post_slow.h"
 
+/* CONN-13 */
 static void connect_timeout(struct dapl_timer *timer)
 {
 	struct dapl_ep *ep = container_of(timer, struct dapl_ep, timer);
@@ -69,7 +70,7 @@ static bool same_family(const struct dapl_ep *ep, const struct sockaddr *to)
 static void remember_remote(struct dapl_ep *ep, const struct sockaddr *to, DAT_CONN_QUAL qual)
 {
 	address_copy(&ep->remote, to);
-	ep->remote_qual = qual;
+	ep->remote_qual = qual;	/* SP-38 */
 	ep->pdata_len = 0;
 }
 

@@ -15,6 +15,7 @@
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/post_slow.h"
 
+/* CONN-2 */
 struct dapl_cr *dapl_cr_new(struct dapl_ia *ia, struct dapl_conn *conn,
 			    const struct dapl_request *request)
 {
@@ -45,7 +46,7 @@ static void unclaim(struct dapl_cr *cr)
 }
 
 /* Gives up the endpoint of the request: a reserved one returns to the consumer, one that the
- * provider made is freed. */
+ * provider made is freed. SP-32, 43. */
 static void return_endpoint(struct dapl_cr *cr)
 {
 	struct dapl_ep *ep = cr->ep;
@@ -97,7 +98,7 @@ void dapl_cr_refuse(DAT_CR_HANDLE handle)
 void dapl_cr_destroy(struct dapl_cr *cr)
 {
 	if (cr->conn)
-		dapl_device_ops.release(cr->conn);
+		dapl_device_ops.release(cr->conn);	/* SP-44 */
 	cr->conn = NULL;
 	return_endpoint(cr);
 	dapl_object_bury(&cr->obj);
@@ -151,8 +152,8 @@ static DAT_RETURN accept_on(struct dapl_cr *cr, struct dapl_ep *ep, int len, con
 	if (!dapl_object_is_live(&ep->obj))
 		return BAD_HANDLE(EP);
 	if (!dapl_ep_may(ep, EP_DO_ACCEPT) || (ep->cr && ep->cr != cr))
-		return dapl_bad_ep_state(ep->state);
-	if ((ret = dapl_ep_ready(ep)))
+		return dapl_bad_ep_state(ep->state);	/* SP-22 */
+	if ((ret = dapl_ep_ready(ep)))	/* SP-25 */
 		return ret;
 	dapl_conn_params(ep, &params, data, len);
 	dapl_object_get(&ep->obj);	/* the connection's */
@@ -197,7 +198,7 @@ static DAT_RETURN accept_with(struct dapl_cr *cr, struct dapl_ep *ep, int len, c
 }
 
 /* dat_cr_accept (doc/spec/calls.md 7). On failure the CR stays valid and the EP as it was.
- * SP-23, 24, 26, 27. */
+ * SP-23, 24, 26, 27, 30. */
 DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COUNT len,
 			  const DAT_PVOID data)
 {
@@ -259,7 +260,7 @@ DAT_RETURN dapl_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT len, const DAT_PVOID d
 }
 
 /* dat_cr_handoff: the same request, as if it had come to another service point of the IA.
- * SP-34. */
+ * SP-34, 41. */
 DAT_RETURN dapl_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual)
 {
 	DAPL_ENTERED struct dapl_cr *cr = dapl_cr_enter(handle);

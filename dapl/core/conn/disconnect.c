@@ -39,6 +39,7 @@ static void look_drained(struct dapl_timer *timer)
 	dapl_object_put(&ep->obj);
 }
 
+/* CONN-25 */
 static void disconnect_gracefully(struct dapl_ep *ep)
 {
 	if (!dapl_queue_count(&ep->sq)) {

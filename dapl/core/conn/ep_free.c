@@ -11,7 +11,7 @@
 #include "dapl/core/event/watermark.h"
 
 /* dat_ep_reset: DISCONNECTED -> UNCONNECTED with an empty QP. A terminal event that waited for
- * completions is delivered first, since they vanish. EP-26, 27, 28. */
+ * completions is delivered first, since they vanish. EP-26, 27, 28, CONN-16, 34. */
 DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
@@ -59,7 +59,7 @@ void dapl_ep_destroy(struct dapl_ep *ep)
 		dapl_ud_end(ep);
 	if (ep->conn && ep->qp)
 		dapl_device_ops.error_qp(ep->qp);
-	dapl_ep_drop_conn(ep);
+	dapl_ep_drop_conn(ep);	/* EP-25, IA-11, CONN-35 */
 	__atomic_store_n(&ep->deferred, false, __ATOMIC_RELAXED);
 	ep->terminal = 0;
 	dapl_mutex_unlock(&ep->lock);

@@ -60,7 +60,7 @@ void dapl_sp_close(struct dapl_sp *sp)
 	if (ep && !__atomic_load_n(&sp->used, __ATOMIC_ACQUIRE)) {
 		dapl_mutex_lock(&ep->lock);
 		ep->rsp = NULL;
-		dapl_ep_step(ep, EP_DO_RELEASE, NULL);
+		dapl_ep_step(ep, EP_DO_RELEASE, NULL);	/* SP-17 */
 		dapl_mutex_unlock(&ep->lock);
 	}
 	if (ep)
@@ -156,7 +156,7 @@ static DAT_RETURN create_psp(struct dapl_ia *ia, DAT_CONN_QUAL qual, DAT_EVD_HAN
 	return DAT_SUCCESS;
 }
 
-/* dat_psp_create (doc/spec/calls.md 7). */
+/* dat_psp_create (doc/spec/calls.md 7). SP-1. */
 DAT_RETURN dapl_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
 			   DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *handle)
 {
@@ -222,6 +222,7 @@ DAT_RETURN dapl_psp_query(DAT_PSP_HANDLE handle, DAT_PSP_PARAM_MASK mask, DAT_PS
 	return DAT_SUCCESS;
 }
 
+/* SP-8, 9, 10, 11 */
 DAT_RETURN dapl_psp_free(DAT_PSP_HANDLE handle)
 {
 	return free_sp(handle, DAPL_PSP) ? DAT_SUCCESS : BAD_HANDLE(PSP);
@@ -316,7 +317,7 @@ static bool good_comm(const DAT_COMM *comm, const struct sockaddr *address)
 		(comm->protocol == 0 || comm->protocol == IPPROTO_TCP);
 }
 
-/* dat_csp_create (DAT 2.0): a listener at a socket address; port 0 lets the device choose. */
+/* dat_csp_create (DAT 2.0): a listener at a socket address; port 0 lets the device choose. SP-37. */
 DAT_RETURN dapl_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRESS_PTR address,
 			   DAT_EVD_HANDLE evd_handle, DAT_CSP_HANDLE *handle)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sp_request.c - what becomes of a request that reaches a service point: a connection request (cr.c),
  * with an endpoint where the service point has or makes one, and an event on its EVD. A request that
- * finds no room is rejected. */
+ * finds no room is rejected. SP-36. */
 #include <string.h>
 #include "dapl/core/base/qual.h"
 #include "dapl/core/conn/cr.h"
@@ -12,7 +12,7 @@
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/event/evd_notify.h"
 
-/* A request may come before core knows which port the device has chosen. */
+/* A request may come before core knows which port the device has chosen. SP-38, 39, 41. */
 static DAT_CONN_QUAL qual_of(const struct dapl_sp *sp, const struct dapl_cr *cr)
 {
 	DAT_CONN_QUAL qual = READ_ONCE(sp->qual);
@@ -20,7 +20,7 @@ static DAT_CONN_QUAL qual_of(const struct dapl_sp *sp, const struct dapl_cr *cr)
 	return qual ? qual : dapl_port_of(&cr->local);
 }
 
-/* False: the EVD is full. */
+/* False: the EVD is full. SP-13. */
 static bool queue_request_event(struct dapl_sp *sp, struct dapl_cr *cr)
 {
 	DAT_CR_ARRIVAL_EVENT_DATA *data;
@@ -30,7 +30,7 @@ static bool queue_request_event(struct dapl_sp *sp, struct dapl_cr *cr)
 	event.event_number = cr->ud ? (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT :
 		DAT_CONNECTION_REQUEST_EVENT;
 	data = &event.event_data.cr_arrival_event_data;
-	/* An RSP is named too, since programs compare it. It no longer listens, but its handle
+	/* An RSP is named too, unlike in SP-16, since programs compare it. It no longer listens, but its handle
 	 * stays good until dat_rsp_free, which programs call. */
 	data->sp_handle.psp_handle = (DAT_PSP_HANDLE)sp;
 	data->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&cr->local;
@@ -46,7 +46,7 @@ static bool queue_request_event(struct dapl_sp *sp, struct dapl_cr *cr)
 	return true;
 }
 
-/* The provider's own endpoint for a request; the consumer configures it before it accepts. */
+/* The provider's own endpoint for a request; the consumer configures it before it accepts. SP-12. */
 static struct dapl_ep *provider_ep(struct dapl_ia *ia, struct dapl_cr *cr)
 {
 	DAT_EP_ATTR attr;
@@ -97,7 +97,7 @@ static bool give_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 }
 
 /* The reserved endpoint of a request that could not be queued is reserved again. One that the
- * provider made stays with the CR, and goes with it. */
+ * provider made stays with the CR, and goes with it. SP-45. */
 static void take_back_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 {
 	struct dapl_ep *ep = cr->ep;
@@ -144,7 +144,7 @@ bool dapl_sp_deliver(struct dapl_sp *sp, struct dapl_cr *cr)
 	bool one_shot = sp->obj.kind == DAPL_RSP;
 
 	if (one_shot && __atomic_exchange_n(&sp->used, true, __ATOMIC_ACQ_REL))
-		return false;	/* its request came before; it may have let its EVD go */
+		return false;	/* its request came before; it may have let its EVD go. SP-16 */
 	if (!give_endpoint(sp, cr) || !publish_request(sp, cr)) {
 		if (one_shot)
 			__atomic_store_n(&sp->used, false, __ATOMIC_RELEASE);

@@ -34,7 +34,7 @@ void dapl_ep_post_event(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
 	dapl_evd_post(ep->connect_evd, &event);
 }
 
-/* Completions of this endpoint that go to its connect EVD and are not dequeued yet. */
+/* Completions of this endpoint that go to its connect EVD and are not dequeued yet. CONN-29. */
 static bool must_wait(struct dapl_ep *ep)
 {
 	if (!ep->connect_evd)
@@ -126,6 +126,7 @@ static void flush(struct dapl_ep *ep)
 		dapl_ep_post_marker(ep, true);
 }
 
+/* CONN-24, 33 */
 void dapl_ep_terminate(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
 {
 	end_posting(&ep->sq);

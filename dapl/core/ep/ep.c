@@ -223,7 +223,7 @@ static void current_param(struct dapl_ep *ep, DAT_EP_PARAM *param)
 	param->local_ia_address_ptr = ep->local.ss_family ? address_ptr(&ep->local) :
 		(DAT_IA_ADDRESS_PTR)&ep->obj.ia->attr.address;
 	param->local_port_qual = dapl_port_of(&ep->local);
-	param->remote_ia_address_ptr = address_ptr(&ep->remote);
+	param->remote_ia_address_ptr = address_ptr(&ep->remote);	/* CONN-31 */
 	param->remote_port_qual = ep->remote.ss_family ? ep->remote_qual : 0;
 	param->pz_handle = (DAT_PZ_HANDLE)ep->pz;
 	param->recv_evd_handle = (DAT_EVD_HANDLE)ep->recv_evd;

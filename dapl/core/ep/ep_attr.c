@@ -9,6 +9,7 @@ static DAT_COUNT at_most(DAT_COUNT n, DAT_COUNT max)
 	return n < max ? n : max;
 }
 
+/* EP-1 */
 void dapl_ep_default_attr(const struct dapl_ia *ia, DAT_EP_ATTR *attr)
 {
 	const DAT_IA_ATTR *max = &ia->ia_attr;
@@ -55,7 +56,7 @@ static bool good_flags(const DAT_EP_ATTR *attr)
 		one_of(attr->request_completion_flags & ~DAPL_PER_POST_FLAGS, request, 3);
 }
 
-/* Returns the name of an attribute that cannot be granted, for the trace. */
+/* Returns the name of an attribute that cannot be granted, for the trace. EP-6, 8. */
 const char *dapl_ep_bad_attr(const struct dapl_ia *ia, const DAT_EP_ATTR *a)
 {
 	const DAT_IA_ATTR *max = &ia->ia_attr;
@@ -96,7 +97,7 @@ static DAT_COUNT or_else(DAT_COUNT n, DAT_COUNT otherwise)
 	return n ? n : otherwise;
 }
 
-/* Zero means "no requirement" (doc/spec/calls.md, attribute tolerance). */
+/* Zero means "no requirement" (doc/spec/calls.md, attribute tolerance). EP-5. */
 void dapl_ep_attr_fill(const struct dapl_ia *ia, DAT_EP_ATTR *attr)
 {
 	const DAT_IA_ATTR *max = &ia->ia_attr;

@@ -224,7 +224,7 @@ static DAT_RETURN replace_config(struct dapl_ep *ep, const struct ep_config *new
 }
 
 /* dat_ep_modify (doc/spec/calls.md 5): all or nothing. If the change concerns the QP, a new QP
- * is made and the posted receives are posted to it again. EP-17, 21, 22. */
+ * is made and the posted receives are posted to it again. EP-16, 17, 21, 22. */
 DAT_RETURN dapl_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask,
 			  const DAT_EP_PARAM *param)
 {

@@ -3,7 +3,7 @@
  * rings of request records and the discard EVDs that belong to it.
  *
  * The QP exists as soon as the endpoint has a PZ and its EVDs, since receives may be posted
- * before connecting. An endpoint made without them gets its QP when it is first needed, with a
+ * before connecting (CONN-17). An endpoint made without them gets its QP when it is first needed, with a
  * discard EVD for completions that the consumer has no EVD for. */
 #include <errno.h>
 #include <stdlib.h>

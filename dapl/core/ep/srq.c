@@ -381,6 +381,7 @@ DAT_RETURN dapl_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low)
 	return dapl_status(err, DAT_RESOURCE_SRQ);
 }
 
+/* EP-29 */
 static bool good_mark(DAT_COUNT mark, const struct dapl_ia *ia)
 {
 	return mark == DAT_WATERMARK_INFINITE || (mark >= 0 && mark <= ia->ia_attr.max_recv_per_srq);

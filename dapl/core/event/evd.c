@@ -215,7 +215,7 @@ static bool take_queued(struct dapl_evd *evd, DAT_EVENT *event)
 }
 
 /* Discards the events of an EVD that no call can dequeue from any more, and refuses the
- * connection requests among them: no handle is left to answer them with. */
+ * connection requests among them: no handle is left to answer them with. SP-42, 43. */
 static void discard_events(struct dapl_evd *evd)
 {
 	DAT_EVENT event;

@@ -177,7 +177,7 @@ void soft_cm_release(struct dapl_conn *conn)
 	if (conn->state == SOFT_OPEN)
 		send_close(conn);
 	if (conn->state == SOFT_REQUESTED)
-		acceptor_refuse(conn);
+		acceptor_refuse(conn);	/* SP-44 */
 	if (conn->qp && conn->qp->conn == conn)
 		soft_cm_detach(conn->qp);
 	conn->qp = NULL;

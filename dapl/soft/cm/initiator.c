@@ -29,6 +29,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* CONN-11, 12 */
 static enum dapl_conn_failure why_failed(int err)
 {
 	switch (err) {
