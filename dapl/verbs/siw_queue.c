@@ -84,7 +84,7 @@ static bool must_wait(const struct siw_qp *q, const struct ibv_send_wr *wr)
 	if (q->split)
 		return true;
 	if (wr->send_flags & IBV_SEND_FENCE)
-		return q->reads_out > 0;
+		return q->reads_out > 0;	/* DTO-28 */
 	return wr->opcode == IBV_WR_RDMA_READ && q->reads_out >= q->max_reads;
 }
 

@@ -100,7 +100,8 @@ static void set_state(struct dapl_ep *ep, DAT_EP_STATE next, const char *why)
 	dapl_ep_set_room(ep);
 }
 
-/* Requests posted to a disconnected endpoint complete as flushed, if the device does that. */
+/* Requests posted to a disconnected endpoint complete as flushed, if the device does that.
+ * DTO-7, 8, 10. */
 bool dapl_ep_may_request(const struct dapl_ep *ep)
 {
 	DAT_EP_STATE state = __atomic_load_n(&ep->state, __ATOMIC_RELAXED);

@@ -139,7 +139,7 @@ DAT_RETURN dapl_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	return send_line(ep, n, iov, cookie, flags, false);
 }
 
-/* dat_ep_post_send_with_invalidate (DAT 2.0). */
+/* dat_ep_post_send_with_invalidate (DAT 2.0). DTO-34. */
 DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n,
 					     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 					     DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
@@ -198,7 +198,7 @@ DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPL
 	return write_line(ep, n, iov, cookie, remote, flags, true);
 }
 
-/* dat_ep_post_rdma_write: what is transferred is the local total. */
+/* dat_ep_post_rdma_write: what is transferred is the local total. DTO-20. */
 DAT_RETURN dapl_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				   DAT_COMPLETION_FLAGS flags)
@@ -210,7 +210,7 @@ DAT_RETURN dapl_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TR
 	return write_line(ep, n, iov, cookie, remote, flags, false);
 }
 
-/* dat_ep_post_rdma_read: what is transferred is the remote length. */
+/* dat_ep_post_rdma_read: what is transferred is the remote length. DTO-21. */
 DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				  DAT_COMPLETION_FLAGS flags)
@@ -236,7 +236,7 @@ DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRI
 
 /* dat_ep_post_rdma_read_to_rmr (DAT 2.0): the sink is named by an RMR context, as iWARP
  * has it on the wire. Through verbs the sink is a local key: an LMR's rmr_context is one
- * wherever it equals its lmr_context; a memory window is not. */
+ * wherever it equals its lmr_context; a memory window is not. DTO-35. */
 DAT_RETURN dapl_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIPLET *local,
 					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 					 DAT_COMPLETION_FLAGS flags)

@@ -31,7 +31,8 @@ static unsigned recv_dto_flags(const struct dapl_ep *ep, DAT_COMPLETION_FLAGS fl
 }
 
 /* rxe flushes the receive queue when the QP goes to ERR. Receives that are posted later are
- * flushed only when the QP is moved to ERR again, which is harmless on other devices. */
+ * flushed only when the QP is moved to ERR again, which is harmless on other devices.
+ * DTO-9, CONN-34. */
 static COLD void flush_again(struct dapl_ep *posted_to)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_post_enter(posted_to);
@@ -54,7 +55,7 @@ static int put_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t leng
 	int err;
 
 	if (dapl_queue_used(q) >= q->limit)
-		return ENOSPC;
+		return ENOSPC;	/* DTO-14 */
 	dto = dapl_queue_next(q);
 	*dto = (struct dapl_dto){ .cookie = cookie, .ep = ep, .length = length, .end = q->head + 1,
 		.op = DAT_DTO_RECEIVE, .flags = recv_dto_flags(ep, flags) };
@@ -134,7 +135,7 @@ DAT_RETURN dapl_receive_any(struct dapl_ep *ep, int n, const DAT_LMR_TRIPLET *io
 	uint64_t total;
 
 	if (READ_ONCE(ep->srq))
-		return dapl_post_bad_state(ep);
+		return dapl_post_bad_state(ep);	/* SRQ-6 */
 	if (n < 0 || n > READ_ONCE(ep->max_recv_iov))
 		return BAD_PARAM(2);
 	if (!iov && n)

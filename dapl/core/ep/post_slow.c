@@ -65,7 +65,7 @@ static __attribute__((noinline)) unsigned flagged(struct dapl_queue *q, struct d
 	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		to |= IBV_SEND_SOLICITED;
 	if (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
-		to |= IBV_SEND_FENCE;
+		to |= IBV_SEND_FENCE;	/* DTO-28 */
 	return to;
 }
 
@@ -77,7 +77,7 @@ struct dapl_dto *dapl_post_take_record(struct dapl_ep *ep, uint32_t length,
 	struct dapl_dto *dto;
 
 	if (unlikely(dapl_queue_used(q) >= q->limit) && !make_room(ep, q))
-		return NULL;
+		return NULL;	/* DTO-13 */
 	dto = dapl_queue_next(q);	/* after make_room, which lets others post */
 	dto->cookie = cookie;
 	dto->ep = ep;
@@ -135,6 +135,7 @@ DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint
 	return err ? dapl_post_refused(ep, err) : DAT_SUCCESS;
 }
 
+/* DTO-5, 6, 11, 12, 27 */
 DAT_RETURN dapl_post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			      DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
 			      struct ibv_send_wr *wr, int max_iov, uint64_t room, int op,
@@ -166,7 +167,7 @@ DAT_RETURN dapl_send_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET 
 			   READ_ONCE(ep->max_message), DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
 }
 
-/* What may be written: as much as the endpoint allows, and the target has. */
+/* What may be written: as much as the endpoint allows, and the target has. DTO-24. */
 static uint64_t write_room(const struct dapl_ep *ep, const DAT_RMR_TRIPLET *remote)
 {
 	uint32_t max = READ_ONCE(ep->max_rdma);

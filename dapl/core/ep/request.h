@@ -5,7 +5,7 @@
  * A queue pair direction has a ring of them. Completions of one direction come in posting order,
  * so records are taken at head and given back at tail: head moves under queue->lock (posters);
  * tail moves under the lock of the EVD that the queue completes to (one at a time), and is
- * stored with release: a poster that sees room sees a record that is no longer used. An SRQ
+ * stored with release: a poster that sees room sees a record that is no longer used (DTO-33). An SRQ
  * completes in any order: its records form a free list instead (srq.c). */
 #ifndef DAPL_REQUEST_H
 #define DAPL_REQUEST_H

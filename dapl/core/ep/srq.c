@@ -45,7 +45,7 @@ static uint32_t room_for(const struct dapl_ia *ia, uint32_t dtos)
 	return dtos > most / GROWTH || room > most ? most : room;
 }
 
-/* dat_srq_create (doc/spec/calls.md 8). SRQ-2, 3, 4, 16. */
+/* dat_srq_create (doc/spec/calls.md 8). SRQ-1, 2, 3, 4, 16. */
 DAT_RETURN dapl_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
 			   DAT_SRQ_HANDLE *handle)
 {
@@ -329,6 +329,7 @@ DAT_RETURN dapl_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max)
 
 /* --- watermarks ---------------------------------------------------------------------------------- */
 
+/* SRQ-12 */
 void dapl_srq_limit(struct dapl_srq *srq)
 {
 	bool armed;

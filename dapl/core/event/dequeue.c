@@ -40,7 +40,7 @@ static inline bool pass_gate(struct dapl_evd *evd)
 }
 
 /* Fast path. Takes the next completion if it is a plain success, as most completions are.
- * TAKE_AGAIN: the slow path (dapl_evd_take) must handle it. */
+ * TAKE_AGAIN: the slow path (dapl_evd_take) must handle it. DTO-1. */
 static inline __attribute__((always_inline))
 enum dapl_take take_plain_completion(struct dapl_evd *evd, DAT_EVENT *event)
 {
@@ -78,14 +78,14 @@ enum dapl_take take_plain_completion(struct dapl_evd *evd, DAT_EVENT *event)
 			return TAKE_AGAIN;
 		data->operation = DAT_DTO_RECEIVE;	/* together one store */
 		data->rmr_context = 0;
-		data->transfered_length = wc->byte_len;
+		data->transfered_length = wc->byte_len;	/* DTO-3 */
 		ep->counters[DCNT_EP_RECV]++;
 		ep->counters[DCNT_EP_RECV_DATA] += wc->byte_len;
 		dapl_queue_retire(&ep->rq, req);
 	} else {
 		data->operation = (DAT_DTOS)req->op;
 		data->rmr_context = 0;
-		data->transfered_length = req->length;
+		data->transfered_length = req->length;	/* DTO-2 */
 		dapl_queue_retire(&ep->sq, req);
 	}
 	data->ep_handle = (DAT_EP_HANDLE)ep;

@@ -35,6 +35,7 @@ static inline bool refill(struct dapl_evd *evd)
 	return true;
 }
 
+/* DTO-1 */
 static inline void dto_event(DAT_EVENT *event, DAT_EVENT_NUMBER number, struct dapl_ep *ep,
 			     const struct dapl_dto *req, DAT_DTO_COMPLETION_STATUS status,
 			     uint32_t length, int op)
@@ -97,7 +98,7 @@ static void raw_departure(const struct ibv_wc *wc, DAT_EVENT *event)
 }
 
 /* Slow path: a request's completion that is not a plain success. Returns false if it makes no
- * event. */
+ * event. DTO-18, 19. */
 static bool special_request(struct dapl_ep *ep, const struct dapl_dto *req,
 			    const struct ibv_wc *wc, DAT_EVENT *event)
 {
@@ -168,14 +169,14 @@ static void special_receive(struct dapl_ep *ep, const struct dapl_dto *req,
 		ep->counters[DCNT_EP_RECV_IMM]++;
 		ep->counters[DCNT_EP_RECV_IMM_DATA] += wc->byte_len;
 	} else if (wc->wc_flags & WC_INVALIDATED) {
-		op = DAT_DTO_RECEIVE_WITH_INVALIDATE;
+		op = DAT_DTO_RECEIVE_WITH_INVALIDATE;	/* DTO-34 */
 		event->event_data.dto_completion_event_data.rmr_context = wc->invalidated_rkey;
 	}
 	event->event_data.dto_completion_event_data.operation = (DAT_DTOS)op;
 }
 
 /* Endpoint and queue of a receive completion; NULL for an SRQ buffer whose endpoint is
- * gone. */
+ * gone. SRQ-14. */
 static inline struct dapl_ep *receiver(struct dapl_evd *evd, const struct dapl_dto *req,
 				       const struct ibv_wc *wc)
 {
@@ -206,7 +207,7 @@ static void note(struct dapl_after *after, struct dapl_ep *ep, unsigned what)
 	after->what |= what;
 }
 
-/* RMR-12 */
+/* RMR-12, DTO-4, 26, 32 */
 static inline void after_completion(struct dapl_ep *ep, const struct ibv_wc *wc,
 				    struct dapl_after *after)
 {

@@ -43,6 +43,7 @@ static void unlock_if_any(struct dapl_evd *evd)
 		dapl_spin_unlock(&evd->lock);
 }
 
+/* SRQ-17, 18 */
 void dapl_watermark_took_buffer(struct dapl_ep *ep)
 {
 	ep->held++;

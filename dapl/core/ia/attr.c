@@ -269,7 +269,7 @@ static void provider_attrs(struct dapl_ia *ia, const struct dapl_entry *entry)
 	a->dapl_version_minor = entry->info.dapl_version_minor;
 	a->is_thread_safe = entry->info.is_thread_safe;
 	a->lmr_mem_types_supported = (DAT_MEM_TYPE)(DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL);
-	a->iov_ownership_on_return = DAT_IOV_CONSUMER;
+	a->iov_ownership_on_return = DAT_IOV_CONSUMER;	/* DTO-31 */
 	a->dat_qos_supported = (DAT_QOS)(DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY |
 					 DAT_QOS_ECONOMY | DAT_QOS_PREMIUM);
 	a->completion_flags_supported = (DAT_COMPLETION_FLAGS)

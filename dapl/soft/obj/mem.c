@@ -299,6 +299,7 @@ bool soft_mem_guard(const struct dapl_device *dev, uint32_t stag, const char *at
 	return likely(!dev->guards) || is_still_there(stag, at, length, true);
 }
 
+/* DTO-15, 25 */
 static enum soft_check local_check(const struct soft_region *region, const struct ibv_pd *pd,
 				   const struct ibv_sge *sge, int access, char **at)
 {
@@ -328,7 +329,7 @@ enum soft_check soft_mem_to_send(struct soft_qp *qp, const struct ibv_sge *sge, 
 	return check;
 }
 
-/* LMR-20, 21, 24, DM-18 */
+/* LMR-20, 21, 24, DM-18, DTO-26 */
 static enum soft_check remote_check(const struct soft_qp *qp, const struct soft_region *region,
 				    uint32_t stag, uint64_t addr, uint64_t length,
 				    int access, char **at)

@@ -45,6 +45,7 @@ static inline void rwqe_copy(struct soft_rwqe *to, const struct soft_rwqe *from)
 		to->sge[i] = from->sge[i];
 }
 
+/* DTO-31 */
 static inline int rq_post(struct soft_rq *rq, const struct ibv_recv_wr *wr)
 {
 	struct soft_rwqe *rwqe;

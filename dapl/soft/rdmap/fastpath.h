@@ -27,7 +27,7 @@ static inline bool fastpath_idle(const struct dapl_conn *conn)
 static inline bool fastpath_message(const struct ibv_send_wr *wr, struct ring_message *message)
 {
 	if (wr->num_sge != 1 || wr->next || (wr->send_flags & IBV_SEND_FENCE))
-		return false;
+		return false;	/* DTO-28 */
 	message->last = true;
 	message->rndv = false;
 	message->length = wr->sg_list->length;

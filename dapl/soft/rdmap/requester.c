@@ -72,7 +72,7 @@ static enum step may_start(const struct soft_qp *qp, const struct dapl_conn *con
 	if (unlikely(wqe->state == SOFT_DONE))
 		return NOTHING;		/* failed: completes after the requests before it */
 	if ((wqe->flags & IBV_SEND_FENCE) && outstanding)
-		return NOTHING;
+		return NOTHING;	/* DTO-28 */
 	if (wqe->opcode == IBV_WR_BIND_MW || wqe->opcode == IBV_WR_LOCAL_INV)
 		return LOCAL;	/* RMR-9 */
 	if (unlikely(soft_requester_fault(qp, conn, wqe) != IBV_WC_SUCCESS))
@@ -311,6 +311,7 @@ static enum step frame_atomic(struct batch *b, const struct dapl_conn *conn,
 	return FRAMED;
 }
 
+/* Requests begin in the order of their posts. DTO-29, 30. */
 static enum step frame_request(struct batch *b, const struct dapl_conn *conn,
 			       struct soft_qp *qp, struct soft_tx_cursor *cur)
 {

@@ -29,6 +29,7 @@ static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
 	return qp->conn && (int32_t)(qp->conn->peer_delivered - wqe->seq) >= 0;
 }
 
+/* DTO-29 */
 void soft_qp_complete_sends(struct soft_qp *qp)
 {
 	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {

@@ -23,7 +23,7 @@ int soft_responder_send_begin(struct soft_qp *qp, struct dapl_conn *conn)
 		rx->send_word = rx->seg.stag;
 		rx->send_offset = 0;
 		rx->unexpected = NULL;
-		if (TAILQ_EMPTY(&conn->unexpected) && soft_qp_take_receive(qp)) {
+		if (TAILQ_EMPTY(&conn->unexpected) && soft_qp_take_receive(qp)) {	/* SRQ-15 */
 			conn->consumed += SOFT_CHARGE;
 		} else {
 			soft_trace(TRC_LVL_DETAIL, "qp", qp, "send without a receive");
@@ -40,7 +40,7 @@ int soft_responder_send_begin(struct soft_qp *qp, struct dapl_conn *conn)
 	if (rx->unexpected)
 		return soft_unexpected_limit(conn);
 	if (rx->send_offset + (uint64_t)rx->payload_left > qp->taken->length)
-		return soft_receive_failed(qp, IBV_WC_LOC_LEN_ERR, WIRE_TERM_TOO_LONG);
+		return soft_receive_failed(qp, IBV_WC_LOC_LEN_ERR, WIRE_TERM_TOO_LONG);	/* DTO-4 */
 	return WIRE_TERM_NONE;
 }
 

@@ -83,7 +83,7 @@ static int unexpected_copy(struct soft_qp *qp, const struct dapl_conn *conn,
 	int n;
 
 	if (length > qp->taken->length)
-		return soft_receive_failed(qp, IBV_WC_LOC_LEN_ERR, WIRE_TERM_TOO_LONG);
+		return soft_receive_failed(qp, IBV_WC_LOC_LEN_ERR, WIRE_TERM_TOO_LONG);	/* DTO-4 */
 	n = soft_mem_slice(qp->dev, soft_receive_pd(qp), qp->taken->sge, qp->taken->sges, 0,
 			   unexpected->length, IBV_ACCESS_LOCAL_WRITE, iov, SOFT_MAX_SGE);
 	if (n < 0)

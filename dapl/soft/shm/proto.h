@@ -76,7 +76,7 @@ static inline bool proto_peer_is_idle(struct shm_conn *shm)
 }
 
 /* True: the target has executed all requests before this one, and its size allows to copy with the
- * lock held. */
+ * lock held. DTO-28, 30. */
 static inline bool proto_may_execute(const struct soft_qp *qp, const struct dapl_conn *conn,
 				     uint64_t length)
 {

@@ -32,7 +32,7 @@ static struct soft_cq *soft_cq(struct ibv_cq *cq)
 }
 
 /* Copies the segments of a request that is not inlined, or must not be. They are checked when the
- * request is sent (rdmap/requester.c). */
+ * request is sent (rdmap/requester.c). DTO-31. */
 static void keep_segments(struct soft_swqe *wqe, const struct ibv_send_wr *wr)
 {
 	wqe->flags &= ~(unsigned)IBV_SEND_INLINE;
@@ -139,7 +139,8 @@ static int post_ud(struct soft_qp *qp, const struct ibv_send_wr *wr)
 	return 0;
 }
 
-/* True: what is posted completes at once, flushed. While a flush waits, it joins the queue. */
+/* True: what is posted completes at once, flushed. While a flush waits, it joins the queue.
+ * DTO-8, 9, CONN-34. */
 static bool is_flushed(const struct soft_qp *qp)
 {
 	return qp->state == IBV_QPS_ERR && !qp->flush_waits;
