@@ -10,7 +10,7 @@
 
 enum { QUAL_MODULUS = 32001, QUAL_FIRST_PORT = 65535 - QUAL_MODULUS };
 
-/* 0, which is no qualifier, stays 0. SP-38, 39, 40. */
+/* 0, which is no qualifier, stays 0. SP-38, 39, 40, EXT-26. */
 static inline uint16_t dapl_qual_port(DAT_CONN_QUAL qual)
 {
 	return qual > UINT16_MAX ? QUAL_FIRST_PORT + qual % QUAL_MODULUS : qual;

@@ -159,6 +159,7 @@ static DAT_RETURN join(struct dapl_ep *ep, const struct sockaddr_storage *addres
 	return DAT_SUCCESS;
 }
 
+/* EXT-39 */
 static bool is_available(const struct dapl_ep *ep)
 {
 	return dapl_device_ops.join && ep->obj.ia->attr.multicast;

@@ -12,7 +12,7 @@
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/event/evd_notify.h"
 
-/* A request may come before core knows which port the device has chosen. SP-38, 39, 41. */
+/* A request may come before core knows which port the device has chosen. SP-38, 39, 41, EXT-26. */
 static DAT_CONN_QUAL qual_of(const struct dapl_sp *sp, const struct dapl_cr *cr)
 {
 	DAT_CONN_QUAL qual = READ_ONCE(sp->qual);

@@ -137,6 +137,7 @@ static void trace_step(const struct dapl_ep *ep, const struct dapl_known_peer *p
 static void failed(struct dapl_ep *ep, struct dapl_known_peer *peer, enum dapl_conn_failure why,
 		   const struct dapl_conn_cause *cause, const void *pdata, size_t len);
 
+/* EXT-25 */
 static void connect_timeout(struct dapl_timer *timer)
 {
 	struct dapl_known_peer *peer = container_of(timer, struct dapl_known_peer, timer);
@@ -193,7 +194,7 @@ DAT_RETURN dapl_ud_connect(struct dapl_ep *ep, const struct sockaddr *to, DAT_TI
 }
 
 /* An endpoint that the provider made or an RSP reserved is the consumer's from here on. As any
- * other it's UNCONNECTED until its first peer is established. */
+ * other it's UNCONNECTED until its first peer is established. EXT-27, 28. */
 DAT_RETURN dapl_ud_accept(struct dapl_ep *ep, struct dapl_cr *cr, int len, const void *data)
 {
 	struct dapl_conn_params params;
@@ -225,7 +226,7 @@ DAT_RETURN dapl_ud_accept(struct dapl_ep *ep, struct dapl_cr *cr, int len, const
 	return err == EMSGSIZE ? BAD_PARAM(3) : dapl_status(err, DAT_RESOURCE_MEMORY);
 }
 
-/* There is no connection to end: the communication identifiers go, address handles stay. */
+/* There is no connection to end: the communication identifiers go, address handles stay. EXT-19. */
 DAT_RETURN dapl_ud_disconnect(struct dapl_ep *ep)
 {
 	for (struct dapl_known_peer *peer = ep->known_peers; peer; peer = peer->next)
@@ -287,6 +288,7 @@ void dapl_ud_established(struct dapl_ep *ep, struct dapl_conn *conn,
 		      peer->active ? DAT_IB_UD_REMOTE_AH : DAT_IB_UD_PASSIVE_REMOTE_AH);
 }
 
+/* EXT-21, 22 */
 static void failed(struct dapl_ep *ep, struct dapl_known_peer *peer, enum dapl_conn_failure why,
 		   const struct dapl_conn_cause *cause, const void *pdata, size_t len)
 {
@@ -323,6 +325,7 @@ static const struct dapl_ud_peer *destination(struct dapl_ep *ep, const struct i
 	return peer ? &peer->to : dapl_mcast_by_ah(ep, ah);
 }
 
+/* EXT-20, 23 */
 DAT_RETURN dapl_ud_send(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			const DAT_IB_ADDR_HANDLE *to, DAT_DTO_COOKIE cookie,
 			DAT_COMPLETION_FLAGS flags)
@@ -360,6 +363,7 @@ DAT_RETURN dapl_ud_send(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				    REQ_EXTENSION, DCNT_EP_POST_SEND_UD);
 }
 
+/* EXT-19 */
 DAT_RETURN dapl_ud_cm_free(struct dapl_ep *ep, DAT_CONTEXT cm)
 {
 	DAT_RETURN ret = BAD_PARAM(2);
@@ -380,6 +384,7 @@ DAT_RETURN dapl_ud_cm_free(struct dapl_ep *ep, DAT_CONTEXT cm)
 	return ret;
 }
 
+/* EXT-20 */
 DAT_RETURN dapl_ud_ah_free(struct dapl_ep *ep, DAT_IB_ADDR_HANDLE *ah)
 {
 	struct dapl_known_peer *peer;

@@ -20,7 +20,7 @@
 		   DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV | \
 		   DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV)
 
-/* EP-18, 19 */
+/* EP-18, 19, EXT-34 */
 static bool may_modify(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask)
 {
 	bool is_ours = ep->state == DAT_EP_STATE_UNCONNECTED ||

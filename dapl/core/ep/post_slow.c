@@ -214,6 +214,7 @@ DAT_RETURN dapl_ep_post_send_immed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LM
 				READ_ONCE(ep->max_message), DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
 }
 
+/* EXT-8 */
 DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				    DAT_UINT32 immediate, DAT_COMPLETION_FLAGS flags)

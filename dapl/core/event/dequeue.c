@@ -92,7 +92,7 @@ enum dapl_take take_plain_completion(struct dapl_evd *evd, DAT_EVENT *event)
 	data->status = DAT_DTO_SUCCESS;
 	event->event_number = DAT_DTO_COMPLETION_EVENT;
 	event->evd_handle = (DAT_EVD_HANDLE)evd;	/* EVD-18 */
-	memset(event->event_extension_data, 0, sizeof event->event_extension_data);
+	memset(event->event_extension_data, 0, sizeof event->event_extension_data);	/* EXT-16 */
 	evd->wc_head++;
 	return TAKE_EVENT;
 }

@@ -49,7 +49,7 @@ static inline void dto_event(DAT_EVENT *event, DAT_EVENT_NUMBER number, struct d
 	dto->transfered_length = length;
 	dto->operation = (DAT_DTOS)op;
 	dto->rmr_context = 0;
-	memset(event->event_extension_data, 0, sizeof event->event_extension_data);
+	memset(event->event_extension_data, 0, sizeof event->event_extension_data);	/* EXT-16 */
 }
 
 static DAT_IB_EXTENSION_EVENT_DATA *extension(DAT_EVENT *event, DAT_IB_EXT_TYPE type, bool ok)
@@ -149,14 +149,14 @@ static void special_receive(struct dapl_ep *ep, const struct dapl_dto *req,
 	if (ep->is_ud) {
 		event->event_data.dto_completion_event_data.operation =
 			(DAT_DTOS)DAT_IB_DTO_RECV_UD;
-		extension(event, DAT_IB_UD_RECV, ok);
+		extension(event, DAT_IB_UD_RECV, ok);	/* EXT-15 */
 		ep->counters[DCNT_EP_RECV_UD]++;
 		ep->counters[DCNT_EP_RECV_UD_DATA] += ok ? wc->byte_len : 0;
 		return;
 	}
 	if (!ok)
 		return;
-	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
+	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM) {	/* EXT-8 */
 		op = DAT_IB_DTO_RECV_IMMED;
 		extension(event, DAT_IB_RDMA_WRITE_IMMED_DATA, true)->val.immed.data =
 			wc->imm_data;

@@ -82,6 +82,7 @@ static const char *format(struct dapl_attr_text *text, const char *fmt, ...)
 	return to;
 }
 
+/* The trace levels are listed with the attribute that announces them. EXT-18. */
 static void vendor_attrs(struct dapl_ia *ia)
 {
 	DAT_NAMED_ATTR *a = ia->text->vendor;
@@ -107,6 +108,7 @@ static void add(struct dapl_attr_text *text, const char *name, const char *value
 	a->value = value;
 }
 
+/* EXT-3 */
 static void specific_attrs(const struct dapl_device_attr *d, struct dapl_attr_text *t)
 {
 	char gid[INET6_ADDRSTRLEN] = "";

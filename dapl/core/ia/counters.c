@@ -226,6 +226,7 @@ static bool updated_set_of(struct dapl_object *obj, struct set *set)
 	return set_of(obj, set);
 }
 
+/* EXT-13 */
 DAT_RETURN dapl_counters_query(struct dapl_object *obj, int which, DAT_UINT64 *out, int reset)
 {
 	uint64_t value[MOST_COUNTERS];
@@ -254,7 +255,7 @@ static void print_one(const struct set *set, const struct dapl_object *obj, int 
 		 (unsigned long long)value);
 }
 
-/* Of all counters those that are not 0, or one line that says that there are none. */
+/* Of all counters those that are not 0, or one line that says that there are none. EXT-24. */
 DAT_RETURN dapl_counters_print(struct dapl_object *obj, int which, int reset)
 {
 	uint64_t value[MOST_COUNTERS];
@@ -307,6 +308,7 @@ static bool group_argument(struct dapl_object *obj, int group)
 	return obj->kind == DAPL_IA && group >= DCNT_IA_CM && group <= DCNT_IA_DIAG;
 }
 
+/* EXT-24 */
 DAT_RETURN dapl_counters_start(struct dapl_object *obj, int group)
 {
 	struct dapl_ia *ia = (struct dapl_ia *)obj;
@@ -318,6 +320,7 @@ DAT_RETURN dapl_counters_start(struct dapl_object *obj, int group)
 	return DAT_SUCCESS;
 }
 
+/* EXT-24 */
 DAT_RETURN dapl_counters_stop(struct dapl_object *obj, int group)
 {
 	struct dapl_ia *ia = (struct dapl_ia *)obj;

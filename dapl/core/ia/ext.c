@@ -52,6 +52,7 @@ static DAT_RETURN post_atomic(struct dapl_ep *ep, struct ibv_send_wr *wr,
 				    counter);
 }
 
+/* EXT-4 */
 static DAT_RETURN fetch_and_add(struct dapl_ep *ep, va_list args)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD };
@@ -67,6 +68,7 @@ static DAT_RETURN fetch_and_add(struct dapl_ep *ep, va_list args)
 			   DAT_IB_DTO_FETCH_ADD, DCNT_EP_POST_FETCH_ADD);
 }
 
+/* EXT-5, 6 */
 static DAT_RETURN cmp_and_swap(struct dapl_ep *ep, va_list args)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_ATOMIC_CMP_AND_SWP };
@@ -345,6 +347,6 @@ DAT_RETURN dapl_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 	case DAT_IB_CLOSE_QUERY_OP:
 		return close_query(handle);
 	default:
-		return NOT_IMPLEMENTED;
+		return NOT_IMPLEMENTED;	/* EXT-12 */
 	}
 }

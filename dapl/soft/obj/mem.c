@@ -329,7 +329,7 @@ enum soft_check soft_mem_to_send(struct soft_qp *qp, const struct ibv_sge *sge, 
 	return check;
 }
 
-/* LMR-20, 21, 24, DM-18, DTO-26 */
+/* LMR-20, 21, 24, DM-18, DTO-26, EXT-7 */
 static enum soft_check remote_check(const struct soft_qp *qp, const struct soft_region *region,
 				    uint32_t stag, uint64_t addr, uint64_t length,
 				    int access, char **at)

@@ -365,7 +365,7 @@ static bool receive_one(struct dapl_device *dev, int fd)
 		return errno != EAGAIN;
 	if (!destination(&msg, &to, &interface))
 		return true;
-	group = find_group(dev->mcast, (struct sockaddr *)&to);
+	group = find_group(dev->mcast, (struct sockaddr *)&to);	/* EXT-40 */
 	if (group && group->interface == interface)
 		deliver(group, &from, dev->scratch, n);
 	return true;

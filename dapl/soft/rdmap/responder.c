@@ -59,6 +59,7 @@ int soft_responder_send_end(struct soft_qp *qp, struct dapl_conn *conn)
 	return soft_deliver(qp, conn, rx->send_op, rx->send_word, rx->send_offset);
 }
 
+/* EXT-9 */
 int soft_responder_immediate(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body)
 {
 	uint32_t word = wire_get32(body), length = wire_get32(body + 4);

@@ -8,7 +8,7 @@
 #include "common/lock.h"
 
 /* Executes an atomic at an aligned address: compare and swap if `swap`, else fetch and add. Returns the value
- * before it. `compare` counts only for a swap. */
+ * before it. `compare` counts only for a swap. EXT-4, 5, 6. */
 static inline uint64_t soft_execute_atomic(char *at, bool swap, uint64_t data, uint64_t compare)
 {
 	if (!swap)

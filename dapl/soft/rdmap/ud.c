@@ -189,7 +189,7 @@ static void deliver(struct soft_qp *qp, const struct soft_datagram *datagram, co
 {
 	uint32_t length = datagram->length, part;
 	struct ibv_wc wc = {
-		.opcode = IBV_WC_RECV, .byte_len = SOFT_GRH + length,
+		.opcode = IBV_WC_RECV, .byte_len = SOFT_GRH + length,	/* EXT-15 */
 		.src_qp = datagram->from_qp, .wc_flags = IBV_WC_GRH,
 	};
 	const struct ibv_pd *pd = qp->srq ? qp->srq->srq.pd : qp->qp.pd;
