@@ -28,6 +28,7 @@ static bool read_one(struct soft_options *options, const char *word)
 	return options->eth_bypass || is_word(word, "eth_qdisc=default");
 }
 
+/* ETH-38 */
 const char *soft_options_read(struct soft_options *options, const char *params)
 {
 	*options = (struct soft_options){ .eth_bypass = false };

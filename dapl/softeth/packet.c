@@ -150,7 +150,7 @@ static int open_socket(struct eth_port *port, uint32_t ring_frames)
 	port->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (port->fd < 0)
 		return errno;
-	if ((err = eth_filter_none(port->fd)) || (err = prepare(port, ring_frames)))
+	if ((err = eth_filter_none(port->fd)) || (err = prepare(port, ring_frames)))	/* ETH-10 */
 		return err;
 	at.sll_ifindex = port->index;
 	return bind(port->fd, (struct sockaddr *)&at, sizeof at) ? errno : 0;
@@ -321,6 +321,7 @@ static ssize_t receive_into(struct eth_port *port, const struct iovec *iov, int 
 	return length;
 }
 
+/* ETH-8 */
 static int receive_one(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth_frame *frame)
 {
 	uint32_t room = 0, parsed;

@@ -51,7 +51,7 @@ static bool is_own(const struct eth_rule *r, const struct eth_headers *headers, 
 	return true;
 }
 
-/* HOT: a capture of all frames has one rule that matches everything; then headers are not parsed. */
+/* HOT: a capture of all frames has one rule that matches everything; then headers are not parsed. ETH-20. */
 struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint32_t captured,
 			       struct eth_tag tag, uint64_t time, bool outgoing, bool other_host, uint32_t *hash)
 {
@@ -159,7 +159,7 @@ static bool is_exact(const uint8_t mask[6])
 	return !memcmp(mask, all, 6);
 }
 
-/* What the packet socket needs of the device for a rule. Returns how many. */
+/* What the packet socket needs of the device for a rule. Returns how many. ETH-20. */
 static unsigned wanted_memberships(const struct eth_port *port, const struct dapl_eth_rule *rule,
 				   struct packet_mreq wanted[MAX_MEMBERSHIPS])
 {
@@ -204,6 +204,7 @@ static void drop_memberships(struct eth_port *port, struct eth_rule *rule)
 			   sizeof *wanted);
 }
 
+/* ETH-20 */
 static int join_socket(struct eth_port *port, const struct dapl_eth_rule *rule)
 {
 	struct ip_mreqn group4 = { .imr_ifindex = port->index };

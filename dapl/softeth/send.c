@@ -62,6 +62,7 @@ static void split(struct message *m, const struct iovec *iov, int n)
 	}
 }
 
+/* ETH-23 */
 static void insert_tag(struct message *m, const struct dapl_eth_send *how)
 {
 	memmove(m->head + ADDRESSES + VLAN_HLEN, m->head + ADDRESSES, m->head_length - ADDRESSES);
@@ -103,6 +104,7 @@ static void compute_checksum(struct message *m, const struct eth_layout *l)
 	put16(at, sum || l->protocol != IPPROTO_UDP ? sum : 0xffff);
 }
 
+/* ETH-21 */
 static const char *add_checksums(struct message *m)
 {
 	sum_ipv4_header(m, &m->layout);
@@ -132,6 +134,7 @@ static const char *add_inner_checksums(struct message *m)
 	return NULL;
 }
 
+/* ETH-22 */
 static const char *add_segmentation(struct message *m, const struct dapl_eth_send *how, uint32_t mtu)
 {
 	struct eth_layout *l = &m->layout;
@@ -277,7 +280,7 @@ static void count(struct eth_port *port, uint64_t frames, uint64_t bytes)
 }
 
 /* The kernel drops a message to segment that bypasses the queueing discipline, if the device cannot segment. What
- * passes through it from now on must not be overtaken by later frames. */
+ * passes through it from now on must not be overtaken by later frames. ETH-38. */
 static int end_bypass(struct eth_port *port)
 {
 	int off = 0;
@@ -288,7 +291,7 @@ static int end_bypass(struct eth_port *port)
 	return 0;
 }
 
-/* Past the queueing discipline a device without carrier looks like one with a full queue. */
+/* Past the queueing discipline a device without carrier looks like one with a full queue. ETH-38. */
 static int send_error(const struct eth_port *port, int err)
 {
 	struct ifreq ifr;
@@ -312,7 +315,7 @@ static int send_message(struct eth_port *port, struct message *m, bool stamped)
 		return err;
 	m->iov[0] = (struct iovec){ &m->vnet, sizeof m->vnet };
 	sent = sendmsg(port->fd, &message, MSG_DONTWAIT);
-	if (sent < 0 && errno == ENETDOWN)	/* perhaps of an earlier time, told once by the socket */
+	if (sent < 0 && errno == ENETDOWN)	/* perhaps of an earlier time, told once by the socket. ETH-19 */
 		sent = sendmsg(port->fd, &message, MSG_DONTWAIT);
 	if (sent < 0)
 		return send_error(port, errno);

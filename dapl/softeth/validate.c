@@ -42,6 +42,7 @@ static void count_segments(struct dapl_eth_frame *frame, const struct virtio_net
 	frame->segments = (uint16_t)((payload + vnet->gso_size - 1) / vnet->gso_size);
 }
 
+/* ETH-24 */
 void eth_validate(const struct eth_port *port, struct dapl_eth_frame *frame, const struct virtio_net_hdr *vnet,
 		  const uint8_t *head, uint32_t parsed, const struct iovec *iov, int n)
 {

@@ -260,6 +260,7 @@ static uint64_t time_of(struct hw_eth *q, const struct done *d)
 	return time;
 }
 
+/* ETH-8, 39 */
 static void describe(struct hw_eth *q, const struct done *d, uint32_t room, struct dapl_eth_frame *frame)
 {
 	uint32_t counted = q->config.fcs ? d->length - HW_ETH_FCS : d->length;

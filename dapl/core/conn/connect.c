@@ -121,7 +121,7 @@ static DAT_RETURN connect_to(struct dapl_ep *ep, const struct sockaddr *to,
 	if (!dapl_object_is_live(&ep->obj))
 		ret = BAD_HANDLE(EP);
 	else if (ep->is_raw)
-		ret = NOT_SUPPORTED;
+		ret = NOT_SUPPORTED;	/* ETH-7 */
 	else
 		ret = ep->is_ud ? dapl_ud_connect(ep, to, timeout, len, data) :
 			start_connect(ep, to, qual, timeout, len, data, qos);

@@ -186,7 +186,7 @@ static DAT_RETURN accept_with(struct dapl_cr *cr, struct dapl_ep *ep, int len, c
 
 	dapl_ep_lock_settled(ep);
 	if (ep->is_raw)
-		ret = NOT_SUPPORTED;
+		ret = NOT_SUPPORTED;	/* ETH-7 */
 	else if (ep->is_ud != cr->ud)
 		ret = BAD_HANDLE(EP);
 	else if (cr->ud)

@@ -151,7 +151,7 @@ DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n,
 	if (!ep)
 		return BAD_HANDLE(EP);
 	if (invalidate && READ_ONCE(ep->is_raw))
-		return NOT_SUPPORTED;
+		return NOT_SUPPORTED;	/* ETH-7 */
 	if (!invalidate)
 		return dapl_ep_post_send(handle, n, iov, cookie, flags);
 	if (n < 0 || n > READ_ONCE(ep->max_send_iov))

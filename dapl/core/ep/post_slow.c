@@ -182,7 +182,7 @@ static DAT_RETURN write_to(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLE
 			   unsigned dto_flags, unsigned counter)
 {
 	if (READ_ONCE(ep->is_raw))
-		return NOT_SUPPORTED;
+		return NOT_SUPPORTED;	/* ETH-7 */
 	if (n < 0 || n > READ_ONCE(ep->max_write_iov))
 		return BAD_PARAM(2);
 	if (!remote)
@@ -237,7 +237,7 @@ DAT_RETURN dapl_read_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET 
 	bool empty;
 
 	if (READ_ONCE(ep->is_raw))
-		return NOT_SUPPORTED;
+		return NOT_SUPPORTED;	/* ETH-7 */
 	if (n < 0 || n > READ_ONCE(ep->max_read_iov))
 		return BAD_PARAM(2);
 	if (!iov && n)

@@ -115,7 +115,7 @@ static DAT_RETURN begin_locked(struct dapl_ep *ep, struct dapl_eth_config *confi
 	ep->eth->ready = (struct dapl_dto){ .ep = ep, .op = DAT_DTO_RECEIVE, .flags = REQ_EXTENSION };
 	if ((err = dapl_device_ops.eth->query(ep->obj.ia->dev, &attr)))
 		return begin_status(err);
-	if (config->fcs && !(attr.caps & DAT_ETH_CAP_FCS)) {
+	if (config->fcs && !(attr.caps & DAT_ETH_CAP_FCS)) {	/* ETH-39 */
 		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "create refused: eth_fcs is keep, but the device "
 		      "gives frames without their FCS (no DAT_ETH_CAP_FCS)");
 		return NOT_SUPPORTED;
@@ -126,8 +126,8 @@ static DAT_RETURN begin_locked(struct dapl_ep *ep, struct dapl_eth_config *confi
 	ep->eth->caps = attr.caps;
 	dapl_spin_lock(&ep->sq.lock);
 	dapl_spin_lock(&ep->rq.lock);
-	WRITE_ONCE(ep->min_message, MIN_FRAME);
-	WRITE_ONCE(ep->max_message, attr.max_frame);
+	WRITE_ONCE(ep->min_message, MIN_FRAME);	/* ETH-5 */
+	WRITE_ONCE(ep->max_message, attr.max_frame);	/* ETH-5 */
 	WRITE_ONCE(ep->max_rdma, 0);	/* RDMA takes the slow path, which refuses it */
 	ep->max_inline = 0;
 	dapl_spin_unlock(&ep->rq.lock);

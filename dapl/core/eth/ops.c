@@ -75,7 +75,7 @@ static DAT_RETURN read_clock(DAT_HANDLE handle, va_list args)
 	return DAT_SUCCESS;
 }
 
-/* ep->lock held: whether the ring may be used. */
+/* ep->lock held: whether the ring may be used. ETH-7. */
 static DAT_RETURN ring_state(const struct dapl_ep *ep)
 {
 	if (!ep->eth->ring)

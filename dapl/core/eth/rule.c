@@ -158,7 +158,7 @@ static bool is_good(const DAT_ETH_RULE *rule)
 }
 
 /* Frames that this host sends pass the packet socket behind the hook at which others are taken away. A group has no
- * rules that give frames to no endpoint. */
+ * rules that give frames to no endpoint. ETH-28. */
 static bool is_able(const struct place *place, const DAT_ETH_RULE *rule)
 {
 	if (rule->mode == DAT_ETH_COPY)

@@ -20,7 +20,7 @@ static const struct {
 	{ DAT_ETH_SEND_MORE, 0 },
 };
 
-/* Returns what is wrong, or NULL. */
+/* Returns what is wrong, or NULL. ETH-21, 36. */
 static const char *find_wrong(const DAT_ETH_SEND *how)
 {
 	DAT_UINT32 known = 0;
@@ -74,7 +74,7 @@ DAT_RETURN dapl_eth_post_send(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRI
 	if (dapl_device_ops.eth->reads_headers && dapl_pz_is_zero_based(ep->pz))
 		return NOT_SUPPORTED;
 	memcpy(&wr.how, how, sizeof wr.how);
-	room = how->flags & DAT_ETH_SEND_TSO ? ep->eth->max_tso : READ_ONCE(ep->max_message);
+	room = how->flags & DAT_ETH_SEND_TSO ? ep->eth->max_tso : READ_ONCE(ep->max_message);	/* ETH-22 */
 	ret = dapl_post_gather(ep, n, iov, cookie, flags, &wr.wr, READ_ONCE(ep->max_send_iov), room, DAT_DTO_SEND,
 			       how->flags & DAT_ETH_SEND_STAMP ? REQ_EXTENSION : 0, DCNT_EP_POST_SEND);
 	return DAT_GET_TYPE(ret) == DAT_INTERNAL_ERROR ? BAD_PARAM(5) : ret;

@@ -120,7 +120,7 @@ static bool special_request(struct dapl_ep *ep, const struct dapl_dto *req,
 	return true;
 }
 
-/* A frame that a raw endpoint has received, or the notice that there are some. */
+/* A frame that a raw endpoint has received, or the notice that there are some. ETH-8. */
 static void raw_receive(const struct dapl_ep *ep, const struct dapl_dto *req, const struct ibv_wc *wc,
 			DAT_EVENT *event)
 {

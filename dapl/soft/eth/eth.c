@@ -174,7 +174,7 @@ static void receive_shared(struct soft_eth *eth)
 }
 
 /* The watch is also called for times of departure, of which the socket may be rid already. Returns false if it has neither
- * frames nor an error. */
+ * frames nor an error. ETH-36. */
 static bool is_ready(const struct soft_eth *eth)
 {
 	struct pollfd fd = { .fd = soft_eth_ports->descriptor(eth->port), .events = POLLIN };
@@ -238,7 +238,7 @@ static int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_rec
 
 	*bad = wr;
 	if (eth->config.ring_frames || eth->qp->srq)
-		return EOPNOTSUPP;
+		return EOPNOTSUPP;	/* ETH-7 */
 	err = soft_qp_post_recv(ibqp, wr, bad);
 	if (err)
 		return err;
@@ -309,6 +309,7 @@ static const struct dapl_device *device_of(struct ibv_qp *qp)
 	return qp->context ? eth_of(qp)->qp->dev : group_of(qp)->dev;
 }
 
+/* ETH-28 */
 static int add_rule(struct ibv_qp *qp, const struct dapl_eth_rule *rule, void **added)
 {
 	int err = soft_eth_ports->add_rule(place_of(qp), rule, added);

@@ -53,7 +53,7 @@ static enum ibv_wc_status status_of(int err)
 	case EINVAL:
 		return IBV_WC_LOC_QP_OP_ERR;
 	default:
-		return IBV_WC_GENERAL_ERR;
+		return IBV_WC_GENERAL_ERR;	/* ETH-19 */
 	}
 }
 
@@ -103,7 +103,7 @@ static int send_frame(struct soft_qp *qp, const struct ibv_send_wr *wr, const st
 	const char *wrong = NULL;
 
 	if (n < 0) {
-		complete(qp, wr, IBV_WC_LOC_PROT_ERR);
+		complete(qp, wr, IBV_WC_LOC_PROT_ERR);	/* ETH-5 */
 		return 0;
 	}
 	err = soft_eth_ports->send(qp->eth->port, iov, n, how, &wrong);
@@ -118,7 +118,7 @@ static int send_frame(struct soft_qp *qp, const struct ibv_send_wr *wr, const st
 	return 0;
 }
 
-/* Nanoseconds until the frame may leave; 0: now. */
+/* Nanoseconds until the frame may leave; 0: now. ETH-26. */
 static uint64_t wait_of(const struct soft_eth *eth, const struct dapl_eth_send *how)
 {
 	uint64_t due = pace_due(&eth->pace), now, wait = 0, launch;
@@ -159,7 +159,7 @@ static void set_timer(struct soft_eth *eth, uint64_t wait)
 	eth->hold_timing = false;
 }
 
-/* Completes a frame that has left, once its time is known or will not be. */
+/* Completes a frame that has left, once its time is known or will not be. ETH-36. */
 static bool complete_stamped(struct soft_eth *eth, struct eth_pending *p)
 {
 	uint64_t time = 0;
@@ -269,7 +269,8 @@ static void drain(struct soft_eth *eth)
 }
 
 /* The timer that runs for what was held before is left alone: it is set again when it fires, if need be. So frames are held
- * for HOLD_NS at least and twice that at most, unless they leave with others, and a batch costs no system call for it. */
+ * for HOLD_NS at least and twice that at most, unless they leave with others, and a batch costs no system call for it.
+ * ETH-37. */
 static void hold(struct soft_eth *eth)
 {
 	if (!eth->holding) {
@@ -407,7 +408,7 @@ static int post_one(struct soft_eth *eth, const struct ibv_send_wr *wr)
 		err = post_behind(eth, wr, how, wait);
 	else
 		err = send_frame(qp, wr, how, false);
-	eth->late += late && !err;
+	eth->late += late && !err;	/* ETH-26 */
 	return err;
 }
 
@@ -438,6 +439,7 @@ int soft_eth_pace(struct ibv_qp *ibqp, const struct dapl_eth_pace *pace)
 	return 0;
 }
 
+/* ETH-26, 36, 37 */
 void soft_eth_flush_sends(struct soft_eth *eth)
 {
 	eth->holding = false;
