@@ -20,6 +20,6 @@ TESTS += $(lint_tests)
 dist_check_SCRIPTS += test/lint/runners
 TESTS += test/lint/runners
 
-EXTRA_DIST += test/lint/layers-upward dapl/libdaplofa.symbols dapl/libdaplsoft.symbols
+EXTRA_DIST += test/lint/layers-upward test/lint/statements-without-code dapl/libdaplofa.symbols dapl/libdaplsoft.symbols
 dist_check_SCRIPTS += test/lint/man-calls test/lint/man-html test/lint/man-examples test/lint/statements test/lint/conformance-page test/lint/words
 TESTS += test/lint/man-calls test/lint/man-html test/lint/man-examples test/lint/statements test/lint/conformance-page test/lint/words
