@@ -14,6 +14,7 @@ verbs_siw_below = test/unit/verbs/siw_below.c test/unit/verbs/siw_below.h
 verbs_conn_sides = test/unit/verbs/conn_sides.c test/unit/verbs/conn_sides.h $(softeth_steps)
 tap_records = test/unit/tap_records.c test/unit/tap_records.h
 verbs_tapped = test/unit/verbs/tapped.c test/unit/verbs/tapped.h $(tap_records)
+verbs_cm_channel = test/unit/verbs/cm_channel.c test/unit/verbs/cm_channel.h $(verbs_conn_sides)
 soft_ring_reader = test/unit/soft/ring_reader.c test/unit/soft/ring_reader.h
 softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
 softeth_cbpf = test/unit/softeth/cbpf.c test/unit/softeth/cbpf.h
@@ -842,6 +843,8 @@ if CMOCKA
 unit_verbs = \
 	test/unit/verbs/test_acceptor \
 	test/unit/verbs/test_address \
+	test/unit/verbs/test_cm \
+	test/unit/verbs/test_cm_listen \
 	test/unit/verbs/test_conn_cause \
 	test/unit/verbs/test_conn_event \
 	test/unit/verbs/test_conn_qp \
@@ -884,6 +887,15 @@ test_unit_verbs_test_acceptor_SOURCES = test/unit/verbs/test_acceptor.c $(verbs_
 test_unit_verbs_test_acceptor_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_acceptor_LDFLAGS = $(AM_LDFLAGS) $(verbs_conn_sides_flags)
 test_unit_verbs_test_address_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
+# What cm_channel.c replaces besides.
+verbs_cm_channel_flags = $(verbs_conn_sides_flags) -Wl,--wrap=hw_conn_event,--wrap=hw_membership_event \
+	-Wl,--wrap=dapl_service_flush,--wrap=dapl_watch_start,--wrap=dapl_watch_stop
+test_unit_verbs_test_cm_SOURCES = test/unit/verbs/test_cm.c $(verbs_cm_channel) $(printed)
+test_unit_verbs_test_cm_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_cm_LDFLAGS = $(AM_LDFLAGS) $(verbs_cm_channel_flags)
+test_unit_verbs_test_cm_listen_SOURCES = test/unit/verbs/test_cm_listen.c $(verbs_cm_channel)
+test_unit_verbs_test_cm_listen_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_cm_listen_LDFLAGS = $(AM_LDFLAGS) $(verbs_cm_channel_flags) -Wl,--wrap=free
 test_unit_verbs_test_conn_cause_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_event_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_qp_LDADD = $(unit_verbs_libs)

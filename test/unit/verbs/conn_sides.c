@@ -52,7 +52,7 @@ static int try(const char *word)
 	return -1;
 }
 
-static int try_on(const struct rdma_cm_id *of, const char *word)
+int try_on(const struct rdma_cm_id *of, const char *word)
 {
 	assert_ptr_equal(of, &id);
 	assert_int_equal(ids, 1);
@@ -166,7 +166,8 @@ void __wrap_hw_siw_qp_reads(struct ibv_qp *of, unsigned reads);
 void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *));
 void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us, void (*fire)(struct dapl_timer *));
 bool __wrap_dapl_timer_stop(struct dapl_timer *timer);
-void *__wrap_calloc(size_t n, size_t size);
+/* Visible, since the sanitizers' libraries call calloc, too. */
+__attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);
 void *__real_calloc(size_t n, size_t size);
 
 int __wrap_hw_qp_to_rts(struct dapl_conn *of, bool *gone)

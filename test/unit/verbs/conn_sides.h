@@ -46,6 +46,8 @@ extern char data_told[256];
 int sides_begin(void **state);
 int sides_end(void **state);
 struct dapl_conn_params own_params(void);	/* of `qp`, to 10.0.0.2, 4 reads out and 5 in, data "hello" */
+/* A step on the only id, for what a test replaces itself: -1 and `refusal` in errno if it fails. */
+int try_on(const struct rdma_cm_id *of, const char *word);
 void set_address(struct sockaddr *to, const char *text, uint16_t port);
 void run_task(void);			/* one must be queued */
 bool task_is_queued(void);

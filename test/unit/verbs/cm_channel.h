@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* cm_channel.h - the event channel of a device: events that come, what handles them, and a listener that requests come
+ * to. librdmacm and the service thread below and core above are replaced here and by conn_sides.c; its steps have
+ * these besides: "flush" of the service thread, "unwatch" of the channel, "up:request" and "up:async". */
+#ifndef TEST_UNIT_VERBS_CM_CHANNEL_H
+#define TEST_UNIT_VERBS_CM_CHANNEL_H
+#include "test/unit/verbs/conn_sides.h"
+
+enum { PORT = 2, MANY_EVENTS = 1000, STATUS = -71 };
+
+extern int watch_result;		/* of dapl_watch_start */
+extern void (*during_flush)(void);	/* runs in dapl_service_flush, if set */
+
+/* Events that come. */
+extern struct rdma_cm_event queue[MANY_EVENTS];
+extern int queued, acked;
+extern uint8_t arrived[256];		/* private data of the last; gone when it was acknowledged */
+
+/* What handled the last event that was not a request, and what it was told. */
+extern int handled;			/* how many there were */
+extern const void *handler;
+extern struct rdma_cm_event event_told;
+extern uint8_t bytes_told[256];
+extern size_t length_told;
+
+/* Requests come to this listener, whose id is not that of the request. */
+extern struct dapl_listener listener;
+extern struct rdma_cm_id listen_id;
+extern int ia, sp;			/* what core calls the device and the listener */
+extern struct dapl_request request_told;	/* its data are in bytes_told, its connection in `conn` */
+
+/* Before a case, in place of sides_begin: the channel is watched. */
+int channel_begin(void **state);
+void channel_begin_on(void **state, enum hw_wire wire);	/* again, over a wire */
+void read_channel(void);
+/* An event of `id`, with as much private data of `arrived`. */
+void event_comes(enum rdma_cm_event_type type, size_t length);
+/* A request with the data "hello", of a peer that says where it is. Brings `id`. */
+void request_comes(void);
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_cm.c - the event channel of a device: which file gets an event, which requests are refused, which connections get
+ * a notice, and what its end leaves. Listeners are in test_cm_listen.c. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "common/address.h"
+#include "common/log.h"
+#include "dapl/verbs/conn.h"
+#include "test/unit/printed.h"
+#include "test/unit/verbs/cm_channel.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+int rdma_notify(struct rdma_cm_id *of, enum ibv_event_type event)
+{
+	assert_int_equal(event, IBV_EVENT_COMM_EST);
+	assert_int_not_equal(conn->lock.state, MUTEX_FREE);	/* or the id may go */
+	return try_on(of, "notify");
+}
+
+/* How a request is refused. */
+static const struct { enum hw_wire wire; const char *refused; } wires[] = {
+	{ HW_WIRE_IB, "refuse -id" }, { HW_WIRE_IWARP, "reject -id" }, { HW_WIRE_UD, "reject -id" },
+};
+
+/* --- events ------------------------------------------------------------------------------------------------- */
+
+static void channel_that_cannot_be_watched_is_an_error(void **state)
+{
+	(void)state;
+	watch_result = ENOMEM;
+	assert_int_equal(hw_cm_start(&dev), ENOMEM);
+}
+
+static void event_goes_to_what_its_id_belongs_to(void **state)
+{
+	static struct dapl_conn connection = { .target.kind = CM_CONN };
+	static struct cm_target membership = { .kind = CM_MEMBERSHIP };
+
+	(void)state;
+	id.context = &connection.target;
+	event_comes(RDMA_CM_EVENT_ESTABLISHED, 0);
+	read_channel();
+	assert_ptr_equal(handler, &connection);
+	id.context = &membership;
+	event_comes(RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	read_channel();
+	assert_ptr_equal(handler, &membership);
+	assert_int_equal(handled, 2);
+	id.context = &listener.target;		/* means nothing to one */
+	event_comes(RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	read_channel();
+	assert_int_equal(handled, 2);
+	assert_int_equal(acked, 3);
+	steps_are("");
+}
+
+/* A handler may destroy the id, which waits for the acknowledgement. */
+static void event_is_acknowledged_before_it_is_handled(void **state)
+{
+	static struct dapl_conn connection = { .target.kind = CM_CONN };
+	static const size_t lengths[] = { 0, 1, 255 };
+
+	for (size_t i = 0; i < 2 * COUNT(lengths); i++) {
+		size_t length = lengths[i / 2];
+
+		channel_begin_on(state, i % 2 ? HW_WIRE_UD : HW_WIRE_IB);
+		id.context = &connection.target;
+		memset(arrived, 'd', length);
+		event_comes(RDMA_CM_EVENT_ESTABLISHED, length);
+		read_channel();
+		assert_int_equal(acked, 1);
+		assert_int_equal(handled, 1);
+		assert_ptr_equal(event_told.id, &id);
+		assert_int_equal(event_told.event, RDMA_CM_EVENT_ESTABLISHED);
+		assert_int_equal(event_told.status, STATUS);
+		assert_int_equal(length_told, length);
+		for (size_t at = 0; at < length; at++)
+			assert_int_equal(bytes_told[at], 'd');
+	}
+}
+
+static void length_without_data_is_none(void **state)
+{
+	static struct dapl_conn connection = { .target.kind = CM_CONN };
+
+	(void)state;
+	id.context = &connection.target;
+	event_comes(RDMA_CM_EVENT_REJECTED, 9);
+	queue[0].param.conn.private_data = NULL;
+	length_told = 1;
+	read_channel();
+	assert_int_equal(handled, 1);
+	assert_int_equal(length_told, 0);
+}
+
+/* The service thread has other work, too. */
+static void busy_channel_is_read_in_parts(void **state)
+{
+	static struct dapl_conn connection = { .target.kind = CM_CONN };
+	int reads = 0;
+
+	(void)state;
+	id.context = &connection.target;
+	for (int i = 0; i < MANY_EVENTS; i++) {
+		event_comes(RDMA_CM_EVENT_ESTABLISHED, 0);
+		queue[i].status = i;
+	}
+	for (int before = 0; handled < MANY_EVENTS; before = handled, reads++) {
+		read_channel();
+		assert_true(handled > before);
+		assert_int_equal(event_told.status, handled - 1);
+	}
+	assert_true(reads > 1);
+	read_channel();
+	assert_int_equal(acked, MANY_EVENTS);
+}
+
+static void print_removals(void *arg)
+{
+	(void)arg;
+	event_comes(RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+	event_comes(RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+	read_channel();
+}
+
+static void removal_of_the_device_is_told_once(void **state)
+{
+	static struct dapl_conn connection = { .target.kind = CM_CONN };
+	struct cm_target *const targets[] = { &connection.target, &listener.target };
+	const char *text;
+
+	log_init("t", NULL, NULL, NULL, 3);
+	for (size_t i = 0; i < COUNT(targets); i++) {
+		channel_begin_on(state, HW_WIRE_IB);
+		id.context = targets[i];
+		text = printed_by(print_removals, NULL);
+		assert_int_equal(times_in(text, "\n"), 1);
+		assert_int_equal(times_in(text, "dev0 port 2: the device was removed"), 1);
+		steps_are("up:async");
+		assert_int_equal(handled, i == 0 ? 2 : 0);	/* its connections learn it besides */
+	}
+}
+
+/* --- requests ------------------------------------------------------------------------------------------------ */
+
+static void request_is_handed_up_with_its_connection(void **state)
+{
+	for (size_t i = 0; i < COUNT(wires); i++) {
+		channel_begin_on(state, wires[i].wire);
+		request_comes();
+		read_channel();
+		steps_are("up:request");
+		assert_ptr_equal(conn->id, &id);
+		assert_int_equal(conn->wire, wires[i].wire);
+		assert_int_equal(conn->peer_self.qpn, listener.ud ? PEER_QP_NUMBER : 0);
+		assert_int_equal(request_told.ud, listener.ud);
+		assert_int_equal(length_told, 5);
+		assert_memory_equal(bytes_told, "hello", 5);
+		assert_int_equal(address_port((struct sockaddr *)&request_told.local), 1);
+		assert_int_equal(address_port((struct sockaddr *)&request_told.remote), 2);
+		assert_int_equal(handled, 0);
+		event_comes(RDMA_CM_EVENT_ESTABLISHED, 0);	/* what comes next is the connection's */
+		read_channel();
+		assert_ptr_equal(handler, conn);
+	}
+}
+
+static void request_without_memory_is_refused(void **state)
+{
+	for (size_t i = 0; i < COUNT(wires); i++) {
+		channel_begin_on(state, wires[i].wire);
+		request_comes();
+		no_memory = true;
+		read_channel();
+		no_memory = false;
+		steps_are(wires[i].refused);
+		assert_null(dev.conns);
+	}
+}
+
+static void request_to_a_listener_that_ends_is_refused(void **state)
+{
+	for (size_t i = 0; i < COUNT(wires); i++) {
+		channel_begin_on(state, wires[i].wire);
+		request_comes();
+		listener.dead = true;
+		read_channel();
+		steps_are(wires[i].refused);
+		assert_null(dev.conns);
+	}
+}
+
+/* It could not be answered. */
+static void datagram_peer_that_does_not_say_where_it_is_is_refused(void **state)
+{
+	channel_begin_on(state, HW_WIRE_UD);
+	ids = 1;
+	memcpy(arrived, "hello", 5);
+	event_comes(RDMA_CM_EVENT_CONNECT_REQUEST, 5);
+	read_channel();
+	steps_are("reject -id");
+	assert_null(dev.conns);
+}
+
+/* --- connections ---------------------------------------------------------------------------------------------- */
+
+static void new_connection(bool has_id)
+{
+	conn = hw_conn_new(&dev, false, CONN_REQUESTED);
+	assert_non_null(conn);
+	if (has_id) {
+		conn->id = &id;
+		ids = 1;
+	}
+}
+
+/* The peer's last message of the handshake may be lost. */
+static void first_data_establish_an_accepted_connection(void **state)
+{
+	static struct ibv_qp other;
+
+	(void)state;
+	new_connection(false);
+	new_connection(true);
+	conn->qp = &qp;
+	for (int s = 0; s < CONN_STATES; s++) {
+		conn->state = (enum conn_state)s;
+		hw_cm_notify(&dev, &qp);
+		steps_are(s == CONN_ACCEPTING ? "notify" : "");
+	}
+	conn->state = CONN_ACCEPTING;
+	hw_cm_notify(&dev, &other);
+	conn->qp = NULL;		/* released */
+	hw_cm_notify(&dev, &qp);
+	steps_are("");
+	assert_int_equal(conn->lock.state, MUTEX_FREE);
+	assert_int_equal(dev.lock.state, MUTEX_FREE);
+}
+
+static void every_connection_is_asked_for_its_queue_pair(void **state)
+{
+	struct dapl_conn *first;
+
+	(void)state;
+	new_connection(true);
+	first = conn;
+	first->qp = &qp;
+	first->state = CONN_ACCEPTING;
+	new_connection(false);		/* before it in the list */
+	conn = first;
+	hw_cm_notify(&dev, &qp);
+	steps_are("notify");
+}
+
+static void close_destroys_the_connections_on_the_service_thread(void **state)
+{
+	(void)state;
+	new_connection(true);
+	new_connection(false);
+	new_connection(false);
+	hw_cm_stop(&dev);
+	steps_are("flush unwatch flush -id");
+	assert_null(dev.conns);
+}
+
+static void close_waits_for_no_peer(void **state)
+{
+	(void)state;
+	new_connection(true);
+	conn->state = CONN_DISCONNECTING;
+	conn->owner = &owner;
+	hw_release(conn);
+	hw_cm_stop(&dev);
+	steps_are("flush up:released linger unwatch flush -id");
+	assert_null(dev.conns);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, channel_begin, sides_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(channel_that_cannot_be_watched_is_an_error),
+		TEST(event_goes_to_what_its_id_belongs_to),
+		TEST(event_is_acknowledged_before_it_is_handled),
+		TEST(length_without_data_is_none),
+		TEST(busy_channel_is_read_in_parts),
+		TEST(removal_of_the_device_is_told_once),
+		TEST(request_is_handed_up_with_its_connection),
+		TEST(request_without_memory_is_refused),
+		TEST(request_to_a_listener_that_ends_is_refused),
+		TEST(datagram_peer_that_does_not_say_where_it_is_is_refused),
+		TEST(first_data_establish_an_accepted_connection),
+		TEST(every_connection_is_asked_for_its_queue_pair),
+		TEST(close_destroys_the_connections_on_the_service_thread),
+		TEST(close_waits_for_no_peer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

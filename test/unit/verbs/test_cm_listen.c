@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_cm_listen.c - listeners of a device: where they listen, which ports and addresses are refused, what a failure
+ * undoes, and their end. "bind" and "listen" are steps on an id, "free" frees the listener. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "common/address.h"
+#include "dapl/verbs/conn.h"
+#include "test/unit/verbs/cm_channel.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+enum { BACKLOG = 9, FREE_PORT = 40000, ASKED_PORT = 5000 };
+
+static struct ibv_device hardware;
+static struct ibv_context context = { .device = &hardware };
+static const char *bound_device;	/* the device that an address belongs to; NULL: none */
+static uint8_t bound_port;		/* and its port */
+static uint16_t free_port;		/* the kernel's choice, */
+static int low_ports;			/* after as many that are privileged */
+static struct sockaddr_storage asked_local;
+static int asked_backlog;
+static struct dapl_listener *made;
+static uint16_t port_told;
+
+/* --- in place of librdmacm and libibverbs ----------------------------------------------------------------- */
+
+int rdma_bind_addr(struct rdma_cm_id *of, struct sockaddr *to)
+{
+	struct sockaddr *here = (struct sockaddr *)&of->route.addr.src_storage;
+
+	address_copy(&asked_local, to);
+	if (try_on(of, "bind"))
+		return -1;
+	address_copy(&of->route.addr.src_storage, to);
+	if (!address_port(to))
+		address_set_port(here, low_ports-- > 0 ? 1023 : free_port);
+	of->verbs = bound_device ? &context : NULL;
+	of->port_num = bound_port;
+	return 0;
+}
+
+int rdma_listen(struct rdma_cm_id *of, int backlog)
+{
+	asked_backlog = backlog;
+	return try_on(of, "listen");
+}
+
+const char *ibv_get_device_name(struct ibv_device *of)
+{
+	assert_ptr_equal(of, &hardware);
+	return bound_device;
+}
+
+/* --- in place of free ---------------------------------------------------------------------------------------- */
+
+/* Visible, since the sanitizers' libraries call free, too. */
+__attribute__((visibility("default"))) void __wrap_free(void *of);
+void __real_free(void *of);
+
+void __wrap_free(void *of)
+{
+	if (of && of == made)
+		step("free");
+	__real_free(of);
+}
+
+/* --- cases -------------------------------------------------------------------------------------------------- */
+
+static int begin(void **state)
+{
+	bound_device = "dev0";
+	bound_port = PORT;
+	free_port = FREE_PORT;
+	low_ports = asked_backlog = 0;
+	made = NULL;
+	return channel_begin(state);
+}
+
+static int listen_at(const char *text, uint16_t port, bool ud)
+{
+	struct sockaddr_storage at = { 0 };
+
+	if (text)
+		set_address((struct sockaddr *)&at, text, 1);	/* its port counts for nothing */
+	port_told = port;
+	return hw_listen(&dev, text ? (struct sockaddr *)&at : NULL, &port_told, ud, BACKLOG, &sp, &made);
+}
+
+static void end_listener(void)
+{
+	*steps = 0;
+	hw_unlisten(made);
+	steps_are("-id flush free");
+	assert_int_equal(ids, 0);
+	made = NULL;
+}
+
+static void is_asked_local(const char *text, uint16_t port)
+{
+	struct sockaddr_storage expected = { 0 };
+
+	set_address((struct sockaddr *)&expected, text, port);
+	assert_true(address_same_host((struct sockaddr *)&asked_local, (struct sockaddr *)&expected));
+	assert_int_equal(address_port((struct sockaddr *)&asked_local), port);
+}
+
+static void listener_hands_up_requests_to_its_port(void **state)
+{
+	for (int ud = 0; ud < 2; ud++) {
+		channel_begin_on(state, ud ? HW_WIRE_UD : HW_WIRE_IB);
+		assert_int_equal(listen_at(NULL, ASKED_PORT, ud), 0);
+		steps_are("id bind listen");
+		assert_int_equal(port_told, ASKED_PORT);
+		assert_int_equal(asked_space, ud ? RDMA_PS_UDP : RDMA_PS_TCP);
+		assert_int_equal(asked_backlog, BACKLOG);
+		listen_id.context = id.context;
+		request_comes();
+		read_channel();
+		steps_are("up:request");
+		assert_int_equal(request_told.ud, ud);
+		hw_conn_destroy(conn);
+		ids = 1;
+		end_listener();
+	}
+}
+
+static void listener_is_at_the_device_or_where_it_was_asked_to_be(void **state)
+{
+	static const struct { const char *asked, *is; } cases[] = {
+		{ NULL, "10.0.0.1" }, { "0.0.0.0", "10.0.0.1" }, { "::", "10.0.0.1" }, { "10.0.0.9", "10.0.0.9" },
+		{ "2001:db8::9", "2001:db8::9" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		assert_int_equal(listen_at(cases[i].asked, ASKED_PORT, false), 0);
+		is_asked_local(cases[i].is, ASKED_PORT);
+		end_listener();
+	}
+	assert_int_equal(address_port((struct sockaddr *)&dev.attr.address), 0);
+}
+
+/* The kernel chooses privileged ports, too, which a peer might not connect to. */
+static void chosen_port_is_not_privileged(void **state)
+{
+	(void)state;
+	low_ports = 2;
+	assert_int_equal(listen_at(NULL, 0, false), 0);
+	steps_are("id bind -id id bind -id id bind listen");
+	assert_int_equal(port_told, FREE_PORT);
+	end_listener();
+	free_port = 1024;
+	assert_int_equal(listen_at(NULL, 0, false), 0);
+	assert_int_equal(port_told, 1024);
+	end_listener();
+	assert_int_equal(listen_at(NULL, 1023, false), 0);	/* was asked for */
+	assert_int_equal(port_told, 1023);
+	end_listener();
+	low_ports = 1000;
+	assert_int_equal(listen_at(NULL, 0, false), EADDRNOTAVAIL);
+	assert_int_equal(port_told, 0);
+	assert_int_equal(ids, 0);
+	assert_null(made);
+}
+
+static void listener_that_cannot_be_is_refused(void **state)
+{
+	struct sockaddr_storage local = { .ss_family = AF_UNIX };
+
+	(void)state;
+	assert_int_equal(hw_listen(&dev, (struct sockaddr *)&local, &port_told, false, BACKLOG, &sp, &made), EAFNOSUPPORT);
+	dev.attr.ud = false;
+	assert_int_equal(listen_at(NULL, ASKED_PORT, true), EOPNOTSUPP);
+	no_memory = true;
+	assert_int_equal(listen_at(NULL, ASKED_PORT, false), ENOMEM);
+	steps_are("");
+	assert_null(made);
+}
+
+static void failed_listen_leaves_nothing(void **state)
+{
+	static const struct { const char *word, *all; int refusal, err; const char *at; } cases[] = {
+		{ "id", "id", EMFILE, EMFILE, NULL }, { "bind", "id bind -id", EADDRINUSE, EADDRINUSE, NULL },
+		{ "listen", "id bind listen -id", EADDRINUSE, EADDRINUSE, NULL },
+		{ "bind", "id bind -id", ENODEV, ENODEV, NULL }, { "bind", "id bind -id", ENODEV, ENODEV, "0.0.0.0" },
+		{ "bind", "id bind -id", ENODEV, EADDRNOTAVAIL, "10.0.0.9" },	/* no device has that address */
+		{ "bind", "id bind -id", EACCES, EACCES, "10.0.0.9" },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		begin(state);
+		failing = cases[i].word;
+		refusal = cases[i].refusal;
+		assert_int_equal(listen_at(cases[i].at, ASKED_PORT, false), cases[i].err);
+		steps_are(cases[i].all);
+		assert_int_equal(ids, 0);
+		assert_int_equal(port_told, ASKED_PORT);
+		assert_null(made);
+	}
+}
+
+static void address_of_another_device_is_not_available(void **state)
+{
+	static const struct { const char *device; uint8_t port; } cases[] = {
+		{ NULL, PORT }, { "dev1", PORT }, { "dev0", PORT + 1 },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		begin(state);
+		bound_device = cases[i].device;
+		bound_port = cases[i].port;
+		assert_int_equal(listen_at("10.0.0.9", ASKED_PORT, false), EADDRNOTAVAIL);
+		steps_are("id bind -id");
+		assert_null(made);
+	}
+}
+
+/* The service thread had read the event before the id was destroyed. */
+static void request_comes_late(void)
+{
+	during_flush = NULL;
+	listen_id.context = &made->target;
+	request_comes();
+	read_channel();
+}
+
+static void request_during_the_end_of_its_listener_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(listen_at(NULL, ASKED_PORT, false), 0);
+	*steps = 0;
+	during_flush = request_comes_late;
+	hw_unlisten(made);
+	steps_are("-id flush refuse -id free");
+	assert_null(dev.conns);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, sides_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(listener_hands_up_requests_to_its_port),
+		TEST(listener_is_at_the_device_or_where_it_was_asked_to_be),
+		TEST(chosen_port_is_not_privileged),
+		TEST(listener_that_cannot_be_is_refused),
+		TEST(failed_listen_leaves_nothing),
+		TEST(address_of_another_device_is_not_available),
+		TEST(request_during_the_end_of_its_listener_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
