@@ -5,7 +5,8 @@
  * Threads. Events are read and handled on the service thread only, one after the other.
  * An event is copied and acknowledged before it is handled: rdma_destroy_id waits for
  * the acknowledgement of events that were read, so a handler may destroy any id, and
- * another thread that destroys a listener's waits for no handler of ours.
+ * another thread that destroys a listener's waits for no handler of ours. Its id may be
+ * gone after the acknowledgement, so what an id belongs to is read before.
  *
  * Lifetimes. The id of a connection is destroyed, and the connection freed, on the service thread
  * only (or by hw_cm_stop, when nothing runs there any more). So an event that was read refers to a
@@ -88,22 +89,20 @@ static void request_event(struct dapl_listener *listener, const struct rdma_cm_e
 	dapl_up_request(listener->sp, conn, &request);
 }
 
-static void handle(struct dapl_device *dev, const struct rdma_cm_event *event,
-		   const uint8_t *pdata, size_t len)
+/* A listener or membership that could not be made may be gone: `kind` was read in time. */
+static void handle(struct dapl_device *dev, struct cm_target *target, enum cm_kind kind,
+		   const struct rdma_cm_event *event, const uint8_t *pdata, size_t len)
 {
-	struct cm_target *target = event->id->context;
-
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
-		struct cm_target *l = event->listen_id->context;
-
-		request_event(container_of(l, struct dapl_listener, target), event, pdata, len);
+		request_event(container_of(target, struct dapl_listener, target), event, pdata,
+			      len);
 		return;
 	}
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		device_removed(dev);
-	if (target->kind == CM_MEMBERSHIP)
+	if (kind == CM_MEMBERSHIP)
 		hw_membership_event(target, event);
-	if (target->kind == CM_CONN)
+	if (kind == CM_CONN)
 		hw_conn_event(container_of(target, struct dapl_conn, target), event, pdata, len);
 }
 
@@ -114,6 +113,8 @@ static void cm_ready(struct dapl_watch *watch)
 	uint8_t pdata[256];
 
 	for (int i = 0; i < EVENTS_AT_ONCE; i++) {
+		struct cm_target *target;
+		enum cm_kind kind;
 		const void *data;
 		size_t len;
 
@@ -131,8 +132,11 @@ static void cm_ready(struct dapl_watch *watch)
 			memcpy(pdata, data, len);
 		else
 			len = 0;
+		target = (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST ? copy.listen_id :
+			  copy.id)->context;
+		kind = target->kind;
 		rdma_ack_cm_event(event);
-		handle(dev, &copy, pdata, len);
+		handle(dev, target, kind, &copy, pdata, len);
 	}
 }
 

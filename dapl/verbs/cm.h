@@ -8,7 +8,7 @@
 
 /* What an rdma_cm_id's context points to: the head of one of these. */
 struct cm_target {
-	enum { CM_CONN, CM_LISTENER, CM_MEMBERSHIP } kind;
+	enum cm_kind { CM_CONN, CM_LISTENER, CM_MEMBERSHIP } kind;
 };
 
 struct dapl_listener {

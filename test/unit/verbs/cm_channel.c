@@ -18,7 +18,7 @@ struct rdma_cm_event queue[MANY_EVENTS];
 int queued, acked;
 uint8_t arrived[256];
 int watch_result;
-void (*during_flush)(void);
+void (*during_flush)(void), (*during_ack)(void);
 int handled;
 const void *handler;
 struct rdma_cm_event event_told;
@@ -52,6 +52,8 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 	acked++;
 	memset(event, 0xee, sizeof *event);
 	memset(arrived, 0xee, sizeof arrived);
+	if (during_ack)
+		during_ack();
 	return 0;
 }
 
@@ -141,7 +143,7 @@ int channel_begin(void **state)
 	memset(&request_told, 0, sizeof request_told);
 	listener = (struct dapl_listener){ .target.kind = CM_LISTENER, .dev = &dev, .id = &listen_id, .sp = &sp };
 	listen_id.context = &listener.target;
-	during_flush = NULL;
+	during_flush = during_ack = NULL;
 	watch_result = 0;
 	ready = NULL;
 	return hw_cm_start(&dev);

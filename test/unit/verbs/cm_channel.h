@@ -9,7 +9,8 @@
 enum { PORT = 2, MANY_EVENTS = 1000, STATUS = -71 };
 
 extern int watch_result;		/* of dapl_watch_start */
-extern void (*during_flush)(void);	/* runs in dapl_service_flush, if set */
+extern void (*during_flush)(void);	/* runs in dapl_service_flush, if set, */
+extern void (*during_ack)(void);	/* and this at the end of rdma_ack_cm_event */
 
 /* Events that come. */
 extern struct rdma_cm_event queue[MANY_EVENTS];

@@ -196,6 +196,44 @@ static void request_to_a_listener_that_ends_is_refused(void **state)
 	}
 }
 
+/* Another thread that destroys the id waits for the acknowledgement only, and for the handler before it frees the
+ * listener. */
+static void listener_ends(void)
+{
+	listener.dead = true;
+	memset(&listen_id, 0xee, sizeof listen_id);
+}
+
+static void listener_may_end_once_its_request_is_acknowledged(void **state)
+{
+	for (size_t i = 0; i < COUNT(wires); i++) {
+		channel_begin_on(state, wires[i].wire);
+		request_comes();
+		during_ack = listener_ends;
+		read_channel();
+		steps_are(wires[i].refused);
+		assert_null(dev.conns);
+	}
+}
+
+/* One that cannot listen is freed without waiting for the handler. */
+static void listener_fails(void)
+{
+	memset(&id, 0xee, sizeof id);
+	listener.target.kind = CM_CONN;
+}
+
+static void listener_may_fail_once_its_event_is_acknowledged(void **state)
+{
+	(void)state;
+	id.context = &listener.target;
+	event_comes(RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+	during_ack = listener_fails;
+	read_channel();
+	steps_are("up:async");
+	assert_int_equal(handled, 0);
+}
+
 /* It could not be answered. */
 static void datagram_peer_that_does_not_say_where_it_is_is_refused(void **state)
 {
@@ -295,6 +333,8 @@ int main(void)
 		TEST(request_is_handed_up_with_its_connection),
 		TEST(request_without_memory_is_refused),
 		TEST(request_to_a_listener_that_ends_is_refused),
+		TEST(listener_may_end_once_its_request_is_acknowledged),
+		TEST(listener_may_fail_once_its_event_is_acknowledged),
 		TEST(datagram_peer_that_does_not_say_where_it_is_is_refused),
 		TEST(first_data_establish_an_accepted_connection),
 		TEST(every_connection_is_asked_for_its_queue_pair),
