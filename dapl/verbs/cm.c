@@ -49,17 +49,28 @@ static void device_removed(struct dapl_device *dev)
 }
 
 static void trace_refused(const struct dapl_listener *listener, struct rdma_cm_id *id,
-			  const struct hw_pdata *pdata)
+			  const char *why)
 {
-	bool dead = __atomic_load_n(&listener->dead, __ATOMIC_ACQUIRE);
 	struct sockaddr_storage from;
 	char remote[DIAG_ADDRESS];
 
 	address_copy(&from, rdma_get_peer_addr(id));
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "sp", listener->sp, NULL,
-	      "request from %s refused: %s", dapl_diag_address(&from, remote),
-	      dead ? "no listener any more" : listener->ud && !pdata->has_self ?
-	      "it does not say where its endpoint is" : strerror(ENOMEM));
+	      "request from %s refused: %s", dapl_diag_address(&from, remote), why);
+}
+
+/* Makes the connection of a request. NULL, or why the request is refused. */
+static const char *make_conn(struct dapl_listener *listener, const struct rdma_cm_event *event,
+			     const struct hw_pdata *pdata, struct dapl_conn **conn)
+{
+	int err;
+
+	if (__atomic_load_n(&listener->dead, __ATOMIC_ACQUIRE))
+		return "no listener any more";
+	if (listener->ud && !pdata->has_self)	/* it could not be answered */
+		return "it does not say where its endpoint is";
+	err = hw_conn_from_request(listener->dev, event->id, listener->ud, pdata, event, conn);
+	return err ? strerror(err) : NULL;
 }
 
 static void request_event(struct dapl_listener *listener, const struct rdma_cm_event *event,
@@ -71,13 +82,12 @@ static void request_event(struct dapl_listener *listener, const struct rdma_cm_e
 	struct dapl_conn *conn;
 	enum hw_wire wire = listener->ud ? HW_WIRE_UD :
 		dev->attr.iwarp ? HW_WIRE_IWARP : HW_WIRE_IB;
+	const char *why;
 
 	hw_pdata_unpack(&pdata, wire, HW_REQUEST, bytes, len);
-	/* A UD peer that does not say where it is could not be answered. */
-	if (__atomic_load_n(&listener->dead, __ATOMIC_ACQUIRE) ||
-	    (listener->ud && !pdata.has_self) ||
-	    hw_conn_from_request(dev, event->id, listener->ud, &pdata, event, &conn)) {
-		trace_refused(listener, event->id, &pdata);
+	why = make_conn(listener, event, &pdata, &conn);
+	if (why) {
+		trace_refused(listener, event->id, why);
 		hw_refuse(event->id, wire);
 		rdma_destroy_id(event->id);
 		return;

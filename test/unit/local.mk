@@ -892,7 +892,7 @@ verbs_cm_channel_flags = $(verbs_conn_sides_flags) -Wl,--wrap=hw_conn_event,--wr
 	-Wl,--wrap=dapl_service_flush,--wrap=dapl_watch_start,--wrap=dapl_watch_stop
 test_unit_verbs_test_cm_SOURCES = test/unit/verbs/test_cm.c $(verbs_cm_channel) $(printed)
 test_unit_verbs_test_cm_LDADD = $(unit_verbs_libs)
-test_unit_verbs_test_cm_LDFLAGS = $(AM_LDFLAGS) $(verbs_cm_channel_flags)
+test_unit_verbs_test_cm_LDFLAGS = $(AM_LDFLAGS) $(verbs_cm_channel_flags) -Wl,--wrap=hw_conn_from_request
 test_unit_verbs_test_cm_listen_SOURCES = test/unit/verbs/test_cm_listen.c $(verbs_cm_channel)
 test_unit_verbs_test_cm_listen_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_cm_listen_LDFLAGS = $(AM_LDFLAGS) $(verbs_cm_channel_flags) -Wl,--wrap=free

@@ -6,21 +6,40 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 #include "common/address.h"
 #include "common/log.h"
+#include "common/trace.h"
+#include "dapl/verbs/acceptor.h"
 #include "dapl/verbs/conn.h"
 #include "test/unit/printed.h"
 #include "test/unit/verbs/cm_channel.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
+static int no_conn;			/* errno of hw_conn_from_request; 0: there is a connection */
+
 int rdma_notify(struct rdma_cm_id *of, enum ibv_event_type event)
 {
 	assert_int_equal(event, IBV_EVENT_COMM_EST);
 	assert_int_not_equal(conn->lock.state, MUTEX_FREE);	/* or the id may go */
 	return try_on(of, "notify");
+}
+
+int __wrap_hw_conn_from_request(struct dapl_device *on, struct rdma_cm_id *of, bool ud, const struct hw_pdata *pdata,
+				const struct rdma_cm_event *event, struct dapl_conn **out);
+int __real_hw_conn_from_request(struct dapl_device *on, struct rdma_cm_id *of, bool ud, const struct hw_pdata *pdata,
+				const struct rdma_cm_event *event, struct dapl_conn **out);
+
+int __wrap_hw_conn_from_request(struct dapl_device *on, struct rdma_cm_id *of, bool ud, const struct hw_pdata *pdata,
+				const struct rdma_cm_event *event, struct dapl_conn **out)
+{
+	if (!no_conn)
+		return __real_hw_conn_from_request(on, of, ud, pdata, event, out);
+	listener.dead = true;		/* its end begins meanwhile */
+	return no_conn;
 }
 
 /* How a request is refused. */
@@ -246,6 +265,40 @@ static void datagram_peer_that_does_not_say_where_it_is_is_refused(void **state)
 	assert_null(dev.conns);
 }
 
+static void refuse_and_print(void *arg)
+{
+	(void)arg;
+	trace_set_level(TRC_LVL_ERROR);
+	read_channel();
+	trace_set_level(TRC_LVL_OFF);
+}
+
+static void trace_says_why_a_request_is_refused(void **state)
+{
+	static const struct { bool ended, silent; int no_conn; const char *why; } cases[] = {
+		{ true, false, 0, "no listener any more" },
+		{ false, true, 0, "it does not say where its endpoint is" },
+		{ false, false, ENOMEM, NULL },
+		{ false, false, EMFILE, NULL },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char expected[128];
+
+		channel_begin_on(state, HW_WIRE_UD);
+		request_comes();
+		if (cases[i].silent)
+			memset(arrived, 0, sizeof arrived);
+		listener.dead = cases[i].ended;
+		no_conn = cases[i].no_conn;
+		snprintf(expected, sizeof expected, "request from 10.0.0.2 port 2 refused: %s\n",
+			 cases[i].why ? cases[i].why : strerror(cases[i].no_conn));
+		assert_int_equal(times_in(printed_by(refuse_and_print, NULL), expected), 1);
+		no_conn = 0;
+	}
+	trace_fini();
+}
+
 /* --- connections ---------------------------------------------------------------------------------------------- */
 
 static void new_connection(bool has_id)
@@ -336,6 +389,7 @@ int main(void)
 		TEST(listener_may_end_once_its_request_is_acknowledged),
 		TEST(listener_may_fail_once_its_event_is_acknowledged),
 		TEST(datagram_peer_that_does_not_say_where_it_is_is_refused),
+		TEST(trace_says_why_a_request_is_refused),
 		TEST(first_data_establish_an_accepted_connection),
 		TEST(every_connection_is_asked_for_its_queue_pair),
 		TEST(close_destroys_the_connections_on_the_service_thread),
