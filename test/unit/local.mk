@@ -850,6 +850,7 @@ unit_verbs = \
 	test/unit/verbs/test_conn_qp \
 	test/unit/verbs/test_conn_report \
 	test/unit/verbs/test_conn_state \
+	test/unit/verbs/test_device \
 	test/unit/verbs/test_dm \
 	test/unit/verbs/test_eth_attr \
 	test/unit/verbs/test_eth_clock \
@@ -901,6 +902,13 @@ test_unit_verbs_test_conn_event_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_qp_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_report_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_state_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_device_SOURCES = test/unit/verbs/test_device.c \
+	test/unit/verbs/device_steps.c test/unit/verbs/device_steps.h $(softeth_steps) $(device_harness)
+test_unit_verbs_test_device_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hw_places_find,--wrap=hw_probe,--wrap=hw_probe_port \
+	-Wl,--wrap=hw_cm_start,--wrap=hw_cm_stop,--wrap=hw_cm_notify,--wrap=hw_tap_close,--wrap=hw_eth_close \
+	-Wl,--wrap=hw_keep_librdmacm,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=dapl_up_async \
+	-Wl,--wrap=log_report,--wrap=calloc,--wrap=free
 test_unit_verbs_test_dm_SOURCES = test/unit/verbs/test_dm.c $(softeth_steps)
 test_unit_verbs_test_dm_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_attr_SOURCES = test/unit/verbs/test_eth_attr.c $(verbs_eth_objects)

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* device_steps.c - see device_steps.h. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "common/address.h"
+#include "dapl/verbs/eth.h"
+#include "dapl/verbs/tap.h"
+#include "test/unit/verbs/device_steps.h"
+
+struct hw_places here;
+struct ibv_device hardware[PLACES];
+uint8_t ports[PLACES];
+const char *text_of_places;
+struct ia_params params_told;
+struct rdma_event_channel channel;
+struct ibv_context context;
+int refusal;
+bool has_filler, no_memory;
+bool watches_cm, watches_async;
+int ia;
+struct dapl_device *dev;
+struct ibv_async_event events[EVENTS];
+int coming, taken, end_of_events;
+void (*ready)(struct dapl_watch *);
+struct ibv_qp qp;
+int reports, err_reported;
+enum log_id id_reported;
+char reported[512];
+
+static struct ibv_context bound_to[PLACES];	/* librdmacm's */
+static struct rdma_cm_id id;
+static struct ibv_cq filler;
+static int ids, channels, contexts, fillers;	/* alive */
+static struct dapl_device *memory;	/* of the device; NULL: freed */
+
+static int try(const char *word)
+{
+	if (!step(word))
+		return 0;
+	errno = refusal;
+	return -1;
+}
+
+/* --- in place of librdmacm and libibverbs ----------------------------------------------------------------- */
+
+struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	if (try("channel"))
+		return NULL;
+	channels++;
+	return &channel;
+}
+
+void rdma_destroy_event_channel(struct rdma_event_channel *of)
+{
+	assert_ptr_equal(of, &channel);
+	assert_int_equal(ids, 0);
+	assert_false(watches_cm || watches_async);
+	channels--;
+	step("-channel");
+}
+
+int rdma_create_id(struct rdma_event_channel *on, struct rdma_cm_id **out, void *target, enum rdma_port_space space)
+{
+	assert_ptr_equal(on, &channel);
+	assert_null(target);
+	assert_int_equal(space, RDMA_PS_TCP);
+	if (try("id"))
+		return -1;
+	id = (struct rdma_cm_id){ 0 };
+	ids++;
+	*out = &id;
+	return 0;
+}
+
+int rdma_destroy_id(struct rdma_cm_id *of)
+{
+	assert_ptr_equal(of, &id);
+	ids--;
+	return step("-id");
+}
+
+int rdma_bind_addr(struct rdma_cm_id *of, struct sockaddr *addr)
+{
+	size_t i = 0;
+
+	assert_ptr_equal(of, &id);
+	while (!address_same_host(addr, (struct sockaddr *)&here.place[i].address))
+		assert_true(++i < here.n);
+	if (try("bind"))
+		return -1;
+	id.verbs = *hardware[i].name ? &bound_to[i] : NULL;
+	id.port_num = ports[i];
+	return 0;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *of)
+{
+	assert_ptr_equal(of, id.verbs->device);
+	if (try("verbs"))
+		return NULL;
+	context.device = of;
+	contexts++;
+	return &context;
+}
+
+int ibv_close_device(struct ibv_context *of)
+{
+	assert_ptr_equal(of, &context);
+	assert_int_equal(fillers, 0);
+	assert_false(watches_async);
+	contexts--;
+	return step("-verbs");
+}
+
+int ibv_destroy_cq(struct ibv_cq *of)
+{
+	assert_ptr_equal(of, &filler);
+	fillers--;
+	return step("-filler");
+}
+
+int ibv_get_async_event(struct ibv_context *of, struct ibv_async_event *event)
+{
+	assert_ptr_equal(of, &context);
+	errno = end_of_events;
+	if (taken == coming)
+		return -1;
+	*event = events[taken++];
+	return 0;
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	assert_int_equal(event->event_type, events[taken - 1].event_type);
+	step("ack");
+}
+
+/* --- in place of other files ---------------------------------------------------------------------------------- */
+
+int __wrap_hw_places_find(struct hw_places *places, const struct ia_params *params, const char *text);
+int __wrap_hw_probe(struct dapl_device *of, struct rdma_cm_id *bound);
+void __wrap_hw_probe_port(struct dapl_device *of, struct dapl_device_attr *attr);
+int __wrap_hw_cm_start(struct dapl_device *of);
+void __wrap_hw_cm_stop(struct dapl_device *of);
+void __wrap_hw_cm_notify(struct dapl_device *of, struct ibv_qp *to);
+void __wrap_hw_tap_close(struct dapl_device *of);
+void __wrap_hw_eth_close(struct dapl_device *of);
+void __wrap_hw_keep_librdmacm(void);
+int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*run)(struct dapl_watch *));
+void __wrap_dapl_watch_stop(struct dapl_watch *watch);
+void __wrap_dapl_up_async(void *to, const struct ibv_async_event *event);
+void __wrap_log_report(enum log_id of, const struct log_fields *fields, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Visible, since the sanitizers' libraries call them, too. */
+#pragma GCC visibility push(default)
+void *__wrap_calloc(size_t n, size_t size);
+void __wrap_free(void *of);
+#pragma GCC visibility pop
+void *__real_calloc(size_t n, size_t size);
+void __real_free(void *of);
+
+int __wrap_hw_places_find(struct hw_places *places, const struct ia_params *params, const char *text)
+{
+	params_told = *params;
+	text_of_places = text;
+	if (try("places"))
+		return refusal;
+	*places = here;
+	return 0;
+}
+
+int __wrap_hw_probe(struct dapl_device *of, struct rdma_cm_id *bound)
+{
+	assert_ptr_equal(bound, &id);
+	assert_int_equal(ids, 1);
+	assert_ptr_equal(of->verbs, &context);
+	snprintf(of->attr.device, sizeof of->attr.device, "%s", context.device->name);
+	if (has_filler) {
+		of->siw_filler = &filler;
+		fillers++;
+	}
+	return try("probe") ? refusal : 0;
+}
+
+void __wrap_hw_probe_port(struct dapl_device *of, struct dapl_device_attr *attr)
+{
+	assert_ptr_equal(of, dev);
+	attr->mtu = 1024;
+}
+
+int __wrap_hw_cm_start(struct dapl_device *of)
+{
+	assert_ptr_equal(of, memory);
+	if (try("cm"))
+		return refusal;
+	watches_cm = true;
+	return 0;
+}
+
+void __wrap_hw_cm_stop(struct dapl_device *of)
+{
+	assert_ptr_equal(of, dev);
+	assert_true(watches_cm);
+	watches_cm = false;
+	step("-cm");
+}
+
+void __wrap_hw_cm_notify(struct dapl_device *of, struct ibv_qp *to)
+{
+	assert_ptr_equal(of, dev);
+	assert_ptr_equal(to, &qp);
+	step("notify");
+}
+
+void __wrap_hw_tap_close(struct dapl_device *of)
+{
+	assert_ptr_equal(of, memory);
+	assert_int_equal(contexts, 1);
+	step("-tap");
+}
+
+void __wrap_hw_eth_close(struct dapl_device *of)
+{
+	assert_ptr_equal(of, memory);
+	assert_int_equal(contexts, 1);
+	step("-eth");
+}
+
+void __wrap_hw_keep_librdmacm(void)
+{
+	step("keep");
+}
+
+int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*run)(struct dapl_watch *))
+{
+	assert_ptr_equal(watch, &memory->async_watch);
+	assert_int_equal(fd, context.async_fd);
+	if (try("watch"))
+		return refusal;
+	watches_async = true;
+	ready = run;
+	return 0;
+}
+
+/* Harmless if it is not started. */
+void __wrap_dapl_watch_stop(struct dapl_watch *watch)
+{
+	bool is_async = watch == &memory->async_watch, *watches = is_async ? &watches_async : &watches_cm;
+
+	if (!is_async)
+		assert_ptr_equal(watch, &memory->cm_watch);
+	if (*watches)
+		step(is_async ? "-watch" : "-cm");
+	*watches = false;
+}
+
+void __wrap_dapl_up_async(void *to, const struct ibv_async_event *event)
+{
+	assert_ptr_equal(to, &ia);
+	assert_int_equal(event->event_type, events[taken - 1].event_type);
+	step("up");
+}
+
+void __wrap_log_report(enum log_id of, const struct log_fields *fields, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(reported, sizeof reported, fmt, args);
+	va_end(args);
+	reports++;
+	id_reported = of;
+	err_reported = fields ? fields->err : 0;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	void *made = no_memory ? NULL : __real_calloc(n, size);
+
+	if (size == sizeof *memory)
+		memory = made;
+	return made;
+}
+
+void __wrap_free(void *of)
+{
+	if (of && of == memory)
+		memory = NULL;
+	__real_free(of);
+}
+
+/* --- fixture ---------------------------------------------------------------------------------------------------- */
+
+static void close_descriptors(void)
+{
+	if (channel.fd > 0)
+		close(channel.fd);
+	if (context.async_fd > 0)
+		close(context.async_fd);
+	channel.fd = context.async_fd = -1;
+}
+
+int steps_begin(void **state)
+{
+	(void)state;
+	close_descriptors();
+	channel.fd = eventfd(0, 0);
+	context.async_fd = eventfd(0, 0);
+	memset(&here, 0, sizeof here);
+	here.n = 1;
+	for (int i = 0; i < PLACES; i++) {
+		struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a000001 + i) };
+
+		memcpy(&here.place[i].address, &at, sizeof at);
+		snprintf(here.place[i].netdev, sizeof here.place[i].netdev, "eth%d", i);
+		memset(&hardware[i], 0, sizeof hardware[i]);
+		bound_to[i] = (struct ibv_context){ .device = &hardware[i] };
+		ports[i] = 1;
+	}
+	strcpy(hardware[0].name, "dev0");
+	refusal = ENOBUFS;
+	has_filler = no_memory = watches_cm = watches_async = false;
+	ids = channels = contexts = fillers = 0;
+	memory = NULL;
+	coming = taken = 0;
+	end_of_events = EAGAIN;
+	dev = NULL;
+	reports = err_reported = 0;
+	*reported = '\0';
+	forget_steps();
+	return channel.fd < 0 || context.async_fd < 0;
+}
+
+bool nothing_is_left(void)
+{
+	return !memory && !(ids + channels + contexts + fillers) && !watches_cm && !watches_async;
+}
+
+int steps_end(void **state)
+{
+	(void)state;
+	close_descriptors();
+	return nothing_is_left() ? 0 : -1;
+}
