@@ -89,14 +89,16 @@ static void close_verbs(struct dapl_device *dev)
 static int open_places(struct dapl_device *dev, struct hw_places *places, const char *said)
 {
 	struct rdma_cm_id *bound = NULL;
-	const char *what = "rdma_create_event_channel";
+	const char *what;	/* failed; NULL: was reported */
 	int err;
 
+	what = "rdma_create_event_channel";
 	dev->channel = rdma_create_event_channel();
 	if (!dev->channel) {
 		err = errno ? errno : ENODEV;
-		goto fail;
+		goto report;
 	}
+	what = NULL;
 	err = bind_somewhere(dev, places, said, &bound);
 	if (err)
 		goto destroy_channel;
@@ -112,7 +114,7 @@ static int open_places(struct dapl_device *dev, struct hw_places *places, const 
 		err = set_private(dev->channel->fd);
 	if (err)
 		goto close_verbs;
-	what = "cannot find out what the device can do";
+	what = NULL;
 	err = hw_probe(dev, bound);
 	if (err)
 		goto close_verbs;
@@ -123,14 +125,12 @@ close_verbs:
 	close_verbs(dev);
 destroy_id:
 	rdma_destroy_id(bound);
-	log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "\"%s\": %s: %s", said, what,
-		   strerror(err));
 destroy_channel:
 	rdma_destroy_event_channel(dev->channel);
-	return err;
-fail:
-	log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "\"%s\": %s: %s", said, what,
-		   strerror(err));
+report:
+	if (what)
+		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "\"%s\": %s: %s", said,
+			   what, strerror(err));
 	return err;
 }
 

@@ -58,7 +58,7 @@ int hw_error_qp(struct ibv_qp *qp);
 int hw_destroy_qp(struct ibv_qp *qp);
 int hw_destroy_ah(struct ibv_ah *ah);
 
-/* probe.c: fills dev->attr, pkey_index and qp_access; bound is an id on dev's address */
+/* probe.c: fills dev->attr, pkey_index and qp_access; bound is an id on dev's address. Reports a failure. */
 int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound);
 void hw_probe_port(struct dapl_device *dev, struct dapl_device_attr *attr);
 

@@ -172,6 +172,14 @@ static void set_siw_quirks(struct dapl_device *dev)
 	a->no_empty_receive = true;
 }
 
+static int report_unknown(const struct dapl_device *dev, int err)
+{
+	log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err),
+		   "%s port %u: cannot find out what the device can do: %s", dev->attr.device,
+		   dev->attr.port, strerror(err));
+	return err;
+}
+
 int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 {
 	struct dapl_device_attr *a = &dev->attr;
@@ -184,7 +192,7 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 	a->iwarp = dev->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	err = hw_errno(ibv_query_device(dev->verbs, l));
 	if (err)
-		return err;
+		return report_unknown(dev, err);
 	set_siw_quirks(dev);
 	snprintf(a->vendor, sizeof(a->vendor), "vendor 0x%06x part %u", l->vendor_id,
 		 l->vendor_part_id);
@@ -192,8 +200,9 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 	hw_probe_port(dev, a);
 	find_gid(dev, bound);
 	err = probe_objects(dev);
-	if (!err)
-		err = find_pkey(dev, bound);
+	if (err)
+		return report_unknown(dev, err);
+	err = find_pkey(dev, bound);
 	if (err)
 		return err;
 

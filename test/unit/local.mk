@@ -945,6 +945,7 @@ test_unit_verbs_test_mcast_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_mcast_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=dapl_task_queue
 test_unit_verbs_test_objects_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_pdata_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
+test_unit_verbs_test_probe_SOURCES = test/unit/verbs/test_probe.c $(printed)
 test_unit_verbs_test_probe_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_siw_SOURCES = test/unit/verbs/test_siw.c $(verbs_siw_below)
 test_unit_verbs_test_siw_LDADD = $(unit_verbs_libs)

@@ -119,8 +119,6 @@ static void failed_open_leaves_nothing(void **state)
 		{ "id", EMFILE, EMFILE, "rdma_create_id", "places channel id -channel" },
 		{ "verbs", EMFILE, EMFILE, "ibv_open_device", "places channel id bind verbs -id -channel" },
 		{ "verbs", 0, EIO, "ibv_open_device", "places channel id bind verbs -id -channel" },
-		{ "probe", EPERM, EPERM, "what the device can do",
-		  "places channel id bind verbs probe -eth -verbs -id -channel" },
 		{ "cm", ENOSPC, ENOSPC, "cannot watch its events",
 		  "places channel id bind verbs probe -id cm -channel -tap -eth -verbs" },
 		{ "watch", ENOSPC, ENOSPC, "cannot watch its events",
@@ -154,13 +152,19 @@ static void descriptor_that_cannot_be_made_private_is_a_failure(void **state)
 	}
 }
 
-static void failed_open_destroys_the_filler_of_siw(void **state)
+static void device_that_cannot_be_asked_is_not_reported_twice(void **state)
 {
-	(void)state;
-	has_filler = true;
-	failing = "probe";
-	is_refused("eth0 0", ENOBUFS, REPORT_OPEN_FAILED);
-	steps_are("places channel id bind verbs probe -eth -filler -verbs -id -channel");
+	for (int siw = 0; siw < 2; siw++) {
+		steps_begin(state);
+		has_filler = siw;
+		failing = "probe";
+		assert_int_equal(opens("eth0 0"), ENOBUFS);
+		steps_are(siw ? "places channel id bind verbs probe -eth -filler -verbs -id -channel" :
+			  "places channel id bind verbs probe -eth -verbs -id -channel");
+		assert_null(dev);
+		assert_true(nothing_is_left());
+		assert_int_equal(reports, 0);	/* hw_probe() does */
+	}
 }
 
 /* --- places ------------------------------------------------------------------------------------------------------ */
@@ -291,7 +295,7 @@ int main(void)
 		TEST(absent_device_is_refused_before_anything_is_made),
 		TEST(failed_open_leaves_nothing),
 		TEST(descriptor_that_cannot_be_made_private_is_a_failure),
-		TEST(failed_open_destroys_the_filler_of_siw),
+		TEST(device_that_cannot_be_asked_is_not_reported_twice),
 		TEST(first_place_that_has_a_device_is_opened),
 		TEST(place_without_a_device_is_refused),
 		TEST(named_device_is_opened_at_an_address_of_its_port),

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "common/log.h"
 #include "dapl/core/base/settings.h"
 #include "dapl/verbs/address.h"
 #include "dapl/verbs/dm.h"
@@ -17,6 +18,7 @@
 #include "dapl/verbs/hw.h"
 #include "dapl/verbs/pdata.h"
 #include "dapl/verbs/siw.h"
+#include "test/unit/printed.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -289,14 +291,30 @@ static void read_segments_depend_on_what_the_driver_says(void **state)
 	assert_int_equal(dev.attr.max_read_sge, 1);
 }
 
+static void print_probe(void *err)
+{
+	probed(*(int *)err);
+}
+
+/* And says so, in one line. */
+static void fails(int err, const char *says)
+{
+	const char *text;
+
+	log_init("t", NULL, NULL, NULL, 3);
+	text = printed_by(print_probe, &err);
+	assert_int_equal(times_in(text, "\n"), 1);
+	assert_int_equal(times_in(text, says), 1);
+}
+
 static void device_that_tells_nothing_is_an_error(void **state)
 {
 	(void)state;
 	query_result = -ENODEV;
-	probed(ENODEV);
+	fails(ENODEV, "fake0 port 2: cannot find out what the device can do");
 	query_result = 0;
 	no_cq = true;
-	probed(ENOMEM);
+	fails(ENOMEM, "fake0 port 2: cannot find out what the device can do");
 }
 
 static void port_tells_its_state_mtu_and_message_size(void **state)
@@ -442,7 +460,7 @@ static void pkey_of_the_environment_must_be_in_the_table(void **state)
 	(void)state;
 	cm_index = 3;
 	dapl_settings.ib_pkey = 0x8001;
-	probed(ENODEV);
+	fails(ENODEV, "fake0 port 2: DAPL_IB_PKEY is 0x8001, which is not in the port's P_Key table");
 	pkey_index = 6;
 	probed(0);
 	assert_int_equal(dev.pkey_index, 6);
