@@ -2,7 +2,7 @@
 # Manual pages for users, design documents for developers, example programs that
 # are built with everything else so that they stay true.
 dist_man_MANS += doc/man/dapl.7 doc/man/dat-1.2.7 doc/man/dat_dm.7
-dist_man_MANS += doc/man/dat_eth.7
+dist_man_MANS += doc/man/dat_eth.7 doc/man/udapl-soft.7
 
 # A page for each call; those that share one lead to it (.so).
 dist_man_MANS += \
