@@ -85,7 +85,7 @@ typedef enum dat_dm_op {
 		(DAT_MEM_PRIV_FLAGS)(privileges), (DAT_LMR_HANDLE *)(lmr), \
 		(DAT_LMR_CONTEXT *)(lmr_context), (DAT_RMR_CONTEXT *)(rmr_context))
 
-/* dat_dm_copy_to(DAT_DM_HANDLE dm, DAT_VLEN offset, const DAT_PVOID from, DAT_VLEN length)
+/* dat_dm_copy_to(DAT_DM_HANDLE dm, DAT_VLEN offset, const void *from, DAT_VLEN length)
  *
  * Copies into device memory. When the call returns, requests that are posted afterwards, and
  * peers, read what was copied. While peers access the memory, each unit of DAT_DM_ATTR_UNIT
@@ -99,7 +99,7 @@ typedef enum dat_dm_op {
 	dat_extension_op((DAT_HANDLE)(dm), (DAT_EXTENDED_OP)DAT_DM_COPY_TO_OP, \
 		(DAT_VLEN)(offset), (const void *)(from), (DAT_VLEN)(length))
 
-/* dat_dm_copy_from(DAT_DM_HANDLE dm, DAT_VLEN offset, DAT_PVOID to, DAT_VLEN length)
+/* dat_dm_copy_from(DAT_DM_HANDLE dm, DAT_VLEN offset, void *to, DAT_VLEN length)
  *
  * Copies out of device memory. What a request has written there is read once the request has
  * completed. Otherwise as dat_dm_copy_to(). */
