@@ -8,7 +8,7 @@ EXTRA_DIST += test/packages/check test/packages/rpm \
 	test/packages/consumer/older.c \
 	test/packages/consumer/routes.c
 EXTRA_DIST += contrib/rpm/dapl.rpmlintrc contrib/rpm/dapl.spec debian/changelog debian/control debian/copyright debian/rules debian/source/format \
-	debian/dat-utils.docs debian/dat-utils.install \
+	debian/dat-utils.docs debian/dat-utils.examples debian/dat-utils.install \
 	debian/libdapl2-providers.install debian/libdapl2-providers.lintian-overrides \
 	debian/libdat-dev.examples debian/libdat-dev.install \
 	debian/libdat1.install \
