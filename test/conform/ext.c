@@ -357,12 +357,13 @@ TEST("EXT-20", a_freed_address_handle_is_no_address)
 	struct ud_pair p = a_ud_pair();
 	DAT_IB_ADDR_HANDLE to = p.here.remote_ah, freed = p.here.remote_ah;
 
+	OK(dat_ib_ud_cm_free(p.a.ep, p.here.context));
+	FAILS(dat_ib_ud_cm_free(p.a.ep, p.here.context), DAT_INVALID_PARAMETER);	/* the address handle lives */
 	OK(dat_ib_ud_ah_free(p.a.ep, &freed));
 	FAILS(dat_ib_post_send_ud(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 100), &to, COOKIE(1), DEFAULT),
 	      DAT_INVALID_PARAMETER);
 	FAILS(dat_ib_ud_ah_free(p.a.ep, &to), DAT_INVALID_PARAMETER);
 	FAILS(dat_ib_ud_ah_free(p.a.ep, NULL), DAT_INVALID_PARAMETER);
-	OK(dat_ib_ud_cm_free(p.a.ep, p.here.context));
 	FAILS(dat_ib_ud_cm_free(p.a.ep, p.here.context), DAT_INVALID_PARAMETER);
 	FAILS(dat_ib_ud_cm_free(AN_END().ep, p.here.context), DAT_INVALID_PARAMETER, DAT_INVALID_HANDLE);
 }

@@ -27,6 +27,7 @@ struct dapl_known_peer {
 					 * stopped */
 	bool gone;			/* forgotten: freed when the timer has fired */
 	bool answered;
+	bool cm_freed;			/* dat_ib_ud_cm_free: its context names nothing any more */
 	struct dapl_conn *conn;		/* NULL once released */
 	struct dapl_ud_peer to;		/* to.ah NULL: not resolved, or freed */
 	struct sockaddr_storage address;
@@ -372,8 +373,9 @@ DAT_RETURN dapl_ud_cm_free(struct dapl_ep *ep, DAT_CONTEXT cm)
 		return BAD_PARAM(1);
 	dapl_mutex_lock(&ep->lock);
 	for (struct dapl_known_peer *peer = ep->known_peers; peer; peer = peer->next)
-		if (peer == cm.as_ptr) {
+		if (peer == cm.as_ptr && !peer->cm_freed) {
 			drop_conn(peer);
+			peer->cm_freed = true;
 			peer->pdata_len = 0;
 			if (!peer->to.ah)
 				forget(ep, peer);
