@@ -120,6 +120,7 @@ static void read_values(struct dapl_net_watch *w, DAT_UINT32 values[KINDS])
 		memcpy(values, w->told, sizeof w->told);
 	} else {
 		values[MTU] = attr.mtu;
+		__atomic_store_n(&w->ia->attr.mtu, attr.mtu, __ATOMIC_RELAXED);	/* the length of datagrams follows */
 		values[LINK] = attr.port_active;
 	}
 	values[ADDRESS] = has_address(w->ia);
