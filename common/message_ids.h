@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* message_ids.h - the failures that an administrator can mend. Each has a constant id of 128
  * bits, by which the system's journal finds it and its entry in etc/dapl.catalog. An id is
- * never changed and never used again; test/lint/catalogue compares the two files.
+ * never changed and never used again; test/lint/catalogue compares the two files, and asks that each
+ * message is there.
  *
  * X(name, id, priority, title): the title completes "37 more like this: ...". */
 #ifndef COMMON_MESSAGE_IDS_H
@@ -25,8 +26,6 @@
 	  "an environment variable has a wrong value") \
 	X(UNKNOWN_VARIABLE,	"886867a1dbe34768a831bde9fa002dc4", LOG_NOTICE, \
 	  "an environment variable has no meaning") \
-	X(NO_JOURNAL,		"9ebdecff228a48df84ae5d41fdcb2526", LOG_WARNING, \
-	  "the journal cannot be reached") \
 	/* opening an adapter */ \
 	X(BAD_PARAMS,		"8380a1d294ff4307acee159f02e958a6", LOG_ERR, \
 	  "ia_params of dat.conf are wrong") \
@@ -43,8 +42,6 @@
 	  "a peer cannot be reached") \
 	X(REFUSED,		"9ef3cfafcd534ed4aac4b4a22062b7d8", LOG_WARNING, \
 	  "a connection was refused") \
-	X(REJECTED,		"8149acf9c2b14c19b55672b4c0747b08", LOG_NOTICE, \
-	  "a peer's program rejected a connection") \
 	X(TIMED_OUT,		"eb7980851a4a4f188e2ffef995542228", LOG_WARNING, \
 	  "a connection attempt timed out") \
 	X(CONNECT_FAILED,	"2fa55eae7efc44dfbfec8d4a50d2b6a7", LOG_WARNING, \
@@ -53,8 +50,6 @@
 	  "a peer does not answer any more") \
 	X(CONNECTION_BROKEN,	"d996336544e24d7097bba639dff6a259", LOG_WARNING, \
 	  "a connection broke") \
-	X(PORT_IN_USE,		"9eb2ace234424322a9291dcdaa2e3aa5", LOG_ERR, \
-	  "a connection qualifier is taken") \
 	X(HALF_OPEN,		"8e4e49d1278640b6a9caf18a74c4ac6b", LOG_WARNING, \
 	  "connections that sent no request were dropped") \
 	X(NO_SHARED_MEMORY,	"abfdfff748f04097a1079d1a82bc6772", LOG_WARNING, \

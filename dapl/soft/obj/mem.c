@@ -287,10 +287,10 @@ bool is_still_there(uint32_t stag, const char *at, uint64_t length, bool write)
 	int err = soft_populate(at, length, write);
 
 	if (err)
-		log_line(SOFT_LOG_ERR, "soft: %llu bytes at %p, of the LMR with context 0x%x, can "
-			 "no longer be %s: unmapped or protected while registered; the request "
-			 "fails", (unsigned long long)length, (const void *)at, stag,
-			 write ? "written" : "read");
+		log_report(REPORT_MEMORY_GONE, LOG_FIELDS(.err = err),
+			   "soft: %llu bytes at %p, of the LMR with context 0x%x, can no longer be %s: unmapped or "
+			   "protected while registered; the request fails", (unsigned long long)length,
+			   (const void *)at, stag, write ? "written" : "read");
 	return !err;
 }
 
