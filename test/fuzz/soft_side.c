@@ -100,8 +100,8 @@ void side_act(struct stream *s, const uint8_t *p, uint32_t length)
 		soft_qp_error(&s->qp->qp);
 		break;
 	case 11:
-		soft_cm_detach(s->qp);
 		soft_progress_lock(stream_device.dev);
+		soft_cm_detach(s->qp);
 		soft_progress_unlock(stream_device.dev);
 		break;
 	}

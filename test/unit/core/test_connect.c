@@ -21,7 +21,9 @@ static struct dapl_conn_params params(const void *pdata, int length)
 {
 	struct dapl_conn_params is;
 
+	dapl_mutex_lock(&ep->lock);
 	dapl_conn_params(ep, &is, pdata, length);
+	dapl_mutex_unlock(&ep->lock);
 	return is;
 }
 

@@ -66,7 +66,12 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	dapl_saved_recv_free(dapl_saved_recv_detach(ep));
+	struct dapl_saved_recv *list;
+
+	dapl_spin_lock(&ep->rq.lock);
+	list = dapl_saved_recv_detach(ep);
+	dapl_spin_unlock(&ep->rq.lock);
+	dapl_saved_recv_free(list);
 	return core_endpoint_close(state);
 }
 

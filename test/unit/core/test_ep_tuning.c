@@ -104,15 +104,25 @@ static void device_must_know_the_limit(void **state)
 	}
 }
 
+static int list_tuning(struct dapl_ep *ep)
+{
+	int n;
+
+	dapl_mutex_lock(&ep->lock);
+	n = dapl_ep_list_tuning(ep, 1);
+	dapl_mutex_unlock(&ep->lock);
+	return n;
+}
+
 static void limits_that_are_set_are_told(void **state)
 {
 	struct dapl_ep *ep = core_ep_new(ia, NULL, 4);
 
 	(void)state;
-	assert_int_equal(dapl_ep_list_tuning(ep, 1), 1);
+	assert_int_equal(list_tuning(ep), 1);
 	ep->tuning.ack_retry = 1;
 	ep->tuning.traffic_class = 256;
-	assert_int_equal(dapl_ep_list_tuning(ep, 1), 3);
+	assert_int_equal(list_tuning(ep), 3);
 	assert_string_equal(ep->provider_attr[1].name, "ack_retry");
 	assert_string_equal(ep->provider_attr[1].value, "0");
 	assert_string_equal(ep->provider_attr[2].name, "traffic_class");

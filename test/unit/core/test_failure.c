@@ -55,6 +55,13 @@ static void explain(struct dapl_conn *explained, struct dapl_conn_cause *cause)
 	cause->local = address(8);
 }
 
+static void explain_of(struct dapl_conn *of, struct dapl_conn_cause *cause)
+{
+	dapl_mutex_lock(&ep->lock);
+	dapl_failure_explain(ep, of, cause);
+	dapl_mutex_unlock(&ep->lock);
+}
+
 static void device_comes_before_what_the_endpoint_knows(void **state)
 {
 	struct dapl_conn_cause cause;
@@ -63,7 +70,7 @@ static void device_comes_before_what_the_endpoint_knows(void **state)
 	core_device.explain = explain;
 	ep->remote = address(1);
 	ep->local = address(2);
-	dapl_failure_explain(ep, conn, &cause);
+	explain_of(conn, &cause);
 	assert_int_equal(cause.err, ECONNRESET);
 	assert_int_equal(port_of(&cause.remote), 9);
 	assert_int_equal(port_of(&cause.local), 8);
@@ -76,12 +83,12 @@ static void endpoint_knows_addresses_without_a_connection(void **state)
 	(void)state;
 	ep->remote = address(1);
 	ia->attr.address = address(3);
-	dapl_failure_explain(ep, NULL, &cause);
+	explain_of(NULL, &cause);
 	assert_int_equal(cause.err, 0);
 	assert_int_equal(port_of(&cause.remote), 1);
 	assert_int_equal(port_of(&cause.local), 3);	/* the IA's, while it has none of its own */
 	ep->local = address(2);
-	dapl_failure_explain(ep, NULL, &cause);
+	explain_of(NULL, &cause);
 	assert_int_equal(port_of(&cause.local), 2);
 }
 
@@ -90,10 +97,10 @@ static void step_follows_from_the_state(void **state)
 	struct dapl_conn_cause cause;
 
 	(void)state;
-	dapl_failure_explain(ep, NULL, &cause);
+	explain_of(NULL, &cause);
 	assert_int_equal(cause.step, DAPL_STEP_TRANSFER);
 	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
-	dapl_failure_explain(ep, NULL, &cause);
+	explain_of(NULL, &cause);
 	assert_int_equal(cause.step, DAPL_STEP_CONNECT);
 }
 
@@ -123,7 +130,9 @@ static void report(DAT_EP_STATE before, DAT_EVENT_NUMBER event)
 {
 	static const struct dapl_conn_cause cause = { .err = ECONNREFUSED };
 
+	dapl_mutex_lock(&ep->lock);
 	dapl_failure_report(ep, before, event, &cause);
+	dapl_mutex_unlock(&ep->lock);
 }
 
 static void state_before_says_what_failed(void **state)
@@ -158,15 +167,22 @@ static void decisions_of_programs_are_no_lines(void **state)
 	assert_int_equal(lines, 1);
 }
 
+static void report_ud(bool active, bool rejected, const struct dapl_conn_cause *cause)
+{
+	dapl_mutex_lock(&ep->lock);
+	dapl_failure_report_ud(ep, active, 0, rejected, cause);
+	dapl_mutex_unlock(&ep->lock);
+}
+
 static void rejected_datagram_endpoint_is_no_line(void **state)
 {
 	struct dapl_conn_cause cause = { .err = ETIMEDOUT };
 
 	(void)state;
-	dapl_failure_report_ud(ep, true, 0, true, &cause);
+	report_ud(true, true, &cause);
 	assert_int_equal(lines, 0);
 	assert_int_equal(ep->failure.event, DAT_IB_UD_CONNECTION_REJECT_EVENT);
-	dapl_failure_report_ud(ep, false, 0, false, &cause);
+	report_ud(false, false, &cause);
 	assert_int_equal(lines, 1);
 	assert_int_equal(said.what, DIAG_ACCEPT);
 	assert_true(said.ud);
@@ -184,7 +200,9 @@ static void last_error_is_what_was_kept(void **state)
 	assert_int_equal(dapl_failure_get(ep, &error, sizeof error), DAT_SUCCESS);
 	assert_int_equal(error.event, 0);
 	assert_string_equal(error.text, "");
+	dapl_mutex_lock(&ep->lock);
 	dapl_failure_report(ep, DAT_EP_STATE_CONNECTED, DAT_CONNECTION_EVENT_BROKEN, &cause);
+	dapl_mutex_unlock(&ep->lock);
 	assert_int_equal(dapl_failure_get(ep, &error, sizeof error), DAT_SUCCESS);
 	assert_int_equal(error.event, DAT_CONNECTION_EVENT_BROKEN);
 	assert_int_equal(error.step, DAT_DIAG_STEP_REPLY);
@@ -222,8 +240,10 @@ static void lack_of_descriptors_is_a_lack_of_endpoints(void **state)
 	struct sockaddr_storage to = address(7);
 
 	(void)state;
+	dapl_mutex_lock(&ep->lock);
 	assert_int_equal(dapl_failure_of_connect(ep, (struct sockaddr *)&to, EMFILE), NO_RESOURCE(TEP));
 	assert_int_equal(dapl_failure_of_connect(ep, (struct sockaddr *)&to, ENOMEM), NO_RESOURCE(MEMORY));
+	dapl_mutex_unlock(&ep->lock);
 }
 
 int main(void)

@@ -333,11 +333,18 @@ static void post_that_was_queued_in_spite_of_an_error_stands(void **state)
 	}
 }
 
+static void set_room(void)
+{
+	dapl_mutex_lock(&ep->lock);
+	dapl_ep_set_room(ep);
+	dapl_mutex_unlock(&ep->lock);
+}
+
 static void requests_need_a_connection_but_receives_do_not(void **state)
 {
 	(void)state;
 	ep->state = DAT_EP_STATE_UNCONNECTED;
-	dapl_ep_set_room(ep);
+	set_room();
 	for (int i = 0; i < RECEIVE; i++)
 		assert_int_equal(kinds[i].post(40, 0), BAD_STATE(EP_UNCONNECTED));
 	assert_int_equal(posts, 0);
@@ -349,7 +356,7 @@ static void raw_endpoint_has_no_memory_of_a_peer(void **state)
 {
 	(void)state;
 	ep->is_raw = ep->is_ud = true;
-	dapl_ep_set_room(ep);
+	set_room();
 	assert_int_equal(write_bytes(40, 0), NOT_SUPPORTED);
 	assert_int_equal(read_bytes(40, 0), NOT_SUPPORTED);
 	assert_int_equal(dapl_ep_post_send_with_invalidate(EP, 1, segment(40), cookie, 0, DAT_TRUE, KEY),

@@ -255,7 +255,9 @@ static void connection_is_dropped_once(void **state)
 	ep->conn = CONNECTION;
 	terminate(DAT_CONNECTION_EVENT_DISCONNECTED);
 	assert_null(ep->conn);
+	dapl_mutex_lock(&ep->lock);
 	dapl_ep_drop_conn(ep);
+	dapl_mutex_unlock(&ep->lock);
 	assert_int_equal(disconnects, 1);
 	assert_int_equal(releases, 1);
 }
@@ -322,6 +324,13 @@ static void srq_endpoint_without_a_queue_pair_owes_no_report(void **state)
 	ep->srq = NULL;
 }
 
+static void deliver_deferred(void)
+{
+	dapl_mutex_lock(&ep->lock);
+	dapl_ep_deliver_deferred(ep);
+	dapl_mutex_unlock(&ep->lock);
+}
+
 /* dat_ep_free and dat_ep_reset: the completions before the event are about to vanish. */
 static void deferred_event_can_be_delivered_at_once(void **state)
 {
@@ -332,13 +341,20 @@ static void deferred_event_can_be_delivered_at_once(void **state)
 	core_post(ep, DAT_DTO_SEND, 0, 1);
 	ep->owes_last_buffer = ep->deferred = true;
 	ep->terminal = DAT_CONNECTION_EVENT_DISCONNECTED;
-	dapl_ep_deliver_deferred(ep);
+	deliver_deferred();
 	assert_int_equal(next_event(evd), DAT_CONNECTION_EVENT_DISCONNECTED);
-	dapl_ep_deliver_deferred(ep);
+	deliver_deferred();
 	assert_int_equal(next_event(evd), 0);
 	assert_int_equal(last_buffers(), 0);
 	assert_false(ep->deferred || ep->owes_last_buffer);
 	ep->srq = NULL;
+}
+
+static void post_event(DAT_EVENT_NUMBER number)
+{
+	dapl_mutex_lock(&ep->lock);
+	dapl_ep_post_event(ep, number);
+	dapl_mutex_unlock(&ep->lock);
 }
 
 static void private_data_is_in_the_answers_of_a_peer_only(void **state)
@@ -360,7 +376,7 @@ static void private_data_is_in_the_answers_of_a_peer_only(void **state)
 			const DAT_CONNECTION_EVENT_DATA *data = &event.event_data.connect_event_data;
 
 			ep->pdata_len = length;
-			dapl_ep_post_event(ep, cases[i].number);
+			post_event(cases[i].number);
 			assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
 			assert_int_equal(event.event_number, cases[i].number);
 			assert_ptr_equal(data->ep_handle, ep);
@@ -368,7 +384,7 @@ static void private_data_is_in_the_answers_of_a_peer_only(void **state)
 			assert_ptr_equal(data->private_data, cases[i].has_data && length ? ep->pdata : NULL);
 		}
 	assert_int_equal(evd->counters[DCNT_EVD_CONN_CALLBACK], 12);
-	dapl_ep_post_event(ep, 0);
+	post_event(0);
 	assert_int_equal(next_event(evd), 0);
 }
 

@@ -117,12 +117,22 @@ static void infinite_watermarks_are_never_passed(void **state)
 	assert_int_equal(broken, 0);
 }
 
+static bool set_watermarks(int soft, int hard)
+{
+	bool fits;
+
+	dapl_mutex_lock(&ep->lock);
+	fits = dapl_watermark_set(ep, ep->recv_evd, soft, hard);
+	dapl_mutex_unlock(&ep->lock);
+	return fits;
+}
+
 static void soft_watermark_that_is_set_late_can_be_reported(void **state)
 {
 	(void)state;
 	take(5);
 	for (int i = 0; i < 2; i++) {
-		assert_true(dapl_watermark_set(ep, ep->recv_evd, 4, 5));
+		assert_true(set_watermarks(4, 5));
 		assert_int_equal(soft_reports(), 1);
 	}
 	take(1);
@@ -134,14 +144,16 @@ static void hard_watermark_below_what_is_held_is_refused(void **state)
 {
 	(void)state;
 	take(5);
-	assert_false(dapl_watermark_set(ep, ep->recv_evd, 1, 4));
+	assert_false(set_watermarks(1, 4));
 	assert_int_equal(soft_reports(), 0);
 	take(1);
 	assert_int_equal(broken, 0);
 	assert_int_equal(ep->held, 6);
+	dapl_mutex_lock(&ep->lock);
 	dapl_watermark_forget(ep, ep->recv_evd);
+	dapl_mutex_unlock(&ep->lock);
 	assert_int_equal(ep->held, 0);
-	assert_true(dapl_watermark_set(ep, ep->recv_evd, 1, 4));
+	assert_true(set_watermarks(1, 4));
 }
 
 /* The service thread is kept busy while both are passed, several times: one report of each. */

@@ -120,6 +120,7 @@ static int set_up(void **state)
 		devices[i] = calloc(1, sizeof *devices[i]);
 		devices[i]->data_epoll = epoll_create1(EPOLL_CLOEXEC);
 		devices[i]->want_shm = true;
+		dapl_mutex_init(&devices[i]->progress_lock, RANK_SOFT_PROGRESS);
 	}
 	server_err = connect_err = 0;
 	offer = NULL;
@@ -152,9 +153,19 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static struct attach_offer *try_offer(void)
+{
+	struct attach_offer *made;
+
+	dapl_mutex_lock(&devices[0]->progress_lock);
+	made = attach_offer_new(devices[0], &conn, token);
+	dapl_mutex_unlock(&devices[0]->progress_lock);
+	return made;
+}
+
 static void make_offer(void)
 {
-	offer = attach_offer_new(devices[0], &conn, token);
+	offer = try_offer();
 	assert_non_null(offer);
 }
 
@@ -168,10 +179,15 @@ static void make_token(uint64_t name, uint64_t key)
 static enum soft_attach begin(struct dapl_device *dev, int *fd, struct shm_segment **segment,
 			      struct dapl_conn **acceptor)
 {
-	errno = EXFULL;
+	enum soft_attach result;
+
 	*fd = -1;
 	*segment = NULL;
-	return soft_attach_begin(dev, token, fd, segment, acceptor);
+	dapl_mutex_lock(&dev->progress_lock);
+	errno = EXFULL;
+	result = soft_attach_begin(dev, token, fd, segment, acceptor);
+	dapl_mutex_unlock(&dev->progress_lock);
+	return result;
 }
 
 static void expect_no(int err)
@@ -256,7 +272,7 @@ static void unwanted_memory_is_not_offered(void **state)
 	(void)state;
 	devices[0]->want_shm = false;
 	errno = EXFULL;
-	assert_null(attach_offer_new(devices[0], &conn, token));
+	assert_null(try_offer());
 	assert_int_equal(errno, 0);
 	assert_null(devices[0]->process);
 }
@@ -267,13 +283,13 @@ static void offer_needs_a_server_and_a_process(void **state)
 
 	(void)state;
 	server_err = EMFILE;
-	assert_null(attach_offer_new(devices[0], &conn, token));
+	assert_null(try_offer());
 	assert_int_equal(errno, EMFILE);
 	shm_process_put(devices[0]->process);
 	devices[0]->process = NULL;
 	server_err = 0;
 	devices[0]->data_epoll = -1;
-	assert_null(attach_offer_new(devices[0], &conn, token));
+	assert_null(try_offer());
 	assert_int_equal(errno, EBADF);
 	devices[0]->data_epoll = epoll;
 }

@@ -64,6 +64,7 @@ static int set_up(void **state)
 	memset(&qp, 0, sizeof qp);
 	memset(&conn, 0, sizeof conn);
 	memset(order, 0, sizeof order);
+	dapl_mutex_init(&qp.lock, RANK_SOFT_QP);
 	soft_qp_set_state(&qp, IBV_QPS_RTS);
 	qp.conn = &conn;
 	conn.shm = &rings;
@@ -72,10 +73,17 @@ static int set_up(void **state)
 	return 0;
 }
 
+static void flush(uint32_t culprit, enum ibv_wc_status status)
+{
+	dapl_mutex_lock(&qp.lock);
+	soft_qp_flush(&qp, culprit, status);
+	dapl_mutex_unlock(&qp.lock);
+}
+
 static void access_ends_before_requests_complete(void **state)
 {
 	(void)state;
-	soft_qp_flush(&qp, 7, IBV_WC_LOC_PROT_ERR);
+	flush(7, IBV_WC_LOC_PROT_ERR);
 	assert_string_equal(order, "rce");
 	assert_int_equal(qp.flush_culprit, 7);
 	assert_int_equal(qp.flush_status, IBV_WC_LOC_PROT_ERR);
@@ -85,8 +93,8 @@ static void access_ends_before_requests_complete(void **state)
 static void queue_pair_is_flushed_once(void **state)
 {
 	(void)state;
-	soft_qp_flush(&qp, 7, IBV_WC_LOC_PROT_ERR);
-	soft_qp_flush(&qp, 8, IBV_WC_REM_ACCESS_ERR);
+	flush(7, IBV_WC_LOC_PROT_ERR);
+	flush(8, IBV_WC_REM_ACCESS_ERR);
 	assert_string_equal(order, "rce");
 	assert_int_equal(qp.flush_culprit, 7);
 	assert_int_equal(qp.flush_status, IBV_WC_LOC_PROT_ERR);
@@ -101,7 +109,7 @@ static void flush_waits_for_a_peer_that_is_within_a_write(void **state)
 		set_up(state);
 		within_a_write = true;
 		conn.passive = passive;
-		soft_qp_flush(&qp, 7, IBV_WC_LOC_PROT_ERR);
+		flush(7, IBV_WC_LOC_PROT_ERR);
 		assert_string_equal(order, "rcw");
 		assert_int_equal(qp.flush_culprit, 7);	/* for the service thread */
 	}
@@ -111,7 +119,7 @@ static void queue_pair_without_a_connection_is_flushed(void **state)
 {
 	(void)state;
 	qp.conn = NULL;
-	soft_qp_flush(&qp, 7, IBV_WC_LOC_PROT_ERR);
+	flush(7, IBV_WC_LOC_PROT_ERR);
 	assert_string_equal(order, "e");
 	assert_false(conn.caused);
 }
@@ -119,12 +127,12 @@ static void queue_pair_without_a_connection_is_flushed(void **state)
 static void failed_request_is_the_cause_of_the_end(void **state)
 {
 	(void)state;
-	soft_qp_flush(&qp, 7, IBV_WC_LOC_PROT_ERR);
+	flush(7, IBV_WC_LOC_PROT_ERR);
 	assert_true(conn.caused);
 	assert_int_equal(conn.cause.code_kind, DAPL_CODE_COMPLETION);
 	assert_int_equal(conn.cause.code, IBV_WC_LOC_PROT_ERR);
 	set_up(state);
-	soft_qp_flush(&qp, 0, IBV_WC_SUCCESS);	/* none of them failed */
+	flush(0, IBV_WC_SUCCESS);	/* none of them failed */
 	assert_false(conn.caused);
 }
 

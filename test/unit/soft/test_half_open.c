@@ -22,6 +22,7 @@ static struct dapl_conn conns[2 * ALL];
 static int count;
 static int silent[2], readable[2];	/* socket pairs; the second has input */
 
+/* Each case runs with the progress lock held. */
 static int begin(void **state)
 {
 	struct rlimit limit;
@@ -35,6 +36,8 @@ static int begin(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	memset(&dev, 0, sizeof dev);
 	TAILQ_INIT(&dev.half_open);
+	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
+	dapl_mutex_lock(&dev.progress_lock);
 	count = 0;
 	return 0;
 }
@@ -44,6 +47,7 @@ static int end(void **state)
 	(void)state;
 	while (count)
 		soft_half_open_remove(&conns[--count]);
+	dapl_mutex_unlock(&dev.progress_lock);
 	assert_int_equal(dev.half_open_count, 0);
 	for (int i = 0; i < 2; i++) {
 		close(silent[i]);

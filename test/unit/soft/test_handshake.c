@@ -141,6 +141,7 @@ static int set_up(void **state)
 	memset(&qp, 0, sizeof qp);
 	memset(&conn, 0, sizeof conn);
 	dapl_mutex_init(&qp.lock, RANK_SOFT_QP);
+	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
 	qp.qp.pd = &pd;
 	qp.qp.qp_num = 0x123456;
 	qp.qkey = 0x777;
@@ -160,6 +161,39 @@ static int tear_down(void **state)
 	(void)state;
 	free(conn.answers);
 	return 0;
+}
+
+/* --- calls with the progress lock held ----------------------------------------------------------------------- */
+
+static void associate(const struct wire_trailer *peer)
+{
+	dapl_mutex_lock(&dev.progress_lock);
+	handshake_associated(&conn, peer);
+	dapl_mutex_unlock(&dev.progress_lock);
+}
+
+static void establish(void)
+{
+	dapl_mutex_lock(&dev.progress_lock);
+	handshake_established(&conn);
+	dapl_mutex_unlock(&dev.progress_lock);
+}
+
+static bool use_rings(void)
+{
+	bool used;
+
+	dapl_mutex_lock(&dev.progress_lock);
+	used = handshake_use_rings(&conn, NULL);
+	dapl_mutex_unlock(&dev.progress_lock);
+	return used;
+}
+
+static void agree_on_rings(void)
+{
+	dapl_mutex_lock(&dev.progress_lock);
+	handshake_rings_agreed(&conn, NULL);
+	dapl_mutex_unlock(&dev.progress_lock);
 }
 
 /* --- datagrams ----------------------------------------------------------------------------------------------- */
@@ -187,7 +221,7 @@ static void association_needs_no_socket_any_more(void **state)
 	static const struct wire_trailer peer = { .qpn = 0x654321, .qkey = 0x888, .udp_port = 5555 };
 
 	(void)state;
-	handshake_associated(&conn, &peer);
+	associate(&peer);
 	assert_true(did.learned);
 	assert_int_equal(conn.peer.qpn, 0x654321);
 	assert_int_equal(conn.peer.qkey, 0x888);
@@ -204,10 +238,10 @@ static void association_without_an_address_handle_fails(void **state)
 
 	(void)state;
 	did.no_ah = true;
-	handshake_associated(&conn, &peer);
+	associate(&peer);
 	assert_int_equal(did.failed, ENOMEM);
 	conn.qp = NULL;			/* the endpoint was freed meanwhile */
-	handshake_associated(&conn, &peer);
+	associate(&peer);
 	assert_int_equal(did.failed, ECANCELED);
 	assert_int_equal(did.up, 0);
 	assert_false(did.closed);
@@ -219,7 +253,7 @@ static void stream_begins_with_first_numbers(void **state)
 {
 	(void)state;
 	qp.sq_head = qp.sq_tail = 17;
-	handshake_established(&conn);
+	establish();
 	assert_int_equal(conn.state, SOFT_OPEN);
 	assert_int_equal(qp.state, IBV_QPS_RTS);
 	assert_int_equal(conn.tx.cursor.wqe, 17);
@@ -260,7 +294,7 @@ static void each_side_knows_which_sends_first(void **state)
 		conn.peer_is_dapl = !cases[i].foreign;
 		conn.shm = cases[i].shm ? &rings : NULL;
 		conn.mpa.p2p = cases[i].p2p;
-		handshake_established(&conn);
+		establish();
 		assert_int_equal(conn.tx.open, cases[i].open);
 		assert_int_equal(conn.tx.first, cases[i].first);
 		assert_int_equal(did.deadline_ms, cases[i].deadline_ms);
@@ -273,7 +307,7 @@ static void queue_pair_that_failed_stays_so(void **state)
 {
 	(void)state;
 	soft_qp_set_state(&qp, IBV_QPS_ERR);
-	handshake_established(&conn);
+	establish();
 	assert_int_equal(qp.state, IBV_QPS_ERR);
 }
 
@@ -282,7 +316,7 @@ static void stream_may_begin_without_a_queue_pair(void **state)
 	(void)state;
 	conn.qp = NULL;
 	conn.reads_in = 0;
-	handshake_established(&conn);
+	establish();
 	assert_int_equal(conn.state, SOFT_OPEN);
 	assert_null(conn.answers);
 	assert_int_equal(did.sends, 0);
@@ -311,7 +345,7 @@ static void segments_fit_what_carries_them(void **state)
 		conn.swaps = cases[i].swaps;
 		conn.shm = cases[i].shm ? &rings : NULL;
 		did.mss = cases[i].mss;
-		handshake_established(&conn);
+		establish();
 		assert_int_equal(conn.mulpdu, cases[i].mulpdu);
 		tear_down(state);
 	}
@@ -326,7 +360,7 @@ static void initiator_confirms_the_shared_memory(void **state)
 
 	(void)state;
 	conn.shm = &rings;
-	handshake_established(&conn);
+	establish();
 	assert_int_equal(did.frame_length, SWITCH_LENGTH);
 	assert_memory_equal(did.frame, frame, SWITCH_LENGTH);
 	assert_int_equal(did.watched, 1);	/* EPOLLIN: the end of the peer */
@@ -343,7 +377,7 @@ static void only_an_initiator_in_another_process_confirms(void **state)
 		conn.acceptor = i == 0 ? &acceptor : NULL;	/* of the same device */
 		conn.passive = i == 1;
 		conn.shm = i == 2 ? NULL : &rings;
-		handshake_established(&conn);
+		establish();
 		assert_int_equal(conn.state, SOFT_OPEN);
 		assert_int_equal(did.frame_length, 0);
 		assert_int_equal(did.watched, 0);	/* it is watched already */
@@ -357,7 +391,7 @@ static void initiator_that_cannot_confirm_fails(void **state)
 	(void)state;
 	conn.shm = &rings;
 	did.no_send = true;
-	handshake_established(&conn);
+	establish();
 	assert_int_equal(did.failed, EPIPE);
 	assert_int_equal(did.up, 0);
 	assert_int_equal(conn.state, SOFT_WAIT_REPLY);
@@ -367,7 +401,7 @@ static void agreed_rings_are_used(void **state)
 {
 	(void)state;
 	conn.passive = true;
-	handshake_rings_agreed(&conn, NULL);
+	agree_on_rings();
 	assert_ptr_equal(conn.shm, &rings);
 	assert_int_equal(conn.state, SOFT_OPEN);
 	assert_int_equal(did.failed, 0);
@@ -378,12 +412,12 @@ static void agreed_rings_without_memory_fail_the_connection(void **state)
 {
 	(void)state;
 	did.no_rings = true;
-	handshake_rings_agreed(&conn, NULL);
+	agree_on_rings();
 	assert_int_equal(did.failed, ENOMEM);
 	assert_int_equal(did.up, 0);
-	assert_false(handshake_use_rings(&conn, NULL));
+	assert_false(use_rings());
 	did.no_rings = false;
-	assert_true(handshake_use_rings(&conn, NULL));
+	assert_true(use_rings());
 }
 
 int main(void)

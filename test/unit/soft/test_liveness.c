@@ -51,6 +51,7 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *lengt
 static struct dapl_device dev;
 static struct dapl_conn conn;
 
+/* Each case runs with the progress lock held. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -61,6 +62,15 @@ static int set_up(void **state)
 	dapl_settings.ack_retry = 7;
 	sweeps = 0;
 	now_ns = 1000000 * MS;
+	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
+	dapl_mutex_lock(&dev.progress_lock);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	dapl_mutex_unlock(&dev.progress_lock);
 	return 0;
 }
 
@@ -180,7 +190,7 @@ static void socket_that_tells_nothing_is_not_lost(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(patience_follows_timer_and_retries),
 		TEST(earlier_sweep_stays),

@@ -231,6 +231,7 @@ static void check_freed_table(void)
 	table_freed = false;
 }
 
+/* Each case runs with the progress lock held. */
 static int set_up(void **state)
 {
 	struct sockaddr_in own = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a010203) };
@@ -242,6 +243,8 @@ static int set_up(void **state)
 	did.all = true;
 	memcpy(&dev.address, &own, sizeof own);
 	strcpy(dev.netdev, "net0");
+	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
+	dapl_mutex_lock(&dev.progress_lock);
 	dev.data_epoll = DATA_EPOLL;
 	dev.udp = UDP;
 	dev.udp_port = UDP_PORT;
@@ -259,6 +262,7 @@ static int tear_down(void **state)
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		soft_mcast_leave(&dev, &members[i]);
 	soft_mcast_close(&dev);
+	dapl_mutex_unlock(&dev.progress_lock);
 	check_freed_table();
 	return 0;
 }

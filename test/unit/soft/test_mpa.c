@@ -10,12 +10,15 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "dapl/soft/cm/mpa.h"
+#include "dapl/soft/obj/device.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/tcp/wire.h"
 
+static struct dapl_device dev;
 static struct dapl_conn sender, receiver;
 static uint8_t frame[WIRE_MPA_MAX];
 
+/* Each case runs with the progress lock held. */
 static int set_up(void **state)
 {
 	int fds[2];
@@ -23,15 +26,18 @@ static int set_up(void **state)
 	(void)state;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds))
 		return -1;
-	sender = (struct dapl_conn){ .fd = fds[0] };
-	receiver = (struct dapl_conn){ .fd = fds[1], .passive = true, .frame = frame,
+	sender = (struct dapl_conn){ .dev = &dev, .fd = fds[0] };
+	receiver = (struct dapl_conn){ .dev = &dev, .fd = fds[1], .passive = true, .frame = frame,
 		.frame_need = WIRE_MPA_HEADER };
+	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
+	dapl_mutex_lock(&dev.progress_lock);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
+	dapl_mutex_unlock(&dev.progress_lock);
 	close(sender.fd);
 	close(receiver.fd);
 	return 0;

@@ -81,11 +81,14 @@ void *__wrap_calloc(size_t n, size_t size)
 
 /* --- what the cases use --------------------------------------------------------------------------------------- */
 
+/* Each case runs with the progress lock held. */
 static int set_up(void **state)
 {
 	(void)state;
 	dev = calloc(1, sizeof *dev);
 	dev->data_epoll = epoll_create1(EPOLL_CLOEXEC);
+	dapl_mutex_init(&dev->progress_lock, RANK_SOFT_PROGRESS);
+	dapl_mutex_lock(&dev->progress_lock);
 	publications = 0;
 	step_that_fails = steps = 0;
 	racing[0] = -1;
@@ -100,6 +103,7 @@ static int tear_down(void **state)
 	(void)state;
 	step_that_fails = 0;
 	shm_process_put(dev->process);
+	dapl_mutex_unlock(&dev->progress_lock);
 	assert_int_equal(open_descriptors(), open_before);
 	close(dev->data_epoll);
 	free(dev);

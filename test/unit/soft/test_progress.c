@@ -393,11 +393,28 @@ static void wakeups_of_a_socket_that_stays_busy_are_suppressed(void **state)
 
 /* --- the set of connections ---------------------------------------------------------------------------------------- */
 
+static bool add(struct dapl_conn *conn)
+{
+	bool added;
+
+	dapl_mutex_lock(&dev.progress_lock);
+	added = soft_progress_add(conn);
+	soft_progress_unlock(&dev);
+	return added;
+}
+
+static void del(struct dapl_conn *conn)
+{
+	dapl_mutex_lock(&dev.progress_lock);
+	soft_progress_del(conn);
+	soft_progress_unlock(&dev);
+}
+
 static void added_socket_is_watched(void **state)
 {
 	(void)state;
 	dev.turns = 50;
-	assert_true(soft_progress_add(&conns[0]));
+	assert_true(add(&conns[0]));
 	assert_int_equal(did.ctl, EPOLL_CTL_ADD);
 	assert_int_equal(did.ctl_fd, 100);
 	assert_int_equal(did.ctl_events, EPOLLIN);
@@ -407,7 +424,7 @@ static void added_socket_is_watched(void **state)
 	assert_int_equal(dev.streams, 1);
 	conns[1].tx.blocked = true;
 	did.ctl_err = ENOSPC;
-	assert_false(soft_progress_add(&conns[1]));
+	assert_false(add(&conns[1]));
 	assert_int_equal(did.ctl_events, EPOLLIN | EPOLLOUT);
 	assert_int_equal(errno, ENOSPC);
 }
@@ -417,8 +434,8 @@ static void added_ring_needs_no_socket(void **state)
 	(void)state;
 	conns[0].shm = conns[1].shm = &ring;
 	conns[1].unwatched = true;
-	assert_true(soft_progress_add(&conns[0]));
-	assert_false(soft_progress_add(&conns[1]));
+	assert_true(add(&conns[0]));
+	assert_false(add(&conns[1]));
 	assert_int_equal(did.ring_adds, 2);
 	assert_int_equal(did.wakeup_ends, 2);
 	assert_int_equal(did.ctl_fd, 0);
@@ -428,11 +445,11 @@ static void added_ring_needs_no_socket(void **state)
 static void removed_connection_is_forgotten(void **state)
 {
 	(void)state;
-	soft_progress_add(&conns[0]);
+	add(&conns[0]);
 	dev.busy_conn = &conns[0];
 	dev.turns = 50;
 	for (unsigned i = 1; i <= 2; i++) {		/* the second time it is not there any more */
-		soft_progress_del(&conns[0]);
+		del(&conns[0]);
 		assert_null(dev.busy_conn);
 		assert_int_equal(did.wakeup_ends, 1);
 		assert_int_equal(did.ctl, EPOLL_CTL_DEL);
@@ -441,8 +458,8 @@ static void removed_connection_is_forgotten(void **state)
 		assert_int_equal(dev.turns, 0);
 	}
 	conns[1].shm = &ring;
-	soft_progress_add(&conns[1]);
-	soft_progress_del(&conns[1]);
+	add(&conns[1]);
+	del(&conns[1]);
 	assert_int_equal(did.ring_dels, 1);
 	assert_int_equal(did.ctl_fd, 100);		/* its socket is in no set */
 }

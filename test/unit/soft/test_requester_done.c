@@ -185,10 +185,15 @@ static void oldest_read_has_no_answer_yet(void **state)
 /* The peer's next segment of an answer to a read. */
 static int response(uint32_t stag, uint64_t to, uint32_t length, bool last)
 {
+	int term;
+
+	stream_test_lock();
 	s.conn->rx.seg = (struct wire_segment){ .tagged = true, .op = WIRE_READ_RESPONSE, .last = last,
 						.stag = stag, .to = to };
 	s.conn->rx.payload_left = length;
-	return soft_requester_response_begin(s.qp, s.conn);
+	term = soft_requester_response_begin(s.qp, s.conn);
+	stream_test_unlock();
+	return term;
 }
 
 static void response_without_a_read_is_refused(void **state)

@@ -119,6 +119,7 @@ static int set_up(void **state)
 	(void)state;
 	memset(&did, 0, sizeof did);
 	memset(&dev, 0, sizeof dev);
+	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
 	memset(rings, 0, sizeof rings);
 	memset(acks, 0, sizeof acks);
 	TAILQ_INIT(&dev.shm_conns);
@@ -142,6 +143,26 @@ static void put(unsigned ring)
 	acks[ring].count++;
 }
 
+static bool rings_ready(void)
+{
+	bool ready;
+
+	dapl_mutex_lock(&dev.progress_lock);
+	ready = soft_rings_ready(&dev);
+	dapl_mutex_unlock(&dev.progress_lock);
+	return ready;
+}
+
+static bool poll_rings(bool polling)
+{
+	bool busy;
+
+	dapl_mutex_lock(&dev.progress_lock);
+	busy = soft_rings_poll(&dev, polling);
+	dapl_mutex_unlock(&dev.progress_lock);
+	return busy;
+}
+
 /* Polls, with all rings numbered or not. Returns how often it looked into this ring with success. */
 static unsigned poll_for(unsigned ring, unsigned polls, bool numbered)
 {
@@ -150,7 +171,7 @@ static unsigned poll_for(unsigned ring, unsigned polls, bool numbered)
 	dev.numbered = numbered ? dev.shm_count : 0;
 	for (unsigned i = 0; i < polls; i++) {
 		dev.polls++;
-		soft_rings_poll(&dev, true);
+		poll_rings(true);
 	}
 	return did.received[ring] - before;
 }
@@ -216,11 +237,11 @@ static void ring_in_turn_may_be_removed(void **state)
 static void rings_are_ready_if_one_is(void **state)
 {
 	(void)state;
-	assert_false(soft_rings_ready(&dev));
+	assert_false(rings_ready());
 	add(3);
-	assert_false(soft_rings_ready(&dev));
+	assert_false(rings_ready());
 	put(2);
-	assert_true(soft_rings_ready(&dev));
+	assert_true(rings_ready());
 }
 
 /* --- one ring ---------------------------------------------------------------------------------------------------- */
@@ -229,12 +250,12 @@ static void message_is_executed_and_answered(void **state)
 {
 	(void)state;
 	add(2);
-	assert_false(soft_rings_poll(&dev, true));
+	assert_false(poll_rings(true));
 	assert_int_equal(did.schedules, 0);
 	for (int more = 0; more < 2; more++) {
 		put(1);
 		did.more = more;
-		assert_true(soft_rings_poll(&dev, true));
+		assert_true(poll_rings(true));
 		assert_int_equal(did.received[1], more + 1);
 		assert_int_equal(did.schedules, more + 1);
 		assert_int_equal(did.sends, more);
@@ -250,7 +271,7 @@ static void acknowledgement_waits_for_polling_threads_only(void **state)
 	for (int i = 0; i < 4; i++) {
 		put(0);
 		dev.polled = i & 1;
-		soft_rings_poll(&dev, i & 2);
+		poll_rings(i & 2);
 		assert_true(did.later == (i == 3));
 		assert_true(did.by_poller == !!(i & 2));
 	}
@@ -262,12 +283,12 @@ static void acknowledgement_that_waits_is_owed(void **state)
 	add(1);
 	put(0);
 	rings[0].ack_waits = true;
-	soft_rings_poll(&dev, true);
+	poll_rings(true);
 	assert_true(rings[0].ack_owed);
 	assert_int_equal(did.flushes, 0);
-	assert_false(soft_rings_poll(&dev, true));	/* the ring is empty now */
+	assert_false(poll_rings(true));	/* the ring is empty now */
 	assert_int_equal(did.flushes, 1);
-	assert_false(soft_rings_poll(&dev, true));
+	assert_false(poll_rings(true));
 	assert_int_equal(did.flushes, 1);
 }
 
@@ -278,12 +299,12 @@ static void service_thread_comes_back_for_the_rest(void **state)
 	add(1);
 	put(0);
 	did.stays = true;
-	soft_rings_poll(&dev, true);
+	poll_rings(true);
 	assert_int_equal(did.notes, 0);
-	soft_rings_poll(&dev, false);
+	poll_rings(false);
 	assert_int_equal(did.notes, 1);
 	did.stays = false;
-	soft_rings_poll(&dev, false);
+	poll_rings(false);
 	assert_int_equal(did.notes, 1);
 }
 
@@ -373,7 +394,7 @@ static void service_thread_looks_at_all_rings(void **state)
 	add(MANY);
 	for (unsigned i = 0; i < MANY; i++)
 		put(i);
-	assert_true(soft_rings_poll(&dev, false));
+	assert_true(poll_rings(false));
 	for (unsigned i = 0; i < MANY; i++)
 		assert_int_equal(did.received[i], 1);
 }

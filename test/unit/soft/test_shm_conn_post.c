@@ -151,6 +151,7 @@ enum shm_proto __wrap_proto_select_queued(const struct soft_qp *q, struct dapl_c
 
 /* --- what the cases use ------------------------------------------------------------------------------------------ */
 
+/* Each case runs with the lock of the QP held. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -175,12 +176,15 @@ static int set_up(void **state)
 	for (size_t i = 0; i < sizeof memory; i++)
 		memory[i] = (char)(i * 167 >> 3);
 	ring_rx_init(&rx, conn.shm->segment->memory, 0);
+	dapl_mutex_init(&qp.lock, RANK_SOFT_QP);
+	dapl_mutex_lock(&qp.lock);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
+	dapl_mutex_unlock(&qp.lock);
 	shm_conn_free(conn.shm);
 	shm_segment_drop_spares();
 	return 0;

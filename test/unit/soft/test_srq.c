@@ -83,8 +83,26 @@ struct taker {
 static void taker_init(struct taker *t)
 {
 	memset(t, 0, sizeof *t);
+	dapl_mutex_init(&t->qp.lock, RANK_SOFT_QP);
 	t->qp.srq = srq;
 	t->qp.taken = (struct soft_rwqe *)t->room;
+}
+
+static bool take(struct taker *t)
+{
+	bool taken;
+
+	dapl_mutex_lock(&t->qp.lock);
+	taken = srq_take(&t->qp);
+	dapl_mutex_unlock(&t->qp.lock);
+	return taken;
+}
+
+static void stop_waiting(struct taker *t)
+{
+	dapl_mutex_lock(&t->qp.lock);
+	soft_srq_stop_waiting(&t->qp);
+	dapl_mutex_unlock(&t->qp.lock);
 }
 
 static void sizes_have_limits(void **state)
@@ -143,11 +161,11 @@ static void receives_are_taken_in_their_order(void **state)
 	taker_init(&t);
 	post(1, SGES);
 	post(2, 0);
-	assert_true(srq_take(&t.qp));
+	assert_true(take(&t));
 	assert_int_equal(t.qp.taken->wr_id, 1);
 	assert_int_equal(t.qp.taken->sges, SGES);
 	assert_int_equal(t.qp.taken->sge[SGES - 1].addr, 1);
-	assert_true(srq_take(&t.qp));
+	assert_true(take(&t));
 	assert_int_equal(t.qp.taken->wr_id, 2);
 	assert_int_equal(t.qp.taken->length, 0);
 }
@@ -159,19 +177,19 @@ static void qp_without_a_receive_waits_once(void **state)
 	(void)state;
 	taker_init(&a);
 	taker_init(&b);
-	assert_false(srq_take(&a.qp));
-	assert_false(srq_take(&b.qp));
-	assert_false(srq_take(&a.qp));
+	assert_false(take(&a));
+	assert_false(take(&b));
+	assert_false(take(&a));
 	assert_ptr_equal(TAILQ_FIRST(&srq->waiting), &a.qp);
 	assert_ptr_equal(TAILQ_NEXT(&a.qp, srq_link), &b.qp);
 	assert_null(TAILQ_NEXT(&b.qp, srq_link));
-	soft_srq_stop_waiting(&a.qp);
-	soft_srq_stop_waiting(&a.qp);
+	stop_waiting(&a);
+	stop_waiting(&a);
 	assert_ptr_equal(TAILQ_FIRST(&srq->waiting), &b.qp);
-	soft_srq_stop_waiting(&b.qp);
+	stop_waiting(&b);
 	assert_true(TAILQ_EMPTY(&srq->waiting));
 	a.qp.srq = NULL;
-	soft_srq_stop_waiting(&a.qp);	/* a QP without an SRQ never waits */
+	stop_waiting(&a);	/* a QP without an SRQ never waits */
 }
 
 static int modify(int mask, uint32_t wr, uint32_t limit)
@@ -191,17 +209,17 @@ static void resize_keeps_receives_and_their_order(void **state)
 	taker_init(&t);
 	for (uint64_t id = 0; id < 4; id++)
 		post(id, 1);
-	srq_take(&t.qp);
+	take(&t);
 	post(4, SGES);			/* the ring has wrapped */
 	assert_int_equal(modify(IBV_SRQ_MAX_WR, 6, 0), 0);
 	assert_int_equal(srq->rq.size, 8);
 	for (uint64_t id = 1; id <= 4; id++) {
-		assert_true(srq_take(&t.qp));
+		assert_true(take(&t));
 		assert_int_equal(t.qp.taken->wr_id, id);
 	}
 	assert_int_equal(t.qp.taken->sge[SGES - 1].addr, 4);
-	assert_false(srq_take(&t.qp));
-	soft_srq_stop_waiting(&t.qp);
+	assert_false(take(&t));
+	stop_waiting(&t);
 }
 
 static void resize_below_what_is_posted_is_refused(void **state)
@@ -225,10 +243,10 @@ static void limit_is_told_once_when_it_is_passed(void **state)
 	for (uint64_t id = 0; id < 4; id++)
 		post(id, 1);
 	assert_int_equal(modify(IBV_SRQ_LIMIT, 0, 3), 0);
-	srq_take(&t.qp);
+	take(&t);
 	assert_int_equal(limit_events, 0);	/* three are left */
-	srq_take(&t.qp);
-	srq_take(&t.qp);
+	take(&t);
+	take(&t);
 	assert_int_equal(limit_events, 1);
 	assert_int_equal(modify(IBV_SRQ_LIMIT, 0, 2), 0);	/* one is left: at once */
 	assert_int_equal(limit_events, 2);

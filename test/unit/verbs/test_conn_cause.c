@@ -38,11 +38,13 @@ static void each_status_becomes_its_cause(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct dapl_conn conn = { .state = CONN_CONNECTING, .wire = cases[i].wire,
-			.ud = cases[i].ud };
+		struct dapl_conn conn = { .lock = DAPL_MUTEX_INIT(RANK_VERBS_CONN),
+			.state = CONN_CONNECTING, .wire = cases[i].wire, .ud = cases[i].ud };
 		struct rdma_cm_event event = { .event = cases[i].event, .status = cases[i].status };
 
+		dapl_mutex_lock(&conn.lock);
 		hw_caused_by_event(&conn, &event);
+		dapl_mutex_unlock(&conn.lock);
 		if (!conn.caused || conn.cause.err != cases[i].err ||
 		    conn.cause.code_kind != cases[i].kind || conn.cause.code != cases[i].code ||
 		    (conn.cause.text != NULL) != cases[i].text ||
@@ -55,11 +57,13 @@ static void each_status_becomes_its_cause(void **state)
 
 static void the_first_cause_stays(void **state)
 {
-	struct dapl_conn conn = { .state = CONN_ESTABLISHED };
+	struct dapl_conn conn = { .lock = DAPL_MUTEX_INIT(RANK_VERBS_CONN), .state = CONN_ESTABLISHED };
 
 	(void)state;
+	dapl_mutex_lock(&conn.lock);
 	hw_caused_by_errno(&conn, ECONNRESET);
 	hw_caused_in(&conn, DAPL_STEP_ACCEPT, ETIMEDOUT, DAPL_CODE_NONE, 0, "later");
+	dapl_mutex_unlock(&conn.lock);
 	assert_int_equal(conn.cause.err, ECONNRESET);
 	assert_int_equal(conn.cause.step, DAPL_STEP_TRANSFER);
 	assert_null(conn.cause.text);

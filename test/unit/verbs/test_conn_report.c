@@ -204,16 +204,23 @@ static void disconnect_is_orderly_or_not(void **state)
 	}
 }
 
+static void learn_addresses(void)
+{
+	dapl_mutex_lock(&conn.lock);
+	hw_learn_addresses(&conn);
+	dapl_mutex_unlock(&conn.lock);
+}
+
 static void unknown_addresses_do_not_replace_known_ones(void **state)
 {
 	(void)state;
-	hw_learn_addresses(&conn);
+	learn_addresses();
 	memset(&id.route.addr, 0, sizeof id.route.addr);
-	hw_learn_addresses(&conn);
+	learn_addresses();
 	assert_true(has_address(&conn.local, "10.0.0.1", 1));
 	assert_true(has_address(&conn.remote, "10.0.0.2", 2));
 	conn.id = NULL;
-	hw_learn_addresses(&conn);
+	learn_addresses();
 	assert_true(has_address(&conn.local, "10.0.0.1", 1));
 	assert_true(has_address(&conn.remote, "10.0.0.2", 2));
 }
