@@ -61,6 +61,7 @@ void hw_initiator_address_failed(struct dapl_conn *conn, int status)
 {
 	int err = abs(status);
 
+	assert_held(&conn->lock);
 	if (status == -ETIMEDOUT && conn->retries) {
 		conn->retries--;
 		err = resolve_address(conn);
@@ -75,6 +76,7 @@ void hw_initiator_address_failed(struct dapl_conn *conn, int status)
 
 void hw_initiator_address_resolved(struct dapl_conn *conn)
 {
+	assert_held(&conn->lock);
 	hw_learn_addresses(conn);
 	conn->retries = dapl_settings.route_retries;
 	if (rdma_resolve_route(conn->id, dapl_settings.route_timeout_ms)) {
@@ -90,6 +92,7 @@ void hw_initiator_route_failed(struct dapl_conn *conn, int status)
 {
 	int err = abs(status);
 
+	assert_held(&conn->lock);
 	if (status == -ETIMEDOUT && conn->retries) {
 		conn->retries--;
 		if (rdma_resolve_route(conn->id, dapl_settings.route_timeout_ms) == 0) {
@@ -118,6 +121,7 @@ void hw_initiator_route_resolved(struct dapl_conn *conn)
 	};
 	int err;
 
+	assert_held(&conn->lock);
 	hw_siw_qp_reads(conn->qp, param.initiator_depth);
 	hw_conn_set_state(conn, CONN_CONNECTING);
 	dapl_mutex_unlock(&conn->lock);
@@ -152,6 +156,7 @@ void hw_initiator_response(struct dapl_conn *conn, const struct hw_pdata *pdata)
 	bool peer_gone = false;
 	int err;
 
+	assert_held(&conn->lock);
 	conn->peer_mtu = pdata->mtu;
 	err = hw_qp_to_rts(conn, &peer_gone);
 	if (err && !peer_gone)
@@ -174,6 +179,7 @@ void hw_initiator_ud_established(struct dapl_conn *conn, const struct rdma_cm_ev
 	struct dapl_ud_peer peer;
 	int err = hw_ud_peer_active(conn->dev, conn->qp->pd, &event->param.ud, &peer);
 
+	assert_held(&conn->lock);
 	if (err) {
 		hw_caused_in(conn, DAPL_STEP_READY, err, DAPL_CODE_NONE, 0, "address handle");
 		hw_report_failed(conn, DAPL_CONN_UNREACHABLE, NULL, 0);
@@ -190,6 +196,7 @@ void hw_initiator_iwarp_established(struct dapl_conn *conn, const struct rdma_cm
 {
 	const struct rdma_conn_param *agreed = &event->param.conn;
 
+	assert_held(&conn->lock);
 	hw_siw_qp_reads(conn->qp, hw_least(agreed->initiator_depth, agreed->responder_resources));
 	hw_report_established(conn, pdata->data, pdata->len, NULL);
 }
@@ -220,9 +227,9 @@ int hw_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
 	address_copy(&conn->remote, params->remote);
 	hw_address_fill_scope((struct sockaddr *)&conn->remote,
 			      (struct sockaddr *)&dev->attr.address);
-	hw_conn_adopt(conn, params);
 	*out = conn;
-	dapl_mutex_lock(&conn->lock);
+	dapl_mutex_lock(&conn->lock);	/* it is listed: the service thread may look at it */
+	hw_conn_adopt(conn, params);
 	if (conn->remote.ss_family != dev->attr.address.ss_family)
 		err = ENETUNREACH;
 	else

@@ -57,7 +57,9 @@ static struct dapl_ep *provider_ep(struct dapl_ia *ia, struct dapl_cr *cr)
 		attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
 	if (dapl_ep_make(ia, NULL, NULL, NULL, NULL, NULL, &attr, 6, &ep) != DAT_SUCCESS)
 		return NULL;
+	dapl_mutex_lock(&ep->lock);
 	dapl_ep_begin_tentative(ep);
+	dapl_mutex_unlock(&ep->lock);
 	ep->by_provider = true;
 	ep->cr = cr;
 	dapl_object_publish(&ep->obj);
@@ -162,6 +164,7 @@ void dapl_up_request(void *owner, struct dapl_conn *conn, const struct dapl_requ
 	struct dapl_sp *sp = owner;
 	struct dapl_cr *cr = dapl_cr_new(sp->obj.ia, conn, request);
 
+	assert_no_lock_held();
 	dapl_count(sp->obj.ia, request->ud ? DCNT_IA_CM_AH_REQ_RX : DCNT_IA_CM_REQ_RX);
 	if (cr && dapl_sp_deliver(sp, cr))
 		return;

@@ -60,6 +60,18 @@ static DAT_RETURN take_attr(struct dapl_ep *ep, const DAT_EP_ATTR *attr, int att
 	return DAT_SUCCESS;
 }
 
+/* No other thread knows the endpoint yet, but dapl_ep_need_qp() asks for its lock. */
+static DAT_RETURN make_first_qp(struct dapl_ep *ep)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	dapl_mutex_lock(&ep->lock);
+	if (ep->pz && ep->recv_evd && ep->request_evd)
+		ret = dapl_ep_need_qp(ep);
+	dapl_mutex_unlock(&ep->lock);
+	return ret;
+}
+
 /* Counts the endpoint as a user of what it names, and makes its QP if it names all that this needs.
  * After an error it uses nothing. */
 static DAT_RETURN use_parts(struct dapl_ep *ep)
@@ -80,7 +92,7 @@ static DAT_RETURN use_parts(struct dapl_ep *ep)
 	}
 	if ((ret = dapl_ep_watch_receives(ep, ep->recv_evd)))
 		goto unuse_srq;
-	if (ep->pz && ep->recv_evd && ep->request_evd && (ret = dapl_ep_need_qp(ep)))
+	if ((ret = make_first_qp(ep)))
 		goto unuse_srq;
 	return DAT_SUCCESS;
 

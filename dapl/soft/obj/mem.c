@@ -105,6 +105,7 @@ static void stags_grow(struct dapl_device *dev)
 {
 	struct soft_stags *old = dev->stags, *table = stags_new(4 * (old->mask + 1));
 
+	assert_held(&dev->stags_lock);
 	for (uint32_t i = 0; table && i <= old->mask; i++)
 		for (struct stag_entry *e = old->bucket[i]; e; e = e->next)
 			if (!stags_insert(table, e->index, e->region)) {
@@ -323,6 +324,7 @@ enum soft_check soft_mem_to_send(struct soft_qp *qp, const struct ibv_sge *sge, 
 	const struct soft_region *region = stag_find(qp->dev, sge->lkey);
 	enum soft_check check = local_check(region, qp->qp.pd, sge, 0, at);
 
+	assert_held(&qp->lock);
 	if (check == SOFT_FINE)
 		qp->local = (struct soft_local){ sge->lkey, region->first, region->length,
 						 region->base };
@@ -362,6 +364,7 @@ enum soft_check soft_mem_remote(struct soft_qp *qp, uint32_t stag, uint64_t addr
 	struct soft_region *region = stag_find(qp->dev, stag);
 	enum soft_check check;
 
+	assert_held(&qp->lock);
 	*held = NULL;
 	if (!region)
 		return SOFT_BAD_STAG;
@@ -453,7 +456,7 @@ struct ibv_mw *soft_verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	return NULL;
 }
 
-/* Called with region->lock held. */
+/* Called with the window's lock held, or when no QP can find it any more. */
 static void window_unbind(struct soft_region *window)
 {
 	if (window->parent)
@@ -502,6 +505,7 @@ enum ibv_wc_status soft_mw_bind(struct soft_qp *qp, const struct soft_swqe *wqe)
 	bool type1 = window->kind == SOFT_WINDOW_1;
 	const char *fault = NULL;
 
+	assert_held(&qp->lock);
 	if (type1 != wqe->bind_type1)
 		return IBV_WC_MW_BIND_ERR;
 	if (wqe->bind.mr && wqe->bind.length)
@@ -537,6 +541,7 @@ enum ibv_wc_status soft_mw_invalidate(struct soft_qp *qp, uint32_t stag)
 	struct soft_region *window = stag_find(qp->dev, stag);
 	bool mine;
 
+	assert_held(&qp->lock);
 	if (!window || window->kind != SOFT_WINDOW_2)
 		return IBV_WC_MW_BIND_ERR;
 	dapl_mutex_lock(&window->lock);

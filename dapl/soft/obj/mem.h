@@ -104,6 +104,8 @@ int soft_mr_dereg(struct ibv_mr *mr);
 int soft_mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw);
 int soft_mw_dealloc(struct ibv_mw *mw);
 struct ibv_mw *soft_verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+/* The QP is destroyed: invalidates the windows of type 2 that are bound to it. Its lock is not held. */
+void soft_mem_forget_qp(struct soft_qp *qp);
 /* The functions from here on are called with the lock of a QP held. The memory that they find stays
  * registered until that lock is released. */
 /* Checks local memory. Sets *at to its address. */
@@ -133,7 +135,5 @@ bool soft_mem_check_all(const struct dapl_device *dev, const struct ibv_pd *pd,
 /* Execute a bind or a local invalidate. Return the completion status. */
 enum ibv_wc_status soft_mw_bind(struct soft_qp *qp, const struct soft_swqe *wqe);
 enum ibv_wc_status soft_mw_invalidate(struct soft_qp *qp, uint32_t stag);
-/* The QP is destroyed: invalidates the windows of type 2 that are bound to it. */
-void soft_mem_forget_qp(struct soft_qp *qp);
 
 #endif

@@ -192,7 +192,9 @@ int soft_qp_destroy(struct ibv_qp *ibqp)
 	dapl_mutex_unlock(&dev->qps_lock);
 	soft_progress_unlock(dev);
 	revoke_instead_of_flush(qp);
+	dapl_mutex_lock(&qp->lock);
 	soft_srq_stop_waiting(qp);
+	dapl_mutex_unlock(&qp->lock);
 	soft_mem_forget_qp(qp);
 	soft_event_forget(dev, &qp->last_receive, ibqp);
 	purge(qp);
