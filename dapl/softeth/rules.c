@@ -59,6 +59,7 @@ struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint
 	struct eth_headers headers;
 	bool parsed = false;
 
+	assert_held(&port->lock);
 	change_wait();
 	for (struct eth_rule *r = port->rules; r; r = r->next) {
 		if (outgoing && !(r->rule.flags & ETH_EGRESS))
@@ -123,6 +124,7 @@ static int renew_filter(struct eth_port *port)
 	struct filter_part part;
 	int err;
 
+	assert_held(&port->lock);
 	if (!code)
 		return ENOMEM;
 	port->old_tables = false;
@@ -413,6 +415,7 @@ static int add_rule(struct eth_port *port, struct eth_rule *rule)
 {
 	int err;
 
+	assert_held(&port->lock);
 	if (exists(port, rule))
 		return EEXIST;
 	if (port->rule_count == ETH_MAX_RULES)
@@ -489,6 +492,7 @@ static struct eth_rule *find_by_times(const struct eth_port *port, const struct 
 {
 	struct eth_rule *r = port->rules;
 
+	assert_held(&port->lock);
 	while (r && r->times != times)
 		r = r->next;
 	return r;

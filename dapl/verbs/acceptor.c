@@ -53,6 +53,7 @@ static int answer(struct dapl_conn *conn, const void *bytes, int len)
 		.qp_num = conn->qp->qp_num,
 	};
 
+	assert_held(&conn->lock);
 	hw_siw_qp_reads(conn->qp, param.initiator_depth);
 	return rdma_accept(conn->id, &param) ? errno : 0;
 }
@@ -66,6 +67,7 @@ static int accept_locked(struct dapl_conn *conn, const struct dapl_conn_params *
 	bool peer_gone = conn->state == CONN_CLOSED;
 	int err = 0;
 
+	assert_held(&conn->lock);
 	if (!peer_gone && conn->state != CONN_REQUESTED)
 		return EINVAL;
 	hw_conn_adopt(conn, params);

@@ -92,6 +92,7 @@ static uint8_t tos_of(enum dapl_qos qos)
 
 void hw_conn_adopt(struct dapl_conn *conn, const struct dapl_conn_params *params)
 {
+	assert_held(&conn->lock);
 	conn->owner = params->owner;
 	conn->qp = params->qp;
 	conn->srq = params->srq;
@@ -171,6 +172,7 @@ void hw_conn_queue_task(struct dapl_conn *conn)
 void hw_fail_later(struct dapl_conn *conn, enum dapl_conn_failure why, int err,
 		       const char *text)
 {
+	assert_held(&conn->lock);
 	hw_caused(conn, err, DAPL_CODE_NONE, 0, text);
 	conn->late = LATE_FAILED;
 	conn->why = why;

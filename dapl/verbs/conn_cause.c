@@ -7,6 +7,7 @@
 void hw_caused_in(struct dapl_conn *conn, enum dapl_conn_step step, int err,
 		      enum dapl_code_kind kind, unsigned code, const char *text)
 {
+	assert_held(&conn->lock);
 	if (conn->caused)
 		return;
 	conn->caused = true;

@@ -10,6 +10,7 @@ void hw_learn_addresses(struct dapl_conn *conn)
 	struct sockaddr *local = conn->id ? rdma_get_local_addr(conn->id) : NULL;
 	struct sockaddr *remote = conn->id ? rdma_get_peer_addr(conn->id) : NULL;
 
+	assert_held(&conn->lock);
 	if (local && address_length(local))
 		address_copy(&conn->local, local);
 	if (remote && address_length(remote))
@@ -19,6 +20,7 @@ void hw_learn_addresses(struct dapl_conn *conn)
 void hw_report_failed(struct dapl_conn *conn, enum dapl_conn_failure why, const void *pdata,
 			size_t len)
 {
+	assert_held(&conn->lock);
 	hw_conn_set_state(conn, CONN_CLOSED);
 	dapl_mutex_unlock(&conn->lock);
 	dapl_up_failed(conn->owner, conn, why, pdata, len);
@@ -29,6 +31,7 @@ void hw_report_established(struct dapl_conn *conn, const void *pdata, size_t len
 {
 	struct dapl_established info = { .pdata = pdata, .pdata_len = len, .ud = peer };
 
+	assert_held(&conn->lock);
 	hw_learn_addresses(conn);
 	if (!hw_conn_set_state(conn, CONN_ESTABLISHED)) {	/* it has ended meanwhile */
 		dapl_mutex_unlock(&conn->lock);
@@ -44,6 +47,7 @@ void hw_report_established(struct dapl_conn *conn, const void *pdata, size_t len
 
 void hw_report_disconnected(struct dapl_conn *conn, enum conn_state next, bool orderly)
 {
+	assert_held(&conn->lock);
 	hw_conn_set_state(conn, next);
 	dapl_mutex_unlock(&conn->lock);
 	dapl_up_disconnected(conn->owner, conn, orderly);

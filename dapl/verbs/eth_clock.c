@@ -51,6 +51,7 @@ static void fit(struct hw_eth_device *eth, uint64_t now)
 	uint64_t cycles, realtime, error;
 	double slope = 0, passed;
 
+	assert_held(&eth->lock);
 	if (read_pair(eth, &cycles, &realtime, &error))
 		return;
 	passed = cycles_between(c, cycles, c->cycles);

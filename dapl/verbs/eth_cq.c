@@ -71,6 +71,7 @@ static void adopt(struct hw_eth_device *eth)
 {
 	struct ibv_context_ops *ops = &eth->dev->verbs->ops;
 
+	assert_held(&list_lock);
 	if (eth->adopted)
 		return;
 	eth->adopted = true;

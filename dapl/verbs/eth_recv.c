@@ -125,6 +125,7 @@ static int post_one(struct hw_eth *q, uint64_t wr_id, struct ibv_sge *sge, int n
 	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = sge, .num_sge = n }, *bad;
 	int err;
 
+	assert_held(&q->lock);
 	if (room < q->spill.size) {
 		sge[wr.num_sge++] = (struct ibv_sge){ .addr = (uintptr_t)q->spill.at,
 			.length = (uint32_t)q->spill.size - room, .lkey = q->spill.mr->lkey };
@@ -141,6 +142,7 @@ static int post_copy(struct hw_eth *q, const struct ibv_recv_wr *wr)
 	uint32_t room = 0;
 	int n = 0;
 
+	assert_held(&q->lock);
 	for (int i = 0; i < wr->num_sge; i++)
 		if (wr->sg_list[i].length) {
 			sge[n++] = wr->sg_list[i];
@@ -176,6 +178,7 @@ static int post_slot(struct hw_eth *q)
 	struct ibv_sge sge[2] = { { .addr = (uintptr_t)slot_at(q, q->posted), .length = q->config.snap,
 		.lkey = q->ring.mr->lkey } };
 
+	assert_held(&q->lock);
 	return post_one(q, 0, sge, 1, q->config.snap);
 }
 
@@ -204,6 +207,7 @@ static void read_extended(struct hw_eth *q, struct done *d)
 {
 	struct ibv_cq_ex *cq = q->cq_ex;
 
+	assert_held(&q->lock);
 	*d = (struct done){ .wr_id = cq->wr_id, .status = cq->status };
 	if (d->status != IBV_WC_SUCCESS) {
 		d->vendor_err = ibv_wc_read_vendor_err(cq);
@@ -222,6 +226,7 @@ static int poll_extended(struct hw_eth *q, struct done *done, int n)
 	struct ibv_poll_cq_attr attr = { .comp_mask = 0 };
 	int taken = 0;
 
+	assert_held(&q->lock);
 	if (ibv_start_poll(q->cq_ex, &attr))
 		return 0;
 	do {
@@ -238,6 +243,7 @@ static int poll_done(struct hw_eth *q, struct done *done, int n)
 	struct ibv_wc wc[BATCH];
 	int taken;
 
+	assert_held(&q->lock);
 	if (q->cq_ex)
 		return poll_extended(q, done, n);
 	taken = q->eth->poll_cq(q->cq, n, wc);
@@ -298,6 +304,7 @@ static int poll_posted(struct hw_eth *q, int n, struct ibv_wc *wc)
 	struct done done[BATCH];
 	int taken = poll_done(q, done, n < BATCH ? n : BATCH);
 
+	assert_held(&q->lock);
 	for (int i = 0; i < taken; i++)
 		fill_wc(q, &done[i], &wc[i]);
 	return taken;
@@ -309,6 +316,7 @@ static void pull_ring(struct hw_eth *q)
 	struct done done[BATCH];
 	int taken;
 
+	assert_held(&q->lock);
 	do {
 		taken = poll_done(q, done, BATCH);
 		for (int i = 0; i < taken; i++) {
@@ -325,6 +333,7 @@ static void pull_ring(struct hw_eth *q)
 /* The completion for dat_eth_arm(). */
 static int poll_armed(struct hw_eth *q, struct ibv_wc *wc)
 {
+	assert_held(&q->lock);
 	if (!q->armed)
 		return 0;
 	pull_ring(q);

@@ -114,6 +114,7 @@ static int attach(struct dapl_membership *m, const struct rdma_ud_param *told)
 	struct ibv_ah_attr attr = told->ah_attr;
 	int err;
 
+	assert_held(&m->lock);
 	attr.port_num = m->dev->attr.port;
 	m->ah = ibv_create_ah(m->qp->pd, &attr);
 	if (!m->ah)

@@ -49,6 +49,7 @@ static struct hw_tap *tap_of(const struct ibv_context *verbs)
 {
 	struct hw_tap *tap = taps;
 
+	assert_held(&lock);
 	while (tap && tap->verbs != verbs)
 		tap = tap->next;
 	return tap;
@@ -75,6 +76,7 @@ static struct tapped **find(struct hw_tap *tap, uint32_t qpn)
 {
 	struct tapped **at = &tap->buckets[qpn % BUCKETS];
 
+	assert_held(&lock);
 	while (*at && (*at)->qpn != qpn)
 		at = &(*at)->next;
 	return at;
@@ -85,6 +87,7 @@ static struct tapped *put(struct hw_tap *tap, const struct tapped *is, struct ta
 {
 	struct tapped **at = find(tap, is->qpn), *before = *at, *next = before ? before->next : NULL;
 
+	assert_held(&lock);
 	if (!before)
 		*at = new;
 	**at = *is;
@@ -101,6 +104,7 @@ static struct tapped describe(const struct dapl_conn *conn)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
+	assert_held(&conn->lock);
 	dapl_tap_put_address(&is.ends.local, &conn->local);
 	dapl_tap_put_address(&is.ends.remote, &conn->remote);
 	if (!iwarp && !ibv_query_qp(conn->qp, &attr, IBV_QP_DEST_QPN | IBV_QP_PATH_MTU, &init)) {
@@ -116,6 +120,7 @@ void hw_tap_connection(const struct dapl_conn *conn)
 	struct hw_tap *tap;
 	bool on;
 
+	assert_held(&conn->lock);
 	dapl_spin_lock(&lock);
 	tap = tap_of(conn->dev->verbs);
 	on = tap && tap->on;
@@ -302,6 +307,7 @@ static void wrap(struct hw_tap *tap)
 {
 	struct ibv_context_ops *ops = &tap->verbs->ops;
 
+	assert_held(&lock);
 	if (!tap->poll_wrapped)
 		tap->below = *ops;
 	tap->poll_wrapped = true;
@@ -319,6 +325,7 @@ static void unwrap(struct hw_tap *tap)
 {
 	struct ibv_context_ops *ops = &tap->verbs->ops;
 
+	assert_held(&lock);
 	__atomic_store_n(&ops->post_send, tap->below.post_send, __ATOMIC_RELEASE);
 	__atomic_store_n(&ops->post_recv, tap->below.post_recv, __ATOMIC_RELEASE);
 	__atomic_store_n(&ops->post_srq_recv, tap->below.post_srq_recv, __ATOMIC_RELEASE);

@@ -142,6 +142,7 @@ static void make_bad(struct dapl_object *obj)
 /* ia->lock held. */
 static void unlist(struct dapl_ia *ia, struct dapl_object *obj)
 {
+	assert_held(&ia->lock);
 	*obj->prev = obj->next;
 	if (obj->next)
 		obj->next->prev = obj->prev;
@@ -219,6 +220,7 @@ void dapl_object_pause(unsigned i)
 
 void dapl_object_wait_calls(struct dapl_object *obj, uint32_t own)
 {
+	assert_no_lock_held();
 	for (unsigned i = 0; __atomic_load_n(&obj->calls, __ATOMIC_SEQ_CST) > own; i++)
 		dapl_object_pause(i);
 }

@@ -349,6 +349,7 @@ int dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl
 /* `lock` held. */
 static void wait_returned(const void *what)
 {
+	assert_held(&lock);
 	while (running == what && !dapl_service_here())
 		dapl_cond_wait(&idle, &lock);
 }
@@ -436,6 +437,7 @@ void dapl_service_flush(void)
 
 	if (!started || dapl_service_here())
 		return;
+	assert_no_lock_held();
 	dapl_mutex_lock(&lock);
 	goal = tasks_queued;
 	returned = callbacks_done + (running != NULL);	/* the next may run already when we look */

@@ -40,6 +40,7 @@ struct dapl_dto *dapl_srq_take(struct dapl_srq *srq)
 {
 	struct dapl_dto *dto = srq->posted < srq->max ? srq->free : NULL;
 
+	assert_held(&srq->lock);
 	if (dto) {
 		srq->free = dto->next;
 		srq->posted++;
@@ -49,6 +50,7 @@ struct dapl_dto *dapl_srq_take(struct dapl_srq *srq)
 
 void dapl_srq_take_back(struct dapl_srq *srq, struct dapl_dto *dto)
 {
+	assert_held(&srq->lock);
 	dto->next = srq->free;
 	srq->free = dto;
 	srq->posted--;

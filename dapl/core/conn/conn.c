@@ -72,6 +72,7 @@ void dapl_up_established(void *owner, struct dapl_conn *conn, const struct dapl_
 	struct dapl_ep *ep = owner;
 	bool active;
 
+	assert_no_lock_held();
 	dapl_mutex_lock(&ep->lock);
 	if (ep->is_ud) {
 		dapl_ud_established(ep, conn, info);
@@ -101,6 +102,7 @@ void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure 
 	struct dapl_ep *ep = owner;
 	struct dapl_conn_cause cause;
 
+	assert_no_lock_held();
 	dapl_mutex_lock(&ep->lock);
 	if (ep->is_ud) {
 		dapl_ud_failed(ep, conn, why, pdata, pdata_len);
@@ -122,6 +124,7 @@ void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
 	struct dapl_ep *ep = owner;
 	struct dapl_conn_cause cause;
 
+	assert_no_lock_held();
 	dapl_mutex_lock(&ep->lock);
 	if (ep->conn == conn && !ep->is_ud) {
 		dapl_failure_explain(ep, conn, &cause);

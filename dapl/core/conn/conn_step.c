@@ -14,6 +14,7 @@ bool dapl_conn_happened(struct dapl_ep *ep, enum dapl_ep_event event,
 	DAT_EP_STATE before = ep->state;
 	DAT_EVENT_NUMBER tell;
 
+	assert_held(&ep->lock);
 	if (!dapl_object_is_live(&ep->obj) || !dapl_ep_step(ep, event, &tell))
 		return false;
 	if (cause)	/* before the event: the consumer may exit at once when it has it */
@@ -34,6 +35,7 @@ bool dapl_conn_happened(struct dapl_ep *ep, enum dapl_ep_event event,
 
 void dapl_conn_arm(struct dapl_ep *ep, uint64_t delay_us, void (*fire)(struct dapl_timer *))
 {
+	assert_held(&ep->lock);
 	dapl_ep_disarm(ep);
 	dapl_object_get(&ep->obj);
 	dapl_timer_start(&ep->timer, delay_us, fire);
@@ -41,6 +43,7 @@ void dapl_conn_arm(struct dapl_ep *ep, uint64_t delay_us, void (*fire)(struct da
 
 void dapl_ep_disarm(struct dapl_ep *ep)
 {
+	assert_held(&ep->lock);
 	if (dapl_timer_stop(&ep->timer))
 		dapl_object_put(&ep->obj);
 }

@@ -44,6 +44,7 @@ static enum dapl_qos device_qos(DAT_QOS qos)
 void dapl_conn_params(struct dapl_ep *ep, struct dapl_conn_params *params, const void *pdata,
 		      int len)
 {
+	assert_held(&ep->lock);
 	*params = (struct dapl_conn_params){
 		.qp = ep->qp, .owner = ep, .pdata = pdata, .pdata_len = len,
 		.reads_out = ep->attr.max_rdma_read_out, .reads_in = ep->attr.max_rdma_read_in,
@@ -55,6 +56,7 @@ void dapl_conn_params(struct dapl_ep *ep, struct dapl_conn_params *params, const
 /* CONN-9, 10 */
 DAT_RETURN dapl_ep_ready(struct dapl_ep *ep)
 {
+	assert_held(&ep->lock);
 	if (!ep->connect_evd)
 		return BAD_HANDLE(EVD_CONN);
 	if (!ep->pz)
@@ -84,6 +86,7 @@ static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 	DAT_RETURN ret;
 	int err;
 
+	assert_held(&ep->lock);
 	if (!dapl_ep_may(ep, EP_DO_CONNECT))
 		return dapl_bad_ep_state(ep->state);
 	if ((ret = dapl_ep_ready(ep)))

@@ -149,6 +149,7 @@ static DAT_RETURN accept_on(struct dapl_cr *cr, struct dapl_ep *ep, int len, con
 	DAT_RETURN ret;
 	int err;
 
+	assert_held(&ep->lock);
 	if (!dapl_object_is_live(&ep->obj))
 		return BAD_HANDLE(EP);
 	if (!dapl_ep_may(ep, EP_DO_ACCEPT) || (ep->cr && ep->cr != cr))

@@ -18,6 +18,7 @@
 void dapl_failure_explain(const struct dapl_ep *ep, struct dapl_conn *conn,
 			  struct dapl_conn_cause *cause)
 {
+	assert_held(&ep->lock);
 	memset(cause, 0, sizeof *cause);
 	cause->step = ep->state == DAT_EP_STATE_CONNECTED ? DAPL_STEP_TRANSFER : DAPL_STEP_CONNECT;
 	if (conn)
@@ -57,6 +58,7 @@ DAT_RETURN dapl_failure_of_connect(const struct dapl_ep *ep, const struct sockad
 	char what[sizeof "connect to " + DIAG_ADDRESS], address[DIAG_ADDRESS];
 	struct sockaddr_storage remote = { 0 };
 
+	assert_held(&ep->lock);
 	address_copy(&remote, to);
 	snprintf(what, sizeof what, "connect to %s", dapl_diag_address(&remote, address));
 	report_no_descriptors(ep->obj.ia->ia_attr.adapter_name, err, what);
@@ -118,6 +120,7 @@ void dapl_failure_report(struct dapl_ep *ep, DAT_EP_STATE before, DAT_EVENT_NUMB
 		.cause = *cause,
 	};
 
+	assert_held(&ep->lock);
 	if (event == DAT_CONNECTION_EVENT_DISCONNECTED)
 		return;		/* orderly; ep_state.c traces it */
 	report(ep, &diag, event, event != DAT_CONNECTION_EVENT_PEER_REJECTED);
@@ -132,6 +135,7 @@ void dapl_failure_report_ud(struct dapl_ep *ep, bool active, uint64_t began_ns, 
 		.elapsed_ns = clock_now_ns() - began_ns, .cause = *cause,
 	};
 
+	assert_held(&ep->lock);
 	report(ep, &diag, (DAT_EVENT_NUMBER)(rejected ? DAT_IB_UD_CONNECTION_REJECT_EVENT :
 					     DAT_IB_UD_CONNECTION_ERROR_EVENT), !rejected);
 }

@@ -121,6 +121,7 @@ static void leave(struct dapl_ep *ep, struct dapl_group *group)
 
 void dapl_mcast_end(struct dapl_ep *ep)
 {
+	assert_held(&ep->lock);
 	while (ep->groups)
 		leave(ep, ep->groups);
 }
@@ -133,6 +134,7 @@ static DAT_RETURN join(struct dapl_ep *ep, const struct sockaddr_storage *addres
 	DAT_RETURN ret;
 	int err;
 
+	assert_held(&ep->lock);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED && ep->state != DAT_EP_STATE_CONNECTED)
 		return dapl_bad_ep_state(ep->state);
 	if (by_address(ep, address))
@@ -262,6 +264,7 @@ void dapl_up_joined(void *owner, struct dapl_membership *membership, int err,
 	struct dapl_ep *ep = owner;
 	struct dapl_group *group;
 
+	assert_no_lock_held();
 	dapl_mutex_lock(&ep->lock);
 	group = by_membership(ep, membership);
 	if (group && err)

@@ -19,6 +19,7 @@ void dapl_ep_post_event(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
 	bool has_data = number == DAT_CONNECTION_EVENT_ESTABLISHED ||
 		number == DAT_CONNECTION_EVENT_PEER_REJECTED;
 
+	assert_held(&ep->lock);
 	if (!ep->connect_evd || !number)
 		return;
 	memset(&event, 0, sizeof event);
@@ -64,6 +65,7 @@ void dapl_conn_deliver(struct dapl_ep *ep)
 {
 	DAT_EVENT_NUMBER number = ep->terminal;
 
+	assert_held(&ep->lock);
 	if (number && !must_wait(ep)) {
 		ep->terminal = 0;
 		dapl_ep_post_event(ep, number);
@@ -77,6 +79,7 @@ void dapl_ep_deliver_deferred(struct dapl_ep *ep)
 {
 	DAT_EVENT_NUMBER number = ep->terminal;
 
+	assert_held(&ep->lock);
 	__atomic_store_n(&ep->deferred, false, __ATOMIC_SEQ_CST);
 	ep->owes_last_buffer = false;
 	ep->terminal = 0;
@@ -87,6 +90,7 @@ void dapl_conn_defer(struct dapl_ep *ep)
 {
 	struct dapl_evd *evds[2] = { dapl_ep_request_evd(ep), dapl_ep_recv_evd(ep) };
 
+	assert_held(&ep->lock);
 	__atomic_store_n(&ep->deferred, true, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < 2; i++)
 		if (evds[i]) {
@@ -129,6 +133,7 @@ static void flush(struct dapl_ep *ep)
 /* CONN-24, 33 */
 void dapl_ep_terminate(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
 {
+	assert_held(&ep->lock);
 	end_posting(&ep->sq);
 	end_posting(&ep->rq);
 	if (ep->qp)
@@ -144,6 +149,7 @@ void dapl_ep_drop_conn(struct dapl_ep *ep)
 {
 	struct dapl_conn *conn = ep->conn;
 
+	assert_held(&ep->lock);
 	if (!conn)
 		return;
 	ep->conn = NULL;

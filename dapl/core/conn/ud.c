@@ -73,6 +73,7 @@ void dapl_ud_end(struct dapl_ep *ep)
 {
 	struct dapl_known_peer *peer;
 
+	assert_held(&ep->lock);
 	dapl_mcast_end(ep);
 	while ((peer = ep->known_peers)) {
 		ep->known_peers = peer->next;
@@ -129,6 +130,7 @@ static void trace_step(const struct dapl_ep *ep, const struct dapl_known_peer *p
 {
 	char local[DIAG_ADDRESS], remote[DIAG_ADDRESS];
 
+	assert_held(&ep->lock);
 	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", ep, "datagram", "%s peer %p: %s, local %s, "
 	      "remote %s", peer->active ? "active" : "passive", (const void *)peer, step,
 	      dapl_diag_address(&ep->obj.ia->attr.address, local),
@@ -167,6 +169,7 @@ DAT_RETURN dapl_ud_connect(struct dapl_ep *ep, const struct sockaddr *to, DAT_TI
 	DAT_RETURN ret;
 	int err;
 
+	assert_held(&ep->lock);
 	if ((ret = dapl_ep_ready(ep)))
 		return ret;
 	if (!(peer = new_peer(ep, true)))
@@ -203,6 +206,7 @@ DAT_RETURN dapl_ud_accept(struct dapl_ep *ep, struct dapl_cr *cr, int len, const
 	DAT_RETURN ret;
 	int err;
 
+	assert_held(&ep->lock);
 	if (!dapl_ep_may(ep, EP_DO_ACCEPT_UD) || (ep->cr && ep->cr != cr))
 		return dapl_bad_ep_state(ep->state);
 	if ((ret = dapl_ep_ready(ep)))
@@ -230,6 +234,7 @@ DAT_RETURN dapl_ud_accept(struct dapl_ep *ep, struct dapl_cr *cr, int len, const
 /* There is no connection to end: the communication identifiers go, address handles stay. EXT-19. */
 DAT_RETURN dapl_ud_disconnect(struct dapl_ep *ep)
 {
+	assert_held(&ep->lock);
 	for (struct dapl_known_peer *peer = ep->known_peers; peer; peer = peer->next)
 		drop_conn(peer);
 	return DAT_SUCCESS;
@@ -266,6 +271,7 @@ void dapl_ud_established(struct dapl_ep *ep, struct dapl_conn *conn,
 {
 	struct dapl_known_peer *peer = by_conn(ep, conn);
 
+	assert_held(&ep->lock);
 	if (!peer || !info->ud) {
 		if (info->ud && info->ud->ah)
 			dapl_device_ops.destroy_ah(info->ud->ah);
@@ -313,6 +319,7 @@ void dapl_ud_failed(struct dapl_ep *ep, struct dapl_conn *conn, enum dapl_conn_f
 	struct dapl_known_peer *peer = by_conn(ep, conn);
 	struct dapl_conn_cause cause;
 
+	assert_held(&ep->lock);
 	if (!peer)
 		return;
 	dapl_failure_explain(ep, conn, &cause);

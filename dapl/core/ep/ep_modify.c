@@ -176,6 +176,7 @@ static void unuse_config(const struct ep_config *config, const struct ep_config 
  * endpoint lacks an EVD or a PZ, the QP is made when it is first needed. */
 static DAT_RETURN renew_qp(struct dapl_ep *ep, bool repost)
 {
+	assert_held(&ep->lock);
 	if (repost)
 		return dapl_ep_exchange_qp(ep);
 	return ep->pz && ep->recv_evd && ep->request_evd ? dapl_ep_need_qp(ep) : DAT_SUCCESS;
@@ -188,6 +189,7 @@ static DAT_RETURN replace_config(struct dapl_ep *ep, const struct ep_config *new
 	bool had_qp = ep->qp != NULL, repost = new_qp && had_qp && dapl_queue_count(&ep->rq) > 0;
 	DAT_RETURN ret;
 
+	assert_held(&ep->lock);
 	if (repost && (uint32_t)new->attr.max_recv_dtos < dapl_queue_count(&ep->rq))
 		return BAD_PARAM(3);
 	if ((ret = dapl_ep_watch_receives(ep, new->recv)) || (ret = use_new(new, &old)))

@@ -48,7 +48,7 @@ static int make_queue(struct dapl_ep *ep, struct dapl_queue *q, uint32_t entries
 	return 0;
 }
 
-/* ep->lock held. A full send queue looks for its EVD under sq.lock. */
+/* ep->lock held, or the endpoint ends. A full send queue looks for its EVD under sq.lock. */
 static void set_discard(struct dapl_ep *ep, struct dapl_evd **discard, struct dapl_evd *to)
 {
 	dapl_spin_lock(&ep->sq.lock);
@@ -131,6 +131,7 @@ static DAT_RETURN make_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 
 void dapl_ep_give_qp(struct dapl_ep *ep, struct ibv_qp *qp)
 {
+	assert_held(&ep->lock);
 	dapl_spin_lock(&ep->sq.lock);
 	dapl_spin_lock(&ep->rq.lock);
 	__atomic_store_n(&ep->qp, qp, __ATOMIC_RELEASE);
@@ -144,6 +145,7 @@ DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep)
 	struct ibv_qp *qp;
 	DAT_RETURN ret;
 
+	assert_held(&ep->lock);
 	if (ep->qp)
 		return DAT_SUCCESS;
 	ret = make_qp(ep, &qp);
@@ -229,6 +231,7 @@ void dapl_ep_end_discards_unlocked(struct dapl_ep *ep)
 	struct dapl_evd *recv = ep->recv_evd ? ep->recv_discard : NULL;
 	struct dapl_evd *request = ep->request_evd ? ep->request_discard : NULL;
 
+	assert_held(&ep->lock);
 	if (recv)
 		set_discard(ep, &ep->recv_discard, NULL);
 	if (request)
@@ -247,6 +250,7 @@ DAT_RETURN dapl_ep_take_emptied_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 	DAT_RETURN ret;
 	int err;
 
+	assert_held(&ep->lock);
 	*qp = take_qp(ep);
 	if (!*qp) {
 		dapl_queue_empty(&ep->sq);
@@ -288,6 +292,7 @@ static struct qp_rings detach_qp(struct dapl_ep *ep)
 {
 	struct qp_rings rings;
 
+	assert_held(&ep->lock);
 	dapl_spin_lock(&ep->sq.lock);
 	dapl_spin_lock(&ep->rq.lock);
 	rings = rings_of(ep, ep->qp);
@@ -318,6 +323,7 @@ static void attach_qp(struct dapl_ep *ep, const struct qp_rings *rings)
 /* ep->lock held: receives that are posted to another QP too must not complete as flushed. */
 static void silence_qp(struct dapl_ep *ep, const struct qp_rings *rings)
 {
+	assert_held(&ep->lock);
 	if (rings->qp)
 		dapl_evd_silence(dapl_ep_recv_evd(ep), ep, rings->qp);
 }

@@ -106,6 +106,7 @@ bool dapl_ep_may_request(const struct dapl_ep *ep)
 {
 	DAT_EP_STATE state = __atomic_load_n(&ep->state, __ATOMIC_RELAXED);
 
+	assert_held(&ep->sq.lock);
 	return ep->qp && !ep->is_ud &&	/* without a QP, ep may be freed: no look at its IA */
 		(state == DAT_EP_STATE_CONNECTED ||
 		 (state == DAT_EP_STATE_DISCONNECTED && !ep->obj.ia->attr.no_late_flush));
@@ -129,6 +130,7 @@ void dapl_ep_set_room(struct dapl_ep *ep)
 	bool modifiable = dapl_ep_is_modifiable(ep);
 	struct dapl_saved_recv *needless;
 
+	assert_held(&ep->lock);
 	dapl_spin_lock(&ep->sq.lock);
 	ep->sq.room = dapl_ep_may_request(ep) ? ep->sq.limit : 0;
 	dapl_spin_unlock(&ep->sq.lock);
@@ -144,6 +146,7 @@ bool dapl_ep_step(struct dapl_ep *ep, enum dapl_ep_event event, DAT_EVENT_NUMBER
 {
 	const struct row *row = find(ep, event);
 
+	assert_held(&ep->lock);
 	if (tell)
 		*tell = (DAT_EVENT_NUMBER)(row ? row->tell : NOTHING);
 	if (!row) {
@@ -163,11 +166,13 @@ bool dapl_ep_may(const struct dapl_ep *ep, enum dapl_ep_event event)
 
 void dapl_ep_begin_tentative(struct dapl_ep *ep)
 {
+	assert_held(&ep->lock);
 	set_state(ep, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, "made for a request");
 }
 
 void dapl_ep_begin_raw(struct dapl_ep *ep)
 {
+	assert_held(&ep->lock);
 	if (dapl_ep_step(ep, EP_BEGIN_RAW, NULL))
 		__atomic_store_n(&ep->up, true, __ATOMIC_RELEASE);
 }

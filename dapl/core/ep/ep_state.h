@@ -31,7 +31,7 @@ bool dapl_ep_may_request(const struct dapl_ep *ep);
 void dapl_ep_set_room(struct dapl_ep *ep);
 /* ep->lock held: a raw Ethernet endpoint, which has no peer, is connected as soon as it is there. */
 void dapl_ep_begin_raw(struct dapl_ep *ep);
-/* A provider-made endpoint begins here instead of in UNCONNECTED. */
+/* A provider-made endpoint begins here instead of in UNCONNECTED. ep->lock held. */
 void dapl_ep_begin_tentative(struct dapl_ep *ep);
 
 #endif

@@ -62,6 +62,7 @@ DAT_RETURN dapl_ep_tune(const struct dapl_ia *ia, const DAT_NAMED_ATTR *attr,
 
 int dapl_ep_list_tuning(struct dapl_ep *ep, int n)
 {
+	assert_held(&ep->lock);
 	for (int i = 0; i < DAPL_EP_TUNED; i++) {
 		unsigned wanted = *field(&ep->tuning, &tuned[i]);
 

@@ -49,6 +49,7 @@ static COLD DAT_RETURN post_failed(struct dapl_ep *ep, unsigned counter, int err
 	struct dapl_queue *q = counter == DCNT_EP_POST_RECV ? &ep->rq : &ep->sq;
 	bool stands = dapl_post_stands(ep, err);
 
+	assert_held(&q->lock);
 	if (!stands) {
 		q->head--;
 		ep->counters[counter]--;

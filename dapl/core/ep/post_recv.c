@@ -54,6 +54,7 @@ static int put_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t leng
 	struct dapl_dto *dto;
 	int err;
 
+	assert_held(&ep->rq.lock);
 	if (dapl_queue_used(q) >= q->limit)
 		return ENOSPC;	/* DTO-14 */
 	dto = dapl_queue_next(q);

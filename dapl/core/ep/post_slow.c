@@ -76,6 +76,7 @@ struct dapl_dto *dapl_post_take_record(struct dapl_ep *ep, uint32_t length,
 	struct dapl_queue *q = &ep->sq;
 	struct dapl_dto *dto;
 
+	assert_held(&ep->sq.lock);
 	if (unlikely(dapl_queue_used(q) >= q->limit) && !make_room(ep, q))
 		return NULL;	/* DTO-13 */
 	dto = dapl_queue_next(q);	/* after make_room, which lets others post */
@@ -91,6 +92,7 @@ struct dapl_dto *dapl_post_take_record(struct dapl_ep *ep, uint32_t length,
 
 void dapl_post_commit(struct dapl_ep *ep, struct dapl_queue *q, unsigned counter, uint32_t length)
 {
+	assert_held(&q->lock);
 	dapl_queue_commit(q);
 	if (counter != DAPL_NOT_COUNTED)
 		ep->counters[counter]++;

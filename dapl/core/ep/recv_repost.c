@@ -27,6 +27,7 @@ struct dapl_saved_recv *dapl_saved_recv_new(const struct ibv_recv_wr *wr)
 
 void dapl_saved_recv_add(struct dapl_ep *ep, struct dapl_saved_recv *saved)
 {
+	assert_held(&ep->rq.lock);
 	*(ep->saved_recvs ? &ep->saved_recvs_last->next : &ep->saved_recvs) = saved;
 	ep->saved_recvs_last = saved;
 }
@@ -35,6 +36,7 @@ struct dapl_saved_recv *dapl_saved_recv_detach(struct dapl_ep *ep)
 {
 	struct dapl_saved_recv *list = ep->saved_recvs;
 
+	assert_held(&ep->rq.lock);
 	ep->saved_recvs = ep->saved_recvs_last = NULL;
 	return list;
 }
@@ -55,6 +57,7 @@ int dapl_saved_recv_repost(struct dapl_ep *ep, struct ibv_qp *qp, unsigned max_s
 	struct dapl_saved_recv *saved = ep->saved_recvs;
 	int err = 0;
 
+	assert_held(&ep->rq.lock);
 	for (uint32_t i = q->tail; i != q->head && !err; i++, saved = saved->next) {
 		struct ibv_recv_wr *bad, wr = { .wr_id = (uintptr_t)&q->ring[i & q->mask] };
 

@@ -64,6 +64,7 @@ struct dapl_queue {
 /* q->lock held. Posts not yet given back. */
 static inline uint32_t dapl_queue_used(const struct dapl_queue *q)
 {
+	assert_held(&q->lock);
 	return q->head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE);
 }
 

@@ -56,6 +56,7 @@ static DAT_RETURN post_bind(struct dapl_rmr *rmr, struct dapl_lmr *lmr,
 	bool type_2 = rmr->mw->type == IBV_MW_TYPE_2;
 	DAT_RETURN ret;
 
+	assert_held(&rmr->lock);
 	if (type_2 && rmr->lmr && lmr) {
 		bind.invalidate = true;
 		ret = dapl_ep_post_bind(ep, &bind, (DAT_RMR_HANDLE)rmr, cookie,

@@ -102,6 +102,7 @@ static DAT_RETURN begin_locked(struct dapl_ep *ep, struct dapl_eth_config *confi
 	DAT_RETURN ret = dapl_ep_need_qp(ep);
 	int err;
 
+	assert_held(&ep->lock);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	if (!(ep->eth = calloc(1, sizeof *ep->eth)))

@@ -78,6 +78,7 @@ static DAT_RETURN read_clock(DAT_HANDLE handle, va_list args)
 /* ep->lock held: whether the ring may be used. ETH-7. */
 static DAT_RETURN ring_state(const struct dapl_ep *ep)
 {
+	assert_held(&ep->lock);
 	if (!ep->eth->ring)
 		return NOT_SUPPORTED;
 	return ep->state == DAT_EP_STATE_CONNECTED && ep->qp ? DAT_SUCCESS : dapl_bad_ep_state(ep->state);

@@ -85,7 +85,7 @@ static struct dapl_rule **place_rules(const struct place *place)
 	return place->ep ? &place->ep->eth->rules : &place->group->rules;
 }
 
-/* move_lock held. */
+/* move_lock held, or no other thread can move the rule. */
 static struct place place_of(const struct dapl_rule *rule)
 {
 	return (struct place){ rule->ep, rule->group };
@@ -94,6 +94,7 @@ static struct place place_of(const struct dapl_rule *rule)
 /* move_lock held, which alone guards a group's rules. */
 static void place_lock(const struct place *place)
 {
+	assert_held(&move_lock);
 	if (place->ep)
 		dapl_mutex_lock(&place->ep->lock);
 }
@@ -109,6 +110,7 @@ static void link_rule(struct dapl_rule *rule, const struct place *place)
 {
 	struct dapl_rule **rules = place_rules(place);
 
+	assert_held(&move_lock);
 	rule->next = *rules;
 	*rules = rule;
 }
@@ -185,6 +187,7 @@ static DAT_RETURN add_locked(const struct place *place, struct dapl_rule *rule)
 {
 	DAT_RETURN ret = bad_place_state(place);
 
+	assert_held(&move_lock);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	return add_status(dapl_device_ops.eth->add_rule(place_qp(place), (const struct dapl_eth_rule *)&rule->rule,
@@ -292,6 +295,7 @@ static DAT_RETURN move_locked(struct dapl_rule *rule, const struct place *from, 
 	void *moved;
 	int err;
 
+	assert_held(&move_lock);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	if (!rule->device_rule)		/* its endpoint was disconnected meanwhile */
@@ -313,6 +317,7 @@ static DAT_RETURN move(struct dapl_rule *rule, const struct place *from, const s
 {
 	DAT_RETURN ret;
 
+	assert_held(&move_lock);
 	place_lock(from);
 	if (to->ep && from->ep)
 		dapl_mutex_lock_another(&to->ep->lock);

@@ -107,6 +107,7 @@ int dapl_cno_attach(struct dapl_cno *cno, struct dapl_evd *evd)
 
 void dapl_cno_detach(struct dapl_cno *cno, struct dapl_evd *evd)
 {
+	assert_held(&evd->change);
 	unwatch_channel(cno, evd);
 	dapl_mutex_lock(&evd->mutex);
 	dapl_mutex_lock(&cno->mutex);
@@ -430,6 +431,7 @@ static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct d
 	bool last = false;
 	int n;
 
+	assert_held(&cno->mutex);
 	for (;;) {
 		*evd = dapl_cno_take(cno);
 		if (*evd || cno->closing)

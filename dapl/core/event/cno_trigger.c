@@ -55,6 +55,7 @@ void dapl_cno_call_agent(struct dapl_task *task)
 	cno->agent_evd = NULL;
 	due = evd || cno->closing;
 	dapl_mutex_unlock(&cno->mutex);
+	assert_no_lock_held();
 	if (agent.proxy_agent_func && due)
 		agent.proxy_agent_func(agent.instance_data, (DAT_EVD_HANDLE)evd);
 }

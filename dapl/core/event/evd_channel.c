@@ -12,6 +12,7 @@
 
 void dapl_evd_arm(struct dapl_evd *evd)
 {
+	assert_held(&evd->lock);
 	if (!evd->cq || evd->armed)
 		return;
 	evd->armed = true;
@@ -39,6 +40,7 @@ int dapl_evd_take_cq_events(struct dapl_evd *evd, bool *got)
 	struct ibv_cq *cq;
 	int err;
 
+	assert_held(&evd->lock);
 	*got = false;
 	while (!(err = dapl_device_ops.get_cq_event(evd->channel, &cq)))
 		*got = true;

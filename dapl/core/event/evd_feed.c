@@ -35,6 +35,7 @@ static void count_feed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags, int n)
 /* evd->mutex held. One UNSIGNALLED stream suffices to look at every completion. */
 static void set_feed_mode(struct dapl_evd *evd)
 {
+	assert_held(&evd->mutex);
 	if (evd->feeds.unsignalled)
 		dapl_evd_inspect(evd);
 	dapl_spin_lock(&evd->lock);

@@ -50,6 +50,7 @@ static void free_room(struct room *room)
 /* evd->lock held. */
 static bool has_too_many(struct dapl_evd *evd, int qlen)
 {
+	assert_held(&evd->lock);
 	dapl_evd_fill(evd);
 	return dapl_evd_count(evd) > (unsigned)qlen;
 }

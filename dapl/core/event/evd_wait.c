@@ -34,6 +34,7 @@ static bool satisfied(const struct wait *w)
 {
 	struct dapl_evd *evd = w->evd;
 
+	assert_held(&w->evd->lock);
 	if (w->found < (unsigned)w->threshold)
 		return false;
 	if (w->threshold > 1 || w->first || ring_count(&evd->ring))

@@ -306,6 +306,7 @@ enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl
 {
 	bool makes_event = false;
 
+	assert_held(&evd->lock);
 	while (!makes_event) {
 		const DAT_EVENT *queued = next_queued(evd);
 		struct dapl_dto *req;

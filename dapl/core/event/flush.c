@@ -22,6 +22,7 @@ static bool grow(struct dapl_evd *evd)
 /* Moves all completions of the CQ to wc and makes room for one more. */
 static bool fill_and_one(struct dapl_evd *evd)
 {
+	assert_held(&evd->lock);
 	do
 		dapl_evd_fill(evd);
 	while (evd->wc_tail == evd->wc_size && grow(evd));
@@ -34,6 +35,7 @@ static uint32_t completed_to(const struct dapl_evd *evd, const struct dapl_ep *e
 {
 	uint32_t to = q->tail;
 
+	assert_held(&q->lock);
 	*failed = q->failed;
 	for (uint32_t i = evd->wc_head; i < evd->wc_tail; i++) {
 		const struct dapl_dto *req = dapl_polled_request(&evd->wc[i]);
@@ -51,6 +53,7 @@ static uint32_t completed_to(const struct dapl_evd *evd, const struct dapl_ep *e
 static void flush_one(struct dapl_evd *evd, const struct dapl_ep *ep, const struct dapl_dto *req,
 		      bool *failed)
 {
+	assert_held(&evd->lock);
 	*failed |= !(req->flags & REQ_UNSIGNALED);
 	evd->wc[evd->wc_tail++] = (struct ibv_wc){
 		.wr_id = (uintptr_t)req, .qp_num = ep->qpn,

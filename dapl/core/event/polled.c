@@ -8,6 +8,7 @@
 
 void dapl_polled_inspect(struct dapl_evd *evd, uint32_t from)
 {
+	assert_held(&evd->lock);
 	for (uint32_t i = from; i < evd->wc_tail; i++) {
 		struct ibv_wc *wc = &evd->wc[i];
 		struct dapl_dto *req = dapl_polled_request(wc);
@@ -32,6 +33,7 @@ static unsigned filter(struct dapl_evd *evd, uint32_t from,
 {
 	uint32_t to = from;
 
+	assert_held(&evd->lock);
 	for (; from < evd->wc_tail; from++)
 		if (keep(evd, &evd->wc[from], arg))
 			evd->wc[to++] = evd->wc[from];
@@ -44,6 +46,7 @@ unsigned dapl_evd_fill(struct dapl_evd *evd)
 	uint32_t before;
 	int n = 1;
 
+	assert_held(&evd->lock);
 	if (!evd->cq)
 		return 0;
 	if (evd->wc_head) {
@@ -67,6 +70,7 @@ unsigned dapl_evd_count(struct dapl_evd *evd)
 {
 	unsigned n = ring_count(&evd->ring);
 
+	assert_held(&evd->lock);
 	for (uint32_t i = evd->wc_head; i < evd->wc_tail; i++)
 		n += dapl_polled_makes_event(&evd->wc[i]);
 	return n;
@@ -74,6 +78,7 @@ unsigned dapl_evd_count(struct dapl_evd *evd)
 
 void dapl_evd_inspect_all(struct dapl_evd *evd)
 {
+	assert_held(&evd->lock);
 	evd->notices = 0;
 	dapl_polled_inspect(evd, evd->wc_head);
 }

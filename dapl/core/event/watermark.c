@@ -69,6 +69,7 @@ bool dapl_watermark_set(struct dapl_ep *ep, struct dapl_evd *evd, int soft, int 
 {
 	bool fits;
 
+	assert_held(&ep->lock);
 	lock_if_any(evd);
 	fits = hard < 0 || ep->held <= hard;
 	if (fits) {
@@ -85,6 +86,7 @@ bool dapl_watermark_set(struct dapl_ep *ep, struct dapl_evd *evd, int soft, int 
 
 void dapl_watermark_forget(struct dapl_ep *ep, struct dapl_evd *evd)
 {
+	assert_held(&ep->lock);
 	lock_if_any(evd);
 	ep->held = 0;
 	unlock_if_any(evd);

@@ -164,6 +164,7 @@ static void show_present(struct dapl_ia *ia, const struct dapl_device_attr *now)
 {
 	struct dapl_attr_text *text = ia->text;
 
+	assert_held(&ia->lock);
 	while (text && (text->mtu != now->mtu || text->port_active != now->port_active))
 		text = text->next;
 	if (!text && (text = calloc(1, sizeof *text))) {

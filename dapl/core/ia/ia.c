@@ -42,6 +42,7 @@ void dapl_up_async(void *owner, const struct ibv_async_event *event)
 {
 	struct dapl_ia *ia = owner;
 
+	assert_no_lock_held();
 	switch (event->event_type) {
 	case IBV_EVENT_QP_FATAL: case IBV_EVENT_QP_REQ_ERR: case IBV_EVENT_QP_ACCESS_ERR:
 	case IBV_EVENT_PATH_MIG_ERR:

@@ -71,6 +71,7 @@ static void schedule(struct dapl_net_watch *w)
 {
 	uint64_t now = clock_now_ns();
 
+	assert_held(&lock);
 	if (w->scheduled)
 		return;
 	w->scheduled = true;
@@ -80,6 +81,7 @@ static void schedule(struct dapl_net_watch *w)
 /* `lock` held. */
 static void note(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 value)
 {
+	assert_held(&lock);
 	if (w->seen[kind] == value)
 		return;
 	w->seen[kind] = value;
@@ -90,6 +92,7 @@ static void note(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 value)
 /* `lock` held. */
 static void note_mtu(struct dapl_net_watch *w, DAT_UINT32 mtu)
 {
+	assert_held(&lock);
 	if (w->interface_mtu == mtu)
 		return;
 	w->interface_mtu = mtu;
@@ -239,6 +242,7 @@ static void link_message(const struct nlmsghdr *h)
 	const unsigned *mtu;
 	bool gone = h->nlmsg_type == RTM_DELLINK, up;
 
+	assert_held(&lock);
 	if (h->nlmsg_len < NLMSG_LENGTH(sizeof *info) || info->ifi_family != AF_UNSPEC)
 		return;
 	mtu = attribute(IFLA_RTA(info), (int)IFLA_PAYLOAD(h), IFLA_MTU, sizeof *mtu);
@@ -270,6 +274,7 @@ static void address_message(const struct nlmsghdr *h)
 	const void *bytes;
 	size_t size;
 
+	assert_held(&lock);
 	if (h->nlmsg_len < NLMSG_LENGTH(sizeof *info) ||
 	    (info->ifa_family != AF_INET && info->ifa_family != AF_INET6))
 		return;

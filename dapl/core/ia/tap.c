@@ -22,6 +22,7 @@ static bool switch_all(bool on)
 	struct dapl_object **ias;
 	size_t count;
 
+	assert_held(&lock);
 	if (!dapl_async_enter_ias(&ias, &count))
 		return false;
 	for (size_t i = 0; i < count; i++) {
@@ -36,6 +37,7 @@ static bool switch_all(bool on)
  * costs time only. */
 static void end_capture(void)
 {
+	assert_held(&lock);
 	owner = 0;
 	dapl_tap_end();
 	switch_all(false);
@@ -63,6 +65,7 @@ static const char *begin_capture(const struct json_object *request, uint64_t cli
 {
 	uint64_t snap = number_of(request, "snap");
 
+	assert_held(&lock);
 	descriptor = dapl_tap_begin(snap < TAP_SNAP_MAX ? (uint32_t)snap : TAP_SNAP_MAX, &began);
 	if (descriptor < 0) {
 		snprintf(why, size, "it has no memory for a capture: %s", strerror(-descriptor));

@@ -41,6 +41,7 @@ void dapl_rmr_bound(struct dapl_rmr *rmr, struct dapl_lmr *lmr, const DAT_LMR_TR
 {
 	DAT_RMR_PARAM param = rmr->param;
 
+	assert_held(&rmr->lock);
 	param.lmr_triplet = *range;
 	param.mem_priv = priv;
 	param.va_type = va_type;

@@ -67,6 +67,7 @@ void acceptor_refuse(struct dapl_conn *conn)
 {
 	bool sent;
 
+	assert_held(&conn->dev->progress_lock);
 	if (conn->peer_is_dapl)
 		reply(conn, WIRE_MPA_REJECT | WIRE_DAPL_REFUSED, NULL, NULL, 0, &sent);
 }
@@ -149,6 +150,7 @@ void acceptor_take_request(struct dapl_conn *conn)
 	struct dapl_request request;
 	void *sp;
 
+	assert_held(&conn->dev->progress_lock);
 	if (!request_readable(conn, &request, &sp))
 		return;
 	soft_progress_unlock(dev);
@@ -297,6 +299,7 @@ void acceptor_first_readable(struct dapl_conn *conn)
 {
 	struct wire_trailer peer;
 
+	assert_held(&conn->dev->progress_lock);
 	if (!conn->ud) {
 		first_frame(conn);
 		return;
@@ -322,6 +325,7 @@ void acceptor_speak_first(struct dapl_conn *conn)
 	struct soft_qp *qp = conn->qp;
 	int unread = 0;
 
+	assert_held(&conn->dev->progress_lock);
 	if (!qp)
 		return;
 	if (!ioctl(conn->fd, SIOCOUTQ, &unread) && unread) {

@@ -150,6 +150,7 @@ static void send_close(struct dapl_conn *conn)
 {
 	struct soft_qp *qp = soft_stream_lock(conn);
 
+	assert_held(&conn->dev->progress_lock);
 	conn->tx.close_notice = true;
 	shm_grant_revoke(conn);
 	soft_tcp_send(conn);
@@ -214,6 +215,7 @@ static int send_last(struct dapl_device *dev, struct pollfd sockets[CLOSE_SOCKET
 	struct dapl_conn *conn, *after;
 	int n = 0;
 
+	assert_held(&dev->progress_lock);
 	for (conn = LIST_FIRST(&dev->conns); conn; conn = after) {
 		after = LIST_NEXT(conn, link);
 		if (conn->state != SOFT_CLOSING)

@@ -80,6 +80,7 @@ void cm_watch(struct dapl_conn *conn, uint32_t events)
 	struct epoll_event event = { .events = events, .data.ptr = conn };
 	int op = conn->in_cm ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
+	assert_held(&conn->dev->progress_lock);
 	if (epoll_ctl(conn->dev->cm_epoll, op, conn->fd, &event))
 		give_up_watching(conn);
 	conn->in_cm = true;
@@ -87,6 +88,7 @@ void cm_watch(struct dapl_conn *conn, uint32_t events)
 
 void cm_unwatch(struct dapl_conn *conn)
 {
+	assert_held(&conn->dev->progress_lock);
 	if (conn->in_cm)
 		epoll_ctl(conn->dev->cm_epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 	conn->in_cm = false;
@@ -94,6 +96,7 @@ void cm_unwatch(struct dapl_conn *conn)
 
 void cm_leave_handshake(struct dapl_conn *conn)
 {
+	assert_held(&conn->dev->progress_lock);
 	if (conn->state == SOFT_WAIT_REQUEST)
 		soft_half_open_remove(conn);
 	conn->deadline_ns = 0;
@@ -101,6 +104,7 @@ void cm_leave_handshake(struct dapl_conn *conn)
 
 void cm_end_attach(struct dapl_conn *conn)
 {
+	assert_held(&conn->dev->progress_lock);
 	if (conn->attach_fd < 0)
 		return;
 	epoll_ctl(conn->dev->cm_epoll, EPOLL_CTL_DEL, conn->attach_fd, NULL);
@@ -116,6 +120,7 @@ static void end_offer(struct dapl_conn *conn)
 
 void cm_close_socket(struct dapl_conn *conn)
 {
+	assert_held(&conn->dev->progress_lock);
 	cm_leave_handshake(conn);
 	cm_unwatch(conn);
 	soft_progress_del(conn);
@@ -136,6 +141,7 @@ void cm_learn_address(struct dapl_conn *conn)
 {
 	socklen_t length = sizeof conn->local;
 
+	assert_held(&conn->dev->progress_lock);
 	if (conn->local.ss_family == AF_UNSPEC)
 		getsockname(conn->fd, (struct sockaddr *)&conn->local, &length);
 }
@@ -185,6 +191,7 @@ void cm_conn_free(struct dapl_conn *conn)
 
 void cm_conn_retire(struct dapl_conn *conn)
 {
+	assert_held(&conn->dev->progress_lock);
 	cm_close_socket(conn);
 	LIST_REMOVE(conn, link);
 	soft_conn_queue_upcall(conn, SOFT_UP_DEAD);
@@ -195,6 +202,7 @@ int cm_attach_qp(struct dapl_conn *conn, const struct dapl_conn_params *params)
 	struct soft_qp *qp = (struct soft_qp *)params->qp;
 	int err = 0;
 
+	assert_held(&conn->dev->progress_lock);
 	dapl_mutex_lock(&qp->lock);
 	if (!params->ud && (qp->conn || qp->state != IBV_QPS_INIT))
 		err = EINVAL;
@@ -218,6 +226,7 @@ void soft_cm_detach(struct soft_qp *qp)
 	struct dapl_device *dev = qp->dev;
 	struct dapl_conn *conn = qp->conn;
 
+	assert_held(&dev->progress_lock);
 	if (qp->qp.qp_type == IBV_QPT_UD) {	/* associations under way */
 		LIST_FOREACH(conn, &dev->conns, link)
 			if (conn->qp == qp)
@@ -238,6 +247,7 @@ void cm_fail(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const 
 {
 	struct soft_qp *qp;
 
+	assert_held(&conn->dev->progress_lock);
 	end_offer(conn);	/* takes a lock that comes before qp->lock */
 	qp = soft_stream_lock(conn);
 	soft_conn_caused(conn, err, DAPL_CODE_NONE, 0, text);
@@ -251,6 +261,7 @@ void cm_end_stream(struct dapl_conn *conn, int err, const char *why)
 {
 	struct soft_qp *qp;
 
+	assert_held(&conn->dev->progress_lock);
 	soft_trace(TRC_LVL_ERROR, "conn", conn, "%s", why);
 	qp = soft_stream_lock(conn);
 	soft_conn_caused(conn, err, DAPL_CODE_NONE, 0, why);
@@ -294,6 +305,7 @@ static void end_shm(struct dapl_conn *conn)
 {
 	struct soft_qp *qp;
 
+	assert_held(&conn->dev->progress_lock);
 	if (conn->state != SOFT_OPEN && conn->state != SOFT_CLOSING)
 		return;
 	qp = soft_stream_lock(conn);

@@ -18,6 +18,7 @@ static unsigned total;		/* atomic: of all devices of the process */
 
 void soft_half_open_add(struct dapl_conn *conn)
 {
+	assert_held(&conn->dev->progress_lock);
 	TAILQ_INSERT_TAIL(&conn->dev->half_open, conn, half_open_link);
 	conn->dev->half_open_count++;
 	__atomic_add_fetch(&total, 1, __ATOMIC_RELAXED);
@@ -25,6 +26,7 @@ void soft_half_open_add(struct dapl_conn *conn)
 
 void soft_half_open_remove(struct dapl_conn *conn)
 {
+	assert_held(&conn->dev->progress_lock);
 	TAILQ_REMOVE(&conn->dev->half_open, conn, half_open_link);
 	conn->dev->half_open_count--;
 	if (!conn->dev->dead)
@@ -123,6 +125,7 @@ struct dapl_conn *soft_half_open_surplus(struct dapl_conn *newest)
 
 struct dapl_conn *soft_half_open_oldest(struct dapl_device *dev)
 {
+	assert_held(&dev->progress_lock);
 	return oldest(dev, NULL, NULL);
 }
 

@@ -66,6 +66,7 @@ void handshake_associated(struct dapl_conn *conn, const struct wire_trailer *pee
 {
 	int err;
 
+	assert_held(&conn->dev->progress_lock);
 	cm_learn_address(conn);
 	err = associate(conn, peer);
 	if (err) {
@@ -144,6 +145,7 @@ static bool confirm_memory(struct dapl_conn *conn)
 
 void handshake_established(struct dapl_conn *conn)
 {
+	assert_held(&conn->dev->progress_lock);
 	cm_leave_handshake(conn);
 	if (!conn->shm)
 		cm_unwatch(conn);
@@ -172,6 +174,7 @@ bool handshake_use_rings(struct dapl_conn *conn, struct shm_segment *segment)
 	struct shm_conn *shm = shm_conn_new(conn, segment);
 	struct soft_qp *qp = soft_stream_lock(conn);	/* a flush of the QP may look for rings */
 
+	assert_held(&conn->dev->progress_lock);
 	conn->shm = shm;
 	soft_stream_unlock(qp);
 	return shm != NULL;
@@ -179,6 +182,7 @@ bool handshake_use_rings(struct dapl_conn *conn, struct shm_segment *segment)
 
 void handshake_rings_agreed(struct dapl_conn *conn, struct shm_segment *segment)
 {
+	assert_held(&conn->dev->progress_lock);
 	if (handshake_use_rings(conn, segment))
 		handshake_established(conn);
 	else

@@ -139,6 +139,7 @@ void initiator_connecting(struct dapl_conn *conn)
 	int err = 0;
 	socklen_t length = sizeof err;
 
+	assert_held(&conn->dev->progress_lock);
 	getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &err, &length);
 	if (err)
 		cm_fail(conn, why_failed(err), err, NULL);
@@ -235,6 +236,7 @@ void initiator_attach_ready(struct dapl_conn *conn)
 {
 	struct shm_segment *segment;
 
+	assert_held(&conn->dev->progress_lock);
 	switch (soft_attach_go_on(conn->dev, conn->attach_fd, &segment)) {
 	case SOFT_ATTACH_WAIT:
 		return;
@@ -250,6 +252,7 @@ void initiator_attach_ready(struct dapl_conn *conn)
 
 void initiator_attach_expired(struct dapl_conn *conn)
 {
+	assert_held(&conn->dev->progress_lock);
 	if (conn->attach_fd < 0 && attach_memory(conn))
 		return;
 	if (conn->attach_fd >= 0) {
@@ -334,6 +337,7 @@ static void reply_complete(struct dapl_conn *conn)
 
 void initiator_reply_readable(struct dapl_conn *conn)
 {
+	assert_held(&conn->dev->progress_lock);
 	switch (mpa_receive(conn)) {
 	case GOT_PART:
 		if (!conn->deadline_ns && conn->frame_length)

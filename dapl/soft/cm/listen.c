@@ -31,6 +31,7 @@ int listen_watch(struct soft_port *port)
 	struct epoll_event event = { .events = EPOLLIN,
 		.data.u64 = (uintptr_t)port | 1 };
 
+	assert_held(&port->dev->progress_lock);
 	port->paused = epoll_ctl(port->dev->cm_epoll, EPOLL_CTL_ADD, port->fd, &event) != 0;
 	return port->paused ? errno : 0;
 }
@@ -132,6 +133,7 @@ static bool another_waits(const struct soft_port *port)
 
 void listen_ready(struct soft_port *port)
 {
+	assert_held(&port->dev->progress_lock);
 	for (int i = 0; port->fd >= 0 && i < CM_ACCEPT_BATCH; i++) {
 		struct dapl_conn *conn = accept_one(port);
 
@@ -164,6 +166,7 @@ static int port_open(struct dapl_device *dev, const struct sockaddr *addr, uint1
 	struct soft_port *port;
 	int on = 1, err;
 
+	assert_held(&dev->progress_lock);
 	if (addr)
 		memcpy(&local, addr, address_length(addr));
 	address_set_port((struct sockaddr *)&local, number);
@@ -200,6 +203,7 @@ static struct soft_port *port_find(struct dapl_device *dev, uint16_t number, boo
 {
 	struct soft_port *port;
 
+	assert_held(&dev->progress_lock);
 	LIST_FOREACH(port, &dev->ports, link)
 		if (number && port->number == number && !(ud ? port->ud : port->rc))
 			return port;
@@ -248,6 +252,7 @@ static void port_close(struct soft_port *port)
 {
 	struct dapl_conn *conn, *next;
 
+	assert_held(&port->dev->progress_lock);
 	for (conn = LIST_FIRST(&port->dev->conns); conn; conn = next) {
 		next = LIST_NEXT(conn, link);
 		if (conn->state == SOFT_WAIT_REQUEST && conn->port == port)

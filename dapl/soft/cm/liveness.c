@@ -29,6 +29,7 @@ void cm_sweep_within(struct dapl_device *dev, uint64_t us)
 {
 	uint64_t due = clock_now_ns() + us * 1000;
 
+	assert_held(&dev->progress_lock);
 	if (dev->sweep_ns && dev->sweep_ns <= due)
 		return;
 	dev->sweep_ns = due;
@@ -37,12 +38,14 @@ void cm_sweep_within(struct dapl_device *dev, uint64_t us)
 
 void cm_set_deadline_ms(struct dapl_conn *conn, unsigned ms)
 {
+	assert_held(&conn->dev->progress_lock);
 	conn->deadline_ns = clock_now_ns() + ms * 1000000ull;
 	cm_sweep_within(conn->dev, ms * 1000ull);
 }
 
 void cm_set_deadline(struct dapl_conn *conn, unsigned seconds)
 {
+	assert_held(&conn->dev->progress_lock);
 	cm_set_deadline_ms(conn, seconds * 1000);
 }
 
@@ -50,6 +53,7 @@ void cm_watch_liveness(struct dapl_conn *conn)
 {
 	unsigned ms = cm_patience_ms(&conn->tuning);
 
+	assert_held(&conn->dev->progress_lock);
 	if (ms)
 		cm_sweep_within(conn->dev, ms / 4 * 1000ull);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mpa.c - sends and receives the MPA frames of a handshake (mpa.h). */
 #include "dapl/soft/cm/mpa.h"
+#include "dapl/soft/obj/device.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/tcp/wire.h"
 #include <errno.h>
@@ -15,6 +16,7 @@ bool mpa_send(const struct dapl_conn *conn, const struct wire_mpa *mpa,
 	struct wire_mpa full = *mpa;
 	ssize_t sent;
 
+	assert_held(&conn->dev->progress_lock);
 	if (full.flags & WIRE_MPA_S) {
 		wire_enhanced_put(frame + n, &full);
 		n += WIRE_MPA_ENHANCED;
@@ -36,6 +38,7 @@ bool mpa_send(const struct dapl_conn *conn, const struct wire_mpa *mpa,
 
 enum mpa_got mpa_receive(struct dapl_conn *conn)
 {
+	assert_held(&conn->dev->progress_lock);
 	while (conn->frame_length < conn->frame_need) {
 		ssize_t n = recv(conn->fd, conn->frame + conn->frame_length,
 				 conn->frame_need - conn->frame_length, MSG_DONTWAIT);

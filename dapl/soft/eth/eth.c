@@ -227,6 +227,7 @@ static int watch(struct soft_eth *eth)
 /* qp->lock held. */
 static void srq_posted(struct soft_qp *qp)
 {
+	assert_held(&qp->lock);
 	if (qp->state != IBV_QPS_ERR)
 		watch(qp->eth);
 }

@@ -34,6 +34,7 @@ static void complete_at(struct soft_qp *qp, const struct ibv_send_wr *wr, enum i
 	struct ibv_wc wc = { .wr_id = wr->wr_id, .opcode = IBV_WC_SEND, .status = status,
 		.qp_num = qp->qp.qp_num, .src_qp = (uint32_t)(time >> 32), .imm_data = (uint32_t)time };
 
+	assert_held(&qp->lock);
 	if (status != IBV_WC_SUCCESS || soft_is_signalled(qp, wr->send_flags))
 		soft_cq_add((struct soft_cq *)qp->qp.send_cq, &wc, false);
 }
@@ -273,6 +274,7 @@ static void drain(struct soft_eth *eth)
  * ETH-37. */
 static void hold(struct soft_eth *eth)
 {
+	assert_held(&eth->qp->lock);
 	if (!eth->holding) {
 		eth->holding = true;
 		eth->hold_first = eth->head;
@@ -291,6 +293,7 @@ static void end_hold(struct soft_eth *eth)
 {
 	bool young = eth->holding && eth->hold_timing && eth->hold_timed != eth->hold_first;
 
+	assert_held(&eth->qp->lock);
 	eth->hold_timing = false;
 	if (young)
 		hold(eth);
@@ -372,6 +375,7 @@ static int post_behind(struct soft_eth *eth, const struct ibv_send_wr *wr, const
 	bool first = eth->head == eth->tail;
 	int err = enqueue(eth, wr, how, wait);
 
+	assert_held(&eth->qp->lock);
 	if (err)
 		return err;
 	if (holds)
@@ -453,6 +457,7 @@ void soft_eth_collect_stamp(struct soft_eth *eth)
 {
 	uint64_t late;
 
+	assert_held(&eth->qp->lock);
 	if (eth->head != eth->tail && pending(eth, eth->head)->give_up_ns)
 		drain(eth);
 	else if (eth->stamps)

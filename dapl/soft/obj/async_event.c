@@ -10,6 +10,7 @@
 /* Called with dev->events_lock held. */
 static void end_event(struct dapl_device *dev, struct soft_event *event)
 {
+	assert_held(&dev->events_lock);
 	TAILQ_REMOVE(&dev->events, event, link);
 	event->times = 0;
 }

@@ -242,6 +242,7 @@ static void hold_ended(struct dapl_timer *timer)
 /* cq->lock held. Returns whether the notification of a completion waits for more. */
 static bool hold_back(struct soft_cq *cq)
 {
+	assert_held(&cq->lock);
 	if (cq->tail - cq->head >= cq->hold_frames)
 		return false;
 	if (!cq->holding)

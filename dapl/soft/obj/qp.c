@@ -50,16 +50,19 @@ static inline void complete(const struct soft_qp *qp, struct ibv_cq *to, uint64_
 void soft_qp_complete_send(struct soft_qp *qp, uint64_t wr_id, enum ibv_wr_opcode opcode,
 			  enum ibv_wc_status status, uint32_t length)
 {
+	assert_held(&qp->lock);
 	complete(qp, qp->qp.send_cq, wr_id, status, wc_opcode(opcode), length, false);
 }
 
 void soft_qp_executed(struct soft_qp *qp, const struct ibv_send_wr *wr)
 {
+	assert_held(&qp->lock);
 	soft_qp_complete_send(qp, wr->wr_id, wr->opcode, IBV_WC_SUCCESS, wr->sg_list->length);
 }
 
 bool soft_qp_take_receive(struct soft_qp *qp)
 {
+	assert_held(&qp->lock);
 	if (qp->taken_valid)
 		return true;
 	if (qp->srq) {
@@ -76,6 +79,7 @@ void soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struc
 {
 	struct ibv_wc wc = *is;
 
+	assert_held(&qp->lock);
 	wc.wr_id = qp->taken->wr_id;
 	wc.status = status;
 	wc.qp_num = qp->qp.qp_num;
@@ -87,6 +91,7 @@ void soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool solicited)
 {
 	const struct soft_rwqe *rwqe = soft_rwqe(&qp->rq, qp->rq.head++);
 
+	assert_held(&qp->lock);
 	complete(qp, qp->qp.recv_cq, rwqe->wr_id, IBV_WC_SUCCESS, IBV_WC_RECV, length, solicited);
 }
 
@@ -95,6 +100,7 @@ void soft_qp_end_flush(struct soft_qp *qp)
 	static const struct ibv_wc receive = { .opcode = IBV_WC_RECV };
 	enum ibv_wc_status status = qp->flush_status;
 
+	assert_held(&qp->lock);
 	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
 		const struct soft_swqe *wqe = soft_swqe(qp, qp->sq_head);
 		bool guilty = status != IBV_WC_SUCCESS && qp->sq_head == qp->flush_culprit;
@@ -118,6 +124,7 @@ struct soft_qp *soft_qp_by_number(struct dapl_device *dev, uint32_t number)
 {
 	struct soft_qp *qp;
 
+	assert_held(&dev->qps_lock);
 	LIST_FOREACH(qp, &dev->by_number[number % QP_BUCKETS], number_link)
 		if (qp->qp.qp_num == number)
 			return qp;

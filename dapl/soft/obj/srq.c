@@ -42,6 +42,7 @@ static int srq_resize(struct soft_srq *srq, uint32_t wr)
 {
 	struct soft_rq new = { 0 };
 
+	assert_held(&srq->lock);
 	if (!wr || wr > SOFT_MAX_WR || wr < srq->rq.tail - srq->rq.head)
 		return EINVAL;
 	if (soft_rq_init(&new, wr, srq->rq.max_sge))
@@ -94,6 +95,7 @@ int soft_srq_destroy(struct ibv_srq *ibsrq)
 
 void soft_srq_stop_waiting(struct soft_qp *qp)
 {
+	assert_held(&qp->lock);
 	if (!qp->srq)
 		return;
 	dapl_spin_lock(&qp->srq->lock);

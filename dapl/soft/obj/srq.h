@@ -39,6 +39,7 @@ static inline struct soft_srq *soft_srq(struct ibv_srq *srq)
 /* Called with srq->lock held. Reports one event when the receives fall below the limit. */
 static inline void srq_check_limit(struct soft_srq *srq)
 {
+	assert_held(&srq->lock);
 	if (likely(srq->rq.tail - srq->rq.head >= srq->limit))
 		return;
 	srq->limit = 0;
@@ -52,6 +53,7 @@ static inline bool srq_take(struct soft_qp *qp)
 	struct soft_srq *srq = qp->srq;
 	bool taken;
 
+	assert_held(&qp->lock);
 	dapl_spin_lock(&srq->lock);
 	taken = srq->rq.head != srq->rq.tail;
 	if (taken) {

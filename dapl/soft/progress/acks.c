@@ -49,6 +49,7 @@ void soft_acks_flush_sockets(struct dapl_device *dev)
 {
 	struct dapl_conn *conn;
 
+	assert_held(&dev->progress_lock);
 	while ((conn = TAILQ_FIRST(&dev->acks))) {
 		struct soft_qp *qp = conn->qp;
 
@@ -65,6 +66,7 @@ void soft_acks_flush(struct dapl_device *dev)
 {
 	struct shm_conn *shm;
 
+	assert_held(&dev->progress_lock);
 	soft_acks_flush_sockets(dev);
 	TAILQ_FOREACH(shm, &dev->shm_conns, link)
 		if (shm->ack_owed)
@@ -75,6 +77,7 @@ void soft_ack_schedule(struct dapl_conn *conn, bool polling)
 {
 	struct dapl_device *dev = conn->dev;
 
+	assert_held(&conn->dev->progress_lock);
 	if (!soft_owes_ack(conn) || only_window_used(conn))
 		return;
 	if (!polling || ack_urgent(conn) || !__atomic_load_n(&dev->polled, __ATOMIC_RELAXED)) {
@@ -92,6 +95,7 @@ void soft_ack_schedule(struct dapl_conn *conn, bool polling)
 
 void soft_ack_forget(struct dapl_conn *conn)
 {
+	assert_held(&conn->dev->progress_lock);
 	if (conn->ack_listed)
 		TAILQ_REMOVE(&conn->dev->acks, conn, ack_link);
 	conn->ack_listed = false;

@@ -28,6 +28,7 @@ static void watch_data(struct dapl_device *dev)
 	bool on = !dev->polled && !dev->led_by_waiter;
 	struct epoll_event event = { .events = on ? EPOLLIN : 0 };
 
+	assert_held(&dev->owner_lock);
 	if (on == dev->watched_by_service)
 		return;
 	dev->watched_by_service = on;
@@ -40,6 +41,7 @@ static void set_polled(struct dapl_device *dev, bool polled)
 {
 	struct shm_process *process = __atomic_load_n(&dev->process, __ATOMIC_ACQUIRE);
 
+	assert_held(&dev->owner_lock);
 	__atomic_store_n(&dev->polled, polled, __ATOMIC_RELAXED);
 	soft_wakeup_over(dev);
 	watch_data(dev);
@@ -61,6 +63,7 @@ static void service_resumes(struct dapl_device *dev)
  * lock held. */
 static void wake_for_rings(struct dapl_device *dev)
 {
+	assert_held(&dev->progress_lock);
 	if (soft_rings_ready(dev))
 		shm_notify_self(dev->process);
 }
@@ -132,6 +135,7 @@ static bool note_polls(struct dapl_device *dev)
 {
 	uint32_t polls = polls_now(dev);
 
+	assert_held(&dev->progress_lock);
 	if (polls == __atomic_load_n(&dev->polls_seen, __ATOMIC_RELAXED) ||
 	    (dev->service_hold_ms && clock_now_ns() < dev->hold_until_ns))
 		return false;

@@ -45,6 +45,7 @@ bool soft_progress_add(struct dapl_conn *conn)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = conn };
 
+	assert_held(&conn->dev->progress_lock);
 	if (conn->tx.blocked)
 		event.events |= EPOLLOUT;
 	conn->interest = event.events;
@@ -77,6 +78,7 @@ void soft_progress_del(struct dapl_conn *conn)
 {
 	struct dapl_device *dev = conn->dev;
 
+	assert_held(&conn->dev->progress_lock);
 	soft_ack_forget(conn);
 	if (dev->busy_conn == conn)
 		set_busy_conn(dev, NULL);
@@ -123,6 +125,7 @@ static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
 
 void soft_progress_end(struct dapl_conn *conn)
 {
+	assert_held(&conn->dev->progress_lock);
 	serve_socket(conn, EPOLLIN, false);
 }
 
@@ -180,6 +183,7 @@ bool soft_progress_serve(struct dapl_device *dev, bool polling)
 {
 	bool busy = false;
 
+	assert_held(&dev->progress_lock);
 	if (unlikely(!TAILQ_EMPTY(&dev->acks)))
 		soft_acks_flush_sockets(dev);
 	if (!polling)
@@ -224,6 +228,7 @@ static void count_poll(struct dapl_device *dev)
 {
 	uint32_t polls = dev->polls + 1;
 
+	assert_held(&dev->progress_lock);
 	WRITE_ONCE(dev->polls, polls);
 	if (likely(dev->process))
 		WRITE_ONCE(dev->process->mr_dir->polls, polls);

@@ -203,6 +203,7 @@ static __attribute__((noinline)) bool poll_some_rings(struct dapl_device *dev)
 
 bool soft_rings_poll(struct dapl_device *dev, bool polling)
 {
+	assert_held(&dev->progress_lock);
 	return polling && unlikely(dev->shm_count > RINGS_FEW) ? poll_some_rings(dev)
 								: poll_all_rings(dev, polling);
 }
@@ -211,6 +212,7 @@ bool soft_rings_ready(struct dapl_device *dev)
 {
 	struct shm_conn *shm;
 
+	assert_held(&dev->progress_lock);
 	TAILQ_FOREACH(shm, &dev->shm_conns, link)
 		if (shm_conn_ready(shm))
 			return true;

@@ -25,6 +25,7 @@ static bool set_mark(const struct dapl_conn *conn, int bytes)
 
 void soft_wakeup_begin(struct dapl_device *dev)
 {
+	assert_held(&dev->progress_lock);
 	if (__atomic_load_n(&dev->suppressed, __ATOMIC_RELAXED) ||
 	    !__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
 		return;
@@ -37,6 +38,7 @@ void soft_wakeup_begin(struct dapl_device *dev)
 
 void soft_wakeup_over(struct dapl_device *dev)
 {
+	assert_held(&dev->owner_lock);
 	if (dev->suppressed)
 		set_mark(dev->suppressed, 1);
 	__atomic_store_n(&dev->suppressed, NULL, __ATOMIC_RELAXED);
@@ -44,6 +46,7 @@ void soft_wakeup_over(struct dapl_device *dev)
 
 void soft_wakeup_end(struct dapl_device *dev)
 {
+	assert_held(&dev->progress_lock);
 	if (likely(!__atomic_load_n(&dev->suppressed, __ATOMIC_RELAXED)))
 		return;
 	dapl_mutex_lock(&dev->owner_lock);

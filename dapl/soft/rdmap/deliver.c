@@ -9,6 +9,7 @@ int soft_receive_failed(struct soft_qp *qp, enum ibv_wc_status status, int term)
 {
 	static const struct ibv_wc receive = { .opcode = IBV_WC_RECV };
 
+	assert_held(&qp->lock);
 	soft_qp_received(qp, status, &receive, false);
 	return term;
 }
@@ -19,6 +20,7 @@ int soft_deliver(struct soft_qp *qp, struct dapl_conn *conn, uint8_t op, uint32_
 	struct ibv_wc wc = { .opcode = IBV_WC_RECV, .byte_len = length };
 	bool solicited = false;
 
+	assert_held(&qp->lock);
 	switch (op) {
 	case WIRE_SEND_SE_INV:
 		solicited = true;	/* fall through */

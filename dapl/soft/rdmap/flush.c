@@ -23,6 +23,7 @@ static bool revoke_access(struct soft_qp *qp)
 
 void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status status)
 {
+	assert_held(&qp->lock);
 	if (qp->state == IBV_QPS_ERR)
 		return;
 	soft_qp_set_state(qp, IBV_QPS_ERR);

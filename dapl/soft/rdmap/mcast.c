@@ -188,6 +188,7 @@ int soft_mcast_may_send(struct dapl_device *dev)
 	int interface = (int)interface_of(dev), err;
 	struct ip_mreqn four = { .imr_ifindex = interface };
 
+	assert_held(&dev->progress_lock);
 	if (!interface)
 		return ENODEV;
 	if (dev->address.ss_family == AF_INET6)
@@ -244,6 +245,7 @@ int soft_mcast_join(struct dapl_device *dev, const struct sockaddr *address, str
 	struct soft_group *group;
 	int err = open_mcast(dev);
 
+	assert_held(&dev->progress_lock);
 	if (err)
 		return err;
 	group = find_group(dev->mcast, address);
@@ -260,6 +262,7 @@ void soft_mcast_leave(struct dapl_device *dev, struct soft_member *member)
 {
 	struct soft_group *group = member->group;
 
+	assert_held(&dev->progress_lock);
 	if (!group)
 		return;
 	LIST_REMOVE(member, link);
@@ -376,6 +379,7 @@ void soft_mcast_receive(struct dapl_device *dev)
 	struct epoll_event event[PROGRESS_EVENTS];
 	int n;
 
+	assert_held(&dev->progress_lock);
 	if (!dev->mcast)
 		return;
 	n = epoll_wait(dev->mcast->epoll, event, PROGRESS_EVENTS, 0);

@@ -32,6 +32,7 @@ static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
 /* DTO-29 */
 void soft_qp_complete_sends(struct soft_qp *qp)
 {
+	assert_held(&qp->lock);
 	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
 		const struct soft_swqe *wqe = soft_swqe(qp, qp->sq_head);
 
@@ -88,6 +89,7 @@ int soft_requester_response_begin(struct soft_qp *qp, struct dapl_conn *conn)
 	struct soft_swqe *wqe;
 	uint64_t end;
 
+	assert_held(&qp->lock);
 	if (!rx->read_open) {
 		wqe = soft_requester_oldest_read(qp, conn, &rx->read_wqe);
 		if (!wqe || wqe->opcode != IBV_WR_RDMA_READ)
@@ -110,6 +112,7 @@ void soft_requester_response_end(struct soft_qp *qp, struct dapl_conn *conn)
 {
 	struct soft_swqe *wqe = soft_swqe(qp, conn->rx.read_wqe);
 
+	assert_held(&qp->lock);
 	conn->rx.read_open = false;
 	if (wqe->measured)
 		proto_measured(conn, wqe);
@@ -125,6 +128,7 @@ int soft_requester_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint
 	uint32_t index;
 	char *at;
 
+	assert_held(&qp->lock);
 	wqe = soft_requester_oldest_read(qp, conn, &index);
 	if (!wqe || wqe->opcode == IBV_WR_RDMA_READ || conn->rx.read_open ||
 	    wire_get32(body) != wqe->seq)
@@ -142,6 +146,7 @@ int soft_requester_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint
 int soft_requester_acked(struct soft_qp *qp, struct dapl_conn *conn, uint32_t delivered,
 			 uint64_t consumed)
 {
+	assert_held(&qp->lock);
 	if ((int32_t)(delivered - conn->peer_delivered) < 0 ||
 	    (int32_t)(conn->tx.cursor.seq - delivered) < 0 ||
 	    consumed < conn->peer_consumed || consumed > conn->tx.cursor.charged)

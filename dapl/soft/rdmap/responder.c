@@ -17,6 +17,7 @@ int soft_responder_send_begin(struct soft_qp *qp, struct dapl_conn *conn)
 {
 	struct soft_rx *rx = &conn->rx;
 
+	assert_held(&qp->lock);
 	if (!rx->send_open) {
 		rx->send_open = true;
 		rx->send_op = rx->seg.op;
@@ -48,6 +49,7 @@ int soft_responder_send_end(struct soft_qp *qp, struct dapl_conn *conn)
 {
 	struct soft_rx *rx = &conn->rx;
 
+	assert_held(&qp->lock);
 	rx->send_open = false;
 	conn->arrived++;
 	if (rx->unexpected) {
@@ -65,6 +67,7 @@ int soft_responder_immediate(struct soft_qp *qp, struct dapl_conn *conn, const u
 	uint32_t word = wire_get32(body), length = wire_get32(body + 4);
 	struct soft_unexpected *unexpected;
 
+	assert_held(&qp->lock);
 	conn->arrived++;
 	if (TAILQ_EMPTY(&conn->unexpected) && soft_qp_take_receive(qp)) {
 		conn->consumed += SOFT_CHARGE;
@@ -105,6 +108,7 @@ int soft_responder_write_begin(struct soft_qp *qp, struct dapl_conn *conn)
 	uintptr_t end;
 	char *at;
 
+	assert_held(&qp->lock);
 	if (!rx->write_open)
 		rx->write_length = 0;
 	rx->write_open = true;
@@ -156,6 +160,7 @@ int soft_responder_read(struct soft_qp *qp, struct dapl_conn *conn, const uint8_
 	enum soft_check check = SOFT_FINE;
 	char *at;
 
+	assert_held(&qp->lock);
 	if (!answer)
 		return WIRE_TERM_NO_BUFFER;
 	*answer = (struct soft_answer){
@@ -183,6 +188,7 @@ int soft_responder_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint
 	enum soft_check check;
 	char *at;
 
+	assert_held(&qp->lock);
 	if (!answer)
 		return WIRE_TERM_NO_BUFFER;
 	if (code == WIRE_ATOMIC_CMP_SWAP ? data_mask != ~0ull || compare_mask != ~0ull

@@ -85,6 +85,7 @@ static bool quick_write(struct soft_qp *qp, struct dapl_conn *conn,
 bool soft_responder_quick(struct soft_qp *qp, struct dapl_conn *conn,
 		       const struct ring_message *m)
 {
+	assert_held(&qp->lock);
 	if (!m->last || m->rndv || unlikely(qp->dev->guards))
 		return false;
 	switch (m->op) {

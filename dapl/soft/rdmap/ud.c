@@ -265,6 +265,7 @@ static void receive_own(struct dapl_device *dev)
 
 void soft_ud_receive(struct dapl_device *dev)
 {
+	assert_held(&dev->progress_lock);
 	receive_own(dev);
 	soft_mcast_receive(dev);
 }

@@ -119,6 +119,7 @@ void soft_unexpected_deliver(struct soft_qp *qp)
 	struct soft_unexpected *unexpected;
 	int term = WIRE_TERM_NONE;
 
+	assert_held(&qp->lock);
 	if (!conn || qp->state != IBV_QPS_RTS || conn->tx.terminate || conn->tx.close_notice)
 		return;
 	while (term == WIRE_TERM_NONE && (unexpected = TAILQ_FIRST(&conn->unexpected)) && soft_qp_take_receive(qp))

@@ -346,6 +346,7 @@ bool soft_tcp_receive(struct dapl_conn *conn, bool *came)
 	size_t budget = RX_BUDGET, asked;
 	ssize_t n;
 
+	assert_held(&conn->dev->progress_lock);
 	*came = true;
 	if (conn->shm)
 		return receive_end(conn);

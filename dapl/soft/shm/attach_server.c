@@ -257,6 +257,7 @@ static struct server *server_new(void)
 
 bool attach_server_use(struct dapl_device *dev, uint64_t *name)
 {
+	assert_held(&dev->progress_lock);
 	dapl_mutex_lock(&server_lock);
 	if (!server)
 		server = server_new();

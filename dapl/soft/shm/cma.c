@@ -170,6 +170,7 @@ static bool access_memory(const struct soft_qp *qp, struct dapl_conn *conn, stru
 
 bool cma_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
 {
+	assert_held(&qp->lock);
 	if (!access_memory(qp, conn, wqe))
 		return false;
 	wqe->state = SOFT_DONE;
@@ -184,6 +185,7 @@ bool cma_read(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe
 	uint64_t begun = clock_now_ns();
 	bool done = access_memory(qp, conn, wqe);
 
+	assert_held(&qp->lock);
 	proto_read_by_cma(conn, wqe, done ? (clock_now_ns() - begun) | 1 : 0);
 	return done;
 }

@@ -35,6 +35,7 @@ static struct shm_process *process_find(uint64_t id)
 {
 	struct shm_process *process;
 
+	assert_held(&process_lock);
 	LIST_FOREACH(process, &processes, link)
 		if (process->id == id) {
 			process->refs++;
@@ -147,6 +148,7 @@ struct shm_process *shm_process_own(struct dapl_device *dev)
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = &dev->process };
 	struct shm_process *process = dev->process;
 
+	assert_held(&dev->progress_lock);
 	if (process)
 		return process;
 	process = process_new(dev->want_direct);
@@ -257,6 +259,7 @@ void shm_notify_clear(struct dapl_device *dev)
 	uint64_t count;
 	ssize_t n;
 
+	assert_held(&dev->progress_lock);
 	if (!dev->process)
 		return;
 	n = read(dev->process->wake_fd, &count, sizeof count);

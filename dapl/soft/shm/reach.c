@@ -81,6 +81,7 @@ static bool try_to_reach(struct shm_process *peer)
 {
 	pid_t pid = __atomic_load_n(&peer->mr_dir->pid, __ATOMIC_ACQUIRE);
 
+	assert_held(&peer->reach_lock);
 	if (pid <= 0)
 		return false;
 	if (peer->file < 0) {		/* another process */

@@ -176,6 +176,7 @@ void shm_grant_open(struct soft_qp *qp, struct dapl_conn *conn)
 {
 	struct ring_grant *grant;
 
+	assert_held(&qp->lock);
 	if (!conn->shm || !conn->dev->want_direct || qp->state != IBV_QPS_RTS)
 		return;
 	grant = shm_own_grant(conn->shm);
@@ -235,6 +236,7 @@ static bool revocation_step(struct revocation *revocation)
 
 static void wait_without_lock(struct revocation *revocation)
 {
+	assert_no_lock_held();
 	if (revoke_is_done(revocation->access))
 		return;
 	while (!revocation_step(revocation))
@@ -288,6 +290,7 @@ static bool flush_if_over(struct soft_qp *qp)
 {
 	struct shm_segment *segment;
 
+	assert_held(&qp->dev->qps_lock);
 	if (!__atomic_load_n(&qp->flush_waits, __ATOMIC_ACQUIRE))
 		return true;
 	segment = qp->revocation.segment;
@@ -318,6 +321,7 @@ static void flush_due(struct dapl_timer *timer)
 
 void revoke_before_flush(struct soft_qp *qp, struct shm_access *access)
 {
+	assert_held(&qp->lock);
 	qp->revocation = (struct revocation){
 		.access = access, .segment = shm_segment_get(qp->conn->shm->segment),
 		.begun_ns = clock_now_ns(),

@@ -263,6 +263,7 @@ post_short_send(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_sen
 
 bool shm_conn_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
 {
+	assert_held(&qp->lock);
 	if (unlikely(wr->num_sge != 1 || wr->next))
 		return false;
 	if (likely(wr->opcode == IBV_WR_SEND && wr->sg_list->length <= RING_INLINE &&
@@ -276,6 +277,7 @@ bool shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn)
 	struct soft_swqe *wqe = soft_swqe(qp, conn->tx.cursor.wqe);
 	struct proto_request request;
 
+	assert_held(&qp->lock);
 	if (!conn->shm || conn->tx.cursor.wqe + 1 != qp->sq_tail || qp->state != IBV_QPS_RTS ||
 	    (wqe->opcode != IBV_WR_RDMA_WRITE && wqe->opcode != IBV_WR_RDMA_READ) ||
 	    !fastpath_idle(conn))

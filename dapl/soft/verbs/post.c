@@ -172,6 +172,7 @@ static inline __attribute__((always_inline)) int post_send(struct soft_qp *qp, s
 {
 	int err = 0;
 
+	assert_held(&qp->lock);
 	if (likely(qp->conn) && likely(qp->conn->shm ? shm_conn_post(qp, qp->conn, wr)
 						      : soft_tcp_post(qp, qp->conn, wr)))
 		return 0;

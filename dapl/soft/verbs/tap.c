@@ -31,6 +31,7 @@ static uint32_t find_payload(const struct soft_qp *qp, const struct ibv_pd *pd, 
 {
 	uint32_t done = 0, room = least(dapl_tap_snap(), length);
 
+	assert_held(&qp->lock);
 	for (uint32_t i = 0; i < sges && i < SOFT_MAX_SGE && done < room; i++) {
 		uint32_t n = least(room - done, sge[i].length);
 		char *at;
@@ -48,6 +49,7 @@ static void put_connection(struct tap_record *to, const struct soft_qp *qp)
 {
 	const struct dapl_conn *conn = qp->conn;
 
+	assert_held(&qp->lock);
 	to->qpn = qp->qp.qp_num;
 	to->flags |= (conn->shm ? TAP_MEMORY : 0) | (conn->passive ? 0 : TAP_ACTIVE);
 	if (likely(conn->tap_shown == dapl_tap_capture()))
@@ -65,6 +67,7 @@ static bool record_request(struct soft_qp *qp, const struct ibv_send_wr *wr, uin
 	struct iovec payload[SOFT_MAX_SGE];
 	bool fetches, put;
 
+	assert_held(&qp->lock);
 	if (!qp->conn || !dapl_tap_describe(&is, wr))
 		return false;
 	fetches = dapl_tap_fetches(&is);
@@ -85,6 +88,7 @@ static int record_and_post(struct soft_qp *qp, struct ibv_send_wr *wr, uint64_t 
 	bool recorded = record_request(qp, wr, now, &place);
 	int err = soft_qp_post_send_locked(qp, wr, &bad);
 
+	assert_held(&qp->lock);
 	if (recorded && err)
 		dapl_tap_cancel(&place);
 	return err;
@@ -145,6 +149,7 @@ static void tap_completion(struct dapl_device *dev, const struct ibv_wc *wc, uin
 	struct tap_record is;
 	struct soft_qp *qp;
 
+	assert_held(&dev->qps_lock);
 	if (!dapl_tap_describe_completion(&is, &sink, wc))
 		return;
 	qp = soft_qp_by_number(dev, wc->qp_num);
