@@ -34,6 +34,9 @@ static inline bool log_on(unsigned bit)
 void log_set_mask(unsigned mask);
 void log_set_dest(enum log_dest dest);
 
+/* Bits of the mask: errors in every library, warnings in the providers. */
+enum { LOG_BIT_ERROR = 0x1, LOG_BIT_WARNING = 0x2 };
+
 /* Prints "prefix: text\n" as one write when one of `bits` is on. */
 void log_line(unsigned bits, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -79,7 +79,7 @@ static int accept_locked(struct dapl_conn *conn, const struct dapl_conn_params *
 		err = hw_ud_peer_passive(conn->dev, conn->qp->pd, rdma_get_peer_addr(conn->id),
 					 &conn->peer_self, &conn->late_peer);
 	if (err && !peer_gone) {
-		log_line(HW_LOG_ERR, "%s: accept of a request failed: queue pair 0x%x: %s",
+		log_line(LOG_BIT_ERROR, "%s: accept of a request failed: queue pair 0x%x: %s",
 			 conn->dev->attr.device, conn->qp->qp_num, strerror(err));
 		conn->owner = NULL;
 		conn->qp = NULL;

@@ -10,9 +10,6 @@
 #include "dapl/core/base/service.h"
 #include <rdma/rdma_cma.h>
 
-/* Bits of DAPL_DBG_TYPE. */
-enum { HW_LOG_ERR = 0x1, HW_LOG_WARN = 0x2 };
-
 struct dapl_device {
 	struct ibv_context *verbs;		/* our own, so no other code reads its async_fd */
 	struct rdma_event_channel *channel;
@@ -81,10 +78,16 @@ void hw_cm_notify(struct dapl_device *dev, struct ibv_qp *qp);
 int hw_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *port, bool ud,
 	      int backlog, void *sp, struct dapl_listener **listener);
 void hw_unlisten(struct dapl_listener *listener);
+
+/* initiator.c */
 int hw_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
 	       struct dapl_conn **conn);
+
+/* acceptor.c */
 int hw_accept(struct dapl_conn *conn, const struct dapl_conn_params *params);
 int hw_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len);
+
+/* conn.c */
 int hw_disconnect(struct dapl_conn *conn);
 void hw_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause);
 void hw_release(struct dapl_conn *conn);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* objects.c - protection domains, memory, completion and receive queues, queue pairs:
  * one libibverbs call each, with its errors made uniform. Connected queue pairs go no
- * further than INIT here; the rest of their life is cm.c's. */
+ * further than INIT here; the rest of their life is conn_qp.c's. */
 #include "hw.h"
 #include "eth.h"
 #include "siw.h"
@@ -34,7 +34,7 @@ static int reg_zero_based(struct ibv_pd *pd, void *addr, size_t length, int acce
 			  struct ibv_mr **mr)
 {
 	if ((uintptr_t)addr % sysconf(_SC_PAGESIZE)) {
-		log_line(HW_LOG_WARN, "%s: memory at %p cannot be registered with DAT_VA_TYPE_ZB: it "
+		log_line(LOG_BIT_WARNING, "%s: memory at %p cannot be registered with DAT_VA_TYPE_ZB: it "
 			 "begins within a page, expected the start of one",
 			 ibv_get_device_name(pd->context->device), addr);
 		return EOPNOTSUPP;
@@ -208,7 +208,7 @@ int hw_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_
 	}
 	err = make_ready(dev, qp);
 	if (err) {
-		log_line(HW_LOG_ERR, "%s: cannot move a new queue pair to INIT: %s",
+		log_line(LOG_BIT_ERROR, "%s: cannot move a new queue pair to INIT: %s",
 			 dev->attr.device, strerror(err));
 		ibv_destroy_qp(qp);
 		return err;

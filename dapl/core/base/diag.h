@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* diag.h - a failed or broken connection as one line of text: what was attempted, between
  * which addresses, the step, the cause, and a hint where one is known (diag.c). Rate limits are
- * in diag_limit.h. Devices find the cause (device.h), conn.c and ud.c say when it is worth a line. */
+ * in diag_limit.h. Devices find the cause (device.h), conn/failure.c says when it is worth a line. */
 #ifndef DAPL_DIAG_H
 #define DAPL_DIAG_H
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ep_state.c - the endpoint state table (doc/spec/states.md 1.1). The only code that writes
- * ep->state. Posting events to EVDs is conn.c's job; talking to the wire is the device's.
+ * ep->state. Posting events to EVDs is conn/terminate.c's job; talking to the wire is the device's.
  * CONN-8, 11, 12, 26, 27, 28, 33. */
 #include "common/clock.h"
 #include "dapl/core/base/cause.h"

@@ -53,7 +53,7 @@ struct dapl_queue {
 	uint32_t markers;	/* of the provider: they have raised limit since the reset */
 	uint32_t mask;		/* ring size - 1; the ring has room for markers too */
 	uint32_t unsignaled;	/* posted since the last signaled one */
-	bool in_error;		/* the QP went to ERR, or is about to (conn.c) */
+	bool in_error;		/* the QP went to ERR, or is about to (terminate.c) */
 	uint32_t flushed_to;	/* in_error: up to here there are completions (dapl_evd_flush_posts) */
 	struct dapl_dto *ring;
 	uint32_t tail __attribute__((aligned(64)));	/* on the cache line of the completing

@@ -5,7 +5,7 @@
  * Two sources: the ring (connection, request, software, asynchronous events) first, then
  * completions. Ring first is right since a terminal connection event enters the ring of
  * an EVD that also takes the endpoint's completions only when the last of those has been
- * dequeued (conn.c), and ESTABLISHED must overtake receives that came early.
+ * dequeued (conn/terminate.c), and ESTABLISHED must overtake receives that came early.
  * See doc/design/event-path.md. */
 #include <string.h>
 #include "dapl/core/base/qp_table.h"

@@ -75,7 +75,7 @@ void dapl_up_async(void *owner, const struct ibv_async_event *event)
 		if ((unsigned)event->element.port_num == ia->attr.port)
 			dapl_net_port_changed(ia, -1);
 		break;
-	default:	/* conn.c reports the last WQE, on every device in the same way */
+	default:	/* conn/terminate.c reports the last WQE, on every device in the same way */
 		trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ia", ia, NULL, "verbs event %d",
 		      event->event_type);
 	}

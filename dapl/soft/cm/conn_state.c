@@ -41,7 +41,7 @@ bool cm_may_follow(enum soft_conn_state from, enum soft_conn_state to)
 
 static void report(const struct dapl_conn *conn, enum soft_conn_state state, const char *why)
 {
-	log_line(SOFT_LOG_ERR, "soft: internal error: connection %p, %s, cannot become %s (%s)",
+	log_line(LOG_BIT_ERROR, "soft: internal error: connection %p, %s, cannot become %s (%s)",
 		 (const void *)conn, cm_state_name(conn->state), cm_state_name(state), why);
 #ifdef DAPL_LOCK_CHECK
 	abort();

@@ -19,10 +19,6 @@
 #include "dapl/soft/shm/proto_table.h"
 #include "dapl/soft/tunables.h"
 
-enum {	/* bits of DAPL_DBG_TYPE in use */
-	SOFT_LOG_ERR = 0x1, SOFT_LOG_WARN = 0x2,
-};
-
 struct dapl_conn;
 struct shm_conn;
 struct shm_process;

@@ -47,7 +47,7 @@ static void close_window(struct shm_process *process)
 	if (end) {
 		__atomic_store_n(&mr_dir->window, end - WINDOW_SIZE, __ATOMIC_SEQ_CST);
 		if (ftruncate(process->window_file, end))
-			log_line(SOFT_LOG_ERR, "soft: cannot shrink the file that grants access to memory: %s",
+			log_line(LOG_BIT_ERROR, "soft: cannot shrink the file that grants access to memory: %s",
 				 strerror(errno));
 	}
 	dapl_mutex_unlock(&process->reach_lock);
@@ -229,7 +229,7 @@ static bool revocation_step(struct revocation *revocation)
 	if (waited < REVOKE_GIVE_UP_NS)
 		return false;
 	WRITE_ONCE(access->timed_out, true);
-	log_line(SOFT_LOG_ERR, "soft: a write of a peer to revoked memory has not ended for a second, expected "
+	log_line(LOG_BIT_ERROR, "soft: a write of a peer to revoked memory has not ended for a second, expected "
 		 "microseconds; no longer waiting for it");
 	return true;
 }
