@@ -14,7 +14,7 @@ libcommon_la_SOURCES = \
 	common/descriptors.c common/descriptors.h \
 	common/env.h \
 	common/journal.c common/journal.h \
-	common/log.c common/log.h \
+	common/log.c common/log.h common/log_handler.h \
 	common/lock.c common/lock.h \
 	common/lock_check.c common/lock_check.h common/lock_rank.h \
 	common/mapping.c common/mapping.h \

@@ -36,6 +36,7 @@ static const unsigned places_of[] = {
 };
 static unsigned places = TO_STDERR;
 static bool no_journal_told;
+static log_handler taker;	/* of lines for standard error; or NULL */
 static unsigned warning_bit = BIT_ERROR;	/* that shows reports which are no errors */
 
 static const char *prefix(void)
@@ -93,14 +94,27 @@ static const struct message plain[] = {
 	[LOG_DEBUG] = { NULL, NULL, LOG_DEBUG },
 };
 
-static void print_line(unsigned where, const struct message *message, const char *fmt,
-		       va_list args)
+/* Whether the program's handler takes the line. */
+static bool is_taken(const struct message *message, const char *kind, const char *line)
+{
+	log_handler handler = __atomic_load_n(&taker, __ATOMIC_ACQUIRE);
+	const char *library = prefix();
+	const struct log_message offered = { .library = library, .text = line + strlen(library) + 2,
+					     .priority = message->priority, .kind = kind };
+
+	return handler && handler(&offered);
+}
+
+static void print_line(unsigned where, const struct message *message, const char *kind,
+		       const char *fmt, va_list args)
 {
 	char line[LINE_MAX_BYTES];
 	size_t length = format_line(line, fmt, args);
 
 	if (where & TO_SYSLOG)
 		syslog(LOG_USER | message->priority, "%s", line);
+	if (where & TO_STDERR && is_taken(message, kind, line))
+		where &= ~TO_STDERR;
 	line[length++] = '\n';
 	if (where & TO_STDERR)
 		write_line(STDERR_FILENO, line, length);
@@ -140,7 +154,10 @@ static int send_to_journal(const struct message *message, const struct log_field
 
 	snprintf(priority, sizeof(priority), "%d", message->priority);
 	snprintf(class, sizeof(class), "%X", f->class ? f->class : class_of(message));
-	snprintf(object, sizeof(object), "%s %p", f->kind ? f->kind : "object", f->object);
+	if (f->object)
+		snprintf(object, sizeof(object), "%s %p", f->kind ? f->kind : "object", f->object);
+	else
+		snprintf(object, sizeof(object), "%s", f->kind ? f->kind : "");
 	snprintf(err, sizeof(err), "%d", f->err);
 	return journal_send(fields, sizeof(fields) / sizeof(*fields));
 }
@@ -205,7 +222,7 @@ static void emit(const struct message *message, const struct log_fields *fields,
 	va_end(again);
 	errno = saved_errno;	/* for %m */
 	if (where & ~TO_JOURNAL)
-		print_line(where, message, fmt, args);
+		print_line(where, message, fields ? fields->kind : NULL, fmt, args);
 }
 
 /* --- lines ------------------------------------------------------------------------ */
@@ -343,6 +360,11 @@ void log_set_mask(unsigned mask)
 void log_set_dest(enum log_dest dest)
 {
 	__atomic_store_n(&places, places_of[dest], __ATOMIC_RELAXED);
+}
+
+void log_set_handler(log_handler handler)
+{
+	__atomic_store_n(&taker, handler, __ATOMIC_RELEASE);
 }
 
 void log_init(const char *name, const char *type_var, const char *level_var,

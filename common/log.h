@@ -5,6 +5,7 @@
  * DAPL_DBG_DEST. Records for machines and for post-mortems are trace.h's job. */
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
+#include "common/log_handler.h"
 #include "common/message_ids.h"
 #include <stdbool.h>
 
@@ -33,6 +34,8 @@ static inline bool log_on(unsigned bit)
 /* Later changes of what log_init() has read. `dest` is a value of the enumeration. */
 void log_set_mask(unsigned mask);
 void log_set_dest(enum log_dest dest);
+/* Offers each line for standard error to `handler` first, if it is not NULL. */
+void log_set_handler(log_handler handler);
 
 /* Bits of the mask: errors in every library, warnings in the providers. */
 enum { LOG_BIT_ERROR = 0x1, LOG_BIT_WARNING = 0x2 };

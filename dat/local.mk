@@ -23,6 +23,7 @@ libregistry_la_SOURCES = \
 	dat/closed.c dat/closed.h \
 	dat/forks.c dat/forks.h \
 	dat/lmr_table.c dat/lmr_table.h \
+	dat/messages.c \
 	dat/strerror.c \
 	dat/trclvl.c \
 	dat/debug.h

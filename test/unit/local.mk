@@ -84,6 +84,7 @@ unit_dat = \
 	test/unit/dat/test_loader \
 	test/unit/dat/test_lookup \
 	test/unit/dat/test_lookup_busy \
+	test/unit/dat/test_messages \
 	test/unit/dat/test_providers \
 	test/unit/dat/test_registry \
 	test/unit/dat/test_sources \
@@ -98,6 +99,8 @@ test_unit_dat_test_strerror_LDADD = libdat2.la $(CMOCKA_LIBS)
 test_unit_dat_test_lmr_table_LDADD = $(unit_dat_libs)
 test_unit_dat_test_closed_LDADD = $(unit_dat_libs)
 test_unit_dat_test_closed_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=free
+test_unit_dat_test_messages_SOURCES = test/unit/dat/test_messages.c $(printed)
+test_unit_dat_test_messages_LDADD = $(unit_dat_libs)
 test_unit_dat_test_unknown_ia_SOURCES = test/unit/dat/test_unknown_ia.c $(printed)
 test_unit_dat_test_unknown_ia_LDADD = $(unit_dat_libs)
 test_unit_dat_test_environment_SOURCES = test/unit/dat/test_environment.c $(printed)

@@ -18,6 +18,7 @@ enum {
 struct key {
 	char text[DIAG_TEXT];		/* "": free */
 	enum log_id id;
+	const char *kind;		/* "ep": it has an endpoint; or NULL */
 	uint64_t ends_ns;		/* of the window */
 	unsigned more;			/* repetitions that were not printed */
 };
@@ -39,16 +40,16 @@ static void write_line(const struct dapl_diag *diag)
 		   "%s", dapl_diag_format(diag, text));
 }
 
-static void write_more(enum log_id id, const char *text, unsigned more)
+static void write_more(enum log_id id, const char *kind, const char *text, unsigned more)
 {
-	log_report(id, NULL, "%s: %u more like this", text, more);
+	log_report(id, LOG_FIELDS(.kind = kind), "%s: %u more like this", text, more);
 }
 
 /* Lock held. A key without repetitions in its window is free again. */
 static void end_window(struct key *key, uint64_t now)
 {
 	if (key->more) {
-		write_more(key->id, key->text, key->more);
+		write_more(key->id, key->kind, key->text, key->more);
 		key->more = 0;
 		key->ends_ns = now + DIAG_WINDOW_S * 1000000000ull;
 	} else {
@@ -67,7 +68,7 @@ static bool end_windows(uint64_t now)
 		taken |= key->text[0] != '\0';
 	}
 	if (others)
-		write_more(REPORT_CONNECT_FAILED, "other failed connections", others);
+		write_more(REPORT_CONNECT_FAILED, NULL, "other failed connections", others);
 	others = 0;
 	return taken;
 }
@@ -101,7 +102,7 @@ static struct key *take_key(const char *text, uint64_t now)
 }
 
 /* Lock held. False: it is only counted. */
-static bool may_say(const char *text, enum log_id id)
+static bool may_say(const char *text, enum log_id id, const char *kind)
 {
 	uint64_t now = clock_now_ns();
 	struct key *key = take_key(text, now);
@@ -114,6 +115,7 @@ static bool may_say(const char *text, enum log_id id)
 		return false;
 	}
 	key->id = id;
+	key->kind = kind;
 	if (key->more || key->ends_ns > now) {
 		key->more++;
 		return false;
@@ -131,7 +133,7 @@ void dapl_diag_say(const struct dapl_diag *diag)
 		return;
 	dapl_diag_key(diag, text);
 	dapl_mutex_lock(&lock);
-	say = may_say(text, dapl_diag_id(diag));
+	say = may_say(text, dapl_diag_id(diag), diag->ep ? "ep" : NULL);
 	dapl_mutex_unlock(&lock);
 	if (say)
 		write_line(diag);

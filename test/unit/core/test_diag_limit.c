@@ -154,6 +154,43 @@ static void window_that_is_over_makes_room(void **state)
 	assert_int_equal(times_in(said(ECONNREFUSED, 1), "connection refused"), 1);
 }
 
+static const char *kind_of_line;
+
+static bool note_kind(const struct log_message *message)
+{
+	kind_of_line = message->kind ? message->kind : "none";
+	return false;
+}
+
+static void say_of_endpoint(void *ep)
+{
+	struct dapl_diag diag = { .ia = "ia0", .what = DIAG_CONNECT, .ep = ep, .cause = { .err = ECONNREFUSED } };
+
+	dapl_diag_say(&diag);
+	dapl_diag_say(&diag);
+}
+
+/* A program that reports failures of its endpoints itself takes the counts, too. */
+static void count_is_about_what_the_line_is_about(void **state)
+{
+	int ep;
+
+	(void)state;
+	log_set_handler(note_kind);
+	printed_by(say_of_endpoint, &ep);
+	assert_string_equal(kind_of_line, "ep");
+	kind_of_line = NULL;
+	assert_int_equal(times_in(printed_by(flush, NULL), ": 1 more like this\n"), 1);
+	assert_string_equal(kind_of_line, "ep");
+	after_seconds(2 * DIAG_WINDOW_S + 2);
+	printed_by(say_of_endpoint, NULL);
+	assert_string_equal(kind_of_line, "none");
+	kind_of_line = NULL;
+	printed_by(flush, NULL);
+	assert_string_equal(kind_of_line, "none");
+	log_set_handler(NULL);
+}
+
 static void flush_tells_at_once(void **state)
 {
 	(void)state;
@@ -205,6 +242,7 @@ int main(void)
 		TEST(window_without_repetitions_ends),
 		TEST(too_many_kinds_are_counted_together),
 		TEST(window_that_is_over_makes_room),
+		TEST(count_is_about_what_the_line_is_about),
 		TEST(flush_tells_at_once),
 		TEST(nothing_is_said_without_the_bits),
 		TEST(child_of_a_fork_begins_anew),
