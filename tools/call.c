@@ -2,6 +2,7 @@
 /* call.c - see call.h. */
 #include "call.h"
 #include "cli.h"
+#include "messages.h"
 #include "names.h"
 #include <inttypes.h>
 #include <netdb.h>
@@ -19,6 +20,15 @@ void good(DAT_RETURN rc, const char *call)
 	fail("%s: %s%s%s", call, major, *minor ? " " : "", minor);
 }
 
+void good_held(DAT_RETURN rc, const char *call)
+{
+	const char *cause = messages_release(rc != DAT_SUCCESS);
+
+	if (cause)
+		fail("%s: %s", call, cause);
+	good(rc, call);
+}
+
 void good_listener(DAT_RETURN rc, DAT_CONN_QUAL qualifier)
 {
 	char call[64];
@@ -31,11 +41,13 @@ void good_listener(DAT_RETURN rc, DAT_CONN_QUAL qualifier)
 
 void open_ia(const char *name, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia)
 {
-	DAT_RETURN rc = dat_ia_open((char *)name, 8, async, ia);
 	char call[DAT_NAME_MAX_LENGTH + 32];
+	DAT_RETURN rc;
 
+	messages_hold();
+	rc = dat_ia_open((char *)name, 8, async, ia);
 	snprintf(call, sizeof call, "dat_ia_open of %s", *name ? name : "\"\"");
-	good(rc, call);
+	good_held(rc, call);
 }
 
 /* The first address of this family, or the first of all. */

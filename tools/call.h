@@ -8,6 +8,9 @@
 
 /* Calls fail() (cli.h) when rc is not DAT_SUCCESS, naming the call and the code. */
 void good(DAT_RETURN rc, const char *call);
+/* good() of a call after messages_hold() (messages.h): the line has the cause that was kept instead of the
+ * code. */
+void good_held(DAT_RETURN rc, const char *call);
 /* Calls fail() when the result of dat_psp_create() is not DAT_SUCCESS, naming the qualifier. */
 void good_listener(DAT_RETURN rc, DAT_CONN_QUAL qualifier);
 /* dat_ia_open, with the name of the adapter in the line of a failure. */

@@ -3,6 +3,7 @@
  * the last. See dtest(1). */
 #include "call.h"
 #include "cli.h"
+#include "messages.h"
 #include "dtest/phases.h"
 #include "dtest/rendezvous.h"
 #include "dtest/tester.h"
@@ -154,6 +155,7 @@ int main(int argc, char **argv)
 	struct tester t;
 
 	cli_init("dtest", usage_text);
+	messages_init();
 	o = parse(argc, argv);
 	if (o.host)
 		connect_to_server(&t, &o);

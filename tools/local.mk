@@ -22,6 +22,7 @@ datperf_SOURCES = \
 	tools/datperf/transfer.c \
 	tools/call.c tools/call.h \
 	tools/libverbs.c tools/libverbs.h \
+	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
 datperf_LDADD = libdat2.la -lpthread -lm -ldl
@@ -119,9 +120,11 @@ datcap_SOURCES = \
 	tools/datcap/crc.c tools/datcap/crc.h \
 	tools/datcap/taps.c tools/datcap/taps.h \
 	tools/control/client.c tools/control/client.h common/tap.h \
-	tools/cli.c tools/cli.h
+	tools/messages.c tools/messages.h common/log_handler.h \
+	tools/cli.c tools/cli.h \
+	tools/names.c tools/names.h
 datcap_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(PCAP_CFLAGS)
-datcap_LDADD = libdat2.la $(JANSSON_LIBS) $(PCAP_LIBS)
+datcap_LDADD = libdat2.la $(JANSSON_LIBS) $(PCAP_LIBS) -ldl
 dist_man_MANS += doc/man/datcap.1
 if CMOCKA
 check_PROGRAMS += test/unit/tools/test_pcapng

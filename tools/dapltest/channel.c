@@ -2,6 +2,7 @@
 /* channel.c - see channel.h. */
 #include "channel.h"
 #include "../call.h"
+#include "../messages.h"
 #include "../names.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 bool complain(const char *fmt, ...)
 {
-	char line[512];
+	char line[CAUSE_TEXT + 128];
 	va_list args;
 
 	va_start(args, fmt);
@@ -32,6 +33,13 @@ bool succeeded(DAT_RETURN rc, const char *call)
 	return complain("%s: %s%s%s", call, major, *minor ? " " : "", minor);
 }
 
+bool succeeded_held(DAT_RETURN rc, const char *call)
+{
+	const char *cause = messages_release(rc != DAT_SUCCESS);
+
+	return cause ? complain("%s: %s", call, cause) : succeeded(rc, call);
+}
+
 /* --- adapter and memory ------------------------------------------------------- */
 
 bool adapter_open(struct adapter *a, const char *name)
@@ -40,7 +48,8 @@ bool adapter_open(struct adapter *a, const char *name)
 
 	*a = (struct adapter){ .name = name };
 	snprintf(call, sizeof call, "dat_ia_open of %s", name);
-	return succeeded(dat_ia_open((char *)name, 8, &a->async, &a->ia), call) &&
+	messages_hold();
+	return succeeded_held(dat_ia_open((char *)name, 8, &a->async, &a->ia), call) &&
 	       succeeded(dat_ia_query(a->ia, NULL, DAT_IA_FIELD_ALL, &a->attr, 0, NULL), "dat_ia_query") &&
 	       succeeded(dat_pz_create(a->ia, &a->pz), "dat_pz_create");
 }
@@ -66,9 +75,11 @@ bool region_create(struct region *r, const struct adapter *a, size_t length)
 		return complain("no memory for a buffer of %zu bytes", length);
 	}
 	region.for_va = r->start;
-	return succeeded(dat_lmr_create(a->ia, DAT_MEM_TYPE_VIRTUAL, region, length, a->pz, DAT_MEM_PRIV_ALL_FLAG,
-					DAT_VA_TYPE_VA, &r->lmr, &r->context, &r->remote, &registered, &address),
-			 "dat_lmr_create");
+	messages_hold();
+	return succeeded_held(dat_lmr_create(a->ia, DAT_MEM_TYPE_VIRTUAL, region, length, a->pz,
+					     DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &r->lmr, &r->context,
+					     &r->remote, &registered, &address),
+			      "dat_lmr_create");
 }
 
 void region_free(struct region *r)
@@ -85,7 +96,8 @@ void region_free(struct region *r)
 static bool create_evd(struct channel *c, DAT_COUNT length, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags,
 		       DAT_EVD_HANDLE *evd)
 {
-	return succeeded(dat_evd_create(c->adapter->ia, length, cno, flags, evd), "dat_evd_create");
+	messages_hold();
+	return succeeded_held(dat_evd_create(c->adapter->ia, length, cno, flags, evd), "dat_evd_create");
 }
 
 static bool create_ep(struct channel *c)
@@ -109,8 +121,9 @@ static bool create_ep(struct channel *c)
 		attr.max_rdma_read_out = limit->max_rdma_read_per_ep_out;
 	if (attr.max_rdma_read_iov > limit->max_iov_segments_per_rdma_read)
 		attr.max_rdma_read_iov = limit->max_iov_segments_per_rdma_read;
-	return succeeded(dat_ep_create(c->adapter->ia, c->adapter->pz, c->recv, c->request, c->conn, &attr, &c->ep),
-			 "dat_ep_create");
+	messages_hold();
+	return succeeded_held(dat_ep_create(c->adapter->ia, c->adapter->pz, c->recv, c->request, c->conn, &attr,
+					    &c->ep), "dat_ep_create");
 }
 
 bool channel_open(struct channel *c, const struct adapter *a, const struct channel_options *o)
@@ -187,6 +200,7 @@ static bool check_private_data(DAT_CR_HANDLE cr, const void *expected, DAT_COUNT
 
 bool channel_accept(struct channel *c, const void *private_data, DAT_COUNT length, DAT_TIMEOUT timeout)
 {
+	char failure[CAUSE_TEXT];
 	DAT_EVENT event = { 0 };
 	DAT_CR_HANDLE cr;
 
@@ -198,8 +212,7 @@ bool channel_accept(struct channel *c, const void *private_data, DAT_COUNT lengt
 	    !wait_connection_event(c->conn, PATIENCE * 1000000, "accepting", &event))
 		return false;
 	if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
-		return complain("accepting: %s (%s)", event_name(event.event_number),
-				connection_hint(event.event_number));
+		return complain("%s", connection_failure(&event, "accepting", failure));
 	c->connected = true;
 	return true;
 }
@@ -207,17 +220,17 @@ bool channel_accept(struct channel *c, const void *private_data, DAT_COUNT lengt
 bool channel_connect(struct channel *c, const struct sockaddr *to, DAT_CONN_QUAL qualifier,
 		     const void *private_data, DAT_COUNT length)
 {
-	char address[ADDRESS_TEXT];
+	char address[ADDRESS_TEXT], what[ADDRESS_TEXT + 64], failure[CAUSE_TEXT];
 	DAT_EVENT event = { 0 };
 
+	snprintf(what, sizeof what, "connect to %s port %llu", address_text(to, address),
+		 (unsigned long long)qualifier);
 	if (!succeeded(dat_ep_connect(c->ep, (DAT_IA_ADDRESS_PTR)to, qualifier, PATIENCE * 1000000, length,
 				      (void *)private_data, c->options.qos, DAT_CONNECT_DEFAULT_FLAG), "dat_ep_connect") ||
 	    !wait_connection_event(c->conn, DAT_TIMEOUT_INFINITE, "connecting", &event))
 		return false;
 	if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
-		return complain("connect to %s port %llu: %s (%s)", address_text(to, address),
-				(unsigned long long)qualifier, event_name(event.event_number),
-				connection_hint(event.event_number));
+		return complain("%s", connection_failure(&event, what, failure));
 	c->connected = true;
 	return true;
 }
@@ -225,6 +238,7 @@ bool channel_connect(struct channel *c, const struct sockaddr *to, DAT_CONN_QUAL
 /* A connection that broke has ended as well. */
 bool channel_disconnect(struct channel *c, DAT_CLOSE_FLAGS flags)
 {
+	char failure[CAUSE_TEXT];
 	DAT_EVENT event = { 0 };
 
 	if (!c->connected)
@@ -234,7 +248,7 @@ bool channel_disconnect(struct channel *c, DAT_CLOSE_FLAGS flags)
 	if (!wait_connection_event(c->conn, PATIENCE * 1000000, "disconnecting", &event))
 		return false;
 	if (event.event_number != DAT_CONNECTION_EVENT_DISCONNECTED)
-		return complain("disconnecting: %s", event_name(event.event_number));
+		return complain("%s", connection_failure(&event, "disconnecting", failure));
 	return true;
 }
 
@@ -309,9 +323,12 @@ bool channel_post_rdma(struct channel *c, const struct region *r, struct layout 
 static bool check(const DAT_EVENT *event, size_t length, const char *what)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
+	char cause[CAUSE_TEXT];
 
 	if (event->event_number != DAT_DTO_COMPLETION_EVENT)
 		return complain("%s: %s", what, event_name(event->event_number));
+	if (dto->status != DAT_DTO_SUCCESS && *completion_cause(event, cause))
+		return complain("%s: %s%s", what, dto_status_name(dto->status), cause);
 	if (dto->status != DAT_DTO_SUCCESS)
 		return complain("%s: %s%s", what, dto_status_name(dto->status),
 				dto->status == DAT_DTO_ERR_FLUSHED || dto->status == DAT_DTO_ERR_TRANSPORT ?

@@ -55,6 +55,9 @@ struct region {
 bool complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* True when rc is DAT_SUCCESS; else the line names `call`. */
 bool succeeded(DAT_RETURN rc, const char *call);
+/* succeeded() of a call after messages_hold() (messages.h): the line has the cause that was kept instead of
+ * the code. */
+bool succeeded_held(DAT_RETURN rc, const char *call);
 
 bool adapter_open(struct adapter *a, const char *name);
 void adapter_close(struct adapter *a);

@@ -3,6 +3,7 @@
  * its own and the other objects that the created ones need. */
 #include "limit.h"
 #include "../cli.h"
+#include "../messages.h"
 #include "channel.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -319,13 +320,13 @@ static void close_set(struct set *s)
 
 /* --- the tests ---------------------------------------------------------------- */
 
-/* A limit must be reported as one. */
+/* A limit must be reported as one. The call came after messages_hold(). */
 static bool is_limit(DAT_RETURN rc, const char *what, unsigned long n)
 {
-	const char *major = "?", *minor = "";
+	const char *major = "?", *minor = "", *cause = messages_release(true);
 
 	dat_strerror(rc, &major, &minor);
-	printf("LimitTest: %s #%lu fails: %s %s\n", what, n, major, minor);
+	printf("LimitTest: %s #%lu fails: %s %s%s%s\n", what, n, major, minor, cause ? ": " : "", cause ? cause : "");
 	switch (DAT_GET_TYPE(rc)) {
 	case DAT_INSUFFICIENT_RESOURCES:
 	case DAT_INVALID_PARAMETER:	/* a size above what the attributes of the IA allow */
@@ -343,9 +344,11 @@ static bool create_up_to(const struct limit *l, struct set *sets, unsigned width
 	DAT_RETURN rc;
 
 	for (*count = 0; *count < most; ++*count) {
+		messages_hold();
 		rc = l->create(&sets[*count % width], *count / width, &made[*count]);
 		if (rc != DAT_SUCCESS)
 			return is_limit(rc, l->name, *count + 1UL);
+		messages_release(false);
 	}
 	return true;
 }
@@ -389,12 +392,14 @@ static bool run_size(const struct limit *l, struct set *sets)
 	DAT_RETURN rc;
 
 	for (size = l->first_size; size <= l->last_size; size *= 2) {
+		messages_hold();
 		rc = l->create_size(&sets[0], size, &made);
 		if (rc != DAT_SUCCESS) {
 			printf("LimitTest: %s of 0x%lx OK, of 0x%lx not\n", l->things,
 			       size > l->first_size ? size / 2 : 0, size);
 			return is_limit(rc, l->name, size);
 		}
+		messages_release(false);
 		if (!succeeded(l->free(&made), l->name))
 			return false;
 		made = (struct object){ 0 };

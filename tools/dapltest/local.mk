@@ -17,7 +17,8 @@ dapltest_SOURCES = \
 	tools/dapltest/channel.c tools/dapltest/channel.h \
 	tools/dapltest/wire.c tools/dapltest/wire.h \
 	tools/call.c tools/call.h \
+	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
-dapltest_LDADD = libdat2.la -lpthread
+dapltest_LDADD = libdat2.la -ldl -lpthread
 dist_man_MANS += doc/man/dapltest.1

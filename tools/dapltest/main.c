@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* main.c - dapltest: dispatches on the test that -T names. See dapltest(1). */
 #include "../cli.h"
+#include "../messages.h"
 #include "client.h"
 #include "functional.h"
 #include "limit.h"
@@ -37,6 +38,7 @@ int main(int argc, char **argv)
 	int status;
 
 	cli_init("dapltest", usage_text);
+	messages_init();
 	o = options_parse(argc, argv);
 	switch (o.mode) {
 	case 'S': status = server_run(&o); break;

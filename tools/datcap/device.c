@@ -11,13 +11,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "tools/cli.h"
+#include "tools/messages.h"
 
 enum { EVENTS = 4096 };		/* of an EVD */
 
+/* Of a failed call: the cause that was kept since messages_hold(), or else the code. */
 static const char *text_of(DAT_RETURN ret)
 {
-	const char *major = "?", *minor = "";
+	const char *major = "?", *minor = "", *cause = messages_release(true);
 
+	if (cause)
+		return cause;
 	dat_strerror(ret, &major, &minor);
 	return major;
 }
@@ -62,9 +66,11 @@ void device_open(struct device *d, const char *name, const char *option)
 		make_up_entry(name, option);
 	else if (!is_loaded_entry(name))
 		fail("\"%s\" is neither a network device nor an IA of dat.conf", name);
+	messages_hold();
 	ret = dat_ia_open((DAT_NAME_PTR)name, 8, &d->async, &d->ia);
 	if (ret != DAT_SUCCESS)
 		fail("%s: the IA cannot be opened: %s", name, text_of(ret));
+	messages_release(false);
 	if ((ret = dat_pz_create(d->ia, &d->pz)) != DAT_SUCCESS ||
 	    (ret = dat_evd_create(d->ia, EVENTS, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &d->recv)) != DAT_SUCCESS ||
 	    (ret = dat_evd_create(d->ia, EVENTS, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &d->request)) != DAT_SUCCESS)
@@ -90,12 +96,13 @@ void device_capabilities(struct device *d, DAT_ETH_ATTR *attr, const char **carr
 
 static void create(struct device *d, const DAT_EP_ATTR *attr)
 {
-	DAT_RETURN ret = dat_ep_create(d->ia, d->pz, d->recv, d->request, DAT_HANDLE_NULL, attr, &d->ep);
+	DAT_RETURN ret;
 
-	if (DAT_GET_TYPE(ret) == DAT_PRIVILEGES_VIOLATION)
-		exit(CLI_FAILURE);	/* the provider has named the capability */
+	messages_hold();
+	ret = dat_ep_create(d->ia, d->pz, d->recv, d->request, DAT_HANDLE_NULL, attr, &d->ep);
 	if (ret != DAT_SUCCESS)
 		fail("%s: no raw Ethernet endpoint: %s", d->name, text_of(ret));
+	messages_release(false);
 }
 
 void device_receive(struct device *d, unsigned frames, unsigned snap)
@@ -114,10 +121,13 @@ void device_receive(struct device *d, unsigned frames, unsigned snap)
 void device_add_rule(struct device *d, const DAT_ETH_RULE *rule)
 {
 	DAT_ETH_RULE_HANDLE handle;
-	DAT_RETURN ret = dat_eth_rule_add(d->ep, rule, &handle);
+	DAT_RETURN ret;
 
+	messages_hold();
+	ret = dat_eth_rule_add(d->ep, rule, &handle);
 	if (ret != DAT_SUCCESS)
 		fail("%s: the rule cannot be added: %s", d->name, text_of(ret));
+	messages_release(false);
 }
 
 void device_send(struct device *d, void *memory, size_t size, DAT_LMR_CONTEXT *context, unsigned queue)
@@ -131,10 +141,12 @@ void device_send(struct device *d, void *memory, size_t size, DAT_LMR_CONTEXT *c
 	DAT_RETURN ret;
 
 	create(d, &attr);
+	messages_hold();
 	ret = dat_lmr_create(d->ia, DAT_MEM_TYPE_VIRTUAL, region, size, d->pz, DAT_MEM_PRIV_LOCAL_READ_FLAG,
 			     DAT_VA_TYPE_VA, &lmr, context, NULL, &length, &at);
 	if (ret != DAT_SUCCESS)
 		fail("%s: memory cannot be registered: %s", d->name, text_of(ret));
+	messages_release(false);
 }
 
 void device_stats(struct device *d, DAT_ETH_STATS *stats)

@@ -10,6 +10,7 @@
 #include "print.h"
 #include "rule.h"
 #include "tools/cli.h"
+#include "../messages.h"
 
 /* --- help: less than a screen for each command ----------------------------------------------- */
 
@@ -393,6 +394,7 @@ int main(int argc, char **argv)
 	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
 
 	cli_init("datcap", usage);
+	messages_init();
 	if (command)
 		cli_set_command(command->name, command->help);
 	parse(&o, argc, argv);

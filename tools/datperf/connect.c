@@ -3,6 +3,7 @@
 #include "connect.h"
 #include "../call.h"
 #include "../cli.h"
+#include "../messages.h"
 #include "../names.h"
 #include <endian.h>
 #include <pthread.h>
@@ -132,11 +133,10 @@ static DAT_EVENT wait_event(DAT_EVD_HANDLE conn, const char *what)
 
 static void expect_event(const DAT_EVENT *event, DAT_EVENT_NUMBER expected, const char *what)
 {
-	const char *hint = connection_hint(event->event_number);
+	char failure[CAUSE_TEXT];
 
 	if (event->event_number != expected)
-		fail("%s: %s%s%s%s", what, event_name(event->event_number), *hint ? " (" : "", hint,
-		     *hint ? ")" : "");
+		fail("%s", connection_failure(event, what, failure));
 }
 
 static void wait_on(DAT_EVD_HANDLE conn, DAT_EVENT_NUMBER expected, const char *what)
@@ -325,9 +325,10 @@ void connect_to(struct group *g, const struct sockaddr *to, DAT_CONN_QUAL port, 
 
 static void create_probe(struct link *l)
 {
-	good(dat_ep_create(l->adapter->ia, l->adapter->pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL,
-			   l->probe_conn, NULL, &l->probe),
-	     "dat_ep_create");
+	messages_hold();
+	good_held(dat_ep_create(l->adapter->ia, l->adapter->pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL,
+				l->probe_conn, NULL, &l->probe),
+		  "dat_ep_create");
 }
 
 static void free_probe(struct link *l)

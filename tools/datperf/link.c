@@ -5,6 +5,7 @@
 #include "link.h"
 #include "../call.h"
 #include "../cli.h"
+#include "../messages.h"
 #include <dat/dat_ib_extensions.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -67,9 +68,13 @@ static void create_host_memory(struct link *l, bool private)
 		fail("no memory");
 	memset(l->out, 0, MEMORY);
 	region.for_va = l->out;
+	messages_hold();
 	l->shared = fd >= 0 && register_shared(l) == DAT_SUCCESS;
+	messages_release(!l->shared);
+	messages_hold();
 	if (!l->shared)
-		good(register_memory(l, DAT_MEM_TYPE_VIRTUAL, region), "dat_lmr_create");
+		good_held(register_memory(l, DAT_MEM_TYPE_VIRTUAL, region), "dat_lmr_create");
+	messages_release(false);
 	if (fd >= 0)
 		close(fd);
 }
@@ -153,13 +158,14 @@ static void create_endpoint(struct link *l, struct endpoint *e)
 		.max_rdma_write_iov = 1,
 	};
 
+	messages_hold();
 	if (l->srq)
-		good(dat_ep_create_with_srq(a->ia, a->pz, l->recv, l->request, l->conn, l->srq,
-					    &attr, &e->ep),
-		     "dat_ep_create_with_srq");
+		good_held(dat_ep_create_with_srq(a->ia, a->pz, l->recv, l->request, l->conn, l->srq,
+						 &attr, &e->ep),
+			  "dat_ep_create_with_srq");
 	else
-		good(dat_ep_create(a->ia, a->pz, l->recv, l->request, l->conn, &attr, &e->ep),
-		     "dat_ep_create");
+		good_held(dat_ep_create(a->ia, a->pz, l->recv, l->request, l->conn, &attr, &e->ep),
+			  "dat_ep_create");
 	for (int i = 0; i < LINK_DEPTH; i++)
 		link_post_receive(l, e);
 }

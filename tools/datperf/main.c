@@ -2,6 +2,7 @@
 /* main.c - datperf: the two processes of --fork, the order of the measurements. See datperf(1). */
 #include "../call.h"
 #include "../cli.h"
+#include "../messages.h"
 #include "../names.h"
 #include "compare.h"
 #include "connect.h"
@@ -293,6 +294,7 @@ int main(int argc, char **argv)
 	struct options o;
 
 	cli_init("datperf", options_usage);
+	messages_init();
 	o = options_read(argc, argv);
 	if (o.both)
 		run_both(o);

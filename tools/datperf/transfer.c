@@ -4,6 +4,7 @@
 #include "patience.h"
 #include "../call.h"
 #include "../cli.h"
+#include "../messages.h"
 #include "../names.h"
 #include <dat/dat_ib_extensions.h>
 #include <sched.h>
@@ -28,9 +29,12 @@ static DAT_RMR_TRIPLET remote(struct link *l, size_t size)
 static const DAT_DTO_COMPLETION_EVENT_DATA *completed(const DAT_EVENT *e, const char *what)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &e->event_data.dto_completion_event_data;
+	char cause[CAUSE_TEXT];
 
 	if (e->event_number != DAT_DTO_COMPLETION_EVENT && (int)e->event_number != DAT_IB_DTO_EVENT)
 		fail("%s: %s instead of a completion", what, event_name(e->event_number));
+	if (dto->status != DAT_DTO_SUCCESS && *completion_cause(e, cause))
+		fail("%s failed: %s%s", what, dto_status_name(dto->status), cause);
 	if (dto->status != DAT_DTO_SUCCESS)
 		fail("%s failed: %s%s", what, dto_status_name(dto->status),
 		     dto->status == DAT_DTO_ERR_FLUSHED
@@ -39,8 +43,9 @@ static const DAT_DTO_COMPLETION_EVENT_DATA *completed(const DAT_EVENT *e, const 
 	return dto;
 }
 
-/* Memory does not tell that a connection has ended, and receives of an SRQ are not flushed then. */
-static bool lost_connection(struct link *l)
+/* Memory does not tell that a connection has ended, and receives of an SRQ are not flushed then. Returns an
+ * endpoint whose connection has ended; NULL: none. */
+static DAT_EP_HANDLE lost_connection(struct link *l)
 {
 	for (unsigned i = 0; i < l->count; i++) {
 		DAT_EP_STATE state;
@@ -48,22 +53,25 @@ static bool lost_connection(struct link *l)
 		good(dat_ep_get_status(l->endpoints[i].ep, &state, NULL, NULL),
 		     "dat_ep_get_status");
 		if (state != DAT_EP_STATE_CONNECTED)
-			return true;
+			return l->endpoints[i].ep;
 	}
-	return false;
+	return DAT_HANDLE_NULL;
 }
 
 /* An unsuccessful wait for one thing, which fails in the end. */
 struct wait {
 	unsigned long polls;
 	double since, checked; /* seconds; of the first look at the clock, of the connections */
-	bool lost;             /* a connection has ended; what came before it may be there now */
+	DAT_EP_HANDLE lost;    /* its connection has ended; what came before it may be there now */
 };
 
 static void give_up(struct link *l, struct wait *w, const char *what)
 {
+	char cause[CAUSE_TEXT];
 	double time = now();
 
+	if (w->lost && connection_cause(w->lost, cause))
+		fail("%s failed: %s", what, cause);
 	if (w->lost)
 		fail("%s failed: the connection broke: has the peer ended?", what);
 	if (time - w->since > LINK_TIMEOUT)

@@ -7,7 +7,8 @@ dtest_SOURCES = \
 	tools/dtest/phases.c tools/dtest/phases.h \
 	tools/dtest/rendezvous.c tools/dtest/rendezvous.h \
 	tools/call.c tools/call.h \
+	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
-dtest_LDADD = libdat2.la
+dtest_LDADD = libdat2.la -ldl
 dist_man_MANS += doc/man/dtest.1

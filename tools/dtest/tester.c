@@ -3,6 +3,7 @@
 #include "tester.h"
 #include "../call.h"
 #include "../cli.h"
+#include "../messages.h"
 #include "../names.h"
 #include <dat/dat_ib_extensions.h>
 #include <endian.h>
@@ -25,7 +26,8 @@ static bool client(const struct tester *t)
 
 #define TIMED(t, field, call) do { \
 		double start_ = now(); \
-		good((call), #field); \
+		messages_hold(); \
+		good_held((call), #field); \
 		(t)->times.field += now() - start_; \
 	} while (0)
 
@@ -215,6 +217,7 @@ void tester_accept(struct tester *t)
 {
 	unsigned char data[PRIVATE_DATA];
 	DAT_CR_HANDLE cr = t->arrived;
+	char failure[CAUSE_TEXT];
 	DAT_EVENT event;
 	DAT_CR_PARAM param;
 
@@ -225,12 +228,13 @@ void tester_accept(struct tester *t)
 	good(dat_cr_accept(cr, t->ep, PRIVATE_DATA, data), "dat_cr_accept");
 	event = wait_connection_event(t->conn, DTEST_PATIENCE * 1000000);
 	if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
-		fail("accepting: %s", event_name(event.event_number));
+		fail("%s", connection_failure(&event, "accepting", failure));
 }
 
 void tester_connect(struct tester *t, const struct sockaddr *address)
 {
 	DAT_CONNECTION_EVENT_DATA *data;
+	char what[256], failure[CAUSE_TEXT];
 	unsigned char own[PRIVATE_DATA];
 	double start = now();
 	DAT_EVENT event;
@@ -240,22 +244,24 @@ void tester_connect(struct tester *t, const struct sockaddr *address)
 			    DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG), "dat_ep_connect");
 	event = wait_connection_event(t->conn, DAT_TIMEOUT_INFINITE);
 	t->times.connect = now() - start;
-	if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
-		fail("connect to %s: %s (%s)", t->o->host, event_name(event.event_number),
-		     connection_hint(event.event_number));
+	if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED) {
+		snprintf(what, sizeof what, "connect to %s", t->o->host);
+		fail("%s", connection_failure(&event, what, failure));
+	}
 	data = &event.event_data.connect_event_data;
 	check_private_data(data->private_data, data->private_data_size, 2);
 }
 
 void tester_disconnect(struct tester *t)
 {
+	char failure[CAUSE_TEXT];
 	DAT_EVENT event;
 
 	if (client(t))
 		good(dat_ep_disconnect(t->ep, DAT_CLOSE_DEFAULT), "dat_ep_disconnect");
 	event = wait_connection_event(t->conn, DTEST_PATIENCE * 1000000);
 	if (event.event_number != DAT_CONNECTION_EVENT_DISCONNECTED)
-		fail("disconnecting: %s", event_name(event.event_number));
+		fail("%s", connection_failure(&event, "disconnecting", failure));
 }
 
 /* --- completions -------------------------------------------------------------- */
@@ -264,12 +270,15 @@ static void check_completion(const DAT_EVENT *event, const char *what)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
 	const DAT_IB_EXTENSION_EVENT_DATA *extension = (const void *)event->event_extension_data;
+	char cause[CAUSE_TEXT];
 
 	if ((int)event->event_number == (int)DAT_IB_DTO_EVENT) {
 		if (extension->status != DAT_OP_SUCCESS)
 			fail("%s: status %d", what, (int)extension->status);
 	} else if (event->event_number != DAT_DTO_COMPLETION_EVENT) {
 		fail("%s: %s", what, event_name(event->event_number));
+	} else if (dto->status != DAT_DTO_SUCCESS && *completion_cause(event, cause)) {
+		fail("%s: %s%s", what, dto_status_name(dto->status), cause);
 	} else if (dto->status != DAT_DTO_SUCCESS) {
 		fail("%s: %s%s", what, dto_status_name(dto->status),
 		     dto->status == DAT_DTO_ERR_FLUSHED || dto->status == DAT_DTO_ERR_TRANSPORT ?

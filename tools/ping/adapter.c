@@ -3,6 +3,7 @@
 #include "adapter.h"
 #include "../call.h"
 #include "../cli.h"
+#include "../messages.h"
 #include <errno.h>
 #include <limits.h>
 #include <netinet/in.h>
@@ -83,7 +84,8 @@ static DAT_EVD_HANDLE create_evd(struct adapter *a, DAT_COUNT length, DAT_EVD_FL
 {
 	DAT_EVD_HANDLE evd;
 
-	good(dat_evd_create(a->ia, length, a->cno, flags, &evd), "dat_evd_create");
+	messages_hold();
+	good_held(dat_evd_create(a->ia, length, a->cno, flags, &evd), "dat_evd_create");
 	return evd;
 }
 

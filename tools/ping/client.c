@@ -4,6 +4,7 @@
 #include "options.h"
 #include "../call.h"
 #include "../cli.h"
+#include "../messages.h"
 #include "../names.h"
 #include "adapter.h"
 #include "peer.h"
@@ -39,19 +40,29 @@ static void lose_connection(struct run *r, const char *what)
 	r->broken = true;
 }
 
+static void end_connection(struct run *r, const DAT_EVENT *event)
+{
+	char round[32], failure[CAUSE_TEXT];
+
+	snprintf(round, sizeof round, "round %lu", r->started);
+	if (!r->broken)
+		fprintf(stderr, "datping: %s\n", connection_failure(event, round, failure));
+	r->broken = true;
+}
+
 static void take_completion(struct run *r, const DAT_EVENT *event)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
+	char what[CAUSE_TEXT + 128], cause[CAUSE_TEXT];
 	enum operation operation;
-	char what[128];
 
 	peer_number_of(event, &operation);
 	if (dto->status == DAT_DTO_ERR_FLUSHED)
 		return; /* the connection's event follows */
 	if (dto->status != DAT_DTO_SUCCESS) {
-		snprintf(what, sizeof what, "a %s failed: %s",
+		snprintf(what, sizeof what, "a %s failed: %s%s",
 			 operation == OPERATION_RECEIVE ? "receive" : "send",
-			 dto_status_name(dto->status));
+			 dto_status_name(dto->status), completion_cause(event, cause));
 		lose_connection(r, what);
 	} else if (operation == OPERATION_RECEIVE && dto->transfered_length != MESSAGE_SIZE) {
 		snprintf(what, sizeof what, "a message of %" PRIu64 " bytes found, %d expected",
@@ -63,16 +74,10 @@ static void take_completion(struct run *r, const DAT_EVENT *event)
 
 static void take_event(struct run *r, const DAT_EVENT *event)
 {
-	const char *hint = connection_hint(event->event_number);
-	char what[256];
-
-	if (event->event_number == DAT_DTO_COMPLETION_EVENT) {
+	if (event->event_number == DAT_DTO_COMPLETION_EVENT)
 		take_completion(r, event);
-		return;
-	}
-	snprintf(what, sizeof what, "%s%s%s%s", event_name(event->event_number), *hint ? " (" : "",
-		 hint, *hint ? ")" : "");
-	lose_connection(r, what);
+	else
+		end_connection(r, event);
 }
 
 /* Until the operations are complete. False: the connection ended, or nothing came in time. */
@@ -179,8 +184,7 @@ static bool is_done(const struct run *r)
 static void connect_peer(struct run *r)
 {
 	double until = now() + ANSWER_SECONDS;
-	char what[ADDRESS_TEXT + 64];
-	const char *hint;
+	char what[ADDRESS_TEXT + 64], failure[CAUSE_TEXT];
 	DAT_EVENT event;
 
 	snprintf(what, sizeof what, "connect to %s port %" PRIu64, r->address, r->o->port);
@@ -199,10 +203,8 @@ static void connect_peer(struct run *r)
 		case ARRIVED_EVENT: break;
 		}
 	while (event.event_number == DAT_DTO_COMPLETION_EVENT);
-	hint = connection_hint(event.event_number);
 	if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
-		fail("%s: %s%s%s%s", what, event_name(event.event_number), *hint ? " (" : "", hint,
-		     *hint ? ")" : "");
+		fail("%s", connection_failure(&event, what, failure));
 	debug(r->o, "connected");
 }
 

@@ -7,7 +7,8 @@ datping_SOURCES = \
 	tools/ping/peer.c tools/ping/peer.h \
 	tools/ping/message.c tools/ping/message.h \
 	tools/call.c tools/call.h \
+	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
-datping_LDADD = libdat2.la
+datping_LDADD = libdat2.la -ldl
 dist_man_MANS += doc/man/datping.1

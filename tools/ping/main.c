@@ -3,6 +3,7 @@
 #include "options.h"
 #include "../call.h"
 #include "../cli.h"
+#include "../messages.h"
 #include "message.h"
 #include <getopt.h>
 #include <limits.h>
@@ -107,6 +108,7 @@ int main(int argc, char **argv)
 	struct options o;
 
 	cli_init("datping", usage_text);
+	messages_init();
 	o = parse(argc, argv);
 	cli_finish_with(o.client ? run_client(&o) : run_server(&o));
 }

@@ -3,6 +3,7 @@
 #include "peer.h"
 #include "../call.h"
 #include "../cli.h"
+#include "../messages.h"
 #include <stdlib.h>
 
 enum {
@@ -23,10 +24,11 @@ static void register_memory(struct peer *p, struct adapter *a, bool exposed)
 	region.for_va = p->memory;
 	if (exposed)
 		privileges |= DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
-	good(dat_lmr_create(a->ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof *p->memory, a->pz,
-			    privileges, DAT_VA_TYPE_VA, &p->lmr, &p->lmr_context, &p->rmr_context,
-			    &length, &start),
-	     "dat_lmr_create");
+	messages_hold();
+	good_held(dat_lmr_create(a->ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof *p->memory, a->pz,
+				 privileges, DAT_VA_TYPE_VA, &p->lmr, &p->lmr_context,
+				 &p->rmr_context, &length, &start),
+		  "dat_lmr_create");
 }
 
 void peer_open(struct peer *p, struct adapter *a, bool exposed)
@@ -51,7 +53,9 @@ void peer_open(struct peer *p, struct adapter *a, bool exposed)
 
 	*p = (struct peer){ .number = ++peers };
 	register_memory(p, a, exposed);
-	good(dat_ep_create(a->ia, a->pz, a->dto, a->dto, a->conn, &attr, &p->ep), "dat_ep_create");
+	messages_hold();
+	good_held(dat_ep_create(a->ia, a->pz, a->dto, a->dto, a->conn, &attr, &p->ep),
+		  "dat_ep_create");
 	peer_receive(p);
 }
 

@@ -5,6 +5,7 @@
 #include "options.h"
 #include "../call.h"
 #include "../cli.h"
+#include "../messages.h"
 #include "../names.h"
 #include "adapter.h"
 #include "peer.h"
@@ -102,10 +103,13 @@ static struct client *free_client(struct service *s)
 static void end_client(struct service *s, struct client *c)
 {
 	bool whole = c->state == STATE_SOURCE;
+	char cause[CAUSE_TEXT] = "the connection was not established";
+	bool failed = connection_cause(c->peer.ep, cause);
 
-	if (c->state == STATE_ACCEPTING) {
-		fprintf(stderr, "datping: %s: the connection was not established\n", c->address);
-	} else {
+	/* of a client that was disconnected the reason has been printed */
+	if (c->state == STATE_ACCEPTING || (failed && c->state != STATE_CLOSING))
+		fprintf(stderr, "datping: %s: %s\n", c->address, cause);
+	if (c->state != STATE_ACCEPTING) {
 		report_client(s, c, whole);
 		s->ended = !s->o->persistent;
 		if (s->ended && (!whole || !c->rounds))
@@ -205,6 +209,7 @@ static void take_completion(struct service *s, const DAT_EVENT *event)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
 	static const char *const names[] = { "receive", "send", "RDMA read", "RDMA write" };
+	char cause[CAUSE_TEXT];
 	enum operation operation;
 	struct client *c = client_of_number(s, peer_number_of(event, &operation));
 
@@ -212,8 +217,8 @@ static void take_completion(struct service *s, const DAT_EVENT *event)
 	if (!c || c->state == STATE_CLOSING || dto->status == DAT_DTO_ERR_FLUSHED)
 		return;
 	if (dto->status != DAT_DTO_SUCCESS) {
-		fprintf(stderr, "datping: %s: %s failed: %s; disconnected\n", c->address,
-			names[operation], dto_status_name(dto->status));
+		fprintf(stderr, "datping: %s: %s failed: %s%s; disconnected\n", c->address,
+			names[operation], dto_status_name(dto->status), completion_cause(event, cause));
 		c->state = STATE_CLOSING;
 		dat_ep_disconnect(c->peer.ep, DAT_CLOSE_ABRUPT_FLAG);
 	} else if (operation == OPERATION_READ || operation == OPERATION_WRITE) {
