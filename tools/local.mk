@@ -119,7 +119,7 @@ datcap_SOURCES = \
 	tools/datcap/flow.c tools/datcap/flow.h \
 	tools/datcap/crc.c tools/datcap/crc.h \
 	tools/datcap/taps.c tools/datcap/taps.h \
-	tools/control/client.c tools/control/client.h common/tap.h \
+	tools/control/client.c tools/control/client.h common/tap.h common/clock.h \
 	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h

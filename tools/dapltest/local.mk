@@ -15,6 +15,7 @@ dapltest_SOURCES = \
 	tools/dapltest/functional_connect.c \
 	tools/dapltest/functional_query.c \
 	tools/dapltest/channel.c tools/dapltest/channel.h \
+	tools/dapltest/op.h \
 	tools/dapltest/wire.c tools/dapltest/wire.h \
 	tools/call.c tools/call.h \
 	tools/messages.c tools/messages.h common/log_handler.h \

@@ -2,12 +2,13 @@
 /* performance.c - see performance.h. */
 #include "performance.h"
 #include "../call.h"
+#include "op.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-enum { ALIGNMENT = 256, WANTED_PIPELINE = 255 };	/* bytes; requests under way if nothing else is asked for */
+enum { WANTED_PIPELINE = 255 };	/* requests under way if nothing else is asked for */
 
 struct times {
 	double sum, min, max;
@@ -19,17 +20,6 @@ struct result {
 	unsigned pipeline;
 	struct times post, reap, latency;
 };
-
-static size_t total(const struct op *op)
-{
-	return (size_t)op->size * op->segments;
-}
-
-static struct layout layout_of(const struct op *op)
-{
-	return (struct layout){ (DAT_COUNT)op->segments, op->size,
-				((size_t)op->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT };
-}
 
 static unsigned pipeline_of(const struct performer *p)
 {
@@ -50,7 +40,7 @@ bool performer_prepare(struct performer *p, bool *taken)
 		.qos = (DAT_QOS)p->p.qos,
 		.wait = p->p.poll && p->client ? WAIT_POLL : WAIT_BLOCK,
 	};
-	struct layout l = layout_of(&p->p.op);
+	struct layout l = op_layout(&p->p.op);
 
 	*taken = false;
 	return channel_open(&p->channel, p->adapter, &o) &&
@@ -95,7 +85,7 @@ static double cpu_seconds(void)
 static bool post(struct performer *p, const DAT_RMR_TRIPLET *remote, struct result *r)
 {
 	double start = now();
-	bool posted = channel_post_rdma(&p->channel, &p->buffer, layout_of(&p->p.op),
+	bool posted = channel_post_rdma(&p->channel, &p->buffer, op_layout(&p->p.op),
 					p->p.op.transfer == TRANSFER_WRITE, remote);
 
 	add(&r->post, now() - start);
@@ -105,7 +95,7 @@ static bool post(struct performer *p, const DAT_RMR_TRIPLET *remote, struct resu
 static bool reap(struct performer *p, struct result *r)
 {
 	double start = now();
-	bool reaped = channel_wait(&p->channel, p->channel.request, total(&p->p.op), "an RDMA operation");
+	bool reaped = channel_wait(&p->channel, p->channel.request, op_total(&p->p.op), "an RDMA operation");
 
 	add(&r->reap, now() - start);
 	return reaped;
@@ -158,7 +148,7 @@ static void print_result(const struct performer *p, const struct result *r)
 {
 	const struct op *op = &p->p.op;
 	const char *name = op->transfer == TRANSFER_WRITE ? "RW" : "RR";
-	double megabytes = (double)total(op) * p->p.iterations / (1 << 20);
+	double megabytes = (double)op_total(op) * p->p.iterations / (1 << 20);
 	double rate = r->seconds > 0 ? p->p.iterations / r->seconds : 0;
 	double bandwidth = r->seconds > 0 ? megabytes / r->seconds : 0;
 
@@ -183,7 +173,7 @@ static void print_result(const struct performer *p, const struct result *r)
 static bool run_client(struct performer *p)
 {
 	struct result r = { .pipeline = pipeline_of(p) };
-	DAT_RMR_TRIPLET remote = { .segment_length = total(&p->p.op) };
+	DAT_RMR_TRIPLET remote = { .segment_length = op_total(&p->p.op) };
 	struct place place;
 
 	if (!channel_connect(&p->channel, (const struct sockaddr *)&p->to, p->qualifier, NULL, 0) ||

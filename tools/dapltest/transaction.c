@@ -4,11 +4,11 @@
  * synchronisation at the start, each other one when its predecessor was received. */
 #include "transaction.h"
 #include "../call.h"
+#include "op.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	ALIGNMENT = 256,			/* of segments, in bytes */
 	PLACES = WIRE_OPS * WIRE_PLACE,		/* bytes of the message with the places of buffers */
 	/* the region for messages: places to send and to receive, then two pairs of synchronisations */
 	PLACES_OUT = 0, PLACES_IN = PLACES, SYNC_OUT = 2 * PLACES, SYNC_IN = SYNC_OUT + WIRE_SYNC,
@@ -34,17 +34,6 @@ bool transaction_append_sync(struct transaction *t)
 		};
 	}
 	return true;
-}
-
-static struct layout layout_of(const struct op *op)
-{
-	return (struct layout){ (DAT_COUNT)op->segments, op->size,
-				((size_t)op->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT };
-}
-
-static size_t total(const struct op *op)
-{
-	return (size_t)op->size * op->segments;
 }
 
 static bool initiates(const struct runner *r, const struct op *op)
@@ -124,7 +113,7 @@ static bool create_buffers(const struct runner *r, struct end *end)
 {
 	for (unsigned i = 0; i < r->t->ops; i++) {
 		const struct op *op = &r->t->op[i];
-		struct layout l = layout_of(op);
+		struct layout l = op_layout(op);
 		struct place place;
 
 		if (!region_create(&end->buffer[i], r->adapter, l.stride * op->segments))
@@ -219,12 +208,12 @@ static bool check_sinks(const struct runner *r, unsigned iteration)
 	for (unsigned e = 0; e < r->t->eps; e++)
 		for (unsigned i = 0; i < checked_ops(r->t); i++) {
 			const struct op *op = &r->t->op[i];
-			struct layout l = layout_of(op);
+			struct layout l = op_layout(op);
 
 			if (is_source(r, op))
 				continue;
 			if (op->transfer == TRANSFER_WRITE)
-				l = one(total(op));
+				l = one(op_total(op));
 			for (DAT_COUNT s = 0; s < l.segments; s++)
 				if (!check_bytes(r->ends[e].buffer[i].start + (size_t)s * l.stride, l.size,
 						 pattern(iteration), i, iteration))
@@ -240,13 +229,13 @@ static bool post(const struct runner *r, struct end *end, unsigned i)
 	const struct op *op = &r->t->op[i];
 	DAT_RMR_TRIPLET remote = {
 		.virtual_address = end->remote[i].address,
-		.segment_length = total(op),
+		.segment_length = op_total(op),
 		.rmr_context = end->remote[i].context,
 	};
 
 	if (op->transfer == TRANSFER_SEND)
-		return channel_post_send(&end->channel, &end->buffer[i], 0, layout_of(op));
-	return channel_post_rdma(&end->channel, &end->buffer[i], layout_of(op), op->transfer == TRANSFER_WRITE,
+		return channel_post_send(&end->channel, &end->buffer[i], 0, op_layout(op));
+	return channel_post_rdma(&end->channel, &end->buffer[i], op_layout(op), op->transfer == TRANSFER_WRITE,
 				 &remote);
 }
 
@@ -261,7 +250,7 @@ static bool reap(const struct runner *r, unsigned i)
 	for (unsigned e = 0; e < r->t->eps; e++) {
 		struct end *end = &r->ends[e];
 
-		if (!channel_wait(&end->channel, end->channel.request, total(&r->t->op[i]), name_of(&r->t->op[i])))
+		if (!channel_wait(&end->channel, end->channel.request, op_total(&r->t->op[i]), name_of(&r->t->op[i])))
 			return false;
 	}
 	return true;
@@ -287,7 +276,7 @@ static bool reap_sends(const struct runner *r, unsigned *next, unsigned i)
 static bool post_receives(const struct runner *r, unsigned i)
 {
 	for (unsigned e = 0; e < r->t->eps; e++)
-		if (!channel_post_receive(&r->ends[e].channel, &r->ends[e].buffer[i], 0, layout_of(&r->t->op[i])))
+		if (!channel_post_receive(&r->ends[e].channel, &r->ends[e].buffer[i], 0, op_layout(&r->t->op[i])))
 			return false;
 	return true;
 }
@@ -295,7 +284,7 @@ static bool post_receives(const struct runner *r, unsigned i)
 static bool receive(const struct runner *r, unsigned i)
 {
 	for (unsigned e = 0; e < r->t->eps; e++)
-		if (!channel_receive(&r->ends[e].channel, total(&r->t->op[i]), "receive"))
+		if (!channel_receive(&r->ends[e].channel, op_total(&r->t->op[i]), "receive"))
 			return false;
 	return true;
 }

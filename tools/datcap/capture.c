@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "common/clock.h"
 #include "datcap.h"
 #include "device.h"
 #include "output.h"
@@ -39,14 +40,6 @@ struct capture {
 	uint64_t kept_before, bytes_before, lost_before;	/* at the last line */
 	uint64_t first_time;		/* CLOCK_REALTIME, ns */
 };
-
-static uint64_t real_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void compile_filter(struct capture *c)
 {
@@ -107,7 +100,7 @@ static bool prints_json(const struct options *o)
 
 static void summary(struct capture *c, const DAT_ETH_STATS *s)
 {
-	double seconds = (double)(now_ns() - c->begin) / 1e9;
+	double seconds = (double)(clock_now_ns() - c->begin) / 1e9;
 	const char *time = c->hardware ? "hardware" : "software";
 	char nic[32], ring[32];
 
@@ -212,17 +205,17 @@ static bool take_some(struct capture *c, bool write)
 static void drain(struct capture *c)
 {
 	const struct timespec nap = { .tv_nsec = NAP_MAX_NS };
-	uint64_t until = now_ns() + DRAIN_NS;
+	uint64_t until = clock_now_ns() + DRAIN_NS;
 
 	nanosleep(&nap, NULL);
-	while (!c->pipe_closed && !enough(c, true) && now_ns() < until && take_some(c, true))
+	while (!c->pipe_closed && !enough(c, true) && clock_now_ns() < until && take_some(c, true))
 		;
 }
 
 /* While few frames come, the buffer of output.c does not fill; they would not be written before the end. */
 static void flush_if_due(struct capture *c)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 
 	if (now < c->next_flush)
 		return;
@@ -241,7 +234,7 @@ static void loop(struct capture *c, bool write)
 			c->naps_left = NAPS_NS;
 		else
 			wait_for_frames(c);
-		if ((!write || c->o->stats) && now_ns() >= c->next_line)
+		if ((!write || c->o->stats) && clock_now_ns() >= c->next_line)
 			line(c, !write);
 	}
 }
@@ -292,9 +285,9 @@ static void start(struct capture *c, const struct options *o)
 		device_add_rule(&c->device, &o->rules[i]);
 	if (o->user)
 		device_drop_privileges(o->user);
-	c->begin = now_ns();
+	c->begin = clock_now_ns();
 	c->next_line = c->begin + 1000000000;
-	c->first_time = real_ns();
+	c->first_time = clock_read_ns(CLOCK_REALTIME);
 }
 
 int capture_run(const struct options *o)
@@ -311,7 +304,7 @@ int capture_run(const struct options *o)
 	if (!c.gone)
 		drain(&c);
 	device_stats(&c.device, &s);
-	statistics = (struct pcapng_statistics){ .time = real_ns(), .start = c.first_time,
+	statistics = (struct pcapng_statistics){ .time = clock_read_ns(CLOCK_REALTIME), .start = c.first_time,
 		.received = s.received + s.lost, .dropped_by_interface = s.lost_device, .accepted = c.kept,
 		.dropped_by_kernel = s.lost, .delivered = c.kept };
 	output_close(&statistics);

@@ -44,7 +44,6 @@ int make_run(const struct options *o);
 int rdma_run(const struct options *o);
 int caps_run(const struct options *o);
 
-uint64_t now_ns(void);			/* CLOCK_MONOTONIC */
 /* "1 234 567" in a static buffer, one of four in turn. */
 const char *grouped(uint64_t n);
 

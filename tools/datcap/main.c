@@ -133,14 +133,6 @@ static void request_stop(int signal)
 	stop_requested = 1;
 }
 
-uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 const char *grouped(uint64_t n)
 {
 	static char texts[4][32];

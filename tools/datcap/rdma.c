@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "common/clock.h"
 #include "datcap.h"
 #include "flow.h"
 #include "iwarp.h"
@@ -32,14 +33,6 @@ struct frame_of {
 	const struct tap_message *message;
 	char comment[96];
 };
-
-static uint64_t real_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* As comments name them, or as lines do. */
 static const char *carrier_of(const struct tap_record *r, bool in_comment)
@@ -177,19 +170,19 @@ static void take_messages(uint64_t until)
 static void loop(void)
 {
 	struct timespec pause = { .tv_nsec = PAUSE_NS };
-	uint64_t next = now_ns() + 1000000000, next_find = 0;
+	uint64_t next = clock_now_ns() + 1000000000, next_find = 0;
 
 	while (!stop_requested && !is_enough() && !(run.o->pid && !taps_count())) {
-		take_messages(real_ns() - SORT_NS);
-		if (now_ns() >= next_find) {
+		take_messages(clock_read_ns(CLOCK_REALTIME) - SORT_NS);
+		if (clock_now_ns() >= next_find) {
 			taps_find();
 			if (run.o->file)
 				run.pipe_closed |= !output_flush();
-			next_find = now_ns() + FIND_NS;
+			next_find = clock_now_ns() + FIND_NS;
 		}
-		if (now_ns() >= next) {
+		if (clock_now_ns() >= next) {
 			taps_renew();
-			next = now_ns() + 1000000000;
+			next = clock_now_ns() + 1000000000;
 			if (run.o->stats)
 				print_stats();
 		}
@@ -201,7 +194,7 @@ int rdma_run(const struct options *o)
 {
 	struct output_options output = { .path = o->file, .pcap = o->pcap, .ring_files = o->ring_files,
 		.ring_size = o->ring_size, .device = o->ia ? o->ia : "rdma", .filter = "" };
-	uint64_t begin = now_ns(), first = real_ns();
+	uint64_t begin = clock_now_ns(), first = clock_read_ns(CLOCK_REALTIME);
 	struct pcapng_statistics statistics;
 
 	run.o = o;
@@ -211,12 +204,12 @@ int rdma_run(const struct options *o)
 	loop();
 	taps_end();
 	take_messages(~(uint64_t)0);
-	statistics = (struct pcapng_statistics){ .time = real_ns(), .start = first,
+	statistics = (struct pcapng_statistics){ .time = clock_read_ns(CLOCK_REALTIME), .start = first,
 		.received = run.messages + taps_lost(), .dropped_by_interface = ~(uint64_t)0, .accepted = run.messages,
 		.dropped_by_kernel = taps_lost(), .delivered = run.messages };
 	if (o->file)
 		output_close(&statistics);
-	print_summary((double)(now_ns() - begin) / 1e9);
+	print_summary((double)(clock_now_ns() - begin) / 1e9);
 	taps_free();
 	return o->strict && statistics.dropped_by_kernel ? STATUS_LOST : 0;
 }

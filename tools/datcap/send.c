@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "common/clock.h"
 #include "print.h"
 #include "tools/cli.h"
 
@@ -154,7 +155,7 @@ static void send_one(struct sender *s, const struct packet *p, bool more)
 
 static void wait_until(uint64_t when, bool spin)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 
 	if (!spin && now + 2 * SPIN_NS < when) {
 		struct timespec t = { .tv_sec = (time_t)((when - SPIN_NS) / 1000000000),
@@ -162,7 +163,7 @@ static void wait_until(uint64_t when, bool spin)
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 	}
-	while (now_ns() < when && !stop_requested)
+	while (clock_now_ns() < when && !stop_requested)
 		;
 }
 
@@ -171,7 +172,7 @@ static void send_timed(struct sender *s, const struct packet *p, uint64_t when)
 	uint64_t late, bucket;
 
 	wait_until(when, s->o->exact);
-	late = now_ns() - when;
+	late = clock_now_ns() - when;
 	if (stop_requested)
 		return;
 	bucket = late / BUCKET_NS;
@@ -203,7 +204,7 @@ static bool is_last(const struct sender *s, unsigned loop, size_t i)
 static void send_all(struct sender *s)
 {
 	const struct options *o = s->o;
-	uint64_t start = now_ns();
+	uint64_t start = clock_now_ns();
 	double begin = 0;
 
 	for (unsigned loop = 0; (!o->loops || loop < o->loops) && !stop_requested; loop++) {
@@ -225,9 +226,9 @@ static void send_all(struct sender *s)
 /* The sends that the device has not completed: a frame that it could not send is told then. */
 static void finish(struct sender *s)
 {
-	uint64_t until = now_ns() + 1000000000;
+	uint64_t until = clock_now_ns() + 1000000000;
 
-	while (s->done != s->posted && now_ns() < until)
+	while (s->done != s->posted && clock_now_ns() < until)
 		reap(s);
 }
 
@@ -285,10 +286,10 @@ int sender_run(struct sender *s)
 	device_send(&s->device, s->memory, s->used, &s->context, QUEUE);
 	if (s->o->user)
 		device_drop_privileges(s->o->user);
-	begin = now_ns();
+	begin = clock_now_ns();
 	send_all(s);
 	finish(s);
-	summary(s, (double)(now_ns() - begin + 1) / 1e9);
+	summary(s, (double)(clock_now_ns() - begin + 1) / 1e9);
 	device_close(&s->device);
 	free(s->packets);
 	free(s->memory);

@@ -10,7 +10,6 @@
 #include "stats.h"
 #include <arpa/inet.h>
 #include <errno.h>
-#include <infiniband/verbs.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,37 +18,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Macros: here the exported functions. */
-#undef ibv_query_port
-#undef ibv_reg_mr
-
-/* The functions of the library, under their own names. */
-#define FUNCTIONS(X) \
-	X(struct ibv_device **, ibv_get_device_list, (int *)) \
-	X(void, ibv_free_device_list, (struct ibv_device **)) \
-	X(const char *, ibv_get_device_name, (struct ibv_device *)) \
-	X(struct ibv_context *, ibv_open_device, (struct ibv_device *)) \
-	X(int, ibv_close_device, (struct ibv_context *)) \
-	X(int, ibv_query_port, (struct ibv_context *, uint8_t, struct ibv_port_attr *)) \
-	X(int, ibv_query_gid, (struct ibv_context *, uint8_t, int, union ibv_gid *)) \
-	X(struct ibv_pd *, ibv_alloc_pd, (struct ibv_context *)) \
-	X(int, ibv_dealloc_pd, (struct ibv_pd *)) \
-	X(struct ibv_mr *, ibv_reg_mr, (struct ibv_pd *, void *, size_t, int)) \
-	X(int, ibv_dereg_mr, (struct ibv_mr *)) \
-	X(struct ibv_cq *, ibv_create_cq, \
-	  (struct ibv_context *, int, void *, struct ibv_comp_channel *, int)) \
-	X(int, ibv_destroy_cq, (struct ibv_cq *)) \
-	X(struct ibv_qp *, ibv_create_qp, (struct ibv_pd *, struct ibv_qp_init_attr *)) \
-	X(int, ibv_modify_qp, (struct ibv_qp *, struct ibv_qp_attr *, int)) \
-	X(int, ibv_destroy_qp, (struct ibv_qp *))
-
-static struct {
-	void *handle;
-#define X(type, name, arguments) type(*name) arguments;
-	FUNCTIONS(X)
-#undef X
-} lib;
 
 enum {
 	DEPTH = 32,      /* requests under way, as of an endpoint of datperf */
@@ -97,17 +65,6 @@ static char reason[512];
 
 /* --- the device -------------------------------------------------------------- */
 
-static const char *load(void)
-{
-	static const struct libverbs_function functions[] = {
-#define X(type, name, arguments) { #name, (void **)&lib.name },
-		FUNCTIONS(X)
-#undef X
-	};
-
-	return libverbs_load(&lib.handle, functions, sizeof functions / sizeof *functions);
-}
-
 /* The context of the chosen device; NULL: `reason` says why not. */
 static struct ibv_context *open_device(void)
 {
@@ -151,7 +108,7 @@ static int find_gid(struct ibv_context *context, const char *text)
 const char *baseline_verbs_find(const char *device, unsigned port, const char *gid, unsigned reads)
 {
 	struct ibv_context *context;
-	const char *why = load();
+	const char *why = libverbs_load();
 
 	if (why)
 		return why;

@@ -4,42 +4,10 @@
 #include "tools/info/output.h"
 #include "tools/libverbs.h"
 #include <errno.h>
-#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <string.h>
 
-#undef ibv_query_port	/* a macro: here the exported function, which fills in the first members */
-
-/* The functions of the library, under their own names. */
-#define FUNCTIONS(X) \
-	X(struct ibv_device **, ibv_get_device_list, (int *)) \
-	X(void, ibv_free_device_list, (struct ibv_device **)) \
-	X(const char *, ibv_get_device_name, (struct ibv_device *)) \
-	X(struct ibv_context *, ibv_open_device, (struct ibv_device *)) \
-	X(int, ibv_close_device, (struct ibv_context *)) \
-	X(int, ibv_query_device, (struct ibv_context *, struct ibv_device_attr *)) \
-	X(int, ibv_query_port, (struct ibv_context *, uint8_t, struct ibv_port_attr *))
-
-static struct {
-	void *handle;
-#define X(type, name, arguments) type (*name) arguments;
-	FUNCTIONS(X)
-#undef X
-} lib;
-
 static char reason[512];
-
-/* Is NULL, or why it cannot be loaded. */
-static const char *load(void)
-{
-	static const struct libverbs_function functions[] = {
-#define X(type, name, arguments) { #name, (void **)&lib.name },
-		FUNCTIONS(X)
-#undef X
-	};
-
-	return libverbs_load(&lib.handle, functions, sizeof functions / sizeof *functions);
-}
 
 #define LIMITS(X) \
 	X(max_mr_size) X(page_size_cap) X(max_qp) X(max_qp_wr) X(device_cap_flags) X(max_sge) \
@@ -126,7 +94,7 @@ static const char *open_and_query(json_t *device, struct ibv_device **list)
 const char *verbs_describe(json_t *device)
 {
 	struct ibv_device **list;
-	const char *why = load();
+	const char *why = libverbs_load();
 
 	if (why)
 		return why;
