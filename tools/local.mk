@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Consumers: the public headers and libdat2; of this tree only the table of environment variables.
+# Consumers: the public headers and libdat2; of this tree the headers of common/ that test/lint/layers lists.
 bin_PROGRAMS += datperf
 datperf_SOURCES = \
 	tools/datperf/main.c \
