@@ -3,8 +3,13 @@
 #include "tools/info/attributes.h"
 #include "tools/info/output.h"
 #include "tools/names.h"
+#include <dat/dat_dm_extensions.h>
+#include <dat/dat_eth_extensions.h>
 #include <dat/dat_ib_extensions.h>
 #include <dat/dat_map_extensions.h>
+#include <dat/dat_mcast_extensions.h>
+#include <dat/dat_net_extensions.h>
+#include <dat/dat_send_extensions.h>
 #include <dat/dat_trace.h>
 #include <stdio.h>
 #include <string.h>
@@ -191,9 +196,14 @@ json_t *attributes_extensions(const DAT_IA_ATTR *ia, const DAT_PROVIDER_ATTR *pr
 		{ DAT_IB_ATTR_FETCH_AND_ADD, "fetch and add" },
 		{ DAT_IB_ATTR_CMP_AND_SWAP, "compare and swap" },
 		{ DAT_IB_ATTR_IMMED_DATA, "write with immediate data" },
+		{ DAT_SEND_ATTR_IMMED, "send with immediate data" },
 		{ DAT_IB_ATTR_UD, "datagrams" },
+		{ DAT_MCAST_ATTR, "multicast" },
 		{ DAT_IB_ATTR_COUNTERS, "counters" },
 		{ DAT_MAP_ATTR_RMR, "mapping of a peer's memory" },
+		{ DAT_DM_ATTR_SIZE, "device memory" },
+		{ DAT_ETH_ATTR_RAW, "raw Ethernet" },
+		{ DAT_NET_ATTR_WATCH, "events of the network" },
 	};
 	json_t *list = json_array();
 
