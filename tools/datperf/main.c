@@ -105,9 +105,7 @@ static void run_one(struct group *g, const struct options *o, struct setting s)
 	if (o->compare)
 		c = compare(&s);
 	r = measure(g, &s);
-	report_result(&s, &r, &c);
-	if (o->histogram && tests[s.test].kind != KIND_BANDWIDTH)
-		report_histogram(&r);
+	report_result(&s, &r, &c, o->histogram && tests[s.test].kind != KIND_BANDWIDTH);
 }
 
 /* One test, in each of its sizes. */

@@ -26,7 +26,7 @@ const char options_usage[] =
 	"      --threads N        threads with endpoints of their own (default 1)\n"
 	"      --srq              one SRQ for the endpoints of a thread\n"
 	"  -w, --wake HOW         learn of completions: poll, wait or cno (default poll)\n"
-	"      --histogram        the distribution of latencies, too\n"
+	"      --histogram        the distribution of latencies, too; not --csv\n"
 	"      --compare          raw verbs, TCP and memcpy of this host, too\n"
 	"      --csv, --json      output for programs\n"
 	"      --plot FILE        draw latency and bandwidth over size, as SVG\n"
@@ -221,6 +221,8 @@ static void check_together(const struct options *o)
 			    o->rounds, MAX_ROUNDS / o->threads, o->threads);
 	if (o->plot && only_connects(o))
 		usage_error("--plot: the test connect has no sizes to draw");
+	if (o->histogram && o->format == FORMAT_CSV)
+		usage_error("--histogram and --csv exclude each other; --json has the distribution");
 	if (!o->device)
 		usage_error("-D, the interface adapter, is missing");
 }

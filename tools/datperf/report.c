@@ -191,7 +191,32 @@ static void print_csv(const struct setting *s, const struct result *r, const str
 	putchar('\n');
 }
 
-static void print_json(const struct setting *s, const struct result *r, const struct comparison *c)
+static void draw_histogram(const struct histogram *h)
+{
+	uint32_t most = 1;
+
+	for (unsigned i = 0; i < h->buckets; i++)
+		if (h->counts[i] > most)
+			most = h->counts[i];
+	for (unsigned i = 0; i < h->buckets; i++) {
+		int bar = (int)((double)h->counts[i] * BAR / most + 0.5);
+
+		printf("  from %8.2f us %8u  %.*s\n", h->from[i], h->counts[i], bar,
+		       "##################################################");
+	}
+}
+
+static void print_json_histogram(const struct histogram *h)
+{
+	printf(",\n      \"histogram\": [");
+	for (unsigned i = 0; i < h->buckets; i++)
+		printf("%s { \"from_us\": %.3f, \"count\": %u }", i ? "," : "", h->from[i],
+		       h->counts[i]);
+	printf(" ]");
+}
+
+static void print_json(const struct setting *s, const struct result *r, const struct comparison *c,
+		       bool histogram)
 {
 	const struct stats *t = &r->latency;
 
@@ -214,6 +239,8 @@ static void print_json(const struct setting *s, const struct result *r, const st
 		printf(", \"verbs_us\": %.3f", c->verbs_us);
 	if (c->verbs_bytes > 0)
 		printf(", \"verbs_bytes_per_second\": %.0f", c->verbs_bytes);
+	if (histogram)
+		print_json_histogram(&r->histogram);
 	printf(" }");
 }
 
@@ -233,35 +260,20 @@ static void draw_result(const struct setting *s, const struct result *r, const s
 	}
 }
 
-void report_result(const struct setting *s, const struct result *r, const struct comparison *c)
+void report_result(const struct setting *s, const struct result *r, const struct comparison *c,
+		   bool histogram)
 {
 	report_end_progress();
 	switch (report.format) {
 	case FORMAT_TABLE: print_row(s, r, c); break;
 	case FORMAT_CSV: print_csv(s, r, c); break;
-	case FORMAT_JSON: print_json(s, r, c); break;
+	case FORMAT_JSON: print_json(s, r, c, histogram); break;
 	}
+	if (histogram && report.format == FORMAT_TABLE)
+		draw_histogram(&r->histogram);
 	report.rows++;
 	fflush(stdout);
 	draw_result(s, r, c);
-}
-
-void report_histogram(const struct result *r)
-{
-	const struct histogram *h = &r->histogram;
-	uint32_t most = 1;
-
-	if (report.format != FORMAT_TABLE)
-		return;
-	for (unsigned i = 0; i < h->buckets; i++)
-		if (h->counts[i] > most)
-			most = h->counts[i];
-	for (unsigned i = 0; i < h->buckets; i++) {
-		int bar = (int)((double)h->counts[i] * BAR / most + 0.5);
-
-		printf("  from %8.2f us %8u  %.*s\n", h->from[i], h->counts[i], bar,
-		       "##################################################");
-	}
 }
 
 void report_skipped(enum test test, const char *why)

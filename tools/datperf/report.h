@@ -15,8 +15,9 @@ void report_end_progress(void);
 /* compares: results have a comparison; no_verbs: why raw verbs are not measured, NULL if they are. */
 void report_begin(enum format format, const struct group *g, const char *peer, bool compares,
 		  const char *no_verbs);
-void report_result(const struct setting *s, const struct result *r, const struct comparison *c);
-void report_histogram(const struct result *r);
+/* histogram: with the distribution of the times, which is not for CSV. */
+void report_result(const struct setting *s, const struct result *r, const struct comparison *c,
+		   bool histogram);
 /* A test that was not done, and why. */
 void report_skipped(enum test test, const char *why);
 void report_end(bool interrupted);
