@@ -5,6 +5,7 @@
 #include "tools/control/rdma_objects.h"
 #include "tools/info/output.h"
 #include "tools/info/system.h"
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,35 +134,51 @@ static json_t *count_objects(const char *device)
 	return holders;
 }
 
-/* Of a port: the files whose names tell of errors. */
-static void add_errors(json_t *port, const char *device)
+/* Whether the name of a counter tells of errors. Drivers use words and abbreviations, in either case. */
+static bool is_error(const char *name)
 {
 	static const char *const words[] = { "err", "discard", "down", "overrun", "wait", "drop", "retr",
-		"out_of_", "dup", "timeout" };
-	static const char *const directories[] = { "counters", "hw_counters" };
-	long long number = json_integer_value(json_object_get(port, "port"));
-	json_t *errors = json_object();
+		"out_of_", "dup", "timeout", "rq_num_", "sq_num_", "cqovf" };
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strcasestr(name, words[i]))
+			return true;
+	return false;
+}
+
+/* Adds the counters of errors among the files of a directory of sysfs. */
+static void read_errors(json_t *errors, const char *directory)
+{
+	json_t *names = system_names("%s", directory), *name;
 	char value[64];
+	size_t i;
 
-	for (int d = 0; d < 2; d++) {
-		json_t *names = system_names("/sys/class/infiniband/%s/ports/%lld/%s", device, number,
-					     directories[d]), *name;
-		size_t i;
+	json_array_foreach(names, i, name) {
+		const char *file = json_string_value(name);
 
-		json_array_foreach(names, i, name) {
-			const char *file = json_string_value(name);
-			bool wanted = false;
-
-			for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-				wanted |= strstr(file, words[w]) != NULL;
-			if (wanted && system_value(value, sizeof value,
-						   "/sys/class/infiniband/%s/ports/%lld/%s/%s", device,
-						   number, directories[d], file))
-				output_set(errors, file, json_integer(atoll(value)));
-		}
-		json_decref(names);
+		if (is_error(file) && system_value(value, sizeof value, "%s/%s", directory, file))
+			output_set(errors, file, json_integer(atoll(value)));
 	}
-	output_set(port, "errors", errors);
+	json_decref(names);
+}
+
+/* To a device, or to a port (0: the device itself). Older drivers of mlx4 have diag_counters. */
+static void add_errors(json_t *to, const char *device, long long port)
+{
+	static const char *const of_port[] = { "counters", "hw_counters" };
+	static const char *const of_device[] = { "hw_counters", "diag_counters" };
+	json_t *errors = json_object();
+	char directory[PATH_MAX];
+
+	for (int i = 0; i < 2; i++) {
+		if (port)
+			snprintf(directory, sizeof directory, "/sys/class/infiniband/%s/ports/%lld/%s", device,
+				 port, of_port[i]);
+		else
+			snprintf(directory, sizeof directory, "/sys/class/infiniband/%s/%s", device, of_device[i]);
+		read_errors(errors, directory);
+	}
+	output_set(to, "errors", errors);
 }
 
 void users_add(json_t *devices)
@@ -182,8 +199,11 @@ void users_add(json_t *devices)
 		if (kernel)
 			output_set(device, "objects", count_objects(output_get(device, "name")));
 		if (kernel)
+			add_errors(device, output_get(device, "name"), 0);
+		if (kernel)
 			json_array_foreach(json_object_get(device, "ports"), j, port)
-				add_errors(port, output_get(device, "name"));
+				add_errors(port, output_get(device, "name"),
+					   json_integer_value(json_object_get(port, "port")));
 	}
 	json_decref(lists);
 	json_decref(endpoints);
@@ -245,22 +265,23 @@ static const json_t *port_of(const json_t *device, json_int_t number)
 	return NULL;
 }
 
-static void print_errors(const json_t *port, const json_t *before)
+/* Those that are not 0, behind `place`: "Port 1". `before`: the same place some time ago; NULL: none. */
+static void print_errors(const char *place, const json_t *now, const json_t *before)
 {
 	json_t *old = json_object_get(before, "errors"), *value;
 	const char *name;
 
-	json_object_foreach(json_object_get(port, "errors"), name, value) {
-		json_int_t now = json_integer_value(value);
-		json_int_t was = old ? json_integer_value(json_object_get(old, name)) : now;
+	json_object_foreach(json_object_get(now, "errors"), name, value) {
+		json_int_t is = json_integer_value(value);
+		json_int_t was = old ? json_integer_value(json_object_get(old, name)) : is;
 
-		if (!now)
+		if (!is)
 			continue;
-		printf("        Port %lld, ", (long long)json_integer_value(json_object_get(port, "port")));
+		printf("        %s, ", place);
 		output_print(name);
-		printf(": %lld", (long long)now);
-		if (now != was)
-			printf(" (%+lld)", (long long)(now - was));
+		printf(": %lld", (long long)is);
+		if (is != was)
+			printf(" (%+lld)", (long long)(is - was));
 		putchar('\n');
 	}
 }
@@ -268,10 +289,16 @@ static void print_errors(const json_t *port, const json_t *before)
 void users_print(const json_t *device, const json_t *before)
 {
 	json_t *users = json_object_get(device, "users"), *port;
+	char place[40];
 	size_t i;
 
-	json_array_foreach(json_object_get(device, "ports"), i, port)
-		print_errors(port, port_of(before, json_integer_value(json_object_get(port, "port"))));
+	print_errors("Device", device, before);
+	json_array_foreach(json_object_get(device, "ports"), i, port) {
+		json_int_t number = json_integer_value(json_object_get(port, "port"));
+
+		snprintf(place, sizeof place, "Port %lld", (long long)number);
+		print_errors(place, port, port_of(before, number));
+	}
 	printf("    Users:%s\n", json_array_size(users) ? "" : " none");
 	if (json_array_size(users))
 		print_users(users);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* users.h - which programs use a device, and how: endpoints from their control sockets, joined by QP number
- * with what the kernel knows of QPs; and the error counters of ports. */
+ * with what the kernel knows of QPs; and the error counters of devices and ports. */
 #ifndef TOOLS_INFO_USERS_H
 #define TOOLS_INFO_USERS_H
 #include <jansson.h>
@@ -11,7 +11,7 @@
  *   or of a QP of the kernel without one
  * to each RDMA device "objects": "pid", "program", and numbers of objects in the kernel, "contexts", "pds",
  *   "mrs", "cqs", "qps"
- * and to each port of an RDMA device "errors": the counters of the kernel by name. */
+ * and to each RDMA device and each of its ports "errors": counters of the kernel by name. */
 void users_add(json_t *devices);
 /* Prints them below a device. `before`: the same device some time ago, whose errors are compared; NULL:
  * none. */
