@@ -276,6 +276,7 @@ test_unit_core_test_dm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap
 	-Wl,--wrap=dapl_pz_set_zero_based,--wrap=dapl_ia_handle,--wrap=sched_yield
 test_unit_core_test_counters_SOURCES = test/unit/core/test_counters.c $(core_device) $(printed)
 test_unit_core_test_counters_LDADD = $(core_device_libs)
+test_unit_core_test_counters_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fopen64
 test_unit_core_test_eth_ep_SOURCES = test/unit/core/test_eth_ep.c $(core_eth)
 test_unit_core_test_eth_ep_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_eth_ep_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=calloc,--wrap=dapl_ep_create

@@ -78,20 +78,32 @@ static const struct {
 };
 enum { DEVICE_COUNTERS = sizeof device_counters / sizeof *device_counters };
 
+/* mlx4 has the diagnostic counters in hw_counters; drivers before Linux 4.9 had diag_counters. */
+static FILE *open_counter(const struct dapl_ia *ia, int i)
+{
+	static const char *const of_device[] = { "hw_counters", "diag_counters" };
+	FILE *file = NULL;
+	char path[256];
+
+	if (device_counters[i].group == DCNT_IA_LNK) {
+		snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%u/counters/%s",
+			 ia->attr.device, ia->attr.port, device_counters[i].file);
+		return fopen(path, "re");
+	}
+	for (int d = 0; d < 2 && !file; d++) {
+		snprintf(path, sizeof path, "/sys/class/infiniband/%s/%s/%s", ia->attr.device, of_device[d],
+			 device_counters[i].file);
+		file = fopen(path, "re");
+	}
+	return file;
+}
+
 /* A counter that the device does not keep reads as 0. */
 static uint64_t device_value(const struct dapl_ia *ia, int i)
 {
+	FILE *file = open_counter(ia, i);
 	unsigned long long value = 0;
-	char path[256];
-	FILE *file;
 
-	if (device_counters[i].group == DCNT_IA_LNK)
-		snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%u/counters/%s",
-			 ia->attr.device, ia->attr.port, device_counters[i].file);
-	else
-		snprintf(path, sizeof path, "/sys/class/infiniband/%s/diag_counters/%s",
-			 ia->attr.device, device_counters[i].file);
-	file = fopen(path, "re");
 	if (!file)
 		return 0;
 	if (fscanf(file, "%llu", &value) != 1)

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
 #include <string.h>
@@ -217,6 +218,40 @@ static void device_counts_while_its_group_runs(void **state)
 	assert_int_equal(read_counter(&ia->obj, DCNT_IA_LNK_ERR_RCV, 0), 6);
 }
 
+/* Of the device's directories, that with this name has the file rq_num_rae. */
+static const char *directory;
+
+FILE *__real_fopen64(const char *path, const char *mode);
+FILE *__wrap_fopen64(const char *path, const char *mode);
+FILE *__wrap_fopen64(const char *path, const char *mode)
+{
+	char expected[128];
+	FILE *file;
+
+	if (!directory)
+		return __real_fopen64(path, mode);
+	snprintf(expected, sizeof expected, "/sys/class/infiniband/%s/%s/rq_num_rae", ia->attr.device, directory);
+	if (strcmp(path, expected))
+		return NULL;
+	file = tmpfile();
+	fputs("7\n", file);
+	rewind(file);
+	return file;
+}
+
+static void diagnostic_counters_are_found_in_either_directory(void **state)
+{
+	(void)state;
+	for (int d = 0; d < 2; d++) {
+		assert_int_equal(dapl_counters_start(&ia->obj, DCNT_IA_DIAG), DAT_SUCCESS);	/* from 0 */
+		directory = d ? "diag_counters" : "hw_counters";
+		assert_int_equal(dapl_counters_stop(&ia->obj, DCNT_IA_DIAG), DAT_SUCCESS);
+		directory = NULL;
+		assert_int_equal(read_counter(&ia->obj, DCNT_IA_DIAG_ERR_RQ_RAE, 1), 7);
+		assert_int_equal(read_counter(&ia->obj, DCNT_IA_DIAG_ERR_RQ_OOS, 0), 0);
+	}
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -230,6 +265,7 @@ int main(void)
 		CASE(print_tells_what_is_not_0),
 		CASE(only_groups_of_an_ia_start_and_stop),
 		CASE(device_counts_while_its_group_runs),
+		CASE(diagnostic_counters_are_found_in_either_directory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
