@@ -105,9 +105,9 @@ const char *connection_failure(const DAT_EVENT *event, const char *what, char te
 		snprintf(text, CAUSE_TEXT, "%s: %s%s%s%s", what, event_name(number), *hint ? " (" : "", hint,
 			 *hint ? ")" : "");
 	else if (!strncmp(what, connect, sizeof connect - 1) && !strncmp(error.text, connect, sizeof connect - 1))
-		snprintf(text, CAUSE_TEXT, "%s", error.text);	/* says what, too */
+		snprintf(text, CAUSE_TEXT, "%s; %s", error.text, event_name(number));	/* says what, too */
 	else
-		snprintf(text, CAUSE_TEXT, "%s: %s", what, error.text);
+		snprintf(text, CAUSE_TEXT, "%s: %s; %s", what, error.text, event_name(number));
 	return text;
 }
 

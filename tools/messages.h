@@ -23,8 +23,8 @@ const char *messages_release(bool failed);
 /* Why the connection of `ep` failed or broke, as the provider would print it. Returns false if it knows no
  * failure, or if it has no such extension. */
 bool connection_cause(DAT_EP_HANDLE ep, char text[CAUSE_TEXT]);
-/* A line about a connection event that is a failure: `what` and the cause; without a cause what the event
- * usually means. Returns `text`. */
+/* A line about a connection event that is a failure: `what`, the cause and the event; without a cause what the
+ * event usually means. Returns `text`. */
 const char *connection_failure(const DAT_EVENT *event, const char *what, char text[CAUSE_TEXT]);
 /* The cause of a failed completion, with ": " in front; "" if none is known. Returns `text`. */
 const char *completion_cause(const DAT_EVENT *event, char text[CAUSE_TEXT]);
