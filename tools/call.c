@@ -36,7 +36,7 @@ void good_listener(DAT_RETURN rc, DAT_CONN_QUAL qualifier)
 	if (DAT_GET_TYPE(rc) == DAT_CONN_QUAL_IN_USE)
 		fail("connection qualifier %" PRIu64 " is in use: another server?", qualifier);
 	snprintf(call, sizeof call, "listening at connection qualifier %" PRIu64, qualifier);
-	good(rc, call);
+	good_held(rc, call);
 }
 
 void open_ia(const char *name, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia)

@@ -11,7 +11,8 @@ void good(DAT_RETURN rc, const char *call);
 /* good() of a call after messages_hold() (messages.h): the line has the cause that was kept instead of the
  * code. */
 void good_held(DAT_RETURN rc, const char *call);
-/* Calls fail() when the result of dat_psp_create() is not DAT_SUCCESS, naming the qualifier. */
+/* Calls fail() when the result of dat_psp_create() is not DAT_SUCCESS, naming the qualifier, and the cause that was
+ * kept since messages_hold(). */
 void good_listener(DAT_RETURN rc, DAT_CONN_QUAL qualifier);
 /* dat_ia_open, with the name of the adapter in the line of a failure. */
 void open_ia(const char *name, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia);

@@ -84,9 +84,11 @@ datctl_SOURCES = \
 	tools/info/system.c tools/info/system.h \
 	common/control.h common/nearest.c common/nearest.h common/variables.h \
 	common/parameter_range.c common/parameter_range.h \
-	tools/cli.c tools/cli.h
+	tools/messages.c tools/messages.h common/log_handler.h \
+	tools/cli.c tools/cli.h \
+	tools/names.c tools/names.h
 datctl_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-datctl_LDADD = libdat2.la $(JANSSON_LIBS)
+datctl_LDADD = libdat2.la $(JANSSON_LIBS) -ldl
 if NET
 datctl_SOURCES += tools/control/rdma_objects.c tools/control/netlink.c tools/control/netlink.h
 datctl_CPPFLAGS += -DTOOLS_NET=1 $(LIBNL_CFLAGS)

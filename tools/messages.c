@@ -9,28 +9,31 @@
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
+#include <unistd.h>
 
 static bool from_registry, from_providers;	/* lines that are taken over */
 
-/* Errors of this thread. */
+enum { HELD_TEXT = 2048 };	/* bytes of lines that are kept, with a zero: two long ones */
+
+/* Errors of this thread, each as the library would print it. */
 static _Thread_local struct {
 	bool holding;
-	char library[8], text[CAUSE_TEXT];	/* "": nothing */
+	char lines[HELD_TEXT];
 } held;
 
 static void print_held(void)
 {
-	if (*held.text)
-		fprintf(stderr, "%s: %s\n", held.library, held.text);
-	held.text[0] = '\0';
+	fputs(held.lines, stderr);
+	held.lines[0] = '\0';
 }
 
-/* Of several errors the last one is the cause. */
 static bool hold(const struct log_message *message)
 {
-	print_held();
-	snprintf(held.library, sizeof held.library, "%s", message->library);
-	snprintf(held.text, sizeof held.text, "%s", message->text);
+	size_t length = strlen(held.lines), more = strlen(message->library) + strlen(message->text) + 3;
+
+	if (length + more >= sizeof held.lines)
+		return false;
+	snprintf(held.lines + length, sizeof held.lines - length, "%s: %s\n", message->library, message->text);
 	return true;
 }
 
@@ -61,24 +64,48 @@ void messages_hold(void)
 	held.holding = true;
 }
 
+/* Of several errors the first one is the cause, and those that follow tell what came of it. */
 const char *messages_release(bool failed)
 {
-	static _Thread_local char cause[CAUSE_TEXT];
+	static _Thread_local char cause[HELD_TEXT];
+	char *rest = held.lines, *line;
+	size_t length = 0;
 
 	held.holding = false;
 	if (!failed)
 		print_held();
-	if (!*held.text)
-		return NULL;
-	memcpy(cause, held.text, sizeof cause);
-	held.text[0] = '\0';
-	return cause;
+	cause[0] = '\0';
+	while ((line = strsep(&rest, "\n")))
+		if (*line)	/* without the name of the library */
+			length += (size_t)snprintf(cause + length, sizeof cause - length, "%s%s", length ? "; " : "",
+						   strchr(line, ' ') + 1);
+	held.lines[0] = '\0';
+	return length ? cause : NULL;
 }
 
+enum { KNOWN_MS = 2000 };	/* the failure of a connection is known at most so long after its completions */
+
+static bool has_ended(DAT_EP_HANDLE ep)
+{
+	DAT_EP_STATE state;
+
+	return dat_ep_get_status(ep, &state, NULL, NULL) != DAT_SUCCESS || state == DAT_EP_STATE_DISCONNECTED;
+}
+
+/* Completions may be flushed a little before the provider knows that, and why, the connection has ended. */
 static bool find_failure(DAT_EP_HANDLE ep, DAT_LAST_ERROR *error)
 {
 	*error = (DAT_LAST_ERROR){ 0 };
-	return ep && dat_ext_last_error(ep, error) == DAT_SUCCESS && error->event;
+	for (int ms = 0; ep && ms < KNOWN_MS; ms++) {
+		bool ended = has_ended(ep);
+
+		if (dat_ext_last_error(ep, error) != DAT_SUCCESS)
+			return false;
+		if (error->event || ended)
+			return error->event != 0;
+		usleep(1000);
+	}
+	return false;
 }
 
 bool connection_cause(DAT_EP_HANDLE ep, char text[CAUSE_TEXT])

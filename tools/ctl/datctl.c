@@ -2,6 +2,7 @@
 /* datctl.c - changes running programs and this machine's RDMA: the command line. See datctl(1). */
 #include "tools/cli.h"
 #include "tools/ctl/ctl.h"
+#include "tools/messages.h"
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,7 @@ int main(int argc, char **argv)
 	int status = 0;
 
 	cli_init("datctl", usage_text);
+	messages_init();
 	o = parse(argc, argv);
 	switch (o.mode.value) {
 	case 'p': status = parameter(&o, argc, argv); break;

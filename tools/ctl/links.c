@@ -10,6 +10,7 @@
 #include "tools/ctl/ctl.h"
 #include "tools/info/output.h"
 #include "tools/info/system.h"
+#include "tools/messages.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,10 +92,14 @@ static bool add_configuration(json_t *parts)
 {
 	DAT_ENTRY *entries = NULL;
 	DAT_COUNT count = 0, usable = 0;
-	bool kernel = false, drop_ins = false;
+	bool kernel = false, drop_ins = false, failed;
+	const char *cause;
 
-	if (dats_list_entries(&entries, &count))
-		fail("the registry has not enough memory or descriptors to read dat.conf");
+	messages_hold();
+	failed = dats_list_entries(&entries, &count) != DAT_SUCCESS;
+	cause = messages_release(failed);
+	if (failed)
+		fail("%s", cause ? cause : "the registry has not enough memory or descriptors to read dat.conf");
 	for (DAT_COUNT i = 0; i < count; i++) {
 		usable += entries[i].is_default;
 		drop_ins |= entries[i].is_default && entries[i].origin == DAT_ENTRY_DROP_IN;

@@ -129,8 +129,9 @@ static bool create_ep(struct channel *c)
 bool channel_open(struct channel *c, const struct adapter *a, const struct channel_options *o)
 {
 	*c = (struct channel){ .adapter = a, .options = *o, .patience = PATIENCE };
+	messages_hold();
 	if (o->wait == WAIT_CNO &&
-	    !succeeded(dat_cno_create(a->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &c->cno), "dat_cno_create"))
+	    !succeeded_held(dat_cno_create(a->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &c->cno), "dat_cno_create"))
 		return false;
 	return create_evd(c, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &c->cr) &&
 	       create_evd(c, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &c->conn) &&
@@ -173,15 +174,19 @@ static bool wait_connection_event(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, const
 
 bool channel_listen(struct channel *c, DAT_CONN_QUAL qualifier, bool reserved, bool *taken)
 {
-	DAT_RETURN rc = reserved ? dat_rsp_create(c->adapter->ia, qualifier, c->ep, c->cr, &c->rsp) :
-				   dat_psp_create(c->adapter->ia, qualifier, c->cr, DAT_PSP_CONSUMER_FLAG, &c->psp);
 	char call[64];
+	DAT_RETURN rc;
 
+	messages_hold();
+	rc = reserved ? dat_rsp_create(c->adapter->ia, qualifier, c->ep, c->cr, &c->rsp) :
+			dat_psp_create(c->adapter->ia, qualifier, c->cr, DAT_PSP_CONSUMER_FLAG, &c->psp);
 	*taken = DAT_GET_TYPE(rc) == DAT_CONN_QUAL_IN_USE;
-	if (*taken)
+	if (*taken) {
+		messages_release(true);
 		return false;
+	}
 	snprintf(call, sizeof call, "listening at connection qualifier %llu", (unsigned long long)qualifier);
-	return succeeded(rc, call);
+	return succeeded_held(rc, call);
 }
 
 static bool check_private_data(DAT_CR_HANDLE cr, const void *expected, DAT_COUNT length)
@@ -207,8 +212,10 @@ bool channel_accept(struct channel *c, const void *private_data, DAT_COUNT lengt
 	if (!wait_connection_event(c->cr, timeout, "waiting for a connection request", &event))
 		return false;
 	cr = event.event_data.cr_arrival_event_data.cr_handle;
-	if (!check_private_data(cr, private_data, length) ||
-	    !succeeded(dat_cr_accept(cr, c->rsp ? DAT_HANDLE_NULL : c->ep, 0, NULL), "dat_cr_accept") ||
+	if (!check_private_data(cr, private_data, length))
+		return false;
+	messages_hold();
+	if (!succeeded_held(dat_cr_accept(cr, c->rsp ? DAT_HANDLE_NULL : c->ep, 0, NULL), "dat_cr_accept") ||
 	    !wait_connection_event(c->conn, PATIENCE * 1000000, "accepting", &event))
 		return false;
 	if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
@@ -225,8 +232,10 @@ bool channel_connect(struct channel *c, const struct sockaddr *to, DAT_CONN_QUAL
 
 	snprintf(what, sizeof what, "connect to %s port %llu", address_text(to, address),
 		 (unsigned long long)qualifier);
-	if (!succeeded(dat_ep_connect(c->ep, (DAT_IA_ADDRESS_PTR)to, qualifier, PATIENCE * 1000000, length,
-				      (void *)private_data, c->options.qos, DAT_CONNECT_DEFAULT_FLAG), "dat_ep_connect") ||
+	messages_hold();
+	if (!succeeded_held(dat_ep_connect(c->ep, (DAT_IA_ADDRESS_PTR)to, qualifier, PATIENCE * 1000000, length,
+					   (void *)private_data, c->options.qos, DAT_CONNECT_DEFAULT_FLAG),
+			    "dat_ep_connect") ||
 	    !wait_connection_event(c->conn, DAT_TIMEOUT_INFINITE, "connecting", &event))
 		return false;
 	if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED)

@@ -13,12 +13,14 @@ enum { FEATURES = sizeof features / sizeof *features };
 bool functional_expect(const char *call, DAT_RETURN found, DAT_RETURN expected)
 {
 	const char *major = "?", *minor = "", *wanted = "?", *none = "";
+	const char *cause = messages_release(found != DAT_SUCCESS);
 
 	if (DAT_GET_TYPE(found) == DAT_GET_TYPE(expected))
 		return true;
 	dat_strerror(found, &major, &minor);
 	dat_strerror(expected, &wanted, &none);
-	return complain("%s: %s %s found, %s expected", call, major, minor, wanted);
+	return complain("%s: %s %s found, %s expected%s%s", call, major, minor, wanted, cause ? ": " : "",
+			cause ? cause : "");
 }
 
 static bool run_case(const struct feature *feature, int i, const struct options *o)

@@ -71,10 +71,12 @@ void device_open(struct device *d, const char *name, const char *option)
 	if (ret != DAT_SUCCESS)
 		fail("%s: the IA cannot be opened: %s", name, text_of(ret));
 	messages_release(false);
+	messages_hold();
 	if ((ret = dat_pz_create(d->ia, &d->pz)) != DAT_SUCCESS ||
 	    (ret = dat_evd_create(d->ia, EVENTS, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &d->recv)) != DAT_SUCCESS ||
 	    (ret = dat_evd_create(d->ia, EVENTS, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &d->request)) != DAT_SUCCESS)
 		fail("%s: %s", name, text_of(ret));
+	messages_release(false);
 }
 
 void device_capabilities(struct device *d, DAT_ETH_ATTR *attr, const char **carrier)
@@ -90,8 +92,10 @@ void device_capabilities(struct device *d, DAT_ETH_ATTR *attr, const char **carr
 	if (!*carrier)
 		fail("%s: this IA has no raw Ethernet endpoints", d->name);
 	attr->size = sizeof *attr;
+	messages_hold();
 	if ((ret = dat_eth_query(d->ia, attr)) != DAT_SUCCESS)
 		fail("%s: dat_eth_query: %s", d->name, text_of(ret));
+	messages_release(false);
 }
 
 static void create(struct device *d, const DAT_EP_ATTR *attr)

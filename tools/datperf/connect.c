@@ -235,8 +235,9 @@ static void accept_request(struct group *g, const struct hello *h)
 
 	take_hello(l, h);
 	g->request = DAT_HANDLE_NULL;
-	good(dat_cr_accept(request, l->endpoints[h->endpoint].ep, sizeof ours, &ours),
-	     "dat_cr_accept");
+	messages_hold();
+	good_held(dat_cr_accept(request, l->endpoints[h->endpoint].ep, sizeof ours, &ours),
+		  "dat_cr_accept");
 	wait_on(l->conn, DAT_CONNECTION_EVENT_ESTABLISHED, "accept");
 }
 
@@ -288,10 +289,11 @@ static void connect_endpoint(struct group *g, struct link *l, unsigned endpoint,
 
 	snprintf(what, sizeof what, "connect to %s port %llu", address_text(to, address),
 		 (unsigned long long)port);
-	good(dat_ep_connect(l->endpoints[endpoint].ep, (DAT_IA_ADDRESS_PTR)to, port,
-			    LINK_TIMEOUT * 1000000, sizeof ours, &ours, DAT_QOS_BEST_EFFORT,
-			    DAT_CONNECT_DEFAULT_FLAG),
-	     "dat_ep_connect");
+	messages_hold();
+	good_held(dat_ep_connect(l->endpoints[endpoint].ep, (DAT_IA_ADDRESS_PTR)to, port,
+				 LINK_TIMEOUT * 1000000, sizeof ours, &ours, DAT_QOS_BEST_EFFORT,
+				 DAT_CONNECT_DEFAULT_FLAG),
+		  "dat_ep_connect");
 	event = wait_event(l->conn, what);
 	data = &event.event_data.connect_event_data;
 	if (event.event_number == DAT_CONNECTION_EVENT_PEER_REJECTED)
@@ -346,9 +348,10 @@ double connect_probe(struct link *l, const struct sockaddr *to, DAT_CONN_QUAL po
 
 	create_probe(l);
 	start = now();
-	good(dat_ep_connect(l->probe, (DAT_IA_ADDRESS_PTR)to, port, LINK_TIMEOUT * 1000000,
-			    sizeof ours, &ours, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
-	     "dat_ep_connect");
+	messages_hold();
+	good_held(dat_ep_connect(l->probe, (DAT_IA_ADDRESS_PTR)to, port, LINK_TIMEOUT * 1000000,
+				 sizeof ours, &ours, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+		  "dat_ep_connect");
 	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_ESTABLISHED, "connect");
 	took = now() - start;
 	good(dat_ep_disconnect(l->probe, DAT_CLOSE_GRACEFUL_FLAG), "dat_ep_disconnect");
@@ -398,7 +401,8 @@ void connect_accept_probe(struct link *l)
 			break;
 		good(reject_request(request, REFUSED_BUSY, 0), "dat_cr_reject");
 	}
-	good(dat_cr_accept(request, l->probe, 0, NULL), "dat_cr_accept");
+	messages_hold();
+	good_held(dat_cr_accept(request, l->probe, 0, NULL), "dat_cr_accept");
 	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_ESTABLISHED, "accept");
 	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_DISCONNECTED, "disconnect");
 	free_probe(l);

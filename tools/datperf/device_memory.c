@@ -28,9 +28,11 @@ void device_memory_take(struct link *l, size_t size, DAT_MEM_PRIV_FLAGS rights)
 		     DAT_DM_ATTR_MAP ")", l->adapter->name);
 	messages_hold();
 	good_held(dat_dm_alloc(l->adapter->ia, size, 12, &l->dm), "dat_dm_alloc");
-	good(dat_dm_map(l->dm, &at), "dat_dm_map");
-	good(dat_dm_lmr_create(l->dm, 0, size, l->adapter->pz, rights, &l->lmr, &l->lmr_context,
-			       &l->rmr_context), "dat_dm_lmr_create");
+	messages_hold();
+	good_held(dat_dm_map(l->dm, &at), "dat_dm_map");
+	messages_hold();
+	good_held(dat_dm_lmr_create(l->dm, 0, size, l->adapter->pz, rights, &l->lmr, &l->lmr_context,
+				    &l->rmr_context), "dat_dm_lmr_create");
 	l->out = at;
 	l->base = (uintptr_t)at;
 }

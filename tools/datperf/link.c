@@ -93,7 +93,8 @@ void link_open(struct link *l, const struct adapter *a, unsigned index, enum mem
 {
 	*l = (struct link){ .adapter = a, .index = index };
 	create_memory(l, kind);
-	good(dat_cno_create(a->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &l->cno), "dat_cno_create");
+	messages_hold();
+	good_held(dat_cno_create(a->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &l->cno), "dat_cno_create");
 }
 
 void link_close(struct link *l)
@@ -112,8 +113,9 @@ static DAT_EVD_HANDLE create_evd(struct link *l, DAT_COUNT length, DAT_EVD_FLAGS
 {
 	DAT_EVD_HANDLE evd;
 
-	good(dat_evd_create(l->adapter->ia, length, DAT_HANDLE_NULL, flags, &evd),
-	     "dat_evd_create");
+	messages_hold();
+	good_held(dat_evd_create(l->adapter->ia, length, DAT_HANDLE_NULL, flags, &evd),
+		  "dat_evd_create");
 	return evd;
 }
 
@@ -135,7 +137,8 @@ static void create_srq(struct link *l)
 			      .max_recv_iov = 1,
 			      .low_watermark = DAT_SRQ_LW_DEFAULT };
 
-	good(dat_srq_create(l->adapter->ia, l->adapter->pz, &attr, &l->srq), "dat_srq_create");
+	messages_hold();
+	good_held(dat_srq_create(l->adapter->ia, l->adapter->pz, &attr, &l->srq), "dat_srq_create");
 }
 
 static void create_endpoint(struct link *l, struct endpoint *e)

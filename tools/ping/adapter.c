@@ -94,8 +94,10 @@ void adapter_open(struct adapter *a, const char *name, DAT_COUNT peers)
 	*a = (struct adapter){ .name = name ? name : only_adapter(), .signal_fd = open_signals() };
 	open_ia(a->name, &a->async, &a->ia);
 	find_attributes(a);
-	good(dat_pz_create(a->ia, &a->pz), "dat_pz_create");
-	good(dat_cno_fd_create(a->ia, &a->cno_fd, &a->cno), "dat_cno_fd_create");
+	messages_hold();
+	good_held(dat_pz_create(a->ia, &a->pz), "dat_pz_create");
+	messages_hold();
+	good_held(dat_cno_fd_create(a->ia, &a->cno_fd, &a->cno), "dat_cno_fd_create");
 	a->cr = create_evd(a, peers, DAT_EVD_CR_FLAG);
 	a->conn = create_evd(a, peers * 2, DAT_EVD_CONNECTION_FLAG);
 	a->dto = create_evd(a, peers * EVENTS_OF_PEER, DAT_EVD_DTO_FLAG);

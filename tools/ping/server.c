@@ -141,7 +141,8 @@ static void accept_request(void *arg)
 	struct request *r = arg;
 
 	peer_open(&r->client->peer, &r->service->adapter, false);
-	good(dat_cr_accept(r->handle, r->client->peer.ep, 0, NULL), "dat_cr_accept");
+	messages_hold();
+	good_held(dat_cr_accept(r->handle, r->client->peer.ep, 0, NULL), "dat_cr_accept");
 	r->client->state = STATE_ACCEPTING;
 }
 
@@ -283,10 +284,9 @@ static void check_address(const struct service *s)
 static void listen_for_clients(struct service *s)
 {
 	DAT_PSP_HANDLE psp;
-	DAT_RETURN rc = dat_psp_create(s->adapter.ia, s->o->port, s->adapter.cr,
-				       DAT_PSP_CONSUMER_FLAG, &psp);
-
-	good_listener(rc, s->o->port);
+	messages_hold();
+	good_listener(dat_psp_create(s->adapter.ia, s->o->port, s->adapter.cr,
+				     DAT_PSP_CONSUMER_FLAG, &psp), s->o->port);
 }
 
 int run_server(const struct options *o)
