@@ -18,3 +18,6 @@ units_done = $(addsuffix .log,$(filter-out $(UNITS_LEFT_OUT),$(unit_tests) $(uni
 check-units: all $(unit_tests) $(unit_verbs)
 	rm -f $(units_done) $(TEST_SUITE_LOG)
 	$(MAKE) $(TEST_SUITE_LOG) TEST_LOGS="$(units_done)"
+# The names that configure --disable-compat-names gives.
+EXTRA_DIST += test/build/compat-names
+TESTS += test/build/compat-names
