@@ -133,6 +133,13 @@ static unsigned class_of(const struct message *message)
 	return error ? TRC_DAPL_ERROR : TRC_DAPL_EVENT;
 }
 
+static __thread const char *thread_ia;	/* log_set_ia() */
+
+void log_set_ia(const char *name)
+{
+	thread_ia = name;
+}
+
 static int send_to_journal(const struct message *message, const struct log_fields *about,
 			   const char *text)
 {
@@ -145,7 +152,7 @@ static int send_to_journal(const struct message *message, const struct log_field
 		{ "SYSLOG_IDENTIFIER", program_invocation_short_name },
 		{ "MESSAGE_ID", message->id },
 		{ "DAPL_CLASS", class },
-		{ "DAPL_IA", f->ia },
+		{ "DAPL_IA", f->ia ? f->ia : thread_ia },
 		{ "DAPL_OBJECT", f->object || f->kind ? object : NULL },
 		{ "DAPL_PEER", f->peer },
 		{ "DAPL_ERRNO", f->err ? err : NULL },

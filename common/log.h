@@ -53,6 +53,9 @@ struct log_fields {
 	int err;		/* an errno value */
 	const char *result;	/* what the program gets, by its name in the DAT headers */
 };
+/* From now on messages of this thread that name no adapter are about this one; NULL: about none. The name
+ * is not copied. */
+void log_set_ia(const char *name);
 #define LOG_FIELDS(...) (&(const struct log_fields){ __VA_ARGS__ })
 
 /* Reports a failure that an administrator can mend (message_ids.h): prints "prefix: text\n"

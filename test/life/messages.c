@@ -361,6 +361,7 @@ static void both_libraries_write_to_the_journal(void)
 	EXPECT(strstr(entry, "\nMESSAGE=dat: ") && strstr(entry, ":1: \"short\": 2 fields"));
 	EXPECT(next_entry(journal, entry, sizeof entry) == pid);
 	has_field(entry, "MESSAGE_ID=634a0ea0d5814483a88c726959cb488c");
+	has_field(entry, "DAPL_IA=journal");
 	has_field(entry, "DAPL_CLASS=5C4");
 	EXPECT(strstr(entry, "\nMESSAGE=dapl: ") && strstr(entry, "nosuchdev"));
 	EXPECT(recv(journal, entry, sizeof entry, MSG_DONTWAIT) < 0);

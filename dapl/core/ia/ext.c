@@ -267,7 +267,7 @@ static DAT_RETURN fill_query(struct dapl_ia *query, const struct dapl_entry *ent
 
 	if ((err = dapl_service_get()))
 		return dapl_status(err, DAT_RESOURCE_MEMORY);
-	err = dapl_device_ops.open(entry->params, query, &query->dev);
+	err = dapl_ia_open_device(query, entry);
 	if (!err) {
 		err = dapl_device_ops.query(query->dev, &query->attr);
 		dapl_device_ops.close(query->dev);

@@ -109,6 +109,16 @@ DAT_RETURN dapl_ia_open_status(int err)
 	return err == EINVAL ? BAD_PARAM(1) : dapl_status(err, DAT_RESOURCE_DEVICE);
 }
 
+int dapl_ia_open_device(struct dapl_ia *ia, const struct dapl_entry *entry)
+{
+	int err;
+
+	log_set_ia(entry->info.ia_name);
+	err = dapl_device_ops.open(entry->params, ia, &ia->dev);
+	log_set_ia(NULL);
+	return err;
+}
+
 static DAT_RETURN open_device(struct dapl_ia *ia, const struct dapl_entry *entry)
 {
 	DAT_RETURN ret;
@@ -117,7 +127,7 @@ static DAT_RETURN open_device(struct dapl_ia *ia, const struct dapl_entry *entry
 	err = dapl_service_get();
 	if (err)
 		return dapl_status(err, DAT_RESOURCE_MEMORY);
-	err = dapl_device_ops.open(entry->params, ia, &ia->dev);
+	err = dapl_ia_open_device(ia, entry);
 	if (!err)
 		err = dapl_device_ops.query(ia->dev, &ia->attr);
 	ret = dapl_ia_open_status(err);

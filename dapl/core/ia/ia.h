@@ -14,6 +14,8 @@ struct dapl_entry {
 	struct dapl_entry *next;
 };
 
+/* Opens the device of an entry; its messages name the adapter. */
+int dapl_ia_open_device(struct dapl_ia *ia, const struct dapl_entry *entry);
 /* The slot of the provider table; the entry is found by its name. */
 DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_HANDLE *handle);

@@ -211,6 +211,23 @@ static void unknown_fields_are_left_out(void **state)
 	assert_null(field("DAPL_ERRNO"));
 }
 
+static void messages_of_an_open_name_the_adapter(void **state)
+{
+	(void)state;
+	use("4");
+	log_set_ia("ib0");
+	assert_string_equal(errors_of(without_fields), "");
+	assert_string_equal(errors_of(report), "");
+	log_set_ia(NULL);
+	assert_string_equal(errors_of(without_fields), "");
+	assert_true(receive());
+	assert_string_equal(field("DAPL_IA"), "ib0");
+	assert_true(receive());
+	assert_string_equal(field("DAPL_IA"), "ofa-v2-eth1");	/* its own */
+	assert_true(receive());
+	assert_null(field("DAPL_IA"));
+}
+
 static void destination_5_includes_standard_error(void **state)
 {
 	(void)state;
@@ -377,6 +394,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(fields_arrive),
 		TEST(unknown_fields_are_left_out),
+		TEST(messages_of_an_open_name_the_adapter),
 		TEST(destination_5_includes_standard_error),
 		TEST(unknown_numbers_give_a_line_and_the_default),
 		TEST(any_bytes_arrive),
