@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dat_entries.h - the entries of the registry with the place that each comes from, reading the files
- * again, and a check of the text of a dat.conf. Additions of this library (symbol version DAT_2.2): the old registry has
- * nothing like them. For tools; a program that opens IAs needs dat_registry_list_providers() only. */
+/* dat_entries.h - the entries of the registry with the place that each comes from, reading the
+ * files again, and a check of the text of a dat.conf. Additions of this library (symbol version
+ * DAT_2.2): the old registry has nothing like them. For tools; a program that opens IAs needs
+ * dat_registry_list_providers() only. */
 #ifndef _DAT_ENTRIES_H_
 #define _DAT_ENTRIES_H_
 
@@ -25,8 +26,9 @@ typedef struct dat_entry {
 	DAT_ENTRY_ORIGIN origin;
 	const char *file;		/* NULL: generated */
 	DAT_UINT32 line;
-	DAT_BOOLEAN is_default;		/* false: the entry cannot be opened, it hides a generated one */
-	DAT_BOOLEAN is_repeated;	/* an earlier entry has the same name, version and thread safety */
+	DAT_BOOLEAN is_default;		/* false: cannot be opened, hides a generated entry */
+	DAT_BOOLEAN is_repeated;	/* an earlier entry has the same name, version and
+					 * thread safety */
 } DAT_ENTRY;
 
 /* Gives all entries that were read, in their order, as one block that the caller frees with free().
@@ -41,11 +43,12 @@ extern DAT_RETURN DAT_API dats_list_entries(OUT DAT_ENTRY **list, OUT DAT_COUNT 
  * The list and the return codes are those of dats_list_entries(). */
 extern DAT_RETURN DAT_API dats_list_generated(OUT DAT_ENTRY **list, OUT DAT_COUNT *count);
 
-/* Has the registry read its files again: dat.conf, dat.conf.d, and the devices present, or the file that
- * DAT_OVERRIDE names. New entries can be opened, entries that are gone no more. An entry that
- * changed has its new contents at the next open, or, while IAs of it are open, at the first open after
- * the last of them was closed. IAs that are open are not touched. All or nothing: if a file cannot be read, or a line is no entry, that is
- * reported and nothing changes. Any thread may call it, but no provider's init or fini.
+/* Has the registry read its files again: dat.conf, dat.conf.d, and the devices present, or the file
+ * that DAT_OVERRIDE names. New entries can be opened from then on, removed ones cannot. An entry
+ * that changed has its new contents at the next open. While IAs of it are open, it has them at the
+ * first open after the last of these was closed. Open IAs are not touched. If a file cannot be
+ * read, or a line is no entry, that is reported and nothing changes. Any thread may call it, except
+ * for one within a provider's init or fini.
  *
  * `entries`, which may be NULL, gets the number of entries.
  *
@@ -67,8 +70,8 @@ typedef struct dat_conf_fault {
 typedef void (*DAT_CONF_FAULT_FUNC)(void *arg, const DAT_CONF_FAULT *fault);
 
 /* Parses `length` bytes as the text of a dat.conf, and calls report(arg, fault) for each line that
- * the registry would leave out. Gives the number of good entries in *entries. Needs no file, and
- * changes nothing of the registry.
+ * the registry would leave out, in the calling thread, before the return. Gives the number of good
+ * entries in *entries. Needs no file, and changes nothing of the registry.
  *
  * DAT_SUCCESS			also with faults
  * DAT_INVALID_PARAMETER	a pointer is NULL

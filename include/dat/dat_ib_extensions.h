@@ -5,7 +5,8 @@
  * An IA with this extension says DAT_EXTENSION_IB in its attributes; the single features
  * are provider-specific named attributes. Everything goes through dat_extension_op(): the
  * casts in the macros below are part of the ABI, they fix the types of its variable
- * arguments. */
+ * arguments. Each call returns DAT_SUCCESS or a value whose type, DAT_GET_TYPE(value), is in
+ * its list. A call that fails changes nothing. */
 #ifndef _DAT_IB_EXTENSIONS_H_
 #define _DAT_IB_EXTENSIONS_H_
 
@@ -450,18 +451,53 @@ dat_strerror_ext_status(IN DAT_IB_STATUS value, OUT const char **message)
 
 /* --- operations: atomics and immediate data ---------------------------------- */
 
-/* Atomics work on one 8-byte word of the peer, aligned to 8; the local segment gets the
- * value from before. A write with immediate consumes a receive at the peer. */
+/* Common to the posts below. `lbuf` and `rbuf` are copied; the memory that they name belongs to
+ * the transfer until its completion: a DAT_IB_DTO_EVENT on the request EVD, which needs
+ * DAT_IB_EVD_EXTENSION_FLAG. `cookie` and `flags` are as in dat_ep_post_send(). All return
+ *
+ * DAT_INVALID_HANDLE		ep is no endpoint
+ * DAT_INVALID_PARAMETER	a segment or an address is NULL, there are too many segments, a flag
+ *				is unknown, or ep has the wrong service type
+ * DAT_INVALID_STATE		ep is not connected
+ * DAT_INSUFFICIENT_RESOURCES	the request queue is full
+ * DAT_LENGTH_ERROR		see each call
+ * DAT_NOT_IMPLEMENTED		the IA has no atomics, or no immediate data */
+
+/* dat_ib_post_fetch_and_add(DAT_EP_HANDLE ep, DAT_UINT64 add_val, DAT_LMR_TRIPLET *lbuf,
+ *		DAT_DTO_COOKIE cookie, DAT_RMR_TRIPLET *rbuf, DAT_COMPLETION_FLAGS flags)
+ *
+ * Adds `add_val` to an 8-byte word of the peer, at an address that is a multiple of 8. `lbuf`, one
+ * segment of 8 bytes, gets the value from before. Values are in host byte order. The word's region
+ * has the rights to read and write and DAT_IB_MEM_PRIV_REMOTE_ATOMIC. Atomic with regard to other
+ * such operations through the same IA of the peer.
+ *
+ * DAT_LENGTH_ERROR		lbuf is not of 8 bytes, or rbuf has fewer */
 #define dat_ib_post_fetch_and_add(ep, add_val, lbuf, cookie, rbuf, flgs) \
 	dat_extension_op((DAT_HANDLE)(ep), DAT_IB_FETCH_AND_ADD_OP, (DAT_UINT64)(add_val), \
 		(DAT_LMR_TRIPLET *)(lbuf), (cookie), (DAT_RMR_TRIPLET *)(rbuf), \
 		(DAT_COMPLETION_FLAGS)(flgs))
 
+/* dat_ib_post_cmp_and_swap(DAT_EP_HANDLE ep, DAT_UINT64 cmp_val, DAT_UINT64 swap_val,
+ *		DAT_LMR_TRIPLET *lbuf, DAT_DTO_COOKIE cookie, DAT_RMR_TRIPLET *rbuf,
+ *		DAT_COMPLETION_FLAGS flags)
+ *
+ * Replaces the word by `swap_val` if it equals `cmp_val`. In either case `lbuf` gets the value from
+ * before. Segments, rights and errors are those of dat_ib_post_fetch_and_add(). */
 #define dat_ib_post_cmp_and_swap(ep, cmp_val, swap_val, lbuf, cookie, rbuf, flgs) \
 	dat_extension_op((DAT_HANDLE)(ep), DAT_IB_CMP_AND_SWAP_OP, (DAT_UINT64)(cmp_val), \
 		(DAT_UINT64)(swap_val), (DAT_LMR_TRIPLET *)(lbuf), (cookie), \
 		(DAT_RMR_TRIPLET *)(rbuf), (DAT_COMPLETION_FLAGS)(flgs))
 
+/* dat_ib_post_rdma_write_immed(DAT_EP_HANDLE ep, DAT_COUNT size, DAT_LMR_TRIPLET *lbuf,
+ *		DAT_DTO_COOKIE cookie, DAT_RMR_TRIPLET *rbuf, DAT_UINT32 idata,
+ *		DAT_COMPLETION_FLAGS flags)
+ *
+ * Writes the `size` segments of `lbuf` to `rbuf`, then completes one receive of the peer, whose
+ * buffer is not touched: a DAT_IB_DTO_EVENT of the type DAT_IB_RDMA_WRITE_IMMED_DATA with the
+ * length of the write and `idata`, the same number at both ends. The EVD of that receive needs
+ * DAT_IB_EVD_EXTENSION_FLAG, too.
+ *
+ * DAT_LENGTH_ERROR		the target is shorter than the data */
 #define dat_ib_post_rdma_write_immed(ep, size, lbuf, cookie, rbuf, idata, flgs) \
 	dat_extension_op((DAT_HANDLE)(ep), DAT_IB_RDMA_WRITE_IMMED_OP, (DAT_COUNT)(size), \
 		(DAT_LMR_TRIPLET *)(lbuf), (cookie), (DAT_RMR_TRIPLET *)(rbuf), \
@@ -469,35 +505,81 @@ dat_strerror_ext_status(IN DAT_IB_STATUS value, OUT const char **message)
 
 /* --- operations: UD ---------------------------------------------------------- */
 
-/* Received messages begin with 40 bytes of routing header, counted in their length. */
+/* dat_ib_post_send_ud(DAT_EP_HANDLE ep, DAT_COUNT segments, DAT_LMR_TRIPLET *lbuf,
+ *		DAT_IB_ADDR_HANDLE *ah_ptr, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+ *
+ * Sends one datagram, of at most the MTU in bytes, to the peer of an address handle. That comes
+ * with DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED. A datagram may be lost. It is received behind 40
+ * bytes of routing header, which its length includes, so receive buffers have 40 bytes more. The
+ * errors are those of the posts above, and DAT_INVALID_PARAMETER for an address handle that is not
+ * of `ep`.
+ *
+ * DAT_LENGTH_ERROR		the datagram is longer than the MTU that was last seen */
 #define dat_ib_post_send_ud(ep, segments, lbuf, ah_ptr, cookie, flgs) \
 	dat_extension_op((DAT_HANDLE)(ep), DAT_IB_UD_SEND_OP, (DAT_COUNT)(segments), \
 		(DAT_LMR_TRIPLET *)(lbuf), (DAT_IB_ADDR_HANDLE *)(ah_ptr), (cookie), \
 		(DAT_COMPLETION_FLAGS)(flgs))
 
+/* dat_ep_post_recv() by another name: arguments and errors are the same. */
 #define dat_ib_post_recv_ud dat_ep_post_recv
 
-/* The connection may go once its address handle and private data are copied, the address
- * handle after the last send to it has completed; both before the endpoint. */
+/* dat_ib_ud_cm_free(DAT_EP_HANDLE ep, DAT_CONTEXT cm)
+ *
+ * Frees the connection that gave an address handle, once handle and private data are copied. `cm`
+ * is `context` of the event's extension data. The address handle stays valid. dat_ep_free() frees
+ * connections that are left.
+ *
+ * DAT_INVALID_HANDLE		ep is no endpoint
+ * DAT_INVALID_PARAMETER	ep is not one for datagrams, or has no such connection */
 #define dat_ib_ud_cm_free(ep, cm) \
 	dat_extension_op((DAT_HANDLE)(ep), DAT_IB_UD_CM_FREE_OP, \
 		__extension__ (DAT_CONTEXT)(cm))
 
+/* dat_ib_ud_ah_free(DAT_EP_HANDLE ep, DAT_IB_ADDR_HANDLE *ah)
+ *
+ * Frees an address handle, after the last send to it has completed, and sets ah->ah to NULL. It
+ * belongs to the endpoint until then; dat_ep_free() frees those that are left.
+ *
+ * DAT_INVALID_HANDLE		ep is no endpoint
+ * DAT_INVALID_PARAMETER	ep is not one for datagrams, or ah is NULL or not of ep */
 #define dat_ib_ud_ah_free(ep, ah) \
 	dat_extension_op((DAT_HANDLE)(ep), DAT_IB_UD_AH_FREE_OP, \
 		(DAT_IB_ADDR_HANDLE *)(ah))
 
 /* --- operations: counters ---------------------------------------------------- */
 
-/* The handle, of an IA, EP or EVD, chooses the enumeration; `reset` clears after reading. */
+/* dat_ib_query_counters(DAT_HANDLE dat_handle, int cntr, DAT_UINT64 *p_cntrs_out, int reset)
+ *
+ * Reads one counter, or all if `cntr` is DCNT_IA_, DCNT_EP_ or DCNT_EVD_ALL_COUNTERS, which is also
+ * the number of values that p_cntrs_out has room for then. The handle, of an IA, EP or EVD, selects
+ * the enumeration. Names with DATA count bytes, others events. With `reset` not 0 what was read is
+ * set to 0.
+ *
+ * DAT_INVALID_HANDLE		dat_handle names no object
+ * DAT_INVALID_PARAMETER	the object has no counters, there is no such counter, or p_cntrs_out
+ *				is NULL
+ * DAT_NOT_IMPLEMENTED		the provider lacks DAT_IB_ATTR_COUNTERS */
 #define dat_ib_query_counters(dat_handle, cntr, p_cntrs_out, reset) \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_IB_QUERY_COUNTERS_OP, (int)(cntr), \
 		(DAT_UINT64 *)(p_cntrs_out), (int)(reset))
 
+/* dat_ib_print_counters(DAT_HANDLE dat_handle, int cntr, int reset)
+ *
+ * Prints one counter, or all that are not 0, where the library's messages go. Arguments and errors
+ * are those of dat_ib_query_counters(). */
 #define dat_ib_print_counters(dat_handle, cntr, reset) \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_IB_PRINT_COUNTERS_OP, (int)(cntr), \
 		(int)(reset))
 
+/* dat_ib_start_counter(DAT_HANDLE dat_handle, DAT_IA_COUNTER_TYPE type)
+ * dat_ib_stop_counter(DAT_HANDLE dat_handle, DAT_IA_COUNTER_TYPE type)
+ *
+ * Makes a group of counters of an IA run, or stops it. Counters of the port and of the device
+ * (DCNT_IA_LNK, DCNT_IA_DIAG) grow while their group runs; one that the device lacks stays 0.
+ *
+ * DAT_INVALID_HANDLE		dat_handle names no object
+ * DAT_INVALID_PARAMETER	dat_handle is no IA, or there is no such group
+ * DAT_NOT_IMPLEMENTED		the provider lacks DAT_IB_ATTR_COUNTERS */
 #define dat_ib_start_counter(dat_handle, type) \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_IB_START_COUNTERS_OP, \
 		(DAT_IA_COUNTER_TYPE)(type))
@@ -515,29 +597,69 @@ dat_strerror_ext_status(IN DAT_IB_STATUS value, OUT const char **message)
 
 /* --- operations: attributes without opening ---------------------------------- */
 
-/* Close with the handle the first one gives; it is good for nothing else. */
+/* dat_ib_open_query(DAT_NAME_PTR name, DAT_IA_HANDLE *ia_handle, DAT_IA_ATTR_MASK ia_mask,
+ *		DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR_MASK prov_mask,
+ *		DAT_PROVIDER_ATTR *prov_attr)
+ *
+ * Loads the provider of an entry of dat.conf and gives what dat_ia_query() would, without an open
+ * IA. *ia_handle is for dat_ib_close_query() only. Texts in the attributes are valid until that
+ * call.
+ *
+ * DAT_PROVIDER_NOT_FOUND	no entry has this name
+ * DAT_INVALID_PARAMETER	a pointer is NULL, or a mask has an unknown bit
+ * DAT_INSUFFICIENT_RESOURCES	no memory or no descriptor
+ * DAT_NOT_IMPLEMENTED		the provider cannot
+ * another value		as of dat_ia_openv() */
 #define dat_ib_open_query(name, ia_handle, ia_mask, ia_attr, prov_mask, prov_attr) \
 	dat_extension_op((DAT_HANDLE)NULL, DAT_IB_OPEN_QUERY_OP, (DAT_NAME_PTR)(name), \
 		(DAT_HANDLE *)(ia_handle), (DAT_IA_ATTR_MASK)(ia_mask), (DAT_IA_ATTR *)(ia_attr), \
 		(DAT_PROVIDER_ATTR_MASK)(prov_mask), (DAT_PROVIDER_ATTR *)(prov_attr))
 
+/* dat_ib_close_query(DAT_IA_HANDLE ia_handle)
+ *
+ * Ends a query, and frees what its attributes point to.
+ *
+ * DAT_INVALID_HANDLE		the handle is not of dat_ib_open_query(), or was closed */
 #define dat_ib_close_query(ia_handle) \
 	dat_extension_op((DAT_HANDLE)(ia_handle), DAT_IB_CLOSE_QUERY_OP)
 
 /* --- operations: collectives ------------------------------------------------- */
 
-/* Members exchange their addresses outside of DAT, then all create the group with one id;
- * its handle comes with an event on `evd`. Operations are asynchronous on that EVD. Sizes
- * are bytes; ranks are positions in `members`. */
+/* The providers of this project have no collectives: each call below returns DAT_NOT_IMPLEMENTED,
+ * and no IA has an attribute DAT_IB_COLL_*. The macros are for programs that offer them to another
+ * provider. What follows is the meaning that the extension gives them.
+ *
+ * Sizes and displacements are bytes. Ranks are positions in `members`. Operations are asynchronous:
+ * each completes with a DAT_IB_COLLECTIVE_EVENT on the EVD of the group, which has `user_context`,
+ * unless `flags` suppress it. Buffers and arrays belong to the operation until then. A NULL buffer
+ * at the root stands for data in place. */
+
+/* dat_ib_collective_create_member(DAT_IA_HANDLE ia_handle, void *progress_func,
+ *		DAT_IB_COLLECTIVE_MEMBER *member, DAT_UINT32 *member_size)
+ *
+ * Makes a member: *member points to its address, of *member_size bytes. Members exchange these
+ * outside of DAT. The provider calls progress_func to let the program work while it waits. The
+ * caller frees the member with dat_ib_collective_free_member(). */
 #define dat_ib_collective_create_member(ia_handle, progress_func, member, member_size) \
 	dat_extension_op((DAT_HANDLE)(ia_handle), DAT_IB_COLLECTIVE_CREATE_MEMBER_OP, \
 		__extension__ (void *)(progress_func), (DAT_IB_COLLECTIVE_MEMBER *)(member), \
 		(DAT_UINT32 *)(member_size))
 
+/* dat_ib_collective_free_member(DAT_IA_HANDLE ia_handle, DAT_IB_COLLECTIVE_MEMBER member)
+ *
+ * Frees a member that dat_ib_collective_create_member() made. */
 #define dat_ib_collective_free_member(ia_handle, member) \
 	dat_extension_op((DAT_HANDLE)(ia_handle), DAT_IB_COLLECTIVE_FREE_MEMBER_OP, \
 		(DAT_IB_COLLECTIVE_MEMBER)(member))
 
+/* dat_ib_collective_create_group(DAT_IB_COLLECTIVE_MEMBER *members, DAT_COUNT group_size,
+ *		DAT_IB_COLLECTIVE_RANK self, DAT_IB_COLLECTIVE_ID group_id,
+ *		DAT_IB_COLLECTIVE_GROUP *group_info, DAT_EVD_HANDLE evd, DAT_PZ_HANDLE pd,
+ *		DAT_CONTEXT user_context)
+ *
+ * Makes a group of the `group_size` members, in the order of their ranks; `self` is the caller's.
+ * All members call it with one `group_id`. The handle comes with an event on `evd`, of the type
+ * DAT_IB_COLLECTIVE_CREATE_DATA. */
 #define dat_ib_collective_create_group(members, group_size, self, group_id, group_info, \
 	evd, pd, user_context) \
 	dat_extension_op((DAT_HANDLE)(evd), DAT_IB_COLLECTIVE_CREATE_GROUP_OP, \
@@ -546,9 +668,13 @@ dat_strerror_ext_status(IN DAT_IB_STATUS value, OUT const char **message)
 		(DAT_IB_COLLECTIVE_GROUP *)(group_info), (DAT_PZ_HANDLE)(pd), \
 		__extension__ (DAT_CONTEXT)(user_context))
 
+/* dat_ib_collective_free_group(DAT_IB_COLLECTIVE_HANDLE coll_handle)
+ *
+ * Frees a group, whose handle is no longer valid. */
 #define dat_ib_collective_free_group(coll_handle) \
 	dat_extension_op((DAT_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_FREE_GROUP_OP)
 
+/* Sets the clock of a group, and reads it. Setting completes with an event, reading at once. */
 #define dat_ib_collective_set_clock(coll_handle, clock_value, user_context) \
 	dat_extension_op((DAT_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_SET_CLOCK_OP, \
 		(DAT_UINT64)(clock_value), __extension__ (DAT_CONTEXT)(user_context))
@@ -557,6 +683,8 @@ dat_strerror_ext_status(IN DAT_IB_STATUS value, OUT const char **message)
 	dat_extension_op((DAT_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_READ_CLOCK_OP, \
 		(DAT_UINT64 *)(clock_value))
 
+/* Scatter: member i gets the i-th part of the root's `sendbuf`. `sendsize` counts all parts and is
+ * a multiple of the number of members. scatterv: part i has sendsizes[i] bytes, at displs[i]. */
 #define dat_ib_collective_scatter(coll_handle, sendbuf, sendsize, recvbuf, recvsize, root, \
 	user_context, flags) \
 	dat_extension_op((DAT_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_SCATTER_OP, \
@@ -571,6 +699,8 @@ dat_strerror_ext_status(IN DAT_IB_STATUS value, OUT const char **message)
 		(DAT_PVOID)(recvbuf), (DAT_COUNT)(recvsize), (DAT_IB_COLLECTIVE_RANK)(root), \
 		__extension__ (DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
 
+/* Gather: the root's `recvbuf` gets the `sendsize` bytes of each member, in the order of ranks.
+ * gatherv: those of member i are recvsizes[i] bytes, and go to displs[i]. */
 #define dat_ib_collective_gather(coll_handle, sendbuf, sendsize, recvbuf, recvsize, root, \
 	user_context, flags) \
 	dat_extension_op((DAT_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_GATHER_OP, \
@@ -585,6 +715,7 @@ dat_strerror_ext_status(IN DAT_IB_STATUS value, OUT const char **message)
 		(DAT_COUNT *)(recvsizes), (DAT_COUNT *)(displs), (DAT_IB_COLLECTIVE_RANK)(root), \
 		__extension__ (DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
 
+/* Allgather, allgatherv: gather, gatherv with the result at all members. */
 #define dat_ib_collective_allgather(coll_handle, sendbuf, sendsize, recvbuf, recvsize, \
 	user_context, flags) \
 	dat_extension_op((DAT_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_ALLGATHER_OP, \
@@ -599,6 +730,8 @@ dat_strerror_ext_status(IN DAT_IB_STATUS value, OUT const char **message)
 		(DAT_COUNT *)(recvsizes), (DAT_COUNT *)(displs), \
 		__extension__ (DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
 
+/* Alltoall: member j gets the j-th part of each member's `sendbuf`, in the order of ranks.
+ * alltoallv: sizes and displacements of the parts are in arrays, an entry for each member. */
 #define dat_ib_collective_alltoall(coll_handle, sendbuf, sendsize, recvbuf, recvsize, \
 	user_context, flags) \
 	dat_extension_op((DAT_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_ALLTOALL_OP, \
@@ -613,6 +746,10 @@ dat_strerror_ext_status(IN DAT_IB_STATUS value, OUT const char **message)
 		(DAT_PVOID)(recvbuf), (DAT_COUNT *)(recvsizes), (DAT_COUNT *)(recvdispls), \
 		__extension__ (DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
 
+/* Reduce: combines the members' elements of `type` by `op`; the root gets the result. allreduce:
+ * all members do. reduce_scatter: member i gets the part of recvsizes[i] bytes. scan: member i gets
+ * the result of the members 0 to i. MAXLOC and MINLOC need a type of a value and a rank. Floating
+ * point with a logical operation is an error. */
 #define dat_ib_collective_reduce(coll_handle, sendbuf, sendsize, recvbuf, recvsize, op, \
 	type, root, user_context, flags) \
 	dat_extension_op((DAT_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_REDUCE_OP, \
@@ -645,11 +782,13 @@ dat_strerror_ext_status(IN DAT_IB_STATUS value, OUT const char **message)
 		(DAT_IB_COLLECTIVE_DATA_TYPE)(type), __extension__ (DAT_CONTEXT)(user_context), \
 		(DAT_COMPLETION_FLAGS)(flags))
 
+/* Broadcast: the `size` bytes of the root's `buf` come to all members' `buf`. */
 #define dat_ib_collective_broadcast(coll_handle, buf, size, root, user_context, flags) \
 	dat_extension_op((DAT_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_BROADCAST_OP, \
 		(DAT_PVOID)(buf), (DAT_COUNT)(size), (DAT_IB_COLLECTIVE_RANK)(root), \
 		__extension__ (DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
 
+/* Barrier: completes once all members have called it. */
 #define dat_ib_collective_barrier(coll_handle, user_context, flags) \
 	dat_extension_op((DAT_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_BARRIER_OP, \
 		__extension__ (DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))

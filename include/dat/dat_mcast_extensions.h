@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dat_mcast_extensions.h - multicast for datagram endpoints: an endpoint joins a group, which is an IP
- * multicast address, receives the datagrams that are sent to the group, and sends to it. An addition of
- * these providers: version 2.0.9 of the InfiniBand extensions knows datagrams to one peer only.
+/* dat_mcast_extensions.h - multicast for datagram endpoints: an endpoint joins a group, which is an
+ * IP multicast address, receives the datagrams that are sent to the group, and sends to it. An
+ * addition of these providers: version 2.0.9 of the InfiniBand extensions knows datagrams to one
+ * peer only.
  *
- * An IA that can says so by the provider-specific attribute DAT_MCAST_ATTR, whose value is then "TRUE".
- * Like all extensions it goes through dat_extension_op(): the casts below fix the types of its variable
- * arguments. */
+ * An IA that can says so by the provider-specific attribute DAT_MCAST_ATTR, whose value is then
+ * "TRUE". Like all extensions it goes through dat_extension_op(): the casts below fix the types of
+ * its variable arguments. */
 #ifndef _DAT_MCAST_EXTENSIONS_H_
 #define _DAT_MCAST_EXTENSIONS_H_
 
@@ -22,24 +23,28 @@ typedef enum dat_mcast_op {
 /* The endpoint sends to the group, and receives nothing from it. */
 #define DAT_MCAST_SEND_ONLY 0x1
 
-/* dat_mcast_join(DAT_EP_HANDLE ep, const struct sockaddr *group, DAT_UINT32 flags, DAT_CONTEXT context)
+/* dat_mcast_join(DAT_EP_HANDLE ep, const struct sockaddr *group, DAT_UINT32 flags, DAT_CONTEXT
+ * context)
  *
- * Joins a group, asynchronously. The port of `group` is not used. A link-local IPv6 group belongs to the
- * interface of the IA; its scope is that interface, or 0. The connect EVD of ep, which has
+ * Joins a group, asynchronously. The port of `group` is not used. A link-local IPv6 group belongs
+ * to the interface of the IA; its scope is that interface, or 0. The connect EVD of ep, which has
  * DAT_IB_EVD_EXTENSION_FLAG, gets one of these events:
  *
- * DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED	type DAT_IB_UD_REMOTE_AH; remote_ah is the address handle for
- *				dat_ib_post_send_ud(), valid until dat_mcast_leave(); ia_addr is the group
+ * DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED	type DAT_IB_UD_REMOTE_AH; remote_ah is the address
+ *				handle for dat_ib_post_send_ud(), valid until dat_mcast_leave();
+ *				ia_addr is the group
  * DAT_IB_UD_CONNECTION_ERROR_EVENT	type DAT_IB_UD_CONNECT_ERROR; ep is no member. After an
- *				ESTABLISHED event: the network ended the membership. It is to be left
+ *				ESTABLISHED event: the network ended the membership, and the
+ *				program leaves the group
  *
- * In both, `context` of the extension data is the one of this call. An endpoint that was unconnected is
- * connected from the first ESTABLISHED event on.
+ * In both, `context` of the extension data is the one of this call. An endpoint that was
+ * unconnected is connected from the first ESTABLISHED event on.
  *
  * DAT_INVALID_HANDLE		ep is no endpoint, or has no connect EVD
- * DAT_INVALID_PARAMETER	ARG1: ep is no datagram endpoint. ARG2: group is no multicast address of the
- *				family of the IA's address, or of another interface. ARG3: an unknown flag
- * DAT_INVALID_STATE		ep is a member of the group already, is being connected, or has no PZ
+ * DAT_INVALID_PARAMETER	ARG1: ep is no datagram endpoint. ARG2: group is no multicast
+ *				address of the family of the IA's address, or of another
+ *				interface. ARG3: an unknown flag
+ * DAT_INVALID_STATE		ep is a member already, is being connected, or has no PZ
  * DAT_INSUFFICIENT_RESOURCES	no memory, no descriptor, or too many groups
  * DAT_NOT_IMPLEMENTED		the IA cannot: iWARP hardware has no datagrams */
 #define dat_mcast_join(ep, group, flags, context) \
@@ -48,8 +53,9 @@ typedef enum dat_mcast_op {
 
 /* dat_mcast_leave(DAT_EP_HANDLE ep, const struct sockaddr *group)
  *
- * Leaves the group, also one that is being joined, of which no event comes then. The address handle is
- * no longer valid: all sends to it have completed before. Freeing the endpoint leaves all its groups.
+ * Leaves the group, also one that is being joined, of which no event comes then. The address handle
+ * is no longer valid: all sends to it have completed before. Freeing the endpoint leaves all its
+ * groups.
  *
  * DAT_INVALID_HANDLE		ep is no endpoint
  * DAT_INVALID_PARAMETER	ARG1: ep is no datagram endpoint. ARG2: it is no member of the group

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dat_net.h - libdatnet: routes, next hops, interfaces and their changes, seen from RDMA. Which local
- * addresses and interface adapters reach a destination, in which order, and why others do not.
- * Needs no open IA. Functions return 0 or a positive errno. The library follows the network
+/* dat_net.h - libdatnet: routes, next hops, interfaces and their changes, seen from RDMA. Which
+ * local addresses and interface adapters reach a destination, in which order, and why others do
+ * not. Needs no open IA. Functions return 0 or a positive errno. The library follows the network
  * namespace of the calling thread. */
 #ifndef _DAT_NET_H_
 #define _DAT_NET_H_
@@ -42,7 +42,7 @@ struct dat_net_route {
 	struct sockaddr_storage local;	/* source address, port 0; family 0: there is none */
 	struct sockaddr_storage via;	/* next hop; the destination itself if it is on the link.
 					 * Family 0: no route */
-	uint32_t mtu;			/* bytes; of the route if it has one, else of the interface */
+	uint32_t mtu;			/* bytes; the route's if it has one, else the interface's */
 	uint32_t metric;
 	uint8_t rank;			/* place in the order; 0: what the kernel would take.
 					 * 255: no route, or 255 others before */
@@ -90,8 +90,8 @@ struct dat_net_neighbour {
  * network is asked; the call then blocks for `timeout_ms` at most. With a timeout of 0 nothing is
  * sent, and the kernel's table alone answers.
  *
- * EINVAL		a pointer is NULL, a flag is unknown, the timeout is negative, or a link-local
- *			address has neither scope nor netdev
+ * EINVAL		a pointer is NULL, a flag is unknown, the timeout is negative, or a
+ *			link-local address has neither scope nor netdev
  * EAFNOSUPPORT		`hop` is neither IPv4 nor IPv6
  * ENODEV		there is no interface `netdev`
  * ENETUNREACH		no route, or `hop` is behind a router
@@ -122,7 +122,7 @@ extern int dat_net_nics(struct dat_net_nic **list, size_t *count);
 
 /* What changes: bits of `what`. */
 #define DAT_NET_MTU 0x1
-#define DAT_NET_LINK 0x2		/* up or down; with carrier or without; an interface came or went */
+#define DAT_NET_LINK 0x2		/* up or down; carrier or none; an interface came or went */
 #define DAT_NET_ADDRESS 0x4
 #define DAT_NET_ROUTE 0x8
 #define DAT_NET_NEIGHBOUR 0x10
@@ -135,8 +135,8 @@ struct dat_net_change {
 					 * 0 and 1 came, 1 and 1 changed, 1 and 0 went */
 	char netdev[DAT_NET_NETDEV_MAX];	/* of DAT_NET_RDMA: "" */
 	char device[DAT_NET_DEVICE_MAX];	/* of DAT_NET_RDMA */
-	struct sockaddr_storage address;	/* local address, destination of the route, neighbour;
-						 * family 0: none */
+	struct sockaddr_storage address;	/* local address, destination of the route,
+						 * neighbour; family 0: none */
 	struct sockaddr_storage via;	/* next hop of a route; family 0: none */
 	uint8_t prefix;			/* bits of address */
 	uint8_t length;			/* bytes of lladdr; of a neighbour */
@@ -145,8 +145,8 @@ struct dat_net_change {
 
 struct dat_net_monitor;
 
-/* Begins to watch changes of the kinds in `what` in the network namespace of the calling thread. The
- * monitor stays in that namespace. One thread at a time uses it.
+/* Begins to watch changes of the kinds in `what` in the network namespace of the calling thread.
+ * The monitor stays in that namespace. One thread at a time uses it.
  *
  * EINVAL		`monitor` is NULL, or `what` is 0 or has unknown bits
  * ENOMEM, EMFILE, ENFILE	no memory, or no descriptor */
@@ -158,8 +158,8 @@ extern int dat_net_monitor_fd(const struct dat_net_monitor *monitor);
 /* Gives the next change. Does not block.
  *
  * EAGAIN		there is none now
- * ENOBUFS		changes were lost: what is known of the network must be read anew. Later calls
- *			go on with changes after that
+ * ENOBUFS		changes were lost: what is known of the network must be read anew. Later
+ *			calls go on with changes after that
  * ENOMEM		no memory; changes may be lost */
 extern int dat_net_monitor_next(struct dat_net_monitor *monitor, struct dat_net_change *change);
 

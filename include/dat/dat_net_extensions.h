@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dat_net_extensions.h - events when the MTU, the link or the address of an open IA changes. An addition
- * of these providers: the old stack has nothing like it. A program asks for them, since older ones
- * do not know their number. dat_ia_query() tells the present values without it.
+/* dat_net_extensions.h - events when the MTU, the link or the address of an open IA changes. An
+ * addition of these providers: the old stack has nothing like it. A program asks for them, since
+ * older ones do not know their number. dat_ia_query() tells the present values without it.
  *
  * An IA that can says so by the provider-specific attribute DAT_NET_ATTR_WATCH, whose value is then
- * "TRUE". Like all extensions it goes through dat_extension_op(): the casts below fix the types of its
- * variable arguments. */
+ * "TRUE". Like all extensions it goes through dat_extension_op(): the casts below fix the types of
+ * its variable arguments. */
 #ifndef _DAT_NET_EXTENSIONS_H_
 #define _DAT_NET_EXTENSIONS_H_
 
@@ -28,21 +28,23 @@ typedef enum dat_net_op {
 #define DAT_NET_CHANGE_EVENT ((DAT_EVENT_NUMBER)0x68000)
 
 typedef struct dat_net_change_data {
-	DAT_UINT32 what;		/* DAT_NET_MTU, _LINK, _ADDRESS: the IA's address was removed (now
-					 * is 0) or is there again (1). _RDMA: the device went (0) */
-	DAT_UINT32 before, now;		/* MTU: bytes, as the attribute DAT_IB_TRANSPORT_MTU. Others: 0 or 1 */
-	DAT_UINT32 lost;		/* changes of this kind since the last event that have no event of
-					 * their own; at least, if they were faster than the kernel's
-					 * messages could be read */
+	DAT_UINT32 what;		/* DAT_NET_MTU, _LINK, _ADDRESS: the IA's address was
+					 * removed (now is 0) or is there again (1). _RDMA: the
+					 * device went (0) */
+	DAT_UINT32 before, now;		/* MTU: bytes, as the attribute DAT_IB_TRANSPORT_MTU.
+					 * Others: 0 or 1 */
+	DAT_UINT32 lost;		/* changes of this kind since the last event that have
+					 * no event of their own; at least, if they were faster
+					 * than the kernel's messages could be read */
 	DAT_IA_HANDLE ia;
 } DAT_NET_CHANGE_DATA;
 
 /* dat_net_watch(DAT_IA_HANDLE ia, DAT_UINT32 what)
  *
  * From now on changes of the kinds in `what` give events. 0: no more events. Of each kind there are
- * at most ten events a second: many changes become one event with the last value and `lost`. A change
- * that was undone meanwhile gives an event whose `before` and `now` are equal, with `lost` 1. An
- * asynchronous EVD that is full gets the event when it has room.
+ * at most ten events a second: many changes become one event with the last value and `lost`. A
+ * change that was undone meanwhile gives an event whose `before` and `now` are equal, with `lost`
+ * 1. An asynchronous EVD that is full gets the event when it has room.
  *
  * DAT_INVALID_HANDLE		ia is no open IA
  * DAT_INVALID_PARAMETER	`what` has an unknown bit

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dat_net_port.h - libdatnet: one connection qualifier for a service on several IAs. Apart from dat_net.h,
- * which needs no DAT type. */
+/* dat_net_port.h - libdatnet: one connection qualifier for a service on several IAs. Apart from
+ * dat_net.h, which needs no DAT type. */
 #ifndef _DAT_NET_PORT_H_
 #define _DAT_NET_PORT_H_
 
@@ -17,8 +17,8 @@ struct dat_net_port_list {
 };
 
 /* Makes a public service point with the same qualifier on each IA of `list`, or on none. *qual 0: a
- * number that is free on all, which *qual gets; up to 64 numbers of the first IA are tried. psps has
- * room for list->count handles. *failed gets the index of the IA that refused; NULL is allowed.
+ * number that is free on all, which *qual gets; up to 64 numbers of the first IA are tried. psps
+ * has room for list->count handles. *failed gets the index of the IA that refused; NULL is allowed.
  *
  * DAT_SUCCESS
  * DAT_INVALID_PARAMETER	list, an array of it, qual or psps is NULL, or count is not positive

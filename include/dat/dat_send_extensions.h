@@ -4,8 +4,8 @@
  * extensions tells received ones, but has no call that posts one.
  *
  * An IA that can says so by the provider-specific attribute DAT_SEND_ATTR_IMMED, whose value is
- * then "TRUE". Like all extensions it goes through dat_extension_op(): the casts below fix the types
- * of its variable arguments. */
+ * then "TRUE". Like all extensions it goes through dat_extension_op(): the casts below fix the
+ * types of its variable arguments. */
 #ifndef _DAT_SEND_EXTENSIONS_H_
 #define _DAT_SEND_EXTENSIONS_H_
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* dat_trace.h - trace levels at run time, and the names of vendor attributes.
  *
- * An IA whose vendor attributes (DAT_IA_ATTR.vendor_attr) include DAT_ATTR_VENDOR_EXTENSION
- * has the two functions below. libdat2 exports its own (component DAT_TRC_DAT only); the provider's,
- * which know both components, are not exported: the `value` of the attribute
- * DAT_ATTR_DEBUG_QUERY or DAT_ATTR_DEBUG_MODIFY is the function's address, not text, to be
- * cast to DAT_TRCLVL_QUERY_FUNC or DAT_TRCLVL_MODIFY_FUNC. They are valid while the IA is
- * open. The interface is the one AIX has; the levels are those of DAT_TRACE_LEVEL and
- * DAPL_TRACE_LEVEL. */
+ * An IA whose vendor attributes (DAT_IA_ATTR.vendor_attr) include DAT_ATTR_VENDOR_EXTENSION has the
+ * two functions below. libdat2 exports its own (component DAT_TRC_DAT only); the provider's, which
+ * know both components, are not exported: the `value` of the attribute DAT_ATTR_DEBUG_QUERY or
+ * DAT_ATTR_DEBUG_MODIFY is the function's address, not text, to be cast to DAT_TRCLVL_QUERY_FUNC or
+ * DAT_TRCLVL_MODIFY_FUNC. They are valid while the IA is open. The interface is the one AIX has;
+ * the levels are those of DAT_TRACE_LEVEL and DAPL_TRACE_LEVEL. */
 #ifndef _DAT_TRACE_H_
 #define _DAT_TRACE_H_
 

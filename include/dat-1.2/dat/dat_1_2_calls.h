@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dat_1_2_calls.h - the calls of DAT 1.2 that differ from those of DAT 2.0, as inline functions that
- * convert and call libdat2. udat.h includes it. They are functions, so that programs can take their
- * addresses. C89.
+/* dat_1_2_calls.h - the calls of DAT 1.2 that differ from those of DAT 2.0, as inline functions
+ * that convert and call libdat2. udat.h includes it. They are functions, so that programs can take
+ * their addresses. C89.
  *
  * Converted segments are on the stack: a provider must be done with them when the post returns
  * (iov_ownership_on_return is DAT_IOV_CONSUMER), as the providers of this package are. */
@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-/* The renamed declarations of DAT 2.0 are the library's functions. libdat.so.1, which has functions of
- * the same names, defines the macro otherwise. */
+/* The renamed declarations of DAT 2.0 are the library's functions. libdat.so.1, which has functions
+ * of the same names, defines the macro otherwise. */
 #ifndef DAT_1_2_SYMBOL
 #define DAT_1_2_SYMBOL(call) "dat_" #call
 #endif
@@ -41,7 +41,8 @@ DAT_1_2_IS(ep_post_rdma_read);
 DAT_1_2_IS(ep_post_rdma_write);
 DAT_1_2_IS(srq_post_recv);
 #undef DAT_1_2_IS
-/* For dat_lmr_free: a call under its own name would keep libdat.so.1 from relabelling dat_lmr_query. */
+/* For dat_lmr_free: a call under its own name would keep libdat.so.1 from relabelling
+ * dat_lmr_query. */
 extern __typeof__(dat_lmr_query) dat_v2_lmr_query __asm__(DAT_1_2_SYMBOL(lmr_query));
 
 /* libdat2's table of the LMRs of 1.2 programs: an LMR is found by its context. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dat_1_2_convert.h - converts between structures of DAT 1.2 and of DAT 2.0. udat.h includes it. The
- * functions return 0 for a length of 4 GiB or more, which DAT 2.0 cannot express; they never
+/* dat_1_2_convert.h - converts between structures of DAT 1.2 and of DAT 2.0. udat.h includes it.
+ * The functions return 0 for a length of 4 GiB or more, which DAT 2.0 cannot express; they never
  * truncate. None allocates memory. C89. */
 #ifndef _DAT_1_2_CONVERT_H_
 #define _DAT_1_2_CONVERT_H_

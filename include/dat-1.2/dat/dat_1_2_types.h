@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dat_1_2_types.h - the structures of DAT 1.2 that differ from those of DAT 2.0. udat.h includes it.
- * Each has the layout of 1.2, except DAT_EVENT: it has the size of DAT 2.0, because the library
+/* dat_1_2_types.h - the structures of DAT 1.2 that differ from those of DAT 2.0. udat.h includes
+ * it. Each has the layout of 1.2, except DAT_EVENT: it has the size of DAT 2.0, because the library
  * writes it. Its members are those of 1.2 at their places. */
 #ifndef _DAT_1_2_TYPES_H_
 #define _DAT_1_2_TYPES_H_
