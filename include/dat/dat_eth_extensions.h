@@ -443,7 +443,8 @@ typedef struct dat_eth_stats {
  * are written.
  *
  * DAT_INVALID_HANDLE		ep is not a raw endpoint
- * DAT_INVALID_PARAMETER	stats is NULL, or its size is too small */
+ * DAT_INVALID_PARAMETER	stats is NULL, or its size is too small
+ * DAT_INVALID_STATE		ep has no queue pair: another thread frees or resets it */
 #define dat_eth_stats(ep, stats) \
 	dat_extension_op((DAT_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_ETH_STATS_OP, \
 		(DAT_ETH_STATS *)(stats))

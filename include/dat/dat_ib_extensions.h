@@ -638,7 +638,7 @@ dat_strerror_ext_status(IN DAT_IB_STATUS value, OUT const char **message)
  *		DAT_IB_COLLECTIVE_MEMBER *member, DAT_UINT32 *member_size)
  *
  * Makes a member: *member points to its address, of *member_size bytes. Members exchange these
- * outside of DAT. The provider calls progress_func to let the program work while it waits. The
+ * outside of DAT. progress_func, a function of the program, is passed on to the provider. The
  * caller frees the member with dat_ib_collective_free_member(). */
 #define dat_ib_collective_create_member(ia_handle, progress_func, member, member_size) \
 	dat_extension_op((DAT_HANDLE)(ia_handle), DAT_IB_COLLECTIVE_CREATE_MEMBER_OP, \
