@@ -11,6 +11,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 struct dapl_device;
 
@@ -88,6 +89,15 @@ struct dapl_eth_rule {
 	uint32_t mode, flags, priority, tag;
 	struct dapl_eth_key key, mask, inner_key, inner_mask;
 };
+
+/* True if both match the same frames at the same place, whatever becomes of these. */
+static inline bool dapl_eth_rule_is_same(const struct dapl_eth_rule *a, const struct dapl_eth_rule *b)
+{
+	return a->priority == b->priority && a->flags == b->flags && !memcmp(&a->key, &b->key, sizeof a->key) &&
+	       !memcmp(&a->mask, &b->mask, sizeof a->mask) &&
+	       !memcmp(&a->inner_key, &b->inner_key, sizeof a->inner_key) &&
+	       !memcmp(&a->inner_mask, &b->inner_mask, sizeof a->inner_mask);
+}
 
 enum { ETH_COPY = 1, ETH_TAKE, ETH_DROP };
 enum dapl_eth_rule_flags { ETH_ALL = 1, ETH_ALL_MULTICAST = 2, ETH_JOIN = 4, ETH_EGRESS = 8 };

@@ -229,14 +229,6 @@ static int join_socket(struct eth_port *port, const struct dapl_eth_rule *rule)
 
 /* --- the list --------------------------------------------------------------------------- */
 
-static bool is_same(const struct dapl_eth_rule *a, const struct dapl_eth_rule *b)
-{
-	return a->priority == b->priority && a->flags == b->flags && !memcmp(&a->key, &b->key, sizeof a->key) &&
-	       !memcmp(&a->mask, &b->mask, sizeof a->mask) &&
-	       !memcmp(&a->inner_key, &b->inner_key, sizeof a->inner_key) &&
-	       !memcmp(&a->inner_mask, &b->inner_mask, sizeof a->inner_mask);
-}
-
 /* Whether `r` is looked at before a new rule. */
 static bool precedes(const struct eth_rule *r, const struct eth_rule *new)
 {
@@ -257,7 +249,7 @@ static struct eth_rule **place_for(struct eth_port *port, const struct eth_rule 
 static bool exists(const struct eth_port *port, const struct eth_rule *new)
 {
 	for (const struct eth_rule *r = port->rules; r; r = r->next)
-		if (!r->moved && r->spread == new->spread && is_same(&r->rule, &new->rule))
+		if (!r->moved && r->spread == new->spread && dapl_eth_rule_is_same(&r->rule, &new->rule))
 			return true;
 	return false;
 }

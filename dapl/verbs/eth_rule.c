@@ -15,14 +15,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool is_same(const struct dapl_eth_rule *a, const struct dapl_eth_rule *b)
-{
-	return a->priority == b->priority && a->flags == b->flags && !memcmp(&a->key, &b->key, sizeof a->key) &&
-		!memcmp(&a->mask, &b->mask, sizeof a->mask) &&
-		!memcmp(&a->inner_key, &b->inner_key, sizeof a->inner_key) &&
-		!memcmp(&a->inner_mask, &b->inner_mask, sizeof a->inner_mask);
-}
-
 /* --- the network device ------------------------------------------------------------------- */
 
 /* IGMP or MLD is spoken as long as the socket is open; it receives nothing. */
@@ -244,7 +236,7 @@ static int add_locked(struct hw_eth_rules *rules, struct hw_eth_rule *rule)
 	int n = 0, err;
 
 	for (; *last; last = &(*last)->next, n++)
-		if (is_same(&(*last)->rule, &rule->rule))
+		if (dapl_eth_rule_is_same(&(*last)->rule, &rule->rule))
 			return EEXIST;
 	if (n == HW_ETH_MAX_RULES)
 		return ENOSPC;

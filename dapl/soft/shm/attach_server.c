@@ -48,14 +48,6 @@ static struct server *server;
 
 /* --- one request ----------------------------------------------------------------------------------- */
 
-static bool same_user(int fd)
-{
-	struct ucred peer;
-	socklen_t length = sizeof peer;
-
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) && peer.uid == geteuid();
-}
-
 static void fetch_free(struct dapl_task *task)
 {
 	free(container_of(task, struct fetch, task));
@@ -125,7 +117,7 @@ static void fetch_begin(struct server *from, int fd)
 {
 	struct fetch *fetch = NULL;
 
-	if (same_user(fd) && from->fetch_count < FETCHES_MAX)
+	if (attach_socket_is_of_this_user(fd) && from->fetch_count < FETCHES_MAX)
 		fetch = calloc(1, sizeof *fetch);
 	if (!fetch || dapl_watch_start(&fetch->watch, fd, fetch_ready)) {
 		free(fetch);

@@ -103,7 +103,7 @@ static int give_up(int fd)
 	return -1;
 }
 
-static bool is_same_user(int fd)
+bool attach_socket_is_of_this_user(int fd)
 {
 	struct ucred peer;
 	socklen_t length = sizeof peer;
@@ -117,7 +117,7 @@ static int connect_to(const struct sockaddr_un *address, socklen_t length)
 
 	if (fd < 0 || connect(fd, (const struct sockaddr *)address, length))
 		return give_up(fd);
-	if (is_same_user(fd))
+	if (attach_socket_is_of_this_user(fd))
 		return fd;
 	errno = EPERM;
 	return give_up(fd);
