@@ -259,7 +259,7 @@ struct dapl_ep {
 	uint32_t marks;			/* atomic: MARK_*, watermarks that were passed */
 	struct dapl_ep *qpn_next;	/* ia->qps */
 	struct dapl_known_peer *known_peers;	/* UD (ud.c) */
-	struct dapl_group *groups;	/* UD (mcast.c) */
+	struct dapl_mcast_group *groups;	/* UD (mcast.c) */
 	struct dapl_map *maps;		/* memory of the peer's that the consumer has mapped
 					 * (rmr_map.c) */
 	struct dapl_conn_tuning tuning;	/* ep_tuning.c */

@@ -22,8 +22,8 @@
 #define NOT_IMPLEMENTED DAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE)
 
 /* ep->lock guards it, and the list. */
-struct dapl_group {
-	struct dapl_group *next;
+struct dapl_mcast_group {
+	struct dapl_mcast_group *next;
 	struct dapl_membership *in_device;
 	struct sockaddr_storage address;	/* port 0, with its scope */
 	DAT_CONTEXT context;
@@ -69,9 +69,10 @@ static bool is_group_of(const struct dapl_ia *ia, const struct sockaddr *group,
 	return set_scope(ia, address);
 }
 
-static struct dapl_group *by_address(const struct dapl_ep *ep, const struct sockaddr_storage *address)
+static struct dapl_mcast_group *by_address(const struct dapl_ep *ep,
+					   const struct sockaddr_storage *address)
 {
-	struct dapl_group *group = ep->groups;
+	struct dapl_mcast_group *group = ep->groups;
 
 	while (group && !address_same_host((struct sockaddr *)&group->address,
 					   (const struct sockaddr *)address))
@@ -79,10 +80,10 @@ static struct dapl_group *by_address(const struct dapl_ep *ep, const struct sock
 	return group;
 }
 
-static struct dapl_group *by_membership(const struct dapl_ep *ep,
+static struct dapl_mcast_group *by_membership(const struct dapl_ep *ep,
 					const struct dapl_membership *membership)
 {
-	struct dapl_group *group = ep->groups;
+	struct dapl_mcast_group *group = ep->groups;
 
 	while (group && group->in_device != membership)
 		group = group->next;
@@ -91,14 +92,15 @@ static struct dapl_group *by_membership(const struct dapl_ep *ep,
 
 const struct dapl_ud_peer *dapl_mcast_by_ah(const struct dapl_ep *ep, const struct ibv_ah *ah)
 {
-	const struct dapl_group *group = ep->groups;
+	const struct dapl_mcast_group *group = ep->groups;
 
 	while (group && group->to.ah != ah)
 		group = group->next;
 	return group ? &group->to : NULL;
 }
 
-static void trace_step(const struct dapl_ep *ep, const struct dapl_group *group, const char *step)
+static void trace_step(const struct dapl_ep *ep, const struct dapl_mcast_group *group,
+		       const char *step)
 {
 	char text[DIAG_ADDRESS];
 
@@ -106,9 +108,9 @@ static void trace_step(const struct dapl_ep *ep, const struct dapl_group *group,
 	      dapl_diag_address(&group->address, text), step);
 }
 
-static void leave(struct dapl_ep *ep, struct dapl_group *group)
+static void leave(struct dapl_ep *ep, struct dapl_mcast_group *group)
 {
-	struct dapl_group **p;
+	struct dapl_mcast_group **p;
 
 	for (p = &ep->groups; *p != group; p = &(*p)->next)
 		;
@@ -130,7 +132,7 @@ void dapl_mcast_end(struct dapl_ep *ep)
 static DAT_RETURN join(struct dapl_ep *ep, const struct sockaddr_storage *address, bool send_only,
 		       DAT_CONTEXT context)
 {
-	struct dapl_group *group;
+	struct dapl_mcast_group *group;
 	DAT_RETURN ret;
 	int err;
 
@@ -193,7 +195,7 @@ DAT_RETURN dapl_mcast_join(struct dapl_ep *ep, const struct sockaddr *group, DAT
 DAT_RETURN dapl_mcast_leave(struct dapl_ep *ep, const struct sockaddr *address)
 {
 	struct sockaddr_storage wanted;
-	struct dapl_group *group;
+	struct dapl_mcast_group *group;
 
 	if (!is_available(ep))
 		return NOT_IMPLEMENTED;
@@ -211,7 +213,7 @@ DAT_RETURN dapl_mcast_leave(struct dapl_ep *ep, const struct sockaddr *address)
 
 /* --- what the device reports ------------------------------------------------------------------ */
 
-static void post_event(struct dapl_ep *ep, const struct dapl_group *group, bool joined)
+static void post_event(struct dapl_ep *ep, const struct dapl_mcast_group *group, bool joined)
 {
 	DAT_IB_EXTENSION_EVENT_DATA *ext;
 	DAT_EVENT event;
@@ -232,7 +234,8 @@ static void post_event(struct dapl_ep *ep, const struct dapl_group *group, bool 
 	dapl_evd_post(ep->connect_evd, &event);
 }
 
-static void joined(struct dapl_ep *ep, struct dapl_group *group, const struct dapl_ud_peer *to)
+static void joined(struct dapl_ep *ep, struct dapl_mcast_group *group,
+		   const struct dapl_ud_peer *to)
 {
 	group->to = *to;
 	trace_step(ep, group, "joined");
@@ -243,7 +246,7 @@ static void joined(struct dapl_ep *ep, struct dapl_group *group, const struct da
 	post_event(ep, group, true);
 }
 
-static void failed(struct dapl_ep *ep, struct dapl_group *group, int err)
+static void failed(struct dapl_ep *ep, struct dapl_mcast_group *group, int err)
 {
 	struct dapl_conn_cause cause = {
 		.step = group->to.ah ? DAPL_STEP_TRANSFER : DAPL_STEP_CONNECT, .err = err,
@@ -262,7 +265,7 @@ void dapl_up_joined(void *owner, struct dapl_membership *membership, int err,
 		    const struct dapl_ud_peer *to)
 {
 	struct dapl_ep *ep = owner;
-	struct dapl_group *group;
+	struct dapl_mcast_group *group;
 
 	assert_no_lock_held();
 	dapl_mutex_lock(&ep->lock);

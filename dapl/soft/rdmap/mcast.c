@@ -31,18 +31,18 @@ struct group_socket {
 	SLIST_ENTRY(group_socket) link;
 };
 
-struct soft_group {
+struct soft_mcast_group {
 	struct sockaddr_storage address;
 	unsigned interface;
 	struct group_socket *socket;	/* NULL: the device is closed, and lists the group no more */
 	LIST_HEAD(, soft_member) members;
-	LIST_ENTRY(soft_group) link;
+	LIST_ENTRY(soft_mcast_group) link;
 };
 
 struct soft_mcast {
 	int epoll;
 	SLIST_HEAD(, group_socket) sockets;
-	LIST_HEAD(, soft_group) groups[MCAST_BUCKETS];
+	LIST_HEAD(, soft_mcast_group) groups[MCAST_BUCKETS];
 };
 
 /* --- the groups ------------------------------------------------------------------------------ */
@@ -56,9 +56,9 @@ static unsigned bucket(const struct sockaddr *address)
 	       MCAST_BUCKETS;
 }
 
-static struct soft_group *find_group(const struct soft_mcast *mcast, const struct sockaddr *address)
+static struct soft_mcast_group *find_group(const struct soft_mcast *mcast, const struct sockaddr *address)
 {
-	struct soft_group *group;
+	struct soft_mcast_group *group;
 
 	LIST_FOREACH(group, &mcast->groups[bucket(address)], link)
 		if (address_same_host((struct sockaddr *)&group->address, address))
@@ -127,7 +127,7 @@ static void remove_socket(struct soft_mcast *mcast, struct group_socket *socket)
 	free(socket);
 }
 
-static int change_membership(const struct soft_group *group, int fd, bool join)
+static int change_membership(const struct soft_mcast_group *group, int fd, bool join)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&group->address;
 	struct ipv6_mreq six = { .ipv6mr_interface = group->interface };
@@ -153,7 +153,7 @@ static bool is_full(int err)
 }
 
 /* Only the newest socket may have room, beside those that groups have left: all are tried. */
-static int join_socket(struct dapl_device *dev, struct soft_group *group)
+static int join_socket(struct dapl_device *dev, struct soft_mcast_group *group)
 {
 	struct group_socket *socket;
 	int err = ENOBUFS;
@@ -221,9 +221,9 @@ static int open_mcast(struct dapl_device *dev)
 	return 0;
 }
 
-static int new_group(struct dapl_device *dev, const struct sockaddr *address, struct soft_group **made)
+static int new_group(struct dapl_device *dev, const struct sockaddr *address, struct soft_mcast_group **made)
 {
-	struct soft_group *group = calloc(1, sizeof *group);
+	struct soft_mcast_group *group = calloc(1, sizeof *group);
 	int err;
 
 	if (!group)
@@ -242,7 +242,7 @@ static int new_group(struct dapl_device *dev, const struct sockaddr *address, st
 
 int soft_mcast_join(struct dapl_device *dev, const struct sockaddr *address, struct soft_member *member)
 {
-	struct soft_group *group;
+	struct soft_mcast_group *group;
 	int err = open_mcast(dev);
 
 	assert_held(&dev->progress_lock);
@@ -260,7 +260,7 @@ int soft_mcast_join(struct dapl_device *dev, const struct sockaddr *address, str
 
 void soft_mcast_leave(struct dapl_device *dev, struct soft_member *member)
 {
-	struct soft_group *group = member->group;
+	struct soft_mcast_group *group = member->group;
 
 	assert_held(&dev->progress_lock);
 	if (!group)
@@ -281,7 +281,7 @@ void soft_mcast_leave(struct dapl_device *dev, struct soft_member *member)
 void soft_mcast_close(struct dapl_device *dev)
 {
 	struct group_socket *socket;
-	struct soft_group *group;
+	struct soft_mcast_group *group;
 
 	if (!dev->mcast)
 		return;
@@ -336,7 +336,7 @@ static bool is_own(const struct soft_qp *qp, const struct sockaddr_storage *from
 	       address_same_host((const struct sockaddr *)from, (const struct sockaddr *)&dev->address);
 }
 
-static void deliver(struct soft_group *group, const struct sockaddr_storage *from,
+static void deliver(struct soft_mcast_group *group, const struct sockaddr_storage *from,
 		    const uint8_t *p, size_t length)
 {
 	struct soft_datagram datagram;
@@ -361,7 +361,7 @@ static bool receive_one(struct dapl_device *dev, int fd)
 		.msg_control = control, .msg_controllen = sizeof control,
 	};
 	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT);
-	struct soft_group *group;
+	struct soft_mcast_group *group;
 	unsigned interface;
 
 	if (n < 0)

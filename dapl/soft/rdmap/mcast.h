@@ -14,13 +14,13 @@ enum {
 };
 
 struct dapl_device;
-struct soft_group;
+struct soft_mcast_group;
 struct soft_qp;
 
 /* A queue pair in a group. */
 struct soft_member {
 	struct soft_qp *qp;
-	struct soft_group *group;	/* NULL: it only sends */
+	struct soft_mcast_group *group;	/* NULL: it only sends */
 	LIST_ENTRY(soft_member) link;
 };
 
