@@ -47,7 +47,7 @@ enum ibv_wc_status soft_requester_fault(const struct soft_qp *qp, const struct d
 }
 
 /* May a large request begin, and does it need segments? */
-static enum step start_large(const struct soft_qp *qp, struct dapl_conn *conn,
+static enum soft_step start_large(const struct soft_qp *qp, struct dapl_conn *conn,
 			     struct soft_swqe *wqe, const struct soft_tx_cursor *cur)
 {
 	struct proto_request request = proto_request_of(PROTO_STARTS, wqe);
@@ -55,33 +55,33 @@ static enum step start_large(const struct soft_qp *qp, struct dapl_conn *conn,
 	request.alone = qp->sq_head == cur->wqe;
 	switch (proto_select(qp, conn, &request)) {
 	case PROTO_UNDECIDED:
-		return NOTHING;
+		return STEP_NOTHING;
 	case PROTO_CMA:
-		return LOCAL;
+		return STEP_LOCAL;
 	default:
-		return FRAMED;
+		return STEP_FRAMED;
 	}
 }
 
 /* May the request at the cursor begin? */
-static enum step may_start(const struct soft_qp *qp, const struct dapl_conn *conn,
+static enum soft_step may_start(const struct soft_qp *qp, const struct dapl_conn *conn,
 			   struct soft_swqe *wqe, const struct soft_tx_cursor *cur)
 {
 	uint32_t outstanding = cur->reads - conn->reads_done;
 
 	if (unlikely(wqe->state == SOFT_DONE))
-		return NOTHING;		/* failed: completes after the requests before it */
+		return STEP_NOTHING;		/* failed: completes after the requests before it */
 	if ((wqe->flags & IBV_SEND_FENCE) && outstanding)
-		return NOTHING;	/* DTO-28 */
+		return STEP_NOTHING;	/* DTO-28 */
 	if (wqe->opcode == IBV_WR_BIND_MW || wqe->opcode == IBV_WR_LOCAL_INV)
-		return LOCAL;	/* RMR-9 */
+		return STEP_LOCAL;	/* RMR-9 */
 	if (unlikely(soft_requester_fault(qp, conn, wqe) != IBV_WC_SUCCESS))
-		return LOCAL;
+		return STEP_LOCAL;
 	if (soft_is_read(wqe) && outstanding >= conn->reads_out)
-		return NOTHING;
+		return STEP_NOTHING;
 	if (proto_is_large(conn, wqe->opcode, wqe->length))
 		return start_large(qp, conn->shm->conn, wqe, cur);
-	return FRAMED;
+	return STEP_FRAMED;
 }
 
 /* Does the peer have a receive for the next Send? The peer never announces more receives than a queue
@@ -135,11 +135,11 @@ static uint8_t send_op(const struct soft_swqe *wqe)
 	}
 }
 
-static enum step memory_gone(struct batch *b)
+static enum soft_step memory_gone(struct soft_batch *b)
 {
 	b->term = WIRE_TERM_LOCAL;
 	b->check = "memory was deregistered while it was sent";
-	return BROKEN;
+	return STEP_BROKEN;
 }
 
 /* A part of a request's payload, from the cursor's offset on, that one message can carry. */
@@ -169,7 +169,7 @@ static void find_part(struct part *part, const struct dapl_conn *conn, const str
 }
 
 /* Appends the part. Returns false if the batch has no room. */
-static bool put_part(struct batch *b, const struct dapl_conn *conn, const struct part *part,
+static bool put_part(struct soft_batch *b, const struct dapl_conn *conn, const struct part *part,
 		     const struct soft_tx_cursor *cur, const struct wire_segment *segment)
 {
 	if (!batch_has_room(b, part->pieces, part->rndv ? 0 : part->length))
@@ -183,7 +183,7 @@ static bool put_part(struct batch *b, const struct dapl_conn *conn, const struct
 	return true;
 }
 
-static enum step frame_send(struct batch *b, const struct dapl_conn *conn, struct soft_qp *qp,
+static enum soft_step frame_send(struct soft_batch *b, const struct dapl_conn *conn, struct soft_qp *qp,
 			    struct soft_swqe *wqe, struct soft_tx_cursor *cur)
 {
 	uint32_t left = wqe->length - cur->offset;
@@ -193,7 +193,7 @@ static enum step frame_send(struct batch *b, const struct dapl_conn *conn, struc
 
 	length = window(conn, cur, charge, left, &open);
 	if (!open)
-		return NOTHING;
+		return STEP_NOTHING;
 	find_part(&part, conn, qp, wqe, cur->offset, length, most_payload(conn, WIRE_UNTAGGED));
 	if (part.pieces < 0)
 		return memory_gone(b);
@@ -202,7 +202,7 @@ static enum step frame_send(struct batch *b, const struct dapl_conn *conn, struc
 		      &(struct wire_segment){ .last = length == left, .op = send_op(wqe),
 			.stag = wqe->opcode == IBV_WR_SEND ? 0 : wqe->word,
 			.qn = WIRE_QN_SEND, .msn = cur->msn_send, .mo = cur->offset }))
-		return FULL;
+		return STEP_FULL;
 	cur->charged += charge + length;
 	cur->offset += length;
 	if (length == left) {
@@ -212,10 +212,10 @@ static enum step frame_send(struct batch *b, const struct dapl_conn *conn, struc
 		cur->offset = 0;
 	}
 	batch_note_cursor(b, cur);
-	return FRAMED;
+	return STEP_FRAMED;
 }
 
-static enum step frame_immediate(struct batch *b, const struct dapl_conn *conn,
+static enum soft_step frame_immediate(struct soft_batch *b, const struct dapl_conn *conn,
 				 struct soft_swqe *wqe, struct soft_tx_cursor *cur)
 {
 	uint8_t body[WIRE_IMMEDIATE_LENGTH];
@@ -223,9 +223,9 @@ static enum step frame_immediate(struct batch *b, const struct dapl_conn *conn,
 
 	window(conn, cur, SOFT_CHARGE, 0, &open);
 	if (!open)
-		return NOTHING;
+		return STEP_NOTHING;
 	if (!batch_has_room(b, 0, sizeof body))
-		return FULL;
+		return STEP_FULL;
 	wire_put32(body, wqe->word);
 	wire_put32(body + 4, wqe->length);
 	batch_put(b, conn->crc,
@@ -239,10 +239,10 @@ static enum step frame_immediate(struct batch *b, const struct dapl_conn *conn,
 	cur->wqe++;
 	cur->second = false;
 	batch_note_cursor(b, cur);
-	return FRAMED;
+	return STEP_FRAMED;
 }
 
-static enum step frame_write(struct batch *b, const struct dapl_conn *conn, struct soft_qp *qp,
+static enum soft_step frame_write(struct soft_batch *b, const struct dapl_conn *conn, struct soft_qp *qp,
 			     struct soft_swqe *wqe, struct soft_tx_cursor *cur)
 {
 	uint32_t left = wqe->length - cur->offset, length;
@@ -257,7 +257,7 @@ static enum step frame_write(struct batch *b, const struct dapl_conn *conn, stru
 	if (!put_part(b, conn, &part, cur,
 		      &(struct wire_segment){ .tagged = true, .last = length == left, .op = WIRE_WRITE,
 			.stag = wqe->rkey, .to = wqe->remote + cur->offset }))
-		return FULL;
+		return STEP_FULL;
 	cur->offset += length;
 	if (length == left) {
 		wqe->seq = ++cur->seq;
@@ -266,16 +266,16 @@ static enum step frame_write(struct batch *b, const struct dapl_conn *conn, stru
 		cur->wqe += !cur->second;
 	}
 	batch_note_cursor(b, cur);
-	return FRAMED;
+	return STEP_FRAMED;
 }
 
-static enum step frame_read(struct batch *b, const struct dapl_conn *conn,
+static enum soft_step frame_read(struct soft_batch *b, const struct dapl_conn *conn,
 			    struct soft_swqe *wqe, struct soft_tx_cursor *cur)
 {
 	uint8_t body[WIRE_READ_REQUEST_LENGTH];
 
 	if (!batch_has_room(b, 0, sizeof body))
-		return FULL;
+		return STEP_FULL;
 	wire_put32(body, conn->sink_key + cur->msn_read);
 	wire_put64(body + 4, 0);
 	wire_put32(body + 12, wqe->length);
@@ -285,17 +285,17 @@ static enum step frame_read(struct batch *b, const struct dapl_conn *conn,
 	      &(struct wire_segment){ .last = true, .op = WIRE_READ_REQUEST,
 			.qn = WIRE_QN_READ, .msn = cur->msn_read },
 	      body, sizeof body, NULL, 0, 0);
-	return FRAMED;
+	return STEP_FRAMED;
 }
 
-static enum step frame_atomic(struct batch *b, const struct dapl_conn *conn,
+static enum soft_step frame_atomic(struct soft_batch *b, const struct dapl_conn *conn,
 			      struct soft_swqe *wqe, struct soft_tx_cursor *cur)
 {
 	bool swap = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
 	uint8_t body[WIRE_ATOMIC_REQUEST_LENGTH];
 
 	if (!batch_has_room(b, 0, sizeof body))
-		return FULL;
+		return STEP_FULL;
 	wire_put32(body, swap ? WIRE_ATOMIC_CMP_SWAP : WIRE_ATOMIC_FETCH_ADD);
 	wire_put32(body + 4, cur->msn_read);
 	wire_put32(body + 8, wqe->rkey);
@@ -308,22 +308,22 @@ static enum step frame_atomic(struct batch *b, const struct dapl_conn *conn,
 	      &(struct wire_segment){ .last = true, .op = WIRE_ATOMIC_REQUEST,
 			.qn = WIRE_QN_READ, .msn = cur->msn_read },
 	      body, sizeof body, NULL, 0, 0);
-	return FRAMED;
+	return STEP_FRAMED;
 }
 
 /* Requests begin in the order of their posts. DTO-29, 30. */
-static enum step frame_request(struct batch *b, const struct dapl_conn *conn,
+static enum soft_step frame_request(struct soft_batch *b, const struct dapl_conn *conn,
 			       struct soft_qp *qp, struct soft_tx_cursor *cur)
 {
 	struct soft_swqe *wqe;
-	enum step step;
+	enum soft_step step;
 
 	if (cur->wqe == qp->sq_tail)
-		return NOTHING;
+		return STEP_NOTHING;
 	wqe = soft_swqe(qp, cur->wqe);
 	if (!cur->offset && !cur->second) {
 		step = may_start(qp, conn, wqe, cur);
-		if (step != FRAMED)
+		if (step != STEP_FRAMED)
 			return step;
 	}
 	switch (wqe->opcode) {
@@ -340,7 +340,7 @@ static enum step frame_request(struct batch *b, const struct dapl_conn *conn,
 	default:
 		return frame_send(b, conn, qp, wqe, cur);
 	}
-	if (step == FRAMED) {
+	if (step == STEP_FRAMED) {
 		wqe->seq = cur->msn_read++;
 		cur->reads++;
 		cur->wqe++;
@@ -351,7 +351,7 @@ static enum step frame_request(struct batch *b, const struct dapl_conn *conn,
 
 /* --- answers to the peer's reads and atomics ------------------------------------------- */
 
-static enum step frame_response(struct batch *b, const struct dapl_conn *conn,
+static enum soft_step frame_response(struct soft_batch *b, const struct dapl_conn *conn,
 				struct soft_qp *qp, const struct soft_answer *answer,
 				struct soft_tx_cursor *cur)
 {
@@ -362,7 +362,7 @@ static enum step frame_response(struct batch *b, const struct dapl_conn *conn,
 	char *at = NULL;
 
 	if (b->held || b->bounce || !batch_has_room(b, 1, length))
-		return FULL;
+		return STEP_FULL;
 	if (length) {
 		check = soft_mem_remote(qp, answer->stag, answer->from + cur->answered, length,
 					IBV_ACCESS_REMOTE_READ, &at, &b->held);
@@ -370,7 +370,7 @@ static enum step frame_response(struct batch *b, const struct dapl_conn *conn,
 			b->answer = true;
 			b->term = WIRE_TERM(0, 1, check);
 			b->check = "source of a read went away";
-			return BROKEN;
+			return STEP_BROKEN;
 		}
 	}
 	if (conn->crc && length) {
@@ -396,22 +396,22 @@ static enum step frame_response(struct batch *b, const struct dapl_conn *conn,
 		cur->answer++;
 	}
 	batch_note_cursor(b, cur);
-	return FRAMED;
+	return STEP_FRAMED;
 }
 
-static enum step frame_answer(struct batch *b, const struct dapl_conn *conn,
+static enum soft_step frame_answer(struct soft_batch *b, const struct dapl_conn *conn,
 			      struct soft_qp *qp, struct soft_tx_cursor *cur)
 {
 	const struct soft_answer *answer;
 	uint8_t body[WIRE_ATOMIC_RESPONSE_LENGTH];
 
 	if (cur->answer == conn->answer_tail)
-		return NOTHING;
+		return STEP_NOTHING;
 	answer = &conn->answers[cur->answer % conn->reads_in];
 	if (!answer->atomic)
 		return frame_response(b, conn, qp, answer, cur);
 	if (!batch_has_room(b, 0, sizeof body))
-		return FULL;
+		return STEP_FULL;
 	wire_put32(body, answer->sink_stag);
 	wire_put64(body + 4, answer->sink_to);
 	batch_put(b, conn->crc,
@@ -421,13 +421,13 @@ static enum step frame_answer(struct batch *b, const struct dapl_conn *conn,
 	cur->msn_atomic++;
 	cur->answer++;
 	batch_note_cursor(b, cur);
-	return FRAMED;
+	return STEP_FRAMED;
 }
-enum step soft_requester_fill(struct batch *b, const struct dapl_conn *conn,
+enum soft_step soft_requester_fill(struct soft_batch *b, const struct dapl_conn *conn,
 			      struct soft_tx_cursor *cur)
 {
 	struct soft_qp *qp = conn->qp;
-	enum step request = NOTHING, answer = NOTHING;
+	enum soft_step request = STEP_NOTHING, answer = STEP_NOTHING;
 
 	if (conn->tx.first && !cur->first_sent) {
 		batch_put(b, conn->crc, &(struct wire_segment){ .tagged = true, .last = true,
@@ -437,19 +437,19 @@ enum step soft_requester_fill(struct batch *b, const struct dapl_conn *conn,
 		batch_note_cursor(b, cur);
 	}
 	if (conn->tx.terminate || conn->tx.close_notice || !qp || qp->state != IBV_QPS_RTS)
-		return NOTHING;
+		return STEP_NOTHING;
 	do {
 		/* Messages are interleaved only for peers of this implementation. */
-		answer = !conn->peer_is_dapl && (cur->offset || cur->second) ? NOTHING
+		answer = !conn->peer_is_dapl && (cur->offset || cur->second) ? STEP_NOTHING
 			 : frame_answer(b, conn, qp, cur);
-		if (answer == BROKEN)
-			return BROKEN;
-		request = !conn->peer_is_dapl && cur->answered ? NOTHING
+		if (answer == STEP_BROKEN)
+			return STEP_BROKEN;
+		request = !conn->peer_is_dapl && cur->answered ? STEP_NOTHING
 			  : frame_request(b, conn, qp, cur);
-		if (request == BROKEN)
-			return BROKEN;
-	} while (answer == FRAMED || request == FRAMED);
-	if (answer == FULL || request == FULL)
-		return FULL;
-	return request == LOCAL ? LOCAL : NOTHING;
+		if (request == STEP_BROKEN)
+			return STEP_BROKEN;
+	} while (answer == STEP_FRAMED || request == STEP_FRAMED);
+	if (answer == STEP_FULL || request == STEP_FULL)
+		return STEP_FULL;
+	return request == STEP_LOCAL ? STEP_LOCAL : STEP_NOTHING;
 }

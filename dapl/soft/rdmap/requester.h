@@ -13,7 +13,7 @@
  * is. */
 enum ibv_wc_status soft_requester_fault(const struct soft_qp *qp, const struct dapl_conn *conn,
 					const struct soft_swqe *wqe);
-/* Fills the batch from the cursor on. Returns what made it stop: FULL, NOTHING, LOCAL or BROKEN. */
-enum step soft_requester_fill(struct batch *b, const struct dapl_conn *conn,
+/* Fills the batch from the cursor on. Returns what made it stop: STEP_FULL, STEP_NOTHING, STEP_LOCAL or STEP_BROKEN. */
+enum soft_step soft_requester_fill(struct soft_batch *b, const struct dapl_conn *conn,
 			      struct soft_tx_cursor *cur);
 #endif

@@ -28,7 +28,7 @@
 /* --- acknowledgements, and the last frame ---------------------------------------------- */
 
 /* Appends the acknowledgement to any other frame; without one, only if it is due. */
-static void frame_ack(struct batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur)
+static void frame_ack(struct soft_batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur)
 {
 	uint8_t body[WIRE_ACK_LENGTH] = { 0 };
 
@@ -56,7 +56,7 @@ static void frame_ack(struct batch *b, const struct dapl_conn *conn, struct soft
 	batch_note_cursor(b, cur);
 }
 
-static void frame_last(struct batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur)
+static void frame_last(struct soft_batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur)
 {
 	if (conn->tx.terminate && !cur->terminate_sent) {
 		batch_put(b, conn->crc,
@@ -79,7 +79,7 @@ static void frame_last(struct batch *b, const struct dapl_conn *conn, struct sof
 
 /* The socket took `sent` bytes: finds the frame that was cut and keeps a copy of its rest. Returns false if
  * there is no memory for the copy. */
-static bool keep_rest(struct dapl_conn *conn, const struct batch *b, size_t sent)
+static bool keep_rest(struct dapl_conn *conn, const struct soft_batch *b, size_t sent)
 {
 	struct soft_tx *tx = &conn->tx;
 	size_t skip = sent, n = 0;
@@ -162,7 +162,7 @@ static bool send_rest(struct dapl_conn *conn)
 }
 
 /* Small messages lie in one piece: send() is cheaper than sendmsg(). */
-static ssize_t send_pieces(const struct dapl_conn *conn, struct batch *b)
+static ssize_t send_pieces(const struct dapl_conn *conn, struct soft_batch *b)
 {
 	struct msghdr msg = { .msg_iov = b->iov, .msg_iovlen = b->iovs };
 	int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
@@ -173,7 +173,7 @@ static ssize_t send_pieces(const struct dapl_conn *conn, struct batch *b)
 }
 
 /* The socket took n bytes of the batch. Returns true if that is all of it. */
-static bool socket_took(struct dapl_conn *conn, const struct batch *b, size_t n)
+static bool socket_took(struct dapl_conn *conn, const struct soft_batch *b, size_t n)
 {
 	uint32_t from = conn->tx.cursor.wqe;
 
@@ -192,7 +192,7 @@ static bool socket_took(struct dapl_conn *conn, const struct batch *b, size_t n)
 }
 
 /* Sends the batch. Returns true if the socket took all of it. */
-static bool send_batch(struct dapl_conn *conn, struct batch *b)
+static bool send_batch(struct dapl_conn *conn, struct soft_batch *b)
 {
 	ssize_t n;
 
@@ -203,8 +203,8 @@ static bool send_batch(struct dapl_conn *conn, struct batch *b)
 }
 
 /* The segments of the batch are in the ring. Returns false if the ring is full. */
-static bool ring_took(struct dapl_conn *conn, const struct batch *b,
-		      const struct soft_tx_cursor *cur, enum step stop)
+static bool ring_took(struct dapl_conn *conn, const struct soft_batch *b,
+		      const struct soft_tx_cursor *cur, enum soft_step stop)
 {
 	uint32_t from = conn->tx.cursor.wqe;
 
@@ -213,12 +213,12 @@ static bool ring_took(struct dapl_conn *conn, const struct batch *b,
 		shm_notify(conn->shm);
 		soft_requester_sent(conn, from, cur->wqe);
 	}
-	if (stop == FULL && !ring_room(&conn->shm->tx, RING_CHUNK))
+	if (stop == STEP_FULL && !ring_room(&conn->shm->tx, RING_CHUNK))
 		conn->tx.blocked = true;
 	return !conn->tx.blocked;
 }
 
-static void begin_batch(struct batch *b, struct dapl_conn *ring)
+static void begin_batch(struct soft_batch *b, struct dapl_conn *ring)
 {
 	b->ring = ring;
 	b->frames = b->iovs = b->term = 0;
@@ -228,8 +228,8 @@ static void begin_batch(struct batch *b, struct dapl_conn *ring)
 	b->bounce = NULL;
 }
 
-/* The batch stopped with BROKEN. */
-static void end_stream(struct dapl_conn *conn, const struct batch *b)
+/* The batch stopped with STEP_BROKEN. */
+static void end_stream(struct dapl_conn *conn, const struct soft_batch *b)
 {
 	if (b->answer) {
 		soft_stream_answer_fail(conn->qp, conn, b->term, b->check);
@@ -243,8 +243,8 @@ static void end_stream(struct dapl_conn *conn, const struct batch *b)
 static bool send_some(struct dapl_conn *conn)
 {
 	struct soft_tx_cursor cur = conn->tx.cursor;
-	struct batch b;
-	enum step stop;
+	struct soft_batch b;
+	enum soft_step stop;
 	bool all = true;
 
 	begin_batch(&b, conn->shm ? conn : NULL);
@@ -260,11 +260,11 @@ static bool send_some(struct dapl_conn *conn)
 	if (!all)
 		return false;
 	conn->tx.ack_now = false;
-	if (stop == LOCAL)
+	if (stop == STEP_LOCAL)
 		soft_requester_execute_local(conn);
-	if (stop == BROKEN)
+	if (stop == STEP_BROKEN)
 		end_stream(conn, &b);
-	return stop != NOTHING;
+	return stop != STEP_NOTHING;
 }
 
 /* After the last frame, ends the stream of the socket. A shared-memory connection sent its close notification
@@ -316,7 +316,7 @@ void soft_tcp_send(struct dapl_conn *conn)
 /* --- fast path for one small message ----------------------------------------------------- */
 
 /* Frames the request, and the acknowledgement that is due. */
-static void frame_fastpath(struct batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur,
+static void frame_fastpath(struct soft_batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur,
 			const struct ring_message *m, char *at)
 {
 	bool write = m->op == WIRE_WRITE;
@@ -342,7 +342,7 @@ bool soft_tcp_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_
 	struct soft_tx *tx = &conn->tx;
 	struct soft_tx_cursor cur = tx->cursor;
 	struct ring_message message;
-	struct batch b;
+	struct soft_batch b;
 	ssize_t n;
 	char *at;
 

@@ -17,15 +17,15 @@
 
 struct soft_region;
 
-struct batch {
+struct soft_batch {
 	struct dapl_conn *ring;		/* segments go into its ring; NULL: over the socket */
 	int frames, iovs;
 	size_t used, total;
 	struct soft_region *held;	/* the locked window that a read response is sent from */
 	uint8_t *bounce;		/* a stable copy for the CRC */
-	int term;			/* BROKEN: the Terminate code */
-	bool answer;			/* BROKEN: because of an answer */
-	const char *check;		/* BROKEN: what failed */
+	int term;			/* STEP_BROKEN: the Terminate code */
+	bool answer;			/* STEP_BROKEN: because of an answer */
+	const char *check;		/* STEP_BROKEN: what failed */
 	struct {
 		size_t end;
 		struct soft_tx_cursor cursor;
@@ -35,16 +35,16 @@ struct batch {
 	uint8_t bytes[BATCH_BYTES + 512];
 };
 
-enum step {
-	FRAMED,		/* a segment was appended */
-	NOTHING,	/* there is nothing to be sent now */
-	FULL,		/* the batch has no room */
-	LOCAL,		/* the next request is executed without a segment */
-	BROKEN,		/* the stream ends */
+enum soft_step {
+	STEP_FRAMED,		/* a segment was appended */
+	STEP_NOTHING,	/* there is nothing to be sent now */
+	STEP_FULL,		/* the batch has no room */
+	STEP_LOCAL,		/* the next request is executed without a segment */
+	STEP_BROKEN,		/* the stream ends */
 };
 
 /* Is there room for a segment of `length` bytes of payload in that many pieces? */
-static inline bool batch_has_room(const struct batch *b, int pieces, uint32_t length)
+static inline bool batch_has_room(const struct soft_batch *b, int pieces, uint32_t length)
 {
 	if (b->ring)
 		return ring_room(&b->ring->shm->tx, length);
@@ -54,7 +54,7 @@ static inline bool batch_has_room(const struct batch *b, int pieces, uint32_t le
 }
 
 /* Appends one segment. The caller has checked batch_has_room(), and calls batch_note_cursor() next. */
-static inline void batch_put(struct batch *b, bool crc_on, const struct wire_segment *segment,
+static inline void batch_put(struct soft_batch *b, bool crc_on, const struct wire_segment *segment,
 			     const void *body, uint32_t body_length, const struct iovec *payload,
 			     int pieces, uint32_t length)
 {
@@ -65,7 +65,7 @@ static inline void batch_put(struct batch *b, bool crc_on, const struct wire_seg
 }
 
 /* Notes the cursor behind the segment that was appended last. */
-static inline void batch_note_cursor(struct batch *b, const struct soft_tx_cursor *cursor)
+static inline void batch_note_cursor(struct soft_batch *b, const struct soft_tx_cursor *cursor)
 {
 	if (b->ring) {
 		b->frames++;

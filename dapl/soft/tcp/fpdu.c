@@ -6,7 +6,7 @@
 #include "dapl/soft/tcp/wire.h"
 #include <string.h>
 
-static void push(struct batch *b, void *p, size_t length)
+static void push(struct soft_batch *b, void *p, size_t length)
 {
 	struct iovec *last = b->iovs ? &b->iov[b->iovs - 1] : NULL;
 
@@ -17,7 +17,7 @@ static void push(struct batch *b, void *p, size_t length)
 	b->total += length;
 }
 
-void fpdu_put(struct batch *b, bool crc_on, const struct wire_segment *seg, const void *body,
+void fpdu_put(struct soft_batch *b, bool crc_on, const struct wire_segment *seg, const void *body,
 	      uint32_t body_length, const struct iovec *payload, int pieces, uint32_t length)
 {
 	uint8_t *start = b->bytes + b->used, *p = start + WIRE_FPDU_LENGTH;

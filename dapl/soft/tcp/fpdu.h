@@ -5,12 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct batch;
+struct soft_batch;
 struct iovec;
 struct wire_segment;
 
 /* Appends one FPDU to a batch that has room for it. */
-void fpdu_put(struct batch *b, bool crc_on, const struct wire_segment *seg, const void *body,
+void fpdu_put(struct soft_batch *b, bool crc_on, const struct wire_segment *seg, const void *body,
 	      uint32_t body_length, const struct iovec *payload, int pieces, uint32_t length);
 
 #endif

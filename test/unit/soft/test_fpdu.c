@@ -13,7 +13,7 @@
 
 enum { LARGE = BATCH_COPY_MAX + 1 };
 
-static struct batch batch;
+static struct soft_batch batch;
 static uint8_t payload[2 * LARGE];
 static const struct wire_segment segment = { .tagged = true, .last = true, .op = WIRE_WRITE, .stag = 7, .to = 9 };
 

@@ -15,15 +15,15 @@ enum {
 	REMOTE = 100,		/* address that requests name */
 };
 
-static struct batch b;
+static struct soft_batch b;
 static uint8_t bytes[BATCH_PAYLOAD + SOFT_SCRATCH + BATCH_BYTES];	/* of the batch, in one piece */
 static struct soft_tx_cursor cur;	/* behind the batch */
 
 /* Fills a batch from the connection's cursor on. */
-static enum step fill(void)
+static enum soft_step fill(void)
 {
 	size_t n = 0;
-	enum step step;
+	enum soft_step step;
 
 	memset(&b, 0, sizeof b);
 	cur = s.conn->tx.cursor;
@@ -115,7 +115,7 @@ static void each_kind_of_send_has_its_opcode(void **state)
 		wqe->word = 77;
 		wqe->flags |= cases[i].flags;
 	}
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, n);
 	for (int i = 0; i < n; i++) {
 		struct segment is = segment(i);
@@ -138,7 +138,7 @@ static void long_send_is_cut_into_full_segments(void **state)
 {
 	(void)state;
 	post(IBV_WR_SEND, 2 * UNTAGGED + 1);
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 3);
 	for (int i = 0; i < 3; i++) {
 		struct segment is = segment(i);
@@ -159,7 +159,7 @@ static void long_write_names_the_place_of_each_segment(void **state)
 {
 	(void)state;
 	post(IBV_WR_RDMA_WRITE, 2 * TAGGED);
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 2);
 	for (int i = 0; i < 2; i++) {
 		struct segment is = segment(i);
@@ -180,7 +180,7 @@ static void large_segments_are_whole_cache_lines(void **state)
 	(void)state;
 	s.conn->mulpdu = WIRE_UNTAGGED + FPDU_ALIGN_MIN + FPDU_ALIGN + FPDU_ALIGN - 1;
 	post(IBV_WR_SEND, 8000);
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(segment(0).length, FPDU_ALIGN_MIN + FPDU_ALIGN);
 }
 
@@ -192,7 +192,7 @@ static void immediate_follows_its_write(void **state)
 	wqe = post(IBV_WR_RDMA_WRITE_WITH_IMM, 24);
 	wqe->word = 0x01020304;
 	post(IBV_WR_RDMA_WRITE_WITH_IMM, 0)->flags |= IBV_SEND_SOLICITED;
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 4);
 	assert_int_equal(segment(0).op, WIRE_WRITE);
 	assert_true(b.frame[0].cursor.second);
@@ -215,7 +215,7 @@ static void read_request_names_source_and_sink(void **state)
 	(void)state;
 	post(IBV_WR_RDMA_READ, 300);
 	post(IBV_WR_RDMA_READ, 300);
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	is = segment(1);
 	assert_int_equal(is.op, WIRE_READ_REQUEST);
 	assert_int_equal(is.qn, WIRE_QN_READ);
@@ -240,7 +240,7 @@ static void atomics_have_their_operands_and_masks(void **state)
 		wqe->atomic.compare_add = 0x1111;
 		wqe->atomic.swap = 0x2222;
 	}
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	for (int i = 0; i < 2; i++) {
 		const uint8_t *body = segment(i).body;
 
@@ -265,11 +265,11 @@ static void fence_waits_for_the_reads_before_it(void **state)
 	(void)state;
 	post(IBV_WR_RDMA_READ, 8);
 	post(IBV_WR_SEND, 8)->flags |= IBV_SEND_FENCE;
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 1);
 	s.conn->tx.cursor = cur;
 	s.conn->reads_done = 1;
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 1);
 	assert_int_equal(segment(0).op, WIRE_SEND);
 }
@@ -279,11 +279,11 @@ static void reads_wait_while_the_peer_has_as_many_as_it_allows(void **state)
 	(void)state;
 	for (int i = 0; i <= STREAM_READS; i++)
 		post(IBV_WR_RDMA_READ, 8);
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, STREAM_READS);
 	s.conn->tx.cursor = cur;
 	s.conn->reads_done = 1;
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 1);
 }
 
@@ -292,7 +292,7 @@ static void nothing_is_sent_behind_a_request_that_failed(void **state)
 	(void)state;
 	post(IBV_WR_SEND, 8)->state = SOFT_DONE;
 	post(IBV_WR_SEND, 8);
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 0);
 }
 
@@ -302,7 +302,7 @@ static void request_without_a_segment_ends_the_batch(void **state)
 	post(IBV_WR_SEND, 8);
 	assert_true(stream_bind(&s, 2, 0, 64));
 	post(IBV_WR_SEND, 8);
-	assert_int_equal(fill(), LOCAL);
+	assert_int_equal(fill(), STEP_LOCAL);
 	assert_int_equal(b.frames, 1);
 	assert_int_equal(cur.wqe, 1);
 }
@@ -311,7 +311,7 @@ static void faulty_request_is_not_framed(void **state)
 {
 	(void)state;
 	post(IBV_WR_SEND, 8)->sge->lkey = 12345;
-	assert_int_equal(fill(), LOCAL);
+	assert_int_equal(fill(), STEP_LOCAL);
 	assert_int_equal(b.frames, 0);
 }
 
@@ -363,7 +363,7 @@ static uint32_t send_into_window(uint64_t used, uint32_t length)
 	s.conn->tx.cursor.charged = used;
 	post(IBV_WR_SEND, length);
 	s.conn->tx.cursor.wqe = s.qp->sq_tail - 1;
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	return cur.offset ? cur.offset : b.frames ? length : 0;
 }
 
@@ -399,12 +399,12 @@ static void immediate_needs_room_in_the_window(void **state)
 	(void)state;
 	s.conn->tx.cursor.charged = SOFT_WINDOW - SOFT_CHARGE + 1;
 	post(IBV_WR_RDMA_WRITE_WITH_IMM, 8);
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 1);
 	assert_true(cur.second);
 	s.conn->tx.cursor = cur;
 	s.conn->peer_consumed = 1;
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(segment(0).op, WIRE_IMMEDIATE);
 }
 
@@ -413,7 +413,7 @@ static void batch_takes_a_limited_number_of_segments(void **state)
 	(void)state;
 	for (int i = 0; i < BATCH_FRAMES + 1; i++)
 		post(IBV_WR_SEND, 8);
-	assert_int_equal(fill(), FULL);
+	assert_int_equal(fill(), STEP_FULL);
 	assert_int_equal(b.frames, BATCH_FRAMES);
 	assert_int_equal(cur.wqe, BATCH_FRAMES);
 }
@@ -427,7 +427,7 @@ static void memory_that_went_away_ends_the_stream(void **state)
 		post(opcodes[i], 2000)->sge->lkey = 12345;
 		s.conn->tx.cursor.wqe = i;
 		s.conn->tx.cursor.offset = 1000;	/* these were sent */
-		assert_int_equal(fill(), BROKEN);
+		assert_int_equal(fill(), STEP_BROKEN);
 		assert_int_equal(b.term, WIRE_TERM_LOCAL);
 		assert_false(b.answer);
 		assert_non_null(b.check);
@@ -443,15 +443,15 @@ static void nothing_follows_the_last_frame(void **state)
 	ask(0, 8);
 	for (int i = 0; i < 2; i++) {
 		*last[i] = true;
-		assert_int_equal(fill(), NOTHING);
+		assert_int_equal(fill(), STEP_NOTHING);
 		assert_int_equal(b.frames, 0);
 		*last[i] = false;
 	}
 	soft_qp_set_state(s.qp, IBV_QPS_ERR);
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 0);
 	soft_qp_set_state(s.qp, IBV_QPS_RTS);
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 2);
 }
 
@@ -460,14 +460,14 @@ static void initiator_begins_with_an_empty_write(void **state)
 	(void)state;
 	s.conn->tx.first = true;
 	post(IBV_WR_SEND, 8);
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 2);
 	assert_int_equal(segment(0).op, WIRE_WRITE);
 	assert_int_equal(segment(0).stag, 1);
 	assert_int_equal(segment(0).length, 0);
 	assert_int_equal(soft_swqe(s.qp, 0)->seq, 2);	/* the peer counts the write, too */
 	s.conn->tx.cursor = cur;
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 0);
 }
 
@@ -478,7 +478,7 @@ static void read_is_answered_in_full_segments(void **state)
 	(void)state;
 	ask(50, TAGGED + 10);
 	ask(0, 0);
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 3);
 	for (int i = 0; i < 2; i++) {
 		struct segment is = segment(i);
@@ -503,7 +503,7 @@ static void atomic_is_answered_with_the_value_before(void **state)
 	ask(0, 0)->atomic = true;
 	ask(0, 0)->atomic = true;
 	s.conn->answers[1].sink_to = 0x1122334455667788;
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(segment(1).op, WIRE_ATOMIC_RESPONSE);
 	assert_int_equal(segment(1).qn, WIRE_QN_ATOMIC);
 	assert_int_equal(segment(1).msn, 2);
@@ -516,12 +516,12 @@ static void source_that_went_away_ends_the_stream(void **state)
 {
 	(void)state;
 	ask(0, 8)->stag = 12345;
-	assert_int_equal(fill(), BROKEN);
+	assert_int_equal(fill(), STEP_BROKEN);
 	assert_true(b.answer);
 	assert_int_equal(b.term, WIRE_TERM_STAG);
 	ask(STREAM_REGION, 1);
 	s.conn->tx.cursor.answer = 1;
-	assert_int_equal(fill(), BROKEN);
+	assert_int_equal(fill(), STEP_BROKEN);
 	assert_int_equal(b.term, WIRE_TERM_BOUNDS);
 }
 
@@ -532,11 +532,11 @@ static void batch_with_crc_has_one_response(void **state)
 	ask(0, 8);
 	ask(8, 8);
 	s.conn->crc = true;
-	assert_int_equal(fill(), FULL);
+	assert_int_equal(fill(), STEP_FULL);
 	assert_int_equal(b.frames, 1);
 	assert_memory_equal(segment(0).body, stream_device.memory->constant, 8);
 	s.conn->crc = false;
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 2);
 }
 
@@ -549,7 +549,7 @@ static void batch_has_one_response_from_a_window(void **state)
 	stream_test_unlock();
 	ask(0, 8)->stag = s.window->mw.rkey;
 	ask(8, 8)->stag = s.window->mw.rkey;
-	assert_int_equal(fill(), FULL);
+	assert_int_equal(fill(), STEP_FULL);
 	assert_int_equal(b.frames, 1);
 	assert_non_null(b.held);
 }
@@ -559,16 +559,16 @@ static void only_our_peers_get_interleaved_messages(void **state)
 	(void)state;
 	post(IBV_WR_SEND, 2 * UNTAGGED);
 	ask(0, 2 * TAGGED);
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 4);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(segment(i).op, i % 2 ? WIRE_SEND : WIRE_READ_RESPONSE);
 	s.conn->peer_is_dapl = false;
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(segment(i).op, i < 2 ? WIRE_READ_RESPONSE : WIRE_SEND);
 	s.conn->tx.cursor.offset = 1;		/* the Send has begun */
-	assert_int_equal(fill(), NOTHING);
+	assert_int_equal(fill(), STEP_NOTHING);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(segment(i).op, i < 2 ? WIRE_SEND : WIRE_READ_RESPONSE);
 	s.conn->tx.cursor.offset = 0;
