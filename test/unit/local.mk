@@ -150,6 +150,8 @@ unit_core = \
 	test/unit/core/test_cause \
 	test/unit/core/test_cno \
 	test/unit/core/test_cno_trigger \
+	test/unit/core/test_conn \
+	test/unit/core/test_conn_hooks \
 	test/unit/core/test_conn_step \
 	test/unit/core/test_connect \
 	test/unit/core/test_counters \
@@ -233,6 +235,8 @@ core_device = test/unit/core/core_device.c test/unit/core/core_device.h \
 core_objects = $(core_device) test/unit/core/core_objects.c test/unit/core/core_objects.h
 # And a datagram endpoint, core_ud.c.
 core_ud = $(core_objects) test/unit/core/core_ud.c test/unit/core/core_ud.h
+# And an endpoint with a connection, core_conn.c.
+core_conn = $(core_ud) test/unit/core/core_conn.c test/unit/core/core_conn.h
 # And raw Ethernet endpoints, core_eth.c.
 core_eth = $(core_objects) test/unit/core/core_eth.c test/unit/core/core_eth.h
 # And device memory, core_dm.c.
@@ -383,6 +387,10 @@ test_unit_core_test_sp_request_SOURCES = test/unit/core/test_sp_request.c $(core
 test_unit_core_test_sp_request_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_cr_SOURCES = test/unit/core/test_cr.c $(core_objects)
 test_unit_core_test_cr_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_conn_SOURCES = test/unit/core/test_conn.c $(core_conn)
+test_unit_core_test_conn_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_conn_hooks_SOURCES = test/unit/core/test_conn_hooks.c $(core_conn)
+test_unit_core_test_conn_hooks_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_conn_step_SOURCES = test/unit/core/test_conn_step.c $(core_objects)
 test_unit_core_test_conn_step_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ep_SOURCES = test/unit/core/test_ep.c $(core_objects)
