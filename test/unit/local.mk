@@ -857,6 +857,7 @@ unit_verbs = \
 	test/unit/verbs/test_address \
 	test/unit/verbs/test_cm \
 	test/unit/verbs/test_cm_listen \
+	test/unit/verbs/test_conn \
 	test/unit/verbs/test_conn_cause \
 	test/unit/verbs/test_conn_event \
 	test/unit/verbs/test_conn_qp \
@@ -909,6 +910,9 @@ test_unit_verbs_test_cm_LDFLAGS = $(AM_LDFLAGS) $(verbs_cm_channel_flags) -Wl,--
 test_unit_verbs_test_cm_listen_SOURCES = test/unit/verbs/test_cm_listen.c $(verbs_cm_channel)
 test_unit_verbs_test_cm_listen_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_cm_listen_LDFLAGS = $(AM_LDFLAGS) $(verbs_cm_channel_flags) -Wl,--wrap=free
+test_unit_verbs_test_conn_SOURCES = test/unit/verbs/test_conn.c $(verbs_conn_sides)
+test_unit_verbs_test_conn_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_conn_LDFLAGS = $(AM_LDFLAGS) $(verbs_conn_sides_flags)
 test_unit_verbs_test_conn_cause_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_event_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_conn_qp_LDADD = $(unit_verbs_libs)

@@ -32,6 +32,7 @@ struct rdma_conn_param asked;
 uint8_t asked_data[256];
 int asked_data_length;
 unsigned siw_reads;
+uint64_t lingers_us;
 enum dapl_conn_failure why_told;
 struct dapl_ud_peer peer_told;
 char data_told[256];
@@ -43,6 +44,8 @@ static struct sockaddr_storage remote;
 static int handles;			/* alive, and not core's */
 static struct dapl_task *task;
 static void (*task_run)(struct dapl_task *);
+static struct dapl_timer *timer;		/* that runs */
+static void (*timer_fire)(struct dapl_timer *);
 
 static int try(const char *word)
 {
@@ -164,8 +167,8 @@ void __wrap_hw_ud_self(struct dapl_device *on, struct ibv_qp *of, struct hw_ud_s
 void __wrap_hw_tap_connection(const struct dapl_conn *of);
 void __wrap_hw_siw_qp_reads(struct ibv_qp *of, unsigned reads);
 void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *));
-void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us, void (*fire)(struct dapl_timer *));
-bool __wrap_dapl_timer_stop(struct dapl_timer *timer);
+void __wrap_dapl_timer_start(struct dapl_timer *of, uint64_t delay_us, void (*fire)(struct dapl_timer *));
+bool __wrap_dapl_timer_stop(struct dapl_timer *of);
 /* Visible, since the sanitizers' libraries call calloc, too. */
 __attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);
 void *__real_calloc(size_t n, size_t size);
@@ -228,16 +231,22 @@ void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *
 	task_run = run;
 }
 
-void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us, void (*fire)(struct dapl_timer *))
+void __wrap_dapl_timer_start(struct dapl_timer *of, uint64_t delay_us, void (*fire)(struct dapl_timer *))
 {
-	(void)timer, (void)delay_us, (void)fire;
+	assert_null(timer);
+	timer = of;
+	timer_fire = fire;
+	lingers_us = delay_us;
 	step("linger");
 }
 
-bool __wrap_dapl_timer_stop(struct dapl_timer *timer)
+bool __wrap_dapl_timer_stop(struct dapl_timer *of)
 {
-	(void)timer;
-	return false;
+	if (timer != of)
+		return false;
+	timer = NULL;
+	lingers_us = 0;
+	return true;
 }
 
 void *__wrap_calloc(size_t n, size_t size)
@@ -338,6 +347,8 @@ int sides_begin(void **state)
 	peer_told = (struct dapl_ud_peer){ 0 };
 	memset(data_told, 0, sizeof data_told);
 	task = NULL;
+	timer = NULL;
+	lingers_us = 0;
 	forget_steps();
 	return 0;
 }
@@ -347,7 +358,7 @@ int sides_end(void **state)
 	(void)state;
 	while (dev.conns)
 		hw_conn_destroy(dev.conns);
-	return ids || handles ? -1 : 0;
+	return ids || handles || timer ? -1 : 0;
 }
 
 struct dapl_conn_params own_params(void)
@@ -368,4 +379,13 @@ void run_task(void)
 bool task_is_queued(void)
 {
 	return task;
+}
+
+void end_linger(void)
+{
+	struct dapl_timer *now = timer;
+
+	assert_non_null(now);
+	__wrap_dapl_timer_stop(now);
+	timer_fire(now);
 }

@@ -36,13 +36,16 @@ extern uint8_t asked_data[256];
 extern int asked_data_length;
 extern unsigned siw_reads;		/* hw_siw_qp_reads */
 
+/* How long a released connection lingers, us; 0: its timer does not run. */
+extern uint64_t lingers_us;
+
 /* What core was told last. */
 extern enum dapl_conn_failure why_told;
 extern struct dapl_ud_peer peer_told;	/* zeroes: none */
 extern char data_told[256];
 
 /* For cmocka, before and after a case. The end destroys what is left in the device's list, and fails if an id
- * or an address handle is left. */
+ * or an address handle is left, or a timer runs. */
 int sides_begin(void **state);
 int sides_end(void **state);
 struct dapl_conn_params own_params(void);	/* of `qp`, to 10.0.0.2, 4 reads out and 5 in, data "hello" */
@@ -51,5 +54,6 @@ int try_on(const struct rdma_cm_id *of, const char *word);
 void set_address(struct sockaddr *to, const char *text, uint16_t port);
 void run_task(void);			/* one must be queued */
 bool task_is_queued(void);
+void end_linger(void);			/* its time is over */
 
 #endif

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_conn.c - the life of a connection over verbs: where it is listed, what core gives for it, upcalls that are made
+ * later, its disconnect, and how it ends after its release. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "common/address.h"
+#include "dapl/verbs/conn.h"
+#include "test/unit/verbs/conn_sides.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+enum { SECOND = 1000000 };		/* us */
+
+/* The lock keeps release, and with it the end of the id, away. */
+int rdma_disconnect(struct rdma_cm_id *of)
+{
+	assert_int_equal(conn->lock.state, conn->released ? MUTEX_FREE : MUTEX_HELD);
+	return try_on(of, "disconnect");
+}
+
+/* --- connections in a state ------------------------------------------------------------------------------------ */
+
+static void adopt(struct dapl_conn_params params)
+{
+	dapl_mutex_lock(&conn->lock);
+	hw_conn_adopt(conn, &params);
+	dapl_mutex_unlock(&conn->lock);
+}
+
+/* A connection with an id. Core has accepted or connected it, unless it is a request. */
+static void begin_in(void **state, enum hw_wire wire, enum conn_state in)
+{
+	assert_int_equal(sides_end(state), 0);
+	sides_begin(state);
+	dev.attr.iwarp = wire == HW_WIRE_IWARP;
+	conn = hw_conn_new(&dev, wire == HW_WIRE_UD, in);
+	assert_non_null(conn);
+	conn->id = &id;
+	ids = 1;
+	if (in != CONN_REQUESTED)
+		adopt(own_params());
+}
+
+/* A datagram peer that was accepted: core is told later that it is established, with an address handle. */
+static void begin_accepted_datagrams(void **state)
+{
+	struct dapl_conn_params params = own_params();
+
+	begin_in(state, HW_WIRE_UD, CONN_REQUESTED);
+	assert_int_equal(hw_accept(conn, &params), 0);
+	steps_are("handle tap accept");
+}
+
+static void fail_later(enum dapl_conn_failure why, int err, const char *text)
+{
+	dapl_mutex_lock(&conn->lock);
+	hw_fail_later(conn, why, err, text);
+	dapl_mutex_unlock(&conn->lock);
+}
+
+/* Release only queues the task that ends it. */
+static void release(void)
+{
+	hw_release(conn);
+	assert_int_equal(conn->lock.state, MUTEX_FREE);
+	steps_are("");
+	assert_ptr_equal(dev.conns, conn);
+	assert_true(task_is_queued());
+	run_task();
+}
+
+/* --- new connections -------------------------------------------------------------------------------------------- */
+
+/* The list of the device is this one, in both directions. */
+static void list_is(struct dapl_conn *const *expected, int n)
+{
+	struct dapl_conn **prev = &dev.conns;
+
+	for (int i = 0; i < n; i++, prev = &(*prev)->next) {
+		assert_ptr_equal(*prev, expected[i]);
+		assert_ptr_equal(expected[i]->prev, prev);
+	}
+	assert_null(*prev);
+	assert_int_equal(dev.lock.state, MUTEX_FREE);
+}
+
+static void connection_is_listed_until_it_is_destroyed(void **state)
+{
+	enum { N = 3 };
+
+	(void)state;
+	for (int gone = 0; gone < N; gone++) {
+		struct dapl_conn *list[N];
+
+		for (int i = N - 1; i >= 0; i--) {
+			list[i] = hw_conn_new(&dev, false, CONN_REQUESTED);
+			list_is(list + i, N - i);
+		}
+		hw_conn_destroy(list[gone]);
+		memmove(list + gone, list + gone + 1, (size_t)(N - 1 - gone) * sizeof *list);
+		list_is(list, N - 1);
+		hw_conn_destroy(list[0]);
+		hw_conn_destroy(list[1]);
+		list_is(NULL, 0);
+	}
+	steps_are("");
+}
+
+static void connection_without_memory_is_not_listed(void **state)
+{
+	(void)state;
+	no_memory = true;
+	assert_null(hw_conn_new(&dev, false, CONN_REQUESTED));
+	no_memory = false;
+	list_is(NULL, 0);
+}
+
+static void wire_follows_from_the_device_unless_there_are_datagrams(void **state)
+{
+	static const struct { bool iwarp, ud; enum hw_wire wire; } cases[] = {
+		{ false, false, HW_WIRE_IB }, { true, false, HW_WIRE_IWARP }, { false, true, HW_WIRE_UD },
+		{ true, true, HW_WIRE_UD },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		dev.attr.iwarp = cases[i].iwarp;
+		conn = hw_conn_new(&dev, cases[i].ud, CONN_RESOLVING_ADDRESS);
+		assert_int_equal(conn->wire, cases[i].wire);
+		assert_int_equal(conn->ud, cases[i].ud);
+	}
+}
+
+static void only_a_request_is_passive(void **state)
+{
+	(void)state;
+	conn = hw_conn_new(&dev, false, CONN_REQUESTED);
+	assert_false(conn->active);
+	assert_int_equal(conn->state, CONN_REQUESTED);
+	conn = hw_conn_new(&dev, false, CONN_RESOLVING_ADDRESS);
+	assert_true(conn->active);
+	assert_int_equal(conn->state, CONN_RESOLVING_ADDRESS);
+	assert_int_not_equal(conn->restarts, 0);	/* its port may be taken */
+}
+
+static void connection_knows_its_device(void **state)
+{
+	(void)state;
+	conn = hw_conn_new(&dev, false, CONN_REQUESTED);
+	assert_ptr_equal(conn->dev, &dev);
+	assert_int_equal(conn->target.kind, CM_CONN);
+	assert_memory_equal(&conn->local, &dev.attr.address, sizeof conn->local);
+	assert_int_equal(conn->remote.ss_family, 0);
+	assert_int_equal(conn->lock.state, MUTEX_FREE);
+}
+
+/* --- what core gives ------------------------------------------------------------------------------------------- */
+
+static void parameters_of_core_are_taken_over(void **state)
+{
+	struct dapl_conn_params params = own_params();
+
+	begin_in(state, HW_WIRE_IB, CONN_REQUESTED);
+	params.tuning.ack_retry = 8;
+	adopt(params);
+	assert_ptr_equal(conn->owner, &owner);
+	assert_ptr_equal(conn->qp, &qp);
+	assert_false(conn->srq);
+	assert_int_equal(conn->reads_out, 4);
+	assert_int_equal(conn->reads_in, 5);
+	assert_int_equal(conn->tuning.ack_retry, 8);
+	params.srq = true;
+	adopt(params);
+	assert_true(conn->srq);
+}
+
+static const struct { int qos, tos; } qualities[] = {
+	{ DAPL_QOS_DEFAULT, 0 }, { DAPL_QOS_THROUGHPUT, 0x28 }, { DAPL_QOS_LATENCY, 0xb8 },
+	{ DAPL_QOS_ECONOMY, 0x20 }, { DAPL_QOS_PREMIUM, 0x88 }, { DAPL_QOS_PREMIUM + 1, 0 },
+};
+
+static int tos_of(int qos, int traffic_class)
+{
+	struct dapl_conn_params params = own_params();
+
+	params.qos = (enum dapl_qos)qos;
+	params.tuning.traffic_class = (uint16_t)traffic_class;
+	adopt(params);
+	return conn->tos;
+}
+
+static void quality_of_service_is_a_code_point(void **state)
+{
+	begin_in(state, HW_WIRE_IB, CONN_REQUESTED);
+	for (size_t i = 0; i < COUNT(qualities); i++)
+		assert_int_equal(tos_of(qualities[i].qos, 0), qualities[i].tos);
+}
+
+static void environment_comes_before_the_quality_of_service(void **state)
+{
+	static const int values[] = { 0, 1, 0xff };
+
+	begin_in(state, HW_WIRE_IB, CONN_REQUESTED);
+	for (size_t v = 0; v < COUNT(values); v++)
+		for (size_t i = 0; i < COUNT(qualities); i++) {
+			dapl_settings.tos = values[v];
+			assert_int_equal(tos_of(qualities[i].qos, 0), values[v]);
+		}
+}
+
+/* A tuning of 0 leaves it to the environment: what is wanted is one less. */
+static void limit_of_the_connection_comes_before_the_environment(void **state)
+{
+	begin_in(state, HW_WIRE_IB, CONN_REQUESTED);
+	dapl_settings.tos = 3;
+	assert_int_equal(tos_of(DAPL_QOS_LATENCY, 0), 3);
+	assert_int_equal(tos_of(DAPL_QOS_LATENCY, 1), 0);
+	assert_int_equal(tos_of(DAPL_QOS_LATENCY, 0x100), 0xff);
+}
+
+/* CONN-11, 12 */
+static void failure_follows_from_the_errno(void **state)
+{
+	static const struct { int err; enum dapl_conn_failure why; } cases[] = {
+		{ ETIMEDOUT, DAPL_CONN_TIMED_OUT }, { ECONNREFUSED, DAPL_CONN_REFUSED },
+		{ ECONNRESET, DAPL_CONN_REFUSED }, { EHOSTUNREACH, DAPL_CONN_UNREACHABLE },
+		{ ENETUNREACH, DAPL_CONN_UNREACHABLE }, { EINVAL, DAPL_CONN_UNREACHABLE },
+		{ 0, DAPL_CONN_UNREACHABLE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		assert_int_equal(hw_failure_of(cases[i].err), cases[i].why);
+}
+
+/* --- upcalls that are made later --------------------------------------------------------------------------------- */
+
+static void late_failure_is_told_by_the_task(void **state)
+{
+	static const enum dapl_conn_failure whys[] = { DAPL_CONN_TIMED_OUT, DAPL_CONN_UNREACHABLE };
+
+	for (size_t i = 0; i < COUNT(whys); i++) {
+		begin_in(state, HW_WIRE_IB, CONN_ACCEPTING);
+		strcpy(data_told, "nothing");
+		fail_later(whys[i], ECONNRESET, "lost");
+		steps_are("");
+		assert_int_equal(conn->state, CONN_ACCEPTING);
+		run_task();
+		steps_are("up:failed");
+		assert_int_equal(why_told, whys[i]);
+		assert_string_equal(data_told, "");
+		assert_int_equal(conn->cause.step, DAPL_STEP_READY);
+		assert_int_equal(conn->cause.err, ECONNRESET);
+		assert_int_equal(conn->cause.code_kind, DAPL_CODE_NONE);
+		assert_string_equal(conn->cause.text, "lost");
+		hw_conn_queue_task(conn);	/* once only */
+		run_task();
+		steps_are("");
+	}
+}
+
+static void late_establishment_hands_the_address_handle_to_core(void **state)
+{
+	begin_accepted_datagrams(state);
+	run_task();
+	steps_are("up:established");
+	assert_non_null(peer_told.ah);
+	assert_string_equal(data_told, "");
+	hw_conn_queue_task(conn);		/* once only */
+	run_task();
+	steps_are("");
+	release();				/* the handle stays */
+	steps_are("up:released -id");
+}
+
+static void released_connection_makes_no_late_upcall(void **state)
+{
+	begin_in(state, HW_WIRE_IB, CONN_ACCEPTING);
+	fail_later(DAPL_CONN_TIMED_OUT, ETIMEDOUT, NULL);
+	release();
+	steps_are("up:released -id");
+	begin_accepted_datagrams(state);
+	release();				/* with the address handle */
+	steps_are("up:released -id");
+	list_is(NULL, 0);
+}
+
+static void task_without_work_does_nothing(void **state)
+{
+	for (int s = 0; s < CONN_STATES; s++) {
+		begin_in(state, HW_WIRE_IB, (enum conn_state)s);
+		hw_conn_queue_task(conn);
+		run_task();
+		steps_are("");
+		assert_int_equal(conn->state, s);
+		assert_int_equal(conn->lock.state, MUTEX_FREE);
+		list_is(&conn, 1);
+	}
+}
+
+/* --- disconnecting ------------------------------------------------------------------------------------------------ */
+
+static void disconnect_tells_a_peer_that_is_connected(void **state)
+{
+	static const bool fails[] = { false, true };	/* the peer is gone */
+
+	for (int s = 0; s < CONN_STATES; s++)
+		for (size_t i = 0; i < COUNT(fails); i++) {
+			begin_in(state, HW_WIRE_IB, (enum conn_state)s);
+			failing = fails[i] ? "disconnect" : NULL;
+			assert_int_equal(hw_disconnect(conn), 0);
+			steps_are(s == CONN_ESTABLISHED || s == CONN_PEER_CLOSED ? "disconnect" : "");
+			assert_int_equal(conn->state, s == CONN_ESTABLISHED ? CONN_DISCONNECTING :
+					 s == CONN_PEER_CLOSED ? CONN_CLOSED : s);
+			assert_int_equal(conn->lock.state, MUTEX_FREE);
+			assert_false(task_is_queued());
+		}
+}
+
+static void disconnect_of_datagrams_tells_no_peer(void **state)
+{
+	static const enum conn_state states[] = { CONN_CONNECTING, CONN_ACCEPTING, CONN_ESTABLISHED };
+
+	for (size_t i = 0; i < COUNT(states); i++) {
+		begin_in(state, HW_WIRE_UD, states[i]);
+		assert_int_equal(hw_disconnect(conn), 0);
+		steps_are("");
+		assert_int_equal(conn->state, CONN_CLOSED);
+		assert_int_equal(conn->lock.state, MUTEX_FREE);
+	}
+}
+
+/* --- explaining --------------------------------------------------------------------------------------------------- */
+
+static struct dapl_conn_cause explained(void)
+{
+	struct dapl_conn_cause cause;
+
+	memset(&cause, 0xee, sizeof cause);
+	hw_explain(conn, &cause);
+	assert_int_equal(conn->lock.state, MUTEX_FREE);
+	assert_memory_equal(&cause.local, &conn->local, sizeof cause.local);
+	assert_int_equal(address_port((struct sockaddr *)&cause.remote), 9);
+	return cause;
+}
+
+static void connection_that_has_not_failed_is_in_a_step(void **state)
+{
+	static const struct { enum conn_state in; enum dapl_conn_step step; } cases[] = {
+		{ CONN_REQUESTED, DAPL_STEP_REQUEST }, { CONN_RESOLVING_ROUTE, DAPL_STEP_RESOLVE_ROUTE },
+		{ CONN_ACCEPTING, DAPL_STEP_READY }, { CONN_ESTABLISHED, DAPL_STEP_TRANSFER },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct dapl_conn_cause cause;
+
+		begin_in(state, HW_WIRE_IB, cases[i].in);
+		set_address((struct sockaddr *)&conn->remote, "10.0.0.2", 9);
+		cause = explained();
+		assert_int_equal(cause.step, cases[i].step);
+		assert_int_equal(cause.err, 0);
+		assert_int_equal(cause.code_kind, DAPL_CODE_NONE);
+		assert_null(cause.text);
+	}
+}
+
+static void cause_of_a_failure_is_constant(void **state)
+{
+	struct dapl_conn_cause cause;
+
+	begin_in(state, HW_WIRE_IB, CONN_ACCEPTING);
+	set_address((struct sockaddr *)&conn->remote, "10.0.0.2", 9);
+	fail_later(DAPL_CONN_TIMED_OUT, ECONNRESET, "lost");
+	for (int closed = 0; closed < 2; closed++) {
+		cause = explained();
+		assert_int_equal(cause.step, DAPL_STEP_READY);
+		assert_int_equal(cause.err, ECONNRESET);
+		assert_string_equal(cause.text, "lost");
+		if (!closed)
+			run_task();
+	}
+	assert_int_equal(conn->state, CONN_CLOSED);
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------ */
+
+static void released_queue_pair_is_used_no_more(void **state)
+{
+	begin_in(state, HW_WIRE_IB, CONN_ESTABLISHED);
+	hw_release(conn);
+	assert_null(conn->qp);
+	assert_true(conn->released);
+	run_task();
+}
+
+/* A connection that lingers keeps its id. */
+static const struct {
+	enum conn_state in;
+	const char *over[3];		/* over each wire; NULL: there is none in this state */
+} ends[] = {
+	{ CONN_REQUESTED, { "refuse -id", "reject -id", "reject -id" } },
+	{ CONN_RESOLVING_ADDRESS, { "up:released -id", "up:released -id", "up:released -id" } },
+	{ CONN_RESOLVING_ROUTE, { "up:released -id", "up:released -id", "up:released -id" } },
+	{ CONN_CONNECTING, { "up:released -id", "up:released linger", "up:released -id" } },
+	{ CONN_ACCEPTING, { "up:released -id", "up:released -id", "up:released -id" } },
+	{ CONN_ESTABLISHED, { "disconnect up:released linger", "disconnect up:released -id", "up:released -id" } },
+	{ CONN_PEER_CLOSED, { "up:released -id", "up:released -id", NULL } },
+	{ CONN_DISCONNECTING, { "up:released linger", "up:released -id", NULL } },
+	{ CONN_CLOSED, { "up:released -id", "up:released -id", "up:released -id" } },
+};
+
+static void release_ends_a_connection_in_any_state(void **state)
+{
+	static const enum hw_wire wires[] = { HW_WIRE_IB, HW_WIRE_IWARP, HW_WIRE_UD };
+
+	assert_int_equal(COUNT(ends), CONN_STATES);
+	for (size_t i = 0; i < COUNT(ends) * COUNT(wires); i++) {
+		const char *expected = ends[i / COUNT(wires)].over[i % COUNT(wires)];
+
+		if (!expected)
+			continue;
+		begin_in(state, wires[i % COUNT(wires)], ends[i / COUNT(wires)].in);
+		release();
+		steps_are(expected);
+		if (strstr(expected, "linger"))
+			list_is(&conn, 1);
+		else
+			list_is(NULL, 0);
+	}
+}
+
+/* Events of its id are those of a lingering connection. */
+static void lingers(uint64_t least_us, uint64_t most_us)
+{
+	assert_in_range(lingers_us, least_us, most_us);
+	assert_true(conn->lingering);
+	end_linger();
+	steps_are("-id");
+	list_is(NULL, 0);
+}
+
+static void id_lingers_for_the_answer_to_a_disconnect(void **state)
+{
+	static const enum conn_state states[] = { CONN_ESTABLISHED, CONN_DISCONNECTING };
+
+	for (size_t i = 0; i < COUNT(states); i++) {
+		begin_in(state, HW_WIRE_IB, states[i]);
+		release();
+		forget_steps();
+		lingers(SECOND, 10 * SECOND);
+	}
+}
+
+/* siw gives up a handshake after 10 s, and rdma_destroy_id would wait for that. */
+static void id_lingers_for_the_end_of_an_iwarp_handshake(void **state)
+{
+	begin_in(state, HW_WIRE_IWARP, CONN_CONNECTING);
+	release();
+	forget_steps();
+	lingers(11 * SECOND, 60 * SECOND);
+}
+
+static void peer_that_is_gone_is_not_waited_for(void **state)
+{
+	begin_in(state, HW_WIRE_IB, CONN_ESTABLISHED);
+	failing = "disconnect";
+	release();
+	steps_are("disconnect up:released -id");
+	list_is(NULL, 0);
+}
+
+static void lingering_connection_can_be_destroyed(void **state)
+{
+	begin_in(state, HW_WIRE_IB, CONN_DISCONNECTING);
+	release();
+	forget_steps();
+	hw_conn_destroy(conn);
+	steps_are("-id");
+	assert_int_equal(lingers_us, 0);
+	list_is(NULL, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, sides_begin, sides_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(connection_is_listed_until_it_is_destroyed),
+		TEST(connection_without_memory_is_not_listed),
+		TEST(wire_follows_from_the_device_unless_there_are_datagrams),
+		TEST(only_a_request_is_passive),
+		TEST(connection_knows_its_device),
+		TEST(parameters_of_core_are_taken_over),
+		TEST(quality_of_service_is_a_code_point),
+		TEST(environment_comes_before_the_quality_of_service),
+		TEST(limit_of_the_connection_comes_before_the_environment),
+		TEST(failure_follows_from_the_errno),
+		TEST(late_failure_is_told_by_the_task),
+		TEST(late_establishment_hands_the_address_handle_to_core),
+		TEST(released_connection_makes_no_late_upcall),
+		TEST(task_without_work_does_nothing),
+		TEST(disconnect_tells_a_peer_that_is_connected),
+		TEST(disconnect_of_datagrams_tells_no_peer),
+		TEST(connection_that_has_not_failed_is_in_a_step),
+		TEST(cause_of_a_failure_is_constant),
+		TEST(released_queue_pair_is_used_no_more),
+		TEST(release_ends_a_connection_in_any_state),
+		TEST(id_lingers_for_the_answer_to_a_disconnect),
+		TEST(id_lingers_for_the_end_of_an_iwarp_handshake),
+		TEST(peer_that_is_gone_is_not_waited_for),
+		TEST(lingering_connection_can_be_destroyed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
