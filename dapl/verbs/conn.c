@@ -157,7 +157,8 @@ static void conn_task(struct dapl_task *task)
 		hw_report_failed(conn, conn->why, NULL, 0);
 	} else if (conn->late == LATE_ESTABLISHED) {
 		conn->late = LATE_NOTHING;
-		conn->late_peer.ah = NULL;
+		if (conn->state != CONN_CLOSED)	/* else core is told nothing, and gets no handle */
+			conn->late_peer.ah = NULL;
 		hw_report_established(conn, NULL, 0, &peer);
 	} else {
 		dapl_mutex_unlock(&conn->lock);

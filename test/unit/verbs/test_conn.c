@@ -278,6 +278,16 @@ static void late_establishment_hands_the_address_handle_to_core(void **state)
 	steps_are("up:released -id");
 }
 
+static void address_handle_of_a_disconnected_peer_goes_with_the_connection(void **state)
+{
+	begin_accepted_datagrams(state);
+	assert_int_equal(hw_disconnect(conn), 0);
+	run_task();
+	steps_are("");
+	release();
+	steps_are("up:released -id");
+}
+
 static void released_connection_makes_no_late_upcall(void **state)
 {
 	begin_in(state, HW_WIRE_IB, CONN_ACCEPTING);
@@ -502,6 +512,7 @@ int main(void)
 		TEST(failure_follows_from_the_errno),
 		TEST(late_failure_is_told_by_the_task),
 		TEST(late_establishment_hands_the_address_handle_to_core),
+		TEST(address_handle_of_a_disconnected_peer_goes_with_the_connection),
 		TEST(released_connection_makes_no_late_upcall),
 		TEST(task_without_work_does_nothing),
 		TEST(disconnect_tells_a_peer_that_is_connected),
