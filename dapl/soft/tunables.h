@@ -58,6 +58,7 @@ enum {
 	FALLBACK_CAUSES = 64,		/* causes of connections over TCP that are remembered, so that
 					 * each is reported once; more replace the oldest */
 	CM_EVENTS = 64,			/* epoll events taken in one call */
+	LISTEN_BACKLOG_MIN = 128,	/* of listen(2), if the program asks for less: connects of many peers at once */
 	CM_ACCEPT_BATCH = 64,		/* connections accepted in one turn of a listener */
 };
 
@@ -241,5 +242,25 @@ enum {
 					 * RDMA adapter has on its chip, and no burden to a host */
 	DM_KIB_MAX = 1 << 30,		/* KiB: 1 TiB, more than a process is given */
 };
+
+/* --- raw Ethernet endpoints (eth/send.c, eth/pace.c, eth/eth.c) ----------------------------------
+ * make bench-eth; test_eth_send, test_eth_hold, test_eth_receive, test_pace. */
+enum {
+	ETH_BATCH = 64,			/* frames that leave before other work of the service thread has its
+					 * turn, and that are held at most */
+	ETH_BATCH_PIECES = 4 * ETH_BATCH,	/* their segments; a batch of frames with more is smaller */
+	ETH_HOLD_NS = 1000000,		/* ns; that a frame is held: long for a program that posts, short for
+					 * one that waits */
+	ETH_RETRY_NS = 100000,		/* ns; after the device's queue was full, and for a time of departure */
+	ETH_MAX_LAG_NS = 10000000,	/* ns; a longer delay of a turn is not made up for: it would become a
+					 * long burst */
+	ETH_RECEIVE_BATCH = 64,		/* frames taken before other work of the service thread has its turn */
+	ETH_PURGE_US = 1000000,		/* us; between two looks at what is left of rules that were moved
+					 * (softeth/port.h) */
+};
+#define ETH_STAMP_NS 1000000000ull	/* ns; a time of departure that is not told by then is not known */
+#define ETH_LONGEST_WAIT_NS 1000000000ull	/* ns; then the clocks are read again: CLOCK_REALTIME may be set */
+#define ETH_RATE_MIN 8000ull		/* bit/s: a frame of 1500 bytes takes 1.5 s */
+#define ETH_RATE_MAX 100000000000ull	/* bit/s; beyond what a process can send */
 
 #endif

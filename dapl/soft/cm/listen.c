@@ -226,7 +226,7 @@ int soft_cm_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_
 	port = addr ? NULL : port_find(dev, *number, ud);
 	opened = !port;
 	if (opened)
-		err = port_open(dev, addr, *number, backlog < 128 ? 128 : backlog, &port);
+		err = port_open(dev, addr, *number, backlog < LISTEN_BACKLOG_MIN ? LISTEN_BACKLOG_MIN : backlog, &port);
 	if (!err) {
 		new->port = port;
 		*(ud ? &port->ud : &port->rc) = new;

@@ -22,15 +22,9 @@
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
+#include "dapl/soft/tunables.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
-
-enum {
-	RECEIVE_BATCH = 64,		/* frames taken before other work of the service thread has its turn */
-	PURGE_US = 1000000,		/* as port.h says */
-};
-#define RATE_MIN 8000ull		/* bit/s: a frame of 1500 bytes takes 1.5 s */
-#define RATE_MAX 100000000000ull	/* beyond what a process can send */
 
 /* --- the library ------------------------------------------------------------------------ */
 
@@ -76,8 +70,8 @@ static int query(struct dapl_device *dev, struct dapl_eth_attr *attr)
 	if (err || (err = soft_eth_ports->query(dev->netdev, attr)))
 		return err;
 	attr->caps |= ETH_CAP_PACE | ETH_CAP_LAUNCH | ETH_CAP_MODERATE;
-	attr->rate_min = RATE_MIN;
-	attr->rate_max = RATE_MAX;
+	attr->rate_min = ETH_RATE_MIN;
+	attr->rate_max = ETH_RATE_MAX;
 	return 0;
 }
 
@@ -164,7 +158,7 @@ static void report_ready(struct soft_eth *eth)
  * next post. */
 static void receive_shared(struct soft_eth *eth)
 {
-	for (int i = 0; i < RECEIVE_BATCH && soft_eth_ports->has_frame(eth->port); i++) {
+	for (int i = 0; i < ETH_RECEIVE_BATCH && soft_eth_ports->has_frame(eth->port); i++) {
 		if (!soft_qp_take_receive(eth->qp)) {
 			stop_watching(eth);
 			return;
@@ -205,7 +199,7 @@ static void ready(struct dapl_watch *watch)
 	if (qp->srq) {
 		receive_shared(eth);
 	} else {
-		for (int i = 0; i < RECEIVE_BATCH && !err && soft_qp_take_receive(qp); i++)
+		for (int i = 0; i < ETH_RECEIVE_BATCH && !err && soft_qp_take_receive(qp); i++)
 			err = receive_one(eth);
 		if (!soft_qp_take_receive(qp))
 			stop_watching(eth);
@@ -332,12 +326,12 @@ static void purge(struct dapl_timer *timer)
 	struct soft_eth *eth = (struct soft_eth *)((char *)timer - offsetof(struct soft_eth, purge_timer));
 
 	if (soft_eth_ports->purge(eth->port))
-		dapl_timer_start(timer, PURGE_US, purge);
+		dapl_timer_start(timer, ETH_PURGE_US, purge);
 }
 
 static void want_purge(void *eth)
 {
-	dapl_timer_start(&((struct soft_eth *)eth)->purge_timer, PURGE_US, purge);
+	dapl_timer_start(&((struct soft_eth *)eth)->purge_timer, ETH_PURGE_US, purge);
 }
 
 static int move_rule(struct ibv_qp *from, void *rule, struct ibv_qp *to, void **moved)

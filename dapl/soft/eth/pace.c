@@ -3,8 +3,8 @@
  * served late, because a timer or a thread is, makes up for it, so the rate of a full queue is exact; one that was
  * empty has no claim. */
 #include "dapl/soft/eth/pace.h"
+#include "dapl/soft/tunables.h"
 
-enum { MAX_LAG = 10000000 };	/* ns; a longer delay is not made up for: it would become a long burst */
 #define BITS_NS 8000000000ull	/* bits of a byte, ns of a second */
 
 void pace_set(struct pace *pace, uint64_t bits_per_s, uint32_t burst)
@@ -23,7 +23,7 @@ uint64_t pace_due(const struct pace *pace)
 
 void pace_charge(struct pace *pace, uint64_t now_ns, uint64_t bytes, bool waited)
 {
-	uint64_t oldest = waited ? now_ns - MAX_LAG : now_ns, all;
+	uint64_t oldest = waited ? now_ns - ETH_MAX_LAG_NS : now_ns, all;
 
 	if (!pace->rate)
 		return;

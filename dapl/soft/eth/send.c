@@ -16,16 +16,7 @@
 #include "dapl/soft/eth/raw.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
-
-enum {
-	BATCH = 64,			/* frames that leave before other work of the service thread has its turn, and that
-					 * are held at most */
-	BATCH_PIECES = 4 * BATCH,	/* their segments; a batch of frames with more is smaller */
-	HOLD_NS = 1000000,		/* that a frame is held: long for a program that posts, short for one that waits */
-	RETRY_NS = 100000,		/* after the device's queue was full, and for a time of departure */
-};
-#define STAMP_NS 1000000000ull		/* a time of departure that is not told by then is not known */
-#define LONGEST_WAIT_NS 1000000000ull	/* then the clocks are read again: CLOCK_REALTIME may be set */
+#include "dapl/soft/tunables.h"
 
 /* --- one frame; qp->lock held ------------------------------------------------------------ */
 
@@ -152,8 +143,8 @@ static void set_timer(struct soft_eth *eth, uint64_t wait)
 {
 	struct itimerspec when = { .it_value.tv_nsec = 0 };
 
-	if (wait > LONGEST_WAIT_NS)
-		wait = LONGEST_WAIT_NS;
+	if (wait > ETH_LONGEST_WAIT_NS)
+		wait = ETH_LONGEST_WAIT_NS;
 	when.it_value.tv_sec = (time_t)(wait / 1000000000);
 	when.it_value.tv_nsec = (long)(wait % 1000000000) + !wait;
 	timerfd_settime(eth->timer, 0, &when, NULL);
@@ -185,15 +176,15 @@ static uint64_t try_head(struct soft_eth *eth)
 		err = send_frame(eth->qp, &p->wr, how_of(p), p->waited);
 		if (err == EAGAIN || err == ENOBUFS) {
 			p->waited = true;
-			return RETRY_NS;
+			return ETH_RETRY_NS;
 		}
 		if (err && err != EINPROGRESS)	/* the program has changed the frame since it was posted */
 			complete(eth->qp, &p->wr, status_of(err));
 		if (err != EINPROGRESS)
 			return 0;
-		p->give_up_ns = clock_now_ns() + STAMP_NS;
+		p->give_up_ns = clock_now_ns() + ETH_STAMP_NS;
 	}
-	return complete_stamped(eth, p) ? 0 : RETRY_NS;
+	return complete_stamped(eth, p) ? 0 : ETH_RETRY_NS;
 }
 
 /* The frames at the head of the ring that may leave now, `most` of them: their memory. They are charged to the rate. Frames
@@ -206,7 +197,7 @@ static int gather_batch(struct soft_eth *eth, int most, struct eth_out *out, str
 	for (; n < most && eth->head + (uint32_t)n != eth->tail; n++) {
 		struct eth_pending *p = pending(eth, eth->head + (uint32_t)n);
 
-		if (is_stamped(how_of(p)) || used + p->wr.num_sge > BATCH_PIECES || wait_of(eth, how_of(p)) ||
+		if (is_stamped(how_of(p)) || used + p->wr.num_sge > ETH_BATCH_PIECES || wait_of(eth, how_of(p)) ||
 		    soft_eth_pieces(qp, p->wr.sg_list, p->wr.num_sge, 0, iov + used) < 0)
 			break;
 		out[n] = (struct eth_out){ iov + used, p->wr.num_sge, how_of(p) };
@@ -220,8 +211,8 @@ static int gather_batch(struct soft_eth *eth, int most, struct eth_out *out, str
  * for. */
 static int try_batch(struct soft_eth *eth, int most, uint64_t *wait)
 {
-	struct eth_out out[BATCH];
-	struct iovec iov[BATCH_PIECES];
+	struct eth_out out[ETH_BATCH];
+	struct iovec iov[ETH_BATCH_PIECES];
 	struct pace before = eth->pace;
 	int n = gather_batch(eth, most, out, iov), sent, err;
 	const char *wrong;
@@ -244,7 +235,7 @@ static int try_batch(struct soft_eth *eth, int most, uint64_t *wait)
 		complete(eth->qp, &p->wr, IBV_WC_SUCCESS);
 	}
 	if (err == EAGAIN || err == ENOBUFS)
-		*wait = RETRY_NS;
+		*wait = ETH_RETRY_NS;
 	else if (err)
 		complete(eth->qp, &pending(eth, eth->head + (uint32_t)sent)->wr, status_of(err));
 	return sent + (err && !*wait);
@@ -258,8 +249,8 @@ static void drain(struct soft_eth *eth)
 
 	if (eth->qp->state == IBV_QPS_ERR)
 		soft_eth_flush_sends(eth);
-	for (; !wait && eth->head != eth->tail && done < BATCH; done += n) {
-		n = try_batch(eth, BATCH - done, &wait);
+	for (; !wait && eth->head != eth->tail && done < ETH_BATCH; done += n) {
+		n = try_batch(eth, ETH_BATCH - done, &wait);
 		eth->head += (uint32_t)n;
 	}
 	for (uint32_t i = eth->head; eth->holding && i != eth->tail; i++)
@@ -270,7 +261,7 @@ static void drain(struct soft_eth *eth)
 }
 
 /* The timer that runs for what was held before is left alone: it is set again when it fires, if need be. So frames are held
- * for HOLD_NS at least and twice that at most, unless they leave with others, and a batch costs no system call for it.
+ * for ETH_HOLD_NS at least and twice that at most, unless they leave with others, and a batch costs no system call for it.
  * ETH-37. */
 static void hold(struct soft_eth *eth)
 {
@@ -279,10 +270,10 @@ static void hold(struct soft_eth *eth)
 		eth->holding = true;
 		eth->hold_first = eth->head;
 	}
-	if (eth->tail - eth->head == BATCH || eth->tail - eth->head == eth->qp->sq_size) {
+	if (eth->tail - eth->head == ETH_BATCH || eth->tail - eth->head == eth->qp->sq_size) {
 		drain(eth);
 	} else if (!eth->hold_timing) {
-		set_timer(eth, HOLD_NS);
+		set_timer(eth, ETH_HOLD_NS);
 		eth->hold_timing = true;
 		eth->hold_timed = eth->hold_first;
 	}
