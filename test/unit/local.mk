@@ -423,6 +423,8 @@ unit_soft = \
 	test/unit/soft/test_attach_socket \
 	test/unit/soft/test_cma \
 	test/unit/soft/test_cm \
+	test/unit/soft/test_cm_conn \
+	test/unit/soft/test_cm_conn_upcalls \
 	test/unit/soft/test_conn_state \
 	test/unit/soft/test_cq \
 	test/unit/soft/test_deliver \
@@ -517,6 +519,20 @@ test_unit_soft_test_cm_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=cm_sweep_within,--wrap=soft_tcp_send,--wrap=shm_grant_revoke,--wrap=soft_cm_detach \
 	-Wl,--wrap=soft_conn_queue_upcall,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=dapl_timer_drain \
 	-Wl,--wrap=dapl_service_flush,--wrap=epoll_wait,--wrap=poll,--wrap=clock_gettime
+conn_steps = test/unit/soft/conn_steps.c test/unit/soft/conn_steps.h $(softeth_steps) $(device_harness)
+conn_steps_wraps = \
+	-Wl,--wrap=soft_progress_lock,--wrap=soft_half_open_remove,--wrap=soft_progress_add,--wrap=soft_progress_del \
+	-Wl,--wrap=attach_offer_end,--wrap=shm_segment_put,--wrap=shm_conn_free,--wrap=soft_qp_flush \
+	-Wl,--wrap=soft_stream_ended,--wrap=soft_ah_destroy,--wrap=cm_set_deadline,--wrap=cm_set_reset_on_close \
+	-Wl,--wrap=soft_conn_step,--wrap=cm_set_state,--wrap=dapl_task_queue,--wrap=dapl_up_established \
+	-Wl,--wrap=dapl_up_failed,--wrap=dapl_up_disconnected,--wrap=dapl_up_released,--wrap=epoll_ctl,--wrap=close \
+	-Wl,--wrap=getsockname,--wrap=calloc,--wrap=malloc,--wrap=free
+test_unit_soft_test_cm_conn_SOURCES = test/unit/soft/test_cm_conn.c $(conn_steps)
+test_unit_soft_test_cm_conn_LDADD = $(unit_soft_libs)
+test_unit_soft_test_cm_conn_LDFLAGS = $(AM_LDFLAGS) $(conn_steps_wraps)
+test_unit_soft_test_cm_conn_upcalls_SOURCES = test/unit/soft/test_cm_conn_upcalls.c $(conn_steps)
+test_unit_soft_test_cm_conn_upcalls_LDADD = $(unit_soft_libs)
+test_unit_soft_test_cm_conn_upcalls_LDFLAGS = $(AM_LDFLAGS) $(conn_steps_wraps)
 test_unit_soft_test_conn_state_LDADD = $(unit_soft_libs)
 test_unit_soft_test_desched_LDADD = $(unit_soft_libs)
 test_unit_soft_test_device_SOURCES = test/unit/soft/test_device.c \

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* conn_steps.c - see conn_steps.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "common/lock.h"
+#include "dapl/core/base/service.h"
+#include "dapl/soft/cm/conn.h"
+#include "dapl/soft/cm/conn_state.h"
+#include "dapl/soft/cm/half_open.h"
+#include "dapl/soft/cm/liveness.h"
+#include "dapl/soft/cm/socket.h"
+#include "dapl/soft/obj/progress_lock.h"
+#include "dapl/soft/progress/progress.h"
+#include "dapl/soft/rdmap/flush.h"
+#include "dapl/soft/rdmap/stream.h"
+#include "dapl/soft/rdmap/ud.h"
+#include "dapl/soft/shm/offers.h"
+#include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/shm/shm_segment.h"
+#include "test/unit/soft/conn_steps.h"
+
+struct dapl_device dev;
+struct soft_qp qp;
+struct dapl_conn *conn;
+int owner;
+char offer, segment;
+struct shm_conn rings;
+struct ibv_ah ah;
+unsigned progress_locks, deadline_s;
+uint32_t watched;
+struct told told;
+int allocations_left;
+static int alive;			/* allocations that were not freed */
+static bool conn_is_freed;
+
+/* --- the calls ------------------------------------------------------------------------------------------------ */
+
+#define REPLACE(name) extern __typeof__(name) __wrap_##name
+/* Visible to the libraries of sanitizers, which have functions of libc, too. */
+#define EXTEND(name) extern __typeof__(name) __real_##name, __wrap_##name __attribute__((visibility("default")))
+
+REPLACE(soft_half_open_remove);
+REPLACE(soft_progress_add);
+REPLACE(soft_progress_del);
+REPLACE(attach_offer_end);
+REPLACE(shm_segment_put);
+REPLACE(shm_conn_free);
+REPLACE(soft_qp_flush);
+REPLACE(soft_stream_ended);
+REPLACE(soft_ah_destroy);
+REPLACE(cm_set_deadline);
+REPLACE(cm_set_reset_on_close);
+REPLACE(cm_set_state);
+REPLACE(dapl_task_queue);
+REPLACE(dapl_up_established);
+REPLACE(dapl_up_failed);
+REPLACE(dapl_up_disconnected);
+REPLACE(dapl_up_released);
+REPLACE(epoll_ctl);
+REPLACE(close);
+REPLACE(getsockname);
+EXTEND(soft_progress_lock);
+EXTEND(soft_conn_step);
+EXTEND(calloc);
+EXTEND(malloc);
+EXTEND(free);
+
+static bool is_held(const struct dapl_mutex *mutex)
+{
+	return mutex->state != MUTEX_FREE;
+}
+
+void no_lock_is_held(void)
+{
+	assert_false(is_held(&dev.progress_lock));
+	assert_false(is_held(&qp.lock));
+}
+
+/* The locks of the stream: that of the queue pair only if there is one. */
+static void stream_is_locked(const struct dapl_conn *c)
+{
+	assert_true(is_held(&dev.progress_lock));
+	assert_int_equal(is_held(&qp.lock), c->qp != NULL);
+}
+
+static int step_of(const char *object, const char *what)
+{
+	char word[64];
+
+	snprintf(word, sizeof word, "%s:%s", object, what);
+	return step(word);
+}
+
+void __wrap_soft_progress_lock(struct dapl_device *d)
+{
+	progress_locks++;
+	__real_soft_progress_lock(d);
+}
+
+enum dapl_conn_step __wrap_soft_conn_step(const struct dapl_conn *c)
+{
+	stream_is_locked(c);
+	return __real_soft_conn_step(c);
+}
+
+void __wrap_soft_half_open_remove(struct dapl_conn *c)
+{
+	assert_ptr_equal(c, conn);
+	step("half_open_remove");
+}
+
+bool __wrap_soft_progress_add(struct dapl_conn *c)
+{
+	stream_is_locked(c);
+	return !step("progress_add");
+}
+
+void __wrap_soft_progress_del(struct dapl_conn *c)
+{
+	assert_ptr_equal(c, conn);
+	step("progress_del");
+}
+
+/* It takes a lock that comes before that of the queue pair. */
+struct shm_segment *__wrap_attach_offer_end(struct attach_offer *o)
+{
+	if (!o)
+		return NULL;
+	assert_ptr_equal(o, &offer);
+	assert_false(is_held(&qp.lock));
+	step("offer_end");
+	return (struct shm_segment *)&segment;
+}
+
+void __wrap_shm_segment_put(struct shm_segment *s)
+{
+	if (!s)
+		return;
+	assert_ptr_equal(s, &segment);
+	step("segment_put");
+}
+
+void __wrap_shm_conn_free(struct shm_conn *shm)
+{
+	if (shm)
+		step("rings_free");
+}
+
+/* It revokes the access of the peer, for which it needs the connection. */
+void __wrap_soft_qp_flush(struct soft_qp *q, uint32_t culprit, enum ibv_wc_status status)
+{
+	assert_ptr_equal(q, &qp);
+	assert_ptr_equal(q->conn, conn);
+	assert_ptr_equal(conn->qp, q);
+	assert_true(is_held(&q->lock));
+	assert_int_equal(culprit, 0);
+	assert_int_equal(status, IBV_WC_SUCCESS);
+	step("flush");
+}
+
+void __wrap_soft_stream_ended(struct soft_qp *q, struct dapl_conn *c, bool orderly)
+{
+	assert_ptr_equal(c, conn);
+	assert_ptr_equal(q, c->qp);
+	stream_is_locked(c);
+	step_of(orderly ? "ended" : "broken", c->tx.shut ? "shut" : "sends");
+}
+
+int __wrap_soft_ah_destroy(struct ibv_ah *a)
+{
+	assert_ptr_equal(a, &ah);
+	step("ah_destroy");
+	return 0;
+}
+
+void __wrap_cm_set_deadline(struct dapl_conn *c, unsigned seconds)
+{
+	assert_ptr_equal(c, conn);
+	assert_true(is_held(&dev.progress_lock));
+	deadline_s = seconds;
+	step("deadline");
+}
+
+void __wrap_cm_set_reset_on_close(int fd)
+{
+	assert_int_equal(fd, SOCKET);
+	step("reset_on_close");
+}
+
+void __wrap_cm_set_state(struct dapl_conn *c, enum soft_conn_state state, const char *why)
+{
+	assert_int_equal(state, SOFT_CLOSED);
+	stream_is_locked(c);
+	c->state = state;
+	step_of("closed", why);
+}
+
+void __wrap_dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *task))
+{
+	assert_ptr_equal(task, &conn->task);
+	assert_ptr_equal(run, cm_conn_events.work);
+	step("task");
+}
+
+void __wrap_dapl_up_established(void *o, struct dapl_conn *c, const struct dapl_established *info)
+{
+	assert_ptr_equal(o, &owner);
+	assert_ptr_equal(c, conn);
+	no_lock_is_held();
+	told.established = *info;
+	if (info->ud)
+		told.peer = *info->ud;
+	step("established");
+}
+
+void __wrap_dapl_up_failed(void *o, struct dapl_conn *c, enum dapl_conn_failure why, const void *pdata, size_t length)
+{
+	assert_ptr_equal(o, &owner);
+	assert_ptr_equal(c, conn);
+	no_lock_is_held();
+	told.failure = why;
+	told.pdata = pdata;
+	told.length = length;
+	step("failed");
+}
+
+void __wrap_dapl_up_disconnected(void *o, struct dapl_conn *c, bool orderly)
+{
+	assert_ptr_equal(o, &owner);
+	assert_ptr_equal(c, conn);
+	no_lock_is_held();
+	step_of("disconnected", orderly ? "orderly" : "broken");
+}
+
+void __wrap_dapl_up_released(void *o)
+{
+	assert_ptr_equal(o, &owner);
+	no_lock_is_held();
+	step("released");
+}
+
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+	assert_int_equal(epoll, EPOLL);
+	assert_true(fd == SOCKET || fd == ATTACH);
+	if (op != EPOLL_CTL_DEL)
+		assert_ptr_equal(event->data.ptr, conn);
+	watched = op == EPOLL_CTL_DEL ? 0 : event->events;
+	return step_of(fd == SOCKET ? "socket" : "attach",
+		       op == EPOLL_CTL_ADD ? "add" : op == EPOLL_CTL_MOD ? "modify" : "delete");
+}
+
+int __wrap_close(int fd)
+{
+	assert_true(fd == SOCKET || fd == ATTACH);
+	return step_of(fd == SOCKET ? "socket" : "attach", "close");
+}
+
+int __wrap_getsockname(int fd, struct sockaddr *address, socklen_t *length)
+{
+	assert_int_equal(fd, SOCKET);
+	assert_int_equal(*length, sizeof(struct sockaddr_storage));
+	set_address((struct sockaddr_storage *)address, LOCAL_PORT);
+	return step("getsockname");
+}
+
+static bool may_allocate(void)
+{
+	if (!allocations_left)
+		return false;
+	if (allocations_left > 0)
+		allocations_left--;
+	alive++;
+	return true;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return may_allocate() ? __real_calloc(n, size) : NULL;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return may_allocate() ? __real_malloc(size) : NULL;
+}
+
+void __wrap_free(void *p)
+{
+	alive -= p != NULL;
+	conn_is_freed |= p && p == conn;
+	__real_free(p);
+}
+
+/* --- fixture ---------------------------------------------------------------------------------------------------- */
+
+void set_address(struct sockaddr_storage *storage, uint16_t port)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+	memcpy(storage, &address, sizeof address);
+}
+
+uint16_t port_of(const struct sockaddr_storage *storage)
+{
+	assert_int_equal(storage->ss_family, AF_INET);
+	return ntohs(((const struct sockaddr_in *)storage)->sin_port);
+}
+
+void lock(void)
+{
+	dapl_mutex_lock(&dev.progress_lock);
+}
+
+void unlock(void)
+{
+	dapl_mutex_unlock(&dev.progress_lock);
+	no_lock_is_held();
+}
+
+int conn_begin(void **state)
+{
+	(void)state;
+	memset(&dev, 0, sizeof dev);
+	memset(&qp, 0, sizeof qp);
+	memset(&told, 0, sizeof told);
+	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
+	dapl_mutex_init(&qp.lock, RANK_SOFT_QP);
+	LIST_INIT(&dev.conns);
+	dev.cm_epoll = EPOLL;
+	set_address(&dev.address, DEVICE_PORT);
+	qp.dev = &dev;
+	qp.qp.qp_type = IBV_QPT_RC;
+	soft_qp_set_state(&qp, IBV_QPS_INIT);
+	alive = 0;
+	allocations_left = -1;
+	conn_is_freed = false;
+	progress_locks = deadline_s = watched = 0;
+	forget_steps();
+	conn = cm_conn_new(&dev);
+	assert_non_null(conn);
+	conn->fd = SOCKET;
+	conn->owner = &owner;
+	LIST_INSERT_HEAD(&dev.conns, conn, link);
+	return 0;
+}
+
+int conn_end(void **state)
+{
+	(void)state;
+	if (!conn_is_freed)
+		cm_conn_free(conn);
+	return alive ? -1 : 0;
+}
+
+void conn_is_gone(void)
+{
+	assert_true(conn_is_freed);
+	assert_int_equal(alive, 0);
+}
+
+void work(uint32_t up)
+{
+	conn->up = up;
+	cm_conn_events.work(&conn->task);
+	no_lock_is_held();
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* conn_steps.h - a connection of the software device alone: what cm/conn.c calls is replaced, and recorded as steps
+ * (steps.h). The replaced functions check which locks are held. Steps with a colon:
+ *   "socket:add", "socket:modify", "socket:delete", "socket:close", and the same of "attach"	epoll_ctl(2), close(2)
+ *   "ended:shut", "broken:sends"	soft_stream_ended(): whether in an orderly way, and whether more may be sent
+ *   "closed:failed"			cm_set_state(), and why
+ *   "disconnected:orderly"		the upcall */
+#ifndef TEST_UNIT_SOFT_CONN_STEPS_H
+#define TEST_UNIT_SOFT_CONN_STEPS_H
+#include "dapl/core/device.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/rdmap/conn.h"
+#include "test/unit/softeth/steps.h"
+
+enum { EPOLL = 33, SOCKET = 44, ATTACH = 55, LOCAL_PORT = 4444, REMOTE_PORT = 5555, DEVICE_PORT = 6666 };
+
+extern struct dapl_device dev;
+extern struct soft_qp qp;		/* in INIT, without a connection */
+extern struct dapl_conn *conn;		/* of cm_conn_new(), in the list of the device */
+extern int owner;			/* its address is what core gave */
+extern char offer, segment;		/* the address of an offer, and of the segment that was made for it */
+extern struct shm_conn rings;
+extern struct ibv_ah ah;
+
+extern int allocations_left;		/* until one fails; -1: none does */
+extern unsigned progress_locks;		/* calls of soft_progress_lock() */
+extern uint32_t watched;		/* events of the last epoll_ctl(2) */
+extern unsigned deadline_s;
+extern struct told {			/* core, by upcalls */
+	struct dapl_established established;
+	struct dapl_ud_peer peer;
+	enum dapl_conn_failure failure;
+	const void *pdata;
+	size_t length;
+} told;
+
+/* For cmocka, before and after a case. The end frees the connection, and fails if memory is left. */
+int conn_begin(void **state);
+int conn_end(void **state);
+/* The connection was freed, and nothing of it is left. */
+void conn_is_gone(void);
+
+/* The task of the connection runs, for these upcalls. */
+void work(uint32_t up);
+void lock(void);	/* takes the progress lock */
+void unlock(void);	/* and no other is held afterwards */
+void no_lock_is_held(void);
+void set_address(struct sockaddr_storage *storage, uint16_t port);
+uint16_t port_of(const struct sockaddr_storage *storage);
+
+#endif

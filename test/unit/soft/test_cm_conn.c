@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_cm_conn.c - what cm/conn.c does with a connection: what it tells of it, its place in the epoll set, its life,
+ * its queue pair, and its end. test_cm_conn_upcalls.c tests what its task tells core. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <sys/epoll.h>
+#include "dapl/soft/cm/conn.h"
+#include "dapl/soft/rdmap/unexpected.h"
+#include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/tcp/wire.h"
+#include "test/unit/soft/conn_steps.h"
+
+static void attach(void)
+{
+	conn->qp = &qp;
+	qp.conn = conn;
+	soft_qp_set_state(&qp, IBV_QPS_RTS);
+}
+
+/* --- what is told of a connection ---------------------------------------------------------------------------- */
+
+static struct dapl_conn_cause explain(void)
+{
+	struct dapl_conn_cause cause;
+
+	memset(&cause, 0xff, sizeof cause);
+	progress_locks = 0;
+	soft_cm_explain(conn, &cause);
+	assert_int_equal(progress_locks, 1);
+	no_lock_is_held();
+	return cause;
+}
+
+static void connection_that_has_not_failed_tells_its_step(void **state)
+{
+	struct dapl_conn_cause cause;
+
+	(void)state;
+	for (int attached = 0; attached < 2; attached++) {
+		conn->qp = attached ? &qp : NULL;
+		conn->state = SOFT_WAIT_REPLY;
+		conn->cause.err = EIO;		/* not set yet */
+		conn->cause.text = "stale";
+		cause = explain();
+		assert_int_equal(cause.step, DAPL_STEP_REPLY);
+		assert_int_equal(cause.err, 0);
+		assert_int_equal(cause.code_kind, DAPL_CODE_NONE);
+		assert_null(cause.text);
+	}
+}
+
+static void first_failure_is_told_for_good(void **state)
+{
+	struct dapl_conn_cause cause;
+
+	(void)state;
+	conn->state = SOFT_WAIT_REPLY;
+	lock();
+	soft_conn_caused(conn, EPIPE, DAPL_CODE_TERMINATE_SENT, 77, "why");
+	conn->state = SOFT_CLOSED;
+	unlock();
+	cause = explain();
+	assert_int_equal(cause.step, DAPL_STEP_REPLY);
+	assert_int_equal(cause.err, EPIPE);
+	assert_int_equal(cause.code_kind, DAPL_CODE_TERMINATE_SENT);
+	assert_int_equal(cause.code, 77);
+	assert_string_equal(cause.text, "why");
+}
+
+static void explanation_has_both_addresses(void **state)
+{
+	struct dapl_conn_cause cause;
+
+	(void)state;
+	set_address(&conn->remote, REMOTE_PORT);
+	cause = explain();
+	assert_int_equal(port_of(&cause.local), DEVICE_PORT);
+	set_address(&conn->local, LOCAL_PORT);
+	for (int caused = 0; caused < 2; caused++) {
+		conn->caused = caused;
+		cause = explain();
+		assert_int_equal(port_of(&cause.local), LOCAL_PORT);
+		assert_int_equal(port_of(&cause.remote), REMOTE_PORT);
+	}
+}
+
+static void carrier_is_a_word(void **state)
+{
+	static const struct {
+		bool ud, shm, crc;
+		const char *word;
+	} cases[] = {
+		{ false, false, false, "tcp" }, { false, false, true, "tcp+crc" }, { false, true, false, "memory" },
+		{ false, true, true, "memory" }, { true, false, false, NULL }, { true, false, true, NULL },
+	};
+	const char *word;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+		conn->ud = cases[i].ud;
+		conn->shm = cases[i].shm ? &rings : NULL;
+		conn->crc = cases[i].crc;
+		word = soft_cm_carrier(conn);
+		if (cases[i].word)
+			assert_string_equal(word, cases[i].word);
+		else
+			assert_null(word);
+		assert_int_equal(progress_locks, i + 1);
+		no_lock_is_held();
+	}
+}
+
+/* --- the socket ----------------------------------------------------------------------------------------------- */
+
+static void socket_is_added_once_and_changed_then(void **state)
+{
+	(void)state;
+	lock();
+	cm_watch(conn, EPOLLOUT);
+	assert_int_equal(watched, EPOLLOUT);
+	cm_watch(conn, EPOLLIN);
+	assert_int_equal(watched, EPOLLIN);
+	steps_are("socket:add socket:modify");
+	cm_unwatch(conn);
+	cm_unwatch(conn);
+	steps_are("socket:delete");
+	cm_watch(conn, EPOLLIN);
+	unlock();
+	steps_are("socket:add");
+	assert_false(conn->unwatched);
+	assert_int_equal(conn->io_error, 0);
+}
+
+static void socket_that_cannot_be_watched_ends_the_connection_soon(void **state)
+{
+	(void)state;
+	failing = "socket:add";
+	deadline_s = 99;
+	lock();
+	cm_watch(conn, EPOLLIN);
+	unlock();
+	steps_are("socket:add deadline");
+	assert_int_equal(deadline_s, 0);
+	assert_true(conn->unwatched);
+	assert_int_equal(conn->io_error, ENOBUFS);
+}
+
+static void only_a_connection_without_request_is_half_open(void **state)
+{
+	(void)state;
+	lock();
+	for (int i = SOFT_NEW; i <= SOFT_CLOSED; i++) {
+		conn->state = i;
+		conn->deadline_ns = 1;
+		cm_leave_handshake(conn);
+		assert_int_equal(conn->deadline_ns, 0);
+		steps_are(i == SOFT_WAIT_REQUEST ? "half_open_remove" : "");
+	}
+	unlock();
+}
+
+static void attaching_ends_once(void **state)
+{
+	(void)state;
+	conn->attach_fd = ATTACH;
+	lock();
+	cm_end_attach(conn);
+	steps_are("attach:delete attach:close");
+	assert_int_equal(conn->attach_fd, -1);
+	cm_end_attach(conn);
+	unlock();
+	steps_are("");
+}
+
+static void close_socket(void)
+{
+	lock();
+	cm_close_socket(conn);
+	unlock();
+}
+
+static void closing_leaves_every_set(void **state)
+{
+	(void)state;
+	conn->state = SOFT_WAIT_REQUEST;
+	conn->in_cm = true;
+	conn->attach_fd = ATTACH;
+	conn->offer = (struct attach_offer *)&offer;
+	conn->deadline_ns = 1;
+	close_socket();
+	steps_are("half_open_remove socket:delete progress_del attach:delete attach:close offer_end segment_put "
+		  "socket:close closed:ended");
+	assert_null(conn->offer);
+	assert_int_equal(conn->fd, -1);
+	assert_int_equal(conn->deadline_ns, 0);
+	assert_false(conn->in_cm);
+	assert_true(conn->tx.shut);
+	close_socket();			/* nothing is left to do */
+	steps_are("progress_del");
+}
+
+static void closing_tells_a_failure_from_an_end(void **state)
+{
+	(void)state;
+	conn->state = SOFT_OPEN;
+	conn->caused = true;
+	close_socket();
+	steps_are("progress_del socket:close closed:failed");
+}
+
+/* It carries no data, and its peer has said that nothing follows: no TIME_WAIT is needed. */
+static void socket_beside_rings_is_reset_after_the_close_notification(void **state)
+{
+	static const char *const steps_of[2][2] = {
+		{ "progress_del socket:close", "progress_del socket:close" },
+		{ "progress_del socket:close", "progress_del reset_on_close socket:close" },
+	};
+
+	(void)state;
+	for (int shm = 0; shm < 2; shm++)
+		for (int notified = 0; notified < 2; notified++) {
+			conn->fd = SOCKET;
+			conn->state = SOFT_CLOSED;
+			conn->shm = shm ? &rings : NULL;
+			conn->rx.close_notice = notified;
+			close_socket();
+			steps_are(steps_of[shm][notified]);
+		}
+}
+
+static void local_address_is_learned_once(void **state)
+{
+	(void)state;
+	lock();
+	cm_learn_address(conn);
+	steps_are("getsockname");
+	assert_int_equal(port_of(&conn->local), LOCAL_PORT);
+	set_address(&conn->local, DEVICE_PORT);
+	cm_learn_address(conn);
+	unlock();
+	steps_are("");
+	assert_int_equal(port_of(&conn->local), DEVICE_PORT);
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------ */
+
+static void new_connection_has_no_socket_and_room_for_a_header(void **state)
+{
+	struct dapl_conn *fresh = cm_conn_new(&dev);
+
+	(void)state;
+	assert_ptr_equal(fresh->dev, &dev);
+	assert_ptr_equal(fresh->events, &cm_conn_events);
+	assert_int_equal(fresh->state, SOFT_NEW);
+	assert_int_equal(fresh->fd, -1);
+	assert_int_equal(fresh->attach_fd, -1);
+	assert_int_equal(fresh->frame_need, WIRE_MPA_HEADER);
+	memset(fresh->frame, 0, WIRE_MPA_MAX);
+	assert_non_null(soft_unexpected_new(fresh, 0, 0));
+	cm_conn_free(fresh);
+}
+
+static void connection_without_memory_leaves_nothing(void **state)
+{
+	(void)state;
+	for (int left = 0; left < 2; left++) {
+		allocations_left = left;
+		assert_null(cm_conn_new(&dev));
+	}
+	allocations_left = -1;
+}
+
+static void connection_is_freed_with_all_it_has(void **state)
+{
+	struct soft_unexpected *unexpected = soft_unexpected_new(conn, 0, 0);
+
+	(void)state;
+	unexpected->data = malloc(1);
+	conn->pdata = malloc(1);
+	conn->rx.whole = malloc(1);
+	conn->tx.rest = malloc(1);
+	conn->answers = malloc(1);
+	conn->shm = &rings;
+	cm_conn_free(conn);
+	steps_are("rings_free");
+}
+
+static void retired_connection_is_in_no_list_and_freed_by_its_task(void **state)
+{
+	(void)state;
+	conn->state = SOFT_CONNECTING;
+	lock();
+	cm_conn_retire(conn);
+	unlock();
+	steps_are("progress_del socket:close closed:ended task");
+	assert_true(LIST_EMPTY(&dev.conns));
+	assert_int_equal(conn->up, SOFT_UP_DEAD);
+	work(conn->up);
+	steps_are("task");		/* it may be queued already, so it is freed by the next run */
+	conn->up = SOFT_UP_RELEASED;
+	cm_conn_events.work(&conn->task);
+	steps_are("");
+	conn_is_gone();
+}
+
+/* --- the queue pair -------------------------------------------------------------------------------------------- */
+
+static int attach_qp(bool ud)
+{
+	struct dapl_conn_params params = { .qp = &qp.qp, .owner = &qp, .reads_out = 3, .reads_in = 5, .ud = ud,
+		.qos = DAPL_QOS_LATENCY, .tuning.ack_timeout = 7 };
+	int err;
+
+	lock();
+	err = cm_attach_qp(conn, &params);
+	unlock();
+	return err;
+}
+
+static void queue_pair_is_attached_with_what_core_asks_for(void **state)
+{
+	(void)state;
+	assert_int_equal(attach_qp(false), 0);
+	assert_ptr_equal(qp.conn, conn);
+	assert_ptr_equal(conn->qp, &qp);
+	assert_ptr_equal(conn->owner, &qp);
+	assert_int_equal(conn->reads_out, 3);
+	assert_int_equal(conn->reads_in, 5);
+	assert_int_equal(conn->qos, DAPL_QOS_LATENCY);
+	assert_int_equal(conn->tuning.ack_timeout, 7);
+}
+
+static void refused_queue_pair_changes_nothing(void **state)
+{
+	struct dapl_conn other = { .dev = &dev };
+
+	(void)state;
+	for (int connected = 0; connected < 2; connected++) {
+		qp.conn = connected ? &other : NULL;
+		soft_qp_set_state(&qp, connected ? IBV_QPS_INIT : IBV_QPS_ERR);
+		assert_int_equal(attach_qp(false), EINVAL);
+		assert_ptr_equal(qp.conn, connected ? &other : NULL);
+		assert_null(conn->qp);
+		assert_ptr_equal(conn->owner, &owner);
+		assert_int_equal(conn->reads_out | conn->reads_in | conn->tuning.ack_timeout, 0);
+	}
+}
+
+/* A queue pair of datagrams has any number of associations under way. */
+static void associations_share_a_queue_pair(void **state)
+{
+	(void)state;
+	soft_qp_set_state(&qp, IBV_QPS_RTS);
+	assert_int_equal(attach_qp(true), 0);
+	assert_ptr_equal(conn->qp, &qp);
+	assert_ptr_equal(conn->owner, &qp);
+	assert_null(qp.conn);
+}
+
+static void detach(void)
+{
+	lock();
+	soft_cm_detach(&qp);
+	unlock();
+}
+
+static void detached_queue_pair_is_flushed_if_it_was_connected(void **state)
+{
+	(void)state;
+	for (int connected = 0; connected < 2; connected++) {
+		attach();
+		soft_qp_set_state(&qp, connected ? IBV_QPS_RTS : IBV_QPS_INIT);
+		detach();
+		steps_are(connected ? "flush" : "");
+		assert_null(qp.conn);
+		assert_null(conn->qp);
+	}
+	soft_qp_set_state(&qp, IBV_QPS_RTS);
+	detach();
+	steps_are("");
+}
+
+static void associations_forget_their_queue_pair(void **state)
+{
+	struct soft_qp rest = { .dev = &dev };
+	struct dapl_conn second = { .dev = &dev, .qp = &qp }, third = { .dev = &dev, .qp = &rest };
+
+	(void)state;
+	LIST_INSERT_HEAD(&dev.conns, &second, link);
+	LIST_INSERT_HEAD(&dev.conns, &third, link);
+	qp.qp.qp_type = IBV_QPT_UD;
+	soft_qp_set_state(&qp, IBV_QPS_RTS);
+	conn->qp = &qp;
+	detach();
+	assert_null(conn->qp);
+	assert_null(second.qp);
+	assert_ptr_equal(third.qp, &rest);
+	steps_are("");
+}
+
+/* --- the end --------------------------------------------------------------------------------------------------- */
+
+static void fail_with(int err, const char *text)
+{
+	lock();
+	cm_fail(conn, DAPL_CONN_TIMED_OUT, err, text);
+	unlock();
+}
+
+static void failed_handshake_is_closed_and_told(void **state)
+{
+	(void)state;
+	conn->state = SOFT_WAIT_REPLY;
+	conn->qp = &qp;
+	conn->offer = (struct attach_offer *)&offer;
+	fail_with(ETIMEDOUT, "late");
+	steps_are("offer_end segment_put progress_del socket:close closed:failed task");
+	assert_int_equal(conn->up, SOFT_UP_FAILED);
+	assert_int_equal(conn->failure, DAPL_CONN_TIMED_OUT);
+	assert_int_equal(conn->cause.step, DAPL_STEP_REPLY);
+	assert_int_equal(conn->cause.err, ETIMEDOUT);
+	assert_int_equal(conn->cause.code_kind, DAPL_CODE_NONE);
+	assert_int_equal(conn->cause.code, 0);
+	assert_string_equal(conn->cause.text, "late");
+}
+
+static void handshake_without_a_queue_pair_fails_too(void **state)
+{
+	(void)state;
+	conn->state = SOFT_CONNECTING;
+	fail_with(0, "text");
+	steps_are("progress_del socket:close closed:failed task");
+	assert_int_equal(conn->cause.err, 0);
+}
+
+static void stream_ends_disorderly_with_a_cause(void **state)
+{
+	(void)state;
+	conn->state = SOFT_OPEN;
+	for (int attached = 0; attached < 2; attached++) {
+		conn->qp = attached ? &qp : NULL;
+		conn->caused = conn->tx.shut = false;
+		lock();
+		cm_end_stream(conn, EPIPE, "gone");
+		unlock();
+		steps_are("broken:shut");	/* nothing more is sent */
+		assert_int_equal(conn->cause.step, DAPL_STEP_TRANSFER);
+		assert_int_equal(conn->cause.err, EPIPE);
+		assert_string_equal(conn->cause.text, "gone");
+	}
+}
+
+static void end_of_the_peers_stream_closes_the_socket(void **state)
+{
+	(void)state;
+	conn->state = SOFT_CLOSING;
+	lock();
+	cm_conn_events.ended(conn);
+	unlock();
+	steps_are("progress_del socket:close closed:ended");
+	assert_ptr_equal(LIST_FIRST(&dev.conns), conn);
+}
+
+static void end_of_the_peers_stream_retires_a_released_connection(void **state)
+{
+	(void)state;
+	conn->state = SOFT_CLOSING;
+	conn->released = true;
+	lock();
+	cm_conn_events.ended(conn);
+	unlock();
+	steps_are("progress_del socket:close closed:ended progress_del task");
+	assert_true(LIST_EMPTY(&dev.conns));
+	assert_int_equal(conn->up, SOFT_UP_DEAD);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, conn_begin, conn_end)
+	const struct CMUnitTest tests[] = {
+		CASE(connection_that_has_not_failed_tells_its_step),
+		CASE(first_failure_is_told_for_good),
+		CASE(explanation_has_both_addresses),
+		CASE(carrier_is_a_word),
+		CASE(socket_is_added_once_and_changed_then),
+		CASE(socket_that_cannot_be_watched_ends_the_connection_soon),
+		CASE(only_a_connection_without_request_is_half_open),
+		CASE(attaching_ends_once),
+		CASE(closing_leaves_every_set),
+		CASE(closing_tells_a_failure_from_an_end),
+		CASE(socket_beside_rings_is_reset_after_the_close_notification),
+		CASE(local_address_is_learned_once),
+		CASE(new_connection_has_no_socket_and_room_for_a_header),
+		CASE(connection_without_memory_leaves_nothing),
+		CASE(connection_is_freed_with_all_it_has),
+		CASE(retired_connection_is_in_no_list_and_freed_by_its_task),
+		CASE(queue_pair_is_attached_with_what_core_asks_for),
+		CASE(refused_queue_pair_changes_nothing),
+		CASE(associations_share_a_queue_pair),
+		CASE(detached_queue_pair_is_flushed_if_it_was_connected),
+		CASE(associations_forget_their_queue_pair),
+		CASE(failed_handshake_is_closed_and_told),
+		CASE(handshake_without_a_queue_pair_fails_too),
+		CASE(stream_ends_disorderly_with_a_cause),
+		CASE(end_of_the_peers_stream_closes_the_socket),
+		CASE(end_of_the_peers_stream_retires_a_released_connection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

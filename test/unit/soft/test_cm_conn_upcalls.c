@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_cm_conn_upcalls.c - the task of a connection (cm/conn.c): which upcalls it makes, what core is told by them, and
+ * what becomes of the connection after each. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <errno.h>
+#include "dapl/soft/cm/conn.h"
+#include "test/unit/soft/conn_steps.h"
+
+static void set_pdata(void)
+{
+	conn->pdata = malloc(1);
+	conn->up_pdata = conn->frame + 20;
+	conn->up_pdata_length = 4;
+}
+
+static void established_connection_is_told_and_goes_live(void **state)
+{
+	(void)state;
+	conn->state = SOFT_OPEN;
+	conn->qp = &qp;
+	set_address(&conn->local, LOCAL_PORT);
+	set_address(&conn->remote, REMOTE_PORT);
+	set_pdata();
+	told.pdata = conn->up_pdata;
+	work(SOFT_UP_ESTABLISHED);
+	steps_are("established progress_add");
+	assert_ptr_equal(told.established.pdata, told.pdata);
+	assert_int_equal(told.established.pdata_len, 4);
+	assert_int_equal(port_of(&told.established.local), LOCAL_PORT);
+	assert_int_equal(port_of(&told.established.remote), REMOTE_PORT);
+	assert_null(told.established.ud);
+	assert_null(conn->frame);
+	assert_null(conn->pdata);
+	assert_int_equal(conn->up, 0);
+}
+
+static void failure_after_the_establishment_has_no_private_data(void **state)
+{
+	(void)state;
+	set_pdata();
+	work(SOFT_UP_ESTABLISHED);
+	told.pdata = &told;
+	told.length = 9;
+	work(SOFT_UP_FAILED);
+	assert_null(told.pdata);
+	assert_int_equal(told.length, 0);
+}
+
+static void association_is_told_with_its_peer(void **state)
+{
+	(void)state;
+	conn->ud = true;
+	conn->state = SOFT_CLOSED;
+	conn->peer = (struct dapl_ud_peer){ .ah = &ah, .qpn = 5, .qkey = 6 };
+	work(SOFT_UP_ESTABLISHED);
+	steps_are("established");	/* its address handle belongs to core now */
+	assert_ptr_equal(told.peer.ah, &ah);
+	assert_int_equal(told.peer.qpn, 5);
+	assert_int_equal(told.peer.qkey, 6);
+}
+
+static void released_association_destroys_its_address_handle(void **state)
+{
+	(void)state;
+	conn->released = true;
+	conn->state = SOFT_CLOSED;
+	work(SOFT_UP_ESTABLISHED);
+	steps_are("");			/* it has none */
+	conn->peer.ah = &ah;
+	work(SOFT_UP_ESTABLISHED);
+	steps_are("ah_destroy");
+	work(SOFT_UP_FAILED | SOFT_UP_BROKEN);
+	steps_are("");
+}
+
+/* Data of a connection that closes already may still come. */
+static void only_a_stream_that_lasts_goes_live(void **state)
+{
+	(void)state;
+	for (int i = SOFT_NEW; i <= SOFT_CLOSED; i++)
+		for (int in_data = 0; in_data < 2; in_data++) {
+			conn->state = i;
+			conn->in_data = in_data;
+			work(SOFT_UP_ESTABLISHED);
+			steps_are((i == SOFT_OPEN || i == SOFT_CLOSING) && !in_data ? "established progress_add"
+										    : "established");
+		}
+}
+
+static void stream_that_no_set_takes_ends_soon(void **state)
+{
+	(void)state;
+	conn->state = SOFT_OPEN;
+	failing = "progress_add";
+	deadline_s = 99;
+	work(SOFT_UP_ESTABLISHED);
+	steps_are("established progress_add deadline");
+	assert_int_equal(deadline_s, 0);
+	assert_true(conn->unwatched);
+	assert_int_equal(conn->io_error, ENOBUFS);
+}
+
+static void failure_is_told_with_the_data_of_the_reply(void **state)
+{
+	(void)state;
+	conn->failure = DAPL_CONN_REJECTED;
+	set_pdata();
+	work(SOFT_UP_FAILED);
+	steps_are("failed");
+	assert_int_equal(told.failure, DAPL_CONN_REJECTED);
+	assert_ptr_equal(told.pdata, conn->frame + 20);
+	assert_int_equal(told.length, 4);
+}
+
+/* Once each, in the order of a connection's life. */
+static void upcalls_are_made_in_order(void **state)
+{
+	(void)state;
+	work(SOFT_UP_RELEASED | SOFT_UP_CLOSED | SOFT_UP_FAILED | SOFT_UP_ESTABLISHED);
+	steps_are("established failed disconnected:orderly released");
+	cm_conn_events.work(&conn->task);
+	steps_are("");
+	work(SOFT_UP_BROKEN);
+	steps_are("disconnected:broken");
+}
+
+static void released_connection_is_told_of_its_release_only(void **state)
+{
+	(void)state;
+	conn->released = true;
+	work(SOFT_UP_RELEASED | SOFT_UP_BROKEN | SOFT_UP_CLOSED | SOFT_UP_FAILED | SOFT_UP_ESTABLISHED);
+	steps_are("released");
+}
+
+static void close_notification_of_a_ring_ends_an_open_stream(void **state)
+{
+	(void)state;
+	for (int i = SOFT_NEW; i <= SOFT_CLOSED; i++)
+		for (int attached = 0; attached < 2; attached++) {
+			conn->state = i;
+			conn->qp = attached ? &qp : NULL;
+			work(SOFT_UP_CLOSE_SENT);
+			steps_are(i == SOFT_OPEN || i == SOFT_CLOSING ? "ended:sends" : "");
+		}
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, conn_begin, conn_end)
+	const struct CMUnitTest tests[] = {
+		CASE(established_connection_is_told_and_goes_live),
+		CASE(failure_after_the_establishment_has_no_private_data),
+		CASE(association_is_told_with_its_peer),
+		CASE(released_association_destroys_its_address_handle),
+		CASE(only_a_stream_that_lasts_goes_live),
+		CASE(stream_that_no_set_takes_ends_soon),
+		CASE(failure_is_told_with_the_data_of_the_reply),
+		CASE(upcalls_are_made_in_order),
+		CASE(released_connection_is_told_of_its_release_only),
+		CASE(close_notification_of_a_ring_ends_an_open_stream),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
