@@ -886,6 +886,7 @@ unit_verbs = \
 	test/unit/verbs/test_conn_state \
 	test/unit/verbs/test_device \
 	test/unit/verbs/test_dm \
+	test/unit/verbs/test_eth \
 	test/unit/verbs/test_eth_attr \
 	test/unit/verbs/test_eth_clock \
 	test/unit/verbs/test_eth_cq \
@@ -948,6 +949,8 @@ test_unit_verbs_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hw_places_find,--
 	-Wl,--wrap=log_report,--wrap=calloc,--wrap=free
 test_unit_verbs_test_dm_SOURCES = test/unit/verbs/test_dm.c $(softeth_steps)
 test_unit_verbs_test_dm_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_eth_SOURCES = test/unit/verbs/test_eth.c $(verbs_eth_objects)
+test_unit_verbs_test_eth_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_attr_SOURCES = test/unit/verbs/test_eth_attr.c $(verbs_eth_objects)
 test_unit_verbs_test_eth_attr_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_attr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fopen64,--wrap=fclose,--wrap=calloc,--wrap=hw_eth_cq_forget

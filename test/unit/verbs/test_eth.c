@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_eth.c - the table of the operations for raw Ethernet endpoints: each operation is the function of the file that
+ * has it, none is missing, and a rule cannot be moved. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "test/unit/verbs/eth_objects.h"
+
+static const struct dapl_eth_ops *const ops = &hw_eth_ops;
+
+/* --- the table --------------------------------------------------------------------------------------------------- */
+
+/* Programs compare it: it is the value of DAT_ETH_ATTR_RAW. */
+static void carrier_is_verbs(void **state)
+{
+	(void)state;
+	assert_string_equal(ops->carrier, "VERBS-0");
+}
+
+/* eth_send.c gives the headers of a message to the NIC, from the addresses of its segments. */
+static void headers_of_sends_must_have_addresses(void **state)
+{
+	(void)state;
+	assert_true(ops->reads_headers);
+}
+
+/* This device has those that a device may leave out, too. */
+static void no_operation_is_missing(void **state)
+{
+	size_t first = offsetof(struct dapl_eth_ops, query);
+	uintptr_t word;
+
+	(void)state;
+	for (size_t at = first; at < sizeof *ops; at += sizeof word) {
+		memcpy(&word, (const char *)ops + at, sizeof word);
+		if (!word)
+			fail_msg("operation %zu", (at - first) / sizeof word);
+	}
+}
+
+static void operations_of_devices_and_queue_pairs(void **state)
+{
+	(void)state;
+	assert_ptr_equal(ops->query, hw_eth_query);
+	assert_ptr_equal(ops->clock, hw_eth_clock_read);
+	assert_ptr_equal(ops->moderate, hw_eth_moderate);
+	assert_ptr_equal(ops->begin, hw_eth_begin);
+	assert_ptr_equal(ops->stats, hw_eth_stats);
+	assert_ptr_equal(ops->pace, hw_eth_pace);
+}
+
+static void operations_of_rings(void **state)
+{
+	(void)state;
+	assert_ptr_equal(ops->poll, hw_eth_ring_poll);
+	assert_ptr_equal(ops->release, hw_eth_ring_release);
+	assert_ptr_equal(ops->arm, hw_eth_ring_arm);
+}
+
+static void operations_of_rules(void **state)
+{
+	(void)state;
+	assert_ptr_equal(ops->add_rule, hw_eth_rule_add);
+	assert_ptr_equal(ops->free_rule, hw_eth_rule_free);
+	assert_ptr_equal(ops->count_rule, hw_eth_rule_count);
+}
+
+static void operations_of_groups(void **state)
+{
+	(void)state;
+	assert_ptr_equal(ops->create_group, hw_group_create);
+	assert_ptr_equal(ops->set_group, hw_group_set);
+	assert_ptr_equal(ops->free_group, hw_group_free);
+}
+
+/* --- moving a rule ---------------------------------------------------------------------------------------- */
+
+/* To another queue pair or to its own; neither is touched, and no flow is made or destroyed. */
+static void rule_stays_where_it_is(void **state)
+{
+	struct hw_eth_rule rule = { .flow = &objects.flow, .tag = 1, .frames = 7, .bytes = 700 }, rule_was;
+	struct hw_eth qps[2], qps_were[2];
+	void *moved = &moved;
+
+	(void)state;
+	memset(qps, 0, sizeof qps);
+	for (int i = 0; i < 2; i++) {
+		dapl_mutex_init(&qps[i].lock, RANK_VERBS_ETH_QP);
+		qps[i].eth = &eth;
+		qps[i].hw = &objects.qp;
+		qps[i].rules.eth = &eth;
+		qps[i].rules.target = &objects.qp;
+		qps[i].rules.lock = &qps[i].lock;
+	}
+	qps[0].rules.first = &rule;
+	qps[0].rules.tags_used = 1;
+	memcpy(qps_were, qps, sizeof qps);
+	memcpy(&rule_was, &rule, sizeof rule);
+	for (int to = 0; to < 2; to++) {
+		assert_int_equal(ops->move_rule(&qps[0].qp, &rule, &qps[to].qp, &moved), EOPNOTSUPP);
+		assert_ptr_equal(moved, &moved);
+		assert_memory_equal(qps, qps_were, sizeof qps);
+		assert_memory_equal(&rule, &rule_was, sizeof rule);
+	}
+	steps_are("");
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, objects_begin, objects_end)
+	const struct CMUnitTest tests[] = {
+		CASE(carrier_is_verbs),
+		CASE(headers_of_sends_must_have_addresses),
+		CASE(no_operation_is_missing),
+		CASE(operations_of_devices_and_queue_pairs),
+		CASE(operations_of_rings),
+		CASE(operations_of_rules),
+		CASE(operations_of_groups),
+		CASE(rule_stays_where_it_is),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
