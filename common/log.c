@@ -18,8 +18,6 @@
 #include <unistd.h>
 
 #define LINE_MAX_BYTES 1024
-#define BIT_ERROR 1u	/* of the masks of all libraries */
-#define BIT_WARNING 2u
 
 unsigned log_mask = 1;	/* errors, until log_init() has read the variables */
 
@@ -37,7 +35,7 @@ static const unsigned places_of[] = {
 static unsigned places = TO_STDERR;
 static bool no_journal_told;
 static log_handler taker;	/* of lines for standard error; or NULL */
-static unsigned warning_bit = BIT_ERROR;	/* that shows reports which are no errors */
+static unsigned warning_bit = LOG_BIT_ERROR;	/* that shows reports which are no errors */
 
 static const char *prefix(void)
 {
@@ -237,9 +235,9 @@ static void emit(const struct message *message, const struct log_fields *fields,
 /* Of messages that are no reports: bits beyond errors and warnings are for tracing. */
 static int priority_of(unsigned bits)
 {
-	if (bits & BIT_ERROR)
+	if (bits & LOG_BIT_ERROR)
 		return LOG_ERR;
-	return bits & BIT_WARNING ? LOG_WARNING : LOG_DEBUG;
+	return bits & LOG_BIT_WARNING ? LOG_WARNING : LOG_DEBUG;
 }
 
 void log_line(unsigned bits, const char *fmt, ...)
@@ -262,7 +260,7 @@ static struct rate rates[REPORT_COUNT];
 static bool report_on(enum log_id id)
 {
 	if (messages[id].priority <= LOG_ERR)
-		return log_on(BIT_ERROR);
+		return log_on(LOG_BIT_ERROR);
 	return log_on(__atomic_load_n(&warning_bit, __ATOMIC_RELAXED));
 }
 
@@ -382,7 +380,7 @@ void log_init(const char *name, const char *type_var, const char *level_var,
 	memset(rates, 0, sizeof(rates));
 	__atomic_store_n(&log_prefix, name, __ATOMIC_RELAXED);
 	__atomic_store_n(&log_mask, default_mask, __ATOMIC_RELAXED);
-	__atomic_store_n(&warning_bit, default_mask & BIT_WARNING ? BIT_WARNING : BIT_ERROR,
+	__atomic_store_n(&warning_bit, default_mask & LOG_BIT_WARNING ? LOG_BIT_WARNING : LOG_BIT_ERROR,
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&places, TO_STDERR, __ATOMIC_RELAXED);
 	__atomic_store_n(&no_journal_told, false, __ATOMIC_RELAXED);

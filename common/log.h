@@ -53,9 +53,6 @@ struct log_fields {
 	int err;		/* an errno value */
 	const char *result;	/* what the program gets, by its name in the DAT headers */
 };
-/* From now on messages of this thread that name no adapter are about this one; NULL: about none. The name
- * is not copied. */
-void log_set_ia(const char *name);
 #define LOG_FIELDS(...) (&(const struct log_fields){ __VA_ARGS__ })
 
 /* Reports a failure that an administrator can mend (message_ids.h): prints "prefix: text\n"
@@ -66,6 +63,9 @@ void log_set_ia(const char *name);
  * how many there were. May be called by any thread, with locks held; errno survives. */
 void log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* From now on messages of this thread that name no adapter are about this one; NULL: about none. The name
+ * is not copied. */
+void log_set_ia(const char *name);
 /* Tells how many messages were counted and not printed: at the end of an operation that may
  * report much. */
 void log_flush(void);
