@@ -29,7 +29,7 @@ void good_held(DAT_RETURN rc, const char *call)
 	good(rc, call);
 }
 
-void good_listener(DAT_RETURN rc, DAT_CONN_QUAL qualifier)
+void good_listener_held(DAT_RETURN rc, DAT_CONN_QUAL qualifier)
 {
 	char call[64];
 

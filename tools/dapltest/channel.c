@@ -48,8 +48,7 @@ bool adapter_open(struct adapter *a, const char *name)
 
 	*a = (struct adapter){ .name = name };
 	snprintf(call, sizeof call, "dat_ia_open of %s", name);
-	messages_hold();
-	return succeeded_held(dat_ia_open((char *)name, 8, &a->async, &a->ia), call) &&
+	return succeeded_call(dat_ia_open((char *)name, 8, &a->async, &a->ia), call) &&
 	       succeeded(dat_ia_query(a->ia, NULL, DAT_IA_FIELD_ALL, &a->attr, 0, NULL), "dat_ia_query") &&
 	       succeeded(dat_pz_create(a->ia, &a->pz), "dat_pz_create");
 }
@@ -75,8 +74,7 @@ bool region_create(struct region *r, const struct adapter *a, size_t length)
 		return complain("no memory for a buffer of %zu bytes", length);
 	}
 	region.for_va = r->start;
-	messages_hold();
-	return succeeded_held(dat_lmr_create(a->ia, DAT_MEM_TYPE_VIRTUAL, region, length, a->pz,
+	return succeeded_call(dat_lmr_create(a->ia, DAT_MEM_TYPE_VIRTUAL, region, length, a->pz,
 					     DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &r->lmr, &r->context,
 					     &r->remote, &registered, &address),
 			      "dat_lmr_create");
@@ -96,8 +94,7 @@ void region_free(struct region *r)
 static bool create_evd(struct channel *c, DAT_COUNT length, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags,
 		       DAT_EVD_HANDLE *evd)
 {
-	messages_hold();
-	return succeeded_held(dat_evd_create(c->adapter->ia, length, cno, flags, evd), "dat_evd_create");
+	return succeeded_call(dat_evd_create(c->adapter->ia, length, cno, flags, evd), "dat_evd_create");
 }
 
 static bool create_ep(struct channel *c)
@@ -121,17 +118,15 @@ static bool create_ep(struct channel *c)
 		attr.max_rdma_read_out = limit->max_rdma_read_per_ep_out;
 	if (attr.max_rdma_read_iov > limit->max_iov_segments_per_rdma_read)
 		attr.max_rdma_read_iov = limit->max_iov_segments_per_rdma_read;
-	messages_hold();
-	return succeeded_held(dat_ep_create(c->adapter->ia, c->adapter->pz, c->recv, c->request, c->conn, &attr,
+	return succeeded_call(dat_ep_create(c->adapter->ia, c->adapter->pz, c->recv, c->request, c->conn, &attr,
 					    &c->ep), "dat_ep_create");
 }
 
 bool channel_open(struct channel *c, const struct adapter *a, const struct channel_options *o)
 {
 	*c = (struct channel){ .adapter = a, .options = *o, .patience = PATIENCE };
-	messages_hold();
 	if (o->wait == WAIT_CNO &&
-	    !succeeded_held(dat_cno_create(a->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &c->cno), "dat_cno_create"))
+	    !succeeded_call(dat_cno_create(a->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &c->cno), "dat_cno_create"))
 		return false;
 	return create_evd(c, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &c->cr) &&
 	       create_evd(c, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &c->conn) &&
@@ -214,8 +209,7 @@ bool channel_accept(struct channel *c, const void *private_data, DAT_COUNT lengt
 	cr = event.event_data.cr_arrival_event_data.cr_handle;
 	if (!check_private_data(cr, private_data, length))
 		return false;
-	messages_hold();
-	if (!succeeded_held(dat_cr_accept(cr, c->rsp ? DAT_HANDLE_NULL : c->ep, 0, NULL), "dat_cr_accept") ||
+	if (!succeeded_call(dat_cr_accept(cr, c->rsp ? DAT_HANDLE_NULL : c->ep, 0, NULL), "dat_cr_accept") ||
 	    !wait_connection_event(c->conn, PATIENCE * 1000000, "accepting", &event))
 		return false;
 	if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
@@ -232,8 +226,7 @@ bool channel_connect(struct channel *c, const struct sockaddr *to, DAT_CONN_QUAL
 
 	snprintf(what, sizeof what, "connect to %s port %llu", address_text(to, address),
 		 (unsigned long long)qualifier);
-	messages_hold();
-	if (!succeeded_held(dat_ep_connect(c->ep, (DAT_IA_ADDRESS_PTR)to, qualifier, PATIENCE * 1000000, length,
+	if (!succeeded_call(dat_ep_connect(c->ep, (DAT_IA_ADDRESS_PTR)to, qualifier, PATIENCE * 1000000, length,
 					   (void *)private_data, c->options.qos, DAT_CONNECT_DEFAULT_FLAG),
 			    "dat_ep_connect") ||
 	    !wait_connection_event(c->conn, DAT_TIMEOUT_INFINITE, "connecting", &event))

@@ -4,6 +4,7 @@
  * What is sent when is the tests' job. */
 #ifndef DAPLTEST_CHANNEL_H
 #define DAPLTEST_CHANNEL_H
+#include "../messages.h"
 #include <dat/udat.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,8 +56,10 @@ struct region {
 bool complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* True when rc is DAT_SUCCESS; else the line names `call`. */
 bool succeeded(DAT_RETURN rc, const char *call);
-/* succeeded() of a call after messages_hold() (messages.h): the line has the cause that was kept instead of
- * the code. */
+/* succeeded() of a call whose errors are kept meanwhile (messages.h): the line has the cause that the libraries told
+ * instead of the code. */
+#define succeeded_call(call, name) (messages_hold(), succeeded_held((call), (name)))
+/* The same of a call that came after messages_hold(). */
 bool succeeded_held(DAT_RETURN rc, const char *call);
 
 bool adapter_open(struct adapter *a, const char *name);

@@ -303,8 +303,7 @@ static bool open_set(struct set *s, const struct options *o, const struct limit 
 		return false;
 	if (!l->with_srq)
 		return true;
-	messages_hold();
-	if (!succeeded_held(create_srq(s, 0, &srq), "dat_srq_create"))
+	if (!succeeded_call(create_srq(s, 0, &srq), "dat_srq_create"))
 		return false;
 	s->srq = srq.handle;
 	return true;
@@ -365,8 +364,7 @@ static bool free_and_retry(const struct limit *l, struct set *sets, struct objec
 	if (l->free == free_nothing)
 		return true;
 	next_qualifier--;
-	messages_hold();
-	return succeeded_held(l->create(&sets[0], 0, &again), "creating one after all were freed") &&
+	return succeeded_call(l->create(&sets[0], 0, &again), "creating one after all were freed") &&
 	       succeeded(l->free(&again), l->name);
 }
 

@@ -15,15 +15,15 @@
 
 enum { EVENTS = 4096 };		/* of an EVD */
 
-/* Of a failed call: the cause that was kept since messages_hold(), or else the code. */
-static const char *text_of(DAT_RETURN ret)
+/* Of a call after messages_hold(). A failure ends the program with the cause that was kept, or else with the code. */
+static void check(DAT_RETURN ret, const char *device, const char *what)
 {
-	const char *major = "?", *minor = "", *cause = messages_release(true);
+	const char *major = "?", *minor = "", *cause = messages_release(ret != DAT_SUCCESS);
 
-	if (cause)
-		return cause;
+	if (ret == DAT_SUCCESS)
+		return;
 	dat_strerror(ret, &major, &minor);
-	return major;
+	fail("%s: %s%s", device, what, cause ? cause : major);
 }
 
 /* A dat.conf with one entry, in a file without a name. */
@@ -68,15 +68,12 @@ void device_open(struct device *d, const char *name, const char *option)
 		fail("\"%s\" is neither a network device nor an IA of dat.conf", name);
 	messages_hold();
 	ret = dat_ia_open((DAT_NAME_PTR)name, 8, &d->async, &d->ia);
-	if (ret != DAT_SUCCESS)
-		fail("%s: the IA cannot be opened: %s", name, text_of(ret));
-	messages_release(false);
+	check(ret, name, "the IA cannot be opened: ");
 	messages_hold();
-	if ((ret = dat_pz_create(d->ia, &d->pz)) != DAT_SUCCESS ||
-	    (ret = dat_evd_create(d->ia, EVENTS, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &d->recv)) != DAT_SUCCESS ||
-	    (ret = dat_evd_create(d->ia, EVENTS, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &d->request)) != DAT_SUCCESS)
-		fail("%s: %s", name, text_of(ret));
-	messages_release(false);
+	if ((ret = dat_pz_create(d->ia, &d->pz)) == DAT_SUCCESS &&
+	    (ret = dat_evd_create(d->ia, EVENTS, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &d->recv)) == DAT_SUCCESS)
+		ret = dat_evd_create(d->ia, EVENTS, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &d->request);
+	check(ret, name, "");
 }
 
 void device_capabilities(struct device *d, DAT_ETH_ATTR *attr, const char **carrier)
@@ -93,20 +90,14 @@ void device_capabilities(struct device *d, DAT_ETH_ATTR *attr, const char **carr
 		fail("%s: this IA has no raw Ethernet endpoints", d->name);
 	attr->size = sizeof *attr;
 	messages_hold();
-	if ((ret = dat_eth_query(d->ia, attr)) != DAT_SUCCESS)
-		fail("%s: dat_eth_query: %s", d->name, text_of(ret));
-	messages_release(false);
+	check(dat_eth_query(d->ia, attr), d->name, "dat_eth_query: ");
 }
 
 static void create(struct device *d, const DAT_EP_ATTR *attr)
 {
-	DAT_RETURN ret;
-
 	messages_hold();
-	ret = dat_ep_create(d->ia, d->pz, d->recv, d->request, DAT_HANDLE_NULL, attr, &d->ep);
-	if (ret != DAT_SUCCESS)
-		fail("%s: no raw Ethernet endpoint: %s", d->name, text_of(ret));
-	messages_release(false);
+	check(dat_ep_create(d->ia, d->pz, d->recv, d->request, DAT_HANDLE_NULL, attr, &d->ep), d->name,
+	      "no raw Ethernet endpoint: ");
 }
 
 void device_receive(struct device *d, unsigned frames, unsigned snap)
@@ -125,13 +116,9 @@ void device_receive(struct device *d, unsigned frames, unsigned snap)
 void device_add_rule(struct device *d, const DAT_ETH_RULE *rule)
 {
 	DAT_ETH_RULE_HANDLE handle;
-	DAT_RETURN ret;
 
 	messages_hold();
-	ret = dat_eth_rule_add(d->ep, rule, &handle);
-	if (ret != DAT_SUCCESS)
-		fail("%s: the rule cannot be added: %s", d->name, text_of(ret));
-	messages_release(false);
+	check(dat_eth_rule_add(d->ep, rule, &handle), d->name, "the rule cannot be added: ");
 }
 
 void device_send(struct device *d, void *memory, size_t size, DAT_LMR_CONTEXT *context, unsigned queue)
@@ -148,9 +135,7 @@ void device_send(struct device *d, void *memory, size_t size, DAT_LMR_CONTEXT *c
 	messages_hold();
 	ret = dat_lmr_create(d->ia, DAT_MEM_TYPE_VIRTUAL, region, size, d->pz, DAT_MEM_PRIV_LOCAL_READ_FLAG,
 			     DAT_VA_TYPE_VA, &lmr, context, NULL, &length, &at);
-	if (ret != DAT_SUCCESS)
-		fail("%s: memory cannot be registered: %s", d->name, text_of(ret));
-	messages_release(false);
+	check(ret, d->name, "memory cannot be registered: ");
 }
 
 void device_stats(struct device *d, DAT_ETH_STATS *stats)

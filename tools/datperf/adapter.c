@@ -2,7 +2,6 @@
 /* adapter.c - opens, queries and closes the interface adapter (adapter.h). */
 #include "adapter.h"
 #include "../call.h"
-#include "../messages.h"
 #include <dat/dat_ib_extensions.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -51,16 +50,13 @@ void adapter_open(struct adapter *a, const char *name)
 	*a = (struct adapter){ .name = name };
 	open_ia(name, &a->async, &a->ia);
 	find_features(a);
-	messages_hold();
-	good_held(dat_pz_create(a->ia, &a->pz), "dat_pz_create");
-	messages_hold();
-	good_held(dat_evd_create(a->ia, REQUESTS, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &a->requests),
+	good_call(dat_pz_create(a->ia, &a->pz), "dat_pz_create");
+	good_call(dat_evd_create(a->ia, REQUESTS, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &a->requests),
 		  "dat_evd_create");
 }
 
 void adapter_listen(struct adapter *a, DAT_CONN_QUAL port)
 {
-	messages_hold();
 	good_listener(dat_psp_create(a->ia, port, a->requests, DAT_PSP_CONSUMER_FLAG, &a->psp), port);
 }
 

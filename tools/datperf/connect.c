@@ -235,8 +235,7 @@ static void accept_request(struct group *g, const struct hello *h)
 
 	take_hello(l, h);
 	g->request = DAT_HANDLE_NULL;
-	messages_hold();
-	good_held(dat_cr_accept(request, l->endpoints[h->endpoint].ep, sizeof ours, &ours),
+	good_call(dat_cr_accept(request, l->endpoints[h->endpoint].ep, sizeof ours, &ours),
 		  "dat_cr_accept");
 	wait_on(l->conn, DAT_CONNECTION_EVENT_ESTABLISHED, "accept");
 }
@@ -289,8 +288,7 @@ static void connect_endpoint(struct group *g, struct link *l, unsigned endpoint,
 
 	snprintf(what, sizeof what, "connect to %s port %llu", address_text(to, address),
 		 (unsigned long long)port);
-	messages_hold();
-	good_held(dat_ep_connect(l->endpoints[endpoint].ep, (DAT_IA_ADDRESS_PTR)to, port,
+	good_call(dat_ep_connect(l->endpoints[endpoint].ep, (DAT_IA_ADDRESS_PTR)to, port,
 				 LINK_TIMEOUT * 1000000, sizeof ours, &ours, DAT_QOS_BEST_EFFORT,
 				 DAT_CONNECT_DEFAULT_FLAG),
 		  "dat_ep_connect");
@@ -327,8 +325,7 @@ void connect_to(struct group *g, const struct sockaddr *to, DAT_CONN_QUAL port, 
 
 static void create_probe(struct link *l)
 {
-	messages_hold();
-	good_held(dat_ep_create(l->adapter->ia, l->adapter->pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL,
+	good_call(dat_ep_create(l->adapter->ia, l->adapter->pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL,
 				l->probe_conn, NULL, &l->probe),
 		  "dat_ep_create");
 }
@@ -348,8 +345,7 @@ double connect_probe(struct link *l, const struct sockaddr *to, DAT_CONN_QUAL po
 
 	create_probe(l);
 	start = now();
-	messages_hold();
-	good_held(dat_ep_connect(l->probe, (DAT_IA_ADDRESS_PTR)to, port, LINK_TIMEOUT * 1000000,
+	good_call(dat_ep_connect(l->probe, (DAT_IA_ADDRESS_PTR)to, port, LINK_TIMEOUT * 1000000,
 				 sizeof ours, &ours, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
 		  "dat_ep_connect");
 	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_ESTABLISHED, "connect");
@@ -401,8 +397,7 @@ void connect_accept_probe(struct link *l)
 			break;
 		good(reject_request(request, REFUSED_BUSY, 0), "dat_cr_reject");
 	}
-	messages_hold();
-	good_held(dat_cr_accept(request, l->probe, 0, NULL), "dat_cr_accept");
+	good_call(dat_cr_accept(request, l->probe, 0, NULL), "dat_cr_accept");
 	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_ESTABLISHED, "accept");
 	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_DISCONNECTED, "disconnect");
 	free_probe(l);

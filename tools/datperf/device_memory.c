@@ -4,7 +4,6 @@
 #include "device_memory.h"
 #include "../call.h"
 #include "../cli.h"
-#include "../messages.h"
 #include <dat/dat_dm_extensions.h>
 #include <string.h>
 
@@ -26,12 +25,9 @@ void device_memory_take(struct link *l, size_t size, DAT_MEM_PRIV_FLAGS rights)
 	if (!can_map(l))
 		fail("%s has no device memory that this process can map (attribute "
 		     DAT_DM_ATTR_MAP ")", l->adapter->name);
-	messages_hold();
-	good_held(dat_dm_alloc(l->adapter->ia, size, 12, &l->dm), "dat_dm_alloc");
-	messages_hold();
-	good_held(dat_dm_map(l->dm, &at), "dat_dm_map");
-	messages_hold();
-	good_held(dat_dm_lmr_create(l->dm, 0, size, l->adapter->pz, rights, &l->lmr, &l->lmr_context,
+	good_call(dat_dm_alloc(l->adapter->ia, size, 12, &l->dm), "dat_dm_alloc");
+	good_call(dat_dm_map(l->dm, &at), "dat_dm_map");
+	good_call(dat_dm_lmr_create(l->dm, 0, size, l->adapter->pz, rights, &l->lmr, &l->lmr_context,
 				    &l->rmr_context), "dat_dm_lmr_create");
 	l->out = at;
 	l->base = (uintptr_t)at;

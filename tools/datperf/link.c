@@ -71,10 +71,8 @@ static void create_host_memory(struct link *l, bool private)
 	messages_hold();
 	l->shared = fd >= 0 && register_shared(l) == DAT_SUCCESS;
 	messages_release(!l->shared);
-	messages_hold();
 	if (!l->shared)
-		good_held(register_memory(l, DAT_MEM_TYPE_VIRTUAL, region), "dat_lmr_create");
-	messages_release(false);
+		good_call(register_memory(l, DAT_MEM_TYPE_VIRTUAL, region), "dat_lmr_create");
 	if (fd >= 0)
 		close(fd);
 }
@@ -93,8 +91,7 @@ void link_open(struct link *l, const struct adapter *a, unsigned index, enum mem
 {
 	*l = (struct link){ .adapter = a, .index = index };
 	create_memory(l, kind);
-	messages_hold();
-	good_held(dat_cno_create(a->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &l->cno), "dat_cno_create");
+	good_call(dat_cno_create(a->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &l->cno), "dat_cno_create");
 }
 
 void link_close(struct link *l)
@@ -113,8 +110,7 @@ static DAT_EVD_HANDLE create_evd(struct link *l, DAT_COUNT length, DAT_EVD_FLAGS
 {
 	DAT_EVD_HANDLE evd;
 
-	messages_hold();
-	good_held(dat_evd_create(l->adapter->ia, length, DAT_HANDLE_NULL, flags, &evd),
+	good_call(dat_evd_create(l->adapter->ia, length, DAT_HANDLE_NULL, flags, &evd),
 		  "dat_evd_create");
 	return evd;
 }
@@ -137,8 +133,7 @@ static void create_srq(struct link *l)
 			      .max_recv_iov = 1,
 			      .low_watermark = DAT_SRQ_LW_DEFAULT };
 
-	messages_hold();
-	good_held(dat_srq_create(l->adapter->ia, l->adapter->pz, &attr, &l->srq), "dat_srq_create");
+	good_call(dat_srq_create(l->adapter->ia, l->adapter->pz, &attr, &l->srq), "dat_srq_create");
 }
 
 static void create_endpoint(struct link *l, struct endpoint *e)
@@ -161,13 +156,12 @@ static void create_endpoint(struct link *l, struct endpoint *e)
 		.max_rdma_write_iov = 1,
 	};
 
-	messages_hold();
 	if (l->srq)
-		good_held(dat_ep_create_with_srq(a->ia, a->pz, l->recv, l->request, l->conn, l->srq,
+		good_call(dat_ep_create_with_srq(a->ia, a->pz, l->recv, l->request, l->conn, l->srq,
 						 &attr, &e->ep),
 			  "dat_ep_create_with_srq");
 	else
-		good_held(dat_ep_create(a->ia, a->pz, l->recv, l->request, l->conn, &attr, &e->ep),
+		good_call(dat_ep_create(a->ia, a->pz, l->recv, l->request, l->conn, &attr, &e->ep),
 			  "dat_ep_create");
 	for (int i = 0; i < LINK_DEPTH; i++)
 		link_post_receive(l, e);

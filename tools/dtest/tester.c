@@ -26,8 +26,7 @@ static bool client(const struct tester *t)
 
 #define TIMED(t, field, call) do { \
 		double start_ = now(); \
-		messages_hold(); \
-		good_held((call), #field); \
+		good_call((call), #field); \
 		(t)->times.field += now() - start_; \
 	} while (0)
 
@@ -125,9 +124,8 @@ void tester_open(struct tester *t, const struct dtest_options *o)
 		.length = htobe32((uint32_t)o->length),
 		.context = htobe32(t->in_remote),
 	};
-	messages_hold();
 	if (o->cno)
-		good_held(dat_cno_create(t->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &t->cno), "dat_cno_create");
+		good_call(dat_cno_create(t->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &t->cno), "dat_cno_create");
 	t->cr = create_evd(t, 10, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG);
 	t->conn = create_evd(t, 10, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG);
 	t->request = create_evd(t, (DAT_COUNT)o->signal_rate + UNSIGNALLED, t->cno, DAT_EVD_DTO_FLAG);
@@ -198,7 +196,6 @@ static void check_private_data(const void *got, DAT_COUNT length, int first)
 
 void tester_listen(struct tester *t)
 {
-	messages_hold();
 	good_listener(dat_psp_create(t->ia, DTEST_QUALIFIER, t->cr, DAT_PSP_CONSUMER_FLAG, &t->psp), DTEST_QUALIFIER);
 }
 
@@ -227,8 +224,7 @@ void tester_accept(struct tester *t)
 	good(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param), "dat_cr_query");
 	check_private_data(param.private_data, param.private_data_size, 1);
 	fill_private_data(data, 2);
-	messages_hold();
-	good_held(dat_cr_accept(cr, t->ep, PRIVATE_DATA, data), "dat_cr_accept");
+	good_call(dat_cr_accept(cr, t->ep, PRIVATE_DATA, data), "dat_cr_accept");
 	event = wait_connection_event(t->conn, DTEST_PATIENCE * 1000000);
 	if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
 		fail("%s", connection_failure(&event, "accepting", failure));
@@ -243,8 +239,7 @@ void tester_connect(struct tester *t, const struct sockaddr *address)
 	DAT_EVENT event;
 
 	fill_private_data(own, 1);
-	messages_hold();
-	good_held(dat_ep_connect(t->ep, (DAT_IA_ADDRESS_PTR)address, DTEST_QUALIFIER, 100000000, PRIVATE_DATA, own,
+	good_call(dat_ep_connect(t->ep, (DAT_IA_ADDRESS_PTR)address, DTEST_QUALIFIER, 100000000, PRIVATE_DATA, own,
 				 DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG), "dat_ep_connect");
 	event = wait_connection_event(t->conn, DAT_TIMEOUT_INFINITE);
 	t->times.connect = now() - start;

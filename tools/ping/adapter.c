@@ -3,7 +3,6 @@
 #include "adapter.h"
 #include "../call.h"
 #include "../cli.h"
-#include "../messages.h"
 #include <errno.h>
 #include <limits.h>
 #include <netinet/in.h>
@@ -84,8 +83,7 @@ static DAT_EVD_HANDLE create_evd(struct adapter *a, DAT_COUNT length, DAT_EVD_FL
 {
 	DAT_EVD_HANDLE evd;
 
-	messages_hold();
-	good_held(dat_evd_create(a->ia, length, a->cno, flags, &evd), "dat_evd_create");
+	good_call(dat_evd_create(a->ia, length, a->cno, flags, &evd), "dat_evd_create");
 	return evd;
 }
 
@@ -94,10 +92,8 @@ void adapter_open(struct adapter *a, const char *name, DAT_COUNT peers)
 	*a = (struct adapter){ .name = name ? name : only_adapter(), .signal_fd = open_signals() };
 	open_ia(a->name, &a->async, &a->ia);
 	find_attributes(a);
-	messages_hold();
-	good_held(dat_pz_create(a->ia, &a->pz), "dat_pz_create");
-	messages_hold();
-	good_held(dat_cno_fd_create(a->ia, &a->cno_fd, &a->cno), "dat_cno_fd_create");
+	good_call(dat_pz_create(a->ia, &a->pz), "dat_pz_create");
+	good_call(dat_cno_fd_create(a->ia, &a->cno_fd, &a->cno), "dat_cno_fd_create");
 	a->cr = create_evd(a, peers, DAT_EVD_CR_FLAG);
 	a->conn = create_evd(a, peers * 2, DAT_EVD_CONNECTION_FLAG);
 	a->dto = create_evd(a, peers * EVENTS_OF_PEER, DAT_EVD_DTO_FLAG);

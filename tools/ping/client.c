@@ -190,8 +190,7 @@ static void connect_peer(struct run *r)
 	snprintf(what, sizeof what, "connect to %s port %" PRIu64, r->address, r->o->port);
 	debug(r->o, "%s", what);
 	peer_open(&r->peer, &r->adapter, true);
-	messages_hold();
-	good_held(dat_ep_connect(r->peer.ep, (DAT_IA_ADDRESS_PTR)&r->to, r->o->port,
+	good_call(dat_ep_connect(r->peer.ep, (DAT_IA_ADDRESS_PTR)&r->to, r->o->port,
 				 ANSWER_SECONDS * 1000000, 0, NULL, DAT_QOS_BEST_EFFORT,
 				 DAT_CONNECT_DEFAULT_FLAG),
 		  "dat_ep_connect");

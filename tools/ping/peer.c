@@ -3,7 +3,6 @@
 #include "peer.h"
 #include "../call.h"
 #include "../cli.h"
-#include "../messages.h"
 #include <stdlib.h>
 
 enum {
@@ -24,8 +23,7 @@ static void register_memory(struct peer *p, struct adapter *a, bool exposed)
 	region.for_va = p->memory;
 	if (exposed)
 		privileges |= DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
-	messages_hold();
-	good_held(dat_lmr_create(a->ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof *p->memory, a->pz,
+	good_call(dat_lmr_create(a->ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof *p->memory, a->pz,
 				 privileges, DAT_VA_TYPE_VA, &p->lmr, &p->lmr_context,
 				 &p->rmr_context, &length, &start),
 		  "dat_lmr_create");
@@ -53,8 +51,7 @@ void peer_open(struct peer *p, struct adapter *a, bool exposed)
 
 	*p = (struct peer){ .number = ++peers };
 	register_memory(p, a, exposed);
-	messages_hold();
-	good_held(dat_ep_create(a->ia, a->pz, a->dto, a->dto, a->conn, &attr, &p->ep),
+	good_call(dat_ep_create(a->ia, a->pz, a->dto, a->dto, a->conn, &attr, &p->ep),
 		  "dat_ep_create");
 	peer_receive(p);
 }

@@ -141,8 +141,7 @@ static void accept_request(void *arg)
 	struct request *r = arg;
 
 	peer_open(&r->client->peer, &r->service->adapter, false);
-	messages_hold();
-	good_held(dat_cr_accept(r->handle, r->client->peer.ep, 0, NULL), "dat_cr_accept");
+	good_call(dat_cr_accept(r->handle, r->client->peer.ep, 0, NULL), "dat_cr_accept");
 	r->client->state = STATE_ACCEPTING;
 }
 
@@ -284,7 +283,6 @@ static void check_address(const struct service *s)
 static void listen_for_clients(struct service *s)
 {
 	DAT_PSP_HANDLE psp;
-	messages_hold();
 	good_listener(dat_psp_create(s->adapter.ia, s->o->port, s->adapter.cr,
 				     DAT_PSP_CONSUMER_FLAG, &psp), s->o->port);
 }
