@@ -29,12 +29,13 @@ static void print_held(void)
 
 static bool hold(const struct log_message *message)
 {
-	size_t length = strlen(held.lines), more = strlen(message->library) + strlen(message->text) + 3;
+	size_t length = strlen(held.lines), room = sizeof held.lines - length;
+	int written = snprintf(held.lines + length, room, "%s: %s\n", message->library, message->text);
 
-	if (length + more >= sizeof held.lines)
-		return false;
-	snprintf(held.lines + length, sizeof held.lines - length, "%s: %s\n", message->library, message->text);
-	return true;
+	if (written >= 0 && (size_t)written < room)
+		return true;
+	held.lines[length] = '\0';	/* no part of a line */
+	return false;
 }
 
 /* A failed connection is the tool's to report, with connection_cause(). */
