@@ -285,7 +285,7 @@ static void connection_is_freed_with_all_it_has(void **state)
 	conn->pdata = malloc(1);
 	conn->rx.whole = malloc(1);
 	conn->tx.rest = malloc(1);
-	conn->answers = malloc(1);
+	conn->answers = malloc(sizeof *conn->answers);
 	conn->shm = &rings;
 	cm_conn_free(conn);
 	steps_are("rings_free");
