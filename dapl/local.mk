@@ -206,7 +206,6 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/shm/proto.c dapl/soft/shm/proto.h \
 	dapl/soft/shm/proto_state.h \
 	dapl/soft/shm/proto_table.c dapl/soft/shm/proto_table.h \
-	dapl/soft/shm/desched.c dapl/soft/shm/desched.h \
 	dapl/soft/shm/pending.c dapl/soft/shm/pending.h \
 	dapl/soft/rdmap/responder.c dapl/soft/rdmap/responder.h \
 	dapl/soft/rdmap/responder_place.c dapl/soft/rdmap/responder_quick.c \

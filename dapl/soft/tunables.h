@@ -185,22 +185,15 @@ enum {
 	PROTO_FAILED_NS = 1000000000,	/* ns; learned for a copy that failed, so that it is rare */
 };
 
-/* --- shared memory: CMA for short requests (shm/proto.c, shm/desched.c) ------------------------
- * A copy by the kernel takes 1 to 3 us. It pays if the target is idle or descheduled. bench-soft
- * with idle targets, and on one processor; test_desched. */
+/* --- shared memory: CMA for short requests (shm/proto.c) -----------------------------------------
+ * A copy by the kernel takes 1 to 3 us. It pays if the target is idle. bench-soft with idle
+ * targets; test_large. */
 enum {
 	CMA_SHORT_MAX = 16 << 10,	/* bytes; of one such request */
 	PEER_ALIVE_NS = 10000000,	/* ns; how long a peer process counts as alive after a look. The
 					 * kernel does not use a process id again so soon */
 	PEER_LOOK_NS = 100000,		/* ns; between two looks at how often a peer polls */
 	PEER_POLL_NS = 20000,		/* ns; a peer that polls so often drives progress itself */
-	DESCHED_SAMPLE = 16,		/* one request in so many is timed */
-	DESCHED_SAMPLE_RARE = 1024,	/* the longest interval, while the peer stays descheduled */
-	DESCHED_LATE_NS = 4000,		/* ns; an answer that takes longer is late */
-	DESCHED_SCORE = 6,		/* added for a late answer; one in time takes 1 away */
-	DESCHED_ENOUGH = 12,		/* from this score on, the peer counts as descheduled */
-	DESCHED_MOST = 24,		/* upper bound of the score: after DESCHED_MOST - DESCHED_ENOUGH + 1
-					 * answers in time the peer no longer counts as descheduled */
 };
 
 /* --- shared memory: rings (shm/ring.h) ---------------------------------------------------------

@@ -428,7 +428,6 @@ unit_soft = \
 	test/unit/soft/test_conn_state \
 	test/unit/soft/test_cq \
 	test/unit/soft/test_deliver \
-	test/unit/soft/test_desched \
 	test/unit/soft/test_device \
 	test/unit/soft/test_dm \
 	test/unit/soft/test_eth \
@@ -535,7 +534,6 @@ test_unit_soft_test_cm_conn_upcalls_SOURCES = test/unit/soft/test_cm_conn_upcall
 test_unit_soft_test_cm_conn_upcalls_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cm_conn_upcalls_LDFLAGS = $(AM_LDFLAGS) $(conn_steps_wraps)
 test_unit_soft_test_conn_state_LDADD = $(unit_soft_libs)
-test_unit_soft_test_desched_LDADD = $(unit_soft_libs)
 test_unit_soft_test_device_SOURCES = test/unit/soft/test_device.c \
 	test/unit/soft/device_ends.c test/unit/soft/device_ends.h test/unit/soft/device_tests.h \
 	test/unit/soft/device_data.c \
@@ -696,7 +694,7 @@ test_unit_soft_test_shm_conn_post_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_mem_to_send,--wrap=soft_mem_local \
 	-Wl,--wrap=rmem_map_write,--wrap=rmem_map_read,--wrap=rmem_map_atomic \
 	-Wl,--wrap=cma_read_now,--wrap=cma_execute \
-	-Wl,--wrap=proto_may_suit_cma,--wrap=proto_select_read,--wrap=proto_select_queued
+	-Wl,--wrap=proto_suits_cma,--wrap=proto_peer_polls,--wrap=proto_select_read,--wrap=proto_select_queued
 test_unit_soft_test_shm_segment_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_segment_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shm_process_put,--wrap=sealed_file_map,--wrap=munmap,--wrap=madvise

@@ -117,8 +117,6 @@ void soft_requester_response_end(struct soft_qp *qp, struct dapl_conn *conn)
 	if (wqe->measured)
 		proto_measured(conn, wqe);
 	read_done(qp, conn, wqe);
-	if (conn->shm)
-		proto_completed(qp, conn);
 }
 
 int soft_requester_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body)

@@ -30,14 +30,11 @@ static int acknowledged(struct soft_qp *qp, struct dapl_conn *conn, uint32_t del
 {
 	int32_t messages = delivered - conn->peer_delivered;
 	int32_t bytes = consumed - (uint32_t)conn->peer_consumed;
-	int rc;
 
 	if (messages <= 0 && bytes <= 0)
 		return FINE;
-	rc = soft_requester_acked(qp, conn, conn->peer_delivered + (messages > 0 ? messages : 0),
+	return soft_requester_acked(qp, conn, conn->peer_delivered + (messages > 0 ? messages : 0),
 				  conn->peer_consumed + (bytes > 0 ? bytes : 0));
-	proto_completed(qp, conn);
-	return rc;
 }
 
 /* Where a payload is: in shared memory or, in a rendezvous, in the memory of the peer. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cma.c - writes and reads the memory of a process on this host that is idle or descheduled,
- * without waking it. The initiator checks what the target would have checked, and has the kernel
+/* cma.c - writes and reads the memory of a process on this host that is idle, without
+ * waking it. The initiator checks what the target would have checked, and has the kernel
  * copy (process_vm_writev and process_vm_readv, which need the permission to debug the target).
  * What cannot be done this way goes through the ring, and errors are found there.
  *

@@ -29,7 +29,7 @@ bool proto_peer_polls(struct shm_conn *shm)
 /* Order: all requests posted before are complete, so the target has executed them. An application
  * that posts without having looked for the last completion, or that wants no completion, does not
  * wait for this request: then a ring carries more. */
-static bool suits_cma(const struct soft_qp *qp, const struct dapl_conn *conn, unsigned flags)
+bool proto_suits_cma(const struct soft_qp *qp, const struct dapl_conn *conn, unsigned flags)
 {
 	const struct soft_cq *cq = (struct soft_cq *)qp->qp.send_cq;
 
@@ -38,52 +38,15 @@ static bool suits_cma(const struct soft_qp *qp, const struct dapl_conn *conn, un
 	       READ_ONCE(cq->head) == READ_ONCE(cq->tail);
 }
 
-/* A write is posted: false if it takes the ring, true if the answer is found when it is queued. */
-bool proto_may_suit_cma(const struct soft_qp *qp, struct dapl_conn *conn, unsigned flags)
-{
-	if (suits_cma(qp, conn, flags))
-		return true;
-	desched_skip(&conn->shm->proto.desched);
-	return false;
-}
-
-/* True: the peer polls, but is descheduled, so the request bypasses the ring. Begins to time the
- * request if that is due. Large requests are measured in another way (proto_table.h). */
-static bool bypass_descheduled_peer(const struct soft_qp *qp, struct dapl_conn *conn,
-				const struct proto_request *request)
-{
-	struct shm_desched *desched = &conn->shm->proto.desched;
-
-	if (desched_count_down(desched))
-		return false;
-	if (request->length >= PROTO_MIN || !suits_cma(qp, conn, request->flags)) {
-		desched_skip(desched);
-		return false;
-	}
-	if (desched_decide(desched))
-		return true;
-	desched_begin(desched, conn->tx.cursor.wqe, clock_now_ns());
-	return false;
-}
-
 static enum shm_proto select_short(const struct soft_qp *qp, struct dapl_conn *conn,
 				   const struct proto_request *request)
 {
-	if ((proto_peer_is_idle(conn->shm) || bypass_descheduled_peer(qp, conn, request)) &&
-	    request->wqe->state == SOFT_POSTED && request->length &&
+	if (proto_peer_is_idle(conn->shm) && request->wqe->state == SOFT_POSTED && request->length &&
 	    request->length <= CMA_SHORT_MAX &&
 	    (request->opcode != IBV_WR_RDMA_READ || conn->reads_out) &&
-	    suits_cma(qp, conn, request->flags))
+	    proto_suits_cma(qp, conn, request->flags))
 		return PROTO_CMA;
 	return proto_through_ring(request->length);
-}
-
-void proto_completed(const struct soft_qp *qp, struct dapl_conn *conn)
-{
-	struct shm_desched *desched = &conn->shm->proto.desched;
-
-	if (desched_is_over(desched, qp->sq_head))
-		desched_end(desched, clock_now_ns());
 }
 
 /* --- large requests ---------------------------------------------------------------------------- */

@@ -5,8 +5,7 @@
  *   COPY    through the ring's bulk area   everything, in pieces of up to 16 KiB
  *   RNDV    the peer copies, by CMA        writes and sends of more than 16 KiB
  *   CMA     this side copies, by CMA       reads from 8 KiB to 4 MiB; from an idle peer shorter reads, too,
- *                                          and to it writes of up to 16 KiB; with a descheduled peer
- *                                          reads and writes below 8 KiB
+ *                                          and to it writes of up to 16 KiB
  *   MAPPED  this side stores and loads     reads, writes and atomics of up to 4 MiB to regions that can
  *                                          be mapped
  *
@@ -56,7 +55,7 @@ enum shm_proto proto_select_queued(const struct soft_qp *qp, struct dapl_conn *c
 				   const struct proto_request *request);
 enum shm_proto proto_select_read(const struct soft_qp *qp, struct dapl_conn *conn, uint64_t length,
 				 unsigned refused);
-bool proto_may_suit_cma(const struct soft_qp *qp, struct dapl_conn *conn, unsigned flags);
+bool proto_suits_cma(const struct soft_qp *qp, const struct dapl_conn *conn, unsigned flags);
 bool proto_peer_polls(struct shm_conn *shm);
 
 /* True: the request has a choice between the ring and a copy by the kernel. */
@@ -109,9 +108,8 @@ proto_select_posted(const struct soft_qp *qp, struct dapl_conn *conn,
 	case IBV_WR_RDMA_WRITE:
 		if (proto_may_map(qp, conn, request))
 			return PROTO_MAPPED;
-		if (request->length <= RING_CHUNK &&
-		    !(desched_count_down(&shm->proto.desched) && likely(!proto_peer_is_idle(shm))) &&
-		    proto_may_suit_cma(qp, conn, request->flags))
+		if (request->length <= CMA_SHORT_MAX && proto_peer_is_idle(shm) &&
+		    proto_suits_cma(qp, conn, request->flags))
 			return PROTO_UNDECIDED;
 		break;
 	case IBV_WR_RDMA_READ:
@@ -151,7 +149,5 @@ void proto_read_by_cma(struct dapl_conn *conn, struct soft_swqe *wqe, uint64_t n
 void proto_is_mixed(struct shm_conn *shm);
 /* A large request for which wqe->measured is set is done. */
 void proto_measured(struct dapl_conn *conn, const struct soft_swqe *wqe);
-/* Requests that were sent through a ring have become complete. */
-void proto_completed(const struct soft_qp *qp, struct dapl_conn *conn);
 
 #endif

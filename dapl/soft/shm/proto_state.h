@@ -4,13 +4,11 @@
 #define SOFT_PROTO_STATE_H
 #include <stdbool.h>
 #include <stdint.h>
-#include "dapl/soft/shm/desched.h"
 #include "dapl/soft/shm/proto_table.h"
 
 /* Guarded by qp->lock. */
 struct proto_state {
 	uint32_t unmapped;		/* the last STag that could not be mapped */
-	struct shm_desched desched;	/* does the peer poll, but late? */
 	/* Does the peer poll at all? */
 	uint64_t looked_ns;		/* when the poll count of the peer was last read */
 	uint32_t polls;			/* the poll count read then */

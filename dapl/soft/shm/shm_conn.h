@@ -86,8 +86,8 @@ void shm_conn_send_ack(struct dapl_conn *conn);
  * has room. False: the request needs the slow path, and nothing was done. conn->shm is set. */
 bool shm_conn_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr);
 /* Executes the request just posted by CMA, if it is a write or a read, no request is before it, and
- * the peer is idle or descheduled. True: the caller calls soft_qp_complete_sends(). False: it is to
- * be sent, and nothing was done. */
+ * the peer is idle. True: the caller calls soft_qp_complete_sends(). False: it is to be sent, and
+ * nothing was done. */
 bool shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn);
 
 /* True: the ring holds a message that can be executed, or an acknowledgement. Progress lock held. */

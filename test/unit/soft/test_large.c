@@ -96,7 +96,6 @@ static void polling_peer_is_not_idle(void **state)
 		for (int i = 0; i < 100; i++)
 			soft_progress_poll(ends[1].dev);
 		read_large(PROTO_MIN, 2);
-		ends[0].conn->shm->proto.desched = (struct shm_desched){ 0 };	/* that is another reason */
 		read_large(64, 3);
 	} while (*direct != before && now() < until);
 	assert_int_equal(*direct, before);
@@ -107,45 +106,6 @@ static void polling_peer_is_not_idle(void **state)
 	while (*direct == before && now() < until);
 	assert_int_not_equal(*direct, before);
 	close_two();
-}
-
-/* Posts a request, and drives the progress of the other end only once it counts as late. */
-static void post_to_late_peer(enum ibv_wr_opcode opcode, unsigned i)
-{
-	pattern(ends[opcode == IBV_WR_RDMA_READ].buf, 64, i);
-	memset(ends[opcode == IBV_WR_RDMA_WRITE].buf, 0, 64);
-	served = NULL;
-	post_to_other(opcode, 64, 0);
-	usleep(50);
-	served = &ends[1];
-	done(&ends[0]);
-	assert_true(has_pattern(ends[opcode == IBV_WR_RDMA_WRITE].buf, 64, i));
-}
-
-/* The peer polls but is descheduled, so each response takes long. */
-static void descheduled_peer_is_not_waited_for(void **state)
-{
-	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
-
-	(void)state;
-	for (int proto = 0; proto < 2; proto++) {
-		const uint32_t *direct;
-
-		open_sleeper();
-		direct = &ends[0].conn->shm->direct;
-		announce_polling();
-		for (unsigned i = 0; i < 17; i++)
-			post_to_late_peer(opcodes[proto], i);
-		assert_int_equal(*direct, 0);
-		for (unsigned i = 0; i < 16; i++)
-			post_to_late_peer(opcodes[proto], i);
-		assert_int_equal(*direct, 16);
-		ends[0].dev->want_direct = false;
-		post_to_late_peer(opcodes[proto], 0);
-		assert_int_equal(*direct, 16);
-		let_sleep();
-		close_two();
-	}
 }
 
 /* The first use of the ring's memory takes long, and must not count as a measurement. */
@@ -420,7 +380,6 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(large_reads_use_the_faster_protocol),
 		cmocka_unit_test(polling_peer_is_not_idle),
-		cmocka_unit_test(descheduled_peer_is_not_waited_for),
 		cmocka_unit_test(first_use_of_memory_is_not_measured),
 		cmocka_unit_test(large_read_keeps_the_order_of_requests),
 		cmocka_unit_test(large_read_that_the_kernel_refuses_uses_the_ring),

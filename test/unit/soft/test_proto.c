@@ -86,7 +86,6 @@ static void short_requests_take_mapped_memory_or_the_ring(void **state)
 	assert_int_equal(posted(IBV_WR_RDMA_WRITE, 1, 8), PROTO_MAPPED);
 	assert_int_equal(posted(IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 8), PROTO_MAPPED);
 	assert_int_equal(posted(IBV_WR_RDMA_READ, 1, 8), PROTO_MAPPED);
-	one.shm.proto.desched.left = 1;
 	assert_int_equal(posted(IBV_WR_RDMA_WRITE, 5, 8), PROTO_INLINE);
 	assert_int_equal(posted(IBV_WR_ATOMIC_FETCH_AND_ADD, 5, 8), PROTO_UNDECIDED);
 	assert_int_equal(posted(IBV_WR_RDMA_READ, 5, 8), PROTO_UNDECIDED);
@@ -99,7 +98,6 @@ static void refused_protocol_is_not_selected_again(void **state)
 
 	(void)state;
 	open_one(true);
-	one.shm.proto.desched.left = 1;
 	assert_int_equal(proto_select(&one.qp, &one.conn, &request), PROTO_INLINE);
 }
 

@@ -31,7 +31,7 @@ static char memory[RING_CHUNK + 1];	/* that requests send */
 
 static struct {
 	unsigned wakes, completions;
-	bool good_memory, can_map, can_cma, suits_cma;
+	bool good_memory, can_map, can_cma, suits_cma, peer_polls;
 	enum shm_proto read_proto, queued_proto;
 	const char *by;			/* what executed the last request */
 	const struct soft_swqe *queued;
@@ -48,7 +48,8 @@ bool __wrap_rmem_map_read(struct dapl_conn *c, uint32_t stag, uint64_t remote, c
 bool __wrap_rmem_map_atomic(struct dapl_conn *c, const struct ibv_send_wr *wr, char *to);
 bool __wrap_cma_read_now(struct dapl_conn *c, uint32_t stag, uint64_t remote, char *to, uint32_t length);
 bool __wrap_cma_execute(struct soft_qp *q, struct dapl_conn *c, struct soft_swqe *wqe);
-bool __wrap_proto_may_suit_cma(const struct soft_qp *q, struct dapl_conn *c, unsigned flags);
+bool __wrap_proto_suits_cma(const struct soft_qp *q, const struct dapl_conn *c, unsigned flags);
+bool __wrap_proto_peer_polls(struct shm_conn *shm);
 enum shm_proto __wrap_proto_select_read(const struct soft_qp *q, struct dapl_conn *c, uint64_t length,
 					unsigned refused);
 enum shm_proto __wrap_proto_select_queued(const struct soft_qp *q, struct dapl_conn *c,
@@ -128,10 +129,16 @@ bool __wrap_cma_execute(struct soft_qp *q, struct dapl_conn *c, struct soft_swqe
 	return is.can_cma;
 }
 
-bool __wrap_proto_may_suit_cma(const struct soft_qp *q, struct dapl_conn *c, unsigned flags)
+bool __wrap_proto_suits_cma(const struct soft_qp *q, const struct dapl_conn *c, unsigned flags)
 {
 	(void)q, (void)c, (void)flags;
 	return is.suits_cma;
+}
+
+bool __wrap_proto_peer_polls(struct shm_conn *shm)
+{
+	(void)shm;
+	return is.peer_polls;
 }
 
 enum shm_proto __wrap_proto_select_read(const struct soft_qp *q, struct dapl_conn *c, uint64_t length,
@@ -394,9 +401,20 @@ static void write_that_cannot_be_mapped_takes_the_ring(void **state)
 	dev.want_direct = true;
 	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));
 	assert_int_equal(ring_read(&rx).op, WIRE_WRITE);
-	is.suits_cma = true;		/* the answer is found when it is queued */
+}
+
+static void write_to_an_idle_peer_is_queued_for_cma(void **state)
+{
+	(void)state;
+	dev.want_direct = is.suits_cma = true;
+	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));	/* the peer is awake */
+	sleep_count++;
+	is.peer_polls = true;
+	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));
+	is.peer_polls = false;
 	assert_false(post(IBV_WR_RDMA_WRITE, 0, 200));
-	expect_nothing_done();
+	is.suits_cma = false;
+	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));
 }
 
 static void read_that_cannot_be_mapped_is_tried_by_cma(void **state)
@@ -481,6 +499,7 @@ int main(void)
 		CASE(other_requests_need_the_slow_path),
 		CASE(mapped_memory_needs_no_message),
 		CASE(write_that_cannot_be_mapped_takes_the_ring),
+		CASE(write_to_an_idle_peer_is_queued_for_cma),
 		CASE(read_that_cannot_be_mapped_is_tried_by_cma),
 		CASE(read_needs_memory_to_write_and_a_peer_that_answers),
 		CASE(queued_request_is_executed_by_cma),
