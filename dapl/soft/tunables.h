@@ -177,12 +177,9 @@ enum {
 	PROTO_MIN = 8 << 10,		/* bytes; shorter requests take the ring: no system call */
 	PROTO_MAX = 4 << 20,		/* bytes; longer requests, too: CMA copies with locks held */
 	PROTO_SERIES = 4,		/* requests in a row that are measured together, at most */
-	PROTO_FIRST = 16,		/* requests of a size class for which both protocols alternate */
-	PROTO_RETRY = 1024,		/* requests from one try of the slower protocol to the next */
-	PROTO_RETRY_SLOW = 4096,	/* requests between tries of one that is PROTO_SLOW times slower */
-	PROTO_SLOW = 4,
-	PROTO_SAMPLE = 32,		/* one request in so many is measured; divides both intervals */
-	PROTO_FAILED_NS = 1000000000,	/* ns; learned for a copy that failed, so that it is rare */
+	PROTO_TRIES = 64,		/* requests of a measurement, half for each protocol: eight series, of
+					 * which some are not disturbed */
+	PROTO_VALID_TICKS = 56,		/* 2^30 ns, so one minute; then a size class is measured again */
 };
 
 /* --- shared memory: CMA for short requests (shm/proto.c) -----------------------------------------

@@ -186,7 +186,10 @@ bool cma_read(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe
 	bool done = access_memory(qp, conn, wqe);
 
 	assert_held(&qp->lock);
-	proto_read_by_cma(conn, wqe, done ? (clock_now_ns() - begun) | 1 : 0);
+	if (done)
+		proto_read_by_cma(conn, wqe, begun);
+	else
+		proto_read_failed(conn, wqe);
 	return done;
 }
 

@@ -55,7 +55,8 @@ enum shm_proto proto_select_read(const struct soft_qp *qp, struct dapl_conn *con
 				 unsigned refused)
 {
 	if (!(refused & 1 << PROTO_CMA) && length >= PROTO_MIN && proto_may_execute(qp, conn, length) &&
-	    (proto_peer_is_idle(conn->shm) || proto_is_cma(&conn->dev->reads, length)))
+	    (proto_peer_is_idle(conn->shm) ||
+	     proto_known(&conn->dev->reads, length, clock_now_ns()) == PROTO_CMA))
 		return PROTO_CMA;
 	return PROTO_UNDECIDED;
 }
@@ -74,7 +75,7 @@ static enum shm_proto choose_large(struct dapl_conn *conn, const struct proto_re
 	if (read && proto_peer_is_idle(shm))
 		return PROTO_CMA;
 	proto = proto_choose(read ? &conn->dev->reads : &conn->dev->writes, request->length,
-			     &shm->proto.trying);
+			     clock_now_ns(), &shm->proto.trying);
 	return proto == PROTO_CMA && !read ? PROTO_RNDV : proto;
 }
 
@@ -111,7 +112,7 @@ static enum shm_proto select_large(struct dapl_conn *conn, const struct proto_re
 		return PROTO_CMA;
 	if (!read)
 		note_write(state, wqe, alone);
-	if (!wqe->measured)		/* true if an earlier call joined, but found no room */
+	if (state->trying && !wqe->measured)	/* true if an earlier call joined, but found no room */
 		wqe->measured = proto_series_join(read ? &state->reads : &state->writes, alone,
 						  alone ? clock_now_ns() : 0);
 	return wqe->proto;
@@ -126,11 +127,15 @@ enum shm_proto proto_select_queued(const struct soft_qp *qp, struct dapl_conn *c
 
 /* --- what became of the advice ---------------------------------------------------------------- */
 
-void proto_read_by_cma(struct dapl_conn *conn, struct soft_swqe *wqe, uint64_t ns)
+void proto_read_by_cma(struct dapl_conn *conn, const struct soft_swqe *wqe, uint64_t begun_ns)
 {
-	proto_learn(&conn->dev->reads, PROTO_CMA, wqe->length, ns ? ns : PROTO_FAILED_NS);
-	if (!ns)
-		wqe->proto = PROTO_COPY;
+	proto_learn(&conn->dev->reads, PROTO_CMA, wqe->length, clock_now_ns() - begun_ns);
+}
+
+void proto_read_failed(struct dapl_conn *conn, struct soft_swqe *wqe)
+{
+	proto_avoid_cma(&conn->dev->reads, wqe->length, clock_now_ns());
+	wqe->proto = PROTO_COPY;
 }
 
 void proto_is_mixed(struct shm_conn *shm)

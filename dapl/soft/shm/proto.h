@@ -143,8 +143,10 @@ static inline void proto_cannot_map(struct shm_conn *shm, uint32_t stag)
 	shm->proto.unmapped = stag;
 }
 
-/* A large read by CMA took `ns`; 0: it failed, and the read goes through the ring. */
-void proto_read_by_cma(struct dapl_conn *conn, struct soft_swqe *wqe, uint64_t ns);
+/* A large read by CMA has been executed since begun_ns. */
+void proto_read_by_cma(struct dapl_conn *conn, const struct soft_swqe *wqe, uint64_t begun_ns);
+/* It failed, and the read goes through the ring. */
+void proto_read_failed(struct dapl_conn *conn, struct soft_swqe *wqe);
 /* Parts of a large write or send take another protocol than was selected: it measures nothing. */
 void proto_is_mixed(struct shm_conn *shm);
 /* A large request for which wqe->measured is set is done. */

@@ -1,63 +1,64 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* proto_table.c - which of two protocols is faster, by measurement (proto_table.h). At first both protocols are tried in turn,
- * and later the slower one now and then. The ring is tried several times in succession, as it
- * carries several requests at once, which CMA does not. The value kept is near the shortest times
- * of late: a thread that was preempted meanwhile, or polled late, says nothing about the protocol. */
+/* proto_table.c - which of two protocols is faster, by measurement (proto_table.h). The ring is tried several
+ * times in succession, as it carries several requests at once, which CMA does not. The shortest time of
+ * a measurement counts: a thread that was preempted meanwhile, or polled late, says nothing about the
+ * protocol. */
 #include "dapl/soft/shm/proto_table.h"
-#include "common/once.h"
-#include "dapl/soft/tunables.h"
 
-static unsigned size_of(uint64_t length)
+static void select_until_due(struct proto_class *class, enum shm_proto proto, uint64_t now_ns)
 {
-	unsigned size = 63 - __builtin_clzll(length / PROTO_MIN | 1);
-
-	return size < PROTO_SIZES ? size : PROTO_SIZES - 1;
+	WRITE_ONCE(class->ns[0], 0);
+	WRITE_ONCE(class->ns[1], 0);
+	WRITE_ONCE(class->turn, 0);
+	WRITE_ONCE(class->selected, proto);
+	WRITE_ONCE(class->due, proto_ticks(now_ns) + PROTO_VALID_TICKS);
 }
 
-/* True: this turn is for the slower protocol. */
-static bool is_try(uint32_t turn, uint32_t ring, uint32_t kernel)
+/* Ends a measurement. False: one of the protocols could not be measured, and nothing is known from before. */
+static bool decide(struct proto_class *class, uint64_t now_ns)
 {
-	uint32_t best = ring < kernel ? ring : kernel, worst = ring < kernel ? kernel : ring;
-	uint32_t interval = worst / PROTO_SLOW > best ? PROTO_RETRY_SLOW : PROTO_RETRY;
+	uint32_t ring = READ_ONCE(class->ns[0]), kernel = READ_ONCE(class->ns[1]);
+	enum shm_proto before = READ_ONCE(class->selected);
 
-	return turn % interval < (kernel < ring ? PROTO_SERIES : 1);
-}
-
-enum shm_proto proto_choose(struct shm_proto_table *table, uint64_t length, bool *try)
-{
-	unsigned size = size_of(length);
-	uint32_t turn = READ_ONCE(table->size[size].turn);
-	uint32_t ring = READ_ONCE(table->size[size].ns[0]), kernel = READ_ONCE(table->size[size].ns[1]);
-
-	WRITE_ONCE(table->size[size].turn, turn + 1);
-	*try = true;
-	if (turn < PROTO_FIRST || !ring || !kernel)
-		return turn & PROTO_SERIES ? PROTO_COPY : PROTO_CMA;
-	*try = is_try(turn, ring, kernel);
-	return (kernel < ring) ^ *try ? PROTO_CMA : PROTO_COPY;
-}
-
-bool proto_is_cma(struct shm_proto_table *table, uint64_t length)
-{
-	unsigned size = size_of(length);
-	uint32_t turn = READ_ONCE(table->size[size].turn);
-	uint32_t ring = READ_ONCE(table->size[size].ns[0]), kernel = READ_ONCE(table->size[size].ns[1]);
-
-	if (turn < PROTO_FIRST || !kernel || kernel >= ring || turn % PROTO_SAMPLE == 0 ||
-	    is_try(turn, ring, kernel))
+	if (ring && kernel)
+		select_until_due(class, kernel < ring ? PROTO_CMA : PROTO_COPY, now_ns);
+	else if (before != PROTO_UNDECIDED)
+		select_until_due(class, before, now_ns);
+	else
 		return false;
-	WRITE_ONCE(table->size[size].turn, turn + 1);
 	return true;
 }
 
+enum shm_proto proto_choose(struct shm_proto_table *table, uint64_t length, uint64_t now_ns, bool *trying)
+{
+	struct proto_class *class = &table->class[proto_size_class(length)];
+	enum shm_proto known = proto_known(table, length, now_ns);
+	uint32_t turn = READ_ONCE(class->turn);
+
+	*trying = false;
+	if (known != PROTO_UNDECIDED)
+		return known;
+	if (turn >= PROTO_TRIES && decide(class, now_ns))
+		return READ_ONCE(class->selected);
+	*trying = true;
+	WRITE_ONCE(class->turn, turn + 1);
+	return turn & PROTO_SERIES ? PROTO_COPY : PROTO_CMA;
+}
+
+/* What ends after the measurement is not counted for the next one. */
 void proto_learn(struct shm_proto_table *table, enum shm_proto proto, uint64_t length, uint64_t ns)
 {
-	uint32_t *kept = &table->size[size_of(length)].ns[proto != PROTO_COPY];
-	uint64_t known = READ_ONCE(*kept), seen = (ns * 65536 + length - 1) / length | 1;	/* ns for 64 KiB */
+	struct proto_class *class = &table->class[proto_size_class(length)];
+	uint32_t *shortest = &class->ns[proto != PROTO_COPY], known = READ_ONCE(*shortest);
+	uint64_t seen = (ns * 65536 + length - 1) / length | 1;	/* ns for 64 KiB; never 0 */
 
-	if (seen > UINT32_MAX / 2)
-		seen = UINT32_MAX / 2;
-	if (known && seen > known)
-		seen = known + ((seen - known < known ? seen - known : known) + 7) / 8;
-	WRITE_ONCE(*kept, seen);
+	if (seen > UINT32_MAX)
+		seen = UINT32_MAX;
+	if (READ_ONCE(class->turn) && (!known || seen < known))
+		WRITE_ONCE(*shortest, seen);
+}
+
+void proto_avoid_cma(struct shm_proto_table *table, uint64_t length, uint64_t now_ns)
+{
+	select_until_due(&table->class[proto_size_class(length)], PROTO_COPY, now_ns);
 }

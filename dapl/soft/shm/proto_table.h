@@ -2,11 +2,14 @@
 /* proto_table.h - what a device has measured about large requests. A payload can go through the ring,
  * where one side copies it in and the other out, or be copied once by the kernel (CMA). Which is
  * faster depends on the processor and on the length, by a factor of three either way
- * (doc/performance.md), so a device measures both. proto.c asks. */
+ * (doc/performance.md). So a device measures both for each size class: the first requests of the class
+ * use the two in turn, then all use the faster one. After a minute the class is measured again.
+ * proto.c asks. */
 #ifndef SOFT_PROTO_TABLE_H
 #define SOFT_PROTO_TABLE_H
 #include <stdbool.h>
 #include <stdint.h>
+#include "common/once.h"
 #include "dapl/soft/tunables.h"
 
 enum { PROTO_SIZES = 10 };	/* size classes: powers of two from PROTO_MIN on */
@@ -18,23 +21,52 @@ enum shm_proto {
 	PROTO_RNDV, PROTO_CMA, PROTO_MAPPED,
 };
 
-/* What a device has learned. All fields are atomic; it does no harm when two threads count as one. */
-struct shm_proto_table {
-	struct {
-		uint32_t turn;
-		uint32_t ns[2];		/* ns for 64 KiB, by the ring and by CMA; 0: unknown */
-	} size[PROTO_SIZES];
+/* A size class. All fields are atomic; it does no harm when two threads count as one. */
+struct proto_class {
+	uint32_t selected;		/* enum shm_proto: the faster one. UNDECIDED until it is known */
+	uint32_t due;			/* when it is measured again, in proto_ticks() */
+	uint32_t turn;			/* requests of the measurement; 0: none is under way */
+	uint32_t ns[2];			/* the shortest time for 64 KiB, by the ring and by CMA; 0: not
+					 * measured */
 };
 
-/* Selects PROTO_COPY or PROTO_CMA for a request of PROTO_MIN to PROTO_MAX bytes. *try: it is selected
- * in order to measure it. */
-enum shm_proto proto_choose(struct shm_proto_table *table, uint64_t length, bool *try);
-/* Not each request is measured. True: CMA is faster for this read, and nothing is to be learned
- * from it. False: call proto_choose(). */
-bool proto_is_cma(struct shm_proto_table *table, uint64_t length);
+/* What a device has learned. */
+struct shm_proto_table {
+	struct proto_class class[PROTO_SIZES];
+};
+
+static inline unsigned proto_size_class(uint64_t length)
+{
+	unsigned class = 63 - __builtin_clzll(length / PROTO_MIN | 1);
+
+	return class < PROTO_SIZES ? class : PROTO_SIZES - 1;
+}
+
+/* A clock of 32 bits: units of 2^30 ns. */
+static inline uint32_t proto_ticks(uint64_t now_ns)
+{
+	return now_ns >> 30;
+}
+
+/* The faster protocol of a request of PROTO_MIN to PROTO_MAX bytes, COPY or CMA. UNDECIDED: it is to
+ * be measured, see proto_choose(). */
+static inline enum shm_proto proto_known(const struct shm_proto_table *table, uint64_t length,
+					 uint64_t now_ns)
+{
+	const struct proto_class *class = &table->class[proto_size_class(length)];
+
+	return (int32_t)(READ_ONCE(class->due) - proto_ticks(now_ns)) > 0
+	       ? (enum shm_proto)READ_ONCE(class->selected) : PROTO_UNDECIDED;
+}
+
+/* Selects COPY or CMA for such a request. *trying: it is selected in order to measure it, so
+ * proto_learn() is to be called. */
+enum shm_proto proto_choose(struct shm_proto_table *table, uint64_t length, uint64_t now_ns, bool *trying);
 /* Records that a request took `ns`: from the moment when no request was before it until it was
  * done. Or `ns` is its share of what a series took. RNDV counts as CMA. */
 void proto_learn(struct shm_proto_table *table, enum shm_proto proto, uint64_t length, uint64_t ns);
+/* A copy by CMA has failed: requests of this size take the ring until the next measurement. */
+void proto_avoid_cma(struct shm_proto_table *table, uint64_t length, uint64_t now_ns);
 
 /* Requests that used one protocol in succession, the first with none before it. They are measured
  * together, since the ring carries several at once. */

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "common/clock.h"
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/progress/progress.h"
 #include "test/unit/soft/copies.h"
@@ -20,10 +21,18 @@ enum { LARGE = sizeof large / sizeof *large };
 /* Makes this protocol the faster one for the device of ends[0]. */
 static void make_faster(struct shm_proto_table *table, enum shm_proto proto)
 {
+	for (int i = 0; i < PROTO_SIZES; i++)
+		table->class[i] = (struct proto_class){
+			.selected = proto, .due = proto_ticks(clock_now_ns()) + PROTO_VALID_TICKS,
+		};
+}
+
+/* The next requests are measured with this protocol, up to PROTO_SERIES of them. */
+static void measure(struct shm_proto_table *table, enum shm_proto proto)
+{
 	for (int i = 0; i < PROTO_SIZES; i++) {
-		table->size[i].turn = 101;	/* 101: not a turn to try the other protocol */
-		table->size[i].ns[0] = proto == PROTO_COPY ? 1 : 1 << 20;
-		table->size[i].ns[1] = proto == PROTO_CMA ? 1 : 1 << 20;
+		table->class[i].due = 0;
+		table->class[i].turn = proto == PROTO_COPY ? PROTO_SERIES : 2 * PROTO_SERIES;
 	}
 }
 
@@ -115,11 +124,11 @@ static void first_use_of_memory_is_not_measured(void **state)
 
 	(void)state;
 	open_sleeper();
-	ns = ends[0].dev->reads.size[1].ns;
+	ns = ends[0].dev->reads.class[1].ns;
 	announce_polling();
 	for (unsigned i = 0; i < 8; i++)
 		read_large(RING_CHUNK, i);
-	assert_int_equal(ends[0].dev->reads.size[1].turn, 8);
+	assert_int_equal(ends[0].dev->reads.class[1].turn, 8);
 	assert_int_equal(ends[0].conn->shm->direct, 4);
 	assert_int_equal(ns[0], 0);
 	assert_int_not_equal(ns[1], 0);
@@ -252,29 +261,29 @@ static void consecutive_large_writes_are_measured_as_a_series(void **state)
 	shm = ends[0].conn->shm;
 	qp = ends[0].conn->qp;
 	ends[0].conn->shm->tx.touched = RING_BULK;
-	make_faster(&ends[0].dev->writes, PROTO_COPY);
+	measure(&ends[0].dev->writes, PROTO_COPY);
 	for (int i = 0; i < N; i++)
 		post_to_other(IBV_WR_RDMA_WRITE, LENGTH, i * LENGTH);
 	assert_int_equal(shm->proto.writes.under_way, N);
-	make_faster(&ends[0].dev->writes, PROTO_COPY);		/* the kernel's turn to be tried */
-	ends[0].dev->writes.size[1].turn = 1 << 20;
+	measure(&ends[0].dev->writes, PROTO_CMA);
 	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, N * LENGTH);
 	assert_int_equal(ends[0].conn->tx.cursor.wqe, qp->sq_tail - 1);
 	for (int i = 0; i < N; i++)
 		done(&ends[0]);
 	assert_int_equal(shm->proto.writes.under_way, 1);
 	assert_int_equal(shm->proto.writes.bytes, 0);
-	assert_int_not_equal(ends[0].dev->writes.size[1].ns[0], 1);	/* it was learned from */
+	assert_int_not_equal(ends[0].dev->writes.class[1].ns[0], 0);
 	done(&ends[0]);
 	assert_int_equal(shm->proto.writes.bytes, LENGTH);
-	make_faster(&ends[0].dev->writes, PROTO_COPY);		/* no tries: nothing waits, or is told */
+	make_faster(&ends[0].dev->writes, PROTO_COPY);		/* nothing is measured, and nothing waits */
 	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, 0);
 	make_faster(&ends[0].dev->writes, PROTO_CMA);
 	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, LENGTH);
 	assert_int_equal(ends[0].conn->tx.cursor.wqe, qp->sq_tail);
 	done(&ends[0]);
 	done(&ends[0]);
-	assert_int_equal(ends[0].dev->writes.size[1].ns[0], 1 << 20);
+	assert_int_equal(ends[0].dev->writes.class[1].ns[0], 0);
+	assert_int_equal(shm->proto.writes.under_way, 0);
 	let_sleep();
 	close_two();
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <string.h>
+#include "common/clock.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/proto.h"
@@ -72,7 +73,7 @@ static void without_direct_access_all_requests_take_the_ring(void **state)
 		assert_int_equal(posted(opcodes[i], 1, RING_INLINE + 1), PROTO_COPY);
 		for (int j = 0; j < LENGTHS; j++) {
 			assert_int_equal(posted(opcodes[i], 1, lengths[j]), PROTO_COPY);
-			for (int turn = 0; turn < 2 * PROTO_FIRST; turn++)
+			for (int turn = 0; turn < 2 * PROTO_TRIES; turn++)
 				assert_int_equal(started(opcodes[i], lengths[j]), PROTO_COPY);
 		}
 	}
@@ -107,10 +108,9 @@ static void large_requests_take_what_is_faster(void **state)
 	(void)state;
 	open_one(true);
 	for (int i = 0; i < PROTO_SIZES; i++)
-		for (int kernel = 0; kernel < 2; kernel++) {
-			one.dev.reads.size[i].ns[kernel] = one.dev.writes.size[i].ns[kernel] = 2 - kernel;
-			one.dev.reads.size[i].turn = one.dev.writes.size[i].turn = PROTO_FIRST;
-		}
+		one.dev.reads.class[i] = one.dev.writes.class[i] = (struct proto_class){
+			.selected = PROTO_CMA, .due = proto_ticks(clock_now_ns()) + PROTO_VALID_TICKS,
+		};
 	assert_int_equal(started(IBV_WR_SEND, 100 * K), PROTO_RNDV);
 	assert_int_equal(started(IBV_WR_RDMA_WRITE, 100 * K), PROTO_RNDV);
 	assert_int_equal(started(IBV_WR_RDMA_READ, 100 * K), PROTO_CMA);

@@ -7,165 +7,213 @@
 #include <cmocka.h>
 #include "dapl/soft/shm/proto_table.h"
 
-enum { K = 1024 };
+enum { K = 1024, HALF = PROTO_TRIES / 2 };
+#define MINUTE (60 * 1000000000ull)
+#define NEVER (UINT64_MAX - 1)
 static const uint64_t lengths[] = { 8 * K, 16 * K - 1, 100 * K, 1024 * K, PROTO_MAX };
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
-/* Makes `n` reads, which take `ring` through the ring and `kernel` by CMA. Returns how many
- * used CMA. */
-static unsigned reads(struct shm_proto_table *table, uint64_t length, unsigned n, uint64_t ring,
-		      uint64_t kernel)
+static uint64_t now_ns;
+
+static int at_noon(void **state)
+{
+	(void)state;
+	now_ns = 43200000000000;
+	return 0;
+}
+
+/* Makes `n` requests, which take `ring` through the ring and `kernel` by CMA; NEVER: they are not
+ * measured. Returns how many used CMA. */
+static unsigned requests(struct shm_proto_table *table, uint64_t length, unsigned n, uint64_t ring,
+			 uint64_t kernel)
 {
 	unsigned by_kernel = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		bool try;
-		enum shm_proto proto = proto_choose(table, length, &try);
+		bool trying;
+		enum shm_proto proto = proto_choose(table, length, now_ns, &trying);
+		uint64_t ns = proto == PROTO_CMA ? kernel : ring;
 
 		assert_true(proto == PROTO_CMA || proto == PROTO_COPY);
 		by_kernel += proto == PROTO_CMA;
-		proto_learn(table, proto, length, proto == PROTO_CMA ? kernel : ring);
+		if (trying && ns != NEVER)
+			proto_learn(table, proto, length, ns);
 	}
 	return by_kernel;
 }
 
-static void both_protocols_are_tried_in_turn(void **state)
+static void both_protocols_are_tried_equally_often(void **state)
 {
 	(void)state;
 	for (int i = 0; i < LENGTHS; i++) {
 		struct shm_proto_table table = { 0 };
 
-		assert_int_equal(reads(&table, lengths[i], 16, 1000, 2000), 8);
-	}
-}
-
-/* A protocol without measurements is tried. */
-static void both_protocols_are_tried_until_measured(void **state)
-{
-	struct shm_proto_table table = { 0 };
-	unsigned by_kernel = 0;
-
-	(void)state;
-	for (int i = 0; i < 1000; i++) {
-		bool try;
-
-		if (proto_choose(&table, 65536, &try) != PROTO_CMA)
-			continue;
-		by_kernel++;
-		proto_learn(&table, PROTO_CMA, 65536, 1000);
-	}
-	assert_int_equal(by_kernel, 500);
-}
-
-static void faster_protocol_is_selected(void **state)
-{
-	struct shm_proto_table table = { 0 };
-
-	(void)state;
-	for (int i = 0; i < LENGTHS; i++) {
-		reads(&table, lengths[i], 16, 3000, 2000);
-		assert_int_equal(reads(&table, lengths[i], 5120, 3000, 2000), 5100);
+		assert_int_equal(requests(&table, lengths[i], PROTO_TRIES, 1000, 2000), HALF);
+		assert_int_equal(proto_known(&table, lengths[i], now_ns), PROTO_UNDECIDED);
 	}
 }
 
 /* The ring's bandwidth depends on how many requests are outstanding. */
-static void ring_is_tried_several_times_in_a_row(void **state)
+static void protocol_is_tried_several_times_in_succession(void **state)
 {
 	struct shm_proto_table table = { 0 };
 
 	(void)state;
-	reads(&table, 65536, 1024, 3000, 2000);
-	assert_int_equal(reads(&table, 65536, 4, 3000, 2000), 0);
-	assert_int_equal(reads(&table, 65536, 4, 3000, 2000), 4);
-	table = (struct shm_proto_table){ 0 };
-	reads(&table, 65536, 1024, 2000, 3000);
-	assert_int_equal(reads(&table, 65536, 4, 2000, 3000), 1);
+	assert_int_equal(requests(&table, 65536, PROTO_SERIES, 1, 1), PROTO_SERIES);
+	assert_int_equal(requests(&table, 65536, PROTO_SERIES, 1, 1), 0);
+	assert_int_equal(requests(&table, 65536, PROTO_SERIES, 1, 1), PROTO_SERIES);
 }
 
-static void trial_is_reported_to_the_request(void **state)
+static void faster_protocol_is_selected(void **state)
+{
+	(void)state;
+	for (int i = 0; i < LENGTHS; i++)
+		for (int fast = 0; fast < 2; fast++) {
+			struct shm_proto_table table = { 0 };
+			uint64_t ring = fast ? 3000 : 2000, kernel = fast ? 2000 : 3000;
+
+			requests(&table, lengths[i], PROTO_TRIES, ring, kernel);
+			assert_int_equal(requests(&table, lengths[i], 100000, ring, kernel), fast ? 100000 : 0);
+			assert_int_equal(proto_known(&table, lengths[i], now_ns), fast ? PROTO_CMA : PROTO_COPY);
+		}
+}
+
+static void request_learns_that_it_is_measured(void **state)
 {
 	struct shm_proto_table table = { 0 };
-	unsigned tries = 0;
+	unsigned measured = 0;
 
 	(void)state;
-	for (int i = 0; i < 2048; i++) {
-		bool try;
+	for (int i = 0; i < 1000; i++) {
+		bool trying;
 
-		proto_learn(&table, proto_choose(&table, 65536, &try), 65536, 1000);
-		tries += try;
+		proto_learn(&table, proto_choose(&table, 65536, now_ns, &trying), 65536, 1000);
+		measured += trying;
 	}
-	assert_in_range(tries, 16 + 1, 16 + PROTO_SERIES);
+	assert_int_equal(measured, PROTO_TRIES);
 }
 
-static void each_length_has_its_own_selection(void **state)
+/* The ring needs no permission of the kernel. */
+static void ring_is_selected_if_both_are_equal(void **state)
 {
 	struct shm_proto_table table = { 0 };
 
 	(void)state;
-	reads(&table, 8 * K, 1000, 1000, 3000);
-	reads(&table, 1024 * K, 1000, 300000, 100000);
-	assert_true(reads(&table, 8 * K, 640, 1000, 3000) < 20);
-	assert_true(reads(&table, 1024 * K, 640, 300000, 100000) > 620);
+	requests(&table, 65536, PROTO_TRIES, 1000, 1000);
+	assert_int_equal(requests(&table, 65536, 1, 1000, 1000), 0);
 }
 
-static void far_slower_protocol_is_tried_seldom(void **state)
+static void both_protocols_are_tried_until_measured(void **state)
 {
 	struct shm_proto_table table = { 0 };
 
 	(void)state;
-	reads(&table, 65536, 4096, 1000, 1000000000);
-	assert_int_equal(reads(&table, 65536, 8192, 1000, 1000000000), 2);
+	assert_int_equal(requests(&table, 65536, 1024, NEVER, 1000), 512);
+	requests(&table, 65536, 2 * PROTO_SERIES, 3000, 2000);
+	assert_int_equal(requests(&table, 65536, 1000, 3000, 2000), 1000);
 }
 
-/* A thread was preempted, in one of ten measurements. */
-static void single_slow_measurement_is_ignored(void **state)
+static void each_size_has_its_own_selection(void **state)
 {
 	struct shm_proto_table table = { 0 };
-	unsigned by_kernel = 0;
 
 	(void)state;
-	reads(&table, 65536, 100, 3000, 2000);
-	for (int i = 0; i < 100; i++) {
-		by_kernel += reads(&table, 65536, 9, 3000, 2000);
-		by_kernel += reads(&table, 65536, 1, 3000, 4000000);
+	requests(&table, 8 * K, PROTO_TRIES, 1000, 3000);
+	requests(&table, 1024 * K, PROTO_TRIES, 300000, 100000);
+	assert_int_equal(requests(&table, 8 * K, 640, 1000, 3000), 0);
+	assert_int_equal(requests(&table, 16 * K - 1, 640, 1000, 3000), 0);
+	assert_int_equal(requests(&table, 1024 * K, 640, 300000, 100000), 640);
+	assert_int_equal(proto_known(&table, 16 * K, now_ns), PROTO_UNDECIDED);
+}
+
+/* Lengths within a class differ by up to a factor of two. */
+static void times_are_compared_by_the_byte(void **state)
+{
+	struct shm_proto_table table = { 0 };
+
+	(void)state;
+	for (int i = 0; i < PROTO_TRIES; i++) {
+		bool trying;
+		bool cma = proto_choose(&table, 64 * K, now_ns, &trying) == PROTO_CMA;
+
+		proto_learn(&table, cma ? PROTO_CMA : PROTO_COPY, cma ? 100 * K : 64 * K, cma ? 1500 : 1200);
 	}
-	assert_true(by_kernel > 950);
+	assert_int_equal(requests(&table, 64 * K, 1, 1, 1), 1);
 }
 
-static void changed_speed_is_noticed(void **state)
+/* A thread was preempted, in all measurements but one. */
+static void shortest_time_of_a_measurement_counts(void **state)
 {
 	struct shm_proto_table table = { 0 };
 
 	(void)state;
-	reads(&table, 65536, 1000, 3000, 2000);
-	reads(&table, 65536, 1000, 3000, 6000);
-	assert_true(reads(&table, 65536, 640, 3000, 6000) < 20);
+	requests(&table, 65536, PROTO_TRIES / 2, 3000, 4000000);
+	requests(&table, 65536, 1, 3000, 2000);
+	requests(&table, 65536, PROTO_TRIES / 2 - 1, 3000, 4000000);
+	assert_int_equal(requests(&table, 65536, 100, 3000, 2000), 100);
 }
 
-/* Makes `n` reads, some of which cannot be measured: the others are selected as before. */
-static unsigned without_measure(struct shm_proto_table *table, unsigned n, uint64_t ring, uint64_t kernel)
+static void changed_speed_is_noticed_after_a_minute(void **state)
 {
-	unsigned by_kernel = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		if (proto_is_cma(table, 65536))
-			by_kernel++;
-		else
-			reads(table, 65536, 1, ring, kernel);
-	}
-	return by_kernel;
-}
-
-static void few_requests_are_measured_once_cma_is_faster(void **state)
-{
-	struct shm_proto_table slow = { 0 }, fast = { 0 };
+	struct shm_proto_table table = { 0 };
 
 	(void)state;
-	assert_int_equal(without_measure(&fast, 16, 3000, 2000), 0);	/* both protocols are tried */
-	assert_int_equal(without_measure(&fast, 3200, 3000, 2000), 3091);
-	assert_int_equal(without_measure(&slow, 800, 2000, 3000), 0);
-	assert_true(without_measure(&fast, 2000, 2000, 6000) < 1900);	/* CMA is no longer used */
-	assert_int_equal(without_measure(&fast, 800, 2000, 6000), 0);
+	requests(&table, 65536, PROTO_TRIES, 3000, 2000);
+	assert_int_equal(requests(&table, 65536, 1000, 3000, 6000), 1000);
+	now_ns += MINUTE / 2;
+	assert_int_equal(requests(&table, 65536, 1000, 3000, 6000), 1000);
+	now_ns += MINUTE;
+	assert_int_equal(proto_known(&table, 65536, now_ns), PROTO_UNDECIDED);
+	assert_int_equal(requests(&table, 65536, PROTO_TRIES, 3000, 6000), HALF);
+	assert_int_equal(requests(&table, 65536, 1000, 3000, 6000), 0);
+}
+
+/* For a year no large request was made. */
+static void old_selection_is_not_kept(void **state)
+{
+	struct shm_proto_table table = { 0 };
+
+	(void)state;
+	requests(&table, 65536, PROTO_TRIES + 1, 3000, 2000);
+	now_ns += 365 * 24 * 60 * MINUTE;
+	assert_int_equal(proto_known(&table, 65536, now_ns), PROTO_UNDECIDED);
+}
+
+/* The program always has requests outstanding, so that none can be measured. */
+static void selection_remains_if_nothing_can_be_measured(void **state)
+{
+	struct shm_proto_table table = { 0 };
+
+	(void)state;
+	requests(&table, 65536, PROTO_TRIES + 1, 3000, 2000);
+	now_ns += 2 * MINUTE;
+	assert_int_equal(requests(&table, 65536, PROTO_TRIES, NEVER, 6000), HALF);
+	assert_int_equal(requests(&table, 65536, 1000, NEVER, NEVER), 1000);
+}
+
+static void late_result_does_not_count_for_the_next_measurement(void **state)
+{
+	struct shm_proto_table table = { 0 };
+
+	(void)state;
+	requests(&table, 65536, PROTO_TRIES + 1, 3000, 2000);
+	proto_learn(&table, PROTO_COPY, 65536, 1);
+	now_ns += 2 * MINUTE;
+	requests(&table, 65536, PROTO_TRIES, 3000, 2000);
+	assert_int_equal(requests(&table, 65536, 1, 3000, 2000), 1);
+}
+
+static void failed_copy_makes_requests_take_the_ring_for_a_minute(void **state)
+{
+	struct shm_proto_table table = { 0 };
+
+	(void)state;
+	requests(&table, 65536, PROTO_TRIES + 1, 3000, 2000);
+	proto_avoid_cma(&table, 65536, now_ns);
+	assert_int_equal(requests(&table, 65536, 1000, 3000, 2000), 0);
+	now_ns += 2 * MINUTE;
+	requests(&table, 65536, PROTO_TRIES, 3000, 2000);
+	assert_int_equal(requests(&table, 65536, 1000, 3000, 2000), 1000);
 }
 
 static void series_is_measured_as_one_request(void **state)
@@ -207,16 +255,20 @@ static void series_may_be_short(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_protocols_are_tried_in_turn),
-		cmocka_unit_test(both_protocols_are_tried_until_measured),
-		cmocka_unit_test(faster_protocol_is_selected),
-		cmocka_unit_test(ring_is_tried_several_times_in_a_row),
-		cmocka_unit_test(trial_is_reported_to_the_request),
-		cmocka_unit_test(each_length_has_its_own_selection),
-		cmocka_unit_test(far_slower_protocol_is_tried_seldom),
-		cmocka_unit_test(single_slow_measurement_is_ignored),
-		cmocka_unit_test(changed_speed_is_noticed),
-		cmocka_unit_test(few_requests_are_measured_once_cma_is_faster),
+		cmocka_unit_test_setup(both_protocols_are_tried_equally_often, at_noon),
+		cmocka_unit_test_setup(protocol_is_tried_several_times_in_succession, at_noon),
+		cmocka_unit_test_setup(faster_protocol_is_selected, at_noon),
+		cmocka_unit_test_setup(request_learns_that_it_is_measured, at_noon),
+		cmocka_unit_test_setup(ring_is_selected_if_both_are_equal, at_noon),
+		cmocka_unit_test_setup(both_protocols_are_tried_until_measured, at_noon),
+		cmocka_unit_test_setup(each_size_has_its_own_selection, at_noon),
+		cmocka_unit_test_setup(times_are_compared_by_the_byte, at_noon),
+		cmocka_unit_test_setup(shortest_time_of_a_measurement_counts, at_noon),
+		cmocka_unit_test_setup(changed_speed_is_noticed_after_a_minute, at_noon),
+		cmocka_unit_test_setup(old_selection_is_not_kept, at_noon),
+		cmocka_unit_test_setup(selection_remains_if_nothing_can_be_measured, at_noon),
+		cmocka_unit_test_setup(late_result_does_not_count_for_the_next_measurement, at_noon),
+		cmocka_unit_test_setup(failed_copy_makes_requests_take_the_ring_for_a_minute, at_noon),
 		cmocka_unit_test(series_is_measured_as_one_request),
 		cmocka_unit_test(series_may_be_short),
 	};
