@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* log_handler.h - lets a program take lines that the libraries would print on standard error. Lines for
- * other destinations (DAT_DBG_DEST, DAPL_DBG_DEST) are not offered. The calls are libdat2's (DAT_2.2);
- * the registries of other projects lack them. */
+/* log_handler.h - how lines for standard error are offered to the program before they are printed. Providers
+ * find the call in libdat2 (DAT_2.2); the registries of other projects lack it. The program's side is
+ * dat/dat_messages.h. */
 #ifndef COMMON_LOG_HANDLER_H
 #define COMMON_LOG_HANDLER_H
 #include <stdbool.h>
@@ -13,13 +13,10 @@ struct log_message {
 	const char *kind;	/* of the object that it is about: "ep" of a failed connection; or NULL */
 };
 
-/* Returns true if it takes the line, which is not printed then. Any thread calls it, with locks of the
- * libraries held: it makes no call of DAT. */
+/* Returns true if it takes the line, which is not printed then. */
 typedef bool (*log_handler)(const struct log_message *message);
 
-/* For programs. NULL: lines are printed again. */
-void dats_set_message_handler(log_handler handler);
-/* For providers: whether the program's handler takes the line. */
+/* Of libdat2: whether the program's handler takes the line. */
 bool dats_offer_message(const struct log_message *message);
 
 #endif

@@ -148,6 +148,7 @@ dist_man_MANS += \
 	doc/man/man3/dats_get_ia_handle.3 \
 	doc/man/man3/dats_list_entries.3 \
 	doc/man/man3/dats_reread.3 \
+	doc/man/man3/dats_set_message_handler.3 \
 	doc/man/man3/dats_list_generated.3
 
 # dat.conf(5) names the directory that the registry reads.

@@ -22,6 +22,7 @@ dat_headers = \
 	include/dat/dat_diag_extensions.h \
 	include/dat/dat_eth_extensions.h \
 	include/dat/dat_entries.h \
+	include/dat/dat_messages.h \
 	include/dat/dat_net.h \
 	include/dat/dat_net_port.h \
 	include/dat/dat_trace.h

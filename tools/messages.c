@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* messages.c - see messages.h. */
 #include "messages.h"
-#include "common/log_handler.h"
 #include "names.h"
 #include <dat/dat_diag_extensions.h>
+#include <dat/dat_messages.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void print_held(void)
 	held.lines[0] = '\0';
 }
 
-static bool hold(const struct log_message *message)
+static bool hold(const DAT_MESSAGE *message)
 {
 	size_t length = strlen(held.lines), room = sizeof held.lines - length;
 	int written = snprintf(held.lines + length, room, "%s: %s\n", message->library, message->text);
@@ -39,18 +39,18 @@ static bool hold(const struct log_message *message)
 }
 
 /* A failed connection is the tool's to report, with connection_cause(). */
-static bool take(const struct log_message *message)
+static DAT_BOOLEAN take(const DAT_MESSAGE *message)
 {
 	if (!(strcmp(message->library, "dat") ? from_providers : from_registry))
-		return false;
+		return DAT_FALSE;
 	if (message->kind && !strcmp(message->kind, "ep"))
-		return true;
-	return held.holding && message->priority <= LOG_ERR && hold(message);
+		return DAT_TRUE;
+	return held.holding && message->priority <= LOG_ERR && hold(message) ? DAT_TRUE : DAT_FALSE;
 }
 
 void messages_init(void)
 {
-	void (*set_handler)(log_handler);
+	void (DAT_API *set_handler)(DAT_MESSAGE_HANDLER);
 
 	from_registry = !getenv("DAT_DBG_TYPE");
 	from_providers = !getenv("DAPL_DBG_TYPE") && !getenv("DAPL_DBG_LEVEL");

@@ -2,6 +2,7 @@
 /* test_messages.c - which lines of the libraries a program's handler is offered, and what it takes. */
 #include "common/log.h"
 #include "common/log_handler.h"
+#include <dat/dat_messages.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -17,14 +18,14 @@ static bool takes;
 static int priority;
 static char library[8], text[80], kind[8];
 
-static bool handle(const struct log_message *message)
+static DAT_BOOLEAN handle(const DAT_MESSAGE *message)
 {
 	offered++;
 	priority = message->priority;
 	snprintf(library, sizeof(library), "%s", message->library);
 	snprintf(text, sizeof(text), "%s", message->text);
 	snprintf(kind, sizeof(kind), "%s", message->kind ? message->kind : "none");
-	return takes;
+	return takes ? DAT_TRUE : DAT_FALSE;
 }
 
 static int set_up(void **state)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* dat_messages.h - a program takes the lines that libdat2 and the providers would print on standard error,
+ * to have them in a log of its own. An addition of this library (symbol version DAT_2.2): the old
+ * registry has nothing like it. */
+#ifndef _DAT_MESSAGES_H_
+#define _DAT_MESSAGES_H_
+
+#include "udat.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One line. The strings are valid during the call of the handler only. Members may be added at the end. */
+typedef struct dat_message {
+	const char *library;	/* what is printed in front of the text: "dat", "dapl" */
+	const char *text;	/* without a newline; printable */
+	int priority;		/* of syslog(3): LOG_ERR, LOG_WARNING, LOG_DEBUG */
+	const char *kind;	/* of the object that it is about: "ep" for a connection that failed;
+				 * NULL: none in particular */
+} DAT_MESSAGE;
+
+/* Returns DAT_TRUE if it takes the line, which is not printed then. Any thread of the libraries calls it, also
+ * several at once, and with locks of the libraries held: it makes no call of DAT, and does not wait
+ * for a thread that may be in one. */
+typedef DAT_BOOLEAN (DAT_API *DAT_MESSAGE_HANDLER)(IN const DAT_MESSAGE *message);
+
+/* Offers to `handler` the lines of the registry and of the providers that would be printed on standard error; NULL:
+ * they are printed again. Lines of levels that DAT_DBG_TYPE and DAPL_DBG_TYPE leave out, and lines for
+ * other destinations (DAT_DBG_DEST, DAPL_DBG_DEST), are not offered. A program has one handler; a call
+ * that began before the change may still use the old one. Providers of other projects print by
+ * themselves. */
+extern void DAT_API dats_set_message_handler(IN DAT_MESSAGE_HANDLER handler);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
