@@ -124,8 +124,8 @@ static void parse_operands(struct options *o, int argc, char **argv)
 		parse_files(o, argc, argv);
 	if (o->mode != ADAPTERS && optind != argc)
 		usage_error("\"%s\" found after --%s, only options expected", argv[optind], o->chosen.name);
-	if (o->watch && (o->mode != STAT || o->json))
-		usage_error("--watch is an option of --stat, without --json");
+	if (o->watch && o->mode != STAT)
+		usage_error("--watch is an option of --stat");
 	if (o->mode != TOP && !o->watch && o->interval > 0)
 		usage_error("--interval is an option of --top and --watch");
 	if (o->interval <= 0)

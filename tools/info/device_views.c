@@ -259,7 +259,10 @@ static int watch_stat(const struct device_options *o, const struct device_option
 {
 	int status = 0;
 
-	screen_begin();
+	if (o->json)
+		screen_catch_signals();
+	else
+		screen_begin();
 	do {
 		json_t *devices = find(with_mtu);
 

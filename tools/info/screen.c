@@ -21,7 +21,7 @@ static void end(int signal)
 	ended = 1;
 }
 
-static void catch_signals(void)
+void screen_catch_signals(void)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction action = { .sa_handler = end };
@@ -47,7 +47,7 @@ bool screen_begin(void)
 	const char *term = getenv("TERM");
 	struct termios raw;
 
-	catch_signals();
+	screen_catch_signals();
 	moves_cursor = isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb");
 	if (!moves_cursor)
 		return false;

@@ -7,6 +7,8 @@
 
 /* Prepares the terminal, if stdout is one that can move its cursor. Returns whether it is. */
 bool screen_begin(void);
+/* Part of screen_begin(), for a view that is no screen: signals end it after a whole frame. */
+void screen_catch_signals(void);
 void screen_frame(void);	/* what is printed from now on is the next frame */
 /* Prints what is left of the frame; waits. False: the user, or a signal, ended it. */
 bool screen_wait(double seconds);
