@@ -54,8 +54,12 @@ libdaplcore_la_SOURCES = \
 	dapl/core/ia/net_watch.c dapl/core/ia/net_watch.h \
 	dapl/core/ia/ext.c dapl/core/ia/ext.h \
 	dapl/core/eth_device.h \
-	dapl/core/eth/eth.h dapl/core/eth/ep.c dapl/core/eth/ops.c dapl/core/eth/rule.c \
-	dapl/core/eth/group.c dapl/core/eth/send.c \
+	dapl/core/eth/eth.h \
+	dapl/core/eth/ep.c dapl/core/eth/ep.h \
+	dapl/core/eth/group.c dapl/core/eth/group.h \
+	dapl/core/eth/ops.c dapl/core/eth/ops.h \
+	dapl/core/eth/rule.c dapl/core/eth/rule.h \
+	dapl/core/eth/send.c dapl/core/eth/send.h \
 	dapl/core/ia/counters.c dapl/core/ia/counters.h \
 	dapl/core/base/ia_handle.c \
 	dapl/core/base/qp_table.c dapl/core/base/qp_table.h \

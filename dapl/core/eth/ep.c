@@ -11,7 +11,8 @@
 #include "dapl/core/ep/ep.h"
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
-#include "dapl/core/eth/eth.h"
+#include "dapl/core/eth/ep.h"
+#include "dapl/core/eth/rule.h"
 
 enum {
 	DEFAULT_FRAMES = 4096,		/* of a ring: 7 MB with frames of 1500 bytes */

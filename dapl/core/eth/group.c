@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/core/eth/eth.h"
+#include "dapl/core/eth/group.h"
+#include "dapl/core/eth/rule.h"
 
 #define FIELDS (DAT_ETH_RSS_IP | DAT_ETH_RSS_PORTS | DAT_ETH_RSS_INNER)
 #define HASH_IP (IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6)

@@ -2,7 +2,10 @@
 /* ops.c - the calls of dat_eth_extensions.h: arguments, and what the device answers. ETH-9, 15 to 20, 35. */
 #include <errno.h>
 #include <string.h>
-#include "dapl/core/eth/eth.h"
+#include "dapl/core/eth/group.h"
+#include "dapl/core/eth/ops.h"
+#include "dapl/core/eth/rule.h"
+#include "dapl/core/eth/send.h"
 #include "dapl/core/event/evd_notify.h"
 
 /* A device fills in structs of this layout. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "dapl/core/base/fork.h"
 #include "dapl/core/eth/eth.h"
+#include "dapl/core/eth/rule.h"
 
 #define RULE_FLAGS (DAT_ETH_ALL | DAT_ETH_ALL_MULTICAST | DAT_ETH_JOIN | DAT_ETH_EGRESS)
 

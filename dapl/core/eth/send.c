@@ -4,7 +4,7 @@
 #include <string.h>
 #include "dapl/core/ep/post.h"
 #include "dapl/core/ep/post_slow.h"
-#include "dapl/core/eth/eth.h"
+#include "dapl/core/eth/send.h"
 #include "dapl/core/mem/zero_based.h"
 
 static const struct {

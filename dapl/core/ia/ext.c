@@ -12,7 +12,7 @@
 #include "dapl/core/conn/mcast.h"
 #include "dapl/core/conn/ud.h"
 #include "dapl/core/ep/post.h"
-#include "dapl/core/eth/eth.h"
+#include "dapl/core/eth/ops.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ia/attr.h"
 #include "dapl/core/ia/counters.h"

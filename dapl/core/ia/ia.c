@@ -12,7 +12,7 @@
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/conn/service_point.h"
 #include "dapl/core/ep/srq.h"
-#include "dapl/core/eth/eth.h"
+#include "dapl/core/eth/group.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/evd.h"

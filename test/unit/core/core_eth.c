@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "dapl/core/eth/ep.h"
+#include "dapl/core/eth/group.h"
 #include "test/unit/core/core_eth.h"
 #include "test/unit/core/core_objects.h"
 

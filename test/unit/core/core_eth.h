@@ -3,7 +3,9 @@
  * the test wants it (core_eth.c). Programs are linked with --wrap=dapl_device_ops. */
 #ifndef TEST_CORE_ETH_H
 #define TEST_CORE_ETH_H
-#include "dapl/core/eth/eth.h"
+#include "dapl/core/dapl.h"
+
+struct dapl_group;
 
 enum { CORE_ETH_RULES = 16, CORE_ETH_MEMBERS = 8, CORE_ETH_TABLE = 8, CORE_ETH_FRAME = 1514, CORE_ETH_TSO = 60000 };
 

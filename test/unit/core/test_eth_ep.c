@@ -11,6 +11,8 @@
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"
 #include "dapl/core/ep/srq.h"
+#include "dapl/core/eth/ep.h"
+#include "dapl/core/eth/rule.h"
 #include "test/unit/core/core_eth.h"
 #include "test/unit/core/core_objects.h"
 

@@ -11,6 +11,10 @@
 #include <string.h>
 #include <cmocka.h>
 #include <unistd.h>
+#include "dapl/core/eth/ep.h"
+#include "dapl/core/eth/eth.h"
+#include "dapl/core/eth/group.h"
+#include "dapl/core/eth/rule.h"
 #include "test/unit/core/core_eth.h"
 #include "test/unit/core/core_objects.h"
 

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "dapl/core/eth/ep.h"
+#include "dapl/core/eth/eth.h"
+#include "dapl/core/eth/ops.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/core/core_eth.h"
 #include "test/unit/core/core_objects.h"

@@ -13,6 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "dapl/core/base/fork.h"
+#include "dapl/core/eth/ep.h"
+#include "dapl/core/eth/eth.h"
+#include "dapl/core/eth/group.h"
+#include "dapl/core/eth/rule.h"
 #include "test/unit/core/core_eth.h"
 #include "test/unit/core/core_objects.h"
 

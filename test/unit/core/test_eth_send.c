@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include <string.h>
-#include "dapl/core/eth/eth.h"
+#include "dapl/core/eth/send.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/core/core_eth.h"
 
