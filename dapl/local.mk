@@ -231,17 +231,23 @@ libdaplsoft_la_LDFLAGS = $(provider_ldflags) -Wl,--version-script=$(srcdir)/dapl
 # Packet sockets for its raw Ethernet endpoints, loaded at the first of them.
 noinst_LTLIBRARIES += libsofteth.la
 libsofteth_la_SOURCES = \
-	dapl/softeth/port.h dapl/softeth/packet.c dapl/softeth/packet.h \
+	dapl/softeth/port.h dapl/softeth/port_types.h \
+	dapl/softeth/packet.c dapl/softeth/packet.h \
 	dapl/softeth/bpf.c dapl/softeth/bpf.h \
 	dapl/softeth/change.c dapl/softeth/change.h \
 	dapl/softeth/filter.c dapl/softeth/filter.h dapl/softeth/filter_hash.c \
-	dapl/softeth/group.c dapl/softeth/group.h dapl/softeth/ingress.c dapl/softeth/place.c \
+	dapl/softeth/group.c dapl/softeth/group.h \
+	dapl/softeth/ingress.c dapl/softeth/ingress.h \
+	dapl/softeth/place.c dapl/softeth/place.h \
 	dapl/softeth/match.c dapl/softeth/match.h \
 	common/frame_layout.c common/frame_layout.h common/tunnel.c common/tunnel.h \
-	dapl/softeth/ring.c dapl/softeth/rules.c dapl/softeth/send.c \
+	dapl/softeth/ring.c dapl/softeth/ring.h \
+	dapl/softeth/rules.c dapl/softeth/rules.h \
+	dapl/softeth/send.c dapl/softeth/send.h \
 	dapl/softeth/spread.c dapl/softeth/spread.h \
 	dapl/softeth/steer.c dapl/softeth/steer.h \
-	dapl/softeth/toeplitz.c dapl/softeth/toeplitz.h dapl/softeth/validate.c
+	dapl/softeth/toeplitz.c dapl/softeth/toeplitz.h \
+	dapl/softeth/validate.c dapl/softeth/validate.h
 lib_LTLIBRARIES += libdaplsoft-eth.la
 libdaplsoft_eth_la_SOURCES =
 libdaplsoft_eth_la_LIBADD = libsofteth.la libcommon.la

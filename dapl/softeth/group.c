@@ -6,6 +6,8 @@
 #include "common/clock.h"
 #include "dapl/softeth/change.h"
 #include "dapl/softeth/group.h"
+#include "dapl/softeth/rules.h"
+#include "dapl/softeth/spread.h"
 
 #define KEPT_NS 10000000000ull	/* former tables: for frames that wait so long in a socket */
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* group.h - a group of ports as group.c and place.c know it. */
+/* group.h - groups of ports (group.c), as place.c knows them, too. The functions take the lock of groups, and those of
+ * ports. */
 #ifndef SOFTETH_GROUP_H
 #define SOFTETH_GROUP_H
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/port_types.h"
 
 /* A rule of a group. Each of its ports has a struct eth_rule with the same times. */
 struct group_rule {
@@ -21,5 +22,14 @@ struct eth_group {
 /* Guards all groups, and excludes that two threads change times or tables. Before any port's lock. */
 void eth_groups_lock(void);
 void eth_groups_unlock(void);
+
+/* Operations of struct eth_port_ops. ENOMEM; of a table also EINVAL: it names a port that has left. */
+int eth_group_create(struct eth_port *const *ports, uint32_t n, const struct dapl_eth_rss *rss,
+		     struct eth_group **group);
+int eth_group_set(struct eth_group *group, const uint16_t *table);
+/* Ends the group's rules, too. */
+void eth_group_free(struct eth_group *group);
+/* The port leaves all groups, and its rules end. It receives nothing afterwards. */
+void eth_rule_free_all(struct eth_port *port);
 
 #endif

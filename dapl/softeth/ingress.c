@@ -6,7 +6,8 @@
  * from it: no frame is missed by both. */
 #include <errno.h>
 #include <unistd.h>
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/ingress.h"
+#include "dapl/softeth/spread.h"
 #include "dapl/softeth/steer.h"
 
 static int attach(struct eth_port *port, int program)

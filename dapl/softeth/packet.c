@@ -9,6 +9,7 @@
 #include <linux/if_packet.h>
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
+#include <linux/virtio_net.h>
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +18,18 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-#include "dapl/softeth/bpf.h"
 #include "common/frame_layout.h"
 #include "common/interface.h"
+#include "dapl/softeth/bpf.h"
+#include "dapl/softeth/group.h"
 #include "dapl/softeth/packet.h"
+#include "dapl/softeth/place.h"
+#include "dapl/softeth/port.h"
+#include "dapl/softeth/ring.h"
+#include "dapl/softeth/rules.h"
+#include "dapl/softeth/send.h"
+#include "dapl/softeth/spread.h"
+#include "dapl/softeth/validate.h"
 
 enum {
 	SOCKET_BUFFER = 8 << 20,	/* bytes of frames that wait for a receive */

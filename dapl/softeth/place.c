@@ -11,6 +11,9 @@
 #include <unistd.h>
 #include "dapl/softeth/change.h"
 #include "dapl/softeth/group.h"
+#include "dapl/softeth/ingress.h"
+#include "dapl/softeth/place.h"
+#include "dapl/softeth/rules.h"
 
 static uint32_t ports_of(const struct eth_place *at)
 {

@@ -9,11 +9,15 @@
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/virtio_net.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include "dapl/softeth/packet.h"
+#include "dapl/softeth/ring.h"
+#include "dapl/softeth/rules.h"
+#include "dapl/softeth/validate.h"
 
 enum {
 	BLOCK_SIZE = 128 << 10,		/* bytes; the kernel's largest frame, 64 KiB, must fit */

@@ -13,7 +13,9 @@
 #include "common/clock.h"
 #include "dapl/softeth/change.h"
 #include "dapl/softeth/filter.h"
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/ingress.h"
+#include "dapl/softeth/rules.h"
+#include "dapl/softeth/spread.h"
 
 #define LEFT_NS 900000000ull	/* after so long no frame is on its way to a socket: it is less than the second of port.h */
 

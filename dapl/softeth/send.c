@@ -19,7 +19,8 @@
 #include <sys/socket.h>
 #include "common/frame_layout.h"
 #include "common/interface.h"
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/port_types.h"
+#include "dapl/softeth/send.h"
 
 enum {
 	MAX_PIECES = 64,

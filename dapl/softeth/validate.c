@@ -3,7 +3,7 @@
  * it has verified TCP or UDP; what it has not verified is added up here if the program wants so. The IPv4 header
  * is always added up: it is short. */
 #include "common/frame_layout.h"
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/validate.h"
 
 static bool is_right(uint32_t sum)
 {

@@ -2,7 +2,7 @@
 /* port_calls.h - ports of a test that replaces their functions, and a record of the calls of these functions. */
 #ifndef TEST_SOFTETH_PORT_CALLS_H
 #define TEST_SOFTETH_PORT_CALLS_H
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/port_types.h"
 
 enum { PORTS = 3 };
 

@@ -12,6 +12,8 @@
 #include <pthread.h>
 #include <unistd.h>
 #include "dapl/softeth/group.h"
+#include "dapl/softeth/rules.h"
+#include "dapl/softeth/spread.h"
 #include "test/unit/softeth/port_calls.h"
 
 enum { SIZE = 4 };

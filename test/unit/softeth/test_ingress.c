@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/ingress.h"
+#include "dapl/softeth/spread.h"
 #include "dapl/softeth/steer.h"
 #include "test/unit/softeth/steps.h"
 

@@ -13,10 +13,13 @@
 #include <linux/if_ether.h>
 #include <linux/if_link.h>
 #include <linux/if_packet.h>
+#include <linux/virtio_net.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <time.h>
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/port.h"
+#include "dapl/softeth/port_types.h"
+#include "dapl/softeth/spread.h"
 #include "test/unit/softeth/control.h"
 
 enum { MESSAGES = 8, WANTED = 0xaa, UNWANTED = 0x55, LONGEST = 1600, PARSED = 512 };

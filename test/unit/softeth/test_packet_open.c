@@ -18,7 +18,9 @@
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
 #include <sys/socket.h>
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/port.h"
+#include "dapl/softeth/port_types.h"
+#include "dapl/softeth/spread.h"
 #include "test/unit/softeth/steps.h"
 
 enum { SOCKET = 1000, INET_SOCKET, COUNTERS, INDEX = 5, MTU = 1500 };	/* descriptors that the process does not have */

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "dapl/softeth/group.h"
+#include "dapl/softeth/place.h"
+#include "dapl/softeth/rules.h"
+#include "dapl/softeth/spread.h"
 #include "test/unit/softeth/port_calls.h"
 
 enum { RULES = 8 };

@@ -13,9 +13,11 @@
 #include <cmocka.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/virtio_net.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/ring.h"
+#include "dapl/softeth/spread.h"
 
 enum { BLOCKS = 3, BLOCK = 4096, FIRST = 64, MAC = 96, PLACES = 16,
 	WANTED = 0xaa, SPREAD = 0xbb, UNWANTED = 0x55, LENGTH = 60 };

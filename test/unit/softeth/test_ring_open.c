@@ -12,7 +12,7 @@
 #include <linux/if_packet.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/ring.h"
 
 /* --- in place of the system, when a ring is opened ------------------------------------------------------------------------ */
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <linux/if_packet.h>
 #include <sys/socket.h>
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/rules.h"
 
 enum { KINDS = 4 };		/* of PACKET_MR_*: multicast, promiscuous, all multicast, unicast */
 

@@ -17,7 +17,8 @@
 #include <linux/virtio_net.h>
 #include <sys/socket.h>
 #include "common/interface.h"
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/port_types.h"
+#include "dapl/softeth/send.h"
 #include "test/unit/softeth/control.h"
 #include "test/unit/softeth/frames.h"
 #include "test/unit/softeth/steps.h"

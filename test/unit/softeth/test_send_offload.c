@@ -14,7 +14,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include "common/frame_layout.h"
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/port_types.h"
+#include "dapl/softeth/send.h"
 #include "test/unit/softeth/frames.h"
 
 enum { SOCKET = 1000, MTU = 500, L3 = 14, TCP = 20, UDP = 8, VXLAN = 50, TAG = 4, PIECES = 64 };

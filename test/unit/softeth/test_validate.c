@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "common/frame_layout.h"
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/validate.h"
 
 enum { L3 = 14, L4 = L3 + 20, PAYLOAD = L4 + 8, LENGTH = PAYLOAD + 5 };
 

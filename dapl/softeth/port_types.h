@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* port_types.h - a port, its ring and its rules, as the files of this folder know them. Types only; each file has a
+ * header of its own for its functions. */
+#ifndef SOFTETH_PORT_TYPES_H
+#define SOFTETH_PORT_TYPES_H
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "common/lock.h"
+#include "dapl/core/eth_device.h"
+
+enum {
+	ETH_MAX_RULES = 64,		/* of a port; their filter has room in the kernel's limit */
+	ETH_ALL_BYTES = 0x40000,	/* a snap length that no frame exceeds */
+	ETH_MAX_GROUP = 64,		/* ports of a group */
+	ETH_MAX_PAST = 1024,		/* times that a rule has left a port and come back, within a second */
+};
+
+/* Frames that a rule has given to the program. Shared by a rule that was moved and what is left of it. */
+struct rule_counts {
+	unsigned refs;			/* atomic, all */
+	uint64_t frames, bytes;
+};
+
+/* The time stamps of the frames that a rule matches: [from_ns, until_ns). Shared by the ports of a group. A rule that was
+ * moved stays at its old ports for frames that are on their way. */
+struct rule_times {
+	unsigned refs;			/* atomic, all */
+	uint64_t from_ns;		/* UINT64_MAX: not yet */
+	uint64_t until_ns;		/* 0: no end */
+};
+
+/* A rule of a port. The rule of a group is one at each of its ports. */
+struct eth_rule {
+	struct dapl_eth_rule rule;
+	struct eth_rule *next;		/* the port's own first, then group by group; by priority, then by age */
+	int joined;			/* the socket that has joined a multicast group, or -1 */
+	unsigned memberships;		/* of those it wants, the first so many have been added */
+	uint32_t counter;		/* DROP: its number in the program's counters */
+	struct rule_counts *counts;
+	bool needs_headers;		/* else it matches every frame */
+	struct rule_times *times;
+	bool moved;			/* it is only there for frames that came before */
+	struct eth_rule *past;		/* what was left of it when it came back to this port, newest first */
+	struct eth_spread *spread;	/* of a group; NULL: the port's own rule */
+	uint16_t member;		/* the port's number in the group */
+};
+
+struct ring_block {
+	uint32_t out;			/* frames that are polled and not released */
+};
+
+/* Ring receive: blocks of TPACKET_V3. [tail, head) are the program's, counted without end. */
+struct eth_ring {
+	uint8_t *map;
+	uint32_t block_size, blocks;
+	uint64_t head, tail;		/* 64 bits: a count that wraps would skip blocks */
+	struct ring_block *use;
+	const uint8_t *block;		/* block `head`, if entered */
+	size_t next;			/* offset of its next frame */
+	uint32_t frames_left;		/* of it */
+	bool entered;
+};
+
+struct eth_port {
+	int fd, index;			/* packet socket, interface */
+	char netdev[IF_NAMESIZE];
+	void (*want_purge)(void *context);	/* as port.h says */
+	void *context;
+	uint32_t snap, mtu;
+	bool verify;			/* checksums of TCP and UDP that the kernel has not verified */
+	struct eth_ring ring;		/* map NULL: posted receives */
+	struct dapl_mutex lock;		/* guards what follows, and the ring */
+	struct eth_rule *rules;
+	unsigned rule_count, steering;	/* steering: of them that are not COPY, and not moved away */
+	int counters, link;		/* of the program on the device's ingress, or -1 */
+	uint64_t counters_used;		/* bit mask */
+	bool stamping;			/* atomic: the socket tells when frames left */
+	bool bypass;			/* the socket has PACKET_QDISC_BYPASS; only its sender reads it */
+	struct eth_batch *batch;	/* send.c; not guarded by the lock: one thread sends batches at a time */
+	bool old_tables;		/* the filter lets through what former tables of groups gave to this port */
+	uint64_t last_time;
+	uint32_t lost_pending;		/* told with the next frame */
+	uint32_t overflow_seen;		/* SO_RXQ_OVFL of the last frame */
+	uint64_t lost_device_before;
+	struct dapl_eth_stats stats;
+};
+
+/* What the rules of one object have in common, at one port or at those of a group. */
+struct rule_part {
+	struct dapl_eth_rule rule;
+	struct rule_counts *counts;
+	struct rule_times *times;
+	struct eth_spread *spread;	/* NULL: the port's own rule */
+};
+
+#endif
