@@ -95,21 +95,22 @@ EXTRA_DIST += dapl/libdaplofa.map dapl/libdaplsoft.map
 if VERBS
 noinst_LTLIBRARIES += libdaplverbs.la
 libdaplverbs_la_SOURCES = \
-	dapl/verbs/hw.h dapl/verbs/hw_errno.c \
+	dapl/verbs/hw.h \
+	dapl/verbs/hw_errno.c dapl/verbs/hw_errno.h \
 	dapl/verbs/device.c \
 	dapl/verbs/address.c dapl/verbs/address.h \
-	dapl/verbs/probe.c \
+	dapl/verbs/probe.c dapl/verbs/probe.h \
 	dapl/verbs/siw.c dapl/verbs/siw.h \
 	dapl/verbs/siw_queue.c dapl/verbs/siw_queue.h \
 	dapl/verbs/siw_table.c dapl/verbs/siw_table.h \
-	dapl/verbs/objects.c \
+	dapl/verbs/objects.c dapl/verbs/objects.h \
 	dapl/verbs/dm.c dapl/verbs/dm.h \
 	dapl/verbs/eth.c dapl/verbs/eth.h dapl/verbs/eth_attr.c dapl/verbs/eth_clock.c dapl/verbs/eth_cq.c \
 	dapl/verbs/eth_flow.c dapl/verbs/eth_flow.h dapl/verbs/eth_group.c dapl/verbs/eth_hash.c dapl/verbs/eth_hash.h \
 	dapl/verbs/eth_probe.c dapl/verbs/eth_qp.c dapl/verbs/eth_recv.c dapl/verbs/eth_rule.c dapl/verbs/eth_send.c \
 	dapl/verbs/eth_wq.c \
 	common/frame_layout.c common/frame_layout.h common/tunnel.c common/tunnel.h \
-	dapl/verbs/cm.c dapl/verbs/cm.h \
+	dapl/verbs/cm.c dapl/verbs/cm.h dapl/verbs/conn_types.h \
 	dapl/verbs/acceptor.c dapl/verbs/acceptor.h \
 	dapl/verbs/conn.c dapl/verbs/conn.h \
 	dapl/verbs/conn_cause.c dapl/verbs/conn_cause.h \
@@ -120,9 +121,9 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/initiator.c dapl/verbs/initiator.h \
 	dapl/verbs/mcast.c dapl/verbs/mcast.h \
 	dapl/verbs/pdata.c dapl/verbs/pdata.h \
-	dapl/verbs/resident.c \
+	dapl/verbs/resident.c dapl/verbs/resident.h \
 	dapl/verbs/tap.c dapl/verbs/tap.h \
-	dapl/verbs/ud.c
+	dapl/verbs/ud.c dapl/verbs/ud.h
 libdaplverbs_la_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS)
 
 lib_LTLIBRARIES += libdaplofa.la

@@ -9,8 +9,10 @@
 #include "conn_qp.h"
 #include "conn_report.h"
 #include "conn_state.h"
+#include "hw.h"
 #include "tap.h"
 #include "siw.h"
+#include "ud.h"
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
 

@@ -5,7 +5,6 @@
  * device is absent is therefore decided from the interface list and sysfs alone, which takes
  * microseconds. A name server is asked only for what cannot be a device's name. */
 #include "address.h"
-#include "hw.h"
 #include "common/log.h"
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -1,72 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cm.h - the types of connections and listeners. Their files are cm.c (the event channel, listeners),
- * conn.c (life of a connection), conn_state.c, initiator.c, acceptor.c and conn_event.c. Locks and lifetimes: cm.c. */
+/* cm.h - the channel of connection events of a device, and its listeners (cm.c). No lock is held. */
 #ifndef HW_CM_H
 #define HW_CM_H
-#include "hw.h"
-#include "pdata.h"
+#include "dapl/core/device.h"
 
-/* What an rdma_cm_id's context points to: the head of one of these. */
-struct cm_target {
-	enum cm_kind { CM_CONN, CM_LISTENER, CM_MEMBERSHIP } kind;
-};
+/* Events are handled from now on. Returns an errno. */
+int hw_cm_start(struct dapl_device *dev);
+/* No event is handled any more when it returns, and the connections that were left are destroyed. Waits for the service
+ * thread, so it is not called there. */
+void hw_cm_stop(struct dapl_device *dev);
+/* Service thread: the queue pair has received before the connection was established (IBV_EVENT_COMM_EST). */
+void hw_cm_notify(struct dapl_device *dev, struct ibv_qp *qp);
 
-struct dapl_listener {
-	struct cm_target target;
-	struct dapl_device *dev;
-	struct rdma_cm_id *id;
-	void *sp;
-	bool ud;
-	bool dead;			/* atomic: unlisten has begun */
-};
-
-enum conn_state {
-	CONN_REQUESTED,			/* passive: came in, not answered */
-	CONN_RESOLVING_ADDRESS, CONN_RESOLVING_ROUTE, CONN_CONNECTING,	/* active */
-	CONN_ACCEPTING,			/* passive: answered, waiting for the peer */
-	CONN_ESTABLISHED,
-	CONN_PEER_CLOSED,		/* the peer disconnected, we did not yet */
-	CONN_DISCONNECTING,		/* we disconnected, the peer did not yet */
-	CONN_CLOSED,
-	CONN_STATES
-};
-
-struct dapl_conn {
-	struct cm_target target;
-	struct dapl_device *dev;
-	struct rdma_cm_id *id;		/* changed and destroyed on the service thread only */
-	struct dapl_conn *next, **prev;	/* dev->lock */
-	bool ud;
-	bool active;			/* this side connects, the other accepts */
-	enum hw_wire wire;
-
-	struct dapl_mutex lock;		/* guards all that follows */
-	enum conn_state state;
-	struct sockaddr_storage local, remote;	/* with ports, as far as known */
-	struct dapl_conn_cause cause;	/* of its end, without addresses */
-	bool caused;			/* the first cause stays */
-	bool request_sent;		/* CONNECTING: what is missing is the peer's answer */
-	bool released;
-	bool lingering;			/* service thread only: released, its id kept */
-	void *owner;			/* core's; NULL: a request that was not accepted */
-	struct ibv_qp *qp;		/* NULL once released */
-	bool srq;
-	uint8_t reads_out, reads_in;
-	uint8_t tos;			/* 0: leave it alone */
-	struct dapl_conn_tuning tuning;
-	uint8_t peer_mtu;		/* enum ibv_mtu; 0: the peer told no limit */
-	unsigned retries, restarts;	/* left */
-	uint8_t pdata_len;		/* of the request we send */
-	uint8_t pdata[256];
-	struct hw_ud_self peer_self;	/* passive UD: where the peer says it is */
-
-	/* Upcalls that a call found to be due: made by the task, on the service thread. */
-	enum { LATE_NOTHING, LATE_FAILED, LATE_ESTABLISHED } late;
-	enum dapl_conn_failure why;
-	struct dapl_ud_peer late_peer;
-
-	struct dapl_task task;
-	struct dapl_timer linger;
-};
+/* Operations of dapl/core/device.h. `port` in host byte order; 0: a free one is chosen and stored. Returns an errno. */
+int hw_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *port, bool ud,
+	      int backlog, void *sp, struct dapl_listener **listener);
+/* No upcall of the listener runs or comes when it returns. */
+void hw_unlisten(struct dapl_listener *listener);
 
 #endif

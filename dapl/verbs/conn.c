@@ -8,6 +8,8 @@
 #include "conn_cause.h"
 #include "conn_report.h"
 #include "conn_state.h"
+#include "hw.h"
+#include "common/container_of.h"
 #include "dapl/core/base/settings.h"
 
 enum {

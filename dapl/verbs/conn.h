@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conn.h - the life of a connection (conn.c). hw_disconnect, hw_explain and hw_release are in hw.h. */
+/* conn.h - the life of a connection (conn.c). */
 #ifndef HW_CONN_H
 #define HW_CONN_H
-#include "cm.h"
+#include "conn_types.h"
 
 /* NULL without memory. Listed in its device. */
 struct dapl_conn *hw_conn_new(struct dapl_device *dev, bool ud, enum conn_state state);
@@ -15,5 +15,10 @@ void hw_fail_later(struct dapl_conn *conn, enum dapl_conn_failure why, int err, 
 /* Queues the task that makes the upcall noted in conn->late, or ends a released connection. */
 void hw_conn_queue_task(struct dapl_conn *conn);
 enum dapl_conn_failure hw_failure_of(int err);
+
+/* Operations of dapl/core/device.h. They take conn->lock. */
+int hw_disconnect(struct dapl_conn *conn);
+void hw_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause);
+void hw_release(struct dapl_conn *conn);
 
 #endif

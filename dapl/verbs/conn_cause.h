@@ -3,7 +3,7 @@
  * the state changes. What follows from the first cause does not replace it. */
 #ifndef HW_CONN_CAUSE_H
 #define HW_CONN_CAUSE_H
-#include "cm.h"
+#include "conn_types.h"
 
 /* In the step that the connection is in. */
 void hw_caused(struct dapl_conn *conn, int err, enum dapl_code_kind kind, unsigned code,

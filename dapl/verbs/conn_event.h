@@ -2,7 +2,7 @@
 /* conn_event.h - events of the connection manager (conn_event.c). */
 #ifndef HW_CONN_EVENT_H
 #define HW_CONN_EVENT_H
-#include "cm.h"
+#include "conn_types.h"
 
 /* Service thread, no lock held. `pdata` holds the event's private data. */
 void hw_conn_event(struct dapl_conn *conn, const struct rdma_cm_event *event,

@@ -3,7 +3,7 @@
  * (conn_qp.c). An iWARP driver moves the queue pair itself. */
 #ifndef HW_CONN_QP_H
 #define HW_CONN_QP_H
-#include "cm.h"
+#include "conn_types.h"
 
 /* 0; or an errno, with *peer_gone true if rdma_cm has nothing to tell any more. */
 int hw_qp_to_rts(struct dapl_conn *conn, bool *peer_gone);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* conn_report.c - what a connection reports to core, and to a peer that is refused (conn_report.h). */
-#include "address.h"
 #include "conn_report.h"
 #include "conn_state.h"
 #include "tap.h"
+#include "common/address.h"
 
 void hw_learn_addresses(struct dapl_conn *conn)
 {

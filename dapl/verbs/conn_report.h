@@ -3,7 +3,7 @@
  * on entry and not on return; the state changes before. */
 #ifndef HW_CONN_REPORT_H
 #define HW_CONN_REPORT_H
-#include "cm.h"
+#include "conn_types.h"
 
 /* The cause was noted. */
 void hw_report_failed(struct dapl_conn *conn, enum dapl_conn_failure why, const void *pdata,

@@ -3,7 +3,7 @@
  * which. conn->lock is held by the caller. */
 #ifndef HW_CONN_STATE_H
 #define HW_CONN_STATE_H
-#include "cm.h"
+#include "conn_types.h"
 
 /* The only writer of conn->state after its making. Returns false if the state may not follow: then
  * nothing has changed, and the trace names both. */

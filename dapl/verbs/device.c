@@ -2,15 +2,24 @@
 /* device.c - the device over libibverbs and librdmacm: opening, closing, asynchronous
  * events, and the table of its operations. Which address is meant is address.c's
  * business, what the device can do probe.c's. */
+#include "acceptor.h"
+#include "cm.h"
+#include "conn.h"
 #include "hw.h"
 #include "address.h"
 #include "dm.h"
 #include "eth.h"
+#include "initiator.h"
 #include "mcast.h"
+#include "objects.h"
+#include "probe.h"
+#include "resident.h"
 #include "tap.h"
+#include "common/container_of.h"
 #include "common/log.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <rdma/rdma_cma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

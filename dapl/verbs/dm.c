@@ -5,6 +5,8 @@
  * (mana) has device memory without functions that copy: ibv_memcpy_to_dm would call through NULL.
  * Memory that cannot be written cannot be cleared for its consumer, so none of it is given out. */
 #include "dm.h"
+#include "hw.h"
+#include "hw_errno.h"
 #include <errno.h>
 
 enum {

@@ -2,7 +2,7 @@
 /* dm.h - memory of an RDMA device (dm.c); the operations of dapl/core/device.h. */
 #ifndef VERBS_DM_H
 #define VERBS_DM_H
-#include "hw.h"
+#include "dapl/core/device.h"
 
 /* Fills in what the device has of it: size and unit, or nothing. */
 void hw_dm_probe(struct dapl_device *dev);

@@ -8,6 +8,7 @@
 #define VERBS_ETH_H
 #include "hw.h"
 #include "eth_flow.h"
+#include "common/container_of.h"
 #include "common/trace.h"
 #include "dapl/core/eth_device.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_qp.c - the life of raw QPs: making, beginning, resetting, ending. */
 #include "eth.h"
+#include "hw_errno.h"
 #include "common/log.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
  * segment for the rest, whose content is not looked at. Receives of one QP complete in order, so a counter says which
  * one it was. */
 #include "eth.h"
+#include "hw_errno.h"
 #include "common/bits.h"
 #include "common/clock.h"
 #include <errno.h>

@@ -2,6 +2,7 @@
 /* eth_send.c - sends of raw QPs: offloads as flags and opcodes of verbs, and the rate of the send queue. The device does the
  * work; whether the headers are those that it needs is looked at here, since it sends what it is given. */
 #include "eth.h"
+#include "hw_errno.h"
 #include "common/log.h"
 #include "common/frame_layout.h"
 #include <errno.h>

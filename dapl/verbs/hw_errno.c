@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* hw_errno.c - what a call of libibverbs or librdmacm has returned, as an errno value. */
-#include "hw.h"
 #include <errno.h>
+#include "hw_errno.h"
 
 int hw_errno(int rc)
 {

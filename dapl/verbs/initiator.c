@@ -10,8 +10,10 @@
 #include "conn_qp.h"
 #include "conn_report.h"
 #include "conn_state.h"
+#include "hw.h"
 #include "initiator.h"
 #include "siw.h"
+#include "ud.h"
 #include "dapl/core/base/settings.h"
 
 static int resolve_address(struct dapl_conn *conn)

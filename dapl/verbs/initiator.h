@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* initiator.h - the active side of a connection (initiator.c). Its handlers of events are called with
- * conn->lock held, and return without it. hw_connect is in hw.h. */
+ * conn->lock held, and return without it. */
 #ifndef HW_INITIATOR_H
 #define HW_INITIATOR_H
-#include "cm.h"
+#include "conn_types.h"
+
+/* Operation of dapl/core/device.h; no lock is held. An errno: there is no connection. */
+int hw_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
+	       struct dapl_conn **conn);
 
 void hw_initiator_address_resolved(struct dapl_conn *conn);
 void hw_initiator_address_failed(struct dapl_conn *conn, int status);

@@ -5,8 +5,11 @@
  *
  * The id is destroyed, and the membership freed, by a task on the service thread, as in cm.c. The lock
  * guards the queue pair: leave takes it, so one seen under it lives. */
+#include "hw.h"
+#include "hw_errno.h"
 #include "mcast.h"
-#include "address.h"
+#include "common/address.h"
+#include "common/container_of.h"
 #include "common/log.h"
 #include "common/trace.h"
 #include "dapl/core/base/cause.h"

@@ -2,7 +2,7 @@
 /* mcast.h - memberships in multicast groups (mcast.c). */
 #ifndef HW_MCAST_H
 #define HW_MCAST_H
-#include "cm.h"
+#include "conn_types.h"
 
 int hw_join(struct dapl_device *dev, struct ibv_qp *qp, const struct sockaddr *group, bool send_only,
 	    void *owner, struct dapl_membership **membership);

@@ -4,11 +4,14 @@
  * further than INIT here; the rest of their life is conn_qp.c's. */
 #include "hw.h"
 #include "eth.h"
+#include "hw_errno.h"
+#include "objects.h"
 #include "siw.h"
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <rdma/rdma_cma.h>
 #include <string.h>
 #include <unistd.h>
 

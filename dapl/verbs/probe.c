@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* probe.c - what a device is and can do. Values that drivers report wrongly are probed instead. */
 #include "hw.h"
+#include "hw_errno.h"
+#include "probe.h"
 #include "siw.h"
-#include "address.h"
 #include "dm.h"
 #include "eth.h"
 #include "pdata.h"
+#include "common/address.h"
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
+#include <rdma/rdma_cma.h>
 #include <stdio.h>
 #include <string.h>
 

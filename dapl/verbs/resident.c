@@ -2,8 +2,8 @@
 /* resident.c - keeps librdmacm loaded when the provider is unloaded. librdmacm opens every
  * RDMA device at its first use and never closes one. If it were unloaded, the next copy would
  * open the devices again, and two descriptors a device would leak. */
-#include "hw.h"
 #include <dlfcn.h>
+#include "resident.h"
 
 /* RTLD_NODELETE marks the library, not the handle, so the handle is closed again. A librdmacm
  * that is linked statically has no such name and is left as it is. */

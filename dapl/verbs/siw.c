@@ -8,7 +8,7 @@
  * Locks: that of a CQ is taken here, for the functions of siw_queue.h; the table's is innermost. */
 #include "siw.h"
 #include "common/bits.h"
-#include "hw.h"
+#include "common/container_of.h"
 #include "siw_queue.h"
 #include "tap.h"
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* siw_table.c - see siw_table.h. */
 #include "siw_table.h"
-#include "hw.h"
+#include "common/lock.h"
 #include <stdint.h>
 
 enum { BUCKETS = 256 };

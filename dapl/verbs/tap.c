@@ -9,12 +9,13 @@
  *
  * A post may name memory that does not exist, and the device tells so by its completion: payload is read by
  * process_vm_readv, which fails for such memory, and for memory of the device. */
+#include "conn_types.h"
+#include "hw.h"
 #include "tap.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "cm.h"
 #include "common/clock.h"
 #include "dapl/core/base/fork.h"
 #include "dapl/core/base/tap.h"

@@ -5,9 +5,12 @@
 #include "hw.h"
 #include "address.h"
 #include "conn_qp.h"
+#include "hw_errno.h"
 #include "pdata.h"
+#include "ud.h"
 #include "dapl/core/base/settings.h"
 #include <errno.h>
+#include <rdma/rdma_cma.h>
 #include <stdlib.h>
 #include <string.h>
 

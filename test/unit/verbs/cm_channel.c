@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "common/address.h"
+#include "dapl/verbs/cm.h"
 #include "dapl/verbs/conn_event.h"
 #include "dapl/verbs/mcast.h"
 #include "test/unit/verbs/cm_channel.h"

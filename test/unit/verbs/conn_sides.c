@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "common/address.h"
+#include "dapl/verbs/conn.h"
 #include "dapl/verbs/conn_qp.h"
 #include "dapl/verbs/siw.h"
 #include "dapl/verbs/tap.h"

@@ -7,7 +7,8 @@
 #ifndef TEST_UNIT_VERBS_CONN_SIDES_H
 #define TEST_UNIT_VERBS_CONN_SIDES_H
 #include "dapl/core/base/settings.h"
-#include "dapl/verbs/conn.h"
+#include "dapl/verbs/conn_types.h"
+#include "dapl/verbs/hw.h"
 #include "test/unit/softeth/steps.h"
 
 enum { QP_NUMBER = 33, PEER_QP_NUMBER = 44 };

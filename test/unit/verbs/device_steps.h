@@ -6,6 +6,7 @@
  * of an asynchronous event. */
 #ifndef TEST_UNIT_VERBS_DEVICE_STEPS_H
 #define TEST_UNIT_VERBS_DEVICE_STEPS_H
+#include <rdma/rdma_cma.h>
 #include "common/log.h"
 #include "dapl/verbs/address.h"
 #include "dapl/verbs/hw.h"

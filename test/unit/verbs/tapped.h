@@ -4,7 +4,8 @@
 #ifndef TEST_UNIT_VERBS_TAPPED_H
 #define TEST_UNIT_VERBS_TAPPED_H
 #include "dapl/core/base/tap.h"
-#include "dapl/verbs/cm.h"
+#include "dapl/verbs/conn_types.h"
+#include "dapl/verbs/hw.h"
 #include "dapl/verbs/tap.h"
 #include "test/unit/tap_records.h"
 

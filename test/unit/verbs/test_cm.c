@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "common/trace.h"
 #include "dapl/verbs/acceptor.h"
+#include "dapl/verbs/cm.h"
 #include "dapl/verbs/conn.h"
 #include "test/unit/printed.h"
 #include "test/unit/verbs/cm_channel.h"

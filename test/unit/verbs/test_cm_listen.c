@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "common/address.h"
+#include "dapl/verbs/cm.h"
 #include "dapl/verbs/conn.h"
 #include "test/unit/verbs/cm_channel.h"
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "dapl/verbs/dm.h"
+#include "dapl/verbs/hw.h"
 #include "test/unit/softeth/steps.h"
 
 enum { MEMORY = 3 * 4096 };		/* bytes; clearing takes more than one copy */

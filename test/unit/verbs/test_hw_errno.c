@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "dapl/verbs/hw.h"
+#include "dapl/verbs/hw_errno.h"
 
 static void success_is_no_error_whatever_errno_says(void **state)
 {

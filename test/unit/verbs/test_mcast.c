@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "dapl/verbs/hw.h"
 #include "dapl/verbs/mcast.h"
 #include "test/unit/softeth/steps.h"
 

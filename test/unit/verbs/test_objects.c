@@ -10,8 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <rdma/rdma_cma.h>
 #include "dapl/verbs/eth.h"
 #include "dapl/verbs/hw.h"
+#include "dapl/verbs/objects.h"
 #include "dapl/verbs/siw.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include <rdma/rdma_cma.h>
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
 #include "dapl/verbs/address.h"
@@ -17,6 +18,7 @@
 #include "dapl/verbs/eth.h"
 #include "dapl/verbs/hw.h"
 #include "dapl/verbs/pdata.h"
+#include "dapl/verbs/probe.h"
 #include "dapl/verbs/siw.h"
 #include "test/unit/printed.h"
 

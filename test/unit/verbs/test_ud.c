@@ -11,9 +11,11 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include <rdma/rdma_cma.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/verbs/hw.h"
 #include "dapl/verbs/pdata.h"
+#include "dapl/verbs/ud.h"
 #include "test/unit/softeth/steps.h"
 
 enum { PORT = 2, QPN = 0x1234, QKEY = 77, LID = 9, NO_GID_TYPE = 9 };
