@@ -3,10 +3,12 @@
 if OPENMPI
 openmpidir = $(libdir)/dapl/openmpi
 openmpi_LTLIBRARIES = mca_btl_udapl.la
+noinst_LTLIBRARIES += libbtludapl.la
 dist_man_MANS += doc/man/mca_btl_udapl.7
 openmpi_DATA = contrib/openmpi/help-mpi-btl-udapl.txt
 endif
-mca_btl_udapl_la_SOURCES = \
+# All of it, for unit tests too.
+libbtludapl_la_SOURCES = \
 	contrib/openmpi/udapl.h \
 	contrib/openmpi/tunables.h \
 	contrib/openmpi/atomic.h \
@@ -63,9 +65,10 @@ mca_btl_udapl_la_SOURCES = \
 	contrib/openmpi/progress.h \
 	contrib/openmpi/progress.c
 # Open MPI's headers have a config.h of their own, and warnings.
-mca_btl_udapl_la_CPPFLAGS = -D_GNU_SOURCE -I$(top_srcdir)/include $(OPENMPI_CPPFLAGS)
-mca_btl_udapl_la_CFLAGS = $(AM_CFLAGS) -std=gnu99 $(OPENMPI_CFLAGS)
-mca_btl_udapl_la_LIBADD = libdat2.la $(OPENMPI_LIBS)
+libbtludapl_la_CPPFLAGS = -D_GNU_SOURCE -I$(top_srcdir)/include $(OPENMPI_CPPFLAGS)
+libbtludapl_la_CFLAGS = $(AM_CFLAGS) -std=gnu99 $(OPENMPI_CFLAGS)
+mca_btl_udapl_la_SOURCES =
+mca_btl_udapl_la_LIBADD = libbtludapl.la libdat2.la $(OPENMPI_LIBS)
 mca_btl_udapl_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined \
 	$(ZDEFS) -Wl,-z,now
 openmpi_headers = contrib/openmpi/openmpi5/opal/mca/threads/pthreads

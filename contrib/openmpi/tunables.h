@@ -14,7 +14,8 @@ enum {
 	UDAPL_RING_MAX_SLOTS = UINT16_MAX - 1,	/* slots; 16 bits report released slots */
 	UDAPL_ALIGN_ABOVE = 512,	/* bytes; longer payloads are aligned to a cache line */
 	UDAPL_ALIGN_SKIP = 14,		/* bytes of it before the line: ob1's match header */
-	UDAPL_MESSAGE_OVERHEAD = 103,	/* bytes beyond the payload, at most: tail and alignment */
+	UDAPL_MESSAGE_OVERHEAD = 103,	/* bytes for tail and alignment: a message takes at most its payload
+					 * and this, rounded up to a cache line */
 	UDAPL_TAIL_ROOM = 72		/* bytes behind a fragment's payload: padding and tail */
 };
 

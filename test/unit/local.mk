@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Unit tests: test/unit/FOLDER/test_NAME.c is about NAME.c of common/, dat/, dapl/core, dapl/soft,
-# dapl/softeth or dapl/verbs; topics of the software device that need several files have names of their own.
+# dapl/softeth, dapl/verbs or contrib/openmpi; topics of the software device that need several files have names of their own.
 EXTRA_DIST += test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/stream.h
 printed = test/unit/printed.c test/unit/printed.h
 dat_conf_text = test/unit/dat/conf_text.c test/unit/dat/conf_text.h
@@ -15,6 +15,7 @@ verbs_conn_sides = test/unit/verbs/conn_sides.c test/unit/verbs/conn_sides.h $(s
 tap_records = test/unit/tap_records.c test/unit/tap_records.h
 verbs_tapped = test/unit/verbs/tapped.c test/unit/verbs/tapped.h $(tap_records)
 verbs_cm_channel = test/unit/verbs/cm_channel.c test/unit/verbs/cm_channel.h $(verbs_conn_sides)
+openmpi_btl = test/unit/openmpi/btl.c test/unit/openmpi/btl.h
 soft_ring_reader = test/unit/soft/ring_reader.c test/unit/soft/ring_reader.h
 softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
 softeth_cbpf = test/unit/softeth/cbpf.c test/unit/softeth/cbpf.h
@@ -856,11 +857,21 @@ test_unit_softeth_test_steer_SOURCES = test/unit/softeth/test_steer.c $(softeth_
 test_unit_softeth_test_steer_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_validate_LDADD = $(unit_softeth_libs)
 
-# The tables of the BTL component, which need no Open MPI.
+# The BTL component: its tables need no Open MPI, the rest needs Open MPI's libopen-pal.
 unit_openmpi = test/unit/openmpi/test_state_table
 test_unit_openmpi_test_state_table_SOURCES = test/unit/openmpi/test_state_table.c contrib/openmpi/state_table.c \
 	contrib/openmpi/state_table.h
 test_unit_openmpi_test_state_table_LDADD = $(CMOCKA_LIBS)
+if OPENMPI
+unit_openmpi += \
+	test/unit/openmpi/test_ring
+unit_openmpi_libs = libbtludapl.la libdat2.la $(OPENMPI_LIBS) $(CMOCKA_LIBS)
+unit_openmpi_cppflags = -D_GNU_SOURCE -I$(top_srcdir) -I$(top_srcdir)/include $(OPENMPI_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_openmpi_test_ring_SOURCES = test/unit/openmpi/test_ring.c $(openmpi_btl)
+test_unit_openmpi_test_ring_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_ring_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_ring_LDADD = $(unit_openmpi_libs)
+endif
 
 unit_tests = $(unit_common) $(unit_dat) $(unit_core) $(unit_soft) $(unit_softeth) $(unit_openmpi)
 check_PROGRAMS += $(unit_tests)

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* btl.h - a module of the BTL component with one endpoint and its established connection, above a DAT library that
+ * only records. Open MPI's libopen-pal is the real one, but its registration cache (grdma), which needs opal_init(),
+ * is replaced by one without memory of its own. Callbacks of messages record what they get. */
+#ifndef TEST_UNIT_OPENMPI_BTL_H
+#define TEST_UNIT_OPENMPI_BTL_H
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "contrib/openmpi/udapl.h"
+
+extern mca_btl_udapl_module_t module;
+extern mca_btl_base_endpoint_t *peer;
+extern udapl_conn_t *conn;	/* the connection of `peer` */
+
+/* For cmocka: before and after a case. Parameters of the component have small values: see btl.c. */
+int btl_begin(void **state);
+int btl_end(void **state);
+
+/* --- what was posted --------------------------------------------------------------------------- */
+
+enum post_kind { POSTED_SEND, POSTED_WRITE, POSTED_READ, POSTED_ADD, POSTED_SWAP, POSTED_RECV, POSTED_SRQ_RECV };
+
+struct post {
+	enum post_kind kind;
+	DAT_LMR_TRIPLET local;
+	DAT_RMR_TRIPLET remote;
+	struct udapl_work *work;	/* the cookie */
+	DAT_COMPLETION_FLAGS flags;
+	uint64_t operand, compare;	/* of atomic operations */
+};
+
+extern struct post posts[512];
+extern int num_posts;
+/* What a post of this kind returns from now on; DAT_SUCCESS at first. A refused post is not recorded. */
+extern DAT_RETURN post_results[POSTED_SRQ_RECV + 1];
+/* Whether RDMA writes are executed, as by a peer in this process. */
+extern bool writes_arrive;
+/* What dat_map_rmr() gives; NULL: it fails. */
+extern void *mapping;
+extern DAT_RMR_TRIPLET mapped_range;	/* of the last dat_map_rmr() */
+
+/* The header in front of the message of a POSTED_SEND. */
+const struct udapl_header *sent_header(const struct post *p);
+
+/* --- events ------------------------------------------------------------------------------------ */
+
+void completion_comes(struct udapl_work *work, DAT_DTO_COMPLETION_STATUS status, size_t length);
+void event_comes(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number);
+extern int cq_dequeues;		/* calls of dat_evd_dequeue() on module.dto_evd */
+extern int disconnects;		/* calls of dat_ep_disconnect() */
+
+/* --- memory ------------------------------------------------------------------------------------ */
+
+extern int lmrs;			/* created and not freed */
+extern DAT_RETURN lmr_create_result, lmr_free_result;
+extern DAT_MEM_TYPE lmr_refused_type;	/* dat_lmr_create() of this type fails; 0: none */
+extern DAT_MEM_PRIV_FLAGS lmr_privileges;	/* of the last dat_lmr_create() */
+extern DAT_MEM_TYPE lmr_type;
+
+extern int cache_refusals;		/* calls of the registration cache that fail */
+extern int cache_registers, cache_deregisters;
+/* The registration cache drops what it registered last, if that has no reference. */
+int cache_drops_last(void);
+extern mca_rcache_base_registration_t *cache_last;
+
+/* --- messages that were delivered -------------------------------------------------------------- */
+
+enum { TAG = 0x21 };		/* has a callback; its neighbours have none */
+
+struct delivery {
+	size_t length;
+	const char *payload;
+	char bytes[64];		/* the first ones of the payload */
+};
+
+extern struct delivery deliveries[512];
+extern int num_deliveries;
+extern void (*during_delivery)(void);	/* called in the callback; or NULL */
+
+#endif
