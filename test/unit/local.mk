@@ -864,10 +864,16 @@ test_unit_openmpi_test_state_table_SOURCES = test/unit/openmpi/test_state_table.
 test_unit_openmpi_test_state_table_LDADD = $(CMOCKA_LIBS)
 if OPENMPI
 unit_openmpi += \
+	test/unit/openmpi/test_hello \
 	test/unit/openmpi/test_ring \
-	test/unit/openmpi/test_ring_poll
+	test/unit/openmpi/test_ring_poll \
+	test/unit/openmpi/test_ring_setup
 unit_openmpi_libs = libbtludapl.la libdat2.la $(OPENMPI_LIBS) $(CMOCKA_LIBS)
 unit_openmpi_cppflags = -D_GNU_SOURCE -I$(top_srcdir) -I$(top_srcdir)/include $(OPENMPI_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_openmpi_test_hello_SOURCES = test/unit/openmpi/test_hello.c $(openmpi_btl)
+test_unit_openmpi_test_hello_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_hello_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_hello_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_ring_SOURCES = test/unit/openmpi/test_ring.c $(openmpi_btl)
 test_unit_openmpi_test_ring_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_ring_CFLAGS = $(libbtludapl_la_CFLAGS)
@@ -876,6 +882,10 @@ test_unit_openmpi_test_ring_poll_SOURCES = test/unit/openmpi/test_ring_poll.c $(
 test_unit_openmpi_test_ring_poll_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_ring_poll_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_ring_poll_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_ring_setup_SOURCES = test/unit/openmpi/test_ring_setup.c $(openmpi_btl)
+test_unit_openmpi_test_ring_setup_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_ring_setup_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_ring_setup_LDADD = $(unit_openmpi_libs)
 endif
 
 unit_tests = $(unit_common) $(unit_dat) $(unit_core) $(unit_soft) $(unit_softeth) $(unit_openmpi)

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_ring_setup.c - eager rings: which peers get one and how large it is, which offers are accepted, and what is
+ * freed. */
+#include "test/unit/openmpi/btl.h"
+#include "contrib/openmpi/memory.h"
+#include "contrib/openmpi/ring.h"
+#include "contrib/openmpi/ring_setup.h"
+
+/* A ring that a peer may offer. */
+static const struct udapl_ring_offer good = { .address = 0x10000, .rmr_context = 77,
+					      .shape = { .size = 8192, .largest = 1152 } };
+
+static int lmrs_of_lists;
+
+/* A list of fragments for control messages registers memory when the first is taken. */
+static int begin(void **state)
+{
+	btl_begin(state);
+	opal_free_list_return(&module.control_frags, opal_free_list_get(&module.control_frags));
+	lmrs_of_lists = lmrs;
+	return 0;
+}
+
+static int end(void **state)
+{
+	udapl_memory_free(&conn->ring_in.memory);
+	udapl_memory_free(&conn->ring_out.staging);
+	return btl_end(state);
+}
+
+static const struct udapl_ring_offer *sent_offer(void)
+{
+	assert_int_equal(num_posts, 1);
+	assert_int_equal(sent_header(&posts[0])->kind, UDAPL_RING_OFFER);
+	assert_int_equal(posts[0].local.segment_length, sizeof(struct udapl_header) + sizeof(struct udapl_ring_offer));
+	return (const struct udapl_ring_offer *)(sent_header(&posts[0]) + 1);
+}
+
+/* --- incoming ring ----------------------------------------------------------------------------- */
+
+static void offer_names_memory_that_is_polled(void **state)
+{
+	struct udapl_ring_in *r = &conn->ring_in;
+	const struct udapl_ring_offer *offer;
+
+	(void)state;
+	udapl_ring_offer(conn);
+	offer = sent_offer();
+	assert_true(r->offered);
+	assert_int_equal(offer->address, (uintptr_t)r->memory.base);
+	assert_int_equal(offer->rmr_context, r->memory.rmr_context);
+	assert_int_equal(offer->shape.size, r->shape.size);
+	assert_int_equal(offer->shape.largest, r->shape.largest);
+	assert_true(lmr_privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+	assert_ptr_equal(module.rings[0], conn);
+	assert_int_equal(module.num_rings, 1);
+	assert_int_equal(r->cursor.end, r->shape.size);
+	assert_int_equal(r->cursor.lap, 1);
+	assert_ptr_equal(r->ctl, r->memory.base + r->shape.size);
+	assert_true(r->memory.size >= r->shape.size + sizeof *r->ctl);
+}
+
+static void ring_holds_messages_of_the_eager_limit(void **state)
+{
+	struct udapl_ring_shape *shape = &conn->ring_in.shape;
+
+	(void)state;
+	udapl_ring_offer(conn);
+	assert_int_equal(shape->largest % UDAPL_CACHE_LINE, 0);
+	assert_true(shape->largest >= module.super.btl_eager_limit + UDAPL_MESSAGE_OVERHEAD);
+	assert_true(shape->largest < module.super.btl_eager_limit + UDAPL_MESSAGE_OVERHEAD + UDAPL_CACHE_LINE);
+	assert_int_equal(shape->size, mca_btl_udapl_component.eager_messages * shape->largest);
+}
+
+static void later_rings_are_smaller(void **state)
+{
+	(void)state;
+	module.rings[0] = conn;		/* another connection */
+	module.num_rings = 1;
+	udapl_ring_offer(conn);
+	assert_ptr_equal(module.rings[1], conn);
+	assert_int_equal(module.num_rings, 2);
+	assert_int_equal(conn->ring_in.shape.size, mca_btl_udapl_component.eager_messages / 2 * conn->ring_in.shape.largest);
+}
+
+static void ring_has_room_for_a_few_messages(void **state)
+{
+	(void)state;
+	mca_btl_udapl_component.eager_messages = UDAPL_RING_MIN_MESSAGES;
+	module.rings[0] = conn;
+	module.num_rings = 1;
+	udapl_ring_offer(conn);
+	assert_int_equal(conn->ring_in.shape.size, UDAPL_RING_MIN_MESSAGES * conn->ring_in.shape.largest);
+}
+
+/* 16 bits report the released slots. */
+static void ring_has_no_more_slots_than_can_be_reported(void **state)
+{
+	(void)state;
+	mca_btl_udapl_component.eager_messages = 0x7fff;
+	udapl_ring_offer(conn);
+	assert_int_equal(conn->ring_in.shape.size / UDAPL_RING_SLOT, UDAPL_RING_MAX_SLOTS);
+	assert_int_equal(conn->ring_in.shape.size % UDAPL_CACHE_LINE, 0);
+}
+
+static void no_ring_is_offered(void)
+{
+	udapl_ring_offer(conn);
+	assert_true(conn->ring_in.offered);	/* later messages do not try again */
+	assert_null(conn->ring_in.memory.base);
+	assert_int_equal(num_posts, 0);
+	assert_int_equal(lmrs, lmrs_of_lists);
+}
+
+static void parameter_switches_rings_off(void **state)
+{
+	(void)state;
+	mca_btl_udapl_component.eager_rdma = false;
+	no_ring_is_offered();
+}
+
+static void few_peers_get_a_ring(void **state)
+{
+	(void)state;
+	module.rings[0] = module.rings[1] = conn;
+	module.num_rings = 2;
+	no_ring_is_offered();
+}
+
+static void memory_that_cannot_be_registered_is_no_ring(void **state)
+{
+	(void)state;
+	lmr_create_result = UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
+	no_ring_is_offered();
+	assert_null(module.rings[0]);
+}
+
+static void unestablished_connection_offers_later(void **state)
+{
+	(void)state;
+	conn->state = UDAPL_CONN_ACCEPTED;
+	udapl_ring_offer(conn);
+	assert_false(conn->ring_in.offered);
+	assert_null(conn->ring_in.memory.base);
+}
+
+/* The same ring is offered when a slot of the send queue is free. */
+static void offer_without_a_free_slot_is_repeated(void **state)
+{
+	char *base;
+
+	(void)state;
+	conn->control_free = 1;
+	udapl_ring_offer(conn);
+	base = conn->ring_in.memory.base;
+	assert_non_null(base);
+	assert_false(conn->ring_in.offered);
+	assert_int_equal(num_posts, 0);
+	conn->control_free = 2;
+	udapl_ring_offer(conn);
+	assert_true(conn->ring_in.offered);
+	assert_int_equal(sent_offer()->address, (uintptr_t)base);
+	assert_null(module.rings[1]);
+}
+
+static void device_without_shared_memory_gets_a_ring(void **state)
+{
+	(void)state;
+	lmr_refused_type = DAT_MEM_TYPE_SHARED_VIRTUAL;
+	udapl_ring_offer(conn);
+	assert_non_null(conn->ring_in.memory.base);
+	assert_int_equal(lmr_type, DAT_MEM_TYPE_VIRTUAL);
+}
+
+static void freed_place_is_used_again(void **state)
+{
+	(void)state;
+	udapl_ring_offer(conn);
+	udapl_ring_free(conn);
+	assert_null(module.rings[0]);
+	assert_int_equal(module.num_rings, 1);
+	assert_null(conn->ring_in.memory.base);
+	assert_int_equal(lmrs, lmrs_of_lists);
+	module.rings[1] = conn;
+	module.num_rings = 2;
+	udapl_ring_offer(conn);
+	assert_ptr_equal(module.rings[0], conn);
+	assert_int_equal(module.num_rings, 2);
+}
+
+/* --- outgoing ring ----------------------------------------------------------------------------- */
+
+static void ring_that_cannot_be_mapped_is_staged(void **state)
+{
+	struct udapl_ring_out *r = &conn->ring_out;
+
+	(void)state;
+	udapl_ring_accept(conn, &good);
+	assert_null(r->ctl);
+	assert_ptr_equal(r->buffer, r->staging.base);
+	assert_int_equal(r->staging.size, good.shape.size);
+	assert_false(lmr_privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+	assert_int_equal(r->free_slots, good.shape.size / UDAPL_RING_SLOT);
+	assert_int_equal(r->max_payload, good.shape.largest - UDAPL_MESSAGE_OVERHEAD);
+	assert_int_equal(r->cursor.end, good.shape.size);
+	assert_int_equal(r->cursor.lap, 1);
+	assert_int_equal(r->work.kind, UDAPL_STAGED);
+	assert_ptr_equal(r->work.conn, conn);
+	udapl_ring_free(conn);
+	assert_int_equal(lmrs, lmrs_of_lists);
+}
+
+static void ring_of_a_peer_on_this_host_is_mapped(void **state)
+{
+	static _Alignas(UDAPL_CACHE_LINE) char memory[8192 + sizeof(struct udapl_ring_ctl)];
+	struct udapl_ring_out *r = &conn->ring_out;
+
+	(void)state;
+	mapping = memory;
+	udapl_ring_accept(conn, &good);
+	assert_ptr_equal(r->buffer, memory);
+	assert_ptr_equal(r->ctl, memory + 8192);
+	assert_int_equal(r->ctl->mapped, 1);
+	assert_null(r->staging.base);
+	assert_int_equal(mapped_range.virtual_address, good.address);
+	assert_int_equal(mapped_range.rmr_context, good.rmr_context);
+	assert_int_equal(mapped_range.segment_length, sizeof memory);
+}
+
+/* Fragments are written into the ring even if nothing can be staged. */
+static void ring_is_used_without_a_staging_buffer(void **state)
+{
+	(void)state;
+	lmr_create_result = UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
+	udapl_ring_accept(conn, &good);
+	assert_null(conn->ring_out.buffer);
+	assert_true(udapl_ring_takes_posts(conn, 100));
+}
+
+static void offers_of_another_shape_are_ignored(void **state)
+{
+	static const struct udapl_ring_shape bad[] = {
+		{ 0, 0 },
+		{ 8192, 0 },
+		{ 8192, 64 },		/* nothing fits beside the overhead */
+		{ 8192, 1152 + 32 },	/* no multiple of a line */
+		{ 8192 + 32, 1152 },
+		{ 1152, 1152 + 64 },	/* smaller than a message */
+		{ (UDAPL_RING_MAX_SLOTS + 2) * UDAPL_RING_SLOT, 1152 },	/* more slots than are reported */
+		{ UINT32_MAX & ~63u, 1152 },
+	};
+	struct udapl_ring_offer offer = good;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
+		offer.shape = bad[i];
+		udapl_ring_accept(conn, &offer);
+		if (conn->ring_out.max_payload || conn->ring_out.buffer)
+			fail_msg("shape %u is accepted", i);
+	}
+	assert_int_equal(lmrs, lmrs_of_lists);
+}
+
+/* The length field of a tail has 16 bits. */
+static void longest_message_has_65535_bytes(void **state)
+{
+	struct udapl_ring_offer offer = good;
+
+	(void)state;
+	offer.shape = (struct udapl_ring_shape){ 1 << 20, 1 << 17 };
+	udapl_ring_accept(conn, &offer);
+	assert_int_equal(conn->ring_out.max_payload, UINT16_MAX);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(offer_names_memory_that_is_polled),
+		CASE(ring_holds_messages_of_the_eager_limit),
+		CASE(later_rings_are_smaller),
+		CASE(ring_has_room_for_a_few_messages),
+		CASE(ring_has_no_more_slots_than_can_be_reported),
+		CASE(parameter_switches_rings_off),
+		CASE(few_peers_get_a_ring),
+		CASE(memory_that_cannot_be_registered_is_no_ring),
+		CASE(unestablished_connection_offers_later),
+		CASE(offer_without_a_free_slot_is_repeated),
+		CASE(device_without_shared_memory_gets_a_ring),
+		CASE(freed_place_is_used_again),
+		CASE(ring_that_cannot_be_mapped_is_staged),
+		CASE(ring_of_a_peer_on_this_host_is_mapped),
+		CASE(ring_is_used_without_a_staging_buffer),
+		CASE(offers_of_another_shape_are_ignored),
+		CASE(longest_message_has_65535_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
