@@ -865,6 +865,7 @@ test_unit_openmpi_test_state_table_LDADD = $(CMOCKA_LIBS)
 if OPENMPI
 unit_openmpi += \
 	test/unit/openmpi/test_hello \
+	test/unit/openmpi/test_receive \
 	test/unit/openmpi/test_ring \
 	test/unit/openmpi/test_ring_poll \
 	test/unit/openmpi/test_ring_setup
@@ -874,6 +875,10 @@ test_unit_openmpi_test_hello_SOURCES = test/unit/openmpi/test_hello.c $(openmpi_
 test_unit_openmpi_test_hello_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_hello_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_hello_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_receive_SOURCES = test/unit/openmpi/test_receive.c $(openmpi_btl)
+test_unit_openmpi_test_receive_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_receive_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_receive_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_ring_SOURCES = test/unit/openmpi/test_ring.c $(openmpi_btl)
 test_unit_openmpi_test_ring_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_ring_CFLAGS = $(libbtludapl_la_CFLAGS)
