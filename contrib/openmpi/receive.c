@@ -48,7 +48,7 @@ static void dispatch(udapl_conn_t *c, const struct udapl_header *h, void *payloa
 	udapl_message_init(&message, &segment, e);
 	OPAL_THREAD_LOCK(&e->lock);
 	waiting = take_credits(c, h->credits, h->eager_credits);
-	if (h->kind == UDAPL_RING_OFFER)
+	if (h->kind == UDAPL_RING_OFFER && length >= sizeof(struct udapl_ring_offer))
 		udapl_ring_accept(c, payload);
 	else if (h->kind == UDAPL_CLOSE)
 		c->close_received = true;

@@ -165,12 +165,13 @@ static bool map_ring(struct udapl_conn *c)
 	return true;
 }
 
-/* Called with e->lock held. Without a staging buffer udapl_sendi() uses fragments. */
+/* Called with e->lock held. A connection has one ring: another offer is ignored, since messages may be under way
+ * to the first. Without a staging buffer udapl_sendi() uses fragments. */
 void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offer)
 {
 	struct udapl_ring_out *r = &c->ring_out;
 
-	if (!is_ring(&offer->shape))
+	if (r->offer.shape.size || !is_ring(&offer->shape))
 		return;
 	r->offer = *offer;
 	r->cursor = first_cursor(&offer->shape);

@@ -170,6 +170,19 @@ static void ring_of_the_peer_is_accepted(void **state)
 	udapl_memory_free(&conn->ring_out.staging);
 }
 
+/* Behind it in the buffer is what an earlier message left. */
+static void short_offer_of_a_ring_is_ignored(void **state)
+{
+	struct udapl_ring_offer offer = { .address = 0x10000, .shape = { .size = 8192, .largest = 1152 } };
+	udapl_frag_t *f = posted_receive(true);
+
+	(void)state;
+	memcpy(f->header + 1, &offer, sizeof offer);
+	arrives(f, (struct udapl_header){ .kind = UDAPL_RING_OFFER }, &offer, sizeof offer - 1);
+	assert_int_equal(conn->ring_out.max_payload, 0);
+	assert_null(conn->ring_out.buffer);
+}
+
 static void unknown_message_is_ignored(void **state)
 {
 	(void)state;
@@ -225,6 +238,7 @@ int main(void)
 		CASE(first_message_establishes_an_accepted_connection),
 		CASE(close_notification_is_remembered),
 		CASE(ring_of_the_peer_is_accepted),
+		CASE(short_offer_of_a_ring_is_ignored),
 		CASE(unknown_message_is_ignored),
 		CASE(message_without_a_header_breaks_the_connection),
 		CASE(failed_receive_breaks_the_connection),

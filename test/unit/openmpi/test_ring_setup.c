@@ -227,6 +227,23 @@ static void ring_of_a_peer_on_this_host_is_mapped(void **state)
 	assert_int_equal(mapped_range.segment_length, sizeof memory);
 }
 
+/* Messages may be under way to the first one. */
+static void second_offer_is_ignored(void **state)
+{
+	struct udapl_ring_offer second = good;
+	int registered;
+
+	(void)state;
+	udapl_ring_accept(conn, &good);
+	registered = lmrs;
+	conn->ring_out.free_slots = 3;
+	second.address += 0x10000;
+	udapl_ring_accept(conn, &second);
+	assert_int_equal(conn->ring_out.offer.address, good.address);
+	assert_int_equal(conn->ring_out.free_slots, 3);
+	assert_int_equal(lmrs, registered);
+}
+
 /* Fragments are written into the ring even if nothing can be staged. */
 static void ring_is_used_without_a_staging_buffer(void **state)
 {
@@ -291,6 +308,7 @@ int main(void)
 		CASE(freed_place_is_used_again),
 		CASE(ring_that_cannot_be_mapped_is_staged),
 		CASE(ring_of_a_peer_on_this_host_is_mapped),
+		CASE(second_offer_is_ignored),
 		CASE(ring_is_used_without_a_staging_buffer),
 		CASE(offers_of_another_shape_are_ignored),
 		CASE(longest_message_has_65535_bytes),
