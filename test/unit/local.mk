@@ -866,6 +866,7 @@ if OPENMPI
 unit_openmpi += \
 	test/unit/openmpi/test_hello \
 	test/unit/openmpi/test_receive \
+	test/unit/openmpi/test_reg_cache \
 	test/unit/openmpi/test_ring \
 	test/unit/openmpi/test_ring_poll \
 	test/unit/openmpi/test_ring_setup
@@ -879,6 +880,11 @@ test_unit_openmpi_test_receive_SOURCES = test/unit/openmpi/test_receive.c $(open
 test_unit_openmpi_test_receive_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_receive_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_receive_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_reg_cache_SOURCES = test/unit/openmpi/test_reg_cache.c $(openmpi_btl)
+test_unit_openmpi_test_reg_cache_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_reg_cache_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_reg_cache_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_reg_cache_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=usleep -Wl,--wrap=udapl_show_help
 test_unit_openmpi_test_ring_SOURCES = test/unit/openmpi/test_ring.c $(openmpi_btl)
 test_unit_openmpi_test_ring_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_ring_CFLAGS = $(libbtludapl_la_CFLAGS)

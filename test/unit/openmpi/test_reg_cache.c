@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_reg_cache.c - the registration cache: which requests need no call of Open MPI's cache, what happens to a region
+ * that it drops, and what the device is asked for. */
+#include "test/unit/openmpi/btl.h"
+#include <unistd.h>
+#include "contrib/openmpi/help.h"
+#include "contrib/openmpi/reg_cache.h"
+
+enum {
+	READ = MCA_BTL_REG_FLAG_REMOTE_READ,
+	WRITE = MCA_BTL_REG_FLAG_REMOTE_WRITE,
+	LOCAL = MCA_BTL_REG_FLAG_LOCAL_WRITE,
+	ATOMIC = MCA_BTL_REG_FLAG_REMOTE_ATOMIC,
+};
+
+static char memory[8192];	/* only its address counts */
+static int pauses, reports, lmrs_before;
+
+int __wrap_usleep(useconds_t us);
+void __wrap_udapl_show_help(const char *topic, ...);
+
+int __wrap_usleep(useconds_t us)
+{
+	assert_int_equal(us, UDAPL_REG_PAUSE_US);
+	pauses++;
+	return 0;
+}
+
+void __wrap_udapl_show_help(const char *topic, ...)
+{
+	assert_string_equal(topic, "no registration");
+	reports++;
+}
+
+/* The lists of fragments have their registrations. */
+static int begin(void **state)
+{
+	btl_begin(state);
+	lmrs_before = lmrs;
+	cache_registers = cache_deregisters = pauses = 0;
+	return 0;
+}
+
+static mca_btl_base_registration_handle_t *ask(void *at, size_t size, uint32_t access)
+{
+	return udapl_register_mem(&module.super, peer, at, size, access);
+}
+
+static void give_back(mca_btl_base_registration_handle_t *h)
+{
+	assert_int_equal(udapl_deregister_mem(&module.super, h), OPAL_SUCCESS);
+}
+
+static int regions(void)
+{
+	return lmrs - lmrs_before;
+}
+
+/* --- hits and misses --------------------------------------------------------------------------- */
+
+static void memory_is_registered_once(void **state)
+{
+	mca_btl_base_registration_handle_t *first = ask(memory, 4096, READ | LOCAL), *second;
+
+	(void)state;
+	assert_non_null(first);
+	second = ask(memory, 4096, READ | LOCAL);
+	assert_ptr_equal(first, second);
+	assert_int_equal(cache_registers, 1);
+	assert_int_equal(regions(), 1);
+	give_back(second);
+	assert_int_equal(cache_deregisters, 0);
+	give_back(first);
+	assert_int_equal(cache_deregisters, 1);
+}
+
+static void released_region_is_found_again(void **state)
+{
+	(void)state;
+	give_back(ask(memory, 4096, READ));
+	for (int i = 0; i < 3; i++)
+		give_back(ask(memory, 4096, READ));
+	assert_int_equal(cache_registers, 1);
+	assert_int_equal(cache_deregisters, 1);
+	assert_int_equal(regions(), 1);
+}
+
+static void part_of_a_region_with_less_access_is_a_hit(void **state)
+{
+	mca_btl_base_registration_handle_t *whole = ask(memory, 4096, READ | WRITE | LOCAL);
+
+	(void)state;
+	assert_ptr_equal(ask(memory, 1, READ), whole);
+	assert_ptr_equal(ask(memory, 4096, WRITE), whole);
+	assert_int_equal(cache_registers, 1);
+	give_back(whole), give_back(whole), give_back(whole);
+	assert_int_equal(cache_deregisters, 1);
+}
+
+static void more_than_the_region_is_a_miss(void **state)
+{
+	mca_btl_base_registration_handle_t *h = ask(memory, 4096, READ), *more;
+
+	(void)state;
+	more = ask(memory, 4097, READ);
+	assert_ptr_not_equal(h, more);
+	assert_int_equal(cache_registers, 2);
+	give_back(h);
+	give_back(more);
+}
+
+/* Of a region that begins within a page, what precedes it in the page is not registered. */
+static void less_than_its_begin_is_a_miss(void **state)
+{
+	char *page = memory + (-(uintptr_t)memory & 4095);
+	mca_btl_base_registration_handle_t *h = ask(page + 100, 1000, READ), *before;
+
+	(void)state;
+	before = ask(page + 99, 100, READ);
+	assert_ptr_not_equal(h, before);
+	give_back(h);
+	give_back(before);
+}
+
+static void more_access_is_a_miss(void **state)
+{
+	mca_btl_base_registration_handle_t *h = ask(memory, 4096, READ), *more;
+
+	(void)state;
+	more = ask(memory, 4096, READ | LOCAL);
+	assert_ptr_not_equal(h, more);
+	assert_int_equal(cache_registers, 2);
+	give_back(h);
+	give_back(more);
+}
+
+static void unmapped_memory_is_a_miss(void **state)
+{
+	mca_btl_base_registration_handle_t *h;
+
+	(void)state;
+	give_back(ask(memory, 4096, READ));
+	cache_last->flags |= MCA_RCACHE_FLAGS_INVALID;
+	h = ask(memory, 4096, READ);
+	assert_int_equal(cache_registers, 2);
+	give_back(h);
+}
+
+/* Another page whose entry is the same. */
+static char *page_of_the_same_entry(const char *as)
+{
+	for (uint64_t i = 1; i < 100000; i++) {
+		char *at = (char *)((uintptr_t)as + (i << 12));
+		mca_btl_base_registration_handle_t *h = ask(at, 1, READ);
+		bool replaced = true;
+
+		for (int k = 0, n = 0; k < UDAPL_RECENT_REGS; k++) {
+			n += module.recent[k] != NULL;
+			if (n > 1)
+				replaced = false;
+		}
+		give_back(h);
+		cache_drops_last();
+		if (replaced)
+			return at;
+	}
+	fail_msg("no page with the same entry");
+	return NULL;
+}
+
+static void later_region_of_the_same_entry_replaces_the_earlier(void **state)
+{
+	mca_btl_base_registration_handle_t *h = ask(memory, 1, READ);
+	char *other = page_of_the_same_entry(memory);
+
+	(void)state;
+	cache_registers = 0;
+	give_back(ask(memory, 1, READ));
+	assert_int_equal(cache_registers, 1);	/* the entry was taken */
+	give_back(ask(other, 1, READ));
+	give_back(ask(other, 1, READ));
+	assert_int_equal(cache_registers, 2);
+	give_back(h);
+}
+
+/* --- regions that the cache drops -------------------------------------------------------------- */
+
+static void dropped_region_is_forgotten(void **state)
+{
+	(void)state;
+	give_back(ask(memory, 4096, READ));
+	assert_int_equal(cache_drops_last(), OPAL_SUCCESS);
+	assert_int_equal(regions(), 0);
+	give_back(ask(memory, 4096, READ));
+	assert_int_equal(cache_registers, 2);
+	assert_int_equal(regions(), 1);
+}
+
+/* The cache does not know of a use that was a hit. */
+static void dropped_region_in_use_is_freed_after_its_last_use(void **state)
+{
+	mca_btl_base_registration_handle_t *h;
+
+	(void)state;
+	give_back(ask(memory, 4096, READ));
+	h = ask(memory, 4096, READ);
+	ask(memory, 4096, READ);
+	assert_int_equal(cache_drops_last(), OPAL_SUCCESS);
+	assert_int_equal(regions(), 1);
+	give_back(h);
+	assert_int_equal(regions(), 1);
+	give_back(h);
+	assert_int_equal(regions(), 0);
+	assert_int_equal(cache_deregisters, 1);
+}
+
+static void region_that_the_device_keeps_is_an_error(void **state)
+{
+	(void)state;
+	give_back(ask(memory, 4096, READ));
+	lmr_free_result = UDAPL_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
+	assert_int_equal(cache_drops_last(), OPAL_ERROR);
+	lmr_free_result = DAT_SUCCESS;
+}
+
+/* --- refusals ---------------------------------------------------------------------------------- */
+
+static void short_shortage_is_waited_for(void **state)
+{
+	mca_btl_base_registration_handle_t *h;
+
+	(void)state;
+	cache_refusals = UDAPL_REG_TRIES - 1;
+	h = ask(memory, 4096, READ);
+	assert_non_null(h);
+	assert_int_equal(pauses, UDAPL_REG_TRIES - 1);
+	assert_int_equal(reports, 0);
+	give_back(h);
+}
+
+static void lasting_shortage_is_reported_once(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		cache_refusals = UDAPL_REG_TRIES;
+		assert_null(ask(memory, 4096, READ));
+		assert_int_equal(cache_refusals, 0);
+	}
+	assert_int_equal(pauses, 2 * (UDAPL_REG_TRIES - 1));
+	assert_int_equal(reports, 1);
+	assert_int_equal(module.exposed, 0);
+}
+
+static void refusal_of_the_device_leaves_nothing(void **state)
+{
+	(void)state;
+	lmr_create_result = UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
+	assert_null(ask(memory, 4096, READ));
+	assert_int_equal(cache_registers, UDAPL_REG_TRIES);
+	assert_int_equal(regions(), 0);
+	lmr_create_result = DAT_SUCCESS;
+	give_back(ask(memory, 4096, READ));
+	assert_int_equal(regions(), 1);
+}
+
+/* --- polling ----------------------------------------------------------------------------------- */
+
+static void message_that_a_peer_accesses_makes_the_cq_polled(void **state)
+{
+	static const uint32_t exposing[] = { READ, WRITE | LOCAL };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		mca_btl_base_registration_handle_t *h = ask(memory, 4096, exposing[i]);
+
+		assert_int_equal(module.exposed, 1);
+		assert_true(module.poll_requested);
+		ask(memory, 4096, exposing[i]);
+		assert_int_equal(module.exposed, 2);
+		give_back(h);
+		give_back(h);
+		assert_int_equal(module.exposed, 0);
+		module.poll_requested = false;
+		cache_drops_last();
+	}
+}
+
+static void window_or_local_buffer_does_not(void **state)
+{
+	static const uint32_t others[] = { LOCAL, READ | WRITE | LOCAL | ATOMIC };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		mca_btl_base_registration_handle_t *h = ask(memory, 4096, others[i]);
+
+		assert_int_equal(module.exposed, 0);
+		assert_false(module.poll_requested);
+		give_back(h);
+		assert_int_equal(module.exposed, 0);
+		cache_drops_last();
+	}
+}
+
+/* --- access ------------------------------------------------------------------------------------ */
+
+static unsigned privileges_of(uint32_t access)
+{
+	mca_btl_base_registration_handle_t *h = ask(memory, 4096, access);
+
+	assert_int_equal(h->lmr_context + (1u << 30), h->rmr_context);
+	give_back(h);
+	cache_drops_last();
+	return lmr_privileges;
+}
+
+static void device_grants_what_is_asked_for(void **state)
+{
+	unsigned least = DAT_MEM_PRIV_LOCAL_READ_FLAG, writable = least | DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+
+	(void)state;
+	assert_int_equal(privileges_of(0), least);
+	assert_int_equal(privileges_of(LOCAL), writable);
+	assert_int_equal(privileges_of(READ), least | DAT_MEM_PRIV_REMOTE_READ_FLAG);
+	assert_int_equal(privileges_of(WRITE), writable | DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+	assert_int_equal(privileges_of(ATOMIC), DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC);
+	module.atomics = false;
+	assert_int_equal(privileges_of(ATOMIC), least);
+	module.provider.rdma_write_for_rdma_read_req = DAT_TRUE;	/* iWARP */
+	assert_int_equal(privileges_of(LOCAL), writable | DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+	assert_int_equal(privileges_of(READ), least | DAT_MEM_PRIV_REMOTE_READ_FLAG);
+}
+
+/* --- threads ----------------------------------------------------------------------------------- */
+
+static void threads_always_ask_the_cache(void **state)
+{
+	mca_btl_base_registration_handle_t *h, *again;
+
+	(void)state;
+	opal_uses_threads = true;
+	h = ask(memory, 4096, READ);
+	again = ask(memory, 4096, READ);
+	assert_int_equal(cache_registers, 2);
+	give_back(h);
+	give_back(again);
+	assert_int_equal(cache_deregisters, 2);
+	assert_int_equal(module.exposed, 0);
+}
+
+static void fragment_knows_the_region_of_its_list(void **state)
+{
+	opal_free_list_item_t *item = opal_free_list_get(&module.eager_frags);
+
+	(void)state;
+	assert_int_equal(udapl_frag_lmr(item), ((udapl_frag_t *)item)->lmr_context);
+	assert_int_not_equal(udapl_frag_lmr(item), 0);
+	opal_free_list_return(&module.eager_frags, item);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(memory_is_registered_once),
+		CASE(released_region_is_found_again),
+		CASE(part_of_a_region_with_less_access_is_a_hit),
+		CASE(more_than_the_region_is_a_miss),
+		CASE(less_than_its_begin_is_a_miss),
+		CASE(more_access_is_a_miss),
+		CASE(unmapped_memory_is_a_miss),
+		CASE(later_region_of_the_same_entry_replaces_the_earlier),
+		CASE(dropped_region_is_forgotten),
+		CASE(dropped_region_in_use_is_freed_after_its_last_use),
+		CASE(region_that_the_device_keeps_is_an_error),
+		CASE(short_shortage_is_waited_for),
+		CASE(lasting_shortage_is_reported_once),
+		CASE(refusal_of_the_device_leaves_nothing),
+		CASE(message_that_a_peer_accesses_makes_the_cq_polled),
+		CASE(window_or_local_buffer_does_not),
+		CASE(device_grants_what_is_asked_for),
+		CASE(threads_always_ask_the_cache),
+		CASE(fragment_knows_the_region_of_its_list),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
