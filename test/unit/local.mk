@@ -864,14 +864,20 @@ test_unit_openmpi_test_state_table_SOURCES = test/unit/openmpi/test_state_table.
 test_unit_openmpi_test_state_table_LDADD = $(CMOCKA_LIBS)
 if OPENMPI
 unit_openmpi += \
+	test/unit/openmpi/test_control \
 	test/unit/openmpi/test_hello \
 	test/unit/openmpi/test_receive \
+	test/unit/openmpi/test_recv_post \
 	test/unit/openmpi/test_reg_cache \
 	test/unit/openmpi/test_ring \
 	test/unit/openmpi/test_ring_poll \
 	test/unit/openmpi/test_ring_setup
 unit_openmpi_libs = libbtludapl.la libdat2.la $(OPENMPI_LIBS) $(CMOCKA_LIBS)
 unit_openmpi_cppflags = -D_GNU_SOURCE -I$(top_srcdir) -I$(top_srcdir)/include $(OPENMPI_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_openmpi_test_control_SOURCES = test/unit/openmpi/test_control.c $(openmpi_btl)
+test_unit_openmpi_test_control_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_control_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_control_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_hello_SOURCES = test/unit/openmpi/test_hello.c $(openmpi_btl)
 test_unit_openmpi_test_hello_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_hello_CFLAGS = $(libbtludapl_la_CFLAGS)
@@ -880,6 +886,10 @@ test_unit_openmpi_test_receive_SOURCES = test/unit/openmpi/test_receive.c $(open
 test_unit_openmpi_test_receive_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_receive_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_receive_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_recv_post_SOURCES = test/unit/openmpi/test_recv_post.c $(openmpi_btl)
+test_unit_openmpi_test_recv_post_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_recv_post_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_recv_post_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_reg_cache_SOURCES = test/unit/openmpi/test_reg_cache.c $(openmpi_btl)
 test_unit_openmpi_test_reg_cache_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_reg_cache_CFLAGS = $(libbtludapl_la_CFLAGS)

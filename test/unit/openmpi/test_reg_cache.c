@@ -337,13 +337,14 @@ static void threads_always_ask_the_cache(void **state)
 	mca_btl_base_registration_handle_t *h, *again;
 
 	(void)state;
+	give_back(ask(memory, 4096, READ));	/* would be found again */
 	opal_uses_threads = true;
 	h = ask(memory, 4096, READ);
 	again = ask(memory, 4096, READ);
-	assert_int_equal(cache_registers, 2);
+	assert_int_equal(cache_registers, 3);
 	give_back(h);
 	give_back(again);
-	assert_int_equal(cache_deregisters, 2);
+	assert_int_equal(cache_deregisters, 3);
 	assert_int_equal(module.exposed, 0);
 }
 
