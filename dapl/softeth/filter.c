@@ -184,6 +184,22 @@ static unsigned ip_version(const struct dapl_eth_rule *rule)
 	return rule->mask.ip_version == 0xff ? rule->key.ip_version : 0;
 }
 
+/* A rule for frames of an EtherType of IP without a header of that version: eth_parse() leaves the version 0 where the header is
+ * cut off or wrong. The other frames of the type are rejected. */
+static void unreadable_ip(struct block *b, const struct dapl_eth_rule *rule)
+{
+	const bool is_ipv6 = rule->key.ether_type == htons(ETH_P_IPV6);
+
+	if (rule->mask.ip_version != 0xff || rule->key.ip_version || rule->mask.ether_type != 0xffff ||
+	    (!is_ipv6 && rule->key.ether_type != htons(ETH_P_IP)))
+		return;
+	emit(b, BPF_LD | BPF_W | BPF_LEN, 0, 0, 0);
+	emit(b, BPF_JMP | BPF_JGE | BPF_K, is_ipv6 ? L3 + 40 : L3 + 20, 0, PASS);
+	load(b, BPF_B, L3);		/* 0x45 to 0x4f, or 0x60 to 0x6f, are readable */
+	emit(b, BPF_JMP | BPF_JGE | BPF_K, is_ipv6 ? 0x70 : 0x50, PASS, 0);
+	emit(b, BPF_JMP | BPF_JGE | BPF_K, is_ipv6 ? 0x60 : 0x45, FAIL, 0);
+}
+
 static void network(struct block *b, const struct dapl_eth_rule *rule)
 {
 	unsigned version = ip_version(rule);
@@ -202,6 +218,8 @@ static void network(struct block *b, const struct dapl_eth_rule *rule)
 		ipv4(b, rule);
 	else if (version == 6)
 		ipv6(b, rule);
+	else
+		unreadable_ip(b, rule);
 }
 
 /* The targets become distances: PASS the return at the end, FAIL what follows it. */

@@ -130,6 +130,33 @@ static void cut_frame_is_accepted_only_if_it_may_match(void **state)
 	}
 }
 
+/* Each first byte of the IP header, and each length of the frame. */
+static void unreadable_ip_headers_are_accepted_and_readable_ones_rejected(void **state)
+{
+	(void)state;
+	for (int version = 4; version <= 6; version += 2) {
+		struct frame f = frame_over(version, IPPROTO_UDP, PORT);
+		struct dapl_eth_rule rule = { .mode = ETH_COPY };
+
+		rule.key.ether_type = htons(version == 4 ? ETH_P_IP : ETH_P_IPV6);
+		rule.mask.ether_type = 0xffff;
+		rule.mask.ip_version = 0xff;
+		for (unsigned first = 0; first < 256; first++) {
+			f.bytes[ETH_HLEN] = (uint8_t)first;
+			for (size_t length = 0; length <= f.length; length++) {
+				const struct eth_headers headers = parse_cut(&f, length, (struct eth_tag){ 0, 0 });
+
+				assert_int_equal(accepts_cut(&rule, &f, length), eth_matches(&rule, &headers));
+			}
+		}
+		rule.mask.ether_type = htons(0xff00);	/* not a type alone */
+		rule.key.ether_type &= htons(0xff00);
+		f.bytes[13] ^= 1;
+		f.bytes[ETH_HLEN] = version == 4 ? 0x45 : 0x60;
+		assert_true(accepts(&rule, &f));
+	}
+}
+
 static void ports_are_found_behind_ipv4_options_in_first_fragments_only(void **state)
 {
 	struct frame f = { .length = 0 };
@@ -283,6 +310,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_of_a_rule_are_accepted_and_others_rejected),
 		cmocka_unit_test(cut_frame_is_accepted_only_if_it_may_match),
+		cmocka_unit_test(unreadable_ip_headers_are_accepted_and_readable_ones_rejected),
 		cmocka_unit_test(ports_are_found_behind_ipv4_options_in_first_fragments_only),
 		cmocka_unit_test(headers_that_the_filter_does_not_read_are_let_through),
 		cmocka_unit_test(rule_for_a_version_rejects_other_types),
