@@ -115,6 +115,7 @@ datcap_SOURCES = \
 	tools/datcap/print.c tools/datcap/print.h \
 	tools/datcap/pcapng.c tools/datcap/pcapng.h \
 	tools/datcap/rule.c tools/datcap/rule.h \
+	tools/datcap/filter_rules.c tools/datcap/filter_rules.h \
 	tools/datcap/rdma.c \
 	tools/datcap/iwarp.c tools/datcap/iwarp.h \
 	tools/datcap/roce.c tools/datcap/roce.h \
@@ -134,6 +135,12 @@ TESTS += test/unit/tools/test_pcapng
 test_unit_tools_test_pcapng_SOURCES = test/unit/tools/test_pcapng.c tools/datcap/pcapng.c
 test_unit_tools_test_pcapng_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(PCAP_CFLAGS)
 test_unit_tools_test_pcapng_LDADD = $(CMOCKA_LIBS) $(PCAP_LIBS)
+check_PROGRAMS += test/unit/tools/test_filter_rules
+TESTS += test/unit/tools/test_filter_rules
+test_unit_tools_test_filter_rules_SOURCES = test/unit/tools/test_filter_rules.c tools/datcap/filter_rules.c \
+	tools/datcap/rule.c $(softeth_frames)
+test_unit_tools_test_filter_rules_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(PCAP_CFLAGS)
+test_unit_tools_test_filter_rules_LDADD = libsofteth.la libcommon.la $(CMOCKA_LIBS) $(PCAP_LIBS)
 endif
 else
 EXTRA_DIST += doc/man/datcap.1

@@ -10,8 +10,10 @@
 #include "common/clock.h"
 #include "datcap.h"
 #include "device.h"
+#include "filter_rules.h"
 #include "output.h"
 #include "print.h"
+#include "rule.h"
 #include "tools/cli.h"
 
 enum {
@@ -24,6 +26,7 @@ enum {
 	WAIT_US = 100000,		/* so long a signal may wait */
 	CHECK_BATCHES = 1024,		/* between looks at the clock while frames always wait */
 	FILTER_MAX = 1 << 16,		/* bytes of a tagged frame that the filter sees */
+	RULES_SNAP_MIN = 128,		/* bytes of a frame with all headers that rules of the filter compare */
 };
 
 struct capture {
@@ -107,9 +110,9 @@ static void summary(struct capture *c, const DAT_ETH_STATS *s)
 	place(nic, sizeof nic, s->lost_device);
 	place(ring, sizeof ring, s->lost);
 	if (prints_json(c->o))
-		print_json(json_pack("{s:s, s:o, s:o, s:f, s:o, s:o, s:s}", "device", c->o->interface, "frames",
-				     number(c->kept), "bytes", number(c->bytes), "seconds", seconds,
-				     "lost_device", number(s->lost_device), "lost_ring", number(s->lost), "time",
+		print_json(json_pack("{s:s, s:o, s:o, s:o, s:f, s:o, s:o, s:s}", "device", c->o->interface, "received",
+				     number(s->received), "frames", number(c->kept), "bytes", number(c->bytes), "seconds",
+				     seconds, "lost_device", number(s->lost_device), "lost_ring", number(s->lost), "time",
 				     time));
 	else
 		fprintf(stderr, "%s: %s frames, %.1f MB in %.1f s; lost %s in the device, %s in the ring; "
@@ -270,6 +273,39 @@ static int status_of(const struct capture *c, bool lost)
 	return c->o->strict && lost ? STATUS_LOST : 0;
 }
 
+static void tell_rules(const struct options *o, const struct filter_rules *made)
+{
+	if (*made->expressed)
+		fprintf(stderr, "%s: a rule of the endpoint: \"%s\"\n", o->interface, made->expressed);
+	if (*made->left)
+		fprintf(stderr, "%s: a filter in the program: \"%s\"\n", o->interface, made->left);
+}
+
+/* The user's, or else those that express the filter: then other frames are not even copied. Not on RDMA devices, whose flows
+ * compare bytes that are there; not for headers that --snap cuts, which rules see cut. */
+static void add_rules(struct capture *c, const char *carrier)
+{
+	const struct options *o = c->o;
+	const bool all = o->rule_count == 1 && !rule_has_condition(&o->rules[0]);
+	struct filter_rules made = { .n = 0 };
+
+	snprintf(made.left, sizeof made.left, "%s", o->filter);
+	if (c->filtered && all && !strncmp(carrier, "PACKET", 6) && (!o->snap || o->snap >= RULES_SNAP_MIN))
+		filter_rules_make(&made, o->filter, o->promiscuous);
+	if (o->verbose && c->filtered)
+		tell_rules(o, &made);
+	for (unsigned i = 0; i < made.n; i++) {
+		DAT_ETH_RULE rule = made.rules[i];
+
+		rule.mode = o->rules[0].mode;
+		rule.flags = o->rules[0].flags;
+		rule.priority = rule.tag = i;
+		device_add_rule(&c->device, &rule);
+	}
+	for (unsigned i = 0; !made.n && i < o->rule_count; i++)
+		device_add_rule(&c->device, &o->rules[i]);
+}
+
 static void start(struct capture *c, const struct options *o)
 {
 	const char *carrier;
@@ -281,8 +317,7 @@ static void start(struct capture *c, const struct options *o)
 	device_capabilities(&c->device, &attr, &carrier);
 	check_device(c, &attr);
 	open_ring(c, &attr);
-	for (unsigned i = 0; i < o->rule_count; i++)
-		device_add_rule(&c->device, &o->rules[i]);
+	add_rules(c, carrier);
 	if (o->user)
 		device_drop_privileges(o->user);
 	c->begin = clock_now_ns();

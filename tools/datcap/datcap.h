@@ -21,6 +21,7 @@ struct options {
 	unsigned snap, frames;		/* bytes kept of a frame; frames of the ring (0: 64 MB) */
 	unsigned ring_files;
 	uint64_t ring_size;
+	bool verbose;
 	bool hardware_time, software_time;	/* neither: the best there is */
 	bool take;			/* frames that rules match do not reach the kernel */
 	bool pcap, promiscuous, join, strict, stats, json, yes, cut;

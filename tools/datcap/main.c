@@ -38,6 +38,7 @@ FIRST CAPTURE_LINE NEXT STAT_LINE NEXT REPLAY_LINE NEXT MAKE_LINE NEXT RDMA_LINE
 "      --join              joins the groups that the rules name\n" \
 "  -p, --no-promiscuous    not the frames to other stations\n" \
 "      --frames N          frames that the ring in the kernel holds (64 MB)\n" \
+"  -v, --verbose           tells which part of the filter became a rule\n" \
 "      --time hw|sw        time stamps of the NIC or the kernel, else the best\n"
 #define FILE_OPTIONS \
 "  -s, --snap BYTES        keeps so much of each frame\n" \
@@ -96,7 +97,7 @@ enum { OPT_RULE = 256, OPT_JOIN, OPT_FRAMES, OPT_JSON, OPT_RING, OPT_STATS, OPT_
 	OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_TSO, OPT_YES, OPT_VERSION, OPT_END };
 
 /* What each command takes, as its help says. */
-#define RECEIVES 'f', OPT_RULE, OPT_TAKE, OPT_JOIN, 'p', OPT_FRAMES, OPT_TIME
+#define RECEIVES 'f', 'v', OPT_RULE, OPT_TAKE, OPT_JOIN, 'p', OPT_FRAMES, OPT_TIME
 #define WRITES 'w', 's', 'F', OPT_RING, OPT_STATS
 #define SENDS OPT_RATE, OPT_YES, OPT_LOOP, OPT_USER
 
@@ -266,6 +267,7 @@ static void set_option(struct options *o, int c, char *const *argv)
 {
 	switch (c) {
 	case 'p': o->promiscuous = false; break;
+	case 'v': o->verbose = true; break;
 	case OPT_JOIN: o->join = true; break;
 	case OPT_JSON: o->json = true; break;
 	case OPT_STATS: o->stats = true; break;
@@ -285,7 +287,7 @@ static void set_option(struct options *o, int c, char *const *argv)
 static const struct option names[] = {
 	{ "interface", 1, NULL, 'i' }, { "count", 1, NULL, 'c' }, { "filter", 1, NULL, 'f' },
 	{ "write", 1, NULL, 'w' }, { "snap", 1, NULL, 's' }, { "format", 1, NULL, 'F' },
-	{ "no-promiscuous", 0, NULL, 'p' }, { "rule", 1, NULL, OPT_RULE }, { "join", 0, NULL, OPT_JOIN },
+	{ "no-promiscuous", 0, NULL, 'p' }, { "verbose", 0, NULL, 'v' }, { "rule", 1, NULL, OPT_RULE }, { "join", 0, NULL, OPT_JOIN },
 	{ "frames", 1, NULL, OPT_FRAMES }, { "json", 0, NULL, OPT_JSON }, { "ring", 1, NULL, OPT_RING },
 	{ "stats", 0, NULL, OPT_STATS }, { "strict", 0, NULL, OPT_STRICT }, { "user", 1, NULL, OPT_USER },
 	{ "rate", 1, NULL, OPT_RATE }, { "speed", 1, NULL, OPT_SPEED }, { "loop", 1, NULL, OPT_LOOP },
@@ -326,7 +328,7 @@ static void parse(struct options *o, int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt_long(argc, argv, ":hi:c:f:w:s:F:p", names, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":hi:c:f:w:s:F:pv", names, NULL)) != -1) {
 		set_option(o, c, argv);
 		given[c] = true;
 	}
