@@ -80,6 +80,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
+	allocations_left = INT32_MAX;	/* the end of the process allocates, too: with --enable-coverage */
 	free(list);
 	list = NULL;
 	table_free(&registry.table);
