@@ -921,6 +921,7 @@ if CMOCKA
 unit_verbs = \
 	test/unit/verbs/test_acceptor \
 	test/unit/verbs/test_address \
+	test/unit/verbs/test_address_places \
 	test/unit/verbs/test_cm \
 	test/unit/verbs/test_cm_listen \
 	test/unit/verbs/test_conn \
@@ -968,6 +969,10 @@ test_unit_verbs_test_acceptor_SOURCES = test/unit/verbs/test_acceptor.c $(verbs_
 test_unit_verbs_test_acceptor_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_acceptor_LDFLAGS = $(AM_LDFLAGS) $(verbs_conn_sides_flags)
 test_unit_verbs_test_address_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
+test_unit_verbs_test_address_places_SOURCES = test/unit/verbs/test_address_places.c $(file_tree)
+test_unit_verbs_test_address_places_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
+test_unit_verbs_test_address_places_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getifaddrs,--wrap=freeifaddrs \
+	-Wl,--wrap=getaddrinfo,--wrap=gethostname,--wrap=opendir,--wrap=fopen64,--wrap=access
 # What cm_channel.c replaces besides.
 verbs_cm_channel_flags = $(verbs_conn_sides_flags) -Wl,--wrap=hw_conn_event,--wrap=hw_membership_event \
 	-Wl,--wrap=dapl_service_flush,--wrap=dapl_watch_start,--wrap=dapl_watch_stop

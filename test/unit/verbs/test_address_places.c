@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_address_places.c - which local addresses a name in ia_params means (dapl/verbs/address.c): a network device, an
+ * address, an RDMA device, a host. Interfaces, sysfs, /etc/hosts and the name server are replaced here; the text
+ * and the small address functions are test_address.c's. */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "common/log.h"
+#include "dapl/verbs/address.h"
+#include "test/unit/file_tree.h"
+
+#define RDMA "/sys/class/infiniband"
+#define ETH0 "10.0.0.1"
+#define ETH1 "10.0.1.1"
+
+enum { INTERFACES = 48 };
+static struct ifaddrs interfaces[INTERFACES];
+static struct sockaddr_storage addresses[INTERFACES];
+static unsigned n_interfaces, lists_freed;
+static int list_error;				/* of getifaddrs */
+static struct sockaddr_in answer;		/* of the name server, if it has a family */
+static unsigned questions;			/* to it */
+static unsigned lines;
+static enum log_id last_id;
+static char last_line[400];
+static struct hw_places places;
+
+/* --- what is replaced ---------------------------------------------------------------------------------------- */
+
+#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
+int __wrap_getifaddrs(struct ifaddrs **list);
+void __wrap_freeifaddrs(struct ifaddrs *list);
+int __real_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
+int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
+int __wrap_gethostname(char *name, size_t size);
+DIR *__real_opendir(const char *name);
+DIR *__wrap_opendir(const char *name);
+FILE *__real_fopen64(const char *name, const char *mode);
+FILE *__wrap_fopen64(const char *name, const char *mode);
+int __real_access(const char *name, int mode);
+int __wrap_access(const char *name, int mode);
+#pragma GCC visibility pop
+
+void log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)
+{
+	va_list args;
+
+	(void)fields;
+	va_start(args, fmt);
+	vsnprintf(last_line, sizeof last_line, fmt, args);
+	va_end(args);
+	last_id = id;
+	lines++;
+}
+
+int __wrap_getifaddrs(struct ifaddrs **list)
+{
+	errno = list_error;
+	*list = n_interfaces ? interfaces : NULL;
+	return list_error ? -1 : 0;
+}
+
+void __wrap_freeifaddrs(struct ifaddrs *list)
+{
+	assert_ptr_equal(list, n_interfaces ? interfaces : NULL);
+	lists_freed++;
+}
+
+int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found)
+{
+	if (hints->ai_flags & AI_NUMERICHOST)
+		return __real_getaddrinfo(name, service, hints, found);
+	questions++;
+	if (!answer.sin_family)
+		return EAI_NONAME;
+	return __real_getaddrinfo(inet_ntoa(answer.sin_addr), service,
+				  &(struct addrinfo){ .ai_socktype = SOCK_STREAM }, found);
+}
+
+int __wrap_gethostname(char *name, size_t size)
+{
+	snprintf(name, size, "thishost");
+	return 0;
+}
+
+/* Files of the system are those of the test. */
+static bool is_systems(const char *name)
+{
+	return !strncmp(name, "/sys/", 5) || !strncmp(name, "/etc/", 5);
+}
+
+DIR *__wrap_opendir(const char *name)
+{
+	return __real_opendir(is_systems(name) ? in_tree(name) : name);
+}
+
+FILE *__wrap_fopen64(const char *name, const char *mode)
+{
+	return __real_fopen64(is_systems(name) ? in_tree(name) : name, mode);
+}
+
+int __wrap_access(const char *name, int mode)
+{
+	return __real_access(is_systems(name) ? in_tree(name) : name, mode);
+}
+
+/* --- fixture ------------------------------------------------------------------------------------------------- */
+
+/* An address of a network device; NULL: one that is not of IP. */
+static void add_interface(const char *netdev, const char *address)
+{
+	struct ifaddrs *one = &interfaces[n_interfaces];
+	struct sockaddr_storage *to = &addresses[n_interfaces];
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)to;
+
+	assert_in_range(n_interfaces, 0, INTERFACES - 1);
+	if (n_interfaces)
+		one[-1].ifa_next = one;
+	*one = (struct ifaddrs){ .ifa_name = (char *)netdev, .ifa_addr = (struct sockaddr *)to };
+	memset(to, 0, sizeof *to);
+	if (!address) {
+		to->ss_family = AF_PACKET;
+	} else if (strchr(address, ':')) {
+		to->ss_family = AF_INET6;
+		assert_int_equal(inet_pton(AF_INET6, address, &six->sin6_addr), 1);
+	} else {
+		to->ss_family = AF_INET;
+		assert_int_equal(inet_pton(AF_INET, address, &((struct sockaddr_in *)to)->sin_addr), 1);
+	}
+	n_interfaces++;
+}
+
+/* A machine with an RDMA device, whose port has no network devices, and two network devices. */
+static int set_up(void **state)
+{
+	n_interfaces = lists_freed = questions = lines = 0;
+	list_error = 0;
+	answer.sin_family = 0;
+	if (tree_begin(state))
+		return -1;
+	tree_directory(RDMA "/siw0/ports/1");
+	add_interface("lo", "127.0.0.1");
+	add_interface("lo", "::1");
+	add_interface("eth0", ETH0);
+	add_interface("eth1", ETH1);
+	return 0;
+}
+
+static int find(const char *text)
+{
+	struct ia_params params;
+
+	lines = lists_freed = questions = 0;
+	assert_null(ia_params_read(&params, text));
+	return hw_places_find(&places, &params, text);
+}
+
+static void assert_place(unsigned i, const char *netdev, const char *address)
+{
+	char text[64];
+
+	assert_in_range(i, 0, places.n - 1);
+	assert_string_equal(places.place[i].netdev, netdev);
+	assert_string_equal(hw_address_text((struct sockaddr *)&places.place[i].address, text, sizeof text), address);
+}
+
+static void assert_only_place(const char *text, const char *netdev, const char *address)
+{
+	assert_int_equal(find(text), 0);
+	assert_int_equal(lines, 0);
+	assert_int_equal(lists_freed, 1);
+	assert_int_equal(places.n, 1);
+	assert_place(0, netdev, address);
+}
+
+/* One line, which contains `part`. */
+static void assert_none(const char *text, enum log_id id, const char *part)
+{
+	assert_int_equal(find(text), ENODEV);
+	assert_int_equal(lists_freed, 1);
+	assert_int_equal(places.n, 0);
+	assert_int_equal(lines, 1);
+	assert_int_equal(last_id, id);
+	assert_non_null(strstr(last_line, part));
+}
+
+/* --- network devices and addresses --------------------------------------------------------------------------- */
+
+static void addresses_of_a_network_device_are_ranked(void **state)
+{
+	(void)state;
+	add_interface("eth2", "fe80::2");
+	add_interface("eth2", NULL);
+	add_interface("eth2", "2001:db8::2");
+	add_interface("eth2", "10.0.2.1");
+	add_interface("eth2", "10.0.2.2");
+	interfaces[n_interfaces] = (struct ifaddrs){ .ifa_name = "eth2" };	/* a tunnel may have none */
+	interfaces[n_interfaces - 1].ifa_next = &interfaces[n_interfaces];
+	((struct sockaddr_in *)&addresses[n_interfaces - 1])->sin_port = htons(7);
+	assert_int_equal(find("eth2 0"), 0);
+	assert_int_equal(places.n, 4);
+	assert_place(0, "eth2", "10.0.2.1");
+	assert_place(1, "eth2", "10.0.2.2");
+	assert_place(2, "eth2", "2001:db8::2");
+	assert_place(3, "eth2", "fe80::2");
+	assert_string_equal(places.device, "");
+	assert_int_equal(places.port, 0);
+}
+
+static void loopback_is_no_place(void **state)
+{
+	(void)state;
+	assert_none("lo 0", REPORT_NO_ADDRESS, "network device lo has no IP address");
+	assert_none("127.0.0.1 0", REPORT_NO_ADDRESS, "no network device here has the address 127.0.0.1");
+	assert_none("::1 0", REPORT_NO_ADDRESS, "no network device here has the address ::1");
+}
+
+static void address_means_its_network_device(void **state)
+{
+	(void)state;
+	add_interface("eth2", "2001:db8::2");
+	assert_only_place(ETH1 " 0", "eth1", ETH1);
+	assert_only_place("2001:db8::2 0", "eth2", "2001:db8::2");
+	assert_none("10.0.0.2 0", REPORT_NO_ADDRESS, "no network device here has the address 10.0.0.2");
+	assert_int_equal(questions, 0);
+}
+
+static void places_beyond_the_limit_are_left_out(void **state)
+{
+	char text[20];
+
+	(void)state;
+	for (int i = 0; i < HW_PLACES + 4; i++) {
+		snprintf(text, sizeof text, "10.0.2.%d", i);
+		add_interface("eth2", text);
+	}
+	assert_int_equal(find("eth2 0"), 0);
+	assert_int_equal(places.n, HW_PLACES);
+	snprintf(text, sizeof text, "10.0.2.%d", HW_PLACES - 1);
+	assert_place(HW_PLACES - 1, "eth2", text);
+}
+
+static void interfaces_that_cannot_be_listed_are_an_error(void **state)
+{
+	(void)state;
+	list_error = ENOMEM;
+	assert_int_equal(find("eth0 0"), ENOMEM);
+	assert_int_equal(lists_freed, 0);
+	assert_int_equal(lines, 1);
+	assert_int_equal(last_id, REPORT_OPEN_FAILED);
+}
+
+/* --- RDMA devices -------------------------------------------------------------------------------------------- */
+
+static void machine_without_rdma_devices_has_no_place(void **state)
+{
+	(void)state;
+	assert_int_equal(tree_end(NULL), 0);
+	assert_int_equal(tree_begin(NULL), 0);
+	assert_none("eth0 0", REPORT_NO_DEVICE, "this machine has no RDMA device");
+	tree_directory(RDMA);
+	assert_none("eth0 0", REPORT_NO_DEVICE, "this machine has no RDMA device");
+}
+
+static void roce_port_means_the_network_devices_of_its_gids(void **state)
+{
+	(void)state;
+	tree_file("eth0\n", RDMA "/mlx5_0/ports/1/gid_attrs/ndevs/0");
+	tree_file("eth0\n", RDMA "/mlx5_0/ports/1/gid_attrs/ndevs/1");
+	tree_file("", RDMA "/mlx5_0/ports/1/gid_attrs/ndevs/2");
+	tree_file("eth1\n", RDMA "/mlx5_0/ports/2/gid_attrs/ndevs/0");
+	assert_only_place("mlx5_0 1", "eth0", ETH0);
+	assert_string_equal(places.device, "mlx5_0");
+	assert_int_equal(places.port, 1);
+	assert_only_place("mlx5_0 2", "eth1", ETH1);
+	assert_int_equal(places.port, 2);
+	assert_only_place("mlx5_0 0", "eth0", ETH0);
+	assert_int_equal(places.port, 1);
+}
+
+static void device_without_gids_may_be_at_each_address(void **state)
+{
+	(void)state;
+	assert_int_equal(find("siw0 1"), 0);
+	assert_int_equal(places.n, 2);
+	assert_place(0, "eth0", ETH0);
+	assert_place(1, "eth1", ETH1);
+	assert_string_equal(places.device, "siw0");
+	n_interfaces = 2;			/* loopback alone */
+	interfaces[1].ifa_next = NULL;
+	assert_none("siw0 1", REPORT_NO_ADDRESS, "no network device of RDMA device siw0 has an IP address");
+}
+
+static void missing_port_is_reported_with_those_there_are(void **state)
+{
+	(void)state;
+	assert_none("siw0 3", REPORT_NO_DEVICE, "RDMA device siw0 has no port 3; its ports: 1");
+	tree_directory(RDMA "/none0");
+	assert_none("none0 1", REPORT_NO_DEVICE, "RDMA device none0 has no port 1; its ports: none");
+}
+
+/* --- hosts --------------------------------------------------------------------------------------------------- */
+
+static void host_has_the_address_of_the_hosts_file(void **state)
+{
+	(void)state;
+	tree_file("# 10.0.0.1 comment\n"
+		  "127.0.1.1 node1\n"
+		  "noaddress node1\n"
+		  "\n"
+		  "10.0.1.1\tother Node1 node1.example # 10.0.0.1\n"
+		  "10.0.0.1 node1 late # unseen\n", "/etc/hosts");
+	assert_only_place("node1 0", "eth1", ETH1);
+	assert_int_equal(questions, 0);
+	assert_only_place("node1.example 0", "eth1", ETH1);
+	assert_int_equal(questions, 0);
+	assert_only_place("late 0", "eth0", ETH0);
+	assert_none("unseen 0", REPORT_NO_ADDRESS, "unseen is no network device, local address, host name or RDMA device");
+	assert_none("comment 0", REPORT_NO_ADDRESS, "comment is no network device");
+}
+
+static void name_server_is_asked_for_no_devices_name(void **state)
+{
+	(void)state;
+	answer.sin_family = AF_INET;
+	inet_pton(AF_INET, ETH1, &answer.sin_addr);
+	assert_none("eth7 0", REPORT_NO_ADDRESS, "RDMA devices: siw0");
+	assert_int_equal(questions, 0);
+	assert_only_place("node1.example 0", "eth1", ETH1);
+	assert_int_equal(questions, 1);
+	assert_only_place("node-1 0", "eth1", ETH1);
+	assert_int_equal(questions, 1);
+	assert_only_place("thishost 0", "eth1", ETH1);
+	assert_int_equal(questions, 1);
+}
+
+static void host_elsewhere_is_no_place(void **state)
+{
+	(void)state;
+	assert_none("node1.example 0", REPORT_NO_ADDRESS, "node1.example is no network device");
+	assert_int_equal(questions, 1);
+	answer.sin_family = AF_INET;
+	inet_pton(AF_INET, "192.0.2.1", &answer.sin_addr);
+	assert_none("node1.example 0", REPORT_NO_ADDRESS, "node1.example is no network device");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tree_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(addresses_of_a_network_device_are_ranked),
+		TEST(loopback_is_no_place),
+		TEST(address_means_its_network_device),
+		TEST(places_beyond_the_limit_are_left_out),
+		TEST(interfaces_that_cannot_be_listed_are_an_error),
+		TEST(machine_without_rdma_devices_has_no_place),
+		TEST(roce_port_means_the_network_devices_of_its_gids),
+		TEST(device_without_gids_may_be_at_each_address),
+		TEST(missing_port_is_reported_with_those_there_are),
+		TEST(host_has_the_address_of_the_hosts_file),
+		TEST(name_server_is_asked_for_no_devices_name),
+		TEST(host_elsewhere_is_no_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
