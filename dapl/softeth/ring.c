@@ -10,6 +10,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/virtio_net.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,6 +27,9 @@ enum {
 	RETIRE_MS = 2,			/* a block that is not full is handed over after this time */
 	FRAME_OVERHEAD = 128,		/* bytes of headers and alignment around a frame */
 };
+
+/* Of a frame. The kernel aligns it; nothing here depends on that. */
+typedef struct tpacket3_hdr frame_header __attribute__((aligned(1)));
 
 static uint32_t blocks_for(uint32_t frames, uint32_t bytes)
 {
@@ -83,10 +87,12 @@ static void give_back_unused(struct eth_ring *ring)
 		give_back(ring, ring->tail);
 }
 
-/* Enters block `head`, if the kernel has filled it and the program no longer has it. */
+/* Enters block `head`, if the kernel has filled it and the program no longer has it. A number of frames that the block
+ * has no room for is cut: when frames do not follow each other, the poll ends all the same. */
 static bool enter(struct eth_ring *ring)
 {
 	struct tpacket_block_desc *b = block(ring, ring->head);
+	uint32_t most = ring->block_size / TPACKET3_HDRLEN;
 
 	if (ring->entered)
 		return true;
@@ -94,7 +100,7 @@ static bool enter(struct eth_ring *ring)
 	    !(__atomic_load_n(&b->hdr.bh1.block_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
 		return false;
 	ring->entered = true;
-	ring->frames_left = b->hdr.bh1.num_pkts;
+	ring->frames_left = b->hdr.bh1.num_pkts < most ? b->hdr.bh1.num_pkts : most;
 	ring->block = (const uint8_t *)b;
 	ring->next = b->hdr.bh1.offset_to_first_pkt;
 	ring->use[ring->head % ring->blocks].out = 0;
@@ -114,12 +120,11 @@ static bool lies_in_block(const struct eth_ring *ring, size_t at, size_t length)
 }
 
 /* The next frame of the entered block; NULL: that was all. */
-static const struct tpacket3_hdr *next_header(struct eth_ring *ring)
+static const frame_header *next_header(struct eth_ring *ring)
 {
-	const struct tpacket3_hdr *h = (const struct tpacket3_hdr *)(ring->block + ring->next);
+	const frame_header *h = (const frame_header *)(ring->block + ring->next);
 
-	if (!ring->frames_left ||
-	    !lies_in_block(ring, ring->next, TPACKET_ALIGN(sizeof *h) + sizeof(struct sockaddr_ll)) ||
+	if (!ring->frames_left || !lies_in_block(ring, ring->next, TPACKET3_HDRLEN) ||
 	    !lies_in_block(ring, ring->next + h->tp_mac, h->tp_snaplen))
 		return NULL;
 	ring->frames_left--;
@@ -127,7 +132,7 @@ static const struct tpacket3_hdr *next_header(struct eth_ring *ring)
 	return h;
 }
 
-static uint32_t flags_of(const struct tpacket3_hdr *h, bool outgoing)
+static uint32_t flags_of(const frame_header *h, bool outgoing)
 {
 	uint32_t flags = outgoing ? ETH_FRAME_OUTGOING : 0;
 
@@ -142,7 +147,7 @@ static uint32_t flags_of(const struct tpacket3_hdr *h, bool outgoing)
 	return flags;
 }
 
-static struct eth_tag tag_of(const struct tpacket3_hdr *h)
+static struct eth_tag tag_of(const frame_header *h)
 {
 	struct eth_tag tag = { 0, 0 };
 
@@ -154,11 +159,12 @@ static struct eth_tag tag_of(const struct tpacket3_hdr *h)
 }
 
 /* The rule that wants it; NULL: none does. */
-static struct eth_rule *describe(struct eth_port *port, const struct tpacket3_hdr *h, struct dapl_eth_frame *frame)
+static struct eth_rule *describe(struct eth_port *port, const frame_header *h, struct dapl_eth_frame *frame)
 {
-	const struct sockaddr_ll *from = (const void *)((const uint8_t *)h + TPACKET_ALIGN(sizeof *h));
+	const uint8_t *from = (const uint8_t *)h + TPACKET_ALIGN(sizeof *h);	/* struct sockaddr_ll */
+	uint8_t type = from[offsetof(struct sockaddr_ll, sll_pkttype)];
 	const uint8_t *data = (const uint8_t *)h + h->tp_mac;
-	bool outgoing = from->sll_pkttype == PACKET_OUTGOING;
+	bool outgoing = type == PACKET_OUTGOING;
 	struct virtio_net_hdr vnet = { .flags = 0 };	/* as the kernel wrote it before the frame */
 	uint64_t time = (uint64_t)h->tp_sec * 1000000000u + h->tp_nsec;
 	struct eth_tag tag = tag_of(h);
@@ -168,7 +174,7 @@ static struct eth_rule *describe(struct eth_port *port, const struct tpacket3_hd
 	if (h->tp_status & TP_STATUS_LOSING)
 		port->lost_pending += eth_read_drops(port);
 	rule = eth_rule_find(port, data, h->tp_snaplen, tag, time, outgoing,
-			     from->sll_pkttype == PACKET_OTHERHOST, &hash);
+			     type == PACKET_OTHERHOST, &hash);
 	if (!rule)
 		return NULL;
 	*frame = (struct dapl_eth_frame){ .data = data, .length = h->tp_snaplen, .wire_length = h->tp_len,
@@ -210,7 +216,7 @@ static void tally_frame(struct tally *tally, struct eth_rule *rule, uint32_t byt
 static int poll_block(struct eth_port *port, struct dapl_eth_frame *frames, int max, struct tally *tally)
 {
 	struct eth_ring *ring = &port->ring;
-	const struct tpacket3_hdr *h = NULL;
+	const frame_header *h = NULL;
 	int n = 0;
 
 	while (n < max && (h = next_header(ring))) {

@@ -482,6 +482,34 @@ static void nothing_is_read_outside_of_a_block(void **state)
 	assert_int_equal(polled()->length, BLOCK - FIRST - MAC);
 }
 
+/* The frame says that it is followed by itself, and the block that it has any number of them. */
+static void block_gives_no_more_frames_than_it_has_room_for(void **state)
+{
+	int n = 0;
+
+	(void)state;
+	store(WANTED, LENGTH)->tp_next_offset = 0;
+	hand_over()->hdr.bh1.num_pkts = UINT32_MAX;
+	hand_over_frames(1);
+	while (n <= BLOCK && eth_ring_poll(&port, frames, 1))
+		n++;
+	assert_in_range(n, 1, BLOCK / TPACKET3_HDRLEN + 1);
+	assert_ptr_equal(frames[0].data, memory + BLOCK + FIRST + MAC);
+	releases((uint32_t)n);
+	assert_true(kernel_has(0) && kernel_has(1));
+}
+
+/* A sanitizer sees a load that needs alignment. */
+static void frame_may_begin_anywhere(void **state)
+{
+	(void)state;
+	store(WANTED, LENGTH);
+	memmove(memory + FIRST + 1, memory + FIRST, MAC + LENGTH);
+	hand_over()->hdr.bh1.offset_to_first_pkt = FIRST + 1;
+	polls(PLACES, 1);
+	assert_ptr_equal(frames[0].data, memory + FIRST + 1 + MAC);
+}
+
 static void block_that_begins_outside_of_itself_has_no_frames(void **state)
 {
 	(void)state;
@@ -514,6 +542,8 @@ int main(void)
 		TEST(header_before_the_frame_is_validated),
 		TEST(frames_of_a_rule_are_counted_together),
 		TEST(nothing_is_read_outside_of_a_block),
+		TEST(block_gives_no_more_frames_than_it_has_room_for),
+		TEST(frame_may_begin_anywhere),
 		TEST(block_that_begins_outside_of_itself_has_no_frames),
 	};
 
