@@ -5,7 +5,7 @@
 # A target is its name here, NAME_fuzz.c, and the sources it is about.
 FUZZ_SECONDS = 60
 FUZZ_CC = clang
-fuzz_targets = conf env iaparams stream ring race attach mpa ud pdata request control eth ethrule frame
+fuzz_targets = conf env iaparams stream ring race attach mpa ud pdata request control eth ethrule ethring frame
 if NET
 fuzz_targets += netlink
 endif
@@ -30,6 +30,7 @@ fuzz_request = common/json_read.c common/json_write.c
 fuzz_eth = dapl/softeth/match.c dapl/softeth/filter.c dapl/softeth/filter_hash.c common/frame_layout.c \
 	common/tunnel.c dapl/softeth/spread.c dapl/softeth/toeplitz.c
 fuzz_ethrule = tools/datcap/rule.c
+fuzz_ethring = $(sort $(filter %.c,$(libsofteth_la_SOURCES) $(libcommon_la_SOURCES)))
 fuzz_netlink = net/changes.c net/table.c net/netlink.c
 fuzz_netlink_flags = $(LIBNL_CFLAGS)
 fuzz_netlink_libs = $(LIBNL_LIBS)
@@ -39,7 +40,7 @@ check_PROGRAMS += test/fuzz/conf_replay test/fuzz/stream_replay test/fuzz/ring_r
 	test/fuzz/attach_replay test/fuzz/mpa_replay test/fuzz/pdata_replay test/fuzz/request_replay \
 	test/fuzz/eth_replay test/fuzz/ethrule_replay test/fuzz/frame_replay \
 	test/fuzz/env_replay test/fuzz/iaparams_replay test/fuzz/race_replay test/fuzz/ud_replay \
-	test/fuzz/control_replay
+	test/fuzz/control_replay test/fuzz/ethring_replay
 test_fuzz_conf_replay_SOURCES = test/fuzz/conf_fuzz.c test/fuzz/replay.c dat/conf.c
 test_fuzz_stream_replay_SOURCES = test/fuzz/stream_fuzz.c test/fuzz/replay.c \
 	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft/stream.c \
@@ -75,6 +76,8 @@ test_fuzz_request_replay_LDADD = libcommon.la
 test_fuzz_eth_replay_SOURCES = test/fuzz/eth_fuzz.c test/fuzz/replay.c
 test_fuzz_eth_replay_LDADD = libsofteth.la libcommon.la
 test_fuzz_ethrule_replay_SOURCES = test/fuzz/ethrule_fuzz.c test/fuzz/replay.c tools/datcap/rule.c tools/datcap/rule.h
+test_fuzz_ethring_replay_SOURCES = test/fuzz/ethring_fuzz.c test/fuzz/replay.c
+test_fuzz_ethring_replay_LDADD = libsofteth.la libcommon.la
 if NET
 check_PROGRAMS += test/fuzz/netlink_replay
 test_fuzz_netlink_replay_SOURCES = test/fuzz/netlink_fuzz.c test/fuzz/replay.c
