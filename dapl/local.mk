@@ -105,10 +105,20 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/siw_table.c dapl/verbs/siw_table.h \
 	dapl/verbs/objects.c dapl/verbs/objects.h \
 	dapl/verbs/dm.c dapl/verbs/dm.h \
-	dapl/verbs/eth.c dapl/verbs/eth.h dapl/verbs/eth_attr.c dapl/verbs/eth_clock.c dapl/verbs/eth_cq.c \
-	dapl/verbs/eth_flow.c dapl/verbs/eth_flow.h dapl/verbs/eth_group.c dapl/verbs/eth_hash.c dapl/verbs/eth_hash.h \
-	dapl/verbs/eth_probe.c dapl/verbs/eth_qp.c dapl/verbs/eth_recv.c dapl/verbs/eth_rule.c dapl/verbs/eth_send.c \
-	dapl/verbs/eth_wq.c \
+	dapl/verbs/eth_types.h dapl/verbs/eth_trace.h \
+	dapl/verbs/eth.c dapl/verbs/eth.h \
+	dapl/verbs/eth_attr.c dapl/verbs/eth_attr.h \
+	dapl/verbs/eth_clock.c dapl/verbs/eth_clock.h \
+	dapl/verbs/eth_cq.c dapl/verbs/eth_cq.h \
+	dapl/verbs/eth_flow.c dapl/verbs/eth_flow.h \
+	dapl/verbs/eth_group.c dapl/verbs/eth_group.h \
+	dapl/verbs/eth_hash.c dapl/verbs/eth_hash.h \
+	dapl/verbs/eth_probe.c dapl/verbs/eth_probe.h \
+	dapl/verbs/eth_qp.c dapl/verbs/eth_qp.h \
+	dapl/verbs/eth_recv.c dapl/verbs/eth_recv.h \
+	dapl/verbs/eth_rule.c dapl/verbs/eth_rule.h \
+	dapl/verbs/eth_send.c dapl/verbs/eth_send.h \
+	dapl/verbs/eth_wq.c dapl/verbs/eth_wq.h \
 	common/frame_layout.c common/frame_layout.h common/tunnel.c common/tunnel.h \
 	dapl/verbs/cm.c dapl/verbs/cm.h dapl/verbs/conn_types.h \
 	dapl/verbs/acceptor.c dapl/verbs/acceptor.h \

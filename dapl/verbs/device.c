@@ -9,6 +9,7 @@
 #include "address.h"
 #include "dm.h"
 #include "eth.h"
+#include "eth_attr.h"
 #include "initiator.h"
 #include "mcast.h"
 #include "objects.h"

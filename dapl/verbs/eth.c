@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth.c - the table of the operations for raw Ethernet endpoints. */
 #include "eth.h"
+#include "eth_attr.h"
+#include "eth_clock.h"
+#include "eth_cq.h"
+#include "eth_group.h"
+#include "eth_qp.h"
+#include "eth_recv.h"
+#include "eth_rule.h"
+#include "eth_send.h"
 #include <errno.h>
 
 /* Verbs cannot change a flow: one more for the new QP would give it frames twice, one less would lose some. */

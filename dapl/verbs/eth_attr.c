@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_attr.c - what a device can do for raw Ethernet endpoints, and its part of the open device. */
-#include "eth.h"
+#include "eth_attr.h"
+#include "eth_clock.h"
+#include "eth_cq.h"
+#include "eth_probe.h"
+#include "eth_types.h"
+#include "hw.h"
 #include "common/interface.h"
 #include <errno.h>
 #include <net/if.h>

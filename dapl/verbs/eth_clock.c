@@ -3,7 +3,8 @@
  *
  * A pair of both is read once a second. Between two pairs the relation is a line, whose slope comes from the last
  * two, unless it differs from the nominal frequency by more than clocks do: then CLOCK_REALTIME was set. */
-#include "eth.h"
+#include "eth_clock.h"
+#include "hw.h"
 #include "hw_errno.h"
 #include "common/clock.h"
 #include <errno.h>

@@ -3,7 +3,9 @@
  *
  * At the first raw QP of an open device two functions of its ibv_context are replaced: poll_cq and req_notify_cq.
  * Until then nothing is in the way of other QPs. Both CQs have the EVD's completion channel. */
-#include "eth.h"
+#include "eth_cq.h"
+#include "eth_recv.h"
+#include "hw.h"
 #include "hw_errno.h"
 #include <errno.h>
 

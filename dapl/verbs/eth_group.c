@@ -4,8 +4,12 @@
  * Verbs cannot change a table. Another one is a new object with new hash QPs, and each flow is destroyed and made
  * again: frames of the moment between go where they would go without the rule. The other order would give frames to two
  * QPs. A QP that leaves is replaced in the table by a work queue that never has a receive. */
-#include "eth.h"
+#include "eth_group.h"
 #include "eth_hash.h"
+#include "eth_rule.h"
+#include "eth_types.h"
+#include "eth_wq.h"
+#include "hw.h"
 #include "common/log.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_probe.c - finds out which flows a device has, by making some: no query tells. They match an address that no
  * station has, and exist for a moment. The other offloads are in the answer of ibv_query_device_ex. */
-#include "eth.h"
+#include "eth_clock.h"
+#include "eth_flow.h"
 #include "eth_hash.h"
+#include "eth_probe.h"
+#include "eth_qp.h"
+#include "eth_wq.h"
+#include "hw.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>

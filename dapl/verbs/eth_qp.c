@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_qp.c - the life of raw QPs: making, beginning, resetting, ending. */
-#include "eth.h"
+#include "eth_attr.h"
+#include "eth_cq.h"
+#include "eth_group.h"
+#include "eth_qp.h"
+#include "eth_recv.h"
+#include "eth_rule.h"
+#include "eth_send.h"
+#include "eth_trace.h"
+#include "eth_types.h"
+#include "eth_wq.h"
+#include "hw.h"
 #include "hw_errno.h"
 #include "common/log.h"
 #include <errno.h>

@@ -4,7 +4,10 @@
  * To a device a frame that is longer than its receive is an error that ends the QP. So each receive has one more
  * segment for the rest, whose content is not looked at. Receives of one QP complete in order, so a counter says which
  * one it was. */
-#include "eth.h"
+#include "eth_clock.h"
+#include "eth_recv.h"
+#include "eth_rule.h"
+#include "hw.h"
 #include "hw_errno.h"
 #include "common/bits.h"
 #include "common/clock.h"

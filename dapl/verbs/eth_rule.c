@@ -4,7 +4,11 @@
  *
  * A flow has a tag that this file chooses, by which a frame's rule is found. The types of flows without specifications cannot have one:
  * frames without a tag are theirs. */
-#include "eth.h"
+#include "eth_flow.h"
+#include "eth_group.h"
+#include "eth_rule.h"
+#include "eth_trace.h"
+#include "hw.h"
 #include "common/log.h"
 #include <errno.h>
 #include <linux/if_packet.h>

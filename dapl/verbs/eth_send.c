@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_send.c - sends of raw QPs: offloads as flags and opcodes of verbs, and the rate of the send queue. The device does the
  * work; whether the headers are those that it needs is looked at here, since it sends what it is given. */
-#include "eth.h"
+#include "eth_send.h"
+#include "eth_trace.h"
+#include "eth_types.h"
+#include "hw.h"
 #include "hw_errno.h"
 #include "common/log.h"
 #include "common/frame_layout.h"

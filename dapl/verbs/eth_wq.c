@@ -3,7 +3,8 @@
  *
  * Groups share work queues, and none can be had of a QP that exists. So where a device has them, each raw QP sends
  * only, receives on a work queue, and its flows lead to a second QP whose table names this queue alone. */
-#include "eth.h"
+#include "eth_wq.h"
+#include "hw.h"
 #include "hw_errno.h"
 #include <errno.h>
 

@@ -3,7 +3,7 @@
  * one libibverbs call each, with its errors made uniform. Connected queue pairs go no
  * further than INIT here; the rest of their life is conn_qp.c's. */
 #include "hw.h"
-#include "eth.h"
+#include "eth_qp.h"
 #include "hw_errno.h"
 #include "objects.h"
 #include "siw.h"

@@ -5,7 +5,7 @@
 #include "probe.h"
 #include "siw.h"
 #include "dm.h"
-#include "eth.h"
+#include "eth_attr.h"
 #include "pdata.h"
 #include "common/address.h"
 #include "common/log.h"

@@ -13,7 +13,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "common/address.h"
-#include "dapl/verbs/eth.h"
 #include "dapl/verbs/tap.h"
 #include "test/unit/verbs/device_steps.h"
 

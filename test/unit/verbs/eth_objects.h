@@ -5,7 +5,8 @@
  * ibv_query_device_ex. */
 #ifndef TEST_UNIT_VERBS_ETH_OBJECTS_H
 #define TEST_UNIT_VERBS_ETH_OBJECTS_H
-#include "dapl/verbs/eth.h"
+#include "dapl/verbs/eth_types.h"
+#include "dapl/verbs/hw.h"
 #include "test/unit/softeth/steps.h"
 
 enum { PORT = 2, QP_NUMBER = 33 };

@@ -9,6 +9,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <cmocka.h>
+#include "dapl/verbs/eth_clock.h"
+#include "dapl/verbs/eth_recv.h"
+#include "dapl/verbs/eth_rule.h"
+#include "dapl/verbs/hw.h"
 #include "test/unit/verbs/eth_receives.h"
 
 static struct dapl_device dev;

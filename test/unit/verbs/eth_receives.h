@@ -3,7 +3,7 @@
  * libibverbs, of the clock and of the rules for eth_recv.c. */
 #ifndef TEST_UNIT_VERBS_ETH_RECEIVES_H
 #define TEST_UNIT_VERBS_ETH_RECEIVES_H
-#include "dapl/verbs/eth.h"
+#include "dapl/verbs/eth_types.h"
 
 enum { RECEIVES = 8, MAX_FRAME = 1514, LONGEST = MAX_FRAME + HW_ETH_TAGS, TAG = 5, RULE_TAG = 500 };
 

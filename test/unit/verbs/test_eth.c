@@ -9,6 +9,15 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "dapl/verbs/eth.h"
+#include "dapl/verbs/eth_attr.h"
+#include "dapl/verbs/eth_clock.h"
+#include "dapl/verbs/eth_cq.h"
+#include "dapl/verbs/eth_group.h"
+#include "dapl/verbs/eth_qp.h"
+#include "dapl/verbs/eth_recv.h"
+#include "dapl/verbs/eth_rule.h"
+#include "dapl/verbs/eth_send.h"
 #include "test/unit/verbs/eth_objects.h"
 
 static const struct dapl_eth_ops *const ops = &hw_eth_ops;

@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <cmocka.h>
 #include "common/interface.h"
+#include "dapl/verbs/eth_attr.h"
 #include "test/unit/verbs/eth_objects.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "dapl/verbs/eth.h"
+#include "dapl/verbs/eth_clock.h"
+#include "dapl/verbs/hw.h"
 
 #define SECOND 1000000000ll		/* ns */
 #define CYCLES_OF_SECOND 500000000ll	/* 500 MHz: a cycle is 2 ns */

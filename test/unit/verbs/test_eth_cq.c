@@ -9,7 +9,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "dapl/verbs/eth.h"
+#include "dapl/verbs/eth_cq.h"
+#include "dapl/verbs/eth_recv.h"
+#include "dapl/verbs/hw.h"
 
 enum { DEVICES = 2, QPS = 3, FRAME = 1000 };	/* wr_id of a frame: from FRAME on */
 

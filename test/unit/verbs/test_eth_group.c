@@ -11,8 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "dapl/verbs/eth.h"
+#include "dapl/verbs/eth_group.h"
 #include "dapl/verbs/eth_hash.h"
+#include "dapl/verbs/eth_rule.h"
+#include "dapl/verbs/eth_types.h"
+#include "dapl/verbs/eth_wq.h"
+#include "dapl/verbs/hw.h"
 
 enum { MEMBERS = 3, SIZE = 4, MAX_HASHES = 16 };
 

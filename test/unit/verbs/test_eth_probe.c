@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "dapl/verbs/eth_clock.h"
+#include "dapl/verbs/eth_flow.h"
+#include "dapl/verbs/eth_probe.h"
 #include "test/unit/verbs/eth_objects.h"
 
 #define RAW (1u << IBV_QPT_RAW_PACKET)

@@ -11,6 +11,14 @@
 #include <string.h>
 #include <cmocka.h>
 #include "test/unit/printed.h"
+#include "dapl/verbs/eth_attr.h"
+#include "dapl/verbs/eth_cq.h"
+#include "dapl/verbs/eth_group.h"
+#include "dapl/verbs/eth_qp.h"
+#include "dapl/verbs/eth_recv.h"
+#include "dapl/verbs/eth_rule.h"
+#include "dapl/verbs/eth_send.h"
+#include "dapl/verbs/eth_wq.h"
 #include "test/unit/verbs/eth_objects.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "dapl/verbs/eth_recv.h"
 #include "test/unit/verbs/eth_receives.h"
 
 /* --- opening ------------------------------------------------------------------------------------------------ */

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "dapl/verbs/eth_recv.h"
 #include "test/unit/verbs/eth_receives.h"
 
 enum { SLOTS = 8, MANY = 64, SNAP = 100, SLOT = 128 };

@@ -15,7 +15,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <cmocka.h>
-#include "dapl/verbs/eth.h"
+#include "dapl/verbs/eth_flow.h"
+#include "dapl/verbs/eth_group.h"
+#include "dapl/verbs/eth_rule.h"
+#include "dapl/verbs/hw.h"
 
 enum { INDEX = 3, GROUP_TAGS = 4 * HW_ETH_MAX_RULES };
 

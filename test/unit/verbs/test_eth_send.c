@@ -10,7 +10,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "dapl/verbs/eth.h"
+#include "dapl/verbs/eth_send.h"
+#include "dapl/verbs/eth_types.h"
+#include "dapl/verbs/hw.h"
 #include "test/unit/softeth/frames.h"
 
 enum { ETHERNET = 14, IPV4 = 20, IPV6 = 40, TCP = 20, MTU = 1500, SOME_KEY = 9 };

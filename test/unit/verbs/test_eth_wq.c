@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "dapl/verbs/eth_wq.h"
 #include "test/unit/verbs/eth_objects.h"
 
 static struct hw_eth q;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <rdma/rdma_cma.h>
-#include "dapl/verbs/eth.h"
+#include "dapl/verbs/eth_qp.h"
 #include "dapl/verbs/hw.h"
 #include "dapl/verbs/objects.h"
 #include "dapl/verbs/siw.h"

@@ -15,7 +15,7 @@
 #include "dapl/core/base/settings.h"
 #include "dapl/verbs/address.h"
 #include "dapl/verbs/dm.h"
-#include "dapl/verbs/eth.h"
+#include "dapl/verbs/eth_attr.h"
 #include "dapl/verbs/hw.h"
 #include "dapl/verbs/pdata.h"
 #include "dapl/verbs/probe.h"
