@@ -2,7 +2,7 @@
 # The providers: one core, a device below each.
 noinst_LTLIBRARIES += libdaplcore.la
 libdaplcore_la_SOURCES = \
-	dapl/core/ia/provider.c \
+	dapl/core/ia/provider.c dapl/core/ia/provider.h \
 	dapl/core/device.h \
 	dapl/core/dapl.h \
 	dapl/core/base/object.c dapl/core/base/object.h \
@@ -61,7 +61,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/eth/rule.c dapl/core/eth/rule.h \
 	dapl/core/eth/send.c dapl/core/eth/send.h \
 	dapl/core/ia/counters.c dapl/core/ia/counters.h \
-	dapl/core/base/ia_handle.c \
+	dapl/core/base/ia_handle.c dapl/core/base/ia_handle.h \
 	dapl/core/base/qp_table.c dapl/core/base/qp_table.h \
 	dapl/core/base/srq_records.c dapl/core/base/srq_records.h \
 	dapl/core/base/status.c dapl/core/base/status.h \
@@ -77,7 +77,8 @@ libdaplcore_la_SOURCES = \
 	dapl/core/ep/post.c dapl/core/ep/post.h \
 	dapl/core/ep/post_slow.c dapl/core/ep/post_slow.h \
 	dapl/core/ep/post_late.c dapl/core/ep/post_late.h \
-	dapl/core/ep/post_own.c dapl/core/ep/post_recv.c \
+	dapl/core/ep/post_own.c dapl/core/ep/post_own.h \
+	dapl/core/ep/post_recv.c dapl/core/ep/post_recv.h \
 	dapl/core/ep/sge_list.c dapl/core/ep/sge_list.h \
 	dapl/core/event/event.c dapl/core/event/event.h \
 	dapl/core/event/dequeue.c dapl/core/event/dequeue.h \

@@ -302,9 +302,6 @@ static inline void dapl_count(struct dapl_ia *ia, unsigned counter)
 	__atomic_add_fetch(&ia->counters[counter], 1, __ATOMIC_RELAXED);
 }
 
-/* The IA handle as the consumer knows it (doc/spec/registry.md 3). */
-DAT_IA_HANDLE dapl_ia_handle(const struct dapl_ia *ia);
-
 /* The endpoint's EVDs as completions see them: the consumer's, or the discard EVD. */
 static inline struct dapl_evd *dapl_ep_recv_evd(const struct dapl_ep *ep)
 {

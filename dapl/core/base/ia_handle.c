@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ia_handle.c - the handle by which the consumer knows an IA: the registry gives handles of its
  * own and keeps the provider's pointer behind them. */
-#include "dapl/core/dapl.h"
+#include "dapl/core/base/ia_handle.h"
 
 extern DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia);
 

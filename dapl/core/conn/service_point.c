@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include "common/descriptors.h"
+#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/base/qual.h"
 #include "dapl/core/conn/service_point.h"
 #include "dapl/core/ep/ep_qp.h"

@@ -7,7 +7,7 @@
  * side call the hook `completed`, and the last completion releases it. */
 #include <string.h>
 #include "dapl/core/conn/terminate.h"
-#include "dapl/core/ep/post.h"
+#include "dapl/core/ep/post_own.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/evd_notify.h"
 #include "dapl/core/event/flush.h"

@@ -15,7 +15,7 @@
 #include "dapl/core/conn/mcast.h"
 #include "dapl/core/conn/ud.h"
 #include "dapl/core/ep/ep_state.h"
-#include "dapl/core/ep/post.h"
+#include "dapl/core/ep/post_slow.h"
 #include "dapl/core/event/evd_notify.h"
 
 /* One peer of a datagram endpoint. ep->lock guards it, and the list. */

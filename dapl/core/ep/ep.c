@@ -3,6 +3,7 @@
  * are in conn/ep_free.c. Posting is in post.c, the states are in ep_state.c. */
 #include <errno.h>
 #include <stdlib.h>
+#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/base/qual.h"
 #include "dapl/core/ep/ep.h"
 #include "dapl/core/ep/ep_attr.h"

@@ -4,6 +4,7 @@
  * one segment (test/bench/instructions). What they do not take goes on in post_slow.c and post_recv.c.
  * What a completion becomes is event/dequeue.c's job. */
 #include "dapl/core/ep/post.h"
+#include "dapl/core/ep/post_recv.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/mem/lmr.h"
 

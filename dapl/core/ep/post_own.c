@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* post_own.c - requests of the provider's own: markers, and the binding of memory windows (post.h). */
+/* post_own.c - requests of the provider's own: markers, and the binding of memory windows (post_own.h). */
 #include <errno.h>
 #include "dapl/core/ep/ep_state.h"
-#include "dapl/core/ep/post.h"
 #include "dapl/core/ep/post_late.h"
+#include "dapl/core/ep/post_own.h"
 #include "dapl/core/ep/post_slow.h"
 
 int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing)

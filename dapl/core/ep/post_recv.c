@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* post_recv.c - receives that the fast path of post.c does not take: any list of segments, flags, a queue
- * pair that is missing, or in ERR, or may be replaced (post_slow.h). */
+ * pair that is missing, or in ERR, or may be replaced (post_recv.h). */
 #include <errno.h>
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/post_late.h"
+#include "dapl/core/ep/post_recv.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/recv_repost.h"
 #include "dapl/core/ep/sge_list.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/core/ep/ep_state.h"
-#include "dapl/core/ep/post.h"
 #include "dapl/core/ep/post_late.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/sge_list.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* post_slow.h - what the posting files share: the slow paths that the fast ones go on with
- * (post_slow.c, post_recv.c), and the records of posts. */
+ * (post_slow.c; post_recv.h has that of receives), the posts of extensions, and the records of posts. */
 #ifndef DAPL_POST_SLOW_H
 #define DAPL_POST_SLOW_H
 #include "dapl/core/dapl.h"
@@ -20,13 +20,24 @@ DAT_RETURN dapl_write_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET
 DAT_RETURN dapl_read_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 			 DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dapl_receive_any(struct dapl_ep *ep, int n, const DAT_LMR_TRIPLET *iov,
-			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 /* What send and RDMA write share: any list of segments, `room` bytes at the target. */
 DAT_RETURN dapl_post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
 			    struct ibv_send_wr *wr, int max_iov, uint64_t room, int op,
 			    unsigned dto_flags, unsigned counter);
+
+/* Posts a request whose wr lacks only wr_id and the flags that the consumer's completion
+ * flags stand for. `counter` is the DCNT_EP_POST_... whose _DATA follows it. */
+DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
+				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
+				unsigned dto_flags, unsigned counter);
+/* With immediate data: the extended operations, with their errors. */
+DAT_RETURN dapl_ep_post_send_immed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, DAT_UINT32 immediate,
+				   DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				    DAT_UINT32 immediate, DAT_COMPLETION_FLAGS flags);
 
 /* ep->sq.lock held. The record of the next request, and in *to its send flags. Returns NULL if the
  * queue is full. */

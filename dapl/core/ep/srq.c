@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/base/srq_records.h"
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/post_slow.h"
@@ -12,6 +13,7 @@
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_channel.h"
+#include "dapl/core/event/evd_feed.h"
 #include "dapl/core/event/polled.h"
 #include "dapl/core/event/watermark.h"
 

@@ -2,7 +2,6 @@
 /* send.c - sends of raw Ethernet endpoints with offloads, and their rate: arguments. Whether a frame has the headers that an offload
  * needs is the device's matter. ETH-21 to 26, 36, 37. */
 #include <string.h>
-#include "dapl/core/ep/post.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/eth/send.h"
 #include "dapl/core/mem/zero_based.h"

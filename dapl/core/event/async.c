@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/evd_notify.h"
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "common/clock.h"
 #include "common/descriptors.h"
+#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/cno_trigger.h"
 #include "dapl/core/event/evd.h"

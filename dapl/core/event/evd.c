@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "common/descriptors.h"
+#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/conn_hooks.h"
 #include "dapl/core/event/evd.h"

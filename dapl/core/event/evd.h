@@ -33,9 +33,6 @@ static inline void dapl_end_sleep(struct dapl_ia *ia, int watched)
 		dapl_device_ops.awake(ia->dev);
 }
 
-/* From now on every completion is looked at when it's polled. */
-void dapl_evd_inspect(struct dapl_evd *evd);
-
 /* An endpoint, perhaps of another open of the adapter, posts connection events to the EVD. The
  * EVD's memory stays until dropped, even if its IA closes. */
 void dapl_evd_hold(struct dapl_evd *evd);

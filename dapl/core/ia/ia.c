@@ -19,6 +19,7 @@
 #include "dapl/core/ia/attr.h"
 #include "dapl/core/ia/ia.h"
 #include "dapl/core/ia/net_watch.h"
+#include "dapl/core/ia/provider.h"
 #include "dapl/core/ia/tap.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/rmr.h"

@@ -22,8 +22,6 @@ DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE 
 /* The DAT code for the errno with which a device was not opened or queried. EINVAL: ia_params of the entry are wrong, so it
  * is the first argument, the name of the IA, that cannot be used. */
 DAT_RETURN dapl_ia_open_status(int err);
-/* The entry that the registry initialised for this name; NULL: none. (provider.c) */
-struct dapl_entry *dapl_entry_find(const char *name);
 
 DAT_RETURN dapl_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd, DAT_IA_ATTR_MASK ia_mask,
 			 DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR_MASK provider_mask,

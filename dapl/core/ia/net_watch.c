@@ -20,6 +20,7 @@
 #include "common/clock.h"
 #include "common/container_of.h"
 #include "dapl/core/base/fork.h"
+#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/ia/net_watch.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include "common/mapping.h"
+#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/mem/dm.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/rmr.h"

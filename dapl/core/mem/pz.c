@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* pz.c - protection zones: a protection domain and a count of its users. */
-#include "dapl/core/dapl.h"
+#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/mem/pz.h"
 
 static void end_pz(struct dapl_object *obj)

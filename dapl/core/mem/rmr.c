@@ -4,6 +4,7 @@
  * dat_rmr_create_for_ep one of type 2 (of one endpoint at a time); each falls back on the
  * other where the device has but one. */
 #include <string.h>
+#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/mem/rmr.h"
 
 static void end_rmr(struct dapl_object *obj)

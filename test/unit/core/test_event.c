@@ -12,6 +12,7 @@
 #include "dapl/core/event/conn_hooks.h"
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd.h"
+#include "dapl/core/event/evd_feed.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/core/core_endpoint.h"
 

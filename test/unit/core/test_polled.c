@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd.h"
+#include "dapl/core/event/evd_feed.h"
 #include "dapl/core/event/polled.h"
 #include "test/unit/core/core_device.h"
 

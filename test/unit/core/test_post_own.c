@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include <unistd.h>
-#include "dapl/core/ep/post.h"
+#include "dapl/core/ep/post_own.h"
 #include "dapl/core/event/dequeue.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/core/core_queues.h"

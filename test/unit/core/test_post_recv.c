@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include <errno.h>
-#include "dapl/core/ep/post_slow.h"
+#include "dapl/core/ep/post_recv.h"
 #include "test/unit/core/core_endpoint.h"
 
 enum { UNSIGNALLED = DAT_COMPLETION_UNSIGNALLED_FLAG };

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include <unistd.h>
-#include "dapl/core/ep/post.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/sge_list.h"
 #include "test/unit/core/core_endpoint.h"

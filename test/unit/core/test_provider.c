@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "dapl/core/ia/ia.h"
+#include "dapl/core/ia/provider.h"
 #include "test/unit/core/core_endpoint.h"
 
 #define BAD_FIRST DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
