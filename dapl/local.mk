@@ -224,7 +224,8 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/shm/proto_table.c dapl/soft/shm/proto_table.h \
 	dapl/soft/shm/pending.c dapl/soft/shm/pending.h \
 	dapl/soft/rdmap/responder.c dapl/soft/rdmap/responder.h \
-	dapl/soft/rdmap/responder_place.c dapl/soft/rdmap/responder_quick.c \
+	dapl/soft/rdmap/responder_place.c dapl/soft/rdmap/responder_place.h \
+	dapl/soft/rdmap/responder_quick.c dapl/soft/rdmap/responder_quick.h \
 	dapl/soft/rdmap/unexpected.c dapl/soft/rdmap/unexpected.h \
 	dapl/soft/rdmap/deliver.c dapl/soft/rdmap/deliver.h \
 	dapl/soft/progress/progress.c dapl/soft/progress/progress.h \
@@ -232,7 +233,8 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/progress/acks.c dapl/soft/progress/acks.h \
 	dapl/soft/progress/owner.c dapl/soft/progress/owner.h \
 	dapl/soft/eth/eth.c dapl/soft/eth/eth.h dapl/soft/eth/raw.h dapl/softeth/port.h \
-	dapl/soft/eth/pace.c dapl/soft/eth/pace.h dapl/soft/eth/send.c \
+	dapl/soft/eth/pace.c dapl/soft/eth/pace.h \
+	dapl/soft/eth/send.c dapl/soft/eth/send.h \
 	dapl/soft/options.c dapl/soft/options.h
 
 lib_LTLIBRARIES += libdaplsoft.la
@@ -247,7 +249,8 @@ libsofteth_la_SOURCES = \
 	dapl/softeth/packet.c dapl/softeth/packet.h \
 	dapl/softeth/bpf.c dapl/softeth/bpf.h \
 	dapl/softeth/change.c dapl/softeth/change.h \
-	dapl/softeth/filter.c dapl/softeth/filter.h dapl/softeth/filter_hash.c \
+	dapl/softeth/filter.c dapl/softeth/filter.h \
+	dapl/softeth/filter_hash.c dapl/softeth/filter_hash.h \
 	dapl/softeth/group.c dapl/softeth/group.h \
 	dapl/softeth/ingress.c dapl/softeth/ingress.h \
 	dapl/softeth/place.c dapl/softeth/place.h \

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/softeth/filter.h"
+#include "dapl/softeth/filter_hash.h"
 
 enum {
 	FAIL = 254, PASS = 255,		/* jump targets, until the block is complete */

@@ -37,9 +37,4 @@ unsigned eth_filter_end(struct eth_filter *filter);	/* the number of instruction
 unsigned eth_filter_make(struct sock_filter program[ETH_FILTER_MAX], const struct dapl_eth_rule *const *rules,
 			 unsigned n, uint32_t snap);
 
-/* filter_hash.c: instructions that return `snap` if the hash of the frame selects an entry of the port, or cannot be computed
- * here, and go on behind them if not. Returns their number. */
-enum { ETH_FILTER_HASH_MAX = 2048 };
-unsigned eth_filter_hash(struct sock_filter code[ETH_FILTER_HASH_MAX], const struct filter_part *part, uint32_t snap);
-
 #endif

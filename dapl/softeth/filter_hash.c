@@ -7,7 +7,7 @@
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 #include "common/tunnel.h"
-#include "dapl/softeth/filter.h"
+#include "dapl/softeth/filter_hash.h"
 #include "dapl/softeth/toeplitz.h"
 
 enum {

@@ -18,6 +18,7 @@
 #include "common/log.h"
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/eth/raw.h"
+#include "dapl/soft/eth/send.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
@@ -25,6 +26,7 @@
 #include "dapl/soft/tunables.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
+#include "dapl/softeth/port.h"
 
 /* --- the library ------------------------------------------------------------------------ */
 

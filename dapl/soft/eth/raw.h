@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* raw.h - a raw Ethernet QP as the files of this folder know it. */
+/* raw.h - a raw Ethernet QP as the files of this folder know it. Types only. */
 #ifndef SOFT_ETH_RAW_H
 #define SOFT_ETH_RAW_H
 #include <infiniband/verbs.h>
@@ -7,7 +7,6 @@
 #include "dapl/core/eth_device.h"
 #include "dapl/soft/eth/pace.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/softeth/port.h"
 
 /* A send that waits for its time. */
 struct eth_pending {
@@ -45,19 +44,5 @@ struct soft_eth {
 	bool stamps;			/* some send has asked when it left */
 	struct dapl_timer purge_timer;	/* for what is left of rules that were moved to another QP */
 };
-
-extern const struct eth_port_ops *soft_eth_ports;	/* libdaplsoft-eth.so, once a QP has begun */
-
-/* The memory of a segment list. Returns the number of pieces, or -1 if it is not registered for this. qp->lock held. */
-int soft_eth_pieces(const struct soft_qp *qp, const struct ibv_sge *sge, int n, int access, struct iovec *iov);
-
-/* send.c */
-/* Takes the times of departure that the socket has. qp->lock held. */
-void soft_eth_collect_stamp(struct soft_eth *eth);
-int soft_eth_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
-int soft_eth_pace(struct ibv_qp *qp, const struct dapl_eth_pace *pace);
-void soft_eth_flush_sends(struct soft_eth *eth);	/* completes what waits. qp->lock held */
-void soft_eth_drop_sends(struct soft_eth *eth);		/* forgets it. Waits for the timer: qp->lock is not held */
-void soft_eth_end_sends(struct soft_eth *eth);		/* and frees what waiting needs */
 
 #endif

@@ -13,10 +13,13 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "common/clock.h"
+#include "dapl/soft/eth/eth.h"
 #include "dapl/soft/eth/raw.h"
+#include "dapl/soft/eth/send.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/tunables.h"
+#include "dapl/softeth/port.h"
 
 /* --- one frame; qp->lock held ------------------------------------------------------------ */
 

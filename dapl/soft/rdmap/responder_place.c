@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* responder_place.c - where the payload of a segment goes: into a receive, an unexpected message, the memory
  * of a write, or the sink of a read. */
-#include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/deliver.h"
 #include "dapl/soft/rdmap/flush.h"
+#include "dapl/soft/rdmap/responder.h"
+#include "dapl/soft/rdmap/responder_place.h"
 #include "dapl/soft/rdmap/store.h"
 #include "dapl/soft/rdmap/unexpected.h"
 #include "dapl/soft/shm/ring.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* responder_quick.c - the common case of receiving: executes one small Send or write of one segment. All
  * other messages, and all that is wrong, take the general path (segment.c). */
-#include "dapl/soft/rdmap/responder.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
@@ -9,6 +8,7 @@
 #include "dapl/soft/obj/rq.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/deliver.h"
+#include "dapl/soft/rdmap/responder_quick.h"
 #include "dapl/soft/rdmap/store.h"
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/tcp/wire.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fpdu_rx.c - receives the byte stream, cuts it into FPDUs and checks their CRC. The form of a segment is
  * checked by rdmap/segment.c; its payload goes where rdmap/responder.c says. */
+#include "dapl/soft/rdmap/responder_place.h"
+#include "dapl/soft/rdmap/responder_quick.h"
 #include "dapl/soft/receive/fpdu_rx.h"
 #include "dapl/soft/receive/ring_rx.h"
 #include "common/trace.h"
@@ -9,7 +11,6 @@
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/rdmap/segment.h"
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/tcp/wire.h"

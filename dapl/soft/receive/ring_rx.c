@@ -2,6 +2,8 @@
 /* ring_rx.c - takes messages and acknowledgements of the peer from shared memory. The messages are
  * executed by rdmap/, as those that come over TCP. progress.c decides when to look and when to
  * acknowledge. */
+#include "dapl/soft/rdmap/responder_place.h"
+#include "dapl/soft/rdmap/responder_quick.h"
 #include "dapl/soft/receive/ring_rx.h"
 #include "common/once.h"
 #include "common/trace.h"
@@ -11,7 +13,6 @@
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/flush.h"
 #include "dapl/soft/rdmap/requester_done.h"
-#include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/rdmap/segment.h"
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/tcp/wire.h"

@@ -7,6 +7,7 @@
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/eth/raw.h"
 #include "dapl/soft/obj/device.h"
+#include "dapl/softeth/port.h"
 
 enum { FRAMES = 8, LENGTH = 60, MTU = 1500 };
 

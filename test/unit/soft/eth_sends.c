@@ -11,8 +11,11 @@
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+#include "dapl/soft/eth/eth.h"
+#include "dapl/soft/eth/send.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
+#include "dapl/softeth/port.h"
 #include "test/unit/soft/eth_sends.h"
 
 enum { TIMER = 1000 };			/* a descriptor that the process does not have */

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "dapl/soft/eth/send.h"
 #include "test/unit/soft/eth_port.h"
 
 enum { PURGE_US = 1000000 };

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "dapl/soft/eth/send.h"
 #include "test/unit/soft/eth_sends.h"
 
 /* --- frames that are held --------------------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "dapl/soft/rdmap/responder.h"
+#include "dapl/soft/rdmap/responder_place.h"
 #include "dapl/soft/rdmap/unexpected.h"
 #include "dapl/soft/shm/ring.h"
 #include "test/unit/soft/stream_test.h"

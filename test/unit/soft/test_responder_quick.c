@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/srq.h"
-#include "dapl/soft/rdmap/responder.h"
+#include "dapl/soft/rdmap/responder_quick.h"
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/verbs/post.h"
 #include "test/unit/soft/stream_test.h"
