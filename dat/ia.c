@@ -6,7 +6,9 @@
 #include "common/trace.h"
 #include "dat/debug.h"
 #include "dat/error.h"
+#include "dat/listing.h"
 #include "dat/lmr_table.h"
+#include "dat/lookup.h"
 #include "dat/registry.h"
 #include <pthread.h>
 #include <stdlib.h>

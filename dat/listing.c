@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "dat/entry_table.h"
 #include "dat/error.h"
+#include "dat/listing.h"
 #include "dat/lookup.h"
 #include "dat/providers.h"
 #include "dat/unknown_ia.h"

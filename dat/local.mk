@@ -8,7 +8,7 @@ libregistry_la_SOURCES = \
 	dat/registry.c dat/registry.h dat/registry_state.h \
 	dat/busy.c dat/busy.h \
 	dat/entry_text.c dat/entry_text.h \
-	dat/listing.c \
+	dat/listing.c dat/listing.h \
 	dat/lookup.c dat/lookup.h \
 	dat/providers.c dat/providers.h \
 	dat/entry_table.c dat/entry_table.h \

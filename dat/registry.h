@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* registry.h - which IAs exist, which provider serves each, and how many users a provider has.
- * To open an IA, ia.c gets a provider, calls it, and puts it when the IA closes. */
+ * To open an IA, ia.c gets a provider, calls it, and puts it when the IA closes (lookup.h). */
 #ifndef DAT_REGISTRY_H
 #define DAT_REGISTRY_H
 #include <dat/udat.h>
@@ -22,16 +22,6 @@ struct provider {
 /* Reads variables and files, once. Each exported call that may be a program's first begins
  * with it. May be called in the constructor of a library that was loaded before this one. */
 void registry_start(void);
-
-/* Finds and holds the provider of an IA, and loads it if needed. The error tells which part of
- * the key was not found. */
-DAT_RETURN registry_get(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
-			DAT_BOOLEAN thread_safe, struct provider **provider);
-/* Unloads the library if this was its last user. */
-void registry_put(struct provider *provider);
-
-/* Reports a name that no open can find, together with the existing names (unknown_ia.h). */
-void registry_report_unknown(const char *name);
 
 /* Returns what was read, for reading_put() when it is looked at no more; NULL if there was no memory
  * to read the files. Starts the registry. */

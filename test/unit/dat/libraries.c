@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "dat/busy.h"
 #include "dat/loader.h"
+#include "dat/lookup.h"
 #include "dat/providers.h"
 
 const char *missing;

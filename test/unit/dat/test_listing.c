@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "dat/busy.h"
 #include "dat/error.h"
+#include "dat/listing.h"
 #include "dat/providers.h"
 #include "dat/unknown_ia.h"
 #include "test/unit/dat/conf_text.h"

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include "dat/busy.h"
 #include "dat/error.h"
+#include "dat/lookup.h"
 #include "test/unit/dat/libraries.h"
 
 static const DAT_RETURN not_found = DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
