@@ -11,6 +11,7 @@ lint_tests = \
 	test/lint/catalogue \
 	test/lint/layers \
 	test/lint/locks \
+	test/lint/own-header \
 	test/lint/packaging \
 	test/lint/spdx \
 	test/lint/variables
