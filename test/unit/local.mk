@@ -868,6 +868,7 @@ if OPENMPI
 unit_openmpi += \
 	test/unit/openmpi/test_control \
 	test/unit/openmpi/test_hello \
+	test/unit/openmpi/test_rdma \
 	test/unit/openmpi/test_receive \
 	test/unit/openmpi/test_recv_post \
 	test/unit/openmpi/test_reg_cache \
@@ -884,6 +885,11 @@ test_unit_openmpi_test_hello_SOURCES = test/unit/openmpi/test_hello.c $(openmpi_
 test_unit_openmpi_test_hello_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_hello_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_hello_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_rdma_SOURCES = test/unit/openmpi/test_rdma.c $(openmpi_btl)
+test_unit_openmpi_test_rdma_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_rdma_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_rdma_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_rdma_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=opal_progress
 test_unit_openmpi_test_receive_SOURCES = test/unit/openmpi/test_receive.c $(openmpi_btl)
 test_unit_openmpi_test_receive_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_receive_CFLAGS = $(libbtludapl_la_CFLAGS)

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "opal_config.h"
+#include "opal/datatype/opal_convertor.h"
+#include "opal/datatype/opal_datatype.h"
 #include "contrib/openmpi/udapl.h"
 
 extern mca_btl_udapl_module_t module;
@@ -38,6 +41,8 @@ extern struct post posts[512];
 extern int num_posts;
 /* What a post of this kind returns from now on; DAT_SUCCESS at first. A refused post is not recorded. */
 extern DAT_RETURN post_results[POSTED_SRQ_RECV + 1];
+/* Whether RDMA and atomic operations complete while they are posted. */
+extern bool posts_complete;
 /* Whether RDMA writes are executed, as by a peer in this process. */
 extern bool writes_arrive;
 /* What dat_map_rmr() gives; NULL: it fails. */
@@ -51,7 +56,7 @@ const struct udapl_header *sent_header(const struct post *p);
 
 void completion_comes(struct udapl_work *work, DAT_DTO_COMPLETION_STATUS status, size_t length);
 void event_comes(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number);
-extern int cq_dequeues;		/* calls of dat_evd_dequeue() on module.dto_evd */
+extern int cq_dequeues, conn_dequeues;	/* calls of dat_evd_dequeue() on module.dto_evd, module.conn_evd */
 extern int disconnects;		/* calls of dat_ep_disconnect() */
 
 /* --- memory ------------------------------------------------------------------------------------ */
@@ -67,6 +72,13 @@ extern int cache_registers, cache_deregisters;
 /* The registration cache drops what it registered last, if that has no reference. */
 int cache_drops_last(void);
 extern mca_rcache_base_registration_t *cache_last;
+
+/* --- data of programs --------------------------------------------------------------------------- */
+
+/* A convertor of contiguous data; if `packed`, it gives them to opal_convertor_pack() alone. */
+opal_convertor_t convertor_of(const void *data, bool packed);
+extern int packs;		/* calls of opal_convertor_pack() */
+extern int pack_result;		/* what it returns */
 
 /* --- messages that were delivered -------------------------------------------------------------- */
 

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_rdma.c - puts, gets and atomic operations: what is refused, what is posted, in which order, and when a callback
+ * runs. */
+#include "test/unit/openmpi/btl.h"
+#include "contrib/openmpi/progress.h"
+#include "contrib/openmpi/push.h"
+#include "contrib/openmpi/rdma.h"
+#include "contrib/openmpi/rdma_post.h"
+
+static uint64_t local;
+static mca_btl_base_registration_handle_t local_handle = { .rmr_context = 1, .lmr_context = 2 };
+static mca_btl_base_registration_handle_t remote_handle = { .rmr_context = 3, .lmr_context = 4 };
+static int callbacks, status, progress_calls;
+
+void __wrap_opal_progress(void);
+
+static void done(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *at,
+		 mca_btl_base_registration_handle_t *handle, void *context, void *data, int rc)
+{
+	assert_ptr_equal(btl, &module.super);
+	assert_ptr_equal(e, peer);
+	assert_ptr_equal(context, &callbacks);
+	assert_ptr_equal(data, &status);
+	assert_true(!at || (at == &local && handle == &local_handle));
+	callbacks++;
+	status = rc;
+}
+
+static int put(size_t size)
+{
+	return udapl_put(&module.super, peer, &local, 0x1000, &local_handle, &remote_handle, size, 0, 0, done,
+			 &callbacks, &status);
+}
+
+static int get(size_t size)
+{
+	return udapl_get(&module.super, peer, &local, 0x1000, &local_handle, &remote_handle, size, 0, 0, done,
+			 &callbacks, &status);
+}
+
+static int add(uint64_t remote, mca_btl_base_registration_handle_t *handle, mca_btl_base_atomic_op_t op, int flags)
+{
+	return udapl_atomic_op(&module.super, peer, remote, handle, op, 5, flags, 0, done, &callbacks, &status);
+}
+
+static int fetch_add(uint64_t remote, mca_btl_base_registration_handle_t *handle, mca_btl_base_atomic_op_t op, int flags)
+{
+	return udapl_atomic_fop(&module.super, peer, &local, remote, &local_handle, handle, op, 5, flags, 0, done,
+				&callbacks, &status);
+}
+
+static int swap(uint64_t remote, mca_btl_base_registration_handle_t *handle, int flags)
+{
+	return udapl_atomic_cswap(&module.super, peer, &local, remote, &local_handle, handle, 6, 7, flags, 0, done,
+				  &callbacks, &status);
+}
+
+static int begin(void **state)
+{
+	callbacks = progress_calls = 0;
+	status = 1;
+	return btl_begin(state);
+}
+
+/* Operations that still wait or were flushed leave their lists. */
+static int end(void **state)
+{
+	while (opal_list_remove_first(&peer->rdmas) || opal_list_remove_first(&peer->flushed_rdmas))
+		;
+	return btl_end(state);
+}
+
+/* --- what is posted ---------------------------------------------------------------------------- */
+
+static void check_post(enum post_kind kind, size_t size)
+{
+	assert_int_equal(num_posts, 1);
+	assert_int_equal(posts[0].kind, kind);
+	assert_int_equal(posts[0].remote.virtual_address, 0x1000);
+	assert_int_equal(posts[0].remote.rmr_context, remote_handle.rmr_context);
+	assert_int_equal(posts[0].remote.segment_length, size);
+	assert_int_equal(posts[0].local.segment_length, size);
+	assert_int_equal(posts[0].flags, DAT_COMPLETION_DEFAULT_FLAG);
+	assert_int_equal(posts[0].work->kind, UDAPL_RDMA);
+	assert_ptr_equal(posts[0].work->conn, conn);
+	num_posts = 0;
+}
+
+static void check_local(void)
+{
+	assert_int_equal(posts[0].local.virtual_address, (uintptr_t)&local);
+	assert_int_equal(posts[0].local.lmr_context, local_handle.lmr_context);
+}
+
+static void put_writes_and_get_reads(void **state)
+{
+	(void)state;
+	assert_int_equal(put(100), OPAL_SUCCESS);
+	check_local();
+	check_post(POSTED_WRITE, 100);
+	assert_int_equal(get(200), OPAL_SUCCESS);
+	check_local();
+	check_post(POSTED_READ, 200);
+	assert_int_equal(module.rdma_outstanding, 2);
+	assert_int_equal(peer->rdma_outstanding, 2);
+	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests - 2);
+	assert_int_equal(conn->posted, 2);
+	assert_true(module.poll_requested);
+}
+
+static void atomic_operations_have_8_bytes(void **state)
+{
+	(void)state;
+	assert_int_equal(fetch_add(0x1000, &remote_handle, MCA_BTL_ATOMIC_ADD, 0), OPAL_SUCCESS);
+	assert_int_equal(posts[0].operand, 5);
+	check_local();
+	check_post(POSTED_ADD, 8);
+	assert_int_equal(swap(0x1000, &remote_handle, 0), OPAL_SUCCESS);
+	assert_int_equal(posts[0].compare, 6);
+	assert_int_equal(posts[0].operand, 7);
+	check_local();
+	check_post(POSTED_SWAP, 8);
+}
+
+/* DAT always gives the previous value, so there is a place for it. */
+static void add_without_a_result_has_a_buffer(void **state)
+{
+	(void)state;
+	assert_int_equal(add(0x1000, &remote_handle, MCA_BTL_ATOMIC_ADD, 0), OPAL_SUCCESS);
+	assert_int_not_equal(posts[0].local.virtual_address, 0);
+	assert_int_not_equal(posts[0].local.lmr_context, 0);
+	assert_int_equal(posts[0].operand, 5);
+	check_post(POSTED_ADD, 8);
+}
+
+/* --- what is refused --------------------------------------------------------------------------- */
+
+static void longer_transfer_than_the_limit_is_refused(void **state)
+{
+	(void)state;
+	module.super.btl_put_limit = 1000;
+	module.super.btl_get_limit = 2000;
+	assert_int_equal(put(1001), OPAL_ERR_NOT_AVAILABLE);
+	assert_int_equal(get(2001), OPAL_ERR_NOT_AVAILABLE);
+	assert_int_equal(num_posts, 0);
+	assert_int_equal(module.rdma_outstanding, 0);
+	assert_int_equal(put(1000), OPAL_SUCCESS);
+	assert_int_equal(get(2000), OPAL_SUCCESS);
+}
+
+/* osc/rdma retries for ever after any other error. */
+static void atomics_that_dat_lacks_are_not_supported(void **state)
+{
+	(void)state;
+	for (uint64_t at = 0x1001; at < 0x1008; at++) {
+		assert_int_equal(add(at, &remote_handle, MCA_BTL_ATOMIC_ADD, 0), OPAL_ERR_NOT_SUPPORTED);
+		assert_int_equal(fetch_add(at, &remote_handle, MCA_BTL_ATOMIC_ADD, 0), OPAL_ERR_NOT_SUPPORTED);
+		assert_int_equal(swap(at, &remote_handle, 0), OPAL_ERR_NOT_SUPPORTED);
+	}
+	for (int flag = MCA_BTL_ATOMIC_FLAG_32BIT; flag; flag = flag == MCA_BTL_ATOMIC_FLAG_32BIT ? MCA_BTL_ATOMIC_FLAG_FLOAT : 0) {
+		assert_int_equal(add(0x1000, &remote_handle, MCA_BTL_ATOMIC_ADD, flag), OPAL_ERR_NOT_SUPPORTED);
+		assert_int_equal(fetch_add(0x1000, &remote_handle, MCA_BTL_ATOMIC_ADD, flag), OPAL_ERR_NOT_SUPPORTED);
+		assert_int_equal(swap(0x1000, &remote_handle, flag), OPAL_ERR_NOT_SUPPORTED);
+	}
+	assert_int_equal(add(0x1000, NULL, MCA_BTL_ATOMIC_ADD, 0), OPAL_ERR_NOT_SUPPORTED);
+	assert_int_equal(fetch_add(0x1000, NULL, MCA_BTL_ATOMIC_ADD, 0), OPAL_ERR_NOT_SUPPORTED);
+	assert_int_equal(swap(0x1000, NULL, 0), OPAL_ERR_NOT_SUPPORTED);
+	assert_int_equal(add(0x1000, &remote_handle, MCA_BTL_ATOMIC_AND, 0), OPAL_ERR_NOT_SUPPORTED);
+	assert_int_equal(fetch_add(0x1000, &remote_handle, MCA_BTL_ATOMIC_SWAP, 0), OPAL_ERR_NOT_SUPPORTED);
+	assert_int_equal(num_posts, 0);
+}
+
+static void operation_without_memory_is_refused(void **state)
+{
+	(void)state;
+	cache_refusals = 100;	/* the list cannot grow */
+	assert_int_equal(put(8), OPAL_ERR_OUT_OF_RESOURCE);
+	assert_int_equal(add(0x1000, &remote_handle, MCA_BTL_ATOMIC_ADD, 0), OPAL_ERR_OUT_OF_RESOURCE);
+	assert_int_equal(swap(0x1000, &remote_handle, 0), OPAL_ERR_OUT_OF_RESOURCE);
+	assert_int_equal(module.rdma_outstanding, 0);
+}
+
+/* --- order ------------------------------------------------------------------------------------- */
+
+static void operations_wait_for_a_slot_in_their_order(void **state)
+{
+	(void)state;
+	conn->sq_free = 1;
+	put(1), put(2), put(3);
+	assert_int_equal(num_posts, 1);
+	assert_int_equal(opal_list_get_size(&peer->rdmas), 2);
+	conn->sq_free = 2;
+	put(4);			/* a slot is free, but others wait */
+	assert_int_equal(num_posts, 1);
+	udapl_push(peer);
+	assert_int_equal(num_posts, 3);
+	assert_int_equal(posts[1].local.segment_length, 2);
+	assert_int_equal(posts[2].local.segment_length, 3);
+	assert_int_equal(opal_list_get_size(&peer->rdmas), 1);
+}
+
+static void operations_wait_for_the_connection(void **state)
+{
+	(void)state;
+	conn->state = UDAPL_CONN_ACCEPTED;
+	put(1);
+	peer->conn = NULL;
+	put(2);
+	assert_int_equal(num_posts, 0);
+	assert_int_equal(opal_list_get_size(&peer->rdmas), 2);
+	assert_int_equal(module.rdma_outstanding, 2);
+}
+
+/* --- completion -------------------------------------------------------------------------------- */
+
+static void callback_runs_after_the_completion(void **state)
+{
+	(void)state;
+	put(100);
+	assert_int_equal(callbacks, 0);
+	completion_comes(posts[0].work, DAT_DTO_SUCCESS, 0);
+	udapl_progress_module(&module, false);
+	assert_int_equal(callbacks, 1);
+	assert_int_equal(status, OPAL_SUCCESS);
+	assert_int_equal(module.rdma_outstanding, 0);
+	assert_int_equal(peer->rdma_outstanding, 0);
+	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
+	assert_int_equal(conn->posted, 0);
+}
+
+static void operation_that_completes_while_it_is_posted_is_done(void **state)
+{
+	struct udapl_ring_ctl ctl = { .posted = 0 };
+
+	(void)state;
+	posts_complete = true;
+	conn->ring_out.ctl = &ctl;
+	put(100);
+	assert_int_equal(callbacks, 1);
+	assert_int_equal(module.rdma_outstanding, 0);
+	assert_int_equal(ctl.posted, 0);	/* needs no progress at the peer */
+}
+
+static void other_operation_makes_the_peer_poll(void **state)
+{
+	struct udapl_ring_ctl ctl = { .posted = 0 };
+
+	(void)state;
+	conn->ring_out.ctl = &ctl;
+	put(100);
+	assert_int_equal(ctl.posted, 1);
+}
+
+/* The caller may hold locks that the callback takes. */
+static void threads_get_no_callback_while_posting(void **state)
+{
+	(void)state;
+	opal_uses_threads = true;
+	posts_complete = true;
+	put(100);
+	assert_int_equal(callbacks, 0);
+	udapl_progress_module(&module, false);
+	assert_int_equal(callbacks, 1);
+}
+
+static void closing_module_calls_nothing(void **state)
+{
+	(void)state;
+	put(100);
+	module.closing = true;
+	completion_comes(posts[0].work, DAT_DTO_SUCCESS, 0);
+	udapl_progress_module(&module, false);
+	assert_int_equal(callbacks, 0);
+	assert_int_equal(module.rdma_outstanding, 0);
+}
+
+/* Its status is that of the connection, which is decided later. */
+static void flushed_operation_waits_for_the_end_of_the_connection(void **state)
+{
+	(void)state;
+	put(100);
+	completion_comes(posts[0].work, DAT_DTO_ERR_FLUSHED, 0);
+	udapl_progress_module(&module, false);
+	assert_int_equal(callbacks, 0);
+	assert_int_equal(opal_list_get_size(&peer->flushed_rdmas), 1);
+	assert_int_equal(peer->rdma_outstanding, 1);
+	assert_int_equal(peer->state, UDAPL_CONNECTED);
+}
+
+static void refused_post_breaks_the_connection(void **state)
+{
+	(void)state;
+	post_results[POSTED_WRITE] = UDAPL_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE);
+	assert_int_equal(put(100), OPAL_SUCCESS);
+	assert_int_equal(opal_list_get_size(&peer->flushed_rdmas), 1);
+	assert_int_equal(peer->state, UDAPL_FAILED);
+	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
+	assert_int_equal(conn->posted, 0);
+}
+
+/* An event of the connection reports the reason. */
+static void post_to_an_ended_connection_breaks_nothing(void **state)
+{
+	(void)state;
+	post_results[POSTED_WRITE] = UDAPL_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
+	put(100);
+	assert_int_equal(opal_list_get_size(&peer->flushed_rdmas), 1);
+	assert_int_equal(peer->state, UDAPL_CONNECTED);
+}
+
+/* --- flush ------------------------------------------------------------------------------------- */
+
+void __wrap_opal_progress(void)
+{
+	completion_comes(posts[progress_calls++].work, DAT_DTO_SUCCESS, 0);
+	udapl_progress_module(&module, false);
+}
+
+static void flush_waits_for_all_operations(void **state)
+{
+	(void)state;
+	put(1), put(2), put(3);
+	assert_int_equal(udapl_flush(&module.super, peer), OPAL_SUCCESS);
+	assert_int_equal(progress_calls, 3);
+	assert_int_equal(callbacks, 3);
+	put(4);
+	assert_int_equal(udapl_flush(&module.super, NULL), OPAL_SUCCESS);
+	assert_int_equal(callbacks, 4);
+	udapl_flush(&module.super, NULL);
+	assert_int_equal(progress_calls, 4);
+}
+
+static void flush_of_a_peer_ignores_others(void **state)
+{
+	mca_btl_base_endpoint_t *other = OBJ_NEW(mca_btl_base_endpoint_t);
+
+	(void)state;
+	put(1);
+	assert_int_equal(udapl_flush(&module.super, other), OPAL_SUCCESS);
+	assert_int_equal(progress_calls, 0);
+	OBJ_RELEASE(other);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(put_writes_and_get_reads),
+		CASE(atomic_operations_have_8_bytes),
+		CASE(add_without_a_result_has_a_buffer),
+		CASE(longer_transfer_than_the_limit_is_refused),
+		CASE(atomics_that_dat_lacks_are_not_supported),
+		CASE(operation_without_memory_is_refused),
+		CASE(operations_wait_for_a_slot_in_their_order),
+		CASE(operations_wait_for_the_connection),
+		CASE(callback_runs_after_the_completion),
+		CASE(operation_that_completes_while_it_is_posted_is_done),
+		CASE(other_operation_makes_the_peer_poll),
+		CASE(threads_get_no_callback_while_posting),
+		CASE(closing_module_calls_nothing),
+		CASE(flushed_operation_waits_for_the_end_of_the_connection),
+		CASE(refused_post_breaks_the_connection),
+		CASE(post_to_an_ended_connection_breaks_nothing),
+		CASE(flush_waits_for_all_operations),
+		CASE(flush_of_a_peer_ignores_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
