@@ -874,7 +874,8 @@ unit_openmpi += \
 	test/unit/openmpi/test_reg_cache \
 	test/unit/openmpi/test_ring \
 	test/unit/openmpi/test_ring_poll \
-	test/unit/openmpi/test_ring_setup
+	test/unit/openmpi/test_ring_setup \
+	test/unit/openmpi/test_staging
 unit_openmpi_libs = libbtludapl.la libdat2.la $(OPENMPI_LIBS) $(CMOCKA_LIBS)
 unit_openmpi_cppflags = -D_GNU_SOURCE -I$(top_srcdir) -I$(top_srcdir)/include $(OPENMPI_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_openmpi_test_control_SOURCES = test/unit/openmpi/test_control.c $(openmpi_btl)
@@ -915,6 +916,10 @@ test_unit_openmpi_test_ring_setup_SOURCES = test/unit/openmpi/test_ring_setup.c 
 test_unit_openmpi_test_ring_setup_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_ring_setup_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_ring_setup_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_staging_SOURCES = test/unit/openmpi/test_staging.c $(openmpi_btl)
+test_unit_openmpi_test_staging_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_staging_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_staging_LDADD = $(unit_openmpi_libs)
 endif
 
 unit_tests = $(unit_common) $(unit_dat) $(unit_core) $(unit_soft) $(unit_softeth) $(unit_openmpi)

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_staging.c - the fast path of short messages: where a message is assembled, when it is written by RDMA, what is
+ * sent in another way, and the wait for space in a full ring. */
+#include "test/unit/openmpi/btl.h"
+#include "contrib/openmpi/frag.h"
+#include "contrib/openmpi/ring.h"
+#include "contrib/openmpi/staging.h"
+
+enum { SIZE = 4096, LARGEST = 1152, LONGEST = LARGEST - UDAPL_MESSAGE_OVERHEAD };
+
+static const struct udapl_ring_shape shape = { .size = SIZE, .largest = LARGEST };
+static _Alignas(UDAPL_CACHE_LINE) char ring[SIZE + sizeof(struct udapl_ring_ctl)];	/* of the peer */
+static _Alignas(UDAPL_CACHE_LINE) char staging[SIZE], incoming[SIZE + sizeof(struct udapl_ring_ctl)];
+
+/* The ring of the peer is mapped. */
+static int begin(void **state)
+{
+	struct udapl_ring_out *r;
+
+	btl_begin(state);
+	r = &conn->ring_out;
+	memset(ring, 0, sizeof ring);
+	memset(staging, 0, sizeof staging);
+	r->offer = (struct udapl_ring_offer){ .address = (uintptr_t)ring, .rmr_context = 77, .shape = shape };
+	r->cursor = (struct udapl_ring_cursor){ .end = SIZE, .lap = 1 };
+	r->free_slots = SIZE / UDAPL_RING_SLOT;
+	r->max_payload = LONGEST;
+	r->work = (struct udapl_work){ UDAPL_STAGED, conn };
+	r->buffer = ring;
+	r->ctl = (struct udapl_ring_ctl *)(ring + SIZE);
+	module.empty_polls_limit = 1;
+	return 0;
+}
+
+/* It is written by RDMA. */
+static void stage(void)
+{
+	conn->ring_out.ctl = NULL;
+	conn->ring_out.buffer = conn->ring_out.staging.base = staging;
+	conn->ring_out.staging.lmr_context = 5;
+	writes_arrive = true;
+}
+
+static int sendi(const char *header, size_t header_size, const char *payload, size_t payload_size, bool packed,
+		 mca_btl_base_descriptor_t **des)
+{
+	opal_convertor_t conv = convertor_of(payload, packed);
+
+	return udapl_sendi(&module.super, peer, &conv, (void *)(uintptr_t)header, header_size, payload_size,
+			   MCA_BTL_NO_ORDER, 0, TAG, des);
+}
+
+static int send_text(const char *text)
+{
+	return sendi(text, strlen(text), NULL, 0, false, NULL);
+}
+
+static struct udapl_tail tail_at(uint32_t end)
+{
+	struct udapl_tail tail;
+
+	memcpy(&tail, ring + end - sizeof tail, sizeof tail);
+	return tail;
+}
+
+/* The peer's ring has this message, which ends here. */
+static void arrived(uint32_t end, const char *text, size_t length)
+{
+	assert_int_equal(tail_at(end).lap, 1);
+	assert_int_equal(tail_at(end).length, length);
+	assert_int_equal(tail_at(end).tag, TAG);
+	assert_memory_equal(ring + udapl_ring_extent(end, length).begin, text, length);
+}
+
+/* --- what arrives ------------------------------------------------------------------------------ */
+
+static void message_is_stored_in_a_mapped_ring(void **state)
+{
+	(void)state;
+	assert_int_equal(send_text("hello"), OPAL_SUCCESS);
+	arrived(SIZE, "hello", 5);
+	assert_int_equal(num_posts, 0);
+	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
+}
+
+static void message_is_written_from_the_staging_buffer(void **state)
+{
+	(void)state;
+	stage();
+	assert_int_equal(send_text("hello"), OPAL_SUCCESS);
+	arrived(SIZE, "hello", 5);
+	assert_int_equal(num_posts, 1);
+	assert_int_equal(posts[0].local.lmr_context, 5);
+	assert_int_equal(posts[0].remote.rmr_context, 77);
+	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests - 1);
+}
+
+/* Short copies are inlined, by length. */
+static void header_and_payload_of_any_length_arrive(void **state)
+{
+	static const char bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char both[64];
+
+	(void)state;
+	for (size_t h = 0; h <= 20; h++) {
+		for (size_t p = 0; p <= 20; p++) {
+			memset(ring, 0, SIZE);
+			conn->ring_out.cursor = (struct udapl_ring_cursor){ .end = SIZE, .lap = 1 };
+			conn->ring_out.free_slots = SIZE / UDAPL_RING_SLOT;
+			assert_int_equal(sendi(bytes, h, bytes + 30, p, false, NULL), OPAL_SUCCESS);
+			memcpy(both, bytes, h);
+			memcpy(both + h, bytes + 30, p);
+			arrived(SIZE, both, h + p);
+		}
+	}
+	assert_int_equal(packs, 0);
+}
+
+static void data_with_gaps_are_packed(void **state)
+{
+	(void)state;
+	assert_int_equal(sendi("head", 4, "payload", 7, true, NULL), OPAL_SUCCESS);
+	assert_int_equal(packs, 1);
+	arrived(SIZE, "headpayload", 11);
+}
+
+static void message_that_cannot_be_packed_does_not_arrive(void **state)
+{
+	(void)state;
+	pack_result = -1;
+	assert_int_equal(sendi("head", 4, "payload", 7, true, NULL), OPAL_ERROR);
+	assert_int_equal(tail_at(SIZE).lap, 0);
+	assert_int_equal(conn->ring_out.cursor.end, SIZE);
+}
+
+/* --- credits ----------------------------------------------------------------------------------- */
+
+static void message_carries_credits(void **state)
+{
+	(void)state;
+	conn->credits_to_return = 3;
+	send_text("x");
+	assert_int_equal(tail_at(SIZE).credits, 3);
+	assert_int_equal(tail_at(SIZE).eager_credits, 0);
+	assert_int_equal(conn->credits_to_return, 0);
+	send_text("y");
+	assert_int_equal(tail_at(SIZE - UDAPL_RING_SLOT).piggyback, 0);
+}
+
+/* The reader takes a slower path for them. */
+static void few_slots_are_not_worth_reporting(void **state)
+{
+	int due = SIZE / UDAPL_RING_SLOT / UDAPL_CREDIT_ALONG;
+
+	(void)state;
+	conn->ring_in.shape = shape;
+	conn->ring_in.slots_to_return = due - 1;
+	send_text("x");
+	assert_int_equal(tail_at(SIZE).eager_credits, 0);
+	assert_int_equal(conn->ring_in.slots_to_return, due - 1);
+	conn->ring_in.slots_to_return = due;
+	send_text("y");
+	assert_int_equal(tail_at(SIZE - UDAPL_RING_SLOT).eager_credits, due);
+	assert_int_equal(conn->ring_in.slots_to_return, 0);
+}
+
+/* --- completions of staged writes -------------------------------------------------------------- */
+
+static void one_write_in_an_interval_is_signalled(void **state)
+{
+	int interval = udapl_signal_interval();
+
+	(void)state;
+	stage();
+	assert_int_equal(interval, mca_btl_udapl_component.requests / UDAPL_SIGNALS_PER_QUEUE);
+	for (int i = 0; i < 2 * interval; i++) {
+		bool signalled = i % interval == interval - 1;
+
+		assert_int_equal(send_text("x"), OPAL_SUCCESS);
+		assert_int_equal(posts[i].flags, signalled ? DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG);
+		assert_ptr_equal(posts[i].work, signalled ? &conn->ring_out.work : &module.unsignalled_work);
+	}
+	assert_int_equal(conn->posted, 2);
+	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests - 2 * interval);
+}
+
+static void refused_write_breaks_the_connection(void **state)
+{
+	(void)state;
+	stage();
+	post_results[POSTED_WRITE] = UDAPL_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE);
+	send_text("x");
+	assert_int_equal(peer->state, UDAPL_FAILED);
+	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
+	assert_int_equal(conn->posted, 0);
+}
+
+/* --- copies of fragments ----------------------------------------------------------------------- */
+
+static void only_a_mapped_ring_takes_long_copies(void **state)
+{
+	char payload[600];
+
+	(void)state;
+	memset(payload, 'p', sizeof payload);
+	assert_true(udapl_send_copy(peer, payload, sizeof payload, TAG, 0));
+	arrived(SIZE, payload, sizeof payload);
+	stage();
+	assert_false(udapl_send_copy(peer, payload, sizeof payload, TAG, sizeof payload - 1));
+	assert_true(udapl_send_copy(peer, payload, sizeof payload, TAG, sizeof payload));
+}
+
+static bool copied(void)
+{
+	return udapl_send_copy(peer, "x", 1, TAG, 1);
+}
+
+static void nothing_is_copied_that_cannot_be_sent_now(void **state)
+{
+	opal_free_list_item_t *f = opal_free_list_get(&module.eager_frags);
+	static char payload[LONGEST + 1];
+
+	(void)state;
+	assert_false(udapl_send_copy(peer, payload, sizeof payload, TAG, sizeof payload));
+	conn->state = UDAPL_CONN_CLOSING;
+	assert_false(copied());
+	conn->state = UDAPL_CONN_ESTABLISHED;
+	opal_list_append(&peer->sends, &f->super);	/* an earlier message waits */
+	assert_false(copied());
+	opal_list_remove_item(&peer->sends, &f->super);
+	opal_free_list_return(&module.eager_frags, f);
+	conn->ring_out.free_slots = 0;
+	assert_false(copied());
+	conn->ring_out.free_slots = 1;
+	conn->sq_free = 0;
+	assert_true(copied());		/* a store needs no slot of the send queue */
+	stage();
+	conn->ring_out.free_slots = 1;
+	assert_false(copied());
+	conn->sq_free = 1;
+	assert_true(copied());
+	conn->ring_out.buffer = NULL;
+	conn->ring_out.free_slots = 1;
+	assert_false(copied());
+	peer->conn = NULL;
+	assert_false(copied());
+}
+
+/* --- a full ring ------------------------------------------------------------------------------- */
+
+static void peer_releases_a_slot(void)
+{
+	conn->ring_out.ctl->consumed++;
+}
+
+/* The peer may itself wait until this process reads. */
+static void full_ring_is_waited_for_while_messages_are_read(void **state)
+{
+	struct udapl_ring_in *in = &conn->ring_in;
+	struct udapl_tail tail = { .length = 1, .tag = TAG, .lap = 1 };
+
+	(void)state;
+	memset(incoming, 0, sizeof incoming);
+	in->memory.base = incoming;
+	in->shape = shape;
+	in->cursor = (struct udapl_ring_cursor){ .end = SIZE, .lap = 1 };
+	in->ctl = (struct udapl_ring_ctl *)(incoming + SIZE);
+	in->ctl->mapped = 1;
+	udapl_message_init(&in->message, &in->segment, peer);
+	memcpy(incoming + SIZE - sizeof tail, &tail, sizeof tail);
+	module.rings[0] = conn;
+	module.num_rings = 1;
+	during_delivery = peer_releases_a_slot;
+	conn->ring_out.free_slots = 0;
+	assert_int_equal(send_text("hello"), OPAL_SUCCESS);
+	assert_int_equal(num_deliveries, 1);
+	arrived(SIZE, "hello", 5);
+	assert_int_equal(num_posts, 0);
+}
+
+static void full_send_queue_is_waited_for_by_completions(void **state)
+{
+	(void)state;
+	stage();
+	conn->sq_free = 0;
+	conn->posted = 1;
+	completion_comes(&conn->ring_out.work, DAT_DTO_SUCCESS, 0);
+	assert_int_equal(send_text("hello"), OPAL_SUCCESS);
+	arrived(SIZE, "hello", 5);
+	assert_int_equal(conn->sq_free, udapl_signal_interval() - 1);
+	assert_int_equal(conn->posted, 0);
+}
+
+static void ring_that_stays_full_leads_to_a_receive_of_the_peer(void **state)
+{
+	(void)state;
+	conn->ring_out.free_slots = 0;
+	conn->credits = 1;
+	assert_int_equal(send_text("hello"), OPAL_SUCCESS);
+	assert_int_equal(num_posts, 1);
+	assert_int_equal(posts[0].kind, POSTED_SEND);
+	assert_int_equal(sent_header(&posts[0])->kind, UDAPL_DATA);
+	assert_int_equal(sent_header(&posts[0])->tag, TAG);
+	assert_memory_equal(sent_header(&posts[0]) + 1, "hello", 5);
+	assert_int_equal(conn->credits, 0);
+}
+
+/* The caller fills the descriptor and sends it later. */
+static void message_without_any_room_gets_a_descriptor(void **state)
+{
+	mca_btl_base_descriptor_t *des = NULL;
+
+	(void)state;
+	conn->ring_out.free_slots = 0;
+	assert_int_equal(sendi("hello", 5, NULL, 0, false, &des), OPAL_ERR_RESOURCE_BUSY);
+	assert_non_null(des);
+	assert_int_equal(des->des_segments->seg_len, 5);
+	assert_int_equal(des->des_flags, 0);
+	assert_int_equal(num_posts, 0);
+	udapl_free(&module.super, des);
+	assert_int_equal(send_text("hello"), OPAL_ERR_RESOURCE_BUSY);	/* without one */
+	assert_int_equal(num_posts, 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(message_is_stored_in_a_mapped_ring),
+		CASE(message_is_written_from_the_staging_buffer),
+		CASE(header_and_payload_of_any_length_arrive),
+		CASE(data_with_gaps_are_packed),
+		CASE(message_that_cannot_be_packed_does_not_arrive),
+		CASE(message_carries_credits),
+		CASE(few_slots_are_not_worth_reporting),
+		CASE(one_write_in_an_interval_is_signalled),
+		CASE(refused_write_breaks_the_connection),
+		CASE(only_a_mapped_ring_takes_long_copies),
+		CASE(nothing_is_copied_that_cannot_be_sent_now),
+		CASE(full_ring_is_waited_for_while_messages_are_read),
+		CASE(full_send_queue_is_waited_for_by_completions),
+		CASE(ring_that_stays_full_leads_to_a_receive_of_the_peer),
+		CASE(message_without_any_room_gets_a_descriptor),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
