@@ -868,6 +868,7 @@ if OPENMPI
 unit_openmpi += \
 	test/unit/openmpi/test_control \
 	test/unit/openmpi/test_hello \
+	test/unit/openmpi/test_progress \
 	test/unit/openmpi/test_rdma \
 	test/unit/openmpi/test_receive \
 	test/unit/openmpi/test_recv_post \
@@ -886,6 +887,10 @@ test_unit_openmpi_test_hello_SOURCES = test/unit/openmpi/test_hello.c $(openmpi_
 test_unit_openmpi_test_hello_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_hello_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_hello_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_progress_SOURCES = test/unit/openmpi/test_progress.c $(openmpi_btl)
+test_unit_openmpi_test_progress_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_progress_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_progress_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_rdma_SOURCES = test/unit/openmpi/test_rdma.c $(openmpi_btl)
 test_unit_openmpi_test_rdma_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_rdma_CFLAGS = $(libbtludapl_la_CFLAGS)

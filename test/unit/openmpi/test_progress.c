@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_progress.c - when completions and connections are polled, and what a completion of each kind does. */
+#include "test/unit/openmpi/btl.h"
+#include "contrib/openmpi/progress.h"
+#include "contrib/openmpi/ring_poll.h"
+
+static struct udapl_work staged;
+
+static int begin(void **state)
+{
+	btl_begin(state);
+	module.empty_polls_limit = module.empty_polls_left = 1;
+	staged = (struct udapl_work){ UDAPL_STAGED, conn };
+	return 0;
+}
+
+static void completions_come(int n)
+{
+	for (int i = 0; i < n; i++)
+		completion_comes(&staged, DAT_DTO_SUCCESS, 0);
+}
+
+/* A poll of the CQ after `used` ring messages, which finds n completions. */
+static int poll_after(int used, int n)
+{
+	module.budget_left = module.budget - used;
+	completions_come(n);
+	return udapl_poll_completions(&module);
+}
+
+/* --- how often the CQ is polled ---------------------------------------------------------------- */
+
+static void one_poll_takes_a_batch_of_completions(void **state)
+{
+	(void)state;
+	completions_come(UDAPL_CQ_BATCH + 3);
+	assert_int_equal(udapl_poll_completions(&module), UDAPL_CQ_BATCH);
+	assert_int_equal(udapl_poll_completions(&module), 3);
+	assert_int_equal(udapl_poll_completions(&module), 0);
+}
+
+static void empty_polls_between_messages_double_the_budget(void **state)
+{
+	static const int budgets[] = { 1, 3, 7, 15, 31, 63, 127, 255, 256, 256 };
+
+	(void)state;
+	module.budget = 1;
+	for (unsigned i = 0; i < sizeof budgets / sizeof *budgets; i++) {
+		poll_after(1, 0);
+		assert_int_equal(module.max_budget, budgets[i]);
+		assert_int_equal(module.budget, budgets[i]);
+		assert_int_equal(module.budget_left, budgets[i]);
+		assert_int_equal(module.empty_polls_limit, 1 + budgets[i]);
+	}
+}
+
+static void completions_halve_the_budget(void **state)
+{
+	(void)state;
+	module.budget = module.max_budget = 100;
+	poll_after(1, 1);
+	assert_int_equal(module.max_budget, 50);
+	poll_after(0, 1);
+	assert_int_equal(module.max_budget, 25);
+	for (int i = 0; i < 5; i++)
+		poll_after(1, 1);
+	assert_int_equal(module.max_budget, 0);
+	assert_int_equal(module.empty_polls_limit, 1);
+}
+
+/* Without messages there is nothing that a poll could delay. */
+static void idle_module_keeps_its_budget(void **state)
+{
+	(void)state;
+	module.budget = module.max_budget = 100;
+	poll_after(0, 0);
+	assert_int_equal(module.max_budget, 100);
+	assert_int_equal(module.empty_polls_limit, 101);
+	assert_int_equal(module.empty_polls_left, UDAPL_IDLE_EMPTY_POLLS);
+	poll_after(1, 0);
+	assert_int_equal(module.empty_polls_left, module.empty_polls_limit);
+}
+
+static void check_every_poll_reaches_the_cq(bool expected)
+{
+	module.budget = module.max_budget = 100;
+	poll_after(0, 0);
+	assert_int_equal(module.empty_polls_limit, expected ? 1 : 101);
+	assert_int_equal(module.budget, expected ? 0 : 100);
+}
+
+static void outstanding_operations_are_polled_for_each_time(void **state)
+{
+	(void)state;
+	check_every_poll_reaches_the_cq(false);
+	module.rdma_outstanding = 1;
+	check_every_poll_reaches_the_cq(true);
+	module.rdma_outstanding = 0;
+	module.exposed = 1;
+	check_every_poll_reaches_the_cq(true);
+	module.exposed = 0;
+	check_every_poll_reaches_the_cq(false);
+}
+
+static void request_makes_the_next_poll_reach_the_cq(void **state)
+{
+	(void)state;
+	check_every_poll_reaches_the_cq(false);
+	module.empty_polls_left = 50;
+	udapl_request_poll(&module);
+	assert_int_equal(module.empty_polls_left, 1);
+	assert_int_equal(module.budget_left, 0);
+	cq_dequeues = 0;
+	udapl_progress();
+	assert_true(cq_dequeues > 0);
+	assert_false(module.poll_requested);
+	assert_int_equal(module.empty_polls_limit, 101);	/* and not the one after it */
+}
+
+/* A request is no sign that messages arrived. */
+static void request_does_not_use_the_budget(void **state)
+{
+	(void)state;
+	module.budget = module.budget_left = module.max_budget = 10;
+	udapl_request_poll(&module);
+	udapl_poll_completions(&module);
+	assert_int_equal(module.max_budget, 10);
+	module.budget_left = 7;
+	udapl_request_poll(&module);
+	udapl_poll_completions(&module);
+	assert_int_equal(module.max_budget, 21);	/* three were used */
+}
+
+/* --- connections ------------------------------------------------------------------------------- */
+
+static void connections_are_polled_rarely(void **state)
+{
+	(void)state;
+	for (int i = 1; i < UDAPL_CONN_POLLS; i++)
+		udapl_poll_completions(&module);
+	assert_int_equal(conn_dequeues, 0);
+	udapl_poll_completions(&module);
+	assert_int_equal(conn_dequeues, 1);
+	for (int i = 1; i < UDAPL_CONN_POLLS; i++)
+		udapl_poll_completions(&module);
+	assert_int_equal(conn_dequeues, 1);
+}
+
+/* The more polls of the rings precede a poll of the CQ, the fewer of those precede one of connections. */
+static void idle_module_polls_connections_too(void **state)
+{
+	int n = 0;
+
+	(void)state;
+	module.budget = module.max_budget = UDAPL_MAX_BUDGET;
+	for (poll_after(0, 0); !conn_dequeues; n++)
+		poll_after(0, 0);
+	assert_in_range(n, UDAPL_CONN_POLLS / UDAPL_IDLE_EMPTY_POLLS - 1, UDAPL_CONN_POLLS / UDAPL_IDLE_EMPTY_POLLS);
+}
+
+/* Behind a disconnect event may be a close notification among the completions. */
+static void completions_are_taken_before_disconnects_are_judged(void **state)
+{
+	(void)state;
+	completions_come(3 * UDAPL_CQ_BATCH);
+	udapl_progress_module(&module, true);
+	assert_int_equal(cq_dequeues, 3 * UDAPL_CQ_BATCH + 1);
+	cq_dequeues = 0;
+	completions_come(3 * UDAPL_CQ_BATCH);
+	udapl_progress_module(&module, false);
+	assert_int_equal(cq_dequeues, UDAPL_CQ_BATCH);
+}
+
+static void asynchronous_events_do_not_stay(void **state)
+{
+	DAT_EVENT event;
+
+	(void)state;
+	event_comes(module.async_evd, DAT_ASYNC_ERROR_EVD_OVERFLOW);
+	event_comes(module.async_evd, DAT_ASYNC_ERROR_EVD_OVERFLOW);
+	udapl_progress_module(&module, true);
+	assert_int_not_equal(dat_evd_dequeue(module.async_evd, &event), DAT_SUCCESS);
+}
+
+/* --- completions ------------------------------------------------------------------------------- */
+
+static void signalled_write_frees_the_slots_of_its_interval(void **state)
+{
+	(void)state;
+	conn->sq_free = 0;
+	conn->posted = 1;
+	completions_come(1);
+	udapl_poll_completions(&module);
+	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests / UDAPL_SIGNALS_PER_QUEUE);
+	assert_int_equal(conn->posted, 0);
+}
+
+/* Unsignalled writes complete only if they fail; their work has no connection. */
+static void failed_unsignalled_write_breaks_its_connection(void **state)
+{
+	(void)state;
+	completion_comes(&module.unsignalled_work, DAT_DTO_ERR_FLUSHED, 0);
+	udapl_poll_completions(&module);
+	assert_int_equal(peer->state, UDAPL_CONNECTED);
+	completion_comes(&module.unsignalled_work, DAT_DTO_ERR_REMOTE_ACCESS, 0);
+	udapl_poll_completions(&module);
+	assert_int_equal(peer->state, UDAPL_FAILED);
+	assert_string_equal(peer->failure, "a request failed");
+	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
+}
+
+/* The peer announced the disconnect: what fails after it does not matter. */
+static void failure_after_the_close_notification_breaks_nothing(void **state)
+{
+	(void)state;
+	conn->close_received = true;
+	completion_comes(&staged, DAT_DTO_ERR_REMOTE_ACCESS, 0);
+	udapl_poll_completions(&module);
+	assert_int_equal(peer->state, UDAPL_CONNECTED);
+}
+
+static void other_events_of_the_cq_are_ignored(void **state)
+{
+	(void)state;
+	event_comes(module.dto_evd, DAT_SOFTWARE_EVENT);
+	assert_int_equal(udapl_poll_completions(&module), 1);
+	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
+}
+
+/* --- reaping of an operation that completed during its post ------------------------------------ */
+
+static void reaping_stops_when_nothing_is_outstanding(void **state)
+{
+	(void)state;
+	completions_come(2);
+	udapl_reap_rdma(&module);
+	assert_int_equal(cq_dequeues, 0);
+	module.rdma_outstanding = 1;
+	udapl_reap_rdma(&module);
+	assert_int_equal(cq_dequeues, 3);	/* until the CQ is empty */
+}
+
+static void nothing_is_reaped_within_completions_or_with_threads(void **state)
+{
+	(void)state;
+	module.rdma_outstanding = 1;
+	module.in_completions = true;
+	udapl_reap_rdma(&module);
+	module.in_completions = false;
+	opal_uses_threads = true;
+	udapl_reap_rdma(&module);
+	assert_int_equal(cq_dequeues, 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(one_poll_takes_a_batch_of_completions),
+		CASE(empty_polls_between_messages_double_the_budget),
+		CASE(completions_halve_the_budget),
+		CASE(idle_module_keeps_its_budget),
+		CASE(outstanding_operations_are_polled_for_each_time),
+		CASE(request_makes_the_next_poll_reach_the_cq),
+		CASE(request_does_not_use_the_budget),
+		CASE(connections_are_polled_rarely),
+		CASE(idle_module_polls_connections_too),
+		CASE(completions_are_taken_before_disconnects_are_judged),
+		CASE(asynchronous_events_do_not_stay),
+		CASE(signalled_write_frees_the_slots_of_its_interval),
+		CASE(failed_unsignalled_write_breaks_its_connection),
+		CASE(failure_after_the_close_notification_breaks_nothing),
+		CASE(other_events_of_the_cq_are_ignored),
+		CASE(reaping_stops_when_nothing_is_outstanding),
+		CASE(nothing_is_reaped_within_completions_or_with_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
