@@ -866,6 +866,7 @@ test_unit_openmpi_test_state_table_SOURCES = test/unit/openmpi/test_state_table.
 test_unit_openmpi_test_state_table_LDADD = $(CMOCKA_LIBS)
 if OPENMPI
 unit_openmpi += \
+	test/unit/openmpi/test_address \
 	test/unit/openmpi/test_control \
 	test/unit/openmpi/test_hello \
 	test/unit/openmpi/test_progress \
@@ -876,9 +877,15 @@ unit_openmpi += \
 	test/unit/openmpi/test_ring \
 	test/unit/openmpi/test_ring_poll \
 	test/unit/openmpi/test_ring_setup \
-	test/unit/openmpi/test_staging
+	test/unit/openmpi/test_staging \
+	test/unit/openmpi/test_state
 unit_openmpi_libs = libbtludapl.la libdat2.la $(OPENMPI_LIBS) $(CMOCKA_LIBS)
 unit_openmpi_cppflags = -D_GNU_SOURCE -I$(top_srcdir) -I$(top_srcdir)/include $(OPENMPI_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_openmpi_test_address_SOURCES = test/unit/openmpi/test_address.c $(openmpi_btl)
+test_unit_openmpi_test_address_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_address_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_address_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_address_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getifaddrs -Wl,--wrap=freeifaddrs
 test_unit_openmpi_test_control_SOURCES = test/unit/openmpi/test_control.c $(openmpi_btl)
 test_unit_openmpi_test_control_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_control_CFLAGS = $(libbtludapl_la_CFLAGS)
@@ -925,6 +932,11 @@ test_unit_openmpi_test_staging_SOURCES = test/unit/openmpi/test_staging.c $(open
 test_unit_openmpi_test_staging_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_staging_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_staging_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_state_SOURCES = test/unit/openmpi/test_state.c $(openmpi_btl)
+test_unit_openmpi_test_state_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_state_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_state_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_state_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=opal_output -Wl,--wrap=opal_output_verbose
 endif
 
 unit_tests = $(unit_common) $(unit_dat) $(unit_core) $(unit_soft) $(unit_softeth) $(unit_openmpi)

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_address.c - the address that an adapter publishes, and which address of a peer it connects to. */
+#include "test/unit/openmpi/btl.h"
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include "contrib/openmpi/address.h"
+#include "opal/mca/hwloc/base/base.h"
+
+static struct sockaddr_in6 own;			/* of the adapter */
+static struct sockaddr_in6 interface, mask;	/* of the only interface */
+static struct ifaddrs without_mask, with_mask;
+static int lists;
+static bool no_interfaces;
+
+int __wrap_getifaddrs(struct ifaddrs **all);
+void __wrap_freeifaddrs(struct ifaddrs *all);
+
+int __wrap_getifaddrs(struct ifaddrs **all)
+{
+	if (no_interfaces)
+		return -1;
+	without_mask = (struct ifaddrs){ .ifa_next = &with_mask };
+	with_mask = (struct ifaddrs){ .ifa_addr = (struct sockaddr *)&interface,
+				      .ifa_netmask = (struct sockaddr *)&mask };
+	*all = &without_mask;
+	lists++;
+	return 0;
+}
+
+void __wrap_freeifaddrs(struct ifaddrs *all)
+{
+	assert_ptr_equal(all, &without_mask);
+	lists--;
+}
+
+static void set(struct sockaddr_in6 *at, const char *text)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)at;
+
+	memset(at, 0, sizeof *at);
+	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1)
+		v4->sin_family = AF_INET;
+	else if (inet_pton(AF_INET6, text, &at->sin6_addr) == 1)
+		at->sin6_family = AF_INET6;
+	else
+		fail_msg("%s is no address", text);
+}
+
+static int begin(void **state)
+{
+	btl_begin(state);
+	set(&own, "10.1.2.3");
+	module.attr.ia_address_ptr = (DAT_IA_ADDRESS_PTR)&own;
+	set(&interface, "10.1.2.3");
+	set(&mask, "255.255.240.0");
+	no_interfaces = false;
+	lists = 0;
+	return 0;
+}
+
+/* --- own address ------------------------------------------------------------------------------- */
+
+static void address_has_the_prefix_of_its_interface(void **state)
+{
+	struct sockaddr_in *at = (struct sockaddr_in *)&module.address.at;
+
+	(void)state;
+	((struct sockaddr_in *)&own)->sin_port = 99;
+	assert_true(udapl_address_own(&module));
+	assert_int_equal(at->sin_family, AF_INET);
+	assert_int_equal(at->sin_addr.s_addr, inet_addr("10.1.2.3"));
+	assert_int_equal(at->sin_port, 0);	/* equal adapters compare equal */
+	assert_int_equal(module.address.prefix, 20);
+	assert_string_equal(module.address.ia, "ia0");
+	assert_int_equal(lists, 0);
+}
+
+static void address_of_ipv6_has_its_scope(void **state)
+{
+	(void)state;
+	set(&own, "fe80::1");
+	own.sin6_scope_id = 4;
+	set(&interface, "fe80::1");
+	set(&mask, "ffff:ffff:ffff:ffff::");
+	assert_true(udapl_address_own(&module));
+	assert_int_equal(module.address.at.sin6_family, AF_INET6);
+	assert_memory_equal(&module.address.at.sin6_addr, &own.sin6_addr, 16);
+	assert_int_equal(module.address.at.sin6_scope_id, 4);
+	assert_int_equal(module.address.prefix, 64);
+}
+
+static void address_of_no_interface_is_a_network_of_its_own(void **state)
+{
+	(void)state;
+	set(&interface, "10.1.2.4");
+	assert_true(udapl_address_own(&module));
+	assert_int_equal(module.address.prefix, 32);
+	no_interfaces = true;
+	assert_true(udapl_address_own(&module));
+	assert_int_equal(module.address.prefix, 32);
+	set(&own, "fd00::1");
+	assert_true(udapl_address_own(&module));
+	assert_int_equal(module.address.prefix, 128);
+}
+
+static void adapter_without_an_ip_address_is_not_used(void **state)
+{
+	(void)state;
+	own.sin6_family = AF_UNIX;
+	assert_false(udapl_address_own(&module));
+	module.attr.ia_address_ptr = NULL;
+	assert_false(udapl_address_own(&module));
+}
+
+static void long_name_of_an_adapter_is_cut(void **state)
+{
+	(void)state;
+	memset(module.name, 'n', 60);
+	module.name[60] = 0;
+	assert_true(udapl_address_own(&module));
+	assert_int_equal(strlen(module.address.ia), sizeof module.address.ia - 1);
+}
+
+/* --- addresses of peers ------------------------------------------------------------------------ */
+
+static struct udapl_address theirs[4];
+static int num_theirs;
+
+static void peer_has(const char *text, const char *name)
+{
+	struct udapl_address *a = &theirs[num_theirs++];
+
+	memset(a, 0, sizeof *a);
+	set(&a->at, text);
+	memcpy(a->ia, name, strlen(name));
+}
+
+/* The address of the peer that is chosen: its number, or -1. */
+static int choice(const char *from, uint32_t prefix, bool near)
+{
+	opal_proc_t proc = { .proc_flags = near ? OPAL_PROC_ON_NODE | OPAL_PROC_ON_HOST | OPAL_PROC_ON_CU |
+							  OPAL_PROC_ON_CLUSTER : OPAL_PROC_NON_LOCAL };
+	const struct udapl_address *to;
+
+	set(&module.address.at, from);
+	module.address.prefix = prefix;
+	memcpy(module.address.ia, "ia0", 4);
+	to = udapl_address_match(&module, &proc, theirs, num_theirs);
+	num_theirs = 0;
+	return to ? (int)(to - theirs) : -1;
+}
+
+static void peer_of_the_same_network_is_reached(void **state)
+{
+	(void)state;
+	peer_has("10.1.15.255", "ia0");
+	assert_int_equal(choice("10.1.2.3", 20, false), 0);
+	peer_has("10.1.16.0", "ia0");
+	assert_int_equal(choice("10.1.2.3", 20, false), -1);
+	peer_has("10.1.2.4", "ia0");
+	assert_int_equal(choice("10.1.2.3", 24, false), 0);
+	peer_has("10.1.2.4", "ia0");
+	assert_int_equal(choice("10.1.2.3", 32, false), -1);
+	peer_has("fd00::ff:1", "ia0");
+	assert_int_equal(choice("fd00::1", 64, false), 0);
+	peer_has("fd00:0:0:1::1", "ia0");
+	assert_int_equal(choice("fd00::1", 64, false), -1);
+}
+
+static void peer_on_this_host_is_reached_in_any_network(void **state)
+{
+	(void)state;
+	peer_has("192.168.1.1", "ia0");
+	assert_int_equal(choice("10.1.2.3", 24, true), 0);
+}
+
+static void parameter_allows_networks_behind_routers(void **state)
+{
+	(void)state;
+	mca_btl_udapl_component.any_network = true;
+	peer_has("192.168.1.1", "ia0");
+	assert_int_equal(choice("10.1.2.3", 24, false), 0);
+}
+
+static void loopback_reaches_this_host_alone(void **state)
+{
+	(void)state;
+	mca_btl_udapl_component.any_network = true;
+	peer_has("127.0.0.2", "ia0");
+	assert_int_equal(choice("127.0.0.1", 8, true), 0);
+	peer_has("127.0.0.2", "ia0");
+	assert_int_equal(choice("127.0.0.1", 8, false), -1);
+	peer_has("127.0.0.2", "ia0");
+	assert_int_equal(choice("10.1.2.3", 24, true), -1);
+	peer_has("10.1.2.3", "ia0");
+	assert_int_equal(choice("127.0.0.1", 8, true), -1);
+	peer_has("::1", "ia0");
+	assert_int_equal(choice("::1", 128, true), 0);
+	peer_has("::1", "ia0");
+	assert_int_equal(choice("::1", 128, false), -1);
+}
+
+static void other_family_is_never_reached(void **state)
+{
+	(void)state;
+	mca_btl_udapl_component.any_network = true;
+	peer_has("fd00::1", "ia0");
+	assert_int_equal(choice("10.1.2.3", 24, true), -1);
+}
+
+/* Both sides choose pairs of the same names, so that several adapters are used. */
+static void adapter_of_the_same_name_is_preferred(void **state)
+{
+	(void)state;
+	peer_has("10.1.2.4", "ia1");
+	peer_has("10.1.2.5", "ia0");
+	assert_int_equal(choice("10.1.2.3", 24, false), 1);
+	peer_has("10.1.2.4", "ia1");
+	peer_has("10.1.2.5", "ia2");
+	assert_int_equal(choice("10.1.2.3", 24, false), 0);
+	peer_has("10.9.2.5", "ia0");
+	peer_has("10.1.2.4", "ia1");
+	assert_int_equal(choice("10.1.2.3", 24, false), 1);	/* but not if it cannot be reached */
+	assert_int_equal(choice("10.1.2.3", 24, false), -1);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(address_has_the_prefix_of_its_interface),
+		CASE(address_of_ipv6_has_its_scope),
+		CASE(address_of_no_interface_is_a_network_of_its_own),
+		CASE(adapter_without_an_ip_address_is_not_used),
+		CASE(long_name_of_an_adapter_is_cut),
+		CASE(peer_of_the_same_network_is_reached),
+		CASE(peer_on_this_host_is_reached_in_any_network),
+		CASE(parameter_allows_networks_behind_routers),
+		CASE(loopback_reaches_this_host_alone),
+		CASE(other_family_is_never_reached),
+		CASE(adapter_of_the_same_name_is_preferred),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

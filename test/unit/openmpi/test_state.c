@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_state.c - changes of the state of connections and endpoints: which are made, and which lines are written. */
+#include "test/unit/openmpi/btl.h"
+#include <stdio.h>
+#include "contrib/openmpi/state.h"
+#include "opal/util/output.h"
+
+static char line[256];		/* the last one */
+static int traces, refusals;
+
+void __wrap_opal_output(int id, const char *format, ...);
+void __wrap_opal_output_verbose(int level, int id, const char *format, ...);
+
+__attribute__((format(printf, 2, 3)))
+void __wrap_opal_output(int id, const char *format, ...)
+{
+	va_list args;
+
+	assert_int_equal(id, 0);
+	refusals++;
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+}
+
+__attribute__((format(printf, 3, 4)))
+void __wrap_opal_output_verbose(int level, int id, const char *format, ...)
+{
+	va_list args;
+
+	(void)id;
+	assert_int_equal(level, 40);
+	traces++;
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+}
+
+static int begin(void **state)
+{
+	traces = refusals = 0;
+	line[0] = 0;
+	return btl_begin(state);
+}
+
+static void line_has(const char *text)
+{
+	if (!strstr(line, text))
+		fail_msg("\"%s\" is not in: %s", text, line);
+}
+
+static void change_is_made_and_traced(void **state)
+{
+	(void)state;
+	assert_true(udapl_conn_set_state(conn, UDAPL_CONN_CLOSING));
+	assert_int_equal(conn->state, UDAPL_CONN_CLOSING);
+	assert_int_equal(traces, 1);
+	line_has("ia0: accepted connection to ");
+	line_has(": established -> closing");
+	assert_true(udapl_endpoint_set_state(peer, UDAPL_IDLE));
+	assert_int_equal(peer->state, UDAPL_IDLE);
+	assert_int_equal(traces, 2);
+	line_has("ia0: endpoint to ");
+	line_has(": connected -> idle");
+	assert_int_equal(refusals, 0);
+}
+
+static void requested_connection_is_named_so(void **state)
+{
+	(void)state;
+	conn->active = true;
+	udapl_conn_set_state(conn, UDAPL_CONN_CLOSING);
+	line_has("requested connection to ");
+}
+
+static void same_state_is_no_change(void **state)
+{
+	(void)state;
+	assert_true(udapl_conn_set_state(conn, conn->state));
+	assert_true(udapl_endpoint_set_state(peer, peer->state));
+	assert_int_equal(traces + refusals, 0);
+}
+
+static void state_that_may_not_follow_is_refused(void **state)
+{
+	(void)state;
+	assert_false(udapl_conn_set_state(conn, UDAPL_CONN_CONNECTING));
+	assert_int_equal(conn->state, UDAPL_CONN_ESTABLISHED);
+	line_has("established does not become connecting");
+	assert_false(udapl_endpoint_set_state(peer, UDAPL_RETRY_WAIT));
+	assert_int_equal(peer->state, UDAPL_CONNECTED);
+	line_has("connected does not become retry wait");
+	assert_int_equal(refusals, 2);
+	assert_int_equal(traces, 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(change_is_made_and_traced),
+		CASE(requested_connection_is_named_so),
+		CASE(same_state_is_no_change),
+		CASE(state_that_may_not_follow_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
