@@ -868,6 +868,7 @@ if OPENMPI
 unit_openmpi += \
 	test/unit/openmpi/test_address \
 	test/unit/openmpi/test_control \
+	test/unit/openmpi/test_frag \
 	test/unit/openmpi/test_hello \
 	test/unit/openmpi/test_progress \
 	test/unit/openmpi/test_rdma \
@@ -877,6 +878,7 @@ unit_openmpi += \
 	test/unit/openmpi/test_ring \
 	test/unit/openmpi/test_ring_poll \
 	test/unit/openmpi/test_ring_setup \
+	test/unit/openmpi/test_send \
 	test/unit/openmpi/test_staging \
 	test/unit/openmpi/test_state
 unit_openmpi_libs = libbtludapl.la libdat2.la $(OPENMPI_LIBS) $(CMOCKA_LIBS)
@@ -890,6 +892,10 @@ test_unit_openmpi_test_control_SOURCES = test/unit/openmpi/test_control.c $(open
 test_unit_openmpi_test_control_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_control_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_control_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_frag_SOURCES = test/unit/openmpi/test_frag.c $(openmpi_btl)
+test_unit_openmpi_test_frag_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_frag_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_frag_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_hello_SOURCES = test/unit/openmpi/test_hello.c $(openmpi_btl)
 test_unit_openmpi_test_hello_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_hello_CFLAGS = $(libbtludapl_la_CFLAGS)
@@ -928,6 +934,10 @@ test_unit_openmpi_test_ring_setup_SOURCES = test/unit/openmpi/test_ring_setup.c 
 test_unit_openmpi_test_ring_setup_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_ring_setup_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_ring_setup_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_send_SOURCES = test/unit/openmpi/test_send.c $(openmpi_btl)
+test_unit_openmpi_test_send_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_send_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_send_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_staging_SOURCES = test/unit/openmpi/test_staging.c $(openmpi_btl)
 test_unit_openmpi_test_staging_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_staging_CFLAGS = $(libbtludapl_la_CFLAGS)

@@ -8,7 +8,7 @@
 
 static struct sockaddr_in6 own;			/* of the adapter */
 static struct sockaddr_in6 interface, mask;	/* of the only interface */
-static struct ifaddrs without_mask, with_mask;
+static struct ifaddrs without_address, without_mask, with_mask;
 static int lists;
 static bool no_interfaces;
 
@@ -19,17 +19,18 @@ int __wrap_getifaddrs(struct ifaddrs **all)
 {
 	if (no_interfaces)
 		return -1;
-	without_mask = (struct ifaddrs){ .ifa_next = &with_mask };
+	without_address = (struct ifaddrs){ .ifa_next = &without_mask };
+	without_mask = (struct ifaddrs){ .ifa_next = &with_mask, .ifa_addr = (struct sockaddr *)&interface };
 	with_mask = (struct ifaddrs){ .ifa_addr = (struct sockaddr *)&interface,
 				      .ifa_netmask = (struct sockaddr *)&mask };
-	*all = &without_mask;
+	*all = &without_address;
 	lists++;
 	return 0;
 }
 
 void __wrap_freeifaddrs(struct ifaddrs *all)
 {
-	assert_ptr_equal(all, &without_mask);
+	assert_ptr_equal(all, &without_address);
 	lists--;
 }
 
@@ -161,6 +162,8 @@ static void peer_of_the_same_network_is_reached(void **state)
 	assert_int_equal(choice("10.1.2.3", 24, false), 0);
 	peer_has("10.1.2.4", "ia0");
 	assert_int_equal(choice("10.1.2.3", 32, false), -1);
+	peer_has("10.1.2.3", "ia0");
+	assert_int_equal(choice("10.1.2.3", 33, false), -1);	/* longer than the address */
 	peer_has("fd00::ff:1", "ia0");
 	assert_int_equal(choice("fd00::1", 64, false), 0);
 	peer_has("fd00:0:0:1::1", "ia0");

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_send.c - sending and its completion (send.c, push.c, completed.c): what a message needs, what waits for it and
+ * in which order, which side owns the descriptor, and when a callback runs. */
+#include "test/unit/openmpi/btl.h"
+#include "contrib/openmpi/completed.h"
+#include "contrib/openmpi/frag.h"
+#include "contrib/openmpi/push.h"
+#include "contrib/openmpi/send.h"
+
+static int callbacks, status;
+static mca_btl_base_descriptor_t *called_for;
+
+static void sent(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, mca_btl_base_descriptor_t *des, int rc)
+{
+	assert_ptr_equal(btl, &module.super);
+	assert_ptr_equal(e, peer);
+	callbacks++;
+	status = rc;
+	called_for = des;
+}
+
+static udapl_frag_t *message(size_t size, uint32_t flags)
+{
+	udapl_frag_t *f = (udapl_frag_t *)udapl_alloc(&module.super, peer, MCA_BTL_NO_ORDER, size, flags);
+
+	assert_non_null(f);
+	f->base.des_cbfunc = sent;
+	return f;
+}
+
+static int send_it(udapl_frag_t *f)
+{
+	return udapl_send(&module.super, peer, &f->base, TAG);
+}
+
+static int begin(void **state)
+{
+	callbacks = 0;
+	status = 1;
+	btl_begin(state);
+	conn->credits = 10;
+	return 0;
+}
+
+/* What still waits leaves its list. */
+static int end(void **state)
+{
+	while (opal_list_remove_first(&peer->sends) || opal_list_remove_first(&peer->flushed_sends))
+		;
+	return btl_end(state);
+}
+
+static void expect_state(int credits, int slots, int outstanding)
+{
+	assert_int_equal(conn->credits, credits);
+	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests - slots);
+	assert_int_equal(conn->posted, outstanding);
+}
+
+/* --- posting ----------------------------------------------------------------------------------- */
+
+static void message_takes_a_credit_and_a_slot(void **state)
+{
+	udapl_frag_t *f = message(100, 0);
+
+	(void)state;
+	conn->credits_to_return = 3;
+	assert_int_equal(send_it(f), OPAL_SUCCESS);
+	assert_int_equal(num_posts, 1);
+	assert_ptr_equal(posts[0].work, &f->work);
+	assert_int_equal(posts[0].local.segment_length, sizeof(struct udapl_header) + 100);
+	assert_int_equal(posts[0].local.lmr_context, f->lmr_context);
+	assert_int_equal(sent_header(&posts[0])->kind, UDAPL_DATA);
+	assert_int_equal(sent_header(&posts[0])->tag, TAG);
+	assert_int_equal(sent_header(&posts[0])->credits, 3);
+	expect_state(9, 1, 1);
+}
+
+/* A ring that is written by RDMA takes messages without credits. */
+static void message_is_written_into_the_ring_without_a_credit(void **state)
+{
+	struct udapl_ring_out *r = &conn->ring_out;
+	udapl_frag_t *f = message(100, 0);
+
+	(void)state;
+	conn->credits = 0;
+	r->offer.shape = (struct udapl_ring_shape){ 4096, 1152 };
+	r->cursor = (struct udapl_ring_cursor){ 4096, 1 };
+	r->free_slots = 128;
+	r->max_payload = 1000;
+	assert_int_equal(send_it(f), OPAL_SUCCESS);
+	assert_int_equal(num_posts, 1);
+	assert_int_equal(posts[0].kind, POSTED_WRITE);
+	assert_int_equal(posts[0].flags, DAT_COMPLETION_DEFAULT_FLAG);
+	expect_state(0, 1, 1);
+}
+
+/* Unless Open MPI waits for its completion: then a copy has no advantage. */
+static void short_message_is_copied_into_the_staging_buffer(void **state)
+{
+	static char staging[4096];
+	struct udapl_ring_out *r = &conn->ring_out;
+	udapl_frag_t *f = message(10, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP), *long_one, *waited_for;
+
+	(void)state;
+	r->offer.shape = (struct udapl_ring_shape){ 4096, 2112 };
+	r->cursor = (struct udapl_ring_cursor){ 4096, 1 };
+	r->free_slots = 128;
+	r->max_payload = 2000;
+	r->buffer = r->staging.base = staging;
+	assert_int_equal(send_it(f), 1);
+	assert_ptr_equal(posts[0].work, &module.unsignalled_work);
+	assert_int_equal(send_it(waited_for = message(10, 0)), OPAL_SUCCESS);
+	assert_ptr_equal(posts[1].work, &waited_for->work);
+	assert_int_equal(send_it(long_one = message(UDAPL_COPY_LIMIT + 1, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP)), 1);
+	assert_ptr_equal(posts[2].work, &long_one->work);
+}
+
+static void messages_wait_in_their_order(void **state)
+{
+	udapl_frag_t *f[3];
+
+	(void)state;
+	conn->credits = 0;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(send_it(f[i] = message(10, 0)), OPAL_SUCCESS);
+	assert_int_equal(num_posts, 0);
+	conn->credits = 1;
+	assert_int_equal(send_it(message(20, 0)), OPAL_SUCCESS);	/* others wait */
+	assert_int_equal(num_posts, 0);
+	conn->credits = 2;
+	udapl_push(peer);
+	assert_int_equal(num_posts, 2);
+	assert_ptr_equal(posts[0].work, &f[0]->work);
+	assert_ptr_equal(posts[1].work, &f[1]->work);
+	assert_int_equal(opal_list_get_size(&peer->sends), 2);
+	conn->credits = 5;
+	conn->sq_free = 1;
+	udapl_push(peer);
+	assert_ptr_equal(posts[2].work, &f[2]->work);
+	assert_int_equal(num_posts, 3);
+}
+
+static void message_to_a_failed_peer_is_refused(void **state)
+{
+	udapl_frag_t *f = message(10, 0);
+
+	(void)state;
+	peer->state = UDAPL_FAILED;
+	peer->conn = NULL;
+	assert_int_equal(send_it(f), OPAL_ERR_UNREACH);
+	assert_int_equal(opal_list_get_size(&peer->sends), 0);
+	udapl_free(&module.super, &f->base);
+}
+
+/* --- ownership --------------------------------------------------------------------------------- */
+
+static void complete(int i, DAT_DTO_COMPLETION_STATUS how)
+{
+	udapl_send_completed(CONTAINER_OF(posts[i].work, udapl_frag_t, work), how);
+}
+
+static void descriptor_of_the_caller_comes_back_by_its_callback(void **state)
+{
+	udapl_frag_t *f = message(10, 0);
+
+	(void)state;
+	send_it(f);
+	assert_int_equal(callbacks, 0);
+	complete(0, DAT_DTO_SUCCESS);
+	assert_int_equal(callbacks, 1);
+	assert_ptr_equal(called_for, &f->base);
+	assert_int_equal(status, OPAL_SUCCESS);
+	expect_state(9, 0, 0);
+	assert_ptr_not_equal(message(10, 0), f);	/* the caller has it */
+}
+
+/* Sent means sent: Open MPI needs no callback. */
+static void descriptor_of_the_component_is_freed_without_one(void **state)
+{
+	udapl_frag_t *f = message(2000, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+
+	(void)state;
+	assert_int_equal(send_it(f), 1);
+	complete(0, DAT_DTO_SUCCESS);
+	assert_int_equal(callbacks, 0);
+	assert_ptr_equal(message(2000, 0), f);
+}
+
+static void callback_that_is_always_wanted_runs(void **state)
+{
+	udapl_frag_t *f = message(2000, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | MCA_BTL_DES_SEND_ALWAYS_CALLBACK);
+
+	(void)state;
+	assert_int_equal(send_it(f), OPAL_SUCCESS);
+	complete(0, DAT_DTO_SUCCESS);
+	assert_int_equal(callbacks, 1);
+	assert_ptr_equal(message(2000, 0), f);
+}
+
+/* It waited, so the caller does not know yet. */
+static void callback_of_a_message_that_waited_runs(void **state)
+{
+	udapl_frag_t *f = message(2000, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+
+	(void)state;
+	conn->credits = 0;
+	assert_int_equal(send_it(f), OPAL_SUCCESS);
+	conn->credits = 1;
+	udapl_push(peer);
+	complete(0, DAT_DTO_SUCCESS);
+	assert_int_equal(callbacks, 1);
+}
+
+static void message_copied_into_a_mapped_ring_is_complete(void **state)
+{
+	static _Alignas(UDAPL_CACHE_LINE) char ring[4096 + sizeof(struct udapl_ring_ctl)];
+	struct udapl_ring_out *r = &conn->ring_out;
+	udapl_frag_t *f = message(10, MCA_BTL_DES_SEND_ALWAYS_CALLBACK);
+
+	(void)state;
+	r->offer.shape = (struct udapl_ring_shape){ 4096, 1152 };
+	r->cursor = (struct udapl_ring_cursor){ 4096, 1 };
+	r->free_slots = 128;
+	r->max_payload = 1000;
+	r->buffer = ring;
+	r->ctl = (struct udapl_ring_ctl *)(ring + 4096);
+	assert_int_equal(send_it(f), 1);
+	assert_int_equal(callbacks, 1);
+	assert_int_equal(num_posts, 0);
+	f->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+	assert_int_equal(send_it(f), 1);
+	assert_int_equal(callbacks, 1);
+	assert_ptr_equal(message(10, 0), f);
+}
+
+static void closing_module_calls_nothing(void **state)
+{
+	udapl_frag_t *f = message(10, 0);
+
+	(void)state;
+	send_it(f);
+	module.closing = true;
+	complete(0, DAT_DTO_SUCCESS);
+	assert_int_equal(callbacks, 0);
+	assert_ptr_equal(message(10, 0), f);
+}
+
+/* --- completions ------------------------------------------------------------------------------- */
+
+static void completion_sends_what_waits(void **state)
+{
+	(void)state;
+	conn->sq_free = 1;
+	send_it(message(10, 0));
+	send_it(message(10, 0));
+	assert_int_equal(num_posts, 1);
+	complete(0, DAT_DTO_SUCCESS);
+	assert_int_equal(num_posts, 2);
+}
+
+/* Its status is that of the connection, which is decided later. */
+static void flushed_message_waits_for_the_end_of_the_connection(void **state)
+{
+	(void)state;
+	send_it(message(10, 0));
+	complete(0, DAT_DTO_ERR_FLUSHED);
+	assert_int_equal(callbacks, 0);
+	assert_int_equal(opal_list_get_size(&peer->flushed_sends), 1);
+	expect_state(9, 0, 0);
+}
+
+/* Open MPI counts it as sent. */
+static void flushed_message_of_the_component_is_freed(void **state)
+{
+	udapl_frag_t *f = message(2000, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+
+	(void)state;
+	send_it(f);
+	complete(0, DAT_DTO_ERR_FLUSHED);
+	assert_int_equal(callbacks, 0);
+	assert_true(opal_list_is_empty(&peer->flushed_sends));
+	assert_ptr_equal(message(2000, 0), f);
+}
+
+/* Credits that found no slot are reported when one is free. */
+static void completed_control_message_returns_credits(void **state)
+{
+	udapl_frag_t *f = (udapl_frag_t *)opal_free_list_get(&module.control_frags);
+
+	(void)state;
+	f->endpoint = peer;
+	f->work.conn = conn;
+	f->callback = false;
+	conn->control_free = 1;
+	conn->credits_to_return = mca_btl_udapl_component.credits;
+	udapl_send_completed(f, DAT_DTO_SUCCESS);
+	assert_int_equal(num_posts, 1);
+	assert_int_equal(sent_header(&posts[0])->kind, UDAPL_CREDITS);
+	assert_int_equal(sent_header(&posts[0])->credits, mca_btl_udapl_component.credits);
+	assert_int_equal(conn->control_free, 1);
+	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
+}
+
+static void message_that_cannot_be_posted_joins_the_flushed(void **state)
+{
+	(void)state;
+	post_results[POSTED_SEND] = UDAPL_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
+	assert_int_equal(send_it(message(2000, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP)), OPAL_SUCCESS);
+	assert_int_equal(opal_list_get_size(&peer->flushed_sends), 1);
+	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
+	assert_int_equal(conn->posted, 0);
+	assert_true(((udapl_frag_t *)opal_list_get_first(&peer->flushed_sends))->callback);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(message_takes_a_credit_and_a_slot),
+		CASE(message_is_written_into_the_ring_without_a_credit),
+		CASE(short_message_is_copied_into_the_staging_buffer),
+		CASE(messages_wait_in_their_order),
+		CASE(message_to_a_failed_peer_is_refused),
+		CASE(descriptor_of_the_caller_comes_back_by_its_callback),
+		CASE(descriptor_of_the_component_is_freed_without_one),
+		CASE(callback_that_is_always_wanted_runs),
+		CASE(callback_of_a_message_that_waited_runs),
+		CASE(message_copied_into_a_mapped_ring_is_complete),
+		CASE(closing_module_calls_nothing),
+		CASE(completion_sends_what_waits),
+		CASE(flushed_message_waits_for_the_end_of_the_connection),
+		CASE(flushed_message_of_the_component_is_freed),
+		CASE(completed_control_message_returns_credits),
+		CASE(message_that_cannot_be_posted_joins_the_flushed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
