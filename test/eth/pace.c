@@ -60,6 +60,22 @@ static void expect_send(uint64_t cookie, DAT_DTO_COMPLETION_STATUS status)
 		     done.status, (unsigned long)cookie, status);
 }
 
+/* The device is gone: sends that wait for the rate complete. */
+static void ETH_25_a_rate_ends_without_its_device(void)
+{
+	DAT_ETH_PACE rate = { .bits_per_s = 8000 }, none = { .bits_per_s = 0 };
+
+	open_paced(8000);
+	post_frames();
+	expect_send(0, DAT_DTO_SUCCESS);
+	wire_command("ip link del eth0");
+	OK(dat_eth_pace(w.ep, &none));
+	for (uint64_t i = 1; i < FRAMES; i++)
+		wire_event(w.request, DAT_DTO_COMPLETION_EVENT);
+	EXPECT(dat_eth_pace(w.ep, &rate) != DAT_SUCCESS);
+	wire_close(&w);
+}
+
 static void ETH_25_a_rate_holds_sends_back(void)
 {
 	DAT_ETH_PACE none = { .bits_per_s = 0 };
@@ -237,6 +253,7 @@ int main(int argc, char **argv)
 {
 	static const struct life_case cases[] = {
 		CASE(ETH_25_a_rate_holds_sends_back),
+		CASE(ETH_25_a_rate_ends_without_its_device),
 		CASE(ETH_25_frames_leave_at_their_turn),
 		CASE(ETH_25_a_rate_beyond_the_limits_is_refused),
 		CASE(ETH_26_a_frame_leaves_at_its_launch_time),

@@ -79,26 +79,32 @@ DAT_RETURN dapl_eth_post_send(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRI
 	return DAT_GET_TYPE(ret) == DAT_INTERNAL_ERROR ? BAD_PARAM(5) : ret;
 }
 
-/* ETH-25 */
+static DAT_RETURN check_rate(const struct dapl_ep *ep, DAT_UINT64 rate)
+{
+	struct dapl_eth_attr attr;
+	int err = dapl_device_ops.eth->query(ep->obj.ia->dev, &attr);
+
+	if (err)
+		return dapl_status(err, DAT_RESOURCE_DEVICE);
+	if (rate >= attr.rate_min && rate <= attr.rate_max)
+		return DAT_SUCCESS;
+	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "dat_eth_pace refused: %llu bit/s is not 0, nor between "
+	      "%llu and %llu", (unsigned long long)rate, (unsigned long long)attr.rate_min, (unsigned long long)attr.rate_max);
+	return BAD_PARAM(2);
+}
+
+/* The end of a rate needs nothing of the device, which may be gone: sends that wait then complete. ETH-25 */
 DAT_RETURN dapl_eth_pace(struct dapl_ep *ep, const DAT_ETH_PACE *wanted)
 {
 	struct dapl_eth_pace pace;
-	struct dapl_eth_attr attr;
 	DAT_RETURN ret;
-	int err;
 
 	if (!wanted)
 		return BAD_PARAM(2);
 	if (!(ep->eth->caps & DAT_ETH_CAP_PACE))
 		return NOT_SUPPORTED;
-	if ((err = dapl_device_ops.eth->query(ep->obj.ia->dev, &attr)))
-		return dapl_status(err, DAT_RESOURCE_DEVICE);
-	if (wanted->bits_per_s && (wanted->bits_per_s < attr.rate_min || wanted->bits_per_s > attr.rate_max)) {
-		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "dat_eth_pace refused: %llu bit/s is not 0, "
-		      "nor between %llu and %llu", (unsigned long long)wanted->bits_per_s,
-		      (unsigned long long)attr.rate_min, (unsigned long long)attr.rate_max);
-		return BAD_PARAM(2);
-	}
+	if (wanted->bits_per_s && (ret = check_rate(ep, wanted->bits_per_s)))
+		return ret;
 	memcpy(&pace, wanted, sizeof pace);
 	dapl_mutex_lock(&ep->lock);
 	ret = ep->state == DAT_EP_STATE_CONNECTED && ep->qp ?
