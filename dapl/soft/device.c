@@ -318,9 +318,7 @@ static void fabricate_verbs(struct dapl_device *dev)
 	dev->verbs.ops.post_srq_recv = soft_srq_post;
 	dev->verbs.ops.poll_cq = soft_cq_poll;
 	dev->verbs.ops.req_notify_cq = soft_cq_arm;
-	dev->verbs.ops.alloc_mw = soft_verbs_alloc_mw;
 	dev->verbs.ops.bind_mw = verbs_bind_mw;
-	dev->verbs.ops.dealloc_mw = soft_mw_dealloc;
 }
 
 static void read_settings(struct dapl_device *dev)

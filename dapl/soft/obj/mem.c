@@ -445,17 +445,6 @@ int soft_mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw)
 	return 0;
 }
 
-struct ibv_mw *soft_verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
-{
-	struct ibv_mw *mw;
-	int err = soft_mw_alloc(pd, type, &mw);
-
-	if (!err)
-		return mw;
-	errno = err;
-	return NULL;
-}
-
 /* Called with the window's lock held, or when no QP can find it any more. */
 static void window_unbind(struct soft_region *window)
 {

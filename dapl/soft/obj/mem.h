@@ -103,7 +103,6 @@ int soft_mr_add(struct ibv_pd *pd, const struct soft_memory *memory, int access,
 int soft_mr_dereg(struct ibv_mr *mr);
 int soft_mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw);
 int soft_mw_dealloc(struct ibv_mw *mw);
-struct ibv_mw *soft_verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 /* The QP is destroyed: invalidates the windows of type 2 that are bound to it. Its lock is not held. */
 void soft_mem_forget_qp(struct soft_qp *qp);
 /* The functions from here on are called with the lock of a QP held. The memory that they find stays
