@@ -552,6 +552,7 @@ test_unit_soft_test_fastpath_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send
 test_unit_soft_test_half_open_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mem_SOURCES = test/unit/soft/test_mem.c $(soft_ends)
 test_unit_soft_test_mem_LDADD = $(unit_soft_libs)
+test_unit_soft_test_mem_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc
 test_unit_soft_test_wire_LDADD = $(unit_soft_libs)
 test_unit_soft_test_offers_SOURCES = test/unit/soft/test_offers.c $(soft_ends)
 test_unit_soft_test_offers_LDADD = $(unit_soft_libs)

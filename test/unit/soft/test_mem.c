@@ -1,12 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_mem.c - which memory an STag of a peer names: keys that are guessed, nearly right, stale, of another
- * PD, and ranges outside their region are all refused. DAPL_TEST_KEYS sets the number of guesses,
- * DAPL_TEST_SEED repeats them. */
+ * PD, and ranges outside their region are all refused; keys of many regions are found. DAPL_TEST_KEYS sets the
+ * number of guesses, DAPL_TEST_SEED repeats them. */
 #include "test/unit/soft/ends.h"
 #include "dapl/soft/obj/mem.h"
 #include "test/random.h"
 
 enum { ALL = IBV_ACCESS_LOCAL_WRITE | SOFT_REMOTE_ACCESS };
+enum { TABLE = 256 * sizeof(void *) };	/* bytes of the first larger STag table; a region needs less */
+enum { REGIONS = 700 };			/* make the table grow twice */
+
+static bool no_tables;			/* there is no memory for one */
+static int entries_left = -1;		/* of the next table, until there is no memory; -1: no end */
+static bool filling;			/* the last calloc() was of a table: the next blocks are its entries */
+static struct ibv_mr *regions[REGIONS];
+
+#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+#pragma GCC visibility pop
+
+void *__wrap_malloc(size_t size)
+{
+	return filling && entries_left >= 0 && !entries_left-- ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	filling = n * size >= TABLE;
+	return filling && no_tables ? NULL : __real_calloc(n, size);
+}
 
 static enum soft_check look(uint32_t stag, uint64_t addr, uint64_t length, int access)
 {
@@ -44,6 +69,8 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
+	no_tables = filling = false;
+	entries_left = -1;
 	close_two();
 	return 0;
 }
@@ -102,6 +129,46 @@ static void stale_key_names_nothing(void **state)
 		assert_int_equal(look(stag, (uintptr_t)ends[1].buf, 4096, IBV_ACCESS_REMOTE_READ),
 				 SOFT_BAD_STAG);
 	}
+}
+
+/* Registers them all, and finds each; and none when they are gone. */
+static void assert_many_are_found(void)
+{
+	uint64_t at = (uintptr_t)ends[1].buf;
+	uint32_t stags[REGIONS];
+
+	for (int i = 0; i < REGIONS; i++)
+		OK(ops->reg_mr(ends[1].pd, ends[1].buf + i, 8, ALL, NULL, &regions[i]));
+	for (int i = 0; i < REGIONS; i++) {
+		stags[i] = regions[i]->rkey;
+		assert_int_equal(look(stags[i], at + i, 8, IBV_ACCESS_REMOTE_READ), SOFT_FINE);
+		assert_int_equal(look(stags[i], at + i + 1, 8, IBV_ACCESS_REMOTE_READ), SOFT_BOUNDS);
+	}
+	for (int i = 0; i < REGIONS; i++)
+		OK(ops->dereg_mr(regions[i]));
+	for (int i = 0; i < REGIONS; i++)
+		assert_int_equal(look(stags[i], at + i, 8, IBV_ACCESS_REMOTE_READ), SOFT_BAD_STAG);
+}
+
+static void keys_of_many_regions_are_found(void **state)
+{
+	(void)state;
+	assert_many_are_found();
+}
+
+static void keys_are_found_though_their_table_cannot_grow(void **state)
+{
+	(void)state;
+	no_tables = true;
+	assert_many_are_found();
+}
+
+static void keys_are_found_though_a_copy_of_their_table_fails(void **state)
+{
+	(void)state;
+	entries_left = 50;
+	assert_many_are_found();
+	assert_int_equal(entries_left, -1);
 }
 
 static void key_of_another_pd_is_refused(void **state)
@@ -179,6 +246,9 @@ int main(void)
 		T(guessed_keys_name_nothing),
 		T(nearly_right_keys_name_nothing),
 		T(stale_key_names_nothing),
+		T(keys_of_many_regions_are_found),
+		T(keys_are_found_though_their_table_cannot_grow),
+		T(keys_are_found_though_a_copy_of_their_table_fails),
 		T(key_of_another_pd_is_refused),
 		T(ranges_outside_the_region_are_refused),
 		T(rights_that_the_region_lacks_are_refused),
