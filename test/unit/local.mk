@@ -798,7 +798,7 @@ unit_softeth = \
 	test/unit/softeth/test_match \
 	test/unit/softeth/test_match_tunnels test/unit/softeth/test_packet test/unit/softeth/test_packet_open \
 	test/unit/softeth/test_place test/unit/softeth/test_ring test/unit/softeth/test_ring_open \
-	test/unit/softeth/test_rules \
+	test/unit/softeth/test_rule_find test/unit/softeth/test_rules \
 	test/unit/softeth/test_send test/unit/softeth/test_send_offload test/unit/softeth/test_spread \
 	test/unit/softeth/test_steer test/unit/softeth/test_validate
 unit_softeth_libs = libsofteth.la $(unit_soft_libs)
@@ -845,6 +845,9 @@ test_unit_softeth_test_ring_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_find,--w
 	-Wl,--wrap=eth_read_drops,--wrap=eth_validate
 test_unit_softeth_test_ring_open_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_ring_open_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setsockopt,--wrap=mmap64,--wrap=munmap,--wrap=calloc
+test_unit_softeth_test_rule_find_SOURCES = test/unit/softeth/test_rule_find.c $(softeth_frames) $(descriptors)
+test_unit_softeth_test_rule_find_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_rule_find_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setsockopt
 test_unit_softeth_test_rules_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_rules_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setsockopt
 test_unit_softeth_test_send_SOURCES = test/unit/softeth/test_send.c \

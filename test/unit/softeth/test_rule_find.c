@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_rule_find.c - which rule of a port gets a frame (dapl/softeth/rules.c): by priority, direction, destination,
+ * time and the member of a group; rules that leave a port and come back; groups that the socket joins. Order and
+ * memberships are test_rules.c's. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <sys/socket.h>
+#include "dapl/softeth/packet.h"
+#include "dapl/softeth/rules.h"
+#include "dapl/softeth/spread.h"
+#include "test/unit/descriptors.h"
+#include "test/unit/softeth/frames.h"
+
+enum { INDEX = 7, MEMBERS = 2 };
+
+static struct eth_port port;
+static struct frame frame;
+static struct eth_spread *spread;
+static struct rule_counts *counts;	/* of the rule that moves */
+static bool filter_refused, join_refused;
+static int joined_level;		/* IPPROTO_IP or IPPROTO_IPV6, of the last join */
+static struct ip_mreqn group4;
+static struct ipv6_mreq group6;
+static uint32_t hash;
+static unsigned descriptors;
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	(void)fd;
+	errno = level == SOL_SOCKET ? ENOMEM : ENODEV;
+	if (level == SOL_SOCKET)
+		return filter_refused ? -1 : 0;
+	if (level == SOL_PACKET)
+		return 0;
+	if (join_refused)
+		return -1;
+	joined_level = level;
+	if (level == IPPROTO_IP) {
+		assert_int_equal(name, IP_ADD_MEMBERSHIP);
+		assert_int_equal(size, sizeof group4);
+		memcpy(&group4, value, sizeof group4);
+	} else {
+		assert_int_equal(name, IPV6_JOIN_GROUP);
+		assert_int_equal(size, sizeof group6);
+		memcpy(&group6, value, sizeof group6);
+	}
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	descriptors = open_descriptors();
+	port = (struct eth_port){ .fd = -1, .index = INDEX, .counters = -1, .link = -1 };
+	dapl_mutex_init(&port.lock, RANK_SOFT_ETH);
+	frame = frame_over(4, IPPROTO_UDP, 4791);	/* to 02:00:00:00:00:01 */
+	counts = rule_counts_new();
+	spread = NULL;
+	filter_refused = join_refused = false;
+	joined_level = -1;
+	hash = 0;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	eth_rules_free(&port);
+	assert_null(port.rules);
+	assert_int_equal(port.rule_count, 0);
+	assert_int_equal(counts->refs, 1);
+	rule_counts_put(counts);
+	if (spread) {
+		assert_int_equal(spread->refs, 1);
+		spread_put(spread);
+	}
+	assert_int_equal(open_descriptors(), descriptors);
+	return 0;
+}
+
+/* Of frames from `from_ns` until `until_ns`; 0: without an end. */
+static int attach_at(const struct dapl_eth_rule *rule, struct rule_counts *of_rule, uint64_t from_ns,
+		     uint64_t until_ns, uint16_t member, struct eth_rule **added)
+{
+	struct rule_part part = { .rule = *rule, .counts = of_rule, .times = rule_times_new(from_ns),
+		.spread = spread };
+	int err;
+
+	part.times->until_ns = until_ns;
+	err = eth_rule_attach(&port, &part, member, added);
+	rule_times_put(part.times);
+	return err;
+}
+
+static struct eth_rule *attach(const struct dapl_eth_rule *rule, uint16_t member)
+{
+	struct rule_counts *own = rule_counts_new();
+	struct eth_rule *added = NULL;
+
+	assert_int_equal(attach_at(rule, own, 0, 0, member, &added), 0);
+	rule_counts_put(own);
+	return added;
+}
+
+static struct dapl_eth_rule to_address(uint8_t last, uint32_t priority)
+{
+	struct dapl_eth_rule rule = { .mode = ETH_COPY, .priority = priority };
+
+	rule.key.dst[0] = 2;
+	rule.key.dst[5] = last;
+	memset(rule.mask.dst, 255, sizeof rule.mask.dst);
+	return rule;
+}
+
+static struct eth_rule *find_as(uint64_t time, bool outgoing, bool other_host)
+{
+	struct eth_rule *found;
+
+	dapl_mutex_lock(&port.lock);
+	found = eth_rule_find(&port, frame.bytes, (uint32_t)frame.length, (struct eth_tag){ 0 }, time, outgoing,
+			      other_host, &hash);
+	dapl_mutex_unlock(&port.lock);
+	return found;
+}
+
+static struct eth_rule *find(uint64_t time)
+{
+	return find_as(time, false, false);
+}
+
+/* --- which frames ---------------------------------------------------------------------------------------------- */
+
+static void first_rule_that_matches_gets_the_frame(void **state)
+{
+	const struct dapl_eth_rule all = { .mode = ETH_COPY, .priority = 9 }, address = to_address(1, 5),
+		other = to_address(3, 1);
+	struct eth_rule *of_all = attach(&all, 0), *of_address = attach(&address, 0), *of_other = attach(&other, 0);
+
+	(void)state;
+	assert_ptr_equal(find(1), of_address);
+	frame.bytes[5] = 3;
+	assert_ptr_equal(find(1), of_other);
+	frame.bytes[5] = 4;
+	assert_ptr_equal(find(1), of_all);
+}
+
+static void frame_that_no_rule_matches_is_left(void **state)
+{
+	const struct dapl_eth_rule other = to_address(3, 0);
+
+	(void)state;
+	assert_null(find(1));
+	attach(&other, 0);
+	assert_null(find(1));
+}
+
+static void rule_that_drops_hides_the_later_ones(void **state)
+{
+	const struct dapl_eth_rule all = { .mode = ETH_COPY, .priority = 9 };
+	struct dapl_eth_rule drop = to_address(1, 5);
+
+	(void)state;
+	attach(&all, 0);
+	assert_non_null(find(1));
+	drop.mode = ETH_DROP;
+	attach(&drop, 0);
+	assert_null(find(1));
+}
+
+static void outgoing_frame_needs_a_rule_that_asks(void **state)
+{
+	const struct dapl_eth_rule in = { .mode = ETH_COPY },
+		both = { .mode = ETH_COPY, .priority = 1, .flags = ETH_EGRESS };
+	struct eth_rule *of_in = attach(&in, 0), *of_both;
+
+	(void)state;
+	assert_null(find_as(1, true, false));
+	of_both = attach(&both, 0);
+	assert_ptr_equal(find_as(1, true, false), of_both);
+	assert_ptr_equal(find(1), of_in);
+}
+
+/* A device in promiscuous mode receives it for another rule. */
+static void frame_for_another_host_needs_all_or_its_address(void **state)
+{
+	const struct dapl_eth_rule own = { .mode = ETH_COPY }, address = to_address(1, 2),
+		all = { .mode = ETH_COPY, .priority = 1, .flags = ETH_ALL };
+	struct eth_rule *added;
+
+	(void)state;
+	attach(&own, 0);
+	assert_null(find_as(1, false, true));
+	added = attach(&address, 0);
+	assert_ptr_equal(find_as(1, false, true), added);
+	added = attach(&all, 0);
+	assert_ptr_equal(find_as(1, false, true), added);
+}
+
+/* --- when ------------------------------------------------------------------------------------------------------ */
+
+static void rule_gets_the_frames_of_its_time(void **state)
+{
+	const struct dapl_eth_rule rule = to_address(1, 0);
+	struct eth_rule *added;
+
+	(void)state;
+	assert_int_equal(attach_at(&rule, counts, 100, 200, 0, &added), 0);
+	assert_null(find(99));
+	assert_ptr_equal(find(100), added);
+	assert_ptr_equal(find(199), added);
+	assert_null(find(200));
+	__atomic_store_n(&added->times->until_ns, 0, __ATOMIC_RELAXED);
+	assert_ptr_equal(find(UINT64_MAX), added);
+}
+
+/* The rule leaves at `until_ns`, and comes back at `from_ns`. */
+static struct eth_rule *leave_and_return(const struct dapl_eth_rule *rule, struct eth_rule *old, uint64_t until_ns,
+					 uint64_t from_ns)
+{
+	struct eth_rule *added;
+
+	__atomic_store_n(&old->times->until_ns, until_ns, __ATOMIC_RELAXED);
+	eth_rule_unsteer(&port, old->times, false);
+	assert_int_equal(attach_at(rule, counts, from_ns, 0, 0, &added), 0);
+	return added;
+}
+
+static void rule_that_returns_gets_frames_of_its_earlier_times(void **state)
+{
+	const struct dapl_eth_rule rule = to_address(1, 0);
+	struct eth_rule *added;
+
+	(void)state;
+	assert_int_equal(attach_at(&rule, counts, 100, 0, 0, &added), 0);
+	added = leave_and_return(&rule, added, 200, 300);
+	added = leave_and_return(&rule, added, 400, 500);
+	assert_int_equal(port.rule_count, 1);
+	assert_null(find(99));
+	assert_ptr_equal(find(150), added);
+	assert_null(find(250));
+	assert_ptr_equal(find(350), added);
+	assert_null(find(450));
+	assert_ptr_equal(find(550), added);
+	assert_false(eth_rule_purge(&port));	/* frames of these times have long arrived */
+	assert_null(find(150));
+	assert_null(find(350));
+	assert_ptr_equal(find(550), added);
+}
+
+static void oldest_times_are_forgotten_beyond_a_limit(void **state)
+{
+	const struct dapl_eth_rule rule = to_address(1, 0);
+	struct eth_rule *added;
+
+	(void)state;
+	assert_int_equal(attach_at(&rule, counts, 100, 0, 0, &added), 0);
+	for (uint64_t i = 1; i <= ETH_MAX_PAST; i++)
+		added = leave_and_return(&rule, added, 100 * i + 50, 100 * i + 100);
+	assert_ptr_equal(find(110), added);
+	added = leave_and_return(&rule, added, 100 * ETH_MAX_PAST + 150, 100 * ETH_MAX_PAST + 200);
+	assert_null(find(110));
+	assert_ptr_equal(find(210), added);
+}
+
+static void rule_that_cannot_return_keeps_its_earlier_time(void **state)
+{
+	const struct dapl_eth_rule rule = to_address(1, 0);
+	struct eth_rule *old, *added;
+
+	(void)state;
+	assert_int_equal(attach_at(&rule, counts, 100, 200, 0, &old), 0);
+	eth_rule_unsteer(&port, old->times, false);
+	filter_refused = true;
+	assert_int_equal(attach_at(&rule, counts, 300, 0, 0, &added), ENOMEM);
+	assert_true(eth_rule_has(&port, old));
+	assert_int_equal(port.rule_count, 1);
+	assert_ptr_equal(find(150), old);
+	assert_null(find(350));
+}
+
+/* It is another rule if it has counters of its own. */
+static void other_rule_takes_over_no_earlier_time(void **state)
+{
+	const struct dapl_eth_rule rule = to_address(1, 0);
+	struct eth_rule *old, *other;
+
+	(void)state;
+	assert_int_equal(attach_at(&rule, counts, 100, 200, 0, &old), 0);
+	eth_rule_unsteer(&port, old->times, false);
+	other = attach(&rule, 0);
+	assert_int_equal(port.rule_count, 2);
+	assert_true(eth_rule_has(&port, old));
+	assert_null(other->past);
+}
+
+/* --- groups ---------------------------------------------------------------------------------------------------- */
+
+static void make_spread(void)
+{
+	static const uint16_t owners[MEMBERS] = { 1, 0 };
+	static uint8_t key[TOEPLITZ_KEY] = { 0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2 };
+	const struct dapl_eth_rss rss = { .hash = { .rx_hash_key = key, .rx_hash_key_len = sizeof key,
+		.rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 }, .size = MEMBERS, .table = owners };
+
+	spread = spread_new(&rss);
+	assert_non_null(spread);
+}
+
+static void frame_of_a_group_is_its_owners(void **state)
+{
+	const struct dapl_eth_rule all = { .mode = ETH_COPY };
+	struct eth_headers headers;
+	struct eth_rule *added;
+	uint32_t expected;
+	uint16_t owner;
+
+	(void)state;
+	make_spread();
+	eth_parse(frame.bytes, frame.length, (struct eth_tag){ 0 }, &headers);
+	expected = spread_hash(spread, &headers);
+	owner = expected & 1 ? 0 : 1;
+	added = attach(&all, owner);
+	assert_ptr_equal(find(1), added);
+	assert_int_equal(hash, expected);
+	eth_rule_detach(&port, added->times);
+	hash = 77;
+	attach(&all, !owner);
+	assert_null(find(1));
+	assert_int_equal(hash, 77);
+}
+
+/* --- IP groups that the socket joins --------------------------------------------------------------------------- */
+
+static struct dapl_eth_rule joining(uint8_t version, uint8_t first)
+{
+	struct dapl_eth_rule rule = { .mode = ETH_COPY, .flags = ETH_JOIN };
+
+	rule.key.ip_version = version;
+	rule.key.ip_dst[0] = first;
+	rule.key.ip_dst[3] = 5;
+	memset(rule.mask.ip_dst, 255, version == 4 ? 4 : 16);
+	return rule;
+}
+
+static void rule_joins_its_ip_group_while_it_is_there(void **state)
+{
+	const struct dapl_eth_rule four = joining(4, 239), six = joining(6, 0xff);
+	struct eth_rule *added = attach(&four, 0);
+
+	(void)state;
+	assert_int_equal(joined_level, IPPROTO_IP);
+	assert_int_equal(ntohl(group4.imr_multiaddr.s_addr), 0xef000005);
+	assert_int_equal(group4.imr_ifindex, INDEX);
+	assert_int_equal(open_descriptors(), descriptors + 1);
+	eth_rule_detach(&port, added->times);
+	assert_int_equal(open_descriptors(), descriptors);
+	attach(&six, 0);
+	assert_int_equal(joined_level, IPPROTO_IPV6);
+	assert_memory_equal(&group6.ipv6mr_multiaddr, six.key.ip_dst, 16);
+	assert_int_equal(group6.ipv6mr_interface, INDEX);
+}
+
+static void refused_join_leaves_no_rule(void **state)
+{
+	const struct dapl_eth_rule rule = joining(4, 239);
+	struct eth_rule *added;
+
+	(void)state;
+	join_refused = true;
+	assert_int_equal(attach_at(&rule, counts, 0, 0, 0, &added), ENODEV);
+	assert_null(port.rules);
+	assert_int_equal(open_descriptors(), descriptors);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(first_rule_that_matches_gets_the_frame),
+		TEST(frame_that_no_rule_matches_is_left),
+		TEST(rule_that_drops_hides_the_later_ones),
+		TEST(outgoing_frame_needs_a_rule_that_asks),
+		TEST(frame_for_another_host_needs_all_or_its_address),
+		TEST(rule_gets_the_frames_of_its_time),
+		TEST(rule_that_returns_gets_frames_of_its_earlier_times),
+		TEST(oldest_times_are_forgotten_beyond_a_limit),
+		TEST(rule_that_cannot_return_keeps_its_earlier_time),
+		TEST(other_rule_takes_over_no_earlier_time),
+		TEST(frame_of_a_group_is_its_owners),
+		TEST(rule_joins_its_ip_group_while_it_is_there),
+		TEST(refused_join_leaves_no_rule),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
