@@ -23,3 +23,6 @@ libcommon_la_SOURCES = \
 	common/rate.c common/rate.h \
 	common/trace.c common/trace.h \
 	common/variables.h
+if COVERAGE
+libcommon_la_SOURCES += test/build/count_at_exit.c
+endif

@@ -21,3 +21,5 @@ check-units: all $(unit_tests) $(unit_verbs)
 # The names that configure --disable-compat-names gives.
 EXTRA_DIST += test/build/compat-names
 TESTS += test/build/compat-names
+# For make coverage.
+EXTRA_DIST += test/build/coverage-folders
