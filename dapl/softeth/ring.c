@@ -3,8 +3,8 @@
  * them there. A block goes back to the kernel when all its frames are released. What the kernel wrote about
  * lengths is checked all the same, so that nothing outside of a block is read.
  *
- * The kernel marks frames that it stored after a loss. Then its counter is read, and the losses are told with
- * that frame: their sum is exact, their place is exact to a block. */
+ * The kernel marks blocks that it closed after a loss, not their frames. Then its counter is read, and the losses are told with
+ * the next frame: their sum is exact, their place is exact to a block. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
@@ -89,16 +89,21 @@ static void give_back_unused(struct eth_ring *ring)
 
 /* Enters block `head`, if the kernel has filled it and the program no longer has it. A number of frames that the block
  * has no room for is cut: when frames do not follow each other, the poll ends all the same. */
-static bool enter(struct eth_ring *ring)
+static bool enter(struct eth_port *port)
 {
+	struct eth_ring *ring = &port->ring;
 	struct tpacket_block_desc *b = block(ring, ring->head);
-	uint32_t most = ring->block_size / TPACKET3_HDRLEN;
+	uint32_t most = ring->block_size / TPACKET3_HDRLEN, status;
 
 	if (ring->entered)
 		return true;
-	if (ring->head - ring->tail == ring->blocks ||
-	    !(__atomic_load_n(&b->hdr.bh1.block_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
+	if (ring->head - ring->tail == ring->blocks)
 		return false;
+	status = __atomic_load_n(&b->hdr.bh1.block_status, __ATOMIC_ACQUIRE);
+	if (!(status & TP_STATUS_USER))
+		return false;
+	if (status & TP_STATUS_LOSING)
+		port->lost_pending += eth_read_drops(port);
 	ring->entered = true;
 	ring->frames_left = b->hdr.bh1.num_pkts < most ? b->hdr.bh1.num_pkts : most;
 	ring->block = (const uint8_t *)b;
@@ -171,8 +176,6 @@ static struct eth_rule *describe(struct eth_port *port, const frame_header *h, s
 	struct eth_rule *rule;
 	uint32_t hash = h->hv1.tp_rxhash;
 
-	if (h->tp_status & TP_STATUS_LOSING)
-		port->lost_pending += eth_read_drops(port);
 	rule = eth_rule_find(port, data, h->tp_snaplen, tag, time, outgoing,
 			     type == PACKET_OTHERHOST, &hash);
 	if (!rule)
@@ -236,7 +239,7 @@ int eth_ring_poll(struct eth_port *port, struct dapl_eth_frame *frames, int max)
 	struct tally tally = { .rule = NULL };
 	int n = 0;
 
-	while (n < max && enter(&port->ring))
+	while (n < max && enter(port))
 		n += poll_block(port, frames + n, max - n, &tally);
 	tally_end(&tally);
 	return n;

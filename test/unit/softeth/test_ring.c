@@ -410,10 +410,11 @@ static void loss_is_told_with_the_next_frame_that_is_wanted(void **state)
 	(void)state;
 	drops = 3;
 	store(WANTED, LENGTH);			/* stored before the loss */
-	store(UNWANTED, LENGTH)->tp_status = TP_STATUS_LOSING;
-	store(WANTED, LENGTH);
-	store(WANTED, LENGTH);
 	hand_over();
+	store(UNWANTED, LENGTH);
+	store(WANTED, LENGTH);
+	store(WANTED, LENGTH);
+	hand_over()->hdr.bh1.block_status |= TP_STATUS_LOSING;
 	polls(PLACES, 3);
 	assert_int_equal(frames[0].lost, 0);
 	assert_int_equal(frames[1].lost, 3);
