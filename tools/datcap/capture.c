@@ -37,6 +37,7 @@ struct capture {
 	long nap, naps_left;		/* ns: of one, of all until the next wait for an event */
 	uint64_t kept, bytes;		/* frames that passed the filter */
 	uint64_t lost;			/* told by frames */
+	uint64_t lost_here;		/* not written since the reader of the pipe does not read */
 	uint64_t begin, next_line, next_flush;	/* ns, monotonic */
 	unsigned batches;		/* taken */
 	uint64_t seconds_printed;
@@ -101,22 +102,25 @@ static bool prints_json(const struct options *o)
 	return o->json && !(o->file && !strcmp(o->file, "-"));
 }
 
-static void summary(struct capture *c, const DAT_ETH_STATS *s)
+/* `lost_here`: frames that the program took and did not write. */
+static void summary(struct capture *c, const DAT_ETH_STATS *s, uint64_t lost_here)
 {
 	double seconds = (double)(clock_now_ns() - c->begin) / 1e9;
 	const char *time = c->hardware ? "hardware" : "software";
-	char nic[32], ring[32];
+	uint64_t written = c->kept - lost_here;
+	char nic[32], ring[32], here[32];
 
 	place(nic, sizeof nic, s->lost_device);
 	place(ring, sizeof ring, s->lost);
+	place(here, sizeof here, lost_here);
 	if (prints_json(c->o))
-		print_json(json_pack("{s:s, s:o, s:o, s:o, s:f, s:o, s:o, s:s}", "device", c->o->interface, "received",
-				     number(s->received), "frames", number(c->kept), "bytes", number(c->bytes), "seconds",
-				     seconds, "lost_device", number(s->lost_device), "lost_ring", number(s->lost), "time",
-				     time));
+		print_json(json_pack("{s:s, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:s}", "device", c->o->interface, "received",
+				     number(s->received), "frames", number(written), "bytes", number(c->bytes), "seconds",
+				     seconds, "lost_device", number(s->lost_device), "lost_ring", number(s->lost),
+				     "lost_here", number(lost_here), "time", time));
 	else
-		fprintf(stderr, "%s: %s frames, %.1f MB in %.1f s; lost %s in the device, %s in the ring; "
-			"time: %s\n", c->o->interface, grouped(c->kept), (double)c->bytes / 1e6, seconds, nic, ring, time);
+		fprintf(stderr, "%s: %s frames, %.1f MB in %.1f s; lost %s in the device, %s in the ring, %s here; "
+			"time: %s\n", c->o->interface, grouped(written), (double)c->bytes / 1e6, seconds, nic, ring, here, time);
 }
 
 /* One line for the second that has passed. */
@@ -158,8 +162,12 @@ static void take(struct capture *c, DAT_ETH_FRAME *f, bool write)
 	c->kept++;
 	c->hardware = f->flags & DAT_ETH_FRAME_HW_TIME;
 	c->bytes += f->wire_length;
-	if (write)
-		c->pipe_closed |= !output_frame(f);
+	if (!write)
+		return;
+	if (c->pipe_closed)
+		c->lost_here++;
+	else
+		c->pipe_closed = !output_frame(f);
 }
 
 static bool enough(const struct capture *c, bool write)
@@ -204,14 +212,14 @@ static bool take_some(struct capture *c, bool write)
 }
 
 /* Takes what had come before a signal: the ring has it, or its device hands it over within the first nap. More that
- * comes meanwhile is taken for so long at most. */
+ * comes meanwhile is taken for so long at most. If the reader of a pipe does not take it, it is counted as lost. */
 static void drain(struct capture *c)
 {
 	const struct timespec nap = { .tv_nsec = NAP_MAX_NS };
 	uint64_t until = clock_now_ns() + DRAIN_NS;
 
 	nanosleep(&nap, NULL);
-	while (!c->pipe_closed && !enough(c, true) && clock_now_ns() < until && take_some(c, true))
+	while (!enough(c, true) && clock_now_ns() < until && take_some(c, true))
 		;
 }
 
@@ -343,9 +351,10 @@ int capture_run(const struct options *o)
 		.received = s.received + s.lost, .dropped_by_interface = s.lost_device, .accepted = c.kept,
 		.dropped_by_kernel = s.lost, .delivered = c.kept };
 	output_close(&statistics);
-	summary(&c, &s);
+	c.lost_here += output_unwritten();
+	summary(&c, &s, c.lost_here);
 	device_close(&c.device);
-	return status_of(&c, s.lost || (s.lost_device && s.lost_device != ~(uint64_t)0));
+	return status_of(&c, s.lost || c.lost_here || (s.lost_device && s.lost_device != ~(uint64_t)0));
 }
 
 int stat_run(const struct options *o)

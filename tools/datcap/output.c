@@ -35,6 +35,7 @@ static uint64_t written;		/* bytes of the present file */
 static unsigned file_number;
 static int fd = -1;
 static bool pipe_closed;
+static uint64_t unwritten;		/* frames */
 
 static const char *path_of(unsigned number)
 {
@@ -55,6 +56,20 @@ static size_t block_length(size_t at)
 		return PCAP_HEADER;
 	memcpy(&length, buffer + at + (options.pcap ? 8 : 4), sizeof length);
 	return options.pcap ? (size_t)length + PCAP_RECORD : length;
+}
+
+/* Frames of the buffer that are not whole in its first `put` bytes. */
+static uint64_t frames_behind(size_t put)
+{
+	uint64_t frames = 0;
+
+	for (size_t at = 0, next; at < used; at = next) {
+		const bool is_frame = options.pcap ? written || at : pcapng_is_packet(buffer + at);
+
+		next = at + block_length(at);
+		frames += is_frame && next > put;
+	}
+	return frames;
 }
 
 /* Drops the part of a block at the end of the file. */
@@ -108,6 +123,8 @@ static void flush(void)
 			fail("%s: %s", path_of(file_number), strerror(err));
 		}
 	}
+	if (put < used)
+		unwritten += frames_behind(put);
 	written += used;
 	used = 0;
 }
@@ -297,4 +314,9 @@ bool output_close(const struct pcapng_statistics *statistics)
 		used += pcapng_interface_statistics(buffer + used, statistics);
 	close_file();
 	return !pipe_closed;
+}
+
+uint64_t output_unwritten(void)
+{
+	return unwritten;
 }

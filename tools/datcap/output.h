@@ -29,5 +29,7 @@ bool output_commented(const DAT_ETH_FRAME *frame, const char *comment);
  * outlive the process. False: the reader of the pipe has gone. */
 bool output_flush(void);
 bool output_close(const struct pcapng_statistics *statistics);
+/* Frames that were appended and did not get to the file, or to the reader of the pipe. */
+uint64_t output_unwritten(void);
 
 #endif

@@ -168,6 +168,14 @@ size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *packet)
 	return end(&b);
 }
 
+bool pcapng_is_packet(const uint8_t *block)
+{
+	uint32_t type;
+
+	memcpy(&type, block, sizeof type);
+	return type == ENHANCED_PACKET;
+}
+
 static void time_option(struct block *b, uint16_t code, uint64_t time)
 {
 	uint32_t halves[2] = { (uint32_t)(time >> 32), (uint32_t)time };

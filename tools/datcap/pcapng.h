@@ -2,6 +2,7 @@
 /* pcapng.h - blocks of pcapng files, in the byte order of this host. Writing them to a file is output.c's job. */
 #ifndef DATCAP_PCAPNG_H
 #define DATCAP_PCAPNG_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,8 @@ size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *packet);
 /* A packet in one piece, without losses and comment. */
 size_t pcapng_plain_packet(uint8_t *to, uint64_t time, const uint8_t *bytes, uint32_t captured, uint32_t length,
 			   uint32_t flags);
+
+bool pcapng_is_packet(const uint8_t *block);
 
 struct pcapng_statistics {
 	uint64_t time, start, received, dropped_by_interface, accepted, dropped_by_kernel, delivered;

@@ -138,6 +138,43 @@ static void long_texts_are_cut(void **state)
 	pcap_close(open_file(used + PCAPNG_HEAD_MAX));
 }
 
+/* Of an option of 8 bytes in an interface statistics block; ~0: it is not there. */
+static uint64_t statistic(const uint8_t *block, uint16_t wanted)
+{
+	uint16_t option[2];
+	uint64_t value;
+
+	for (size_t at = 20;; at += 4 + ((option[1] + 3u) & ~3u)) {
+		memcpy(option, block + at, sizeof option);
+		if (!option[0])
+			return ~(uint64_t)0;
+		memcpy(&value, block + at + 4, sizeof value);
+		if (option[0] == wanted)
+			return value;
+	}
+}
+
+static void losses_are_told_by_place(void **state)
+{
+	struct pcapng_statistics s = { .received = 100, .dropped_by_interface = 1, .accepted = 90, .dropped_by_kernel = 2,
+		.delivered = 88 };
+
+	(void)state;
+	assert_int_equal(pcapng_is_packet(file), 0);
+	pcapng_interface_statistics(file, &s);
+	assert_int_equal(pcapng_is_packet(file), 0);
+	assert_int_equal(statistic(file, 4), 100);	/* isb_ifrecv */
+	assert_int_equal(statistic(file, 5), 1);	/* isb_ifdrop */
+	assert_int_equal(statistic(file, 6), 90);	/* isb_filteraccept */
+	assert_int_equal(statistic(file, 7), 2);	/* isb_osdrop */
+	assert_int_equal(statistic(file, 8), 88);	/* isb_usrdeliv */
+	s.dropped_by_interface = ~(uint64_t)0;	/* not known */
+	pcapng_interface_statistics(file, &s);
+	assert_int_equal(statistic(file, 5), ~(uint64_t)0);
+	pcapng_plain_packet(file, 5, bytes, 61, 61, PCAPNG_INBOUND);
+	assert_int_equal(pcapng_is_packet(file), 1);
+}
+
 static void a_file_that_is_cut_has_the_frames_before(void **state)
 {
 	struct pcapng_statistics none = { .time = 1 };
@@ -169,6 +206,7 @@ int main(void)
 		cmocka_unit_test_setup(frames_of_each_length_are_kept, begin),
 		cmocka_unit_test_setup(both_functions_write_the_same, begin),
 		cmocka_unit_test_setup(long_texts_are_cut, begin),
+		cmocka_unit_test_setup(losses_are_told_by_place, begin),
 		cmocka_unit_test_setup(a_file_that_is_cut_has_the_frames_before, begin),
 	};
 
