@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_help.c - messages for users: from which file, what is printed of them, and the text of DAT errors. */
+#include "test/unit/openmpi/btl.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include "contrib/openmpi/help.h"
+#include "test/unit/printed.h"
+
+static char directory[256];
+static const char *component_path;	/* NULL: unknown */
+static bool no_text;
+
+char *__wrap_opal_show_help_vstring(const char *file, const char *topic, bool header, va_list args);
+int __wrap_opal_show_help_add_dir(const char *dir);
+int __wrap_dladdr(const void *address, Dl_info *info);
+
+char *__wrap_opal_show_help_vstring(const char *file, const char *topic, bool header, va_list args)
+{
+	char *text = NULL;
+
+	assert_string_equal(file, "help-mpi-btl-udapl.txt");
+	assert_string_equal(topic, "topic");
+	assert_true(header);
+	if (!no_text && vasprintf(&text, "%s and %s\n", args) < 0)
+		fail();
+	return text;
+}
+
+int __wrap_opal_show_help_add_dir(const char *dir)
+{
+	snprintf(directory, sizeof directory, "%s", dir);
+	return OPAL_SUCCESS;
+}
+
+int __wrap_dladdr(const void *address, Dl_info *info)
+{
+	assert_ptr_equal(address, &mca_btl_udapl_component);
+	info->dli_fname = component_path;
+	return component_path != NULL;
+}
+
+static void show(void *arg)
+{
+	(void)arg;
+	udapl_show_help("topic", "first", "second");
+}
+
+static void text_is_printed_by_this_process(void **state)
+{
+	(void)state;
+	no_text = false;
+	assert_string_equal(printed_by(show, NULL), "first and second\n");
+}
+
+static void topic_without_a_text_prints_nothing(void **state)
+{
+	(void)state;
+	no_text = true;
+	assert_string_equal(printed_by(show, NULL), "");
+}
+
+static const char *directory_of(const char *path)
+{
+	component_path = path;
+	directory[0] = 0;
+	udapl_add_help_dir();
+	return directory;
+}
+
+static void help_is_beside_the_component(void **state)
+{
+	(void)state;
+	assert_string_equal(directory_of("/usr/lib/dapl/openmpi/mca_btl_udapl.so"), "/usr/lib/dapl/openmpi");
+	assert_string_equal(directory_of("mca_btl_udapl.so"), "");
+	assert_string_equal(directory_of(NULL), "");
+}
+
+static void error_has_the_names_of_dat(void **state)
+{
+	(void)state;
+	assert_string_equal(udapl_error(UDAPL_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_CONNECTED)),
+			    "DAT_INVALID_STATE DAT_INVALID_STATE_EP_CONNECTED");
+	assert_string_equal(udapl_error(UDAPL_ERROR(0x2abc0000, DAT_NO_SUBTYPE)), "unknown error ");
+}
+
+static void first_process_of_a_node_reports(void **state)
+{
+	(void)state;
+	opal_process_info.my_local_rank = 0;
+	assert_true(udapl_is_first_on_node());
+	opal_process_info.my_local_rank = 1;
+	assert_false(udapl_is_first_on_node());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_is_printed_by_this_process),
+		cmocka_unit_test(topic_without_a_text_prints_nothing),
+		cmocka_unit_test(help_is_beside_the_component),
+		cmocka_unit_test(error_has_the_names_of_dat),
+		cmocka_unit_test(first_process_of_a_node_reports),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
