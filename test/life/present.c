@@ -198,10 +198,98 @@ static void queries_and_changes_keep_no_memory(void)
 	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
+/* Change k, from 1: an odd one sets the next MTU, an even one sets the link down or up. So after k changes: */
+static int mtu_after(unsigned k)
+{
+	return 600 + (int)((k + 1) / 2 % 20);	/* few values: the IA keeps the text of each */
+}
+
+static bool is_up_after(unsigned k)
+{
+	return k / 2 % 2 == 0;
+}
+
+struct changes {
+	atomic_uint begun, done;	/* numbers of changes */
+	atomic_bool stop;
+};
+
+static void *change_all_the_time(void *arg)
+{
+	struct changes *changes = arg;
+
+	for (unsigned k = 1; !atomic_load(&changes->stop); k++) {
+		atomic_store(&changes->begun, k);
+		if (k % 2)
+			set_mtu(mtu_after(k));
+		else
+			set_link(is_up_after(k));
+		atomic_store(&changes->done, k);
+	}
+	return NULL;
+}
+
+/* Both attributes of one query. */
+static void query_both(DAT_IA_HANDLE ia, int *found, bool *active)
+{
+	DAT_PROVIDER_ATTR attr;
+
+	OK(dat_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &attr));
+	for (int i = 0; i < attr.num_provider_specific_attr; i++) {
+		const DAT_NAMED_ATTR *a = &attr.provider_specific_attr[i];
+
+		if (!strcmp(a->name, MTU))
+			*found = atoi(a->value);
+		else if (!strcmp(a->name, STATUS))
+			*active = !strcmp(a->value, "PORT_ACTIVE");
+	}
+}
+
+/* A query that begins after change `done` and ends before change `begun` + 1 has the values after one of these changes. */
+static void check_query(DAT_IA_HANDLE ia, struct changes *changes)
+{
+	unsigned done = atomic_load(&changes->done), begun;
+	bool active = false, known_mtu = false, known_link = false;
+	int found = 0;
+
+	query_both(ia, &found, &active);
+	begun = atomic_load(&changes->begun);
+	for (unsigned k = done; k <= begun; k++) {
+		known_mtu |= found == mtu_after(k);
+		known_link |= active == is_up_after(k);
+	}
+	if (!known_mtu || !known_link)
+		fail("MTU %d, port %s; after changes %u to %u: MTU %d to %d", found, active ? "active" : "down", done,
+		     begun, mtu_after(done), mtu_after(begun));
+}
+
+/* LIFE_QUERIES sets their number: 1000000 in `make check-long`. */
+static void no_answer_is_older_than_a_change_that_is_done(void)
+{
+	const char *number = getenv("LIFE_QUERIES");
+	long queries = number ? atol(number) : 4000;
+	struct changes changes = { .stop = false };
+	DAT_IA_HANDLE ia;
+	pthread_t thread;
+
+	if (!life_on_soft())
+		skip("the device may learn of a change later");
+	ia = open_it();
+	set_mtu(mtu_after(0));
+	EXPECT(!pthread_create(&thread, NULL, change_all_the_time, &changes));
+	for (long i = 0; i < queries || atomic_load(&changes.done) < 10; i++)
+		check_query(ia, &changes);
+	atomic_store(&changes.stop, true);
+	pthread_join(thread, NULL);
+	check_query(ia, &changes);
+	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
 static const struct life_case cases[] = {
 	CASE(mtu_and_link_are_those_of_now),
 	CASE(eight_threads_query_meanwhile),
 	CASE(queries_and_changes_keep_no_memory),
+	CASE(no_answer_is_older_than_a_change_that_is_done),
 };
 
 int main(int argc, char **argv)

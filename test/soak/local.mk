@@ -48,7 +48,7 @@ check-golden: all test/soak/conserved
 
 # The long forms, one after the other.
 .PHONY: check-soak
-check-soak: all $(soak_tests)
+check-soak: all $(soak_tests) test/life/present
 	test/soak/killed --rounds 1000
 	test/soak/conserved --rounds 100000000
 	test/soak/chaos --rounds 100000
@@ -57,5 +57,6 @@ check-soak: all $(soak_tests)
 	SOAK_PROCESSES=256 test/soak/scale processes_connect_all_to_all
 	test/soak/forged --rounds 10000
 	DAPL_TEST_KEYS=1000000000 test/unit/soft/test_mem
+	LIFE_LIMIT=3600 LIFE_QUERIES=1000000 test/life/present no_answer_is_older_than_a_change_that_is_done
 	test/soak/steady --seconds 3600
 	$(srcdir)/test/soak/versions || test $$? = 77
