@@ -22,7 +22,7 @@ static int move_rule(struct ibv_qp *from, void *rule, struct ibv_qp *to, void **
 }
 
 const struct dapl_eth_ops hw_eth_ops = {
-	.carrier = "VERBS-0",
+	.carrier = "VERBS",
 	.reads_headers = true,
 	.query = hw_eth_query, .begin = hw_eth_begin,
 	.add_rule = hw_eth_rule_add, .free_rule = hw_eth_rule_free, .move_rule = move_rule,

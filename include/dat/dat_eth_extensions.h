@@ -4,8 +4,8 @@
  * dat_eth(7) is the overview; each call has a page of section 3.
  *
  * An IA that has such endpoints says so by the provider-specific attribute DAT_ETH_ATTR_RAW. Its
- * value names what carries the frames and the version of this interface: "PACKET-0", over packet
- * sockets; "VERBS-0", over raw packet QPs of an RDMA device. Version 0 may change.
+ * value names what carries the frames: "PACKET", packet sockets; "VERBS", raw packet QPs of an RDMA
+ * device.
  *
  * Like all extensions the calls go through dat_extension_op(): the casts below fix the types of its
  * variable arguments. Each call returns DAT_SUCCESS or a value whose type, DAT_GET_TYPE(value), is
@@ -58,7 +58,7 @@ typedef enum dat_eth_cap {
 	DAT_ETH_CAP_EGRESS       = 0x0002,	/* DAT_ETH_EGRESS */
 	DAT_ETH_CAP_PARTIAL_MASK = 0x0004,	/* masks with any bits */
 	DAT_ETH_CAP_INNER        = 0x0008,	/* inner_key of tunnels */
-	DAT_ETH_CAP_TUNNEL       = 0x0010,	/* tunnels are parsed; VERBS-0: VXLAN at least */
+	DAT_ETH_CAP_TUNNEL       = 0x0010,	/* tunnels are parsed; VERBS: VXLAN at least */
 	DAT_ETH_CAP_VLAN_STRIP   = 0x0020,	/* VLAN tags may be stripped: DAT_ETH_FRAME_VLAN */
 	DAT_ETH_CAP_HASH         = 0x0040,	/* frames may carry a hash: DAT_ETH_FRAME_HASH */
 	DAT_ETH_CAP_RX_CSUM      = 0x0080,	/* DAT_ETH_FRAME_L4_OK */

@@ -523,7 +523,7 @@ int soft_eth_destroy_qp(struct ibv_qp *ibqp)
 }
 
 const struct dapl_eth_ops soft_eth_ops = {
-	.carrier = "PACKET-0",
+	.carrier = "PACKET",
 	.query = query, .begin = begin,
 	.create_group = create_group, .set_group = set_group, .free_group = free_group,
 	.add_rule = add_rule, .free_rule = free_rule, .move_rule = move_rule, .count_rule = count_rule,

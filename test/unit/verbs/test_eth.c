@@ -28,7 +28,7 @@ static const struct dapl_eth_ops *const ops = &hw_eth_ops;
 static void carrier_is_verbs(void **state)
 {
 	(void)state;
-	assert_string_equal(ops->carrier, "VERBS-0");
+	assert_string_equal(ops->carrier, "VERBS");
 }
 
 /* eth_send.c gives the headers of a message to the NIC, from the addresses of its segments. */
