@@ -112,6 +112,7 @@ datcap_SOURCES = \
 	tools/datcap/caps.c \
 	tools/datcap/device.c tools/datcap/device.h \
 	tools/datcap/output.c tools/datcap/output.h \
+	tools/datcap/writer.c tools/datcap/writer.h \
 	tools/datcap/print.c tools/datcap/print.h \
 	tools/datcap/pcapng.c tools/datcap/pcapng.h \
 	tools/datcap/rule.c tools/datcap/rule.h \
@@ -127,7 +128,7 @@ datcap_SOURCES = \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
 datcap_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(PCAP_CFLAGS)
-datcap_LDADD = libdat2.la $(JANSSON_LIBS) $(PCAP_LIBS) -ldl
+datcap_LDADD = libdat2.la $(JANSSON_LIBS) $(PCAP_LIBS) -lpthread -ldl
 dist_man_MANS += doc/man/datcap.1
 if CMOCKA
 check_PROGRAMS += test/unit/tools/test_pcapng

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* capture.c - `datcap capture` and `datcap stat`: reads the ring, filters, counts, hands frames to output.c. One
- * thread: while it writes, frames wait in the ring, and what does not fit is counted. */
+/* capture.c - `datcap capture` and `datcap stat`: reads the ring, filters, counts, hands frames to writer.c. While that thread is
+ * behind, frames wait in the ring, and what does not fit is counted as lost here. */
 #include <jansson.h>
 #include <pcap/pcap.h>
 #include <stdio.h>
@@ -14,17 +14,16 @@
 #include "output.h"
 #include "print.h"
 #include "rule.h"
+#include "writer.h"
 #include "tools/cli.h"
 
 enum {
-	BATCH = 64,			/* frames taken at a time */
 	RING_BYTES = 64 << 20,
 	FRAME_OVERHEAD = 128,		/* bytes of the ring for each frame, beside its own */
 	NAP_MIN_NS = 1000000, NAP_MAX_NS = 20000000,
 	DRAIN_NS = 500000000,
 	NAPS_NS = 40000000,		/* so long naps go on after the last frame */
 	WAIT_US = 100000,		/* so long a signal may wait */
-	CHECK_BATCHES = 1024,		/* between looks at the clock while frames always wait */
 	FILTER_MAX = 1 << 16,		/* bytes of a tagged frame that the filter sees */
 	RULES_SNAP_MIN = 128,		/* bytes of a frame with all headers that rules of the filter compare */
 };
@@ -33,13 +32,15 @@ struct capture {
 	const struct options *o;
 	struct device device;
 	struct bpf_program filter;
-	bool filtered, pipe_closed, gone, hardware;
+	bool filtered, pipe_closed, gone, broken, hardware;
 	long nap, naps_left;		/* ns: of one, of all until the next wait for an event */
 	uint64_t kept, bytes;		/* frames that passed the filter */
 	uint64_t lost;			/* told by frames */
-	uint64_t lost_here;		/* not written since the reader of the pipe does not read */
-	uint64_t begin, next_line, next_flush;	/* ns, monotonic */
-	unsigned batches;		/* taken */
+	uint64_t unwritten;		/* frames, since the reader of the pipe does not read */
+	uint64_t progress;		/* of the writer, when the ring was last found empty */
+	bool stuck;			/* it made none since the time before, though frames wait for it */
+	uint64_t settled, lost_stuck;	/* losses in the ring so far; those of them while the writer was stuck */
+	uint64_t begin, next_line;	/* ns, monotonic */
 	uint64_t seconds_printed;
 	uint64_t kept_before, bytes_before, lost_before;	/* at the last line */
 	uint64_t first_time;		/* CLOCK_REALTIME, ns */
@@ -102,21 +103,22 @@ static bool prints_json(const struct options *o)
 	return o->json && !(o->file && !strcmp(o->file, "-"));
 }
 
-/* `lost_here`: frames that the program took and did not write. */
-static void summary(struct capture *c, const DAT_ETH_STATS *s, uint64_t lost_here)
+/* Frames that the program took and did not write, or had no room for in the ring since it did not write. */
+static void summary(struct capture *c, const DAT_ETH_STATS *s)
 {
 	double seconds = (double)(clock_now_ns() - c->begin) / 1e9;
 	const char *time = c->hardware ? "hardware" : "software";
-	uint64_t written = c->kept - lost_here;
+	uint64_t written = c->kept - c->unwritten, lost_ring = s->lost - c->lost_stuck;
+	uint64_t lost_here = c->unwritten + c->lost_stuck;
 	char nic[32], ring[32], here[32];
 
 	place(nic, sizeof nic, s->lost_device);
-	place(ring, sizeof ring, s->lost);
+	place(ring, sizeof ring, lost_ring);
 	place(here, sizeof here, lost_here);
 	if (prints_json(c->o))
 		print_json(json_pack("{s:s, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:s}", "device", c->o->interface, "received",
 				     number(s->received), "frames", number(written), "bytes", number(c->bytes), "seconds",
-				     seconds, "lost_device", number(s->lost_device), "lost_ring", number(s->lost),
+				     seconds, "lost_device", number(s->lost_device), "lost_ring", number(lost_ring),
 				     "lost_here", number(lost_here), "time", time));
 	else
 		fprintf(stderr, "%s: %s frames, %.1f MB in %.1f s; lost %s in the device, %s in the ring, %s here; "
@@ -152,22 +154,18 @@ static void line(struct capture *c, bool to_stdout)
 
 /* --- the loop ----------------------------------------------------------------------------- */
 
-static void take(struct capture *c, DAT_ETH_FRAME *f, bool write)
+/* Whether the filter keeps it. */
+static bool take(struct capture *c, DAT_ETH_FRAME *f)
 {
 	c->lost += f->lost;
 	if (!passes(c, f))
-		return;
+		return false;
 	f->lost = (DAT_UINT32)c->lost;	/* with those before frames that the filter rejected */
 	c->lost = 0;
 	c->kept++;
 	c->hardware = f->flags & DAT_ETH_FRAME_HW_TIME;
 	c->bytes += f->wire_length;
-	if (!write)
-		return;
-	if (c->pipe_closed)
-		c->lost_here++;
-	else
-		c->pipe_closed = !output_frame(f);
+	return true;
 }
 
 static bool enough(const struct capture *c, bool write)
@@ -194,60 +192,112 @@ static void wait_for_frames(struct capture *c)
 	c->gone = device_is_gone(&c->device);
 }
 
-/* Returns false if there is no frame. */
-static bool take_some(struct capture *c, bool write)
+/* Losses since the last call are the program's own if the writer was stuck. */
+static void settle(struct capture *c)
 {
-	DAT_ETH_FRAME frames[BATCH];
-	DAT_COUNT got = 0;
-	DAT_RETURN ret = dat_eth_poll(c->device.ep, frames, BATCH, &got);
+	DAT_ETH_STATS s;
+
+	device_stats(&c->device, &s);
+	if (c->stuck)
+		c->lost_stuck += s.lost - c->settled;
+	c->settled = s.lost;
+}
+
+/* The ring is empty, or all batches wait for the writer. */
+static void look_at_writer(struct capture *c)
+{
+	bool behind, stuck;
+	uint64_t progress = writer_progress(&behind);
+
+	stuck = behind && progress == c->progress;
+	if (stuck != c->stuck)
+		settle(c);
+	c->stuck = stuck;
+	c->progress = progress;
+}
+
+/* Returns false if there is no frame. */
+static bool poll_batch(struct capture *c, struct writer_batch *b, bool write)
+{
+	DAT_RETURN ret = dat_eth_poll(c->device.ep, b->frames, WRITER_BATCH, &b->taken);
 
 	if (DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY)
 		return false;
-	if (ret != DAT_SUCCESS)
-		fail("%s: the device cannot be read any more", c->o->interface);
-	for (DAT_COUNT i = 0; i < got && !(write && enough(c, write)); i++)
-		take(c, &frames[i], write);
-	dat_eth_release(c->device.ep, got);
+	if (ret != DAT_SUCCESS) {
+		c->broken = true;
+		return false;
+	}
+	b->kept = 0;
+	for (DAT_COUNT i = 0; i < b->taken && !(write && enough(c, write)); i++) {
+		if (!take(c, &b->frames[i]))
+			continue;
+		if (b->kept != i)
+			b->frames[b->kept] = b->frames[i];
+		b->kept++;
+	}
 	return true;
 }
 
+/* The same, without a writer. */
+static bool count_some(struct capture *c)
+{
+	struct writer_batch batch;
+
+	if (!poll_batch(c, &batch, false))
+		return false;
+	dat_eth_release(c->device.ep, batch.taken);
+	return true;
+}
+
+/* The same, for the writer. */
+static bool take_some(struct capture *c)
+{
+	struct writer_batch *b = writer_batch();
+
+	if (b && poll_batch(c, b, true)) {
+		writer_put();
+		return true;
+	}
+	look_at_writer(c);
+	return !b;
+}
+
 /* Takes what had come before a signal: the ring has it, or its device hands it over within the first nap. More that
- * comes meanwhile is taken for so long at most. If the reader of a pipe does not take it, it is counted as lost. */
+ * comes meanwhile is taken for so long at most. What the writer cannot take any more is counted as lost. */
 static void drain(struct capture *c)
 {
 	const struct timespec nap = { .tv_nsec = NAP_MAX_NS };
-	uint64_t until = clock_now_ns() + DRAIN_NS;
+	uint64_t until = clock_now_ns() + DRAIN_NS, kept;
 
 	nanosleep(&nap, NULL);
-	while (!enough(c, true) && clock_now_ns() < until && take_some(c, true))
+	while (!enough(c, true) && clock_now_ns() < until && take_some(c))
 		;
-}
-
-/* While few frames come, the buffer of output.c does not fill; they would not be written before the end. */
-static void flush_if_due(struct capture *c)
-{
-	uint64_t now = clock_now_ns();
-
-	if (now < c->next_flush)
-		return;
-	c->pipe_closed |= !output_flush();
-	c->next_flush = now + OUTPUT_FLUSH_NS;
+	c->unwritten = writer_finish();
+	kept = c->kept;
+	until = clock_now_ns() + DRAIN_NS;
+	while (writer_has_ended() && !enough(c, true) && clock_now_ns() < until && count_some(c))
+		;
+	c->unwritten += c->kept - kept;
 }
 
 static void loop(struct capture *c, bool write)
 {
-	while (!stop_requested && !c->pipe_closed && !c->gone && !enough(c, write)) {
-		bool took = take_some(c, write);
-
-		if (write && (!took || ++c->batches % CHECK_BATCHES == 0))
-			flush_if_due(c);
-		if (took)
+	while (!stop_requested && !c->pipe_closed && !c->gone && !c->broken && !enough(c, write)) {
+		if (write ? take_some(c) : count_some(c))
 			c->naps_left = NAPS_NS;
 		else
 			wait_for_frames(c);
 		if ((!write || c->o->stats) && clock_now_ns() >= c->next_line)
 			line(c, !write);
+		c->pipe_closed |= write && writer_has_ended();
 	}
+	if (!write)
+		return;
+	if (c->gone || c->broken)
+		c->unwritten = writer_finish();
+	else
+		drain(c);
+	settle(c);
 }
 
 /* --take, --time */
@@ -278,6 +328,8 @@ static int status_of(const struct capture *c, bool lost)
 {
 	if (c->gone)
 		fail("%s: the device is gone", c->o->interface);
+	if (c->broken)
+		fail("%s: the device cannot be read any more", c->o->interface);
 	return c->o->strict && lost ? STATUS_LOST : 0;
 }
 
@@ -343,18 +395,17 @@ int capture_run(const struct options *o)
 
 	start(&c, o);
 	output_open(&output);
+	writer_start(c.device.ep);
 	loop(&c, true);
-	if (!c.gone)
-		drain(&c);
 	device_stats(&c.device, &s);
 	statistics = (struct pcapng_statistics){ .time = clock_read_ns(CLOCK_REALTIME), .start = c.first_time,
 		.received = s.received + s.lost, .dropped_by_interface = s.lost_device, .accepted = c.kept,
 		.dropped_by_kernel = s.lost, .delivered = c.kept };
 	output_close(&statistics);
-	c.lost_here += output_unwritten();
-	summary(&c, &s, c.lost_here);
+	c.unwritten += output_unwritten();
+	summary(&c, &s);
 	device_close(&c.device);
-	return status_of(&c, s.lost || c.lost_here || (s.lost_device && s.lost_device != ~(uint64_t)0));
+	return status_of(&c, s.lost || c.unwritten || (s.lost_device && s.lost_device != ~(uint64_t)0));
 }
 
 int stat_run(const struct options *o)

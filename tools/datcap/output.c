@@ -17,6 +17,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "config.h"
+#include "common/clock.h"
 #include "datcap.h"
 #include "print.h"
 #include "tools/cli.h"
@@ -36,6 +37,7 @@ static unsigned file_number;
 static int fd = -1;
 static bool pipe_closed;
 static uint64_t unwritten;		/* frames */
+static char failure[PATH_MAX + 100];	/* why the file cannot be written; output_close() tells, in the thread that ends the program */
 
 static const char *path_of(unsigned number)
 {
@@ -45,6 +47,13 @@ static const char *path_of(unsigned number)
 		return options.path;
 	snprintf(path, sizeof path, "%s.%u", options.path, number);
 	return path;
+}
+
+static void give_up(const char *why)
+{
+	if (!*failure)
+		snprintf(failure, sizeof failure, "%s: %s", path_of(file_number), why);
+	pipe_closed = true;
 }
 
 /* Of the block, record or file header at this place of the buffer. */
@@ -85,14 +94,27 @@ static void drop_partial(size_t put)
 		return;			/* a pipe */
 }
 
+/* Whether a write of PIPE_BUF bytes blocks for longer than STUCK_MS. Signals do not end the wait: each may be one more of those
+ * that end the capture. */
+static bool is_stuck(void)
+{
+	struct pollfd is = { .fd = fd, .events = POLLOUT };
+	const uint64_t until = clock_now_ns() + STUCK_MS * (uint64_t)1000000;
+	uint64_t now;
+	int ready = 0;
+
+	while ((now = clock_now_ns()) < until &&
+	       (ready = poll(&is, 1, (int)((until - now) / 1000000) + 1)) < 0 && errno == EINTR)
+		;
+	return ready <= 0;
+}
+
 /* The most that the next write may have. After a signal it does not wait for a reader of a pipe that does not read: 0. */
 static size_t write_limit(size_t left)
 {
-	struct pollfd is = { .fd = fd, .events = POLLOUT };
-
 	if (!stop_requested)
 		return left;
-	if (poll(&is, 1, STUCK_MS) == 0)
+	if (is_stuck())
 		return 0;
 	return left < PIPE_BUF ? left : PIPE_BUF;	/* so much does not block */
 }
@@ -120,7 +142,7 @@ static void flush(void)
 			int err = errno;
 
 			drop_partial(put);
-			fail("%s: %s", path_of(file_number), strerror(err));
+			give_up(strerror(err));
 		}
 	}
 	if (put < used)
@@ -201,7 +223,7 @@ static void open_file(void)
 	else
 		fd = open(path_of(file_number), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0)
-		fail("%s: %s", path_of(file_number), strerror(errno));
+		give_up(strerror(errno));
 	written = 0;
 	head();
 }
@@ -213,19 +235,23 @@ void output_open(const struct output_options *wanted)
 	if (!buffer)
 		fail("no memory");
 	open_file();
+	if (*failure)
+		fail("%s", failure);
 	flush();	/* a reader of the file sees at once that it is one */
 }
 
 static void close_file(void)
 {
 	flush();
-	if (fd != STDOUT_FILENO && close(fd))
-		fail("%s: %s", path_of(file_number), strerror(errno));
+	if (fd >= 0 && fd != STDOUT_FILENO && close(fd))
+		give_up(strerror(errno));
 }
 
 static void next_file(void)
 {
 	close_file();
+	if (pipe_closed)
+		return;
 	file_number = (file_number + 1) % options.ring_files;
 	open_file();
 }
@@ -278,10 +304,13 @@ bool output_flush(void)
 	return !pipe_closed;
 }
 
-static void check_length(uint32_t captured)
+static bool fits(uint32_t captured)
 {
-	if (captured > FRAME_MAX - PCAPNG_PACKET_EXTRA)
-		fail("a frame of %u bytes is longer than a device can give", captured);
+	if (captured <= FRAME_MAX - PCAPNG_PACKET_EXTRA)
+		return true;
+	give_up("a frame is longer than a device can give");
+	unwritten++;
+	return false;
 }
 
 bool output_commented(const DAT_ETH_FRAME *frame, const char *comment)
@@ -290,7 +319,8 @@ bool output_commented(const DAT_ETH_FRAME *frame, const char *comment)
 	struct pcapng_packet p = packet_of(frame, tag);
 
 	p.comment = comment;
-	check_length(p.captured);
+	if (!fits(p.captured))
+		return false;
 	if (options.pcap)
 		pcap_record(&p);
 	else
@@ -303,7 +333,8 @@ bool output_frame(const DAT_ETH_FRAME *f)
 {
 	if (options.pcap || f->lost || (f->flags & DAT_ETH_FRAME_VLAN))
 		return output_commented(f, "");
-	check_length(f->length);
+	if (!fits(f->length))
+		return false;
 	used += pcapng_plain_packet(buffer + used, f->time, f->data, f->length, f->wire_length, direction_of(f));
 	return appended();
 }
@@ -313,6 +344,8 @@ bool output_close(const struct pcapng_statistics *statistics)
 	if (!options.pcap)
 		used += pcapng_interface_statistics(buffer + used, statistics);
 	close_file();
+	if (*failure)
+		fail("%s", failure);
 	return !pipe_closed;
 }
 

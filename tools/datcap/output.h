@@ -20,8 +20,8 @@ struct output_options {
 };
 
 void output_open(const struct output_options *options);
-/* Appends a frame; a stripped tag is put back. False: the reader of the pipe has gone. A failure to write ends
- * the program, with whole blocks in the file. */
+/* Appends a frame; a stripped tag is put back. False: the reader of the pipe has gone, or writing has failed.
+ * Then output_close() ends the program, with whole blocks in the file. One thread at a time may call these. */
 bool output_frame(const DAT_ETH_FRAME *frame);
 /* The same, with a comment of at most 95 bytes where the format has them. */
 bool output_commented(const DAT_ETH_FRAME *frame, const char *comment);

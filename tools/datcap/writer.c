@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* writer.c - see writer.h. A queue of batches from the reading thread to the writing one. When it is full, frames wait in the ring
+ * without being read; the ring is what limits how many may wait. */
+#include "writer.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include "common/clock.h"
+#include "datcap.h"
+#include "output.h"
+#include "tools/cli.h"
+
+enum {
+	BATCHES = 256,
+	ROOM_NS = 10000000,		/* so long the reading thread waits for room */
+	NUDGE_NS = 50000000,		/* between signals that wake a writer that is blocked */
+};
+
+static struct {
+	DAT_EP_HANDLE ep;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t put, written;
+	struct writer_batch *batches;
+	uint64_t head, tail;		/* batches put, batches written */
+	bool ending, done;
+	bool closed;			/* of the writing thread; read by both */
+	uint64_t lost, next_flush;	/* of the writing thread */
+} w;
+
+/* w.lock held. */
+static void wait_for(pthread_cond_t *cond, uint64_t ns)
+{
+	const uint64_t until = clock_now_ns() + ns;
+	const struct timespec at = { .tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000) };
+
+	pthread_cond_timedwait(cond, &w.lock, &at);
+}
+
+static void note(bool open)
+{
+	if (!open)
+		__atomic_store_n(&w.closed, true, __ATOMIC_RELAXED);
+}
+
+static void write_batch(const struct writer_batch *b)
+{
+	for (DAT_COUNT i = 0; i < b->kept; i++)
+		if (w.closed)
+			w.lost++;
+		else
+			note(output_frame(&b->frames[i]));
+	dat_eth_release(w.ep, b->taken);
+}
+
+/* While few frames come, the buffer of output.c does not fill; they would not be written before the end. */
+static void flush_if_due(void)
+{
+	uint64_t now = clock_now_ns();
+
+	if (now < w.next_flush)
+		return;
+	note(output_flush());
+	w.next_flush = now + OUTPUT_FLUSH_NS;
+}
+
+static void *run(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&w.lock);
+	for (;;) {
+		bool has_batch;
+
+		if (w.head == w.tail && !w.ending)
+			wait_for(&w.put, OUTPUT_FLUSH_NS);
+		has_batch = w.head != w.tail;
+		if (!has_batch && w.ending)
+			break;
+		pthread_mutex_unlock(&w.lock);
+		if (has_batch)
+			write_batch(&w.batches[w.tail % BATCHES]);
+		flush_if_due();
+		pthread_mutex_lock(&w.lock);
+		w.tail += has_batch;
+		pthread_cond_signal(&w.written);
+	}
+	w.done = true;
+	pthread_cond_signal(&w.written);
+	pthread_mutex_unlock(&w.lock);
+	return NULL;
+}
+
+void writer_start(DAT_EP_HANDLE ep)
+{
+	pthread_condattr_t attr;
+
+	w.ep = ep;
+	w.batches = malloc(BATCHES * sizeof *w.batches);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);	/* of clock_now_ns() */
+	pthread_mutex_init(&w.lock, NULL);
+	pthread_cond_init(&w.put, &attr);
+	pthread_cond_init(&w.written, &attr);
+	pthread_condattr_destroy(&attr);
+	if (!w.batches || pthread_create(&w.thread, NULL, run, NULL))
+		fail("no memory");
+}
+
+struct writer_batch *writer_batch(void)
+{
+	struct writer_batch *b;
+
+	pthread_mutex_lock(&w.lock);
+	if (w.head - w.tail == BATCHES)
+		wait_for(&w.written, ROOM_NS);
+	b = w.head - w.tail == BATCHES ? NULL : &w.batches[w.head % BATCHES];
+	pthread_mutex_unlock(&w.lock);
+	return b;
+}
+
+void writer_put(void)
+{
+	pthread_mutex_lock(&w.lock);
+	w.head++;
+	pthread_cond_signal(&w.put);
+	pthread_mutex_unlock(&w.lock);
+}
+
+uint64_t writer_progress(bool *behind)
+{
+	uint64_t tail;
+
+	pthread_mutex_lock(&w.lock);
+	*behind = w.head != w.tail;
+	tail = w.tail;
+	pthread_mutex_unlock(&w.lock);
+	return tail;
+}
+
+bool writer_has_ended(void)
+{
+	return __atomic_load_n(&w.closed, __ATOMIC_RELAXED);
+}
+
+/* A signal ends a write that blocks; one just before the write would not, so it is repeated. output.c then looks before it
+ * writes whether it would block. */
+uint64_t writer_finish(void)
+{
+	pthread_mutex_lock(&w.lock);
+	w.ending = true;
+	pthread_cond_signal(&w.put);
+	while (!w.done) {
+		wait_for(&w.written, NUDGE_NS);
+		if (!w.done && stop_requested)
+			pthread_kill(w.thread, SIGTERM);
+	}
+	pthread_mutex_unlock(&w.lock);
+	pthread_join(w.thread, NULL);
+	free(w.batches);
+	return w.lost;
+}
