@@ -34,6 +34,7 @@ static uint8_t *buffer;			/* BUFFER bytes, and room for a block more */
 static size_t used;			/* of it; whole blocks */
 static uint64_t written;		/* bytes of the present file */
 static unsigned file_number;
+static uint64_t files_begun;		/* of the ring */
 static int fd = -1;
 static bool pipe_closed;
 static uint64_t unwritten;		/* frames */
@@ -203,15 +204,18 @@ static uint64_t link_speed(const char *device)
 static void head(void)
 {
 	struct utsname system;
-	char os[200];
+	char os[200], place[PCAPNG_COMMENT_MAX + 1] = "";
 
+	files_begun++;
 	if (options.pcap) {
 		pcap_header();
 		return;
 	}
 	uname(&system);
 	snprintf(os, sizeof os, "%.64s %.64s", system.sysname, system.release);
-	used += pcapng_section(buffer + used, os, "datcap " PACKAGE_VERSION);
+	if (options.ring_files)		/* the order of the files, whatever the clock does to their times */
+		snprintf(place, sizeof place, "file %llu of a ring of %u", (unsigned long long)files_begun, options.ring_files);
+	used += pcapng_section(buffer + used, os, "datcap " PACKAGE_VERSION, place);
 	used += pcapng_interface(buffer + used, options.device, options.filter, options.snap,
 				 link_speed(options.device));
 }

@@ -81,7 +81,7 @@ static void end_options(struct block *b)
 	put16(b, 0);
 }
 
-size_t pcapng_section(uint8_t *to, const char *os, const char *tool)
+size_t pcapng_section(uint8_t *to, const char *os, const char *tool, const char *comment)
 {
 	struct block b = begin(to, SECTION_HEADER);
 
@@ -92,6 +92,7 @@ size_t pcapng_section(uint8_t *to, const char *os, const char *tool)
 	put32(&b, 0xffffffff);
 	text_option(&b, SHB_OS, os);
 	text_option(&b, SHB_USERAPPL, tool);
+	text_option(&b, OPT_COMMENT, comment);
 	end_options(&b);
 	return end(&b);
 }

@@ -10,11 +10,13 @@
  * PCAPNG_PACKET_EXTRA more than its bytes. */
 enum {
 	PCAPNG_TEXT_MAX = 1000,		/* bytes kept of a name or a filter */
+	PCAPNG_COMMENT_MAX = 60,
 	PCAPNG_HEAD_MAX = 2 * PCAPNG_TEXT_MAX + 128,	/* no block has more than two texts */
 	PCAPNG_PACKET_EXTRA = 192,
 };
 
-size_t pcapng_section(uint8_t *to, const char *os, const char *tool);
+/* The comment has at most PCAPNG_COMMENT_MAX bytes; "": none. */
+size_t pcapng_section(uint8_t *to, const char *os, const char *tool, const char *comment);
 /* `speed` in bits a second; 0: not known. */
 size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint32_t snap, uint64_t speed);
 

@@ -22,7 +22,7 @@ static int begin(void **state)
 	(void)state;
 	for (int i = 0; i < FRAMES_MAX; i++)
 		bytes[i] = (uint8_t)(i * 7 + 1);
-	used = pcapng_section(file, "system", "tool");
+	used = pcapng_section(file, "system", "tool", "");
 	used += pcapng_interface(file + used, "eth0", "", 0, 0);
 	return 0;
 }
@@ -124,12 +124,16 @@ static void both_functions_write_the_same(void **state)
 static void long_texts_are_cut(void **state)
 {
 	static uint8_t block[PCAPNG_HEAD_MAX + 8];
-	static char text[2 * PCAPNG_TEXT_MAX];
+	static char text[2 * PCAPNG_TEXT_MAX], comment[PCAPNG_COMMENT_MAX + 1];
 
 	(void)state;
 	memset(text, 'x', sizeof text - 1);
 	memset(block, 0xee, sizeof block);
-	used = pcapng_section(file, text, text);
+	memset(comment, 'c', PCAPNG_COMMENT_MAX);
+	used = pcapng_section(file, text, text, comment);
+	assert_true(used <= PCAPNG_HEAD_MAX);
+	assert_int_equal(used - pcapng_section(file, text, text, ""), 4 + PCAPNG_COMMENT_MAX);
+	used = pcapng_section(file, text, text, "");
 	assert_true(used > 2 * PCAPNG_TEXT_MAX && used <= PCAPNG_HEAD_MAX);
 	assert_int_equal(pcapng_interface(block, text, text, 0, 1000000000), used + 16);
 	assert_true(used + 16 <= PCAPNG_HEAD_MAX);
