@@ -3,11 +3,22 @@
  * quick_exit(). Without, what ran in forked processes of tests is not counted. Linked into each library and program
  * that has libcommon, since each has counters of its own. No destructor runs, as with _exit(). */
 #include <stdlib.h>
+#include <unistd.h>
 
 void __gcov_dump(void);
 void count_at_exit(void);
 
+static uid_t user;
+
+/* A process that has become another user cannot write the files, and would print that. */
+static void write_counters(void)
+{
+	if (geteuid() == user)
+		__gcov_dump();
+}
+
 __attribute__((constructor)) void count_at_exit(void)
 {
-	at_quick_exit(__gcov_dump);
+	user = geteuid();
+	at_quick_exit(write_counters);
 }
