@@ -192,6 +192,7 @@ unit_core = \
 	test/unit/core/test_ia \
 	test/unit/core/test_lmr \
 	test/unit/core/test_mcast \
+	test/unit/core/test_net_messages \
 	test/unit/core/test_net_watch \
 	test/unit/core/test_object \
 	test/unit/core/test_open_query \
@@ -255,6 +256,10 @@ test_unit_core_test_control_verbs_SOURCES = test/unit/core/test_control_verbs.c 
 test_unit_core_test_control_verbs_LDADD = $(core_device_libs)
 test_unit_core_test_control_verbs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_control_serve \
 	-Wl,--wrap=dapl_registry_function
+test_unit_core_test_net_messages_SOURCES = test/unit/core/test_net_messages.c $(core_device)
+test_unit_core_test_net_messages_LDADD = $(core_device_libs)
+test_unit_core_test_net_messages_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=socket,--wrap=bind,--wrap=recv \
+	-Wl,--wrap=getifaddrs,--wrap=freeifaddrs
 test_unit_core_test_net_watch_SOURCES = test/unit/core/test_net_watch.c $(core_device)
 test_unit_core_test_net_watch_LDADD = $(core_device_libs)
 test_unit_core_test_post_SOURCES = test/unit/core/test_post.c $(core_device)
