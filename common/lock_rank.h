@@ -38,11 +38,11 @@ enum lock_rank {
 	/* device over libibverbs */
 	RANK_VERBS_DEVICE,	/* dev->lock: the list of connections */
 	RANK_VERBS_CONN,	/* conn->lock: state of one connection, or membership, and its id */
-	RANK_VERBS_ETH_GROUPS,	/* eth.h: groups of raw QPs, their tables and flows */
+	RANK_VERBS_ETH_GROUPS,	/* eth_types.h: groups of raw QPs, their tables and flows */
 	RANK_VERBS_ETH_LIST,	/* eth_cq.c: raw QPs that are polled with the CQs of EVDs */
-	RANK_VERBS_ETH_QP,	/* eth.h: rules, receives and ring of a raw QP */
+	RANK_VERBS_ETH_QP,	/* eth_types.h: rules, receives and ring of a raw QP */
 	RANK_VERBS_ETH_GROUP,	/* eth_group.c: the list of a group's rules */
-	RANK_VERBS_ETH_DEVICE,	/* eth.h: what the flows of a device can do, and its clock */
+	RANK_VERBS_ETH_DEVICE,	/* eth_types.h: what the flows of a device can do, and its clock */
 	RANK_SIW_TABLE,		/* siw_table.c: verbs object to what the provider keeps of it */
 	RANK_SIW_CQ,		/* siw.c: requests that are held back, of the QPs of one CQ */
 	RANK_VERBS_TAP,		/* verbs/tap.c: connections that are captured; spin lock */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* segment.h - an incoming segment: header, payload (responder.h), end. Called with qp->lock held. The
+/* segment.h - an incoming segment: header, payload (responder_place.h), end. Called with qp->lock held. The
  * functions return a Terminate code and name the check that failed, or return WIRE_TERM_NONE. */
 #ifndef SOFT_RDMAP_SEGMENT_H
 #define SOFT_RDMAP_SEGMENT_H
