@@ -5,17 +5,14 @@
  * sequentially consistent here, which the two full fences achieve. The label of each step is that
  * of the document.
  *
- * Claims: when no process can move any more, no message is left (the monitor's assertion). The owner
- * changes as its table allows, and a blocked thread remains the owner until it gives progress back.
+ * Claim: when no process can move any more, no message is left (the monitor's assertion).
  *
  *   spin -run notify.pml                 finds no error
  *   spin -run -DNO_LOOK notify.pml       leaves S4 out, and must find one
  *   spin -run -DLATE_CLEAR notify.pml    clears the eventfd after S4, and must find one
  *   spin -run -DLATE_HANDOVER notify.pml clears the eventfd after the handover, and must find one
  *   spin -run -DWAITER_STAYS notify.pml  the blocked thread does not give progress back when it
- *                                        wakes, and must find one
- *   spin -run -DNOT_OWNER notify.pml     the service thread hands over though a thread has blocked
- *                                        since data woke it, and must find one */
+ *                                        wakes, and must find one */
 
 #define MESSAGES 3
 #define POLLS 2
@@ -25,47 +22,20 @@ byte ring;		/* messages stored and not consumed */
 byte sleep_count = 1;	/* the sleep count; odd: signal the eventfd */
 byte notified;		/* the sleep count for which the producer signalled */
 bool wake_fd;		/* the eventfd is readable */
+bool polled;		/* polling threads drive progress, the timer is due */
 bool timer;
-mtype = { SERVICE_THREAD, BLOCKED_THREAD, POLLING_THREADS };
-mtype owner = SERVICE_THREAD;	/* the progress owner; one of the first two watches the eventfd */
-bool progress_lock, owner_lock;	/* locks */
+bool led_by_waiter;		/* a blocked thread watches the eventfd, and the service thread does not */
+bool progress_lock;		/* the progress lock */
 byte polls, seen;
 
 #define LOCK(l) d_step { !l -> l = true }
 #define UNLOCK(l) l = false
-
-/* The table of dapl/soft/progress/owner_state.c. */
-#define MAY_BECOME(to) (owner != to && (owner == SERVICE_THREAD || to == SERVICE_THREAD || \
-			to == POLLING_THREADS))
-
-#ifdef NOT_OWNER
-#define IS_OWNER(then) true
-#else
-#define IS_OWNER(then) (owner == then)
-#endif
 
 #ifdef NO_LOOK
 #define LOOK skip
 #else
 #define LOOK if :: ring > 0 -> wake_fd = true :: else fi
 #endif
-
-/* The count is even while polling threads drive progress. */
-#define SET_OWNER(to) \
-	assert(MAY_BECOME(to)); \
-	if :: owner == POLLING_THREADS || to == POLLING_THREADS -> sleep_count++ :: else fi; \
-	owner = to
-
-inline resume()
-{
-	d_step {
-		!owner_lock;
-		if
-		:: owner == POLLING_THREADS -> SET_OWNER(SERVICE_THREAD)
-		:: else
-		fi
-	}
-}
 
 active proctype producer()
 {
@@ -81,23 +51,20 @@ active proctype producer()
 	}
 }
 
-/* The eventfd was readable, and woke the service thread or a blocked thread, the owner then. */
-inline serve_or_hand_over(then, over)
+/* The eventfd was readable, and woke the service thread or a blocked thread. */
+inline serve_or_hand_over(over)
 {
 	LOCK(progress_lock);
-	d_step {
-		!owner_lock;
-		over = polls != seen && IS_OWNER(then);
-		if :: over -> owner_lock = true; seen = polls :: else fi
-	};
+	over = polls != seen;
 	if
 	:: over ->				/* to the polling threads */
+		seen = polls;
 #ifdef LATE_HANDOVER
-		d_step { SET_OWNER(POLLING_THREADS); owner_lock = false };
-		wake_fd = false
+		d_step { if :: !polled -> polled = true; sleep_count++ :: else fi };
+		wake_fd = false;
 #else
 		wake_fd = false;
-		d_step { SET_OWNER(POLLING_THREADS); owner_lock = false }
+		d_step { if :: !polled -> polled = true; sleep_count++ :: else fi };
 #endif
 	:: !over ->
 #ifdef LATE_CLEAR
@@ -120,14 +87,14 @@ active proctype service()
 	bool over;
 
 end:	do
-	:: wake_fd && owner == SERVICE_THREAD -> serve_or_hand_over(SERVICE_THREAD, over)
+	:: wake_fd && !polled && !led_by_waiter -> serve_or_hand_over(over)
 	:: timer ->
 		timer = false;
 		LOCK(progress_lock);
 		if
-		:: polls != seen && owner == POLLING_THREADS -> seen = polls; timer = true
+		:: polls != seen && polled -> seen = polls; timer = true
 		:: else ->
-			resume();
+			d_step { if :: polled -> polled = false; sleep_count++ :: else fi };
 			LOOK
 		fi;
 		UNLOCK(progress_lock)
@@ -162,40 +129,26 @@ active proctype waiter()
 	for (i : 1 .. ARMS) {
 		seen = polls;
 		if
-		:: owner == POLLING_THREADS ->
-			resume();
+		:: polled ->
+			d_step { if :: polled -> polled = false; sleep_count++ :: else fi };
 			if
 			:: d_step { !progress_lock -> progress_lock = true };
 				LOOK;
 				UNLOCK(progress_lock)
 			:: progress_lock -> wake_fd = true
 			fi
-		:: else
+		:: !polled
 		fi;
-		d_step {
-			!owner_lock;
-			mine = owner == SERVICE_THREAD;
-			if
-			:: mine -> SET_OWNER(BLOCKED_THREAD)
-			:: else
-			fi
-		};
+		d_step { mine = !led_by_waiter && !polled; if :: mine -> led_by_waiter = true :: else fi };
 		if :: woken = true :: woken = false fi;	/* some time, or never */
 end:		do
 		:: !mine -> break
-		:: mine && wake_fd ->
-			serve_or_hand_over(BLOCKED_THREAD, over);
-			mine = !over
+		:: mine && polled -> d_step { led_by_waiter = false; mine = false }
+		:: mine && !polled && wake_fd -> serve_or_hand_over(over)
 #ifdef WAITER_STAYS
 		:: mine && woken -> mine = false
 #else
-		:: mine && woken ->
-			d_step {
-				!owner_lock;
-				assert(owner == BLOCKED_THREAD);	/* no other thread took it away */
-				SET_OWNER(SERVICE_THREAD);
-				mine = false
-			}
+		:: mine && woken -> d_step { led_by_waiter = false; mine = false }
 #endif
 		od
 	}

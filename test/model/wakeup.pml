@@ -5,8 +5,7 @@
  * drive progress. What the kernel does with the lock of the socket held is one step; its look at
  * the members of the epoll sets is another.
  *
- * Claims: when no process can move any more, no message is left (the monitor's assertion). The owner
- * changes as its table allows, and a blocked thread remains the owner until it gives progress back.
+ * Claim: when no process can move any more, no message is left (the monitor's assertion).
  *
  *   spin -run wakeup.pml                 finds no error
  * Each of these must find one:
@@ -14,9 +13,7 @@
  *   spin -run -DNOT_ASKED wakeup.pml     raises it without asking whether polling threads still
  *                                        drive progress
  *   spin -run -DWAITER_STAYS wakeup.pml  the blocked thread does not give progress back when it
- *                                       wakes
- *   spin -run -DNOT_OWNER wakeup.pml     the service thread hands over though a thread has blocked
- *                                        since data woke it */
+ *                                       wakes */
 
 #define MESSAGES 3
 #define POLLS 3
@@ -25,25 +22,15 @@
 byte data;		/* messages in the socket */
 bool high;		/* the low-water mark is raised */
 bool ready;		/* data_epoll's list has the socket */
+bool polled;		/* polling threads drive progress: service_epoll does not watch data_epoll,
+			 * the timer is due */
 bool timer;
-mtype = { SERVICE_THREAD, BLOCKED_THREAD, POLLING_THREADS };
-mtype owner = SERVICE_THREAD;	/* the progress owner; service_epoll watches data_epoll for the service
-				 * thread only */
+bool led_by_waiter;		/* a blocked thread watches data_epoll, and service_epoll does not */
 bool progress_lock, owner_lock;	/* locks */
 byte polls, seen;
 
 #define LOCK(l) d_step { !l -> l = true }
 #define UNLOCK(l) l = false
-
-/* The table of dapl/soft/progress/owner_state.c. */
-#define MAY_BECOME(to) (owner != to && (owner == SERVICE_THREAD || to == SERVICE_THREAD || \
-			to == POLLING_THREADS))
-
-#ifdef NOT_OWNER
-#define IS_OWNER(then) true
-#else
-#define IS_OWNER(then) (owner == then)
-#endif
 
 /* The kernel: a socket becomes ready when it gets enough data, or when the mark falls to what it
  * has. */
@@ -56,13 +43,11 @@ byte polls, seen;
 #define LOWER if :: high -> d_step { high = false; TELL } :: else fi
 #endif
 
-#define SET_OWNER(to) assert(MAY_BECOME(to)); owner = to
-
 inline resume()
 {
 	LOCK(owner_lock);
 	if
-	:: owner == POLLING_THREADS -> SET_OWNER(SERVICE_THREAD); LOWER
+	:: polled -> polled = false; LOWER
 	:: else
 	fi;
 	UNLOCK(owner_lock)
@@ -75,7 +60,7 @@ inline suppress()
 #else
 	LOCK(owner_lock);
 	if
-	:: owner == POLLING_THREADS -> high = true
+	:: polled -> high = true
 	:: else
 	fi;
 	UNLOCK(owner_lock)
@@ -91,17 +76,17 @@ active proctype peer()
 	}
 }
 
-/* data_epoll was ready, and woke the service thread or a blocked thread, the owner then. */
-inline serve_or_hand_over(then, over)
+/* data_epoll was ready, and woke the service thread or a blocked thread. */
+inline serve_or_hand_over(over)
 {
 	LOCK(progress_lock);
-	d_step {
-		!owner_lock;
-		over = polls != seen && IS_OWNER(then);
-		if :: over -> seen = polls; SET_OWNER(POLLING_THREADS) :: else fi
-	};
+	over = polls != seen;
 	if
-	:: over					/* the polling threads look */
+	:: over ->				/* to the polling threads */
+		seen = polls;
+		LOCK(owner_lock);
+		polled = true;
+		UNLOCK(owner_lock)
 	:: !over ->
 		SCAN;
 		data = 0
@@ -118,12 +103,12 @@ active proctype service()
 	bool over;
 
 end:	do
-	:: ready && owner == SERVICE_THREAD -> serve_or_hand_over(SERVICE_THREAD, over)
+	:: ready && !polled && !led_by_waiter -> serve_or_hand_over(over)
 	:: timer ->
 		timer = false;
 		LOCK(progress_lock);
 		if
-		:: polls != seen && owner == POLLING_THREADS -> seen = polls; timer = true
+		:: polls != seen && polled -> seen = polls; timer = true
 		:: else -> resume()
 		fi;
 		UNLOCK(progress_lock)
@@ -166,33 +151,19 @@ active proctype waiter()
 	for (i : 1 .. ARMS) {
 		seen = polls;
 		if
-		:: owner == POLLING_THREADS -> resume()
-		:: else
+		:: polled -> resume()
+		:: !polled
 		fi;
-		d_step {
-			!owner_lock;
-			mine = owner == SERVICE_THREAD;
-			if
-			:: mine -> SET_OWNER(BLOCKED_THREAD)
-			:: else
-			fi
-		};
+		d_step { mine = !led_by_waiter && !polled; if :: mine -> led_by_waiter = true :: else fi };
 		if :: woken = true :: woken = false fi;	/* some time, or never */
 end:		do
 		:: !mine -> break
-		:: mine && ready ->
-			serve_or_hand_over(BLOCKED_THREAD, over);
-			mine = !over
+		:: mine && polled -> d_step { led_by_waiter = false; mine = false }
+		:: mine && !polled && ready -> serve_or_hand_over(over)
 #ifdef WAITER_STAYS
 		:: mine && woken -> mine = false
 #else
-		:: mine && woken ->
-			d_step {
-				!owner_lock;
-				assert(owner == BLOCKED_THREAD);	/* no other thread took it away */
-				SET_OWNER(SERVICE_THREAD);
-				mine = false
-			}
+		:: mine && woken -> d_step { led_by_waiter = false; mine = false }
 #endif
 		od
 	}

@@ -5,7 +5,6 @@
 #include "common/lock.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/progress/owner_state.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/receive/ring_rx.h"
@@ -81,7 +80,7 @@ void soft_ack_schedule(struct dapl_conn *conn, bool polling)
 	assert_held(&conn->dev->progress_lock);
 	if (!soft_owes_ack(conn) || only_window_used(conn))
 		return;
-	if (!polling || ack_urgent(conn) || !soft_owner_polls(dev)) {
+	if (!polling || ack_urgent(conn) || !__atomic_load_n(&dev->polled, __ATOMIC_RELAXED)) {
 		if (conn->shm)
 			shm_conn_send_ack(conn);
 		else

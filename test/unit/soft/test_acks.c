@@ -5,7 +5,6 @@
 #include "common/lock.h"
 #include "dapl/core/base/service.h"
 #include "dapl/soft/progress/acks.h"
-#include "dapl/soft/progress/owner_state.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/tunables.h"
 #include "test/unit/soft/ends.h"
@@ -13,11 +12,10 @@
 
 enum { ACK_FRAME = WIRE_FPDU_LENGTH + WIRE_UNTAGGED + WIRE_ACK_LENGTH + WIRE_CRC, QUARTER = SOFT_WINDOW / 4 };
 
-static void set_owner(struct dapl_device *dev, enum progress_owner owner)
+static void set_polled(struct dapl_device *dev, bool polled)
 {
 	dapl_mutex_lock(&dev->owner_lock);
-	if (dev->owner != owner)
-		soft_owner_set(dev, owner, "test");
+	__atomic_store_n(&dev->polled, polled, __ATOMIC_RELAXED);
 	dapl_mutex_unlock(&dev->owner_lock);
 }
 
@@ -26,13 +24,13 @@ static void set_owner(struct dapl_device *dev, enum progress_owner owner)
 static int set_up(void **state)
 {
 	stream_test_open(state);
-	set_owner(stream_device.dev, OWNER_POLLING_THREADS);
+	set_polled(stream_device.dev, true);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	set_owner(stream_device.dev, OWNER_SERVICE_THREAD);
+	set_polled(stream_device.dev, false);
 	return stream_test_close(state);
 }
 
@@ -105,7 +103,7 @@ static void acknowledgement_is_sent_at_once_if_nothing_polls(void **state)
 	s.conn->delivered = 1;
 	assert_true(processed(false));
 	s.conn->tx.ack_now = false;
-	set_owner(stream_device.dev, OWNER_SERVICE_THREAD);
+	set_polled(stream_device.dev, false);
 	assert_true(processed(true));
 	assert_int_equal(waiting(), 0);
 }
@@ -239,13 +237,13 @@ static bool all_acknowledged(const struct dapl_conn *conn)
 }
 
 /* A message comes to ends[1], and one poll takes it. Returns with the progress lock held. */
-static struct dapl_conn *take_a_message(enum progress_owner owner)
+static struct dapl_conn *take_a_message(bool polled)
 {
 	struct dapl_device *dev = ends[1].dev;
 
 	post_receive(&ends[1]);
 	soft_progress_lock(dev);
-	set_owner(dev, owner);
+	set_polled(dev, polled);
 	post(&ends[0], IBV_WR_SEND, 8, 0, 0);
 	soft_progress_serve(dev, true);
 	return ends[1].conn;
@@ -254,7 +252,7 @@ static struct dapl_conn *take_a_message(enum progress_owner owner)
 /* Releases the lock. */
 static void expect_completions(void)
 {
-	set_owner(ends[1].dev, OWNER_SERVICE_THREAD);
+	set_polled(ends[1].dev, false);
 	soft_progress_unlock(ends[1].dev);
 	done(&ends[1]);
 	done(&ends[0]);
@@ -262,7 +260,7 @@ static void expect_completions(void)
 
 static void ring_acknowledges_when_it_is_found_empty(void **state)
 {
-	struct dapl_conn *conn = take_a_message(OWNER_POLLING_THREADS);
+	struct dapl_conn *conn = take_a_message(true);
 	bool waits = conn->shm->ack_owed && !all_acknowledged(conn);
 
 	(void)state;
@@ -274,7 +272,7 @@ static void ring_acknowledges_when_it_is_found_empty(void **state)
 
 static void acknowledgement_through_a_ring_waits_while_a_thread_polls(void **state)
 {
-	struct dapl_conn *conn = take_a_message(OWNER_POLLING_THREADS);
+	struct dapl_conn *conn = take_a_message(true);
 	bool waits;
 
 	(void)state;
@@ -291,7 +289,7 @@ static void acknowledgement_through_a_ring_waits_while_a_thread_polls(void **sta
 
 static void flush_acknowledges_through_rings(void **state)
 {
-	struct dapl_conn *conn = take_a_message(OWNER_POLLING_THREADS);
+	struct dapl_conn *conn = take_a_message(true);
 	bool sent;
 
 	(void)state;
@@ -303,7 +301,7 @@ static void flush_acknowledges_through_rings(void **state)
 
 static void ring_acknowledges_at_once_if_nothing_polls(void **state)
 {
-	bool sent = all_acknowledged(take_a_message(OWNER_SERVICE_THREAD));
+	bool sent = all_acknowledged(take_a_message(false));
 
 	(void)state;
 	expect_completions();
@@ -312,7 +310,7 @@ static void ring_acknowledges_at_once_if_nothing_polls(void **state)
 
 static void ring_without_a_queue_pair_acknowledges_nothing(void **state)
 {
-	struct dapl_conn *conn = take_a_message(OWNER_POLLING_THREADS);
+	struct dapl_conn *conn = take_a_message(true);
 	struct soft_qp *qp = conn->qp;
 	bool none;
 

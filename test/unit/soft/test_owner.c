@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "dapl/soft/progress/owner_state.h"
 #include "test/unit/soft/ends.h"
 
 /* --- a blocked thread is woken ------------------------------------------------------------ */
@@ -270,21 +269,6 @@ static void await_completion(const struct end *e)
 	}
 }
 
-static enum progress_owner owner_of(const struct end *e)
-{
-	return __atomic_load_n(&e->dev->owner, __ATOMIC_RELAXED);
-}
-
-static void await_owner(const struct end *e, enum progress_owner owner)
-{
-	time_t end = now() + LIMIT_S;
-
-	while (owner_of(e) != owner) {
-		assert_true(now() <= end);
-		usleep(100);
-	}
-}
-
 static void message(void)
 {
 	post_receive(&ends[1]);
@@ -302,7 +286,6 @@ static void a_sleeper_serves(bool tcp)
 	assert_int_equal(ops->sleep(e->dev, false), -1);
 	data = ops->sleep(e->dev, true);
 	assert_true(data >= 0);
-	assert_int_equal(owner_of(e), OWNER_BLOCKED_THREAD);
 	assert_int_equal(ops->sleep(e->dev, true), -1);
 	message();
 	while (!readable(e->channel->fd, 0)) {
@@ -312,7 +295,6 @@ static void a_sleeper_serves(bool tcp)
 	}
 	OK(ops->get_cq_event(e->channel, &cq));
 	ops->awake(e->dev);
-	assert_int_equal(owner_of(e), OWNER_SERVICE_THREAD);
 	done(e);
 	done(&ends[0]);
 	message();			/* no thread polls or sleeps: the service thread drives progress */
@@ -354,53 +336,6 @@ static void blocked_thread_yields_progress_to_pollers(void **state)
 	close_two();
 }
 
-/* The service thread was woken for data, and runs when a thread has blocked and polls are counted: it serves,
- * and the blocked thread stays the owner, which hands over itself. */
-static void service_thread_takes_progress_from_no_blocked_thread(void **state)
-{
-	struct end *e = &ends[1];
-	struct ibv_wc wc;
-	int data;
-
-	(void)state;
-	open_two(0);
-	dapl_watch_stop(&e->dev->data_watch);
-	data = ops->sleep(e->dev, true);
-	assert_true(data >= 0);
-	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
-	message();
-	e->dev->data_watch.ready(&e->dev->data_watch);
-	assert_int_equal(owner_of(e), OWNER_BLOCKED_THREAD);
-	await_completion(e);
-	assert_false(ops->work(e->dev));
-	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 1);
-	await_owner(e, OWNER_SERVICE_THREAD);	/* no polls */
-	close_two();
-}
-
-/* Arming a CQ ends polling; a CQ that is armed while another thread blocks changes nothing. */
-static void armed_cq_ends_polling(void **state)
-{
-	struct end *e = &ends[1];
-	int data;
-
-	(void)state;
-	open_two(0);
-	dapl_watch_stop(&e->dev->data_watch);
-	await_owner(e, OWNER_SERVICE_THREAD);	/* the timer is not due */
-	dapl_mutex_lock(&e->dev->owner_lock);
-	soft_owner_set(e->dev, OWNER_POLLING_THREADS, "test");
-	dapl_mutex_unlock(&e->dev->owner_lock);
-	OK(ibv_req_notify_cq(e->cq, 0));
-	assert_int_equal(owner_of(e), OWNER_SERVICE_THREAD);
-	data = ops->sleep(e->dev, true);
-	assert_true(data >= 0);
-	OK(ibv_req_notify_cq(e->cq, 0));
-	assert_int_equal(owner_of(e), OWNER_BLOCKED_THREAD);
-	ops->awake(e->dev);
-	close_two();
-}
-
 /* The service thread leaves progress to a polling thread for a millisecond at least. */
 static void thread_about_to_sleep_is_no_poller(void **state)
 {
@@ -427,8 +362,6 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blocked_thread_drives_progress),
 		cmocka_unit_test(blocked_thread_yields_progress_to_pollers),
-		cmocka_unit_test(service_thread_takes_progress_from_no_blocked_thread),
-		cmocka_unit_test(armed_cq_ends_polling),
 		cmocka_unit_test(thread_about_to_sleep_is_no_poller),
 		cmocka_unit_test(blocked_thread_is_woken_for_a_message),
 		cmocka_unit_test(thread_that_only_checks_finds_its_message),
