@@ -385,6 +385,12 @@ static void start(struct capture *c, const struct options *o)
 	c->first_time = clock_read_ns(CLOCK_REALTIME);
 }
 
+static void end(struct capture *c)
+{
+	device_close(&c->device);
+	pcap_freecode(&c->filter);
+}
+
 int capture_run(const struct options *o)
 {
 	struct output_options output = { .path = o->file, .pcap = o->pcap, .ring_files = o->ring_files,
@@ -404,7 +410,7 @@ int capture_run(const struct options *o)
 	output_close(&statistics);
 	c.unwritten += output_unwritten();
 	summary(&c, &s);
-	device_close(&c.device);
+	end(&c);
 	return status_of(&c, s.lost || c.unwritten || (s.lost_device && s.lost_device != ~(uint64_t)0));
 }
 
@@ -416,6 +422,6 @@ int stat_run(const struct options *o)
 	start(&c, o);
 	loop(&c, false);
 	device_stats(&c.device, &s);
-	device_close(&c.device);
+	end(&c);
 	return status_of(&c, s.lost);
 }
