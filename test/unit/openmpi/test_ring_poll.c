@@ -14,7 +14,7 @@ static struct udapl_ring_out writer;	/* the peer's side */
 static int begin(void **state)
 {
 	static const struct udapl_ring_shape shape = { .size = SIZE, .largest = LARGEST };
-	struct udapl_ring_in *r = &conn->ring_in;
+	struct udapl_ring_in *r;
 
 	btl_begin(state);
 	r = &conn->ring_in;
