@@ -959,7 +959,8 @@ test_unit_openmpi_test_state_SOURCES = test/unit/openmpi/test_state.c $(openmpi_
 test_unit_openmpi_test_state_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_state_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_state_LDADD = $(unit_openmpi_libs)
-test_unit_openmpi_test_state_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=opal_output -Wl,--wrap=opal_output_verbose
+test_unit_openmpi_test_state_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=opal_output,--wrap=opal_output_verbose,--wrap=opal_output_check_verbosity
 endif
 
 unit_tests = $(unit_common) $(unit_dat) $(unit_core) $(unit_soft) $(unit_softeth) $(unit_openmpi)
