@@ -11,7 +11,7 @@
 enum {
 	PCAPNG_TEXT_MAX = 1000,		/* bytes kept of a name or a filter */
 	PCAPNG_COMMENT_MAX = 60,
-	PCAPNG_HEAD_MAX = 2 * PCAPNG_TEXT_MAX + 128,	/* no block has more than two texts */
+	PCAPNG_HEAD_MAX = 2 * PCAPNG_TEXT_MAX + 128,	/* no block has more than two of these; the texts of a section are short */
 	PCAPNG_PACKET_EXTRA = 192,
 };
 
