@@ -5,6 +5,7 @@
 #include "dapl/soft/shm/attach.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/progress/owner.h"
+#include "dapl/soft/progress/owner_state.h"
 #include <sys/mman.h>
 
 enum { PASSIVE = 1, WITH_SRQ = 2, LAZY = 4, ROOMY = 8 };	/* of the first byte of an input */
@@ -40,6 +41,14 @@ static void make_segment(void)
 	ring_segment->memory = (struct ring_memory *)(at + GUARD);
 }
 
+static void set_owner(struct dapl_device *dev, enum progress_owner owner)
+{
+	dapl_mutex_lock(&dev->owner_lock);
+	if (dev->owner != owner)
+		soft_owner_set(dev, owner, "fuzzer");
+	dapl_mutex_unlock(&dev->owner_lock);
+}
+
 static void open_run(struct ring_run *r, uint8_t how)
 {
 	struct stream_options options = { .peer_is_dapl = true, .srq = how & WITH_SRQ };
@@ -58,7 +67,7 @@ static void open_run(struct ring_run *r, uint8_t how)
 	side_demand(r->shm, "memory");
 	soft_progress_lock(dev);
 	dev->turns = dev->idle_polls = 0;
-	__atomic_store_n(&dev->polled, false, __ATOMIC_RELAXED);
+	set_owner(dev, OWNER_SERVICE_THREAD);
 	side_demand(soft_progress_add(conn), "epoll");
 	soft_progress_unlock(dev);
 }
@@ -79,7 +88,7 @@ void ring_serve(struct ring_run *r, uint8_t how)
 		dev->data_watch.ready(&dev->data_watch);
 		break;
 	case 2:		/* a thread polls: acknowledgements may wait */
-		__atomic_store_n(&dev->polled, true, __ATOMIC_RELAXED);
+		set_owner(dev, OWNER_POLLING_THREADS);
 		soft_progress_poll(dev);
 		break;
 	case 3:

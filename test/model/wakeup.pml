@@ -5,32 +5,52 @@
  * drive progress. What the kernel does with the lock of the socket held is one step; its look at
  * the members of the epoll sets is another.
  *
- * Claim: when no process can move any more, no message is left (the monitor's assertion).
+ * Claims: when no process can move any more, no message is left (the monitor's assertion). The owner
+ * changes as its table allows.
  *
- *   spin -run wakeup.pml                 finds no error
+ *   spin -run wakeup.pml                 finds no error, with -DTWO_WAITERS neither
  * Each of these must find one:
  *   spin -run -DMARK_STAYS wakeup.pml    leaves the mark raised when polling has stopped
  *   spin -run -DNOT_ASKED wakeup.pml     raises it without asking whether polling threads still
  *                                        drive progress
  *   spin -run -DWAITER_STAYS wakeup.pml  the blocked thread does not give progress back when it
- *                                       wakes */
+ *                                       wakes
+ *   spin -run -DAWAKE_ALWAYS wakeup.pml  gives progress to the service thread after a wait,
+ *                                        though no blocked thread is the owner */
 
 #define MESSAGES 3
+#ifdef TWO_WAITERS
+#define WAITERS 2
+#define POLLS 2
+#define ARMS 1
+#else
+#define WAITERS 1
 #define POLLS 3
 #define ARMS 2
+#endif
 
 byte data;		/* messages in the socket */
 bool high;		/* the low-water mark is raised */
 bool ready;		/* data_epoll's list has the socket */
-bool polled;		/* polling threads drive progress: service_epoll does not watch data_epoll,
-			 * the timer is due */
 bool timer;
-bool led_by_waiter;		/* a blocked thread watches data_epoll, and service_epoll does not */
+mtype = { SERVICE_THREAD, BLOCKED_THREAD, POLLING_THREADS };
+mtype owner = SERVICE_THREAD;	/* the progress owner; service_epoll watches data_epoll for the service
+				 * thread only */
 bool progress_lock, owner_lock;	/* locks */
 byte polls, seen;
 
 #define LOCK(l) d_step { !l -> l = true }
 #define UNLOCK(l) l = false
+
+/* The table of dapl/soft/progress/owner_state.c. */
+#define MAY_BECOME(to) (owner != to && (owner == SERVICE_THREAD || to == SERVICE_THREAD || \
+			to == POLLING_THREADS))
+
+#ifdef AWAKE_ALWAYS
+#define BLOCKED_OWNER true
+#else
+#define BLOCKED_OWNER (owner == BLOCKED_THREAD)
+#endif
 
 /* The kernel: a socket becomes ready when it gets enough data, or when the mark falls to what it
  * has. */
@@ -43,11 +63,13 @@ byte polls, seen;
 #define LOWER if :: high -> d_step { high = false; TELL } :: else fi
 #endif
 
+#define SET_OWNER(to) assert(MAY_BECOME(to)); owner = to
+
 inline resume()
 {
 	LOCK(owner_lock);
 	if
-	:: polled -> polled = false; LOWER
+	:: owner == POLLING_THREADS -> SET_OWNER(SERVICE_THREAD); LOWER
 	:: else
 	fi;
 	UNLOCK(owner_lock)
@@ -60,7 +82,7 @@ inline suppress()
 #else
 	LOCK(owner_lock);
 	if
-	:: polled -> high = true
+	:: owner == POLLING_THREADS -> high = true
 	:: else
 	fi;
 	UNLOCK(owner_lock)
@@ -76,17 +98,24 @@ active proctype peer()
 	}
 }
 
+inline hand_over()
+{
+	d_step {
+		!owner_lock;
+		if
+		:: owner != POLLING_THREADS -> SET_OWNER(POLLING_THREADS)
+		:: else
+		fi
+	}
+}
+
 /* data_epoll was ready, and woke the service thread or a blocked thread. */
 inline serve_or_hand_over(over)
 {
 	LOCK(progress_lock);
 	over = polls != seen;
 	if
-	:: over ->				/* to the polling threads */
-		seen = polls;
-		LOCK(owner_lock);
-		polled = true;
-		UNLOCK(owner_lock)
+	:: over -> seen = polls; hand_over()	/* the polling threads look */
 	:: !over ->
 		SCAN;
 		data = 0
@@ -103,12 +132,12 @@ active proctype service()
 	bool over;
 
 end:	do
-	:: ready && !polled && !led_by_waiter -> serve_or_hand_over(over)
+	:: ready && owner == SERVICE_THREAD -> serve_or_hand_over(over)
 	:: timer ->
 		timer = false;
 		LOCK(progress_lock);
 		if
-		:: polls != seen && polled -> seen = polls; timer = true
+		:: polls != seen && owner == POLLING_THREADS -> seen = polls; timer = true
 		:: else -> resume()
 		fi;
 		UNLOCK(progress_lock)
@@ -143,7 +172,7 @@ active proctype poller()
 }
 
 /* Arms a CQ, and would then block; or does block, and drives progress until something wakes it. */
-active proctype waiter()
+active [WAITERS] proctype waiter()
 {
 	bool over, mine, woken;
 	byte i;
@@ -151,19 +180,38 @@ active proctype waiter()
 	for (i : 1 .. ARMS) {
 		seen = polls;
 		if
-		:: polled -> resume()
-		:: !polled
+		:: owner == POLLING_THREADS -> resume()
+		:: else
 		fi;
-		d_step { mine = !led_by_waiter && !polled; if :: mine -> led_by_waiter = true :: else fi };
+		d_step {
+			!owner_lock;
+			mine = owner == SERVICE_THREAD;
+			if
+			:: mine -> SET_OWNER(BLOCKED_THREAD)
+			:: else
+			fi
+		};
 		if :: woken = true :: woken = false fi;	/* some time, or never */
 end:		do
 		:: !mine -> break
-		:: mine && polled -> d_step { led_by_waiter = false; mine = false }
-		:: mine && !polled && ready -> serve_or_hand_over(over)
+		:: mine && ready ->
+			if
+			:: owner == BLOCKED_THREAD -> serve_or_hand_over(over)
+			:: else
+			fi;
+			mine = owner == BLOCKED_THREAD	/* else it stops watching */
 #ifdef WAITER_STAYS
 		:: mine && woken -> mine = false
 #else
-		:: mine && woken -> d_step { led_by_waiter = false; mine = false }
+		:: mine && woken ->
+			d_step {
+				!owner_lock;
+				if
+				:: BLOCKED_OWNER -> SET_OWNER(SERVICE_THREAD)
+				:: else
+				fi;
+				mine = false
+			}
 #endif
 		od
 	}

@@ -460,6 +460,7 @@ unit_soft = \
 	test/unit/soft/test_offers \
 	test/unit/soft/test_options \
 	test/unit/soft/test_owner \
+	test/unit/soft/test_owner_state \
 	test/unit/soft/test_pace \
 	test/unit/soft/test_pending \
 	test/unit/soft/test_poll \
@@ -562,6 +563,7 @@ test_unit_soft_test_offers_SOURCES = test/unit/soft/test_offers.c $(soft_ends)
 test_unit_soft_test_offers_LDADD = $(unit_soft_libs)
 test_unit_soft_test_owner_SOURCES = test/unit/soft/test_owner.c $(soft_ends)
 test_unit_soft_test_owner_LDADD = $(unit_soft_libs)
+test_unit_soft_test_owner_state_LDADD = $(unit_soft_libs)
 eth_sends = test/unit/soft/eth_sends.c test/unit/soft/eth_sends.h
 eth_sends_wraps = -Wl,--wrap=clock_gettime,--wrap=timerfd_create,--wrap=timerfd_settime,--wrap=read,--wrap=close \
 	-Wl,--wrap=calloc,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=soft_cq_add

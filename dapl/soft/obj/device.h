@@ -29,6 +29,13 @@ struct soft_port;
 struct soft_qp;
 struct soft_stags;
 
+/* Which thread is woken for data, and drives progress (progress/owner.h). */
+enum progress_owner {
+	OWNER_SERVICE_THREAD,		/* of a new device */
+	OWNER_BLOCKED_THREAD,		/* one that watches data_epoll in a wait */
+	OWNER_POLLING_THREADS,		/* owner_timer is due */
+};
+
 struct dapl_device {
 	struct ibv_context verbs;	/* first: ibv_context * is dapl_device * */
 	struct ibv_device identity;
@@ -61,17 +68,12 @@ struct dapl_device {
 	struct dapl_watch data_watch, cm_watch;
 	struct dapl_timer owner_timer, sweep_timer;
 	uint32_t polls, polls_seen;	/* atomic */
-	bool polled;			/* atomic: polling threads drive progress, not the service
-					 * thread */
+	enum progress_owner owner;	/* atomic */
 	long preemptions;		/* involuntary context switches seen; progress lock */
 	uint32_t service_hold_ms;		/* the service thread keeps progress for so long;
 						 * progress lock */
 	uint64_t hold_until_ns;		/* until then it hands over to no polling thread */
-	struct dapl_mutex owner_lock;	/* guards polled, led_by_waiter, watched_by_service,
-					 * suppressed and the service epoll set */
-	bool led_by_waiter;			/* a blocked thread watches data_epoll and drives
-						 * progress; that thread clears it */
-	bool watched_by_service;			/* the service thread watches data_epoll */
+	struct dapl_mutex owner_lock;	/* guards owner, suppressed and the service epoll set */
 	uint64_t sweep_ns;		/* when sweep_timer is due; 0: it is not. Progress lock */
 	unsigned turns;			/* polls until one looks at all sockets */
 	unsigned streams;		/* sockets in data_epoll, and rings */

@@ -5,6 +5,7 @@
 #include "common/lock.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/qp.h"
+#include "dapl/soft/progress/owner_state.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/receive/ring_rx.h"
@@ -80,7 +81,7 @@ void soft_ack_schedule(struct dapl_conn *conn, bool polling)
 	assert_held(&conn->dev->progress_lock);
 	if (!soft_owes_ack(conn) || only_window_used(conn))
 		return;
-	if (!polling || ack_urgent(conn) || !__atomic_load_n(&dev->polled, __ATOMIC_RELAXED)) {
+	if (!polling || ack_urgent(conn) || !soft_owner_polls(dev)) {
 		if (conn->shm)
 			shm_conn_send_ack(conn);
 		else

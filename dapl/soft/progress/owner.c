@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* owner.c - selects the thread that drives progress: a polling thread, a thread that is blocked in
- * a wait and is woken for data, or the service thread. At any time there is one of them. What
- * driving progress is, stands in progress.c.
+ * a wait and is woken for data, or the service thread. At any time there is one of them:
+ * owner_state.c keeps it. What driving progress is, stands in progress.c.
  *
  * doc/design/soft-progress.md argues why no thread sleeps while a message waits. */
 #include "dapl/soft/progress/owner.h"
@@ -14,6 +14,7 @@
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/progress/acks.h"
+#include "dapl/soft/progress/owner_state.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/progress/rings.h"
 #include "dapl/soft/progress/wakeup.h"
@@ -22,40 +23,12 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 
-/* The service thread is woken for data if no other thread drives progress. dev->owner_lock held. */
-static void watch_data(struct dapl_device *dev)
-{
-	bool on = !dev->polled && !dev->led_by_waiter;
-	struct epoll_event event = { .events = on ? EPOLLIN : 0 };
-
-	assert_held(&dev->owner_lock);
-	if (on == dev->watched_by_service)
-		return;
-	dev->watched_by_service = on;
-	epoll_ctl(dev->service_epoll, EPOLL_CTL_MOD, dev->data_epoll, &event);
-}
-
-/* Sets whether polling threads drive progress. If they do, peers need not signal the eventfd.
- * dev->owner_lock held. */
-static void set_polled(struct dapl_device *dev, bool polled)
-{
-	struct shm_process *process = __atomic_load_n(&dev->process, __ATOMIC_ACQUIRE);
-
-	assert_held(&dev->owner_lock);
-	__atomic_store_n(&dev->polled, polled, __ATOMIC_RELAXED);
-	soft_wakeup_over(dev);
-	watch_data(dev);
-	if (process && (__atomic_load_n(process->sleep_count, __ATOMIC_RELAXED) & 1) == polled)
-		__atomic_add_fetch(process->sleep_count, 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-
-/* The service thread drives progress again; data that is there wakes it. */
-static void service_resumes(struct dapl_device *dev)
+/* The service thread takes over from polling threads; data that is there wakes it. */
+static void service_resumes(struct dapl_device *dev, const char *why)
 {
 	dapl_mutex_lock(&dev->owner_lock);
-	if (dev->polled)
-		set_polled(dev, false);
+	if (soft_owner_polls(dev))
+		soft_owner_set(dev, OWNER_SERVICE_THREAD, why);
 	dapl_mutex_unlock(&dev->owner_lock);
 }
 
@@ -119,12 +92,11 @@ static void check_pollers(struct dapl_timer *timer)
 	soft_acks_flush(dev);
 	polls = polls_now(dev);
 	since = polls - __atomic_exchange_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
-	if (since && __atomic_load_n(&dev->polled, __ATOMIC_RELAXED) &&
-	    !check_slow_pollers(dev, since))
+	if (since && soft_owner_polls(dev) && !check_slow_pollers(dev, since))
 		dapl_timer_start(timer, OWNER_CHECK_US, check_pollers);
 	else
-		service_resumes(dev);
-	if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
+		service_resumes(dev, since ? "few polls" : "no polls");
+	if (!soft_owner_polls(dev))
 		wake_for_rings(dev);
 	soft_progress_unlock(dev);
 }
@@ -143,24 +115,31 @@ static bool note_polls(struct dapl_device *dev)
 	return true;
 }
 
+/* Hands progress over to polling threads if a thread has polled. The caller need not be the owner: a thread
+ * may have blocked since data woke the service thread. True: done. Progress lock held. */
+static bool hand_over(struct dapl_device *dev)
+{
+	if (!note_polls(dev))
+		return false;
+	shm_notify_clear(dev);	/* before the handover: afterwards it may be signalled for a blocked thread */
+	dapl_mutex_lock(&dev->owner_lock);
+	if (!soft_owner_polls(dev))
+		soft_owner_set(dev, OWNER_POLLING_THREADS, "data came, and threads poll");
+	dapl_mutex_unlock(&dev->owner_lock);
+	return true;
+}
+
 /* Data is there and has woken the caller, which is the service thread or a blocked thread. */
 static void serve_or_hand_over(struct dapl_device *dev)
 {
-	bool handed_over;
+	bool over;
 
 	soft_progress_lock(dev);
-	handed_over = note_polls(dev);
-	if (handed_over) {
-		shm_notify_clear(dev);	/* before the handover: afterwards it may be signalled for a
-					 * blocked thread */
-		dapl_mutex_lock(&dev->owner_lock);
-		set_polled(dev, true);
-		dapl_mutex_unlock(&dev->owner_lock);
-	} else {
+	over = hand_over(dev);
+	if (!over)
 		soft_progress_serve(dev, false);
-	}
 	soft_progress_unlock(dev);
-	if (handed_over)
+	if (over)
 		dapl_timer_start(&dev->owner_timer, OWNER_CHECK_US, check_pollers);
 }
 
@@ -174,9 +153,9 @@ void soft_owner_sleep(struct dapl_device *dev)
 	if (unlikely(dev->dead))
 		return;
 	__atomic_store_n(&dev->polls_seen, polls_now(dev), __ATOMIC_RELAXED);
-	if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
+	if (!soft_owner_polls(dev))
 		return;
-	service_resumes(dev);
+	service_resumes(dev, "a CQ was armed");
 	if (soft_progress_try(dev)) {
 		soft_acks_flush(dev);
 		wake_for_rings(dev);
@@ -198,30 +177,32 @@ int soft_owner_lead(struct dapl_device *dev, bool for_data)
 	if (!for_data)
 		return -1;
 	dapl_mutex_lock(&dev->owner_lock);
-	mine = !dev->led_by_waiter && !dev->polled;
+	mine = dev->owner == OWNER_SERVICE_THREAD;
 	if (mine)
-		dev->led_by_waiter = true;
-	watch_data(dev);
+		soft_owner_set(dev, OWNER_BLOCKED_THREAD, "a wait begins");
 	dapl_mutex_unlock(&dev->owner_lock);
 	return mine ? dev->data_epoll : -1;
 }
 
-/* If polling threads drive progress, the service thread may have handed over to them meanwhile. */
+/* The service thread may have handed over to polling threads since this thread blocked, and another thread may have
+ * blocked since: then both are woken for data, until one of them stops. */
+static bool blocked_thread_owns(const struct dapl_device *dev)
+{
+	return __atomic_load_n(&dev->owner, __ATOMIC_RELAXED) == OWNER_BLOCKED_THREAD;
+}
+
 bool soft_owner_work(struct dapl_device *dev)
 {
-	if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
+	if (blocked_thread_owns(dev))
 		serve_or_hand_over(dev);
-	if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
-		return true;
-	soft_owner_awake(dev);
-	return false;
+	return blocked_thread_owns(dev);
 }
 
 void soft_owner_awake(struct dapl_device *dev)
 {
 	dapl_mutex_lock(&dev->owner_lock);
-	dev->led_by_waiter = false;
-	watch_data(dev);
+	if (blocked_thread_owns(dev))
+		soft_owner_set(dev, OWNER_SERVICE_THREAD, "the wait ends");
 	dapl_mutex_unlock(&dev->owner_lock);
 }
 
@@ -233,7 +214,6 @@ int soft_owner_open(struct dapl_device *dev)
 	if (dev->service_epoll < 0 ||
 	    epoll_ctl(dev->service_epoll, EPOLL_CTL_ADD, dev->data_epoll, &event))
 		return errno;
-	dev->watched_by_service = true;
 	return dapl_watch_start(&dev->data_watch, dev->service_epoll, data_ready);
 }
 

@@ -5,6 +5,7 @@
 #include "common/trace.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/progress/acks.h"
+#include "dapl/soft/progress/owner_state.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/rdmap/transmit.h"
@@ -84,8 +85,7 @@ static void serve_ring(struct shm_conn *shm, bool polling)
 	struct soft_qp *qp = soft_stream_lock(conn);
 	bool more;
 
-	more = shm_conn_receive(conn, polling &&
-				 __atomic_load_n(&conn->dev->polled, __ATOMIC_RELAXED));
+	more = shm_conn_receive(conn, polling && soft_owner_polls(conn->dev));
 	shm->ack_owed |= shm->ack_waits;
 	soft_ack_schedule(conn, polling);
 	if (more)

@@ -5,8 +5,8 @@
  * SUPPRESS_LOWAT bytes. recv(2) does not look at the mark.
  *
  * There is at most one such socket, that of dev->suppressed, which is also dev->busy_conn: each
- * poll reads it. There is none unless dev->polled is set; both change under dev->owner_lock. So
- * wake-ups work again before another thread takes over from the polling threads. When the mark is
+ * poll reads it. There is none unless polling threads are the progress owner; both change under
+ * dev->owner_lock. So wake-ups work again before another thread takes over from the polling threads. When the mark is
  * lowered, the kernel looks at once: data that came meanwhile makes the socket, and data_epoll,
  * ready. The end of the stream and errors do so whatever the mark. doc/design/soft-progress.md,
  * test/model/wakeup.pml. */
@@ -14,6 +14,7 @@
 #include "common/lock.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/device.h"
+#include "dapl/soft/progress/owner_state.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/tunables.h"
 #include <sys/socket.h>
@@ -26,12 +27,11 @@ static bool set_mark(const struct dapl_conn *conn, int bytes)
 void soft_wakeup_begin(struct dapl_device *dev)
 {
 	assert_held(&dev->progress_lock);
-	if (__atomic_load_n(&dev->suppressed, __ATOMIC_RELAXED) ||
-	    !__atomic_load_n(&dev->polled, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&dev->suppressed, __ATOMIC_RELAXED) || !soft_owner_polls(dev))
 		return;
 	dev->busy_run = 0;
 	dapl_mutex_lock(&dev->owner_lock);
-	if (dev->polled && set_mark(dev->busy_conn, SUPPRESS_LOWAT))
+	if (soft_owner_polls(dev) && set_mark(dev->busy_conn, SUPPRESS_LOWAT))
 		__atomic_store_n(&dev->suppressed, dev->busy_conn, __ATOMIC_RELAXED);
 	dapl_mutex_unlock(&dev->owner_lock);
 }

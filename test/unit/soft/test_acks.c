@@ -5,6 +5,7 @@
 #include "common/lock.h"
 #include "dapl/core/base/service.h"
 #include "dapl/soft/progress/acks.h"
+#include "dapl/soft/progress/owner_state.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/tunables.h"
 #include "test/unit/soft/ends.h"
@@ -12,10 +13,11 @@
 
 enum { ACK_FRAME = WIRE_FPDU_LENGTH + WIRE_UNTAGGED + WIRE_ACK_LENGTH + WIRE_CRC, QUARTER = SOFT_WINDOW / 4 };
 
-static void set_polled(struct dapl_device *dev, bool polled)
+static void set_owner(struct dapl_device *dev, enum progress_owner owner)
 {
 	dapl_mutex_lock(&dev->owner_lock);
-	__atomic_store_n(&dev->polled, polled, __ATOMIC_RELAXED);
+	if (dev->owner != owner)
+		soft_owner_set(dev, owner, "test");
 	dapl_mutex_unlock(&dev->owner_lock);
 }
 
@@ -24,13 +26,13 @@ static void set_polled(struct dapl_device *dev, bool polled)
 static int set_up(void **state)
 {
 	stream_test_open(state);
-	set_polled(stream_device.dev, true);
+	set_owner(stream_device.dev, OWNER_POLLING_THREADS);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	set_polled(stream_device.dev, false);
+	set_owner(stream_device.dev, OWNER_SERVICE_THREAD);
 	return stream_test_close(state);
 }
 
@@ -103,7 +105,7 @@ static void acknowledgement_is_sent_at_once_if_nothing_polls(void **state)
 	s.conn->delivered = 1;
 	assert_true(processed(false));
 	s.conn->tx.ack_now = false;
-	set_polled(stream_device.dev, false);
+	set_owner(stream_device.dev, OWNER_SERVICE_THREAD);
 	assert_true(processed(true));
 	assert_int_equal(waiting(), 0);
 }
@@ -237,13 +239,13 @@ static bool all_acknowledged(const struct dapl_conn *conn)
 }
 
 /* A message comes to ends[1], and one poll takes it. Returns with the progress lock held. */
-static struct dapl_conn *take_a_message(bool polled)
+static struct dapl_conn *take_a_message(enum progress_owner owner)
 {
 	struct dapl_device *dev = ends[1].dev;
 
 	post_receive(&ends[1]);
 	soft_progress_lock(dev);
-	set_polled(dev, polled);
+	set_owner(dev, owner);
 	post(&ends[0], IBV_WR_SEND, 8, 0, 0);
 	soft_progress_serve(dev, true);
 	return ends[1].conn;
@@ -252,7 +254,7 @@ static struct dapl_conn *take_a_message(bool polled)
 /* Releases the lock. */
 static void expect_completions(void)
 {
-	set_polled(ends[1].dev, false);
+	set_owner(ends[1].dev, OWNER_SERVICE_THREAD);
 	soft_progress_unlock(ends[1].dev);
 	done(&ends[1]);
 	done(&ends[0]);
@@ -260,7 +262,7 @@ static void expect_completions(void)
 
 static void ring_acknowledges_when_it_is_found_empty(void **state)
 {
-	struct dapl_conn *conn = take_a_message(true);
+	struct dapl_conn *conn = take_a_message(OWNER_POLLING_THREADS);
 	bool waits = conn->shm->ack_owed && !all_acknowledged(conn);
 
 	(void)state;
@@ -272,7 +274,7 @@ static void ring_acknowledges_when_it_is_found_empty(void **state)
 
 static void acknowledgement_through_a_ring_waits_while_a_thread_polls(void **state)
 {
-	struct dapl_conn *conn = take_a_message(true);
+	struct dapl_conn *conn = take_a_message(OWNER_POLLING_THREADS);
 	bool waits;
 
 	(void)state;
@@ -289,7 +291,7 @@ static void acknowledgement_through_a_ring_waits_while_a_thread_polls(void **sta
 
 static void flush_acknowledges_through_rings(void **state)
 {
-	struct dapl_conn *conn = take_a_message(true);
+	struct dapl_conn *conn = take_a_message(OWNER_POLLING_THREADS);
 	bool sent;
 
 	(void)state;
@@ -301,7 +303,7 @@ static void flush_acknowledges_through_rings(void **state)
 
 static void ring_acknowledges_at_once_if_nothing_polls(void **state)
 {
-	bool sent = all_acknowledged(take_a_message(false));
+	bool sent = all_acknowledged(take_a_message(OWNER_SERVICE_THREAD));
 
 	(void)state;
 	expect_completions();
@@ -310,7 +312,7 @@ static void ring_acknowledges_at_once_if_nothing_polls(void **state)
 
 static void ring_without_a_queue_pair_acknowledges_nothing(void **state)
 {
-	struct dapl_conn *conn = take_a_message(true);
+	struct dapl_conn *conn = take_a_message(OWNER_POLLING_THREADS);
 	struct soft_qp *qp = conn->qp;
 	bool none;
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "dapl/soft/progress/owner_state.h"
 #include "test/unit/soft/ends.h"
 
 /* --- a blocked thread is woken ------------------------------------------------------------ */
@@ -269,6 +270,21 @@ static void await_completion(const struct end *e)
 	}
 }
 
+static enum progress_owner owner_of(const struct end *e)
+{
+	return __atomic_load_n(&e->dev->owner, __ATOMIC_RELAXED);
+}
+
+static void await_owner(const struct end *e, enum progress_owner owner)
+{
+	time_t end = now() + LIMIT_S;
+
+	while (owner_of(e) != owner) {
+		assert_true(now() <= end);
+		usleep(100);
+	}
+}
+
 static void message(void)
 {
 	post_receive(&ends[1]);
@@ -286,6 +302,7 @@ static void a_sleeper_serves(bool tcp)
 	assert_int_equal(ops->sleep(e->dev, false), -1);
 	data = ops->sleep(e->dev, true);
 	assert_true(data >= 0);
+	assert_int_equal(owner_of(e), OWNER_BLOCKED_THREAD);
 	assert_int_equal(ops->sleep(e->dev, true), -1);
 	message();
 	while (!readable(e->channel->fd, 0)) {
@@ -295,6 +312,7 @@ static void a_sleeper_serves(bool tcp)
 	}
 	OK(ops->get_cq_event(e->channel, &cq));
 	ops->awake(e->dev);
+	assert_int_equal(owner_of(e), OWNER_SERVICE_THREAD);
 	done(e);
 	done(&ends[0]);
 	message();			/* no thread polls or sleeps: the service thread drives progress */
@@ -336,6 +354,76 @@ static void blocked_thread_yields_progress_to_pollers(void **state)
 	close_two();
 }
 
+/* The service thread was woken for data, and runs when a thread has blocked and polls are counted: it hands over to
+ * polling threads, and the blocked thread is to stop watching when it is woken. */
+static void service_thread_hands_over_while_a_thread_blocks(void **state)
+{
+	struct end *e = &ends[1];
+	struct ibv_wc wc;
+
+	(void)state;
+	open_two(0);
+	dapl_watch_stop(&e->dev->data_watch);
+	assert_true(ops->sleep(e->dev, true) >= 0);
+	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+	message();
+	e->dev->data_watch.ready(&e->dev->data_watch);
+	assert_int_not_equal(owner_of(e), OWNER_BLOCKED_THREAD);
+	assert_false(ops->work(e->dev));
+	await_owner(e, OWNER_SERVICE_THREAD);	/* no polls */
+	ops->awake(e->dev);			/* the wait ended before the thread was woken: nothing changes */
+	assert_int_equal(owner_of(e), OWNER_SERVICE_THREAD);
+	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 1);
+	close_two();
+}
+
+/* A thread that still watches when polling threads took over and another has blocked since: both may drive progress.
+ * The first whose wait ends makes the service thread the owner, and the other stops. */
+static void second_blocked_thread_may_join_the_first(void **state)
+{
+	struct end *e = &ends[1];
+	struct ibv_wc wc;
+
+	(void)state;
+	open_two(0);
+	dapl_watch_stop(&e->dev->data_watch);
+	assert_true(ops->sleep(e->dev, true) >= 0);
+	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+	e->dev->data_watch.ready(&e->dev->data_watch);
+	await_owner(e, OWNER_SERVICE_THREAD);
+	assert_true(ops->sleep(e->dev, true) >= 0);
+	message();
+	assert_true(ops->work(e->dev));		/* called by either */
+	await_completion(e);
+	ops->awake(e->dev);
+	assert_int_equal(owner_of(e), OWNER_SERVICE_THREAD);
+	assert_false(ops->work(e->dev));
+	close_two();
+}
+
+/* Arming a CQ ends polling; a CQ that is armed while another thread blocks changes nothing. */
+static void armed_cq_ends_polling(void **state)
+{
+	struct end *e = &ends[1];
+	int data;
+
+	(void)state;
+	open_two(0);
+	dapl_watch_stop(&e->dev->data_watch);
+	await_owner(e, OWNER_SERVICE_THREAD);	/* the timer is not due */
+	dapl_mutex_lock(&e->dev->owner_lock);
+	soft_owner_set(e->dev, OWNER_POLLING_THREADS, "test");
+	dapl_mutex_unlock(&e->dev->owner_lock);
+	OK(ibv_req_notify_cq(e->cq, 0));
+	assert_int_equal(owner_of(e), OWNER_SERVICE_THREAD);
+	data = ops->sleep(e->dev, true);
+	assert_true(data >= 0);
+	OK(ibv_req_notify_cq(e->cq, 0));
+	assert_int_equal(owner_of(e), OWNER_BLOCKED_THREAD);
+	ops->awake(e->dev);
+	close_two();
+}
+
 /* The service thread leaves progress to a polling thread for a millisecond at least. */
 static void thread_about_to_sleep_is_no_poller(void **state)
 {
@@ -362,6 +450,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blocked_thread_drives_progress),
 		cmocka_unit_test(blocked_thread_yields_progress_to_pollers),
+		cmocka_unit_test(service_thread_hands_over_while_a_thread_blocks),
+		cmocka_unit_test(second_blocked_thread_may_join_the_first),
+		cmocka_unit_test(armed_cq_ends_polling),
 		cmocka_unit_test(thread_about_to_sleep_is_no_poller),
 		cmocka_unit_test(blocked_thread_is_woken_for_a_message),
 		cmocka_unit_test(thread_that_only_checks_finds_its_message),

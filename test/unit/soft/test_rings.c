@@ -270,7 +270,7 @@ static void acknowledgement_waits_for_polling_threads_only(void **state)
 	add(1);
 	for (int i = 0; i < 4; i++) {
 		put(0);
-		dev.polled = i & 1;
+		dev.owner = i & 1 ? OWNER_POLLING_THREADS : OWNER_SERVICE_THREAD;
 		poll_rings(i & 2);
 		assert_true(did.later == (i == 3));
 		assert_true(did.by_poller == !!(i & 2));

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* owner_state.h - the progress owner of a device as a state: its names, which owner may follow which, and
+ * what holds for each (owner_state.c). owner.h decides when it changes. */
+#ifndef SOFT_OWNER_STATE_H
+#define SOFT_OWNER_STATE_H
+#include <stdbool.h>
+#include "dapl/soft/obj/device.h"
+
+const char *soft_owner_name(enum progress_owner owner);
+bool soft_owner_may_follow(enum progress_owner from, enum progress_owner to);
+/* The only writer of dev->owner; traces the change. A change that the table does not have is a defect of
+ * this library: it is reported, the owner stays, and a build that checks locks aborts. dev->owner_lock
+ * held. */
+void soft_owner_set(struct dapl_device *dev, enum progress_owner owner, const char *why);
+
+/* True: polling threads drive progress. The answer may be outdated unless dev->owner_lock is held. */
+static inline bool soft_owner_polls(const struct dapl_device *dev)
+{
+	return __atomic_load_n(&dev->owner, __ATOMIC_RELAXED) == OWNER_POLLING_THREADS;
+}
+
+#endif
