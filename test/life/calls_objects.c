@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* calls_objects.c - random calls on IAs, protection zones, memory, EVDs and CNOs, for calls.c. */
 #include "calls_worker.h"
+#include <sched.h>
 
 static void took_event(struct worker *w, unsigned ia, const DAT_EVENT *event)
 {
@@ -14,6 +15,16 @@ static void took_event(struct worker *w, unsigned ia, const DAT_EVENT *event)
 	for (int i = 0; i < 8; i++)
 		if (CALL(dat_cr_accept, cr, pick(w, ia, EP), 0, NULL) == DAT_SUCCESS)
 			return;
+}
+
+/* Closes an IA that no slot has any more. Another thread may still have its handle, or had it when it named an
+ * earlier IA: then a graceful close fails, since that thread has made an object, and any close fails while that thread
+ * tries to close it gracefully. */
+static void close_for_sure(struct worker *w, DAT_IA_HANDLE ia)
+{
+	while (CALL(dat_ia_close, ia, DAT_CLOSE_ABRUPT_FLAG) != DAT_SUCCESS &&
+	       CALL(dat_ia_query, ia, NULL, 0, NULL, 0, NULL) == DAT_SUCCESS)
+		sched_yield();
 }
 
 void call_ia(struct worker *w, unsigned ia)
@@ -39,7 +50,7 @@ void call_ia(struct worker *w, unsigned ia)
 		if (CALL(dat_ia_open, (DAT_NAME_PTR)LIFE_IA, 8, &async, &handle) == DAT_SUCCESS) {
 			uintptr_t old = atomic_exchange(&handles[ia][IA][0], (uintptr_t)handle);
 
-			CALL(dat_ia_close, (DAT_IA_HANDLE)old, DAT_CLOSE_ABRUPT_FLAG);
+			close_for_sure(w, (DAT_IA_HANDLE)old);
 			keep(w, ia, EVD, async);
 		}
 		break;
@@ -47,8 +58,9 @@ void call_ia(struct worker *w, unsigned ia)
 		if (ia)
 			break;
 		async = pick(w, roll(w, IAS), EVD);
-		if (CALL(dat_ia_open, (DAT_NAME_PTR)LIFE_IA, 8, &async, &handle) == DAT_SUCCESS)
-			CALL(dat_ia_close, handle, DAT_CLOSE_GRACEFUL_FLAG);
+		if (CALL(dat_ia_open, (DAT_NAME_PTR)LIFE_IA, 8, &async, &handle) == DAT_SUCCESS &&
+		    CALL(dat_ia_close, handle, DAT_CLOSE_GRACEFUL_FLAG) != DAT_SUCCESS)
+			close_for_sure(w, handle);
 		break;
 	case 4:
 		CALL(dat_lmr_sync_rdma_read, handle, &segment, 1);
