@@ -25,6 +25,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/event/evd_notify.c dapl/core/event/evd_notify.h \
 	dapl/core/event/evd_resize.c dapl/core/event/evd_resize.h \
 	dapl/core/event/evd_wait.c dapl/core/event/evd_wait.h \
+	dapl/core/event/wait_spin.h \
 	dapl/core/ep/ep.c dapl/core/ep/ep.h \
 	dapl/core/ep/rmr_bind.c dapl/core/ep/rmr_bind.h \
 	dapl/core/ep/ep_attr.c dapl/core/ep/ep_attr.h \

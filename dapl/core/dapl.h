@@ -22,6 +22,7 @@
 #include "dapl/core/base/object.h"
 #include "dapl/core/ep/request.h"
 #include "dapl/core/event/ring.h"
+#include "dapl/core/event/wait_spin.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/base/status.h"
 
@@ -165,6 +166,7 @@ struct dapl_evd {
 	bool triggered;				/* guarded by cno->mutex */
 	struct ibv_comp_channel *channel;
 	int wake_fd;			/* wakes the waiter */
+	struct dapl_wait_spin spin;	/* of the waiter */
 	struct dapl_watch watch;	/* of the channel: see dapl_evd_watch() */
 	int holds;			/* atomic: dapl_evd_hold */
 	/* Endpoint streams that feed it, counted by their completion flags (doc/spec/calls.md

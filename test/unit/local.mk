@@ -224,6 +224,7 @@ unit_core = \
 	test/unit/core/test_terminate \
 	test/unit/core/test_text \
 	test/unit/core/test_ud \
+	test/unit/core/test_wait_spin \
 	test/unit/core/test_watermark \
 	test/unit/core/test_zero_based
 unit_core_libs = libdaplcore.la libcommon.la $(CMOCKA_LIBS)
@@ -351,6 +352,7 @@ test_unit_core_test_evd_resize_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_service_point_SOURCES = test/unit/core/test_service_point.c $(core_device)
 test_unit_core_test_service_point_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_qual_LDADD = $(CMOCKA_LIBS)
+test_unit_core_test_wait_spin_LDADD = $(CMOCKA_LIBS)
 test_unit_core_test_ring_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_core_test_status_LDADD = $(unit_core_libs)
 test_unit_core_test_tap_LDADD = $(unit_core_libs)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* evd_wait.c - dat_evd_wait: looks at the queue, arms the CQ, sleeps until a notification. */
+/* evd_wait.c - dat_evd_wait: looks at the queue, for a moment if that is worth it (wait_spin.h), arms the CQ, sleeps
+ * until a notification. */
 #include <errno.h>
 #include <poll.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 #include "dapl/core/event/evd_wait.h"
 #include "dapl/core/event/event.h"
 #include "dapl/core/event/polled.h"
+#include "dapl/core/event/wait_spin.h"
 
 static void clear_fd(int fd)
 {
@@ -176,6 +178,35 @@ static int block_once(struct wait *w)
 	return err;
 }
 
+/* Looks for WAIT_SPIN_NS, or until the deadline. True: the wait is over. */
+static bool spin(struct wait *w, DAT_EVENT *event)
+{
+	uint64_t until = clock_now_ns() + WAIT_SPIN_NS;
+
+	if (until > w->deadline)
+		until = w->deadline;
+	do {
+		for (int i = 0; i < WAIT_SPIN_LOOKS; i++) {
+			dapl_pause();
+			if (look(w, event, ARM_NOT))
+				return true;
+		}
+	} while (clock_now_ns() < until);
+	return false;
+}
+
+static bool spin_if_worth(struct wait *w, DAT_EVENT *event)
+{
+	struct dapl_evd *evd = w->evd;
+	bool found;
+
+	if (!evd->cq || !dapl_wait_spin_begin(&evd->spin))
+		return false;
+	found = spin(w, event);
+	dapl_wait_spin_end(&evd->spin, found);
+	return found;
+}
+
 static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 {
 	struct dapl_evd *evd = w->evd;
@@ -194,6 +225,8 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 		if (look(w, event, ARM_NOT))
 			return DAT_SUCCESS;
 	}
+	if (spin_if_worth(w, event))
+		return DAT_SUCCESS;
 	for (;;) {
 		if ((ret = wait_refusal(evd)))	/* first: an event must not hide it */
 			return ret;

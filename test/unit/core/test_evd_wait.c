@@ -110,6 +110,77 @@ static void thresholds_need_every_completion_to_notify(void **state)
 	assert_int_equal(DAT_GET_TYPE(look(2, &more)), DAT_TIMEOUT_EXPIRED);
 }
 
+/* --- looking before blocking ---------------------------------------------------------------- */
+
+enum { LATE = 40, MOMENT = 1000 };	/* polls: more than a wait makes without wait_spin.h; us */
+
+static unsigned polls;
+
+static void complete_late(struct ibv_cq *cq)
+{
+	(void)cq;
+	if (++polls == LATE)
+		complete(0);
+}
+
+static DAT_RETURN wait_for_late_completion(void)
+{
+	DAT_COUNT more = -1;
+	DAT_EVENT event;
+
+	polls = 0;
+	core_device.polling = complete_late;
+	return dapl_evd_wait((DAT_EVD_HANDLE)evd, MOMENT, 1, &event, &more);
+}
+
+static void completion_that_comes_soon_is_taken_without_blocking(void **state)
+{
+	(void)state;
+	assert_int_equal(wait_for_late_completion(), DAT_SUCCESS);
+	assert_in_range(polls, LATE, LATE + 2);
+	assert_int_equal(evd->counters[DCNT_EVD_WAIT_BLOCKED], 0);
+}
+
+static void wait_that_does_not_look_blocks(void **state)
+{
+	(void)state;
+	evd->spin.left = 1;
+	assert_int_equal(DAT_GET_TYPE(wait_for_late_completion()), DAT_TIMEOUT_EXPIRED);
+	assert_in_range(polls, 1, LATE - 1);
+	assert_int_equal(evd->counters[DCNT_EVD_WAIT_BLOCKED], 1);
+	assert_int_equal(evd->spin.left, 0);
+}
+
+static DAT_RETURN wait_for_nothing(struct dapl_evd *of)
+{
+	DAT_COUNT more = -1;
+	DAT_EVENT event;
+
+	return dapl_evd_wait((DAT_EVD_HANDLE)of, MOMENT, 1, &event, &more);
+}
+
+static void wait_learns_what_its_look_found(void **state)
+{
+	(void)state;
+	assert_int_equal(DAT_GET_TYPE(wait_for_nothing(evd)), DAT_TIMEOUT_EXPIRED);
+	assert_int_equal(evd->spin.skips, 1);
+	assert_int_equal(evd->spin.left, 1);
+	evd->spin.left = 0;
+	assert_int_equal(wait_for_late_completion(), DAT_SUCCESS);
+	assert_int_equal(evd->spin.skips, 0);
+}
+
+/* What comes there is no answer of a peer that takes microseconds. */
+static void wait_for_other_events_blocks_at_once(void **state)
+{
+	struct dapl_evd *other = core_evd_new(ia, 4, DAT_EVD_SOFTWARE_FLAG);
+
+	(void)state;
+	assert_int_equal(DAT_GET_TYPE(wait_for_nothing(other)), DAT_TIMEOUT_EXPIRED);
+	assert_int_equal(other->spin.skips, 0);
+	core_evd_free(other);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
@@ -120,6 +191,10 @@ int main(void)
 		CASE(arguments_are_checked),
 		CASE(second_waiter_is_refused),
 		CASE(thresholds_need_every_completion_to_notify),
+		CASE(completion_that_comes_soon_is_taken_without_blocking),
+		CASE(wait_that_does_not_look_blocks),
+		CASE(wait_learns_what_its_look_found),
+		CASE(wait_for_other_events_blocks_at_once),
 	};
 
 	alarm(60);	/* seconds: a wait that blocks for ever ends the test */
