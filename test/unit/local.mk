@@ -15,7 +15,7 @@ verbs_conn_sides = test/unit/verbs/conn_sides.c test/unit/verbs/conn_sides.h $(s
 tap_records = test/unit/tap_records.c test/unit/tap_records.h
 verbs_tapped = test/unit/verbs/tapped.c test/unit/verbs/tapped.h $(tap_records)
 verbs_cm_channel = test/unit/verbs/cm_channel.c test/unit/verbs/cm_channel.h $(verbs_conn_sides)
-openmpi_btl = test/unit/openmpi/btl.c test/unit/openmpi/btl.h
+openmpi_btl = test/unit/openmpi/btl.c test/unit/openmpi/btl.h test/unit/openmpi/eps.c test/unit/openmpi/eps.h
 soft_ring_reader = test/unit/soft/ring_reader.c test/unit/soft/ring_reader.h
 softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
 softeth_cbpf = test/unit/softeth/cbpf.c test/unit/softeth/cbpf.h
@@ -878,6 +878,7 @@ test_unit_openmpi_test_state_table_LDADD = $(CMOCKA_LIBS)
 if OPENMPI
 unit_openmpi += \
 	test/unit/openmpi/test_address \
+	test/unit/openmpi/test_conn \
 	test/unit/openmpi/test_control \
 	test/unit/openmpi/test_frag \
 	test/unit/openmpi/test_hello \
@@ -900,6 +901,10 @@ test_unit_openmpi_test_address_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_address_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_address_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_address_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getifaddrs -Wl,--wrap=freeifaddrs
+test_unit_openmpi_test_conn_SOURCES = test/unit/openmpi/test_conn.c $(openmpi_btl)
+test_unit_openmpi_test_conn_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_conn_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_conn_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_control_SOURCES = test/unit/openmpi/test_control.c $(openmpi_btl)
 test_unit_openmpi_test_control_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_control_CFLAGS = $(libbtludapl_la_CFLAGS)

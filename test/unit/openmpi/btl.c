@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* btl.c - see btl.h. */
 #include "test/unit/openmpi/btl.h"
+#include "test/unit/openmpi/eps.h"
+#include "contrib/openmpi/conn.h"
 #include "contrib/openmpi/frag.h"
 #include "contrib/openmpi/reg_cache.h"
 
@@ -28,7 +30,7 @@ void (*during_delivery)(void);
 
 static struct { DAT_EVD_HANDLE evd; DAT_EVENT event; } events[EVENTS];
 static int num_events;
-static char dto_evd, conn_evd, async_evd, srq, ep;	/* their addresses are handles */
+static char dto_evd, conn_evd, async_evd, srq;	/* their addresses are handles */
 
 /* --- posts ------------------------------------------------------------------------------------- */
 
@@ -55,18 +57,19 @@ static DAT_RETURN record(struct post p)
 DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE to, DAT_COUNT n, DAT_LMR_TRIPLET *local, DAT_DTO_COOKIE cookie,
 			    DAT_COMPLETION_FLAGS flags)
 {
-	assert_ptr_equal(to, conn->ep);
+	ep_of(to);
 	assert_int_equal(n, 1);
-	return record((struct post){ .kind = POSTED_SEND, .local = *local, .work = cookie.as_ptr, .flags = flags });
+	return record((struct post){ .kind = POSTED_SEND, .ep = to, .local = *local, .work = cookie.as_ptr,
+				     .flags = flags });
 }
 
 static DAT_RETURN record_rdma(enum post_kind kind, DAT_EP_HANDLE to, DAT_COUNT n, const DAT_LMR_TRIPLET *local,
 			      DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
-	assert_ptr_equal(to, conn->ep);
+	ep_of(to);
 	assert_int_equal(n, 1);
-	return record((struct post){ .kind = kind, .local = *local, .remote = *remote, .work = cookie.as_ptr,
-				     .flags = flags });
+	return record((struct post){ .kind = kind, .ep = to, .local = *local, .remote = *remote,
+				     .work = cookie.as_ptr, .flags = flags });
 }
 
 DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE to, DAT_COUNT n, DAT_LMR_TRIPLET *local, DAT_DTO_COOKIE cookie,
@@ -84,9 +87,10 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE to, DAT_COUNT n, DAT_LMR_TRIPLET 
 DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE to, DAT_COUNT n, DAT_LMR_TRIPLET *local, DAT_DTO_COOKIE cookie,
 			    DAT_COMPLETION_FLAGS flags)
 {
-	assert_ptr_equal(to, conn->ep);
+	ep_of(to);
 	assert_int_equal(n, 1);
-	return record((struct post){ .kind = POSTED_RECV, .local = *local, .work = cookie.as_ptr, .flags = flags });
+	return record((struct post){ .kind = POSTED_RECV, .ep = to, .local = *local, .work = cookie.as_ptr,
+				     .flags = flags });
 }
 
 DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE to, DAT_COUNT n, DAT_LMR_TRIPLET *local, DAT_DTO_COOKIE cookie)
@@ -96,9 +100,9 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE to, DAT_COUNT n, DAT_LMR_TRIPLET *lo
 	return record((struct post){ .kind = POSTED_SRQ_RECV, .local = *local, .work = cookie.as_ptr });
 }
 
-static DAT_RETURN record_atomic(enum post_kind kind, va_list args)
+static DAT_RETURN record_atomic(enum post_kind kind, DAT_EP_HANDLE to, va_list args)
 {
-	struct post p = { .kind = kind };
+	struct post p = { .kind = kind, .ep = to };
 
 	if (kind == POSTED_SWAP)
 		p.compare = va_arg(args, DAT_UINT64);
@@ -115,7 +119,7 @@ DAT_RETURN dat_extension_op(DAT_HANDLE to, DAT_EXTENDED_OP op, ...)
 	DAT_RETURN rc = DAT_SUCCESS;
 	va_list args;
 
-	assert_ptr_equal(to, conn->ep);
+	ep_of(to);
 	va_start(args, op);
 	if ((int)op == DAT_MAP_RMR_OP) {
 		mapped_range = *va_arg(args, const DAT_RMR_TRIPLET *);
@@ -125,26 +129,10 @@ DAT_RETURN dat_extension_op(DAT_HANDLE to, DAT_EXTENDED_OP op, ...)
 			rc = UDAPL_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	} else {
 		assert_true((int)op == DAT_IB_FETCH_AND_ADD_OP || (int)op == DAT_IB_CMP_AND_SWAP_OP);
-		rc = record_atomic((int)op == DAT_IB_FETCH_AND_ADD_OP ? POSTED_ADD : POSTED_SWAP, args);
+		rc = record_atomic((int)op == DAT_IB_FETCH_AND_ADD_OP ? POSTED_ADD : POSTED_SWAP, to, args);
 	}
 	va_end(args);
 	return rc;
-}
-
-DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE which, DAT_CLOSE_FLAGS flags)
-{
-	(void)flags;
-	assert_ptr_equal(which, conn->ep);
-	disconnects++;
-	return DAT_SUCCESS;
-}
-
-DAT_RETURN dat_get_consumer_context(DAT_HANDLE which, DAT_CONTEXT *context)
-{
-	if (which != conn->ep)
-		return UDAPL_ERROR(DAT_INVALID_HANDLE, DAT_NO_SUBTYPE);
-	context->as_ptr = conn;
-	return DAT_SUCCESS;
 }
 
 /* --- events ------------------------------------------------------------------------------------ */
@@ -404,6 +392,8 @@ static void make_module(void)
 	OBJ_CONSTRUCT(&module.recv_lock, opal_mutex_t);
 	OBJ_CONSTRUCT(&module.endpoints, opal_list_t);
 	OBJ_CONSTRUCT(&module.conns, opal_list_t);
+	OBJ_CONSTRUCT(&module.by_name, opal_hash_table_t);
+	opal_hash_table_init(&module.by_name, 64);
 	assert_int_equal(udapl_rcache_init(&module), OPAL_SUCCESS);
 	assert_int_equal(udapl_frags_init(&module), OPAL_SUCCESS);
 }
@@ -412,6 +402,7 @@ int btl_begin(void **state)
 {
 	(void)state;
 	forget();
+	eps_begin();
 	set_parameters();
 	make_module();
 	peer = OBJ_NEW(mca_btl_base_endpoint_t);
@@ -421,7 +412,8 @@ int btl_begin(void **state)
 	peer->name.vpid = 7;
 	peer->state = UDAPL_CONNECTED;
 	conn->endpoint = peer;
-	conn->ep = (DAT_EP_HANDLE)&ep;
+	conn->ep = (DAT_EP_HANDLE)&eps[0];
+	eps[0].context.as_ptr = conn;
 	conn->state = UDAPL_CONN_ESTABLISHED;
 	conn->received_any = true;
 	conn->sq_free = mca_btl_udapl_component.requests;
@@ -432,15 +424,34 @@ int btl_begin(void **state)
 	return 0;
 }
 
+/* Those that a case made. */
+static void free_others(void)
+{
+	mca_btl_base_endpoint_t *e, *next;
+	udapl_conn_t *c, *next_conn;
+
+	OPAL_LIST_FOREACH_SAFE(c, next_conn, &module.conns, udapl_conn_t)
+		if (c != conn)
+			udapl_conn_release(c);
+	OPAL_LIST_FOREACH_SAFE(e, next, &module.endpoints, mca_btl_base_endpoint_t) {
+		if (e == peer)
+			continue;
+		opal_list_remove_item(&module.endpoints, &e->super);
+		OBJ_RELEASE(e);
+	}
+}
+
 int btl_end(void **state)
 {
 	(void)state;
+	free_others();
 	opal_list_remove_item(&module.conns, &conn->super);
 	opal_list_remove_item(&module.endpoints, &peer->super);
 	OBJ_RELEASE(conn);
 	OBJ_RELEASE(peer);
 	udapl_frags_fini(&module);
 	cache_drops_last();
+	OBJ_DESTRUCT(&module.by_name);
 	OBJ_DESTRUCT(&module.conns);
 	OBJ_DESTRUCT(&module.endpoints);
 	OBJ_DESTRUCT(&module.recv_lock);

@@ -30,6 +30,7 @@ enum post_kind { POSTED_SEND, POSTED_WRITE, POSTED_READ, POSTED_ADD, POSTED_SWAP
 
 struct post {
 	enum post_kind kind;
+	DAT_EP_HANDLE ep;		/* NULL for POSTED_SRQ_RECV */
 	DAT_LMR_TRIPLET local;
 	DAT_RMR_TRIPLET remote;
 	struct udapl_work *work;	/* the cookie */

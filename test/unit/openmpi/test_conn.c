@@ -1,0 +1,637 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_conn.c - the life of a connection: what is made for it, what is asked of the device, which state it and its
+ * endpoint have after each step, and what remains after a step that failed. */
+#include "test/unit/openmpi/eps.h"
+#include "contrib/openmpi/clock.h"
+#include "contrib/openmpi/conn.h"
+#include "contrib/openmpi/frag.h"
+#include "contrib/openmpi/recv_post.h"
+#include "contrib/openmpi/ring_setup.h"
+
+#define FAILURE UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE)
+
+enum { RECEIVES = 8 + UDAPL_CONTROL_RECEIVES, REQUESTS = 16 + UDAPL_CONTROL_REQUESTS };	/* parameters: see btl.c */
+
+static opal_proc_t proc;
+
+static int begin(void **state)
+{
+	btl_begin(state);
+	module.attr.max_evd_qlen = 10000;
+	module.attr.max_rdma_read_per_ep_in = module.attr.max_rdma_read_per_ep_out = 4;
+	module.dto_length = 1000;
+	peer->proc = &proc;
+	return 0;
+}
+
+/* `peer` has no connection. */
+static int begin_idle(void **state)
+{
+	begin(state);
+	peer->conn = NULL;
+	peer->state = UDAPL_IDLE;
+	return 0;
+}
+
+static int posts_of(enum post_kind kind)
+{
+	int n = 0;
+
+	for (int i = 0; i < num_posts; i++)
+		n += posts[i].kind == kind;
+	return n;
+}
+
+static udapl_conn_t *last_conn(void)
+{
+	return (udapl_conn_t *)opal_list_get_last(&module.conns);
+}
+
+static void send_waits(void)
+{
+	udapl_frag_t *f = (udapl_frag_t *)udapl_alloc(&module.super, peer, MCA_BTL_NO_ORDER, 10, 0);
+
+	opal_list_append(&peer->sends, &f->base.super.super);
+}
+
+static void rdma_waits(void)
+{
+	udapl_rdma_t *r = (udapl_rdma_t *)opal_free_list_get(&module.rdmas);
+
+	opal_list_append(&peer->rdmas, &r->super.super);
+}
+
+/* --- making ------------------------------------------------------------------------------------ */
+
+static void new_connection_is_not_connected(void **state)
+{
+	udapl_conn_t *c;
+
+	(void)state;
+	c = udapl_conn_new(peer, true);
+	assert_non_null(c);
+	assert_int_equal(c->state, UDAPL_CONN_CONNECTING);
+	assert_true(c->active);
+	assert_ptr_equal(c->module, &module);
+	assert_ptr_equal(c->endpoint, peer);
+	assert_int_equal(c->sq_free, 16);
+	assert_int_equal(c->control_free, UDAPL_CONTROL_REQUESTS);
+	assert_int_equal(c->credits, 0);
+	assert_ptr_equal(c, last_conn());
+	assert_null(ep_of(c->ep)->to);
+	assert_ptr_equal(peer->conn, conn);	/* the caller decides */
+	assert_false(udapl_conn_new(peer, false)->active);
+}
+
+static void device_endpoint_leads_to_its_connection(void **state)
+{
+	udapl_conn_t *c;
+
+	(void)state;
+	c = udapl_conn_new(peer, true);
+	assert_ptr_equal(udapl_conn_from(c->ep), c);
+	assert_ptr_equal(udapl_conn_from(conn->ep), conn);
+	assert_null(udapl_conn_from((DAT_EP_HANDLE)&proc));
+}
+
+static void device_endpoint_has_room_for_data_and_control_messages(void **state)
+{
+	const DAT_EP_ATTR *attr;
+
+	(void)state;
+	module.attr.max_rdma_size = 123456;
+	attr = &ep_of(udapl_conn_new(peer, true)->ep)->attr;
+	assert_int_equal(attr->max_recv_dtos, RECEIVES);
+	assert_int_equal(attr->max_request_dtos, REQUESTS);
+	assert_int_equal(attr->max_message_size, module.message_size);
+	assert_int_equal(attr->max_rdma_size, 123456);
+}
+
+static void rdma_reads_are_as_many_as_the_device_allows_up_to_a_limit(void **state)
+{
+	static const struct { DAT_COUNT in, out, expected_in, expected_out; } table[] = {
+		{ 1, 3, 1, 3 },
+		{ 0, 0, 0, 0 },
+		{ UDAPL_MAX_READS, UDAPL_MAX_READS - 1, UDAPL_MAX_READS, UDAPL_MAX_READS - 1 },
+		{ UDAPL_MAX_READS + 1, 128, UDAPL_MAX_READS, UDAPL_MAX_READS },
+	};
+	const DAT_EP_ATTR *attr;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
+		module.attr.max_rdma_read_per_ep_in = table[i].in;
+		module.attr.max_rdma_read_per_ep_out = table[i].out;
+		attr = &ep_of(udapl_conn_new(peer, true)->ep)->attr;
+		assert_int_equal(attr->max_rdma_read_in, table[i].expected_in);
+		assert_int_equal(attr->max_rdma_read_out, table[i].expected_out);
+	}
+}
+
+/* --- receives ---------------------------------------------------------------------------------- */
+
+static void receives_come_from_the_shared_queue(void **state)
+{
+	udapl_conn_t *c;
+
+	(void)state;
+	c = udapl_conn_new(peer, true);
+	assert_true(c->srq);
+	assert_ptr_equal(ep_of(c->ep)->srq, module.srq);
+	assert_int_equal(module.srq_wanted, RECEIVES);
+	assert_int_equal(posts_of(POSTED_SRQ_RECV), RECEIVES);
+	assert_int_equal(posts_of(POSTED_RECV), 0);
+	assert_int_equal(c->receives, 0);
+}
+
+static void has_own_receives(const udapl_conn_t *c)
+{
+	assert_false(c->srq);
+	assert_null(ep_of(c->ep)->srq);
+	assert_int_equal(c->receives, RECEIVES);
+	assert_int_equal(posts_of(POSTED_RECV), RECEIVES);
+	assert_ptr_equal(posts[num_posts - 1].ep, c->ep);
+}
+
+static void device_without_a_shared_queue_gets_own_receives(void **state)
+{
+	(void)state;
+	module.srq = DAT_HANDLE_NULL;
+	has_own_receives(udapl_conn_new(peer, true));
+	assert_int_equal(module.srq_wanted, 0);
+}
+
+static void full_shared_queue_leaves_own_receives(void **state)
+{
+	(void)state;
+	srq_room = 2 * RECEIVES;
+	assert_true(udapl_conn_new(peer, true)->srq);
+	assert_true(udapl_conn_new(peer, true)->srq);
+	has_own_receives(udapl_conn_new(peer, true));
+	assert_int_equal(module.srq_wanted, 2 * RECEIVES);
+}
+
+static void shared_queue_that_is_too_small_is_not_used(void **state)
+{
+	(void)state;
+	srq_room = RECEIVES - 1;
+	has_own_receives(udapl_conn_new(peer, true));
+}
+
+static void shared_queue_of_unknown_size_is_not_used(void **state)
+{
+	(void)state;
+	ep_results.srq_query = FAILURE;
+	has_own_receives(udapl_conn_new(peer, true));
+}
+
+/* --- length of the CQ -------------------------------------------------------------------------- */
+
+static void cq_grows_when_the_completions_need_it(void **state)
+{
+	(void)state;
+	module.dto_length = RECEIVES + REQUESTS;
+	udapl_conn_new(peer, true);
+	assert_int_equal(evd_resizes, 0);
+	udapl_conn_new(peer, true);
+	assert_int_equal(evd_resizes, 1);
+	assert_int_equal(evd_lengths[0], 4 * (RECEIVES + REQUESTS));
+	assert_int_equal(module.dto_length, evd_lengths[0]);
+	udapl_conn_new(peer, true);	/* it has grown ahead */
+	assert_int_equal(evd_resizes, 1);
+}
+
+static void cq_grows_up_to_the_limit_of_the_device(void **state)
+{
+	(void)state;
+	module.dto_length = 1;
+	module.attr.max_evd_qlen = RECEIVES + REQUESTS + 5;
+	assert_non_null(udapl_conn_new(peer, true));
+	assert_int_equal(evd_lengths[0], RECEIVES + REQUESTS + 5);
+	assert_int_equal(module.dto_length, RECEIVES + REQUESTS + 5);
+}
+
+static void cq_that_cannot_grow_keeps_its_length(void **state)
+{
+	(void)state;
+	module.dto_length = 1;
+	ep_results.resize = FAILURE;
+	assert_null(udapl_conn_new(peer, true));
+	assert_int_equal(module.dto_length, 1);
+}
+
+/* --- failures and release ---------------------------------------------------------------------- */
+
+/* What was taken for the connection is given back by the release of it. */
+static void failed_step_makes_no_connection(void **state)
+{
+	DAT_RETURN *const steps[] = { &ep_results.resize, &ep_results.create, &ep_results.set_context,
+				      &post_results[POSTED_SRQ_RECV] };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
+		module.dto_length = 1;
+		*steps[i] = FAILURE;
+		if (udapl_conn_new(peer, true))
+			fail_msg("step %u does not fail", i);
+		*steps[i] = DAT_SUCCESS;
+		assert_int_equal(opal_list_get_size(&module.conns), 2);
+		assert_int_equal(last_conn()->state, UDAPL_CONN_CLOSED);
+		udapl_conn_release(last_conn());
+		assert_int_equal(module.dto_needed, 0);
+		assert_int_equal(module.srq_wanted, 0);
+		assert_int_equal(eps_existing(), 1);
+	}
+}
+
+static void released_connection_gives_back_what_it_took(void **state)
+{
+	udapl_conn_t *c, *other;
+
+	(void)state;
+	other = udapl_conn_new(peer, true);
+	c = udapl_conn_new(peer, true);
+	assert_int_equal(module.dto_needed, 2 * (RECEIVES + REQUESTS));
+	c->state = UDAPL_CONN_ESTABLISHED;
+	udapl_ring_offer(c);
+	assert_ptr_equal(module.rings[0], c);
+	udapl_conn_release(c);
+	assert_int_equal(module.dto_needed, RECEIVES + REQUESTS);
+	assert_int_equal(module.srq_wanted, RECEIVES);
+	assert_ptr_equal(last_conn(), other);
+	assert_int_equal(eps_existing(), 2);
+	assert_null(module.rings[0]);
+}
+
+static void connection_with_own_receives_leaves_the_shared_queue_alone(void **state)
+{
+	udapl_conn_t *c;
+
+	(void)state;
+	srq_room = RECEIVES;
+	udapl_conn_new(peer, true);
+	c = udapl_conn_new(peer, true);
+	assert_false(c->srq);
+	udapl_conn_release(c);
+	assert_int_equal(module.srq_wanted, RECEIVES);
+}
+
+/* --- closing ----------------------------------------------------------------------------------- */
+
+static void close_announces_itself_on_an_established_connection(void **state)
+{
+	static const enum udapl_conn_state states[] = { UDAPL_CONN_ESTABLISHED, UDAPL_CONN_ACCEPTED };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		conn->state = states[i];
+		udapl_conn_close(conn);
+		assert_int_equal(conn->state, UDAPL_CONN_CLOSING);
+		assert_int_equal(num_posts, i + 1);
+		assert_int_equal(sent_header(&posts[i])->kind, UDAPL_CLOSE);
+		assert_int_equal(ep_of(conn->ep)->disconnects, i + 1);
+		assert_int_equal(ep_of(conn->ep)->close_flags, DAT_CLOSE_GRACEFUL_FLAG);
+	}
+}
+
+static void close_ends_an_attempt_without_a_message(void **state)
+{
+	(void)state;
+	conn->state = UDAPL_CONN_CONNECTING;
+	udapl_conn_close(conn);
+	assert_int_equal(conn->state, UDAPL_CONN_CLOSING);
+	assert_int_equal(num_posts, 0);
+	assert_int_equal(ep_of(conn->ep)->close_flags, DAT_CLOSE_ABRUPT_FLAG);
+	assert_int_equal(disconnects, 1);
+}
+
+/* No event comes then. */
+static void attempt_that_cannot_be_ended_is_closed(void **state)
+{
+	(void)state;
+	conn->state = UDAPL_CONN_CONNECTING;
+	ep_results.disconnect = UDAPL_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
+	udapl_conn_close(conn);
+	assert_int_equal(conn->state, UDAPL_CONN_CLOSED);
+}
+
+static void ended_connection_is_not_closed_again(void **state)
+{
+	static const enum udapl_conn_state states[] = { UDAPL_CONN_CLOSING, UDAPL_CONN_DISCONNECTED, UDAPL_CONN_CLOSED };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		conn->state = states[i];
+		udapl_conn_close(conn);
+		assert_int_equal(conn->state, states[i]);
+	}
+	assert_int_equal(num_posts, 0);
+	assert_int_equal(disconnects, 0);
+}
+
+/* --- connecting -------------------------------------------------------------------------------- */
+
+static void request_goes_to_the_address_of_the_peer(void **state)
+{
+	const struct test_ep *ep;
+
+	(void)state;
+	peer->address.qualifier = 4711;
+	module.address.qualifier = 815;
+	mca_btl_udapl_component.connect_timeout = 2000;	/* s; the most */
+	udapl_connect(peer);
+	assert_int_equal(peer->state, UDAPL_CONNECTING);
+	assert_ptr_equal(peer->conn, last_conn());
+	assert_true(peer->conn->active);
+	assert_int_equal(peer->conn->state, UDAPL_CONN_CONNECTING);
+	ep = ep_of(peer->conn->ep);
+	assert_ptr_equal(ep->to, &peer->address.at);
+	assert_int_equal(ep->qualifier, 4711);
+	assert_int_equal(ep->timeout, 2000000000);
+	assert_int_equal(ep->hello.qualifier, 815);
+	assert_int_equal(ep->hello.credits, 8);
+}
+
+/* It is known from a request of its own alone. */
+static void process_of_unknown_address_is_not_connected_to(void **state)
+{
+	(void)state;
+	peer->proc = NULL;
+	udapl_connect(peer);
+	assert_int_equal(peer->state, UDAPL_IDLE);
+	assert_int_equal(num_eps, 1);
+}
+
+static void peer_fails_without_resources_for_a_connection(void **state)
+{
+	(void)state;
+	ep_results.create = FAILURE;
+	udapl_connect(peer);
+	assert_int_equal(peer->state, UDAPL_FAILED);
+	assert_null(peer->conn);
+	assert_string_equal(peer->failure, "no resources for another connection");
+}
+
+static void refused_request_fails_the_peer(void **state)
+{
+	(void)state;
+	ep_results.connect = FAILURE;
+	udapl_connect(peer);
+	assert_int_equal(peer->state, UDAPL_FAILED);
+	assert_null(peer->conn);
+	assert_string_equal(peer->failure, "dat_ep_connect failed");
+	assert_int_equal(last_conn()->state, UDAPL_CONN_CLOSED);
+}
+
+/* --- failed attempts --------------------------------------------------------------------------- */
+
+static void attempt_is_repeated_while_requests_wait(void **state)
+{
+	static void (*const waits[])(void) = { send_waits, rdma_waits };
+
+	(void)state;
+	mca_btl_udapl_component.connect_retries = 2;
+	for (int i = 0; i < 2; i++) {
+		double now = udapl_now();
+
+		waits[i]();
+		peer->state = UDAPL_CONNECTING;
+		peer->conn = conn;
+		peer->deadline = 0;
+		udapl_endpoint_retry_or_fail(peer, "reason");
+		assert_int_equal(peer->state, UDAPL_RETRY_WAIT);
+		assert_null(peer->conn);
+		assert_null(peer->failure);
+		assert_int_equal(peer->attempts, i + 1);
+		assert_true(peer->deadline > now);
+		opal_list_remove_first(&peer->sends);
+	}
+}
+
+static void last_attempt_fails_the_peer(void **state)
+{
+	(void)state;
+	send_waits();
+	peer->state = UDAPL_CONNECTING;
+	peer->conn = conn;
+	peer->attempts = mca_btl_udapl_component.connect_retries;
+	udapl_endpoint_retry_or_fail(peer, "reason");
+	assert_int_equal(peer->state, UDAPL_FAILED);
+	assert_null(peer->conn);
+	assert_string_equal(peer->failure, "reason");
+}
+
+static void becomes_idle(void)
+{
+	peer->state = UDAPL_CONNECTING;
+	peer->conn = conn;
+	udapl_endpoint_retry_or_fail(peer, "reason");
+	assert_int_equal(peer->state, UDAPL_IDLE);
+	assert_null(peer->conn);
+	assert_null(peer->failure);
+	assert_int_equal(peer->attempts, 0);
+}
+
+static void attempt_for_nothing_is_not_repeated(void **state)
+{
+	(void)state;
+	becomes_idle();
+}
+
+static void attempt_to_a_removed_process_is_not_repeated(void **state)
+{
+	(void)state;
+	send_waits();
+	peer->proc = NULL;
+	becomes_idle();
+}
+
+/* --- failures ---------------------------------------------------------------------------------- */
+
+static void first_reason_of_a_failure_is_kept(void **state)
+{
+	(void)state;
+	udapl_endpoint_fail(peer, "first");
+	assert_int_equal(peer->state, UDAPL_FAILED);
+	assert_null(peer->conn);
+	peer->conn = conn;
+	udapl_endpoint_fail(peer, "second");
+	assert_string_equal(peer->failure, "first");
+	assert_null(peer->conn);
+	peer->failure = NULL;		/* it was reported */
+	udapl_endpoint_fail(peer, "second");
+	assert_null(peer->failure);
+}
+
+/* A second connection: the peer sends on it. */
+static void failure_counts_if_the_connection_is_in_use(void **state)
+{
+	static const struct { enum udapl_conn_state state; bool first, fails; } table[] = {
+		{ UDAPL_CONN_CONNECTING, false, false },
+		{ UDAPL_CONN_ACCEPTED, false, false },
+		{ UDAPL_CONN_ESTABLISHED, false, true },
+		{ UDAPL_CONN_CLOSING, false, false },
+		{ UDAPL_CONN_DISCONNECTED, false, true },
+		{ UDAPL_CONN_CLOSED, false, false },
+		{ UDAPL_CONN_CONNECTING, true, true },
+		{ UDAPL_CONN_CLOSING, true, true },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
+		peer->state = UDAPL_CONNECTED;
+		peer->conn = table[i].first ? conn : NULL;
+		conn->state = table[i].state;
+		udapl_conn_fail_if_in_use(conn, "reason");
+		if ((peer->state == UDAPL_FAILED) != table[i].fails)
+			fail_msg("row %u: endpoint state %d", i, peer->state);
+	}
+}
+
+static void broken_connection_fails_the_peer(void **state)
+{
+	(void)state;
+	udapl_conn_broken(conn, "reason");
+	assert_int_equal(peer->state, UDAPL_FAILED);
+	assert_string_equal(peer->failure, "reason");
+}
+
+static void end_that_was_intended_is_no_break(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		conn->close_received = i == 0;
+		module.closing = i == 1;
+		conn->state = i == 2 ? UDAPL_CONN_CLOSING : UDAPL_CONN_ESTABLISHED;
+		udapl_conn_broken(conn, "reason");
+		assert_int_equal(peer->state, UDAPL_CONNECTED);
+	}
+}
+
+static void failed_post_fails_the_peer(void **state)
+{
+	(void)state;
+	udapl_conn_post_failed(conn, FAILURE);
+	assert_int_equal(peer->state, UDAPL_FAILED);
+	assert_string_equal(peer->failure, "a request could not be posted");
+}
+
+/* An event tells why. */
+static void post_to_an_ended_connection_does_not_fail_the_peer(void **state)
+{
+	(void)state;
+	udapl_conn_post_failed(conn, UDAPL_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_DISCONNECTED));
+	assert_int_equal(peer->state, UDAPL_CONNECTED);
+}
+
+/* --- establishing ------------------------------------------------------------------------------ */
+
+static void established_connection_makes_its_peer_connected(void **state)
+{
+	(void)state;
+	conn->state = UDAPL_CONN_ACCEPTED;
+	peer->state = UDAPL_CONNECTING;
+	peer->attempts = 1;
+	udapl_conn_set_established(conn);
+	assert_int_equal(conn->state, UDAPL_CONN_ESTABLISHED);
+	assert_int_equal(peer->state, UDAPL_CONNECTED);
+	assert_int_equal(peer->attempts, 0);
+}
+
+static void second_connection_does_not_make_its_peer_connected(void **state)
+{
+	(void)state;
+	conn->state = UDAPL_CONN_ACCEPTED;
+	peer->conn = NULL;
+	peer->state = UDAPL_IDLE;
+	peer->attempts = 1;
+	udapl_conn_set_established(conn);
+	assert_int_equal(conn->state, UDAPL_CONN_ESTABLISHED);
+	assert_int_equal(peer->state, UDAPL_IDLE);
+	assert_int_equal(peer->attempts, 1);
+}
+
+static void first_message_establishes_an_accepted_connection(void **state)
+{
+	(void)state;
+	conn->state = UDAPL_CONN_ACCEPTED;
+	conn->received_any = false;
+	peer->state = UDAPL_CONNECTING;
+	assert_true(udapl_conn_first_message(conn));
+	assert_true(conn->received_any);
+	assert_int_equal(conn->state, UDAPL_CONN_ESTABLISHED);
+	assert_int_equal(peer->state, UDAPL_CONNECTED);
+}
+
+/* The event of the connection may come after its first message. */
+static void first_message_before_the_event_is_remembered(void **state)
+{
+	static const enum udapl_conn_state states[] = { UDAPL_CONN_CONNECTING, UDAPL_CONN_ESTABLISHED,
+							UDAPL_CONN_CLOSING };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		conn->state = states[i];
+		conn->received_any = false;
+		assert_false(udapl_conn_first_message(conn));
+		assert_true(conn->received_any);
+		assert_int_equal(conn->state, states[i]);
+	}
+}
+
+static void accepted_connection_counts_as_established(void **state)
+{
+	(void)state;
+	for (int i = 0; i < UDAPL_CONN_STATES; i++) {
+		conn->state = i;
+		assert_int_equal(udapl_conn_is_established(conn), i == UDAPL_CONN_ACCEPTED || i == UDAPL_CONN_ESTABLISHED);
+	}
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
+#define IDLE_CASE(name) cmocka_unit_test_setup_teardown(name, begin_idle, btl_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(new_connection_is_not_connected),
+		CASE(device_endpoint_leads_to_its_connection),
+		CASE(device_endpoint_has_room_for_data_and_control_messages),
+		CASE(rdma_reads_are_as_many_as_the_device_allows_up_to_a_limit),
+		CASE(receives_come_from_the_shared_queue),
+		CASE(device_without_a_shared_queue_gets_own_receives),
+		CASE(full_shared_queue_leaves_own_receives),
+		CASE(shared_queue_that_is_too_small_is_not_used),
+		CASE(shared_queue_of_unknown_size_is_not_used),
+		CASE(cq_grows_when_the_completions_need_it),
+		CASE(cq_grows_up_to_the_limit_of_the_device),
+		CASE(cq_that_cannot_grow_keeps_its_length),
+		CASE(failed_step_makes_no_connection),
+		CASE(released_connection_gives_back_what_it_took),
+		CASE(connection_with_own_receives_leaves_the_shared_queue_alone),
+		CASE(close_announces_itself_on_an_established_connection),
+		CASE(close_ends_an_attempt_without_a_message),
+		CASE(attempt_that_cannot_be_ended_is_closed),
+		CASE(ended_connection_is_not_closed_again),
+		IDLE_CASE(request_goes_to_the_address_of_the_peer),
+		IDLE_CASE(process_of_unknown_address_is_not_connected_to),
+		IDLE_CASE(peer_fails_without_resources_for_a_connection),
+		IDLE_CASE(refused_request_fails_the_peer),
+		CASE(attempt_is_repeated_while_requests_wait),
+		CASE(last_attempt_fails_the_peer),
+		CASE(attempt_for_nothing_is_not_repeated),
+		CASE(attempt_to_a_removed_process_is_not_repeated),
+		CASE(first_reason_of_a_failure_is_kept),
+		CASE(failure_counts_if_the_connection_is_in_use),
+		CASE(broken_connection_fails_the_peer),
+		CASE(end_that_was_intended_is_no_break),
+		CASE(failed_post_fails_the_peer),
+		CASE(post_to_an_ended_connection_does_not_fail_the_peer),
+		CASE(established_connection_makes_its_peer_connected),
+		CASE(second_connection_does_not_make_its_peer_connected),
+		CASE(first_message_establishes_an_accepted_connection),
+		CASE(first_message_before_the_event_is_remembered),
+		CASE(accepted_connection_counts_as_established),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
