@@ -212,8 +212,11 @@ void udapl_conn_fail_if_in_use(udapl_conn_t *c, const char *why)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
-	if (e->conn == c || c->state == UDAPL_CONN_ESTABLISHED || c->state == UDAPL_CONN_DISCONNECTED)
-		udapl_endpoint_fail(e, why);
+	if (e->conn != c && c->state != UDAPL_CONN_ESTABLISHED && c->state != UDAPL_CONN_DISCONNECTED)
+		return;
+	if (e->state != UDAPL_FAILED)
+		e->lost = true;
+	udapl_endpoint_fail(e, why);
 }
 
 void udapl_conn_broken(struct udapl_conn *c, const char *why)

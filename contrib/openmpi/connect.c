@@ -247,7 +247,7 @@ static void complete_all(opal_list_t *sends, opal_list_t *rdmas, int status)
 static void report_failure(mca_btl_base_endpoint_t *e, const char *why)
 {
 	mca_btl_udapl_module_t *m = e->module;
-	const char *topic = e->attempts ? "cannot connect" : "connection lost";
+	const char *topic = e->lost ? "connection lost" : "cannot connect";
 	char peer[64];
 
 	snprintf(peer, sizeof peer, "%s", OPAL_NAME_PRINT(e->name));

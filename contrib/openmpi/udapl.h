@@ -265,6 +265,7 @@ struct mca_btl_base_endpoint_t {
 	opal_list_t flushed_sends, flushed_rdmas;	/* flushed requests: completed when the
 							 * reason of the disconnect is known */
 	const char *failure;		/* why the peer is unreachable; NULL or already reported */
+	bool lost;			/* a connection broke; false: none could be made */
 	volatile int32_t rdma_outstanding;
 	bool removed;			/* del_procs was called */
 };

@@ -492,7 +492,17 @@ static void broken_connection_fails_the_peer(void **state)
 	(void)state;
 	udapl_conn_broken(conn, "reason");
 	assert_int_equal(peer->state, UDAPL_FAILED);
+	assert_true(peer->lost);
 	assert_string_equal(peer->failure, "reason");
+}
+
+static void break_after_another_failure_does_not_matter(void **state)
+{
+	(void)state;
+	udapl_endpoint_fail(peer, "first");
+	udapl_conn_broken(conn, "second");
+	assert_false(peer->lost);
+	assert_string_equal(peer->failure, "first");
 }
 
 static void end_that_was_intended_is_no_break(void **state)
@@ -623,6 +633,7 @@ int main(void)
 		CASE(first_reason_of_a_failure_is_kept),
 		CASE(failure_counts_if_the_connection_is_in_use),
 		CASE(broken_connection_fails_the_peer),
+		CASE(break_after_another_failure_does_not_matter),
 		CASE(end_that_was_intended_is_no_break),
 		CASE(failed_post_fails_the_peer),
 		CASE(post_to_an_ended_connection_does_not_fail_the_peer),
