@@ -879,6 +879,7 @@ if OPENMPI
 unit_openmpi += \
 	test/unit/openmpi/test_address \
 	test/unit/openmpi/test_conn \
+	test/unit/openmpi/test_connect \
 	test/unit/openmpi/test_control \
 	test/unit/openmpi/test_frag \
 	test/unit/openmpi/test_hello \
@@ -905,6 +906,11 @@ test_unit_openmpi_test_conn_SOURCES = test/unit/openmpi/test_conn.c $(openmpi_bt
 test_unit_openmpi_test_conn_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_conn_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_conn_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_connect_SOURCES = test/unit/openmpi/test_connect.c $(openmpi_btl)
+test_unit_openmpi_test_connect_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_connect_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_connect_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_connect_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime,--wrap=udapl_show_help
 test_unit_openmpi_test_control_SOURCES = test/unit/openmpi/test_control.c $(openmpi_btl)
 test_unit_openmpi_test_control_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_control_CFLAGS = $(libbtludapl_la_CFLAGS)
