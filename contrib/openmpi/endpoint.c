@@ -33,6 +33,22 @@ static uint64_t key_of(opal_process_name_t name)
 	return (uint64_t)name.jobid << 32 | name.vpid;
 }
 
+/* Called with m->lock held. An endpoint that the next look-up would not find is not made: the process
+ * would get a second one. */
+static mca_btl_base_endpoint_t *new_endpoint(mca_btl_udapl_module_t *m, opal_process_name_t name)
+{
+	mca_btl_base_endpoint_t *e = OBJ_NEW(mca_btl_base_endpoint_t);
+
+	if (!e)
+		return NULL;
+	e->module = m;
+	e->name = name;
+	if (opal_hash_table_set_value_uint64(&m->by_name, key_of(name), e) == OPAL_SUCCESS)
+		return e;
+	OBJ_RELEASE(e);
+	return NULL;
+}
+
 mca_btl_base_endpoint_t *udapl_endpoint_of(mca_btl_udapl_module_t *m, opal_process_name_t name)
 {
 	mca_btl_base_endpoint_t *e = NULL;
@@ -41,10 +57,7 @@ mca_btl_base_endpoint_t *udapl_endpoint_of(mca_btl_udapl_module_t *m, opal_proce
 	OPAL_THREAD_LOCK(&m->lock);
 	if (opal_hash_table_get_value_uint64(&m->by_name, key_of(name), &found) == OPAL_SUCCESS) {
 		e = found;
-	} else if ((e = OBJ_NEW(mca_btl_base_endpoint_t)) != NULL) {
-		e->module = m;
-		e->name = name;
-		opal_hash_table_set_value_uint64(&m->by_name, key_of(name), e);
+	} else if ((e = new_endpoint(m, name)) != NULL) {
 		opal_list_append(&m->endpoints, &e->super);
 	}
 	OPAL_THREAD_UNLOCK(&m->lock);

@@ -881,6 +881,7 @@ unit_openmpi += \
 	test/unit/openmpi/test_conn \
 	test/unit/openmpi/test_connect \
 	test/unit/openmpi/test_control \
+	test/unit/openmpi/test_endpoint \
 	test/unit/openmpi/test_frag \
 	test/unit/openmpi/test_hello \
 	test/unit/openmpi/test_help \
@@ -915,6 +916,11 @@ test_unit_openmpi_test_control_SOURCES = test/unit/openmpi/test_control.c $(open
 test_unit_openmpi_test_control_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_control_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_control_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_endpoint_SOURCES = test/unit/openmpi/test_endpoint.c $(openmpi_btl)
+test_unit_openmpi_test_endpoint_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_endpoint_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_endpoint_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_endpoint_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=opal_hash_table_set_value_uint64
 test_unit_openmpi_test_frag_SOURCES = test/unit/openmpi/test_frag.c $(openmpi_btl)
 test_unit_openmpi_test_frag_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_frag_CFLAGS = $(libbtludapl_la_CFLAGS)
