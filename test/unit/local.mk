@@ -885,6 +885,7 @@ unit_openmpi += \
 	test/unit/openmpi/test_frag \
 	test/unit/openmpi/test_hello \
 	test/unit/openmpi/test_help \
+	test/unit/openmpi/test_memory \
 	test/unit/openmpi/test_progress \
 	test/unit/openmpi/test_rdma \
 	test/unit/openmpi/test_receive \
@@ -934,6 +935,11 @@ test_unit_openmpi_test_help_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_help_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_help_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_help_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=opal_show_help_vstring -Wl,--wrap=opal_show_help_add_dir -Wl,--wrap=dladdr
+test_unit_openmpi_test_memory_SOURCES = test/unit/openmpi/test_memory.c $(openmpi_btl)
+test_unit_openmpi_test_memory_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_memory_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_memory_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=memfd_create,--wrap=ftruncate,--wrap=mmap,--wrap=munmap,--wrap=close
 test_unit_openmpi_test_progress_SOURCES = test/unit/openmpi/test_progress.c $(openmpi_btl)
 test_unit_openmpi_test_progress_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_progress_CFLAGS = $(libbtludapl_la_CFLAGS)

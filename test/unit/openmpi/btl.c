@@ -23,6 +23,10 @@ int lmrs, cache_refusals, cache_registers, cache_deregisters;
 DAT_RETURN lmr_create_result, lmr_free_result;
 DAT_MEM_TYPE lmr_refused_type, lmr_type;
 DAT_MEM_PRIV_FLAGS lmr_privileges;
+DAT_REGION_DESCRIPTION lmr_region;
+DAT_VLEN lmr_length;
+char lmr_name[DAT_LMR_COOKIE_SIZE];
+void (*during_lmr_free)(void);
 mca_rcache_base_registration_t *cache_last;
 struct delivery deliveries[512];
 int num_deliveries;
@@ -182,13 +186,17 @@ DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRI
 {
 	static uint32_t last;
 
-	(void)ia, (void)region, (void)pz, (void)va, (void)address;
+	(void)ia, (void)pz, (void)va, (void)address;
 	if (lmr_create_result != DAT_SUCCESS)
 		return lmr_create_result;
 	if (lmr_refused_type && type == lmr_refused_type)
 		return UDAPL_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	lmr_type = type;
 	lmr_privileges = privileges;
+	lmr_region = region;
+	lmr_length = length;
+	if (type == DAT_MEM_TYPE_SHARED_VIRTUAL)
+		memcpy(lmr_name, *region.for_shared_memory.shared_memory_id, sizeof lmr_name);
 	lmrs++;
 	last++;
 	*lmr = (DAT_LMR_HANDLE)(uintptr_t)last;
@@ -201,6 +209,8 @@ DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRI
 DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr)
 {
 	assert_non_null(lmr);
+	if (during_lmr_free)
+		during_lmr_free();
 	if (lmr_free_result == DAT_SUCCESS)
 		lmrs--;
 	return lmr_free_result;
@@ -350,7 +360,7 @@ static void forget(void)
 	posts_complete = writes_arrive = false;
 	mapping = NULL;
 	cache_last = NULL;
-	during_delivery = NULL;
+	during_delivery = during_lmr_free = NULL;
 }
 
 static void set_parameters(void)

@@ -67,6 +67,10 @@ extern DAT_RETURN lmr_create_result, lmr_free_result;
 extern DAT_MEM_TYPE lmr_refused_type;	/* dat_lmr_create() of this type fails; 0: none */
 extern DAT_MEM_PRIV_FLAGS lmr_privileges;	/* of the last dat_lmr_create() */
 extern DAT_MEM_TYPE lmr_type;
+extern DAT_REGION_DESCRIPTION lmr_region;
+extern DAT_VLEN lmr_length;
+extern char lmr_name[DAT_LMR_COOKIE_SIZE];	/* of shared memory */
+extern void (*during_lmr_free)(void);	/* called in dat_lmr_free(); or NULL */
 
 extern int cache_refusals;		/* calls of the registration cache that fail */
 extern int cache_registers, cache_deregisters;
