@@ -47,8 +47,6 @@ enum {
 	KEEPALIVE_PROBES = 3,		/* in the rest of that time, evenly spaced */
 	SOFT_ATTACH_S = 2,		/* s; for another process to share its memory */
 	SOFT_ATTACH_RETRY_MS = 10,	/* ms; until a peer process whose backlog is full is asked again */
-	ATTACH_REST_US = 10000,		/* us; until a listener for shared memory without descriptors
-					 * accepts again: short against SOFT_ATTACH_S */
 	HALF_OPEN_SILENCE_S = 60,	/* s; between two lines about closed half-open connections */
 	CLOSE_FLUSH_MS = 1000,		/* ms; for last frames when the device is closed */
 	CLOSE_POLL_MS = 10,		/* ms; until the sockets are tried again: more than CLOSE_SOCKETS may wait */
@@ -62,7 +60,7 @@ enum {
 	CM_ACCEPT_BATCH = 64,		/* connections accepted in one turn of a listener */
 };
 
-/* --- size of an FPDU (cm/) -----------------------------------------------------------------------
+/* --- size of an FPDU (cm/handshake.c, rdmap/requester.c) ---------------------------------------
  * Larger FPDUs cost fewer headers. bench-soft over TCP, bandwidth. */
 enum {
 	MULPDU_LARGE = 65490,		/* bytes; for peers of this implementation and siw: 64 KiB less
@@ -75,7 +73,7 @@ enum {
 };
 
 /* --- half-open connections (cm/half_open.c) -----------------------------------------------------
- * More keeps slow clients during a flood, fewer leaves more descriptors. test_wire. */
+ * More keeps slow clients during a flood, fewer leaves more descriptors. test_half_open. */
 enum {
 	HALF_OPEN_LOOKS_MAX = 16,	/* connections with unread input that are spared */
 	HALF_OPEN_MAX = 4096,		/* of a process, however many descriptors it may have */
@@ -85,9 +83,9 @@ enum {
 	HALF_OPEN_RESERVE_MIN = 8,	/* but at least that many descriptors */
 };
 
-/* --- progress: what a poll looks at (progress/progress.c) --------------------------------------
+/* --- progress: what a poll looks at (progress/progress.c, rings.c) -----------------------------
  * A larger value makes polls cheaper, and delays what they leave out. bench-soft with many
- * connections; test_pending. */
+ * connections; test_progress, test_rings. */
 enum {
 	PROGRESS_EVENTS = 32,		/* epoll events taken in one call */
 	SOCKET_BUSY_TURNS = 4,		/* one poll in so many looks at all sockets, the others only at
@@ -100,11 +98,6 @@ enum {
 	RINGS_PENDING_POLLS = 8,	/* one poll in so many looks at the others in turn if all peers
 					 * mark theirs in the pending bitmap */
 	RINGS_WAIVE_HITS = 4,		/* messages found at the front until the peer need not mark */
-	UD_BATCH = 16,			/* datagrams received in one poll */
-	MCAST_BUCKETS = 256,		/* of the table of multicast groups, which a device has from its
-					 * first one on: 2 KiB */
-	MCAST_SOCKET_GROUPS = 256,	/* groups of a socket, where the kernel allows as many: a datagram
-					 * is matched against the list of its sockets */
 };
 
 /* --- progress: giving up the processor (progress/progress.c) -----------------------------------
@@ -116,7 +109,7 @@ enum {
 	REFUSED_POLLS = 16,		/* polls that found the progress lock held, until one yields */
 };
 
-/* --- progress: acknowledgements (progress/progress.c, shm/shm_conn.c) --------------------------
+/* --- progress: acknowledgements (progress/acks.c, receive/ring_rx.c) ---------------------------
  * More saves messages, fewer lets the sender go on earlier. bench-soft, message rates. */
 enum {
 	ACKS_MAX = 32,			/* messages that may wait for an acknowledgement of their own */
@@ -134,7 +127,7 @@ enum {
 	SERVICE_HOLD_MS_MAX = 64,	/* time it has to again, but at most so long */
 };
 
-/* --- progress: wake-ups (progress/wakeup.c) ----------------------------------------------------
+/* --- progress: wake-ups (progress/progress.c, wakeup.c) ----------------------------------------
  * bench-soft over TCP, latency and bandwidth; test_wakeup. */
 enum {
 	SUPPRESS_AFTER = 32,		/* messages in a row from one socket until its wake-ups are
@@ -171,7 +164,17 @@ enum {
 					 * datagram. bench-soft over TCP, bandwidth */
 };
 
-/* --- shared memory: protocol selection (shm/proto_table.c) -------------------------------------
+/* --- datagrams (rdmap/ud.c, mcast.c) -----------------------------------------------------------
+ * test_ud, test_mcast. */
+enum {
+	UD_BATCH = 16,			/* datagrams received in one poll */
+	MCAST_BUCKETS = 256,		/* of the table of multicast groups, which a device has from its
+					 * first one on: 2 KiB */
+	MCAST_SOCKET_GROUPS = 256,	/* groups of a socket, where the kernel allows as many: a datagram
+					 * is matched against the list of its sockets */
+};
+
+/* --- shared memory: protocol selection (shm/proto.c, proto_table.c) ----------------------------
  * bench-soft, bandwidth over message size; test_proto. */
 enum {
 	PROTO_MIN = 8 << 10,		/* bytes; shorter requests take the ring: no system call */
@@ -182,7 +185,7 @@ enum {
 	PROTO_VALID_TICKS = 56,		/* 2^30 ns, so one minute; then a size class is measured again */
 };
 
-/* --- shared memory: CMA for short requests (shm/proto.c) -----------------------------------------
+/* --- shared memory: CMA for short requests (shm/proto.c, reach.c) --------------------------------
  * A copy by the kernel takes 1 to 3 us. It pays if the target is idle. bench-soft with idle
  * targets; test_large. */
 enum {
@@ -200,8 +203,8 @@ enum {
 	RING_ACK_FRACTION = 4,
 };
 
-/* --- shared memory: mapped regions and revocation (shm/rmem_map.c, shm/revoke.c) ---------------
- * test_rmem_map. */
+/* --- shared memory: mapped regions and revocation (shm/rmem_map.c, revoke.c, mr_dir.c) ---------
+ * test_rmem_map, test_revoke. */
 enum {
 	RMEM_VIEWS = 4,			/* regions of a peer that a connection maps; a lookup is linear */
 	REVOKE_SPINS = 1000,		/* looks at the peer's flag before the first sleep */
@@ -219,13 +222,15 @@ enum {
 	FETCHES_MAX = 256,		/* connections from other processes without a request yet */
 	FETCH_US = 2000000,		/* us; for such a request to come */
 	ATTACH_ACCEPT_BATCH = 64,	/* connections accepted in one run of the service thread */
+	ATTACH_REST_US = 10000,		/* us; until a listener for shared memory without descriptors
+					 * accepts again: short against SOFT_ATTACH_S */
 	ATTACH_BACKLOG = 4096,		/* of listen(2) */
 	ATTACH_FILE_FRESH_S = 60,	/* s; a socket file made or checked so recently is left alone */
 	SPARES_MAX = 64,		/* segments kept for new connections within the process: memory
 					 * (most of a segment's bulk is given back) for page faults */
 };
 
-/* --- device memory (shm/dm.c) -----------------------------------------------------------------
+/* --- device memory (device.c) -----------------------------------------------------------------
  * test_dm. */
 enum {
 	DM_KIB = 16384,			/* KiB for each adapter, DAPL_SOFT_DM: a hundred times what an
