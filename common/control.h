@@ -3,8 +3,8 @@
  * (dapl/core/base/control.c) and the tools (tools/control). doc/design/control.md describes the
  * verbs and their members.
  *
- * The socket is an abstract SOCK_SEQPACKET socket with the name CONTROL_NAME. A message is one
- * packet: a header in host byte order, and `length` bytes of JSON. A request has a flat object
+ * The socket is an abstract SOCK_SEQPACKET socket, whose name begins with CONTROL_PREFIX. A message is
+ * one packet: a header in host byte order, and `length` bytes of JSON. A request has a flat object
  * (json_read.h), or nothing. An answer is one object in pieces. The client asks for each piece after
  * the first with CONTROL_NEXT, so the program never has more than one piece in the socket. The program
  * speaks first: a packet of the verb CONTROL_NEXT with an empty object, or with the reason why the

@@ -115,7 +115,8 @@ bool dapl_parameter_find(const char *name, struct dapl_parameter *parameter)
 	return false;
 }
 
-/* The state of log.h and trace.h may differ from the text: DAPL_DBG_LEVEL, dat_ib_set_trclvl. */
+/* The trace level and the mask of messages are those in use, which may differ from the text: the attribute
+ * DAT_ATTR_DEBUG_MODIFY changes the level, DAPL_DBG_LEVEL is another name for the mask. */
 long dapl_parameter_value(const struct dapl_parameter *parameter, enum parameter_origin *origin)
 {
 	char buffer[PARAMETER_NUMBER];
