@@ -9,12 +9,6 @@
 #include "common/tunnel.h"
 #include "dapl/softeth/match.h"
 
-enum {
-	MAX_TAGS = 2,			/* VLAN tags that are skipped: one service tag, one customer tag */
-	MAX_EXTENSIONS = 6,		/* IPv6 extension headers that are skipped */
-	MAX_LABELS = 8,			/* MPLS labels that are skipped */
-};
-
 struct cursor {
 	const uint8_t *at;
 	size_t left;
@@ -60,7 +54,7 @@ static void parse_ethernet(struct cursor *c, struct eth_tag stripped, struct eth
 	type = be16(p + 12);
 	if (stripped.type)
 		key->vlan_tci = htons(stripped.tci);
-	for (int tags = stripped.type != 0; tags < MAX_TAGS && (type == ETH_P_8021Q || type == ETH_P_8021AD);
+	for (int tags = stripped.type != 0; tags < MATCH_TAGS && (type == ETH_P_8021Q || type == ETH_P_8021AD);
 	     tags++) {
 		if (!(p = take(c, 4)))
 			return;
@@ -99,7 +93,7 @@ static void parse_mpls(struct cursor *c, struct eth_headers *h, bool inner)
 {
 	const uint8_t *p = NULL;
 
-	for (int i = 0; i < MAX_LABELS; i++) {
+	for (int i = 0; i < MATCH_LABELS; i++) {
 		if (!(p = take(c, 4)))
 			return;
 		if (!i && !inner)
@@ -179,7 +173,7 @@ static void parse_ipv6(struct cursor *c, struct eth_headers *h, bool inner)
 	memcpy(key->ip_src, p + 8, 16);
 	memcpy(key->ip_dst, p + 24, 16);
 	next = p[6];
-	for (int i = 0; i < MAX_EXTENSIONS && is_extension(next); i++) {
+	for (int i = 0; i < MATCH_EXTENSIONS && is_extension(next); i++) {
 		bool fragment = next == IPPROTO_FRAGMENT;
 
 		if (!(p = take(c, 8)))

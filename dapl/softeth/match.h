@@ -7,6 +7,13 @@
 #include <stdint.h>
 #include "dapl/core/eth_device.h"
 
+/* Headers that match.c skips before it reads on. The program of steer.c skips as many, so both read the same fields. */
+enum {
+	MATCH_TAGS = 2,			/* VLAN tags: one service tag, one customer tag */
+	MATCH_EXTENSIONS = 6,		/* IPv6 extension headers */
+	MATCH_LABELS = 8,		/* MPLS labels */
+};
+
 struct eth_headers {
 	struct dapl_eth_key outer, inner;	/* inner: all 0 without a tunnel */
 	bool outer_fragmented, inner_fragmented;	/* the packet is a fragment, be it the first */

@@ -34,8 +34,6 @@
 enum {
 	SOCKET_BUFFER = 8 << 20,	/* bytes of frames that wait for a receive */
 	PARSED = 512,			/* bytes of a frame that rules look at */
-	MAX_PIECES = 64,
-	VLAN_HLEN = 4,
 };
 
 /* --- what a device can do --------------------------------------------------------------- */
@@ -140,7 +138,7 @@ static int prepare(struct eth_port *port, uint32_t ring_frames)
 	if ((err = set(port->fd, SOL_SOCKET, SO_TIMESTAMPNS, 1)))
 		return err;
 	if (ring_frames)
-		return eth_ring_open(port, ring_frames, attr.max_frame + VLAN_HLEN);
+		return eth_ring_open(port, ring_frames, attr.max_frame + ETH_VLAN_HLEN);
 	if (set(port->fd, SOL_SOCKET, SO_RCVBUFFORCE, SOCKET_BUFFER))
 		set(port->fd, SOL_SOCKET, SO_RCVBUF, SOCKET_BUFFER);
 	if ((err = set(port->fd, SOL_PACKET, PACKET_AUXDATA, 1)))
@@ -306,7 +304,7 @@ static ssize_t receive_into(struct eth_port *port, const struct iovec *iov, int 
 		struct cmsghdr align;
 		char bytes[256];
 	} control;
-	struct iovec pieces[MAX_PIECES + 2];
+	struct iovec pieces[ETH_MAX_PIECES + 2];
 	struct virtio_net_hdr vnet;
 	struct sockaddr_ll from;
 	uint8_t rest[PARSED];
@@ -365,7 +363,7 @@ static int receive(struct eth_port *port, struct iovec *iov, int n, struct dapl_
 {
 	int err;
 
-	if (n > MAX_PIECES)
+	if (n > ETH_MAX_PIECES)
 		return EINVAL;
 	dapl_mutex_lock(&port->lock);
 	err = receive_one(port, iov, n, frame);

@@ -15,6 +15,8 @@ enum {
 	ETH_ALL_BYTES = 0x40000,	/* a snap length that no frame exceeds */
 	ETH_MAX_GROUP = 64,		/* ports of a group */
 	ETH_MAX_PAST = 1024,		/* times that a rule has left a port and come back, within a second */
+	ETH_MAX_PIECES = 64,		/* segments of a frame that is sent or received: stack for their iovecs */
+	ETH_VLAN_HLEN = 4,		/* bytes of a VLAN tag */
 };
 
 /* Frames that a rule has given to the program. Shared by a rule that was moved and what is left of it. */

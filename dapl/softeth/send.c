@@ -23,18 +23,16 @@
 #include "dapl/softeth/send.h"
 
 enum {
-	MAX_PIECES = 64,
-	VLAN_HLEN = 4,
 	ADDRESSES = 12,			/* bytes before the type, where a tag is inserted */
 	BATCH = 64,			/* frames of one system call, whose cost they share */
 };
 
 struct message {
 	struct virtio_net_hdr vnet;
-	uint8_t head[VLAN_HLEN + ETH_HEADERS_MAX];	/* a copy of the first bytes, changed */
+	uint8_t head[ETH_VLAN_HLEN + ETH_HEADERS_MAX];	/* a copy of the first bytes, changed */
 	uint32_t head_length, total;	/* bytes; total: of the frame or of the whole message */
 	struct eth_layout layout;
-	struct iovec iov[MAX_PIECES + 2];	/* vnet, head, what follows it */
+	struct iovec iov[ETH_MAX_PIECES + 2];	/* vnet, head, what follows it */
 	int pieces;
 	uint64_t frames, bytes;		/* for the counters */
 };
@@ -66,11 +64,11 @@ static void split(struct message *m, const struct iovec *iov, int n)
 /* ETH-23 */
 static void insert_tag(struct message *m, const struct dapl_eth_send *how)
 {
-	memmove(m->head + ADDRESSES + VLAN_HLEN, m->head + ADDRESSES, m->head_length - ADDRESSES);
+	memmove(m->head + ADDRESSES + ETH_VLAN_HLEN, m->head + ADDRESSES, m->head_length - ADDRESSES);
 	put16(m->head + ADDRESSES, how->vlan_type ? how->vlan_type : ETH_P_8021Q);
 	put16(m->head + ADDRESSES + 2, how->vlan_tci);
-	m->head_length += VLAN_HLEN;
-	m->total += VLAN_HLEN;
+	m->head_length += ETH_VLAN_HLEN;
+	m->total += ETH_VLAN_HLEN;
 }
 
 static void sum_ipv4_header(struct message *m, const struct eth_layout *l)
@@ -139,7 +137,7 @@ static const char *add_inner_checksums(struct message *m)
 static const char *add_segmentation(struct message *m, const struct dapl_eth_send *how, uint32_t mtu)
 {
 	struct eth_layout *l = &m->layout;
-	uint32_t header = how->header_length + (how->flags & ETH_SEND_VLAN ? VLAN_HLEN : 0);
+	uint32_t header = how->header_length + (how->flags & ETH_SEND_VLAN ? ETH_VLAN_HLEN : 0);
 	uint32_t payload = m->total - l->payload, mss = how->mss;
 
 	if (l->protocol != IPPROTO_TCP || !l->payload)
@@ -333,7 +331,7 @@ static bool changes_headers(const struct dapl_eth_send *how)
 static const char *fill(struct eth_port *port, struct message *m, const struct iovec *iov, int n,
 			const struct dapl_eth_send *how)
 {
-	if (n > MAX_PIECES)
+	if (n > ETH_MAX_PIECES)
 		return "it has too many segments";
 	m->vnet = (struct virtio_net_hdr){ .flags = 0 };
 	m->head_length = m->total = 0;

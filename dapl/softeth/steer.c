@@ -10,10 +10,10 @@
 #include <netinet/in.h>
 #include <string.h>
 #include "common/tunnel.h"
+#include "dapl/softeth/match.h"
 #include "dapl/softeth/steer.h"
 
 enum {
-	MAX_TAGS = 2, MAX_EXTENSIONS = 6, MAX_LABELS = 8,	/* as in match.c */
 	/* the stack, from the frame pointer */
 	KEY_SIZE = sizeof(struct dapl_eth_key),
 	INNER = -72, OUTER = -144,	/* the keys */
@@ -167,7 +167,7 @@ static void parse_ethernet(struct steer *s, int key)
 		parse_stripped_tag(s, second);
 	parse_tag(s, key, true, typed);
 	bpf_here(s->code, second);
-	for (int tags = 1; tags < MAX_TAGS; tags++)
+	for (int tags = 1; tags < MATCH_TAGS; tags++)
 		parse_tag(s, key, false, typed);
 	bpf_here(s->code, typed);
 	store(s, BPF_H, key + FIELD(ether_type), TYPE);
@@ -249,7 +249,7 @@ static void parse_mpls(struct steer *s)
 {
 	int bottom = bpf_label(s->code), not_4 = bpf_label(s->code);
 
-	for (int i = 0; i < MAX_LABELS; i++) {
+	for (int i = 0; i < MATCH_LABELS; i++) {
 		take(s, 4);
 		if (!i) {
 			load(s, BPF_W, R1, HEADER);
@@ -385,7 +385,7 @@ static void parse_ipv6(struct steer *s, int key)
 	copy_words(s, key + FIELD(ip_src), HEADER + 8, 4);
 	copy_words(s, key + FIELD(ip_dst), HEADER + 24, 4);
 	load(s, BPF_B, TYPE, HEADER + 6);
-	for (int i = 0; i < MAX_EXTENSIONS; i++)
+	for (int i = 0; i < MATCH_EXTENSIONS; i++)
 		parse_extension(s, key, last);
 	bpf_here(s->code, last);
 	store(s, BPF_B, key + FIELD(protocol), TYPE);
