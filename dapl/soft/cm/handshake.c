@@ -41,7 +41,7 @@ void handshake_switch_frame(uint8_t frame[SWITCH_LENGTH])
 struct wire_trailer handshake_trailer(const struct dapl_conn *conn)
 {
 	struct wire_trailer trailer = {
-		.version = WIRE_TRAILER_VERSION, .max_fpdu = MULPDU_LARGE,
+		.version = WIRE_TRAILER_VERSION, .max_ulpdu = MULPDU_LARGE,
 	};
 
 	if (conn->ud && conn->qp) {

@@ -47,7 +47,7 @@ void wire_trailer_put(uint8_t data[WIRE_TRAILER], const struct wire_trailer *tra
 	data[0] = trailer->version;
 	data[1] = WIRE_TRAILER;
 	wire_put16(data + 2, trailer->features);
-	wire_put32(data + 4, trailer->max_fpdu);
+	wire_put32(data + 4, trailer->max_ulpdu);
 	wire_put32(data + 8, trailer->qpn);
 	wire_put32(data + 12, trailer->qkey);
 	wire_put16(data + 16, trailer->udp_port);
@@ -58,7 +58,7 @@ bool wire_trailer_get(const uint8_t data[WIRE_TRAILER], struct wire_trailer *tra
 {
 	trailer->version = data[0];
 	trailer->features = wire_get16(data + 2);
-	trailer->max_fpdu = wire_get32(data + 4);
+	trailer->max_ulpdu = wire_get32(data + 4);
 	trailer->qpn = wire_get32(data + 8);
 	trailer->qkey = wire_get32(data + 12);
 	trailer->udp_port = wire_get16(data + 16);

@@ -205,7 +205,7 @@ static void trailer_names_the_queue_pair_of_datagrams_only(void **state)
 	(void)state;
 	trailer = handshake_trailer(&conn);
 	assert_int_equal(trailer.version, WIRE_TRAILER_VERSION);
-	assert_int_equal(trailer.max_fpdu, MULPDU_LARGE);
+	assert_int_equal(trailer.max_ulpdu, MULPDU_LARGE);
 	assert_int_equal(trailer.qpn | trailer.qkey | trailer.udp_port, 0);
 	conn.ud = true;
 	trailer = handshake_trailer(&conn);

@@ -125,7 +125,7 @@ static void again(void)
 /* The last bytes of the Reply may be missing. */
 static void put_trailer_reply(uint8_t version, const uint8_t token[16], unsigned missing)
 {
-	struct wire_trailer trailer = { .version = version, .max_fpdu = 4096, .qpn = 77, .qkey = 88,
+	struct wire_trailer trailer = { .version = version, .max_ulpdu = 4096, .qpn = 77, .qkey = 88,
 					.udp_port = 99 };
 	uint8_t bytes[WIRE_TRAILER + 3];
 

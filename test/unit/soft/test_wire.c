@@ -77,7 +77,7 @@ static void enhanced_data_has_its_bits(void **state)
 static void trailer_keeps_all_fields(void **state)
 {
 	struct wire_trailer trailer = { .version = WIRE_TRAILER_VERSION, .features = 0x1122,
-		.max_fpdu = 0x33445566, .qpn = 0x778899, .qkey = 0xaabbccdd, .udp_port = 0xeeff,
+		.max_ulpdu = 0x33445566, .qpn = 0x778899, .qkey = 0xaabbccdd, .udp_port = 0xeeff,
 		.token = { 1, 2, 3, 15, [15] = 16 } }, read;
 	uint8_t p[WIRE_TRAILER];
 
@@ -85,7 +85,7 @@ static void trailer_keeps_all_fields(void **state)
 	wire_trailer_put(p, &trailer);
 	assert_true(wire_trailer_get(p, &read));
 	assert_int_equal(read.features, trailer.features);
-	assert_int_equal(read.max_fpdu, trailer.max_fpdu);
+	assert_int_equal(read.max_ulpdu, trailer.max_ulpdu);
 	assert_int_equal(read.qpn, trailer.qpn);
 	assert_int_equal(read.qkey, trailer.qkey);
 	assert_int_equal(read.udp_port, trailer.udp_port);
