@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* device.c - opens and closes a software RNIC, says what it can do, carries asynchronous
- * events to core, and is the table of operations. A device is one local address. */
+/* device.c - opens and closes a software RNIC, says what it can do, and has the table of operations, which the folders
+ * implement. A device is one local address. */
+#include "config.h"
 #include "common/address.h"
 #include "common/ia_params.h"
 #include "common/interface.h"
@@ -405,22 +406,22 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 static void fill_limits(struct ibv_device_attr *limits)
 {
 	struct rlimit files;
-	int connections = 1024;	/* the usual RLIMIT_NOFILE, if it cannot be read */
+	int connections = SOFT_USUAL_FILES;
 
 	if (!getrlimit(RLIMIT_NOFILE, &files))
-		connections = files.rlim_cur < 1 << 20 ? (int)files.rlim_cur : 1 << 20;
+		connections = files.rlim_cur < SOFT_MAX_QP ? (int)files.rlim_cur : SOFT_MAX_QP;
 	*limits = (struct ibv_device_attr){
-		.fw_ver = "3.0.0", .max_mr_size = INT64_MAX, .page_size_cap = 4096,
+		.fw_ver = PACKAGE_VERSION, .max_mr_size = INT64_MAX, .page_size_cap = 4096,
 		.max_qp = connections, .max_qp_wr = SOFT_MAX_WR,
 		.device_cap_flags = IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
 				    IBV_DEVICE_MEM_WINDOW_TYPE_2B |
 				    IBV_DEVICE_MEM_MGT_EXTENSIONS,
 		.max_sge = SOFT_MAX_SGE, .max_sge_rd = SOFT_MAX_SGE,
-		.max_cq = connections, .max_cqe = SOFT_MAX_CQE, .max_mr = 1 << 22,
-		.max_pd = 1 << 16, .max_qp_rd_atom = SOFT_MAX_READS,
+		.max_cq = connections, .max_cqe = SOFT_MAX_CQE, .max_mr = SOFT_MAX_MR,
+		.max_pd = SOFT_MAX_PD, .max_qp_rd_atom = SOFT_MAX_READS,
 		.max_res_rd_atom = INT32_MAX, .max_qp_init_rd_atom = SOFT_MAX_READS,
-		.atomic_cap = IBV_ATOMIC_GLOB, .max_mw = 1 << 22, .max_ah = 1 << 20,
-		.max_srq = 1 << 16, .max_srq_wr = SOFT_MAX_WR, .max_srq_sge = SOFT_MAX_SGE,
+		.atomic_cap = IBV_ATOMIC_GLOB, .max_mw = SOFT_MAX_MR, .max_ah = SOFT_MAX_AH,
+		.max_srq = SOFT_MAX_SRQ, .max_srq_wr = SOFT_MAX_WR, .max_srq_sge = SOFT_MAX_SGE,
 		.max_pkeys = 1, .phys_port_cnt = 1,
 	};
 }

@@ -15,14 +15,22 @@
 #define SOFT_TUNABLES_H
 
 /* --- limits that the device reports ----------------------------------------------------------
- * More costs memory for each object. test/conform shows them. */
+ * More costs memory for each object. test/conform shows them. Numbers of objects are reported only: a program runs out
+ * of memory or descriptors first. */
 enum {
 	SOFT_MAX_SGE = 32,
 	SOFT_MAX_INLINE = 1024,		/* bytes */
 	SOFT_MAX_WR = 65536,		/* requests of a queue */
 	SOFT_MAX_CQE = 1 << 22,
 	SOFT_MAX_READS = 255,		/* IRD, ORD */
+	SOFT_MAX_MR = 1 << 22,		/* regions, and as many windows */
+	SOFT_MAX_AH = 1 << 20,
+	SOFT_MAX_PD = 1 << 16,
+	SOFT_MAX_SRQ = 1 << 16,
+	SOFT_MAX_QP = 1 << 20,		/* and CQs, however many descriptors a process may have */
+	SOFT_USUAL_FILES = 1024,	/* RLIMIT_NOFILE, if it cannot be read: QPs and CQs are reported by it */
 };
+#define SOFT_MAX_MESSAGE 0x80000000u	/* bytes; checked on both sides, and the same in each version */
 
 /* --- memory objects (obj/) ------------------------------------------------------------------- */
 enum {
@@ -43,6 +51,8 @@ enum {
 	SOFT_FIRST_MS = 100,		/* ms; silence of an initiator of another implementation after
 					 * which the acceptor sends first */
 	SOFT_PATIENCE_MS = 60000,	/* ms; until a TCP peer that does not answer counts as lost */
+	SOFT_PATIENCE_LEAST_MS = 1000,	/* ms; if ack_timeout and ack_retry ask for less: the options of TCP's
+					 * keepalive count in seconds */
 	KEEPALIVE_IDLE_PART = 2,	/* 1/N of that: silence before the first keepalive probe */
 	KEEPALIVE_PROBES = 3,		/* in the rest of that time, evenly spaced */
 	SOFT_ATTACH_S = 2,		/* s; for another process to share its memory */

@@ -22,7 +22,9 @@ unsigned cm_patience_ms(const struct dapl_conn_tuning *tuning)
 
 	if (timer < 0)
 		return SOFT_PATIENCE_MS;
-	return timer && ms < 1000 ? 1000 : timer && ms < INT_MAX ? ms : 0;
+	if (!timer || ms >= INT_MAX)
+		return 0;
+	return ms < SOFT_PATIENCE_LEAST_MS ? SOFT_PATIENCE_LEAST_MS : ms;
 }
 
 void cm_sweep_within(struct dapl_device *dev, uint64_t us)

@@ -12,8 +12,6 @@
 #include "dapl/soft/obj/rq.h"
 #include "dapl/soft/shm/revoke.h"
 
-#define SOFT_MAX_MESSAGE 0x80000000u
-
 struct dapl_conn;
 struct dapl_device;
 struct dapl_mapping;

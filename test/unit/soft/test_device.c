@@ -3,6 +3,7 @@
  * devices of one process are the two ends: while one is polled, the service thread drives the
  * other. Opening, connecting and disconnecting are tested here; device_tests.h names the other
  * files. */
+#include "config.h"
 #include "test/unit/soft/device_ends.h"
 #include "test/unit/soft/device_tests.h"
 #include <arpa/inet.h>
@@ -28,6 +29,7 @@ static void device_opens_by_interface_address_and_name(void **state)
 		assert_string_equal(attr.netdev, "lo");
 		assert_true(attr.ud && attr.atomics && attr.windows_1 && attr.delayed_ack);
 		assert_true(attr.port_active);
+		assert_string_equal(attr.limits.fw_ver, PACKAGE_VERSION);	/* a new release reports itself */
 		ops->close(dev);
 	}
 	assert_int_equal(ops->open("nosuchdev0 0", &ia, &dev), ENODEV);
