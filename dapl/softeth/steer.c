@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* steer.c - compiles rules to eBPF. The program reads the headers into two keys on its stack, as eth_parse() does, then
- * compares the keys with each rule. The functions have the names and the order of those in match.c.
+ * compares the keys with each rule. A function that reads a header has the name that it has in match.c, and stands in the
+ * same order; parse_tunnel() is a function for each kind here.
  *
  * A header that is cut off ends the reading: what was read until then is compared. All jumps go forward, the loops
  * over VLAN tags, extension headers and labels are unrolled, so the kernel's verifier sees the end. */

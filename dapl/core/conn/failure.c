@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* failure.c - keeps, traces and reports the failures of an endpoint (failure.h). Text and rate
- * limits are diag.c's job.
+/* failure.c - keeps, traces and reports the failures of an endpoint (failure.h). The text of a line is made by
+ * base/diag.c, and base/diag_limit.c prints it and limits the rate.
  *
  * No line is printed for what is no failure of a provider: the peer's program rejects, or
  * disconnects. Both are traced. */

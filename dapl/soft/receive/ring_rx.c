@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ring_rx.c - takes messages and acknowledgements of the peer from shared memory. The messages are
- * executed by rdmap/, as those that come over TCP. progress.c decides when to look and when to
+ * executed by rdmap/, as those that come over TCP. progress/rings.c decides when to look, progress/acks.c when to
  * acknowledge. */
 #include "dapl/soft/rdmap/responder_place.h"
 #include "dapl/soft/rdmap/responder_quick.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* attach.c - how two devices on one host come to share memory: the acceptor's offer, and the initiator
- * that takes it. ring.h says what lies in the memory; shm_conn.c and progress.c read it.
+ * that takes it. ring.h says what lies in the memory. shm_conn.c writes to the rings,
+ * receive/ring_rx.c reads them.
  *
  * The acceptor's Reply holds a token: the name of the Unix sockets of its process
  * (attach_socket.h), and a key. An initiator of the same process finds the key in the table of

@@ -3,7 +3,7 @@
  * The device gives its rings numbers. It asks the peers of seldom used rings to set the bit of
  * their number, in memory that the device shares with all its peers, whenever they have stored a
  * message. The bitmap only makes a ring be looked at sooner: each ring is polled in its turn as
- * well. progress.c decides when to ask, process.c provides the memory.
+ * well. progress/rings.c decides when to ask, process.c provides the memory.
  *
  * Order. The producer stores into the ring, then makes a full fence, then looks whether it is asked
  * to mark. The consumer that asks for marks then marks the ring itself, so that it looks at the
