@@ -28,6 +28,11 @@ enum {
 	RULES_SNAP_MIN = 128,		/* bytes of a frame with all headers that rules of the filter compare */
 };
 
+struct losses {			/* frames, by place */
+	uint64_t device;		/* ~0: not known */
+	uint64_t ring, here;
+};
+
 struct capture {
 	const struct options *o;
 	struct device device;
@@ -42,7 +47,8 @@ struct capture {
 	uint64_t settled, lost_stuck;	/* losses in the ring so far; those of them while the writer was stuck */
 	uint64_t begin, next_line;	/* ns, monotonic */
 	uint64_t seconds_printed;
-	uint64_t kept_before, bytes_before, lost_before;	/* at the last line */
+	uint64_t kept_before, bytes_before;	/* at the last line */
+	struct losses lost_before;
 	uint64_t first_time;		/* CLOCK_REALTIME, ns */
 };
 
@@ -84,12 +90,10 @@ static bool passes(struct capture *c, const DAT_ETH_FRAME *f)
 
 /* --- what is printed -------------------------------------------------------------------- */
 
-static void place(char *text, size_t size, uint64_t n)
+static void put_losses(char *text, size_t size, const struct losses *lost)
 {
-	if (n == ~(uint64_t)0)
-		snprintf(text, size, "unknown");
-	else
-		snprintf(text, size, "%s", grouped(n));
+	snprintf(text, size, "lost %s in the device, %s in the ring, %s here",
+		 lost->device == ~(uint64_t)0 ? "unknown" : grouped(lost->device), grouped(lost->ring), grouped(lost->here));
 }
 
 static json_t *number(uint64_t n)
@@ -103,26 +107,44 @@ static bool prints_json(const struct options *o)
 	return o->json && !(o->file && !strcmp(o->file, "-"));
 }
 
-/* Frames that the program took and did not write, or had no room for in the ring since it did not write. */
+/* Losses in the ring since the last call are the program's own if the writer was stuck. */
+static void settle(struct capture *c, DAT_ETH_STATS *s)
+{
+	device_stats(&c->device, s);
+	if (c->stuck)
+		c->lost_stuck += s->lost - c->settled;
+	c->settled = s->lost;
+}
+
+/* Here: frames that the program took and did not write, or had no room for in the ring since it did not write. */
+static struct losses losses_of(const struct capture *c, const DAT_ETH_STATS *s)
+{
+	return (struct losses){ s->lost_device, s->lost - c->lost_stuck, c->unwritten + c->lost_stuck };
+}
+
 static void summary(struct capture *c, const DAT_ETH_STATS *s)
 {
 	double seconds = (double)(clock_now_ns() - c->begin) / 1e9;
 	const char *time = c->hardware ? "hardware" : "software";
-	uint64_t written = c->kept - c->unwritten, lost_ring = s->lost - c->lost_stuck;
-	uint64_t lost_here = c->unwritten + c->lost_stuck;
-	char nic[32], ring[32], here[32];
+	uint64_t written = c->kept - c->unwritten;
+	const struct losses lost = losses_of(c, s);
+	char text[100];
 
-	place(nic, sizeof nic, s->lost_device);
-	place(ring, sizeof ring, lost_ring);
-	place(here, sizeof here, lost_here);
+	put_losses(text, sizeof text, &lost);
 	if (prints_json(c->o))
 		print_json(json_pack("{s:s, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:s}", "device", c->o->interface, "received",
 				     number(s->received), "frames", number(written), "bytes", number(c->bytes), "seconds",
-				     seconds, "lost_device", number(s->lost_device), "lost_ring", number(lost_ring),
-				     "lost_here", number(lost_here), "time", time));
+				     seconds, "lost_device", number(lost.device), "lost_ring", number(lost.ring),
+				     "lost_here", number(lost.here), "time", time));
 	else
-		fprintf(stderr, "%s: %s frames, %.1f MB in %.1f s; lost %s in the device, %s in the ring, %s here; "
-			"time: %s\n", c->o->interface, grouped(written), (double)c->bytes / 1e6, seconds, nic, ring, here, time);
+		fprintf(stderr, "%s: %s frames, %.1f MB in %.1f s; %s; time: %s\n", c->o->interface, grouped(written),
+			(double)c->bytes / 1e6, seconds, text, time);
+}
+
+/* Between two counts; ~0: one is not known. */
+static uint64_t difference(uint64_t before, uint64_t now)
+{
+	return before == ~(uint64_t)0 || now == ~(uint64_t)0 ? ~(uint64_t)0 : now - before;
 }
 
 /* One line for the second that has passed. */
@@ -130,24 +152,28 @@ static void line(struct capture *c, bool to_stdout)
 {
 	DAT_ETH_STATS s;
 	uint64_t frames = c->kept - c->kept_before, bytes = c->bytes - c->bytes_before;
-	char text[200];
+	struct losses now, lost;
+	char text[100];
 
-	device_stats(&c->device, &s);
-	snprintf(text, sizeof text, "%s: %s frames/s, %.3f Mb/s, %s lost\n", c->o->interface, grouped(frames),
-		 (double)bytes * 8 / 1e6, grouped(s.lost - c->lost_before));
+	settle(c, &s);
+	now = losses_of(c, &s);
+	lost = (struct losses){ difference(c->lost_before.device, now.device), now.ring - c->lost_before.ring,
+		now.here - c->lost_before.here };
+	put_losses(text, sizeof text, &lost);
 	if (prints_json(c->o))
-		print_json(json_pack("{s:s, s:o, s:o, s:o, s:o}", "device", c->o->interface, "frames",
-				     number(frames), "bits", number(bytes * 8), "lost_device",
-				     number(s.lost_device), "lost_ring", number(s.lost - c->lost_before)));
+		print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "device", c->o->interface, "frames",
+				     number(frames), "bits", number(bytes * 8), "lost_device", number(lost.device),
+				     "lost_ring", number(lost.ring), "lost_here", number(lost.here)));
 	else if (to_stdout)
-		print("%s", text);
+		print("%s: %s frames/s, %.3f Mb/s; %s\n", c->o->interface, grouped(frames), (double)bytes * 8 / 1e6, text);
 	else
-		fputs(text, stderr);
+		fprintf(stderr, "%s: %s frames/s, %.3f Mb/s; %s\n", c->o->interface, grouped(frames), (double)bytes * 8 / 1e6,
+			text);
 	if (to_stdout || prints_json(c->o))
 		c->pipe_closed |= !print_flush();
 	c->kept_before = c->kept;
 	c->bytes_before = c->bytes;
-	c->lost_before = s.lost;
+	c->lost_before = now;
 	c->seconds_printed++;
 	c->next_line += 1000000000;
 }
@@ -192,26 +218,16 @@ static void wait_for_frames(struct capture *c)
 	c->gone = device_is_gone(&c->device);
 }
 
-/* Losses since the last call are the program's own if the writer was stuck. */
-static void settle(struct capture *c)
-{
-	DAT_ETH_STATS s;
-
-	device_stats(&c->device, &s);
-	if (c->stuck)
-		c->lost_stuck += s.lost - c->settled;
-	c->settled = s.lost;
-}
-
 /* The ring is empty, or all batches wait for the writer. */
 static void look_at_writer(struct capture *c)
 {
 	bool behind, stuck;
 	uint64_t progress = writer_progress(&behind);
+	DAT_ETH_STATS s;
 
 	stuck = behind && progress == c->progress;
 	if (stuck != c->stuck)
-		settle(c);
+		settle(c, &s);
 	c->stuck = stuck;
 	c->progress = progress;
 }
@@ -282,6 +298,8 @@ static void drain(struct capture *c)
 
 static void loop(struct capture *c, bool write)
 {
+	DAT_ETH_STATS s;
+
 	while (!stop_requested && !c->pipe_closed && !c->gone && !c->broken && !enough(c, write)) {
 		if (write ? take_some(c) : count_some(c))
 			c->naps_left = NAPS_NS;
@@ -297,7 +315,7 @@ static void loop(struct capture *c, bool write)
 		c->unwritten = writer_finish();
 	else
 		drain(c);
-	settle(c);
+	settle(c, &s);
 }
 
 /* --take, --time */
