@@ -34,7 +34,12 @@ static const struct { DAT_UINT64 bit; const char *name, *meaning; } capabilities
 	{ DAT_ETH_CAP_RSS_LOSSLESS, "RSS_LOSSLESS", "no frame is lost while a group gets another table" },
 };
 
-static void print_attributes(const struct options *o, const DAT_ETH_ATTR *attr, const char *carrier, const char *address)
+static const char *clock_of(const DAT_ETH_ATTR *attr)
+{
+	return attr->clock == DAT_ETH_CLOCK_HARDWARE ? "hardware" : attr->clock == DAT_ETH_CLOCK_SOFTWARE ? "software" : "none";
+}
+
+static void print_object(const struct options *o, const DAT_ETH_ATTR *attr, const char *carrier, const char *address)
 {
 	json_t *names = json_array(), *object;
 	char *text;
@@ -42,15 +47,38 @@ static void print_attributes(const struct options *o, const DAT_ETH_ATTR *attr, 
 	for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++)
 		if (attr->caps & capabilities[i].bit)
 			json_array_append_new(names, json_string(capabilities[i].name));
-	object = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:o}", "device", o->interface, "carrier", carrier,
-			   "address", address, "mtu", (int)attr->mtu, "max_frame", (int)attr->max_frame,
-			   "max_rules", (int)attr->max_rules, "capabilities", names);
+	object = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:i, s:i, s:o}", "device", o->interface,
+			   "carrier", carrier, "time_stamps", clock_of(attr), "address", address, "mtu", (int)attr->mtu,
+			   "max_frame", (int)attr->max_frame, "max_tso", (int)attr->max_tso, "max_rules", (int)attr->max_rules,
+			   "rate_min", (json_int_t)attr->rate_min, "rate_max", (json_int_t)attr->rate_max, "max_group",
+			   (int)attr->max_group, "max_table", (int)attr->max_table, "capabilities", names);
 	text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
 	if (!text)
 		fail("no memory");
 	print("%s\n", text);
 	free(text);
 	json_decref(object);
+}
+
+static void print_limits(const DAT_ETH_ATTR *attr)
+{
+	if (attr->caps & DAT_ETH_CAP_TSO)
+		print("messages of TCP to cut: %u bytes at most\n", attr->max_tso);
+	if (attr->caps & DAT_ETH_CAP_PACE)
+		print("rates: %s to %s bit/s\n", grouped(attr->rate_min), grouped(attr->rate_max));
+	if (attr->caps & DAT_ETH_CAP_RSS)
+		print("groups: %u endpoints, tables of %u entries at most\n", attr->max_group, attr->max_table);
+}
+
+static void print_text(const struct options *o, const DAT_ETH_ATTR *attr, const char *carrier, const char *address)
+{
+	print("%s: address %s, MTU %u, frames of at most %u bytes, %u rules\n", o->interface, address, attr->mtu,
+	      attr->max_frame, attr->max_rules);
+	print("carried by %s, time stamps: %s\n", carrier, clock_of(attr));
+	print_limits(attr);
+	for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++)
+		if (attr->caps & capabilities[i].bit)
+			print("  %-13s %s\n", capabilities[i].name, capabilities[i].meaning);
 }
 
 int caps_run(const struct options *o)
@@ -64,17 +92,10 @@ int caps_run(const struct options *o)
 	device_capabilities(&d, &attr, &carrier);
 	snprintf(address, sizeof address, "%02x:%02x:%02x:%02x:%02x:%02x", attr.address[0], attr.address[1],
 		 attr.address[2], attr.address[3], attr.address[4], attr.address[5]);
-	if (o->json) {
-		print_attributes(o, &attr, carrier, address);
-	} else {
-		print("%s: address %s, MTU %u, frames of at most %u bytes, %u rules\n", o->interface, address,
-		       attr.mtu, attr.max_frame, attr.max_rules);
-		print("carried by %s, time stamps: %s\n", carrier, attr.clock == DAT_ETH_CLOCK_HARDWARE ? "hardware" :
-		       attr.clock == DAT_ETH_CLOCK_SOFTWARE ? "software" : "none");
-		for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++)
-			if (attr.caps & capabilities[i].bit)
-				print("  %-13s %s\n", capabilities[i].name, capabilities[i].meaning);
-	}
+	if (o->json)
+		print_object(o, &attr, carrier, address);
+	else
+		print_text(o, &attr, carrier, address);
 	device_close(&d);
 	return 0;
 }
