@@ -20,12 +20,16 @@ enum {
 	SORT_NS = 5000000,		/* so long a message waits for older ones of other programs */
 	FIND_NS = OUTPUT_FLUSH_NS,	/* between looks for programs that have begun */
 	PAUSE_NS = 1000000,		/* a ring of 8 MiB takes 30 ms to fill at 5 million messages/s */
+	UNWRITTEN_MAX = 1 << 14,	/* messages that the buffer of output.c (1 MiB) holds: each has more than 64 bytes */
 };
 
 static struct {
 	const struct options *o;
 	uint64_t messages, bytes;
 	uint64_t lost;			/* told in the file so far */
+	uint64_t frames;		/* of all messages */
+	uint64_t frames_upto[UNWRITTEN_MAX];	/* and including message n, at n % UNWRITTEN_MAX, the first being 1 */
+	uint64_t lost_here;		/* messages that were taken or waited, and are not in the file */
 	bool pipe_closed;
 } run;
 
@@ -55,6 +59,7 @@ static bool write_frame(void *arg, const struct flow_frame *frame)
 		.flags = is->message->record->kind == TAP_POSTED ? DAT_ETH_FRAME_OUTGOING : 0 };
 
 	run.lost = lost;
+	run.frames++;
 	return output_commented(&f, is->comment);
 }
 
@@ -67,6 +72,7 @@ static void write_message(const struct tap_message *m)
 	snprintf(is.comment, sizeof is.comment, "process %ld, QP 0x%x, %s, %u bytes, as posted%s", (long)m->pid, r->qpn,
 		 carrier_of(r, true), r->length, roce ? ", not as sent" : "");
 	run.pipe_closed |= !(roce ? roce_frames : iwarp_frames)(r, m->payload, write_frame, &is);
+	run.frames_upto[run.messages % UNWRITTEN_MAX] = run.frames;
 }
 
 /* --- lines -------------------------------------------------------------------------------------------- */
@@ -135,11 +141,13 @@ static void print_stats(void)
 static void print_summary(double seconds)
 {
 	if (prints_json())
-		print_json(json_pack("{s:I, s:I, s:f, s:I}", "messages", (json_int_t)run.messages, "bytes",
-				     (json_int_t)run.bytes, "seconds", seconds, "lost", (json_int_t)taps_lost()));
+		print_json(json_pack("{s:I, s:I, s:f, s:I, s:I}", "messages", (json_int_t)run.messages, "bytes",
+				     (json_int_t)run.bytes, "seconds", seconds, "lost", (json_int_t)taps_lost(),
+				     "lost_here", (json_int_t)run.lost_here));
 	else
-		fprintf(stderr, "%s messages, %.1f MB in %.1f s; lost %s in the rings of the programs\n",
-			grouped(run.messages), (double)run.bytes / 1e6, seconds, grouped(taps_lost()));
+		fprintf(stderr, "%s messages, %.1f MB in %.1f s; lost %s in the rings of the programs, %s here\n",
+			grouped(run.messages), (double)run.bytes / 1e6, seconds, grouped(taps_lost()),
+			grouped(run.lost_here));
 }
 
 /* --- the loop ------------------------------------------------------------------------------------------ */
@@ -165,6 +173,21 @@ static void take_messages(uint64_t until)
 	}
 	if (!run.o->file)
 		run.pipe_closed |= !print_flush();
+}
+
+/* The file has ended. Those of the last messages that are not whole in it, and those that wait in the rings because it
+ * took no more, are lost here. */
+static void count_lost(void)
+{
+	const uint64_t written = run.frames - output_unwritten();
+	struct tap_message m;
+
+	while (run.messages && run.frames_upto[run.messages % UNWRITTEN_MAX] > written) {
+		run.messages--;
+		run.lost_here++;
+	}
+	while ((!run.o->count || run.messages + run.lost_here < run.o->count) && taps_next(~(uint64_t)0, &m))
+		run.lost_here += !flow_is_duplicate(m.record);
 }
 
 static void loop(void)
@@ -207,9 +230,11 @@ int rdma_run(const struct options *o)
 	statistics = (struct pcapng_statistics){ .time = clock_read_ns(CLOCK_REALTIME), .start = first,
 		.received = run.messages + taps_lost(), .dropped_by_interface = ~(uint64_t)0, .accepted = run.messages,
 		.dropped_by_kernel = taps_lost(), .delivered = run.messages };
-	if (o->file)
+	if (o->file) {
 		output_close(&statistics);
+		count_lost();
+	}
 	print_summary((double)(clock_now_ns() - begin) / 1e9);
 	taps_free();
-	return o->strict && statistics.dropped_by_kernel ? STATUS_LOST : 0;
+	return o->strict && (statistics.dropped_by_kernel || run.lost_here) ? STATUS_LOST : 0;
 }
