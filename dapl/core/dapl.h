@@ -218,7 +218,6 @@ struct dapl_ep {
 	uint32_t max_inline;		/* written under lock and sq.lock, read under either */
 	uint16_t max_send_iov, max_recv_iov, max_read_iov, max_write_iov;
 	uint8_t request_flags, recv_flags;	/* what a post may not carry: mask */
-	bool unsignalled_requests;		/* request_completion_flags has UNSIGNALLED */
 	bool deferred;			/* a terminal event waits for completions (terminate.c) */
 	struct dapl_queue sq, rq;
 	uint64_t counters[DCNT_EP_ALL_COUNTERS];	/* posts: queue locks; receives: recv_evd->lock;
@@ -237,7 +236,6 @@ struct dapl_ep {
 	struct dapl_conn *conn;		/* NULL: none */
 	struct dapl_cr *cr;		/* PASSIVE or TENTATIVE: the request it is for */
 	struct dapl_sp *rsp;		/* RESERVED */
-	bool by_provider;		/* made for a PSP_PROVIDER request, not accepted yet */
 	bool is_ud;			/* datagrams or raw Ethernet frames; as the limits of posts */
 	bool is_raw;			/* raw Ethernet frames; as the limits of posts */
 	uint32_t min_message;		/* bytes of a send; 0 unless raw; as the limits of posts */

@@ -167,7 +167,6 @@ static DAT_RETURN accept_on(struct dapl_cr *cr, struct dapl_ep *ep, int len, con
 	}
 	DAPL_PROBE2(accept, ep, cr);
 	ep->cr = NULL;
-	ep->by_provider = false;
 	ep->local = cr->local;
 	ep->remote = cr->remote;
 	ep->remote_qual = dapl_port_of(&cr->remote);

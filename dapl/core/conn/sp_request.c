@@ -60,7 +60,6 @@ static struct dapl_ep *provider_ep(struct dapl_ia *ia, struct dapl_cr *cr)
 	dapl_mutex_lock(&ep->lock);
 	dapl_ep_begin_tentative(ep);
 	dapl_mutex_unlock(&ep->lock);
-	ep->by_provider = true;
 	ep->cr = cr;
 	dapl_object_publish(&ep->obj);
 	dapl_count(ia, DCNT_IA_EP_CREATE);

@@ -226,7 +226,6 @@ DAT_RETURN dapl_ud_accept(struct dapl_ep *ep, struct dapl_cr *cr, int len, const
 	} else {
 		dapl_ep_step(ep, EP_DO_ACCEPT_UD, NULL);
 		ep->cr = NULL;
-		ep->by_provider = false;
 	}
 	return err == EMSGSIZE ? BAD_PARAM(3) : dapl_status(err, DAT_RESOURCE_MEMORY);
 }

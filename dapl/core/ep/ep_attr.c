@@ -152,7 +152,6 @@ void dapl_ep_set_post_limits(struct dapl_ep *ep)
 {
 	const DAT_EP_ATTR *attr = &ep->attr;
 	const DAT_IA_ATTR *ia_attr = &ep->obj.ia->ia_attr;
-	bool unsignalled = (attr->request_completion_flags & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0;
 	bool raw = attr->service_type == DAT_ETH_SERVICE_TYPE_RAW;
 
 	dapl_spin_lock(&ep->sq.lock);
@@ -164,8 +163,8 @@ void dapl_ep_set_post_limits(struct dapl_ep *ep)
 	WRITE_ONCE(ep->max_recv_iov, attr->max_recv_iov);
 	WRITE_ONCE(ep->max_read_iov, attr->max_rdma_read_iov);
 	WRITE_ONCE(ep->max_write_iov, attr->max_rdma_write_iov);
-	ep->unsignalled_requests = unsignalled;
-	WRITE_ONCE(ep->request_flags, unsignalled ? 0 : DAT_COMPLETION_UNSIGNALLED_FLAG);	/* DTO-17 */
+	WRITE_ONCE(ep->request_flags, attr->request_completion_flags & DAT_COMPLETION_UNSIGNALLED_FLAG ?
+		   0 : DAT_COMPLETION_UNSIGNALLED_FLAG);	/* DTO-17 */
 	WRITE_ONCE(ep->recv_flags, attr->recv_completion_flags & DAT_COMPLETION_UNSIGNALLED_FLAG ?
 		   0 : DAT_COMPLETION_UNSIGNALLED_FLAG);
 	WRITE_ONCE(ep->is_raw, raw);

@@ -145,7 +145,6 @@ static void provider_makes_an_endpoint(void **state)
 	assert_int_equal(dapl_object_count(core_ia, DAPL_EP), 2);
 	cr = take_one((void *)psp);
 	assert_non_null(cr->ep);
-	assert_true(cr->ep->by_provider);
 	assert_ptr_equal(cr->ep->cr, cr);
 	assert_int_equal(cr->ep->state, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
 	reject(cr);

@@ -292,12 +292,10 @@ static void accepted_peer_is_told_as_passive(void **state)
 
 	(void)state;
 	ep->state = DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;	/* the provider's, for this request */
-	ep->by_provider = true;
 	ep->cr = &cr;
 	assert_int_equal(accept_request(&cr), DAT_SUCCESS);
 	assert_string_equal(asked, "yes");
 	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
-	assert_false(ep->by_provider);
 	assert_null(ep->cr);
 	establish(0);
 	told = next_event();
