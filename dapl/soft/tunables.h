@@ -38,6 +38,8 @@ enum {
 					 * the length of a lookup for each datagram */
 	STAGS_MIN = 64,			/* buckets of the first STag table; one that is full is
 					 * replaced by one of four times the size */
+	POPULATE_FRACTION = 4,		/* 1/N of the machine's memory: a larger region is not made present,
+					 * since it is a reservation rather than memory in use */
 	POPULATE_PROBES = 64,		/* pages of which one system call reads a byte when a region is
 					 * registered: stack for system calls */
 };
@@ -50,11 +52,12 @@ enum {
 	SOFT_LINGER_S = 5,		/* s; for the peer's FIN after this side's last frame */
 	SOFT_FIRST_MS = 100,		/* ms; silence of an initiator of another implementation after
 					 * which the acceptor sends first */
-	SOFT_PATIENCE_MS = 60000,	/* ms; until a TCP peer that does not answer counts as lost */
-	SOFT_PATIENCE_LEAST_MS = 1000,	/* ms; if ack_timeout and ack_retry ask for less: the options of TCP's
-					 * keepalive count in seconds */
-	KEEPALIVE_IDLE_PART = 2,	/* 1/N of that: silence before the first keepalive probe */
-	KEEPALIVE_PROBES = 3,		/* in the rest of that time, evenly spaced */
+	SOFT_PATIENCE_MS = 60000,	/* ms; until a TCP peer that does not answer counts as lost, unless
+					 * ack_timeout and ack_retry say otherwise */
+	SOFT_PATIENCE_LEAST_MS = 1000,	/* ms; if they ask for less: TCP's keepalive counts in seconds */
+	PATIENCE_SWEEPS = 4,		/* looks at a peer in this time: a lost one is noticed 1/N of it late */
+	KEEPALIVE_IDLE_PART = 2,	/* 1/N of this time: silence before the first keepalive probe */
+	KEEPALIVE_PROBES = 3,		/* in the rest of this time, evenly spaced */
 	SOFT_ATTACH_S = 2,		/* s; for another process to share its memory */
 	SOFT_ATTACH_RETRY_MS = 10,	/* ms; until a peer process whose backlog is full is asked again */
 	HALF_OPEN_SILENCE_S = 60,	/* s; between two lines about closed half-open connections */
@@ -158,7 +161,7 @@ enum {
 					 * piece of memory less for the kernel */
 };
 
-/* --- receiving over TCP (rdmap/segment.c, receive/fpdu_rx.c, rdmap/ud.c) ---------------------------------
+/* --- receiving over TCP (rdmap/segment.c, unexpected.c, ud.c, receive/fpdu_rx.c) -------------------------
  * Payload that is received in place is not copied, but takes system calls of its own. bench-soft
  * over TCP, bandwidth. */
 enum {
@@ -170,6 +173,8 @@ enum {
 	RX_BEYOND = 4096,		/* bytes read beyond such a payload, unless the next is large */
 	RX_BUDGET = 1 << 20,		/* bytes that one poll takes from a socket: others have their
 					 * turn then */
+	UNEXPECTED_RESUME_PART = 2,	/* 1/N of the window: a socket that is not read, because messages
+					 * wait for receives, is read again when no more wait */
 	SOFT_SCRATCH = 64 << 10,	/* bytes that one recv(2) asks for, of a device; also the longest
 					 * datagram. bench-soft over TCP, bandwidth */
 };

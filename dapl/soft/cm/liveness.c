@@ -57,7 +57,7 @@ void cm_watch_liveness(struct dapl_conn *conn)
 
 	assert_held(&conn->dev->progress_lock);
 	if (ms)
-		cm_sweep_within(conn->dev, ms / 4 * 1000ull);
+		cm_sweep_within(conn->dev, ms / PATIENCE_SWEEPS * 1000ull);
 }
 
 /* A peer that is alive but does not read, because it is stopped, answers probes. TCP by itself

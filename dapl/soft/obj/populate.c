@@ -91,7 +91,7 @@ static size_t most(size_t page)
 {
 	long pages = sysconf(_SC_PHYS_PAGES);
 
-	return pages > 0 ? pages / 4 * page : SIZE_MAX;
+	return pages > 0 ? pages / POPULATE_FRACTION * page : SIZE_MAX;
 }
 
 int soft_populate(const void *addr, size_t length, bool write)

@@ -9,6 +9,7 @@
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/shm/ring.h"
 #include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/tunables.h"
 #include <stdlib.h>
 
 struct soft_unexpected *soft_unexpected_new(struct dapl_conn *conn, uint8_t op, uint32_t word)
@@ -128,7 +129,7 @@ void soft_unexpected_deliver(struct soft_qp *qp)
 		soft_stream_terminate(qp, conn, term, false, conn->delivered + 1, "delivery of an unexpected send");
 		return;
 	}
-	if (conn->rx.paused && conn->unexpected_bytes <= SOFT_WINDOW / 2) {
+	if (conn->rx.paused && conn->unexpected_bytes <= SOFT_WINDOW / UNEXPECTED_RESUME_PART) {
 		conn->rx.paused = false;
 		soft_conn_interest(conn);
 	}
