@@ -150,7 +150,7 @@ enum {
 };
 
 /* --- sending over TCP (rdmap/transport.h, rdmap/transmit.c) -----------------------------------------
- * One sendmsg(2) takes a batch. More saves system calls, and takes stack: a batch is 20 KiB.
+ * One sendmsg(2) takes a batch. More saves system calls, and takes stack: a batch is 18 KiB.
  * bench-soft over TCP, message rate and bandwidth. */
 enum {
 	BATCH_FRAMES = 32,		/* FPDUs */
