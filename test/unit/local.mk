@@ -525,7 +525,7 @@ test_unit_soft_test_cm_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=acceptor_speak_first,--wrap=acceptor_refuse,--wrap=soft_progress_end,--wrap=soft_progress_add \
 	-Wl,--wrap=cm_watch_liveness,--wrap=cm_conn_retire,--wrap=listen_ready,--wrap=listen_watch,--wrap=cm_fail \
 	-Wl,--wrap=cm_end_stream,--wrap=cm_peer_is_lost,--wrap=cm_patience_ms,--wrap=cm_set_deadline \
-	-Wl,--wrap=cm_sweep_within,--wrap=soft_tcp_send,--wrap=shm_grant_revoke,--wrap=soft_cm_detach \
+	-Wl,--wrap=cm_sweep_within,--wrap=soft_conn_send,--wrap=shm_grant_revoke,--wrap=soft_cm_detach \
 	-Wl,--wrap=soft_conn_queue_upcall,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=dapl_timer_drain \
 	-Wl,--wrap=dapl_service_flush,--wrap=epoll_wait,--wrap=poll,--wrap=clock_gettime
 conn_steps = test/unit/soft/conn_steps.c test/unit/soft/conn_steps.h $(softeth_steps) $(device_harness)
@@ -713,7 +713,7 @@ test_unit_soft_test_handshake_LDADD = $(unit_soft_libs)
 test_unit_soft_test_handshake_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=cm_learn_address,--wrap=cm_leave_handshake,--wrap=cm_unwatch,--wrap=cm_watch \
 	-Wl,--wrap=cm_close_socket,--wrap=cm_watch_liveness,--wrap=cm_set_deadline_ms,--wrap=cm_fail \
-	-Wl,--wrap=cm_set_state,--wrap=soft_conn_queue_upcall,--wrap=soft_tcp_send,--wrap=shm_grant_open \
+	-Wl,--wrap=cm_set_state,--wrap=soft_conn_queue_upcall,--wrap=soft_conn_send,--wrap=shm_grant_open \
 	-Wl,--wrap=shm_conn_new,--wrap=soft_ah_create,--wrap=send,--wrap=getsockopt
 test_unit_soft_test_progress_SOURCES = test/unit/soft/test_progress.c $(device_harness)
 test_unit_soft_test_progress_LDADD = $(unit_soft_libs)
@@ -721,7 +721,7 @@ test_unit_soft_test_progress_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=epoll_wait,--wrap=epoll_ctl,--wrap=sched_yield,--wrap=soft_rings_poll \
 	-Wl,--wrap=soft_rings_add,--wrap=soft_rings_del,--wrap=soft_acks_flush_sockets,--wrap=soft_ack_forget \
 	-Wl,--wrap=soft_ack_schedule,--wrap=soft_wakeup_begin,--wrap=soft_wakeup_end,--wrap=shm_notify_clear \
-	-Wl,--wrap=soft_tcp_receive,--wrap=soft_tcp_send,--wrap=soft_stream_ended,--wrap=soft_conn_interest \
+	-Wl,--wrap=soft_tcp_receive,--wrap=soft_conn_send,--wrap=soft_stream_ended,--wrap=soft_conn_interest \
 	-Wl,--wrap=soft_conn_socket_error,--wrap=soft_ud_receive,--wrap=soft_unexpected_deliver,-u,dapl_device_ops
 test_unit_soft_test_flush_LDADD = $(unit_soft_libs)
 test_unit_soft_test_flush_LDFLAGS = $(AM_LDFLAGS) \
@@ -747,7 +747,7 @@ test_unit_soft_test_rings_LDADD = $(unit_soft_libs)
 test_unit_soft_test_rings_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=pending_join,--wrap=pending_leave,--wrap=pending_ask,--wrap=pending_waive \
 	-Wl,--wrap=pending_take,--wrap=pending_conn,--wrap=shm_conn_receive,--wrap=soft_ack_schedule \
-	-Wl,--wrap=soft_acks_flush_ring,--wrap=soft_tcp_send,--wrap=shm_notify_self
+	-Wl,--wrap=soft_acks_flush_ring,--wrap=soft_conn_send,--wrap=shm_notify_self
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
 test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)

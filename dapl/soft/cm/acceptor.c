@@ -334,6 +334,6 @@ void acceptor_speak_first(struct dapl_conn *conn)
 	}
 	dapl_mutex_lock(&qp->lock);
 	conn->tx.open = true;
-	soft_tcp_send(conn);
+	soft_conn_send(conn);
 	dapl_mutex_unlock(&qp->lock);
 }

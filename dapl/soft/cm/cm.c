@@ -153,7 +153,7 @@ static void send_close(struct dapl_conn *conn)
 	assert_held(&conn->dev->progress_lock);
 	conn->tx.close_notice = true;
 	shm_grant_revoke(conn);
-	soft_tcp_send(conn);
+	soft_conn_send(conn);
 	cm_set_state(conn, SOFT_CLOSING, "disconnect");
 	soft_stream_unlock(qp);
 }
@@ -221,7 +221,7 @@ static int send_last(struct dapl_device *dev, struct pollfd sockets[CLOSE_SOCKET
 		if (conn->state != SOFT_CLOSING)
 			continue;
 		conn->tx.blocked = false;
-		soft_tcp_send(conn);
+		soft_conn_send(conn);
 		if (conn->fd >= 0 && !conn->tx.shut && n < CLOSE_SOCKETS)	/* a ring makes no socket writable */
 			sockets[n++] = (struct pollfd){ .fd = conn->fd, .events = conn->shm ? 0 : POLLOUT };
 	}

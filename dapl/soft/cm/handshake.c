@@ -119,7 +119,7 @@ static bool open_stream(struct dapl_conn *conn)
 	if (qp->state == IBV_QPS_INIT)
 		soft_qp_set_state(qp, IBV_QPS_RTS);
 	shm_grant_open(qp, conn);
-	soft_tcp_send(conn);
+	soft_conn_send(conn);
 	dapl_mutex_unlock(&qp->lock);
 	return true;
 }

@@ -40,7 +40,7 @@ void soft_acks_flush_ring(struct shm_conn *shm)
 	dapl_mutex_lock(&qp->lock);
 	if (shm->ack_waits) {
 		shm_conn_receive(shm->conn, false);
-		soft_tcp_send(shm->conn);	/* the acknowledgement may have opened the window */
+		soft_conn_send(shm->conn);	/* the acknowledgement may have opened the window */
 	}
 	soft_send_ack(shm->conn);
 	dapl_mutex_unlock(&qp->lock);

@@ -114,7 +114,7 @@ static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
 	conn->dev->busy_run += alive && came;
 	if (alive && (came || (events & ~EPOLLIN))) {
 		soft_ack_schedule(conn, polling);
-		soft_tcp_send(conn);
+		soft_conn_send(conn);
 		if (events & EPOLLOUT)
 			soft_conn_interest(conn);
 	}

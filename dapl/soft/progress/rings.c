@@ -89,7 +89,7 @@ static void serve_ring(struct shm_conn *shm, bool polling)
 	shm->ack_owed |= shm->ack_waits;
 	soft_ack_schedule(conn, polling);
 	if (more)
-		soft_tcp_send(conn);
+		soft_conn_send(conn);
 	if (!polling && shm_conn_ready(shm))	/* the budget was used up, and the eventfd was
 						 * signalled before */
 		shm_notify_self(conn->dev->process);

@@ -84,7 +84,7 @@ struct soft_tx {
 	bool ack_now;
 	bool close_notice, terminate;	/* to be sent, and nothing after it */
 	bool shut;			/* FIN sent, or nothing can be sent any more */
-	bool busy, again;		/* soft_tcp_send() runs; it was called meanwhile */
+	bool busy, again;		/* soft_conn_send() runs; it was called meanwhile */
 	uint8_t term[WIRE_FPDU_LENGTH + WIRE_UNTAGGED + 64];	/* Terminate's payload */
 	uint8_t term_length;
 };

@@ -56,7 +56,7 @@ void soft_stream_terminate(struct soft_qp *qp, struct dapl_conn *conn, int term,
 	tx->terminate = true;
 	soft_qp_flush(qp, 0, IBV_WC_SUCCESS);
 	report_end(conn, false);
-	soft_tcp_send(conn);
+	soft_conn_send(conn);
 }
 
 void soft_stream_fail(struct soft_qp *qp, struct dapl_conn *conn, int term, const char *check)
@@ -127,7 +127,7 @@ void soft_stream_terminated(struct soft_qp *qp, struct dapl_conn *conn, const ui
 	soft_qp_flush(qp, culprit, status);
 	conn->tx.close_notice = true;	/* only the FIN is still to be sent */
 	report_end(conn, false);
-	soft_tcp_send(conn);
+	soft_conn_send(conn);
 }
 
 void soft_stream_ended(struct soft_qp *qp, struct dapl_conn *conn, bool orderly)

@@ -290,7 +290,7 @@ static bool is_idle(const struct dapl_conn *conn)
 	return conn->shm || !(tx->ack_now | has_rest(tx));
 }
 
-void soft_tcp_send(struct dapl_conn *conn)
+void soft_conn_send(struct dapl_conn *conn)
 {
 	struct soft_tx *tx = &conn->tx;
 
@@ -379,5 +379,5 @@ void soft_send_ack(struct dapl_conn *conn)
 		return;
 	}
 	conn->tx.ack_now = true;
-	soft_tcp_send(conn);
+	soft_conn_send(conn);
 }

@@ -11,7 +11,7 @@ struct ibv_send_wr;
 struct soft_qp;
 
 /* Sends what can be sent, over TCP or through the ring of the connection. */
-void soft_tcp_send(struct dapl_conn *conn);
+void soft_conn_send(struct dapl_conn *conn);
 /* The common case of posting: one small request of one segment on an idle stream; sends it. Returns
  * false, with nothing done, for any other request and if the socket takes nothing. The connection has
  * no shared memory. */

@@ -67,7 +67,7 @@ struct shm_conn *shm_conn_new(struct dapl_conn *conn, struct shm_segment *segmen
 void shm_conn_free(struct shm_conn *shm);
 
 /* Puts one segment into the ring: `body`, or if that is empty the payload. The caller holds the
- * locks that soft_tcp_send() needs. */
+ * locks that soft_conn_send() needs. */
 void shm_conn_put(struct dapl_conn *conn, const struct wire_segment *segment,
 		   const void *body, uint32_t body_length, const struct iovec *payload,
 		   int pieces, uint32_t length);

@@ -186,7 +186,7 @@ static inline __attribute__((always_inline)) int post_send(struct soft_qp *qp, s
 	if (likely(qp->conn) && shm_conn_post_cma(qp, qp->conn))
 		soft_qp_complete_sends(qp);
 	else if (likely(qp->conn))
-		soft_tcp_send(qp->conn);
+		soft_conn_send(qp->conn);
 	return err;
 }
 
@@ -233,7 +233,7 @@ int soft_qp_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *
 		mw->rkey = wqe->rkey;
 	}
 	if (qp->conn)
-		soft_tcp_send(qp->conn);
+		soft_conn_send(qp->conn);
 	dapl_mutex_unlock(&qp->lock);
 	return err;
 }

@@ -179,7 +179,7 @@ static void serve(struct stream *s)
 			s->alive = soft_tcp_receive(s->conn, &came);
 		if (s->alive) {
 			s->conn->tx.ack_now = true;
-			soft_tcp_send(s->conn);
+			soft_conn_send(s->conn);
 		}
 		blocked = s->alive && s->conn->tx.blocked;
 		dapl_mutex_unlock(&s->qp->lock);

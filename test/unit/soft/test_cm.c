@@ -77,7 +77,7 @@ bool __wrap_cm_peer_is_lost(struct dapl_conn *c, uint64_t now);
 unsigned __wrap_cm_patience_ms(const struct dapl_conn_tuning *tuning);
 void __wrap_cm_set_deadline(struct dapl_conn *c, unsigned seconds);
 void __wrap_cm_sweep_within(struct dapl_device *d, uint64_t us);
-void __wrap_soft_tcp_send(struct dapl_conn *c);
+void __wrap_soft_conn_send(struct dapl_conn *c);
 bool __wrap_shm_grant_revoke(struct dapl_conn *c);
 void __wrap_soft_cm_detach(struct soft_qp *q);
 void __wrap_soft_conn_queue_upcall(struct dapl_conn *c, uint32_t what);
@@ -151,7 +151,7 @@ void __wrap_cm_sweep_within(struct dapl_device *d, uint64_t us)
 	sweep_us = !sweep_us || us < sweep_us ? us : sweep_us;
 }
 
-void __wrap_soft_tcp_send(struct dapl_conn *c)
+void __wrap_soft_conn_send(struct dapl_conn *c)
 {
 	called(c->tx.close_notice ? "send_close" : "send");
 	if (shut_after && polls == shut_after)

@@ -35,7 +35,7 @@ static struct ibv_ah handle;
 
 static struct {
 	bool learned, left_handshake, unwatched, closed, lively, granted;
-	unsigned sends;		/* calls of soft_tcp_send() */
+	unsigned sends;		/* calls of soft_conn_send() */
 	uint32_t watched;	/* events of the socket */
 	uint32_t up;		/* upcalls queued */
 	unsigned deadline_ms;
@@ -57,7 +57,7 @@ void __wrap_cm_set_deadline_ms(struct dapl_conn *c, unsigned ms);
 void __wrap_cm_fail(struct dapl_conn *c, enum dapl_conn_failure why, int err, const char *text);
 void __wrap_cm_set_state(struct dapl_conn *c, enum soft_conn_state state, const char *why);
 void __wrap_soft_conn_queue_upcall(struct dapl_conn *c, uint32_t what);
-void __wrap_soft_tcp_send(struct dapl_conn *c);
+void __wrap_soft_conn_send(struct dapl_conn *c);
 void __wrap_shm_grant_open(struct soft_qp *q, struct dapl_conn *c);
 struct shm_conn *__wrap_shm_conn_new(struct dapl_conn *c, struct shm_segment *segment);
 int __wrap_soft_ah_create(struct ibv_pd *p, const struct sockaddr *address, uint16_t port, struct ibv_ah **ah);
@@ -71,7 +71,7 @@ void __wrap_cm_watch(struct dapl_conn *c, uint32_t events) { did.watched = c == 
 void __wrap_cm_close_socket(struct dapl_conn *c) { did.closed = c == &conn; }
 void __wrap_cm_watch_liveness(struct dapl_conn *c) { did.lively = c->state == SOFT_OPEN; }
 void __wrap_soft_conn_queue_upcall(struct dapl_conn *c, uint32_t what) { did.up |= c == &conn ? what : 0; }
-void __wrap_soft_tcp_send(struct dapl_conn *c) { did.sends += c == &conn; }
+void __wrap_soft_conn_send(struct dapl_conn *c) { did.sends += c == &conn; }
 void __wrap_shm_grant_open(struct soft_qp *q, struct dapl_conn *c) { did.granted = q == &qp && c == &conn; }
 
 void __wrap_cm_set_deadline_ms(struct dapl_conn *c, unsigned ms)

@@ -60,7 +60,7 @@ void __wrap_soft_wakeup_begin(struct dapl_device *d);
 void __wrap_soft_wakeup_end(struct dapl_device *d);
 void __wrap_shm_notify_clear(struct dapl_device *d);
 bool __wrap_soft_tcp_receive(struct dapl_conn *conn, bool *came);
-void __wrap_soft_tcp_send(struct dapl_conn *conn);
+void __wrap_soft_conn_send(struct dapl_conn *conn);
 void __wrap_soft_stream_ended(struct soft_qp *qp, struct dapl_conn *conn, bool orderly);
 void __wrap_soft_conn_interest(struct dapl_conn *conn);
 void __wrap_soft_conn_socket_error(struct dapl_conn *conn);
@@ -130,7 +130,7 @@ bool __wrap_soft_tcp_receive(struct dapl_conn *conn, bool *came)
 	return !did.ended;
 }
 
-void __wrap_soft_tcp_send(struct dapl_conn *conn)
+void __wrap_soft_conn_send(struct dapl_conn *conn)
 {
 	assert_int_equal(did.acks, did.sends + 1);	/* which may take the acknowledgement along */
 	assert_true(conn->tx.blocked == did.blocks);

@@ -46,7 +46,7 @@ struct shm_conn *__wrap_pending_conn(const struct dapl_device *d, unsigned numbe
 bool __wrap_shm_conn_receive(struct dapl_conn *conn, bool later);
 void __wrap_soft_ack_schedule(struct dapl_conn *conn, bool polling);
 void __wrap_soft_acks_flush_ring(struct shm_conn *shm);
-void __wrap_soft_tcp_send(struct dapl_conn *conn);
+void __wrap_soft_conn_send(struct dapl_conn *conn);
 void __wrap_shm_notify_self(struct shm_process *process);
 
 void __wrap_pending_join(struct shm_conn *shm)
@@ -111,7 +111,7 @@ void __wrap_soft_acks_flush_ring(struct shm_conn *shm)
 	did.flushes++;
 }
 
-void __wrap_soft_tcp_send(struct dapl_conn *conn) { did.sends += conn != NULL; }
+void __wrap_soft_conn_send(struct dapl_conn *conn) { did.sends += conn != NULL; }
 void __wrap_shm_notify_self(struct shm_process *process) { did.notes += process == dev.process; }
 
 static int set_up(void **state)

@@ -114,7 +114,7 @@ static void go_on(void)
 {
 	stream_test_lock();
 	s.conn->tx.blocked = false;
-	soft_tcp_send(s.conn);
+	soft_conn_send(s.conn);
 	stream_test_unlock();
 }
 
