@@ -15,6 +15,7 @@ verbs_conn_sides = test/unit/verbs/conn_sides.c test/unit/verbs/conn_sides.h $(s
 tap_records = test/unit/tap_records.c test/unit/tap_records.h
 verbs_tapped = test/unit/verbs/tapped.c test/unit/verbs/tapped.h $(tap_records)
 verbs_cm_channel = test/unit/verbs/cm_channel.c test/unit/verbs/cm_channel.h $(verbs_conn_sides)
+openmpi_adapters = test/unit/openmpi/adapters.c test/unit/openmpi/adapters.h test/unit/openmpi/modex.c test/unit/openmpi/modex.h
 openmpi_btl = test/unit/openmpi/btl.c test/unit/openmpi/btl.h test/unit/openmpi/eps.c test/unit/openmpi/eps.h
 soft_ring_reader = test/unit/soft/ring_reader.c test/unit/soft/ring_reader.h
 softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
@@ -886,6 +887,7 @@ unit_openmpi += \
 	test/unit/openmpi/test_hello \
 	test/unit/openmpi/test_help \
 	test/unit/openmpi/test_memory \
+	test/unit/openmpi/test_module \
 	test/unit/openmpi/test_progress \
 	test/unit/openmpi/test_rdma \
 	test/unit/openmpi/test_receive \
@@ -940,6 +942,11 @@ test_unit_openmpi_test_memory_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_memory_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_memory_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=memfd_create,--wrap=ftruncate,--wrap=mmap,--wrap=munmap,--wrap=close
+test_unit_openmpi_test_module_SOURCES = test/unit/openmpi/test_module.c $(openmpi_btl) $(openmpi_adapters)
+test_unit_openmpi_test_module_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_module_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_module_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_module_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime,--wrap=udapl_show_help
 test_unit_openmpi_test_progress_SOURCES = test/unit/openmpi/test_progress.c $(openmpi_btl)
 test_unit_openmpi_test_progress_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_progress_CFLAGS = $(libbtludapl_la_CFLAGS)

@@ -28,6 +28,7 @@ DAT_VLEN lmr_length;
 char lmr_name[DAT_LMR_COOKIE_SIZE];
 void (*during_lmr_free)(void);
 mca_rcache_base_registration_t *cache_last;
+int caches;
 struct delivery deliveries[512];
 int num_deliveries;
 void (*during_delivery)(void);
@@ -141,7 +142,7 @@ DAT_RETURN dat_extension_op(DAT_HANDLE to, DAT_EXTENDED_OP op, ...)
 
 /* --- events ------------------------------------------------------------------------------------ */
 
-static DAT_EVENT *new_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
+DAT_EVENT *new_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
 {
 	assert_true(num_events < EVENTS);
 	events[num_events].evd = evd;
@@ -216,7 +217,8 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr)
 	return lmr_free_result;
 }
 
-static mca_rcache_base_resources_t cache_of;
+/* Of the module that made its cache last; it destroys the cache before the other module is used again. */
+static mca_rcache_base_resources_t cache_of, cache_of_other;
 
 static int drop(mca_rcache_base_registration_t *reg)
 {
@@ -281,8 +283,20 @@ mca_rcache_base_module_t *mca_rcache_base_module_create(const char *name, void *
 
 	(void)data;
 	assert_string_equal(name, "grdma");
+	cache_drops_last();
+	cache_of_other = cache_of;
 	cache_of = *resources;
+	caches++;
 	return &cache;
+}
+
+int mca_rcache_base_module_destroy(mca_rcache_base_module_t *cache)
+{
+	assert_ptr_equal(cache, module.rcache);
+	cache_drops_last();
+	cache_of = cache_of_other;
+	caches--;
+	return OPAL_SUCCESS;
 }
 
 /* --- data of programs --------------------------------------------------------------------------- */
@@ -354,7 +368,7 @@ static void forget(void)
 		post_results[i] = DAT_SUCCESS;
 	num_posts = num_events = num_deliveries = cq_dequeues = conn_dequeues = disconnects = packs = 0;
 	pack_result = 1;
-	lmrs = cache_refusals = cache_registers = cache_deregisters = 0;
+	lmrs = caches = cache_refusals = cache_registers = cache_deregisters = 0;
 	lmr_create_result = lmr_free_result = DAT_SUCCESS;
 	lmr_refused_type = (DAT_MEM_TYPE)0;
 	posts_complete = writes_arrive = false;

@@ -57,6 +57,8 @@ const struct udapl_header *sent_header(const struct post *p);
 
 void completion_comes(struct udapl_work *work, DAT_DTO_COMPLETION_STATUS status, size_t length);
 void event_comes(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number);
+/* The same; the caller fills in the rest of it. */
+DAT_EVENT *new_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number);
 extern int cq_dequeues, conn_dequeues;	/* calls of dat_evd_dequeue() on module.dto_evd, module.conn_evd */
 extern int disconnects;		/* calls of dat_ep_disconnect() */
 
@@ -77,6 +79,7 @@ extern int cache_registers, cache_deregisters;
 /* The registration cache drops what it registered last, if that has no reference. */
 int cache_drops_last(void);
 extern mca_rcache_base_registration_t *cache_last;
+extern int caches;			/* made and not destroyed */
 
 /* --- data of programs --------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 struct test_ep eps[32];
 int num_eps;
 struct ep_results ep_results;
+bool disconnects_succeed;
 int evd_lengths[8], evd_resizes;
 DAT_COUNT srq_room;
 struct udapl_hello cr_hello;
@@ -44,6 +45,7 @@ void eps_begin(void)
 	eps[0].exists = true;
 	num_eps = 1;
 	evd_resizes = rejects = 0;
+	disconnects_succeed = false;
 	srq_room = 1000;
 	cr_hello_size = sizeof cr_hello;
 }
@@ -136,6 +138,9 @@ DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE which, DAT_CLOSE_FLAGS flags)
 	ep->disconnects++;
 	ep->close_flags = flags;
 	disconnects++;
+	if (disconnects_succeed)
+		new_event(module.conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED)->event_data.connect_event_data.ep_handle =
+			which;
 	return DAT_SUCCESS;
 }
 

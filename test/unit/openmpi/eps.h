@@ -32,6 +32,9 @@ struct ep_results {
 };
 extern struct ep_results ep_results;
 
+/* Whether dat_ep_disconnect() raises the event of the disconnect. */
+extern bool disconnects_succeed;
+
 extern int evd_lengths[8], evd_resizes;	/* lengths of the calls of dat_evd_resize() */
 extern DAT_COUNT srq_room;		/* receives that the shared queue can hold */
 extern struct udapl_hello cr_hello;	/* private data of each connection request, in network order */
