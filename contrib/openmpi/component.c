@@ -112,6 +112,7 @@ static int component_open(void)
 	c->credits = clamp(c->credits, 4, 0x7fff);
 	c->requests = clamp(c->requests, 4, 0x7fff);
 	c->eager_messages = clamp(c->eager_messages, UDAPL_RING_MIN_MESSAGES, 0x7fff);
+	c->eager_peers = clamp(c->eager_peers, 0, 1 << 20);
 	c->connect_timeout = clamp(c->connect_timeout, 1, 2000);
 	c->free_list_inc = clamp(c->free_list_inc, 1, 4096);
 	c->modules = NULL;

@@ -15,7 +15,8 @@ verbs_conn_sides = test/unit/verbs/conn_sides.c test/unit/verbs/conn_sides.h $(s
 tap_records = test/unit/tap_records.c test/unit/tap_records.h
 verbs_tapped = test/unit/verbs/tapped.c test/unit/verbs/tapped.h $(tap_records)
 verbs_cm_channel = test/unit/verbs/cm_channel.c test/unit/verbs/cm_channel.h $(verbs_conn_sides)
-openmpi_adapters = test/unit/openmpi/adapters.c test/unit/openmpi/adapters.h test/unit/openmpi/modex.c test/unit/openmpi/modex.h
+openmpi_modex = test/unit/openmpi/modex.c test/unit/openmpi/modex.h
+openmpi_adapters = test/unit/openmpi/adapters.c test/unit/openmpi/adapters.h $(openmpi_modex)
 openmpi_btl = test/unit/openmpi/btl.c test/unit/openmpi/btl.h test/unit/openmpi/eps.c test/unit/openmpi/eps.h
 soft_ring_reader = test/unit/soft/ring_reader.c test/unit/soft/ring_reader.h
 softeth_ebpf = test/unit/softeth/ebpf.c test/unit/softeth/ebpf.h
@@ -879,6 +880,7 @@ test_unit_openmpi_test_state_table_LDADD = $(CMOCKA_LIBS)
 if OPENMPI
 unit_openmpi += \
 	test/unit/openmpi/test_address \
+	test/unit/openmpi/test_component \
 	test/unit/openmpi/test_conn \
 	test/unit/openmpi/test_connect \
 	test/unit/openmpi/test_control \
@@ -906,6 +908,12 @@ test_unit_openmpi_test_address_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_address_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_address_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_address_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getifaddrs -Wl,--wrap=freeifaddrs
+test_unit_openmpi_test_component_SOURCES = test/unit/openmpi/test_component.c $(openmpi_btl) $(openmpi_modex)
+test_unit_openmpi_test_component_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_component_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_component_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_component_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=udapl_module_open,--wrap=udapl_finalize,--wrap=udapl_show_help,--wrap=udapl_add_help_dir \
+	-Wl,--wrap=mca_base_component_var_register,--wrap=mca_btl_base_param_register
 test_unit_openmpi_test_conn_SOURCES = test/unit/openmpi/test_conn.c $(openmpi_btl)
 test_unit_openmpi_test_conn_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_conn_CFLAGS = $(libbtludapl_la_CFLAGS)
