@@ -892,6 +892,7 @@ unit_openmpi += \
 	test/unit/openmpi/test_module \
 	test/unit/openmpi/test_progress \
 	test/unit/openmpi/test_rdma \
+	test/unit/openmpi/test_rdma_post \
 	test/unit/openmpi/test_receive \
 	test/unit/openmpi/test_recv_post \
 	test/unit/openmpi/test_reg_cache \
@@ -964,6 +965,10 @@ test_unit_openmpi_test_rdma_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_rdma_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_rdma_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_rdma_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=opal_progress
+test_unit_openmpi_test_rdma_post_SOURCES = test/unit/openmpi/test_rdma_post.c $(openmpi_btl)
+test_unit_openmpi_test_rdma_post_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_rdma_post_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_rdma_post_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_receive_SOURCES = test/unit/openmpi/test_receive.c $(openmpi_btl)
 test_unit_openmpi_test_receive_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_receive_CFLAGS = $(libbtludapl_la_CFLAGS)
