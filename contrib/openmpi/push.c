@@ -67,6 +67,7 @@ void udapl_push(mca_btl_base_endpoint_t *e)
 	       udapl_has_room(c, first_waiting(e)->segment.seg_len))
 		if (!udapl_post_or_flush(e, (udapl_frag_t *)opal_list_remove_first(&e->sends)))
 			break;
+	c = e->conn;	/* NULL if a failed post has failed the peer */
 	while (c && !opal_list_is_empty(&e->rdmas) && udapl_may_post(c))
 		if (udapl_rdma_post(c, (udapl_rdma_t *)opal_list_remove_first(&e->rdmas)))
 			udapl_count_post(c);

@@ -891,6 +891,7 @@ unit_openmpi += \
 	test/unit/openmpi/test_memory \
 	test/unit/openmpi/test_module \
 	test/unit/openmpi/test_progress \
+	test/unit/openmpi/test_push \
 	test/unit/openmpi/test_rdma \
 	test/unit/openmpi/test_rdma_post \
 	test/unit/openmpi/test_receive \
@@ -960,6 +961,10 @@ test_unit_openmpi_test_progress_SOURCES = test/unit/openmpi/test_progress.c $(op
 test_unit_openmpi_test_progress_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_progress_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_progress_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_push_SOURCES = test/unit/openmpi/test_push.c $(openmpi_btl)
+test_unit_openmpi_test_push_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_push_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_push_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_rdma_SOURCES = test/unit/openmpi/test_rdma.c $(openmpi_btl)
 test_unit_openmpi_test_rdma_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_rdma_CFLAGS = $(libbtludapl_la_CFLAGS)
