@@ -880,6 +880,7 @@ test_unit_openmpi_test_state_table_LDADD = $(CMOCKA_LIBS)
 if OPENMPI
 unit_openmpi += \
 	test/unit/openmpi/test_address \
+	test/unit/openmpi/test_completed \
 	test/unit/openmpi/test_component \
 	test/unit/openmpi/test_conn \
 	test/unit/openmpi/test_connect \
@@ -910,6 +911,10 @@ test_unit_openmpi_test_address_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_address_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_address_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_address_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getifaddrs -Wl,--wrap=freeifaddrs
+test_unit_openmpi_test_completed_SOURCES = test/unit/openmpi/test_completed.c $(openmpi_btl)
+test_unit_openmpi_test_completed_CPPFLAGS = $(unit_openmpi_cppflags)
+test_unit_openmpi_test_completed_CFLAGS = $(libbtludapl_la_CFLAGS)
+test_unit_openmpi_test_completed_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_component_SOURCES = test/unit/openmpi/test_component.c $(openmpi_btl) $(openmpi_modex)
 test_unit_openmpi_test_component_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_component_CFLAGS = $(libbtludapl_la_CFLAGS)
