@@ -142,6 +142,11 @@ test_unit_tools_test_filter_rules_SOURCES = test/unit/tools/test_filter_rules.c 
 	tools/datcap/rule.c $(softeth_frames)
 test_unit_tools_test_filter_rules_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(PCAP_CFLAGS)
 test_unit_tools_test_filter_rules_LDADD = libsofteth.la libcommon.la $(CMOCKA_LIBS) $(PCAP_LIBS)
+check_PROGRAMS += test/unit/tools/test_taps
+TESTS += test/unit/tools/test_taps
+test_unit_tools_test_taps_SOURCES = test/unit/tools/test_taps.c tools/datcap/taps.c tools/cli.c
+test_unit_tools_test_taps_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+test_unit_tools_test_taps_LDADD = $(CMOCKA_LIBS) $(JANSSON_LIBS)
 endif
 else
 EXTRA_DIST += doc/man/datcap.1

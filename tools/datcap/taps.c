@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "common/clock.h"
 #include "tools/cli.h"
 #include "tools/control/client.h"
 
@@ -309,7 +310,13 @@ static const struct tap_entry *peek(struct tap *tap)
 	return NULL;
 }
 
-/* The tap with the oldest entry, of those before `until`. */
+/* An entry of the future was made before CLOCK_REALTIME was set back: to wait for its time would fill the ring. */
+static bool is_due(const struct tap_entry *e, uint64_t until)
+{
+	return e->time < until || e->time > clock_read_ns(CLOCK_REALTIME);
+}
+
+/* The tap with the oldest entry, of those that are due. */
 static struct tap *find_oldest(uint64_t until, const struct tap_entry **oldest)
 {
 	struct tap *of = NULL;
@@ -318,7 +325,7 @@ static struct tap *find_oldest(uint64_t until, const struct tap_entry **oldest)
 	for (size_t i = 0; i < tap_count; i++) {
 		const struct tap_entry *e = peek(&taps[i]);
 
-		if (e && e->time < until && (!*oldest || e->time < (*oldest)->time)) {
+		if (e && is_due(e, until) && (!*oldest || e->time < (*oldest)->time)) {
 			*oldest = e;
 			of = &taps[i];
 		} else if (!e && taps[i].gone) {

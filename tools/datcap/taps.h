@@ -22,7 +22,7 @@ void taps_find(void);
 /* Keeps the captures alive. Call it each second. */
 void taps_renew(void);
 /* The next message, of those before `until` (ns since 1970), valid until the next call. False: there is none
- * yet. */
+ * yet. Messages from before CLOCK_REALTIME was set back come at once. */
 bool taps_next(uint64_t until, struct tap_message *message);
 /* Programs that are captured, now; messages lost in all rings so far. */
 unsigned taps_count(void);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_taps.c - the order and the time in which datcap takes messages out of the rings of programs. A child process stands in
+ * for a program; what its control socket answers is made up here. */
+#include "tools/datcap/taps.h"
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/clock.h"
+#include "tools/control/client.h"
+
+#define HOUR_NS 3600000000000ull
+
+static struct program {
+	pid_t pid;
+	int file;
+	struct tap_ring *ring;
+} programs[2];
+
+/* --- the control socket of a program ------------------------------------------------------- */
+
+struct control_socket *control_find(pid_t pid, size_t *count)
+{
+	struct control_socket *sockets = calloc(2, sizeof *sockets);
+
+	assert_int_equal(pid, 0);
+	for (*count = 0; *count < 2; ++*count) {
+		sockets[*count].pid = programs[*count].pid;
+		sockets[*count].name[0] = (char)('a' + *count);
+	}
+	return sockets;
+}
+
+json_t *control_ask(const struct control_socket *socket, enum control_verb verb, json_t *request, char *why, size_t size)
+{
+	assert_int_equal(verb, CONTROL_TAP);
+	(void)why, (void)size;
+	json_decref(request);
+	return json_pack("{s:i, s:i}", "descriptor", programs[socket->name[0] - 'a'].file, "began", 1);
+}
+
+bool control_is_ours(const struct control_socket *socket)
+{
+	(void)socket;
+	return true;
+}
+
+/* --- programs -------------------------------------------------------------------------------- */
+
+static void start(struct program *p)
+{
+	p->file = memfd_create("ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_true(p->file >= 0);
+	assert_int_equal(ftruncate(p->file, TAP_HEAD + TAP_SIZE), 0);
+	assert_int_equal(fcntl(p->file, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	p->ring = mmap(NULL, TAP_HEAD + TAP_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, p->file, 0);
+	assert_true(p->ring != MAP_FAILED);
+	p->ring->magic = TAP_MAGIC;
+	p->ring->version = TAP_VERSION;
+	p->ring->size = TAP_SIZE;
+	p->pid = fork();
+	assert_true(p->pid >= 0);
+	if (p->pid)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		start(&programs[i]);
+	taps_start(0, NULL, 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	taps_free();
+	for (int i = 0; i < 2; i++) {
+		kill(programs[i].pid, SIGKILL);
+		waitpid(programs[i].pid, NULL, 0);
+		munmap(programs[i].ring, TAP_HEAD + TAP_SIZE);
+		close(programs[i].file);
+	}
+	return 0;
+}
+
+/* A message with its time; `word` names it. */
+static void put(struct program *p, uint64_t time, uint32_t word)
+{
+	const struct tap_entry e = { .size = sizeof e + sizeof(struct tap_ends), .state = TAP_VALID, .time = time, .qpn = 1,
+		.word = word, .parts = TAP_PART_ENDS };
+	const struct tap_ends ends = { .local.family = 4, .remote.family = 4 };
+	char *at = (char *)p->ring + TAP_HEAD + p->ring->head;
+
+	memcpy(at, &e, sizeof e);
+	memcpy(at + sizeof e, &ends, sizeof ends);
+	__atomic_store_n(&p->ring->head, p->ring->head + e.size, __ATOMIC_RELEASE);
+}
+
+static void expect_next(uint64_t until, uint32_t word)
+{
+	struct tap_message m;
+
+	assert_true(taps_next(until, &m));
+	assert_int_equal(m.record->word, word);
+}
+
+static void expect_none(uint64_t until)
+{
+	struct tap_message m;
+
+	assert_false(taps_next(until, &m));
+}
+
+/* --- cases ------------------------------------------------------------------------------------- */
+
+static void messages_come_in_the_order_of_their_times(void **state)
+{
+	uint64_t now = clock_read_ns(CLOCK_REALTIME);
+
+	(void)state;
+	put(&programs[0], now - 30, 1);
+	put(&programs[1], now - 20, 2);
+	put(&programs[0], now - 10, 3);
+	expect_next(now, 1);
+	expect_next(now, 2);
+	expect_next(now, 3);
+	expect_none(now);
+}
+
+static void message_waits_for_older_ones(void **state)
+{
+	uint64_t now = clock_read_ns(CLOCK_REALTIME);
+
+	(void)state;
+	put(&programs[0], now - 10, 1);
+	expect_none(now - 20);
+	put(&programs[1], now - 30, 2);
+	expect_next(now - 20, 2);
+	expect_none(now - 20);
+	expect_next(now, 1);
+}
+
+static void clock_that_is_set_back_holds_up_no_message(void **state)
+{
+	uint64_t now = clock_read_ns(CLOCK_REALTIME);
+
+	(void)state;
+	put(&programs[0], now + HOUR_NS, 1);	/* before the clock was set back by an hour */
+	put(&programs[0], now - 10, 2);
+	put(&programs[1], now - 20, 3);
+	expect_next(now, 3);
+	expect_next(now, 1);
+	expect_next(now, 2);
+	expect_none(now);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(messages_come_in_the_order_of_their_times, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(message_waits_for_older_ones, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(clock_that_is_set_back_holds_up_no_message, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
