@@ -5,26 +5,32 @@
 #include "../call.h"
 #include "../cli.h"
 #include <dat/dat_dm_extensions.h>
+#include <stdlib.h>
 #include <string.h>
 
-static bool can_map(struct link *l)
+/* The value of a named attribute of the IA, valid until the next query; NULL: it has none of this name. */
+static const char *attribute(struct link *l, const char *name)
 {
 	DAT_PROVIDER_ATTR attr;
 
 	good(dat_ia_query(l->adapter->ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &attr), "dat_ia_query");
 	for (int i = 0; i < attr.num_provider_specific_attr; i++)
-		if (!strcmp(attr.provider_specific_attr[i].name, DAT_DM_ATTR_MAP))
-			return true;
-	return false;
+		if (!strcmp(attr.provider_specific_attr[i].name, name))
+			return attr.provider_specific_attr[i].value;
+	return NULL;
 }
 
 void device_memory_take(struct link *l, size_t size, DAT_MEM_PRIV_FLAGS rights)
 {
+	const char *all = attribute(l, DAT_DM_ATTR_SIZE);
 	DAT_PVOID at;
 
-	if (!can_map(l))
+	if (!all || !attribute(l, DAT_DM_ATTR_MAP))
 		fail("%s has no device memory that this process can map (attribute "
 		     DAT_DM_ATTR_MAP ")", l->adapter->name);
+	if (strtoull(all, NULL, 10) < size)
+		fail("--dm: a thread needs %zu bytes of device memory, %s has %s (attribute " DAT_DM_ATTR_SIZE ")", size,
+		     l->adapter->name, all);
 	good_call(dat_dm_alloc(l->adapter->ia, size, 12, &l->dm), "dat_dm_alloc");
 	good_call(dat_dm_map(l->dm, &at), "dat_dm_map");
 	good_call(dat_dm_lmr_create(l->dm, 0, size, l->adapter->pz, rights, &l->lmr, &l->lmr_context,
