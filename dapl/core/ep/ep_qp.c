@@ -244,7 +244,8 @@ void dapl_ep_end_discards_unlocked(struct dapl_ep *ep)
 	dapl_mutex_lock(&ep->lock);
 }
 
-/* Where the device cannot reset a QP (EOPNOTSUPP), another one is made. */
+/* Where the device cannot reset a QP (EOPNOTSUPP), another one is made. The lock is released meanwhile: the device
+ * may wait for a peer to end its accesses. Posts wait, since the endpoint changes. */
 DAT_RETURN dapl_ep_take_emptied_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 {
 	DAT_RETURN ret;
@@ -257,11 +258,12 @@ DAT_RETURN dapl_ep_take_emptied_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 		dapl_queue_empty(&ep->rq);
 		return DAT_SUCCESS;
 	}
+	dapl_mutex_unlock(&ep->lock);
 	err = dapl_device_ops.reset_qp(ep->obj.ia->dev, *qp);
-	if (err == EOPNOTSUPP) {
-		dapl_mutex_unlock(&ep->lock);
+	if (err == EOPNOTSUPP)
 		end_taken(ep, *qp);
-		dapl_mutex_lock(&ep->lock);
+	dapl_mutex_lock(&ep->lock);
+	if (err == EOPNOTSUPP) {
 		ret = make_qp(ep, qp);
 		if (ret != DAT_SUCCESS)
 			*qp = NULL;

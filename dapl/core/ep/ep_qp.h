@@ -21,7 +21,7 @@ void dapl_ep_end_discards_unlocked(struct dapl_ep *ep);
 /* Takes the QP away from posts and makes it empty, as after its creation; *qp: the QP, or NULL if the
  * endpoint has none. The caller gives it back, after an error too. A receive that came between, before the
  * ring of requests is empty and the state is the next, would be in one of them only. ep->lock is held on
- * entry and return, and released in between while a QP is destroyed. */
+ * entry and return, and released in between: the device may wait for a peer. So ep->changing is set. */
 DAT_RETURN dapl_ep_take_emptied_qp(struct dapl_ep *ep, struct ibv_qp **qp);
 /* ep->lock held. From now on posts use this QP. */
 void dapl_ep_give_qp(struct dapl_ep *ep, struct ibv_qp *qp);

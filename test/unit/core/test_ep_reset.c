@@ -48,6 +48,27 @@ static int post_meanwhile(struct ibv_qp *qp)
 	return reset_error;
 }
 
+static void *try_lock(void *arg)
+{
+	bool *is_free = arg;
+
+	*is_free = dapl_mutex_try(&ep->lock);
+	if (*is_free)
+		dapl_mutex_unlock(&ep->lock);
+	return NULL;
+}
+
+static bool lock_was_free;
+
+static int look_at_the_lock(struct ibv_qp *qp)
+{
+	(void)qp;
+	if (pthread_create(&thread, NULL, try_lock, &lock_was_free))
+		abort();
+	pthread_join(thread, NULL);
+	return reset_error;
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -102,12 +123,23 @@ static void reset_that_the_device_refuses_changes_nothing(void **state)
 	assert_int_equal(dapl_queue_count(&ep->rq), 2);
 }
 
+/* The device may wait for its peer. */
+static void lock_is_free_while_the_device_resets(void **state)
+{
+	(void)state;
+	core_device.reset_qp = look_at_the_lock;
+	lock_was_free = false;
+	assert_int_equal(dapl_ep_reset((DAT_EP_HANDLE)ep), DAT_SUCCESS);
+	assert_true(lock_was_free);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(receive_posted_meanwhile_comes_after_the_reset),
 		TEST(reset_that_the_device_refuses_changes_nothing),
+		TEST(lock_is_free_while_the_device_resets),
 	};
 
 	return cmocka_run_group_tests_name("dat_ep_reset", tests, NULL, NULL);
