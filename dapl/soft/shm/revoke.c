@@ -271,6 +271,7 @@ void revoke_wait_for_writers(struct dapl_device *dev)
 	struct shm_segment *segment;
 	struct shm_access *access;
 
+	assert_no_lock_held();
 	while ((access = next_writer(dev, number, &segment))) {
 		struct revocation revocation = { .access = access, .begun_ns = clock_now_ns() };
 
@@ -335,6 +336,7 @@ void revoke_instead_of_flush(struct soft_qp *qp)
 	struct revocation revocation;
 	bool waits;
 
+	assert_no_lock_held();		/* it seldom waits, but may */
 	dapl_mutex_lock(&qp->dev->qps_lock);
 	dapl_mutex_lock(&qp->lock);
 	waits = qp->flush_waits;
