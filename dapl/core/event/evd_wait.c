@@ -178,6 +178,17 @@ static int block_once(struct wait *w)
 	return err;
 }
 
+/* Looks n times, without arming. True: the wait is over. */
+static bool look_repeatedly(struct wait *w, DAT_EVENT *event, int n)
+{
+	for (int i = 0; i < n; i++) {
+		dapl_pause();
+		if (look(w, event, ARM_NOT))
+			return true;
+	}
+	return false;
+}
+
 /* Looks for WAIT_SPIN_NS, or until the deadline. True: the wait is over. */
 static bool spin(struct wait *w, DAT_EVENT *event)
 {
@@ -186,11 +197,8 @@ static bool spin(struct wait *w, DAT_EVENT *event)
 	if (until > w->deadline)
 		until = w->deadline;
 	do {
-		for (int i = 0; i < WAIT_SPIN_LOOKS; i++) {
-			dapl_pause();
-			if (look(w, event, ARM_NOT))
-				return true;
-		}
+		if (look_repeatedly(w, event, WAIT_SPIN_LOOKS))
+			return true;
 	} while (clock_now_ns() < until);
 	return false;
 }
@@ -220,12 +228,7 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 		return DAT_SUCCESS;
 	if (w->deadline == 0)	/* EVD-23 */
 		return (ret = wait_refusal(evd)) ? ret : DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
-	for (int i = 0; i < EVD_SPINS; i++) {
-		dapl_pause();
-		if (look(w, event, ARM_NOT))
-			return DAT_SUCCESS;
-	}
-	if (spin_if_worth(w, event))
+	if (look_repeatedly(w, event, EVD_SPINS) || spin_if_worth(w, event))
 		return DAT_SUCCESS;
 	for (;;) {
 		if ((ret = wait_refusal(evd)))	/* first: an event must not hide it */
