@@ -177,7 +177,7 @@ int soft_owner_lead(struct dapl_device *dev, bool for_data)
 	if (!for_data)
 		return -1;
 	dapl_mutex_lock(&dev->owner_lock);
-	mine = dev->owner == OWNER_SERVICE_THREAD;
+	mine = soft_owner_is(dev, OWNER_SERVICE_THREAD);
 	if (mine)
 		soft_owner_set(dev, OWNER_BLOCKED_THREAD, "a wait begins");
 	dapl_mutex_unlock(&dev->owner_lock);
@@ -188,7 +188,7 @@ int soft_owner_lead(struct dapl_device *dev, bool for_data)
  * blocked since: then both are woken for data, until one of them stops. */
 static bool blocked_thread_owns(const struct dapl_device *dev)
 {
-	return __atomic_load_n(&dev->owner, __ATOMIC_RELAXED) == OWNER_BLOCKED_THREAD;
+	return soft_owner_is(dev, OWNER_BLOCKED_THREAD);
 }
 
 bool soft_owner_work(struct dapl_device *dev)

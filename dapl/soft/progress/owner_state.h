@@ -13,10 +13,16 @@ bool soft_owner_may_follow(enum progress_owner from, enum progress_owner to);
  * held. */
 void soft_owner_set(struct dapl_device *dev, enum progress_owner owner, const char *why);
 
-/* True: polling threads drive progress. The answer may be outdated unless dev->owner_lock is held. */
+/* The answer may be outdated unless dev->owner_lock is held. */
+static inline bool soft_owner_is(const struct dapl_device *dev, enum progress_owner owner)
+{
+	return __atomic_load_n(&dev->owner, __ATOMIC_RELAXED) == owner;
+}
+
+/* True: polling threads drive progress. */
 static inline bool soft_owner_polls(const struct dapl_device *dev)
 {
-	return __atomic_load_n(&dev->owner, __ATOMIC_RELAXED) == OWNER_POLLING_THREADS;
+	return soft_owner_is(dev, OWNER_POLLING_THREADS);
 }
 
 #endif
