@@ -354,6 +354,17 @@ static void blocked_thread_yields_progress_to_pollers(void **state)
 	close_two();
 }
 
+/* A thread has blocked, and another has polled. The test does what the service thread would do. */
+static void open_with_blocked_thread(struct end *e)
+{
+	struct ibv_wc wc;
+
+	open_two(0);
+	dapl_watch_stop(&e->dev->data_watch);
+	assert_true(ops->sleep(e->dev, true) >= 0);
+	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+}
+
 /* The service thread was woken for data, and runs when a thread has blocked and polls are counted: it hands over to
  * polling threads, and the blocked thread is to stop watching when it is woken. */
 static void service_thread_hands_over_while_a_thread_blocks(void **state)
@@ -362,10 +373,7 @@ static void service_thread_hands_over_while_a_thread_blocks(void **state)
 	struct ibv_wc wc;
 
 	(void)state;
-	open_two(0);
-	dapl_watch_stop(&e->dev->data_watch);
-	assert_true(ops->sleep(e->dev, true) >= 0);
-	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+	open_with_blocked_thread(e);
 	message();
 	e->dev->data_watch.ready(&e->dev->data_watch);
 	assert_int_not_equal(owner_of(e), OWNER_BLOCKED_THREAD);
@@ -382,13 +390,9 @@ static void service_thread_hands_over_while_a_thread_blocks(void **state)
 static void second_blocked_thread_may_join_the_first(void **state)
 {
 	struct end *e = &ends[1];
-	struct ibv_wc wc;
 
 	(void)state;
-	open_two(0);
-	dapl_watch_stop(&e->dev->data_watch);
-	assert_true(ops->sleep(e->dev, true) >= 0);
-	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+	open_with_blocked_thread(e);
 	e->dev->data_watch.ready(&e->dev->data_watch);
 	await_owner(e, OWNER_SERVICE_THREAD);
 	assert_true(ops->sleep(e->dev, true) >= 0);
