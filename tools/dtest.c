@@ -25,7 +25,7 @@ static const char usage_text[] =
 	"  -s        serve (the default without -h)\n"
 	"  -b SIZE   bytes of an operation (4194304); with -a and -i the largest\n"
 	"  -B COUNT  operations of a burst (1000)\n"
-	"  -S COUNT  each COUNT-th RDMA write is signalled (10)\n"
+	"  -S COUNT  each COUNT-th RDMA write is signaled (10)\n"
 	"  -u        the client alone writes\n"
 	"  -w        RDMA writes only, the last one with immediate data if the IA has it\n"
 	"  -W        RDMA writes to and fro only, at least 1000\n"

@@ -10,7 +10,7 @@
 void udapl_send_done(struct udapl_frag *f, int status);
 /* Completion of a send or of a write into a ring. */
 void udapl_send_completed(struct udapl_frag *f, DAT_DTO_COMPLETION_STATUS status);
-/* Completion of a signalled write, which implies the unsignalled ones before it. */
+/* Completion of a signaled write, which implies the unsignaled ones before it. */
 void udapl_staged_completed(struct udapl_conn *c);
 void udapl_rdma_completed(struct udapl_rdma *r, DAT_DTO_COMPLETION_STATUS status);
 

@@ -166,7 +166,7 @@ mca_btl_udapl_module_t *udapl_module_open(const char *name)
 	memcpy(m, &mca_btl_udapl_template, sizeof *m);
 	snprintf(m->name, sizeof m->name, "%s", name);
 	m->rings = calloc(mca_btl_udapl_component.eager_peers + 1, sizeof *m->rings);
-	m->unsignalled_work.kind = UDAPL_STAGED;
+	m->unsignaled_work.kind = UDAPL_STAGED;
 	OBJ_CONSTRUCT(&m->lock, opal_mutex_t);
 	OBJ_CONSTRUCT(&m->recv_lock, opal_mutex_t);
 	OBJ_CONSTRUCT(&m->endpoints, opal_list_t);

@@ -3,7 +3,7 @@
  * mapped, the message is assembled there and its tail stored. Otherwise it is assembled in the
  * staging buffer, the image of the ring, and written from there by RDMA. A place in the staging
  * buffer is free again when the peer has released its slots in the ring. So most of these
- * writes can be unsignalled. */
+ * writes can be unsignaled. */
 #include "staging.h"
 #include "conn.h"
 #include "connect.h"
@@ -96,20 +96,20 @@ static inline struct udapl_tail make_tail(udapl_conn_t *c, mca_btl_base_tag_t ta
 static void post_staged(udapl_conn_t *c, struct udapl_tail tail, char *payload)
 {
 	struct udapl_ring_out *r = &c->ring_out;
-	bool signalled = ++r->unsignalled >= udapl_signal_interval();
+	bool signaled = ++r->unsignaled >= udapl_signal_interval();
 	DAT_RETURN rc;
 
 	rc = udapl_ring_write(c, payload, r->staging.lmr_context, tail,
-			      signalled ? &r->work : &c->module->unsignalled_work,
-			      signalled ? DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG);
+			      signaled ? &r->work : &c->module->unsignaled_work,
+			      signaled ? DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG);
 	prefetch_next(r);
 	if (OPAL_UNLIKELY(rc != DAT_SUCCESS)) {
 		udapl_conn_post_failed(c, rc);
 		return;
 	}
 	c->sq_free--;
-	if (signalled) {
-		r->unsignalled = 0;
+	if (signaled) {
+		r->unsignaled = 0;
 		c->posted++;
 	}
 }

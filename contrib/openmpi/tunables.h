@@ -24,7 +24,7 @@ enum {
 	UDAPL_PREFETCH_LINES = 3,	/* cache lines before the tail, prefetched at each poll */
 	UDAPL_RING_BATCH = 64,		/* messages read from one ring before the next is polled */
 	UDAPL_RING_TRIES = 256,		/* attempts to get space in a ring before the slow path */
-	UDAPL_SIGNALS_PER_QUEUE = 4,	/* signalled staged writes in a send queue: frees it in parts */
+	UDAPL_SIGNALS_PER_QUEUE = 4,	/* signaled staged writes in a send queue: frees it in parts */
 	UDAPL_CREDIT_ALONE = 2,		/* 1/N of a ring unreported: a message of its own reports it */
 	UDAPL_CREDIT_ALONG = 16,	/* 1/N of a ring unreported: the next staged message reports it */
 	UDAPL_COPY_LIMIT = 1024		/* bytes; copying less costs less than a completion */

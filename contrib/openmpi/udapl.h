@@ -140,7 +140,7 @@ enum udapl_kind {
 struct udapl_work {
 	enum udapl_kind kind;
 	struct udapl_conn *conn;	/* connection of the request; NULL for a receive of an SRQ
-					 * and for unsignalled writes */
+					 * and for unsignaled writes */
 };
 
 struct udapl_frag {
@@ -216,8 +216,8 @@ struct udapl_ring_out {
 	uint32_t consumed_seen;			/* last value seen of ctl->consumed */
 
 	struct udapl_memory staging;
-	struct udapl_work work;		/* cookie of signalled staged writes */
-	int unsignalled;			/* staged writes since the last signalled one */
+	struct udapl_work work;		/* cookie of signaled staged writes */
+	int unsignaled;			/* staged writes since the last signaled one */
 };
 
 /* All fields are guarded by endpoint->lock, except ring_in, which has a lock of its own. Only
@@ -299,7 +299,7 @@ struct mca_btl_udapl_module_t {
 	opal_list_t endpoints;
 	opal_list_t conns;
 	int dto_length, dto_needed;	/* length of dto_evd; length that its connections need */
-	struct udapl_work unsignalled_work;	/* cookie of unsignalled staged writes */
+	struct udapl_work unsignaled_work;	/* cookie of unsignaled staged writes */
 	struct udapl_conn **rings;	/* connections whose ring_in is polled; entries are only
 					 * appended */
 	volatile int32_t num_rings;

@@ -133,7 +133,7 @@ struct dapl_evd {
 					 * lock */
 	};
 	bool solicited;			/* the CQ is armed for solicited completions only */
-	bool skip_unsignalled;			/* unsignalled completions do not notify */
+	bool skip_unsignaled;			/* unsignaled completions do not notify */
 	bool fresh_notice;		/* inspect: polled since the last CQ event was told */
 	bool held_back;			/* a receive waits for its endpoint's ESTABLISHED */
 	bool armed;			/* the CQ was armed and has not notified yet */
@@ -172,7 +172,7 @@ struct dapl_evd {
 	/* Endpoint streams that feed it, counted by their completion flags (doc/spec/calls.md
 	 * 5). */
 	struct {
-		int all, unsignalled, solicited, threshold;
+		int all, unsignaled, solicited, threshold;
 	} feeds;
 };
 

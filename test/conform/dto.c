@@ -244,7 +244,7 @@ TEST("DTO-16", memory_that_may_not_be_read_is_not_sent)
 		EVENT(p.a.request, DAT_DTO_COMPLETION_EVENT);
 }
 
-TEST("DTO-17", unsignalled_posts_need_the_attribute)
+TEST("DTO-17", unsignaled_posts_need_the_attribute)
 {
 	struct pair p = CONNECTED_PAIR();
 

@@ -226,7 +226,7 @@ TEST("EVD-36", a_threshold_of_four_is_reached_by_the_fourth_completion)
 		COMPLETES(p.b.recv, i, DAT_DTO_SUCCESS);
 }
 
-TEST("EVD-37", an_unsignalled_completion_wakes_no_thread)
+TEST("EVD-37", an_unsignaled_completion_wakes_no_thread)
 {
 	DAT_EP_ATTR attr = with_flags(DAT_COMPLETION_DEFAULT_FLAG, DAT_COMPLETION_UNSIGNALLED_FLAG);
 	struct pair p = CONNECTED_PAIR(.attr = &attr);
@@ -244,7 +244,7 @@ TEST("EVD-37", an_unsignalled_completion_wakes_no_thread)
 	EQUAL(w->nmore, 1);
 	COMPLETES(p.a.request, 2, DAT_DTO_SUCCESS);
 	COMPLETES(p.b.recv, 2, DAT_DTO_SUCCESS);
-	/* And without a waiter, an unsignalled completion is dequeued as any other. */
+	/* And without a waiter, an unsignaled completion is dequeued as any other. */
 	post_recv(&p.b, 0, 64, 3);
 	send_with(&p.a, 3, DAT_COMPLETION_UNSIGNALLED_FLAG);
 	COMPLETES(p.a.request, 3, DAT_DTO_SUCCESS);
@@ -309,7 +309,7 @@ TEST("EVD-54", streams_that_share_an_evd_trigger_its_cno_each_by_its_own_flags)
 	COMPLETES(evd, 1, DAT_DTO_SUCCESS);
 }
 
-TEST("EVD-55", the_last_unsignalled_stream_leaves_an_evd_that_always_notifies)
+TEST("EVD-55", the_last_unsignaled_stream_leaves_an_evd_that_always_notifies)
 {
 	DAT_EVD_HANDLE evd = an_evd(DAT_EVD_DTO_FLAG);
 	struct pair quiet = a_mixed_pair(evd, DAT_COMPLETION_DEFAULT_FLAG);

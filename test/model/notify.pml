@@ -30,7 +30,7 @@
 
 byte ring;		/* messages stored and not consumed */
 byte sleep_count = 1;	/* the sleep count; odd: signal the eventfd */
-byte notified;		/* the sleep count for which the producer signalled */
+byte notified;		/* the sleep count for which the producer signaled */
 bool wake_fd;		/* the eventfd is readable */
 bool timer;
 mtype = { SERVICE_THREAD, BLOCKED_THREAD, POLLING_THREADS };

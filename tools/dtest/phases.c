@@ -56,13 +56,13 @@ static void write_burst(struct tester *t, bool immediate)
 	const struct dtest_options *o = t->o;
 
 	for (unsigned i = 1; i <= o->burst; i++) {
-		bool signalled = i == o->burst || i % o->signal_rate == 0;
+		bool signaled = i == o->burst || i % o->signal_rate == 0;
 
 		if (immediate && i == o->burst)
 			tester_write_immediate(t, o->length);
 		else
-			tester_write(t, o->length, signalled);
-		if (signalled)
+			tester_write(t, o->length, signaled);
+		if (signaled)
 			tester_wait(t, t->request, "RDMA write");
 	}
 }

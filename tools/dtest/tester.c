@@ -362,12 +362,12 @@ void tester_post_receive(struct tester *t)
 	good(dat_ep_post_recv(t->ep, 1, &into, cookie, DAT_COMPLETION_DEFAULT_FLAG), "dat_ep_post_recv");
 }
 
-void tester_write(struct tester *t, size_t length, bool signalled)
+void tester_write(struct tester *t, size_t length, bool signaled)
 {
 	DAT_LMR_TRIPLET from = out_segment(t, length);
 	DAT_DTO_COOKIE cookie = { .as_64 = 3 };
 
-	good(dat_ep_post_rdma_write(t->ep, 1, &from, cookie, &t->peer, signalled ?
+	good(dat_ep_post_rdma_write(t->ep, 1, &from, cookie, &t->peer, signaled ?
 				    DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG),
 	     "dat_ep_post_rdma_write");
 }
@@ -390,14 +390,14 @@ void tester_read(struct tester *t, size_t length)
 	     "dat_ep_post_rdma_read");
 }
 
-void tester_send_note(struct tester *t, bool signalled)
+void tester_send_note(struct tester *t, bool signaled)
 {
 	DAT_LMR_TRIPLET from = { (DAT_VADDR)(uintptr_t)&t->notes[DTEST_NOTES], sizeof *t->notes, t->note_context };
 	DAT_DTO_COOKIE cookie = { .as_64 = 6 };
 
-	good(dat_ep_post_send(t->ep, 1, &from, cookie, signalled ? DAT_COMPLETION_DEFAULT_FLAG :
+	good(dat_ep_post_send(t->ep, 1, &from, cookie, signaled ? DAT_COMPLETION_DEFAULT_FLAG :
 			      DAT_COMPLETION_SUPPRESS_FLAG), "dat_ep_post_send");
-	if (signalled)
+	if (signaled)
 		tester_wait(t, t->request, "sending a note");
 }
 

@@ -21,7 +21,7 @@ struct dtest_options {
 	const char *host;		/* NULL: serve */
 	size_t length;			/* bytes of an operation */
 	unsigned burst;			/* operations in a burst */
-	unsigned signal_rate;		/* each n-th RDMA write is signalled */
+	unsigned signal_rate;		/* each n-th RDMA write is signaled */
 	unsigned delay;			/* seconds before the server accepts */
 	unsigned step;			/* sizes around the multiples of this one; 0: around powers of two */
 	bool one_way, write_only, write_pingpong, validate, all_sizes, times, cno, poll, verbose;
@@ -82,11 +82,11 @@ bool tester_poll(struct tester *t, DAT_EVD_HANDLE evd, const char *what);
 /* `length` bytes at the start of `out`. */
 void tester_send(struct tester *t, size_t length);
 void tester_post_receive(struct tester *t);
-void tester_write(struct tester *t, size_t length, bool signalled);
+void tester_write(struct tester *t, size_t length, bool signaled);
 void tester_write_immediate(struct tester *t, size_t length);
 void tester_read(struct tester *t, size_t length);
 /* Notes say where `in` is, and keep the two sides in step. The peer's first one is kept. */
-void tester_send_note(struct tester *t, bool signalled);
+void tester_send_note(struct tester *t, bool signaled);
 void tester_receive_note(struct tester *t);
 
 #endif

@@ -256,7 +256,7 @@ static DAT_EVD_STATE config_state(const struct dapl_evd *evd)
 {
 	if (evd->feeds.solicited)
 		return DAT_EVD_STATE_CONFIG_SOLICITED;
-	if (evd->feeds.threshold && !evd->feeds.unsignalled)
+	if (evd->feeds.threshold && !evd->feeds.unsignaled)
 		return DAT_EVD_STATE_CONFIG_THRESHOLD;
 	return DAT_EVD_STATE_CONFIG_NOTIFY;
 }

@@ -77,7 +77,7 @@ bool dapl_evd_cq_event(struct dapl_evd *evd)
 		if (!evd->discard)
 			dapl_evd_fill(evd);
 		/* another thread may have polled the notice before this one came to it. EVD-54, 56 */
-		worth_telling = !evd->skip_unsignalled || (evd->fresh_notice && evd->notices);
+		worth_telling = !evd->skip_unsignaled || (evd->fresh_notice && evd->notices);
 		evd->fresh_notice = false;
 		evd->counters[DCNT_EVD_DTO_CALLBACK]++;
 	}

@@ -27,7 +27,7 @@ static void count_feed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags, int n)
 	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		evd->feeds.solicited += n;
 	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG)
-		evd->feeds.unsignalled += n;
+		evd->feeds.unsignaled += n;
 	if (flags & DAT_COMPLETION_EVD_THRESHOLD_FLAG)
 		evd->feeds.threshold += n;
 }
@@ -36,11 +36,11 @@ static void count_feed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags, int n)
 static void set_feed_mode(struct dapl_evd *evd)
 {
 	assert_held(&evd->mutex);
-	if (evd->feeds.unsignalled)
+	if (evd->feeds.unsignaled)
 		dapl_evd_inspect(evd);
 	dapl_spin_lock(&evd->lock);
 	evd->solicited = evd->feeds.solicited > 0;
-	evd->skip_unsignalled = evd->feeds.unsignalled > 0;
+	evd->skip_unsignaled = evd->feeds.unsignaled > 0;
 	dapl_spin_unlock(&evd->lock);
 }
 

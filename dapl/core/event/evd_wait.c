@@ -43,7 +43,7 @@ static bool satisfied(const struct wait *w)
 		return true;
 	if (evd->solicited)
 		return w->notified;
-	return !evd->skip_unsignalled || evd->notices;
+	return !evd->skip_unsignaled || evd->notices;
 }
 
 /* Completions that make no event wait at the head; the provider needs them taken. */
@@ -265,7 +265,7 @@ static DAT_RETURN begin_wait(struct dapl_evd *evd, int threshold)
 		ret = BAD_STATE(EVD_WAITER);
 	if (!ret && threshold > 1 && evd->solicited)
 		ret = BAD_STATE(EVD_CONFIG_SOLICITED);
-	if (!ret && threshold > 1 && evd->skip_unsignalled)
+	if (!ret && threshold > 1 && evd->skip_unsignaled)
 		ret = BAD_STATE(EVD_CONFIG_NOTIFY);
 	if (!ret) {
 		dapl_spin_lock(&evd->lock);

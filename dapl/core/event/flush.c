@@ -49,7 +49,7 @@ static uint32_t completed_to(const struct dapl_evd *evd, const struct dapl_ep *e
 	return to;
 }
 
-/* An unsignalled request counts as successful if no request before it has failed. */
+/* An unsignaled request counts as successful if no request before it has failed. */
 static void flush_one(struct dapl_evd *evd, const struct dapl_ep *ep, const struct dapl_dto *req,
 		      bool *failed)
 {

@@ -29,7 +29,7 @@ static void complete_at(struct soft_qp *qp, const struct ibv_send_wr *wr, enum i
 		.qp_num = qp->qp.qp_num, .src_qp = (uint32_t)(time >> 32), .imm_data = (uint32_t)time };
 
 	assert_held(&qp->lock);
-	if (status != IBV_WC_SUCCESS || soft_is_signalled(qp, wr->send_flags))
+	if (status != IBV_WC_SUCCESS || soft_is_signaled(qp, wr->send_flags))
 		soft_cq_add((struct soft_cq *)qp->qp.send_cq, &wc, false);
 }
 

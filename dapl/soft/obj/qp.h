@@ -89,7 +89,7 @@ struct soft_qp {
 };
 
 /* True: a request with these flags generates a completion when it succeeds. */
-static inline bool soft_is_signalled(const struct soft_qp *qp, unsigned send_flags)
+static inline bool soft_is_signaled(const struct soft_qp *qp, unsigned send_flags)
 {
 	return qp->sig_all || (send_flags & IBV_SEND_SIGNALED);
 }

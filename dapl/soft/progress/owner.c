@@ -121,7 +121,7 @@ static bool hand_over(struct dapl_device *dev)
 {
 	if (!note_polls(dev))
 		return false;
-	shm_notify_clear(dev);	/* before the handover: afterwards it may be signalled for a blocked thread */
+	shm_notify_clear(dev);	/* before the handover: afterwards it may be signaled for a blocked thread */
 	dapl_mutex_lock(&dev->owner_lock);
 	if (!soft_owner_polls(dev))
 		soft_owner_set(dev, OWNER_POLLING_THREADS, "data came, and threads poll");

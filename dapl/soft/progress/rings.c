@@ -91,7 +91,7 @@ static void serve_ring(struct shm_conn *shm, bool polling)
 	if (more)
 		soft_conn_send(conn);
 	if (!polling && shm_conn_ready(shm))	/* the budget was used up, and the eventfd was
-						 * signalled before */
+						 * signaled before */
 		shm_notify_self(conn->dev->process);
 	soft_stream_unlock(qp);
 }

@@ -47,7 +47,7 @@ void soft_qp_complete_sends(struct soft_qp *qp)
 		if (unlikely(wqe->length > RING_CHUNK && wqe->opcode != IBV_WR_RDMA_READ &&
 			     wqe->measured && qp->conn && qp->conn->shm))
 			proto_measured(qp->conn, wqe);
-		if (soft_is_signalled(qp, wqe->flags))
+		if (soft_is_signaled(qp, wqe->flags))
 			soft_qp_complete_send(qp, wqe->wr_id, wqe->opcode, IBV_WC_SUCCESS,
 				      wqe->length);
 	}

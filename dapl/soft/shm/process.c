@@ -244,7 +244,7 @@ void shm_notify_self(struct shm_process *process)
 	uint64_t one = 1;
 	ssize_t n = write(process->wake_fd, &one, sizeof one);
 
-	(void)n;	/* fails only if the counter is at its maximum: it is signalled then */
+	(void)n;	/* fails only if the counter is at its maximum: it is signaled then */
 }
 
 /* To signal once for each time that the peer falls asleep is enough. */

@@ -24,7 +24,7 @@ struct shm_process {
 	struct shm_pending *pending;
 	uint32_t *sleep_count;		/* in mr_dir */
 	uint32_t notified;			/* atomic: the sleep count for which wake_fd was
-						 * signalled */
+						 * signaled */
 
 	/* Direct access. Nothing of a peer is open until it is reached. */
 	struct dapl_mutex reach_lock;	/* guards the fields below and the window file of this

@@ -34,7 +34,7 @@ bool proto_suits_cma(const struct soft_qp *qp, const struct dapl_conn *conn, uns
 	const struct soft_cq *cq = (struct soft_cq *)qp->qp.send_cq;
 
 	return READ_ONCE(conn->shm->peer->reach) != SOFT_REACH_NO &&
-	       qp->sq_head == conn->tx.cursor.wqe && soft_is_signalled(qp, flags) &&
+	       qp->sq_head == conn->tx.cursor.wqe && soft_is_signaled(qp, flags) &&
 	       READ_ONCE(cq->head) == READ_ONCE(cq->tail);
 }
 

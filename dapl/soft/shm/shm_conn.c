@@ -118,7 +118,7 @@ static __attribute__((noinline)) void put_large(struct ring_tx *tx, struct ring_
 
 static inline bool executed(struct soft_qp *qp, const struct ibv_send_wr *wr)
 {
-	if (soft_is_signalled(qp, wr->send_flags))
+	if (soft_is_signaled(qp, wr->send_flags))
 		soft_qp_executed(qp, wr);
 	if (READ_ONCE(qp->dev->idle_polls))
 		WRITE_ONCE(qp->dev->idle_polls, 0);	/* the answer, too, may come without this

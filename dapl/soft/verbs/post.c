@@ -134,7 +134,7 @@ static int post_ud(struct soft_qp *qp, const struct ibv_send_wr *wr)
 		err = soft_ud_send(qp, wr, &status);
 	if (err)
 		return err;
-	if (soft_is_signalled(qp, wr->send_flags) || status != IBV_WC_SUCCESS)
+	if (soft_is_signaled(qp, wr->send_flags) || status != IBV_WC_SUCCESS)
 		soft_qp_complete_send(qp, wr->wr_id, wr->opcode, status, 0);
 	return 0;
 }

@@ -240,8 +240,8 @@ static void limits_of_posts_come_from_the_attributes(void **state)
 	assert_false(ep->is_ud || ep->is_raw);
 }
 
-/* A post may be unsignalled if all posts of its kind may. */
-static void posts_may_be_unsignalled_if_the_endpoint_says_so(void **state)
+/* A post may be unsignaled if all posts of its kind may. */
+static void posts_may_be_unsignaled_if_the_endpoint_says_so(void **state)
 {
 	(void)state;
 	ep->attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
@@ -282,7 +282,7 @@ int main(void)
 		TEST(delayed_ack_needs_a_device_that_has_it),
 		TEST(empty_lists_of_names_are_good),
 		TEST(limits_of_posts_come_from_the_attributes),
-		TEST(posts_may_be_unsignalled_if_the_endpoint_says_so),
+		TEST(posts_may_be_unsignaled_if_the_endpoint_says_so),
 		TEST(service_type_says_what_messages_are),
 	};
 

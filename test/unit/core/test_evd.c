@@ -114,7 +114,7 @@ static void query_tells_the_state(void **state)
 	evd->feeds.threshold = 1;
 	assert_int_equal(param_of(evd).evd_state, DAT_EVD_STATE_DISABLED | DAT_EVD_STATE_UNWAITABLE |
 			 DAT_EVD_STATE_CONFIG_THRESHOLD);
-	evd->feeds.unsignalled = 1;
+	evd->feeds.unsignaled = 1;
 	assert_int_equal(dapl_evd_enable(handle), DAT_SUCCESS);
 	assert_int_equal(dapl_evd_clear_unwaitable(handle), DAT_SUCCESS);
 	assert_int_equal(param_of(evd).evd_state, DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE |

@@ -113,18 +113,18 @@ static void completions_of_the_extension_are_no_other_kind(void **state)
 	core_evd_free(mixed);
 }
 
-static void one_unsignalled_stream_suffices(void **state)
+static void one_unsignaled_stream_suffices(void **state)
 {
 	(void)state;
 	feed(DAT_COMPLETION_DEFAULT_FLAG);
-	assert_false(evd->skip_unsignalled || evd->inspect);
+	assert_false(evd->skip_unsignaled || evd->inspect);
 	feed(DAT_COMPLETION_UNSIGNALLED_FLAG);
 	feed(DAT_COMPLETION_UNSIGNALLED_FLAG);
-	assert_true(evd->skip_unsignalled && evd->inspect);
+	assert_true(evd->skip_unsignaled && evd->inspect);
 	dapl_evd_unfeed(evd, DAT_COMPLETION_UNSIGNALLED_FLAG);
-	assert_true(evd->skip_unsignalled);
+	assert_true(evd->skip_unsignaled);
 	dapl_evd_unfeed(evd, DAT_COMPLETION_UNSIGNALLED_FLAG);
-	assert_false(evd->skip_unsignalled);
+	assert_false(evd->skip_unsignaled);
 	assert_int_equal(evd->feeds.all, 1);
 }
 
@@ -178,7 +178,7 @@ int main(void)
 		CASE(solicited_receives_of_many_endpoints_share_an_evd),
 		CASE(solicited_receives_share_no_evd_with_events_of_the_ring),
 		CASE(completions_of_the_extension_are_no_other_kind),
-		CASE(one_unsignalled_stream_suffices),
+		CASE(one_unsignaled_stream_suffices),
 		CASE(inspection_counts_what_was_polled_before),
 		CASE(streams_are_users_of_their_evd),
 		CASE(evd_that_is_being_freed_takes_no_stream),

@@ -103,10 +103,10 @@ static void thresholds_need_every_completion_to_notify(void **state)
 	evd->solicited = true;
 	assert_int_equal(look(2, &more), BAD_STATE(EVD_CONFIG_SOLICITED));
 	evd->solicited = false;
-	evd->skip_unsignalled = true;
+	evd->skip_unsignaled = true;
 	assert_int_equal(look(2, &more), BAD_STATE(EVD_CONFIG_NOTIFY));
 	assert_false(evd->waiting);
-	evd->skip_unsignalled = false;
+	evd->skip_unsignaled = false;
 	assert_int_equal(DAT_GET_TYPE(look(2, &more)), DAT_TIMEOUT_EXPIRED);
 }
 

@@ -148,7 +148,7 @@ static void bind_tells_window_and_status(void **state)
 	assert_int_equal(broken, 1);
 }
 
-/* Then unsignalled requests behind it count as flushed (flush.c). */
+/* Then unsignaled requests behind it count as flushed (flush.c). */
 static void only_a_failed_request_marks_its_queue(void **state)
 {
 	DAT_EVENT event;

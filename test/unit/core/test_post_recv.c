@@ -63,7 +63,7 @@ static void arguments_are_checked(void **state)
 }
 
 /* The flag of one post is allowed where the endpoint was created for it. */
-static void unsignalled_receives_need_an_endpoint_for_them(void **state)
+static void unsignaled_receives_need_an_endpoint_for_them(void **state)
 {
 	const DAT_LMR_TRIPLET iov[2] = { segment(1, 1), segment(2, 1) };
 
@@ -140,7 +140,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
 	const struct CMUnitTest tests[] = {
 		CASE(arguments_are_checked),
-		CASE(unsignalled_receives_need_an_endpoint_for_them),
+		CASE(unsignaled_receives_need_an_endpoint_for_them),
 		CASE(empty_segments_are_left_out),
 		CASE(device_that_needs_a_segment_gets_one),
 		CASE(srq_endpoint_has_no_receives_of_its_own),

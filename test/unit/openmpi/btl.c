@@ -410,7 +410,7 @@ static void make_module(void)
 	module.async_evd = (DAT_EVD_HANDLE)&async_evd;
 	module.srq = (DAT_SRQ_HANDLE)&srq;
 	module.atomics = true;
-	module.unsignalled_work.kind = UDAPL_STAGED;
+	module.unsignaled_work.kind = UDAPL_STAGED;
 	module.rings = calloc(mca_btl_udapl_component.eager_peers, sizeof *module.rings);
 	OBJ_CONSTRUCT(&module.lock, opal_mutex_t);
 	OBJ_CONSTRUCT(&module.recv_lock, opal_mutex_t);

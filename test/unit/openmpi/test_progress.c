@@ -184,7 +184,7 @@ static void asynchronous_events_do_not_stay(void **state)
 
 /* --- completions ------------------------------------------------------------------------------- */
 
-static void signalled_write_frees_the_slots_of_its_interval(void **state)
+static void signaled_write_frees_the_slots_of_its_interval(void **state)
 {
 	(void)state;
 	conn->sq_free = 0;
@@ -195,14 +195,14 @@ static void signalled_write_frees_the_slots_of_its_interval(void **state)
 	assert_int_equal(conn->posted, 0);
 }
 
-/* Unsignalled writes complete only if they fail; their work has no connection. */
-static void failed_unsignalled_write_breaks_its_connection(void **state)
+/* Unsignaled writes complete only if they fail; their work has no connection. */
+static void failed_unsignaled_write_breaks_its_connection(void **state)
 {
 	(void)state;
-	completion_comes(&module.unsignalled_work, DAT_DTO_ERR_FLUSHED, 0);
+	completion_comes(&module.unsignaled_work, DAT_DTO_ERR_FLUSHED, 0);
 	udapl_poll_completions(&module);
 	assert_int_equal(peer->state, UDAPL_CONNECTED);
-	completion_comes(&module.unsignalled_work, DAT_DTO_ERR_REMOTE_ACCESS, 0);
+	completion_comes(&module.unsignaled_work, DAT_DTO_ERR_REMOTE_ACCESS, 0);
 	udapl_poll_completions(&module);
 	assert_int_equal(peer->state, UDAPL_FAILED);
 	assert_string_equal(peer->failure, "a request failed");
@@ -268,8 +268,8 @@ int main(void)
 		CASE(idle_module_polls_connections_too),
 		CASE(completions_are_taken_before_disconnects_are_judged),
 		CASE(asynchronous_events_do_not_stay),
-		CASE(signalled_write_frees_the_slots_of_its_interval),
-		CASE(failed_unsignalled_write_breaks_its_connection),
+		CASE(signaled_write_frees_the_slots_of_its_interval),
+		CASE(failed_unsignaled_write_breaks_its_connection),
 		CASE(failure_after_the_close_notification_breaks_nothing),
 		CASE(other_events_of_the_cq_are_ignored),
 		CASE(reaping_stops_when_nothing_is_outstanding),

@@ -109,7 +109,7 @@ static void short_message_is_copied_into_the_staging_buffer(void **state)
 	r->max_payload = 2000;
 	r->buffer = r->staging.base = staging;
 	assert_int_equal(send_it(f), 1);
-	assert_ptr_equal(posts[0].work, &module.unsignalled_work);
+	assert_ptr_equal(posts[0].work, &module.unsignaled_work);
 	assert_int_equal(send_it(waited_for = message(10, 0)), OPAL_SUCCESS);
 	assert_ptr_equal(posts[1].work, &waited_for->work);
 	assert_int_equal(send_it(long_one = message(UDAPL_COPY_LIMIT + 1, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP)), 1);

@@ -166,7 +166,7 @@ static void few_slots_are_not_worth_reporting(void **state)
 
 /* --- completions of staged writes -------------------------------------------------------------- */
 
-static void one_write_in_an_interval_is_signalled(void **state)
+static void one_write_in_an_interval_is_signaled(void **state)
 {
 	int interval = udapl_signal_interval();
 
@@ -174,11 +174,11 @@ static void one_write_in_an_interval_is_signalled(void **state)
 	stage();
 	assert_int_equal(interval, mca_btl_udapl_component.requests / UDAPL_SIGNALS_PER_QUEUE);
 	for (int i = 0; i < 2 * interval; i++) {
-		bool signalled = i % interval == interval - 1;
+		bool signaled = i % interval == interval - 1;
 
 		assert_int_equal(send_text("x"), OPAL_SUCCESS);
-		assert_int_equal(posts[i].flags, signalled ? DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG);
-		assert_ptr_equal(posts[i].work, signalled ? &conn->ring_out.work : &module.unsignalled_work);
+		assert_int_equal(posts[i].flags, signaled ? DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG);
+		assert_ptr_equal(posts[i].work, signaled ? &conn->ring_out.work : &module.unsignaled_work);
 	}
 	assert_int_equal(conn->posted, 2);
 	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests - 2 * interval);
@@ -335,7 +335,7 @@ int main(void)
 		CASE(message_that_cannot_be_packed_does_not_arrive),
 		CASE(message_carries_credits),
 		CASE(few_slots_are_not_worth_reporting),
-		CASE(one_write_in_an_interval_is_signalled),
+		CASE(one_write_in_an_interval_is_signaled),
 		CASE(refused_write_breaks_the_connection),
 		CASE(only_a_mapped_ring_takes_long_copies),
 		CASE(nothing_is_copied_that_cannot_be_sent_now),

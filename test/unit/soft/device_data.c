@@ -285,7 +285,7 @@ void fence_holds_a_write_behind_a_read(void **state)
 	close_pair(&a, &b);
 }
 
-void unsignalled_requests_make_no_completion(void **state)
+void unsignaled_requests_make_no_completion(void **state)
 {
 	struct options o = plain;
 	struct end a, b;

@@ -13,7 +13,7 @@ void immediate_data_arrives(void **state);
 void atomics_return_the_previous_value(void **state);
 void reads_beyond_ord_wait_and_order_holds(void **state);
 void fence_holds_a_write_behind_a_read(void **state);
-void unsignalled_requests_make_no_completion(void **state);
+void unsignaled_requests_make_no_completion(void **state);
 void post_to_a_full_queue_fails(void **state);
 void sends_wait_for_receives_and_reads_pass_them(void **state);
 void one_message_larger_than_the_window_waits(void **state);

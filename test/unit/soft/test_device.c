@@ -336,7 +336,7 @@ int main(int argc, char **argv)
 		T(atomics_return_the_previous_value),
 		T(reads_beyond_ord_wait_and_order_holds),
 		T(fence_holds_a_write_behind_a_read),
-		T(unsignalled_requests_make_no_completion),
+		T(unsignaled_requests_make_no_completion),
 		T(post_to_a_full_queue_fails),
 		T(sends_wait_for_receives_and_reads_pass_them),
 		T(one_message_larger_than_the_window_waits),

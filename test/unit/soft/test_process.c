@@ -408,7 +408,7 @@ static void sleeping_peer_is_woken_once(void **state)
 	shm_process_put(peer);
 }
 
-static void own_wake_up_is_signalled_each_time(void **state)
+static void own_wake_up_is_signaled_each_time(void **state)
 {
 	(void)state;
 	shm_notify_clear(dev);		/* there is nothing to clear yet */
@@ -482,7 +482,7 @@ int main(void)
 		CASE(peer_without_memory_is_not_known),
 		CASE(peer_that_is_made_twice_at_once_is_kept_once),
 		CASE(sleeping_peer_is_woken_once),
-		CASE(own_wake_up_is_signalled_each_time),
+		CASE(own_wake_up_is_signaled_each_time),
 		CASE(child_has_none_of_the_processes),
 	};
 

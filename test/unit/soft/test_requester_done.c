@@ -99,7 +99,7 @@ static void request_that_was_not_sent_is_not_complete(void **state)
 	expect_no_completion();
 }
 
-static void unsignalled_request_has_no_completion(void **state)
+static void unsignaled_request_has_no_completion(void **state)
 {
 	(void)state;
 	post_sent(1, IBV_WR_SEND, 1)->flags = 0;
@@ -363,7 +363,7 @@ int main(void)
 		CASE(message_numbers_may_wrap),
 		CASE(done_request_waits_for_those_before_it),
 		CASE(request_that_was_not_sent_is_not_complete),
-		CASE(unsignalled_request_has_no_completion),
+		CASE(unsignaled_request_has_no_completion),
 		CASE(failed_request_ends_the_stream),
 		CASE(acknowledgement_of_what_was_not_sent_is_refused),
 		CASE(oldest_read_has_no_answer_yet),
