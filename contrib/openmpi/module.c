@@ -173,12 +173,15 @@ mca_btl_udapl_module_t *udapl_module_open(const char *name)
 	OBJ_CONSTRUCT(&m->conns, opal_list_t);
 	OBJ_CONSTRUCT(&m->by_name, opal_hash_table_t);
 	opal_hash_table_init(&m->by_name, 64);
-	rc = dat_ia_open(m->name, UDAPL_ASYNC_EVD_LENGTH, &m->async_evd, &m->ia);
+	if (!m->rings)
+		rc = UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	else
+		rc = dat_ia_open(m->name, UDAPL_ASYNC_EVD_LENGTH, &m->async_evd, &m->ia);
 	if (rc != DAT_SUCCESS)
 		m->ia = DAT_HANDLE_NULL;
 	else
 		rc = open_objects(m);
-	if (rc == DAT_SUCCESS && m->rings)
+	if (rc == DAT_SUCCESS)
 		return m;
 	report_open_failure(name, rc);
 	udapl_finalize(&m->super);

@@ -961,7 +961,7 @@ test_unit_openmpi_test_module_SOURCES = test/unit/openmpi/test_module.c $(openmp
 test_unit_openmpi_test_module_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_module_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_module_LDADD = $(unit_openmpi_libs)
-test_unit_openmpi_test_module_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime,--wrap=udapl_show_help
+test_unit_openmpi_test_module_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=clock_gettime,--wrap=udapl_show_help
 test_unit_openmpi_test_progress_SOURCES = test/unit/openmpi/test_progress.c $(openmpi_btl)
 test_unit_openmpi_test_progress_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_progress_CFLAGS = $(libbtludapl_la_CFLAGS)

@@ -24,9 +24,17 @@ static double now;
 static bool sends_complete;	/* while time passes */
 static int reports;
 static char name_reported[64], reason[64];
+static size_t calloc_fails;	/* of so many elements; 0: none fails */
 
 __attribute__((visibility("default"))) int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 void __wrap_udapl_show_help(const char *topic, ...);
+void *__real_calloc(size_t n, size_t size);
+__attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return calloc_fails && n == calloc_fails ? NULL : __real_calloc(n, size);
+}
 
 static void complete_sends(void)
 {
@@ -270,6 +278,19 @@ static void failure_is_reported_if_the_user_named_the_adapter(void **state)
 	}
 	assert_string_equal(name_reported, "ia7");
 	assert_string_equal(reason, "DAT_INVALID_STATE DAT_INVALID_STATE_EP_CONNECTED");
+}
+
+static void adapter_without_memory_for_rings_is_reported_so(void **state)
+{
+	(void)state;
+	mca_btl_udapl_component.include = (char *)(uintptr_t)"ia7";
+	mca_btl_udapl_component.eager_peers = 12345;
+	calloc_fails = 12346;
+	assert_null(udapl_module_open("ia7"));
+	calloc_fails = 0;
+	assert_int_equal(reports, 1);
+	assert_string_equal(reason, "DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_MEMORY");
+	check_nothing_remains();
 }
 
 /* --- processes --------------------------------------------------------------------------------- */
@@ -527,6 +548,7 @@ int main(void)
 		CASE(adapter_that_cannot_be_opened_leaves_nothing),
 		CASE(adapter_without_an_ip_address_is_not_opened),
 		CASE(failure_is_reported_if_the_user_named_the_adapter),
+		CASE(adapter_without_memory_for_rings_is_reported_so),
 		CASE(processes_with_an_address_get_endpoints),
 		CASE(process_that_published_nothing_is_unreachable),
 		CASE(process_without_a_reachable_address_is_unreachable),
