@@ -165,28 +165,58 @@ static void open_adapter(const char *name)
 		c->modules[c->num_modules++] = m;
 }
 
-static void report_missing(char **wanted, DAT_PROVIDER_INFO **known, int n)
+static void report_missing(char **wanted, const DAT_PROVIDER_INFO *known, int n)
 {
 	for (; wanted && *wanted; wanted++) {
 		bool found = false;
 
 		for (int i = 0; i < n; i++)
-			found |= !strcmp(known[i]->ia_name, *wanted);
+			found |= !strcmp(known[i].ia_name, *wanted);
 		if (!found && udapl_is_first_on_node())
 			udapl_show_help("no such adapter", opal_process_info.nodename, *wanted);
 	}
 }
 
+/* Reads up to `room` entries of dat.conf. Returns their number, -1 if it fails. */
+static int read_entries(DAT_PROVIDER_INFO *info, int room)
+{
+	DAT_PROVIDER_INFO **list = calloc(room, sizeof *list);
+	DAT_COUNT n = 0;
+	DAT_RETURN rc;
+
+	if (!list)
+		return -1;
+	for (int i = 0; i < room; i++)
+		list[i] = &info[i];
+	rc = dat_registry_list_providers(room, &n, list);
+	free(list);
+	return rc != DAT_SUCCESS ? -1 : n < room ? n : room;
+}
+
+/* Returns all entries of dat.conf, to be freed by the caller; NULL if that fails. The registry says how many it
+ * has returned, not how many there are: a full array may be too short. */
+static DAT_PROVIDER_INFO *all_entries(int *n)
+{
+	for (int room = UDAPL_FIRST_IAS; ; room *= 2) {
+		DAT_PROVIDER_INFO *info = calloc(room, sizeof *info);
+
+		*n = info ? read_entries(info, room) : -1;
+		if (*n >= 0 && *n < room)
+			return info;
+		free(info);
+		if (*n < 0)
+			return NULL;
+	}
+}
+
 static void open_adapters(char **include, char **exclude)
 {
-	DAT_PROVIDER_INFO *info = calloc(UDAPL_MAX_IAS, sizeof *info), *list[UDAPL_MAX_IAS];
-	DAT_COUNT n = 0;
+	mca_btl_udapl_component_t *c = &mca_btl_udapl_component;
+	int n;
+	DAT_PROVIDER_INFO *info = all_entries(&n);
 
-	for (int i = 0; info && i < UDAPL_MAX_IAS; i++)
-		list[i] = &info[i];
-	if (info && dat_registry_list_providers(UDAPL_MAX_IAS, &n, list) == DAT_SUCCESS) {
-		n = n < UDAPL_MAX_IAS ? n : UDAPL_MAX_IAS;
-		report_missing(include, list, n);
+	if (info && (c->modules = calloc(n + 1, sizeof *c->modules)) != NULL) {
+		report_missing(include, info, n);
 		for (int i = 0; i < n; i++)
 			if (include ? in_list(include, info[i].ia_name)
 				    : !in_list(exclude, info[i].ia_name))
@@ -230,11 +260,9 @@ static mca_btl_base_module_t **component_init(int *n, bool progress_threads, boo
 	(void)mpi_threads;
 	*n = 0;
 	if (!include || !exclude)
-		c->modules = calloc(UDAPL_MAX_IAS, sizeof *c->modules);
+		open_adapters(include, exclude);
 	else if (udapl_is_first_on_node())
 		udapl_show_help("include and exclude");
-	if (c->modules)
-		open_adapters(include, exclude);
 	opal_argv_free(include);
 	opal_argv_free(exclude);
 	if (c->num_modules > 0 && publish_addresses() == OPAL_SUCCESS)

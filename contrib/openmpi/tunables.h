@@ -48,7 +48,7 @@ enum { UDAPL_CONTROL_RECEIVES = 6, UDAPL_CONTROL_REQUESTS = 6 };
 
 /* Initial lengths and limits of DAT objects. */
 enum {
-	UDAPL_MAX_IAS = 64,		/* provider entries requested from the registry */
+	UDAPL_FIRST_IAS = 64,		/* entries requested from the registry first; twice as many if it has more */
 	UDAPL_MAX_READS = 16,		/* outstanding RDMA reads of a connection, in each direction */
 	UDAPL_DTO_EVD_LENGTH = 512,	/* events; grows with the connections */
 	UDAPL_CONN_EVD_LENGTH = 1024,	/* events; does not grow */

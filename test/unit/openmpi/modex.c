@@ -6,7 +6,7 @@ const void *modex_theirs;
 size_t modex_theirs_size;
 uint32_t modex_without;
 int modex_put_result, modex_puts;
-struct udapl_address modex_ours[8];
+struct udapl_address modex_ours[160];
 size_t modex_ours_size;
 
 static int put(const char *key, const void *data, size_t size)

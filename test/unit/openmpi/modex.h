@@ -9,7 +9,7 @@ extern size_t modex_theirs_size;
 extern uint32_t modex_without;		/* this process (vpid) has published nothing */
 extern int modex_put_result;		/* OPAL_SUCCESS at first */
 extern int modex_puts;
-extern struct udapl_address modex_ours[8];	/* published last */
+extern struct udapl_address modex_ours[160];	/* published last */
 extern size_t modex_ours_size;		/* in bytes */
 
 /* Replaces the modex of Open MPI until the end of the program. */

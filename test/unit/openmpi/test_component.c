@@ -16,7 +16,7 @@ static int num_made;
 
 /* --- what is below ----------------------------------------------------------------------------- */
 
-static const char *entries[80];		/* of dat.conf */
+static const char *entries[200];		/* of dat.conf */
 static int num_entries;
 static DAT_RETURN list_result;
 static int num_opened, num_closed;
@@ -32,7 +32,7 @@ void __wrap_udapl_add_help_dir(void);
 
 DAT_RETURN dat_registry_list_providers(DAT_COUNT most, DAT_COUNT *n, DAT_PROVIDER_INFO *list[])
 {
-	*n = num_entries;
+	*n = num_entries < most ? num_entries : most;
 	for (int i = 0; i < num_entries && i < most; i++)
 		snprintf(list[i]->ia_name, sizeof list[i]->ia_name, "%s", entries[i]);
 	return list_result;
@@ -137,6 +137,17 @@ static void set_entries(const char *const *names, int n)
 	num_entries = n;
 }
 
+static void set_many(int n)
+{
+	static char names[200][4];
+
+	for (int i = 0; i < n; i++) {
+		snprintf(names[i], sizeof names[i], "%c%c", 'a' + i / 10, '0' + i % 10);
+		entries[i] = names[i];
+	}
+	num_entries = n;
+}
+
 static int begin(void **state)
 {
 	static const char *const abc[] = { "a", "b", "c" };
@@ -176,7 +187,7 @@ static int end(void **state)
 /* The names of the modules, in a row. */
 static const char *init(void)
 {
-	static char names[256];
+	static char names[1024];
 	size_t length = 0;
 
 	names[0] = 0;
@@ -344,19 +355,34 @@ static void second_name_of_an_adapter_is_left_out(void **state)
 	assert_int_equal(num_closed, 1);
 }
 
-static void more_entries_than_are_asked_for_do_no_harm(void **state)
+/* However many there are: around the length of an array that the component begins with, and of the next. */
+static void last_entry_is_found(void **state)
 {
-	static char names[80][4];
-	const char *list[80];
+	static const int lengths[] = { 1, UDAPL_FIRST_IAS - 1, UDAPL_FIRST_IAS, UDAPL_FIRST_IAS + 1,
+				       2 * UDAPL_FIRST_IAS, 2 * UDAPL_FIRST_IAS + 1 };
 
 	(void)state;
-	for (int i = 0; i < 80; i++) {
-		snprintf(names[i], sizeof names[i], "%c%c", 'a' + i / 10, '0' + i % 10);
-		list[i] = names[i];
+	for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		const char *last;
+		char expected[8];
+
+		set_many(lengths[i]);
+		last = entries[lengths[i] - 1];
+		snprintf(expected, sizeof expected, "%s ", last);
+		assert_string_equal(init_with(last, NULL), expected);
+		assert_string_equal(reports, "");
+		close_all();
 	}
-	set_entries(list, UDAPL_MAX_IAS + 5);
-	assert_string_equal(init_with("a0,g3,g5", NULL), "a0 g3 ");	/* first, last, and one beyond */
-	assert_string_equal(reports, "no such adapter;g5;");
+}
+
+static void all_of_many_adapters_are_opened(void **state)
+{
+	(void)state;
+	set_many(150);
+	init();
+	assert_int_equal(num_made, 150);
+	for (int i = 0; i < 150; i++)
+		assert_string_equal(c->modules[i]->name, entries[i]);
 }
 
 /* --- outcome ----------------------------------------------------------------------------------- */
@@ -417,7 +443,8 @@ int main(void)
 		CASE(one_process_of_a_node_reports),
 		CASE(adapter_that_cannot_be_opened_is_left_out),
 		CASE(second_name_of_an_adapter_is_left_out),
-		CASE(more_entries_than_are_asked_for_do_no_harm),
+		CASE(last_entry_is_found),
+		CASE(all_of_many_adapters_are_opened),
 		CASE(nothing_is_published_without_an_adapter),
 		CASE(addresses_of_all_modules_are_published),
 		CASE(modules_without_a_published_address_are_closed),
