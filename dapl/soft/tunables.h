@@ -126,6 +126,8 @@ enum {
  * More saves messages, fewer lets the sender go on earlier. bench-soft, message rates. */
 enum {
 	ACKS_MAX = 32,			/* messages that may wait for an acknowledgement of their own */
+	ACK_WINDOW_FRACTION = 4,	/* 1/N of the credit window: so many bytes taken in do not wait for a message
+					 * to ride on. A blocked sender has the rest of the window under way */
 	ACKS_LATER = 4,			/* up to so many messages in a poll: what they acknowledge is
 					 * evaluated after they were handed to the application */
 };

@@ -18,13 +18,13 @@ static bool ack_urgent(const struct dapl_conn *conn)
 	if (conn->shm && ring_ack_due(&conn->shm->rx))
 		return true;
 	return conn->delivered - conn->tx.cursor.acked_seq >= ACKS_MAX ||
-	       conn->consumed - conn->tx.cursor.acked_consumed >= SOFT_WINDOW / 4;
+	       conn->consumed - conn->tx.cursor.acked_consumed >= SOFT_WINDOW / ACK_WINDOW_FRACTION;
 }
 
 /* True if the only news over TCP is that a Send which is still coming in takes part of the window.
- * That is acknowledged a quarter of the window at a time. A blocked sender has three quarters under
- * way. They make up that quarter as they come; or they wait for receives, and then the
- * acknowledgement is sent at once. */
+ * That is acknowledged a fraction of the window at a time (ACK_WINDOW_FRACTION). A blocked sender has
+ * the rest of the window under way. It makes up that fraction as it comes; or it waits for receives,
+ * and then the acknowledgement is sent at once. */
 static bool only_window_used(const struct dapl_conn *conn)
 {
 	return !conn->shm && conn->delivered == conn->tx.cursor.acked_seq && !ack_urgent(conn);

@@ -11,7 +11,10 @@
 #include "test/unit/soft/ends.h"
 #include "test/unit/soft/stream_test.h"
 
-enum { ACK_FRAME = WIRE_FPDU_LENGTH + WIRE_UNTAGGED + WIRE_ACK_LENGTH + WIRE_CRC, QUARTER = SOFT_WINDOW / 4 };
+enum {
+	ACK_FRAME = WIRE_FPDU_LENGTH + WIRE_UNTAGGED + WIRE_ACK_LENGTH + WIRE_CRC,
+	ACK_PART = SOFT_WINDOW / ACK_WINDOW_FRACTION,
+};
 
 static void set_owner(struct dapl_device *dev, enum progress_owner owner)
 {
@@ -136,25 +139,25 @@ static void many_messages_do_not_wait(void **state)
 	assert_true(processed(true));
 }
 
-static void a_quarter_of_the_window_does_not_wait(void **state)
+static void a_large_part_of_the_window_does_not_wait(void **state)
 {
 	(void)state;
 	s.conn->delivered = 1;
-	s.conn->consumed = QUARTER - 1;
+	s.conn->consumed = ACK_PART - 1;
 	assert_false(processed(true));
-	s.conn->consumed = QUARTER;
+	s.conn->consumed = ACK_PART;
 	assert_true(processed(true));
 }
 
-/* A Send that is still coming in is acknowledged a quarter of the window at a time. */
+/* A Send that is still coming in is acknowledged a part of the window at a time. */
 static void less_of_the_window_alone_is_not_acknowledged(void **state)
 {
 	(void)state;
-	s.conn->consumed = QUARTER - 1;
+	s.conn->consumed = ACK_PART - 1;
 	assert_false(processed(false));
 	assert_false(processed(true));
 	assert_int_equal(waiting(), 0);
-	s.conn->consumed = QUARTER;
+	s.conn->consumed = ACK_PART;
 	assert_true(processed(false));
 }
 
@@ -336,7 +339,7 @@ int main(void)
 		T(acknowledgement_is_sent_at_once_if_nothing_polls),
 		T(nothing_is_acknowledged_twice),
 		T(many_messages_do_not_wait),
-		T(a_quarter_of_the_window_does_not_wait),
+		T(a_large_part_of_the_window_does_not_wait),
 		T(less_of_the_window_alone_is_not_acknowledged),
 		T(connection_waits_once),
 		T(ended_connection_waits_no_longer),

@@ -12,6 +12,7 @@
 #include "test/unit/soft/stream_test.h"
 #include "test/unit/soft/peer_bytes.h"
 #include "dapl/soft/progress/progress.h"
+#include "dapl/soft/tunables.h"
 
 /* One message of each kind. Outstanding are receives 1 to 3, a read (id 10) and an atomic (id 11). */
 static void compose(const struct stream *s, bool peer_is_dapl)
@@ -447,7 +448,7 @@ static void a_send_is_acknowledged_once(void **state)
 		at[i + 1] = peer_length;
 	}
 	assert_int_equal(sent_for(&s, peer_bytes, at[1]), 0);
-	s.conn->consumed += SOFT_WINDOW / 4;		/* as if that many bytes had arrived */
+	s.conn->consumed += SOFT_WINDOW / ACK_WINDOW_FRACTION;	/* as if that many bytes had arrived */
 	assert_int_not_equal(sent_for(&s, peer_bytes + at[1], at[2] - at[1]), 0);
 	assert_int_not_equal(sent_for(&s, peer_bytes + at[2], at[3] - at[2]), 0);
 	stream_close(&s);
