@@ -402,7 +402,15 @@ static DAT_RETURN triggered(const struct dapl_evd *evd)
 		DAT_SUCCESS;
 }
 
-/* Like epoll_wait, and does the device's work meanwhile. */
+/* Like epoll_wait, but returns a negative errno: the caller takes a lock, which may change it. */
+static int look_at(const struct dapl_cno *cno, struct epoll_event *events, int max, int ms)
+{
+	int n = epoll_wait(cno->epfd, events, max, ms);
+
+	return n < 0 ? -errno : n;
+}
+
+/* Like look_at() until the deadline, and does the device's work meanwhile. */
 static int sleep_on(struct dapl_cno *cno, struct epoll_event *events, int max, uint64_t deadline)
 {
 	struct pollfd fds[2] = {
@@ -412,13 +420,15 @@ static int sleep_on(struct dapl_cno *cno, struct epoll_event *events, int max, u
 	int n;
 
 	if (fds[1].fd < 0)
-		return epoll_wait(cno->epfd, events, max, left_ms(deadline));
+		return look_at(cno, events, max, left_ms(deadline));
 	do {
 		n = poll(fds, 2, left_ms(deadline));
+		if (n < 0)
+			n = -errno;
 		if (n > 0 && fds[1].revents)
 			dapl_work_in_sleep(cno->obj.ia, &fds[1].fd);
 		if (n > 0)
-			n = epoll_wait(cno->epfd, events, max, 0);
+			n = look_at(cno, events, max, 0);
 	} while (!n && left_ms(deadline));
 	dapl_end_sleep(cno->obj.ia, fds[1].fd);
 	return n;
@@ -446,11 +456,11 @@ static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct d
 			return DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
 		dapl_mutex_unlock(&cno->mutex);
 		last = left_ms(deadline) == 0;
-		n = last ? epoll_wait(cno->epfd, events, 8, 0) : sleep_on(cno, events, 8, deadline);
+		n = last ? look_at(cno, events, 8, 0) : sleep_on(cno, events, 8, deadline);
 		if (n > 0)
 			take_channels(cno, events, n);
 		dapl_mutex_lock(&cno->mutex);
-		if (n < 0 && errno == EINTR)
+		if (n == -EINTR)
 			return DAT_ERROR(DAT_INTERRUPTED_CALL, DAT_NO_SUBTYPE);
 	}
 }

@@ -275,6 +275,25 @@ static void tap(struct dapl_device *dev, bool on)
 	(void)dev, (void)on;
 }
 
+static int begin_sleep(struct dapl_device *dev, bool for_data)
+{
+	(void)dev, (void)for_data;
+	return core_device.sleep ? core_device.sleep() : -1;
+}
+
+static bool no_work(struct dapl_device *dev)
+{
+	(void)dev;
+	return false;
+}
+
+static void end_sleep(struct dapl_device *dev)
+{
+	(void)dev;
+	if (core_device.awake)
+		core_device.awake();
+}
+
 const struct dapl_device_ops dapl_device_ops = {
 	.name = "test", .rdma_parameters = true, .open = open_device, .close = close_device, .query = query,
 	.create_channel = create_channel, .destroy_channel = destroy_channel,
@@ -289,6 +308,7 @@ const struct dapl_device_ops dapl_device_ops = {
 	.map_remote = map_remote, .alloc_mw = alloc_mw, .dealloc_mw = dealloc_mw, .parameters = parameters,
 	.listen = start_listening, .unlisten = stop_listening,
 	.reject = reject, .tap = tap,
+	.sleep = begin_sleep, .work = no_work, .awake = end_sleep,
 };
 
 /* Of a kind of its own: the memory of an IA would have to be that of ia.c. */

@@ -37,6 +37,8 @@ struct core_device {
 	struct dapl_device_attr attr;		/* what it tells of itself */
 	void (*listening)(void *sp, uint16_t port);	/* before core is told of it */
 	unsigned listeners;				/* there are */
+	int (*sleep)(void);			/* a thread is about to; without it nothing is watched */
+	void (*awake)(void);
 };
 extern struct core_device core_device;
 

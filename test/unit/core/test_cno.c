@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cno.c - which thread watches the completion channel of an EVD that has a CNO: the waiter, or the
- * service thread for an agent. */
+ * service thread for an agent; and how a signal ends a wait. */
+#include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/evd.h"
@@ -43,6 +47,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	assert_int_equal(dapl_cno_free((DAT_CNO_HANDLE)cno), DAT_SUCCESS);
+	cno = NULL;
 	core_evd_free(evd);
 	core_ia_free(ia);
 	dapl_service_put();
@@ -119,6 +124,86 @@ static void cno_that_is_in_use_cannot_be_freed(void **state)
 	assert_int_equal(modify(NULL), DAT_SUCCESS);
 }
 
+/* --- a signal ------------------------------------------------------------------------------- */
+
+static int signals;	/* that come in the next calls that sleep */
+
+int __real_epoll_wait(int fd, struct epoll_event *events, int max, int ms);
+int __real_poll(struct pollfd *fds, nfds_t n, int ms);
+void __real_dapl_mutex_wait(struct dapl_mutex *mutex, uint32_t found);
+__attribute__((visibility("default"))) int __wrap_epoll_wait(int fd, struct epoll_event *events, int max, int ms);
+__attribute__((visibility("default"))) int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
+void __wrap_dapl_mutex_wait(struct dapl_mutex *mutex, uint32_t found);
+
+/* Then another thread has the CNO's mutex. */
+static bool signal_comes(void)
+{
+	if (!signals)
+		return false;
+	signals--;
+	cno->mutex.state = MUTEX_HELD;
+	errno = EINTR;
+	return true;
+}
+
+int __wrap_epoll_wait(int fd, struct epoll_event *events, int max, int ms)
+{
+	return cno && fd == cno->epfd && signal_comes() ? -1 : __real_epoll_wait(fd, events, max, ms);
+}
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	return cno && fds[0].fd == cno->epfd && signal_comes() ? -1 : __real_poll(fds, n, ms);
+}
+
+/* The thread that had the mutex has released it before this one slept: the futex call fails. */
+void __wrap_dapl_mutex_wait(struct dapl_mutex *mutex, uint32_t found)
+{
+	if (!cno || mutex != &cno->mutex)
+		__real_dapl_mutex_wait(mutex, found);
+	else
+		errno = EAGAIN;
+}
+
+static void fail_awake(void)
+{
+	errno = EAGAIN;
+}
+
+static int watched_fd;
+
+static int watch(void)
+{
+	return watched_fd;
+}
+
+static void check_signal_ends_the_wait(void)
+{
+	DAT_EVD_HANDLE handle;
+
+	signals = 1;
+	assert_int_equal(DAT_GET_TYPE(dapl_cno_wait((DAT_CNO_HANDLE)cno, 10000, &handle)), DAT_INTERRUPTED_CALL);
+	assert_int_equal(DAT_GET_TYPE(dapl_cno_wait((DAT_CNO_HANDLE)cno, 0, &handle)), DAT_QUEUE_EMPTY);
+}
+
+/* Whatever the calls behind the sleep leave in errno. */
+static void signal_ends_a_wait(void **state)
+{
+	int fds[2];
+
+	(void)state;
+	make(false);
+	check_signal_ends_the_wait();
+	assert_int_equal(pipe(fds), 0);
+	watched_fd = fds[0];
+	core_device.sleep = watch;
+	check_signal_ends_the_wait();
+	core_device.awake = fail_awake;
+	check_signal_ends_the_wait();
+	close(fds[0]);
+	close(fds[1]);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -128,6 +213,7 @@ int main(void)
 		CASE(agent_that_is_set_later_takes_over_the_channels),
 		CASE(channel_of_a_spilling_evd_stays_watched),
 		CASE(cno_that_is_in_use_cannot_be_freed),
+		CASE(signal_ends_a_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
