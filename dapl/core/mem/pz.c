@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* pz.c - protection zones: a protection domain and a count of its users. */
+#include <errno.h>
 #include "dapl/core/base/ia_handle.h"
+#include "dapl/core/base/service.h"
 #include "dapl/core/mem/pz.h"
 
+/* A datagram endpoint may be freed while the service thread reports a peer to it. The address handle that comes with
+ * the peer is destroyed by that task, and uses the domain until then. No lock held. */
 static void end_pz(struct dapl_object *obj)
 {
 	struct dapl_pz *pz = (struct dapl_pz *)obj;
 
-	if (pz->pd)
+	if (pz->pd && dapl_device_ops.dealloc_pd(pz->pd) == EBUSY) {
+		dapl_service_flush();
 		dapl_device_ops.dealloc_pd(pz->pd);
+	}
 }
 
 /* dat_pz_create (doc/spec/calls.md 6). PZ-1, 6. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core_queues.c - see core_queues.h. No object does anything; each names what it was made with, and is
  * counted in core_device. */
+#include <errno.h>
 #include <stdlib.h>
 #include "test/unit/core/core_device.h"
 #include "test/unit/core/core_queues.h"
@@ -18,6 +19,8 @@ int core_alloc_pd(struct dapl_device *dev, struct ibv_pd **pd)
 
 int core_dealloc_pd(struct ibv_pd *pd)
 {
+	if (core_device.pd_busy && core_device.pd_busy())
+		return EBUSY;
 	free(pd);
 	core_device.pds--;
 	return 0;

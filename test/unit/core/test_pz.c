@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <cmocka.h>
+#include "dapl/core/base/service.h"
 #include "dapl/core/mem/pz.h"
 #include "test/unit/core/core_device.h"
 
@@ -115,12 +117,42 @@ static void refused_create_makes_no_zone(void **state)
 	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
 }
 
+static bool handle_is_left;	/* an address handle, which a task of the service thread destroys */
+
+static bool pd_busy(void)
+{
+	return __atomic_load_n(&handle_is_left, __ATOMIC_ACQUIRE);
+}
+
+static void destroy_handle(struct dapl_task *task)
+{
+	(void)task;
+	usleep(20000);
+	__atomic_store_n(&handle_is_left, false, __ATOMIC_RELEASE);
+}
+
+static void domain_outlives_what_the_service_thread_destroys(void **state)
+{
+	struct dapl_task task = { .queued = false };
+	DAT_PZ_HANDLE pz = create();
+
+	(void)state;
+	assert_int_equal(dapl_service_get(), 0);
+	core_device.pd_busy = pd_busy;
+	handle_is_left = true;
+	dapl_task_queue(&task, destroy_handle);
+	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
+	assert_int_equal(core_device.pds, 0);
+	dapl_service_put();
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		CASE(zone_has_a_domain_of_its_own),
 		CASE(zone_in_use_is_not_freed),
+		CASE(domain_outlives_what_the_service_thread_destroys),
 		CASE(freed_zone_is_a_bad_handle),
 		CASE(query_tells_the_ia),
 		CASE(refused_create_makes_no_zone),
