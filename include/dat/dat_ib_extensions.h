@@ -6,7 +6,8 @@
  * are provider-specific named attributes. Everything goes through dat_extension_op(): the
  * casts in the macros below are part of the ABI, they fix the types of its variable
  * arguments. Each call returns DAT_SUCCESS or a value whose type, DAT_GET_TYPE(value), is in
- * its list. A call that fails changes nothing. */
+ * its list. DAT_INVALID_PARAMETER names an argument by its place in the macro: the first is
+ * DAT_INVALID_ARG1. A call that fails changes nothing. */
 #ifndef _DAT_IB_EXTENSIONS_H_
 #define _DAT_IB_EXTENSIONS_H_
 

@@ -44,7 +44,7 @@ typedef enum dat_map_op {
  * DAT_MEM_TYPE_VIRTUAL, or by a process with DAPL_SOFT_MAP=0, is never mapped by peers.
  *
  * DAT_INVALID_HANDLE		ep is no endpoint
- * DAT_INVALID_PARAMETER	rmr or address is NULL, or the length is 0
+ * DAT_INVALID_PARAMETER	ARG2: rmr is NULL, or its length is 0; ARG3: address is NULL
  * DAT_INVALID_STATE		ep is not connected
  * DAT_PRIVILEGES_VIOLATION	the peer's region has no room for the range, or no remote write
  * DAT_MODEL_NOT_SUPPORTED	the peer is not on this host; its memory is of another kind, or

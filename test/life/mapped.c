@@ -138,7 +138,7 @@ static void until_it_is_unmapped(void)
 	*other = 4;
 	EXPECT(o->memory[PAGE] == 4);
 	EXPECT(dat_map_unmap(o->s.a.ep, one) ==
-	       (DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG3));
+	       (DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG2));
 	OK(dat_map_unmap(o->s.a.ep, other));
 	EXPECT(mappings() == before);
 	end_offer(o);
@@ -253,9 +253,9 @@ static void mistakes(void)
 	EXPECT(DAT_GET_TYPE(dat_map_rmr(o->s.ia, &o->rmr, &at)) == DAT_INVALID_HANDLE);
 	EXPECT(DAT_GET_TYPE(dat_map_unmap(o->s.a.pz, NULL)) == DAT_INVALID_HANDLE);
 	EXPECT(dat_map_rmr(o->s.a.ep, &o->rmr, NULL) ==
-	       (DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG4));
-	EXPECT(dat_map_unmap(o->s.a.ep, NULL) ==
 	       (DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG3));
+	EXPECT(dat_map_unmap(o->s.a.ep, NULL) ==
+	       (DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG2));
 	REFUSED(o, NULL, DAT_INVALID_PARAMETER);
 	o->rmr.segment_length = 0;
 	REFUSED(o, &o->rmr, DAT_INVALID_PARAMETER);

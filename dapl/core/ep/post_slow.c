@@ -99,6 +99,21 @@ void dapl_post_commit(struct dapl_ep *ep, struct dapl_queue *q, unsigned counter
 		ep->counters[counter + 1] += length;
 }
 
+/* Names the flags by their place among the arguments of the call. */
+static DAT_RETURN bad_flags(const struct ibv_send_wr *wr, int op)
+{
+	switch (wr->opcode) {
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return BAD_PARAM(7);
+	case IBV_WR_SEND:
+	case IBV_WR_SEND_WITH_INV:
+		return op == DAT_DTO_SEND ? BAD_PARAM(5) : BAD_PARAM(6);	/* 6: datagrams */
+	default:
+		return BAD_PARAM(6);
+	}
+}
+
 /* Slow path: any request, on any endpoint, with any flags. wr lacks wr_id and the flags, but for
  * IBV_SEND_INLINE: the payload goes inline if the endpoint allows it. */
 __attribute__((noinline))
@@ -111,8 +126,8 @@ DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint
 	unsigned to;
 	int err;
 
-	if (flags & ~(DAPL_POST_FLAGS & ~READ_ONCE(ep->request_flags)))	/* DRIVER1: dat_eth_post_send */
-		return op == DAT_DTO_SEND && wr->opcode != IBV_WR_DRIVER1 ? BAD_PARAM(5) : BAD_PARAM(6);
+	if (flags & ~(DAPL_POST_FLAGS & ~READ_ONCE(ep->request_flags)))
+		return bad_flags(wr, op);
 	dapl_spin_lock(&ep->sq.lock);
 	if (!dapl_ep_may_request(ep) && !((op == DAT_IB_DTO_SEND_UD || ep->is_raw) && ep->qp)) {
 		dapl_spin_unlock(&ep->sq.lock);

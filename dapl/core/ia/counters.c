@@ -247,9 +247,9 @@ DAT_RETURN dapl_counters_query(struct dapl_object *obj, int which, DAT_UINT64 *o
 	if (!updated_set_of(obj, &set))
 		return BAD_PARAM(1);
 	if (which < 0 || which > set.n)
-		return BAD_PARAM(3);
+		return BAD_PARAM(2);
 	if (!out)
-		return BAD_PARAM(4);
+		return BAD_PARAM(3);
 	if (which < set.n) {
 		copy_of(obj, &set, which, which + 1, value, reset);
 		*out = *value;
@@ -277,7 +277,7 @@ DAT_RETURN dapl_counters_print(struct dapl_object *obj, int which, int reset)
 	if (!updated_set_of(obj, &set))
 		return BAD_PARAM(1);
 	if (which < 0 || which > set.n)
-		return BAD_PARAM(3);
+		return BAD_PARAM(2);
 	if (which < set.n) {
 		copy_of(obj, &set, which, which + 1, value, reset);
 		print_one(&set, obj, which, *value);
@@ -326,7 +326,7 @@ DAT_RETURN dapl_counters_start(struct dapl_object *obj, int group)
 	struct dapl_ia *ia = (struct dapl_ia *)obj;
 
 	if (!group_argument(obj, group))
-		return BAD_PARAM(3);
+		return BAD_PARAM(2);
 	update_device(ia, 1u << group & ~set_counting(ia, 0, true), true);
 	set_counting(ia, 1u << group, true);
 	return DAT_SUCCESS;
@@ -338,7 +338,7 @@ DAT_RETURN dapl_counters_stop(struct dapl_object *obj, int group)
 	struct dapl_ia *ia = (struct dapl_ia *)obj;
 
 	if (!group_argument(obj, group))
-		return BAD_PARAM(3);
+		return BAD_PARAM(2);
 	update_device(ia, 1u << group & set_counting(ia, 1u << group, false), false);
 	return DAT_SUCCESS;
 }

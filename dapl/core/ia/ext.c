@@ -3,7 +3,7 @@
  * (doc/spec/extensions.md), mapped memory (dat_map_extensions.h), device memory (dat_dm_extensions.h),
  * sends with immediate data (dat_send_extensions.h), multicast (dat_mcast_extensions.h), the last error of
  * an endpoint (dat_diag_extensions.h). Arguments are read here; what an operation does is in ep/, conn/, mem/ and
- * eth/. An operation of endpoints stands in two switches: dapl_extension_op() selects the kind of its handle, ep_op()
+ * eth/. BAD_PARAM counts the arguments of the macro; only device memory counts those of dat_extension_op. An operation of endpoints stands in two switches: dapl_extension_op() selects the kind of its handle, ep_op()
  * calls it. The collective operations (6 to 25) are NOT_IMPLEMENTED. */
 #include <stdarg.h>
 #include <string.h>
@@ -33,6 +33,8 @@ static DAT_RETURN post_atomic(struct dapl_ep *ep, struct ibv_send_wr *wr,
 			      const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags, int op,
 			      unsigned counter)
 {
+	bool swaps = op == DAT_IB_DTO_CMP_SWAP;	/* its local segment is argument 4, not 3 */
+
 	if (!ep->obj.ia->attr.atomics)
 		return NOT_IMPLEMENTED;
 	if (READ_ONCE(ep->is_raw))
@@ -40,9 +42,9 @@ static DAT_RETURN post_atomic(struct dapl_ep *ep, struct ibv_send_wr *wr,
 	if (READ_ONCE(ep->is_ud))
 		return BAD_PARAM(1);
 	if (!local)
-		return BAD_PARAM(4);
+		return swaps ? BAD_PARAM(4) : BAD_PARAM(3);
 	if (!remote)
-		return BAD_PARAM(6);
+		return swaps ? BAD_PARAM(6) : BAD_PARAM(5);
 	if (local->segment_length != sizeof(uint64_t) ||
 	    remote->segment_length < sizeof(uint64_t))
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
@@ -294,7 +296,7 @@ static DAT_RETURN open_query(const char *name, va_list args)
 	if (!entry)
 		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 	if (!handle)
-		return BAD_PARAM(4);
+		return BAD_PARAM(2);
 	query = dapl_object_new(DAPL_QUERY, sizeof *query, NULL, end_query);
 	if (!query)
 		return NO_RESOURCE(MEMORY);

@@ -41,9 +41,9 @@ DAT_RETURN dapl_map_rmr(struct dapl_ep *ep, const DAT_RMR_TRIPLET *rmr, DAT_PVOI
 	DAT_RETURN ret;
 
 	if (!rmr || !rmr->segment_length)
-		return BAD_PARAM(3);
+		return BAD_PARAM(2);
 	if (!address)
-		return BAD_PARAM(4);
+		return BAD_PARAM(3);
 	new = malloc(sizeof *new);
 	if (!new)
 		return NO_RESOURCE(MEMORY);
@@ -69,7 +69,7 @@ DAT_RETURN dapl_map_unmap(struct dapl_ep *ep, DAT_PVOID address)
 		*at = map->next;
 	dapl_mutex_unlock(&ep->lock);
 	if (!map)
-		return BAD_PARAM(3);
+		return BAD_PARAM(2);
 	drop(map);
 	return DAT_SUCCESS;
 }

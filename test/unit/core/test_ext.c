@@ -142,9 +142,11 @@ static void atomic_needs_both_segments_of_8_bytes(void **state)
 
 	(void)state;
 	for (int i = 0; i < ATOMICS; i++) {
-		assert_int_equal(atomics[i](NULL, &remote, NO_FLAGS), BAD_PARAM(4));
-		assert_int_equal(atomics[i](&local, NULL, NO_FLAGS), BAD_PARAM(6));
-		assert_int_equal(atomics[i](&local, &remote, 0x80), BAD_PARAM(6));
+		bool swaps = atomics[i] == swap;
+
+		assert_int_equal(atomics[i](NULL, &remote, NO_FLAGS), swaps ? BAD_PARAM(4) : BAD_PARAM(3));
+		assert_int_equal(atomics[i](&local, NULL, NO_FLAGS), swaps ? BAD_PARAM(6) : BAD_PARAM(5));
+		assert_int_equal(atomics[i](&local, &remote, 0x80), swaps ? BAD_PARAM(7) : BAD_PARAM(6));
 		buffer.segment_length = 7;
 		assert_int_equal(atomics[i](&buffer, &remote, NO_FLAGS), TOO_LONG);
 		buffer.segment_length = 9;
@@ -214,6 +216,7 @@ static void write_with_immediate_data_posts_its_arguments(void **state)
 	assert_int_equal(record->cookie.as_64, cookie.as_64);
 	assert_int_equal(write_immed(2, &remote), BAD_PARAM(2));
 	assert_int_equal(write_immed(1, NULL), BAD_PARAM(5));
+	assert_int_equal(call(ep, DAT_IB_RDMA_WRITE_IMMED_OP, 1, &local, cookie, &remote, (DAT_UINT32)1, 0x80), BAD_PARAM(7));
 	assert_int_equal(posts, 1);
 }
 
@@ -237,6 +240,7 @@ static void send_with_immediate_data_posts_its_arguments(void **state)
 	assert_int_equal(send_immed(0), DAT_SUCCESS);
 	assert_int_equal(posted.num_sge, 0);
 	assert_int_equal(send_immed(2), BAD_PARAM(2));
+	assert_int_equal(call(ep, DAT_SEND_IMMED_OP, 1, &local, cookie, (DAT_UINT32)1, 0x80), BAD_PARAM(6));
 	assert_int_equal(posts, 2);
 }
 
@@ -369,7 +373,7 @@ static void memory_of_the_peer_is_mapped_and_unmapped(void **state)
 
 	(void)state;
 	core_device.map_remote = map_page;
-	assert_int_equal(call(ep, DAT_MAP_RMR_OP, &remote, NULL), BAD_PARAM(4));
+	assert_int_equal(call(ep, DAT_MAP_RMR_OP, &remote, NULL), BAD_PARAM(3));
 	assert_int_equal(call(ep, DAT_MAP_RMR_OP, &remote, &at), DAT_SUCCESS);
 	assert_ptr_equal(at, mapped_pages);
 	assert_int_equal(call(ep, DAT_MAP_UNMAP_OP, at), DAT_SUCCESS);

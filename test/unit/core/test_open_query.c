@@ -139,6 +139,7 @@ static void arguments_are_checked(void **state)
 			 DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
 	assert_null(core_device.opened);
 	check_refused(open_query("ofa-v2-test", NULL, all_ia, &ia_attr, all, &provider_attr), DAT_INVALID_PARAMETER);
+	assert_int_equal(open_query("ofa-v2-test", NULL, all_ia, &ia_attr, all, &provider_attr), BAD_PARAM(2));
 	check_refused(open_query("ofa-v2-test", &handle, ~all_ia, &ia_attr, all, &provider_attr),
 		      DAT_INVALID_PARAMETER);
 	check_refused(open_query("ofa-v2-test", &handle, all_ia, NULL, all, &provider_attr), DAT_INVALID_PARAMETER);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include <unistd.h>
+#include "dapl/core/ep/post.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/sge_list.h"
 #include "test/unit/core/core_endpoint.h"
@@ -261,6 +262,9 @@ static void flags_that_the_endpoint_excludes_are_refused(void **state)
 	assert_int_equal(dapl_write_any(ep, 1, &one, cookie, &remote, 0x80), BAD_PARAM(6));
 	assert_int_equal(dapl_read_any(ep, 1, &one, cookie, &(DAT_RMR_TRIPLET){ .segment_length = 1 }, 0x80),
 			 BAD_PARAM(6));
+	ep->obj.ia->attr.send_invalidate = true;
+	assert_int_equal(dapl_ep_post_send_with_invalidate((DAT_EP_HANDLE)ep, 1, &one, cookie, 0x80, DAT_TRUE, 1),
+			 BAD_PARAM(5));
 	ep->request_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	assert_int_equal(send_flagged(1, DAT_COMPLETION_UNSIGNALLED_FLAG), BAD_PARAM(5));
 	assert_int_equal(posts, 0);
