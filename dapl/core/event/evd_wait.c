@@ -24,6 +24,7 @@ static void clear_fd(int fd)
 
 struct wait {
 	struct dapl_evd *evd;
+	DAT_EVENT *event;	/* the consumer's */
 	int threshold;
 	uint64_t deadline;	/* ns; UINT64_MAX: never */
 	bool notified;		/* a CQ event came since the wait began */
@@ -55,7 +56,7 @@ static bool only_markers(const struct wait *w)
 enum arm { ARM_NOT, ARM_IF_SOLICITED, ARM };
 
 /* One look at the queue. Returns true when the wait is over. */
-static bool look(struct wait *w, DAT_EVENT *event, enum arm arm)
+static bool look(struct wait *w, enum arm arm)
 {
 	struct dapl_evd *evd = w->evd;
 	struct dapl_after after = { .ep = NULL };
@@ -73,7 +74,7 @@ static bool look(struct wait *w, DAT_EVENT *event, enum arm arm)
 		dapl_evd_fill(evd);
 		w->found = dapl_evd_count(evd);
 		if (satisfied(w) || only_markers(w))
-			took = dapl_evd_take(evd, event, &after);
+			took = dapl_evd_take(evd, w->event, &after);
 		if (took == TAKE_EVENT && !w->found)
 			w->found = 1;
 		dapl_spin_unlock(&evd->lock);
@@ -178,44 +179,35 @@ static int block_once(struct wait *w)
 	return err;
 }
 
-/* Looks n times, without arming. True: the wait is over. */
-static bool look_repeatedly(struct wait *w, DAT_EVENT *event, int n)
+static bool look_without_arming(void *wait)
 {
-	for (int i = 0; i < n; i++) {
+	return look(wait, ARM_NOT);
+}
+
+/* True: the wait is over. */
+static bool look_repeatedly(struct wait *w)
+{
+	for (int i = 0; i < EVD_SPINS; i++) {
 		dapl_pause();
-		if (look(w, event, ARM_NOT))
+		if (look(w, ARM_NOT))
 			return true;
 	}
 	return false;
 }
 
-/* Looks for WAIT_SPIN_NS, or until the deadline. True: the wait is over. */
-static bool spin(struct wait *w, DAT_EVENT *event)
-{
-	uint64_t until = clock_now_ns() + WAIT_SPIN_NS;
-
-	if (until > w->deadline)
-		until = w->deadline;
-	do {
-		if (look_repeatedly(w, event, WAIT_SPIN_LOOKS))
-			return true;
-	} while (clock_now_ns() < until);
-	return false;
-}
-
-static bool spin_if_worth(struct wait *w, DAT_EVENT *event)
+static bool spin_if_worth(struct wait *w)
 {
 	struct dapl_evd *evd = w->evd;
 	bool found;
 
 	if (!evd->cq || !dapl_wait_spin_begin(&evd->spin))
 		return false;
-	found = spin(w, event);
+	found = dapl_wait_spin(w->deadline, look_without_arming, w);
 	dapl_wait_spin_end(&evd->spin, found);
 	return found;
 }
 
-static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
+static DAT_RETURN wait_loop(struct wait *w)
 {
 	struct dapl_evd *evd = w->evd;
 	DAT_RETURN ret;
@@ -224,18 +216,18 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 	/* Do not arm before the first poll: an unneeded notification is a spurious wake-up for
 	 * the next waiter. Exception: a solicited event between poll and arming would be missed,
 	 * so arm first. */
-	if (look(w, event, ARM_IF_SOLICITED))
+	if (look(w, ARM_IF_SOLICITED))
 		return DAT_SUCCESS;
 	if (w->deadline == 0)	/* EVD-23 */
 		return (ret = wait_refusal(evd)) ? ret : DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
-	if (look_repeatedly(w, event, EVD_SPINS) || spin_if_worth(w, event))
+	if (look_repeatedly(w) || spin_if_worth(w))
 		return DAT_SUCCESS;
 	for (;;) {
 		if ((ret = wait_refusal(evd)))	/* first: an event must not hide it */
 			return ret;
 		__atomic_store_n(&evd->wait_blocked, true, __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		if (look(w, event, ARM))
+		if (look(w, ARM))
 			return DAT_SUCCESS;
 		if (last)
 			return DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
@@ -248,7 +240,7 @@ static DAT_RETURN wait_loop(struct wait *w, DAT_EVENT *event)
 			last = true;
 			break;
 		default:
-			if (look(w, event, ARM_IF_SOLICITED))
+			if (look(w, ARM_IF_SOLICITED))
 				return DAT_SUCCESS;
 		}
 	}
@@ -296,7 +288,7 @@ DAT_RETURN dapl_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 			 DAT_EVENT *event, DAT_COUNT *nmore)
 {
 	DAPL_ENTERED struct dapl_evd *evd = dapl_evd_enter(handle);
-	struct wait w = { .evd = evd, .threshold = threshold, .first = true };
+	struct wait w = { .evd = evd, .event = event, .threshold = threshold, .first = true };
 	DAT_RETURN ret;
 
 	if (!evd)
@@ -311,7 +303,7 @@ DAT_RETURN dapl_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		return ret;
 	w.deadline = timeout == DAT_TIMEOUT_INFINITE ? UINT64_MAX :
 		timeout ? clock_now_ns() + timeout * 1000ull : 0;
-	ret = wait_loop(&w, event);
+	ret = wait_loop(&w);
 	*nmore = ret == DAT_SUCCESS ? w.found - 1 : w.found;
 	end_wait(evd);
 	return ret;
