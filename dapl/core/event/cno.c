@@ -402,48 +402,93 @@ static DAT_RETURN triggered(const struct dapl_evd *evd)
 		DAT_SUCCESS;
 }
 
-/* Like epoll_wait, but returns a negative errno: the caller takes a lock, which may change it. */
-static int look_at(const struct dapl_cno *cno, struct epoll_event *events, int max, int ms)
-{
-	int n = epoll_wait(cno->epfd, events, max, ms);
+struct sleep {
+	struct dapl_cno *cno;
+	int device;			/* its work is done here while that is readable; -1: elsewhere */
+	struct epoll_event events[8];
+	int n;				/* of events, or a negative errno */
+};
 
-	return n < 0 ? -errno : n;
+/* Keeps errno: the caller takes a lock, which may change it. */
+static bool look_at_channels(struct sleep *s, int ms)
+{
+	s->n = epoll_wait(s->cno->epfd, s->events, sizeof s->events / sizeof *s->events, ms);
+	if (s->n < 0)
+		s->n = -errno;
+	return s->n != 0;
 }
 
-/* Like look_at() until the deadline, and does the device's work meanwhile. */
-static int sleep_on(struct dapl_cno *cno, struct epoll_event *events, int max, uint64_t deadline)
+static bool work_and_look(void *sleep)
 {
-	struct pollfd fds[2] = {
-		{ .fd = cno->epfd, .events = POLLIN },
-		{ .fd = dapl_begin_sleep(cno->obj.ia, true), .events = POLLIN },
-	};
-	int n;
+	struct sleep *s = sleep;
 
-	if (fds[1].fd < 0)
-		return look_at(cno, events, max, left_ms(deadline));
-	do {
-		n = poll(fds, 2, left_ms(deadline));
-		if (n < 0)
-			n = -errno;
-		if (n > 0 && fds[1].revents)
-			dapl_work_in_sleep(cno->obj.ia, &fds[1].fd);
-		if (n > 0)
-			n = look_at(cno, events, max, 0);
-	} while (!n && left_ms(deadline));
-	dapl_end_sleep(cno->obj.ia, fds[1].fd);
-	return n;
+	if (s->device >= 0)
+		dapl_work_in_sleep(s->cno->obj.ia, &s->device);
+	return look_at_channels(s, 0);
+}
+
+static void block(struct sleep *s, uint64_t deadline)
+{
+	while (s->device >= 0) {
+		struct pollfd fds[] = {
+			{ .fd = s->cno->epfd, .events = POLLIN },
+			{ .fd = s->device, .events = POLLIN },
+		};
+
+		s->n = poll(fds, 2, left_ms(deadline));
+		if (s->n < 0)
+			s->n = -errno;
+		if (s->n > 0 && fds[1].revents)
+			dapl_work_in_sleep(s->cno->obj.ia, &s->device);
+		if (s->n > 0)
+			look_at_channels(s, 0);
+		if (s->n || !left_ms(deadline))
+			return;
+	}
+	look_at_channels(s, left_ms(deadline));
+}
+
+/* No lock held. Deadline 0: looks once. `spin`: looks for a moment before it blocks (wait_spin.h). True: that found
+ * something. */
+static bool sleep_until(struct sleep *s, uint64_t deadline, bool spin)
+{
+	bool found;
+
+	if (!deadline) {
+		look_at_channels(s, 0);
+		return false;
+	}
+	s->device = dapl_begin_sleep(s->cno->obj.ia, true);
+	found = spin && dapl_wait_spin(deadline, work_and_look, s);
+	if (!found)
+		block(s, deadline);
+	dapl_end_sleep(s->cno->obj.ia, s->device);
+	return found;
+}
+
+/* cno->mutex held at entry and exit. */
+static void sleep_unlocked(struct sleep *s, uint64_t deadline, bool first)
+{
+	struct dapl_cno *cno = s->cno;
+	bool spin = first && cno->waiters == 1 && dapl_wait_spin_begin(&cno->spin), found;
+
+	dapl_mutex_unlock(&cno->mutex);
+	found = sleep_until(s, deadline, spin);
+	take_channels(cno, s->events, s->n);
+	dapl_mutex_lock(&cno->mutex);
+	if (spin)
+		dapl_wait_spin_end(&cno->spin, found);
 }
 
 /* cno->mutex held at entry and exit; counted as a waiter. CNO-3, 4, 5, 6, 7, 11. */
 static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct dapl_evd **evd)
 {
+	struct sleep sleep = { .cno = cno };
 	unsigned orphaned = cno->orphaned;
-	struct epoll_event events[8];
-	bool last = false;
-	int n;
+	bool first = true, last = false;
 
 	assert_held(&cno->mutex);
-	for (;;) {
+	for (;; first = false) {
 		*evd = dapl_cno_take(cno);
 		if (*evd || cno->closing)
 			return triggered(*evd);
@@ -454,13 +499,9 @@ static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct d
 		}
 		if (last)
 			return DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
-		dapl_mutex_unlock(&cno->mutex);
 		last = left_ms(deadline) == 0;
-		n = last ? look_at(cno, events, 8, 0) : sleep_on(cno, events, 8, deadline);
-		if (n > 0)
-			take_channels(cno, events, n);
-		dapl_mutex_lock(&cno->mutex);
-		if (n == -EINTR)
+		sleep_unlocked(&sleep, last ? 0 : deadline, first && !last);
+		if (sleep.n == -EINTR)
 			return DAT_ERROR(DAT_INTERRUPTED_CALL, DAT_NO_SUBTYPE);
 	}
 }

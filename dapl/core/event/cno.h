@@ -14,6 +14,7 @@ struct dapl_cno {
 	DAT_OS_WAIT_PROXY_AGENT agent;
 	struct dapl_evd *first, **last;	/* triggered EVDs, in order, each once */
 	int waiters;
+	struct dapl_wait_spin spin;	/* of a thread that waits alone */
 	unsigned orphaned;		/* how often its last EVD went away */
 	bool closing;
 	struct dapl_evd *agent_evd;	/* what the agent is to be told */

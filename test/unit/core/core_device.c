@@ -281,10 +281,10 @@ static int begin_sleep(struct dapl_device *dev, bool for_data)
 	return core_device.sleep ? core_device.sleep() : -1;
 }
 
-static bool no_work(struct dapl_device *dev)
+static bool work(struct dapl_device *dev)
 {
 	(void)dev;
-	return false;
+	return core_device.work && core_device.work();
 }
 
 static void end_sleep(struct dapl_device *dev)
@@ -308,7 +308,7 @@ const struct dapl_device_ops dapl_device_ops = {
 	.map_remote = map_remote, .alloc_mw = alloc_mw, .dealloc_mw = dealloc_mw, .parameters = parameters,
 	.listen = start_listening, .unlisten = stop_listening,
 	.reject = reject, .tap = tap,
-	.sleep = begin_sleep, .work = no_work, .awake = end_sleep,
+	.sleep = begin_sleep, .work = work, .awake = end_sleep,
 };
 
 /* Of a kind of its own: the memory of an IA would have to be that of ia.c. */

@@ -39,6 +39,7 @@ struct core_device {
 	void (*listening)(void *sp, uint16_t port);	/* before core is told of it */
 	unsigned listeners;				/* there are */
 	int (*sleep)(void);			/* a thread is about to; without it nothing is watched */
+	bool (*work)(void);			/* of a thread that sleeps; false: nothing is watched any more */
 	void (*awake)(void);
 };
 extern struct core_device core_device;
