@@ -47,5 +47,13 @@ test_eth_tcpdump_SOURCES = test/eth/tcpdump.c $(eth_wire)
 test_eth_tcpdump_LDADD = libdat2.la -lpthread
 test_eth_launch_SOURCES = test/eth/launch.c $(eth_wire)
 test_eth_launch_LDADD = libdat2.la -lpthread
+# A device that loses frames, for test/eth/datcap-losses. A sanitizer must be the first library that is loaded, so it does
+# not go together with a preloaded one.
+if !SANITIZED
+check_LTLIBRARIES += test/eth/missed.la
+test_eth_missed_la_SOURCES = test/eth/missed.c
+test_eth_missed_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+test_eth_missed_la_LIBADD = -ldl
+endif
 # Shows messages to datcap: for test/eth/datcap-roce.
 check_PROGRAMS += test/eth/tap_program

@@ -341,14 +341,20 @@ static void open_ring(struct capture *c, const DAT_ETH_ATTR *attr)
 	device_receive(&c->device, frames, snap);
 }
 
+/* A place that does not tell its losses counts as one without. */
+static bool has_losses(const struct capture *c, const DAT_ETH_STATS *s)
+{
+	return s->lost || c->unwritten || (s->lost_device && s->lost_device != ~(uint64_t)0);
+}
+
 /* The capture has ended; what was received is written. Returns the exit status. */
-static int status_of(const struct capture *c, bool lost)
+static int status_of(const struct capture *c, const DAT_ETH_STATS *s)
 {
 	if (c->gone)
 		fail("%s: the device is gone", c->o->interface);
 	if (c->broken)
 		fail("%s: the device cannot be read any more", c->o->interface);
-	return c->o->strict && lost ? STATUS_LOST : 0;
+	return c->o->strict && has_losses(c, s) ? STATUS_LOST : 0;
 }
 
 static void tell_rules(const struct options *o, const struct filter_rules *made)
@@ -429,7 +435,7 @@ int capture_run(const struct options *o)
 	c.unwritten += output_unwritten();
 	summary(&c, &s);
 	end(&c);
-	return status_of(&c, s.lost || c.unwritten || (s.lost_device && s.lost_device != ~(uint64_t)0));
+	return status_of(&c, &s);
 }
 
 int stat_run(const struct options *o)
@@ -441,5 +447,5 @@ int stat_run(const struct options *o)
 	loop(&c, false);
 	device_stats(&c.device, &s);
 	end(&c);
-	return status_of(&c, s.lost);
+	return status_of(&c, &s);
 }
