@@ -94,16 +94,22 @@ static size_t random_packet(size_t *l3, size_t *l4_checksum)
 	return headers + payload + padding;
 }
 
+static unsigned number_given(const char *name, unsigned otherwise)
+{
+	const char *given = getenv(name);
+
+	return given ? (unsigned)strtoul(given, NULL, 0) : otherwise;
+}
+
+/* ETH_SEED: the random numbers of a run before. ETH_FRAMES: so many frames, instead of 2000. */
 static void ETH_21_checksums_are_filled_in(void)
 {
-	const char *given = getenv("ETH_SEED");
-	unsigned begin;
+	unsigned begin, frames = number_given("ETH_FRAMES", 2000);
 	static uint8_t sent[2000], got[2000];
 
 	open_sender();
-	seed = given ? (unsigned)strtoul(given, NULL, 0) : (unsigned)time(NULL) ^ (unsigned)getpid() << 8;
-	begin = seed;
-	for (int i = 0; i < 2000; i++) {
+	seed = begin = number_given("ETH_SEED", (unsigned)time(NULL) ^ (unsigned)getpid() << 8);
+	for (unsigned i = 0; i < frames; i++) {
 		size_t l3, l4_checksum, length = random_packet(&l3, &l4_checksum);
 
 		memcpy(sent, w.memory, length);
@@ -112,7 +118,7 @@ static void ETH_21_checksums_are_filled_in(void)
 		EXPECT(!memcmp(sent, w.memory, length));
 		EXPECT(wire_receive(&w, got, sizeof got) == length);
 		if (!wire_checksums_are_right(got, l3) || !equal_but_checksums(got, sent, length, l3, l4_checksum))
-			fail("ETH_SEED=%u: frame %d of %zu bytes, IPv%d, protocol %d: wrong bytes", begin, i, length, sent[l3] >> 4,
+			fail("ETH_SEED=%u: frame %u of %zu bytes, IPv%d, protocol %d: wrong bytes", begin, i, length, sent[l3] >> 4,
 			     sent[l3] >> 4 == 4 ? sent[l3 + 9] : sent[l3 + 6]);
 	}
 	wire_close(&w);
