@@ -16,6 +16,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include "common/frame_layout.h"
 #include "common/interface.h"
@@ -35,6 +36,7 @@ struct message {
 	struct iovec iov[ETH_MAX_PIECES + 2];	/* vnet, head, what follows it */
 	int pieces;
 	uint64_t frames, bytes;		/* for the counters */
+	uint32_t segment;		/* bytes of a frame that the kernel cuts, from its IP header on */
 };
 
 static void put16(uint8_t *at, uint32_t value)
@@ -153,6 +155,7 @@ static const char *add_segmentation(struct message *m, const struct dapl_eth_sen
 		return NULL;
 	m->vnet.gso_type = l->version == 4 ? VIRTIO_NET_HDR_GSO_TCPV4 : VIRTIO_NET_HDR_GSO_TCPV6;
 	m->vnet.gso_size = how->mss;
+	m->segment = l->payload - l->l3 + mss;
 	m->frames = (payload + mss - 1) / mss;
 	m->bytes = payload + m->frames * l->payload;
 	return NULL;
@@ -301,6 +304,18 @@ static int send_error(const struct eth_port *port, int err)
 	return err;
 }
 
+/* The kernel compares a frame with the MTU of now, but not a message that it cuts: such frames would be lost on their way
+ * without a word. Whether the MTU has become too small for them. ETH-22. */
+static bool exceeds_mtu(const struct eth_port *port, const struct message *m)
+{
+	struct ifreq ifr = { .ifr_mtu = 0 };
+
+	if (!m->vnet.gso_type)
+		return false;
+	memcpy(ifr.ifr_name, port->netdev, sizeof ifr.ifr_name);
+	return !ioctl(port->fd, SIOCGIFMTU, &ifr) && m->segment > (uint32_t)ifr.ifr_mtu;
+}
+
 static int send_message(struct eth_port *port, struct message *m, bool stamped)
 {
 	struct msghdr message = { .msg_iov = m->iov, .msg_iovlen = (size_t)m->pieces };
@@ -308,6 +323,8 @@ static int send_message(struct eth_port *port, struct message *m, bool stamped)
 	ssize_t sent;
 	int err;
 
+	if (exceeds_mtu(port, m))
+		return EMSGSIZE;
 	if (m->vnet.gso_type && port->bypass && (err = end_bypass(port)))
 		return err;
 	if (stamped && (err = ask_for_stamp(port, &request, &message)))
@@ -411,7 +428,7 @@ static int send_first(struct eth_port *port, const struct eth_out *frame, int *s
 
 int eth_send_batch(struct eth_port *port, const struct eth_out *frames, int n, int *sent, const char **wrong)
 {
-	bool segments = false;
+	bool segments = false, too_long = false;
 	int filled = 0, err = 0;
 
 	*sent = 0;
@@ -422,6 +439,8 @@ int eth_send_batch(struct eth_port *port, const struct eth_out *frames, int n, i
 		struct message *m = &port->batch->messages[filled];
 
 		if ((*wrong = fill(port, m, frames[filled].iov, frames[filled].n, frames[filled].how)))
+			break;
+		if ((too_long = exceeds_mtu(port, m)))
 			break;
 		segments |= m->vnet.gso_type != 0;
 		m->iov[0] = (struct iovec){ &m->vnet, sizeof m->vnet };
@@ -434,5 +453,7 @@ int eth_send_batch(struct eth_port *port, const struct eth_out *frames, int n, i
 		err = send_filled(port, filled, sent);
 	if (err)
 		*wrong = NULL;	/* of a frame behind that one */
+	else if (too_long)
+		err = EMSGSIZE;
 	return *wrong ? EINVAL : err;
 }

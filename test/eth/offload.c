@@ -340,6 +340,44 @@ static void ETH_22_a_wrong_template_is_refused(void)
 	wire_close(&w);
 }
 
+/* Posts 5000 bytes of TCP over IPv4 in frames of `mss` bytes. */
+static DAT_RETURN post_segments(uint16_t mss)
+{
+	DAT_ETH_SEND how = { .flags = DAT_ETH_SEND_TSO, .mss = mss, .header_length = 54 };
+
+	wire_tcp(&w, w.memory, 14, 4, 5000);
+	return wire_post_send_how(&w, 5054, 1, &how);
+}
+
+static void expect_status(DAT_DTO_COMPLETION_STATUS status)
+{
+	EXPECT(wire_event(w.request, DAT_DTO_COMPLETION_EVENT).event_data.dto_completion_event_data.status == status);
+}
+
+static void ETH_22_segments_longer_than_a_lowered_mtu_fail(void)
+{
+	DAT_ETH_STATS stats = { .size = sizeof stats };
+
+	open_sender();
+	wire_command("ip link set eth0 mtu 1000");
+	OK(post_segments(1460));
+	expect_status(DAT_DTO_ERR_LOCAL_LENGTH);
+	OK(post_segments(961));
+	expect_status(DAT_DTO_ERR_LOCAL_LENGTH);
+	EXPECT(wire_is_silent(&w));
+	OK(post_segments(960));
+	await_sent(5054);
+	expect_segments(54, 14, 5000, 960);
+	wire_command("ip link set eth0 mtu 1500");
+	OK(post_segments(1460));
+	await_sent(5054);
+	expect_segments(54, 14, 5000, 1460);
+	EXPECT(wire_is_silent(&w));
+	OK(dat_eth_stats(w.ep, &stats));
+	EXPECT(stats.sent == 6 + 4);
+	wire_close(&w);
+}
+
 /* --- VLAN tags ---------------------------------------------------------------------------------- */
 
 static void insert_tag(const char *tag, size_t length)
@@ -483,6 +521,7 @@ int main(int argc, char **argv)
 		CASE(ETH_21_what_does_not_fit_is_refused),
 		CASE(ETH_22_a_message_is_segmented),
 		CASE(ETH_22_a_wrong_template_is_refused),
+		CASE(ETH_22_segments_longer_than_a_lowered_mtu_fail),
 		CASE(ETH_23_a_vlan_tag_is_inserted),
 		CASE(ETH_24_a_ring_tells_about_the_ip_header_alone),
 		CASE(ETH_24_a_ring_tells_about_all_checksums),

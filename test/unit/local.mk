@@ -864,7 +864,7 @@ test_unit_softeth_test_send_SOURCES = test/unit/softeth/test_send.c \
 	$(softeth_control) $(softeth_frames) $(softeth_steps)
 test_unit_softeth_test_send_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_send_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg,--wrap=sendmmsg,--wrap=recvmsg \
-	-Wl,--wrap=setsockopt,--wrap=interface_request,--wrap=malloc
+	-Wl,--wrap=setsockopt,--wrap=interface_request,--wrap=malloc,--wrap=ioctl
 test_unit_softeth_test_send_offload_SOURCES = test/unit/softeth/test_send_offload.c $(softeth_frames)
 test_unit_softeth_test_send_offload_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_send_offload_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg

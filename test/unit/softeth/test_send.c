@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_send.c - how frames are given to a port's socket, one or a batch: its errors, the end of a bypass, and the time at
- * which a frame left. The socket is replaced here; tags, checksums and segments are test_send_offload.c's matter. */
+/* test_send.c - how frames are given to a port's socket, one or a batch: its errors, a lowered MTU, the end of a bypass, and
+ * the time at which a frame left. The socket is replaced here; tags, checksums and segments are test_send_offload.c's matter. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,6 +41,7 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *headers, unsigned n, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags);
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
 int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr);
+int __wrap_ioctl(int fd, unsigned long request, struct ifreq *ifr);
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 
@@ -50,6 +51,7 @@ static int accepts;			/* frames of a batch, at most */
 static size_t lengths[MANY];		/* of frames that left */
 static int left;
 static bool carrier, no_memory;
+static int mtu;				/* of now; 0: not known */
 static uint64_t times[STAMPS];		/* in the error queue */
 static unsigned first_time, time_count;
 static uint32_t stamp_asked;		/* beside the last frame */
@@ -158,6 +160,16 @@ int __wrap_interface_request(const char *netdev, unsigned long request, struct i
 	return step("flags") ? ENODEV : 0;
 }
 
+int __wrap_ioctl(int fd, unsigned long request, struct ifreq *ifr)
+{
+	assert_int_equal(fd, SOCKET);
+	assert_int_equal(request, SIOCGIFMTU);
+	assert_string_equal(ifr->ifr_name, "eth0");
+	ifr->ifr_mtu = mtu;
+	errno = ENODEV;
+	return mtu ? 0 : -1;
+}
+
 void *__wrap_malloc(size_t size)
 {
 	return no_memory ? NULL : __real_malloc(size);
@@ -184,6 +196,7 @@ static int set_up(void **state)
 	accepts = MANY;
 	left = 0;
 	carrier = no_memory = false;
+	mtu = 1500;
 	wrong = "of an earlier frame";
 	for (unsigned i = 0; i < MANY; i++) {
 		hows[i] = (struct dapl_eth_send){ .flags = 0 };
@@ -323,6 +336,50 @@ static void message_waits_for_the_end_of_the_bypass(void **state)
 	assert_steps("unbypass");
 	assert_true(port.bypass);
 	assert_left(0);
+}
+
+/* --- an MTU that was lowered ----------------------------------------------------------------------------------------- */
+
+enum { PACKET = HEADERS - ETH_HLEN + SEGMENT };		/* bytes of a segment, without its Ethernet header */
+
+static void message_is_compared_with_the_mtu_of_now(void **state)
+{
+	static const struct { int mtu, err; } rows[] = { { PACKET - 1, EMSGSIZE }, { PACKET, 0 }, { 0, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		set_up(NULL);
+		port.bypass = true;
+		segment(0);
+		mtu = rows[i].mtu;
+		assert_int_equal(send_one(), rows[i].err);
+		assert_null(wrong);
+		assert_steps(rows[i].err ? "" : "unbypass send");
+		assert_int_equal(port.bypass, rows[i].err != 0);
+		assert_int_equal(port.stats.sent, rows[i].err ? 0 : 3);
+	}
+}
+
+static void frames_before_a_message_above_the_mtu_leave(void **state)
+{
+	(void)state;
+	segment(2);
+	mtu = PACKET - 1;
+	assert_int_equal(send_batch(5), EMSGSIZE);
+	assert_int_equal(sent, 2);
+	assert_null(wrong);
+	assert_steps("batch");
+	assert_left(2);
+}
+
+static void full_queue_before_a_message_above_the_mtu_is_told_first(void **state)
+{
+	(void)state;
+	segment(2);
+	mtu = PACKET - 1;
+	errors[0] = EAGAIN;
+	assert_int_equal(send_batch(5), EAGAIN);
+	assert_int_equal(sent, 0);
 }
 
 /* --- times of departure ------------------------------------------------------------------------------------------------ */
@@ -528,6 +585,9 @@ int main(void)
 		TEST(full_queue_is_told_apart_from_a_missing_carrier),
 		TEST(bypass_ends_before_a_message_is_segmented),
 		TEST(message_waits_for_the_end_of_the_bypass),
+		TEST(message_is_compared_with_the_mtu_of_now),
+		TEST(frames_before_a_message_above_the_mtu_leave),
+		TEST(full_queue_before_a_message_above_the_mtu_is_told_first),
 		TEST(frame_asks_for_its_time),
 		TEST(frame_whose_time_cannot_be_told_is_not_sent),
 		TEST(last_time_is_that_of_the_last_frame),
