@@ -39,8 +39,12 @@ EXTRA_DIST += test/bench/soft-run
 bench-soft: all test/bench/soft/soft
 	$(srcdir)/test/bench/soft-run $(abs_builddir)
 
-# Natively, as root: datcap beside tcpdump, dumpcap, netsniff-ng, tcpreplay and trafgen, on a veth pair.
+# Natively, as root: datcap beside tcpdump, dumpcap, netsniff-ng, xdpdump, tcpreplay, trafgen and DPDK, and the time from
+# a frame's departure to its reader, on a veth pair.
+EXTRA_PROGRAMS += test/bench/eth_latency
+test_bench_eth_latency_SOURCES = test/bench/eth_latency.c
+test_bench_eth_latency_LDADD = libdat2.la -lpthread
 EXTRA_DIST += test/bench/eth-run
 .PHONY: bench-eth
-bench-eth: all
+bench-eth: all test/bench/eth_latency
 	$(srcdir)/test/bench/eth-run $(BENCH_OPTIONS) $(abs_builddir)
