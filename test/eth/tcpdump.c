@@ -59,9 +59,9 @@ static void execute(const struct capture *c)
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
 		_exit(126);
-	if (has_program("tcpdump"))
-		execlp("timeout", "timeout", LIMIT, "tcpdump", "-i", "eth0", "-U", "--immediate-mode", "-Z", "root",
-		       "-w", c->file, (char *)NULL);
+	if (has_program("tcpdump"))	/* its ring has slots of 64 to 256 KiB: -B gives it one for each frame */
+		execlp("timeout", "timeout", LIMIT, "tcpdump", "-i", "eth0", "-U", "--immediate-mode", "-B", "32768",
+		       "-Z", "root", "-w", c->file, (char *)NULL);
 	else
 		execlp("timeout", "timeout", LIMIT, "dumpcap", "-q", "-P", "-i", "eth0", "-w", c->file, (char *)NULL);
 	_exit(127);
