@@ -182,6 +182,16 @@ static void resizing_keeps_the_order(void **state)
 	expect(cq, 32, first, last - 1);
 }
 
+static void resizing_has_limits(void **state)
+{
+	(void)state;
+	add(cq, 1);
+	assert_int_equal(soft_cq_resize(cq, 0), EINVAL);
+	assert_int_equal(soft_cq_resize(cq, SOFT_MAX_CQE + 1), EINVAL);
+	assert_int_equal(soft_cq_resize(cq, SOFT_MAX_CQE), 0);
+	expect(cq, 2, 1, 1);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, fresh, gone)
 
 int main(void)
@@ -193,6 +203,7 @@ int main(void)
 		T(each_cq_gets_its_own_completions),
 		T(an_armed_cq_notifies_during_a_poll),
 		T(resizing_keeps_the_order),
+		T(resizing_has_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

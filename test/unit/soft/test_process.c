@@ -167,6 +167,23 @@ static void each_own_process_has_an_id_of_its_own(void **state)
 	shm_process_put(first);
 }
 
+/* As in a service without standard input, output and error. */
+static void own_process_may_have_descriptor_0(void **state)
+{
+	int input = dup(0);
+
+	(void)state;
+	close(0);
+	assert_non_null(shm_process_own(dev));
+	assert_int_equal(dev->process->wake_fd, 0);
+	shm_process_put(dev->process);
+	dev->process = NULL;
+	if (input >= 0) {
+		dup2(input, 0);
+		close(input);
+	}
+}
+
 static void own_process_can_be_accessed_if_that_is_wanted(void **state)
 {
 	(void)state;
@@ -466,6 +483,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		CASE(own_process_is_made_once),
+		CASE(own_process_may_have_descriptor_0),
 		CASE(each_own_process_has_an_id_of_its_own),
 		CASE(own_process_can_be_accessed_if_that_is_wanted),
 		CASE(wake_up_reaches_the_data_epoll_set),

@@ -96,6 +96,18 @@ static void a_tunnel_names_the_protocol(void **state)
 	assert_kind(&rule, ALL, HASH_IPV4);
 }
 
+static void a_rule_that_names_no_such_tunnel_has_its_own_protocol(void **state)
+{
+	struct dapl_eth_rule rule = rule_of(4, 17);
+
+	(void)state;
+	rule.key.tunnel = ETH_GRE;	/* not compared */
+	assert_kind(&rule, ALL, HASH_IPV4_UDP);
+	rule.mask.tunnel = 0xffffffff;
+	rule.key.tunnel = ETH_MPLS;
+	assert_kind(&rule, ALL, HASH_IPV4_UDP);
+}
+
 static void rules_of_several_hashes_have_none(void **state)
 {
 	struct dapl_eth_rule any = rule_of(-1, -1), ipv4 = rule_of(4, -1), partial = rule_of(4, 6);
@@ -130,6 +142,7 @@ int main(void)
 		cmocka_unit_test(version_and_protocol_name_the_hash),
 		cmocka_unit_test(an_ethernet_type_names_the_version),
 		cmocka_unit_test(a_tunnel_names_the_protocol),
+		cmocka_unit_test(a_rule_that_names_no_such_tunnel_has_its_own_protocol),
 		cmocka_unit_test(rules_of_several_hashes_have_none),
 		cmocka_unit_test(each_hash_has_the_fields_of_its_headers),
 	};
