@@ -17,6 +17,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/event/async.c dapl/core/event/async.h \
 	dapl/core/event/cno.c dapl/core/event/cno.h \
 	dapl/core/event/cno_trigger.c dapl/core/event/cno_trigger.h \
+	dapl/core/event/cno_wait.c dapl/core/event/cno_wait.h \
 	dapl/core/event/evd_channel.c dapl/core/event/evd_channel.h \
 	dapl/core/event/conn_hooks.c dapl/core/event/conn_hooks.h \
 	dapl/core/event/watermark.c dapl/core/event/watermark.h \

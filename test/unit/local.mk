@@ -153,6 +153,7 @@ unit_core = \
 	test/unit/core/test_cause \
 	test/unit/core/test_cno \
 	test/unit/core/test_cno_trigger \
+	test/unit/core/test_cno_wait \
 	test/unit/core/test_conn \
 	test/unit/core/test_conn_hooks \
 	test/unit/core/test_conn_step \
@@ -253,7 +254,9 @@ test_unit_core_test_event_SOURCES = test/unit/core/test_event.c $(core_device)
 test_unit_core_test_event_LDADD = $(core_device_libs)
 test_unit_core_test_cno_SOURCES = test/unit/core/test_cno.c $(core_device)
 test_unit_core_test_cno_LDADD = $(core_device_libs)
-test_unit_core_test_cno_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_mutex_wait,--wrap=epoll_wait,--wrap=poll
+test_unit_core_test_cno_wait_SOURCES = test/unit/core/test_cno_wait.c $(core_device)
+test_unit_core_test_cno_wait_LDADD = $(core_device_libs)
+test_unit_core_test_cno_wait_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_mutex_wait,--wrap=epoll_wait,--wrap=poll
 test_unit_core_test_control_SOURCES = test/unit/core/test_control.c $(core_device)
 test_unit_core_test_control_LDADD = $(core_device_libs)
 test_unit_core_test_control_verbs_SOURCES = test/unit/core/test_control_verbs.c $(core_device)

@@ -25,6 +25,7 @@
 #include "dapl/core/eth/rule.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/cno.h"
+#include "dapl/core/event/cno_wait.h"
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_notify.h"

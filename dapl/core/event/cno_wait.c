@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* cno_wait.c - dat_cno_wait: looks at the channels of the CNO's EVDs, for a moment if that is worth it (wait_spin.h), and
+ * sleeps until one is readable; does the device's work meanwhile. */
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include "common/clock.h"
+#include "dapl/core/event/cno.h"
+#include "dapl/core/event/cno_trigger.h"
+#include "dapl/core/event/cno_wait.h"
+#include "dapl/core/event/evd.h"
+#include "dapl/core/event/evd_channel.h"
+
+/* A waiter saw channels readable. The EVDs may be freed meanwhile: those still attached
+ * are, so hold them under the mutex first. */
+static void take_channels(struct dapl_cno *cno, struct epoll_event *events, int n)
+{
+	for (int i = 0; i < n; i++) {
+		struct dapl_evd *evd = events[i].data.ptr;
+		bool ours;
+
+		if (!evd)
+			continue;
+		dapl_mutex_lock(&cno->mutex);
+		/* Another CNO may be attached meanwhile, under that one's mutex. */
+		ours = READ_ONCE(evd->cno) == cno && !dapl_flag(&evd->dying);
+		if (ours)
+			dapl_object_get(&evd->obj);
+		dapl_mutex_unlock(&cno->mutex);
+		if (ours) {
+			if (!dapl_evd_cq_event(evd))
+				epoll_ctl(cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
+			dapl_object_put(&evd->obj);
+		}
+	}
+}
+
+/* Milliseconds that epoll_wait may sleep: rounded up, so that a wait is never short. */
+static int left_ms(uint64_t deadline)
+{
+	uint64_t now, ms;
+
+	if (deadline == UINT64_MAX)
+		return -1;
+	now = clock_now_ns();
+	if (now >= deadline)
+		return 0;
+	ms = (deadline - now + 999999) / 1000000;
+	return ms > 3600000 ? 3600000 : (int)ms;
+}
+
+static uint64_t deadline_of(DAT_TIMEOUT timeout)
+{
+	return timeout == DAT_TIMEOUT_INFINITE ? UINT64_MAX : clock_now_ns() + timeout * 1000ull;
+}
+
+/* An EVD that lost its channel has triggered the CNO, perhaps without an event. */
+static DAT_RETURN triggered(const struct dapl_evd *evd)
+{
+	return evd && dapl_evd_channel_lost(evd) ? DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE) :
+		DAT_SUCCESS;
+}
+
+struct sleep {
+	struct dapl_cno *cno;
+	int device;			/* its work is done here while that is readable; -1: elsewhere */
+	struct epoll_event events[8];
+	int n;				/* of events, or a negative errno */
+};
+
+/* Keeps errno: the caller takes a lock, which may change it. */
+static bool look_at_channels(struct sleep *s, int ms)
+{
+	s->n = epoll_wait(s->cno->epfd, s->events, sizeof s->events / sizeof *s->events, ms);
+	if (s->n < 0)
+		s->n = -errno;
+	return s->n != 0;
+}
+
+static bool work_and_look(void *sleep)
+{
+	struct sleep *s = sleep;
+
+	if (s->device >= 0)
+		dapl_work_in_sleep(s->cno->obj.ia, &s->device);
+	return look_at_channels(s, 0);
+}
+
+static void block(struct sleep *s, uint64_t deadline)
+{
+	while (s->device >= 0) {
+		struct pollfd fds[] = {
+			{ .fd = s->cno->epfd, .events = POLLIN },
+			{ .fd = s->device, .events = POLLIN },
+		};
+
+		s->n = poll(fds, 2, left_ms(deadline));
+		if (s->n < 0)
+			s->n = -errno;
+		if (s->n > 0 && fds[1].revents)
+			dapl_work_in_sleep(s->cno->obj.ia, &s->device);
+		if (s->n > 0)
+			look_at_channels(s, 0);
+		if (s->n || !left_ms(deadline))
+			return;
+	}
+	look_at_channels(s, left_ms(deadline));
+}
+
+/* No lock held. Deadline 0: looks once. `spin`: looks for a moment before it blocks (wait_spin.h). True: that found
+ * something. */
+static bool sleep_until(struct sleep *s, uint64_t deadline, bool spin)
+{
+	bool found;
+
+	if (!deadline) {
+		look_at_channels(s, 0);
+		return false;
+	}
+	s->device = dapl_begin_sleep(s->cno->obj.ia, true);
+	found = spin && dapl_wait_spin(deadline, work_and_look, s);
+	if (!found)
+		block(s, deadline);
+	dapl_end_sleep(s->cno->obj.ia, s->device);
+	return found;
+}
+
+/* cno->mutex held at entry and exit. */
+static void sleep_unlocked(struct sleep *s, uint64_t deadline, bool first)
+{
+	struct dapl_cno *cno = s->cno;
+	bool spin = first && cno->waiters == 1 && dapl_wait_spin_begin(&cno->spin), found;
+
+	dapl_mutex_unlock(&cno->mutex);
+	found = sleep_until(s, deadline, spin);
+	take_channels(cno, s->events, s->n);
+	dapl_mutex_lock(&cno->mutex);
+	if (spin)
+		dapl_wait_spin_end(&cno->spin, found);
+}
+
+/* cno->mutex held at entry and exit; counted as a waiter. CNO-3, 4, 5, 6, 7, 11. */
+static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct dapl_evd **evd)
+{
+	struct sleep sleep = { .cno = cno };
+	unsigned orphaned = cno->orphaned;
+	bool first = true, last = false;
+
+	assert_held(&cno->mutex);
+	for (;; first = false) {
+		*evd = dapl_cno_take(cno);
+		if (*evd || cno->closing)
+			return triggered(*evd);
+		if (cno->orphaned != orphaned) {
+			if (!cno->first && cno->waiters == 1)
+				dapl_cno_lower(cno);
+			return DAT_SUCCESS;
+		}
+		if (last)
+			return DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
+		last = left_ms(deadline) == 0;
+		sleep_unlocked(&sleep, last ? 0 : deadline, first && !last);
+		if (sleep.n == -EINTR)
+			return DAT_ERROR(DAT_INTERRUPTED_CALL, DAT_NO_SUBTYPE);
+	}
+}
+
+/* dat_cno_wait (doc/spec/calls.md 3). timeout in microseconds. INTERNAL_ERROR with an EVD: its
+ * channel is lost. */
+DAT_RETURN dapl_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle)
+{
+	DAPL_ENTERED struct dapl_cno *cno = dapl_cno_enter(handle);
+	struct dapl_evd *evd = NULL;
+	DAT_RETURN ret;
+
+	if (!cno)
+		return BAD_HANDLE(CNO);
+	if (!evd_handle)
+		return BAD_PARAM(3);
+	dapl_mutex_lock(&cno->mutex);
+	cno->waiters++;
+	ret = wait_trigger(cno, deadline_of(timeout), &evd);
+	cno->waiters--;
+	dapl_cond_broadcast(&cno->left);
+	dapl_mutex_unlock(&cno->mutex);
+	*evd_handle = (DAT_EVD_HANDLE)evd;
+	return ret;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_cno_wait.c - dat_cno_wait: how a signal ends it, and when it looks before it blocks. */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "dapl/core/event/cno.h"
+#include "dapl/core/event/cno_wait.h"
+#include "dapl/core/event/evd.h"
+#include "dapl/core/event/evd_notify.h"
+#include "test/unit/core/core_device.h"
+
+static struct dapl_ia *ia;
+static struct dapl_evd *evd;
+static struct dapl_cno *cno;
+
+static int set_up(void **state)
+{
+	DAT_OS_WAIT_PROXY_AGENT no_agent = { NULL, NULL };
+	DAT_CNO_HANDLE handle;
+
+	(void)state;
+	core_device = (struct core_device){ .polling = NULL };
+	if (dapl_service_get())
+		return -1;
+	ia = core_ia_new();
+	evd = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
+	if (dapl_cno_create((DAT_IA_HANDLE)ia, no_agent, &handle))
+		return -1;
+	cno = (struct dapl_cno *)handle;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	assert_int_equal(dapl_cno_free((DAT_CNO_HANDLE)cno), DAT_SUCCESS);
+	cno = NULL;
+	core_evd_free(evd);
+	core_ia_free(ia);
+	dapl_service_put();
+	return 0;
+}
+
+static void attach_to(struct dapl_cno *to)
+{
+	assert_int_equal(dapl_evd_modify_cno((DAT_EVD_HANDLE)evd, (DAT_CNO_HANDLE)to), DAT_SUCCESS);
+}
+
+/* --- a signal ------------------------------------------------------------------------------- */
+
+static int signals;	/* that come in the next calls that sleep */
+
+int __real_epoll_wait(int fd, struct epoll_event *events, int max, int ms);
+int __real_poll(struct pollfd *fds, nfds_t n, int ms);
+void __real_dapl_mutex_wait(struct dapl_mutex *mutex, uint32_t found);
+__attribute__((visibility("default"))) int __wrap_epoll_wait(int fd, struct epoll_event *events, int max, int ms);
+__attribute__((visibility("default"))) int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
+void __wrap_dapl_mutex_wait(struct dapl_mutex *mutex, uint32_t found);
+
+/* Then another thread has the CNO's mutex. */
+static bool signal_comes(void)
+{
+	if (!signals)
+		return false;
+	signals--;
+	cno->mutex.state = MUTEX_HELD;
+	errno = EINTR;
+	return true;
+}
+
+int __wrap_epoll_wait(int fd, struct epoll_event *events, int max, int ms)
+{
+	return cno && fd == cno->epfd && signal_comes() ? -1 : __real_epoll_wait(fd, events, max, ms);
+}
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	return cno && fds[0].fd == cno->epfd && signal_comes() ? -1 : __real_poll(fds, n, ms);
+}
+
+/* The thread that had the mutex has released it before this one slept: the futex call fails. */
+void __wrap_dapl_mutex_wait(struct dapl_mutex *mutex, uint32_t found)
+{
+	if (!cno || mutex != &cno->mutex)
+		__real_dapl_mutex_wait(mutex, found);
+	else
+		errno = EAGAIN;
+}
+
+static void fail_awake(void)
+{
+	errno = EAGAIN;
+}
+
+static int watched_fd;
+
+static int watch(void)
+{
+	return watched_fd;
+}
+
+static void check_signal_ends_the_wait(void)
+{
+	DAT_EVD_HANDLE handle;
+
+	signals = 1;
+	assert_int_equal(DAT_GET_TYPE(dapl_cno_wait((DAT_CNO_HANDLE)cno, 10000, &handle)), DAT_INTERRUPTED_CALL);
+	assert_int_equal(DAT_GET_TYPE(dapl_cno_wait((DAT_CNO_HANDLE)cno, 0, &handle)), DAT_QUEUE_EMPTY);
+}
+
+/* Whatever the calls behind the sleep leave in errno. */
+static void signal_ends_a_wait(void **state)
+{
+	int fds[2];
+
+	(void)state;
+	check_signal_ends_the_wait();
+	assert_int_equal(pipe(fds), 0);
+	watched_fd = fds[0];
+	core_device.sleep = watch;
+	check_signal_ends_the_wait();
+	core_device.awake = fail_awake;
+	check_signal_ends_the_wait();
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* --- looking before blocking ---------------------------------------------------------------- */
+
+enum { MOMENT = 1000 };	/* us; longer than a wait looks */
+
+static unsigned works, late;	/* calls of work(); the one that triggers the CNO, if any */
+
+static bool trigger_late(void)
+{
+	if (++works == late)
+		dapl_evd_notify(evd);
+	return true;
+}
+
+/* The device's descriptor is never readable. */
+static DAT_RETURN wait_without_wakeup(unsigned trigger)
+{
+	DAT_EVD_HANDLE handle;
+
+	works = 0;
+	late = trigger;
+	return DAT_GET_TYPE(dapl_cno_wait((DAT_CNO_HANDLE)cno, MOMENT, &handle));
+}
+
+static void watch_device(int fds[2])
+{
+	attach_to(cno);
+	assert_int_equal(pipe(fds), 0);
+	watched_fd = fds[0];
+	core_device.sleep = watch;
+	core_device.work = trigger_late;
+}
+
+static void stop_watching(int fds[2])
+{
+	attach_to(NULL);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void wait_works_for_the_device_before_it_blocks(void **state)
+{
+	int fds[2];
+
+	(void)state;
+	watch_device(fds);
+	assert_int_equal(wait_without_wakeup(3), DAT_SUCCESS);
+	assert_int_equal(works, 3);
+	stop_watching(fds);
+}
+
+/* wait_spin.h: how many. Those that find something go on looking. */
+static void waits_that_find_nothing_are_followed_by_some_that_block(void **state)
+{
+	int fds[2];
+
+	(void)state;
+	watch_device(fds);
+	assert_int_equal(wait_without_wakeup(0), DAT_QUEUE_EMPTY);
+	assert_true(works > 0);
+	assert_int_equal(wait_without_wakeup(1), DAT_QUEUE_EMPTY);
+	assert_int_equal(works, 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(wait_without_wakeup(1), DAT_SUCCESS);
+	stop_watching(fds);
+}
+
+static void one_of_several_waiters_does_not_look(void **state)
+{
+	int fds[2];
+
+	(void)state;
+	watch_device(fds);
+	cno->waiters = 1;	/* another */
+	assert_int_equal(wait_without_wakeup(1), DAT_QUEUE_EMPTY);
+	assert_int_equal(works, 0);
+	cno->waiters = 0;
+	stop_watching(fds);
+}
+
+static void wait_of_no_time_does_not_look(void **state)
+{
+	DAT_EVD_HANDLE handle;
+	int fds[2];
+
+	(void)state;
+	watch_device(fds);
+	works = 0;
+	assert_int_equal(DAT_GET_TYPE(dapl_cno_wait((DAT_CNO_HANDLE)cno, 0, &handle)), DAT_QUEUE_EMPTY);
+	assert_int_equal(works, 0);
+	stop_watching(fds);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(signal_ends_a_wait),
+		CASE(wait_works_for_the_device_before_it_blocks),
+		CASE(waits_that_find_nothing_are_followed_by_some_that_block),
+		CASE(one_of_several_waiters_does_not_look),
+		CASE(wait_of_no_time_does_not_look),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
