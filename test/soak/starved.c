@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* starved.c - what a user sees at the limits of the system: descriptors, locked memory, address space, a full
- * /dev/shm, the size of files, the backlog of listeners, no network. Either nothing, because the software device does not need it, or a
- * documented error and one line. test/life/limits and shortages test single calls. */
+ * /dev/shm, the size of files, the backlog of listeners, no network, memory of a cgroup. Either nothing, because the
+ * software device does not need it, or a documented error and one line. test/life/limits and shortages test single
+ * calls. */
 #include "soak.h"
 #include "test/own_network.h"
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 enum {
@@ -69,69 +71,75 @@ static struct board {
 	volatile bool done;
 } *board;
 
-static void make_endpoint(struct session *s, DAT_EP_HANDLE *ep, DAT_EVD_HANDLE *conn,
-			  DAT_EVD_HANDLE *dto)
+struct peer {
+	struct session s;
+	DAT_EP_HANDLE ep;
+	DAT_EVD_HANDLE conn, dto;
+};
+
+static void make_endpoint(struct peer *x)
 {
 	DAT_PZ_HANDLE pz;
 
-	s->async = DAT_HANDLE_NULL;
-	OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &s->async, &s->ia));
-	OK(dat_pz_create(s->ia, &pz));
-	OK(dat_evd_create(s->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, conn));
-	OK(dat_evd_create(s->ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, dto));
-	OK(dat_ep_create(s->ia, pz, *dto, *dto, *conn, NULL, ep));
+	x->s.async = DAT_HANDLE_NULL;
+	OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &x->s.async, &x->s.ia));
+	OK(dat_pz_create(x->s.ia, &pz));
+	OK(dat_evd_create(x->s.ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &x->conn));
+	OK(dat_evd_create(x->s.ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &x->dto));
+	OK(dat_ep_create(x->s.ia, pz, x->dto, x->dto, x->conn, NULL, &x->ep));
 }
 
-static void accept_and_wait(void)
+static void await_completion(struct peer *x)
 {
-	static struct session s;
-	DAT_EVD_HANDLE conn, dto;
-	DAT_EP_HANDLE ep;
+	DAT_EVENT event;
+
+	OK(await(x->dto, DAT_DTO_COMPLETION_EVENT, MOMENT, &event));
+	EXPECT(event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS);
+}
+
+static void accept_and_receive(struct peer *x)
+{
 	DAT_EVENT event;
 	DAT_CONN_QUAL qual;
 
-	make_endpoint(&s, &ep, &conn, &dto);
-	OK(dat_evd_create(s.ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &s.cr));
-	OK(dat_psp_create_any(s.ia, &qual, s.cr, DAT_PSP_CONSUMER_FLAG, &s.psp));
-	OK(dat_ep_post_recv(ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 1 },
+	make_endpoint(x);
+	OK(dat_evd_create(x->s.ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &x->s.cr));
+	OK(dat_psp_create_any(x->s.ia, &qual, x->s.cr, DAT_PSP_CONSUMER_FLAG, &x->s.psp));
+	OK(dat_ep_post_recv(x->ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 1 },
 			    DAT_COMPLETION_DEFAULT_FLAG));
 	board->qual = qual;
-	OK(await(s.cr, DAT_CONNECTION_REQUEST_EVENT, MOMENT, &event));
-	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
-	OK(await(conn, DAT_CONNECTION_EVENT_ESTABLISHED, MOMENT, NULL));
-	OK(await(dto, DAT_DTO_COMPLETION_EVENT, MOMENT, &event));
-	EXPECT(event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS);
-	OK(await(conn, DAT_CONNECTION_EVENT_DISCONNECTED, MOMENT, NULL));
-	OK(session_close(&s));
+	OK(await(x->s.cr, DAT_CONNECTION_REQUEST_EVENT, MOMENT, &event));
+	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, x->ep, 0, NULL));
+	OK(await(x->conn, DAT_CONNECTION_EVENT_ESTABLISHED, MOMENT, NULL));
+	await_completion(x);
 }
 
-static void connect_and_send(void)
+static void connect_and_send(struct peer *x)
 {
-	static struct session s;
-	DAT_EVD_HANDLE conn, dto;
-	DAT_EP_HANDLE ep;
-	DAT_EVENT event;
 	DAT_IA_ATTR attr;
 
-	make_endpoint(&s, &ep, &conn, &dto);
+	make_endpoint(x);
 	while (!board->qual)
 		usleep(1000);
-	OK(dat_ia_query(s.ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
-	OK(dat_ep_connect(ep, attr.ia_address_ptr, board->qual, MOMENT, 0, NULL,
+	OK(dat_ia_query(x->s.ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
+	OK(dat_ep_connect(x->ep, attr.ia_address_ptr, board->qual, MOMENT, 0, NULL,
 			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
-	OK(await(conn, DAT_CONNECTION_EVENT_ESTABLISHED, MOMENT, NULL));
-	OK(dat_ep_post_send(ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 1 },
+	OK(await(x->conn, DAT_CONNECTION_EVENT_ESTABLISHED, MOMENT, NULL));
+	OK(dat_ep_post_send(x->ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 1 },
 			    DAT_COMPLETION_DEFAULT_FLAG));
-	OK(await(dto, DAT_DTO_COMPLETION_EVENT, MOMENT, &event));
-	EXPECT(event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS);
-	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
-	OK(await(conn, DAT_CONNECTION_EVENT_DISCONNECTED, MOMENT, NULL));
-	OK(session_close(&s));
+	await_completion(x);
+}
+
+static void await_the_end(struct peer *x)
+{
+	OK(await(x->conn, DAT_CONNECTION_EVENT_DISCONNECTED, MOMENT, NULL));
+	OK(session_close(&x->s));
 }
 
 /* A connection that would use shared memory, with a message. */
 static void two_processes(void)
 {
+	static struct peer x;
 	int status;
 	pid_t pid;
 
@@ -140,10 +148,13 @@ static void two_processes(void)
 	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		accept_and_wait();
+		accept_and_receive(&x);
+		await_the_end(&x);
 		exit(0);
 	}
-	connect_and_send();
+	connect_and_send(&x);
+	OK(dat_ep_disconnect(x.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	await_the_end(&x);
 	EXPECT(waitpid(pid, &status, 0) == pid);
 	if (status)
 		fail("the acceptor ends with status 0x%x", status);
@@ -423,10 +434,100 @@ static void short_backlog(void)
 	shows("somaxconn 1", connect_at_once, nothing);
 }
 
+/* --- memory of a cgroup --------------------------------------------------------------------------- */
+
+enum { CGROUP_BYTES = 32 << 20 };
+
+static char cgroups[] = "/tmp/dapl-cgroups-XXXXXX";
+
+static void write_cgroup(const char *file, const char *format, int value)
+{
+	char path[sizeof cgroups + 64];
+	FILE *out;
+
+	snprintf(path, sizeof path, "%s/%s", cgroups, file);
+	out = fopen(path, "w");
+	if (!out || fprintf(out, format, value) < 0 || fclose(out))
+		fail("%s: %s", path, strerror(errno));
+}
+
+static void make_cgroup(void)
+{
+	char path[sizeof cgroups + 64];
+
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) || !mkdtemp(cgroups) ||
+	    mount("none", cgroups, "cgroup2", 0, NULL))
+		fail("cgroup2: %s", strerror(errno));
+	write_cgroup("cgroup.subtree_control", "+memory", 0);
+	snprintf(path, sizeof path, "%s/small", cgroups);
+	if (mkdir(path, 0755))
+		fail("%s: %s", path, strerror(errno));
+	write_cgroup("small/memory.max", "%d", CGROUP_BYTES);
+}
+
+static void remove_cgroup(void)
+{
+	char path[sizeof cgroups + 64];
+
+	snprintf(path, sizeof path, "%s/small", cgroups);
+	if (rmdir(path) || umount(cgroups) || rmdir(cgroups))
+		fail("%s: %s", path, strerror(errno));
+}
+
+static void use_more_than_the_cgroup_has(void)
+{
+	volatile char *memory = malloc(2 * CGROUP_BYTES);
+
+	write_cgroup("small/cgroup.procs", "%d", 0);	/* this process */
+	for (int at = 0; memory && at < 2 * CGROUP_BYTES; at += 4096)
+		memory[at] = 1;
+}
+
+/* The kernel kills the peer: one event says so, as of any other peer that is killed (killed.c). */
+static void lose_the_peer(const void *arg)
+{
+	static struct peer x;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	int status;
+	pid_t pid;
+
+	(void)arg;
+	own_network();
+	make_cgroup();
+	board = soak_shared(sizeof *board);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		connect_and_send(&x);
+		use_more_than_the_cgroup_has();
+		exit(0);
+	}
+	accept_and_receive(&x);
+	OK(dat_evd_wait(x.conn, MOMENT, 1, &event, &more));
+	EXPECT(event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
+	       event.event_number == DAT_CONNECTION_EVENT_BROKEN);
+	EXPECT(waitpid(pid, &status, 0) == pid);
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+		fail("the peer ends with status 0x%x, not killed", status);
+	EXPECT(DAT_GET_TYPE(dat_evd_dequeue(x.conn, &event)) == DAT_QUEUE_EMPTY);
+	OK(session_close(&x.s));
+	remove_cgroup();
+}
+
+static void little_memory_in_a_cgroup(void)
+{
+	static const char *const ended[] = { "the peer's process ended without disconnecting", NULL };
+
+	if (!getenv("SOAK_CGROUP"))
+		skip("cgroups are made in the virtual machine only (SOAK_CGROUP)");
+	shows("32 MiB for a cgroup, at its peer", lose_the_peer, ended);
+}
+
 static const struct life_case cases[] = {
 	CASE(few_descriptors),  CASE(no_locked_memory), CASE(full_dev_shm),
 	CASE(no_size_of_files), CASE(no_network),       CASE(little_memory_to_open),
-	CASE(no_memory_for_objects), CASE(short_backlog),
+	CASE(no_memory_for_objects), CASE(short_backlog), CASE(little_memory_in_a_cgroup),
 };
 
 int main(int argc, char **argv)
