@@ -152,7 +152,7 @@ static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct d
 		if (*evd || cno->closing)
 			return triggered(*evd);
 		if (cno->orphaned != orphaned) {
-			if (!cno->first && cno->waiters == 1)
+			if (cno->waiters == 1)	/* nothing is triggered, and the others have seen it */
 				dapl_cno_lower(cno);
 			return DAT_SUCCESS;
 		}
