@@ -59,9 +59,36 @@ void net_close(struct nl_sock *sock)
 	nl_socket_free(sock);
 }
 
-/* Whether each next hop of a route has its length. libnl 3.7 reads a hop of length 0 again and again, with
- * memory for each, and reads on behind a hop whose padding is missing. The kernel sends neither. */
-static bool has_whole_hops(struct nlmsghdr *head)
+/* What libnl 3.7 trusts the kernel in: it takes the length of an address to be what the attribute has beyond the
+ * family, also if the attribute is shorter. */
+static bool is_whole_via(const struct nlattr *attribute)
+{
+	return nla_type(attribute) != RTA_VIA || nla_len(attribute) >= (int)sizeof(struct rtvia);
+}
+
+/* And it reads a hop of length 0 again and again, with memory for each, and reads on behind a hop whose padding is
+ * missing. */
+static bool are_whole_hops(const struct nlattr *attribute)
+{
+	const struct rtnexthop *hop = nla_data(attribute);
+	const struct nlattr *part;
+	int room = nla_len(attribute), left;
+
+	if (nla_type(attribute) != RTA_MULTIPATH)
+		return true;
+	while (room >= (int)sizeof *hop && room >= hop->rtnh_len) {
+		if (hop->rtnh_len < sizeof *hop || (int)RTNH_ALIGN(hop->rtnh_len) > room)
+			return false;
+		nla_for_each_attr(part, (struct nlattr *)RTNH_DATA(hop), hop->rtnh_len - (int)sizeof *hop, left)
+			if (!is_whole_via(part))
+				return false;
+		room -= RTNH_ALIGN(hop->rtnh_len);
+		hop = RTNH_NEXT(hop);
+	}
+	return true;
+}
+
+static bool is_whole_route(struct nlmsghdr *head)
 {
 	struct nlattr *attribute;
 	int left;
@@ -69,25 +96,15 @@ static bool has_whole_hops(struct nlmsghdr *head)
 	if (head->nlmsg_type < RTM_NEWROUTE || head->nlmsg_type > RTM_GETROUTE ||
 	    head->nlmsg_len < NLMSG_LENGTH(sizeof(struct rtmsg)))
 		return true;
-	nlmsg_for_each_attr(attribute, head, sizeof(struct rtmsg), left) {
-		const struct rtnexthop *hop = nla_data(attribute);
-		int room = nla_len(attribute);
-
-		if (nla_type(attribute) != RTA_MULTIPATH)
-			continue;
-		while (room >= (int)sizeof *hop && room >= hop->rtnh_len) {
-			if (hop->rtnh_len < sizeof *hop || (int)RTNH_ALIGN(hop->rtnh_len) > room)
-				return false;
-			room -= RTNH_ALIGN(hop->rtnh_len);
-			hop = RTNH_NEXT(hop);
-		}
-	}
+	nlmsg_for_each_attr(attribute, head, sizeof(struct rtmsg), left)
+		if (!is_whole_via(attribute) || !are_whole_hops(attribute))
+			return false;
 	return true;
 }
 
 int net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *), void *arg)
 {
-	if (!has_whole_hops(nlmsg_hdr(msg)))
+	if (!is_whole_route(nlmsg_hdr(msg)))
 		return -NLE_INVAL;
 	return nl_msg_parse(msg, each, arg);
 }

@@ -21,23 +21,30 @@ static void count(struct nl_object *object, void *arg)
 	*(int *)arg += rtnl_route_get_nnexthops((struct rtnl_route *)object);
 }
 
-/* How many hops are read from a message with two that tell these lengths. */
-static int hops_of(uint16_t first, uint16_t second, int *nle)
+/* How many hops are read from a route with this attribute. */
+static int hops_in(int type, const void *bytes, int length, int *nle)
 {
-	struct rtnexthop hops[2] = { { .rtnh_len = first, .rtnh_ifindex = 1 },
-				     { .rtnh_len = second, .rtnh_ifindex = 1 } };
 	struct rtmsg head = { .rtm_family = AF_INET, .rtm_table = RT_TABLE_MAIN, .rtm_type = RTN_UNICAST };
 	struct nl_msg *msg = nlmsg_alloc_simple(RTM_NEWROUTE, 0);
 	int found = 0;
 
 	nlmsg_append(msg, &head, sizeof head, NLMSG_ALIGNTO);
-	nla_put(msg, RTA_MULTIPATH, sizeof hops, hops);
+	nla_put(msg, type, length, bytes);
 	nlmsg_set_proto(msg, NETLINK_ROUTE);
 	alarm(ENDLESS_S);
 	*nle = net_parse(msg, count, &found);
 	alarm(0);
 	nlmsg_free(msg);
 	return found;
+}
+
+/* Of two hops that tell these lengths. */
+static int hops_of(uint16_t first, uint16_t second, int *nle)
+{
+	struct rtnexthop hops[2] = { { .rtnh_len = first, .rtnh_ifindex = 1 },
+				     { .rtnh_len = second, .rtnh_ifindex = 1 } };
+
+	return hops_in(RTA_MULTIPATH, hops, sizeof hops, nle);
 }
 
 static void whole_hops_are_read(void **state)
@@ -65,19 +72,48 @@ static void hops_without_length_are_refused(void **state)
 static void hop_without_padding_is_refused(void **state)
 {
 	struct rtnexthop hop = { .rtnh_len = sizeof hop + 1, .rtnh_ifindex = 1 };
-	struct rtmsg head = { .rtm_family = AF_INET, .rtm_table = RT_TABLE_MAIN, .rtm_type = RTN_UNICAST };
-	struct nl_msg *msg = nlmsg_alloc_simple(RTM_NEWROUTE, 0);
 	char bytes[sizeof hop + 1] = { 0 };
-	int found = 0;
+	int nle;
 
 	(void)state;
 	memcpy(bytes, &hop, sizeof hop);
-	nlmsg_append(msg, &head, sizeof head, NLMSG_ALIGNTO);
-	nla_put(msg, RTA_MULTIPATH, sizeof bytes, bytes);
-	nlmsg_set_proto(msg, NETLINK_ROUTE);
-	assert_int_equal(net_errno(net_parse(msg, count, &found)), EINVAL);
-	assert_int_equal(found, 0);
-	nlmsg_free(msg);
+	assert_int_equal(hops_in(RTA_MULTIPATH, bytes, sizeof bytes, &nle), 0);
+	assert_int_equal(net_errno(nle), EINVAL);
+}
+
+/* RTA_VIA: a family, and an address of it. */
+static const uint8_t via[6] = { AF_INET, 0, 192, 0, 2, 9 };
+
+static void router_of_another_family_is_whole(void **state)
+{
+	int nle;
+
+	(void)state;
+	assert_int_equal(hops_in(RTA_VIA, via, sizeof via, &nle), 1);
+	assert_int_equal(nle, 0);
+	for (int length = 0; length < 2; length++) {
+		assert_int_equal(hops_in(RTA_VIA, via, length, &nle), 0);
+		assert_int_equal(net_errno(nle), EINVAL);
+	}
+}
+
+static void router_of_a_hop_is_whole(void **state)
+{
+	struct {
+		struct rtnexthop hop;
+		struct nlattr attribute;
+		uint8_t via[8];
+	} hop = { { .rtnh_len = sizeof hop, .rtnh_ifindex = 1 }, { .nla_type = RTA_VIA }, { 0 } };
+	int nle;
+
+	(void)state;
+	memcpy(hop.via, via, sizeof via);
+	hop.attribute.nla_len = sizeof hop.attribute + sizeof via;
+	assert_int_equal(hops_in(RTA_MULTIPATH, &hop, sizeof hop, &nle), 1);
+	assert_int_equal(nle, 0);
+	hop.attribute.nla_len = sizeof hop.attribute + 1;
+	assert_int_equal(hops_in(RTA_MULTIPATH, &hop, sizeof hop, &nle), 0);
+	assert_int_equal(net_errno(nle), EINVAL);
 }
 
 int main(void)
@@ -86,6 +122,8 @@ int main(void)
 		cmocka_unit_test(whole_hops_are_read),
 		cmocka_unit_test(hops_without_length_are_refused),
 		cmocka_unit_test(hop_without_padding_is_refused),
+		cmocka_unit_test(router_of_another_family_is_whole),
+		cmocka_unit_test(router_of_a_hop_is_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
