@@ -223,6 +223,7 @@ unit_core = \
 	test/unit/core/test_srq_records \
 	test/unit/core/test_status \
 	test/unit/core/test_tap \
+	test/unit/core/test_tap_client \
 	test/unit/core/test_tap_posts \
 	test/unit/core/test_terminate \
 	test/unit/core/test_text \
@@ -362,6 +363,10 @@ test_unit_core_test_wait_spin_LDADD = $(CMOCKA_LIBS)
 test_unit_core_test_ring_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_core_test_status_LDADD = $(unit_core_libs)
 test_unit_core_test_tap_LDADD = $(unit_core_libs)
+test_unit_core_test_tap_client_SOURCES = test/unit/core/test_tap_client.c $(core_device)
+test_unit_core_test_tap_client_LDADD = $(core_device_libs)
+test_unit_core_test_tap_client_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_timer_start \
+	-Wl,--wrap=dapl_timer_drain,--wrap=dapl_tap_begin,--wrap=dapl_async_enter_ias
 test_unit_core_test_tap_posts_LDADD = $(unit_core_libs)
 test_unit_core_test_qp_table_SOURCES = test/unit/core/test_qp_table.c $(core_device)
 test_unit_core_test_qp_table_LDADD = $(core_device_libs)
