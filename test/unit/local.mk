@@ -638,8 +638,10 @@ test_unit_soft_test_large_LDFLAGS = $(copies_ldflags)
 test_unit_soft_test_ring_rx_SOURCES = test/unit/soft/test_ring_rx.c $(soft_ends)
 test_unit_soft_test_ring_rx_LDADD = $(unit_soft_libs)
 test_unit_soft_test_ring_rx_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shm_conn_receive
-test_unit_soft_test_attach_server_SOURCES = test/unit/soft/test_attach_server.c $(soft_ends)
+test_unit_soft_test_attach_server_SOURCES = test/unit/soft/test_attach_server.c $(descriptors) $(soft_ends)
 test_unit_soft_test_attach_server_LDADD = $(unit_soft_libs)
+test_unit_soft_test_attach_server_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=accept4,--wrap=calloc \
+	-Wl,--wrap=attach_socket_listen,--wrap=dapl_watch_start,--wrap=dapl_timer_start
 test_unit_soft_test_shm_fallback_SOURCES = test/unit/soft/test_shm_fallback.c $(soft_ends)
 test_unit_soft_test_shm_fallback_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_fallback_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=accept4 \
@@ -789,6 +791,7 @@ test_unit_soft_test_srq_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_event_post \
 test_unit_soft_test_async_event_LDADD = $(unit_soft_libs)
 test_unit_soft_test_async_event_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_task_queue \
 	-Wl,--wrap=dapl_up_async
+test_unit_soft_test_sealed_file_SOURCES = test/unit/soft/test_sealed_file.c $(descriptors)
 test_unit_soft_test_sealed_file_LDADD = $(unit_soft_libs)
 test_unit_soft_test_segment_LDADD = $(unit_soft_libs)
 test_unit_soft_test_segment_LDFLAGS = $(AM_LDFLAGS) \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_attach_server.c - a process without the token cannot attach to the memory of a connection. */
+/* test_attach_server.c - a process without the token cannot attach to the memory of a connection; the server listens at two
+ * names, one of them a file, and goes on without what it cannot have. */
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -11,12 +12,18 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "test/unit/descriptors.h"
 #include "test/unit/soft/ends.h"
+#include "dapl/core/base/service.h"
 #include "dapl/soft/shm/attach.h"
+#include "dapl/soft/shm/attach_server.h"
+#include "dapl/soft/shm/attach_socket.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/shm/shm_segment.h"
+#include "dapl/soft/tunables.h"
 
 struct fetch_request {
 	char greeting[8];
@@ -146,12 +153,404 @@ static void process_without_the_token_cannot_attach(void **state)
 	close(pipes[1]);
 }
 
+/* --- what the server cannot have -------------------------------------------------------------- */
+
+static struct dapl_device *dev;
+static char directory[32];	/* of the file */
+static int calloc_left = -1;	/* callocs that succeed until there is no memory; -1: all. Atomic */
+static bool no_listener;	/* sockets cannot listen */
+static unsigned watch_fails;	/* bit i: the watch of a listener that is started next but i fails. Atomic */
+static unsigned watches;	/* of listeners that were to be started. Atomic */
+static bool no_fetch_watch;	/* there is no watch for a connection. Atomic */
+static unsigned accept_fails;	/* so many next calls find no descriptor. Atomic */
+static bool no_expiry;		/* connections wait for a request for ever. Atomic */
+
+enum { REFUSED = ENOSPC };	/* error of a watch */
+
+#pragma GCC visibility push(default)	/* the sanitizers' libraries call it, too */
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+#pragma GCC visibility pop
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	int left = __atomic_load_n(&calloc_left, __ATOMIC_RELAXED);
+
+	if (left < 0)
+		return __real_calloc(n, size);
+	__atomic_store_n(&calloc_left, left - 1, __ATOMIC_RELAXED);
+	errno = ENOMEM;
+	return left ? __real_calloc(n, size) : NULL;
+}
+
+int __real_attach_socket_listen(uint64_t name, bool file);
+int __wrap_attach_socket_listen(uint64_t name, bool file);
+int __wrap_attach_socket_listen(uint64_t name, bool file)
+{
+	errno = ENOBUFS;
+	return no_listener ? -1 : __real_attach_socket_listen(name, file);
+}
+
+static bool listens(int fd)
+{
+	int domain = 0, listening = 0;
+	socklen_t size = sizeof domain;
+
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+	getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size);
+	return domain == AF_UNIX && listening;
+}
+
+int __real_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *));
+int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *));
+int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *))
+{
+	unsigned fails;
+
+	if (!listens(fd))
+		return __atomic_load_n(&no_fetch_watch, __ATOMIC_ACQUIRE) ? REFUSED
+		       : __real_dapl_watch_start(watch, fd, ready);
+	fails = __atomic_load_n(&watch_fails, __ATOMIC_ACQUIRE);
+	__atomic_store_n(&watch_fails, fails >> 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&watches, 1, __ATOMIC_RELEASE);
+	if (!(fails & 1))
+		return __real_dapl_watch_start(watch, fd, ready);
+	watch->fd = fd;		/* as it is with too many watches of the user */
+	return REFUSED;
+}
+
+int __real_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
+{
+	unsigned fails = __atomic_load_n(&accept_fails, __ATOMIC_ACQUIRE);
+
+	if (!fails)
+		return __real_accept4(fd, address, length, flags);
+	__atomic_store_n(&accept_fails, fails - 1, __ATOMIC_RELEASE);
+	errno = EMFILE;
+	return -1;
+}
+
+void __real_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *));
+void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *));
+void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *))
+{
+	if (us != FETCH_US || !__atomic_load_n(&no_expiry, __ATOMIC_ACQUIRE))
+		__real_dapl_timer_start(timer, us, fire);
+}
+
+/* What an initiator sends beside its request. */
+static int wake_fd, mr_dir, pending;
+
+static int sealed(size_t size)
+{
+	int fd = memfd_create("t", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+
+	OK(ftruncate(fd, (off_t)size));
+	OK(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
+	return fd;
+}
+
+static int open_device(void **state)
+{
+	(void)state;
+	strcpy(directory, "/tmp/dapl-server-XXXXXX");
+	if (!mkdtemp(directory))
+		return -1;
+	setenv("XDG_RUNTIME_DIR", directory, 1);
+	wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	mr_dir = sealed(sizeof(struct shm_mr_dir));
+	pending = sealed(sizeof(struct shm_pending));
+	return ops->open("lo 0", &dev, &dev);
+}
+
+/* The server has removed its file. */
+static int close_device(void **state)
+{
+	(void)state;
+	__atomic_store_n(&calloc_left, -1, __ATOMIC_RELEASE);
+	__atomic_store_n(&watch_fails, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&accept_fails, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&no_fetch_watch, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&no_expiry, false, __ATOMIC_RELEASE);
+	no_listener = false;
+	if (dev)
+		ops->close(dev);
+	dev = NULL;
+	close(wake_fd);
+	close(mr_dir);
+	close(pending);
+	unsetenv("XDG_RUNTIME_DIR");
+	OK(rmdir(directory));
+	return 0;
+}
+
+static bool use(uint64_t *name)
+{
+	bool used;
+	int err;
+
+	soft_progress_lock(dev);
+	used = attach_server_use(dev, name);
+	err = errno;
+	soft_progress_unlock(dev);
+	errno = err;
+	return used;
+}
+
+static struct attach_offer *new_offer(uint8_t token[16])
+{
+	struct attach_offer *offer;
+
+	soft_progress_lock(dev);
+	offer = attach_offer_new(dev, NULL, token);
+	soft_progress_unlock(dev);
+	assert_non_null(offer);
+	return offer;
+}
+
+static void file_address(struct sockaddr_un *address, const uint8_t token[16])
+{
+	uint64_t name;
+
+	memcpy(&name, token, 8);
+	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	snprintf(address->sun_path, sizeof address->sun_path, "%s/dapl-soft-%016llx", directory,
+		 (unsigned long long)name);
+}
+
+static int connect_to_file(const uint8_t token[16])
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address;
+
+	file_address(&address, token);
+	OK(connect(fd, (struct sockaddr *)&address, sizeof address));
+	return fd;
+}
+
+static bool file_exists(const uint8_t token[16])
+{
+	struct sockaddr_un address;
+
+	file_address(&address, token);
+	return !access(address.sun_path, F_OK);
+}
+
+/* Sends a good request and reads the answer. A connection that is closed at once takes no request. */
+static bool is_answered(int fd, const uint8_t token[16])
+{
+	struct fetch_request request = { "daplshm5", 0, 77 };
+	struct pollfd closed = { .fd = fd, .events = POLLRDHUP };
+	bool answered;
+
+	memcpy(&request.key, token + 8, 8);
+	if (poll(&closed, 1, 0) > 0 && closed.revents & POLLHUP) {
+		close(fd);
+		return false;
+	}
+	say(fd, &request, sizeof request, wake_fd, mr_dir, pending);
+	answered = read_answer(fd) > 0;
+	close(fd);
+	return answered;
+}
+
+static void end_offer(struct attach_offer *offer)
+{
+	shm_segment_put(attach_offer_end(offer));
+}
+
+/* By each of the two names. */
+static void expect_served(bool file)
+{
+	struct attach_offer *offer;
+	uint8_t token[16];
+
+	for (int by_file = 0; by_file <= file; by_file++) {
+		offer = new_offer(token);
+		assert_true(is_answered(by_file ? connect_to_file(token) : connect_to_attach_socket(token), token));
+		end_offer(offer);
+	}
+	assert_int_equal(file_exists(token), file);
+}
+
+static void requests_come_by_both_names(void **state)
+{
+	(void)state;
+	expect_served(true);
+}
+
+/* Without the file, there is the abstract name. */
+static void file_that_cannot_be_watched_is_removed(void **state)
+{
+	unsigned before = open_descriptors();
+	uint64_t name;
+
+	(void)state;
+	watch_fails = 2;
+	assert_true(use(&name));
+	assert_int_equal(watch_fails, 0);
+	assert_int_equal(open_descriptors(), before + 1);
+	expect_served(false);
+}
+
+static void server_without_a_socket_is_none(void **state)
+{
+	unsigned before = open_descriptors();
+	uint64_t name = 1;
+
+	(void)state;
+	calloc_left = 0;
+	assert_false(use(&name));
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(name, 0);
+	no_listener = true;
+	assert_false(use(&name));
+	assert_int_equal(errno, ENOBUFS);
+	no_listener = false;
+	watch_fails = 1;
+	assert_false(use(&name));
+	assert_int_equal(errno, REFUSED);
+	assert_int_equal(attach_server_name(), 0);
+	assert_int_equal(open_descriptors(), before);
+	expect_served(true);		/* the next one tries again */
+}
+
+/* A failed accept, then a timer that gets no watch, one that gets the first only, and one that gets both. */
+static void both_listeners_pause_without_descriptors(void **state)
+{
+	struct attach_offer *offer;
+	uint8_t token[16];
+
+	(void)state;
+	for (int by_file = 0; by_file < 2; by_file++) {
+		offer = new_offer(token);
+		__atomic_store_n(&watches, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&watch_fails, 1 | 4, __ATOMIC_RELEASE);
+		__atomic_store_n(&accept_fails, 1, __ATOMIC_RELEASE);
+		assert_true(is_answered(by_file ? connect_to_file(token) : connect_to_attach_socket(token), token));
+		end_offer(offer);
+		while (__atomic_load_n(&watches, __ATOMIC_ACQUIRE) < 5)	/* the alarm ends it */
+			usleep(200);
+		assert_int_equal(watches, 5);
+		expect_served(true);
+	}
+}
+
+/* Without what a connection that was answered has open until the service thread has ended it. */
+static unsigned descriptors_at_rest(void)
+{
+	dapl_service_flush();
+	return open_descriptors();
+}
+
+static void request_without_memory_is_refused(void **state)
+{
+	unsigned before, refused = 0, failed = 0;
+	struct attach_offer *offer;
+	uint8_t token[16];
+	bool answered;
+	uint64_t peer;
+
+	(void)state;
+	expect_served(true);
+	before = descriptors_at_rest();
+	__atomic_store_n(&no_fetch_watch, true, __ATOMIC_RELEASE);
+	offer = new_offer(token);
+	assert_false(is_answered(connect_to_attach_socket(token), token));
+	end_offer(offer);
+	__atomic_store_n(&no_fetch_watch, false, __ATOMIC_RELEASE);
+	do {
+		offer = new_offer(token);
+		__atomic_store_n(&calloc_left, (int)failed, __ATOMIC_RELEASE);
+		answered = is_answered(connect_to_attach_socket(token), token);
+		failed += __atomic_load_n(&calloc_left, __ATOMIC_ACQUIRE) < 0;
+		assert_int_equal(answered, __atomic_exchange_n(&calloc_left, -1, __ATOMIC_ACQ_REL) >= 0);
+		if (attach_offer_error(offer, &peer)) {
+			assert_int_equal(attach_offer_error(offer, &peer), ENOMEM);
+			assert_int_equal(peer, 77);
+			refused++;
+		}
+		end_offer(offer);
+	} while (!answered);
+	assert_int_equal(refused, 1);	/* the segment */
+	assert_true(failed >= 3);	/* and the connection, and the process of the initiator */
+	assert_int_equal(descriptors_at_rest(), before);
+}
+
+/* Connections that send nothing are closed with the server. */
+static void connections_without_a_request_are_limited(void **state)
+{
+	unsigned before = open_descriptors();
+	struct attach_offer *offer;
+	int fds[FETCHES_MAX];
+	bool answered = false;
+	uint8_t token[16];
+
+	(void)state;
+	__atomic_store_n(&no_expiry, true, __ATOMIC_RELEASE);
+	offer = new_offer(token);
+	for (int i = 0; i < FETCHES_MAX; i++)
+		fds[i] = connect_to_attach_socket(token);
+	assert_false(is_answered(connect_to_attach_socket(token), token));
+	end_offer(offer);
+	close(fds[0]);			/* makes room */
+	while (!answered) {
+		offer = new_offer(token);
+		answered = is_answered(connect_to_attach_socket(token), token);
+		end_offer(offer);
+	}
+	ops->close(dev);
+	dev = NULL;
+	for (int i = 1; i < FETCHES_MAX; i++) {
+		assert_int_equal(read_answer(fds[i]), 0);
+		close(fds[i]);
+	}
+	assert_true(open_descriptors() <= before);
+}
+
+static int in_child(void)
+{
+	alarm(20);
+	for (int fd = 0; fd < 256; fd++)
+		if (listens(fd))
+			return 1;
+	return attach_server_name() ? 2 : 0;
+}
+
+/* Otherwise initiators would wait for a child after the death of their peer. */
+static void child_does_not_listen(void **state)
+{
+	int status;
+	pid_t child;
+
+	(void)state;
+	expect_served(true);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child)
+		_exit(in_child());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	expect_served(true);
+}
+
 int main(int argc, char **argv)
 {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, open_device, close_device)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(process_without_the_token_cannot_attach),
+		CASE(requests_come_by_both_names),
+		CASE(file_that_cannot_be_watched_is_removed),
+		CASE(server_without_a_socket_is_none),
+		CASE(both_listeners_pause_without_descriptors),
+		CASE(request_without_memory_is_refused),
+		CASE(connections_without_a_request_are_limited),
+		CASE(child_does_not_listen),
 	};
 
+	alarm(120);
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, use_shared_memory, NULL);

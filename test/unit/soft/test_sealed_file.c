@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "dapl/soft/shm/sealed_file.h"
+#include "test/unit/descriptors.h"
 
 enum { SIZE = 8192, SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
 
@@ -76,6 +77,33 @@ static void limit_of_file_sizes_is_an_error(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
+/* A file without its size or its seals is none. */
+static void file_that_cannot_be_sealed_is_an_error(void **state)
+{
+	unsigned before = open_descriptors();
+
+	(void)state;
+	assert_int_equal(sealed_file_new(SIZE, 1 << 20), -1);	/* no seal */
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(sealed_file_new(UINT64_MAX, SEALS), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(open_descriptors(), before);
+}
+
+static void file_without_a_descriptor_is_an_error(void **state)
+{
+	struct rlimit before, limit;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(sealed_file_new(SIZE, SEALS), -1);
+	assert_int_equal(errno, EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 static void mappings_of_a_file_share_its_memory(void **state)
 {
 	int fd = sealed_file_new(SIZE, SEALS);
@@ -134,6 +162,8 @@ int main(void)
 		cmocka_unit_test(file_without_its_seals_is_refused),
 		cmocka_unit_test(descriptor_of_something_else_is_refused),
 		cmocka_unit_test(limit_of_file_sizes_is_an_error),
+		cmocka_unit_test(file_that_cannot_be_sealed_is_an_error),
+		cmocka_unit_test(file_without_a_descriptor_is_an_error),
 		cmocka_unit_test(mappings_of_a_file_share_its_memory),
 		cmocka_unit_test(memory_without_a_file_is_zeroed),
 		cmocka_unit_test(memory_that_cannot_be_mapped_is_an_error),
