@@ -561,14 +561,15 @@ test_unit_soft_test_device_SOURCES = test/unit/soft/test_device.c \
 	test/unit/soft/device_windows.c \
 	test/unit/soft/device_queues.c \
 	test/unit/soft/device_processes.c \
-	$(device_harness)
+	$(printed) $(device_harness)
 test_unit_soft_test_device_LDADD = $(unit_soft_libs)
-test_unit_soft_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=sched_yield
+test_unit_soft_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=sched_yield \
+	-Wl,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=if_nametoindex
 test_unit_soft_test_fastpath_SOURCES = test/unit/soft/test_fastpath.c $(soft_ends)
 test_unit_soft_test_fastpath_LDADD = $(unit_soft_libs)
 test_unit_soft_test_fastpath_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send
 test_unit_soft_test_half_open_LDADD = $(unit_soft_libs)
-test_unit_soft_test_mem_SOURCES = test/unit/soft/test_mem.c $(soft_ends)
+test_unit_soft_test_mem_SOURCES = test/unit/soft/test_mem.c $(printed) $(soft_ends)
 test_unit_soft_test_mem_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mem_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc
 test_unit_soft_test_wire_LDADD = $(unit_soft_libs)
@@ -1075,6 +1076,7 @@ unit_verbs = \
 	test/unit/verbs/test_objects \
 	test/unit/verbs/test_pdata \
 	test/unit/verbs/test_probe \
+	test/unit/verbs/test_resident \
 	test/unit/verbs/test_siw \
 	test/unit/verbs/test_siw_queue \
 	test/unit/verbs/test_siw_table \
@@ -1149,6 +1151,9 @@ test_unit_verbs_test_eth_send_SOURCES = test/unit/verbs/test_eth_send.c $(softet
 test_unit_verbs_test_eth_send_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_wq_SOURCES = test/unit/verbs/test_eth_wq.c $(verbs_eth_objects)
 test_unit_verbs_test_eth_wq_LDADD = $(unit_verbs_libs)
+# Without librdmacm, which libdaplverbs needs.
+test_unit_verbs_test_resident_SOURCES = test/unit/verbs/test_resident.c dapl/verbs/resident.c
+test_unit_verbs_test_resident_LDADD = $(CMOCKA_LIBS)
 test_unit_verbs_test_hw_errno_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_initiator_SOURCES = test/unit/verbs/test_initiator.c $(verbs_conn_sides)
 test_unit_verbs_test_initiator_LDADD = $(unit_verbs_libs)

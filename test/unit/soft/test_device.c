@@ -7,9 +7,13 @@
 #include "test/unit/soft/device_ends.h"
 #include "test/unit/soft/device_tests.h"
 #include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include "common/address.h"
+#include "common/log.h"
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/obj/device.h"
+#include "test/unit/printed.h"
 
 static void device_opens_by_interface_address_and_name(void **state)
 {
@@ -36,6 +40,63 @@ static void device_opens_by_interface_address_and_name(void **state)
 	assert_int_equal(ops->open("203.0.113.7 0", &ia, &dev), ENODEV);
 	OK(ops->open("", &ia, &dev));		/* any interface that is up */
 	ops->close(dev);
+}
+
+/* The last interface of the list, which has no address, while it is in the list. */
+static struct ifaddrs bare = { .ifa_name = (char *)"bare0" };
+static bool has_bare;
+
+int __real_getifaddrs(struct ifaddrs **all);
+int __wrap_getifaddrs(struct ifaddrs **all);
+int __wrap_getifaddrs(struct ifaddrs **all)
+{
+	struct ifaddrs *last;
+
+	if (__real_getifaddrs(all))
+		return -1;
+	for (last = *all; last->ifa_next; last = last->ifa_next) {}
+	last->ifa_next = has_bare ? &bare : NULL;
+	return 0;
+}
+
+void __real_freeifaddrs(struct ifaddrs *all);
+void __wrap_freeifaddrs(struct ifaddrs *all);
+void __wrap_freeifaddrs(struct ifaddrs *all)
+{
+	for (struct ifaddrs *i = all; i; i = i->ifa_next)
+		if (i->ifa_next == &bare)
+			i->ifa_next = NULL;
+	__real_freeifaddrs(all);
+}
+
+unsigned __real_if_nametoindex(const char *name);
+unsigned __wrap_if_nametoindex(const char *name);
+unsigned __wrap_if_nametoindex(const char *name)
+{
+	return has_bare && !strcmp(name, bare.ifa_name) ? 77 : __real_if_nametoindex(name);
+}
+
+static void open_bare(void *ia)
+{
+	struct dapl_device *dev;
+
+	assert_int_equal(ops->open("bare0 0", ia, &dev), ENODEV);
+}
+
+static void interface_without_an_address_is_told_apart(void **state)
+{
+	unsigned mask = log_mask;
+
+	log_mask = 3;
+	assert_int_equal(times_in(printed_by(open_bare, &state), "\"bare0 0\": no such interface or local address"), 1);
+	has_bare = true;
+	assert_int_equal(times_in(printed_by(open_bare, &state),
+				  "\"bare0 0\": interface bare0 is down and has no IP address"), 1);
+	bare.ifa_flags = IFF_UP;
+	assert_int_equal(times_in(printed_by(open_bare, &state),
+				  "\"bare0 0\": interface bare0 has no IP address"), 1);
+	has_bare = false;
+	log_mask = mask;
 }
 
 static void private_data_arrives_whole_and_exact(void **state)
@@ -320,6 +381,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(blocked_process_makes_progress_and_its_exit_is_detected),
 		T(device_opens_by_interface_address_and_name),
+		T(interface_without_an_address_is_told_apart),
 		T(private_data_arrives_whole_and_exact),
 		T(connect_fails_for_the_right_reason),
 		T(request_to_the_other_kind_of_listener_is_refused),

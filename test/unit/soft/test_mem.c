@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_mem.c - which memory an STag of a peer names: keys that are guessed, nearly right, stale, of another
- * PD, and ranges outside their region are all refused; keys of many regions are found. DAPL_TEST_KEYS sets the
- * number of guesses, DAPL_TEST_SEED repeats them. */
+ * PD, and ranges outside their region are all refused; keys of many regions are found. With DAPL_SOFT_GUARD, memory that
+ * was unmapped or protected is refused. DAPL_TEST_KEYS sets the number of guesses, DAPL_TEST_SEED repeats them. */
+#include <stdio.h>
+#include <sys/mman.h>
+#include "test/unit/printed.h"
 #include "test/unit/soft/ends.h"
+#include "common/log.h"
 #include "dapl/soft/obj/mem.h"
 #include "test/random.h"
 
@@ -237,7 +241,118 @@ static void rights_that_the_region_lacks_are_refused(void **state)
 	}
 }
 
+/* --- DAPL_SOFT_GUARD -------------------------------------------------------------------------- */
+
+enum { MAPPED = 2 * 4096 };
+
+static struct ibv_mr *mapped_mr;
+static char *mapped;
+
+static int begin_guarded(void **state)
+{
+	setenv("DAPL_SOFT_GUARD", "1", 1);
+	begin(state);
+	unsetenv("DAPL_SOFT_GUARD");
+	log_mask = 3;
+	mapped = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return mapped == MAP_FAILED || ops->reg_mr(ends[1].pd, mapped, MAPPED, ALL, NULL, &mapped_mr);
+}
+
+static int end_guarded(void **state)
+{
+	OK(ops->dereg_mr(mapped_mr));
+	munmap(mapped, MAPPED);
+	return end(state);
+}
+
+struct outcome {
+	enum soft_check read, write;	/* of a peer */
+	int send, receive;		/* pieces of the segment, or -1 */
+	bool place;			/* a peer may write what it has sent in pieces */
+};
+
+static void try_all(void *arg)
+{
+	struct ibv_sge sge = { (uintptr_t)mapped, MAPPED, mapped_mr->lkey };
+	uint64_t at = (uintptr_t)mapped;
+	struct outcome *is = arg;
+	struct iovec iov[2];
+
+	is->read = look(mapped_mr->rkey, at, MAPPED, IBV_ACCESS_REMOTE_READ);
+	is->write = look(mapped_mr->rkey, at, MAPPED, IBV_ACCESS_REMOTE_WRITE);
+	is->send = soft_mem_slice(ends[1].dev, ends[1].pd, &sge, 1, 100, 200, 0, iov, 2);
+	is->receive = soft_mem_slice(ends[1].dev, ends[1].pd, &sge, 1, 100, 200, IBV_ACCESS_LOCAL_WRITE, iov, 2);
+	is->place = soft_mem_guard(ends[1].dev, mapped_mr->rkey, mapped, MAPPED);
+}
+
+/* A line for each refusal: of reads and of writes. */
+static void expect_lines(const char *text, unsigned read, unsigned written)
+{
+	char lmr[64];
+
+	snprintf(lmr, sizeof lmr, ", of the LMR with context 0x%x, can no longer be ", mapped_mr->rkey);
+	assert_int_equal(times_in(text, lmr), read + written);
+	assert_int_equal(times_in(text, " can no longer be read: unmapped or protected"), read);
+	assert_int_equal(times_in(text, " can no longer be written: unmapped or protected"), written);
+}
+
+static void guarded_memory_that_is_there_is_found(void **state)
+{
+	struct outcome is;
+
+	(void)state;
+	assert_string_equal(printed_by(try_all, &is), "");
+	assert_int_equal(is.read, SOFT_FINE);
+	assert_int_equal(is.write, SOFT_FINE);
+	assert_int_equal(is.send, 1);
+	assert_int_equal(is.receive, 1);
+	assert_true(is.place);
+}
+
+static void guarded_memory_that_is_protected_can_be_read(void **state)
+{
+	struct outcome is;
+
+	(void)state;
+	OK(mprotect(mapped, MAPPED, PROT_READ));
+	expect_lines(printed_by(try_all, &is), 0, 3);
+	assert_int_equal(is.read, SOFT_FINE);
+	assert_int_equal(is.write, SOFT_ACCESS);
+	assert_int_equal(is.send, 1);
+	assert_int_equal(is.receive, -1);
+	assert_false(is.place);
+}
+
+static void guarded_memory_that_is_unmapped_is_refused(void **state)
+{
+	struct outcome is;
+
+	(void)state;
+	munmap(mapped, MAPPED);
+	expect_lines(printed_by(try_all, &is), 2, 3);
+	assert_int_equal(is.read, SOFT_ACCESS);
+	assert_int_equal(is.write, SOFT_ACCESS);
+	assert_int_equal(is.send, -1);
+	assert_int_equal(is.receive, -1);
+	assert_false(is.place);
+}
+
+/* Without the guard an access costs no system call. */
+static void memory_is_not_checked_without_the_guard(void **state)
+{
+	struct outcome is;
+
+	(void)state;
+	ends[1].dev->guards = false;
+	munmap(mapped, MAPPED);
+	assert_string_equal(printed_by(try_all, &is), "");
+	assert_int_equal(is.read, SOFT_FINE);
+	assert_int_equal(is.receive, 1);
+	assert_true(is.place);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define GUARDED(name) cmocka_unit_test_setup_teardown(name, begin_guarded, end_guarded)
 
 int main(void)
 {
@@ -252,6 +367,10 @@ int main(void)
 		T(key_of_another_pd_is_refused),
 		T(ranges_outside_the_region_are_refused),
 		T(rights_that_the_region_lacks_are_refused),
+		GUARDED(guarded_memory_that_is_there_is_found),
+		GUARDED(guarded_memory_that_is_protected_can_be_read),
+		GUARDED(guarded_memory_that_is_unmapped_is_refused),
+		GUARDED(memory_is_not_checked_without_the_guard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

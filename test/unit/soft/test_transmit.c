@@ -271,6 +271,32 @@ static void request_whose_memory_went_away_ends_the_stream(void **state)
 	expect_completion(1, IBV_WC_LOC_PROT_ERR);
 }
 
+/* The peer reads two regions; the second one is deregistered before the answer is sent. Its Terminate names the read. */
+static void answer_whose_memory_went_away_ends_the_stream(void **state)
+{
+	struct soft_answer *answers = s.conn->answers;
+	const uint8_t *term;
+	struct ibv_mr *mr;
+
+	(void)state;
+	assert_int_equal(dapl_device_ops.reg_mr(stream_device.pd, stream_device.memory->constant, 100,
+						IBV_ACCESS_REMOTE_READ, NULL, &mr), 0);
+	assert_true(stream_receive(&s, 1, 0, 8));
+	answers[0] = (struct soft_answer){ .stag = stream_device.constant->rkey, .length = 100, .msn = 6 };
+	answers[1] = (struct soft_answer){ .stag = mr->rkey, .from = (uintptr_t)stream_device.memory->constant,
+		.length = 100, .msn = 7 };
+	s.conn->answer_tail = 2;
+	assert_int_equal(dapl_device_ops.dereg_mr(mr), 0);
+	go_on();
+	expect_frames("27");
+	term = frame(1) + WIRE_FPDU_LENGTH + WIRE_UNTAGGED;
+	assert_int_equal(term[0] << 8 | term[1], WIRE_TERM_STAG);
+	assert_int_equal(term[4], 1);		/* it is about a read */
+	assert_int_equal(term[5], IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(wire_get32(term + 8), 7);
+	expect_completion(1, IBV_WC_WR_FLUSH_ERR);
+}
+
 /* --- acknowledgements ------------------------------------------------------------------------------------------ */
 
 static void acknowledgement_goes_with_the_next_frame(void **state)
@@ -460,6 +486,7 @@ int main(void)
 		CASE(interrupted_call_is_repeated),
 		CASE(failed_socket_takes_no_more),
 		CASE(request_whose_memory_went_away_ends_the_stream),
+		CASE(answer_whose_memory_went_away_ends_the_stream),
 		CASE(acknowledgement_goes_with_the_next_frame),
 		CASE(acknowledgement_that_is_due_goes_alone),
 		CASE(other_peers_get_no_acknowledgement),
