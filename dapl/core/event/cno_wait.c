@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cno_wait.c - dat_cno_wait: looks at the channels of the CNO's EVDs, for a moment if that is worth it (wait_spin.h), and
- * sleeps until one is readable; does the device's work meanwhile. */
+/* cno_wait.c - dat_cno_wait: looks at the channels of the CNO's EVDs, for a moment if that is worth it (wait_spin.h),
+ * and sleeps until one is readable; does the device's work meanwhile. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>

@@ -118,6 +118,17 @@ static struct tap_ring *map(void)
 	return ring;
 }
 
+/* Client 7 captures a message. Returns the ring. */
+static struct tap_ring *capture_message(void)
+{
+	struct tap_ring *ring;
+
+	assert_null(ask("{\"client\":7}"));
+	ring = map();
+	assert_true(put("message"));
+	return ring;
+}
+
 static uint32_t first_size(const struct tap_ring *ring)
 {
 	return ((const struct tap_entry *)((const char *)ring + TAP_HEAD))->size;
@@ -221,12 +232,9 @@ static void second_client_waits_for_the_end_of_the_first(void **state)
 /* What was captured can be read until the second end. */
 static void second_end_gives_the_memory_back(void **state)
 {
-	struct tap_ring *ring;
+	struct tap_ring *ring = capture_message();
 
 	(void)state;
-	assert_null(ask("{\"client\":7}"));
-	ring = map();
-	assert_true(put("message"));
 	assert_null(ask("{\"client\":7,\"end\":1}"));
 	assert_int_not_equal(first_size(ring), 0);
 	told = 0;
@@ -238,12 +246,9 @@ static void second_end_gives_the_memory_back(void **state)
 
 static void capture_of_a_killed_client_ends(void **state)
 {
-	struct tap_ring *ring;
+	struct tap_ring *ring = capture_message();
 
 	(void)state;
-	assert_null(ask("{\"client\":7}"));
-	ring = map();
-	assert_true(put("message"));
 	fire();
 	assert_false(recording[0] || recording[1]);
 	assert_false(put("later"));
@@ -255,12 +260,9 @@ static void capture_of_a_killed_client_ends(void **state)
 /* The client that was killed had ended its capture, but not read it. */
 static void memory_of_a_killed_client_is_given_back(void **state)
 {
-	struct tap_ring *ring;
+	struct tap_ring *ring = capture_message();
 
 	(void)state;
-	assert_null(ask("{\"client\":7}"));
-	ring = map();
-	assert_true(put("message"));
 	assert_null(ask("{\"client\":7,\"end\":1}"));
 	told = 0;
 	fire();
