@@ -127,6 +127,13 @@ static void unlink_rule(struct dapl_rule *rule)
 		*at = rule->next;
 }
 
+/* Both locks held. Returns NULL if the device has no such rule: the rule ended with its QP. A thread that frees or resets the
+ * endpoint takes the QP away before dapl_eth_rules_end() clears device_rule. */
+static void *device_rule_at(const struct dapl_rule *rule, const struct place *place)
+{
+	return place_qp(place) ? rule->device_rule : NULL;
+}
+
 static void end_rule(struct dapl_object *obj)
 {
 	const struct place place = place_of((struct dapl_rule *)obj);
@@ -254,7 +261,7 @@ DAT_RETURN dapl_eth_rule_free(DAT_HANDLE handle)
 	place = place_of(rule);
 	place_lock(&place);
 	unlink_rule(rule);
-	if (rule->device_rule)
+	if (device_rule_at(rule, &place))
 		dapl_device_ops.eth->free_rule(place_qp(&place), rule->device_rule);
 	rule->device_rule = NULL;
 	place_unlock(&place);
@@ -276,7 +283,7 @@ DAT_RETURN dapl_eth_rule_query(DAT_HANDLE handle, DAT_ETH_RULE *copy, DAT_UINT64
 	dapl_mutex_lock(&move_lock);
 	place = place_of(rule);
 	place_lock(&place);
-	if (rule->device_rule)
+	if (device_rule_at(rule, &place))
 		dapl_device_ops.eth->count_rule(place_qp(&place), rule->device_rule, &counted[0], &counted[1]);
 	place_unlock(&place);
 	dapl_mutex_unlock(&move_lock);
@@ -299,7 +306,7 @@ static DAT_RETURN move_locked(struct dapl_rule *rule, const struct place *from, 
 	assert_held(&move_lock);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	if (!rule->device_rule)		/* its endpoint was disconnected meanwhile */
+	if (!device_rule_at(rule, from))	/* its endpoint was disconnected or freed meanwhile */
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	err = dapl_device_ops.eth->move_rule(place_qp(from), rule->device_rule, place_qp(to), &moved);
 	if (err)

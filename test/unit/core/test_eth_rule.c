@@ -541,6 +541,37 @@ static void rules_end_with_a_freed_endpoint(void **state)
 	core_assert_refs(&freed->obj, 0);
 }
 
+/* What a thread gets that uses the rules of an endpoint while another one frees it: the queue pair is gone. */
+static DAT_ETH_RULE_HANDLE rule_of_freed, another_of_freed;
+static unsigned used_meanwhile;
+
+static void use_rules_of_freed(struct ibv_qp *qp)
+{
+	(void)qp;
+	used_meanwhile++;
+	assert_null(ep->qp);
+	assert_int_equal(query(rule_of_freed), DAT_SUCCESS);
+	assert_int_equal(move(rule_of_freed, other), BAD_RULE);
+	assert_int_equal(dapl_eth_rule_free(rule_of_freed), DAT_SUCCESS);
+	assert_int_equal(query(another_of_freed), DAT_SUCCESS);
+}
+
+static void rules_of_an_endpoint_that_is_being_freed_can_be_used(void **state)
+{
+	(void)state;
+	rule_of_freed = added(ep, 1);
+	another_of_freed = added(ep, 2);
+	used_meanwhile = 0;
+	memset(core_eth.rules, 0, sizeof core_eth.rules);	/* the device's end with the queue pair */
+	core_device.destroy_qp = use_rules_of_freed;
+	assert_int_equal(dapl_eth_ep_free((DAT_EP_HANDLE)ep), DAT_SUCCESS);
+	ep = NULL;
+	core_device.destroy_qp = NULL;
+	assert_int_equal(used_meanwhile, 1);
+	assert_ended(rule_of_freed);
+	assert_ended(another_of_freed);
+}
+
 static void rules_end_with_a_freed_group(void **state)
 {
 	const DAT_ETH_RULE_HANDLE rules[] = { added(group, 1), added(group, 2) }, of_member = added(ep, 3);
@@ -701,6 +732,7 @@ int main(void)
 		CASE(rule_that_drops_moves_to_endpoints_only),
 		CASE(disconnect_ends_the_rules_of_the_endpoint),
 		CASE(rules_end_with_a_freed_endpoint),
+		CASE(rules_of_an_endpoint_that_is_being_freed_can_be_used),
 		CASE(rules_end_with_a_freed_group),
 		CASE(end_of_a_rule_waits_for_calls_inside),
 		CASE(moves_in_both_directions_do_not_block_each_other),
