@@ -151,6 +151,13 @@ static DAT_RETURN with_port(const struct sockaddr *address, DAT_CONN_QUAL qual,
 	return DAT_SUCCESS;
 }
 
+/* The device found the private data too long: it may take less for datagrams than the provider attributes say. `bad` names the
+ * argument of the call. */
+static DAT_RETURN name_length(DAT_RETURN ret, DAT_RETURN bad)
+{
+	return DAT_GET_TYPE(ret) == DAT_LENGTH_ERROR ? bad : ret;
+}
+
 static bool pdata_fits(const struct dapl_ep *ep, DAT_COUNT len)
 {
 	return len >= 0 && len <= ep->obj.ia->provider_attr.max_private_data_size;
@@ -183,7 +190,7 @@ DAT_RETURN dapl_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR address, DAT
 		return NOT_SUPPORTED;
 	if ((ret = with_port((const struct sockaddr *)address, qual, &to)))
 		return ret;
-	return connect_to(ep, (struct sockaddr *)&to, qual, timeout, len, data, qos);
+	return name_length(connect_to(ep, (struct sockaddr *)&to, qual, timeout, len, data, qos), BAD_PARAM(5));
 }
 
 /* dat_ep_common_connect (DAT 2.0): the address has the port. */
@@ -209,7 +216,8 @@ DAT_RETURN dapl_ep_common_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addre
 	qual = ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
 	if ((ret = with_port((const struct sockaddr *)address, qual, &to)))
 		return ret;
-	return connect_to(ep, (struct sockaddr *)&to, qual, timeout, len, data, DAT_QOS_BEST_EFFORT);
+	return name_length(connect_to(ep, (struct sockaddr *)&to, qual, timeout, len, data, DAT_QOS_BEST_EFFORT),
+			   BAD_PARAM(4));
 }
 
 /* dat_ep_dup_connect: connects to the peer of another endpoint. CONN-18, 19, 20. */
@@ -239,5 +247,5 @@ DAT_RETURN dapl_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 	dapl_mutex_unlock(&dup->lock);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	return connect_to(ep, (struct sockaddr *)&to, qual, timeout, len, data, qos);
+	return name_length(connect_to(ep, (struct sockaddr *)&to, qual, timeout, len, data, qos), BAD_PARAM(4));
 }

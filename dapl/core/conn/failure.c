@@ -59,6 +59,8 @@ DAT_RETURN dapl_failure_of_connect(const struct dapl_ep *ep, const struct sockad
 	struct sockaddr_storage remote = { 0 };
 
 	assert_held(&ep->lock);
+	if (err == EMSGSIZE)
+		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 	address_copy(&remote, to);
 	snprintf(what, sizeof what, "connect to %s", dapl_diag_address(&remote, address));
 	report_no_descriptors(ep->obj.ia->ia_attr.adapter_name, err, what);

@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
+#include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/conn/ud.h"
@@ -173,6 +174,25 @@ static void established_peer_is_told_with_its_address(void **state)
 	assert_int_equal(((struct sockaddr_in *)&told.to.ia_addr)->sin_port, htons(PEER_PORT));
 	assert_string_equal(told.pdata, "welcome");
 	assert_int_equal(next_event().number, 0);
+}
+
+/* A device may take less private data for datagrams than for connections. */
+static void private_data_that_does_not_fit_is_a_bad_parameter(void **state)
+{
+	DAT_EP_HANDLE handle = (DAT_EP_HANDLE)ep;
+	struct sockaddr_storage to = { 0 };
+	DAT_IA_ADDRESS_PTR address = (DAT_IA_ADDRESS_PTR)&to;
+
+	(void)state;
+	established_peer(0);
+	core_ia->provider_attr.max_private_data_size = 5;
+	set_address(&to);
+	connect_error = EMSGSIZE;
+	assert_int_equal(dapl_ep_connect(handle, address, PEER_PORT, DAT_TIMEOUT_INFINITE, 5, "hello",
+					 DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG), BAD_PARAM(5));
+	assert_int_equal(dapl_ep_common_connect(handle, address, DAT_TIMEOUT_INFINITE, 5, "hello"), BAD_PARAM(4));
+	assert_int_equal(dapl_ep_dup_connect(handle, handle, DAT_TIMEOUT_INFINITE, 5, "hello",
+					     DAT_QOS_BEST_EFFORT), BAD_PARAM(4));
 }
 
 /* An endpoint collects peers, and stays usable. */
@@ -424,6 +444,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(established_peer_is_told_with_its_address),
+		TEST(private_data_that_does_not_fit_is_a_bad_parameter),
 		TEST(endpoint_has_several_peers),
 		TEST(connect_that_the_device_refuses_leaves_nothing),
 		TEST(rejection_carries_private_data),
