@@ -360,8 +360,8 @@ DAT_RETURN dapl_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low)
 	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(handle);
 	struct ibv_srq_attr attr = { .srq_limit = low };
 	uint32_t taken, left;
+	int err, before;
 	bool bad;
-	int err;
 
 	if (!srq)
 		return BAD_HANDLE(SRQ);
@@ -374,6 +374,7 @@ DAT_RETURN dapl_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low)
 		return NO_RESOURCE(MEMORY);
 	dapl_spin_lock(&srq->lock);
 	left = srq->posted > taken ? srq->posted - taken : 0;
+	before = srq->low_watermark;
 	srq->low_watermark = low;
 	dapl_spin_unlock(&srq->lock);
 	if (low && left < (uint32_t)low) {
@@ -381,6 +382,11 @@ DAT_RETURN dapl_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low)
 		return DAT_SUCCESS;
 	}
 	err = dapl_device_ops.modify_srq(srq->srq, &attr, IBV_SRQ_LIMIT);
+	if (err) {
+		dapl_spin_lock(&srq->lock);
+		srq->low_watermark = before;
+		dapl_spin_unlock(&srq->lock);
+	}
 	return dapl_status(err, DAT_RESOURCE_SRQ);
 }
 

@@ -437,6 +437,16 @@ static void watermark_is_at_most_the_limit(void **state)
 	assert_int_equal(next_async(srq), 0);
 }
 
+static void watermark_stays_if_the_device_refuses_another(void **state)
+{
+	(void)state;
+	post_buffers(5);
+	assert_int_equal(dapl_srq_set_lw(SRQ, 2), DAT_SUCCESS);
+	modify_error = EINVAL;
+	assert_int_equal(DAT_GET_TYPE(dapl_srq_set_lw(SRQ, 4)), DAT_INTERNAL_ERROR);
+	assert_int_equal(query().low_watermark, 2);
+}
+
 static void failed_srq_is_in_the_error_state(void **state)
 {
 	(void)state;
@@ -538,6 +548,7 @@ int main(void)
 		WITH_SRQ(queue_does_not_shrink_below_its_watermark),
 		WITH_SRQ(watermark_is_told_once),
 		WITH_SRQ(watermark_that_is_passed_already_is_told_at_once),
+		WITH_SRQ(watermark_stays_if_the_device_refuses_another),
 		WITH_SRQ(watermark_is_at_most_the_limit),
 		WITH_SRQ(failed_srq_is_in_the_error_state),
 		WITH_SRQ(soft_watermark_of_an_endpoint_is_told),
