@@ -356,6 +356,7 @@ test_unit_core_test_sge_list_LDADD = $(unit_core_libs)
 test_unit_core_test_srq_records_LDADD = $(unit_core_libs)
 test_unit_core_test_evd_resize_SOURCES = test/unit/core/test_evd_resize.c $(core_device)
 test_unit_core_test_evd_resize_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_evd_resize_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_watch_start
 test_unit_core_test_service_point_SOURCES = test/unit/core/test_service_point.c $(core_device)
 test_unit_core_test_service_point_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_qual_LDADD = $(CMOCKA_LIBS)

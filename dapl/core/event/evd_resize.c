@@ -154,10 +154,11 @@ static int resize(struct dapl_evd *evd, struct room *room)
 	dapl_spin_unlock(&evd->lock);
 	if (too_many)
 		return EBUSY;
-	if ((err = allocate(evd, room)) || (err = grow_cq(evd, room->qlen)) ||
-	    (err = use_room(evd, room)))
+	if ((err = allocate(evd, room)) || (err = grow_cq(evd, room->qlen)))
 		return err;
-	return evd->spill ? dapl_evd_watch(evd) : 0;
+	if (evd->spill && (err = dapl_evd_watch(evd)))
+		return err;
+	return use_room(evd, room);
 }
 
 /* dat_evd_resize (doc/spec/calls.md 4), also while events are queued and threads poll.

@@ -14,9 +14,19 @@
 #include "dapl/core/event/evd_resize.h"
 #include "test/unit/core/core_endpoint.h"
 
+static int watch_error;		/* of the service thread; 0: it watches what it is given */
+
+int __real_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *));
+int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *));
+int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *))
+{
+	return watch_error ? watch_error : __real_dapl_watch_start(watch, fd, ready);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
+	watch_error = 0;
 	core_endpoint_open(8, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG, 256);
 	return 0;
 }
@@ -140,6 +150,23 @@ static void a_refusal_by_the_device_changes_nothing(void **state)
 	expect_software_event(1);
 }
 
+static int cannot_resize(struct ibv_cq *cq, int cqe)
+{
+	(void)cq, (void)cqe;
+	return EOPNOTSUPP;
+}
+
+/* The service thread must empty a CQ that cannot grow. */
+static void evd_that_nothing_would_empty_keeps_its_length(void **state)
+{
+	(void)state;
+	core_device.resize_cq = cannot_resize;
+	watch_error = ENOMEM;
+	assert_int_equal(resize(500), NO_RESOURCE(MEMORY));
+	assert_int_equal(evd->qlen, 8);
+	assert_int_equal(evd->ring.size, 8);
+}
+
 static void the_ring_ends_where_it_was_told(void **state)
 {
 	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
@@ -160,6 +187,7 @@ int main(void)
 		CASE(shrinking_below_the_queued_events_is_refused),
 		CASE(other_threads_post_and_dequeue_while_the_device_resizes),
 		CASE(a_refusal_by_the_device_changes_nothing),
+		CASE(evd_that_nothing_would_empty_keeps_its_length),
 		CASE(the_ring_ends_where_it_was_told),
 	};
 
