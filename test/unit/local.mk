@@ -255,6 +255,7 @@ test_unit_core_test_event_SOURCES = test/unit/core/test_event.c $(core_device)
 test_unit_core_test_event_LDADD = $(core_device_libs)
 test_unit_core_test_cno_SOURCES = test/unit/core/test_cno.c $(core_device)
 test_unit_core_test_cno_LDADD = $(core_device_libs)
+test_unit_core_test_cno_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_watch_start,--wrap=dapl_object_publish
 test_unit_core_test_cno_wait_SOURCES = test/unit/core/test_cno_wait.c $(core_device)
 test_unit_core_test_cno_wait_LDADD = $(core_device_libs)
 test_unit_core_test_cno_wait_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_mutex_wait,--wrap=epoll_wait,--wrap=poll

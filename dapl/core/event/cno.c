@@ -223,75 +223,82 @@ DAT_RETURN dapl_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CN
 	return DAT_SUCCESS;
 }
 
-void dapl_cno_follow_agent(struct dapl_evd *evd)
+int dapl_cno_follow_agent(struct dapl_evd *evd)
 {
+	int err = 0;
+
 	dapl_mutex_lock(&evd->change);
 	if (evd->cno && evd->channel && by_service(evd->cno)) {
-		epoll_ctl(evd->cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
-		dapl_evd_watch(evd);
+		err = dapl_evd_watch(evd);
+		if (!err)
+			epoll_ctl(evd->cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
 	}
 	dapl_mutex_unlock(&evd->change);
+	return err;
 }
 
-/* It may be attached or detached at once: dapl_cno_follow_agent looks again. */
-static bool is_attached(const struct dapl_cno *cno, const struct dapl_evd *evd)
+/* Lets the service thread watch the channels of all EVDs of the CNO. Returns 0 or an errno. An EVD may be attached or
+ * detached at the same time; dapl_cno_follow_agent looks again. */
+static int move_to_service(struct dapl_cno *cno)
 {
-	return __atomic_load_n(&evd->cno, __ATOMIC_ACQUIRE) == cno;
-}
+	struct dapl_object **evds;
+	int err = 0;
+	size_t n;
 
-/* The EVDs of the CNO that are not being freed, entered; they are no more than *n. */
-static struct dapl_evd **enter_evds(struct dapl_cno *cno, unsigned *n)
-{
-	struct dapl_ia *ia = cno->obj.ia;
-	struct dapl_evd **evds;
-	unsigned found = 0;
+	if (!dapl_object_enter_all(cno->obj.ia, DAPL_EVD, &evds, &n))
+		return ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		struct dapl_evd *evd = (struct dapl_evd *)evds[i];
 
-	dapl_mutex_lock(&ia->lock);
-	*n = 0;
-	for (struct dapl_object *o = ia->objects[DAPL_EVD]; o; o = o->next)
-		++*n;
-	evds = calloc(*n + 1, sizeof *evds);
-	for (struct dapl_object *o = ia->objects[DAPL_EVD]; o && evds; o = o->next)
-		if (is_attached(cno, (struct dapl_evd *)o) &&
-		    (evds[found] = dapl_evd_enter((DAT_HANDLE)o)))
-			found++;
-	dapl_mutex_unlock(&ia->lock);
-	*n = found;
-	return evds;
-}
-
-static DAT_RETURN move_to_service(struct dapl_cno *cno)
-{
-	unsigned n;
-	struct dapl_evd **evds = enter_evds(cno, &n);
-
-	if (!evds)
-		return NO_RESOURCE(MEMORY);
-	for (unsigned i = 0; i < n; i++) {
-		dapl_cno_follow_agent(evds[i]);
-		dapl_object_leave(&evds[i]->obj);
+		if (!err && __atomic_load_n(&evd->cno, __ATOMIC_ACQUIRE) == cno)
+			err = dapl_cno_follow_agent(evd);
+		dapl_object_leave(evds[i]);
 	}
 	free(evds);
-	return DAT_SUCCESS;
+	return err;
+}
+
+static bool is_fd_cno(struct dapl_cno *cno)
+{
+	bool is;
+
+	dapl_mutex_lock(&cno->mutex);
+	is = cno->proxy == DAT_PROXY_TYPE_FD;
+	dapl_mutex_unlock(&cno->mutex);
+	return is;
+}
+
+/* Returns the agent that the CNO had. */
+static DAT_OS_WAIT_PROXY_AGENT exchange_agent(struct dapl_cno *cno, const DAT_OS_WAIT_PROXY_AGENT *agent)
+{
+	DAT_OS_WAIT_PROXY_AGENT old;
+
+	dapl_mutex_lock(&cno->mutex);
+	old = cno->agent;
+	cno->agent = *agent;
+	cno->proxy = proxy_of(agent);
+	dapl_mutex_unlock(&cno->mutex);
+	return old;
 }
 
 /* dat_cno_modify_agent. Channels that the service thread has begun to watch stay with it:
- * its triggers reach waiters as well. CNO-18. */
+ * its triggers reach waiters as well. After an error the old agent is in place. CNO-18. */
 DAT_RETURN dapl_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT agent)
 {
 	DAPL_ENTERED struct dapl_cno *cno = dapl_cno_enter(handle);
+	DAT_OS_WAIT_PROXY_AGENT old;
+	int err = 0;
 
 	if (!cno)
 		return BAD_HANDLE(CNO);
-	dapl_mutex_lock(&cno->mutex);
-	if (cno->proxy == DAT_PROXY_TYPE_FD) {
-		dapl_mutex_unlock(&cno->mutex);
+	if (is_fd_cno(cno))
 		return BAD_PARAM(2);
-	}
-	cno->agent = agent;
-	cno->proxy = proxy_of(&agent);
-	dapl_mutex_unlock(&cno->mutex);
-	return proxy_of(&agent) == DAT_PROXY_TYPE_AGENT ? move_to_service(cno) : DAT_SUCCESS;
+	old = exchange_agent(cno, &agent);
+	if (proxy_of(&agent) == DAT_PROXY_TYPE_AGENT)
+		err = move_to_service(cno);
+	if (err)
+		exchange_agent(cno, &old);
+	return dapl_status(err, DAT_RESOURCE_MEMORY);
 }
 
 /* Releases all waiters; dat_ia_close calls it while EVDs are still attached. */

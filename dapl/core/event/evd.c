@@ -102,8 +102,11 @@ DAT_RETURN dapl_evd_make(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags,
 		err = make_cq(evd, qlen);
 	if (!err && discard)
 		err = dapl_evd_watch(evd);
-	if (!err && cno)
+	if (!err && cno) {
+		dapl_mutex_lock(&evd->change);
 		err = dapl_cno_attach(cno, evd);
+		dapl_mutex_unlock(&evd->change);
+	}
 	if (err) {
 		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "evd", evd, NULL, "create qlen %d: %s", qlen,
 		      strerror(err));
@@ -160,6 +163,18 @@ static DAT_EVD_FLAGS valid_flags(void)
 			       (int)DAT_IB_EVD_EXTENSION_FLAG);
 }
 
+/* Ends an EVD that the calling call has published and entered. If dat_ia_close has killed it, that ends it. */
+static void end_published(struct dapl_evd *evd)
+{
+	bool own = dapl_object_kill(&evd->obj);
+
+	if (own)
+		dapl_object_wait_calls(&evd->obj, 1);
+	dapl_object_leave(&evd->obj);
+	if (own)
+		dapl_evd_destroy(evd);
+}
+
 /* dat_evd_create (doc/spec/calls.md 4). DAT_EVD_DEFAULT_FLAG carries the asynchronous stream,
  * which only dat_ia_open binds: the bit alone is refused, within others it is dropped.
  * EVD-1, 2, 3, 4, 5, 6, 9. */
@@ -170,6 +185,7 @@ DAT_RETURN dapl_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 	DAPL_ENTERED struct dapl_cno *cno = NULL;
 	struct dapl_evd *evd;
 	DAT_RETURN ret;
+	int err;
 
 	if (!ia)
 		return BAD_HANDLE(IA);
@@ -191,8 +207,11 @@ DAT_RETURN dapl_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 		return ret;
 	dapl_object_enter_own(&evd->obj);
 	dapl_object_publish(&evd->obj);
-	if (cno)
-		dapl_cno_follow_agent(evd);	/* dat_cno_modify_agent looks at published EVDs */
+	/* dat_cno_modify_agent looks at published EVDs only */
+	if (cno && (err = dapl_cno_follow_agent(evd))) {
+		end_published(evd);
+		return dapl_status(err, DAT_RESOURCE_MEMORY);
+	}
 	dapl_count(ia, DCNT_IA_EVD_CREATE);
 	*handle = (DAT_EVD_HANDLE)evd;
 	dapl_object_leave(&evd->obj);

@@ -19,6 +19,28 @@ static struct dapl_ia *ia;
 static struct dapl_evd *evd;
 static struct dapl_cno *cno;
 
+static int watch_error;		/* of the service thread; 0: it watches what it is given */
+static void (*before_publish)(void);	/* called once; NULL: nothing happens meanwhile */
+
+int __real_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *));
+int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *));
+int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *))
+{
+	return watch_error ? watch_error : __real_dapl_watch_start(watch, fd, ready);
+}
+
+void __real_dapl_object_publish(struct dapl_object *obj);
+void __wrap_dapl_object_publish(struct dapl_object *obj);
+void __wrap_dapl_object_publish(struct dapl_object *obj)
+{
+	void (*meanwhile)(void) = before_publish;
+
+	before_publish = NULL;
+	if (meanwhile)
+		meanwhile();
+	__real_dapl_object_publish(obj);
+}
+
 static void agent(DAT_PVOID context, DAT_EVD_HANDLE handle)
 {
 	(void)context, (void)handle;
@@ -37,6 +59,8 @@ static int set_up(void **state)
 {
 	(void)state;
 	core_device = (struct core_device){ .polling = NULL };
+	watch_error = 0;
+	before_publish = NULL;
 	if (dapl_service_get())
 		return -1;
 	ia = core_ia_new();
@@ -104,6 +128,70 @@ static void agent_that_is_set_later_takes_over_the_channels(void **state)
 	core_evd_free(other);
 }
 
+static DAT_RETURN set_agent(void)
+{
+	return dapl_cno_modify_agent((DAT_CNO_HANDLE)cno, (DAT_OS_WAIT_PROXY_AGENT){ NULL, agent });
+}
+
+/* The CNO still has none, so its waiter watches the channel. */
+static void agent_that_would_miss_completions_is_refused(void **state)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = evd };
+	DAT_CNO_PARAM param;
+
+	(void)state;
+	make(false);
+	assert_int_equal(modify(cno), DAT_SUCCESS);
+	watch_error = ENOMEM;
+	assert_int_equal(set_agent(), NO_RESOURCE(MEMORY));
+	assert_int_equal(dapl_cno_query((DAT_CNO_HANDLE)cno, DAT_CNO_FIELD_ALL, &param), DAT_SUCCESS);
+	assert_int_equal(param.proxy_type, DAT_PROXY_TYPE_NONE);
+	assert_false(evd->watched);
+	assert_int_equal(epoll_ctl(cno->epfd, EPOLL_CTL_MOD, evd->channel->fd, &event), 0);
+	assert_int_equal(evd->obj.calls, 0);
+	assert_int_equal(modify(NULL), DAT_SUCCESS);
+}
+
+static DAT_RETURN create_evd(DAT_EVD_HANDLE *handle)
+{
+	return dapl_evd_create((DAT_IA_HANDLE)ia, 8, (DAT_CNO_HANDLE)cno, DAT_EVD_DTO_FLAG, handle);
+}
+
+static void evd_that_no_thread_would_watch_is_not_created(void **state)
+{
+	DAT_EVD_HANDLE handle;
+
+	(void)state;
+	ia->ia_attr.max_evd_qlen = 8;
+	make(true);
+	watch_error = ENOMEM;
+	assert_int_equal(create_evd(&handle), NO_RESOURCE(MEMORY));
+	assert_null(handle);
+	assert_false(dapl_in_use(&cno->obj));
+}
+
+/* What another thread does after the new EVD was attached, and before it is listed. */
+static void set_agent_meanwhile(void)
+{
+	assert_int_equal(set_agent(), DAT_SUCCESS);
+	watch_error = ENOMEM;
+}
+
+static void evd_that_is_created_beside_a_new_agent_is_watched_or_refused(void **state)
+{
+	DAT_EVD_HANDLE handle;
+
+	(void)state;
+	ia->ia_attr.max_evd_qlen = 8;
+	make(false);
+	before_publish = set_agent_meanwhile;
+	assert_int_equal(create_evd(&handle), NO_RESOURCE(MEMORY));
+	assert_null(handle);
+	assert_false(dapl_in_use(&cno->obj));
+	watch_error = 0;
+	assert_int_equal(dapl_object_count(ia, DAPL_EVD), 1);
+}
+
 /* Its CQ must be emptied by the service thread, CNO or not. */
 static void channel_of_a_spilling_evd_stays_watched(void **state)
 {
@@ -132,6 +220,9 @@ int main(void)
 		CASE(waiter_watches_the_channel_itself),
 		CASE(service_thread_watches_for_an_agent_only),
 		CASE(agent_that_is_set_later_takes_over_the_channels),
+		CASE(agent_that_would_miss_completions_is_refused),
+		CASE(evd_that_no_thread_would_watch_is_not_created),
+		CASE(evd_that_is_created_beside_a_new_agent_is_watched_or_refused),
 		CASE(channel_of_a_spilling_evd_stays_watched),
 		CASE(cno_that_is_in_use_cannot_be_freed),
 	};
