@@ -241,8 +241,8 @@ struct dapl_ep {
 	uint32_t min_message;		/* bytes of a send; 0 unless raw; as the limits of posts */
 	struct dapl_eth *eth;		/* NULL unless raw, and begun */
 	bool delayed_ack;
-	bool changing;			/* its configuration is being changed, partly without the
-					 * lock: dapl_ep_lock_settled */
+	bool changing;			/* its configuration is being changed, partly without the lock:
+					 * dapl_ep_lock_settled. Written under lock and rq.lock, read under either */
 	struct sockaddr_storage local, remote;	/* with ports; family 0: unknown */
 	DAT_CONN_QUAL remote_qual;	/* asked for by the consumer; passive: the peer's port */
 	DAT_EVENT_NUMBER terminal;	/* delivered when its completions are dequeued; 0: none */

@@ -401,7 +401,8 @@ test_unit_core_test_evd_notify_LDADD = $(core_device_libs)
 test_unit_core_test_ep_evds_SOURCES = test/unit/core/test_ep_evds.c $(core_device)
 test_unit_core_test_ep_evds_LDADD = $(core_device_libs)
 test_unit_core_test_ep_modify_SOURCES = test/unit/core/test_ep_modify.c $(core_device)
-test_unit_core_test_ep_modify_LDADD = $(core_device_libs)
+test_unit_core_test_ep_modify_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_ep_modify_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ep_feed_evds
 test_unit_core_test_ep_reset_SOURCES = test/unit/core/test_ep_reset.c $(core_device)
 test_unit_core_test_ep_reset_LDADD = $(core_device_libs)
 test_unit_core_test_sp_request_SOURCES = test/unit/core/test_sp_request.c $(core_objects)

@@ -32,7 +32,7 @@ DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 		return dapl_bad_ep_state(before);
 	}
 	if (before == DAT_EP_STATE_DISCONNECTED) {
-		ep->changing = true;
+		dapl_ep_begin_change(ep);
 		dapl_ep_deliver_deferred(ep);
 		ret = dapl_ep_take_emptied_qp(ep, &qp);
 		if (ret == DAT_SUCCESS) {
@@ -45,7 +45,7 @@ DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 			dapl_ep_give_qp(ep, qp);
 		if (ret == DAT_SUCCESS && ep->is_raw)
 			dapl_ep_begin_raw(ep);
-		ep->changing = false;
+		dapl_ep_end_change(ep);
 	}
 	dapl_mutex_unlock(&ep->lock);
 	return ret;

@@ -245,7 +245,7 @@ DAT_RETURN dapl_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask,
 	if (mask & DAT_EP_FIELD_PZ_HANDLE)
 		pz = dapl_pz_enter(param->pz_handle);
 	dapl_ep_lock_settled(ep);
-	ep->changing = true;
+	dapl_ep_begin_change(ep);
 	if (!dapl_object_is_live(&ep->obj)) {
 		ret = BAD_HANDLE(EP);
 	} else if (!may_modify(ep, mask) || qp_is_pinned(ep, mask)) {
@@ -258,7 +258,7 @@ DAT_RETURN dapl_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask,
 		if (!ret && (mask & DAT_EP_FIELD_COMM))
 			ep->comm = param->comm;
 	}
-	ep->changing = false;
+	dapl_ep_end_change(ep);
 	dapl_mutex_unlock(&ep->lock);
 	return ret;
 }

@@ -31,6 +31,24 @@ void dapl_ep_lock_settled(struct dapl_ep *ep)
 	}
 }
 
+static void set_changing(struct dapl_ep *ep, bool changing)
+{
+	assert_held(&ep->lock);
+	dapl_spin_lock(&ep->rq.lock);
+	ep->changing = changing;
+	dapl_spin_unlock(&ep->rq.lock);
+}
+
+void dapl_ep_begin_change(struct dapl_ep *ep)
+{
+	set_changing(ep, true);
+}
+
+void dapl_ep_end_change(struct dapl_ep *ep)
+{
+	set_changing(ep, false);
+}
+
 /* Allocates the ring of request records, whose endpoint never changes. */
 static int make_queue(struct dapl_ep *ep, struct dapl_queue *q, uint32_t entries)
 {

@@ -12,7 +12,8 @@
 
 #define COLD __attribute__((noinline, cold))
 
-static COLD DAT_RETURN no_qp_for_receive(struct dapl_ep *posted_to)
+/* Waits until no other call changes the endpoint, and makes its QP if there is none. */
+static COLD DAT_RETURN settle_qp(struct dapl_ep *posted_to)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_post_enter(posted_to);
 	DAT_RETURN ret = BAD_HANDLE(EP);
@@ -75,24 +76,26 @@ static bool keeps_receives(const struct dapl_ep *ep)
 	return !READ_ONCE(ep->is_ud) && dapl_ep_is_modifiable(ep);
 }
 
-/* Takes q->lock when the endpoint has a QP, which dat_ep_reset and dat_ep_modify take away for a moment, with
- * a copy of the receive in *saved if it may have to be posted again. After an error the lock is not held. */
+/* Takes q->lock when the endpoint has a QP that no other call is about to replace or to empty, with a copy of the receive in
+ * *saved if it may have to be posted again. After an error the lock is not held. */
 static DAT_RETURN lock_to_receive(struct dapl_ep *ep, const struct ibv_recv_wr *wr,
 				  struct dapl_saved_recv **saved)
 {
+	bool settled;
 	DAT_RETURN ret;
 
 	for (;;) {
 		*saved = NULL;
-		if (!__atomic_load_n(&ep->qp, __ATOMIC_RELAXED) && (ret = no_qp_for_receive(ep)))
-			return ret;
 		if (keeps_receives(ep) && !(*saved = dapl_saved_recv_new(wr)))
 			return NO_RESOURCE(MEMORY);
 		dapl_spin_lock(&ep->rq.lock);
-		if (ep->qp && (*saved || !keeps_receives(ep)))
+		settled = ep->qp && !ep->changing;
+		if (settled && (*saved || !keeps_receives(ep)))
 			return DAT_SUCCESS;
 		dapl_spin_unlock(&ep->rq.lock);
 		dapl_saved_recv_free(*saved);
+		if (!settled && (ret = settle_qp(ep)))
+			return ret;
 	}
 }
 

@@ -6,10 +6,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
+#include <pthread.h>
+#include <unistd.h>
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"
 #include "dapl/core/ep/ep_modify.h"
+#include "dapl/core/ep/post_recv.h"
 #include "dapl/core/event/evd.h"
+#include "dapl/core/mem/pz.h"
 #include "test/unit/core/core_device.h"
 
 static struct dapl_ia *ia, *again;	/* again: another open of the adapter of ia */
@@ -150,6 +154,64 @@ static void connect_evd_of_a_closed_ia_hinders_no_change(void **state)
 	assert_ptr_equal(ep->connect_evd, connection);
 }
 
+/* --- receives that are posted meanwhile ----------------------------------------------------- */
+
+enum { LONG_ENOUGH_US = 50000 };	/* for a thread that posts, unless it waits */
+
+static void (*in_feed)(void);		/* inside a change; NULL: nothing happens */
+
+DAT_RETURN __real_dapl_ep_feed_evds(const struct dapl_ep *of, struct dapl_evd *recv, struct dapl_evd *request,
+				    const DAT_EP_ATTR *attr);
+DAT_RETURN __wrap_dapl_ep_feed_evds(const struct dapl_ep *of, struct dapl_evd *recv, struct dapl_evd *request,
+				    const DAT_EP_ATTR *attr);
+DAT_RETURN __wrap_dapl_ep_feed_evds(const struct dapl_ep *of, struct dapl_evd *recv, struct dapl_evd *request,
+				    const DAT_EP_ATTR *attr)
+{
+	if (in_feed)
+		in_feed();
+	return __real_dapl_ep_feed_evds(of, recv, request, attr);
+}
+
+static pthread_t poster;
+
+static void *post_receive(void *unused)
+{
+	DAT_LMR_TRIPLET segment = { .segment_length = 64 };
+
+	(void)unused;
+	return (void *)(uintptr_t)dapl_receive_any(ep, 1, &segment, (DAT_DTO_COOKIE){ .as_64 = 1 },
+						   DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static void post_in_thread(void)
+{
+	in_feed = NULL;
+	assert_int_equal(pthread_create(&poster, NULL, post_receive, NULL), 0);
+	usleep(LONG_ENOUGH_US);
+}
+
+static void receive_posted_beside_a_change_is_not_lost(void **state)
+{
+	DAT_PZ_HANDLE pz;
+	void *ret;
+
+	(void)state;
+	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)ia, &pz), DAT_SUCCESS);
+	assert_int_equal(modify(DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE,
+				&(DAT_EP_PARAM){ .pz_handle = pz, .recv_evd_handle = (DAT_EVD_HANDLE)dto }), DAT_SUCCESS);
+	assert_non_null(ep->qp);
+	in_feed = post_in_thread;
+	assert_int_equal(modify(DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS,
+				&(DAT_EP_PARAM){ .ep_attr.max_recv_dtos = 32 }), DAT_SUCCESS);
+	assert_int_equal(pthread_join(poster, &ret), 0);
+	assert_int_equal((uintptr_t)ret, DAT_SUCCESS);
+	assert_int_equal(dapl_queue_count(&ep->rq), 1);
+	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)ep), DAT_SUCCESS);
+	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
+	assert_int_equal(dapl_ep_make(ia, NULL, NULL, dto, of_again, NULL, NULL, 7, &ep), DAT_SUCCESS);
+	dapl_object_publish(&ep->obj);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -161,7 +223,9 @@ int main(void)
 		TEST(connect_evd_is_replaced),
 		TEST(refused_change_leaves_everything),
 		TEST(connect_evd_of_a_closed_ia_hinders_no_change),
+		TEST(receive_posted_beside_a_change_is_not_lost),
 	};
 
+	alarm(60);	/* seconds: a thread that waits for a lock for ever ends the test */
 	return cmocka_run_group_tests_name("dat_ep_modify", tests, NULL, NULL);
 }
