@@ -669,6 +669,7 @@ test_unit_soft_test_requester_done_SOURCES = test/unit/soft/test_requester_done.
 test_unit_soft_test_requester_done_LDADD = $(unit_soft_libs)
 test_unit_soft_test_requester_SOURCES = test/unit/soft/test_requester.c $(stream_test)
 test_unit_soft_test_requester_LDADD = $(unit_soft_libs)
+test_unit_soft_test_requester_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 test_unit_soft_test_responder_SOURCES = test/unit/soft/test_responder.c $(stream_test)
 test_unit_soft_test_responder_LDADD = $(unit_soft_libs)
 test_unit_soft_test_responder_place_SOURCES = test/unit/soft/test_responder_place.c $(stream_test)

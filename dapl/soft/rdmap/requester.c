@@ -351,6 +351,15 @@ static enum soft_step frame_request(struct soft_batch *b, const struct dapl_conn
 
 /* --- answers to the peer's reads and atomics ------------------------------------------- */
 
+/* The answer cannot be sent, so the stream ends. */
+static enum soft_step answer_fails(struct soft_batch *b, int term, const char *check)
+{
+	b->answer = true;
+	b->term = term;
+	b->check = check;
+	return STEP_BROKEN;
+}
+
 static enum soft_step frame_response(struct soft_batch *b, const struct dapl_conn *conn,
 				struct soft_qp *qp, const struct soft_answer *answer,
 				struct soft_tx_cursor *cur)
@@ -366,17 +375,13 @@ static enum soft_step frame_response(struct soft_batch *b, const struct dapl_con
 	if (length) {
 		check = soft_mem_remote(qp, answer->stag, answer->from + cur->answered, length,
 					IBV_ACCESS_REMOTE_READ, &at, &b->held);
-		if (check != SOFT_FINE) {
-			b->answer = true;
-			b->term = WIRE_TERM(0, 1, check);
-			b->check = "source of a read went away";
-			return STEP_BROKEN;
-		}
+		if (check != SOFT_FINE)
+			return answer_fails(b, WIRE_TERM(0, 1, check), "source of a read went away");
 	}
 	if (conn->crc && length) {
 		b->bounce = malloc(length);
 		if (!b->bounce)
-			return memory_gone(b);
+			return answer_fails(b, WIRE_TERM_LOCAL, "memory for the answer to a read");
 		memcpy(b->bounce, at, length);
 		at = (char *)b->bounce;
 	}
@@ -423,6 +428,7 @@ static enum soft_step frame_answer(struct soft_batch *b, const struct dapl_conn 
 	batch_note_cursor(b, cur);
 	return STEP_FRAMED;
 }
+
 enum soft_step soft_requester_fill(struct soft_batch *b, const struct dapl_conn *conn,
 			      struct soft_tx_cursor *cur)
 {

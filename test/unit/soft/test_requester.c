@@ -15,6 +15,15 @@ enum {
 	REMOTE = 100,		/* address that requests name */
 };
 
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+static bool no_memory;
+
+__attribute__((visibility("default"))) void *__wrap_malloc(size_t size)
+{
+	return no_memory ? NULL : __real_malloc(size);
+}
+
 static struct soft_batch b;
 static uint8_t bytes[BATCH_PAYLOAD + SOFT_SCRATCH + BATCH_BYTES];	/* of the batch, in one piece */
 static struct soft_tx_cursor cur;	/* behind the batch */
@@ -540,6 +549,22 @@ static void batch_with_crc_has_one_response(void **state)
 	assert_int_equal(b.frames, 2);
 }
 
+/* None of the requests of this side is to blame. */
+static void response_without_memory_for_its_copy_fails_as_an_answer(void **state)
+{
+	(void)state;
+	post(IBV_WR_SEND, 8);
+	ask(0, 8);
+	s.conn->crc = true;
+	no_memory = true;
+	assert_int_equal(fill(), STEP_BROKEN);
+	no_memory = false;
+	s.conn->crc = false;
+	assert_true(b.answer);
+	assert_int_equal(b.term, WIRE_TERM_LOCAL);
+	assert_string_equal(b.check, "memory for the answer to a read");
+}
+
 static void batch_has_one_response_from_a_window(void **state)
 {
 	(void)state;
@@ -602,6 +627,7 @@ int main(void)
 		CASE(atomic_is_answered_with_the_value_before),
 		CASE(source_that_went_away_ends_the_stream),
 		CASE(batch_with_crc_has_one_response),
+		CASE(response_without_memory_for_its_copy_fails_as_an_answer),
 		CASE(batch_has_one_response_from_a_window),
 		CASE(only_our_peers_get_interleaved_messages),
 	};
