@@ -48,11 +48,13 @@ static char *permitted(const struct dapl_conn *conn, struct target target, uint3
 
 /* --- the initiator: access ------------------------------------------------------------------------ */
 
-/* The kernel copied less than it should. Errors that will not go away end direct access to the
- * peer. Returns false. */
-static bool copy_failed(struct shm_process *peer)
+/* True: the kernel copied all of `length` bytes. `copied` is the result of its call: an error that will not go
+ * away ends direct access to the peer. A short copy is no such error, and sets no errno. */
+static bool check_copy(struct shm_process *peer, ssize_t copied, uint32_t length)
 {
-	if (errno != EPERM && errno != ESRCH && errno != ENOSYS)
+	if (likely(copied == (ssize_t)length))
+		return true;
+	if (copied >= 0 || (errno != EPERM && errno != ESRCH && errno != ENOSYS))
 		return false;
 	dapl_mutex_lock(&peer->reach_lock);
 	WRITE_ONCE(peer->reach, SOFT_REACH_NO);
@@ -78,16 +80,14 @@ static bool copy_out(struct shm_conn *shm, const struct iovec *source, char *at,
 	there[0] = (struct iovec){ at, body };
 	there[1] = (struct iovec){ at + body, length - body };
 	if (body && !COPIES_IN_ORDER) {
-		if (access_copy(shm->peer->pid, source, there, 1) != (ssize_t)body)
-			return copy_failed(shm->peer);
+		if (!check_copy(shm->peer, access_copy(shm->peer->pid, source, there, 1), body))
+			return false;
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		length -= body;
 		memmove(shm->bounce, shm->bounce + body, length);
 		body = 0;
 	}
-	return access_copy(shm->peer->pid, source, there + !body, 1 + !!body) ==
-		       (ssize_t)length ||
-	       copy_failed(shm->peer);
+	return check_copy(shm->peer, access_copy(shm->peer->pid, source, there + !body, 1 + !!body), length);
 }
 
 /* Reads the window before the permission: then a window that is opened after the permission was
@@ -130,9 +130,8 @@ static bool read_from(const struct dapl_conn *conn, struct target target, const 
 
 	if (!there.iov_base)
 		return false;
-	if (process_vm_readv(peer->pid, iov, pieces, &there, 1, 0) != (ssize_t)target.length)
-		return copy_failed(peer);
-	return mr_permit_still_valid(&permit);
+	return check_copy(peer, process_vm_readv(peer->pid, iov, pieces, &there, 1, 0), target.length) &&
+	       mr_permit_still_valid(&permit);
 }
 
 /* The local memory of the request as iovecs. 0: it is not registered (any more). */

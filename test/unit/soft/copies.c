@@ -6,7 +6,7 @@
 
 void (*meanwhile)(void);
 unsigned meanwhile_at, copies;
-bool copies_refused;
+bool copies_refused, copies_cut;
 struct iovec stored[8];
 unsigned stores;
 
@@ -37,7 +37,7 @@ ssize_t __wrap_access_copy(pid_t pid, const struct iovec *source, const struct i
 		return -1;
 	for (int i = 0; i < n && stores < sizeof stored / sizeof *stored; i++)
 		stored[stores++] = there[i];
-	return __real_access_copy(pid, source, there, n);
+	return copies_cut ? 1 : __real_access_copy(pid, source, there, n);
 }
 
 ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
@@ -47,7 +47,9 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned lo
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
 				const struct iovec *there, unsigned long m, unsigned long flags)
 {
-	return copy_refused() ? -1 : __real_process_vm_readv(pid, here, n, there, m, flags);
+	if (copy_refused())
+		return -1;
+	return copies_cut ? 1 : __real_process_vm_readv(pid, here, n, there, m, flags);
 }
 
 void open_sleeper(void)
@@ -57,7 +59,7 @@ void open_sleeper(void)
 	open_two(0);
 	meanwhile = NULL;
 	copies = meanwhile_at = stores = 0;
-	copies_refused = false;
+	copies_refused = copies_cut = false;
 	wait_asleep(&ends[0]);
 }
 

@@ -11,7 +11,7 @@
 /* Called just before copy number `meanwhile_at` that this thread asks the kernel for. `copies` counts them. */
 extern void (*meanwhile)(void);
 extern unsigned meanwhile_at, copies;
-extern bool copies_refused;
+extern bool copies_refused, copies_cut;	/* copies fail with EPERM; copies end after one byte */
 extern struct iovec stored[8];		/* where the kernel stored, in this order */
 extern unsigned stores;
 

@@ -249,6 +249,28 @@ static void requests_without_cma_use_the_ring(void **state)
 	}
 }
 
+/* Part of the memory of the target can be missing. The errno that is left says nothing about the peer. */
+static void short_copy_does_not_end_cma(void **state)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		open_sleeper();
+		post_to_other(opcodes[i], 8, 0);
+		done(&ends[0]);
+		assert_int_equal(ends[0].conn->shm->direct, 1);
+		copies_cut = true;
+		errno = EPERM;
+		post_to_other(opcodes[i], 100, 0);
+		copies_cut = false;
+		done(&ends[0]);
+		assert_int_equal(ends[0].conn->shm->direct, 1);
+		assert_int_equal(ends[0].conn->shm->peer->reach, SOFT_REACH_YES);
+		close_two();
+	}
+}
+
 /* The size limit bounds the grant file, and may shrink afterwards. */
 static void file_size_limit_leaves_cma(void **state)
 {
@@ -337,6 +359,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(last_word_of_a_cma_write_is_stored_last),
 		cmocka_unit_test(requests_without_the_right_are_refused),
 		cmocka_unit_test(requests_without_cma_use_the_ring),
+		cmocka_unit_test(short_copy_does_not_end_cma),
 		cmocka_unit_test(file_size_limit_leaves_cma),
 		cmocka_unit_test(other_processes_cannot_choose_the_source_of_a_copy),
 		cmocka_unit_test(full_grant_file_leaves_the_ring),
