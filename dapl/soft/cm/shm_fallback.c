@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-
 static struct dapl_mutex known_lock = DAPL_MUTEX_INIT(RANK_SOFT_FALLBACK);
 static struct { uint64_t peer; int err; } known[FALLBACK_CAUSES];
 static unsigned next;
@@ -39,6 +38,8 @@ static const char *hint(int err)
 	switch (err) {
 	case EMFILE:
 		return "raise the limit of descriptors, ulimit -n";
+	case ENFILE:
+		return "raise the system's limit of open files, sysctl fs.file-max";
 	case EFBIG:
 		return "raise the limit of file sizes, ulimit -f";
 	case EPERM: case EACCES:
@@ -51,6 +52,8 @@ static const char *hint(int err)
 		return "the peer process did not answer";
 	case ENODATA:
 		return "the peer process shared none and may have printed why";
+	case ECONNRESET: case EPIPE:	/* it closed the socket before it read the request */
+		return "the peer process had no room for the request";
 	case EPROTO:
 		return "the peer process sent something else";
 	default:

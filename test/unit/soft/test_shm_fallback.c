@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include "common/log.h"
+#include "dapl/soft/cm/shm_fallback.h"
 #include "dapl/soft/progress/progress.h"
 #include "test/unit/soft/ends.h"
 
@@ -63,6 +64,33 @@ static void stop_recording(void)
 	dup2(terminal, STDERR_FILENO);
 	close(terminal);
 	fclose(lines);
+}
+
+/* The line names what an administrator can do, or look for. */
+static void hint_fits_the_error(void **state)
+{
+	static const struct {
+		int err;
+		const char *hint;
+	} cases[] = {
+		{ ENFILE, "(raise the system's limit of open files, sysctl fs.file-max)" },
+		/* the peer closed the socket before it read the request */
+		{ ECONNRESET, "(the peer process had no room for the request)" },
+		{ EPIPE, "(the peer process had no room for the request)" },
+		{ ENOMEM, "(see the limits of memory)" },
+	};
+
+	(void)state;
+	open_two(0);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		record();
+		soft_progress_lock(ends[0].dev);
+		shm_fallback_report(ends[0].conn, 77, cases[i].err);
+		soft_progress_unlock(ends[0].dev);
+		expect_lines(1, cases[i].hint);
+		stop_recording();
+	}
+	close_two();
 }
 
 /* --- limits ---------------------------------------------------------------------------------- */
@@ -432,6 +460,7 @@ static void backlog_that_stays_full_is_one_line(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hint_fits_the_error),
 		cmocka_unit_test(file_size_limit_is_one_line),
 		cmocka_unit_test(switched_off_shared_memory_is_no_line),
 		cmocka_unit_test(initiator_without_memory_is_one_line),
