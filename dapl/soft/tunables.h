@@ -58,6 +58,7 @@ enum {
 	PATIENCE_SWEEPS = 4,		/* looks at a peer in this time: a lost one is noticed 1/N of it late */
 	KEEPALIVE_IDLE_PART = 2,	/* 1/N of this time: silence before the first keepalive probe */
 	KEEPALIVE_PROBES = 3,		/* in the rest of this time, evenly spaced */
+	KEEPALIVE_MAX_S = 32767,	/* s; TCP takes no longer silence or interval */
 	SOFT_ATTACH_S = 2,		/* s; for another process to share its memory */
 	SOFT_ATTACH_RETRY_MS = 10,	/* ms; until a peer process whose backlog is full is asked again */
 	HALF_OPEN_SILENCE_S = 60,	/* s; between two lines about closed half-open connections */

@@ -81,8 +81,10 @@ bool cm_peer_is_lost(struct dapl_conn *conn, uint64_t now)
 void cm_set_keepalive(int fd, const struct dapl_conn_tuning *tuning)
 {
 	int ms = cm_patience_ms(tuning), idle = ms / 1000 / KEEPALIVE_IDLE_PART, count = KEEPALIVE_PROBES;
-	int interval = (ms / 1000 - idle) / count, on = 1, off = 0;
+	int interval, on = 1, off = 0;
 
+	idle = idle < KEEPALIVE_MAX_S ? idle : KEEPALIVE_MAX_S;
+	interval = (ms / 1000 - idle) / count;
 	idle = idle ? idle : 1;
 	interval = interval ? interval : 1;
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, ms ? &on : &off, sizeof on);

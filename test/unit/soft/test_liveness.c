@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_liveness.c - when a peer that does not answer is lost, and when the sweep for it runs. The clock, the timer
  * and what TCP tells are the test's; test_tuning.c is about real connections. */
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -39,6 +41,7 @@ void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us, void (
 	sweep_us = delay_us;
 }
 
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length)
 {
@@ -188,6 +191,35 @@ static void socket_that_tells_nothing_is_not_lost(void **state)
 	assert_false(lost_after(SOFT_PATIENCE_MS, SOFT_PATIENCE_MS));
 }
 
+static int seconds(int fd, int option)
+{
+	socklen_t length = sizeof(int);
+	int value;
+
+	assert_int_equal(__real_getsockopt(fd, IPPROTO_TCP, option, &value, &length), 0);
+	return value;
+}
+
+/* The longest patience is more than twice the longest silence that TCP takes. */
+static void keepalive_notices_a_lost_peer_when_patience_ends(void **state)
+{
+	static const struct {
+		int timer;
+		int seconds, silence;
+	} rows[] = { { 0, 60, 30 }, { 31 + 1, 70368, 32767 } };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		cm_set_keepalive(fd, &(struct dapl_conn_tuning){ .ack_timeout = (uint16_t)rows[i].timer });
+		assert_int_equal(seconds(fd, TCP_KEEPIDLE), rows[i].silence);
+		assert_in_range(seconds(fd, TCP_KEEPIDLE) + seconds(fd, TCP_KEEPCNT) * seconds(fd, TCP_KEEPINTVL),
+				rows[i].seconds - 2, rows[i].seconds);
+	}
+	close(fd);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -201,6 +233,7 @@ int main(void)
 		TEST(peer_that_owes_nothing_is_not_lost),
 		TEST(acknowledgement_begins_anew),
 		TEST(socket_that_tells_nothing_is_not_lost),
+		TEST(keepalive_notices_a_lost_peer_when_patience_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
