@@ -10,9 +10,10 @@ struct soft_options {
 	bool eth_bypass;		/* raw Ethernet endpoints do not send through the queueing discipline */
 };
 
-/* Bytes of `params` that are name and port. */
+/* Returns the number of bytes of `params` that hold name and port, with the blanks behind them. */
 size_t soft_options_offset(const char *params);
-/* Reads what is behind them. Returns NULL, or the first option that is wrong; it ends at a blank. */
+/* Reads the options behind name and port. Returns NULL if all are right, else the first wrong one,
+ * which ends at a blank or at the end of `params`. */
 const char *soft_options_read(struct soft_options *options, const char *params);
 
 #endif

@@ -2,6 +2,7 @@
 /* cq.c - completion queues and completion channels. Which completions are added, and in which order,
  * is decided by qp.c and rdmap/. */
 #include "dapl/soft/obj/cq.h"
+#include "common/container_of.h"
 #include "common/lock.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/async_event.h"
@@ -64,7 +65,8 @@ static void channel_signal(struct soft_channel *channel)
 	(void)n;	/* fails only if the descriptor is readable already */
 }
 
-static void channel_calm(struct soft_channel *channel)
+/* Clears the descriptor if the list is empty. */
+static void channel_clear(struct soft_channel *channel)
 {
 	uint64_t count;
 	ssize_t n;
@@ -75,7 +77,8 @@ static void channel_calm(struct soft_channel *channel)
 	(void)n;
 }
 
-static void channel_put(struct soft_channel *channel, struct soft_cq *cq)
+/* Adds an event of the CQ. */
+static void channel_notify(struct soft_channel *channel, struct soft_cq *cq)
 {
 	dapl_mutex_lock(&channel->lock);
 	if (!cq->events++) {
@@ -97,7 +100,7 @@ int soft_channel_get(struct ibv_comp_channel *ibchannel, struct ibv_cq **cq)
 		TAILQ_REMOVE(&channel->ready, first, ready_link);
 		if (--first->events)
 			TAILQ_INSERT_TAIL(&channel->ready, first, ready_link);
-		channel_calm(channel);
+		channel_clear(channel);
 		*cq = &first->cq;
 	}
 	dapl_mutex_unlock(&channel->lock);
@@ -109,7 +112,7 @@ static void channel_forget(struct soft_channel *channel, struct soft_cq *cq)
 	dapl_mutex_lock(&channel->lock);
 	if (cq->events) {
 		TAILQ_REMOVE(&channel->ready, cq, ready_link);
-		channel_calm(channel);
+		channel_clear(channel);
 	}
 	dapl_mutex_unlock(&channel->lock);
 }
@@ -226,7 +229,7 @@ int soft_cq_take(struct soft_cq *cq, int entries, struct ibv_wc *wc)
 
 static void hold_ended(struct dapl_timer *timer)
 {
-	struct soft_cq *cq = (struct soft_cq *)((char *)timer - offsetof(struct soft_cq, hold_timer));
+	struct soft_cq *cq = container_of(timer, struct soft_cq, hold_timer);
 	bool notify;
 
 	dapl_spin_lock(&cq->lock);
@@ -236,10 +239,10 @@ static void hold_ended(struct dapl_timer *timer)
 	cq->holding = false;
 	dapl_spin_unlock(&cq->lock);
 	if (notify && cq->cq.channel)
-		channel_put(soft_channel(cq->cq.channel), cq);
+		channel_notify(soft_channel(cq->cq.channel), cq);
 }
 
-/* cq->lock held. Returns whether the notification of a completion waits for more. */
+/* Returns true if the notification of a completion waits for more completions. cq->lock held. */
 static bool hold_back(struct soft_cq *cq)
 {
 	assert_held(&cq->lock);
@@ -259,7 +262,7 @@ int soft_cq_moderate(struct ibv_cq *ibcq, uint32_t frames, uint32_t microseconds
 	cq->hold_frames = frames;
 	cq->hold_us = microseconds;
 	cq->holding = true;
-	dapl_timer_start(&cq->hold_timer, 0, hold_ended);	/* what is held back now */
+	dapl_timer_start(&cq->hold_timer, 0, hold_ended);	/* notifies of what was held back */
 	dapl_spin_unlock(&cq->lock);
 	return 0;
 }
@@ -285,7 +288,7 @@ void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited)
 	}
 	dapl_spin_unlock(&cq->lock);
 	if (notify && cq->cq.channel)
-		channel_put(soft_channel(cq->cq.channel), cq);
+		channel_notify(soft_channel(cq->cq.channel), cq);
 	if (unlikely(overrun)) {
 		soft_trace(TRC_LVL_ERROR, "cq", cq, "overrun, %d entries", cq->cq.cqe);
 		soft_event_post(cq->dev, &cq->overran, IBV_EVENT_CQ_ERR, &cq->cq);

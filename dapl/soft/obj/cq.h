@@ -29,8 +29,8 @@ struct soft_cq {
 	uint32_t mask, head, tail;	/* may be read without the lock */
 	uint8_t armed;			/* SOFT_ARMED*; may be read without the lock */
 	bool overrun;			/* the overrun was reported */
-	bool holding;			/* the timer runs, or will: see soft_cq_moderate() */
-	uint32_t hold_frames, hold_us;	/* of it; 0 frames: not moderated */
+	bool holding;			/* hold_timer was started, and has not fired */
+	uint32_t hold_frames, hold_us;	/* arguments of soft_cq_moderate() */
 	unsigned refs;			/* atomic: queues that complete here */
 
 	unsigned events;		/* not consumed yet; guarded by channel->lock */
@@ -47,12 +47,17 @@ int soft_cq_create(struct dapl_device *dev, int cqe, void *context,
 		   struct ibv_comp_channel *channel, struct ibv_cq **cq);
 int soft_cq_resize(struct ibv_cq *cq, int cqe);
 int soft_cq_destroy(struct ibv_cq *cq);
-/* An armed CQ notifies when it holds so many completions, or this time after the first; errors and solicited ones
- * at once. 0 frames: as soon as there is one. */
+/* From now on the armed CQ notifies when it holds `frames` completions, or `microseconds` after the
+ * first of them. Errors and solicited completions are notified at once. With 0 frames every completion
+ * is. */
 int soft_cq_moderate(struct ibv_cq *cq, uint32_t frames, uint32_t microseconds);
 /* Takes completions from the ring. Returns their number, 0 if the ring is empty. */
 int soft_cq_take(struct soft_cq *cq, int entries, struct ibv_wc *wc);
+/* Adds a completion, and notifies if the CQ is armed for it. If the ring is full, the completion is
+ * lost, and IBV_EVENT_CQ_ERR is reported once. */
 void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited);
+/* Removes the completions of a QP. */
+void soft_cq_purge(struct soft_cq *cq, uint32_t qp_num);
 
 /* The polling state of a thread. */
 struct soft_poller {
@@ -61,6 +66,5 @@ struct soft_poller {
 	const struct soft_cq *cq;	/* NULL: does not poll */
 };
 extern __thread struct soft_poller soft_poller __attribute__((tls_model("initial-exec")));
-void soft_cq_purge(struct soft_cq *cq, uint32_t qp_num);
 
 #endif

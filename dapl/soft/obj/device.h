@@ -52,12 +52,13 @@ struct dapl_device {
 	LIST_ENTRY(dapl_device) link;
 
 	const struct soft_directory *directory;
-	struct soft_stags *stags;	/* read without this lock by holders of a QP lock */
-	struct dapl_mutex stags_lock;	/* writers */
+	struct soft_stags *stags;	/* the table of STags; a thread that holds a QP lock reads it without
+					 * stags_lock */
+	struct dapl_mutex stags_lock;	/* held to change the table */
 	unsigned objects;		/* atomic: PDs, channels, CQs */
-	uint64_t dm_size, dm_used;	/* bytes of device memory (shm/dm.c): in all; atomic: in use */
+	uint64_t dm_size, dm_used;	/* bytes of device memory (shm/dm.c): all; those in use (atomic) */
 
-	struct dapl_mutex qps_lock;
+	struct dapl_mutex qps_lock;	/* guards qps and by_number */
 	LIST_HEAD(, soft_qp) qps;
 	LIST_HEAD(soft_number_head, soft_qp) by_number[QP_BUCKETS];
 
@@ -67,21 +68,22 @@ struct dapl_device {
 	int data_epoll, service_epoll, cm_epoll;
 	struct dapl_watch data_watch, cm_watch;
 	struct dapl_timer owner_timer, sweep_timer;
-	uint32_t polls, polls_seen;	/* atomic */
+	uint32_t polls, polls_seen;	/* atomic: polls that drove progress; their number when it was last
+					 * looked at (owner.c) */
 	enum progress_owner owner;	/* atomic */
 	long preemptions;		/* involuntary context switches seen; progress lock */
-	uint32_t service_hold_ms;		/* the service thread keeps progress for so long;
-						 * progress lock */
-	uint64_t hold_until_ns;		/* until then it hands over to no polling thread */
+	uint32_t service_hold_ms;	/* the service thread keeps progress for so long; progress lock */
+	uint64_t hold_until_ns;		/* until then the service thread does not hand over to polling
+					 * threads; progress lock */
 	struct dapl_mutex owner_lock;	/* guards owner, suppressed and the service epoll set */
 	uint64_t sweep_ns;		/* when sweep_timer is due; 0: it is not. Progress lock */
 	unsigned turns;			/* polls until one looks at all sockets */
 	unsigned streams;		/* sockets in data_epoll, and rings */
-	unsigned half_open_count;	/* half_open.c; in `half_open` */
-	unsigned half_open_evicted;	/* half_open.c */
-	uint64_t half_open_said_ns;	/* when the last line was printed; 0: never */
-	TAILQ_HEAD(, dapl_conn) half_open;	/* WAIT_REQUEST, the oldest first */
-	struct dapl_conn *busy_conn;		/* had input last */
+	unsigned half_open_count;	/* connections in half_open */
+	unsigned half_open_evicted;	/* those that were closed in favour of others (half_open.c) */
+	uint64_t half_open_said_ns;	/* when the last line about that was printed; 0: never */
+	TAILQ_HEAD(, dapl_conn) half_open;	/* connections in WAIT_REQUEST, the oldest first */
+	struct dapl_conn *busy_conn;	/* its socket had input last */
 	unsigned busy_run;		/* polls in a row in which it had input */
 	struct dapl_conn *suppressed;	/* busy_conn, if its wake-ups are suppressed; or NULL.
 					 * owner_lock; may be read without it */
@@ -100,11 +102,11 @@ struct dapl_device {
 	struct dapl_spin access_lock;	/* guards accesses, and their fields; innermost */
 	LIST_HEAD(, shm_access) accesses;	/* of peers to the memory of this process */
 	struct dapl_timer access_timer;	/* looks for accesses of connections that are gone */
-	uint64_t access_looks;		/* rounds of access_timer; its own */
+	uint64_t access_looks;		/* rounds of access_timer; only its handler uses it */
 	uint64_t revocations;		/* atomic: begun so far */
 	struct dapl_timer flush_timer;	/* a flush waits for a revocation */
-	TAILQ_HEAD(, dapl_conn) acks;	/* connections that owe an acknowledgement */
-	uint8_t *scratch;
+	TAILQ_HEAD(, dapl_conn) acks;	/* connections that owe an acknowledgement over TCP */
+	uint8_t *scratch;		/* SOFT_SCRATCH bytes, to receive into; progress lock */
 	LIST_HEAD(, dapl_conn) conns;
 	LIST_HEAD(, soft_port) ports;
 
@@ -112,7 +114,7 @@ struct dapl_device {
 	struct dapl_mutex events_lock;
 	struct dapl_cond events_done;
 	TAILQ_HEAD(, soft_event) events;
-	const void *event_running;		/* the object that an upcall runs for */
+	const void *event_running;	/* the object that an upcall runs for */
 	struct dapl_task event_task;
 
 	int udp;			/* -1 until the first UD QP */

@@ -3,8 +3,8 @@
  * whether an access is allowed and where the memory is. Does not move bytes.
  *
  * Looking up an STag takes no lock of the table: the caller holds the lock of some QP. Removing an
- * entry waits until every QP lock has been free once (quiesce); only then the entry and the consumer's
- * memory are released. So no thread touches memory after dereg_mr, at no cost to the data path.
+ * entry waits until every QP lock has been free once (quiesce); only then are the entry and the
+ * consumer's memory released. So no thread touches memory after dereg_mr, at no cost to the data path.
  * A window can be changed by another QP than the one that uses it, so a window has a lock of its own,
  * held for the length of an access. */
 #include "dapl/soft/obj/mem.h"
@@ -31,7 +31,6 @@ struct soft_stags {
 	struct stag_entry *bucket[];
 };
 
-
 static uint32_t stag_hash(uint32_t index)
 {
 	return index * 0x9e3779b1u >> 8;
@@ -49,8 +48,8 @@ static struct soft_region *stag_find(const struct dapl_device *dev, uint32_t sta
 	return e ? e->region : NULL;
 }
 
-/* Waits until no thread still uses the table's old contents: each held the lock of a QP. No QP
- * remembers a region afterwards. */
+/* Waits until no thread uses the old contents of the table any more: a thread that looks up an STag
+ * holds the lock of a QP. Afterwards no QP remembers a region. */
 static void quiesce(struct dapl_device *dev)
 {
 	struct soft_qp *qp;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* What a region lets peers do. */
+/* The rights of peers that a region may give. */
 enum {
 	SOFT_REMOTE_ACCESS = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
 			     IBV_ACCESS_REMOTE_ATOMIC,
@@ -40,8 +40,8 @@ struct soft_region {
 	uint64_t first;			/* address of the first byte as peers count it */
 	uint64_t length;
 	char *base;			/* local address of the first byte */
-	int file;			/* MR: the file that it maps, if peers may map it, too; else
-					 * -1 */
+	int file;			/* MR: descriptor of the file that it maps, if peers may map it, too;
+					 * else -1 */
 	uint64_t offset;		/* of the region in the file */
 	int access;			/* IBV_ACCESS_* */
 	struct soft_qp *qp;		/* type 2: bound to this QP only */
@@ -59,8 +59,8 @@ struct soft_mw {
 	struct soft_region region;
 };
 
-/* The MR that requests of a QP named last. Deregistration clears it all: then only 0 bytes match. A
- * consumer may name lkey 0, too. */
+/* The MR that a request of a QP named last. Deregistration clears the whole structure, so that it
+ * matches 0 bytes only, also if a request names lkey 0. */
 struct soft_local {
 	uint32_t lkey;
 	uint64_t first, length;		/* as in soft_region */
@@ -73,13 +73,13 @@ enum soft_check {
 	SOFT_WRAP = 4, SOFT_FINE = 100,
 };
 
-/* The directory of MRs that peers on this host read: what the table of STags tells it. */
+/* How the table of STags keeps the MR directory, which peers on this host read. */
 struct soft_directory {
-	/* stags_lock held */
+	/* Called with stags_lock held. */
 	void (*publish)(struct shm_process *process, const struct soft_region *region);
-	/* stags_lock held. True: peers may be within a write to the region. */
+	/* Called with stags_lock held. Returns true if peers may be within a write to the region. */
 	bool (*withdraw)(struct shm_process *process, const struct soft_region *region);
-	/* Waits until they are not. No lock held. */
+	/* Waits until no peer is within a write that it began before the withdrawal. Called with no lock held. */
 	void (*wait_for_writers)(struct dapl_device *dev);
 };
 
@@ -90,14 +90,14 @@ void soft_mem_fini(struct dapl_device *dev);
 void soft_mem_publish_all(struct dapl_device *dev, struct shm_process *process);
 int soft_pd_alloc(struct dapl_device *dev, struct ibv_pd **pd);
 int soft_pd_dealloc(struct ibv_pd *pd);
-/* What a region is made of. */
+/* The memory of a region that is to be registered. */
 struct soft_memory {
 	char *at;
 	uint64_t length;
-	int file;		/* that the memory is a mapping of, if peers may map it, too; else -1 */
+	int file;		/* descriptor of the file that it maps, if peers may map it, too; else -1 */
 	uint64_t offset;	/* of the memory in the file */
 };
-/* Registers memory that is populated. The descriptor becomes the region's, or is closed. */
+/* Registers memory whose pages are present. Takes over the descriptor, also when it fails. */
 int soft_mr_add(struct ibv_pd *pd, const struct soft_memory *memory, int access,
 		struct ibv_mr **mr);
 int soft_mr_dereg(struct ibv_mr *mr);
@@ -122,13 +122,14 @@ static inline void soft_mem_done(struct soft_region *held)
 	if (held)
 		dapl_mutex_unlock(&held->lock);
 }
-/* Returns false if the guard finds that the memory is unmapped or cannot be written. */
+/* With DAPL_SOFT_GUARD, returns false if the memory is unmapped or cannot be written. */
 bool soft_mem_guard(const struct dapl_device *dev, uint32_t stag, const char *at, uint64_t length);
 /* Finds bytes [offset, offset + length) of a segment list, as at most `max` iovecs. Returns the number of
  * iovecs, or -1 if the memory is not registered for this access. */
 int soft_mem_slice(const struct dapl_device *dev, const struct ibv_pd *pd,
 		   const struct ibv_sge *sge, uint32_t sges, uint64_t offset, uint32_t length,
 		   int access, struct iovec *iov, int max);
+/* True: all segments of the list are registered for this access. */
 bool soft_mem_check_all(const struct dapl_device *dev, const struct ibv_pd *pd,
 			const struct ibv_sge *sge, uint32_t sges, int access);
 /* Execute a bind or a local invalidate. Return the completion status. */

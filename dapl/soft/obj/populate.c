@@ -64,7 +64,7 @@ static int probe(const struct range *r)
 	return 0;
 }
 
-/* Advice about nothing succeeds where the kernel knows the advice. */
+/* For a range of 0 bytes, madvise() fails only if the kernel does not know the advice. */
 static bool kernel_populates(const struct range *r, int advice)
 {
 	return !madvise(r->start, 0, advice);
@@ -87,7 +87,7 @@ static int populate(const struct range *r, int advice)
 }
 
 /* The size of the largest region that is populated, in bytes. */
-static size_t most(size_t page)
+static size_t max_populated(size_t page)
 {
 	long pages = sysconf(_SC_PHYS_PAGES);
 
@@ -105,7 +105,7 @@ int soft_populate(const void *addr, size_t length, bool write)
 		return 0;
 	if (end < (uintptr_t)addr || r.length < length)
 		return EFAULT;
-	if (r.length > most(page))
+	if (r.length > max_populated(page))
 		return has_rights(&r, write) ? 0 : EFAULT;
 	if (kernel_populates(&r, advice))
 		return populate(&r, advice);

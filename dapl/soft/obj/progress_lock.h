@@ -7,10 +7,10 @@
 #include "dapl/soft/obj/device.h"
 
 void soft_progress_lock(struct dapl_device *dev);
-/* Before a fork, which takes the locks of all devices. */
+/* The same for a thread that may hold the progress locks of other devices: before a fork all are taken. */
 void soft_progress_lock_another(struct dapl_device *dev);
 
-/* The two that each poll calls are inline. */
+/* Each poll calls the functions from here on, so they are inline. */
 
 static inline void soft_progress_unlock(struct dapl_device *dev)
 {

@@ -33,7 +33,7 @@ struct soft_swqe {
 	uint8_t opcode, flags;		/* IBV_WR_*, IBV_SEND_* */
 	uint8_t state, status;
 	bool bind_type1;
-	uint8_t proto;			/* large ones: enum shm_proto, as selected */
+	uint8_t proto;			/* large requests: the protocol that was selected (enum shm_proto) */
 	bool measured;			/* it is part of a measurement (shm/proto.h) */
 	union {
 		struct {
@@ -60,9 +60,9 @@ struct soft_qp {
 	char *sq;
 	uint32_t sq_stride, sq_size;
 	uint32_t sq_head, sq_tail;	/* counters; [head, tail) are not completed */
-	uint32_t read_next;		/* no outstanding read or atomic before it */
+	uint32_t read_next;		/* counter; no read or atomic before it is outstanding */
 	uint32_t max_send_sge, max_inline;
-	struct soft_local local;	/* what a request sent last */
+	struct soft_local local;	/* the region that a request was sent from last */
 
 	struct soft_rq rq;		/* without SRQ */
 	struct soft_srq *srq;
@@ -72,19 +72,18 @@ struct soft_qp {
 	TAILQ_ENTRY(soft_qp) srq_link;	/* guarded by srq->lock */
 	void (*srq_posted)(struct soft_qp *qp);	/* raw Ethernet: called instead of soft_unexpected_deliver() */
 
-	/* UD */
-	uint32_t qkey;
-	struct soft_eth *eth;		/* raw Ethernet (eth/eth.c), else NULL */
+	uint32_t qkey;			/* UD */
+	struct soft_eth *eth;		/* raw Ethernet (eth/eth.c); else NULL */
 
 	LIST_ENTRY(soft_qp) link;	/* dev->qps */
 	LIST_ENTRY(soft_qp) number_link;	/* dev->by_number */
 
-	struct soft_event last_receive;
+	struct soft_event last_receive;	/* IBV_EVENT_QP_LAST_WQE_REACHED */
 
 	/* A flush that waits for a revocation (shm/revoke.h): the service thread makes its completions. */
 	bool flush_waits;		/* set with this lock, cleared with dev->qps_lock, too */
 	struct revocation revocation;	/* dev->qps_lock while flush_waits */
-	uint32_t flush_culprit;		/* of soft_qp_flush() */
+	uint32_t flush_culprit;		/* arguments of soft_qp_flush() */
 	enum ibv_wc_status flush_status;
 };
 
@@ -100,6 +99,9 @@ static inline struct soft_swqe *soft_swqe(const struct soft_qp *qp, uint32_t ind
 				    qp->sq_stride);
 }
 
+/* Returns NULL if there is no such QP. Called with dev->qps_lock held. */
+struct soft_qp *soft_qp_by_number(struct dapl_device *dev, uint32_t number);
+
 /* The functions from here on are called with qp->lock held. */
 /* The only code that changes the state; callers of libibverbs see it in the second field. */
 static inline void soft_qp_set_state(struct soft_qp *qp, enum ibv_qp_state state)
@@ -107,8 +109,8 @@ static inline void soft_qp_set_state(struct soft_qp *qp, enum ibv_qp_state state
 	qp->state = qp->qp.state = state;
 }
 
-/* Takes a receive for a message into qp->taken. Returns false if there is none; after the next post to an
- * SRQ soft_unexpected_deliver() is called. */
+/* Takes a receive for a message into qp->taken. Returns false if there is none. With an SRQ, the next
+ * post to it calls soft_unexpected_deliver() then. */
 bool soft_qp_take_receive(struct soft_qp *qp);
 /* Completes the taken receive. */
 void soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is,
@@ -123,6 +125,4 @@ void soft_qp_complete_send(struct soft_qp *qp, uint64_t wr_id, enum ibv_wr_opcod
 			   enum ibv_wc_status status, uint32_t length);
 /* Makes the completions of a flush. */
 void soft_qp_end_flush(struct soft_qp *qp);
-struct soft_qp *soft_qp_by_number(struct dapl_device *dev, uint32_t number);	/* qps_lock */
-
 #endif

@@ -17,8 +17,9 @@ struct soft_rwqe {
 
 struct soft_rq {			/* receives, of a QP or an SRQ */
 	char *ring;
-	uint32_t stride, size, max_sge;
-	uint32_t head, tail;
+	uint32_t stride, size;		/* bytes of an entry; entries, a power of 2 */
+	uint32_t max_sge;		/* segments of an entry */
+	uint32_t head, tail;		/* counters that wrap; [head, tail) are posted */
 };
 
 static inline struct soft_rwqe *soft_rwqe(const struct soft_rq *rq, uint32_t index)

@@ -50,7 +50,7 @@ static int srq_resize(struct soft_srq *srq, uint32_t wr)
 	for (uint32_t i = srq->rq.head; i != srq->rq.tail; i++)
 		rwqe_copy(soft_rwqe(&new, new.tail++), soft_rwqe(&srq->rq, i));
 	free(srq->rq.ring);
-	/* not max_sge: it stays the same, and soft_qp_create reads it without the lock */
+	/* max_sge stays the same, and soft_qp_create() reads it without the lock: it is not stored again */
 	srq->rq.ring = new.ring;
 	srq->rq.stride = new.stride;
 	srq->rq.size = new.size;
