@@ -229,8 +229,9 @@ enum {
 	REVOKE_NAP_US = 50,		/* us; between two looks from then on */
 	REVOKE_CUT_OFF_NS = 500000000,	/* ns; then a stopped peer's access window is closed */
 	REVOKE_GIVE_UP_NS = 1000000000,	/* ns; from the start: no longer waited for */
-	REVOKE_LEFT_US = 100000,	/* us; between two looks at what is left of a connection whose peer
-					 * was within a write: 0.01 % of a processor while it is stopped */
+	REVOKE_ORPHAN_US = 100000,	/* us; between two looks at accesses whose connection is gone and whose
+					 * peer was within a write: 0.01 % of a processor while it is
+					 * stopped */
 };
 #define WINDOW_FILE_SIZE (1ull << 40)	/* bytes, sparse: 2^24 windows, each cut off once at most */
 
@@ -240,7 +241,7 @@ enum {
 	FETCHES_MAX = 256,		/* connections from other processes without a request yet */
 	FETCH_US = 2000000,		/* us; for such a request to come */
 	ATTACH_ACCEPT_BATCH = 64,	/* connections accepted in one run of the service thread */
-	ATTACH_REST_US = 10000,		/* us; until a listener for shared memory without descriptors
+	ATTACH_PAUSE_US = 10000,	/* us; until a listener for shared memory without descriptors
 					 * accepts again: short against SOFT_ATTACH_S */
 	ATTACH_BACKLOG = 4096,		/* of listen(2) */
 	ATTACH_FILE_FRESH_S = 60,	/* s; a socket file made or checked so recently is left alone */

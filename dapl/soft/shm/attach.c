@@ -8,8 +8,8 @@
  * offers (offers.c). An initiator of another process connects to the socket (attach_server.c). When
  * each side has seen that the other has the same user, the initiator sends the descriptors of its
  * process, and gets those of the acceptor and of the segment (attach_message.c): sealed memfds, and the
- * wake-up eventfds. None of these has a name in a file system; when the processes are gone, so is all of
- * it. If any step fails, the data stays on TCP.
+ * wake-up eventfds. None of these has a name in a file system, so the kernel frees all of it when the
+ * processes have ended. If any step fails, the data stays on TCP.
  *
  * common/lock_rank.h has the order of the locks. */
 #include "dapl/soft/shm/attach.h"
@@ -68,7 +68,7 @@ static struct shm_segment *take_here(struct dapl_device *dev, uint64_t key,
 }
 
 /* A connected socket with the request sent, or -1 and errno. */
-static int ask(struct dapl_device *dev, uint64_t name, uint64_t key)
+static int request_memory(struct dapl_device *dev, uint64_t name, uint64_t key)
 {
 	struct attach_request request = { .key = key, .process = dev->process->id };
 	int fd = attach_socket_connect(name), err;
@@ -98,7 +98,7 @@ enum soft_attach soft_attach_begin(struct dapl_device *dev, const uint8_t token[
 		*segment = take_here(dev, key, acceptor);
 		return *segment ? SOFT_ATTACH_DONE : SOFT_ATTACH_NO;
 	}
-	*fd = ask(dev, name, key);
+	*fd = request_memory(dev, name, key);
 	if (*fd < 0 && errno == EAGAIN)
 		return SOFT_ATTACH_AGAIN;
 	return *fd >= 0 ? SOFT_ATTACH_WAIT : SOFT_ATTACH_NO;
@@ -130,7 +130,6 @@ enum soft_attach soft_attach_go_on(struct dapl_device *dev, int fd,
 
 /* --- the device closes, the process forks ------------------------------------------------------ */
 
-/* No connection is left. */
 void soft_shm_close(struct dapl_device *dev)
 {
 	revoke_close(dev);
@@ -156,7 +155,6 @@ void soft_shm_fork_done(void)
 	attach_server_fork_done();
 }
 
-/* The child has none of the memory, and must not keep the descriptors of the parent. */
 void soft_shm_fork_child(void)
 {
 	shm_process_fork_child();

@@ -12,13 +12,17 @@
 struct dapl_conn;
 struct dapl_device;
 
-/* AGAIN: the peer process has no room for another caller now. NO: errno says why; 0: memory is not
- * wanted, or not offered. */
+/* AGAIN: the backlog of the peer process is full. NO: errno says why; 0: memory is not wanted, or not
+ * offered. */
 enum soft_attach { SOFT_ATTACH_DONE, SOFT_ATTACH_WAIT, SOFT_ATTACH_AGAIN, SOFT_ATTACH_NO };
 
+/* The device is closed: no connection is left. */
 void soft_shm_close(struct dapl_device *dev);
+/* Before a fork, takes the locks of shared memory; after it, releases them, in parent and child. */
 void soft_shm_fork_prepare(void);
 void soft_shm_fork_done(void);
+/* In the child: forgets the memory, which the child does not have, and closes the descriptors of the
+ * parent. */
 void soft_shm_fork_child(void);
 
 /* The acceptor offers memory to the initiator that knows the token. NULL: errno says why; 0:

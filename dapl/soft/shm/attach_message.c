@@ -32,8 +32,8 @@ static bool send_with(int fd, const void *data, size_t length, const int *fds, i
 	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)length;
 }
 
-/* 1: a message of exactly that length with exactly that many descriptors; 0: nothing yet; -1:
- * anything else. */
+/* Returns 1 for a message of exactly that length with exactly that many descriptors, 0 if nothing has
+ * come yet, or -1 and errno for anything else. */
 static int receive_with(int fd, void *data, size_t length, int *fds, int count)
 {
 	char control[CMSG_SPACE(8 * sizeof(int))] __attribute__((aligned(8)));
@@ -89,7 +89,8 @@ int attach_send_reply(int fd, struct attach_reply *reply, int segment_file,
 	return send_with(fd, reply, sizeof *reply, fds, ATTACH_REPLY_FDS) ? 0 : -1;
 }
 
-/* The message was received: does it belong to this version? If not, closes its descriptors. */
+/* Returns 1 if the message that was received is of this version; else closes its descriptors and
+ * returns -1 and errno. */
 static int check_greeting(const char *got, const int *fds, int count)
 {
 	if (!memcmp(got, greeting, sizeof greeting))

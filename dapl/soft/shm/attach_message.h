@@ -26,8 +26,8 @@ enum { ATTACH_REQUEST_FDS = PROCESS_FDS, ATTACH_REPLY_FDS = 1 + PROCESS_FDS };
 int attach_send_request(int fd, struct attach_request *request, const struct shm_process *own);
 int attach_send_reply(int fd, struct attach_reply *reply, int segment_file,
 		      const struct shm_process *own);
-/* Receive a message. Return 1 with all its descriptors; 0: nothing has come yet; -1 and errno: it is
- * anything else. */
+/* Receive a message. Return 1 with all its descriptors, 0 if nothing has come yet, or -1 and errno if
+ * what came is not such a message. */
 int attach_receive_request(int fd, struct attach_request *request, int fds[ATTACH_REQUEST_FDS]);
 int attach_receive_reply(int fd, struct attach_reply *reply, int fds[ATTACH_REPLY_FDS]);
 

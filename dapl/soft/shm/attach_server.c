@@ -25,7 +25,7 @@ struct server {
 	struct dapl_watch watch;	/* for the abstract name */
 	struct dapl_watch file_watch;	/* for the file in the runtime directory */
 	bool has_file;
-	struct dapl_timer rest;		/* out of descriptors: until it listens again */
+	struct dapl_timer pause;	/* out of descriptors: until the sockets are watched again */
 	struct dapl_task task;		/* ends it */
 	uint64_t name;
 	unsigned users;			/* devices */
@@ -86,9 +86,9 @@ static void answer(int fd, const struct attach_request *request, struct shm_proc
 		return;
 	}
 	segment = shm_segment_new(file, initiator, acceptor);
-	if (!segment)
+	if (!segment) {
 		offer_refuse(request->key, request->process, ENOMEM);
-	if (segment) {
+	} else {
 		reply.process = acceptor->id;
 		offer_give(request->key, segment);
 		attach_send_reply(fd, &reply, file, acceptor);
@@ -135,10 +135,10 @@ static void fetch_begin(struct server *from, int fd)
 static void server_ready(struct dapl_watch *watch);
 static void server_file_ready(struct dapl_watch *watch);
 
-/* Tries again later if the watches cannot be had. */
-static void server_go_on(struct dapl_timer *timer)
+/* Watches the sockets again, or tries again later. */
+static void server_resume(struct dapl_timer *timer)
 {
-	struct server *from = container_of(timer, struct server, rest);
+	struct server *from = container_of(timer, struct server, pause);
 	int err = dapl_watch_start(&from->watch, from->watch.fd, server_ready);
 
 	if (!err && from->has_file)
@@ -146,17 +146,17 @@ static void server_go_on(struct dapl_timer *timer)
 	if (!err)
 		return;
 	dapl_watch_stop(&from->watch);
-	dapl_timer_start(&from->rest, ATTACH_REST_US, server_go_on);
+	dapl_timer_start(&from->pause, ATTACH_PAUSE_US, server_resume);
 }
 
-/* The callers wait in the backlog. A listener that stays watched would keep the service thread
+/* Peers wait in the backlog meanwhile. A listener that stayed watched would keep the service thread
  * busy. */
-static void server_rest(struct server *from)
+static void server_pause(struct server *from)
 {
 	dapl_watch_stop(&from->watch);
 	if (from->has_file)
 		dapl_watch_stop(&from->file_watch);
-	dapl_timer_start(&from->rest, ATTACH_REST_US, server_go_on);
+	dapl_timer_start(&from->pause, ATTACH_PAUSE_US, server_resume);
 }
 
 /* Accepts a limited number at a time, so that other users that connect without end do not keep the
@@ -168,7 +168,7 @@ static void accept_fetches(struct server *from, int listener)
 	for (int i = 0; i < ATTACH_ACCEPT_BATCH; i++) {
 		fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0 && (is_out_of_descriptors(errno) || errno == ENOMEM || errno == ENOBUFS))
-			server_rest(from);
+			server_pause(from);
 		if (fd < 0)
 			return;
 		fetch_begin(from, fd);
@@ -214,7 +214,7 @@ static void server_end(struct dapl_task *task)
 	struct server *old = container_of(task, struct server, task);
 	struct fetch *fetch;
 
-	dapl_timer_stop(&old->rest);
+	dapl_timer_stop(&old->pause);
 	server_remove_file(old);
 	dapl_watch_stop(&old->watch);
 	close(old->watch.fd);
@@ -243,7 +243,6 @@ static struct server *server_new(void)
 	errno = err;
 	return NULL;
 }
-
 
 /* --- its users ------------------------------------------------------------------------------------- */
 

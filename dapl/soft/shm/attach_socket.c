@@ -40,9 +40,10 @@ enum {
 /* The candidates, in the order of preference. NULL: there is none of that number. */
 static const char *directory_path(int i, char buffer[32])
 {
-	if (i)
-		return snprintf(buffer, 32, "/run/user/%u", (unsigned)geteuid()), buffer;
-	return secure_getenv("XDG_RUNTIME_DIR");
+	if (!i)
+		return secure_getenv("XDG_RUNTIME_DIR");
+	snprintf(buffer, 32, "/run/user/%u", (unsigned)geteuid());
+	return buffer;
 }
 
 /* A descriptor of the candidate, or -1 if it is not this user's alone. */
@@ -92,8 +93,8 @@ static int socket_new(void)
 	return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-/* Closes fd, and keeps errno. */
-static int give_up(int fd)
+/* Closes fd, unless it is negative, and keeps errno. Returns -1. */
+static int close_keeping_errno(int fd)
 {
 	int err = errno;
 
@@ -116,11 +117,11 @@ static int connect_to(const struct sockaddr_un *address, socklen_t length)
 	int fd = socket_new();
 
 	if (fd < 0 || connect(fd, (const struct sockaddr *)address, length))
-		return give_up(fd);
+		return close_keeping_errno(fd);
 	if (attach_socket_is_of_this_user(fd))
 		return fd;
 	errno = EPERM;
-	return give_up(fd);
+	return close_keeping_errno(fd);
 }
 
 static int connect_file(int directory, const char *file)
@@ -176,7 +177,7 @@ static int listen_abstract(uint64_t name)
 	int fd = socket_new();
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) || listen(fd, ATTACH_BACKLOG))
-		return give_up(fd);
+		return close_keeping_errno(fd);
 	return fd;
 }
 
@@ -189,11 +190,11 @@ static int listen_file(int directory, uint64_t name)
 	file_name(final, name, "");
 	file_name(first, name, UNFINISHED);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&address, address_file(&address, directory, first)))
-		return give_up(fd);
+		return close_keeping_errno(fd);
 	if (!listen(fd, ATTACH_BACKLOG) && !renameat(directory, first, directory, final))
 		return fd;
 	unlinkat(directory, first, 0);
-	return give_up(fd);
+	return close_keeping_errno(fd);
 }
 
 int attach_socket_listen(uint64_t name, bool file)
@@ -209,7 +210,7 @@ int attach_socket_listen(uint64_t name, bool file)
 			continue;
 		remove_stale_files(directory);
 		fd = listen_file(directory, name);
-		give_up(directory);
+		close_keeping_errno(directory);
 	}
 	return fd;
 }
@@ -245,7 +246,7 @@ int attach_socket_connect(uint64_t name)
 		if (directory < 0)
 			continue;
 		fd = connect_file(directory, file);
-		give_up(directory);
+		close_keeping_errno(directory);
 		if (fd >= 0 || errno == EAGAIN || errno == EMFILE || errno == ENFILE)
 			return fd;
 	}

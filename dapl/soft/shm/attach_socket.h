@@ -9,14 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A listening socket, or -1 and errno. For a file, ENOENT says that there is no usable directory. */
+/* A listening socket, or -1 and errno. A file needs a usable directory. */
 int attach_socket_listen(uint64_t name, bool file);
-/* The file goes. */
+/* Removes the file. */
 void attach_socket_remove(uint64_t name);
 /* A socket connected to a process of this user, or -1 and errno: EAGAIN if its backlog is full,
  * ECONNREFUSED if nothing listens, EPERM if another user listens. */
 int attach_socket_connect(uint64_t name);
-/* True if the peer process of a connected socket has this user. */
+/* True: the peer process of the connected socket has the effective user of this process. */
 bool attach_socket_is_of_this_user(int fd);
 
 #endif

@@ -48,8 +48,8 @@ static char *permitted(const struct dapl_conn *conn, struct target target, uint3
 
 /* --- the initiator: access ------------------------------------------------------------------------ */
 
-/* True: the kernel copied all of `length` bytes. `copied` is the result of its call: an error that will not go
- * away ends direct access to the peer. A short copy is no such error, and sets no errno. */
+/* True: the kernel copied all of `length` bytes. `copied` is the result of its call: an error that will
+ * not go away ends direct access to the peer. A short copy is no such error, and sets no errno. */
 static bool check_copy(struct shm_process *peer, ssize_t copied, uint32_t length)
 {
 	if (likely(copied == (ssize_t)length))

@@ -15,15 +15,15 @@ struct shm_conn;
 struct soft_qp;
 struct soft_swqe;
 
-/* Executes the request at the cursor in the memory of the peer; it is the only one outstanding. False: it
- * is to be sent: CMA is not permitted, or failed. True: the caller calls soft_qp_complete_sends().
+/* Executes the request at the cursor, the only one outstanding, in the memory of the peer. False: CMA is not
+ * permitted, or failed, and the request is to be sent. True: the caller calls soft_qp_complete_sends().
  * qp->lock held. */
 bool cma_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe);
-/* Has the kernel copy a large read. All requests before it have been executed. False: it did not, and
- * the read takes the ring. qp->lock held. */
+/* Executes a large read. All requests before it have been executed. False: CMA failed, and the read
+ * takes the ring. qp->lock held. */
 bool cma_read(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe);
-/* Reads into `to`, local memory. No request is before it. False: it was not read, and nothing is
- * known. qp->lock held. */
+/* Reads into `to`, local memory. No request is before it. False: CMA failed, and the bytes at `to` may have
+ * changed. qp->lock held. */
 bool cma_read_now(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *to,
 			  uint32_t length);
 /* Allows, or no longer allows, the peer to copy payloads that were sent by rendezvous. After
@@ -34,7 +34,7 @@ void rndv_disable(struct shm_conn *shm);
  * the payload was withdrawn. */
 bool rndv_fetch(struct dapl_conn *conn, uint64_t address, const struct iovec *to, int pieces,
 		       uint32_t length);
-/* True: the peer has withdrawn its payloads: they will never be there. */
+/* True: the peer has withdrawn its payloads for good. */
 bool rndv_is_cancelled(const struct dapl_conn *conn);
 
 #endif

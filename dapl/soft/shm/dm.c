@@ -24,7 +24,7 @@ struct soft_dm {
 	int file;
 };
 
-/* Returns false if there is not so much left. */
+/* Returns false if less is left. */
 static bool reserve(struct dapl_device *dev, uint64_t size)
 {
 	uint64_t used = __atomic_load_n(&dev->dm_used, __ATOMIC_RELAXED);
@@ -94,7 +94,8 @@ int soft_dm_free(struct ibv_dm *ibdm)
 	return 0;
 }
 
-/* Without a descriptor of its own, peers reach the region only through its owner. DM-15, 16, 17. */
+/* A region that gets no descriptor is not mapped by peers: its owner executes their requests. DM-15,
+ * 16, 17. */
 int soft_dm_reg(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t offset, uint64_t length, int access,
 		struct ibv_mr **mr)
 {

@@ -13,7 +13,7 @@
 
 /* --- the target: what it publishes ------------------------------------------------------------- */
 
-/* F_SEAL_GROW keeps a window that was cut off from being there again. */
+/* F_SEAL_GROW: a window that was cut off cannot come back. */
 static bool open_window_file(struct shm_process *process)
 {
 	uint64_t limit = sealed_file_limit(), size;

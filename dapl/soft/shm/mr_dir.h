@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* mr_dir.h - the MR directory, the first part of the shared file of a process: what peers on this host
- * may write and read themselves while no thread here polls. cma.c and rmem_map.c ask it;
+/* mr_dir.h - the MR directory, a file of a process that its peers on this host map: the regions that
+ * they may write and read themselves. cma.c and rmem_map.c look permissions up in it.
  * doc/design/soft-shared-memory.md argues why it is safe. */
 #ifndef SOFT_MR_DIR_H
 #define SOFT_MR_DIR_H
@@ -13,8 +13,7 @@ struct dapl_conn;
 struct shm_process;
 struct soft_region;
 
-/* Allows other processes to access the memory of this one, whose directory it is. If any step
- * fails, they may not. */
+/* Allows peers to access the memory of this process. If any step fails, they may not. */
 void mr_dir_open(struct shm_process *process);
 /* Closes the descriptors for direct access, of this process or of a peer. */
 void mr_dir_close(struct shm_process *process);

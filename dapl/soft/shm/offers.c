@@ -67,6 +67,18 @@ int attach_offer_error(const struct attach_offer *offer, uint64_t *peer)
 	return err;
 }
 
+/* offers_lock held. */
+static struct attach_offer *find_offer(uint64_t key)
+{
+	struct attach_offer *offer;
+
+	assert_held(&offers_lock);
+	LIST_FOREACH(offer, &offers, link)
+		if (offer->key == key)
+			return offer;
+	return NULL;
+}
+
 struct shm_process *offer_take(uint64_t key, const struct dapl_device *dev,
 			       struct dapl_conn **conn)
 {
@@ -74,14 +86,14 @@ struct shm_process *offer_take(uint64_t key, const struct dapl_device *dev,
 	struct attach_offer *offer;
 
 	dapl_mutex_lock(&offers_lock);
-	LIST_FOREACH(offer, &offers, link)
-		if (offer->key == key && !offer->taken) {
-			offer->taken = true;
-			process = offer->process;
-			shm_process_get(process);
-			if (dev && dev->process == process)
-				*conn = offer->conn;
-		}
+	offer = find_offer(key);
+	if (offer && !offer->taken) {
+		offer->taken = true;
+		process = offer->process;
+		shm_process_get(process);
+		if (dev && dev->process == process)
+			*conn = offer->conn;
+	}
 	dapl_mutex_unlock(&offers_lock);
 	return process;
 }
@@ -91,10 +103,9 @@ void offer_give(uint64_t key, struct shm_segment *segment)
 	struct attach_offer *offer;
 
 	dapl_mutex_lock(&offers_lock);
-	LIST_FOREACH(offer, &offers, link)
-		if (offer->key == key) {
-			offer->segment = shm_segment_get(segment);
-		}
+	offer = find_offer(key);
+	if (offer)
+		offer->segment = shm_segment_get(segment);
 	dapl_mutex_unlock(&offers_lock);
 }
 
@@ -103,11 +114,11 @@ void offer_refuse(uint64_t key, uint64_t peer, int err)
 	struct attach_offer *offer;
 
 	dapl_mutex_lock(&offers_lock);
-	LIST_FOREACH(offer, &offers, link)
-		if (offer->key == key) {
-			offer->peer = peer;
-			offer->err = err;
-		}
+	offer = find_offer(key);
+	if (offer) {
+		offer->peer = peer;
+		offer->err = err;
+	}
 	dapl_mutex_unlock(&offers_lock);
 }
 

@@ -16,7 +16,8 @@ struct attach_offer *offer_new(struct dapl_device *dev, struct dapl_conn *conn, 
 /* Ends the offer. Returns a reference to the segment that was made for it; NULL: it was not
  * taken, or `offer` is NULL. */
 struct shm_segment *attach_offer_end(struct attach_offer *offer);
-/* errno if process *peer took the offer and got no memory, else 0. `offer` may be NULL. */
+/* Returns the errno with which process *peer took the offer and got no memory; else 0. `offer` may be
+ * NULL. */
 int attach_offer_error(const struct attach_offer *offer, uint64_t *peer);
 
 /* An initiator takes the offer. Returns a reference to the process that made it; NULL: there is no

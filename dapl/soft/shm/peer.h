@@ -44,7 +44,8 @@ static inline struct shm_access *shm_own_access(const struct dapl_conn *conn)
 	return &conn->shm->segment->access[conn->passive];
 }
 
-/* What this side, and what the peer says of its writes to the other's memory (revoke.h). */
+/* The words by which this side, and the peer, announce their writes to the memory of the other
+ * (revoke.h). */
 static inline struct ring_writer *shm_own_writer(const struct dapl_conn *conn)
 {
 	return &conn->shm->segment->memory->writer[conn->passive];

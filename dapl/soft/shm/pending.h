@@ -10,8 +10,8 @@
  * ring after it has asked. A producer sets the bit of the number, then that of the word in `any`.
  * The consumer clears them in the opposite order, and looks at the ring after both.
  *
- * Trust. Any peer may set or clear any bit at any time. Then a ring is polled though it is empty,
- * of as many at a time as a word has bits, or it is polled only when its turn comes. */
+ * Trust. Any peer may set or clear any bit at any time. Wrong bits make a poll look at empty rings, as
+ * many as a word has bits at most. A ring whose bit was cleared is polled when its turn comes. */
 #ifndef SOFT_PENDING_H
 #define SOFT_PENDING_H
 #include <stdbool.h>
@@ -34,7 +34,7 @@ void pending_ask(struct shm_conn *shm);
 void pending_waive(struct shm_conn *shm);
 /* Takes the bits of one word, whose index is *word. 0: no ring is marked. */
 uint64_t pending_take(struct dapl_device *dev, unsigned *word);
-/* NULL: the connection is closed meanwhile. */
+/* The ring with this number; NULL: its connection has been closed meanwhile. */
 struct shm_conn *pending_conn(const struct dapl_device *dev, unsigned number);
 
 /* --- the producer; after a full fence --------------------------------------------------------- */

@@ -80,7 +80,6 @@ void shm_process_put(struct shm_process *process)
 		process_free(process);
 }
 
-
 void shm_process_get(struct shm_process *process)
 {
 	dapl_mutex_lock(&process_lock);
@@ -247,7 +246,7 @@ void shm_notify_self(struct shm_process *process)
 	(void)n;	/* fails only if the counter is at its maximum: it is signaled then */
 }
 
-/* To signal once for each time that the peer falls asleep is enough. */
+/* One signal is enough for each time that the peer falls asleep. */
 void shm_notify_wake(struct shm_process *process, uint32_t sleep_count)
 {
 	if (__atomic_exchange_n(&process->notified, sleep_count, __ATOMIC_RELAXED) != sleep_count)

@@ -23,16 +23,15 @@ struct shm_process {
 	struct shm_mr_dir *mr_dir;
 	struct shm_pending *pending;
 	uint32_t *sleep_count;		/* in mr_dir */
-	uint32_t notified;			/* atomic: the sleep count for which wake_fd was
-						 * signaled */
+	uint32_t notified;		/* atomic: the sleep count for which wake_fd was signaled */
 
-	/* Direct access. Nothing of a peer is open until it is reached. */
+	/* Direct access. The descriptors of a peer are opened when it is first reached. */
 	struct dapl_mutex reach_lock;	/* guards the fields below and the window file of this
 					 * process */
 	/* may be read without the lock */
 	enum { SOFT_REACH_UNTRIED, SOFT_REACH_YES, SOFT_REACH_NO } reach;
-	int window_file;			/* constant for this process, and once a peer is
-						 * reached; else -1 */
+	int window_file;		/* of this process, or of a peer that was reached, and constant then;
+					 * else -1 */
 	int pidfd;			/* of a peer; else -1 */
 	pid_t pid;			/* constant once it is reached */
 	uint64_t seen_ns;		/* when the process was last seen alive */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* proto.c - protocol selection (proto.h), where it is not the common case: reads, peers that do not
- * answer at once, and large requests. */
+/* proto.c - protocol selection (proto.h) for reads, for idle peers, and for large requests. */
 #include "dapl/soft/shm/proto.h"
 #include "common/clock.h"
 #include "common/once.h"
@@ -9,7 +8,7 @@
 #include "dapl/soft/shm/shared.h"
 #include "dapl/soft/tunables.h"
 
-/* --- peers that do not answer at once --------------------------------------------------------- */
+/* --- idle peers ----------------------------------------------------------------------------- */
 
 bool proto_peer_polls(struct shm_conn *shm)
 {
@@ -125,7 +124,7 @@ enum shm_proto proto_select_queued(const struct soft_qp *qp, struct dapl_conn *c
 					       : select_large(conn, request);
 }
 
-/* --- what became of the advice ---------------------------------------------------------------- */
+/* --- what became of a selection --------------------------------------------------------------- */
 
 void proto_read_by_cma(struct dapl_conn *conn, const struct soft_swqe *wqe, uint64_t begun_ns)
 {

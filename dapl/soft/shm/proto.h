@@ -9,10 +9,10 @@
  *   MAPPED  this side stores and loads     reads, writes and atomics of up to 4 MiB to regions that can
  *                                          be mapped
  *
- * One function answers, proto_select(), and what it needs to know is kept in struct proto_state and in
- * the device's tables. Its answer is advice. Whether a protocol is possible is found out by those that
- * execute it (shm_conn.c, cma.c, rmem_map.c); they ask again without it. With PROTO_COPY for all
- * requests everything works: DAPL_SOFT_DIRECT=0 makes it so, and test/unit/soft/copy-only shows it. */
+ * proto_select() selects the protocol, by struct proto_state and the device's tables. Its answer is
+ * advice. The code that executes a protocol (shm_conn.c, cma.c, rmem_map.c) may find it impossible, and
+ * selects again without it. PROTO_COPY is always possible: DAPL_SOFT_DIRECT=0 selects it for all
+ * requests, and test/unit/soft/copy-only tests that. */
 #ifndef SOFT_PROTO_H
 #define SOFT_PROTO_H
 #include <infiniband/verbs.h>
@@ -24,7 +24,7 @@
 #include "dapl/soft/shm/proto_state.h"
 #include "dapl/soft/shm/shm_conn.h"
 
-/* When a request needs a protocol. */
+/* The moment at which a protocol is selected for a request. */
 enum proto_moment {
 	PROTO_POSTED,		/* it is being posted, and not queued yet */
 	PROTO_QUEUED,		/* it is short, and at the head of the send queue */
@@ -49,8 +49,8 @@ static inline struct proto_request proto_request_of(enum proto_moment moment, st
 	};
 }
 
-/* Out of line: the answers that are not those of the common case. What is asked while a request is
- * posted takes no pointer to struct proto_request, so that the compiler need not store it. */
+/* The rare cases, out of line. Those that are called while a request is posted take no pointer to struct
+ * proto_request, so the compiler need not store it in memory. */
 enum shm_proto proto_select_queued(const struct soft_qp *qp, struct dapl_conn *conn,
 				   const struct proto_request *request);
 enum shm_proto proto_select_read(const struct soft_qp *qp, struct dapl_conn *conn, uint64_t length,
@@ -123,9 +123,9 @@ proto_select_posted(const struct soft_qp *qp, struct dapl_conn *conn,
 	return proto_through_ring(request->length);
 }
 
-/* Selects the protocol of a request. UNDECIDED: it waits in the send queue, and the answer is sought
- * again later. qp->lock held; conn->shm is set. Inlined for the sake of posting: with what is constant
- * there, a short send costs two comparisons. */
+/* Selects the protocol of a request. UNDECIDED: the request waits in the send queue, and its protocol
+ * is selected later. qp->lock held; conn->shm is set. Inlined for posting: with the constants of that
+ * caller, a short send costs two comparisons. */
 static inline __attribute__((always_inline)) enum shm_proto
 proto_select(const struct soft_qp *qp, struct dapl_conn *conn, const struct proto_request *request)
 {
@@ -135,7 +135,7 @@ proto_select(const struct soft_qp *qp, struct dapl_conn *conn, const struct prot
 					       : proto_select_queued(qp, conn, request);
 }
 
-/* --- what became of the advice; qp->lock held --------------------------------------------------- */
+/* --- what became of a selection; qp->lock held --------------------------------------------------- */
 
 /* The region of the peer cannot be mapped. */
 static inline void proto_cannot_map(struct shm_conn *shm, uint32_t stag)
@@ -145,9 +145,10 @@ static inline void proto_cannot_map(struct shm_conn *shm, uint32_t stag)
 
 /* A large read by CMA has been executed since begun_ns. */
 void proto_read_by_cma(struct dapl_conn *conn, const struct soft_swqe *wqe, uint64_t begun_ns);
-/* It failed, and the read goes through the ring. */
+/* A large read by CMA failed, and goes through the ring. */
 void proto_read_failed(struct dapl_conn *conn, struct soft_swqe *wqe);
-/* Parts of a large write or send take another protocol than was selected: it measures nothing. */
+/* Parts of a large write or send take another protocol than was selected: the series of writes that is
+ * being measured is void. */
 void proto_is_mixed(struct shm_conn *shm);
 /* A large request for which wqe->measured is set is done. */
 void proto_measured(struct dapl_conn *conn, const struct soft_swqe *wqe);

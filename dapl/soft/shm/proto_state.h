@@ -9,14 +9,14 @@
 /* Guarded by qp->lock. */
 struct proto_state {
 	uint32_t unmapped;		/* the last STag that could not be mapped */
-	/* Does the peer poll at all? */
+	/* Whether the peer polls. */
 	uint64_t looked_ns;		/* when the poll count of the peer was last read */
 	uint32_t polls;			/* the poll count read then */
 	bool polls_often;		/* the peer polled often before that */
 	/* Large requests that are measured. */
-	bool trying;			/* the protocol of the last one was selected to measure it */
-	bool probing;			/* that of the last write that was started */
-	enum shm_proto last;		/* of the last large write that was started */
+	bool trying;			/* the protocol of the last large request was selected to measure it */
+	bool probing;			/* so was that of the last large write that was started */
+	enum shm_proto last;		/* protocol of that write */
 	struct proto_series reads, writes;
 };
 

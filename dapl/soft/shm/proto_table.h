@@ -30,7 +30,7 @@ struct proto_class {
 					 * measured */
 };
 
-/* What a device has learned. */
+/* The measurements of a device. */
 struct shm_proto_table {
 	struct proto_class class[PROTO_SIZES];
 };
@@ -62,8 +62,8 @@ static inline enum shm_proto proto_known(const struct shm_proto_table *table, ui
 /* Selects COPY or CMA for such a request. *trying: it is selected in order to measure it, so
  * proto_learn() is to be called. */
 enum shm_proto proto_choose(struct shm_proto_table *table, uint64_t length, uint64_t now_ns, bool *trying);
-/* Records that a request took `ns`: from the moment when no request was before it until it was
- * done. Or `ns` is its share of what a series took. RNDV counts as CMA. */
+/* Records how long a request took, from the moment when no request was before it until it was done; or
+ * its share of the time of a series. RNDV counts as CMA. */
 void proto_learn(struct shm_proto_table *table, enum shm_proto proto, uint64_t length, uint64_t ns);
 /* A copy by CMA has failed: requests of this size take the ring until the next measurement. */
 void proto_avoid_cma(struct shm_proto_table *table, uint64_t length, uint64_t now_ns);

@@ -25,7 +25,7 @@
 #define SYS_pidfd_open 434
 #endif
 
-/* Without a pidfd, it is this process. */
+/* A peer without a pidfd is this process. */
 static bool was_seen_lately(const struct shm_process *peer)
 {
 	return peer->pidfd < 0 || clock_coarse_ns() - READ_ONCE(peer->seen_ns) < PEER_ALIVE_NS;

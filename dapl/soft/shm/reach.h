@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* reach.h - whether this process may access the memory of a peer process, and whether that still lives. */
+/* reach.h - whether this process may access the memory of a peer process, and whether the peer still
+ * runs. */
 #ifndef SOFT_REACH_H
 #define SOFT_REACH_H
 #include <stdbool.h>
@@ -7,8 +8,8 @@
 
 struct shm_process;
 
-/* True: the memory of the peer can be accessed. Found out once; false also when its process has
- * ended. */
+/* True: the memory of the peer can be accessed. The first call finds out; later ones look whether the
+ * process has ended. */
 bool cma_reaches(struct shm_process *peer);
 /* True: the peer process has ended, as far as can be told. */
 bool shm_process_has_ended(struct shm_process *peer);

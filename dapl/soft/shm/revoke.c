@@ -88,9 +88,9 @@ static struct shm_segment *take_off_list(struct shm_access *access)
 	return segment;
 }
 
-/* An access of a connection that is gone, and that this round has not looked at, with a reference to
- * its segment; or NULL. */
-static struct shm_access *next_left(struct dapl_device *dev, struct shm_segment **segment)
+/* Returns an access whose connection is gone, and that this round has not looked at, with a reference to its
+ * segment; or NULL. */
+static struct shm_access *next_orphan(struct dapl_device *dev, struct shm_segment **segment)
 {
 	struct shm_access *access;
 
@@ -108,7 +108,7 @@ static struct shm_access *next_left(struct dapl_device *dev, struct shm_segment 
 /* On the service thread: drops the accesses of connections that are gone, as soon as the peer has left
  * the write or has ended. A process that is killed closes its sockets before it counts as ended, so
  * its connection is gone first. */
-static void drop_left(struct dapl_timer *timer)
+static void drop_orphans(struct dapl_timer *timer)
 {
 	struct dapl_device *dev = container_of(timer, struct dapl_device, access_timer);
 	struct shm_segment *segment, *dropped;
@@ -116,7 +116,7 @@ static void drop_left(struct dapl_timer *timer)
 	bool ended, all = true;
 
 	dev->access_looks++;
-	while ((access = next_left(dev, &segment))) {
+	while ((access = next_orphan(dev, &segment))) {
 		ended = !is_within(access) || shm_process_has_ended(access->peer);
 		all &= ended;
 		if (ended) {
@@ -128,7 +128,7 @@ static void drop_left(struct dapl_timer *timer)
 		shm_segment_put(segment);
 	}
 	if (!all)
-		dapl_timer_start(timer, REVOKE_LEFT_US, drop_left);
+		dapl_timer_start(timer, REVOKE_ORPHAN_US, drop_orphans);
 }
 
 void revoke_unwatch(struct dapl_conn *conn)
@@ -136,17 +136,17 @@ void revoke_unwatch(struct dapl_conn *conn)
 	struct shm_access *access = shm_own_access(conn);
 	struct dapl_device *dev = conn->dev;
 	struct shm_segment *segment = NULL;
-	bool left;
+	bool orphaned;
 
 	dapl_spin_lock(&dev->access_lock);
 	access->connected = false;
 	if (access->segment && !is_within(access))
 		segment = take_off_list(access);
-	left = access->segment;
+	orphaned = access->segment;
 	dapl_spin_unlock(&dev->access_lock);
 	shm_segment_put(segment);
-	if (left)
-		dapl_timer_start(&dev->access_timer, REVOKE_LEFT_US, drop_left);
+	if (orphaned)
+		dapl_timer_start(&dev->access_timer, REVOKE_ORPHAN_US, drop_orphans);
 }
 
 void revoke_close(struct dapl_device *dev)
@@ -160,8 +160,8 @@ void revoke_close(struct dapl_device *dev)
 
 /* --- the target: access grants, one for each connection --------------------------------------- */
 
-/* Phase 2 for a grant. True: the peer, whose grant was unpublished before, is not within a write; it has a few
- * microseconds to leave one. qp->lock held. */
+/* Waits a few microseconds until the peer, whose permission was unpublished before, is not within a
+ * write. Returns false if it still is. Does not sleep: a lock may be held. */
 static bool revoke_is_done(const struct shm_access *access)
 {
 	for (int i = 0; i < REVOKE_SPINS; i++) {
@@ -208,9 +208,9 @@ static void nap(void)
 	nanosleep(&(struct timespec){ .tv_nsec = REVOKE_NAP_US * 1000 }, NULL);
 }
 
-/* Called again and again until it returns true: the peer has left the write, its process has ended, or it is
+/* Called repeatedly until it returns true: the peer has left the write, its process has ended, or it is
  * given up. A peer that has lost its processor will leave the write. A peer that was stopped is cut
- * off; then there is time for a copy that had just begun. Does not sleep. */
+ * off; the time after that is for a copy that had just begun. Does not sleep. */
 static bool revocation_step(struct revocation *revocation)
 {
 	struct shm_access *access = revocation->access;

@@ -90,8 +90,9 @@ static inline void access_end(struct ring_writer *own)
 
 /* The open window, to be read before the permission. 0: none. */
 uint64_t access_window(const struct shm_process *peer);
-/* The iovec that tells the kernel to copy CMA_SHORT_MAX bytes from shm->bounce. It lies in memory
- * that is gone when the target has closed the window. NULL: the target has, or there is no memory. */
+/* The iovec that tells the kernel to copy CMA_SHORT_MAX bytes from shm->bounce. It lies in memory that
+ * the kernel removes when the target closes the window. NULL: the window is closed, or there is no
+ * memory. */
 const struct iovec *access_source(struct shm_conn *shm, uint64_t window);
 /* process_vm_writev(2) with this source. */
 ssize_t access_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int pieces);

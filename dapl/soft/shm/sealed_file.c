@@ -31,7 +31,6 @@ int sealed_file_new(uint64_t size, int seals)
 	return -1;
 }
 
-
 bool sealed_file_check(int fd, size_t size)
 {
 	int seals = fcntl(fd, F_GET_SEALS), must = F_SEAL_SHRINK | F_SEAL_GROW;

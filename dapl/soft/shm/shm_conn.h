@@ -21,8 +21,7 @@ struct shm_conn {
 	struct dapl_conn *conn;
 	struct ring_rx rx;		/* changes with both locks held; each suffices to read it */
 	bool rx_error;			/* a malformed message is at the head; locks as for rx */
-	bool rx_stalled;			/* the message at the head waits for its payload;
-						 * locks as for rx */
+	bool rx_stalled;		/* the message at the head waits for its payload; locks as for rx */
 	uint32_t seen;			/* count of the last ring_ack read; progress lock */
 	bool ack_owed;			/* an acknowledgement is to be sent or read; progress lock */
 	struct ring_tx tx;		/* guarded as conn->tx, and so are the fields below */
@@ -33,10 +32,8 @@ struct shm_conn {
 	uint8_t *fallback_out;		/* of the segment */
 	const uint8_t *fallback_in;
 	const struct ring_grant *grant;	/* what the peer grants */
-	uint32_t pending_nr;			/* number in the pending bitmap, and 1; 0: none.
-						 * Progress lock */
-	bool pending_asked;			/* the peer was asked to mark this ring. Progress
-						 * lock */
+	uint32_t pending_nr;		/* number in the pending bitmap, and 1; 0: none. Progress lock */
+	bool pending_asked;		/* the peer was asked to mark this ring. Progress lock */
 	uint32_t hits;			/* messages found since the ring came to the front */
 	struct proto_state proto;	/* of protocol selection */
 	uint32_t direct;		/* accesses made by CMA */
@@ -47,10 +44,10 @@ struct shm_conn {
 		uint32_t slot, wqe, length;
 		uint64_t offset;	/* in the request */
 	} *rndv_slots;			/* NULL: none yet */
-	bool fallback_request;			/* the peer cannot copy: no more rendezvous */
-	uint32_t fallback_done;			/* fallbacks given */
+	bool fallback_request;		/* the peer cannot copy: no more rendezvous */
+	uint32_t fallback_done;		/* fallbacks given */
 	/* Payloads of the peer sent by rendezvous, which this side copies. */
-	uint32_t fetched;
+	uint32_t fetched;		/* payloads copied */
 	uint32_t asked;			/* fallbacks requested */
 	struct ring_message waiting;	/* the message at the head while rx_stalled is set */
 	bool lost;			/* a payload was withdrawn: only the end of the stream may

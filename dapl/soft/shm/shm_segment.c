@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* shm_segment.c - segments (shm_segment.h). Memory of segments within this process is cleaned and kept
- * for the next one: to map new memory, with its page faults and TLB misses of other processors, takes
- * longer than anything else in connecting except TCP. */
+ * for the next one: mapping new memory, with its page faults and the TLB misses of other processors, takes
+ * longer than any other step of connecting except TCP. */
 #include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/ring.h"
