@@ -127,6 +127,10 @@ int hw_siw_cq_destroy(struct ibv_cq *ibv)
 		return rc;
 	if (rc) {
 		siw_table_add(&cq->entry, ibv);
+		dapl_mutex_lock(&cq->lock);
+		cq->watching = false;	/* the timer was stopped above */
+		watch_held(cq);
+		dapl_mutex_unlock(&cq->lock);
 		return rc;
 	}
 	free(cq->ready);

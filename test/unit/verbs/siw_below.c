@@ -14,7 +14,7 @@ pthread_cond_t request_came = PTHREAD_COND_INITIALIZER;
 struct posted posted[256];
 unsigned posts;
 struct ibv_wc cq_entries[64];
-int cq_count, refuse;
+int cq_count, refuse, cq_in_use;
 static int destroyed;
 
 static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -63,9 +63,12 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
 int ibv_destroy_cq(struct ibv_cq *cq)
 {
+	int err = cq_in_use;
+
 	(void)cq;
-	destroyed++;
-	return 0;
+	cq_in_use = 0;
+	destroyed += !err;
+	return err;
 }
 
 static struct ibv_context context;
@@ -79,7 +82,7 @@ int siw_begin(void **state)
 		.max_send_wr = DEPTH, .max_send_sge = 2, .max_inline_data = 32 } };
 
 	(void)state;
-	posts = cq_count = destroyed = refuse = 0;
+	posts = cq_count = destroyed = refuse = cq_in_use = 0;
 	context.ops.post_send = fake_post_send;
 	context.ops.poll_cq = fake_poll_cq;
 	hw_siw_adopt(&context);

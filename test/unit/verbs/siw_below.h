@@ -24,6 +24,7 @@ extern unsigned posts;
 extern struct ibv_wc cq_entries[64];
 extern int cq_count;
 extern int refuse;		/* what the next post returns; with -1 the request is in the record all the same */
+extern int cq_in_use;		/* what the next destruction of the CQ returns */
 
 extern struct ibv_cq cq;
 extern struct ibv_qp qp;

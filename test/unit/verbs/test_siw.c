@@ -135,6 +135,21 @@ static void held_requests_are_posted_without_a_poll(void **state)
 	handed_out(1, IBV_WC_SUCCESS);
 }
 
+static void cq_that_cannot_be_destroyed_works_on(void **state)
+{
+	(void)state;
+	reads(1);
+	post(2, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+	cq_in_use = EBUSY;
+	assert_int_equal(hw_siw_cq_destroy(&cq), EBUSY);
+	pthread_mutex_lock(&device_lock);
+	complete_locked(0, IBV_WC_SUCCESS);
+	while (posts < 2)	/* by the timer; the test program has a time limit */
+		pthread_cond_wait(&request_came, &device_lock);
+	pthread_mutex_unlock(&device_lock);
+	handed_out(1, IBV_WC_SUCCESS);
+}
+
 static void a_short_read_on_two_pages_is_split(void **state)
 {
 	(void)state;
@@ -311,6 +326,7 @@ int main(void)
 		TEST(reads_are_limited_to_the_agreed_number),
 		TEST(held_inline_data_is_kept),
 		TEST(held_requests_are_posted_without_a_poll),
+		TEST(cq_that_cannot_be_destroyed_works_on),
 		TEST(a_short_read_on_two_pages_is_split),
 		TEST(split_read_succeeds_only_as_a_whole),
 		TEST(other_reads_are_not_split),
