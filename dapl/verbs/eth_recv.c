@@ -411,6 +411,8 @@ int hw_eth_ring_arm(struct ibv_qp *qp, uint64_t wr_id)
 	q->armed_wr = wr_id;
 	__atomic_store_n(&q->armed, true, __ATOMIC_RELAXED);
 	err = hw_errno(q->eth->req_notify_cq(q->cq, 0));
+	if (err)
+		__atomic_store_n(&q->armed, false, __ATOMIC_RELAXED);
 	pull_ring(q);			/* what came before it was armed makes no event */
 	if (!err && q->taken != q->received)
 		err = EALREADY;

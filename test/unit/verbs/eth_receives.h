@@ -18,6 +18,7 @@ extern bool clock_works;		/* stamp n is the time 1000 + n */
 extern uint64_t known_flags;		/* of the CQs; ~0: it has no extended ones */
 extern int bad_region;			/* this registration of memory fails; -1: none */
 extern int refuse_at;			/* this receive is refused; -1: none */
+extern int no_notify;			/* errno of a request for an event of the CQ; 0: it succeeds */
 
 /* What it was asked for. */
 extern struct ibv_cq plain_cq;
@@ -33,7 +34,7 @@ extern struct posted_receive {
 	bool by_wq;
 } posted[64];
 extern unsigned posts;
-extern int notifies;			/* events of the CQ */
+extern int notifies;			/* requests for an event of the CQ */
 extern uint32_t bytes_hit, tag_hit;	/* of the last frame that was counted for a rule */
 
 struct completion {

@@ -209,6 +209,18 @@ static void frames_that_are_here_make_no_event(void **state)
 	assert_int_equal(hw_eth_ring_arm(&q.qp, 45), EALREADY);	/* one was not polled */
 }
 
+static void ring_that_cannot_be_armed_has_no_completion(void **state)
+{
+	struct ibv_wc wc[4];
+
+	(void)state;
+	open_ring(SLOTS, SNAP);
+	no_notify = ENOMEM;
+	assert_int_equal(hw_eth_ring_arm(&q.qp, 44), ENOMEM);
+	frames_come(1);
+	assert_int_equal(hw_eth_poll_frames(&q, 4, wc), 0);
+}
+
 static void reset_empties_the_ring(void **state)
 {
 	struct dapl_eth_frame got[SLOTS];
@@ -251,6 +263,7 @@ int main(void)
 		TEST(only_polled_frames_are_given_back),
 		TEST(armed_ring_has_one_completion),
 		TEST(frames_that_are_here_make_no_event),
+		TEST(ring_that_cannot_be_armed_has_no_completion),
 		TEST(reset_empties_the_ring),
 	};
 
