@@ -177,9 +177,12 @@ int hw_eth_pace(struct ibv_qp *qp, const struct dapl_eth_pace *pace)
 	struct hw_eth *q = hw_eth_of(qp);
 	struct ibv_qp_rate_limit_attr attr = { .rate_limit = (uint32_t)(pace->bits_per_s / 1000),
 		.max_burst_sz = pace->burst, .typical_pkt_sz = pace->frame > 0xffff ? 0xffff : (uint16_t)pace->frame };
+	int err;
 
 	if (!pace->bits_per_s)
 		attr.max_burst_sz = attr.typical_pkt_sz = 0;
-	q->paced = pace->bits_per_s;
-	return hw_errno(ibv_modify_qp_rate_limit(q->hw, &attr));
+	err = hw_errno(ibv_modify_qp_rate_limit(q->hw, &attr));
+	if (!err)
+		q->paced = pace->bits_per_s;
+	return err;
 }

@@ -393,6 +393,17 @@ static void rate_of_zero_ends_the_pacing(void **state)
 	assert_int_equal(hw_eth_pace(&q.qp, &(struct dapl_eth_pace){ 0, 0, 0 }), EOPNOTSUPP);
 }
 
+static void refused_rate_changes_nothing(void **state)
+{
+	(void)state;
+	rate_result = -EINVAL;
+	assert_int_equal(hw_eth_pace(&q.qp, &(struct dapl_eth_pace){ 1000, 0, 0 }), EINVAL);
+	assert_false(q.paced);
+	q.paced = true;
+	assert_int_equal(hw_eth_pace(&q.qp, &(struct dapl_eth_pace){ 0, 0, 0 }), EINVAL);
+	assert_true(q.paced);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, begin)
 
 int main(void)
@@ -415,6 +426,7 @@ int main(void)
 		TEST(too_many_segments_are_refused),
 		TEST(rate_is_rounded_down_to_kilobits),
 		TEST(rate_of_zero_ends_the_pacing),
+		TEST(refused_rate_changes_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
