@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_hw_errno.c - the four ways in which calls of libibverbs and librdmacm say how they ended. */
+/* test_hw_errno.c - the ways in which calls of libibverbs and librdmacm return errors. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,6 +45,15 @@ static void minus_one_without_errno_is_an_error(void **state)
 	assert_int_equal(hw_errno(-1), EIO);
 }
 
+static void null_has_the_error_in_errno(void **state)
+{
+	(void)state;
+	errno = ENOMEM;
+	assert_int_equal(hw_null_errno(), ENOMEM);
+	errno = 0;
+	assert_int_equal(hw_null_errno(), EIO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -53,6 +62,7 @@ int main(void)
 		cmocka_unit_test(negative_result_is_the_error),
 		cmocka_unit_test(minus_one_has_the_error_in_errno),
 		cmocka_unit_test(minus_one_without_errno_is_an_error),
+		cmocka_unit_test(null_has_the_error_in_errno),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
