@@ -8,6 +8,7 @@
 #include "eth_qp.h"
 #include "eth_wq.h"
 #include "hw.h"
+#include "hw_errno.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -19,7 +20,7 @@ int hw_eth_raw_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_cq *cq,
 		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 } };
 
 	*qp = ibv_create_qp_ex(dev->verbs, &attr);
-	return *qp ? 0 : errno ? errno : EIO;
+	return *qp ? 0 : hw_null_errno();
 }
 
 /* --- rules to try ------------------------------------------------------------------------- */
@@ -38,11 +39,6 @@ static void ask_partial(struct dapl_eth_rule *rule)
 static void ask_copy(struct dapl_eth_rule *rule)
 {
 	rule->mode = ETH_COPY;
-}
-
-static void ask_drop(struct dapl_eth_rule *rule)
-{
-	rule->mode = ETH_DROP;
 }
 
 static void ask_sniffer(struct dapl_eth_rule *rule)
@@ -64,19 +60,6 @@ static void ask_vxlan(struct dapl_eth_rule *rule)
 	ask_tunnel(rule, ETH_VXLAN);
 }
 
-static void ask_gre(struct dapl_eth_rule *rule)
-{
-	ask_tunnel(rule, ETH_NVGRE);
-}
-
-static void ask_mpls(struct dapl_eth_rule *rule)
-{
-	ask_tunnel(rule, ETH_MPLS);
-	rule->key.ip_version = rule->mask.ip_version = 0;
-	rule->key.ether_type = htons(0x8847);
-	rule->mask.ether_type = 0xffff;
-}
-
 static void ask_inner(struct dapl_eth_rule *rule)
 {
 	ask_vxlan(rule);
@@ -92,11 +75,8 @@ static const struct {
 	{ ask_nothing_more, 1, offsetof(struct hw_eth_caps, tags) },
 	{ ask_partial, 0, offsetof(struct hw_eth_caps, partial) },
 	{ ask_copy, 0, offsetof(struct hw_eth_caps, copy) },
-	{ ask_drop, 0, offsetof(struct hw_eth_caps, drop) },
 	{ ask_sniffer, 0, offsetof(struct hw_eth_caps, sniffer) },
 	{ ask_vxlan, 0, offsetof(struct hw_eth_caps, vxlan) },
-	{ ask_gre, 0, offsetof(struct hw_eth_caps, gre) },
-	{ ask_mpls, 0, offsetof(struct hw_eth_caps, mpls) },
 	{ ask_inner, 0, offsetof(struct hw_eth_caps, inner) },
 };
 

@@ -24,7 +24,7 @@ enum {
 
 /* What probing a device has found. */
 struct hw_eth_caps {
-	bool tags, partial, copy, sniffer, drop, vxlan, gre, mpls, inner;	/* flows */
+	bool tags, partial, copy, sniffer, vxlan, inner;	/* flows */
 	bool checksums;			/* of sends and receives */
 	bool fcs;			/* receives may have it */
 	bool work_queues;		/* receive queues are objects of their own, which tables may name */

@@ -23,7 +23,7 @@
 
 /* --- flows, by what is special about them ------------------------------------------------------------------- */
 
-enum kind { PLAIN, TAGS, PARTIAL, COPY, DROP, SNIFFER, VXLAN, GRE, MPLS, INNER, KINDS };
+enum kind { PLAIN, TAGS, PARTIAL, COPY, SNIFFER, VXLAN, INNER, KINDS };
 static unsigned refused_kinds;		/* bit mask */
 static int tried[KINDS];
 static struct ibv_qp *target;		/* of the last flow */
@@ -42,11 +42,8 @@ static enum kind kind_of(const struct ibv_flow_attr *flow)
 {
 	static const struct { int type; enum kind kind; } special[] = {
 		{ IBV_FLOW_SPEC_ACTION_TAG, TAGS },
-		{ IBV_FLOW_SPEC_ACTION_DROP, DROP },
 		{ IBV_FLOW_SPEC_INNER | IBV_FLOW_SPEC_ETH, INNER },
 		{ IBV_FLOW_SPEC_VXLAN_TUNNEL, VXLAN },
-		{ IBV_FLOW_SPEC_GRE, GRE },
-		{ IBV_FLOW_SPEC_MPLS, MPLS },
 	};
 	const struct ibv_flow_spec_eth *ethernet = spec_of(flow, IBV_FLOW_SPEC_ETH);
 
@@ -89,8 +86,7 @@ static unsigned kinds_found(void)
 	const struct hw_eth_caps *c = &eth.caps;
 
 	return (unsigned)c->tags << TAGS | (unsigned)c->partial << PARTIAL | (unsigned)c->copy << COPY |
-		(unsigned)c->drop << DROP | (unsigned)c->sniffer << SNIFFER | (unsigned)c->vxlan << VXLAN |
-		(unsigned)c->gre << GRE | (unsigned)c->mpls << MPLS | (unsigned)c->inner << INNER;
+		(unsigned)c->sniffer << SNIFFER | (unsigned)c->vxlan << VXLAN | (unsigned)c->inner << INNER;
 }
 
 static const unsigned all_kinds = (1u << KINDS) - 1 - (1u << PLAIN);
