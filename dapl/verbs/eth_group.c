@@ -10,6 +10,7 @@
 #include "eth_types.h"
 #include "eth_wq.h"
 #include "hw.h"
+#include "hw_errno.h"
 #include "common/log.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -80,18 +81,18 @@ static const char *kind_of(const struct hw_group *g, const struct dapl_eth_rule 
 	return g->eth->caps.joint_hash ? NULL : hw_hash_kind_of(rule, g->fields, kind);
 }
 
-const char *hw_group_target(struct hw_group *g, const struct dapl_eth_rule *rule, struct ibv_qp **qp)
+int hw_group_target(struct hw_group *g, const struct dapl_eth_rule *rule, struct ibv_qp **qp, const char **why)
 {
 	enum hw_hash_kind kind;
-	const char *why = kind_of(g, rule, &kind);
+	int err;
 
-	*qp = NULL;
-	if (why)
-		return why;
-	if (!g->hashes[kind].qp && (errno = open_hash(g, kind, &g->hashes[kind])))
-		return NULL;
+	*why = kind_of(g, rule, &kind);
+	if (*why)
+		return EOPNOTSUPP;
+	if (!g->hashes[kind].qp && (err = open_hash(g, kind, &g->hashes[kind])))
+		return err;
 	*qp = g->hashes[kind].qp;
-	return NULL;
+	return 0;
 }
 
 /* --- another table; groups_lock held ----------------------------------------------------------- */
@@ -250,7 +251,7 @@ static int open_nowhere(struct hw_group *g)
 	g->pd = ibv_alloc_pd(g->eth->dev->verbs);
 	g->cq = g->pd ? ibv_create_cq(g->eth->dev->verbs, 1, NULL, NULL, 0) : NULL;
 	if (!g->cq)
-		return errno ? errno : EIO;
+		return hw_null_errno();
 	attr.pd = g->pd;
 	attr.cq = g->cq;
 	return hw_wq_create(g->eth, &attr, &g->nowhere);

@@ -164,14 +164,13 @@ static int build(struct hw_eth_rules *rules, struct hw_eth_rule *rule, struct hw
 static int find_target(const struct hw_eth_rules *rules, const struct hw_eth_rule *rule, struct ibv_qp **target)
 {
 	const char *why;
+	int err;
 
 	*target = rules->target;
 	if (!rules->group)
 		return 0;
-	why = hw_group_target(rules->group, &rule->rule, target);
-	if (why)
-		return refuse(rules, why);
-	return *target ? 0 : errno ? errno : EIO;
+	err = hw_group_target(rules->group, &rule->rule, target, &why);
+	return why ? refuse(rules, why) : err;
 }
 
 /* What a device that refuses says: EINVAL, for almost anything. */

@@ -142,15 +142,14 @@ struct hw_eth_rules *hw_group_rules_of_tag(struct hw_group *of, uint32_t tag)
 	return tag > of->rules.tag_base ? &of->rules : NULL;
 }
 
-const char *hw_group_target(struct hw_group *of, const struct dapl_eth_rule *rule, struct ibv_qp **qp)
+int hw_group_target(struct hw_group *of, const struct dapl_eth_rule *rule, struct ibv_qp **qp, const char **why)
 {
 	assert_non_null(rule);
 	assert_ptr_equal(of, &group);
 	assert_int_not_equal(eth.groups_lock.state, MUTEX_FREE);
 	*qp = group_target;
-	if (!group_target)
-		errno = ENOMEM;
-	return no_target;
+	*why = no_target;
+	return no_target ? EOPNOTSUPP : group_target ? 0 : ENOMEM;
 }
 
 /* --- fixture -------------------------------------------------------------------------------------------------- */
