@@ -130,7 +130,8 @@ void hw_tap_connection(const struct dapl_conn *conn)
 		return;
 	is = describe(conn);
 	dapl_spin_lock(&lock);
-	new = put(tap, &is, new);
+	if (tap->on)	/* else the capture has ended meanwhile, and its connections were forgotten */
+		new = put(tap, &is, new);
 	dapl_spin_unlock(&lock);
 	free(new);
 }
