@@ -148,7 +148,7 @@ static void finish(struct dapl_conn *conn)
 static void conn_task(struct dapl_task *task)
 {
 	struct dapl_conn *conn = container_of(task, struct dapl_conn, task);
-	struct dapl_ud_peer peer = conn->late_peer;
+	struct dapl_ud_peer peer;
 
 	dapl_mutex_lock(&conn->lock);
 	if (conn->released) {
@@ -159,7 +159,8 @@ static void conn_task(struct dapl_task *task)
 		hw_report_failed(conn, conn->why, NULL, 0);
 	} else if (conn->late == LATE_ESTABLISHED) {
 		conn->late = LATE_NOTHING;
-		if (conn->state != CONN_CLOSED)	/* else core is told nothing, and gets no handle */
+		peer = conn->late_peer;
+		if (conn->state != CONN_CLOSED)	/* else there is no upcall, and the handle stays here */
 			conn->late_peer.ah = NULL;
 		hw_report_established(conn, NULL, 0, &peer);
 	} else {

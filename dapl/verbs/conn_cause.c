@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* conn_cause.c - notes why a connection fails or breaks: the first cause stays (conn_cause.h). */
-#include <stdlib.h>
 #include "conn_cause.h"
 #include "conn_state.h"
 
@@ -42,9 +41,7 @@ void hw_caused_by_event(struct dapl_conn *conn, const struct rdma_cm_event *even
 	const char *text = event_text(event->event);
 	int status = event->status;
 
-	if (status < 0 && event->event == RDMA_CM_EVENT_REJECTED && conn->wire == HW_WIRE_IWARP)
-		hw_caused(conn, -status, DAPL_CODE_CM_STATUS, (unsigned)status, NULL);
-	else if (status < 0)
+	if (status < 0)
 		hw_caused(conn, -status, DAPL_CODE_CM_STATUS, (unsigned)status, text);
 	else if (status && conn->ud)
 		hw_caused(conn, 0, DAPL_CODE_SIDR, (unsigned)status, NULL);

@@ -208,6 +208,7 @@ int hw_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
 {
 	struct dapl_conn *conn;
 	struct hw_ud_self self = { 0 };
+	bool same_family;
 	int err, len;
 
 	if (!address_length(params->remote))
@@ -232,11 +233,9 @@ int hw_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
 	*out = conn;
 	dapl_mutex_lock(&conn->lock);	/* it is listed: the service thread may look at it */
 	hw_conn_adopt(conn, params);
-	if (conn->remote.ss_family != dev->attr.address.ss_family)
-		err = ENETUNREACH;
-	else
-		err = start(conn);
-	if (err && (!conn->id && conn->remote.ss_family == dev->attr.address.ss_family)) {
+	same_family = conn->remote.ss_family == dev->attr.address.ss_family;
+	err = same_family ? start(conn) : ENETUNREACH;
+	if (same_family && !conn->id) {
 		dapl_mutex_unlock(&conn->lock);
 		hw_conn_destroy(conn);
 		return err;
