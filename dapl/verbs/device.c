@@ -6,6 +6,7 @@
 #include "cm.h"
 #include "conn.h"
 #include "hw.h"
+#include "hw_errno.h"
 #include "address.h"
 #include "dm.h"
 #include "eth.h"
@@ -115,7 +116,7 @@ static int open_places(struct dapl_device *dev, struct hw_places *places, const 
 	what = "ibv_open_device";
 	dev->verbs = ibv_open_device(bound->verbs->device);
 	if (!dev->verbs) {
-		err = errno ? errno : EIO;
+		err = hw_null_errno();
 		goto destroy_id;
 	}
 	what = "fcntl";

@@ -15,11 +15,6 @@ enum {
 	CLEAR_CHUNK = 4096,	/* bytes that are cleared at once */
 };
 
-static int failed(void)
-{
-	return errno ? errno : EIO;
-}
-
 static bool can_copy(const struct ibv_dm *dm)
 {
 	return dm->memcpy_to_dm && dm->memcpy_from_dm;
@@ -77,7 +72,7 @@ int hw_dm_alloc(struct dapl_device *dev, uint64_t length, unsigned log_align, st
 
 	*dm = ibv_alloc_dm(dev->verbs, &attr);
 	if (!*dm)
-		return failed();
+		return hw_null_errno();
 	err = can_copy(*dm) ? clear(*dm, attr.length) : EOPNOTSUPP;
 	if (err)
 		ibv_free_dm(*dm);
@@ -94,7 +89,7 @@ int hw_dm_reg(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, uint64_t le
 	      struct ibv_mr **mr)
 {
 	*mr = ibv_reg_dm_mr(pd, dm, offset, length, access | IBV_ACCESS_ZERO_BASED);
-	return *mr ? 0 : failed();
+	return *mr ? 0 : hw_null_errno();
 }
 
 int hw_dm_copy(struct ibv_dm *dm, uint64_t offset, void *host, uint64_t length, bool to_device)

@@ -106,7 +106,7 @@ static int create_hw(struct hw_eth *q)
 	}
 	q->hw = ibv_create_qp_ex(q->eth->dev->verbs, &attr);
 	if (!q->hw)
-		return errno ? errno : EIO;
+		return hw_null_errno();
 	q->qp.qp_num = q->hw->qp_num;
 	q->rules.target = q->wq ? q->own.qp : q->hw;
 	return hw_eth_to_rts(q->hw, (uint8_t)q->eth->dev->attr.port);

@@ -29,7 +29,7 @@ static int memory_open(struct ibv_pd *pd, size_t size, struct hw_eth_memory *m)
 	}
 	m->size = size;
 	m->mr = ibv_reg_mr(pd, m->at, size, IBV_ACCESS_LOCAL_WRITE);
-	return m->mr ? 0 : errno ? errno : EIO;
+	return m->mr ? 0 : hw_null_errno();
 }
 
 static void memory_close(struct hw_eth_memory *m)
@@ -70,7 +70,7 @@ static int open_cq(struct hw_eth *q)
 		return 0;
 	q->cq = ibv_create_cq(q->eth->dev->verbs, (int)receives(q), q->init.recv_cq->cq_context,
 			      q->init.recv_cq->channel, 0);
-	return q->cq ? 0 : errno ? errno : EIO;
+	return q->cq ? 0 : hw_null_errno();
 }
 
 /* Bytes of the longest frame that may come. */

@@ -24,7 +24,7 @@ int hw_wq_create(struct hw_eth_device *eth, struct ibv_wq_init_attr *attr, struc
 	attr->wq_type = IBV_WQT_RQ;
 	*wq = ibv_create_wq(eth->dev->verbs, attr);
 	if (!*wq)
-		return errno ? errno : EIO;
+		return hw_null_errno();
 	err = hw_wq_to_state(*wq, IBV_WQS_RDY);
 	if (err) {
 		ibv_destroy_wq(*wq);
@@ -91,10 +91,10 @@ int hw_hash_open(struct hw_eth_device *eth, struct ibv_pd *pd, struct ibv_wq **q
 	*hash = (struct hw_hash){ .qp = NULL };
 	hash->table = ibv_create_rwq_ind_table(eth->dev->verbs, &table);
 	if (!hash->table)
-		return errno ? errno : EIO;
+		return hw_null_errno();
 	attr.rwq_ind_tbl = hash->table;
 	hash->qp = ibv_create_qp_ex(eth->dev->verbs, &attr);
-	err = hash->qp ? bring_up(hash->qp, (uint8_t)eth->dev->attr.port) : errno ? errno : EIO;
+	err = hash->qp ? bring_up(hash->qp, (uint8_t)eth->dev->attr.port) : hw_null_errno();
 	if (err)
 		hw_hash_close(hash);
 	return err;

@@ -121,7 +121,7 @@ static int attach(struct dapl_membership *m, const struct rdma_ud_param *told)
 	attr.port_num = m->dev->attr.port;
 	m->ah = ibv_create_ah(m->qp->pd, &attr);
 	if (!m->ah)
-		return errno ? errno : EIO;
+		return hw_null_errno();
 	if (m->send_only)
 		return 0;
 	m->gid = attr.grh.dgid;

@@ -15,16 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The errno of a call that returned NULL. */
-static int failed(void)
-{
-	return errno ? errno : EIO;
-}
-
 int hw_alloc_pd(struct dapl_device *dev, struct ibv_pd **pd)
 {
 	*pd = ibv_alloc_pd(dev->verbs);
-	return *pd ? 0 : failed();
+	return *pd ? 0 : hw_null_errno();
 }
 
 int hw_dealloc_pd(struct ibv_pd *pd)
@@ -43,7 +37,7 @@ static int reg_zero_based(struct ibv_pd *pd, void *addr, size_t length, int acce
 		return EOPNOTSUPP;
 	}
 	*mr = ibv_reg_mr_iova(pd, addr, length, 0, access & ~IBV_ACCESS_ZERO_BASED);
-	return *mr ? 0 : failed();
+	return *mr ? 0 : hw_null_errno();
 }
 
 int hw_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,
@@ -53,7 +47,7 @@ int hw_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access, const vo
 	if (access & IBV_ACCESS_ZERO_BASED)
 		return reg_zero_based(pd, addr, length, access, mr);
 	*mr = ibv_reg_mr(pd, addr, length, access);
-	return *mr ? 0 : failed();
+	return *mr ? 0 : hw_null_errno();
 }
 
 int hw_dereg_mr(struct ibv_mr *mr)
@@ -64,7 +58,7 @@ int hw_dereg_mr(struct ibv_mr *mr)
 int hw_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw)
 {
 	*mw = ibv_alloc_mw(pd, type);
-	return *mw ? 0 : failed();
+	return *mw ? 0 : hw_null_errno();
 }
 
 int hw_dealloc_mw(struct ibv_mw *mw)
@@ -77,7 +71,7 @@ int hw_create_channel(struct dapl_device *dev, struct ibv_comp_channel **channel
 	struct ibv_comp_channel *c = ibv_create_comp_channel(dev->verbs);
 
 	if (!c)
-		return failed();
+		return hw_null_errno();
 	if (fcntl(c->fd, F_SETFL, O_NONBLOCK) || fcntl(c->fd, F_SETFD, FD_CLOEXEC)) {
 		int err = errno;
 
@@ -98,7 +92,7 @@ int hw_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq)
 	void *context;
 
 	if (ibv_get_cq_event(channel, cq, &context))
-		return failed();
+		return hw_null_errno();
 	ibv_ack_cq_events(*cq, 1);
 	return 0;
 }
@@ -112,7 +106,7 @@ int hw_create_cq(struct dapl_device *dev, int cqe, void *context,
 
 	*cq = ibv_create_cq(dev->verbs, cqe, context, channel, channel ? vector : 0);
 	if (!*cq)
-		return failed();
+		return hw_null_errno();
 	err = hw_siw_cq_add(*cq);
 	if (err)
 		ibv_destroy_cq(*cq);
@@ -134,7 +128,7 @@ int hw_destroy_cq(struct ibv_cq *cq)
 int hw_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq)
 {
 	*srq = ibv_create_srq(pd, attr);
-	return *srq ? 0 : failed();
+	return *srq ? 0 : hw_null_errno();
 }
 
 int hw_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
@@ -202,7 +196,7 @@ int hw_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_
 		return hw_eth_create_qp(dev, pd, attr, out);
 	/* No call tells what inline size goes together with the other sizes. */
 	while (!(qp = ibv_create_qp(pd, &want))) {
-		err = failed();
+		err = hw_null_errno();
 		if (!inline_data || err == EMFILE || err == EPERM)
 			return err;
 		inline_data /= 2;

@@ -92,7 +92,7 @@ static int probe_objects(struct dapl_device *dev)
 		a->windows_2 = can_make_window(pd, IBV_MW_TYPE_2);
 		a->max_inline = try_inline(pd, cq, dapl_settings.max_inline);
 	} else {
-		err = errno ? errno : EIO;
+		err = hw_null_errno();
 	}
 	if (cq)
 		ibv_destroy_cq(cq);

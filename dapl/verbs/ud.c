@@ -58,7 +58,7 @@ static int make_handle(struct ibv_pd *pd, struct ibv_ah_attr *attr, struct dapl_
 {
 	hw_set_path(attr, NULL);
 	peer->ah = ibv_create_ah(pd, attr);
-	return peer->ah ? 0 : errno ? errno : EIO;
+	return peer->ah ? 0 : hw_null_errno();
 }
 
 int hw_ud_peer_active(struct dapl_device *dev, struct ibv_pd *pd,
