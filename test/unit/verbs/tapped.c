@@ -45,6 +45,7 @@ unsigned posts, receives;
 uint64_t refused;		/* wr_id of a request; 0: none */
 struct ibv_wc completions[4];
 int completed, queries, query_error;
+bool query_ends_capture;
 
 static int post_send(struct ibv_qp *to, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
@@ -91,6 +92,9 @@ int ibv_query_qp(struct ibv_qp *of, struct ibv_qp_attr *attr, int mask, struct i
 	assert_int_equal(of->qp_num % 256, QPN);
 	assert_int_equal(mask, IBV_QP_DEST_QPN | IBV_QP_PATH_MTU);
 	queries++;
+	if (query_ends_capture)
+		hw_tap(&dev, false);
+	query_ends_capture = false;
 	attr->dest_qp_num = 99;
 	attr->path_mtu = IBV_MTU_1024;
 	return query_error;
@@ -141,6 +145,7 @@ int tapped_begin(void **state)
 	posts = receives = 0;
 	refused = 0;
 	completed = queries = query_error = 0;
+	query_ends_capture = false;
 	no_memory = false;
 	strcpy(memory, "payload");
 	return 0;

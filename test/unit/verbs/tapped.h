@@ -27,6 +27,7 @@ extern unsigned posts, receives;
 extern uint64_t refused;		/* wr_id of a request; 0: none */
 extern struct ibv_wc completions[4];
 extern int completed, queries, query_error;
+extern bool query_ends_capture;		/* the next query of a queue pair ends the capture */
 /* Its functions are those of the context. */
 bool is_untouched(void);
 int device_poll_cq(struct ibv_cq *of, int n, struct ibv_wc *wc);

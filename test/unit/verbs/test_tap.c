@@ -206,6 +206,21 @@ static void connection_made_during_a_capture_is_recorded(void **state)
 	assert_true(next_record());
 }
 
+static void connection_made_while_a_capture_ends_is_forgotten(void **state)
+{
+	(void)state;
+	begin_capture(SNAP);
+	query_ends_capture = true;
+	dapl_mutex_lock(&conn.lock);
+	hw_tap_connection(&conn);
+	dapl_mutex_unlock(&conn.lock);
+	end_capture();
+	dev.conns = NULL;
+	begin_capture(SNAP);
+	sends(7);
+	assert_false(next_record());
+}
+
 static void other_connections_are_left_out(void **state)
 {
 	(void)state;
@@ -267,6 +282,7 @@ int main(void)
 		TEST(peers_queue_pair_is_told_if_it_is_known),
 		TEST(capture_begins_with_connections_that_can_have_messages),
 		TEST(connection_made_during_a_capture_is_recorded),
+		TEST(connection_made_while_a_capture_ends_is_forgotten),
 		TEST(other_connections_are_left_out),
 		TEST(each_device_has_its_own_connections),
 	};
