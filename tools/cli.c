@@ -80,17 +80,29 @@ void usage_error(const char *fmt, ...)
 	exit(CLI_USAGE);
 }
 
-void usage_error_option(char *const *argv, int c)
+static bool has_option(const struct option *names, int value)
+{
+	while (names->name && names->val != value)
+		names++;
+	return names->name;
+}
+
+/* optopt is the value of a known long option, a letter, or 0 after an unknown long option. An unknown letter can
+ * follow a word that is a long option, but is no value in `names`. */
+void usage_error_option(char *const *argv, const struct option *names, int c)
 {
 	const char *word = argv[optind - 1];
+	bool is_long = !strncmp(word, "--", 2) && has_option(names, optopt);
 
-	if (optopt && optopt < 256 && isprint(optopt))
-		usage_error(c == ':' ? "option -%c needs a value" : "unknown option -%c", optopt);
-	if (c == ':')
+	if (!optopt)
+		usage_error("unknown or ambiguous option %s", word);
+	if (is_long && c == ':')
 		usage_error("option %s needs a value", word);
-	if (optopt)
+	if (is_long)
 		usage_error("option %.*s takes no value", (int)strcspn(word, "="), word);
-	usage_error("unknown or ambiguous option %s", word);
+	if (!isprint((unsigned char)optopt))
+		usage_error("unknown option -\\x%02x", (unsigned char)optopt);
+	usage_error(c == ':' ? "option -%c needs a value" : "unknown option -%c", optopt);
 }
 
 void cli_set_mode(struct cli_mode *mode, const struct option *names, int value)
@@ -140,7 +152,7 @@ double cli_positive(const char *option, const char *text, double max)
 
 	/* the comparison is false for nan, too */
 	if (end == text || *end || !(value > 0 && value <= max))
-		usage_error("%s: \"%s\" found, a number above 0 and up to %g expected", option, text, max);
+		usage_error("%s: \"%s\" found, a number above 0 and up to %.10g expected", option, text, max);
 	return value;
 }
 

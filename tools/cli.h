@@ -11,7 +11,7 @@
 
 enum { CLI_FAILURE = 1, CLI_USAGE = 2 };
 
-/* Prepares stdout for cli_finish(). `program` and `usage` must stay valid. Call it first. */
+/* Call it first. `program` and `usage` must stay valid. */
 void cli_init(const char *program, const char *usage);
 /* `usage` is that of a command of the program: usage errors refer to "PROGRAM COMMAND --help". */
 void cli_set_command(const char *command, const char *usage);
@@ -25,8 +25,8 @@ void cli_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void fail_reported(void) __attribute__((noreturn));
 /* Prints the line and where to read more; exits with CLI_USAGE. */
 void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* For getopt_long's '?' and ':', whose own message is off (opterr 0): names the option. */
-void usage_error_option(char *const *argv, int c) __attribute__((noreturn));
+/* For '?' and ':' of getopt_long(), whose own message is off (opterr 0): names the option. `names` are the long options. */
+void usage_error_option(char *const *argv, const struct option *names, int c) __attribute__((noreturn));
 
 /* Calls work(arg). Returns false when fail() ended it; its line has been printed then. Each thread has
  * a recovery point of its own. */

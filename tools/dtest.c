@@ -74,7 +74,7 @@ static struct dtest_options parse(int argc, char **argv)
 		case 'v': o.verbose = true; break;
 		case 'U': case HELP: cli_print_help(); break;
 		case VERSION: cli_print_version(); break;
-		default: usage_error_option(argv, c);
+		default: usage_error_option(argv, names, c);
 		}
 	}
 	if (optind != argc)

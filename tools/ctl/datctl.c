@@ -60,7 +60,7 @@ static struct options parse(int argc, char **argv)
 		case JSON: o.json = true; break;
 		case 'h': cli_print_help(); break;
 		case VERSION: cli_print_version(); break;
-		default: usage_error_option(argv, c);
+		default: usage_error_option(argv, names, c);
 		}
 	}
 	if (!o.mode.name)

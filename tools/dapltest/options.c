@@ -247,7 +247,7 @@ struct options options_parse(int argc, char **argv)
 		argv = read_script(argv[2], argv[0], &argc);
 	while ((c = getopt_long(argc, argv, "+:T:D:n:dR:s:t:w:i:QVPrm:p:f:h", names, NULL)) != -1) {
 		if (c == '?' || c == ':')
-			usage_error_option(argv, c);
+			usage_error_option(argv, names, c);
 		if (c == HELP || c == 'h')
 			cli_print_help();
 		if (c == VERSION)

@@ -263,6 +263,21 @@ static void set_value(struct options *o, int c, const char *text)
 	}
 }
 
+static const struct option names[] = {
+	{ "interface", 1, NULL, 'i' }, { "count", 1, NULL, 'c' }, { "filter", 1, NULL, 'f' },
+	{ "write", 1, NULL, 'w' }, { "snap", 1, NULL, 's' }, { "format", 1, NULL, 'F' },
+	{ "no-promiscuous", 0, NULL, 'p' }, { "verbose", 0, NULL, 'v' }, { "rule", 1, NULL, OPT_RULE }, { "join", 0, NULL, OPT_JOIN },
+	{ "frames", 1, NULL, OPT_FRAMES }, { "json", 0, NULL, OPT_JSON }, { "ring", 1, NULL, OPT_RING },
+	{ "stats", 0, NULL, OPT_STATS }, { "strict", 0, NULL, OPT_STRICT }, { "user", 1, NULL, OPT_USER },
+	{ "rate", 1, NULL, OPT_RATE }, { "speed", 1, NULL, OPT_SPEED }, { "loop", 1, NULL, OPT_LOOP },
+	{ "dst", 1, NULL, OPT_DST }, { "src", 1, NULL, OPT_SRC }, { "cut", 0, NULL, OPT_CUT }, { "tso", 0, NULL, OPT_TSO },
+	{ "yes", 0, NULL, OPT_YES }, { "help", 0, NULL, 'h' }, { "version", 0, NULL, OPT_VERSION },
+	{ "pid", 1, NULL, OPT_PID }, { "ia", 1, NULL, OPT_IA }, { "exact", 0, NULL, OPT_EXACT }, { "time", 1, NULL, OPT_TIME },
+	{ "take", 0, NULL, OPT_TAKE },
+	{ "frame", 1, NULL, OPT_FRAME }, { "vary", 1, NULL, OPT_VARY },
+	{ NULL, 0, NULL, 0 },
+};
+
 static void set_option(struct options *o, int c, char *const *argv)
 {
 	switch (c) {
@@ -279,25 +294,10 @@ static void set_option(struct options *o, int c, char *const *argv)
 	case OPT_YES: o->yes = true; break;
 	case 'h': cli_print_help(); break;
 	case OPT_VERSION: cli_print_version(); break;
-	case '?': case ':': usage_error_option(argv, c);
+	case '?': case ':': usage_error_option(argv, names, c);
 	default: set_value(o, c, optarg);
 	}
 }
-
-static const struct option names[] = {
-	{ "interface", 1, NULL, 'i' }, { "count", 1, NULL, 'c' }, { "filter", 1, NULL, 'f' },
-	{ "write", 1, NULL, 'w' }, { "snap", 1, NULL, 's' }, { "format", 1, NULL, 'F' },
-	{ "no-promiscuous", 0, NULL, 'p' }, { "verbose", 0, NULL, 'v' }, { "rule", 1, NULL, OPT_RULE }, { "join", 0, NULL, OPT_JOIN },
-	{ "frames", 1, NULL, OPT_FRAMES }, { "json", 0, NULL, OPT_JSON }, { "ring", 1, NULL, OPT_RING },
-	{ "stats", 0, NULL, OPT_STATS }, { "strict", 0, NULL, OPT_STRICT }, { "user", 1, NULL, OPT_USER },
-	{ "rate", 1, NULL, OPT_RATE }, { "speed", 1, NULL, OPT_SPEED }, { "loop", 1, NULL, OPT_LOOP },
-	{ "dst", 1, NULL, OPT_DST }, { "src", 1, NULL, OPT_SRC }, { "cut", 0, NULL, OPT_CUT }, { "tso", 0, NULL, OPT_TSO },
-	{ "yes", 0, NULL, OPT_YES }, { "help", 0, NULL, 'h' }, { "version", 0, NULL, OPT_VERSION },
-	{ "pid", 1, NULL, OPT_PID }, { "ia", 1, NULL, OPT_IA }, { "exact", 0, NULL, OPT_EXACT }, { "time", 1, NULL, OPT_TIME },
-	{ "take", 0, NULL, OPT_TAKE },
-	{ "frame", 1, NULL, OPT_FRAME }, { "vary", 1, NULL, OPT_VARY },
-	{ NULL, 0, NULL, 0 },
-};
 
 static bool given[OPT_END];		/* options of the command line */
 

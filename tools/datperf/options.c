@@ -234,7 +234,7 @@ struct options options_read(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, ":D:s:p:t:T:S:n:q:w:h", names, NULL)) != -1)
 		if (!take_option(&o, c, optarg))
-			usage_error_option(argv, c);
+			usage_error_option(argv, names, c);
 	if (optind != argc)
 		usage_error("\"%s\" found, only options expected", argv[optind]);
 	check_together(&o);

@@ -154,7 +154,7 @@ static struct options parse(int argc, char **argv)
 		case VERSION: cli_print_version(); break;
 		default:
 			if (c < MODE)
-				usage_error_option(argv, c);
+				usage_error_option(argv, names, c);
 			cli_set_mode(&o.chosen, names, c);
 			o.mode = c - MODE;
 		}
