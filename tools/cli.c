@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ void cli_init(const char *program, const char *usage)
 	program_name = program;
 	usage_text = usage;
 	opterr = 0;
+	signal(SIGCHLD, SIG_DFL);
 }
 
 void cli_set_command(const char *command, const char *usage)

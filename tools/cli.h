@@ -11,7 +11,8 @@
 
 enum { CLI_FAILURE = 1, CLI_USAGE = 2 };
 
-/* Call it first. `program` and `usage` must stay valid. */
+/* Call it first. `program` and `usage` must stay valid. Restores the default action of SIGCHLD: waitpid() fails in a
+ * program that inherits SIG_IGN. */
 void cli_init(const char *program, const char *usage);
 /* `usage` is that of a command of the program: usage errors refer to "PROGRAM COMMAND --help". */
 void cli_set_command(const char *command, const char *usage);
