@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* failing.c - a provider that fails in the way that ia_params name: "crash", "hang", "noise" (prints, and
- * fails without a message), "memlock" (opens, and registers no memory), "unregistered" (offers nothing). */
+ * fails without a message), "flood" (prints without end), "memlock" (opens, and registers no memory), "unregistered" (offers nothing). */
 #include <dat/udat.h>
 #include <dat/dat_registry.h>
 #include <signal.h>
@@ -22,11 +22,16 @@ static struct object {
 static DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *evd,
 			  DAT_IA_HANDLE *handle)
 {
+	static const char noise[65536];
+
 	(void)name, (void)qlen, (void)evd;
 	if (!strcmp(behaviour, "crash"))
 		raise(SIGSEGV);
 	while (!strcmp(behaviour, "hang"))
 		pause();
+	while (!strcmp(behaviour, "flood"))	/* as much as a pipe holds: a reader finds it empty only for a moment */
+		if (write(STDERR_FILENO, noise, sizeof noise) < 0)
+			exit(1);
 	if (!strcmp(behaviour, "noise")) {
 		printf("noise on stdout\n");
 		fflush(stdout);

@@ -18,7 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TEXT_MAX = 1 << 20 };	/* bytes that are kept of what a child writes */
+enum {
+	TEXT_MAX = 1 << 20,	/* bytes that are kept of what a child writes */
+	READ = 4096,		/* bytes of one read */
+	READS = 32,		/* reads between two looks at the child and the clock: twice what a pipe holds (64 KiB) */
+};
 
 void probe_init(void)
 {
@@ -139,7 +143,7 @@ struct text {
 
 static void read_some(struct text *text)
 {
-	char buffer[4096];
+	char buffer[READ];
 	ssize_t n = read(text->fd, buffer, sizeof buffer);
 
 	if (n < 0 && errno == EINTR)
@@ -180,15 +184,16 @@ static json_t *last_message(const char *text)
 	return output_format("%.*s", (int)strcspn(best, "\n"), best);
 }
 
-/* The process that holds a pipe's other end may live on, as a child of the provider: only the child
- * that was forked counts. */
+/* Reads what the child writes until it has ended. Returns false if it has not by then. The end of the pipes is no sign of
+ * its end: a process that the provider has started may keep them open. What the child wrote before its end is in the
+ * pipes then, so READS reads get all of it. */
 static bool wait_for(pid_t child, struct text texts[2], long long until, int *status)
 {
 	for (;;) {
 		struct pollfd fds[2] = { { texts[0].fd, POLLIN, 0 }, { texts[1].fd, POLLIN, 0 } };
 		bool ended = waitpid(child, status, WNOHANG) == child;
 
-		while (poll(fds, 2, ended ? 0 : 20) > 0)
+		for (int reads = 0; reads < READS && poll(fds, 2, ended ? 0 : 20) > 0; reads++)
 			for (int i = 0; i < 2; i++) {
 				if (fds[i].revents)
 					read_some(&texts[i]);
