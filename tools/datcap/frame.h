@@ -56,6 +56,7 @@ struct frame_vary {
 };
 /* "sport 1-1000 step 2": a field of `frame`, which must have it. */
 bool frame_parse_vary(const char *text, struct frame *frame, struct frame_vary *vary, struct frame_fault *fault);
+/* The number of values, UINT64_MAX if there are more. */
 uint64_t frame_vary_count(const struct frame_vary *vary);
 /* Sets the field of the frame to value number `i`. */
 void frame_vary_set(const struct frame_vary *vary, uint64_t i);

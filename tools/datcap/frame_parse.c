@@ -393,7 +393,9 @@ bool frame_parse_vary(const char *text, struct frame *frame, struct frame_vary *
 
 uint64_t frame_vary_count(const struct frame_vary *vary)
 {
-	return (vary->last - vary->first) / vary->step + 1;
+	uint64_t steps = (vary->last - vary->first) / vary->step;
+
+	return steps == UINT64_MAX ? steps : steps + 1;
 }
 
 void frame_vary_set(const struct frame_vary *vary, uint64_t i)
