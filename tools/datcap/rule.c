@@ -115,12 +115,13 @@ static bool parse_ip_address(struct parser *p, const char *what, const char *bit
 	uint8_t *key = is_dst ? p->key->ip_dst : p->key->ip_src, address[16];
 	uint8_t *mask = is_dst ? p->mask->ip_dst : p->mask->ip_src;
 	bool is_ipv4 = inet_pton(AF_INET, p->word, address) == 1;
-	unsigned long length = is_ipv4 ? 32 : 128;
+	const unsigned long most = is_ipv4 ? 32 : 128;
+	unsigned long length = most;
 
 	if (!is_ipv4 && inet_pton(AF_INET6, p->word, address) != 1)
 		return fault(p, "%s \"%s\": expected an Ethernet or IP address", what, p->word);
-	if (bits && !read_number(bits, length, &length))
-		return fault(p, "%s \"%s/%s\": expected a prefix of at most %lu bits", what, p->word, bits, length);
+	if (bits && !read_number(bits, most, &length))
+		return fault(p, "%s \"%s/%s\": expected a prefix of at most %lu bits", what, p->word, bits, most);
 	set_prefix(key, mask, address, is_ipv4 ? 4 : 16, (unsigned)length);
 	return set_version(p, is_ipv4 ? 4 : 6);
 }
