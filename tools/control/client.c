@@ -277,7 +277,7 @@ static void set_program(json_t *answer, pid_t pid)
 		json_object_set_new(answer, "program", json_string("?"));
 }
 
-static void explain_absence(pid_t pid)
+void control_fail_absent(pid_t pid)
 {
 	if (kill(pid, 0) && errno == ESRCH)
 		fail("there is no process %ld", (long)pid);
@@ -318,7 +318,7 @@ json_t *control_ask_all(pid_t pid, enum control_verb verb, json_t *request)
 	struct failure failure = { why, sizeof why, false };
 
 	if (pid && !count)
-		explain_absence(pid);
+		control_fail_absent(pid);
 	for (size_t i = 0; i < count; i++) {
 		answer = ask(&sockets[i], verb, json_incref(request), &failure);
 		if (!answer && pid)

@@ -29,6 +29,9 @@ enum { CONTROL_PROGRAM = 64 };	/* bytes */
 /* The name of a process, "?" if it has ended. Returns `name`. */
 const char *control_program(char name[CONTROL_PROGRAM], pid_t pid);
 
+/* Ends the tool with a line that tells why the program has no control socket that control_find() finds. */
+void control_fail_absent(pid_t pid) __attribute__((noreturn));
+
 /* Asks each library of a program, or (pid 0) of all programs of this user, and puts the answers into an
  * array, each with the members "pid" and "program". With a pid a failure, or a program without a socket,
  * ends the tool with a line that tells why. Without one a program that does not answer is left out, with a

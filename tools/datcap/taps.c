@@ -193,8 +193,7 @@ void taps_start(pid_t pid, const char *ia, uint32_t bytes)
 	if (ia && !tap_count)
 		cli_warn("no running program has the IA \"%s\" open: waiting for one", ia);
 	if (pid && !tap_count)
-		fail("process %ld has no control socket in this network namespace: it has no adapter open, or "
-		     "DAPL_CONTROL is 0", (long)pid);
+		control_fail_absent(pid);
 }
 
 /* --- entries ---------------------------------------------------------------------------------------- */

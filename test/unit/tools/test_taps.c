@@ -53,6 +53,12 @@ bool control_is_ours(const struct control_socket *socket)
 	return true;
 }
 
+void control_fail_absent(pid_t pid)
+{
+	(void)pid;
+	abort();
+}
+
 /* --- programs -------------------------------------------------------------------------------- */
 
 static void start(struct program *p)
