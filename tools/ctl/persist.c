@@ -37,17 +37,20 @@ static bool sets(const char *line, const char *name)
 	return line[strspn(line, " \t")] == '=';
 }
 
-/* Copies the lines; the first that sets the name is replaced, further ones are left out. */
-static void copy_lines(FILE *from, FILE *to, const char *name, const char *value)
+/* Copies the lines; the first that sets the name is replaced, further ones are left out. Returns 0, or the errno of a read
+ * that failed. */
+static int copy_lines(FILE *from, FILE *to, const char *name, const char *value)
 {
 	bool done = !*value;
 	char *line = NULL;
 	size_t room = 0;
+	ssize_t length;
+	int err;
 
-	while (from && getline(&line, &room, from) > 0) {
+	while (from && (length = getline(&line, &room, from)) > 0) {
 		if (!sets(line, name)) {
-			fputs(line, to);
-			if (line[strlen(line) - 1] != '\n')
+			fwrite(line, 1, (size_t)length, to);
+			if (line[length - 1] != '\n')
 				fputc('\n', to);
 			continue;
 		}
@@ -55,16 +58,19 @@ static void copy_lines(FILE *from, FILE *to, const char *name, const char *value
 			fprintf(to, "%s=%s\n", name, value);
 		done = true;
 	}
+	err = from && ferror(from) ? errno : 0;
 	free(line);
 	if (!done)
 		fprintf(to, "%s=%s\n", name, value);
+	return err;
 }
 
 int ctl_persist(const char *name, const char *value)
 {
 	char path[PATH_MAX], fresh[PATH_MAX + 8];
+	const char *verb;
 	FILE *from, *to;
-	int fd, err = 0;
+	int fd, err;
 
 	check(name, value);
 	system_path(path, "%s", SYSCONFDIR "/dapl.conf");
@@ -76,8 +82,9 @@ int ctl_persist(const char *name, const char *value)
 	to = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!to)
 		fail("%s cannot be written: %s", path, strerror(errno));
-	copy_lines(from, to, name, value);
-	if (fchmod(fd, 0644) || fflush(to) || ferror(to) || fsync(fd))
+	err = copy_lines(from, to, name, value);
+	verb = err ? "read" : "written";
+	if (!err && (fchmod(fd, 0644) || fflush(to) || ferror(to) || fsync(fd)))
 		err = errno;
 	if (fclose(to) && !err)
 		err = errno;
@@ -88,5 +95,5 @@ int ctl_persist(const char *name, const char *value)
 	if (!err)
 		return 0;
 	unlink(fresh);
-	fail("%s cannot be written: %s", path, strerror(err));
+	fail("%s cannot be %s: %s", path, verb, strerror(err));
 }
