@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Unit tests: test/unit/FOLDER/test_NAME.c is about NAME.c of common/, dat/, dapl/core, dapl/soft,
 # dapl/softeth, dapl/verbs or contrib/openmpi; topics of the software device that need several files have names of their own.
-EXTRA_DIST += test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/stream.h
+EXTRA_DIST += test/unit/child.h test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/stream.h
 printed = test/unit/printed.c test/unit/printed.h
 dat_conf_text = test/unit/dat/conf_text.c test/unit/dat/conf_text.h
 dat_libraries = test/unit/dat/libraries.c test/unit/dat/libraries.h $(dat_conf_text)

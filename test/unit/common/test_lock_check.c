@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "common/lock.h"
+#include "test/unit/child.h"
 
 static struct dapl_mutex outer = DAPL_MUTEX_INIT(RANK_EP), inner = DAPL_MUTEX_INIT(RANK_IA);
 static struct dapl_spin leaf = DAPL_SPIN_INIT(RANK_SQ);
@@ -26,8 +26,7 @@ static const char *abort_line(void (*violation)(void))
 	pid_t child;
 
 	assert_int_equal(pipe(ends), 0);
-	child = fork();
-	assert_true(child >= 0);
+	child = fork_child();
 	if (!child) {
 		setrlimit(RLIMIT_CORE, &none);
 		signal(SIGABRT, SIG_DFL);	/* cmocka has a handler */

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "dapl/core/mem/dm.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/pz.h"
 #include "dapl/core/mem/zero_based.h"
+#include "test/unit/child.h"
 #include "test/unit/core/core_device.h"
 #include "test/unit/core/core_dm.h"
 #include "test/unit/core/core_queues.h"
@@ -539,18 +539,13 @@ static bool child_has_only_memory_of_its_own(void)
 
 static void child_does_not_have_the_memory(void **state)
 {
-	int status;
 	pid_t pid;
 
 	(void)state;
-	pid = fork();
-	if (!pid) {
-		alarm(60);	/* seconds: the child does not inherit the parent's */
+	pid = fork_child();
+	if (!pid)
 		_exit(!child_has_only_memory_of_its_own());
-	}
-	assert_true(pid > 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	expect_success(pid);
 	assert_int_equal(dapl_dm_copy(dm, 0, host, UNIT, true), DAT_SUCCESS);
 }
 

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "dapl/core/base/fork.h"
 #include "dapl/core/eth/ep.h"
 #include "dapl/core/eth/eth.h"
 #include "dapl/core/eth/group.h"
 #include "dapl/core/eth/rule.h"
+#include "test/unit/child.h"
 #include "test/unit/core/core_eth.h"
 #include "test/unit/core/core_objects.h"
 
@@ -679,7 +679,6 @@ static void child_can_use_rules(void **state)
 {
 	static struct dapl_fork_part first = { .rank = RANK_FORK + 1, .before = let_it_finish };
 	pthread_t thread;
-	int status;
 	pid_t pid;
 
 	(void)state;
@@ -690,16 +689,13 @@ static void child_can_use_rules(void **state)
 	core_eth.in_add = wait_for_the_fork;
 	assert_int_equal(pthread_create(&thread, NULL, add_in_thread, ep), 0);
 	sem_wait(&inside);
-	pid = fork();
+	pid = fork_child();
 	if (!pid) {
-		alarm(10);	/* seconds: the child does not inherit the parent's */
 		dapl_eth_groups_lock();
 		dapl_eth_groups_unlock();
 		_exit(0);
 	}
-	assert_true(pid > 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	expect_success(pid);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	core_eth.in_add = NULL;
 	added(ep, 2);

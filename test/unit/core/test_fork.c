@@ -10,10 +10,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "dapl/core/base/fork.h"
+#include "test/unit/child.h"
 
 static char calls[64];		/* a letter for each: of the part, upper case after the fork */
 static bool blocking;		/* part a stays in its handler until `go` */
@@ -89,14 +89,11 @@ static int set_up(void **state)
 /* Forks; the child's result is that of `in_child`. */
 static void fork_and(bool (*in_child)(void))
 {
-	pid_t pid = fork();
-	int status;
+	pid_t pid = fork_child();
 
 	if (!pid)
 		_exit(in_child() ? 0 : 1);
-	assert_true(pid > 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	expect_success(pid);
 }
 
 static bool child_is_called_backwards(void)

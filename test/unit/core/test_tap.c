@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "test/unit/child.h"
 
 enum { SNAP = 100 };
 
@@ -190,14 +190,12 @@ static void a_wrong_client_only_loses_messages(void **state)
 
 static void a_child_records_nothing(void **state)
 {
-	int status;
-	pid_t child = fork();
+	pid_t child = fork_child();
 
 	(void)state;
 	if (!child)
 		_exit(put(TAP_SEND, 0));
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	expect_success(child);
 	assert_int_equal(ring->head, 0);
 }
 

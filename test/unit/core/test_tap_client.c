@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "dapl/core/base/tap.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/ia/tap.h"
+#include "test/unit/child.h"
 #include "test/unit/core/core_device.h"
 
 static struct dapl_ia *ias[2];
@@ -333,7 +333,6 @@ static void device_that_shows_no_messages_is_not_asked(void **state)
 /* The IAs of the parent are none of the child's. */
 static int in_child(void)
 {
-	alarm(20);
 	if (put("message"))
 		return 1;
 	dapl_tap_ia_opened(ias[0]);
@@ -344,18 +343,15 @@ static int in_child(void)
 
 static void child_has_no_capture(void **state)
 {
-	int status;
 	pid_t child;
 
 	(void)state;
 	assert_null(ask("{\"client\":7}"));
 	told = 0;
-	child = fork();
-	assert_true(child >= 0);
+	child = fork_child();
 	if (!child)
 		_exit(in_child());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	expect_success(child);
 	assert_true(put("message"));
 	assert_non_null(ask("{\"client\":8}"));
 	assert_null(ask("{\"client\":7}"));

@@ -9,13 +9,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <dat/dat_entries.h>
 #include <cmocka.h>
 #include "dat/busy.h"
 #include "dat/error.h"
 #include "dat/registry_state.h"
+#include "test/unit/child.h"
 #include "test/unit/dat/conf_text.h"
 
 #define A LINE("ia_a", "default", "liba.so", "eth0 0")
@@ -285,17 +285,15 @@ static bool locks_are_free(void)
 /* The thread that loads is not in the child. */
 static void child_is_busy_with_nothing(void **state)
 {
-	int status;
 	pid_t pid;
 
 	(void)state;
 	registry_start();
 	another_thread_loads(registry.table.entries[0]);
-	pid = fork();
+	pid = fork_child();
 	if (!pid)
 		_exit(busy_any() ? 1 : locks_are_free() ? 0 : 2);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	expect_success(pid);
 	assert_true(busy_any());		/* in the parent it still is */
 	loaded(registry.table.entries[0]);
 	assert_true(locks_are_free());

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ends.c - the two ends of ends.h: opens, connects, posts, waits. Fails the test
  * only if one of these fails. */
+#include "test/unit/child.h"
 #include "test/unit/soft/ends.h"
 #include "common/address.h"
 #include "dapl/soft/progress/progress.h"
@@ -262,7 +263,7 @@ struct caller fork_initiator(void (*part)(uint16_t port, int from, int to))
 	uint16_t port = 0;
 
 	OK(pipe(o.down) | pipe(o.up) | pipe(o.go));
-	o.pid = fork();			/* before this process has a device */
+	o.pid = fork_child();		/* before this process has a device */
 	if (!o.pid) {
 		DIE_UNLESS(read(o.go[0], &port, sizeof port) == sizeof port);
 		close(o.up[0]);
@@ -322,9 +323,8 @@ struct target fork_target(void (*part)(int to))
 	int up[2];
 
 	OK(pipe(up));
-	t.pid = fork();
+	t.pid = fork_child();
 	if (!t.pid) {
-		alarm(60);
 		part(up[1]);
 		for (;;)
 			pause();

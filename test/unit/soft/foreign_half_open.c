@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "test/unit/child.h"
 #include "test/unit/soft/foreign_peer.h"
 #include "test/unit/soft/foreign_tests.h"
 #include "common/log.h"
@@ -129,7 +130,7 @@ static pid_t fork_silent_process(int go, int done, int sources, int each)
 {
 	struct sockaddr_in to, from = loopback(0);
 	uint16_t port;
-	pid_t pid = fork();
+	pid_t pid = fork_child();
 
 	if (pid)
 		return pid;

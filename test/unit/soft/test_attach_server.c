@@ -12,9 +12,9 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "test/unit/child.h"
 #include "test/unit/descriptors.h"
 #include "test/unit/soft/ends.h"
 #include "dapl/core/base/service.h"
@@ -512,7 +512,6 @@ static void connections_without_a_request_are_limited(void **state)
 
 static int in_child(void)
 {
-	alarm(20);
 	for (int fd = 0; fd < 256; fd++)
 		if (listens(fd))
 			return 1;
@@ -522,17 +521,14 @@ static int in_child(void)
 /* Otherwise initiators would wait for a child after the death of their peer. */
 static void child_does_not_listen(void **state)
 {
-	int status;
 	pid_t child;
 
 	(void)state;
 	expect_served(true);
-	child = fork();
-	assert_true(child >= 0);
+	child = fork_child();
 	if (!child)
 		_exit(in_child());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	expect_success(child);
 	expect_served(true);
 }
 

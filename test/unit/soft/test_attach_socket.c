@@ -13,10 +13,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "dapl/soft/shm/attach_socket.h"
+#include "test/unit/child.h"
 
 #define OK(call) assert_int_equal((call), 0)
 #define NAME 0x123456789abcdef0ull
@@ -35,12 +35,11 @@ static void fill_abstract(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	socklen_t length = offsetof(struct sockaddr_un, sun_path) + 1 + strlen(FILE_NAME);
-	int status, fd, err;
-	pid_t pid = fork();
+	int fd, err;
+	pid_t pid = fork_child();
 
 	if (pid) {
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_int_equal(status, 0);
+		expect_success(pid);
 		return;
 	}
 	if (!geteuid() && setresuid(65534, 65534, 65534))

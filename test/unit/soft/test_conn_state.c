@@ -8,9 +8,9 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "test/unit/child.h"
 
 enum { STATES = SOFT_CLOSED + 1 };
 
@@ -57,7 +57,7 @@ static int state_after(int from, int to)
 	static struct dapl_device dev;
 	struct dapl_conn conn = { .dev = &dev, .state = from };
 	int status;
-	pid_t child = fork();
+	pid_t child = fork_child();
 
 	if (!child) {
 		if (!freopen("/dev/null", "w", stderr))
@@ -65,7 +65,6 @@ static int state_after(int from, int to)
 		cm_set_state(&conn, to, "test");
 		_exit(conn.state);
 	}
-	assert_true(child > 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	if (WIFSIGNALED(status)) {
 		assert_int_equal(WTERMSIG(status), SIGABRT);

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "dapl/soft/eth/send.h"
+#include "test/unit/child.h"
 #include "test/unit/soft/eth_port.h"
 
 enum { PURGE_US = 1000000 };
@@ -34,8 +34,7 @@ static bool cannot_load(void)
 
 static void assert_not_loaded(bool no_library, bool no_symbol, bool other_version)
 {
-	pid_t pid = fork();
-	int status;
+	pid_t pid = fork_child();
 
 	if (!pid) {
 		around = (struct eth_around){ .no_library = no_library, .no_symbol = no_symbol,
@@ -43,9 +42,7 @@ static void assert_not_loaded(bool no_library, bool no_symbol, bool other_versio
 		strcpy(eth_device.netdev, "eth9");
 		_exit(cannot_load() ? 0 : 1);
 	}
-	assert_true(pid > 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	expect_success(pid);
 }
 
 /* Runs before the library is loaded. */

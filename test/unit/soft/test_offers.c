@@ -2,11 +2,11 @@
 /* test_offers.c - offers to share memory: each is taken once, by its key, and keeps what its taker left until it
  * ends. The devices and their processes are real, no peer is. */
 #include <errno.h>
-#include <sys/wait.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/shm/offers.h"
 #include "dapl/soft/shm/shm_segment.h"
+#include "test/unit/child.h"
 #include "test/unit/soft/ends.h"
 
 static struct dapl_device *devices[2];
@@ -205,17 +205,13 @@ static void no_offer_has_no_error_and_no_segment(void **state)
 static void child_has_no_offers(void **state)
 {
 	struct dapl_conn *told = NULL;
-	int status;
 	pid_t child;
 
 	(void)state;
-	child = fork();		/* core's handlers call those of this table */
-	if (!child) {
-		alarm(10);
+	child = fork_child();	/* core's handlers call those of this table */
+	if (!child)
 		_exit(offer_take(key, NULL, &told) != NULL);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	expect_success(child);
 	expect_taken(key, NULL, NULL);
 }
 

@@ -11,12 +11,12 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/sealed_file.h"
 #include "dapl/soft/shm/shared.h"
+#include "test/unit/child.h"
 #include "test/unit/descriptors.h"
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW, ID = 4711 };
@@ -457,7 +457,7 @@ static int broken_in_child(const struct shm_process *own, const struct shm_proce
 
 static void child_has_none_of_the_processes(void **state)
 {
-	int fds[PROCESS_FDS], status;
+	int fds[PROCESS_FDS];
 	struct shm_process *peer = know_peer(fds);
 	pid_t pid;
 
@@ -466,14 +466,13 @@ static void child_has_none_of_the_processes(void **state)
 	assert_non_null(shm_process_own(dev));
 	assert_true(dev->process->window_file >= 0);
 	shm_process_fork_prepare();
-	pid = fork();
+	pid = fork_child();
 	if (!pid) {
 		shm_process_fork_done();
 		_exit(broken_in_child(dev->process, peer));
 	}
 	shm_process_fork_done();
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	expect_success(pid);
 	assert_true(is_open(fds[0]));
 	shm_process_put(peer);
 }

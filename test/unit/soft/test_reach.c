@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_reach.c - whether a peer process may be accessed: its id must be where it says, its files must be sealed,
  * and it must live. The peer is a child that shares a directory with the test. */
+#include "test/unit/child.h"
 #include "test/unit/soft/ends.h"
 #include <fcntl.h>
 #include <signal.h>
@@ -54,8 +55,7 @@ static void start_child(uint64_t id, int seals)
 {
 	char byte;
 
-	child = fork();
-	assert_true(child >= 0);
+	child = fork_child();
 	if (!child) {
 		struct shm_process own = { .id = id, .mr_dir = directory, .window_file = -1, .pidfd = -1 };
 

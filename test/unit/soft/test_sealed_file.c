@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +10,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "dapl/soft/shm/sealed_file.h"
+#include "test/unit/child.h"
 #include "test/unit/descriptors.h"
 
 enum { SIZE = 8192, SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
@@ -140,18 +140,15 @@ static void child_has_none_of_the_memory(void **state)
 {
 	char *memory = sealed_file_map(-1, SIZE, PROT_READ | PROT_WRITE);
 	unsigned char here;
-	int status;
 	pid_t child;
 
 	(void)state;
 	assert_non_null(memory);
 	assert_int_equal(mincore(memory, 1, &here), 0);
-	child = fork();
-	assert_true(child >= 0);
+	child = fork_child();
 	if (!child)
 		_exit(mincore(memory, 1, &here) && errno == ENOMEM ? 0 : 1);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+	expect_success(child);
 	munmap(memory, SIZE);
 }
 

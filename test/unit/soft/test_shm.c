@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "test/unit/child.h"
 #include "test/unit/soft/ends.h"
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/progress/progress.h"
@@ -210,24 +210,23 @@ static void device_reuses_the_memory_of_its_connections(void **state)
 /* A connecting parent and child identify each other by random numbers. */
 static void parent_and_child_have_different_random_numbers(void **state)
 {
-	uint32_t its = 0, peer_is_dapl;
-	int fds[2], status;
+	uint32_t of_child = 0, of_parent;
+	int fds[2];
 	pid_t child;
 
 	(void)state;
 	open_end(&ends[0]);
 	OK(pipe(fds));
 	soft_random();
-	child = fork();
+	child = fork_child();
 	if (!child) {
-		its = soft_random();
-		_exit(write(fds[1], &its, sizeof its) != sizeof its);
+		of_child = soft_random();
+		_exit(write(fds[1], &of_child, sizeof of_child) != sizeof of_child);
 	}
-	peer_is_dapl = soft_random();
-	assert_int_equal(read(fds[0], &its, sizeof its), sizeof its);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-	assert_int_not_equal(its, peer_is_dapl);
+	of_parent = soft_random();
+	assert_int_equal(read(fds[0], &of_child, sizeof of_child), sizeof of_child);
+	expect_success(child);
+	assert_int_not_equal(of_child, of_parent);
 	close(fds[0]);
 	close(fds[1]);
 	close_end(&ends[0]);

@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "dapl/soft/cm/shm_fallback.h"
 #include "dapl/soft/progress/progress.h"
+#include "test/unit/child.h"
 #include "test/unit/soft/ends.h"
 
 #define NAME_PREFIX "dapl-soft-"
@@ -333,7 +334,6 @@ static void acceptor_that_stops(int to, int from)
 	uint16_t port = 0;
 	char byte;
 
-	alarm(60);
 	open_end(e);
 	OK(ops->listen(e->dev, NULL, &port, false, 8, e, &listener));
 	DIE_UNLESS(write(to, &port, sizeof port) == sizeof port);
@@ -353,7 +353,7 @@ static pid_t fork_other_user(int from)
 {
 	struct sockaddr_un address;
 	socklen_t length;
-	pid_t pid = fork();
+	pid_t pid = fork_child();
 	int fd, err;
 
 	if (pid)
@@ -391,7 +391,7 @@ static pid_t connect_to_a_full_backlog(void)
 
 	OK(pipe(up) | pipe(down) | pipe(target));
 	attacker = fork_other_user(target[0]);
-	pid = fork();
+	pid = fork_child();
 	if (!pid) {
 		acceptor_that_stops(up[1], down[0]);
 		_exit(1);
@@ -405,8 +405,7 @@ static pid_t connect_to_a_full_backlog(void)
 	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
 	assert_true(WIFSTOPPED(status));
 	assert_int_equal(write(target[1], &address, sizeof address), sizeof address);
-	assert_int_equal(waitpid(attacker, &status, 0), attacker);
-	assert_int_equal(status, 0);
+	expect_success(attacker);
 	soft_progress_unlock(ends[0].dev);
 	while ((state = state_of(&ends[0])) != SOFT_ATTACHING && state != SOFT_OPEN)
 		usleep(200);

@@ -11,11 +11,10 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "common/clock.h"
 #include "tools/control/client.h"
+#include "test/unit/child.h"
 
 #define HOUR_NS 3600000000000ull
 
@@ -72,11 +71,9 @@ static void start(struct program *p)
 	p->ring->magic = TAP_MAGIC;
 	p->ring->version = TAP_VERSION;
 	p->ring->size = TAP_SIZE;
-	p->pid = fork();
-	assert_true(p->pid >= 0);
+	p->pid = fork_child();
 	if (p->pid)
 		return;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;)
 		pause();
 }

@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "test/unit/child.h"
 #include "test/unit/verbs/tapped.h"
 
 /* --- begin and end ------------------------------------------------------------------------------------------------------------ */
@@ -97,19 +97,17 @@ static void poll_function_that_was_put_above_stays(void **state)
 
 static void child_posts_to_the_device_and_records_nothing(void **state)
 {
-	int status;
 	pid_t pid;
 
 	(void)state;
 	begin_capture(SNAP);
-	pid = fork();
+	pid = fork_child();
 	if (!pid) {
 		struct ibv_sge sge = bytes(7);
 
 		_exit(post(IBV_WR_SEND, &sge, 1) || posts != 1);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	expect_success(pid);
 	assert_false(next_record());
 	sends(7);
 	assert_true(next_record());
