@@ -2,22 +2,8 @@
 /* test_cno.c - which thread watches the completion channel of an EVD that has a CNO: the waiter, or the
  * service thread for an agent. */
 #include <errno.h>
-#include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
-#include <unistd.h>
-#include <cmocka.h>
-#include "dapl/core/event/cno.h"
-#include "dapl/core/event/evd.h"
-#include "dapl/core/event/evd_notify.h"
-#include "test/unit/core/core_device.h"
-
-static struct dapl_ia *ia;
-static struct dapl_evd *evd;
-static struct dapl_cno *cno;
+#include "test/unit/core/core_cno.h"
 
 static int watch_error;		/* of the service thread; 0: it watches what it is given */
 static void (*before_publish)(void);	/* called once; NULL: nothing happens meanwhile */
@@ -46,64 +32,33 @@ static void agent(DAT_PVOID context, DAT_EVD_HANDLE handle)
 	(void)context, (void)handle;
 }
 
-static void make(bool with_agent)
-{
-	DAT_OS_WAIT_PROXY_AGENT proxy = { NULL, with_agent ? agent : NULL };
-	DAT_CNO_HANDLE handle;
-
-	assert_int_equal(dapl_cno_create((DAT_IA_HANDLE)ia, proxy, &handle), DAT_SUCCESS);
-	cno = (struct dapl_cno *)handle;
-}
-
 static int set_up(void **state)
 {
-	(void)state;
-	core_device = (struct core_device){ .polling = NULL };
 	watch_error = 0;
 	before_publish = NULL;
-	if (dapl_service_get())
-		return -1;
-	ia = core_ia_new();
-	evd = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	assert_int_equal(dapl_cno_free((DAT_CNO_HANDLE)cno), DAT_SUCCESS);
-	cno = NULL;
-	core_evd_free(evd);
-	core_ia_free(ia);
-	dapl_service_put();
-	return 0;
-}
-
-static DAT_RETURN modify(struct dapl_cno *to)
-{
-	return dapl_evd_modify_cno((DAT_EVD_HANDLE)evd, (DAT_CNO_HANDLE)to);
+	return open_evd(state);
 }
 
 static void waiter_watches_the_channel_itself(void **state)
 {
 	(void)state;
-	make(false);
-	assert_int_equal(modify(cno), DAT_SUCCESS);
+	create_cno(NULL);
+	set_cno(cno);
 	assert_false(evd->watched);
 	assert_ptr_equal(evd->cno, cno);
 	assert_true(dapl_in_use(&cno->obj));
-	assert_int_equal(modify(NULL), DAT_SUCCESS);
+	set_cno(NULL);
 	assert_false(dapl_in_use(&cno->obj));
 }
 
 static void service_thread_watches_for_an_agent_only(void **state)
 {
 	(void)state;
-	make(true);
+	create_cno(agent);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(modify(cno), DAT_SUCCESS);
+		set_cno(cno);
 		assert_true(evd->watched);
-		assert_int_equal(modify(NULL), DAT_SUCCESS);
+		set_cno(NULL);
 		assert_false(evd->watched);
 		assert_null(evd->cno);
 	}
@@ -116,14 +71,14 @@ static void agent_that_is_set_later_takes_over_the_channels(void **state)
 	DAT_OS_WAIT_PROXY_AGENT late = { NULL, agent };
 
 	(void)state;
-	make(false);
-	assert_int_equal(modify(cno), DAT_SUCCESS);
+	create_cno(NULL);
+	set_cno(cno);
 	assert_false(evd->watched);
 	assert_int_equal(dapl_cno_modify_agent((DAT_CNO_HANDLE)cno, late), DAT_SUCCESS);
 	assert_true(evd->watched);
 	assert_false(other->watched);	/* it has another CNO, or none */
 	assert_int_equal(evd->obj.calls + other->obj.calls, 0);
-	assert_int_equal(modify(NULL), DAT_SUCCESS);
+	set_cno(NULL);
 	assert_false(evd->watched);
 	core_evd_free(other);
 }
@@ -140,8 +95,8 @@ static void agent_that_would_miss_completions_is_refused(void **state)
 	DAT_CNO_PARAM param;
 
 	(void)state;
-	make(false);
-	assert_int_equal(modify(cno), DAT_SUCCESS);
+	create_cno(NULL);
+	set_cno(cno);
 	watch_error = ENOMEM;
 	assert_int_equal(set_agent(), NO_RESOURCE(MEMORY));
 	assert_int_equal(dapl_cno_query((DAT_CNO_HANDLE)cno, DAT_CNO_FIELD_ALL, &param), DAT_SUCCESS);
@@ -149,7 +104,7 @@ static void agent_that_would_miss_completions_is_refused(void **state)
 	assert_false(evd->watched);
 	assert_int_equal(epoll_ctl(cno->epfd, EPOLL_CTL_MOD, evd->channel->fd, &event), 0);
 	assert_int_equal(evd->obj.calls, 0);
-	assert_int_equal(modify(NULL), DAT_SUCCESS);
+	set_cno(NULL);
 }
 
 static DAT_RETURN create_evd(DAT_EVD_HANDLE *handle)
@@ -163,7 +118,7 @@ static void evd_that_no_thread_would_watch_is_not_created(void **state)
 
 	(void)state;
 	ia->ia_attr.max_evd_qlen = 8;
-	make(true);
+	create_cno(agent);
 	watch_error = ENOMEM;
 	assert_int_equal(create_evd(&handle), NO_RESOURCE(MEMORY));
 	assert_null(handle);
@@ -183,7 +138,7 @@ static void evd_that_is_created_beside_a_new_agent_is_watched_or_refused(void **
 
 	(void)state;
 	ia->ia_attr.max_evd_qlen = 8;
-	make(false);
+	create_cno(NULL);
 	before_publish = set_agent_meanwhile;
 	assert_int_equal(create_evd(&handle), NO_RESOURCE(MEMORY));
 	assert_null(handle);
@@ -196,10 +151,10 @@ static void evd_that_is_created_beside_a_new_agent_is_watched_or_refused(void **
 static void channel_of_a_spilling_evd_stays_watched(void **state)
 {
 	(void)state;
-	make(true);
-	assert_int_equal(modify(cno), DAT_SUCCESS);
+	create_cno(agent);
+	set_cno(cno);
 	evd->spill = true;
-	assert_int_equal(modify(NULL), DAT_SUCCESS);
+	set_cno(NULL);
 	assert_true(evd->watched);
 	evd->spill = false;
 }
@@ -207,15 +162,15 @@ static void channel_of_a_spilling_evd_stays_watched(void **state)
 static void cno_that_is_in_use_cannot_be_freed(void **state)
 {
 	(void)state;
-	make(false);
-	assert_int_equal(modify(cno), DAT_SUCCESS);
+	create_cno(NULL);
+	set_cno(cno);
 	assert_int_equal(DAT_GET_TYPE(dapl_cno_free((DAT_CNO_HANDLE)cno)), DAT_INVALID_STATE);
-	assert_int_equal(modify(NULL), DAT_SUCCESS);
+	set_cno(NULL);
 }
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, close_cno)
 	const struct CMUnitTest tests[] = {
 		CASE(waiter_watches_the_channel_itself),
 		CASE(service_thread_watches_for_an_agent_only),

@@ -1,55 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cno_wait.c - dat_cno_wait: how a signal ends it, and when it looks before it blocks. */
+#include "test/unit/core/core_cno.h"
 #include <errno.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-#include <cmocka.h>
-#include "dapl/core/event/cno.h"
 #include "dapl/core/event/cno_wait.h"
-#include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_notify.h"
-#include "test/unit/core/core_device.h"
-
-static struct dapl_ia *ia;
-static struct dapl_evd *evd;
-static struct dapl_cno *cno;
 
 static int set_up(void **state)
 {
-	DAT_OS_WAIT_PROXY_AGENT no_agent = { NULL, NULL };
-	DAT_CNO_HANDLE handle;
+	int err = open_evd(state);
 
-	(void)state;
-	core_device = (struct core_device){ .polling = NULL };
-	if (dapl_service_get())
-		return -1;
-	ia = core_ia_new();
-	evd = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
-	if (dapl_cno_create((DAT_IA_HANDLE)ia, no_agent, &handle))
-		return -1;
-	cno = (struct dapl_cno *)handle;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	assert_int_equal(dapl_cno_free((DAT_CNO_HANDLE)cno), DAT_SUCCESS);
-	cno = NULL;
-	core_evd_free(evd);
-	core_ia_free(ia);
-	dapl_service_put();
-	return 0;
-}
-
-static void attach_to(struct dapl_cno *to)
-{
-	assert_int_equal(dapl_evd_modify_cno((DAT_EVD_HANDLE)evd, (DAT_CNO_HANDLE)to), DAT_SUCCESS);
+	if (!err)
+		create_cno(NULL);
+	return err;
 }
 
 /* --- a signal ------------------------------------------------------------------------------- */
@@ -156,7 +121,7 @@ static DAT_RETURN wait_without_wakeup(unsigned trigger)
 
 static void watch_device(int fds[2])
 {
-	attach_to(cno);
+	set_cno(cno);
 	assert_int_equal(pipe(fds), 0);
 	watched_fd = fds[0];
 	core_device.sleep = watch;
@@ -165,7 +130,7 @@ static void watch_device(int fds[2])
 
 static void stop_watching(int fds[2])
 {
-	attach_to(NULL);
+	set_cno(NULL);
 	close(fds[0]);
 	close(fds[1]);
 }
@@ -225,7 +190,7 @@ static void wait_of_no_time_does_not_look(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, close_cno)
 	const struct CMUnitTest tests[] = {
 		CASE(signal_ends_a_wait),
 		CASE(wait_works_for_the_device_before_it_blocks),
