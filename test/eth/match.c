@@ -8,16 +8,15 @@
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 #include "dapl/softeth/filter.h"
 #include "dapl/softeth/match.h"
 #include "dapl/softeth/steer.h"
 #include "test/unit/softeth/frames.h"
+#include "test/variables.h"
 
 static unsigned checks, failures;
 
@@ -428,8 +427,7 @@ enum { WIDE_LABEL_SEED = 1803108032 };
 
 int main(void)
 {
-	const char *given = getenv("ETH_SEED");
-	uint32_t seed = given ? (uint32_t)strtoul(given, NULL, 0) : (uint32_t)time(NULL) ^ (uint32_t)getpid() << 8;
+	uint32_t seed = variable_seed("ETH_SEED");
 	unsigned wanted = 0, rejected = 0;
 	int pair[2];
 

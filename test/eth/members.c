@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* members.c - endpoints of a group, and frames with their hashes (members.h). */
 #include "members.h"
+#include "test/variables.h"
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 struct wire w;
@@ -19,8 +19,7 @@ unsigned received, from_member[MEMBERS];
 
 void members_seed(void)
 {
-	const char *given = getenv("ETH_SEED");
-	unsigned seed = given ? (unsigned)strtoul(given, NULL, 0) : (unsigned)time(NULL) ^ (unsigned)getpid() << 8;
+	unsigned seed = variable_seed("ETH_SEED");
 
 	printf("ETH_SEED=%u\n", seed);
 	fflush(stdout);

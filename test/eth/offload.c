@@ -3,13 +3,12 @@
  * checksums and joined frames of receives. The kernel finishes the frames on eth0, so the peer sees what a wire
  * would carry. */
 #include "wire.h"
+#include "test/variables.h"
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <linux/virtio_net.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define FAILS(call, type) fails(__LINE__, #call, (call), type)
@@ -94,21 +93,14 @@ static size_t random_packet(size_t *l3, size_t *l4_checksum)
 	return headers + payload + padding;
 }
 
-static unsigned number_given(const char *name, unsigned otherwise)
-{
-	const char *given = getenv(name);
-
-	return given ? (unsigned)strtoul(given, NULL, 0) : otherwise;
-}
-
 /* ETH_SEED: the random numbers of a run before. ETH_FRAMES: so many frames, instead of 2000. */
 static void ETH_21_checksums_are_filled_in(void)
 {
-	unsigned begin, frames = number_given("ETH_FRAMES", 2000);
+	unsigned begin, frames = (unsigned)variable_number("ETH_FRAMES", 2000);
 	static uint8_t sent[2000], got[2000];
 
 	open_sender();
-	seed = begin = number_given("ETH_SEED", (unsigned)time(NULL) ^ (unsigned)getpid() << 8);
+	seed = begin = variable_seed("ETH_SEED");
 	for (unsigned i = 0; i < frames; i++) {
 		size_t l3, l4_checksum, length = random_packet(&l3, &l4_checksum);
 

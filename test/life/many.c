@@ -3,11 +3,11 @@
  * random ones, with connections that end and begin in between, all found by polling; seldom
  * used ones beside busy ones. LIFE_SEED repeats the choices. */
 #include "life.h"
+#include "test/variables.h"
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { PAIRS = 48, ROUNDS = 1500, LENGTH = 64 };
 
@@ -60,15 +60,12 @@ static void end_pair(struct many *m, unsigned i)
 static void begin(struct many *m)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = m };
-	const char *given = getenv("LIFE_SEED");
-	struct timespec t;
 	DAT_LMR_HANDLE lmr;
 	DAT_RMR_CONTEXT rmr;
 	DAT_VADDR start;
 	DAT_VLEN length;
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	state = seed = given ? (unsigned)strtoul(given, NULL, 0) : (unsigned)(t.tv_nsec ^ t.tv_sec);
+	state = seed = variable_seed("LIFE_SEED");
 	memset(m, 0, sizeof *m);
 	m->async = DAT_HANDLE_NULL;
 	OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &m->async, &m->ia));

@@ -11,6 +11,7 @@
  * The environment: LIFE_SEED repeats a run, LIFE_MESSAGES sets the messages of each direction. */
 #include "life.h"
 #include "test/random.h"
+#include "test/variables.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -487,13 +488,6 @@ static void one_side(struct board *b, int me, void (*body)(struct end *))
 	free(e);
 }
 
-static unsigned from_environment(const char *name, unsigned otherwise)
-{
-	const char *value = getenv(name);
-
-	return value ? (unsigned)strtoul(value, NULL, 0) : otherwise;
-}
-
 static unsigned seed;	/* of this run */
 
 static void two_sides(const struct traffic *t, unsigned messages, void (*body)(struct end *))
@@ -505,7 +499,7 @@ static void two_sides(const struct traffic *t, unsigned messages, void (*body)(s
 
 	EXPECT(b != MAP_FAILED);
 	b->seed = seed;
-	b->messages = from_environment("LIFE_MESSAGES", messages);
+	b->messages = (unsigned)variable_number("LIFE_MESSAGES", messages);
 	b->traffic = *t;
 	pid = fork();
 	if (!pid) {
@@ -619,7 +613,7 @@ static const struct life_case cases[] = {
 
 int main(int argc, char **argv)
 {
-	seed = from_environment("LIFE_SEED", (unsigned)time(NULL) ^ (unsigned)getpid() << 16);
+	seed = variable_seed("LIFE_SEED");
 	printf("# seed %u\n", seed);
 	return life_main(argc, argv, cases, sizeof cases / sizeof *cases);
 }

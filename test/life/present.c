@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "test/own_network.h"
+#include "test/variables.h"
 
 enum { THREADS = 8, QUERIES = 500, CHANGES = 200, SMALL = 700 /* bytes */ };
 
@@ -266,8 +267,7 @@ static void check_query(DAT_IA_HANDLE ia, struct changes *changes)
 /* LIFE_QUERIES sets their number: 1000000 in `make check-long`. */
 static void no_answer_is_older_than_a_change_that_is_done(void)
 {
-	const char *number = getenv("LIFE_QUERIES");
-	long queries = number ? atol(number) : 4000;
+	long queries = (long)variable_number("LIFE_QUERIES", 4000);
 	struct changes changes = { .stop = false };
 	DAT_IA_HANDLE ia;
 	pthread_t thread;

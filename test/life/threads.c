@@ -2,11 +2,11 @@
 /* threads.c - many threads at once: opening and closing the same IA name, making and
  * freeing objects of every kind, sending. What is left at the end is nothing. */
 #include "life.h"
+#include "test/variables.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { THREADS = 8 };
@@ -22,11 +22,7 @@ static bool going(void)
 
 static void start_clock(void)
 {
-	const char *given = getenv("LIFE_SEED");
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	seed = given ? (unsigned)strtoul(given, NULL, 0) : (unsigned)(t.tv_nsec ^ t.tv_sec);
+	seed = variable_seed("LIFE_SEED");
 	end = life_now() + SECONDS;
 }
 /* LIFE_SEED repeats the choices, though not their interleaving. */

@@ -4,6 +4,7 @@
  * SOAK_PROCESSES and SOAK_ENDPOINTS set the sizes. */
 #include "soak.h"
 #include "test/own_network.h"
+#include "test/variables.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,13 +19,6 @@ enum {
 	PACE = 8,       /* connects of a process */
 	PATIENCE = 600, /* s: all processes share the processors of the machine */
 };
-
-static unsigned from_environment(const char *name, unsigned otherwise)
-{
-	const char *value = getenv(name);
-
-	return value ? (unsigned)strtoul(value, NULL, 0) : otherwise;
-}
 
 static void raise_descriptor_limit(void)
 {
@@ -400,24 +394,24 @@ static void many_endpoints(const char *name, unsigned pairs)
 
 static void many_endpoints_in_one_process(void)
 {
-	many_endpoints("shared memory", from_environment("SOAK_ENDPOINTS", 100) / 2);
+	many_endpoints("shared memory", (unsigned)variable_number("SOAK_ENDPOINTS", 100) / 2);
 }
 
 static void many_endpoints_in_one_process_over_tcp(void)
 {
 	setenv("DAPL_SOFT_SHM", "0", 1);
-	many_endpoints("TCP", from_environment("SOAK_ENDPOINTS", 100) / 2);
+	many_endpoints("TCP", (unsigned)variable_number("SOAK_ENDPOINTS", 100) / 2);
 }
 
 static void processes_connect_all_to_all(void)
 {
-	all_to_all("shared memory", from_environment("SOAK_PROCESSES", 8));
+	all_to_all("shared memory", (unsigned)variable_number("SOAK_PROCESSES", 8));
 }
 
 static void processes_connect_all_to_all_over_tcp(void)
 {
 	setenv("DAPL_SOFT_SHM", "0", 1);
-	all_to_all("TCP", from_environment("SOAK_PROCESSES", 8));
+	all_to_all("TCP", (unsigned)variable_number("SOAK_PROCESSES", 8));
 }
 
 static const struct life_case cases[] = {

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "dapl/soft/obj/mem.h"
 #include "test/random.h"
+#include "test/variables.h"
 
 enum { ALL = IBV_ACCESS_LOCAL_WRITE | SOFT_REMOTE_ACCESS };
 enum { TABLE = 256 * sizeof(void *) };	/* bytes of the first larger STag table; a region needs less */
@@ -56,13 +57,6 @@ static enum soft_check look(uint32_t stag, uint64_t addr, uint64_t length, int a
 	return found;
 }
 
-static uint64_t number_from(const char *name, uint64_t otherwise)
-{
-	const char *given = getenv(name);
-
-	return given ? strtoull(given, NULL, 0) : otherwise;
-}
-
 static int begin(void **state)
 {
 	(void)state;
@@ -89,8 +83,8 @@ static void real_key_is_found(void **state)
 
 static void guessed_keys_name_nothing(void **state)
 {
-	uint64_t seed = number_from("DAPL_TEST_SEED", (uint64_t)time(NULL)), random = seed * 2 + 1;
-	uint64_t guesses = number_from("DAPL_TEST_KEYS", 10000000);
+	uint64_t seed = variable_seed("DAPL_TEST_SEED"), random = seed * 2 + 1;
+	uint64_t guesses = variable_number("DAPL_TEST_KEYS", 10000000);
 
 	(void)state;
 	for (uint64_t i = 0; i < guesses; i++) {

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 #include "dapl/soft/progress/owner_state.h"
 #include "test/unit/soft/ends.h"
+#include "test/variables.h"
 
 /* --- a blocked thread is woken ------------------------------------------------------------ */
 
@@ -190,11 +191,10 @@ static void close_players(bool share)
  * one handover fails, the test hangs. */
 static void ping_pong_at_random(unsigned times, bool tcp, bool share)
 {
-	const char *s = getenv("DAPL_TEST_SEED"), *n = getenv("DAPL_TEST_HANDOVERS");
 	pthread_t thread[2];
 
-	seed = s ? strtoul(s, NULL, 0) : (uint32_t)getpid() * 2654435761u;
-	handovers = n ? strtoul(n, NULL, 0) : times;
+	seed = variable_seed("DAPL_TEST_SEED");
+	handovers = variable_number("DAPL_TEST_HANDOVERS", times);
 	memset(sleeps, 0, sizeof sleeps);
 	memset(progress_by_waiter, 0, sizeof progress_by_waiter);
 	print_message("DAPL_TEST_SEED=%u\n", seed);

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <cmocka.h>
 #include "dapl/soft/shm/ring.h"
+#include "test/variables.h"
 
 static struct ring_memory *memory;
 static struct ring_tx tx;
@@ -22,15 +23,13 @@ static uint8_t pattern[RING_CHUNK + 256];
 
 static int fresh(void **state)
 {
-	const char *fallback_done = getenv("DAPL_TEST_SEED");
-
 	(void)state;
 	memory = aligned_alloc(4096, sizeof *memory);
 	memset(memory, 0, sizeof *memory);
 	ring_tx_init(&tx, memory, 1);
 	ring_rx_init(&rx, memory, 1);
 	if (!seed) {
-		seed = fallback_done ? strtoul(fallback_done, NULL, 0) : (uint32_t)(uintptr_t)memory >> 4;
+		seed = variable_seed("DAPL_TEST_SEED");
 		print_message("DAPL_TEST_SEED=%u\n", seed);
 	}
 	for (size_t i = 0; i < sizeof pattern; i++)
@@ -226,13 +225,11 @@ static void *producer(void *arg)
 
 static void producer_and_consumer_run_concurrently(void **state)
 {
-	const char *fallback_done = getenv("DAPL_TEST_MESSAGES");
 	uint32_t out = seed;
 	pthread_t thread;
 
 	(void)state;
-	if (fallback_done)
-		messages = strtoul(fallback_done, NULL, 0);
+	messages = variable_number("DAPL_TEST_MESSAGES", messages);
 	assert_int_equal(pthread_create(&thread, NULL, producer, NULL), 0);
 	for (uint32_t n = 0; n < messages; n++) {
 		while (!ring_ready(&rx))
