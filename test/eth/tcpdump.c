@@ -2,12 +2,13 @@
 /* tcpdump.c - raw Ethernet endpoints beside tcpdump, or dumpcap of Wireshark, on the same device: both see the same
  * frames, in the same order, byte for byte. Tags that the kernel has stripped are put back, as libpcap does. */
 #include "wire.h"
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +28,7 @@ static struct wire w;
 
 struct capture {
 	pid_t pid;
-	char file[32], output[32];
+	int file, output;	/* what the program writes, in memory: frames, and lines about itself */
 	uint8_t *bytes;		/* of the file, as far as it was written */
 	size_t size;
 };
@@ -40,30 +41,26 @@ static bool has_program(const char *name)
 	return !system(command);
 }
 
-static void make_file(char name[32])
+static int make_file(const char *name)
 {
-	int fd;
+	int fd = memfd_create(name, MFD_CLOEXEC);
 
-	snprintf(name, 32, "/tmp/eth-tcpdump-XXXXXX");
-	fd = mkstemp(name);
 	if (fd < 0)
-		fail("mkstemp");
-	close(fd);
+		fail("memfd_create");
+	return fd;
 }
 
 /* Ends with the case, however that ends; and by itself. Passes SIGINT on. */
 static void execute(const struct capture *c)
 {
-	int fd = open(c->output, O_WRONLY);
-
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
+	if (dup2(c->file, 1) < 0 || dup2(c->output, 2) < 0)
 		_exit(126);
 	if (has_program("tcpdump"))	/* its ring has slots of 64 to 256 KiB: -B gives it one for each frame */
 		execlp("timeout", "timeout", LIMIT, "tcpdump", "-i", "eth0", "-U", "--immediate-mode", "-B", "32768",
-		       "-Z", "root", "-w", c->file, (char *)NULL);
+		       "-Z", "root", "-w", "-", (char *)NULL);
 	else
-		execlp("timeout", "timeout", LIMIT, "dumpcap", "-q", "-P", "-i", "eth0", "-w", c->file, (char *)NULL);
+		execlp("timeout", "timeout", LIMIT, "dumpcap", "-q", "-P", "-i", "eth0", "-w", "-", (char *)NULL);
 	_exit(127);
 }
 
@@ -71,43 +68,48 @@ static void end_capture(struct capture *c)
 {
 	kill(c->pid, SIGINT);
 	waitpid(c->pid, NULL, 0);
-	unlink(c->file);
-	unlink(c->output);
+	close(c->file);
+	close(c->output);
 	free(c->bytes);
 }
 
 /* tcpdump says that it is listening on the device, dumpcap that it writes the file. */
+static bool has_begun(const struct capture *c)
+{
+	char text[1000];
+	ssize_t n = pread(c->output, text, sizeof text - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	return strstr(text, "tcpdump: listening") || strstr(text, "File:");
+}
+
 static void begin_capture(struct capture *c)
 {
 	double end = life_now() + 30 * SLOWER;
-	char command[100];
 
-	*c = (struct capture){ .size = 0 };
-	make_file(c->file);
-	make_file(c->output);
+	*c = (struct capture){ .file = make_file("frames"), .output = make_file("lines") };
 	c->pid = fork();
 	if (!c->pid)
 		execute(c);
-	snprintf(command, sizeof command, "grep -qE '^(File:|tcpdump: listening)' %s", c->output);
-	while (system(command)) {
+	while (!has_begun(c)) {
 		if (waitpid(c->pid, NULL, WNOHANG) == c->pid)
 			skip("tcpdump or dumpcap does not capture here");
 		if (life_now() > end)
 			fail("tcpdump or dumpcap does not begin");
+		usleep(10000);
 	}
 }
 
 static void read_file(struct capture *c)
 {
-	FILE *f = fopen(c->file, "r");
-	long size = -1;
+	struct stat st;
+	ssize_t n;
 
-	if (!f || fseek(f, 0, SEEK_END) || (size = ftell(f)) < 0)
-		fail("%s cannot be read", c->file);
-	rewind(f);
-	c->bytes = realloc(c->bytes, (size_t)size + 1);
-	c->size = fread(c->bytes, 1, (size_t)size, f);
-	fclose(f);
+	if (fstat(c->file, &st))
+		fail("what the other program writes cannot be read");
+	c->bytes = realloc(c->bytes, (size_t)st.st_size + 1);
+	n = pread(c->file, c->bytes, (size_t)st.st_size, 0);
+	c->size = n > 0 ? (size_t)n : 0;
 }
 
 /* The frame behind *at, in the byte order of this host. Returns its length, 0: there is none yet. */

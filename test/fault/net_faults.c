@@ -284,23 +284,9 @@ static void make_network(void)
 	}
 }
 
-static const char *make_entry(void)
-{
-	static char path[] = "/tmp/net-faults-XXXXXX";
-	int fd = mkstemp(path);
-
-	if (fd < 0)
-		exit(2);
-	dprintf(fd, "soft u2.0 nonthreadsafe default %s/.libs/libdaplsoft.so.2 dapl.2.0 \"p0 0\" \"\"\n", BUILD);
-	close(fd);
-	setenv("DAT_OVERRIDE", path, 1);
-	return path;
-}
-
 int main(void)
 {
-	const char *conf = make_entry();
-
+	make_conf("soft", BUILD "/.libs/libdaplsoft.so.2", "p0 0");
 	make_network();
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
 		try_all(&calls[i], FAULT_ALLOC);
@@ -309,7 +295,6 @@ int main(void)
 		try_all(&calls[i], FAULT_SYSTEM);
 		failure_is_no_shortage = false;
 	}
-	unlink(conf);
 	printf("%d told, %d made good\n", told, passed - told);
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed || !passed;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "fault.h"
 #include "runs.h"
+#include "test/dat_conf.h"
 
 const char *provider_path(void)
 {
@@ -26,19 +27,17 @@ const char *provider_path(void)
 	return path;
 }
 
-const char *make_conf(void)
+void make_conf(const char *name, const char *library, const char *params)
 {
-	static char path[] = "/tmp/faults-conf-XXXXXX";
-	int fd = mkstemp(path);
+	char text[1000];
+	int err;
 
-	if (fd < 0) {
-		perror(path);
+	snprintf(text, sizeof text, "%s u2.0 nonthreadsafe default %s dapl.3.0 \"%s\" \"\"\n", name, library, params);
+	err = set_dat_conf(text);
+	if (err) {
+		fprintf(stderr, "writing dat.conf: %s\n", strerror(err));
 		exit(2);
 	}
-	dprintf(fd, FAULT_IA " u2.0 nonthreadsafe default %s dapl.3.0 \"lo 0\" \"\"\n", provider_path());
-	close(fd);
-	setenv("DAT_OVERRIDE", path, 1);
-	return path;
 }
 
 static double clock_now(void)

@@ -10,9 +10,9 @@
 
 /* libdaplfault.so, beside libfault.so. */
 const char *provider_path(void);
-/* A dat.conf with that IA, named by DAT_OVERRIDE from now on. For unlink(). */
+/* From now on dat.conf has this entry alone. */
 #define FAULT_IA "ofa-v2-fault"
-const char *make_conf(void);
+void make_conf(const char *name, const char *library, const char *params);
 
 /* Waits for it; its wait status, or -1: it and its group were killed after `limit` seconds. */
 int await_end(pid_t pid, double limit);

@@ -409,7 +409,6 @@ static bool understood(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	const char *conf;
 	double begin = now();
 	int status, bad = 0;
 
@@ -424,7 +423,7 @@ int main(int argc, char **argv)
 	if (asked.resume)
 		forget_if_old(asked.resume);
 	end_of_time = begin + (asked.sample ? asked.sample : asked.seconds ? asked.seconds : 1e9);
-	conf = make_conf();
+	make_conf(FAULT_IA, provider_path(), "lo 0");
 	/* Kept, so that what failed in it can be told. */
 	if (!dlopen(provider_path(), RTLD_NOW | RTLD_LOCAL)) {
 		fprintf(stderr, "statements: %s\n", dlerror());
@@ -436,7 +435,6 @@ int main(int argc, char **argv)
 			lane(i);
 	while (wait(&status) > 0)
 		bad |= status;
-	unlink(conf);
 	for (int i = sums->next; !asked.sample && i < n_tests; i++)	/* the time was over */
 		sums->unfinished += wanted(tests[i]) && !is_done(tests[i], asked.resume);
 	if (asked.sample)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* life.c - runs cases and programs, opens sessions (life.h). */
 #include "life.h"
+#include "test/dat_conf.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -321,16 +322,10 @@ const char *life_library(const char *name)
 
 void life_conf(const char *text)
 {
-	static int fd = -1;
-	char path[40];
+	int err = set_dat_conf(text);
 
-	if (fd >= 0)
-		close(fd);
-	fd = memfd_create("dat.conf", MFD_CLOEXEC);
-	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-		fail("writing dat.conf: %s", strerror(errno));
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	setenv("DAT_OVERRIDE", path, 1);
+	if (err)
+		fail("writing dat.conf: %s", strerror(err));
 }
 
 void life_entry(const char *name, const char *library, const char *params)
