@@ -176,7 +176,7 @@ static bool count_one(const struct dapl_dto *dto, const struct ibv_wc *wc, const
 	return false;	/* look at all */
 }
 
-/* Adds it with a reference, unless it is there. */
+/* Adds an EVD with a reference, unless the array has it. Returns false if there is no memory. */
 static bool add_once(struct dapl_evd ***evds, unsigned *n, struct dapl_evd *evd)
 {
 	struct dapl_evd **more;
@@ -193,45 +193,36 @@ static bool add_once(struct dapl_evd ***evds, unsigned *n, struct dapl_evd *evd)
 	return true;
 }
 
-/* The endpoints of this SRQ that are not being freed, entered. NULL: for want of memory. */
-static struct dapl_ep **enter_eps(struct dapl_srq *srq, unsigned *n)
+/* Adds the EVD that this endpoint's receives complete to, if the endpoint is on the SRQ. An EVD cannot
+ * end while its endpoint is locked, or while the caller has a reference. Returns false if there is no
+ * memory. */
+static bool add_evd_of(struct dapl_ep *ep, const struct dapl_srq *srq, struct dapl_evd ***evds, unsigned *n)
 {
-	struct dapl_ia *ia = srq->obj.ia;
-	struct dapl_ep **eps;
-	unsigned all = 0;
+	struct dapl_evd *evd;
+	bool done;
 
-	*n = 0;
-	dapl_mutex_lock(&ia->lock);
-	for (struct dapl_object *o = ia->objects[DAPL_EP]; o; o = o->next)
-		all += ((struct dapl_ep *)o)->srq == srq;
-	eps = malloc((all + 1) * sizeof *eps);
-	for (struct dapl_object *o = ia->objects[DAPL_EP]; o && eps; o = o->next)
-		if (((struct dapl_ep *)o)->srq == srq &&
-		    (eps[*n] = dapl_ep_enter((DAT_HANDLE)o)))
-			++*n;
-	dapl_mutex_unlock(&ia->lock);
-	return eps;
+	if (ep->srq != srq)
+		return true;
+	dapl_mutex_lock(&ep->lock);
+	evd = dapl_ep_recv_evd(ep);
+	done = !evd || add_once(evds, n, evd);
+	dapl_mutex_unlock(&ep->lock);
+	return done;
 }
 
-/* The EVDs that buffers of this SRQ complete to, each once. An EVD cannot go while its endpoint
- * is locked, or the caller has a reference. False: not all, for want of memory. */
+/* The EVDs that buffers of this SRQ complete to, each once, with a reference. Returns false if some are
+ * missing, because there is no memory. */
 static bool recv_evds(struct dapl_srq *srq, struct dapl_evd ***evds, unsigned *n)
 {
-	unsigned n_eps;
-	struct dapl_ep **eps = enter_eps(srq, &n_eps);
-	bool all = eps != NULL;
+	struct dapl_object **eps;
+	size_t n_eps;
+	bool all = dapl_object_enter_all(srq->obj.ia, DAPL_EP, &eps, &n_eps);
 
 	*evds = NULL;
 	*n = 0;
-	for (unsigned i = 0; i < n_eps; i++) {
-		struct dapl_evd *evd;
-
-		dapl_mutex_lock(&eps[i]->lock);
-		evd = dapl_ep_recv_evd(eps[i]);
-		if (evd && all)
-			all = add_once(evds, n, evd);
-		dapl_mutex_unlock(&eps[i]->lock);
-		dapl_object_leave(&eps[i]->obj);
+	for (size_t i = 0; i < n_eps; i++) {
+		all = all && add_evd_of((struct dapl_ep *)eps[i], srq, evds, n);
+		dapl_object_leave(eps[i]);
 	}
 	free(eps);
 	return all;
@@ -396,7 +387,8 @@ static bool good_mark(DAT_COUNT mark, const struct dapl_ia *ia)
 	return mark == DAT_WATERMARK_INFINITE || (mark >= 0 && mark <= ia->ia_attr.max_recv_per_srq);
 }
 
-/* From now on the service thread looks at completions of this EVD, or NULL, as they come. Returns an errno. */
+/* From now on the service thread looks at completions of this EVD, or NULL, as they come. Returns an
+ * errno. */
 static int watch(struct dapl_evd *evd)
 {
 	int err;

@@ -23,38 +23,20 @@ static void stop_inline(struct dapl_ep *ep, const struct dapl_pz *pz)
 	dapl_mutex_unlock(&ep->lock);
 }
 
-/* Enters all endpoints of the IA, since ep->lock is not taken under ia->lock. Returns NULL if
- * there is no memory. */
-static struct dapl_ep **enter_all(struct dapl_ia *ia, unsigned *n)
-{
-	struct dapl_ep **eps;
-	unsigned listed = 0;
-
-	*n = 0;
-	dapl_mutex_lock(&ia->lock);
-	for (struct dapl_object *o = ia->objects[DAPL_EP]; o; o = o->next)
-		listed++;
-	eps = malloc((listed + 1) * sizeof *eps);
-	for (struct dapl_object *o = ia->objects[DAPL_EP]; eps && o; o = o->next)
-		if ((eps[*n] = dapl_ep_enter((DAT_HANDLE)o)))
-			++*n;
-	dapl_mutex_unlock(&ia->lock);
-	return eps;
-}
-
+/* Enters the endpoints first, since ep->lock is not taken under ia->lock. */
 int dapl_pz_set_zero_based(struct dapl_pz *pz)
 {
-	struct dapl_ep **eps;
-	unsigned n;
+	struct dapl_object **eps;
+	size_t n;
 
 	if (pz->obj.ia->attr.inline_by_lkey || dapl_flag(&pz->inline_stopped))
 		return 0;
-	if (!(eps = enter_all(pz->obj.ia, &n)))
+	if (!dapl_object_enter_all(pz->obj.ia, DAPL_EP, &eps, &n))
 		return ENOMEM;
 	dapl_flag_set(&pz->zero_based, true);
-	for (unsigned i = 0; i < n; i++) {
-		stop_inline(eps[i], pz);
-		dapl_object_leave(&eps[i]->obj);
+	for (size_t i = 0; i < n; i++) {
+		stop_inline((struct dapl_ep *)eps[i], pz);
+		dapl_object_leave(eps[i]);
 	}
 	dapl_flag_set(&pz->inline_stopped, true);
 	free(eps);
