@@ -23,10 +23,10 @@
 /* EP-18, 19, EXT-34 */
 static bool may_modify(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask)
 {
-	bool is_ours = ep->state == DAT_EP_STATE_UNCONNECTED ||
+	bool may_change_pz = ep->state == DAT_EP_STATE_UNCONNECTED ||
 		ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
 
-	return dapl_ep_is_modifiable(ep) && (is_ours || !(mask & DAT_EP_FIELD_PZ_HANDLE));
+	return dapl_ep_is_modifiable(ep) && (may_change_pz || !(mask & DAT_EP_FIELD_PZ_HANDLE));
 }
 
 static void merge_attr(DAT_EP_ATTR *to, const DAT_EP_ATTR *from, DAT_EP_PARAM_MASK mask)

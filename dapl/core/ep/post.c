@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* post.c - HOT: send, receive, RDMA read and write -> ibv_post_*: the fast paths. Budget: no system call
- * of our own, no allocation, no mutex; at most 60 instructions above verbs, the registry included, for a send of
- * one segment (doc/performance.md, test/bench/instructions). What they do not take goes on in post_slow.c and post_recv.c.
- * What a completion becomes is event/dequeue.c's job. */
+ * of our own, no allocation, no mutex; at most 60 instructions above verbs, the registry included, for a
+ * send of one segment (doc/performance.md, test/bench/instructions). What they do not take goes on in
+ * post_slow.c and post_recv.c. What a completion becomes is event/dequeue.c's job. */
 #include "dapl/core/ep/post.h"
 #include "dapl/core/ep/post_recv.h"
 #include "dapl/core/ep/post_slow.h"
@@ -89,9 +89,9 @@ unsigned plain_flags(struct dapl_ep *ep, struct dapl_dto *dto, bool suppress)
 	return suppress ? dapl_post_suppressed(&ep->sq, dto) : (unsigned)IBV_SEND_SIGNALED;
 }
 
-/* Not one segment, or not the flags of this line? */
+/* True if the post has another number of segments than one, or other flags than this fast path takes. */
 static inline __attribute__((always_inline))
-bool is_odd(DAT_COUNT n, DAT_COMPLETION_FLAGS flags, bool suppress)
+bool needs_slow_path(DAT_COUNT n, DAT_COMPLETION_FLAGS flags, bool suppress)
 {
 	return ((unsigned)n - 1) | (flags ^ (suppress ? DAT_COMPLETION_SUPPRESS_FLAG : 0));
 }
@@ -105,14 +105,14 @@ static DAT_RETURN send_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR
 				  DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 
 static inline __attribute__((always_inline))
-DAT_RETURN send_line(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+DAT_RETURN send_fast(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 		     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, bool suppress)
 {
 	struct ibv_send_wr wr;
 	struct dapl_dto *dto;
 	uint32_t length;
 
-	if (unlikely(is_odd(n, flags, suppress)) || unlikely(!iov) ||
+	if (unlikely(needs_slow_path(n, flags, suppress)) || unlikely(!iov) ||
 	    unlikely(!(dto = take_fast_record(ep, &ep->sq, length = iov->segment_length,
 					      &ep->max_message, cookie, DAT_DTO_SEND,
 					      DCNT_EP_POST_SEND))))
@@ -127,7 +127,7 @@ static __attribute__((noinline))
 DAT_RETURN send_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			   DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	return send_line(ep, n, iov, cookie, flags, true);
+	return send_fast(ep, n, iov, cookie, flags, true);
 }
 
 /* dat_ep_post_send (doc/spec/calls.md 5). */
@@ -138,7 +138,7 @@ DAT_RETURN dapl_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 
 	if (unlikely(!dapl_ep_is_live(ep)))
 		return bad_ep();
-	return send_line(ep, n, iov, cookie, flags, false);
+	return send_fast(ep, n, iov, cookie, flags, false);
 }
 
 /* dat_ep_post_send_with_invalidate (DAT 2.0). DTO-34. */
@@ -171,7 +171,7 @@ static DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LM
 				   DAT_COMPLETION_FLAGS flags);
 
 static inline __attribute__((always_inline))
-DAT_RETURN write_line(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+DAT_RETURN write_fast(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 		      DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 		      DAT_COMPLETION_FLAGS flags, bool suppress)
 {
@@ -179,7 +179,7 @@ DAT_RETURN write_line(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *io
 	struct dapl_dto *dto;
 	uint32_t length;
 
-	if (unlikely(is_odd(n, flags, suppress)) || unlikely(!iov) || unlikely(!remote) ||
+	if (unlikely(needs_slow_path(n, flags, suppress)) || unlikely(!iov) || unlikely(!remote) ||
 	    unlikely((length = iov->segment_length) > remote->segment_length) ||
 	    unlikely(!(dto = take_fast_record(ep, &ep->sq, length, &ep->max_rdma, cookie,
 					      DAT_DTO_RDMA_WRITE, DCNT_EP_POST_WRITE))))
@@ -197,7 +197,7 @@ DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPL
 			    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 			    DAT_COMPLETION_FLAGS flags)
 {
-	return write_line(ep, n, iov, cookie, remote, flags, true);
+	return write_fast(ep, n, iov, cookie, remote, flags, true);
 }
 
 /* dat_ep_post_rdma_write: what is transferred is the local total. DTO-20. */
@@ -209,7 +209,7 @@ DAT_RETURN dapl_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TR
 
 	if (unlikely(!dapl_ep_is_live(ep)))
 		return bad_ep();
-	return write_line(ep, n, iov, cookie, remote, flags, false);
+	return write_fast(ep, n, iov, cookie, remote, flags, false);
 }
 
 /* dat_ep_post_rdma_read: what is transferred is the remote length. DTO-21. */
@@ -224,7 +224,7 @@ DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRI
 
 	if (unlikely(!dapl_ep_is_live(ep)))
 		return bad_ep();
-	if (unlikely(is_odd(n, flags, false)) || unlikely(!iov) || unlikely(!remote) ||
+	if (unlikely(needs_slow_path(n, flags, false)) || unlikely(!iov) || unlikely(!remote) ||
 	    unlikely((length = iov->segment_length) != remote->segment_length) ||
 	    unlikely(!(dto = take_fast_record(ep, &ep->sq, length, &ep->max_rdma, cookie,
 					      DAT_DTO_RDMA_READ, DCNT_EP_POST_READ))))
@@ -274,7 +274,7 @@ DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 
 	if (unlikely(!dapl_ep_is_live(ep)))
 		return bad_ep();
-	if (unlikely(is_odd(n, flags, false)) || unlikely(!iov) ||
+	if (unlikely(needs_slow_path(n, flags, false)) || unlikely(!iov) ||
 	    unlikely(!(dto = take_fast_record(ep, &ep->rq, iov->segment_length, &no_limit, cookie,
 					      DAT_DTO_RECEIVE, DCNT_EP_POST_RECV))))
 		return dapl_receive_any(ep, n, iov, cookie, flags);

@@ -159,16 +159,16 @@ DAT_RETURN dapl_post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPL
 {
 	struct ibv_sge copy[DAPL_SGE_MAX];
 	uint64_t total;
-	bool odd;
+	bool has_empty;
 
 	if (n < 0 || n > max_iov)
 		return BAD_PARAM(2);
 	if (n && !iov)
 		return BAD_PARAM(3);
-	odd = dapl_sge_sum(iov, n, &total);
+	has_empty = dapl_sge_sum(iov, n, &total);
 	if (total > room || total < READ_ONCE(ep->min_message))
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-	wr->sg_list = odd ? dapl_sge_nonempty(iov, &n, copy) : (struct ibv_sge *)iov;
+	wr->sg_list = has_empty ? dapl_sge_nonempty(iov, &n, copy) : (struct ibv_sge *)iov;
 	wr->num_sge = n;
 	wr->send_flags = IBV_SEND_INLINE;	/* if it fits */
 	return dapl_ep_post_request(ep, wr, (uint32_t)total, cookie, flags, op, dto_flags, counter);

@@ -26,7 +26,8 @@ void dapl_polled_inspect(struct dapl_evd *evd, uint32_t from)
 	}
 }
 
-/* Keeps the completions in [from, wc_tail) that `keep` wants, in order. */
+/* Keeps the completions in [from, wc_tail) for which `keep` returns true, in order. Returns how many are
+ * gone. */
 static unsigned filter(struct dapl_evd *evd, uint32_t from,
 		       bool (*keep)(struct dapl_evd *, struct ibv_wc *, const void *),
 		       const void *arg)
@@ -83,7 +84,8 @@ void dapl_evd_inspect_all(struct dapl_evd *evd)
 	dapl_polled_inspect(evd, evd->wc_head);
 }
 
-static bool of_another(struct dapl_evd *evd, struct ibv_wc *wc, const void *arg)
+/* Keeps the completions of other endpoints than `arg`. Gives the buffers of an SRQ back. */
+static bool keep_or_purge(struct dapl_evd *evd, struct ibv_wc *wc, const void *arg)
 {
 	const struct dapl_ep *ep = arg;
 	struct dapl_dto *req = dapl_polled_request(wc);
@@ -106,7 +108,7 @@ void dapl_evd_purge(struct dapl_evd *evd, const struct dapl_ep *ep, struct dapl_
 {
 	dapl_spin_lock(&evd->lock);
 	dapl_evd_fill(evd);
-	filter(evd, evd->wc_head, of_another, ep);
+	filter(evd, evd->wc_head, keep_or_purge, ep);
 	dapl_queue_empty(q);
 	dapl_spin_unlock(&evd->lock);
 }
@@ -119,13 +121,13 @@ void dapl_evd_silence(struct dapl_evd *evd, const struct dapl_ep *ep, struct ibv
 	dapl_spin_lock(&evd->lock);
 	dapl_device_ops.error_qp(qp);
 	dapl_evd_fill(evd);
-	filter(evd, evd->wc_head, of_another, ep);
+	filter(evd, evd->wc_head, keep_or_purge, ep);
 	dapl_spin_unlock(&evd->lock);
 }
 
 /* A suppressed success or a marker is retired without an event, but only if no completion of its
  * queue is still to be dequeued before it, since records are given back in order. */
-static bool not_suppressed(struct dapl_evd *evd, struct ibv_wc *wc, const void *arg)
+static bool keep_or_retire(struct dapl_evd *evd, struct ibv_wc *wc, const void *arg)
 {
 	struct dapl_dto *req = dapl_polled_request(wc);
 
@@ -146,7 +148,7 @@ bool dapl_evd_reap_suppressed(struct dapl_evd *evd)
 
 	dapl_spin_lock(&evd->lock);
 	dapl_evd_fill(evd);
-	found = filter(evd, evd->wc_head, not_suppressed, NULL) > 0;
+	found = filter(evd, evd->wc_head, keep_or_retire, NULL) > 0;
 	dapl_spin_unlock(&evd->lock);
 	return found;
 }
