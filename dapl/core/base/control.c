@@ -311,8 +311,8 @@ static socklen_t make_name(struct sockaddr_un *name, unsigned long long start, i
 /* -1 and errno on failure. Another user may have taken the name; so may a copy of this library. */
 static int make_listener(void)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	unsigned long long start = start_time();
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un name;
 	int err = fd < 0 ? errno : EADDRINUSE;
 

@@ -169,6 +169,15 @@ static void *loop(void *arg)
 
 /* --- start and stop ---------------------------------------------------------------- */
 
+static void close_fds(void)
+{
+	if (epfd >= 0)
+		close(epfd);
+	if (wake_fd >= 0)
+		close(wake_fd);
+	epfd = wake_fd = -1;
+}
+
 /* A child has no service thread and must leave the parent's descriptors alone: what was
  * watched is forgotten, and the next first user starts anew. */
 static void forget_in_child(void)
@@ -178,11 +187,7 @@ static void forget_in_child(void)
 	idle = (struct dapl_cond){ 0 };
 	users = 0;
 	started = stopping = loop_blocked = false;
-	if (epfd >= 0)
-		close(epfd);
-	if (wake_fd >= 0)
-		close(wake_fd);
-	epfd = wake_fd = -1;
+	close_fds();
 	timers = NULL;
 	tasks = NULL;
 	tasks_end = &tasks;
@@ -191,15 +196,6 @@ static void forget_in_child(void)
 	free(slots);
 	slots = NULL;
 	slot_count = 0;
-}
-
-static void close_fds(void)
-{
-	if (epfd >= 0)
-		close(epfd);
-	if (wake_fd >= 0)
-		close(wake_fd);
-	epfd = wake_fd = -1;
 }
 
 static int start(void)

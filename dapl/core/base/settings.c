@@ -70,8 +70,8 @@ static const struct dapl_parameter messages[] = {
 };
 enum { MESSAGES = sizeof messages / sizeof *messages };
 
-/* The variable with this index among those that the device uses: the software device leaves most of them out. NULL: there
- * are no more, and *index is reduced by their number. */
+/* The variable with this index among those that the device uses: the software device leaves most of them
+ * out. NULL: there are no more, and *index is reduced by their number. */
 static const struct variable *variable_at(unsigned *index)
 {
 	for (const struct variable *v = variables; v < variables + VARIABLES; v++)
@@ -105,13 +105,9 @@ bool dapl_parameter_at(unsigned index, struct dapl_parameter *parameter)
 
 bool dapl_parameter_find(const char *name, struct dapl_parameter *parameter)
 {
-	unsigned i = 0;
-
-	while (dapl_parameter_at(i, parameter)) {
+	for (unsigned i = 0; dapl_parameter_at(i, parameter); i++)
 		if (!strcmp(parameter->name, name))
 			return true;
-		i++;
-	}
 	return false;
 }
 

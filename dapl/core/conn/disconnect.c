@@ -30,7 +30,7 @@ static void look_drained(struct dapl_timer *timer)
 	struct dapl_ep *ep = container_of(timer, struct dapl_ep, timer);
 
 	dapl_mutex_lock(&ep->lock);
-	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && !!dapl_object_is_live(&ep->obj)) {
+	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && dapl_object_is_live(&ep->obj)) {
 		if (dapl_conn_is_drained(ep))
 			dapl_conn_happened(ep, EP_DRAINED, NULL);
 		else

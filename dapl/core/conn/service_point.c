@@ -12,8 +12,8 @@
 
 enum { BACKLOG = 1024 };	/* of the transport; DAT's own backlog is the EVD's room */
 
-/* Of start_listening and dapl_sp_close, the later one sees the bit of the other and ends the listeners: the request
- * of an RSP may come, and close it, before the device has told core its listener. */
+/* Of start_listening and dapl_sp_close, the later one sees the bit of the other and ends the listeners:
+ * the request of an RSP may come, and close it, before the device has told core its listener. */
 enum sp_life { SP_LISTENS = 1, SP_CLOSED = 2 };
 
 /* --- making and ending --------------------------------------------------------------- */
@@ -39,6 +39,7 @@ static int start_listening(struct dapl_sp *sp, const struct sockaddr *address)
 		return err;
 	if (!READ_ONCE(sp->qual))
 		WRITE_ONCE(sp->qual, port);	/* relaxed: a search may find it before or after */
+	address_set_port((struct sockaddr *)&sp->address, port);	/* of a CSP */
 	if (ia->attr.ud && (err = dapl_device_ops.listen(ia->dev, address, &port, true, BACKLOG, sp,
 							 &sp->ud_listener)))
 		trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "sp", sp, NULL, "no UD listener on %u: %s",
@@ -125,8 +126,6 @@ static DAT_RETURN publish(struct dapl_sp *sp, const struct sockaddr *address)
 		dapl_sp_destroy(sp);
 	}
 	dapl_object_leave(&sp->obj);
-	if (err == EADDRNOTAVAIL)
-		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE);
 	report_no_descriptors(ia->ia_attr.adapter_name, err, "listening");
 	return dapl_status(err, DAT_RESOURCE_DEVICE);
 }
@@ -350,7 +349,6 @@ DAT_RETURN dapl_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRE
 		return DAT_ERROR(DAT_PORT_IN_USE, DAT_NO_SUBTYPE);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	((struct sockaddr_in *)&sp->address)->sin_port = htons(READ_ONCE(sp->qual));
 	*handle = (DAT_CSP_HANDLE)sp;
 	dapl_object_leave(&sp->obj);
 	return DAT_SUCCESS;

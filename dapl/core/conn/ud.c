@@ -125,6 +125,14 @@ static struct dapl_known_peer *by_ah(struct dapl_ep *ep, const struct ibv_ah *ah
 	return peer;
 }
 
+static void keep_pdata(struct dapl_known_peer *peer, const void *pdata, size_t len)
+{
+	if (!len || len > sizeof peer->pdata)	/* without data there may be no pointer */
+		return;
+	peer->pdata_len = (int)len;
+	memcpy(peer->pdata, pdata, len);
+}
+
 /* ep->lock held. */
 static void trace_step(const struct dapl_ep *ep, const struct dapl_known_peer *peer, const char *step)
 {
@@ -280,10 +288,8 @@ void dapl_ud_established(struct dapl_ep *ep, struct dapl_conn *conn,
 	stop_timer(peer);
 	peer->to = *info->ud;
 	peer->address = info->remote;
-	if (peer->active && info->pdata_len <= sizeof peer->pdata) {
-		peer->pdata_len = info->pdata_len;
-		memcpy(peer->pdata, info->pdata, info->pdata_len);
-	}
+	if (peer->active)
+		keep_pdata(peer, info->pdata, info->pdata_len);
 	trace_step(ep, peer, "established");
 	dapl_count(ep->obj.ia, DCNT_IA_CM_AH_RESOLVED);
 	if (ep->state == DAT_EP_STATE_UNCONNECTED) {
@@ -300,10 +306,8 @@ static void failed(struct dapl_ep *ep, struct dapl_known_peer *peer, enum dapl_c
 {
 	bool rejected = why == DAPL_CONN_REJECTED;
 
-	if (rejected && len <= sizeof peer->pdata) {
-		peer->pdata_len = len;
-		memcpy(peer->pdata, pdata, len);
-	}
+	if (rejected)
+		keep_pdata(peer, pdata, len);
 	trace_step(ep, peer, rejected ? "rejected" : "failed");
 	dapl_failure_report_ud(ep, peer->active, peer->began_ns, rejected, cause);
 	drop_conn(peer);

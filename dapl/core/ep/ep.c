@@ -106,7 +106,6 @@ unuse_pz:
 drop_connect:
 	dapl_ep_drop_connect_evd(ep->connect_evd);
 unfeed:
-	dapl_ep_end_qp(ep);
 	dapl_ep_unfeed_evds(ep->recv_evd, ep->request_evd, &ep->attr);
 	dapl_ep_end_discards(ep);
 	return ret;

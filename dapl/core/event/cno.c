@@ -21,14 +21,19 @@
 
 /* --- EVDs come and go ------------------------------------------------------------ */
 
-static bool by_service(struct dapl_cno *cno)
+static DAT_PROXY_TYPE current_proxy(struct dapl_cno *cno)
 {
-	bool is;
+	DAT_PROXY_TYPE proxy;
 
 	dapl_mutex_lock(&cno->mutex);
-	is = cno->proxy != DAT_PROXY_TYPE_NONE;
+	proxy = cno->proxy;
 	dapl_mutex_unlock(&cno->mutex);
-	return is;
+	return proxy;
+}
+
+static bool is_watched_by_service(struct dapl_cno *cno)
+{
+	return current_proxy(cno) != DAT_PROXY_TYPE_NONE;
 }
 
 /* After evd->cno is set: dat_cno_modify_agent sets the proxy before it looks for EVDs. */
@@ -38,7 +43,7 @@ static int watch_channel(struct dapl_cno *cno, struct dapl_evd *evd)
 
 	if (!evd->channel)
 		return 0;
-	if (by_service(cno))
+	if (is_watched_by_service(cno))
 		return dapl_evd_watch(evd);
 	return epoll_ctl(cno->epfd, EPOLL_CTL_ADD, evd->channel->fd, &event) ? errno : 0;
 }
@@ -228,7 +233,7 @@ int dapl_cno_follow_agent(struct dapl_evd *evd)
 	int err = 0;
 
 	dapl_mutex_lock(&evd->change);
-	if (evd->cno && evd->channel && by_service(evd->cno)) {
+	if (evd->cno && evd->channel && is_watched_by_service(evd->cno)) {
 		err = dapl_evd_watch(evd);
 		if (!err)
 			epoll_ctl(evd->cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
@@ -237,8 +242,8 @@ int dapl_cno_follow_agent(struct dapl_evd *evd)
 	return err;
 }
 
-/* Lets the service thread watch the channels of all EVDs of the CNO. Returns 0 or an errno. An EVD may be attached or
- * detached at the same time; dapl_cno_follow_agent looks again. */
+/* Lets the service thread watch the channels of all EVDs of the CNO. Returns 0 or an errno. An EVD may
+ * be attached or detached at the same time; dapl_cno_follow_agent looks again. */
 static int move_to_service(struct dapl_cno *cno)
 {
 	struct dapl_object **evds;
@@ -256,16 +261,6 @@ static int move_to_service(struct dapl_cno *cno)
 	}
 	free(evds);
 	return err;
-}
-
-static bool is_fd_cno(struct dapl_cno *cno)
-{
-	bool is;
-
-	dapl_mutex_lock(&cno->mutex);
-	is = cno->proxy == DAT_PROXY_TYPE_FD;
-	dapl_mutex_unlock(&cno->mutex);
-	return is;
 }
 
 /* Returns the agent that the CNO had. */
@@ -291,7 +286,7 @@ DAT_RETURN dapl_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT 
 
 	if (!cno)
 		return BAD_HANDLE(CNO);
-	if (is_fd_cno(cno))
+	if (current_proxy(cno) == DAT_PROXY_TYPE_FD)
 		return BAD_PARAM(2);
 	old = exchange_agent(cno, &agent);
 	if (proxy_of(&agent) == DAT_PROXY_TYPE_AGENT)
@@ -301,14 +296,13 @@ DAT_RETURN dapl_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT 
 	return dapl_status(err, DAT_RESOURCE_MEMORY);
 }
 
-/* Releases all waiters; dat_ia_close calls it while EVDs are still attached. */
+/* Releases all waiters. dat_ia_close calls this while EVDs are still attached. */
 void dapl_cno_close(struct dapl_cno *cno)
 {
 	bool tell_agent;
 
+	dapl_cno_send_waiters_away(cno);
 	dapl_mutex_lock(&cno->mutex);
-	cno->closing = true;
-	dapl_cno_raise(cno);
 	tell_agent = cno->proxy == DAT_PROXY_TYPE_AGENT;
 	while (cno->waiters)
 		dapl_cond_wait(&cno->left, &cno->mutex);

@@ -28,35 +28,36 @@ static const char no_memory[] = "no memory";
 
 /* --- parts of answers ---------------------------------------------------------------- */
 
-static void write_address(struct json_writer *json, const char *key,
-			  const struct sockaddr_storage *address)
+/* The address without its port. Returns `text`, or NULL if the address is unknown. */
+static const char *host_text(const struct sockaddr_storage *address, char text[INET6_ADDRSTRLEN])
 {
 	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
 	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
-	char text[INET6_ADDRSTRLEN];
 
 	if (address->ss_family == AF_INET)
-		json_write_format(json, key, "%s:%u", inet_ntop(AF_INET, &four->sin_addr, text,
-				  sizeof text), ntohs(four->sin_port));
-	else if (address->ss_family == AF_INET6)
-		json_write_format(json, key, "[%s]:%u", inet_ntop(AF_INET6, &six->sin6_addr, text,
-				  sizeof text), ntohs(six->sin6_port));
+		return inet_ntop(AF_INET, &four->sin_addr, text, INET6_ADDRSTRLEN);
+	if (address->ss_family == AF_INET6)
+		return inet_ntop(AF_INET6, &six->sin6_addr, text, INET6_ADDRSTRLEN);
+	return NULL;
+}
+
+static void write_address(struct json_writer *json, const char *key, const struct sockaddr_storage *address)
+{
+	char text[INET6_ADDRSTRLEN];
+	const char *host = host_text(address, text);
+
+	if (host)
+		json_write_format(json, key, address->ss_family == AF_INET6 ? "[%s]:%u" : "%s:%u", host,
+				  (unsigned)dapl_port_of(address));
 	else
 		json_write_text(json, key, NULL);
 }
 
 static void write_host(struct json_writer *json, const char *key, const struct sockaddr_storage *address)
 {
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
 	char text[INET6_ADDRSTRLEN];
 
-	if (address->ss_family == AF_INET)
-		json_write_text(json, key, inet_ntop(AF_INET, &four->sin_addr, text, sizeof text));
-	else if (address->ss_family == AF_INET6)
-		json_write_text(json, key, inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof text));
-	else
-		json_write_text(json, key, NULL);
+	json_write_text(json, key, host_text(address, text));
 }
 
 /* The name under which trace records and messages show an object. */

@@ -223,9 +223,8 @@ DAT_RETURN dapl_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd, DAT_IA
 	if (!ia)
 		return BAD_HANDLE(IA);
 	ret = dapl_attr_present(ia, ia_mask, ia_attr, provider_mask, provider_attr);
-	if (ret == DAT_SUCCESS && async_evd) {
+	if (ret == DAT_SUCCESS && async_evd)
 		*async_evd = dapl_async_handle(ia);
-	}
 	return ret;
 }
 

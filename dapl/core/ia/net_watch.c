@@ -145,8 +145,8 @@ static bool post(struct dapl_ia *ia, DAT_UINT32 what, DAT_UINT32 before, DAT_UIN
 	return dapl_async_offer(ia, &event);
 }
 
-/* `lock` held. Whether the device's MTU may be told. The interface's has changed and the device's has not: it
- * is asked once more, since an RDMA device follows later and without an event. */
+/* `lock` held. Whether the device's MTU may be told. The interface's has changed and the device's has
+ * not: it is asked once more, since an RDMA device follows later and without an event. */
 static bool mtu_is_settled(struct dapl_net_watch *w, DAT_UINT32 value)
 {
 	bool same = value == w->told[MTU] && w->interface_mtu != w->interface_mtu_told;
@@ -164,9 +164,9 @@ static bool mtu_is_settled(struct dapl_net_watch *w, DAT_UINT32 value)
 	return true;
 }
 
-/* `lock` held. Whether the state of the link or the address may be told. The kernel's messages and the device may
- * differ for a moment: an RDMA device has not followed its interface yet, and its event comes; or a
- * change was undone, and its message comes. */
+/* `lock` held. Whether the state of the link or the address may be told. The kernel's messages and the
+ * device may differ for a moment: an RDMA device has not followed its interface yet, and its event
+ * comes; or a change was undone, and its message comes. */
 static bool state_is_settled(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 value)
 {
 	if (w->seen[kind] == (DAT_UINT32)UNKNOWN)
@@ -191,8 +191,10 @@ static void post_change(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 val
 	before = w->told[kind];
 	settled = kind == MTU ? mtu_is_settled(w, value) : state_is_settled(w, kind, value);
 	changes = w->changes[kind];
-	if (!(w->what & bits[kind]))
-		w->told[kind] = value, w->changes[kind] = 0, before = value, changes = 0;
+	if (!(w->what & bits[kind])) {	/* the consumer has not asked for this kind */
+		w->told[kind] = before = value;
+		w->changes[kind] = changes = 0;
+	}
 	dapl_mutex_unlock(&lock);
 	if (!settled || (value == before && changes < 2))
 		return;
@@ -438,7 +440,7 @@ static void close_socket(struct net_socket *s)
 	free(s);
 }
 
-/* `lock` held. The watch of this IA, NULL if there is none. */
+/* `lock` held. Returns the link to the watch of this IA; it points to NULL if there is no watch. */
 static struct dapl_net_watch **find(const struct dapl_ia *ia)
 {
 	struct dapl_net_watch **p = &watches;
