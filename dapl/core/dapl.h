@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* dapl.h - the objects of core that several layers use (IA, PZ, LMR, SRQ, EVD, EP), field by field, with
- * the lock that guards each. Other objects are in the header of their file. common/lock_rank.h has the order of the
- * locks. Under evd->lock core takes no mutex: it notes what needs one, and does it afterwards. */
+ * the lock that guards each. Other objects are in the header of their file. common/lock_rank.h has the
+ * order of the locks. Under evd->lock core takes no mutex: it notes what needs one, and does it
+ * afterwards. */
 #ifndef DAPL_DAPL_H
 #define DAPL_DAPL_H
 #include <dat/udat.h>

@@ -66,8 +66,9 @@ struct dapl_eth_pace {
 	uint32_t burst, frame;
 };
 
-/* A send with offloads: its opcode is IBV_WR_DRIVER1, and the device finds `how` beside it. With ETH_SEND_STAMP the
- * completion tells when the frame left: the upper half in src_qp, the lower half in imm_data; 0: not known. */
+/* A send with offloads: its opcode is IBV_WR_DRIVER1, and the device finds `how` beside it. With
+ * ETH_SEND_STAMP the completion tells when the frame left: the upper half in src_qp, the lower half in
+ * imm_data; 0: not known. */
 struct dapl_eth_wr {
 	struct ibv_send_wr wr;
 	struct dapl_eth_send how;
@@ -102,10 +103,11 @@ static inline bool dapl_eth_rule_is_same(const struct dapl_eth_rule *a, const st
 enum { ETH_COPY = 1, ETH_TAKE, ETH_DROP };
 enum dapl_eth_rule_flags { ETH_ALL = 1, ETH_ALL_MULTICAST = 2, ETH_JOIN = 4, ETH_EGRESS = 8 };
 
-/* How a group distributes frames, in terms of verbs: an indirection table of receive queues, and the hash that selects an
- * entry of it by its lowest bits. The hash is IBV_RX_HASH_FUNC_TOEPLITZ with a key of 40 bytes; its fields are both
- * addresses of IPv4 and IPv6, perhaps both ports of TCP and UDP, perhaps IBV_RX_HASH_INNER. A frame without such
- * fields has the hash 0, a fragment that of its addresses. */
+/* How a group distributes frames, in terms of verbs: an indirection table of receive queues, and the
+ * hash that selects an entry of it by its lowest bits. The hash is IBV_RX_HASH_FUNC_TOEPLITZ with a key
+ * of 40 bytes; its fields are both addresses of IPv4 and IPv6, perhaps both ports of TCP and UDP,
+ * perhaps IBV_RX_HASH_INNER. A frame without such fields has the hash 0, a fragment that of its
+ * addresses. */
 struct dapl_eth_rss {
 	struct ibv_rx_hash_conf hash;
 	uint32_t size;			/* entries, a power of 2 */

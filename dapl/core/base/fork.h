@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fork.h - the fork handlers of the library. A part of the library that has locks or descriptors
- * registers what it does around a fork. The work is in the files that register.
+/* fork.h - the fork handlers of the library. A part of the library that has locks or descriptors registers
+ * what it does around a fork. The work is in the files that register.
  *
- * The registry calls the handlers (dat/forks.h). A registry of another project does not: then fork() does,
- * but not if it had begun when the library was loaded. A child of such a fork may find locks held for ever. */
+ * * The registry calls the handlers (dat/forks.h). A registry of another project does not: then fork()
+ * does, but not if it had begun when the library was loaded. A child of such a fork may find locks held
+ * for ever. */
 #ifndef DAPL_FORK_H
 #define DAPL_FORK_H
 #include "common/lock_rank.h"
@@ -21,8 +22,9 @@ struct dapl_fork_part {
  * call it: until the function returns, the part's locks are free. */
 void dapl_fork_register(struct dapl_fork_part *part);
 
-/* The library is about to be unmapped. Waits until no thread is in a handler. If fork() calls them, and not the
- * registry, a handler may be waiting for a lock that is never released at exit: then for a second at most. */
+/* The library is about to be unmapped. Waits until no thread is in a handler. If fork() calls them, and
+ * not the registry, a handler may be waiting for a lock that is never released at exit: then for a
+ * second at most. */
 void dapl_fork_end(void);
 
 #endif

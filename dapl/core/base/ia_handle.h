@@ -4,7 +4,8 @@
 #define DAPL_IA_HANDLE_H
 #include "dapl/core/dapl.h"
 
-/* The registry's handle of the IA (doc/spec/registry.md 3); NULL: the registry does not know it. No lock is needed. */
+/* The registry's handle of the IA (doc/spec/registry.md 3); NULL: the registry does not know it. No lock
+ * is needed. */
 DAT_IA_HANDLE dapl_ia_handle(const struct dapl_ia *ia);
 
 #endif

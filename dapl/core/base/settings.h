@@ -38,7 +38,8 @@ bool dapl_parameter_at(unsigned index, struct dapl_parameter *parameter);
 bool dapl_parameter_find(const char *name, struct dapl_parameter *parameter);
 /* -1: unset, the device or the path decides. */
 long dapl_parameter_value(const struct dapl_parameter *parameter, enum parameter_origin *origin);
-/* Changes it until the library is unloaded; "default": to what it was at the start. False: not allowed, with the reason. */
+/* Changes it until the library is unloaded; "default": to what it was at the start. False: not allowed,
+ * with the reason. */
 bool dapl_parameter_set(const char *name, const char *value, char *why, size_t size);
 
 #endif

@@ -32,9 +32,9 @@ struct tap_place {
 	uint32_t capture;
 };
 
-/* Adds a record with record->captured bytes from the pieces of `payload`. The ends are needed if *shown is not
- * dapl_tap_capture(); *shown, which belongs to the connection, is kept here. Returns false if nothing is
- * captured, or if there is no room, which is counted. Any locks may be held. */
+/* Adds a record with record->captured bytes from the pieces of `payload`. The ends are needed if *shown
+ * is not dapl_tap_capture(); *shown, which belongs to the connection, is kept here. Returns false if
+ * nothing is captured, or if there is no room, which is counted. Any locks may be held. */
 bool dapl_tap_put(const struct tap_record *record, uint32_t *shown, const struct iovec *payload, struct tap_place *place);
 /* The message was refused. */
 void dapl_tap_cancel(const struct tap_place *place);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* tap_posts.h - records of verbs work requests and completions, for devices that show their messages (tap.h): what a
- * request is, and where payload lies that comes with its completion. Reading that memory, and whether there
- * is a capture at all, is the device's matter. */
+/* tap_posts.h - records of verbs work requests and completions, for devices that show their messages
+ * (tap.h): what a request is, and where payload lies that comes with its completion. Reading that
+ * memory, and whether there is a capture at all, is the device's matter. */
 #ifndef DAPL_CORE_TAP_POSTS_H
 #define DAPL_CORE_TAP_POSTS_H
 #include <infiniband/verbs.h>
@@ -32,15 +32,15 @@ static inline bool dapl_tap_fetches(const struct tap_record *record)
 }
 void dapl_tap_put_address(struct tap_address *to, const struct sockaddr_storage *from);
 
-/* The memory of a post until it completes. A later post may take the entry: then the payload is not recorded.
- * `request`: the record of a read or an atomic, else NULL. Any locks may be held. */
+/* The memory of a post until it completes. A later post may take the entry: then the payload is not
+ * recorded. `request`: the record of a read or an atomic, else NULL. Any locks may be held. */
 void dapl_tap_remember(uint64_t wr_id, const struct ibv_sge *sge, int sges, const struct tap_record *request);
 void dapl_tap_remember_receives(const struct ibv_recv_wr *wr);
 
 /* True for completions that bring payload, or end a receive. */
 bool dapl_tap_is_recorded(const struct ibv_wc *wc);
-/* The record of such a completion but for time, QP, connection and payload, and where the payload is. Returns false
- * if there is nothing to show. */
+/* The record of such a completion but for time, QP, connection and payload, and where the payload is.
+ * Returns false if there is nothing to show. */
 bool dapl_tap_describe_completion(struct tap_record *to, struct dapl_tap_sink *sink, const struct ibv_wc *wc);
 
 #endif

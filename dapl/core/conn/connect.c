@@ -151,8 +151,8 @@ static DAT_RETURN with_port(const struct sockaddr *address, DAT_CONN_QUAL qual,
 	return DAT_SUCCESS;
 }
 
-/* The device found the private data too long: it may take less for datagrams than the provider attributes say. `bad` names the
- * argument of the call. */
+/* The device found the private data too long: it may take less for datagrams than the provider
+ * attributes say. `bad` names the argument of the call. */
 static DAT_RETURN name_length(DAT_RETURN ret, DAT_RETURN bad)
 {
 	return DAT_GET_TYPE(ret) == DAT_LENGTH_ERROR ? bad : ret;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* failure.c - keeps, traces and reports the failures of an endpoint (failure.h). The text of a line is made by
- * base/diag.c, and base/diag_limit.c prints it and limits the rate.
+/* failure.c - keeps, traces and reports the failures of an endpoint (failure.h). The text of a line is made
+ * by base/diag.c, and base/diag_limit.c prints it and limits the rate.
  *
- * No line is printed for what is no failure of a provider: the peer's program rejects, or
- * disconnects. Both are traced. */
+ * * No line is printed for what is no failure of a provider: the peer's program rejects, or disconnects.
+ * Both are traced. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -14,8 +14,8 @@ void dapl_failure_code(struct dapl_conn_cause *cause, enum dapl_code_kind kind, 
 		       const char *text);
 /* The time limit of the consumer's connect ended in this step. */
 void dapl_failure_time_limit(struct dapl_conn_cause *cause);
-/* The device could not begin to connect: returns `err` as a DAT code, and reports a lack of descriptors. Too long private
- * data (EMSGSIZE) are a DAT_LENGTH_ERROR. */
+/* The device could not begin to connect: returns `err` as a DAT code, and reports a lack of descriptors.
+ * Too long private data (EMSGSIZE) are a DAT_LENGTH_ERROR. */
 DAT_RETURN dapl_failure_of_connect(const struct dapl_ep *ep, const struct sockaddr *to, int err);
 /* The peer's address of a request that came in. */
 void dapl_failure_remote(struct dapl_conn *conn, struct sockaddr_storage *address);

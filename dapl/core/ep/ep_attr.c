@@ -123,7 +123,8 @@ static bool is_true(const char *text)
 	return text && !strcmp(text, "true");
 }
 
-/* EXT-17, 32, 33. delayed_ack is AIX uDAPL's attribute; those of ep_tuning.c are extensions of this provider. */
+/* EXT-17, 32, 33. delayed_ack is AIX uDAPL's attribute; those of ep_tuning.c are extensions of this
+ * provider. */
 DAT_RETURN dapl_ep_named_attrs(struct dapl_ia *ia, const DAT_EP_ATTR *attr, bool *delayed_ack,
 			       struct dapl_conn_tuning *tuning, DAT_RETURN bad)
 {

@@ -262,8 +262,8 @@ void dapl_ep_end_discards_unlocked(struct dapl_ep *ep)
 	dapl_mutex_lock(&ep->lock);
 }
 
-/* Where the device cannot reset a QP (EOPNOTSUPP), another one is made. The lock is released meanwhile: the device
- * may wait for a peer to end its accesses. Posts wait, since the endpoint changes. */
+/* Where the device cannot reset a QP (EOPNOTSUPP), another one is made. The lock is released meanwhile:
+ * the device may wait for a peer to end its accesses. Posts wait, since the endpoint changes. */
 DAT_RETURN dapl_ep_take_emptied_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 {
 	DAT_RETURN ret;

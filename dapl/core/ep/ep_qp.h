@@ -7,7 +7,8 @@
 /* Takes ep->lock when no other call is in the middle of a change of the endpoint's
  * configuration. Calls that make a QP or change the configuration begin with it. */
 void dapl_ep_lock_settled(struct dapl_ep *ep);
-/* ep->lock held, settled: a change begins. Receives that are posted are in the queue, and later ones wait for its end. */
+/* ep->lock held, settled: a change begins. Receives that are posted are in the queue, and later ones
+ * wait for its end. */
 void dapl_ep_begin_change(struct dapl_ep *ep);
 void dapl_ep_end_change(struct dapl_ep *ep);
 /* ep->lock held, settled: makes the QP if there is none yet. */

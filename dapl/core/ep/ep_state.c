@@ -26,7 +26,8 @@ static const struct row {
 	int next;
 	int tell;
 } table[] = {
-/* what happened              legal from             next                                       told on the connect EVD */
+/* what happened              legal from             next                                       told on
+ * the connect EVD */
 { EP_DO_CONNECT,              UNCONN,                DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,    NOTHING },
 { EP_DO_RESERVE,              UNCONN,                DAT_EP_STATE_RESERVED,                     NOTHING },
 { EP_DO_RELEASE,              RESV,                  DAT_EP_STATE_UNCONNECTED,                  NOTHING },

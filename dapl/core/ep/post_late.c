@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* post_late.c - completes posts to a queue pair in ERR without the device (post_late.h). DTO-8, 9, CONN-34. */
+/* post_late.c - completes posts to a queue pair in ERR without the device (post_late.h). DTO-8, 9,
+ * CONN-34. */
 #include "dapl/core/ep/post_late.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/event/evd_channel.h"

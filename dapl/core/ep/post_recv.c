@@ -76,8 +76,8 @@ static bool keeps_receives(const struct dapl_ep *ep)
 	return !READ_ONCE(ep->is_ud) && dapl_ep_is_modifiable(ep);
 }
 
-/* Takes q->lock when the endpoint has a QP that no other call is about to replace or to empty, with a copy of the receive in
- * *saved if it may have to be posted again. After an error the lock is not held. */
+/* Takes q->lock when the endpoint has a QP that no other call is about to replace or to empty, with a
+ * copy of the receive in *saved if it may have to be posted again. After an error the lock is not held. */
 static DAT_RETURN lock_to_receive(struct dapl_ep *ep, const struct ibv_recv_wr *wr,
 				  struct dapl_saved_recv **saved)
 {

@@ -6,8 +6,9 @@
 
 /* Ends an SRQ that was killed before. */
 void dapl_srq_destroy(struct dapl_srq *srq);
-/* `evd`, or NULL, is about to become the EVD of an endpoint's receives: if the endpoint has a watermark, the service
- * thread looks at its completions as they come. ep->lock is held, or the endpoint is not published yet. */
+/* `evd`, or NULL, is about to become the EVD of an endpoint's receives: if the endpoint has a watermark,
+ * the service thread looks at its completions as they come. ep->lock is held, or the endpoint is not
+ * published yet. */
 DAT_RETURN dapl_ep_watch_receives(struct dapl_ep *ep, struct dapl_evd *evd);
 /* The device says that the limit was reached, or that the SRQ failed. */
 void dapl_srq_limit(struct dapl_srq *srq);

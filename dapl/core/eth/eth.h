@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth.h - the objects of raw Ethernet endpoints: groups of endpoints, and rules of both. Types only; each file here
- * has a header of its own for its functions. Posting and completions are those of every endpoint (ep/, event/). */
+/* eth.h - the objects of raw Ethernet endpoints: groups of endpoints, and rules of both. Types only;
+ * each file here has a header of its own for its functions. Posting and completions are those of every
+ * endpoint (ep/, event/). */
 #ifndef DAPL_ETH_H
 #define DAPL_ETH_H
 #include "dapl/core/dapl.h"

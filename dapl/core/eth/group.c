@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* group.c - groups of raw Ethernet endpoints that share the frames of rules. Which frame comes to which endpoint is the
- * device's matter. ETH-31 to 34. */
+/* group.c - groups of raw Ethernet endpoints that share the frames of rules. Which frame comes to which
+ * endpoint is the device's matter. ETH-31 to 34. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* rule.c - rules of raw Ethernet endpoints and of groups as objects. Whether a frame matches is the device's matter.
- * ETH-10 to 14, 29, 33. */
+/* rule.c - rules of raw Ethernet endpoints and of groups as objects. Whether a frame matches is the
+ * device's matter. ETH-10 to 14, 29, 33. */
 #include <errno.h>
 #include <string.h>
 #include "dapl/core/base/fork.h"
@@ -9,7 +9,8 @@
 
 #define RULE_FLAGS (DAT_ETH_ALL | DAT_ETH_ALL_MULTICAST | DAT_ETH_JOIN | DAT_ETH_EGRESS)
 
-/* Guards where all rules are, and the rules of groups; excludes that two threads hold the locks of two endpoints. */
+/* Guards where all rules are, and the rules of groups; excludes that two threads hold the locks of two
+ * endpoints. */
 static struct dapl_mutex move_lock = DAPL_MUTEX_INIT(RANK_ETH_MOVE);
 
 static void before_fork(void)
@@ -127,8 +128,8 @@ static void unlink_rule(struct dapl_rule *rule)
 		*at = rule->next;
 }
 
-/* Both locks held. Returns NULL if the device has no such rule: the rule ended with its QP. A thread that frees or resets the
- * endpoint takes the QP away before dapl_eth_rules_end() clears device_rule. */
+/* Both locks held. Returns NULL if the device has no such rule: the rule ended with its QP. A thread
+ * that frees or resets the endpoint takes the QP away before dapl_eth_rules_end() clears device_rule. */
 static void *device_rule_at(const struct dapl_rule *rule, const struct place *place)
 {
 	return place_qp(place) ? rule->device_rule : NULL;
@@ -167,8 +168,8 @@ static bool is_good(const DAT_ETH_RULE *rule)
 		(!(rule->flags & DAT_ETH_JOIN) || is_group(&rule->key));
 }
 
-/* Frames that this host sends pass the packet socket behind the hook at which others are taken away. A group has no
- * rules that give frames to no endpoint. ETH-28. */
+/* Frames that this host sends pass the packet socket behind the hook at which others are taken away. A
+ * group has no rules that give frames to no endpoint. ETH-28. */
 static bool is_able(const struct place *place, const DAT_ETH_RULE *rule)
 {
 	if (rule->mode == DAT_ETH_COPY)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* rule.h - rules of raw Ethernet endpoints and of groups, and the lock of both (rule.c). Unless a comment says
- * otherwise no lock is held. */
+/* rule.h - rules of raw Ethernet endpoints and of groups, and the lock of both (rule.c). Unless a
+ * comment says otherwise no lock is held. */
 #ifndef DAPL_ETH_RULE_H
 #define DAPL_ETH_RULE_H
 #include "dapl/core/dapl.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* send.c - sends of raw Ethernet endpoints with offloads, and their rate: arguments. Whether a frame has the headers that an offload
- * needs is the device's matter. ETH-21 to 26, 36, 37. */
+/* send.c - sends of raw Ethernet endpoints with offloads, and their rate: arguments. Whether a frame has
+ * the headers that an offload needs is the device's matter. ETH-21 to 26, 36, 37. */
 #include <string.h>
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/eth/send.h"

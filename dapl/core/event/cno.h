@@ -31,8 +31,8 @@ void dapl_cno_close(struct dapl_cno *cno);
 void dapl_cno_destroy(struct dapl_cno *cno);
 /* evd->change held. */
 void dapl_cno_detach(struct dapl_cno *cno, struct dapl_evd *evd);
-/* Lets the service thread watch the EVD's channel if the EVD's CNO has a proxy now. Returns 0 or an errno; after an error
- * the channel is watched as before. */
+/* Lets the service thread watch the EVD's channel if the EVD's CNO has a proxy now. Returns 0 or an
+ * errno; after an error the channel is watched as before. */
 int dapl_cno_follow_agent(struct dapl_evd *evd);
 /* evd->change held, or the EVD is not published yet. Returns 0 or an errno; EBADF: the CNO was
  * freed. */

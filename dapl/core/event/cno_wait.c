@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cno_wait.c - dat_cno_wait: looks at the channels of the CNO's EVDs, for a moment if that is worth it (wait_spin.h),
- * and sleeps until one is readable; does the device's work meanwhile. */
+/* cno_wait.c - dat_cno_wait: looks at the channels of the CNO's EVDs, for a moment if that is worth it
+ * (wait_spin.h), and sleeps until one is readable; does the device's work meanwhile. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -107,8 +107,8 @@ static void block(struct sleep *s, uint64_t deadline)
 	look_at_channels(s, left_ms(deadline));
 }
 
-/* No lock held. Deadline 0: looks once. `spin`: looks for a moment before it blocks (wait_spin.h). True: that found
- * something. */
+/* No lock held. Deadline 0: looks once. `spin`: looks for a moment before it blocks (wait_spin.h). True:
+ * that found something. */
 static bool sleep_until(struct sleep *s, uint64_t deadline, bool spin)
 {
 	bool found;

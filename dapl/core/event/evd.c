@@ -163,7 +163,8 @@ static DAT_EVD_FLAGS valid_flags(void)
 			       (int)DAT_IB_EVD_EXTENSION_FLAG);
 }
 
-/* Ends an EVD that the calling call has published and entered. If dat_ia_close has killed it, that ends it. */
+/* Ends an EVD that the calling call has published and entered. If dat_ia_close has killed it, that ends
+ * it. */
 static void end_published(struct dapl_evd *evd)
 {
 	bool own = dapl_object_kill(&evd->obj);

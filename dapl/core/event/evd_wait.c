@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* evd_wait.c - dat_evd_wait: looks at the queue, for a moment if that is worth it (wait_spin.h), arms the CQ, sleeps
- * until a notification. */
+/* evd_wait.c - dat_evd_wait: looks at the queue, for a moment if that is worth it (wait_spin.h), arms
+ * the CQ, sleeps until a notification. */
 #include <errno.h>
 #include <poll.h>
 #include <time.h>

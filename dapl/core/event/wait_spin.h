@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* wait_spin.h - decides whether a wait for completions keeps looking at the CQ for a moment before it blocks, and
- * looks. dat_evd_wait and dat_cno_wait use it.
+/* wait_spin.h - decides whether a wait for completions keeps looking at the CQ for a moment before it
+ * blocks, and looks. dat_evd_wait and dat_cno_wait use it.
  *
- * To block and be woken takes tens of microseconds. A wait that looks for about as long costs a processor at most twice
- * what blocking at once would, and a completion that comes meanwhile is taken at once. Where completions come later, or
- * their sender needs this processor, looking only costs: each wait that looked and found nothing doubles the number
- * of waits that follow without looking, each that found something halves it. */
+ * * To block and be woken takes tens of microseconds. A wait that looks for about as long costs a
+ * processor at most twice what blocking at once would, and a completion that comes meanwhile is taken at
+ * once. Where completions come later, or their sender needs this processor, looking only costs: each
+ * wait that looked and found nothing doubles the number of waits that follow without looking, each that
+ * found something halves it. */
 #ifndef DAPL_WAIT_SPIN_H
 #define DAPL_WAIT_SPIN_H
 #include <stdbool.h>

@@ -19,8 +19,8 @@ int dapl_ia_open_device(struct dapl_ia *ia, const struct dapl_entry *entry);
 /* The slot of the provider table; the entry is found by its name. */
 DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_HANDLE *handle);
-/* The DAT code for the errno with which a device was not opened or queried. EINVAL: ia_params of the entry are wrong, so it
- * is the first argument, the name of the IA, that cannot be used. */
+/* The DAT code for the errno with which a device was not opened or queried. EINVAL: ia_params of the
+ * entry are wrong, so it is the first argument, the name of the IA, that cannot be used. */
 DAT_RETURN dapl_ia_open_status(int err);
 
 DAT_RETURN dapl_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd, DAT_IA_ATTR_MASK ia_mask,

@@ -4,7 +4,8 @@
 #define DAPL_NET_WATCH_H
 #include "dapl/core/dapl.h"
 
-/* When the library starts: a child that closes an IA must not find the lock held by a thread of its parent. */
+/* When the library starts: a child that closes an IA must not find the lock held by a thread of its
+ * parent. */
 void dapl_net_watch_forks(void);
 DAT_RETURN dapl_net_watch(struct dapl_ia *ia, DAT_UINT32 what);
 /* The IA is being closed; its device is still open. Harmless without a watch. */

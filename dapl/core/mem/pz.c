@@ -5,8 +5,8 @@
 #include "dapl/core/base/service.h"
 #include "dapl/core/mem/pz.h"
 
-/* A datagram endpoint may be freed while the service thread reports a peer to it. The address handle that comes with
- * the peer is destroyed by that task, and uses the domain until then. No lock held. */
+/* A datagram endpoint may be freed while the service thread reports a peer to it. The address handle
+ * that comes with the peer is destroyed by that task, and uses the domain until then. No lock held. */
 static void end_pz(struct dapl_object *obj)
 {
 	struct dapl_pz *pz = (struct dapl_pz *)obj;
