@@ -7,7 +7,6 @@
  * When a target revokes its permission, reads check afterwards whether it still held. The target
  * waits for writes, or cuts them off (revoke.c). doc/design/soft-shared-memory.md has the argument. */
 #include "dapl/soft/shm/cma.h"
-#include "common/clock.h"
 #include "common/lock.h"
 #include "common/once.h"
 #include "common/trace.h"
@@ -181,12 +180,12 @@ bool cma_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *w
 
 bool cma_read(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
 {
-	uint64_t begun = clock_now_ns();
+	uint64_t begun_ns = proto_read_begins(conn);
 	bool done = access_memory(qp, conn, wqe);
 
 	assert_held(&qp->lock);
 	if (done)
-		proto_read_by_cma(conn, wqe, begun);
+		proto_read_by_cma(conn, wqe, begun_ns);
 	else
 		proto_read_failed(conn, wqe);
 	return done;

@@ -126,9 +126,15 @@ enum shm_proto proto_select_queued(const struct soft_qp *qp, struct dapl_conn *c
 
 /* --- what became of a selection --------------------------------------------------------------- */
 
+uint64_t proto_read_begins(const struct dapl_conn *conn)
+{
+	return conn->shm->proto.trying ? clock_now_ns() : 0;
+}
+
 void proto_read_by_cma(struct dapl_conn *conn, const struct soft_swqe *wqe, uint64_t begun_ns)
 {
-	proto_learn(&conn->dev->reads, PROTO_CMA, wqe->length, clock_now_ns() - begun_ns);
+	if (begun_ns)
+		proto_learn(&conn->dev->reads, PROTO_CMA, wqe->length, clock_now_ns() - begun_ns);
 }
 
 void proto_read_failed(struct dapl_conn *conn, struct soft_swqe *wqe)

@@ -143,7 +143,9 @@ static inline void proto_cannot_map(struct shm_conn *shm, uint32_t stag)
 	shm->proto.unmapped = stag;
 }
 
-/* A large read by CMA has been executed since begun_ns. */
+/* The time, in ns, if the large read by CMA that was selected last is measured; else 0. */
+uint64_t proto_read_begins(const struct dapl_conn *conn);
+/* A large read by CMA has been executed. proto_read_begins() returned begun_ns. */
 void proto_read_by_cma(struct dapl_conn *conn, const struct soft_swqe *wqe, uint64_t begun_ns);
 /* A large read by CMA failed, and goes through the ring. */
 void proto_read_failed(struct dapl_conn *conn, struct soft_swqe *wqe);

@@ -119,6 +119,36 @@ static void large_requests_take_what_is_faster(void **state)
 	assert_int_equal(started(IBV_WR_SEND, 100 * K), PROTO_COPY);
 }
 
+static uint32_t measured_cma(void)
+{
+	return one.dev.reads.class[proto_size_class(100 * K)].ns[1];
+}
+
+/* Reads by CMA are measured until the faster protocol is known, and then do not look at the clock. */
+static void only_a_read_that_is_measured_is_timed(void **state)
+{
+	struct soft_swqe wqe = { .opcode = IBV_WR_RDMA_READ, .length = 100 * K };
+	struct proto_class *class;
+	uint64_t begun_ns;
+
+	(void)state;
+	open_one(true);
+	class = &one.dev.reads.class[proto_size_class(100 * K)];
+	assert_int_equal(started(IBV_WR_RDMA_READ, 100 * K), PROTO_CMA);
+	begun_ns = proto_read_begins(&one.conn);
+	assert_int_not_equal(begun_ns, 0);
+	proto_read_by_cma(&one.conn, &wqe, begun_ns);
+	assert_int_not_equal(measured_cma(), 0);
+	class->selected = PROTO_CMA;
+	class->due = proto_ticks(clock_now_ns()) + PROTO_VALID_TICKS;
+	class->ns[1] = 0;
+	assert_int_equal(started(IBV_WR_RDMA_READ, 100 * K), PROTO_CMA);
+	begun_ns = proto_read_begins(&one.conn);
+	assert_int_equal(begun_ns, 0);
+	proto_read_by_cma(&one.conn, &wqe, begun_ns);
+	assert_int_equal(measured_cma(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +156,7 @@ int main(void)
 		cmocka_unit_test(short_requests_take_mapped_memory_or_the_ring),
 		cmocka_unit_test(refused_protocol_is_not_selected_again),
 		cmocka_unit_test(large_requests_take_what_is_faster),
+		cmocka_unit_test(only_a_read_that_is_measured_is_timed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
