@@ -40,7 +40,7 @@ int hw_conn_from_request(struct dapl_device *dev, struct rdma_cm_id *id, bool ud
 	return 0;
 }
 
-/* Lock held. Accepts on the passive side. */
+/* Lock held. Sends the answer. */
 static int answer(struct dapl_conn *conn, const void *bytes, int len)
 {
 	struct ibv_device_attr *l = &conn->dev->attr.limits;
@@ -60,8 +60,8 @@ static int answer(struct dapl_conn *conn, const void *bytes, int len)
 	return rdma_accept(conn->id, &param) ? errno : 0;
 }
 
-/* Lock held. An error means that nothing was done; a peer that is gone is no error
- * here, since the queue pair may have moved: the failure follows as an upcall. */
+/* Lock held. After an error nothing has changed. A peer that is gone is not an error here, since the queue
+ * pair may have moved already: an upcall reports the failure later. */
 static int accept_locked(struct dapl_conn *conn, const struct dapl_conn_params *params,
 			 const void *bytes, int len)
 {

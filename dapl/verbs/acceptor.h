@@ -4,7 +4,7 @@
 #define HW_ACCEPTOR_H
 #include "conn_types.h"
 
-/* A connection for an id that a request brought. The id is the caller's on failure. */
+/* Makes a connection for the id of a request. After a failure the id still belongs to the caller. */
 int hw_conn_from_request(struct dapl_device *dev, struct rdma_cm_id *id, bool ud,
 			 const struct hw_pdata *pdata, const struct rdma_cm_event *event,
 			 struct dapl_conn **conn);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* address.c - from an entry's ia_params to the local addresses that may be meant.
+/* address.c - finds the local addresses that an entry's ia_params may mean.
  *
  * A dat.conf often names devices that the machine lacks, and a program tries them all. Whether a
  * device is absent is therefore decided from the interface list and sysfs alone, which takes
@@ -71,7 +71,7 @@ void hw_address_fill_scope(struct sockaddr *a, const struct sockaddr *like)
 		six->sin6_scope_id = scope(like);
 }
 
-static bool loopback(const struct sockaddr *a)
+static bool is_loopback(const struct sockaddr *a)
 {
 	return a->sa_family == AF_INET ? ntohl(in4(a)) >> 24 == IN_LOOPBACKNET :
 		IN6_IS_ADDR_LOOPBACK(in6(a));
@@ -99,12 +99,12 @@ static void add_place(struct hw_places *p, const struct sockaddr *a, const char 
 	p->n++;
 }
 
-/* Adds what fits: of this network device (NULL: any), with this address (NULL: any). */
+/* Adds the addresses of this network device (NULL: any) that equal this address (NULL: any). */
 static void add_places(struct hw_places *p, const struct ifaddrs *all, const char *netdev,
 		       const struct sockaddr *address)
 {
 	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-		if (!i->ifa_addr || !address_length(i->ifa_addr) || loopback(i->ifa_addr))
+		if (!i->ifa_addr || !address_length(i->ifa_addr) || is_loopback(i->ifa_addr))
 			continue;
 		if (netdev && strcmp(netdev, i->ifa_name) != 0)
 			continue;
@@ -122,7 +122,7 @@ static bool is_netdev(const struct ifaddrs *all, const char *name)
 	return false;
 }
 
-/* An address in digits, with or without a %scope. */
+/* Reads an address in digits, with or without a %scope. Returns false for any other text. */
 static bool is_numeric(const char *name, struct sockaddr_storage *address)
 {
 	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM }, *found;
@@ -136,7 +136,7 @@ static bool is_numeric(const char *name, struct sockaddr_storage *address)
 	return true;
 }
 
-/* Appends the names in a directory to a list in words. */
+/* Writes the names in a directory to `list`, separated by spaces; "none" if there are none. */
 static void list_directory(char *list, size_t size, const char *path)
 {
 	DIR *dir = opendir(path);
@@ -162,7 +162,7 @@ static void add_gid_places(struct hw_places *p, const struct ifaddrs *all, unsig
 
 	snprintf(path, sizeof(path), RDMA_CLASS "/%s/ports/%u/gid_attrs/ndevs", p->device, port);
 	dir = opendir(path);
-	while (dir && (e = readdir(dir)) && e->d_name[0]) {
+	while (dir && (e = readdir(dir))) {
 		char file[800];
 		FILE *f;
 
@@ -184,7 +184,7 @@ static void add_gid_places(struct hw_places *p, const struct ifaddrs *all, unsig
 }
 
 static int find_rdma_device(struct hw_places *p, const struct ifaddrs *all,
-			    const struct ia_params *params, const char *said)
+			    const struct ia_params *params, const char *printable)
 {
 	char path[512], list[256];
 
@@ -196,21 +196,21 @@ static int find_rdma_device(struct hw_places *p, const struct ifaddrs *all,
 		list_directory(list, sizeof(list), path);
 		log_report(REPORT_NO_DEVICE, NULL,
 			   "\"%s\": RDMA device %s has no port %u; its ports: %s",
-			 said, p->device, p->port, list);
+			 printable, p->device, p->port, list);
 		return ENODEV;
 	}
 	add_gid_places(p, all, p->port);
-	if (!p->n)	/* InfiniBand, iWARP: librdmacm will know which is the one */
+	if (!p->n)	/* InfiniBand, iWARP: device.c finds the address that is this device's */
 		add_places(p, all, NULL, NULL);
 	if (p->n)
 		return 0;
 	log_report(REPORT_NO_ADDRESS, NULL,
 		   "\"%s\": no network device of RDMA device %s has an IP address",
-		 said, p->device);
+		 printable, p->device);
 	return ENODEV;
 }
 
-/* The first address that /etc/hosts has for a name. */
+/* The first address that /etc/hosts has for a name, except loopback addresses. */
 static bool in_hosts_file(const char *name, struct sockaddr_storage *address)
 {
 	FILE *f = fopen("/etc/hosts", "re");
@@ -220,7 +220,7 @@ static bool in_hosts_file(const char *name, struct sockaddr_storage *address)
 	while (f && !found && fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "#\n")] = 0;
 		word = strtok_r(line, " \t\r", &rest);
-		if (!word || !is_numeric(word, address) || loopback((struct sockaddr *)address))
+		if (!word || !is_numeric(word, address) || is_loopback((struct sockaddr *)address))
 			continue;
 		while (!found && (word = strtok_r(NULL, " \t\r", &rest)))
 			found = strcasecmp(word, name) == 0;
@@ -230,8 +230,8 @@ static bool in_hosts_file(const char *name, struct sockaddr_storage *address)
 	return found;
 }
 
-/* All local addresses of a host name. One that looks like a device's ("eth7", "mlx5_9")
- * is looked up in /etc/hosts only: a name server may take seconds to say no. */
+/* Adds all local addresses of a host name. A name that looks like a device's ("eth7", "mlx5_9") is looked
+ * up in /etc/hosts only, since a name server may take seconds to deny it. */
 static void add_host_places(struct hw_places *p, const struct ifaddrs *all, const char *name)
 {
 	struct addrinfo hints = { .ai_flags = AI_ADDRCONFIG, .ai_socktype = SOCK_STREAM }, *found;
@@ -252,7 +252,7 @@ static void add_host_places(struct hw_places *p, const struct ifaddrs *all, cons
 }
 
 static int find(struct hw_places *p, const struct ifaddrs *all, const struct ia_params *params,
-		const char *said)
+		const char *printable)
 {
 	const char *name = params->name;
 	struct sockaddr_storage address;
@@ -262,7 +262,7 @@ static int find(struct hw_places *p, const struct ifaddrs *all, const struct ia_
 	if (strcmp(list, "none") == 0) {
 		log_report(REPORT_NO_DEVICE, NULL,
 			   "\"%s\": this machine has no RDMA device (%s is empty)",
-			 said, RDMA_CLASS);
+			 printable, RDMA_CLASS);
 		return ENODEV;
 	}
 	if (is_netdev(all, name)) {
@@ -271,7 +271,7 @@ static int find(struct hw_places *p, const struct ifaddrs *all, const struct ia_
 			return 0;
 		log_report(REPORT_NO_ADDRESS, NULL,
 			   "\"%s\": network device %s has no IP address that RDMA "
-			 "could use", said, name);
+			 "could use", printable, name);
 		return ENODEV;
 	}
 	if (is_numeric(name, &address)) {
@@ -279,22 +279,22 @@ static int find(struct hw_places *p, const struct ifaddrs *all, const struct ia_
 		if (p->n)
 			return 0;
 		log_report(REPORT_NO_ADDRESS, NULL, "\"%s\": no network device here has the address %s",
-			 said, name);
+			 printable, name);
 		return ENODEV;
 	}
 	snprintf(path, sizeof(path), RDMA_CLASS "/%s", name);
 	if (access(path, F_OK) == 0)
-		return find_rdma_device(p, all, params, said);
+		return find_rdma_device(p, all, params, printable);
 	add_host_places(p, all, name);
 	if (p->n)
 		return 0;
 	log_report(REPORT_NO_ADDRESS, NULL,
 		   "\"%s\": %s is no network device, local address, host name or RDMA "
-		 "device here; RDMA devices: %s", said, name, list);
+		 "device here; RDMA devices: %s", printable, name, list);
 	return ENODEV;
 }
 
-int hw_places_find(struct hw_places *places, const struct ia_params *params, const char *said)
+int hw_places_find(struct hw_places *places, const struct ia_params *params, const char *printable)
 {
 	struct ifaddrs *all;
 	int err;
@@ -302,15 +302,15 @@ int hw_places_find(struct hw_places *places, const struct ia_params *params, con
 	memset(places, 0, sizeof(*places));
 	if (!*params->name) {
 		log_report(REPORT_BAD_PARAMS, NULL, "device \"%s\": no name; expected \"netdev 0\", \"address 0\", "
-			 "\"hostname 0\" or \"ibdevice port\"", said);
+			 "\"hostname 0\" or \"ibdevice port\"", printable);
 		return EINVAL;
 	}
 	if (getifaddrs(&all)) {
 		err = errno;
-		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "\"%s\": getifaddrs: %s", said, strerror(err));
+		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "\"%s\": getifaddrs: %s", printable, strerror(err));
 		return err;
 	}
-	err = find(places, all, params, said);
+	err = find(places, all, params, printable);
 	freeifaddrs(all);
 	return err;
 }

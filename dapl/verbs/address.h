@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* address.h - from an entry's ia_params to the local addresses that may be meant. Reads
- * the text, the network interfaces and sysfs; opens no device and calls no librdmacm. */
+/* address.h - finds the local addresses that an entry's ia_params may mean. Reads the text, the network
+ * interfaces and sysfs; opens no device and does not call librdmacm. */
 #ifndef HW_ADDRESS_H
 #define HW_ADDRESS_H
 #include <stdbool.h>
@@ -20,16 +20,17 @@ struct hw_place {
 struct hw_places {
 	struct hw_place place[HW_PLACES];
 	unsigned n;
-	char device[256];	/* if an RDMA device was named: it must be this one */
-	unsigned port;		/* and this port of it; 0: any */
+	char device[256];	/* the RDMA device that the entry names; "": it names none */
+	unsigned port;		/* the port of that device; 0: no device is named */
 };
 
-/* ENODEV or EINVAL after one log line about `text`. */
+/* Returns 0, or an errno after one log line that quotes `text`. EINVAL: there is no name; ENODEV: nothing
+ * has that name. */
 int hw_places_find(struct hw_places *places, const struct ia_params *params, const char *text);
 
-/* "10.0.0.1 port 4000" into buf, which is returned. */
+/* Writes "10.0.0.1 port 4000" to buf, and returns buf. */
 const char *hw_address_text(const struct sockaddr *a, char *buf, size_t size);
-/* Gives a link-local address without a scope the scope of the other. */
+/* Gives a link-local address without a scope the scope of `like`. */
 void hw_address_fill_scope(struct sockaddr *a, const struct sockaddr *like);
 /* The GID that RoCE makes of an address. */
 void hw_address_gid(const struct sockaddr *a, uint8_t gid[16]);

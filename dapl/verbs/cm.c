@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cm.c - the channel of connection events of a device, and its listeners. What an event
- * means to a connection is in conn_event.c, to a membership in a group in mcast.c.
+/* cm.c - the channel of connection events of a device, and its listeners. conn_event.c handles the events
+ * of a connection, mcast.c those of a membership in a group.
  *
- * Threads. Events are read and handled on the service thread only, one after the other.
- * An event is copied and acknowledged before it is handled: rdma_destroy_id waits for
- * the acknowledgement of events that were read, so a handler may destroy any id, and
- * another thread that destroys a listener's waits for no handler of ours. Its id may be
- * gone after the acknowledgement, so what an id belongs to is read before.
+ * Threads. The service thread alone reads and handles events, one after the other. It copies and
+ * acknowledges an event before it handles it. rdma_destroy_id waits until all events that were read are
+ * acknowledged, so a handler may destroy any id, and a thread that destroys a listener's id waits for no
+ * handler. The id of an event may not exist any more after the acknowledgement, so its context is read
+ * before.
  *
- * Lifetimes. The id of a connection is destroyed, and the connection freed, on the service thread
- * only (or by hw_cm_stop, when nothing runs there any more). So an event that was read refers to a
- * live connection until its handler is done. Calls from core (accept, reject, disconnect, release)
- * refer to a live one because core makes none after release or reject, and these two only queue the
- * task that destroys it. A listener is destroyed by the thread that calls unlisten: its id first,
- * after which no event for it is read; then dapl_service_flush waits for the handler that may be
- * running.
+ * Lifetimes. Only the service thread destroys the id of a connection and frees the connection; so an
+ * event that was read refers to a live connection until its handler returns. (A connection without an id,
+ * whose start failed, is freed by hw_connect.) Calls from core (accept, reject, disconnect, release) refer
+ * to a live connection, because core makes none after release or reject, and these two only queue the task
+ * that destroys it. The thread that calls unlisten destroys the listener: its id first, after which no
+ * event for it is read; then dapl_service_flush waits for the handler that may be running.
  *
- * Locks, outermost first: a device's `lock` (the list of its connections), a
- * connection's `lock` (its state, and that its queue pair lives: release takes it, so a
- * queue pair seen under it cannot be destroyed before it is let go). None is held over
- * an upcall, nor while librdmacm waits for something. */
+ * Locks, outermost first: a device's `lock` (the list of its connections), a connection's `lock` (its
+ * state, and that its queue pair lives: release takes the lock, so a queue pair seen under it is not
+ * destroyed before the lock is released). None is held over an upcall, nor while librdmacm waits for
+ * something. */
 #include "acceptor.h"
 #include "cm.h"
 #include "conn.h"
@@ -37,7 +36,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVENTS_AT_ONCE = 64, PORT_TRIES = 16, FIRST_FREE_PORT = 1024 };
+enum {
+	EVENTS_AT_ONCE = 64,		/* handled before other descriptors get their turn */
+	PORT_TRIES = 16,		/* for a port that the system chooses: it may be a privileged one */
+	FIRST_UNPRIVILEGED_PORT = 1024,
+};
 
 static void device_removed(struct dapl_device *dev)
 {
@@ -62,7 +65,7 @@ static void trace_refused(const struct dapl_listener *listener, struct rdma_cm_i
 	      "request from %s refused: %s", dapl_diag_address(&from, remote), why);
 }
 
-/* Makes the connection of a request. NULL, or why the request is refused. */
+/* Makes the connection of a request. Returns NULL, or why the request is refused. */
 static const char *make_conn(struct dapl_listener *listener, const struct rdma_cm_event *event,
 			     const struct hw_pdata *pdata, struct dapl_conn **conn)
 {
@@ -102,7 +105,8 @@ static void request_event(struct dapl_listener *listener, const struct rdma_cm_e
 	dapl_up_request(listener->sp, conn, &request);
 }
 
-/* A listener or membership that could not be made may be gone: `kind` was read in time. */
+/* A listener or membership whose creation failed may be freed by now, so `kind` was read before the
+ * acknowledgement. */
 static void handle(struct dapl_device *dev, struct cm_target *target, enum cm_kind kind,
 		   const struct rdma_cm_event *event, const uint8_t *pdata, size_t len)
 {
@@ -158,7 +162,7 @@ int hw_cm_start(struct dapl_device *dev)
 	return dapl_watch_start(&dev->cm_watch, dev->channel->fd, cm_ready);
 }
 
-static void force_out(struct dapl_task *task)
+static void destroy_connections(struct dapl_task *task)
 {
 	struct dapl_device *dev = container_of(task, struct dapl_device, close_task);
 
@@ -166,18 +170,18 @@ static void force_out(struct dapl_task *task)
 		hw_conn_destroy(dev->conns);
 }
 
-/* The first flush lets the tasks run that release queued; what is left then waits for a
- * peer's answer to a disconnect, or for a time-out. */
+/* The first flush runs the tasks that release has queued. Connections that are left wait for a peer's
+ * answer to a disconnect, or for a time-out. */
 void hw_cm_stop(struct dapl_device *dev)
 {
 	dapl_service_flush();
 	dapl_watch_stop(&dev->cm_watch);
-	dapl_task_queue(&dev->close_task, force_out);
+	dapl_task_queue(&dev->close_task, destroy_connections);
 	dapl_service_flush();
 }
 
-/* A queue pair got data before the peer's last handshake message came: the message may
- * be lost, but the connection is up. */
+/* The queue pair has received data before the peer's last handshake message came. That message may be lost,
+ * but the connection is established. */
 void hw_cm_notify(struct dapl_device *dev, struct ibv_qp *qp)
 {
 	dapl_mutex_lock(&dev->lock);
@@ -190,7 +194,7 @@ void hw_cm_notify(struct dapl_device *dev, struct ibv_qp *qp)
 	dapl_mutex_unlock(&dev->lock);
 }
 
-/* Binds and listens. An id whose bind or listen failed is of no further use. */
+/* Binds and listens. Destroys the id after a failure. */
 static int listen_on(struct dapl_listener *l, struct sockaddr *addr, int backlog)
 {
 	struct dapl_device *dev = l->dev;
@@ -204,7 +208,7 @@ static int listen_on(struct dapl_listener *l, struct sockaddr *addr, int backlog
 		errno = EADDRNOTAVAIL;	/* of this host, but not of this device */
 		goto fail;
 	}
-	if (address_port(addr) == 0 && ntohs(rdma_get_src_port(l->id)) < FIRST_FREE_PORT) {
+	if (address_port(addr) == 0 && ntohs(rdma_get_src_port(l->id)) < FIRST_UNPRIVILEGED_PORT) {
 		errno = EAGAIN;
 		goto fail;
 	}
@@ -219,7 +223,7 @@ fail:	;
 	return err;
 }
 
-static bool any_address(const struct sockaddr *a)
+static bool is_any_address(const struct sockaddr *a)
 {
 	struct sockaddr_storage any = { .ss_family = a->sa_family };
 
@@ -237,7 +241,7 @@ int hw_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *po
 		return EOPNOTSUPP;
 	if (addr && !address_length(addr))
 		return EAFNOSUPPORT;
-	if (addr && !any_address(addr))
+	if (addr && !is_any_address(addr))
 		address_copy(&where, addr);
 	address_set_port((struct sockaddr *)&where, *port);
 	l = calloc(1, sizeof(*l));
@@ -249,7 +253,7 @@ int hw_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *po
 		err = listen_on(l, (struct sockaddr *)&where, backlog);
 	if (err) {
 		free(l);
-		if (err == ENODEV && addr && !any_address(addr))
+		if (err == ENODEV && addr && !is_any_address(addr))
 			err = EADDRNOTAVAIL;	/* of this host, but of no device just now */
 		return err == EAGAIN ? EADDRNOTAVAIL : err;
 	}

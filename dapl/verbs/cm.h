@@ -4,10 +4,10 @@
 #define HW_CM_H
 #include "dapl/core/device.h"
 
-/* Events are handled from now on. Returns an errno. */
+/* Starts to handle events. Returns 0 or an errno. */
 int hw_cm_start(struct dapl_device *dev);
-/* No event is handled any more when it returns, and the connections that were left are destroyed. Waits for the service
- * thread, so it is not called there. */
+/* Ends the handling of events, and destroys the connections that are left. Waits for the service thread, so
+ * it is not called there. */
 void hw_cm_stop(struct dapl_device *dev);
 /* Service thread: the queue pair has received before the connection was established (IBV_EVENT_COMM_EST). */
 void hw_cm_notify(struct dapl_device *dev, struct ibv_qp *qp);

@@ -4,13 +4,13 @@
 #define HW_CONN_H
 #include "conn_types.h"
 
-/* NULL without memory. Listed in its device. */
+/* Makes a connection, and adds it to the list of its device. Returns NULL if there is no memory. */
 struct dapl_conn *hw_conn_new(struct dapl_device *dev, bool ud, enum conn_state state);
-/* Service thread: its id goes, and it. */
+/* Destroys the id, and frees the connection. Called on the service thread, or if there is no id yet. */
 void hw_conn_destroy(struct dapl_conn *conn);
-/* conn->lock held: what core has given for the connection. */
+/* conn->lock held: takes over what core has given for the connection. */
 void hw_conn_adopt(struct dapl_conn *conn, const struct dapl_conn_params *params);
-/* conn->lock held: the failure is reported on the service thread. */
+/* conn->lock held: has the failure reported on the service thread. */
 void hw_fail_later(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const char *text);
 /* Queues the task that makes the upcall noted in conn->late, or ends a released connection. */
 void hw_conn_queue_task(struct dapl_conn *conn);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conn_cause.c - notes why a connection fails or breaks: the first cause stays (conn_cause.h). */
+/* conn_cause.c - records why a connection fails or breaks (conn_cause.h). */
 #include "conn_cause.h"
 #include "conn_state.h"
 

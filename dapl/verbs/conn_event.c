@@ -12,11 +12,11 @@
 
 enum {
 	REJ_BY_CONSUMER = 28,		/* InfiniBand's code; REJ 8 means no listener */
-	REJ_ECE = 35,			/* what hw_refuse() gives */
+	REJ_ECE = 35,			/* the reason that hw_refuse() sends */
 	SIDR_REJECT = 2,		/* 1 means no listener */
 };
 
-static void rejected(struct dapl_conn *conn, const struct rdma_cm_event *event,
+static void handle_rejection(struct dapl_conn *conn, const struct rdma_cm_event *event,
 		     bool by_consumer, const uint8_t *bytes, size_t len)
 {
 	struct hw_pdata pdata;
@@ -36,30 +36,30 @@ static void rejected(struct dapl_conn *conn, const struct rdma_cm_event *event,
 		hw_report_failed(conn, DAPL_CONN_REJECTED, pdata.data, pdata.len);
 }
 
-static bool pending(enum conn_state state)
+static bool is_pending(enum conn_state state)
 {
 	return state >= CONN_RESOLVING_ADDRESS && state <= CONN_ACCEPTING;
 }
 
 /* The connection failed or broke, other than by a disconnect. */
-static void broken(struct dapl_conn *conn, const struct rdma_cm_event *event,
+static void handle_failure(struct dapl_conn *conn, const struct rdma_cm_event *event,
 		   const uint8_t *bytes, size_t len)
 {
 	int status = event->status;
 
 	if (conn->state == CONN_CONNECTING && event->event == RDMA_CM_EVENT_REJECTED) {
-		rejected(conn, event, status == REJ_BY_CONSUMER || status == -ECONNRESET, bytes, len);
+		handle_rejection(conn, event, status == REJ_BY_CONSUMER || status == -ECONNRESET, bytes, len);
 	} else if (conn->state == CONN_CONNECTING && conn->ud && status > 0) {
-		rejected(conn, event, status == SIDR_REJECT, bytes, len);
+		handle_rejection(conn, event, status == SIDR_REJECT, bytes, len);
 	} else if (conn->state == CONN_CONNECTING && event->event == RDMA_CM_EVENT_CONNECT_ERROR &&
 		   conn->wire == HW_WIRE_IWARP) {
-		/* The peer answered, but not in a way that the driver takes for an answer. siw
-		 * also says so when it finds the peer's first message behind the answer. */
+		/* The peer answered, but the driver did not accept the answer. siw reports this, too, if
+		 * the peer's first message follows its answer at once. */
 		hw_caused_in(conn, DAPL_STEP_REPLY, abs(status), DAPL_CODE_CM_STATUS,
 			  (unsigned)status, NULL);
 		hw_report_failed(conn, status == -ETIMEDOUT ? DAPL_CONN_TIMED_OUT : DAPL_CONN_REFUSED,
 			    NULL, 0);
-	} else if (pending(conn->state)) {
+	} else if (is_pending(conn->state)) {
 		hw_caused_by_event(conn, event);
 		hw_report_failed(conn, event->event == RDMA_CM_EVENT_REJECTED ? DAPL_CONN_REFUSED :
 			    hw_failure_of(-status), NULL, 0);
@@ -73,11 +73,11 @@ static void broken(struct dapl_conn *conn, const struct rdma_cm_event *event,
 	}
 }
 
-static void disconnected(struct dapl_conn *conn, const struct rdma_cm_event *event)
+static void handle_disconnect(struct dapl_conn *conn, const struct rdma_cm_event *event)
 {
 	switch (conn->state) {
 	case CONN_ACCEPTING:
-		/* It came up and went before the last handshake message arrived. */
+		/* The connection was established and ended before the last handshake message arrived. */
 		hw_report_established(conn, NULL, 0, NULL);
 		dapl_mutex_lock(&conn->lock);
 		if (conn->state != CONN_ESTABLISHED || conn->released)
@@ -106,7 +106,7 @@ static void disconnected(struct dapl_conn *conn, const struct rdma_cm_event *eve
 	dapl_mutex_unlock(&conn->lock);
 }
 
-/* After release only one question is left: how much longer the id must be kept. */
+/* After release, an event only decides how long the id must be kept. */
 static void event_after_release(struct dapl_conn *conn, enum rdma_cm_event_type type)
 {
 	bool lingering = conn->lingering;
@@ -139,7 +139,7 @@ void hw_conn_event(struct dapl_conn *conn, const struct rdma_cm_event *event,
 		hw_initiator_address_resolved(conn);
 		return;
 	case RDMA_CM_EVENT_ADDR_ERROR:
-		if (!pending(conn->state))
+		if (!is_pending(conn->state))
 			break;
 		hw_initiator_address_failed(conn, event->status);
 		return;
@@ -149,7 +149,7 @@ void hw_conn_event(struct dapl_conn *conn, const struct rdma_cm_event *event,
 		hw_initiator_route_resolved(conn);
 		return;
 	case RDMA_CM_EVENT_ROUTE_ERROR:
-		if (!pending(conn->state))
+		if (!is_pending(conn->state))
 			break;
 		hw_initiator_route_failed(conn, event->status);
 		return;
@@ -170,10 +170,10 @@ void hw_conn_event(struct dapl_conn *conn, const struct rdma_cm_event *event,
 		return;
 	case RDMA_CM_EVENT_CONNECT_ERROR: case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_REJECTED: case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		broken(conn, event, bytes, len);
+		handle_failure(conn, event, bytes, len);
 		return;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		disconnected(conn, event);
+		handle_disconnect(conn, event);
 		return;
 	default:
 		break;

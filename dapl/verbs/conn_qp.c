@@ -48,7 +48,6 @@ void hw_set_path(struct ibv_ah_attr *ah, const struct dapl_conn_tuning *tuning)
 		ah->grh.traffic_class = tclass;
 }
 
-/* 0; or an errno with *peer_gone true if rdma_cm has nothing to tell any more. */
 static int to_rtr(struct dapl_conn *conn, bool *peer_gone)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };

@@ -5,10 +5,11 @@
 #define HW_CONN_QP_H
 #include "conn_types.h"
 
-/* 0; or an errno, with *peer_gone true if rdma_cm has nothing to tell any more. */
+/* Returns 0 or an errno. *peer_gone becomes true if rdma_cm has no attributes for the queue pair any more,
+ * since the peer has given up. */
 int hw_qp_to_rts(struct dapl_conn *conn, bool *peer_gone);
-/* Service level, hop limit and traffic class that the user has set. The last two belong to the route
- * of a packet, the first to its path. `tuning`: of the connection, or NULL. */
+/* Sets the service level, hop limit and traffic class that the user asked for. The last two are in the GRH,
+ * so they are set only if the address has one. `tuning`: of the connection, or NULL. */
 void hw_set_path(struct ibv_ah_attr *ah, const struct dapl_conn_tuning *tuning);
 /* Retry counts of the connection, else those of the environment. */
 uint8_t hw_ack_retry(const struct dapl_conn *conn);
@@ -16,7 +17,7 @@ uint8_t hw_rnr_retry(const struct dapl_conn *conn);
 /* DAPL_IB_MTU as an enum ibv_mtu; 0: not set. */
 uint8_t hw_own_mtu(void);
 uint8_t hw_least(uint8_t a, uint8_t b);
-/* The same for values of which 0 means "not set". */
+/* The smaller of two values of which 0 means "not set". */
 uint8_t hw_least_set(uint8_t a, uint8_t b);
 
 #endif

@@ -53,8 +53,8 @@ void hw_report_disconnected(struct dapl_conn *conn, enum conn_state next, bool o
 	dapl_up_disconnected(conn->owner, conn, orderly);
 }
 
-/* The only other reason than "consumer" that librdmacm can give is what ECE uses; it
- * tells OFA's provider, too, that no consumer was asked. Older kernels refuse it. */
+/* Apart from "consumer", the only reason that librdmacm can send is that of ECE. It tells OFA's provider,
+ * too, that no consumer was asked. Older kernels do not support it. */
 void hw_refuse(struct rdma_cm_id *id, enum hw_wire wire)
 {
 	uint8_t bytes[256];

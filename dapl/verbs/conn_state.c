@@ -23,13 +23,13 @@ static const unsigned may_follow[] = {
 	[CONN_REQUESTED] = BIT(CONN_ACCEPTING) | BIT(CONN_CLOSED),
 	[CONN_RESOLVING_ADDRESS] = BIT(CONN_RESOLVING_ROUTE) | BIT(CONN_CLOSED),
 	[CONN_RESOLVING_ROUTE] = BIT(CONN_CONNECTING) | BIT(CONN_CLOSED),
-	/* to the first step again when the port was taken */
+	/* back to the first step if the port is taken */
 	[CONN_CONNECTING] = BIT(CONN_ESTABLISHED) | BIT(CONN_RESOLVING_ADDRESS) | BIT(CONN_CLOSED),
 	[CONN_ACCEPTING] = BIT(CONN_ESTABLISHED) | BIT(CONN_CLOSED),
 	[CONN_ESTABLISHED] = BIT(CONN_PEER_CLOSED) | BIT(CONN_DISCONNECTING) | BIT(CONN_CLOSED),
 	[CONN_PEER_CLOSED] = BIT(CONN_CLOSED),
 	[CONN_DISCONNECTING] = BIT(CONN_CLOSED),
-	/* accepting a request whose peer is gone: it fails on the service thread */
+	/* an accept of a request whose peer is gone fails later, on the service thread */
 	[CONN_CLOSED] = BIT(CONN_ACCEPTING),
 };
 

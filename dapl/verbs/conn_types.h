@@ -24,12 +24,12 @@ struct dapl_listener {
 };
 
 enum conn_state {
-	CONN_REQUESTED,			/* passive: came in, not answered */
+	CONN_REQUESTED,			/* passive: the request came in, there is no answer yet */
 	CONN_RESOLVING_ADDRESS, CONN_RESOLVING_ROUTE, CONN_CONNECTING,	/* active */
 	CONN_ACCEPTING,			/* passive: answered, waiting for the peer */
 	CONN_ESTABLISHED,
-	CONN_PEER_CLOSED,		/* the peer disconnected, we did not yet */
-	CONN_DISCONNECTING,		/* we disconnected, the peer did not yet */
+	CONN_PEER_CLOSED,		/* the peer disconnected, this side has not yet */
+	CONN_DISCONNECTING,		/* this side disconnected, the peer has not yet */
 	CONN_CLOSED,
 	CONN_STATES
 };
@@ -46,24 +46,24 @@ struct dapl_conn {
 	struct dapl_mutex lock;		/* guards all that follows */
 	enum conn_state state;
 	struct sockaddr_storage local, remote;	/* with ports, as far as known */
-	struct dapl_conn_cause cause;	/* of its end, without addresses */
-	bool caused;			/* the first cause stays */
-	bool request_sent;		/* CONNECTING: what is missing is the peer's answer */
+	struct dapl_conn_cause cause;	/* of the failure; its addresses are not used */
+	bool caused;			/* `cause` is set: later causes are ignored */
+	bool request_sent;		/* CONNECTING: waiting for the peer's answer */
 	bool released;
 	bool lingering;			/* service thread only: released, its id kept */
 	void *owner;			/* core's; NULL: a request that was not accepted */
 	struct ibv_qp *qp;		/* NULL once released */
 	bool srq;
 	uint8_t reads_out, reads_in;
-	uint8_t tos;			/* 0: leave it alone */
+	uint8_t tos;			/* 0: the system's default */
 	struct dapl_conn_tuning tuning;
-	uint8_t peer_mtu;		/* enum ibv_mtu; 0: the peer told no limit */
+	uint8_t peer_mtu;		/* enum ibv_mtu; 0: the peer sent no limit */
 	unsigned retries, restarts;	/* left */
 	uint8_t pdata_len;		/* of the request we send */
 	uint8_t pdata[256];
-	struct hw_ud_self peer_self;	/* passive UD: where the peer says it is */
+	struct hw_ud_self peer_self;	/* passive UD: the address that the peer sent */
 
-	/* Upcalls that a call found to be due: made by the task, on the service thread. */
+	/* An upcall that became due in a call of core's. The task makes it, on the service thread. */
 	enum { LATE_NOTHING, LATE_FAILED, LATE_ESTABLISHED } late;
 	enum dapl_conn_failure why;
 	struct dapl_ud_peer late_peer;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* device.c - the device over libibverbs and librdmacm: opening, closing, asynchronous
- * events, and the table of its operations. Which address is meant is address.c's
- * business, what the device can do probe.c's. */
+/* device.c - the device over libibverbs and librdmacm: opening, closing, asynchronous events, and the table
+ * of its operations. address.c finds the address of an entry, probe.c what the device can do. */
 #include "acceptor.h"
 #include "cm.h"
 #include "conn.h"
@@ -42,13 +41,13 @@ static void async_ready(struct dapl_watch *watch)
 		dapl_up_async(dev->ia, &event);
 		ibv_ack_async_event(&event);
 	}
-	if (errno != EAGAIN && errno != EINTR)	/* removed: readable for ever */
+	if (errno != EAGAIN && errno != EINTR)	/* the device was removed: the descriptor stays readable */
 		dapl_watch_stop(watch);
 }
 
-/* An rdma_cm_id bound to the first of the places that has an RDMA device, and the one
- * that was named, if one was. */
-static int bind_somewhere(struct dapl_device *dev, struct hw_places *places, const char *said,
+/* Binds an rdma_cm_id to the first place that has an RDMA device. If the entry names a device, only that
+ * device and port will do. */
+static int bind_first_place(struct dapl_device *dev, struct hw_places *places, const char *printable,
 			  struct rdma_cm_id **bound)
 {
 	char text[64] = "";
@@ -61,7 +60,7 @@ static int bind_somewhere(struct dapl_device *dev, struct hw_places *places, con
 			int err = errno;
 
 			log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err),
-				   "\"%s\": rdma_create_id: %s", said, strerror(err));
+				   "\"%s\": rdma_create_id: %s", printable, strerror(err));
 			return err;
 		}
 		if (rdma_bind_addr(id, a) == 0 && id->verbs &&
@@ -79,9 +78,9 @@ static int bind_somewhere(struct dapl_device *dev, struct hw_places *places, con
 	if (places->device[0])
 		log_report(REPORT_NO_ADDRESS, NULL,
 			   "\"%s\": no network device with an IP address belongs to port "
-			 "%u of RDMA device %s", said, places->port, places->device);
+			 "%u of RDMA device %s", printable, places->port, places->device);
 	else
-		log_report(REPORT_NO_DEVICE, NULL, "\"%s\": %s (%s) has no RDMA device", said,
+		log_report(REPORT_NO_DEVICE, NULL, "\"%s\": %s (%s) has no RDMA device", printable,
 			 places->place[0].netdev,
 			 hw_address_text((struct sockaddr *)&places->place[0].address, text,
 					 sizeof(text)));
@@ -96,11 +95,11 @@ static void close_verbs(struct dapl_device *dev)
 	ibv_close_device(dev->verbs);
 }
 
-/* Opens the first place that works and reports a failure: the address exists on this host. */
-static int open_places(struct dapl_device *dev, struct hw_places *places, const char *said)
+/* Opens the device at the first place that works. Reports a failure: the address exists on this host. */
+static int open_places(struct dapl_device *dev, struct hw_places *places, const char *printable)
 {
 	struct rdma_cm_id *bound = NULL;
-	const char *what;	/* failed; NULL: was reported */
+	const char *what;	/* the call that failed; NULL: the failure was reported */
 	int err;
 
 	what = "rdma_create_event_channel";
@@ -110,7 +109,7 @@ static int open_places(struct dapl_device *dev, struct hw_places *places, const 
 		goto report;
 	}
 	what = NULL;
-	err = bind_somewhere(dev, places, said, &bound);
+	err = bind_first_place(dev, places, printable, &bound);
 	if (err)
 		goto destroy_channel;
 	what = "ibv_open_device";
@@ -140,7 +139,7 @@ destroy_channel:
 	rdma_destroy_event_channel(dev->channel);
 report:
 	if (what)
-		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "\"%s\": %s: %s", said,
+		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "\"%s\": %s: %s", printable,
 			   what, strerror(err));
 	return err;
 }
@@ -160,26 +159,26 @@ static int hw_open(const char *params_text, void *ia, struct dapl_device **out)
 	struct ia_params params;
 	struct hw_places places;
 	struct dapl_device *dev;
-	char said[80];
+	char printable[80];
 	const char *wrong;
 	int err;
 
-	ia_params_printable(params_text, said, sizeof(said));
+	ia_params_printable(params_text, printable, sizeof(printable));
 	wrong = ia_params_read(&params, params_text);
 	if (wrong) {
 		log_report(REPORT_BAD_PARAMS, NULL,
 			   "device \"%s\": %s; expected \"netdev 0\", \"address 0\", "
-			 "\"hostname 0\" or \"ibdevice port\"", said, wrong);
+			 "\"hostname 0\" or \"ibdevice port\"", printable, wrong);
 		return EINVAL;
 	}
-	err = hw_places_find(&places, &params, said);
+	err = hw_places_find(&places, &params, printable);
 	if (err)
 		return err;
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)
 		return ENOMEM;
 	dev->ia = ia;
-	err = open_places(dev, &places, said);
+	err = open_places(dev, &places, printable);
 	if (err) {
 		free(dev);
 		return err;
@@ -190,12 +189,12 @@ static int hw_open(const char *params_text, void *ia, struct dapl_device **out)
 		err = dapl_watch_start(&dev->async_watch, dev->verbs->async_fd, async_ready);
 	if (err) {
 		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err),
-			   "\"%s\": cannot watch its events: %s", said, strerror(err));
+			   "\"%s\": cannot watch its events: %s", printable, strerror(err));
 		close_device(dev);
 		return err;
 	}
-	/* Only after a success: libibverbs loads its drivers once, and does not try again those that it found no
-	 * descriptor for. */
+	/* Only after a success: libibverbs loads its drivers once, and does not retry a driver for which it
+	 * found no descriptor. */
 	hw_keep_librdmacm();
 	*out = dev;
 	return 0;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* dm.c - memory of an RDMA device: one libibverbs call each, with the limits that drivers have.
  *
- * A driver without device memory has max_dm_size 0, and its calls give EOPNOTSUPP. One driver
- * (mana) has device memory without functions that copy: ibv_memcpy_to_dm would call through NULL.
- * Memory that cannot be written cannot be cleared for its consumer, so none of it is given out. */
+ * A driver without device memory has max_dm_size 0, and its calls give EOPNOTSUPP. One driver (mana) has
+ * device memory without functions that copy: ibv_memcpy_to_dm would call through NULL. Memory that cannot
+ * be written cannot be cleared for its consumer, so it is not offered. */
 #include "dm.h"
 #include "hw.h"
 #include "hw_errno.h"
 #include <errno.h>
 
 enum {
-	DM_UNIT = 4,		/* bytes: what mlx5 copies; the same everywhere, so that a program
-				 * behaves alike on all devices */
+	DM_UNIT = 4,		/* bytes that mlx5 copies; on all devices, so that programs are portable */
 	CLEAR_CHUNK = 4096,	/* bytes that are cleared at once */
 };
 
@@ -25,8 +24,8 @@ static uint64_t whole_units(uint64_t length)
 	return (length + DM_UNIT - 1) & ~(uint64_t)(DM_UNIT - 1);
 }
 
-/* Whether the driver can copy shows only on memory of it. If there is none left at the moment,
- * hw_dm_alloc finds out. */
+/* Only allocated memory shows whether the driver can copy. If none is free at the moment, hw_dm_alloc()
+ * checks it later. */
 static bool is_usable(struct dapl_device *dev)
 {
 	struct ibv_alloc_dm_attr attr = { .length = DM_UNIT };
@@ -51,7 +50,7 @@ void hw_dm_probe(struct dapl_device *dev)
 	dev->attr.dm_unit = DM_UNIT;
 }
 
-/* What an earlier owner left is overwritten. DM-4. */
+/* Overwrites what an earlier owner left. DM-4. */
 static int clear(struct ibv_dm *dm, uint64_t length)
 {
 	static const char zeroes[CLEAR_CHUNK];

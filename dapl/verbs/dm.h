@@ -4,7 +4,7 @@
 #define VERBS_DM_H
 #include "dapl/core/device.h"
 
-/* Fills in what the device has of it: size and unit, or nothing. */
+/* Fills in dev->attr.dm_size and dm_unit, which stay 0 if the device has no usable memory. */
 void hw_dm_probe(struct dapl_device *dev);
 int hw_dm_alloc(struct dapl_device *dev, uint64_t length, unsigned log_align, struct ibv_dm **dm);
 int hw_dm_free(struct ibv_dm *dm);

@@ -11,7 +11,8 @@
 #include "eth_send.h"
 #include <errno.h>
 
-/* Verbs cannot change a flow: one more for the new QP would give it frames twice, one less would lose some. */
+/* Verbs cannot redirect a flow. A second flow to the new QP would deliver frames twice; to destroy the
+ * first one before would lose some. */
 static int move_rule(struct ibv_qp *from, void *rule, struct ibv_qp *to, void **moved)
 {
 	(void)from;

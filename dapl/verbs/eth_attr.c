@@ -8,13 +8,12 @@
 #include "hw.h"
 #include "common/interface.h"
 #include <errno.h>
+#include <linux/if_ether.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-
-enum { ETHERNET = 14 };			/* bytes of its header */
 
 static const struct {
 	uint64_t cap;
@@ -59,7 +58,7 @@ int hw_eth_query(struct dapl_device *dev, struct dapl_eth_attr *attr)
 	if ((err = interface_request(dev->attr.netdev, SIOCGIFMTU, &ifr)))
 		return err;
 	attr->mtu = (uint32_t)ifr.ifr_mtu;
-	attr->max_frame = attr->mtu + ETHERNET;
+	attr->max_frame = attr->mtu + ETH_HLEN;
 	if ((err = interface_request(dev->attr.netdev, SIOCGIFHWADDR, &ifr)))
 		return err;
 	memcpy(attr->address, ifr.ifr_hwaddr.sa_data, sizeof attr->address);
@@ -82,7 +81,8 @@ uint64_t hw_eth_drops(const struct dapl_device *dev)
 	return drops;
 }
 
-/* A process without the capability cannot try; then a device that has offloads for such QPs has the QPs. */
+/* A process without CAP_NET_RAW cannot try. Then a device that reports offloads for raw QPs counts as
+ * having such QPs. */
 static bool has_raw_qps(struct dapl_device *dev)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(dev->verbs);

@@ -5,14 +5,14 @@
 #include "dapl/core/device.h"
 #include "dapl/core/eth_device.h"
 
-/* Sets dev->eth, which stays NULL if the device has no raw QPs. No other thread knows the device. */
+/* Sets dev->eth, which stays NULL if the device has no raw QPs. No other thread uses the device yet. */
 void hw_eth_open(struct dapl_device *dev);
-/* The opposite. The device has no raw QPs any more. */
+/* Frees dev->eth. All raw QPs of the device are destroyed. */
 void hw_eth_close(struct dapl_device *dev);
 /* Operation of struct dapl_eth_ops; takes dev->eth->lock. EOPNOTSUPP: the device has no raw QPs; another errno: the
  * network device cannot be asked. */
 int hw_eth_query(struct dapl_device *dev, struct dapl_eth_attr *attr);
-/* Frames without a receive that the port has counted since it exists; ~0: not known. No lock is needed. */
+/* Frames that the port has dropped for lack of a receive, since it exists; ~0: unknown. No lock is needed. */
 uint64_t hw_eth_drops(const struct dapl_device *dev);
 
 #endif

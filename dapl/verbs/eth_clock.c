@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_clock.c - the device's clock, which stamps frames, and CLOCK_REALTIME.
  *
- * A pair of both is read once a second. Between two pairs the relation is a line, whose slope comes from the last
- * two, unless it differs from the nominal frequency by more than clocks do: then CLOCK_REALTIME was set. */
+ * Both clocks are read as a pair once a second. Time stamps are converted along a line through the last
+ * pair, whose slope comes from the last two pairs. If that slope differs from the nominal frequency by more
+ * than WORST_DRIFT, CLOCK_REALTIME was set, and the nominal frequency is used. */
 #include "eth_clock.h"
 #include "hw.h"
 #include "hw_errno.h"
@@ -10,10 +11,11 @@
 #include <errno.h>
 #include <math.h>
 
-#define FIT_NS 1000000000ull		/* a pair is older than this: read another */
+#define FIT_NS 1000000000ull		/* age of a pair at which another one is read */
 #define WORST_DRIFT 0.0005		/* of a quartz against NTP's slewed clock, relative */
 
-/* Both clocks at one instant: the time of the reading lies between two of CLOCK_REALTIME, error_ns apart from their mean. */
+/* Reads both clocks at one instant: the device's between two readings of CLOCK_REALTIME. *realtime_ns is
+ * the mean of these, and *error_ns how far it may be off. */
 static int read_pair(struct hw_eth_device *eth, uint64_t *cycles, uint64_t *realtime_ns, uint64_t *error_ns)
 {
 	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
@@ -33,12 +35,12 @@ static int read_pair(struct hw_eth_device *eth, uint64_t *cycles, uint64_t *real
 	return 0;
 }
 
-static double nominal(const struct hw_eth_clock *c)
+static double nominal_ns_per_cycle(const struct hw_eth_clock *c)
 {
 	return 1e6 / (double)c->khz;
 }
 
-/* Cycles from b to a; stamps have only the bits of the mask. */
+/* Cycles from b to a, negative if b is later. Time stamps have only the bits of the mask. */
 static double cycles_between(const struct hw_eth_clock *c, uint64_t a, uint64_t b)
 {
 	uint64_t ahead = (a - b) & c->mask;
@@ -59,7 +61,7 @@ static void fit(struct hw_eth_device *eth, uint64_t now)
 	passed = cycles_between(c, cycles, c->cycles);
 	if (c->fit_ns && passed > 0)
 		slope = (double)(int64_t)(realtime - c->realtime_ns) / passed;
-	c->ns_per_cycle = fabs(slope / nominal(c) - 1) < WORST_DRIFT ? slope : nominal(c);
+	c->ns_per_cycle = fabs(slope / nominal_ns_per_cycle(c) - 1) < WORST_DRIFT ? slope : nominal_ns_per_cycle(c);
 	c->cycles = cycles;
 	c->realtime_ns = realtime;
 	c->fit_ns = now;
@@ -99,6 +101,6 @@ int hw_eth_clock_read(struct dapl_device *dev, uint64_t *device_ns, uint64_t *sy
 		return EOPNOTSUPP;
 	err = read_pair(dev->eth, &cycles, system_ns, error_ns);
 	if (!err)
-		*device_ns = (uint64_t)((double)cycles * nominal(&dev->eth->clock));
+		*device_ns = (uint64_t)((double)cycles * nominal_ns_per_cycle(&dev->eth->clock));
 	return err;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth_cq.c - lets the poll of an EVD's CQ find the frames of raw QPs, whose CQs are their own.
+/* eth_cq.c - makes a poll of an EVD's CQ return the frames of raw QPs, too, which have CQs of their own.
  *
- * At the first raw QP of an open device two functions of its ibv_context are replaced: poll_cq and req_notify_cq.
- * Until then nothing is in the way of other QPs. Both CQs have the EVD's completion channel. */
+ * At the first raw QP of an open device two functions of its ibv_context are replaced: poll_cq and
+ * req_notify_cq. Until then other QPs have no extra cost. Both CQs have the EVD's completion channel. */
 #include "eth_cq.h"
 #include "eth_recv.h"
 #include "hw.h"
 #include "hw_errno.h"
 #include <errno.h>
 
-/* Guards both lists, and is held while a raw QP is polled, so that it stays. */
+/* Guards both lists, and is held while a raw QP is polled, so that the QP is not destroyed meanwhile. */
 static struct dapl_mutex list_lock = DAPL_MUTEX_INIT(RANK_VERBS_ETH_LIST);
 static struct hw_eth *qps;
 static struct hw_eth_device *devices;
@@ -114,7 +114,8 @@ static int modify(struct ibv_cq *cq, uint32_t frames, uint32_t microseconds)
 	return hw_errno(ibv_modify_cq(cq, &attr));
 }
 
-/* The EVD's CQ, and those of the raw QPs that it has now. Without a raw QP the limits are not known. */
+/* Moderates the EVD's CQ, and the CQs of the raw QPs that it has now. Without a raw QP the limits are
+ * unknown. */
 int hw_eth_moderate(struct ibv_cq *cq, uint32_t frames, uint32_t microseconds)
 {
 	const struct hw_eth_device *eth = device_of(cq);

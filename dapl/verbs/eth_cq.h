@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth_cq.h - CQs that give the frames of raw QPs together with their own completions (eth_cq.c). The functions take the
- * lock of the list of raw QPs, so q->lock is not held. */
+/* eth_cq.h - CQs that return the frames of raw QPs together with their own completions (eth_cq.c). The
+ * functions take the lock of the list of raw QPs, so q->lock is not held. */
 #ifndef VERBS_ETH_CQ_H
 #define VERBS_ETH_CQ_H
 #include "eth_types.h"
 
-/* Polls of the EVD's CQ give the frames of the QP from now on, or no more. */
+/* Begins or ends that polls of the EVD's CQ return the frames of the QP. */
 void hw_eth_cq_add(struct hw_eth *q);
 void hw_eth_cq_remove(struct hw_eth *q);
 /* Operation of struct dapl_eth_ops. EOPNOTSUPP: the device cannot, or no raw QP has begun. EINVAL: above its

@@ -79,7 +79,7 @@ static void *append(struct hw_flow *flow, int type, uint16_t size)
 struct header {
 	const struct dapl_eth_key *key, *mask;
 	int inner;			/* IBV_FLOW_SPEC_INNER or 0 */
-	int version;			/* of IP, if the rule says it; else 0 */
+	int version;			/* of IP, if the rule fixes it; else 0 */
 	bool ip, ports;			/* the rule compares fields of these layers */
 };
 
@@ -98,7 +98,7 @@ static int version_of(const struct header *h)
 	return 0;
 }
 
-/* Fields that headers of this version do not have. */
+/* False if the rule compares fields that headers of its version do not have, or has no version. */
 static bool fits_version(const struct header *h)
 {
 	if (h->version == 4)
@@ -196,8 +196,9 @@ static void add_header(struct hw_flow *flow, const struct header *h, bool ethern
 
 /* --- tunnels ------------------------------------------------------------------------------------ */
 
-/* A copy of a rule, completed with what its tunnel implies for the outer header. */
-static const char *imply(struct dapl_eth_key *key, struct dapl_eth_key *mask, uint8_t protocol, uint16_t port)
+/* Adds to an outer header what the tunnel implies: the protocol, and the port unless it is 0. Returns why
+ * the header contradicts that, or NULL. */
+static const char *add_implied(struct dapl_eth_key *key, struct dapl_eth_key *mask, uint8_t protocol, uint16_t port)
 {
 	if ((key->protocol ^ protocol) & mask->protocol || (key->port_dst ^ htons(port)) & mask->port_dst)
 		return "protocol or port_dst are not those of the tunnel";
@@ -217,16 +218,16 @@ static const char *check_tunnel(struct dapl_eth_key *key, struct dapl_eth_key *m
 	switch (key->tunnel) {
 	case ETH_VXLAN:
 		return ntohl(key->tunnel_id) > VNI ? "tunnel_id has more than 24 bits" :
-			imply(key, mask, IPPROTO_UDP, PORT_VXLAN);
+			add_implied(key, mask, IPPROTO_UDP, PORT_VXLAN);
 	case ETH_NVGRE:
 		return ntohl(key->tunnel_id) > VNI ? "tunnel_id has more than 24 bits" :
-			imply(key, mask, IPPROTO_GRE, 0);
+			add_implied(key, mask, IPPROTO_GRE, 0);
 	case ETH_GRE:
 		if (!inner->version)
 			return "GRE needs ip_version of inner_key: flows cannot tell it from NVGRE";
 		if (mask->tunnel_id && !key->tunnel_id)
 			return "flows cannot tell a GRE header without a key";
-		return imply(key, mask, IPPROTO_GRE, 0);
+		return add_implied(key, mask, IPPROTO_GRE, 0);
 	case ETH_MPLS:
 		if (mask->ether_type != 0xffff || (type != TYPE_MPLS && type != TYPE_MPLS_GROUP))
 			return "MPLS needs ether_type 0x8847 or 0x8848, with a full mask";
@@ -342,7 +343,7 @@ static bool is_empty(const struct dapl_eth_rule *rule)
 	return is_zero(&rule->mask, sizeof rule->mask) && is_zero(&rule->inner_mask, sizeof rule->inner_mask);
 }
 
-/* A rule without fields may be one of the types that need none. */
+/* A rule that compares no fields may be of a type that needs no specification. */
 static enum ibv_flow_attr_type type_of(const struct dapl_eth_rule *rule)
 {
 	if (!is_empty(rule))

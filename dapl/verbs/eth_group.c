@@ -16,17 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Guarded by groups_lock; constant once made but for members, table, hashes, and what the rules guard. */
+/* groups_lock guards `next`, members, table and hashes; `lock` guards the rules. The rest is constant. */
 struct hw_group {
 	struct ibv_qp qp;		/* what core has */
 	struct hw_group *next;
 	struct hw_eth_device *eth;
 	struct hw_eth_rules rules;
-	struct dapl_mutex lock;		/* of the rules */
+	struct dapl_mutex lock;		/* guards the rules */
 	uint32_t number;		/* from 1; tells the tags of groups from each other */
 	struct ibv_pd *pd;		/* those of members may end before the group */
 	struct ibv_cq *cq;		/* of `nowhere` */
-	struct ibv_wq *nowhere;		/* gets the frames of members that have left, and drops them */
+	struct ibv_wq *nowhere;		/* gets the frames of members that have left: it has no receive */
 	struct hw_eth **members;	/* NULL: it has left */
 	uint32_t n, size;		/* members; entries of the table */
 	uint16_t *table;
@@ -97,21 +97,21 @@ int hw_group_target(struct hw_group *g, const struct dapl_eth_rule *rule, struct
 
 /* --- another table; groups_lock held ----------------------------------------------------------- */
 
-/* Flows of all rules lead to these QPs from now on. */
+/* Redirects the flows of all rules to these QPs. Returns the first error, after it has tried all. */
 static int redirect(struct hw_group *g, const struct hw_hash hashes[HASH_KINDS])
 {
 	enum hw_hash_kind kind;
 	int err = 0, failed;
 
 	for (struct hw_eth_rule *rule = g->rules.first; rule; rule = rule->next) {
-		kind_of(g, &rule->rule, &kind);		/* it was one when the rule was added */
+		kind_of(g, &rule->rule, &kind);		/* succeeds, as when the rule was added */
 		failed = hw_eth_rule_redirect(&g->rules, rule, hashes[kind].qp);
 		err = err ? err : failed;
 	}
 	return err;
 }
 
-/* Makes those hashes anew that there are. On failure all is as before. */
+/* Replaces the hash QPs that exist by new ones over the current table. On failure everything is as before. */
 static int rebuild(struct hw_group *g)
 {
 	struct hw_hash fresh[HASH_KINDS] = { { .qp = NULL } };
@@ -134,7 +134,7 @@ static int rebuild(struct hw_group *g)
 	return 0;
 }
 
-static bool names_one_that_left(const struct hw_group *g, const uint16_t *table)
+static bool names_left_member(const struct hw_group *g, const uint16_t *table)
 {
 	for (uint32_t i = 0; i < g->size; i++)
 		if (!g->members[table[i]])
@@ -152,7 +152,7 @@ int hw_group_set(struct ibv_qp *qp, const uint16_t *table)
 		return ENOMEM;
 	dapl_mutex_lock(&g->eth->groups_lock);
 	memcpy(before, g->table, g->size * sizeof *before);
-	if (names_one_that_left(g, table)) {
+	if (names_left_member(g, table)) {
 		err = EINVAL;
 	} else {
 		memcpy(g->table, table, g->size * sizeof *before);
@@ -195,7 +195,7 @@ static void unlink_membership(struct hw_eth *q, const struct hw_group *g)
 	free(m);
 }
 
-/* A work queue that a table names cannot be destroyed. */
+/* Rebuilds the table without the member, since a work queue that a table names cannot be destroyed. */
 static void remove_member(struct hw_group *g, struct hw_eth *q)
 {
 	int err;
@@ -227,7 +227,7 @@ void hw_groups_leave(struct hw_eth *q)
 
 /* --- making and ending ------------------------------------------------------------------------------ */
 
-/* The lowest that no other group has. groups_lock held. */
+/* Returns the lowest number that no group has. groups_lock held. */
 static uint32_t free_number(const struct hw_eth_device *eth)
 {
 	const struct hw_group *g = eth->groups;
@@ -270,7 +270,7 @@ static void destroy(struct hw_group *g)
 	free(g);
 }
 
-/* The type tells it from the QPs that endpoints have (eth_rule.c). */
+/* The QP type distinguishes a group from the QPs of endpoints (eth_rule.c). */
 static struct hw_group *allocate(struct hw_eth_device *eth, uint32_t n, const struct dapl_eth_rss *rss)
 {
 	struct hw_group *g = calloc(1, sizeof *g);

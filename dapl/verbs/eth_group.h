@@ -9,8 +9,8 @@ struct hw_eth;
 struct hw_eth_rules;
 struct hw_group;
 
-/* Operations of struct dapl_eth_ops. They take groups_lock, and return an errno; EINVAL: the table names a QP that has
- * left. A group is known by the QP that hw_group_create() makes. */
+/* Operations of struct dapl_eth_ops. They take groups_lock, and return an errno; EINVAL: the table names a
+ * QP that has left. The QP that hw_group_create() makes stands for the group. */
 int hw_group_create(struct dapl_device *dev, struct ibv_qp *const *qps, uint32_t n, const struct dapl_eth_rss *rss,
 		    struct ibv_qp **made);
 int hw_group_set(struct ibv_qp *qp, const uint16_t *table);
@@ -23,7 +23,7 @@ struct hw_eth_rules *hw_group_rules_of_tag(struct hw_group *group, uint32_t tag)
 /* groups_lock held: the QP for the flow of this rule, made if there is none. Returns 0 or an errno. EOPNOTSUPP: no QP can
  * serve the rule, and *why says why; *why is NULL otherwise. */
 int hw_group_target(struct hw_group *group, const struct dapl_eth_rule *rule, struct ibv_qp **qp, const char **why);
-/* Takes groups_lock: the QP's work queue gets frames of no group any more. */
+/* Takes groups_lock. The QP leaves its groups: its work queue gets none of their frames any more. */
 void hw_groups_leave(struct hw_eth *q);
 
 #endif

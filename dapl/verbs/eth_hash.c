@@ -31,7 +31,7 @@ uint64_t hw_hash_fields(enum hw_hash_kind kind, uint64_t fields)
 	return fields & masks[kind];
 }
 
-/* 4, 6, 0: no IP, or -1: the rule does not say. */
+/* Returns 4, 6, 0 for no IP, or -1 if the rule does not fix it. */
 static int version_of(const struct dapl_eth_rule *rule)
 {
 	if (rule->mask.ip_version == 0xff)
@@ -41,7 +41,7 @@ static int version_of(const struct dapl_eth_rule *rule)
 	return ntohs(rule->key.ether_type) == TYPE_IPV4 ? 4 : ntohs(rule->key.ether_type) == TYPE_IPV6 ? 6 : 0;
 }
 
-/* The protocol of the outer IP header, or -1: the rule does not say. */
+/* Returns the protocol of the outer IP header, or -1 if the rule does not fix it. */
 static int protocol_of(const struct dapl_eth_rule *rule)
 {
 	if (rule->mask.tunnel == 0xffffffff && rule->key.tunnel == ETH_VXLAN)

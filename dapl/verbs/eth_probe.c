@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth_probe.c - finds out which flows a device has, by making some: no query tells. They match an address that no
- * station has, and exist for a moment. The other offloads are in the answer of ibv_query_device_ex. */
+/* eth_probe.c - finds out which flows a device supports by making some, since no query reports it. These
+ * flows match an address that no station has, and exist for a moment. ibv_query_device_ex reports the other
+ * offloads. */
 #include "eth_clock.h"
 #include "eth_flow.h"
 #include "eth_hash.h"
@@ -92,12 +93,12 @@ static bool works(struct ibv_qp *qp, uint8_t port, const struct dapl_eth_rule *r
 	return made;
 }
 
-static struct dapl_eth_rule rule_for_nobody(void)
+static struct dapl_eth_rule rule_for_no_station(void)
 {
-	static const uint8_t nobody[6] = { 0x02, 0x00, 0x00, 0xda, 0x71, 0x01 };
+	static const uint8_t no_station[6] = { 0x02, 0x00, 0x00, 0xda, 0x71, 0x01 };
 	struct dapl_eth_rule rule = { .mode = ETH_TAKE };
 
-	memcpy(rule.key.dst, nobody, sizeof nobody);
+	memcpy(rule.key.dst, no_station, sizeof no_station);
 	memset(rule.mask.dst, 0xff, sizeof rule.mask.dst);
 	return rule;
 }
@@ -105,7 +106,7 @@ static struct dapl_eth_rule rule_for_nobody(void)
 static void probe_flows(struct hw_eth_device *eth, struct ibv_qp *qp)
 {
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-		struct dapl_eth_rule rule = rule_for_nobody();
+		struct dapl_eth_rule rule = rule_for_no_station();
 
 		shapes[i].ask(&rule);
 		*(bool *)((char *)&eth->caps + shapes[i].found) =
@@ -124,7 +125,7 @@ static bool is_for_raw(uint32_t types)
 	return types & 1u << IBV_QPT_RAW_PACKET;
 }
 
-/* A table may name one queue more than once: those of mlx4 do not. */
+/* Tries a table that names a queue twice, as tables of groups may: those of mlx4 cannot. */
 static bool can_hash(struct hw_eth_device *eth, struct ibv_pd *pd, struct ibv_wq *wq, uint64_t fields)
 {
 	static const uint8_t key[HW_ETH_HASH_KEY];
@@ -150,11 +151,11 @@ static void probe_hashes(struct hw_eth_device *eth, const struct ibv_rss_caps *r
 	c->max_table = rss->max_rwq_indirection_table_size;
 }
 
-/* Flows that lead to a work queue, if there are some that do. */
+/* Probes flows that lead to a work queue, if the device has such flows. */
 static void probe_queue(struct hw_eth_device *eth, const struct ibv_rss_caps *rss, struct ibv_pd *pd, struct ibv_wq *wq)
 {
 	static const uint8_t key[HW_ETH_HASH_KEY];
-	struct dapl_eth_rule rule = rule_for_nobody();
+	struct dapl_eth_rule rule = rule_for_no_station();
 	struct hw_hash hash;
 
 	if (hw_hash_open(eth, pd, &wq, 1, 0, key, &hash))

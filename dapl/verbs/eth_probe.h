@@ -6,7 +6,8 @@
 
 /* Fills eth->caps and the clock at the first call. Takes eth->lock. */
 void hw_eth_probe(struct hw_eth_device *eth);
-/* A QP to try things with. Returns an errno; EPERM: the process lacks CAP_NET_RAW. No lock is needed. */
+/* Makes a QP to probe the device with. Returns 0 or an errno; EPERM: the process lacks CAP_NET_RAW. No lock
+ * is needed. */
 int hw_eth_raw_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_qp **qp);
 
 #endif

@@ -36,7 +36,8 @@ static int to_state(struct ibv_qp *hw, enum ibv_qp_state state)
 	return hw_errno(ibv_modify_qp(hw, &attr, IBV_QP_STATE));
 }
 
-/* The QP that core has: it becomes one of the device when it begins, since it depends on the configuration. */
+/* Makes the QP that core has. hw_eth_begin() makes the device's QP, since that depends on the
+ * configuration. */
 int hw_eth_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **qp)
 {
 	struct hw_eth *q;
@@ -68,7 +69,7 @@ int hw_eth_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_i
 	return 0;
 }
 
-/* The receives are on a work queue of their own, if the device has them. */
+/* Makes a work queue for the receives, if the device has work queues. */
 static int create_queue(struct hw_eth *q, struct ibv_qp_cap *cap)
 {
 	int err;
@@ -77,7 +78,7 @@ static int create_queue(struct hw_eth *q, struct ibv_qp_cap *cap)
 		return 0;
 	err = hw_eth_wq_open(q, cap->max_recv_wr ? cap->max_recv_wr : 1, cap->max_recv_sge);
 	cap->max_recv_wr = cap->max_recv_sge = 0;
-	if (!cap->max_send_wr)		/* a QP has queues, though it may never send */
+	if (!cap->max_send_wr)		/* a QP has a send queue, even if it never sends */
 		cap->max_send_wr = cap->max_send_sge = 1;
 	return err;
 }
@@ -112,7 +113,7 @@ static int create_hw(struct hw_eth *q)
 	return hw_eth_to_rts(q->hw, (uint8_t)q->eth->dev->attr.port);
 }
 
-static void say_why(const struct dapl_device *dev, int err)
+static void report_failure(const struct dapl_device *dev, int err)
 {
 	if (err == EPERM)
 		log_report(REPORT_NO_CAPABILITY, LOG_FIELDS(.err = err), "%s: raw Ethernet endpoint on %s: the process "
@@ -130,7 +131,7 @@ static int start(struct hw_eth *q)
 	if (!err)
 		err = create_hw(q);
 	if (err) {
-		say_why(q->eth->dev, err);
+		report_failure(q->eth->dev, err);
 		return err;
 	}
 	q->drops_before = hw_eth_drops(q->eth->dev);

@@ -5,7 +5,7 @@
 #include "dapl/core/device.h"
 #include "dapl/core/eth_device.h"
 
-/* Operations of dapl/core/device.h on raw QPs. The device's QP is made by hw_eth_begin(). */
+/* Operations of dapl/core/device.h on raw QPs. hw_eth_begin() makes the device's QP. */
 int hw_eth_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **qp);
 int hw_eth_reset_qp(struct ibv_qp *qp);
 int hw_eth_error_qp(struct ibv_qp *qp);

@@ -60,7 +60,7 @@ static bool try_cq(struct hw_eth *q, uint64_t flags)
 	return true;
 }
 
-/* The best CQ that the device has. */
+/* Opens a CQ with time stamps and flow tags, or with what the device has of them. */
 static int open_cq(struct hw_eth *q)
 {
 	uint64_t stamps = hw_eth_clock_works(q->eth) ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP : 0;
@@ -199,7 +199,7 @@ int hw_eth_recv_fill(struct hw_eth *q)
 
 /* --- completions; q->lock held ------------------------------------------------------------------ */
 
-/* What a completion says, by either way of polling. */
+/* A completion, whether it comes from an extended CQ or from a plain one. */
 struct done {
 	uint64_t wr_id, stamp;
 	enum ibv_wc_status status;
@@ -264,7 +264,7 @@ static uint64_t time_of(struct hw_eth *q, const struct done *d)
 	if (!(q->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP))
 		return 0;
 	time = hw_eth_clock_convert(q->eth, d->stamp);
-	if (time < q->last_time)	/* the clocks' relation was fitted again */
+	if (time < q->last_time)	/* the conversion was fitted again meanwhile */
 		time = q->last_time;
 	q->last_time = time;
 	return time;
@@ -314,7 +314,8 @@ static int poll_posted(struct hw_eth *q, int n, struct ibv_wc *wc)
 	return taken;
 }
 
-/* Takes completions of the ring to `ready`; there is room for all. A receive that failed has ended the QP. */
+/* Moves completions of the ring to `ready`, which has room for all. A receive that failed is no frame: it
+ * has ended the QP. */
 static void pull_ring(struct hw_eth *q)
 {
 	struct done done[BATCH];
@@ -413,7 +414,7 @@ int hw_eth_ring_arm(struct ibv_qp *qp, uint64_t wr_id)
 	err = hw_errno(q->eth->req_notify_cq(q->cq, 0));
 	if (err)
 		__atomic_store_n(&q->armed, false, __ATOMIC_RELAXED);
-	pull_ring(q);			/* what came before it was armed makes no event */
+	pull_ring(q);			/* frames that came before make no event */
 	if (!err && q->taken != q->received)
 		err = EALREADY;
 	dapl_mutex_unlock(&q->lock);

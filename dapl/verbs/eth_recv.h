@@ -5,16 +5,16 @@
 #define VERBS_ETH_RECV_H
 #include "eth_types.h"
 
-/* CQ and memory of receives, before the QP; and their end, after it. */
+/* Opens CQ and memory of the receives, before the device's QP is made; closes them after it is destroyed. */
 int hw_eth_recv_open(struct hw_eth *q);
 void hw_eth_recv_close(struct hw_eth *q);
-/* Drops what the CQ has: the QP was reset. */
+/* Drops the completions in the CQ, after the QP was reset. */
 void hw_eth_recv_empty(struct hw_eth *q);
-/* Posts all of the ring. */
+/* Posts all free slots of the ring. */
 int hw_eth_recv_fill(struct hw_eth *q);
 /* The data path of the QP that core has. */
 int hw_eth_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
-/* Completions for the EVD's CQ, at most n. Returns how many. */
+/* Takes at most n completions for the EVD's CQ. Returns how many. */
 int hw_eth_poll_frames(struct hw_eth *q, int n, struct ibv_wc *wc);
 
 /* Operations of struct dapl_eth_ops. hw_eth_ring_poll() returns how many frames it has given.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth_rule.c - the rules of a raw QP or a group: a flow each, and what the network device must do for it. Flows are objects of the
- * process, memberships are of sockets: both end with it.
+/* eth_rule.c - the rules of a raw QP or a group: a flow for each, and what the network device must do for
+ * it. Flows are objects of the process, memberships belong to sockets: both end with the process.
  *
- * A flow has a tag that this file chooses, by which a frame's rule is found. The types of flows without specifications cannot have one:
- * frames without a tag are theirs. */
+ * This file chooses a tag for each flow; the tag of a frame identifies its rule. Flows of a type without
+ * specifications cannot have a tag, so frames without a tag belong to them. */
 #include "eth_flow.h"
 #include "eth_group.h"
 #include "eth_rule.h"
@@ -21,7 +21,8 @@
 
 /* --- the network device ------------------------------------------------------------------- */
 
-/* IGMP or MLD is spoken as long as the socket is open; it receives nothing. */
+/* Joins an IP multicast group: the kernel speaks IGMP or MLD as long as the socket is open. The socket
+ * receives nothing. */
 static int join_group(int index, const struct dapl_eth_key *key, int *fd)
 {
 	bool is_ipv4 = key->ip_version == 4;
@@ -42,7 +43,8 @@ static int join_group(int index, const struct dapl_eth_key *key, int *fd)
 	return setsockopt(*fd, is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6, MCAST_JOIN_GROUP, &group, sizeof group) ? errno : 0;
 }
 
-/* Without a protocol the packet socket receives nothing. */
+/* Makes the network device receive all frames, or all multicast frames, as long as the socket is open. A
+ * packet socket without a protocol receives nothing. */
 static int open_filter(int index, bool all, int *fd)
 {
 	struct packet_mreq request = { .mr_ifindex = index,
@@ -84,7 +86,7 @@ static uint32_t take_tag(struct hw_eth_rules *rules)
 
 	if (!rules->tagged)
 		return 0;
-	while (rules->tags_used >> bit & 1)	/* fewer rules than bits are there */
+	while (rules->tags_used >> bit & 1)	/* there are fewer rules than bits */
 		bit++;
 	rules->tags_used |= 1ull << bit;
 	return rules->tag_base + bit + 1;
@@ -173,7 +175,7 @@ static int find_target(const struct hw_eth_rules *rules, const struct hw_eth_rul
 	return why ? refuse(rules, why) : err;
 }
 
-/* What a device that refuses says: EINVAL, for almost anything. */
+/* Makes the flow. A device that refuses it gives EINVAL for almost any reason: that is EOPNOTSUPP here. */
 static int create_flow(const struct hw_eth_rules *rules, struct hw_eth_rule *rule, struct hw_flow *flow,
 		       struct ibv_qp *target)
 {
@@ -290,7 +292,7 @@ static void end(struct hw_eth_rule *rule)
 	free(rule);
 }
 
-/* Locks held. Off the list; NULL: it was gone. */
+/* Locks held. Takes the rule off the list. Returns NULL if it is not there any more. */
 static struct hw_eth_rule *unlink_rule(struct hw_eth_rules *rules, const struct hw_eth_rule *rule)
 {
 	struct hw_eth_rule **at = &rules->first, *found;
@@ -305,7 +307,7 @@ static struct hw_eth_rule *unlink_rule(struct hw_eth_rules *rules, const struct 
 	return found;
 }
 
-/* Frames that the flow has steered already are dropped from now on only if they come later: those in the CQ stay. */
+/* Frames that the flow has steered to the CQ already stay there. */
 void hw_eth_rule_free(struct ibv_qp *qp, void *rule)
 {
 	struct hw_eth_rules *rules = rules_of(qp);
@@ -326,7 +328,7 @@ void hw_eth_rules_end(struct hw_eth_rules *rules)
 	dapl_mutex_unlock(rules->lock);
 }
 
-/* Without tags only the frames of one rule can be told; those that a device drops, never. */
+/* Without tags the frames of one rule only can be counted; those that a device drops, never. */
 void hw_eth_rule_count(struct ibv_qp *qp, void *added, uint64_t *frames, uint64_t *bytes)
 {
 	struct hw_eth_rules *rules = rules_of(qp);

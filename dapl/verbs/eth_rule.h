@@ -12,9 +12,9 @@ void hw_eth_rule_free(struct ibv_qp *qp, void *rule);
 /* ~0: not known. */
 void hw_eth_rule_count(struct ibv_qp *qp, void *rule, uint64_t *frames, uint64_t *bytes);
 
-/* Takes rules->lock, of a group with groups_lock held: all rules end. */
+/* Ends all rules. Takes rules->lock; if they are a group's, groups_lock is held. */
 void hw_eth_rules_end(struct hw_eth_rules *rules);
-/* groups_lock held: the rule's flow leads elsewhere from now on. On failure it has none. */
+/* groups_lock held. Replaces the rule's flow by one to this QP. On failure the rule has no flow. */
 int hw_eth_rule_redirect(struct hw_eth_rules *rules, struct hw_eth_rule *rule, struct ibv_qp *target);
 /* q->lock held. Counts a frame for the rule of its flow tag, and returns that rule's tag; 0: it is gone. */
 uint32_t hw_eth_rule_hit(struct hw_eth *q, uint32_t tag, uint32_t length);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth_send.c - sends of raw QPs: offloads as flags and opcodes of verbs, and the rate of the send queue. The device does the
- * work; whether the headers are those that it needs is looked at here, since it sends what it is given. */
+/* eth_send.c - sends of raw QPs: expresses offloads by flags and opcodes of verbs, and sets the rate of the
+ * send queue. The device does the work. This file checks that the headers are those that it needs, since
+ * the device sends whatever it is given. */
 #include "eth_send.h"
 #include "eth_trace.h"
 #include "eth_types.h"
@@ -9,14 +10,20 @@
 #include "common/log.h"
 #include "common/frame_layout.h"
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
+
+enum {
+	SHORTEST_IP_TCP = 40,		/* bytes: headers of IPv4 and TCP; that of IPv6 alone is as long */
+	IPV4_LENGTH = 2, IPV6_LENGTH = 4,	/* offsets of the length in an IP header */
+};
 
 struct head {
 	uint8_t bytes[ETH_HEADERS_MAX];
 	uint32_t length, total;		/* bytes here, of the whole message */
 };
 
-/* The first bytes, in one piece. Segments name memory by its address. */
+/* Copies the first bytes of a message to one piece. Segments name memory by its address. */
 static void gather(const struct ibv_send_wr *wr, struct head *h)
 {
 	h->length = h->total = 0;
@@ -49,10 +56,10 @@ static const char *check_segments(const struct hw_eth *q, struct head *h, const 
 
 	eth_layout_read(h->bytes, h->length, &layout);
 	ip = h->bytes + layout.l3;
-	if (!layout.l3 || h->length < layout.l3 + 40u)
+	if (!layout.l3 || h->length < layout.l3 + (uint32_t)SHORTEST_IP_TCP)
 		return "a message to segment is not Ethernet, IP and TCP";
-	memset(ip + (*ip >> 4 == 4 ? 2 : 4), 0xff, 2);
-	if (!eth_layout_read(h->bytes, h->length, &layout) || layout.protocol != 6 || !layout.payload)
+	memset(ip + (*ip >> 4 == 4 ? IPV4_LENGTH : IPV6_LENGTH), 0xff, 2);	/* passes any check */
+	if (!eth_layout_read(h->bytes, h->length, &layout) || layout.protocol != IPPROTO_TCP || !layout.payload)
 		return "a message to segment has no TCP header, or is a fragment";
 	if (layout.payload != how->header_length || layout.payload > HW_ETH_HEADERS)
 		return "header_length is not where the TCP header of the message ends";
@@ -144,7 +151,7 @@ static int send_how(struct hw_eth *q, struct ibv_send_wr *wr, const struct dapl_
 		return EINVAL;
 	}
 	if (how->flags & ETH_SEND_TSO) {
-		gather(wr, &h);		/* as it was before the lengths were filled in to look at it */
+		gather(wr, &h);		/* again, since check() has changed the lengths in the headers */
 		return send_segments(q, wr, &h, how);
 	}
 	return send_frame(q, wr, how->flags & ETH_SEND_CSUM);

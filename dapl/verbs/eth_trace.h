@@ -4,7 +4,7 @@
 #define VERBS_ETH_TRACE_H
 #include "common/trace.h"
 
-/* `object`: the QP, or NULL; a format and its arguments follow. */
+/* `object`: the QP, or NULL. A format and its arguments follow. */
 #define hw_eth_trace(object, ...) trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "qp", object, NULL, __VA_ARGS__)
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth_types.h - raw Ethernet QPs of RDMA devices, as the files eth*.c know them. Types only; each file has a header of
- * its own for its functions.
+/* eth_types.h - the structures of raw Ethernet QPs, which the files eth*.c share. Types only; each file
+ * declares its functions in a header of its own.
  *
- * What core has is a QP of this provider with an ibv_context of its own, whose operations post to it; the device's QP
- * is made when it begins. Frames complete on a CQ of the QP's own, with time stamps and flow tags, which is polled
- * together with the EVD's (eth_cq.c). */
+ * Core has a QP that this provider makes, with an ibv_context of its own, whose operations post to the
+ * device's QP. hw_eth_begin() makes the latter. Frames complete on a CQ of the QP's own, with time stamps
+ * and flow tags, which is polled together with the EVD's (eth_cq.c). */
 #ifndef VERBS_ETH_TYPES_H
 #define VERBS_ETH_TYPES_H
 #include "common/container_of.h"
@@ -37,7 +37,7 @@ struct hw_eth_caps {
 	uint64_t core_khz, stamp_mask;	/* the clock of time stamps; 0: none */
 };
 
-/* Cycles of the device's clock as CLOCK_REALTIME, fitted again every second. */
+/* Converts cycles of the device's clock to CLOCK_REALTIME; fitted again every second. */
 struct hw_eth_clock {
 	uint64_t khz, mask;
 	uint64_t cycles, realtime_ns;	/* one instant */
@@ -47,7 +47,7 @@ struct hw_eth_clock {
 
 struct hw_eth_device {
 	struct dapl_device *dev;
-	/* eth_cq.c's: what the functions in dev->verbs->ops were */
+	/* eth_cq.c's: the functions of dev->verbs->ops that it has replaced */
 	struct hw_eth_device *next;
 	bool adopted;
 	int (*poll_cq)(struct ibv_cq *, int, struct ibv_wc *);
@@ -63,9 +63,9 @@ struct hw_eth_device {
 struct hw_eth_rule {
 	struct hw_eth_rule *next;
 	struct dapl_eth_rule rule;
-	struct ibv_flow *flow;		/* NULL: its group could not have another table, nor the old one again */
+	struct ibv_flow *flow;		/* NULL: the table of its group changed, and both flows failed */
 	uint32_t tag;			/* of its flow; 0: none */
-	int group, everything;		/* sockets: one has joined the group, one is promiscuous; -1: none */
+	int group, everything;		/* sockets, or -1: one has joined the group, one is promiscuous */
 	uint64_t frames, bytes;
 };
 
@@ -75,7 +75,7 @@ struct hw_eth_rules {
 	struct hw_group *group;		/* NULL: a QP's */
 	struct ibv_qp *target;		/* of flows; NULL: a group's, which has several */
 	bool tagged;			/* flows may have tags */
-	uint32_t tag_base;		/* they are this + 1 to + HW_ETH_MAX_RULES */
+	uint32_t tag_base;		/* tags are this + 1 to this + HW_ETH_MAX_RULES */
 	struct dapl_mutex *lock;	/* guards what follows: the QP's, or the group's */
 	struct hw_eth_rule *first;
 	uint64_t tags_used;		/* bit mask */

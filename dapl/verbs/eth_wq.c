@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_wq.c - work queues for receives, and QPs over tables of them.
  *
- * Groups share work queues, and none can be had of a QP that exists. So where a device has them, each raw QP sends
- * only, receives on a work queue, and its flows lead to a second QP whose table names this queue alone. */
+ * Groups share work queues, and the receive queue of a QP cannot become one later. So on a device with work
+ * queues each raw QP only sends. It receives on a work queue, and its flows lead to a second QP whose table
+ * names this queue alone. */
 #include "eth_wq.h"
 #include "hw.h"
 #include "hw_errno.h"
@@ -66,7 +67,8 @@ static uint32_t log_of(uint32_t size)
 	return log;
 }
 
-/* With mlx4 such a QP is moved to RTR, which takes its queues to the port; with mlx5 it has no states. */
+/* Moves such a QP to RTR, which mlx4 needs to bind its queues to the port. With mlx5 such a QP has no
+ * states. */
 static int bring_up(struct ibv_qp *qp, uint8_t port)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = port };

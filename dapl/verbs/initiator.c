@@ -23,7 +23,7 @@ static int resolve_address(struct dapl_conn *conn)
 				 dapl_settings.arp_timeout_ms) ? errno : 0;
 }
 
-/* Both options may fail: older kernels do not know them. */
+/* Failures are ignored, since older kernels lack these options. */
 static void set_options(struct dapl_conn *conn)
 {
 	int wanted = dapl_tuned(conn->tuning.ack_timeout, dapl_settings.ack_timer);
@@ -48,8 +48,8 @@ static int start(struct dapl_conn *conn)
 	return resolve_address(conn);
 }
 
-/* siw connects a TCP socket from the port that rdma_cm chose, which an ordinary socket
- * may have taken. */
+/* Starts again with another port. siw connects a TCP socket from the port that rdma_cm chose, which an
+ * ordinary socket may have taken. */
 static int start_again(struct dapl_conn *conn)
 {
 	rdma_destroy_id(conn->id);
@@ -127,8 +127,8 @@ void hw_initiator_route_resolved(struct dapl_conn *conn)
 	hw_siw_qp_reads(conn->qp, param.initiator_depth);
 	hw_conn_set_state(conn, CONN_CONNECTING);
 	dapl_mutex_unlock(&conn->lock);
-	/* Without the lock: siw waits in here until TCP is connected. The id is safe, it is
-	 * this thread that destroys it, and of the queue pair only the number is used. */
+	/* Without the lock, since siw waits here until TCP is connected. The id stays, since only this
+	 * thread destroys it. Of the queue pair only the number is used. */
 	err = rdma_connect(conn->id, &param) ? errno : 0;
 	dapl_mutex_lock(&conn->lock);
 	conn->request_sent = !err;
@@ -168,7 +168,7 @@ void hw_initiator_response(struct dapl_conn *conn, const struct hw_pdata *pdata)
 		err = errno;
 	if (err) {
 		hw_caused_in(conn, DAPL_STEP_READY, err, DAPL_CODE_NONE, 0, NULL);
-		hw_refuse(conn->id, conn->wire);	/* or the peer took its answer back */
+		hw_refuse(conn->id, conn->wire);	/* fails if the peer has withdrawn its answer */
 		hw_report_failed(conn, DAPL_CONN_REFUSED, NULL, 0);
 		return;
 	}
@@ -190,9 +190,9 @@ void hw_initiator_ud_established(struct dapl_conn *conn, const struct rdma_cm_ev
 	hw_report_established(conn, pdata->data, pdata->len, &peer);
 }
 
-/* The active side. rdma_cm tells the two depths that were agreed on, but names them differently for
- * different drivers: the smaller one allows no read too many. 0 is no limit, for reads go one way
- * only then. */
+/* rdma_cm reports the two depths that were agreed on, but which of them is which depends on the driver. The
+ * smaller one never allows too many reads. If it is 0, reads go in one direction only, and there is no
+ * limit. */
 void hw_initiator_iwarp_established(struct dapl_conn *conn, const struct rdma_cm_event *event,
 			      const struct hw_pdata *pdata)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* mcast.c - memberships of datagram queue pairs in multicast groups. The RDMA CM joins: it asks the
- * subnet manager on InfiniBand, and has the kernel send a membership report on RoCE. The queue pair is
- * attached here, since it belongs to no rdma_cm_id.
+/* mcast.c - memberships of datagram queue pairs in multicast groups. rdma_cm joins the group: through the
+ * subnet manager on InfiniBand, by a membership report of the kernel on RoCE. This file attaches the queue
+ * pair, since it belongs to no rdma_cm_id.
  *
- * The id is destroyed, and the membership freed, by a task on the service thread, as in cm.c. The lock
- * guards the queue pair: leave takes it, so one seen under it lives. */
+ * A task on the service thread destroys the id and frees the membership, as in cm.c. The lock guards the
+ * queue pair: leave takes the lock, so a queue pair seen under it lives. */
 #include "hw.h"
 #include "hw_errno.h"
 #include "mcast.h"
@@ -34,8 +34,8 @@ struct dapl_membership {
 	struct dapl_task task;
 };
 
-/* Where there are members that only send, the network need not bring them anything. Elsewhere the
- * membership is a full one, of a queue pair that is not attached. */
+/* Joins a group to send only, if the network supports such members, to which it need not deliver anything.
+ * Else joins as a full member, whose queue pair is not attached. */
 static int start_join(struct dapl_membership *m)
 {
 	struct rdma_cm_join_mc_attr_ex attr = {
@@ -77,7 +77,7 @@ int hw_join(struct dapl_device *dev, struct ibv_qp *qp, const struct sockaddr *g
 		free(m);
 		return err;
 	}
-	*membership = m;	/* before the event comes, which names it */
+	*membership = m;	/* before the event, whose upcall passes it */
 	err = bind_id(m);
 	if (!err)
 		err = start_join(m);
@@ -88,7 +88,7 @@ int hw_join(struct dapl_device *dev, struct ibv_qp *qp, const struct sockaddr *g
 	return err;
 }
 
-static void end(struct dapl_task *task)
+static void end_membership(struct dapl_task *task)
 {
 	struct dapl_membership *m = container_of(task, struct dapl_membership, task);
 
@@ -105,16 +105,16 @@ void hw_leave(struct dapl_membership *m)
 	if (m->ah)
 		ibv_destroy_ah(m->ah);
 	m->qp = NULL;
-	dapl_task_queue(&m->task, end);
+	dapl_task_queue(&m->task, end_membership);
 	dapl_mutex_unlock(&m->lock);
 }
 
 /* --- events ---------------------------------------------------------------------------------- */
 
 /* Lock held. */
-static int attach(struct dapl_membership *m, const struct rdma_ud_param *told)
+static int attach(struct dapl_membership *m, const struct rdma_ud_param *joined)
 {
-	struct ibv_ah_attr attr = told->ah_attr;
+	struct ibv_ah_attr attr = joined->ah_attr;
 	int err;
 
 	assert_held(&m->lock);

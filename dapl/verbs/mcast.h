@@ -7,7 +7,7 @@
 int hw_join(struct dapl_device *dev, struct ibv_qp *qp, const struct sockaddr *group, bool send_only,
 	    void *owner, struct dapl_membership **membership);
 void hw_leave(struct dapl_membership *membership);
-/* Service thread. The event was acknowledged. */
+/* Called on the service thread, after the event was acknowledged. */
 void hw_membership_event(struct cm_target *target, const struct rdma_cm_event *event);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* objects.c - protection domains, memory, completion and receive queues, queue pairs:
- * one libibverbs call each, with its errors made uniform. Connected queue pairs go no
- * further than INIT here; the rest of their life is conn_qp.c's. */
+/* objects.c - protection domains, memory, completion and receive queues, queue pairs: one libibverbs call
+ * each, with its errors made uniform. Connected queue pairs go no further than INIT here; conn_qp.c moves
+ * them on. */
 #include "hw.h"
 #include "eth_qp.h"
 #include "hw_errno.h"
@@ -26,7 +26,7 @@ int hw_dealloc_pd(struct ibv_pd *pd)
 	return hw_errno(ibv_dealloc_pd(pd));
 }
 
-/* The kernel registers memory whose addresses count from 0 only if it begins with a page. LMR-26. */
+/* The kernel registers memory whose addresses count from 0 only if it begins on a page boundary. LMR-26. */
 static int reg_zero_based(struct ibv_pd *pd, void *addr, size_t length, int access,
 			  struct ibv_mr **mr)
 {
@@ -141,8 +141,8 @@ int hw_destroy_srq(struct ibv_srq *srq)
 	return hw_errno(ibv_destroy_srq(srq));
 }
 
-/* A queue pair without a connection: only the application can move it to INIT, because
- * it belongs to no rdma_cm_id yet. iWARP has neither P_Keys nor ports. */
+/* Moves a queue pair to INIT. rdma_cm does not do so, since the queue pair belongs to no rdma_cm_id yet.
+ * iWARP has neither P_Keys nor ports. */
 static int to_init(struct dapl_device *dev, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = {
@@ -163,8 +163,8 @@ static int to_init(struct dapl_device *dev, struct ibv_qp *qp)
 	return hw_errno(ibv_modify_qp(qp, &attr, mask));
 }
 
-/* Datagrams need no connection. */
-static int to_datagrams(struct ibv_qp *qp)
+/* Moves a datagram queue pair to RTS: it needs no connection. */
+static int to_rts_unconnected(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
 	int err = hw_errno(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
@@ -180,7 +180,7 @@ static int make_ready(struct dapl_device *dev, struct ibv_qp *qp)
 	int err = to_init(dev, qp);
 
 	if (!err && qp->qp_type == IBV_QPT_UD)
-		err = to_datagrams(qp);
+		err = to_rts_unconnected(qp);
 	return err;
 }
 
@@ -194,7 +194,7 @@ int hw_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_
 
 	if (attr->qp_type == IBV_QPT_RAW_PACKET)
 		return hw_eth_create_qp(dev, pd, attr, out);
-	/* No call tells what inline size goes together with the other sizes. */
+	/* No call reports the inline size that is possible with the other sizes, so smaller ones are tried. */
 	while (!(qp = ibv_create_qp(pd, &want))) {
 		err = hw_null_errno();
 		if (!inline_data || err == EMFILE || err == EPERM)
@@ -220,9 +220,9 @@ int hw_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_
 	return 0;
 }
 
-/* A connected QP is not used again. The connection managers of both ends know the number of its
- * peer's until they have heard the last of the old connection, and refuse a new one of that number
- * until then as stale (IB CM's REJ reason 10); and siw leaves it in ERR. */
+/* A connected QP is not used again. The connection managers of both ends keep the number of the peer's QP
+ * until the old connection is over. Until then they refuse a new connection of that number as stale (reason
+ * 10 of the IB CM's REJ). siw leaves the QP in ERR. */
 int hw_reset_qp(struct dapl_device *dev, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };

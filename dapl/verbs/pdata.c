@@ -9,9 +9,9 @@
 #define FLAG_REFUSED 0x80
 #define FLAGS_MTU 0x07
 #define MARK 4			/* bytes of the trailer, or of a rejection's header */
-#define SELF 28
+#define SELF 28			/* bytes of a struct hw_ud_self, and two that are 0 */
 
-/* What rdma_cm carries. iWARP: siw counts in a byte, and four of its own come on top. */
+/* Bytes that rdma_cm carries. iWARP: siw counts them in one byte, and adds four of its own. */
 static const uint8_t area[3][3] = {
 	[HW_WIRE_IB]    = { [HW_REQUEST] = 56,  [HW_ACCEPT] = 196, [HW_REJECT] = 148 },
 	[HW_WIRE_IWARP] = { [HW_REQUEST] = 251, [HW_ACCEPT] = 251, [HW_REJECT] = 251 },
@@ -52,7 +52,7 @@ static uint32_t get_32(const uint8_t *p)
 	return (uint32_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
 }
 
-static bool zeros(const uint8_t *p, size_t n)
+static bool are_zero(const uint8_t *p, size_t n)
 {
 	while (n && *p == 0)
 		p++, n--;
@@ -102,7 +102,7 @@ int hw_pdata_pack(uint8_t out[256], enum hw_wire wire, enum hw_message message,
 static void unpack_reject(struct hw_pdata *p, const uint8_t *in, size_t len)
 {
 	if (len >= MARK && in[0] == MAGIC_0 && in[1] == MAGIC_1 && in[3] <= len - MARK &&
-	    zeros(in + MARK + in[3], len - MARK - in[3])) {
+	    are_zero(in + MARK + in[3], len - MARK - in[3])) {
 		p->exact = true;
 		p->refused = in[2] & FLAG_REFUSED;
 		p->data = in + MARK;
@@ -110,7 +110,7 @@ static void unpack_reject(struct hw_pdata *p, const uint8_t *in, size_t len)
 	} else if (len >= MARK && ((in[0] == 2 && in[1] == 0) || (in[0] == 1 && in[1] <= 2))) {
 		p->data = in + MARK;	/* OFA's: its DAT version 2.0, or 1.x */
 		p->len = len - MARK;
-	} else if (zeros(in, len)) {
+	} else if (are_zero(in, len)) {
 		p->refused = true;	/* the kernel's own, for a process that went away */
 		p->len = 0;
 	}
@@ -138,7 +138,7 @@ void hw_pdata_unpack(struct hw_pdata *p, enum hw_wire wire, enum hw_message mess
 	/* Two magic bytes could be data of another implementation; the padding must be right as
 	 * well. */
 	if (mark[0] != MAGIC_0 || mark[1] != MAGIC_1 || mark[2] & ~FLAGS_MTU ||
-	    mark[3] > room || !zeros(in + mark[3], room - mark[3]))
+	    mark[3] > room || !are_zero(in + mark[3], room - mark[3]))
 		return;
 	p->exact = true;
 	p->len = mark[3];

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* pdata.h - private data as it goes over the wire, and back. Pure: bytes in, bytes out.
  *
- * rdma_cm carries private data exactly on iWARP, but pads it with zeros to a fixed size
- * on InfiniBand and RoCE. So there the last four bytes of the padded area are ours:
+ * rdma_cm carries private data exactly on iWARP, but pads it with zeros to a fixed size on InfiniBand and
+ * RoCE. There this provider uses the last four bytes of the padded area:
  *
  *	request, accept:  data ... zeros ... DA 92 flags length
  *
- * The data start at offset 0, so a peer that knows nothing of this sees what it always
- * saw. A rejection starts with four bytes instead, on every transport:
+ * The data start at offset 0, where another implementation expects them. A rejection starts with four
+ * bytes instead, on every transport:
  *
  *	reject:           DA 92 flags length data ...
  *
- * because OFA's provider puts its version there (02 00 x x), and skips four bytes of
- * what it gets; it does so to tell a consumer's "no" from the kernel's, which carries
- * nothing. Flag 0x80 in a rejection: the provider refused, the consumer was not asked.
- * Flags 0x07: the sender's path MTU limit as an enum ibv_mtu, 0 for none.
+ * because OFA's provider puts its version there (02 00 x x), and skips four bytes of what it receives.
+ * Thus it distinguishes a rejection by a consumer from the kernel's, which carries nothing. Flag 0x80 in a
+ * rejection: the provider refused, the consumer was not asked. Flags 0x07: the sender's path MTU limit as
+ * an enum ibv_mtu, 0 for none.
  *
- * A request of a UD endpoint says where its sender is (SIDR doesn't) in 28 bytes before
+ * A request of a UD endpoint carries the address of its sender, which SIDR does not, in 28 bytes before
  * its last four: GID, queue pair number, Q_Key, LID, two bytes 0; numbers big-endian. */
 #ifndef HW_PDATA_H
 #define HW_PDATA_H
@@ -38,12 +38,12 @@ struct hw_pdata {
 	size_t len;
 	bool exact;			/* len is the sender's; else it may include padding */
 	bool refused;			/* a rejection, but not by the peer's consumer */
-	uint8_t mtu;			/* 0-5; enum ibv_mtu, 0: no limit told */
+	uint8_t mtu;			/* 0 to 5: enum ibv_mtu; 0: the sender has no limit */
 	bool has_self;			/* UD requests */
 	struct hw_ud_self self;
 };
 
-/* How much a consumer can send. */
+/* How many bytes a consumer can send. */
 size_t hw_pdata_room(enum hw_wire wire, enum hw_message message);
 
 /* Writes what to hand to rdma_cm; returns its length (at most 255), or -1 if len is more
@@ -52,7 +52,7 @@ int hw_pdata_pack(uint8_t out[256], enum hw_wire wire, enum hw_message message,
 		  const void *data, size_t len, uint8_t mtu, bool refused,
 		  const struct hw_ud_self *self);
 
-/* `in` is whatever some peer sent, up to 255 bytes; may be NULL if len is 0. */
+/* `in` is what a peer sent, up to 255 bytes, and untrusted; it may be NULL if len is 0. */
 void hw_pdata_unpack(struct hw_pdata *p, enum hw_wire wire, enum hw_message message,
 		     const uint8_t *in, size_t len);
 

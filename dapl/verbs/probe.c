@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MESSAGE_MAX (1u << 31)	/* InfiniBand's; siw says -1 */
+#define MESSAGE_MAX (1u << 31)	/* bytes: InfiniBand's limit; siw reports -1 */
 
 static unsigned mtu_bytes(enum ibv_mtu mtu)
 {
@@ -46,7 +46,7 @@ static void clamp_limits(struct ibv_device_attr *l)
 	clamp_limit(&l->max_srq, INT_MAX);
 	clamp_limit(&l->max_srq_wr, 1 << 20);
 	clamp_limit(&l->max_srq_sge, 256);
-	clamp_limit(&l->max_qp_rd_atom, 254);	/* 255 means "as many as can be" to librdmacm */
+	clamp_limit(&l->max_qp_rd_atom, 254);	/* to librdmacm 255 means the maximum */
 	clamp_limit(&l->max_qp_init_rd_atom, 254);
 }
 
@@ -59,7 +59,7 @@ static bool can_make_window(struct ibv_pd *pd, enum ibv_mw_type type)
 	return mw != NULL;
 }
 
-/* The inline size that a small queue pair gets, up to the one that is wanted. */
+/* Returns the bytes of inline data that a small queue pair gets, at most `want`. */
 static unsigned try_inline(struct ibv_pd *pd, struct ibv_cq *cq, unsigned want)
 {
 	for (;; want /= 2) {
@@ -113,8 +113,8 @@ void hw_probe_port(struct dapl_device *dev, struct dapl_device_attr *a)
 		MESSAGE_MAX;
 }
 
-/* Index 0, what rdma_cm derives from the network device (an IPoIB child has its own
- * P_Key), or what DAPL_IB_PKEY asks for. */
+/* Sets the P_Key index: that of DAPL_IB_PKEY, else the one that rdma_cm derives from the network device (an
+ * IPoIB child has a P_Key of its own), else 0. */
 static int find_pkey(struct dapl_device *dev, struct rdma_cm_id *bound)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
@@ -138,7 +138,7 @@ static int find_pkey(struct dapl_device *dev, struct rdma_cm_id *bound)
 	return 0;
 }
 
-/* rdma_cm knows the GID of an address, except on iWARP. */
+/* rdma_cm has the GID of an address, except on iWARP. */
 static void find_gid(struct dapl_device *dev, struct rdma_cm_id *bound)
 {
 	dev->attr.gid = bound->route.addr.addr.ibaddr.sgid;
@@ -148,19 +148,18 @@ static void find_gid(struct dapl_device *dev, struct rdma_cm_id *bound)
 
 #define SIW_FILLER_CQES 16385	/* more than the pages before that offset */
 
-/* libsiw maps each queue at the offset that the kernel tells, which takes the first free
- * pages, and believes that offset 0x90000 means an error. So a process could not make any
- * more objects once those in use filled the pages before. One large CQ, the first object
- * of all, covers the offset: no other can begin there. */
+/* libsiw maps each queue at an offset that the kernel returns, that of the first free pages. It takes the
+ * offset 0x90000 for an error, so a process could make no more objects once all pages before it are in use.
+ * One large CQ, made before any other object, covers that offset: no queue can begin there. */
 static void cover_siw_offset(struct dapl_device *dev)
 {
 	dev->siw_filler = ibv_create_cq(dev->verbs, SIW_FILLER_CQES, NULL, NULL, 0);
 }
 
-/* The kernel's Soft-iWARP, seen in Linux 6.1: its queues are memory that the library writes and
- * the kernel reads. Going to ERR flushes the queued requests once and later posts are never
- * looked at; the doorbell may fail when the request stands there already. Received messages
- * never count as solicited. What its send queues lack siw_queue.c makes up for. */
+/* Deviations of the kernel's Soft-iWARP from verbs, seen in Linux 6.1. Its queues are memory that the
+ * library writes and the kernel reads. A move to ERR flushes the queued requests once; the kernel never
+ * reads later posts. The doorbell may fail although the request is in the queue. No received message counts
+ * as solicited. siw_queue.c corrects the send queues. */
 static void set_siw_quirks(struct dapl_device *dev)
 {
 	enum { SIW_VENDOR = 0x626d74 };
@@ -215,7 +214,7 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 	a->write_immediate = !a->iwarp;
 	a->ud = !a->iwarp;
 	a->multicast = a->ud && l->max_mcast_grp > 0;
-	a->zero_based = !a->iwarp;	/* siw takes the address of the memory all the same */
+	a->zero_based = !a->iwarp;	/* siw uses the memory's own address all the same */
 	a->send_invalidate = a->windows_2 && l->device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS;
 	a->bind_access = a->windows_1 || a->windows_2;
 	a->read_sink_remote = a->iwarp;
@@ -231,7 +230,7 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 	dev->qp_access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE;
 	if (a->atomics)
 		dev->qp_access |= IBV_ACCESS_REMOTE_ATOMIC;
-	if (a->bind_access)	/* cxgb4 will not bind without */
+	if (a->bind_access)	/* cxgb4 does not bind without it */
 		dev->qp_access |= IBV_ACCESS_MW_BIND;
 	return 0;
 }

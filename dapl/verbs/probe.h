@@ -6,11 +6,11 @@
 
 struct rdma_cm_id;
 
-/* Fills dev->attr, pkey_index and qp_access, while no other thread knows the device. `bound` is an id on its address.
- * Returns an errno after one log line. */
+/* Fills dev->attr, pkey_index and qp_access, before another thread uses the device. `bound` is an id that
+ * is bound to its address. Returns 0, or an errno after one log line. */
 int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound);
-/* What may change while the device is open: state of the port, path MTU and longest message, in bytes. They are left
- * alone if the port cannot be queried. */
+/* Fills in what may change while the device is open: state of the port, path MTU and longest message, in
+ * bytes. Leaves them as they are if the port cannot be queried. */
 void hw_probe_port(struct dapl_device *dev, struct dapl_device_attr *attr);
 
 #endif

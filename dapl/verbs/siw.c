@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { HELD_POLL_US = 1000 };	/* between two looks of the timer */
+enum { HELD_POLL_US = 1000 };	/* between two polls of the timer, microseconds */
 
 /* --- progress without a poller -------------------------------------------------------------- */
 
@@ -146,8 +146,8 @@ static void free_qp(struct siw_qp *q)
 	free(q);
 }
 
-/* The ring is twice the queue: no request takes the place of one whose second completion may
- * still come. */
+/* The ring has twice the depth of the queue: so no request takes the place of one whose second completion
+ * may still come. */
 static bool make_requests(struct siw_qp *q)
 {
 	uint32_t n = round_up_power_of_two(2 * q->depth);

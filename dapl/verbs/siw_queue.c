@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* siw_queue.c - see siw_queue.h. */
+/* siw_queue.c - holds, splits and posts the requests of siw queue pairs, and orders their completions
+ * (siw_queue.h). */
 #include "siw_queue.h"
 #include "common/bits.h"
 #include <errno.h>
@@ -8,7 +9,7 @@
 
 enum {
 	BATCH = 16,		/* completions of one poll */
-	SHORT = 32,		/* bytes; siw puts no more behind a header */
+	SHORT = 32,		/* bytes: siw sends no longer payload together with its header */
 	PAGE = 4096,		/* bytes; the peer's pages are this large, or a multiple */
 };
 
@@ -21,7 +22,7 @@ static struct request *request_at(struct siw_qp *q, uint32_t index)
 
 /* --- completions ------------------------------------------------------------- */
 
-/* Room for `more` completions. */
+/* Makes room for `more` completions. Returns false if there is no memory. */
 static bool make_room(struct siw_cq *cq, uint32_t more)
 {
 	uint32_t size = round_up_power_of_two(cq->count + more);
@@ -41,14 +42,14 @@ static bool make_room(struct siw_cq *cq, uint32_t more)
 	return true;
 }
 
-/* There is room. */
+/* The caller has made room. */
 static void hand_out(struct siw_cq *cq, const struct ibv_wc *wc)
 {
 	cq->ready[(cq->head + cq->count++) & (cq->size - 1)] = *wc;
 }
 
-/* Only the first failure has a cause of its own. Of a request that siw begins to transmit on the
- * connection that has ended, it reports a QP operation error. */
+/* Only the first failure has a cause of its own; later requests are flushed. For a request that siw begins
+ * to transmit after the connection has ended, it reports a QP operation error. */
 static void complete(struct siw_qp *q, struct request *r)
 {
 	if (q->failed)
@@ -59,8 +60,8 @@ static void complete(struct siw_qp *q, struct request *r)
 		hand_out(q->cq, &r->wc);
 }
 
-/* Hands out what is complete, in order. An unsignaled request has no completion: a later one
- * tells that it was transmitted. */
+/* Hands out what is complete, in order. An unsignaled request has no completion: that of a later request
+ * shows that it was transmitted. */
 static void advance(struct siw_qp *q)
 {
 	for (; !q->closed && q->tail != q->next_held; q->tail++) {
@@ -93,7 +94,7 @@ static bool is_short_on_two_pages(uint64_t addr, uint32_t length)
 	return length <= SHORT && addr % PAGE + length > PAGE;
 }
 
-/* One part of a read, the whole for most. `from` is its first byte. */
+/* Posts `length` bytes of a read, from the byte `from` on. */
 static int post_read(struct siw_qp *q, struct request *r, uint32_t from, uint32_t length)
 {
 	struct ibv_sge sge = r->sge[0];
@@ -109,7 +110,7 @@ static int post_read(struct siw_qp *q, struct request *r, uint32_t from, uint32_
 	return siw_device.post_send(q->qp, &wr, &bad);
 }
 
-/* Splits what siw would answer with wrong bytes. */
+/* Posts the first part of a read that siw would answer with wrong bytes. */
 static int split_read(struct siw_qp *q, struct request *r, const struct ibv_send_wr *wr)
 {
 	uint32_t first = PAGE - wr->wr.rdma.remote_addr % PAGE;
@@ -126,11 +127,11 @@ static int split_read(struct siw_qp *q, struct request *r, const struct ibv_send
 	return err;
 }
 
-/* -1: the device told no error of this request, which stands in its queue. */
+/* Returns -1 if the device returned -1, although the request is in its queue. */
 static int post_to_device(struct siw_qp *q, struct request *r, const struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr own = *wr, *bad;
-	bool odd = wr->num_sge == 1 &&
+	bool crosses_page = wr->num_sge == 1 &&
 		is_short_on_two_pages(r->is_read ? wr->wr.rdma.remote_addr : wr->sg_list->addr,
 				      wr->sg_list->length);
 	int err;
@@ -140,11 +141,11 @@ static int post_to_device(struct siw_qp *q, struct request *r, const struct ibv_
 	own.send_flags &= ~IBV_SEND_FENCE;
 	if (r->is_read)
 		own.send_flags |= IBV_SEND_SIGNALED;
-	else if (odd)
+	else if (crosses_page)
 		own.send_flags |= IBV_SEND_INLINE;
 	r->state = REQUEST_POSTED;
 	r->rest = 0;
-	err = r->is_read && odd ? split_read(q, r, wr) : siw_device.post_send(q->qp, &own, &bad);
+	err = r->is_read && crosses_page ? split_read(q, r, wr) : siw_device.post_send(q->qp, &own, &bad);
 	if ((!err || err == -1) && r->is_read)
 		q->reads_out++;
 	return err;
@@ -203,7 +204,7 @@ void siw_queue_end(struct siw_qp *q)
 	q->ended = true;
 }
 
-/* Posts of the held requests what may go. */
+/* Posts the held requests that need not wait any more, in order. */
 static void post_held(struct siw_qp *q)
 {
 	while (q->next_held != q->head && !q->ended) {
@@ -224,8 +225,8 @@ static void post_held(struct siw_qp *q)
 	}
 }
 
-/* The first part of a read has come. The second has the device to itself: what was posted before
- * has left its queue. False: it could not be posted. */
+/* Posts the second part of a read whose first part was answered. No other request is in the device's queue:
+ * all that were posted before are transmitted. Returns false if it could not be posted. */
 static bool post_rest(struct siw_qp *q, struct request *r)
 {
 	int err = post_read(q, r, r->sge[0].length - r->rest, r->rest);

@@ -3,11 +3,11 @@
  * requests are posted to the device and when, and the order of completions. It makes no object, and
  * takes no lock.
  *
- * A siw queue pair transmits one request at a time. A request that waits (with a fence, for RDMA
- * reads to be answered; or a read, when as many are out as the peer allows) occupies the
- * transmitter, and the answers to the peer's reads wait behind it. When both ends wait, neither
- * gets its answers: the connection stands still for ever. And requests complete when they are sent,
- * reads when they are answered, so that without a fence completions overtake those of reads.
+ * A siw queue pair transmits one request at a time. A request that waits (with a fence, for RDMA reads to
+ * be answered; or a read, when as many are out as the peer allows) occupies the transmitter, and the
+ * answers to the peer's reads wait behind it. When both ends wait, neither gets its answers: a deadlock.
+ * Moreover requests complete when they are sent, but reads when they are answered, so without a fence
+ * completions overtake those of reads.
  *
  * So the kernel never gets a request that would have to wait, and no fence: such requests, and
  * those behind them, are held here and posted when reads complete. Completions that overtook a
@@ -54,7 +54,7 @@ struct siw_cq {
 	struct ibv_wc *ready;		/* a ring: completions in the order to hand out */
 	uint32_t head, count, size;	/* size is a power of two */
 	uint32_t held;			/* requests of all its queue pairs that have not ended */
-	uint32_t sends;			/* depths of its queue pairs: one completion may let all go */
+	uint32_t sends;			/* depths of its queue pairs: one completion may release all */
 	bool watching;			/* the timer is started */
 	struct dapl_timer timer;
 };
@@ -72,26 +72,26 @@ struct siw_qp {
 	bool signal_all;		/* sq_sig_all: every request has a completion */
 	struct request *split;		/* a split read that is out: all others wait */
 	bool failed;			/* a failure was handed out: what follows is flushed */
-	bool ended;			/* the connection is: nothing is held any more */
-	bool closed;			/* nothing is handed out any more */
+	bool ended;			/* the connection has ended: no request is held any more */
+	bool closed;			/* no completion is handed out any more */
 	struct request *ring;
 	struct ibv_sge *sges;
 	uint8_t *data;
 };
 
-/* libsiw's, the same for all contexts; written once, before the first object is made */
+/* The functions of libsiw, the same for all contexts; written once, before the first object is made. */
 extern struct siw_device {
 	int (*post_send)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
 	int (*poll_cq)(struct ibv_cq *, int, struct ibv_wc *);
 } siw_device;
 
-/* Posts a request, or holds it. Returns errno, or -1 if the device returned that: it told no error of
- * this request, which stands in its queue. */
+/* Posts a request, or holds it. Returns 0 or an errno; or -1 if the device returned -1, although the
+ * request is in its queue. */
 int siw_queue_post(struct siw_qp *q, struct ibv_send_wr *wr);
-/* Takes the device's completions until `wanted` are ready, and posts what need not wait any more.
- * False: out of memory. */
+/* Takes the device's completions until `wanted` are ready, and posts the requests that need not wait any
+ * more. Returns false if there is no memory. */
 bool siw_queue_pull(struct siw_cq *cq, uint32_t wanted);
-/* The connection has failed. What is held is posted no more: core flushes what did not complete
+/* The connection has failed: held requests are not posted any more. Core flushes what did not complete
  * (no_late_flush). */
 void siw_queue_end(struct siw_qp *q);
 

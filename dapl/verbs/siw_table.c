@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* siw_table.c - see siw_table.h. */
+/* siw_table.c - the hash table of what belongs to verbs objects (siw_table.h). */
 #include "siw_table.h"
 #include "common/lock.h"
 #include <stdint.h>

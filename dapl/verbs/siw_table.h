@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* siw_table.h - finds what belongs to a verbs object, by its address. Verbs objects are libsiw's and
- * have no place for a pointer of the provider's. */
+/* siw_table.h - finds what belongs to a verbs object, by its address. Verbs objects belong to libsiw and
+ * have no room for a pointer of the provider. */
 #ifndef SIW_TABLE_H
 #define SIW_TABLE_H
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* tap.c - see tap.h. During a capture the data path of the device's context goes through the functions here, which
- * record and call those that were there; otherwise it has no instruction for it. A thread that was within a verb
- * when the capture began or ended has its message recorded, or not.
+/* tap.c - records the messages of a device during a capture (tap.h). Then the data path of the device's
+ * context goes through the functions here, which record a message and call the functions that were there.
+ * Without a capture the data path has no instruction for it. If a thread is within a verb when a capture
+ * begins or ends, its message may be recorded or not.
  *
- * A request is recorded when it is posted: what the device sends, and when, is not known. What arrives is recorded
- * when its completion is polled. What a peer writes or reads here is not seen: the capture of the peer shows
- * it. Datagrams and raw Ethernet frames are left out.
+ * A request is recorded when it is posted: what the device sends, and when, is not known. A message that
+ * arrives is recorded when its completion is polled. A peer's RDMA writes and reads are not seen here: the
+ * capture of the peer shows them. Datagrams and raw Ethernet frames are left out.
  *
- * A post may name memory that does not exist, and the device tells so by its completion: payload is read by
- * process_vm_readv, which fails for such memory, and for memory of the device. */
+ * A post may name memory that does not exist; the device reports that by its completion. So payload is
+ * read by process_vm_readv, which fails for such memory, and for memory of the device. */
 #include "conn_types.h"
 #include "hw.h"
 #include "tap.h"
@@ -56,7 +57,7 @@ static struct hw_tap *tap_of(const struct ibv_context *verbs)
 	return tap;
 }
 
-/* What the function below is, and whether to record. */
+/* Returns the functions that those here call. *on: a capture runs. */
 static struct ibv_context_ops below(const struct ibv_context *verbs, bool *on)
 {
 	struct ibv_context_ops ops;
@@ -162,7 +163,7 @@ static void forget_connections(struct hw_tap *tap)
 
 /* --- records -------------------------------------------------------------------------------------- */
 
-/* Returns how many of the first bytes could be read. */
+/* Copies the first bytes of a payload. Returns how many could be read. */
 static uint32_t read_payload(const struct ibv_sge *sge, uint32_t sges, uint32_t length, char to[SNAP_MAX])
 {
 	uint32_t room = dapl_tap_snap() < SNAP_MAX ? dapl_tap_snap() : SNAP_MAX, pieces = 0, bytes = 0;
@@ -237,7 +238,7 @@ static void record_completion(const struct ibv_context *verbs, const struct ibv_
 
 /* --- in place of the device's functions ------------------------------------------------------------ */
 
-/* A list is taken apart, since each request of it may be refused: such a one is not shown. */
+/* Posts a list request by request, since each may be refused; a refused request is not recorded. */
 static int tap_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	bool on;

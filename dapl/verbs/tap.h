@@ -8,10 +8,10 @@
 struct dapl_device;
 struct dapl_conn;
 
-/* Messages that are posted, or completed, from now on are recorded, or no more. No lock held. */
+/* Begins or ends to record the messages that are posted or completed. No lock is held. */
 void hw_tap(struct dapl_device *dev, bool on);
-/* conn->lock held: there may be messages from now on, and they are recorded if there is a capture. The peer of a
- * connection that was accepted may send before the last message of the handshake has come. */
+/* conn->lock held: the connection may have messages from now on, which a running capture records. The peer
+ * of an accepted connection may send before the last message of the handshake has come. */
 void hw_tap_connection(const struct dapl_conn *conn);
 /* The device is about to be closed. No call is in it. */
 void hw_tap_close(struct dapl_device *dev);

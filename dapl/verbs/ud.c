@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ud.c - where a datagram endpoint's peer is. SIDR, the connection manager of datagrams,
- * tells the active side where the passive one is; the other direction is this file's: the
- * active side says it in its private data (pdata.h). */
+/* ud.c - addresses of the peers of datagram endpoints. SIDR, the connection manager of datagrams, gives the
+ * active side the address of the passive one. For the other direction the active side sends its address in
+ * its private data (pdata.h). */
 #include "hw.h"
 #include "address.h"
 #include "conn_qp.h"
@@ -16,14 +16,14 @@
 
 enum { GIDS = 1024 };	/* more than any port's table has */
 
-/* The better the lower; 3: of no use. */
+/* The lower the better; 3: unusable. */
 static int gid_rank(uint32_t type)
 {
 	return type == IBV_GID_TYPE_ROCE_V2 ? 0 : type == IBV_GID_TYPE_ROCE_V1 ? 1 :
 	       type == IBV_GID_TYPE_IB ? 2 : 3;
 }
 
-/* Where our GID stands now: tables change when addresses come and go. */
+/* The index of the device's GID now, since tables change when addresses come and go; 0 if it is not found. */
 static int gid_index(struct dapl_device *dev)
 {
 	struct ibv_gid_entry *table = calloc(GIDS, sizeof(*table));
@@ -85,7 +85,7 @@ int hw_ud_peer_passive(struct dapl_device *dev, struct ibv_pd *pd,
 	attr.grh.sgid_index = gid_index(dev);
 	attr.grh.hop_limit = 64;
 	if (port.link_layer == IBV_LINK_LAYER_ETHERNET) {
-		attr.is_global = 1;	/* and where its request came from, not what it says */
+		attr.is_global = 1;	/* the address the request came from, not the GID it claims */
 		hw_address_gid(remote, attr.grh.dgid.raw);
 	} else {
 		attr.dlid = told->lid;
