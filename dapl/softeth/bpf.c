@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "dapl/softeth/bpf.h"
 
-enum { TCX_INGRESS = 46 };		/* enum bpf_attach_type, newer than the oldest headers that we build with */
+enum { TCX_INGRESS = 46 };		/* enum bpf_attach_type; older headers lack it */
 
 /* --- assembling -------------------------------------------------------------------------- */
 
@@ -166,7 +166,8 @@ int bpf_clear_counters(int map, uint32_t entry)
 
 static bool tcx;
 
-/* An interface that does not exist is looked for only if the kind of attachment does. */
+/* The kernel looks for the interface, which does not exist, only if it knows this kind of attachment. A
+ * process that may not load programs goes by the version of the kernel. */
 static void look_for_tcx(void)
 {
 	const struct bpf_insn nothing[2] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = TCX_NEXT_PROGRAM },

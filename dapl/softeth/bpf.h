@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* bpf.h - eBPF programs made at run time: an assembler with labels, and the system calls to load a program, to count
- * in a map, and to attach it to the ingress of a network device (tcx, Linux 6.6). What a program does is its
- * maker's matter (steer.c). */
+/* bpf.h - eBPF programs made at run time: an assembler with labels, and the system calls to load a program,
+ * to count in a map, and to attach it to the ingress of a network device (tcx, Linux 6.6). steer.c decides
+ * what a program does. */
 #ifndef SOFTETH_BPF_H
 #define SOFTETH_BPF_H
 #include <linux/bpf.h>
@@ -23,17 +23,17 @@ struct bpf_code {
 	bool failed;			/* too long, or too many labels */
 };
 
-/* ENOMEM, or 0. */
+/* Returns 0 or ENOMEM. bpf_code_end() is called in both cases. */
 int bpf_code_begin(struct bpf_code *code);
 void bpf_code_end(struct bpf_code *code);
-int bpf_label(struct bpf_code *code);			/* a new one */
+int bpf_label(struct bpf_code *code);			/* makes a label, for a place that bpf_here() sets */
 void bpf_here(struct bpf_code *code, int label);
 void bpf_emit(struct bpf_code *code, uint8_t op, int dst, int src, int off, int32_t imm);
 /* Jumps to `label` if the comparison of `dst` holds; 32 bits. */
 void bpf_jump_if(struct bpf_code *code, uint8_t comparison, int dst, int32_t imm, int label);
 void bpf_jump(struct bpf_code *code, int label);
 void bpf_load_map(struct bpf_code *code, int dst, int map_fd);
-/* Puts distances into the jumps. Returns E2BIG if the program is too long. */
+/* Replaces the labels of jumps by distances. Returns 0, or E2BIG if the program is too long. */
 int bpf_resolve(struct bpf_code *code);
 
 /* These return a descriptor or a negative errno. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* filter.c - compiles rules to classic BPF. The program has a block for each rule: tests, each of which goes on
- * to the next block when it fails, and a return that accepts the frame.
+/* filter.c - compiles rules to classic BPF. The program has a block for each rule: tests, each of which
+ * jumps to the next block when it fails, and a return that accepts the frame.
  *
- * A load beyond the end of the frame rejects the frame whatever the other rules say, so each load is preceded
- * by a test of the length. A field that is cut off reads as 0 in eth_parse(); so only fields whose key is not 0
- * are tested. Frames with a VLAN tag in their bytes and with IPv6 extension headers are let through. */
+ * A load beyond the end of the frame rejects the frame whatever the other rules say, so each load is
+ * preceded by a test of the length. A field that is cut off reads as 0 in eth_parse(); so only fields whose
+ * key is not 0 are tested. Frames with a VLAN tag in their bytes, or with IPv6 extension headers, are
+ * accepted. */
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -41,7 +42,7 @@ static void need_length(struct block *b, uint32_t length)
 	emit(b, BPF_JMP | BPF_JGE | BPF_K, length, 0, FAIL);
 }
 
-/* The accumulator, masked, must be the key. */
+/* Fails unless the accumulator, masked, equals the key. */
 static void compare(struct block *b, uint32_t key, uint32_t mask, uint32_t all)
 {
 	if (mask != all)
@@ -109,7 +110,7 @@ static bool has_ports(const struct dapl_eth_key *key)
 	return key->port_src || key->port_dst;
 }
 
-/* X: length of the IP header. */
+/* Compares a port. X holds the length of the IP header. */
 static void port(struct block *b, uint32_t offset, uint16_t key, uint16_t mask)
 {
 	if (!key)
@@ -179,7 +180,7 @@ static void ipv6(struct block *b, const struct dapl_eth_rule *rule)
 	ports(b, rule);
 }
 
-/* The version that the rule asks for, if it asks for one exactly. */
+/* The version that the rule fixes; 0: none. */
 static unsigned ip_version(const struct dapl_eth_rule *rule)
 {
 	return rule->mask.ip_version == 0xff ? rule->key.ip_version : 0;
@@ -274,7 +275,7 @@ static void add_own(struct eth_filter *filter, const struct filter_part *part)
 	}
 }
 
-/* A rule that accepts jumps to the hash, which is there once, behind the rules. */
+/* A rule that matches jumps to the hash, which follows the rules once. */
 static void add_group(struct eth_filter *filter, const struct filter_part *part)
 {
 	struct sock_filter jump = BPF_STMT(BPF_JMP | BPF_JA, 0), *hash = malloc(ETH_FILTER_HASH_MAX * sizeof *hash);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* filter.h - a classic BPF program for a set of rules, so that the kernel keeps most of what no rule wants from
- * being copied. It lets every frame through that a rule matches, and some more: eth_matches() decides. */
+/* filter.h - a classic BPF program for a set of rules, so that the kernel does not copy most of the frames
+ * that no rule matches. It accepts every frame that a rule matches, and some more: eth_matches() decides. */
 #ifndef SOFTETH_FILTER_H
 #define SOFTETH_FILTER_H
 #include <linux/filter.h>
@@ -11,7 +11,8 @@
 
 enum { ETH_FILTER_MAX = 4096 };		/* instructions; the kernel's limit */
 
-/* Rules of one place: the port's own, or those of a group, of whose frames only some are the port's. */
+/* Rules of one place: the port's own, or those of a group. Of the frames that a group's rules match, only
+ * some are the port's. */
 struct filter_part {
 	const struct dapl_eth_rule *const *rules;
 	unsigned n;
@@ -33,7 +34,7 @@ void eth_filter_begin(struct eth_filter *filter, struct sock_filter *code, uint3
 void eth_filter_add(struct eth_filter *filter, const struct filter_part *part);
 unsigned eth_filter_end(struct eth_filter *filter);	/* the number of instructions */
 
-/* The program for rules of a port's own. */
+/* Makes the program for rules of a port's own. Returns the number of instructions. */
 unsigned eth_filter_make(struct sock_filter program[ETH_FILTER_MAX], const struct dapl_eth_rule *const *rules,
 			 unsigned n, uint32_t snap);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* filter_hash.c - the hash of a group (spread.c) as classic BPF. Frames whose hash is not worth instructions here are
- * accepted: with a VLAN tag in their bytes, IPv4 options, IPv6 extension headers, a tunnel whose inner headers count.
+/* filter_hash.c - the hash of a group (spread.c) as classic BPF. Frames whose hash would take too many
+ * instructions are accepted: those with a VLAN tag in their bytes, IPv4 options, IPv6 extension headers, or
+ * a tunnel whose inner headers are hashed.
  *
  * The input goes to the memory words 0 to 8, 0 where there is none: a bit that is 0 adds nothing. The hash is in X. It is
  * computed bit by bit without jumps: bits are random, and a jump that is predicted wrong costs more. */
@@ -106,7 +107,7 @@ static void read_ipv6(struct hash_code *c, const struct filter_part *part)
 	read_ports(c, part, V6, PORTS_V6);
 }
 
-/* Makes the targets of jumps distances. */
+/* Replaces the targets of jumps by distances. */
 static void resolve(struct hash_code *c, unsigned accept)
 {
 	for (unsigned i = 0; i < accept; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* group.c - groups of ports, and changes of their tables. What a table means is in spread.h; rules are place.c's. */
+/* group.c - groups of ports, and changes of their tables. spread.h explains tables; place.c has the rules. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "dapl/softeth/rules.h"
 #include "dapl/softeth/spread.h"
 
-#define KEPT_NS 10000000000ull	/* former tables: for frames that wait so long in a socket */
+#define KEPT_NS 10000000000ull	/* how long former tables are kept: frames may wait so long in a socket */
 
 static struct dapl_mutex groups_lock = DAPL_MUTEX_INIT(RANK_SOFT_ETH_GROUPS);
 static struct eth_group *groups;
@@ -105,7 +105,7 @@ void eth_rule_free_all(struct eth_port *port)
 
 /* --- tables ------------------------------------------------------------------------------- */
 
-/* Afterwards no port reads a table that was off the list before. */
+/* Renews the filters of all ports. Afterwards no port reads a table that was off the list before. */
 static int renew_filters(struct eth_group *group)
 {
 	int err = 0, now;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* group.h - groups of ports (group.c), as place.c knows them, too. The functions take the lock of groups, and those of
- * ports. */
+/* group.h - groups of ports (group.c), whose structures place.c uses, too. The functions take the lock of
+ * groups, and those of ports. */
 #ifndef SOFTETH_GROUP_H
 #define SOFTETH_GROUP_H
 #include "dapl/softeth/port_types.h"
@@ -19,11 +19,12 @@ struct eth_group {
 	struct eth_port *ports[];	/* NULL: it has left */
 };
 
-/* Guards all groups, and excludes that two threads change times or tables. Before any port's lock. */
+/* The lock of groups: guards all groups, and all changes of times and tables. Outside of any port's lock. */
 void eth_groups_lock(void);
 void eth_groups_unlock(void);
 
-/* Operations of struct eth_port_ops. ENOMEM; of a table also EINVAL: it names a port that has left. */
+/* Operations of struct eth_port_ops. Return 0 or ENOMEM; eth_group_set() also EINVAL: the table names a
+ * port that has left. */
 int eth_group_create(struct eth_port *const *ports, uint32_t n, const struct dapl_eth_rss *rss,
 		     struct eth_group **group);
 int eth_group_set(struct eth_group *group, const uint16_t *table);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* match.c - parses Ethernet, VLAN, MPLS, IP, TCP, UDP, SCTP, and the headers within VXLAN, Geneve, NVGRE, GRE
- * and MPLS, at most one tunnel deep. Every read is checked against the length of the frame: what a header that
- * is cut off would say is 0. Loops are bounded. */
+/* match.c - parses Ethernet, VLAN, MPLS, IP, TCP, UDP, SCTP, and the headers within VXLAN, Geneve, NVGRE,
+ * GRE and MPLS, at most one tunnel deep. Every read is checked against the length of the frame: fields of a
+ * header that is cut off are 0. Loops are bounded. */
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <netinet/in.h>

@@ -38,7 +38,7 @@ enum {
 
 /* --- what a device can do --------------------------------------------------------------- */
 
-/* Whether the driver tells when frames leave. */
+/* True if the driver reports when frames leave. */
 static bool has_departures(const char *netdev)
 {
 	struct ethtool_ts_info info = { .cmd = ETHTOOL_GET_TS_INFO };
@@ -85,8 +85,8 @@ static int query(const char *netdev, struct dapl_eth_attr *attr)
 	return 0;
 }
 
-/* Frames for which the device had no room; ~0: it does not tell. Frames that the stack had no use for are no
- * losses, though rx_dropped counts them. */
+/* Frames for which the device had no room; ~0: unknown. rx_dropped is not added, since it counts frames
+ * that the stack did not need, too. */
 static uint64_t device_drops(const char *netdev)
 {
 	const struct rtnl_link_stats *counters;
@@ -282,7 +282,7 @@ static uint32_t gather(const struct iovec *iov, int n, uint32_t length, uint8_t 
 	return have;
 }
 
-/* A frame that is joined in a way that the kernel cannot describe is lost. */
+/* Receives a message. A frame that was joined in a way that the kernel cannot describe (EINVAL) is lost. */
 static ssize_t receive_message(struct eth_port *port, struct msghdr *message, int flags)
 {
 	ssize_t length;
@@ -296,7 +296,8 @@ static ssize_t receive_message(struct eth_port *port, struct msghdr *message, in
 	return length;
 }
 
-/* Of a frame that is longer than its receive the rules see the rest in `rest`. Returns its length, or -1. */
+/* Receives a frame into these pieces. The rest of a longer frame goes to `rest`, where rules see it.
+ * Returns the frame's length, or -1 with errno. */
 static ssize_t receive_into(struct eth_port *port, const struct iovec *iov, int n, struct received *r,
 			    uint8_t head[PARSED], uint32_t *parsed, int flags)
 {
@@ -408,8 +409,7 @@ static int release(struct eth_port *port, uint32_t oldest)
 	return err;
 }
 
-/* With posted receives the losses are told by SO_RXQ_OVFL; the counter read here is the sum of the same. */
-/* port->lock held, which senders do not take: they count with atomics. */
+/* port->lock held. Senders do not take it: they count with atomics. */
 static void copy_stats(struct dapl_eth_stats *to, const struct dapl_eth_stats *from)
 {
 	*to = (struct dapl_eth_stats){
@@ -420,6 +420,7 @@ static void copy_stats(struct dapl_eth_stats *to, const struct dapl_eth_stats *f
 	};
 }
 
+/* Posted receives learn of losses by SO_RXQ_OVFL; the sum of the counter read here is the same. */
 static void read_stats(struct eth_port *port, struct dapl_eth_stats *stats)
 {
 	uint64_t device = device_drops(port->netdev);

@@ -6,7 +6,8 @@
 
 /* port->lock held. Reads the kernel's counter of dropped frames, which restarts. Returns what was new; 0 on error. */
 uint32_t eth_read_drops(struct eth_port *port);
-/* port->lock held. Fills in time, in ns, and losses, and counts the frame as received. Its flags are complete. */
+/* port->lock held. Fills in the frame's time, in ns, and losses, and counts it as received. Its flags are
+ * set already. */
 void eth_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* place.c - rules as objects, at a port or at a group, and their moves.
  *
- * The packet socket sees a frame before the program that takes frames away does. So a rule comes to the filters of all its
- * ports before the first program has it, and goes from them after the last: no frame is missed by both. */
+ * The packet socket sees a frame before the program that takes frames away does. So a rule is added to the
+ * filters of all its ports before the first program has it, and removed from them after the last program
+ * has lost it: no frame is missed by both. */
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <stdlib.h>
@@ -89,7 +90,7 @@ static int add_to_group(const struct eth_place *at, const struct rule_part *part
 	return 0;
 }
 
-/* Takes a reference to the parts of its own. */
+/* The rule gets references of its own to counts and times. */
 static int add(const struct eth_place *at, struct rule_part *part, void **added)
 {
 	struct eth_rule *rule;
@@ -115,7 +116,7 @@ static struct group_rule **find_in_group(struct eth_group *group, const void *ru
 	return r;
 }
 
-/* With references for the caller. False: it has ended. */
+/* Copies the part, with references for the caller. Returns false if the rule has ended. */
 static bool find(const struct eth_place *at, const void *handle, struct rule_part *part)
 {
 	const struct eth_rule *rule = handle;
@@ -135,7 +136,7 @@ static bool find(const struct eth_place *at, const void *handle, struct rule_par
 	return true;
 }
 
-/* The rules at the ports are the caller's matter. */
+/* Leaves the rules at the ports, which the caller removes. */
 static void remove_from_group(const struct eth_place *at, const void *handle)
 {
 	struct group_rule **r, *rule;
@@ -196,7 +197,8 @@ static int move(const struct eth_place *from, void *rule, const struct eth_place
 	return err;
 }
 
-/* What the program at `from` has counted until it ended; so it must have ended on all processors. */
+/* Adds what the program at `from` has counted until it ended: first waits until it has ended on all
+ * processors. */
 static void keep_dropped(const struct eth_place *from, const void *rule, struct rule_counts *counts)
 {
 	uint64_t frames, bytes;

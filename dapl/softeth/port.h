@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* port.h - what libdaplsoft-eth.so offers to libdaplsoft: a port, that is frames sent to and received from
- * one network device over a packet socket, with rules. The library knows no queue pairs, no registered memory and no
- * thread: dapl/soft/eth does. It is loaded at the first raw endpoint, by the name of its one symbol.
+/* port.h - the interface of libdaplsoft-eth.so for libdaplsoft: a port sends frames to one network device,
+ * and receives frames from it by rules, over a packet socket. Queue pairs, registered memory and threads
+ * are in dapl/soft/eth. The library is loaded at the first raw endpoint, and has one symbol.
  *
  * Every function returns 0 or a positive errno unless it says otherwise, and may be called by any thread. None
  * blocks. */
@@ -15,7 +15,7 @@
 struct eth_port;
 struct eth_group;
 
-/* Where a rule is: one of both. */
+/* Where a rule is: at a port or at a group. The other pointer is NULL. */
 struct eth_place {
 	struct eth_port *port;
 	struct eth_group *group;
@@ -55,14 +55,15 @@ struct eth_port_ops {
 	 * EINVAL: it does not fit the frame; *wrong says why. */
 	int (*send)(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how,
 		    const char **wrong);
-	/* Frames that leave in this order, by one system call if possible; none asks for ETH_SEND_STAMP. *sent is how many have
-	 * left. The result is that of `send` for the one behind them; 0: it has not been tried. One thread at a time. */
+	/* Sends frames in this order, by one system call if possible; none asks for ETH_SEND_STAMP. *sent
+	 * is how many have left. The result is that of `send` for the frame behind them; 0: it was not
+	 * tried. One thread at a time. */
 	int (*send_batch)(struct eth_port *port, const struct eth_out *frames, int n, int *sent, const char **wrong);
-	/* When the frame left that was last sent with ETH_SEND_STAMP. EAGAIN: not known yet. */
+	/* The time at which the last frame with ETH_SEND_STAMP left, in ns. EAGAIN: not known yet. */
 	int (*stamp)(struct eth_port *port, uint64_t *time);
-	/* What is wrong with a frame that is sent later; NULL: nothing. */
+	/* Checks a frame that is to be sent later. Returns what is wrong with it, or NULL. */
 	const char *(*check)(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how);
-	/* Whether there is a frame to receive; frames that no rule wants are gone afterwards. */
+	/* True if there is a frame to receive. Drops frames before it that no rule matches. */
 	bool (*has_frame)(struct eth_port *port);
 	/* The next frame, into these pieces; its length is what fits. EAGAIN: none. */
 	int (*receive)(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth_frame *frame);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* port_types.h - a port, its ring and its rules, as the files of this folder know them. Types only; each file has a
- * header of its own for its functions. */
+/* port_types.h - the structures of a port, its ring and its rules, which the files of this folder share.
+ * Types only; each file declares its functions in a header of its own. */
 #ifndef SOFTETH_PORT_TYPES_H
 #define SOFTETH_PORT_TYPES_H
 #include <net/if.h>
@@ -19,7 +19,8 @@ enum {
 	ETH_VLAN_HLEN = 4,		/* bytes of a VLAN tag */
 };
 
-/* Frames that a rule has given to the program. Shared by a rule that was moved and what is left of it. */
+/* Frames that a rule has given to the program. A rule that was moved shares them with what is left of it at
+ * its old place. */
 struct rule_counts {
 	unsigned refs;			/* atomic, all */
 	uint64_t frames, bytes;
@@ -38,12 +39,12 @@ struct eth_rule {
 	struct dapl_eth_rule rule;
 	struct eth_rule *next;		/* the port's own first, then group by group; by priority, then by age */
 	int joined;			/* the socket that has joined a multicast group, or -1 */
-	unsigned memberships;		/* of those it wants, the first so many have been added */
+	unsigned memberships;		/* how many of the memberships that it needs have been added */
 	uint32_t counter;		/* DROP: its number in the program's counters */
 	struct rule_counts *counts;
 	bool needs_headers;		/* else it matches every frame */
 	struct rule_times *times;
-	bool moved;			/* it is only there for frames that came before */
+	bool moved;			/* it is left for frames that came before it was moved */
 	struct eth_rule *past;		/* what was left of it when it came back to this port, newest first */
 	struct eth_spread *spread;	/* of a group; NULL: the port's own rule */
 	uint16_t member;		/* the port's number in the group */
@@ -53,7 +54,8 @@ struct ring_block {
 	uint32_t out;			/* frames that are polled and not released */
 };
 
-/* Ring receive: blocks of TPACKET_V3. [tail, head) are the program's, counted without end. */
+/* Ring receive: blocks of TPACKET_V3. The program has the blocks [tail, head), which are counted without
+ * end. */
 struct eth_ring {
 	uint8_t *map;
 	uint32_t block_size, blocks;
@@ -83,7 +85,7 @@ struct eth_port {
 	struct eth_batch *batch;	/* send.c; not guarded by the lock: one thread sends batches at a time */
 	bool old_tables;		/* the filter lets through what former tables of groups gave to this port */
 	uint64_t last_time;
-	uint32_t lost_pending;		/* told with the next frame */
+	uint32_t lost_pending;		/* reported with the next frame */
 	uint32_t overflow_seen;		/* SO_RXQ_OVFL of the last frame */
 	uint64_t lost_device_before;
 	struct dapl_eth_stats stats;

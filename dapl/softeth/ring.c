@@ -3,8 +3,8 @@
  * them there. A block goes back to the kernel when all its frames are released. What the kernel wrote about
  * lengths is checked all the same, so that nothing outside of a block is read.
  *
- * The kernel marks blocks that it closed after a loss, not their frames. Then its counter is read, and the losses are told with
- * the next frame: their sum is exact, their place is exact to a block. */
+ * The kernel marks blocks that it closed after a loss, not their frames. Then its counter is read, and the
+ * losses are reported with the next frame: their sum is exact, their place is exact to a block. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
@@ -28,7 +28,7 @@ enum {
 	FRAME_OVERHEAD = 128,		/* bytes of headers and alignment around a frame */
 };
 
-/* Of a frame. The kernel aligns it; nothing here depends on that. */
+/* The header of a frame. The kernel aligns it; nothing here depends on that. */
 typedef struct tpacket3_hdr frame_header __attribute__((aligned(1)));
 
 static uint32_t blocks_for(uint32_t frames, uint32_t bytes)
@@ -124,7 +124,7 @@ static bool lies_in_block(const struct eth_ring *ring, size_t at, size_t length)
 	return at <= ring->block_size && length <= ring->block_size - at;
 }
 
-/* The next frame of the entered block; NULL: that was all. */
+/* Returns the next frame of the entered block, or NULL if there is none. */
 static const frame_header *next_header(struct eth_ring *ring)
 {
 	const frame_header *h = (const frame_header *)(ring->block + ring->next);
@@ -163,7 +163,7 @@ static struct eth_tag tag_of(const frame_header *h)
 	return tag;
 }
 
-/* The rule that wants it; NULL: none does. */
+/* Returns the rule that matches the frame, or NULL. */
 static struct eth_rule *describe(struct eth_port *port, const frame_header *h, struct dapl_eth_frame *frame)
 {
 	const uint8_t *from = (const uint8_t *)h + TPACKET_ALIGN(sizeof *h);	/* struct sockaddr_ll */
@@ -193,7 +193,8 @@ static struct eth_rule *describe(struct eth_port *port, const frame_header *h, s
 	return rule;
 }
 
-/* Frames of a poll that the same rule has matched; counters shared with other ports are added to once for them. */
+/* Frames of a poll that the same rule has matched in a row: counters that other ports share are changed
+ * once for all of them. */
 struct tally {
 	struct eth_rule *rule;
 	uint64_t frames, bytes;

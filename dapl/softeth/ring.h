@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ring.h - ring receive of a port (ring.c). port->lock is held, or no other thread knows the port yet or any more. */
+/* ring.h - ring receive of a port (ring.c). port->lock is held, or no other thread uses the port. */
 #ifndef SOFTETH_RING_H
 #define SOFTETH_RING_H
 #include "dapl/softeth/port_types.h"
@@ -10,7 +10,7 @@ int eth_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_frame);
 void eth_ring_close(struct eth_port *port);
 /* The next frames, which stay in the ring until they are released. Returns how many. */
 int eth_ring_poll(struct eth_port *port, struct dapl_eth_frame *frames, int max);
-/* Gives back the oldest frames that were polled, so many. EINVAL: that many are not out. */
+/* Gives back the `oldest` oldest frames that were polled. EINVAL: fewer are out. */
 int eth_ring_release(struct eth_port *port, uint32_t oldest);
 
 #endif

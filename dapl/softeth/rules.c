@@ -17,7 +17,8 @@
 #include "dapl/softeth/rules.h"
 #include "dapl/softeth/spread.h"
 
-#define LEFT_NS 900000000ull	/* after so long no frame is on its way to a socket: it is less than the second of port.h */
+/* After this time no frame is on its way to a socket any more. Less than the second of port.h. */
+#define LEFT_NS 900000000ull
 
 void eth_rule_count_frames(struct eth_rule *rule, uint64_t frames, uint64_t bytes)
 {
@@ -39,7 +40,7 @@ static bool is_in_time(const struct eth_rule *r, uint64_t time)
 	return r;
 }
 
-/* Of a rule of a group: whether the frame is this member's. */
+/* False if the rule is a group's, and the frame is another member's. */
 static bool is_own(const struct eth_rule *r, const struct eth_headers *headers, uint64_t time, uint32_t *hash)
 {
 	uint32_t found;
@@ -231,7 +232,7 @@ static int join_socket(struct eth_port *port, const struct dapl_eth_rule *rule)
 
 /* --- the list --------------------------------------------------------------------------- */
 
-/* Whether `r` is looked at before a new rule. */
+/* True if `r` is looked at before the new rule. */
 static bool precedes(const struct eth_rule *r, const struct eth_rule *new)
 {
 	if (r->spread != new->spread)
@@ -317,7 +318,8 @@ static void end_rule(struct eth_port *port, struct eth_rule *rule)
 
 /* --- what is left after a change ----------------------------------------------------------- */
 
-/* What is left of a rule that comes back, off the list; NULL: nothing. The counts tell that it is the same rule. */
+/* Takes what is left of a rule that comes back off the list; NULL: nothing is left. Equal counts show that
+ * it is the same rule. */
 static struct eth_rule *take_left(struct eth_port *port, const struct eth_rule *rule)
 {
 	struct eth_rule *left = port->rules;
@@ -340,8 +342,8 @@ static void keep_past(struct eth_port *port, struct eth_rule *rule, struct eth_r
 	free_past(oldest);
 }
 
-/* No frame that the rule was left for is waiting in the socket, if it left so long ago that none can be on its
- * way to it. */
+/* True if no frame that the rule was left for waits in the socket. The rule left so long ago that none is
+ * on its way to it. */
 static bool is_read(const struct eth_port *port, uint64_t until)
 {
 	struct pollfd fd = { .fd = port->fd, .events = POLLIN };
@@ -357,7 +359,7 @@ static bool is_over(const struct eth_port *port, const struct eth_rule *rule, ui
 	return until && until < before && is_read(port, until);
 }
 
-/* Returns whether some is left. */
+/* Returns true if something stays. */
 static bool purge_past(const struct eth_port *port, struct eth_rule *rule, uint64_t before)
 {
 	struct eth_rule **past = &rule->past;
@@ -368,8 +370,8 @@ static bool purge_past(const struct eth_port *port, struct eth_rule *rule, uint6
 	return rule->past;
 }
 
-/* Ends what is left of moved rules, once no frame is on its way; `at_once`: whether or not there may be one. Returns
- * whether some is left. */
+/* Ends what is left of moved rules if no frame is on its way; `at_once`: even if there may be one. Returns
+ * true if something stays. */
 static bool purge(struct eth_port *port, bool at_once)
 {
 	uint64_t before = clock_read_ns(CLOCK_REALTIME) - LEFT_NS;
@@ -522,7 +524,7 @@ void eth_rule_detach(struct eth_port *port, const struct rule_times *times)
 	dapl_mutex_unlock(&port->lock);
 }
 
-/* The rules of a port that is disconnected are gone, though a caller may not know it yet. */
+/* A caller may ask for a rule that has ended with the disconnect of the port. */
 bool eth_rule_has(struct eth_port *port, const struct eth_rule *rule)
 {
 	bool found = false;

@@ -7,8 +7,8 @@
 
 /* --- port->lock held ------------------------------------------------------------------------- */
 
-/* The rule that wants the frame; NULL: none does. `time` in ns. *hash is set if the rule is a group's. The frame is not
- * counted: it may only be looked at. */
+/* Returns the rule that matches the frame, or NULL. `time` in ns. Sets *hash if the rule is a group's. Does
+ * not count the frame, which a caller may only look at. */
 struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint32_t captured,
 			       struct eth_tag tag, uint64_t time, bool outgoing, bool other_host, uint32_t *hash);
 /* Counts frames as given to the program by the rule. */
@@ -18,25 +18,27 @@ void eth_rules_free(struct eth_port *port);
 
 /* --- these take port->lock; an int is 0 or an errno ------------------------------------------- */
 
-/* Adds a rule to list and filter, `member` of a group. It takes frames from the kernel once it is steered.
- * EEXIST: there is an equal one; ENOSPC: there are ETH_MAX_RULES. */
+/* Adds a rule to list and filter. `member`: the port's number in the group. The rule takes frames from the
+ * kernel once eth_rule_steer() is called. EEXIST: there is an equal one; ENOSPC: there are ETH_MAX_RULES. */
 int eth_rule_attach(struct eth_port *port, const struct rule_part *part, uint16_t member, struct eth_rule **added);
-/* The program on the device's ingress becomes that of the rules. */
+/* Replaces the program on the device's ingress by one for the rules. */
 int eth_rule_steer(struct eth_port *port);
-/* It no longer takes frames from the kernel; `purged`: it is left for frames on their way, then it goes. */
+/* The rule takes no frames from the kernel any more. `purged`: it stays for frames on their way, and is
+ * purged later. */
 void eth_rule_unsteer(struct eth_port *port, const struct rule_times *times, bool purged);
 /* Takes the rule off list and filter, and frees it. */
 void eth_rule_detach(struct eth_port *port, const struct rule_times *times);
-/* Whether the port has this rule still. */
+/* True if the port still has this rule. */
 bool eth_rule_has(struct eth_port *port, const struct eth_rule *rule);
-/* The kernel's filter becomes that of the rules, and of the tables of their groups. */
+/* Replaces the kernel's filter by one for the rules, and for the tables of their groups. */
 int eth_filter_renew(struct eth_port *port);
-/* Ends rules that were left for frames on their way, if none is any more. Returns whether some are left. */
+/* Ends rules that were left for frames on their way, if there are no such frames any more. Returns true if
+ * some rules stay. */
 bool eth_rule_purge(struct eth_port *port);
 
 /* --- no lock is needed ------------------------------------------------------------------------ */
 
-/* The socket receives nothing. Returns an errno. */
+/* Sets a filter that accepts nothing. Returns 0 or an errno. */
 int eth_filter_none(int fd);
 /* With one reference; NULL: no memory. */
 struct rule_counts *rule_counts_new(void);

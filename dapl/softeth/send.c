@@ -3,8 +3,8 @@
  *
  * The kernel computes checksums of TCP and UDP and segments messages, or has the device do so: a struct
  * virtio_net_hdr before the frame (PACKET_VNET_HDR) says where. The headers are copied and completed here:
- * VLAN tag, lengths, checksum of the IPv4 header, sum of the pseudo header. A packet that ends before its frame
- * gets its checksum here, since the kernel would add up the frame's last bytes, too. */
+ * VLAN tag, lengths, checksum of the IPv4 header, sum of the pseudo header. For a packet that ends before
+ * its frame the checksum is computed here, since the kernel would add up the padding, too. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/errqueue.h>
@@ -120,7 +120,8 @@ static const char *add_checksums(struct message *m)
 	return NULL;
 }
 
-/* Of the headers within a tunnel. The kernel is asked for one checksum of a frame, so these are added up here. */
+/* Completes the headers within a tunnel. The kernel computes one checksum of a frame only, so these are
+ * computed here. */
 static const char *add_inner_checksums(struct message *m)
 {
 	struct eth_layout inner;
@@ -219,8 +220,8 @@ static const char *prepare(struct message *m, const struct dapl_eth_send *how, u
 
 /* --- times of departure -------------------------------------------------------------------- */
 
-/* The kernel puts the time of a frame that asked for it into the socket's error queue, once it has left. Only one frame
- * asks at a time, so times need no number. The last one that is there. */
+/* The kernel puts the time of a frame that asked for it into the socket's error queue, once the frame has
+ * left. Only one frame asks at a time, so times need no number. Returns the last time in the queue. */
 int eth_send_stamp(struct eth_port *port, uint64_t *time)
 {
 	union {
@@ -281,8 +282,9 @@ static void count(struct eth_port *port, uint64_t frames, uint64_t bytes)
 	__atomic_add_fetch(&port->stats.sent_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* The kernel drops a message to segment that bypasses the queueing discipline, if the device cannot segment. What
- * passes through it from now on must not be overtaken by later frames. ETH-38. */
+/* Ends the bypass of the queueing discipline. The kernel drops a message to segment that bypasses it, if
+ * the device cannot segment. Later frames must not overtake those that pass through it from now on. ETH-38.
+ */
 static int end_bypass(struct eth_port *port)
 {
 	int off = 0;
@@ -293,7 +295,7 @@ static int end_bypass(struct eth_port *port)
 	return 0;
 }
 
-/* Past the queueing discipline a device without carrier looks like one with a full queue. ETH-38. */
+/* With the bypass, a device without carrier gives the same error as one with a full queue. ETH-38. */
 static int send_error(const struct eth_port *port, int err)
 {
 	struct ifreq ifr;
@@ -304,8 +306,9 @@ static int send_error(const struct eth_port *port, int err)
 	return err;
 }
 
-/* The kernel compares a frame with the MTU of now, but not a message that it cuts: such frames would be lost on their way
- * without a word. Whether the MTU has become too small for them. ETH-22. */
+/* True if the MTU has become too small for the frames of a message to segment. The kernel checks single
+ * frames against the current MTU, but not the frames that it cuts: they would be lost without an error.
+ * ETH-22. */
 static bool exceeds_mtu(const struct eth_port *port, const struct message *m)
 {
 	struct ifreq ifr = { .ifr_mtu = 0 };
@@ -331,7 +334,7 @@ static int send_message(struct eth_port *port, struct message *m, bool stamped)
 		return err;
 	m->iov[0] = (struct iovec){ &m->vnet, sizeof m->vnet };
 	sent = sendmsg(port->fd, &message, MSG_DONTWAIT);
-	if (sent < 0 && errno == ENETDOWN)	/* perhaps of an earlier time, told once by the socket. ETH-19 */
+	if (sent < 0 && errno == ENETDOWN)	/* of an earlier time? The socket reports it once. ETH-19 */
 		sent = sendmsg(port->fd, &message, MSG_DONTWAIT);
 	if (sent < 0)
 		return send_error(port, errno);
@@ -399,7 +402,7 @@ static void count_batch(struct eth_port *port, int from, int n)
 	count(port, frames, bytes);
 }
 
-/* sendmmsg() tells how many have left; the next call tells what is wrong with the one behind them. */
+/* sendmmsg() returns how many frames have left; the next call returns the error of the frame behind them. */
 static int send_filled(struct eth_port *port, int n, int *sent)
 {
 	bool told_down = false;
@@ -409,7 +412,7 @@ static int send_filled(struct eth_port *port, int n, int *sent)
 		got = sendmmsg(port->fd, port->batch->headers + *sent, (unsigned)(n - *sent), MSG_DONTWAIT);
 		if (got < 0 && (errno != ENETDOWN || told_down))
 			return send_error(port, errno);
-		told_down = got < 0;	/* perhaps of an earlier time, told once by the socket */
+		told_down = got < 0;	/* of an earlier time? The socket reports it once */
 		if (got > 0) {
 			count_batch(port, *sent, got);
 			*sent += got;

@@ -7,11 +7,11 @@
 /* EAGAIN: the device's queue is full. EINVAL: `how` does not fit the frame; *wrong says why. */
 int eth_send(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how,
 	     const char **wrong);
-/* One thread at a time. *sent: frames that have left; the errors are of the one behind them. */
+/* One thread at a time. *sent: frames that have left. The result is that of the frame behind them. */
 int eth_send_batch(struct eth_port *port, const struct eth_out *frames, int n, int *sent, const char **wrong);
-/* When the frame left that was last sent with ETH_SEND_STAMP, in ns. EAGAIN: not known yet. */
+/* The time at which the last frame with ETH_SEND_STAMP left, in ns. EAGAIN: not known yet. */
 int eth_send_stamp(struct eth_port *port, uint64_t *time);
-/* What is wrong with a frame that is sent later; NULL: nothing. */
+/* Checks a frame that is to be sent later. Returns what is wrong with it, or NULL. */
 const char *eth_send_check(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* spread.h - how a group distributes frames: the hash of a frame, and a table that names the member whose frame it is.
  *
- * Each member's socket sees each frame, with one time stamp, and the member decides by itself whether the frame is its own.
- * So all must use one table for a frame: a table begins at an instant, and frames that came before it go by the older
- * one (change.h). A table is announced before it begins, so that the kernel's filters let its frames through. */
+ * Each member's socket sees each frame, with one time stamp, and each member decides whether the frame is
+ * its own. So all must use the same table for a frame: a table begins at an instant, and the older one
+ * applies to frames that came before (change.h). A table is announced before it begins, so that the
+ * kernel's filters accept its frames. */
 #ifndef SOFTETH_SPREAD_H
 #define SOFTETH_SPREAD_H
 #include <stdbool.h>
@@ -30,15 +31,15 @@ struct eth_spread {
 	struct spread_table *newest;	/* atomic */
 };
 
-/* With one table, for all times. NULL: no memory. */
+/* Makes a spread with one table, for all times. Returns NULL if there is no memory. */
 struct eth_spread *spread_new(const struct dapl_eth_rss *rss);
 void spread_get(struct eth_spread *spread);
 void spread_put(struct eth_spread *spread);
 
 uint32_t spread_hash(const struct eth_spread *spread, const struct eth_headers *headers);
 uint16_t spread_owner(const struct eth_spread *spread, uint32_t hash, uint64_t time);
-/* Sets the bit of each entry of `member`, in all tables that are valid for frames since `since_ns`. Returns whether there
- * is more than one such table. */
+/* Sets the bit of each entry of `member`, in all tables that are valid for frames since `since_ns`. Returns
+ * true if there is more than one such table. */
 bool spread_bits(const struct eth_spread *spread, uint16_t member, uint64_t since_ns,
 		 uint32_t bits[SPREAD_TABLE_MAX / 32]);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* steer.c - compiles rules to eBPF. The program reads the headers into two keys on its stack, as eth_parse() does, then
- * compares the keys with each rule. A function that reads a header has the name that it has in match.c, and stands in the
- * same order; parse_tunnel() is a function for each kind here.
+/* steer.c - compiles rules to eBPF. The program reads the headers into two keys on its stack, as
+ * eth_parse() does, then compares the keys with each rule. The functions that read headers have the names
+ * and the order of those in match.c; in place of parse_tunnel() there is a function for each kind of
+ * tunnel.
  *
- * A header that is cut off ends the reading: what was read until then is compared. All jumps go forward, the loops
- * over VLAN tags, extension headers and labels are unrolled, so the kernel's verifier sees the end. */
+ * A header that is cut off ends the reading: what was read until then is compared. All jumps go forward,
+ * and the loops over VLAN tags, extension headers and labels are unrolled, so the kernel's verifier sees
+ * that the program ends. */
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -415,8 +417,8 @@ static void parse_type(struct steer *s, int key)
 	parse_mpls(s);
 }
 
-/* The load fails, and clears both keys: so the verifier knows no value of them, and does not follow the rules
- * again for each way on which they may be reached. */
+/* Clears both keys by a load that fails. So the verifier has no known values of them, and does not check
+ * the rules again for each path that leads to them. */
 static void clear_keys(struct steer *s)
 {
 	alu(s, BPF_MOV, AT, -1);
@@ -488,7 +490,8 @@ static bool try_rule(struct steer *s, const struct steer_rule *r, int counters, 
 	return conditional;
 }
 
-/* The port's own rules, or those of a group. Returns how many they are; *done: no frame goes on to the next. */
+/* Compiles the port's own rules, or those of a group. Returns how many rules these are. *done: no frame
+ * reaches the next rules. */
 static unsigned try_group(struct steer *s, const struct steer_rule *rules, unsigned n, int counters, bool *done)
 {
 	int behind = bpf_label(s->code);

@@ -15,7 +15,7 @@ struct steer_rule {
 	unsigned group;			/* 0: a rule of the port's own. The rules of a group follow each other */
 };
 
-/* Makes the program; rules in their order. Returns 0 or a positive errno. */
+/* Makes the program for the rules, in this order. Returns 0 or a positive errno. */
 int steer_make(struct bpf_code *code, const struct steer_rule *rules, unsigned n, int counters);
 
 #endif

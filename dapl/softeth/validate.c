@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* validate.c - checksums of a frame that was received, and how many frames were joined in it. The kernel tells that
- * it has verified TCP or UDP; what it has not verified is added up here if the program wants so. The IPv4 header
- * is always added up: it is short. */
+/* validate.c - checksums of a frame that was received, and how many frames were joined in it. The kernel
+ * reports that it has verified TCP or UDP. What it has not verified is added up here if the program asked
+ * for that. The IPv4 header is always added up: it is short. */
+#include <netinet/in.h>
 #include "common/frame_layout.h"
 #include "dapl/softeth/validate.h"
 
@@ -24,7 +25,7 @@ static void validate_l4(struct dapl_eth_frame *frame, const uint8_t *head, const
 	const uint8_t *at = head + l->l4 + eth_checksum_offset(l);
 	uint32_t sum;
 
-	if (l->protocol != 6 && l->version == 4 && !at[0] && !at[1])
+	if (l->protocol != IPPROTO_TCP && l->version == 4 && !at[0] && !at[1])
 		return;
 	sum = eth_sum_pieces(iov, n, l->l4, l->end - l->l4, eth_sum_pseudo(head, l));
 	frame->flags |= is_right(sum) ? ETH_FRAME_L4_OK : ETH_FRAME_L4_BAD;

@@ -6,8 +6,9 @@
 #include <sys/uio.h>
 #include "dapl/softeth/port_types.h"
 
-/* Fills in flags about checksums, and segments. `vnet` as the kernel wrote it; the frame->length bytes that are here
- * are in `iov`, and the first `parsed` of them at `head`. No lock is needed. */
+/* Fills in the flags about checksums, and the number of segments. `vnet` as the kernel wrote it; the
+ * frame->length bytes that are here are in `iov`, and the first `parsed` of them at `head`. No lock is
+ * needed. */
 void eth_validate(const struct eth_port *port, struct dapl_eth_frame *frame, const struct virtio_net_hdr *vnet,
 		  const uint8_t *head, uint32_t parsed, const struct iovec *iov, int n);
 
