@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* craft.c - sends a UDP datagram as an Ethernet frame that the program makes itself. The checksums are filled in on the
- * way:
+/* craft.c - sends a UDP datagram as an Ethernet frame that the program makes itself. DAT_ETH_SEND_CSUM fills in the
+ * checksums:
  *
  *	craft IA TO-MAC FROM-IP TO-IP PORT TEXT
  *
@@ -19,7 +19,7 @@ static void put16(uint8_t *at, size_t value)
 	at[1] = (uint8_t)value;
 }
 
-/* Writes the headers but for addresses; all that is not written is 0. */
+/* Writes the headers but for the addresses. All other bytes of the memory are 0. */
 static void make_headers(size_t text, unsigned port)
 {
 	uint8_t *ip = raw.memory + ETHERNET, *udp = ip + IPV4;

@@ -51,8 +51,8 @@ static void receive_datagram(const struct side *side)
 		fprintf(stderr, "the receive completed with status %d\n", done->status);
 		exit(1);
 	}
-	printf("received %d bytes: \"%s\"\n", (int)(done->transfered_length - HEADER),
-	       buffer + HEADER);
+	printf("received %d bytes: \"%.*s\"\n", (int)(done->transfered_length - HEADER), SIZE,
+	       buffer + HEADER); /* the peer may leave out the NUL */
 }
 
 static void serve(struct side *side, const struct memory *memory)
@@ -83,7 +83,12 @@ static void send_datagram(struct side *side, const struct memory *memory)
 	CHECK(dat_ib_post_send_ud(side->ep, 1, &from, &established.remote_ah, (DAT_DTO_COOKIE){ 0 },
 				  DAT_COMPLETION_DEFAULT_FLAG));
 	event = wait_for(side->requests, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
-	printf("sent, status %d\n", event.event_data.dto_completion_event_data.status);
+	if (event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS) {
+		fprintf(stderr, "the send completed with status %d\n",
+			event.event_data.dto_completion_event_data.status);
+		exit(1);
+	}
+	printf("sent\n");
 	CHECK(dat_ib_ud_ah_free(side->ep, &established.remote_ah));
 }
 

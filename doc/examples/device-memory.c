@@ -42,6 +42,17 @@ static void open_with_extension_events(struct side *side, int argc, char **argv)
 			    NULL, &side->ep));
 }
 
+static void wait_for_atomic(const struct side *side)
+{
+	DAT_EVENT event = wait_for(side->requests, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+
+	if (event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS) {
+		fprintf(stderr, "an atomic completed with status %d\n",
+			event.event_data.dto_completion_event_data.status);
+		exit(1);
+	}
+}
+
 /* The flag is prepared in the client's own device memory and written from there. */
 static void count(const struct side *side, DAT_DM_HANDLE dm, const struct memory *memory,
 		  const struct memory *theirs)
@@ -56,7 +67,7 @@ static void count(const struct side *side, DAT_DM_HANDLE dm, const struct memory
 	for (int i = 0; i < ADDITIONS; i++) {
 		CHECK(dat_ib_post_fetch_and_add(side->ep, one, &before, cookie, &counter,
 						DAT_COMPLETION_DEFAULT_FLAG));
-		wait_for(side->requests, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+		wait_for_atomic(side);
 	}
 	CHECK(dat_dm_copy_to(dm, offsetof(struct words, flag), &one, sizeof one));
 	CHECK(dat_ep_post_rdma_write(side->ep, 1, &set, cookie, &flag,
@@ -65,16 +76,23 @@ static void count(const struct side *side, DAT_DM_HANDLE dm, const struct memory
 	printf("added %d times\n", ADDITIONS);
 }
 
-/* Returns what the counter is when the flag is set. */
+static uint64_t read_word(DAT_DM_HANDLE dm, size_t offset)
+{
+	uint64_t word;
+
+	CHECK(dat_dm_copy_from(dm, offset, &word, sizeof word));
+	return word;
+}
+
+/* Returns the counter once the flag is set. The counter is read after the flag, by a call of its own: one call copies its
+ * words in any order. */
 static uint64_t wait_for_flag(DAT_DM_HANDLE dm)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
-	struct words words;
 
 	for (int i = 0; i < PATIENCE_S * 1000; i++) {
-		CHECK(dat_dm_copy_from(dm, 0, &words, sizeof words));
-		if (words.flag)
-			return words.counter;
+		if (read_word(dm, offsetof(struct words, flag)))
+			return read_word(dm, offsetof(struct words, counter));
 		nanosleep(&pause, NULL);
 	}
 	fprintf(stderr, "the flag was not set within %d s\n", PATIENCE_S);

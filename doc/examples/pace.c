@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 	pace.bits_per_s = rate;
 	CHECK(dat_eth_pace(raw.ep, &pace));
 	first.launch = now() + DELAY_MS * 1000000ull;
-	for (unsigned i = 0; i < frames; i++)		/* they stay behind the first */
+	for (unsigned i = 0; i < frames; i++)		/* they leave after the first */
 		raw_post(&raw, LENGTH, i, i ? &plain : &first);
 	for (unsigned i = 0; i < frames; i++)
 		raw_await(&raw);

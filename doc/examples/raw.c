@@ -29,8 +29,6 @@ static void make_endpoint(struct raw *raw)
 void raw_open(struct raw *raw, DAT_NAME_PTR ia)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = raw->memory };
-	DAT_VLEN length;
-	DAT_VADDR address;
 
 	raw->async = DAT_HANDLE_NULL;
 	raw->attr.size = sizeof raw->attr;
@@ -40,8 +38,8 @@ void raw_open(struct raw *raw, DAT_NAME_PTR ia)
 	CHECK(dat_evd_create(raw->ia, 16, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &raw->ready));
 	CHECK(dat_evd_create(raw->ia, 256, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &raw->sent));
 	CHECK(dat_lmr_create(raw->ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof raw->memory, raw->pz,
-			     DAT_MEM_PRIV_LOCAL_READ_FLAG, DAT_VA_TYPE_VA, &raw->lmr, &raw->context, NULL, &length,
-			     &address));
+			     DAT_MEM_PRIV_LOCAL_READ_FLAG, DAT_VA_TYPE_VA, &raw->lmr, &raw->context, NULL, NULL,
+			     NULL));
 	make_endpoint(raw);
 }
 

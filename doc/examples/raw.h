@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* raw.h - what the examples of raw Ethernet endpoints share: an endpoint with a ring and with memory to send from, and
- * addresses as text. */
+/* raw.h - for the examples of raw Ethernet endpoints: opens an endpoint with a ring and with memory to send from, sends
+ * and receives frames, and parses addresses. */
 #ifndef RAW_H
 #define RAW_H
 #include <stdbool.h>
@@ -19,20 +19,21 @@ struct raw {
 	uint8_t memory[65536];		/* registered */
 };
 
-/* A call that fails ends the program, with a line. */
+/* A call that fails ends the program with one line and exit status 1. */
 #define CHECK(call) raw_check(#call, (call))
 void raw_check(const char *call, DAT_RETURN ret);
 
 void raw_open(struct raw *raw, DAT_NAME_PTR ia);
 void raw_close(struct raw *raw);
 void raw_rule(struct raw *raw, const DAT_ETH_RULE *rule);
-/* The next frame, waited for. It is given back by dat_eth_release(). */
+/* Waits for the next frame. The caller gives it back with dat_eth_release(). */
 DAT_ETH_FRAME raw_next(struct raw *raw);
-/* Posts the first `length` bytes of the memory, and waits until they have left. */
+/* Posts the first `length` bytes of the memory as a send. */
 void raw_post(struct raw *raw, DAT_SEG_LENGTH length, DAT_UINT64 cookie, const DAT_ETH_SEND *how);
-void raw_await(struct raw *raw);	/* one of the sends */
+/* Waits until one send has completed. A completion with an error ends the program. */
+void raw_await(struct raw *raw);
 
-/* False: the text is no such address, or no number from 1 to max. */
+/* Parse an address, or a decimal number from 1 to max. Return false if the text is something else. */
 bool raw_mac(const char *text, uint8_t mac[6]);
 bool raw_ipv4(const char *text, uint8_t ip[4]);
 bool raw_number(const char *text, unsigned long long max, unsigned long long *number);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* side.h - what every example needs: one side of a connection, opened, connected and
- * closed. A call that fails ends the program with one line and exit status 1. What is
- * transferred is the matter of the examples.
+/* side.h - one side of a connection, for all examples: opens it, connects it and closes it. The examples
+ * transfer data over it. A call that fails ends the program with one line and exit status 1.
  *
  * Every example is a server and a client:
  *
@@ -37,14 +36,14 @@ struct memory {
 /* Opens the IA of the command line; makes a protection zone, the EVDs and an endpoint.
  * Wrong arguments end the program with a usage line and exit status 2. */
 void side_open(struct side *side, int argc, char **argv);
-/* The same without an endpoint and its EVDs, for examples that make their own. */
+/* Opens the IA as side_open() does, but makes no endpoint and no EVDs for it: some examples make their own. */
 void side_open_ia(struct side *side, int argc, char **argv);
 
-/* The server listens and accepts one client, the client connects. Receives that the first
- * message needs are posted before. The `size` bytes at `mine` are given to the peer with the
- * connection request or its answer, those of the peer stand at `theirs` afterwards. */
+/* The server listens and accepts one client, the client connects. Post the receives for the peer's first
+ * messages before. The `size` bytes at `mine` go to the peer as private data of the connection request or of
+ * its answer; the peer's are stored at `theirs`. A peer that sends fewer ends the program. */
 void side_connect(struct side *side, const void *mine, void *theirs, size_t size);
-/* The parts of it, for examples that do something between. */
+/* Parts of side_connect(), for examples with other endpoints or EVDs: connects `ep`; makes a service point. */
 void side_dial(struct side *side, DAT_EP_HANDLE ep, const void *mine, size_t size);
 DAT_PSP_HANDLE side_listen(struct side *side, DAT_EVD_HANDLE evd);
 
@@ -53,13 +52,13 @@ void side_close(struct side *side);
 
 /* Registers `size` bytes at `at` with all privileges, until the IA is closed. */
 struct memory register_memory(const struct side *side, void *at, size_t size);
-/* `length` bytes of it from `offset`, as a local segment, and as the peer's target. */
+/* `length` bytes of registered memory from `offset`: as a local segment, and as the target of RDMA of the peer. */
 DAT_LMR_TRIPLET segment(const struct memory *memory, size_t offset, size_t length);
 DAT_RMR_TRIPLET remote_segment(const struct memory *memory, size_t offset, size_t length);
 
-/* The next event of the EVD, which has to be of this kind. Waits for it for ten seconds. */
+/* Returns the next event of the EVD, after at most ten seconds. An event of another kind ends the program. */
 DAT_EVENT wait_for(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER expected);
-/* The next completion, which has to be a success. */
+/* Returns the next completion, after at most ten seconds. A completion with an error ends the program. */
 DAT_DTO_COMPLETION_EVENT_DATA wait_for_completion(DAT_EVD_HANDLE evd);
 
 #endif

@@ -10,12 +10,12 @@
 
 enum { FIRST = 123, SECOND = 456 };
 
-/* What is registered; the client's and the server's are alike. */
+/* The registered memory, the same on both sides. */
 static struct {
 	uint64_t written; /* target of the RDMA write */
 	uint64_t received;
-	uint64_t first,
-		second; /* big-endian: sources of the client; second is the server's answer */
+	uint64_t first;	 /* source of the client's RDMA write; big-endian */
+	uint64_t second; /* source of messages: the client's number, the server's answer; big-endian */
 } numbers;
 
 #define SEGMENT(memory, field) \

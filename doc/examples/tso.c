@@ -4,7 +4,7 @@
  *
  *	tso IA TO-MAC FROM-IP TO-IP BYTES
  *
- * BYTES of payload, at most 60000. Needs CAP_NET_RAW. There is no connection: a host that receives this answers
+ * BYTES of payload, at most 60000. Needs CAP_NET_RAW. There is no connection: a host that receives the frames answers
  * with a reset, if at all. */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,8 @@ enum { ETHERNET = 14, IPV4 = 20, TCP = 20, HEADERS = ETHERNET + IPV4 + TCP };
 
 static struct raw raw;
 
-/* Lengths, checksums and sequence numbers of the frames are not ours to set. */
+/* Writes the headers but for the addresses. Lengths, checksums and the sequence numbers of the frames are filled in when the
+ * message is cut. */
 static void make_template(void)
 {
 	uint8_t *ip = raw.memory + ETHERNET, *tcp = ip + IPV4;

@@ -13,8 +13,8 @@ static const char text[] = "written by RDMA";
 
 static char memory[2 * SIZE]; /* the server's target; the client's source and copy */
 
-/* The write is suppressed: the peer executes requests in order, so that the completion of the
- * read tells that of the write as well. */
+/* The completion of the write is suppressed: the peer executes requests in order, so the read completes after the
+ * write. */
 static void write_and_read_back(struct side *side, const struct memory *mine,
 				const DAT_RMR_TRIPLET *theirs)
 {
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 	if (side.address)
 		write_and_read_back(&side, &registered, &theirs);
 	side_close(&side);
-	if (!side.address) { /* the end of the connection was the only sign */
+	if (!side.address) { /* only the end of the connection shows that data has come */
 		printf("found: \"%s\"\n", memory);
 		return strcmp(memory, text) != 0;
 	}
