@@ -110,6 +110,7 @@ static void two_libraries_have_two_sockets(void)
 	ia = open_ia();
 	OK(dat_ia_open((char *)"ofa-v2-other", 8, &async, &other));
 	unlink(copy);
+	rmdir(path);
 	EXPECT(find_names(getpid(), names, 4) == 2);
 	for (int i = 0; i < 2; i++) {
 		int fd = connect_to(names[i]);
@@ -117,7 +118,6 @@ static void two_libraries_have_two_sockets(void)
 		EXPECT(ask_on(fd, CONTROL_LIST, "") && !answer.failed);
 		close(fd);
 	}
-	rmdir(path);
 	OK(dat_ia_close(other, DAT_CLOSE_ABRUPT_FLAG));
 	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 }

@@ -23,7 +23,9 @@ side() {    # NUMBER BOARD CASE PROGRAM LIBRARIES [RUNNER]
 talk() {    # LABEL CASE NAME-OF-ACCEPTOR NAME-OF-INITIATOR
     local out board status=0 acceptor initiator
     local -n of_acceptor=$3 of_initiator=$4
-    out=$(mktemp) board=$(mktemp)
+    [ -n "${sides_dir-}" ] || { sides_dir=$(mktemp -d); trap 'rm -rf "$sides_dir"' EXIT; }
+    out=$sides_dir/out board=$sides_dir/board
+    : > "$board"
     (side 0 "$board" "$2" "${of_acceptor[@]}") > "$out" 2>&1 & acceptor=$!
     (side 1 "$board" "$2" "${of_initiator[@]}") > "$out.1" 2>&1 & initiator=$!
     wait $acceptor || status=1

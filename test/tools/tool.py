@@ -5,15 +5,17 @@ Run in the top of a build tree."""
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 BUILD = os.getcwd()
 SOFT = BUILD + '/.libs/libdaplsoft.so.2'
 OFA = BUILD + '/.libs/libdaplofa.so.2'
-tests, failures = [], []
+tests = []
 
 
 class Skip(Exception):
@@ -167,25 +169,33 @@ class Network:
         self.process.stdout.close()
 
 
-def main():
-    passed = skipped = 0
-    only = sys.argv[1:]
-    for function in tests:
-        if only and function.__name__ not in only:
-            continue
-        place = Place()
-        try:
-            function(place)
-            passed += 1
-            print('PASS', function.__name__)
-        except Skip as reason:
-            skipped += 1
-            print('SKIP', function.__name__, '-', reason)
-        except (AssertionError, subprocess.TimeoutExpired, json.JSONDecodeError) as fault:
-            failures.append(function)
-            print('FAIL', function.__name__, '-', fault)
+def run(function):
+    """Runs a test in a place of its own, which goes however the test ends. Gives PASS, SKIP or FAIL, and why."""
+    place = Place()
+    try:
+        function(place)
+        return 'PASS', ''
+    except Skip as reason:
+        return 'SKIP', f' - {reason}'
+    except (AssertionError, subprocess.TimeoutExpired, json.JSONDecodeError) as fault:
+        return 'FAIL', f' - {fault}'
+    except Exception:           # pylint: disable=broad-exception-caught
+        return 'FAIL', f' - {traceback.format_exc()}'
+    finally:
         for network in place.networks:
             network.close()
         shutil.rmtree(place.dir, ignore_errors=True)
-    print(f'{passed} passed, {len(failures)} failed, {skipped} skipped')
-    sys.exit(1 if failures else 0)
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))     # so that tests end what they started
+    only = sys.argv[1:]
+    results = []
+    for function in tests:
+        if only and function.__name__ not in only:
+            continue
+        result, why = run(function)
+        print(result, function.__name__ + why, flush=True)
+        results.append(result)
+    print(f'{results.count("PASS")} passed, {results.count("FAIL")} failed, {results.count("SKIP")} skipped')
+    sys.exit(1 if 'FAIL' in results else 0)
