@@ -240,9 +240,9 @@ static bool run_case(const struct life_case *c)
 	} else if (good) {
 		printf("ok %s (%.1f s)\n", c->name, life_now() - begin);
 	} else {
-		printf("FAIL %s: %s", c->name, *verdict ? verdict : "");
+		printf("FAIL %s: %s", c->name, verdict);
 		if (WIFSIGNALED(told.status))
-			printf("%s", WTERMSIG(told.status) == SIGKILL ? "hangs" :
+			printf("%s%s", *verdict ? "; " : "", WTERMSIG(told.status) == SIGKILL ? "hangs" :
 			       strsignal(WTERMSIG(told.status)));
 		else if (!*verdict)
 			printf(told.status ? "exit status %d" : "exit status %d, but it wrote this",
