@@ -230,7 +230,7 @@ static void ETH_36_a_link_that_is_down_costs_nothing(void)
 	}
 }
 
-static void ETH_36_not_with_segmentation(void)
+static void ETH_36_segmentation_excludes_a_time_of_departure(void)
 {
 	DAT_ETH_SEND how = { .flags = DAT_ETH_SEND_STAMP | DAT_ETH_SEND_TSO, .mss = 100, .header_length = 54 };
 
@@ -251,7 +251,7 @@ int main(int argc, char **argv)
 		CASE(ETH_36_a_disconnect_does_not_wait),
 		CASE(ETH_36_a_ring_is_not_woken),
 		CASE(ETH_36_a_link_that_is_down_costs_nothing),
-		CASE(ETH_36_not_with_segmentation),
+		CASE(ETH_36_segmentation_excludes_a_time_of_departure),
 	};
 
 	if (!wire_possible())

@@ -27,7 +27,7 @@ static void expect_counter(int line, const char *name, DAT_HANDLE handle, int co
 }
 #define IS(handle, counter, expected) expect_counter(__LINE__, #counter, (DAT_HANDLE)(handle), counter, expected)
 
-static void counters_after_a_known_exchange(void)
+static void counters_count_a_known_exchange(void)
 {
 	struct session *s = malloc(sizeof *s);
 
@@ -137,7 +137,7 @@ static void no_thread_is_woken_without_an_event(void)
 	free(s);
 }
 
-static void all_at_once_and_reset(void)
+static void all_counters_are_read_and_reset_in_one_call(void)
 {
 	DAT_UINT64 all[DCNT_EP_ALL_COUNTERS + 1], value;
 	struct session *s = malloc(sizeof *s);
@@ -179,10 +179,10 @@ static void a_counter_is_printed_in_a_line(void)
 }
 
 static const struct life_case cases[] = {
-	CASE(counters_after_a_known_exchange),
+	CASE(counters_count_a_known_exchange),
 	CASE(dequeues_are_counted),
 	CASE(no_thread_is_woken_without_an_event),
-	CASE(all_at_once_and_reset),
+	CASE(all_counters_are_read_and_reset_in_one_call),
 	CASE(a_counter_is_printed_in_a_line),
 };
 

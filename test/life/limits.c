@@ -176,7 +176,7 @@ static void starve_in_use(const void *arg)
 	free(t);
 }
 
-static void descriptors_run_out_in_use(void)
+static void sessions_survive_a_lack_of_descriptors(void)
 {
 	for (int more = 0; more < 9; more++) {
 		struct told told = run(starve_in_use, &more);
@@ -242,7 +242,7 @@ static void no_memory_may_be_locked(void)
 
 static const struct life_case cases[] = {
 	CASE(descriptors_from_none_upwards),
-	CASE(descriptors_run_out_in_use),
+	CASE(sessions_survive_a_lack_of_descriptors),
 	CASE(no_memory_may_be_locked),
 };
 

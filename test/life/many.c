@@ -119,7 +119,7 @@ static void message(struct many *m, unsigned from, unsigned n)
 		fail("seed %u: message %u: not the data that were sent", seed, n);
 }
 
-static void messages_over_any_of_many(void)
+static void messages_arrive_over_any_of_many_connections(void)
 {
 	struct many *m = malloc(sizeof *m);
 
@@ -150,7 +150,7 @@ static void seldom_used_beside_busy_ones(void)
 }
 
 /* A thread that polls there is in the way of the thread that could bring what it polls for. */
-static void on_one_processor(void)
+static void messages_arrive_on_one_processor(void)
 {
 	cpu_set_t all, one;
 	int cpu = 0;
@@ -161,12 +161,12 @@ static void on_one_processor(void)
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
 	EXPECT(!sched_setaffinity(0, sizeof one, &one));
-	messages_over_any_of_many();
+	messages_arrive_over_any_of_many_connections();
 }
 
 static const struct life_case cases[] = {
-	CASE(messages_over_any_of_many),
-	CASE(on_one_processor),
+	CASE(messages_arrive_over_any_of_many_connections),
+	CASE(messages_arrive_on_one_processor),
 	CASE(seldom_used_beside_busy_ones),
 };
 

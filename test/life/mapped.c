@@ -110,7 +110,7 @@ static void what_is_stored_is_the_peers(void)
 	end_offer(o);
 }
 
-static void a_part_of_a_region(void)
+static void a_part_of_a_region_can_be_mapped(void)
 {
 	struct offer *o = new_offer();
 	char *at;
@@ -160,7 +160,7 @@ static void until_the_endpoint_is_freed(void)
 }
 
 /* The connection, the registration, and the peer's own mapping and descriptor are gone. */
-static void longer_than_all_else(void)
+static void a_mapping_outlives_what_it_was_made_from(void)
 {
 	struct offer *o = new_offer();
 	char *at = map(o);
@@ -245,7 +245,7 @@ static void where_it_is_switched_off(void)
 	}
 }
 
-static void mistakes(void)
+static void wrong_arguments_are_refused(void)
 {
 	struct offer *o = new_offer();
 	DAT_PVOID at;
@@ -297,15 +297,15 @@ int main(int argc, char **argv)
 {
 	static const struct life_case cases[] = {
 		CASE(what_is_stored_is_the_peers),
-		CASE(a_part_of_a_region),
+		CASE(a_part_of_a_region_can_be_mapped),
 		CASE(until_it_is_unmapped),
 		CASE(until_the_endpoint_is_freed),
-		CASE(longer_than_all_else),
+		CASE(a_mapping_outlives_what_it_was_made_from),
 		CASE(what_is_not_of_the_region),
 		CASE(what_may_not_be_written),
 		CASE(what_is_not_shared),
 		CASE(where_it_is_switched_off),
-		CASE(mistakes),
+		CASE(wrong_arguments_are_refused),
 		CASE(a_provider_says_whether_it_can),
 	};
 

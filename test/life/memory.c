@@ -200,13 +200,13 @@ static void guarded_memory_fails_the_peers_request(void)
 		}
 }
 
-static void guarded_memory_over_tcp(void)
+static void guarded_memory_fails_the_peers_request_over_tcp(void)
 {
 	setenv("DAPL_SOFT_SHM", "0", 1);
 	guarded_memory_fails_the_peers_request();
 }
 
-static void guarded_memory_without_direct_access(void)
+static void guarded_memory_fails_the_peers_request_without_direct_access(void)
 {
 	setenv("DAPL_SOFT_DIRECT", "0", 1);
 	guarded_memory_fails_the_peers_request();
@@ -227,8 +227,8 @@ int main(int argc, char **argv)
 		CASE(missing_memory_is_not_registered),
 		CASE(pages_behind_the_end_of_a_file_are_not_registered),
 		CASE(guarded_memory_fails_the_peers_request),
-		CASE(guarded_memory_over_tcp),
-		CASE(guarded_memory_without_direct_access),
+		CASE(guarded_memory_fails_the_peers_request_over_tcp),
+		CASE(guarded_memory_fails_the_peers_request_without_direct_access),
 		CASE(a_guarded_session_works),
 	};
 

@@ -570,7 +570,7 @@ static void exchange_unpolled(struct end *e)
 	}
 }
 
-static void fences_without_polling(void)
+static void fenced_requests_go_out_without_polling(void)
 {
 	static const struct traffic t = { .reads_out = READ_SLOTS };
 
@@ -607,7 +607,7 @@ static const struct life_case cases[] = {
 	CASE(both_directions_at_once),
 	CASE(both_directions_at_once_over_tcp),
 	CASE(fences_and_more_reads_than_go_out),
-	CASE(fences_without_polling),
+	CASE(fenced_requests_go_out_without_polling),
 	CASE(short_reads_that_cross_a_page),
 };
 

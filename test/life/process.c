@@ -99,7 +99,7 @@ static void *traffic(void *arg)
 }
 
 /* Whatever locks are held at that moment, the child can go on. */
-static void forks_in_the_midst_of_traffic(void)
+static void children_forked_in_the_midst_of_traffic_go_on(void)
 {
 	struct session *s = session_opened();
 	pthread_t thread;
@@ -376,35 +376,35 @@ static void exit_in_traffic(const void *arg)
 	exit(39);
 }
 
-static void exit_with_everything_open(void)
+static void exit_with_everything_open_ends_the_process(void)
 {
 	struct told told = run(exit_37, NULL);
 
 	expect_quiet(&told, 37);
 }
 
-static void exit_in_another_thread(void)
+static void exit_in_another_thread_ends_the_process(void)
 {
 	struct told told = run(exit_in_a_thread, NULL);
 
 	expect_quiet(&told, 38);
 }
 
-static void exit_while_an_agent_does_not_return(void)
+static void exit_does_not_wait_for_an_agent(void)
 {
 	struct told told = run(exit_by_agent, "");
 
 	expect_quiet(&told, 40);
 }
 
-static void exit_in_an_agent(void)
+static void exit_in_an_agent_ends_the_process(void)
 {
 	struct told told = run(exit_by_agent, NULL);
 
 	expect_quiet(&told, 40);
 }
 
-static void exit_in_the_midst_of_traffic(void)
+static void exit_in_the_midst_of_traffic_ends_the_process(void)
 {
 	for (int i = 0; i < 40; i++) {
 		struct told told = run(exit_in_traffic, &i);
@@ -442,16 +442,16 @@ static const struct life_case cases[] = {
 	CASE(a_child_with_an_ia_of_its_own),
 	CASE(a_child_that_closes_and_opens),
 	CASE(an_idle_child_delays_no_disconnect),
-	CASE(forks_in_the_midst_of_traffic),
+	CASE(children_forked_in_the_midst_of_traffic_go_on),
 	CASE(forks_while_objects_come_and_go),
 	CASE(forks_while_the_provider_comes_and_goes),
 	CASE(a_fork_that_began_before_the_provider_was_loaded),
 	CASE(no_descriptor_is_inherited_by_exec),
-	CASE(exit_with_everything_open),
-	CASE(exit_in_another_thread),
-	CASE(exit_in_an_agent),
-	CASE(exit_while_an_agent_does_not_return),
-	CASE(exit_in_the_midst_of_traffic),
+	CASE(exit_with_everything_open_ends_the_process),
+	CASE(exit_in_another_thread_ends_the_process),
+	CASE(exit_in_an_agent_ends_the_process),
+	CASE(exit_does_not_wait_for_an_agent),
+	CASE(exit_in_the_midst_of_traffic_ends_the_process),
 };
 
 int main(int argc, char **argv)

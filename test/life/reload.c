@@ -160,7 +160,7 @@ static void the_provider_comes_and_goes(void)
 }
 
 /* What programs do that forget to close the IA. */
-static void unloading_with_an_open_ia(void)
+static void unloading_with_an_open_ia_does_no_harm(void)
 {
 	static struct session s;
 
@@ -278,7 +278,7 @@ static const struct life_case cases[] = {
 	CASE(loading_many_times_beside_an_ia),
 	CASE(opening_many_times_beside_an_ia),
 	CASE(the_provider_comes_and_goes),
-	CASE(unloading_with_an_open_ia),
+	CASE(unloading_with_an_open_ia_does_no_harm),
 };
 
 int main(int argc, char **argv)

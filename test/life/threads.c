@@ -75,7 +75,7 @@ static void *sessions(void *arg)
 	return NULL;
 }
 
-static void sessions_side_by_side(void)
+static void threads_have_sessions_side_by_side(void)
 {
 	int descriptors = open_descriptors();
 
@@ -197,7 +197,7 @@ static void *objects(void *arg)
 	return NULL;
 }
 
-static void objects_of_every_kind(void)
+static void threads_make_objects_of_every_kind(void)
 {
 	int descriptors = open_descriptors();
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
@@ -222,7 +222,7 @@ static void *at_work(void *arg)
 	return NULL;
 }
 
-static void objects_beside_traffic(void)
+static void objects_are_made_beside_traffic(void)
 {
 	struct session *s = malloc(sizeof *s);
 	pthread_t worker;
@@ -321,9 +321,9 @@ static void an_evd_changes_its_cno_in_many_threads(void)
 
 static const struct life_case cases[] = {
 	CASE(opens_and_closes_of_one_name),
-	CASE(sessions_side_by_side),
-	CASE(objects_of_every_kind),
-	CASE(objects_beside_traffic),
+	CASE(threads_have_sessions_side_by_side),
+	CASE(threads_make_objects_of_every_kind),
+	CASE(objects_are_made_beside_traffic),
 	CASE(no_waiter_is_forgotten),
 	CASE(an_evd_changes_its_cno_in_many_threads),
 };

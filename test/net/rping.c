@@ -286,10 +286,10 @@ static void rounds_of(unsigned size, unsigned rounds)
 	play_out((struct play){ .size = size, .rounds = rounds, .clients = 1 });
 }
 
-static void one_round(void) { rounds_of(USUAL, 1); }
+static void one_round_comes_back(void) { rounds_of(USUAL, 1); }
 static void a_hundred_rounds(void) { rounds_of(USUAL, 100); }
-static void the_smallest_data(void) { rounds_of(SMALLEST, 20); }
-static void the_largest_data(void) { rounds_of(LARGEST, 20); }
+static void the_smallest_data_come_back(void) { rounds_of(SMALLEST, 20); }
+static void the_largest_data_come_back(void) { rounds_of(LARGEST, 20); }
 
 /* A segment of siw's, a byte more, a page, several segments and a rest. */
 static void data_of_several_sizes(void)
@@ -300,10 +300,10 @@ static void data_of_several_sizes(void)
 		rounds_of(sizes[i], 5);
 }
 
-static void crc_and_the_largest_data(void)
+static void the_largest_data_come_back_with_crc(void)
 {
 	setenv("DAPL_SOFT_CRC", "1", 1);
-	the_largest_data();
+	the_largest_data_come_back();
 }
 
 static void crc_and_several_sizes(void)
@@ -330,12 +330,12 @@ static void rping_sees_a_spoilt_echo(void)
 
 /* clang-format off */
 #define IN_BOTH_ROLES \
-	CASE(one_round), \
+	CASE(one_round_comes_back), \
 	CASE(a_hundred_rounds), \
-	CASE(the_smallest_data), \
-	CASE(the_largest_data), \
+	CASE(the_smallest_data_come_back), \
+	CASE(the_largest_data_come_back), \
 	CASE(data_of_several_sizes), \
-	CASE(crc_and_the_largest_data), \
+	CASE(the_largest_data_come_back_with_crc), \
 	CASE(crc_and_several_sizes)
 /* clang-format on */
 

@@ -133,7 +133,7 @@ static void exchange_and_end(const char *crc)
 	close_end(&e);
 }
 
-static void private_data_of_the_largest_size(void)
+static void private_data_of_the_largest_size_arrive(void)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET };
 	const DAT_CONNECTION_EVENT_DATA *data;
@@ -226,21 +226,21 @@ static void post_long_send(struct end *e)
 	post_send(e, 0, BLOCK + 1);
 }
 
-static void a_write_to_a_wrong_context(void) { refused(post_bad_write, false); }
+static void a_write_to_a_wrong_context_is_refused(void) { refused(post_bad_write, false); }
 static void a_write_beyond_the_end(void) { refused(post_long_write, false); }
-static void a_read_from_a_wrong_context(void) { refused(post_bad_read, true); }
+static void a_read_from_a_wrong_context_is_refused(void) { refused(post_bad_read, true); }
 static void a_read_beyond_the_end(void) { refused(post_long_read, true); }
 static void a_message_longer_than_its_receive(void) { refused(post_long_send, false); }
 
 int main(int argc, char **argv)
 {
 	static const struct life_case cases[] = {
-		CASE(private_data_of_the_largest_size),
+		CASE(private_data_of_the_largest_size_arrive),
 		CASE(data_both_ways),
 		CASE(data_both_ways_with_crc),
-		CASE(a_write_to_a_wrong_context),
+		CASE(a_write_to_a_wrong_context_is_refused),
 		CASE(a_write_beyond_the_end),
-		CASE(a_read_from_a_wrong_context),
+		CASE(a_read_from_a_wrong_context_is_refused),
 		CASE(a_read_beyond_the_end),
 		CASE(a_message_longer_than_its_receive),
 	};

@@ -225,7 +225,7 @@ static void open_quoted(void)
 	CHECK(noted("init empty 2.0 nonthreadsafe []") == 1);		/* CFG-17 */
 }
 
-static void CFG_12_to_17_quoting(void **state)
+static void CFG_12_to_17_quoted_fields_are_read(void **state)
 {
 	(void)state;
 	silent("quoting.conf", open_quoted);
@@ -283,7 +283,7 @@ static void open_unsafe(void)
 	CHECK(noted("init x 2.0 threadsafe [safe]") == 0);
 }
 
-static void CFG_28_an_exact_entry_before_a_threadsafe_one(void **state)
+static void CFG_28_an_exact_entry_precedes_a_threadsafe_one(void **state)
 {
 	(void)state;
 	silent("both-thread-safeties.conf", open_unsafe);
@@ -432,7 +432,7 @@ static void misspelt_variables_are_told_once_at_trace_level_3(void **state)
 	}
 }
 
-static void REG_52_no_output_when_told_so(void **state)
+static void REG_52_messages_can_be_turned_off(void **state)
 {
 	(void)state;
 	setenv("DAT_DBG_TYPE", "0", 1);
@@ -440,7 +440,7 @@ static void REG_52_no_output_when_told_so(void **state)
 	unsetenv("DAT_DBG_TYPE");
 }
 
-static void REG_53_everything_on_standard_output(void **state)
+static void REG_53_all_messages_go_to_standard_output(void **state)
 {
 	(void)state;
 	setenv("DAT_DBG_TYPE", "0xff", 1);
@@ -493,19 +493,19 @@ int main(void)
 		cmocka_unit_test(CFG_33_a_thousand_entries),
 		cmocka_unit_test(CFG_34_garbage_spoils_its_own_lines_only),
 		cmocka_unit_test(CFG_2_3_an_unreadable_override_is_an_empty_registry),
-		cmocka_unit_test(CFG_12_to_17_quoting),
+		cmocka_unit_test(CFG_12_to_17_quoted_fields_are_read),
 		cmocka_unit_test(CFG_21_u2_is_2_0),
 		cmocka_unit_test(CFG_23_nondefault_is_not_opened),
 		cmocka_unit_test(CFG_27_the_first_library_that_loads_wins),
-		cmocka_unit_test(CFG_28_an_exact_entry_before_a_threadsafe_one),
+		cmocka_unit_test(CFG_28_an_exact_entry_precedes_a_threadsafe_one),
 		cmocka_unit_test(a_threadsafe_entry_after_exact_ones_that_fail),
 		cmocka_unit_test(CFG_29_other_versions_do_not_match),
 		cmocka_unit_test(a_library_that_cannot_be_loaded_is_told_once),
 		cmocka_unit_test(misspelt_variables_are_told_once_at_trace_level_3),
 		cmocka_unit_test(an_unknown_name_is_told_with_the_known_ones),
 		cmocka_unit_test(a_long_list_of_names_is_cut),
-		cmocka_unit_test(REG_52_no_output_when_told_so),
-		cmocka_unit_test(REG_53_everything_on_standard_output),
+		cmocka_unit_test(REG_52_messages_can_be_turned_off),
+		cmocka_unit_test(REG_53_all_messages_go_to_standard_output),
 		cmocka_unit_test(a_wrong_variable_is_told),
 		cmocka_unit_test(a_trace_tells_the_life_of_an_ia),
 	};

@@ -110,7 +110,7 @@ static void lists(const char *names)
 	assert_string_equal(outcome.out, names);
 }
 
-static void CFG_4_the_default_file(void **state)
+static void CFG_4_the_default_file_is_read(void **state)
 {
 	(void)state;
 	put(CONF, ENTRY("one", "") ENTRY("two", ""));
@@ -269,7 +269,7 @@ static void an_unreadable_drop_in_directory_is_told(void **state)
 }
 
 /* What we install must be understood, and list the devices. */
-static void the_shipped_file(void **state)
+static void the_shipped_file_lists_the_devices(void **state)
 {
 	(void)state;
 	roce();
@@ -445,7 +445,7 @@ static void a_text_is_checked_without_a_file(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(CFG_4_the_default_file),
+		TEST(CFG_4_the_default_file_is_read),
 		TEST(no_file_is_the_devices_present),
 		TEST(roce_and_iwarp_devices),
 		TEST(devices_are_in_the_order_of_their_numbers),
@@ -464,7 +464,7 @@ int main(void)
 		TEST(generated_entries_need_no_include),
 		TEST(lists_need_their_pointers),
 		TEST(a_text_is_checked_without_a_file),
-		TEST(the_shipped_file),
+		TEST(the_shipped_file_lists_the_devices),
 		TEST(the_examples_in_the_shipped_file),
 	};
 

@@ -213,7 +213,7 @@ static void query_in_open(void)
 	OK(openv("query-fails-in-open", 2, 0, 0));
 }
 
-static void REG_17_18_the_query_in_open(void **state)
+static void REG_17_18_open_queries_the_ia(void **state)
 {
 	(void)state;
 	silent("behaviours.conf", query_in_open);
@@ -389,7 +389,7 @@ int main(void)
 		cmocka_unit_test(REG_14_an_init_that_registers_nothing),
 		cmocka_unit_test(a_library_stays_for_the_other_names_it_registered),
 		cmocka_unit_test(unusual_inits_do_no_harm),
-		cmocka_unit_test(REG_17_18_the_query_in_open),
+		cmocka_unit_test(REG_17_18_open_queries_the_ia),
 		cmocka_unit_test(REG_21_22_closed_handles),
 		cmocka_unit_test(REG_23_24_a_failed_close_leaves_the_handle),
 		cmocka_unit_test(REG_25_a_provider_that_reports_another_version),

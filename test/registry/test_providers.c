@@ -82,7 +82,7 @@ static void add_and_remove(void)
 	RETURNS(open_ia("dynamic", &ia), NOT_FOUND);
 }
 
-static void REG_27_to_33_add_and_remove(void **state)
+static void REG_27_to_33_programs_add_and_remove_providers(void **state)
 {
 	(void)state;
 	silent_but_unknown("/dev/null", add_and_remove, 1);
@@ -161,7 +161,7 @@ static void list_rules(void)
 	OK(dat_registry_remove_provider(&table, &info));
 }
 
-static void REG_34_to_39_the_list(void **state)
+static void REG_34_to_39_the_list_names_providers_of_both_kinds(void **state)
 {
 	(void)state;
 	silent("duplicates.conf", list_rules);
@@ -289,10 +289,10 @@ static void EXT_11_queries_that_fail(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(REG_27_to_33_add_and_remove),
+		cmocka_unit_test(REG_27_to_33_programs_add_and_remove_providers),
 		cmocka_unit_test(an_empty_table_cannot_be_opened),
 		cmocka_unit_test(the_dynamic_registry_comes_first),
-		cmocka_unit_test(REG_34_to_39_the_list),
+		cmocka_unit_test(REG_34_to_39_the_list_names_providers_of_both_kinds),
 		cmocka_unit_test(whether_ias_are_related_is_unknown),
 		cmocka_unit_test(EXT_1_2_12_extended_operations),
 		cmocka_unit_test(EXT_10_queries_without_an_open),

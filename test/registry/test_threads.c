@@ -48,7 +48,7 @@ static void open_together(void)
 	CHECK(noted("fini slow") == 1);
 }
 
-static void REG_49_one_load_and_one_init_for_all(void **state)
+static void REG_49_all_threads_share_one_load_and_one_init(void **state)
 {
 	(void)state;
 	silent("behaviours.conf", open_together);
@@ -106,7 +106,7 @@ static void open_and_close_all_slowly(void)
 	CHECK(noted("open outside init and fini") == 0);
 }
 
-static void no_open_outside_init_and_fini(void **state)
+static void opens_lie_between_init_and_fini(void **state)
 {
 	(void)state;
 	silent("behaviours.conf", open_and_close_all_slowly);
@@ -196,9 +196,9 @@ static void failing_opens_race(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(REG_49_one_load_and_one_init_for_all),
+		cmocka_unit_test(REG_49_all_threads_share_one_load_and_one_init),
 		cmocka_unit_test(REG_51_opens_and_closes_race),
-		cmocka_unit_test(no_open_outside_init_and_fini),
+		cmocka_unit_test(opens_lie_between_init_and_fini),
 		cmocka_unit_test(only_one_of_many_closes_succeeds),
 		cmocka_unit_test(lists_and_queries_race_with_opens),
 		cmocka_unit_test(failing_opens_race),

@@ -401,12 +401,12 @@ static void kill_peers(const char *name, unsigned rounds)
 	figures(name, rounds);
 }
 
-static void peer_killed(void)
+static void killed_peer_is_survived(void)
 {
 	kill_peers(life_on_soft() ? "shared memory" : getenv("LIFE_DEVICE"), soak_rounds(15));
 }
 
-static void peer_killed_over_tcp(void)
+static void killed_peer_is_survived_over_tcp(void)
 {
 	if (!life_on_soft())
 		skip("the device has no shared memory to be without");
@@ -415,8 +415,8 @@ static void peer_killed_over_tcp(void)
 }
 
 static const struct life_case cases[] = {
-	CASE(peer_killed),
-	CASE(peer_killed_over_tcp),
+	CASE(killed_peer_is_survived),
+	CASE(killed_peer_is_survived_over_tcp),
 };
 
 int main(int argc, char **argv)

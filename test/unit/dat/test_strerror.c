@@ -45,7 +45,7 @@ static void ERR_4_5_7_8_14_names(void **state)
 	says(0x90000000, "DAT_EXTENSION_BASE", "");
 }
 
-static void ERR_6_every_type_with_every_subtype(void **state)
+static void ERR_6_every_type_has_text_with_every_subtype(void **state)
 {
 	(void)state;
 	for (DAT_RETURN type = 0; type <= 0x17; type++)
@@ -94,7 +94,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ERR_1_2_parts_of_a_code),
 		cmocka_unit_test(ERR_4_5_7_8_14_names),
-		cmocka_unit_test(ERR_6_every_type_with_every_subtype),
+		cmocka_unit_test(ERR_6_every_type_has_text_with_every_subtype),
 		cmocka_unit_test(ERR_9_10_what_has_no_name),
 		cmocka_unit_test(ERR_11_12_NULL_pointers),
 		cmocka_unit_test(ERR_13_class_bits_do_not_matter),

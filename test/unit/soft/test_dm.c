@@ -63,7 +63,7 @@ static uint64_t told_size(void)
 	return attr.dm_size;
 }
 
-static void sixteen_mib_by_default(void **state)
+static void default_size_is_sixteen_mib(void **state)
 {
 	(void)state;
 	open_with(NULL);
@@ -230,7 +230,7 @@ static void stopped_owner_is_not_needed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sixteen_mib_by_default),
+		cmocka_unit_test(default_size_is_sixteen_mib),
 		cmocka_unit_test(dapl_soft_dm_0_is_none),
 		cmocka_unit_test(exhausted_memory_can_be_had_again),
 		cmocka_unit_test(memory_is_a_sealed_file_of_its_own),

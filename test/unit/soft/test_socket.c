@@ -86,7 +86,7 @@ static int class_of(int tuned, int setting, enum dapl_qos qos)
 	return class;
 }
 
-static void connection_then_environment_then_quality_of_service(void **state)
+static void class_comes_from_connection_then_environment_then_quality_of_service(void **state)
 {
 	(void)state;
 	assert_int_equal(class_of(0x28, 0x48, DAPL_QOS_THROUGHPUT), 0x28);
@@ -102,7 +102,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_are_compared_without_ports),
 		cmocka_unit_test(peer_with_an_address_of_this_host_is_local),
-		cmocka_unit_test(connection_then_environment_then_quality_of_service),
+		cmocka_unit_test(class_comes_from_connection_then_environment_then_quality_of_service),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

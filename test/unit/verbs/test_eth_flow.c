@@ -109,7 +109,7 @@ static void a_rule_without_fields_is_one_empty_header(void **state)
 	assert_false(flow.partial);
 }
 
-static void each_ethernet_field_alone(void **state)
+static void each_ethernet_field_is_matched_alone(void **state)
 {
 	begin(state);
 	BYTES(dst, false, "\x01\x02\x03\x04\x05\x06");
@@ -150,7 +150,7 @@ static void ip(void **state, uint8_t version)
 	FIELD(ip_version, false, version);
 }
 
-static void each_ipv4_field_alone(void **state)
+static void each_ipv4_field_is_matched_alone(void **state)
 {
 	ip(state, 4);
 	build(0);
@@ -175,7 +175,7 @@ static void each_ipv4_field_alone(void **state)
 	specs(2);
 }
 
-static void each_ipv6_field_alone(void **state)
+static void each_ipv6_field_is_matched_alone(void **state)
 {
 	static const char address[] = "\xfd\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e";
 	const struct ibv_flow_spec_ipv6 *v6;
@@ -206,7 +206,7 @@ static void each_ipv6_field_alone(void **state)
 	assert_false(flow.partial);
 }
 
-static void each_port_alone(void **state)
+static void each_port_is_matched_alone(void **state)
 {
 	for (int tcp = 0; tcp < 2; tcp++)
 		for (int dst = 0; dst < 2; dst++) {
@@ -282,7 +282,7 @@ static void a_vxlan_rule_with_inner_headers(void **state)
 	assert_false(flow.partial);
 }
 
-static void nvgre_and_gre(void **state)
+static void nvgre_and_gre_are_matched_by_the_same_key(void **state)
 {
 	const struct ibv_flow_spec_gre *gre;
 
@@ -313,7 +313,7 @@ static void nvgre_and_gre(void **state)
 	     4);
 }
 
-static void mpls(void **state)
+static void mpls_labels_are_matched(void **state)
 {
 	const struct ibv_flow_spec_mpls *m;
 
@@ -419,15 +419,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_rule_without_fields_is_one_empty_header, begin),
-		cmocka_unit_test(each_ethernet_field_alone),
+		cmocka_unit_test(each_ethernet_field_is_matched_alone),
 		cmocka_unit_test_setup(a_vlan_id_is_a_full_mask, begin),
-		cmocka_unit_test(each_ipv4_field_alone),
-		cmocka_unit_test(each_ipv6_field_alone),
-		cmocka_unit_test(each_port_alone),
+		cmocka_unit_test(each_ipv4_field_is_matched_alone),
+		cmocka_unit_test(each_ipv6_field_is_matched_alone),
+		cmocka_unit_test(each_port_is_matched_alone),
 		cmocka_unit_test(partial_masks_are_told),
 		cmocka_unit_test(a_vxlan_rule_with_inner_headers),
-		cmocka_unit_test(nvgre_and_gre),
-		cmocka_unit_test(mpls),
+		cmocka_unit_test(nvgre_and_gre_are_matched_by_the_same_key),
+		cmocka_unit_test(mpls_labels_are_matched),
 		cmocka_unit_test(modes_and_flags_choose_the_type),
 		cmocka_unit_test(what_flows_cannot_express_is_refused),
 	};
