@@ -83,11 +83,11 @@ static void create_without_capability(const void *arg)
 
 static void ETH_3_a_missing_capability_is_named(void)
 {
-	struct told told;
+	struct child_result result;
 
-	told = run(create_without_capability, NULL);
-	if (told.status || told.lines != 1 || !strstr(told.text, "CAP_NET_RAW") || !strstr(told.text, "eth0"))
-		fail("status %d: %s", told.status, told.text);
+	result = run(create_without_capability, NULL);
+	if (result.status || result.lines != 1 || !strstr(result.text, "CAP_NET_RAW") || !strstr(result.text, "eth0"))
+		fail("status %d: %s", result.status, result.text);
 }
 
 static void ETH_4_wrong_attributes_are_refused(void)
@@ -131,16 +131,16 @@ static void create_with_fcs(const void *arg)
 static void ETH_39_frames_without_fcs_are_no_silent_substitute(void)
 {
 	DAT_ETH_ATTR attr = { .size = sizeof attr };
-	struct told told;
+	struct child_result result;
 
 	wire_open(&w);
 	OK(dat_eth_query(w.ia, &attr));
 	wire_close(&w);
 	if (attr.caps & DAT_ETH_CAP_FCS)
 		skip("the device gives frames with their FCS");
-	told = run(create_with_fcs, NULL);
-	if (told.status || !strstr(told.text, "eth_fcs is keep") || !strstr(told.text, "DAT_ETH_CAP_FCS"))
-		fail("status %d: %s", told.status, told.text);
+	result = run(create_with_fcs, NULL);
+	if (result.status || !strstr(result.text, "eth_fcs is keep") || !strstr(result.text, "DAT_ETH_CAP_FCS"))
+		fail("status %d: %s", result.status, result.text);
 }
 
 static void ETH_5_a_send_is_one_frame(void)

@@ -140,11 +140,11 @@ static void ETH_38_another_value_is_refused_in_one_line(void)
 	};
 
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-		struct told told = run(open_wrong, wrong[i]);
+		struct child_result result = run(open_wrong, wrong[i]);
 
-		if (told.status || told.lines != 1 || !strstr(told.text, wrong[i]) ||
-		    !strstr(told.text, "expected eth_qdisc=bypass or eth_qdisc=default"))
-			fail("\"%s\": status %d, %d lines: %s", wrong[i], told.status, told.lines, told.text);
+		if (result.status || result.lines != 1 || !strstr(result.text, wrong[i]) ||
+		    !strstr(result.text, "expected eth_qdisc=bypass or eth_qdisc=default"))
+			fail("\"%s\": status %d, %d lines: %s", wrong[i], result.status, result.lines, result.text);
 	}
 }
 

@@ -330,10 +330,10 @@ static void take_without_capability(const void *arg)
 
 static void ETH_28_a_missing_capability_is_named(void)
 {
-	struct told told = run(take_without_capability, NULL);
+	struct child_result result = run(take_without_capability, NULL);
 
-	if (told.status || told.lines != 1 || !strstr(told.text, "CAP_BPF") || !strstr(told.text, "eth0"))
-		fail("status %d: %s", told.status, told.text);
+	if (result.status || result.lines != 1 || !strstr(result.text, "CAP_BPF") || !strstr(result.text, "eth0"))
+		fail("status %d: %s", result.status, result.text);
 }
 
 /* In a process that is killed. */

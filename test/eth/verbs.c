@@ -307,11 +307,11 @@ static void pace_and_moderate(const void *arg)
 /* Moderation is that of the EVD's CQ and of the endpoint's. */
 static void rate_and_moderation_are_the_devices(void)
 {
-	struct told told = run(pace_and_moderate, NULL);
+	struct child_result result = run(pace_and_moderate, NULL);
 
-	if (told.status || strcmp(told.text, "rate 8000 burst 3000 frame 1514\nrate 0 burst 0 frame 0\n"
+	if (result.status || strcmp(result.text, "rate 8000 burst 3000 frame 1514\nrate 0 burst 0 frame 0\n"
 				  "moderate 16 100\nmoderate 16 100\nmoderate 0 0\nmoderate 0 0\n"))
-		fail("status %d: %s", told.status, told.text);
+		fail("status %d: %s", result.status, result.text);
 }
 
 static void what_verbs_do_not_have_is_refused(void)

@@ -134,15 +134,15 @@ static void ask_as_another_user(const void *name)
 static void other_users_get_no_answer(void)
 {
 	char names[4][108];
-	struct told told;
+	struct child_result result;
 	DAT_IA_HANDLE ia;
 
 	if (getuid())
 		skip("only root can become another user");
 	ia = open_ia();
 	EXPECT(find_names(getpid(), names, 4) == 1);
-	told = run(ask_as_another_user, names[0]);
-	expect_quiet(&told, 0);
+	result = run(ask_as_another_user, names[0]);
+	expect_quiet(&result, 0);
 	ask(CONTROL_LIST, "");
 	EXPECT(!answer.failed);
 	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
@@ -321,10 +321,10 @@ static void trace_for_a_moment(const void *arg)
 
 static void the_trace_level_can_be_set(void)
 {
-	struct told told = run(trace_for_a_moment, NULL);
+	struct child_result result = run(trace_for_a_moment, NULL);
 
-	if (told.status || !strstr(told.text, "5C3 ") || !strstr(told.text, "5C7 "))
-		fail("status %x: %s", told.status, told.text);
+	if (result.status || !strstr(result.text, "5C3 ") || !strstr(result.text, "5C7 "))
+		fail("status %x: %s", result.status, result.text);
 }
 
 /* --- clients that misbehave ------------------------------------------------------------------- */
@@ -437,12 +437,12 @@ static void a_child_does_not_answer_for_its_parent(void)
 {
 	DAT_IA_HANDLE ia = open_ia();
 	int fd = connect_here();
-	struct told told;
+	struct child_result result;
 
 	EXPECT(ask_on(fd, CONTROL_LIST, ""));
 	for (int i = 0; i < 3; i++) {
-		told = run(child_with_an_ia_of_its_own, NULL);
-		expect_quiet(&told, 0);
+		result = run(child_with_an_ia_of_its_own, NULL);
+		expect_quiet(&result, 0);
 		ask(CONTROL_LIST, "");
 		EXPECT(!answer.failed);
 	}

@@ -172,10 +172,10 @@ static void print_them(const void *arg)
 
 static void a_counter_is_printed_in_a_line(void)
 {
-	struct told told = run(print_them, NULL);
+	struct child_result result = run(print_them, NULL);
 
-	EXPECT(!told.status && told.lines == 1);
-	EXPECT(strstr(told.text, "dapl: ep 0x") && strstr(told.text, " POST_SEND 1\n"));
+	EXPECT(!result.status && result.lines == 1);
+	EXPECT(strstr(result.text, "dapl: ep 0x") && strstr(result.text, " POST_SEND 1\n"));
 }
 
 static const struct life_case cases[] = {

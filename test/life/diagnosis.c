@@ -491,31 +491,31 @@ static void level_3_shows_every_step(void)
 		"^5C3 .* ep .* connected was completion_pending \\(established\\), local " LOCAL
 			" port [0-9]+, remote " LOCAL " port [0-9]+$",
 	};
-	struct told told;
+	struct child_result result;
 
 	setenv("DAPL_TRACE_LEVEL", "3", 1);
-	told = run(disconnect_orderly, NULL);
-	EXPECT(!told.status);
+	result = run(disconnect_orderly, NULL);
+	EXPECT(!result.status);
 	for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
-		if (!matches(told.text, patterns[i]))
-			fail("no record \"%s\" in: %s", patterns[i], told.text);
-	told = run(connect_nowhere, NULL);
-	if (!matches(told.text, "^5C4 .* ep .* disconnected connect to .*: connection refused"))
-		fail("the cause is not traced: %s", told.text);
+		if (!matches(result.text, patterns[i]))
+			fail("no record \"%s\" in: %s", patterns[i], result.text);
+	result = run(connect_nowhere, NULL);
+	if (!matches(result.text, "^5C4 .* ep .* disconnected connect to .*: connection refused"))
+		fail("the cause is not traced: %s", result.text);
 }
 
 static void level_3_shows_datagram_peers(void)
 {
-	struct told told;
+	struct child_result result;
 
 	setenv("DAPL_TRACE_LEVEL", "3", 1);
-	told = run(connect_datagrams_nowhere, NULL);
-	EXPECT(!told.status);
-	if (!matches(told.text, "^5C3 .* ep .* datagram active peer [^ ]*: connect, local " LOCAL
+	result = run(connect_datagrams_nowhere, NULL);
+	EXPECT(!result.status);
+	if (!matches(result.text, "^5C3 .* ep .* datagram active peer [^ ]*: connect, local " LOCAL
 		     ", remote " LOCAL " port [0-9]+$") ||
-	    !matches(told.text, "^5C3 .* conn .* connecting was new \\(connect\\), datagrams, local ") ||
-	    !matches(told.text, "^5C4 .* ep .* UD connect to .*: connection refused"))
-		fail("steps of a datagram endpoint are missing: %s", told.text);
+	    !matches(result.text, "^5C3 .* conn .* connecting was new \\(connect\\), datagrams, local ") ||
+	    !matches(result.text, "^5C4 .* ep .* UD connect to .*: connection refused"))
+		fail("steps of a datagram endpoint are missing: %s", result.text);
 }
 
 static void the_lines_can_be_switched_off(void)

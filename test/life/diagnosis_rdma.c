@@ -133,16 +133,16 @@ static void write_out_of_range(const void *arg)
 
 static void an_access_out_of_range_has_its_line(void)
 {
-	struct told told;
+	struct child_result result;
 
 	if (iwarp)
 		skip("siw completes a write before the peer refuses it, and then disconnects");
-	told = run(write_out_of_range, NULL);
-	if (told.status || !matches(told.text, "^dapl: connection to " ADDRESS " port [0-9]+ from "
+	result = run(write_out_of_range, NULL);
+	if (result.status || !matches(result.text, "^dapl: connection to " ADDRESS " port [0-9]+ from "
 				    ADDRESS " port [0-9]+ " IA ": transfer: remote access error "
 				    "\\(10\\)" TIME " \\(compare RMR context, range and access "
 				    "rights with the peer's LMR\\)$"))
-		fail("status 0x%x: %s", told.status, told.text);
+		fail("status 0x%x: %s", result.status, result.text);
 }
 
 /* The other process connects, and is killed with a message of ours under way. */
@@ -187,15 +187,15 @@ static void survive(const void *arg)
 /* The kernel disconnects for a process that was killed: that is orderly, and no line. */
 static void a_killed_peer_is_told_as_the_kernel_tells_it(void)
 {
-	struct told told;
+	struct child_result result;
 
 	setenv("DAPL_DBG_TYPE", "3", 1);
-	told = run(survive, NULL);
-	if (told.status)
-		fail("status 0x%x: %s", told.status, told.text);
-	if (!matches(told.text, "^event 0x4005$") &&	/* DISCONNECTED */
-	    !matches(told.text, "^dapl: connection to .*: transfer: .*"))
-		fail("neither disconnected nor a line: %s", told.text);
+	result = run(survive, NULL);
+	if (result.status)
+		fail("status 0x%x: %s", result.status, result.text);
+	if (!matches(result.text, "^event 0x4005$") &&	/* DISCONNECTED */
+	    !matches(result.text, "^dapl: connection to .*: transfer: .*"))
+		fail("neither disconnected nor a line: %s", result.text);
 }
 
 static const struct life_case cases[] = {

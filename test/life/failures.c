@@ -21,17 +21,17 @@ bool matches(const char *text, const char *pattern)
 
 void expect_lines(void (*what)(const void *), const char *first, const char *second)
 {
-	struct told told = run(what, NULL);
+	struct child_result result = run(what, NULL);
 	int lines = !!first + !!second;
 
-	if (told.status)
-		fail("status 0x%x: %s", told.status, told.text);
-	if (told.lines != lines)
-		fail("%d lines, expected %d: %s", told.lines, lines, told.text);
-	if (first && !matches(told.text, first))
-		fail("no line \"%s\" in: %s", first, told.text);
-	if (second && !matches(told.text, second))
-		fail("no line \"%s\" in: %s", second, told.text);
+	if (result.status)
+		fail("status 0x%x: %s", result.status, result.text);
+	if (result.lines != lines)
+		fail("%d lines, expected %d: %s", result.lines, lines, result.text);
+	if (first && !matches(result.text, first))
+		fail("no line \"%s\" in: %s", first, result.text);
+	if (second && !matches(result.text, second))
+		fail("no line \"%s\" in: %s", second, result.text);
 }
 
 unsigned port_of(const struct sockaddr_storage *address)

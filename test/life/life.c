@@ -108,27 +108,27 @@ const char *what_is_open(void)
 	return text;
 }
 
-static struct told wait_for(pid_t pid, int output, double limit)
+static struct child_result wait_for(pid_t pid, int output, double limit)
 {
-	struct told told = { .status = -1 };
+	struct child_result result = { .status = -1 };
 	double begin = life_now();
 	ssize_t n;
 
-	while (waitpid(pid, &told.status, WNOHANG) != pid) {
+	while (waitpid(pid, &result.status, WNOHANG) != pid) {
 		if (life_now() - begin > limit) {
 			kill(pid, SIGKILL);
-			waitpid(pid, &told.status, 0);
+			waitpid(pid, &result.status, 0);
 			break;
 		}
 		usleep(1000);
 	}
-	told.seconds = life_now() - begin;
-	n = pread(output, told.text, sizeof told.text - 1, 0);
-	told.text[n > 0 ? n : 0] = '\0';
-	for (char *p = told.text; *p; p++)
-		told.lines += *p == '\n';
+	result.seconds = life_now() - begin;
+	n = pread(output, result.text, sizeof result.text - 1, 0);
+	result.text[n > 0 ? n : 0] = '\0';
+	for (char *p = result.text; *p; p++)
+		result.lines += *p == '\n';
 	close(output);
-	return told;
+	return result;
 }
 
 static bool without_leak_check;
@@ -190,38 +190,38 @@ static pid_t fork_into(int output)
 	return 0;
 }
 
-struct told run(void (*what)(const void *), const void *arg)
+struct child_result run(void (*what)(const void *), const void *arg)
 {
 	int output = open_output();
 	pid_t pid = fork_into(output);
-	struct told told;
+	struct child_result result;
 
 	if (!pid) {
 		close(output);
 		what(arg);
 		exit(0);
 	}
-	told = wait_for(pid, output, limit() / 2);
-	if (WIFEXITED(told.status) && WEXITSTATUS(told.status) == 77)
+	result = wait_for(pid, output, limit() / 2);
+	if (WIFEXITED(result.status) && WEXITSTATUS(result.status) == 77)
 		_exit(77);
-	return told;
+	return result;
 }
 
-void expect_quiet(const struct told *told, int status)
+void expect_quiet(const struct child_result *result, int status)
 {
-	if (WIFSIGNALED(told->status))
-		fail("ended by signal %d after %.1f s, saying \"%s\"", WTERMSIG(told->status),
-		     told->seconds, told->text);
-	if (WEXITSTATUS(told->status) != status || *told->text)
-		fail("exit status %d, expected %d; said \"%s\"", WEXITSTATUS(told->status), status,
-		     told->text);
+	if (WIFSIGNALED(result->status))
+		fail("ended by signal %d after %.1f s, saying \"%s\"", WTERMSIG(result->status),
+		     result->seconds, result->text);
+	if (WEXITSTATUS(result->status) != status || *result->text)
+		fail("exit status %d, expected %d; said \"%s\"", WEXITSTATUS(result->status), status,
+		     result->text);
 }
 
 static bool run_case(const struct life_case *c)
 {
 	int output = open_output();
 	double begin = life_now();
-	struct told told;
+	struct child_result result;
 	pid_t pid;
 	bool good;
 
@@ -232,22 +232,22 @@ static bool run_case(const struct life_case *c)
 		c->run();
 		exit(0);
 	}
-	told = wait_for(pid, output, limit());
-	good = !told.status && !*told.text && !*verdict;
-	if (WIFEXITED(told.status) && WEXITSTATUS(told.status) == 77) {
+	result = wait_for(pid, output, limit());
+	good = !result.status && !*result.text && !*verdict;
+	if (WIFEXITED(result.status) && WEXITSTATUS(result.status) == 77) {
 		printf("skip %s: %s\n", c->name, verdict);
 		good = true;
 	} else if (good) {
 		printf("ok %s (%.1f s)\n", c->name, life_now() - begin);
 	} else {
 		printf("FAIL %s: %s", c->name, verdict);
-		if (WIFSIGNALED(told.status))
-			printf("%s%s", *verdict ? "; " : "", WTERMSIG(told.status) == SIGKILL ? "hangs" :
-			       strsignal(WTERMSIG(told.status)));
+		if (WIFSIGNALED(result.status))
+			printf("%s%s", *verdict ? "; " : "", WTERMSIG(result.status) == SIGKILL ? "hangs" :
+			       strsignal(WTERMSIG(result.status)));
 		else if (!*verdict)
-			printf(told.status ? "exit status %d" : "exit status %d, but it wrote this",
-			       WEXITSTATUS(told.status));
-		printf("\n%s", told.text);
+			printf(result.status ? "exit status %d" : "exit status %d, but it wrote this",
+			       WEXITSTATUS(result.status));
+		printf("\n%s", result.text);
 	}
 	fflush(stdout);
 	return good;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* life.h - what the life tests share: cases, each in a process of its own under a time
- * limit, which must be silent; programs within a case whose output is looked at; and a
- * session, an IA with two endpoints connected to each other. What is expected of each is
- * the business of the files next to this one. */
+/* life.h - what the life tests share: cases, each in a process of its own that must print nothing and end
+ * within a time limit; children of a case, whose exit status and output the case checks; and a session,
+ * which is an IA with two endpoints connected to each other. */
 #ifndef LIFE_H
 #define LIFE_H
 #include <stdbool.h>
@@ -17,21 +16,21 @@ struct life_case {
 	void (*run)(void);
 };
 #define CASE(function) { #function, function }
-/* Runs all, or those that argv names; a line each. Returns main's status. */
+/* Runs the cases that argv names, or all, and prints a line for each. Returns the exit status for main(). */
 int life_main(int argc, char **argv, const struct life_case *cases, int n);
 
-/* Ends the process: its case has failed, and why. */
+/* Ends the process. Its case has failed; the line of the case says why. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Ends the process: the case cannot be told here, and why. */
+/* Ends the process. Its case cannot be tested on this host; the line of the case says why. */
 _Noreturn void skip(const char *why);
 #define EXPECT(condition) do { if (!(condition)) \
 		fail("line %d: %s does not hold", __LINE__, #condition); } while (0)
 #define OK(call) life_ok(__LINE__, #call, (call))
 void life_ok(int line, const char *call, DAT_RETURN ret);
-const char *life_return(DAT_RETURN ret);	/* its name, and the number */
+const char *life_return(DAT_RETURN ret);	/* name and number; valid until the thread's next call */
 
 double life_now(void);		/* seconds */
-/* 1, or how much slower the build with a sanitizer may be. */
+/* How many times slower a build with a sanitizer may be. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SLOWER 10
 #define SANITIZED 1
@@ -42,32 +41,33 @@ double life_now(void);		/* seconds */
 
 /* --- processes ----------------------------------------------------------------------- */
 
-/* A child's end: what it wrote to standard output and error, and its wait status. */
-struct told {
+/* How a child ended: its wait status, and what it wrote to standard output and standard error. */
+struct child_result {
 	int status, lines;
-	double seconds;
+	double seconds;		/* from fork() to its end */
 	char text[60000];
 };
-/* Forks, and runs `what` there: returning is exit(0). If it calls skip(), the whole case is skipped. */
-struct told run(void (*what)(const void *), const void *arg);
+/* Forks, calls what(arg) in the child, and waits for the child's end. The child exits with 0 when `what`
+ * returns. If the child calls skip(), the whole case is skipped. */
+struct child_result run(void (*what)(const void *), const void *arg);
 /* The leak sanitizer does not run when this process exits. */
 void end_without_leak_check(void);
-/* It ended with this status, and said nothing. */
-void expect_quiet(const struct told *told, int status);
+/* Fails unless the child exited with this status and wrote nothing. */
+void expect_quiet(const struct child_result *result, int status);
 int open_descriptors(void);
-const char *what_is_open(void);	/* to say it when they are too many */
-int count_threads(const char *name);	/* NULL: all */
+const char *what_is_open(void);	/* the open descriptors as text, for a message */
+int count_threads(const char *name);	/* threads of this name; NULL: all threads of the process */
 
 /* --- the registry ----------------------------------------------------------------------- */
 
-/* One of our libraries, where the build left it. */
+/* The path of a library of the build tree. Returns NULL if it was not built. */
 const char *life_library(const char *name);
-/* From now on, in this process and its children, these are dat.conf's lines. */
+/* Makes these the lines of dat.conf, for this process and its children. */
 void life_conf(const char *text);
-/* dat.conf has an entry, of this name, of that library, with these ia_params. */
+/* Makes dat.conf one entry with this name, library and ia_params. */
 void life_entry(const char *name, const char *library, const char *params);
-/* There from the beginning: the software device on lo, or the library and ia_params that
- * the environment's LIFE_DEVICE names: "libdaplofa.so.2 rxe0 1". */
+/* The entry that dat.conf has when a case begins: the software device on lo, or the library and the
+ * ia_params that the environment's LIFE_DEVICE names, such as "libdaplofa.so.2 rxe0 1". */
 #define LIFE_IA "ofa-v2-life"
 bool life_on_soft(void);
 
@@ -91,19 +91,21 @@ struct session {
 	struct side a, b;
 	const char *step;	/* the call that failed, of those below */
 };
-/* Opens LIFE_IA, makes two endpoints, connects them. The first failure is returned; what was
- * made until then goes with session_close. */
+/* Opens LIFE_IA, makes two endpoints, and connects them. Returns the first failure; session_close() frees
+ * what was made before it. */
 DAT_RETURN session_open(struct session *s, DAT_TIMEOUT timeout);
-/* The same, in memory of its own, where it is expected to work: a failure ends the case. */
+/* Opens a session in memory that it allocates. A failure ends the case. */
 struct session *session_opened(void);
 DAT_RETURN session_connect(struct session *s, DAT_TIMEOUT timeout);
-/* A message each way, and an RDMA write. False: `step` says where it ended. */
+/* Sends a message each way, and an RDMA write. Returns false after a failure; `step` is then the call that
+ * failed. */
 bool session_exchange(struct session *s, unsigned seed);
 DAT_RETURN session_close(struct session *s);	/* abruptly */
-/* All of it, which is expected to work. */
+/* Opens a session, exchanges messages, and closes it. A failure ends the case. */
 void whole_session(void);
-void in_session(const void *none);	/* the same, for run() */
+void in_session(const void *none);	/* whole_session(), for run() */
 
+/* Takes the next event. Another number than `number` is returned as DAT_ABORT. `event` may be NULL. */
 DAT_RETURN await(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number, DAT_TIMEOUT timeout, DAT_EVENT *event);
 #define MOMENT 10000000		/* us: more than anything here takes */
 

@@ -87,11 +87,11 @@ static void descriptors_from_none_upwards(void)
 	int more, worked = 0;
 
 	for (more = 0; worked < 2 && more < 64; more++) {
-		struct told told = run(starve, &more);
+		struct child_result result = run(starve, &more);
 
-		if (told.status && told.status != 1 << 8)
-			fail("%d descriptors: status 0x%x: %s", more, told.status, told.text);
-		worked += !told.status;
+		if (result.status && result.status != 1 << 8)
+			fail("%d descriptors: status 0x%x: %s", more, result.status, result.text);
+		worked += !result.status;
 	}
 	EXPECT(worked == 2);
 	EXPECT(more > 5);
@@ -179,9 +179,9 @@ static void starve_in_use(const void *arg)
 static void sessions_survive_a_lack_of_descriptors(void)
 {
 	for (int more = 0; more < 9; more++) {
-		struct told told = run(starve_in_use, &more);
+		struct child_result result = run(starve_in_use, &more);
 
-		expect_quiet(&told, 0);
+		expect_quiet(&result, 0);
 	}
 }
 
@@ -233,11 +233,11 @@ static void lock_nothing(const void *arg)
 
 static void no_memory_may_be_locked(void)
 {
-	struct told told = run(lock_nothing, NULL);
+	struct child_result result = run(lock_nothing, NULL);
 
-	if (told.status)
-		fail("status 0x%x: %s", told.status, told.text);
-	EXPECT(told.lines <= 1);	/* why, on a device that locks */
+	if (result.status)
+		fail("status 0x%x: %s", result.status, result.text);
+	EXPECT(result.lines <= 1);	/* why, on a device that locks */
 }
 
 static const struct life_case cases[] = {

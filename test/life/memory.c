@@ -176,13 +176,13 @@ static void access_lost_memory(const void *arg)
 
 static void expect_guarded(struct access access)
 {
-	struct told told = run(access_lost_memory, &access);
-	const char *line = strstr(told.text, " can no longer be ");
+	struct child_result result = run(access_lost_memory, &access);
+	const char *line = strstr(result.text, " can no longer be ");
 
-	if (told.status || !line || strstr(line + 1, " can no longer be ") ||
-	    !strstr(told.text, "of the LMR with context 0x"))
+	if (result.status || !line || strstr(line + 1, " can no longer be ") ||
+	    !strstr(result.text, "of the LMR with context 0x"))
 		fail("kind %d, loss %d, %u bytes: status 0x%x: %s", access.what, access.loss,
-		     access.length, told.status, told.text);
+		     access.length, result.status, result.text);
 }
 
 static void guarded_memory_fails_the_peers_request(void)

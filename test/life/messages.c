@@ -45,24 +45,24 @@ static void open_it(const void *arg)
 
 static void hostile(const char *library, const char *params, const char *named)
 {
-	struct told told;
+	struct child_result result;
 
 	life_entry("hostile", library, params);
-	told = run(open_it, NULL);
-	if (told.status == 1 << 8)
+	result = run(open_it, NULL);
+	if (result.status == 1 << 8)
 		fail("%s: \"%.60s\" opens", library, params);
-	if (told.status)
-		fail("%s: \"%.60s\": status 0x%x: %s", library, params, told.status, told.text);
-	if (told.lines != 1)
-		fail("%s: \"%.60s\": expected one line, found %d: %s", library, params, told.lines,
-		     told.text);
-	if (!strstr(told.text, named))
-		fail("%s: \"%.60s\": the line does not name it: %s", library, params, told.text);
-	if (!strstr(told.text, "expected") && !strstr(told.text, "no such") &&
-	    !strstr(told.text, "has no RDMA device"))
+	if (result.status)
+		fail("%s: \"%.60s\": status 0x%x: %s", library, params, result.status, result.text);
+	if (result.lines != 1)
+		fail("%s: \"%.60s\": expected one line, found %d: %s", library, params, result.lines,
+		     result.text);
+	if (!strstr(result.text, named))
+		fail("%s: \"%.60s\": the line does not name it: %s", library, params, result.text);
+	if (!strstr(result.text, "expected") && !strstr(result.text, "no such") &&
+	    !strstr(result.text, "has no RDMA device"))
 		fail("%s: \"%.60s\": the line does not say what was expected: %s", library, params,
-		     told.text);
-	for (const char *p = told.text; p[1]; p++)
+		     result.text);
+	for (const char *p = result.text; p[1]; p++)
 		if ((unsigned char)*p < ' ' || *p == 127)
 			fail("%s: \"%.60s\": control characters in the message", library, params);
 }
@@ -112,16 +112,16 @@ static void hostile_params_of_rdma_devices(void)
 static void bad_value(const char *variable, const char *value)
 {
 	char quoted[80];
-	struct told told;
+	struct child_result result;
 
 	setenv(variable, value, 1);
-	told = run(in_session, NULL);
+	result = run(in_session, NULL);
 	unsetenv(variable);
 	snprintf(quoted, sizeof quoted, "%s is \"%s\"", variable, value);
-	if (told.status)
-		fail("%s: status 0x%x: %s", quoted, told.status, told.text);
-	if (told.lines != 1 || !strstr(told.text, quoted) || !strstr(told.text, "expected a number from"))
-		fail("%s: expected one line that says so, found: %s", quoted, told.text);
+	if (result.status)
+		fail("%s: status 0x%x: %s", quoted, result.status, result.text);
+	if (result.lines != 1 || !strstr(result.text, quoted) || !strstr(result.text, "expected a number from"))
+		fail("%s: expected one line that says so, found: %s", quoted, result.text);
 }
 
 static void bad_values_of_all_variables(void)
@@ -163,10 +163,10 @@ static void depth_is(const void *depth)
 static void a_bad_value_leaves_the_default(void)
 {
 	int depth = 0;
-	struct told told = run(depth_is, &depth);
+	struct child_result result = run(depth_is, &depth);
 
-	EXPECT(!told.status);
-	depth = atoi(told.text);
+	EXPECT(!result.status);
+	depth = atoi(result.text);
 	setenv("DAPL_WR_MAX", "0", 1);
 	EXPECT(!run(depth_is, &depth).status);
 	setenv("DAPL_WR_MAX", "17", 1);
@@ -197,28 +197,28 @@ static void messages_go_where_they_are_sent(void)
 
 	setenv("DAPL_WR_MAX", "bad", 1);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct told told;
+		struct child_result result;
 
 		if (rows[i].dest)
 			setenv("DAPL_DBG_DEST", rows[i].dest, 1);
-		told = run(use_without, &two);
-		if (told.status || told.lines != rows[i].out)
-			fail("DAPL_DBG_DEST %s: standard output has: %s", rows[i].dest, told.text);
-		told = run(use_without, &one);
-		if (told.status || told.lines != rows[i].err)
-			fail("DAPL_DBG_DEST %s: standard error has: %s", rows[i].dest, told.text);
+		result = run(use_without, &two);
+		if (result.status || result.lines != rows[i].out)
+			fail("DAPL_DBG_DEST %s: standard output has: %s", rows[i].dest, result.text);
+		result = run(use_without, &one);
+		if (result.status || result.lines != rows[i].err)
+			fail("DAPL_DBG_DEST %s: standard error has: %s", rows[i].dest, result.text);
 	}
 }
 
 static void every_kind_of_message_has_its_prefix(void)
 {
-	struct told told;
+	struct child_result result;
 
 	setenv("DAPL_DBG_TYPE", "0xffffffff", 1);
 	setenv("DAT_DBG_TYPE", "0xffffffff", 1);
-	told = run(in_session, NULL);
-	EXPECT(!told.status);
-	for (char *line = strtok(told.text, "\n"); line; line = strtok(NULL, "\n"))
+	result = run(in_session, NULL);
+	EXPECT(!result.status);
+	for (char *line = strtok(result.text, "\n"); line; line = strtok(NULL, "\n"))
 		if (strncmp(line, "dapl: ", 6) && strncmp(line, "dat: ", 5))
 			fail("a line without a prefix: %s", line);
 }
@@ -250,12 +250,12 @@ static void counters_of_zero_are_printed(void)
 	};
 
 	for (int i = 0; i < 2; i++) {
-		struct told told = run(print_counters, &rows[i].counter);
+		struct child_result result = run(print_counters, &rows[i].counter);
 
-		EXPECT(!told.status);
-		if (told.lines != 1 || !strstr(told.text, rows[i].words))
-			fail("expected one line with \"%s\", found %d: %s", rows[i].words, told.lines,
-			     told.text);
+		EXPECT(!result.status);
+		if (result.lines != 1 || !strstr(result.text, rows[i].words))
+			fail("expected one line with \"%s\", found %d: %s", rows[i].words, result.lines,
+			     result.text);
 	}
 }
 
@@ -341,7 +341,7 @@ static void both_libraries_write_to_the_journal(void)
 {
 	int journal = become_journal();
 	char entry[8192];
-	struct told told;
+	struct child_result result;
 	char conf[600];
 	pid_t pid;
 
@@ -350,10 +350,10 @@ static void both_libraries_write_to_the_journal(void)
 	life_conf(conf);
 	setenv("DAT_DBG_DEST", "4", 1);
 	setenv("DAPL_DBG_DEST", "4", 1);
-	told = run(open_unknown_interface, NULL);
-	pid = atoi(told.text);
-	if (told.status || told.lines)
-		fail("status 0x%x: %s", told.status, told.text);
+	result = run(open_unknown_interface, NULL);
+	pid = atoi(result.text);
+	if (result.status || result.lines)
+		fail("status 0x%x: %s", result.status, result.text);
 	EXPECT(next_entry(journal, entry, sizeof entry) == pid);
 	has_field(entry, "MESSAGE_ID=708a2b90a3bc4f6ebf29da7574cbbdff");
 	has_field(entry, "PRIORITY=3");

@@ -52,9 +52,9 @@ static void after_fork(void (*child)(const void *))
 
 	works(s);
 	for (int i = 0; i < 3; i++) {
-		struct told told = run(child, s);
+		struct child_result result = run(child, s);
 
-		expect_quiet(&told, 0);
+		expect_quiet(&result, 0);
 		works(s);
 	}
 	OK(session_close(s));
@@ -106,9 +106,9 @@ static void children_forked_in_the_midst_of_traffic_go_on(void)
 
 	pthread_create(&thread, NULL, traffic, s);
 	for (int i = 0; i < 20; i++) {
-		struct told told = run(i & 1 ? close_and_use_another : leave, s);
+		struct child_result result = run(i & 1 ? close_and_use_another : leave, s);
 
-		expect_quiet(&told, 0);
+		expect_quiet(&result, 0);
 	}
 	__atomic_store_n(&enough, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
@@ -150,9 +150,9 @@ static void forks_while_objects_come_and_go(void)
 	s = session_opened();
 	pthread_create(&thread, NULL, churn, s);
 	for (int i = 0; i < 60; i++) {
-		struct told told = run(use_another, s);
+		struct child_result result = run(use_another, s);
 
-		expect_quiet(&told, 0);
+		expect_quiet(&result, 0);
 	}
 	__atomic_store_n(&enough, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
@@ -180,9 +180,9 @@ static void forks_while_the_provider_comes_and_goes(void)
 	for (int i = 0; i < 2; i++)
 		pthread_create(&thread[i], NULL, load_and_unload, NULL);
 	for (int i = 0; i < 100; i++) {
-		struct told told = run(use_another, NULL);
+		struct child_result result = run(use_another, NULL);
 
-		expect_quiet(&told, 0);
+		expect_quiet(&result, 0);
 	}
 	__atomic_store_n(&enough, true, __ATOMIC_RELAXED);
 	for (int i = 0; i < 2; i++)
@@ -221,7 +221,7 @@ static void count_descriptors(const void *unused)
 /* Its child is like that of a later fork: the provider's connections are closed there, and its locks are free. */
 static void a_fork_that_began_before_the_provider_was_loaded(void)
 {
-	struct told first, second;
+	struct child_result first, second;
 
 	pthread_atfork(another_thread_opens, NULL, NULL);	/* called before those of libdat2 */
 	opens_beside = true;
@@ -247,14 +247,14 @@ static void no_descriptor_is_inherited_by_exec(void)
 {
 	struct session *s = session_opened();
 	DAT_CNO_HANDLE cno;
-	struct told told;
+	struct child_result result;
 
 	OK(dat_cno_create(s->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
 	works(s);
-	told = run(list_descriptors, NULL);
+	result = run(list_descriptors, NULL);
 	/* "total 0", 0, 1, 2, and the directory that ls reads. */
-	if (told.status || told.lines != 5)
-		fail("expected 0, 1, 2 and the directory, found %s", told.text);
+	if (result.status || result.lines != 5)
+		fail("expected 0, 1, 2 and the directory, found %s", result.text);
 	OK(session_close(s));
 	free(s);
 }
@@ -378,38 +378,38 @@ static void exit_in_traffic(const void *arg)
 
 static void exit_with_everything_open_ends_the_process(void)
 {
-	struct told told = run(exit_37, NULL);
+	struct child_result result = run(exit_37, NULL);
 
-	expect_quiet(&told, 37);
+	expect_quiet(&result, 37);
 }
 
 static void exit_in_another_thread_ends_the_process(void)
 {
-	struct told told = run(exit_in_a_thread, NULL);
+	struct child_result result = run(exit_in_a_thread, NULL);
 
-	expect_quiet(&told, 38);
+	expect_quiet(&result, 38);
 }
 
 static void exit_does_not_wait_for_an_agent(void)
 {
-	struct told told = run(exit_by_agent, "");
+	struct child_result result = run(exit_by_agent, "");
 
-	expect_quiet(&told, 40);
+	expect_quiet(&result, 40);
 }
 
 static void exit_in_an_agent_ends_the_process(void)
 {
-	struct told told = run(exit_by_agent, NULL);
+	struct child_result result = run(exit_by_agent, NULL);
 
-	expect_quiet(&told, 40);
+	expect_quiet(&result, 40);
 }
 
 static void exit_in_the_midst_of_traffic_ends_the_process(void)
 {
 	for (int i = 0; i < 40; i++) {
-		struct told told = run(exit_in_traffic, &i);
+		struct child_result result = run(exit_in_traffic, &i);
 
-		expect_quiet(&told, 39);
+		expect_quiet(&result, 39);
 	}
 }
 

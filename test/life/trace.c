@@ -29,25 +29,25 @@ static void trace_records_by_level(void)
 	int lines = 0;
 
 	for (int level = 0; level <= 10; level++) {
-		struct told told;
+		struct child_result result;
 		char number[8];
 
 		snprintf(number, sizeof number, "%d", level);
 		setenv("DAPL_TRACE_LEVEL", number, 1);
-		told = run(in_session, NULL);
-		EXPECT(!told.status);
+		result = run(in_session, NULL);
+		EXPECT(!result.status);
 		if (!level)
-			EXPECT(!told.lines);
+			EXPECT(!result.lines);
 		if (level == 3)
-			EXPECT(told.lines > 0);
+			EXPECT(result.lines > 0);
 		if (level == 10) {
-			EXPECT(strstr(told.text, " connected "));
-			EXPECT(strstr(told.text, " ep 0x"));
-			EXPECT(strstr(told.text, " ia 0x"));
+			EXPECT(strstr(result.text, " connected "));
+			EXPECT(strstr(result.text, " ep 0x"));
+			EXPECT(strstr(result.text, " ia 0x"));
 		}
-		EXPECT(told.lines >= lines - 4);	/* races decide about a few */
-		lines = told.lines;
-		only_records(told.text, "5C3|5C4");
+		EXPECT(result.lines >= lines - 4);	/* races decide about a few */
+		lines = result.lines;
+		only_records(result.text, "5C3|5C4");
 	}
 }
 
@@ -95,25 +95,25 @@ static void a_refused_ep_create_says_why(void)
 {
 	setenv("DAPL_TRACE_LEVEL", "1", 1);
 	for (enum mistake mistake = 0; mistake < MISTAKES; mistake++) {
-		struct told told = run(create_wrongly, &mistake);
+		struct child_result result = run(create_wrongly, &mistake);
 
-		EXPECT(!told.status);
-		if (told.lines != 1 || !strstr(told.text, words[mistake]))
-			fail("expected one line with \"%s\", found %d: %s", words[mistake], told.lines,
-			     told.text);
-		only_records(told.text, "5C4");
+		EXPECT(!result.status);
+		if (result.lines != 1 || !strstr(result.text, words[mistake]))
+			fail("expected one line with \"%s\", found %d: %s", words[mistake], result.lines,
+			     result.text);
+		only_records(result.text, "5C4");
 	}
 }
 
 static void the_registry_traces_too(void)
 {
-	struct told told;
+	struct child_result result;
 
 	setenv("DAT_TRACE_LEVEL", "10", 1);
-	told = run(in_session, NULL);
-	EXPECT(!told.status);
-	EXPECT(told.lines > 0);
-	only_records(told.text, "5C7|5C8");
+	result = run(in_session, NULL);
+	EXPECT(!result.status);
+	EXPECT(result.lines > 0);
+	only_records(result.text, "5C7|5C8");
 }
 
 static void *attribute(DAT_IA_HANDLE ia, const char *name)
@@ -183,11 +183,11 @@ static void trace_for_a_while(const void *arg)
 
 static void trace_levels_change_at_run_time(void)
 {
-	struct told told = run(trace_for_a_while, NULL);
-	char *on = strstr(told.text, "on\n"), *off = strstr(told.text, "off\n");
+	struct child_result result = run(trace_for_a_while, NULL);
+	char *on = strstr(result.text, "on\n"), *off = strstr(result.text, "off\n");
 
-	EXPECT(!told.status);
-	EXPECT(on == told.text);	/* nothing before */
+	EXPECT(!result.status);
+	EXPECT(on == result.text);	/* nothing before */
 	EXPECT(off && !off[4]);		/* nor after */
 	*off = '\0';
 	EXPECT(strstr(on, "5C3 "));
@@ -218,11 +218,11 @@ static char *story_of(long thread, const char *text)
  * ones. */
 static void trace_records_are_dumped_on_request(void)
 {
-	struct told told = run(trace_for_a_while, "dump");
-	char *off = strstr(told.text, "off\n"), *on = told.text + 3, *printed, *dumped;
+	struct child_result result = run(trace_for_a_while, "dump");
+	char *off = strstr(result.text, "off\n"), *on = result.text + 3, *printed, *dumped;
 	long thread = 0;
 
-	EXPECT(!told.status);
+	EXPECT(!result.status);
 	EXPECT(off && off[4]);
 	*off = '\0';
 	off += 4;
@@ -251,15 +251,15 @@ static void bits_choose_kinds_of_messages(void)
 	regex_t line_of;
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct told told;
+		struct child_result result;
 
 		setenv("DAPL_DBG_TYPE", rows[i].mask, 1);
-		told = run(in_session, NULL);
-		EXPECT(!told.status);
-		EXPECT(i ? told.lines > 0 : !told.lines);
+		result = run(in_session, NULL);
+		EXPECT(!result.status);
+		EXPECT(i ? result.lines > 0 : !result.lines);
 		snprintf(pattern, sizeof pattern, "^dapl: 5C[34] [0-9.]+ [0-9]+ (%s) 0x", rows[i].kinds);
 		EXPECT(!regcomp(&line_of, pattern, REG_EXTENDED | REG_NOSUB));
-		for (char *line = strtok(told.text, "\n"); line; line = strtok(NULL, "\n"))
+		for (char *line = strtok(result.text, "\n"); line; line = strtok(NULL, "\n"))
 			if (regexec(&line_of, line, 0, NULL, 0))
 				fail("DAPL_DBG_TYPE %s gives: %s", rows[i].mask, line);
 		regfree(&line_of);

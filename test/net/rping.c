@@ -235,18 +235,18 @@ static void expect_shown(const char *text)
 	free(line);
 }
 
-static void expect_of_rping(const struct told *told)
+static void expect_of_rping(const struct child_result *result)
 {
 	if (play->spoil) {
-		if (!told->status || !strstr(told->text, "mismatch"))
-			fail("rping takes a spoilt echo: status 0x%x, \"%.300s\"", told->status,
-			     told->text);
+		if (!result->status || !strstr(result->text, "mismatch"))
+			fail("rping takes a spoilt echo: status 0x%x, \"%.300s\"", result->status,
+			     result->text);
 		return;
 	}
-	if (told->status != (play->clients > 1 ? SIGTERM : 0))
-		fail("rping ends with status 0x%x, \"%.300s\"", told->status, told->text);
+	if (result->status != (play->clients > 1 ? SIGTERM : 0))
+		fail("rping ends with status 0x%x, \"%.300s\"", result->status, result->text);
 	if (is_shown())
-		expect_shown(told->text);
+		expect_shown(result->text);
 }
 
 static pid_t start_our_end(void)
@@ -265,7 +265,7 @@ static pid_t start_our_end(void)
 
 static void play_out(struct play p)
 {
-	struct told told;
+	struct child_result result;
 	pid_t pid;
 
 	make_server();
@@ -274,8 +274,8 @@ static void play_out(struct play p)
 	pid = start_our_end();
 	if (!soft_connects)
 		await_server(pid);
-	told = run(become_rping, NULL);
-	expect_of_rping(&told);
+	result = run(become_rping, NULL);
+	expect_of_rping(&result);
 	expect_good_end(pid);
 }
 

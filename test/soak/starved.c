@@ -45,18 +45,18 @@ static void check_line(const char *line, const char *const *allowed)
  * ends; there are no more than that. */
 static void shows(const char *at, void (*what)(const void *), const char *const *allowed)
 {
-	struct told told = run(what, NULL);
-	char *rest = told.text, *line;
+	struct child_result result = run(what, NULL);
+	char *rest = result.text, *line;
 	int most = 0;
 
-	if (told.status)
-		fail("status 0x%x: %s", told.status, told.text);
+	if (result.status)
+		fail("status 0x%x: %s", result.status, result.text);
 	while (allowed[most])
 		most++;
-	if (told.lines > most)
-		fail("%d lines, expected %d at most: %s", told.lines, most, told.text);
-	soak_figure("%s: %.*s", at, *told.text ? (int)strcspn(told.text, "\n") : 99,
-		    *told.text ? told.text : "no message, all works");
+	if (result.lines > most)
+		fail("%d lines, expected %d at most: %s", result.lines, most, result.text);
+	soak_figure("%s: %.*s", at, *result.text ? (int)strcspn(result.text, "\n") : 99,
+		    *result.text ? result.text : "no message, all works");
 	while ((line = strsep(&rest, "\n")) != NULL)
 		if (*line)
 			check_line(line, allowed);
