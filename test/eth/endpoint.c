@@ -8,13 +8,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FAILS(call, type) fails(__LINE__, #call, (call), type)
-static void fails(int line, const char *call, DAT_RETURN ret, int type)
-{
-	if ((int)DAT_GET_TYPE(ret) != type)
-		fail("line %d: %s gives %s", line, call, life_return(ret));
-}
-
 static struct wire w;
 
 static void ETH_1_it_is_connected_at_once(void)

@@ -35,16 +35,6 @@ static void set_rate(DAT_UINT64 bits_per_s)
 	OK(dat_eth_pace(w.ep, &pace));
 }
 
-static void expect_send(uint64_t cookie, DAT_DTO_COMPLETION_STATUS status)
-{
-	DAT_DTO_COMPLETION_EVENT_DATA done =
-		wire_event(w.request, DAT_DTO_COMPLETION_EVENT).event_data.dto_completion_event_data;
-
-	if (done.user_cookie.as_64 != cookie || done.status != status)
-		fail("send %lu has status %d, send %lu with %d expected", (unsigned long)done.user_cookie.as_64,
-		     done.status, (unsigned long)cookie, status);
-}
-
 static void expect_no_more(DAT_EVD_HANDLE evd)
 {
 	DAT_EVENT event;
@@ -64,7 +54,7 @@ static void post_waiting(void)
 
 	set_rate(8000);
 	OK(wire_post_send_how(&w, wire_tcp(&w, w.memory, 14, 4, 60000) + 60000, 0, &segment));
-	expect_send(0, DAT_DTO_SUCCESS);
+	wire_expect_send(&w, 0, DAT_DTO_SUCCESS);
 	wire_frame(&w, w.memory, LONG, 1);
 	for (uint64_t i = 1; i < SENDS; i++)
 		OK(wire_post_send(&w, 0, length_of(i), i));
@@ -103,9 +93,9 @@ static void ETH_19_sends_of_a_deleted_device_fail_in_order(void)
 	expect_no_more(w.request);
 	set_rate(0);
 	for (uint64_t i = 1; i < SENDS; i++)
-		expect_send(i, DAT_DTO_ERR_TRANSPORT);
+		wire_expect_send(&w, i, DAT_DTO_ERR_TRANSPORT);
 	OK(wire_post_send(&w, 0, SHORT, SENDS));
-	expect_send(SENDS, DAT_DTO_ERR_TRANSPORT);
+	wire_expect_send(&w, SENDS, DAT_DTO_ERR_TRANSPORT);
 	close_all();
 }
 
@@ -122,7 +112,7 @@ static void ETH_19_stamped_sends_of_a_deleted_device_complete(void)
 	if (system("tc qdisc add dev eth0 root tbf rate 8bit burst 250 latency 1000s 2>/dev/null"))
 		skip("no tc with tbf here");
 	OK(wire_post_send(&w, 0, 2 * SHORT, 0));		/* uses the burst up */
-	expect_send(0, DAT_DTO_SUCCESS);
+	wire_expect_send(&w, 0, DAT_DTO_SUCCESS);
 	for (uint64_t i = 1; i < SENDS; i++)
 		OK(wire_post_send_how(&w, SHORT, i, &how));
 	expect_no_more(w.request);
@@ -199,7 +189,7 @@ static void ETH_6_disconnect_flushes_when_the_device_is_gone(void)
 	await_change(DAT_NET_LINK, 1, 0);
 	OK(dat_ep_disconnect(w.ep, DAT_CLOSE_ABRUPT_FLAG));
 	for (uint64_t i = 1; i < SENDS; i++)
-		expect_send(i, DAT_DTO_ERR_FLUSHED);
+		wire_expect_send(&w, i, DAT_DTO_ERR_FLUSHED);
 	EXPECT(wire_event(w.recv, DAT_ETH_DTO_EVENT).event_data.dto_completion_event_data.status == DAT_DTO_ERR_FLUSHED);
 	expect_no_more(w.recv);
 	close_all();
@@ -273,11 +263,11 @@ static void ETH_19_sends_posted_before_the_link_went_down_fail_in_order(void)
 	expect_no_more(w.request);
 	set_rate(0);
 	for (uint64_t i = 1; i < SENDS; i++)
-		expect_send(i, DAT_DTO_ERR_TRANSPORT);
+		wire_expect_send(&w, i, DAT_DTO_ERR_TRANSPORT);
 	wire_command("ip link set eth0 up");
 	wire_await_up();
 	OK(wire_post_send(&w, 0, SHORT, SENDS));
-	expect_send(SENDS, DAT_DTO_SUCCESS);
+	wire_expect_send(&w, SENDS, DAT_DTO_SUCCESS);
 	close_all();
 }
 
@@ -303,13 +293,13 @@ static void ETH_5_sends_that_became_too_long_fail_alone(void)
 	await_change(DAT_NET_MTU, 1500, 1000);
 	set_rate(0);
 	for (uint64_t i = 1; i < SENDS; i++) {
-		expect_send(i, length_of(i) == LONG ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_SUCCESS);
+		wire_expect_send(&w, i, length_of(i) == LONG ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_SUCCESS);
 		sent += length_of(i) == SHORT;
 	}
 	EXPECT(before && take_frames() == sent);
 	wire_command("ip link set eth0 mtu 1500");
 	OK(wire_post_send(&w, 0, LONG, SENDS));
-	expect_send(SENDS, DAT_DTO_SUCCESS);
+	wire_expect_send(&w, SENDS, DAT_DTO_SUCCESS);
 	close_all();
 }
 

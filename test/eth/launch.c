@@ -6,20 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { FRAMES = 20, LENGTH = 200 };
 #define MILLISECOND 1000000ull		/* ns */
 
 static struct wire w;
-
-static DAT_UINT64 now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (DAT_UINT64)t.tv_sec * 1000000000u + (DAT_UINT64)t.tv_nsec;
-}
 
 static void open_on(const char *discipline, const char *params)
 {
@@ -45,7 +36,7 @@ static DAT_RETURN post_at(uint64_t cookie, DAT_UINT64 launch)
 static void launch_all(void)
 {
 	static uint8_t got[2000];
-	DAT_UINT64 begin = now() + 20 * MILLISECOND;
+	DAT_UINT64 begin = wire_now() + 20 * MILLISECOND;
 
 	for (uint64_t i = 0; i < FRAMES; i++)
 		OK(post_at(i, begin + i * 5 * MILLISECOND));
@@ -54,7 +45,7 @@ static void launch_all(void)
 		const DAT_DTO_COMPLETION_EVENT_DATA *done = &event.event_data.dto_completion_event_data;
 
 		EXPECT(done->user_cookie.as_64 == i && done->status == DAT_DTO_SUCCESS);
-		EXPECT(now() >= begin + i * 5 * MILLISECOND);
+		EXPECT(wire_now() >= begin + i * 5 * MILLISECOND);
 		EXPECT(wire_receive(&w, got, sizeof got) == LENGTH && !memcmp(got, w.memory, LENGTH));
 	}
 	EXPECT(wire_is_silent(&w));

@@ -5,13 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FAILS(call, type) fails(__LINE__, #call, (call), type)
-static void fails(int line, const char *call, DAT_RETURN ret, int type)
-{
-	if ((int)DAT_GET_TYPE(ret) != type)
-		fail("line %d: %s gives %s", line, call, life_return(ret));
-}
-
 enum { LENGTH = 100, FRAMES = 4 };
 #define FOR_EVER_US 3600000000u		/* longer than the test */
 

@@ -53,16 +53,6 @@ static uint64_t sent(void)
 	return stats.sent;
 }
 
-static void expect_send(uint64_t cookie, DAT_DTO_COMPLETION_STATUS status)
-{
-	DAT_DTO_COMPLETION_EVENT_DATA done =
-		wire_event(w.request, DAT_DTO_COMPLETION_EVENT).event_data.dto_completion_event_data;
-
-	if (done.user_cookie.as_64 != cookie || done.status != status)
-		fail("send %lu has status %d, send %lu with %d expected", (unsigned long)done.user_cookie.as_64,
-		     done.status, (unsigned long)cookie, status);
-}
-
 static void expect_frame(unsigned n, size_t length)
 {
 	static uint8_t got[1 << 16];
@@ -73,7 +63,7 @@ static void expect_frame(unsigned n, size_t length)
 static void expect_all(unsigned frames)
 {
 	for (unsigned i = 0; i < frames; i++) {
-		expect_send(i, DAT_DTO_SUCCESS);
+		wire_expect_send(&w, i, DAT_DTO_SUCCESS);
 		expect_frame(i, LENGTH);
 	}
 }
@@ -170,7 +160,7 @@ static void ETH_37_the_frames_of_a_batch_have_their_own_offloads(void)
 	post(2, tcp, w.context, &cut);
 	post_frame(3, &last);
 	for (unsigned i = 0; i < 4; i++)
-		expect_send(i, DAT_DTO_SUCCESS);
+		wire_expect_send(&w, i, DAT_DTO_SUCCESS);
 	EXPECT(wire_receive(&w, got, sizeof got) == udp && wire_checksums_are_right(got, 14));
 	EXPECT(wire_receive(&w, got, sizeof got) == LENGTH + 4 && !memcmp(got + 12, "\x81\x00\x00\x4d", 4));
 	EXPECT(!memcmp(got + 16, frame_at(1) + 12, LENGTH - 12));
@@ -191,7 +181,7 @@ static void ETH_37_a_frame_that_fails_does_not_hinder_the_others(void)
 		post(i, i % 3 == 1 ? 2 * LENGTH : LENGTH, i == 6 ? w.context + 1 : w.context, i == 7 ? &last : &more);
 	}
 	for (unsigned i = 0; i < 8; i++)
-		expect_send(i, i == 6 ? DAT_DTO_ERR_LOCAL_PROTECTION :
+		wire_expect_send(&w, i, i == 6 ? DAT_DTO_ERR_LOCAL_PROTECTION :
 			    i % 3 == 1 ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_SUCCESS);
 	for (unsigned i = 0; i < 6; i++)
 		if (i % 3 != 1)
@@ -220,7 +210,7 @@ static void ETH_37_a_device_that_is_down_fails_all(void)
 	for (unsigned i = 0; i < 5; i++)
 		post_frame(i, i == 4 ? &last : &more);
 	for (unsigned i = 0; i < 5; i++)
-		expect_send(i, DAT_DTO_ERR_TRANSPORT);
+		wire_expect_send(&w, i, DAT_DTO_ERR_TRANSPORT);
 	EXPECT(!sent());
 	wire_command("ip link set eth0 up");
 	wire_await_up();
@@ -242,7 +232,7 @@ static void ETH_37_a_full_device_queue_delays_the_rest(void)
 		for (unsigned i = 0; i < BATCH; i++)
 			post_frame(i, &more);
 		for (unsigned i = 0; i < BATCH; i++)
-			expect_send(i, DAT_DTO_SUCCESS);
+			wire_expect_send(&w, i, DAT_DTO_SUCCESS);
 	}
 	for (unsigned i = 0; i < ROUNDS * BATCH; i++)
 		expect_frame(i % BATCH, LENGTH);
@@ -259,10 +249,10 @@ static void ETH_37_a_rate_holds_the_batch_back(void)
 	for (unsigned i = 0; i < 8; i++)
 		post_frame(i, i == 7 ? &last : &more);
 	EXPECT(sent() < 8);
-	expect_send(0, DAT_DTO_SUCCESS);
+	wire_expect_send(&w, 0, DAT_DTO_SUCCESS);
 	OK(dat_eth_pace(w.ep, &none));
 	for (unsigned i = 1; i < 8; i++)
-		expect_send(i, DAT_DTO_SUCCESS);
+		wire_expect_send(&w, i, DAT_DTO_SUCCESS);
 	for (unsigned i = 0; i < 8; i++)
 		expect_frame(i, LENGTH);
 	wire_close(&w);

@@ -10,13 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define FAILS(call, type) fails(__LINE__, #call, (call), type)
-static void fails(int line, const char *call, DAT_RETURN ret, int type)
-{
-	if ((int)DAT_GET_TYPE(ret) != type)
-		fail("line %d: %s gives %s", line, call, life_return(ret));
-}
-
 enum {
 	FRAMES = 20000,
 	LENGTH = 100,

@@ -7,25 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FAILS(call, type) fails(__LINE__, #call, (call), type)
-static void fails(int line, const char *call, DAT_RETURN ret, int type)
-{
-	if ((int)DAT_GET_TYPE(ret) != type)
-		fail("line %d: %s gives %s", line, call, life_return(ret));
-}
-
 enum { FRAMES = 10, LENGTH = 1514 };
 #define SECOND 1000000000ull
 
 static struct wire w;
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
-}
 
 static void open_paced(uint64_t bits_per_s)
 {
@@ -50,16 +35,6 @@ static DAT_RETURN launch_at(uint64_t time, uint64_t cookie)
 	return wire_post_send_how(&w, LENGTH, cookie, &how);
 }
 
-static void expect_send(uint64_t cookie, DAT_DTO_COMPLETION_STATUS status)
-{
-	DAT_DTO_COMPLETION_EVENT_DATA done =
-		wire_event(w.request, DAT_DTO_COMPLETION_EVENT).event_data.dto_completion_event_data;
-
-	if (done.user_cookie.as_64 != cookie || done.status != status)
-		fail("send %lu has status %d, send %lu with %d expected", (unsigned long)done.user_cookie.as_64,
-		     done.status, (unsigned long)cookie, status);
-}
-
 /* The device is gone: sends that wait for the rate complete. */
 static void ETH_25_a_rate_ends_without_its_device(void)
 {
@@ -67,7 +42,7 @@ static void ETH_25_a_rate_ends_without_its_device(void)
 
 	open_paced(8000);
 	post_frames();
-	expect_send(0, DAT_DTO_SUCCESS);
+	wire_expect_send(&w, 0, DAT_DTO_SUCCESS);
 	wire_command("ip link del eth0");
 	OK(dat_eth_pace(w.ep, &none));
 	for (uint64_t i = 1; i < FRAMES; i++)
@@ -85,19 +60,19 @@ static void ETH_25_a_rate_holds_sends_back(void)
 
 	open_paced(8000);	/* 1.5 s for a frame */
 	post_frames();
-	expect_send(0, DAT_DTO_SUCCESS);
+	wire_expect_send(&w, 0, DAT_DTO_SUCCESS);
 	while (dat_evd_dequeue(w.request, &event) == DAT_SUCCESS)
 		left++;
 	EXPECT(left < FRAMES - 2);
 	OK(dat_eth_pace(w.ep, &none));
 	for (uint64_t i = 1 + left; i < FRAMES; i++)
-		expect_send(i, DAT_DTO_SUCCESS);
+		wire_expect_send(&w, i, DAT_DTO_SUCCESS);
 	for (unsigned i = 0; i < FRAMES; i++)
 		EXPECT(wire_receive(&w, got, sizeof got) == LENGTH && !memcmp(got, w.memory, LENGTH));
 	wire_close(&w);
 }
 
-static void ETH_25_frames_leave_at_their_turn(void)
+static void ETH_25_waiting_frames_leave_without_another_post(void)
 {
 	DAT_ETH_PACE pace = { .bits_per_s = 2000000, .burst = 3000, .frame = LENGTH };	/* 6 ms for a frame */
 
@@ -105,7 +80,7 @@ static void ETH_25_frames_leave_at_their_turn(void)
 	OK(dat_eth_pace(w.ep, &pace));
 	post_frames();
 	for (uint64_t i = 0; i < FRAMES; i++)	/* though nothing is posted any more */
-		expect_send(i, DAT_DTO_SUCCESS);
+		wire_expect_send(&w, i, DAT_DTO_SUCCESS);
 	wire_close(&w);
 }
 
@@ -154,11 +129,11 @@ static void ETH_26_a_frame_leaves_at_its_launch_time(void)
 
 	open_paced(0);
 	setsockopt(w.peer, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);
-	launch = now_ns() + SECOND / 5;
+	launch = wire_now() + SECOND / 5;
 	OK(launch_at(launch, 1));
 	OK(wire_post_send(&w, 0, LENGTH, 2));	/* stays behind it */
-	expect_send(1, DAT_DTO_SUCCESS);
-	expect_send(2, DAT_DTO_SUCCESS);
+	wire_expect_send(&w, 1, DAT_DTO_SUCCESS);
+	wire_expect_send(&w, 2, DAT_DTO_SUCCESS);
 	for (int i = 0; i < 2; i++) {
 		stamp = stamp_of_next();
 		if (stamp < launch)
@@ -174,10 +149,10 @@ static void ETH_26_a_time_that_is_past_is_counted(void)
 
 	open_paced(0);
 	FAILS(wire_post_send_how(&w, LENGTH, 1, &wrong), DAT_INVALID_PARAMETER);
-	OK(launch_at(now_ns() - 1, 1));
+	OK(launch_at(wire_now() - 1, 1));
 	OK(launch_at(1, 2));
-	expect_send(1, DAT_DTO_SUCCESS);
-	expect_send(2, DAT_DTO_SUCCESS);
+	wire_expect_send(&w, 1, DAT_DTO_SUCCESS);
+	wire_expect_send(&w, 2, DAT_DTO_SUCCESS);
 	OK(dat_eth_stats(w.ep, &stats));
 	EXPECT(stats.late == 2 && stats.sent == 2);
 	wire_close(&w);
@@ -185,7 +160,7 @@ static void ETH_26_a_time_that_is_past_is_counted(void)
 
 static void ETH_26_a_frame_that_is_wrong_is_refused_though_it_would_wait(void)
 {
-	DAT_ETH_SEND how = { .flags = DAT_ETH_SEND_LAUNCH | DAT_ETH_SEND_CSUM, .launch = now_ns() + 600 * SECOND };
+	DAT_ETH_SEND how = { .flags = DAT_ETH_SEND_LAUNCH | DAT_ETH_SEND_CSUM, .launch = wire_now() + 600 * SECOND };
 
 	open_paced(0);
 	FAILS(wire_post_send_how(&w, LENGTH, 1, &how), DAT_INVALID_PARAMETER);	/* not IP */
@@ -195,9 +170,9 @@ static void ETH_26_a_frame_that_is_wrong_is_refused_though_it_would_wait(void)
 static void ETH_26_memory_is_looked_up_when_the_frame_leaves(void)
 {
 	open_paced(0);
-	OK(launch_at(now_ns() + SECOND / 5, 1));
+	OK(launch_at(wire_now() + SECOND / 5, 1));
 	OK(dat_lmr_free(w.lmr));
-	expect_send(1, DAT_DTO_ERR_LOCAL_PROTECTION);
+	wire_expect_send(&w, 1, DAT_DTO_ERR_LOCAL_PROTECTION);
 	EXPECT(wire_is_silent(&w));
 	wire_close(&w);
 }
@@ -208,17 +183,17 @@ static void ETH_26_a_disconnect_flushes_what_waits(void)
 	static uint8_t got[2000];
 
 	open_paced(8000);
-	OK(launch_at(now_ns() + 600 * SECOND, 1));
+	OK(launch_at(wire_now() + 600 * SECOND, 1));
 	OK(wire_post_send(&w, 0, LENGTH, 2));
 	OK(dat_ep_disconnect(w.ep, DAT_CLOSE_ABRUPT_FLAG));
 	OK(wire_post_send(&w, 0, LENGTH, 3));
 	for (uint64_t i = 1; i <= 3; i++)
-		expect_send(i, DAT_DTO_ERR_FLUSHED);
+		wire_expect_send(&w, i, DAT_DTO_ERR_FLUSHED);
 	OK(dat_ep_reset(w.ep));
 	OK(wire_post_send(&w, 0, LENGTH, 4));	/* without a rate: two at once */
 	OK(wire_post_send(&w, 0, LENGTH, 5));
-	expect_send(4, DAT_DTO_SUCCESS);
-	expect_send(5, DAT_DTO_SUCCESS);
+	wire_expect_send(&w, 4, DAT_DTO_SUCCESS);
+	wire_expect_send(&w, 5, DAT_DTO_SUCCESS);
 	EXPECT(wire_receive(&w, got, sizeof got) == LENGTH && wire_receive(&w, got, sizeof got) == LENGTH);
 	OK(dat_eth_stats(w.ep, &stats));
 	EXPECT(stats.sent == 2);
@@ -229,7 +204,7 @@ static void ETH_26_a_disconnect_flushes_what_waits(void)
 static void ETH_26_an_endpoint_is_freed_while_sends_wait(void)
 {
 	open_paced(0);
-	OK(launch_at(now_ns() + 600 * SECOND, 1));
+	OK(launch_at(wire_now() + 600 * SECOND, 1));
 	OK(dat_ep_free(w.ep));
 	EXPECT(wire_is_silent(&w));
 	wire_close(&w);
@@ -237,11 +212,11 @@ static void ETH_26_an_endpoint_is_freed_while_sends_wait(void)
 
 static void ETH_27_the_clock_is_that_of_the_system(void)
 {
-	DAT_UINT64 device, system, error, before = now_ns();
+	DAT_UINT64 device, system, error, before = wire_now();
 
 	open_paced(0);
 	OK(dat_eth_clock(w.ia, &device, &system, &error));
-	EXPECT(system >= before && system <= now_ns() && device == system && !error);
+	EXPECT(system >= before && system <= wire_now() && device == system && !error);
 	FAILS(dat_eth_clock(w.ia, NULL, &system, &error), DAT_INVALID_PARAMETER);
 	FAILS(dat_eth_clock(w.ia, &device, NULL, &error), DAT_INVALID_PARAMETER);
 	FAILS(dat_eth_clock(w.ia, &device, &system, NULL), DAT_INVALID_PARAMETER);
@@ -254,7 +229,7 @@ int main(int argc, char **argv)
 	static const struct life_case cases[] = {
 		CASE(ETH_25_a_rate_holds_sends_back),
 		CASE(ETH_25_a_rate_ends_without_its_device),
-		CASE(ETH_25_frames_leave_at_their_turn),
+		CASE(ETH_25_waiting_frames_leave_without_another_post),
 		CASE(ETH_25_a_rate_beyond_the_limits_is_refused),
 		CASE(ETH_26_a_frame_leaves_at_its_launch_time),
 		CASE(ETH_26_a_time_that_is_past_is_counted),

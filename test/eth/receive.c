@@ -7,13 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define FAILS(call, type) fails(__LINE__, #call, (call), type)
-static void fails(int line, const char *call, DAT_RETURN ret, int type)
-{
-	if ((int)DAT_GET_TYPE(ret) != type)
-		fail("line %d: %s gives %s", line, call, life_return(ret));
-}
-
 static struct wire w;
 static const uint8_t all_ones[6] = { 255, 255, 255, 255, 255, 255 };
 

@@ -10,14 +10,6 @@ enum { LENGTH = 200 };
 
 static struct wire w;
 
-static DAT_UINT64 now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (DAT_UINT64)t.tv_sec * 1000000000u + (DAT_UINT64)t.tv_nsec;
-}
-
 static void open_sender(const char *ring)
 {
 	DAT_ETH_ATTR attr = { .size = sizeof attr };
@@ -66,10 +58,10 @@ static void ETH_36_an_event_tells_when_the_frame_left(void)
 
 	open_sender("");
 	for (uint64_t i = 0; i < 50; i++) {
-		before = now();
+		before = wire_now();
 		post(i, DAT_ETH_SEND_STAMP, 0);
 		left = departure(i);
-		EXPECT(left >= before && left <= now() && left > last);
+		EXPECT(left >= before && left <= wire_now() && left > last);
 		last = left;
 		comes_to_peer();
 		OK(wire_post_send(&w, 0, LENGTH, i));	/* others are as ever */
@@ -85,7 +77,7 @@ static void ETH_36_a_launch_time_comes_first(void)
 	DAT_UINT64 launch;
 
 	open_sender("");
-	launch = now() + 20000000;
+	launch = wire_now() + 20000000;
 	post(1, DAT_ETH_SEND_STAMP | DAT_ETH_SEND_LAUNCH, launch);
 	post(2, DAT_ETH_SEND_STAMP, 0);
 	EXPECT(departure(1) >= launch);
@@ -135,13 +127,13 @@ static void ETH_36_a_time_that_comes_later_is_waited_for(void)
 			wire_post(&w, 1000, 200, 9);
 		}
 		make_slow("16kbit");
-		before = now();
+		before = wire_now();
 		for (uint64_t i = 0; i < 3; i++)
 			post(i, DAT_ETH_SEND_STAMP, 0);
 		OK(wire_post_send(&w, 0, LENGTH, 3));
 		for (uint64_t i = 0; i < 3; i++) {
 			times[i] = departure(i);
-			EXPECT(times[i] > (i ? times[i - 1] : before) && times[i] <= now());
+			EXPECT(times[i] > (i ? times[i - 1] : before) && times[i] <= wire_now());
 		}
 		wire_event(w.request, DAT_DTO_COMPLETION_EVENT);
 		for (int i = 0; i < 4; i++)

@@ -13,13 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FAILS(call, type) fails(__LINE__, #call, (call), type)
-static void fails(int line, const char *call, DAT_RETURN ret, int type)
-{
-	if ((int)DAT_GET_TYPE(ret) != type)
-		fail("line %d: %s gives %s", line, call, life_return(ret));
-}
-
 enum { PORT = 5000, OTHER_PORT = 5001, PAYLOAD = 32 };
 #define GROUP "239.1.2.3"
 static const char group_address[] = "\x01\x00\x5e\x01\x02\x03";

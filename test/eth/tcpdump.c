@@ -190,14 +190,6 @@ static size_t make_frame(uint8_t *frame, unsigned n)
 	return length + tags;
 }
 
-static DAT_UINT64 now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (DAT_UINT64)t.tv_sec * 1000000000u + (DAT_UINT64)t.tv_nsec;
-}
-
 /* A frame of the endpoint, with its tag put back, is the next one of the other program. */
 static void compare(const struct capture *c, size_t *at, const DAT_ETH_FRAME *got, const uint8_t *data)
 {
@@ -241,7 +233,7 @@ static void send_frames(void)
 /* Times do not go back, and lie between the begin of the sends and now. */
 static void check_time(const DAT_ETH_FRAME *frame, DAT_UINT64 *last)
 {
-	EXPECT(frame->time >= *last && frame->time <= now());
+	EXPECT(frame->time >= *last && frame->time <= wire_now());
 	*last = frame->time;
 }
 
@@ -249,7 +241,7 @@ static void ETH_15_a_ring_has_what_tcpdump_has(void)
 {
 	DAT_ETH_FRAME frames[FRAMES];
 	unsigned stripped = 0;
-	DAT_UINT64 last = now();
+	DAT_UINT64 last = wire_now();
 	struct capture c;
 	size_t at = 0;
 
@@ -272,7 +264,7 @@ static void ETH_8_posted_receives_have_what_tcpdump_has(void)
 {
 	static uint8_t copy[FRAMES][ROOM];
 	DAT_ETH_FRAME frames[FRAMES];
-	DAT_UINT64 last = now();
+	DAT_UINT64 last = wire_now();
 	struct capture c;
 	size_t at = 0;
 

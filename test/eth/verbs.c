@@ -10,13 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FAILS(call, type) fails(__LINE__, #call, (call), type)
-static void fails(int line, const char *call, DAT_RETURN ret, int type)
-{
-	if ((int)DAT_GET_TYPE(ret) != type)
-		fail("line %d: %s gives %s", line, call, life_return(ret));
-}
-
 #define SECOND 1000000000ull
 
 static struct wire w;
@@ -162,31 +155,23 @@ static void a_frame_within_a_tunnel_is_steered_by_its_inner_headers(void)
 	wire_close(&w);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
-}
-
 /* The NIC's clock has another frequency and beginning, and 44 bits. */
 static void time_is_of_the_nic_and_told_as_system_time(void)
 {
-	DAT_UINT64 device, system, error, before = now_ns(), last = 0;
+	DAT_UINT64 device, system, error, before = wire_now(), last = 0;
 	DAT_ETH_RULE rule = to_port(5001, 0);
 
 	open_posted(20);
 	wire_rule(&w, &rule);
 	OK(dat_eth_clock(w.ia, &device, &system, &error));
-	EXPECT(system + error >= before && system - error <= now_ns());
+	EXPECT(system + error >= before && system - error <= wire_now());
 	for (unsigned i = 0; i < 20; i++) {
 		DAT_ETH_FRAME frame;
 
 		send_udp(5001);
 		frame = next_frame(i);
 		EXPECT(frame.flags & DAT_ETH_FRAME_HW_TIME && frame.time >= last);
-		EXPECT(frame.time + SECOND > before && frame.time < now_ns() + SECOND);
+		EXPECT(frame.time + SECOND > before && frame.time < wire_now() + SECOND);
 		last = frame.time;
 		if (i == 10)
 			usleep(1100000);	/* the relation of the clocks is fitted again */

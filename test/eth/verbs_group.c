@@ -8,13 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FAILS(call, type) fails(__LINE__, #call, (call), type)
-static void fails(int line, const char *call, DAT_RETURN ret, int type)
-{
-	if ((int)DAT_GET_TYPE(ret) != type)
-		fail("line %d: %s gives %s", line, call, life_return(ret));
-}
-
 static DAT_ETH_RULE of_version(uint8_t version)
 {
 	DAT_ETH_RULE rule = { .mode = DAT_ETH_TAKE, .key.ip_version = version, .mask.ip_version = 0xff };

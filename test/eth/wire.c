@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { TEST_TYPE = 0x88b5 };	/* for local experiments */
@@ -260,6 +261,30 @@ DAT_EVENT wire_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
 	if (event.event_number != number)
 		fail("event 0x%x instead of 0x%x", event.event_number, number);
 	return event;
+}
+
+void wire_expect_send(const struct wire *w, uint64_t cookie, DAT_DTO_COMPLETION_STATUS status)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA done =
+		wire_event(w->request, DAT_DTO_COMPLETION_EVENT).event_data.dto_completion_event_data;
+
+	if (done.user_cookie.as_64 != cookie || done.status != status)
+		fail("send %lu has status %d, send %lu with %d expected", (unsigned long)done.user_cookie.as_64,
+		     done.status, (unsigned long)cookie, status);
+}
+
+void wire_expect_type(int line, const char *call, DAT_RETURN ret, int type)
+{
+	if ((int)DAT_GET_TYPE(ret) != type)
+		fail("line %d: %s gives %s", line, call, life_return(ret));
+}
+
+uint64_t wire_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 size_t wire_udp(const struct wire *w, uint8_t *frame, const char *to, uint16_t port, size_t payload)
