@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 enum {
@@ -50,6 +51,7 @@ static struct survivor {
 	DAT_EVD_HANDLE async, cr;
 	DAT_PSP_HANDLE psp;
 	int launcher;           /* socket */
+	pid_t launcher_pid;
 	double life, connected; /* s: of an undisturbed victim */
 	uint64_t random;
 	/* figures */
@@ -202,7 +204,8 @@ static void start_launcher(void)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		fail("socketpair: %s", strerror(errno));
-	if (!fork()) {
+	s.launcher_pid = fork();
+	if (!s.launcher_pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(pair[0]);
 		launch(pair[1]);
@@ -211,7 +214,21 @@ static void start_launcher(void)
 	s.launcher = pair[0];
 }
 
-static bool victim_has_ended(struct report *r)
+static _Noreturn void fail_without_launcher(unsigned round)
+{
+	int status = 0;
+
+	waitpid(s.launcher_pid, &status, 0);
+	fail("seed %u, round %u: the launcher has ended with status 0x%x", soak_seed, round, status);
+}
+
+static void send_order(const struct order *o)
+{
+	if (send(s.launcher, o, sizeof *o, MSG_NOSIGNAL) != sizeof *o)
+		fail_without_launcher(o->round);
+}
+
+static bool victim_has_ended(const struct order *o, struct report *r)
 {
 	struct pollfd p = { .fd = s.launcher, .events = POLLIN };
 
@@ -220,7 +237,7 @@ static bool victim_has_ended(struct report *r)
 	if (poll(&p, 1, 0) != 1)
 		return false;
 	if (read(s.launcher, r, sizeof *r) != sizeof *r)
-		fail("seed %u: the launcher has ended", soak_seed);
+		fail_without_launcher(o->round);
 	if (WIFEXITED(r->status) && r->status)
 		fail("seed %u: the victim ends with status 0x%x", soak_seed, r->status);
 	s.killed += WIFSIGNALED(r->status);
@@ -254,7 +271,7 @@ static bool begin_connection(struct traffic *t, const struct order *o, struct re
 	double silent = 0; /* since when the victim has ended without a request */
 
 	for (;;) {
-		bool ended = victim_has_ended(r);
+		bool ended = victim_has_ended(o, r);
 
 		if (o->victim_connects && accept_victim(t, o->round))
 			return true;
@@ -282,7 +299,7 @@ static void until_terminal(struct traffic *t, const struct order *o, struct repo
 			t->peer = &board->victim;
 		traffic_step(t);
 		board->survivor_connected = t->established;
-		victim_has_ended(r);
+		victim_has_ended(o, r);
 		if (disconnects && i == at && t->established && !t->terminal)
 			dat_ep_disconnect(t->ep,
 					  i & 1 ? DAT_CLOSE_ABRUPT_FLAG : DAT_CLOSE_GRACEFUL_FLAG);
@@ -336,11 +353,10 @@ static void one_round(unsigned round, bool undisturbed)
 	board->victim_qual = 0;
 	board->connected = board->survivor_connected = false;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (write(s.launcher, &o, sizeof o) != sizeof o)
-		fail("seed %u: the launcher has ended", soak_seed);
+	send_order(&o);
 	if (begin_connection(&t, &o, &r))
 		until_terminal(&t, &o, &r);
-	while (!victim_has_ended(&r))
+	while (!victim_has_ended(&o, &r))
 		usleep(100);
 	traffic_end(&t);
 	count_round(&t, &r);
