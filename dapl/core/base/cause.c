@@ -162,7 +162,7 @@ static const struct name async_events[] = {
 	{ 0, NULL },
 };
 
-/* "Connection refused" as a part of a sentence; acronyms stay. */
+/* Adds the text of an errno as a part of a sentence: "connection refused". Acronyms keep their capitals. */
 static void add_errno(struct dapl_text *t, int err)
 {
 	size_t begin = t->length;
@@ -220,7 +220,7 @@ static void add_code(struct dapl_text *t, const struct dapl_conn_cause *cause)
 	}
 }
 
-/* A CM status that is the errno says nothing more. */
+/* False if the code adds nothing to the text and the errno: a CM status is an errno itself. */
 static bool code_says_more(const struct dapl_conn_cause *cause)
 {
 	return cause->code_kind != DAPL_CODE_NONE && cause->code_kind != DAPL_CODE_MPA &&

@@ -14,14 +14,14 @@ enum {
 /* "192.0.2.1 port 7"; without a port only the address; "?" if it is unknown. */
 const char *dapl_diag_address(const struct sockaddr_storage *address, char text[DIAG_ADDRESS]);
 const char *dapl_diag_step(enum dapl_conn_step step);
-/* Only the cause, without its step: "connection refused". */
+/* Writes the cause without its step: "connection refused". */
 const char *dapl_diag_reason(const struct dapl_conn_cause *cause, char text[DIAG_TEXT]);
 
-/* The same, appended to a text. */
+/* These append to a text. */
 void dapl_cause_add_host(struct dapl_text *t, const struct sockaddr_storage *address);
 void dapl_cause_add_address(struct dapl_text *t, const struct sockaddr_storage *address);
 void dapl_cause_add_reason(struct dapl_text *t, const struct dapl_conn_cause *cause);
-/* 0: unknown. */
+/* Returns 0 if the address is unknown. */
 unsigned dapl_cause_port(const struct sockaddr_storage *address);
 
 #endif

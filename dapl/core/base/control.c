@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* control.c - see control.h.
  *
- * A client is a slot of a fixed array. Its descriptor changes under `lock`, so that a fork finds all
- * of them: the child closes its copies. A client that was silent for CONTROL_STALL_MS is cut off,
- * whatever it does, since it has no reason to wait. */
+ * * A client is a slot of a fixed array. Descriptors change under `lock`, so the child of a fork finds all
+ * of them and closes its copies. A client that sends nothing for CONTROL_STALL_MS is disconnected: a client
+ * has no reason to wait. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,7 +25,7 @@
 #include "dapl/core/base/service.h"
 #include "dapl/core/device.h"
 
-enum { ACCEPT_PAUSE_US = 1000000 };	/* when accept() lacks descriptors */
+enum { ACCEPT_PAUSE_US = 1000000 };	/* pause in accepting when the process lacks descriptors */
 
 struct client {
 	int fd;				/* -1: the slot is free. Changed under `lock` */
@@ -33,7 +33,7 @@ struct client {
 	struct dapl_timer timer;
 	uint16_t verb, flags;		/* of the answer that is being sent */
 	struct json_writer answer;
-	size_t sent;			/* bytes of it */
+	size_t sent;			/* bytes of `answer` that were sent */
 };
 
 static struct dapl_mutex users_lock = DAPL_MUTEX_INIT(RANK_CONTROL_USERS);	/* start and stop */
@@ -42,7 +42,7 @@ static int users;				/* guarded by users_lock */
 static struct dapl_mutex lock = DAPL_MUTEX_INIT(RANK_CONTROL);	/* guards the descriptors */
 static int listener = -1;
 static struct client clients[CONTROL_CLIENTS];
-static bool prepared;		/* the clients' descriptors are -1 */
+static bool prepared;		/* the clients' descriptors were set to -1 */
 
 static struct dapl_watch listener_watch;
 static struct dapl_timer accept_timer;
@@ -68,7 +68,7 @@ static int take_fd(int *fd)
 	return taken;
 }
 
-/* On the service thread, or after the client's callbacks have ended. */
+/* Called on the service thread, or after the client's callbacks have ended. */
 static void drop(struct client *client)
 {
 	int fd;
@@ -86,8 +86,8 @@ static void stalled(struct dapl_timer *timer)
 	drop(container_of(timer, struct client, timer));
 }
 
-/* A packet that does not fit the socket's buffer at once belongs to a client that sends requests and
- * does not read. */
+/* Returns false if the packet was not sent. If the socket's buffer is full, the client sends requests and
+ * does not read the answers. */
 static bool send_packet(int fd, uint16_t verb, uint16_t flags, const char *body, size_t length)
 {
 	struct control_header header = { .length = length, .verb = verb, .flags = flags };
@@ -145,7 +145,7 @@ static void run_verb(struct client *client, const struct json_object *request)
 		answer_failure(client, failed);
 }
 
-/* False: the client is dropped. */
+/* Returns false if the client must be disconnected. */
 static bool answer_request(struct client *client, const struct control_header *header,
 			   const char *body)
 {
@@ -174,7 +174,7 @@ static bool answer_request(struct client *client, const struct control_header *h
 static void readable(struct dapl_watch *watch)
 {
 	struct client *client = container_of(watch, struct client, watch);
-	static struct {		/* of the service thread */
+	static struct {		/* only the service thread uses it */
 		struct control_header header;
 		char body[CONTROL_BODY + 1];
 	} packet;
@@ -194,8 +194,8 @@ static void readable(struct dapl_watch *watch)
 
 /* --- clients ------------------------------------------------------------------------- */
 
-/* The rule of ptrace(2) without its capabilities: a set-user-id program, or one that does not want
- * to be looked into, gives no answers. */
+/* Follows the rule of ptrace(2), without its capabilities: a set-user-id program, and a program that is not
+ * dumpable, give no answers. */
 static bool may_be_controlled(void)
 {
 	return !getauxval(AT_SECURE) && prctl(PR_GET_DUMPABLE) == 1;
@@ -210,7 +210,7 @@ static bool is_permitted(int fd)
 	       (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* The slot that takes the descriptor; NULL: none is free. */
+/* Returns the slot that now has the descriptor, or NULL if no slot is free. */
 static struct client *take_slot(int fd)
 {
 	struct client *client = NULL;
@@ -260,7 +260,8 @@ static void accept_again(struct dapl_timer *timer)
 		dapl_timer_start(&accept_timer, ACCEPT_PAUSE_US, accept_again);
 }
 
-/* Without descriptors the listener would stay readable, and the service thread busy. */
+/* If accept4() fails for lack of descriptors, the listener stays readable. A pause keeps the service thread
+ * from looping. */
 static void acceptable(struct dapl_watch *watch)
 {
 	int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -275,7 +276,8 @@ static void acceptable(struct dapl_watch *watch)
 
 /* --- start and stop ------------------------------------------------------------------ */
 
-/* Field 22 of /proc/self/stat; 0: unknown. A pid may be used again, the two together are not. */
+/* Returns field 22 of /proc/self/stat, or 0 if it is unknown. The kernel reuses a pid, but not a pid with
+ * its start time. */
 static unsigned long long start_time(void)
 {
 	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
@@ -286,7 +288,7 @@ static unsigned long long start_time(void)
 	if (fd >= 0)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	at = strrchr(text, ')');	/* behind the name, which may hold anything */
+	at = strrchr(text, ')');	/* the name ends there; it may contain spaces and parentheses */
 	for (int field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	if (at)
@@ -294,7 +296,7 @@ static unsigned long long start_time(void)
 	return start;
 }
 
-/* The path of an abstract name begins with a zero byte. */
+/* Writes an abstract name: its path begins with a zero byte. Returns the length of the address. */
 static socklen_t make_name(struct sockaddr_un *name, unsigned long long start, int copy)
 {
 	char suffix[8] = "";
@@ -308,7 +310,8 @@ static socklen_t make_name(struct sockaddr_un *name, unsigned long long start, i
 	return offsetof(struct sockaddr_un, sun_path) + 1 + length;
 }
 
-/* -1 and errno on failure. Another user may have taken the name; so may a copy of this library. */
+/* Returns -1 and sets errno on failure. Another user, or a copy of this library, may have taken the name:
+ * then the next number is tried. */
 static int make_listener(void)
 {
 	unsigned long long start = start_time();
@@ -359,12 +362,12 @@ static void start(void)
 	      strerror(err));
 }
 
-/* The callbacks of the listener end first, since they start those of clients. */
+/* Stops the callbacks of the listener first, because they start those of clients. */
 static void stop(void)
 {
 	int fd;
 
-	for (int i = 0; i < 2; i++) {	/* each of the two may start the other */
+	for (int i = 0; i < 2; i++) {	/* the watch may start the timer, and the timer the watch */
 		dapl_watch_stop(&listener_watch);
 		dapl_timer_drain(&accept_timer);
 	}
@@ -391,8 +394,8 @@ static void after_fork(void)
 	dapl_mutex_unlock(&lock);
 }
 
-/* The child has no service thread: it closes its copies, and the next first user starts anew. That
- * an answer is lost, which the parent was writing, is better than freeing it in two ways. */
+/* The child has no service thread: it closes its copies, and its next first user starts anew. An answer
+ * that the parent was writing leaks, because its memory may be inconsistent. */
 static void after_fork_in_child(void)
 {
 	dapl_mutex_unlock(&lock);
@@ -404,7 +407,8 @@ static void after_fork_in_child(void)
 	for (int i = 0; i < CONTROL_CLIENTS && prepared; i++) {
 		if (clients[i].fd >= 0)
 			close(clients[i].fd);
-		memset(&clients[i], 0, sizeof clients[i]);	/* an answer's memory may be half written */
+		memset(&clients[i], 0, sizeof clients[i]);	/* without json_write_free(): the answer may
+								 * be half written */
 		clients[i].fd = -1;
 	}
 	listener_watch = (struct dapl_watch){ 0 };

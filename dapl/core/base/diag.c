@@ -120,7 +120,7 @@ static void add_hint(struct dapl_text *t, const struct dapl_diag *diag)
 
 /* --- the line -------------------------------------------------------------------------------- */
 
-/* A peer that connects chooses its port anew each time. */
+/* The key lacks the port of a peer that connects, because the peer chooses another port each time. */
 static void add_peer(struct dapl_text *t, const struct dapl_diag *diag, bool for_key)
 {
 	static const char *const heads[] = {
@@ -135,7 +135,7 @@ static void add_peer(struct dapl_text *t, const struct dapl_diag *diag, bool for
 		dapl_cause_add_address(t, &diag->cause.remote);
 }
 
-/* The step, where the first words of the line do not say it. */
+/* Adds the step, unless the first words of the line name it. */
 static void add_step(struct dapl_text *t, const struct dapl_diag *diag)
 {
 	enum dapl_conn_step step = diag->cause.step;

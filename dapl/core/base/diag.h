@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* diag.h - a failed or broken connection as one line of text: what was attempted, between
- * which addresses, the step, the cause, and a hint where one is known (diag.c). Rate limits are
- * in diag_limit.h. Devices find the cause (device.h), conn/failure.c says when it is worth a line. */
+/* diag.h - a failed or broken connection as one line of text: what was attempted, between which addresses,
+ * the step, the cause, and a hint where one is known (diag.c). Rate limits are in diag_limit.h. Devices
+ * find the cause (device.h), conn/failure.c decides which failures get a line. */
 #ifndef DAPL_DIAG_H
 #define DAPL_DIAG_H
 #include <stdbool.h>
@@ -11,9 +11,9 @@
 #include "dapl/core/base/cause.h"
 
 enum dapl_diag_what {
-	DIAG_CONNECT,			/* we connect, and it is not established */
-	DIAG_ACCEPT,			/* a peer connects, and it is not established */
-	DIAG_CONNECTION,		/* it was established */
+	DIAG_CONNECT,			/* an outgoing connection that was not established */
+	DIAG_ACCEPT,			/* an incoming connection that was not established */
+	DIAG_CONNECTION,		/* a connection that was established */
 };
 
 struct dapl_diag {
@@ -21,17 +21,18 @@ struct dapl_diag {
 	enum dapl_diag_what what;
 	bool ud;
 	uint64_t elapsed_ns;		/* since connect, accept, or ESTABLISHED; 0: unknown */
-	const void *ep;			/* the endpoint; NULL: none */
-	const char *result;		/* the name of its event; NULL: none */
+	const void *ep;			/* the endpoint; NULL: there is none */
+	const char *result;		/* the name of the event that the program gets; NULL: there is
+					 * none */
 	struct dapl_conn_cause cause;
 };
 
-/* The message that a failure is, of message_ids.h. */
+/* Returns the message of message_ids.h under which a failure is reported. */
 enum log_id dapl_diag_id(const struct dapl_diag *diag);
-/* The whole line, without prefix and newline. Returns `text`. */
+/* Writes the whole line, without prefix and newline. Returns `text`. */
 const char *dapl_diag_format(const struct dapl_diag *diag, char text[DIAG_TEXT]);
-/* What repetitions of the same failure have in common. A peer that connects chooses its port anew
- * each time, so that the port is left out. */
+/* Writes the text that repetitions of the same failure have in common. It lacks the port of a peer that
+ * connects, because the peer chooses another port each time. */
 const char *dapl_diag_key(const struct dapl_diag *diag, char text[DIAG_TEXT]);
 
 #endif

@@ -9,25 +9,26 @@
 #include "dapl/core/base/service.h"
 
 enum {
-	LOG_FAILURES = 0x3,	/* bits of DAPL_DBG_TYPE: with neither of them nothing is said */
-	TICK_US = 1000000,	/* how late the end of a window may be noticed */
-	KEYS = 32,		/* different failures in one window; more are only counted */
+	LOG_FAILURES = 0x3,	/* bits of DAPL_DBG_TYPE; if both are clear, nothing is printed */
+	TICK_US = 1000000,	/* the end of a window is noticed at most this late */
+	KEYS = 32,		/* different failures that have a window at a time; others are only
+				 * counted */
 };
 
-/* What was printed in the last window, by what its repetitions have in common. */
+/* A failure that was printed, and the window in which its repetitions are counted. */
 struct key {
-	char text[DIAG_TEXT];		/* "": free */
+	char text[DIAG_TEXT];		/* dapl_diag_key(); "": the entry is free */
 	enum log_id id;
-	const char *kind;		/* "ep": it has an endpoint; or NULL */
+	const char *kind;		/* "ep" if there is an endpoint, or NULL */
 	uint64_t ends_ns;		/* of the window */
 	unsigned more;			/* repetitions that were not printed */
 };
 
 static struct dapl_mutex lock = DAPL_MUTEX_INIT(RANK_DIAG);	/* guards all that follows */
 static struct key keys[KEYS];
-static unsigned others;			/* failures that no key was free for */
+static unsigned others;			/* failures that found no free key */
 static struct dapl_timer timer;		/* ends windows */
-static bool ticking;			/* it runs */
+static bool ticking;			/* the timer is started */
 
 static void write_line(const struct dapl_diag *diag)
 {
@@ -45,7 +46,7 @@ static void write_more(enum log_id id, const char *kind, const char *text, unsig
 	log_report(id, LOG_FIELDS(.kind = kind), "%s: %u more like this", text, more);
 }
 
-/* Lock held. A key without repetitions in its window is free again. */
+/* Called with the lock held. Frees a key that had no repetitions in its window. */
 static void end_window(struct key *key, uint64_t now)
 {
 	if (key->more) {
@@ -57,7 +58,7 @@ static void end_window(struct key *key, uint64_t now)
 	}
 }
 
-/* Lock held. True: a key is taken still. */
+/* Called with the lock held. Returns true if a key is still in use. */
 static bool end_windows(uint64_t now)
 {
 	bool taken = false;
@@ -82,7 +83,8 @@ static void window_ends(struct dapl_timer *fired)
 	dapl_mutex_unlock(&lock);
 }
 
-/* Lock held. A key whose window is over, with nothing to print, is as good as a free one. */
+/* Called with the lock held. Returns the key of this text, or a free one that it takes. A key whose window
+ * is over without repetitions counts as free. Returns NULL if there is none. */
 static struct key *take_key(const char *text, uint64_t now)
 {
 	struct key *free_key = NULL;
@@ -101,7 +103,7 @@ static struct key *take_key(const char *text, uint64_t now)
 	return free_key;
 }
 
-/* Lock held. False: it is only counted. */
+/* Called with the lock held. Returns false if the failure is only counted. */
 static bool may_say(const char *text, enum log_id id, const char *kind)
 {
 	uint64_t now = clock_now_ns();
@@ -139,7 +141,7 @@ void dapl_diag_say(const struct dapl_diag *diag)
 		write_line(diag);
 }
 
-/* Windows go on: another IA of this process may fail in the same way. */
+/* The windows stay open: another IA of this process may fail in the same way. */
 void dapl_diag_flush(void)
 {
 	dapl_mutex_lock(&lock);
@@ -160,7 +162,7 @@ void dapl_diag_fork_parent(void)
 	dapl_mutex_unlock(&lock);
 }
 
-/* The child has no timers, and the counts are the parent's to print. */
+/* The child has no timers. The parent prints the counts. */
 void dapl_diag_fork_child(void)
 {
 	memset(&timer, 0, sizeof timer);

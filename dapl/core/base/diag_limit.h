@@ -7,11 +7,11 @@
 
 enum { DIAG_WINDOW_S = 5 };	/* seconds; long enough for a person to read a line */
 
-/* Prints the line, or counts it. Any lock of core may be held. */
+/* Prints the line, or counts it if it is a repetition. The caller may hold any lock of core. */
 void dapl_diag_say(const struct dapl_diag *diag);
-/* Prints the counts that are not printed yet. */
+/* Prints the counts that were not printed yet. */
 void dapl_diag_flush(void);
-/* Around a fork: the child finds the lock free, and nothing counted. */
+/* Called around a fork. The child finds the lock free and no failures counted. */
 void dapl_diag_fork_prepare(void);
 void dapl_diag_fork_parent(void);
 void dapl_diag_fork_child(void);

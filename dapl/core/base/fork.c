@@ -13,7 +13,8 @@
 static struct dapl_mutex parts_lock = DAPL_MUTEX_INIT(RANK_FORK);	/* guards parts */
 static struct dapl_fork_part *parts;	/* by rank */
 static int inside;			/* atomic: threads in handlers */
-static void (*leave_registry)(void (*before)(void));	/* dats_fork_remove of the registry; NULL: pthread_atfork is used */
+static void (*leave_registry)(void (*before)(void));	/* dats_fork_remove of the registry; NULL: the
+							 * handlers are installed by pthread_atfork */
 
 static void enter(void)
 {
@@ -55,7 +56,7 @@ static void in_parent(void)
 	leave();
 }
 
-/* The parent's other threads in handlers are not in the child. */
+/* Other threads that were in handlers do not exist in the child. */
 static void in_child(void)
 {
 	__atomic_store_n(&inside, 1, __ATOMIC_SEQ_CST);

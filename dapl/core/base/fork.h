@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fork.h - the fork handlers of the library. A part of the library that has locks or descriptors registers
- * what it does around a fork. The work is in the files that register.
+ * functions that are called around a fork.
  *
- * * The registry calls the handlers (dat/forks.h). A registry of another project does not: then fork()
- * does, but not if it had begun when the library was loaded. A child of such a fork may find locks held
- * for ever. */
+ * * * * The registry calls the handlers (dat/forks.h). A registry of another project does not: then fork()
+ * calls them, unless it had begun before the library was loaded. The child of such a fork may find locks
+ * held for ever. */
 #ifndef DAPL_FORK_H
 #define DAPL_FORK_H
 #include "common/lock_rank.h"
 
-/* `before` takes the locks that a thread of the child could find held for ever; the other two
- * release them. Parts with a low `rank` come first before the fork, and last after it: so all locks
- * are taken in their order. A NULL function does nothing. */
+/* `before` takes the locks that the child could otherwise find held for ever; the other two release them.
+ * Before the fork, parts with a low `rank` come first, so that all locks are taken in their order. After
+ * the fork they come last. A NULL function is skipped. */
 struct dapl_fork_part {
 	enum lock_rank rank;	/* of the first lock that `before` takes */
 	void (*before)(void), (*parent)(void), (*child)(void);

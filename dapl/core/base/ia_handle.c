@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ia_handle.c - the handle by which the consumer knows an IA: the registry gives handles of its
- * own and keeps the provider's pointer behind them. */
+/* ia_handle.c - the consumer's handle of an IA: the registry makes handles of its own, and maps each to the
+ * provider's pointer. */
 #include "dapl/core/base/ia_handle.h"
 
 extern DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* object.c - memory and life of objects (object.h). What an object is for is not known
- * here, but for the locks that survive a reuse. */
+/* object.c - memory and life of objects (object.h). It knows the structures of objects only for the locks
+ * that a reuse of the memory must spare. */
 #include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -8,14 +8,14 @@
 #include <time.h>
 #include "dapl/core/dapl.h"
 
-/* Dead objects by kind, oldest first: the longer a stale handle stays recognisable,
- * the better. */
+/* Dead objects by kind, oldest first. The oldest memory is used again first, so that a stale handle is
+ * recognised for as long as possible. */
 static struct dapl_mutex dead_lock = DAPL_MUTEX_INIT(RANK_DEAD_OBJECTS);
 static struct {
 	struct dapl_object *first, **last;
 	unsigned count;
 } dead[DAPL_KINDS];	/* guarded by dead_lock */
-enum { KEEP_DEAD = 32 };	/* of a kind, before the oldest is used again */
+enum { KEEP_DEAD = 32 };	/* dead objects of a kind that are kept before the oldest is used again */
 
 static struct dapl_object *reuse(enum dapl_kind kind)
 {
@@ -33,8 +33,9 @@ static struct dapl_object *reuse(enum dapl_kind kind)
 
 static void (*end_of[DAPL_KINDS])(struct dapl_object *);	/* atomic */
 
-/* The locks of posts and dequeues, in their order. A post or a dequeue with a stale handle may take one
- * while the memory is used again. So a reuse leaves `bytes` from the lock on as they are. */
+/* The locks of posts and dequeues, in the order in which they are taken. A post or a dequeue with a stale
+ * handle may take such a lock while the memory is used again, so a reuse does not change `bytes` bytes from
+ * the lock on. */
 struct spared {
 	size_t lock, bytes;
 };
@@ -51,7 +52,7 @@ static struct dapl_spin *lock_at(struct dapl_object *obj, const struct spared *s
 	return (struct dapl_spin *)((char *)obj + s->lock);
 }
 
-/* Relaxed stores, for a late call that reads without a lock: it finds what was there or zeroes, and then
+/* Uses relaxed stores, because a late call may read without a lock: it finds old values or zeroes, then
  * takes a lock and finds no queue. */
 static void zero(char *at, const char *end)
 {
@@ -63,7 +64,8 @@ static void zero(char *at, const char *end)
 		__atomic_store_n(at, 0, __ATOMIC_RELAXED);
 }
 
-/* Zeroes all behind the head but what is spared, with the locks of late calls held. */
+/* Zeroes all after the head of the object except the spared bytes. Holds the locks of late calls
+ * meanwhile. */
 static void clear(struct dapl_object *obj, size_t size)
 {
 	const struct spared *s, *first = spared[obj->kind];
@@ -102,12 +104,14 @@ void *dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *ia,
 	obj->next = NULL;
 	obj->prev = NULL;
 	__atomic_store_n(&obj->ia, ia, __ATOMIC_RELAXED);	/* a late call may read it */
-	if (ia && obj->provider != ia->obj.provider)	/* a stale handle may be looked into */
+	if (ia && obj->provider != ia->obj.provider)	/* written only if it changes: a thread with a stale
+							 * handle may read it */
 		obj->provider = ia->obj.provider;
 	return obj;
 }
 
-/* The IA whose list an object is on, if it is to be on one. */
+/* Returns the IA whose list the object belongs on, or NULL for the IA itself and for objects without an
+ * IA. */
 static struct dapl_ia *list_of(const struct dapl_object *obj)
 {
 	return obj->ia == (const struct dapl_ia *)obj ? NULL : obj->ia;
@@ -228,7 +232,7 @@ void dapl_object_wait_calls(struct dapl_object *obj, uint32_t own)
 void dapl_object_bury(struct dapl_object *obj)
 {
 	struct dapl_ia *ia = list_of(obj);
-	bool counted = ia && obj->prev;	/* it was listed once: not a discard EVD */
+	bool counted = ia && obj->prev;	/* it was published: a discard EVD was not */
 
 	dapl_object_put(obj);
 	if (!counted)
@@ -238,8 +242,8 @@ void dapl_object_bury(struct dapl_object *obj)
 	dapl_mutex_unlock(&ia->lock);
 }
 
-/* An object that was killed can be entered no more. So one that is found without calls stays
- * without, and where all are, no call of the IA runs that could publish another. */
+/* No call can enter an object that was killed. So an object without calls stays without calls. If this is
+ * true of all objects, no call of the IA runs that could publish another object. */
 bool dapl_object_condemn_all(struct dapl_ia *ia)
 {
 	bool no_calls_inside = true;
@@ -249,7 +253,7 @@ bool dapl_object_condemn_all(struct dapl_ia *ia)
 		for (struct dapl_object *o = ia->objects[kind]; o; o = o->next)
 			if (condemn(o)) {
 				o->condemned = true;
-				no_calls_inside = false;	/* a call may have entered before: look again */
+				no_calls_inside = false;	/* a call may be inside */
 			} else if (!o->condemned ||
 				   __atomic_load_n(&o->calls, __ATOMIC_SEQ_CST)) {
 				no_calls_inside = false;
@@ -274,7 +278,7 @@ struct dapl_object *dapl_object_next_to_end(struct dapl_ia *ia, enum dapl_kind k
 		if (!obj)
 			return NULL;
 		if (!ours)
-			dapl_object_pause(i);	/* another thread is about to take it off */
+			dapl_object_pause(i);	/* another thread has killed it and is about to unlist it */
 	}
 	dapl_object_wait_calls(obj, 0);
 	return obj;
@@ -304,9 +308,8 @@ void dapl_object_put(struct dapl_object *obj)
 
 /* --- handles --------------------------------------------------------------------------- */
 
-/* Counted first and looked at then; a kill does it the other way round. Both in the one order
- * of all sequentially consistent operations: the kill waits for this call, or this call sees
- * the kill. */
+/* Adds to `calls` first and reads the magic then; a kill writes the magic first and reads `calls` then. All
+ * four are sequentially consistent: either the kill waits for this call, or this call sees the kill. */
 void *dapl_object_enter(DAT_HANDLE handle, enum dapl_kind kind)
 {
 	struct dapl_object *obj = (struct dapl_object *)handle;
@@ -376,7 +379,8 @@ void dapl_object_fork(bool begins)
 		dapl_mutex_unlock(&dead_lock);
 }
 
-enum { HAND_OVER = 20 };	/* of a kind: the registry keeps a few hundred in all */
+enum { HAND_OVER = 20 };	/* dead objects of a kind for the registry, which keeps a few hundred in
+				 * all */
 
 void dapl_object_fini(void (*keep)(void *object))
 {

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* object.h - the head of every object that a consumer holds a handle of: its kind, its life, and
- * which objects depend on it. The one place where a handle becomes an object.
+/* object.h - the head of every object that a consumer holds a handle of: its kind, its life, and which
+ * objects depend on it. The one place where a handle becomes an object.
  *
- * Memory of objects is type-stable: freed objects go to a list of their kind and their
- * memory lives until the library is unloaded. So a stale handle can always be looked
- * at, and its magic says that it is dead.
+ * * * Memory of objects is type-stable: freed objects go to a list of their kind, and their memory stays
+ * allocated until the library is unloaded. So code may read a stale handle at any time, and finds in its
+ * magic that the object is dead.
  *
- * Any call may race with a free of the same object (doc/design/object-life.md):
- *   - A control call enters each object that a handle names: dapl_object_enter counts the
- *     call in `calls` and then looks at the magic. A free makes the magic bad and then waits
- *     until the calls inside have left (dapl_object_wait_calls), before it undoes anything.
- *   - A post or a dequeue does not enter. It holds the queue's spin lock while it uses
- *     anything that a free undoes, and a free takes these things away under that lock. The
- *     locks and `calls` survive a reuse of the memory (dapl_object_new). */
+ * * * Any call may race with a free of the same object (doc/design/object-life.md): - A control call enters
+ * each object that a handle names: dapl_object_enter counts the call in `calls` and then looks at the
+ * magic. A free makes the magic bad and then waits until the calls inside have left
+ * (dapl_object_wait_calls), before it undoes anything. - A post or a dequeue does not enter. It holds the
+ * queue's spin lock while it uses anything that a free destroys, and a free removes these things under that
+ * lock. The locks and `calls` keep their values when the memory is used again (dapl_object_new). */
 #ifndef DAPL_OBJECT_H
 #define DAPL_OBJECT_H
 #include <dat/udat.h>
@@ -42,9 +41,8 @@ struct dapl_object {
 	const DAT_PROVIDER *provider;	/* first word of every handle (doc/spec/registry.md 1.2). ABI-16 */
 	uint32_t magic;		/* DAPL_MAGIC(kind) while the handle is valid, else 0 */
 	enum dapl_kind kind;
-	uint32_t users;	/* atomic. Objects whose existence forbids the consumer to free
-			 * this one: a DAT rule (..._IN_USE), not memory safety.
-			 * DAPL_KILLED: no more may come */
+	uint32_t users;	/* atomic. Objects whose existence forbids the consumer to free this one: a DAT rule
+			 * (..._IN_USE), not memory safety. DAPL_KILLED: no user may be added */
 	int refs;	/* atomic. References; the last put ends the object */
 	struct dapl_ia *ia;
 	DAT_CONTEXT context;	/* the consumer's */
@@ -57,37 +55,39 @@ struct dapl_object {
 _Static_assert(sizeof(void *) < 8 || sizeof(struct dapl_object) == 64,
 	       "the hot fields behind it begin a cache line");
 
-/* A zeroed object of `size` bytes (the same for all of a kind), not alive yet, with one
- * reference; NULL without memory. `end` (the same for all of a kind) runs on the last put,
- * before the memory goes. */
+/* Returns a zeroed object of `size` bytes with one reference, which is not live yet, or NULL if there is no
+ * memory. `end` is called by the last put, before the memory goes to the list of dead objects. `size` and
+ * `end` are the same for all objects of a kind. */
 void *dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *ia,
 		      void (*end)(struct dapl_object *));
-/* Makes the handle valid and lists the object in its IA. Last step of a create: another
- * thread may free the object at once, unless this one has entered it before. */
+/* Makes the handle valid and lists the object in its IA. This is the last step of a create: another thread
+ * may free the object at once, unless this thread has entered it before. */
 void dapl_object_publish(struct dapl_object *obj);
-/* Makes the handle bad and takes the object off its IA's list. False if it was bad
- * already (of two threads that free at once, one wins). The winner waits for the calls
- * inside, ends the object, and drops its first reference with dapl_object_bury. */
+/* Makes the handle invalid and removes the object from its IA's list. Returns false if another thread has
+ * killed it: of two threads that free an object, one wins. The winner waits for the calls inside, ends the
+ * object, and drops its first reference with dapl_object_bury. */
 bool dapl_object_kill(struct dapl_object *obj);
-/* The same for an object that nothing uses. */
+/* Kills an object only if it has no users. */
 enum dapl_kill { KILL_DONE, KILL_IN_USE, KILL_LOST };
 enum dapl_kill dapl_object_kill_unused(struct dapl_object *obj);
-/* The same in two steps: the first takes no lock. */
+/* The same as dapl_object_kill_unused in two steps. The first takes no lock. */
 enum dapl_kill dapl_object_begin_kill_unused(struct dapl_object *obj);
 void dapl_object_end_kill(struct dapl_object *obj);
-/* After the kill: waits until no calls are inside but `own` of the caller's. No lock that a
- * call takes is held. */
+/* Called after the kill: waits until no calls are inside except the `own` calls of the caller. The caller
+ * holds no lock that a call takes. */
 void dapl_object_wait_calls(struct dapl_object *obj, uint32_t own);
-/* Between two looks, the i-th time: a call inside may wait for the network. */
+/* Pauses between two looks, for the i-th time. The first pauses only yield; later ones sleep, because a
+ * call inside may wait for the network. */
 void dapl_object_pause(unsigned i);
-/* dapl_object_put of the first reference. dat_ia_close waits for it. */
+/* Drops the first reference. dat_ia_close waits for this. */
 void dapl_object_bury(struct dapl_object *obj);
 
-/* dat_ia_close. Kills every object of the IA that is alive, and leaves them listed. True if
- * no call is inside any object of the IA and none is being freed; false: look again. */
+/* For dat_ia_close: kills every live object of the IA, and leaves the objects listed. Returns true if no
+ * call is inside any object of the IA and no object is being freed. After false the caller must call
+ * again. */
 bool dapl_object_condemn_all(struct dapl_ia *ia);
-/* The next object of a kind that the caller must end, killed, off the list, no calls
- * inside; NULL: none is left. */
+/* Returns the next object of a kind that the caller must end, or NULL if none is left. The object was
+ * killed and removed from the list, and no calls are inside. */
 struct dapl_object *dapl_object_next_to_end(struct dapl_ia *ia, enum dapl_kind kind);
 
 static inline void dapl_object_get(struct dapl_object *obj)
@@ -96,9 +96,10 @@ static inline void dapl_object_get(struct dapl_object *obj)
 }
 void dapl_object_put(struct dapl_object *obj);
 
-/* The caller has entered it, or uses it already. False: it was killed, and has no users. */
+/* Adds a user. The caller has entered the object, or uses it already. Returns false if the object was
+ * killed and has no users. */
 bool dapl_use(struct dapl_object *obj) __attribute__((warn_unused_result));
-/* Another use by a user of it. */
+/* Adds another use by a user that the object already has. */
 static inline void dapl_use_again(struct dapl_object *obj)
 {
 	__atomic_add_fetch(&obj->users, 1, __ATOMIC_RELAXED);
@@ -119,15 +120,15 @@ static inline bool dapl_object_is_live(const struct dapl_object *obj)
 	return __atomic_load_n(&obj->magic, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* The object behind a handle, entered; NULL unless it is a live one of that kind. */
+/* Enters the object of a handle. Returns NULL unless the object is live and of that kind. */
 void *dapl_object_enter(DAT_HANDLE handle, enum dapl_kind kind);
-/* The same for a handle of any kind. */
+/* Does the same for a handle of any kind. */
 struct dapl_object *dapl_object_enter_any(DAT_HANDLE handle);
 static inline void dapl_object_leave(struct dapl_object *obj)
 {
 	__atomic_sub_fetch(&obj->calls, 1, __ATOMIC_RELEASE);
 }
-/* An object that the caller holds by other means. */
+/* Enters an object that cannot be freed meanwhile, because the caller keeps it in another way. */
 static inline void dapl_object_enter_own(struct dapl_object *obj)
 {
 	__atomic_add_fetch(&obj->calls, 1, __ATOMIC_SEQ_CST);
@@ -145,16 +146,16 @@ static inline void dapl_object_leave_at(void *pointer)
 		dapl_object_leave(obj);
 }
 
-/* Enters all live objects of a kind; the caller leaves each, and frees the array. False: no
- * memory. */
+/* Enters all live objects of a kind. The caller leaves each, and frees the array. Returns false if there is
+ * no memory; then *count is 0. */
 bool dapl_object_enter_all(struct dapl_ia *ia, enum dapl_kind kind, struct dapl_object ***objects,
 			   size_t *count);
 size_t dapl_object_count(struct dapl_ia *ia, enum dapl_kind kind);
 
-/* Library unload. `keep`, if the registry has it, takes the newest dead objects of each kind,
- * whose handles it then recognises; the memory of the others is freed. */
+/* Called when the library is unloaded. `keep`, if the registry has it, takes the newest dead objects of
+ * each kind, and recognises their handles from then on. Frees the memory of the others. */
 void dapl_object_fini(void (*keep)(void *object));
-/* Around a fork, as dapl_async_fork. */
+/* Called around a fork: takes or releases the lock of dead objects. */
 void dapl_object_fork(bool begins);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* qp_table.c - finds the endpoint of a QP number: completions of an SRQ name only that. */
+/* qp_table.c - finds the endpoint of a QP number, because completions of an SRQ have only that number. */
 #include "dapl/core/base/qp_table.h"
 
 static unsigned hash(uint32_t qpn)

@@ -8,7 +8,7 @@
 /* ep->qpn is set, and stays the same until the endpoint is removed. */
 void dapl_qp_table_add(struct dapl_ep *ep);
 void dapl_qp_table_remove(struct dapl_ep *ep);
-/* NULL: no endpoint has the QP. */
+/* Returns NULL if no endpoint has the QP. */
 struct dapl_ep *dapl_qp_table_find(struct dapl_ia *ia, uint32_t qpn);
 
 #endif

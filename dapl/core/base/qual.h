@@ -16,7 +16,7 @@ static inline uint16_t dapl_qual_port(DAT_CONN_QUAL qual)
 	return qual > UINT16_MAX ? QUAL_FIRST_PORT + qual % QUAL_MODULUS : qual;
 }
 
-/* 0 for an address that is not known. */
+/* Returns 0 if the address is unknown. */
 static inline DAT_PORT_QUAL dapl_port_of(const struct sockaddr_storage *address)
 {
 	return address_port((const struct sockaddr *)address);

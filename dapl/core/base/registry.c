@@ -13,6 +13,6 @@ void *dapl_registry_function(const char *name)
 	if (!registry)
 		return NULL;
 	function = dlsym(registry, name);
-	dlclose(registry);	/* it stays: we depend on it */
+	dlclose(registry);	/* libdat2 stays loaded: this library depends on it */
 	return function;
 }

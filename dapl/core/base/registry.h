@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* registry.h - functions of libdat2 that our registry has and others do not. */
+/* registry.h - functions of libdat2 that registries of other projects lack. */
 #ifndef DAPL_REGISTRY_H
 #define DAPL_REGISTRY_H
 

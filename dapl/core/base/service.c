@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* service.c - the one background thread (service.h). One epoll set holds the watched
- * descriptors, and an eventfd that makes the loop look at its tasks and timers.
+/* service.c - the one background thread (service.h). One epoll set holds the watched descriptors, and an
+ * eventfd that makes the loop look at its tasks and timers.
  *
- * A callback runs without the lock. `running` names the object it belongs to, so that
- * stopping a watch or draining a timer can wait for it. A watch is found through its slot
- * and the slot's generation, so an event that was already fetched from epoll when the
- * watch was stopped is recognised and dropped. */
+ * * A callback runs without the lock. `running` points to its watch, timer or task, so that a thread that
+ * stops a watch or drains a timer can wait for it. An event of epoll names a slot and the slot's
+ * generation. So an event that was fetched before its watch was stopped is recognised and dropped. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -29,7 +28,8 @@ static struct dapl_mutex lock = DAPL_MUTEX_INIT(RANK_SERVICE);	/* guards what fo
 static struct dapl_cond idle;	/* a callback returned */
 static pthread_t thread;
 static bool started, stopping;
-static bool loop_blocked;		/* the loop waits, or is about to, and has not been woken */
+static bool loop_blocked;		/* the loop is in epoll_wait or about to call it, and was not
+					 * woken */
 static int epfd = -1, wake_fd = -1;
 static struct slot {
 	struct dapl_watch *watch;
@@ -39,15 +39,15 @@ static uint32_t slot_count;
 static struct dapl_timer *timers;	/* by due time */
 static struct dapl_task *tasks, **tasks_end = &tasks;
 static uint64_t tasks_queued, tasks_done, callbacks_done;
-static const void *running;		/* watch, timer or task whose callback runs */
+static const void *running;		/* the watch, timer or task whose callback runs */
 
 bool dapl_service_here(void)
 {
 	return started && pthread_equal(pthread_self(), thread);
 }
 
-/* `lock` held. A loop that is awake looks at tasks, timers and `stopping` before it waits. The
- * eventfd is watched edge-triggered, so it is never read. */
+/* Called with `lock` held. A loop that is awake needs no wake-up: it looks at tasks, timers and `stopping`
+ * before it waits. The eventfd is watched edge-triggered, so it is never read. */
 static void wake(void)
 {
 	uint64_t one = 1;
@@ -178,8 +178,8 @@ static void close_fds(void)
 	epfd = wake_fd = -1;
 }
 
-/* A child has no service thread and must leave the parent's descriptors alone: what was
- * watched is forgotten, and the next first user starts anew. */
+/* A child has no service thread and must not touch the descriptors that the parent watches: it forgets all
+ * watches, and its next first user starts anew. */
 static void forget_in_child(void)
 {
 	dapl_mutex_init(&users_lock, RANK_SERVICE_USERS);
@@ -212,7 +212,7 @@ static int start(void)
 		return err;
 	}
 	stopping = false;
-	sigfillset(&all);	/* signals are the application's */
+	sigfillset(&all);	/* signals are for the program's threads */
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	dapl_mutex_lock(&lock);
 	err = pthread_create(&thread, NULL, loop, NULL);
@@ -257,7 +257,8 @@ static void stop(void)
 	wake();
 	dapl_mutex_unlock(&lock);
 	if (dapl_service_here())
-		pthread_detach(thread);	/* a callback closed the last IA: it ends by itself */
+		pthread_detach(thread);	/* a callback closed the last IA: the thread ends when the callback
+					 * returns */
 	else
 		pthread_join(thread, NULL);
 	dapl_mutex_lock(&lock);
@@ -401,7 +402,7 @@ bool dapl_timer_stop(struct dapl_timer *timer)
 void dapl_timer_drain(struct dapl_timer *timer)
 {
 	dapl_mutex_lock(&lock);
-	do {	/* the callback that was waited for may have started it again */
+	do {	/* the callback may have started the timer again */
 		if (timer->due_ns)
 			unlink_timer(timer);
 		wait_returned(timer);
@@ -436,7 +437,8 @@ void dapl_service_flush(void)
 	assert_no_lock_held();
 	dapl_mutex_lock(&lock);
 	goal = tasks_queued;
-	returned = callbacks_done + (running != NULL);	/* the next may run already when we look */
+	returned = callbacks_done + (running != NULL);	/* the next callback may already run when this
+							 * thread looks */
 	while (started && (tasks_done < goal || callbacks_done < returned))
 		dapl_cond_wait(&idle, &lock);
 	dapl_mutex_unlock(&lock);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* service.h - the one background thread of a provider library: it watches descriptors,
- * runs timers and deferred calls. Started with the first user, joined with the last.
- * What is watched, and what a timer means, is its owner's business.
+/* service.h - the one background thread of a provider library: it watches descriptors, runs timers and
+ * deferred calls. Started with the first user, joined with the last. Its users decide what is watched and
+ * what a timer means.
  *
- * Lock order: the service's own lock is innermost and never held while a callback
- * runs, so these functions may be called with any lock held, except where a call is
- * said to wait: then hold no lock that a callback takes. */
+ * * * Lock order: the service's own lock is innermost, and is not held while a callback runs. So these
+ * functions may be called with any lock held. Exception: the caller of a function that waits holds no lock
+ * that a callback takes. */
 #ifndef DAPL_SERVICE_H
 #define DAPL_SERVICE_H
 #include <stdbool.h>
 #include <stdint.h>
 
-/* First get starts the thread (errno on failure), last put joins it. */
+/* The first get starts the thread, the last put joins it. Returns 0 or an errno. */
 int dapl_service_get(void);
 void dapl_service_put(void);
-/* Exit: no callback from now on, unless one does not return within a second. Other
- * threads may still call what is declared here. */
+/* Called at exit: ends callbacks, and waits a second at most for one that runs. Other threads may still
+ * call the functions of this header. */
 void dapl_service_abandon(void);
 /* True on the service thread itself. */
 bool dapl_service_here(void);
@@ -24,37 +24,37 @@ bool dapl_service_here(void);
 struct dapl_watch {
 	int fd;
 	void (*ready)(struct dapl_watch *watch);
-	uint32_t slot;		/* service.c's own */
+	uint32_t slot;		/* private to service.c */
 };
 int dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *));
-/* Waits until `ready` is not running (unless called from the service thread); it is not
- * called afterwards. Harmless on a watch that is not started, if zeroed. */
+/* Waits until `ready` does not run (unless called on the service thread). `ready` is not called afterwards.
+ * Does nothing if the watch is not started, and zeroed. */
 void dapl_watch_stop(struct dapl_watch *watch);
 
 /* A one-shot timer. Embed it, zeroed. */
 struct dapl_timer {
 	void (*fire)(struct dapl_timer *timer);
-	uint64_t due_ns;	/* CLOCK_MONOTONIC; 0: not started */
+	uint64_t due_ns;	/* on CLOCK_MONOTONIC; 0: the timer is not started */
 	struct dapl_timer *next, **prev;
 };
-/* Starts it, or moves it if it runs already. */
+/* Starts the timer, or moves it if it is started already. */
 void dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us,
 		      void (*fire)(struct dapl_timer *));
-/* True if it was stopped before it fired. Does not wait: `fire` may be running. */
+/* Returns true if the timer was stopped before it fired. Does not wait: `fire` may be running. */
 bool dapl_timer_stop(struct dapl_timer *timer);
-/* Stops it and waits until `fire` is not running (unless on the service thread). */
+/* Stops the timer and waits until `fire` does not run (unless called on the service thread). */
 void dapl_timer_drain(struct dapl_timer *timer);
 
-/* A call that the service thread makes soon. Embed it, zeroed; it may be embedded in
- * what the call frees. Queueing it again before it ran does nothing. */
+/* A call that the service thread makes soon. Embed it, zeroed; the call may free the structure around it.
+ * Queueing a task again before it has run does nothing. */
 struct dapl_task {
 	void (*run)(struct dapl_task *task);
 	struct dapl_task *next;
 	bool queued;
 };
 void dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *));
-/* Waits until every task queued before has run, and every callback that was running
- * has returned. Does nothing on the service thread. */
+/* Waits until all tasks that were queued before have run, and a callback that runs now has returned. Does
+ * nothing on the service thread. */
 void dapl_service_flush(void);
 
 #endif

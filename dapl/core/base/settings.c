@@ -21,7 +21,7 @@ static const struct variable {
 	unsigned long min, max;
 	int by_default;
 	enum dapl_parameter_when when;
-	enum { ALL, RDMA } devices;	/* RDMA: those whose ops say rdma_parameters */
+	enum { ALL, RDMA } devices;	/* RDMA: only devices whose operations have rdma_parameters set */
 } variables[] = {
 #define FIELD(member) offsetof(struct dapl_settings, member)
 	{ "DAPL_MAX_INLINE",		FIELD(max_inline),	0, 65536,	64, PARAMETER_NEXT_IA, RDMA },
@@ -70,8 +70,8 @@ static const struct dapl_parameter messages[] = {
 };
 enum { MESSAGES = sizeof messages / sizeof *messages };
 
-/* The variable with this index among those that the device uses: the software device leaves most of them
- * out. NULL: there are no more, and *index is reduced by their number. */
+/* Returns the variable with this index among those that the device uses; the software device uses few of
+ * them. Returns NULL if there are no more; then *index is reduced by their number. */
 static const struct variable *variable_at(unsigned *index)
 {
 	for (const struct variable *v = variables; v < variables + VARIABLES; v++)
@@ -125,7 +125,7 @@ long dapl_parameter_value(const struct dapl_parameter *parameter, enum parameter
 		return __atomic_load_n(&log_mask, __ATOMIC_RELAXED);
 	if (text && parameter_number_in(text, parameter->min, parameter->max, &value))
 		return (long)value;
-	*origin = PARAMETER_DEFAULT;	/* a bad value was reported, and counts as none */
+	*origin = PARAMETER_DEFAULT;	/* a bad value was reported, and counts as unset */
 	return parameter->by_default;
 }
 
@@ -138,7 +138,7 @@ static long value_at_start(const struct dapl_parameter *parameter)
 	return (long)value;
 }
 
-/* Sets a parameter. Those that are used at once have copies elsewhere, which change, too. */
+/* Sets a parameter. Some parameters have copies in other files, which change, too. */
 static void apply(const char *name, long value)
 {
 	if (!strcmp(name, "DAPL_TRACE_LEVEL")) {

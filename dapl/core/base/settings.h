@@ -33,13 +33,13 @@ void dapl_settings_read(void);
 
 /* --- the same while the program runs; on the service thread ---------------------------------- */
 
-/* The index-th parameter that this library reads; false: there are no more. */
+/* Writes the index-th parameter that this library reads. Returns false if there are no more. */
 bool dapl_parameter_at(unsigned index, struct dapl_parameter *parameter);
 bool dapl_parameter_find(const char *name, struct dapl_parameter *parameter);
-/* -1: unset, the device or the path decides. */
+/* Returns the value. -1: unset, so the device or the path decides. */
 long dapl_parameter_value(const struct dapl_parameter *parameter, enum parameter_origin *origin);
-/* Changes it until the library is unloaded; "default": to what it was at the start. False: not allowed,
- * with the reason. */
+/* Changes a parameter until the library is unloaded. The value "default" restores the value of the start.
+ * Returns false if the change is not allowed, with the reason in `why`. */
 bool dapl_parameter_set(const char *name, const char *value, char *why, size_t size);
 
 #endif

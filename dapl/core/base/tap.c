@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* tap.c - see tap.h. The client may write anything into its half of the ring's head: what it says
+/* tap.c - see tap.h. The client may write anything into its half of the ring's head: a wrong value there
  * only makes records get lost. */
 #include "dapl/core/base/tap.h"
 #include <errno.h>
@@ -16,9 +16,10 @@ static struct tap_ring *ring;
 static int file = -1;
 static bool active;
 static uint64_t head;		/* ring->head is a copy for the client */
-static uint64_t tail;		/* ring->tail as last read: the client's cache line is left alone while there is room */
+static uint64_t tail;		/* ring->tail as last read. Not read again while there is room, to spare the
+				 * client's cache line */
 static uint32_t snap_bytes;	/* atomic */
-static uint32_t capture;	/* atomic: its number, from 1 on */
+static uint32_t capture;	/* atomic: number of the capture, from 1 on */
 
 static void before_fork(void)
 {
@@ -49,7 +50,7 @@ void dapl_tap_init(void)
 	dapl_fork_register(&part);
 }
 
-/* The file cannot shrink, so touching the ring cannot fail later. */
+/* The file is sealed against shrinking, so that later accesses to the ring cannot raise SIGBUS. */
 static int make_ring(struct tap_ring **made, int *fd)
 {
 	void *at;
@@ -76,7 +77,7 @@ int dapl_tap_begin(uint32_t snap, uint64_t *began)
 	struct tap_ring *new = NULL;
 	int fd = -1, err;
 
-	if (!ring) {		/* only this thread, the service thread, makes it */
+	if (!ring) {		/* only this thread, the service thread, allocates it */
 		err = make_ring(&new, &fd);
 		if (err)
 			return err;
@@ -104,7 +105,7 @@ void dapl_tap_end(void)
 	dapl_spin_unlock(&lock);
 }
 
-/* The pages of the file go; the next capture finds zeroes. */
+/* Frees the pages of the file; the next capture finds zeroes. */
 void dapl_tap_release(void)
 {
 	struct tap_ring *unused;
@@ -249,7 +250,8 @@ bool dapl_tap_put(const struct tap_record *record, uint32_t *shown, const struct
 void dapl_tap_cancel(const struct tap_place *place)
 {
 	dapl_spin_lock(&lock);
-	if (ring && place->capture == capture && head - place->at <= TAP_SIZE)	/* else it is overwritten */
+	if (ring && place->capture == capture && head - place->at <= TAP_SIZE)	/* otherwise the record was
+										 * overwritten */
 		__atomic_store_n(&entry_at(place->at)->state, TAP_SKIP, __ATOMIC_RELAXED);
 	dapl_spin_unlock(&lock);
 }

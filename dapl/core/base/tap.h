@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* tap.h - the ring that shows a capturing program the RDMA messages of this process (common/tap.h): its
- * memory, and the entries in it. Which messages become records is the device's matter, and when a
- * capture begins and ends is ia/tap.c's. */
+/* tap.h - the ring through which a capturing program reads the RDMA messages of this process
+ * (common/tap.h): its memory and its entries. The device decides which messages become records. ia/tap.c
+ * begins and ends a capture. */
 #ifndef DAPL_CORE_TAP_H
 #define DAPL_CORE_TAP_H
 #include <stdbool.h>
@@ -9,22 +9,23 @@
 #include <sys/uio.h>
 #include "common/tap.h"
 
-/* Before the first use. */
+/* Called before any other function of this header. */
 void dapl_tap_init(void);
-/* An empty ring from now on; records hold at most `snap` bytes of payload. The memory is made at the first
- * capture and stays until dapl_tap_fini(), since threads may be about to write to it. Returns the
- * descriptor of the file, or a negative errno. *began names the capture. */
+/* Begins a capture with an empty ring. Records have at most `snap` bytes of payload. The memory is
+ * allocated at the first capture and stays until dapl_tap_fini(), because threads may be about to write to
+ * it. Returns the descriptor of the file, or a negative errno. *began is the time in ns that identifies the
+ * capture. */
 int dapl_tap_begin(uint32_t snap, uint64_t *began);
-/* Nothing is recorded any more. What was can be read still. */
+/* Ends recording. The client can still read the records. */
 void dapl_tap_end(void);
-/* The client has read it. */
+/* Called when the client has read the records. Gives the memory of the entries back to the system. */
 void dapl_tap_release(void);
-/* The library is unloaded: no thread can be in a call. */
+/* Called when the library is unloaded: no thread can be in a call. */
 void dapl_tap_fini(void);
 
-/* Bytes of payload that a record has at most. */
+/* Returns how many bytes of payload a record has at most. */
 uint32_t dapl_tap_snap(void);
-/* The number of the capture that runs, or ran last; 0: there was none. */
+/* Returns the number of the capture that runs or ran last, or 0 if there was none. */
 uint32_t dapl_tap_capture(void);
 
 struct tap_place {
@@ -32,11 +33,11 @@ struct tap_place {
 	uint32_t capture;
 };
 
-/* Adds a record with record->captured bytes from the pieces of `payload`. The ends are needed if *shown
- * is not dapl_tap_capture(); *shown, which belongs to the connection, is kept here. Returns false if
- * nothing is captured, or if there is no room, which is counted. Any locks may be held. */
+/* Adds a record with record->captured bytes from the pieces of `payload`. record->ends is needed if *shown
+ * differs from dapl_tap_capture(). *shown belongs to the connection, and this function updates it. Returns
+ * false if no capture runs, or if there is no room, which is counted. Any locks may be held. */
 bool dapl_tap_put(const struct tap_record *record, uint32_t *shown, const struct iovec *payload, struct tap_place *place);
-/* The message was refused. */
+/* Called when the message of the record was refused: the client skips the record. */
 void dapl_tap_cancel(const struct tap_place *place);
 
 #endif

@@ -7,7 +7,8 @@
 #include "common/lock.h"
 #include "dapl/core/base/fork.h"
 
-enum { SINKS = 1 << 12 };		/* posts whose memory is remembered until they complete */
+enum { SINKS = 1 << 12 };		/* posts whose memory is remembered until they complete; sink_of()
+					 * makes an index of 12 bits */
 
 static struct dapl_spin lock = DAPL_SPIN_INIT(RANK_TAP_POSTS);	/* guards the sinks */
 static struct dapl_tap_sink sinks[SINKS];
@@ -74,7 +75,8 @@ void dapl_tap_remember_receives(const struct ibv_recv_wr *wr)
 			dapl_tap_remember(wr->wr_id, wr->sg_list, wr->num_sge, NULL);
 }
 
-/* Copies what a receive has, or all. */
+/* Copies an entry and frees it: for a receive the memory, otherwise the request, too. Returns false if
+ * there is none. */
 static bool recall(uint64_t wr_id, bool receive, struct dapl_tap_sink *copy)
 {
 	struct dapl_tap_sink *sink = sink_of(wr_id);
@@ -164,7 +166,7 @@ bool dapl_tap_describe_completion(struct tap_record *to, struct dapl_tap_sink *s
 	*to = received ? (struct tap_record){ .op = TAP_SEND } : sink->request;
 	to->kind = received ? TAP_RECEIVED : TAP_ANSWERED;
 	to->flags = 0;
-	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)	/* where the peer wrote is not known */
+	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)	/* the memory that the peer wrote to is unknown */
 		to->op = TAP_WRITE;
 	else if (received)
 		to->length = wc->byte_len;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dm.c - memory of the device (dat_dm_extensions.h): its rules, its LMRs, and copies. Where the
- * memory is, and how it is reached, is the device's business. */
+/* dm.c - memory of the device (dat_dm_extensions.h): its rules, its LMRs, and copies. The device decides
+ * where the memory is and how it is accessed. */
 #include <pthread.h>
 #include <unistd.h>
 #include "dapl/core/base/fork.h"
@@ -12,8 +12,8 @@ enum { LOG2_ALIGNMENT_MAX = 12 };	/* a page: more than any device promises */
 
 /* --- fork: a child has no device memory ---------------------------------------------------- */
 
-static unsigned forks;		/* of this process and its ancestors; changed only by a child that
-				 * has one thread */
+static unsigned forks;		/* forks from the first ancestor to this process; only a child that has one
+				 * thread yet changes it */
 
 static void fork_child(void)
 {
@@ -27,7 +27,8 @@ static void watch_forks(void)
 	dapl_fork_register(&part);
 }
 
-/* Not those of a process that has forked into this one: the memory is not mapped here. DM-6, 8. */
+/* Enters device memory of this process. Returns NULL also for memory of a parent: it is not mapped in the
+ * child. DM-6, 8. */
 static struct dapl_dm *enter(DAT_HANDLE handle)
 {
 	struct dapl_dm *dm = dapl_object_enter(handle, DAPL_DM);
@@ -195,7 +196,7 @@ DAT_RETURN dapl_dm_lmr_create(DAT_HANDLE handle, DAT_VLEN offset, DAT_VLEN lengt
 	lmr->param = (DAT_LMR_PARAM){ .mem_type = DAT_DM_MEM_TYPE, .region_desc.for_va = handle,
 		.length = length, .mem_priv = priv, .va_type = DAT_VA_TYPE_ZB };
 	ret = dapl_lmr_publish(lmr, pz, &dm->obj, lmr_handle, lmr_context, rmr_context);
-	return ret == BAD_HANDLE(LMR) ? BAD_DM : ret;	/* freed meanwhile */
+	return ret == BAD_HANDLE(LMR) ? BAD_DM : ret;	/* another thread freed it meanwhile */
 }
 
 /* --- access by the program ------------------------------------------------------------------- */

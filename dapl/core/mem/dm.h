@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dm.h - memory of the device as a DAT object (dm.c). */
+/* dm.h - device memory as a DAT object (dm.c). */
 #ifndef DAPL_DM_H
 #define DAPL_DM_H
 #include <dat/dat_dm_extensions.h>
@@ -8,8 +8,8 @@
 struct dapl_dm {
 	struct dapl_object obj;
 	struct ibv_dm *dm;
-	uint64_t length;		/* bytes, as asked for */
-	unsigned forks;			/* how often the process had forked when it was made */
+	uint64_t length;		/* bytes that the consumer asked for */
+	unsigned forks;			/* value of dm.c's counter of forks when the memory was allocated */
 };
 
 /* The operations of dat_dm_extensions.h. */

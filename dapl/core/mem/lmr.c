@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* lmr.c - local memory regions: registered memory. Windows onto it are rmr.c's job. */
+/* lmr.c - local memory regions: registered memory. Memory windows are in rmr.c. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void end_lmr(struct dapl_object *obj)
 
 	if (lmr->mr)
 		dapl_device_ops.dereg_mr(lmr->mr);	/* LMR-19, DM-18 */
-	if (lmr->base)		/* after the region: it may be of this device memory */
+	if (lmr->base)		/* after the region, which may lie in this device memory */
 		dapl_object_put(lmr->base);
 }
 
@@ -51,8 +51,8 @@ void dapl_lmr_destroy(struct dapl_lmr *lmr)
 	dapl_object_bury(&lmr->obj);
 }
 
-/* Is [start, start + length) one or more mappings that processes can share? Only then may it
- * be registered under a shared name. Where the kernel does not tell, yes. */
+/* True if [start, start + length) consists of mappings that processes can share. Only such memory may be
+ * registered under a shared name. Also true if the mappings are unknown. */
 static bool is_shared(uintptr_t start, uint64_t length)
 {
 	FILE *list = mapping_open();
@@ -71,7 +71,8 @@ static bool is_shared(uintptr_t start, uint64_t length)
 	return at >= start + length;
 }
 
-/* A shared name must have one length; within this process that can be checked. */
+/* False if an LMR of this process has the same shared name with another length. Other processes are not
+ * checked. */
 static bool name_fits(struct dapl_ia *ia, const void *cookie, uint64_t length)
 {
 	bool fits = true;
@@ -88,8 +89,8 @@ static bool name_fits(struct dapl_ia *ia, const void *cookie, uint64_t length)
 	return fits;
 }
 
-/* Resolves what is to be registered: its address, length and name. *base is NULL before, and
- * entered, also when it is refused. LMR-5, 9, 10, 11. */
+/* Resolves the address, length and shared name of the memory to register. The caller sets *base to NULL,
+ * and leaves it afterwards, also after an error. LMR-5, 9, 10, 11. */
 static DAT_RETURN resolve(struct dapl_ia *ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
 			  DAT_VLEN *length, void **start, const void **name,
 			  struct dapl_lmr **base)
@@ -104,7 +105,7 @@ static DAT_RETURN resolve(struct dapl_ia *ia, DAT_MEM_TYPE type, DAT_REGION_DESC
 		if (!*base || (*base)->obj.ia != ia)
 			return BAD_HANDLE(LMR);
 		if ((*base)->param.mem_type == DAT_DM_MEM_TYPE)
-			return BAD_PARAM(3);	/* such an LMR is made by dat_dm_lmr_create. DM-11 */
+			return BAD_PARAM(3);	/* dat_dm_lmr_create makes such an LMR. DM-11 */
 		*start = (*base)->mr->addr;
 		*length = (*base)->param.length;
 		return DAT_SUCCESS;
@@ -117,7 +118,7 @@ static DAT_RETURN resolve(struct dapl_ia *ia, DAT_MEM_TYPE type, DAT_REGION_DESC
 	default:
 		return BAD_PARAM(2);
 	}
-	if (!*length)	/* LMR-4, but dapltest asks for this code */
+	if (!*length)	/* LMR-4, but dapltest expects this code */
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 	if (*length > ia->ia_attr.max_lmr_block_size ||
 	    *length > UINTPTR_MAX - (uintptr_t)*start)	/* wraps around the address space */
@@ -129,9 +130,9 @@ static DAT_RETURN resolve(struct dapl_ia *ia, DAT_MEM_TYPE type, DAT_REGION_DESC
 	return DAT_SUCCESS;
 }
 
-/* A kernel that may lock nothing at all says EPERM, which is about the limit, not about rights;
- * one that may not lock so much says ENOMEM. Both are reported with a hint at the limit, the
- * most frequent problem of registration. */
+/* Reports a failed registration. If the limit of locked memory is 0, the kernel returns EPERM, and if the
+ * limit is too low, ENOMEM. Both get a line that names the limit, the most frequent cause of failed
+ * registrations. */
 static DAT_RETURN cannot_register(const struct dapl_ia *ia, DAT_VLEN length, int err)
 {
 	struct rlimit locked;
@@ -299,7 +300,7 @@ bool dapl_lmr_holds(const struct dapl_lmr *lmr, DAT_VADDR va, uint64_t len)
 		va - start <= lmr->param.registered_size - len;
 }
 
-/* The first live LMR that satisfies `is`, entered; or NULL. */
+/* Enters the first live LMR that satisfies `is`. Returns NULL if there is none. */
 static struct dapl_lmr *find(struct dapl_ia *ia,
 			     bool (*is)(const struct dapl_lmr *, const void *), const void *arg)
 {
@@ -344,8 +345,8 @@ bool dapl_lmr_sink(struct dapl_ia *ia, struct dapl_pz *pz, const DAT_RMR_TRIPLET
 	return true;
 }
 
-/* Devices and processors share coherent memory here: the barrier is all that is needed,
- * and what orders the consumer's plain stores and loads around it. LMR-17, 18, 25. */
+/* Devices and processors share coherent memory here, so a barrier suffices: it orders the consumer's plain
+ * stores and loads around the call. LMR-17, 18, 25. */
 static DAT_RETURN sync_memory(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *triplets,
 			      DAT_VLEN n)
 {

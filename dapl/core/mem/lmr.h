@@ -4,25 +4,26 @@
 #define DAPL_LMR_H
 #include "dapl/core/dapl.h"
 
-/* A new LMR without a region, to be ended by dapl_object_put; or NULL. */
+/* Returns a new LMR without a region, which dapl_object_put ends, or NULL. */
 struct dapl_lmr *dapl_lmr_new(struct dapl_ia *ia);
-/* IBV_ACCESS_* of DAT privileges. */
+/* Translates DAT privileges to IBV_ACCESS_*. */
 int dapl_lmr_access(const struct dapl_ia *ia, DAT_MEM_PRIV_FLAGS priv);
-/* `bad`: what to return if there are unknown privileges. */
+/* Returns `bad` if there are unknown privileges, NOT_SUPPORTED if the device cannot grant them. */
 DAT_RETURN dapl_lmr_check_privileges(const struct dapl_ia *ia, DAT_MEM_PRIV_FLAGS priv,
 				     DAT_RETURN bad);
-/* Last step of a create: lmr->mr is registered, lmr->param tells mem_type, region_desc, length,
- * mem_priv, va_type and registered_address. `base`: what the region is made of, entered, or NULL.
- * After an error the LMR is gone. The contexts may be NULL. */
+/* Last step of a create: lmr->mr is registered, and lmr->param has mem_type, region_desc, length, mem_priv,
+ * va_type and registered_address. `base` is the entered object that the region is made from, or NULL. After
+ * an error the LMR is freed. The contexts may be NULL. */
 DAT_RETURN dapl_lmr_publish(struct dapl_lmr *lmr, struct dapl_pz *pz, struct dapl_object *base,
 			    DAT_LMR_HANDLE *handle, DAT_LMR_CONTEXT *lmr_context,
 			    DAT_RMR_CONTEXT *rmr_context);
 /* Ends an LMR that was killed before. */
 void dapl_lmr_destroy(struct dapl_lmr *lmr);
-/* Does it hold [va, va + len)? */
+/* True if the LMR contains [va, va + len). */
 bool dapl_lmr_holds(const struct dapl_lmr *lmr, DAT_VADDR va, uint64_t len);
 
-/* The LMR that an RMR triplet names as the sink of a read, as a local triplet. */
+/* Translates the RMR triplet of a read's sink to a local triplet. Returns false if no LMR of the PZ has
+ * that range. */
 bool dapl_lmr_sink(struct dapl_ia *ia, struct dapl_pz *pz, const DAT_RMR_TRIPLET *remote,
 		   DAT_LMR_TRIPLET *local);
 DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* pz.c - protection zones: a protection domain and a count of its users. */
+/* pz.c - protection zones (PZ). Each is a protection domain of verbs. */
 #include <errno.h>
 #include "dapl/core/base/ia_handle.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/mem/pz.h"
 
-/* A datagram endpoint may be freed while the service thread reports a peer to it. The address handle
- * that comes with the peer is destroyed by that task, and uses the domain until then. No lock held. */
+/* A datagram endpoint may be freed while the service thread reports a peer to it. The upcall destroys the
+ * address handle of the peer, which uses the domain until then. Called with no lock held. */
 static void end_pz(struct dapl_object *obj)
 {
 	struct dapl_pz *pz = (struct dapl_pz *)obj;

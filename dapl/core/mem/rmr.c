@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* rmr.c - remote memory regions: memory windows. They are bound through an endpoint's
- * request queue (ep/rmr_bind.c). dat_rmr_create makes a window of type 1 (usable on any endpoint of the PZ),
- * dat_rmr_create_for_ep one of type 2 (of one endpoint at a time); each falls back on the
- * other where the device has but one. */
+/* rmr.c - remote memory regions: memory windows. They are bound through an endpoint's request queue
+ * (ep/rmr_bind.c). dat_rmr_create makes a window of type 1 (usable on any endpoint of the PZ),
+ * dat_rmr_create_for_ep one of type 2 (of one endpoint at a time); each makes the other type if the device
+ * has only that one. */
 #include <string.h>
 #include "dapl/core/base/ia_handle.h"
 #include "dapl/core/mem/rmr.h"
@@ -15,7 +15,7 @@ static void end_rmr(struct dapl_object *obj)
 		dapl_device_ops.dealloc_mw(rmr->mw);
 }
 
-/* dapl_rmr_target looks at all RMRs of the IA under ia->lock. */
+/* Changes the binding under ia->lock, under which dapl_rmr_target looks at all RMRs of the IA. */
 static void set_lmr(struct dapl_rmr *rmr, struct dapl_lmr *lmr, const DAT_RMR_PARAM *param)
 {
 	struct dapl_ia *ia = rmr->obj.ia;

@@ -11,7 +11,8 @@ struct dapl_rmr {
 	DAT_RMR_SCOPE scope;
 	struct dapl_mutex lock;		/* held over a bind. What follows is written under lock and ia->lock,
 					 * and read under either */
-	struct dapl_lmr *lmr;		/* bound to (a use of it), NULL when unbound */
+	struct dapl_lmr *lmr;		/* the LMR that the window is bound to, with a use of it; NULL:
+					 * unbound */
 	DAT_RMR_PARAM param;
 };
 DAPL_ENTER(rmr, dapl_rmr, DAPL_RMR)
@@ -19,11 +20,13 @@ DAPL_ENTER(rmr, dapl_rmr, DAPL_RMR)
 /* Ends an RMR that was killed before. */
 void dapl_rmr_destroy(struct dapl_rmr *rmr);
 
-/* The LMR behind the RMR whose binding holds this range and may be written, entered; or NULL. */
+/* Enters the LMR of an RMR that is bound to a range around this one, with remote write. Returns NULL if
+ * there is none. */
 struct dapl_lmr *dapl_rmr_target(struct dapl_ia *ia, const DAT_RMR_TRIPLET *range);
-/* rmr->lock held, or no call is inside: the window is not bound, or no longer. */
+/* Notes that the window is not bound any more. Called with rmr->lock held, or when no call is inside. */
 void dapl_rmr_unbound(struct dapl_rmr *rmr);
-/* rmr->lock held: the window is bound to the LMR, whose use the caller gives to it; or, NULL, unbound. */
+/* Notes that the window is bound to the LMR, and takes over the caller's use of it; NULL: unbound. Called
+ * with rmr->lock held. */
 void dapl_rmr_bound(struct dapl_rmr *rmr, struct dapl_lmr *lmr, const DAT_LMR_TRIPLET *range,
 		    DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_RMR_CONTEXT context);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* rmr_map.c - memory of peers that consumers have mapped. Each mapping belongs to an endpoint
- * and ends with it. The device decides whether and how memory can be mapped. */
+/* rmr_map.c - memory of peers that consumers have mapped. Each mapping belongs to an endpoint and ends with
+ * it. The device maps the memory, if it can. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include "dapl/core/base/status.h"

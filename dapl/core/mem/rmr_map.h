@@ -4,10 +4,10 @@
 #define DAPL_MAP_H
 #include "dapl/core/dapl.h"
 
-/* dat_map_rmr, dat_map_unmap; no lock held. */
+/* dat_map_rmr and dat_map_unmap. Called with no lock held. */
 DAT_RETURN dapl_map_rmr(struct dapl_ep *ep, const DAT_RMR_TRIPLET *rmr, DAT_PVOID *address);
 DAT_RETURN dapl_map_unmap(struct dapl_ep *ep, DAT_PVOID address);
-/* The endpoint's end: everything that is left. */
+/* Unmaps all mappings that are left, when the endpoint ends. */
 void dapl_map_end(struct dapl_ep *ep);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* zero_based.c - keeps inline data away from memory regions whose addresses count from 0.
  *
- * For a short message the provider sets IBV_SEND_INLINE, and then libibverbs reads the addresses
- * of the segments as pointers. An address in a zero-based region is no pointer. A post
- * that looked each region up would slow down every post. Instead the endpoints of a PZ stop
- * sending inline data before the first zero-based region of that PZ has a context: max_inline,
- * which each post compares with the length anyway, becomes 0 permanently. doc/design/device-memory.md
- * argues why no endpoint is missed. LMR-23, DM-15. */
+ * * * For a short message the provider sets IBV_SEND_INLINE, and then libibverbs reads the addresses of the
+ * segments as pointers. An address in a zero-based region is no pointer. To look up each region would slow
+ * down every post. Instead the endpoints of a PZ stop sending inline data before the first zero-based
+ * region of that PZ has a context: max_inline, which each post compares with the length anyway, becomes 0
+ * permanently. doc/design/device-memory.md explains why no endpoint is missed. LMR-23, DM-15. */
 #include <errno.h>
 #include <stdlib.h>
 #include "dapl/core/mem/zero_based.h"

@@ -10,12 +10,11 @@ static inline bool dapl_pz_is_zero_based(const struct dapl_pz *pz)
 	return dapl_flag(&pz->zero_based);
 }
 
-/* The PZ is about to get a zero-based LMR, whose context no consumer knows yet: from now on no endpoint
- * of the PZ sends inline data, if that would be read at the address. Returns 0 or ENOMEM. No lock is
- * held. */
+/* Called before the PZ gets a zero-based LMR. From now on no endpoint of the PZ sends inline data, unless
+ * the device can read inline data in regions. Returns 0 or ENOMEM. Called with no lock held. */
 int dapl_pz_set_zero_based(struct dapl_pz *pz);
-/* The endpoint was published. dapl_pz_set_zero_based may have run before, and missed it, since
- * the endpoint was not listed yet. */
+/* Called after the endpoint was published. dapl_pz_set_zero_based may have run before, and missed the
+ * endpoint because it was not listed. */
 void dapl_ep_follow_zero_based(struct dapl_ep *ep);
 
 #endif
