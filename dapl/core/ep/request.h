@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* request.h - HOT: records of posted requests. A record holds what the completion must
- * tell the consumer and verbs won't: cookie, operation, length. wr_id is its address.
+/* request.h - HOT: records of posted requests. A record has the data of a completion event that verbs do
+ * not return: cookie, operation, length. wr_id is the address of the record.
  *
- * A queue pair direction has a ring of them. Completions of one direction come in posting order,
- * so records are taken at head and given back at tail: head moves under queue->lock (posters);
- * tail moves under the lock of the EVD that the queue completes to (one at a time), and is
- * stored with release: a poster that sees room sees a record that is no longer used (DTO-33). An SRQ
- * completes in any order: its records form a free list instead (srq.c). */
+ * * A queue pair direction has a ring of them. Completions of one direction come in posting order, so
+ * records are taken at head and given back at tail: head moves under queue->lock (posters); tail moves
+ * under the lock of the EVD that the queue completes to (one at a time), and is stored with release: a
+ * poster that sees room sees a record that is no longer used (DTO-33). An SRQ completes in any order: its
+ * records form a free list instead (srq.c). */
 #ifndef DAPL_REQUEST_H
 #define DAPL_REQUEST_H
 #include <dat/udat.h>
@@ -19,13 +19,13 @@ struct dapl_srq;
 
 enum dapl_request_flags {
 	REQ_SUPPRESS = 1,	/* no event when it succeeds */
-	REQ_NO_NOTIFY = 2,		/* an event, but not a notification event */
-	REQ_MARKER = 4,		/* the provider's own: retires what is before it */
-	REQ_BIND = 8,		/* tells DAT_RMR_BIND_COMPLETION_EVENT */
-	REQ_EXTENSION = 16,	/* tells DAT_IB_DTO_EVENT */
+	REQ_NO_NOTIFY = 2,	/* an event, but not a notification event */
+	REQ_MARKER = 4,		/* a request of the provider's own, which retires the requests before it */
+	REQ_BIND = 8,		/* its event is DAT_RMR_BIND_COMPLETION_EVENT */
+	REQ_EXTENSION = 16,	/* its event is DAT_IB_DTO_EVENT */
 	REQ_SRQ = 32,		/* belongs to an SRQ, not to an endpoint's queue */
 	REQ_UNSIGNALED = 64,	/* no completion when it succeeds */
-	/* A success of one of these is more than an event to hand out. */
+	/* The fast path does not take successful completions of these. */
 	REQ_NOT_PLAIN = REQ_SUPPRESS | REQ_MARKER | REQ_BIND | REQ_EXTENSION | REQ_SRQ,
 };
 
@@ -39,36 +39,37 @@ struct dapl_dto {
 		DAT_RMR_HANDLE rmr;		/* REQ_BIND */
 		struct dapl_dto *next;	/* free list of an SRQ */
 	};
-	uint32_t length;	/* posted bytes; what a send or write transfers */
-	uint32_t end;		/* its place in the queue: head after it was posted */
+	uint32_t length;	/* posted bytes, which a send or write transfers */
+	uint32_t end;		/* position in the queue: value of head after the post */
 	uint8_t op;		/* DAT_DTOS or DAT_IB_DTOS */
 	uint8_t flags;
 };
 
 struct dapl_queue {
-	struct dapl_spin lock;	/* guards what follows but tail, and the posting itself */
+	struct dapl_spin lock;	/* guards the fields below except tail and failed, and the posting itself */
 	uint32_t head;
 	uint32_t room;		/* limit, or 0: posts take the slow path (dapl_ep_set_room) */
 	uint32_t limit;		/* the consumer's, of max_request_dtos or max_recv_dtos */
-	uint32_t markers;	/* of the provider: they have raised limit since the reset */
-	uint32_t mask;		/* ring size - 1; the ring has room for markers too */
-	uint32_t unsignaled;	/* posted since the last signaled one */
+	uint32_t markers;	/* markers of the provider since the reset; each has raised limit by 1 */
+	uint32_t mask;		/* ring size - 1; the ring has room for markers, too */
+	uint32_t unsignaled;	/* unsignaled requests since the last signaled one */
 	bool in_error;		/* the QP went to ERR, or is about to (terminate.c) */
-	uint32_t flushed_to;	/* in_error: up to here there are completions (dapl_evd_flush_posts) */
+	uint32_t flushed_to;	/* in_error: posts before this position have completions
+				 * (dapl_evd_flush_posts) */
 	struct dapl_dto *ring;
 	uint32_t tail __attribute__((aligned(64)));	/* on the cache line of the completing
 							 * side */
-	bool failed;		/* a request has failed and was dequeued; the EVD's lock */
+	bool failed;		/* a failed request was dequeued; guarded by the EVD's lock */
 };
 
-/* q->lock held. Posts not yet given back. */
+/* Returns the number of records that were not given back. Called with q->lock held. */
 static inline uint32_t dapl_queue_used(const struct dapl_queue *q)
 {
 	assert_held(&q->lock);
 	return q->head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE);
 }
 
-/* Posts not yet given back, for callers that do not hold q->lock. */
+/* The same as dapl_queue_used for callers that do not hold q->lock. */
 static inline uint32_t dapl_queue_count(struct dapl_queue *q)
 {
 	uint32_t used;
@@ -79,7 +80,8 @@ static inline uint32_t dapl_queue_count(struct dapl_queue *q)
 	return used;
 }
 
-/* Poster, holding q->lock, with room. Becomes valid with dapl_queue_commit. */
+/* Returns the next record of a queue that has room. dapl_queue_commit makes it valid. Called by a poster
+ * with q->lock held. */
 static inline struct dapl_dto *dapl_queue_next(struct dapl_queue *q)
 {
 	return &q->ring[q->head & q->mask];
@@ -90,13 +92,14 @@ static inline void dapl_queue_commit(struct dapl_queue *q)
 	q->head++;
 }
 
-/* Completing side, holding the EVD's lock: this request and all before it are done. */
+/* Gives back the records of this request and of all before it. Called by the completing side with the EVD's
+ * lock held. */
 static inline void dapl_queue_retire(struct dapl_queue *q, const struct dapl_dto *req)
 {
 	__atomic_store_n(&q->tail, req->end, __ATOMIC_RELEASE);
 }
 
-/* Empties the ring. The QP is empty, and its EVD has no completions of it. */
+/* Empties the ring. The QP has no requests, and its EVD has no completions of them. */
 static inline void dapl_queue_empty(struct dapl_queue *q)
 {
 	dapl_spin_lock(&q->lock);

@@ -7,12 +7,13 @@
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/evd_notify.h"
 
-/* All open IAs. The lock also guards every ia->async_evd, and is held while an event is
- * posted to it, so that an EVD that goes away is not posted to. It comes after ep->lock. */
+/* All open IAs. The lock also guards every ia->async_evd, and is held while an event is posted to it, so
+ * that no event is posted to an EVD that is being freed. It is taken after ep->lock. */
 static struct dapl_mutex ias_lock = DAPL_MUTEX_INIT(RANK_IAS);
 static struct dapl_ia *ias;
 
-/* Where errors of this IA go: its own EVD, or that of another open of the same adapter. */
+/* Returns the EVD for the errors of this IA: its own, or that of another open of the same adapter. Returns
+ * NULL if there is none. */
 static struct dapl_evd *async_evd_of(const struct dapl_ia *ia)
 {
 	if (ia->async_evd)
@@ -55,13 +56,13 @@ bool dapl_async_offer(struct dapl_ia *ia, const DAT_EVENT *event)
 	return done;
 }
 
-/* dat_evd_free looks at it without the lock. */
+/* Atomic, because dat_evd_free reads it without the lock. */
 static void set_async_evd(struct dapl_ia *ia, struct dapl_evd *evd)
 {
 	__atomic_store_n(&ia->async_evd, evd, __ATOMIC_RELAXED);
 }
 
-/* Is it the asynchronous EVD of another open of this adapter? ias_lock held. */
+/* True if the EVD is the asynchronous EVD of an open IA of this adapter. Called with ias_lock held. */
 static bool is_async_evd(const DAT_PROVIDER *adapter, const struct dapl_evd *evd)
 {
 	for (struct dapl_ia *ia = ias; ia; ia = ia->next_ia)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cno.c - consumer notification objects: making, freeing, and which EVDs are attached. Triggers are in
+/* cno.c - consumer notification objects (CNO): creating and freeing them, attaching EVDs. Triggers are in
  * cno_trigger.c, waiting is in cno_wait.c.
  *
- * Without a proxy the channels of the EVDs are in the epoll set beside wake_fd, so that a completion
- * wakes the waiter itself, with no thread in between; the waiter turns it into a trigger. With a proxy
+ * * * Without a proxy the channels of the EVDs are in the epoll set beside wake_fd, so a completion wakes
+ * the waiter directly, and the waiter turns it into a trigger. With a proxy (an agent or a descriptor)
  * there may be no waiter, so the service thread watches the channels. */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static bool is_watched_by_service(struct dapl_cno *cno)
 	return current_proxy(cno) != DAT_PROXY_TYPE_NONE;
 }
 
-/* After evd->cno is set: dat_cno_modify_agent sets the proxy before it looks for EVDs. */
+/* Called after evd->cno was set: dat_cno_modify_agent sets the proxy before it looks for EVDs, so one of
+ * the two sees the other. */
 static int watch_channel(struct dapl_cno *cno, struct dapl_evd *evd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = evd };
@@ -94,7 +95,7 @@ void dapl_cno_detach(struct dapl_cno *cno, struct dapl_evd *evd)
 	dapl_cno_forget(cno, evd);
 	dapl_unuse(&cno->obj);
 	if (!dapl_in_use(&cno->obj) && cno->waiters) {
-		cno->orphaned++;	/* nothing can trigger it now: waiters leave. CNO-15 */
+		cno->orphaned++;	/* no EVD can trigger the CNO now, so waiters leave. CNO-15 */
 		dapl_cno_raise(cno);
 	}
 	dapl_mutex_unlock(&cno->mutex);
@@ -145,8 +146,8 @@ static DAT_PROXY_TYPE proxy_of(const DAT_OS_WAIT_PROXY_AGENT *agent)
 	return agent->proxy_agent_func ? DAT_PROXY_TYPE_AGENT : DAT_PROXY_TYPE_NONE;
 }
 
-/* dat_cno_create (doc/spec/calls.md 3). The agent stays until it's modified, and is called on
- * the service thread for every batch of triggers, beside the local delivery. CNO-1. */
+/* dat_cno_create (doc/spec/calls.md 3). The agent stays until dat_cno_modify_agent replaces it. The service
+ * thread calls it for each batch of triggers, which are also delivered to waiters. CNO-1. */
 DAT_RETURN dapl_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
 			   DAT_CNO_HANDLE *handle)
 {
@@ -166,7 +167,7 @@ DAT_RETURN dapl_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agen
 	return DAT_SUCCESS;
 }
 
-/* dat_cno_fd_create: *fd is readable while the CNO is triggered; closed by dat_cno_free. CNO-22. */
+/* dat_cno_fd_create: *fd is readable while the CNO is triggered, and dat_cno_free closes it. CNO-22. */
 DAT_RETURN dapl_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDLE *handle)
 {
 	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(ia_handle);
@@ -212,7 +213,7 @@ DAT_RETURN dapl_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CN
 
 	if (!cno)
 		return BAD_HANDLE(CNO);
-	if (mask & ~7)	/* the mask's values overlap: 0 to 7 are valid */
+	if (mask & ~7)	/* the bits of the mask overlap: all values from 0 to 7 are valid */
 		return BAD_PARAM(2);
 	if (!param)
 		return BAD_PARAM(3);
@@ -276,8 +277,8 @@ static DAT_OS_WAIT_PROXY_AGENT exchange_agent(struct dapl_cno *cno, const DAT_OS
 	return old;
 }
 
-/* dat_cno_modify_agent. Channels that the service thread has begun to watch stay with it:
- * its triggers reach waiters as well. After an error the old agent is in place. CNO-18. */
+/* dat_cno_modify_agent. The service thread goes on watching the channels that it has begun to watch: its
+ * triggers reach waiters, too. After an error the old agent is in place. CNO-18. */
 DAT_RETURN dapl_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT agent)
 {
 	DAPL_ENTERED struct dapl_cno *cno = dapl_cno_enter(handle);
@@ -336,7 +337,7 @@ DAT_RETURN dapl_cno_free(DAT_CNO_HANDLE handle)
 	dapl_mutex_lock(&cno->mutex);
 	if (!cno->waiters)
 		killed = dapl_object_begin_kill_unused(&cno->obj);
-	cno->closing |= killed == KILL_DONE;	/* a waiter may have entered */
+	cno->closing |= killed == KILL_DONE;	/* a thread may have entered the CNO to wait */
 	dapl_mutex_unlock(&cno->mutex);
 	if (killed == KILL_IN_USE)
 		return BAD_STATE(CNO_IN_USE);

@@ -6,26 +6,28 @@
 
 struct dapl_cno {
 	struct dapl_object obj;
-	int epfd;			/* wake_fd, and the channels of its EVDs */
-	int wake_fd;			/* readable while an EVD is triggered; the CNO's fd */
+	int epfd;			/* epoll set of wake_fd and the channels of the EVDs */
+	int wake_fd;			/* eventfd, readable while an EVD is triggered; an fd CNO gives it
+					 * to the consumer */
 	struct dapl_mutex mutex;		/* guards what follows */
-	struct dapl_cond left;		/* a waiter left */
+	struct dapl_cond left;		/* a waiter has left */
 	DAT_PROXY_TYPE proxy;
 	DAT_OS_WAIT_PROXY_AGENT agent;
 	struct dapl_evd *first, **last;	/* triggered EVDs, in order, each once */
 	int waiters;
-	struct dapl_wait_spin spin;	/* of a thread that waits alone */
-	unsigned orphaned;		/* how often its last EVD went away */
+	struct dapl_wait_spin spin;	/* used by a thread that waits alone */
+	unsigned orphaned;		/* how often the last attached EVD was detached */
 	bool closing;
-	struct dapl_evd *agent_evd;	/* what the agent is to be told */
+	struct dapl_evd *agent_evd;	/* the EVD that the next call of the agent reports */
 	struct dapl_task agent_task;
 };
 DAPL_ENTER(cno, dapl_cno, DAPL_CNO)
 
-/* Killed before: threads in dat_cno_wait leave with a NULL EVD, and none stays. */
+/* Called after the CNO was killed: threads in dat_cno_wait return with a NULL EVD, and no other begins to
+ * wait. */
 void dapl_cno_send_waiters_away(struct dapl_cno *cno);
-/* The IA closes: every waiter returns with a NULL EVD, the agent is told the same. Waits
- * for the waiters. */
+/* Called when the IA closes: each waiter returns with a NULL EVD, and the agent is called with a NULL EVD.
+ * Waits for the waiters. */
 void dapl_cno_close(struct dapl_cno *cno);
 
 void dapl_cno_destroy(struct dapl_cno *cno);
@@ -34,8 +36,7 @@ void dapl_cno_detach(struct dapl_cno *cno, struct dapl_evd *evd);
 /* Lets the service thread watch the EVD's channel if the EVD's CNO has a proxy now. Returns 0 or an
  * errno; after an error the channel is watched as before. */
 int dapl_cno_follow_agent(struct dapl_evd *evd);
-/* evd->change held, or the EVD is not published yet. Returns 0 or an errno; EBADF: the CNO was
- * freed. */
+/* Called with evd->change held. Returns 0 or an errno. EBADF: the CNO was freed. */
 int dapl_cno_attach(struct dapl_cno *cno, struct dapl_evd *evd);
 DAT_RETURN dapl_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
 			   DAT_CNO_HANDLE *handle);

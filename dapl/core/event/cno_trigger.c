@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cno_trigger.c - triggers of a CNO from many EVDs, delivered to threads in dat_cno_wait, to a proxy
- * agent, or to a descriptor (cno_trigger.h).
+/* cno_trigger.c - triggers of a CNO from many EVDs, delivered to threads in dat_cno_wait, to a proxy agent,
+ * or to a descriptor (cno_trigger.h).
  *
- * Triggered EVDs stand in a list, each once. wake_fd is readable exactly while the list is not
- * empty (or the CNO closes): it is what waiters sleep on and what an fd CNO hands out. */
+ * * Triggered EVDs are in a list, each once. wake_fd is readable while the list is not empty, and when the
+ * CNO closes. Waiters sleep on it, and an fd CNO gives it to the consumer. */
 #include <errno.h>
 #include <unistd.h>
 #include "dapl/core/event/cno.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cno_wait.c - dat_cno_wait: looks at the channels of the CNO's EVDs, for a moment if that is worth it
- * (wait_spin.h), and sleeps until one is readable; does the device's work meanwhile. */
+/* cno_wait.c - dat_cno_wait: polls the channels of the CNO's EVDs for a moment (wait_spin.h), then sleeps
+ * until one is readable. Does the device's work meanwhile. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -11,8 +11,8 @@
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_channel.h"
 
-/* A waiter saw channels readable. The EVDs may be freed meanwhile: those still attached
- * are, so hold them under the mutex first. */
+/* Takes the events of channels that were readable. An EVD of `events` may have been detached and freed:
+ * only EVDs that are attached under the mutex are used, with a reference. */
 static void take_channels(struct dapl_cno *cno, struct epoll_event *events, int n)
 {
 	for (int i = 0; i < n; i++) {
@@ -22,7 +22,8 @@ static void take_channels(struct dapl_cno *cno, struct epoll_event *events, int 
 		if (!evd)
 			continue;
 		dapl_mutex_lock(&cno->mutex);
-		/* Another CNO may be attached meanwhile, under that one's mutex. */
+		/* READ_ONCE: the EVD may be attached to another CNO at the same time, under that CNO's
+		 * mutex. */
 		ours = READ_ONCE(evd->cno) == cno && !dapl_flag(&evd->dying);
 		if (ours)
 			dapl_object_get(&evd->obj);
@@ -63,12 +64,13 @@ static DAT_RETURN triggered(const struct dapl_evd *evd)
 
 struct sleep {
 	struct dapl_cno *cno;
-	int device;			/* its work is done here while that is readable; -1: elsewhere */
+	int device;			/* descriptor of the device's work: this thread does the work while
+					 * it is readable; -1: another thread does it */
 	struct epoll_event events[8];
-	int n;				/* of events, or a negative errno */
+	int n;				/* number of events, or a negative errno */
 };
 
-/* Keeps errno: the caller takes a lock, which may change it. */
+/* Stores errno in s->n, because the caller takes a lock, which may change errno. */
 static bool look_at_channels(struct sleep *s, int ms)
 {
 	s->n = epoll_wait(s->cno->epfd, s->events, sizeof s->events / sizeof *s->events, ms);
@@ -107,8 +109,8 @@ static void block(struct sleep *s, uint64_t deadline)
 	look_at_channels(s, left_ms(deadline));
 }
 
-/* No lock held. Deadline 0: looks once. `spin`: looks for a moment before it blocks (wait_spin.h). True:
- * that found something. */
+/* Called with no lock held. With deadline 0 it looks once. With `spin` it polls for a moment before it
+ * blocks (wait_spin.h), and returns true if that found something. */
 static bool sleep_until(struct sleep *s, uint64_t deadline, bool spin)
 {
 	bool found;
@@ -152,7 +154,7 @@ static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct d
 		if (*evd || cno->closing)
 			return triggered(*evd);
 		if (cno->orphaned != orphaned) {
-			if (cno->waiters == 1)	/* nothing is triggered, and the others have seen it */
+			if (cno->waiters == 1)	/* no EVD is triggered, and the other waiters have left */
 				dapl_cno_lower(cno);
 			return DAT_SUCCESS;
 		}
@@ -165,7 +167,7 @@ static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct d
 	}
 }
 
-/* dat_cno_wait (doc/spec/calls.md 3). timeout in microseconds. INTERNAL_ERROR with an EVD: its
+/* dat_cno_wait (doc/spec/calls.md 3). timeout in microseconds. Returns INTERNAL_ERROR with an EVD whose
  * channel is lost. */
 DAT_RETURN dapl_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle)
 {

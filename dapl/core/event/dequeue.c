@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dequeue.c - HOT: dat_evd_dequeue. The fast path takes a completion that is a plain success; all else
- * goes on in event.c. The budget of instructions is in
- * doc/performance.md (make bench-instructions). */
+/* dequeue.c - HOT: dat_evd_dequeue. The fast path takes a completion that is a plain success; event.c takes
+ * all other events. doc/performance.md has the budget of instructions (make bench-instructions). */
 #include <string.h>
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/event.h"
 
-/* An EVD that takes completions says QUEUE_EMPTY without the error class, as the old
- * providers did: programs that poll compare the whole value. */
+/* An EVD that takes completions returns QUEUE_EMPTY without the error class, as the old providers did,
+ * because programs that poll compare the whole value. */
 static inline DAT_RETURN queue_empty(const struct dapl_evd *evd)
 {
 	return evd->flags & (DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG) ?
@@ -73,10 +72,10 @@ enum dapl_take take_plain_completion(struct dapl_evd *evd, DAT_EVENT *event)
 		return TAKE_AGAIN;
 	data->user_cookie = req->cookie;
 	if (req->op == DAT_DTO_RECEIVE) {
-		/* immediate data comes with this flag, of a message or of an RDMA write */
+		/* immediate data of a message or of an RDMA write comes with IBV_WC_WITH_IMM */
 		if (unlikely(wc->wc_flags & (IBV_WC_WITH_IMM | WC_INVALIDATED)))
 			return TAKE_AGAIN;
-		data->operation = DAT_DTO_RECEIVE;	/* together one store */
+		data->operation = DAT_DTO_RECEIVE;	/* one store with the next line */
 		data->rmr_context = 0;
 		data->transfered_length = wc->byte_len;	/* DTO-3 */
 		ep->counters[DCNT_EP_RECV]++;
@@ -104,7 +103,8 @@ static __attribute__((noinline)) DAT_RETURN dequeue_slow(struct dapl_evd *evd, D
 
 	do {
 		dapl_spin_lock(&evd->lock);
-		if (unlikely(!dapl_evd_is_live(evd))) {	/* freed since, or being made again */
+		if (unlikely(!dapl_evd_is_live(evd))) {	/* it was freed since, or its memory is used
+							 * again */
 			dapl_spin_unlock(&evd->lock);
 			return BAD_HANDLE(EVD_REQUEST);
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* evd.c - event dispatchers as objects: creating, querying, modifying, freeing. Events are
- * queued and notified in evd_notify.c, waited for in evd_wait.c and made in event.c. */
+/* evd.c - event dispatchers (EVD) as objects: creating, querying, modifying, freeing. evd_notify.c queues
+ * events and notifies, evd_wait.c waits for them, event.c makes them of completions. */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -36,8 +36,8 @@ static int make_cq(struct dapl_evd *evd, int qlen)
 	return evd->wc ? 0 : ENOMEM;
 }
 
-/* After this a dequeue with a stale handle finds nothing to use. It cannot take the fast path
- * either: `queued` stays set, also when the memory is used again (dapl_evd_make). */
+/* Takes away all that a dequeue with a stale handle could use, and returns the CQ. Such a dequeue cannot
+ * take the fast path: `queued` stays set, also when the memory is used again (dapl_evd_make). */
 static struct ibv_cq *shut(struct dapl_evd *evd)
 {
 	struct ibv_cq *cq;
@@ -54,7 +54,7 @@ static struct ibv_cq *shut(struct dapl_evd *evd)
 	return cq;
 }
 
-/* What belongs to the device goes before the device does. */
+/* Destroys the device's objects, because the device may be closed before the last reference is dropped. */
 static void end_cq(struct dapl_evd *evd)
 {
 	struct ibv_cq *cq = shut(evd);
@@ -89,7 +89,8 @@ DAT_RETURN dapl_evd_make(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags,
 	dapl_mutex_init(&evd->mutex, RANK_EVD);
 	dapl_spin_init(&evd->lock, RANK_EVD_QUEUE);
 	dapl_spin_init(&evd->post_lock, RANK_EVD_POST);
-	dapl_flag_set(&evd->inspect, false);	/* lock and flags have survived (dapl_object_new) */
+	dapl_flag_set(&evd->inspect, false);	/* lock and flags keep their values over a reuse
+						 * (dapl_object_new) */
 	evd->flags = flags;
 	evd->qlen = qlen;
 	evd->discard = discard;
@@ -129,7 +130,7 @@ void dapl_evd_send_waiter_away(struct dapl_evd *evd)
 
 void dapl_evd_destroy(struct dapl_evd *evd)
 {
-	dapl_evd_send_waiter_away(evd);	/* there is no waiter; a CNO's waiter must not find the
+	dapl_evd_send_waiter_away(evd);	/* there is no waiter left; this keeps a CNO's waiter from using the
 					 * EVD */
 	dapl_mutex_lock(&evd->change);
 	if (evd->cno)
@@ -138,8 +139,7 @@ void dapl_evd_destroy(struct dapl_evd *evd)
 	dapl_mutex_unlock(&evd->change);
 	while (__atomic_load_n(&evd->obj.refs, __ATOMIC_ACQUIRE) >
 	       1 + __atomic_load_n(&evd->holds, __ATOMIC_ACQUIRE))
-		sched_yield();	/* a CNO's waiter, or a thread that wakes a waiter, still uses
-				 * the EVD */
+		sched_yield();	/* a CNO's waiter, or a thread that wakes a waiter, uses the EVD */
 	end_cq(evd);
 	dapl_object_bury(&evd->obj);
 }
@@ -176,9 +176,8 @@ static void end_published(struct dapl_evd *evd)
 		dapl_evd_destroy(evd);
 }
 
-/* dat_evd_create (doc/spec/calls.md 4). DAT_EVD_DEFAULT_FLAG carries the asynchronous stream,
- * which only dat_ia_open binds: the bit alone is refused, within others it is dropped.
- * EVD-1, 2, 3, 4, 5, 6, 9. */
+/* dat_evd_create (doc/spec/calls.md 4). DAT_EVD_DEFAULT_FLAG carries the asynchronous stream, which only
+ * dat_ia_open can bind: the bit alone is refused, and is ignored among others. EVD-1, 2, 3, 4, 5, 6, 9. */
 DAT_RETURN dapl_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE cno_handle,
 			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *handle)
 {
@@ -219,8 +218,8 @@ DAT_RETURN dapl_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 	return DAT_SUCCESS;
 }
 
-/* Takes an event of the ring; false if there is none. A dequeue may still be under the lock, since it
- * does not enter the EVD. */
+/* Takes an event from the ring. Returns false if there is none. Takes the lock, because a dequeue, which
+ * does not enter the EVD, may still hold it. */
 static bool take_queued(struct dapl_evd *evd, DAT_EVENT *event)
 {
 	const DAT_EVENT *queued;
@@ -235,8 +234,8 @@ static bool take_queued(struct dapl_evd *evd, DAT_EVENT *event)
 	return queued != NULL;
 }
 
-/* Discards the events of an EVD that no call can dequeue from any more, and refuses the
- * connection requests among them: no handle is left to answer them with. SP-42, 43. */
+/* Discards the events of an EVD that no call can dequeue from any more, and refuses the connection requests
+ * among them: the consumer cannot get their handles to answer them. SP-42, 43. */
 static void discard_events(struct dapl_evd *evd)
 {
 	DAT_EVENT event;
@@ -247,7 +246,7 @@ static void discard_events(struct dapl_evd *evd)
 			dapl_conn_hooks.refuse_request(event.event_data.cr_arrival_event_data.cr_handle);
 }
 
-/* dat_evd_free (doc/spec/calls.md 4): wakes a waiter, but is refused while a stream feeds it.
+/* dat_evd_free (doc/spec/calls.md 4): wakes a waiter; refused while a stream feeds the EVD.
  * EVD-49, 50, 51. */
 DAT_RETURN dapl_evd_free(DAT_EVD_HANDLE handle)
 {
@@ -320,7 +319,7 @@ DAT_RETURN dapl_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 	dapl_mutex_lock(&evd->change);
 	old = evd->cno;
 	if (old && old != cno) {
-		dapl_use_again(&old->obj);	/* in case it must be attached again */
+		dapl_use_again(&old->obj);	/* so that it can be attached again after an error */
 		dapl_cno_detach(old, evd);
 	}
 	if (cno && old != cno)

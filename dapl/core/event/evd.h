@@ -9,18 +9,18 @@
 			  DAT_EVD_ASYNC_FLAG | (int)DAT_IB_EVD_EXTENSION_FLAG)
 #define EVD_CQ_STREAMS (DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
 
-/* Looks at the queue before a waiter sleeps: about a microsecond on real hardware. */
+/* Number of looks at the queue before a waiter sleeps: about a microsecond on real hardware. */
 enum { EVD_SPINS = 32 };
 
-/* A consumer's thread is about to sleep; it holds no lock. Returns a descriptor to watch for the
+/* Called by a consumer's thread before it sleeps, with no lock held. Returns a descriptor to watch for the
  * device if the thread sleeps for completions, else -1. */
 static inline int dapl_begin_sleep(struct dapl_ia *ia, bool for_data)
 {
 	return dapl_device_ops.sleep ? dapl_device_ops.sleep(ia->dev, for_data) : -1;
 }
 
-/* The descriptor is readable: does the device's work. Sets *watched to -1 if it need not be
- * watched any more. */
+/* Called when the descriptor is readable: does the device's work. Sets *watched to -1 if the thread need
+ * not watch it any more. */
 static inline void dapl_work_in_sleep(struct dapl_ia *ia, int *watched)
 {
 	if (!dapl_device_ops.work(ia->dev))
@@ -33,14 +33,15 @@ static inline void dapl_end_sleep(struct dapl_ia *ia, int watched)
 		dapl_device_ops.awake(ia->dev);
 }
 
-/* An endpoint, perhaps of another open of the adapter, posts connection events to the EVD. The
- * EVD's memory stays until dropped, even if its IA closes. */
+/* Called when an endpoint, perhaps of another open of the adapter, begins to post connection events to the
+ * EVD. The EVD's memory stays until dapl_evd_drop, even if its IA closes. */
 void dapl_evd_hold(struct dapl_evd *evd);
 void dapl_evd_drop(struct dapl_evd *evd);
 
-/* The EVD was killed before: makes a thread in dat_evd_wait return, and lets no other begin. */
+/* Called after the EVD was killed: makes a thread in dat_evd_wait return, and lets no other begin to
+ * wait. */
 void dapl_evd_send_waiter_away(struct dapl_evd *evd);
-/* Ends an EVD (killed before, no calls inside) that nothing feeds any more. */
+/* Ends an EVD that was killed, that no call is inside and that nothing feeds. */
 void dapl_evd_destroy(struct dapl_evd *evd);
 DAT_RETURN dapl_evd_make(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags,
 			 struct dapl_cno *cno, bool discard, struct dapl_evd **evd);

@@ -34,7 +34,6 @@ void dapl_evd_discard(struct dapl_evd *evd)
 	} while (took == TAKE_EVENT || took == TAKE_AGAIN);
 }
 
-/* evd->lock held. Takes the CQ's events from the channel; 0, or why it can't be read. */
 int dapl_evd_take_cq_events(struct dapl_evd *evd, bool *got)
 {
 	struct ibv_cq *cq;
@@ -49,9 +48,9 @@ int dapl_evd_take_cq_events(struct dapl_evd *evd, bool *got)
 	return err == EAGAIN || err == EINTR ? 0 : err;
 }
 
-/* The channel of a device that is gone cannot be read, stays readable for poll(), and carries no
- * more events. Present waiters are woken, and later ones do not block: dat_evd_wait returns an
- * error if the queue is empty. Polling still works. */
+/* The channel of a device that was removed cannot be read, although poll(2) reports it readable, and gets
+ * no more events. A waiter is woken, and a later one does not block: dat_evd_wait returns an error if the
+ * queue is empty. Polling still works. */
 void dapl_evd_lose_channel(struct dapl_evd *evd, int err)
 {
 	if (!__atomic_exchange_n(&evd->channel_lost, true, __ATOMIC_ACQ_REL)) {
@@ -76,7 +75,7 @@ bool dapl_evd_cq_event(struct dapl_evd *evd)
 		dapl_evd_arm(evd);
 		if (!evd->discard)
 			dapl_evd_fill(evd);
-		/* another thread may have polled the notice before this one came to it. EVD-54, 56 */
+		/* another thread may have polled the notification event before this thread. EVD-54, 56 */
 		worth_telling = !evd->skip_unsignaled || (evd->fresh_notice && evd->notices);
 		evd->fresh_notice = false;
 		evd->counters[DCNT_EVD_DTO_CALLBACK]++;

@@ -4,28 +4,28 @@
 #define DAPL_EVD_CHANNEL_H
 #include "dapl/core/dapl.h"
 
-/* The channel is lost: completions come, but without notification. */
+/* True if the channel is lost: completions still arrive in the CQ, but without notification. */
 static inline bool dapl_evd_channel_lost(const struct dapl_evd *evd)
 {
 	return __atomic_load_n(&evd->channel_lost, __ATOMIC_ACQUIRE);
 }
 
-/* The service thread begins or ceases to take the CQ's events; beginning twice is harmless. The
- * caller holds evd->change, or the EVD is not published yet. Returns 0 or an errno. */
+/* The service thread begins or stops taking the CQ's events; a second begin does nothing. The caller holds
+ * evd->change, or the EVD is not published yet. dapl_evd_watch returns 0 or an errno. */
 int dapl_evd_watch(struct dapl_evd *evd);
 void dapl_evd_unwatch(struct dapl_evd *evd);
-/* evd->lock held. Takes the CQ's events from the channel; *got: there were some. Returns 0, or
- * the errno for which the channel cannot be read. */
+/* Takes the CQ's events from the channel. *got is true if there were any. Returns 0, or the errno with
+ * which the channel cannot be read. Called with evd->lock held. */
 int dapl_evd_take_cq_events(struct dapl_evd *evd, bool *got);
-/* The channel cannot be read, for this errno: reports it once and wakes the waiter. No lock
- * held. */
+/* Called with no lock held when reading the channel failed with this errno. Reports it once, and wakes the
+ * waiter. */
 void dapl_evd_lose_channel(struct dapl_evd *evd, int err);
-/* Arms the CQ for the CNO, the service thread or a waiter; evd->lock held. */
+/* Arms the CQ for the CNO, the service thread or a waiter. Called with evd->lock held. */
 void dapl_evd_arm(struct dapl_evd *evd);
 /* Called when the channel is readable: takes the CQ's event and notifies the waiter or the CNO.
  * Returns false if the channel cannot be read; then it must no longer be watched. */
 bool dapl_evd_cq_event(struct dapl_evd *evd);
-/* Takes all completions of a discard EVD. They make no events, but act on their endpoints. */
+/* Takes all completions of a discard EVD. They make no events, but update their endpoints. */
 void dapl_evd_discard(struct dapl_evd *evd);
 
 #endif

@@ -5,9 +5,9 @@
 #include "dapl/core/event/evd_feed.h"
 #include "dapl/core/event/polled.h"
 
-/* The notification flags of a stream that hold for the stream alone: DEFAULT and EVD_THRESHOLD
- * notify always, UNSIGNALLED by each post. SOLICITED_WAIT arms the CQ for solicited completions
- * only, so the whole EVD notifies that way, or none of it. */
+/* Returns why a stream with these flags cannot feed the EVD, or NULL. DEFAULT, EVD_THRESHOLD and
+ * UNSIGNALLED concern the completions of their stream only. SOLICITED_WAIT arms the CQ for solicited
+ * completions, so all streams of an EVD have it, or none. */
 static const char *cannot_feed(const struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags)
 {
 	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) {
@@ -32,7 +32,7 @@ static void count_feed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags, int n)
 		evd->feeds.threshold += n;
 }
 
-/* evd->mutex held. One UNSIGNALLED stream suffices to look at every completion. */
+/* Called with evd->mutex held. If one stream is UNSIGNALLED, all completions must be inspected. */
 static void set_feed_mode(struct dapl_evd *evd)
 {
 	assert_held(&evd->mutex);

@@ -5,10 +5,10 @@
 #include "dapl/core/dapl.h"
 
 void dapl_evd_unfeed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags);
-/* An endpoint stream with these completion flags begins or ceases to feed it. *why: the reason
- * of a failure in words. */
+/* An endpoint stream with these completion flags begins or stops feeding the EVD. After an error *why is
+ * the reason in words. */
 DAT_RETURN dapl_evd_feed(struct dapl_evd *evd, DAT_COMPLETION_FLAGS flags, const char **why);
-/* From now on every completion is looked at when it is polled. Takes evd->lock. */
+/* From now on each completion is inspected when it is polled. Takes evd->lock. */
 void dapl_evd_inspect(struct dapl_evd *evd);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* evd_notify.c - queues events and notifies: the thread in dat_evd_wait if there is one, else the
- * CNO. The completion channel is in evd_channel.c.
+/* evd_notify.c - queues events and notifies: the thread in dat_evd_wait if there is one, else the CNO. The
+ * completion channel is in evd_channel.c.
  *
- * No wake-up is lost: the waiter sets evd->waiting under evd->mutex before it looks at the queue
- * for the last time, and producers read it under evd->mutex after they queued. */
+ * * No wake-up is lost: the waiter sets evd->waiting under evd->mutex before it looks at the queue for the
+ * last time, and producers read it under evd->mutex after they have queued their event. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ static void wake_waiter(struct dapl_evd *evd)
 		dapl_evd_signal(evd);
 }
 
-/* The waiter is woken after evd->mutex is released, since it takes the mutex at once.
+/* Wakes the waiter after evd->mutex is released, because the waiter takes the mutex at once.
  * dapl_evd_destroy waits for the reference. CNO-9, 10. */
 void dapl_evd_notify(struct dapl_evd *evd)
 {
@@ -70,7 +70,7 @@ bool dapl_evd_has_room(struct dapl_evd *evd, unsigned events)
 {
 	bool room;
 
-	dapl_spin_lock(&evd->post_lock);	/* dat_evd_resize */
+	dapl_spin_lock(&evd->post_lock);	/* because of dat_evd_resize */
 	room = evd->ring.slot && ring_count(&evd->ring) + events <= evd->ring.size;
 	dapl_spin_unlock(&evd->post_lock);
 	return room;
@@ -118,7 +118,7 @@ bool dapl_evd_post(struct dapl_evd *evd, const DAT_EVENT *event)
 		return false;
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "evd", evd, "full", "event 0x%x lost, qlen %d",
 	      event->event_number, evd->qlen);
-	/* Relaxed: an event for the asynchronous EVD is posted with ias_lock held, under which this changes. */
+	/* Relaxed: async_evd changes under ias_lock, and an event for it is posted with that lock held. */
 	if (evd != READ_ONCE(ia->async_evd))
 		dapl_async_post(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
 	return false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* evd_resize.c - dat_evd_resize: the ring, the CQ and the array of polled completions grow around what
- * is queued, while other threads poll and post (evd_resize.h).
+/* evd_resize.c - dat_evd_resize: resizes the ring, the CQ and the array of polled completions, with events
+ * queued and while other threads poll and post (evd_resize.h).
  *
- * Nothing is allocated, and the device is not called, under a spin lock: other threads would spin
- * for the length of a system call. The ring and the array are allocated before, and take the place
- * of the old ones under the locks. evd->change keeps a second resize out. */
+ * * * Nothing is allocated, and the device is not called, under a spin lock: other threads would spin for
+ * the length of a system call. The new ring and array are allocated first, and replace the old ones under
+ * the locks. evd->change serialises resizes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ int dapl_cq_entries(struct dapl_ia *ia, int qlen)
 	return qlen > max - DAPL_CQ_SPARE ? max : qlen + DAPL_CQ_SPARE;
 }
 
-/* What a resize will need, and afterwards what it no longer needs. */
+/* The memory that a resize needs; afterwards the memory that it has replaced. */
 struct room {
 	int qlen;			/* asked for */
 	struct dapl_ring ring;		/* slot NULL: the old one has room */
@@ -55,14 +55,15 @@ static bool has_too_many(struct dapl_evd *evd, int qlen)
 	return dapl_evd_count(evd) > (unsigned)qlen;
 }
 
-/* True if the CQ must grow, to *entries. */
+/* Returns true if the CQ must grow to *entries. */
 static bool needs_cq(const struct dapl_evd *evd, int qlen, int *entries)
 {
 	*entries = dapl_cq_entries(evd->obj.ia, qlen);
 	return evd->cq && *entries > evd->cq->cqe;
 }
 
-/* The ring's size changes in resizes only; the array may grow meanwhile (dapl_evd_flush_posts). */
+/* Called without a lock: the ring's size changes in resizes only. The array may grow meanwhile
+ * (dapl_evd_flush_posts). */
 static int allocate(const struct dapl_evd *evd, struct room *room)
 {
 	int entries, err = 0;
@@ -108,8 +109,8 @@ static void swap_wc(struct dapl_evd *evd, struct room *room)
 	room->wc = old;
 }
 
-/* Grows the CQ, with no spin lock held: a device serialises this with polling. If it cannot grow
- * a CQ, the service thread must empty the CQ into evd->wc. */
+/* Grows the CQ with no spin lock held: the device serialises this with polling. If the device cannot resize
+ * a CQ, the service thread must empty it into evd->wc. */
 static int grow_cq(struct dapl_evd *evd, int qlen)
 {
 	int entries, err = 0;
@@ -123,7 +124,7 @@ static int grow_cq(struct dapl_evd *evd, int qlen)
 	return err;
 }
 
-/* Puts the new room into use. EBUSY: more events are queued than it would hold. */
+/* Puts the new memory into use. Returns EBUSY if more events are queued than the new length. */
 static int use_room(struct dapl_evd *evd, struct room *room)
 {
 	int err = 0;

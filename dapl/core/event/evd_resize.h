@@ -6,7 +6,8 @@
 
 /* Allocates the slots of an empty ring for `qlen` events. Returns 0 or ENOMEM. */
 int dapl_ring_make(struct dapl_ring *ring, int qlen);
-/* Entries of a CQ for `qlen` completions and for the provider's own. */
+/* Returns the entries of a CQ for `qlen` completions and the provider's markers, as far as the device
+ * allows. */
 int dapl_cq_entries(struct dapl_ia *ia, int qlen);
 
 DAT_RETURN dapl_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* evd_wait.c - dat_evd_wait: looks at the queue, for a moment if that is worth it (wait_spin.h), arms
- * the CQ, sleeps until a notification. */
+/* evd_wait.c - dat_evd_wait: looks at the queue, polls it for a moment (wait_spin.h), arms the CQ, and
+ * sleeps until a notification. */
 #include <errno.h>
 #include <poll.h>
 #include <time.h>
@@ -28,11 +28,12 @@ struct wait {
 	int threshold;
 	uint64_t deadline;	/* ns; UINT64_MAX: never */
 	bool notified;		/* a CQ event came since the wait began */
-	bool first;		/* the queue as it was found at entry */
-	unsigned found;		/* events queued, as last counted */
+	bool first;		/* this is the first look, at events that were queued before the call */
+	unsigned found;		/* queued events at the last look */
 };
 
-/* evd->lock held, completions polled. EVD-24, 26, 36, 37, 38, 39, 53. */
+/* True if the queue ends the wait. Called with evd->lock held, after completions were polled.
+ * EVD-24, 26, 36, 37, 38, 39, 53. */
 static bool satisfied(const struct wait *w)
 {
 	struct dapl_evd *evd = w->evd;
@@ -47,7 +48,7 @@ static bool satisfied(const struct wait *w)
 	return !evd->skip_unsignaled || evd->notices;
 }
 
-/* Completions that make no event wait at the head; the provider needs them taken. */
+/* True if only completions that make no event are polled. They must be taken to give their records back. */
 static bool only_markers(const struct wait *w)
 {
 	return !w->found && w->threshold == 1 && w->evd->wc_head != w->evd->wc_tail;
@@ -55,7 +56,7 @@ static bool only_markers(const struct wait *w)
 
 enum arm { ARM_NOT, ARM_IF_SOLICITED, ARM };
 
-/* One look at the queue. Returns true when the wait is over. */
+/* Looks at the queue once. Returns true if the wait is over; then *w->event is the event. */
 static bool look(struct wait *w, enum arm arm)
 {
 	struct dapl_evd *evd = w->evd;
@@ -95,7 +96,7 @@ static DAT_RETURN wait_refusal(const struct dapl_evd *evd)
 	return DAT_SUCCESS;
 }
 
-/* How long the wait may last yet; NULL: for ever. False: it's over. EVD-22, 27. */
+/* Sets *timeout to the time that is left, NULL for no limit. Returns false if none is left. EVD-22, 27. */
 static bool time_left(const struct wait *w, struct timespec *left, struct timespec **timeout)
 {
 	uint64_t now;
@@ -112,7 +113,7 @@ static bool time_left(const struct wait *w, struct timespec *left, struct timesp
 	return true;
 }
 
-/* True: the channel had an event, or can't be read. */
+/* Returns true if the channel had an event or cannot be read. */
 static bool was_notified(struct wait *w)
 {
 	struct dapl_evd *evd = w->evd;
@@ -153,7 +154,7 @@ static bool handle_wakeup(struct wait *w, struct pollfd *fds)
 	return false;
 }
 
-/* 0, EINTR, or ETIMEDOUT. */
+/* Sleeps once. Returns 0, EINTR, or ETIMEDOUT. */
 static int block_once(struct wait *w)
 {
 	struct dapl_evd *evd = w->evd;
@@ -184,7 +185,7 @@ static bool look_without_arming(void *wait)
 	return look(wait, ARM_NOT);
 }
 
-/* True: the wait is over. */
+/* Returns true if the wait is over. */
 static bool look_repeatedly(struct wait *w)
 {
 	for (int i = 0; i < EVD_SPINS; i++) {
@@ -213,9 +214,9 @@ static DAT_RETURN wait_loop(struct wait *w)
 	DAT_RETURN ret;
 	bool last = false;
 
-	/* Do not arm before the first poll: an unneeded notification is a spurious wake-up for
-	 * the next waiter. Exception: a solicited event between poll and arming would be missed,
-	 * so arm first. */
+	/* Do not arm before the first poll: an unneeded notification is a spurious wake-up for the next
+	 * waiter. Exception: an EVD of solicited events is armed first, because a solicited event between
+	 * the poll and the arming would be missed. */
 	if (look(w, ARM_IF_SOLICITED))
 		return DAT_SUCCESS;
 	if (w->deadline == 0)	/* EVD-23 */
@@ -223,7 +224,7 @@ static DAT_RETURN wait_loop(struct wait *w)
 	if (look_repeatedly(w) || spin_if_worth(w))
 		return DAT_SUCCESS;
 	for (;;) {
-		if ((ret = wait_refusal(evd)))	/* first: an event must not hide it */
+		if ((ret = wait_refusal(evd)))	/* before the look: an event must not hide the refusal */
 			return ret;
 		__atomic_store_n(&evd->wait_blocked, true, __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -277,13 +278,14 @@ static void end_wait(struct dapl_evd *evd)
 	dapl_flag_set(&evd->waiting, false);
 	__atomic_store_n(&evd->wait_blocked, false, __ATOMIC_RELAXED);
 	if (evd->cno || dapl_flag(&evd->watched))
-		dapl_evd_arm(evd);	/* the waiter may have used up its event */
+		dapl_evd_arm(evd);	/* the waiter may have taken the channel's event from the CNO or the
+					 * service thread */
 	dapl_spin_unlock(&evd->lock);
 	dapl_mutex_unlock(&evd->mutex);
 }
 
-/* dat_evd_wait (doc/spec/calls.md 4). timeout in microseconds. INTERNAL_ERROR: no completion
- * would end the wait (dapl_evd_lose_channel). EVD-19, 20, 21, 25. */
+/* dat_evd_wait (doc/spec/calls.md 4). timeout in microseconds. INTERNAL_ERROR: the channel is lost, so no
+ * completion would end the wait (dapl_evd_lose_channel). EVD-19, 20, 21, 25. */
 DAT_RETURN dapl_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
 			 DAT_EVENT *event, DAT_COUNT *nmore)
 {

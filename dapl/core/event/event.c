@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* event.c - takes events out of an EVD: any event, any completion. One completion becomes one DAT_EVENT.
- * The fast path for plain completions is in dequeue.c, waiting in evd_wait.c.
+/* event.c - takes events of all kinds out of an EVD, and turns each completion into one DAT_EVENT. The fast
+ * path for plain completions is in dequeue.c, waiting in evd_wait.c.
  *
- * Two sources: the ring (connection, request, software, asynchronous events) first, then
- * completions. Ring first is right since a terminal connection event enters the ring of
- * an EVD that also takes the endpoint's completions only when the last of those has been
- * dequeued (conn/terminate.c), and ESTABLISHED must overtake receives that came early.
- * See doc/design/event-path.md. */
+ * * * Events of the ring come first (connection, request, software, asynchronous events), then completions.
+ * This order is right for two reasons. A terminal connection event enters the ring only after the
+ * endpoint's completions to this EVD were dequeued (conn/terminate.c). And ESTABLISHED must overtake
+ * receives that came early. See doc/design/event-path.md. */
 #include <string.h>
 #include "dapl/core/base/qp_table.h"
 #include "dapl/core/base/srq_records.h"
@@ -86,7 +85,7 @@ static void bind_event(DAT_EVENT *event, const struct dapl_dto *req,
 	memset(event->event_extension_data, 0, sizeof event->event_extension_data);
 }
 
-/* When the frame of a raw endpoint left (eth_device.h). */
+/* Adds the time when the frame of a raw endpoint left (eth_device.h). */
 static void raw_departure(const struct ibv_wc *wc, DAT_EVENT *event)
 {
 	DAT_ETH_FRAME frame = { .time = 0 };
@@ -120,7 +119,8 @@ static bool special_request(struct dapl_ep *ep, const struct dapl_dto *req,
 	return true;
 }
 
-/* A frame that a raw endpoint has received, or the notice that there are some. ETH-8. */
+/* Makes the event of a frame that a raw endpoint has received, or of the notice that its ring has frames.
+ * ETH-8. */
 static void raw_receive(const struct dapl_ep *ep, const struct dapl_dto *req, const struct ibv_wc *wc,
 			DAT_EVENT *event)
 {
@@ -175,8 +175,8 @@ static void special_receive(struct dapl_ep *ep, const struct dapl_dto *req,
 	event->event_data.dto_completion_event_data.operation = (DAT_DTOS)op;
 }
 
-/* Endpoint and queue of a receive completion; NULL for an SRQ buffer whose endpoint is
- * gone. SRQ-14. */
+/* Returns the endpoint of a receive's completion, or NULL for an SRQ buffer whose endpoint was freed.
+ * SRQ-14. */
 static inline struct dapl_ep *receiver(struct dapl_evd *evd, const struct dapl_dto *req,
 				       const struct ibv_wc *wc)
 {
@@ -185,7 +185,7 @@ static inline struct dapl_ep *receiver(struct dapl_evd *evd, const struct dapl_d
 	return req->ep;
 }
 
-/* Gives the receive back to the consumer. */
+/* Gives the record of the receive back. */
 static inline void retire_receive(struct dapl_evd *evd, struct dapl_ep *ep,
 				  struct dapl_dto *req)
 {
@@ -232,7 +232,8 @@ static bool is_early(struct dapl_ep *ep, struct dapl_after *after)
 									 * delivered */
 }
 
-/* ESTABLISHED is either delivered now, or the thread that is about to deliver it wakes this EVD. */
+/* Leaves an early receive in the queue. Either the caller delivers ESTABLISHED now and takes again, or the
+ * thread that delivers it notifies this EVD. */
 static enum dapl_take hold(struct dapl_evd *evd, const struct dapl_after *after)
 {
 	if (after->ep)
@@ -241,8 +242,9 @@ static enum dapl_take hold(struct dapl_evd *evd, const struct dapl_after *after)
 	return TAKE_HELD;
 }
 
-/* Returns the oldest event of the ring. An empty ring opens the fast path again: an event put
- * before `queued` was set is seen here, and a later `queued` stays set. */
+/* Returns the oldest event of the ring. If the ring is empty, opens the fast path again. An event that was
+ * put before `queued` was cleared is seen by the second look; an event that is put later sets `queued`
+ * again. */
 static const DAT_EVENT *next_queued(struct dapl_evd *evd)
 {
 	const DAT_EVENT *event = ring_peek(&evd->ring);
@@ -256,7 +258,7 @@ static const DAT_EVENT *next_queued(struct dapl_evd *evd)
 	return event;
 }
 
-/* Makes the event of a request's completion. Returns false if there is none to make. */
+/* Makes the event of a request's completion. Returns false if the completion makes none. */
 static inline bool take_request(struct dapl_evd *evd, struct dapl_dto *req, const struct ibv_wc *wc,
 				DAT_EVENT *event)
 {
@@ -289,8 +291,8 @@ static inline void receive_event(struct dapl_ep *ep, const struct dapl_dto *req,
 	special_receive(ep, req, wc, event);
 }
 
-/* Makes the event of a receive's completion. Returns false if there is none to make: `ep` is NULL, the
- * endpoint of the SRQ's buffer is gone. */
+/* Makes the event of a receive's completion. Returns false if `ep` is NULL: the endpoint of the SRQ buffer
+ * was freed, so there is no event. */
 static inline bool take_receive(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_dto *req,
 				const struct ibv_wc *wc, DAT_EVENT *event)
 {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* event.h - taking events out of an EVD (event.c). evd->lock is held by the caller unless said. */
+/* event.h - taking events out of an EVD (event.c). The caller holds evd->lock unless a comment says
+ * otherwise. */
 #ifndef DAPL_EVENT_H
 #define DAPL_EVENT_H
 #include "dapl/core/dapl.h"
 
 enum dapl_take {
-	TAKE_EVENT,	/* *event is it */
+	TAKE_EVENT,	/* *event is the event */
 	TAKE_EMPTY,
-	TAKE_HELD,	/* the next completion must wait for ESTABLISHED, which is coming */
+	TAKE_HELD,	/* the next completion must wait for ESTABLISHED, which another thread is about to
+			 * deliver */
 	TAKE_AGAIN,	/* run `after`, then take again */
 };
 
-/* What must be done for an endpoint once evd->lock is released: ep->lock is needed. */
+/* Work for an endpoint that needs ep->lock, to be done after evd->lock is released. */
 enum dapl_after_what { AFTER_BROKEN = 1, AFTER_DRAINED = 2, AFTER_COMM_ESTABLISHED = 4 };
 struct dapl_after {
 	struct dapl_ep *ep;	/* a reference */
@@ -20,11 +22,11 @@ struct dapl_after {
 };
 
 enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl_after *after);
-/* Without any lock. */
+/* Called with no lock held. */
 void dapl_after_run(struct dapl_after *after);
 
-/* Bit 2 is what rxe sets for "with invalidate" (the kernel's flag, not the library's);
- * on a connected QP the bit has no other meaning. */
+/* rxe sets the kernel's flag for "with invalidate", whose bit is IBV_WC_IP_CSUM_OK in the library. On a
+ * connected QP that bit has no other meaning. */
 #define WC_INVALIDATED (IBV_WC_WITH_INV | IBV_WC_IP_CSUM_OK)
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* flush.c - makes the completions of posts that the device leaves when a queue pair fails
+/* flush.c - makes the completions of posts that the device does not complete when a queue pair fails
  * (no_late_flush; flush.h). */
 #include <stdlib.h>
 #include "dapl/core/event/evd_notify.h"
@@ -19,7 +19,8 @@ static bool grow(struct dapl_evd *evd)
 	return true;
 }
 
-/* Moves all completions of the CQ to wc and makes room for one more. */
+/* Moves all completions of the CQ to wc, and grows wc so that it has room for one more. Returns false
+ * without memory. */
 static bool fill_and_one(struct dapl_evd *evd)
 {
 	assert_held(&evd->lock);
@@ -29,7 +30,8 @@ static bool fill_and_one(struct dapl_evd *evd)
 	return evd->wc_tail < evd->wc_size;
 }
 
-/* q->lock held too. Returns how far the device has completed; *failed: one of those has failed. */
+/* Returns the position up to which the device has completed the queue. *failed is true if a request before
+ * it has failed. Called with evd->lock and q->lock held. */
 static uint32_t completed_to(const struct dapl_evd *evd, const struct dapl_ep *ep,
 			     const struct dapl_queue *q, bool *failed)
 {
@@ -49,7 +51,8 @@ static uint32_t completed_to(const struct dapl_evd *evd, const struct dapl_ep *e
 	return to;
 }
 
-/* An unsignaled request counts as successful if no request before it has failed. */
+/* Makes the completion of one request. An unsignaled request counts as successful if no request before it
+ * has failed. */
 static void flush_one(struct dapl_evd *evd, const struct dapl_ep *ep, const struct dapl_dto *req,
 		      bool *failed)
 {

@@ -102,8 +102,8 @@ static bool keep_or_purge(struct dapl_evd *evd, struct ibv_wc *wc, const void *a
 	return false;
 }
 
-/* Both locks at once: a post that dapl_evd_flush_posts completes is either purged, or made
- * afterwards. */
+/* Holds both locks at once, so a post that dapl_evd_flush_posts completes is either purged here, or was
+ * made after this. */
 void dapl_evd_purge(struct dapl_evd *evd, const struct dapl_ep *ep, struct dapl_queue *q)
 {
 	dapl_spin_lock(&evd->lock);
@@ -113,7 +113,8 @@ void dapl_evd_purge(struct dapl_evd *evd, const struct dapl_ep *ep, struct dapl_
 	dapl_spin_unlock(&evd->lock);
 }
 
-/* siw flushes on destroy, too; on other devices a QP that never left INIT makes no completions. */
+/* siw flushes when a QP is destroyed, too. On other devices a QP that never left INIT makes no
+ * completions. */
 void dapl_evd_silence(struct dapl_evd *evd, const struct dapl_ep *ep, struct ibv_qp *qp)
 {
 	if (!ep->obj.ia->attr.no_late_flush)
@@ -125,8 +126,8 @@ void dapl_evd_silence(struct dapl_evd *evd, const struct dapl_ep *ep, struct ibv
 	dapl_spin_unlock(&evd->lock);
 }
 
-/* A suppressed success or a marker is retired without an event, but only if no completion of its
- * queue is still to be dequeued before it, since records are given back in order. */
+/* Retires a suppressed success or a marker without an event, but only if no completion of its queue must be
+ * dequeued before it, because records are given back in order. */
 static bool keep_or_retire(struct dapl_evd *evd, struct ibv_wc *wc, const void *arg)
 {
 	struct dapl_dto *req = dapl_polled_request(wc);

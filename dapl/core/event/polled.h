@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* polled.h - the completions that an EVD has polled and not handed out (polled.c), and what is done to
- * them as a list. evd->lock is held by the caller unless said. Not hot. */
+/* polled.h - operations on the list of completions that an EVD has polled and not handed out (polled.c).
+ * The caller holds evd->lock unless a comment says otherwise. Not on the fast path. */
 #ifndef DAPL_POLLED_H
 #define DAPL_POLLED_H
 #include "dapl/core/dapl.h"
@@ -26,24 +26,25 @@ static inline bool dapl_polled_notifies(const struct dapl_dto *req, const struct
 	return !(req->flags & (REQ_NO_NOTIFY | REQ_SUPPRESS | REQ_MARKER));
 }
 
-/* Counts watermarks and notification events of the completions in [from, wc_tail). */
+/* Counts SRQ buffers and notification events of the completions in [from, wc_tail). */
 void dapl_polled_inspect(struct dapl_evd *evd, uint32_t from);
-/* evd->inspect was just switched on: counts what is there. */
+/* Called when evd->inspect was switched on: counts for the completions that were polled before. */
 void dapl_evd_inspect_all(struct dapl_evd *evd);
-/* Polls all there is into wc; grows nothing. Returns how many are new. */
+/* Polls the CQ into wc until it is empty or wc is full. Returns the number of new completions. */
 unsigned dapl_evd_fill(struct dapl_evd *evd);
-/* Events that could be taken now (ring and polled completions). */
+/* Returns the number of events in the ring and among the polled completions. */
 unsigned dapl_evd_count(struct dapl_evd *evd);
-/* Without evd->lock: takes every trace of an endpoint's requests out of the polled completions, and
- * empties the queue that completes to it. The QP is reset or gone. */
+/* Removes the completions of an endpoint, and empties its queue that completes to the EVD. The QP was reset
+ * or destroyed. Called without evd->lock. */
 void dapl_evd_purge(struct dapl_evd *evd, const struct dapl_ep *ep, struct dapl_queue *q);
-/* Without evd->lock, with ep->lock: the endpoint receives into `evd` and nothing of it has completed.
- * `qp` of it won't complete anything when it's destroyed. */
+/* Makes sure that destroying `qp` completes nothing to `evd`. The endpoint receives into `evd`, and none of
+ * its receives has completed. Called with ep->lock and without evd->lock. */
 void dapl_evd_silence(struct dapl_evd *evd, const struct dapl_ep *ep, struct ibv_qp *qp);
-/* Without evd->lock: retires successful suppressed requests, which are never dequeued. Returns true
- * if it found any. */
+/* Retires successful suppressed requests, which are never dequeued. Returns true if it found any. Called
+ * without evd->lock. */
 bool dapl_evd_reap_suppressed(struct dapl_evd *evd);
-/* Without evd->lock: polls; is there a completion whose request satisfies `is`? */
+/* Polls, and returns true if there is a completion for which `is` returns true. Called without
+ * evd->lock. */
 bool dapl_evd_holds(struct dapl_evd *evd, bool (*is)(const struct dapl_dto *,
 						     const struct ibv_wc *, const void *),
 		    const void *arg);

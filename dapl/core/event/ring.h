@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ring.h - HOT: the event ring of one EVD, for all events that are not completions.
- * head moves only in ring_drop (the consumer side, under evd->lock), tail only in
- * ring_commit (producers, under evd->post_lock). commit stores tail with release, peek
- * loads it with acquire: an event seen is an event complete. Resizing holds both locks. */
+/* ring.h - HOT: the event ring of one EVD, for all events that are not completions. head moves only in
+ * ring_drop (the consumer side, under evd->lock), tail only in ring_commit (producers, under
+ * evd->post_lock). ring_commit stores tail with release and ring_peek loads it with acquire, so the
+ * consumer sees complete events only. Resizing holds both locks. */
 #ifndef DAPL_RING_H
 #define DAPL_RING_H
 #include <dat/udat.h>
@@ -10,7 +10,7 @@
 
 struct dapl_ring {
 	DAT_EVENT *slot;	/* NULL when the EVD takes completions only */
-	uint32_t size, mask;	/* size: how many may be queued; mask + 1 slots exist */
+	uint32_t size, mask;	/* size: events that may be queued; there are mask + 1 slots */
 	uint32_t head, tail;
 };
 
@@ -20,7 +20,8 @@ static inline uint32_t ring_count(const struct dapl_ring *r)
 		__atomic_load_n(&r->head, __ATOMIC_RELAXED);
 }
 
-/* Producer, holding post_lock. NULL when full: the caller reports the overflow. */
+/* Called by a producer with post_lock held. Returns NULL if the ring is full; the caller reports the
+ * overflow. */
 static inline DAT_EVENT *ring_reserve(struct dapl_ring *r)
 {
 	if (r->tail - __atomic_load_n(&r->head, __ATOMIC_ACQUIRE) >= r->size)
@@ -28,13 +29,13 @@ static inline DAT_EVENT *ring_reserve(struct dapl_ring *r)
 	return &r->slot[r->tail & r->mask];
 }
 
-/* Producer, holding post_lock. Publishes what ring_reserve returned. */
+/* Called by a producer with post_lock held. Publishes the slot that ring_reserve returned. */
 static inline void ring_commit(struct dapl_ring *r)
 {
 	__atomic_store_n(&r->tail, r->tail + 1, __ATOMIC_RELEASE);
 }
 
-/* Consumer side. NULL when empty. */
+/* Called on the consumer side. Returns the oldest event, or NULL if the ring is empty. */
 static inline const DAT_EVENT *ring_peek(const struct dapl_ring *r)
 {
 	if (r->head == __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE))
@@ -42,7 +43,7 @@ static inline const DAT_EVENT *ring_peek(const struct dapl_ring *r)
 	return &r->slot[r->head & r->mask];
 }
 
-/* Consumer side: done with what ring_peek returned. */
+/* Called on the consumer side. Removes the event that ring_peek returned. */
 static inline void ring_drop(struct dapl_ring *r)
 {
 	__atomic_store_n(&r->head, r->head + 1, __ATOMIC_RELEASE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* watermark.c - the high watermarks of an endpoint on an SRQ (watermark.h). They are set in
+/* watermark.c - the high watermarks of an endpoint on an SRQ (watermark.h). dat_ep_set_watermark is in
  * ep/srq.c. */
 #include "dapl/core/event/conn_hooks.h"
 #include "dapl/core/event/async.h"
@@ -21,7 +21,7 @@ static void mark_passed(struct dapl_task *task)
 	dapl_object_put(&ep->obj);
 }
 
-/* The task's first mark brings the reference that its run gives back. */
+/* The first mark takes a reference, which the task drops. */
 static void pass_mark(struct dapl_ep *ep, uint32_t mark)
 {
 	if (!__atomic_fetch_or(&ep->marks, mark, __ATOMIC_ACQ_REL)) {
@@ -30,7 +30,7 @@ static void pass_mark(struct dapl_ep *ep, uint32_t mark)
 	}
 }
 
-/* Nothing completes to an endpoint without an EVD. */
+/* An endpoint without an EVD has no completions, so it needs no lock. */
 static void lock_if_any(struct dapl_evd *evd)
 {
 	if (evd)
@@ -48,7 +48,7 @@ void dapl_watermark_took_buffer(struct dapl_ep *ep)
 {
 	ep->held++;
 	if (ep->soft_hw >= 0 && ep->held > ep->soft_hw) {
-		ep->soft_hw = DAT_WATERMARK_INFINITE;	/* once */
+		ep->soft_hw = DAT_WATERMARK_INFINITE;	/* reported once only */
 		pass_mark(ep, MARK_SOFT);
 	}
 	if (ep->hard_hw >= 0 && ep->held > ep->hard_hw)
