@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* dapl.h - the objects of core that several layers use (IA, PZ, LMR, SRQ, EVD, EP), field by field, with
  * the lock that guards each. Other objects are in the header of their file. common/lock_rank.h has the
- * order of the locks. Under evd->lock core takes no mutex: it notes what needs one, and does it
- * afterwards. */
+ * order of the locks. Under evd->lock core takes no mutex: it records work that needs a mutex, and does it
+ * after it has released evd->lock. */
 #ifndef DAPL_DAPL_H
 #define DAPL_DAPL_H
 #include <dat/udat.h>
@@ -60,27 +60,31 @@ struct dapl_ia {
 
 	struct dapl_mutex lock;		/* guards objects, text, provider_attr's named attributes */
 	struct dapl_object *objects[DAPL_KINDS];
-	unsigned ending;		/* objects killed, not buried yet; guarded by lock */
+	unsigned ending;		/* objects that were killed and are not buried yet; guarded by
+					 * lock */
 	struct dapl_spin qp_lock;	/* guards qps and their qpn_next; innermost */
 	struct dapl_ep *qps[256];	/* by QP number: SRQ completions */
 
-	struct dapl_evd *async_evd;	/* NULL: none (DAT_EVD_ASYNC_EXISTS) */
-	bool async_ours;		/* made by this open, goes with it */
+	struct dapl_evd *async_evd;	/* NULL: there is none (DAT_EVD_ASYNC_EXISTS) */
+	bool async_ours;		/* this open of the adapter made async_evd, and its close ends it */
 	bool dead;			/* IA_CATASTROPHIC was delivered */
 	uint64_t counters[DCNT_IA_ALL_COUNTERS];	/* atomic adds */
-	uint64_t port_base[DCNT_IA_ALL_COUNTERS];	/* counters.c: of the device's own; guarded by lock */
-	unsigned counting;		/* counters.c: DCNT_IA_* groups that count; guarded by lock */
-	pid_t pid;			/* the process that opened it: a forked child must not
-					 * touch it */
+	uint64_t port_base[DCNT_IA_ALL_COUNTERS];	/* values of the device's own counters at the last
+							 * look (counters.c); guarded by lock */
+	unsigned counting;		/* groups DCNT_IA_* that count, as bits (counters.c); guarded by
+					 * lock */
+	pid_t pid;			/* the process that opened it; a forked child must not use the
+					 * device */
 	struct dapl_ia *next_ia;	/* list of open IAs (async.c) */
 };
 
 struct dapl_pz {
 	struct dapl_object obj;
 	struct ibv_pd *pd;
-	bool zero_based;		/* atomic: has, or is about to have, an LMR whose addresses count
-					 * from 0, so its endpoints send no inline data (zero_based.c) */
-	bool inline_stopped;		/* atomic: those that were there do so */
+	bool zero_based;		/* atomic: the PZ has or will get an LMR whose addresses count from
+					 * 0, so its endpoints send no inline data (zero_based.c) */
+	bool inline_stopped;		/* atomic: the endpoints that existed then send no inline data any
+					 * more */
 };
 
 struct dapl_lmr {
@@ -99,11 +103,11 @@ struct dapl_srq {
 	struct dapl_pz *pz;
 	int max_iov;			/* constant; atomic for a late post */
 	struct dapl_mutex change;	/* held over a resize */
-	uint32_t room;			/* what the device's queue holds; guarded by change */
+	uint32_t room;			/* buffers that the device's queue can hold; guarded by change */
 	struct dapl_spin lock;		/* guards what follows */
 	struct dapl_srq_chunk *chunks;	/* the memory of the records */
 	struct dapl_dto *free;		/* records not posted */
-	uint32_t records, max, posted;	/* there are; the consumer's limit; in use */
+	uint32_t records, max, posted;	/* records that exist; the consumer's limit; records in use */
 	int low_watermark;		/* 0: off */
 	DAT_SRQ_STATE state;
 };
@@ -126,42 +130,46 @@ struct dapl_evd {
 			struct dapl_spin lock;
 			bool waiting;	/* a thread is in dat_evd_wait; written under lock
 					 * and mutex both, read under either */
-			bool inspect;	/* every completion is looked at when it's polled */
+			bool inspect;	/* each completion is inspected when it is polled */
 			bool queued;	/* atomic. The ring is not empty: producers set it */
 		};
-		dapl_gate gate;		/* lock and flags as one atomic word, for a reader that
-					 * holds no lock. All clear: the fast path may take the
-					 * lock */
+		dapl_gate gate;		/* lock and flags as one atomic word. If all are clear, the fast
+					 * path takes the lock by one compare-and-exchange */
 	};
 	bool solicited;			/* the CQ is armed for solicited completions only */
-	bool skip_unsignaled;			/* unsignaled completions do not notify */
-	bool fresh_notice;		/* inspect: polled since the last CQ event was told */
+	bool skip_unsignaled;		/* unsignaled completions do not notify */
+	bool fresh_notice;		/* inspect: a notification event was polled since the last CQ event
+					 * was reported */
 	bool held_back;			/* a receive waits for its endpoint's ESTABLISHED */
 	bool armed;			/* the CQ was armed and has not notified yet */
-	struct ibv_cq *cq;		/* NULL: takes no completions */
-	struct ibv_wc *wc;		/* polled, not yet dequeued: [wc_head, wc_tail) */
+	struct ibv_cq *cq;		/* NULL: the EVD takes no completions */
+	struct ibv_wc *wc;		/* completions that were polled and not dequeued: [wc_head,
+					 * wc_tail) */
 	uint32_t wc_head, wc_tail, wc_size;
 	struct dapl_ring ring;
 	uint32_t notices;		/* inspect: notification events among the polled */
 	uint64_t counters[DCNT_EVD_ALL_COUNTERS];	/* guarded by lock; some by atomic adds */
-	uint64_t polled_empty;		/* with ..._FOUND: DEQUEUE_POLL (counters.c) */
+	uint64_t polled_empty;		/* polls that found nothing; DEQUEUE_POLL is the sum with
+					 * DEQUEUE_POLL_FOUND (counters.c) */
 
 	struct dapl_spin post_lock;	/* producers of ring */
 	bool notified, wait_blocked;		/* atomic: see wake_waiter in evd_notify.c */
 	bool channel_lost;			/* atomic: the channel cannot be read any more */
 
 	/* --- control --- */
-	struct dapl_mutex change;		/* held to change `cno` and `watched`, over what waits for
-					 * a callback: no callback takes it */
-	struct dapl_mutex mutex;		/* guards what follows, to the end */
+	struct dapl_mutex change;		/* held to change `cno` and `watched`, also while the thread
+						 * waits for a callback: no callback takes it */
+	struct dapl_mutex mutex;		/* guards all that follows */
 	DAT_EVD_FLAGS flags;
 	int qlen;
 	bool disabled, unwaitable, dying;
-	bool discard;			/* a discard EVD: stands in for an EVD that the endpoint
-					 * lacks */
-	bool spill;			/* the service thread empties the CQ (no resize) */
-	bool has_watermarks;		/* an endpoint's watermark counts its receives. `change` guards it */
-	bool watched;			/* atomic. watch is started; `change` to write it */
+	bool discard;			/* a discard EVD: takes the completions of an endpoint that lacks an
+					 * EVD */
+	bool spill;			/* the service thread empties the CQ, because the device cannot
+					 * resize it */
+	bool has_watermarks;		/* an endpoint with a watermark receives into it; guarded by
+					 * change */
+	bool watched;			/* atomic. The watch is started; written under change */
 	struct dapl_cno *cno;		/* written under change, mutex and cno->mutex */
 	struct dapl_evd *next_triggered;	/* guarded by cno->mutex */
 	bool triggered;				/* guarded by cno->mutex */
@@ -170,8 +178,7 @@ struct dapl_evd {
 	struct dapl_wait_spin spin;	/* of the waiter */
 	struct dapl_watch watch;	/* of the channel: see dapl_evd_watch() */
 	int holds;			/* atomic: dapl_evd_hold */
-	/* Endpoint streams that feed it, counted by their completion flags (doc/spec/calls.md
-	 * 5). */
+	/* Number of endpoint streams that feed the EVD, by their completion flags (doc/spec/calls.md 5). */
 	struct {
 		int all, unsignaled, solicited, threshold;
 	} feeds;
@@ -189,14 +196,15 @@ static inline void dapl_flag_set(bool *flag, bool to)
 
 /* The last failure of an endpoint's connection (failure.c). */
 struct dapl_failure {
-	DAT_EVENT_NUMBER event;		/* that the consumer got for it; 0: none yet */
+	DAT_EVENT_NUMBER event;		/* the event that the consumer got for it; 0: there was no
+					 * failure */
 	struct dapl_diag diag;
 };
 
-/* What a raw Ethernet endpoint has in addition (eth/). */
+/* Fields that only a raw Ethernet endpoint has (eth/). */
 struct dapl_eth {
-	struct dapl_eth_frame *frames;	/* of receives that completed; the device writes them */
-	uint32_t frame_mask;		/* their number - 1 */
+	struct dapl_eth_frame *frames;	/* frames of receives that completed; the device writes them */
+	uint32_t frame_mask;		/* number of frames - 1 */
 	struct dapl_dto ready;		/* the record of a DAT_ETH_READY_EVENT */
 	bool ring;			/* ring receive: nothing is posted */
 	uint32_t max_tso;		/* of the device */
@@ -210,16 +218,16 @@ struct dapl_ep {
 	/* --- posting --- */
 	struct ibv_qp *qp;		/* written under lock and both queue locks */
 	DAT_EP_STATE state;		/* written by ep_state.c under lock; read by posters */
-	bool up;			/* ESTABLISHED was delivered, and no event since:
+	bool up;			/* ESTABLISHED was delivered and the connection has not ended:
 					 * completions may take the fast path. Written under lock */
-	/* What posts are checked against. Written under lock and both queue locks. A fast path reads under
-	 * its queue's lock. A slow path reads with READ_ONCE before it takes the lock: each limit is checked
-	 * by itself, and a dat_ep_modify beside a post may come before it or after. */
+	/* Limits of posts. Written under lock and both queue locks. A fast path reads them under its
+	 * queue's lock. A slow path reads them with READ_ONCE before it takes the lock: each limit is
+	 * checked by itself, and a concurrent dat_ep_modify may take effect before or after the check. */
 	uint32_t max_message, max_rdma;
 	uint32_t max_inline;		/* written under lock and sq.lock, read under either */
 	uint16_t max_send_iov, max_recv_iov, max_read_iov, max_write_iov;
-	uint8_t request_flags, recv_flags;	/* what a post may not carry: mask */
-	bool deferred;			/* a terminal event waits for completions (terminate.c) */
+	uint8_t request_flags, recv_flags;	/* completion flags that a post must not have */
+	bool deferred;			/* atomic. A terminal event waits for completions (terminate.c) */
 	struct dapl_queue sq, rq;
 	uint64_t counters[DCNT_EP_ALL_COUNTERS];	/* posts: queue locks; receives: recv_evd->lock;
 						 * connections: lock */
@@ -234,45 +242,51 @@ struct dapl_ep {
 	struct dapl_evd *recv_discard, *request_discard;	/* discard EVDs in place of
 								 * missing ones */
 	struct dapl_srq *srq;
-	struct dapl_conn *conn;		/* NULL: none */
-	struct dapl_cr *cr;		/* PASSIVE or TENTATIVE: the request it is for */
+	struct dapl_conn *conn;		/* NULL: there is none */
+	struct dapl_cr *cr;		/* in the states PASSIVE and TENTATIVE: the connection request that
+					 * the endpoint is for */
 	struct dapl_sp *rsp;		/* RESERVED */
 	bool is_ud;			/* datagrams or raw Ethernet frames; as the limits of posts */
 	bool is_raw;			/* raw Ethernet frames; as the limits of posts */
-	uint32_t min_message;		/* bytes of a send; 0 unless raw; as the limits of posts */
-	struct dapl_eth *eth;		/* NULL unless raw, and begun */
+	uint32_t min_message;		/* bytes that a send has at least; 0 unless raw; as the limits of
+					 * posts */
+	struct dapl_eth *eth;		/* NULL unless the endpoint is raw and has begun */
 	bool delayed_ack;
-	bool changing;			/* its configuration is being changed, partly without the lock:
-					 * dapl_ep_lock_settled. Written under lock and rq.lock, read under either */
+	bool changing;			/* a call changes its configuration, and releases the lock meanwhile
+					 * (dapl_ep_lock_settled). Written under lock and rq.lock, read
+					 * under either */
 	struct sockaddr_storage local, remote;	/* with ports; family 0: unknown */
-	DAT_CONN_QUAL remote_qual;	/* asked for by the consumer; passive: the peer's port */
-	DAT_EVENT_NUMBER terminal;	/* delivered when its completions are dequeued; 0: none */
-	bool owes_last_buffer;		/* SRQ: EP_BROKEN once its buffers are returned */
-	uint32_t qpn;			/* of qp, also after it's gone */
+	DAT_CONN_QUAL remote_qual;	/* active: the qualifier that the consumer connects to; passive: the
+					 * peer's port */
+	DAT_EVENT_NUMBER terminal;	/* terminal event that is delivered when the completions before it
+					 * are dequeued; 0: there is none */
+	bool owes_last_buffer;		/* SRQ: EP_BROKEN is due when the endpoint has returned its
+					 * buffers */
+	uint32_t qpn;			/* number of qp; stays after qp was destroyed */
 	DAT_COMM comm;
 	char pdata[DAPL_CONN_PDATA_MAX];	/* of the ESTABLISHED or reject event */
 	int pdata_len;
 	/* Guarded by the lock of the EVD of receives, or without one by lock. */
-	int soft_hw, hard_hw;		/* watermarks of an SRQ endpoint, -1: none */
-	int held;			/* SRQ buffers polled, not dequeued */
+	int soft_hw, hard_hw;		/* watermarks of an endpoint on an SRQ; -1: there is none */
+	int held;			/* SRQ buffers whose completions were polled and not dequeued */
 	struct dapl_timer timer;	/* connect timeout; drain of a graceful disconnect */
 	struct dapl_task task;		/* reports a passed watermark (watermark.c) */
 	uint32_t marks;			/* atomic: MARK_*, watermarks that were passed */
 	struct dapl_ep *qpn_next;	/* ia->qps */
 	struct dapl_known_peer *known_peers;	/* UD (ud.c) */
 	struct dapl_mcast_group *groups;	/* UD (mcast.c) */
-	struct dapl_map *maps;		/* memory of the peer's that the consumer has mapped
-					 * (rmr_map.c) */
+	struct dapl_map *maps;		/* mappings of the peer's memory (rmr_map.c) */
 	struct dapl_conn_tuning tuning;	/* ep_tuning.c */
-	DAT_NAMED_ATTR provider_attr[1 + DAPL_EP_TUNED];	/* what dat_ep_query told */
+	DAT_NAMED_ATTR provider_attr[1 + DAPL_EP_TUNED];	/* array that dat_ep_query returned last */
 	char tuned_value[DAPL_EP_TUNED][4];
 	struct dapl_saved_recv *saved_recvs, *saved_recvs_last;	/* receives posted so far
 								 * (recv_repost.h); rq.lock */
-	uint64_t began_ns;		/* when its state became pending, or CONNECTED */
+	uint64_t began_ns;		/* clock when the state became pending or CONNECTED */
 	struct dapl_failure failure;	/* of its last connection */
 };
 
-/* NULL unless the handle is a live one of its kind; else to be left (DAPL_ENTERED). */
+/* dapl_NAME_enter() returns NULL unless the handle is a live one of its kind. The caller leaves the object
+ * (DAPL_ENTERED). */
 #define DAPL_ENTER(name, type, kind) \
 	static inline struct type *dapl_##name##_enter(DAT_HANDLE handle) \
 	{ \

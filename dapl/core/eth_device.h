@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth_device.h - the interface from dapl/core/eth down to a device that has raw Ethernet endpoints,
- * beside device.h. The structs have the layout of those in dat_eth_extensions.h, which says what their
- * members mean; dapl/core/eth/ops.c compares them.
+/* eth_device.h - the interface from dapl/core/eth down to a device that has raw Ethernet endpoints, beside
+ * device.h. The structs have the layout of those in dat_eth_extensions.h, which says what their members
+ * mean; dapl/core/eth/ops.c compares them.
  *
- * The QP of a raw endpoint is made by device.h's create_qp, with qp_type IBV_QPT_RAW_PACKET, and reset,
- * moved to ERR and destroyed like any other; each of these takes its rules away. Sends and receives are
- * posted to it by ibv_post_send and ibv_post_recv. */
+ * * The QP of a raw endpoint is made by device.h's create_qp, with qp_type IBV_QPT_RAW_PACKET, and reset,
+ * moved to ERR and destroyed like any other; each of these removes its rules. Sends and receives are posted
+ * to it by ibv_post_send and ibv_post_recv. */
 #ifndef DAPL_ETH_DEVICE_H
 #define DAPL_ETH_DEVICE_H
 #include <infiniband/verbs.h>
@@ -52,7 +52,7 @@ enum dapl_eth_frame_flags {
 
 enum dapl_eth_send_flags { ETH_SEND_CSUM = 0x1, ETH_SEND_TSO = 0x2, ETH_SEND_VLAN = 0x4,
 	ETH_SEND_LAUNCH = 0x8, ETH_SEND_STAMP = 0x10, ETH_SEND_INNER_CSUM = 0x20,
-	ETH_SEND_MORE = 0x40 };		/* may be ignored */
+	ETH_SEND_MORE = 0x40 };		/* a device may ignore it */
 
 struct dapl_eth_send {
 	uint32_t flags;
@@ -66,9 +66,9 @@ struct dapl_eth_pace {
 	uint32_t burst, frame;
 };
 
-/* A send with offloads: its opcode is IBV_WR_DRIVER1, and the device finds `how` beside it. With
- * ETH_SEND_STAMP the completion tells when the frame left: the upper half in src_qp, the lower half in
- * imm_data; 0: not known. */
+/* A send with offloads: its opcode is IBV_WR_DRIVER1, and `how` follows it in memory. With ETH_SEND_STAMP
+ * the completion has the time when the frame left: the upper half in src_qp, the lower half in imm_data; 0:
+ * unknown. */
 struct dapl_eth_wr {
 	struct ibv_send_wr wr;
 	struct dapl_eth_send how;
@@ -91,7 +91,7 @@ struct dapl_eth_rule {
 	struct dapl_eth_key key, mask, inner_key, inner_mask;
 };
 
-/* True if both match the same frames at the same place, whatever becomes of these. */
+/* True if both match the same frames with the same priority, whatever they do with the frames. */
 static inline bool dapl_eth_rule_is_same(const struct dapl_eth_rule *a, const struct dapl_eth_rule *b)
 {
 	return a->priority == b->priority && a->flags == b->flags && !memcmp(&a->key, &b->key, sizeof a->key) &&
@@ -110,8 +110,8 @@ enum dapl_eth_rule_flags { ETH_ALL = 1, ETH_ALL_MULTICAST = 2, ETH_JOIN = 4, ETH
  * addresses. */
 struct dapl_eth_rss {
 	struct ibv_rx_hash_conf hash;
-	uint32_t size;			/* entries, a power of 2 */
-	const uint16_t *table;		/* of each entry: which of the group's QPs, from 0 */
+	uint32_t size;			/* number of entries, a power of 2 */
+	const uint16_t *table;		/* for each entry the index of one of the group's QPs, from 0 */
 };
 
 struct dapl_eth_stats {
@@ -121,55 +121,60 @@ struct dapl_eth_stats {
 
 /* How a raw QP receives. */
 struct dapl_eth_config {
-	uint32_t ring_frames;		/* ring receive: so many frames of `snap` bytes; 0: posted receives */
-	uint32_t snap;			/* bytes kept of a frame; 0: all */
-	struct dapl_eth_frame *frames;	/* posted receives: the device writes what it knows of the frame
-					 * to frames[n & mask], and n to the completion's src_qp. n counts its
-					 * receives, so as many as an SRQ may hold can wait in a CQ */
+	uint32_t ring_frames;		/* ring receive: number of frames in the ring, of `snap` bytes each;
+					 * 0: posted receives */
+	uint32_t snap;			/* bytes that are kept of a frame; 0: all */
+	struct dapl_eth_frame *frames;	/* posted receives: the device writes the data of the n-th frame to
+					 * frames[n & mask], and n to the completion's src_qp. There are as
+					 * many as an SRQ may hold, since so many can wait in a CQ */
 	uint32_t mask;
-	bool verify;			/* checksums that the kernel has not verified are */
-	bool fcs;			/* frames come with their FCS; only with ETH_CAP_FCS */
+	bool verify;			/* the device verifies checksums that the kernel has not verified */
+	bool fcs;			/* frames end with their FCS; only with ETH_CAP_FCS */
 };
 
 struct dapl_eth_ops {
 	const char *carrier;		/* value of DAT_ETH_ATTR_RAW */
-	bool reads_headers;		/* post_send reads the headers of a send with offloads at the address
-					 * of its segments, so these must be pointers */
+	bool reads_headers;		/* post_send reads the headers of a send with offloads at the
+					 * addresses of its segments, so these must be pointers */
 	int (*query)(struct dapl_device *dev, struct dapl_eth_attr *attr);
-	/* Once, before anything is posted: opens the network device for this QP. EPERM: a capability is
-	 * missing, ENOENT: the library for it is; the device has said so in a line. */
+	/* Called once, before anything is posted: opens the network device for this QP. EPERM: the process
+	 * lacks a capability. ENOENT: the library for raw endpoints is missing. The device has reported
+	 * both in a line. */
 	int (*begin)(struct ibv_qp *qp, const struct dapl_eth_config *config);
-	/* EEXIST: there is one with this key and priority. ENOSPC: too many. EPERM: a capability is missing; the
-	 * device has said so in a line. */
+	/* EEXIST: there is a rule with this key and priority. ENOSPC: there are too many rules. EPERM: the
+	 * process lacks a capability; the device has reported it in a line. */
 	int (*add_rule)(struct ibv_qp *qp, const struct dapl_eth_rule *rule, void **added);
-	/* The rule may be gone with an ERR or a reset: then nothing happens. */
+	/* Does nothing if the rule has ended because the QP went to ERR or was reset. */
 	void (*free_rule)(struct ibv_qp *qp, void *rule);
-	/* To another QP of the device: no frame is lost or received twice, and none passes a DROP rule. EOPNOTSUPP: the
-	 * device cannot promise that. */
+	/* Moves a rule to another QP of the device: no frame is lost or received twice, and none passes a
+	 * DROP rule. EOPNOTSUPP: the device cannot guarantee that. */
 	int (*move_rule)(struct ibv_qp *from, void *rule, struct ibv_qp *to, void **moved);
 	void (*count_rule)(struct ibv_qp *qp, void *rule, uint64_t *frames, uint64_t *bytes);
 	/* Ring receive. Returns the number of frames, 0 if there is none, or -errno. */
 	int (*poll)(struct ibv_qp *qp, struct dapl_eth_frame *frames, int max);
-	int (*release)(struct ibv_qp *qp, uint32_t oldest);	/* EINVAL: more than were polled */
-	/* One completion with this wr_id on the receive CQ, once, when there are frames. EALREADY: the next poll finds
-	 * it, and no event tells of it. */
+	int (*release)(struct ibv_qp *qp, uint32_t oldest);	/* EINVAL: `oldest` is more than the number
+								 * of frames that were polled */
+	/* Asks for one completion with this wr_id on the receive CQ when there are frames. EALREADY: the
+	 * next poll of the CQ finds it, and its channel does not notify. */
 	int (*arm)(struct ibv_qp *qp, uint64_t wr_id);
 	void (*stats)(struct ibv_qp *qp, struct dapl_eth_stats *stats);
-	/* The rate is within the device's limits, or 0. A reset ends it. */
+	/* Sets the rate of sends, which is within the device's limits, or 0 for none. A reset ends it. */
 	int (*pace)(struct ibv_qp *qp, const struct dapl_eth_pace *pace);
 	int (*clock)(struct dapl_device *dev, uint64_t *device_ns, uint64_t *system_ns, uint64_t *error_ns);
-	/* A QP that has no queues, as one over an indirection table: it takes rules, by the operations above, and gives frames
-	 * to the receive queues of `qps`, which stay as they are and keep rules of their own. A member that is reset, moved to
-	 * ERR or destroyed leaves its groups, and what the table gives it comes to no QP. Calls for groups, and those
-	 * that move rules, exclude each other. EOPNOTSUPP: a QP is none that can share. NULL: no groups. */
+	/* Makes a QP without queues, like a QP over an indirection table: it takes rules by the operations
+	 * above, and gives frames to the receive queues of `qps`. These QPs do not change, and keep rules
+	 * of their own. A member that is reset, moved to ERR or destroyed leaves its groups; frames for its
+	 * entries of the table then reach no QP. Core serialises calls for groups and moves of rules.
+	 * EOPNOTSUPP: a QP cannot be a member. NULL: no groups. */
 	int (*create_group)(struct dapl_device *dev, struct ibv_qp *const *qps, uint32_t n,
 			    const struct dapl_eth_rss *rss, struct ibv_qp **group);
-	/* Another table of the same size, at once: no frame is received twice, and with ETH_CAP_RSS_LOSSLESS none is lost.
-	 * EINVAL: it names a member that has left. */
+	/* Replaces the table by another of the same size at one instant: no frame is received twice, and
+	 * with ETH_CAP_RSS_LOSSLESS none is lost. EINVAL: the table names a member that has left. */
 	int (*set_group)(struct ibv_qp *group, const uint16_t *table);
-	void (*free_group)(struct ibv_qp *group);	/* its rules go, too */
-	/* The CQ's channel is notified after `frames` completions, or this time after the first; 0 frames: at once. As
-	 * ibv_modify_cq. EINVAL: more than the device has. NULL: not supported. */
+	void (*free_group)(struct ibv_qp *group);	/* frees its rules, too */
+	/* The CQ's channel is notified after `frames` completions, or `microseconds` after the first of
+	 * them; 0 frames: at each. Works like ibv_modify_cq. EINVAL: a value is above the device's limit.
+	 * NULL: not supported. */
 	int (*moderate)(struct ibv_cq *cq, uint32_t frames, uint32_t microseconds);
 };
 
