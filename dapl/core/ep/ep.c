@@ -35,7 +35,7 @@ static DAT_RETURN arg_error(int arg)
 	return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1 + arg - 1);
 }
 
-/* Checks the attributes and takes them. `attr_arg` is the number of the argument. */
+/* Checks the attributes and copies them. `attr_arg` is the number of the call's argument. */
 static DAT_RETURN take_attr(struct dapl_ep *ep, const DAT_EP_ATTR *attr, int attr_arg)
 {
 	struct dapl_ia *ia = ep->obj.ia;
@@ -61,7 +61,7 @@ static DAT_RETURN take_attr(struct dapl_ep *ep, const DAT_EP_ATTR *attr, int att
 	return DAT_SUCCESS;
 }
 
-/* No other thread knows the endpoint yet, but dapl_ep_need_qp() asks for its lock. */
+/* No other thread can use the endpoint yet, but dapl_ep_need_qp() requires its lock. */
 static DAT_RETURN make_first_qp(struct dapl_ep *ep)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -73,7 +73,7 @@ static DAT_RETURN make_first_qp(struct dapl_ep *ep)
 	return ret;
 }
 
-/* Counts the endpoint as a user of what it names, and makes its QP if it names all that this needs.
+/* Counts the endpoint as a user of its PZ, SRQ and EVDs, and makes its QP if it has a PZ and both EVDs.
  * After an error it uses nothing. */
 static DAT_RETURN use_parts(struct dapl_ep *ep)
 {
@@ -282,8 +282,8 @@ static bool count_taken(const struct dapl_dto *dto, const struct ibv_wc *wc, con
 	return false;
 }
 
-/* Buffers of the SRQ that have received for this endpoint and are not dequeued. Buffers that a
- * message is filling are known to the device only. */
+/* Returns the number of SRQ buffers that have received for this endpoint and are not dequeued. Only the
+ * device knows of buffers that a message is filling. */
 static DAT_COUNT srq_buffers(struct dapl_ep *ep)
 {
 	struct taken taken = { ep, &(DAT_COUNT){ 0 } };
@@ -295,7 +295,7 @@ static DAT_COUNT srq_buffers(struct dapl_ep *ep)
 	return *taken.n;
 }
 
-/* Buffers that the endpoint holds: posted receives, or what srq_buffers counts. */
+/* Returns the number of buffers that the endpoint holds: posted receives, or buffers of its SRQ. */
 static DAT_COUNT recv_buffers(struct dapl_ep *ep)
 {
 	return ep->srq ? srq_buffers(ep) : (DAT_COUNT)dapl_queue_count(&ep->rq);

@@ -157,7 +157,7 @@ void dapl_ep_set_post_limits(struct dapl_ep *ep)
 
 	dapl_spin_lock(&ep->sq.lock);
 	dapl_spin_lock(&ep->rq.lock);
-	/* The requested sizes are needs, not limits: programs write more than they asked for. */
+	/* The limits are those of the IA, because programs send more than the sizes that they requested. */
 	WRITE_ONCE(ep->max_message, ia_attr->max_message_size);
 	WRITE_ONCE(ep->max_rdma, ia_attr->max_rdma_size);
 	WRITE_ONCE(ep->max_send_iov, attr->max_request_iov);

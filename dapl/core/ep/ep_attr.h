@@ -4,17 +4,17 @@
 #define DAPL_EP_ATTR_H
 #include "dapl/core/dapl.h"
 
-/* Bits that are always available per post mean nothing in the attribute. */
+/* Bits that every post may set. They have no meaning in the attribute of an endpoint. */
 #define DAPL_PER_POST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
 		  DAT_COMPLETION_BARRIER_FENCE_FLAG)
 
-/* The attributes of an endpoint that is created without any. */
+/* Sets the attributes of an endpoint that is created without attributes. */
 void dapl_ep_default_attr(const struct dapl_ia *ia, DAT_EP_ATTR *attr);
-/* The name of an attribute that this IA cannot grant; NULL: it can grant them all. */
+/* Returns the name of an attribute that this IA cannot grant, or NULL if it can grant all. */
 const char *dapl_ep_bad_attr(const struct dapl_ia *ia, const DAT_EP_ATTR *attr);
 /* Gives values to the attributes that are zero, which means "no requirement". */
 void dapl_ep_attr_fill(const struct dapl_ia *ia, DAT_EP_ATTR *attr);
-/* Reads the named attributes of the provider. `bad` is returned for an unknown name or value. */
+/* Reads the named attributes of the provider. Returns `bad` for an unknown name or value. */
 DAT_RETURN dapl_ep_named_attrs(struct dapl_ia *ia, const DAT_EP_ATTR *attr, bool *delayed_ack,
 			       struct dapl_conn_tuning *tuning, DAT_RETURN bad);
 /* Derives the limits and flags that the posting calls check from ep->attr. */

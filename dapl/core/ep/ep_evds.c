@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ep_evds.c - the EVDs of an endpoint: handles that the consumer passes, and the streams of
- * events that feed each EVD. */
+/* ep_evds.c - the EVDs of an endpoint: checks the consumer's handles, and counts the streams of completions
+ * that feed each EVD. */
 #include "dapl/core/ep/ep_attr.h"
 #include "dapl/core/ep/ep_evds.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_feed.h"
 
-/* Enters the EVD of a handle; NULL stays NULL. A handle that is no EVD of this IA with this
- * stream is an error; then the EVD may be entered all the same. The connect EVD may belong to
- * another open of the same adapter, since programs share it. EP-3, 4. */
+/* Enters the EVD of a handle. A null handle leaves *evd NULL. Returns an error if the handle is no EVD of
+ * this IA with this stream; *evd may be entered then, too. The connect EVD may belong to another open of
+ * the same adapter, because programs share it. EP-3, 4. */
 static DAT_RETURN evd_argument(struct dapl_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS stream,
 			       DAT_RETURN_SUBTYPE which, struct dapl_evd **evd)
 {
@@ -32,7 +32,7 @@ void dapl_ep_leave_evds(struct dapl_evd *(*evds)[3])
 
 DAT_RETURN dapl_ep_enter_evds(struct dapl_ia *ia, DAT_EVD_HANDLE recv_handle,
 			      DAT_EVD_HANDLE request_handle, DAT_EVD_HANDLE connect_handle,
-			      struct dapl_evd *evds[3])	/* NULL before */
+			      struct dapl_evd *evds[3])	/* all NULL before the call */
 {
 	DAT_RETURN ret;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ep_modify.c - dat_ep_modify: replaces attributes, EVDs and PZ of an endpoint, all or nothing. */
+/* ep_modify.c - dat_ep_modify: replaces attributes, EVDs and PZ of an endpoint. After an error nothing has
+ * changed. */
 #include "dapl/core/ep/ep_attr.h"
 #include "dapl/core/ep/ep_evds.h"
 #include "dapl/core/ep/ep_modify.h"
@@ -12,7 +13,7 @@
 		      DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR | DAT_EP_FIELD_LOCAL_PORT_QUAL | \
 		      DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR | DAT_EP_FIELD_REMOTE_PORT_QUAL | \
 		      DAT_EP_FIELD_SRQ_HANDLE | DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW)
-/* Fields that the QP is made of. */
+/* Fields whose change needs another QP. */
 #define QP_FIELDS (DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE | \
 		   DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE | \
 		   DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS | \
@@ -131,7 +132,8 @@ static bool qp_is_pinned(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask)
 	return (mask & pins) && dapl_queue_count(&ep->rq) > 0;
 }
 
-/* Keeps the EVDs of completions of the old configuration from being freed until the new one is in place. */
+/* Adds a use to the EVDs of the old configuration, so that they cannot be freed until the new one is in
+ * place. */
 static void keep_evds(const struct ep_config *config)
 {
 	struct dapl_evd *const evds[] = { config->recv, config->request };
@@ -150,8 +152,8 @@ static void unkeep_evds(const struct ep_config *config)
 			dapl_unuse(&evds[i]->obj);
 }
 
-/* What the new configuration uses besides the EVDs of completions. A connect EVD that stays is not touched:
- * it may have ended with the IA that it belongs to. */
+/* Uses the PZ and the connect EVD of the new configuration. A connect EVD that stays is not used again: it
+ * may have ended with its IA. */
 static DAT_RETURN use_new(const struct ep_config *new, const struct ep_config *old)
 {
 	if (new->pz && !dapl_use(&new->pz->obj))
@@ -163,7 +165,7 @@ static DAT_RETURN use_new(const struct ep_config *new, const struct ep_config *o
 	return BAD_HANDLE(EVD_CONN);
 }
 
-/* Ends the use of what `config` has and `other` has not, and one use of its PZ. */
+/* Ends one use of the PZ of `config`, and the use of its connect EVD unless `other` has the same. */
 static void unuse_config(const struct ep_config *config, const struct ep_config *other)
 {
 	if (config->pz)
@@ -172,8 +174,8 @@ static void unuse_config(const struct ep_config *config, const struct ep_config 
 		dapl_ep_drop_connect_evd(config->connect);
 }
 
-/* ep->lock held. Makes the QP of the new configuration. Without posted receives, and while the
- * endpoint lacks an EVD or a PZ, the QP is made when it is first needed. */
+/* Makes the QP of the new configuration. If no receives are posted and the endpoint lacks an EVD or a PZ,
+ * the QP is made when it is first needed. Called with ep->lock held. */
 static DAT_RETURN renew_qp(struct dapl_ep *ep, bool repost)
 {
 	assert_held(&ep->lock);
@@ -182,7 +184,7 @@ static DAT_RETURN renew_qp(struct dapl_ep *ep, bool repost)
 	return ep->pz && ep->recv_evd && ep->request_evd ? dapl_ep_need_qp(ep) : DAT_SUCCESS;
 }
 
-/* ep->lock held. Replaces the configuration; after an error the old one is in place. */
+/* Replaces the configuration. After an error the old one is in place. Called with ep->lock held. */
 static DAT_RETURN replace_config(struct dapl_ep *ep, const struct ep_config *new, bool new_qp)
 {
 	struct ep_config old = config_of(ep);
@@ -225,8 +227,8 @@ static DAT_RETURN replace_config(struct dapl_ep *ep, const struct ep_config *new
 	return DAT_SUCCESS;
 }
 
-/* dat_ep_modify (doc/spec/calls.md 5): all or nothing. If the change concerns the QP, a new QP
- * is made and the posted receives are posted to it again. EP-16, 17, 21, 22. */
+/* dat_ep_modify (doc/spec/calls.md 5): after an error nothing has changed. If the change needs another QP,
+ * the posted receives are posted to it again. EP-16, 17, 21, 22. */
 DAT_RETURN dapl_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask,
 			  const DAT_EP_PARAM *param)
 {

@@ -17,10 +17,10 @@
 #include "dapl/core/event/polled.h"
 #include "dapl/core/mem/zero_based.h"
 
-enum { MARKERS = 2 };	/* requests of the provider's own that may be posted at once */
+enum { MARKERS = 2 };	/* requests of the provider's own that may be outstanding at a time */
 
-/* A change of configuration releases ep->lock while it destroys a QP or a discard EVD: both wait
- * for callbacks that take the lock. */
+/* A change of the configuration releases ep->lock while it destroys a QP or a discard EVD, because both
+ * wait for callbacks that take the lock. */
 void dapl_ep_lock_settled(struct dapl_ep *ep)
 {
 	dapl_mutex_lock(&ep->lock);
@@ -114,7 +114,7 @@ static void wanted_qp(const struct dapl_ep *ep, struct ibv_qp_init_attr *init)
 	};
 }
 
-/* Makes a QP and rings of the endpoint's configuration. The QP is not published yet. */
+/* Makes a QP and rings for the endpoint's configuration. Posts do not see the QP yet. */
 static DAT_RETURN make_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 {
 	struct ibv_qp_init_attr init;
@@ -173,14 +173,15 @@ DAT_RETURN dapl_ep_need_qp(struct dapl_ep *ep)
 	return DAT_SUCCESS;
 }
 
-/* The QP was taken, and is empty or gone: removes every trace of its requests. */
+/* Removes every trace of the QP's requests. The QP was taken from posts, and is empty or destroyed. */
 static void empty_queues(struct dapl_ep *ep)
 {
 	dapl_evd_purge(dapl_ep_request_evd(ep), ep, &ep->sq);
 	dapl_evd_purge(dapl_ep_recv_evd(ep), ep, &ep->rq);
 }
 
-/* ep->lock held. Takes the QP away from posts, and from calls that hold the lock. Returns it, or NULL. */
+/* Takes the QP away from posts, and from calls that hold ep->lock. Returns it, or NULL if there is none.
+ * Called with ep->lock held. */
 static struct ibv_qp *take_qp(struct dapl_ep *ep)
 {
 	struct ibv_qp *qp;
@@ -196,8 +197,8 @@ static struct ibv_qp *take_qp(struct dapl_ep *ep)
 	return qp;
 }
 
-/* Destroys a QP that was taken and removes every trace of its requests. ep->lock is not held: destroying
- * waits for asynchronous events that are being handled. */
+/* Destroys a QP that was taken and removes every trace of its requests. Called without ep->lock, because
+ * destroying waits for handlers of asynchronous events, which take it. */
 static void end_taken(struct dapl_ep *ep, struct ibv_qp *qp)
 {
 	if (!qp)
@@ -233,8 +234,6 @@ void dapl_ep_end_discards(struct dapl_ep *ep)
 	end_discard(ep, &ep->request_discard);
 }
 
-/* ep->lock is held, and released while the QP is destroyed: that waits for callbacks that take
- * it. */
 void dapl_ep_end_qp_unlocked(struct dapl_ep *ep)
 {
 	struct ibv_qp *qp = take_qp(ep);
@@ -262,8 +261,9 @@ void dapl_ep_end_discards_unlocked(struct dapl_ep *ep)
 	dapl_mutex_lock(&ep->lock);
 }
 
-/* Where the device cannot reset a QP (EOPNOTSUPP), another one is made. The lock is released meanwhile:
- * the device may wait for a peer to end its accesses. Posts wait, since the endpoint changes. */
+/* If the device cannot reset a QP (EOPNOTSUPP), another one is made. The lock is released because the
+ * device may wait for a peer to end its accesses. Receives that are posted meanwhile wait for the end of
+ * the change. */
 DAT_RETURN dapl_ep_take_emptied_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 {
 	DAT_RETURN ret;
@@ -307,7 +307,7 @@ static struct qp_rings rings_of(const struct dapl_ep *ep, struct ibv_qp *qp)
 		ep->max_inline, ep->qpn };
 }
 
-/* ep->lock held. Without a QP, posts wait for that lock. */
+/* Takes the QP and its rings away from posts, which then wait for ep->lock. Called with ep->lock held. */
 static struct qp_rings detach_qp(struct dapl_ep *ep)
 {
 	struct qp_rings rings;
@@ -340,7 +340,8 @@ static void attach_qp(struct dapl_ep *ep, const struct qp_rings *rings)
 	dapl_ep_set_room(ep);
 }
 
-/* ep->lock held: receives that are posted to another QP too must not complete as flushed. */
+/* Keeps receives that were also posted to another QP from completing as flushed. Called with ep->lock
+ * held. */
 static void silence_qp(struct dapl_ep *ep, const struct qp_rings *rings)
 {
 	assert_held(&ep->lock);
@@ -356,7 +357,7 @@ static void end_detached(struct qp_rings *rings)
 	free(rings->rq_ring);
 }
 
-/* The records of the receives move to the new ring, and they are posted to the new QP. */
+/* Copies the records of the receives to the new ring, and posts the receives to the new QP. */
 static DAT_RETURN repost_receives(struct dapl_ep *ep, const struct qp_rings *old, struct ibv_qp *qp)
 {
 	struct dapl_queue *q = &ep->rq;
@@ -374,9 +375,6 @@ static DAT_RETURN repost_receives(struct dapl_ep *ep, const struct qp_rings *old
 	return dapl_status(err, DAT_RESOURCE_MEMORY);
 }
 
-/* Makes another QP and posts the posted receives to it again. ep->lock is held, but not while
- * one of the two is destroyed. After an error the old QP is in place. Not for UD, where receives may
- * have completed. */
 DAT_RETURN dapl_ep_exchange_qp(struct dapl_ep *ep)
 {
 	struct qp_rings old = detach_qp(ep), new;

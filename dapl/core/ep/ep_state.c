@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ep_state.c - the endpoint state table (doc/spec/states.md 1.1). The only code that writes
- * ep->state. Posting events to EVDs is conn/terminate.c's job; talking to the wire is the device's.
- * CONN-8, 11, 12, 26, 27, 28, 33. */
+/* ep_state.c - the endpoint state table (doc/spec/states.md 1.1). The only code that writes ep->state.
+ * conn/terminate.c posts events to EVDs; the device sends messages. CONN-8, 11, 12, 26, 27, 28, 33. */
 #include "common/clock.h"
 #include "dapl/core/base/cause.h"
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/recv_repost.h"
 
-/* Short names are bits, one per DAT_EP_STATE. */
+/* Each state is a bit. */
 #define UNCONN	(1u << DAT_EP_STATE_UNCONNECTED)
 #define RESV	(1u << DAT_EP_STATE_RESERVED)
 #define PASS	(1u << DAT_EP_STATE_PASSIVE_CONNECTION_PENDING)
@@ -108,7 +107,7 @@ bool dapl_ep_may_request(const struct dapl_ep *ep)
 	DAT_EP_STATE state = __atomic_load_n(&ep->state, __ATOMIC_RELAXED);
 
 	assert_held(&ep->sq.lock);
-	return ep->qp && !ep->is_ud &&	/* without a QP, ep may be freed: no look at its IA */
+	return ep->qp && !ep->is_ud &&	/* without a QP, ep may have been freed, so its IA is not read */
 		(state == DAT_EP_STATE_CONNECTED ||
 		 (state == DAT_EP_STATE_DISCONNECTED && !ep->obj.ia->attr.no_late_flush));
 }

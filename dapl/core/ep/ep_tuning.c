@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ep_tuning.c - limits of one connection: timers, retries, traffic class. Without them the
- * environment variables hold (settings.h). What they do is the device's business. */
+/* ep_tuning.c - limits of one connection: timers, retries, traffic class. An attribute that is not set has
+ * the value of its environment variable (settings.h). The device applies the values. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static uint16_t *field(struct dapl_conn_tuning *tuning, const struct tuned *t)
 	return (uint16_t *)((char *)tuning + t->offset);
 }
 
-/* One to three decimal digits. */
+/* Reads one to three decimal digits. Returns false for other text, and for numbers above max. */
 static bool read_number(const char *text, unsigned max, unsigned *number)
 {
 	size_t digits = text ? strspn(text, "0123456789") : 0;

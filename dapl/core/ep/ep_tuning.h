@@ -4,12 +4,12 @@
 #define DAPL_EP_TUNING_H
 #include "dapl/core/dapl.h"
 
-/* Reads one attribute into *tuning. Returns DAT_SUCCESS, NOT_SUPPORTED if the device does not know
- * it, `bad` if the name or the value is unknown. */
+/* Reads one attribute into *tuning. Returns DAT_SUCCESS, NOT_SUPPORTED if the device cannot set it, or
+ * `bad` if the name is unknown or the value is out of range. */
 DAT_RETURN dapl_ep_tune(const struct dapl_ia *ia, const DAT_NAMED_ATTR *attr,
 			struct dapl_conn_tuning *tuning, DAT_RETURN bad);
-/* Writes those that are set behind the first `n` of ep->provider_attr. Returns how many there
- * are then. ep->lock held. */
+/* Appends the attributes that are set to the first `n` of ep->provider_attr. Returns the new number. Called
+ * with ep->lock held. */
 int dapl_ep_list_tuning(struct dapl_ep *ep, int n);
 
 #endif

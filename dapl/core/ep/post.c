@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* post.c - HOT: send, receive, RDMA read and write -> ibv_post_*: the fast paths. Budget: no system call
- * of our own, no allocation, no mutex; at most 60 instructions above verbs, the registry included, for a
- * send of one segment (doc/performance.md, test/bench/instructions). What they do not take goes on in
- * post_slow.c and post_recv.c. What a completion becomes is event/dequeue.c's job. */
+/* post.c - HOT: send, receive, RDMA read and write -> ibv_post_*: the fast paths. Budget: no system call of
+ * our own, no allocation, no mutex; at most 60 instructions above verbs, the registry included, for a send
+ * of one segment (doc/performance.md, test/bench/instructions). post_slow.c and post_recv.c handle all
+ * other posts. event/dequeue.c takes completions. */
 #include "dapl/core/ep/post.h"
 #include "dapl/core/ep/post_recv.h"
 #include "dapl/core/ep/post_slow.h"
@@ -10,10 +10,10 @@
 
 #define COLD __attribute__((noinline, cold))
 
-/* --- fast path: one segment, default flags, no other thread posting, room in the queue. Other
- * posts go on with the call's own arguments, so that only `ep` is kept over ibv_post_send: first
- * to a second fast path, for SUPPRESS. Counters are raised before the post: they are not read
- * until the lock is free. --- */
+/* --- fast path: one segment, default flags, no other thread posting, room in the queue. Other posts are
+ * passed on with the call's own arguments, so that only `ep` is live across ibv_post_send: first to a
+ * second fast path, for SUPPRESS, then to the slow path. Counters are raised before the post, because no
+ * thread reads them until the lock is free. --- */
 
 /* Returns NULL if another thread posts, q->room is used up, or the length is 0 or above *max; else the
  * record, with q->lock held. */
@@ -44,7 +44,7 @@ struct dapl_dto *take_fast_record(struct dapl_ep *ep, struct dapl_queue *q, uint
 	return dto;
 }
 
-/* q->lock held. Takes back the record that take_fast_record gave. */
+/* Gives back the record of take_fast_record. Called with q->lock held. */
 static COLD DAT_RETURN post_failed(struct dapl_ep *ep, unsigned counter, int err)
 {
 	struct dapl_queue *q = counter == DCNT_EP_POST_RECV ? &ep->rq : &ep->sq;
@@ -82,7 +82,7 @@ DAT_RETURN post_plain(struct dapl_ep *ep, struct ibv_send_wr *wr, struct dapl_dt
 	return DAT_SUCCESS;
 }
 
-/* The send flags of the two fast paths. */
+/* Returns the send flags of the two fast paths. */
 static inline __attribute__((always_inline))
 unsigned plain_flags(struct dapl_ep *ep, struct dapl_dto *dto, bool suppress)
 {
@@ -200,7 +200,7 @@ DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPL
 	return write_fast(ep, n, iov, cookie, remote, flags, true);
 }
 
-/* dat_ep_post_rdma_write: what is transferred is the local total. DTO-20. */
+/* dat_ep_post_rdma_write: transfers the sum of the local segments. DTO-20. */
 DAT_RETURN dapl_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				   DAT_COMPLETION_FLAGS flags)
@@ -212,7 +212,7 @@ DAT_RETURN dapl_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TR
 	return write_fast(ep, n, iov, cookie, remote, flags, false);
 }
 
-/* dat_ep_post_rdma_read: what is transferred is the remote length. DTO-21. */
+/* dat_ep_post_rdma_read: transfers the length of the remote segment. DTO-21. */
 DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				  DAT_COMPLETION_FLAGS flags)
@@ -236,9 +236,8 @@ DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRI
 			  DCNT_EP_POST_READ);
 }
 
-/* dat_ep_post_rdma_read_to_rmr (DAT 2.0): the sink is named by an RMR context, as iWARP
- * has it on the wire. Through verbs the sink is a local key: an LMR's rmr_context is one
- * wherever it equals its lmr_context; a memory window is not. DTO-35. */
+/* dat_ep_post_rdma_read_to_rmr (DAT 2.0): the sink is named by an RMR context, as iWARP names it on the
+ * wire. In verbs the sink is named by a local key, so the LMR of the RMR context must be found. DTO-35. */
 DAT_RETURN dapl_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIPLET *local,
 					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 					 DAT_COMPLETION_FLAGS flags)
@@ -261,8 +260,8 @@ DAT_RETURN dapl_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRI
 	return dapl_ep_post_rdma_read(handle, 1, &sink, cookie, remote, flags);
 }
 
-/* dat_ep_post_recv (doc/spec/calls.md 5): in any state, as long as there is a PZ. Has a fast path
- * like the requests; rq.room is 0 where a receive is no plain one. */
+/* dat_ep_post_recv (doc/spec/calls.md 5): allowed in any state if there is a PZ. rq.room is 0 if receives
+ * must take the slow path. */
 DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* post.h - posting: entries of the provider table (post.c), with the errors of their calls. No lock is
- * held. */
+/* post.h - posting: entries of the provider table (post.c), with the errors of their calls. Called with no
+ * lock held. */
 #ifndef DAPL_POST_H
 #define DAPL_POST_H
 #include "dapl/core/dapl.h"

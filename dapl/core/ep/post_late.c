@@ -9,8 +9,8 @@
 
 #define COLD __attribute__((noinline, cold))
 
-/* The endpoint is disconnected, and posts complete without the device. ep->lock is held then,
- * so that the queue has been flushed before and is not emptied yet. */
+/* Returns true if the endpoint is disconnected and posts complete without the device. Then ep->lock and
+ * q->lock are held, so the queue was flushed before, and is not emptied meanwhile. */
 static COLD bool begin_late_post(struct dapl_ep *ep, struct dapl_queue *q)
 {
 	if (!dapl_post_enter(ep))
@@ -61,7 +61,6 @@ DAT_RETURN dapl_post_late(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE co
 	return end_late_post(ep, &ep->sq, dto != NULL);
 }
 
-/* Completes a receive for a queue pair in ERR, which the device never gets. */
 DAT_RETURN dapl_post_late_receive(struct dapl_ep *ep, uint32_t length,
 					 DAT_DTO_COOKIE cookie, unsigned dto_flags)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* post_late.h - posts to a queue pair in ERR that the device would never complete (no_late_flush): core
- * completes them as flushed (post_late.c). No lock is held by the caller. */
+/* post_late.h - completes posts to a queue pair in ERR as flushed, because the device would never complete
+ * them (no_late_flush; post_late.c). Called with no lock held. */
 #ifndef DAPL_POST_LATE_H
 #define DAPL_POST_LATE_H
 #include "dapl/core/dapl.h"

@@ -34,8 +34,7 @@ int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing)
 	return err;
 }
 
-/* A window of type 1 has a verb of its own; type 2 binds, and both invalidate, through
- * work requests. */
+/* A window of type 1 is bound and unbound by ibv_bind_mw, one of type 2 by work requests. */
 static int post_window(struct dapl_ep *ep, struct dapl_dto *dto, const struct dapl_bind *bind,
 		       unsigned to)
 {

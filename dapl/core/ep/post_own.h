@@ -4,18 +4,19 @@
 #define DAPL_POST_OWN_H
 #include "dapl/core/dapl.h"
 
-/* Binding a memory window, or (length 0 for type 1, `invalidate` for type 2) unbinding. */
+/* A request that binds a memory window, or unbinds it (length 0 for type 1, `invalidate` for type 2). */
 struct dapl_bind {
 	struct ibv_mw *mw;
 	struct ibv_mw_bind_info info;
 	bool invalidate;
 };
-/* `silent`: no event of its own. The new rkey is in bind->mw->rkey on return. */
+/* Posts it. `silent`: it makes no event. On return bind->mw->rkey is the new rkey. */
 DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
 			     DAT_RMR_HANDLE rmr, DAT_RMR_COOKIE cookie,
 			     DAT_COMPLETION_FLAGS flags, bool silent);
 
-/* Posts a signaled request of the provider's own behind all others. ep->lock held. */
+/* Posts a marker, a signaled request that completes after all others. `flushing`: the QP is in ERR. Returns
+ * 0 or an errno. Called with ep->lock held. */
 int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* post_recv.c - receives that the fast path of post.c does not take: any list of segments, flags, a queue
- * pair that is missing, or in ERR, or may be replaced (post_recv.h). */
+/* post_recv.c - receives that the fast path of post.c does not take: other lists of segments, flags, and
+ * queue pairs that are missing, in ERR, or may be replaced (post_recv.h). */
 #include <errno.h>
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
@@ -47,7 +47,8 @@ static COLD void flush_again(struct dapl_ep *posted_to)
 	dapl_mutex_unlock(&ep->lock);
 }
 
-/* q->lock held, ep->qp set. ENOSPC: the queue is full. */
+/* Posts a receive. Returns 0 or an errno; ENOSPC: the queue is full. Called with q->lock held and ep->qp
+ * set. */
 static int put_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
 		       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
@@ -70,7 +71,8 @@ static int put_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t leng
 	return err;
 }
 
-/* A UD endpoint receives in any state: nothing could be posted again. */
+/* True if the receive may have to be posted to another QP. The receives of a UD endpoint may complete in
+ * any state, so they are not posted again. */
 static bool keeps_receives(const struct dapl_ep *ep)
 {
 	return !READ_ONCE(ep->is_ud) && dapl_ep_is_modifiable(ep);
@@ -99,7 +101,6 @@ static DAT_RETURN lock_to_receive(struct dapl_ep *ep, const struct ibv_recv_wr *
 	}
 }
 
-/* Any receive. */
 static __attribute__((noinline))
 DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
 			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
@@ -131,7 +132,7 @@ DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t
 	return err ? dapl_post_refused(ep, err) : DAT_SUCCESS;
 }
 
-/* Any list: empty segments are left out. */
+/* Leaves out empty segments. */
 DAT_RETURN dapl_receive_any(struct dapl_ep *ep, int n, const DAT_LMR_TRIPLET *iov,
 		       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {

@@ -4,8 +4,8 @@
 #define DAPL_POST_RECV_H
 #include "dapl/core/dapl.h"
 
-/* Any list of segments, any flags. The arguments and errors are those of dat_ep_post_recv(). No lock is
- * held. */
+/* Posts a receive with any list of segments and any flags. Arguments and errors are those of
+ * dat_ep_post_recv(). Called with no lock held. */
 DAT_RETURN dapl_receive_any(struct dapl_ep *ep, int n, const DAT_LMR_TRIPLET *iov,
 			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 

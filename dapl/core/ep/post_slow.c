@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* post_slow.c - requests that the fast path of post.c does not take: any list of segments, any flags, a
- * full queue (post_slow.h). Receives are in post_recv.c. */
+/* post_slow.c - requests that the fast path of post.c does not take: other lists of segments, other flags,
+ * a full queue (post_slow.h). Receives are in post_recv.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,8 @@ COLD DAT_RETURN dapl_post_bad_state(struct dapl_ep *ep)
 	return dapl_bad_ep_state(__atomic_load_n(&ep->state, __ATOMIC_RELAXED));
 }
 
-/* The queue is full. Reaps suppressed successes, which are not dequeued, to make room. */
+/* Called when the queue is full. Retires suppressed successes, which are never dequeued, to make room.
+ * Releases q->lock meanwhile. */
 static COLD bool make_room(struct dapl_ep *posted_to, struct dapl_queue *q)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_post_enter(posted_to);
@@ -31,7 +32,8 @@ static COLD bool make_room(struct dapl_ep *posted_to, struct dapl_queue *q)
 		return false;
 	evd = dapl_ep_request_evd(ep);
 	if (evd)
-		dapl_object_get(&evd->obj);	/* dat_ep_modify may replace it, and a free wait for this */
+		dapl_object_get(&evd->obj);	/* dat_ep_modify may replace the EVD; a free waits for this
+						 * reference */
 	dapl_spin_unlock(&q->lock);
 	if (evd) {
 		dapl_evd_reap_suppressed(evd);
@@ -78,7 +80,7 @@ struct dapl_dto *dapl_post_take_record(struct dapl_ep *ep, uint32_t length,
 	assert_held(&ep->sq.lock);
 	if (unlikely(dapl_queue_used(q) >= q->limit) && !make_room(ep, q))
 		return NULL;	/* DTO-13 */
-	dto = dapl_queue_next(q);	/* after make_room, which lets others post */
+	dto = dapl_queue_next(q);	/* after make_room, during which other threads may post */
 	dto->cookie = cookie;
 	dto->ep = ep;
 	dto->length = length;
@@ -99,7 +101,7 @@ void dapl_post_commit(struct dapl_ep *ep, struct dapl_queue *q, unsigned counter
 		ep->counters[counter + 1] += length;
 }
 
-/* Names the flags by their place among the arguments of the call. */
+/* Returns the error for bad flags, with the number of that argument in the call. */
 static DAT_RETURN bad_flags(const struct ibv_send_wr *wr, int op)
 {
 	switch (wr->opcode) {
@@ -108,14 +110,14 @@ static DAT_RETURN bad_flags(const struct ibv_send_wr *wr, int op)
 		return BAD_PARAM(7);
 	case IBV_WR_SEND:
 	case IBV_WR_SEND_WITH_INV:
-		return op == DAT_DTO_SEND ? BAD_PARAM(5) : BAD_PARAM(6);	/* 6: datagrams */
+		return op == DAT_DTO_SEND ? BAD_PARAM(5) : BAD_PARAM(6);	/* 6: sends of datagrams */
 	default:
 		return BAD_PARAM(6);
 	}
 }
 
-/* Slow path: any request, on any endpoint, with any flags. wr lacks wr_id and the flags, but for
- * IBV_SEND_INLINE: the payload goes inline if the endpoint allows it. */
+/* Slow path: posts any request, on any endpoint, with any flags. In wr->send_flags only IBV_SEND_INLINE
+ * counts: the payload goes inline if the endpoint allows it. */
 __attribute__((noinline))
 DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
 				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
@@ -183,7 +185,8 @@ DAT_RETURN dapl_send_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET 
 			   READ_ONCE(ep->max_message), DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
 }
 
-/* What may be written: as much as the endpoint allows, and the target has. DTO-24. */
+/* Returns how many bytes may be written: the endpoint's limit, or the length of the target if that is less.
+ * DTO-24. */
 static uint64_t write_room(const struct dapl_ep *ep, const DAT_RMR_TRIPLET *remote)
 {
 	uint32_t max = READ_ONCE(ep->max_rdma);
@@ -224,7 +227,7 @@ DAT_RETURN dapl_ep_post_send_immed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LM
 				   DAT_COMPLETION_FLAGS flags)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_IMM,
-		.imm_data = immediate };	/* not in network order, as for writes */
+		.imm_data = immediate };	/* not in network byte order, as for writes */
 
 	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, READ_ONCE(ep->max_send_iov),
 				READ_ONCE(ep->max_message), DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
@@ -236,13 +239,14 @@ DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRI
 				    DAT_UINT32 immediate, DAT_COMPLETION_FLAGS flags)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-		.imm_data = immediate };	/* not in network order: as OFA DAPL sends it */
+		.imm_data = immediate };	/* not in network byte order, because OFA DAPL sends it
+						 * so */
 
 	return write_to(ep, n, iov, cookie, remote, flags, &wr, DAT_IB_DTO_RDMA_WRITE_IMMED,
 			REQ_EXTENSION, DCNT_EP_POST_WRITE_IMM);
 }
 
-/* As much as the remote segment holds: a longer list is cut there. DTO-22, 23. */
+/* Reads as much as the length of the remote segment: a longer list is cut there. DTO-22, 23. */
 DAT_RETURN dapl_read_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 		    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 		    DAT_COMPLETION_FLAGS flags)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* post_slow.h - what the posting files share: the slow paths that the fast ones go on with
- * (post_slow.c; post_recv.h has that of receives), the posts of extensions, and the records of posts. */
+/* post_slow.h - the slow paths of requests (post_slow.c; post_recv.h has that of receives), the posts of
+ * extensions, and functions for records that the files of posts share. */
 #ifndef DAPL_POST_SLOW_H
 #define DAPL_POST_SLOW_H
 #include "dapl/core/dapl.h"
@@ -8,10 +8,10 @@
 #define DAPL_POST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
 		    DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG)
 
-/* No counter. */
+/* In place of a counter: the request is not counted. */
 enum { DAPL_NOT_COUNTED = DCNT_EP_ALL_COUNTERS };
 
-/* Any list of segments, any flags. The arguments are those of the DAT call. */
+/* These take any list of segments and any flags. The arguments are those of the DAT call. */
 DAT_RETURN dapl_send_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 DAT_RETURN dapl_write_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
@@ -20,7 +20,7 @@ DAT_RETURN dapl_write_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET
 DAT_RETURN dapl_read_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 			 DAT_COMPLETION_FLAGS flags);
-/* What send and RDMA write share: any list of segments, `room` bytes at the target. */
+/* Posts a send or an RDMA write of any list of segments. `room` is the size of the target in bytes. */
 DAT_RETURN dapl_post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
 			    struct ibv_send_wr *wr, int max_iov, uint64_t room, int op,
@@ -31,7 +31,7 @@ DAT_RETURN dapl_post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPL
 DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
 				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
 				unsigned dto_flags, unsigned counter);
-/* With immediate data: the extended operations, with their errors. */
+/* The extended operations with immediate data, with their errors. */
 DAT_RETURN dapl_ep_post_send_immed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 				   DAT_DTO_COOKIE cookie, DAT_UINT32 immediate,
 				   DAT_COMPLETION_FLAGS flags);
@@ -39,34 +39,34 @@ DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRI
 				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				    DAT_UINT32 immediate, DAT_COMPLETION_FLAGS flags);
 
-/* ep->sq.lock held. The record of the next request, and in *to its send flags. Returns NULL if the
- * queue is full. */
+/* Returns the record of the next request, and in *to its send flags, or NULL if the queue is full. Called
+ * with ep->sq.lock held. */
 struct dapl_dto *dapl_post_take_record(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie,
 				       DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags,
 				       unsigned *to);
-/* q->lock held. The post of the next record succeeded. */
+/* Called with q->lock held when the post of the next record succeeded. */
 void dapl_post_commit(struct dapl_ep *ep, struct dapl_queue *q, unsigned counter, uint32_t length);
-/* The state does not allow the post: what the call returns. */
+/* Returns the error of a post that the state does not allow. */
 DAT_RETURN dapl_post_bad_state(struct dapl_ep *ep);
-/* The device refused the post. */
+/* Traces a post that the device refused. Returns its error. */
 DAT_RETURN dapl_post_refused(struct dapl_ep *ep, int err);
 
-/* Enters the endpoint of a post, which needs more than the queue's lock guards. Returns NULL if
- * the endpoint was freed. */
+/* Enters the endpoint of a post that needs more than the queue's lock guards. Returns NULL if the endpoint
+ * was freed. */
 static inline struct dapl_ep *dapl_post_enter(struct dapl_ep *ep)
 {
 	return dapl_ep_enter((DAT_HANDLE)ep);
 }
 
-/* True if the device reported an error but has queued the request all the same: a completion
+/* Returns true if the device has queued the request although it returned this error. Then a completion
  * follows. */
 static inline bool dapl_post_stands(const struct dapl_ep *ep, int err)
 {
 	return err == -1 && ep->obj.ia->attr.no_late_flush;
 }
 
-/* SUPPRESS posts make no completion, except one in every half queue, so that records are given
- * back. */
+/* Returns the send flags of a SUPPRESS post. One in every half queue is signaled, so that its completion
+ * gives the records back. */
 static inline unsigned dapl_post_suppressed(struct dapl_queue *q, struct dapl_dto *dto)
 {
 	dto->flags |= REQ_SUPPRESS;
@@ -78,7 +78,8 @@ static inline unsigned dapl_post_suppressed(struct dapl_queue *q, struct dapl_dt
 	return 0;
 }
 
-/* sq.lock held. Not when length is 0. */
+/* Returns IBV_SEND_INLINE if the payload may go inline. Never sets it for length 0. Called with sq.lock
+ * held. */
 static inline unsigned inline_flag(const struct dapl_ep *ep, uint32_t length)
 {
 	return -(unsigned)(length - 1 < ep->max_inline) & IBV_SEND_INLINE;

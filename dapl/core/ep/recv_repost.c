@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* recv_repost.c - receives that may have to be posted again (recv_repost.h). */
+/* recv_repost.c - keeps receives that may have to be posted again (recv_repost.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/rmr.h"
 
-/* May the LMR be seen through a window with these rights? RMR-6. */
+/* Checks that a window onto the LMR may have these rights. RMR-6. */
 static DAT_RETURN check_rights(const struct dapl_lmr *lmr, DAT_MEM_PRIV_FLAGS priv)
 {
 	if (priv & ~(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
@@ -47,7 +47,8 @@ static DAT_RETURN check_bind(struct dapl_rmr *rmr, struct dapl_lmr *lmr,
 	return DAT_SUCCESS;
 }
 
-/* rmr->lock held. A bound window of type 2 must be invalidated before it's bound anew. RMR-8. */
+/* Posts the request. A bound window of type 2 must be invalidated before it is bound again. Called with
+ * rmr->lock held. RMR-8. */
 static DAT_RETURN post_bind(struct dapl_rmr *rmr, struct dapl_lmr *lmr,
 			    const DAT_LMR_TRIPLET *range, DAT_MEM_PRIV_FLAGS priv,
 			    struct dapl_ep *ep, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags)

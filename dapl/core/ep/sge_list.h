@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sge_list.h - HOT: a consumer's list of segments as verbs wants it (sge_list.c).
+/* sge_list.h - HOT: translates a consumer's list of segments to verbs (sge_list.c).
  *
- * A DAT_LMR_TRIPLET has the layout of a struct ibv_sge, and an LMR context is an lkey: the
- * consumer's iov is the scatter list. Only lists with empty segments, whose address and context the
- * consumer may leave undefined, are copied without them. */
+ * * * A DAT_LMR_TRIPLET has the layout of a struct ibv_sge, and an LMR context is an lkey: the consumer's
+ * iov is used as the scatter list. Only a list with empty segments is copied without them, because the
+ * consumer may leave their address and context undefined. */
 #ifndef DAPL_SGE_LIST_H
 #define DAPL_SGE_LIST_H
 #include <dat/udat.h>
@@ -11,12 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { DAPL_SGE_MAX = 256 };	/* segments; more than any device has, bounds the copies */
+enum { DAPL_SGE_MAX = 256 };	/* segments of a copy; more than any device has */
 
 /* Copies the segments that are not empty to `to`, which has DAPL_SGE_MAX places. *n becomes their
  * number. Returns `to`. */
 struct ibv_sge *dapl_sge_nonempty(const DAT_LMR_TRIPLET *iov, int *n, struct ibv_sge *to);
-/* The same, and cuts the list after `length` bytes. */
+/* Does the same as dapl_sge_nonempty, and cuts the list after `length` bytes. */
 struct ibv_sge *dapl_sge_cut(const DAT_LMR_TRIPLET *iov, int *n, uint32_t length,
 			     struct ibv_sge *to);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* srq.c - shared receive queues and the watermarks of endpoints on them. Completions of
- * their buffers are event.c's job, their records are srq_records.c's. */
+/* srq.c - shared receive queues and the watermarks of endpoints on them. Completions of their buffers are
+ * in event.c, their records in srq_records.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,8 @@ void dapl_srq_destroy(struct dapl_srq *srq)
 	dapl_object_bury(&srq->obj);
 }
 
-/* Where a queue cannot grow it is made larger than asked for. */
+/* Returns the size of the device's queue for this many buffers. If the device cannot resize an SRQ, the
+ * queue is larger than requested. */
 static uint32_t room_for(const struct dapl_ia *ia, uint32_t dtos)
 {
 	enum { GROWTH = 4, AT_LEAST = 256 };
@@ -121,8 +122,8 @@ DAT_RETURN dapl_srq_free(DAT_SRQ_HANDLE handle)
 
 /* --- posting ------------------------------------------------------------------------------- */
 
-/* dat_srq_post_recv: the completion comes by the endpoint that consumes the buffer. The call has
- * not entered the SRQ: the lock guards what a free takes away (end_srq). */
+/* dat_srq_post_recv: the completion goes to the EVD of the endpoint that consumes the buffer. The call does
+ * not enter the SRQ: a free destroys things under the lock (end_srq). */
 DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			      DAT_DTO_COOKIE cookie)
 {
@@ -173,7 +174,7 @@ static bool count_one(const struct dapl_dto *dto, const struct ibv_wc *wc, const
 	(void)wc;
 	if ((dto->flags & REQ_SRQ) && dto->srq == t->srq)
 		++*t->n;
-	return false;	/* look at all */
+	return false;	/* go on to the next */
 }
 
 /* Adds an EVD with a reference, unless the array has it. Returns false if there is no memory. */
@@ -228,8 +229,8 @@ static bool recv_evds(struct dapl_srq *srq, struct dapl_evd ***evds, unsigned *n
 	return all;
 }
 
-/* Buffers that a message has arrived in and whose completions are not dequeued. False: they
- * cannot be counted now, for want of memory. */
+/* Counts the buffers that have received a message and whose completions are not dequeued. Returns false if
+ * there is no memory to count them. */
 static bool count_arrived(struct dapl_srq *srq, uint32_t *count)
 {
 	struct tally t = { srq, count };
@@ -273,7 +274,7 @@ DAT_RETURN dapl_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 	return DAT_SUCCESS;
 }
 
-/* srq->change held: of two that resize at once, the limit and the device's queue are of the same one. */
+/* Called with srq->change held, so that the limit and the device's queue are set by the same call. */
 static DAT_RETURN resize(struct dapl_srq *srq, DAT_COUNT max)
 {
 	struct ibv_srq_attr attr = { .max_wr = max };
@@ -303,8 +304,8 @@ static DAT_RETURN resize(struct dapl_srq *srq, DAT_COUNT max)
 	return dapl_status(err, DAT_RESOURCE_SRQ);
 }
 
-/* dat_srq_resize: growing may be beyond the device and the room it has been given; shrinking
- * only lowers our own limit. SRQ-13. */
+/* dat_srq_resize: growing fails if the device cannot resize its queue and the queue is too small. Shrinking
+ * only lowers core's own limit. SRQ-13. */
 DAT_RETURN dapl_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max)
 {
 	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(handle);
@@ -345,7 +346,7 @@ void dapl_srq_failed(struct dapl_srq *srq)
 		      DAT_SRQ_TRANSFER_TO_ERROR);
 }
 
-/* dat_srq_set_lw: one event when the buffers left drop below it; perhaps at once. SRQ-11. */
+/* dat_srq_set_lw: asks for one event when fewer buffers are left, perhaps at once. SRQ-11. */
 DAT_RETURN dapl_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low)
 {
 	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(handle);
@@ -387,7 +388,7 @@ static bool good_mark(DAT_COUNT mark, const struct dapl_ia *ia)
 	return mark == DAT_WATERMARK_INFINITE || (mark >= 0 && mark <= ia->ia_attr.max_recv_per_srq);
 }
 
-/* From now on the service thread looks at completions of this EVD, or NULL, as they come. Returns an
+/* From now on the service thread polls this EVD as completions come. Does nothing for NULL. Returns 0 or an
  * errno. */
 static int watch(struct dapl_evd *evd)
 {
@@ -410,8 +411,8 @@ DAT_RETURN dapl_ep_watch_receives(struct dapl_ep *ep, struct dapl_evd *evd)
 	return dapl_status(watch(evd), DAT_RESOURCE_MEMORY);
 }
 
-/* dat_ep_set_watermark (doc/spec/calls.md 5): always re-arms both. From the first call on the
- * service thread looks at this endpoint's completions as they come. */
+/* dat_ep_set_watermark (doc/spec/calls.md 5): always sets both watermarks again. From the first call on the
+ * service thread polls the endpoint's receive EVD as completions come. */
 DAT_RETURN dapl_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT hard)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);

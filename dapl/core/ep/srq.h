@@ -6,11 +6,11 @@
 
 /* Ends an SRQ that was killed before. */
 void dapl_srq_destroy(struct dapl_srq *srq);
-/* `evd`, or NULL, is about to become the EVD of an endpoint's receives: if the endpoint has a watermark,
- * the service thread looks at its completions as they come. ep->lock is held, or the endpoint is not
- * published yet. */
+/* Called before `evd`, or NULL, becomes the EVD of an endpoint's receives: if the endpoint has a watermark,
+ * the service thread polls the EVD as completions come. ep->lock is held, or the endpoint is not published
+ * yet. */
 DAT_RETURN dapl_ep_watch_receives(struct dapl_ep *ep, struct dapl_evd *evd);
-/* The device says that the limit was reached, or that the SRQ failed. */
+/* The device reports that the limit was reached, or that the SRQ failed. */
 void dapl_srq_limit(struct dapl_srq *srq);
 void dapl_srq_failed(struct dapl_srq *srq);
 
