@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conn.c - what the device and the layers below report of an endpoint's connection: upcalls, and the
- * hooks of conn_hooks.h. The events follow from the state table (ep_state.c).
+/* conn.c - handles reports about an endpoint's connection: upcalls of the device, and the hooks of
+ * conn_hooks.h. The state table (ep_state.c) determines the events.
  *
- * A connection holds a reference of its endpoint from connect or accept until
- * dapl_up_released. An upcall for a connection that the endpoint has dropped meanwhile is
- * recognised by ep->conn under ep->lock, and ignored. CONN-27. */
+ * * * A connection holds a reference of its endpoint from connect or accept until dapl_up_released. An
+ * upcall for a connection that the endpoint has dropped is ignored: under ep->lock it finds another
+ * ep->conn. CONN-27. */
 #include <string.h>
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/conn/conn_step.h"
@@ -43,12 +43,12 @@ bool dapl_ep_comm_established(struct dapl_ep *ep)
 	return now;
 }
 
-/* The last outstanding request was dequeued and something waits for that. */
+/* A completion was dequeued, and a drain or a terminal event waits for it. */
 static void ep_drained(struct dapl_ep *ep)
 {
 	dapl_mutex_lock(&ep->lock);
 	if (!dapl_object_is_live(&ep->obj))
-		;	/* no event is due */
+		;	/* the endpoint was freed, so no event is due */
 	else if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && dapl_conn_is_drained(ep))
 		dapl_conn_happened(ep, EP_DRAINED, NULL);
 	else

@@ -17,7 +17,7 @@ bool dapl_conn_happened(struct dapl_ep *ep, enum dapl_ep_event event,
 	assert_held(&ep->lock);
 	if (!dapl_object_is_live(&ep->obj) || !dapl_ep_step(ep, event, &tell))
 		return false;
-	if (cause)	/* before the event: the consumer may exit at once when it has it */
+	if (cause)	/* before the event, because the consumer may exit at the event */
 		dapl_failure_report(ep, before, tell, cause);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
 		dapl_ep_disarm(ep);

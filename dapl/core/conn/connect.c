@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* connect.c - dat_ep_connect, _common_connect and _dup_connect. Incoming requests are in
- * service_point.c and cr.c, what the device says of the connection is in conn.c. */
+/* connect.c - dat_ep_connect, dat_ep_common_connect and dat_ep_dup_connect. Incoming requests are in
+ * service_point.c and cr.c, reports of the device in conn.c. */
 #include <string.h>
 #include "dapl/core/base/qual.h"
 #include "dapl/core/conn/conn_step.h"
@@ -76,7 +76,7 @@ static void remember_remote(struct dapl_ep *ep, const struct sockaddr *to, DAT_C
 	ep->pdata_len = 0;
 }
 
-/* ep->lock held, all arguments valid. */
+/* Called with ep->lock held and valid arguments. */
 static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 				DAT_CONN_QUAL qual, DAT_TIMEOUT timeout, int len,
 				const void *data, DAT_QOS qos)
@@ -98,7 +98,7 @@ static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 	params.remote = (struct sockaddr *)&ep->remote;
 	if (qos != DAT_QOS_BEST_EFFORT)
 		params.qos = device_qos(qos);
-	dapl_object_get(&ep->obj);	/* the connection's */
+	dapl_object_get(&ep->obj);	/* the reference of the connection */
 	err = dapl_device_ops.connect(ia->dev, &params, &ep->conn);
 	if (err) {
 		ep->conn = NULL;
@@ -132,7 +132,7 @@ static DAT_RETURN connect_to(struct dapl_ep *ep, const struct sockaddr *to,
 	return ret;
 }
 
-/* An IA address with a connection qualifier: what the device connects to. */
+/* Makes the socket address that the device connects to, from an IA address and a connection qualifier. */
 static DAT_RETURN with_port(const struct sockaddr *address, DAT_CONN_QUAL qual,
 			    struct sockaddr_storage *to)
 {
@@ -193,7 +193,7 @@ DAT_RETURN dapl_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR address, DAT
 	return name_length(connect_to(ep, (struct sockaddr *)&to, qual, timeout, len, data, qos), BAD_PARAM(5));
 }
 
-/* dat_ep_common_connect (DAT 2.0): the address has the port. */
+/* dat_ep_common_connect (DAT 2.0): the address includes the port. */
 DAT_RETURN dapl_ep_common_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR address,
 				  DAT_TIMEOUT timeout, DAT_COUNT len, const DAT_PVOID data)
 {

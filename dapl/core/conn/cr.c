@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cr.c - connection requests: querying, accepting, rejecting, handing off to another service
- * point. They come in through service_point.c. */
+/* cr.c - connection requests: querying, accepting, rejecting, handing off to another service point. Service
+ * points deliver them (sp_request.c). */
 #include <errno.h>
 #include <string.h>
 #include "dapl/core/base/qual.h"
@@ -66,11 +66,12 @@ static void return_endpoint(struct dapl_cr *cr)
 	dapl_object_put(&ep->obj);
 }
 
-/* The CR, claimed by a call inside it, is answered: its connection has been passed on. */
+/* Ends a CR after its request was answered. Called by the call that has claimed the CR. The connection has
+ * another owner by then. */
 static void finish(struct dapl_cr *cr)
 {
 	if (!dapl_object_kill(&cr->obj))
-		return;		/* dat_ia_close ends it */
+		return;		/* dat_ia_close ends the CR */
 	dapl_object_wait_calls(&cr->obj, 1);
 	return_endpoint(cr);
 	dapl_object_bury(&cr->obj);
@@ -87,7 +88,7 @@ void dapl_cr_refuse(DAT_CR_HANDLE handle)
 	DAPL_ENTERED struct dapl_cr *cr = dapl_cr_enter(handle);
 
 	if (!cr || !claim(cr))
-		return;		/* dat_ia_close refuses it */
+		return;		/* the request is answered already, or dat_ia_close refuses it */
 	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "cr", cr, NULL, "request refused: its EVD is freed");
 	dapl_device_ops.reject(cr->conn, false, NULL, 0);
 	cr->conn = NULL;
@@ -123,7 +124,8 @@ DAT_RETURN dapl_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PA
 	return DAT_SUCCESS;
 }
 
-/* The peer went away before it was accepted: the consumer learns it by the event. SP-29. */
+/* True if the peer closed before it was accepted. The consumer gets an event about that, so the accept
+ * succeeds. SP-29. */
 static bool peer_is_gone(int err)
 {
 	switch (err) {
@@ -141,7 +143,7 @@ static DAT_RETURN accept_error(int err)
 	return err == EMSGSIZE ? BAD_PARAM(3) : dapl_status(err, DAT_RESOURCE_TEP);
 }
 
-/* ep->lock held. */
+/* Called with ep->lock held. */
 static DAT_RETURN accept_on(struct dapl_cr *cr, struct dapl_ep *ep, int len, const void *data)
 {
 	struct dapl_conn_params params;
@@ -157,7 +159,7 @@ static DAT_RETURN accept_on(struct dapl_cr *cr, struct dapl_ep *ep, int len, con
 	if ((ret = dapl_ep_ready(ep)))	/* SP-25 */
 		return ret;
 	dapl_conn_params(ep, &params, data, len);
-	dapl_object_get(&ep->obj);	/* the connection's */
+	dapl_object_get(&ep->obj);	/* the reference of the connection */
 	ep->conn = cr->conn;
 	err = dapl_device_ops.accept(cr->conn, &params);
 	if (err && !peer_is_gone(err)) {
@@ -173,7 +175,8 @@ static DAT_RETURN accept_on(struct dapl_cr *cr, struct dapl_ep *ep, int len, con
 	dapl_ep_step(ep, EP_DO_ACCEPT, NULL);
 	if (err) {
 		trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", ep, NULL, "accept: %s", strerror(err));
-		dapl_object_put(&ep->obj);	/* the device knows no owner */
+		dapl_object_put(&ep->obj);	/* the device has no owner for the connection, so no upcall
+						 * drops the reference */
 		dapl_ep_step(ep, EP_PEER_CLOSED, &tell);
 		dapl_ep_terminate(ep, tell);
 	}
@@ -197,7 +200,7 @@ static DAT_RETURN accept_with(struct dapl_cr *cr, struct dapl_ep *ep, int len, c
 	return ret;
 }
 
-/* dat_cr_accept (doc/spec/calls.md 7). On failure the CR stays valid and the EP as it was.
+/* dat_cr_accept (doc/spec/calls.md 7). After an error the CR stays valid, and the EP has not changed.
  * SP-23, 24, 26, 27, 30. */
 DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COUNT len,
 			  const DAT_PVOID data)
@@ -227,7 +230,8 @@ DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 	dapl_count(cr->obj.ia, DCNT_IA_CM_REP_TX);
 	if (cr->ep)
 		dapl_object_put(&cr->ep->obj);
-	__atomic_store_n(&cr->ep, NULL, __ATOMIC_RELAXED);	/* dat_cr_query may look */
+	__atomic_store_n(&cr->ep, NULL, __ATOMIC_RELAXED);	/* dat_cr_query may read it at the same
+								 * time */
 	cr->conn = NULL;
 	finish(cr);
 	return DAT_SUCCESS;
@@ -259,8 +263,7 @@ DAT_RETURN dapl_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT len, const DAT_PVOID d
 	return DAT_SUCCESS;
 }
 
-/* dat_cr_handoff: the same request, as if it had come to another service point of the IA.
- * SP-34, 41. */
+/* dat_cr_handoff: delivers the request as if it had come to another service point of the IA. SP-34, 41. */
 DAT_RETURN dapl_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual)
 {
 	DAPL_ENTERED struct dapl_cr *cr = dapl_cr_enter(handle);

@@ -7,9 +7,11 @@
 struct dapl_cr {
 	struct dapl_object obj;
 	struct dapl_conn *conn;
-	struct dapl_ep *ep;		/* RSP's or provider's, else NULL (a reference) */
+	struct dapl_ep *ep;		/* endpoint of the RSP or of the provider, with a reference; else
+					 * NULL */
 	bool from_rsp;
-	bool busy;			/* atomic: a call accepts, rejects or hands it off */
+	bool busy;			/* atomic: a call is accepting, rejecting or handing off the
+					 * request */
 	bool ud;
 	struct sockaddr_storage local, remote;
 	int pdata_len;
@@ -17,12 +19,12 @@ struct dapl_cr {
 };
 DAPL_ENTER(cr, dapl_cr, DAPL_CR)
 
-/* Not published yet: no handle of it is valid. */
+/* Returns a new CR that is not published yet, or NULL without memory. */
 struct dapl_cr *dapl_cr_new(struct dapl_ia *ia, struct dapl_conn *conn,
 			    const struct dapl_request *request);
-/* Ends one that was not delivered. */
+/* Ends a CR that was not delivered. */
 void dapl_cr_discard(struct dapl_cr *cr);
-/* Refuses a request that no call can answer any more, since its event is discarded. */
+/* Refuses a request that no call can answer any more, because its event is discarded. */
 void dapl_cr_refuse(DAT_CR_HANDLE handle);
 
 void dapl_cr_destroy(struct dapl_cr *cr);

@@ -22,7 +22,7 @@ bool dapl_conn_is_drained(struct dapl_ep *ep)
 		dapl_evd_holds(dapl_ep_request_evd(ep), is_marker_of, ep);
 }
 
-/* Between two looks at what has completed: a hardware queue drains in less than the first. */
+/* Times between two looks at the queue. A hardware queue drains in less than the first. */
 enum { DRAIN_FIRST_US = 200, DRAIN_LATER_US = 2000 };
 
 static void look_drained(struct dapl_timer *timer)
@@ -70,7 +70,7 @@ DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return BAD_PARAM(2);
 	dapl_mutex_lock(&ep->lock);
 	if (ep->is_raw)
-		event = EP_DO_DISCONNECT;	/* no peer takes part in it */
+		event = EP_DO_DISCONNECT;	/* there is no peer to drain to */
 	before = ep->state;
 	DAPL_PROBE2(disconnect, ep, before);
 	if (!dapl_object_is_live(&ep->obj)) {

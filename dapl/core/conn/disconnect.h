@@ -5,8 +5,8 @@
 #include "dapl/core/dapl.h"
 
 DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags);
-/* ep->lock held, DISCONNECT_PENDING: has the device completed all posts? No other thread may be
- * dequeuing. */
+/* Returns true if the device has completed all requests of an endpoint in DISCONNECT_PENDING. Polls the CQ,
+ * so it works if no thread is dequeuing. Called with ep->lock held. */
 bool dapl_conn_is_drained(struct dapl_ep *ep);
 
 #endif

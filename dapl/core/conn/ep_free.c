@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ep_free.c - resets and frees endpoints, with whatever connection they have (ep_free.h). */
+/* ep_free.c - resets and frees endpoints, and ends their connections (ep_free.h). */
 #include "dapl/core/conn/conn_step.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/conn/terminate.h"
@@ -10,8 +10,8 @@
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/event/watermark.h"
 
-/* dat_ep_reset: DISCONNECTED -> UNCONNECTED with an empty QP. A terminal event that waited for
- * completions is delivered first, since they vanish. EP-26, 27, 28, CONN-16, 34. */
+/* dat_ep_reset: DISCONNECTED -> UNCONNECTED with an empty QP. A terminal event that waits for completions
+ * is delivered first, because the reset discards these completions. EP-26, 27, 28, CONN-16, 34. */
 DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
@@ -74,7 +74,7 @@ void dapl_ep_destroy(struct dapl_ep *ep)
 	dapl_object_bury(&ep->obj);
 }
 
-/* dat_ep_free (doc/spec/calls.md 5): drops whatever connection there is. EP-23, 24. */
+/* dat_ep_free (doc/spec/calls.md 5): ends a connection that the endpoint has. EP-23, 24. */
 DAT_RETURN dapl_ep_free(DAT_EP_HANDLE handle)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);

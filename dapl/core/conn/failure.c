@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* failure.c - keeps, traces and reports the failures of an endpoint (failure.h). The text of a line is made
- * by base/diag.c, and base/diag_limit.c prints it and limits the rate.
+/* failure.c - keeps, traces and reports the failures of an endpoint (failure.h). base/diag.c makes the text
+ * of a line, base/diag_limit.c prints it and limits the rate.
  *
- * * No line is printed for what is no failure of a provider: the peer's program rejects, or disconnects.
- * Both are traced. */
+ * * * * Two cases are only traced, because they are no failures of a provider: the peer's program rejects,
+ * or it disconnects. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +52,7 @@ void dapl_failure_time_limit(struct dapl_conn_cause *cause)
 	cause->text = "no answer within the caller's time limit";
 }
 
-/* A connection takes a socket, as a transport endpoint does: without descriptors there is none. */
+/* A lack of descriptors counts as a lack of endpoints, because a connection needs a socket. */
 DAT_RETURN dapl_failure_of_connect(const struct dapl_ep *ep, const struct sockaddr *to, int err)
 {
 	char what[sizeof "connect to " + DIAG_ADDRESS], address[DIAG_ADDRESS];
@@ -93,7 +93,7 @@ static const char *event_name(DAT_EVENT_NUMBER event)
 	}
 }
 
-/* `line` false: it is traced only. */
+/* `line` false: the failure is only traced. */
 static void report(struct dapl_ep *ep, struct dapl_diag *diag, DAT_EVENT_NUMBER event, bool line)
 {
 	char text[DIAG_TEXT];
@@ -148,7 +148,7 @@ _Static_assert((int)DAT_DIAG_CODE_ASYNC == (int)DAPL_CODE_ASYNC &&
 	       (int)DAPL_CODE_ASYNC + 1 == (int)DAPL_CODES, "the kinds are the public ones");
 _Static_assert((int)DAT_DIAG_TEXT_MAX == (int)DIAG_TEXT, "a line fits");
 
-/* ep->lock held. */
+/* Called with ep->lock held. */
 static void fill(const struct dapl_failure *failure, DAT_LAST_ERROR *error)
 {
 	const struct dapl_conn_cause *cause = &failure->diag.cause;

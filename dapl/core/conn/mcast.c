@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mcast.c - the multicast groups of a datagram endpoint (dat_mcast_extensions.h): joining, leaving, and
- * the events. How datagrams reach the members is the device's business; peers are in ud.c.
+ * events. The device sends datagrams to the members; single peers are in ud.c.
  *
- * A membership is kept from dat_mcast_join until dat_mcast_leave, until joining has failed, or until the
- * endpoint is freed. In the device it holds a reference of the endpoint until dapl_up_released. */
+ * * * A membership is kept from dat_mcast_join until dat_mcast_leave, until joining has failed, or until
+ * the endpoint is freed. The device's membership holds a reference of the endpoint until
+ * dapl_up_released. */
 #include <dat/dat_mcast_extensions.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -21,7 +22,7 @@
 
 #define NOT_IMPLEMENTED DAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE)
 
-/* ep->lock guards it, and the list. */
+/* A group that an endpoint has joined or is joining. ep->lock guards it, and the list of groups. */
 struct dapl_mcast_group {
 	struct dapl_mcast_group *next;
 	struct dapl_membership *in_device;
@@ -44,7 +45,8 @@ static bool is_of_link(const struct in6_addr *group)
 	return IN6_IS_ADDR_MC_LINKLOCAL(group) || IN6_IS_ADDR_MC_NODELOCAL(group);
 }
 
-/* A group whose address has a scope belongs to the interface of the IA. */
+/* Sets the scope of a group's address to the interface of the IA, if its addresses are scoped. Returns
+ * false if the address has the scope of another interface. */
 static bool set_scope(const struct dapl_ia *ia, struct sockaddr_storage *group)
 {
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)group;
@@ -128,7 +130,7 @@ void dapl_mcast_end(struct dapl_ep *ep)
 		leave(ep, ep->groups);
 }
 
-/* ep->lock held, the arguments are valid. */
+/* Called with ep->lock held and valid arguments. */
 static DAT_RETURN join(struct dapl_ep *ep, const struct sockaddr_storage *address, bool send_only,
 		       DAT_CONTEXT context)
 {
@@ -151,7 +153,7 @@ static DAT_RETURN join(struct dapl_ep *ep, const struct sockaddr_storage *addres
 	group->next = ep->groups;
 	ep->groups = group;
 	trace_step(ep, group, send_only ? "join, to send only" : "join");
-	dapl_object_get(&ep->obj);	/* the membership's */
+	dapl_object_get(&ep->obj);	/* the reference of the membership */
 	err = dapl_device_ops.join(ep->obj.ia->dev, ep->qp, (const struct sockaddr *)address, send_only,
 				   ep, &group->in_device);
 	if (err) {

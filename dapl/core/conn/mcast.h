@@ -6,13 +6,13 @@
 
 struct sockaddr;
 
-/* dat_mcast_join, dat_mcast_leave; no lock held. */
+/* dat_mcast_join and dat_mcast_leave. Called with no lock held. */
 DAT_RETURN dapl_mcast_join(struct dapl_ep *ep, const struct sockaddr *group, DAT_UINT32 flags,
 			   DAT_CONTEXT context);
 DAT_RETURN dapl_mcast_leave(struct dapl_ep *ep, const struct sockaddr *group);
-/* ep->lock held by the caller of each. Leaves every group. */
+/* Leaves all groups. Called with ep->lock held. */
 void dapl_mcast_end(struct dapl_ep *ep);
-/* The group whose address handle this is, or NULL. */
+/* Returns the group with this address handle, or NULL. Called with ep->lock held. */
 const struct dapl_ud_peer *dapl_mcast_by_ah(const struct dapl_ep *ep, const struct ibv_ah *ah);
 
 #endif

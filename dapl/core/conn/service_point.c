@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* service_point.c - service points: persistent (PSP), reserved (RSP) and common (CSP). They listen.
- * What becomes of an incoming request stands in sp_request.c. */
+/* service_point.c - service points: persistent (PSP), reserved (RSP) and common (CSP). Creating, listening
+ * and freeing. Incoming requests are in sp_request.c. */
 #include <errno.h>
 #include <string.h>
 #include "common/descriptors.h"
@@ -10,10 +10,11 @@
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
 
-enum { BACKLOG = 1024 };	/* of the transport; DAT's own backlog is the EVD's room */
+enum { BACKLOG = 1024 };	/* backlog of the transport; DAT's own backlog is the room of the EVD */
 
-/* Of start_listening and dapl_sp_close, the later one sees the bit of the other and ends the listeners:
- * the request of an RSP may come, and close it, before the device has told core its listener. */
+/* An RSP's request may arrive, and close the RSP, before the device has returned the listener to
+ * start_listening. Of start_listening and dapl_sp_close, the later one sees the bit of the other, and ends
+ * the listeners. */
 enum sp_life { SP_LISTENS = 1, SP_CLOSED = 2 };
 
 /* --- making and ending --------------------------------------------------------------- */
@@ -38,7 +39,8 @@ static int start_listening(struct dapl_sp *sp, const struct sockaddr *address)
 	if (err)
 		return err;
 	if (!READ_ONCE(sp->qual))
-		WRITE_ONCE(sp->qual, port);	/* relaxed: a search may find it before or after */
+		WRITE_ONCE(sp->qual, port);	/* relaxed: a concurrent search may see the old or the new
+						 * value */
 	address_set_port((struct sockaddr *)&sp->address, port);	/* of a CSP */
 	if (ia->attr.ud && (err = dapl_device_ops.listen(ia->dev, address, &port, true, BACKLOG, sp,
 							 &sp->ud_listener)))
@@ -76,7 +78,7 @@ void dapl_sp_destroy(struct dapl_sp *sp)
 	dapl_object_bury(&sp->obj);
 }
 
-/* False: the handle names no live service point of that kind. */
+/* Returns false if the handle names no live service point of that kind. */
 static bool free_sp(DAT_HANDLE handle, enum dapl_kind kind)
 {
 	DAPL_ENTERED struct dapl_sp *sp = dapl_object_enter(handle, kind);
@@ -107,8 +109,9 @@ static struct dapl_sp *new_sp(struct dapl_ia *ia, enum dapl_kind kind, DAT_CONN_
 	return sp;
 }
 
-/* The handle must be valid before the first request comes. The event of that names it, so that
- * it may be freed before this returns: the caller's call is inside from here on. */
+/* Publishes the service point before it listens, because the event of the first request names its handle.
+ * Another thread may then free it before this function returns, so the service point stays entered after
+ * success. */
 static DAT_RETURN publish(struct dapl_sp *sp, const struct sockaddr *address)
 {
 	struct dapl_ia *ia = sp->obj.ia;
@@ -130,13 +133,13 @@ static DAT_RETURN publish(struct dapl_sp *sp, const struct sockaddr *address)
 	return dapl_status(err, DAT_RESOURCE_DEVICE);
 }
 
-/* Is it one for connection requests? `evd`, if any, is entered. SP-3. */
+/* True if the EVD, which is entered or NULL, is one of this IA for connection requests. SP-3. */
 static bool is_cr_evd(const struct dapl_ia *ia, const struct dapl_evd *evd)
 {
 	return evd && evd->obj.ia == ia && (evd->flags & DAT_EVD_CR_FLAG);
 }
 
-/* The service point is entered. SP-4. */
+/* Returns the service point entered in *made. SP-4. */
 static DAT_RETURN create_psp(struct dapl_ia *ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd_handle,
 			     DAT_PSP_FLAGS flags, struct dapl_sp **made)
 {
@@ -249,7 +252,7 @@ static DAT_RETURN reserve(struct dapl_sp *sp, struct dapl_ep *ep)
 	return ret;
 }
 
-/* dat_rsp_create (doc/spec/calls.md 7): one request, for one endpoint. */
+/* dat_rsp_create (doc/spec/calls.md 7): takes one request, for one endpoint. */
 DAT_RETURN dapl_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep_handle,
 			   DAT_EVD_HANDLE evd_handle, DAT_RSP_HANDLE *handle)
 {
@@ -275,7 +278,7 @@ DAT_RETURN dapl_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_H
 		dapl_sp_destroy(sp);
 		return ret;
 	}
-	*handle = (DAT_RSP_HANDLE)sp;	/* valid before its request may come */
+	*handle = (DAT_RSP_HANDLE)sp;	/* set before the request may arrive */
 	if ((ret = publish(sp, NULL))) {
 		*handle = DAT_HANDLE_NULL;
 		return ret;

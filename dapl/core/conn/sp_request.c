@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sp_request.c - what becomes of a request that reaches a service point: a connection request (cr.c),
- * with an endpoint where the service point has or makes one, and an event on its EVD. A request that
- * finds no room is rejected. SP-36. */
+/* sp_request.c - delivers a request that reaches a service point: makes a connection request (cr.c), with
+ * an endpoint if the service point has or makes one, and an event on its EVD. Rejects a request that finds
+ * no room. SP-36. */
 #include <string.h>
 #include "dapl/core/base/qual.h"
 #include "dapl/core/conn/cr.h"
@@ -12,7 +12,8 @@
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/event/evd_notify.h"
 
-/* A request may come before core knows which port the device has chosen. SP-38, 39, 41, EXT-26. */
+/* Returns the qualifier of a request. It may arrive before the device has returned the port that it has
+ * chosen. SP-38, 39, 41, EXT-26. */
 static DAT_CONN_QUAL qual_of(const struct dapl_sp *sp, const struct dapl_cr *cr)
 {
 	DAT_CONN_QUAL qual = READ_ONCE(sp->qual);
@@ -20,7 +21,7 @@ static DAT_CONN_QUAL qual_of(const struct dapl_sp *sp, const struct dapl_cr *cr)
 	return qual ? qual : dapl_port_of(&cr->local);
 }
 
-/* False: the EVD is full. SP-13. */
+/* Returns false if the EVD is full. SP-13. */
 static bool queue_request_event(struct dapl_sp *sp, struct dapl_cr *cr)
 {
 	DAT_CR_ARRIVAL_EVENT_DATA *data;
@@ -30,8 +31,8 @@ static bool queue_request_event(struct dapl_sp *sp, struct dapl_cr *cr)
 	event.event_number = cr->ud ? (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT :
 		DAT_CONNECTION_REQUEST_EVENT;
 	data = &event.event_data.cr_arrival_event_data;
-	/* An RSP is named too, unlike in SP-16, since programs compare it. It no longer listens, but its handle
-	 * stays good until dat_rsp_free, which programs call. */
+	/* The event names an RSP, too, unlike SP-16, because programs compare the handle. The RSP no longer
+	 * listens, but its handle stays valid until dat_rsp_free, which programs call. */
 	data->sp_handle.psp_handle = (DAT_PSP_HANDLE)sp;
 	data->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&cr->local;
 	data->conn_qual = qual_of(sp, cr);
@@ -46,7 +47,7 @@ static bool queue_request_event(struct dapl_sp *sp, struct dapl_cr *cr)
 	return true;
 }
 
-/* The provider's own endpoint for a request; the consumer configures it before it accepts. SP-12. */
+/* Makes the provider's own endpoint for a request. The consumer configures it before it accepts. SP-12. */
 static struct dapl_ep *provider_ep(struct dapl_ia *ia, struct dapl_cr *cr)
 {
 	DAT_EP_ATTR attr;
@@ -66,7 +67,8 @@ static struct dapl_ep *provider_ep(struct dapl_ia *ia, struct dapl_cr *cr)
 	return ep;
 }
 
-/* False: there is no memory for one, or the reserved one was lost. */
+/* Gives the CR an endpoint if the service point has or makes one. Returns false if the reserved endpoint is
+ * not reserved any more, or if there is no room for the event or no memory. */
 static bool give_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 {
 	bool reserved = sp->obj.kind == DAPL_RSP && sp->ep;
@@ -90,15 +92,15 @@ static bool give_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 	if (sp->obj.kind != DAPL_RSP && sp->flags != DAT_PSP_PROVIDER_FLAG)
 		return true;
 	if (!dapl_evd_has_room(sp->evd, 1))
-		return false;	/* no room for the event, so make no endpoint */
+		return false;	/* without room for the event, make no endpoint */
 	cr->ep = provider_ep(sp->obj.ia, cr);
 	if (cr->ep)
 		dapl_object_get(&cr->ep->obj);
 	return cr->ep != NULL;
 }
 
-/* The reserved endpoint of a request that could not be queued is reserved again. One that the
- * provider made stays with the CR, and goes with it. SP-45. */
+/* Reserves the reserved endpoint again after its request could not be queued. An endpoint that the provider
+ * made stays with the CR, and ends with it. SP-45. */
 static void take_back_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 {
 	struct dapl_ep *ep = cr->ep;
@@ -115,13 +117,14 @@ static void take_back_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 	dapl_object_put(&ep->obj);
 }
 
-/* The CR has an event on the EVD. True also when dat_ia_close has condemned the CR meanwhile,
- * and so refuses it. The EVD may have become full since it was looked at. */
+/* Publishes the CR and queues its event. Returns false if the EVD is full. Returns true also if
+ * dat_ia_close has killed the CR meanwhile: it then refuses the request. */
 static bool publish_request(struct dapl_sp *sp, struct dapl_cr *cr)
 {
 	bool queued;
 
-	dapl_object_enter_own(&cr->obj);	/* it may be answered before the call below returns */
+	dapl_object_enter_own(&cr->obj);	/* the request may be answered before queue_request_event
+						 * returns */
 	dapl_object_publish(&cr->obj);
 	queued = queue_request_event(sp, cr) || !dapl_object_kill(&cr->obj);
 	if (!queued) {
@@ -145,14 +148,15 @@ bool dapl_sp_deliver(struct dapl_sp *sp, struct dapl_cr *cr)
 	bool one_shot = sp->obj.kind == DAPL_RSP;
 
 	if (one_shot && __atomic_exchange_n(&sp->used, true, __ATOMIC_ACQ_REL))
-		return false;	/* its request came before; it may have let its EVD go. SP-16 */
+		return false;	/* its request has arrived before, and it may have given up its EVD.
+				 * SP-16 */
 	if (!give_endpoint(sp, cr) || !publish_request(sp, cr)) {
 		if (one_shot)
 			__atomic_store_n(&sp->used, false, __ATOMIC_RELEASE);
 		return false;
 	}
 	if (one_shot) {
-		dapl_object_get(&sp->obj);	/* the task's */
+		dapl_object_get(&sp->obj);	/* the reference of the task */
 		dapl_task_queue(&sp->task, end_used_rsp);
 	}
 	return true;

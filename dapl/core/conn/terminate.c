@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* terminate.c - the end of an endpoint's connection: posts complete, the device's connection is dropped,
- * and the terminal event is delivered (terminate.h).
+/* terminate.c - ends an endpoint's connection: completes the posts, drops the device's connection, and
+ * delivers the terminal event (terminate.h).
  *
- * Terminal events (DISCONNECTED, BROKEN, ...) come after the flushed completions when both
- * go to one EVD: then the event is kept in ep->terminal, ep->deferred makes the dequeuing
- * side call the hook `completed`, and the last completion releases it. */
+ * * * Terminal events (DISCONNECTED, BROKEN and others) must come after the flushed completions if both go
+ * to one EVD. Then ep->terminal keeps the event, ep->deferred makes the dequeuing side call the hook
+ * `completed`, and the event is delivered after the last completion. */
 #include <string.h>
 #include "dapl/core/conn/terminate.h"
 #include "dapl/core/ep/post_own.h"
@@ -29,13 +29,13 @@ void dapl_ep_post_event(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
 		event.event_data.connect_event_data.private_data_size = ep->pdata_len;
 		event.event_data.connect_event_data.private_data = ep->pdata;
 	}
-	/* other endpoints change it at the same time */
+	/* atomic: other endpoints may change it at the same time */
 	__atomic_add_fetch(&ep->connect_evd->counters[DCNT_EVD_CONN_CALLBACK], 1,
 			   __ATOMIC_RELAXED);
 	dapl_evd_post(ep->connect_evd, &event);
 }
 
-/* Completions of this endpoint that go to its connect EVD and are not dequeued yet. CONN-29. */
+/* True if completions of this endpoint that go to its connect EVD are not dequeued yet. CONN-29. */
 static bool must_wait(struct dapl_ep *ep)
 {
 	if (!ep->connect_evd)
@@ -51,8 +51,8 @@ static bool of_this_ep(const struct dapl_dto *dto, const struct ibv_wc *wc, cons
 	return (dto->flags & REQ_SRQ) && wc->qp_num == ep->qpn;
 }
 
-/* Devices do not report when an SRQ endpoint has returned its last buffer, but consumers wait
- * for that event before they free the SRQ. */
+/* Reports that an endpoint on an SRQ has returned its last buffer. Consumers wait for that event before
+ * they free the SRQ, and no device reports it. */
 static void report_last_buffer(struct dapl_ep *ep)
 {
 	if (!ep->owes_last_buffer || dapl_evd_holds(dapl_ep_recv_evd(ep), of_this_ep, ep))
@@ -99,7 +99,7 @@ void dapl_conn_defer(struct dapl_ep *ep)
 		}
 }
 
-/* Marks the queue: later posts complete without the device. */
+/* Marks the queue as failed, so later posts take the slow path. */
 static void end_posting(struct dapl_queue *q)
 {
 	dapl_spin_lock(&q->lock);
@@ -115,14 +115,14 @@ static void flush(struct dapl_ep *ep)
 
 	dapl_device_ops.error_qp(ep->qp);
 	if (ep->obj.ia->attr.no_late_flush) {
-		/* posts that were not complete when error_qp returned */
+		/* posts that had not completed when error_qp returned */
 		dapl_evd_flush_posts(dapl_ep_request_evd(ep), ep, &ep->sq, true);
 		if (!ep->srq)
 			dapl_evd_flush_posts(dapl_ep_recv_evd(ep), ep, &ep->rq, true);
 		return;
 	}
-	/* Successful suppressed requests made no completion and now never will:
-	 * a marker that flushes behind them gives their records back. */
+	/* Successful suppressed requests make no completion. A marker that flushes behind them gives their
+	 * records back. */
 	dapl_spin_lock(&ep->sq.lock);
 	unsignaled = ep->sq.unsignaled != 0;
 	dapl_spin_unlock(&ep->sq.lock);

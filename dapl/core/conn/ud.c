@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ud.c - UD endpoints (doc/spec/extensions.md 4.1): one datagram QP that collects address handles
- * by "connecting" to any number of peers. Connected endpoints are conn.c's job, multicast groups
- * mcast.c's.
+/* ud.c - UD endpoints (doc/spec/extensions.md 4.1): one datagram QP that collects address handles by
+ * "connecting" to any number of peers. Connected endpoints are in conn.c, multicast groups in mcast.c.
  *
- * A peer is kept from connect or accept until dat_ib_ud_cm_free and dat_ib_ud_ah_free
- * have taken what the consumer holds of it, or the endpoint is freed. */
+ * * * A peer is kept from connect or accept until the consumer has freed its connection (dat_ib_ud_cm_free)
+ * and its address handle (dat_ib_ud_ah_free), or the endpoint. */
 #include <stdlib.h>
 #include <string.h>
 #include "common/clock.h"
@@ -22,14 +21,16 @@
 struct dapl_known_peer {
 	struct dapl_known_peer *next;
 	struct dapl_ep *ep;
-	struct dapl_timer timer;	/* of a connect; holds a reference of the endpoint */
-	bool timed;			/* the timer was started, and has not fired nor been
-					 * stopped */
-	bool gone;			/* forgotten: freed when the timer has fired */
+	struct dapl_timer timer;	/* time limit of a connect; holds a reference of the endpoint */
+	bool timed;			/* the timer was started, and neither fired nor was stopped */
+	bool gone;			/* the peer is not listed any more, and is freed when the timer has
+					 * fired */
 	bool answered;
-	bool cm_freed;			/* dat_ib_ud_cm_free: its context names nothing any more */
-	struct dapl_conn *conn;		/* NULL once released */
-	struct dapl_ud_peer to;		/* to.ah NULL: not resolved, or freed */
+	bool cm_freed;			/* the consumer has freed the connection, so its context is
+					 * invalid */
+	struct dapl_conn *conn;		/* NULL after the release */
+	struct dapl_ud_peer to;		/* to.ah NULL: the address handle does not exist yet, or was
+					 * freed */
 	struct sockaddr_storage address;
 	uint64_t began_ns;
 	bool active;
@@ -60,7 +61,7 @@ static void drop_ah(struct dapl_known_peer *peer)
 	peer->to.ah = NULL;
 }
 
-/* A timer that could not be stopped is waiting for the lock, and frees it. */
+/* If the timer could not be stopped, its handler is waiting for the lock, and frees the peer. */
 static void free_peer(struct dapl_known_peer *peer)
 {
 	stop_timer(peer);
@@ -133,7 +134,7 @@ static void keep_pdata(struct dapl_known_peer *peer, const void *pdata, size_t l
 	memcpy(peer->pdata, pdata, len);
 }
 
-/* ep->lock held. */
+/* Called with ep->lock held. */
 static void trace_step(const struct dapl_ep *ep, const struct dapl_known_peer *peer, const char *step)
 {
 	char local[DIAG_ADDRESS], remote[DIAG_ADDRESS];
@@ -205,8 +206,8 @@ DAT_RETURN dapl_ud_connect(struct dapl_ep *ep, const struct sockaddr *to, DAT_TI
 	return DAT_SUCCESS;
 }
 
-/* An endpoint that the provider made or an RSP reserved is the consumer's from here on. As any
- * other it's UNCONNECTED until its first peer is established. EXT-27, 28. */
+/* From here on the consumer owns an endpoint that the provider made or an RSP reserved. Like any other it
+ * is UNCONNECTED until its first peer is established. EXT-27, 28. */
 DAT_RETURN dapl_ud_accept(struct dapl_ep *ep, struct dapl_cr *cr, int len, const void *data)
 {
 	struct dapl_conn_params params;
@@ -238,7 +239,8 @@ DAT_RETURN dapl_ud_accept(struct dapl_ep *ep, struct dapl_cr *cr, int len, const
 	return err == EMSGSIZE ? BAD_PARAM(3) : dapl_status(err, DAT_RESOURCE_MEMORY);
 }
 
-/* There is no connection to end: the communication identifiers go, address handles stay. EXT-19. */
+/* There is no connection to end: frees the communication identifiers, and keeps the address handles.
+ * EXT-19. */
 DAT_RETURN dapl_ud_disconnect(struct dapl_ep *ep)
 {
 	assert_held(&ep->lock);
