@@ -16,7 +16,7 @@
 #include "dapl/core/eth/rule.h"
 
 enum {
-	DEFAULT_FRAMES = 4096,		/* of a ring: 7 MB with frames of 1500 bytes */
+	DEFAULT_FRAMES = 4096,		/* frames of a ring: 7 MB with frames of 1500 bytes */
 	MAX_FRAMES = 1 << 20,
 	MAX_SNAP = 1 << 16,
 	MIN_FRAME = 14,			/* bytes: both addresses and the type */
@@ -37,7 +37,7 @@ static bool number(const char *text, unsigned long max, uint32_t *value)
 	return !*end && !errno && n && n <= max;
 }
 
-/* One of two words. */
+/* Reads one of two words; *value is true for `on`. Returns false for any other word. */
 static bool choice(const char *text, const char *off, const char *on, bool *value)
 {
 	*value = !strcmp(text, on);
@@ -85,7 +85,8 @@ static DAT_RETURN begin_status(int err)
 	return dapl_status(err, DAT_RESOURCE_TEP);
 }
 
-/* An SRQ may grow, to what the device allows. */
+/* Returns the number of frames - 1. An SRQ may grow to the device's limit, so an endpoint on an SRQ has
+ * that many. */
 static uint32_t frame_mask(const struct dapl_ep *ep)
 {
 	uint32_t most = (uint32_t)ep->obj.ia->ia_attr.max_recv_per_srq, size = 1;
@@ -97,7 +98,7 @@ static uint32_t frame_mask(const struct dapl_ep *ep)
 	return size - 1;
 }
 
-/* ep->lock held. */
+/* Called with ep->lock held. */
 static DAT_RETURN begin_locked(struct dapl_ep *ep, struct dapl_eth_config *config)
 {
 	struct dapl_eth_attr attr;
@@ -144,7 +145,7 @@ static DAT_RETURN begin(DAT_EP_HANDLE handle, struct dapl_eth_config *config)
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);
 	DAT_RETURN ret;
 
-	if (!ep)	/* its IA was closed meanwhile */
+	if (!ep)	/* another thread closed its IA meanwhile */
 		return BAD_HANDLE(IA);
 	dapl_mutex_lock(&ep->lock);
 	ret = begin_locked(ep, config);
@@ -152,7 +153,8 @@ static DAT_RETURN begin(DAT_EP_HANDLE handle, struct dapl_eth_config *config)
 	return ret;
 }
 
-/* An endpoint without the attributes that are for this file; NULL srq: receives of its own. */
+/* Makes an endpoint without the named attributes, which are for this file only. `srq` NULL: it has receives
+ * of its own. */
 static DAT_RETURN create_plain(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
 			       DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *made)
 {
@@ -217,7 +219,7 @@ DAT_RETURN dapl_eth_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_E
 
 /* --- disconnecting and freeing --------------------------------------------------------- */
 
-/* The endpoint of a handle with a reference, if it is a raw one. */
+/* Returns the endpoint of a handle with a reference, or NULL if it is not raw. */
 static struct dapl_ep *raw_ep(DAT_EP_HANDLE handle)
 {
 	DAPL_ENTERED struct dapl_ep *ep = dapl_ep_enter(handle);

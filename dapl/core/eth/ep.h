@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ep.h - the life of raw Ethernet endpoints (ep.c): entries of the provider table. Each hands an
- * endpoint that is not raw to ep/ or conn/. No lock is held. */
+/* ep.h - the life of raw Ethernet endpoints (ep.c): entries of the provider table. For an endpoint that is
+ * not raw each calls the function of ep/ or conn/. Called with no lock held. */
 #ifndef DAPL_ETH_EP_H
 #define DAPL_ETH_EP_H
 #include "dapl/core/dapl.h"
 
 /* dat_ep_create() and dat_ep_create_with_srq(): a raw endpoint is CONNECTED when they return. After an
- * error there is no endpoint: invalid parameter for attributes, NOT_SUPPORTED for what the device lacks,
- * INSUFFICIENT_RESOURCES. */
+ * error there is no endpoint. Errors: INVALID_PARAMETER for attributes, NOT_SUPPORTED for capabilities that
+ * the device lacks, INSUFFICIENT_RESOURCES. */
 DAT_RETURN dapl_eth_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
 			      DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *handle);
 DAT_RETURN dapl_eth_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,

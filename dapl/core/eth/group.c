@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* group.c - groups of raw Ethernet endpoints that share the frames of rules. Which frame comes to which
- * endpoint is the device's matter. ETH-31 to 34. */
+/* group.c - groups of raw Ethernet endpoints that share the frames of rules. The device distributes the
+ * frames among the endpoints. ETH-31 to 34. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,8 @@ static struct dapl_eth_rss to_device(const DAT_ETH_RSS *rss)
 
 /* --- members -------------------------------------------------------------------------------- */
 
-/* Those that are entered keep their QPs: a free waits for the calls inside. */
+/* Enters an endpoint and gets its QP, which stays until the endpoint is left: a free waits for the calls
+ * inside. */
 static DAT_RETURN enter_member(struct dapl_ia *ia, DAT_EP_HANDLE handle, struct dapl_ep **ep, struct ibv_qp **qp)
 {
 	DAT_RETURN ret = DAT_SUCCESS;

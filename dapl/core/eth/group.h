@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* group.h - groups of raw Ethernet endpoints (group.c). No lock is held. */
+/* group.h - groups of raw Ethernet endpoints (group.c). Called with no lock held. */
 #ifndef DAPL_ETH_GROUP_H
 #define DAPL_ETH_GROUP_H
 #include "dapl/core/dapl.h"

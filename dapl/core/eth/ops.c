@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ops.c - the calls of dat_eth_extensions.h: arguments, and what the device answers. ETH-9, 15 to 20, 35. */
+/* ops.c - the calls of dat_eth_extensions.h: checks arguments, calls the device, translates its answers.
+ * ETH-9, 15 to 20, 35. */
 #include <errno.h>
 #include <string.h>
 #include "dapl/core/eth/group.h"
@@ -8,7 +9,7 @@
 #include "dapl/core/eth/send.h"
 #include "dapl/core/event/evd_notify.h"
 
-/* A device fills in structs of this layout. */
+/* The structs of a device have the layout of the public ones, so they are copied and cast. */
 #define SAME(dat, device, member) \
 	_Static_assert(sizeof(dat) == sizeof(device) && offsetof(dat, member) == offsetof(device, member), \
 		       "one layout")
@@ -24,7 +25,7 @@ SAME(DAT_ETH_RULE, struct dapl_eth_rule, inner_mask);
 SAME(DAT_ETH_STATS, struct dapl_eth_stats, bad);
 _Static_assert(sizeof(DAT_ETH_FRAME) <= 56, "fits into event_extension_data");
 
-/* Copies as much as the caller's header knows of. */
+/* Copies a struct, at most `size` bytes: the caller may use an older header. */
 static DAT_RETURN give(void *to, DAT_UINT32 size, void *from, size_t have)
 {
 	if (size < sizeof size)
@@ -78,7 +79,7 @@ static DAT_RETURN read_clock(DAT_HANDLE handle, va_list args)
 	return DAT_SUCCESS;
 }
 
-/* ep->lock held: whether the ring may be used. ETH-7. */
+/* Returns DAT_SUCCESS if the ring may be used. Called with ep->lock held. ETH-7. */
 static DAT_RETURN ring_state(const struct dapl_ep *ep)
 {
 	assert_held(&ep->lock);
@@ -127,7 +128,8 @@ static DAT_RETURN release(struct dapl_ep *ep, DAT_COUNT oldest)
 	return ret;
 }
 
-/* A thread that waits already does not look at the CQ again by itself. */
+/* Arms the ring. If frames are there (EALREADY), notifies: a thread that already waits does not look at the
+ * CQ again by itself. */
 static DAT_RETURN arm_locked(struct dapl_ep *ep)
 {
 	int err = dapl_device_ops.eth->arm(ep->qp, (uintptr_t)&ep->eth->ready);
@@ -182,7 +184,7 @@ static DAT_RETURN moderate(DAT_HANDLE handle, va_list args)
 		return BAD_HANDLE(EVD_REQUEST);
 	if (frames < 0)
 		return BAD_PARAM(2);
-	if (frames && !microseconds)	/* fewer would wait for ever */
+	if (frames && !microseconds)	/* without a time limit, fewer completions would never notify */
 		return BAD_PARAM(3);
 	if (!dapl_device_ops.eth->moderate)
 		return NOT_SUPPORTED;

@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include "dapl/core/dapl.h"
 
-/* Operation DAT_ETH_*_OP with the arguments of its call, and its errors. NOT_IMPLEMENTED: the device has
- * no raw endpoints. No lock is held. */
+/* Calls the operation DAT_ETH_*_OP with the arguments of its call, and returns its errors. NOT_IMPLEMENTED:
+ * the device has no raw endpoints. Called with no lock held. */
 DAT_RETURN dapl_eth_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* rule.c - rules of raw Ethernet endpoints and of groups as objects. Whether a frame matches is the
- * device's matter. ETH-10 to 14, 29, 33. */
+/* rule.c - rules of raw Ethernet endpoints and of groups as objects. The device matches the frames. ETH-10
+ * to 14, 29, 33. */
 #include <errno.h>
 #include <string.h>
 #include "dapl/core/base/fork.h"
@@ -9,8 +9,8 @@
 
 #define RULE_FLAGS (DAT_ETH_ALL | DAT_ETH_ALL_MULTICAST | DAT_ETH_JOIN | DAT_ETH_EGRESS)
 
-/* Guards where all rules are, and the rules of groups; excludes that two threads hold the locks of two
- * endpoints. */
+/* Guards the places of all rules, and the lists of groups. Only its holder takes the locks of two
+ * endpoints, so two threads cannot block each other. */
 static struct dapl_mutex move_lock = DAPL_MUTEX_INIT(RANK_ETH_MOVE);
 
 static void before_fork(void)
@@ -43,13 +43,13 @@ void dapl_eth_groups_unlock(void)
 
 /* --- where a rule is: an endpoint or a group ----------------------------------------------- */
 
-/* One of both. */
+/* The place of a rule. One member is NULL. */
 struct place {
 	struct dapl_ep *ep;
 	struct dapl_group *group;
 };
 
-/* The object of a handle, entered; NULL: it is neither a raw endpoint nor a group. */
+/* Enters the object of a handle. Returns NULL if it is neither a raw endpoint nor a group. */
 static struct dapl_object *place_enter(DAT_HANDLE handle, struct place *place)
 {
 	struct dapl_ep *ep = dapl_ep_enter(handle);
@@ -87,13 +87,13 @@ static struct dapl_rule **place_rules(const struct place *place)
 	return place->ep ? &place->ep->eth->rules : &place->group->rules;
 }
 
-/* move_lock held, or no other thread can move the rule. */
+/* Called with move_lock held, or when no other thread can move the rule. */
 static struct place place_of(const struct dapl_rule *rule)
 {
 	return (struct place){ rule->ep, rule->group };
 }
 
-/* move_lock held, which alone guards a group's rules. */
+/* Takes the lock of an endpoint. Called with move_lock held, which alone guards a group's rules. */
 static void place_lock(const struct place *place)
 {
 	assert_held(&move_lock);
@@ -168,8 +168,8 @@ static bool is_good(const DAT_ETH_RULE *rule)
 		(!(rule->flags & DAT_ETH_JOIN) || is_group(&rule->key));
 }
 
-/* Frames that this host sends pass the packet socket behind the hook at which others are taken away. A
- * group has no rules that give frames to no endpoint. ETH-28. */
+/* True if the device can keep the mode of the rule. Frames that this host sends reach the packet socket
+ * after the hook that takes frames away, so they can only be copied. A group cannot drop frames. ETH-28. */
 static bool is_able(const struct place *place, const DAT_ETH_RULE *rule)
 {
 	if (rule->mode == DAT_ETH_COPY)
@@ -297,7 +297,7 @@ DAT_RETURN dapl_eth_rule_query(DAT_HANDLE handle, DAT_ETH_RULE *copy, DAT_UINT64
 	return DAT_SUCCESS;
 }
 
-/* All locks are held. */
+/* Called with move_lock and the locks of both places held. */
 static DAT_RETURN move_locked(struct dapl_rule *rule, const struct place *from, const struct place *to)
 {
 	DAT_RETURN ret = bad_place_state(to);
@@ -307,7 +307,7 @@ static DAT_RETURN move_locked(struct dapl_rule *rule, const struct place *from, 
 	assert_held(&move_lock);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	if (!device_rule_at(rule, from))	/* its endpoint was disconnected or freed meanwhile */
+	if (!device_rule_at(rule, from))	/* another thread disconnected or freed its endpoint */
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	err = dapl_device_ops.eth->move_rule(place_qp(from), rule->device_rule, place_qp(to), &moved);
 	if (err)
@@ -321,7 +321,7 @@ static DAT_RETURN move_locked(struct dapl_rule *rule, const struct place *from, 
 	return DAT_SUCCESS;
 }
 
-/* move_lock held. */
+/* Called with move_lock held. */
 static DAT_RETURN move(struct dapl_rule *rule, const struct place *from, const struct place *to)
 {
 	DAT_RETURN ret;
@@ -366,7 +366,7 @@ DAT_RETURN dapl_eth_rule_move(DAT_HANDLE handle, DAT_HANDLE to_handle)
 
 /* --- the end of an endpoint or a group ------------------------------------------------------- */
 
-/* The first rule, off the list. The place's lock is held. */
+/* Removes the first rule from the list, and returns it. Called with the place's lock held. */
 static struct dapl_rule *take_rule(struct dapl_rule **rules)
 {
 	struct dapl_rule *rule = *rules;
@@ -378,7 +378,7 @@ static struct dapl_rule *take_rule(struct dapl_rule **rules)
 	return rule;
 }
 
-/* A thread that frees the rule at the same time, or dat_ia_close, buries it instead. */
+/* Ends a rule, unless a thread that frees it at the same time, or dat_ia_close, does so. */
 static void bury_rule(struct dapl_rule *rule)
 {
 	if (!dapl_object_kill(&rule->obj))

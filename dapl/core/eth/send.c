@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* send.c - sends of raw Ethernet endpoints with offloads, and their rate: arguments. Whether a frame has
- * the headers that an offload needs is the device's matter. ETH-21 to 26, 36, 37. */
+/* send.c - sends of raw Ethernet endpoints with offloads, and their rate: checks arguments. The device
+ * checks that a frame has the headers that an offload needs. ETH-21 to 26, 36, 37. */
 #include <string.h>
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/eth/send.h"
@@ -8,7 +8,7 @@
 
 static const struct {
 	DAT_UINT32 flag;
-	uint64_t cap;			/* 0: none is needed */
+	uint64_t cap;			/* the capability that the flag needs; 0: none */
 } offloads[] = {
 	{ DAT_ETH_SEND_CSUM, DAT_ETH_CAP_TX_CSUM },
 	{ DAT_ETH_SEND_TSO, DAT_ETH_CAP_TSO },
@@ -53,7 +53,7 @@ static bool is_able(const struct dapl_ep *ep, const DAT_ETH_SEND *how)
 	return true;
 }
 
-/* INTERNAL_ERROR is what a post says of EINVAL: here the device found that `how` does not fit the frame. */
+/* A post returns INTERNAL_ERROR for EINVAL. Here EINVAL means that `how` does not fit the frame. */
 DAT_RETURN dapl_eth_post_send(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 			      const DAT_ETH_SEND *how, DAT_COMPLETION_FLAGS flags)
 {
@@ -93,7 +93,8 @@ static DAT_RETURN check_rate(const struct dapl_ep *ep, DAT_UINT64 rate)
 	return BAD_PARAM(2);
 }
 
-/* The end of a rate needs nothing of the device, which may be gone: sends that wait then complete. ETH-25 */
+/* To end a rate, the device is not queried, because it may have been removed: sends that wait then
+ * complete. ETH-25 */
 DAT_RETURN dapl_eth_pace(struct dapl_ep *ep, const DAT_ETH_PACE *wanted)
 {
 	struct dapl_eth_pace pace;

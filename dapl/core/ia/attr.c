@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* attr.c - what an IA says of itself: IA attributes, provider attributes, named ones
- * (doc/spec/calls.md 1, doc/spec/extensions.md 2). All come from the device's own answers. */
+/* attr.c - attributes of an IA: IA attributes, provider attributes and named attributes (doc/spec/calls.md
+ * 1, doc/spec/extensions.md 2). Their values come from the device. */
 #include <arpa/inet.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,13 +19,13 @@
 
 enum { MAX_NAMED = 32, RESERVED_WRS = 2 };
 
-/* The provider-specific attributes at one MTU and port state. A block that was handed out stays
- * until the IA closes; one that fits again is used again, so there are as many as states. */
+/* The provider-specific attributes for one MTU and port state. A block stays until the IA closes, because
+ * consumers have pointers into it. Later queries find the block of their state again. */
 struct dapl_attr_text {
 	struct dapl_attr_text *next;
 	unsigned mtu;
 	bool port_active;
-	DAT_NAMED_ATTR vendor[8], specific[MAX_NAMED];	/* vendor: of the first block only */
+	DAT_NAMED_ATTR vendor[8], specific[MAX_NAMED];	/* vendor: used in the first block only */
 	char value[MAX_NAMED][80];
 	int values, specifics;
 };
@@ -92,7 +92,7 @@ static void vendor_attrs(struct dapl_ia *ia)
 		ia->attr.delayed_ack ? "true" : "false" };
 	a[n++] = (DAT_NAMED_ATTR){ DAT_ATTR_VENDOR_EXTENSION, "1.0" };
 	a[n++] = (DAT_NAMED_ATTR){ DAT_ATTR_VENDOR_EXT_VERSION, "1.0" };
-	/* the values of these are functions, not texts */
+	/* the values of these are functions, not strings */
 	a[n++] = (DAT_NAMED_ATTR){ DAT_ATTR_DEBUG_QUERY, (const char *)(uintptr_t)trclvl_query };
 	a[n++] = (DAT_NAMED_ATTR){ DAT_ATTR_DEBUG_MODIFY, (const char *)(uintptr_t)trclvl_modify };
 	a[n++] = (DAT_NAMED_ATTR){ DAT_ATTR_DEBUG_DUMP, (const char *)(uintptr_t)trace_dump_to };
@@ -159,7 +159,8 @@ static void show(struct dapl_ia *ia, struct dapl_attr_text *text)
 	ia->provider_attr.provider_specific_attr = text->specific;
 }
 
-/* ia->lock held. Without memory what was reported last stays. */
+/* Shows the attributes of the present state. Without memory the last ones stay. Called with ia->lock
+ * held. */
 static void show_present(struct dapl_ia *ia, const struct dapl_device_attr *now)
 {
 	struct dapl_attr_text *text = ia->text;
@@ -175,7 +176,8 @@ static void show_present(struct dapl_ia *ia, const struct dapl_device_attr *now)
 	if (!text)
 		return;
 	show(ia, text);
-	__atomic_store_n(&ia->attr.mtu, now->mtu, __ATOMIC_RELAXED);	/* a size that is reported may be sent */
+	__atomic_store_n(&ia->attr.mtu, now->mtu, __ATOMIC_RELAXED);	/* a datagram of the reported size
+									 * may be sent */
 }
 
 
@@ -261,7 +263,7 @@ static void provider_attrs(struct dapl_ia *ia, const struct dapl_entry *entry)
 {
 	const struct dapl_device_attr *d = &ia->attr;
 	DAT_PROVIDER_ATTR *a = &ia->provider_attr;
-	/* const for consumers, filled here */
+	/* const for consumers, but set here */
 	DAT_BOOLEAN *merging = (DAT_BOOLEAN *)(uintptr_t)&a->evd_stream_merging_supported[0][0];
 
 	snprintf(a->provider_name, sizeof a->provider_name, "dapl-%s", dapl_device_ops.name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* control_verbs.c - see control_verbs.h. Objects are entered first, all of a kind, and asked then: the
- * lock of an endpoint comes before that of its IA. */
+/* control_verbs.c - see control_verbs.h. Enters all objects of a kind first, and reads them then, because
+ * the lock of an endpoint is taken before that of its IA. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -153,7 +153,7 @@ static const char *list(const struct json_object *request, struct json_writer *j
 
 /* --- parameters ---------------------------------------------------------------------- */
 
-/* A value below the range means that the device or the path decides. */
+/* Writes null for a value below the range: the device or the path decides. */
 static void write_value(struct json_writer *json, const char *key, long value, unsigned long min)
 {
 	value < (long)min ? json_write_text(json, key, NULL) : json_write_number(json, key, value);
@@ -331,8 +331,8 @@ static const char *carrier_of(struct dapl_ep *ep)
 	return dapl_device_ops.carrier(ep->conn);
 }
 
-/* Bytes that the program posted, and that arrived. RDMA reads of the peer and writes by it are not
- * counted: the device does them. */
+/* Writes the bytes that the program has posted, and that have arrived. RDMA reads and writes of the peer
+ * are not counted, because the device executes them. */
 static void write_traffic(struct json_writer *json, struct dapl_ep *ep)
 {
 	static const int sent[] = { DCNT_EP_POST_SEND_DATA, DCNT_EP_POST_SEND_UD_DATA,
@@ -397,7 +397,7 @@ static const char *service_point_type(const struct dapl_sp *sp)
 	return sp->obj.kind == DAPL_RSP ? "RSP" : sp->obj.kind == DAPL_CSP ? "CSP" : "PSP";
 }
 
-/* One that does not listen yet, or no longer, is left out. */
+/* Leaves out a service point that does not listen yet, or no longer. */
 static void write_service_point(struct json_writer *json, struct dapl_object *obj)
 {
 	const struct dapl_sp *sp = (const struct dapl_sp *)obj;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* control_verbs.h - what the control socket (base/control.h) does for its clients: tells of IAs,
- * endpoints, counters, parameters and trace records, and changes parameters. doc/design/control.md
- * has the members of the answers. */
+/* control_verbs.h - the verbs of the control socket (base/control.h): they list IAs, endpoints, counters,
+ * parameters and trace records, and change parameters. doc/design/control.md has the members of the
+ * answers. */
 #ifndef DAPL_CONTROL_VERBS_H
 #define DAPL_CONTROL_VERBS_H
 
-/* At the start of the library. */
+/* Called when the library starts. */
 void dapl_control_verbs_init(void);
 
 #endif

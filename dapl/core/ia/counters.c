@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* counters.c - the counters of IAs, endpoints and EVDs as consumers see them. They count always, by plain
- * additions under a lock that the data path holds anyway, or by atomic ones where it holds none. A
- * query takes these locks, so that no addition gets lost between its load and a reset. The groups
- * LNK and DIAG are read from the device's files in sysfs. */
+/* counters.c - reads and resets the counters of IAs, endpoints and EVDs. They always count, by plain
+ * additions under a lock that the data path holds anyway, or by atomic ones. A query takes these locks, so
+ * that a reset loses no addition. The groups LNK and DIAG are read from the device's files in sysfs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +111,8 @@ static uint64_t device_value(const struct dapl_ia *ia, int i)
 	return value;
 }
 
-/* Brings the running groups' counters up to date; `begin` only notes where they stand. */
+/* Adds to the counters of these groups what the device has counted since the last look. With `begin` it
+ * only stores the device's present values. */
 static void update_device(struct dapl_ia *ia, unsigned groups, bool begin)
 {
 	for (int i = 0; i < DEVICE_COUNTERS; i++) {
@@ -131,7 +131,7 @@ static void update_device(struct dapl_ia *ia, unsigned groups, bool begin)
 	}
 }
 
-/* Makes groups run, or stops them. Returns those that ran before. */
+/* Starts or stops groups. Returns the groups that ran before. */
 static unsigned set_counting(struct dapl_ia *ia, unsigned groups, bool run)
 {
 	unsigned ran;
@@ -175,7 +175,8 @@ static bool set_of(struct dapl_object *obj, struct set *set)
 	}
 }
 
-/* Copies the counters [from, to) to `out`, and resets them. Atomic: some are counted without a lock. */
+/* Copies the counters [from, to) to `out`, and resets them if `reset` is set. Atomic, because some are
+ * counted without a lock. */
 static void copy(const struct set *set, int from, int to, uint64_t *out, int reset)
 {
 	for (int i = from; i < to; i++)
@@ -183,7 +184,7 @@ static void copy(const struct set *set, int from, int to, uint64_t *out, int res
 			__atomic_load_n(&set->value[i], __ATOMIC_RELAXED);
 }
 
-/* The data path counts what it found and what it did not; the sums are made here. */
+/* The data path counts successful and unsuccessful calls; the sums are computed here. */
 static void copy_of_evd(struct dapl_evd *evd, const struct set *set, int from, int to, uint64_t *out,
 			int reset)
 {
@@ -193,7 +194,8 @@ static void copy_of_evd(struct dapl_evd *evd, const struct set *set, int from, i
 	c[DCNT_EVD_DEQUEUE] = c[DCNT_EVD_DEQUEUE_FOUND] + c[DCNT_EVD_DEQUEUE_NOT_FOUND];
 	c[DCNT_EVD_DEQUEUE_POLL] = c[DCNT_EVD_DEQUEUE_POLL_FOUND] + evd->polled_empty;
 	copy(set, from, to, out, reset);
-	evd->polled_empty = c[DCNT_EVD_DEQUEUE_POLL] - c[DCNT_EVD_DEQUEUE_POLL_FOUND];	/* after a reset, too */
+	/* a reset may have cleared one of the two, or both */
+	evd->polled_empty = c[DCNT_EVD_DEQUEUE_POLL] - c[DCNT_EVD_DEQUEUE_POLL_FOUND];
 	dapl_spin_unlock(&evd->lock);
 }
 
@@ -228,7 +230,7 @@ static void copy_of(struct dapl_object *obj, const struct set *set, int from, in
 		copy(set, from, to, out, reset);
 }
 
-/* Called for a consumer: brings counters of the device up to date. */
+/* The same as set_of, and updates the device's own counters before. */
 static bool updated_set_of(struct dapl_object *obj, struct set *set)
 {
 	struct dapl_ia *ia = (struct dapl_ia *)obj;
@@ -267,7 +269,7 @@ static void print_one(const struct set *set, const struct dapl_object *obj, int 
 		 (unsigned long long)value);
 }
 
-/* Of all counters those that are not 0, or one line that says that there are none. EXT-24. */
+/* Prints one counter, or all that are not 0. If all are 0, one line says so. EXT-24. */
 DAT_RETURN dapl_counters_print(struct dapl_object *obj, int which, int reset)
 {
 	uint64_t value[MOST_COUNTERS];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ext.c - dat_extension_op: atomics, RDMA write with immediate, UD, counters, open-query
  * (doc/spec/extensions.md), mapped memory (dat_map_extensions.h), device memory (dat_dm_extensions.h),
- * sends with immediate data (dat_send_extensions.h), multicast (dat_mcast_extensions.h), the last error
- * of an endpoint (dat_diag_extensions.h). Arguments are read here; what an operation does is in ep/,
- * conn/, mem/ and eth/. BAD_PARAM counts the arguments of the macro; only device memory counts those of
- * dat_extension_op. An operation of endpoints stands in two switches: dapl_extension_op() selects the
- * kind of its handle, ep_op() calls it. The collective operations (6 to 25) are NOT_IMPLEMENTED. */
+ * sends with immediate data (dat_send_extensions.h), multicast (dat_mcast_extensions.h), the last error of
+ * an endpoint (dat_diag_extensions.h). This file reads the arguments; ep/, conn/, mem/ and eth/ do the
+ * operations. BAD_PARAM counts the arguments of the macro; only device memory counts those of
+ * dat_extension_op. An operation of endpoints is in two switches: dapl_extension_op() selects the kind of
+ * its handle, ep_op() calls it. The collective operations (6 to 25) are NOT_IMPLEMENTED. */
 #include <stdarg.h>
 #include <string.h>
 #include <dat/dat_mcast_extensions.h>
@@ -282,7 +282,7 @@ static DAT_RETURN fill_query(struct dapl_ia *query, const struct dapl_entry *ent
 	return ret == DAT_SUCCESS ? dapl_attr_prepare(query, entry) : ret;
 }
 
-/* The handle is the name; the arguments begin behind it. */
+/* dat_ib_open_query: the handle is the ia_name. */
 static DAT_RETURN open_query(const char *name, va_list args)
 {
 	struct dapl_entry *entry = dapl_entry_find(name);

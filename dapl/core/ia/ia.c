@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ia.c - interface adapters: opening, asking, closing, asynchronous errors. What they say
- * of themselves is attr.c's job. */
+/* ia.c - interface adapters: opening, querying, closing, asynchronous errors. Attributes are in attr.c. */
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -91,8 +90,8 @@ static void end_ia(struct dapl_object *obj)
 	dapl_attr_free(ia);
 }
 
-/* What the consumer passed for the asynchronous EVD. *evd, NULL before, is entered; if it stays
- * NULL and *make is false: none. IA-4, 5, 6. */
+/* Checks the consumer's argument for the asynchronous EVD. Enters *evd, which is NULL before. If it stays
+ * NULL and *make is false, the IA gets no asynchronous EVD. IA-4, 5, 6. */
 static DAT_RETURN async_argument(const struct dapl_entry *entry, DAT_EVD_HANDLE handle,
 				 struct dapl_evd **evd, bool *make)
 {
@@ -188,7 +187,8 @@ DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE 
 	if ((ret = open_device(ia, entry)))
 		goto fail;
 	if (make) {
-		ret = dapl_evd_make(ia, qlen ? qlen : 1, DAT_EVD_ASYNC_FLAG, NULL, false, &evd);	/* IA-2 */
+		/* IA-2 */
+		ret = dapl_evd_make(ia, qlen ? qlen : 1, DAT_EVD_ASYNC_FLAG, NULL, false, &evd);
 		if (ret != DAT_SUCCESS) {
 			close_device(ia);
 			goto fail;
@@ -266,8 +266,8 @@ static void send_waiters_away(struct dapl_ia *ia)
 	dapl_mutex_unlock(&ia->lock);
 }
 
-/* Waits until no call is inside the IA or an object of it, and none can begin. The device may
- * still bring connection requests and endpoints for them. */
+/* Waits until no call is inside the IA or an object of it, and none can begin. Connection requests may
+ * still arrive, with endpoints for them. */
 static void end_calls(struct dapl_ia *ia)
 {
 	dapl_object_wait_calls(&ia->obj, 1);
@@ -277,7 +277,7 @@ static void end_calls(struct dapl_ia *ia)
 	}
 }
 
-/* Ends the objects in the order of their dependence: users before what they use. DM-20. */
+/* Ends the objects in the order of their dependence: each before the objects that it uses. DM-20. */
 static void end_everything(struct dapl_ia *ia)
 {
 	static const enum dapl_kind order[] = { DAPL_RULE, DAPL_GROUP, DAPL_PSP, DAPL_RSP, DAPL_CSP, DAPL_CR, DAPL_EP,
@@ -293,11 +293,12 @@ static void end_everything(struct dapl_ia *ia)
 	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
 		end_all(ia, order[i]);
 		if (order[i] == DAPL_RSP || order[i] == DAPL_CR)
-			dapl_service_flush();	/* RSPs whose request came end in a task */
+			dapl_service_flush();	/* RSPs whose request has arrived end in a task */
 	}
 }
 
-/* Objects that the consumer need not free: the asynchronous EVD, RSPs that did their work. */
+/* True for objects that the consumer need not free: the asynchronous EVD, and RSPs whose request has
+ * arrived. */
 static bool goes_by_itself(const struct dapl_ia *ia, const struct dapl_object *obj)
 {
 	if (obj->kind == DAPL_RSP)
@@ -318,8 +319,8 @@ static bool is_idle(struct dapl_ia *ia)
 	return idle;
 }
 
-/* dat_ia_close (doc/spec/calls.md 1). In a forked child the handle goes, nothing else is
- * touched: device and objects are the parent's. IA-8, 9, 10, 12. */
+/* dat_ia_close (doc/spec/calls.md 1). In a forked child only the handle becomes invalid, because the device
+ * and the objects belong to the parent. IA-8, 9, 10, 12. */
 DAT_RETURN dapl_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 {
 	DAPL_ENTERED struct dapl_ia *ia = dapl_ia_enter(handle);
@@ -340,7 +341,7 @@ DAT_RETURN dapl_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 	dapl_async_leave(ia);
 	dapl_tap_ia_closed();
 	end_calls(ia);
-	dapl_net_forget(ia);	/* after calls that may begin a watch */
+	dapl_net_forget(ia);	/* after the calls, which may begin a watch */
 	end_everything(ia);
 	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ia", ia, "closed", "%s",
 	      ia->ia_attr.adapter_name);

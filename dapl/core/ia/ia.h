@@ -4,8 +4,8 @@
 #define DAPL_IA_H
 #include "dapl/core/dapl.h"
 
-/* One ia_name: a row of dat.conf that the registry has handed to dat_provider_init.
- * Never freed before the library goes, since stale handles point at the table. */
+/* The entry of one ia_name: a line of dat.conf that the registry has passed to dat_provider_init. Not freed
+ * before the library is unloaded, because stale handles point to the table. */
 struct dapl_entry {
 	DAT_PROVIDER table;	/* first: DAT_PROVIDER * is struct dapl_entry * */
 	DAT_PROVIDER_INFO info;
@@ -14,13 +14,14 @@ struct dapl_entry {
 	struct dapl_entry *next;
 };
 
-/* Opens the device of an entry; its messages name the adapter. */
+/* Opens the device of an entry. Messages of the device name the adapter meanwhile. Returns 0 or an
+ * errno. */
 int dapl_ia_open_device(struct dapl_ia *ia, const struct dapl_entry *entry);
 /* The slot of the provider table; the entry is found by its name. */
 DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_HANDLE *handle);
-/* The DAT code for the errno with which a device was not opened or queried. EINVAL: ia_params of the
- * entry are wrong, so it is the first argument, the name of the IA, that cannot be used. */
+/* The DAT code for the errno with which a device was not opened or queried. EINVAL: ia_params of the entry
+ * are wrong, so the first argument, the name of the IA, is invalid. */
 DAT_RETURN dapl_ia_open_status(int err);
 
 DAT_RETURN dapl_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd, DAT_IA_ATTR_MASK ia_mask,

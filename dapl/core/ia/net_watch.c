@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* net_watch.c - see net_watch.h. One rtnetlink socket of the process, watched by the service thread, says
- * that something changed; it counts the changes. What is told comes from the device, as for
- * dat_ia_query(). The messages are so few and small that libnl would be more than is needed: the
- * provider has no library for them. */
+/* net_watch.c - see net_watch.h. The service thread watches one rtnetlink socket of the process, whose
+ * messages say that something changed, and counts the changes. The values in events come from the device,
+ * as for dat_ia_query(). The messages are few and simple, so the provider reads them without libnl. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -26,40 +25,44 @@
 #include "dapl/core/ia/net_watch.h"
 
 enum {
-	EVENT_INTERVAL_US = 100000,	/* between two events of an IA: ten a second */
-	BATCH = 32,			/* datagrams that are read before other work has its turn */
-	UNKNOWN = -1,			/* of values: messages were lost */
+	EVENT_INTERVAL_US = 100000,	/* minimum between two events of an IA: ten a second */
+	BATCH = 32,			/* datagrams that are read before the service thread does other
+					 * work */
+	UNKNOWN = -1,			/* in `seen`: messages were lost */
 	SOCKET_BYTES = 16384,		/* a datagram of rtnetlink has at most 8192 */
 };
 
 enum kind { MTU, LINK, ADDRESS, KINDS };
 static const DAT_UINT32 bits[KINDS] = { DAT_NET_MTU, DAT_NET_LINK, DAT_NET_ADDRESS };
 
-/* The socket. It is freed by the thread that took it out of `socket_now`. */
+/* The socket. The thread that removes it from `socket_now` frees it. */
 struct net_socket {
 	struct dapl_watch watch;
 	int fd;
-	bool overflowed;	/* changes were lost, and the socket was not empty since. Service thread */
+	bool overflowed;	/* messages were lost, and the socket was not empty since then. Used by the
+				 * service thread only */
 };
 
 struct dapl_net_watch {
 	struct dapl_ia *ia;
 	DAT_UINT32 what;
-	int index;			/* of the interface */
-	DAT_UINT32 told[KINDS];		/* the last events, or the values when the watch began */
-	DAT_UINT32 seen[KINDS];		/* in the kernel's messages; not for the MTU */
-	int changes[KINDS];		/* seen and not reported; negative: reported before it was seen */
-	/* The MTU of the interface in the kernel's messages, now and at the last event. The device's is another
-	 * number: a size of InfiniBand below it, or a limit of the device. */
+	int index;			/* index of the interface */
+	DAT_UINT32 told[KINDS];		/* values in the last events, or when the watch began */
+	DAT_UINT32 seen[KINDS];		/* values in the kernel's last messages; not for the MTU */
+	int changes[KINDS];		/* changes that were seen and not reported; negative: reported
+					 * before their messages were read */
+	/* The MTU of the interface in the kernel's messages, now and at the last event. The device's MTU
+	 * differs: it is an InfiniBand size below it, or a limit of the device. */
 	DAT_UINT32 interface_mtu, interface_mtu_told;
-	bool mtu_again;			/* the device's MTU is asked for once more */
+	bool mtu_again;			/* the device's MTU is being queried once more */
 	bool scheduled;			/* the timer is started */
-	uint64_t next_ns;		/* no event before */
+	uint64_t next_ns;		/* time before which no event is posted */
 	struct dapl_timer timer;
 	struct dapl_net_watch *next;
 };
 
-static struct dapl_mutex lock = DAPL_MUTEX_INIT(RANK_NET_WATCH);	/* guards what follows, and its fields */
+static struct dapl_mutex lock = DAPL_MUTEX_INIT(RANK_NET_WATCH);	/* guards what follows, and the
+									 * fields of watches */
 static struct dapl_net_watch *watches;
 static struct net_socket *socket_now;		/* NULL: no IA is watched */
 
@@ -108,14 +111,14 @@ static bool has_address(const struct dapl_ia *ia)
 	bool found = false;
 
 	if (getifaddrs(&all))
-		return true;	/* unknown: no change is reported */
+		return true;	/* unknown, so no change is reported */
 	for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next)
 		found = i->ifa_addr && address_same_host(i->ifa_addr, own);
 	freeifaddrs(all);
 	return found;
 }
 
-/* What is true now. Called without a lock: it asks the kernel. */
+/* Reads the present values. Called without a lock, because it asks the kernel. */
 static void read_values(struct dapl_net_watch *w, DAT_UINT32 values[KINDS])
 {
 	struct dapl_device_attr attr;
@@ -124,7 +127,8 @@ static void read_values(struct dapl_net_watch *w, DAT_UINT32 values[KINDS])
 		memcpy(values, w->told, sizeof w->told);
 	} else {
 		values[MTU] = attr.mtu;
-		__atomic_store_n(&w->ia->attr.mtu, attr.mtu, __ATOMIC_RELAXED);	/* the length of datagrams follows */
+		/* the limit of datagrams follows the MTU */
+		__atomic_store_n(&w->ia->attr.mtu, attr.mtu, __ATOMIC_RELAXED);
 		values[LINK] = attr.port_active;
 	}
 	values[ADDRESS] = has_address(w->ia);
@@ -145,8 +149,9 @@ static bool post(struct dapl_ia *ia, DAT_UINT32 what, DAT_UINT32 before, DAT_UIN
 	return dapl_async_offer(ia, &event);
 }
 
-/* `lock` held. Whether the device's MTU may be told. The interface's has changed and the device's has
- * not: it is asked once more, since an RDMA device follows later and without an event. */
+/* True if the device's MTU may be reported. If the interface's MTU has changed and the device's has not,
+ * the device is queried once more, because an RDMA device follows later and without an event. Called with
+ * `lock` held. */
 static bool mtu_is_settled(struct dapl_net_watch *w, DAT_UINT32 value)
 {
 	bool same = value == w->told[MTU] && w->interface_mtu != w->interface_mtu_told;
@@ -164,9 +169,9 @@ static bool mtu_is_settled(struct dapl_net_watch *w, DAT_UINT32 value)
 	return true;
 }
 
-/* `lock` held. Whether the state of the link or the address may be told. The kernel's messages and the
- * device may differ for a moment: an RDMA device has not followed its interface yet, and its event
- * comes; or a change was undone, and its message comes. */
+/* True if the state of the link or the address may be reported. The kernel's messages and the device may
+ * differ for a moment: either the RDMA device has not followed its interface yet, and its event will come,
+ * or a change was undone, and its message will come. Called with `lock` held. */
 static bool state_is_settled(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 value)
 {
 	if (w->seen[kind] == (DAT_UINT32)UNKNOWN)
@@ -175,12 +180,12 @@ static bool state_is_settled(struct dapl_net_watch *w, enum kind kind, DAT_UINT3
 		return true;
 	if (value == w->told[kind] && w->changes[kind] > 0)
 		return false;
-	w->seen[kind] = value;	/* its message was not read yet, and is counted here */
+	w->seen[kind] = value;	/* its message was not read yet; counted here */
 	w->changes[kind]++;
 	return true;
 }
 
-/* Posts the event of one kind, unless nothing of it has changed. Called without the lock. */
+/* Posts the event of one kind if its value has changed. Called without the lock. */
 static void post_change(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 value)
 {
 	DAT_UINT32 before, lost;
@@ -201,7 +206,7 @@ static void post_change(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 val
 	lost = changes > 1 ? (DAT_UINT32)changes - 1 : 0;
 	if (!post(w->ia, bits[kind], before, value, lost)) {
 		dapl_mutex_lock(&lock);
-		schedule(w);	/* the EVD is full: later */
+		schedule(w);	/* the EVD is full: try again later */
 		dapl_mutex_unlock(&lock);
 		return;
 	}
@@ -213,7 +218,7 @@ static void post_change(struct dapl_net_watch *w, enum kind kind, DAT_UINT32 val
 	dapl_mutex_unlock(&lock);
 }
 
-/* Service thread. */
+/* Runs on the service thread. */
 static void fire(struct dapl_timer *timer)
 {
 	struct dapl_net_watch *w = container_of(timer, struct dapl_net_watch, timer);
@@ -290,7 +295,7 @@ static void address_message(const struct nlmsghdr *h)
 			note(w, ADDRESS, h->nlmsg_type == RTM_NEWADDR);
 }
 
-/* The message that begins at that offset. Returns NULL if the rest is no whole message. */
+/* Returns the message that begins at that offset, or NULL if the rest is no whole message. */
 static const struct nlmsghdr *message_at(const char *bytes, size_t length, size_t offset)
 {
 	const struct nlmsghdr *h = (const void *)(bytes + offset);
@@ -314,7 +319,8 @@ static void read_messages(const char *bytes, size_t length)
 	dapl_mutex_unlock(&lock);
 }
 
-/* The kernel dropped messages: the present state is reported, the number of changes is not known. */
+/* Called when the kernel has dropped messages: reports the present state. The number of changes is
+ * unknown. */
 static void look_anew(void)
 {
 	dapl_mutex_lock(&lock);
@@ -326,8 +332,8 @@ static void look_anew(void)
 	dapl_mutex_unlock(&lock);
 }
 
-/* Service thread. After an overflow the kernel drops all changes until the socket was empty once, so the
- * present values are asked for then. */
+/* Runs on the service thread. After an overflow the kernel drops all messages until the socket was empty
+ * once, so the present values are read then. */
 static void socket_ready(struct dapl_watch *watch)
 {
 	struct net_socket *s = container_of(watch, struct net_socket, watch);
@@ -387,7 +393,7 @@ static void after_fork(void)
 	dapl_mutex_unlock(&lock);
 }
 
-/* The parent's watches are not the child's. */
+/* The child has no watches. */
 static void in_child(void)
 {
 	if (socket_now) {
@@ -450,7 +456,7 @@ static struct dapl_net_watch **find(const struct dapl_ia *ia)
 	return p;
 }
 
-/* 0: not known, and the first message counts as a change. */
+/* Returns 0 if the MTU is unknown: then the first message counts as a change. */
 static DAT_UINT32 mtu_of_interface(const char *netdev)
 {
 	struct ifreq ifr;
@@ -474,7 +480,8 @@ static struct dapl_net_watch *new_watch(struct dapl_ia *ia, DAT_UINT32 what)
 	return w;
 }
 
-/* Enters the watch, or changes the one that is there. Gives back in `made` and `s` what was not needed. */
+/* Lists the new watch, or changes the watch that the IA has. *made and *s become NULL if they are in use
+ * now; the caller frees them otherwise. */
 static void enter(struct dapl_ia *ia, DAT_UINT32 what, struct dapl_net_watch **made, struct net_socket **s)
 {
 	struct dapl_net_watch **there;
@@ -509,7 +516,7 @@ DAT_RETURN dapl_net_watch(struct dapl_ia *ia, DAT_UINT32 what)
 	}
 	if (dapl_async_handle(ia) == DAT_EVD_OUT_OF_SCOPE)
 		return NOT_SUPPORTED;
-	err = open_socket(&s);	/* before the values are read: no change is missed between */
+	err = open_socket(&s);	/* before the values are read, so that no change between is missed */
 	if (err)
 		return dapl_status(err, DAT_RESOURCE_MEMORY);
 	w = new_watch(ia, what);
@@ -540,6 +547,6 @@ void dapl_net_forget(struct dapl_ia *ia)
 	close_socket(s);
 	if (!w)
 		return;
-	dapl_timer_drain(&w->timer);	/* which may post once more */
+	dapl_timer_drain(&w->timer);	/* its handler may post once more */
 	free(w);
 }

@@ -4,16 +4,16 @@
 #define DAPL_NET_WATCH_H
 #include "dapl/core/dapl.h"
 
-/* When the library starts: a child that closes an IA must not find the lock held by a thread of its
- * parent. */
+/* Called when the library starts. Registers a fork handler, so that a child that closes an IA does not find
+ * the lock held by a thread of its parent. */
 void dapl_net_watch_forks(void);
 DAT_RETURN dapl_net_watch(struct dapl_ia *ia, DAT_UINT32 what);
-/* The IA is being closed; its device is still open. Harmless without a watch. */
+/* Called when the IA is being closed and its device is still open. Does nothing without a watch. */
 void dapl_net_forget(struct dapl_ia *ia);
-/* The device reported that its port came up, went down, or changed in another way (value < 0).
- * Service thread. */
+/* Called on the service thread when the device reports that its port came up (value 1), went down (0), or
+ * changed in another way (-1). */
 void dapl_net_port_changed(struct dapl_ia *ia, int value);
-/* The device is lost. */
+/* Called when the device is lost. */
 void dapl_net_device_lost(struct dapl_ia *ia);
 
 #endif

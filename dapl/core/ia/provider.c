@@ -41,10 +41,10 @@
 #include "dapl/core/mem/pz.h"
 #include "dapl/core/mem/rmr.h"
 
-/* Entries are never freed before the library goes, since handles that outlive their IA
- * still point at the table. */
+/* Entries are not freed before the library is unloaded, because handles that outlive their IA point to the
+ * table. */
 static struct dapl_mutex entries_lock = DAPL_MUTEX_INIT(RANK_ENTRIES);
-static struct dapl_entry *entries;	/* guarded by entries_lock, but for what's constant */
+static struct dapl_entry *entries;	/* guarded by entries_lock, except constant fields */
 
 /* --- calls that take any handle ------------------------------------------------------- */
 
@@ -306,14 +306,14 @@ static void watch_forks(void)
 	dapl_fork_register(&leaves);
 }
 
-/* What the bits of DAPL_DBG_TYPE beyond errors and warnings show. */
+/* The kinds of trace records that bits of DAPL_DBG_TYPE show, besides errors and warnings. */
 static const struct trace_logged kinds[] = {
 	{ "ep", DBG_EP }, { "qp", DBG_EP }, { "evd", DBG_EVD }, { "cq", DBG_EVD },
 	{ "conn", DBG_CM }, { "sp", DBG_CM }, { "port", DBG_CM }, { "srq", DBG_SRQ },
 	{ "ia", DBG_UTIL }, { "provider", DBG_UTIL }, { NULL, 0 },
 };
 
-/* The registry's dats_keep_closed, if it has it: other projects' registries do not. */
+/* The registry's dats_keep_closed; NULL for registries of other projects. */
 static void (*keep_closed)(void *object);
 
 static void start_library(void)
@@ -376,8 +376,8 @@ DAT_RETURN dapl_extensions(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 	return dapl_extension_op(handle, op, args);
 }
 
-/* Unload, or exit. With IAs still open it is exit, and the application's other threads may
- * be in calls of ours: only our thread is stopped, all else goes with the process. */
+/* Runs at unload or at exit. If IAs are open, the process exits, and threads of the program may be in calls
+ * of this library. Then only the service thread is stopped, and all else ends with the process. */
 __attribute__((destructor)) static void stop_library(void)
 {
 	struct dapl_entry *entry;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* tap.c - see tap.h. A capture belongs to one client, and ends TAP_LEASE_MS after the last request of that
- * client: so a killed client leaves nothing behind. */
+ * client: so a capture ends even if its client is killed. */
 #include "dapl/core/ia/tap.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,8 @@ static int descriptor;
 static uint64_t began;
 static struct dapl_timer lease;
 
-/* Called with the lock held, so that IAs opened meanwhile are told afterwards. */
+/* Called with the lock held, so that an IA that is opened meanwhile is switched afterwards
+ * (dapl_tap_ia_opened). */
 static bool switch_all(bool on)
 {
 	struct dapl_object **ias;
@@ -33,8 +34,8 @@ static bool switch_all(bool on)
 	return true;
 }
 
-/* Called with the lock held. Without memory the devices go on recording into a capture that has ended: that
- * costs time only. */
+/* Called with the lock held. Without memory the devices go on making records, which dapl_tap_put refuses:
+ * that costs time only. */
 static void end_capture(void)
 {
 	assert_held(&lock);
