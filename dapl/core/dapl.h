@@ -182,6 +182,7 @@ struct dapl_evd {
 	struct {
 		int all, unsignaled, solicited, threshold;
 	} feeds;
+	uint64_t dequeue_offset;	/* counters.c: DEQUEUE without its parts, from resets; guarded by lock */
 };
 
 static inline bool dapl_flag(const bool *flag)

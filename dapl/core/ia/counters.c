@@ -191,10 +191,11 @@ static void copy_of_evd(struct dapl_evd *evd, const struct set *set, int from, i
 	uint64_t *c = evd->counters;
 
 	dapl_spin_lock(&evd->lock);
-	c[DCNT_EVD_DEQUEUE] = c[DCNT_EVD_DEQUEUE_FOUND] + c[DCNT_EVD_DEQUEUE_NOT_FOUND];
+	c[DCNT_EVD_DEQUEUE] = c[DCNT_EVD_DEQUEUE_FOUND] + c[DCNT_EVD_DEQUEUE_NOT_FOUND] + evd->dequeue_offset;
 	c[DCNT_EVD_DEQUEUE_POLL] = c[DCNT_EVD_DEQUEUE_POLL_FOUND] + evd->polled_empty;
 	copy(set, from, to, out, reset);
-	/* a reset may have cleared one of the two, or both */
+	/* a reset may have cleared a sum and not its parts, or the other way round */
+	evd->dequeue_offset = c[DCNT_EVD_DEQUEUE] - c[DCNT_EVD_DEQUEUE_FOUND] - c[DCNT_EVD_DEQUEUE_NOT_FOUND];
 	evd->polled_empty = c[DCNT_EVD_DEQUEUE_POLL] - c[DCNT_EVD_DEQUEUE_POLL_FOUND];
 	dapl_spin_unlock(&evd->lock);
 }

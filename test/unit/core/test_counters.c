@@ -157,6 +157,18 @@ static void reset_clears_the_polls_too(void **state)
 	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_POLL_FOUND, 0), 1);
 }
 
+/* As each counter, the sum is reset alone, and its parts are. */
+static void reset_clears_the_sum_of_dequeues(void **state)
+{
+	(void)state;
+	set_dequeues(2, 0, 0, 0);
+	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE, 1), 2);
+	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE, 0), 0);
+	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_FOUND, 1), 2);
+	evd->counters[DCNT_EVD_DEQUEUE_NOT_FOUND]++;
+	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE, 0), 1);
+}
+
 static void print_all_of_the_endpoint(void *arg)
 {
 	(void)arg;
@@ -262,6 +274,7 @@ int main(void)
 		CASE(reset_clears_only_what_was_read),
 		CASE(dequeues_and_polls_are_sums),
 		CASE(reset_clears_the_polls_too),
+		CASE(reset_clears_the_sum_of_dequeues),
 		CASE(print_tells_what_is_not_0),
 		CASE(only_groups_of_an_ia_start_and_stop),
 		CASE(device_counts_while_its_group_runs),
