@@ -114,7 +114,7 @@ int dapl_ia_open_device(struct dapl_ia *ia, const struct dapl_entry *entry)
 	int err;
 
 	log_set_ia(entry->info.ia_name);
-	err = dapl_device_ops.open(entry->params, ia, &ia->dev);
+	err = dapl_device_ops.open(READ_ONCE(entry->params), ia, &ia->dev);
 	log_set_ia(NULL);
 	return err;
 }

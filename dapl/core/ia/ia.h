@@ -9,7 +9,7 @@
 struct dapl_entry {
 	DAT_PROVIDER table;	/* first: DAT_PROVIDER * is struct dapl_entry * */
 	DAT_PROVIDER_INFO info;
-	char *params;
+	const char *params;	/* stays until the library is unloaded, also if a later init has others */
 	int inits;		/* guarded by the list's lock in provider.c */
 	struct dapl_entry *next;
 };

@@ -223,22 +223,45 @@ static struct dapl_entry *new_entry(const DAT_PROVIDER_INFO *info)
 	return entry;
 }
 
+/* The ia_params of all entries, each text once. They stay until the library is unloaded, because a
+ * thread may be opening a device with the params that an entry had before. */
+static struct params {
+	struct params *next;
+	char text[];
+} *all_params;				/* guarded by entries_lock */
+
+/* Returns the kept copy of a text, or NULL if there is no memory. Called with entries_lock held. */
+static const char *keep_params(const char *text)
+{
+	size_t size = strlen(text) + 1;
+	struct params *params = all_params;
+
+	assert_held(&entries_lock);
+	while (params && strcmp(params->text, text))
+		params = params->next;
+	if (params || !(params = malloc(sizeof *params + size)))
+		return params ? params->text : NULL;
+	memcpy(params->text, text, size);
+	params->next = all_params;
+	all_params = params;
+	return params->text;
+}
+
 static struct dapl_entry *use_entry(const DAT_PROVIDER_INFO *info, const char *params)
 {
 	struct dapl_entry *entry;
-	char *copy = strdup(params);
+	const char *kept;
 
 	dapl_mutex_lock(&entries_lock);
+	kept = keep_params(params);
 	entry = find(info->ia_name);
 	if (!entry)
 		entry = new_entry(info);
-	if (entry && copy) {
-		free(entry->params);
-		entry->params = copy;
+	if (entry && kept) {
+		WRITE_ONCE(entry->params, kept);
 		entry->info = *info;
 		entry->inits++;
 	} else {
-		free(copy);
 		entry = NULL;
 	}
 	dapl_mutex_unlock(&entries_lock);
@@ -381,6 +404,7 @@ DAT_RETURN dapl_extensions(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 __attribute__((destructor)) static void stop_library(void)
 {
 	struct dapl_entry *entry;
+	struct params *params;
 
 	log_flush();
 	if (dapl_async_any_ia()) {
@@ -391,8 +415,11 @@ __attribute__((destructor)) static void stop_library(void)
 	dapl_object_fini(keep_closed);
 	while ((entry = entries)) {
 		entries = entry->next;
-		free(entry->params);
 		free(entry);
+	}
+	while ((params = all_params)) {
+		all_params = params->next;
+		free(params);
 	}
 	log_fini();
 	trace_fini();

@@ -83,6 +83,27 @@ static void entry_is_known_from_init_to_fini(void **state)
 	assert_ptr_equal(entry->table.ia_open_func, dapl_ia_open);	/* stale handles point at the table */
 }
 
+/* Two entries of dat.conf may have one name, for two versions of DAT. A thread may be opening a device when the other is
+ * initialised. */
+static void params_of_an_earlier_init_stay(void **state)
+{
+	const char *earlier;
+	struct dapl_entry *entry;
+
+	(void)state;
+	dat_provider_init(&first, "eth1 0");
+	entry = dapl_entry_find("ofa-v2-first");
+	earlier = entry->params;
+	dat_provider_init(&first, "eth2 0");
+	assert_string_equal(entry->params, "eth2 0");
+	assert_string_equal(earlier, "eth1 0");
+	dat_provider_init(&first, "eth1 0");
+	assert_ptr_equal(entry->params, earlier);	/* each text is kept once */
+	for (int i = 0; i < 3; i++)
+		dat_provider_fini(&first);
+	assert_null(dapl_entry_find("ofa-v2-first"));
+}
+
 static void each_name_has_an_entry(void **state)
 {
 	struct dapl_entry *entry;
@@ -282,6 +303,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close_unused)
 	const struct CMUnitTest tests[] = {
 		CASE(entry_is_known_from_init_to_fini),
+		CASE(params_of_an_earlier_init_stay),
 		CASE(each_name_has_an_entry),
 		CASE(entry_lasts_for_as_many_finis_as_inits),
 		CASE(unknown_entries_are_ignored),
