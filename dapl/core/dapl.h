@@ -52,7 +52,7 @@ struct dapl_named_attrs {
 struct dapl_ia {
 	struct dapl_object obj;
 	struct dapl_device *dev;
-	struct dapl_device_attr attr;	/* constant after open, but for mtu (atomic) */
+	struct dapl_device_attr attr;	/* constant after the open, except mtu (atomic) */
 	DAT_IA_ATTR ia_attr;		/* prepared at open (attr.c) */
 	DAT_PROVIDER_ATTR provider_attr;
 	struct dapl_named_attrs vendor, specific, transport;
@@ -182,7 +182,8 @@ struct dapl_evd {
 	struct {
 		int all, unsignaled, solicited, threshold;
 	} feeds;
-	uint64_t dequeue_offset;	/* counters.c: DEQUEUE without its parts, from resets; guarded by lock */
+	uint64_t dequeue_offset;	/* DEQUEUE minus its parts, which resets change (counters.c);
+					 * guarded by lock */
 };
 
 static inline bool dapl_flag(const bool *flag)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device.h - the only interface from dapl/core down to a device, and back up.
  *
- * * Core speaks verbs. The data path (ibv_post_send, ibv_post_recv, ibv_post_srq_recv, ibv_poll_cq,
+ * Core speaks verbs. The data path (ibv_post_send, ibv_post_recv, ibv_post_srq_recv, ibv_poll_cq,
  * ibv_req_notify_cq, ibv_bind_mw) goes through the inline functions of <infiniband/verbs.h>, that is
  * through the ops of the struct ibv_context behind each object; a device without libibverbs fabricates that
  * struct. Everything else goes through the one table here. DAT types do not appear: a device knows no DAT
  * object.
  *
- * * Every operation returns 0 or a positive errno. A device calls back into core by the upcalls at the end
+ * Every operation returns 0 or a positive errno. A device calls back into core by the upcalls at the end
  * of this file only, always on the service thread (service.h), with no device lock held. */
 #ifndef DAPL_DEVICE_H
 #define DAPL_DEVICE_H
@@ -48,7 +48,7 @@ struct dapl_device_attr {
 	bool bind_access;		/* MRs must carry IBV_ACCESS_MW_BIND for windows */
 	bool delayed_ack;		/* can complete a write only when it is in the peer's memory */
 	unsigned tunes;			/* DAPL_TUNES_* */
-	bool zero_based;		/* reg_mr knows IBV_ACCESS_ZERO_BASED */
+	bool zero_based;		/* reg_mr supports IBV_ACCESS_ZERO_BASED */
 	uint64_t dm_size;		/* bytes of device memory; 0: none */
 	unsigned dm_unit;		/* bytes; offsets and lengths of copies and regions are multiples of
 					 * it */
@@ -60,8 +60,8 @@ struct dapl_device_attr {
 	unsigned max_inline;		/* bytes; what create_qp can grant */
 	uint32_t max_message;		/* bytes, send or RDMA */
 	/* Deviations of the device from verbs, for which core compensates. */
-	bool no_late_flush;		/* what is posted to a QP in ERR never completes; what
-					 * post_send refuses with -1 is posted all the same */
+	bool no_late_flush;		/* requests that are posted to a QP in ERR never complete; a request
+					 * that post_send refuses with -1 was posted nevertheless */
 	bool no_solicited;		/* a CQ that is armed for solicited completions never notifies */
 	bool no_empty_receive;		/* a receive must have a segment, which may be empty */
 	/* Private data that reaches the peer whole and with its exact length, bytes. UD may
@@ -152,7 +152,7 @@ enum dapl_code_kind {
 	DAPL_CODE_CM_STATUS,		/* status of an rdma_cm event, as an errno */
 	DAPL_CODE_MPA,			/* flags of an MPA reply */
 	DAPL_CODE_TERMINATE_SENT,	/* RDMAP Terminate: layer << 12 | type << 8 | code */
-	DAPL_CODE_TERMINATE_RECEIVED,	/* the same, from the peer */
+	DAPL_CODE_TERMINATE_RECEIVED,	/* RDMAP Terminate from the peer, with the same code */
 	DAPL_CODE_COMPLETION,		/* enum ibv_wc_status */
 	DAPL_CODE_ASYNC,		/* enum ibv_event_type */
 	DAPL_CODES
@@ -214,7 +214,7 @@ struct dapl_device_ops {
 		      int access, struct ibv_mr **mr);
 	int (*copy_dm)(struct ibv_dm *dm, uint64_t offset, void *host, uint64_t length,
 		       bool to_device);
-	int (*map_dm)(struct ibv_dm *dm, void **at);	/* NULL: cannot */
+	int (*map_dm)(struct ibv_dm *dm, void **at);	/* NULL: not supported */
 
 	/* channel->fd is non-blocking and close-on-exec; readable when a CQ of it has an event.
 	 * get_cq_event takes an event and acknowledges it, or returns EAGAIN. */
@@ -240,7 +240,7 @@ struct dapl_device_ops {
 	 * The thread sleeps again if its channel has no event. Returns false if the thread must
 	 * no longer watch the descriptor. */
 	bool (*work)(struct dapl_device *dev);
-	/* The thread no longer watches the descriptor. */
+	/* Called when the thread no longer watches the descriptor. */
 	void (*awake)(struct dapl_device *dev);
 
 	int (*create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq);

@@ -3,7 +3,7 @@
  * device.h. The structs have the layout of those in dat_eth_extensions.h, which says what their members
  * mean; dapl/core/eth/ops.c compares them.
  *
- * * The QP of a raw endpoint is made by device.h's create_qp, with qp_type IBV_QPT_RAW_PACKET, and reset,
+ * The QP of a raw endpoint is made by device.h's create_qp, with qp_type IBV_QPT_RAW_PACKET, and reset,
  * moved to ERR and destroyed like any other; each of these removes its rules. Sends and receives are posted
  * to it by ibv_post_send and ibv_post_recv. */
 #ifndef DAPL_ETH_DEVICE_H
@@ -126,7 +126,8 @@ struct dapl_eth_config {
 	uint32_t snap;			/* bytes that are kept of a frame; 0: all */
 	struct dapl_eth_frame *frames;	/* posted receives: the device writes the data of the n-th frame to
 					 * frames[n & mask], and n to the completion's src_qp. There are as
-					 * many as an SRQ may hold, since so many can wait in a CQ */
+					 * many frames as an SRQ may hold receives, because so many can wait
+					 * in a CQ */
 	uint32_t mask;
 	bool verify;			/* the device verifies checksums that the kernel has not verified */
 	bool fcs;			/* frames end with their FCS; only with ETH_CAP_FCS */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* control.c - see control.h.
  *
- * * A client is a slot of a fixed array. Descriptors change under `lock`, so the child of a fork finds all
+ * A client is a slot of a fixed array. Descriptors change under `lock`, so the child of a fork finds all
  * of them and closes its copies. A client that sends nothing for CONTROL_STALL_MS is disconnected: a client
  * has no reason to wait. */
 #include <errno.h>

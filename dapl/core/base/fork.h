@@ -2,7 +2,7 @@
 /* fork.h - the fork handlers of the library. A part of the library that has locks or descriptors registers
  * functions that are called around a fork.
  *
- * * * * The registry calls the handlers (dat/forks.h). A registry of another project does not: then fork()
+ * The registry calls the handlers (dat/forks.h). A registry of another project does not: then fork()
  * calls them, unless it had begun before the library was loaded. The child of such a fork may find locks
  * held for ever. */
 #ifndef DAPL_FORK_H
@@ -22,9 +22,9 @@ struct dapl_fork_part {
  * call it: until the function returns, the part's locks are free. */
 void dapl_fork_register(struct dapl_fork_part *part);
 
-/* The library is about to be unmapped. Waits until no thread is in a handler. If fork() calls them, and
- * not the registry, a handler may be waiting for a lock that is never released at exit: then for a
- * second at most. */
+/* Called before the library is unmapped. Waits until no thread is in a handler. If fork() calls the
+ * handlers, and not the registry, it waits a second at most: at exit a handler may wait for a lock that is
+ * never released. */
 void dapl_fork_end(void);
 
 #endif

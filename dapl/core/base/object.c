@@ -143,7 +143,7 @@ static void make_bad(struct dapl_object *obj)
 	__atomic_exchange_n(&obj->magic, 0, __ATOMIC_SEQ_CST);
 }
 
-/* ia->lock held. */
+/* Removes the object from its IA's list. Called with ia->lock held. */
 static void unlist(struct dapl_ia *ia, struct dapl_object *obj)
 {
 	assert_held(&ia->lock);

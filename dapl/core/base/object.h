@@ -2,16 +2,17 @@
 /* object.h - the head of every object that a consumer holds a handle of: its kind, its life, and which
  * objects depend on it. The one place where a handle becomes an object.
  *
- * * * Memory of objects is type-stable: freed objects go to a list of their kind, and their memory stays
+ * Memory of objects is type-stable: freed objects go to a list of their kind, and their memory stays
  * allocated until the library is unloaded. So code may read a stale handle at any time, and finds in its
  * magic that the object is dead.
  *
- * * * Any call may race with a free of the same object (doc/design/object-life.md): - A control call enters
- * each object that a handle names: dapl_object_enter counts the call in `calls` and then looks at the
- * magic. A free makes the magic bad and then waits until the calls inside have left
- * (dapl_object_wait_calls), before it undoes anything. - A post or a dequeue does not enter. It holds the
- * queue's spin lock while it uses anything that a free destroys, and a free removes these things under that
- * lock. The locks and `calls` keep their values when the memory is used again (dapl_object_new). */
+ * Any call may race with a free of the same object (doc/design/object-life.md):
+ *   - A control call enters each object that a handle names: dapl_object_enter adds the call to `calls` and
+ *     reads the magic then. A free makes the magic bad, and then waits until the calls inside have left
+ *     (dapl_object_wait_calls), before it destroys anything.
+ *   - A post or a dequeue does not enter. It holds the queue's spin lock while it uses anything that a free
+ *     destroys, and a free removes these things under that lock. The locks and `calls` keep their values
+ *     when the memory is used again (dapl_object_new). */
 #ifndef DAPL_OBJECT_H
 #define DAPL_OBJECT_H
 #include <dat/udat.h>

@@ -2,7 +2,7 @@
 /* service.c - the one background thread (service.h). One epoll set holds the watched descriptors, and an
  * eventfd that makes the loop look at its tasks and timers.
  *
- * * A callback runs without the lock. `running` points to its watch, timer or task, so that a thread that
+ * A callback runs without the lock. `running` points to its watch, timer or task, so that a thread that
  * stops a watch or drains a timer can wait for it. An event of epoll names a slot and the slot's
  * generation. So an event that was fetched before its watch was stopped is recognised and dropped. */
 #include <errno.h>

@@ -3,7 +3,7 @@
  * deferred calls. Started with the first user, joined with the last. Its users decide what is watched and
  * what a timer means.
  *
- * * * Lock order: the service's own lock is innermost, and is not held while a callback runs. So these
+ * Lock order: the service's own lock is innermost, and is not held while a callback runs. So these
  * functions may be called with any lock held. Exception: the caller of a function that waits holds no lock
  * that a callback takes. */
 #ifndef DAPL_SERVICE_H

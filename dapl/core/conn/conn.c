@@ -2,7 +2,7 @@
 /* conn.c - handles reports about an endpoint's connection: upcalls of the device, and the hooks of
  * conn_hooks.h. The state table (ep_state.c) determines the events.
  *
- * * * A connection holds a reference of its endpoint from connect or accept until dapl_up_released. An
+ * A connection holds a reference of its endpoint from connect or accept until dapl_up_released. An
  * upcall for a connection that the endpoint has dropped is ignored: under ep->lock it finds another
  * ep->conn. CONN-27. */
 #include <string.h>

@@ -2,7 +2,7 @@
 /* failure.c - keeps, traces and reports the failures of an endpoint (failure.h). base/diag.c makes the text
  * of a line, base/diag_limit.c prints it and limits the rate.
  *
- * * * * Two cases are only traced, because they are no failures of a provider: the peer's program rejects,
+ * Two cases are only traced, because they are no failures of a provider: the peer's program rejects,
  * or it disconnects. */
 #include <errno.h>
 #include <stdio.h>

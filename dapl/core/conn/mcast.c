@@ -2,7 +2,7 @@
 /* mcast.c - the multicast groups of a datagram endpoint (dat_mcast_extensions.h): joining, leaving, and
  * events. The device sends datagrams to the members; single peers are in ud.c.
  *
- * * * A membership is kept from dat_mcast_join until dat_mcast_leave, until joining has failed, or until
+ * A membership is kept from dat_mcast_join until dat_mcast_leave, until joining has failed, or until
  * the endpoint is freed. The device's membership holds a reference of the endpoint until
  * dapl_up_released. */
 #include <dat/dat_mcast_extensions.h>

@@ -2,7 +2,7 @@
 /* terminate.c - ends an endpoint's connection: completes the posts, drops the device's connection, and
  * delivers the terminal event (terminate.h).
  *
- * * * Terminal events (DISCONNECTED, BROKEN and others) must come after the flushed completions if both go
+ * Terminal events (DISCONNECTED, BROKEN and others) must come after the flushed completions if both go
  * to one EVD. Then ep->terminal keeps the event, ep->deferred makes the dequeuing side call the hook
  * `completed`, and the event is delivered after the last completion. */
 #include <string.h>

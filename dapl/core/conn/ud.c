@@ -2,7 +2,7 @@
 /* ud.c - UD endpoints (doc/spec/extensions.md 4.1): one datagram QP that collects address handles by
  * "connecting" to any number of peers. Connected endpoints are in conn.c, multicast groups in mcast.c.
  *
- * * * A peer is kept from connect or accept until the consumer has freed its connection (dat_ib_ud_cm_free)
+ * A peer is kept from connect or accept until the consumer has freed its connection (dat_ib_ud_cm_free)
  * and its address handle (dat_ib_ud_ah_free), or the endpoint. */
 #include <stdlib.h>
 #include <string.h>

@@ -66,7 +66,8 @@ static int make_queue(struct dapl_ep *ep, struct dapl_queue *q, uint32_t entries
 	return 0;
 }
 
-/* ep->lock held, or the endpoint ends. A full send queue looks for its EVD under sq.lock. */
+/* Sets a discard EVD, under sq.lock because a post to a full queue reads it there. Called with ep->lock
+ * held, or when the endpoint ends. */
 static void set_discard(struct dapl_ep *ep, struct dapl_evd **discard, struct dapl_evd *to)
 {
 	dapl_spin_lock(&ep->sq.lock);

@@ -2,7 +2,7 @@
 /* recv_repost.h - keeps the segments of receives that are posted while the endpoint may still be modified.
  * A modification may need another QP, to which they are posted again. Verbs cannot list posted receives.
  *
- * * * The list is in posting order, and is guarded by ep->rq.lock. It is freed when the endpoint may no
+ * The list is in posting order, and is guarded by ep->rq.lock. It is freed when the endpoint may no
  * longer be modified, so that receives of a connection cost nothing. */
 #ifndef DAPL_RECV_REPOST_H
 #define DAPL_RECV_REPOST_H

@@ -2,7 +2,7 @@
 /* request.h - HOT: records of posted requests. A record has the data of a completion event that verbs do
  * not return: cookie, operation, length. wr_id is the address of the record.
  *
- * * A queue pair direction has a ring of them. Completions of one direction come in posting order, so
+ * A queue pair direction has a ring of them. Completions of one direction come in posting order, so
  * records are taken at head and given back at tail: head moves under queue->lock (posters); tail moves
  * under the lock of the EVD that the queue completes to (one at a time), and is stored with release: a
  * poster that sees room sees a record that is no longer used (DTO-33). An SRQ completes in any order: its

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sge_list.h - HOT: translates a consumer's list of segments to verbs (sge_list.c).
  *
- * * * A DAT_LMR_TRIPLET has the layout of a struct ibv_sge, and an LMR context is an lkey: the consumer's
+ * A DAT_LMR_TRIPLET has the layout of a struct ibv_sge, and an LMR context is an lkey: the consumer's
  * iov is used as the scatter list. Only a list with empty segments is copied without them, because the
  * consumer may leave their address and context undefined. */
 #ifndef DAPL_SGE_LIST_H

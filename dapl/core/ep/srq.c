@@ -123,7 +123,7 @@ DAT_RETURN dapl_srq_free(DAT_SRQ_HANDLE handle)
 /* --- posting ------------------------------------------------------------------------------- */
 
 /* dat_srq_post_recv: the completion goes to the EVD of the endpoint that consumes the buffer. The call does
- * not enter the SRQ: a free destroys things under the lock (end_srq). */
+ * not enter the SRQ: a free takes room and records away under the lock (end_srq). */
 DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			      DAT_DTO_COOKIE cookie)
 {
@@ -346,7 +346,7 @@ void dapl_srq_failed(struct dapl_srq *srq)
 		      DAT_SRQ_TRANSFER_TO_ERROR);
 }
 
-/* dat_srq_set_lw: asks for one event when fewer buffers are left, perhaps at once. SRQ-11. */
+/* dat_srq_set_lw: requests one event when fewer buffers are left, perhaps at once. SRQ-11. */
 DAT_RETURN dapl_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low)
 {
 	DAPL_ENTERED struct dapl_srq *srq = dapl_srq_enter(handle);

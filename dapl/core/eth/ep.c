@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ep.c - creating, disconnecting and freeing raw Ethernet endpoints. ETH-1 to 8, 30.
  *
- * * A raw endpoint is an endpoint (ep/) of service type DAT_ETH_SERVICE_TYPE_RAW. Its QP exists from the
+ * A raw endpoint is an endpoint (ep/) of service type DAT_ETH_SERVICE_TYPE_RAW. Its QP exists from the
  * beginning, and it is CONNECTED at once. Its rules are objects that hold a reference to it; they end
  * with it. */
 #include <errno.h>

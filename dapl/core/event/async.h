@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* async.h - asynchronous events: each goes to the asynchronous EVD of its IA, or to that of another
- * open of the same adapter (async.c). Keeps the list of open IAs for that. */
+/* async.h - asynchronous events: each goes to the asynchronous EVD of its IA, or to that of another open of
+ * the same adapter (async.c). Has the list of open IAs. */
 #ifndef DAPL_ASYNC_H
 #define DAPL_ASYNC_H
 #include "dapl/core/dapl.h"

@@ -2,7 +2,7 @@
 /* cno.c - consumer notification objects (CNO): creating and freeing them, attaching EVDs. Triggers are in
  * cno_trigger.c, waiting is in cno_wait.c.
  *
- * * * Without a proxy the channels of the EVDs are in the epoll set beside wake_fd, so a completion wakes
+ * Without a proxy the channels of the EVDs are in the epoll set beside wake_fd, so a completion wakes
  * the waiter directly, and the waiter turns it into a trigger. With a proxy (an agent or a descriptor)
  * there may be no waiter, so the service thread watches the channels. */
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* cno_trigger.c - triggers of a CNO from many EVDs, delivered to threads in dat_cno_wait, to a proxy agent,
  * or to a descriptor (cno_trigger.h).
  *
- * * Triggered EVDs are in a list, each once. wake_fd is readable while the list is not empty, and when the
+ * Triggered EVDs are in a list, each once. wake_fd is readable while the list is not empty, and when the
  * CNO closes. Waiters sleep on it, and an fd CNO gives it to the consumer. */
 #include <errno.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 /* evd_notify.c - queues events and notifies: the thread in dat_evd_wait if there is one, else the CNO. The
  * completion channel is in evd_channel.c.
  *
- * * No wake-up is lost: the waiter sets evd->waiting under evd->mutex before it looks at the queue for the
+ * No wake-up is lost: the waiter sets evd->waiting under evd->mutex before it looks at the queue for the
  * last time, and producers read it under evd->mutex after they have queued their event. */
 #include <errno.h>
 #include <string.h>

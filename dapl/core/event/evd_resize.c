@@ -2,7 +2,7 @@
 /* evd_resize.c - dat_evd_resize: resizes the ring, the CQ and the array of polled completions, with events
  * queued and while other threads poll and post (evd_resize.h).
  *
- * * * Nothing is allocated, and the device is not called, under a spin lock: other threads would spin for
+ * Nothing is allocated, and the device is not called, under a spin lock: other threads would spin for
  * the length of a system call. The new ring and array are allocated first, and replace the old ones under
  * the locks. evd->change serialises resizes. */
 #include <errno.h>
@@ -35,7 +35,7 @@ int dapl_cq_entries(struct dapl_ia *ia, int qlen)
 
 /* The memory that a resize needs; afterwards the memory that it has replaced. */
 struct room {
-	int qlen;			/* asked for */
+	int qlen;			/* new length of the EVD */
 	struct dapl_ring ring;		/* slot NULL: the old one has room */
 	struct ibv_wc *wc;		/* NULL: the old one has room */
 	uint32_t wc_size;
@@ -47,7 +47,7 @@ static void free_room(struct room *room)
 	free(room->wc);
 }
 
-/* evd->lock held. */
+/* Returns true if more events are queued than the new length. Called with evd->lock held. */
 static bool has_too_many(struct dapl_evd *evd, int qlen)
 {
 	assert_held(&evd->lock);

@@ -2,7 +2,7 @@
 /* event.c - takes events of all kinds out of an EVD, and turns each completion into one DAT_EVENT. The fast
  * path for plain completions is in dequeue.c, waiting in evd_wait.c.
  *
- * * * Events of the ring come first (connection, request, software, asynchronous events), then completions.
+ * Events of the ring come first (connection, request, software, asynchronous events), then completions.
  * This order is right for two reasons. A terminal connection event enters the ring only after the
  * endpoint's completions to this EVD were dequeued (conn/terminate.c). And ESTABLISHED must overtake
  * receives that came early. See doc/design/event-path.md. */

@@ -2,7 +2,7 @@
 /* wait_spin.h - decides whether a wait for completions polls the CQ for a moment before it blocks, and
  * polls it. dat_evd_wait and dat_cno_wait use it.
  *
- * * * * To block and be woken takes tens of microseconds. A wait that polls for about as long costs at most
+ * To block and be woken takes tens of microseconds. A wait that polls for about as long costs at most
  * twice as much processor time as blocking at once, and takes a completion that comes meanwhile without a
  * delay. If completions come later, or their sender needs this processor, polling only costs. So each wait
  * that polled and found nothing doubles the number of waits that follow without polling, and each that

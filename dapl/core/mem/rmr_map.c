@@ -17,7 +17,7 @@ static void drop(struct dapl_map *map)
 	free(map);
 }
 
-/* With ep->lock held. */
+/* Maps the memory and lists the mapping. Called with ep->lock held. */
 static DAT_RETURN map_now(struct dapl_ep *ep, const DAT_RMR_TRIPLET *rmr, struct dapl_map *new)
 {
 	int err;

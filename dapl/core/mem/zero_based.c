@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* zero_based.c - keeps inline data away from memory regions whose addresses count from 0.
  *
- * * * For a short message the provider sets IBV_SEND_INLINE, and then libibverbs reads the addresses of the
+ * For a short message the provider sets IBV_SEND_INLINE, and then libibverbs reads the addresses of the
  * segments as pointers. An address in a zero-based region is no pointer. To look up each region would slow
  * down every post. Instead the endpoints of a PZ stop sending inline data before the first zero-based
  * region of that PZ has a context: max_inline, which each post compares with the length anyway, becomes 0
@@ -22,7 +22,7 @@ static void stop_inline(struct dapl_ep *ep, const struct dapl_pz *pz)
 	dapl_mutex_unlock(&ep->lock);
 }
 
-/* Enters the endpoints first, since ep->lock is not taken under ia->lock. */
+/* Enters the endpoints first, because ep->lock is not taken under ia->lock. */
 int dapl_pz_set_zero_based(struct dapl_pz *pz)
 {
 	struct dapl_object **eps;
