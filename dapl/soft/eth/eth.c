@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include "common/clock.h"
+#include "common/container_of.h"
 #include "common/log.h"
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/eth/raw.h"
@@ -169,8 +170,8 @@ static void receive_shared(struct soft_eth *eth)
 	}
 }
 
-/* The watch is also called for times of departure, of which the socket may be rid already. Returns false if it has neither
- * frames nor an error. ETH-36. */
+/* Returns false if the socket has neither frames nor an error. The watch also fires for times of
+ * departure, which may have been taken already. ETH-36. */
 static bool is_ready(const struct soft_eth *eth)
 {
 	struct pollfd fd = { .fd = soft_eth_ports->descriptor(eth->port), .events = POLLIN };
@@ -181,31 +182,42 @@ static bool is_ready(const struct soft_eth *eth)
 		getsockopt(fd.fd, SOL_SOCKET, SO_ERROR, &err, &size) || err;
 }
 
+/* Fills the receives of the QP's own queue. */
+static void receive_own(struct soft_eth *eth)
+{
+	int err = 0;
+
+	for (int i = 0; i < ETH_RECEIVE_BATCH && !err && soft_qp_take_receive(eth->qp); i++)
+		err = receive_one(eth);
+	if (!soft_qp_take_receive(eth->qp))
+		stop_watching(eth);
+}
+
+/* The program polls the frames of a ring itself. */
+static void wake_poller(struct soft_eth *eth)
+{
+	if (eth->armed && is_ready(eth))
+		report_ready(eth);
+	if (!eth->armed)
+		stop_watching(eth);
+}
+
 /* On the service thread. The socket reports ENETDOWN once, and works again when the device is up. */
 static void ready(struct dapl_watch *watch)
 {
-	struct soft_eth *eth = (struct soft_eth *)((char *)watch - offsetof(struct soft_eth, watch));
+	struct soft_eth *eth = container_of(watch, struct soft_eth, watch);
 	struct soft_qp *qp = eth->qp;
-	int err = 0;
 
 	dapl_mutex_lock(&qp->lock);
 	soft_eth_collect_stamp(eth);
-	if (qp->state == IBV_QPS_ERR || eth->config.ring_frames) {
-		if (qp->state != IBV_QPS_ERR && eth->armed && is_ready(eth))
-			report_ready(eth);
-		if (qp->state == IBV_QPS_ERR || !eth->armed)
-			stop_watching(eth);
-		dapl_mutex_unlock(&qp->lock);
-		return;
-	}
-	if (qp->srq) {
+	if (qp->state == IBV_QPS_ERR)
+		stop_watching(eth);
+	else if (eth->config.ring_frames)
+		wake_poller(eth);
+	else if (qp->srq)
 		receive_shared(eth);
-	} else {
-		for (int i = 0; i < ETH_RECEIVE_BATCH && !err && soft_qp_take_receive(qp); i++)
-			err = receive_one(eth);
-		if (!soft_qp_take_receive(qp))
-			stop_watching(eth);
-	}
+	else
+		receive_own(eth);
 	dapl_mutex_unlock(&qp->lock);
 }
 
@@ -325,7 +337,7 @@ static void free_rule(struct ibv_qp *qp, void *rule)
 
 static void purge(struct dapl_timer *timer)
 {
-	struct soft_eth *eth = (struct soft_eth *)((char *)timer - offsetof(struct soft_eth, purge_timer));
+	struct soft_eth *eth = container_of(timer, struct soft_eth, purge_timer);
 
 	if (soft_eth_ports->purge(eth->port))
 		dapl_timer_start(timer, ETH_PURGE_US, purge);
@@ -451,7 +463,7 @@ int soft_eth_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp
 	return 0;
 }
 
-/* No rules, and nothing that has come by them. */
+/* Frees the rules, and has the port discard the frames that came by them. */
 static void empty_port(struct soft_eth *eth)
 {
 	struct dapl_eth_frame frame;

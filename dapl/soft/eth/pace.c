@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* pace.c - a rate as a series of turns: each frame moves the next turn by the time that its bytes take. A queue that is
- * served late, because a timer or a thread is, makes up for it, so the rate of a full queue is exact; one that was
- * empty has no claim. */
+/* pace.c - a rate as a series of turns: each frame moves the next turn by the time that its bytes take.
+ * If a timer or a thread is late, the queue makes up for it, so the rate of a full queue is exact. A
+ * queue that was empty makes up for nothing. */
 #include "dapl/soft/eth/pace.h"
 #include "dapl/soft/tunables.h"
 

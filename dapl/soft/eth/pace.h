@@ -7,15 +7,15 @@
 
 struct pace {
 	uint64_t rate;			/* bit/s; 0: no limit */
-	uint64_t burst_ns;		/* a frame may leave so much before its turn */
+	uint64_t burst_ns;		/* a frame may leave so long before its turn */
 	uint64_t next_ns;		/* the turn of the next frame */
-	uint64_t rest;			/* of the division that made it */
+	uint64_t rest;			/* remainder of the division that gave next_ns */
 };
 
 void pace_set(struct pace *pace, uint64_t bits_per_s, uint32_t burst);
 /* The earliest time for the next frame; 0: now. */
 uint64_t pace_due(const struct pace *pace);
-/* A frame leaves. `waited`: it was in the queue, so what the queue is behind is made up for. */
+/* A frame leaves. `waited`: it was in the queue, so a delay of the queue is made up for. */
 void pace_charge(struct pace *pace, uint64_t now_ns, uint64_t bytes, bool waited);
 
 #endif

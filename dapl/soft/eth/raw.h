@@ -13,8 +13,9 @@ struct eth_pending {
 	struct ibv_send_wr wr;		/* sg_list points into eth->sges */
 	struct dapl_eth_send how;
 	bool has_how;
-	bool waited;			/* for its turn, or behind others */
-	uint64_t give_up_ns;		/* it has left, and waits until then for the time at which it did; 0: not yet */
+	bool waited;			/* for its turn, or behind other sends */
+	uint64_t give_up_ns;		/* the frame has left, and its time of departure is awaited until then;
+					 * 0: it has not left */
 };
 
 struct soft_eth {
@@ -35,12 +36,12 @@ struct soft_eth {
 	uint32_t head, tail;		/* [head, tail) wait */
 	int timer;			/* a timerfd, or -1 */
 	struct dapl_watch timer_watch;
-	uint64_t late;
+	uint64_t late;			/* sends whose launch time had passed when they were posted */
 	/* Sends with ETH_SEND_MORE: [hold_first, tail) may leave, and are held for those that follow. */
 	bool holding;			/* then hold_first is head */
 	uint32_t hold_first;
-	bool hold_timing;		/* the timer is for what is held, since hold_timed was hold_first */
-	uint32_t hold_timed;
+	bool hold_timing;		/* the timer runs for held sends */
+	uint32_t hold_timed;		/* hold_first when that timer was set */
 	bool stamps;			/* some send has asked when it left */
 	struct dapl_timer purge_timer;	/* for what is left of rules that were moved to another QP */
 };

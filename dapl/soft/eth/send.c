@@ -13,6 +13,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "common/clock.h"
+#include "common/container_of.h"
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/eth/raw.h"
 #include "dapl/soft/eth/send.h"
@@ -52,7 +53,8 @@ static enum ibv_wc_status status_of(int err)
 	}
 }
 
-/* Of the frame, or of all frames that a message is cut into. The port refuses one without a segment size. */
+/* The bytes of the frame, or of all frames that a message is cut into. The port refuses such a message
+ * without a segment size. */
 static uint64_t bytes_of(const struct ibv_send_wr *wr, const struct dapl_eth_send *how)
 {
 	uint64_t length = 0, frames = 1;
@@ -77,7 +79,7 @@ static bool is_stamped(const struct dapl_eth_send *how)
 	return how && (how->flags & ETH_SEND_STAMP);
 }
 
-/* A time of departure is told of one frame at a time. */
+/* A send with a time of departure is not held: the port reports that time for one frame at a time. */
 static bool has_more(const struct dapl_eth_send *how)
 {
 	return how && (how->flags & (ETH_SEND_MORE | ETH_SEND_STAMP)) == ETH_SEND_MORE;
@@ -190,8 +192,9 @@ static uint64_t try_head(struct soft_eth *eth)
 	return complete_stamped(eth, p) ? 0 : ETH_RETRY_NS;
 }
 
-/* The frames at the head of the ring that may leave now, `most` of them: their memory. They are charged to the rate. Frames
- * that need a look of their own, for a time of departure or memory that is not registered, end the batch. */
+/* Finds the memory of the frames at the head of the ring that may leave now, `most` at most, and
+ * charges them to the rate. Returns their number. A frame that try_head() has to send, for a time of
+ * departure or because its memory is not registered, ends the batch. */
 static int gather_batch(struct soft_eth *eth, int most, struct eth_out *out, struct iovec *iov)
 {
 	const struct soft_qp *qp = eth->qp;
@@ -210,8 +213,8 @@ static int gather_batch(struct soft_eth *eth, int most, struct eth_out *out, str
 	return n;
 }
 
-/* Sends frames at the head together. Returns how many are done. *wait: until the next try, 0 if there is nothing to wait
- * for. */
+/* Sends frames at the head together. Returns how many are done. *wait is the time until the next try,
+ * or 0. */
 static int try_batch(struct soft_eth *eth, int most, uint64_t *wait)
 {
 	struct eth_out out[ETH_BATCH];
@@ -297,7 +300,7 @@ static void end_hold(struct soft_eth *eth)
 
 static void timer_fired(struct dapl_watch *watch)
 {
-	struct soft_eth *eth = (struct soft_eth *)((char *)watch - offsetof(struct soft_eth, timer_watch));
+	struct soft_eth *eth = container_of(watch, struct soft_eth, timer_watch);
 	uint64_t times;
 
 	dapl_mutex_lock(&eth->qp->lock);
@@ -446,7 +449,7 @@ void soft_eth_flush_sends(struct soft_eth *eth)
 			 pending(eth, eth->head)->give_up_ns ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
 }
 
-/* Also one that comes too late is taken: the socket would stay ready. */
+/* Takes a time that comes too late, too: else the socket would stay readable. */
 void soft_eth_collect_stamp(struct soft_eth *eth)
 {
 	uint64_t late;

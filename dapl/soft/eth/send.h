@@ -11,13 +11,14 @@ struct soft_eth;
  * an errno. */
 int soft_eth_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int soft_eth_pace(struct ibv_qp *qp, const struct dapl_eth_pace *pace);
-/* Takes the times of departure that the socket has. */
+/* Takes times of departure from the socket. */
 void soft_eth_collect_stamp(struct soft_eth *eth);
-/* Completes what waits. */
+/* Completes the sends that wait: as flushed, or with success if the frame has left. */
 void soft_eth_flush_sends(struct soft_eth *eth);
-/* Forgets it. Waits for the timer: qp->lock is not held. */
+/* Forgets the sends that wait. qp->lock is not held. */
 void soft_eth_drop_sends(struct soft_eth *eth);
-/* The same, and frees what waiting needs. */
+/* Forgets the sends that wait, and frees their ring and their timer, for which it waits. qp->lock is
+ * not held. */
 void soft_eth_end_sends(struct soft_eth *eth);
 
 #endif
