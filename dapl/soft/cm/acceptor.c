@@ -44,8 +44,9 @@ static void request_failed(struct dapl_conn *conn, const char *text)
 	dapl_diag_say(&diag);
 }
 
-static void reply(struct dapl_conn *conn, uint8_t flags, const struct wire_trailer *trailer,
-		  const void *pdata, size_t length, bool *sent)
+/* Sends a Reply. Returns false and errno if it was not sent. */
+static bool reply(struct dapl_conn *conn, uint8_t flags, const struct wire_trailer *trailer,
+		  const void *pdata, size_t length)
 {
 	struct wire_mpa mpa = {
 		.reply = true, .revision = conn->mpa.revision,
@@ -60,16 +61,14 @@ static void reply(struct dapl_conn *conn, uint8_t flags, const struct wire_trail
 		mpa.p2p_write = conn->mpa.p2p_write;
 		mpa.p2p_read = !conn->mpa.p2p_write;
 	}
-	*sent = mpa_send(conn, &mpa, trailer, pdata, length);
+	return mpa_send(conn, &mpa, trailer, pdata, length);
 }
 
 void acceptor_refuse(struct dapl_conn *conn)
 {
-	bool sent;
-
 	assert_held(&conn->dev->progress_lock);
 	if (conn->peer_is_dapl)
-		reply(conn, WIRE_MPA_REJECT | WIRE_DAPL_REFUSED, NULL, NULL, 0, &sent);
+		reply(conn, WIRE_MPA_REJECT | WIRE_DAPL_REFUSED, NULL, NULL, 0);
 }
 
 /* --- the Request ----------------------------------------------------------------------------- */
@@ -93,12 +92,11 @@ static bool request_complete(struct dapl_conn *conn, struct dapl_request *reques
 	const uint8_t *data = mpa_data(conn, &request->pdata_len);
 	const char *fault = data ? request_fault(conn) : "MPA request with a wrong length";
 	struct dapl_listener *listener;
-	bool sent;
 
 	if (fault) {
 		request_failed(conn, fault);
 		if (data && conn->mpa.revision <= 2)
-			reply(conn, WIRE_MPA_REJECT, NULL, NULL, 0, &sent);
+			reply(conn, WIRE_MPA_REJECT, NULL, NULL, 0);
 		cm_conn_retire(conn);
 		return false;
 	}
@@ -165,7 +163,6 @@ static void send_accept(struct dapl_conn *conn, const struct dapl_conn_params *p
 {
 	struct wire_trailer trailer = handshake_trailer(conn);
 	uint8_t flags = 0;
-	bool sent;
 
 	if (conn->mpa.ird != WIRE_ORD_NONE)
 		conn->reads_out = handshake_min(conn->reads_out, conn->mpa.ird);
@@ -177,8 +174,7 @@ static void send_accept(struct dapl_conn *conn, const struct dapl_conn_params *p
 		if (!conn->offer)
 			shm_fallback_report(conn, 0, errno);
 	}
-	reply(conn, flags, conn->peer_is_dapl ? &trailer : NULL, params->pdata, params->pdata_len, &sent);
-	if (!sent) {
+	if (!reply(conn, flags, conn->peer_is_dapl ? &trailer : NULL, params->pdata, params->pdata_len)) {
 		cm_fail(conn, DAPL_CONN_REFUSED, errno, NULL);
 		return;
 	}
@@ -225,13 +221,12 @@ int soft_cm_accept(struct dapl_conn *conn, const struct dapl_conn_params *params
 int soft_cm_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len)
 {
 	struct dapl_device *dev = conn->dev;
-	bool sent;
 
 	if (len > WIRE_PDATA_MAX)
 		return EMSGSIZE;
 	soft_progress_lock(dev);
 	if (by_consumer)
-		reply(conn, WIRE_MPA_REJECT, NULL, pdata, len, &sent);
+		reply(conn, WIRE_MPA_REJECT, NULL, pdata, len);
 	else
 		acceptor_refuse(conn);
 	cm_conn_retire(conn);
@@ -257,8 +252,8 @@ static bool has_ended(const struct dapl_conn *conn)
 	return poll(&on, 1, 0) > 0 && on.revents;
 }
 
-/* The form of the first frame says where data goes. The one that says "rings" is removed from the
- * stream, others stay in it. */
+/* The STag of the first frame tells where data goes. A frame that switches to the rings is removed from the
+ * stream; others stay in it. */
 static void first_frame(struct dapl_conn *conn)
 {
 	struct shm_segment *segment;

@@ -18,9 +18,9 @@ int soft_cm_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, 
 void acceptor_take_request(struct dapl_conn *conn);
 /* WAIT_FIRST: the socket is readable. */
 void acceptor_first_readable(struct dapl_conn *conn);
-/* OPEN: an initiator of another implementation stays silent, and may wait for this side: DAT lets
- * either side send first. Its TCP has the Reply by now, so what this side sends does not arrive
- * with it. */
+/* OPEN: an initiator of another implementation is silent, and may be waiting for this side, as DAT lets
+ * either side send first. Sends, if the TCP of the initiator has acknowledged the Reply: then no frame
+ * arrives together with the Reply. Else tries again later. */
 void acceptor_speak_first(struct dapl_conn *conn);
 /* Rejects in the name of the provider. Peers of other implementations only see the end of the
  * stream, since MPA has no bit for that. */

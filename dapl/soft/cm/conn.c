@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conn.c - the connection object: its place in the epoll set of connection management,
- * its life, and the upcalls to core. What leads from one state to the next is decided by
- * initiator.c, listen.c, acceptor.c, handshake.c and cm.c; what flows once both sides may send is the job of rdmap/, tcp/
- * and shm/.
+/* conn.c - the connection object: its place in the epoll set of connection management, its life, and
+ * the upcalls to core. initiator.c, listen.c, acceptor.c, handshake.c and cm.c decide which state
+ * follows. rdmap/, tcp/ and shm/ carry the data.
  *
  * Upcalls are collected in conn->up and made by conn_work(), a task, with no lock held. Only that
  * task frees a connection, after the connection was taken from every list and set. So an epoll

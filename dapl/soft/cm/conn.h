@@ -9,9 +9,10 @@
 
 struct soft_qp;
 
+/* Operations of the device (core/device.h). */
 void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause);
 const char *soft_cm_carrier(struct dapl_conn *conn);
-/* What a connection does for the layers below. */
+/* What connection management does for the layers below it. */
 extern const struct soft_conn_events cm_conn_events;
 
 /* --- progress lock held ---------------------------------------------------------------------- */

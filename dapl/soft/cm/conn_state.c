@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conn_state.c - see conn_state.h. What makes a connection change its state is decided by
- * initiator.c, listen.c, acceptor.c, handshake.c and cm.c. */
+/* conn_state.c - see conn_state.h. initiator.c, listen.c, acceptor.c, handshake.c and cm.c decide when the
+ * state changes. */
 #include "dapl/soft/cm/conn_state.h"
 #include "common/log.h"
 #include "common/trace.h"

@@ -15,7 +15,7 @@ void soft_half_open_remove(struct dapl_conn *conn);
 struct dapl_conn *soft_half_open_surplus(struct dapl_conn *newest);
 /* Returns the connection to close so that its descriptor can be used for another, or NULL. */
 struct dapl_conn *soft_half_open_oldest(struct dapl_device *dev);
-/* `conn` is about to be closed in favour of another: traced, and one line a minute. */
+/* Traces that `conn` is about to be closed in favour of another, and prints a line, one a minute at most. */
 void soft_half_open_report(const struct dapl_conn *conn);
 /* In a forked child, which must not use the parent's devices. */
 void soft_half_open_fork_child(void);

@@ -136,8 +136,8 @@ static bool send_switch(const struct dapl_conn *conn)
 	return n == sizeof frame;
 }
 
-/* The initiator that has the memory says so in its first frame. The acceptor sends none, nor
- * does an acceptor of the same device. */
+/* The first frame of an initiator that has the memory tells so. The acceptor sends no such frame; an
+ * initiator whose acceptor is of the same device need not. */
 static bool confirm_memory(struct dapl_conn *conn)
 {
 	return !conn->shm || conn->passive || conn->acceptor || send_switch(conn);

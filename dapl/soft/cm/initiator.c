@@ -66,7 +66,7 @@ static int start_tcp(struct dapl_conn *conn, int *network)
 	cm_set_no_delay(conn->fd);
 	cm_delay_handshake_ack(conn->fd);
 	if (!cm_same_address(&conn->remote, &local))
-		cm_set_keepalive(conn->fd, &conn->tuning);	/* this host's own TCP tells every end */
+		cm_set_keepalive(conn->fd, &conn->tuning);	/* within this host, TCP reports every end */
 	cm_set_traffic_class(conn);
 	conn->local.ss_family = AF_UNSPEC;
 	if (local.ss_family == remote->sa_family) {
@@ -363,7 +363,7 @@ int soft_cm_connect(struct dapl_device *dev, const struct dapl_conn_params *para
 		    struct dapl_conn **out)
 {
 	struct dapl_conn *conn;
-	int err = EINVAL, network;
+	int err, network;
 
 	if (params->pdata_len > WIRE_PDATA_MAX)
 		return EMSGSIZE;

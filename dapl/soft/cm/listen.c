@@ -275,6 +275,6 @@ void soft_cm_unlisten(struct dapl_listener *listener)
 	if (!port->ud && !port->rc)
 		port_close(port);
 	soft_progress_unlock(dev);
-	dapl_service_flush();	/* an upcall that runs is over then */
+	dapl_service_flush();	/* waits for an upcall that runs */
 	free(listener);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* mcast.c - the life of a membership in a multicast group, and its upcalls to core. Sockets and datagrams
- * are rdmap/mcast.c's business.
+/* mcast.c - the life of a membership in a multicast group, and its upcalls to core. rdmap/mcast.c has
+ * the sockets and the datagrams.
  *
- * The kernel joins at once, so that what can fail fails in the call itself. The task tells core, and frees
- * the membership after it was left: upcalls come from the service thread. */
+ * The kernel joins at once, so the call itself returns its errors. A task on the service thread makes the
+ * upcalls to core, and frees the membership after it was left. */
 #include "dapl/soft/cm/mcast.h"
 #include "common/container_of.h"
 #include "common/lock.h"
@@ -17,13 +17,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The progress lock guards it. */
+/* Guarded by the progress lock. */
 struct dapl_membership {
 	struct dapl_device *dev;
 	struct soft_member member;
 	struct dapl_ud_peer to;
 	void *owner;
-	bool told, left;
+	bool reported, left;	/* dapl_up_joined() was called or is not due; the membership was left */
 	bool last;		/* the next run of the task frees it */
 	struct dapl_task task;
 };
@@ -32,15 +32,15 @@ static void membership_work(struct dapl_task *task)
 {
 	struct dapl_membership *m = container_of(task, struct dapl_membership, task);
 	struct dapl_ud_peer to;
-	bool tell, left;
+	bool report, left;
 
 	soft_progress_lock(m->dev);
 	left = m->left;
-	tell = !left && !m->told;
+	report = !left && !m->reported;
 	to = m->to;
-	m->told = true;
+	m->reported = true;
 	soft_progress_unlock(m->dev);
-	if (tell)
+	if (report)
 		dapl_up_joined(m->owner, m, 0, &to);
 	if (left && m->last) {
 		dapl_up_released(m->owner);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* tap.c - see tap.h. During a capture the device's verbs are the functions here, which record and call the real
- * ones; otherwise the data path has no instruction for it. A thread that was within a verb when the
- * capture began or ended has its message recorded, or not.
+/* tap.c - see tap.h. During a capture the verbs of the device are the functions here, which record
+ * messages and call the other verbs; else the data path has no instruction for captures. The message of
+ * a thread that is within a verb when the capture begins or ends may be recorded or not.
  *
- * A request is recorded when it is posted. What arrives is recorded when its completion is polled: Sends of the
- * peer, and answers to reads and atomics. What a peer writes or reads here is not seen here, since
- * it may not involve this process: the capture of the peer shows it. Datagrams are left out: their QPs have no connection. */
+ * A request is recorded when it is posted. What arrives is recorded when its completion is polled:
+ * Sends of the peer, and answers to reads and atomics. Writes and reads of a peer are not recorded
+ * here, since they may not involve this process: the capture of the peer has them. Datagrams are left
+ * out: their QPs have no connection. */
 #include "dapl/soft/verbs/tap.h"
 #include "common/clock.h"
 #include "common/lock.h"
@@ -166,7 +167,7 @@ static void tap_completion(struct dapl_device *dev, const struct ibv_wc *wc, uin
 	dapl_mutex_unlock(&qp->lock);
 }
 
-/* One look at the clock, and one lock of the table of QPs, for all completions. */
+/* Reads the clock, and locks the table of QPs, once for all completions. */
 static int tap_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 {
 	struct dapl_device *dev = soft_device(cq->context);
