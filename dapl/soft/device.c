@@ -129,7 +129,7 @@ static bool is_up(const struct ifaddrs *all, const char *name)
 	return false;
 }
 
-/* Why a name stands for no address of this host. */
+/* Prints why a name is no address of this host. */
 static void say_absent(const struct ifaddrs *all, const char *said, const char *name)
 {
 	struct in6_addr address;
@@ -223,9 +223,9 @@ static int find_address(struct dapl_device *dev, const char *params)
 	if (found) {
 		memcpy(&dev->address, found->ifa_addr, address_length(found->ifa_addr));
 		snprintf(dev->netdev, sizeof dev->netdev, "%s", found->ifa_name);
-	}
-	else
+	} else {
 		say_absent(all, ia_params_printable(params, said, sizeof said), wanted.name);
+	}
 	freeifaddrs(all);
 	return found ? 0 : ENODEV;
 }
@@ -255,7 +255,7 @@ static void fork_parent(void)
 	dapl_mutex_unlock(&devices_lock);
 }
 
-/* Drops the child's descriptors, so that the parent's death is seen by its peers. */
+/* Closes the descriptors in the child, so that peers notice when the parent ends. */
 static void fork_child(void)
 {
 	struct dapl_device *dev;
@@ -301,11 +301,6 @@ static void watch_forks(void)
 
 /* --- open, close, query ---------------------------------------------------------------------- */
 
-static int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
-{
-	return soft_qp_bind_mw(qp, mw, bind);
-}
-
 static void fabricate_verbs(struct dapl_device *dev)
 {
 	dev->identity.node_type = IBV_NODE_RNIC;
@@ -319,7 +314,7 @@ static void fabricate_verbs(struct dapl_device *dev)
 	dev->verbs.ops.post_srq_recv = soft_srq_post;
 	dev->verbs.ops.poll_cq = soft_cq_poll;
 	dev->verbs.ops.req_notify_cq = soft_cq_arm;
-	dev->verbs.ops.bind_mw = verbs_bind_mw;
+	dev->verbs.ops.bind_mw = soft_qp_bind_mw;
 }
 
 static void read_settings(struct dapl_device *dev)
@@ -494,7 +489,7 @@ const struct dapl_device_ops dapl_device_ops = {
 	.alloc_mw = soft_mw_alloc, .dealloc_mw = soft_mw_dealloc,
 	.create_channel = soft_channel_create, .destroy_channel = soft_channel_destroy,
 	.get_cq_event = soft_channel_get,
-	.idle = soft_progress_idle, .sleep = soft_owner_lead, .work = soft_owner_work,
+	.idle = soft_progress_idle, .sleep = soft_owner_block, .work = soft_owner_work,
 	.awake = soft_owner_awake,
 	.create_cq = soft_cq_create, .resize_cq = soft_cq_resize,
 	.destroy_cq = soft_cq_destroy,

@@ -21,10 +21,11 @@ static bool ack_urgent(const struct dapl_conn *conn)
 	       conn->consumed - conn->tx.cursor.acked_consumed >= SOFT_WINDOW / ACK_WINDOW_FRACTION;
 }
 
-/* True if the only news over TCP is that a Send which is still coming in takes part of the window.
- * That is acknowledged a fraction of the window at a time (ACK_WINDOW_FRACTION). A blocked sender has
- * the rest of the window under way. It makes up that fraction as it comes; or it waits for receives,
- * and then the acknowledgement is sent at once. */
+/* True if an acknowledgement over TCP would only report bytes of the window that a Send takes which is
+ * still coming in. These are reported a fraction of the window at a time (ACK_WINDOW_FRACTION). A
+ * blocked sender goes on nevertheless: it has the rest of the window under way, which makes up that
+ * fraction as it comes. If the Send waits for a receive instead, the acknowledgement is sent when that
+ * is posted. */
 static bool only_window_used(const struct dapl_conn *conn)
 {
 	return !conn->shm && conn->delivered == conn->tx.cursor.acked_seq && !ack_urgent(conn);

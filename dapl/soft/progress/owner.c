@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* owner.c - selects the thread that drives progress: a polling thread, a thread that is blocked in
  * a wait and is woken for data, or the service thread. At any time there is one of them:
- * owner_state.c keeps it. What driving progress is, stands in progress.c.
+ * owner_state.c keeps it. progress.c does its work.
  *
  * doc/design/soft-progress.md argues why no thread sleeps while a message waits. */
 #include "dapl/soft/progress/owner.h"
@@ -115,8 +115,9 @@ static bool note_polls(struct dapl_device *dev)
 	return true;
 }
 
-/* Hands progress over to polling threads if a thread has polled. The caller need not be the owner: a thread
- * may have blocked since data woke the service thread. True: done. Progress lock held. */
+/* Hands progress over to polling threads if a thread has polled. The caller need not be the owner: a
+ * thread may have blocked since data woke the service thread. Returns true if polling threads are the
+ * owner now. Progress lock held. */
 static bool hand_over(struct dapl_device *dev)
 {
 	if (!note_polls(dev))
@@ -167,7 +168,7 @@ void soft_owner_sleep(struct dapl_device *dev)
 	}
 }
 
-int soft_owner_lead(struct dapl_device *dev, bool for_data)
+int soft_owner_block(struct dapl_device *dev, bool for_data)
 {
 	bool mine;
 

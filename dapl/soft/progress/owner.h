@@ -13,12 +13,11 @@ int soft_owner_open(struct dapl_device *dev);
 void soft_owner_close(struct dapl_device *dev);
 /* The caller polled and may block from now on: the service thread takes over. */
 void soft_owner_sleep(struct dapl_device *dev);
-/* The caller is about to block. Returns a descriptor that it has to watch while it is blocked, and
- * drives progress in place of the service thread: when the descriptor is readable, it calls
- * soft_owner_work(). Returns -1 if it has nothing to watch: it does not wait for completions
- * (`for_data` is false), or another thread drives progress. Call soft_owner_awake() afterwards,
- * unless soft_owner_work() returned false. */
-int soft_owner_lead(struct dapl_device *dev, bool for_data);
+/* The caller is about to block. Returns a descriptor if the caller drives progress meanwhile, in place
+ * of the service thread: it watches the descriptor, calls soft_owner_work() when that is readable, and
+ * calls soft_owner_awake() afterwards, unless soft_owner_work() returned false. Returns -1 if another
+ * thread drives progress, or if the caller does not wait for completions (`for_data` is false). */
+int soft_owner_block(struct dapl_device *dev, bool for_data);
 /* False: the caller does not drive progress any more; other threads do. */
 bool soft_owner_work(struct dapl_device *dev);
 /* The caller no longer blocks: the service thread takes over. */

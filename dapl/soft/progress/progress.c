@@ -178,7 +178,6 @@ static __attribute__((noinline)) void serve_busy_socket(struct dapl_device *dev)
 		soft_wakeup_begin(dev);
 }
 
-/* Progress lock held. True: there was something. */
 bool soft_progress_serve(struct dapl_device *dev, bool polling)
 {
 	bool busy = false;
@@ -190,12 +189,16 @@ bool soft_progress_serve(struct dapl_device *dev, bool polling)
 		rearm_wakeup(dev);
 	if (likely(dev->shm_count)) {
 		busy = soft_rings_poll(dev, polling);
-		if (polling && dev->turns)
-			return dev->turns--, busy;
+		if (polling && dev->turns) {
+			dev->turns--;
+			return busy;
+		}
 	} else if (polling && dev->busy_conn) {
 		serve_busy_socket(dev);
-		if (dev->turns)
-			return dev->turns--, true;
+		if (dev->turns) {
+			dev->turns--;
+			return true;
+		}
 	}
 	return serve_all_sockets(dev, polling) | busy;
 }
