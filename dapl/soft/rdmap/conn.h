@@ -42,7 +42,8 @@ struct soft_unexpected {
 	TAILQ_ENTRY(soft_unexpected) link;
 	uint8_t op;
 	bool complete;
-	uint32_t word, length, capacity;
+	uint32_t word;			/* immediate data, or STag to invalidate */
+	uint32_t length, capacity;	/* bytes of data that have come; bytes allocated */
 	uint32_t write_length;		/* of the write that the immediate belongs to */
 	uint32_t writes_after;		/* writes that completed after it */
 	uint8_t *data;
@@ -81,7 +82,7 @@ struct soft_tx {
 	bool blocked;			/* waits for EPOLLOUT */
 	bool open;			/* FPDUs may be sent */
 	bool first;			/* active: a zero-length write comes first (peer_is_dapl) */
-	bool ack_now;
+	bool ack_now;			/* an acknowledgement does not wait for a message to ride on */
 	bool close_notice, terminate;	/* to be sent, and nothing after it */
 	bool shut;			/* FIN sent, or nothing can be sent any more */
 	bool busy, again;		/* soft_conn_send() runs; it was called meanwhile */
@@ -96,7 +97,7 @@ enum soft_rx_phase { SOFT_RX_HEAD, SOFT_RX_PAYLOAD, SOFT_RX_TRAILER, SOFT_RX_WHO
 
 struct soft_rx {
 	enum soft_rx_phase phase;
-	uint32_t part_length, part_need;
+	uint32_t part_length, part_need;	/* bytes that are in `part`; bytes that it needs */
 	uint8_t part[WIRE_FPDU_LENGTH + WIRE_UNTAGGED + 64];
 	uint8_t *whole;			/* CRC: a whole FPDU is collected here */
 	uint32_t whole_length, whole_size;
@@ -114,7 +115,7 @@ struct soft_rx {
 	bool send_open;			/* a Send's last segment has not come */
 	uint8_t send_op;
 	uint32_t send_offset, send_word;
-	struct soft_unexpected *unexpected;		/* where it is collected; NULL: in qp->taken */
+	struct soft_unexpected *unexpected;	/* where the Send is collected; NULL: in qp->taken */
 	bool write_open;
 	uint32_t write_stag;
 	uint64_t write_to;
@@ -152,7 +153,7 @@ struct dapl_conn {
 	struct soft_port *port;		/* WAIT_REQUEST: that accepted it */
 	struct wire_mpa mpa;		/* the peer's Request or Reply */
 	bool passive, ud;
-	bool peer_is_dapl;			/* the peer is of this implementation */
+	bool peer_is_dapl;		/* the peer is of this implementation */
 	bool swaps;			/* the peer is siw (Terminate's bit order) */
 	bool crc;
 	bool released;
@@ -183,7 +184,7 @@ struct dapl_conn {
 
 	/* upcalls owed, which the service thread makes */
 	uint32_t up;			/* atomic: SOFT_UP_* */
-	bool free_in_task;			/* the next run of the task frees it */
+	bool free_in_task;		/* the next run of the task frees the connection */
 	struct dapl_conn_cause cause;	/* first cause of its end, without addresses; guarded as the
 					 * stream */
 	bool caused;			/* cause is set */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mcast.c - which queue pairs are members of which multicast group, the sockets that receive for them,
- * and the delivery. Datagrams are sent and have the format of ud.c.
+ * and the delivery. ud.c sends the datagrams, and knows their format.
  *
  * A socket can be in few groups (net.ipv4.igmp_max_memberships), so there are as many sockets as needed.
  * They lie in an epoll set of their own, which lies in that of the device. All listen on one port, together
@@ -78,7 +78,8 @@ static int set_on(int fd, int level, int option, int value)
 	return setsockopt(fd, level, option, &value, sizeof value);
 }
 
-/* It gets datagrams only to groups that it joins itself, and tells where they went. */
+/* From now on the socket receives only datagrams to groups that it joins itself, and reports their
+ * destination. */
 static int prepare(int fd, const struct dapl_device *dev)
 {
 	struct sockaddr_storage any = { .ss_family = dev->address.ss_family };
@@ -152,7 +153,7 @@ static bool is_full(int err)
 	return err == ENOBUFS || err == ENOMEM;
 }
 
-/* Only the newest socket may have room, beside those that groups have left: all are tried. */
+/* Tries all sockets: the newest may have room, and so may those that groups have left. */
 static int join_socket(struct dapl_device *dev, struct soft_mcast_group *group)
 {
 	struct group_socket *socket;
@@ -325,7 +326,7 @@ static bool destination(struct msghdr *msg, struct sockaddr_storage *to, unsigne
 	return false;
 }
 
-/* A sender that is a member itself does not get its own. */
+/* A sender that is a member does not receive its own datagrams. */
 static bool is_own(const struct soft_qp *qp, const struct sockaddr_storage *from,
 		   const struct soft_datagram *datagram)
 {
@@ -350,7 +351,7 @@ static void deliver(struct soft_mcast_group *group, const struct sockaddr_storag
 			soft_ud_deliver(member->qp, &datagram, from, &group->address);
 }
 
-/* False: there is none. */
+/* False: there is no datagram. */
 static bool receive_one(struct dapl_device *dev, int fd)
 {
 	char control[CMSG_SPACE(sizeof(struct in6_pktinfo))];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* mcast.h - datagrams to multicast groups. Progress lock held by the caller of each. */
+/* mcast.h - datagrams to multicast groups. The functions are called with the progress lock held. */
 #ifndef SOFT_RDMAP_MCAST_H
 #define SOFT_RDMAP_MCAST_H
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 /* What members of all hosts must agree on. */
 enum {
 	SOFT_MCAST_PORT = 61957,	/* UDP; private, and above the ephemeral ports of Linux */
-	SOFT_MCAST_QPN = 0xffffff,	/* as on InfiniBand: whichever is a member */
+	SOFT_MCAST_QPN = 0xffffff,	/* as on InfiniBand: all members */
 	SOFT_MCAST_QKEY = 0x01234567,	/* as the RDMA CM's */
 };
 
@@ -24,14 +24,15 @@ struct soft_member {
 	LIST_ENTRY(soft_member) link;
 };
 
-/* The group can be sent to from now on. Its port is not used. */
+/* Has datagrams to multicast groups leave by the interface of the device. Returns 0 or an errno value. */
 int soft_mcast_may_send(struct dapl_device *dev);
-/* member->qp receives what is sent to the group. */
+/* From now on member->qp receives the datagrams to the group, whose port is not used. Returns 0 or an errno
+ * value. */
 int soft_mcast_join(struct dapl_device *dev, const struct sockaddr *group, struct soft_member *member);
-/* Harmless if it did not join. */
+/* Does nothing if the member did not join. */
 void soft_mcast_leave(struct dapl_device *dev, struct soft_member *member);
 void soft_mcast_receive(struct dapl_device *dev);
-/* Also in a forked child, where members may leave after it. */
+/* Closes the sockets. Also called in a forked child, where members may leave afterwards. */
 void soft_mcast_close(struct dapl_device *dev);
 
 #endif

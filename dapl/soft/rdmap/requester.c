@@ -25,7 +25,6 @@ static uint32_t most_payload(const struct dapl_conn *conn, uint32_t head)
 	return most > FPDU_ALIGN_MIN ? most & ~(FPDU_ALIGN - 1u) : most;
 }
 
-/* Checks a request before its first segment is sent. */
 enum ibv_wc_status soft_requester_fault(const struct soft_qp *qp, const struct dapl_conn *conn,
 				const struct soft_swqe *wqe)
 {

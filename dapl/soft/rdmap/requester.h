@@ -9,11 +9,12 @@
 #include "dapl/soft/rdmap/requester_done.h"
 #include "dapl/soft/rdmap/transport.h"
 
-/* What is wrong with a request that is to be executed: the status of its completion, SUCCESS if nothing
- * is. */
+/* Checks a request before its first segment is sent. Returns the status of its completion: SUCCESS if
+ * nothing is wrong. */
 enum ibv_wc_status soft_requester_fault(const struct soft_qp *qp, const struct dapl_conn *conn,
 					const struct soft_swqe *wqe);
-/* Fills the batch from the cursor on. Returns what made it stop: STEP_FULL, STEP_NOTHING, STEP_LOCAL or STEP_BROKEN. */
+/* Fills the batch from the cursor on. Returns why it stopped: STEP_FULL, STEP_NOTHING, STEP_LOCAL or
+ * STEP_BROKEN. */
 enum soft_step soft_requester_fill(struct soft_batch *b, const struct dapl_conn *conn,
 			      struct soft_tx_cursor *cur);
 #endif

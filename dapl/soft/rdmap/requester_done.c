@@ -20,12 +20,8 @@ static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
 {
 	if (wqe->state != SOFT_SENT)
 		return wqe->state == SOFT_DONE;
-	switch (wqe->opcode) {
-	case IBV_WR_RDMA_READ:
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+	if (soft_is_read(wqe))
 		return false;		/* DONE when the answer has arrived */
-	}
 	return qp->conn && (int32_t)(qp->conn->peer_delivered - wqe->seq) >= 0;
 }
 
@@ -65,9 +61,7 @@ struct soft_swqe *soft_requester_oldest_read(struct soft_qp *qp, const struct da
 	for (; (int32_t)(end - qp->read_next) > 0; qp->read_next++) {
 		struct soft_swqe *wqe = soft_swqe(qp, qp->read_next);
 
-		if (wqe->state == SOFT_SENT && (wqe->opcode == IBV_WR_RDMA_READ ||
-						wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-						wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)) {
+		if (wqe->state == SOFT_SENT && soft_is_read(wqe)) {
 			*index = qp->read_next;
 			return wqe;
 		}

@@ -33,9 +33,13 @@ static inline void soft_requester_sent(struct dapl_conn *conn, uint32_t from, ui
 	soft_qp_complete_sends(qp);
 }
 
+/* A segment of a read response begins: checks that it continues the answer to the oldest read. */
 int soft_requester_response_begin(struct soft_qp *qp, struct dapl_conn *conn);
+/* The last segment of a read response is in place: the read is done. */
 void soft_requester_response_end(struct soft_qp *qp, struct dapl_conn *conn);
+/* An atomic response has come: stores the value, and the atomic is done. */
 int soft_requester_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body);
+/* The peer acknowledges messages and bytes of the window, both counted from the beginning of the stream. */
 int soft_requester_acked(struct soft_qp *qp, struct dapl_conn *conn, uint32_t delivered,
 			 uint64_t consumed);
 /* The oldest read or atomic without an answer and its index in the send queue, or NULL. */

@@ -10,12 +10,19 @@
 struct dapl_conn;
 struct soft_qp;
 
+/* A segment of a Send begins. The first one takes a receive, or makes an unexpected message. */
 int soft_responder_send_begin(struct soft_qp *qp, struct dapl_conn *conn);
+/* The last segment of a Send is in place: completes the receive. */
 int soft_responder_send_end(struct soft_qp *qp, struct dapl_conn *conn);
+/* A segment of a write begins: checks its target. */
 int soft_responder_write_begin(struct soft_qp *qp, struct dapl_conn *conn);
+/* The last segment of a write is in place. */
 void soft_responder_write_end(struct dapl_conn *conn);
+/* A read request has come: checks its source, and lists the answer that is due. */
 int soft_responder_read(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body);
+/* An atomic request has come: executes it, and lists the answer that is due. */
 int soft_responder_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body);
+/* Immediate data has come, behind its write: completes a receive, or makes an unexpected message. */
 int soft_responder_immediate(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body);
 /* The Terminate code for a write to memory that this check refused. */
 int soft_responder_write_term(enum soft_check check);

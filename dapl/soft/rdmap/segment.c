@@ -12,7 +12,7 @@
 
 /* The form of each opcode: queue, exact length of its body (-1: a payload of any length). */
 static const struct {
-	bool tagged, peer_is_dapl;
+	bool tagged, dapl_only;		/* dapl_only: between peers of this implementation */
 	uint8_t qn;
 	int16_t body;
 } form[16] = {
@@ -55,7 +55,7 @@ int soft_segment_control(const struct dapl_conn *conn, struct soft_rx *rx, const
 		.tagged = tagged, .last = first >> 6 & 1, .op = second & 15,
 	};
 	*check = "opcode";
-	if (form[rx->seg.op].tagged != tagged || (form[rx->seg.op].peer_is_dapl && !conn->peer_is_dapl))
+	if (form[rx->seg.op].tagged != tagged || (form[rx->seg.op].dapl_only && !conn->peer_is_dapl))
 		return WIRE_TERM_OPCODE;
 	*check = "ULPDU length";
 	body = form[rx->seg.op].body;

@@ -88,12 +88,9 @@ static uint32_t find_failed_request(const struct soft_qp *qp, bool read, uint32_
 {
 	for (uint32_t i = qp->sq_head; i != qp->sq_tail; i++) {
 		const struct soft_swqe *wqe = soft_swqe(qp, i);
-		bool reads = wqe->opcode == IBV_WR_RDMA_READ ||
-			     wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-			     wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 
 		if (wqe->opcode == IBV_WR_BIND_MW || wqe->opcode == IBV_WR_LOCAL_INV ||
-		    wqe->state == SOFT_DONE || reads != read)
+		    wqe->state == SOFT_DONE || soft_is_read(wqe) != read)
 			continue;
 		if (wqe->state == SOFT_POSTED)
 			return i;	/* under way: nothing behind it was sent */

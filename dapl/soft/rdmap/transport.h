@@ -19,25 +19,24 @@ struct soft_region;
 
 struct soft_batch {
 	struct dapl_conn *ring;		/* segments go into its ring; NULL: over the socket */
-	int frames, iovs;
-	size_t used, total;
+	int frames, iovs;		/* elements of frame and of iov in use */
+	size_t used, total;		/* bytes of `bytes` in use; bytes of all FPDUs */
 	struct soft_region *held;	/* the locked window that a read response is sent from */
 	uint8_t *bounce;		/* a stable copy for the CRC */
 	int term;			/* STEP_BROKEN: the Terminate code */
 	bool answer;			/* STEP_BROKEN: because of an answer */
 	const char *check;		/* STEP_BROKEN: what failed */
 	struct {
-		size_t end;
-		struct soft_tx_cursor cursor;
-	/* batch_has_room() leaves room for an acknowledgement and a last frame */
-	} frame[BATCH_FRAMES + 3];
+		size_t end;		/* bytes of the batch up to the end of this FPDU */
+		struct soft_tx_cursor cursor;	/* behind it */
+	} frame[BATCH_FRAMES + 3];	/* batch_has_room() leaves room for an acknowledgement and a last FPDU */
 	struct iovec iov[BATCH_IOV + 6];
 	uint8_t bytes[BATCH_BYTES + 512];
 };
 
 enum soft_step {
 	STEP_FRAMED,		/* a segment was appended */
-	STEP_NOTHING,	/* there is nothing to be sent now */
+	STEP_NOTHING,		/* there is nothing to be sent now */
 	STEP_FULL,		/* the batch has no room */
 	STEP_LOCAL,		/* the next request is executed without a segment */
 	STEP_BROKEN,		/* the stream ends */

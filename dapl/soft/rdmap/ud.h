@@ -29,12 +29,14 @@ struct soft_datagram {
 
 int soft_ud_open(struct dapl_device *dev);	/* for the first UD QP */
 void soft_ud_close(struct dapl_device *dev);
+/* Sends a datagram. Returns an errno value if the request is malformed; else 0, and *status is that of its
+ * completion. qp->lock held. */
 int soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status *status);
 void soft_ud_receive(struct dapl_device *dev);	/* progress lock held */
 /* False: malformed. */
 bool soft_ud_parse(struct soft_datagram *datagram, const uint8_t *p, size_t length);
-/* Places it in the next receive of a datagram QP; without one it is lost. `to` is the IP address that it
- * was sent to. Progress lock held. */
+/* Places the datagram in the next receive of the QP; without a receive it is lost. `to` is the IP
+ * address to which it was sent. Progress lock held. */
 void soft_ud_deliver(struct soft_qp *qp, const struct soft_datagram *datagram,
 		     const struct sockaddr_storage *from, const struct sockaddr_storage *to);
 int soft_ah_create(struct ibv_pd *pd, const struct sockaddr *address, uint16_t port,

@@ -14,7 +14,9 @@ struct soft_unexpected;
 struct soft_unexpected *soft_unexpected_new(struct dapl_conn *conn, uint8_t op, uint32_t word);
 /* Makes room for `size` bytes of payload. Returns false if there is no memory. */
 bool soft_unexpected_reserve(struct soft_unexpected *unexpected, uint32_t size);
-/* Limits the memory of all these messages. Returns a Terminate code or WIRE_TERM_NONE. */
+/* Limits the memory of all these messages. If they take more than the window, a peer of this
+ * implementation gets the Terminate code that is returned; the socket of another peer is not read. Else
+ * returns WIRE_TERM_NONE. */
 int soft_unexpected_limit(struct dapl_conn *conn);
 /* Receives were posted: delivers messages into them. */
 void soft_unexpected_deliver(struct soft_qp *qp);

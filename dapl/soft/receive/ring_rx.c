@@ -130,7 +130,7 @@ static bool is_end_of_stream(const struct ring_message *message)
 	return message->op == WIRE_CLOSE || message->op == WIRE_TERMINATE;
 }
 
-/* Asks for the rest of the payload at the head of the ring. */
+/* Requests the rest of the payload at the head of the ring. */
 static void request_fallback(struct dapl_conn *conn)
 {
 	struct shm_conn *shm = conn->shm;
@@ -164,7 +164,7 @@ static void take_fallback(struct dapl_conn *conn)
 	ring_done(&shm->rx, &shm->waiting);
 }
 
-/* The rendezvous whose payload the peer asks for; NULL: there is no such one. */
+/* The rendezvous whose payload the peer requests, from byte `offset` on; NULL: there is none. */
 static const struct rndv_slot *find_rndv_slot(const struct soft_qp *qp, const struct shm_conn *shm,
 					 uint32_t offset)
 {

@@ -86,8 +86,8 @@ void wire_enhanced_get(const uint8_t data[WIRE_MPA_ENHANCED], struct wire_mpa *m
 struct wire_trailer {
 	uint8_t version;
 	uint16_t features;		/* none yet: 0, and not looked at */
-	uint32_t max_ulpdu;		/* bytes; of the FPDUs that the sender of the trailer makes. This version
-					 * takes any size, and does not look at it */
+	uint32_t max_ulpdu;		/* bytes; the largest that the sender of the trailer makes. This
+					 * version takes any size, and does not evaluate it */
 	uint32_t qpn, qkey;		/* UD */
 	uint16_t udp_port;
 	uint8_t token[16];		/* names the socket for shared memory; 0: none */
