@@ -108,7 +108,7 @@ static bool open_stream(struct dapl_conn *conn)
 	conn->tx.cursor.msn_send = conn->tx.cursor.msn_read = 1;
 	conn->tx.cursor.msn_atomic = conn->tx.cursor.msn_dapl = 1;
 	conn->rx.msn_send = conn->rx.msn_read = conn->rx.msn_atomic = conn->rx.msn_dapl = 1;
-	conn->rx.part_need = 4;
+	conn->rx.part_need = WIRE_CONTROL_END;
 	if (!qp)
 		return true;
 	dapl_mutex_lock(&qp->lock);

@@ -7,6 +7,7 @@
 #include "common/trace.h"
 #include "dapl/soft/obj/async_event.h"
 #include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rq.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -119,13 +120,11 @@ static void channel_forget(struct soft_channel *channel, struct soft_cq *cq)
 
 /* --- queues ---------------------------------------------------------------------- */
 
+enum { CQE_MIN = 16 };		/* completions of the smallest ring, which takes 768 bytes */
+
 static uint32_t ring_size(int cqe)
 {
-	uint32_t size = 16;
-
-	while (size < (uint32_t)cqe)
-		size *= 2;
-	return size;
+	return power_of_2(cqe > CQE_MIN ? (uint32_t)cqe : CQE_MIN);
 }
 
 int soft_cq_create(struct dapl_device *dev, int cqe, void *context,

@@ -4,7 +4,7 @@
  *	owner			the service thread's epoll set	busy socket	peers on this host
  *	service thread		reports data			wakes		notify
  *	blocked thread		reports none			wakes		notify
- *	polling threads		reports none			may be quiet	do not notify
+ *	polling threads		reports none			may not wake	do not notify
  *
  * All of it changes under dev->owner_lock. owner.c decides when; doc/design/soft-progress.md argues why no
  * thread sleeps while a message waits. */

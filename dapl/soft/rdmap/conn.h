@@ -86,7 +86,7 @@ struct soft_tx {
 	bool close_notice, terminate;	/* to be sent, and nothing after it */
 	bool shut;			/* FIN sent, or nothing can be sent any more */
 	bool busy, again;		/* soft_conn_send() runs; it was called meanwhile */
-	uint8_t term[WIRE_FPDU_LENGTH + WIRE_UNTAGGED + 64];	/* Terminate's payload */
+	uint8_t term[WIRE_TERMINATE_LENGTH + WIRE_TERMINATE_EXTRA];	/* payload of the Terminate */
 	uint8_t term_length;
 };
 
@@ -98,7 +98,7 @@ enum soft_rx_phase { SOFT_RX_HEAD, SOFT_RX_PAYLOAD, SOFT_RX_TRAILER, SOFT_RX_WHO
 struct soft_rx {
 	enum soft_rx_phase phase;
 	uint32_t part_length, part_need;	/* bytes that are in `part`; bytes that it needs */
-	uint8_t part[WIRE_FPDU_LENGTH + WIRE_UNTAGGED + 64];
+	uint8_t part[WIRE_HEAD_MAX + WIRE_BODY_MAX];	/* headers, and a body that is no payload */
 	uint8_t *whole;			/* CRC: a whole FPDU is collected here */
 	uint32_t whole_length, whole_size;
 	struct wire_segment seg;

@@ -65,7 +65,7 @@ int soft_segment_control(const struct dapl_conn *conn, struct soft_rx *rx, const
 		body = ulpdu - head;
 	if (body >= 0 && (uint32_t)body != ulpdu - head)
 		return WIRE_TERM_LENGTH;
-	if (body > 64 || (rx->seg.op == WIRE_TERMINATE && body < 4))
+	if (body > WIRE_BODY_MAX || (rx->seg.op == WIRE_TERMINATE && body < WIRE_TERMINATE_LENGTH))
 		return WIRE_TERM_LENGTH;
 	rx->part_need = WIRE_FPDU_LENGTH + head + (body > 0 ? body : 0);
 	rx->payload_left = body < 0 ? ulpdu - head : 0;
@@ -196,8 +196,9 @@ int soft_segment_arrived(struct soft_qp *qp, struct dapl_conn *conn,
 		return soft_responder_send_begin(qp, conn);
 	}
 	*check = "length of a message";
-	if (message->op == WIRE_TERMINATE ? message->length < 4 || message->length > 64
-					  : message->length != (uint32_t)body)
+	if (message->op == WIRE_TERMINATE
+	    ? message->length < WIRE_TERMINATE_LENGTH || message->length > WIRE_BODY_MAX
+	    : message->length != (uint32_t)body)
 		return WIRE_TERM_LENGTH;
 	memcpy(rx->part + WIRE_HEAD_MAX, message->data, message->length);
 	rx->part_need = WIRE_HEAD_MAX + message->length;

@@ -17,7 +17,7 @@ static inline uint32_t segment_head_length(bool tagged)
 	return WIRE_FPDU_LENGTH + (tagged ? WIRE_TAGGED : WIRE_UNTAGGED);
 }
 
-/* The first 4 bytes of an FPDU are in rx->part: length and control. Sets the length of the header. */
+/* The first WIRE_CONTROL_END bytes of an FPDU are in rx->part. Sets rx->part_need. */
 int soft_segment_control(const struct dapl_conn *conn, struct soft_rx *rx, const char **check);
 /* The whole header of an FPDU is in rx->part. Decides where the payload goes. */
 int soft_segment_begin(struct soft_qp *qp, struct dapl_conn *conn, const char **check);

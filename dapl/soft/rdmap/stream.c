@@ -44,9 +44,9 @@ void soft_stream_terminate(struct soft_qp *qp, struct dapl_conn *conn, int term,
 	      term & 255, check, conn->rx.seg.op, conn->rx.seg.msn, qp->qp.qp_num);
 	soft_conn_caused(conn, 0, DAPL_CODE_TERMINATE_SENT, (unsigned)term, NULL);
 	wire_terminate_put(p, term);
-	tx->term_length = 4;
+	tx->term_length = WIRE_TERMINATE_LENGTH;
 	if (conn->peer_is_dapl) {
-		memset(p + 4, 0, WIRE_TERMINATE_EXTRA);
+		memset(p + WIRE_TERMINATE_LENGTH, 0, WIRE_TERMINATE_EXTRA);
 		p[4] = read;
 		p[5] = term_status(term);
 		wire_put32(p + 8, index);
@@ -111,7 +111,7 @@ void soft_stream_terminated(struct soft_qp *qp, struct dapl_conn *conn, const ui
 	      "peer terminated %d/%d/%d, qp %06x", term >> 12, term >> 8 & 15, term & 255,
 	      qp->qp.qp_num);
 	soft_conn_caused(conn, 0, DAPL_CODE_TERMINATE_RECEIVED, term, NULL);
-	if (conn->peer_is_dapl && length >= 4 + WIRE_TERMINATE_EXTRA) {
+	if (conn->peer_is_dapl && length >= WIRE_TERMINATE_LENGTH + WIRE_TERMINATE_EXTRA) {
 		soft_requester_acked(qp, conn, wire_get32(body + 12), conn->peer_consumed);
 		if (body[5] == IBV_WC_REM_ACCESS_ERR || body[5] == IBV_WC_REM_INV_REQ_ERR ||
 		    body[5] == IBV_WC_REM_OP_ERR)

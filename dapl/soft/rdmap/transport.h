@@ -26,10 +26,11 @@ struct soft_batch {
 	int term;			/* STEP_BROKEN: the Terminate code */
 	bool answer;			/* STEP_BROKEN: because of an answer */
 	const char *check;		/* STEP_BROKEN: what failed */
+	/* batch_has_room() leaves room in these for an acknowledgement and a last FPDU */
 	struct {
 		size_t end;		/* bytes of the batch up to the end of this FPDU */
 		struct soft_tx_cursor cursor;	/* behind it */
-	} frame[BATCH_FRAMES + 3];	/* batch_has_room() leaves room for an acknowledgement and a last FPDU */
+	} frame[BATCH_FRAMES + 3];
 	struct iovec iov[BATCH_IOV + 6];
 	uint8_t bytes[BATCH_BYTES + 512];
 };
@@ -49,7 +50,8 @@ static inline bool batch_has_room(const struct soft_batch *b, int pieces, uint32
 		return ring_room(&b->ring->shm->tx, length);
 	return b->frames < BATCH_FRAMES && b->total < BATCH_PAYLOAD &&
 	       b->iovs + pieces + 2 <= BATCH_IOV &&
-	       b->used + WIRE_HEAD_MAX + 64 + BATCH_COPY_MAX + 8 <= BATCH_BYTES;
+	       b->used + WIRE_HEAD_MAX + WIRE_BODY_MAX + BATCH_COPY_MAX + 4 /* padding */ + WIRE_CRC <=
+		       BATCH_BYTES;
 }
 
 /* Appends one segment. The caller has checked batch_has_room(), and calls batch_note_cursor() next. */

@@ -39,7 +39,7 @@ static int consume_head(struct soft_qp *qp, struct dapl_conn *conn, const uint8_
 		*n -= part;
 		if (rx->part_length < rx->part_need)
 			break;
-		if (rx->part_need == 4) {
+		if (rx->part_need == WIRE_CONTROL_END) {
 			term = soft_segment_control(conn, rx, check);
 			continue;
 		}
@@ -85,7 +85,7 @@ static int consume_trailer(struct soft_qp *qp, struct dapl_conn *conn, const uin
 		return WIRE_TERM_NONE;
 	rx->phase = SOFT_RX_HEAD;
 	rx->part_length = 0;
-	rx->part_need = 4;
+	rx->part_need = WIRE_CONTROL_END;
 	return soft_segment_end(qp, conn, check);
 }
 

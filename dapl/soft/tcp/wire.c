@@ -81,7 +81,7 @@ unsigned wire_segment_put(uint8_t *p, const struct wire_segment *segment)
 	return WIRE_UNTAGGED;
 }
 
-void wire_terminate_put(uint8_t p[4], unsigned term)
+void wire_terminate_put(uint8_t p[WIRE_TERMINATE_LENGTH], unsigned term)
 {
 	p[0] = term >> 8;
 	p[1] = term;
@@ -103,7 +103,7 @@ static bool term_known(unsigned layer, unsigned type, unsigned code)
 	return false;
 }
 
-unsigned wire_terminate_get(const uint8_t p[4], bool peer_swaps)
+unsigned wire_terminate_get(const uint8_t p[WIRE_TERMINATE_LENGTH], bool peer_swaps)
 {
 	unsigned high = p[0] >> 4, low = p[0] & 15, code = p[1];
 	bool swapped = peer_swaps || ((p[2] & 0x07) && !(p[2] & 0xe0)) ||

@@ -115,10 +115,16 @@ enum wire_queue {
 
 enum {
 	WIRE_FPDU_LENGTH = 2, WIRE_CRC = 4,
+	WIRE_CONTROL_END = 4,		/* where the control fields of DDP and RDMAP end in an FPDU; they tell
+					 * the length of the header */
 	WIRE_TAGGED = 14, WIRE_UNTAGGED = 18,		/* DDP headers */
 	WIRE_READ_REQUEST_LENGTH = 28, WIRE_ATOMIC_REQUEST_LENGTH = 52,
 	WIRE_ATOMIC_RESPONSE_LENGTH = 12, WIRE_IMMEDIATE_LENGTH = 8,
-	WIRE_ACK_LENGTH = 16, WIRE_TERMINATE_EXTRA = 16,
+	WIRE_ACK_LENGTH = 16,
+	WIRE_TERMINATE_LENGTH = 4,	/* without what follows: headers of the message that it is about, or */
+	WIRE_TERMINATE_EXTRA = 16,	/* this, between peers of this implementation */
+	WIRE_BODY_MAX = 64,		/* the longest body of a message that carries no payload: a Terminate
+					 * with headers has up to 52 bytes */
 	WIRE_HEAD_MAX = WIRE_FPDU_LENGTH + WIRE_UNTAGGED,
 	WIRE_ULPDU_MAX = 65532,
 	WIRE_ATOMIC_FETCH_ADD = 0, WIRE_ATOMIC_CMP_SWAP = 2,
@@ -157,10 +163,10 @@ enum wire_term {
 	WIRE_TERM_IRD = WIRE_TERM(2, 0, 6),
 };
 
-/* The fixed 4 bytes of a Terminate. Decoding also understands peers that send the header
+/* The beginning of a Terminate, of fixed length. Decoding also understands peers that send the header
  * with its bit fields swapped (siw does, up to Linux 6.1 at least). */
-void wire_terminate_put(uint8_t p[4], unsigned term);
-unsigned wire_terminate_get(const uint8_t p[4], bool peer_swaps);
+void wire_terminate_put(uint8_t p[WIRE_TERMINATE_LENGTH], unsigned term);
+unsigned wire_terminate_get(const uint8_t p[WIRE_TERMINATE_LENGTH], bool peer_swaps);
 
 /* CRC32C, continued: start with WIRE_CRC_START, finish with wire_crc_put. */
 #define WIRE_CRC_START 0xffffffffu
