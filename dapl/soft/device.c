@@ -78,7 +78,8 @@ static const struct ifaddrs *find_netdev(const struct ifaddrs *all, const char *
 	return best;
 }
 
-/* A name server is not asked for what looks like a device that is absent. */
+/* True: the name may be that of this host. A name that looks like that of an absent interface is not
+ * looked up, since a name server may take long. */
 static bool is_host_name(const char *name)
 {
 	char self[256] = "";

@@ -5,7 +5,7 @@
  *
  * The service thread serves the sockets in the cm epoll set, with the progress lock held. A
  * socket moves to the data epoll set when both directions carry FPDUs. The socket of a connection
- * whose data goes through rings stays: all that it can report is that the peer is gone. */
+ * whose data goes through rings stays: it can only report the end of the peer. */
 #include "dapl/soft/cm/cm.h"
 #include "common/clock.h"
 #include "common/container_of.h"

@@ -25,8 +25,8 @@ struct wire_trailer handshake_trailer(const struct dapl_conn *conn);
 void handshake_associated(struct dapl_conn *conn, const struct wire_trailer *peer);
 /* Both streams carry FPDUs from here on. If they cannot, the connection fails. */
 void handshake_established(struct dapl_conn *conn);
-/* Data goes through the rings of the segment from here on. Takes over the reference. Returns false for want of
- * memory: it goes over TCP. */
+/* Data goes through the rings of the segment from here on. Takes over the reference. Returns false
+ * without memory: it goes over TCP. */
 bool handshake_use_rings(struct dapl_conn *conn, struct shm_segment *segment);
 /* The acceptor has the shared memory that its initiator has agreed on. Takes over the reference. */
 void handshake_rings_agreed(struct dapl_conn *conn, struct shm_segment *segment);

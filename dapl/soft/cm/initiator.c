@@ -96,7 +96,7 @@ static bool send_request(struct dapl_conn *conn)
 	return mpa_send(conn, &mpa, NULL, conn->pdata, conn->pdata_length);
 }
 
-/* Connects again with MPA revision 1 (RFC 5044), for peers that do not know revision 2. */
+/* Connects again with MPA revision 1 (RFC 5044), for peers that do not support revision 2. */
 static bool fall_back(struct dapl_conn *conn)
 {
 	int network, err;

@@ -16,7 +16,7 @@ struct soft_port {
 	struct dapl_device *dev;
 	int fd;
 	uint16_t number;
-	struct sockaddr_storage local;	/* of the connections it accepts; AF_UNSPEC: ask the socket */
+	struct sockaddr_storage local;	/* of the connections it accepts; AF_UNSPEC: getsockname() tells */
 	bool paused;			/* out of descriptors: not in the epoll set */
 	bool shortage_reported;		/* since the last connection was accepted */
 	struct dapl_listener *rc, *ud;

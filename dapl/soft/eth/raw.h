@@ -42,7 +42,7 @@ struct soft_eth {
 	uint32_t hold_first;
 	bool hold_timing;		/* the timer runs for held sends */
 	uint32_t hold_timed;		/* hold_first when that timer was set */
-	bool stamps;			/* some send has asked when it left */
+	bool stamps;			/* a send with ETH_SEND_STAMP was posted */
 	struct dapl_timer purge_timer;	/* for what is left of rules that were moved to another QP */
 };
 

@@ -49,7 +49,7 @@ static void report(const struct dapl_device *dev, enum progress_owner owner, con
 #endif
 }
 
-/* Whether data wakes the service thread. */
+/* From now on data wakes the service thread, or does not. */
 static void watch_data(struct dapl_device *dev, bool on)
 {
 	struct epoll_event event = { .events = on ? EPOLLIN : 0 };

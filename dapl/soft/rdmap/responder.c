@@ -31,7 +31,7 @@ int soft_responder_send_begin(struct soft_qp *qp, struct dapl_conn *conn)
 			rx->unexpected = soft_unexpected_new(conn, rx->send_op, rx->send_word);
 			if (!rx->unexpected)
 				return WIRE_TERM_LOCAL;
-			if (qp->srq)	/* if the SRQ is empty, asks for a call of soft_unexpected_deliver() */
+			if (qp->srq)	/* if the SRQ is empty, its next post calls soft_unexpected_deliver() */
 				soft_qp_take_receive(qp);
 		}
 	}

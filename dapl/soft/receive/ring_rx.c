@@ -121,7 +121,7 @@ static int execute(struct soft_qp *qp, struct dapl_conn *conn, const struct ring
 static void discard_withdrawn(struct dapl_conn *conn, const struct ring_message *message)
 {
 	conn->shm->rx_stalled = false;
-	conn->shm->lost = true;
+	conn->shm->payload_withdrawn = true;
 	ring_done(&conn->shm->rx, message);
 }
 
@@ -137,7 +137,7 @@ static void request_fallback(struct dapl_conn *conn)
 
 	shm->rx_stalled = true;
 	WRITE_ONCE(shm->rx.ack->fallback_at, conn->rx.payload_done);
-	WRITE_ONCE(shm->rx.ack->fallback_request, ++shm->asked);
+	WRITE_ONCE(shm->rx.ack->fallback_request, ++shm->fallbacks_requested);
 	shm_conn_send_ack(conn);
 }
 
@@ -205,11 +205,11 @@ static void give_fallback(struct dapl_conn *conn)
 		return;
 	}
 	ring_gather(shm->fallback_out, iov, n);
-	if (!shm->fallback_request)
+	if (!shm->peer_cannot_copy)
 		soft_trace(TRC_LVL_DETAIL, "conn", conn, "the peer cannot copy from this process");
-	shm->fallback_request = true;
+	shm->peer_cannot_copy = true;
 	proto_is_mixed(shm);
-	WRITE_ONCE(shm->rx.ack->fallback_done, ++shm->fallback_done);
+	WRITE_ONCE(shm->rx.ack->fallback_done, ++shm->fallbacks_given);
 	shm_conn_send_ack(conn);
 }
 
@@ -226,7 +226,7 @@ static bool receive_one(struct dapl_conn *conn)
 		shm->rx_error = true;
 		term = WIRE_TERM_LENGTH;
 	}
-	if (likely(!soft_stream_dropping(conn)) && likely(!shm->lost || is_end_of_stream(&message))) {
+	if (likely(!soft_stream_dropping(conn)) && likely(!shm->payload_withdrawn || is_end_of_stream(&message))) {
 		if (likely(term == FINE)) {
 			shm->ack_delivered = message.delivered;
 			shm->ack_consumed = message.consumed;
@@ -268,9 +268,9 @@ static void evaluate_ack(struct dapl_conn *conn, uint32_t count)
 		soft_stream_fail(conn->qp, conn, term, "acknowledgement");
 		return;
 	}
-	if (unlikely(READ_ONCE(ack->fallback_request) != shm->fallback_done))
+	if (unlikely(READ_ONCE(ack->fallback_request) != shm->fallbacks_given))
 		give_fallback(conn);
-	if (unlikely(shm->rx_stalled) && READ_ONCE(ack->fallback_done) == shm->asked)
+	if (unlikely(shm->rx_stalled) && READ_ONCE(ack->fallback_done) == shm->fallbacks_requested)
 		take_fallback(conn);
 	if (unlikely(shm->rx_stalled) && rndv_is_cancelled(conn))
 		discard_withdrawn(conn, &shm->waiting);

@@ -25,7 +25,7 @@ void soft_shm_fork_done(void);
  * parent. */
 void soft_shm_fork_child(void);
 
-/* The acceptor offers memory to the initiator that knows the token. NULL: errno says why; 0:
+/* The acceptor offers memory to the initiator that gets the token. NULL: errno says why; 0:
  * memory is not wanted. Progress lock held. */
 struct attach_offer *attach_offer_new(struct dapl_device *dev, struct dapl_conn *conn,
 				      uint8_t token[16]);

@@ -8,8 +8,8 @@
  *
  * A file is bound under another name and renamed when it listens. So a file with the final name
  * that refuses connections is stale: its process was killed. Each process that starts to listen
- * removes such files. It asks a living one at most once a minute, whatever the number of processes
- * that start: the answer is noted in the file's time. */
+ * removes such files. The file of a living process is tried once a minute at most, however many processes
+ * start: a try updates the time of the file. */
 #include "dapl/soft/shm/attach_socket.h"
 #include "common/address.h"
 #include "dapl/soft/tunables.h"

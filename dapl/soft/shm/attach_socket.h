@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* attach_socket.h - the Unix sockets by which a peer process fetches shared memory. A process
- * listens on two under one random name, which its peers learn in the MPA exchange:
+ * listens on two under one random name, which its peers get in the MPA exchange:
  * - a file in the runtime directory of the user ($XDG_RUNTIME_DIR, or /run/user/UID), where there
  *   is one: other users cannot reach it, so they cannot fill its backlog;
  * - an abstract name, for peers of older versions and for those with another mount namespace. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* offers.h - offers of acceptors to share memory. An offer has a key, which the initiator learns in the
- * MPA Reply; it is valid for one use. */
+/* offers.h - offers of acceptors to share memory. An offer has a key, which the initiator gets in the
+ * MPA Reply. It is valid for one use. */
 #ifndef SOFT_OFFERS_H
 #define SOFT_OFFERS_H
 #include <stdint.h>

@@ -26,8 +26,8 @@ bool proto_peer_polls(struct shm_conn *shm)
 }
 
 /* Order: all requests posted before are complete, so the target has executed them. An application
- * that posts without having looked for the last completion, or that wants no completion, does not
- * wait for this request: then a ring carries more. */
+ * that posts before it has taken the last completion, or whose request is not signaled, does not wait
+ * for this request: then a ring carries more. */
 bool proto_suits_cma(const struct soft_qp *qp, const struct dapl_conn *conn, unsigned flags)
 {
 	const struct soft_cq *cq = (struct soft_cq *)qp->qp.send_cq;
@@ -69,7 +69,7 @@ static enum shm_proto choose_large(struct dapl_conn *conn, const struct proto_re
 
 	shm->proto.trying = false;
 	if (read ? request->length > PROTO_MAX || READ_ONCE(shm->peer->reach) == SOFT_REACH_NO
-		 : shm->fallback_request)
+		 : shm->peer_cannot_copy)
 		return PROTO_COPY;
 	if (read && proto_peer_is_idle(shm))
 		return PROTO_CMA;

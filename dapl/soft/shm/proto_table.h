@@ -3,8 +3,7 @@
  * where one side copies it in and the other out, or be copied once by the kernel (CMA). Which is
  * faster depends on the processor and on the length, by a factor of three either way
  * (doc/performance.md). So a device measures both for each size class: the first requests of the class
- * use the two in turn, then all use the faster one. After a minute the class is measured again.
- * proto.c asks. */
+ * use the two in turn, then all use the faster one. After a minute the class is measured again. */
 #ifndef SOFT_PROTO_TABLE_H
 #define SOFT_PROTO_TABLE_H
 #include <stdbool.h>

@@ -7,7 +7,7 @@
  * A writer leaves a write after a microsecond, unless it lost its processor there or was stopped.
  * It must do no harm when it goes on. Therefore the kernel's copy is described by an iovec in a
  * window: a page of a file of the target that the initiator has mapped privately. The target
- * truncates the file, and the iovec is gone. */
+ * truncates the file, which removes the iovec. */
 #include "dapl/soft/shm/revoke.h"
 #include "common/clock.h"
 #include "common/container_of.h"

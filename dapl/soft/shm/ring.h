@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ring.h - one direction of a connection in shared memory: slots of two cache lines each, from one
  * producer to one consumer, and a bulk area for payloads that a slot does not hold. In a rendezvous
- * the payload stays in the producer's memory, and the slot says where. The ring does not know what
- * the messages mean (shm_conn.c) nor where the memory comes from (shm_segment.c). shared.h has the layout.
+ * the payload stays in the producer's memory, and the slot says where. shm_conn.c gives
+ * the messages their meaning, shm_segment.c provides the memory. shared.h has the layout.
  *
  * Order. The producer fills a slot (and its bulk), then stores seq with release. The consumer loads
  * seq with acquire: so a message is complete when its slot is seen. seq is the number of the
@@ -51,8 +51,7 @@ struct ring_rx {
 	uint32_t bulk_unacked;		/* bytes consumed since the last acknowledgement, of bulk or
 					 * by rendezvous */
 	uint32_t touched;		/* bytes of bulk seen so far */
-	bool fresh;			/* some bulk was seen for the first time, as far as
-					 * ring_look_fresh was called */
+	bool fresh;			/* set by ring_look_fresh(): some bulk was seen for the first time */
 };
 
 struct ring_message {
@@ -80,7 +79,7 @@ void ring_rx_init(struct ring_rx *rx, struct ring_memory *memory, unsigned direc
 /* Out of line: looks at the acknowledgement, then answers ring_room() anew. */
 bool ring_room_again(struct ring_tx *tx, uint32_t length);
 
-/* True: a message with so many bytes of payload may be put. */
+/* True: a message with `length` bytes of payload may be put. */
 static inline bool ring_room(struct ring_tx *tx, uint32_t length)
 {
 	if (likely(length <= RING_INLINE && tx->tail - tx->head < RING_SLOTS - RING_SPARE))
@@ -223,7 +222,7 @@ static inline void ring_done(struct ring_rx *rx, const struct ring_message *mess
 		rx->bulk_unacked += message->length;
 }
 
-/* True: so much was consumed that the producer should know. */
+/* True: enough was consumed to acknowledge it. */
 static inline bool ring_ack_due(const struct ring_rx *rx)
 {
 	return rx->head - rx->acked_head >= RING_ACK_SLOTS || rx->bulk_unacked >= RING_ACK_BULK;

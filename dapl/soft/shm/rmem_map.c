@@ -182,7 +182,7 @@ static bool fill_view(struct rmem_view *view, const struct shm_process *peer)
 	return true;
 }
 
-/* Returns a free place. The place of a region that is gone is free again. */
+/* Returns a free place. The place of a region whose permission was revoked is free again. */
 static struct rmem_view *free_place(struct shm_conn *shm)
 {
 	if (!shm->views)
@@ -251,7 +251,8 @@ static void store(char *at, const char *from, uint32_t length)
 	soft_store_tail(at + body, from + body, tail);
 }
 
-/* The view of a region that contains all of this and permits it, as far as is known. */
+/* Returns a view of the region, made now or before, that contains these bytes and permitted the access
+ * when it was made; else NULL. */
 static inline struct rmem_view *view_of(struct dapl_conn *conn, uint32_t stag, uint32_t needed,
 					uint64_t remote, uint32_t length)
 {
@@ -297,7 +298,7 @@ bool rmem_map_write(struct dapl_conn *conn, uint32_t stag, uint64_t remote, cons
 	return done_with(conn->shm, view, may);
 }
 
-/* The target need not wait for a reader: what was read is thrown away if the permission is gone. */
+/* The target need not wait for a reader: what was read is discarded if the permission was revoked. */
 bool rmem_map_read(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *to,
 		      uint32_t length)
 {

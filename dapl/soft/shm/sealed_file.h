@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sealed_file.h - memory files that processes share: nameless, and sealed against a change of their
- * size, so that touching their memory cannot fail later. Does not know what is in them. */
+ * size, so that touching their memory cannot fail later. The callers define the contents. */
 #ifndef SOFT_SEALED_FILE_H
 #define SOFT_SEALED_FILE_H
 #include <fcntl.h>

@@ -61,7 +61,8 @@ struct ring_ack {
 					 * the producer then uses the slots and their bulk again */
 	uint32_t delivered, consumed;
 	/* Fallback of a rendezvous. The consumer cannot copy the payload of the message at `head`
-	 * from byte fallback_at on: it asks the producer for it by counting up fallback_request.
+	 * from byte fallback_at on: it requests it from the producer by incrementing
+	 * fallback_request.
 	 * The producer of that message has put the bytes into the fallback buffer when
 	 * fallback_done, in the ring_ack of the other direction, has the same value. */
 	uint32_t fallback_at, fallback_request, fallback_done;

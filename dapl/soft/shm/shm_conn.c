@@ -76,7 +76,7 @@ void shm_conn_put(struct dapl_conn *conn, const struct wire_segment *segment,
 
 bool rndv_may_send(struct shm_conn *shm)
 {
-	if (shm->fallback_request)
+	if (shm->peer_cannot_copy)
 		return false;
 	if (unlikely(!shm->rndv_slots))
 		shm->rndv_slots = calloc(RING_SLOTS, sizeof *shm->rndv_slots);

@@ -44,14 +44,13 @@ struct shm_conn {
 		uint32_t slot, wqe, length;
 		uint64_t offset;	/* in the request */
 	} *rndv_slots;			/* NULL: none yet */
-	bool fallback_request;		/* the peer cannot copy: no more rendezvous */
-	uint32_t fallback_done;		/* fallbacks given */
+	bool peer_cannot_copy;		/* no more payloads are sent by rendezvous */
+	uint32_t fallbacks_given;
 	/* Payloads of the peer sent by rendezvous, which this side copies. */
 	uint32_t fetched;		/* payloads copied */
-	uint32_t asked;			/* fallbacks requested */
+	uint32_t fallbacks_requested;
 	struct ring_message waiting;	/* the message at the head while rx_stalled is set */
-	bool lost;			/* a payload was withdrawn: only the end of the stream may
-					 * follow */
+	bool payload_withdrawn;		/* only the end of the stream may follow */
 	struct iovec *window;		/* mapped window of the peer (revoke.c) */
 	uint64_t window_at;		/* offset of the window; 0: it has no iovec */
 	char *bounce;			/* CMA_SHORT_MAX bytes, which the iovec names; NULL: none

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* wire.h - the formats of iWARP: MPA, DDP and RDMAP headers, CRC32C. Encodes and decodes
- * bytes in buffers; does no I/O, keeps no state and knows no object of the device. All
+ * bytes in buffers; does no I/O, keeps no state and uses no object of the device. All
  * fields but the CRC are big-endian.
  *
  * The private part (only between two devices of this library, which recognise each other

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* poll.h - the verbs that take completions and ask to be notified of them. */
+/* poll.h - the verbs that poll and arm a CQ. */
 #ifndef SOFT_VERBS_POLL_H
 #define SOFT_VERBS_POLL_H
 #include <infiniband/verbs.h>

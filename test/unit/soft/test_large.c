@@ -321,13 +321,13 @@ static void rendezvous_without_cma_falls_back_to_the_ring(void **state)
 			transfer_large(rendezvous_opcodes[proto & 1], 100001, 1);
 		copies_refused = true;
 		transfer_large(rendezvous_opcodes[proto & 1], 100001, 2);
-		assert_true(ends[0].conn->shm->fallback_request);
-		assert_int_equal(ends[1].conn->shm->asked, 100001 / RING_CHUNK + 1);
+		assert_true(ends[0].conn->shm->peer_cannot_copy);
+		assert_int_equal(ends[1].conn->shm->fallbacks_requested, 100001 / RING_CHUNK + 1);
 		copies_refused = false;
 		for (unsigned i = 1; i < LARGE; i++)
 			transfer_large(rendezvous_opcodes[proto & 1], large[i], i);
 		assert_int_equal(ends[1].conn->shm->fetched, proto >> 1);
-		assert_int_equal(ends[1].conn->shm->asked, 100001 / RING_CHUNK + 1);
+		assert_int_equal(ends[1].conn->shm->fallbacks_requested, 100001 / RING_CHUNK + 1);
 		close_two();
 	}
 }

@@ -115,7 +115,7 @@ static void large_requests_take_what_is_faster(void **state)
 	assert_int_equal(started(IBV_WR_RDMA_WRITE, 100 * K), PROTO_RNDV);
 	assert_int_equal(started(IBV_WR_RDMA_READ, 100 * K), PROTO_CMA);
 	assert_int_equal(started(IBV_WR_RDMA_READ, PROTO_MAX + 1), PROTO_COPY);
-	one.shm.fallback_request = true;
+	one.shm.peer_cannot_copy = true;
 	assert_int_equal(started(IBV_WR_SEND, 100 * K), PROTO_COPY);
 }
 

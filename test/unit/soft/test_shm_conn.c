@@ -204,7 +204,7 @@ static void rendezvous_needs_a_peer_that_copies_and_memory(void **state)
 	slots = conn.shm->rndv_slots;
 	assert_true(rndv_may_send(conn.shm));
 	assert_ptr_equal(conn.shm->rndv_slots, slots);
-	conn.shm->fallback_request = true;
+	conn.shm->peer_cannot_copy = true;
 	assert_false(rndv_may_send(conn.shm));
 }
 
