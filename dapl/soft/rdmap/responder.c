@@ -66,10 +66,11 @@ int soft_responder_immediate(struct soft_qp *qp, struct dapl_conn *conn, const u
 {
 	uint32_t word = wire_get32(body), length = wire_get32(body + 4);
 	struct soft_unexpected *unexpected;
+	int term;
 
 	assert_held(&qp->lock);
-	conn->arrived++;
 	if (TAILQ_EMPTY(&conn->unexpected) && soft_qp_take_receive(qp)) {
+		conn->arrived++;
 		conn->consumed += SOFT_CHARGE;
 		return soft_deliver(qp, conn, conn->rx.seg.op, word, length);
 	}
@@ -78,8 +79,12 @@ int soft_responder_immediate(struct soft_qp *qp, struct dapl_conn *conn, const u
 		return WIRE_TERM_LOCAL;
 	unexpected->write_length = length;
 	unexpected->complete = true;
+	term = soft_unexpected_limit(conn);
+	if (term != WIRE_TERM_NONE)
+		return term;
+	conn->arrived++;
 	soft_unexpected_deliver(qp);
-	return soft_unexpected_limit(conn);
+	return WIRE_TERM_NONE;
 }
 
 /* --- writes, reads, atomics ----------------------------------------------------------- */

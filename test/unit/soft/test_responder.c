@@ -189,6 +189,7 @@ static void immediate_takes_a_receive(void **state)
 	}
 	s.conn->unexpected_bytes = SOFT_WINDOW;
 	assert_int_equal(immediate(77, 0), WIRE_TERM_NO_BUFFER);
+	assert_int_equal(s.conn->arrived, 2);	/* the Terminate blames the message after these */
 }
 
 /* --- writes ----------------------------------------------------------------------------------------------- */
