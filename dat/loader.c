@@ -67,10 +67,13 @@ bool loader_open(struct library *library, const char *name, char *reason, size_t
 	library->handle = load(name);
 	if (!library->handle) {
 		save_dlerror(reason, size);
-		if (find_beside_libdat2(name, path, sizeof(path)))
-			library->handle = load(path);
-		if (!library->handle)
+		if (!find_beside_libdat2(name, path, sizeof(path)))
 			return false;
+		library->handle = load(path);
+	}
+	if (!library->handle) {
+		save_dlerror(reason, size);
+		return false;
 	}
 	library->init = (DAT_PROVIDER_INIT_FUNC)dlsym(library->handle,
 						      DAT_PROVIDER_INIT_FUNC_STR);

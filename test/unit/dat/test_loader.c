@@ -74,11 +74,12 @@ int __wrap_dlclose(void *handle)
 	return 0;
 }
 
+/* As the linker's: the reason of the last load. */
 char *__wrap_dlerror(void)
 {
-	static char error[] = "no such file";
+	static char error[] = "no such file", beside[] = "its libraries are missing";
 
-	return has_error ? error : NULL;
+	return !has_error ? NULL : strstr(tried, "/opt/lib/") ? beside : error;
 }
 
 int __wrap_dladdr(const void *address, Dl_info *info)
@@ -258,6 +259,17 @@ static void reason_is_that_of_the_linker(void **state)
 	assert_int_equal(reason[5], '#');
 }
 
+/* The search for the bare name fails in any case. */
+static void reason_is_that_of_the_file_beside_libdat2(void **state)
+{
+	(void)state;
+	loadable = NULL;
+	readable = "/opt/lib/libp.so";
+	has_error = true;
+	fails("libp.so", "libp.so libp.so /opt/lib/libp.so /opt/lib/libp.so ");
+	assert_string_equal(reason, "its libraries are missing");
+}
+
 /* --- unloading ------------------------------------------------------------------------------------------------------------ */
 
 static void unload_without_threads_does_not_wait(void **state)
@@ -344,6 +356,7 @@ int main(void)
 		TEST(name_with_a_slash_is_a_path),
 		TEST(libdat2_of_unknown_place_has_nothing_beside_it),
 		TEST(reason_is_that_of_the_linker),
+		TEST(reason_is_that_of_the_file_beside_libdat2),
 		TEST(unload_without_threads_does_not_wait),
 		TEST(unload_waits_for_sleeping_threads),
 		TEST(unload_waits_no_longer_than_100_ms),
