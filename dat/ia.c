@@ -182,7 +182,7 @@ struct query {
 	struct provider *provider;
 };
 
-static pthread_mutex_t query_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t query_lock = PTHREAD_MUTEX_INITIALIZER;	/* guards the list */
 static struct query *queries;
 
 static void query_link(struct query *query)
@@ -205,6 +205,14 @@ static struct query *query_unlink(DAT_HANDLE handle)
 		*at = query->next;
 	pthread_mutex_unlock(&query_lock);
 	return query;
+}
+
+void ia_query_fork(bool begins)
+{
+	if (begins)
+		pthread_mutex_lock(&query_lock);
+	else
+		pthread_mutex_unlock(&query_lock);
 }
 
 /* The provider gets the name as its handle, and the arguments that follow the name. */

@@ -20,5 +20,7 @@ bool ia_extensions_seen(void);
 /* dat_extension_op() without an object: the registry's own operations (registry.md 9). */
 DAT_RETURN ia_query_open(va_list args);
 DAT_RETURN ia_query_close(DAT_HANDLE handle, va_list args);
+/* Called around a fork, so that no other thread is in the middle of a change. */
+void ia_query_fork(bool begins);
 
 #endif

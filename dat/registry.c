@@ -16,6 +16,7 @@
 #include "dat/environment.h"
 #include "dat/error.h"
 #include "dat/forks.h"
+#include "dat/ia.h"
 #include "dat/ia_handle.h"
 #include "dat/lmr_table.h"
 #include "dat/loader.h"
@@ -42,12 +43,14 @@ static void before_fork(void)
 	pthread_mutex_lock(&reading);
 	pthread_mutex_lock(&registry.lock);
 	ia_handle_fork(true);
+	ia_query_fork(true);
 	lmr_table_fork(true);
 }
 
 static void unlock_all(void)
 {
 	lmr_table_fork(false);
+	ia_query_fork(false);
 	ia_handle_fork(false);
 	pthread_mutex_unlock(&registry.lock);
 	pthread_mutex_unlock(&reading);

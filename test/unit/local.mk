@@ -138,7 +138,8 @@ test_unit_dat_test_providers_LDADD = $(unit_dat_libs)
 test_unit_dat_test_providers_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=calloc
 test_unit_dat_test_registry_SOURCES = test/unit/dat/test_registry.c $(dat_conf_text)
 test_unit_dat_test_registry_LDADD = $(unit_dat_libs)
-test_unit_dat_test_registry_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=calloc,--wrap=realloc
+test_unit_dat_test_registry_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=calloc,--wrap=realloc \
+	-Wl,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_unlock
 test_unit_dat_test_sources_SOURCES = test/unit/dat/test_sources.c $(file_tree) $(printed)
 test_unit_dat_test_sources_LDADD = $(unit_dat_libs)
 test_unit_dat_test_sources_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=devices_make_entries

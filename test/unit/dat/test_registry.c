@@ -4,6 +4,7 @@
 #include "dat/registry.h"
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 #include <cmocka.h>
 #include "dat/busy.h"
 #include "dat/error.h"
+#include "dat/ia.h"
 #include "dat/registry_state.h"
 #include "test/unit/child.h"
 #include "test/unit/dat/conf_text.h"
@@ -28,6 +30,10 @@ void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__real_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size);
+int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
 #pragma GCC visibility pop
 
 void *__wrap_calloc(size_t n, size_t size)
@@ -38,6 +44,29 @@ void *__wrap_calloc(size_t n, size_t size)
 void *__wrap_realloc(void *old, size_t size)
 {
 	return allocations_left-- != 0 ? __real_realloc(old, size) : NULL;
+}
+
+static _Thread_local bool keeps;	/* the next unlock of this thread waits */
+static pthread_mutex_t *kept;		/* atomic: the mutex of that unlock */
+static bool let_go;			/* atomic: it returns */
+
+/* A thread that finds the mutex kept lets it go. */
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	if (__atomic_load_n(&kept, __ATOMIC_ACQUIRE) == mutex)
+		__atomic_store_n(&let_go, true, __ATOMIC_RELEASE);
+	return __real_pthread_mutex_lock(mutex);
+}
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	if (keeps) {
+		keeps = false;
+		__atomic_store_n(&kept, mutex, __ATOMIC_RELEASE);
+		while (!__atomic_load_n(&let_go, __ATOMIC_ACQUIRE))
+			sched_yield();
+	}
+	return __real_pthread_mutex_unlock(mutex);
 }
 
 /* --- fixture ----------------------------------------------------------------------------------------------------- */
@@ -299,6 +328,48 @@ static void child_is_busy_with_nothing(void **state)
 	assert_true(locks_are_free());
 }
 
+static DAT_RETURN close_query(DAT_HANDLE handle, ...)
+{
+	DAT_RETURN ret;
+	va_list args;
+
+	va_start(args, handle);
+	ret = ia_query_close(handle, args);
+	va_end(args);
+	return ret;
+}
+
+static void *close_query_slowly(void *handle)
+{
+	keeps = true;
+	close_query(handle);
+	return NULL;
+}
+
+/* The thread that holds the lock of queries is not in the child. */
+static void child_can_close_queries(void **state)
+{
+	pthread_t thread;
+	int status, none;
+	pid_t pid;
+
+	(void)state;
+	kept = NULL;
+	let_go = false;
+	assert_int_equal(pthread_create(&thread, NULL, close_query_slowly, &none), 0);
+	while (!__atomic_load_n(&kept, __ATOMIC_ACQUIRE))
+		sched_yield();
+	pid = fork();
+	if (!pid) {
+		alarm(10);		/* ends a child that waits for ever */
+		_exit(DAT_GET_TYPE(close_query(&none)) == DAT_INVALID_HANDLE ? 0 : 1);
+	}
+	__atomic_store_n(&let_go, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -317,6 +388,7 @@ int main(void)
 		TEST(init_of_a_provider_cannot_reread),
 		TEST(reread_waits_no_longer_than_a_second_for_a_load),
 		TEST(child_is_busy_with_nothing),
+		TEST(child_can_close_queries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
