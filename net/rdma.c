@@ -57,6 +57,12 @@ static DIR *open_directory(const char *fmt, ...)
 	return opendir(path);
 }
 
+/* The errno of open_directory() if memory or descriptors were short; 0: there is no such directory. */
+static int shortage(void)
+{
+	return errno == ENOMEM || errno == EMFILE || errno == ENFILE ? errno : 0;
+}
+
 static struct dirent *next_name(DIR *dir)
 {
 	struct dirent *entry;
@@ -141,15 +147,16 @@ static int add_ipoib_netdevs(struct net_rdma_list *list, const char *device, uns
 	struct dirent *entry;
 	int err = 0;
 
-	while (dir && !err && (entry = next_name(dir))) {
+	if (!dir)
+		return shortage();
+	while (!err && (entry = next_name(dir))) {
 		/* dev_port counts from 0 */
 		if (read_value(value, sizeof value, "/sys/class/net/%s/dev_port", entry->d_name) &&
 		    (unsigned)atoi(value) + 1 != port)
 			continue;
 		err = add(list, entry->d_name, device, port, DAT_NET_IB);
 	}
-	if (dir)
-		closedir(dir);
+	closedir(dir);
 	return err;
 }
 
@@ -177,10 +184,11 @@ static int add_device(struct net_rdma_list *list, const struct net_table *table,
 	struct dirent *entry;
 	int err = 0;
 
-	while (dir && !err && (entry = next_name(dir)))
+	if (!dir)
+		return shortage();
+	while (!err && (entry = next_name(dir)))
 		err = add_port(list, table, device, (unsigned)atoi(entry->d_name));
-	if (dir)
-		closedir(dir);
+	closedir(dir);
 	return err;
 }
 
@@ -202,7 +210,7 @@ int net_rdma_read(struct net_rdma_list *list, const struct net_table *table)
 	memset(list, 0, sizeof *list);
 	dir = open_directory(INFINIBAND);
 	if (!dir)
-		return errno == ENOMEM || errno == EMFILE || errno == ENFILE ? errno : 0;
+		return shortage();
 	while (!err && (entry = next_name(dir)))
 		err = add_device(list, table, entry->d_name);
 	closedir(dir);

@@ -29,6 +29,7 @@ static struct net_rdma_list list;
 static char root[] = "/tmp/test_rdma.XXXXXX";
 static unsigned grow_left;		/* entries that the list may still get; then there is no memory */
 static int directory_error;		/* of opendir(); 0: none */
+static const char *bad_directory;	/* how the names end for which it fails; "": all */
 
 #pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
 void *__real_realloc(void *old, size_t size);
@@ -44,8 +45,11 @@ void *__wrap_realloc(void *old, size_t size)
 
 DIR *__wrap_opendir(const char *name)
 {
+	size_t length = strlen(name), end = strlen(bad_directory);
+
 	errno = directory_error;
-	return directory_error ? NULL : __real_opendir(name);
+	return directory_error && length >= end && !strcmp(name + length - end, bad_directory) ? NULL :
+		__real_opendir(name);
 }
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
@@ -62,6 +66,7 @@ static int set_up(void **state)
 	assert_int_equal(setenv("DAT_TEST_ROOT", root, 1), 0);
 	grow_left = 1000;
 	directory_error = 0;
+	bad_directory = "";
 	return 0;
 }
 
@@ -279,6 +284,23 @@ static void shortages_are_returned(void **state)
 	assert_int_equal(read_ports(), 0);
 }
 
+static void shortage_within_a_device_is_an_error(void **state)
+{
+	static const char *const directories[] = { "/ports", "/device/net" };
+
+	(void)state;
+	put_port("mlx4_0", 1, "1: CA", "InfiniBand");
+	put("", IB "mlx4_0/device/net/ib0/x");
+	for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
+		bad_directory = directories[i];
+		net_rdma_free(&list);
+		directory_error = EMFILE;
+		assert_int_equal(net_rdma_read(&list, &table), EMFILE);
+		directory_error = ENOENT;
+		assert_int_equal(read_ports(), 0);
+	}
+}
+
 static void speed_that_is_not_known_is_0(void **state)
 {
 	static const struct {
@@ -311,6 +333,7 @@ int main(void)
 		TEST(interface_that_tells_no_port_belongs_to_each),
 		TEST(ports_of_an_interface_are_found_one_by_one),
 		TEST(shortages_are_returned),
+		TEST(shortage_within_a_device_is_an_error),
 		TEST(speed_that_is_not_known_is_0),
 	};
 
