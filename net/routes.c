@@ -211,12 +211,12 @@ static void search_from(struct search *s, const struct net_address *from)
 		add_soft_or_none(s, from, link, soft, &answer);
 }
 
-/* Interfaces of RDMA devices that have no address of the family. */
+/* Adds the interfaces of RDMA devices that have no address of the family, each once. */
 static void add_without_address(struct search *s)
 {
 	for (size_t i = 0; i < s->rdma.count; i++) {
 		const struct net_link *link = net_link_by_name(&s->table, s->rdma.ports[i].netdev);
-		bool has = !link || (i && !strcmp(s->rdma.ports[i].netdev, s->rdma.ports[i - 1].netdev));
+		bool has = !link || net_rdma_of(&s->rdma, link->name, NULL) != &s->rdma.ports[i];
 
 		for (size_t j = 0; j < s->table.address_count && !has; j++)
 			has = s->table.addresses[j].index == link->index &&

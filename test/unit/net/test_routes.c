@@ -369,6 +369,7 @@ static void interface_of_a_device_without_address_is_a_miss(void **state)
 	add_port("eth1", 1);
 	add_port("eth1", 2);			/* one interface, told once */
 	add_port("gone", 1);
+	add_port("eth1", 1);			/* of another device */
 	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 2);
 	assert_string_equal(list[1].netdev, "eth1");
 	assert_int_equal(list[1].why, DAT_NET_NO_ADDRESS);
