@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum {
-	FILE_MAX = 65536,	/* bytes; more is no file of parameters */
+	FILE_MAX = 65536,	/* bytes; a file of this size has no parameters: it is a mistake */
 };
 
 static const char *const names[] = {
@@ -174,6 +174,11 @@ static void take_text(char *text, bool report)
 	}
 }
 
+static void report_unreadable(int err)
+{
+	log_report(REPORT_BAD_VALUE, NULL, "%s cannot be read: %s", parameters_file(), strerror(err));
+}
+
 static void take_file(int fd, bool report)
 {
 	static char text[FILE_MAX];
@@ -188,11 +193,16 @@ static void take_file(int fd, bool report)
 				   (unsigned)file.st_uid, (unsigned)file.st_mode & 07777);
 		return;
 	}
-	n = read(fd, text, sizeof text - 1);
-	if (n < 0)
-		return;
-	text[n] = '\0';
-	take_text(text, report);
+	n = file.st_size < FILE_MAX ? read(fd, text, sizeof text - 1) : FILE_MAX;
+	if (n >= 0 && n < FILE_MAX) {
+		text[n] = '\0';
+		take_text(text, report);
+	} else if (report && n < 0) {
+		report_unreadable(errno);
+	} else if (report) {
+		log_report(REPORT_BAD_VALUE, NULL, "%s is ignored: it has %lld bytes, expected less than %d",
+			   parameters_file(), (long long)file.st_size, FILE_MAX);
+	}
 }
 
 void parameters_read_file(bool report)
@@ -204,8 +214,7 @@ void parameters_read_file(bool report)
 		take_file(fd, report);
 		close(fd);
 	} else if (errno != ENOENT && errno != ENOTDIR && report) {
-		log_report(REPORT_BAD_VALUE, NULL, "%s cannot be read: %s", parameters_file(),
-			   strerror(errno));
+		report_unreadable(errno);
 	}
 	errno = saved_errno;
 }

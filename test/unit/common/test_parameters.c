@@ -136,6 +136,23 @@ static void a_file_that_others_may_write_is_ignored(void **state)
 	expect("DAPL_CM_TOS", "8", PARAMETER_FILE);
 }
 
+/* A line that is cut could have another number. */
+static void long_file_is_ignored(void **state)
+{
+	static char text[65536 + 1];
+
+	(void)state;
+	memset(text, '\n', sizeof text - 1);
+	memcpy(text + 1, "DAPL_CM_TOS=33\n", 15);
+	write_file(text + 1, 0644);		/* 65535 bytes */
+	parameters_read_file(true);
+	expect("DAPL_CM_TOS", "33", PARAMETER_FILE);
+	memcpy(text, "DAPL_CM_TOS=33\n", 15);
+	write_file(text, 0644);
+	parameters_read_file(true);
+	expect("DAPL_CM_TOS", NULL, PARAMETER_DEFAULT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -144,6 +161,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bad_lines_are_left_out, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(a_file_that_others_may_write_is_ignored, make_root,
 						remove_root),
+		cmocka_unit_test_setup_teardown(long_file_is_ignored, make_root, remove_root),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
