@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* address.c - see address.h. */
+/* address.c - length, port, copy and comparison of IP socket addresses. */
 #include "common/address.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* address.h - what every file does with an IP socket address: length, port, copy, comparison.
- * IPv4 and IPv6; another family has length 0 and port 0. */
+/* address.h - length, port, copy and comparison of IP socket addresses. Families other than IPv4 and IPv6
+ * have length 0 and port 0. */
 #ifndef COMMON_ADDRESS_H
 #define COMMON_ADDRESS_H
 #include <stdbool.h>

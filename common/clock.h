@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* clock.h - the monotonic clock in nanoseconds. Steps of the wall clock do not move it. */
+/* clock.h - clocks in nanoseconds. Steps of the wall clock do not move the monotonic ones, clock_now_ns()
+ * and clock_coarse_ns(). */
 #ifndef COMMON_CLOCK_H
 #define COMMON_CLOCK_H
 #include <stdint.h>

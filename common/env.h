@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* env.h - the environment, not listened to in set-user-id programs. */
+/* env.h - reads environment variables. All count as unset in set-user-id programs. */
 #ifndef COMMON_ENV_H
 #define COMMON_ENV_H
 #include "config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* frame_layout.c - offsets of the headers of a frame, outer and within a tunnel, and one's complement sums. Fields
- * that rules match are dapl/softeth/match.c's matter, headers of tunnels tunnel.c's. */
+/* frame_layout.c - offsets of the headers of a frame, outer and within a tunnel, and one's complement sums.
+ * dapl/softeth/match.c reads the fields that rules match, tunnel.c the headers of tunnels. */
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 #include "common/frame_layout.h"
@@ -45,10 +45,10 @@ static bool read_ipv4(const uint8_t *head, size_t length, struct eth_layout *l)
 	l->end = (uint32_t)l->l3 + be16(p + 2);
 	if (length < l->l4 || l->end < l->l4)
 		return false;
-	return (be16(p + 6) & 0x3fff) || read_ports(head, length, l);	/* no fragment */
+	return (be16(p + 6) & 0x3fff) || read_ports(head, length, l);	/* a fragment has no ports to read */
 }
 
-/* Behind a routing header the pseudo header has another address, so what follows it is not looked at. */
+/* With a routing header the pseudo header has another address, so headers behind it are not read. */
 static bool read_ipv6(const uint8_t *head, size_t length, struct eth_layout *l)
 {
 	const uint8_t *p = head + l->l3;

@@ -17,10 +17,12 @@ struct eth_layout {
 	uint32_t end;			/* offset at which the packet ends by its IP header */
 };
 
-/* False: not IP, or cut off within its headers. `length` bytes of the frame are at `head`. */
+/* Returns false if the frame is not IP, or is cut off within its headers. `length` bytes of it are at
+ * `head`. */
 bool eth_layout_read(const uint8_t *head, size_t length, struct eth_layout *layout);
 
-/* That of the headers within a tunnel: VXLAN, Geneve, GRE or NVGRE. Offsets are from the beginning of the frame. */
+/* Reads the layout of the headers within a tunnel: VXLAN, Geneve, GRE or NVGRE. Offsets count from the
+ * beginning of the frame. */
 bool eth_layout_inner(const uint8_t *head, size_t length, const struct eth_layout *outer, struct eth_layout *inner);
 
 /* The one's complement sum of bytes of a frame in pieces, not inverted. `sum` is of an even number of bytes
@@ -28,7 +30,7 @@ bool eth_layout_inner(const uint8_t *head, size_t length, const struct eth_layou
 uint32_t eth_sum_bytes(const uint8_t *at, size_t length, uint32_t sum);
 uint32_t eth_sum_pieces(const struct iovec *iov, int n, size_t offset, size_t length, uint32_t sum);
 uint16_t eth_sum_fold(uint32_t sum);		/* to 16 bits, in host byte order */
-/* That of the pseudo header. */
+/* The sum of the pseudo header. */
 uint32_t eth_sum_pseudo(const uint8_t *head, const struct eth_layout *layout);
 /* Offset of the checksum within the TCP or UDP header. */
 uint16_t eth_checksum_offset(const struct eth_layout *layout);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ia_params.c - see ia_params.h. */
+/* ia_params.c - reads the ia_params of an entry of dat.conf (ia_params.h). */
 #include "common/ia_params.h"
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* interface.c - see interface.h. */
+/* interface.c - queries the kernel about a network interface by ioctl(). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

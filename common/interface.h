@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* interface.h - asks the kernel about a network interface. */
+/* interface.h - queries the kernel about a network interface. */
 #ifndef COMMON_INTERFACE_H
 #define COMMON_INTERFACE_H
 #include <net/if.h>

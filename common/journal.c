@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* journal.c - the journal's native protocol (journal.h).
  *
- * The socket stays open, so that an entry can be sent when there are no descriptors left. A
- * program that closes descriptors it does not know may have another file under its number: the
- * inode tells whether it is still the socket. */
+ * The socket stays open, so that an entry can be sent when there are no descriptors left. A program may
+ * close descriptors that it did not open, and have another file under the same number: the inode shows
+ * whether it is still the socket. */
 #include "common/journal.h"
 #include "common/lock.h"
 #include <errno.h>

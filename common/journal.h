@@ -2,9 +2,9 @@
 /* journal.h - sends entries to systemd's journal in its native protocol: one datagram of fields,
  * or one sealed memory file where a datagram is too small.
  *
- * Not through libsystemd: the libraries must not need it at load time, and dlopen() is not
- * possible where messages arise, under locks of ours that a library's constructor may want
- * while it has the dynamic linker's. */
+ * It does not use libsystemd. The libraries must not need it at load time, and dlopen() is not possible
+ * where messages arise: the thread may hold locks that a library's constructor takes while it holds the
+ * lock of the dynamic linker. */
 #ifndef COMMON_JOURNAL_H
 #define COMMON_JOURNAL_H
 #include <stddef.h>
@@ -17,8 +17,8 @@ struct journal_field {
 /* The journal's socket. Only tests set it, those that link this file into themselves. */
 extern const char *journal_path;
 
-/* Sends one entry. Never blocks. Returns 0 or an errno value: ENOENT or ECONNREFUSED without
- * a journal, EAGAIN when its queue is full. errno does not survive. */
+/* Sends one entry. Never blocks. Returns 0 or an errno value: ENOENT or ECONNREFUSED without a journal,
+ * EAGAIN when its queue is full. Changes errno. */
 int journal_send(const struct journal_field *fields, size_t count);
 /* Closes the socket that journal_send() keeps. */
 void journal_close(void);

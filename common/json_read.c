@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* json_read.c - see json_read.h. */
+/* json_read.c - parses a flat JSON object (json_read.h). */
 #include "common/json_read.h"
 #include <string.h>
 

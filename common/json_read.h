@@ -25,7 +25,7 @@ struct json_object {
 
 /* Returns NULL, or what is wrong as a constant text, with the offset in *at. */
 const char *json_read(const char *text, size_t length, struct json_object *object, size_t *at);
-/* NULL: there is none. */
+/* Returns NULL if there is no such member. */
 const struct json_member *json_member(const struct json_object *object, const char *key);
 
 #endif

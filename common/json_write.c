@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* json_write.c - see json_write.h. After a failure all calls do nothing. */
+/* json_write.c - writes JSON text into memory (json_write.h). After a failure all calls do nothing. */
 #include "common/json_write.h"
 #include <inttypes.h>
 #include <stdarg.h>

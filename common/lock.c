@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* lock.c - what happens to a thread that finds a mutex held, and to one that waits for a condition:
- * it sleeps on a futex. */
+/* lock.c - the slow paths of mutexes and condition variables: a thread that waits sleeps on a futex. */
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -8,10 +7,10 @@
 #include <unistd.h>
 #include "common/lock.h"
 
-/* A thread that waits looks so often, and yields so often meanwhile, before it sleeps. Locks are held
+/* How often a waiting thread tries to take a mutex, and yields in between, before it sleeps. Locks are held
  * over short system calls, so most waits end within the time that sleeping and waking take. */
 enum {
-	MUTEX_SPINS = 64,	/* looks between two yields; about as long as a system call */
+	MUTEX_SPINS = 64,	/* tries between two yields: about as long as a system call */
 	MUTEX_YIELDS = 16,
 };
 
@@ -40,9 +39,9 @@ static bool take_awaited(struct dapl_mutex *mutex)
 	return __atomic_exchange_n(&mutex->state, MUTEX_AWAITED, __ATOMIC_ACQUIRE) == MUTEX_FREE;
 }
 
-/* `found` is what the caller's exchange has overwritten with MUTEX_HELD. If it was MUTEX_AWAITED,
- * threads may sleep, so the mutex is taken as awaited: its release wakes one of them. A thread that
- * has slept does not know whether others still do, and takes the mutex as awaited, too. */
+/* `found` is what the caller's exchange has overwritten with MUTEX_HELD. If it was MUTEX_AWAITED, threads
+ * may sleep, so the mutex is taken as awaited: its release wakes one of them. A thread that has slept
+ * cannot tell whether others still sleep, so it takes the mutex as awaited, too. */
 void dapl_mutex_wait(struct dapl_mutex *mutex, uint32_t found)
 {
 	int err = errno;

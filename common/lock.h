@@ -182,7 +182,7 @@ static inline void dapl_mutex_take_another(struct dapl_mutex *mutex, const char 
 
 /* --- condition variable --------------------------------------------------------------------------- */
 
-/* All zeroes is one that no thread waits for. Guarded by the mutex that its waiters hold. */
+/* All zeroes is a condition without waiters. Guarded by the mutex that its waiters hold. */
 struct dapl_cond {
 	uint32_t wakeups;	/* atomic */
 	unsigned waiters;

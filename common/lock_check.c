@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* lock_check.c - see lock_check.h. */
+/* lock_check.c - the list of a thread's locks, and the checks of their order (lock_check.h). */
 #include "common/lock_check.h"
 
 #ifdef DAPL_LOCK_CHECK
@@ -13,7 +13,8 @@ struct held_lock {
 	unsigned others;	/* more locks of that rank, taken after this one */
 };
 
-/* Most are held over a fork: 17. The list is small because it is in static TLS, which is scarce. */
+/* Locks of a thread at one time. The most are held over a fork: 17. The list is small because static TLS is
+ * scarce. */
 enum { HELD_MAX = 20 };
 
 static _Thread_local struct held_lock held[HELD_MAX];

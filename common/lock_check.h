@@ -11,11 +11,11 @@
 
 #ifdef DAPL_LOCK_CHECK
 
-/* `name` is the lock as the source names it, `where` the function. Before the lock is taken. */
+/* `name` is the lock as the source names it, `where` the function. Called before the lock is taken. */
 void lock_check_order(const void *lock, unsigned rank, const char *name, const char *where);
-/* Before one more lock of a rank is taken. */
+/* Called before one more lock of a rank is taken. */
 void lock_check_another(const void *lock, unsigned rank, const char *name, const char *where);
-/* After the lock was taken, by waiting or by trying. */
+/* Called after the lock was taken, by waiting or by trying. */
 void lock_check_taken(const void *lock, unsigned rank, const char *name, const char *where);
 void lock_check_another_taken(const void *lock, unsigned rank, const char *name, const char *where);
 void lock_check_release(const void *lock, unsigned rank, const char *name, const char *where);

@@ -33,8 +33,8 @@ static const unsigned places_of[] = {
 	[LOG_TO_JOURNAL_AND_STDERR] = TO_JOURNAL | TO_STDERR,
 };
 static unsigned places = TO_STDERR;
-static bool no_journal_told;
-static log_handler taker;	/* of lines for standard error; or NULL */
+static bool no_journal_reported;
+static log_handler program_handler;	/* of lines for standard error; or NULL */
 static unsigned warning_bit = LOG_BIT_ERROR;	/* that shows reports which are no errors */
 
 static const char *prefix(void)
@@ -95,7 +95,7 @@ static const struct message plain[] = {
 /* Whether the program's handler takes the line. */
 static bool is_taken(const struct message *message, const char *kind, const char *line)
 {
-	log_handler handler = __atomic_load_n(&taker, __ATOMIC_ACQUIRE);
+	log_handler handler = __atomic_load_n(&program_handler, __ATOMIC_ACQUIRE);
 	const char *library = prefix();
 	const struct log_message offered = { .library = library, .text = line + strlen(library) + 2,
 					     .priority = message->priority, .kind = kind };
@@ -201,7 +201,7 @@ static void report_no_journal(int err)
 	char line[LINE_MAX_BYTES];
 	int n;
 
-	if (__atomic_exchange_n(&no_journal_told, true, __ATOMIC_RELAXED))
+	if (__atomic_exchange_n(&no_journal_reported, true, __ATOMIC_RELAXED))
 		return;
 	n = snprintf(line, sizeof(line), "%s: cannot reach the journal at %s: %s; its messages go to "
 		     "standard error\n", prefix(), journal_path, strerror(err));
@@ -369,7 +369,7 @@ void log_set_dest(enum log_dest dest)
 
 void log_set_handler(log_handler handler)
 {
-	__atomic_store_n(&taker, handler, __ATOMIC_RELEASE);
+	__atomic_store_n(&program_handler, handler, __ATOMIC_RELEASE);
 }
 
 void log_init(const char *name, const char *type_var, const char *level_var,
@@ -383,7 +383,7 @@ void log_init(const char *name, const char *type_var, const char *level_var,
 	__atomic_store_n(&warning_bit, default_mask & LOG_BIT_WARNING ? LOG_BIT_WARNING : LOG_BIT_ERROR,
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&places, TO_STDERR, __ATOMIC_RELAXED);
-	__atomic_store_n(&no_journal_told, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&no_journal_reported, false, __ATOMIC_RELAXED);
 	parameters_read_file(!strcmp(name, "dat"));
 	if (dest_var && log_env_number(dest_var, LOG_TO_STDERR, LOG_TO_JOURNAL_AND_STDERR, &dest))
 		__atomic_store_n(&places, places_of[dest], __ATOMIC_RELAXED);

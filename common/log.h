@@ -19,8 +19,8 @@ enum log_dest {
 	LOG_TO_JOURNAL_AND_STDERR = 5,
 };
 
-/* Names the library ("dat", "dapl"), reads its variables; unset or bad values give
- * default_mask (a bad value also gives one line). Callable again: reads anew. */
+/* Names the library ("dat", "dapl"), reads its variables; unset or bad values give default_mask (a bad
+ * value also gives one line). May be called again, and then reads them again. */
 void log_init(const char *prefix, const char *type_var, const char *level_var,
 	      const char *dest_var, unsigned default_mask);
 
@@ -66,8 +66,8 @@ void log_report(enum log_id id, const struct log_fields *fields, const char *fmt
 /* From now on messages of this thread that name no adapter are about this one; NULL: about none. The name
  * is not copied. */
 void log_set_ia(const char *name);
-/* Tells how many messages were counted and not printed: at the end of an operation that may
- * report much. */
+/* Reports how many messages were counted and not printed. Called at the end of an operation that may report
+ * much. */
 void log_flush(void);
 /* The library is about to be unloaded: flushes, and closes what the log keeps open. */
 void log_fini(void);

@@ -16,7 +16,7 @@ struct log_message {
 /* Returns true if it takes the line, which is not printed then. */
 typedef bool (*log_handler)(const struct log_message *message);
 
-/* Of libdat2: whether the program's handler takes the line. */
+/* In libdat2. Returns whether the program's handler takes the line. */
 bool dats_offer_message(const struct log_message *message);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* mapping.c - reads /proc/self/maps. What the mappings are used for is the callers' matter. */
+/* mapping.c - reads the mappings of this process from /proc/self/maps. */
 #include "common/mapping.h"
 #include <sys/sysmacros.h>
 
@@ -8,7 +8,7 @@ FILE *mapping_open(void)
 	return fopen("/proc/self/maps", "re");
 }
 
-/* The path at the end may be longer than a piece. */
+/* The path at the end of a line has no limit, so it is read by characters. */
 static void skip_line(FILE *list)
 {
 	int c;

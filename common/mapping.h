@@ -10,14 +10,14 @@
 struct mapping {
 	uintptr_t from, to;		/* the bytes [from, to) */
 	bool shared, readable, writable;
-	dev_t device;			/* the file it's of; inode 0: none */
+	dev_t device;			/* of the mapped file; inode 0: no file */
 	ino_t inode;
 	uint64_t offset;		/* of `from` in it */
 };
 
-/* Opens the list, for fclose; NULL: the kernel does not tell (errno). */
+/* Opens the list of mappings, which fclose() closes. NULL: it cannot be read (errno). */
 FILE *mapping_open(void);
-/* The next one, in the order of addresses; false: that was all. */
+/* Reads the next mapping, in the order of addresses. Returns false at the end. */
 bool mapping_next(FILE *list, struct mapping *m);
 
 #endif

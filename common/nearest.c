@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* nearest.c - see nearest.h. */
+/* nearest.c - compares a misspelt name with the known environment variables (nearest.h). */
 #include "common/nearest.h"
 #include "common/variables.h"
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* parameter_range.c - see parameter_range.h. */
+/* parameter_range.c - reads numbers, and has the ranges of parameters (parameter_range.h). */
 #include "common/parameter_range.h"
 #include "common/variables.h"
 #include <ctype.h>

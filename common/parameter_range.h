@@ -7,11 +7,11 @@
 
 enum { PARAMETER_NUMBER = 24 };	/* bytes of the text of a number, with the zero byte */
 
-/* False: `text` is no decimal or hexadecimal (0x) number of unsigned long. Changes errno. */
+/* Returns false if `text` is no decimal or hexadecimal (0x) number of unsigned long. Changes errno. */
 bool parameter_number(const char *text, unsigned long *value);
-/* The same, and False if the number is outside of min to max. */
+/* Like parameter_number(), but also returns false if the number is outside of min to max. */
 bool parameter_number_in(const char *text, unsigned long min, unsigned long max, unsigned long *value);
-/* False: variables.h does not have the name, or its value is no number. */
+/* Returns false if variables.h does not have the name, or its value is no number. */
 bool parameter_range(const char *name, unsigned long *min, unsigned long *max);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* parameters.c - see parameters.h. dapl.conf has lines NAME=VALUE, and comments with '#'. */
+/* parameters.c - finds the value of a parameter, and reads dapl.conf (parameters.h): lines NAME=VALUE, and
+ * comments with '#'. */
 #include "common/parameters.h"
 #include "common/env.h"
 #include "common/log.h"
@@ -125,7 +126,7 @@ static char *trim(char *text)
 	return text;
 }
 
-/* False: the line has no parameter, with the reason. */
+/* Takes the parameter of a line. Returns false if the line has a fault, with the reason in `why`. */
 static bool take_line(char *line, char *why, size_t size)
 {
 	char *comment = strchr(line, '#'), *name, *value;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* parameters.h - where the value of a parameter comes from: set through the control socket, the
- * environment, or dapl.conf; the first that has it counts. What a parameter means and its
- * default are its reader's job (log_env_number); ranges for tools are in parameter_range.h. Each
- * library has its own copy of this state. */
+ * environment, or dapl.conf; the first that has it counts. The code that reads a parameter has its meaning
+ * and its default (log_env_number); parameter_range.h has the ranges for tools. Each library has its own
+ * copy of this state. */
 #ifndef COMMON_PARAMETERS_H
 #define COMMON_PARAMETERS_H
 #include <stdbool.h>
@@ -10,10 +10,11 @@
 
 enum parameter_origin { PARAMETER_DEFAULT, PARAMETER_FILE, PARAMETER_ENVIRONMENT, PARAMETER_SET };
 
-/* The text of a value. NULL: none, so the default counts. `buffer` may hold the text. */
+/* Returns the text of the value, which may be in `buffer`; NULL: there is none, so the default counts. */
 const char *parameter_text(const char *name, char buffer[PARAMETER_NUMBER],
 			   enum parameter_origin *origin);
-/* Any thread. False: `name` is none of variables.h. The value must fit 32 bits. */
+/* May be called by any thread. Returns false if variables.h does not have `name`, or the value exceeds 32
+ * bits. */
 bool parameter_set(const char *name, unsigned long value);
 void parameter_unset(const char *name);
 
@@ -21,7 +22,7 @@ void parameter_unset(const char *name);
  * same file in silence. A file that others than root may write is ignored, with a message. */
 void parameters_read_file(bool report);
 void parameters_fini(void);
-/* Of dapl.conf, for messages; valid until the next call. */
+/* The path of dapl.conf, for messages; valid until the next call. */
 const char *parameters_file(void);
 
 #endif

@@ -14,10 +14,10 @@ struct rate {
 	unsigned count;		/* events in it */
 };
 
-/* Returns whether the event at `now` (ms, monotonic, not 0) is admitted. *suppressed becomes
- * the number of events that an earlier second did not admit, and that no call has told yet. */
+/* Returns whether the event at `now` (ms, monotonic, not 0) is admitted. *suppressed becomes the number of
+ * events that an earlier second did not admit, and that no call has reported yet. */
 bool rate_admit(struct rate *rate, uint64_t now, unsigned *suppressed);
-/* Returns the number of events that were not admitted, and that no call has told yet. */
+/* Returns the number of events that were not admitted, and that no call has reported yet. */
 unsigned rate_suppressed(struct rate *rate);
 
 #endif

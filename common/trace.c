@@ -159,7 +159,7 @@ static void release_at_thread_exit(struct ring *ring)
 	dapl_mutex_unlock(&key_lock);
 }
 
-/* This thread's ring; NULL without memory. */
+/* Returns this thread's ring, or NULL if there is no memory. */
 static struct ring *ring_mine(void)
 {
 	unsigned now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
@@ -247,7 +247,7 @@ static bool ring_lock_briefly(struct ring *ring)
 	return false;
 }
 
-/* The oldest record of `ring` that comes after `order`. */
+/* Copies the oldest record of `ring` that comes after `order`. Returns false if there is none. */
 static bool ring_next(struct ring *ring, uint64_t order, struct record *next)
 {
 	bool locked = ring_lock_briefly(ring), found;
@@ -270,7 +270,7 @@ static bool ring_next(struct ring *ring, uint64_t order, struct record *next)
 	return found;
 }
 
-/* The oldest record of all rings that comes after `order`. */
+/* Copies the oldest record of all rings that comes after `order`. Returns false if there is none. */
 static bool rings_next(uint64_t order, struct record *next)
 {
 	struct ring *ring = __atomic_load_n(&rings, __ATOMIC_ACQUIRE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* tunnel.c - see tunnel.h. */
+/* tunnel.c - reads headers of tunnels (tunnel.h). */
 #include "common/tunnel.h"
 
 enum {

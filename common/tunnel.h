@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* tunnel.h - headers of tunnels that carry frames or IP packets: VXLAN, Geneve, GRE and NVGRE. Plain C over bytes,
- * without state. The headers around and within a tunnel are the caller's matter. */
+/* tunnel.h - headers of tunnels that carry frames or IP packets: VXLAN, Geneve, GRE and NVGRE. Plain C over
+ * bytes, without state. The caller reads the headers around and within a tunnel. */
 #ifndef COMMON_TUNNEL_H
 #define COMMON_TUNNEL_H
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* api.h - what the files of the calls share. A call checks the handle, then jumps through the table of
- * the object's provider; all other checks are the provider's, and so are the values that it stores
- * (REG-44). Opening and closing an IA is in ia.c.
+/* api.h - what the files of the calls share. A call checks the handle, then jumps through the table of the
+ * object's provider, which makes all other checks and stores the results (REG-44). Opening and closing an
+ * IA is in ia.c.
  *
  * One comparison recognises values that cannot be an object's handle: NULL and the small
  * integers of IA handles (HND-10; their error codes: calls.md 0.2). An IA must be open: the handle of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* busy.c - see busy.h. */
+/* busy.c - marks entries whose library is being loaded or unloaded, and waits for them (busy.h). */
 #include "dat/busy.h"
 #include "dat/registry_state.h"
 #include <pthread.h>
@@ -80,7 +80,8 @@ void busy_wait_for_forks(void)
 		pthread_cond_wait(&idle, &registry.lock);
 }
 
-/* Threads that would begin to load wait from now on. Waits until `is_busy` says no, for a second at most. */
+/* Keeps other threads from beginning to load, and waits until is_busy() returns false, for one second at
+ * most. */
 static void wait_while(bool (*is_busy)(void))
 {
 	struct timespec until;

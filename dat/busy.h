@@ -33,14 +33,14 @@ void busy_wait(void);
  * delay a fork for ever. A thread that is itself in the middle of a load does not wait,
  * because the fork waits for it. */
 void busy_wait_for_forks(void);
-/* Waits until no library is being loaded or unloaded, as before a fork. Threads that would begin that
- * wait meanwhile. False: a provider takes longer than a second. */
+/* Waits until no library is being loaded or unloaded. Other threads do not begin to load or unload
+ * meanwhile. Returns false if a provider takes longer than one second. */
 bool busy_wait_until_idle(void);
 /* Waits until no other thread loads or unloads. The wait ends after one second, however long a
  * provider takes. Until one of the other two functions is called, no thread begins to load or unload. */
 void busy_before_fork(void);
 void busy_after_fork(void);
-/* No entry is busy for a thread that the child lacks, and no other thread forks. */
+/* Ends the busy state of entries whose threads do not exist in the child. */
 void busy_after_fork_in_child(void);
 
 #endif

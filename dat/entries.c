@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* entries.c - what tools ask the registry: its entries, those that the devices present would give,
- * and what is wrong with the text of a dat.conf. Reads nothing by itself. */
+/* entries.c - the registry's functions for tools: its entries, those that the devices present would give,
+ * and what is wrong with the text of a dat.conf. Reads no file itself. */
 #include <dat/dat_entries.h>
 #include "dat/conf.h"
 #include "dat/devices.h"

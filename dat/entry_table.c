@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* entry_table.c - see entry_table.h. */
+/* entry_table.c - the table of the static registry's entries, and its replacement (entry_table.h). */
 #include "dat/entry_table.h"
 #include <stdlib.h>
 #include <string.h>
@@ -170,8 +170,8 @@ static void move_entry(struct entry_table *table, size_t from, struct entry **pl
 	entry_free(new);
 }
 
-/* Each new entry looks for an old one that has not moved yet. Loaded ones come first in a
- * bucket of equals only if they are first in the file, too. */
+/* For each new entry, moves the first equal old one that has not moved yet, whether or not that one is
+ * loaded. */
 static void move_all(struct entry_table *table, struct entry_table *fresh)
 {
 	for (size_t i = 0; i < fresh->count; i++)

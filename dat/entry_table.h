@@ -52,16 +52,16 @@ void reading_put(struct reading *reading);
 
 bool same_key(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b);
 
-/* Takes over the reference to `reading`, unless memory is short: then the answer is false. */
+/* Takes over the reference to `reading`. Returns false if memory is short: then it takes over nothing. */
 bool table_make(struct entry_table *table, struct reading *reading);
 /* Makes `table` the table of `fresh`, which is empty afterwards. No entry is busy. */
 void table_replace(struct entry_table *table, struct entry_table *fresh);
 /* Frees entries, used or not. */
 void table_free(struct entry_table *table);
-/* A replaced entry whose last user has gone. */
+/* Frees the entry if it was replaced and has no user any more. */
 void entry_free_replaced(struct entry *entry);
 
-/* The first entry in the bucket of a name; NULL: none. */
+/* Returns the first entry in the bucket of a name, or NULL. */
 struct entry *table_first(const struct entry_table *table, const char *name);
 /* Returns the next entry with this key that may be opened; with `after` NULL, the first. */
 struct entry *table_next(const struct entry_table *table, const DAT_PROVIDER_INFO *key,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* entry_text.c - see entry_text.h. */
+/* entry_text.c - formats entries and their positions for messages (entry_text.h). */
 #include "dat/entry_text.h"
 #include "common/log.h"
 #include "dat/debug.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* environment.c - see environment.h. */
+/* environment.c - reports environment variables that no library reads (environment.h). */
 #include "dat/environment.h"
 #include "common/env.h"
 #include "common/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* forks.c - see forks.h. */
+/* forks.c - the list of provider libraries that take part in a fork (forks.h). */
 #include "dat/forks.h"
 #include "dat/error.h"
 #include <pthread.h>

@@ -2,9 +2,9 @@
 /* forks.h - what the libraries of providers do around a fork. The registry's own fork handlers
  * (registry.c) call these functions.
  *
- * fork() itself would not do: it calls only those handlers that were installed when it began, and the
- * registry's handler may wait until a library is loaded. In the child the locks of such a library could
- * be held for ever, by threads that the child lacks. */
+ * Handlers that the libraries install themselves would not be enough: fork() calls only those that were
+ * installed when it began, and the registry's handler may wait until a library is loaded. In the child the
+ * locks of such a library could be held for ever, by threads that the child lacks. */
 #ifndef DAT_FORKS_H
 #define DAT_FORKS_H
 #include <dat/udat.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ia.h - the functions of ia.c that api_handle.c uses, and what a handle says of its provider. */
+/* ia.h - the functions of ia.c that other files use, and the provider table of an object. */
 #ifndef DAT_IA_H
 #define DAT_IA_H
 #include "dat/ia_handle.h"

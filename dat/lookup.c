@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* lookup.c - finds the provider of an IA and counts its users, and the only code that decides to load or
- * unload a library. registry_state.h has the rules of locking. */
+/* lookup.c - finds the provider of an IA, counts its users, and decides when a library is loaded and
+ * unloaded. registry_state.h has the rules of locking. */
 #include "dat/lookup.h"
 #include "common/log.h"
 #include "common/trace.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* lookup.h - what the registry knows of a name, and the provider of an IA (lookup.c). */
+/* lookup.h - finds and releases the provider of an IA, and tells whether a name exists (lookup.c). */
 #ifndef DAT_LOOKUP_H
 #define DAT_LOOKUP_H
 #include <dat/udat.h>

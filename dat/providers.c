@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* providers.c - see providers.h. What providers call is here, too: dat_registry_add_provider() and
- * dat_registry_remove_provider(), in their init and fini. */
+/* providers.c - the list of registered providers (providers.h), and the calls by which they register:
+ * dat_registry_add_provider() and dat_registry_remove_provider(). */
 #include "dat/providers.h"
 #include "common/log.h"
 #include "dat/busy.h"

@@ -5,9 +5,9 @@
 #define DAT_PROVIDERS_H
 #include "dat/registry_state.h"
 
-/* A provider of a replaced entry has IAs open. It serves opens as well while the files have an entry
- * with its key, whatever that says now: no library can register a key twice, and IAs of one name may
- * share their asynchronous EVD. */
+/* Returns whether the provider serves opens. That of a replaced entry, which has open IAs, does so while
+ * the files have an entry with its key, whatever library that entry names now: no library can register a
+ * key twice, and IAs of one name may share their asynchronous EVD. */
 bool provider_is_current(const struct provider *provider);
 
 /* Returns the provider that serves opens with this key, or NULL. */

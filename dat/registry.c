@@ -39,7 +39,7 @@ static void before_fork(void)
 	pthread_mutex_lock(&registry.lock);
 	busy_before_fork();
 	pthread_mutex_unlock(&registry.lock);
-	forks_before();		/* of the libraries: their locks come before ours */
+	forks_before();		/* of the libraries: their locks come before the registry's */
 	pthread_mutex_lock(&reading);
 	pthread_mutex_lock(&registry.lock);
 	ia_handle_fork(true);
@@ -70,7 +70,7 @@ static void after_fork_in_child(void)
 	forks_child();
 }
 
-/* Before any thread can use the registry: a fork that had begun would not call the handlers. */
+/* Called before any thread can use the registry, since a fork that has begun does not call new handlers. */
 static void __attribute__((constructor)) watch_forks(void)
 {
 	pthread_atfork(before_fork, after_fork, after_fork_in_child);

@@ -23,8 +23,8 @@ struct provider {
  * with it. May be called in the constructor of a library that was loaded before this one. */
 void registry_start(void);
 
-/* Returns what was read, for reading_put() when it is looked at no more; NULL if there was no memory
- * to read the files. Starts the registry. */
+/* Returns the current reading with a reference, which reading_put() drops; NULL if there was no memory to
+ * read the files. Starts the registry. */
 struct reading *registry_hold_reading(void);
 
 #endif

@@ -23,10 +23,10 @@ struct sources {
 int sources_read(struct sources *sources, bool with_soft);
 void sources_free(struct sources *sources);
 
-/* Appends the entries of the devices present, whatever the files say. 0, or an error number of
+/* Appends the entries of the devices present, whatever the files say. Returns 0, or an error number of
  * devices_make_entries(). */
 int sources_generate(struct conf *conf, bool with_soft);
-/* Whether a file that entries point to is one of dat.conf.d. */
+/* Returns whether a file that entries point to is one of dat.conf.d. */
 bool sources_is_drop_in(const char *file);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* trclvl.c - the registry's trace level at run time (<dat/dat_trace.h>). A provider's
- * level is the provider's. */
+/* trclvl.c - the registry's trace level at run time (<dat/dat_trace.h>). Each provider has a level of its
+ * own. */
 #include "common/trace.h"
 #include "dat/error.h"
 #include "dat/registry.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* unknown_ia.c - see unknown_ia.h. */
+/* unknown_ia.c - reports names of interface adapters that do not exist (unknown_ia.h). */
 #include "dat/unknown_ia.h"
 #include "common/log.h"
 #include <dat/udat.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* changes.c - see changes.h. */
+/* changes.c - makes changes from messages of rtnetlink and from uevents (changes.h). */
 #include "net/changes.h"
 #include <errno.h>
 #include <linux/neighbour.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* entries.c - see entries.h. */
+/* entries.c - finds the local address of each entry of dat.conf (entries.h). */
 #include "net/entries.h"
 #include "common/ia_params.h"
 #include <arpa/inet.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* entries.h - which local address the device of each entry of dat.conf has. The providers' rules are
- * repeated here, since nothing is opened: an interface gives its first IPv4 address, else its first
- * global IPv6 address, else its first link-local one. An entry that names a host is left out, since
- * its address may be a matter of a name server. */
+ * repeated here, since nothing is opened: an interface gives its first IPv4 address, else its first global
+ * IPv6 address, else its first link-local one. An entry that names a host is left out, since its address
+ * may need a name server. */
 #ifndef NET_ENTRIES_H
 #define NET_ENTRIES_H
 #include "net/rdma.h"

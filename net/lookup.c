@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* lookup.c - see lookup.h. The kernel is asked twice: first which hop it takes, with the route's MTU, then
- * with RTM_F_FIB_MATCH for the route itself, which has the metric and all hops. */
+/* lookup.c - asks the kernel for a route (lookup.h), twice: first which hop it takes, with the route's MTU,
+ * then with RTM_F_FIB_MATCH for the route itself, which has the metric and all hops. */
 #include "net/lookup.h"
 #include <errno.h>
 #include <linux/rtnetlink.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* monitor.c - dat_net_monitor_*(): the sockets on which the kernel tells changes. One epoll set joins the
- * socket of rtnetlink and that of uevents, which tell of RDMA devices. changes.c reads the messages. */
+/* monitor.c - dat_net_monitor_*(): the sockets on which the kernel reports changes. One epoll set has the
+ * socket of rtnetlink and that of uevents, which report RDMA devices. changes.c reads the messages. */
 #include "net/changes.h"
 #include <errno.h>
 #include <linux/netlink.h>
@@ -80,7 +80,7 @@ static int read_links(struct dat_net_monitor *m)
 	return 0;
 }
 
-/* Joins first and reads then: what changes between is told, or known already. */
+/* Joins the groups before it reads the interfaces: a change in between is reported, or was read. */
 static int open_rtnetlink(struct dat_net_monitor *m, unsigned what)
 {
 	int err = net_open(&m->sock);
@@ -221,9 +221,9 @@ static int drain(struct dat_net_monitor *m)
 	return err == EAGAIN || err == ENOBUFS ? 0 : err;
 }
 
-/* What was lost is told by ENOBUFS, so the interfaces are taken as they are now. Changes after the socket
- * was drained are told, or known already. */
-static int look_anew(struct dat_net_monitor *m)
+/* Reads the interfaces again after changes were lost, which ENOBUFS tells the program. Changes after the
+ * socket was drained are reported, or are in what was read. */
+static int read_again_after_loss(struct dat_net_monitor *m)
 {
 	int err = m->sock ? drain(m) : 0;
 
@@ -240,7 +240,7 @@ static int fetch(struct dat_net_monitor *m)
 	if (err == EAGAIN && m->uevents >= 0)
 		err = next_uevent(m);
 	if (err == ENOBUFS)
-		return look_anew(m);
+		return read_again_after_loss(m);
 	if (!err && m->changes.err) {
 		err = m->changes.err;
 		m->changes.err = 0;

@@ -22,7 +22,7 @@
 
 enum {
 	DISCARD_PORT = 9,
-	LOOK_MS = 20,		/* between two looks at the table while the network is asked */
+	LOOK_MS = 20,		/* between two reads of the table while the network is asked */
 };
 
 #define KNOWN (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP)
@@ -122,7 +122,7 @@ static bool is_settled(const struct neighbour *n)
 	return n->state & (NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP | NUD_FAILED);
 }
 
-/* Asks, and looks at the table until it has an answer. */
+/* Asks the network, and reads the table until it has an answer. */
 static int ask_network(struct nl_sock *sock, struct neighbour *n, int timeout_ms)
 {
 	int64_t end = now_ms() + timeout_ms, left;
@@ -140,7 +140,7 @@ static int ask_network(struct nl_sock *sock, struct neighbour *n, int timeout_ms
 		if (left > 0)
 			poll(NULL, 0, left < LOOK_MS ? (int)left : LOOK_MS);
 		err = look(sock, n);
-		if (!err && probed && n->state & NUD_FAILED) {	/* now to all, not to the old address */
+		if (!err && probed && n->state & NUD_FAILED) {	/* asks all hosts, not only the old address */
 			send_datagram(n);
 			probed = false;
 			n->state = NUD_INCOMPLETE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* netlink.c - see netlink.h. */
+/* netlink.c - sends requests over rtnetlink and reads the answers (netlink.h). */
 #include "net/netlink.h"
 #include <errno.h>
 #include <netinet/in.h>
@@ -59,15 +59,15 @@ void net_close(struct nl_sock *sock)
 	nl_socket_free(sock);
 }
 
-/* What libnl 3.7 trusts the kernel in: it takes the length of an address to be what the attribute has beyond the
- * family, also if the attribute is shorter. */
+/* libnl 3.7 trusts the kernel: it takes the length of an address to be what the attribute has beyond the
+ * family, even if the attribute is shorter than that. */
 static bool is_whole_via(const struct nlattr *attribute)
 {
 	return nla_type(attribute) != RTA_VIA || nla_len(attribute) >= (int)sizeof(struct rtvia);
 }
 
-/* And it reads a hop of length 0 again and again, with memory for each, and reads on behind a hop whose padding is
- * missing. */
+/* libnl 3.7 reads a hop of length 0 again and again, and allocates memory each time. It also reads beyond a
+ * hop whose padding is missing. */
 static bool are_whole_hops(const struct nlattr *attribute)
 {
 	const struct rtnexthop *hop = nla_data(attribute);

@@ -21,8 +21,8 @@ int net_ask(struct nl_sock *sock, struct nl_msg *msg, void (*each)(struct nl_obj
 int net_dump(struct nl_sock *sock, int kind, int family, void (*each)(struct nl_object *, void *),
 	     void *arg);
 
-/* Calls each(object, arg) with what libnl-route makes of a message. Returns 0 or libnl's error number: of a
- * message that libnl would not survive, too. */
+/* Calls each(object, arg) with what libnl-route makes of a message. Returns 0 or libnl's error number, also
+ * for a message that would make libnl crash. */
 int net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *), void *arg);
 
 /* libnl's error number, negative or not, as an errno. */

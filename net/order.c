@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* order.c - see order.h. */
+/* order.c - compares candidate routes (order.h). */
 #include "net/order.h"
 #include "net/netlink.h"
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
 
-/* Negative: `a` comes first. */
+/* Returns a negative number if `a` comes first, a positive one if `b` does. */
 static int greater_first(unsigned long a, unsigned long b)
 {
 	return a > b ? -1 : a < b;

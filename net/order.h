@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* order.h - the order of preference of the candidate routes to a destination. Pure: asks nothing. */
+/* order.h - the order of preference of the candidate routes to a destination. It depends on the candidates
+ * alone. */
 #ifndef NET_ORDER_H
 #define NET_ORDER_H
 #include <dat/dat_net.h>
@@ -8,11 +9,11 @@
 /* A route that may be used, with what only the comparison needs. */
 struct net_candidate {
 	struct dat_net_route route;
-	bool chosen_source, chosen_hop;	/* the kernel's own, for a packet without a source address */
+	bool chosen_source, chosen_hop;	/* chosen by the kernel for a packet without a source address */
 	bool same;			/* source and destination are equal */
 	bool deprecated;
 	uint8_t scope, to_scope;	/* RT_SCOPE_ of source and destination; greater is narrower */
-	unsigned common;		/* bits that source and destination have in common at their begin */
+	unsigned common;		/* leading bits that source and destination have in common */
 	size_t entry;			/* place in dat.conf */
 	size_t sequence;		/* place in which it was found, decides last */
 };

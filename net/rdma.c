@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* rdma.c - see rdma.h. The interfaces of a port are those of its GID table (RoCE, iWARP), the one with
- * the address that the first GID begins with (iWARP on older kernels), or the children of the same
- * PCI device (IP over InfiniBand). The registry makes its entries by the same rules (dat/devices.c). */
+/* rdma.c - finds the interfaces of RDMA ports in sysfs (rdma.h). The interfaces of a port are those of its
+ * GID table (RoCE, iWARP), the one with the address that the first GID begins with (iWARP on older
+ * kernels), or the children of the same PCI device (IP over InfiniBand). The registry makes its entries by
+ * the same rules (dat/devices.c). */
 #include "net/rdma.h"
 #include <dirent.h>
 #include <errno.h>

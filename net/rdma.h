@@ -23,7 +23,7 @@ void net_rdma_free(struct net_rdma_list *list);
 /* The next port of the interface after `last` (NULL: the first); NULL at the end. */
 const struct net_rdma *net_rdma_of(const struct net_rdma_list *list, const char *netdev,
 				   const struct net_rdma *last);
-/* Mbit/s of an interface; 0 if it does not say. */
+/* Mbit/s of an interface; 0: unknown. */
 uint32_t net_rdma_speed(const char *netdev);
 
 #endif

@@ -137,7 +137,7 @@ static void add_miss(struct search *s, const struct net_address *from, const str
 
 /* --- from one address --------------------------------------------------------------------------- */
 
-/* A narrower source address is of no use to the destination, unless it is this host. */
+/* The destination cannot answer a source address of a narrower scope, unless the destination is this host. */
 static bool scope_fits(const struct search *s, const struct net_address *from)
 {
 	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&from->address;
@@ -336,7 +336,8 @@ NET_PUBLIC void dat_net_free(void *list)
 	free(list);
 }
 
-/* How little is missing: an entry of dat.conf, then a carrier, an address, a device, a route. */
+/* How far a route is from usable. The least is missing without an entry of dat.conf; then without a
+ * carrier, an address, a device, a route. */
 static int distance(const struct dat_net_route *route)
 {
 	static const int of[] = {

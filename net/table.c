@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* table.c - see table.h. */
+/* table.c - reads the interfaces and addresses of the namespace (table.h). */
 #include "net/table.h"
 #include <errno.h>
 #include <linux/if_addr.h>
@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DUMP_TRIES = 8 };	/* times that a dump is made which changes interrupt */
+enum { DUMP_TRIES = 8 };	/* how often a dump that changes interrupt is made */
 
-/* Room for one more at the end of an array, which grows by doubling. */
+/* Makes room for one more element at the end of an array, which grows by doubling. */
 static void *grown(void *array, size_t count, size_t size)
 {
 	if (count & (count - 1))	/* room up to the next power of two */
