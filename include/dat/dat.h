@@ -177,8 +177,8 @@ typedef DAT_UINT64 DAT_PROVIDER_ATTR_MASK;
 #define DAT_IA_FIELD_NONE                               UINT64_C(0x0)
 #define DAT_IA_ALL DAT_IA_FIELD_ALL
 
-/* Names of DAT 1.0 and 1.1. The first two rename a member of DAT_IA_ATTR: these words are
- * lost to every program that includes this file. ABI-20. */
+/* Names of DAT 1.0 and 1.1. The first two rename a member of DAT_IA_ATTR, so a program that
+ * includes this file cannot use these words. ABI-20. */
 #define max_rdma_read_per_ep max_rdma_read_per_ep_in
 #define max_mtu_size max_message_size
 #define DAT_IA_FIELD_IA_MAX_MTU_SIZE   DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* dat_diag_extensions.h - why the connection of an endpoint failed or broke. An addition of
  * these providers: the old stack has nothing like it. Like all extensions it goes through
- * dat_extension_op(): the cast below fixes the types of its variable arguments. A provider
- * without it gives DAT_NOT_IMPLEMENTED. */
+ * dat_extension_op(): the cast below fixes the types of its variable arguments. A provider without
+ * it returns DAT_NOT_IMPLEMENTED. */
 #ifndef _DAT_DIAG_EXTENSIONS_H_
 #define _DAT_DIAG_EXTENSIONS_H_
 
@@ -46,13 +46,13 @@ typedef struct dat_last_error {
 					 * of a datagram endpoint DAT_IB_UD_CONNECTION_*.
 					 * 0: no failure yet, and the rest is zero */
 	DAT_DIAG_STEP step;
-	DAT_COUNT error;		/* errno; 0: none, code and text say it */
+	DAT_COUNT error;		/* errno; 0: none, see code and text */
 	DAT_DIAG_CODE_KIND code_kind;
 	DAT_UINT32 code;
 	DAT_UINT64 elapsed;		/* microseconds since connect, accept, or ESTABLISHED */
 	struct sockaddr_storage local, remote;	/* with ports; a port that is not known is 0,
 						 * the family of an unknown address is 0 */
-	char text[DAT_DIAG_TEXT_MAX];	/* the line that says it, without newline */
+	char text[DAT_DIAG_TEXT_MAX];	/* the message about it: one line, no newline */
 } DAT_LAST_ERROR;
 
 /* dat_ext_last_error(DAT_EP_HANDLE ep, DAT_LAST_ERROR *error)
@@ -65,8 +65,8 @@ typedef struct dat_last_error {
  * The call may be made by any thread at any time; it takes the endpoint's lock, so it is not for
  * the fast path.
  *
- * The size of the structure is passed along, so that it may grow at its end: the provider fills
- * in as much as the caller's header knows.
+ * The size of the structure is passed along, so that it may grow at its end: the provider fills in
+ * as much as the caller's header has.
  *
  * DAT_SUCCESS			also when there was no failure: error->event is 0 then
  * DAT_INVALID_HANDLE		ep is no endpoint

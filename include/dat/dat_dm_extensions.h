@@ -4,8 +4,8 @@
  * these providers; the old stack has nothing like it.
  *
  * RDMA adapters of some kinds have such memory on the chip. The software device uses memory that
- * its peers on the same host read and write themselves. An IA that has any says so by the
- * provider-specific attribute DAT_DM_ATTR_SIZE. Like all extensions the calls go through
+ * its peers on the same host read and write themselves. The provider-specific attribute
+ * DAT_DM_ATTR_SIZE of an IA tells how much it has. Like all extensions the calls go through
  * dat_extension_op(): the casts below fix the types of its variable arguments. Where an argument
  * is wrong, DAT_INVALID_PARAMETER names its place among those of dat_extension_op(): the handle
  * is DAT_INVALID_ARG1, the operation DAT_INVALID_ARG2. */
@@ -21,11 +21,11 @@
 /* "TRUE": dat_dm_map() works. */
 #define DAT_DM_ATTR_MAP "DAT_DM_MAP"
 
-/* What dat_lmr_query() tells of an LMR of device memory. */
+/* The mem_type that dat_lmr_query() returns for an LMR of device memory. */
 #define DAT_DM_MEM_TYPE ((DAT_MEM_TYPE)0x10)
 
 typedef DAT_HANDLE DAT_DM_HANDLE;
-/* What dat_get_handle_type() tells of one. */
+/* What dat_get_handle_type() returns for such a handle. */
 #define DAT_HANDLE_TYPE_DM ((DAT_HANDLE_TYPE)(DAT_HANDLE_TYPE_EXTENSION_BASE + 1))
 
 /* Beyond the numbers of dat_map_extensions.h. */
@@ -47,7 +47,7 @@ typedef enum dat_dm_op {
  * DAT_INVALID_HANDLE		ia is no IA, or one of a process that has forked since
  * DAT_INVALID_PARAMETER	ARG3: the length is 0 or above DAT_DM_ATTR_SIZE; ARG4: the alignment
  *				is above 12; ARG5: dm is NULL
- * DAT_INSUFFICIENT_RESOURCES	the device has not so much left
+ * DAT_INSUFFICIENT_RESOURCES	the device has less memory left
  * DAT_MODEL_NOT_SUPPORTED	the IA has no device memory */
 #define dat_dm_alloc(ia, length, log2_alignment, dm) \
 	dat_extension_op((DAT_HANDLE)(ia), (DAT_EXTENDED_OP)DAT_DM_ALLOC_OP, (DAT_VLEN)(length), \
@@ -68,7 +68,7 @@ typedef enum dat_dm_op {
  *
  * Registers a part of device memory. In triplets, local and remote, virtual_address counts from
  * the first byte of this part. Otherwise it is an LMR like any other: it can be used in all
- * requests, and goes by dat_lmr_free(). dat_lmr_query() tells mem_type DAT_DM_MEM_TYPE, va_type
+ * requests, and is freed by dat_lmr_free(). dat_lmr_query() returns mem_type DAT_DM_MEM_TYPE, va_type
  * DAT_VA_TYPE_ZB, registered_address 0, and dm in region_description.for_va. lmr_context and
  * rmr_context may be NULL. From the first LMR whose addresses count from 0 on, endpoints of its
  * PZ do not send data inline (dat_dm(7)).
@@ -109,7 +109,7 @@ typedef enum dat_dm_op {
 
 /* dat_dm_map(DAT_DM_HANDLE dm, DAT_PVOID *address)
  *
- * Tells where the first byte of the memory is in the address space of this process, for use by
+ * Gives the address of the first byte of the memory in this process, for use by
  * loads, stores and atomic instructions, until dat_dm_free(). The address is the same at each
  * call. A child made by fork() does not have the memory.
  *

@@ -3,14 +3,14 @@
  * capture, crafted frames, groups received in user space. An addition of these providers.
  * dat_eth(7) is the overview; each call has a page of section 3.
  *
- * An IA that has such endpoints says so by the provider-specific attribute DAT_ETH_ATTR_RAW. Its
- * value names what carries the frames: "PACKET", packet sockets; "VERBS", raw packet QPs of an RDMA
+ * An IA with such endpoints has the provider-specific attribute DAT_ETH_ATTR_RAW. Its value names
+ * what carries the frames: "PACKET", packet sockets; "VERBS", raw packet QPs of an RDMA
  * device.
  *
  * Like all extensions the calls go through dat_extension_op(): the casts below fix the types of its
  * variable arguments. Each call returns DAT_SUCCESS or a value whose type, DAT_GET_TYPE(value), is
- * in its list. A call that fails changes nothing. A provider without raw endpoints gives
- * DAT_NOT_IMPLEMENTED, which the lists leave out. Structures that a call gets are copied. */
+ * in its list. A call that fails changes nothing. A provider without raw endpoints returns
+ * DAT_NOT_IMPLEMENTED, which the lists leave out. Structures that are passed to a call are copied. */
 #ifndef _DAT_ETH_EXTENSIONS_H_
 #define _DAT_ETH_EXTENSIONS_H_
 
@@ -51,7 +51,7 @@ typedef enum dat_eth_op {
 	DAT_ETH_MODERATE_OP
 } DAT_ETH_OP;
 
-/* What a device can do: bits of DAT_ETH_ATTR.caps. A call that needs a bit that is not set gives
+/* What a device can do: bits of DAT_ETH_ATTR.caps. A call that needs a bit that is not set returns
  * DAT_MODEL_NOT_SUPPORTED. */
 typedef enum dat_eth_cap {
 	DAT_ETH_CAP_COPY         = 0x0001,	/* rules of mode DAT_ETH_COPY */
@@ -137,9 +137,9 @@ typedef struct dat_eth_frame {
 				 * includes CSUM */
 #define DAT_ETH_SEND_VLAN 0x4	/* inserts a VLAN tag behind the addresses */
 #define DAT_ETH_SEND_LAUNCH 0x8	/* the frame leaves at `launch`, not before */
-#define DAT_ETH_SEND_STAMP 0x10	/* completes with a DAT_ETH_DTO_EVENT that tells when the frame
-				 * left: DAT_ETH_FRAME.time, 0 if the network device did
-				 * not tell within a second. Not with TSO */
+#define DAT_ETH_SEND_STAMP 0x10	/* completes with a DAT_ETH_DTO_EVENT whose DAT_ETH_FRAME.time is
+				 * when the frame left; 0 if the network device did not report it
+				 * within a second. Not with TSO */
 #define DAT_ETH_SEND_INNER_CSUM 0x20	/* fills in the checksums within a tunnel: VXLAN, Geneve,
 					 * GRE, NVGRE. Not with TSO */
 #define DAT_ETH_SEND_MORE 0x40	/* more frames follow at once: the device may hold this one, for
@@ -162,8 +162,8 @@ typedef struct dat_eth_pace {
 	DAT_UINT64 bits_per_s;		/* 0: no limit */
 	DAT_UINT32 burst;		/* bytes that may leave back to back after a pause;
 					 * 0: one frame */
-	DAT_UINT32 frame;		/* bytes of a typical frame, for devices that want to
-					 * know; 0: not known */
+	DAT_UINT32 frame;		/* bytes of a typical frame, for devices that use it; 0:
+					 * unknown */
 } DAT_ETH_PACE;
 
 /* DAT_ETH_RULE.mode */
@@ -210,7 +210,7 @@ typedef struct dat_eth_rule {
 	DAT_ETH_KEY inner_key, inner_mask;
 } DAT_ETH_RULE;
 
-/* DAT_ETH_RSS.fields: what the hash is of. */
+/* DAT_ETH_RSS.fields: what is hashed. */
 #define DAT_ETH_RSS_IP 0x1		/* both addresses; always needed */
 #define DAT_ETH_RSS_PORTS 0x2		/* and both ports of TCP and UDP */
 #define DAT_ETH_RSS_INNER 0x4		/* of the headers within a tunnel, if there is one */
@@ -239,7 +239,7 @@ typedef struct dat_eth_stats {
 
 /* dat_eth_query(DAT_IA_HANDLE ia, DAT_ETH_ATTR *attr)
  *
- * What the network device of `ia` has: address, lengths, limits, clock, and DAT_ETH_CAP_* in
+ * Describes the network device of `ia`: address, lengths, limits, clock, and DAT_ETH_CAP_* in
  * `caps`. The caller sets attr->size to sizeof *attr; at most so many bytes are written.
  *
  * DAT_INVALID_HANDLE		ia is not an open IA
@@ -270,7 +270,7 @@ typedef struct dat_eth_stats {
 
 /* dat_eth_pace(DAT_EP_HANDLE ep, const DAT_ETH_PACE *pace)
  *
- * From now on frames leave at that rate, in the order of the posts. A send that has to wait
+ * Makes frames leave at that rate from now on, in the order of the posts. A send that has to wait
  * completes when its frame leaves. The rate may be changed while sends wait. dat_ep_reset() ends
  * it.
  *
@@ -361,8 +361,8 @@ typedef struct dat_eth_stats {
 
 /* dat_eth_rule_move(DAT_ETH_RULE_HANDLE rule, DAT_HANDLE ep_or_group)
  *
- * From now on its frames come to that raw endpoint or group of the same IA. None is lost, and none
- * comes to both. Frames that are in the ring of the old endpoint stay there.
+ * Moves a rule: from now on its frames come to that raw endpoint or group of the same IA. None is
+ * lost, and none comes to both. Frames that are in the ring of the old endpoint stay there.
  *
  * DAT_INVALID_HANDLE		rule is none, or ep_or_group is none of this IA
  * DAT_INVALID_STATE		ep is disconnected, or has a rule with this key, flags and priority
@@ -375,9 +375,9 @@ typedef struct dat_eth_stats {
 /* dat_eth_group_create(DAT_IA_HANDLE ia, DAT_COUNT n, const DAT_EP_HANDLE *eps,
  *		const DAT_ETH_RSS *rss, DAT_ETH_GROUP_HANDLE *group)
  *
- * A group of `n` raw endpoints, at most max_group, which share the frames of the group's rules:
- * each frame comes to one of them. The endpoints stay the caller's. They may have rules of their
- * own, which are looked at first. The caller frees *group with dat_eth_group_free().
+ * Makes a group of `n` raw endpoints, at most max_group, which share the frames of the group's
+ * rules: each frame comes to one of them. The endpoints still belong to the caller. They may have
+ * rules of their own, which are looked at first. The caller frees *group with dat_eth_group_free().
  *
  * DAT_INVALID_HANDLE		ia is no IA, or an endpoint is not a raw one of it
  * DAT_INVALID_PARAMETER	a pointer is NULL, n is out of range, an endpoint comes twice, or
@@ -393,7 +393,7 @@ typedef struct dat_eth_stats {
 
 /* dat_eth_group_set(DAT_ETH_GROUP_HANDLE group, const uint16_t *table)
  *
- * Another table of the same size, from now on. No frame comes twice, and with
+ * Replaces the table by another one of the same size. No frame comes twice, and with
  * DAT_ETH_CAP_RSS_LOSSLESS none is lost. A frame that came before goes by the old table.
  *
  * DAT_INVALID_HANDLE		group is no group
@@ -414,8 +414,8 @@ typedef struct dat_eth_stats {
 /* dat_eth_rule_query(DAT_ETH_RULE_HANDLE handle, DAT_ETH_RULE *rule, DAT_UINT64 *frames,
  *		DAT_UINT64 *bytes)
  *
- * A copy of the rule, and how many frames and bytes it has given to the program, or dropped; ~0:
- * the device does not tell. Each pointer may be NULL.
+ * Gives a copy of the rule, and how many frames and bytes it has given to the program, or dropped;
+ * ~0: unknown. Each pointer may be NULL.
  *
  * DAT_INVALID_HANDLE		handle is none, or its rule has ended */
 #define dat_eth_rule_query(handle, rule, frames, bytes) \
@@ -438,9 +438,9 @@ typedef struct dat_eth_stats {
 
 /* dat_eth_stats(DAT_EP_HANDLE ep, DAT_ETH_STATS *stats)
  *
- * Frames and bytes of `ep`. Over packet sockets received + lost is what was sent to the endpoint;
- * on RDMA devices `lost` is 0. The caller sets stats->size to sizeof *stats; at most so many bytes
- * are written.
+ * Gives the counts of frames and bytes of `ep`. Over packet sockets received + lost is what was sent
+ * to the endpoint; on RDMA devices `lost` is 0. The caller sets stats->size to sizeof *stats; at most
+ * so many bytes are written.
  *
  * DAT_INVALID_HANDLE		ep is not a raw endpoint
  * DAT_INVALID_PARAMETER	stats is NULL, or its size is too small

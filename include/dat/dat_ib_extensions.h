@@ -2,7 +2,7 @@
 /* dat_ib_extensions.h - the InfiniBand extension, version 2.0.9: atomics, RDMA write with
  * immediate data, unreliable datagrams, counters, collectives, open-query.
  *
- * An IA with this extension says DAT_EXTENSION_IB in its attributes; the single features
+ * An IA with this extension has DAT_EXTENSION_IB in its attributes; the single features
  * are provider-specific named attributes. Everything goes through dat_extension_op(): the
  * casts in the macros below are part of the ABI, they fix the types of its variable
  * arguments. Each call returns DAT_SUCCESS or a value whose type, DAT_GET_TYPE(value), is in
@@ -140,7 +140,7 @@ typedef enum dat_ib_op {
 
 /* --- events ------------------------------------------------------------------ */
 
-/* What an event of the extension is about. */
+/* Types of the events of the extension. */
 typedef enum dat_ib_ext_type {
 	DAT_IB_FETCH_AND_ADD = 0,
 	DAT_IB_CMP_AND_SWAP,
@@ -431,7 +431,7 @@ dat_strerror_extension(IN DAT_IB_RETURN value, OUT const char **message)
 	return DAT_SUCCESS;
 }
 
-/* The status of an extension event; a blank for success, as ever. */
+/* The status of an extension event as text; a blank for success, as in earlier versions. */
 static inline DAT_RETURN DAT_API
 dat_strerror_ext_status(IN DAT_IB_STATUS value, OUT const char **message)
 {
@@ -575,7 +575,7 @@ dat_strerror_ext_status(IN DAT_IB_STATUS value, OUT const char **message)
 /* dat_ib_start_counter(DAT_HANDLE dat_handle, DAT_IA_COUNTER_TYPE type)
  * dat_ib_stop_counter(DAT_HANDLE dat_handle, DAT_IA_COUNTER_TYPE type)
  *
- * Makes a group of counters of an IA run, or stops it. Counters of the port and of the device
+ * Starts or stops a group of counters of an IA. Counters of the port and of the device
  * (DCNT_IA_LNK, DCNT_IA_DIAG) grow while their group runs; one that the device lacks stays 0.
  *
  * DAT_INVALID_HANDLE		dat_handle names no object

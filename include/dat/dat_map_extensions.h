@@ -3,8 +3,8 @@
  * processor's own instructions, without a call into the provider. An addition of these providers;
  * the old stack has nothing like it.
  *
- * An IA whose device can map says so by the provider-specific attribute DAT_MAP_ATTR_RMR, whose
- * value is then "TRUE". Like all extensions it goes through dat_extension_op(): the casts below fix
+ * The provider-specific attribute DAT_MAP_ATTR_RMR of an IA has the value "TRUE" if the IA supports
+ * this. Like all extensions it goes through dat_extension_op(): the casts below fix
  * the types of its variable arguments. */
 #ifndef _DAT_MAP_EXTENSIONS_H_
 #define _DAT_MAP_EXTENSIONS_H_

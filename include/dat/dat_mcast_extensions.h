@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* dat_mcast_extensions.h - multicast for datagram endpoints: an endpoint joins a group, which is an
  * IP multicast address, receives the datagrams that are sent to the group, and sends to it. An
- * addition of these providers: version 2.0.9 of the InfiniBand extensions knows datagrams to one
- * peer only.
+ * addition of these providers: version 2.0.9 of the InfiniBand extensions has datagrams to one peer
+ * only.
  *
- * An IA that can says so by the provider-specific attribute DAT_MCAST_ATTR, whose value is then
- * "TRUE". Like all extensions it goes through dat_extension_op(): the casts below fix the types of
+ * The provider-specific attribute DAT_MCAST_ATTR of an IA has the value "TRUE" if the IA supports
+ * this. Like all extensions it goes through dat_extension_op(): the casts below fix the types of
  * its variable arguments. */
 #ifndef _DAT_MCAST_EXTENSIONS_H_
 #define _DAT_MCAST_EXTENSIONS_H_
@@ -53,7 +53,7 @@ typedef enum dat_mcast_op {
 
 /* dat_mcast_leave(DAT_EP_HANDLE ep, const struct sockaddr *group)
  *
- * Leaves the group, also one that is being joined, of which no event comes then. The address handle
+ * Leaves the group. If the join is not complete, no event comes of it. The address handle
  * is no longer valid: all sends to it have completed before. Freeing the endpoint leaves all its
  * groups.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dat_messages.h - a program takes the lines that libdat2 and the providers would print on standard error,
- * to have them in a log of its own. An addition of this library (symbol version DAT_2.2): the old
+/* dat_messages.h - lets a program take the lines that libdat2 and the providers would print on
+ * standard error, for a log of its own. An addition of this library (symbol version DAT_2.2): the old
  * registry has nothing like it. */
 #ifndef _DAT_MESSAGES_H_
 #define _DAT_MESSAGES_H_
@@ -20,9 +20,9 @@ typedef struct dat_message {
 				 * NULL: none in particular */
 } DAT_MESSAGE;
 
-/* Returns DAT_TRUE if it takes the line, which is not printed then. Any thread of the libraries calls it, also
- * several at once, and with locks of the libraries held: it makes no call of DAT, and does not wait
- * for a thread that may be in one. */
+/* Returns DAT_TRUE if it takes the line, which is not printed then. Threads of the libraries call
+ * it, several at once, too, and with locks of the libraries held. So it must not call DAT, nor wait
+ * for a thread that may be in a call of DAT. */
 typedef DAT_BOOLEAN (DAT_API *DAT_MESSAGE_HANDLER)(IN const DAT_MESSAGE *message);
 
 /* Offers to `handler` the lines of the registry and of the providers that would be printed on standard error; NULL:

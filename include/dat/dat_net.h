@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dat_net.h - libdatnet: routes, next hops, interfaces and their changes, seen from RDMA. Which
+/* dat_net.h - libdatnet: routes, next hops, interfaces and their changes, for RDMA programs. Which
  * local addresses and interface adapters reach a destination, in which order, and why others do
  * not. Needs no open IA. Functions return 0 or a positive errno. The library follows the network
  * namespace of the calling thread. */
@@ -65,8 +65,9 @@ extern int dat_net_routes(const struct sockaddr *to, unsigned flags, struct dat_
 /* Frees what dat_net_routes() or dat_net_nics() gave. NULL is allowed. */
 extern void dat_net_free(void *list);
 
-/* Whether `to` can be reached over RDMA, the software device included. 0: *best is the first of the
- * order. EHOSTUNREACH: *best is the nearest miss, with `why`. Other errors as dat_net_routes(). */
+/* Finds out whether `to` can be reached over RDMA, the software device included. 0: *best is the
+ * first of the order. EHOSTUNREACH: *best is the nearest miss, with `why`. Other errors as
+ * dat_net_routes(). */
 extern int dat_net_reachable(const struct sockaddr *to, struct dat_net_route *best);
 
 /* State of a neighbour. */
@@ -158,7 +159,7 @@ extern int dat_net_monitor_fd(const struct dat_net_monitor *monitor);
 /* Gives the next change. Does not block.
  *
  * EAGAIN		there is none now
- * ENOBUFS		changes were lost: what is known of the network must be read anew. Later
+ * ENOBUFS		changes were lost: what is known of the network must be read again. Later
  *			calls go on with changes after that
  * ENOMEM		no memory; changes may be lost */
 extern int dat_net_monitor_next(struct dat_net_monitor *monitor, struct dat_net_change *change);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* dat_net_extensions.h - events when the MTU, the link or the address of an open IA changes. An
- * addition of these providers: the old stack has nothing like it. A program asks for them, since
- * older ones do not know their number. dat_ia_query() tells the present values without it.
+ * addition of these providers: the old stack has nothing like it. A program must ask for them,
+ * since older programs do not expect events of this number. dat_ia_query() returns the present
+ * values without it.
  *
- * An IA that can says so by the provider-specific attribute DAT_NET_ATTR_WATCH, whose value is then
- * "TRUE". Like all extensions it goes through dat_extension_op(): the casts below fix the types of
- * its variable arguments. */
+ * The provider-specific attribute DAT_NET_ATTR_WATCH of an IA has the value "TRUE" if the IA
+ * supports this. Like all extensions it goes through dat_extension_op(): the casts below fix the
+ * types of its variable arguments. */
 #ifndef _DAT_NET_EXTENSIONS_H_
 #define _DAT_NET_EXTENSIONS_H_
 

@@ -10,15 +10,15 @@
 extern "C" {
 #endif
 
-/* A provider registers one table for each ia_name it serves. Table and device_name stay
- * the provider's and must last until removed. */
+/* A provider registers one table for each ia_name it serves. Table and device_name belong to the
+ * provider, and must stay valid until it is removed. */
 extern DAT_RETURN DAT_API dat_registry_add_provider(IN const DAT_PROVIDER *provider,
 	IN const DAT_PROVIDER_INFO *provider_info);
 extern DAT_RETURN DAT_API dat_registry_remove_provider(IN const DAT_PROVIDER *provider,
 	IN const DAT_PROVIDER_INFO *provider_info);
 
-/* Both ways: the number a consumer has as IA handle gives the provider's object, the
- * object of an open IA gives the number. The ia_handle of a query is the number. */
+/* Converts both ways: from the number that a consumer has as IA handle to the provider's object,
+ * and from the object of an open IA to the number. Queries return the number as ia_handle. */
 extern DAT_RETURN DAT_API dats_get_ia_handle(IN DAT_IA_HANDLE handle,
 	OUT DAT_IA_HANDLE *ia_handle);
 
@@ -32,7 +32,7 @@ typedef void (DAT_API *DAT_PROVIDER_INIT_FUNC)(IN const DAT_PROVIDER_INFO *provi
 	IN const char *instance_data);
 typedef void (DAT_API *DAT_PROVIDER_FINI_FUNC)(IN const DAT_PROVIDER_INFO *provider_info);
 
-/* Can connections of one IA move over to the other? */
+/* Whether connections of one IA can move over to the other. */
 typedef enum dat_ha_relationship {
 	DAT_HA_FALSE,
 	DAT_HA_TRUE,

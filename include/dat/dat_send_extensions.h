@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* dat_send_extensions.h - a send that carries 32 bits of immediate data: the receiver finds them in
  * the event, beside the message. An addition of these providers; version 2.0.9 of the InfiniBand
- * extensions tells received ones, but has no call that posts one.
+ * extensions has the event of a received one, but no call that posts one.
  *
- * An IA that can says so by the provider-specific attribute DAT_SEND_ATTR_IMMED, whose value is
- * then "TRUE". Like all extensions it goes through dat_extension_op(): the casts below fix the
+ * The provider-specific attribute DAT_SEND_ATTR_IMMED of an IA has the value "TRUE" if the IA
+ * supports this. Like all extensions it goes through dat_extension_op(): the casts below fix the
  * types of its variable arguments. */
 #ifndef _DAT_SEND_EXTENSIONS_H_
 #define _DAT_SEND_EXTENSIONS_H_

@@ -3,7 +3,7 @@
  *
  * An IA whose vendor attributes (DAT_IA_ATTR.vendor_attr) include DAT_ATTR_VENDOR_EXTENSION has the
  * two functions below. libdat2 exports its own (component DAT_TRC_DAT only); the provider's, which
- * know both components, are not exported: the `value` of the attribute DAT_ATTR_DEBUG_QUERY or
+ * serve both components, are not exported: the `value` of the attribute DAT_ATTR_DEBUG_QUERY or
  * DAT_ATTR_DEBUG_MODIFY is the function's address, not text, to be cast to DAT_TRCLVL_QUERY_FUNC or
  * DAT_TRCLVL_MODIFY_FUNC. They are valid while the IA is open. The interface is the one AIX has;
  * the levels are those of DAT_TRACE_LEVEL and DAPL_TRACE_LEVEL. */
@@ -23,8 +23,8 @@ extern "C" {
 #define DAT_ATTR_DEBUG_MODIFY       "debug_modify"
 #define DAT_ATTR_DEBUG_DUMP         "debug_dump"
 
-/* "true" or "false": may endpoints set DAT_ATTR_DELAYED_ACK, their provider-specific
- * attribute, to "true" with dat_ep_modify()? */
+/* "true" or "false": whether endpoints may set DAT_ATTR_DELAYED_ACK, their provider-specific
+ * attribute, to "true" with dat_ep_modify(). */
 #define DAT_ATTR_DELAYED_ACK_SUPPORTED "delayed_ack_supported"
 #define DAT_ATTR_DELAYED_ACK           "delayed_ack"
 
@@ -52,7 +52,7 @@ typedef DAT_RETURN (DAT_API *DAT_TRCLVL_MODIFY_FUNC)(IN DAT_TRC_COMPONENT compon
 
 /* The value of DAT_ATTR_DEBUG_DUMP: writes the last trace records of the provider, those of
  * all its threads in their order, a line each, to a file descriptor. A signal handler may
- * call it. Ours, not AIX's: absent from other providers. */
+ * call it. An addition of these providers, which AIX does not have. */
 typedef void (DAT_API *DAT_TRC_DUMP_FUNC)(IN int fd);
 
 #ifdef __cplusplus

@@ -94,7 +94,7 @@ extern DAT_RETURN DAT_API dat_evd_wait(IN DAT_EVD_HANDLE evd_handle,
 
 /* --- notification objects ---------------------------------------------------- */
 
-/* Called by the provider for each notification; the EVD is NULL when the CNO dies. */
+/* Called by the provider for each notification; the EVD is NULL when the CNO is freed. */
 typedef void (DAT_API *DAT_AGENT_FUNC)(DAT_PVOID instance_data, DAT_EVD_HANDLE evd_handle);
 
 typedef struct dat_os_wait_proxy_agent {
