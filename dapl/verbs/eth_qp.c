@@ -220,7 +220,11 @@ void hw_eth_stats(struct ibv_qp *qp, struct dapl_eth_stats *stats)
 	uint64_t drops = hw_eth_drops(q->eth->dev);
 
 	dapl_mutex_lock(&q->lock);
-	*stats = q->stats;
+	*stats = (struct dapl_eth_stats){
+		.received = q->stats.received, .received_bytes = q->stats.received_bytes,
+		.sent = __atomic_load_n(&q->stats.sent, __ATOMIC_RELAXED),
+		.sent_bytes = __atomic_load_n(&q->stats.sent_bytes, __ATOMIC_RELAXED),
+	};
 	dapl_mutex_unlock(&q->lock);
 	stats->lost_device = drops == ~(uint64_t)0 || q->drops_before == ~(uint64_t)0 ? ~(uint64_t)0 :
 		drops - q->drops_before;
