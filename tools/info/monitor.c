@@ -138,7 +138,13 @@ static void print_json(const struct dat_net_change *c, const char *time)
 	json_decref(to);
 }
 
-/* Prints what has come. */
+static void flush_output(void)
+{
+	if (fflush(stdout))
+		cli_finish();	/* reports that the output could not be written */
+}
+
+/* Prints the changes that have come. */
 static void print_changes(struct dat_net_monitor *m, bool json)
 {
 	struct dat_net_change change;
@@ -158,36 +164,41 @@ static void print_changes(struct dat_net_monitor *m, bool json)
 	}
 	if (err != EAGAIN)
 		fail("the changes cannot be read: %s", strerror(err));
-	if (fflush(stdout))
-		cli_finish();	/* which says so */
+	flush_output();
 }
 
+/* Returns a descriptor that is readable after SIGINT or SIGTERM. */
 static int open_signals(void)
 {
 	sigset_t end;
+	int fd;
 
 	sigemptyset(&end);
 	sigaddset(&end, SIGINT);
 	sigaddset(&end, SIGTERM);
+	fd = signalfd(-1, &end, SFD_CLOEXEC);
+	if (fd < 0)
+		fail("signalfd: %s", strerror(errno));
 	sigprocmask(SIG_BLOCK, &end, NULL);
-	return signalfd(-1, &end, SFD_CLOEXEC);
+	return fd;
 }
 
 int monitor_show(const char *words, bool json)
 {
 	unsigned what = parse(words);
 	struct dat_net_monitor *m;
-	struct pollfd fds[2];
+	struct pollfd fds[3];
 	int err = dat_net_monitor_open(what, &m);
 
 	if (err)
 		fail("the network cannot be watched: %s", strerror(err));
 	fds[0] = (struct pollfd){ .fd = dat_net_monitor_fd(m), .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = open_signals(), .events = POLLIN };
+	fds[2] = (struct pollfd){ .fd = STDOUT_FILENO };	/* POLLERR: the last reader of the pipe has closed it */
 	puts(json ? "{\"what\":\"watching\"}" : "watching; Ctrl-C ends");
-	fflush(stdout);
-	while (!(fds[1].revents & POLLIN)) {
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+	flush_output();
+	while (!(fds[1].revents & POLLIN) && !(fds[2].revents & POLLERR)) {
+		if (poll(fds, 3, -1) < 0 && errno != EINTR)
 			fail("poll: %s", strerror(errno));
 		if (fds[0].revents & POLLIN)
 			print_changes(m, json);
