@@ -12,7 +12,7 @@
 
 enum {
 	QUEUE = 1024,			/* sends that are not dequeued */
-	SIGNALLED = 64,			/* every so many of them complete with an event, and tell of those before */
+	SIGNALED = 64,			/* every so many of them complete with an event, and tell of those before */
 	SPIN_NS = 60000,		/* the end of a wait is spun: a sleep ends some 50 us late */
 	LATE_BUCKETS = 100000,		/* deviations are counted by the 100 ns, up to 10 ms */
 	BUCKET_NS = 100,
@@ -133,7 +133,7 @@ static void send_one(struct sender *s, const struct packet *p, bool more)
 	DAT_LMR_TRIPLET iov = { .lmr_context = s->context, .segment_length = p->length,
 		.virtual_address = (uintptr_t)s->memory + p->offset };
 	DAT_DTO_COOKIE cookie = { .as_64 = s->posted + 1 };
-	DAT_COMPLETION_FLAGS flags = more && cookie.as_64 % SIGNALLED ? DAT_COMPLETION_SUPPRESS_FLAG :
+	DAT_COMPLETION_FLAGS flags = more && cookie.as_64 % SIGNALED ? DAT_COMPLETION_SUPPRESS_FLAG :
 		DAT_COMPLETION_DEFAULT_FLAG;
 	DAT_ETH_SEND how = how_to_send(p, more);
 	DAT_RETURN ret;

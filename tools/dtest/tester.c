@@ -16,7 +16,7 @@
 enum {
 	PRIVATE_DATA = 48,	/* bytes */
 	IMMEDIATE = 0x7777,	/* any number */
-	UNSIGNALLED = 8,	/* notes and others under way beside a burst */
+	UNSIGNALED = 8,	/* notes and others under way beside a burst */
 };
 
 static bool client(const struct tester *t)
@@ -84,7 +84,7 @@ static void create_ep(struct tester *t)
 		.max_rdma_size = 65536,
 		.qos = DAT_QOS_BEST_EFFORT,
 		.max_recv_dtos = DTEST_MESSAGES + DTEST_NOTES,
-		.max_request_dtos = (DAT_COUNT)t->o->signal_rate + UNSIGNALLED,
+		.max_request_dtos = (DAT_COUNT)t->o->signal_rate + UNSIGNALED,
 		.max_recv_iov = 1, .max_request_iov = 1,
 		.max_rdma_read_in = 4, .max_rdma_read_out = 4,
 		.max_rdma_read_iov = 1, .max_rdma_write_iov = 1,
@@ -128,7 +128,7 @@ void tester_open(struct tester *t, const struct dtest_options *o)
 		good_call(dat_cno_create(t->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &t->cno), "dat_cno_create");
 	t->cr = create_evd(t, 10, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG);
 	t->conn = create_evd(t, 10, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG);
-	t->request = create_evd(t, (DAT_COUNT)o->signal_rate + UNSIGNALLED, t->cno, DAT_EVD_DTO_FLAG);
+	t->request = create_evd(t, (DAT_COUNT)o->signal_rate + UNSIGNALED, t->cno, DAT_EVD_DTO_FLAG);
 	t->recv = create_evd(t, DTEST_MESSAGES + DTEST_NOTES, t->cno, DAT_EVD_DTO_FLAG);
 	create_ep(t);
 	for (int i = 0; i < DTEST_NOTES; i++)

@@ -109,7 +109,7 @@ static const struct bit qos[] = {
 static const struct bit completions[] = {
 	{ DAT_COMPLETION_SUPPRESS_FLAG, "suppress" },
 	{ DAT_COMPLETION_SOLICITED_WAIT_FLAG, "solicited wait" },
-	{ DAT_COMPLETION_UNSIGNALLED_FLAG, "unsignalled" },
+	{ DAT_COMPLETION_UNSIGNALLED_FLAG, "unsignaled" },
 	{ DAT_COMPLETION_BARRIER_FENCE_FLAG, "barrier fence" },
 	{ DAT_COMPLETION_EVD_THRESHOLD_FLAG, "EVD threshold" },
 };
