@@ -70,7 +70,14 @@ static struct options parse(int argc, char **argv)
 	return o;
 }
 
-/* The words after the options, at most `max`. */
+static void expect_only_options(const struct options *o, int argc, char **argv)
+{
+	if (optind < argc)
+		usage_error("\"%s\" found after --%s, only options expected", argv[optind], o->mode.name);
+}
+
+/* Returns the word `index` after the options, or NULL if there is none. More than `max` words, at least 1, are a
+ * usage error. */
 static char *operand(const struct options *o, int argc, char **argv, int index, int max)
 {
 	if (optind + max < argc)
@@ -90,7 +97,7 @@ static bool is_pid(const char *text)
 	return text && *text && !text[strspn(text, "0123456789")];
 }
 
-/* Cuts NAME=VALUE; NULL: there is no value. */
+/* Cuts NAME=VALUE at the sign. Returns VALUE, or NULL if there is no sign. */
 static char *value_of(char *text)
 {
 	char *equals = strchr(text, '=');
@@ -104,8 +111,11 @@ static int parameter(const struct options *o, int argc, char **argv)
 {
 	bool has_name = !is_pid(operand(o, argc, argv, 0, 2));
 	char *name = has_name ? operand(o, argc, argv, 0, 2) : NULL, *value = name ? value_of(name) : NULL;
-	pid_t pid = pid_of("--parameter", operand(o, argc, argv, has_name, has_name + 1));
+	pid_t pid;
 
+	if (!has_name && operand(o, argc, argv, 1, 2))
+		usage_error("\"%s\" found after PID \"%s\", which comes last", argv[optind + 1], argv[optind]);
+	pid = pid_of("--parameter", operand(o, argc, argv, has_name, 2));
 	if (value && !*value)
 		usage_error("--parameter: a value expected after \"%s=\"", name);
 	return value ? ctl_set_parameter(pid, name, value, o->json) :
@@ -133,9 +143,9 @@ int main(int argc, char **argv)
 	case 'p': status = parameter(&o, argc, argv); break;
 	case 'c': status = ctl_reread(pid_of("--reread", operand(&o, argc, argv, 0, 1)), o.json); break;
 	case 'l': status = ctl_load(operand(&o, argc, argv, 0, 1)); break;
-	case 'q': operand(&o, argc, argv, 0, 0); status = ctl_query(o.json); break;
-	case 'u': operand(&o, argc, argv, 0, 0); status = ctl_unload(o.mode.argument); break;
-	default: operand(&o, argc, argv, 0, 0); status = persist(&o);
+	case 'q': expect_only_options(&o, argc, argv); status = ctl_query(o.json); break;
+	case 'u': expect_only_options(&o, argc, argv); status = ctl_unload(o.mode.argument); break;
+	default: expect_only_options(&o, argc, argv); status = persist(&o);
 	}
 	cli_finish_with(status);
 }

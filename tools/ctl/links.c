@@ -256,19 +256,23 @@ static void load_module(const char *name)
 		     *output.error ? output.error : "; this kernel may lack it");
 }
 
-/* "rxe:eth0" gives the device rxe_eth0. */
-static void make_device(const char *type, const char *interface)
+/* Writes the name of the device to make: rxe_eth0 for "rxe:eth0". */
+static void name_new_device(char *name, size_t size, const char *type, const char *interface)
 {
-	char module[32], name[64], path[PATH_MAX];
-	const char *const arguments[] = { "link", "add", name, "type", type, "netdev", interface, NULL };
+	char path[PATH_MAX];
 
-	if (snprintf(name, sizeof name, "%s_%s", type, interface) >= (int)sizeof name ||
+	if (snprintf(name, size, "%s_%s", type, interface) >= (int)size ||
 	    !system_interface(interface).exists)
 		fail("there is no network interface %s", interface);
 	if (!access(system_path(path, "/sys/class/infiniband/%s", name), F_OK))
 		fail("there is a device %s already", name);
-	snprintf(module, sizeof module, !strcmp(type, "rxe") ? "rdma_rxe" : "siw");
-	load_module(module);
+}
+
+static void make_device(const char *name, const char *type, const char *interface)
+{
+	const char *const arguments[] = { "link", "add", name, "type", type, "netdev", interface, NULL };
+
+	load_module(!strcmp(type, "rxe") ? "rdma_rxe" : "siw");
 	run_or_fail("rdma", arguments);
 	printf("%s\n", name);
 }
@@ -276,7 +280,7 @@ static void make_device(const char *type, const char *interface)
 int ctl_load(const char *what)
 {
 	const char *interface = what ? strchr(what, ':') : NULL;
-	char type[4] = "";
+	char type[4] = "", name[64];
 
 	if (what && !strcmp(what, "soft")) {
 		puts("the software device needs no kernel module; ofa-v2-soft in dat.conf opens it");
@@ -288,10 +292,12 @@ int ctl_load(const char *what)
 		     strchr(interface, '/')))
 		usage_error("--load: \"%s\" found, soft, rxe:INTERFACE or siw:INTERFACE expected", what);
 	need_root("--load");
+	if (what)
+		name_new_device(name, sizeof name, type, interface + 1);
 	for (int i = 0; i < MODULES; i++)
 		load_module(modules[i]);
 	if (what)
-		make_device(type, interface + 1);
+		make_device(name, type, interface + 1);
 	return 0;
 }
 
