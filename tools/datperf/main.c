@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -208,7 +209,7 @@ static void end_server(void)
 		kill(server_pid, SIGKILL);
 }
 
-/* Waits for the server; true if it failed. It has printed why then. */
+/* Waits for the serving process. Returns whether it failed; it has printed the reason then. */
 static bool server_failed(void)
 {
 	int status = 0;
@@ -262,8 +263,18 @@ static void run_client(const struct options *o)
 	group_close(&g);
 }
 
+/* The serving process of --fork ends with the client, however the client ends: by SIGKILL, or by SIGPIPE while it
+ * prints. */
+static void end_with_client(pid_t client)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != client)	/* ended before prctl() */
+		_exit(CLI_FAILURE);
+}
+
 static void run_both(struct options o)
 {
+	pid_t client = getpid();
 	int ready[2];
 	char byte;
 
@@ -275,6 +286,7 @@ static void run_both(struct options o)
 		fail("fork: %m");
 	if (server_pid == 0) {
 		signal(SIGINT, SIG_IGN); /* the client ends the run */
+		end_with_client(client);
 		close(ready[0]);
 		run_server(&o, ready[1]);
 		exit(0);
