@@ -363,7 +363,7 @@ static bool free_and_retry(const struct limit *l, struct set *sets, struct objec
 			return false;
 	if (l->free == free_nothing)
 		return true;
-	next_qualifier--;
+	next_qualifier--;	/* a service point: at the last qualifier, which is free again */
 	return succeeded_call(l->create(&sets[0], 0, &again), "creating one after all were freed") &&
 	       succeeded(l->free(&again), l->name);
 }

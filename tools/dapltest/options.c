@@ -228,6 +228,8 @@ static char **read_script(const char *path, char *program, int *argc)
 			argv[*argc] = NULL;
 		}
 	}
+	if (!feof(f))
+		usage_error("-f %s: %s", path, strerror(errno));
 	free(line);
 	fclose(f);
 	return argv;
