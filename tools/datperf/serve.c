@@ -71,19 +71,21 @@ static struct command read_command(struct link *l, size_t size)
 	struct command c;
 
 	if (size != sizeof c)
-		fail("a command of %zu bytes", size);
+		fail("a command of %zu bytes received instead of %zu", size, sizeof c);
 	memcpy(&c, l->in, sizeof c);
 	c = (struct command){ .op = be32toh(c.op),
 			      .count = be32toh(c.count),
 			      .size = be64toh(c.size),
 			      .seed = be64toh(c.seed),
 			      .wake = be32toh(c.wake) };
-	if (c.size > LINK_BLOCK || c.wake > WAKE_CNO)
-		fail("a command about %llu bytes", (unsigned long long)c.size);
+	if (c.size > LINK_BLOCK)
+		fail("a command about %llu bytes received, at most %d expected", (unsigned long long)c.size, LINK_BLOCK);
+	if (c.wake > WAKE_CNO)
+		fail("a command with wake %u received, 0 to %d expected", (unsigned)c.wake, WAKE_CNO);
 	return c;
 }
 
-/* False: the service ends. */
+/* Returns false if the service ends. */
 static bool obey(struct link *l, const struct command *c)
 {
 	switch (c->op) {
