@@ -54,37 +54,45 @@ static struct udapl_ring_shape ring_shape(const mca_btl_udapl_module_t *m, int o
 	return shape;
 }
 
-/* Called with e->lock held. */
-static int find_ring_index(mca_btl_udapl_module_t *m)
+/* Returns the first free place in m->rings, or -1 if there is none. Called with m->lock held. */
+static int find_ring_index(const mca_btl_udapl_module_t *m)
 {
-	int index = -1;
-
-	OPAL_THREAD_LOCK(&m->lock);
-	for (int i = 0; i < mca_btl_udapl_component.eager_peers && index < 0; i++)
+	for (int i = 0; i < mca_btl_udapl_component.eager_peers; i++)
 		if (!m->rings[i])
-			index = i;
-	OPAL_THREAD_UNLOCK(&m->lock);
-	return index;
+			return i;
+	return -1;
 }
 
-static void start_polling(udapl_conn_t *c, int index)
+/* Returns false if other connections have taken all places. */
+static bool start_polling(udapl_conn_t *c)
 {
 	mca_btl_udapl_module_t *m = c->module;
+	int index;
 
 	c->ring_in.busy = false;
 	OPAL_THREAD_LOCK(&m->lock);
-	m->rings[index] = c;
-	opal_atomic_wmb();
-	if (index >= m->num_rings)
-		m->num_rings = index + 1;
+	index = find_ring_index(m);
+	if (index >= 0) {
+		m->rings[index] = c;
+		opal_atomic_wmb();
+		if (index >= m->num_rings)
+			m->num_rings = index + 1;
+	}
 	OPAL_THREAD_UNLOCK(&m->lock);
+	return index >= 0;
 }
 
+/* Called with e->lock held. A thread with another connection may create a ring at the same time, so the place is
+ * taken when the ring is complete. */
 static bool create_ring(struct udapl_conn *c)
 {
 	mca_btl_udapl_module_t *m = c->module;
 	struct udapl_ring_in *r = &c->ring_in;
-	int index = find_ring_index(m);
+	int index;
+
+	OPAL_THREAD_LOCK(&m->lock);
+	index = find_ring_index(m);
+	OPAL_THREAD_UNLOCK(&m->lock);
 
 	if (!mca_btl_udapl_component.eager_rdma || index < 0)
 		return false;
@@ -94,8 +102,10 @@ static bool create_ring(struct udapl_conn *c)
 	r->ctl = (void *)(r->memory.base + r->shape.size);
 	r->cursor = first_cursor(&r->shape);
 	udapl_message_init(&r->message, &r->segment, c->endpoint);
-	start_polling(c, index);
-	return true;
+	if (start_polling(c))
+		return true;
+	udapl_memory_free(&r->memory);
+	return false;
 }
 
 /* Called with e->lock held for every message until `offered` is set. Without a ring messages

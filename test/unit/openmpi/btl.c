@@ -21,6 +21,7 @@ int cq_dequeues, conn_dequeues, disconnects;
 int packs, pack_result;
 int lmrs, cache_refusals, cache_registers, cache_deregisters;
 DAT_RETURN lmr_create_result, lmr_free_result;
+void (*during_lmr_create)(void);
 DAT_MEM_TYPE lmr_refused_type, lmr_type;
 DAT_MEM_PRIV_FLAGS lmr_privileges;
 DAT_REGION_DESCRIPTION lmr_region;
@@ -188,6 +189,8 @@ DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRI
 	static uint32_t last;
 
 	(void)ia, (void)pz, (void)va, (void)address;
+	if (during_lmr_create)
+		during_lmr_create();
 	if (lmr_create_result != DAT_SUCCESS)
 		return lmr_create_result;
 	if (lmr_refused_type && type == lmr_refused_type)
@@ -370,6 +373,7 @@ static void forget(void)
 	pack_result = 1;
 	lmrs = caches = cache_refusals = cache_registers = cache_deregisters = 0;
 	lmr_create_result = lmr_free_result = DAT_SUCCESS;
+	during_lmr_create = NULL;
 	lmr_refused_type = (DAT_MEM_TYPE)0;
 	posts_complete = writes_arrive = false;
 	mapping = NULL;

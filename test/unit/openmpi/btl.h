@@ -72,6 +72,7 @@ extern DAT_MEM_TYPE lmr_type;
 extern DAT_REGION_DESCRIPTION lmr_region;
 extern DAT_VLEN lmr_length;
 extern char lmr_name[DAT_LMR_COOKIE_SIZE];	/* of shared memory */
+extern void (*during_lmr_create)(void);	/* called in dat_lmr_create(); or NULL */
 extern void (*during_lmr_free)(void);	/* called in dat_lmr_free(); or NULL */
 
 extern int cache_refusals;		/* calls of the registration cache that fail */

@@ -127,6 +127,41 @@ static void few_peers_get_a_ring(void **state)
 	no_ring_is_offered();
 }
 
+static udapl_conn_t other;
+
+static void take_first_place(void)
+{
+	module.rings[0] = &other;
+	module.num_rings = 1;
+}
+
+static void take_all_places(void)
+{
+	module.rings[0] = module.rings[1] = &other;
+	module.num_rings = 2;
+}
+
+/* Another thread creates a ring while memory for this one is registered. */
+static void place_is_taken_from_no_other_ring(void **state)
+{
+	(void)state;
+	during_lmr_create = take_first_place;
+	udapl_ring_offer(conn);
+	assert_ptr_equal(module.rings[0], &other);
+	assert_ptr_equal(module.rings[1], conn);
+	assert_int_equal(module.num_rings, 2);
+	assert_int_equal(num_posts, 1);
+}
+
+static void ring_without_a_place_is_freed(void **state)
+{
+	(void)state;
+	during_lmr_create = take_all_places;
+	no_ring_is_offered();
+	assert_ptr_equal(module.rings[0], &other);
+	assert_ptr_equal(module.rings[1], &other);
+}
+
 static void memory_that_cannot_be_registered_is_no_ring(void **state)
 {
 	(void)state;
@@ -301,6 +336,8 @@ int main(void)
 		CASE(ring_has_no_more_slots_than_can_be_reported),
 		CASE(parameter_switches_rings_off),
 		CASE(few_peers_get_a_ring),
+		CASE(place_is_taken_from_no_other_ring),
+		CASE(ring_without_a_place_is_freed),
 		CASE(memory_that_cannot_be_registered_is_no_ring),
 		CASE(unestablished_connection_offers_later),
 		CASE(offer_without_a_free_slot_is_repeated),
