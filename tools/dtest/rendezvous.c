@@ -25,6 +25,8 @@ int rendezvous_listen(void)
 		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		any.sin6_family = AF_UNSPEC;
 	}
+	if (fd < 0)
+		fail("no socket for TCP port %d: %s", RENDEZVOUS_PORT, strerror(errno));
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
 	rc = any.sin6_family == AF_INET6 ? bind(fd, (struct sockaddr *)&any, sizeof any) :
 					   bind(fd, (struct sockaddr *)&any4, sizeof any4);
@@ -73,6 +75,9 @@ static void receive_text(int fd, const char *host, char text[RENDEZVOUS_TEXT])
 		n = recv(fd, text + got, RENDEZVOUS_TEXT - got, 0);
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno == EAGAIN)
+			fail("%s, TCP port %d: %zu bytes found, the %d of a dtest server expected within %d s", host,
+			     RENDEZVOUS_PORT, got, RENDEZVOUS_TEXT, ANSWER_TIMEOUT);
 		if (n <= 0)
 			fail("%s, TCP port %d: %zu bytes found, the %d of a dtest server expected%s%s", host,
 			     RENDEZVOUS_PORT, got, RENDEZVOUS_TEXT, n ? ": " : "", n ? strerror(errno) : "");
