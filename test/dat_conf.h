@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* From now on these are the lines of dat.conf, in this process and in children that execute no program. Returns an
- * errno. */
+/* From now on these are the lines of dat.conf, in this process and in children that execute no program.
+ * Returns an errno. */
 static inline int set_dat_conf(const char *text)
 {
 	static int fd = -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* own_network.h - a network namespace with loopback alone, for tests that make so many
- * connections that they would take others' ports. */
+/* own_network.h - a network namespace with loopback alone, for tests that make so many connections that
+ * other programs would find no port. */
 #ifndef TEST_OWN_NETWORK_H
 #define TEST_OWN_NETWORK_H
 #include <net/if.h>
@@ -10,7 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* For the calling thread and those it starts. Where it is not allowed all stays as it is. */
+/* Moves the calling thread, and the threads and processes that it starts, into a new namespace. Where that
+ * is not allowed, the thread stays in its namespace. */
 static inline void own_network(void)
 {
 	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };

@@ -19,7 +19,7 @@
 
 struct test {
 	const char *ids;	/* "EVD-7", or several separated by blanks */
-	const char *name;	/* what is so, in words */
+	const char *name;	/* the statement in words */
 	void (*run)(const void *arg);
 	const void *arg;	/* a row of a table of tests, else NULL */
 	const char *file;
@@ -44,7 +44,7 @@ void *lasting(size_t size);
 
 /* --- what is expected of a call ------------------------------------------------------- */
 
-/* Where the test is: told when it crashes or hangs. */
+/* Notes where the test is; printed if it crashes or hangs. */
 void reached(const char *file, int line, const char *what);
 #define AT(what) reached(__FILE__, __LINE__, what)
 
@@ -53,8 +53,8 @@ void expect_equal(const char *what, uint64_t found, uint64_t expected);
 void expect_true(const char *what, bool holds);
 
 #define OK(call) FAILS_(#call, call, DAT_SUCCESS)
-/* FAILS(dat_pz_free(pz), DAT_INVALID_STATE | DAT_INVALID_STATE_PZ_IN_USE): one of the
- * returns given. A type without a subtype stands for all its subtypes. */
+/* FAILS(dat_pz_free(pz), DAT_INVALID_STATE | DAT_INVALID_STATE_PZ_IN_USE): the call returns one of the codes
+ * given. A type without a subtype stands for all its subtypes. */
 #define FAILS(call, ...) FAILS_(#call, call, __VA_ARGS__)
 #define FAILS_(text, call, ...) do { \
 		AT(text); \
@@ -72,20 +72,20 @@ void expect_supported(const char *call, DAT_RETURN found);
 
 /* --- what is expected of event dispatchers --------------------------------------------- */
 
-/* The next event on the EVD, waited for; it must have this number. */
+/* Waits for the next event on the EVD, which must have this number. */
 DAT_EVENT expect_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number);
 #define EVENT(evd, number) (AT("event on " #evd), expect_event(evd, (DAT_EVENT_NUMBER)(number)))
-/* The next event on the EVD, waited for, whatever it is. */
+/* Waits for the next event on the EVD, of any number. */
 DAT_EVENT next_event(DAT_EVD_HANDLE evd);
-/* No event now, nor in the moment that follows. */
+/* Fails if the EVD has an event, or gets one within a moment. */
 void expect_no_event(const char *evd_name, DAT_EVD_HANDLE evd);
 #define NO_EVENT(evd) (AT("no event on " #evd), expect_no_event(#evd, evd))
-/* The next event is a DTO's completion, with this cookie and status. */
+/* Waits for the next event, which must be a completion of a DTO with this cookie and status. */
 DAT_DTO_COMPLETION_EVENT_DATA expect_completion(DAT_EVD_HANDLE evd, uint64_t cookie,
 						DAT_DTO_COMPLETION_STATUS status);
 #define COMPLETES(evd, cookie, status) \
 	(AT("completion " #cookie " on " #evd), expect_completion(evd, cookie, status))
-/* The next event ends a connection: DISCONNECTED or BROKEN; returns which. */
+/* Waits for the next event, which must end a connection: DISCONNECTED or BROKEN. Returns its number. */
 DAT_EVENT_NUMBER expect_end(DAT_EVD_HANDLE evd);
 #define ENDS(evd) (AT("end of the connection on " #evd), expect_end(evd))
 
@@ -96,29 +96,29 @@ DAT_EP_STATE state_of(DAT_EP_HANDLE ep);
 /* --- the interface adapter under test ---------------------------------------------------- */
 
 DAT_NAME_PTR ia_name(void);		/* --ia */
-/* The IA of this process, opened when it's first asked for, closed (ABRUPT) by the
- * runner, which expects that to succeed. */
+/* Returns the IA of this process. The first call opens it. The runner closes it (ABRUPT), and fails the test
+ * if that fails. */
 DAT_IA_HANDLE ia(void);
 DAT_EVD_HANDLE async_evd(void);		/* the one made by that open */
 const DAT_IA_ATTR *ia_attr(void);
 const DAT_PROVIDER_ATTR *provider_attr(void);
-/* Is the IA's device of this driver ("rxe", "siw")? For what a device tells in its own way:
- * each use stands in DOUBTS.md. */
+/* Returns whether the IA's device has this driver ("rxe", "siw"). For what devices do differently: DOUBTS.md
+ * lists each use. */
 bool device_is(const char *driver);
 /* The value of a provider-specific named attribute, or NULL. */
 const char *named_attr(const char *name);
-/* Another instance of the same IA. Not closed by anybody. */
+/* Opens another instance of the same IA. The runner does not close it. */
 DAT_IA_HANDLE open_ia(DAT_EVD_HANDLE *async);
-/* From now on ia() gives this instance; returns the one before. */
+/* Makes ia() return this instance from now on. Returns the instance before. */
 DAT_IA_HANDLE work_on(DAT_IA_HANDLE instance);
-/* The test has closed, or lost, what ia() gave: the runner need not close it. */
+/* The test has closed the IA of ia(), or it has gone: the runner does not close it. */
 void ia_is_gone(void);
-/* Where peers connect to: --addr, else ia_address_ptr. */
+/* Returns the address that peers connect to: --addr, or else ia_address_ptr. */
 DAT_IA_ADDRESS_PTR address(void);
-/* A qualifier that no test has used yet. */
+/* Returns a qualifier that no test has used yet. */
 DAT_CONN_QUAL new_qual(void);
-/* One that takes more than 32 bits. Where a qualifier becomes a port, that of this one is above
- * the ports that Linux gives to outgoing connections by default. */
+/* Returns a qualifier of more than 32 bits. Where a qualifier becomes a port, its port is above those that
+ * Linux gives to outgoing connections by default. */
 DAT_CONN_QUAL new_large_qual(void);
 
 /* Skips the test unless the device has it. */
@@ -127,7 +127,8 @@ void needs_rmr(void);
 void needs_attr(const char *name);
 void needs_completion_flag(DAT_COMPLETION_FLAGS flag);
 
-/* One of the calls that some registries declare but do not export: NULL, or a skip. */
+/* Looks up a call that some registries declare but do not export. Without it find_call() returns NULL, and
+ * late_call() skips the test. */
 void *find_call(const char *name);
 void *late_call(const char *name);
 #define FIND(function) ((__typeof__(&function))find_call(#function))
@@ -146,7 +147,7 @@ const char *handle_type_name(DAT_HANDLE_TYPE type);
 
 double now(void);		/* seconds, monotonic */
 double patience(void);		/* seconds after which waiting for something is a failure */
-/* True until patience is over; yields the processor between two looks. */
+/* Returns false once patience() is over. Yields the processor between two looks. */
 struct patience {
 	double end;
 	unsigned looks;
@@ -159,7 +160,7 @@ bool waiting(struct patience *patience);
 			if (!waiting(&patience_)) \
 				fail("expected %s, waited %.0f s without it", what, patience()); \
 	} while (0)
-/* Random numbers; the seed is told when the test fails (--seed repeats it). */
+/* Returns a random number below `below`. A test that fails prints the seed; --seed repeats it. */
 uint32_t chance(uint32_t below);
 
 #endif

@@ -17,22 +17,22 @@ struct kind {
 struct run {
 	const struct kind *kind;
 	struct fault_page page;
-	_Atomic bool told;		/* an event told of an error */
-	_Atomic bool crowd;		/* the test started other processes: they may be told */
-	bool tidied;			/* all IAs were closed, and then there were */
+	_Atomic bool told;		/* an event reported an error */
+	_Atomic bool crowd;		/* the test started other processes, which may get the error */
+	bool tidied;			/* all IAs were closed; the next two fields are what was left then */
 	int descriptors, threads;
 	char untidy[100];
 };
 extern struct run *run;
-extern int output;		/* a file with what the process says */
+extern int output;		/* a file with what the process prints */
 
 /* --- statements_events.c, in the process of the test ---------------------------------------- */
 
 extern _Atomic int helpers;	/* threads that the test has started and not joined */
-/* Takes what lies on the event dispatchers. A request that no thread looks for says that the
- * caller tried again. */
+/* Takes the events of all event dispatchers. Returns whether one of them reports an error. An unclaimed
+ * connection request counts: the caller has tried again. */
 bool something_tells(void);
-/* The C library's fork(): a call of fork() counts as the test's. */
+/* fork() of the C library. A call of fork() is wrapped, and counts as one of the test. */
 extern __typeof__(fork) __real_fork;
 
 /* --- statements_verdict.c ------------------------------------------------------------------- */

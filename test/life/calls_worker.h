@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* calls_worker.h - a thread of calls.c: its random choices, the handles that it shares with the other
- * threads, and the record of its calls. The calls themselves are in calls_objects.c and calls_endpoints.c. */
+ * threads, and the record of its calls. The calls themselves are in calls_objects.c and calls_endpoints.c.
+ * */
 #ifndef TEST_CALLS_WORKER_H
 #define TEST_CALLS_WORKER_H
 #include "life.h"
@@ -10,16 +11,16 @@
 enum { MAX_THREADS = 32, IAS = 3, SLOTS = 6, LAST_CALLS = 8, NAMES = 100 };
 enum kind { IA, PZ, LMR, RMR, EVD, CNO, EP, PSP, RSP, CSP, CR, SRQ, KINDS };
 
-/* Handles that all threads share, by the IA they were made in. A freed one stays until another
- * takes its place. */
+/* Handles that all threads share, by the IA in which they were made. The handle of a freed object stays
+ * until another takes its slot. */
 extern _Atomic(uintptr_t) handles[IAS][KINDS][SLOTS];
-extern _Atomic(unsigned) quals[IAS][SLOTS];	/* where something listens */
-/* What an LMR of the same slot has told. */
+extern _Atomic(unsigned) quals[IAS][SLOTS];	/* qualifiers of service points */
+/* The contexts of the LMR in the same slot. */
 extern _Atomic(DAT_LMR_CONTEXT) local_context[IAS][SLOTS];
 extern _Atomic(DAT_RMR_CONTEXT) remote_context[IAS][SLOTS];
 
-/* Messages and RDMA reads are taken from the lower half, which is never written to. What is
- * written goes to cells of the upper half in turn. */
+/* Messages and RDMA reads take data from the lower half, which nothing writes to. Receives and RDMA writes
+ * go to the cells of the upper half in turn. */
 enum { ARENA = 8 << 20, CELL = 64 /* bytes */ };
 extern char arena[ARENA];
 
@@ -36,20 +37,20 @@ struct worker {
 
 /* --- choices ------------------------------------------------------------------------------- */
 
-/* A number below n. */
+/* Returns a random number below n. */
 unsigned roll(struct worker *w, unsigned n);
 bool one_in(struct worker *w, unsigned n);
-/* Half of all calls meet on one object of a kind. */
+/* Returns a slot. Half of all calls get the same one, so that threads meet on one object. */
 unsigned pick_slot(struct worker *w);
-/* Now and then a handle of another kind, or none. An IA's handle is none of memory. */
+/* Returns a handle of this kind; at times one of another kind, or DAT_HANDLE_NULL. */
 DAT_HANDLE pick(struct worker *w, unsigned ia, enum kind kind);
 void keep(struct worker *w, unsigned ia, enum kind kind, const void *handle);
 unsigned pick_ia(struct worker *w);
-/* Objects must live long enough to meet others. */
+/* Returns true rarely: objects must live long enough for calls of other threads. */
 bool may_free(struct worker *w);
-/* Whether a new object may take a place: of two places, one whose handle is good stays. */
+/* Returns whether to make a new object: if a random slot has no valid handle, and at times if it has. */
 bool has_place(struct worker *w, unsigned ia, enum kind kind);
-/* A time to wait, in microseconds. */
+/* Returns a random timeout in microseconds. */
 DAT_TIMEOUT moment(struct worker *w);
 DAT_COMPLETION_FLAGS post_flags(struct worker *w);
 
@@ -57,7 +58,7 @@ DAT_COMPLETION_FLAGS post_flags(struct worker *w);
 
 void begin_call(struct worker *w, const char *name, uintptr_t on);
 DAT_RETURN end_call(struct worker *w, DAT_RETURN ret);
-/* The first argument is what the call is about. */
+/* Makes a call and records it. `first` is its first argument, the object that it is about. */
 #define CALL(function, first, ...) \
 	(begin_call(w, #function, (uintptr_t)(first)), end_call(w, function(first, ##__VA_ARGS__)))
 

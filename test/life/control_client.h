@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* control_client.h - a client of the control socket, as control.c needs it: also one that violates the protocol.
- * A function ends the test if what it says does not come about, unless it returns a result. */
+/* control_client.h - a client of the control socket for control.c, which may also violate the protocol. A
+ * function without a result ends the test if it does not succeed. */
 #ifndef TEST_LIFE_CONTROL_CLIENT_H
 #define TEST_LIFE_CONTROL_CLIENT_H
 
@@ -9,7 +9,7 @@
 
 enum { CONTROL_CLIENT_MS = 20000 };	/* more than any answer takes */
 
-/* The last answer that came whole. */
+/* The last complete answer. */
 struct answer {
 	bool failed;
 	int pieces;
@@ -17,17 +17,16 @@ struct answer {
 };
 extern struct answer answer;	/* one thread asks at a time */
 
-/* Names of the control sockets of a process, by /proc/net/unix. Returns how many there are. */
+/* Reads the names of the control sockets of a process from /proc/net/unix. Returns how many there are. */
 int find_names(pid_t pid, char names[][108], int room);
-/* That of this process, which has one. */
+/* Returns the name of the control socket of this process, which must have exactly one. */
 const char *name_here(void);
 
-/* A connection whose first packet has not been read. */
-int connect_raw(const char *name);
-int connect_to(const char *name);
-int connect_here(void);
+int connect_raw(const char *name);	/* does not read the greeting */
+int connect_to(const char *name);	/* reads the greeting */
+int connect_here(void);			/* connects to the socket of this process */
 
-/* One packet. Returns -1: nothing came; 0: the connection was cut off. */
+/* Receives a packet. Returns its length, 0 if the connection was cut off, or -1 if nothing came. */
 ssize_t get_packet(int fd, void *packet, size_t size);
 bool send_request(int fd, unsigned verb, const char *body);
 
@@ -36,11 +35,11 @@ bool ask_on(int fd, unsigned verb, const char *body);
 /* Asks this process on a connection of its own. */
 void ask(unsigned verb, const char *body);
 
-/* The answer contains this. */
+/* The answer must contain this. */
 void expect_text(const char *part);
-/* The socket refuses this client, and says why. */
+/* The socket must refuse this client with this reason. */
 void expect_refusal(const char *name, const char *why);
-/* Nothing more comes; closes the descriptor. */
+/* The connection must be cut off. Closes the descriptor. */
 void expect_cut_off(int fd);
 
 #endif

@@ -12,9 +12,10 @@
 #define IA "\\(" LIFE_IA "\\)"
 #define TIME " after [0-9.]+ m?s"
 
-/* Some line of the text does. */
+/* Returns whether a line of the text matches. */
 bool matches(const char *text, const char *pattern);
-/* `what` ends well, and prints these lines and no other; NULL: one less. */
+/* Runs `what` in a child, which must exit with 0 and print a line that matches `first`, a line that matches
+ * `second`, and nothing else. NULL stands for no line. */
 void expect_lines(void (*what)(const void *), const char *first, const char *second);
 unsigned port_of(const struct sockaddr_storage *address);
 void expect_error(DAT_EP_HANDLE ep, DAT_EVENT_NUMBER event, DAT_DIAG_STEP step, int err,
@@ -30,10 +31,11 @@ void open_active(struct active *a);
 void close_active(struct active *a);
 DAT_EP_HANDLE new_ep(struct active *a, bool ud);
 struct sockaddr_in address_of(const char *text);
-/* Connects, and awaits that event. */
+/* Connects, and waits for this event. */
 void connect_gives(struct active *a, DAT_EP_HANDLE ep, const char *host, unsigned port,
 		   DAT_TIMEOUT timeout, DAT_EVENT_NUMBER event);
-/* From now on this process has a network with loopback alone. */
+/* Moves this process into a network namespace with loopback alone. Skips the case where that is not allowed.
+ * */
 void own_network(void);
 
 #endif

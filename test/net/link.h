@@ -9,6 +9,6 @@
 #define SOFT "10.96.0.2"
 
 void open_siw(struct end *e);
-void open_soft(struct end *e);	/* this process is in "soft" from now on */
+void open_soft(struct end *e);	/* moves this process into the namespace "soft" */
 
 #endif

@@ -22,10 +22,10 @@ struct bad_link {
 	pid_t forwarder;
 };
 
-/* Makes it all; ends the case as skipped where that is not possible. The calling thread is in
- * the client's namespace then. */
+/* Makes the namespaces, the devices and the forwarding process, and moves the calling thread into the
+ * client's namespace. Skips the case where that is not possible. */
 struct bad_link *bad_link_make(void);
-void bad_link_enter_server(const struct bad_link *link); /* before threads are started */
+void bad_link_enter_server(const struct bad_link *link); /* called before the process starts threads */
 void bad_link_end(struct bad_link *link);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* traffic.h - one endpoint with random sends, RDMA writes and RDMA reads, that counts what was posted,
- * what completed, and how the connection ended. For tests in which a connection is cut at any
- * moment: the content of messages is test/soak/conserved's business. */
+/* traffic.h - an endpoint that sends, writes and reads at random and counts what was posted, what completed,
+ * and how its connection ended. For tests that cut connections at any moment. The content of messages is not
+ * checked: test/soak/conserved does that. */
 #ifndef TEST_SOAK_TRAFFIC_H
 #define TEST_SOAK_TRAFFIC_H
 #include "soak.h"
@@ -13,7 +13,7 @@ enum {
 	TRAFFIC_REQUESTS = 24,
 };
 
-/* What the peer needs for its RDMA requests. */
+/* The memory that the peer may access. */
 struct traffic_target {
 	uint64_t address;
 	DAT_RMR_CONTEXT key;
@@ -31,12 +31,12 @@ struct traffic {
 	uint8_t *memory;
 	uint64_t random;
 	uint64_t posted, completed, flushed;
-	unsigned sends;
+	unsigned sends;			/* posted; each needs a receive of the peer */
 	uint64_t receive_of[TRAFFIC_RECEIVES], request_of[TRAFFIC_REQUESTS]; /* cookies; 0: free */
 	bool established;
 	DAT_EVENT_NUMBER terminal; /* 0: none yet */
-	double terminal_time;
-	unsigned stream;
+	double terminal_time;		/* of life_now() */
+	unsigned stream;		/* of its random numbers */
 };
 
 /* Makes the endpoint, with receives posted. */
@@ -45,8 +45,8 @@ void traffic_begin(struct traffic *t, DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, unsign
 void traffic_step(struct traffic *t);
 /* Takes events without posting. */
 void traffic_take(struct traffic *t);
-/* After a terminal event, or without a connection: everything completes, no other event comes,
- * and all objects are freed. */
+/* Called after a terminal event, or without a connection. Fails unless all posts complete and no other event
+ * comes. Frees all objects. */
 void traffic_end(struct traffic *t);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* child.h - children of fork() in unit tests: they do not outlive the test, and their exit status is checked. */
+/* child.h - children of fork() in unit tests: they do not outlive the test, and their exit status is
+ * checked. */
 #ifndef TEST_UNIT_CHILD_H
 #define TEST_UNIT_CHILD_H
 #include <setjmp.h>
@@ -12,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Forks, or fails the test. The kernel kills the child when the test ends, and after two minutes: a test waits for its
- * child, even if that hangs. Returns 0 in the child, where nothing of cmocka may fail: it would go on with the next
- * test there. */
+/* Forks, or fails the test. The kernel kills the child when the test ends, and after two minutes: a test
+ * waits for its child, even if that hangs. Returns 0 in the child, where nothing of cmocka may fail: it
+ * would go on with the next test there. */
 static inline pid_t fork_child(void)
 {
 	pid_t child = fork();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fake.h - raw Ethernet QPs for RDMA devices that have none: what the files of this folder share. fake.c says how. */
+/* fake.h - what the files of this folder share: raw Ethernet QPs for RDMA devices that have none. fake.c
+ * says how they work. */
 #ifndef FAKE_H
 #define FAKE_H
 #include "../verbs-fake/device.h"
@@ -9,15 +10,15 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Ends the process with a line: a structure or a call that a driver would refuse or misread. */
+/* Ends the process with a line. Called for a structure or a call that a driver would refuse or misread. */
 _Noreturn void fake_wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define CHECK(condition) do { if (!(condition)) \
 		fake_wrong("%s:%d: %s does not hold", __FILE__, __LINE__, #condition); } while (0)
 
-bool fake_lacks(const char *what);	/* it is in the list FAKE_ETH */
+bool fake_lacks(const char *what);	/* whether the list FAKE_ETH has this word */
 
 extern pthread_mutex_t fake_lock;	/* guards all objects of this library */
-/* The real device's. */
+/* Operations of the real device. */
 extern int (*fake_real_poll)(struct ibv_cq *, int, struct ibv_wc *);
 extern int (*fake_real_notify)(struct ibv_cq *, int);
 extern int (*fake_real_post_send)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
@@ -32,14 +33,14 @@ struct done {
 	uint32_t tag;
 };
 
-/* Completions of ours that belong to a CQ of the real device. `ex` is what the caller has, if it made an extended one. */
+/* Completions of raw QPs for a CQ of the real device. If the caller made an extended CQ, it has `ex`. */
 struct queue {
 	struct ibv_cq_ex ex;
 	struct ibv_cq *cq;
 	bool extended;
 	uint64_t wc_flags;
-	struct ibv_pd *pd;		/* the bell's own: programs may end theirs before the CQ */
-	struct ibv_qp *bell;
+	struct ibv_pd *pd;		/* of `bell` alone: programs may free theirs before the CQ */
+	struct ibv_qp *bell;		/* a QP of the real device; its completions notify the CQ */
 	bool notify;
 	struct done *ring, now;
 	uint32_t head, tail;
@@ -47,9 +48,9 @@ struct queue {
 	struct queue *next;
 };
 
-/* Of a CQ, made if there is none. fake_lock held. */
+/* Returns the queue of a CQ, and makes it if there is none. Called with fake_lock held. */
 struct queue *fake_queue(struct ibv_cq *cq);
-void fake_complete(struct queue *q, const struct done *done);	/* fake_lock held */
+void fake_complete(struct queue *q, const struct done *done);	/* called with fake_lock held */
 uint64_t fake_cycles(void);
 /* Operations of a device. */
 int fake_query_rt(struct ibv_context *context, struct ibv_values_ex *values);
@@ -69,9 +70,9 @@ struct receive {
 
 /* A receive queue: that of a QP, or a work queue. */
 struct receives {
-	struct ibv_wq wq;		/* a QP's: only its number and state are used */
+	struct ibv_wq wq;		/* of a QP only number and state are used */
 	uint32_t max_wr, max_sge;
-	bool fcs;			/* frames come with theirs */
+	bool fcs;			/* frames come with their FCS */
 	struct receive *ring;
 	uint32_t posted, taken;
 	struct queue *queue;
@@ -85,7 +86,7 @@ struct table {
 	struct receives *queues[];
 };
 
-/* fake_lock held for these. */
+/* These are called with fake_lock held. */
 void fake_receives_open(struct receives *r, uint32_t max_wr, uint32_t max_sge, struct ibv_cq *cq);
 void fake_receives_close(struct receives *r);
 void fake_receives_to_state(struct receives *r, enum ibv_wq_state state);
@@ -104,13 +105,13 @@ int fake_destroy_table(struct ibv_rwq_ind_table *table);
 enum { HASH_KEY = 40, MAX_TABLE = 512 };
 #define HASH_FIELDS 0xffu		/* addresses of IPv4 and IPv6, ports of TCP and UDP */
 
-/* Ends the process for a configuration that no driver has. False: this device has not. */
+/* Ends the process for a configuration that no driver has. Returns false for one that this device lacks. */
 bool fake_check_hash(const struct ibv_rx_hash_conf *conf, uint32_t table_size);
 uint32_t fake_hash(const uint8_t *frame, size_t length, uint64_t fields, const uint8_t key[HASH_KEY]);
 
 /* --- frames.c -------------------------------------------------------------------------- */
 
-/* Headers of a frame, as flows see them. l3, l4: NULL if there is none. */
+/* Headers of a frame, as flows match them. l3 and l4 are NULL if the frame has none. */
 struct headers {
 	const uint8_t *ethernet, *l3, *l4, *tunnel, *end;
 	uint16_t type, tci;
@@ -121,18 +122,19 @@ struct headers {
 enum { FCS = 4 };
 void fake_append_fcs(uint8_t *frame, size_t length);
 bool fake_find_headers(const uint8_t *frame, const uint8_t *end, struct headers *h);
-/* Every specification has the type, size, order and bits that drivers want. */
+/* Ends the process unless each specification has the type, size, order and bits that drivers require. */
 void fake_check_flow(const struct ibv_flow_attr *attr);
 bool fake_flow_is_partial(const struct ibv_flow_attr *attr);	/* a mask is neither full nor 0 */
 bool fake_flow_matches(const struct ibv_flow_attr *attr, const uint8_t *frame, size_t length);
-bool fake_flow_names_station(const struct ibv_flow_attr *attr);	/* by its destination address */
+bool fake_flow_names_station(const struct ibv_flow_attr *attr);	/* whether it has a destination address */
 uint32_t fake_flow_tag(const struct ibv_flow_attr *attr);	/* 0: none */
 bool fake_flow_drops(const struct ibv_flow_attr *attr);
-/* As received by recvmsg() with PACKET_AUXDATA. Returns the length. */
+/* Puts back the VLAN tag of a frame that recvmsg() received with PACKET_AUXDATA. Returns the length. */
 size_t fake_insert_tag(uint8_t *frame, size_t length, struct msghdr *message);
 void fake_fill_checksums(uint8_t *frame, size_t length);
 bool fake_checksums_are_right(const uint8_t *frame, size_t length);
-/* The n-th frame of a message to segment. Returns its length; 0: there are fewer. */
+/* Makes the n-th frame of a message that is segmented. Returns its length, or 0 if there are fewer frames.
+ * */
 size_t fake_segment(uint8_t *frame, const uint8_t *header, size_t header_length, const uint8_t *payload,
 		    size_t payload_length, size_t mss, unsigned n);
 

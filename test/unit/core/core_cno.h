@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* core_cno.h - a CNO and an EVD with their IA and the service thread, above the device of core_device.h. Each program
- * that includes this header has objects of its own. */
+/* core_cno.h - a CNO and an EVD with their IA and the service thread, above the device of core_device.h.
+ * Each program that includes this header has objects of its own. */
 #ifndef TEST_CORE_CNO_H
 #define TEST_CORE_CNO_H
 #include <setjmp.h>
