@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* device.c - stands between core and the device (core/device.h), and lets the n-th of all
- * operations fail (fault.h), those of the data path among them. Of what ends an object it
- * says that it failed after it was done, since it could not be done again. */
+/* device.c - the operations between core and the device (core/device.h), of which the n-th fails (fault.h),
+ * those of the data path included. Operations that end an object fail after they have done it, since they
+ * could not be repeated. */
 #include <errno.h>
 #include "dapl/core/device.h"
 #include "fault.h"
 
-/* The linker gives core the one for the other (--wrap). */
+/* The linker replaces the first by the second in core (--wrap). */
 extern const struct dapl_device_ops __real_dapl_device_ops, __wrap_dapl_device_ops;
 #define REAL __real_dapl_device_ops
 
@@ -15,7 +15,7 @@ extern const struct dapl_device_ops __real_dapl_device_ops, __wrap_dapl_device_o
 
 /* --- the data path: ops of the verbs context --------------------------------------------- */
 
-static struct ibv_context_ops path;	/* the device's; the same for all contexts */
+static struct ibv_context_ops path;	/* operations of the device, the same for all contexts */
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fault.c - the wrappers that the linker puts in place of the calls (--wrap), the count of
- * calls and the table of blocks (fault.h). The device's operations are device.c's. */
+/* fault.c - the wrappers that the linker puts in place of calls (--wrap), the count of calls, and the table
+ * of blocks (fault.h). Operations of the device are in device.c. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +24,8 @@ static unsigned at, calls[FAULT_KINDS];
 static bool lasts;
 static struct fault_page own_page, *page = &own_page;
 
-/* Blocks by address, with linear probing and no gaps. Inverted, so that a search for leaks
- * does not take the table for a user. */
+/* A hash table of blocks, with linear probing and without gaps. Addresses are inverted, so that the leak
+ * check does not find them here. */
 enum { BLOCKS = 1 << 16 };
 static struct block {
 	uintptr_t inverted;	/* 0: free */
@@ -140,7 +140,7 @@ static void *remember(void *p, void *caller)
 	return p;
 }
 
-/* lock held. Fills the gap with an entry that would not be found behind it. */
+/* Called with the lock held. Fills the gap with an entry that would not be found behind it. */
 static void close_gap(size_t gap)
 {
 	for (size_t i = (gap + 1) % BLOCKS; blocks[i].inverted; i = (i + 1) % BLOCKS) {
@@ -197,7 +197,7 @@ __attribute__((constructor)) static void begin(void)
 	pthread_atfork(before_fork, after_fork, after_fork);
 }
 
-/* Those that were linked with this one are unloaded before it. */
+/* Libraries that were linked with this one are unloaded before it. */
 __attribute__((destructor)) static void end(void)
 {
 	if (page->process != getpid())
@@ -211,7 +211,7 @@ __attribute__((destructor)) static void end(void)
 #define HERE __builtin_return_address(0)
 #define FAILS(kind, what, error) fault_here(FAULT_##kind, #what, error, HERE)
 
-/* The linker's name for what stands in place of the call. */
+/* The linker's name for the replacement of the call. */
 #define WRAP(type, name, ...) \
 	extern __typeof__(name) __wrap_##name; \
 	type __wrap_##name(__VA_ARGS__)
@@ -239,7 +239,7 @@ WRAP(void *, realloc, void *old, size_t size)
 
 	if (FAILS(ALLOC, realloc, ENOMEM))
 		return NULL;
-	forget(old);	/* before: another thread may get the same address */
+	forget(old);	/* called before free(): another thread may then get the same address */
 	new = realloc(old, size);
 	return remember(new, HERE);
 }
@@ -269,7 +269,7 @@ WRAP_SYSTEM(int, listen, ENOBUFS, -1, (int fd, int backlog), (fd, backlog))
 WRAP_SYSTEM(int, connect, ENOBUFS, -1, (int fd, const struct sockaddr *addr, socklen_t length),
 	    (fd, addr, length))
 
-/* A connection that was reset is so in both directions, and for good. */
+/* A connection that was reset stays so, in both directions. */
 static bool reset(int fd)
 {
 	shutdown(fd, SHUT_RDWR);
@@ -312,7 +312,7 @@ int __wrap_open(const char *path, int flags, ...)
 	return FAILS(SYSTEM, open, EMFILE) ? -1 : open(path, flags);
 }
 
-/* Taking something out of a set does not fail. */
+/* The removal of a descriptor from the set does not fail. */
 extern __typeof__(epoll_ctl) __wrap_epoll_ctl;
 int __wrap_epoll_ctl(int set, int op, int fd, struct epoll_event *event)
 {

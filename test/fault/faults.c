@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* faults.c - runs the program session.c again and again, each time in a process of its own
- * in which another call fails, and judges: no crash, no hang, an error that names the cause
- * or none and the work done, everything freed, and nothing left when the libraries are
- * unloaded.
+/* faults.c - runs the program session.c repeatedly, each time in a process of its own in which another call
+ * fails. The program must neither crash nor hang. It gets an error that names the cause, or does its work all
+ * the same. Everything is freed, and nothing is left when the libraries are unloaded.
  *
  *   faults [KIND[:N]]...    alloc alloc-on system system-on device device-on; all without
  *
- * With FAULTS_VERBOSE in the environment a line for each run.
+ * With FAULTS_VERBOSE in the environment it prints a line for each run.
  *
  * "alloc": the N-th allocation fails; "alloc-on": it and all after it. */
 #include <dlfcn.h>
@@ -27,8 +26,8 @@
 
 enum {
 	JOBS = 3, LIMIT = 60 /* s */,
-	QUIET = 3,	/* runs without a fault end a kind */
-	ENOUGH = 50,	/* failures do, too: a program that crashes by itself would never be without a fault */
+	QUIET = 3,	/* so many runs without a fault end a kind */
+	ENOUGH = 50,	/* so many failures do, too: a program that crashes without a fault would never end */
 };
 
 static const struct kind {
@@ -42,7 +41,7 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* What a run tells. In memory shared with its process. */
+/* The result of a run, in memory shared with its process. */
 static struct run {
 	pid_t pid;
 	unsigned n;
@@ -76,7 +75,7 @@ static _Noreturn void befall(struct run *run, const struct kind *kind)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(fileno(run->output), 1);
 	dup2(fileno(run->output), 2);
-	/* Kept till the end, so that what failed in it can be told. */
+	/* Stays loaded until the end, so that addresses in it can be printed. */
 	provider = dlopen(provider_path(), RTLD_NOW | RTLD_LOCAL);
 	fault_arm(kind->kind, run->n, kind->lasting);
 	library = dlopen(BUILD "/test/fault/.libs/session.so", RTLD_NOW | RTLD_LOCAL);
@@ -100,12 +99,12 @@ static _Noreturn void befall(struct run *run, const struct kind *kind)
 	if (!THREADS_OF_OTHERS)
 		run->threads = threads_left(threads);
 	run->whole = true;
-	exit(0);	/* leaks are looked for when so built */
+	exit(0);	/* with a leak check in builds that have it */
 }
 
 /* --- what is expected -------------------------------------------------------------------- */
 
-/* May a call return this type because of that errno? */
+/* Returns whether a call may return this type because of this errno. */
 static bool tells(int type, int error)
 {
 	switch (error) {
@@ -138,8 +137,8 @@ static bool said(const struct run *run, const char *what)
 	return found;
 }
 
-/* A provider that registers nothing stays loaded, for it may have started threads. Ours had
- * no memory for that. */
+/* Returns whether the provider had no memory to register itself. The registry then leaves it loaded, as it
+ * may have started threads. */
 static bool is_no_provider(const struct run *run)
 {
 	if (run->outcome.end != CALL_FAILED || !said(run, "registered no"))
@@ -229,7 +228,7 @@ struct sums {
 	int passed, failed, told, made_good;
 };
 
-/* False when no fault happened in it any more. */
+/* Returns false if no fault happened in the run. */
 static bool judge(const struct kind *kind, struct run *run, struct sums *sums)
 {
 	int status = await_end(run->pid, LIMIT);
@@ -254,7 +253,7 @@ static bool judge(const struct kind *kind, struct run *run, struct sums *sums)
 	return more;
 }
 
-/* Some runs at a time; which of them ends first does not matter. */
+/* Runs JOBS at a time. They may end in any order. */
 static struct sums all_of(const struct kind *kind, unsigned first, unsigned last)
 {
 	struct sums sums = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* lost_channel.c - what happens to a waiting thread when the device's completion channel can't be
- * read any more, as when it was pulled out: an error instead of an endless loop, in whatever
- * way the EVD is waited for. That every other call may fail is faults.c's business. */
+/* lost_channel.c - the device's completion channel can no longer be read, as after its removal. A thread
+ * that waits for an EVD, in whatever way, gets an error and does not loop without end. faults.c makes every
+ * other call fail. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static struct session *open_session(void)
 	return s;
 }
 
-/* The device takes this one request, and then fails in all it's asked. */
+/* Posts a request that the device takes. All later operations of the device fail. */
 static void send_the_last(struct session *s)
 {
 	DAT_LMR_TRIPLET in = { .lmr_context = s->b.local, .segment_length = 64,
@@ -37,7 +37,7 @@ static void send_the_last(struct session *s)
 	OK(dat_ep_post_send(s->a.ep, 1, &out, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-/* It is told once, on the IA's EVD for such; the EVD can be polled as before. */
+/* The error is reported once, on the IA's asynchronous EVD. The EVD itself can still be polled. */
 static void expect_told(struct session *s)
 {
 	DAT_ASYNCH_ERROR_EVENT_DATA *error;
@@ -65,7 +65,7 @@ static void finish(struct session *s)
 	free(s);
 }
 
-/* Processor time that the process uses while nothing happens: no thread runs in circles. */
+/* The process uses no processor time while nothing happens: no thread loops. */
 static void expect_rest(void)
 {
 	struct timespec before, after;
@@ -97,7 +97,7 @@ static void *wait_for_event(void *arg)
 	return NULL;
 }
 
-/* True: the thread of this process sleeps, perhaps for a moment only. Ask several times. */
+/* Returns whether a thread of this process sleeps, perhaps for a moment only: call it several times. */
 static bool thread_is_asleep(pid_t tid)
 {
 	char path[64], text[300] = "";
@@ -110,11 +110,12 @@ static bool thread_is_asleep(pid_t tid)
 		return false;
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
-	state = strrchr(text, ')');	/* a letter behind the name, which is in parentheses */
+	state = strrchr(text, ')');	/* the state is a letter behind the name, which is in parentheses */
 	return state && state[1] && state[2] == 'S';
 }
 
-/* Several looks: a thread may sleep for a moment before it sleeps in the wait. */
+/* Returns when the thread was asleep five times in a row: it may sleep for a moment before it sleeps in the
+ * wait. */
 static void start_waiter(struct waiter *w, void *(*wait)(void *))
 {
 	EXPECT(!pthread_create(&w->thread, NULL, wait, w));
@@ -126,7 +127,7 @@ static void start_waiter(struct waiter *w, void *(*wait)(void *))
 	}
 }
 
-/* It waits for two, gets one, and is to sleep again. */
+/* The thread waits for two events and gets one, so it would sleep again. */
 static void a_wait_without_limit_ends(void)
 {
 	struct session *s = open_session();
@@ -140,7 +141,7 @@ static void a_wait_without_limit_ends(void)
 	finish(s);
 }
 
-/* What was there is handed out; and then it would be for nothing. */
+/* A wait returns the event that is there. The next wait, which could not be woken, fails. */
 static void a_later_wait_gives_what_there_is(void)
 {
 	struct session *s = open_session();

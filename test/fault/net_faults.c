@@ -18,7 +18,7 @@
 #include "runs.h"
 #include "test/own_network.h"
 
-enum { SKIPPED = 77, ASK_MS = 20, QUIET = 2 /* runs without a fault end a kind */, FAULTS_MAX = 2000,
+enum { SKIPPED = 77, ASK_MS = 20, QUIET = 2 /* so many runs without a fault end a kind */, FAULTS_MAX = 2000,
        CHANGES_MAX = 200 };
 
 /* --- libnl ---------------------------------------------------------------------------------- */
@@ -26,7 +26,7 @@ enum { SKIPPED = 77, ASK_MS = 20, QUIET = 2 /* runs without a fault end a kind *
 static int sockets, callbacks, messages;	/* that are not freed */
 static bool failure_is_no_shortage;		/* of calls that may fail in both ways */
 
-/* The linker also looks for the names in place of libnl-route's calls, which are not replaced. */
+/* The linker also resolves these names for calls of libnl-route, which are not replaced. */
 #pragma GCC visibility push(default)
 #define HERE __builtin_return_address(0)
 #define FAILS(name, error) fault_here(FAULT_SYSTEM, #name, error, HERE)
@@ -79,7 +79,7 @@ WRAP_CALL(nl_recv, (struct nl_sock *sock, struct sockaddr_nl *from, unsigned cha
 	  (sock, from, bytes, creds))
 WRAP_CALL(nl_socket_set_nonblocking, (const struct nl_sock *sock), (sock))
 
-/* Calls that fail by a shortage only. A message that libnl does not understand is left out. */
+/* Calls that fail only for lack of memory. A message that libnl cannot parse is left out. */
 #define WRAP_SHORT(name, parameters, arguments) \
 	extern __typeof__(name) __wrap_##name, __real_##name; \
 	int __wrap_##name parameters \
@@ -107,7 +107,7 @@ static struct sockaddr_in address(const char *text)
 	return to;
 }
 
-/* Each returns the error, and in `answer` a number that stands for the answer. */
+/* Each returns an error, and puts a number that depends on the answer into `answer`. */
 static int routes(unsigned *answer)
 {
 	struct sockaddr_in to = address("10.9.1.1");
@@ -163,7 +163,7 @@ static int asked_neighbour(unsigned *answer)
 	return err;
 }
 
-/* Changes the MTU, and reads the changes to their end. An error loses one message at most. */
+/* Changes the MTU, and reads all changes. An error loses one message at most. */
 static int monitor(unsigned *answer)
 {
 	struct dat_net_monitor *m = NULL;
@@ -229,7 +229,7 @@ static const char *wrong(const struct fault *fault, int err, bool same, int desc
 	return text;
 }
 
-/* False when the call has fewer of the kind. */
+/* Returns false if the call makes fewer calls of this kind. */
 static bool try_one(const struct call *call, enum fault_kind kind, unsigned n, unsigned expected)
 {
 	int before = entries("/proc/self/fd"), err;
@@ -269,7 +269,7 @@ static void try_all(const struct call *call, enum fault_kind kind)
 		quiet = try_one(call, kind, n, expected) ? 0 : quiet + 1;
 }
 
-/* p0 with an entry of dat.conf, a known neighbour, and a route with two hops. */
+/* Makes p0, which the entry of dat.conf names, with a known neighbour and a route of two hops. */
 static void make_network(void)
 {
 	static const char script[] = "ip link add p0 type veth peer name p1 && ip link set p0 up && "

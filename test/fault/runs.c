@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* runs.c - an interface adapter with faults, processes that end, addresses as places
- * (runs.h). */
+/* runs.c - an interface adapter with faults, waits for processes, source lines of addresses (runs.h). */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
@@ -87,7 +86,7 @@ int threads_left(int before)
 	return left;
 }
 
-/* Where the libraries were while they were loaded. */
+/* The addresses of libraries while they were loaded. */
 static struct object {
 	char path[300];
 	uintptr_t base, end;
@@ -117,7 +116,7 @@ void keep_objects(void)
 	dl_iterate_phdr(keep_object, NULL);
 }
 
-/* As addr2line wants them. */
+/* In the form that addr2line reads. */
 void place_of(const void *caller, char *text, size_t size)
 {
 	uintptr_t at = (uintptr_t)caller;

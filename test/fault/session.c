@@ -17,7 +17,7 @@
 #include "common/control.h"
 #include "session.h"
 
-enum { MEMORY = 65536, MOMENT = 8000000 /* us: longer than all that is waited for */ };
+enum { MEMORY = 65536, MOMENT = 8000000 /* us; longer than any wait for an event takes */ };
 #define IA_NAME "ofa-v2-fault"
 
 struct end {
@@ -45,7 +45,7 @@ static struct program {
 	DAT_SOCK_ADDR6 address;
 	struct end a, b, ud_a, ud_b, late;
 } p;
-static char (*memory)[MEMORY];	/* shared, for the LMR that must be */
+static char (*memory)[MEMORY];	/* shared, for the LMR of shared memory */
 
 /* --- attempts: the first failure is kept, and ends the work -------------------------------- */
 
@@ -235,7 +235,7 @@ static bool dial(DAT_EP_HANDLE ep, DAT_CONN_QUAL qual, const char *word)
 	return true;
 }
 
-/* The request that comes, or what the caller is told instead: never nothing. */
+/* Waits for the request, or for the error event of its initiator: one of them must come. */
 static bool request_comes(const struct end *caller, int number)
 {
 	DAT_EVENT event;
@@ -349,7 +349,7 @@ static bool hang_up(void)
 	return true;
 }
 
-/* An endpoint used again, and a reservation that says no. */
+/* Uses an endpoint again, and rejects a request on a reservation. */
 static bool again(void)
 {
 	DAT_CONN_QUAL qual = 0;
@@ -388,7 +388,7 @@ static bool datagrams(void)
 	to = ((DAT_IB_EXTENSION_EVENT_DATA *)event.event_extension_data)->remote_ah;
 	TRY(dat_ib_post_send_ud(p.ud_a.ep, 1, piece(&p.ud_a, 0, 100), &to, COOKIE, NOTHING_SPECIAL));
 	EVENT(p.ud_a.request, DAT_IB_DTO_EVENT);
-	/* It may get lost without a report. */
+	/* Datagrams may get lost without an error. */
 	return await_within("a datagram", p.ud_b.recv, (int)DAT_IB_DTO_EVENT, &event, 500000) ||
 	       (p.outcome->end == NO_EVENT && stop(LOST, "a datagram"));
 }
@@ -399,7 +399,7 @@ static bool common_point(void)
 	struct sockaddr_in where;
 	DAT_CONN_QUAL qual;
 
-	/* A port that was free just now. */
+	/* Returns a port that was free. */
 	TRY(dat_psp_create_any(p.ia, &qual, p.requests, DAT_PSP_CONSUMER_FLAG, &p.any));
 	TRY(dat_psp_free(p.any));
 	p.any = DAT_HANDLE_NULL;
@@ -416,7 +416,7 @@ struct packet {
 	char body[CONTROL_BODY];
 };
 
-/* -1: there is none, as the library could not make one. */
+/* Connects to the control socket of this process. Returns -1 if the library could not make one. */
 static int connect_to_control(void)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -442,7 +442,7 @@ static int connect_to_control(void)
 	return -1;
 }
 
-/* Bytes of a packet; 0: this client was cut off. -1: nothing came. */
+/* Receives a packet. Returns its length, 0 if the program cut this client off, or -1 if nothing came. */
 static ssize_t read_packet(int fd, struct packet *packet, int limit_ms)
 {
 	struct pollfd readable = { .fd = fd, .events = POLLIN };
@@ -454,7 +454,8 @@ static ssize_t read_packet(int fd, struct packet *packet, int limit_ms)
 	return n < 0 ? 0 : n;
 }
 
-/* The answer is whole, or tells a failure, or the client is cut off: then `fd` is no longer good. */
+/* Asks a verb. The answer must be complete, or an error, or the program cuts the client off: then `fd` is of
+ * no more use. */
 static bool ask_verb(int fd, unsigned verb, bool *good)
 {
 	static struct packet packet;
@@ -478,8 +479,8 @@ static bool ask_verb(int fd, unsigned verb, bool *good)
 	return true;
 }
 
-/* Verbs that change nothing. Without a greeting the program accepts no clients at present, which a
- * tool reports. */
+/* Asks verbs that change nothing. Without a greeting the program accepts no clients at present, which tools
+ * report. */
 static bool ask_control(void)
 {
 	static const unsigned verbs[] = { CONTROL_LIST, CONTROL_GET, CONTROL_DUMP, CONTROL_COUNTERS,

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* statements.c - runs each test of the conformance suite again and again, each time in a
- * process of its own in which another call fails, and judges: no crash, no hang, nothing
- * left behind, and an error that names the cause or an event that tells of it. The statement
- * itself may fail then. Tests and their expectations are test/conform's, that of a program
- * which tells what it is told is faults.c's.
+/* statements.c - runs each test of the conformance suite repeatedly, each time in a process of its own in which
+ * another call fails. The test must neither crash nor hang, nothing may be left, and an error must name the
+ * cause, or an event report it. The statement itself may fail then. The tests are those of test/conform.
  *
  *   statements [--only LIST] [--except LIST] [--kinds alloc,system,device]
  *              [--one KIND:N] [--sample SECONDS] [--seed N] [--jobs N]
@@ -31,8 +29,8 @@
 #include "test/own_network.h"
 #include "test/random.h"
 
-/* A wait without hope is cut short, so patience may be short too; what waited without success, or did
- * not end, gets a second chance with more. */
+/* A wait that cannot succeed is cut short, so the time limit may be short, too. A test that waited without
+ * success, or did not end, is run again with a longer limit. */
 enum { PATIENCE = 3, LONG_PATIENCE = 20, LIMIT = 40, LONG_LIMIT = 120 /* s */ };
 enum { MAX_JOBS = 16, SAMPLES_OF_A_TEST = 12 };
 
@@ -55,7 +53,7 @@ int output = -1;
 static struct {
 	_Atomic int next;		/* test */
 	_Atomic unsigned passed, failed, told, made_good, tests, unfinished;
-	_Atomic unsigned untidied;	/* not looked at for what they left behind */
+	_Atomic unsigned untidied;	/* of which it is not checked what they left behind */
 } *sums;
 
 static unsigned failures;	/* of this lane */
@@ -82,7 +80,7 @@ static _Noreturn void leave_at_once(int status)
 	_exit(status);
 }
 
-/* Threads that the test left in calls would meet freed objects, or the libraries' end. */
+/* Threads that the test left in calls would use freed objects, or unloaded libraries. */
 static _Noreturn void leave(void)
 {
 	if (helpers || (pid_t)syscall(SYS_gettid) != getpid())
@@ -177,11 +175,11 @@ static int start(const struct test *test, const struct kind *kind, unsigned n, b
 	}
 	setpgid(pid, pid);
 	int status = await_end(pid, patient ? LONG_LIMIT : LIMIT);
-	kill(-pid, SIGKILL);	/* processes that it started and left */
+	kill(-pid, SIGKILL);	/* processes that the test started and did not end */
 	return status;
 }
 
-/* False when no fault happened in it any more. */
+/* Returns false if no fault happened in the run. */
 static bool try(const struct test *test, const struct kind *kind, unsigned n, const struct run *clean)
 {
 	int status = start(test, kind, n, false);
@@ -207,7 +205,7 @@ static bool try(const struct test *test, const struct kind *kind, unsigned n, co
 	return run->page.happened || status;
 }
 
-/* Without a fault: how many calls it makes of each kind, how many descriptors it leaves. */
+/* Runs the test without a fault: counts the calls of each kind, and the descriptors that are left. */
 static bool measure(const struct test *test, struct run *clean)
 {
 	int status = start(test, none, 0, true);
@@ -305,7 +303,7 @@ static bool is_done(const struct test *test, const char *resume)
 	return found;
 }
 
-/* Older than what it was tested with: nothing is done. */
+/* Removes the file if the libraries are newer than it. */
 static void forget_if_old(const char *resume)
 {
 	struct stat done, library;
@@ -333,7 +331,7 @@ static void one_of(const struct test *test)
 	}
 }
 
-/* A lane has a network of its own, so that ports which were just freed stay so. */
+/* Each lane has a network of its own, where no other program takes a port that was just freed. */
 static _Noreturn void lane(int which)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -424,7 +422,7 @@ int main(int argc, char **argv)
 		forget_if_old(asked.resume);
 	end_of_time = begin + (asked.sample ? asked.sample : asked.seconds ? asked.seconds : 1e9);
 	make_conf(FAULT_IA, provider_path(), "lo 0");
-	/* Kept, so that what failed in it can be told. */
+	/* Stays loaded, so that addresses in it can be printed. */
 	if (!dlopen(provider_path(), RTLD_NOW | RTLD_LOCAL)) {
 		fprintf(stderr, "statements: %s\n", dlerror());
 		return 2;

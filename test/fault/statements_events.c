@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* statements_events.c - notices events that tell of an error: the calls of a test that take events go
- * through here, and what lies on its event dispatchers can be looked at. */
+/* statements_events.c - detects events that report an error: wraps the calls of a test that take events, and
+ * can look at the events that are left on its EVDs. */
 #include "test/conform/conform.h"
 #include "test/conform/run.h"
 #include <pthread.h>
@@ -26,7 +26,7 @@ static void add_evd(DAT_IA_HANDLE ia, DAT_EVD_HANDLE evd)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Before the call that may free them: no thread looks at an EVD that is being freed. */
+/* Called before the call that may free EVDs, so that no thread looks at one that is being freed. */
 static void drop_evds(DAT_IA_HANDLE ia, DAT_EVD_HANDLE evd)
 {
 	pthread_mutex_lock(&lock);
@@ -69,7 +69,7 @@ static void note_event(DAT_RETURN ret, const DAT_EVENT *event)
 		run->told = true;
 }
 
-/* The linker's names for what stands in place of the tests' calls, and for the calls. */
+/* The linker's names for the replacements of the tests' calls, and for the calls themselves. */
 #define WRAP(type, name, parameters) \
 	extern __typeof__(name) __real_##name, __wrap_##name; \
 	type __wrap_##name parameters
@@ -155,7 +155,7 @@ bool something_tells(void)
 	return run->told;
 }
 
-/* After a while: what is under way without a fault is not disturbed. */
+/* Returns true only after a while, so that operations without a fault can complete. */
 bool wait_is_hopeless(void)
 {
 	static _Thread_local double begin, last;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* statements_verdict.c - judges a run with a fault: what may be told of an error, and what may be left
+/* statements_verdict.c - judges a run with a fault: which errors may be reported, and what may be left
  * behind. */
 #include "test/conform/conform.h"
 #include "test/conform/run.h"
@@ -11,7 +11,7 @@
 #include "runs.h"
 #include "statements.h"
 
-/* May a call return this because of that errno? */
+/* Returns whether a call may return this code because of this errno. */
 static bool names(const char *found, int error)
 {
 	static const char *const in_use[] = { "DAT_CONN_QUAL_IN_USE", "DAT_CONN_QUAL_UNAVAILABLE",
@@ -30,7 +30,8 @@ static bool names(const char *found, int error)
 	}
 }
 
-/* The test says what it found: a return value, an event, a completion's status. */
+/* The text of the failed test names what it found: a return code, an event, or the status of a completion.
+ * */
 static bool names_the_cause(const char *text)
 {
 	static const char returned[] = "that it returned ";
@@ -39,7 +40,7 @@ static bool names_the_cause(const char *text)
 	if (run->told || !found)
 		return run->told;
 	found += strlen("found ");
-	if (!strncmp(found, returned, strlen(returned)))	/* the thread that was to stay blocked */
+	if (!strncmp(found, returned, strlen(returned)))	/* a thread that should have stayed blocked */
 		found += strlen(returned);
 	if (strstr(found, "with DAT_DTO_ERR") || strstr(text, "status 0, found"))
 		return true;
@@ -64,8 +65,8 @@ static bool said(const char *what)
 	return found;
 }
 
-/* A provider that registers nothing stays loaded, for it may have started threads, and with
- * it what is known of it. Ours had no memory for that, and said so. */
+/* Returns whether the provider did not register itself. The registry then leaves it loaded, with its
+ * records, as it may have started threads. */
 static bool is_no_provider(void)
 {
 	return said("registered no");
@@ -77,9 +78,9 @@ bool timed_out_waiting(void)
 	       (strstr(report->text, "without it") || strstr(report->text, "found no event"));
 }
 
-/* A connection that ends before the Reply is made anew, as one with a foreign peer, where a
- * request completes when TCP has taken it; what was to wait, or to fail, then does not.
- * Datagrams get lost. */
+/* A connection that ends before the Reply is made again as one with another implementation. There a request
+ * completes once TCP has taken it, so that requests which should wait or fail succeed. Datagrams get lost.
+ * */
 static bool is_network(const char *text)
 {
 	bool reset = false;
@@ -95,7 +96,7 @@ bool is_excused(const char *text)
 {
 	if (names_the_cause(text) || is_network(text) || (is_no_provider() && said("no memory")))
 		return true;
-	return run->kind->lasting && timed_out_waiting();	/* it is told at the caller's time limit */
+	return run->kind->lasting && timed_out_waiting();	/* the error is reported at the caller's time limit */
 }
 
 static const char *left_behind(const struct run *clean)
@@ -104,7 +105,7 @@ static const char *left_behind(const struct run *clean)
 	char place[400] = "";
 
 	if (!run->tidied || is_no_provider())
-		return NULL;	/* not tidied: threads were in the way */
+		return NULL;	/* not tidied: threads were still in calls */
 	if (run->untidy[0])
 		return run->untidy;
 	if (!run->page.unloaded)

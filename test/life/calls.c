@@ -226,8 +226,8 @@ int main(int argc, char **argv)
 		printf("seed %u, %u threads, %u calls each\n", seed, threads, calls);
 	catch_signals();
 	life_entry(LIFE_IA, "libdaplsoft.so.2", "lo 0");
-	setenv("DAPL_DBG_TYPE", "0", 1);	/* what random calls break is no news */
-	/* Calls that are in progress when the last IA closes: dapl(7). */
+	setenv("DAPL_DBG_TYPE", "0", 1);	/* messages about broken connections are not wanted here */
+	/* What calls return that are in progress when the last IA closes: dapl(7). */
 	if (dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &async, &anchor) != DAT_SUCCESS) {
 		fprintf(stderr, "calls: cannot open " LIFE_IA "\n");
 		return 1;

@@ -59,7 +59,7 @@ static void it_can_be_switched_off(void)
 	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* As a set-user-id program, or one that guards secrets. */
+/* Programs that are set-user-id, or that guard secrets, are not dumpable. */
 static void a_process_that_may_not_be_looked_into_has_none(void)
 {
 	char names[4][108];
@@ -93,7 +93,8 @@ static void copy_file(const char *from, const char *to)
 	close(out);
 }
 
-/* Each has a service thread and a socket; the names do not collide. */
+/* Each copy of the library has a service thread and a control socket, and the names of the sockets differ.
+ * */
 static void two_libraries_have_two_sockets(void)
 {
 	char path[] = "/tmp/dapl-control-XXXXXX", copy[64], names[4][108], conf[1024];
@@ -185,7 +186,8 @@ static bool is_listed(const void *service_point)
 	return strstr(answer.text, part);
 }
 
-/* Of each kind; a qualifier above 65535 has its port. An RSP is used up by one request. */
+/* Service points of each kind are listed. A qualifier above 65535 is shown with its port. An RSP ends with
+ * its first request. */
 static void it_tells_of_service_points(void)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -401,7 +403,7 @@ static void eight_are_served_at_a_time(void)
 	expect_refusal(name_here(), "too many connections");
 	for (int i = 0; i < CONTROL_CLIENTS; i++)
 		close(fd[i]);
-	for (int i = 0; ; i++) {	/* their slots become free soon */
+	for (int i = 0; ; i++) {	/* the program frees their slots soon */
 		last = connect_raw(name_here());
 		if (get_packet(last, answer.text, sizeof answer.text) == 10 &&
 		    ask_on(last, CONTROL_LIST, "") && !answer.failed)
@@ -488,7 +490,7 @@ static void objects_come_and_go_while_it_answers(void)
 	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* The socket goes while clients ask: each gets an answer, or sees the end. */
+/* The socket is closed while clients ask. Each client gets an answer, or the connection ends. */
 static void *ask_all_the_time(void *arg)
 {
 	char names[4][108];

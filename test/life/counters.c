@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* counters.c - what the counters of IA, endpoint and EVD say after a known exchange. */
+/* counters.c - the counters of IA, endpoint and EVD after a known exchange. */
 #include "life.h"
 #include <netinet/in.h>
 #include <infiniband/verbs.h>
@@ -120,8 +120,8 @@ static void wake_a_waiter(struct session *s)
 	pthread_join(thread, NULL);
 }
 
-/* If the woken thread asked for another notification, that of the next message, which no thread
- * waits for, would wake the waiter for the message after it. */
+/* The woken thread must not ask for another notification. The next message, for which no thread waits, would
+ * leave one, and that would wake the waiter for the message after it without an event. */
 static void no_thread_is_woken_without_an_event(void)
 {
 	struct session *s = malloc(sizeof *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* diagnosis.c - a connection that fails or breaks: one line that says between which addresses,
- * in which step and why; the right event; what dat_ext_last_error() gives; how repetitions are
- * counted; what a trace shows. And no line for what is no failure. */
+/* diagnosis.c - connections that fail or break: the line with the addresses, the step and the cause; the
+ * event; the result of dat_ext_last_error(); the count of repetitions; trace records. Ends that are no
+ * failures print no line. */
 #include "failures.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 /* --- a peer that is a plain TCP socket ------------------------------------------------------- */
 
-/* Listens on a port of its own; what it does with callers is the cases' business. */
+/* Listens on a port of its own. Each case says what it does with connections. */
 static int plain_listener(unsigned *port)
 {
 	struct sockaddr_in at = address_of("127.0.0.1");
@@ -206,7 +206,7 @@ static void a_malformed_reply_is_one_line(void)
 		     TIME "$", NULL);
 }
 
-/* The second call is the one of MPA revision 1. */
+/* The second connection is that of MPA revision 1. */
 static void connect_to_one_that_closes(const void *arg)
 {
 	(void)arg;
@@ -219,7 +219,7 @@ static void a_peer_that_closes_is_one_line(void)
 		     TIME "$", NULL);
 }
 
-/* No thread takes requests from a queue of one. */
+/* No thread takes requests from the EVD, which has room for one. */
 static void connect_too_often(const void *arg)
 {
 	DAT_EVENT event = { 0 };
@@ -242,8 +242,8 @@ static void connect_too_often(const void *arg)
 	OK(await(a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, MOMENT * SLOWER, &event));
 	expect_error(event.event_data.connect_event_data.ep_handle,
 		     DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DAT_DIAG_STEP_REPLY, 0,
-		     DAT_DIAG_CODE_MPA, 0x36);	/* rejected, enhanced, ours, refused */
-	_exit(0);	/* the others are refused, too, and counted, or are not yet */
+		     DAT_DIAG_CODE_MPA, 0x36);	/* flags of the reply: rejected, enhanced, from this implementation, refused by the provider */
+	_exit(0);	/* the other connections are refused and counted, or are still in progress */
 }
 
 static void a_provider_that_refuses_is_one_line(void)
@@ -278,7 +278,7 @@ static void a_datagram_endpoint_has_its_line(void)
 
 static struct session *connected(void)
 {
-	static struct session session;	/* of this process; no leak when it exits */
+	static struct session session;	/* open until this process exits: no leak */
 
 	OK(session_open(&session, MOMENT));
 	return &session;
@@ -322,7 +322,7 @@ static void reject(const void *arg)
 	OK(dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
 	OK(await(a.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, MOMENT, NULL));
 	expect_error(a.ep, DAT_CONNECTION_EVENT_PEER_REJECTED, DAT_DIAG_STEP_REPLY, 0,
-		     DAT_DIAG_CODE_MPA, 0x32);	/* rejected, enhanced, ours */
+		     DAT_DIAG_CODE_MPA, 0x32);	/* flags of the reply: rejected, enhanced, from this implementation */
 	close_active(&a);
 }
 
@@ -333,7 +333,7 @@ static void a_reject_of_the_program_is_silent(void)
 
 /* --- connections that break ---------------------------------------------------------------------------- */
 
-/* Both ends are in this process: a line of each. */
+/* Both ends are in this process, and each prints a line. */
 static void write_out_of_range(const void *arg)
 {
 	struct session *s = connected();
@@ -372,8 +372,8 @@ static void accept_a_call(struct session *s)
 	OK(await(s->a.conn, DAT_CONNECTION_EVENT_ESTABLISHED, MOMENT * SLOWER, NULL));
 }
 
-/* The peer is a program that speaks iWARP by itself: it asks as MPA revision 1, and sends a
- * frame. `flags`: of its request. */
+/* The peer is a program that speaks iWARP without this library. It sends a request of MPA revision 1 with
+ * these flags, and then a frame. */
 static void take_frame(uint8_t flags, const uint8_t *frame, size_t length, unsigned kind,
 		       unsigned code)
 {
@@ -432,7 +432,7 @@ static void a_terminate_is_one_line(void)
 		     " \\(0/1/2\\)" TIME " \\(compare RMR context", NULL);
 }
 
-/* The survivor serves; the other process connects, and is killed. */
+/* This process listens. The other one connects, and is killed. */
 static void survive(const void *arg)
 {
 	struct session *s = connected();

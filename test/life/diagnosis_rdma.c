@@ -105,8 +105,8 @@ static void a_reject_of_the_program_is_silent(void)
 	expect_lines(reject, NULL, NULL);
 }
 
-/* The requester's end says what its completion said; the responder's what its device said, or
- * only that the peer is gone. */
+/* The line of the requester has the status of the completion. That of the responder has the event of its
+ * device, or says only that the connection ended. */
 static void write_out_of_range(const void *arg)
 {
 	struct session *s = malloc(sizeof *s);
@@ -145,7 +145,7 @@ static void an_access_out_of_range_has_its_line(void)
 		fail("status 0x%x: %s", result.status, result.text);
 }
 
-/* The other process connects, and is killed with a message of ours under way. */
+/* The other process connects, and is killed while a message to it is in progress. */
 static void survive(const void *arg)
 {
 	struct sockaddr_in to = address_of(address);
@@ -161,7 +161,7 @@ static void survive(const void *arg)
 		DAT_CONN_QUAL qual = UNUSED_PORT;
 
 		open_active(&a);
-		do {	/* until it listens; the lines are the parent's business */
+		do {	/* waits until the parent listens; prints no lines */
 			a.ep = new_ep(&a, false);
 			OK(dat_ep_connect(a.ep, (DAT_IA_ADDRESS_PTR)&to, qual, PATIENCE, 0, NULL,
 					  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
@@ -184,7 +184,7 @@ static void survive(const void *arg)
 	close_active(&a);
 }
 
-/* The kernel disconnects for a process that was killed: that is orderly, and no line. */
+/* The kernel disconnects for a process that is killed: an orderly end, which prints no line. */
 static void a_killed_peer_is_told_as_the_kernel_tells_it(void)
 {
 	struct child_result result;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #ifdef __SANITIZE_THREAD__
-/* Children of processes with threads start threads here. */
+/* Children of processes with threads start threads. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "die_after_fork=0:atexit_sleep_ms=0"; }
 #endif
@@ -102,7 +102,7 @@ const char *what_is_open(void)
 		if (n <= 0)
 			continue;
 		target[n] = '\0';
-		if (strcmp(target, "/dev/null"))	/* which tests fill tables with */
+		if (strcmp(target, "/dev/null"))	/* tests fill tables with it */
 			used += snprintf(text + used, sizeof text - used, " %d %s", fd, target);
 	}
 	return text;
@@ -161,8 +161,8 @@ int count_threads(const char *name)
 	return n;
 }
 
-/* Threads of a child write it at the same time. Without O_APPEND one may overwrite a line of another: the kernel
- * does not lock the position of a memfd. */
+/* Threads of a child write to it at the same time. Without O_APPEND they could overwrite each other, as the
+ * kernel does not lock the file position of a memfd. */
 static int open_output(void)
 {
 	int fd = memfd_create("output", MFD_CLOEXEC);
@@ -288,7 +288,7 @@ int life_main(int argc, char **argv, const struct life_case *cases, int n)
 {
 	int failed = 0, passed = 0;
 
-	for (int fd = 3; fd < 256; fd++)	/* our parents' leaks are not the libraries' */
+	for (int fd = 3; fd < 256; fd++)	/* descriptors that the parent left open do not count as leaks of children */
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	for (char **e = environ; *e;)
 		if (!strncmp(*e, "DAPL_", 5) || !strncmp(*e, "DAT_", 4)) {

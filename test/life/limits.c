@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* limits.c - when the system has no more: descriptors at every count from too few
- * upwards, locked memory, threads. Calls fail with a documented error, nothing leaks, and
- * all works again when there is enough. */
+/* limits.c - limits of the system: descriptors, at every number from too few upwards, locked memory,
+ * threads. Calls fail with a documented error, nothing leaks, and calls work again once there is enough. */
 #include "life.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,7 +33,7 @@ static void close_ranks(void)
 	close(fd);
 }
 
-/* A failure for want of something, said in the manual's words. */
+/* Returns whether this is a documented error of a lack of resources. */
 static bool documented(DAT_RETURN ret)
 {
 	switch (DAT_GET_TYPE(ret)) {
@@ -58,7 +57,7 @@ static void starve(const void *arg)
 	rlim_t more = *(const int *)arg;
 	DAT_RETURN ret;
 
-	/* The messages are not what this is about. */
+	/* The messages are not checked here. */
 	dup2(null, 2);
 	close(null);
 	close_ranks();
@@ -73,7 +72,7 @@ static void starve(const void *arg)
 		fail("%d descriptors: connected, but no exchange: %s", (int)more, s->step);
 	limit(RLIMIT_NOFILE, 1024);
 	OK(session_close(s));
-	/* librdmacm keeps a device open that it has once used: two descriptors a process */
+	/* librdmacm keeps a device open after its first use: two descriptors of the process */
 	if (open_descriptors() > descriptors + (life_on_soft() ? 0 : 2))
 		fail("%d descriptors: %d were not closed:%s", (int)more,
 		     open_descriptors() - descriptors, what_is_open());
@@ -97,8 +96,8 @@ static void descriptors_from_none_upwards(void)
 	EXPECT(more > 5);
 }
 
-/* A request that came in while there were no descriptors may be told once there are some,
- * when its caller has given up: it holds a descriptor until it's answered. */
+/* Rejects the requests that wait. A request that came while there was no descriptor is delivered once there
+ * is one, though its initiator may have given up. It holds a descriptor until it is answered. */
 static void refuse_leftovers(DAT_EVD_HANDLE cr_evd)
 {
 	DAT_EVENT event;
@@ -107,7 +106,8 @@ static void refuse_leftovers(DAT_EVD_HANDLE cr_evd)
 		dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL);
 }
 
-/* One look decides: a request that waited in the backlog may take a descriptor at any time. */
+/* Compares one reading of the number of descriptors: between two readings a request from the backlog may
+ * take a descriptor. */
 static void await_descriptors(struct session *s, int before, rlim_t more)
 {
 	int now = open_descriptors();
@@ -121,7 +121,7 @@ static void await_descriptors(struct session *s, int before, rlim_t more)
 		fail("%d descriptors: %d were not closed:%s", (int)more, now - before, what_is_open());
 }
 
-/* The limit falls when the IA is open and in use. */
+/* Lowers the limit while the IA is open and in use. */
 static void starve_in_use(const void *arg)
 {
 	struct session *s = calloc(1, sizeof *s), *t = calloc(1, sizeof *t);
@@ -160,7 +160,7 @@ static void starve_in_use(const void *arg)
 		if (ret != DAT_SUCCESS && !documented(ret))
 			fail("%d descriptors: %s gives %s", (int)more, t->step, life_return(ret));
 	}
-	if (!session_exchange(s, 3))	/* connections from before are not harmed */
+	if (!session_exchange(s, 3))	/* the connection from before still works */
 		fail("%d descriptors: the first connection fails at %s", (int)more, s->step);
 	limit(RLIMIT_NOFILE, 1024);
 	for (int i = 0; i < 64; i++) {
@@ -195,7 +195,7 @@ static DAT_RETURN register_much(struct session *s, DAT_LMR_HANDLE *lmr)
 			      DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, lmr, NULL, NULL, NULL, NULL);
 }
 
-/* Root may lock what it likes. */
+/* The limit does not hold for root. */
 static void give_up_root_s_leave(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -209,8 +209,8 @@ static void give_up_root_s_leave(void)
 		fail("capset");
 }
 
-/* The software device pins nothing; others need leave to lock memory for each LMR, and
- * what was registered before is not harmed. */
+/* The software device locks no memory. Other devices lock the memory of each LMR. LMRs from before the limit
+ * was reached still work. */
 static void lock_nothing(const void *arg)
 {
 	struct session *s = calloc(1, sizeof *s);
@@ -218,7 +218,7 @@ static void lock_nothing(const void *arg)
 	DAT_RETURN ret;
 
 	(void)arg;
-	give_up_root_s_leave();		/* before: a device once open wants no other rights */
+	give_up_root_s_leave();		/* called first: a device that is open needs no further rights */
 	OK(session_open(s, MOMENT));
 	limit(RLIMIT_MEMLOCK, 0);
 	ret = register_much(s, &lmr);

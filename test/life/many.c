@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* many.c - many endpoints of one IA: more than a poll looks at. Messages in random order over
- * random ones, with connections that end and begin in between, all found by polling; seldom
- * used ones beside busy ones. LIFE_SEED repeats the choices. */
+/* many.c - many endpoints of one IA, more than a poll examines. Messages go over random endpoints, while
+ * connections end and begin, and all completions are found by polling, also those of seldom used endpoints
+ * beside busy ones. LIFE_SEED repeats the choices. */
 #include "life.h"
 #include "test/variables.h"
 #include <sched.h>
@@ -80,7 +80,7 @@ static void begin(struct many *m)
 		connect_pair(m, i);
 }
 
-/* The next completion, by polling alone. */
+/* Takes the next completion, by polling alone. */
 static DAT_DTO_COMPLETION_EVENT_DATA polled(struct many *m)
 {
 	double end = life_now() + MOMENT / 1e6 * SLOWER;
@@ -94,7 +94,7 @@ static DAT_DTO_COMPLETION_EVENT_DATA polled(struct many *m)
 	return event.event_data.dto_completion_event_data;
 }
 
-/* A message over endpoint `from` to its other end, and both completions. */
+/* Sends a message from endpoint `from` to its other end, and takes both completions. */
 static void message(struct many *m, unsigned from, unsigned n)
 {
 	unsigned to = (from + PAIRS) % (2 * PAIRS);
@@ -137,7 +137,7 @@ static void messages_arrive_over_any_of_many_connections(void)
 	free(m);
 }
 
-/* Twenty that are busy all the time leave the others their turn. */
+/* Twenty endpoints that are always busy do not keep the others from being polled. */
 static void seldom_used_beside_busy_ones(void)
 {
 	struct many *m = malloc(sizeof *m);
@@ -149,7 +149,8 @@ static void seldom_used_beside_busy_ones(void)
 	free(m);
 }
 
-/* A thread that polls there is in the way of the thread that could bring what it polls for. */
+/* There a thread that polls takes the processor from the thread that would make the progress it polls for.
+ * */
 static void messages_arrive_on_one_processor(void)
 {
 	cpu_set_t all, one;

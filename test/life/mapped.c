@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* mapped.c - memory of a peer that the consumer maps (dat_map_extensions.h): what is stored there is
- * the peer's, which memory that is, how long the mapping is there, and what mistakes get. Both ends
- * are of one process, with mappings of their own; two processes are test_rmem_map.c's matter. */
+/* mapped.c - memory of a peer that the consumer maps (dat_map_extensions.h): stores reach the peer, which
+ * memory can be mapped, how long a mapping lasts, and what wrong arguments return. Both ends are in one
+ * process, with mappings of their own; test_rmem_map.c has two processes. */
 #include "life.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { PAGE = 4096, SIZE = 4 * PAGE };
 
 /* --- what is offered ---------------------------------------------------------------------------- */
 
-/* A session, and memory of b's that processes share. */
+/* A session, and memory of its side b that processes can share. */
 struct offer {
 	struct session s;
 	int fd;
@@ -69,7 +69,7 @@ static void end_offer(struct offer *o)
 	free(o);
 }
 
-/* As many mappings of the file this process has. */
+/* Returns the number of mappings of the file in this process. */
 static int mappings(void)
 {
 	FILE *list = fopen("/proc/self/maps", "re");
@@ -159,7 +159,7 @@ static void until_the_endpoint_is_freed(void)
 	end_offer(o);
 }
 
-/* The connection, the registration, and the peer's own mapping and descriptor are gone. */
+/* The connection has ended, the memory is deregistered, and the peer has unmapped it. */
 static void a_mapping_outlives_what_it_was_made_from(void)
 {
 	struct offer *o = new_offer();

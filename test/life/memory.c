@@ -11,8 +11,8 @@
 
 enum { PAGE = 4096, SIZE = 4 * PAGE };
 
-/* Far below the addresses that the kernel chooses: when a test unmaps these pages, a mapping
- * that another thread of the process makes does not take their place. */
+/* An address far below those that the kernel chooses: no mapping of another thread takes the place of pages
+ * that a test has unmapped. */
 static char *some_memory(int protection)
 {
 	static uintptr_t hint = (uintptr_t)(sizeof(void *) == 8 ? 0x300000000000 : 0x30000000);
@@ -37,7 +37,7 @@ static char *short_file(void)
 	return at;
 }
 
-/* The type of the result; what was registered is freed. */
+/* Registers memory, and frees it at once. Returns the type of the result. */
 static DAT_RETURN registers(const struct session *s, void *at, int privileges)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = at };
@@ -131,7 +131,7 @@ static void lose(char *at, enum loss loss)
 	EXPECT(loss == UNMAPPED ? !munmap(at, SIZE) : !mprotect(at, SIZE, PROT_READ));
 }
 
-/* In a process of its own: side a accesses memory that side b has lost. */
+/* Runs in a child: side a accesses memory that side b has unmapped. */
 static void access_lost_memory(const void *arg)
 {
 	const struct access *access = arg;

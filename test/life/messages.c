@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* messages.c - what the libraries say, and when: nothing on success; one line that names
- * what was found and what was expected for each mistake in dat.conf or the environment. Trace
- * records are in trace.c. */
+/* messages.c - what the libraries print: nothing on success, and one line with what was found and what was
+ * expected for each mistake in dat.conf or the environment. Trace records are in trace.c. */
 #include "life.h"
 #include <fcntl.h>
 #include <sched.h>
@@ -225,7 +224,8 @@ static void every_kind_of_message_has_its_prefix(void)
 
 /* --- counters ------------------------------------------------------------------------------------ */
 
-/* One counter is printed whatever it is; of all counters those that are not 0, or one line. */
+/* A single counter is always printed. Of all counters those that are not 0 are printed, or one line if all
+ * are 0. */
 static void print_counters(const void *arg)
 {
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL, dto;
@@ -270,7 +270,7 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* From now on this process sees a /run of its own, in which it is the journal. */
+/* Gives this process a /run of its own, in which it receives what is sent to the journal. */
 static int become_journal(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX,
@@ -295,7 +295,7 @@ static int become_journal(void)
 	return fd;
 }
 
-/* The next entry, a line a field, and which process sent it. */
+/* Receives the next entry, with a line for each field. Returns the process that sent it. */
 static pid_t next_entry(int journal, char *text, size_t size)
 {
 	struct iovec iov = { text + 1, size - 2 };

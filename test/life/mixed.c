@@ -40,7 +40,7 @@ struct traffic {
 	bool reads_first;	/* a burst of reads in front of every send, not one of every fourth */
 };
 
-/* Registered. The peer writes `landed` and `credit`, and reads `source`. */
+/* Registered memory. The peer writes to `landed` and `credit`, and reads `source`. */
 struct memory {
 	uint8_t receive[WINDOW][RECEIVE];
 	uint8_t send[WINDOW][LARGEST];
@@ -91,7 +91,7 @@ struct end {
 	double progress;		/* when there was some */
 };
 
-/* What a message of side `from` consists of: both sides know it. */
+/* The seed of the content of a message of side `from`, which both sides can compute. */
 static uint64_t recipe(const struct board *b, int from, uint64_t message)
 {
 	return random_of(b->seed + message * 2 + (uint64_t)from);
@@ -212,7 +212,8 @@ static void join(struct end *e)
 				  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	}
 	OK(await(e->conn, DAT_CONNECTION_EVENT_ESTABLISHED, 3 * MOMENT, NULL));
-	/* An acceptor on siw must not speak first, lest its message comes with the MPA reply. */
+	/* An acceptor on siw must not send first: its message could arrive together with the MPA reply,
+	 * which siw refuses. */
 	if (e->me == 1)
 		b->side[1].done = true;
 	else
@@ -226,7 +227,7 @@ static DAT_DTO_COOKIE next_cookie(struct end *e)
 	return (DAT_DTO_COOKIE){ .as_64 = ++e->posted };
 }
 
-/* Nothing of the provider's own may fill the queue. */
+/* Requests of the provider itself must not fill the queue. */
 static void posted(struct end *e, const char *what, DAT_RETURN ret)
 {
 	if (ret != DAT_SUCCESS)
@@ -242,14 +243,14 @@ static DAT_LMR_TRIPLET here(const struct end *e, const void *at, uint32_t length
 		.segment_length = length };
 }
 
-/* What stands in our memory at `at`, in the peer's. */
+/* Returns the place in the peer's memory that corresponds to `at` in this side's memory. */
 static DAT_RMR_TRIPLET there(const struct end *e, const volatile void *at, uint32_t length)
 {
 	return (DAT_RMR_TRIPLET){ .rmr_context = e->key, .segment_length = length,
 		.virtual_address = e->there + ((uintptr_t)at - (uintptr_t)e->memory) };
 }
 
-/* A read of a part of the peer's source. False: as many are out as may be. */
+/* Posts a read of a part of the peer's source. Returns false if the most reads are in progress. */
 static bool read_part(struct end *e, uint32_t at, uint32_t length)
 {
 	DAT_LMR_TRIPLET to;
@@ -311,7 +312,7 @@ static uint64_t credit_now(const struct end *e)
 	return __atomic_load_n(&e->memory->credit, __ATOMIC_ACQUIRE);
 }
 
-/* The next message, if there is credit and its memory is free. */
+/* Sends the next message, if there is credit and its memory is free. */
 static void send_next(struct end *e)
 {
 	unsigned slot = e->sent % WINDOW;
@@ -442,7 +443,7 @@ static void fail_at_stall(struct end *e)
 	     (unsigned long long)e->completed, e->reads);
 }
 
-/* The last credit write is signaled late or not at all: the peer's `credit` says that it came. */
+/* The last credit write is signaled late or not at all. The peer's `credit` shows that it arrived. */
 static bool finished(const struct end *e)
 {
 	uint64_t all = e->board->messages;
@@ -542,8 +543,8 @@ static void fences_and_more_reads_than_go_out(void)
 	two_sides(&t, many() / 5, traffic);
 }
 
-/* Each side reads, sends behind a fence, and waits for the peer's message alone: requests go out
- * without a thread that looks for completions of requests. */
+/* Each side posts reads, sends behind a fence, and waits for the peer's message only. The requests must go
+ * out although no thread polls for their completions. */
 static void exchange_unpolled(struct end *e)
 {
 	for (unsigned round = 0; round < e->board->messages; round++) {

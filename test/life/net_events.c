@@ -63,7 +63,7 @@ static DAT_NET_CHANGE_DATA data_of(const DAT_EVENT *event)
 
 enum { SILENCE = 300000 };	/* us; three times the least time between two events of a kind */
 
-/* The next change, or false if none is told for so long. */
+/* Takes the next change. Returns false if there is none within the time limit. */
 static bool change_within(const struct open_ia *it, DAT_TIMEOUT timeout, DAT_NET_CHANGE_DATA *data)
 {
 	DAT_EVENT event;
@@ -134,7 +134,8 @@ static void each_change_is_told_with_old_and_new(void)
 	end(&it);
 }
 
-/* Datagrams have at most 4096 bytes whatever the interface takes; changes of it are none of the IA's. */
+/* Datagrams have at most 4096 bytes, whatever the interface's MTU: its changes above that change no MTU of
+ * the IA. */
 static void mtu_beyond_the_devices_limit_is_not_told(void)
 {
 	struct open_ia it;
@@ -175,15 +176,15 @@ static void only_what_was_asked_for_is_told(void)
 	ip("link set m0 mtu 1100");
 	expect_silence(&it);
 	expect_silence(&other);
-	OK(dat_net_watch(other.ia, DAT_NET_MTU));	/* the socket was closed, and comes again */
+	OK(dat_net_watch(other.ia, DAT_NET_MTU));	/* the closed socket is opened again */
 	ip("link set m0 mtu 1000");
 	expect_change(&other, DAT_NET_MTU, 1100, 1000);
 	end(&other);
 	end(&it);
 }
 
-/* Every change that the kernel reports has an event or is in `lost`; the last event has the last value; ten
- * a second. */
+/* Each change that the kernel reports has an event or is counted in `lost`. The last event has the last
+ * value. There are at most ten events a second. */
 static void flapping_becomes_few_events_that_count(void)
 {
 	DAT_NET_CHANGE_DATA data = { 0 };
@@ -271,7 +272,8 @@ static void deleted_interface_is_told_and_the_ia_closes(void)
 	end(&it);
 }
 
-/* The EVD is full: the event comes when there is room, with what was missed. */
+/* While the EVD is full, there is no event. It comes once there is room, and counts the changes that had
+ * none. */
 static void full_evd_delays_the_event(void)
 {
 	struct open_ia it = { .async = DAT_HANDLE_NULL };

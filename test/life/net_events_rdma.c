@@ -59,7 +59,7 @@ static bool next_change(const struct open_ia *it, DAT_TIMEOUT timeout, DAT_NET_C
 	DAT_COUNT n;
 	DAT_RETURN ret;
 
-	do {	/* a device that goes also gives an error of the IA */
+	do {	/* the removal of a device is also an asynchronous error of the IA */
 		ret = dat_evd_wait(it->async, timeout, 1, &event, &n);
 		if (DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED)
 			return false;
@@ -143,8 +143,8 @@ static void address_that_goes_and_comes_is_told(void)
 	end(&it);
 }
 
-/* rxe tells of it by the connection manager, so only to an IA that listens or is connected. The last case:
- * the device is gone after it. */
+/* rxe reports the removal through the connection manager, only to an IA that listens or is connected. This
+ * must be the last case: afterwards there is no device. */
 static void device_that_is_removed_is_told_and_the_ia_closes(void)
 {
 	DAT_EVD_HANDLE evd;
@@ -156,7 +156,7 @@ static void device_that_is_removed_is_told_and_the_ia_closes(void)
 
 	OK(dat_evd_create(it.ia, QLEN, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &evd));
 	OK(dat_psp_create(it.ia, 45290, evd, DAT_PSP_CONSUMER_FLAG, &psp));
-	/* on rxe it ends when no program has the device open */
+	/* rxe removes the device once no program has it open */
 	shell("rdma link delete %s >/dev/null 2>&1 &", variable("LIFE_RDMA"));
 	expect_change(&it, DAT_NET_RDMA, 1, 0);
 	end(&it);

@@ -50,7 +50,7 @@ static void close_all(struct place *p)
 		OK(dat_ia_close(p->ias[i], DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* A listener without DAT. Returns its descriptor, or -1. */
+/* Listens without DAT. Returns the descriptor, or -1. */
 static int listen_on(const char *address, unsigned port)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
@@ -119,7 +119,7 @@ static void free_number_is_found_among_many_taken(void)
 	open_all(&p);
 	if (system("echo 33000 33999 > /proc/sys/net/ipv4/ip_local_port_range"))
 		skip("the range of ports cannot be set");
-	for (unsigned port = 33000; port < 34000; port += 2)	/* half of them, on the second IA */
+	for (unsigned port = 33000; port < 34000; port += 2)	/* half of the qualifiers, on the second IA */
 		taken += listen_on(addresses[1], port) >= 0;
 	EXPECT(taken == 500);
 	OK(dat_net_port(&p.list, DAT_PSP_CONSUMER_FLAG, &qual, p.psps, NULL));
@@ -141,7 +141,7 @@ static void no_free_number_is_an_error_that_leaves_none(void)
 	open_all(&p);
 	if (system("echo 33000 33999 > /proc/sys/net/ipv4/ip_local_port_range"))
 		skip("the range of ports cannot be set");
-	p.list.ias = (DAT_IA_HANDLE[]){ p.ias[0], p.ias[0] };	/* its own service is in the way each time */
+	p.list.ias = (DAT_IA_HANDLE[]){ p.ias[0], p.ias[0] };	/* its own service has the port each time */
 	p.list.evds = (DAT_EVD_HANDLE[]){ p.evds[0], p.evds[0] };
 	before = open_descriptors();
 	EXPECT(DAT_GET_TYPE(dat_net_port(&p.list, DAT_PSP_CONSUMER_FLAG, &qual, p.psps, &failed)) ==

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* observed.c - threads that send while others watch and change what they use: messages that are captured,
- * counters that are read, multicast groups that are joined and left, raw Ethernet endpoints that come and go. All
- * calls succeed; a thread sanitizer tells of races (make check-tsan).
- *
- *	observed [CASE...]; LIFE_SECONDS is the time of each case (default: 1) */
+/* observed.c - threads that send while others read and change what they use: captures of messages, counters,
+ * multicast groups, raw Ethernet endpoints. All calls succeed. A thread sanitizer reports races (make
+ * check-tsan). LIFE_SECONDS is the time of each case (default: 1). */
 #include "life.h"
 #include "common/control.h"
 #include "test/own_network.h"
@@ -51,7 +49,7 @@ static void run_threads(void *(*const what[])(void *), void *const arg[], int n)
 
 /* --- the control socket ---------------------------------------------------------------------- */
 
-/* The address of this process's control socket. */
+/* Returns the address of this process's control socket. */
 static socklen_t find_socket(struct sockaddr_un *to)
 {
 	FILE *file = fopen("/proc/net/unix", "r");
@@ -70,7 +68,7 @@ static socklen_t find_socket(struct sockaddr_un *to)
 	return length;
 }
 
-/* False: the request was answered with an error. */
+/* Returns false if the answer is an error. */
 static bool ask(int fd, unsigned verb, const char *json)
 {
 	static char packet[sizeof(struct control_header) + CONTROL_BODY];
@@ -96,7 +94,7 @@ static void *capture(void *arg)
 	EXPECT(length && fd >= 0 && !connect(fd, (struct sockaddr *)&to, length));
 	EXPECT(recv(fd, welcome, sizeof welcome, 0) > 0);
 	while (!is_over()) {
-		/* A message of the last capture may be incomplete still: then the next one is refused. */
+		/* A record of the last capture may still be incomplete: then the next capture is refused. */
 		captures += ask(fd, CONTROL_TAP, "{\"client\":1,\"snap\":100}");
 		usleep(1000);
 		EXPECT(ask(fd, CONTROL_COUNTERS, "{}"));
@@ -173,7 +171,7 @@ static void open_member(struct member *m)
 	OK(dat_ep_create(shared_ia, m->pz, m->recv, m->request, m->conn, &attr, &m->ep));
 }
 
-/* Receives what has come, so that receives and the EVD do not run out. */
+/* Takes what has come, so that there are always posted receives and room in the EVD. */
 static void receive_all(struct member *m, DAT_LMR_TRIPLET *to)
 {
 	DAT_EVENT event;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* present.c - dat_ia_query tells the MTU and the port state of now, not those of the open; what
- * it told before stays readable; and many queries and changes keep no memory. The software
- * device is on the loopback interface of a network namespace of its own; another device of
- * LIFE_DEVICE is on the interface that LIFE_NETDEV names. */
+/* present.c - dat_ia_query returns the present MTU and port state, not those of the open; what an earlier
+ * query returned stays readable; many queries and changes do not use more and more memory. The software
+ * device is on the loopback interface of a network namespace of its own; another device of LIFE_DEVICE is on
+ * the interface that LIFE_NETDEV names. */
 #include "life.h"
 #include <malloc.h>
 #include <net/if.h>
@@ -76,7 +76,7 @@ static const char *told(DAT_IA_HANDLE ia, const char *name)
 #define MTU "DAT_IB_TRANSPORT_MTU"
 #define STATUS "DAT_IB_PORT_STATUS"
 
-/* The device may learn of a change a little later. */
+/* The device may notice a change a little later. */
 static const char *await_told(DAT_IA_HANDLE ia, const char *name, const char *value)
 {
 	double end = life_now() + 20 * SLOWER;
@@ -98,7 +98,7 @@ static DAT_IA_HANDLE open_it(void)
 
 	if (life_on_soft()) {
 		own_network();
-		set_mtu(1500);	/* below what the device makes of a larger one */
+		set_mtu(1500);	/* smaller than the largest MTU of the device */
 	} else if (!request(SIOCGIFMTU, &ifr)) {
 		skip("LIFE_NETDEV names no interface");
 	}
@@ -230,7 +230,7 @@ static void *change_all_the_time(void *arg)
 	return NULL;
 }
 
-/* Both attributes of one query. */
+/* Reads both attributes in one query. */
 static void query_both(DAT_IA_HANDLE ia, int *found, bool *active)
 {
 	DAT_PROVIDER_ATTR attr;

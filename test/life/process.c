@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* process.c - what happens to open IAs when their process forks, executes a program, or
- * ends with everything open. A child that hangs is ended by run() and fails its case; how long
- * anything takes is no matter of these tests. */
+/* process.c - a process with open IAs forks, executes a program, or exits. A child that hangs is killed by
+ * run(), which fails its case. How long anything takes is not tested. */
 #include "life.h"
 #include <errno.h>
 #include <pthread.h>
@@ -98,7 +97,7 @@ static void *traffic(void *arg)
 	return NULL;
 }
 
-/* Whatever locks are held at that moment, the child can go on. */
+/* The child can go on, whatever locks were held at the fork. */
 static void children_forked_in_the_midst_of_traffic_go_on(void)
 {
 	struct session *s = session_opened();
@@ -134,7 +133,7 @@ static void *churn(void *arg)
 	return NULL;
 }
 
-/* The sanitizers' allocators do not come through a fork while others allocate. */
+/* A fork while other threads allocate breaks the allocators of sanitizers. */
 static void needs_fork_while_others_allocate(void)
 {
 	if (SANITIZED)
@@ -210,7 +209,7 @@ static void another_thread_opens(void)
 	pthread_join(thread, NULL);
 }
 
-/* What the parent's connections had allocated is lost in the child, which the leak check would tell. */
+/* The child loses the memory of the parent's connections, which a leak check would report. */
 static void count_descriptors(const void *unused)
 {
 	(void)unused;
@@ -252,7 +251,7 @@ static void no_descriptor_is_inherited_by_exec(void)
 	OK(dat_cno_create(s->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
 	works(s);
 	result = run(list_descriptors, NULL);
-	/* "total 0", 0, 1, 2, and the directory that ls reads. */
+	/* The lines are "total 0", three descriptors, and the directory that ls reads. */
 	if (result.status || result.lines != 5)
 		fail("expected 0, 1, 2 and the directory, found %s", result.text);
 	OK(session_close(s));
@@ -308,7 +307,7 @@ static struct session *everything(void)
 	return s;
 }
 
-static struct session *last;	/* reachable: no leak in the eyes of a sanitizer */
+static struct session *last;	/* reachable, so that a sanitizer does not report a leak */
 
 static void exit_37(const void *arg)
 {
@@ -413,7 +412,7 @@ static void exit_in_the_midst_of_traffic_ends_the_process(void)
 	}
 }
 
-/* Its last IA is closed: the provider is gone, and the handles of its objects are not good. */
+/* After the last IA of a provider was closed, the handles of its objects are invalid. */
 static void handles_of_a_closed_ia_are_refused(void)
 {
 	static struct session s;

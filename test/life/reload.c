@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* reload.c - a program that loads libdat2 itself: after it closed the IA and the library,
- * nothing of ours is left, and it can begin anew as often as it likes. */
+/* reload.c - a program that loads libdat2 itself: after it closed the IA and the library, nothing of the
+ * libraries is left, and it can load them again, as often as it likes. */
 #include "life.h"
 #include <dlfcn.h>
 #include <malloc.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What life.c calls: here each call is looked up in the library that is just loaded. */
+/* The DAT calls of life.c. Each is looked up in the library that is loaded at the time. */
 static void *library;
 #define CALL(function, ...) ((__typeof__(&function))find(#function))(__VA_ARGS__)
 
@@ -151,7 +151,7 @@ static void use_a_fresh_provider(void)
 	EXPECT(!mapped("libdapl"));
 }
 
-/* The library stays loaded, the provider comes and goes. */
+/* The library stays loaded. The provider is loaded and unloaded in each round. */
 static void the_provider_comes_and_goes(void)
 {
 	load();
@@ -159,7 +159,7 @@ static void the_provider_comes_and_goes(void)
 	dlclose(library);
 }
 
-/* What programs do that forget to close the IA. */
+/* A program that does not close its IA unloads the library all the same. */
 static void unloading_with_an_open_ia_does_no_harm(void)
 {
 	static struct session s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* shortages.c - what the software device says when the process lacks something: one line with the
- * limit for each call that finds no descriptor, and the right subtype. */
+/* shortages.c - what the software device prints and returns when the process lacks something: a line with
+ * the limit for each call that gets no descriptor, and the right subtype. */
 #include "failures.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void limit(int resource, rlim_t value)
 		fail("setrlimit");
 }
 
-/* From now on the process gets no descriptor. */
+/* Lowers the limit: the process gets no more descriptors. */
 static void use_up_descriptors(void)
 {
 	int fd = dup(2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* threads.c - many threads at once: opening and closing the same IA name, making and
- * freeing objects of every kind, sending. What is left at the end is nothing. */
+/* threads.c - many threads open and close the same IA name, make and free objects of every kind, and send,
+ * at the same time. Nothing is left at the end. */
 #include "life.h"
 #include "test/variables.h"
 #include <pthread.h>
@@ -151,7 +151,7 @@ static void one_ep(unsigned choice)
 	DO(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
 	DO(dat_evd_create(shared, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &cr));
 	DO(dat_psp_create_any(shared, &qual, cr, DAT_PSP_CONSUMER_FLAG, &psp));
-	if (choice & 2) {	/* to itself, abandoned at once */
+	if (choice & 2) {	/* connects to itself, and abandons it at once */
 		DAT_IA_ATTR ia;
 
 		DO(dat_ia_query(shared, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &ia, 0, NULL));
@@ -163,7 +163,7 @@ static void one_ep(unsigned choice)
 	if (srq)
 		DO(dat_srq_free(srq));
 	DO(dat_evd_free(evd));
-	if (choice & 2) {	/* the request may have come: it goes with the IA */
+	if (choice & 2) {	/* the request may have come: it is freed with the IA */
 		DAT_EVENT event;
 
 		while (dat_evd_dequeue(cr, &event) == DAT_SUCCESS)
@@ -211,7 +211,7 @@ static void threads_make_objects_of_every_kind(void)
 	EXPECT(open_descriptors() == descriptors);
 }
 
-/* Objects come and go while others of the IA are at work, and then the IA goes. */
+/* Threads make and free objects while other objects of the IA are in use. Then the IA is closed. */
 static void *at_work(void *arg)
 {
 	struct session *s = arg;
@@ -240,9 +240,8 @@ static void objects_are_made_beside_traffic(void)
 
 /* --- waiters ------------------------------------------------------------------------------ */
 
-/* Two threads throw a ball to and fro, each waiting for it: a wake-up that is lost stops both. How
- * long a ball is held varies, so that it comes to waiters that look, that are about to sleep, and
- * that sleep. */
+/* Two threads wake each other in turn: a lost wake-up stops both. The time between two wake-ups varies, so
+ * that they come to waiters that poll, that are about to sleep, and that sleep. */
 enum { PLAYERS = 2, THROWS = SANITIZED ? 5000 : 50000 };
 static DAT_EVD_HANDLE player[PLAYERS];
 

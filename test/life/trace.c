@@ -127,7 +127,7 @@ static void *attribute(DAT_IA_HANDLE ia, const char *name)
 	fail("no attribute %s", name);
 }
 
-/* The service thread may be in the middle of a record: to free a CNO is to wait for it. */
+/* Waits for the service thread, which may be printing a record: dat_cno_free() waits for callbacks. */
 static void let_callbacks_end(DAT_IA_HANDLE ia)
 {
 	static const DAT_OS_WAIT_PROXY_AGENT none;
@@ -203,7 +203,7 @@ static long thread_of(const char *line)
 	return thread;
 }
 
-/* The lines of one thread. For free(). */
+/* Returns the lines of one thread. The caller frees them. */
 static char *story_of(long thread, const char *text)
 {
 	char *story = calloc(1, strlen(text) + 1), *end = story;
@@ -214,8 +214,8 @@ static char *story_of(long thread, const char *text)
 	return story;
 }
 
-/* What each thread printed as it happened comes once more, in the same order; of many the last
- * ones. */
+/* The dump has the records that each thread printed, in the same order; if there were many, the last ones.
+ * */
 static void trace_records_are_dumped_on_request(void)
 {
 	struct child_result result = run(trace_for_a_while, "dump");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* waiters.c - a thread that blocks in dat_evd_wait or dat_cno_wait serves the device itself:
- * the provider's thread is not woken for them. The peer is another process. */
+/* waiters.c - a thread that blocks in dat_evd_wait or dat_cno_wait drives the progress of the device itself:
+ * events for it do not wake the service thread. The peer is another process. */
 #include "life.h"
 #include <dirent.h>
 #include <signal.h>
@@ -54,7 +54,7 @@ static void post(struct part *p, bool receive)
 							   DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-/* The peer: a message now and then, so that the other has fallen asleep. */
+/* The peer sends with pauses, so that the other process sleeps before each message. */
 static void send_all(int from)
 {
 	DAT_CONN_QUAL qual;
@@ -77,7 +77,7 @@ static void send_all(int from)
 	OK(dat_ia_close(p.ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* How often the provider's threads went to sleep. */
+/* Returns how often the provider's threads went to sleep. */
 static long sleeps_of_provider(void)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -125,7 +125,7 @@ static void accept_peer(struct part *p)
 	OK(await(p->conn, DAT_CONNECTION_EVENT_ESTABLISHED, MOMENT, &event));
 }
 
-/* Forks the peer, which ends with us. */
+/* Forks the peer, which ends with this process. */
 static pid_t start_peer(int *tell)
 {
 	int ends[2];

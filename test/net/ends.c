@@ -158,7 +158,7 @@ void await_server(pid_t pid)
 	}
 }
 
-/* Sends back what comes, checked, to the end of the connection. */
+/* Checks and sends back what comes, until the connection ends. */
 void echo(struct end *e)
 {
 	unsigned length;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* mcast.c - multicast of the software device between processes, here and behind a link: members that
- * leave or die, addresses with a scope, many groups, and what the network sees of a membership. */
+/* mcast.c - multicast of the software device between processes, on this host and behind a link: members that
+ * leave or are killed, addresses with a scope, many groups, and the membership reports on the network. */
 #include "ends.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -126,7 +126,7 @@ static uint32_t next_number(struct node *n)
 
 /* --- members in processes of their own --------------------------------------------------------- */
 
-/* `number` of groups of this family, with this scope. */
+/* Returns the address of the group `number` of this family, with this scope. */
 static struct sockaddr_storage group_of(int family, uint16_t number, unsigned scope)
 {
 	struct sockaddr_storage group = { .ss_family = family };
@@ -191,7 +191,7 @@ static uint32_t command(const struct member *m, int what, uint16_t group, uint32
 						    (unsigned)(group_number)); \
 	} while (0)
 
-/* Before that, an IPv6 address cannot be bound to. */
+/* Waits for the link: before that, an IPv6 address cannot be bound to. */
 static void await_link(const char *netdev)
 {
 	char line[100];
@@ -203,7 +203,7 @@ static void await_link(const char *netdev)
 	}
 }
 
-/* In this network namespace, or in one of its own at the other end of the link. */
+/* Starts a member in this network namespace, or in one of its own at the other end of the link. */
 static struct member start(bool apart, int family, const char *address)
 {
 	const char *netdev = apart ? "net1" : "net0";
@@ -245,7 +245,7 @@ static void finish(const struct member *m)
 	expect_good_end(m->pid);
 }
 
-/* A link with this address at its end net0. */
+/* Makes a link with this address at its end net0. */
 static void make_link(int family, const char *address)
 {
 	char line[200];
@@ -263,7 +263,8 @@ static void make_link(int family, const char *address)
 
 /* --- cases ----------------------------------------------------------------------------------- */
 
-/* One that leaves hears a later number of another group next, and so has not heard those between. */
+/* A member that has left a group receives a later number of another group next, which shows that it did not
+ * get those between. */
 static void processes_join_and_leave(int family, const char *here, const char *there)
 {
 	struct member one, two, far;
@@ -355,7 +356,7 @@ static void a_scope_is_the_interface(void)
 	close_node(n);
 }
 
-/* Many sockets serve them: the kernel lets one be in 20. */
+/* The provider uses many sockets: the kernel lets a socket join 20 groups. */
 static void many_groups(int family)
 {
 	struct sockaddr_storage group;
@@ -397,7 +398,7 @@ static void many_groups(int family)
 static void a_thousand_groups(void) { many_groups(AF_INET); }
 static void a_thousand_groups_of_ipv6(void) { many_groups(AF_INET6); }
 
-/* A report of this membership, IGMPv3 or MLDv2, goes to the routers. */
+/* Waits for a report of this membership to the routers, IGMPv3 or MLDv2. */
 static void expect_report(int family, const struct sockaddr_storage *group, int packets)
 {
 	static const uint8_t routers_4[ETH_ALEN] = { 1, 0, 0x5e, 0, 0, 0x16 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* namespaces.c - the software device between two network namespaces with a link that loses
- * and reorders packets, or goes down: data arrive whole, and a peer that cannot be reached any more is
- * noticed, by each connection in its own time; one that merely stands still is not taken for it. Two
- * processes. */
+/* namespaces.c - the software device in two processes, between two network namespaces. Their link loses and
+ * reorders packets, or goes down. Data arrive whole. A peer that cannot be reached is detected, by each
+ * connection in its own time; a peer that is merely stopped is not. */
 #include "ends.h"
 #include <sched.h>
 #include <signal.h>
@@ -35,7 +34,7 @@ static void never(struct end *e)
 	pause();
 }
 
-/* The server, in a namespace of its own behind a link. Returns its process. */
+/* Forks the server, in a namespace of its own behind a link. Returns its process. */
 static pid_t start_server(void (*job)(struct end *))
 {
 	static const char *const ours[] = {
@@ -123,13 +122,13 @@ static void data_survive_loss_and_reordering(void)
 }
 static void data_survive_duplicates(void) { exchange_over("delay 1ms duplicate 5%"); }
 
-/* Connections break here, and the lines that say so are test/life/diagnosis' business. */
+/* Connections break here. test/life/diagnosis checks the lines that say so. */
 static void expect_failures(void)
 {
 	setenv("DAPL_DBG_TYPE", "1", 1);
 }
 
-/* DAPL_ACK_TIMER and DAPL_ACK_RETRY say how long: 4.096 us * 2^16 * (7 + 1) = 2.1 s. */
+/* The time that DAPL_ACK_TIMER and DAPL_ACK_RETRY give: 4.096 us * 2^16 * (7 + 1) = 2.1 s. */
 static void be_impatient(void)
 {
 	setenv("DAPL_ACK_TIMER", "16", 1);
@@ -204,7 +203,7 @@ static void set_patience(DAT_EP_HANDLE ep, const char *ack_timeout, const char *
 			 DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR, &param));
 }
 
-/* Nothing passes in either direction, and nothing tells so. */
+/* Packets are dropped in both directions, without an error. */
 static void silence(pid_t pid)
 {
 	char line[300];
@@ -245,8 +244,8 @@ static DAT_EP_STATE state_of(DAT_EP_HANDLE ep)
 	return state;
 }
 
-/* Two connections to a server, which then falls silent. Both have the same EVDs, so the order of their
- * events is that of the ends. */
+/* Makes two connections to a server, which then becomes unreachable. Both use the same EVDs, so their events
+ * come in the order in which the connections end. */
 static pid_t connect_two(struct end *one, struct end *two, const char *const patience[2][2])
 {
 	pid_t pid;
@@ -264,8 +263,8 @@ static pid_t connect_two(struct end *one, struct end *two, const char *const pat
 	return pid;
 }
 
-/* The first is broken, the second is not; its own time is many times as long, so that a machine that stops
- * for some seconds does not change the order. */
+/* The first is broken, the second is not yet. Its time is many times as long, so that the order holds on a
+ * machine that stops for some seconds. */
 static void end_both(struct end *one, const struct end *two, pid_t pid)
 {
 	EXPECT(state_of(one->ep) == DAT_EP_STATE_DISCONNECTED);
@@ -302,8 +301,8 @@ static void fewer_retries_break_an_idle_connection_first(void)
 
 /* --- standing still --------------------------------------------------------------------------- */
 
-/* More than the sockets hold is under way to a peer that is stopped, for longer than the
- * limit: its kernel still answers, so it lives. */
+/* A peer is stopped for longer than the limit, while more data than the sockets hold is in progress to it.
+ * Its kernel still answers, so the connection stays. */
 static void a_peer_that_stands_still_is_not_lost(void)
 {
 	enum { WRITES = 8 };

@@ -29,7 +29,7 @@ struct advert {
 
 struct play {
 	unsigned size, rounds;
-	unsigned clients;	/* of one rping, one after the other */
+	unsigned clients;	/* connections of one rping, one after the other */
 	bool spoil;		/* the last echo */
 	const char *options;	/* more of rping's */
 	pid_t rping;
@@ -71,7 +71,7 @@ static void hear(struct end *e, struct advert *heard, unsigned round)
 	post_receive(e, HEARD);
 }
 
-/* What we ping: any characters that can be seen. */
+/* The data of this client: printable characters. */
 static void make_our_data(char *p, unsigned round)
 {
 	for (unsigned i = 0; i < play->size - 1; i++)
@@ -79,7 +79,7 @@ static void make_our_data(char *p, unsigned round)
 	p[play->size - 1] = '\0';
 }
 
-/* What rping pings: "rdma-ping-3: DEFG", from A to z and again; each round begins one later. */
+/* The data of rping: "rdma-ping-3: DEFG", from A to z and again. Each round begins with the next letter. */
 static void make_rpings_data(char *p, unsigned round)
 {
 	unsigned head = sprintf(p, "rdma-ping-%u: ", round);
@@ -216,7 +216,7 @@ static void become_rping(const void *unused)
 	fail("no /bin/sh");
 }
 
-/* It shows the data of all rounds, in this order. */
+/* rping prints the data of all rounds, in this order. */
 static void expect_shown(const char *text)
 {
 	char *line = malloc(play->size + 40), *data;
@@ -291,7 +291,7 @@ static void a_hundred_rounds(void) { rounds_of(USUAL, 100); }
 static void the_smallest_data_come_back(void) { rounds_of(SMALLEST, 20); }
 static void the_largest_data_come_back(void) { rounds_of(LARGEST, 20); }
 
-/* A segment of siw's, a byte more, a page, several segments and a rest. */
+/* Lengths: a segment of siw, a byte more, a page, several segments and a rest. */
 static void data_of_several_sizes(void)
 {
 	static const unsigned sizes[] = { 1428, 1429, 4096, 30001 };
@@ -312,7 +312,8 @@ static void crc_and_several_sizes(void)
 	data_of_several_sizes();
 }
 
-/* Only as server: as client it calls rdma_establish, which iWARP refuses, to its own -s too. */
+/* rping is the server here: as client it calls rdma_establish, which fails on iWARP, also with `rping -s`.
+ * */
 static void rping_makes_its_own_queue_pair(void)
 {
 	play_out((struct play){ .size = USUAL, .rounds = 20, .clients = 1, .options = "-q" });

@@ -99,7 +99,7 @@ static void start_client(struct end *e)
 	OK(connect_to(e, soft_connects ? SIW : SOFT, DEATH, DAT_CONNECTION_EVENT_ESTABLISHED));
 }
 
-/* siw does not tell one kind of end from the other. */
+/* siw does not distinguish the two kinds of end. */
 static void see_it_end(struct end *e, bool soft)
 {
 	DAT_EVENT event;
@@ -176,7 +176,7 @@ static bool runs(pid_t pid)
 	return !waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid;
 }
 
-/* iWARP has a write done when TCP has it, so that one may succeed; a read may not. */
+/* On iWARP a write completes once TCP has taken it, so the write may succeed. The read must not. */
 static void refused(void (*post)(struct end *), bool must_fail)
 {
 	DAT_DTO_COMPLETION_STATUS status;
@@ -187,7 +187,7 @@ static void refused(void (*post)(struct end *), bool must_fail)
 	setenv("DAPL_DBG_TYPE", "1", 1);
 	pid = start_server(served_to_the_end);
 	start_client(&e);
-	/* siw tells an acceptor nothing of a connection that ended at once but that it failed */
+	/* to the acceptor siw reports a connection that ended at once only as a failure */
 	while (!__atomic_load_n(&server->connected, __ATOMIC_ACQUIRE) && runs(pid))
 		usleep(1000);
 	post(&e);

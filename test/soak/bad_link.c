@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* bad_link.c - forwards packets between two TUN devices, badly (bad_link.h). */
+/* bad_link.c - forwards packets between two TUN devices, and loses, doubles, delays and resets some
+ * (bad_link.h). */
 #include "bad_link.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -51,7 +52,7 @@ static void bring_up(int fd, struct ifreq *request)
 		fail("bringing up %s: %s", request->ifr_name, strerror(errno));
 }
 
-/* A TUN device with that address, in a new namespace that the thread is in from now on. */
+/* Makes a network namespace with a TUN device of this address, and moves the thread into it. */
 static int make_device(const char *address)
 {
 	struct ifreq request = { .ifr_name = BAD_LINK_DEVICE, .ifr_flags = IFF_TUN | IFF_NO_PI };
@@ -101,7 +102,7 @@ static uint16_t folded(uint32_t sum)
 	return htons((uint16_t)~sum);
 }
 
-/* The packet becomes a reset of its connection, as if its sender had sent that. */
+/* Replaces the packet by a reset of its connection, as if its sender had reset it. */
 static int make_reset(uint8_t *packet, struct tcphdr *tcp)
 {
 	struct ip *ip = (struct ip *)packet;

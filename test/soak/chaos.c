@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* chaos.c - connects and disconnects over a link that loses, doubles and reorders packets, loses each FIN or
- * RST, or resets connections: each connect ends in exactly one event, each connection in
- * exactly one terminal event on each side, and nothing stays. Also strangers that connect and say
- * nothing, or little. --rounds sets the number of connects. */
+ * RST, or resets connections. Each connect ends in exactly one event, each connection in exactly one
+ * terminal event on each side, and nothing is left. Half-open connections send nothing, or a part of a
+ * request. --rounds sets the number of connects. */
 #include "bad_link.h"
 #include "test/own_network.h"
 #include <arpa/inet.h>
@@ -21,7 +21,7 @@
 enum {
 	AT_ONCE = 48,	/* connects under way */
 	TIMEOUT = 20,	/* s of a dat_ep_connect; lost packets are sent again after 1, 3 and 7 s */
-	STALL = 100,	/* s without an event; a lost peer is found out after a minute */
+	STALL = 100,	/* s without an event; a lost peer is detected after a minute */
 	UNCLOSED = 3000, /* connections that the kernel cannot close: each keeps a port for minutes */
 	TABLE = 4096,	/* endpoints of the server */
 	EVENTS = 2 * TABLE, /* two for each endpoint: no EVD overflows */
@@ -42,7 +42,7 @@ struct end {
 	uint64_t random;
 };
 
-/* One endpoint from connect or accept to its end. */
+/* An endpoint from its connect or accept to its end. */
 struct life {
 	DAT_EP_HANDLE ep; /* NULL: none */
 	bool established;
@@ -81,7 +81,7 @@ static void begin_life(struct end *e, struct life *life)
 	OK(dat_ep_create(e->ia, e->pz, e->dto, e->dto, e->conn, NULL, &life->ep));
 }
 
-/* An event on a connection that is established, or must not be. */
+/* Checks an event: the connection must have been established before it, or must not have been. */
 static void expect_state(const struct life *life, const DAT_EVENT *event, bool established)
 {
 	if (life->terminal || life->established != established)
@@ -109,7 +109,7 @@ static void free_ended(struct life *lives, unsigned n, double age)
 		}
 }
 
-/* Both sides may do it at the same time. Fails if the connection has just ended. */
+/* Disconnects. Both sides may do so at the same time. The call fails if the connection has just ended. */
 static void maybe_disconnect(struct end *e, const struct life *life, unsigned in_ten)
 {
 	if (soak_below(&e->random, 10) < in_ten)
@@ -267,7 +267,7 @@ static void client_event(struct end *e, struct life *lives, const DAT_EVENT *eve
 		expect_state(life, event, false);
 		life->established = true;
 		o->established++;
-		/* the side that connects ends all that the server leaves: 10 in 10 */
+		/* the client disconnects what the server does not, always */
 		maybe_disconnect(e, life, 10);
 		return;
 	case DAT_CONNECTION_EVENT_DISCONNECTED: o->disconnected++; break;
@@ -283,7 +283,7 @@ static void client_event(struct end *e, struct life *lives, const DAT_EVENT *eve
 	end_life(life, event);
 }
 
-/* `connects` of them, AT_ONCE under way. */
+/* Makes `connects` connections, with AT_ONCE in progress. */
 static struct outcome connect_many(struct end *e, unsigned connects, const char *address)
 {
 	static struct life lives[AT_ONCE];
@@ -340,7 +340,7 @@ static void report(const char *name, unsigned connects, const struct outcome *o,
 static void be_quiet(void)
 {
 	setenv("DAPL_DBG_TYPE", "1",
-	       1); /* lines about failures are test/life/diagnosis' business */
+	       1); /* test/life/diagnosis checks the lines about failures */
 }
 
 static void connects_over(const char *name, struct bad_link *link, unsigned connects)
@@ -353,7 +353,8 @@ static void connects_over(const char *name, struct bad_link *link, unsigned conn
 	open_end(&e, BAD_LINK_DEVICE, 1);
 	opened = soak_hold();
 	o = connect_many(&e, connects, BAD_LINK_SERVER);
-	/* Over a link that works the server hears of the end of all, and the kernel closes its sockets. */
+	/* Over a link that works, the server gets the end of all connections, and the kernel closes its
+	 * sockets. */
 	link->loss = link->reset = link->delayed = link->doubled = 0;
 	link->drop_fin = link->drop_rst = false;
 	soak_expect_held(&opened, "the client after all connections", NULL);

@@ -54,8 +54,8 @@ struct recipe {
 
 static uint64_t operations; /* of each side */
 
-/* What the sides tell each other. They may differ in byte order: numbers are big-endian, but for the figures,
- * which are of processes of one build. */
+/* What each side publishes for the other. The sides may differ in byte order: numbers are big-endian, except
+ * the figures, which only processes of one build print. */
 static struct board {
 	struct {
 		volatile bool ready, connected, done;
@@ -276,7 +276,7 @@ static DAT_LMR_TRIPLET here(const void *at, uint32_t length)
 				  .segment_length = length };
 }
 
-/* What is at `at` in the memory of this side, in that of the peer. */
+/* Returns the place in the peer's memory that corresponds to `at` in this side's memory. */
 static DAT_RMR_TRIPLET there(const volatile void *at, uint32_t length)
 {
 	return (DAT_RMR_TRIPLET){ .rmr_context = (DAT_RMR_CONTEXT)be64toh(board->side[!e.me].key),
@@ -391,7 +391,7 @@ static void request_completed(uint64_t number)
 	}
 }
 
-/* The peer's operations up to its next send are in place. */
+/* Checks the peer's operations up to its next send: their data must be in place. */
 static void message_arrived(const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
 	uint8_t *slot = e.memory->receive[e.received % WINDOW];

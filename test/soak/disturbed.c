@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* disturbed.c - what the system does to a process with live endpoints: fork, exec and exit of children, stop and
- * continue, a storm of signals, a step of the clock. Data and events stay whole, and a wait
- * never ends before its time. How late a wait ends, and what an idle process uses, is printed. */
+/* disturbed.c - what the system does to a process with live endpoints: fork, exec and exit of children, stop
+ * and continue, many signals, a step of the clock. Data and events stay whole, and no wait ends before its
+ * time. How late waits end, and what an idle process uses, is printed. */
 #include "traffic.h"
 #include "test/own_network.h"
 #include <errno.h>
@@ -137,7 +137,7 @@ static void connect_sides(struct traffic *t, int me, DAT_EVD_HANDLE cr)
 	t->peer = &board->at[!me];
 }
 
-/* The connection must not break: so no DTO completes with an error before the end. */
+/* The connection must not break: no DTO completes with an error before the end. */
 static _Noreturn void one_side(int me)
 {
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL, cr;
@@ -168,7 +168,7 @@ static _Noreturn void one_side(int me)
 	exit(0);
 }
 
-/* Stops are short and long; a long one is longer than the times of the revocation and the service thread. */
+/* Stops are short or long. A long one exceeds the timeouts of the revocation and of the service thread. */
 static void stop_and_continue(const pid_t *pids, unsigned rounds)
 {
 	uint64_t random = soak_stream(3);
@@ -255,7 +255,7 @@ static DAT_RETURN wait_out(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_EVENT *e
 	return ret;
 }
 
-/* The system's own wait, which signals interrupt, too. Returns by how much it is late, in seconds. */
+/* Waits by a system call, which signals interrupt, too. Returns by how many seconds it ended late. */
 static double sleep_out(double seconds)
 {
 	double until = life_now() + seconds, left = seconds;
@@ -273,8 +273,8 @@ struct late {
 	double wait, ppoll;	/* seconds, of the latest of each */
 };
 
-/* Waits of an EVD without events. Each is followed by a wait of the system of the same length: what is late
- * there is the machine's part. */
+/* Waits on an EVD without events, each followed by a system call that waits as long: its lateness is that of
+ * the machine. */
 static struct late wait_often(DAT_EVD_HANDLE evd, unsigned n)
 {
 	uint64_t random = soak_stream(4);
@@ -390,7 +390,7 @@ static void *step_clock(void *arg)
 	return NULL;
 }
 
-/* The clock belongs to all of the machine, so only one that belongs to the test is stepped. */
+/* The whole machine uses the clock, so it is stepped only in the machine of the test. */
 static void waits_end_in_time_while_the_clock_is_stepped(void)
 {
 	unsigned rounds = soak_rounds(60);

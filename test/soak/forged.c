@@ -29,7 +29,7 @@ static const char *const name_of[] = { "guessed key",
 				       "region without remote access",
 				       "range outside the region" };
 
-/* The regions of the victim, in this order in its memory, with a page around each. */
+/* The regions of the victim, in this order in its memory, with unregistered pages between them. */
 enum place { OPEN, READ_ONLY, WRITE_ONLY, ZONE, LOCAL, FREED, PLACES };
 
 static struct board {
@@ -266,7 +266,8 @@ static struct request forge(struct end *e, enum forgery forgery)
 	return r;
 }
 
-/* A read first, which is allowed: of the region that is freed after it, if that is what is forged. */
+/* Makes an allowed read first: of the region that is freed afterwards, if the key of a freed region is to be
+ * forged. */
 static void attack(struct end *e, unsigned round, unsigned *refused)
 {
 	enum forgery forgery = (enum forgery)soak_below(&e->random, FORGERIES);
@@ -329,7 +330,7 @@ static void attempts(const char *name)
 	pid_t pid;
 
 	setenv("DAPL_DBG_TYPE", "1",
-	       1); /* lines about refused requests are test/life/diagnosis' business */
+	       1); /* test/life/diagnosis checks the lines about refused requests */
 	own_network();
 	board = soak_shared(sizeof *board);
 	pid = fork();

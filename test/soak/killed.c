@@ -20,7 +20,7 @@
 
 enum {
 	STEPS = 1500, /* most steps of a victim that ends by itself */
-	LATE = 60,    /* s: a survivor that still waits then waits for ever */
+	LATE = 60,    /* s; a survivor that waits for longer hangs */
 };
 
 struct order {
@@ -83,7 +83,8 @@ static void open_adapter(DAT_IA_HANDLE *ia, DAT_PZ_HANDLE *pz, DAT_EVD_HANDLE *a
 	OK(dat_evd_create(*ia, 64, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, cr));
 }
 
-/* On siw the acceptor must not send first, lest its message comes with the MPA reply. */
+/* On siw the acceptor must not send first: its message could arrive together with the MPA reply, which siw
+ * refuses. */
 static bool may_send(bool connects, const volatile bool *peer_connected)
 {
 	return life_on_soft() || connects || *peer_connected;
@@ -113,7 +114,7 @@ static void victim_connection(const struct order *o, struct traffic *t, DAT_EVD_
 	board->connected = true;
 }
 
-/* Its end has four forms, of which the survivor notices the same. */
+/* The victim ends in one of four ways. The survivor sees the same in each. */
 static void victim_life(const struct order *o)
 {
 	DAT_EVD_HANDLE async, cr;
@@ -123,7 +124,7 @@ static void victim_life(const struct order *o)
 	unsigned steps, form;
 
 	if (o->kill_after >= 0)
-		end_without_leak_check();	/* it complains when it is killed */
+		end_without_leak_check();	/* it prints a line when it is killed */
 	open_adapter(&ia, &pz, &async, &cr);
 	traffic_begin(&t, ia, pz, 2 * o->round + 1);
 	board->victim = t.mine;
@@ -152,7 +153,7 @@ static void victim_life(const struct order *o)
 
 /* --- the launcher --------------------------------------------------------------------------------- */
 
-/* Waits for the end of the victim, which comes by itself or by order. */
+/* Waits for the end of the victim. It exits by itself, or is killed at its time. */
 static struct report await_end(pid_t pid, const struct order *o)
 {
 	double begin = life_now(), connected = 0;
@@ -246,7 +247,7 @@ static bool victim_has_ended(const struct order *o, struct report *r)
 
 /* --- the survivor ----------------------------------------------------------------------------------- */
 
-/* A request of this round is accepted; one of a victim that was killed earlier is refused. */
+/* Accepts a request of this round. Rejects one of a victim that was killed in an earlier round. */
 static bool accept_victim(struct traffic *t, unsigned round)
 {
 	DAT_CR_PARAM param;
@@ -265,7 +266,7 @@ static bool accept_victim(struct traffic *t, unsigned round)
 	return false;
 }
 
-/* False: the victim was killed before there was anything to connect to, or before it connected. */
+/* Returns false if the victim was killed before it listened or connected. */
 static bool begin_connection(struct traffic *t, const struct order *o, struct report *r)
 {
 	double silent = 0; /* since when the victim has ended without a request */
@@ -281,7 +282,7 @@ static bool begin_connection(struct traffic *t, const struct order *o, struct re
 		}
 		if (ended && !silent)
 			silent = life_now();
-		/* What it sent before its end has come by now, if anything. */
+		/* What the victim sent before its end has arrived by now. */
 		if (ended && life_now() - silent > (o->victim_connects ? s.life / 10 : 0))
 			return false;
 		usleep(50);
@@ -328,7 +329,7 @@ static void count_round(const struct traffic *t, const struct report *r)
 		s.slowest = t->terminal_time - r->killed;
 }
 
-/* Half of the victims are killed at any moment of their life, half of them once connected. */
+/* Half of the victims are killed at any moment, the other half once they are connected. */
 static struct order next_order(unsigned round, bool undisturbed)
 {
 	struct order o = { .round = round, .victim_connects = round & 1, .kill_after = -1 };
@@ -392,7 +393,7 @@ static void kill_peers(const char *name, unsigned rounds)
 	DAT_CONN_QUAL qual;
 
 	setenv("DAPL_DBG_TYPE", "1",
-	       1);          /* lines about lost peers are test/life/diagnosis' business */
+	       1);          /* test/life/diagnosis checks the lines about lost peers */
 	if (life_on_soft()) /* an RDMA device stays in its namespace */
 		own_network();
 	board = soak_shared(sizeof *board);

@@ -15,7 +15,7 @@
 
 enum {
 	MOST = 1024,    /* processes */
-	CROWD = 64,     /* processes; more are far more than processors */
+	CROWD = 64,     /* processes; far more than processors */
 	PACE = 8,       /* connects of a process */
 	PATIENCE = 600, /* s: all processes share the processors of the machine */
 };
@@ -161,7 +161,7 @@ static void take_connection_events(struct node *n, DAT_EVENT_NUMBER expected)
 	}
 }
 
-/* All processes have come this far. */
+/* Waits until all processes have come this far. */
 static void barrier(struct node *n, unsigned which, void (*meanwhile)(struct node *))
 {
 	double begin = life_now();
@@ -262,7 +262,7 @@ static void disconnect_all(struct node *n)
 	}
 }
 
-/* What the connections take: beyond that of an open IA. */
+/* Prints what the connections use beyond the open IA. */
 static void add_figures(const struct memory *before, int descriptors)
 {
 	struct memory now = memory_used();
@@ -342,7 +342,7 @@ static void all_to_all(const char *name, unsigned size)
 
 /* --- many endpoints in one process --------------------------------------------------------------------- */
 
-/* Two nodes in one process: connections between them are told apart by number, not by process. */
+/* Two nodes in one process: a number tells them apart. */
 static void many_endpoints(const char *name, unsigned pairs)
 {
 	struct session s;

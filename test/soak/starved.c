@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* starved.c - what a user sees at the limits of the system: descriptors, locked memory, address space, a full
- * /dev/shm, the size of files, the backlog of listeners, no network, memory of a cgroup. Either nothing, because the
- * software device does not need it, or a documented error and one line. test/life/limits and shortages test single
- * calls. */
+/* starved.c - what a user sees at limits of the system: descriptors, locked memory, address space, a full
+ * /dev/shm, the size of files, the backlog of listeners, no network, memory of a cgroup. Either there is no
+ * effect, as the software device does not need the resource, or there is a documented error and a line.
+ * test/life/limits and shortages test single calls. */
 #include "soak.h"
 #include "test/own_network.h"
 #include <errno.h>
@@ -41,8 +41,8 @@ static void check_line(const char *line, const char *const *allowed)
 		fail("an unexpected line: %s", line);
 }
 
-/* Runs it, and prints as a figure the first line that the user sees. Each line is one of `allowed`, which NULL
- * ends; there are no more than that. */
+/* Runs a child, and prints its first line as a figure. Each line must match one of `allowed`, which ends
+ * with NULL, and there must not be more lines than these. */
 static void shows(const char *at, void (*what)(const void *), const char *const *allowed)
 {
 	struct child_result result = run(what, NULL);
@@ -136,7 +136,7 @@ static void await_the_end(struct peer *x)
 	OK(session_close(&x->s));
 }
 
-/* A connection that would use shared memory, with a message. */
+/* Makes a connection that would use shared memory, and sends a message. */
 static void two_processes(void)
 {
 	static struct peer x;
@@ -286,7 +286,7 @@ static void no_network(void)
 
 /* --- address space --------------------------------------------------------------------------------- */
 
-/* A stack that must grow and cannot ends the process, so it grows before. */
+/* Grows the stack beforehand: if it cannot grow later, the kernel kills the process. */
 static void grow_stack(void)
 {
 	volatile char room[1 << 19];
@@ -295,7 +295,7 @@ static void grow_stack(void)
 		room[i] = 0;
 }
 
-/* What this process uses now, and `more` bytes. */
+/* Limits the address space to what this process uses now, and `more` bytes. */
 static void limit_address_space(rlim_t more)
 {
 	FILE *file = fopen("/proc/self/statm", "r");
@@ -309,7 +309,7 @@ static void limit_address_space(rlim_t more)
 
 static unsigned room_kib;	/* that open_with_little_memory() leaves */
 
-/* Ends with a connection, or with an error that dat_ia_open() documents. */
+/* Either there is a connection, or dat_ia_open() returns a documented error. */
 static void open_with_little_memory(const void *arg)
 {
 	struct session *s = malloc(sizeof *s);
@@ -344,7 +344,7 @@ static void little_memory_to_open(void)
 	}
 }
 
-/* Objects until there is no memory, then the connection that was there before is used. */
+/* Makes objects until there is no memory, then uses the connection that was made before. */
 static void create_until_memory_ends(const void *arg)
 {
 	enum { OBJECTS = 4096 };
@@ -395,7 +395,7 @@ static void allow_one_half_open(void)
 	own_network();
 }
 
-/* Many initiators at once: what the listener has no room for comes again (TCP). */
+/* Many initiators at once: TCP repeats requests for which the listener has no room. */
 static void connect_at_once(const void *arg)
 {
 	static DAT_EP_HANDLE ep[2 * PAIRS];
@@ -483,7 +483,7 @@ static void use_more_than_the_cgroup_has(void)
 		memory[at] = 1;
 }
 
-/* The kernel kills the peer: one event says so, as of any other peer that is killed (killed.c). */
+/* The kernel kills the peer: there is one event, as for any other peer that is killed (killed.c). */
 static void lose_the_peer(const void *arg)
 {
 	static struct peer x;

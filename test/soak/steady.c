@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* steady.c - hours of random work in two processes, each with one adapter all the time: connections with random
- * traffic that end in different ways, objects that come and go, a second adapter now and then. All
- * DTOs complete once with the right bytes, and what the processes hold does not grow: descriptors,
- * threads, mappings, resident memory. --seconds sets the time: 86400 is a day. */
+/* steady.c - hours of random work in two processes, each with an adapter all the time: connections with
+ * random traffic that end in different ways, objects that are made and freed, a second adapter at times. All
+ * DTOs complete once with the right bytes. The processes do not use more and more descriptors, threads,
+ * mappings or resident memory. --seconds sets the time: 86400 is a day. */
 #include "traffic.h"
 #include "test/own_network.h"
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 enum {
 	STEPS = 400,      /* most steps of a connection */
-	WARM = 10,        /* rounds until what is held is compared */
+	WARM = 10,        /* rounds before the first comparison */
 	GROWTH = 4 << 20, /* bytes of resident memory: caches of malloc */
 	STALL = 60,       /* s */
 };
@@ -87,7 +87,7 @@ static void connect_side(struct side_of_work *w, struct traffic *t)
 	t->peer = &board->at[!w->me];
 }
 
-/* Objects that are used by nothing. */
+/* Makes and frees objects that nothing uses. */
 static void churn(struct side_of_work *w)
 {
 	static char memory[1 << 20];
@@ -118,7 +118,7 @@ static void end_connection(struct side_of_work *w, struct traffic *t)
 								   : DAT_CLOSE_GRACEFUL_FLAG);
 	while (!t->terminal) {
 		traffic_step(t);
-		/* Both may have left it to the other. */
+		/* Each side may have left the disconnect to the other. */
 		if (life_now() - begin > 0.05)
 			dat_ep_disconnect(t->ep, DAT_CLOSE_ABRUPT_FLAG);
 		if (life_now() - begin > STALL)
@@ -145,7 +145,7 @@ static void work(struct side_of_work *w, unsigned round)
 	board->connections += w->me;
 }
 
-/* Descriptors, threads and mappings are as they were; resident memory may have a little more. */
+/* Descriptors, threads and mappings must be as before. Resident memory may be a little more. */
 static void compare(struct side_of_work *w, unsigned round)
 {
 	long resident = soak_resident();
@@ -153,7 +153,7 @@ static void compare(struct side_of_work *w, unsigned round)
 	if (round == WARM) {
 		w->held = soak_hold();
 		w->held.sockets = w->held.files =
-			1 << 30; /* those of the other process are among them */
+			1 << 30; /* includes those of the other process */
 		board->first[w->me] = resident;
 	}
 	if (round < WARM)
@@ -176,7 +176,7 @@ static void work_for(int me, double seconds)
 	open_adapter(&w);
 	do {
 		round++;
-		/* The first side says before a round that it is the last one. */
+		/* The first side announces the last round before it begins. */
 		if (me == 0 && !board->last && round > 2 * WARM && life_now() - begin > seconds)
 			board->last = round;
 		work(&w, round);

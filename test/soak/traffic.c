@@ -127,7 +127,8 @@ static unsigned length(struct traffic *t)
 		      : 1 + soak_below(&t->random, r < 14 ? 4096 : TRAFFIC_LARGEST);
 }
 
-/* siw ends a connection when a message finds no receive, so it gets no more than were posted at the begin. */
+/* siw ends a connection when a message finds no receive, so no more messages are sent than receives were
+ * posted at the begin. */
 static bool may_send_more(const struct traffic *t)
 {
 	const char *device = getenv("LIFE_DEVICE");
@@ -135,7 +136,7 @@ static bool may_send_more(const struct traffic *t)
 	return !device || !strstr(device, "siw") || t->sends < TRAFFIC_RECEIVES;
 }
 
-/* What cannot be posted, because the connection has ended, counts for nothing. */
+/* A post that fails because the connection has ended is not counted. */
 static void post_request(struct traffic *t)
 {
 	uint64_t *place = free_place(t->request_of, TRAFFIC_REQUESTS);
@@ -187,7 +188,7 @@ static void check_payload(struct traffic *t, const DAT_DTO_COMPLETION_EVENT_DATA
 	memset(at, 0, dto->transfered_length);
 }
 
-/* One completion for each post, and no other. */
+/* There must be one completion for each post, and no other. */
 static void complete(struct traffic *t, const DAT_EVENT *event, uint64_t *places, unsigned n)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
