@@ -13,7 +13,7 @@
 
 enum { SHORT = 100, LONG = 1514, SENDS = 40, WATCHED = DAT_NET_LINK | DAT_NET_MTU | DAT_NET_ADDRESS };
 enum {
-	WARM = 40,		/* more objects than the provider keeps of the dead ones of a kind */
+	WARM = 40,		/* more objects of a kind than freed ones that the provider keeps */
 	ROUNDS = 6,
 	SLACK = 8192,		/* bytes; a leaked queue pair or port in each round is far more */
 };
@@ -47,7 +47,7 @@ static size_t length_of(uint64_t cookie)
 	return cookie % 3 == 2 ? LONG : SHORT;
 }
 
-/* A message that is segmented leaves, and uses the rate up for a minute: the others wait. */
+/* A segmented message leaves first, and uses up the rate for a minute. The other sends wait. */
 static void post_waiting(void)
 {
 	DAT_ETH_SEND segment = { .flags = DAT_ETH_SEND_TSO, .mss = 1000, .header_length = 54 };
@@ -99,7 +99,7 @@ static void ETH_19_sends_of_a_deleted_device_fail_in_order(void)
 	close_all();
 }
 
-/* One that is in the kernel's queue when the device goes has left; its time is not told. */
+/* A send that is in the kernel's queue when the device goes counts as sent. Its time is not reported. */
 static void ETH_19_stamped_sends_of_a_deleted_device_complete(void)
 {
 	DAT_ETH_ATTR attr = { .size = sizeof attr };
@@ -136,7 +136,7 @@ static void *delete_device(void *arg)
 	return NULL;
 }
 
-/* Takes the completions that are there; success ends where the device does. */
+/* Takes the completions that are there. No send succeeds after the first that failed. */
 static void take_some(uint64_t *completed, bool *failing)
 {
 	DAT_EVENT event;
@@ -151,7 +151,7 @@ static void take_some(uint64_t *completed, bool *failing)
 	}
 }
 
-/* Single sends and held ones, while the device goes at some moment. */
+/* Posts single and held sends, while the device is deleted at some moment. */
 static void ETH_19_sends_that_race_with_the_deletion_complete_once(void)
 {
 	uint64_t posted = 0, completed = 0, last = UINT64_MAX;
@@ -195,7 +195,7 @@ static void ETH_6_disconnect_flushes_when_the_device_is_gone(void)
 	close_all();
 }
 
-/* With sends that wait, receives and rules, or with a ring that is armed. */
+/* The endpoint has waiting sends, receives and rules, or an armed ring. */
 static void open_and_lose_device(bool ring)
 {
 	DAT_ETH_RULE any = wire_any();
@@ -218,7 +218,7 @@ static void open_and_lose_device(bool ring)
 	wire_close(&w);
 }
 
-/* Makes what the process keeps: libraries, and so many dead objects of each kind that their memory is used again. */
+/* Loads the libraries, and makes so many freed objects of each kind that later rounds reuse their memory. */
 static void warm_up(void)
 {
 	DAT_ETH_RULE any = wire_any();
@@ -235,7 +235,7 @@ static void warm_up(void)
 		open_and_lose_device(i % 2);
 }
 
-/* Leaks show in the sanitizer's build, too. */
+/* A build with a sanitizer finds leaks, too. */
 static void ETH_19_nothing_is_left_of_an_ia_without_its_device(void)
 {
 	size_t memory;
@@ -271,7 +271,8 @@ static void ETH_19_sends_posted_before_the_link_went_down_fail_in_order(void)
 	close_all();
 }
 
-/* The segments of post_waiting() are on the wire, and frames that are still short enough. */
+/* Receives the frames that were sent: segments of post_waiting(), and frames that are not too long. Returns
+ * their number. */
 static unsigned take_frames(void)
 {
 	static uint8_t got[1 << 16];

@@ -19,7 +19,7 @@ static void ETH_33_rules_belong_to_the_group(void)
 	FAILS(dat_eth_rule_add(group, &any, &other), DAT_INVALID_STATE);
 	FAILS(dat_eth_rule_add(group, &drop, &other), DAT_MODEL_NOT_SUPPORTED);
 	FAILS(dat_eth_rule_add(group, NULL, &other), DAT_INVALID_PARAMETER);
-	add_rule(eps[0], &any);		/* the endpoint's own is another rule */
+	add_rule(eps[0], &any);		/* a rule of the endpoint itself is another rule */
 	FAILS(dat_eth_poll(group, NULL, 0, NULL), DAT_INVALID_HANDLE);
 	FAILS(dat_eth_group_free(eps[0]), DAT_INVALID_HANDLE);
 	OK(dat_eth_rule_free(rule));
@@ -39,7 +39,7 @@ static void ETH_33_rules_belong_to_the_group(void)
 	wire_close(&w);
 }
 
-/* As many rules as there may be: what did not fit at one member is at none. */
+/* A member has as many rules as it may have. A rule that does not fit there is added to no member. */
 static void ETH_33_a_rule_is_at_all_members_or_at_none(void)
 {
 	DAT_ETH_ATTR attr = { .size = sizeof attr };
@@ -60,7 +60,7 @@ static void ETH_33_a_rule_is_at_all_members_or_at_none(void)
 
 static unsigned rounds;		/* atomic: changes made so far */
 
-/* Frames and changes alternate, however slow one of both threads is. */
+/* Frames and changes alternate, even if one of the two threads is slow. */
 static void *send_frames(void *none)
 {
 	struct made m = make_frame(0);

@@ -64,7 +64,7 @@ static void ETH_26_launch_times_hold_past_etf(void)
 	launch_all();
 }
 
-/* To the kernel a frame that etf drops is one that the device's queue has no room for. */
+/* The kernel reports a frame that etf drops as it does one for which the device's queue has no room. */
 static void ETH_26_etf_takes_no_frame_of_ours(void)
 {
 	open_on("etf clockid CLOCK_TAI delta 200000", "eth0 0");

@@ -49,7 +49,7 @@ static uint32_t random_below(uint32_t n)
 	return (random_state >> 8) % n;
 }
 
-/* A frame with headers that rules ask for, some of its bytes changed, perhaps cut off. */
+/* Makes a frame with headers that rules match, changes some of its bytes, and may cut it off. */
 static struct frame random_frame(void)
 {
 	static const uint16_t types[] = { ETH_P_IP, ETH_P_IPV6, ETH_P_8021Q, ETH_P_8021AD, ETH_P_MPLS_UC, 0x1234 };
@@ -77,7 +77,7 @@ static struct frame random_frame(void)
 	return f;
 }
 
-/* A field of a frame under a random mask. */
+/* Makes a rule match a field of the frame, under a random mask. */
 static void take_field(struct dapl_eth_rule *rule, const struct dapl_eth_key *from, size_t offset, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
@@ -141,13 +141,14 @@ static bool exceeds(const void *key, const void *mask)
 	return false;
 }
 
-/* Whether value bits lie outside of the mask, in either header. */
+/* Returns whether a value has bits outside of its mask, in either header. */
 static bool key_exceeds_mask(const struct dapl_eth_rule *rule)
 {
 	return exceeds(&rule->key, &rule->mask) || exceeds(&rule->inner_key, &rule->inner_mask);
 }
 
-/* What eth_matches() wants, the filter passes; `wanted` and `kept` count, so that the test tests something. */
+/* The filter must pass what eth_matches() matches. `wanted` and `kept` count frames, which shows that both
+ * kinds occur. */
 static void filter_agrees(int to, int from, unsigned *wanted, unsigned *kept)
 {
 	struct dapl_eth_rule rules[3];
@@ -179,7 +180,7 @@ static void filter_agrees(int to, int from, unsigned *wanted, unsigned *kept)
 
 /* --- the filter of a group's member -------------------------------------------------------- */
 
-/* A frame whose hash the filter leaves to the library. */
+/* Returns whether the filter leaves the hash of the frame to the library. */
 static bool is_hard(const struct frame *f, const struct eth_headers *h, bool inner)
 {
 	bool tagged = f->length >= 14 && f->bytes[12] != 0x08 && f->bytes[12] != 0x86 && f->bytes[12] != 0x12;
@@ -223,7 +224,7 @@ static int attach_member(int fd, const struct eth_spread *spread, uint16_t membe
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
-/* A member's frames pass, and those of others do not if the filter computes their hash. */
+/* The filter must pass the frames of the member, and no other frames of which it computes the hash. */
 static void member_agrees(int to, int from, unsigned *own, unsigned *others)
 {
 	static uint16_t table[SPREAD_TABLE_MAX];
@@ -266,8 +267,8 @@ static void test_members(int to, int from)
 
 /* --- the program ---------------------------------------------------------------------------- */
 
-/* What it returns for the frame, or -100 and an errno. The frame comes in by "lo",
- * whose address is 0. */
+/* Runs the program on a frame that comes in by "lo", whose address is 0. Returns its result, or -100 -
+ * errno. */
 static int run_program(int program, const struct frame *f)
 {
 	union bpf_attr attr;
@@ -288,7 +289,8 @@ static bool is_for_other_host(const struct frame *f)
 	return !(f->bytes[0] & 1) && memcmp(f->bytes, zero, 6);
 }
 
-/* The rule that decides: the first one that matches, unless a group copies the frame and another place has a rule, too. */
+/* Finds the rule that decides: the first that matches, unless a group copies the frame and another place has
+ * a rule, too. */
 static const struct dapl_eth_rule *oracle(const struct steer_rule *rules, unsigned n, const struct frame *f)
 {
 	static const uint8_t none[6];

@@ -76,7 +76,7 @@ DAT_ETH_RULE_HANDLE add_rule(DAT_HANDLE at, const DAT_ETH_RULE *rule)
 
 /* --- frames, and where they belong -------------------------------------------------------- */
 
-/* By the definition: one bit at a time, the key moved to the left. */
+/* Computes the hash by its definition: one bit at a time, with the key moved to the left. */
 static uint32_t toeplitz(const uint8_t *input, size_t n)
 {
 	uint8_t key[sizeof rss.key];
@@ -111,7 +111,7 @@ static void put_ethernet(struct made *m, const char *type)
 	put(m, type, 2);
 }
 
-/* An IP packet with random addresses and ports. */
+/* Appends an IP packet with random addresses and ports. */
 static void put_ip(struct made *m, int version, uint8_t protocol, bool fragment, uint16_t port)
 {
 	uint8_t ip[40] = { 0x45, 0, 0, 100, 0, 0, fragment ? 0x20 : 0, 0, 64, protocol }, l4[24] = { 0 };

@@ -27,7 +27,8 @@ static void *wait_for_frames(void *arg)
 	return NULL;
 }
 
-/* Starts a thread that waits. It sleeps when the call returns, or will see what comes: then the test tests less. */
+/* Starts a thread that waits. It sleeps when the call returns. If it does not yet, it finds the frames
+ * without a wake-up, and the test checks less. */
 static void begin_wait(struct waiter *waiter)
 {
 	*waiter = (struct waiter){ .woken = false };
@@ -132,7 +133,7 @@ static void ETH_35_a_waiter_is_woken_after_so_long(void)
 	wire_close(&w);
 }
 
-/* A poll does not wait, and a wait for events that are there. */
+/* Neither a poll nor a wait for events that are there waits. */
 static void ETH_35_events_are_there_at_once(void)
 {
 	struct waiter waiter;

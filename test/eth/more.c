@@ -8,7 +8,7 @@
 enum {
 	BATCH = 64,		/* frames that are held at most */
 	LENGTH = 100,
-	TRIES = 1000,		/* of what a busy machine may spoil: what is held leaves after some milliseconds */
+	TRIES = 1000,		/* attempts: on a busy machine held sends may leave too early, after some milliseconds */
 };
 
 static struct wire w;
@@ -27,7 +27,7 @@ static uint8_t *frame_at(unsigned n)
 	return w.memory + (size_t)n * 2 * LENGTH;
 }
 
-/* Frame n of a test, in two segments. */
+/* Posts frame n of a test, in two segments. */
 static void post(unsigned n, size_t length, DAT_LMR_CONTEXT context, const DAT_ETH_SEND *how)
 {
 	DAT_LMR_TRIPLET iov[] = {
@@ -171,7 +171,7 @@ static void ETH_37_the_frames_of_a_batch_have_their_own_offloads(void)
 	wire_close(&w);
 }
 
-/* The kernel tells of the frame that it refuses only in the call after those before it. */
+/* The kernel reports a refused frame only in the call after that with the frames before it. */
 static void ETH_37_a_frame_that_fails_does_not_hinder_the_others(void)
 {
 	open_sender();

@@ -19,7 +19,7 @@ enum {
 
 static struct wire w;
 static DAT_EP_HANDLE eps[2];
-static uint32_t next_of[2];	/* the number that must be exceeded */
+static uint32_t next_of[2];	/* the least number of the next frame */
 static uint8_t seen[FRAMES];
 static _Atomic unsigned received;
 static atomic_bool ended;
@@ -33,7 +33,7 @@ static void open_two(const char *frames)
 	}
 }
 
-/* What has come to an endpoint, in order. */
+/* Takes the frames that have come to an endpoint. Their numbers must increase. */
 static void collect(int i)
 {
 	DAT_ETH_FRAME frames[64];
@@ -55,7 +55,8 @@ static void collect(int i)
 	}
 }
 
-/* The kernel drops frames that it cannot keep before any socket sees them, so few are under way at a time. */
+/* The kernel drops frames for which it has no room before any socket gets them, so few frames are in
+ * progress at a time. */
 static void *send_frames(void *none)
 {
 	uint8_t frame[LENGTH];
@@ -190,7 +191,7 @@ static int host_socket(void)
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
 
 	EXPECT(fd >= 0 && !bind(fd, (struct sockaddr *)&at, sizeof at));
-	wire_command("ip route add 10.77.0.2/32 dev eth0");	/* the sender's: else the host drops it itself */
+	wire_command("ip route add 10.77.0.2/32 dev eth0");	/* the sender's address: else the host drops the datagram itself */
 	return fd;
 }
 
@@ -236,7 +237,8 @@ static void await_dropped(DAT_ETH_RULE_HANDLE rule, uint64_t expected)
 static DAT_ETH_RULE_HANDLE dropping;
 static _Atomic unsigned sent;
 
-/* Frames that the kernel cannot keep are dropped before the rule sees them, so few are under way at a time. */
+/* The kernel drops frames for which it has no room before the rule counts them, so few frames are in
+ * progress at a time. */
 static void *send_datagrams(void *none)
 {
 	double end = life_now() + 30;
@@ -291,7 +293,7 @@ static void ETH_29_no_frame_passes_a_drop_rule_that_moves(void)
 	wire_close(&w);
 }
 
-/* More moves than an endpoint has rules: what is left of them goes. */
+/* There are more moves than an endpoint may have rules: each move frees what it used. */
 static void ETH_29_moves_leave_nothing(void)
 {
 	DAT_ETH_ATTR attr = { .size = sizeof attr };

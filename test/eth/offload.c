@@ -43,7 +43,7 @@ static void set_length(uint8_t *ip, size_t length)
 		put16(ip + 4, length - 40);
 }
 
-/* Two frames without their checksums. */
+/* Compares two frames except for their checksums. */
 static bool equal_but_checksums(const uint8_t *a, const uint8_t *b, size_t length, size_t l3, size_t l4_checksum)
 {
 	for (size_t i = 0; i < length; i++)
@@ -63,7 +63,8 @@ static unsigned random_below(unsigned n)
 	return (seed >> 8) % n;
 }
 
-/* A frame of random kind, length and content in w.memory; some have bytes behind their packet. */
+/* Makes a frame of random kind, length and content in w.memory. Some frames have bytes behind their packet.
+ * */
 static size_t random_packet(size_t *l3, size_t *l4_checksum)
 {
 	int version = random_below(2) ? 4 : 6;
@@ -86,7 +87,8 @@ static size_t random_packet(size_t *l3, size_t *l4_checksum)
 	return headers + payload + padding;
 }
 
-/* ETH_SEED: the random numbers of a run before. ETH_FRAMES: so many frames, instead of 2000. */
+/* ETH_SEED repeats the random numbers of a run. ETH_FRAMES is the number of frames, 2000 if it is not set.
+ * */
 static void ETH_21_checksums_are_filled_in(void)
 {
 	unsigned begin, frames = (unsigned)variable_number("ETH_FRAMES", 2000);
@@ -109,7 +111,7 @@ static void ETH_21_checksums_are_filled_in(void)
 	wire_close(&w);
 }
 
-/* A tunnel's header, and how much of it there is; `ip`: IP follows it without Ethernet. */
+/* The header of a tunnel, and its length. `ip`: an IP packet follows it, without an Ethernet header. */
 static const struct tunnel {
 	uint16_t port;		/* 0: GRE */
 	const char *header;
@@ -124,7 +126,8 @@ static const struct tunnel {
 	{ 0, "\xb0\0\x08\0\0\0\0\0\0\0\0\7\0\0\0\1", 16, true },
 };
 
-/* A frame with a TCP segment within a tunnel, in w.memory. Returns its length, and the offset of the inner frame or packet. */
+/* Makes a frame with a TCP segment within a tunnel, in w.memory. Returns its length, and the offset of the
+ * inner frame or packet. */
 static size_t tunnel_packet(const struct tunnel *tunnel, size_t payload, size_t *at)
 {
 	static uint8_t inner[1500];
@@ -228,7 +231,7 @@ static void ETH_21_what_does_not_fit_is_refused(void)
 
 /* --- segmentation ---------------------------------------------------------------------------- */
 
-/* What a segment must be, made from the template without the library. */
+/* Makes the expected segment from the template, without the library. */
 static size_t reference(uint8_t *segment, size_t headers, size_t l3, size_t offset, size_t length, bool last)
 {
 	bool is_ipv4 = w.memory[l3] >> 4 == 4;
@@ -242,7 +245,7 @@ static size_t reference(uint8_t *segment, size_t headers, size_t l3, size_t offs
 	sequence = htonl(ntohl(sequence) + (uint32_t)offset);
 	memcpy(tcp + 4, &sequence, 4);
 	if (!last)
-		tcp[13] &= (uint8_t)~0x09;	/* FIN and PSH are the last segment's */
+		tcp[13] &= (uint8_t)~0x09;	/* only the last segment has FIN and PSH */
 	return headers + length;
 }
 
@@ -394,7 +397,7 @@ static void ETH_23_a_vlan_tag_is_inserted(void)
 
 /* --- receiving ------------------------------------------------------------------------------------ */
 
-/* The flags of the next frame, by either way of receiving. */
+/* Returns the flags of the next frame, from a ring or a posted receive. */
 static DAT_ETH_FRAME next_frame(bool ring)
 {
 	DAT_ETH_FRAME frame;

@@ -104,7 +104,7 @@ static void ETH_25_a_rate_beyond_the_limits_is_refused(void)
 	wire_close(&w);
 }
 
-/* When the kernel saw the next frame on the peer. */
+/* Returns the time at which the kernel received the next frame on the peer. */
 static uint64_t stamp_of_next(void)
 {
 	union {

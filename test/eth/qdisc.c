@@ -78,7 +78,7 @@ static void ETH_38_the_last_option_counts(void)
 	hold_all_but_two("eth0 0 eth_qdisc=bypass eth_qdisc=default");
 }
 
-/* In one batch with a frame, and alone. The kernel would drop it. */
+/* In a batch with a frame, and alone. The kernel would drop the frame. */
 static void segment(bool batch)
 {
 	DAT_ETH_SEND how = { .flags = DAT_ETH_SEND_TSO | DAT_ETH_SEND_MORE, .mss = 50, .header_length = 54 };

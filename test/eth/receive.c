@@ -16,7 +16,7 @@ static void open_ring(const char *frames)
 	wire_endpoint(&w, frames, NULL);
 }
 
-/* The next frame is this one, and it is given back. */
+/* The next frame must be this one. Releases it. */
 static DAT_ETH_FRAME expect_frame(const uint8_t *frame, size_t length)
 {
 	DAT_ETH_FRAME got;
@@ -28,7 +28,7 @@ static DAT_ETH_FRAME expect_frame(const uint8_t *frame, size_t length)
 	return got;
 }
 
-/* Frames that were sent before this one did not come. */
+/* This must be the only frame that comes: those that were sent before it did not. */
 static void expect_only(const uint8_t *frame, size_t length)
 {
 	DAT_ETH_FRAME none;
@@ -268,7 +268,8 @@ static void ETH_17_an_armed_ring_tells_when_there_are_frames(void)
 	wire_close(&w);
 }
 
-/* Reads what is there, slowly or not at all until all is sent: each frame comes or is told as lost. */
+/* Sends frames, and reads few of them or none until all are sent. Each frame must come, or be reported as
+ * lost. */
 static void lose(const char *frames, unsigned count, unsigned read_every)
 {
 	DAT_ETH_STATS stats = { .size = sizeof stats };
@@ -314,7 +315,7 @@ static void lose(const char *frames, unsigned count, unsigned read_every)
 	if (received + stats.lost != count || stats.received != received)
 		fail("ring of %s: %u sent, %u received, %lu lost", frames, count, received,
 		     (unsigned long)stats.lost);
-	/* the next frame tells what was lost before it */
+	/* the next frame reports what was lost before it */
 	wire_send(&w, frame, sizeof frame);
 	wire_poll(&w, got, 1);
 	lost += got[0].lost;
@@ -372,7 +373,7 @@ static void ETH_18_losses_of_posted_receives_are_exact(void)
 	OK(dat_eth_stats(w.ep, &stats));
 	if (received + stats.lost != sent)
 		fail("%u sent, %u received, %lu lost", sent, received, (unsigned long)stats.lost);
-	/* a receive is posted: the next frame tells of the losses since */
+	/* a receive is posted: the next frame reports the losses since */
 	wire_send(&w, frame, sizeof frame);
 	lost += ((const DAT_ETH_FRAME *)wire_event(w.recv, DAT_ETH_DTO_EVENT).event_extension_data)->lost;
 	EXPECT(lost == stats.lost);

@@ -46,7 +46,7 @@ static void ETH_31_headers_within_tunnels_select(void)
 	frames_come_by_hash(DAT_ETH_RSS_IP | DAT_ETH_RSS_PORTS | DAT_ETH_RSS_INNER);
 }
 
-/* Members share only the group's frames: their own rules are looked at first. */
+/* Members share only the frames of the group: the rules of a member itself come first. */
 static void ETH_31_members_keep_rules_of_their_own(void)
 {
 	DAT_ETH_RULE any = wire_any(), own = wire_any();
@@ -76,7 +76,7 @@ static void ETH_31_members_keep_rules_of_their_own(void)
 	wire_close(&w);
 }
 
-/* The published vector, by posted receives: the event tells the hash. */
+/* A published test vector, with posted receives: the event has the hash. */
 static void ETH_31_a_posted_receive_tells_the_hash(void)
 {
 	static const uint8_t key[40] = "\x6d\x5a\x56\xda\x25\x5b\x0e\xc2\x41\x67\x25\x3d\x43\xa3\x8f\xb0\xd0\xca\x2b\xcb"

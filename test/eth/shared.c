@@ -59,7 +59,7 @@ static void send_to(int i, unsigned seed)
 	wire_send(&w, frame, LENGTH);
 }
 
-/* The next frame is for endpoint i, and in a buffer of the queue. Returns the buffer. */
+/* The next frame must be for endpoint i. Returns its buffer, which is one of the queue. */
 static unsigned expect_frame(int i, unsigned seed)
 {
 	DAT_EVENT event = wire_event(w.recv, DAT_ETH_DTO_EVENT);
@@ -88,7 +88,7 @@ static void ETH_30_endpoints_share_receives(void)
 	wire_close(&w);
 }
 
-/* An endpoint that has no frame holds no receive. */
+/* An endpoint without a frame must not hold a receive. */
 static void ETH_30_one_receive_serves_all_endpoints(void)
 {
 	open_shared();

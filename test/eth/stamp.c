@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* stamp.c - sends that tell when their frame left, also from behind a queue of the kernel. */
+/* stamp.c - sends that report when their frame left, also after a wait in a queue of the kernel. */
 #include "wire.h"
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void post(uint64_t cookie, DAT_UINT32 flags, DAT_UINT64 launch)
 	OK(wire_post_send_how(&w, LENGTH, cookie, &how));
 }
 
-/* The next completion. Returns its time of departure. */
+/* Takes the next completion. Returns its time of departure. */
 static DAT_UINT64 departure(uint64_t cookie)
 {
 	DAT_EVENT event = wire_event(w.request, DAT_ETH_DTO_EVENT);
@@ -85,7 +85,7 @@ static void ETH_36_a_launch_time_comes_first(void)
 	wire_close(&w);
 }
 
-/* Frames of 2 ms each: what did not wait has no claim to catch up with a rate. */
+/* At this rate each frame takes 2 ms. A pause of the sender is not made up for by a burst. */
 static void ETH_36_a_rate_holds(void)
 {
 	DAT_ETH_PACE pace = { .bits_per_s = LENGTH * 8 * 500 };
@@ -104,7 +104,7 @@ static void ETH_36_a_rate_holds(void)
 	wire_close(&w);
 }
 
-/* A queue that lets a frame through, and holds the next ones back for a moment. */
+/* Adds a queue that lets a frame through and holds the next ones back for a moment. */
 static void make_slow(const char *rate)
 {
 	char command[200];
@@ -144,7 +144,7 @@ static void ETH_36_a_time_that_comes_later_is_waited_for(void)
 	}
 }
 
-/* It is told when the frame is still in the queue after a second: the send completes without a time. */
+/* A frame that is still in the queue after a second: the send completes without a time. */
 static void ETH_36_a_time_that_does_not_come_is_0(void)
 {
 	open_sender("");
@@ -197,7 +197,8 @@ static double processor_time(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* The socket's error is taken, by a ring and with posted receives: else the service thread would be called all the time. */
+/* The provider must take the socket's error, with a ring and with posted receives: else the service thread
+ * would loop. */
 static void ETH_36_a_link_that_is_down_costs_nothing(void)
 {
 	DAT_ETH_RULE any = wire_any();

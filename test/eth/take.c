@@ -65,7 +65,7 @@ static void send_datagram(const char *to, uint16_t port, unsigned seed)
 	wire_send(&w, frame, length);
 }
 
-/* The seed of the next datagram; -1: none comes. */
+/* Returns the seed of the next datagram, or -1 if none comes. */
 static int next_datagram(int fd, int milliseconds)
 {
 	struct pollfd readable = { .fd = fd, .events = POLLIN };
@@ -78,7 +78,7 @@ static int next_datagram(int fd, int milliseconds)
 	return got[0];
 }
 
-/* The seed of the next frame of the endpoint; -1: there is none. */
+/* Returns the seed of the next frame of the endpoint, or -1 if there is none. */
 static int next_frame(void)
 {
 	DAT_ETH_FRAME frame;

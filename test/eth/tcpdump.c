@@ -28,7 +28,7 @@ static struct wire w;
 
 struct capture {
 	pid_t pid;
-	int file, output;	/* what the program writes, in memory: frames, and lines about itself */
+	int file, output;	/* memory files with what the program writes: frames, and lines about itself */
 	uint8_t *bytes;		/* of the file, as far as it was written */
 	size_t size;
 };
@@ -50,7 +50,7 @@ static int make_file(const char *name)
 	return fd;
 }
 
-/* Ends with the case, however that ends; and by itself. Passes SIGINT on. */
+/* Executes the program. It ends with the case, and after LIMIT seconds. timeout(1) passes SIGINT on. */
 static void execute(const struct capture *c)
 {
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -73,7 +73,7 @@ static void end_capture(struct capture *c)
 	free(c->bytes);
 }
 
-/* tcpdump says that it is listening on the device, dumpcap that it writes the file. */
+/* tcpdump prints that it listens on the device, dumpcap that it writes the file. */
 static bool has_begun(const struct capture *c)
 {
 	char text[1000];
@@ -112,7 +112,8 @@ static void read_file(struct capture *c)
 	c->size = n > 0 ? (size_t)n : 0;
 }
 
-/* The frame behind *at, in the byte order of this host. Returns its length, 0: there is none yet. */
+/* Finds the frame behind *at. Numbers of the file are in the byte order of this host. Returns its length, or
+ * 0 if there is none yet. */
 static size_t next_record(const struct capture *c, size_t *at, const uint8_t **frame)
 {
 	uint32_t header[4];	/* seconds, fraction, bytes here, bytes of the frame */
@@ -141,7 +142,7 @@ static unsigned count_records(struct capture *c)
 	return n;
 }
 
-/* All frames are in the file, and no other. */
+/* Waits until all frames are in the file. There must be no other. */
 static void await_records(struct capture *c, unsigned frames)
 {
 	double end = life_now() + 30 * SLOWER;
@@ -190,7 +191,7 @@ static size_t make_frame(uint8_t *frame, unsigned n)
 	return length + tags;
 }
 
-/* A frame of the endpoint, with its tag put back, is the next one of the other program. */
+/* A frame of the endpoint, with its tag put back, must be the next one of the other program. */
 static void compare(const struct capture *c, size_t *at, const DAT_ETH_FRAME *got, const uint8_t *data)
 {
 	static uint8_t whole[ROOM + 4];
@@ -230,7 +231,7 @@ static void send_frames(void)
 		wire_send(&w, frame, make_frame(frame, n));
 }
 
-/* Times do not go back, and lie between the begin of the sends and now. */
+/* Times must not go back, and must lie between the begin of the sends and now. */
 static void check_time(const DAT_ETH_FRAME *frame, DAT_UINT64 *last)
 {
 	EXPECT(frame->time >= *last && frame->time <= wire_now());

@@ -63,7 +63,7 @@ static void query_tells_what_was_probed(void)
 	wire_close(&w);
 }
 
-/* A rule that takes UDP frames to this port. */
+/* Returns a rule for UDP frames to this port. */
 static DAT_ETH_RULE to_port(uint16_t port, DAT_UINT32 tag)
 {
 	DAT_ETH_RULE rule = { .mode = DAT_ETH_TAKE, .tag = tag };
@@ -116,7 +116,7 @@ static void frames_have_the_tag_of_their_rule(void)
 	wire_close(&w);
 }
 
-/* A frame within VXLAN: its outer header, UDP to 4789, a VNI, and an inner frame to that UDP port. */
+/* Makes a frame within VXLAN: its outer header, UDP to 4789, a VNI, and an inner frame to this UDP port. */
 static size_t vxlan_frame(uint8_t *frame, uint8_t vni, uint16_t port)
 {
 	uint8_t inner[100];
@@ -289,7 +289,7 @@ static void pace_and_moderate(const void *arg)
 	wire_close(&w);
 }
 
-/* Moderation is that of the EVD's CQ and of the endpoint's. */
+/* Moderation holds for the CQ of the EVD and for that of the endpoint. */
 static void rate_and_moderation_are_the_devices(void)
 {
 	struct child_result result = run(pace_and_moderate, NULL);

@@ -31,7 +31,8 @@ static DAT_ETH_RULE of_no_ip(void)
 	return rule;
 }
 
-/* As most adapters: a QP hashes one version of IP, and one of TCP and UDP. Together the rules match all frames. */
+/* As with most adapters, a QP hashes one version of IP, and either TCP or UDP. Together the rules match all
+ * frames. */
 static void each_rule_is_hashed_by_its_headers(void)
 {
 	enum { FRAMES = 3000 };
@@ -192,7 +193,7 @@ static void a_changing_table_gives_no_frame_twice(void)
 	wire_close(&w);
 }
 
-/* The table had named the endpoint that is freed: its frames go nowhere, those of the others come. */
+/* The table names an endpoint that is freed: its frames are lost, those of the others come. */
 static void frames_of_a_member_that_left_are_lost(void)
 {
 	DAT_ETH_RULE any = wire_any();

@@ -49,7 +49,7 @@ static int open_peer(void)
 	return fd;
 }
 
-/* A device that has just been set up drops what it is given, until its carrier is noticed. */
+/* A device that has just been set up drops frames until the kernel has noticed its carrier. */
 void wire_await_up(void)
 {
 	for (int i = 0; i < 1000; i++) {
@@ -81,7 +81,8 @@ static void make_network(void)
 	wire_await_up();
 }
 
-/* The environment's ETH_LIBRARY, for the device over libibverbs: then the network is there, and eth0 has an RDMA device. */
+/* Returns ETH_LIBRARY of the environment, for the device over libibverbs: then there is a network, and eth0
+ * has an RDMA device. */
 static const char *wire_library(void)
 {
 	const char *named = getenv("ETH_LIBRARY");
@@ -354,7 +355,7 @@ size_t wire_tcp(const struct wire *w, uint8_t *frame, size_t l3, int version, si
 	return (size_t)(tcp + 20 - frame);
 }
 
-/* Byte by byte, unlike the library. */
+/* Adds byte by byte, unlike the library. */
 static unsigned sum_of(const uint8_t *at, size_t length, unsigned sum)
 {
 	for (size_t i = 0; i < length; i++) {
