@@ -43,7 +43,7 @@ static bool asleep(struct waiter *w)
 	return state && state[1] && state[2] == 'S';
 }
 
-/* Asleep several times in a row: not just waiting for a lock for a moment. */
+/* Returns when the thread was asleep several times in a row: it does not just wait for a lock. */
 static struct waiter *start(struct waiter *w)
 {
 	struct patience patience_ = { 0 };
@@ -209,7 +209,7 @@ void expect_peer_done(const struct peer *peer)
 void kill_peer(const struct peer *peer, int signal)
 {
 	kill(peer->pid, signal);
-	/* It has ended, or all of it has stopped. */
+	/* Returns whether the process has ended, or all its threads have stopped. */
 	if (signal == SIGKILL || signal == SIGSTOP)
 		waitpid(peer->pid, NULL, WUNTRACED);
 }

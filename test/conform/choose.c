@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* choose.c - the list of tests, and which of them were asked for. Running them is the
- * business of main.c, and of other runners. */
+/* choose.c - the list of tests, and which of them are chosen. main.c and other programs run them. */
 #include "conform.h"
 #include "run.h"
 #include <fnmatch.h>
@@ -31,7 +30,7 @@ static void add_patterns(const char **to, int *n, char *list)
 			to[(*n)++] = p;
 }
 
-/* "EVD-7" is that statement, "EVD" the whole area; shell patterns match ids and names. */
+/* "EVD-7" chooses that statement, "EVD" the whole area. Shell patterns match ids and names. */
 static bool matches(const char *pattern, const char *id, const char *name)
 {
 	size_t n = strlen(pattern);

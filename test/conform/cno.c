@@ -9,7 +9,7 @@ static DAT_EVD_HANDLE evd_of(DAT_CNO_HANDLE cno)
 	return an_evd_of(8, cno, DAT_EVD_SOFTWARE_FLAG);
 }
 
-/* The CNO is triggered by this EVD; afterwards it is no longer. */
+/* The CNO must be triggered by this EVD. The wait ends the trigger. */
 static void expect_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE by)
 {
 	DAT_EVD_HANDLE evd = (DAT_EVD_HANDLE)77;

@@ -142,7 +142,7 @@ TEST("CONN-11", without_a_listener_a_connection_is_refused)
 TEST("CONN-12", an_address_without_a_route_is_unreachable)
 {
 	struct end a = AN_END();
-	/* Reserved for documentation: no host has it. */
+	/* An address for documentation, which no host has. */
 	struct sockaddr_in four = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000201) };
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6,
 				    .sin6_addr.s6_addr = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 } };
@@ -500,7 +500,7 @@ TEST("CONN-32", an_ep_of_a_service_point_does_not_disconnect)
 
 /* --- with another process ------------------------------------------------------------------ */
 
-/* Calls the qualifier it is told, and lives until it is killed. */
+/* Connects to the qualifier that the test sends, and lives until it is killed. */
 static void call_and_stay(struct peer *self, void *arg __attribute__((unused)))
 {
 	struct end end = AN_END();
@@ -514,7 +514,7 @@ static void call_and_stay(struct peer *self, void *arg __attribute__((unused)))
 		pause();
 }
 
-/* A peer that has called, stopped so that it does not answer; its request. */
+/* Starts a peer that connects, and stops it so that it does not answer. Returns its request, too. */
 static struct peer a_stopped_caller(struct listener *listener, DAT_CR_HANDLE *cr)
 {
 	struct peer peer = a_peer(call_and_stay, NULL);
@@ -593,8 +593,8 @@ TEST("CONN-35", a_peer_that_closes_its_ia_is_told_of)
 	NO_EVENT(b.conn);
 }
 
-/* Every completion up to the last that is owed; statuses may be any but success where the
- * peer was dead already. */
+/* Expects all completions up to the last. Where the peer had ended before, any status but success is right.
+ * */
 static void reap(DAT_EVD_HANDLE evd, int first, int last)
 {
 	for (int i = first; i <= last; i++) {

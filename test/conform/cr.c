@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cr.c - connection requests: querying, accepting, rejecting, handing off, and what becomes of requests that
- * no call can answer any more. Service points are in sp.c. */
+/* cr.c - connection requests: querying, accepting, rejecting, handing off, and requests that no call can
+ * answer any more. Service points are in sp.c. */
 #include "actors.h"
 #include "pair.h"
 
@@ -11,7 +11,7 @@ static void leave_request_in_queue(struct listener *listener, const struct end *
 	DAT_EVENT event;
 	DAT_COUNT more;
 
-	/* A wait for two events does not take the one that came. */
+	/* A wait for two events leaves the one that came on the EVD. */
 	dial(a->ep, listener->qual);
 	for (struct patience p = { 0 };;) {
 		DAT_RETURN ret = dat_evd_wait(listener->evd, 1000, 2, &event, &more);
@@ -81,7 +81,7 @@ TEST("SP-21", a_request_at_a_psp_has_a_caller_and_no_ep)
 	EQUAL(param.private_data_size, 0);
 }
 
-/* The request was not harmed by what failed. */
+/* The failed calls have not changed the request. */
 static void expect_usable(DAT_CR_HANDLE cr, const struct end *a)
 {
 	struct end b = AN_END();
@@ -309,7 +309,7 @@ TEST("SP-41", a_request_is_handed_to_a_qualifier_of_64_bits)
 	expect_usable(event.event_data.cr_arrival_event_data.cr_handle, &a);
 }
 
-/* A listener with a request on its EVD that no call has dequeued. */
+/* Returns a listener with a request on its EVD that no call has dequeued. */
 static struct listener a_queued_request(const struct end *a, DAT_PSP_FLAGS flags)
 {
 	struct listener listener = a_listener_on(ia(), an_evd(DAT_EVD_CR_FLAG), flags);
@@ -335,7 +335,7 @@ TEST("EVD-51 SP-42", freeing_an_evd_refuses_its_requests)
 		struct listener listener = a_queued_request(&a, flags[i]);
 		OK(dat_evd_free(listener.evd));
 		EVENT(a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-		/* nothing is left that the consumer has no handle of */
+		/* no object is left of which the consumer has no handle */
 		OK(dat_ia_close(answerers, DAT_CLOSE_GRACEFUL_FLAG));
 	}
 	work_on(callers);
@@ -349,7 +349,7 @@ TEST("EVD-51 SP-43", freeing_an_evd_gives_the_reserved_ep_back)
 
 	leave_request_in_queue(&listener, &a);
 	STATE(b.ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
-	/* the reserved service point lets go of its EVD by itself */
+	/* the reserved service point releases its EVD by itself */
 	UNTIL(dat_evd_free(r.evd) == DAT_SUCCESS, "the EVD to be free");
 	EVENT(a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	STATE(b.ep, DAT_EP_STATE_UNCONNECTED);

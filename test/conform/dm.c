@@ -545,7 +545,7 @@ TEST("DM-20", an_abrupt_close_frees_device_memory)
 	}
 }
 
-/* Allocates, registers, copies and frees; looks for data of the other threads. */
+/* Allocates, registers, copies and frees. Fails if it finds data of another thread. */
 static void use_memory(void *arg, int me)
 {
 	DAT_PZ_HANDLE pz = *(DAT_PZ_HANDLE *)arg;

@@ -41,7 +41,7 @@ TEST("DTO-3", a_receive_fills_its_segments_in_order)
 	DAT_COUNT n = ep_attr().max_recv_iov;
 	DAT_LMR_TRIPLET iov[4];
 
-	/* Segments from the back of the memory to its front. */
+	/* Makes segments from the end of the memory to its begin. */
 	for (int i = 0; i < n; i++)
 		iov[i] = segment(&p.b.mem, (n - 1 - i) * 1000, 100);
 	OK(dat_ep_post_recv(p.b.ep, n, iov, COOKIE(1), DEFAULT));
@@ -187,7 +187,7 @@ TEST("DTO-14", no_more_receives_are_posted_than_an_ep_holds)
 	      DAT_INSUFFICIENT_RESOURCES);
 }
 
-/* Refused at once, or by the completion. */
+/* The post must fail, or the completion. */
 static void expect_local_failure(struct pair *p, DAT_RETURN ret, DAT_RETURN at_once, uint64_t cookie,
 				 DAT_DTO_COMPLETION_STATUS status)
 {
@@ -265,7 +265,7 @@ TEST("DTO-18", a_suppressed_completion_is_not_told_of_when_it_succeeds)
 	COMPLETES(p.b.recv, 2, DAT_DTO_SUCCESS);
 	COMPLETES(p.a.request, 4, DAT_DTO_SUCCESS);
 	NO_EVENT(p.a.request);
-	/* Nor does it take room for ever. */
+	/* Suppressed completions do not use up the queue. */
 	DAT_COUNT n = 3 * ep_param(p.a.ep).ep_attr.max_request_dtos;
 	for (int i = 0; i < n; i++) {
 		DAT_COMPLETION_FLAGS flags = i % 4 == 3 ? DEFAULT : SUPPRESS;
@@ -358,13 +358,13 @@ TEST("DTO-24", an_rdma_write_needs_room_for_what_it_puts)
 	FAILS(dat_ep_post_rdma_write(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 200), COOKIE(1),
 				     TARGET(&p.b.mem, 0, 100), DEFAULT), DAT_LENGTH_ERROR);
 	WORKS(p.a, p.b);
-	/* Less than there is room for is fine. */
+	/* A message may be shorter than its receive. */
 	OK(dat_ep_post_rdma_write(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 100), COOKIE(2),
 				  TARGET(&p.b.mem, 0, 200), DEFAULT));
 	EQUAL(COMPLETES(p.a.request, 2, DAT_DTO_SUCCESS).transfered_length, 100);
 }
 
-/* Behind its end, and with one byte before its beginning. */
+/* Posts behind the end of the region, and with a byte before its begin. */
 TEST("DTO-25", memory_outside_its_lmr_is_not_sent)
 {
 	for (int i = 0; i < 4 * INLINE_LENGTHS; i++) {
@@ -406,7 +406,7 @@ TEST("DTO-28", a_fenced_send_starts_after_the_reads_before_it)
 {
 	struct pair p = CONNECTED_PAIR();
 
-	/* What was read is sent back at once. */
+	/* Sends back at once what was read. */
 	for (int i = 0; i < 20; i++) {
 		fill(p.b.mem.at, 16384, i);
 		memset(p.a.mem.at, 0, 16384);

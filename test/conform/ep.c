@@ -4,7 +4,7 @@
 #include "pair.h"
 #include <string.h>
 
-/* The usual endpoint with other attributes; what dat_ep_create says. */
+/* Creates the usual endpoint with other attributes. Returns the result of dat_ep_create(). */
 static DAT_RETURN create(const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep)
 {
 	return dat_ep_create(ia(), a_pz(), an_evd(DAT_EVD_DTO_FLAG), an_evd(DAT_EVD_DTO_FLAG),
@@ -111,7 +111,7 @@ TEST("EP-9", eps_share_an_evd_whatever_their_completion_flags)
 	needs_completion_flag(DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 	FAILS(create_on(&end, DAT_COMPLETION_SOLICITED_WAIT_FLAG, DAT_COMPLETION_DEFAULT_FLAG),
 	      DAT_INVALID_PARAMETER);
-	/* Its requests alone suffice; what was refused has left no trace of itself. */
+	/* The flag of the requests alone is refused, too. The refused calls have changed nothing. */
 	end.recv = end.request = an_evd(DAT_EVD_DTO_FLAG);
 	FAILS(create_on(&end, DAT_COMPLETION_SOLICITED_WAIT_FLAG, DAT_COMPLETION_DEFAULT_FLAG),
 	      DAT_INVALID_PARAMETER);
@@ -232,7 +232,7 @@ TEST("EP-16", an_unconnected_ep_is_modified_in_everything)
 	HOLDS(after.ep_attr.max_recv_dtos >= 24);
 	HOLDS(after.ep_attr.max_request_dtos >= 23);
 	HOLDS(after.ep_attr.max_message_size >= 8192);
-	/* What it had is free again, and what it has works. */
+	/* The EVDs that the endpoint had can be freed, and those that it has work. */
 	OK(dat_evd_free(end.recv));
 	OK(dat_evd_free(end.request));
 	OK(dat_evd_free(end.conn));
@@ -427,7 +427,8 @@ TEST("EP-30", the_receives_of_an_ep_are_counted)
 
 /* --- modifying with receives posted ------------------------------------------------------- */
 
-/* The first n receives, posted with cookies 0, 1.. for 64 bytes each, take what the peer sends. */
+/* The first n receives, posted with cookies 0, 1 and so on for 64 bytes each, must take what the peer sends.
+ * */
 static void expect_receives(const struct end *end, const struct end *peer, int n)
 {
 	for (int i = 0; i < n; i++) {
@@ -473,7 +474,7 @@ TEST("EP-R2", receives_that_are_posted_go_with_the_ep_to_another_pz)
 	struct end end = AN_END(), peer = AN_END();
 	DAT_EP_PARAM param = { .pz_handle = a_pz() };
 
-	/* Memory of the PZ that the endpoint has when they are filled is what counts. */
+	/* Receives must have memory of the PZ that the endpoint has when a message fills them. */
 	struct region mine = a_region(param.pz_handle, END_MEMORY, ALL_RIGHTS), old = end.mem;
 	end.mem = mine;
 	for (int i = 0; i < 3; i++)
@@ -533,7 +534,7 @@ TEST("EP-R4", an_ep_that_was_connected_before_is_modified_with_receives_posted)
 	param.ep_attr.max_request_dtos = 40;
 	OK(dat_ep_modify(p.a.ep, DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param));
 	connect_ends(&p.a, &p.b);
-	/* Its new request queue is as long as it was asked for. */
+	/* The new request queue has the length that was requested. */
 	for (int i = 0; i < 40; i++)
 		post_write(&p.a, 1024, 64, &p.b.mem, 1024, i);
 	for (int i = 0; i < 40; i++)

@@ -306,7 +306,7 @@ TEST("EVD-52", an_overflow_is_told_on_the_async_evd)
 	DAT_EP_ATTR attr = ep_attr();
 	DAT_EP_HANDLE ep;
 
-	/* One more failing connection than it holds. */
+	/* Makes one more failing connection than the EVD holds. */
 	for (int i = 0; i <= qlen; i++) {
 		OK(dat_ep_create(ia(), pz, recv, request, conn, &attr, &ep));
 		dial(ep, nobody);
@@ -316,7 +316,7 @@ TEST("EVD-52", an_overflow_is_told_on_the_async_evd)
 	EQUAL(event.event_data.asynch_error_event_data.reason, DAT_EVD_OVERFLOW_ERROR);
 	for (int i = 0; i < qlen; i++)
 		EVENT(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-	/* It takes events again, as many as it holds. */
+	/* The EVD takes events again, as many as it holds. */
 	for (int i = 0; i < qlen; i++) {
 		OK(dat_ep_create(ia(), pz, recv, request, conn, &attr, &ep));
 		dial(ep, nobody);

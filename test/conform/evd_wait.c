@@ -237,14 +237,14 @@ TEST("EVD-37", an_unsignaled_completion_wakes_no_thread)
 	send_with(&p.a, 1, DAT_COMPLETION_UNSIGNALLED_FLAG);
 	COMPLETES(p.b.recv, 1, DAT_DTO_SUCCESS);
 	BLOCKED(w);
-	/* The waiter woken by the second finds the first. */
+	/* The second completion wakes the waiter, which gets the first. */
 	send_with(&p.a, 2, DAT_COMPLETION_DEFAULT_FLAG);
 	OK(released(w));
 	EQUAL(w->event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
 	EQUAL(w->nmore, 1);
 	COMPLETES(p.a.request, 2, DAT_DTO_SUCCESS);
 	COMPLETES(p.b.recv, 2, DAT_DTO_SUCCESS);
-	/* And without a waiter, an unsignaled completion is dequeued as any other. */
+	/* Without a waiter, an unsignaled completion is dequeued as any other. */
 	post_recv(&p.b, 0, 64, 3);
 	send_with(&p.a, 3, DAT_COMPLETION_UNSIGNALLED_FLAG);
 	COMPLETES(p.a.request, 3, DAT_DTO_SUCCESS);
@@ -260,7 +260,7 @@ static struct pair a_mixed_pair(DAT_EVD_HANDLE evd, DAT_COMPLETION_FLAGS recv)
 	return p;
 }
 
-/* Two messages, one each way: the first completion at a does not notify, the second does. */
+/* Sends a message each way. The first completion at a does not notify, the second does. */
 static void send_quietly_then_receive(const struct pair *p, const char *what, struct waiter *w)
 {
 	post_recv(&p->a, 0, 64, 1);
@@ -339,7 +339,7 @@ TEST("EVD-55", the_last_unsignaled_stream_leaves_an_evd_that_always_notifies)
 		COMPLETES(p.b.recv, i, DAT_DTO_SUCCESS);
 }
 
-/* dat_evd_resize polls the completions, to count them, and tells nothing. */
+/* dat_evd_resize polls the completions to count them, without a notification. */
 TEST("EVD-56", a_completion_that_another_call_has_polled_triggers_the_cno)
 {
 	DAT_CNO_HANDLE cno = a_cno();

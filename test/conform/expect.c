@@ -26,7 +26,8 @@ static _Noreturn void decide(enum verdict verdict, const char *format, va_list a
 {
 	enum verdict undecided = UNDECIDED;
 
-	/* Of two threads that fail at once, the first is heard; the other does not end the process before. */
+	/* Of two threads that fail at the same time, the first prints its reason. The other does not end the
+	 * process before. */
 	if (atomic_compare_exchange_strong(&report->verdict, &undecided, verdict)) {
 		vsnprintf(report->text, sizeof(report->text), format, args);
 		report->complete = true;
@@ -213,7 +214,7 @@ DAT_EP_STATE state_of(DAT_EP_HANDLE ep)
 	return state;
 }
 
-/* The event that tells of a change may come before the change is complete: wait for it. */
+/* The event of a change may come before the change is complete, so wait for the change. */
 void expect_state(DAT_EP_HANDLE ep, DAT_EP_STATE state)
 {
 	struct patience patience_ = { 0 };
@@ -336,8 +337,8 @@ DAT_IA_ADDRESS_PTR address(void)
 	return (DAT_IA_ADDRESS_PTR)&parsed;
 }
 
-/* On some devices a qualifier is a TCP port of the host: stay below the ephemeral ones,
- * and apart from what other tests, and other runs, have just used. */
+/* On some devices a qualifier is a TCP port of the host: use ports below the ephemeral ones, and other ones
+ * than tests have used shortly before, in this run or another. */
 DAT_CONN_QUAL new_qual(void)
 {
 	static _Atomic unsigned used;

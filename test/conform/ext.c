@@ -38,7 +38,8 @@ TEST("EXT-3", extensions_are_listed_as_attributes)
 	HOLDS(named_attr("DAT_EXTENSION_INTERFACE") != NULL);
 }
 
-/* Two ends whose memory takes atomics; the word is b's first, the answer comes to a's. */
+/* Makes two ends with memory for atomics. The operand is the first word of b, the answer goes to that of a.
+ * */
 static struct pair an_atomic_pair(const char *attr)
 {
 	needs_attr(attr);
@@ -146,7 +147,7 @@ TEST("EXT-8", a_write_with_immediate_data_tells_the_peer)
 	expect_immediate(&p, 2, 1000, 0x7777);
 	HOLDS(is_filled(p.b.mem.at, 1000, 1));
 	HOLDS(is_zero(p.b.mem.at + 8192, 64));
-	/* Order with messages is kept, and a message is a message. */
+	/* The order among messages is kept, and messages are reported as messages. */
 	post_recv(&p.b, 8192, 64, 3);
 	post_recv(&p.b, 8192, 64, 4);
 	write_immediate(&p, 0, 0xfeedf00d);
@@ -290,7 +291,7 @@ TEST("EXT-26", a_qualifier_of_64_bits_is_called_for_datagrams)
 	EVENT(a.conn, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
 }
 
-/* Two datagram endpoints, the first of which can send to the second. */
+/* Makes two datagram endpoints, of which the first can send to the second. */
 struct ud_pair {
 	struct end a, b;
 	struct listener listener;
@@ -380,7 +381,7 @@ TEST("EXT-21", a_refused_request_for_datagrams_is_told_with_private_data)
 	HOLDS(!memcmp(event.event_data.connect_event_data.private_data, "no.", 3));
 }
 
-/* b has accepted: it is an endpoint like any other. */
+/* b, which has accepted, is an endpoint like any other. */
 static void expect_usual_ud_end(struct ud_pair *p)
 {
 	DAT_EVENT event = EVENT(p->a.conn, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);

@@ -3,7 +3,7 @@
  * handle that queries tell. Freed and wrong-type handles are in rob.c. */
 #include "pair.h"
 
-/* The calls are expected to succeed on every object there is. */
+/* Fails unless the call succeeded on an object of kind i. */
 static void expect_ok(DAT_RETURN ret, const char *call, int i)
 {
 	if (ret != DAT_SUCCESS)

@@ -53,7 +53,7 @@ TEST("IA-4", a_second_open_shares_the_async_evd_of_the_first)
 	EQUAL(async, async_evd());
 	OK(dat_ia_query(second, &told, 0, NULL, 0, NULL));
 	EQUAL(told, async);
-	/* The EVD was not made by this open: its close leaves it alone. */
+	/* The EVD was not made by this open, so its close does not free it. */
 	OK(dat_ia_close(second, DAT_CLOSE_ABRUPT_FLAG));
 	FAILS(dat_evd_dequeue(async, &event), DAT_QUEUE_EMPTY);
 }
@@ -137,7 +137,7 @@ TEST("IA-10", an_abrupt_close_destroys_objects_of_every_kind)
 	int files = 0, threads = 0;
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 
-	/* What libraries keep for themselves while they are loaded, they have after two rounds. */
+	/* After two rounds, libraries have allocated what they keep while they are loaded. */
 	open_ia(&async);
 	for (int i = 0; i < 5; i++) {
 		a_zoo();
@@ -300,7 +300,7 @@ TEST("IA-21", the_provider_is_the_one_registered)
 	HOLDS(safe || unsafe);
 	EQUAL(provider_attr()->dapl_version_major, 2);
 	EQUAL(provider_attr()->dapl_version_minor, 0);
-	/* dat_ia_open asks for the one that is not; only without it for the other. */
+	/* dat_ia_open() opens the entry that is not thread-safe; only without one the other. */
 	EQUAL(provider_attr()->is_thread_safe, !unsafe);
 }
 

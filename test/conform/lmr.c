@@ -305,7 +305,7 @@ TEST("LMR-18", memory_outside_an_lmr_is_not_synchronised)
 	FAILS(dat_lmr_sync_rdma_read(ia(), SEGMENT(&region, 4000, 65536), 1), DAT_INVALID_PARAMETER);
 }
 
-/* The peer's access fails, and with it the connection. */
+/* The peer's access must fail, and end the connection. */
 static void expect_refused(struct pair *p, uint64_t cookie)
 {
 	COMPLETES(p->a.request, cookie, DAT_DTO_ERR_REMOTE_ACCESS);
@@ -430,7 +430,7 @@ TEST("LMR-25", a_zero_based_lmr_is_synchronised_by_its_addresses)
 	      DAT_INVALID_PARAMETER);
 }
 
-/* RDMA devices register whole pages, if addresses are to count from 0. */
+/* RDMA devices register whole pages if addresses count from 0. */
 TEST("LMR-26", a_zero_based_lmr_within_a_page_works_or_is_not_supported)
 {
 	struct pair p = CONNECTED_PAIR();

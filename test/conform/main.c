@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* main.c - chooses tests and runs each in a process of its own, under a time limit: a
- * crash or a hang fails that test only. What a test expects is not its business. */
+/* main.c - chooses tests and runs each in a process of its own, under a time limit: a crash or a hang fails
+ * that test only. */
 #include "conform.h"
 #include "run.h"
 #include <errno.h>
@@ -58,7 +58,7 @@ static _Noreturn void run_test(const struct test *test, int output)
 	exit(0);	/* destructors run, and leaks are looked for when so built */
 }
 
-/* The process's wait status, or -1 when it had to be killed at the time limit. */
+/* Returns the wait status of the process, or -1 if it was killed at the time limit. */
 static int reap(pid_t pid, double limit)
 {
 	double end = now() + limit;

@@ -12,7 +12,7 @@ struct group {
 	struct sockaddr_storage address;
 };
 
-/* Of this process alone, by its number: tests that run beside this one use others. */
+/* Returns the address of a group that only this process uses: its number is in it. */
 static struct group a_group(uint8_t number)
 {
 	struct group group = { .address.ss_family = ia_attr()->ia_address_ptr->sa_family };
@@ -71,7 +71,7 @@ static void send_to(const struct end *end, DAT_IB_ADDR_HANDLE *to, size_t length
 	EQUAL(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
 }
 
-/* The next datagram is the one that was sent with this cookie. A receive was posted at 0. */
+/* The next datagram must be the one that was sent with this cookie. A receive was posted at offset 0. */
 static void receives(const struct end *end, size_t length, uint64_t cookie)
 {
 	DAT_EVENT event = EVENT(end->recv, DAT_IB_DTO_EVENT);

@@ -11,7 +11,7 @@ struct name {
 #define NAME(value) { value, #value }
 #define LOOK_UP(names, value) look_up(names, sizeof(names) / sizeof(*names), value)
 
-/* Several names may stand in one message: take turns with a few buffers. */
+/* A message may have several names, so the buffers are used in turn. */
 static char *buffer(void)
 {
 	static __thread char buffers[8][160];

@@ -42,7 +42,7 @@ struct region a_region(DAT_PZ_HANDLE pz, DAT_VLEN size, DAT_MEM_PRIV_FLAGS right
 
 const uint32_t inline_lengths[INLINE_LENGTHS] = { 1, 8, 64, 65, 1024, 1025, 4095 };
 
-/* Verbs do not look at the key of what they inline (DOUBTS.md); the software device does. */
+/* Verbs do not check the key of data that they inline (DOUBTS.md); the software device does. */
 bool may_be_inlined(uint32_t length)
 {
 	return length <= 1024 && !device_is("soft_");
@@ -448,7 +448,7 @@ void hold_requests(const struct pair *pair)
 
 /* --- an object of every kind ------------------------------------------------------------------------ */
 
-/* NULL when there are no common service points. */
+/* Returns NULL if there are no common service points. */
 static DAT_CSP_HANDLE a_csp(DAT_EVD_HANDLE evd)
 {
 	DAT_CSP_HANDLE csp = DAT_HANDLE_NULL;
@@ -470,7 +470,7 @@ struct zoo a_zoo(void)
 
 	zoo.pz = caller.pz;
 	zoo.lmr = caller.mem.lmr;
-	/* RMR-1 and SRQ-1 tell when these fail. */
+	/* The tests RMR-1 and SRQ-1 check these calls. */
 	if (!ia_attr()->max_rmrs || dat_rmr_create(zoo.pz, &zoo.rmr))
 		zoo.rmr = DAT_HANDLE_NULL;
 	if (!ia_attr()->max_srqs || dat_srq_create(ia(), zoo.pz, &srq_attr, &zoo.srq))

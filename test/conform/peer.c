@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* peer.c - what a process sees of a peer that dies, is stopped, or leaves without a word. */
+/* peer.c - what a process sees of a peer that is killed, is stopped, or exits without disconnecting. */
 #include "actors.h"
 #include "pair.h"
 #include <signal.h>
@@ -10,7 +10,7 @@ struct invitation {
 	struct region mem;	/* of the inviting process */
 };
 
-/* Calls, and then works for ever: reads and writes the other's memory, sends to it. */
+/* Connects, and then reads and writes the other's memory and sends to it, without end. */
 static void call_and_toil(struct peer *self, void *arg __attribute__((unused)))
 {
 	struct end end = AN_END();
@@ -60,7 +60,7 @@ static void survive(void)
 	int sent = 0;	/* no more than it has receives: a message that finds none may end all */
 	DAT_EVENT event;
 
-	/* Work of our own, until the moment comes. */
+	/* This end posts requests, too, until the moment comes. */
 	while (done < moment) {
 		if (posted - done < 8) {
 			switch (chance(sent < 16 ? 3 : 2)) {
@@ -75,7 +75,7 @@ static void survive(void)
 		}
 	}
 	kill_peer(&peer, SIGKILL);
-	/* Posts are taken until the end is known, and after it. */
+	/* Posts succeed until the end is detected, and after it. */
 	for (int i = 0; i < 2 && posted - done < 10; i++)
 		post_write(&b, 32768, 1000, &its, 32768, posted++);
 	ENDS(b.conn);
@@ -92,8 +92,8 @@ static void survive(void)
 	OK(dat_ep_reset(b.ep));
 }
 
-/* Several lives: each moment is another. The processes are forked before the IA opens,
- * so each round is a process of its own. */
+/* Several rounds, each with another moment. The peer is forked before the IA is opened, so each round is a
+ * process of its own. */
 static void one_life(struct peer *self __attribute__((unused)), void *round)
 {
 	for (int i = 0; i <= *(int *)round; i++)
@@ -208,8 +208,8 @@ static void exchange(struct peer *self, void *arg __attribute__((unused)))
 	OK(dat_ia_close(ia(), DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* The caller speaks first: a siw that reads the answer to its call together with a message may
- * lose the connection (HACKING.md). */
+/* The initiator sends first: a siw that reads the reply together with a message may lose the connection
+ * (HACKING.md). */
 TEST("PEER-5", two_processes_exchange_messages_and_memory)
 {
 	struct peer peer = a_peer(exchange, NULL);

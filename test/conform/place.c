@@ -116,7 +116,7 @@ static void expect_read(struct pair *p, const struct place *mine, const struct p
 	HOLDS(place_is_filled(mine, 0, length, seed));
 }
 
-/* 8 bytes at `offset`, as a number. */
+/* Returns 8 bytes at `offset` as a number. */
 static uint64_t number_at(const struct place *place, size_t offset)
 {
 	uint64_t number;
@@ -154,7 +154,7 @@ static void expect_atomics(struct pair *p, const struct place *mine, const struc
 	EQUAL(number_at(mine, 16), 42);
 }
 
-/* A short list of segments: one of ordinary memory, one of this place. */
+/* Makes a list of two segments: one of ordinary memory, one of this place. */
 static void expect_mixed(struct pair *p, const struct place *mine, const struct place *theirs)
 {
 	char host[16], data[32];

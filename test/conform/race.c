@@ -2,7 +2,7 @@
 /* race.c - see race.h. */
 #include "race.h"
 
-/* Poster `me` posts its numbers; a full queue is waited out. */
+/* Poster `me` posts its numbers. It waits while the queue is full. */
 static void post_all(struct queue *q, int me)
 {
 	for (int i = 0; i < EACH; i++) {
@@ -58,7 +58,7 @@ void look_again(struct look *look, int count)
 		fail("expected all events, found %d and no more in %.0f s", count, patience());
 }
 
-/* Threads below THREADS post, the others do `consume` until all is taken. */
+/* Threads below THREADS post. The others call `consume` until all events are taken. */
 struct roles {
 	struct queue *q;
 	void (*consume)(struct queue *q);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* race_calls.c - which calls may be made at once (MT). */
+/* race_calls.c - calls that several threads may make at the same time (MT). */
 #include "race.h"
 
 static void create_everything(void *arg __attribute__((unused)), int me)
@@ -141,7 +141,7 @@ TEST("MT-5", a_connection_ends_under_the_posts_of_many_threads)
 	crew(THREADS + 1, post_or_hang_up, m);
 	ENDS(m->p.a.conn);
 	ENDS(m->p.b.conn);
-	/* A marker comes behind all others, as soon as there is room for it. */
+	/* Posts a marker behind all others, as soon as there is room for it. */
 	bool marked = false;
 	for (uint64_t cookie = 0; cookie != 5000;) {
 		if (!marked)
@@ -153,7 +153,7 @@ TEST("MT-5", a_connection_ends_under_the_posts_of_many_threads)
 		if (cookie != 5000)
 			m->seen[cookie] += 10;
 	}
-	/* Posted and completed, or neither. */
+	/* Each request was posted and has completed, or neither. */
 	for (int i = 0; i < 1000; i++)
 		HOLDS(m->seen[i] == 0 || m->seen[i] == 11);
 }
@@ -164,7 +164,7 @@ static void wait_on_cno_forever(void *arg, int me)
 	DAT_EVD_HANDLE evd = (DAT_EVD_HANDLE)77;
 
 	if (me == THREADS) {
-		/* The others are in their waits, or will come too late and are told so. */
+		/* The other threads are in their waits, or their calls come too late and fail. */
 		UNTIL(q->taken == THREADS, "threads to start");
 		OK(dat_ia_close(ia(), DAT_CLOSE_ABRUPT_FLAG));
 		ia_is_gone();
@@ -182,7 +182,7 @@ TEST("MT-6", a_close_releases_all_waiters_of_a_cno)
 {
 	struct queue *q = a_queue(8, a_cno());
 
-	/* Keep the provider loaded: a late call must find it. */
+	/* Keeps the provider loaded: a late call must find it. */
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 	open_ia(&async);
 	crew(THREADS + 1, wait_on_cno_forever, q);

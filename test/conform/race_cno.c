@@ -7,7 +7,7 @@ static void drain_on_trigger(struct queue *q)
 {
 	DAT_EVD_HANDLE evd;
 
-	/* The last trigger may be another thread's: look again now and then. */
+	/* Another thread may get the last trigger, so the wait is short. */
 	while (!all_taken(q)) {
 		DAT_RETURN ret = dat_cno_wait(q->cno, 100000, &evd);
 		if (ret == DAT_SUCCESS)
@@ -133,7 +133,7 @@ TEST("CNO-R6", an_evd_changes_its_cno_under_traffic)
 	while (evd != q->evd);
 }
 
-/* A trigger never names an EVD that is gone by then. */
+/* A trigger must not name an EVD that was freed before it. */
 static void come_and_go(void *arg, int me)
 {
 	struct queue *q = arg;
@@ -155,7 +155,7 @@ static void come_and_go(void *arg, int me)
 			FAILS(ret, DAT_QUEUE_EMPTY);
 			continue;
 		}
-		/* It may be freed since: then that is said, and nothing else happens. */
+		/* It may have been freed since: then the call fails, without other effect. */
 		if (evd && dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param) == DAT_SUCCESS)
 			EQUAL(param.ia_handle, ia());
 	}

@@ -56,7 +56,7 @@ TEST("CONN-R2", both_sides_disconnect_at_once)
 	NO_EVENT(p.b.conn);
 }
 
-/* What was posted completes once, whenever the connection ends. */
+/* Each post completes once, whenever the connection ends. */
 TEST("CONN-R3", a_disconnect_at_any_moment_leaves_no_request_behind)
 {
 	struct pair p = { AN_END(), AN_END() };
@@ -104,7 +104,7 @@ TEST("CONN-R4", connecting_eps_are_freed_at_any_moment)
 			__asm__ volatile("");
 		OK(dat_ep_free(ep));
 	}
-	/* Requests that came may be answered still. */
+	/* Requests that have come can still be answered. */
 	while (dat_evd_dequeue(listener.evd, &event) == DAT_SUCCESS)
 		dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL);
 	struct end a = AN_END(), b = AN_END();
@@ -120,7 +120,7 @@ struct ending {
 	unsigned pause[POSTS], before_end;
 };
 
-/* Passes a time that no call takes. */
+/* Passes time without a call. */
 static void spin(unsigned n)
 {
 	while (n--)
@@ -153,7 +153,7 @@ static void post_under_the_end(void *arg, int me)
 	}
 }
 
-/* In order, each once; but successes that were suppressed are not told. */
+/* Requests must complete in order, each once, except suppressed ones that succeed. */
 static void expect_requests(DAT_EVD_HANDLE evd)
 {
 	DAT_EVENT event;
@@ -257,8 +257,8 @@ TEST("CONN-R7", what_was_posted_after_the_end_does_not_outlive_a_reset)
 	}
 }
 
-/* The second is posted while the first fails, has failed, or has been dequeued: whichever then
- * completes it, the device or the provider, it can't have succeeded. */
+/* The second is posted while the first fails, has failed, or has been dequeued. It must not succeed, whether
+ * the device or the provider completes it. */
 TEST("CONN-R8", a_suppressed_request_behind_one_that_failed_is_told_of)
 {
 	struct pair p = { AN_END(), AN_END() };
@@ -279,8 +279,8 @@ TEST("CONN-R8", a_suppressed_request_behind_one_that_failed_is_told_of)
 	}
 }
 
-/* More reads than may be out at once: when the connection ends, some are answered, some out, one
- * is about to be sent, others are only posted. */
+/* Posts more reads than may be in progress. When the connection ends, some have completed, some are in
+ * progress, one is about to be sent, and others are only posted. */
 TEST("CONN-R9", reads_that_are_under_way_at_the_end_complete_once)
 {
 	enum { READS = POSTS / 2 };

@@ -36,7 +36,7 @@ TEST("EVD-R2", one_waits_and_finds_the_events_of_each_poster_in_order)
 	run_queue(a_queue(16, DAT_HANDLE_NULL), 1, wait_in_order);
 }
 
-/* Of several threads one waits; the others get an error, and try again. */
+/* One of several threads waits. The others get an error, and try again. */
 static void wait_among_others(struct queue *q)
 {
 	struct look look = { 0 };
@@ -88,7 +88,7 @@ static void change_waitability(struct queue *q)
 	DAT_COUNT more;
 	DAT_EVENT event;
 
-	/* One of each pair of consumers waits, the other disturbs it. */
+	/* One consumer of each pair waits, the other disturbs it. */
 	static _Atomic int turn;
 	bool disturb = turn++ % 2;
 	while (!all_taken(q)) {
@@ -145,7 +145,7 @@ TEST("EVD-R7", an_evd_is_freed_under_its_waiter_time_and_again)
 	}
 }
 
-/* The signal falls anywhere: before, in, or after the wait. */
+/* The signal comes at any moment: before, in, or after the wait. */
 TEST("EVD-R8", signals_lose_no_event)
 {
 	DAT_EVD_HANDLE evd = an_evd(DAT_EVD_SOFTWARE_FLAG);

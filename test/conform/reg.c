@@ -13,7 +13,7 @@ static DAT_RETURN try_open(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
 	return dat_ia_openv((DAT_NAME_PTR)name, 8, &async, instance, major, minor, DAT_FALSE);
 }
 
-/* The names of the registry, in memory of their own. */
+/* Returns the names of the registry, in memory of their own. */
 #define MAX_PROVIDERS 200
 static DAT_PROVIDER_INFO info[MAX_PROVIDERS];
 static DAT_PROVIDER_INFO *list[MAX_PROVIDERS];

@@ -31,7 +31,7 @@ static void expect_bound(const struct end *end, DAT_RMR_HANDLE rmr, uint64_t coo
 	EQUAL(event.event_data.rmr_completion_event_data.status, DAT_DTO_SUCCESS);
 }
 
-/* A window on b's memory, bound; seen as a region whose context the peer can use. */
+/* Binds a window on b's memory. Returns it as a region whose context the peer can use. */
 static struct region a_window(struct pair *p, DAT_RMR_HANDLE rmr, size_t offset, size_t length)
 {
 	struct region window = { .at = p->b.mem.at + offset, .size = length };
@@ -158,7 +158,7 @@ TEST("RMR-9", a_message_starts_after_the_bind_before_it)
 	struct pair p = CONNECTED_PAIR();
 	DAT_RMR_HANDLE rmr = an_rmr(p.b.pz);
 
-	/* The peer that gets the context by message can use it at once. */
+	/* A peer that gets the context in a message can use it at once. */
 	for (int i = 0; i < 10; i++) {
 		struct region window = { .at = p.b.mem.at };
 		post_recv(&p.a, 4096, 64, 1);
@@ -201,7 +201,7 @@ TEST("RMR-12", a_bind_that_fails_at_the_device_breaks_the_connection)
 	struct region read_only = a_region(p.b.pz, 4096, DAT_MEM_PRIV_LOCAL_READ_FLAG);
 	DAT_RMR_CONTEXT context;
 
-	/* The first fault that is left to the device to find. */
+	/* Tries faults until one is not found before the device finds it. */
 	if (try_bind(rmr, &p.b, &other, 0, 4096, READ_WRITE, 1, &context) &&
 	    try_bind(rmr, &p.b, &read_only, 0, 4096, READ_WRITE, 1, &context) &&
 	    try_bind(rmr, &p.b, &p.b.mem, 0, END_MEMORY + 4096, READ_WRITE, 1, &context))

@@ -12,7 +12,7 @@
 
 /* --- the things that calls are made with ------------------------------------------------------ */
 
-/* Live objects, for the other arguments; made once a test, by prepare(). */
+/* Live objects for the other arguments. prepare() makes them once in each test. */
 static struct {
 	struct zoo zoo;
 	struct end end;
@@ -298,7 +298,7 @@ static void add(const char *kind, const struct victim *v, void (*run)(const void
 	test_register(test);
 }
 
-/* Where the handle meets others of the IA. */
+/* Calls whose other arguments are objects of the IA. */
 static bool is_secondary(const struct victim *v)
 {
 	static DAT_RETURN (*const calls[])(DAT_HANDLE h) = {
@@ -492,7 +492,7 @@ TEST("ROB-9", lengths_that_overflow_are_refused)
 
 	if (n < 2 || n > 16)
 		n = 2;
-	/* Together 2^32 and a little: 32 bits would say a little. */
+	/* Together 2^32 bytes and a few: a sum of 32 bits would be a few. */
 	for (int i = 0; i < n; i++)
 		iov[i] = segment(&p.a.mem, 0, 0x80000000u + (i ? 0 : 16));
 	FAILS(dat_ep_post_send(p.a.ep, 2, iov, COOKIE(1), DEFAULT), DAT_LENGTH_ERROR, DAT_INVALID_PARAMETER);
@@ -568,7 +568,7 @@ TEST("ROB-13", addresses_of_no_known_family_are_refused)
 
 /* --- at random ------------------------------------------------------------------------------------------ */
 
-/* Any handle: live, freed meanwhile, NULL, or of any kind. */
+/* Returns any handle: live, freed meanwhile, NULL, of any kind. */
 static DAT_HANDLE pool[24];
 
 static DAT_HANDLE any_handle(void)
@@ -593,7 +593,7 @@ TEST("ROB-R1", calls_at_random_do_not_crash)
 			continue;
 		AT(v->name);
 		v->call(any_handle());
-		/* What was made, or freed, joins the pool. */
+		/* Objects that were made or freed are added to the pool. */
 		if (made && !chance(4))
 			pool[chance(24)] = made;
 	}

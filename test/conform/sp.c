@@ -29,7 +29,7 @@ TEST("SP-2", a_qualifier_in_use_is_not_taken_again)
 	struct end end = AN_END();
 	FAILS(dat_rsp_create(ia(), listener.qual, end.ep, listener.evd, &psp), DAT_CONN_QUAL_IN_USE);
 	STATE(end.ep, DAT_EP_STATE_UNCONNECTED);
-	/* Nor by another instance of the IA. */
+	/* Another instance of the IA cannot use the qualifier either. */
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 	work_on(open_ia(&async));
 	FAILS(listen_on(listener.qual, an_evd(DAT_EVD_CR_FLAG), &psp), DAT_CONN_QUAL_IN_USE);

@@ -11,7 +11,7 @@ static DAT_RETURN try_srq(DAT_PZ_HANDLE pz, DAT_COUNT dtos, DAT_COUNT iov, DAT_C
 	return dat_srq_create(ia(), pz, &attr, srq);
 }
 
-/* An SRQ of ten buffers, and the memory they come from. */
+/* Makes an SRQ of ten buffers, and their memory. */
 struct shared {
 	DAT_SRQ_HANDLE srq;
 	struct region mem;
@@ -43,7 +43,7 @@ static DAT_SRQ_PARAM srq_param(DAT_SRQ_HANDLE srq)
 	return param;
 }
 
-/* An EP that receives from the SRQ, and one that sends to it. */
+/* Makes an EP that receives from the SRQ, and one that sends to it. */
 static struct pair pair_on(struct shared *s)
 {
 	struct pair p = { AN_END(), AN_END(.pz = s->pz, .srq = s->srq) };
@@ -153,7 +153,7 @@ TEST("SRQ-9", a_buffer_whose_completion_was_dequeued_is_free)
 	post_send(&p.a, 0, 64, 1);
 	EVENT(p.b.recv, DAT_DTO_COMPLETION_EVENT);
 	expect_counts(s.srq, 2, 2);
-	/* So all of the queue can be used again and again. */
+	/* All of the queue can be used repeatedly. */
 	for (int i = 0; i < 40; i++) {
 		post(&s, 1, 1);
 		post_send(&p.a, 0, 64, i);
@@ -300,7 +300,8 @@ TEST("SRQ-17", an_ep_that_takes_more_than_its_soft_watermark_is_told_once)
 	send_some(&p, 3);
 	expect_soft_mark(&p);
 	NO_EVENT(async_evd());
-	/* It holds five: set again, it is passed at once. */
+	/* The endpoint holds five receives, more than the watermark: setting the watermark again reports it
+	 * at once. */
 	OK(dat_ep_set_watermark(p.b.ep, 1, DAT_WATERMARK_INFINITE));
 	expect_soft_mark(&p);
 	FAILS(dat_ep_set_watermark(p.b.ep, DAT_WATERMARK_INFINITE, 1),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* states.c - every call in every state of an endpoint, cell by cell: what it returns and
- * which state it leaves. What travels over a connection meanwhile is not looked at. */
+/* states.c - every call in every state of an endpoint: what it returns, and the state after it. Data on the
+ * connection is not checked. */
 #include "actors.h"
 #include "pair.h"
 #include <signal.h>
@@ -85,7 +85,7 @@ static void call_and_stay(struct peer *self, void *arg __attribute__((unused)))
 		pause();
 }
 
-/* The caller is stopped before it could complete the connection. */
+/* The initiator is stopped before it can complete the connection. */
 static struct scene completing(void)
 {
 	struct peer peer = a_peer(call_and_stay, NULL);

@@ -25,7 +25,7 @@ static DAT_RETURN set(DAT_EP_HANDLE ep, const char *name, const char *value)
 	return dat_ep_modify(ep, NAMED, &param);
 }
 
-/* What dat_ep_query tells of it, or NULL. */
+/* Returns the value that dat_ep_query() has for this name, or NULL. */
 static const char *told(DAT_EP_HANDLE ep, const char *name)
 {
 	DAT_EP_PARAM param;
