@@ -44,6 +44,20 @@ static void mpa_frames_have_key_flags_and_length(void **state)
 	assert_false(wire_mpa_get(p, false, &read));
 }
 
+static void mpa_header_alone_has_no_enhanced_data(void **state)
+{
+	struct wire_mpa written = { .revision = 1 }, read;
+	uint8_t p[WIRE_MPA_HEADER];
+
+	(void)state;
+	memset(&read, 0xff, sizeof read);
+	wire_mpa_put(p, &written);
+	assert_true(wire_mpa_get(p, false, &read));
+	assert_false(read.p2p || read.p2p_send || read.p2p_write || read.p2p_read);
+	assert_int_equal(read.ird, 0);
+	assert_int_equal(read.ord, 0);
+}
+
 /* RFC 6581: A, B and IRD in the first half, C, D and ORD in the second. */
 static void enhanced_data_has_its_bits(void **state)
 {
@@ -186,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_are_big_endian),
 		cmocka_unit_test(mpa_frames_have_key_flags_and_length),
+		cmocka_unit_test(mpa_header_alone_has_no_enhanced_data),
 		cmocka_unit_test(enhanced_data_has_its_bits),
 		cmocka_unit_test(trailer_keeps_all_fields),
 		cmocka_unit_test(segment_headers_have_the_bytes_of_the_rfcs),
