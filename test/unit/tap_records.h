@@ -17,11 +17,11 @@ struct tap_seen {
 };
 extern struct tap_seen seen;
 
-/* Begins a capture: the next record is its first. The device has still to be told. */
+/* Begins a capture: the next record is its first. The caller then calls the device. */
 void tap_records_begin(uint32_t snap);
 /* Frees the ring after dapl_tap_end(). */
 void tap_records_release(void);
-/* Reads the next record; false: there is none. Those of refused requests are skipped. */
+/* Reads the next record. Returns false if there is none. Skips records of refused requests. */
 bool next_record(void);
 void is_recorded(enum tap_kind kind, enum tap_op op, uint32_t length, const char *payload);
 

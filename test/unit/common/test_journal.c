@@ -66,8 +66,8 @@ static bool receive(void)
 	return true;
 }
 
-/* Returns a field's value, terminated by a NUL here; NULL: the entry has no such field, or
- * two. */
+/* Returns the value of a field, with a NUL behind it. Returns NULL if the entry has no such field, or two.
+ * */
 static char *field(const char *name)
 {
 	static char *value;

@@ -80,7 +80,7 @@ static void *wait_for_outer(void *unused)
 	return unused;
 }
 
-/* True: the thread is in a futex call, as the kernel tells. */
+/* Returns whether the thread is in a futex call, by /proc. */
 static bool sleeps_on_futex(int tid)
 {
 	char path[64], line[256] = "";

@@ -9,7 +9,7 @@
 
 enum { CORE_LOCAL_PORT = 1, CORE_REMOTE_PORT = 2, CORE_NO_COUNTER = 0 };
 
-/* What the device was asked for, and what it knows. */
+/* Calls of the device so far, and the error that it reports. */
 struct core_conn {
 	int made;			/* connections, each with a reference of the endpoint */
 	int flushes, disconnects, releases;
@@ -27,16 +27,16 @@ void core_conn_again(void **state);	/* closes and opens */
 
 /* The endpoint connects (EP_DO_CONNECT) or accepts (EP_DO_ACCEPT). */
 void core_conn_begin(enum dapl_ep_event how);
-/* The device reports that it is established, and knows no address. */
+/* The device reports that the connection is established, without addresses. */
 void core_conn_establish(void);
 /* It has connected, and the event was taken. Nothing is counted so far. */
 void core_conn_begin_connected(void);
 
 /* The next event of the endpoint is this one. */
 void core_conn_event_is(int number, const char *data, int length);
-/* The endpoint is DISCONNECTED, its posts are flushed, and the device was told once. */
+/* The endpoint must be DISCONNECTED, its posts flushed, and the device called once. */
 void core_conn_is_dropped(void);
-/* The state is still this one, without an event or a failure, and the device was told nothing. */
+/* The state must still be this one, without an event or a failure, and the device not called. */
 void core_conn_is_unchanged(DAT_EP_STATE before);
 /* Of all counters of connections, this one is 1 and the others are 0. */
 void core_conn_counted(unsigned counter);

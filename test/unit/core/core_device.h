@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* core_device.h - what unit tests of core stand on: a device that moves no data, whose completions
- * and errors the test chooses, with an IA above it (core_device.c). */
+/* core_device.h - a device below core that moves no data, with an IA above it. The test chooses completions
+ * and errors (core_device.c). */
 #ifndef TEST_CORE_DEVICE_H
 #define TEST_CORE_DEVICE_H
 #include "dapl/core/dapl.h"
 
-/* What the device does in an operation, if the test wants something. Without it the operation succeeds. */
+/* What operations of the device do, if a test sets it. Otherwise they succeed. */
 struct core_device {
 	int open_error, query_error;
 	const char *opened;			/* the parameters of the last open */
@@ -65,7 +65,7 @@ void core_complete(struct dapl_evd *evd, const struct ibv_wc *wc);
 
 /* The asynchronous EVD of an IA: without one, asynchronous errors go nowhere. */
 struct dapl_evd *core_async_evd_new(struct dapl_ia *ia);
-/* Takes an asynchronous error from it; false: there is none. */
+/* Takes an asynchronous error from the EVD. Returns false if there is none. */
 bool core_async_error(struct dapl_evd *evd, DAT_ASYNCH_ERROR_EVENT_DATA *error, DAT_EVENT_NUMBER *number);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* core_dm.h - operations on device memory for the device of core_device.h: they note what they are asked, and fail where
- * the test wants it (core_dm.c). Programs are linked with --wrap=dapl_device_ops. */
+/* core_dm.h - operations on device memory for the device of core_device.h: they record their arguments, and
+ * fail if the test sets an error (core_dm.c). Programs are linked with --wrap=dapl_device_ops. */
 #ifndef TEST_CORE_DM_H
 #define TEST_CORE_DM_H
 #include "dapl/core/dapl.h"

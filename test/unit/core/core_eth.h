@@ -15,7 +15,7 @@ struct core_eth_rule {
 	uint64_t frames, bytes;		/* that it has counted */
 };
 
-/* What the device was asked for a group. */
+/* The arguments of the calls for a group. */
 struct core_eth_group {
 	struct ibv_qp *members[CORE_ETH_MEMBERS];
 	uint32_t n, size;		/* of members, of the table */

@@ -11,11 +11,11 @@ extern struct dapl_evd *core_dto_evd, *core_conn_evd;
 
 /* Makes them, above a device that succeeds in everything. */
 int core_objects_open(void **state);
-/* Frees them. What was made from them is gone, and the device has no object left. */
+/* Frees them. Fails if an object that was made from them is left, or one of the device. */
 int core_objects_close(void **state);
 /* An UNCONNECTED endpoint of all four, published; dapl_ep_free frees it. `attr` NULL: the default. */
 struct dapl_ep *core_objects_ep(struct dapl_srq *srq, const DAT_EP_ATTR *attr);
-/* Takes the next event of an EVD. Returns its number; 0: there is none. */
+/* Takes the next event of an EVD. Returns its number, or 0 if there is none. */
 int core_next_event(struct dapl_evd *evd, DAT_EVENT *event);
 
 #endif

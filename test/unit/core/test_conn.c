@@ -234,7 +234,8 @@ static void peer_that_is_lost_breaks_the_connection(void **state)
 	core_conn_counted(DCNT_IA_CM_DREQ_RX);
 }
 
-/* The line about a pending connection says so, unless the device knows more; a lost peer says nothing. */
+/* The line about a pending connection says that it was pending, unless the device has a cause. There is no
+ * line for a lost peer. */
 static void pending_connection_fails_because_the_peer_disconnected(void **state)
 {
 	static const struct {

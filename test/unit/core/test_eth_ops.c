@@ -199,7 +199,7 @@ static void assert_untouched(const union sized *to, size_t from)
 			fail_msg("byte %zu", i);
 }
 
-/* `is` is what the device has told: `have` bytes of it, after its size. */
+/* The first `have` bytes of `is`, after its size, must be those of the device. */
 static void assert_filled_by_size(void *handle, int op, const void *is, size_t have)
 {
 	const DAT_UINT32 sizes[] = { 4, 8, 17, (DAT_UINT32)have, (DAT_UINT32)have + 9 };
@@ -374,7 +374,7 @@ static void arm_names_the_ready_record(void **state)
 	assert_int_equal(notices, 0);
 }
 
-/* The completion is there, and no event of the CQ tells the thread that waits. */
+/* The completion is in the CQ, and no event of the CQ wakes the thread that waits. */
 static void ready_ring_wakes_the_waiter_at_once(void **state)
 {
 	(void)state;

@@ -45,7 +45,7 @@ static int tear_down(void **state)
 	return core_endpoint_close(state);
 }
 
-/* The request or the receive `dto` has completed, as `wc` says. Takes the event. */
+/* Completes the request or the receive `dto` with `wc`. Takes the event. */
 static DAT_RETURN complete(struct dapl_dto *dto, struct ibv_wc wc, DAT_EVENT *event)
 {
 	DAT_RETURN ret;

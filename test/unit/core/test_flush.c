@@ -107,7 +107,7 @@ static void unsignaled_requests_after_a_dequeued_failure_are_flushed(void **stat
 	expect(0, dto, IBV_WC_WR_FLUSH_ERR);
 }
 
-/* Completions of another endpoint, of an SRQ and of the other queue do not tell how far this queue is. */
+/* Completions of another endpoint, of an SRQ and of the other queue do not show how far this queue is. */
 static void completions_of_other_queues_do_not_count(void **state)
 {
 	struct dapl_ep *other = core_ep_new(ia, evd, 16);

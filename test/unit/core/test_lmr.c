@@ -30,7 +30,7 @@ static DAT_LMR_CONTEXT local;
 static DAT_RMR_CONTEXT remote;
 static DAT_VLEN size;
 static DAT_VADDR address;
-/* What the device was asked for. */
+/* The arguments of the last call of the device. */
 static const void *asked_addr, *asked_name;
 static size_t asked_length;
 static int asked_access, registrations, error;

@@ -314,7 +314,7 @@ static void malformed_messages_are_ignored(void **state)
 	assert_change(DAT_NET_LINK, 1, 0, 0);
 }
 
-/* No message tells of the change. */
+/* No message reports the change. */
 static void overflow_is_followed_by_the_present_state(void **state)
 {
 	(void)state;

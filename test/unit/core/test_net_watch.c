@@ -109,7 +109,7 @@ static void port_that_goes_down_is_told_with_both_values(void **state)
 	assert_int_equal(data.lost, 0);
 }
 
-/* The report names no value: the device is asked. */
+/* The report has no value: the device is queried. */
 static void port_that_changed_somehow_is_looked_at(void **state)
 {
 	DAT_NET_CHANGE_DATA data;

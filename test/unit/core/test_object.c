@@ -232,7 +232,7 @@ static void free_waits_for_the_calls_of_others(void **state)
 	dapl_object_bury(&pz->obj);
 }
 
-/* A late call with the handle of an object that is gone leaves the object that is there now. */
+/* A late call with the handle of a freed object does not change the object that has its memory now. */
 static void calls_of_a_stale_handle_survive_a_reuse(void **state)
 {
 	struct dapl_pz *stale = pz_published(), *pz = NULL;

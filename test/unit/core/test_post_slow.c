@@ -215,7 +215,7 @@ static void request_is_what_the_call_asked_for(void **state)
 	assert_int_equal(dapl_queue_count(&ep->sq), 5);
 }
 
-/* Operations whose length says nothing have one counter. */
+/* Operations without a meaningful length have a single counter. */
 static void atomics_are_counted_without_their_length(void **state)
 {
 	(void)state;
@@ -340,7 +340,7 @@ static void refused_post_leaves_no_record(void **state)
 	assert_int_equal(ep->counters[DCNT_EP_POST_SEND], 0);
 }
 
-/* The device of such an IA says -1 of a request that it has queued. */
+/* The device of such an IA returns -1 for a request that it has queued. */
 static void reported_error_of_a_queued_request_is_success(void **state)
 {
 	(void)state;

@@ -66,7 +66,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A receive of n segments that is posted, and kept. The caller's segments are gone afterwards. */
+/* Posts a receive of n segments, which is recorded. The caller's segments are overwritten afterwards. */
 static struct dapl_dto *post_saved(uint64_t address, int n)
 {
 	struct ibv_sge segments[SEGMENTS];

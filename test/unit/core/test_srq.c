@@ -256,7 +256,7 @@ static void empty_buffer_has_a_segment_where_the_device_needs_one(void **state)
 	assert_int_equal(posted_segments[0].length, 0);
 }
 
-/* The device has room for more, the consumer has not asked for it. */
+/* The device has more room than the consumer requested. */
 static void no_more_buffers_than_the_limit_are_posted(void **state)
 {
 	DAT_EVENT event;

@@ -230,7 +230,7 @@ static void iwarp_is_no_roce(void **state)
 	makes("eth0 d0-1 d0-1s d0-1u ");
 }
 
-/* The kernel names the network device, so an address tells nothing. */
+/* The kernel names the network device, so the address is not used. */
 static void address_of_iwarp_counts_only_without_a_name(void **state)
 {
 	(void)state;

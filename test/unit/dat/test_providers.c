@@ -170,7 +170,7 @@ static void providers_are_in_the_order_of_their_registration(void **state)
 	assert_null(registry.providers->next->next);
 }
 
-/* An init returns nothing, so the open tells the lack instead. */
+/* An init returns nothing, so the open reports the lack of memory. */
 static void lack_of_memory_during_an_init_is_remembered(void **state)
 {
 	const DAT_RETURN lack = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);

@@ -19,7 +19,7 @@ void message_put_ip(struct nl_msg *msg, int kind, const char *text);
 /* `size` bytes that count from `first`. */
 void message_put_lladdr(struct nl_msg *msg, int kind, uint8_t first, size_t size);
 
-/* The first `length` bytes of a message, which tells this length. Frees `msg`. */
+/* Returns the first `length` bytes of a message, with this length in its header. Frees `msg`. */
 struct nl_msg *message_cut(struct nl_msg *msg, size_t length);
 
 /* An interface, with a link-layer address of six bytes that count from `index`. */

@@ -149,7 +149,7 @@ static void interface_that_goes_takes_no_other_with_it(void **state)
 	assert_string_equal(net_link_by_index(&c.table, ETH2)->name, "eth2");
 }
 
-/* The kernel tells so that a port left its bridge. */
+/* The kernel reports in this way that a port left its bridge. */
 static void port_of_a_bridge_is_no_interface(void **state)
 {
 	const struct ifinfomsg head = { .ifi_family = AF_BRIDGE, .ifi_index = ETH0 };
@@ -456,7 +456,7 @@ static void assert_ip_part(const struct sockaddr_storage *part, const struct soc
 		assert_memory_equal(part, whole, sizeof *whole);
 }
 
-/* What is told of a part of a message is not there, or as in the whole one. */
+/* Each value from a part of a message is missing, or is that of the whole message. */
 static void assert_part(const struct dat_net_change *part, const struct dat_net_change *whole)
 {
 	assert_change(part, whole->what, whole->before, whole->now);

@@ -86,7 +86,8 @@ static void read_entry(const char *library, const char *params)
 	assert_int_equal(net_entries_read(&entries, &table, &rdma), 0);
 }
 
-/* The address that the device of the entry has; -1: it has none, and is left out. */
+/* Returns the place in `addresses` of the address of the entry's device. Returns -1 if it has none: the
+ * entry is then left out. */
 static int address_of(const char *library, const char *params)
 {
 	int at = -1;

@@ -352,7 +352,7 @@ static void both_changes_of_a_message_are_told(void **state)
 	assert_next_address("192.0.2.1", "eth0");
 }
 
-/* A header that is cut, and a message that says to be longer than what is left. */
+/* A header that is cut off, and a message whose length exceeds what is left. */
 static void cut_message_ends_its_datagram_only(void **state)
 {
 	(void)state;

@@ -38,7 +38,7 @@ static int hops_in(int type, const void *bytes, int length, int *nle)
 	return found;
 }
 
-/* Of two hops that tell these lengths. */
+/* A route of two hops with these lengths. */
 static int hops_of(uint16_t first, uint16_t second, int *nle)
 {
 	struct rtnexthop hops[2] = { { .rtnh_len = first, .rtnh_ifindex = 1 },

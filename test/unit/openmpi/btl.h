@@ -46,7 +46,7 @@ extern DAT_RETURN post_results[POSTED_SRQ_RECV + 1];
 extern bool posts_complete;
 /* Whether RDMA writes are executed, as by a peer in this process. */
 extern bool writes_arrive;
-/* What dat_map_rmr() gives; NULL: it fails. */
+/* The mapping that dat_map_rmr() returns; NULL: it fails. */
 extern void *mapping;
 extern DAT_RMR_TRIPLET mapped_range;	/* of the last dat_map_rmr() */
 

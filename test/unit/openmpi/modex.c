@@ -19,7 +19,7 @@ static int put(const char *key, const void *data, size_t size)
 	return modex_put_result;
 }
 
-/* A copy of what the process has published; NULL: nothing. */
+/* Returns a copy of what the process has published, or NULL if that is nothing. */
 static char *get(uint32_t vpid, const char *key)
 {
 	char *copy;

@@ -64,7 +64,7 @@ static void put(const char *text)
 	put_tail(text, (struct udapl_tail){ .length = strlen(text), .tag = TAG });
 }
 
-/* The tail of the next message is this, whatever it says. */
+/* The tail of the next message has this value, valid or not. */
 static void put_garbled(struct udapl_tail tail)
 {
 	tail.lap = writer.cursor.lap;
@@ -127,7 +127,7 @@ static void tail_of_another_lap_is_no_message(void **state)
 	assert_int_equal(udapl_rings_poll(&module), 0);
 }
 
-/* Every byte of a payload says "tail of the next lap". */
+/* Every byte of the payload is that of a tail of the next lap. */
 static void send_laps(void)
 {
 	static char payload[LONGEST];

@@ -78,13 +78,13 @@ int post_atomic(struct end *e, uint64_t id, bool swap, uint64_t compare_add,
 		       uint64_t value, size_t offset, const struct end *to, size_t remote);
 /* A signaled RDMA write from the beginning of the buffer to any address. */
 int write_to(struct end *a, uint64_t id, uint64_t addr, uint32_t rkey, uint32_t n);
-/* False: no completion came within `ms` milliseconds. */
+/* Returns false if no completion came within `ms` milliseconds. */
 bool poll_for(struct ibv_cq *cq, struct ibv_wc *wc, int ms);
 struct ibv_wc expect_wc(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status status);
 struct ibv_wc done(struct ibv_cq *cq, uint64_t id);
 void expect_no_wc(struct ibv_cq *cq);
-/* Changes the memory of the other end. The device no longer accesses it, which this thread
- * knows through a socket: a race detector does not see that order. */
+/* Changes the memory of the other end, which the device no longer accesses. A message over a socket orders
+ * the two, which a race detector does not see. */
 void touch_peer(char *p, int value, size_t n);
 void fill(char *p, size_t n, unsigned seed);
 

@@ -192,7 +192,7 @@ void local_protection_is_enforced(void **state)
 	close_pair(&a, &b);
 }
 
-/* The QP remembers the region that it sent from last. Context 0 does not stand for one that is gone. */
+/* The QP caches the region of its last send. Context 0 must not match a region that was freed. */
 void deregistered_memory_is_not_sent(void **state)
 {
 	struct end a, b;
@@ -285,7 +285,7 @@ void *__wrap_calloc(size_t n, size_t size)
 	return fails ? NULL : __real_calloc(n, size);
 }
 
-/* The peer is this implementation: only such peers are told of a refused write. */
+/* The peer is this implementation: only to such peers is a refused write reported. */
 void initiator_waits_while_the_acceptor_has_no_memory(void **state)
 {
 	struct end a, b;

@@ -64,7 +64,7 @@ extern const struct dapl_device_ops *ops;
 extern struct end ends[2];		/* 0 connects, 1 listens */
 extern const struct end *served;	/* next_status() polls its device too, if not NULL */
 
-/* A setup of cmocka for a group: shared memory is used, whatever the environment says. */
+/* A setup of cmocka for a group: uses shared memory, whatever the environment has. */
 int use_shared_memory(void **state);
 time_t now(void);
 /* For what another process or thread would do meanwhile: this one may hold locks. */
@@ -95,8 +95,8 @@ void tell(int fd, struct end *e);
 void expect_byte(int fd, char c);
 
 bool uses_rings(const struct end *e);
-/* Orders the caller after all that threads did with the progress lock held, and before all that they
- * will do. A pipe orders it too, but not in a form that a sanitizer knows. */
+/* Orders the caller after all that threads did with the progress lock held, and before all that they will
+ * do. A pipe orders it, too, but sanitizers do not see that. */
 void settle(struct end *e);
 uint32_t sleeps_of_peer(const struct end *e);
 /* Waits until the other end sleeps and has nothing to do. */

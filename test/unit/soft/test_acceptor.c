@@ -38,7 +38,7 @@ int __wrap_ioctl(int fd, unsigned long request, int *value)
 	return result;
 }
 
-/* The peer sends a Request. Returns the connection that core is asked about. */
+/* The peer sends a Request. Returns the connection of the upcall. */
 static struct dapl_conn *request(uint8_t flags, uint8_t revision, const struct wire_mpa *enhanced)
 {
 	struct upcall up;
@@ -57,7 +57,7 @@ static void accept_with(struct dapl_conn *conn, const struct dapl_conn_params *w
 	we.conn = conn;
 }
 
-/* Returns the Reply; *length bytes of data stand behind its enhanced data. */
+/* Returns the Reply, with *length bytes of private data behind its enhanced data. */
 static struct wire_mpa reply(uint8_t *data, size_t *length)
 {
 	struct wire_mpa mpa = { 0 };

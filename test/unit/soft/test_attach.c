@@ -203,7 +203,7 @@ static void expect_no(int err)
 	assert_null(acceptor);
 }
 
-/* The initiator has asked another process. Returns its socket. */
+/* The initiator has sent its request to another process. Returns its socket. */
 static int ask(void)
 {
 	struct shm_segment *segment;

@@ -65,7 +65,7 @@ static void say(int fd, const void *data, size_t length, int wake_fd, int mr_dir
 	assert_int_equal(sendmsg(fd, &msg, MSG_NOSIGNAL), length);
 }
 
-/* Returns the bytes of the answer; 0: closed without an answer. */
+/* Returns the bytes of the answer, or 0 if the connection was closed without one. */
 static ssize_t read_answer(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };

@@ -214,7 +214,7 @@ static void closing_tells_a_failure_from_an_end(void **state)
 	steps_are("progress_del socket:close closed:failed");
 }
 
-/* It carries no data, and its peer has said that nothing follows: no TIME_WAIT is needed. */
+/* The socket carries no data, and the peer has sent its close notification: no TIME_WAIT is needed. */
 static void socket_beside_rings_is_reset_after_the_close_notification(void **state)
 {
 	static const char *const steps_of[2][2] = {

@@ -14,7 +14,7 @@
 
 enum { STATES = SOFT_CLOSED + 1 };
 
-/* Row: before; column: after. The columns stand in the order of the rows. */
+/* Rows are states before a change, columns the states after it, in the same order. */
 static const char *const allowed[STATES] = {
 	/*			N C R A W Q F O L X */
 	[SOFT_NEW] =		". y . . y . . . . y",

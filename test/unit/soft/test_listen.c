@@ -50,7 +50,7 @@ static int listen_at(const char *address, uint16_t *port, bool ud)
 	return ops->listen(we.dev, address ? (struct sockaddr *)&at : NULL, port, ud, 8, &more, &more);
 }
 
-/* 0, or the errno of the peer's connect(2). */
+/* Returns 0, or the errno of the peer's connect(2). */
 static int dial_at(const char *address, uint16_t port)
 {
 	struct sockaddr_in to = loopback(port);

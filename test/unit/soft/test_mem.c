@@ -129,7 +129,7 @@ static void stale_key_names_nothing(void **state)
 	}
 }
 
-/* Registers them all, and finds each; and none when they are gone. */
+/* Registers them all and finds each. After they are freed, finds none. */
 static void assert_many_are_found(void)
 {
 	uint64_t at = (uintptr_t)ends[1].buf;

@@ -108,7 +108,7 @@ static void other_keys_take_nothing(void **state)
 	expect_taken(key, NULL, NULL);
 }
 
-/* 0 stands for no offer in the Reply. */
+/* In the Reply, key 0 means that there is no offer. */
 static void keys_differ_and_are_never_0(void **state)
 {
 	uint64_t keys[64];

@@ -29,7 +29,7 @@ static struct shm_process process;
 static uint32_t sleep_count;
 static int ready;			/* in data_epoll, and readable */
 
-/* Row: before; column: after. The columns stand in the order of the rows. */
+/* Rows are owners before a change, columns the owners after it, in the same order. */
 static const char *const allowed[OWNERS] = {
 	/*			    S B P */
 	[OWNER_SERVICE_THREAD] =   ". y y",

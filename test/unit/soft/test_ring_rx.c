@@ -41,7 +41,7 @@ static void lent_too_much(struct ring_slot *slot)
 	slot->length = RING_RNDV_MAX + 1;
 }
 
-/* The sender has no such rendezvous when it is asked for the data. */
+/* The sender has no such rendezvous when the receiver requests the data. */
 static void rendezvous_of_nothing(struct ring_slot *slot)
 {
 	lent_too_little(slot);

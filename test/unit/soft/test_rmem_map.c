@@ -369,8 +369,7 @@ static void mapping_can_be_off_with_cma_on(void **state)
 	close_shared(&s);
 }
 
-/* All requests work, few regions are mapped, and a region that is gone leaves its place to
- * another. */
+/* All requests succeed, few regions are mapped, and another region takes the slot of a freed one. */
 static void regions_beyond_the_limit_are_not_mapped(void **state)
 {
 	struct shared s = open_shared();

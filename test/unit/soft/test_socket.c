@@ -69,7 +69,7 @@ static void peer_with_an_address_of_this_host_is_local(void **state)
 	assert_false(is_local("2001:db8::7", "::1"));
 }
 
-/* The traffic class of a new socket; -1: it could not be set. */
+/* Returns the traffic class of a new socket, or -1 if it could not be set. */
 static int class_of(int tuned, int setting, enum dapl_qos qos)
 {
 	struct dapl_conn conn = { .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), .qos = qos,

@@ -223,7 +223,7 @@ static void payload_is_cut(void **state)
 	assert_int_equal(strlen(seen.payload), SNAP);
 }
 
-/* The device tells by a completion. */
+/* The device reports the failure in a completion. */
 static void memory_that_is_not_registered_is_left_out(void **state)
 {
 	struct ibv_sge sge[3] = { bytes(7), { .addr = 0, .length = 20, .lkey = stream_device.foreign->lkey }, bytes(7) };

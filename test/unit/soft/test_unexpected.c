@@ -87,7 +87,7 @@ static void peer_of_this_implementation_must_stay_within_the_window(void **state
 	s.conn->unexpected_bytes = 0;
 }
 
-/* Another peer knows no window: its socket is read again when half of the window is free. */
+/* Other implementations have no window: the socket is read again once half of the window is free. */
 static void other_peers_are_paused_and_go_on(void **state)
 {
 	uint64_t waiting = SOFT_WINDOW / 2 + 1;

@@ -226,7 +226,7 @@ static void assembler_needs_memory(void **state)
 
 /* --- bpf(2) ------------------------------------------------------------------------------------------------------ */
 
-/* Members that are not asked for must be 0: the kernel refuses the call otherwise. */
+/* Members that a command does not use must be 0, or the kernel refuses the call. */
 static void assert_asked(const union bpf_attr *expected)
 {
 	assert_memory_equal(&asked, expected, sizeof asked);

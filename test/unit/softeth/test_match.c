@@ -269,7 +269,7 @@ static void header_that_is_cut_off_is_0(void **state)
 	assert_parts(&frame);
 }
 
-/* A byte less, and what the header says is not known. */
+/* With a byte less, the fields of the header are not known. */
 static void headers_are_read_once_they_are_complete(void **state)
 {
 	static const struct {

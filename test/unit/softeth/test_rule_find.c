@@ -86,7 +86,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Of frames from `from_ns` until `until_ns`; 0: without an end. */
+/* A rule for frames from `from_ns` until `until_ns`; 0: without an end. */
 static int attach_at(const struct dapl_eth_rule *rule, struct rule_counts *of_rule, uint64_t from_ns,
 		     uint64_t until_ns, uint16_t member, struct eth_rule **added)
 {

@@ -119,7 +119,7 @@ static void refused_membership_leaves_none_behind(void **state)
 	assert_int_equal(port.rule_count, 0);
 }
 
-/* The kernel drops an equal membership of another rule, if asked to drop one that was not added. */
+/* To drop a membership that was not added makes the kernel drop an equal one of another rule. */
 static void failed_rule_leaves_the_memberships_of_others(void **state)
 {
 	const struct dapl_eth_rule again = { .mode = ETH_COPY, .flags = ETH_ALL | ETH_ALL_MULTICAST, .priority = 5 };

@@ -82,7 +82,7 @@ static void take_frame(const struct msghdr *header)
 	read_request(header);
 }
 
-/* -1 with the error of this call, or 0. */
+/* Returns -1 with the errno of this call, or 0. */
 static int call_error(int fd, int flags)
 {
 	assert_int_equal(fd, SOCKET);
@@ -282,7 +282,7 @@ static void device_that_was_down_is_tried_again(void **state)
 	assert_left(1);
 }
 
-/* Past the queueing discipline the kernel says ENOBUFS for both. */
+/* Past the queueing discipline the kernel returns ENOBUFS for both. */
 static void full_queue_is_told_apart_from_a_missing_carrier(void **state)
 {
 	static const struct {

@@ -46,7 +46,7 @@ int rdma_get_cm_event(struct rdma_event_channel *on, struct rdma_cm_event **out)
 	return 0;
 }
 
-/* The event and its private data are gone after it. */
+/* Afterwards the event and its private data are freed. */
 int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
 	assert_ptr_equal(event, &queue[acked]);
@@ -181,7 +181,7 @@ void event_comes(enum rdma_cm_event_type type, size_t length)
 	queue[queued++] = event;
 }
 
-/* A request with the data "hello", of a peer that says where it is. */
+/* A request with the data "hello", and the address of the peer. */
 void request_comes(void)
 {
 	enum hw_wire wire = listener.ud ? HW_WIRE_UD : dev.attr.iwarp ? HW_WIRE_IWARP : HW_WIRE_IB;

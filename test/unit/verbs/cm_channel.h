@@ -17,7 +17,7 @@ extern struct rdma_cm_event queue[MANY_EVENTS];
 extern int queued, acked;
 extern uint8_t arrived[256];		/* private data of the last; gone when it was acknowledged */
 
-/* What handled the last event that was not a request, and what it was told. */
+/* The function that handled the last event other than a request, and its arguments. */
 extern int handled;			/* how many there were */
 extern const void *handler;
 extern struct rdma_cm_event event_told;
@@ -36,7 +36,7 @@ void channel_begin_on(void **state, enum hw_wire wire);	/* again, over a wire */
 void read_channel(void);
 /* An event of `id`, with as much private data of `arrived`. */
 void event_comes(enum rdma_cm_event_type type, size_t length);
-/* A request with the data "hello", of a peer that says where it is. Brings `id`. */
+/* A request with the data "hello", the address of the peer, and `id`. */
 void request_comes(void);
 
 #endif

@@ -26,7 +26,7 @@ extern bool peer_is_gone;		/* "rts" fails since the peer is */
 extern bool no_memory;
 extern bool releases_in_connect;	/* core releases the connection during rdma_connect */
 
-/* What librdmacm was asked for last. */
+/* The arguments of the last calls of librdmacm. */
 extern int ids;				/* alive */
 extern enum rdma_port_space asked_space;
 extern struct sockaddr_storage asked_remote;

@@ -39,7 +39,7 @@ static int accept_it(void)
 	return hw_accept(conn, &params);
 }
 
-/* The task tells core that the connection has failed. */
+/* The task reports to core that the connection has failed. */
 static void fails_later(const char *all, int err, const char *text)
 {
 	steps_are(all);
@@ -319,7 +319,7 @@ static void refusal_by_the_provider_carries_its_mark(void **state)
 	}
 }
 
-/* It has no owner that would be told. */
+/* It has no owner to which core could report. */
 static void rejected_request_is_released(void **state)
 {
 	(void)state;

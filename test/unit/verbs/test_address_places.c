@@ -118,7 +118,7 @@ int __wrap_access(const char *name, int mode)
 
 /* --- fixture ------------------------------------------------------------------------------------------------- */
 
-/* An address of a network device; NULL: one that is not of IP. */
+/* Adds an address of a network device; NULL: an address that is not of IP. */
 static void add_interface(const char *netdev, const char *address)
 {
 	struct ifaddrs *one = &interfaces[n_interfaces];

@@ -47,7 +47,7 @@ static void begin_in(void **state, enum hw_wire wire, enum conn_state in)
 		adopt(own_params());
 }
 
-/* A datagram peer that was accepted: core is told later that it is established, with an address handle. */
+/* A datagram peer that was accepted. Core gets the upcall later, with an address handle. */
 static void begin_accepted_datagrams(void **state)
 {
 	struct dapl_conn_params params = own_params();

@@ -20,7 +20,7 @@ static struct ibv_pd pd = { .context = &verbs.context };
 static struct ibv_dm dm;
 static struct ibv_mr mr;
 
-/* The driver, and what it was asked for last. */
+/* The driver, and the arguments of its last call. */
 static char memory[MEMORY];
 static int alive;			/* allocations */
 static int refusal;			/* of the step that fails; 0 sets no errno */

@@ -75,7 +75,7 @@ static void specs(int n)
 	assert_int_equal(flow.attr.num_of_specs, n);
 }
 
-/* Exactly these bytes of a filter are asked for: value and mask, all others 0. */
+/* A filter must have exactly these bytes of value and mask; all others are 0. */
 static void only(const void *s, size_t at, size_t filter, size_t offset, const void *value, size_t n)
 {
 	const uint8_t *val = (const uint8_t *)s + at, *mask = val + filter;

@@ -241,7 +241,7 @@ static int target(struct dapl_eth_rule rule, struct ibv_qp **qp)
 	return err;
 }
 
-/* The hash of this number is open, over these queues; -1: the one that drops frames. */
+/* The hash of this number must exist, over these queues; -1: the queue that drops frames. */
 static void leads_to(int n, int a, int b, int c, int d)
 {
 	int expected[SIZE] = { a, b, c, d };

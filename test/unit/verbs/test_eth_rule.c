@@ -34,7 +34,7 @@ static struct hw_group {
 } group;
 static struct hw_membership membership = { .group = &group };
 
-/* The device's flows, and what it was asked for last. */
+/* The device's flows, and the arguments of its last call. */
 static struct ibv_flow flows[128];
 static int made, alive, create_errno;
 static const struct ibv_qp *target_asked;

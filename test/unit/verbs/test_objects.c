@@ -136,7 +136,7 @@ int ibv_resize_cq(struct ibv_cq *of, int cqe)
 	return result;
 }
 
-/* The device grants up to max_inline, and says so only by refusing more. */
+/* The device grants up to max_inline. It shows that only by refusing more. */
 static uint32_t max_inline;
 static int tries;
 

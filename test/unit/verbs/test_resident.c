@@ -25,7 +25,7 @@ static void library_that_is_not_loaded_is_left_alone(void **state)
 	assert_false(is_loaded());
 }
 
-/* Twice, since each device that is opened asks for it. */
+/* Twice, as each device that is opened calls it. */
 static void loaded_library_stays_loaded(void **state)
 {
 	void *library = dlopen(LIBRARY, RTLD_LAZY);

@@ -49,7 +49,7 @@ static void payload_is_that_of_all_segments(void **state)
 	is_recorded(TAP_POSTED, TAP_SEND, 0, "");
 }
 
-/* The device tells by a completion. */
+/* The device reports the failure in a completion. */
 static void memory_that_is_not_there_is_left_out(void **state)
 {
 	struct ibv_sge sge[2] = { bytes(7), { .addr = 8, .length = 20 } };

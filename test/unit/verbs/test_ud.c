@@ -31,7 +31,7 @@ static struct sockaddr_in remote;
 static struct hw_ud_self told;
 static struct dapl_ud_peer peer;
 
-/* What the device has, and what it was asked for last. */
+/* The GIDs of the device, and the arguments of its last call. */
 static struct ibv_port_attr port;
 static struct ibv_gid_entry table[4];
 static ssize_t entries;
