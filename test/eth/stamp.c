@@ -89,17 +89,17 @@ static void ETH_36_a_launch_time_comes_first(void)
 static void ETH_36_a_rate_holds(void)
 {
 	DAT_ETH_PACE pace = { .bits_per_s = LENGTH * 8 * 500 };
-	DAT_UINT64 first, second;
+	DAT_UINT64 before;
 
 	open_sender("");
 	OK(dat_eth_pace(w.ep, &pace));
 	for (int i = 0; i < 5; i++) {
 		usleep(20000);
+		before = wire_now();
 		post(1, DAT_ETH_SEND_STAMP, 0);
 		post(2, DAT_ETH_SEND_STAMP, 0);
-		first = departure(1);
-		second = departure(2);
-		EXPECT(second >= first + 1900000);
+		departure(1);
+		EXPECT(departure(2) >= before + 1900000);	/* ns: the first may be stamped late */
 	}
 	wire_close(&w);
 }
