@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -114,6 +115,14 @@ static json_t *open_and_query(const DAT_PROVIDER_INFO *info)
 	result = query(ia);
 	dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
 	return result;
+}
+
+/* Ends with the parent, however that ends: a provider may hang, and only the parent has a time limit for it. */
+static void end_with_parent(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)	/* ended before prctl() */
+		_exit(1);
 }
 
 static void run_child(const DAT_PROVIDER_INFO *info, int result_fd, int message_fd)
@@ -245,7 +254,7 @@ json_t *probe_ia(const DAT_PROVIDER_INFO *info, unsigned seconds)
 	struct text texts[2];
 	int results[2], messages[2], status = 0;
 	json_t *result;
-	pid_t child;
+	pid_t child, parent = getpid();
 	bool ended;
 
 	fflush(stdout);
@@ -254,8 +263,10 @@ json_t *probe_ia(const DAT_PROVIDER_INFO *info, unsigned seconds)
 	child = fork();
 	if (child < 0)
 		fail("fork: %m");
-	if (!child)
+	if (!child) {
+		end_with_parent(parent);
 		run_child(info, results[1], messages[1]);
+	}
 	close(results[1]);
 	close(messages[1]);
 	texts[0] = (struct text){ calloc(1, TEXT_MAX + 1), 0, results[0] };
