@@ -93,9 +93,8 @@ static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 		return ret;
 	if (!same_family(ep, to))
 		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
-	remember_remote(ep, to, qual);
 	dapl_conn_params(ep, &params, data, len);
-	params.remote = (struct sockaddr *)&ep->remote;
+	params.remote = to;
 	if (qos != DAT_QOS_BEST_EFFORT)
 		params.qos = device_qos(qos);
 	dapl_object_get(&ep->obj);	/* the reference of the connection */
@@ -105,6 +104,7 @@ static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 		dapl_object_put(&ep->obj);
 		return dapl_failure_of_connect(ep, to, err);
 	}
+	remember_remote(ep, to, qual);
 	DAPL_PROBE2(connect, ep, ep->remote_qual);
 	ep->counters[DCNT_EP_CONNECT]++;
 	dapl_count(ia, DCNT_IA_CM_REQ_TX);

@@ -180,7 +180,7 @@ DAT_RETURN dapl_mcast_join(struct dapl_ep *ep, const struct sockaddr *group, DAT
 
 	if (!is_available(ep))
 		return NOT_IMPLEMENTED;
-	if (!ep->is_ud || ep->is_raw)
+	if (!READ_ONCE(ep->is_ud) || READ_ONCE(ep->is_raw))
 		return BAD_PARAM(1);
 	if (!is_group_of(ep->obj.ia, group, &address))
 		return BAD_PARAM(2);
@@ -201,7 +201,7 @@ DAT_RETURN dapl_mcast_leave(struct dapl_ep *ep, const struct sockaddr *address)
 
 	if (!is_available(ep))
 		return NOT_IMPLEMENTED;
-	if (!ep->is_ud || ep->is_raw)
+	if (!READ_ONCE(ep->is_ud) || READ_ONCE(ep->is_raw))
 		return BAD_PARAM(1);
 	if (!is_group_of(ep->obj.ia, address, &wanted))
 		return BAD_PARAM(2);

@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
+#include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"
 #include "dapl/core/ep/ep_modify.h"
@@ -367,6 +368,31 @@ static void query_tells_the_addresses_of_the_connection(void **state)
 	free_made();
 }
 
+static int refuse_connect(const struct dapl_conn_params *params, struct dapl_conn **conn)
+{
+	(void)conn;
+	assert_int_equal(((const struct sockaddr_in *)params->remote)->sin_port, htons(7));
+	return ENOMEM;
+}
+
+/* The endpoint never had a connection. */
+static void refused_connect_leaves_no_address(void **state)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	DAT_EP_PARAM param;
+
+	(void)state;
+	assert_int_equal(create(NULL), DAT_SUCCESS);
+	core_device.connect = refuse_connect;
+	assert_int_equal(dapl_ep_connect(handle, (DAT_IA_ADDRESS_PTR)&to, 7, DAT_TIMEOUT_INFINITE, 0, NULL,
+					 DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG), NO_RESOURCE(MEMORY));
+	assert_int_equal(dapl_ep_query(handle, DAT_EP_FIELD_ALL, &param), DAT_SUCCESS);
+	assert_int_equal(param.ep_state, DAT_EP_STATE_UNCONNECTED);
+	assert_null(param.remote_ia_address_ptr);
+	assert_int_equal(param.remote_port_qual, 0);
+	free_made();
+}
+
 static void arguments_of_queries_are_checked(void **state)
 {
 	DAT_BOOLEAN idle;
@@ -545,6 +571,7 @@ int main(void)
 		SRQ_CASE(object_that_is_freed_meanwhile_leaves_nothing_in_use),
 		SRQ_CASE(query_tells_what_the_endpoint_was_made_with),
 		CASE(query_tells_the_addresses_of_the_connection),
+		CASE(refused_connect_leaves_no_address),
 		CASE(arguments_of_queries_are_checked),
 		CASE(posts_make_their_queue_busy),
 		SRQ_CASE(endpoint_holds_the_buffers_of_its_own_messages),
