@@ -7,8 +7,8 @@
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/event/evd_notify.h"
 
-bool dapl_conn_happened(struct dapl_ep *ep, enum dapl_ep_event event,
-			     const struct dapl_conn_cause *cause)
+bool dapl_conn_make_step(struct dapl_ep *ep, enum dapl_ep_event event,
+			 const struct dapl_conn_cause *cause)
 {
 	struct dapl_evd *recv_evd = dapl_ep_recv_evd(ep);
 	DAT_EP_STATE before = ep->state;

@@ -22,7 +22,7 @@ static void connect_timeout(struct dapl_timer *timer)
 		dapl_count(ep->obj.ia, DCNT_IA_CM_ERR_TIMEOUT);
 		dapl_failure_explain(ep, ep->conn, &cause);
 		dapl_failure_time_limit(&cause);
-		dapl_conn_happened(ep, EP_TIMED_OUT, &cause);
+		dapl_conn_make_step(ep, EP_TIMED_OUT, &cause);
 	}
 	dapl_mutex_unlock(&ep->lock);
 	dapl_object_put(&ep->obj);
@@ -54,7 +54,7 @@ void dapl_conn_params(struct dapl_ep *ep, struct dapl_conn_params *params, const
 }
 
 /* CONN-9, 10 */
-DAT_RETURN dapl_ep_ready(struct dapl_ep *ep)
+DAT_RETURN dapl_ep_make_ready(struct dapl_ep *ep)
 {
 	assert_held(&ep->lock);
 	if (!ep->connect_evd)
@@ -89,7 +89,7 @@ static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 	assert_held(&ep->lock);
 	if (!dapl_ep_may(ep, EP_DO_CONNECT))
 		return dapl_bad_ep_state(ep->state);
-	if ((ret = dapl_ep_ready(ep)))
+	if ((ret = dapl_ep_make_ready(ep)))
 		return ret;
 	if (!same_family(ep, to))
 		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);

@@ -17,6 +17,6 @@ void dapl_conn_params(struct dapl_ep *ep, struct dapl_conn_params *params, const
 		      int len);
 /* Checks the connect EVD and the PZ of an endpoint, and makes its QP, before a connect or an accept. Called
  * with ep->lock held. */
-DAT_RETURN dapl_ep_ready(struct dapl_ep *ep);
+DAT_RETURN dapl_ep_make_ready(struct dapl_ep *ep);
 
 #endif

@@ -32,7 +32,7 @@ static void look_drained(struct dapl_timer *timer)
 	dapl_mutex_lock(&ep->lock);
 	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && dapl_object_is_live(&ep->obj)) {
 		if (dapl_conn_is_drained(ep))
-			dapl_conn_happened(ep, EP_DRAINED, NULL);
+			dapl_conn_make_step(ep, EP_DRAINED, NULL);
 		else
 			dapl_conn_arm(ep, DRAIN_LATER_US, look_drained);
 	}
@@ -44,13 +44,13 @@ static void look_drained(struct dapl_timer *timer)
 static void disconnect_gracefully(struct dapl_ep *ep)
 {
 	if (!dapl_queue_count(&ep->sq)) {
-		dapl_conn_happened(ep, EP_DRAINED, NULL);
+		dapl_conn_make_step(ep, EP_DRAINED, NULL);
 		return;
 	}
 	dapl_ep_post_marker(ep, false);
 	dapl_conn_defer(ep);
 	if (dapl_conn_is_drained(ep))
-		dapl_conn_happened(ep, EP_DRAINED, NULL);
+		dapl_conn_make_step(ep, EP_DRAINED, NULL);
 	else
 		dapl_conn_arm(ep, DRAIN_FIRST_US, look_drained);
 }
@@ -87,7 +87,7 @@ DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 			disconnect_gracefully(ep);
 		} else if (before != DAT_EP_STATE_DISCONNECT_PENDING ||
 			   event == EP_DO_DISCONNECT) {
-			dapl_conn_happened(ep, event, NULL);
+			dapl_conn_make_step(ep, event, NULL);
 		}
 	}
 	dapl_mutex_unlock(&ep->lock);

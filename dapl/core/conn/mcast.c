@@ -143,7 +143,7 @@ static DAT_RETURN join(struct dapl_ep *ep, const struct sockaddr_storage *addres
 		return dapl_bad_ep_state(ep->state);
 	if (by_address(ep, address))
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
-	if ((ret = dapl_ep_ready(ep)))
+	if ((ret = dapl_ep_make_ready(ep)))
 		return ret;
 	if (!(group = calloc(1, sizeof *group)))
 		return NO_RESOURCE(MEMORY);

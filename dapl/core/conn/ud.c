@@ -179,7 +179,7 @@ DAT_RETURN dapl_ud_connect(struct dapl_ep *ep, const struct sockaddr *to, DAT_TI
 	int err;
 
 	assert_held(&ep->lock);
-	if ((ret = dapl_ep_ready(ep)))
+	if ((ret = dapl_ep_make_ready(ep)))
 		return ret;
 	if (!(peer = new_peer(ep, true)))
 		return NO_RESOURCE(MEMORY);
@@ -218,7 +218,7 @@ DAT_RETURN dapl_ud_accept(struct dapl_ep *ep, struct dapl_cr *cr, int len, const
 	assert_held(&ep->lock);
 	if (!dapl_ep_may(ep, EP_DO_ACCEPT_UD) || (ep->cr && ep->cr != cr))
 		return dapl_bad_ep_state(ep->state);
-	if ((ret = dapl_ep_ready(ep)))
+	if ((ret = dapl_ep_make_ready(ep)))
 		return ret;
 	if (!(peer = new_peer(ep, false)))
 		return NO_RESOURCE(MEMORY);

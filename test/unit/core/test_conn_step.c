@@ -49,7 +49,7 @@ static bool happened(enum dapl_ep_event event, const struct dapl_conn_cause *cau
 	bool yes;
 
 	dapl_mutex_lock(&ep->lock);
-	yes = dapl_conn_happened(ep, event, cause);
+	yes = dapl_conn_make_step(ep, event, cause);
 	dapl_mutex_unlock(&ep->lock);
 	return yes;
 }

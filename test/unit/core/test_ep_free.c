@@ -175,7 +175,7 @@ static void upcall_after_the_free_does_nothing(void **state)
 	dapl_object_get(&ep->obj);
 	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
 	dapl_mutex_lock(&ep->lock);
-	happened = dapl_conn_happened(ep, EP_BROKEN, NULL);
+	happened = dapl_conn_make_step(ep, EP_BROKEN, NULL);
 	dapl_mutex_unlock(&ep->lock);
 	assert_false(happened);
 	assert_int_equal(core_next_event(core_conn_evd, &event), 0);
