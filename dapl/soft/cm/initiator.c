@@ -289,12 +289,35 @@ static void associate_active(struct dapl_conn *conn, const struct wire_trailer *
 		handshake_associated(conn, peer);
 }
 
+/* Takes the trailer off the data of a Reply. Returns false if it is malformed. */
+static bool take_trailer(struct dapl_conn *conn, const uint8_t **data, size_t *length,
+			 struct wire_trailer *trailer)
+{
+	if (*length < WIRE_TRAILER || !wire_trailer_get(*data, trailer))
+		return false;
+	memcpy(conn->attach_token, trailer->token, sizeof conn->attach_token);
+	*data += WIRE_TRAILER;
+	*length -= WIRE_TRAILER;
+	return true;
+}
+
+/* Returns why this side cannot go on with a Reply that accepts, or NULL. */
+static const char *reply_fault(const struct dapl_conn *conn)
+{
+	if (conn->mpa.flags & WIRE_MPA_MARKERS)
+		return "the peer wants MPA markers";
+	if (conn->ud && !conn->peer_is_dapl)
+		return "the peer knows no datagram endpoints";
+	return NULL;
+}
+
 static void reply_complete(struct dapl_conn *conn)
 {
 	struct wire_trailer trailer;
 	size_t length;
 	const uint8_t *data = mpa_data(conn, &length);
 	const struct wire_mpa *mpa = &conn->mpa;
+	const char *fault;
 
 	if (data && mpa->revision == 1 && conn->rev == 2 && (mpa->flags & WIRE_MPA_REJECT) &&
 	    fall_back(conn))
@@ -310,18 +333,10 @@ static void reply_complete(struct dapl_conn *conn)
 	}
 	conn->peer_is_dapl = conn->rev == 2 && (mpa->flags & WIRE_DAPL_REPLY);
 	conn->swaps = conn->rev == 2 && !conn->peer_is_dapl && (mpa->flags & WIRE_DAPL_REQUEST);
-	if (conn->peer_is_dapl) {
-		if (length < WIRE_TRAILER || !wire_trailer_get(data, &trailer)) {
-			cm_fail(conn, DAPL_CONN_REFUSED, 0, "malformed MPA reply: trailer");
-			return;
-		}
-		memcpy(conn->attach_token, trailer.token, sizeof conn->attach_token);
-		data += WIRE_TRAILER;
-		length -= WIRE_TRAILER;
-	}
-	if ((mpa->flags & WIRE_MPA_MARKERS) || (conn->ud && !conn->peer_is_dapl)) {
-		cm_fail(conn, DAPL_CONN_REFUSED, 0, mpa->flags & WIRE_MPA_MARKERS ?
-			"the peer wants MPA markers" : "the peer knows no datagram endpoints");
+	fault = conn->peer_is_dapl && !take_trailer(conn, &data, &length, &trailer)
+		? "malformed MPA reply: trailer" : reply_fault(conn);
+	if (fault) {
+		cm_fail(conn, DAPL_CONN_REFUSED, 0, fault);
 		return;
 	}
 	conn->crc = (mpa->flags & WIRE_MPA_CRC) || conn->dev->want_crc;

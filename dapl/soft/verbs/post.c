@@ -146,6 +146,14 @@ static bool is_flushed(const struct soft_qp *qp)
 	return qp->state == IBV_QPS_ERR && !qp->flush_waits;
 }
 
+/* Returns an errno value if no request can join the send queue. */
+static int queue_fault(const struct soft_qp *qp)
+{
+	if (unlikely(qp->state != IBV_QPS_RTS && !qp->flush_waits))
+		return EINVAL;
+	return unlikely(qp->sq_tail - qp->sq_head == qp->sq_size) ? ENOMEM : 0;
+}
+
 static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 {
 	int err;
@@ -156,11 +164,9 @@ static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 		soft_qp_complete_send(qp, wr->wr_id, wr->opcode, IBV_WC_WR_FLUSH_ERR, 0);
 		return 0;
 	}
-	if (unlikely(qp->state != IBV_QPS_RTS && !qp->flush_waits))
-		return EINVAL;
-	if (unlikely(qp->sq_tail - qp->sq_head == qp->sq_size))
-		return ENOMEM;
-	err = fill_swqe(qp, soft_swqe(qp, qp->sq_tail), wr);
+	err = queue_fault(qp);
+	if (!err)
+		err = fill_swqe(qp, soft_swqe(qp, qp->sq_tail), wr);
 	if (!err)
 		qp->sq_tail++;
 	return err;
@@ -206,32 +212,30 @@ int soft_qp_post_send_locked(struct soft_qp *qp, struct ibv_send_wr *wr, struct 
 	return post_send(qp, wr, bad);
 }
 
-/* Binds a window of type 1: the device chooses the new key, at once. */
+/* Queues the bind of a window of type 1. The device chooses the new key, another one than the last. */
+static void queue_bind(struct soft_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind)
+{
+	uint32_t key = (mw->rkey + 1 + soft_random() % 255) & 0xff;
+
+	mw->rkey = (mw->rkey & ~0xffu) | key;
+	*soft_swqe(qp, qp->sq_tail++) = (struct soft_swqe){
+		.wr_id = bind->wr_id, .opcode = IBV_WR_BIND_MW, .flags = bind->send_flags,
+		.bind_type1 = true, .rkey = mw->rkey,
+		.bind = { (struct soft_mw *)mw, (struct soft_mr *)bind->bind_info.mr,
+			  bind->bind_info.addr, bind->bind_info.length, bind->bind_info.mw_access_flags },
+	};
+}
+
 int soft_qp_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct soft_qp *qp = soft_qp(ibqp);
-	struct soft_swqe *wqe;
 	int err = 0;
 
 	dapl_mutex_lock(&qp->lock);
-	if (is_flushed(qp)) {
+	if (is_flushed(qp))
 		soft_qp_complete_send(qp, bind->wr_id, IBV_WR_BIND_MW, IBV_WC_WR_FLUSH_ERR, 0);
-	} else if (qp->state != IBV_QPS_RTS && !qp->flush_waits) {
-		err = EINVAL;
-	} else if (qp->sq_tail - qp->sq_head == qp->sq_size) {
-		err = ENOMEM;
-	} else {
-		wqe = soft_swqe(qp, qp->sq_tail++);
-		*wqe = (struct soft_swqe){
-			.wr_id = bind->wr_id, .opcode = IBV_WR_BIND_MW,
-			.flags = bind->send_flags, .bind_type1 = true,
-			.rkey = (mw->rkey & ~0xffu) | ((mw->rkey + 1 + soft_random() % 255) & 0xff),
-			.bind = { (struct soft_mw *)mw, (struct soft_mr *)bind->bind_info.mr,
-				  bind->bind_info.addr, bind->bind_info.length,
-				  bind->bind_info.mw_access_flags },
-		};
-		mw->rkey = wqe->rkey;
-	}
+	else if (!(err = queue_fault(qp)))
+		queue_bind(qp, mw, bind);
 	if (qp->conn)
 		soft_conn_send(qp->conn);
 	dapl_mutex_unlock(&qp->lock);
