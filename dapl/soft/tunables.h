@@ -80,8 +80,8 @@ enum {
 	MULPDU_LARGE = 65490,		/* bytes; for peers of this implementation and siw: 64 KiB less
 					 * a cache line of payload */
 	MULPDU_LEAST = 128,		/* bytes; for others, where the MSS is smaller still */
-	FPDU_ALIGN = 64,		/* bytes; a cache line: payloads are cut at multiples of it, */
-	FPDU_ALIGN_MIN = 4096,		/* bytes; where an FPDU holds more than this */
+	FPDU_ALIGN = 64,		/* bytes; a cache line. Payloads are cut at multiples of it */
+	FPDU_ALIGN_MIN = 4096,		/* bytes; they are not if an FPDU holds no more payload than this */
 	WINDOW_USE_MIN = 4096,		/* bytes; a Send is not begun with less of the peer's credit
 					 * window, unless it is shorter */
 };
@@ -91,10 +91,10 @@ enum {
 enum {
 	HALF_OPEN_LOOKS_MAX = 16,	/* connections with unread input that are spared */
 	HALF_OPEN_MAX = 4096,		/* of a process, however many descriptors it may have */
-	HALF_OPEN_FRACTION = 4,		/* of RLIMIT_NOFILE: all sources together */
+	HALF_OPEN_FRACTION = 4,		/* 1/N of RLIMIT_NOFILE: all sources together */
 	HALF_OPEN_SOURCES = 2,		/* a source address gets the share divided by this */
-	HALF_OPEN_RESERVE = 8,		/* the last 1/8 of RLIMIT_NOFILE is the application's: */
-	HALF_OPEN_RESERVE_MIN = 8,	/* but at least that many descriptors */
+	HALF_OPEN_RESERVE = 8,		/* the last 1/N of RLIMIT_NOFILE is left to the application */
+	HALF_OPEN_RESERVE_MIN = 8,	/* descriptors; the least that is left to the application */
 };
 
 /* --- progress: what a poll looks at (progress/progress.c, rings.c) -----------------------------
@@ -139,8 +139,9 @@ enum {
 enum {
 	OWNER_CHECK_US = 1000,		/* us; no poll for that long: the service thread takes over */
 	OWNER_LAZY_POLLS = 50,		/* fewer polls in that time, and data waits: it takes over, too */
-	SERVICE_HOLD_MS_MIN = 4,	/* ms; it then stays at least so long, and twice as long each */
-	SERVICE_HOLD_MS_MAX = 64,	/* time it has to again, but at most so long */
+	SERVICE_HOLD_MS_MIN = 4,	/* ms; then it drives progress for so long at least. The time doubles
+					 * whenever it has to take over again */
+	SERVICE_HOLD_MS_MAX = 64,	/* ms; the longest such time */
 };
 
 /* --- progress: wake-ups (progress/progress.c, wakeup.c) ----------------------------------------
@@ -207,7 +208,7 @@ enum {
  * A copy by the kernel takes 1 to 3 us. It pays if the target is idle. bench-soft with idle
  * targets; test_large. */
 enum {
-	CMA_SHORT_MAX = 16 << 10,	/* bytes; of one such request */
+	CMA_SHORT_MAX = 16 << 10,	/* bytes; the longest such request */
 	PEER_ALIVE_NS = 10000000,	/* ns; how long a peer process counts as alive after a look. The
 					 * kernel does not use a process id again so soon */
 	PEER_LOOK_NS = 100000,		/* ns; between two looks at how often a peer polls */

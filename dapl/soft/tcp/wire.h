@@ -115,14 +115,15 @@ enum wire_queue {
 
 enum {
 	WIRE_FPDU_LENGTH = 2, WIRE_CRC = 4,
-	WIRE_CONTROL_END = 4,		/* where the control fields of DDP and RDMAP end in an FPDU; they tell
-					 * the length of the header */
+	WIRE_CONTROL_END = 4,		/* end of the control fields of DDP and RDMAP in an FPDU, which tell
+					 * the length of its header */
 	WIRE_TAGGED = 14, WIRE_UNTAGGED = 18,		/* DDP headers */
 	WIRE_READ_REQUEST_LENGTH = 28, WIRE_ATOMIC_REQUEST_LENGTH = 52,
 	WIRE_ATOMIC_RESPONSE_LENGTH = 12, WIRE_IMMEDIATE_LENGTH = 8,
 	WIRE_ACK_LENGTH = 16,
-	WIRE_TERMINATE_LENGTH = 4,	/* without what follows: headers of the message that it is about, or */
-	WIRE_TERMINATE_EXTRA = 16,	/* this, between peers of this implementation */
+	WIRE_TERMINATE_LENGTH = 4,	/* bytes that each Terminate has */
+	WIRE_TERMINATE_EXTRA = 16,	/* bytes behind them between peers of this implementation; others
+					 * send headers of the message that failed */
 	WIRE_BODY_MAX = 64,		/* the longest body of a message that carries no payload: a Terminate
 					 * with headers has up to 52 bytes */
 	WIRE_HEAD_MAX = WIRE_FPDU_LENGTH + WIRE_UNTAGGED,
