@@ -123,6 +123,7 @@ datcap_SOURCES = \
 	tools/datcap/flow.c tools/datcap/flow.h \
 	tools/datcap/crc.c tools/datcap/crc.h \
 	tools/datcap/taps.c tools/datcap/taps.h \
+	tools/datcap/lease.c tools/datcap/lease.h \
 	tools/control/client.c tools/control/client.h common/tap.h common/clock.h \
 	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
@@ -142,6 +143,11 @@ test_unit_tools_test_filter_rules_SOURCES = test/unit/tools/test_filter_rules.c 
 	tools/datcap/rule.c $(softeth_frames)
 test_unit_tools_test_filter_rules_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(PCAP_CFLAGS)
 test_unit_tools_test_filter_rules_LDADD = libsofteth.la libcommon.la $(CMOCKA_LIBS) $(PCAP_LIBS)
+check_PROGRAMS += test/unit/tools/test_lease
+TESTS += test/unit/tools/test_lease
+test_unit_tools_test_lease_SOURCES = test/unit/tools/test_lease.c tools/datcap/lease.c tools/cli.c
+test_unit_tools_test_lease_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+test_unit_tools_test_lease_LDADD = $(CMOCKA_LIBS) $(JANSSON_LIBS) -lpthread
 check_PROGRAMS += test/unit/tools/test_taps
 TESTS += test/unit/tools/test_taps
 test_unit_tools_test_taps_SOURCES = test/unit/tools/test_taps.c tools/datcap/taps.c tools/cli.c

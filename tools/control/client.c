@@ -184,7 +184,7 @@ static json_t *parse(const char *text, size_t length, bool failed, struct failur
 
 static json_t *receive_answer(int fd, struct failure *failure)
 {
-	static struct packet packet;
+	static _Thread_local struct packet packet;
 	char *text = NULL;
 	size_t length = 0;
 	json_t *answer;

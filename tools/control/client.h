@@ -18,7 +18,7 @@ struct control_socket {
  * users' are among them. The caller frees the array. */
 struct control_socket *control_find(pid_t pid, size_t *count);
 /* The answer to a request, which may be NULL; drops the reference to `request`. NULL: `why` says in a
- * clause what failed. */
+ * clause what failed. Any thread may call it. */
 json_t *control_ask(const struct control_socket *socket, enum control_verb verb, json_t *request,
 		    char *why, size_t size);
 /* Whether the socket belongs to a program that answers this user: without a message it can be left out

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "common/clock.h"
+#include "lease.h"
 #include "tools/cli.h"
 #include "tools/control/client.h"
 
@@ -151,6 +152,21 @@ static void add(const struct control_socket *socket)
 	taps[tap_count++] = tap;
 }
 
+/* The captures go on while the main thread is blocked. */
+static void renewed(void)
+{
+	struct control_socket *sockets = malloc((tap_count + 1) * sizeof *sockets);
+	size_t n = 0;
+
+	if (!sockets)
+		fail("no memory");
+	for (size_t i = 0; i < tap_count; i++)
+		if (taps[i].ring && !taps[i].gone)
+			sockets[n++] = taps[i].socket;
+	lease_renewed(sockets, n);
+	free(sockets);
+}
+
 void taps_find(void)
 {
 	size_t count;
@@ -169,6 +185,7 @@ void taps_find(void)
 	for (size_t i = 0; i < tap_count; i++)
 		taps[i].gone |= !taps[i].seen;
 	free(sockets);
+	renewed();
 }
 
 void taps_renew(void)
@@ -178,6 +195,7 @@ void taps_renew(void)
 	for (size_t i = 0; i < tap_count; i++)
 		if (taps[i].ring && !taps[i].gone && !ask(&taps[i], why, sizeof why))
 			taps[i].gone = true;
+	renewed();
 }
 
 void taps_start(pid_t pid, const char *ia, uint32_t bytes)
@@ -189,6 +207,7 @@ void taps_start(pid_t pid, const char *ia, uint32_t bytes)
 	wanted_ia = ia;
 	snap = bytes;
 	client = (uint64_t)getpid() << 32 | ((uint32_t)now.tv_nsec | 1);
+	lease_start(request(false));
 	taps_find();
 	if (ia && !tap_count)
 		cli_warn("no running program has the IA \"%s\" open: waiting for one", ia);
@@ -374,6 +393,7 @@ void taps_end(void)
 {
 	char why[256];
 
+	lease_stop();
 	for (size_t i = 0; i < tap_count; i++)
 		if (taps[i].ring && !taps[i].gone)
 			json_decref(control_ask(&taps[i].socket, CONTROL_TAP, request(true), why, sizeof why));

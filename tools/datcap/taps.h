@@ -19,7 +19,7 @@ struct tap_message {
 void taps_start(pid_t pid, const char *ia, uint32_t snap);
 /* Captures programs that have begun since. */
 void taps_find(void);
-/* Keeps the captures alive. Call it each second. */
+/* Keeps the captures alive. Call it each second; while the caller cannot, a thread does (lease.h). */
 void taps_renew(void);
 /* The next message, of those before `until` (ns since 1970), valid until the next call. False: there is none
  * yet. Messages from before CLOCK_REALTIME was set back come at once. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "common/clock.h"
 #include "tools/control/client.h"
+#include "tools/datcap/lease.h"
 #include "test/unit/child.h"
 
 #define HOUR_NS 3600000000000ull
@@ -23,6 +24,7 @@ static struct program {
 	int file;
 	struct tap_ring *ring;
 } programs[2];
+static size_t listed;		/* programs that control_find() gives */
 
 /* --- the control socket of a program ------------------------------------------------------- */
 
@@ -31,7 +33,7 @@ struct control_socket *control_find(pid_t pid, size_t *count)
 	struct control_socket *sockets = calloc(2, sizeof *sockets);
 
 	assert_int_equal(pid, 0);
-	for (*count = 0; *count < 2; ++*count) {
+	for (*count = 0; *count < listed; ++*count) {
 		sockets[*count].pid = programs[*count].pid;
 		sockets[*count].name[0] = (char)('a' + *count);
 	}
@@ -58,6 +60,29 @@ void control_fail_absent(pid_t pid)
 	abort();
 }
 
+/* --- the thread that renews captures --------------------------------------------------------- */
+
+static int lease_threads;
+static size_t kept;		/* programs whose capture it is to renew */
+
+void lease_start(json_t *request)
+{
+	json_decref(request);
+	lease_threads++;
+}
+
+void lease_renewed(const struct control_socket *sockets, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(sockets[i].pid, programs[sockets[i].name[0] - 'a'].pid);
+	kept = count;
+}
+
+void lease_stop(void)
+{
+	lease_threads = 0;
+}
+
 /* --- programs -------------------------------------------------------------------------------- */
 
 static void start(struct program *p)
@@ -81,6 +106,7 @@ static void start(struct program *p)
 static int set_up(void **state)
 {
 	(void)state;
+	listed = 2;
 	for (int i = 0; i < 2; i++)
 		start(&programs[i]);
 	taps_start(0, NULL, 0);
@@ -171,12 +197,28 @@ static void clock_that_is_set_back_holds_up_no_message(void **state)
 	expect_none(now);
 }
 
+static void captures_are_renewed_as_long_as_their_programs_run(void **state)
+{
+	(void)state;
+	assert_int_equal(lease_threads, 1);
+	assert_int_equal(kept, 2);
+	kept = 0;
+	taps_renew();
+	assert_int_equal(kept, 2);
+	listed = 1;
+	taps_find();
+	assert_int_equal(kept, 1);
+	taps_end();
+	assert_int_equal(lease_threads, 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(messages_come_in_the_order_of_their_times, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(message_waits_for_older_ones, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(clock_that_is_set_back_holds_up_no_message, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(captures_are_renewed_as_long_as_their_programs_run, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

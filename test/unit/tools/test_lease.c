@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_lease.c - the thread of datcap that renews captures while the main thread is blocked. What programs answer is made up
+ * here. */
+#include <jansson.h>
+#include "tools/datcap/lease.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <unistd.h>
+
+static unsigned asked[2];	/* requests to each program; atomic */
+static const struct control_socket programs[2] = { { "a", 1 }, { "b", 2 } };
+
+json_t *control_ask(const struct control_socket *socket, enum control_verb verb, json_t *request, char *why, size_t size)
+{
+	(void)why, (void)size;
+	if (verb == CONTROL_TAP && json_integer_value(json_object_get(request, "client")) == 7)
+		__atomic_add_fetch(&asked[socket->name[0] - 'a'], 1, __ATOMIC_RELAXED);
+	json_decref(request);
+	return NULL;
+}
+
+static unsigned requests_to(int program)
+{
+	return __atomic_load_n(&asked[program], __ATOMIC_RELAXED);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(asked, 0, sizeof asked);
+	lease_start(json_pack("{s:i}", "client", 7));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	lease_stop();
+	return 0;
+}
+
+static void thread_renews_while_the_caller_does_not(void **state)
+{
+	(void)state;
+	lease_renewed(programs, 2);
+	while (requests_to(0) < 2 || requests_to(1) < 2)
+		usleep(1000);
+}
+
+static void thread_asks_only_programs_of_the_last_call(void **state)
+{
+	(void)state;
+	lease_renewed(programs, 2);
+	lease_renewed(programs + 1, 1);
+	while (requests_to(1) < 1)
+		usleep(1000);
+	assert_int_equal(requests_to(0), 0);
+}
+
+static void no_request_follows_the_stop(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	lease_renewed(programs, 1);
+	while (requests_to(0) < 1)
+		usleep(1000);
+	lease_stop();
+	before = requests_to(0);
+	usleep(10000);
+	assert_int_equal(requests_to(0), before);
+	lease_stop();	/* does nothing */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(thread_renews_while_the_caller_does_not, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(thread_asks_only_programs_of_the_last_call, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(no_request_follows_the_stop, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
