@@ -14,24 +14,26 @@ static bool in_name(char c)
 	return c > ' ' && c <= '~' && !strchr("/\"\\", c);
 }
 
-static const char *read_port(unsigned *port, const char *text)
+/* Moves `text` to what follows the port. */
+static const char *read_port(unsigned *port, const char **text)
 {
 	unsigned long number;
 	char *end;
 
-	if (!isdigit((unsigned char)*text))
+	if (!isdigit((unsigned char)**text))
 		return "the port is not a number";
 	errno = 0;
-	number = strtoul(text, &end, 10);
-	if (end[strspn(end, BLANK)])
+	number = strtoul(*text, &end, 10);
+	if (*end && !strchr(BLANK, *end))
 		return "something follows the port";
 	if (errno || number > 255)
 		return "the port is not a number from 0 to 255";
 	*port = number;
+	*text = end + strspn(end, BLANK);
 	return NULL;
 }
 
-const char *ia_params_read(struct ia_params *params, const char *text)
+const char *ia_params_read_first(struct ia_params *params, const char *text, const char **rest)
 {
 	size_t length;
 
@@ -45,8 +47,15 @@ const char *ia_params_read(struct ia_params *params, const char *text)
 			return "the name has a character that no name has";
 	memcpy(params->name, text, length);
 	text += length;
-	text += strspn(text, BLANK);
-	return *text ? read_port(&params->port, text) : NULL;
+	*rest = text + strspn(text, BLANK);
+	return **rest ? read_port(&params->port, rest) : NULL;
+}
+
+const char *ia_params_read(struct ia_params *params, const char *text)
+{
+	const char *rest, *wrong = ia_params_read_first(params, text, &rest);
+
+	return !wrong && *rest ? "something follows the port" : wrong;
 }
 
 const char *ia_params_printable(const char *text, char *buffer, size_t size)

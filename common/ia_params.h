@@ -12,6 +12,8 @@ struct ia_params {
 
 /* Returns NULL, or what is wrong with `text`, for a message. */
 const char *ia_params_read(struct ia_params *params, const char *text);
+/* As ia_params_read(), but words may follow the port: `rest` gets them, "" if there are none. */
+const char *ia_params_read_first(struct ia_params *params, const char *text, const char **rest);
 /* Copies `text` for a message: '?' for what is not printable, "..." at the end if it is cut to `size`.
  * Returns `buffer`. */
 const char *ia_params_printable(const char *text, char *buffer, size_t size);

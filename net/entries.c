@@ -3,8 +3,10 @@
 #include "net/entries.h"
 #include "common/ia_params.h"
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <dat/dat_entries.h>
 #include <errno.h>
+#include <limits.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -55,28 +57,55 @@ static const struct net_address *best_of_all(const struct net_table *table)
 	return best;
 }
 
-static bool parse_address(const char *text, struct sockaddr_storage *to)
+/* The scope of an address: the name of an interface, or its index in digits. */
+static const struct net_link *find_scope(const struct net_table *table, const char *text)
 {
+	const struct net_link *link = net_link_by_name(table, text);
+	unsigned long index;
+	char *end;
+
+	if (link || !isdigit((unsigned char)*text))
+		return link;
+	index = strtoul(text, &end, 10);
+	return *end || index > INT_MAX ? NULL : net_link_by_index(table, (int)index);
+}
+
+/* Reads an address in digits. `scope` gets what follows its '%', NULL if nothing does. */
+static bool parse_address(const char *text, struct sockaddr_storage *to, const char **scope)
+{
+	size_t length = strcspn(text, "%");
+	char digits[INET6_ADDRSTRLEN];
+
+	if (length >= sizeof digits)
+		return false;
+	memcpy(digits, text, length);
+	digits[length] = 0;
 	memset(to, 0, sizeof *to);
-	if (inet_pton(AF_INET, text, &((struct sockaddr_in *)to)->sin_addr) == 1)
+	if (inet_pton(AF_INET, digits, &((struct sockaddr_in *)to)->sin_addr) == 1)
 		to->ss_family = AF_INET;
-	else if (inet_pton(AF_INET6, text, &((struct sockaddr_in6 *)to)->sin6_addr) == 1)
+	else if (inet_pton(AF_INET6, digits, &((struct sockaddr_in6 *)to)->sin6_addr) == 1)
 		to->ss_family = AF_INET6;
+	*scope = text[length] ? text + length + 1 : NULL;
 	return to->ss_family;
 }
 
 static const struct net_address *find_address(const struct net_table *table, const char *text)
 {
+	const struct net_link *link = NULL;
 	struct sockaddr_storage wanted;
 	const uint8_t *bytes, *other;
+	const char *scope;
 	size_t length, n;
 
-	if (!parse_address(text, &wanted))
+	if (!parse_address(text, &wanted, &scope))
+		return NULL;
+	if (scope && (!is_link_local(&wanted) || !(link = find_scope(table, scope))))
 		return NULL;
 	bytes = net_bytes((struct sockaddr *)&wanted, &length);
 	for (size_t i = 0; i < table->address_count; i++) {
 		other = net_bytes((const struct sockaddr *)&table->addresses[i].address, &n);
-		if (n == length && !memcmp(other, bytes, length))
+		if (n == length && !memcmp(other, bytes, length) &&
+		    (!link || link->index == table->addresses[i].index))
 			return &table->addresses[i];
 	}
 	return NULL;
@@ -111,16 +140,34 @@ static void find_kind(struct net_entry *entry, const struct net_table *table,
 	entry->kind = entry->soft ? DAT_NET_SOFT : port ? port->kind : DAT_NET_NONE;
 }
 
+/* Options of the software device, such as "eth_qdisc=bypass". */
+static bool are_options(const char *words)
+{
+	for (size_t length; *words; words += length + strspn(words + length, " \t\r\n")) {
+		length = strcspn(words, " \t\r\n");
+		if (!memchr(words, '=', length))
+			return false;
+	}
+	return true;
+}
+
+static bool read_params(struct ia_params *params, const char *text, bool soft)
+{
+	const char *rest;
+
+	return !ia_params_read_first(params, text, &rest) && (!*rest || (soft && are_options(rest)));
+}
+
 static bool fill(struct net_entry *to, const DAT_ENTRY *from, const struct net_table *table,
 		 const struct net_rdma_list *rdma)
 {
 	const struct net_link *link;
 	struct ia_params params;
 
-	if (!from->is_default || from->is_repeated || from->info.dapl_version_major != DAT_VERSION_MAJOR ||
-	    ia_params_read(&params, from->ia_params))
-		return false;
 	*to = (struct net_entry){ .ia = from->info.ia_name, .soft = strstr(from->library, "libdaplsoft") };
+	if (!from->is_default || from->is_repeated || from->info.dapl_version_major != DAT_VERSION_MAJOR ||
+	    !read_params(&params, from->ia_params, to->soft))
+		return false;
 	link = net_link_by_name(table, params.name);
 	if (link)
 		to->address = best_of_link(table, link);

@@ -36,6 +36,24 @@ static void ia_params_are_parsed_or_refused(void **state)
 	assert_non_null(ia_params_read(&p, huge));
 }
 
+static void words_may_follow_the_port(void **state)
+{
+	struct ia_params p;
+	const char *rest;
+
+	(void)state;
+	assert_null(ia_params_read_first(&p, "eth0 1 \t a=b c ", &rest));
+	assert_string_equal(p.name, "eth0");
+	assert_int_equal(p.port, 1);
+	assert_string_equal(rest, "a=b c ");
+	assert_null(ia_params_read_first(&p, "eth0 1 ", &rest));
+	assert_string_equal(rest, "");
+	assert_null(ia_params_read_first(&p, "eth0", &rest));
+	assert_string_equal(rest, "");
+	assert_non_null(ia_params_read_first(&p, "eth0 1a=b", &rest));
+	assert_non_null(ia_params_read_first(&p, "eth0 a=b", &rest));
+}
+
 static void unprintable_characters_are_replaced_in_messages(void **state)
 {
 	char buf[12];
@@ -50,6 +68,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ia_params_are_parsed_or_refused),
+		cmocka_unit_test(words_may_follow_the_port),
 		cmocka_unit_test(unprintable_characters_are_replaced_in_messages),
 	};
 

@@ -126,6 +126,31 @@ static void entry_may_name_any_local_address(void **state)
 	assert_int_equal(address_of(SOFT, "2001:db8::3"), -1);
 }
 
+static void link_local_address_may_have_its_scope(void **state)
+{
+	(void)state;
+	set_address(ETH1_LINK, ETH1, "fe80::1");	/* as eth0 */
+	assert_int_equal(address_of(SOFT, "fe80::1"), ETH0_LINK);
+	assert_int_equal(address_of(OFA, "fe80::1%eth0 0"), ETH0_LINK);
+	assert_int_equal(address_of(OFA, "fe80::1%eth1 0"), ETH1_LINK);
+	assert_int_equal(address_of(SOFT, "fe80::1%3"), ETH1_LINK);
+	assert_int_equal(address_of(OFA, "fe80::1%ib0 0"), -1);
+	assert_int_equal(address_of(OFA, "fe80::1%gone 0"), -1);
+	assert_int_equal(address_of(OFA, "fe80::1%3x 0"), -1);
+	assert_int_equal(address_of(OFA, "fe80::1% 0"), -1);
+	assert_int_equal(address_of(OFA, "192.0.2.1%eth0 0"), -1);
+	assert_int_equal(address_of(OFA, "0000:0000:0000:0000:0000:0000:0000:0000:0000:0000%lo 0"), -1);
+}
+
+static void software_device_may_have_options(void **state)
+{
+	(void)state;
+	assert_int_equal(address_of(SOFT, "eth0 0 eth_qdisc=bypass"), ETH0_FIRST);
+	assert_int_equal(address_of(SOFT, "eth0 0 eth_qdisc=bypass eth_qdisc=default "), ETH0_FIRST);
+	assert_int_equal(address_of(SOFT, "eth0 0 eth_qdisc=bypass 0"), -1);
+	assert_int_equal(address_of(OFA, "eth0 0 eth_qdisc=bypass"), -1);
+}
+
 /* A name may be a matter of a name server. */
 static void entry_that_names_a_host_is_left_out(void **state)
 {
@@ -249,6 +274,7 @@ int main(void)
 		TEST(interface_gives_ipv4_before_global_before_link_local),
 		TEST(interface_without_address_gives_none),
 		TEST(entry_may_name_any_local_address),
+		TEST(link_local_address_may_have_its_scope), TEST(software_device_may_have_options),
 		TEST(entry_that_names_a_host_is_left_out),
 		TEST(port_of_a_device_has_the_best_address_of_its_interfaces),
 		TEST(software_device_without_parameters_takes_the_best_interface),
