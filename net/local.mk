@@ -91,7 +91,7 @@ test_unit_net_test_port_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_port_LDADD = $(CMOCKA_LIBS)
 test_unit_net_test_rdma_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_rdma_LDADD = $(unit_net_libs)
-test_unit_net_test_rdma_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc,--wrap=opendir
+test_unit_net_test_rdma_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc,--wrap=opendir,--wrap=fopen64
 test_unit_net_test_routes_SOURCES = test/unit/net/test_routes.c $(net_namespace) $(net_ips)
 test_unit_net_test_routes_CPPFLAGS = $(unit_net_cppflags)
 test_unit_net_test_routes_LDADD = $(unit_net_libs)

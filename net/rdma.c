@@ -24,26 +24,33 @@ static void make_path(char path[PATH_MAX], const char *fmt, va_list args)
 		vsnprintf(path + n, (size_t)(PATH_MAX - n), fmt, args);
 }
 
-/* The first line of a file; false if it cannot be read, or is empty. */
+/* The errno of a failed open if memory or descriptors were short; 0: there is nothing of the name. */
+static int shortage(void)
+{
+	return errno == ENOMEM || errno == EMFILE || errno == ENFILE ? errno : 0;
+}
+
+/* Reads the first line of a file; "" if there is none. Returns 0, or the errno of a shortage. */
 __attribute__((format(printf, 3, 4)))
-static bool read_value(char *value, size_t size, const char *fmt, ...)
+static int read_value(char *value, size_t size, const char *fmt, ...)
 {
 	char path[PATH_MAX];
 	va_list args;
 	FILE *file;
-	bool good;
 
+	*value = '\0';
 	va_start(args, fmt);
 	make_path(path, fmt, args);
 	va_end(args);
 	file = fopen(path, "re");
 	if (!file)
-		return false;
-	good = fgets(value, (int)size, file);
-	fclose(file);
-	if (good)
+		return shortage();
+	if (fgets(value, (int)size, file))
 		value[strcspn(value, "\n")] = '\0';
-	return good && *value;
+	else
+		*value = '\0';
+	fclose(file);
+	return 0;
 }
 
 __attribute__((format(printf, 1, 2)))
@@ -56,12 +63,6 @@ static DIR *open_directory(const char *fmt, ...)
 	make_path(path, fmt, args);
 	va_end(args);
 	return opendir(path);
-}
-
-/* The errno of open_directory() if memory or descriptors were short; 0: there is no such directory. */
-static int shortage(void)
-{
-	return errno == ENOMEM || errno == EMFILE || errno == ENFILE ? errno : 0;
 }
 
 static struct dirent *next_name(DIR *dir)
@@ -110,8 +111,9 @@ static int add_gid_netdevs(struct net_rdma_list *list, const char *device, unsig
 	int err = 0;
 
 	for (int i = 0, gap = 0; gap < GID_GAP && !err; i++) {
-		if (!read_value(name, sizeof name, INFINIBAND "/%s/ports/%u/gid_attrs/ndevs/%d", device,
-				port, i)) {
+		err = read_value(name, sizeof name, INFINIBAND "/%s/ports/%u/gid_attrs/ndevs/%d", device,
+				 port, i);
+		if (!*name) {
 			gap++;
 			continue;
 		}
@@ -128,11 +130,10 @@ static int add_iwarp_netdev(struct net_rdma_list *list, const struct net_table *
 	unsigned a, b, c;
 	uint8_t mac[6];
 	char gid[64];
-	int err = 0;
+	int err = read_value(gid, sizeof gid, INFINIBAND "/%s/ports/%u/gids/0", device, port);
 
-	if (!read_value(gid, sizeof gid, INFINIBAND "/%s/ports/%u/gids/0", device, port) ||
-	    sscanf(gid, "%4x:%4x:%4x", &a, &b, &c) != 3 || !(a | b | c))
-		return 0;
+	if (err || sscanf(gid, "%4x:%4x:%4x", &a, &b, &c) != 3 || !(a | b | c))
+		return err;
 	memcpy(mac, (uint8_t[]){ a >> 8, a, b >> 8, b, c >> 8, c }, sizeof mac);
 	for (size_t i = 0; i < table->link_count && !err; i++)
 		if (table->links[i].length == sizeof mac &&
@@ -152,10 +153,9 @@ static int add_ipoib_netdevs(struct net_rdma_list *list, const char *device, uns
 		return shortage();
 	while (!err && (entry = next_name(dir))) {
 		/* dev_port counts from 0 */
-		if (read_value(value, sizeof value, "/sys/class/net/%s/dev_port", entry->d_name) &&
-		    (unsigned)atoi(value) + 1 != port)
-			continue;
-		err = add(list, entry->d_name, device, port, DAT_NET_IB);
+		err = read_value(value, sizeof value, "/sys/class/net/%s/dev_port", entry->d_name);
+		if (!err && (!*value || (unsigned)atoi(value) + 1 == port))
+			err = add(list, entry->d_name, device, port, DAT_NET_IB);
 	}
 	closedir(dir);
 	return err;
@@ -164,12 +164,14 @@ static int add_ipoib_netdevs(struct net_rdma_list *list, const char *device, uns
 static int add_port(struct net_rdma_list *list, const struct net_table *table, const char *device,
 		    unsigned port)
 {
-	char type[32] = "", layer[32] = "";
+	char type[32], layer[32];
 	size_t before = list->count;
-	int err;
+	int err = read_value(type, sizeof type, INFINIBAND "/%s/node_type", device);
 
-	read_value(type, sizeof type, INFINIBAND "/%s/node_type", device);
-	read_value(layer, sizeof layer, INFINIBAND "/%s/ports/%u/link_layer", device, port);
+	if (!err)
+		err = read_value(layer, sizeof layer, INFINIBAND "/%s/ports/%u/link_layer", device, port);
+	if (err)
+		return err;
 	if (type[0] == '4') {	/* RNIC */
 		err = add_gid_netdevs(list, device, port, DAT_NET_IWARP);
 		return err || list->count > before ? err : add_iwarp_netdev(list, table, device, port);
@@ -240,8 +242,7 @@ uint32_t net_rdma_speed(const char *netdev)
 	char value[32];
 	long long speed;
 
-	if (!read_value(value, sizeof value, "/sys/class/net/%s/speed", netdev))
-		return 0;
+	read_value(value, sizeof value, "/sys/class/net/%s/speed", netdev);
 	speed = atoll(value);
 	return speed > 0 && speed < UINT32_MAX ? (uint32_t)speed : 0;
 }

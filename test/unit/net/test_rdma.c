@@ -30,12 +30,16 @@ static char root[] = "/tmp/test_rdma.XXXXXX";
 static unsigned grow_left;		/* entries that the list may still get; then there is no memory */
 static int directory_error;		/* of opendir(); 0: none */
 static const char *bad_directory;	/* how the names end for which it fails; "": all */
+static const char *bad_file;		/* how the names of files end for which fopen() fails; NULL: none */
+static int file_error;
 
 #pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
 void *__real_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size);
 DIR *__real_opendir(const char *name);
 DIR *__wrap_opendir(const char *name);
+FILE *__real_fopen64(const char *name, const char *mode);
+FILE *__wrap_fopen64(const char *name, const char *mode);
 #pragma GCC visibility pop
 
 void *__wrap_realloc(void *old, size_t size)
@@ -43,13 +47,25 @@ void *__wrap_realloc(void *old, size_t size)
 	return grow_left-- ? __real_realloc(old, size) : NULL;
 }
 
+static bool ends(const char *name, const char *end)
+{
+	size_t length = strlen(name), n = strlen(end);
+
+	return length >= n && !strcmp(name + length - n, end);
+}
+
 DIR *__wrap_opendir(const char *name)
 {
-	size_t length = strlen(name), end = strlen(bad_directory);
-
 	errno = directory_error;
-	return directory_error && length >= end && !strcmp(name + length - end, bad_directory) ? NULL :
-		__real_opendir(name);
+	return directory_error && ends(name, bad_directory) ? NULL : __real_opendir(name);
+}
+
+FILE *__wrap_fopen64(const char *name, const char *mode)
+{
+	if (!bad_file || !ends(name, bad_file))
+		return __real_fopen64(name, mode);
+	errno = file_error;
+	return NULL;
 }
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
@@ -67,6 +83,7 @@ static int set_up(void **state)
 	grow_left = 1000;
 	directory_error = 0;
 	bad_directory = "";
+	bad_file = NULL;
 	return 0;
 }
 
@@ -301,6 +318,27 @@ static void shortage_within_a_device_is_an_error(void **state)
 	}
 }
 
+static void shortage_at_a_file_is_an_error(void **state)
+{
+	static const char *const files[] = {
+		"/node_type", "/link_layer", "/ndevs/1", "/gids/0", "/dev_port",
+	};
+
+	(void)state;
+	put_roce("rxe0", 1, "eth0");
+	put_port("siw0", 1, "4: RNIC", "Ethernet");
+	put_port("mlx4_0", 1, "1: CA", "InfiniBand");
+	put("", IB "mlx4_0/device/net/ib0/x");
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		bad_file = files[i];
+		net_rdma_free(&list);
+		file_error = EMFILE;
+		assert_int_equal(net_rdma_read(&list, &table), EMFILE);
+		file_error = ENOENT;
+		read_ports();
+	}
+}
+
 static void speed_that_is_not_known_is_0(void **state)
 {
 	static const struct {
@@ -333,7 +371,7 @@ int main(void)
 		TEST(interface_that_tells_no_port_belongs_to_each),
 		TEST(ports_of_an_interface_are_found_one_by_one),
 		TEST(shortages_are_returned),
-		TEST(shortage_within_a_device_is_an_error),
+		TEST(shortage_within_a_device_is_an_error), TEST(shortage_at_a_file_is_an_error),
 		TEST(speed_that_is_not_known_is_0),
 	};
 
