@@ -88,8 +88,9 @@ static int by_number(const void *a, const void *b)
 /* --- sysfs -------------------------------------------------------------------- */
 
 /* Reads one value. Returns false if it cannot be read, as with the attributes of an unused
- * GID. */
-static bool read_value(char *value, size_t size, const char *dir, const char *file)
+ * GID. Notes a shortage. */
+static bool read_value(struct found *found, char *value, size_t size, const char *dir,
+		       const char *file)
 {
 	char path[PATH_MAX];
 	ssize_t n;
@@ -98,8 +99,10 @@ static bool read_value(char *value, size_t size, const char *dir, const char *fi
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, file) >= sizeof(path))
 		return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0) {
+		note(found, is_shortage(errno) ? errno : 0);
 		return false;
+	}
 	n = read(fd, value, size - 1);
 	close(fd);
 	if (n <= 0)
@@ -159,7 +162,7 @@ static bool netdevs_of_gids(struct found *found, const char *port, bool roce)
 
 	for (int i = 0, gap = 0; gap < GID_GAP; i++) {
 		snprintf(file, sizeof(file), "gid_attrs/ndevs/%d", i);
-		if (read_value(name, sizeof(name), port, file)) {
+		if (read_value(found, name, sizeof(name), port, file)) {
 			found_netdev(found, name, roce);
 			any = true;
 			gap = 0;
@@ -189,7 +192,7 @@ static void netdev_with_gid(struct found *found, const char *net, const char *na
 	char dir[PATH_MAX], address[64];
 
 	if ((size_t)snprintf(dir, sizeof(dir), "%s/%s", net, name) < sizeof(dir) &&
-	    read_value(address, sizeof(address), dir, "address") &&
+	    read_value(found, address, sizeof(address), dir, "address") &&
 	    strlen(address) == strlen("00:00:00:00:00:00") &&
 	    strcmp(address, "00:00:00:00:00:00") && gid_begins_with(found->gid, address))
 		found_netdev(found, name, false);
@@ -199,7 +202,7 @@ static void netdev_with_gid(struct found *found, const char *net, const char *na
 static void netdevs_of_iwarp(struct found *found, const char *port)
 {
 	if (!netdevs_of_gids(found, port, false) &&
-	    read_value(found->gid, sizeof(found->gid), port, "gids/0"))
+	    read_value(found, found->gid, sizeof(found->gid), port, "gids/0"))
 		for_each(found, found->sysfs, "/class/net", netdev_with_gid);
 }
 
@@ -208,7 +211,7 @@ static void child_of_ib_device(struct found *found, const char *net, const char 
 	char dir[PATH_MAX], type[16];
 
 	if ((size_t)snprintf(dir, sizeof(dir), "%s/%s", net, name) < sizeof(dir) &&
-	    read_value(type, sizeof(type), dir, "type") && !strcmp(type, ARPHRD_INFINIBAND))
+	    read_value(found, type, sizeof(type), dir, "type") && !strcmp(type, ARPHRD_INFINIBAND))
 		found_netdev(found, name, false);
 }
 
@@ -231,8 +234,8 @@ static void port_of_device(struct found *found, const char *ports, const char *p
 	if ((size_t)snprintf(dir, sizeof(dir), "%s/%s", ports, port) >= sizeof(dir))
 		return;
 	found_port(found, ports, port);
-	read_value(node_type, sizeof(node_type), dir, "../../node_type");
-	read_value(layer, sizeof(layer), dir, "link_layer");
+	read_value(found, node_type, sizeof(node_type), dir, "../../node_type");
+	read_value(found, layer, sizeof(layer), dir, "link_layer");
 	if (node_type[0] == NODE_RNIC)
 		netdevs_of_iwarp(found, dir);
 	else if (!strcmp(layer, "Ethernet"))

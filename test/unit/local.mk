@@ -110,7 +110,7 @@ test_unit_dat_test_environment_SOURCES = test/unit/dat/test_environment.c $(prin
 test_unit_dat_test_environment_LDADD = $(unit_dat_libs)
 test_unit_dat_test_devices_SOURCES = test/unit/dat/test_devices.c $(file_tree)
 test_unit_dat_test_devices_LDADD = $(unit_dat_libs)
-test_unit_dat_test_devices_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strdup,--wrap=realloc,--wrap=opendir
+test_unit_dat_test_devices_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strdup,--wrap=realloc,--wrap=opendir,--wrap=open64
 test_unit_dat_test_entries_SOURCES = test/unit/dat/test_entries.c $(dat_conf_text)
 test_unit_dat_test_entries_LDADD = $(unit_dat_libs)
 test_unit_dat_test_entries_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=sources_generate,--wrap=loader_finds \

@@ -18,7 +18,7 @@
 #define NET "/class/net/"
 
 static struct conf conf;
-static int copies_left, grown_left, directories_left;	/* calls before the one that fails */
+static int copies_left, grown_left, directories_left, files_left;	/* calls before the one that fails */
 
 /* --- in place of libc ------------------------------------------------------------------------------------------ */
 
@@ -29,6 +29,8 @@ void *__real_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size);
 DIR *__real_opendir(const char *name);
 DIR *__wrap_opendir(const char *name);
+int __real_open64(const char *name, int flags);
+int __wrap_open64(const char *name, int flags, ...);
 #pragma GCC visibility pop
 
 char *__wrap_strdup(const char *text)
@@ -49,11 +51,20 @@ DIR *__wrap_opendir(const char *name)
 	return NULL;
 }
 
+/* What open() is with files of 64 bits. */
+int __wrap_open64(const char *name, int flags, ...)
+{
+	if (files_left-- != 0)
+		return __real_open64(name, flags);
+	errno = EMFILE;
+	return -1;
+}
+
 /* --- fixture ------------------------------------------------------------------------------------------------------ */
 
 static void no_call_fails(void)
 {
-	copies_left = grown_left = directories_left = INT_MAX;
+	copies_left = grown_left = directories_left = files_left = INT_MAX;
 }
 
 static int begin(void **state)
@@ -341,6 +352,7 @@ static void lack_of_descriptors_is_told(void **state)
 {
 	(void)state;
 	shortage_is_told_at_each_step(&directories_left, EMFILE);
+	shortage_is_told_at_each_step(&files_left, EMFILE);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
