@@ -150,15 +150,15 @@ const char *grouped(uint64_t n)
 	return begin;
 }
 
-/* A number with K, M or G behind it: powers of 1000, or of 1024 for sizes. */
-static double scaled(const char *option, const char *text, unsigned base, char **end)
+/* Returns a number above 0, perhaps with K, M or G behind it: powers of `base`. Returns 0 for anything else. */
+static double scaled(const char *text, unsigned base, char **end)
 {
 	double n = strtod(text, end);
 	static const char suffixes[] = "KMG";
 	const char *suffix;
 
 	if (*end == text || !(n > 0) || n > 1e15)
-		usage_error("%s \"%s\": expected a number above 0, perhaps with K, M or G", option, text);
+		return 0;
 	suffix = **end ? strchr(suffixes, toupper((unsigned char)**end)) : NULL;
 	if (suffix) {
 		(*end)++;
@@ -172,13 +172,13 @@ static double scaled(const char *option, const char *text, unsigned base, char *
 static void read_rate(struct options *o, const char *text)
 {
 	char *end;
-	double n = scaled("--rate", text, 1000, &end);
+	double n = scaled(text, 1000, &end);
 	bool bits = *end == 'b';
 
 	end += bits;
 	if (!strcmp(end, "/s"))
 		end += 2;
-	if (*end)
+	if (!(n > 0) || *end)
 		usage_error("--rate \"%s\": expected frames or bits a second, like 100k/s or 1Gb/s", text);
 	*(bits ? &o->bit_rate : &o->rate) = n;
 }
@@ -194,13 +194,15 @@ static void read_ring(struct options *o, const char *text)
 {
 	char *end;
 	unsigned long files = strtoul(text, &end, 10);
+	double size;
 
 	if (!isdigit((unsigned char)*text) || files < 2 || files > 10000 || *end != 'x')
 		usage_error("--ring \"%s\": expected FILESxSIZE, like 10x1G, with 2 to 10000 files", text);
 	o->ring_files = (unsigned)files;
-	o->ring_size = (uint64_t)scaled("--ring", end + 1, 1024, &end);
-	if (*end)
+	size = scaled(end + 1, 1024, &end);
+	if (!(size > 0) || *end)
 		usage_error("--ring \"%s\": expected FILESxSIZE, like 10x1G", text);
+	o->ring_size = (uint64_t)size;
 }
 
 static void read_rule(struct options *o, const char *text)
