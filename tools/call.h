@@ -9,20 +9,20 @@
 
 /* Calls fail() (cli.h) when rc is not DAT_SUCCESS, naming the call and the code. */
 void good(DAT_RETURN rc, const char *call);
-/* good() of a call whose errors are kept meanwhile (messages.h): the line has the cause that the libraries told instead
- * of the code. */
+/* good() of a call during which errors are kept (messages.h): if the libraries reported a cause, the line
+ * has it instead of the code. */
 #define good_call(call, name) (messages_hold(), good_held((call), (name)))
-/* The same of a call that came after messages_hold(). */
+/* good_call() without messages_hold(), which the caller has called before `call`. */
 void good_held(DAT_RETURN rc, const char *call);
-/* The same of dat_psp_create(): the line names the qualifier. */
+/* good_call() of dat_psp_create(); the line names the qualifier. */
 #define good_listener(call, qualifier) (messages_hold(), good_listener_held((call), (qualifier)))
 void good_listener_held(DAT_RETURN rc, DAT_CONN_QUAL qualifier);
 /* dat_ia_open, with the name of the adapter in the line of a failure. */
 void open_ia(const char *name, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia);
-/* The first address of a host name or of a number; fail() when there is none. */
+/* Finds the first address of a host name or of a numeric address. Calls fail() if there is none. */
 void resolve(const char *name, struct sockaddr_storage *address);
-/* resolve(), but an address in the family of the adapter's own, which is the one that it can connect to; the first
- * one of localhost is often ::1. */
+/* Like resolve(), but finds an address of the adapter's own family, since the adapter connects to no other.
+ * The first address of localhost is often ::1. */
 void resolve_for(DAT_IA_HANDLE ia, const char *name, struct sockaddr_storage *address);
 double now(void);	/* seconds, monotonic */
 

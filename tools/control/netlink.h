@@ -5,9 +5,9 @@
 #define TOOLS_CONTROL_NETLINK_H
 #include <netlink/msg.h>
 
-/* Sends `msg`, which asks for a dump, over a new socket of `protocol` (NETLINK_RDMA ...), frees it, and calls
- * each(header, arg) with each answer. Returns 0 or an errno, that of the kernel if it refuses. `msg`
- * NULL: ENOMEM. */
+/* Sends `msg`, which asks for a dump, over a new socket of `protocol` (NETLINK_RDMA ...), frees it, and
+ * calls each(header, arg) with each answer. Returns 0 or an errno: that of the kernel if it refuses, ENOMEM
+ * if `msg` is NULL. */
 int netlink_dump(int protocol, struct nl_msg *msg, void (*each)(struct nlmsghdr *head, void *arg), void *arg);
 
 #endif

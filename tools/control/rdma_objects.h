@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* rdma_objects.h - what the kernel knows of the objects of programs on its RDMA devices, over
- * NETLINK_RDMA. Objects of the kernel itself are left out. */
+/* rdma_objects.h - reads from the kernel, over NETLINK_RDMA, which objects programs have on its RDMA
+ * devices. Objects of the kernel itself are left out. */
 #ifndef TOOLS_CONTROL_RDMA_OBJECTS_H
 #define TOOLS_CONTROL_RDMA_OBJECTS_H
 #include <jansson.h>
 
-/* A context is a device that a program has opened; older kernels do not tell of it. */
+/* A context is a device that a program has opened; older kernels do not report it. */
 enum rdma_kind { RDMA_CONTEXT, RDMA_PD, RDMA_MR, RDMA_CQ, RDMA_QP, RDMA_CM_ID, RDMA_KINDS };
 
 #ifdef TOOLS_NET
-/* The objects of a kind on a device, in the order of the kernel: "pid", "program"; of a QP "qp" (its number),
- * "type", "state"; of a CM_ID "service" (RC, UD), "state", "address", "port". An empty array if the
- * kernel does not tell, or has no such device. */
+/* The objects of a kind on a device, in the order of the kernel: "pid", "program"; of a QP "qp" (its
+ * number), "type", "state"; of a CM_ID "service" (RC, UD), "state", "address", "port". An empty array if
+ * the kernel does not report them, or has no such device. */
 json_t *rdma_objects(enum rdma_kind kind, const char *device);
 
 /* For a test: adds the objects of one answer to `list`. Malformed attributes end the message, and an

@@ -6,12 +6,13 @@
 #include <stddef.h>
 
 struct run_output {
-	char *text;		/* stdout; NULL: it was not run. The caller frees it */
-	char error[512];	/* the first line of stderr, or why it was not run */
+	char *text;		/* stdout; NULL if the program was not run. The caller frees it */
+	char error[512];	/* the first line of stderr, or why the program was not run */
 };
 
-/* `name` is searched in the directories of the system's administration only, whatever PATH is. Returns
- * the exit status; -1: not there, or ended by a signal. The array ends with NULL, without `name`. */
+/* Looks for `name` only in the directories of system programs, whatever PATH is. `arguments` begins with
+ * the first argument and ends with NULL. Returns the exit status, or -1 if the program was not run or a
+ * signal ended it. */
 int run_program(const char *name, const char *const *arguments, struct run_output *output);
 
 #endif
