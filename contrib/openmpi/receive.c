@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* receive.c - the handling of received messages (receive.h). Each connection has its receives in the shared queue of
- * the adapter, or in its own queue (recv_post.h). There is always a receive for each message that a peer may send. So
- * devices never have to delay or fail a sender. */
+/* receive.c - the handling of received messages (receive.h). Each connection has its receives in the shared
+ * queue of the adapter, or in its own queue (recv_post.h). There is always a receive for each message that
+ * a peer may send. So devices never have to delay or fail a sender. */
 #include "receive.h"
 #include "conn.h"
 #include "control.h"

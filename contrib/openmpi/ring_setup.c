@@ -82,8 +82,8 @@ static bool start_polling(udapl_conn_t *c)
 	return index >= 0;
 }
 
-/* Called with e->lock held. A thread with another connection may create a ring at the same time, so the place is
- * taken when the ring is complete. */
+/* Called with e->lock held. A thread with another connection may create a ring at the same time, so the
+ * place is taken when the ring is complete. */
 static bool create_ring(struct udapl_conn *c)
 {
 	mca_btl_udapl_module_t *m = c->module;
@@ -175,8 +175,8 @@ static bool map_ring(struct udapl_conn *c)
 	return true;
 }
 
-/* Called with e->lock held. A connection has one ring: another offer is ignored, since messages may be under way
- * to the first. Without a staging buffer udapl_sendi() uses fragments. */
+/* Called with e->lock held. A connection has one ring: another offer is ignored, since messages may be
+ * under way to the first. Without a staging buffer udapl_sendi() uses fragments. */
 void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offer)
 {
 	struct udapl_ring_out *r = &c->ring_out;
